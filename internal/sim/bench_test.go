@@ -1,0 +1,181 @@
+package sim
+
+import (
+	"container/heap"
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"testing"
+	"time"
+)
+
+// The benchmarks compare with what one would write first, in the same run: an
+// event queue on container/heap, and processes as goroutines with channels. They
+// report nanoseconds a step of each and their ratio, and fail when the ratio is
+// below what the design promises.
+const (
+	minEventRatio  = 4 // at 1,000 pending events
+	minSwitchRatio = 3
+)
+
+// hold is the classic queue benchmark: take the earliest event, schedule another
+// a random time later, with a constant number pending.
+var delays = func() (d [1 << 12]Time) {
+	r := rand.New(rand.NewPCG(1, 2))
+	for i := range d {
+		d[i] = 1 + Time(r.Int64N(int64(100*Nanosecond)))
+	}
+	return d
+}()
+
+func holdQueue(pending, n int) time.Duration {
+	var q queue
+	for i := range pending {
+		q.push(delays[i%len(delays)], 0, 0, uint64(i))
+	}
+	start := time.Now()
+	for i := range n {
+		at, e, _ := q.pop(Never)
+		q.push(at+delays[i%len(delays)], e.Target, e.Kind, e.Arg)
+	}
+	return time.Since(start)
+}
+
+type heapEvent struct {
+	at     Time
+	seq    uint64
+	target Target
+	kind   Kind
+	arg    uint64
+}
+
+type eventHeap []heapEvent
+
+func (h eventHeap) Len() int { return len(h) }
+func (h eventHeap) Less(i, j int) bool {
+	return h[i].at < h[j].at || h[i].at == h[j].at && h[i].seq < h[j].seq
+}
+func (h eventHeap) Swap(i, j int) { h[i], h[j] = h[j], h[i] }
+func (h *eventHeap) Push(x any)   { *h = append(*h, x.(heapEvent)) }
+func (h *eventHeap) Pop() any {
+	old := *h
+	e := old[len(old)-1]
+	*h = old[:len(old)-1]
+	return e
+}
+
+func holdHeap(pending, n int) time.Duration {
+	h := make(eventHeap, 0, pending+1)
+	seq := uint64(0)
+	push := func(at Time, arg uint64) {
+		seq++
+		heap.Push(&h, heapEvent{at: at, seq: seq, arg: arg})
+	}
+	for i := range pending {
+		push(delays[i%len(delays)], uint64(i))
+	}
+	start := time.Now()
+	for i := range n {
+		e := heap.Pop(&h).(heapEvent)
+		push(e.at+delays[i%len(delays)], e.arg)
+	}
+	return time.Since(start)
+}
+
+func BenchmarkEventRatio(b *testing.B) {
+	for _, pending := range []int{1, 1_000, 100_000} {
+		b.Run(fmt.Sprintf("pending=%d", pending), func(b *testing.B) {
+			least := 0.0
+			if pending == 1_000 {
+				least = minEventRatio
+			}
+			compare(b, least, "container-heap",
+				func(n int) time.Duration { return holdQueue(pending, n) },
+				func(n int) time.Duration { return holdHeap(pending, n) })
+		})
+	}
+}
+
+// BenchmarkEvent is the queue alone, for profiles and allocation counts.
+func BenchmarkEvent(b *testing.B) {
+	for _, pending := range []int{1, 1_000, 100_000} {
+		b.Run(fmt.Sprintf("pending=%d", pending), func(b *testing.B) {
+			b.ReportAllocs()
+			holdQueue(pending, b.N)
+		})
+	}
+}
+
+func switchProcs(n int) time.Duration {
+	eng := New()
+	defer eng.Close()
+	p := eng.Go("ping", func(p *Proc) {
+		for p.yield(struct{}{}) {
+		}
+	})
+	start := time.Now()
+	for range n {
+		p.resume()
+	}
+	return time.Since(start)
+}
+
+func switchChannels(n int) time.Duration {
+	resume, yield, done := make(chan struct{}), make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(done)
+		for range resume {
+			yield <- struct{}{}
+		}
+	}()
+	start := time.Now()
+	for range n {
+		resume <- struct{}{}
+		<-yield
+	}
+	elapsed := time.Since(start)
+	close(resume)
+	<-done
+	return elapsed
+}
+
+func BenchmarkSwitchRatio(b *testing.B) {
+	compare(b, minSwitchRatio, "channel", switchProcs, switchChannels)
+}
+
+// BenchmarkSleep is what a process pays for a sleep: an event and a switch there
+// and back.
+func BenchmarkSleep(b *testing.B) {
+	b.ReportAllocs()
+	eng := New()
+	defer eng.Close()
+	eng.Go("sleeper", func(p *Proc) {
+		for range b.N {
+			p.Sleep(1)
+		}
+	})
+	if err := eng.Run(context.Background()); err != nil {
+		b.Fatal(err)
+	}
+}
+
+// compare times n steps of ours and of a baseline in alternation and reports the
+// best round of each, so that a busy neighbour disturbs both alike.
+func compare(b *testing.B, least float64, name string, ours, theirs func(n int) time.Duration) {
+	const rounds = 5
+	n := max(b.N/rounds, 1000)
+	best := [2]time.Duration{1 << 62, 1 << 62}
+	for range rounds {
+		best[0] = min(best[0], ours(n))
+		best[1] = min(best[1], theirs(n))
+	}
+	perStep := func(d time.Duration) float64 { return float64(d.Nanoseconds()) / float64(n) }
+	ratio := float64(best[1]) / float64(best[0])
+	b.ReportMetric(0, "ns/op") // of both together: meaningless
+	b.ReportMetric(perStep(best[0]), "ns/ours")
+	b.ReportMetric(perStep(best[1]), "ns/"+name)
+	b.ReportMetric(ratio, "x-faster")
+	if b.N >= 10_000 && ratio < least {
+		b.Errorf("%.1f times as fast as %s, want at least %v", ratio, name, least)
+	}
+}

@@ -1,0 +1,83 @@
+package sim
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Deadlock is the end of a run in which processes wait and no event is left that
+// could wake them.
+type Deadlock struct {
+	At      Time
+	Blocked []Blocked // in the order of their ids, which processes that ended leave to later ones
+	Cycle   []string  // processes each waiting for the next, and the last for the first
+}
+
+// Blocked is a process that waits in vain.
+type Blocked struct {
+	Proc  string
+	On    string
+	Since Time
+}
+
+// shownBlocked bounds the report's text: a deadlock of a large machine has
+// thousands of victims and a handful of culprits.
+const shownBlocked = 20
+
+func (d *Deadlock) Error() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "deadlock at %v: %d processes wait and nothing can wake them", d.At, len(d.Blocked))
+	for i, w := range d.Blocked {
+		if i == shownBlocked {
+			fmt.Fprintf(&b, "\n  ... and %d more", len(d.Blocked)-i)
+			break
+		}
+		fmt.Fprintf(&b, "\n  %s waits for %s since %v", w.Proc, w.On, w.Since)
+	}
+	if len(d.Cycle) > 0 {
+		fmt.Fprintf(&b, "\n  cycle: %s -> %s", strings.Join(d.Cycle, " -> "), d.Cycle[0])
+	}
+	return b.String()
+}
+
+// deadlock describes the processes that wait, nil if none does.
+func (ps *procs) deadlock(at Time) *Deadlock {
+	var d *Deadlock
+	for _, slot := range ps.slots {
+		p := slot.Proc
+		if p == nil {
+			continue
+		}
+		if d == nil {
+			d = &Deadlock{At: at}
+		}
+		d.Blocked = append(d.Blocked, Blocked{Proc: p.name, On: p.on.String(), Since: p.since})
+		if d.Cycle == nil {
+			d.Cycle = p.waitCycle()
+		}
+	}
+	return d
+}
+
+// waitCycle follows p to the holder of what it waits for, and so on, and returns
+// the processes on the way if that leads back to p.
+func (p *Proc) waitCycle() []string {
+	var names []string
+	var seen []*Proc
+	for q := p; ; {
+		seen = append(seen, q)
+		names = append(names, q.name)
+		c, ok := q.on.(*Cond)
+		if !ok || c.Holder == nil {
+			return nil
+		}
+		q = c.Holder
+		if q == p {
+			return names
+		}
+		if slices.Contains(seen, q) {
+			return nil // a cycle further on, found from one of its own members
+		}
+	}
+}

@@ -1,0 +1,127 @@
+package sim
+
+import (
+	"context"
+	"fmt"
+)
+
+// Handler is a hardware model: the engine calls it when an event of its falls
+// due. What kind and arg mean is the handler's own affair.
+type Handler interface {
+	Handle(kind Kind, arg uint64)
+}
+
+// Kind tells a handler which of its events fell due.
+type Kind uint32
+
+// Target is a registered Handler.
+type Target uint32
+
+// Event names a callback: whom to call, and with what. A zero Event is nobody.
+type Event struct {
+	Target Target
+	Kind   Kind
+	Arg    uint64
+}
+
+// Engine is the clock and everything that waits for it.
+type Engine struct {
+	queue    queue
+	now      Time
+	ran      uint64
+	handlers []Handler
+	procs    procs
+	err      error // ends the run: set by Stop
+}
+
+// New returns an engine at time 0.
+func New() *Engine {
+	e := &Engine{}
+	e.handlers = []Handler{&e.procs} // Target 0 resumes processes
+	return e
+}
+
+// Register adds a handler for events.
+func (e *Engine) Register(h Handler) Target {
+	e.handlers = append(e.handlers, h)
+	return Target(len(e.handlers) - 1)
+}
+
+// Now is the present instant.
+func (e *Engine) Now() Time { return e.now }
+
+// Events is how many events have run: the cost of a simulation.
+func (e *Engine) Events() uint64 { return e.ran }
+
+// At schedules a call of target's handler. It panics if t is in the past, which
+// is a bug in the model.
+func (e *Engine) At(t Time, target Target, kind Kind, arg uint64) {
+	if t < e.now {
+		panic(fmt.Sprintf("sim: event at %v scheduled in the past of %v", t, e.now))
+	}
+	e.queue.push(t, target, kind, arg)
+}
+
+// Post schedules ev at t; nothing for the zero Event.
+func (e *Engine) Post(t Time, ev Event) {
+	if ev.Target != 0 {
+		e.At(t, ev.Target, ev.Kind, ev.Arg)
+	}
+}
+
+// Stop ends the run after the present event; Run returns err.
+func (e *Engine) Stop(err error) {
+	if e.err == nil {
+		e.err = err
+	}
+}
+
+// Run runs until no event is left. It returns ctx's error if ctx ends, the error
+// given to Stop, a *PanicError if a process panicked, or a *Deadlock if processes
+// still wait. After an error the engine is closed.
+func (e *Engine) Run(ctx context.Context) error {
+	if err := e.run(ctx, Never); err != nil {
+		return err
+	}
+	if d := e.procs.deadlock(e.now); d != nil {
+		e.Close()
+		return d
+	}
+	return nil
+}
+
+// RunUntil runs the events up to and including t and leaves the clock at t.
+// Processes may still be waiting: the next run goes on with them.
+func (e *Engine) RunUntil(ctx context.Context, t Time) error {
+	if err := e.run(ctx, t); err != nil {
+		return err
+	}
+	e.now = max(e.now, t)
+	return nil
+}
+
+// ctxEvery is how many events may run before a cancelled context is noticed.
+const ctxEvery = 1024
+
+func (e *Engine) run(ctx context.Context, limit Time) error {
+	done := ctx.Done()
+	for e.err == nil {
+		if done != nil && e.ran%ctxEvery == 0 && ctx.Err() != nil {
+			e.Stop(context.Cause(ctx))
+			break
+		}
+		at, ev, ok := e.queue.pop(limit)
+		if !ok {
+			return nil
+		}
+		e.now = at
+		e.ran++
+		e.handlers[ev.Target].Handle(ev.Kind, ev.Arg)
+	}
+	e.Close()
+	return e.err
+}
+
+// Close unwinds every process that has not ended, running its deferred calls.
+// It is harmless to call it twice.
+func (e *Engine) Close() { e.procs.close() }

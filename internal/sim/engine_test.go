@@ -1,0 +1,130 @@
+package sim
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+)
+
+// journal is a handler that notes what it was called with, and when.
+type journal struct {
+	eng *Engine
+	log []string
+}
+
+func (j *journal) Handle(kind Kind, arg uint64) {
+	j.log = append(j.log, fmt.Sprintf("%v k%d a%d", j.eng.Now(), kind, arg))
+}
+
+func (j *journal) expect(t *testing.T, want ...string) {
+	t.Helper()
+	if got := fmt.Sprint(j.log); got != fmt.Sprint(want) {
+		t.Errorf("log = %v\nwant  %v", got, want)
+	}
+}
+
+func TestEventsRunInOrder(t *testing.T) {
+	eng := New()
+	j := &journal{eng: eng}
+	target := eng.Register(j)
+	eng.At(2*Nanosecond, target, 1, 10)
+	eng.At(1*Nanosecond, target, 1, 11)
+	eng.At(2*Nanosecond, target, 2, 12)
+	eng.Post(3*Nanosecond, Event{Target: target, Kind: 3, Arg: 13})
+	eng.Post(3*Nanosecond, Event{}) // nobody
+	if err := eng.Run(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	j.expect(t, "1ns k1 a11", "2ns k1 a10", "2ns k2 a12", "3ns k3 a13")
+	if eng.Events() != 4 {
+		t.Errorf("Events() = %d, want 4", eng.Events())
+	}
+}
+
+func TestRunUntilLeavesTheClockThere(t *testing.T) {
+	eng := New()
+	j := &journal{eng: eng}
+	target := eng.Register(j)
+	eng.At(10, target, 0, 0)
+	eng.At(11, target, 0, 1)
+	ctx := context.Background()
+	if err := eng.RunUntil(ctx, 10); err != nil || eng.Now() != 10 || len(j.log) != 1 {
+		t.Fatalf("after RunUntil(10): err %v, now %d, %d events", err, eng.Now(), len(j.log))
+	}
+	if err := eng.RunUntil(ctx, 5000); err != nil || eng.Now() != 5000 || len(j.log) != 2 {
+		t.Fatalf("after RunUntil(5000): err %v, now %d, %d events", err, eng.Now(), len(j.log))
+	}
+	eng.At(5000, target, 0, 2) // the present is not the past
+	defer func() {
+		if recover() == nil {
+			t.Error("an event in the past was accepted")
+		}
+	}()
+	eng.At(4999, target, 0, 3)
+}
+
+func TestStopEndsTheRun(t *testing.T) {
+	eng := New()
+	broken := errors.New("broken")
+	eng.Go("a", func(p *Proc) { p.Sleep(1); eng.Stop(broken); p.Sleep(1); t.Error("ran on") })
+	if err := eng.Run(context.Background()); err != broken {
+		t.Errorf("Run = %v, want %v", err, broken)
+	}
+}
+
+func TestContextEndsTheRun(t *testing.T) {
+	eng := New()
+	ctx, cancel := context.WithCancelCause(context.Background())
+	interrupted := errors.New("interrupted")
+	eng.Go("endless", func(p *Proc) {
+		for {
+			p.Sleep(Nanosecond)
+			if p.Now() == Microsecond {
+				cancel(interrupted)
+			}
+		}
+	})
+	if err := eng.Run(ctx); err != interrupted {
+		t.Fatalf("Run = %v, want %v", err, interrupted)
+	}
+	if eng.Now() > 3*Microsecond {
+		t.Errorf("stopped only at %v", eng.Now())
+	}
+}
+
+func TestTimeString(t *testing.T) {
+	for _, c := range []struct {
+		t    Time
+		want string
+	}{
+		{0, "0ns"},
+		{1, "0.000001ns"},
+		{12_500_000, "12.5ns"},
+		{-3 * Nanosecond, "-3ns"},
+		{1234567890123, "1234567.890123ns"},
+		{Never, "9223372036854.775807ns"},
+	} {
+		if got := c.t.String(); got != c.want {
+			t.Errorf("Time(%d) = %s, want %s", int64(c.t), got, c.want)
+		}
+	}
+}
+
+func TestMulDiv(t *testing.T) {
+	for _, c := range []struct {
+		a, b, c uint64
+		want    Time
+	}{
+		{256, 1e15, 128e9, 2e6},
+		{1, 1e15, 3, 333_333_333_333_333},
+		{2, 1e15, 3, 666_666_666_666_667},          // rounds to nearest
+		{1 << 40, 1e15, 1e13, 109_951_162_777_600}, // the product needs 90 bits
+		{1 << 63, 1 << 63, 1, Never},
+		{1 << 62, 2, 1, Never},
+	} {
+		if got := MulDiv(c.a, c.b, c.c); got != c.want {
+			t.Errorf("MulDiv(%d, %d, %d) = %d, want %d", c.a, c.b, c.c, got, c.want)
+		}
+	}
+}

@@ -1,0 +1,186 @@
+package sim
+
+import (
+	"fmt"
+	"iter"
+	"runtime/debug"
+)
+
+// Proc is a process: sequential code in simulated time. Its methods may be
+// called only from its own body, except Wake, Cancel, Name and Done.
+type Proc struct {
+	eng    *Engine
+	name   string
+	id     int32
+	wakes  uint32 // times resumed: tells a wake-up from a stale one
+	state  procState
+	since  Time         // when it began to wait
+	on     fmt.Stringer // what it waits for; nil while it sleeps
+	next   *Proc        // behind it in the queue of a Cond
+	resume func() (struct{}, bool)
+	stop   func()
+	yield  func(struct{}) bool
+}
+
+type procState uint8
+
+const (
+	waiting procState = iota
+	running
+	cancelled
+	ended
+)
+
+// procs resumes processes: it is the handler of their wake-up events.
+type procs struct {
+	slots []procSlot // by id
+	free  []int32    // ids of processes that ended
+}
+
+// procSlot outlives its process so that a wake-up meant for an earlier holder of
+// the id is never taken for one of the present.
+type procSlot struct {
+	*Proc
+	wakes uint32 // of the holders that ended
+}
+
+// cancelSignal unwinds the body of a cancelled process.
+type cancelSignal struct{}
+
+// PanicError is a panic inside a process.
+type PanicError struct {
+	Proc  string
+	At    Time
+	Value any
+	Stack []byte
+}
+
+func (e *PanicError) Error() string {
+	return fmt.Sprintf("process %s panicked at %v: %v\n%s", e.Proc, e.At, e.Value, e.Stack)
+}
+
+// Unwrap is the panic's value where that is an error.
+func (e *PanicError) Unwrap() error {
+	err, _ := e.Value.(error)
+	return err
+}
+
+// Go starts a process at the present instant, after the events already due.
+func (e *Engine) Go(name string, body func(p *Proc)) *Proc {
+	p := &Proc{eng: e, name: name, since: e.now}
+	e.procs.add(p)
+	p.resume, p.stop = iter.Pull(func(yield func(struct{}) bool) {
+		p.yield = yield
+		defer func() {
+			value := recover()
+			p.state = ended
+			if _, cancelled := value.(cancelSignal); value != nil && !cancelled {
+				e.Stop(&PanicError{Proc: name, At: e.now, Value: value, Stack: debug.Stack()})
+			}
+		}()
+		body(p)
+	})
+	p.wakeAt(e.now)
+	return p
+}
+
+// Name is what the process was called at Go.
+func (p *Proc) Name() string { return p.name }
+
+// Now is the present instant.
+func (p *Proc) Now() Time { return p.eng.now }
+
+// Done reports whether the process has ended.
+func (p *Proc) Done() bool { return p.state == ended }
+
+// Sleep lets d pass.
+func (p *Proc) Sleep(d Time) { p.SleepUntil(p.eng.now + d) }
+
+// SleepUntil waits for the instant t.
+func (p *Proc) SleepUntil(t Time) {
+	p.wakeAt(t)
+	p.park(nil)
+}
+
+// Park waits until Wake is called. on says what for, should that never happen.
+func (p *Proc) Park(on fmt.Stringer) { p.park(on) }
+
+// Wake resumes a process that waits in Park or Wait at the present instant, after
+// the events already due. A second Wake before it runs does nothing.
+func (p *Proc) Wake() {
+	if c, ok := p.on.(*Cond); ok {
+		c.remove(p)
+	}
+	p.wakeAt(p.eng.now)
+}
+
+// Cancel unwinds the process where it waits, running its deferred calls. A
+// process that cancels itself does not return.
+func (p *Proc) Cancel() {
+	switch p.state {
+	case running:
+		p.state = cancelled
+		panic(cancelSignal{})
+	case waiting:
+		if c, ok := p.on.(*Cond); ok && !c.remove(p) {
+			c.Signal() // it was signalled already: pass that on
+		}
+		p.state = cancelled
+		p.stop()
+		p.state = ended // also of one that never began
+		p.eng.procs.remove(p)
+	}
+}
+
+func (p *Proc) wakeAt(t Time) {
+	p.eng.At(t, 0, 0, uint64(p.wakes)<<32|uint64(p.id))
+}
+
+func (p *Proc) park(on fmt.Stringer) {
+	if p.state == running {
+		p.state, p.on, p.since = waiting, on, p.eng.now
+		if p.yield(struct{}{}) {
+			return
+		}
+	}
+	panic(cancelSignal{}) // Cancel called stop, or a deferred call waits again
+}
+
+// Handle resumes the process that an event is for.
+func (ps *procs) Handle(_ Kind, arg uint64) {
+	p := ps.slots[uint32(arg)].Proc
+	if p == nil || p.wakes != uint32(arg>>32) || p.state != waiting {
+		return // it ended, or was woken already
+	}
+	p.wakes++
+	p.state, p.on = running, nil
+	p.resume()
+	if p.state == ended {
+		ps.remove(p)
+	}
+}
+
+func (ps *procs) add(p *Proc) {
+	if n := len(ps.free); n > 0 {
+		p.id = ps.free[n-1]
+		ps.free = ps.free[:n-1]
+	} else {
+		p.id = int32(len(ps.slots))
+		ps.slots = append(ps.slots, procSlot{})
+	}
+	slot := &ps.slots[p.id]
+	slot.Proc, p.wakes = p, slot.wakes
+}
+
+func (ps *procs) remove(p *Proc) {
+	ps.slots[p.id] = procSlot{wakes: p.wakes + 1}
+	ps.free = append(ps.free, p.id)
+}
+
+func (ps *procs) close() {
+	for _, slot := range ps.slots {
+		if slot.Proc != nil {
+			slot.Cancel()
+		}
+	}
+}

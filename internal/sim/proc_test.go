@@ -1,0 +1,291 @@
+package sim
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"strings"
+	"testing"
+)
+
+// leakCheck fails the test if goroutines outlive it.
+func leakCheck(t *testing.T) {
+	t.Helper()
+	before := runtime.NumGoroutine()
+	t.Cleanup(func() {
+		for range 1000 { // a coroutine's goroutine ends a few switches after its body
+			if runtime.NumGoroutine() <= before {
+				return
+			}
+			runtime.Gosched()
+		}
+		t.Errorf("%d goroutines before, %d after", before, runtime.NumGoroutine())
+	})
+}
+
+func TestProcessesInterleave(t *testing.T) {
+	leakCheck(t)
+	eng := New()
+	var log []string
+	note := func(p *Proc, s string) { log = append(log, fmt.Sprintf("%v %s %s", p.Now(), p.Name(), s)) }
+	var ready Cond
+	have := 0
+	for _, name := range []string{"a", "b"} {
+		eng.Go(name, func(p *Proc) {
+			p.WaitFor(&ready, func() bool { return have > 0 })
+			have--
+			note(p, "took")
+		})
+	}
+	eng.Go("maker", func(p *Proc) {
+		for range 2 {
+			p.Sleep(Nanosecond)
+			have++
+			note(p, "made")
+			ready.Broadcast()
+		}
+	})
+	if err := eng.Run(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	want := "1ns maker made; 1ns a took; 2ns maker made; 2ns b took"
+	if got := strings.Join(log, "; "); got != want {
+		t.Errorf("got  %s\nwant %s", got, want)
+	}
+}
+
+func TestSignalWakesInOrderOfArrival(t *testing.T) {
+	eng := New()
+	var c Cond
+	var got []string
+	for _, name := range []string{"a", "b", "c"} {
+		eng.Go(name, func(p *Proc) { p.Wait(&c); got = append(got, p.Name()) })
+	}
+	eng.Go("signaller", func(p *Proc) {
+		for range 4 { // one more than waits
+			p.Sleep(1)
+			c.Signal()
+		}
+	})
+	if err := eng.Run(context.Background()); err != nil || fmt.Sprint(got) != "[a b c]" {
+		t.Errorf("woken %v, err %v", got, err)
+	}
+}
+
+func TestWakeTwiceIsOnce(t *testing.T) {
+	eng := New()
+	woken := 0
+	sleeper := eng.Go("sleeper", func(p *Proc) {
+		for range 2 {
+			p.Park(&Cond{What: "a wake-up"})
+			woken++
+		}
+	})
+	eng.Go("waker", func(p *Proc) {
+		p.Sleep(1)
+		sleeper.Wake()
+		sleeper.Wake()
+	})
+	var dead *Deadlock
+	if err := eng.Run(context.Background()); !errors.As(err, &dead) || woken != 1 {
+		t.Errorf("woken %d times, want 1; err %v", woken, err)
+	}
+}
+
+func TestWakeTakesOutOfCond(t *testing.T) {
+	eng := New()
+	var c Cond
+	var got []string
+	a := eng.Go("a", func(p *Proc) { p.Wait(&c); got = append(got, "a"); p.Sleep(10); got = append(got, "a2") })
+	eng.Go("b", func(p *Proc) { p.Wait(&c); got = append(got, "b") })
+	eng.Go("waker", func(p *Proc) { p.Sleep(1); a.Wake(); p.Sleep(1); c.Signal() })
+	if err := eng.Run(context.Background()); err != nil || fmt.Sprint(got) != "[a b a2]" {
+		t.Errorf("order %v, err %v", got, err)
+	}
+}
+
+func TestPanicEndsTheRun(t *testing.T) {
+	leakCheck(t)
+	eng := New()
+	unwound := false
+	eng.Go("victim", func(p *Proc) {
+		defer func() { unwound = true }()
+		p.Park(&Cond{})
+	})
+	boom := errors.New("boom")
+	eng.Go("culprit", func(p *Proc) { p.Sleep(3); panic(boom) })
+	err := eng.Run(context.Background())
+	var pe *PanicError
+	if !errors.As(err, &pe) || pe.Proc != "culprit" || pe.At != 3 || !errors.Is(err, boom) {
+		t.Fatalf("Run = %v", err)
+	}
+	if !strings.Contains(string(pe.Stack), "TestPanicEndsTheRun") {
+		t.Errorf("the stack does not show where:\n%s", pe.Stack)
+	}
+	if !unwound {
+		t.Error("the other process was not unwound")
+	}
+}
+
+func TestCancel(t *testing.T) {
+	leakCheck(t)
+	eng := New()
+	var log []string
+	var c Cond
+	body := func(p *Proc) {
+		defer func() {
+			log = append(log, p.Name()+" unwound")
+			p.Sleep(1) // a cancelled process must not wait any more, nor return
+			log = append(log, p.Name()+" slept")
+		}()
+		p.Wait(&c)
+		log = append(log, p.Name()+" woken")
+	}
+	a, b := eng.Go("a", body), eng.Go("b", body)
+	unborn := eng.Go("unborn", func(*Proc) { log = append(log, "never") })
+	unborn.Cancel()
+	eng.Go("self", func(p *Proc) { defer func() { log = append(log, "self unwound") }(); p.Cancel() })
+	eng.Go("main", func(p *Proc) {
+		p.Sleep(1)
+		c.Signal() // meant for a, who is cancelled before it runs
+		a.Cancel()
+		a.Cancel()
+	})
+	if err := eng.Run(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	want := "self unwound; a unwound; b woken; b unwound; b slept"
+	if got := strings.Join(log, "; "); got != want {
+		t.Errorf("got  %s\nwant %s", got, want)
+	}
+	if !a.Done() || !b.Done() || !unborn.Done() {
+		t.Error("not all done")
+	}
+}
+
+// A wake-up meant for a process that was cancelled must not reach the one that
+// inherits its id.
+func TestCancelledSleepDoesNotWakeSuccessor(t *testing.T) {
+	eng := New()
+	old := eng.Go("old", func(p *Proc) { p.Sleep(100) })
+	var woke Time
+	eng.Go("main", func(p *Proc) {
+		p.Sleep(1)
+		old.Cancel()
+		eng.Go("new", func(p *Proc) { p.Sleep(500); woke = p.Now() })
+	})
+	if err := eng.Run(context.Background()); err != nil || woke != 501 {
+		t.Errorf("woke at %d, want 501; err %v", woke, err)
+	}
+}
+
+func TestCloseUnwindsLiveProcesses(t *testing.T) {
+	leakCheck(t)
+	eng := New()
+	unwound := 0
+	for range 10 {
+		eng.Go("p", func(p *Proc) { defer func() { unwound++ }(); p.Sleep(Second) })
+	}
+	if err := eng.RunUntil(context.Background(), Nanosecond); err != nil {
+		t.Fatal(err)
+	}
+	eng.Close()
+	eng.Close()
+	if unwound != 10 {
+		t.Errorf("%d unwound, want 10", unwound)
+	}
+}
+
+func TestDeadlockNamesWhoWaitsForWhat(t *testing.T) {
+	leakCheck(t)
+	eng := New()
+	ab, ba := &Cond{What: "a reply from b"}, &Cond{What: "a request from a"}
+	a := eng.Go("a", func(p *Proc) { p.Sleep(2 * Nanosecond); p.Wait(ab) })
+	b := eng.Go("b", func(p *Proc) { p.Wait(ba) })
+	eng.Go("c", func(p *Proc) { p.Wait(ab) })
+	ab.Holder, ba.Holder = b, a
+	err := eng.Run(context.Background())
+	want := `deadlock at 2ns: 3 processes wait and nothing can wake them
+  a waits for a reply from b since 2ns
+  b waits for a request from a since 0ns
+  c waits for a reply from b since 0ns
+  cycle: a -> b -> a`
+	if err == nil || err.Error() != want {
+		t.Errorf("got  %v\nwant %v", err, want)
+	}
+}
+
+func TestDeadlockReportIsBounded(t *testing.T) {
+	eng := New()
+	var never Cond
+	for i := range 1000 {
+		eng.Go(fmt.Sprint("p", i), func(p *Proc) { p.Wait(&never) })
+	}
+	var d *Deadlock
+	if err := eng.Run(context.Background()); !errors.As(err, &d) {
+		t.Fatal(err)
+	}
+	if len(d.Blocked) != 1000 {
+		t.Errorf("%d blocked, want 1000", len(d.Blocked))
+	}
+	if text := d.Error(); !strings.HasSuffix(text, "... and 980 more") {
+		t.Errorf("report ends %q", text[len(text)-40:])
+	}
+}
+
+func TestServer(t *testing.T) {
+	var s Server
+	for _, c := range []struct{ at, service, start, end Time }{
+		{0, 10, 0, 10},
+		{4, 5, 10, 15},
+		{100, 1, 100, 101},
+	} {
+		if start, end := s.Serve(c.at, c.service); start != c.start || end != c.end {
+			t.Errorf("Serve(%d, %d) = %d, %d, want %d, %d", c.at, c.service, start, end, c.start, c.end)
+		}
+	}
+	if s.Busy != 16 || s.Queued != 6 || s.Served != 3 || s.Free() != 101 {
+		t.Errorf("counters %+v", s)
+	}
+	eng := New()
+	var shared Server
+	var ends []Time
+	for range 3 {
+		eng.Go("user", func(p *Proc) { p.Use(&shared, 7); ends = append(ends, p.Now()) })
+	}
+	if err := eng.Run(context.Background()); err != nil || fmt.Sprint(ends) != fmt.Sprint([]Time{7, 14, 21}) {
+		t.Errorf("served until %v, err %v", ends, err)
+	}
+}
+
+func TestSwitchAllocatesNothing(t *testing.T) {
+	eng := New()
+	defer eng.Close()
+	var c Cond
+	eng.Go("sleeper", func(p *Proc) {
+		for {
+			p.Sleep(1)
+			c.Broadcast()
+		}
+	})
+	eng.Go("waiter", func(p *Proc) {
+		for {
+			p.Wait(&c)
+		}
+	})
+	ctx := context.Background()
+	limit := Time(10)
+	if err := eng.RunUntil(ctx, limit); err != nil {
+		t.Fatal(err)
+	}
+	allocs := testing.AllocsPerRun(100, func() {
+		limit += 10
+		if err := eng.RunUntil(ctx, limit); err != nil {
+			t.Fatal(err)
+		}
+	})
+	if allocs != 0 {
+		t.Errorf("%v allocations per 20 switches, want 0", allocs)
+	}
+}

@@ -1,0 +1,65 @@
+package sim
+
+import (
+	"math/bits"
+	"strconv"
+)
+
+// Time is simulated time in femtoseconds: an instant since the start of the
+// run, or a duration. An int64 of them spans two and a half hours.
+type Time int64
+
+// The units reports speak in, and the one the clock counts in.
+const (
+	Femtosecond Time = 1
+	Picosecond       = 1000 * Femtosecond
+	Nanosecond       = 1000 * Picosecond
+	Microsecond      = 1000 * Nanosecond
+	Millisecond      = 1000 * Microsecond
+	Second           = 1000 * Millisecond
+)
+
+// Never is later than every event: the limit of a run without one.
+const Never Time = 1<<63 - 1
+
+// NS is the time in nanoseconds, exact up to 2^53 fs (9 s).
+func (t Time) NS() float64 { return float64(t) / float64(Nanosecond) }
+
+// String is the time in nanoseconds, exact to the last digit: "12.5ns".
+func (t Time) String() string { return string(t.appendNS(nil)) + "ns" }
+
+// MarshalJSON writes the time as an exact decimal number of nanoseconds.
+func (t Time) MarshalJSON() ([]byte, error) { return t.appendNS(nil), nil }
+
+func (t Time) appendNS(b []byte) []byte {
+	u := uint64(t)
+	if t < 0 {
+		b = append(b, '-')
+		u = -u
+	}
+	b = strconv.AppendUint(b, u/uint64(Nanosecond), 10)
+	frac := u % uint64(Nanosecond)
+	if frac == 0 {
+		return b
+	}
+	b = append(b, '.')
+	for scale := uint64(Nanosecond) / 10; frac != 0; scale /= 10 {
+		b = append(b, byte('0'+frac/scale))
+		frac %= scale
+	}
+	return b
+}
+
+// MulDiv is a·b/c rounded to nearest with a 128-bit intermediate, so that a
+// serialization time of any message on any link is exact to the femtosecond.
+// It saturates at Never rather than wrap.
+func MulDiv(a, b, c uint64) Time {
+	hi, lo := bits.Mul64(a, b)
+	lo, carry := bits.Add64(lo, c/2, 0)
+	hi += carry
+	if hi >= c {
+		return Never
+	}
+	q, _ := bits.Div64(hi, lo, c)
+	return Time(min(q, uint64(Never)))
+}
