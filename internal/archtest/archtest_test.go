@@ -1,0 +1,160 @@
+package archtest
+
+import (
+	"os"
+	"strings"
+	"testing"
+	"testing/fstest"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestModule(t *testing.T) {
+	found, err := check(os.DirFS("../.."))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, v := range found {
+		t.Error(v)
+	}
+}
+
+// TestCheck feeds the checker small modules, most of which break one rule.
+func TestCheck(t *testing.T) {
+	const simImport = `import "github.com/kernbench/kernbench/internal/sim"` + "\n"
+	tests := []struct {
+		name  string
+		files map[string]string
+		want  []string
+	}{
+		{
+			name: "layers in order",
+			files: map[string]string{
+				"topology/graph.go":          "package topology\n" + simImport,
+				"internal/fabric/fabric.go":  "package fabric\nimport \"github.com/kernbench/kernbench/internal/memory\"\n",
+				"internal/memory/memory.go":  "package memory\nimport \"github.com/kernbench/kernbench/topology\"\n",
+				"cmd/kernbench/main.go":      "package main\nimport \"github.com/kernbench/kernbench\"\n",
+				"benches/gemm/deep/bench.go": "package deep\nimport \"github.com/kernbench/kernbench/bench\"\n",
+			},
+		},
+		{
+			name:  "import of a lower layer",
+			files: map[string]string{"tl/pe.go": "package tl\nimport (\n\t\"fmt\"\n\t\"github.com/kernbench/kernbench/internal/machine\"\n)\n"},
+			want:  []string{"tl/pe.go:4: tl (layer kernels) imports internal/machine (layer machines), which lies below it"},
+		},
+		{
+			name:  "import of the root",
+			files: map[string]string{"torch/torch.go": "package torch\nimport \"github.com/kernbench/kernbench\"\n"},
+			want:  []string{"torch/torch.go:2: torch (layer host API) imports . (layer command), which lies below it"},
+		},
+		{
+			name:  "import of a lower layer by an external test",
+			files: map[string]string{"ccl/ring_test.go": "package ccl_test\nimport \"github.com/kernbench/kernbench/torch\"\n"},
+			want:  []string{"ccl/ring_test.go:2: ccl (layer collectives) imports torch (layer host API), which lies below it"},
+		},
+		{
+			name: "package in no layer, one whose name merely begins like one, and folders the go command skips",
+			files: map[string]string{
+				"internal/util/util.go":      "package util\n",
+				"internal/simulator/s.go":    "package simulator\n",
+				"internal/sim/testdata/x.go": "package x\n",
+				"internal/sim/.hidden/x.go":  "package x\n",
+				"internal/sim/_old/x.go":     "package x\n",
+			},
+			want: []string{
+				"internal/simulator/s.go:1: package internal/simulator is in no layer; add it to layers in internal/archtest/layers_test.go",
+				"internal/util/util.go:1: package internal/util is in no layer; add it to layers in internal/archtest/layers_test.go",
+			},
+		},
+		{
+			name: "YAML and C",
+			files: map[string]string{
+				"internal/config/yaml.go": "package config\nimport \"go.yaml.in/yaml/v4\"\n",
+				"topology/load_test.go":   "package topology\nimport \"go.yaml.in/yaml/v4\"\n",
+				"topology/load.go":        "package topology\nimport \"go.yaml.in/yaml/v4\"\n",
+				"comm/shm/shm.go":         "package shm\nimport \"C\"\n",
+			},
+			want: []string{
+				`comm/shm/shm.go:2: comm/shm imports "C"; the build is pure Go`,
+				"topology/load.go:2: topology imports go.yaml.in/yaml/v4; read YAML through internal/config",
+			},
+		},
+		{
+			name: "printing",
+			files: map[string]string{
+				"internal/cli/run.go":      "package cli\nimport \"fmt\"\nfunc f() { fmt.Println() }\n",
+				"examples/hello/main.go":   "package main\nimport \"fmt\"\nfunc main() { fmt.Println() }\n",
+				"internal/sim/sim_test.go": "package sim\nimport \"fmt\"\nfunc f() { fmt.Println() }\n",
+				"internal/sim/sim.go":      "package sim\nimport \"fmt\"\nvar s = fmt.Sprint()\nfunc f() { fmt.Fprintln(nil) }\n",
+				"internal/pe/pe.go":        "package pe\nimport out \"fmt\"\nfunc f() { out.Printf(\"\") }\n",
+			},
+			want: []string{"internal/pe/pe.go:3: fmt.Printf in library code; return the text, or write to an io.Writer the caller gives"},
+		},
+		{
+			name: "closed form that only computes",
+			files: map[string]string{
+				"internal/pe/formula.go":      "package pe\n" + simImport + "func GemmTime() sim.Time { return sim.MulDiv(1, 2, 3) + sim.Second }\n",
+				"internal/pe/gemm.go":         "package pe\n" + simImport + "func run(e *sim.Engine) { e.Run(); GemmTime := 1; use(GemmTime) }\nfunc use(int) {}\n",
+				"internal/pe/formula_test.go": "package pe\nvar _ = GemmTime()\n",
+			},
+		},
+		{
+			name: "closed form that simulates",
+			files: map[string]string{
+				"internal/pe/formula.go":     "package pe\n" + simImport + "func GemmTime(e *sim.Engine) sim.Time { return e.Now() }\n",
+				"internal/fabric/formula.go": "package fabric\nimport . \"github.com/kernbench/kernbench/internal/sim\"\nvar t Time\n",
+			},
+			want: []string{
+				"internal/fabric/formula.go:2: formula.go imports internal/sim into its own names; import it plainly so that its use can be checked",
+				"internal/pe/formula.go:3: closed form uses sim.Engine; of the engine it may use Time, its constants and MulDiv alone",
+			},
+		},
+		{
+			name: "model that uses closed forms",
+			files: map[string]string{
+				"internal/pe/formula.go": "package pe\ntype Cost struct{}\nfunc GemmTime() int { return 1 }\nfunc (Cost) Fill() int { return GemmTime() }\n",
+				"internal/pe/gemm.go":    "package pe\nimport \"time\"\nvar at = time.Now()\nfunc run(c Cost) int {\n\tf := GemmTime\n\treturn f() + c.Fill()\n}\n",
+			},
+			want: []string{
+				"internal/pe/gemm.go:5: model uses GemmTime of formula.go; models never use closed forms, or the tests that compare the two prove nothing",
+				"internal/pe/gemm.go:6: model uses Fill of formula.go; models never use closed forms, or the tests that compare the two prove nothing",
+			},
+		},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			fsys := fstest.MapFS{}
+			for name, src := range tt.files {
+				fsys[name] = &fstest.MapFile{Data: []byte(src)}
+			}
+			found, err := check(fsys)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(tt.want, found); diff != "" {
+				t.Errorf("violations (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestCheckUnparsable(t *testing.T) {
+	_, err := check(fstest.MapFS{"tl/pe.go": &fstest.MapFile{Data: []byte("package tl\nfunc {")}})
+	if err == nil || !strings.HasPrefix(err.Error(), "tl/pe.go:2:6: ") {
+		t.Errorf("check of a broken file: error %v, want one at tl/pe.go:2:6", err)
+	}
+}
+
+// TestLayersAreDisjoint guards the table itself: a package listed twice would
+// silently take the first of its places.
+func TestLayersAreDisjoint(t *testing.T) {
+	seen := map[string]string{}
+	for _, l := range layers {
+		for _, p := range l.packages {
+			if other, ok := seen[p]; ok {
+				t.Errorf("package %s is in layer %s and in layer %s, want one", p, other, l.name)
+			}
+			seen[p] = l.name
+		}
+	}
+}

@@ -1,0 +1,223 @@
+package archtest
+
+import (
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"go/types"
+	"io/fs"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// check returns the violations in the module whose root is fsys, sorted.
+func check(fsys fs.FS) ([]string, error) {
+	pkgs, fset, err := parseModule(fsys)
+	if err != nil {
+		return nil, err
+	}
+	var found []string
+	for dir, files := range pkgs {
+		p := pass{dir: dir, fset: fset, files: files}
+		p.imports()
+		p.prints()
+		p.formulas()
+		found = append(found, p.found...)
+	}
+	slices.Sort(found)
+	return found, nil
+}
+
+// parseModule parses every Go file, by the folder it is in. It skips what the
+// go command skips.
+func parseModule(fsys fs.FS) (map[string][]*ast.File, *token.FileSet, error) {
+	fset := token.NewFileSet()
+	pkgs := map[string][]*ast.File{}
+	err := fs.WalkDir(fsys, ".", func(name string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		base := path.Base(name)
+		if d.IsDir() {
+			if name != "." && (base == "testdata" || base == "vendor" || strings.HasPrefix(base, ".") || strings.HasPrefix(base, "_")) {
+				return fs.SkipDir
+			}
+			return nil
+		}
+		if !strings.HasSuffix(base, ".go") || strings.HasPrefix(base, ".") || strings.HasPrefix(base, "_") {
+			return nil
+		}
+		src, err := fs.ReadFile(fsys, name)
+		if err != nil {
+			return err
+		}
+		file, err := parser.ParseFile(fset, name, src, parser.SkipObjectResolution)
+		if err != nil {
+			return err
+		}
+		pkgs[path.Dir(name)] = append(pkgs[path.Dir(name)], file)
+		return nil
+	})
+	return pkgs, fset, err
+}
+
+// pass checks the package in one folder, with its external tests.
+type pass struct {
+	dir   string
+	fset  *token.FileSet
+	files []*ast.File
+	found []string
+}
+
+func (p *pass) report(at token.Pos, format string, args ...any) {
+	pos := p.fset.Position(at)
+	p.found = append(p.found, fmt.Sprintf("%s:%d: %s", pos.Filename, pos.Line, fmt.Sprintf(format, args...)))
+}
+
+func (p *pass) fileName(n ast.Node) string { return path.Base(p.fset.Position(n.Pos()).Filename) }
+func (p *pass) isTest(n ast.Node) bool     { return strings.HasSuffix(p.fileName(n), "_test.go") }
+func (p *pass) isFormula(n ast.Node) bool  { return p.fileName(n) == "formula.go" }
+
+// imports checks the layers, and the libraries that have one importer or none.
+func (p *pass) imports() {
+	layer := layerOf(p.dir)
+	if layer < 0 {
+		p.report(p.files[0].Package, "package %s is in no layer; add it to layers in internal/archtest/layers_test.go", p.dir)
+	}
+	for _, file := range p.files {
+		for _, spec := range file.Imports {
+			imported := importPath(spec)
+			if imported == "C" {
+				p.report(spec.Pos(), `%s imports "C"; the build is pure Go`, p.dir)
+			}
+			if matchesAny(yamlLibraries, imported) && p.dir != "internal/config" && !p.isTest(file) {
+				p.report(spec.Pos(), "%s imports %s; read YAML through internal/config", p.dir, imported)
+			}
+			dep, ours := inModule(imported)
+			// A package that is in no layer is reported where it is.
+			if depLayer := layerOf(dep); ours && layer >= 0 && depLayer > layer {
+				p.report(spec.Pos(), "%s (layer %s) imports %s (layer %s), which lies below it", p.dir, layers[layer].name, dep, layers[depLayer].name)
+			}
+		}
+	}
+}
+
+// prints checks that libraries leave the terminal alone.
+func (p *pass) prints() {
+	if matchesAny(printers, p.dir) {
+		return
+	}
+	for _, file := range p.files {
+		if p.isTest(file) {
+			continue
+		}
+		for _, sel := range selectionsFrom(file, "fmt") {
+			if strings.HasPrefix(sel.Sel.Name, "Print") {
+				p.report(sel.Pos(), "fmt.%s in library code; return the text, or write to an io.Writer the caller gives", sel.Sel.Name)
+			}
+		}
+	}
+}
+
+// formulas checks both sides of the wall between closed forms and models.
+func (p *pass) formulas() {
+	const sim = module + "/internal/sim"
+	var model, all []*ast.File // without tests
+	for _, file := range p.files {
+		switch {
+		case p.isTest(file):
+			continue
+		case p.isFormula(file):
+			for _, spec := range file.Imports {
+				if importPath(spec) == sim && spec.Name != nil && spec.Name.Name == "." {
+					p.report(spec.Pos(), "formula.go imports internal/sim into its own names; import it plainly so that its use can be checked")
+				}
+			}
+			for _, sel := range selectionsFrom(file, sim) {
+				if !slices.Contains(simInFormulas, sel.Sel.Name) {
+					p.report(sel.Pos(), "closed form uses sim.%s; of the engine it may use Time, its constants and MulDiv alone", sel.Sel.Name)
+				}
+			}
+		default:
+			model = append(model, file)
+		}
+		all = append(all, file)
+	}
+	if len(model) == len(all) {
+		return
+	}
+	uses := resolve(p.dir, p.fset, all)
+	for _, file := range model {
+		for n := range ast.Preorder(file) {
+			id, ok := n.(*ast.Ident)
+			if !ok {
+				continue
+			}
+			if fn, ok := uses[id].(*types.Func); ok && path.Base(p.fset.Position(fn.Pos()).Filename) == "formula.go" {
+				p.report(id.Pos(), "model uses %s of formula.go; models never use closed forms, or the tests that compare the two prove nothing", id.Name)
+			}
+		}
+	}
+}
+
+// resolve finds what identifiers stand for, as far as one package alone can
+// tell: imported packages are taken to be empty and the errors that follow from
+// that are of no interest.
+func resolve(dir string, fset *token.FileSet, files []*ast.File) map[*ast.Ident]types.Object {
+	info := types.Info{Uses: map[*ast.Ident]types.Object{}}
+	conf := types.Config{Importer: emptyPackages{}, Error: func(error) {}}
+	conf.Check(dir, fset, files, &info) // goes on after errors, since Error is set
+	return info.Uses
+}
+
+type emptyPackages struct{}
+
+func (emptyPackages) Import(importPath string) (*types.Package, error) {
+	pkg := types.NewPackage(importPath, path.Base(importPath))
+	pkg.MarkComplete()
+	return pkg, nil
+}
+
+// selectionsFrom lists the x.Name in a file where x is the package imported
+// from importedPath, under whatever name. A local variable of that name counts
+// too: do not shadow a package.
+func selectionsFrom(file *ast.File, importedPath string) []*ast.SelectorExpr {
+	local := ""
+	for _, spec := range file.Imports {
+		if importPath(spec) != importedPath {
+			continue
+		}
+		local = path.Base(importedPath)
+		if spec.Name != nil {
+			local = spec.Name.Name
+		}
+	}
+	var found []*ast.SelectorExpr
+	for n := range ast.Preorder(file) {
+		if sel, ok := n.(*ast.SelectorExpr); ok {
+			if x, ok := sel.X.(*ast.Ident); ok && local != "" && x.Name == local {
+				found = append(found, sel)
+			}
+		}
+	}
+	return found
+}
+
+func importPath(spec *ast.ImportSpec) string {
+	p, err := strconv.Unquote(spec.Path.Value)
+	if err != nil {
+		panic(err) // the parser accepts string literals only
+	}
+	return p
+}
+
+// inModule is a package's path relative to the module, and whether it is in it.
+func inModule(importPath string) (string, bool) {
+	if importPath == module {
+		return ".", true
+	}
+	return strings.CutPrefix(importPath, module+"/")
+}

@@ -1,0 +1,22 @@
+// Package archtest holds the module's architecture to its rules. It has tests
+// only; running them parses every Go file of the module and reports each
+// violation with its position.
+//
+// The rules:
+//
+//   - Packages form layers, listed in layers_test.go. A package imports only
+//     packages of its own layer or of those listed before it, in tests too. A
+//     package that is not listed is a violation.
+//   - Files named formula.go hold closed forms: costs computed without
+//     simulating. Of internal/sim they use the type Time, its constants and
+//     MulDiv, nothing that moves the clock. The other files of the package,
+//     which are the model, use no function of formula.go. So a test that
+//     compares model and closed form compares two things.
+//   - Only internal/config imports a YAML library, tests aside, and nothing imports
+//     "C".
+//   - Only commands and examples print: fmt.Print, Printf and Println appear in
+//     cmd, internal/cli, examples and tests alone.
+//
+// Archtest imports nothing of the module. When a rule is wrong, change it
+// here with an ADR that says why.
+package archtest

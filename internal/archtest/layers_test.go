@@ -1,0 +1,63 @@
+package archtest
+
+import "strings"
+
+// module is the path of this module; the packages below are relative to it.
+const module = "github.com/kernbench/kernbench"
+
+// layers is the order of the module: a package imports from its own layer and
+// from those above it. A new package goes where its first importer needs it and
+// no lower. "..." at the end stands for all packages below.
+var layers = []struct {
+	name     string
+	packages []string
+}{
+	{"foundation", []string{"internal/sim", "topology", "internal/config"}},
+	{"values", []string{"internal/numeric", "internal/oplog"}},
+	{"kernels", []string{"tl"}},
+	{"machines", []string{
+		"internal/fabric", "internal/memory", "internal/pe", "internal/ipcq", "internal/machine", "internal/exec",
+		"comm", "comm/inproc", "comm/shm", "internal/procpe",
+	}},
+	{"collectives", []string{"ccl", "comm/coll"}},
+	{"host API", []string{"torch", "tp", "task", "scenario"}},
+	{"evaluation", []string{"internal/runner", "internal/sweep", "internal/figure", "internal/report", "internal/probe"}},
+	{"benches", []string{"bench", "benches/..."}},
+	{"command", []string{
+		"internal/cli", ".", "cmd/kernbench", "examples/...",
+		"internal/adrindex", "internal/archtest", // the repository's own tools
+	}},
+}
+
+// simInFormulas is what formula.go may use of internal/sim: time as a number.
+var simInFormulas = []string{
+	"Time", "MulDiv",
+	"Femtosecond", "Picosecond", "Nanosecond", "Microsecond", "Millisecond", "Second", "Never",
+}
+
+// printers is where fmt.Print may appear.
+var printers = []string{"cmd/...", "internal/cli", "examples/..."}
+
+// yamlLibraries are the import paths that only internal/config, and tests, may use.
+var yamlLibraries = []string{"go.yaml.in/yaml/...", "gopkg.in/yaml.v2", "gopkg.in/yaml.v3"}
+
+// layerOf is the index in layers of a package, or -1.
+func layerOf(pkg string) int {
+	for i, l := range layers {
+		if matchesAny(l.packages, pkg) {
+			return i
+		}
+	}
+	return -1
+}
+
+// matchesAny reports whether a package is one of the patterns, or lies below
+// one that ends in "...".
+func matchesAny(patterns []string, pkg string) bool {
+	for _, p := range patterns {
+		if below, ok := strings.CutSuffix(p, "/..."); pkg == below || ok && strings.HasPrefix(pkg, below+"/") {
+			return true
+		}
+	}
+	return false
+}
