@@ -1,0 +1,184 @@
+package config
+
+import (
+	"fmt"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Decode fills the struct that dst points to. The error, if any, is the
+// [Errors] of the whole document in the order of its text; the fields without
+// mistakes are filled all the same.
+func (d *Doc) Decode(dst any, scalars Scalars) error {
+	found := *d // with errors of its own: a document can be decoded again
+	found.errs = slices.Clone(d.errs)
+	decoder{&found, scalars}.value(reflect.ValueOf(dst).Elem(), &field{at: d.root.at, value: d.root}, "", "")
+	for _, e := range found.errs { // layers have come since some were found
+		e.rank = d.rank(e)
+	}
+	return found.errs.Err()
+}
+
+type decoder struct {
+	*Doc
+	scalars Scalars
+}
+
+// value fills v from the value of a field; tag is that of v's struct field.
+func (d decoder) value(v reflect.Value, f *field, path string, tag reflect.StructTag) {
+	n := f.value
+	if n.refused {
+		return
+	}
+	if n.kind == scalar && n.tag == "!!null" {
+		d.fail(f.at, path, "no value: give %s, or delete the key", d.want(v.Type(), tag))
+		return
+	}
+	if v.Kind() == reflect.Pointer {
+		v.Set(reflect.New(v.Type().Elem()))
+		v = v.Elem()
+	}
+	if d.refuse(v, n, path, tag) {
+		return
+	}
+	if s, ok := d.scalars[v.Type()]; ok {
+		parsed, err := s.Parse(n.text)
+		if err != nil {
+			d.fail(n.at, path, "%v", err)
+			return
+		}
+		v.Set(reflect.ValueOf(parsed))
+		return
+	}
+	switch v.Kind() {
+	case reflect.Struct:
+		d.fields(v, f, path)
+	case reflect.Slice:
+		for i, item := range n.items {
+			v.Grow(1)
+			v.SetLen(i + 1)
+			d.value(v.Index(i), &field{at: item.at, value: item}, index(path, i), tag)
+		}
+	case reflect.Int:
+		i, err := wholeNumber(n, LimitOf(tag))
+		if err != nil {
+			d.fail(n.at, path, "%v", err)
+		}
+		v.SetInt(i)
+	case reflect.Bool:
+		v.SetBool(strings.EqualFold(n.text, "true"))
+	case reflect.String:
+		v.SetString(n.text)
+	default:
+		panic(fmt.Sprintf("config: %s: no way to decode a %s", path, v.Type()))
+	}
+}
+
+// refuse reports a value of the wrong kind.
+func (d decoder) refuse(v reflect.Value, n *node, path string, tag reflect.StructTag) bool {
+	kind, tags := scalar, []string(nil)
+	_, special := d.scalars[v.Type()]
+	switch {
+	case special:
+	case v.Kind() == reflect.Struct:
+		kind = mapping
+	case v.Kind() == reflect.Slice:
+		kind = list
+	case v.Kind() == reflect.Bool:
+		tags = []string{"!!bool"}
+	case v.Kind() == reflect.String:
+		tags = []string{"!!str"}
+	}
+	if n.kind == kind && (tags == nil || slices.Contains(tags, n.tag)) {
+		return false
+	}
+	d.fail(n.at, path, "expected %s, got %s", d.want(v.Type(), tag), n.describe())
+	return true
+}
+
+// fields fills a struct from a mapping.
+func (d decoder) fields(v reflect.Value, f *field, path string) {
+	known := Keys(v.Type())
+	for i := range f.value.fields {
+		g := &f.value.fields[i]
+		k := slices.IndexFunc(known, func(k Key) bool { return k.Name == g.key })
+		if k < 0 {
+			names := keyNames(known)
+			d.fail(g.at, join(path, g.key), "unknown key; known here: %s%s", strings.Join(names, ", "), didYouMean(g.key, names))
+			continue
+		}
+		d.value(v.FieldByIndex(known[k].Index), g, join(path, g.key), known[k].Tag)
+	}
+	hint := ""
+	if path == "" && d.extends == nil {
+		hint = "; or start the file with \"extends: default\""
+	}
+	for _, k := range known {
+		if k.Required && f.value.field(k.Name) == nil {
+			d.fail(f.at, join(path, k.Name), "missing: add %s%s", d.want(k.Type, k.Tag), hint)
+			hint = "" // once is enough
+		}
+	}
+}
+
+// want says what a value of a type looks like.
+func (d decoder) want(t reflect.Type, tag reflect.StructTag) string {
+	if t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	if s, ok := d.scalars[t]; ok {
+		return s.Want
+	}
+	if want := tag.Get("want"); want != "" {
+		return want
+	}
+	switch t.Kind() {
+	case reflect.Struct:
+		return "a mapping with the keys " + strings.Join(keyNames(Keys(t)), ", ")
+	case reflect.Slice:
+		return "a list"
+	case reflect.Int:
+		return LimitOf(tag).String()
+	case reflect.Bool:
+		return "true or false"
+	}
+	return "a text"
+}
+
+// Key is a key of a mapping, as a struct field declares it.
+type Key struct {
+	reflect.StructField
+	Name     string
+	Required bool
+}
+
+// Keys lists the keys of the mapping that a struct type describes, in order.
+func Keys(t reflect.Type) []Key {
+	var keys []Key
+	for _, f := range reflect.VisibleFields(t) {
+		name, option, _ := strings.Cut(f.Tag.Get("yaml"), ",")
+		if name != "" {
+			keys = append(keys, Key{f, name, option != "omitempty"})
+		}
+	}
+	return keys
+}
+
+func keyNames(keys []Key) []string {
+	names := make([]string, len(keys))
+	for i, k := range keys {
+		names[i] = k.Name
+	}
+	return names
+}
+
+func join(path, key string) string {
+	if path == "" {
+		return key
+	}
+	return path + "." + key
+}
+
+func index(path string, i int) string { return path + "[" + strconv.Itoa(i) + "]" }

@@ -1,0 +1,113 @@
+package config
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"unicode/utf8"
+)
+
+// Error is one mistake in a configuration, at the place where it can be mended.
+type Error struct {
+	File    string // "" when the value came from no file
+	Line    int    // from 1; 0 where the source has no lines, as in --set
+	Column  int    // from 1, in characters
+	Path    string // the value, as "cube.hbm.channels"; "" for the whole file
+	Msg     string
+	Excerpt string // the line with a caret under the column; "" when there is none
+
+	src  *source
+	rank int // of the source among those of the document
+}
+
+// Error is "file:line:column: path: message" and the excerpt under it.
+func (e *Error) Error() string {
+	var b strings.Builder
+	switch {
+	case e.Line > 0:
+		fmt.Fprintf(&b, "%s:%d:%d: ", e.File, e.Line, e.Column)
+	case e.File != "":
+		fmt.Fprintf(&b, "%s: ", e.File)
+	}
+	if e.Path != "" {
+		b.WriteString(e.Path + ": ")
+	}
+	b.WriteString(e.Msg)
+	if e.Excerpt != "" {
+		b.WriteString("\n" + e.Excerpt)
+	}
+	return b.String()
+}
+
+// Errors is every mistake found in a configuration, in the order of its text, up
+// to the first MaxErrors.
+type Errors []*Error
+
+// MaxErrors is where the search for mistakes ends: what has more is no
+// configuration.
+const MaxErrors = 100
+
+// Error is the mistakes one after the other.
+func (es Errors) Error() string {
+	texts := make([]string, len(es))
+	for i, e := range es {
+		texts[i] = e.Error()
+	}
+	if len(es) >= MaxErrors {
+		texts = append(texts, fmt.Sprintf("there may be more than these %d", len(es)))
+	}
+	return strings.Join(texts, "\n")
+}
+
+// Unwrap gives the single mistakes to errors.As.
+func (es Errors) Unwrap() []error {
+	errs := make([]error, len(es))
+	for i, e := range es {
+		errs[i] = e
+	}
+	return errs
+}
+
+// Err is the errors in order, or nil when there are none.
+func (es Errors) Err() error {
+	if len(es) == 0 {
+		return nil
+	}
+	slices.SortStableFunc(es, func(a, b *Error) int {
+		return cmp.Or(cmp.Compare(a.rank, b.rank), cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))
+	})
+	return es
+}
+
+// excerptWidth is how much of a long line is shown on either side of the caret.
+const excerptWidth = 60
+
+// excerpt shows a line with a caret under a column, both from 1. Long lines are
+// cut around the column, and what a terminal would obey is replaced.
+func excerpt(label, line string, column int) string {
+	runes := []rune(strings.TrimRight(line, "\r\n"))
+	for i, r := range runes {
+		if r < ' ' && r != '\t' || r == 0x7f || r == utf8.RuneError {
+			runes[i] = '�'
+		}
+	}
+	at := min(max(column-1, 0), len(runes))
+	from, to := max(at-excerptWidth, 0), min(at+excerptWidth, len(runes))
+	before, after := "", ""
+	if from > 0 {
+		before = "…"
+	}
+	if to < len(runes) {
+		after = "…"
+	}
+	// Tabs are kept in the padding, so that the caret lines up with them.
+	pad := strings.Map(func(r rune) rune {
+		if r == '\t' {
+			return r
+		}
+		return ' '
+	}, before+string(runes[from:at]))
+	margin := strings.Repeat(" ", utf8.RuneCountInString(label))
+	return fmt.Sprintf("%s | %s%s%s\n%s | %s^", label, before, string(runes[from:to]), after, margin, pad)
+}

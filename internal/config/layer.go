@@ -1,0 +1,87 @@
+package config
+
+import (
+	"slices"
+	"strings"
+	"unicode/utf8"
+)
+
+// Extend lays the document over another: mappings are merged key by key, and
+// what the document says wins. Lists and single values replace.
+func (d *Doc) Extend(base *Doc) {
+	d.root = overlay(base.root, d.root)
+	d.sources = append(d.sources, base.sources...)
+	d.errs = append(d.errs, base.errs...)
+}
+
+// overlay is top over bottom. Neither is changed: presets are shared.
+func overlay(bottom, top *node) *node {
+	if bottom == nil || bottom.kind != mapping || top.kind != mapping {
+		return top
+	}
+	merged := &node{kind: mapping, at: top.at, fields: slices.Clone(bottom.fields)}
+	if top.at.src.set { // an argument names a mapping only to reach into it
+		merged.at = bottom.at
+	}
+	for _, f := range top.fields {
+		old := merged.field(f.key)
+		if old == nil {
+			merged.fields = append(merged.fields, f)
+			continue
+		}
+		value := overlay(old.value, f.value)
+		if value.at != old.value.at {
+			old.at = f.at
+		}
+		old.value = value
+	}
+	return merged
+}
+
+// Set overlays one value, as the argument of --set gives it:
+// "cube.hbm.channels=16". The value is YAML, so lists and mappings can be given
+// in their flow form. Mistakes are for Decode to report.
+func (d *Doc) Set(arg string) {
+	s := &source{name: "--set", lines: strings.Split(arg, "\n"), set: true}
+	d.sources = append(d.sources, s)
+	path, value, ok := strings.Cut(arg, "=")
+	start := pos{s, 0, utf8.RuneCountInString(path) + 1} // of the value
+	switch err := s.checkText(); {
+	case err != nil:
+		d.fail(pos{s, 1, err.Column}, "", "%s", err.Msg)
+		return
+	case !ok || path == "" || len(arg) > maxSize:
+		d.fail(pos{s, 1, 1}, "", "write --set key=value, such as --set cube.hbm.channels=16")
+		return
+	}
+	text := &source{lines: strings.Split(value, "\n"), set: true}
+	y, err := text.parse([]byte(value))
+	if err != nil {
+		d.fail(pos{s, 1, start.column + err.Column}, path, "%s", err.Msg)
+		return
+	}
+	n := &node{tag: "!!null", at: pos{s, 1, start.column}}
+	if y != nil {
+		n = d.node(y, start, path)
+	}
+	d.root = overlay(d.root, wrap(n, path, s))
+}
+
+// wrap is the value in the mappings that its path names.
+func wrap(n *node, path string, s *source) *node {
+	for path != "" {
+		outer, key := "", path
+		if i := strings.LastIndexByte(path, '.'); i >= 0 {
+			outer, key = path[:i], path[i+1:]
+		}
+		at := pos{s, 1, utf8.RuneCountInString(path) - utf8.RuneCountInString(key) + 1}
+		n = &node{kind: mapping, at: at, fields: []field{{key, at, n}}}
+		path = outer
+	}
+	return n
+}
+
+// drop removes a key.
+func (n *node) drop(key string) {
+	n.fields = slices.DeleteFunc(n.fields, func(f field) bool { return f.key == key })
+}

@@ -1,0 +1,156 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// Presets is the configurations that a program carries: the NAME.yaml files of
+// a file system. One of them is called "default".
+type Presets struct{ FS fs.FS }
+
+// maxChain is how many files may extend one another.
+const maxChain = 16
+
+// Names lists the presets in alphabetical order.
+func (p Presets) Names() []string {
+	files, err := fs.Glob(p.FS, "*.yaml")
+	if err != nil {
+		panic(fmt.Sprintf("config: presets: %v", err)) // only a bad pattern
+	}
+	for i, f := range files {
+		files[i] = strings.TrimSuffix(f, ".yaml")
+	}
+	return files
+}
+
+// Source is the text of a preset.
+func (p Presets) Source(name string) ([]byte, error) {
+	text, err := fs.ReadFile(p.FS, name+".yaml")
+	if err != nil {
+		names := p.Names()
+		return nil, fmt.Errorf("no preset %s; presets: %s%s", quote(name), strings.Join(names, ", "), didYouMean(name, names))
+	}
+	return text, nil
+}
+
+// Load reads what the user asked for, with its extends and --set arguments
+// applied: a file if there is one of that name, else a preset. Without a name it
+// is the usual file if there is one, else the preset default.
+func (p Presets) Load(name, usual string, sets ...string) (*Doc, error) {
+	if name == "" && isFile(usual) {
+		name = usual
+	} else if name == "" {
+		name = "default"
+	}
+	if isFile(name) {
+		text, err := readFile(name)
+		if err != nil {
+			return nil, err
+		}
+		return p.build(name, text, chain{filepath.Clean(name)}, sets)
+	}
+	text, err := p.Source(name)
+	if err != nil {
+		return nil, fmt.Errorf("no file %s and %w", name, err)
+	}
+	return p.build(presetFile(name), text, chain{presetFile(name)}, sets)
+}
+
+// Parse is like Load for a text in memory, which may extend presets only.
+func (p Presets) Parse(file string, text []byte, sets ...string) (*Doc, error) {
+	return p.build(file, text, nil, sets)
+}
+
+func (p Presets) build(file string, text []byte, from chain, sets []string) (*Doc, error) {
+	d, err := p.extended(file, text, from)
+	if err != nil {
+		return nil, err
+	}
+	for _, set := range sets {
+		d.Set(set)
+	}
+	return d, nil
+}
+
+// chain is the files that extend one another, from the one asked for; nil for a
+// text in memory, from which no file can be reached.
+type chain []string
+
+// extended parses a text and lays it over what it extends.
+func (p Presets) extended(file string, text []byte, from chain) (*Doc, error) {
+	d, err := Parse(file, text)
+	if err != nil || d.extends == nil {
+		return d, err
+	}
+	baseFile, baseText, err := p.open(d.extends, from)
+	if err != nil {
+		d.fail(d.extends.at, "extends", "%v", err)
+		return nil, d.errs.Err()
+	}
+	base, err := p.extended(baseFile, baseText, append(slices.Clone(from), baseFile))
+	if err != nil {
+		return nil, err
+	}
+	d.Extend(base)
+	return d, nil
+}
+
+// open finds what an extends key names: a preset if it is a bare word, else a
+// file, relative to the one that extends it.
+func (p Presets) open(n *node, from chain) (file string, text []byte, err error) {
+	presets := strings.Join(p.Names(), ", ")
+	if n.kind != scalar || n.tag != "!!str" {
+		return "", nil, fmt.Errorf("expected a preset or a file to extend, got %s; presets: %s", n.describe(), presets)
+	}
+	file = n.text
+	switch {
+	case !isPath(file):
+		file = presetFile(file)
+	case from == nil:
+		return "", nil, fmt.Errorf("a text in memory can extend presets only: %s", presets)
+	case !filepath.IsAbs(file):
+		file = filepath.Join(filepath.Dir(from[len(from)-1]), file)
+	}
+	switch {
+	case slices.Contains(from, file):
+		return "", nil, fmt.Errorf("a cycle: %s", strings.Join(append(from, file), " extends "))
+	case len(from) >= maxChain:
+		return "", nil, fmt.Errorf("more than %d files extend one another", maxChain)
+	case !isPath(n.text):
+		text, err = p.Source(n.text)
+	default:
+		text, err = readFile(file)
+	}
+	return file, text, err
+}
+
+// isPath reports whether a name can only be a file's.
+func isPath(name string) bool {
+	return strings.ContainsAny(name, `/\`) || strings.HasSuffix(name, ".yaml") || strings.HasSuffix(name, ".yml")
+}
+
+func presetFile(name string) string { return "preset " + name }
+
+func isFile(name string) bool {
+	info, err := os.Stat(name)
+	return err == nil && !info.IsDir()
+}
+
+// readFile reads a file, but no more of it than Parse needs to refuse it.
+func readFile(name string) (text []byte, err error) {
+	f, err := os.Open(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("no file %s", name)
+	} else if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	return io.ReadAll(io.LimitReader(f, maxSize+1))
+}

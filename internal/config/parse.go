@@ -1,0 +1,207 @@
+package config
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"strings"
+	"unicode/utf8"
+
+	"go.yaml.in/yaml/v4"
+	"go.yaml.in/yaml/v4/plugin/limit"
+)
+
+const (
+	maxSize  = 1 << 20 // bytes of a file
+	maxDepth = 64      // mappings and lists within each other
+	maxKeys  = 1000    // of one mapping; a configuration has a dozen
+)
+
+// Parse reads the text of a file. What makes the text unreadable is an error
+// here, as [Errors]; mistakes that leave the rest readable wait for Decode.
+func Parse(file string, src []byte) (*Doc, error) {
+	s := &source{name: file}
+	if len(src) > maxSize {
+		return nil, Errors{(pos{s, 1, 1}).error("the file has more than %d bytes: a configuration has a few thousand", maxSize)}
+	}
+	src = bytes.TrimPrefix(src, []byte("\ufeff"))
+	s.lines = strings.Split(string(src), "\n")
+	if e := s.checkText(); e != nil {
+		return nil, Errors{e}
+	}
+	d := &Doc{sources: []*source{s}}
+	root, err := s.parse(src)
+	switch {
+	case err != nil:
+		return nil, Errors{err}
+	case root == nil || root.Kind == yaml.ScalarNode && root.Tag == "!!null":
+		return nil, Errors{(pos{s, 1, 1}).error("the file is empty: write at least \"extends: default\"")}
+	}
+	d.root = d.node(root, pos{s, 0, 0}, "")
+	if d.root.kind != mapping {
+		return nil, Errors{d.root.at.error("the file holds %s: write keys and values, starting with \"extends: default\"", d.root.kind)}
+	}
+	if f := d.root.field("extends"); f != nil {
+		d.extends = f.value
+		d.root.drop("extends")
+	}
+	return d, nil
+}
+
+// checkText refuses what is no text, before the YAML library sees it.
+func (s *source) checkText() *Error {
+	for l, line := range s.lines {
+		column := 0
+		for i, r := range line {
+			column++
+			at := pos{s, l + 1, column}
+			switch {
+			case r == 0:
+				return at.error("a NUL byte: this is a binary file, not a configuration")
+			case r == utf8.RuneError && !strings.HasPrefix(line[i:], "\ufffd"):
+				return at.error("byte 0x%02x is not UTF-8: save the file as UTF-8 text", line[i])
+			case r < ' ' && r != '\t' && r != '\r' || r >= 0x7f && r < 0xa0:
+				return at.error("control character %U: delete it", r)
+			}
+		}
+	}
+	return nil
+}
+
+// parse is the root of the one YAML document of a text; nil if it has none.
+func (s *source) parse(src []byte) (*yaml.Node, *Error) {
+	loader, err := yaml.NewLoader(bytes.NewReader(src),
+		yaml.WithPlugin(limit.New(limit.DepthValue(maxDepth))), yaml.WithUniqueKeys(false))
+	if err != nil {
+		return nil, s.syntaxError(err)
+	}
+	var doc, second yaml.Node
+	if err := loader.Load(&doc); errors.Is(err, io.EOF) {
+		return nil, nil
+	} else if err != nil {
+		return nil, s.syntaxError(err)
+	}
+	if err := loader.Load(&second); err == nil {
+		return nil, (pos{s, second.Line, second.Column}).error("a second document: a configuration is one, delete what follows ---")
+	} else if !errors.Is(err, io.EOF) {
+		return nil, s.syntaxError(err)
+	}
+	if len(doc.Content) == 0 {
+		return nil, nil
+	}
+	return doc.Content[0], nil
+}
+
+// syntaxError places an error of the YAML library and says it in plain words
+// where the library's own are about its insides.
+func (s *source) syntaxError(err error) *Error {
+	var le *yaml.LoadError
+	if !errors.As(err, &le) {
+		return (pos{s, 1, 1}).error("not YAML: %v", err)
+	}
+	at := pos{s, max(le.Mark.Line, 1), max(le.Mark.Column, 1)}
+	if at.line >= len(s.lines) { // at the end of the text: show its last words
+		at.line = len(s.lines)
+		for at.line > 1 && strings.TrimSpace(s.lines[at.line-1]) == "" {
+			at.line--
+			at.column = utf8.RuneCountInString(strings.TrimRight(s.lines[at.line-1], " \r")) + 1
+		}
+	}
+	text := []rune(s.lines[at.line-1])
+	has := func(context, message string) bool {
+		return strings.Contains(le.ContextMsg, context) && strings.Contains(le.Message, message)
+	}
+	switch {
+	case has("", "exceeded max depth"):
+		return at.error("nested more than %d deep: a configuration needs no more than a few levels", maxDepth)
+	case has("quoted scalar", "end of stream"):
+		open := pos{s, max(le.ContextMark.Line, 1), max(le.ContextMark.Column, 1)}
+		return open.error("this quote is not closed: add the second one")
+	case has("quoted scalar", "escape"):
+		return at.error("no such escape: write \\\\ for a backslash, or use single quotes")
+	case has("", "cannot start any token") && at.column <= len(text) && text[at.column-1] == '\t':
+		return at.error("a tab: indent with spaces")
+	case has("", "cannot start any token"):
+		return at.error("a value cannot start with this character: put it in quotes")
+	case has("", "mapping values are not allowed"):
+		return at.error("no key can stand here: check the indentation and the line before, or quote a value that holds a colon")
+	case has("flow", ""):
+		return at.error("a [ or { is not closed, or a comma is missing")
+	case has("block mapping", ""), has("simple key", ""):
+		return at.error("not a key with a value: write \"key: value\", indented like its neighbours")
+	case has("", "unknown anchor"):
+		return at.error("%s", noAlias)
+	}
+	return at.error("not YAML: %s", strings.TrimPrefix(le.ContextMsg+": "+le.Message, ": "))
+}
+
+const noAlias = "anchors and aliases are not supported: write the value out"
+
+// node turns a YAML node into ours, noting what a configuration may not use.
+// Positions are relative to base, where the text starts in its source.
+func (d *Doc) node(y *yaml.Node, base pos, path string) *node {
+	at := base.plus(y)
+	n := &node{at: at, text: y.Value, tag: y.ShortTag()}
+	switch {
+	case y.Kind == yaml.AliasNode || y.Anchor != "":
+		n.refused = y.Kind == yaml.AliasNode
+		d.refuseAlias(at, path)
+	case y.Style&yaml.TaggedStyle != 0:
+		d.fail(at, path, "tag %s: tags are not supported, delete it", y.Tag)
+	}
+	switch y.Kind {
+	case yaml.MappingNode:
+		n.kind = mapping
+		if len(y.Content) > 2*maxKeys {
+			n.refused = true
+			d.fail(at, path, "a mapping of more than %d keys", maxKeys)
+			break
+		}
+		for i := 0; i+1 < len(y.Content); i += 2 {
+			d.addField(n, y.Content[i], y.Content[i+1], base, path)
+		}
+	case yaml.SequenceNode:
+		n.kind = list
+		for i, item := range y.Content {
+			n.items = append(n.items, d.node(item, base, index(path, i)))
+		}
+	}
+	return n
+}
+
+// refuseAlias reports the first anchor or alias of a document; a bomb has many.
+func (d *Doc) refuseAlias(at pos, path string) {
+	if !d.aliased {
+		d.fail(at, path, noAlias)
+	}
+	d.aliased = true
+}
+
+// addField adds a key and its value to a mapping, unless the key cannot be used.
+func (d *Doc) addField(n *node, key, value *yaml.Node, base pos, path string) {
+	at := base.plus(key)
+	first := n.field(key.Value)
+	switch {
+	case key.Kind != yaml.ScalarNode:
+		d.fail(at, path, "a key is a word, not a mapping, a list or an alias")
+	case key.Tag == "!!merge":
+		d.fail(at, path, "merge keys are not supported: inherit a whole file with \"extends\"")
+	case key.ShortTag() != "!!str":
+		d.fail(at, path, "the key %s is not a word", quote(key.Value))
+	case key.Anchor != "":
+		d.refuseAlias(at, path)
+	case first != nil:
+		d.fail(at, join(path, key.Value), "given twice: first on line %d, column %d; delete one", first.at.line, first.at.column)
+	default:
+		n.fields = append(n.fields, field{key.Value, at, d.node(value, base, join(path, key.Value))})
+	}
+}
+
+// plus is the place of a YAML node in a text that starts at p.
+func (p pos) plus(y *yaml.Node) pos {
+	column := y.Column
+	if y.Line == 1 {
+		column += p.column
+	}
+	return pos{p.src, p.line + y.Line, column}
+}

@@ -1,0 +1,101 @@
+package config
+
+import (
+	"fmt"
+	"math"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Scalar is how the values of a type are written as one YAML value.
+type Scalar struct {
+	Want   string // what to write, for messages: "a size such as 2 MiB"
+	Parse  func(text string) (any, error)
+	Format func(v any) string
+}
+
+// Scalars gives types that are written in a syntax of their own.
+type Scalars map[reflect.Type]Scalar
+
+// Define adds the syntax of type T.
+func Define[T any](s Scalars, want string, parse func(string) (T, error), format func(T) string) {
+	s[reflect.TypeFor[T]()] = Scalar{
+		Want:   want,
+		Parse:  func(text string) (any, error) { return parse(text) },
+		Format: func(v any) string { return format(v.(T)) },
+	}
+}
+
+// DefineWords adds a type whose values are a few words.
+func DefineWords[T ~string](s Scalars, words []T) {
+	names := make([]string, len(words))
+	for i, w := range words {
+		names[i] = string(w)
+	}
+	want := "one of " + strings.Join(names, ", ")
+	Define(s, want, func(text string) (T, error) {
+		if !slices.Contains(names, text) {
+			return "", fmt.Errorf("unknown word %s: write %s%s", quote(text), want, didYouMean(text, names))
+		}
+		return T(text), nil
+	}, func(v T) string { return string(v) })
+}
+
+// Limit is the whole numbers that a field accepts.
+type Limit struct {
+	Min, Max int64
+	OneOf    []int64 // when not nil, instead of Min and Max
+}
+
+// LimitOf is the limit in a struct tag: range:"1..64" or oneof:"1 2 4".
+func LimitOf(tag reflect.StructTag) Limit {
+	l := Limit{Min: math.MinInt64, Max: math.MaxInt64}
+	if lo, hi, ok := strings.Cut(tag.Get("range"), ".."); ok {
+		l.Min, l.Max = tagNumber(lo, tag), tagNumber(hi, tag)
+	}
+	for _, n := range strings.Fields(tag.Get("oneof")) {
+		l.OneOf = append(l.OneOf, tagNumber(n, tag))
+	}
+	return l
+}
+
+// tagNumber reads a number in a struct tag, which is a constant of the program.
+func tagNumber(text string, tag reflect.StructTag) int64 {
+	n, err := strconv.ParseInt(text, 10, 64)
+	if err != nil {
+		panic(fmt.Sprintf("config: bad limit in the tag %q", tag))
+	}
+	return n
+}
+
+// String says what to write: "a whole number from 1 to 64".
+func (l Limit) String() string {
+	switch {
+	case l.OneOf != nil:
+		return "one of " + strings.Trim(strings.ReplaceAll(fmt.Sprint(l.OneOf), " ", ", "), "[]")
+	case l.Min == math.MinInt64:
+		return "a whole number"
+	}
+	return fmt.Sprintf("a whole number from %d to %d", l.Min, l.Max)
+}
+
+func (l Limit) holds(n int64) bool {
+	if l.OneOf != nil {
+		return slices.Contains(l.OneOf, n)
+	}
+	return l.Min <= n && n <= l.Max
+}
+
+// wholeNumber reads an integer. Only plain decimal digits are one: a quoted
+// number is text, and 1e3, 0x10 or 1_000 are likelier to be slips than meant.
+func wholeNumber(n *node, l Limit) (int64, error) {
+	digits := strings.TrimPrefix(n.text, "-")
+	plain := n.tag != "!!str" && digits != "" && strings.Trim(digits, "0123456789") == "" && (digits[0] != '0' || digits == "0")
+	i, err := strconv.ParseInt(n.text, 10, 64)
+	if !plain || err != nil || !l.holds(i) {
+		return 0, fmt.Errorf("expected %s, got %s", l, n.describe())
+	}
+	return i, nil
+}

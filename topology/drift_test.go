@@ -1,0 +1,190 @@
+package topology
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/jsonschema-go/jsonschema"
+	"go.yaml.in/yaml/v4"
+)
+
+// loaderOnly is the rules that a schema cannot say, by what the loader's
+// message holds. Only for these may the schema accept what the loader refuses.
+var loaderOnly = []string{
+	"out of range",               // the upper end of a quantity, and a clock's lower
+	"not a whole number of",      // fractions of a byte
+	"expected a power of two",    // flit and burst
+	"do not fit in",              // queue rings
+	"outside the NoC",            // sites
+	"corners need a NoC",         // corners on a narrow NoC
+	"are not a square",           // grids without sides
+	"do not fill a grid",         // w·h != count
+	"w without h", "h without w", // half a grid
+	"has no grid",            // sides of a ring
+	"are more than",          // PEs and routers in all
+	"is about the same link", // override twice
+	"changes nothing",        // override without a change
+	"an absent link has no",  // override with too much
+	"no preset", "can extend presets only",
+}
+
+func compiledSchema(t *testing.T) *jsonschema.Resolved {
+	t.Helper()
+	var s jsonschema.Schema
+	if err := json.Unmarshal(Schema(), &s); err != nil {
+		t.Fatal(err)
+	}
+	r, err := s.Resolve(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// presetTree is a preset as plain maps, lists and values.
+func presetTree(t *testing.T, name string) map[string]any {
+	t.Helper()
+	src, err := PresetSource(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var tree map[string]any
+	if err := yaml.Load(src, &tree); err != nil {
+		t.Fatal(err)
+	}
+	return tree
+}
+
+func TestSchemaAcceptsPresets(t *testing.T) {
+	schema := compiledSchema(t)
+	for _, name := range Presets() {
+		if err := schema.Validate(presetTree(t, name)); err != nil {
+			t.Errorf("preset %s: %v", name, err)
+		}
+		spec, err := Preset(name)
+		if err != nil {
+			t.Errorf("preset %s: %v", name, err)
+			continue
+		}
+		var tree map[string]any
+		if err := yaml.Load(spec.YAML(), &tree); err != nil {
+			t.Fatal(err)
+		}
+		if err := schema.Validate(tree); err != nil {
+			t.Errorf("preset %s, written out: %v", name, err)
+		}
+	}
+}
+
+// TestSchemaAgreesWithLoader breaks a complete description and one that extends
+// it in every place, and gives the result to both.
+func TestSchemaAgreesWithLoader(t *testing.T) {
+	full := presetTree(t, "default")
+	full["overrides"] = []any{map[string]any{
+		"link": "sip0.io.switch<->sip1.io.switch", "bandwidth": "50 GB/s", "latency": "1 us",
+	}}
+	extending := map[string]any{
+		"extends": "default",
+		"system":  map[string]any{"sips": map[string]any{"count": 6, "topology": "torus_2d", "w": 2, "h": 3}},
+		"sip":     map[string]any{"ucie": map[string]any{"latency": "2 ns"}},
+		"overrides": []any{map[string]any{
+			"link": "sip0.io.switch<->sip1.io.switch", "absent": true,
+		}},
+	}
+	schema := compiledSchema(t)
+	cases, accepted := 0, 0
+	for _, base := range []map[string]any{full, extending} {
+		mutate(base, func(what string) {
+			cases++
+			if agree(t, schema, what, base) {
+				accepted++
+			}
+		})
+	}
+	if cases < 2000 || accepted < 200 {
+		t.Errorf("%d cases of which %d are accepted: the mutations have become too few", cases, accepted)
+	}
+}
+
+// agree compares the two on one description, and reports whether both accept it.
+func agree(t *testing.T, schema *jsonschema.Resolved, what string, tree map[string]any) bool {
+	t.Helper()
+	text, err := json.Marshal(tree) // JSON is YAML
+	if err != nil {
+		t.Fatal(err)
+	}
+	var plain any // as an editor sees the text
+	if err := json.Unmarshal(text, &plain); err != nil {
+		t.Fatal(err)
+	}
+	_, byLoader := Parse("mutated.yaml", text)
+	bySchema := schema.Validate(plain)
+	switch {
+	case byLoader == nil && bySchema != nil:
+		t.Errorf("%s: the loader accepts it, the schema says %v", what, bySchema)
+	case byLoader != nil && bySchema == nil:
+		rule := func(r string) bool { return strings.Contains(byLoader.Error(), r) }
+		if !slices.ContainsFunc(loaderOnly, rule) {
+			t.Errorf("%s: the schema accepts it, the loader says %v", what, byLoader)
+		}
+	}
+	return byLoader == nil && bySchema == nil
+}
+
+// strange is what every value is replaced by in turn, and what single values are
+// replaced by besides.
+var strange = []any{
+	0, "", "word", true, false, nil, []any{}, map[string]any{}, map[string]any{"a": 1}, []any{1},
+}
+
+var strangeSingle = []any{
+	1, -1, 3, 4.5, 65, 1 << 40, "0", "12", "unlimited", "r0c0", "r9c9", "ring_1d", "torus_2d", "sram",
+	"1 B", "1.5 KiB", "1.0001 B", "2 MB", "0 B", "1 PiB", "12 GB/s", "0 GB/s", "0.0 GB/s", "0.5 B/s", "999999 TB/s",
+	"1 ns", "1ns", "1  ns", "-1 ns", "+1 ns", "1 µs", "0 ns", "00 ns", "0.1 fs", "2 s", "1. ns", ".5 ns", "1e3 ns",
+	"1 GHz", "1 Hz", "2.5 mm", "0.0001 mm", "10 ns/mm", " 1 ns", "1 ns ",
+}
+
+// mutate changes a tree in every place, calls try after each change, and undoes
+// it: keys are deleted and added, values replaced.
+func mutate(tree map[string]any, try func(what string)) {
+	var walk func(path string, node any, put func(any))
+	walk = func(path string, node any, put func(any)) {
+		values := strange
+		switch node.(type) {
+		case map[string]any, []any:
+		default:
+			values = slices.Concat(strange, strangeSingle)
+		}
+		for _, v := range values {
+			put(v)
+			try(fmt.Sprintf("%s = %#v", path, v))
+		}
+		put(node)
+		switch node := node.(type) {
+		case map[string]any:
+			node["unknown"] = 1
+			try(path + " with an unknown key")
+			delete(node, "unknown")
+			for _, key := range slices.Sorted(maps.Keys(node)) {
+				value := node[key]
+				delete(node, key)
+				try(path + "." + key + " deleted")
+				walk(path+"."+key, value, func(v any) { node[key] = v })
+			}
+		case []any:
+			for i, item := range node {
+				walk(fmt.Sprintf("%s[%d]", path, i), item, func(v any) { node[i] = v })
+			}
+		}
+	}
+	for _, key := range slices.Sorted(maps.Keys(tree)) {
+		value := tree[key]
+		delete(tree, key)
+		try(key + " deleted")
+		walk(key, value, func(v any) { tree[key] = v })
+	}
+}

@@ -1,0 +1,81 @@
+package topology
+
+import "math"
+
+// sipGrid is the SIPs as a grid: a square when w and h are left open. Shapes of
+// one dimension are one row; in those of none (fully_connected, switch) the row
+// only numbers the SIPs.
+func (s *Spec) sipGrid() (grid, error) {
+	sips := s.System.SIPs
+	if !sips.Topology.Grid() {
+		return grid{w: sips.Count, h: 1, wrap: sips.Topology == Ring1D}, nil
+	}
+	w, h := sips.W, sips.H
+	if w == 0 && h == 0 {
+		w = int(math.Round(math.Sqrt(float64(sips.Count))))
+		h = w
+	}
+	if w*h != sips.Count {
+		return grid{}, s.errorAt("system.sips.count", "%d SIPs do not fill a grid of %d×%d: set w and h with w·h = %d", sips.Count, w, h, sips.Count)
+	}
+	return grid{w: w, h: h, wrap: sips.Topology == Torus2D}, nil
+}
+
+// SIPGrid is the number of columns and rows of SIPs: count and 1 unless the
+// fabric has two dimensions.
+func (g *Graph) SIPGrid() (w, h int) { return g.fabric.w, g.fabric.h }
+
+// SIPAt is the column and row of a SIP in the grid.
+func (g *Graph) SIPAt(sip int) (col, row int) { return g.fabric.at(sip) }
+
+// SIPNeighbors is the SIPs next to one in the fabric, each once: north, east,
+// south, west in a grid (so next, previous on a ring or line), and all others
+// in rising order when fully connected or on a switch. It speaks of the shape:
+// an absent link takes no neighbour away.
+func (g *Graph) SIPNeighbors(sip int) []int {
+	var near []int
+	switch g.spec.System.SIPs.Topology {
+	case FullyConnected, Switch:
+		for other := range g.fabric.size() {
+			if other != sip {
+				near = append(near, other)
+			}
+		}
+	default:
+		for d := North; d < numDirections; d++ {
+			if other, ok := g.fabric.neighbor(sip, d); ok {
+				near = append(near, other)
+			}
+		}
+	}
+	return near
+}
+
+// outerLinks is the links that leave a SIP, by From and then To: between the
+// host and every PCIe endpoint, and between the fabric switches. A neighbour
+// pair, or a SIP and the central switch, has the given number of parallel
+// links each way.
+func (g *Graph) outerLinks() []Link {
+	pcie, link := g.spec.Host.PCIe, g.spec.System.SIPs.Link
+	var links []Link
+	join := func(from, to NodeID) {
+		for range link.Links {
+			links = append(links, Link{From: from, To: to, Bandwidth: link.Bandwidth, Latency: link.Latency})
+		}
+	}
+	for sip := range g.spec.System.SIPs.Count {
+		links = append(links,
+			Link{From: g.Host(), To: g.PCIe(sip), Bandwidth: pcie.Bandwidth, Latency: pcie.Latency},
+			Link{From: g.PCIe(sip), To: g.Host(), Bandwidth: pcie.Bandwidth, Latency: pcie.Latency})
+		if g.spec.System.SIPs.Topology == Switch {
+			join(g.IOSwitch(sip), g.centralSwitch())
+			join(g.centralSwitch(), g.IOSwitch(sip))
+			continue
+		}
+		for _, other := range g.SIPNeighbors(sip) {
+			join(g.IOSwitch(sip), g.IOSwitch(other))
+		}
+	}
+	sortLinks(links)
+	return links
+}

@@ -1,0 +1,148 @@
+package topology
+
+// layout places components in the plane of a SIP. The IO chiplet is a strip
+// one pitch high along the top; the dies of the cube mesh lie below it, a gap
+// apart; a router is in the centre of its cell of a die. What hangs on a
+// router sits a quarter pitch off it, each kind on its own side, so that no
+// wire has zero length.
+type layout struct {
+	pitch, gap Micrometres
+	noc, mesh  grid
+}
+
+func newLayout(s *Spec, noc, mesh grid) layout {
+	return layout{pitch: s.Cube.NoC.Pitch, gap: s.SIP.CubeMesh.Gap, noc: noc, mesh: mesh}
+}
+
+// unitOffsets places the units of a PE, in sixteenths of the pitch from its
+// router: DMA and CPU nearest to it, each unit beside those it feeds.
+var unitOffsets = [unitsPerPE]struct{ x, y int }{
+	KindDMA - KindPECPU:        {0, -4},
+	KindPECPU - KindPECPU:      {-1, -4},
+	KindIPCQ - KindPECPU:       {1, -4},
+	KindTCM - KindPECPU:        {0, -5},
+	KindScheduler - KindPECPU:  {-1, -5},
+	KindFetchStore - KindPECPU: {1, -5},
+	KindGEMM - KindPECPU:       {0, -6},
+	KindMath - KindPECPU:       {1, -6},
+}
+
+// off is the point a number of sixteenths of the pitch from p.
+func (l layout) off(p Point, x, y int) Point {
+	return Point{p.X + Micrometres(x)*l.pitch/16, p.Y + Micrometres(y)*l.pitch/16}
+}
+
+// die is the top left corner of a cube.
+func (l layout) die(cube int) Point {
+	x, y := l.mesh.at(cube)
+	return Point{
+		X: Micrometres(x) * (Micrometres(l.noc.w)*l.pitch + l.gap),
+		Y: l.pitch + l.gap + Micrometres(y)*(Micrometres(l.noc.h)*l.pitch+l.gap),
+	}
+}
+
+func (l layout) router(cube, index int) Point {
+	x, y := l.noc.at(index)
+	return l.off(l.die(cube), 16*x+8, 16*y+8)
+}
+
+func (l layout) hbm(cube, router int) Point     { return l.off(l.router(cube, router), 0, 4) }
+func (l layout) sram(cube, router int) Point    { return l.off(l.router(cube, router), -4, 0) }
+func (l layout) cubeCPU(cube, router int) Point { return l.off(l.router(cube, router), 4, 0) }
+
+func (l layout) unit(cube, router int, unit Kind) Point {
+	o := unitOffsets[unit-KindPECPU]
+	return l.off(l.router(cube, router), o.x, o.y)
+}
+
+// port is at the die edge, half a pitch from its router.
+func (l layout) port(cube int, d Direction) Point {
+	r := l.router(cube, portRouter(l.noc, d))
+	switch d {
+	case North:
+		return l.off(r, 0, -8)
+	case East:
+		return l.off(r, 8, 0)
+	case South:
+		return l.off(r, 0, 8)
+	}
+	return l.off(r, -8, 0)
+}
+
+// ioSwitch is in the centre of the IO chiplet.
+func (l layout) ioSwitch() Point {
+	last := l.die(l.mesh.w - 1)
+	return l.off(Point{X: (last.X + Micrometres(l.noc.w)*l.pitch) / 2}, 0, 8)
+}
+
+func (l layout) pcie() Point  { return l.off(l.ioSwitch(), 0, -4) }
+func (l layout) ioCPU() Point { return l.off(l.ioSwitch(), -4, 0) }
+
+// ioUCIe faces the north port of the cube below it.
+func (l layout) ioUCIe(col int) Point { return Point{l.port(col, North).X, l.pitch} }
+
+// wireLength is the length of a wire between two points. Wires run along rows
+// and columns, so it is the Manhattan distance.
+func wireLength(a, b Point) Micrometres {
+	return max(a.X-b.X, b.X-a.X) + max(a.Y-b.Y, b.Y-a.Y)
+}
+
+// portRouter is the router that the UCIe port of a side hangs on, in the
+// middle of its edge.
+func portRouter(noc grid, d Direction) int {
+	x, y := (noc.w-1)/2, (noc.h-1)/2
+	switch d {
+	case North:
+		y = 0
+	case East:
+		x = noc.w - 1
+	case South:
+		y = noc.h - 1
+	case West:
+		x = 0
+	}
+	return y*noc.w + x
+}
+
+// peSites is the router of each PE of a cube. Corner blocks come in the order
+// NW, NE, SW, SE: one corner is the whole mesh, two are its left and right
+// halves, four its quadrants. The PEs of a corner take the routers of its
+// block in row-major order, round and round.
+func peSites(layout PELayout, noc grid) []int {
+	var sites []int
+	for corner := range layout.Corners {
+		left, right, top, bottom := 0, noc.w, 0, noc.h
+		if layout.Corners > 1 {
+			left, right = half(noc.w, corner%2)
+		}
+		if layout.Corners > 2 {
+			top, bottom = half(noc.h, corner/2)
+		}
+		w, h := right-left, bottom-top
+		for i := range layout.PEPerCorner {
+			r := i % (w * h)
+			sites = append(sites, (top+r/w)*noc.w+left+r%w)
+		}
+	}
+	return sites
+}
+
+// half is the first or second half of n rows or columns; the first has the odd
+// one.
+func half(n, which int) (from, to int) {
+	mid := (n + 1) / 2
+	if which == 0 {
+		return 0, mid
+	}
+	return mid, n
+}
+
+// Half is the half of its cube that a PE is in, by router columns: 0 is the
+// left one, 1 the right one.
+func (g *Graph) Half(pe int) int {
+	col, _ := g.noc.at(g.sites[pe])
+	if _, mid := half(g.noc.w, 0); col < mid {
+		return 0
+	}
+	return 1
+}

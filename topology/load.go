@@ -1,0 +1,118 @@
+package topology
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"embed"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+
+	"github.com/kernbench/kernbench/internal/config"
+)
+
+// File is the description that Load reads when it is not told which.
+const File = "topology.yaml"
+
+//go:embed presets/*.yaml
+var presetFiles embed.FS
+
+var presets = func() config.Presets {
+	dir, err := fs.Sub(presetFiles, "presets")
+	if err != nil {
+		panic(err) // only for an invalid path, and this one is a constant
+	}
+	return config.Presets{FS: dir}
+}()
+
+// Load reads a system: a file of that name if there is one, else the preset.
+// With an empty name it is ./topology.yaml if there is one, else the preset
+// default; [Spec.Source] says which it was. Each of sets changes one value, as
+// "cube.hbm.channels=16". The error holds every mistake, as [config.Errors].
+func Load(name string, sets ...string) (*Spec, error) {
+	d, err := presets.Load(name, File, sets...)
+	if err != nil {
+		return nil, err
+	}
+	return decode(d)
+}
+
+// Parse is like Load for a text in memory, which may extend presets but no
+// files. Errors call it by the name given.
+func Parse(file string, src []byte, sets ...string) (*Spec, error) {
+	d, err := presets.Parse(file, src, sets...)
+	if err != nil {
+		return nil, err
+	}
+	return decode(d)
+}
+
+// Preset reads one of the systems that come with the package.
+func Preset(name string) (*Spec, error) {
+	src, err := PresetSource(name)
+	if err != nil {
+		return nil, err
+	}
+	return Parse("preset "+name, src)
+}
+
+// Presets lists the systems that come with the package.
+func Presets() []string { return presets.Names() }
+
+// PresetSource is the text of a preset, with the reasons for its numbers.
+func PresetSource(name string) ([]byte, error) { return presets.Source(name) }
+
+func decode(d *config.Doc) (*Spec, error) {
+	s := &Spec{origin: d}
+	var errs config.Errors
+	if err := d.Decode(s, scalars); !errors.As(err, &errs) && err != nil {
+		return nil, err
+	}
+	if err := s.check(errs); err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+// Source is where the spec was loaded from: a path or "preset NAME"; "" for a
+// spec made in Go.
+func (s *Spec) Source() string {
+	if s.origin == nil {
+		return ""
+	}
+	return s.origin.Name()
+}
+
+// errorAt reports a mistake in the value at a path such as
+// "overrides[2].link", where it was written if the spec came from a file.
+func (s *Spec) errorAt(path, format string, args ...any) error {
+	if s.origin == nil {
+		return &config.Error{Path: path, Msg: fmt.Sprintf(format, args...)}
+	}
+	return s.origin.Errorf(path, format, args...)
+}
+
+// YAML is the spec as a complete file, which loads to an equal one.
+func (s *Spec) YAML() []byte { return config.Encode(s, scalars) }
+
+// Hash identifies the system: specs that describe the same one have the same
+// hash, whatever files and arguments they came from.
+func (s *Spec) Hash() string {
+	sum := sha256.Sum256(s.YAML())
+	return hex.EncodeToString(sum[:6])
+}
+
+// Equal reports whether two specs describe the same system.
+func (s *Spec) Equal(t *Spec) bool { return bytes.Equal(s.YAML(), t.YAML()) }
+
+// Validate checks a spec made or changed in Go as if it were a file, and fills
+// in the sides of a SIP grid as Load does. Errors show the lines of [Spec.YAML].
+func (s *Spec) Validate() error {
+	t, err := Parse("spec", s.YAML())
+	if err != nil {
+		return err
+	}
+	s.System.SIPs.W, s.System.SIPs.H = t.System.SIPs.W, t.System.SIPs.H
+	return nil
+}

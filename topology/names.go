@@ -1,0 +1,204 @@
+package topology
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// nameRule tells a user what components and links are called.
+const nameRule = "components are named host, sip0.io.switch, sip0.cube5.r2c1, sip0.cube5.ucie_n, sip0.cube5.hbm3, " +
+	"sip0.cube5.pe3.dma and the like; a link is from->to, both directions are a<->b, one of parallel links from->to#1"
+
+// ownNames is the last part of the name of a component that is the only one
+// of its kind where it lives.
+var ownNames = [...]string{
+	KindHost: "host", KindSwitch: "switch",
+	KindPCIe: "pcie", KindIOCPU: "cpu", KindIOSwitch: "switch",
+	KindCubeCPU: "cpu", KindSRAM: "sram",
+	KindPECPU: "cpu", KindScheduler: "scheduler", KindDMA: "dma", KindFetchStore: "fetch_store",
+	KindGEMM: "gemm", KindMath: "math", KindTCM: "tcm", KindIPCQ: "ipcq",
+}
+
+// portNames is the last part of the name of a cube's UCIe port.
+var portNames = [numDirections]string{North: "ucie_n", East: "ucie_e", South: "ucie_s", West: "ucie_w"}
+
+// Name is the stable name of a component, such as "sip0.cube5.pe3.dma".
+func (g *Graph) Name(id NodeID) string {
+	n := g.Node(id)
+	if n.SIP < 0 {
+		return ownNames[n.Kind]
+	}
+	if n.Cube < 0 {
+		if n.Kind == KindUCIe {
+			return fmt.Sprintf("sip%d.io.ucie%d", n.SIP, n.Index)
+		}
+		return fmt.Sprintf("sip%d.io.%s", n.SIP, ownNames[n.Kind])
+	}
+	cube := fmt.Sprintf("sip%d.cube%d", n.SIP, n.Cube)
+	switch {
+	case n.Kind == KindRouter:
+		col, row := g.noc.at(int(n.Index))
+		return fmt.Sprintf("%s.r%dc%d", cube, row, col)
+	case n.Kind == KindUCIe:
+		return cube + "." + portNames[n.Index]
+	case n.Kind == KindHBM:
+		return fmt.Sprintf("%s.hbm%d", cube, n.Index)
+	case n.Kind >= KindPECPU:
+		return fmt.Sprintf("%s.pe%d.%s", cube, n.Index, ownNames[n.Kind])
+	}
+	return cube + "." + ownNames[n.Kind]
+}
+
+// Lookup is the component of a name.
+func (g *Graph) Lookup(name string) (NodeID, bool) {
+	id, ok := g.resolve(strings.Split(name, "."))
+	// One spelling per component: sip00 and sip+0 are not names.
+	if !ok || g.Name(id) != name {
+		return 0, false
+	}
+	return id, true
+}
+
+// resolve finds the component that the parts of a name lead to, tolerating
+// spellings that Name would not write.
+func (g *Graph) resolve(parts []string) (NodeID, bool) {
+	if len(parts) == 1 {
+		for id, n := range g.outer {
+			if ownNames[n.Kind] == parts[0] {
+				return NodeID(id), true
+			}
+		}
+		return 0, false
+	}
+	sip, ok := numbered(parts[0], "sip", g.spec.System.SIPs.Count)
+	if !ok || len(parts) < 3 {
+		return 0, false
+	}
+	if parts[1] == "io" {
+		for k := KindPCIe; k <= KindIOSwitch; k++ {
+			if ownNames[k] == parts[2] {
+				return g.inSIP(sip, int(k-KindPCIe)), true
+			}
+		}
+		col, ok := numbered(parts[2], "ucie", g.mesh.w)
+		return g.ioUCIe(sip, col), ok
+	}
+	cube, ok := numbered(parts[1], "cube", g.mesh.size())
+	if !ok {
+		return 0, false
+	}
+	if len(parts) == 4 {
+		pe, ok := numbered(parts[2], "pe", len(g.sites))
+		unit := slices.Index(ownNames[KindPECPU:], parts[3])
+		if !ok || unit < 0 {
+			return 0, false
+		}
+		return g.PENode(sip, cube, pe, KindPECPU+Kind(unit)), true
+	}
+	return g.resolveInCube(sip, cube, parts[2])
+}
+
+// resolveInCube finds a component of a cube outside its PEs.
+func (g *Graph) resolveInCube(sip, cube int, last string) (NodeID, bool) {
+	switch last {
+	case ownNames[KindCubeCPU]:
+		return g.CubeCPU(sip, cube), true
+	case ownNames[KindSRAM]:
+		return g.SRAM(sip, cube), true
+	}
+	if d := slices.Index(portNames[:], last); d >= 0 {
+		return g.port(sip, cube, Direction(d)), g.cubes[cube].port[d] >= 0
+	}
+	if pe, ok := numbered(last, "hbm", len(g.sites)); ok {
+		return g.HBM(sip, cube, pe), true
+	}
+	rowText, colText, _ := strings.Cut(last, "c")
+	row, okRow := numbered(rowText, "r", g.noc.h)
+	col, okCol := numbered(colText, "", g.noc.w)
+	return g.Router(sip, cube, row, col), okRow && okCol
+}
+
+// numbered is the number below limit that follows a prefix.
+func numbered(text, prefix string, limit int) (int, bool) {
+	digits, ok := strings.CutPrefix(text, prefix)
+	n, err := strconv.Atoi(digits)
+	if !ok || err != nil || n < 0 || n >= limit {
+		return 0, false
+	}
+	return n, true
+}
+
+// LinkName is the stable name of a link: "from->to", and "from->to#1" for the
+// second of parallel links. Absent links keep their number.
+func (g *Graph) LinkName(id LinkID) string {
+	l := g.links[id]
+	name := g.Name(l.From) + "->" + g.Name(l.To)
+	if k := g.ordinal(id); k > 0 {
+		name += "#" + strconv.Itoa(k)
+	}
+	return name
+}
+
+// ordinal is the place of a link among its parallel ones, absent included.
+func (g *Graph) ordinal(id LinkID) int {
+	l := g.links[id]
+	first, _ := g.between(l.From, l.To)
+	k := int(id - first)
+	for _, a := range g.absent { // in rising order of ordinal
+		if a.from == l.From && a.to == l.To && a.ordinal <= k {
+			k++
+		}
+	}
+	return k
+}
+
+// LookupLink is the links of a name: "a->b" is all parallel links from a to b,
+// "a->b#1" the second of them (and "a->b#0" the first alone), "a<->b" and
+// "a<->b#1" those of both directions.
+func (g *Graph) LookupLink(name string) ([]LinkID, bool) {
+	fromName, toName, both, ordinal, ok := cutLinkName(name)
+	if !ok {
+		return nil, false
+	}
+	from, okFrom := g.Lookup(fromName)
+	to, okTo := g.Lookup(toName)
+	if !okFrom || !okTo {
+		return nil, false
+	}
+	ids := g.parallel(nil, from, to, ordinal)
+	if both {
+		ids = g.parallel(ids, to, from, ordinal)
+	}
+	return ids, len(ids) > 0
+}
+
+// parallel appends the links from a node to another: the one of an ordinal, or
+// all when it is negative.
+func (g *Graph) parallel(ids []LinkID, from, to NodeID, ordinal int) []LinkID {
+	first, n := g.between(from, to)
+	for id := first; id < first+LinkID(n); id++ {
+		if ordinal < 0 || g.ordinal(id) == ordinal {
+			ids = append(ids, id)
+		}
+	}
+	return ids
+}
+
+// cutLinkName takes the name of a link apart; ordinal is -1 when it has none.
+func cutLinkName(name string) (from, to string, both bool, ordinal int, ok bool) {
+	from, to, both = strings.Cut(name, "<->")
+	if !both {
+		if from, to, ok = strings.Cut(name, "->"); !ok {
+			return
+		}
+	}
+	to, suffix, numberedLink := strings.Cut(to, "#")
+	if !numberedLink {
+		return from, to, both, -1, true
+	}
+	ordinal, err := strconv.Atoi(suffix)
+	ok = err == nil && strconv.Itoa(ordinal) == suffix && ordinal >= 0
+	return from, to, both, ordinal, ok
+}

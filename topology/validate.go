@@ -1,0 +1,227 @@
+package topology
+
+import (
+	"fmt"
+	"math"
+	"math/bits"
+	"strings"
+
+	"github.com/kernbench/kernbench/internal/config"
+)
+
+// The largest systems, so that a slip in a number is an error rather than a
+// machine out of memory.
+const (
+	maxPEs      = 1 << 24
+	maxRouters  = 1 << 25
+	maxSIPLinks = 1 << 24
+)
+
+// check finds the mistakes that concern several values, and fills in what
+// follows from others. It adds to the errors of decoding, and passes over rules
+// about values that those have already reported.
+func (s *Spec) check(errs config.Errors) error {
+	c := checker{Spec: s, errs: errs}
+	for _, e := range errs {
+		c.bad = append(c.bad, e.Path)
+	}
+	c.sips()
+	c.cube()
+	c.memory()
+	c.ipcq()
+	c.scale()
+	c.overrides()
+	return c.errs.Err()
+}
+
+type checker struct {
+	*Spec
+	errs config.Errors
+	bad  []string // paths of values that could not be read
+}
+
+// ok reports whether the values at all the paths could be read.
+func (c *checker) ok(paths ...string) bool {
+	for _, p := range paths {
+		for _, b := range c.bad {
+			if b == "" || strings.HasPrefix(p+".", b+".") || strings.HasPrefix(b, p+".") || strings.HasPrefix(b, p+"[") {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+func (c *checker) fail(path, format string, args ...any) {
+	if len(c.errs) < config.MaxErrors {
+		c.errs = append(c.errs, c.origin.Errorf(path, format, args...))
+	}
+}
+
+// sips checks the SIP grid and gives it its sides.
+func (c *checker) sips() {
+	const count, w, h = "system.sips.count", "system.sips.w", "system.sips.h"
+	if !c.ok("system.sips.topology", count, w, h) {
+		return
+	}
+	g := &c.System.SIPs
+	changed := c.origin.Latest(count, "system.sips.topology", w, h)
+	side := int(math.Round(math.Sqrt(float64(g.Count))))
+	switch {
+	case !g.Topology.Grid() && g.W != 0:
+		c.fail(w, "a %s has no grid: delete w and h, or use topology: %s or %s", g.Topology, Torus2D, Mesh2DNoWrap)
+	case !g.Topology.Grid() && g.H != 0:
+		c.fail(h, "a %s has no grid: delete h, or use topology: %s or %s", g.Topology, Torus2D, Mesh2DNoWrap)
+	case !g.Topology.Grid():
+	case g.W == 0 && g.H == 0 && side*side == g.Count:
+		g.W, g.H = side, side
+	case g.W == 0 && g.H == 0:
+		fit := fitting(g.Count)
+		c.fail(changed, "%d SIPs are not a square: set w and h with w·h = %d, such as w: %d, h: %d", g.Count, g.Count, fit, g.Count/fit)
+	case g.H == 0:
+		c.fail(w, "w without h: set both, with w·h = %d", g.Count)
+	case g.W == 0:
+		c.fail(h, "h without w: set both, with w·h = %d", g.Count)
+	case g.W*g.H != g.Count:
+		fit := fitting(g.Count)
+		c.fail(changed, "%d SIPs do not fill a grid of w·h = %d·%d = %d: set count: %d, or for %d SIPs w: %d, h: %d",
+			g.Count, g.W, g.H, g.W*g.H, g.W*g.H, g.Count, fit, g.Count/fit)
+	}
+}
+
+// fitting is the width of the most square grid of n, columns before rows.
+func fitting(n int) int {
+	w := int(math.Ceil(math.Sqrt(float64(n))))
+	for n%w != 0 {
+		w++
+	}
+	return w
+}
+
+// cube checks that the corners and the sites are on the NoC.
+func (c *checker) cube() {
+	n := c.Cube.NoC
+	if !c.ok("cube.noc.w", "cube.noc.h") {
+		return
+	}
+	const corners = "cube.pe_layout.corners"
+	wide, high := c.origin.Latest(corners, "cube.noc.w"), c.origin.Latest(corners, "cube.noc.h")
+	switch k := c.Cube.PELayout.Corners; {
+	case !c.ok(corners):
+	case k >= 2 && n.W < 2:
+		c.fail(wide, "%d corners need a NoC of at least 2 columns, and w is %d", k, n.W)
+	case k == 4 && n.H < 2:
+		c.fail(high, "4 corners need a NoC of at least 2 rows, and h is %d", n.H)
+	}
+	for _, site := range []struct {
+		path string
+		at   Site
+	}{{"cube.cpu.at", c.Cube.CPU.At}, {"cube.sram.at", c.Cube.SRAM.At}} {
+		if c.ok(site.path) && (site.at.Row >= n.H || site.at.Col >= n.W) {
+			c.fail(c.origin.Latest(site.path, "cube.noc.w", "cube.noc.h"), "%s is at %s, outside the NoC of %d×%d, whose last router is %s",
+				strings.TrimSuffix(site.path, ".at"), site.at, n.W, n.H, Site{n.H - 1, n.W - 1})
+		}
+	}
+}
+
+// memory checks the units that data is cut into.
+func (c *checker) memory() {
+	for _, u := range []struct {
+		path string
+		size Bytes
+	}{{"system.flit", c.System.Flit}, {"cube.hbm.burst", c.Cube.HBM.Burst}} {
+		if c.ok(u.path) && (bits.OnesCount64(uint64(u.size)) != 1 || u.size < 16 || u.size > 64*KiB) {
+			c.fail(u.path, "%s: expected a power of two from 16 B to 64 KiB", size.format(int64(u.size)))
+		}
+	}
+}
+
+// ipcq checks that the queue rings fit into the memory they are put in.
+func (c *checker) ipcq() {
+	q := c.PE.IPCQ
+	if !c.ok("pe.ipcq.max_ports", "pe.ipcq.n_slots", "pe.ipcq.slot_size", "pe.ipcq.buffer_kind") {
+		return
+	}
+	memory, path, sharers := Bytes(0), "", 1
+	switch q.BufferKind {
+	case BufferTCM:
+		memory, path = c.PE.TCM.Size, "pe.tcm.size"
+	case BufferSRAM:
+		memory, path, sharers = c.Cube.SRAM.Size, "cube.sram.size", c.PEsPerCube()
+	case BufferHBM:
+		memory, path = c.Cube.HBM.SliceSize, "cube.hbm.slice_size"
+	}
+	if !c.ok(path) || sharers > 1 && !c.ok("cube.pe_layout") {
+		return
+	}
+	need := product(sharers, q.MaxPorts, q.NSlots, int(q.SlotSize))
+	if need > int(memory) {
+		rings := fmt.Sprintf("%d ports × %d slots × %s", q.MaxPorts, q.NSlots, size.format(int64(q.SlotSize)))
+		if sharers > 1 {
+			rings = fmt.Sprintf("%d PEs × %s", sharers, rings)
+		}
+		changed := c.origin.Latest("pe.ipcq.slot_size", "pe.ipcq.n_slots", "pe.ipcq.max_ports", "pe.ipcq.buffer_kind", path)
+		c.fail(changed, "the queue rings do not fit in %s, %s: %s; use fewer or smaller slots, or another buffer_kind",
+			path, size.format(int64(memory)), rings)
+	}
+}
+
+// scale checks that the system is one that a computer can hold.
+func (c *checker) scale() {
+	const count = "system.sips.count"
+	if !c.ok(count, "sip.cube_mesh.w", "sip.cube_mesh.h", "cube.pe_layout", "cube.noc.w", "cube.noc.h") {
+		return
+	}
+	sips, cubes := c.System.SIPs.Count, c.CubesPerSIP()
+	changed := c.origin.Latest(count, "sip.cube_mesh.w", "sip.cube_mesh.h", "cube.pe_layout.pe_per_corner", "cube.noc.w", "cube.noc.h")
+	if n := product(sips, cubes, c.PEsPerCube()); n > maxPEs {
+		c.fail(changed, "%d SIPs × %d cubes × %d PEs are more than %d PEs", sips, cubes, c.PEsPerCube(), maxPEs)
+	} else if n := product(sips, cubes, c.Cube.NoC.W, c.Cube.NoC.H); n > maxRouters {
+		c.fail(changed, "%d SIPs × %d cubes × %d routers are more than %d routers", sips, cubes, c.Cube.NoC.W*c.Cube.NoC.H, maxRouters)
+	}
+	if !c.ok("system.sips.topology", "system.sips.link.links") || c.System.SIPs.Topology != FullyConnected {
+		return
+	}
+	if n := product(sips, sips-1, c.System.SIPs.Link.Links); n > maxSIPLinks {
+		c.fail(count, "%d SIPs, all joined to each other, need more than %d links: use another topology", sips, maxSIPLinks)
+	}
+}
+
+// overrides checks that each says one thing about a link of its own. That the
+// link exists is for Compile to say.
+func (c *checker) overrides() {
+	first := map[string]int{}
+	for i, o := range c.Overrides {
+		path := fmt.Sprintf("overrides[%d]", i)
+		if !c.ok(path) {
+			continue
+		}
+		before, again := first[o.Link]
+		switch {
+		case o.Link == "":
+			c.fail(path+".link", "names no link: write one such as sip0.io.switch<->sip1.io.switch")
+		case again:
+			c.fail(path+".link", "overrides[%d] is about the same link: say everything in one", before)
+		case o.Absent && (o.Bandwidth != nil || o.Latency != nil):
+			c.fail(path+".absent", "an absent link has no bandwidth or latency: delete either")
+		case !o.Absent && o.Bandwidth == nil && o.Latency == nil:
+			c.fail(path, "changes nothing: give a bandwidth, a latency, or absent: true")
+		}
+		if !again {
+			first[o.Link] = i
+		}
+	}
+}
+
+// product multiplies counts, and stays at the largest int instead of overflowing.
+func product(counts ...int) int {
+	p := uint64(1)
+	for _, n := range counts {
+		hi, lo := bits.Mul64(p, uint64(n))
+		if hi != 0 || lo > math.MaxInt {
+			return math.MaxInt
+		}
+		p = lo
+	}
+	return int(p)
+}

@@ -1,0 +1,105 @@
+package topology
+
+// wiring collects the links inside a SIP. A link without a latency of its own
+// has the wire delay of its length.
+type wiring struct {
+	g     *Graph
+	links []Link
+}
+
+func (w *wiring) link(from, to NodeID, bw BytesPerSec, latency *Time) {
+	l := Link{From: from, To: to, Bandwidth: bw}
+	if latency != nil {
+		l.Latency = *latency
+	} else {
+		l.Latency = w.g.spec.System.WireDelay.Over(wireLength(w.g.Node(from).Pos, w.g.Node(to).Pos))
+	}
+	w.links = append(w.links, l)
+}
+
+// duplex joins two components, each direction its own link.
+func (w *wiring) duplex(a, b NodeID, bw BytesPerSec, latency *Time) {
+	w.link(a, b, bw, latency)
+	w.link(b, a, bw, latency)
+}
+
+// sipLinks is the links inside SIP 0, by From and then To.
+func (g *Graph) sipLinks() []Link {
+	w := &wiring{g: g}
+	w.io()
+	for cube := range g.mesh.size() {
+		w.dieToDie(cube)
+		w.noc(cube)
+		for pe := range g.sites {
+			w.pe(cube, pe)
+		}
+	}
+	sortLinks(w.links)
+	return w.links
+}
+
+// io joins the units of the IO chiplet by its switch, and its ports to the
+// cubes of row 0.
+func (w *wiring) io() {
+	g, io, ucie := w.g, w.g.spec.SIP.IO, w.g.spec.SIP.UCIe
+	w.duplex(g.PCIe(0), g.IOSwitch(0), io.Bandwidth, nil)
+	w.duplex(g.IOCPU(0), g.IOSwitch(0), io.Bandwidth, nil)
+	for col := range g.mesh.w {
+		w.duplex(g.IOSwitch(0), g.ioUCIe(0, col), io.Bandwidth, nil)
+		w.duplex(g.ioUCIe(0, col), g.port(0, col, North), ucie.Bandwidth, ucie.Latency)
+	}
+}
+
+// dieToDie joins a cube to its neighbours in the east and south.
+func (w *wiring) dieToDie(cube int) {
+	g, ucie := w.g, w.g.spec.SIP.UCIe
+	for _, d := range []Direction{East, South} {
+		if next, ok := g.mesh.neighbor(cube, d); ok {
+			w.duplex(g.port(0, cube, d), g.port(0, next, d.opposite()), ucie.Bandwidth, ucie.Latency)
+		}
+	}
+}
+
+// noc joins the routers of a cube, and to them its ports, CPU and SRAM.
+func (w *wiring) noc(cube int) {
+	g, c := w.g, w.g.spec.Cube
+	for r := range g.noc.size() {
+		for _, d := range []Direction{East, South} {
+			if next, ok := g.noc.neighbor(r, d); ok {
+				w.duplex(g.router(0, cube, r), g.router(0, cube, next), c.NoC.Bandwidth, c.NoC.Latency)
+			}
+		}
+	}
+	for d := North; d < numDirections; d++ {
+		if g.cubes[cube].port[d] >= 0 {
+			w.duplex(g.portRouter(0, cube, d), g.port(0, cube, d), c.NoC.Bandwidth, nil)
+		}
+	}
+	w.duplex(g.router(0, cube, g.siteRouter(c.CPU.At)), g.CubeCPU(0, cube), c.NoC.Bandwidth, nil)
+	w.duplex(g.router(0, cube, g.siteRouter(c.SRAM.At)), g.SRAM(0, cube), c.SRAM.Bandwidth, nil)
+}
+
+// pe joins a PE and its HBM slice to their router, and the PE's units to each
+// other.
+func (w *wiring) pe(cube, pe int) {
+	g, s := w.g, w.g.spec
+	router := g.router(0, cube, g.sites[pe])
+	unit := func(k Kind) NodeID { return g.PENode(0, cube, pe, k) }
+	dma, tcm, fetchStore := unit(KindDMA), unit(KindTCM), unit(KindFetchStore)
+
+	w.duplex(router, g.HBM(0, cube, pe), s.Cube.HBM.Bandwidth, nil)
+	w.duplex(router, dma, s.PE.DMA.Bandwidth, nil)
+	w.duplex(router, unit(KindPECPU), s.Cube.NoC.Bandwidth, nil)
+	w.link(dma, tcm, s.PE.TCM.WriteBandwidth, nil)
+	w.link(tcm, dma, s.PE.TCM.ReadBandwidth, nil)
+	w.duplex(tcm, fetchStore, s.PE.FetchStore.Bandwidth, nil)
+	w.duplex(fetchStore, unit(KindGEMM), Unlimited, nil)
+	w.duplex(fetchStore, unit(KindMath), Unlimited, nil)
+
+	// Commands, which carry no data.
+	w.link(unit(KindPECPU), unit(KindScheduler), Unlimited, nil)
+	for _, k := range []Kind{KindDMA, KindFetchStore, KindGEMM, KindMath, KindIPCQ} {
+		w.link(unit(KindScheduler), unit(k), Unlimited, nil)
+	}
+	w.link(unit(KindIPCQ), dma, Unlimited, nil)
+}
