@@ -1,0 +1,51 @@
+package memory
+
+import (
+	"testing"
+
+	"github.com/kernbench/kernbench/topology"
+)
+
+func TestNames(t *testing.T) {
+	tests := []struct{ got, want string }{
+		{tcm.String(), "sip1.cube5.pe3.tcm"},
+		{hbm.String(), "sip0.cube5.hbm3"},
+		{ID{Kind: topology.KindSRAM, SIP: 2, Cube: 9}.String(), "sip2.cube9.sram"},
+		{ID{Kind: topology.KindRouter}.String(), "sip0.cube0.pe0: component kind 6, which is no memory"},
+		{Segment{hbm, 0x100, 0x80}.String(), "sip0.cube5.hbm3[0x100:0x180]"},
+		{None.String(), "none"},
+		{VA(0x10000).String(), "0x10000"},
+	}
+	for _, tt := range tests {
+		if tt.got != tt.want {
+			t.Errorf("got %q, want %q", tt.got, tt.want)
+		}
+	}
+}
+
+// TestNamesAreThoseOfTheTopology: an error of this package names a memory as
+// every other output does.
+func TestNamesAreThoseOfTheTopology(t *testing.T) {
+	spec, err := topology.Preset("default")
+	if err != nil {
+		t.Fatal(err)
+	}
+	g, err := topology.Compile(spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	memories := 0
+	for id := range topology.NodeID(g.NumNodes()) {
+		n := g.Node(id)
+		switch n.Kind {
+		case topology.KindHBM, topology.KindSRAM, topology.KindTCM:
+			memories++
+			if got, want := (ID{n.Kind, n.SIP, n.Cube, n.Index}).String(), g.Name(id); got != want {
+				t.Errorf("memory %d is called %s, in the topology %s", id, got, want)
+			}
+		}
+	}
+	if want := 2 * 16 * (8 + 1 + 8); memories != want {
+		t.Errorf("the default system has %d memories, want %d", memories, want)
+	}
+}

@@ -1,0 +1,175 @@
+package memory
+
+import (
+	"math/bits"
+
+	"github.com/kernbench/kernbench/internal/sim"
+	"github.com/kernbench/kernbench/topology"
+)
+
+// Region is a two-dimensional access to one memory: Rows runs of RowBytes, each
+// Stride after the one before. Its bytes are numbered from 0 in row order, as
+// they travel.
+type Region struct {
+	Addr     Addr
+	Rows     int64
+	RowBytes Bytes
+	Stride   Bytes
+}
+
+// Contiguous is the region of n bytes from addr on.
+func Contiguous(addr Addr, n Bytes) Region {
+	return Region{Addr: addr, Rows: 1, RowBytes: n, Stride: n}
+}
+
+// Bytes is how much the region holds.
+func (r Region) Bytes() Bytes { return Bytes(r.Rows) * r.RowBytes }
+
+// Overlaps reports whether the two regions, taken as the ranges from their first
+// byte to their last, have an address in common.
+func (r Region) Overlaps(s Region) bool { return r.Addr < s.end() && s.Addr < r.end() }
+
+func (r Region) end() Addr {
+	if r.Bytes() == 0 {
+		return r.Addr
+	}
+	return r.Addr + Addr(Bytes(r.Rows-1)*r.Stride+r.RowBytes)
+}
+
+// addr is where byte off of the region lies, and how many bytes of its row are
+// left from there.
+func (r Region) addr(off Bytes) (a Addr, left Bytes) {
+	if r.Rows == 1 {
+		return r.Addr + Addr(off), r.RowBytes - off
+	}
+	row, col := off/r.RowBytes, off%r.RowBytes
+	return r.Addr + Addr(row*r.Stride+col), r.RowBytes - col
+}
+
+// HBM is how an HBM slice is built: pseudo-channels that serve bursts.
+type HBM struct {
+	Channels   int
+	Burst      Bytes
+	BurstTime  sim.Time // of one burst on its channel
+	Turnaround sim.Time // of a channel between a read and a write
+}
+
+// NewHBM reads the numbers off a topology.
+func NewHBM(s topology.HBM) HBM {
+	return HBM{
+		Channels:   s.Channels,
+		Burst:      s.Burst,
+		BurstTime:  s.ChannelBandwidth.Serialize(s.Burst),
+		Turnaround: s.Turnaround,
+	}
+}
+
+// Channel is the pseudo-channel of an address. Folding higher bits of the burst's
+// number over the lowest spreads strided accesses, such as the rows of a tile,
+// and still gives every aligned run of as many bursts as there are channels one
+// burst each.
+func (h HBM) Channel(a Addr) int {
+	n := uint64(a) / uint64(h.Burst)
+	width := uint(bits.TrailingZeros(uint(h.Channels)))
+	return int((n ^ n>>width ^ n>>(2*width)) % uint64(h.Channels))
+}
+
+// Piece is the part of a region that one burst moves.
+type Piece struct {
+	Channel    int
+	Start, End Bytes // numbers of its first byte in the region, and behind its last
+}
+
+// Piece is the part of r that byte off is in: what is left of its row, cut at the
+// boundaries of bursts. A burst costs its whole time however little of it is
+// wanted, and again in each row that touches it.
+func (h HBM) Piece(r Region, off Bytes) Piece {
+	a, left := r.addr(off)
+	inBurst := Bytes(a) % h.Burst
+	col := r.RowBytes - left
+	return Piece{
+		Channel: h.Channel(a),
+		Start:   off - min(inBurst, col),
+		End:     off + min(h.Burst-inBurst, left),
+	}
+}
+
+// Slice is the timing state of the pseudo-channels of one HBM slice: when each is
+// free. They are parallel servers, first come, first served.
+type Slice struct {
+	HBM
+	channels []channel
+	saved    []channel
+}
+
+type channel struct {
+	free  sim.Time
+	wrote bool
+}
+
+// NewSlice returns an idle slice.
+func NewSlice(h HBM) *Slice {
+	state := make([]channel, 2*h.Channels)
+	return &Slice{HBM: h, channels: state[:h.Channels:h.Channels], saved: state[h.Channels:]}
+}
+
+// Op says which way data goes.
+type Op bool
+
+// The two operations of a memory.
+const (
+	Read  Op = false
+	Write Op = true
+)
+
+// Serve takes bytes [from, to) of region r through the channels, in flits of the
+// given size of which number k arrives at a+k·gap (a read asks for all of them at
+// once: gap 0), and calls visit with the instant when flit k is through, all
+// before it included. A burst is read for the flit its first byte is in, and
+// written when the flit of its last byte has come. It returns the instant when
+// all is through, which is at least a.
+func (s *Slice) Serve(op Op, r Region, from, to, flit Bytes, a, gap sim.Time, visit func(k int64, done sim.Time)) sim.Time {
+	copy(s.saved, s.channels)
+	done := a
+	off := from
+	if op == Read && off < to {
+		if p := s.Piece(r, off); p.Start < off {
+			off = p.End // read with the flit before
+		}
+	}
+	for k := int64(0); from < to; k++ {
+		from = min(from+flit, to)
+		for off < from {
+			p := s.Piece(r, off)
+			if op == Write && p.End > from {
+				break
+			}
+			c := &s.channels[p.Channel]
+			start := max(c.free, a)
+			if c.wrote != bool(op) {
+				c.wrote = bool(op)
+				start += s.Turnaround
+			}
+			c.free = start + s.BurstTime
+			done = max(done, c.free)
+			off = p.End
+		}
+		if visit != nil {
+			visit(k, done)
+		}
+		a += gap
+	}
+	return done
+}
+
+// Undo takes back the last Serve.
+func (s *Slice) Undo() { copy(s.channels, s.saved) }
+
+// Occupy keeps the channels busy with n bursts, spread evenly, from a on.
+func (s *Slice) Occupy(a sim.Time, n int64) {
+	each := sim.Time((n + int64(s.Channels) - 1) / int64(s.Channels))
+	for i := range s.channels {
+		c := &s.channels[i]
+		c.free = max(c.free, a) + each*s.BurstTime
+	}
+}

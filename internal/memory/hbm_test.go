@@ -1,0 +1,170 @@
+package memory
+
+import (
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/kernbench/kernbench/internal/sim"
+	"github.com/kernbench/kernbench/topology"
+)
+
+var eightChannels = HBM{Channels: 8, Burst: 256, BurstTime: 8 * sim.Nanosecond}
+
+func TestNewHBM(t *testing.T) {
+	got := NewHBM(topology.HBM{Channels: 8, Burst: 256, ChannelBandwidth: 32 * topology.GBps, Turnaround: 5})
+	if want := (HBM{8, 256, 8 * sim.Nanosecond, 5}); got != want {
+		t.Errorf("got %+v, want %+v", got, want)
+	}
+}
+
+// The formula of the machine's description, for eight channels.
+func TestChannelHash(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		addr := rapid.Int64Range(0, 1<<40).Draw(t, "addr")
+		a := addr / 256
+		if got, want := eightChannels.Channel(Addr(addr)), int((a^a>>3^a>>6)%8); got != want {
+			t.Fatalf("Channel(%#x) = %d, want %d", addr, got, want)
+		}
+	})
+}
+
+// Every aligned run of one burst per channel uses each channel once: a sequential
+// stream runs at full rate.
+func TestAlignedRunsUseEveryChannel(t *testing.T) {
+	for _, channels := range []int{1, 2, 4, 8, 16, 64} {
+		h := HBM{Channels: channels, Burst: 256}
+		for group := range int64(1000) {
+			used := make([]bool, channels)
+			for i := range int64(channels) {
+				used[h.Channel(Addr((group*int64(channels)+i)*256))] = true
+			}
+			for c, ok := range used {
+				if !ok {
+					t.Fatalf("%d channels, group %d: channel %d unused", channels, group, c)
+				}
+			}
+		}
+	}
+}
+
+// The first bursts of the rows of a 32×3072 f16 tile, 6 KiB apart, must not fall
+// on one pseudo-channel: at least six are used, none by more than a third of them.
+func TestRowsOfATileSpread(t *testing.T) {
+	for base := Addr(0); base < 1<<20; base += 2048 {
+		var count [8]int
+		for row := range Addr(32) {
+			count[eightChannels.Channel(base+row*3072*2)]++
+		}
+		used := 0
+		for c, n := range count {
+			if n > 0 {
+				used++
+			}
+			if n > 10 {
+				t.Fatalf("tile at %v: channel %d serves %d of 32 rows: %v", base, c, n, count)
+			}
+		}
+		if used < 6 {
+			t.Fatalf("tile at %v: only %d channels serve the rows: %v", base, used, count)
+		}
+	}
+}
+
+func TestPiece(t *testing.T) {
+	tile := Region{Addr: 100, Rows: 3, RowBytes: 400, Stride: 1000}
+	for _, c := range []struct {
+		off        Bytes
+		start, end Bytes
+	}{
+		{0, 0, 156},     // 100..256
+		{155, 0, 156},   // its last byte
+		{156, 156, 400}, // 256..500, the row ends
+		{400, 400, 580}, // 1100..1280
+		{600, 580, 800}, // 1280..1500
+	} {
+		got := eightChannels.Piece(tile, c.off)
+		if got.Start != c.start || got.End != c.end {
+			t.Errorf("Piece(%d) = [%d, %d), want [%d, %d)", c.off, got.Start, got.End, c.start, c.end)
+		}
+	}
+}
+
+func TestSequentialReadStreams(t *testing.T) {
+	const ns = sim.Nanosecond
+	s := NewSlice(eightChannels)
+	var through []sim.Time
+	done := s.Serve(Read, Contiguous(0, 4096), 0, 4096, 256, 100*ns, 0, func(k int64, at sim.Time) {
+		if int(k) != len(through) {
+			t.Fatalf("flit %d visited out of order", k)
+		}
+		through = append(through, at)
+	})
+	for k, at := range through { // two groups of eight, one burst time each
+		if want := 100*ns + sim.Time(k/8+1)*8*ns; at != want {
+			t.Errorf("flit %d through at %v, want %v", k, at, want)
+		}
+	}
+	if len(through) != 16 || done != 116*ns {
+		t.Errorf("%d flits, done at %v, want 16 and 116ns", len(through), done)
+	}
+	// The channels are busy until then.
+	if got := s.Serve(Read, Contiguous(0, 1), 0, 1, 256, 0, 0, nil); got != 124*ns {
+		t.Errorf("next burst through at %v, want 124ns", got)
+	}
+	s.Undo()
+	if got := s.Serve(Read, Contiguous(0, 1), 0, 1, 256, 0, 0, nil); got != 124*ns {
+		t.Errorf("after Undo: %v, want 124ns", got)
+	}
+}
+
+func TestTurnaround(t *testing.T) {
+	h := eightChannels
+	h.Turnaround = 3 * sim.Nanosecond
+	s := NewSlice(h)
+	one := Contiguous(0, 256)
+	for i, c := range []struct {
+		op   Op
+		want sim.Time
+	}{{Read, 8}, {Read, 16}, {Write, 27}, {Write, 35}, {Read, 46}} {
+		if got := s.Serve(c.op, one, 0, 256, 256, 0, 0, nil); got != c.want*sim.Nanosecond {
+			t.Errorf("access %d: through at %v, want %dns", i, got, c.want)
+		}
+	}
+}
+
+// Cutting an access into parts changes nothing: every burst is served once, at
+// the same time.
+func TestServeInParts(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		r := Region{
+			Addr:     Addr(rapid.Int64Range(0, 5000).Draw(t, "addr")),
+			Rows:     rapid.Int64Range(1, 6).Draw(t, "rows"),
+			RowBytes: Bytes(rapid.Int64Range(1, 3000).Draw(t, "row bytes")),
+		}
+		r.Stride = r.RowBytes + Bytes(rapid.Int64Range(0, 4000).Draw(t, "pad"))
+		op := Op(rapid.Bool().Draw(t, "write"))
+		gap := sim.Time(rapid.Int64Range(0, 20).Draw(t, "gap")) * sim.Nanosecond
+		if op == Read {
+			gap = 0
+		}
+		const flit = 256
+		whole, parts := NewSlice(eightChannels), NewSlice(eightChannels)
+		want := whole.Serve(op, r, 0, r.Bytes(), flit, 0, gap, nil)
+		var got sim.Time
+		for from := Bytes(0); from < r.Bytes(); {
+			n := Bytes(rapid.Int64Range(1, 8).Draw(t, "flits")) * flit
+			to := min(from+n, r.Bytes())
+			got = max(got, parts.Serve(op, r, from, to, flit, sim.Time(from/flit)*gap, gap, nil))
+			from = to
+		}
+		if got != want {
+			t.Fatalf("%+v in parts through at %v, whole at %v", r, got, want)
+		}
+		for c := range whole.channels {
+			if whole.channels[c] != parts.channels[c] {
+				t.Fatalf("channel %d: %+v in parts, %+v whole", c, parts.channels[c], whole.channels[c])
+			}
+		}
+	})
+}

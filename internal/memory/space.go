@@ -1,0 +1,177 @@
+package memory
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+)
+
+// Guard is the granule of virtual addresses: tensors start at its multiples,
+// never at 0, with at least this much unmapped between them. It exceeds any
+// alignment a memory asks for, so a virtual address is as aligned as the shard
+// behind it.
+const Guard Bytes = 64 << 10
+
+// Space lays tensors out in virtual addresses. Its zero value is empty and
+// ready.
+//
+// Behind every tensor lies an unmapped guard as long as the tensor itself, and
+// no address is used twice. So an overrun by a row or by the whole tensor is
+// caught rather than read from a neighbour, and so is a use after Unmap. There
+// are 2⁶³ addresses: tensors of a GiB can come and go four billion times.
+type Space struct {
+	tensors []*tensor // by base, which is also the order of mapping
+	next    VA
+}
+
+type tensor struct {
+	name   string
+	base   VA
+	size   Bytes
+	shards []Segment
+	ends   []Bytes // offset in the tensor of the end of each shard
+}
+
+func (t *tensor) end() VA { return t.base + VA(t.size) }
+
+// Map gives a tensor a range of virtual addresses that runs through its shards
+// in order, and returns where it starts. The name is for errors and need not
+// be unique. Shards of no bytes are left out; a tensor of no bytes has an
+// address of its own all the same.
+func (s *Space) Map(name string, shards []Segment) (VA, error) {
+	t := &tensor{name: name, base: max(s.next, VA(Guard))}
+	for i, sh := range shards {
+		if sh.Bytes == 0 {
+			continue
+		}
+		if sh.Bytes < 0 || sh.Addr < 0 {
+			return 0, fmt.Errorf("map tensor %q: shard %d is %d bytes at address %d of %v: neither may be negative", name, i, int64(sh.Bytes), int64(sh.Addr), sh.Memory)
+		}
+		if sh.Bytes > math.MaxInt64-t.size {
+			return 0, fmt.Errorf("map tensor %q: its %d shards have more bytes than there are addresses", name, len(shards))
+		}
+		t.size += sh.Bytes
+		t.shards = append(t.shards, sh)
+		t.ends = append(t.ends, t.size)
+	}
+	if t.size > (math.MaxInt64-Bytes(t.base))/2-Guard {
+		return 0, fmt.Errorf("map tensor %q of %v: no virtual addresses left after %v", name, t.size, t.base)
+	}
+	length := (t.size + Guard - 1) / Guard * Guard
+	s.next = t.base + VA(length+max(length, Guard))
+	s.tensors = append(s.tensors, t)
+	return t.base, nil
+}
+
+// Unmap removes the tensor that starts at base and returns its shards, whose
+// memory is the caller's to free.
+func (s *Space) Unmap(base VA) ([]Segment, error) {
+	i, found := s.search(base)
+	if !found {
+		return nil, fmt.Errorf("unmap %v: no tensor starts there; it was unmapped before, or never mapped", base)
+	}
+	t := s.tensors[i]
+	s.tensors = slices.Delete(s.tensors, i, i+1)
+	return t.shards, nil
+}
+
+// search is the index of the first tensor at or after va, and whether it
+// starts at va.
+func (s *Space) search(va VA) (int, bool) {
+	return slices.BinarySearchFunc(s.tensors, va, func(t *tensor, va VA) int { return cmp.Compare(t.base, va) })
+}
+
+// Translate finds the tensor that holds all n bytes from va on. An access that
+// leaves a tensor, or is in none, is an *Unmapped. An access of no bytes may
+// also stand just behind the last byte of a tensor. Translate costs the
+// logarithm of the number of tensors and allocates nothing.
+func (s *Space) Translate(va VA, n Bytes) (Access, error) {
+	if n < 0 {
+		return Access{}, fmt.Errorf("access of %d bytes at %v: the size must not be negative", int64(n), va)
+	}
+	i, found := s.search(va)
+	if found {
+		i++
+	}
+	if i > 0 {
+		t := s.tensors[i-1]
+		if off := Bytes(va - t.base); off <= t.size && n <= t.size-off {
+			return Access{t, off, n}, nil
+		}
+	}
+	return Access{}, s.unmapped(va, n, i)
+}
+
+// unmapped describes a failed access to va, where tensor i is the first to
+// start behind it.
+func (s *Space) unmapped(va VA, n Bytes, i int) *Unmapped {
+	e := &Unmapped{VA: va, Bytes: n}
+	var near *tensor
+	if i > 0 {
+		near = s.tensors[i-1]
+	}
+	if i < len(s.tensors) && (near == nil || s.tensors[i].base-va < va-near.end()) {
+		near = s.tensors[i]
+	}
+	if near != nil {
+		e.Tensor, e.Base, e.Size = near.name, near.base, near.size
+	}
+	return e
+}
+
+// Access is a run of bytes within one tensor.
+type Access struct {
+	tensor *tensor
+	off, n Bytes
+}
+
+// Segments iterates over the physical segments of the access in the order of
+// its virtual addresses, allocating nothing:
+//
+//	for seg := range access.Segments {
+func (a Access) Segments(yield func(Segment) bool) {
+	if a.n == 0 {
+		return
+	}
+	i, _ := slices.BinarySearch(a.tensor.ends, a.off+1) // first shard that ends behind off
+	for n := a.n; n > 0; i++ {
+		seg := a.tensor.shards[i]
+		if skip := a.off - (a.tensor.ends[i] - seg.Bytes); skip > 0 {
+			seg.Addr += Addr(skip)
+			seg.Bytes -= skip
+		}
+		seg.Bytes = min(seg.Bytes, n)
+		if !yield(seg) {
+			return
+		}
+		n -= seg.Bytes
+	}
+}
+
+// Unmapped is the error of an access to virtual addresses that no tensor, or
+// no single tensor, has.
+type Unmapped struct {
+	VA     VA
+	Bytes  Bytes
+	Tensor string // the nearest
+	Base   VA     // where it starts; 0 if nothing is mapped
+	Size   Bytes
+}
+
+// Error names the access, the nearest tensor and by how much it misses.
+func (e *Unmapped) Error() string {
+	access := fmt.Sprintf("access of %v at %v", e.Bytes, e.VA)
+	if e.Base == 0 {
+		return access + ": no tensor is mapped"
+	}
+	tensor := fmt.Sprintf("tensor %q (%v at %v)", e.Tensor, e.Size, e.Base)
+	end := e.Base + VA(e.Size)
+	switch {
+	case e.VA < e.Base:
+		return fmt.Sprintf("%s starts %v before %s; check the address arithmetic, and that the tensor meant was not freed", access, Bytes(e.Base-e.VA), tensor)
+	case e.VA > end:
+		return fmt.Sprintf("%s starts %v past the end of %s; check the address arithmetic, and that the tensor meant was not freed", access, Bytes(e.VA-end), tensor)
+	}
+	return fmt.Sprintf("%s runs %v past the end of %s; mask the ragged edge or shorten the access", access, e.Bytes-Bytes(end-e.VA), tensor)
+}

@@ -1,0 +1,124 @@
+package memory
+
+import "fmt"
+
+// pageSize is the granule in which a Store holds bytes. Small, because the
+// usual large run has few bytes in each of very many memories: one small shard
+// in each of 131,072 HBM slices is half a GiB in pages of 4 KiB, and would be 8
+// GiB in pages of 64. It is a queue slot's default size, and large enough that
+// copying a page outweighs finding it.
+const pageSize = 4096
+
+type page [pageSize]byte
+
+// Store holds the bytes of one memory. Set Memory and Size and it is ready; it
+// costs 32 bytes and a page for each 4 KiB that was written to. Bytes that
+// were never written are zero.
+type Store struct {
+	Memory ID
+	Size   Bytes
+
+	pages map[Addr]*page // by address / pageSize
+}
+
+// Read copies the bytes from addr on into dst. It creates no pages.
+func (s *Store) Read(addr Addr, dst []byte) error {
+	if err := s.check("read", addr, Bytes(len(dst))); err != nil {
+		return err
+	}
+	for len(dst) > 0 {
+		off := addr % pageSize
+		n := min(len(dst), int(pageSize-off))
+		if p := s.pages[addr/pageSize]; p != nil {
+			copy(dst, p[off:])
+		} else {
+			clear(dst[:n])
+		}
+		dst = dst[n:]
+		addr += Addr(n)
+	}
+	return nil
+}
+
+// Write copies src to the bytes from addr on.
+func (s *Store) Write(addr Addr, src []byte) error {
+	if err := s.check("write", addr, Bytes(len(src))); err != nil {
+		return err
+	}
+	for len(src) > 0 {
+		p := s.pages[addr/pageSize]
+		if p == nil {
+			if s.pages == nil {
+				s.pages = make(map[Addr]*page)
+			}
+			p = new(page)
+			s.pages[addr/pageSize] = p
+		}
+		n := copy(p[addr%pageSize:], src)
+		src = src[n:]
+		addr += Addr(n)
+	}
+	return nil
+}
+
+// Zero makes n bytes from addr on zero and drops the pages they cover whole.
+// Its cost grows with the pages that exist, not with n.
+func (s *Store) Zero(addr Addr, n Bytes) error {
+	if err := s.check("zero", addr, n); err != nil {
+		return err
+	}
+	end := addr + Addr(n)
+	first, last := addr/pageSize, (end+pageSize-1)/pageSize
+	if last-first > Addr(len(s.pages)) {
+		for i := range s.pages {
+			s.zeroIn(i, addr, end)
+		}
+	} else {
+		for i := first; i < last; i++ {
+			s.zeroIn(i, addr, end)
+		}
+	}
+	if len(s.pages) == 0 {
+		s.pages = nil // a map keeps its buckets
+	}
+	return nil
+}
+
+// zeroIn zeroes what page i, if it exists, has of the addresses [addr, end).
+func (s *Store) zeroIn(i, addr, end Addr) {
+	start := i * pageSize
+	lo, hi := max(addr, start), min(end, start+pageSize)
+	p := s.pages[i]
+	switch {
+	case p == nil || lo >= hi:
+	case lo == start && hi == min(start+pageSize, Addr(s.Size)):
+		delete(s.pages, i)
+	default:
+		clear(p[lo-start : hi-start])
+	}
+}
+
+// Resident is how many bytes of host memory the pages take.
+func (s *Store) Resident() Bytes { return Bytes(len(s.pages)) * pageSize }
+
+func (s *Store) check(op string, addr Addr, n Bytes) error {
+	if addr >= 0 && n >= 0 && n <= s.Size && Bytes(addr) <= s.Size-n {
+		return nil
+	}
+	return &OutOfBounds{Memory: s.Memory, Size: s.Size, Op: op, Addr: addr, Bytes: n}
+}
+
+// OutOfBounds is the error of an access to addresses a memory does not have.
+// Nothing was read or written.
+type OutOfBounds struct {
+	Memory ID
+	Size   Bytes
+	Op     string // "read", "write" or "zero"
+	Addr   Addr
+	Bytes  Bytes
+}
+
+// Error names the memory, its size and the access.
+func (e *OutOfBounds) Error() string {
+	return fmt.Sprintf("%v: %s of %v at %v is outside the memory, which has %v; check the address against the allocation it belongs to", e.Memory, e.Op, e.Bytes, e.Addr, e.Size)
+}
