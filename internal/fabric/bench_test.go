@@ -1,0 +1,117 @@
+package fabric
+
+import (
+	"context"
+	"fmt"
+	"testing"
+
+	"github.com/kernbench/kernbench/internal/sim"
+	"github.com/kernbench/kernbench/topology"
+)
+
+// pump keeps a fabric busy: whenever a message arrives it sends the next.
+type pump struct {
+	*Fabric
+	target sim.Target
+	paths  [][]topology.LinkID
+	bytes  Bytes
+	left   int
+}
+
+func (p *pump) Handle(_ sim.Kind, arg uint64) {
+	if p.left == 0 {
+		return
+	}
+	p.left--
+	p.Send(Transfer{
+		Path: p.paths[arg], Bytes: p.bytes, Class: Compute,
+		Done: sim.Event{Target: p.target, Arg: arg},
+	})
+}
+
+// newPump has as many messages under way as there are paths.
+func newPump(net Network, cfg Config, bytes Bytes, paths ...[]topology.LinkID) (*sim.Engine, *pump) {
+	eng := sim.New()
+	cfg.Flit = flitSize
+	p := &pump{Fabric: New(eng, net, cfg), paths: paths, bytes: bytes}
+	p.target = eng.Register(p)
+	return eng, p
+}
+
+func (p *pump) run(t tester, eng *sim.Engine, messages int) {
+	p.left = messages
+	for i := range p.paths {
+		eng.At(eng.Now(), p.target, 0, uint64(i))
+	}
+	if err := eng.Run(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// lanes is k disjoint paths of n hops each, or k paths that share their hops.
+func lanes(k, n int, shared bool) (net hops, paths [][]topology.LinkID) {
+	for i := range k {
+		if i == 0 || !shared {
+			for range n {
+				net = append(net, Hop{128 * topology.GBps, 16 * ns})
+			}
+		}
+		paths = append(paths, net[len(net)-n:].from(len(net)-n))
+	}
+	return net, paths
+}
+
+func (h hops) from(first int) (p []topology.LinkID) {
+	for i := range h {
+		p = append(p, topology.LinkID(first+i))
+	}
+	return p
+}
+
+// BenchmarkMessages is messages per second of wall time: alone on their paths,
+// and eight at a time on one path, in both fidelities.
+func BenchmarkMessages(b *testing.B) {
+	const k, nhops = 8, 6
+	for _, c := range []struct {
+		fid    Fidelity
+		bytes  Bytes
+		shared bool
+	}{
+		{Train, 4 << 10, false},
+		{Train, 4 << 10, true},
+		{Train, 1 << 20, false},
+		{Train, 1 << 20, true},
+		{Train, 1 << 30, false},
+		{Flit, 4 << 10, false},
+		{Flit, 1 << 20, false},
+	} {
+		how := "alone"
+		if c.shared {
+			how = fmt.Sprintf("%d-share", k)
+		}
+		b.Run(fmt.Sprintf("%v/%v/%s/hops=%d", c.fid, c.bytes, how, nhops), func(b *testing.B) {
+			net, paths := lanes(k, nhops, c.shared)
+			eng, p := newPump(net, Config{Fidelity: c.fid}, c.bytes, paths...)
+			p.run(b, eng, k)
+			b.ReportAllocs()
+			before := eng.Events()
+			b.ResetTimer()
+			p.run(b, eng, b.N)
+			b.StopTimer()
+			b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "messages/s")
+			b.ReportMetric(float64(b.N*nhops)/b.Elapsed().Seconds(), "hops/s")
+			b.ReportMetric(float64(eng.Events()-before)/float64(b.N), "events/message")
+		})
+	}
+}
+
+func TestTransfersAllocateNothing(t *testing.T) {
+	for _, shared := range []bool{false, true} {
+		net, paths := lanes(4, 3, shared)
+		eng, p := newPump(net, Config{}, 100_000, paths...)
+		p.run(t, eng, 200)
+		if got := testing.AllocsPerRun(20, func() { p.run(t, eng, 20) }); got != 0 {
+			t.Errorf("shared %v: %v allocations per 20 messages, want 0", shared, got)
+		}
+	}
+}

@@ -1,0 +1,264 @@
+package fabric
+
+import (
+	"fmt"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/kernbench/kernbench/internal/memory"
+	"github.com/kernbench/kernbench/topology"
+)
+
+// k equal flows that share a link take k times as long to serialize as one,
+// whether they share it at the source or come together from links of their own.
+func TestEqualFlowsShareALink(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		k := rapid.IntRange(1, 9).Draw(t, "flows")
+		n := anySize.Draw(t, "bytes")
+		if n > 1<<20 {
+			n >>= 4
+		}
+		const latency = 10 * ns
+		shared := Hop{topology.BytesPerSec(rapid.Int64Range(1e9, 1e12).Draw(t, "bandwidth")), latency}
+		for _, fid := range fidelities {
+			one := run(t, hops{shared}, Config{Fidelity: fid}, flow{0, Transfer{Path: path(0), Bytes: n}}).done[0] - latency
+			var atSource, merging []flow
+			own := hops{shared}
+			for i := range k {
+				own = append(own, Hop{topology.Unlimited, latency})
+				atSource = append(atSource, flow{0, Transfer{Path: path(0), Bytes: n, Class: Compute}})
+				merging = append(merging, flow{0, Transfer{Path: path(i+1, 0), Bytes: n, Class: Compute}})
+			}
+			if got, want := run(t, own, Config{Fidelity: fid}, atSource...).makespan(), Time(k)*one+latency; got != want {
+				t.Fatalf("%v: %d flows of %v from one source: %v, want %v", fid, k, n, got, want)
+			}
+			if got, want := run(t, own, Config{Fidelity: fid}, merging...).makespan(), Time(k)*one+2*latency; got != want {
+				t.Fatalf("%v: %d flows of %v merging: %v, want %v", fid, k, n, got, want)
+			}
+		}
+	})
+}
+
+// Two flows at 64 GB/s fit into a link of 128: whatever their size and starts,
+// neither is slowed by more than one flit.
+func TestMergingFlowsThatFit(t *testing.T) {
+	slow, fast := Hop{64 * topology.GBps, 3 * ns}, Hop{128 * topology.GBps, 5 * ns}
+	net := hops{slow, slow, fast}
+	oneFlit := fast.Bandwidth.Serialize(flitSize)
+	rapid.Check(t, func(t *rapid.T) {
+		n := anySize.Draw(t, "bytes")
+		if n > 1<<20 {
+			n >>= 3
+		}
+		n = (n + flitSize - 1) / flitSize * flitSize
+		offset := Time(rapid.Int64Range(0, 3000).Draw(t, "offset")) * ns / 7
+		for _, fid := range fidelities {
+			w := run(t, net, Config{Fidelity: fid},
+				flow{0, Transfer{Path: path(0, 2), Bytes: n, Class: Compute}},
+				flow{offset, Transfer{Path: path(1, 2), Bytes: n, Class: Compute}})
+			alone := Uncontended(hops{slow, fast}, n, flitSize)
+			for i, at := range w.done {
+				if slowed := at - w.flows[i].at - alone; slowed < 0 || slowed > oneFlit {
+					t.Fatalf("%v: flow %d of %v, second starts at %v: slowed by %v, at most %v allowed",
+						fid, i, n, offset, slowed, oneFlit)
+				}
+			}
+		}
+	})
+}
+
+// A 4 KiB comm message that shares links with a 16 MiB bulk load waits on each
+// for at most one flit, in the Train model for at most 4 KiB.
+func TestCommIsNotHeldUpByBulk(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		links := rapid.IntRange(1, 6).Draw(t, "links")
+		net := make(hops, links)
+		var flitEach Time
+		for i := range net {
+			net[i] = Hop{topology.BytesPerSec(rapid.Int64Range(32, 512).Draw(t, "GB/s")) * topology.GBps, 10 * ns}
+			flitEach += net[i].Bandwidth.Serialize(flitSize)
+		}
+		splitEach := flitEach * Time(splitSize/flitSize)
+		const bulk, small = 16 << 20, 4 << 10
+		start := Time(rapid.Int64Range(0, int64(Uncontended(net, bulk, flitSize))).Draw(t, "start"))
+		alone := Uncontended(net, small, flitSize)
+		for fid, most := range []Time{Train: splitEach, Flit: flitEach} {
+			fid := Fidelity(fid)
+			if fid == Flit && rapid.IntRange(0, 9).Draw(t, "referee") != 0 {
+				continue
+			}
+			w := run(t, net, Config{Fidelity: fid},
+				flow{0, Transfer{Path: net.all(), Bytes: bulk, Class: Compute}},
+				flow{start, Transfer{Path: net.all(), Bytes: small, Class: Comm}})
+			if late := w.done[1] - start - alone; late < 0 || late > most {
+				t.Fatalf("%v over %v: comm message at %v is %v late, at most %v allowed", fid, net, start, late, most)
+			}
+			if late, most := w.done[0]-Uncontended(net, bulk, flitSize), splitEach; late < 0 || late > most {
+				t.Fatalf("%v over %v: the bulk load is %v late, at most %v allowed", fid, net, late, most)
+			}
+		}
+	})
+}
+
+// mesh is a w×h mesh of nodes with a link each way between neighbours.
+type mesh struct {
+	w, h int
+	hops
+	link map[[2]int]int
+}
+
+func newMesh(t *rapid.T) *mesh {
+	m := &mesh{w: rapid.IntRange(1, 5).Draw(t, "w"), h: rapid.IntRange(2, 5).Draw(t, "h"), link: map[[2]int]int{}}
+	for a := range m.w * m.h {
+		var neighbours []int
+		if (a+1)%m.w != 0 {
+			neighbours = append(neighbours, a+1)
+		}
+		if a+m.w < m.w*m.h {
+			neighbours = append(neighbours, a+m.w)
+		}
+		for _, b := range neighbours {
+			for _, pair := range [][2]int{{a, b}, {b, a}} {
+				m.link[pair] = len(m.hops)
+				m.hops = append(m.hops, Hop{
+					topology.BytesPerSec(rapid.SampledFrom([]int64{32, 64, 100, 128, 256}).Draw(t, "GB/s")) * topology.GBps,
+					Time(rapid.Int64Range(0, 50).Draw(t, "latency")) * ns,
+				})
+			}
+		}
+	}
+	return m
+}
+
+// route is the way from a to b, columns first.
+func (m *mesh) route(a, b int) (p []topology.LinkID) {
+	for a != b {
+		next := a
+		switch {
+		case a%m.w < b%m.w:
+			next++
+		case a%m.w > b%m.w:
+			next--
+		case a < b:
+			next += m.w
+		default:
+			next -= m.w
+		}
+		p = append(p, topology.LinkID(m.link[[2]int{a, next}]))
+		a = next
+	}
+	return p
+}
+
+// The two fidelities on random traffic over random meshes: makespans within 5 %
+// or one 4 KiB serialization per hop, bytes per link exactly.
+func TestFidelitiesAgreeUnderContention(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		m := newMesh(t)
+		var flows []flow
+		var allowed Time
+		for range rapid.IntRange(2, 30).Draw(t, "flows") {
+			from := rapid.IntRange(0, m.w*m.h-1).Draw(t, "from")
+			to := rapid.IntRange(0, m.w*m.h-2).Draw(t, "to")
+			if to >= from {
+				to++
+			}
+			f := flow{
+				at: Time(rapid.Int64Range(0, 5000).Draw(t, "start")) * ns,
+				Transfer: Transfer{
+					Path:  m.route(from, to),
+					Bytes: Bytes(1) << rapid.IntRange(0, 19).Draw(t, "log size"),
+					Class: Class(rapid.IntRange(0, 1).Draw(t, "class")),
+				},
+			}
+			f.Bytes += Bytes(rapid.Int64Range(0, int64(f.Bytes)).Draw(t, "more"))
+			flows = append(flows, f)
+			var perHop Time
+			for _, id := range f.Path {
+				perHop += m.Hop(id).Bandwidth.Serialize(splitSize)
+			}
+			allowed = max(allowed, perHop)
+		}
+		train := run(t, m, Config{Fidelity: Train}, flows...)
+		referee := run(t, m, Config{Fidelity: Flit}, flows...)
+		for i := range m.hops {
+			id := topology.LinkID(i)
+			got, want := train.Stats(id), referee.Stats(id)
+			if got.Bytes != want.Bytes {
+				t.Fatalf("link %d: train carried %v, flit %v", i, got.Bytes, want.Bytes)
+			}
+			if got.Busy != want.Busy {
+				t.Fatalf("link %d: train busy %v, flit %v", i, got.Busy, want.Busy)
+			}
+		}
+		allowed = max(allowed, referee.makespan()/20)
+		if d := train.makespan() - referee.makespan(); d > allowed || d < -allowed {
+			for i, f := range flows {
+				t.Logf("flow %d: %v %v %d %v: train %v, flit %v", i, f.at, f.Bytes, f.Class, f.Path, train.done[i], referee.done[i])
+			}
+			t.Fatalf("makespan: train %v, flit %v: %v apart, at most %v allowed", train.makespan(), referee.makespan(), d, allowed)
+		}
+	})
+}
+
+// Readers and writers of one HBM slice: the channels are shared fairly enough
+// that the two fidelities end together.
+func TestFidelitiesAgreeOnAHotSlice(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		k := rapid.IntRange(2, 6).Draw(t, "flows")
+		var net hops
+		var flows []flow
+		for i := range k {
+			net = append(net, Hop{256 * topology.GBps, 2 * ns}, Hop{256 * topology.GBps, 2 * ns})
+			r := memory.Contiguous(memory.Addr(i)<<24, Bytes(rapid.Int64Range(1, 64).Draw(t, "KiB"))<<10)
+			tr := Transfer{Path: path(2*i, 2*i+1), Bytes: r.Bytes(), Class: Compute}
+			if rapid.Bool().Draw(t, "write") {
+				tr.Write = Bank{1, r}
+			} else {
+				tr.Read = Bank{1, r}
+			}
+			flows = append(flows, flow{Time(rapid.Int64Range(0, 200).Draw(t, "start")) * ns, tr})
+		}
+		cfg := Config{HBM: hbm8}
+		train := run(t, net, cfg, flows...).makespan()
+		cfg.Fidelity = Flit
+		referee := run(t, net, cfg, flows...).makespan()
+		allowed := max(referee/20, 2*16*8*ns/8)
+		if d := train - referee; d > allowed || d < -allowed {
+			t.Fatalf("train %v, flit %v: at most %v allowed", train, referee, allowed)
+		}
+	})
+}
+
+// Two large transfers that meet are cut into shares, not into 4 KiB each: the
+// cost of contention does not grow with bytes either.
+func TestContentionIsBounded(t *testing.T) {
+	net := hops{{100 * topology.GBps, ns}, {100 * topology.GBps, ns}}
+	count := func(n Bytes) uint64 {
+		f := Transfer{Path: net.all(), Bytes: n, Class: Compute}
+		return run(t, net, Config{}, flow{0, f}, flow{3 * ns, f}).eng.Events()
+	}
+	if small, large := count(1<<20), count(1<<30); large > 2*small {
+		t.Errorf("two of 1 GiB take %d events, two of 1 MiB %d", large, small)
+	}
+}
+
+func TestSameBytesTwice(t *testing.T) {
+	net := hops{{64 * topology.GBps, 3 * ns}, {64 * topology.GBps, 3 * ns}, {100 * topology.GBps, 5 * ns}}
+	for _, fid := range fidelities {
+		once := func() string {
+			var flows []flow
+			for i := range 40 {
+				flows = append(flows, flow{Time(i%7) * ns, Transfer{
+					Path: path(i%2, 2), Bytes: Bytes(1000 * (i + 1)), Class: Class(i % 3 % 2),
+				}})
+			}
+			w := run(t, net, Config{Fidelity: fid}, flows...)
+			return fmt.Sprint(w.done, w.Stats(0), w.Stats(1), w.Stats(2), w.eng.Events())
+		}
+		if a, b := once(), once(); a != b {
+			t.Errorf("%v: two runs differ:\n%s\n%s", fid, a, b)
+		}
+	}
+}

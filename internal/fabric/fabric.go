@@ -1,0 +1,210 @@
+package fabric
+
+import (
+	"fmt"
+
+	"github.com/kernbench/kernbench/internal/memory"
+	"github.com/kernbench/kernbench/internal/sim"
+	"github.com/kernbench/kernbench/topology"
+)
+
+type (
+	// Time is simulated time in femtoseconds.
+	Time = sim.Time
+	// Bytes is an amount of data.
+	Bytes = topology.Bytes
+)
+
+// Class is the priority of a transfer. A link serves Comm before Compute.
+type Class uint8
+
+// The two classes of traffic.
+const (
+	Comm Class = iota
+	Compute
+	numClasses
+)
+
+// Fidelity chooses the model.
+type Fidelity uint8
+
+// The two fidelities.
+const (
+	Train Fidelity = iota
+	Flit
+)
+
+// Hop is what a link costs: how fast it takes data in, and how long after leaving
+// it data arrives behind the node that it leads to.
+type Hop struct {
+	Bandwidth topology.BytesPerSec
+	Latency   Time
+}
+
+// Network gives the cost of each link. It must not change during a run.
+type Network interface {
+	NumLinks() int
+	Hop(topology.LinkID) Hop
+}
+
+// SliceID is an HBM slice, counted from 1. The zero value is none.
+type SliceID int32
+
+// Bank is the access to an HBM slice at one end of a transfer. The zero value
+// means that there is no HBM at that end.
+type Bank struct {
+	Slice  SliceID
+	Region memory.Region
+}
+
+// Transfer is one message.
+type Transfer struct {
+	Path  []topology.LinkID // not empty; copied
+	Bytes Bytes
+	Class Class
+	Read  Bank      // HBM ahead of the path
+	Write Bank      // HBM behind the path
+	Done  sim.Event // posted when the last byte is there
+}
+
+// Config chooses how a Fabric works.
+type Config struct {
+	Fidelity Fidelity
+	Flit     Bytes      // the unit of arbitration
+	HBM      memory.HBM // how every slice is built
+}
+
+// Stats counts what a link did.
+type Stats struct {
+	Bytes  Bytes
+	Busy   Time // carrying data
+	Queued Time // waiting in front of it, summed over flits or trains
+}
+
+// Fabric is the machine's links and HBM channels at work.
+type Fabric struct {
+	eng      *sim.Engine
+	cfg      Config
+	net      Network
+	model    model
+	messages []message
+	free     []int32 // unused messages
+	observe  func(Passage)
+}
+
+// model is one of the two fidelities.
+type model interface {
+	start(m int32)
+	stats(topology.LinkID) Stats
+}
+
+// message is a transfer under way. Its stages are the servers it passes: the
+// channels of an HBM slice ahead of the path, links, and channels behind it.
+type message struct {
+	Transfer
+	stages []stage
+	begun  Time
+	flits  int64 // all of them
+	short  Bytes // the size of the last flit if it is not whole, else 0
+}
+
+// stage is a link, or an HBM slice as the complement of its id.
+type stage int32
+
+func (st stage) slice() (SliceID, bool) { return SliceID(^st), st < 0 }
+
+// Passage is the way of one message over one link, as an observer sees it.
+type Passage struct {
+	Link             topology.LinkID
+	Head, Start, End Time // first flit arrives, begins to leave; last flit has left
+}
+
+// New returns an idle fabric on the engine's clock.
+func New(eng *sim.Engine, net Network, cfg Config) *Fabric {
+	if cfg.Flit <= 0 {
+		panic(fmt.Sprintf("fabric: flit of %v", cfg.Flit))
+	}
+	f := &Fabric{eng: eng, cfg: cfg, net: net}
+	if cfg.Fidelity == Flit {
+		f.model = newFlits(f)
+	} else {
+		f.model = newTrains(f)
+	}
+	return f
+}
+
+// Observe calls fn for every service of every link: each flit, or each train. It
+// is for tests and probes of single transfers; nil switches it off.
+func (f *Fabric) Observe(fn func(Passage)) { f.observe = fn }
+
+// Stats is what a link has done so far.
+func (f *Fabric) Stats(id topology.LinkID) Stats { return f.model.stats(id) }
+
+// Send starts a transfer at the present instant.
+func (f *Fabric) Send(t Transfer) {
+	if len(t.Path) == 0 || t.Bytes < 0 {
+		panic(fmt.Sprintf("fabric: transfer of %v over %d links", t.Bytes, len(t.Path)))
+	}
+	f.checkBank(t.Read, t.Bytes)
+	f.checkBank(t.Write, t.Bytes)
+	var i int32
+	if n := len(f.free); n > 0 {
+		i = f.free[n-1]
+		f.free = f.free[:n-1]
+	} else {
+		i = int32(len(f.messages))
+		f.messages = append(f.messages, message{})
+	}
+	m := &f.messages[i]
+	m.begun = f.eng.Now()
+	m.stages = m.stages[:0]
+	if t.Read.Slice != 0 {
+		m.stages = append(m.stages, ^stage(t.Read.Slice))
+	}
+	for _, id := range t.Path {
+		m.stages = append(m.stages, stage(id))
+	}
+	if t.Write.Slice != 0 {
+		m.stages = append(m.stages, ^stage(t.Write.Slice))
+	}
+	t.Path = nil
+	m.Transfer = t
+	m.flits, m.short = int64(t.Bytes/f.cfg.Flit), t.Bytes%f.cfg.Flit
+	if m.short > 0 || m.flits == 0 { // no bytes are one empty flit
+		m.flits++
+	}
+	f.model.start(i)
+}
+
+func (f *Fabric) checkBank(b Bank, n Bytes) {
+	if b.Slice != 0 && b.Region.Bytes() != n {
+		panic(fmt.Sprintf("fabric: transfer of %v to or from a region of %v", n, b.Region.Bytes()))
+	}
+}
+
+// finish tells the end of message i, which is now, and forgets it.
+func (f *Fabric) finish(i int32) {
+	f.eng.Post(f.eng.Now(), f.messages[i].Done)
+	f.free = append(f.free, i)
+}
+
+// isShort reports whether flit k of m is the last one and not whole.
+func (m *message) isShort(k int64, flit Bytes) bool {
+	return k == m.flits-1 && m.Bytes < Bytes(m.flits)*flit
+}
+
+// bank is the HBM access of stage st, and which way it goes.
+func (m *message) bank(st int) (memory.Op, memory.Region) {
+	if st == 0 {
+		return memory.Read, m.Read.Region
+	}
+	return memory.Write, m.Write.Region
+}
+
+// flitBytes is the size of flit k of m.
+func (f *Fabric) flitBytes(m *message, k int64) Bytes {
+	if m.isShort(k, f.cfg.Flit) {
+		return m.short
+	}
+	return f.cfg.Flit
+}

@@ -1,0 +1,286 @@
+package fabric
+
+import (
+	"context"
+	"fmt"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/kernbench/kernbench/internal/memory"
+	"github.com/kernbench/kernbench/internal/sim"
+	"github.com/kernbench/kernbench/topology"
+)
+
+const (
+	ns       = sim.Nanosecond
+	flitSize = Bytes(256)
+)
+
+// hops is a network given by the costs of its links.
+type hops []Hop
+
+func (h hops) NumLinks() int              { return len(h) }
+func (h hops) Hop(id topology.LinkID) Hop { return h[id] }
+
+// path is links from..to-1.
+func path(ids ...int) (p []topology.LinkID) {
+	for _, id := range ids {
+		p = append(p, topology.LinkID(id))
+	}
+	return p
+}
+
+func (h hops) all() (p []topology.LinkID) {
+	for i := range h {
+		p = append(p, topology.LinkID(i))
+	}
+	return p
+}
+
+var hbm8 = memory.HBM{Channels: 8, Burst: 256, BurstTime: 8 * ns}
+
+var fidelities = []Fidelity{Train, Flit}
+
+func (f Fidelity) String() string { return [...]string{"train", "flit"}[f] }
+
+// flow is a transfer and when it starts.
+type flow struct {
+	at Time
+	Transfer
+}
+
+// world is a fabric in which flows run.
+type world struct {
+	*Fabric
+	eng   *sim.Engine
+	flows []flow
+	done  []Time
+}
+
+const (
+	worldStart sim.Kind = iota
+	worldDone
+)
+
+func (w *world) Handle(kind sim.Kind, arg uint64) {
+	if kind == worldStart {
+		w.Send(w.flows[arg].Transfer)
+	} else {
+		w.done[arg] = w.eng.Now()
+	}
+}
+
+// run runs flows to their end.
+func run(t tester, net Network, cfg Config, flows ...flow) *world {
+	t.Helper()
+	if cfg.Flit == 0 {
+		cfg.Flit = flitSize
+	}
+	eng := sim.New()
+	w := &world{Fabric: New(eng, net, cfg), eng: eng, flows: flows, done: make([]Time, len(flows))}
+	target := eng.Register(w)
+	for i := range flows {
+		w.done[i] = -1
+		flows[i].Done = sim.Event{Target: target, Kind: worldDone, Arg: uint64(i)}
+		eng.At(flows[i].at, target, worldStart, uint64(i))
+	}
+	if err := eng.Run(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	for i, at := range w.done {
+		if at < 0 {
+			t.Fatalf("%v: flow %d of %v never arrived", cfg.Fidelity, i, flows[i].Bytes)
+		}
+	}
+	if len(w.free) != len(w.messages) {
+		t.Fatalf("%v: %d of %d messages not returned", cfg.Fidelity, len(w.messages)-len(w.free), len(w.messages))
+	}
+	return w
+}
+
+func (w *world) makespan() (last Time) {
+	for _, at := range w.done {
+		last = max(last, at)
+	}
+	return last
+}
+
+var anyBandwidth = rapid.Custom(func(t *rapid.T) topology.BytesPerSec {
+	if rapid.IntRange(0, 9).Draw(t, "unlimited") == 0 {
+		return topology.Unlimited
+	}
+	return topology.BytesPerSec(rapid.Int64Range(1e9, 2e12).Draw(t, "bytes per second"))
+})
+
+var anyPath = rapid.Custom(func(t *rapid.T) hops {
+	h := make(hops, rapid.IntRange(1, 8).Draw(t, "hops"))
+	for i := range h {
+		h[i] = Hop{anyBandwidth.Draw(t, "bandwidth"), Time(rapid.Int64Range(0, 200e6).Draw(t, "latency"))}
+	}
+	return h
+})
+
+// anySize is between 1 B and 16 MiB, small and large alike, whole flits or not.
+var anySize = rapid.Custom(func(t *rapid.T) Bytes {
+	n := Bytes(1) << rapid.IntRange(0, 24).Draw(t, "log size")
+	switch rapid.IntRange(0, 2).Draw(t, "kind of size") {
+	case 0:
+		return n
+	case 1:
+		return max(1, n-Bytes(rapid.Int64Range(0, 600).Draw(t, "less")))
+	}
+	return Bytes(rapid.Int64Range(1, int64(n)).Draw(t, "up to"))
+})
+
+func TestUncontendedEqualsFormula(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		net := anyPath.Draw(t, "path")
+		n := anySize.Draw(t, "bytes")
+		at := Time(rapid.Int64Range(0, 1e9).Draw(t, "start"))
+		want := at + Uncontended(net, n, flitSize)
+		for _, fid := range fidelities {
+			if fid == Flit && n > 1<<20 && rapid.IntRange(0, 7).Draw(t, "referee") != 0 {
+				continue // half a million events: now and then is enough
+			}
+			w := run(t, net, Config{Fidelity: fid}, flow{at, Transfer{Path: net.all(), Bytes: n}})
+			if got := w.done[0]; got != want {
+				t.Fatalf("%v: %v over %v takes %v, want %v", fid, n, net, got-at, want-at)
+			}
+			for i := range net {
+				if got := w.Stats(topology.LinkID(i)).Bytes; got != n {
+					t.Fatalf("%v: link %d carried %v, want %v", fid, i, got, n)
+				}
+			}
+		}
+	})
+}
+
+// Largest size, slow link first, middle and last, by the definition's own words.
+func TestSlowLinkIsChargedOnce(t *testing.T) {
+	fast, slow := Hop{128 * topology.GBps, 3 * ns}, Hop{64 * topology.GBps, 5 * ns}
+	const n = 16 << 20
+	for _, net := range []hops{{slow, fast, fast}, {fast, slow, fast}, {fast, fast, slow}} {
+		want := (3+3+5)*ns + (2+2+4)*ns + (n/256-1)*4*ns
+		if got := Uncontended(net, n, flitSize); got != want {
+			t.Errorf("formula over %v: %v, want %v", net, got, want)
+		}
+		for _, fid := range fidelities {
+			w := run(t, net, Config{Fidelity: fid}, flow{0, Transfer{Path: net.all(), Bytes: n}})
+			if w.done[0] != want {
+				t.Errorf("%v over %v: %v, want %v", fid, net, w.done[0], want)
+			}
+		}
+	}
+}
+
+func TestNoBytesTakeTheLatency(t *testing.T) {
+	net := hops{{topology.GBps, 3 * ns}, {topology.GBps, 4 * ns}}
+	for _, fid := range fidelities {
+		if w := run(t, net, Config{Fidelity: fid}, flow{0, Transfer{Path: net.all()}}); w.done[0] != 7*ns {
+			t.Errorf("%v: %v, want 7ns", fid, w.done[0])
+		}
+	}
+}
+
+// In the Train model bytes cost nothing: 1 GiB takes no more events than 256 KiB.
+func TestEventsDoNotGrowWithBytes(t *testing.T) {
+	net := make(hops, 6)
+	for i := range net {
+		net[i] = Hop{100 * topology.GBps, ns}
+	}
+	count := func(n Bytes, bank Bank) uint64 {
+		bank.Region = memory.Contiguous(0, n)
+		return run(t, net, Config{HBM: hbm8}, flow{0, Transfer{Path: net.all(), Bytes: n, Read: bank}}).eng.Events()
+	}
+	for _, bank := range []Bank{{}, {Slice: 1}} {
+		small, large := count(256<<10, bank), count(1<<30, bank)
+		if large > small {
+			t.Errorf("1 GiB takes %d events, 256 KiB %d", large, small)
+		}
+	}
+	if got := count(1<<30, Bank{}); got > 2+64*7+1 {
+		t.Errorf("1 GiB takes %d events, want 64 trains × (6 hops + 1)", got)
+	}
+}
+
+var anyRegion = rapid.Custom(func(t *rapid.T) memory.Region {
+	r := memory.Region{
+		Addr:     memory.Addr(rapid.Int64Range(0, 9000).Draw(t, "addr")),
+		Rows:     rapid.Int64Range(1, 12).Draw(t, "rows"),
+		RowBytes: Bytes(rapid.Int64Range(1, 20000).Draw(t, "row bytes")),
+	}
+	r.Stride = r.RowBytes + Bytes(rapid.Int64Range(0, 9000).Draw(t, "pad"))
+	return r
+})
+
+// HBM at either end, any tile: both models agree to the femtosecond.
+func TestUncontendedHBMAgrees(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		net := anyPath.Draw(t, "path")
+		tr := Transfer{Path: net.all()}
+		r := anyRegion.Draw(t, "region")
+		tr.Bytes = r.Bytes()
+		if rapid.Bool().Draw(t, "read") {
+			tr.Read = Bank{1, r}
+		}
+		if rapid.Bool().Draw(t, "write") {
+			r.Addr += 1 << 20
+			tr.Write = Bank{2, r}
+		}
+		hbm := hbm8
+		hbm.Channels = 1 << rapid.IntRange(0, 5).Draw(t, "log channels")
+		hbm.Turnaround = Time(rapid.Int64Range(0, 1).Draw(t, "turnaround")) * 3 * ns
+		got := map[Fidelity]Time{}
+		for _, fid := range fidelities {
+			got[fid] = run(t, net, Config{Fidelity: fid, HBM: hbm}, flow{5, tr}).done[0]
+		}
+		if got[Train] != got[Flit] {
+			t.Fatalf("%+v over %v: train %v, flit %v", r, net, got[Train], got[Flit])
+		}
+	})
+}
+
+// A sequential access from a boundary: path formula plus one burst, or the
+// channels' own pace where they are the bottleneck.
+func TestUncontendedHBMEqualsFormula(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		net := anyPath.Draw(t, "path")
+		hbm := hbm8
+		hbm.Channels = 1 << rapid.IntRange(0, 4).Draw(t, "log channels")
+		group := int64(hbm.Channels) * 256
+		n := Bytes(rapid.Int64Range(1, 64).Draw(t, "groups") * group)
+		if rapid.Bool().Draw(t, "less than a group") {
+			n = Bytes(rapid.Int64Range(1, group).Draw(t, "bytes"))
+		}
+		r := memory.Contiguous(memory.Addr(rapid.Int64Range(0, 99).Draw(t, "group")*group), n)
+		want, ok := UncontendedHBM(net, hbm, n, flitSize)
+		if !ok {
+			t.Fatalf("no formula for %v", n)
+		}
+		for _, fid := range fidelities {
+			cfg := Config{Fidelity: fid, HBM: hbm}
+			for name, tr := range map[string]Transfer{
+				"read":  {Path: net.all(), Bytes: n, Read: Bank{1, r}},
+				"write": {Path: net.all(), Bytes: n, Write: Bank{1, r}},
+			} {
+				if got := run(t, net, cfg, flow{0, tr}).done[0]; got != want {
+					t.Fatalf("%v: %s of %v over %v with %d channels: %v, want %v", fid, name, n, net, hbm.Channels, got, want)
+				}
+			}
+		}
+	})
+}
+
+func ExampleUncontended() {
+	path := []Hop{{256 * topology.GBps, 1 * ns}, {128 * topology.GBps, 16 * ns}}
+	fmt.Println(Uncontended(path, 4096, 256))
+	// Output: 50ns
+}
+
+// tester is what run needs of a *testing.T, a *testing.B or a *rapid.T.
+type tester interface {
+	Helper()
+	Fatal(args ...any)
+	Fatalf(format string, args ...any)
+}

@@ -1,0 +1,215 @@
+package fabric
+
+import (
+	"github.com/kernbench/kernbench/internal/memory"
+	"github.com/kernbench/kernbench/internal/sim"
+	"github.com/kernbench/kernbench/topology"
+)
+
+// flits is the Flit model: every flit of every hop is an event, and so is every
+// burst of an HBM channel. It follows the definition step by step and takes no
+// short cut, because the Train model is judged by it.
+type flits struct {
+	*Fabric
+	target  sim.Target
+	pool    []flit
+	unused  []int32
+	links   []*flitServer
+	slices  [][]*flitServer // channels, by slice
+	servers []*flitServer   // all of them, by the number events use
+	reads   []bankRead      // by message
+	writes  []bankWrite
+}
+
+// flit is a flit in front of a link, or a burst in front of a channel.
+type flit struct {
+	msg     int32
+	stage   int32
+	index   int64 // of the flit or burst in its message
+	arrived Time
+}
+
+// flitServer is a link or a channel: it serves one flit after another.
+type flitServer struct {
+	Stats
+	number  int
+	id      topology.LinkID
+	hop     Hop
+	channel bool
+	wrote   bool // a channel's last operation
+	free    Time
+	woken   bool
+	queues  [numClasses][]int32
+}
+
+// bankRead is how far a message is in the HBM ahead of its path.
+type bankRead struct {
+	pieces  []memory.Piece
+	through []bool
+	first   int     // pieces before this one are all through
+	flits   int64   // flits handed on to the first link
+	unasked [][]int // pieces by channel
+}
+
+// bankWrite is how far a message is in the HBM behind its path.
+type bankWrite struct {
+	pieces  []memory.Piece
+	offered int // pieces whose bytes have come
+	left    int // pieces not yet through
+}
+
+const (
+	evFlitArrive sim.Kind = iota // a flit is at its server
+	evFlitFree                   // a server with a queue is free
+	evFlitOffer                  // a source offers its next flit
+	evBurst                      // a channel has served a burst
+)
+
+func newFlits(f *Fabric) *flits {
+	m := &flits{Fabric: f, links: make([]*flitServer, f.net.NumLinks())}
+	m.target = f.eng.Register(m)
+	return m
+}
+
+// Handle is the model's events.
+func (m *flits) Handle(kind sim.Kind, arg uint64) {
+	switch kind {
+	case evFlitArrive:
+		m.arrive(int32(arg))
+	case evFlitFree:
+		m.freed(m.servers[arg])
+	case evFlitOffer:
+		fl := m.take(int32(arg))
+		m.offer(fl.msg, fl.index)
+	case evBurst:
+		m.burst(m.take(int32(arg)))
+	}
+}
+
+func (m *flits) stats(id topology.LinkID) Stats {
+	if s := m.links[id]; s != nil {
+		return s.Stats
+	}
+	return Stats{}
+}
+
+func (m *flits) start(i int32) {
+	for len(m.reads) <= int(i) {
+		m.reads = append(m.reads, bankRead{})
+		m.writes = append(m.writes, bankWrite{})
+	}
+	if m.messages[i].Read.Slice == 0 {
+		m.offer(i, 0)
+		return
+	}
+	m.startRead(i)
+}
+
+// offer gives flit k of message i to its first link.
+func (m *flits) offer(i int32, k int64) {
+	m.arrive(m.add(flit{msg: i, index: k}))
+}
+
+// arrive brings a flit to the server of its stage, or to its destination.
+func (m *flits) arrive(i int32) {
+	fl := &m.pool[i]
+	msg := &m.messages[fl.msg]
+	if int(fl.stage) == len(msg.stages) {
+		if done := m.take(i); done.index == msg.flits-1 {
+			m.finish(done.msg)
+		}
+		return
+	}
+	if _, ok := msg.stages[fl.stage].slice(); ok {
+		m.write(m.take(i))
+		return
+	}
+	m.queue(m.link(topology.LinkID(msg.stages[fl.stage])), i)
+}
+
+// queue puts flit i in front of s. Even an idle server looks at its queue only
+// after all else that is due at this instant, so that of flits that come together
+// the higher class goes first.
+func (m *flits) queue(s *flitServer, i int32) {
+	fl := &m.pool[i]
+	fl.arrived = m.eng.Now()
+	class := m.messages[fl.msg].Class
+	s.queues[class] = append(s.queues[class], i)
+	m.wake(s)
+}
+
+func (m *flits) wake(s *flitServer) {
+	if !s.woken {
+		s.woken = true
+		m.eng.At(max(s.free, m.eng.Now()), m.target, evFlitFree, uint64(s.number))
+	}
+}
+
+func (m *flits) freed(s *flitServer) {
+	s.woken = false
+	for class := range s.queues {
+		if q := s.queues[class]; len(q) > 0 {
+			s.queues[class] = q[1:]
+			m.serve(s, q[0])
+			break
+		}
+	}
+	if len(s.queues[Comm])+len(s.queues[Compute]) > 0 {
+		m.wake(s)
+	}
+}
+
+// serve occupies s with flit i from now on and sends it on.
+func (m *flits) serve(s *flitServer, i int32) {
+	fl := &m.pool[i]
+	msg := &m.messages[fl.msg]
+	now := m.eng.Now()
+	s.Queued += now - fl.arrived
+	if s.channel {
+		m.serveBurst(s, i)
+		return
+	}
+	n := m.flitBytes(msg, fl.index)
+	ser := s.hop.Bandwidth.Serialize(n)
+	s.free = now + ser
+	s.Bytes += n
+	s.Busy += ser
+	if m.observe != nil {
+		m.observe(Passage{Link: s.id, Head: fl.arrived, Start: now, End: s.free})
+	}
+	if fl.stage == 0 && fl.index+1 < msg.flits { // before any queued flit is picked
+		m.eng.At(s.free, m.target, evFlitOffer, uint64(m.add(flit{msg: fl.msg, index: fl.index + 1})))
+		fl = &m.pool[i]
+	}
+	fl.stage++
+	m.eng.At(s.free+s.hop.Latency, m.target, evFlitArrive, uint64(i))
+}
+
+func (m *flits) link(id topology.LinkID) *flitServer {
+	if m.links[id] == nil {
+		m.links[id] = m.newServer(flitServer{id: id, hop: m.net.Hop(id)})
+	}
+	return m.links[id]
+}
+
+func (m *flits) newServer(s flitServer) *flitServer {
+	s.number = len(m.servers)
+	m.servers = append(m.servers, &s)
+	return &s
+}
+
+func (m *flits) add(fl flit) int32 {
+	if n := len(m.unused); n > 0 {
+		i := m.unused[n-1]
+		m.unused = m.unused[:n-1]
+		m.pool[i] = fl
+		return i
+	}
+	m.pool = append(m.pool, fl)
+	return int32(len(m.pool) - 1)
+}
+
+func (m *flits) take(i int32) flit {
+	m.unused = append(m.unused, i)
+	return m.pool[i]
+}

@@ -1,0 +1,237 @@
+package fabric
+
+// arrive brings a train to its server.
+func (m *trains) arrive(i int32) {
+	t := &m.all[i]
+	s := m.server(m.messages[t.msg].stages[t.stage])
+	if s.free <= m.eng.Now() && s.idle() {
+		m.serve(s, i)
+		return
+	}
+	s.queues[t.class].push(m.all, i)
+	m.interrupt(s, i)
+	m.wake(s)
+}
+
+// freed serves the next train of s, unless s has been given work since.
+func (m *trains) freed(s *server) {
+	s.woken = 0
+	if s.free <= m.eng.Now() && !s.idle() {
+		m.serve(s, s.pick(m.all, m.eng.Now()))
+	}
+}
+
+// serve lets train i through s: the whole of it, or its share if another message
+// waits. The rest waits on, or stays with its source.
+func (m *trains) serve(s *server, i int32) {
+	t := &m.all[i]
+	if k := m.turn(s, t); k < t.flits {
+		rest := t.behind(k)
+		*t = t.before(k)
+		if t.asServed {
+			t.refill = true
+			m.takeBack(rest)
+			m.pass(s, i)
+		} else {
+			m.pass(s, i)
+			m.requeue(s, rest)
+		}
+	} else {
+		m.pass(s, i)
+	}
+	m.wake(s)
+}
+
+// takeBack returns what was offered of a message, and not served, to its source.
+func (m *trains) takeBack(rest train) { m.sources[rest.msg].offered -= rest.flits }
+
+// turn is how many flits of t are served before those of another message that
+// waits: those that came before the other's, and at least a share.
+func (m *trains) turn(s *server, t *train) int64 {
+	other := s.rival(m.all, t)
+	if other == nil {
+		return t.flits
+	}
+	k := min(t.share, other.share)
+	if !t.asServed && other.head > t.head {
+		gap := t.gap()
+		if gap == 0 {
+			return t.flits
+		}
+		k = max(k, 1+int64((other.head-t.head)/gap))
+	}
+	if !t.asServed && t.flits-k < m.split {
+		return t.flits // what would be left is not worth a train
+	}
+	return min(k, t.flits)
+}
+
+// interrupt splits the train in service at s if train i must not wait for the
+// whole of it: it is of a higher class, or came before the rest of it.
+func (m *trains) interrupt(s *server, i int32) {
+	t, cur := &m.all[i], &s.serving
+	now := m.eng.Now()
+	pace := s.pace()
+	if pace == 0 || s.free <= now+s.perFlit || t.class > cur.class || !cur.ghost && t.msg == cur.msg {
+		return
+	}
+	k := int64((max(now, s.since) - s.since + pace - 1) / pace)
+	if t.class == cur.class && !cur.asServed {
+		if gap := cur.gap(); gap == 0 {
+			return
+		} else if now > cur.head {
+			k = max(k, 1+int64((now-cur.head)/gap))
+		}
+	}
+	k = max(1, (k+m.split-1)/m.split) * m.split
+	if cur.flits-k < m.split {
+		return
+	}
+	rest := cur.behind(k)
+	s.free = s.since + Time(k)*pace
+	m.cutShort(s, &rest, k)
+	*cur = cur.before(k)
+	switch {
+	case rest.ghost:
+		rest.asServed = false
+		rest.head = min(rest.head, s.free)
+		m.requeue(s, rest)
+	case rest.asServed:
+		cur.refill = true
+		m.takeBack(rest)
+		m.refill(rest.msg, s.free)
+	default:
+		m.requeue(s, rest)
+	}
+}
+
+// cutShort lets s serve only the first k flits of the train it serves. If the
+// next server has not seen that train yet, it will see k flits and the rest
+// later. Otherwise the whole train has gone on and stays there: the rest only
+// occupies s, as a ghost, so that everybody behind it waits as long as they
+// should.
+func (m *trains) cutShort(s *server, rest *train, k int64) {
+	cur := &s.serving
+	s.count(m.Fabric, rest, -1)
+	if cur.refill {
+		m.sources[cur.msg].turn++ // the refill must wait for the rest
+	}
+	switch {
+	case cur.ghost:
+	case s.slice == nil && m.eng.Now() < s.passedOn:
+		left := max(s.free, cur.head+Time(k-1)*cur.gap()+s.perFlit)
+		m.sources[cur.msg].left[cur.stage] = left
+		if s.passed != 0 {
+			on := &m.all[s.passed]
+			on.flits, on.last, on.tail = k, false, left+s.hop.Latency
+		} else if cur.last {
+			m.sources[cur.msg].end++ // it ends with the rest
+		}
+	default:
+		rest.ghost = true
+	}
+	if s.slice != nil && !cur.ghost {
+		s.slice.Undo()
+		part := cur.before(k)
+		m.access(s, &part, nil)
+	}
+}
+
+// requeue puts the rest of a split train back, ahead of what arrived with it.
+func (m *trains) requeue(s *server, rest train) {
+	s.queues[rest.class].pushRest(m.all, m.add(rest))
+}
+
+// pass commits the server to all of train i and sends it on its way to the next.
+// It returns when its tail leaves.
+func (m *trains) pass(s *server, i int32) (left Time) {
+	t := &m.all[i]
+	s.serving = *t
+	perFlit := s.perFlit
+	if t.short {
+		perFlit = s.serialize(m.messages[t.msg].short)
+	}
+	start := max(s.free, t.head)
+	s.Queued += start - t.head
+	if t.asServed {
+		// Each of its flits, one by one, would have let go first what was
+		// waiting by then. It goes first as a train, and stands back after.
+		start = max(s.free, m.eng.Now())
+		if !t.ghost {
+			m.sources[t.msg].yield = Time(t.flits) * s.backlog(m.all, t.class, start)
+		}
+		t.head, t.tail = start, start
+		s.serving.head, s.serving.tail = start, start
+	}
+	if !t.ghost && s.slice == nil {
+		start = max(start, m.sources[t.msg].left[t.stage])
+	}
+	s.since, s.free = start, start+Time(t.flits)*perFlit
+	s.count(m.Fabric, t, 1)
+	left = max(s.free, t.tail+perFlit)
+	if s.slice == nil {
+		if s.trickles(t, start) {
+			s.free = start + perFlit
+		} else if len(s.slow) > 0 && t.flits > 1 {
+			work := s.free - start
+			left = max(left, s.free+s.background(start, work, t.class))
+			s.free += s.background(start, work, Compute)
+		}
+	}
+	switch {
+	case t.ghost:
+		left = s.free
+		if s.slice != nil {
+			s.slice.Occupy(start, t.flits)
+		}
+	case s.slice != nil:
+		left = m.throughMemory(s, i)
+		s.free = min(s.free, left) // accesses overlap: channels that are free serve the next
+		t = &m.all[i]              // it may have grown
+	default:
+		m.sources[t.msg].left[t.stage] = left
+	}
+	if t.refill {
+		m.refill(t.msg, left)
+	}
+	if t.ghost || s.slice != nil {
+		m.drop(i)
+		return left
+	}
+	if m.observe != nil {
+		m.observe(Passage{Link: s.id, Head: t.head, Start: start, End: left})
+	}
+	t.stage++
+	t.head, t.tail = start+perFlit+s.hop.Latency, left+s.hop.Latency
+	t.asServed, t.refill = false, false
+	if int(t.stage) < len(m.messages[t.msg].stages) {
+		s.passed, s.passedOn = i, t.head
+		m.eng.At(t.head, m.target, evArrive, uint64(i))
+		return left
+	}
+	s.passed, s.passedOn = 0, t.tail
+	if t.last {
+		m.finishAt(t.msg, t.tail)
+	}
+	m.drop(i)
+	return left
+}
+
+// finishAt ends message i at an instant, unless that is put off before.
+func (m *trains) finishAt(i int32, at Time) {
+	m.eng.At(at, m.target, evFinish, uint64(m.sources[i].end)<<32|uint64(uint32(i)))
+}
+
+// refill lets the source of message i offer its next train at an instant, unless
+// that is put off before.
+func (m *trains) refill(i int32, at Time) {
+	m.eng.At(at, m.target, evRefill, uint64(m.sources[i].turn)<<32|uint64(uint32(i)))
+}
+
+// wake makes sure that s goes on with its queue when it is free.
+func (m *trains) wake(s *server) {
+	if at := max(s.free, m.eng.Now()); !s.idle() && s.woken != at+1 {
+		s.woken = at + 1 // so that 0 is none
+		m.eng.At(at, m.target, evFree, uint64(uint32(s.key)))
+	}
+}

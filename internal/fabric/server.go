@@ -1,0 +1,114 @@
+package fabric
+
+import (
+	"github.com/kernbench/kernbench/internal/memory"
+	"github.com/kernbench/kernbench/topology"
+)
+
+// server is a link, or the channels of an HBM slice, in the Train model: it
+// serves one train after another.
+type server struct {
+	Stats
+	id      topology.LinkID
+	key     stage
+	hop     Hop
+	slice   *memory.Slice // nil for a link
+	perFlit Time          // of a whole flit
+	free    Time          // when it can take the next train
+	woken   Time          // when it will look at its queue, plus one; 0 for not at all
+	queues  [numClasses]trainQueue
+	slow    []trickle
+
+	serving  train // what it serves, or served last
+	since    Time  // and from when
+	passed   int32 // the train that it became, on its way to the next server,
+	passedOn Time  // and when that sees it
+}
+
+// server finds or makes the server of a stage.
+func (m *trains) server(st stage) *server {
+	if slice, ok := st.slice(); ok {
+		for len(m.slices) <= int(slice) {
+			m.slices = append(m.slices, nil)
+		}
+		if m.slices[slice] == nil {
+			h := m.cfg.HBM
+			m.slices[slice] = &server{
+				key: st, slice: memory.NewSlice(h),
+				perFlit: h.BurstTime * Time(m.cfg.Flit) / Time(h.Burst) / Time(h.Channels),
+			}
+		}
+		return m.slices[slice]
+	}
+	if m.servers[st] == nil {
+		hop := m.net.Hop(topology.LinkID(st))
+		m.servers[st] = &server{
+			id: topology.LinkID(st), key: st, hop: hop, perFlit: hop.Bandwidth.Serialize(m.cfg.Flit),
+		}
+	}
+	return m.servers[st]
+}
+
+// serialize is how long n bytes, less than a flit, occupy the server.
+func (s *server) serialize(n Bytes) Time {
+	if s.slice != nil {
+		return s.perFlit
+	}
+	return s.hop.Bandwidth.Serialize(n)
+}
+
+// count adds a train to what the server did, or takes it back.
+func (s *server) count(f *Fabric, t *train, sign int64) {
+	n, busy := Bytes(t.flits)*f.cfg.Flit, Time(t.flits)*s.perFlit
+	if t.short {
+		n = f.messages[t.msg].short
+		busy = s.serialize(n)
+	}
+	s.Bytes += Bytes(sign) * n
+	s.Busy += Time(sign) * busy
+}
+
+// pace is the time that each flit of the train in service takes, trickles beside
+// it included.
+func (s *server) pace() Time { return (s.free - s.since) / Time(s.serving.flits) }
+
+func (s *server) idle() bool { return s.queues[Comm].first == 0 && s.queues[Compute].first == 0 }
+
+// pick takes the train to serve next out of the queues: class Comm if it is there
+// by now, else whatever came, or comes, first.
+func (s *server) pick(all []train, now Time) int32 {
+	comm, compute := s.queues[Comm].first, s.queues[Compute].first
+	if compute == 0 || comm != 0 && (all[comm].asServed || all[comm].head <= max(now, all[compute].head)) {
+		return s.queues[Comm].pop(all)
+	}
+	return s.queues[Compute].pop(all)
+}
+
+// backlog is the work of the flits of a class that wait at an instant, but for
+// those at their source.
+func (s *server) backlog(all []train, class Class, at Time) (work Time) {
+	for i := s.queues[class].first; i != 0; i = all[i].next {
+		t := &all[i]
+		if t.asServed || t.head > at {
+			continue
+		}
+		arrived := t.flits
+		if gap := t.gap(); gap > 0 {
+			arrived = min(arrived, 1+int64((at-t.head)/gap))
+		}
+		work += Time(arrived) * s.perFlit
+	}
+	return work
+}
+
+// rival is the first waiting train of another message that t must share with.
+func (s *server) rival(all []train, t *train) *train {
+	for class := Comm; class <= t.class; class++ {
+		for i := s.queues[class].first; i != 0; i = all[i].next {
+			if all[i].ghost || t.ghost || all[i].msg != t.msg {
+				return &all[i]
+			}
+		}
+	}
+	return nil
+}

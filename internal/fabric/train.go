@@ -1,0 +1,178 @@
+package fabric
+
+import (
+	"github.com/kernbench/kernbench/internal/sim"
+	"github.com/kernbench/kernbench/topology"
+)
+
+const (
+	maxTrains = 64      // of a message that meets nobody
+	splitSize = 4 << 10 // bytes: where a train in service may be split for another message
+	maxShares = 256     // bounds the splits of a large message that meets another large one
+)
+
+// train is a run of flits that travel together, waiting in front of a server or
+// on its way to one. Its head arrives at `head`, its tail at `tail`, the flits
+// between evenly.
+type train struct {
+	msg        int32 // message; none for a ghost
+	stage      int32 // which of the message's servers it is at
+	class      Class
+	last       bool // the message ends with it
+	refill     bool // when it has left, its source offers the next
+	asServed   bool // its flits arrive as fast as they are taken: it is at its source
+	ghost      bool // only occupies the server: what follows it has gone on already
+	short      bool // one flit, not whole
+	first      int64
+	flits      int64
+	share      int64 // flits served at a time while another message waits
+	head, tail Time
+	next       int32 // in the queue of a server, or in the free list
+}
+
+// gap is the time between the arrivals of two flits.
+func (t *train) gap() Time {
+	if t.flits < 2 {
+		return 0
+	}
+	return (t.tail - t.head) / Time(t.flits-1)
+}
+
+// behind is what is left of t when its first k flits have gone.
+func (t *train) behind(k int64) train {
+	rest := *t
+	rest.first += k
+	rest.flits -= k
+	rest.head += Time(k) * t.gap()
+	return rest
+}
+
+// before is the first k flits of t.
+func (t *train) before(k int64) train {
+	part := *t
+	part.flits = k
+	part.tail = t.head + Time(k-1)*t.gap()
+	part.last, part.refill = false, false
+	return part
+}
+
+// trains is the Train model.
+type trains struct {
+	*Fabric
+	target  sim.Target
+	all     []train // pool; index 0 means none
+	unused  int32
+	servers []*server // of links by id; made on first use
+	slices  []*server // of HBM slices
+	split   int64     // splitSize in flits
+	sources []source  // by message
+}
+
+// source is where a message comes from: it hands its trains to the first server
+// one by one.
+type source struct {
+	perTrain int64  // flits
+	offered  int64  // flits handed over
+	turn     uint32 // tells the refill that is due from one that was put off
+	end      uint32 // tells the end of the message from one that was put off
+	yield    Time   // how far its next train stands back, see pass
+	left     []Time // when the last train so far left each stage
+}
+
+const (
+	evArrive sim.Kind = iota // a train's head is at its server
+	evFree                   // a server is free and trains wait
+	evRefill                 // a source offers its next train
+	evFinish                 // the last byte of a message is there
+)
+
+func newTrains(f *Fabric) *trains {
+	m := &trains{Fabric: f, all: make([]train, 1), servers: make([]*server, f.net.NumLinks())}
+	m.split = max(1, splitSize/int64(f.cfg.Flit))
+	m.target = f.eng.Register(m)
+	return m
+}
+
+// Handle is the model's events.
+func (m *trains) Handle(kind sim.Kind, arg uint64) {
+	switch kind {
+	case evArrive:
+		m.arrive(int32(arg))
+	case evFree:
+		if id := stage(int32(arg)); id < 0 {
+			m.freed(m.slices[^id])
+		} else {
+			m.freed(m.servers[id])
+		}
+	case evRefill:
+		if i := int32(uint32(arg)); m.sources[i].turn == uint32(arg>>32) {
+			m.offer(i)
+		}
+	case evFinish:
+		if i := int32(uint32(arg)); m.sources[i].end == uint32(arg>>32) {
+			m.sources[i].end++
+			m.finish(i)
+		}
+	}
+}
+
+func (m *trains) stats(id topology.LinkID) Stats {
+	if s := m.servers[id]; s != nil {
+		return s.Stats
+	}
+	return Stats{}
+}
+
+func (m *trains) start(i int32) {
+	msg := &m.messages[i]
+	for len(m.sources) <= int(i) {
+		m.sources = append(m.sources, source{})
+	}
+	src := &m.sources[i]
+	src.offered, src.yield = 0, 0
+	src.turn++
+	src.left = append(src.left[:0], make([]Time, len(msg.stages))...)
+	whole, slots := msg.flits, int64(maxTrains)
+	if msg.isShort(msg.flits-1, m.cfg.Flit) {
+		whole, slots = whole-1, slots-1
+	}
+	src.perTrain = max(m.split, (whole+slots-1)/slots)
+	m.offer(i)
+}
+
+// offer hands the next train of message i to its first server.
+func (m *trains) offer(i int32) {
+	msg, src := &m.messages[i], &m.sources[i]
+	now := m.eng.Now()
+	t := train{
+		msg: i, class: msg.Class, first: src.offered, flits: min(src.perTrain, msg.flits-src.offered),
+		asServed: true, head: now + src.yield, tail: now + src.yield, share: max(m.split, msg.flits/maxShares),
+	}
+	end := t.first + t.flits
+	if msg.isShort(end-1, m.cfg.Flit) {
+		if t.flits > 1 {
+			t.flits, end = t.flits-1, end-1
+		} else {
+			t.short = true
+		}
+	}
+	t.last, t.refill = end == msg.flits, end < msg.flits
+	src.offered = end
+	m.arrive(m.add(t))
+}
+
+func (m *trains) add(t train) int32 {
+	i := m.unused
+	if i == 0 {
+		m.all = append(m.all, t)
+		return int32(len(m.all) - 1)
+	}
+	m.unused = m.all[i].next
+	m.all[i] = t
+	return i
+}
+
+func (m *trains) drop(i int32) {
+	m.all[i].next = m.unused
+	m.unused = i
+}
