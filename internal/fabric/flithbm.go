@@ -60,11 +60,12 @@ func (m *flits) write(fl flit) {
 
 // serveBurst occupies channel s with a burst.
 func (m *flits) serveBurst(s *flitServer, i int32) {
-	s.free = m.eng.Now() + m.cfg.HBM.BurstTime
-	if write := m.pool[i].stage > 0; write != s.wrote {
-		s.wrote = write
-		s.free += m.cfg.HBM.Turnaround
+	write := m.pool[i].stage > 0
+	end := m.eng.Now() + m.cfg.HBM.BurstTime
+	if write != s.wrote && s.free > 0 {
+		end += m.cfg.HBM.Turnaround
 	}
+	s.wrote, s.free = write, end
 	m.eng.At(s.free, m.target, evBurst, uint64(i))
 }
 

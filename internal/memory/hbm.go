@@ -146,10 +146,10 @@ func (s *Slice) Serve(op Op, r Region, from, to, flit Bytes, a, gap sim.Time, vi
 			}
 			c := &s.channels[p.Channel]
 			start := max(c.free, a)
-			if c.wrote != bool(op) {
-				c.wrote = bool(op)
+			if c.wrote != bool(op) && c.free > 0 { // the first access has nothing to turn round from
 				start += s.Turnaround
 			}
+			c.wrote = bool(op)
 			c.free = start + s.BurstTime
 			done = max(done, c.free)
 			off = p.End

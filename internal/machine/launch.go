@@ -1,0 +1,185 @@
+package machine
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/kernbench/kernbench/internal/fabric"
+	"github.com/kernbench/kernbench/internal/sim"
+	"github.com/kernbench/kernbench/topology"
+)
+
+// Launch is a kernel on its way to a set of PEs, running there, or ended.
+//
+// The host sends a command to the IO CPU of each SIP, that one to each cube's
+// control CPU, and that one to each PE's CPU. All PEs start at one instant: the
+// latest of the arrivals and of the ends of earlier launches on those PEs.
+type Launch struct {
+	Name    string
+	Targets []PEID // in order, each once
+	Start   sim.Time
+	number  int32
+	ready   []sim.Time // when each target could have started
+	end     []sim.Time
+	waiting int // arrivals and ends that are still to come
+	running int
+	kernel  Kernel
+	done    sim.Event
+}
+
+// Kernel is what runs on each PE of a launch.
+type Kernel func(p *sim.Proc, pe *PE)
+
+// launcher carries commands from CPU to CPU.
+type launcher struct {
+	machine *Machine
+	target  sim.Target
+	all     []*Launch // by number; nil once ended
+	path    []topology.LinkID
+}
+
+const (
+	evAtIOCPU   sim.Kind = iota // a command is at a SIP's IO CPU
+	evAtCubeCPU                 // at a cube's control CPU
+	evAtPE                      // at a PE's CPU
+)
+
+// Launch sends a kernel to the targets, from the host, at the present instant.
+// done is posted when the last of them has ended.
+func (m *Machine) Launch(name string, targets []PEID, kernel Kernel, done sim.Event) (*Launch, error) {
+	l := &Launch{Name: name, Targets: slices.Clone(targets), kernel: kernel, done: done, Start: -1}
+	slices.Sort(l.Targets)
+	switch n := len(l.Targets); {
+	case n == 0:
+		return nil, fmt.Errorf("launch %s: no PEs: name at least one", name)
+	case l.Targets[0] < 0 || int(l.Targets[n-1]) >= m.NumPEs():
+		return nil, fmt.Errorf("launch %s: PEs %d to %d of a machine that has 0 to %d", name, l.Targets[0], l.Targets[n-1], m.NumPEs()-1)
+	case len(slices.Compact(slices.Clone(l.Targets))) != n:
+		return nil, fmt.Errorf("launch %s: a PE is named twice", name)
+	}
+	l.ready, l.end = make([]sim.Time, len(targets)), make([]sim.Time, len(targets))
+	return l, m.launcher.send(l)
+}
+
+func (lr *launcher) send(l *Launch) error {
+	l.number = int32(len(lr.all))
+	lr.all = append(lr.all, l)
+	l.waiting = len(l.Targets)
+	for _, id := range l.Targets {
+		pe := lr.machine.PE(id)
+		if len(pe.launches) > 0 {
+			l.waiting++
+		}
+		pe.launches = append(pe.launches, l.number)
+	}
+	g := lr.machine.Graph
+	for at := 0; at < len(l.Targets); at = lr.groupEnd(l, at, sameSIP) {
+		to := lr.machine.PE(l.Targets[at])
+		if err := lr.command(g.Host(), g.IOCPU(to.SIP), evAtIOCPU, l.number, at); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// command sends a launch's packet to the next CPU, on behalf of the targets from
+// number `at` on.
+func (lr *launcher) command(from, to topology.NodeID, kind sim.Kind, number int32, at int) (err error) {
+	m := lr.machine
+	if lr.path, err = m.Graph.Route(lr.path[:0], from, to); err != nil {
+		return fmt.Errorf("launch: %w", err)
+	}
+	m.Fabric.Send(fabric.Transfer{
+		Path: lr.path, Bytes: m.Graph.Spec().Host.LaunchBytes, Class: fabric.Comm,
+		Done: sim.Event{Target: lr.target, Kind: kind, Arg: uint64(number)<<32 | uint64(at)},
+	})
+	return nil
+}
+
+func sameSIP(a, b *PE) bool  { return a.SIP == b.SIP }
+func sameCube(a, b *PE) bool { return a.SIP == b.SIP && a.Cube == b.Cube }
+
+// groupEnd is the first target behind `at` that is not in its group.
+func (lr *launcher) groupEnd(l *Launch, at int, same func(a, b *PE) bool) int {
+	first := lr.machine.PE(l.Targets[at])
+	for at++; at < len(l.Targets) && same(first, lr.machine.PE(l.Targets[at])); at++ {
+	}
+	return at
+}
+
+// Handle is a command's arrival at a CPU, which sends it on.
+func (lr *launcher) Handle(kind sim.Kind, arg uint64) {
+	number, at := int32(arg>>32), int(uint32(arg))
+	l, m := lr.all[number], lr.machine
+	pe := m.PE(l.Targets[at])
+	switch kind {
+	case evAtIOCPU:
+		for end := lr.groupEnd(l, at, sameSIP); at < end; at = lr.groupEnd(l, at, sameCube) {
+			to := m.PE(l.Targets[at])
+			lr.forward(m.Graph.IOCPU(pe.SIP), m.Graph.CubeCPU(to.SIP, to.Cube), evAtCubeCPU, number, at)
+		}
+	case evAtCubeCPU:
+		for end := lr.groupEnd(l, at, sameCube); at < end; at++ {
+			to := m.PE(l.Targets[at])
+			lr.forward(m.Graph.CubeCPU(pe.SIP, pe.Cube), m.Graph.PENode(to.SIP, to.Cube, to.PE, topology.KindPECPU), evAtPE, number, at)
+		}
+	case evAtPE:
+		l.ready[at] = max(l.ready[at], m.Engine.Now())
+		lr.release(l)
+	}
+}
+
+// forward is command where an error can only end the run.
+func (lr *launcher) forward(from, to topology.NodeID, kind sim.Kind, number int32, at int) {
+	if err := lr.command(from, to, kind, number, at); err != nil {
+		lr.machine.Engine.Stop(err)
+	}
+}
+
+// release counts one arrival, or the end of earlier work, and starts the launch
+// with the last of them.
+func (lr *launcher) release(l *Launch) {
+	if l.waiting--; l.waiting > 0 {
+		return
+	}
+	m := lr.machine
+	l.Start, l.running = m.Engine.Now(), len(l.Targets)
+	for i, id := range l.Targets {
+		pe := m.PE(id)
+		m.Engine.Go(l.Name+"@"+pe.String(), func(p *sim.Proc) {
+			l.kernel(p, pe)
+			lr.ended(l, i, pe)
+		})
+	}
+}
+
+// ended notes the end of a launch's target i, and lets the next launch have the
+// PE.
+func (lr *launcher) ended(l *Launch, i int, pe *PE) {
+	now := lr.machine.Engine.Now()
+	l.end[i] = now
+	pe.launches = pe.launches[1:]
+	if len(pe.launches) > 0 {
+		next := lr.all[pe.launches[0]]
+		at, _ := slices.BinarySearch(next.Targets, pe.ID)
+		next.ready[at] = max(next.ready[at], now)
+		lr.release(next)
+	}
+	if l.running--; l.running == 0 {
+		lr.all[l.number] = nil
+		lr.machine.Engine.Post(now, l.done)
+	}
+}
+
+// Ended reports whether every PE has ended its kernel.
+func (l *Launch) Ended() bool { return l.Start >= 0 && l.running == 0 }
+
+// Exec is how long the kernel ran on target i: pe_exec_ns.
+func (l *Launch) Exec(i int) sim.Time { return l.end[i] - l.Start }
+
+// Critical is the longest of them: crit_ns, the metric of a launch.
+func (l *Launch) Critical() sim.Time { return slices.Max(l.end) - l.Start }
+
+// Spread is how far apart the targets could have started, had they not waited for
+// each other.
+func (l *Launch) Spread() sim.Time { return slices.Max(l.ready) - slices.Min(l.ready) }

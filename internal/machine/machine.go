@@ -1,0 +1,174 @@
+package machine
+
+import (
+	"fmt"
+
+	"github.com/kernbench/kernbench/internal/fabric"
+	"github.com/kernbench/kernbench/internal/memory"
+	"github.com/kernbench/kernbench/internal/pe"
+	"github.com/kernbench/kernbench/internal/sim"
+	"github.com/kernbench/kernbench/topology"
+)
+
+// Machine is a system at work.
+type Machine struct {
+	Engine *sim.Engine
+	Graph  *topology.Graph
+	Fabric *fabric.Fabric
+	Space  memory.Space // virtual addresses of tensors
+
+	pes        []*PE // by PEID; nil until used
+	allocators map[memory.ID]*memory.Allocator
+	stores     map[memory.ID]*memory.Store
+	launcher   launcher
+}
+
+// PEID counts the PEs of a machine: cube by cube, SIP by SIP.
+type PEID int32
+
+// PE is one processing element.
+type PE struct {
+	ID            PEID
+	SIP, Cube, PE int
+	DMA           *pe.DMA
+
+	machine  *Machine
+	launches []int32 // not ended, in order; the first may be running
+}
+
+// Options choose how a machine is simulated.
+type Options struct {
+	Fidelity fabric.Fidelity
+}
+
+// New returns an idle machine at time 0.
+func New(g *topology.Graph, o Options) *Machine {
+	s := g.Spec()
+	m := &Machine{
+		Engine:     sim.New(),
+		Graph:      g,
+		allocators: map[memory.ID]*memory.Allocator{},
+		stores:     map[memory.ID]*memory.Store{},
+		pes:        make([]*PE, s.System.SIPs.Count*s.CubesPerSIP()*s.PEsPerCube()),
+	}
+	m.Fabric = fabric.New(m.Engine, network{g}, fabric.Config{
+		Fidelity: o.Fidelity,
+		Flit:     s.System.Flit,
+		HBM:      memory.NewHBM(s.Cube.HBM),
+	})
+	m.launcher.machine = m
+	m.launcher.target = m.Engine.Register(&m.launcher)
+	return m
+}
+
+// Close unwinds the kernels that still run.
+func (m *Machine) Close() { m.Engine.Close() }
+
+// network is the compiled graph as the fabric sees it: entering a node is part of
+// the hop that leads there.
+type network struct{ *topology.Graph }
+
+func (n network) Hop(id topology.LinkID) fabric.Hop {
+	l := n.Link(id)
+	return fabric.Hop{Bandwidth: l.Bandwidth, Latency: l.Latency + n.Node(l.To).Overhead}
+}
+
+// Hops is what each link of a path costs, for closed forms.
+func (m *Machine) Hops(path []topology.LinkID) []fabric.Hop {
+	hops := make([]fabric.Hop, len(path))
+	for i, id := range path {
+		hops[i] = network{m.Graph}.Hop(id)
+	}
+	return hops
+}
+
+// NumPEs is the number of PEs in the system.
+func (m *Machine) NumPEs() int { return len(m.pes) }
+
+// ID is the number of a PE by its place.
+func (m *Machine) ID(sip, cube, pe int) PEID {
+	s := m.Graph.Spec()
+	return PEID((sip*s.CubesPerSIP()+cube)*s.PEsPerCube() + pe)
+}
+
+// PE is a processing element by number.
+func (m *Machine) PE(id PEID) *PE {
+	if m.pes[id] == nil {
+		s := m.Graph.Spec()
+		perCube, cubes := s.PEsPerCube(), s.CubesPerSIP()
+		cube := int(id) / perCube
+		m.pes[id] = &PE{
+			ID: id, SIP: cube / cubes, Cube: cube % cubes, PE: int(id) % perCube,
+			DMA:     pe.NewDMA(m.Engine, m.Fabric, s.PE.DMA),
+			machine: m,
+		}
+	}
+	return m.pes[id]
+}
+
+// Memory is the name of one of the PE's memories: its HBM slice, its TCM, or the
+// SRAM of its cube.
+func (p *PE) Memory(kind topology.Kind) memory.ID {
+	id := memory.ID{Kind: kind, SIP: int32(p.SIP), Cube: int32(p.Cube), PE: int32(p.PE)}
+	if kind == topology.KindSRAM {
+		id.PE = 0
+	}
+	return id
+}
+
+// String is the PE's name: "sip0.cube5.pe3".
+func (p *PE) String() string { return fmt.Sprintf("sip%d.cube%d.pe%d", p.SIP, p.Cube, p.PE) }
+
+// Node is the component that a memory is.
+func (m *Machine) Node(id memory.ID) topology.NodeID {
+	sip, cube, pe := int(id.SIP), int(id.Cube), int(id.PE)
+	switch id.Kind {
+	case topology.KindHBM:
+		return m.Graph.HBM(sip, cube, pe)
+	case topology.KindSRAM:
+		return m.Graph.SRAM(sip, cube)
+	case topology.KindTCM:
+		return m.Graph.PENode(sip, cube, pe, topology.KindTCM)
+	}
+	panic(fmt.Sprintf("machine: %v is no memory", id))
+}
+
+// Access is the end of a transfer at a region of a memory.
+func (m *Machine) Access(id memory.ID, r memory.Region) pe.Access {
+	a := pe.Access{Memory: id, Region: r}
+	if id.Kind == topology.KindHBM {
+		a.Slice = fabric.SliceID(m.ID(int(id.SIP), int(id.Cube), int(id.PE)) + 1)
+	}
+	return a
+}
+
+// Allocator decides which bytes of a memory are in use.
+func (m *Machine) Allocator(id memory.ID) *memory.Allocator {
+	a := m.allocators[id]
+	if a == nil {
+		a = &memory.Allocator{Memory: id, Size: m.size(id)}
+		m.allocators[id] = a
+	}
+	return a
+}
+
+// Store holds the bytes of a memory.
+func (m *Machine) Store(id memory.ID) *memory.Store {
+	s := m.stores[id]
+	if s == nil {
+		s = &memory.Store{Memory: id, Size: m.size(id)}
+		m.stores[id] = s
+	}
+	return s
+}
+
+func (m *Machine) size(id memory.ID) memory.Bytes {
+	s := m.Graph.Spec()
+	switch id.Kind {
+	case topology.KindHBM:
+		return s.Cube.HBM.SliceSize
+	case topology.KindSRAM:
+		return s.Cube.SRAM.Size
+	}
+	return s.PE.TCM.Size
+}

@@ -1,0 +1,327 @@
+package machine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"slices"
+	"testing"
+
+	"github.com/kernbench/kernbench/internal/fabric"
+	"github.com/kernbench/kernbench/internal/memory"
+	"github.com/kernbench/kernbench/internal/sim"
+	"github.com/kernbench/kernbench/topology"
+)
+
+const ns = sim.Nanosecond
+
+func build(t testing.TB, o Options, preset string, sets ...string) *Machine {
+	t.Helper()
+	spec, err := topology.Load(preset, sets...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	g, err := topology.Compile(spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := New(g, o)
+	t.Cleanup(m.Close)
+	return m
+}
+
+func (m *Machine) mustRun(t testing.TB) {
+	t.Helper()
+	if err := m.Engine.Run(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// everyPE lists the PEs of a machine.
+func everyPE(m *Machine) (ids []PEID) {
+	for id := range m.NumPEs() {
+		ids = append(ids, PEID(id))
+	}
+	return ids
+}
+
+var fidelities = map[string]fabric.Fidelity{"train": fabric.Train, "flit": fabric.Flit}
+
+// stream lets PEs 0..n-1 read 1 MiB each from their own slice and returns the
+// bandwidth of all together.
+func stream(t testing.TB, o Options, n int) float64 {
+	const size = 1 << 20
+	m := build(t, o, "default")
+	for id := range PEID(n) {
+		p := m.PE(id)
+		r, err := p.Load(p.Memory(topology.KindHBM), memory.Contiguous(0, size), 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p.DMA.Submit(r)
+	}
+	m.mustRun(t)
+	return float64(n*size) / (m.Engine.Now().NS() * 1e-9)
+}
+
+func TestHBMStreamsAtItsBandwidth(t *testing.T) {
+	for name, fid := range fidelities {
+		one, eight := stream(t, Options{fid}, 1), stream(t, Options{fid}, 8)
+		if one < 0.98*256e9 || one > 256e9 {
+			t.Errorf("%s: one PE streams at %.1f GB/s, want 98 %% of 256", name, one/1e9)
+		}
+		if eight < 0.98*2048e9 || eight > 2048e9 {
+			t.Errorf("%s: eight PEs stream at %.1f GB/s, want 98 %% of 2048", name, eight/1e9)
+		}
+	}
+}
+
+// A tile of 32 rows of 128 B out of a 3072-wide f16 matrix: the channel hash
+// spreads its rows, so it takes far less than 32 bursts one after the other.
+func TestTileRowsUseManyChannels(t *testing.T) {
+	m := build(t, Options{}, "default")
+	p := m.PE(0)
+	tile := memory.Region{Rows: 32, RowBytes: 128, Stride: 3072 * 2}
+	r, err := p.Load(p.Memory(topology.KindHBM), tile, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.DMA.Submit(r)
+	m.mustRun(t)
+	if now := m.Engine.Now(); now > 100*ns {
+		t.Errorf("the tile takes %v; on one channel it would take %v", now, 32*8*ns)
+	}
+}
+
+// formula is the time of a launch packet over the CPUs of its way.
+func (m *Machine) launchFormula(t testing.TB, pe *PE) (total sim.Time) {
+	t.Helper()
+	g := m.Graph
+	cpus := []topology.NodeID{
+		g.Host(), g.IOCPU(pe.SIP), g.CubeCPU(pe.SIP, pe.Cube), g.PENode(pe.SIP, pe.Cube, pe.PE, topology.KindPECPU),
+	}
+	for i, to := range cpus[1:] {
+		path, err := g.Route(nil, cpus[i], to)
+		if err != nil {
+			t.Fatal(err)
+		}
+		total += fabric.Uncontended(m.Hops(path), g.Spec().Host.LaunchBytes, g.Spec().System.Flit)
+	}
+	return total
+}
+
+func TestLaunchOfOnePETakesThePath(t *testing.T) {
+	for name, fid := range fidelities {
+		for _, id := range []PEID{0, 7, 8, 100, 255} {
+			m := build(t, Options{fid}, "default")
+			l, err := m.Launch("k", []PEID{id}, func(p *sim.Proc, _ *PE) { p.Sleep(5 * ns) }, sim.Event{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			m.mustRun(t)
+			if want := m.launchFormula(t, m.PE(id)); l.Start != want || l.Exec(0) != 5*ns || l.Spread() != 0 {
+				t.Errorf("%s: PE %d starts at %v, runs %v, want %v and 5ns", name, id, l.Start, l.Exec(0), want)
+			}
+		}
+	}
+}
+
+func TestLaunchStartsEverywhereAtOnce(t *testing.T) {
+	for _, preset := range []string{"default", "torus2x3", "alpha_beta"} {
+		m := build(t, Options{}, preset)
+		started := map[sim.Time]int{}
+		var latest sim.Time
+		l, err := m.Launch("k", everyPE(m), func(p *sim.Proc, pe *PE) {
+			started[p.Now()]++
+			p.Sleep(sim.Time(pe.ID) * ns)
+		}, sim.Event{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		m.mustRun(t)
+		for _, at := range l.ready {
+			latest = max(latest, at)
+		}
+		if len(started) != 1 || started[l.Start] != m.NumPEs() || l.Start != latest {
+			t.Errorf("%s: starts %v, want all %d PEs at %v", preset, started, m.NumPEs(), latest)
+		}
+		if want := sim.Time(m.NumPEs()-1) * ns; !l.Ended() || l.Critical() != want {
+			t.Errorf("%s: critical path %v, want %v", preset, l.Critical(), want)
+		}
+	}
+}
+
+// Launches on the same PEs run in order; one that shares a single PE with a
+// running kernel waits with all of its PEs.
+func TestLaunchWaitsForEarlierWork(t *testing.T) {
+	m := build(t, Options{}, "default")
+	var log []string
+	kernel := func(name string, d sim.Time) Kernel {
+		return func(p *sim.Proc, pe *PE) {
+			log = append(log, fmt.Sprint(name, pe.ID))
+			p.Sleep(d)
+		}
+	}
+	launch := func(name string, d sim.Time, ids ...PEID) *Launch {
+		l, err := m.Launch(name, ids, kernel(name, d), sim.Event{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return l
+	}
+	a := launch("a", 10_000*ns, 0, 1)
+	b := launch("b", 1*ns, 200, 1)
+	c := launch("c", 1*ns, 200)
+	d := launch("d", 1*ns, 2)
+	m.mustRun(t)
+	if want := "[d2 a0 a1 b1 b200 c200]"; fmt.Sprint(log) != want {
+		t.Errorf("order %v, want %s", log, want)
+	}
+	if b.Start != a.Start+10_000*ns || c.Start != b.Start+1*ns || d.Start > a.Start+10*ns {
+		t.Errorf("starts a %v b %v c %v d %v", a.Start, b.Start, c.Start, d.Start)
+	}
+	if b.Spread() < 9_000*ns {
+		t.Errorf("b's PEs were ready %v apart, want about 10 µs", b.Spread())
+	}
+}
+
+func TestLaunchRefusesBadTargets(t *testing.T) {
+	m := build(t, Options{}, "alpha_beta")
+	for want, ids := range map[string][]PEID{
+		"launch k: no PEs: name at least one":                {},
+		"launch k: a PE is named twice":                      {1, 1},
+		"launch k: PEs 0 to 99 of a machine that has 0 to 3": {0, 99},
+		"launch k: PEs -1 to 0 of a machine that has 0 to 3": {0, -1},
+	} {
+		if _, err := m.Launch("k", ids, nil, sim.Event{}); err == nil || err.Error() != want {
+			t.Errorf("%v: %v, want %s", ids, err, want)
+		}
+	}
+}
+
+func TestPanicInKernelNamesThePE(t *testing.T) {
+	m := build(t, Options{}, "default")
+	if _, err := m.Launch("bad", everyPE(m), func(p *sim.Proc, pe *PE) {
+		p.Sleep(ns)
+		if pe.ID == 77 {
+			panic("oops")
+		}
+		p.Sleep(ns)
+	}, sim.Event{}); err != nil {
+		t.Fatal(err)
+	}
+	var pe *sim.PanicError
+	if err := m.Engine.Run(context.Background()); !errors.As(err, &pe) || pe.Proc != "bad@sip0.cube9.pe5" {
+		t.Errorf("Run = %v", err)
+	}
+}
+
+// transcript is everything a busy run of the machine shows.
+func transcript(t testing.TB) string {
+	m := build(t, Options{}, "default")
+	if _, err := m.Launch("k", everyPE(m), func(p *sim.Proc, pe *PE) {
+		for i := range 3 {
+			from := m.PE((pe.ID*7 + PEID(i)*31) % PEID(m.NumPEs())).Memory(topology.KindHBM)
+			r, err := pe.Load(from, memory.Contiguous(memory.Addr(i)<<12, 10_000), 0)
+			if err != nil {
+				t.Error(err)
+			}
+			pe.DMA.Do(p, r)
+		}
+	}, sim.Event{}); err != nil {
+		t.Fatal(err)
+	}
+	m.mustRun(t)
+	out := fmt.Sprintln(m.Engine.Now(), m.Engine.Events())
+	for id := range m.Graph.NumLinks() {
+		out += fmt.Sprintln(id, m.Fabric.Stats(topology.LinkID(id)))
+	}
+	return out
+}
+
+func TestRunsAreIdentical(t *testing.T) {
+	want := transcript(t)
+	for _, procs := range []int{1, 2} {
+		old := runtime.GOMAXPROCS(procs)
+		got := transcript(t)
+		runtime.GOMAXPROCS(old)
+		if got != want {
+			t.Errorf("GOMAXPROCS=%d gives another run", procs)
+		}
+	}
+}
+
+// Independent machines may run side by side: the race detector watches.
+func TestMachinesRunInParallel(t *testing.T) {
+	results := make(chan string)
+	const n = 4
+	for range n {
+		go func() { results <- transcript(t) }()
+	}
+	var got []string
+	for range n {
+		got = append(got, <-results)
+	}
+	if len(slices.Compact(got)) != 1 {
+		t.Error("machines that run in parallel give different results")
+	}
+}
+
+func TestAllocatorsAndStores(t *testing.T) {
+	m := build(t, Options{}, "default")
+	for _, c := range []struct {
+		kind topology.Kind
+		name string
+		size memory.Bytes
+	}{
+		{topology.KindHBM, "sip1.cube2.hbm3", 6 << 30},
+		{topology.KindSRAM, "sip1.cube2.sram", 32 << 20},
+		{topology.KindTCM, "sip1.cube2.pe3.tcm", 2 << 20},
+	} {
+		id := m.PE(m.ID(1, 2, 3)).Memory(c.kind)
+		a := m.Allocator(id)
+		if id.String() != c.name || a.Size != c.size || m.Allocator(id) != a || m.Store(id).Size != c.size {
+			t.Errorf("%v: %v of %v, want %s of %v", c.kind, id, a.Size, c.name, c.size)
+		}
+		if got := m.Graph.Name(m.Node(id)); got != c.name {
+			t.Errorf("node %s, want %s", got, c.name)
+		}
+	}
+}
+
+// A large system costs what is used of it.
+func TestLargeMachineIsLazy(t *testing.T) {
+	if testing.Short() {
+		t.Skip("builds 131,072 PEs")
+	}
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	m := build(t, Options{}, "default", "system.sips.count=1024", "system.sips.topology=torus_2d")
+	l, err := m.Launch("k", []PEID{0, 131_071}, func(p *sim.Proc, _ *PE) { p.Sleep(ns) }, sim.Event{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	m.mustRun(t)
+	runtime.ReadMemStats(&after)
+	if l.Critical() != ns {
+		t.Errorf("critical path %v", l.Critical())
+	}
+	if used := after.TotalAlloc - before.TotalAlloc; used > 1<<30 {
+		t.Errorf("%d MiB allocated for two PEs of %d", used>>20, m.NumPEs())
+	}
+}
+
+// BenchmarkLaunch131072 is a launch on every PE of 1,024 SIPs.
+func BenchmarkLaunch131072(b *testing.B) {
+	for b.Loop() {
+		m := build(b, Options{}, "default", "system.sips.count=1024", "system.sips.topology=torus_2d")
+		l, err := m.Launch("k", everyPE(m), func(p *sim.Proc, _ *PE) { p.Sleep(ns) }, sim.Event{})
+		if err != nil {
+			b.Fatal(err)
+		}
+		m.mustRun(b)
+		b.ReportMetric(l.Start.NS(), "start-ns")
+		m.Close()
+	}
+}

@@ -1,0 +1,50 @@
+package machine
+
+import (
+	"github.com/kernbench/kernbench/internal/fabric"
+	"github.com/kernbench/kernbench/internal/memory"
+	"github.com/kernbench/kernbench/internal/pe"
+	"github.com/kernbench/kernbench/internal/sim"
+	"github.com/kernbench/kernbench/topology"
+)
+
+// Load is the request by which the PE reads a region of any memory into its TCM.
+func (p *PE) Load(from memory.ID, r memory.Region, to memory.Addr) (pe.Request, error) {
+	tcm := p.Memory(topology.KindTCM)
+	return p.request(memory.Read, p.machine.Access(from, r), p.machine.Access(tcm, memory.Contiguous(to, r.Bytes())))
+}
+
+// Store is the request by which the PE writes from its TCM to a region of any
+// memory.
+func (p *PE) Store(from memory.Addr, to memory.ID, r memory.Region) (pe.Request, error) {
+	tcm := p.Memory(topology.KindTCM)
+	return p.request(memory.Write, p.machine.Access(tcm, memory.Contiguous(from, r.Bytes())), p.machine.Access(to, r))
+}
+
+func (p *PE) request(op memory.Op, from, to pe.Access) (pe.Request, error) {
+	m := p.machine
+	path, err := m.Graph.Route(nil, m.Node(from.Memory), m.Node(to.Memory))
+	return pe.Request{Op: op, Class: fabric.Compute, Path: path, From: from, To: to}, err
+}
+
+// HostWrite copies from the host into a region of a device's memory.
+func (m *Machine) HostWrite(to memory.ID, r memory.Region, done sim.Event) error {
+	return m.hostCopy(m.Graph.Host(), m.Node(to), pe.Access{}, m.Access(to, r), r.Bytes(), done)
+}
+
+// HostRead copies a region of a device's memory to the host.
+func (m *Machine) HostRead(from memory.ID, r memory.Region, done sim.Event) error {
+	return m.hostCopy(m.Node(from), m.Graph.Host(), m.Access(from, r), pe.Access{}, r.Bytes(), done)
+}
+
+func (m *Machine) hostCopy(from, to topology.NodeID, src, dst pe.Access, n memory.Bytes, done sim.Event) error {
+	path, err := m.Graph.Route(nil, from, to)
+	if err != nil {
+		return err
+	}
+	m.Fabric.Send(fabric.Transfer{
+		Path: path, Bytes: n, Class: fabric.Compute,
+		Read: src.Bank(), Write: dst.Bank(), Done: done,
+	})
+	return nil
+}

@@ -1,0 +1,203 @@
+package pe
+
+import (
+	"context"
+	"fmt"
+	"testing"
+
+	"github.com/kernbench/kernbench/internal/fabric"
+	"github.com/kernbench/kernbench/internal/memory"
+	"github.com/kernbench/kernbench/internal/sim"
+	"github.com/kernbench/kernbench/topology"
+)
+
+const ns = sim.Nanosecond
+
+// bench is a DMA engine with a path of one link each way to a far memory: 100 ns
+// of latency, 256 B in 1 ns.
+type bench struct {
+	eng  *sim.Engine
+	fab  *fabric.Fabric
+	dma  *DMA
+	ends []string
+}
+
+type oneLinkEachWay struct{}
+
+func (oneLinkEachWay) NumLinks() int { return 2 }
+func (oneLinkEachWay) Hop(topology.LinkID) fabric.Hop {
+	return fabric.Hop{Bandwidth: 256 * topology.GBps, Latency: 100 * ns}
+}
+
+func newBench(outstanding int) *bench {
+	b := &bench{eng: sim.New()}
+	b.fab = fabric.New(b.eng, oneLinkEachWay{}, fabric.Config{Flit: 256})
+	b.dma = NewDMA(b.eng, b.fab, topology.DMA{Setup: 4 * ns, Outstanding: outstanding})
+	return b
+}
+
+var (
+	far = memory.ID{Kind: topology.KindSRAM}
+	tcm = memory.ID{Kind: topology.KindTCM}
+)
+
+// load and store move n bytes between far address a and TCM address t.
+func load(a, t memory.Addr, n memory.Bytes) Request {
+	return Request{
+		Op: memory.Read, Class: fabric.Compute, Path: []topology.LinkID{0},
+		From: Access{Memory: far, Region: memory.Contiguous(a, n)}, To: Access{Memory: tcm, Region: memory.Contiguous(t, n)},
+	}
+}
+
+func store(t, a memory.Addr, n memory.Bytes) Request {
+	r := load(a, t, n)
+	r.Op, r.Path, r.From, r.To = memory.Write, []topology.LinkID{1}, r.To, r.From
+	return r
+}
+
+// Handle notes the end of request number arg.
+func (b *bench) Handle(_ sim.Kind, arg uint64) {
+	b.ends = append(b.ends, fmt.Sprintf("%d@%v", arg, b.eng.Now()))
+}
+
+// run submits requests at once and returns their ends, in order of time.
+func (b *bench) run(t *testing.T, requests ...Request) string {
+	t.Helper()
+	target := b.eng.Register(b)
+	for i, r := range requests {
+		r.Done = sim.Event{Target: target, Arg: uint64(i)}
+		b.dma.Submit(r)
+	}
+	if err := b.eng.Run(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	if len(b.dma.program) != 0 || len(b.dma.unused) != len(b.dma.pool) {
+		t.Errorf("%d requests left over", len(b.dma.program))
+	}
+	return fmt.Sprint(b.ends)
+}
+
+func comm(r Request) Request {
+	r.Class = fabric.Comm
+	return r
+}
+
+func TestDMA(t *testing.T) {
+	for _, c := range []struct {
+		name        string
+		outstanding int
+		requests    []Request
+		want        string
+	}{
+		{
+			// 4 ns set-up, 16 flits of 1 ns, 100 ns of wire.
+			"one", 8,
+			[]Request{load(0, 0, 4096)},
+			"[0@120ns]",
+		},
+		{
+			// Set-ups follow each other, 4 ns each; wires are shared in time.
+			"two overlap", 8,
+			[]Request{load(0, 0, 256), load(4096, 4096, 256)},
+			"[0@105ns 1@109ns]",
+		},
+		{
+			"one at a time", 1,
+			[]Request{load(0, 0, 256), load(4096, 4096, 256)},
+			"[0@105ns 1@210ns]",
+		},
+		{
+			"two at a time", 2,
+			[]Request{load(0, 0, 256), load(4096, 4096, 256), load(8192, 8192, 256)},
+			"[0@105ns 1@109ns 2@210ns]",
+		},
+		{
+			"reads and writes are apart", 1,
+			[]Request{load(0, 0, 256), store(4096, 4096, 256)},
+			"[0@105ns 1@105ns]",
+		},
+		{
+			"comm goes first", 1,
+			[]Request{load(0, 0, 256), load(256, 256, 256), comm(load(512, 512, 256))},
+			"[0@105ns 2@210ns 1@315ns]",
+		},
+		{
+			"a store follows the load it depends on", 8,
+			[]Request{load(0, 0, 256), store(128, 8192, 128)},
+			"[0@105ns 1@209.5ns]",
+		},
+		{
+			"a load follows the store over what it reads", 8,
+			[]Request{store(0, 0, 256), load(0, 4096, 256)},
+			"[0@105ns 1@210ns]",
+		},
+		{
+			"a load does not overwrite what is being stored", 8,
+			[]Request{store(0, 0, 256), load(4096, 0, 256)},
+			"[0@105ns 1@210ns]",
+		},
+		{
+			"two stores to one place keep their order", 8,
+			[]Request{store(0, 0, 256), store(256, 0, 256)},
+			"[0@105ns 1@210ns]",
+		},
+		{
+			"two loads of one place overlap", 8,
+			[]Request{load(0, 0, 256), load(0, 4096, 256)},
+			"[0@105ns 1@109ns]",
+		},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if got := newBench(c.outstanding).run(t, c.requests...); got != c.want {
+				t.Errorf("got %s, want %s", got, c.want)
+			}
+		})
+	}
+}
+
+// Busy is data beats on the engine's port, not waiting.
+func TestBusyCountsDataBeats(t *testing.T) {
+	b := newBench(8)
+	b.run(t, load(0, 0, 4096), load(4096, 4096, 4096), store(8192, 8192, 512))
+	for id, want := range []fabric.Stats{{Bytes: 8192, Busy: 32 * ns}, {Bytes: 512, Busy: 2 * ns}} {
+		got := b.fab.Stats(topology.LinkID(id))
+		if got.Bytes != want.Bytes || got.Busy != want.Busy {
+			t.Errorf("link %d: %v bytes, busy %v, want %v and %v", id, got.Bytes, got.Busy, want.Bytes, want.Busy)
+		}
+	}
+}
+
+func TestDoWaits(t *testing.T) {
+	b := newBench(8)
+	var ends []sim.Time
+	b.eng.Go("kernel", func(p *sim.Proc) {
+		b.dma.Do(p, load(0, 0, 256))
+		ends = append(ends, p.Now())
+		b.dma.Do(p, store(0, 0, 256))
+		ends = append(ends, p.Now())
+	})
+	if err := b.eng.Run(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	if want := "[105ns 210ns]"; fmt.Sprint(ends) != want {
+		t.Errorf("ends %v, want %s", ends, want)
+	}
+}
+
+func TestRequestsAllocateNothing(t *testing.T) {
+	b := newBench(4)
+	ctx := context.Background()
+	requests := []Request{load(0, 0, 4096), load(4096, 4096, 4096), store(0, 8192, 4096), comm(load(9000, 9000, 512))}
+	once := func() {
+		for _, r := range requests {
+			b.dma.Submit(r)
+		}
+		if err := b.eng.Run(ctx); err != nil {
+			t.Fatal(err)
+		}
+	}
+	once()
+	if got := testing.AllocsPerRun(100, once); got != 0 {
+		t.Errorf("%v allocations per %d requests, want 0", got, len(requests))
+	}
+}
