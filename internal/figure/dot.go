@@ -1,0 +1,77 @@
+package figure
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+)
+
+// DOT is the diagram as a Graphviz file: frames are clusters, a wire of both
+// ways is one edge. The positions of the picture are hints for neato -n.
+func (d *Diagram) DOT() []byte {
+	var b bytes.Buffer
+	fmt.Fprintf(&b, "digraph %s {\n", quote(d.name))
+	fmt.Fprintf(&b, "  label=%s; labelloc=t; fontname=Helvetica; fontsize=24;\n", quote(d.title+"\n"+d.subtitle))
+	b.WriteString("  node [shape=box, style=\"rounded,filled\", fontname=Helvetica];\n")
+	b.WriteString("  edge [dir=both, arrowhead=none, arrowtail=none, fontname=Helvetica];\n")
+	d.cluster(&b, -1, "  ")
+	for _, w := range d.wires {
+		if w.from < 0 {
+			continue // stands for wires that are edges of their own
+		}
+		fmt.Fprintf(&b, "  %s -> %s [%s];\n", quote(d.blocks[w.from].name), quote(d.blocks[w.to].name), w.attributes())
+	}
+	b.WriteString("}\n")
+	return b.Bytes()
+}
+
+// cluster writes what is in a frame, -1 being the whole picture.
+func (d *Diagram) cluster(b *bytes.Buffer, in int, indent string) {
+	for i, f := range d.frames {
+		if f.in != in {
+			continue
+		}
+		fmt.Fprintf(b, "%ssubgraph %s {\n%s  label=%s; color=%q;\n", indent, quote("cluster_"+f.name), indent, quote(f.text), frameLine)
+		d.cluster(b, i, indent+"  ")
+		fmt.Fprintf(b, "%s}\n", indent)
+	}
+	for _, bl := range d.blocks {
+		if bl.in != in {
+			continue
+		}
+		p := paints[bl.look]
+		text := strings.Join(bl.lines, "\n")
+		if text == "" {
+			text = lastName(bl.name)
+		}
+		c := bl.centre()
+		fmt.Fprintf(b, "%s%s [label=%s, color=%q, fillcolor=%q, pos=\"%d,%d\"];\n", indent, quote(bl.name), quote(text), p.line, p.fill, c.x, d.h-c.y)
+	}
+}
+
+// attributes is the look of a wire as an edge.
+func (w wire) attributes() string {
+	colour, style := paints[w.look].line, "solid"
+	if w.look == command {
+		style = "dashed"
+	}
+	switch w.state {
+	case changed:
+		colour, style = alarm, "bold"
+	case absent:
+		colour, style = alarm, "dotted"
+	}
+	text := fmt.Sprintf("color=%q, style=%s", colour, style)
+	if w.oneWay {
+		text += ", arrowhead=normal"
+	}
+	if w.label != nil {
+		text += ", label=" + quote(w.label.text)
+	}
+	return text
+}
+
+// quote is a string of the language, in which a line break is \n.
+func quote(s string) string {
+	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`).Replace(s) + `"`
+}

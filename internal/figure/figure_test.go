@@ -1,0 +1,398 @@
+package figure
+
+import (
+	"bytes"
+	"encoding/xml"
+	"errors"
+	"fmt"
+	"io"
+	"os/exec"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/kernbench/kernbench/topology"
+	"pgregory.net/rapid"
+)
+
+func compile(t testing.TB, name string, sets ...string) *topology.Graph {
+	t.Helper()
+	var spec *topology.Spec
+	src, err := topology.PresetSource(name)
+	if err == nil {
+		spec, err = topology.Parse("preset "+name, src, sets...)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	g, err := topology.Compile(spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return g
+}
+
+func draw(t testing.TB, g *topology.Graph, v View, at Place) *Diagram {
+	t.Helper()
+	d, err := Topology(g, v, at)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
+// system is the arguments that make a number of SIPs of a shape.
+func system(shape topology.Shape, n int, more ...string) []string {
+	return append([]string{"system.sips.topology=" + string(shape), fmt.Sprintf("system.sips.count=%d", n)}, more...)
+}
+
+var systems = []struct {
+	name string
+	base string
+	sets []string
+}{
+	{"default", "default", nil},
+	{"torus2x3", "torus2x3", nil},
+	{"mesh2x3", "mesh2x3", nil},
+	{"ring6", "ring6", nil},
+	{"alpha_beta", "alpha_beta", nil},
+	{"torus 1024", "alpha_beta", system(topology.Torus2D, 1024)},
+	{"torus 3x2", "default", system(topology.Torus2D, 6, "system.sips.w=3", "system.sips.h=2")},
+	{"torus 1x5", "default", system(topology.Torus2D, 5, "system.sips.w=1", "system.sips.h=5")},
+	{"one SIP", "default", system(topology.Ring1D, 1)},
+	{"ring 3", "default", system(topology.Ring1D, 3)},
+	{"ring 53", "default", system(topology.Ring1D, 53)},
+	{"line 4", "default", system(topology.Line, 4)},
+	{"line 30", "default", system(topology.Line, 30)},
+	{"fully connected 8", "default", system(topology.FullyConnected, 8)},
+	{"fully connected 64", "alpha_beta", system(topology.FullyConnected, 64)},
+	{"fully connected 80", "alpha_beta", system(topology.FullyConnected, 80)},
+	{"switch 8", "default", system(topology.Switch, 8)},
+	{"switch 100", "alpha_beta", system(topology.Switch, 100)},
+	{"many PEs on few routers", "default", []string{"cube.pe_layout.pe_per_corner=32"}},
+	{"long and thin", "default", []string{"sip.cube_mesh.w=9", "sip.cube_mesh.h=1", "cube.noc.w=8", "cube.noc.h=2", "cube.sram.at=r1c0"}},
+	{"large NoC", "default", []string{"sip.cube_mesh.w=1", "sip.cube_mesh.h=1", "cube.noc.w=24", "cube.noc.h=20"}},
+}
+
+// eachView runs a test on every view of every system.
+func eachView(t *testing.T, test func(*testing.T, *topology.Graph, View, *Diagram)) {
+	for _, s := range systems {
+		g := compile(t, s.base, s.sets...)
+		for _, v := range Views {
+			t.Run(s.name+"/"+string(v), func(t *testing.T) { test(t, g, v, draw(t, g, v, Place{})) })
+		}
+	}
+}
+
+// TestLegible checks that text stays in its place and wires off blocks.
+func TestLegible(t *testing.T) {
+	eachView(t, func(t *testing.T, _ *topology.Graph, _ View, d *Diagram) { checkLegible(t, d) })
+}
+
+func checkLegible(t interface{ Errorf(string, ...any) }, d *Diagram) {
+	w, h := d.size()
+	page := rect{0, 0, w, h}
+	var texts []label // of the picture, in its coordinates
+	for _, b := range d.blocks {
+		ls := b.labels()
+		for _, l := range ls {
+			if !b.holds(l.bounds()) {
+				t.Errorf("text %q at %v overflows block %s at %v", l.text, l.bounds(), b.name, b.rect)
+			}
+		}
+		texts = append(texts, ls...)
+	}
+	free := d.labels()
+	texts = append(texts, free...)
+	for i, l := range texts {
+		for _, m := range texts[:i] {
+			if l.bounds().overlaps(m.bounds()) {
+				t.Errorf("texts %q at %v and %q at %v overlap", l.text, l.bounds(), m.text, m.bounds())
+			}
+		}
+	}
+	for _, l := range free {
+		for _, b := range d.blocks {
+			if l.bounds().overlaps(b.rect) {
+				t.Errorf("text %q at %v overlaps block %s at %v", l.text, l.bounds(), b.name, b.rect)
+			}
+		}
+	}
+	for i := range texts {
+		r := texts[i].bounds()
+		r.x, r.y = r.x+margin, r.y+header
+		if !page.holds(r) {
+			t.Errorf("text %q at %v is off the page %v", texts[i].text, r, page)
+		}
+	}
+	outer := append(d.heading(), d.legendLabels()...)
+	for i, l := range outer {
+		if !page.holds(l.bounds()) {
+			t.Errorf("text %q at %v is off the page %v", l.text, l.bounds(), page)
+		}
+		for _, m := range outer[:i] {
+			if l.bounds().overlaps(m.bounds()) {
+				t.Errorf("texts %q at %v and %q at %v overlap", l.text, l.bounds(), m.text, m.bounds())
+			}
+		}
+	}
+	for i, b := range d.blocks {
+		if b.in >= 0 && !d.frames[b.in].holds(b.rect) {
+			t.Errorf("block %s at %v is not in its frame %s at %v", b.name, b.rect, d.frames[b.in].name, d.frames[b.in].rect)
+		}
+		for _, c := range d.blocks[:i] {
+			if b.overlaps(c.rect) {
+				t.Errorf("blocks %s at %v and %s at %v overlap", b.name, b.rect, c.name, c.rect)
+			}
+		}
+	}
+	for _, w := range d.wires {
+		for i := 1; i < len(w.path); i++ {
+			for _, b := range d.blocks {
+				if crosses(w.path[i-1], w.path[i], b.rect) {
+					t.Errorf("wire %q from %v to %v crosses block %s at %v", w.name, w.path[i-1], w.path[i], b.name, b.rect)
+				}
+			}
+		}
+	}
+}
+
+// crosses reports whether a line enters the inside of a box, two pixels from its
+// edge.
+func crosses(a, b point, r rect) bool {
+	r = rect{r.x + 2, r.y + 2, r.w - 4, r.h - 4}
+	if r.w <= 0 || r.h <= 0 || max(a.x, b.x) < r.x || min(a.x, b.x) > r.right() || max(a.y, b.y) < r.y || min(a.y, b.y) > r.bottom() {
+		return false
+	}
+	side := func(x, y int) int { return (b.x-a.x)*(y-a.y) - (b.y-a.y)*(x-a.x) }
+	corners := []int{side(r.x, r.y), side(r.right(), r.y), side(r.x, r.bottom()), side(r.right(), r.bottom())}
+	low, high := min(corners[0], corners[1], corners[2], corners[3]), max(corners[0], corners[1], corners[2], corners[3])
+	return low <= 0 && high >= 0
+}
+
+// TestRandomSystems checks pictures of systems that nobody thought of.
+func TestRandomSystems(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		draws := func(name string, low, high int) int { return rapid.IntRange(low, high).Draw(rt, name) }
+		shape := rapid.SampledFrom(topology.Shapes).Draw(rt, "shape")
+		w, h := draws("w", 1, 5), draws("h", 1, 5)
+		sets := system(shape, w*h, "cube.cpu.at=r0c0", "cube.sram.at=r0c0",
+			fmt.Sprintf("cube.noc.w=%d", draws("noc w", 2, 9)), fmt.Sprintf("cube.noc.h=%d", draws("noc h", 2, 9)),
+			fmt.Sprintf("sip.cube_mesh.w=%d", draws("cubes w", 1, 4)), fmt.Sprintf("sip.cube_mesh.h=%d", draws("cubes h", 1, 4)),
+			fmt.Sprintf("cube.pe_layout.pe_per_corner=%d", draws("PEs", 1, 9)))
+		if shape.Grid() {
+			sets = append(sets, fmt.Sprintf("system.sips.w=%d", w), fmt.Sprintf("system.sips.h=%d", h))
+		}
+		spec, err := topology.Parse("random", []byte("extends: default\n"), sets...)
+		if err != nil {
+			rt.Fatal(err)
+		}
+		g, err := topology.Compile(spec)
+		if err != nil {
+			rt.Fatal(err)
+		}
+		for _, v := range Views {
+			d, err := Topology(g, v, Place{Cube: spec.CubesPerSIP() - 1})
+			if err != nil {
+				rt.Fatal(err)
+			}
+			checkLegible(rt, d)
+		}
+	})
+}
+
+func TestSVG(t *testing.T) {
+	eachView(t, func(t *testing.T, g *topology.Graph, v View, d *Diagram) {
+		svg := d.SVG()
+		if again := draw(t, g, v, Place{}).SVG(); !bytes.Equal(svg, again) {
+			t.Error("two runs gave different bytes")
+		}
+		var text strings.Builder
+		dec := xml.NewDecoder(bytes.NewReader(svg))
+		for {
+			token, err := dec.Token()
+			if errors.Is(err, io.EOF) {
+				break
+			} else if err != nil {
+				t.Fatalf("not well-formed: %v", err)
+			}
+			if chars, ok := token.(xml.CharData); ok {
+				text.Write(chars)
+				text.WriteByte('\n')
+			}
+		}
+		words := map[string]bool{}
+		for _, w := range strings.Fields(text.String()) {
+			words[w] = true
+		}
+		for _, name := range components(g, v) {
+			if !words[name] {
+				t.Errorf("no %s in the picture", name)
+			}
+		}
+		for _, want := range []string{g.Spec().Source(), g.Spec().Hash()} {
+			if !strings.Contains(text.String(), want) {
+				t.Errorf("the picture does not say %q", want)
+			}
+		}
+	})
+}
+
+// components is the names that a view of the first SIP, cube and PE must have.
+func components(g *topology.Graph, v View) []string {
+	if v == ViewSystem {
+		names := []string{"host"}
+		for i := range g.Spec().System.SIPs.Count {
+			names = append(names, fmt.Sprintf("sip%d", i))
+		}
+		return names
+	}
+	var names []string
+	for id := range topology.NodeID(g.NumNodes()) {
+		n, name := g.Node(id), g.Name(id)
+		if n.SIP != 0 {
+			continue
+		}
+		unit := n.Kind >= topology.KindPECPU
+		switch v {
+		case ViewSIP:
+			if n.Cube < 0 || n.Kind == topology.KindUCIe {
+				names = append(names, name)
+			}
+		case ViewCube:
+			if n.Cube == 0 && unit {
+				names = append(names, name[:strings.LastIndexByte(name, '.')])
+			} else if n.Cube == 0 {
+				names = append(names, name)
+			}
+		case ViewPE:
+			if n.Cube == 0 && n.Index == 0 && (unit || n.Kind == topology.KindHBM) {
+				names = append(names, name)
+			}
+		}
+	}
+	return names
+}
+
+// dotLine is the grammar of the lines that DOT writes, which is part of that of
+// Graphviz: every name is quoted.
+var dotLine = func() *regexp.Regexp {
+	str := `"(?:[^"\\]|\\.)*"`
+	attrs := `\[\w+=(?:` + str + `|\w+)(?:, \w+=(?:` + str + `|\w+))*\];`
+	return regexp.MustCompile(`^ *(?:digraph ` + str + ` \{|subgraph ` + str + ` \{|\}|(?:\w+=(?:` + str + `|\w+); ?)+|(?:node|edge) ` + attrs +
+		`|` + str + `(?: -> ` + str + `)? ` + attrs + `)$`)
+}()
+
+func TestDOT(t *testing.T) {
+	eachView(t, func(t *testing.T, g *topology.Graph, v View, d *Diagram) {
+		dot := d.DOT()
+		if again := draw(t, g, v, Place{}).DOT(); !bytes.Equal(dot, again) {
+			t.Error("two runs gave different bytes")
+		}
+		depth := 0
+		for line := range strings.Lines(string(dot)) {
+			line = strings.TrimSuffix(line, "\n")
+			if !dotLine.MatchString(line) {
+				t.Fatalf("not Graphviz: %s", line)
+			}
+			if strings.HasSuffix(line, "{") {
+				depth++
+			} else if strings.HasSuffix(line, "}") {
+				depth--
+			}
+		}
+		if depth != 0 {
+			t.Errorf("%d braces are left open", depth)
+		}
+		for _, b := range d.blocks {
+			if !bytes.Contains(dot, []byte(quote(b.name)+" [")) {
+				t.Errorf("no node %s", b.name)
+			}
+		}
+	})
+}
+
+// TestGraphviz lets Graphviz itself judge, where it is installed.
+func TestGraphviz(t *testing.T) {
+	neato, err := exec.LookPath("neato")
+	if err != nil {
+		t.Skip("Graphviz is not installed")
+	}
+	for _, v := range Views {
+		cmd := exec.Command(neato, "-n", "-Tcanon")
+		cmd.Stdin = bytes.NewReader(draw(t, compile(t, "torus2x3"), v, Place{}).DOT())
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Errorf("%s: %v\n%s", v, err, out)
+		}
+	}
+}
+
+func TestOverrides(t *testing.T) {
+	const overrides = "overrides=[" +
+		"{link: sip0.io.switch<->sip1.io.switch, bandwidth: 50 GB/s}," +
+		"{link: sip1.io.switch<->sip3.io.switch, absent: true}," +
+		"{link: sip4.io.switch->sip5.io.switch, absent: true}," +
+		"{link: sip1.cube5.ucie_e<->sip1.cube6.ucie_w, absent: true}," +
+		"{link: sip1.cube5.r1c1->sip1.cube5.r1c2, latency: 3 ns}," +
+		"{link: sip1.cube5.pe2.dma->sip1.cube5.pe2.tcm, bandwidth: 1 GB/s}]"
+	g := compile(t, "torus2x3", overrides)
+	tests := []struct {
+		view View
+		at   Place
+		want map[string]state
+	}{
+		{ViewSystem, Place{}, map[string]state{
+			"sip0.io.switch — sip1.io.switch": changed,
+			"sip1.io.switch — sip3.io.switch": absent,
+			"sip4.io.switch — sip5.io.switch": changed, // one direction is left
+		}},
+		{ViewSIP, Place{SIP: 1}, map[string]state{
+			"sip1.cube5.ucie_e — sip1.cube6.ucie_w": absent,
+			"sip0.io.switch — sip1.io.switch\nsip1.io.switch — sip3.io.switch\nsip1.io.switch — sip5.io.switch": changed,
+		}},
+		{ViewSIP, Place{SIP: 2}, map[string]state{}},
+		{ViewCube, Place{SIP: 1, Cube: 5}, map[string]state{
+			"sip1.cube5.r1c1 — sip1.cube5.r1c2":     changed,
+			"sip1.cube5.ucie_e — sip1.cube6.ucie_w": absent,
+		}},
+		{ViewPE, Place{SIP: 1, Cube: 5, PE: 2}, map[string]state{"sip1.cube5.pe2.dma — sip1.cube5.pe2.tcm": changed}},
+		{ViewPE, Place{}, map[string]state{}},
+	}
+	for _, tt := range tests {
+		t.Run(fmt.Sprint(tt.view, tt.at), func(t *testing.T) {
+			d := draw(t, g, tt.view, tt.at)
+			checkLegible(t, d)
+			got := map[string]state{}
+			for _, w := range d.wires {
+				if w.state != asKind {
+					got[w.name] = w.state
+				}
+			}
+			if fmt.Sprint(got) != fmt.Sprint(tt.want) {
+				t.Errorf("wires that stand out: got %v, want %v", got, tt.want)
+			}
+			if marked := bytes.Contains(d.SVG(), []byte(alarm)); marked != (len(tt.want) > 0) {
+				t.Errorf("colour of overrides in the picture: got %v, want %v", marked, len(tt.want) > 0)
+			}
+		})
+	}
+}
+
+func TestNoSuchPlace(t *testing.T) {
+	g := compile(t, "default")
+	tests := []struct {
+		view View
+		at   Place
+		want string
+	}{
+		{ViewSIP, Place{SIP: 2}, "no sip2: the last is sip1"},
+		{ViewCube, Place{Cube: -1}, "no cube-1: the last is cube15"},
+		{ViewPE, Place{PE: 8}, "no pe8: the last is pe7"},
+		{"die", Place{}, `no view "die": draw one of [system sip cube pe]`},
+	}
+	for _, tt := range tests {
+		if _, err := Topology(g, tt.view, tt.at); err == nil || err.Error() != tt.want {
+			t.Errorf("Topology(%s, %+v): got %v, want %s", tt.view, tt.at, err, tt.want)
+		}
+	}
+}

@@ -1,0 +1,180 @@
+package figure
+
+import (
+	"fmt"
+
+	"github.com/kernbench/kernbench/topology"
+)
+
+// peUnits places the units of a PE: commands come from above, data passes from
+// the left to the right.
+var peUnits = [...]struct {
+	unit topology.Kind
+	look look
+	rect
+}{
+	{topology.KindPECPU, control, rect{260, 48, 190, 72}},
+	{topology.KindScheduler, control, rect{260, 184, 880, 60}},
+	{topology.KindDMA, onDie, rect{260, 380, 160, 130}},
+	{topology.KindTCM, memory, rect{512, 350, 176, 190}},
+	{topology.KindFetchStore, onDie, rect{780, 380, 140, 130}},
+	{topology.KindGEMM, compute, rect{984, 300, 156, 140}},
+	{topology.KindMath, compute, rect{984, 470, 156, 140}},
+	{topology.KindIPCQ, onDie, rect{260, 620, 428, 104}},
+}
+
+// pe draws the units of a PE, its router and its HBM slice.
+func (p *plan) pe() *Diagram {
+	s, at := p.Spec(), p.at
+	name := fmt.Sprintf("sip%d.cube%d.pe%d", at.SIP, at.Cube, at.PE)
+	d := &Diagram{name: "pe", title: "PE: " + name}
+	d.w, d.h = area()
+	in := d.frame(frame{rect: rect{216, 0, d.w - 216, d.h}, name: name, text: name, in: -1})
+	unit := map[topology.Kind]int{}
+	for _, u := range peUnits {
+		id := p.PENode(at.SIP, at.Cube, at.PE, u.unit)
+		unit[u.unit] = d.block(block{rect: u.rect, name: p.Name(id), look: u.look, in: in, lines: peText(s.PE, u.unit)})
+	}
+	hbmID := p.HBM(at.SIP, at.Cube, at.PE)
+	routerID := p.out(hbmID)[0].To
+	dma := d.blocks[unit[topology.KindDMA]].rect
+	router := d.block(block{rect: rect{0, dma.centre().y - 40, 132, 80}, name: p.Name(routerID), look: onDie, in: -1,
+		lines: []string{"NoC router", lastName(p.Name(routerID)), quantity(s.Cube.NoC.Overhead)}})
+	hbm := d.block(block{rect: rect{0, 630, 132, 90}, name: p.Name(hbmID), look: memory, in: -1,
+		lines: []string{"HBM slice", quantity(s.Cube.HBM.SliceSize), fmt.Sprintf("%d channels", s.Cube.HBM.Channels)}})
+
+	p.dataPath(d, unit, router, hbm)
+	p.commands(d, unit)
+	p.explainPE(d)
+	return d
+}
+
+// lastName is the last part of a component's name.
+func lastName(name string) string {
+	for i := len(name) - 1; i >= 0; i-- {
+		if name[i] == '.' {
+			return name[i+1:]
+		}
+	}
+	return name
+}
+
+// peText is what the block of a unit says.
+func peText(pe topology.PE, unit topology.Kind) []string {
+	mkn := func(d topology.Dims3) string { return fmt.Sprintf("%d×%d×%d", d.M, d.K, d.N) }
+	switch unit {
+	case topology.KindPECPU:
+		return []string{"cpu", quantity(pe.CPU.Clock), count(pe.CPU.DispatchCycles, "cycle") + " a call"}
+	case topology.KindScheduler:
+		return []string{"scheduler", quantity(pe.Scheduler.Overhead)}
+	case topology.KindDMA:
+		return []string{"dma", "setup " + quantity(pe.DMA.Setup), fmt.Sprintf("%d reads and", pe.DMA.Outstanding), fmt.Sprintf("%d writes", pe.DMA.Outstanding), "outstanding"}
+	case topology.KindTCM:
+		return []string{"tcm", quantity(pe.TCM.Size), "read " + quantity(pe.TCM.ReadBandwidth), "write " + quantity(pe.TCM.WriteBandwidth)}
+	case topology.KindFetchStore:
+		return []string{"fetch/store", "to registers"}
+	case topology.KindGEMM:
+		g := pe.GEMM
+		return []string{"gemm", gemmRate(g, 1), mkn(g.Array) + " MACs", quantity(g.Clock), "tile " + mkn(g.Tile)}
+	case topology.KindMath:
+		m := pe.Math
+		rate := "no time"
+		if m.Cycles.Simple > 0 {
+			rate = fmt.Sprintf("%.4g Gop/s", float64(m.VectorWidth)*float64(m.Clock)/float64(m.Cycles.Simple)/1e9)
+		}
+		return []string{"math", rate, count(m.VectorWidth, "lane"), quantity(m.Clock)}
+	case topology.KindIPCQ:
+		q := pe.IPCQ
+		rings := topology.Bytes(q.MaxPorts) * topology.Bytes(q.NSlots) * q.SlotSize
+		return []string{"ipcq", fmt.Sprintf("%d ports × %d slots × %s", q.MaxPorts, q.NSlots, quantity(q.SlotSize)),
+			fmt.Sprintf("rings: %s of %s", quantity(rings), q.BufferKind), "credits of " + quantity(q.CreditBytes)}
+	}
+	return nil
+}
+
+// gemmRate is the peak of the matrix engines of n PEs.
+func gemmRate(g topology.GEMM, n int) string {
+	peak := 2 * float64(g.Array.M) * float64(g.Array.K) * float64(g.Array.N) * float64(g.Clock) * float64(n)
+	if peak >= 1e15 {
+		return fmt.Sprintf("%.3g PFLOP/s", peak/1e15)
+	}
+	return fmt.Sprintf("%.4g TFLOP/s", peak/1e12)
+}
+
+// dataPath draws the way of data from memory to the engines.
+func (p *plan) dataPath(d *Diagram, unit map[topology.Kind]int, router, hbm int) {
+	s := p.Spec()
+	box := func(b int) rect { return d.blocks[b].rect }
+	link := func(a, b int, bw topology.BytesPerSec, path ...point) {
+		w := wire{from: a, to: b, look: memory, path: path, rounded: true}
+		if path == nil {
+			w.path = straight(box(a), box(b))
+		}
+		if bw != topology.Unlimited && len(w.path) == 2 {
+			w.label = linkLabel(w.path, quantity(bw))
+		}
+		p.joinNamed(d, w)
+	}
+	dma, tcm, fetch := unit[topology.KindDMA], unit[topology.KindTCM], unit[topology.KindFetchStore]
+	cpu, gemm, math := unit[topology.KindPECPU], unit[topology.KindGEMM], unit[topology.KindMath]
+
+	link(router, dma, s.PE.DMA.Bandwidth)
+	if l := d.wires[len(d.wires)-1].label; l != nil {
+		l.at.x = (box(router).right() + d.frames[0].x) / 2 // outside the PE
+	}
+	link(router, hbm, s.Cube.HBM.Bandwidth)
+	link(tcm, fetch, s.PE.FetchStore.Bandwidth)
+	narrow := s.PE.TCM.WriteBandwidth
+	if r := s.PE.TCM.ReadBandwidth; narrow == topology.Unlimited || r != topology.Unlimited && r < narrow {
+		narrow = r
+	}
+	link(dma, tcm, narrow)
+	from := box(fetch)
+	for _, e := range []struct{ engine, y int }{{gemm, from.y + from.h/4}, {math, from.bottom() - from.h/4}} {
+		to := box(e.engine)
+		mid := (from.right() + to.x) / 2
+		link(fetch, e.engine, topology.Unlimited, point{from.right(), e.y}, point{mid, e.y}, point{mid, to.centre().y}, point{to.x, to.centre().y})
+	}
+	r, c := box(router), box(cpu)
+	p.joinNamed(d, wire{from: router, to: cpu, look: control, rounded: true,
+		path: []point{{r.centre().x, r.y}, {r.centre().x, c.centre().y}, {c.x, c.centre().y}}})
+}
+
+// commands draws what the scheduler tells whom, which takes no link's time.
+func (p *plan) commands(d *Diagram, unit map[topology.Kind]int) {
+	box := func(k topology.Kind) rect { return d.blocks[unit[k]].rect }
+	tell := func(from, to topology.Kind, path ...point) {
+		p.joinNamed(d, wire{from: unit[from], to: unit[to], look: command, oneWay: true, rounded: true, path: path})
+	}
+	bar := box(topology.KindScheduler)
+	down := func(k topology.Kind) []point {
+		x := box(k).centre().x
+		return []point{{x, bar.bottom()}, {x, box(k).y}}
+	}
+	cpu := box(topology.KindPECPU).centre().x
+	tell(topology.KindPECPU, topology.KindScheduler, point{cpu, box(topology.KindPECPU).bottom()}, point{cpu, bar.y})
+	for _, k := range []topology.Kind{topology.KindDMA, topology.KindFetchStore, topology.KindGEMM} {
+		tell(topology.KindScheduler, k, down(k)...)
+	}
+	math, ipcq, dma := box(topology.KindMath), box(topology.KindIPCQ), box(topology.KindDMA)
+	side := bar.right() + 10
+	y := bar.centre().y
+	tell(topology.KindScheduler, topology.KindMath, point{bar.right(), y}, point{side, y}, point{side, math.centre().y}, point{math.right(), math.centre().y})
+	side = bar.x - 20
+	tell(topology.KindScheduler, topology.KindIPCQ, point{bar.x, y}, point{side, y}, point{side, ipcq.centre().y}, point{ipcq.x, ipcq.centre().y})
+	x := dma.centre().x
+	tell(topology.KindIPCQ, topology.KindDMA, point{x, ipcq.y}, point{x, dma.bottom()})
+}
+
+func (p *plan) explainPE(d *Diagram) {
+	pe := p.Spec().PE
+	d.explain(control, "control", "cpu "+quantity(pe.CPU.Overhead)+", scheduler "+quantity(pe.Scheduler.Overhead)+" to enter")
+	d.explain(onDie, "data movement", "dma "+bandwidth(pe.DMA.Bandwidth), "fetch/store "+bandwidth(pe.FetchStore.Bandwidth))
+	d.explain(memory, "memory", "tcm read "+quantity(pe.TCM.ReadBandwidth)+", write "+quantity(pe.TCM.WriteBandwidth)+", a port each")
+	c := pe.Math.Cycles
+	d.explain(compute, "engines", fmt.Sprintf("gemm: %s to fill", count(pe.GEMM.FillCycles, "cycle")),
+		fmt.Sprintf("math, cycles a vector: simple %d, div %d, sqrt %d, exp %d", c.Simple, c.Div, c.Sqrt, c.Exp))
+	d.explainWire(memory, "data", "unlabelled links take no time")
+	d.explainWire(control, "launch", bandwidth(p.Spec().Cube.NoC.Bandwidth))
+	d.explainWire(command, "commands", "without data")
+}

@@ -1,0 +1,177 @@
+package report
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/kernbench/kernbench/topology"
+)
+
+func TestWriteTable(t *testing.T) {
+	var b bytes.Buffer
+	err := WriteTable(&b, []string{"path", "ns", "note"}, [][]string{{"h2d", "1500.25", "größer"}, {"d2h", "8", ""}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := `path       ns  note
+h2d   1500.25  größer
+d2h         8
+`
+	if diff := cmp.Diff(want, b.String()); diff != "" {
+		t.Errorf("table (-want +got):\n%s", diff)
+	}
+}
+
+func TestWriteFile(t *testing.T) {
+	dir := t.TempDir()
+	file := filepath.Join(dir, "a.svg")
+	write := func(path, text string) {
+		t.Helper()
+		if err := WriteFile(path, []byte(text)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want := func(path, text string) {
+		t.Helper()
+		got, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if string(got) != text {
+			t.Errorf("%s: got %q, want %q", path, got, text)
+		}
+	}
+	write(file, "one")
+	want(file, "one")
+	if err := os.Chmod(file, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	link := filepath.Join(dir, "link")
+	if err := os.Symlink("a.svg", link); err != nil {
+		t.Fatal(err)
+	}
+	write(link, "two")
+	want(file, "two")
+	if info, err := os.Lstat(link); err != nil || info.Mode()&os.ModeSymlink == 0 {
+		t.Errorf("the link is gone: %v, %v", info, err)
+	}
+	if info, err := os.Stat(file); err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("mode of a file written again: got %v, %v, want 0600", info.Mode(), err)
+	}
+	write(os.DevNull, "three")
+	if info, err := os.Stat(os.DevNull); err != nil || info.Mode().IsRegular() {
+		t.Errorf("%s is a regular file now: %v", os.DevNull, err)
+	}
+	// A folder in the way: nothing is changed, nothing is left behind.
+	if err := WriteFile(dir, nil); err == nil {
+		t.Error("a folder was written as a file")
+	}
+	if err := WriteFile(filepath.Join(dir, "no", "a"), nil); err == nil || !strings.Contains(err.Error(), "create it first") {
+		t.Errorf("no folder: got %v, want advice to create it", err)
+	}
+	names, err := filepath.Glob(filepath.Join(dir, "*"))
+	if err != nil || len(names) != 2 {
+		t.Errorf("files: got %v, %v, want a.svg and link", names, err)
+	}
+}
+
+func compile(t *testing.T, sets ...string) *topology.Graph {
+	t.Helper()
+	spec, err := topology.Parse("test", []byte("extends: default\n"), sets...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	g, err := topology.Compile(spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return g
+}
+
+func number(n json.Number) *json.Number { return &n }
+
+func TestNumbers(t *testing.T) {
+	m := Describe(compile(t))
+	want := Totals{
+		Cubes: 32, PEs: 256, GEMMPeak: "2097152000000000", HBM: "1649267441664", HBMBandwidth: number("65536000000000"),
+		SRAM: "1073741824", Nodes: m.Totals.Nodes, Links: m.Totals.Links,
+	}
+	if diff := cmp.Diff(want, m.Totals); diff != "" {
+		t.Errorf("totals (-want +got):\n%s", diff)
+	}
+	tests := []struct {
+		name      string
+		got, want json.Number
+	}{
+		{"GEMM of a PE, 2·16·16·16·10⁹", m.PE.GEMMPeak, "8192000000000"},
+		{"MATH of a PE, 64·10⁹", *m.PE.MathPeak, "64000000000"},
+		{"rings, 8·4·4 KiB", m.PE.IPCQRings, "131072"},
+		{"wire", m.System.WireNSPerMM, "0.01"},
+	}
+	for _, tt := range tests {
+		if tt.got != tt.want {
+			t.Errorf("%s: got %s, want %s", tt.name, tt.got, tt.want)
+		}
+	}
+	// The narrower of slice link and channels counts, and sums exceed an int64.
+	tests2 := []struct {
+		sets []string
+		want *json.Number
+	}{
+		{[]string{"cube.hbm.channels=4"}, number("32768000000000")},
+		{[]string{"cube.hbm.channels=16"}, number("65536000000000")},
+		{[]string{"cube.hbm.bandwidth=unlimited"}, number("65536000000000")},
+		{[]string{"cube.hbm.channel_bandwidth=unlimited"}, number("65536000000000")},
+		{[]string{"cube.hbm.channel_bandwidth=unlimited", "cube.hbm.bandwidth=unlimited"}, nil},
+		{[]string{"cube.hbm.channel_bandwidth=unlimited", "cube.hbm.bandwidth=100000TB/s"}, number("25600000000000000000")},
+	}
+	for _, tt := range tests2 {
+		got := Describe(compile(t, tt.sets...)).Totals.HBMBandwidth
+		if diff := cmp.Diff(tt.want, got); diff != "" {
+			t.Errorf("%v: HBM bandwidth (-want +got):\n%s", tt.sets, diff)
+		}
+	}
+}
+
+func TestCorners(t *testing.T) {
+	m := Describe(compile(t, "cube.pe_layout.corners=2", "cube.pe_layout.pe_per_corner=3"))
+	want := []Corner{
+		{"W", []int{0, 1, 2}, []string{"r0c0", "r0c1", "r1c0"}},
+		{"E", []int{3, 4, 5}, []string{"r0c2", "r0c3", "r1c2"}},
+	}
+	if diff := cmp.Diff(want, m.Cube.Corners); diff != "" {
+		t.Errorf("corners (-want +got):\n%s", diff)
+	}
+}
+
+func TestTreeOfOverrides(t *testing.T) {
+	got := Describe(compile(t, "overrides=[{link: sip0.io.switch<->sip1.io.switch, bandwidth: unlimited, latency: 0 ns}, "+
+		"{link: sip0.cube0.r0c0->sip0.cube0.r0c1, absent: true}]")).Tree(DepthSIP)
+	for _, want := range []string{
+		"└─ sip0 … sip1: 2 alike but for overrides\n",
+		"overrides\n├─ sip0.io.switch<->sip1.io.switch: unlimited, 0 ns\n└─ sip0.cube0.r0c0->sip0.cube0.r0c1: absent\ntotal:",
+	} {
+		if !strings.Contains(got, want) {
+			t.Errorf("tree lacks %q:\n%s", want, got)
+		}
+	}
+}
+
+func TestLinksStop(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := Links(ctx, compile(t)); !errors.Is(err, context.Canceled) {
+		t.Errorf("Links: got %v, want %v", err, context.Canceled)
+	}
+	if err := WriteLinks(ctx, &bytes.Buffer{}, compile(t)); !errors.Is(err, context.Canceled) {
+		t.Errorf("WriteLinks: got %v, want %v", err, context.Canceled)
+	}
+}

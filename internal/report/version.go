@@ -1,0 +1,45 @@
+package report
+
+import "runtime/debug"
+
+// Version is the version of kernbench that results carry.
+const Version = "0.1.0"
+
+// module is the path under which a build lists kernbench, whoever's program it
+// is part of.
+const module = "github.com/kernbench/kernbench"
+
+// Build says what a binary was built from.
+type Build struct {
+	Version  string `json:"version"`
+	Module   string `json:"module"`             // of kernbench
+	Resolved string `json:"module_version"`     // as the build resolved it; "(devel)" in a checkout
+	Program  string `json:"program"`            // main package of the binary
+	Go       string `json:"go"`                 // toolchain
+	Revision string `json:"revision,omitempty"` // of the program's repository
+	Modified bool   `json:"modified,omitempty"` // the program's tree had changes
+}
+
+// ReadBuild is the build of the running binary.
+func ReadBuild() Build {
+	b := Build{Version: Version, Module: module, Resolved: "(devel)"}
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return b
+	}
+	b.Program, b.Go = info.Path, info.GoVersion
+	for _, m := range append(info.Deps, &info.Main) {
+		if m.Path == module && m.Version != "" {
+			b.Resolved = m.Version
+		}
+	}
+	for _, s := range info.Settings {
+		switch s.Key {
+		case "vcs.revision":
+			b.Revision = s.Value
+		case "vcs.modified":
+			b.Modified = s.Value == "true"
+		}
+	}
+	return b
+}
