@@ -1,0 +1,166 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"io"
+	"os"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/rogpeppe/go-internal/testscript"
+	"github.com/spf13/cobra"
+
+	"github.com/kernbench/kernbench/internal/report"
+)
+
+var update = flag.Bool("update", false, "rewrite the golden files of the scripts")
+
+func TestMain(m *testing.M) {
+	testscript.Main(m, map[string]func(){
+		"kernbench": func() { os.Exit(Run(context.Background(), os.Args[1:], os.Stdout, os.Stderr)) },
+	})
+}
+
+func TestScripts(t *testing.T) {
+	testscript.Run(t, testscript.Params{
+		Dir:                 "testdata/script",
+		UpdateScripts:       *update,
+		RequireExplicitExec: true,
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){
+			"status": checkStatus,
+		},
+	})
+}
+
+// checkStatus is the script command `status N kernbench ARGS...`: it runs the
+// command and wants that exit status, which `! exec` cannot tell.
+func checkStatus(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: status N kernbench ARGS...")
+	}
+	err := ts.Exec(args[1], args[2:]...)
+	got := "0"
+	var exit interface{ ExitCode() int }
+	if errors.As(err, &exit) {
+		got = strconv.Itoa(exit.ExitCode())
+	} else if err != nil {
+		ts.Fatalf("%v", err)
+	}
+	if got != args[0] {
+		ts.Fatalf("exit status of %v: got %s, want %s", args[1:], got, args[0])
+	}
+}
+
+func run(t *testing.T, args ...string) (stdout string) {
+	t.Helper()
+	var out, errs bytes.Buffer
+	if code := Run(t.Context(), args, &out, &errs); code != exitOK {
+		t.Fatalf("kernbench %s: exit status %d\n%s", strings.Join(args, " "), code, errs.String())
+	}
+	return out.String()
+}
+
+// decode reads the JSON of a command into its documented type, and wants the
+// same JSON back.
+func decode[T any](t *testing.T, text string) T {
+	t.Helper()
+	var v T
+	dec := json.NewDecoder(strings.NewReader(text))
+	dec.DisallowUnknownFields()
+	if err := dec.Decode(&v); err != nil {
+		t.Fatal(err)
+	}
+	var again bytes.Buffer
+	if err := report.WriteJSON(&again, v); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(text, again.String()); diff != "" {
+		t.Errorf("JSON does not survive decoding (-got +again):\n%s", diff)
+	}
+	return v
+}
+
+func TestJSON(t *testing.T) {
+	m := decode[report.Machine](t, run(t, "topology", "show", "--topology", "torus2x3", "--format", "json", "--links",
+		"--set", "overrides=[{link: host->sip0.io.pcie, bandwidth: unlimited, latency: 1.5 ns}]"))
+	if got, want := m.Topology.Source, "preset torus2x3"; got != want {
+		t.Errorf("source: got %q, want %q", got, want)
+	}
+	if m.Totals.PEs != 768 || m.Totals.Links != len(m.Links) {
+		t.Errorf("totals: got %d PEs and %d links, want 768 and %d", m.Totals.PEs, m.Totals.Links, len(m.Links))
+	}
+	wantLink := report.Link{Name: "host->sip0.io.pcie", LatencyNS: "1.5", OverheadNS: "5"}
+	if diff := cmp.Diff(wantLink, m.Links[0]); diff != "" {
+		t.Errorf("first link (-want +got):\n%s", diff)
+	}
+	list := decode[[]validation](t, run(t, "topology", "validate", "--format", "json", "default", "ring6"))
+	if len(list) != 2 || !list[0].OK || list[0].PEs != 256 || list[1].PEs != 768 {
+		t.Errorf("validate: got %+v", list)
+	}
+	if ps := decode[[]preset](t, run(t, "topology", "presets", "--format", "json")); len(ps) != 5 {
+		t.Errorf("presets: got %+v, want 5", ps)
+	}
+	if b := decode[report.Build](t, run(t, "version", "--format", "json")); b.Version != report.Version {
+		t.Errorf("version: got %q, want %q", b.Version, report.Version)
+	}
+}
+
+// TestHelp wants every command to explain itself.
+func TestHelp(t *testing.T) {
+	var check func(*cobra.Command)
+	check = func(c *cobra.Command) {
+		if c.Short == "" || c.Long == "" || c.Example == "" {
+			t.Errorf("%s: Short, Long and Example are all needed", c.CommandPath())
+		}
+		for _, sub := range c.Commands() {
+			check(sub)
+		}
+	}
+	root, _ := rootCmd()
+	check(root)
+}
+
+func TestInterrupted(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	var errs bytes.Buffer
+	if code := Run(ctx, []string{"topology", "show", "--links"}, io.Discard, &errs); code != 130 {
+		t.Errorf("exit status: got %d, want 130", code)
+	}
+	if got, want := errs.String(), "kernbench: interrupted\n"; got != want {
+		t.Errorf("stderr: got %q, want %q", got, want)
+	}
+}
+
+// failing is a writer that nothing can be written to.
+type failing struct{ err error }
+
+func (f failing) Write([]byte) (int, error) { return 0, f.err }
+
+func TestOutputFails(t *testing.T) {
+	tests := []struct {
+		err    error
+		code   int
+		stderr string
+	}{
+		{syscall.EPIPE, 141, ""},
+		{io.ErrClosedPipe, 141, ""},
+		{syscall.ENOSPC, 3, "kernbench: write output: no space left on device\n"},
+	}
+	for _, args := range [][]string{{"topology", "show"}, {"topology", "show", "--links"}, {"topology", "diagram"}, {"version"}, {"--help"}} {
+		for _, tt := range tests {
+			var errs bytes.Buffer
+			code := Run(t.Context(), args, failing{tt.err}, &errs)
+			if code != tt.code || errs.String() != tt.stderr {
+				t.Errorf("%v into %v: got status %d and %q, want %d and %q", args, tt.err, code, errs.String(), tt.code, tt.stderr)
+			}
+		}
+	}
+}

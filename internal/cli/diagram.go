@@ -1,0 +1,67 @@
+package cli
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"github.com/kernbench/kernbench/internal/figure"
+	"github.com/kernbench/kernbench/internal/report"
+)
+
+func diagramCmd() *cobra.Command {
+	views := make([]string, len(figure.Views))
+	for i, v := range figure.Views {
+		views[i] = string(v)
+	}
+	cmd := &cobra.Command{
+		Use:   "diagram",
+		Short: "Draw a system, a SIP, a cube or a PE",
+		Long: `Diagram draws a view of a system as SVG, at the size of a slide, or as a Graphviz
+file. The views are the SIPs and their links (system), the cubes of a SIP and its
+IO chiplet (sip), the NoC of a cube and what hangs on it (cube), and the units of
+a PE (pe). Links that overrides change or take away stand out.
+
+SIPs, cubes and PEs are alike but for overrides; --sip, --cube and --pe say which
+one to draw.`,
+		Example: `  kernbench topology diagram -o system.svg
+  kernbench topology diagram --view cube --topology torus2x3 -o cube.svg
+  kernbench topology diagram --view sip --kind dot | dot -Tpdf -o sip.pdf`,
+		Args: cobra.NoArgs,
+	}
+	system := addTopologyFlags(cmd)
+	view := choiceFlag(cmd, "view", "what to draw", views...)
+	kind := choiceFlag(cmd, "kind", "SVG picture or Graphviz file", "svg", "dot")
+	var at figure.Place
+	cmd.Flags().IntVar(&at.SIP, "sip", 0, "which SIP, for all views but system")
+	cmd.Flags().IntVar(&at.Cube, "cube", 0, "which cube, for the views cube and pe")
+	cmd.Flags().IntVar(&at.PE, "pe", 0, "which PE, for the view pe")
+	var file string
+	cmd.Flags().StringVarP(&file, "out", "o", "", "`FILE` to write (default standard output)")
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		for i, flag := range []string{"sip", "cube", "pe"} {
+			if needed := views[i+1:]; cmd.Flags().Changed(flag) && !slices.Contains(needed, *view) {
+				return badInput(fmt.Errorf("--%s says nothing to the view %s: drop it or draw one of %v", flag, *view, needed))
+			}
+		}
+		g, err := system.load()
+		if err != nil {
+			return err
+		}
+		d, err := figure.Topology(g, figure.View(*view), at)
+		if err != nil {
+			return badInput(err)
+		}
+		picture := d.SVG()
+		if *kind == "dot" {
+			picture = d.DOT()
+		}
+		if file == "" {
+			_, err := cmd.OutOrStdout().Write(picture)
+			return err
+		}
+		return report.WriteFile(file, picture)
+	}
+	return cmd
+}

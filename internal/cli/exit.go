@@ -1,0 +1,102 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"syscall"
+
+	"github.com/kernbench/kernbench/internal/config"
+)
+
+// The exit statuses.
+const (
+	exitOK          = 0
+	exitWrong       = 1 // wrong values or a failed check
+	exitUsage       = 2 // bad usage or input
+	exitFailed      = 3 // the run failed
+	exitInterrupted = 128 + int(syscall.SIGINT)
+	exitClosedPipe  = 128 + int(syscall.SIGPIPE)
+)
+
+// exitError is an error that decides the exit status. Others mean exitFailed.
+type exitError struct {
+	code int
+	err  error // nil when all has been said
+}
+
+func (e *exitError) Error() string {
+	if e.err == nil {
+		return fmt.Sprintf("exit status %d", e.code)
+	}
+	return e.err.Error()
+}
+
+func (e *exitError) Unwrap() error { return e.err }
+
+// badInput is an error in what the user gave.
+func badInput(err error) error { return &exitError{exitUsage, err} }
+
+// status is the exit status that an error ends the program with.
+func status(ctx context.Context, err error) int {
+	var exit *exitError
+	switch {
+	case err == nil:
+		return exitOK
+	case errors.Is(err, syscall.EPIPE), errors.Is(err, io.ErrClosedPipe):
+		return exitClosedPipe
+	case ctx.Err() != nil && errors.Is(err, ctx.Err()):
+		return exitInterrupted
+	case errors.As(err, &exit):
+		return exit.code
+	}
+	return exitFailed
+}
+
+// complain prints an error, a message for each of those it joins.
+func complain(w io.Writer, err error) {
+	for _, e := range flatten(err) {
+		prefix := "kernbench: "
+		var at *config.Error
+		if errors.As(e, &at) && at.Line > 0 {
+			prefix = ""
+		}
+		fmt.Fprintf(w, "%s%v\n", prefix, e)
+	}
+}
+
+// flatten is the errors that err joins, at any depth, in order.
+func flatten(err error) []error {
+	if exit, ok := err.(*exitError); ok {
+		err = exit.err
+	}
+	if err == nil {
+		return nil
+	}
+	joined, ok := err.(interface{ Unwrap() []error })
+	if !ok {
+		return []error{err}
+	}
+	var all []error
+	for _, e := range joined.Unwrap() {
+		all = append(all, flatten(e)...)
+	}
+	return all
+}
+
+// output is a writer that remembers its first error, so that commands need not
+// look at every line they write.
+type output struct {
+	w   io.Writer
+	err error
+}
+
+func (o *output) Write(p []byte) (int, error) {
+	if o.err != nil {
+		return 0, o.err
+	}
+	n, err := o.w.Write(p)
+	o.err = err
+	return n, err
+}

@@ -1,0 +1,80 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"reflect"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/kernbench/kernbench/internal/fabric"
+	"github.com/kernbench/kernbench/internal/probe"
+	"github.com/kernbench/kernbench/internal/report"
+	"github.com/kernbench/kernbench/topology"
+)
+
+func probeCmd() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "probe",
+		Short: "Time single transfers and compare them with the formula",
+		Long: `Probe times transfers that have the machine to themselves: host to device, device
+to host, and a PE's DMA from its own HBM slice, one in the same half of its cube,
+one in the other half, in the next cube and in the next SIP, and all PEs of a
+cube at once from their own. For each size it prints the closed form, the
+simulated time, whether they are equal, the slowest part of the way and how much
+of it was used; then, for the smallest size, when data passed each link.
+
+The exit status is 1 if a simulated time differs from its formula.`,
+		Example: `  kernbench probe
+  kernbench probe --topology torus2x3 --sizes 64KiB,1MiB
+  kernbench probe --set sip.ucie.bandwidth=256GB/s --format json
+  kernbench probe --fidelity flit`,
+		Args: cobra.NoArgs,
+	}
+	system := addTopologyFlags(cmd)
+	format := formatFlag(cmd)
+	fidelity := choiceFlag(cmd, "fidelity", "model of the fabric: trains of flits, or every flit an event", "train", "flit")
+	sizes := cmd.Flags().StringSlice("sizes", []string{"4KiB", "16KiB", "64KiB", "256KiB", "1MiB"}, "transfer `SIZES`")
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		o := probe.Options{Fidelity: map[string]fabric.Fidelity{"train": fabric.Train, "flit": fabric.Flit}[*fidelity]}
+		g, err := system.load()
+		if err != nil {
+			return err
+		}
+		if o.Sizes, err = parseSizes(g.Spec(), *sizes); err != nil {
+			return badInput(fmt.Errorf("--sizes: %w", err))
+		}
+		r, err := probe.Run(cmd.Context(), g, o)
+		if err != nil {
+			return err
+		}
+		if *format == "json" {
+			err = report.WriteJSON(cmd.OutOrStdout(), r)
+		} else {
+			err = r.WriteText(cmd.OutOrStdout())
+		}
+		if err == nil && !r.OK {
+			err = &exitError{exitWrong, errors.New("a simulated time differs from its formula")}
+		}
+		return err
+	}
+	return cmd
+}
+
+// parseSizes reads amounts of data, written as in topology.yaml, that fit into the
+// memories they are copied between.
+func parseSizes(spec *topology.Spec, texts []string) (sizes []topology.Bytes, err error) {
+	for _, text := range texts {
+		v, err := topology.Scalars()[reflect.TypeFor[topology.Bytes]()].Parse(strings.TrimSpace(text))
+		if err != nil {
+			return nil, err
+		}
+		n := v.(topology.Bytes)
+		if n > min(spec.PE.TCM.Size, spec.Cube.HBM.SliceSize) {
+			return nil, fmt.Errorf("%v does not fit: a PE's TCM has %v, its HBM slice %v", n, spec.PE.TCM.Size, spec.Cube.HBM.SliceSize)
+		}
+		sizes = append(sizes, n)
+	}
+	return sizes, nil
+}

@@ -1,0 +1,126 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/kernbench/kernbench/internal/config"
+	"github.com/kernbench/kernbench/internal/report"
+)
+
+// commands is what kernbench can do.
+var commands = []func() *cobra.Command{
+	probeCmd,
+	topologyCmd,
+	versionCmd,
+}
+
+// Run runs kernbench with arguments, without the program's name, and is the exit
+// status. It returns soon after ctx is done.
+func Run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+	out := &output{w: stdout}
+	root, started := rootCmd()
+	root.SetArgs(append([]string{}, args...)) // nil would mean os.Args
+	root.SetOut(out)
+	root.SetErr(stderr)
+	err := root.ExecuteContext(ctx)
+	if err != nil && !*started {
+		err = badInput(err) // refused before any command ran
+	}
+	if out.err != nil {
+		err = fmt.Errorf("write output: %w", out.err)
+	}
+	code := status(ctx, err)
+	switch code {
+	case exitOK, exitClosedPipe:
+	case exitInterrupted:
+		fmt.Fprintln(stderr, "kernbench: interrupted")
+	default:
+		complain(stderr, err)
+	}
+	return code
+}
+
+// rootCmd is the command with all below it. started becomes true when one of
+// them runs: until then every error is one of usage.
+func rootCmd() (root *cobra.Command, started *bool) {
+	started = new(bool)
+	root = &cobra.Command{
+		Use:   "kernbench",
+		Short: "How long will this kernel take on an accelerator that does not exist yet?",
+		Long: `kernbench simulates a multi-device chiplet accelerator with an exact clock, runs
+kernels and collectives on it, checks every value they compute, and draws the
+figures. Same inputs, same output bytes.
+
+A system is described by --topology FILE or PRESET, else ./topology.yaml, else
+the preset default; --set changes single values of it.
+
+Exit status: 0 ok, 1 wrong values or a failed check, 2 bad usage or input,
+3 the run failed.`,
+		Example: `  kernbench topology show
+  kernbench topology show --topology torus2x3 --set cube.hbm.channels=16
+  kernbench topology diagram --view cube -o cube.svg
+  kernbench topology validate my-system.yaml`,
+		Version:       report.Version,
+		SilenceErrors: true,
+		SilenceUsage:  true,
+		PersistentPreRun: func(*cobra.Command, []string) {
+			*started = true
+		},
+	}
+	group(root)
+	root.SetFlagErrorFunc(flagError)
+	root.SetVersionTemplate("kernbench {{.Version}}\n")
+	for _, c := range commands {
+		root.AddCommand(c())
+	}
+	return root, started
+}
+
+// group makes a command that only holds others: alone it shows its help, and a
+// word it does not know is an error.
+func group(cmd *cobra.Command) {
+	cmd.Args = cobra.ArbitraryArgs // judged below: cobra's own messages differ between root and the rest
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if len(args) == 0 {
+			return cmd.Help()
+		}
+		var names []string
+		for _, c := range cmd.Commands() {
+			if c.IsAvailableCommand() {
+				names = append(names, c.Name())
+			}
+		}
+		return badInput(fmt.Errorf("unknown command %q for %q; commands: %s%s%s",
+			args[0], cmd.CommandPath(), strings.Join(names, ", "), didYouMean(args[0], names), seeHelp(cmd)))
+	}
+}
+
+// flagError adds to a mistake in a flag what was probably meant.
+func flagError(cmd *cobra.Command, err error) error {
+	hint := ""
+	var unknown *pflag.NotExistError
+	if errors.As(err, &unknown) {
+		var names []string
+		cmd.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, "--"+f.Name) })
+		hint = didYouMean("--"+unknown.GetSpecifiedName(), names)
+	}
+	return fmt.Errorf("%w%s%s", err, hint, seeHelp(cmd))
+}
+
+func didYouMean(word string, known []string) string {
+	if near := config.Nearest(word, known); near != "" {
+		return "; did you mean " + near + "?"
+	}
+	return ""
+}
+
+func seeHelp(cmd *cobra.Command) string {
+	return fmt.Sprintf("\nsee %s --help", cmd.CommandPath())
+}

@@ -1,0 +1,67 @@
+package cli
+
+import (
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/kernbench/kernbench/internal/report"
+)
+
+func showCmd() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "show",
+		Short: "Print a system and its numbers",
+		Long: `Show prints a system as a tree: the SIPs and their links, a SIP, a cube, a PE with
+its engines and their peaks, and the totals. What is alike is told once, and
+overridden links are listed. The first line says which configuration was used.
+
+--links lists every directed link with its bandwidth, its latency on the wire
+and the overhead of the node it enters; an override names links as shown there.
+--format yaml prints the effective configuration, which loads back; --format
+json has exact numbers, bandwidths as null where they are unlimited.`,
+		Example: `  kernbench topology show --depth 2
+  kernbench topology show --topology torus2x3 --links | grep io.switch
+  kernbench topology show --set cube.hbm.channels=16 --format yaml > topology.yaml`,
+		Args: cobra.NoArgs,
+	}
+	system := addTopologyFlags(cmd)
+	format := formatFlag(cmd, "yaml")
+	links := cmd.Flags().Bool("links", false, "list every directed link")
+	depth := cmd.Flags().Int("depth", report.DepthPE, "how far down the tree goes: 1 system, 2 SIP, 3 cube, 4 PE")
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		switch {
+		case *depth < report.DepthSystem || *depth > report.DepthPE:
+			return badInput(fmt.Errorf("--depth %d: write 1 (system), 2 (SIP), 3 (cube) or 4 (PE)", *depth))
+		case *format != "text" && cmd.Flags().Changed("depth"):
+			return badInput(fmt.Errorf("--depth is for --format text: %s always has everything", *format))
+		case *format == "yaml" && *links:
+			return badInput(fmt.Errorf("--links is for --format text and json: the configuration does not list links"))
+		}
+		g, err := system.load()
+		if err != nil {
+			return err
+		}
+		ctx, out := cmd.Context(), cmd.OutOrStdout()
+		if *format == "yaml" {
+			_, err := out.Write(g.Spec().YAML())
+			return err
+		}
+		m := report.Describe(g)
+		if *format == "json" {
+			if *links {
+				if m.Links, err = report.Links(ctx, g); err != nil {
+					return err
+				}
+			}
+			return report.WriteJSON(out, m)
+		}
+		fmt.Fprint(out, m.Tree(*depth))
+		if *links {
+			fmt.Fprintln(out)
+			return report.WriteLinks(ctx, out, g)
+		}
+		return nil
+	}
+	return cmd
+}

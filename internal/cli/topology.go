@@ -1,0 +1,95 @@
+package cli
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/kernbench/kernbench/internal/report"
+	"github.com/kernbench/kernbench/topology"
+)
+
+func topologyCmd() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "topology",
+		Short: "Show, check and draw the simulated system",
+		Long: `A system is SIPs (devices) of cubes (dies) of PEs, their memories, and the links
+between them, as a topology file describes it. These commands tell what a
+description comes to, before anything runs on it.`,
+		Example: `  kernbench topology show --depth 2
+  kernbench topology presets
+  kernbench topology schema > topology.schema.json`,
+	}
+	group(cmd)
+	cmd.AddCommand(showCmd(), validateCmd(), diagramCmd(), schemaCmd(), presetsCmd())
+	return cmd
+}
+
+func schemaCmd() *cobra.Command {
+	return &cobra.Command{
+		Use:   "schema",
+		Short: "Print the JSON Schema of a topology file",
+		Long: `Schema prints the JSON Schema of a topology file, with which editors complete keys
+and mark mistakes as you type. Name it in the first line of your file:
+
+  # yaml-language-server: $schema=topology.schema.json`,
+		Example: `  kernbench topology schema > topology.schema.json`,
+		Args:    cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			_, err := cmd.OutOrStdout().Write(topology.Schema())
+			return err
+		},
+	}
+}
+
+// preset is a row of `kernbench topology presets`.
+type preset struct {
+	Name        string `json:"name"`
+	Description string `json:"description"`
+}
+
+func presetsCmd() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "presets",
+		Short: "List the systems that come with kernbench",
+		Long: `Presets lists the systems that come with kernbench. Any of them is a --topology,
+and a file of your own may say "extends: NAME" and give only what differs.`,
+		Example: `  kernbench topology presets
+  kernbench topology show --topology ring6 --format yaml > my-system.yaml`,
+		Args: cobra.NoArgs,
+	}
+	format := formatFlag(cmd)
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		var list []preset
+		var rows [][]string
+		for _, name := range topology.Presets() {
+			src, err := topology.PresetSource(name)
+			if err != nil {
+				return fmt.Errorf("list presets: %w", err)
+			}
+			p := preset{name, firstSentence(string(src))}
+			list = append(list, p)
+			rows = append(rows, []string{p.Name, p.Description})
+		}
+		if *format == "json" {
+			return report.WriteJSON(cmd.OutOrStdout(), list)
+		}
+		return report.WriteTable(cmd.OutOrStdout(), []string{"preset", "description"}, rows)
+	}
+	return cmd
+}
+
+// firstSentence is that of the comment a file begins with.
+func firstSentence(src string) string {
+	var words []string
+	for line := range strings.Lines(src) {
+		comment, ok := strings.CutPrefix(line, "#")
+		if !ok {
+			break
+		}
+		words = append(words, strings.Fields(comment)...)
+	}
+	sentence, _, _ := strings.Cut(strings.Join(words, " ")+" ", ". ")
+	return strings.TrimSpace(sentence)
+}

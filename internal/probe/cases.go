@@ -1,0 +1,136 @@
+package probe
+
+import (
+	"github.com/kernbench/kernbench/internal/machine"
+	"github.com/kernbench/kernbench/internal/memory"
+	"github.com/kernbench/kernbench/internal/sim"
+	"github.com/kernbench/kernbench/topology"
+)
+
+// probeCase is one kind of transfer. PE 0 of cube 0 of SIP 0 stands for all, and
+// reads from the HBM slice of another PE, or its own.
+type probeCase struct {
+	name string
+	what string
+	// slice is whose HBM slice is at the far end; ok is false where the machine
+	// has no such PE.
+	slice func(m *machine.Machine) (id machine.PEID, ok bool)
+	host  bool // the host is the other end
+	op    memory.Op
+	all   bool // every PE of the cube reads its own slice at once
+}
+
+func own(*machine.Machine) (machine.PEID, bool) { return 0, true }
+
+var cases = []probeCase{
+	{name: "host_to_device", what: "host writes to HBM", slice: own, host: true, op: memory.Write},
+	{name: "device_to_host", what: "host reads from HBM", slice: own, host: true},
+	{name: "pe_local", what: "PE reads its own HBM slice", slice: own},
+	{name: "pe_same_half", what: "nearest other slice in the same half of the cube", slice: nearest(true)},
+	{name: "pe_cross_half", what: "nearest slice in the other half", slice: nearest(false)},
+	{name: "pe_cross_cube", what: "same slice of the neighbouring cube", slice: neighbourCube},
+	{name: "pe_cross_sip", what: "same slice of the neighbouring SIP", slice: neighbourSIP},
+	{name: "pe_local_together", what: "every PE of the cube reads its own slice at once", slice: own, all: true},
+}
+
+// nearest finds the PE of cube 0, not PE 0, fewest links away in the same half of
+// the cube or the other.
+func nearest(same bool) func(m *machine.Machine) (machine.PEID, bool) {
+	return func(m *machine.Machine) (best machine.PEID, ok bool) {
+		g := m.Graph
+		least := 0
+		for pe := 1; pe < g.Spec().PEsPerCube(); pe++ {
+			if (g.Half(pe) == g.Half(0)) != same {
+				continue
+			}
+			path, err := g.Route(nil, g.HBM(0, 0, pe), g.PENode(0, 0, 0, topology.KindTCM))
+			if err == nil && (!ok || len(path) < least) {
+				best, least, ok = m.ID(0, 0, pe), len(path), true
+			}
+		}
+		return best, ok
+	}
+}
+
+func neighbourCube(m *machine.Machine) (machine.PEID, bool) {
+	mesh := m.Graph.Spec().SIP.CubeMesh
+	if mesh.W > 1 {
+		return m.ID(0, 1, 0), true
+	}
+	return m.ID(0, min(mesh.W, mesh.W*mesh.H-1), 0), mesh.H > 1
+}
+
+func neighbourSIP(m *machine.Machine) (machine.PEID, bool) {
+	near := m.Graph.SIPNeighbors(0)
+	if len(near) == 0 {
+		return 0, false
+	}
+	return m.ID(near[0], 0, 0), true
+}
+
+// transfer is a case on a machine: its ends, its path, and how to begin it.
+type transfer struct {
+	from, to topology.NodeID
+	path     []topology.LinkID
+	setup    sim.Time // charged by the engine that moves the data
+	begin    func(done sim.Event) error
+}
+
+// prepare lays the case out for n bytes. ok is false where the machine has no
+// such place.
+func (c probeCase) prepare(m *machine.Machine, n memory.Bytes) (t transfer, ok bool, err error) {
+	far, ok := c.slice(m)
+	if !ok {
+		return t, false, nil
+	}
+	slice := m.PE(far).Memory(topology.KindHBM)
+	addr, err := m.Allocator(slice).Alloc(n, 4096)
+	if err != nil {
+		return t, true, err
+	}
+	region := memory.Contiguous(addr, n)
+	if c.host {
+		t.from, t.to = m.Node(slice), m.Graph.Host()
+		t.begin = func(done sim.Event) error { return m.HostRead(slice, region, done) }
+		if c.op == memory.Write {
+			t.from, t.to = t.to, t.from
+			t.begin = func(done sim.Event) error { return m.HostWrite(slice, region, done) }
+		}
+	} else {
+		if err := c.prepareLoad(m, &t, slice, region); err != nil {
+			return t, true, err
+		}
+	}
+	t.path, err = m.Graph.Route(nil, t.from, t.to)
+	return t, true, err
+}
+
+func (c probeCase) prepareLoad(m *machine.Machine, t *transfer, slice memory.ID, region memory.Region) error {
+	pe := m.PE(0)
+	tcm := pe.Memory(topology.KindTCM)
+	to, err := m.Allocator(tcm).Alloc(region.Bytes(), 4096)
+	if err != nil {
+		return err
+	}
+	t.from, t.to, t.setup = m.Node(slice), m.Node(tcm), m.Graph.Spec().PE.DMA.Setup
+	readers := 1
+	if c.all {
+		readers = m.Graph.Spec().PEsPerCube()
+	}
+	t.begin = func(done sim.Event) error {
+		for id := range machine.PEID(readers) {
+			reader, from := m.PE(id), slice
+			if c.all {
+				from = reader.Memory(topology.KindHBM)
+			}
+			r, err := reader.Load(from, region, to)
+			if err != nil {
+				return err
+			}
+			r.Done = done
+			reader.DMA.Submit(r)
+		}
+		return nil
+	}
+	return nil
+}

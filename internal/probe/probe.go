@@ -1,0 +1,195 @@
+package probe
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/kernbench/kernbench/internal/fabric"
+	"github.com/kernbench/kernbench/internal/machine"
+	"github.com/kernbench/kernbench/internal/memory"
+	"github.com/kernbench/kernbench/internal/report"
+	"github.com/kernbench/kernbench/internal/sim"
+	"github.com/kernbench/kernbench/topology"
+)
+
+// Options choose what to measure.
+type Options struct {
+	Fidelity fabric.Fidelity
+	Sizes    []topology.Bytes // in order
+}
+
+// Report is everything a probe found.
+type Report struct {
+	Version  string      `json:"version"`
+	Topology report.Used `json:"topology"`
+	Fidelity string      `json:"fidelity"`
+	OK       bool        `json:"ok"` // simulated equals formula wherever there is one
+	Launch   Launch      `json:"launch"`
+	Rows     []Row       `json:"rows"`
+	Skipped  []Skipped   `json:"skipped,omitempty"`
+}
+
+// Launch is when a kernel launched from the host starts on every PE.
+type Launch struct {
+	PEs     int      `json:"pes"`
+	StartNS sim.Time `json:"start_ns"`
+	Spread  sim.Time `json:"spread_ns"` // between the first and the last PE that was ready
+}
+
+// Row is one case at one size.
+type Row struct {
+	Case        string         `json:"case"`
+	From        string         `json:"from"`
+	To          string         `json:"to"`
+	Bytes       topology.Bytes `json:"bytes"`   // each
+	Streams     int            `json:"streams"` // transfers at once
+	FormulaNS   *sim.Time      `json:"formula_ns"`
+	SimulatedNS sim.Time       `json:"simulated_ns"`
+	Match       *bool          `json:"match"`          // null where no formula holds
+	Bottleneck  *float64       `json:"bottleneck_gbs"` // slowest link, or HBM's channels; null if unlimited
+	Bandwidth   *float64       `json:"bandwidth_gbs"`  // of all streams; null if they take no time
+	Utilization *float64       `json:"utilization"`    // of the bottleneck
+	Hops        []Hop          `json:"hops"`           // of the first stream
+}
+
+// Hop is a link on the way: when data passed it, counted from the start.
+type Hop struct {
+	Link      string   `json:"link"`
+	Bandwidth *float64 `json:"bandwidth_gbs"`
+	LatencyNS sim.Time `json:"latency_ns"` // wire and the node behind it
+	FlitNS    sim.Time `json:"flit_ns"`    // one flit on it
+	HeadNS    sim.Time `json:"head_ns"`    // the first flit is there
+	TailNS    sim.Time `json:"tail_ns"`    // the last flit has left
+}
+
+// Skipped is a case that the machine has no place for.
+type Skipped struct {
+	Case string `json:"case"`
+	Why  string `json:"why"`
+}
+
+// Run measures every case at every size, each on a machine of its own.
+func Run(ctx context.Context, g *topology.Graph, o Options) (*Report, error) {
+	r := &Report{
+		Version: report.Version, Topology: report.UsedBy(g.Spec()), OK: true,
+		Fidelity: map[fabric.Fidelity]string{fabric.Train: "train", fabric.Flit: "flit"}[o.Fidelity],
+	}
+	var err error
+	if r.Launch, err = measureLaunch(ctx, g, o); err != nil {
+		return nil, err
+	}
+	for _, c := range cases {
+		for _, n := range o.Sizes {
+			row, ok, err := c.measure(ctx, g, o, n)
+			if err != nil {
+				return nil, fmt.Errorf("probe %s with %v: %w", c.name, n, err)
+			}
+			if !ok {
+				r.Skipped = append(r.Skipped, Skipped{c.name, "the system has no such place: " + c.what})
+				break
+			}
+			r.OK = r.OK && (row.Match == nil || *row.Match)
+			r.Rows = append(r.Rows, row)
+		}
+	}
+	return r, nil
+}
+
+func measureLaunch(ctx context.Context, g *topology.Graph, o Options) (Launch, error) {
+	m := machine.New(g, machine.Options{Fidelity: o.Fidelity})
+	defer m.Close()
+	all := make([]machine.PEID, m.NumPEs())
+	for i := range all {
+		all[i] = machine.PEID(i)
+	}
+	l, err := m.Launch("probe", all, func(*sim.Proc, *machine.PE) {}, sim.Event{})
+	if err != nil {
+		return Launch{}, err
+	}
+	if err := m.Engine.Run(ctx); err != nil {
+		return Launch{}, err
+	}
+	return Launch{PEs: len(all), StartNS: l.Start, Spread: l.Spread()}, nil
+}
+
+// stopwatch notes when the last of the transfers ended.
+type stopwatch struct {
+	eng *sim.Engine
+	end sim.Time
+}
+
+func (s *stopwatch) Handle(sim.Kind, uint64) { s.end = s.eng.Now() }
+
+func (c probeCase) measure(ctx context.Context, g *topology.Graph, o Options, n memory.Bytes) (row Row, ok bool, err error) {
+	m := machine.New(g, machine.Options{Fidelity: o.Fidelity})
+	defer m.Close()
+	t, ok, err := c.prepare(m, n)
+	if err != nil || !ok {
+		return row, ok, err
+	}
+	seen := map[topology.LinkID]fabric.Passage{}
+	m.Fabric.Observe(func(p fabric.Passage) {
+		if first, ok := seen[p.Link]; ok {
+			p.Head = first.Head
+		}
+		seen[p.Link] = p
+	})
+	watch := &stopwatch{eng: m.Engine}
+	if err := t.begin(sim.Event{Target: m.Engine.Register(watch)}); err != nil {
+		return row, true, err
+	}
+	if err := m.Engine.Run(ctx); err != nil {
+		return row, true, err
+	}
+	row = Row{
+		Case: c.name, From: g.Name(t.from), To: g.Name(t.to), Bytes: n, Streams: 1, SimulatedNS: watch.end,
+	}
+	if c.all {
+		row.Streams = g.Spec().PEsPerCube()
+	}
+	row.compare(m, t)
+	for _, id := range t.path {
+		l, p := g.Link(id), seen[id]
+		row.Hops = append(row.Hops, Hop{
+			Link: g.LinkName(id), Bandwidth: gbs(l.Bandwidth), LatencyNS: l.Latency + g.Node(l.To).Overhead,
+			FlitNS: l.Bandwidth.Serialize(min(n, g.Spec().System.Flit)), HeadNS: p.Head, TailNS: p.End,
+		})
+	}
+	return row, true, nil
+}
+
+// compare fills in what the closed form says, and how much of the bottleneck was
+// used.
+func (r *Row) compare(m *machine.Machine, t transfer) {
+	s := m.Graph.Spec()
+	hbm := memory.NewHBM(s.Cube.HBM)
+	if want, ok := fabric.UncontendedHBM(m.Hops(t.path), hbm, r.Bytes, s.System.Flit); ok {
+		want += t.setup
+		match := r.SimulatedNS == want
+		r.FormulaNS, r.Match = &want, &match
+	}
+	if r.SimulatedNS > 0 {
+		achieved := float64(r.Bytes) * float64(r.Streams) / r.SimulatedNS.NS()
+		r.Bandwidth = &achieved
+	}
+	slowest := m.Graph.Bottleneck(t.path)
+	if ch := s.Cube.HBM.ChannelBandwidth; ch != topology.Unlimited {
+		if all := ch * topology.BytesPerSec(hbm.Channels); slowest == topology.Unlimited || all < slowest {
+			slowest = all
+		}
+	}
+	if r.Bottleneck = gbs(slowest); r.Bottleneck != nil { // so it took time
+		*r.Bottleneck *= float64(r.Streams)
+		used := *r.Bandwidth / *r.Bottleneck
+		r.Utilization = &used
+	}
+}
+
+// gbs is a bandwidth in GB/s, nil if unlimited.
+func gbs(bw topology.BytesPerSec) *float64 {
+	if bw == topology.Unlimited {
+		return nil
+	}
+	v := float64(bw) / float64(topology.GBps)
+	return &v
+}

@@ -1,0 +1,157 @@
+package probe
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/kernbench/kernbench/internal/fabric"
+	"github.com/kernbench/kernbench/internal/sim"
+	"github.com/kernbench/kernbench/topology"
+)
+
+var sizes = []topology.Bytes{4 << 10, 8 << 10, 16 << 10, 32 << 10, 64 << 10, 128 << 10, 256 << 10, 512 << 10, 1 << 20}
+
+func probe(t *testing.T, fid fabric.Fidelity, preset string, sets ...string) *Report {
+	t.Helper()
+	spec, err := topology.Load(preset, sets...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	g, err := topology.Compile(spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := Run(context.Background(), g, Options{Fidelity: fid, Sizes: sizes})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// times is the simulated times of each case, by size.
+func (r *Report) times() map[string][]sim.Time {
+	times := map[string][]sim.Time{}
+	for _, row := range r.Rows {
+		times[row.Case] = append(times[row.Case], row.SimulatedNS)
+	}
+	return times
+}
+
+func TestDefaultSystem(t *testing.T) {
+	for _, fid := range []fabric.Fidelity{fabric.Train, fabric.Flit} {
+		r := probe(t, fid, "default")
+		if !r.OK || len(r.Skipped) != 0 || len(r.Rows) != len(cases)*len(sizes) {
+			t.Errorf("%s: ok %v, skipped %v, %d rows", r.Fidelity, r.OK, r.Skipped, len(r.Rows))
+		}
+		for _, row := range r.Rows {
+			if row.Match == nil || !*row.Match {
+				t.Errorf("%s: %s %v: formula %v, simulated %v", r.Fidelity, row.Case, row.Bytes, *row.FormulaNS, row.SimulatedNS)
+			}
+			if row.Case == "pe_local" && row.Bytes >= 64<<10 && *row.Utilization <= 0.9 {
+				t.Errorf("%s: local utilization at %v is %v, want above 0.9", r.Fidelity, row.Bytes, *row.Utilization)
+			}
+		}
+		times := r.times()
+		for i, n := range sizes {
+			near := sim.Time(0)
+			for _, c := range []string{"pe_local", "pe_same_half", "pe_cross_half", "pe_cross_cube", "pe_cross_sip"} {
+				if times[c][i] <= near {
+					t.Errorf("%s: %v: %s takes %v, no longer than the nearer one's %v", r.Fidelity, n, c, times[c][i], near)
+				}
+				near = times[c][i]
+			}
+			if up, down := times["device_to_host"][i], times["host_to_device"][i]; up < down {
+				t.Errorf("%s: %v: device to host %v, host to device %v", r.Fidelity, n, up, down)
+			}
+			for c := range times {
+				if i > 0 && times[c][i] <= times[c][i-1] {
+					t.Errorf("%s: %s: %v takes %v, no longer than half of it", r.Fidelity, c, n, times[c][i])
+				}
+			}
+		}
+	}
+}
+
+// The numbers of the first rows, computed by hand. Local: 4 ns set-up, 8 ns for
+// the first burst, 16 flits of 1 ns, a flit more of 1 and one of 0.5 ns, the
+// router's 1 ns, and 0.75+0.75+0.187 mm of wire at 0.01 ns/mm.
+func TestExactTimes(t *testing.T) {
+	times := probe(t, fabric.Train, "default").times()
+	const fs = sim.Femtosecond
+	if got, want := times["pe_local"][0], 30_516_870*fs; got != want {
+		t.Errorf("local 4 KiB: %v, want %v", got, want)
+	}
+	if got, want := times["pe_same_half"][0]-times["pe_local"][0], 2_030_000*fs; got != want { // a flit, a router, 3 mm
+		t.Errorf("same half adds %v, want %v", got, want)
+	}
+}
+
+func TestEveryPresetMatchesItsFormula(t *testing.T) {
+	for _, preset := range topology.Presets() {
+		if r := probe(t, fabric.Train, preset); !r.OK {
+			t.Errorf("%s: a simulated time differs from its formula", preset)
+		}
+	}
+	for _, set := range []string{
+		"cube.hbm.channels=4", "cube.hbm.channels=64", "cube.hbm.turnaround=10ns", "cube.hbm.bandwidth=unlimited",
+		"sip.ucie.bandwidth=17GB/s", "system.flit=64B", "system.flit=1KiB", "host.pcie.bandwidth=unlimited",
+	} {
+		if r := probe(t, fabric.Train, "default", set); !r.OK {
+			t.Errorf("--set %s: a simulated time differs from its formula", set)
+		}
+	}
+}
+
+func TestSmallSystemsSkipWhatTheyLack(t *testing.T) {
+	r := probe(t, fabric.Train, "alpha_beta", "system.sips.count=1")
+	var got []string
+	for _, s := range r.Skipped {
+		got = append(got, s.Case)
+	}
+	if want := "pe_same_half pe_cross_half pe_cross_cube pe_cross_sip"; strings.Join(got, " ") != want {
+		t.Errorf("skipped %v, want %s", got, want)
+	}
+}
+
+func TestHopsAreInOrder(t *testing.T) {
+	r := probe(t, fabric.Train, "default")
+	for _, row := range r.Rows {
+		if first := strings.Split(row.Hops[0].Link, "->")[0]; first != row.From {
+			t.Errorf("%s: first link leaves %s, not %s", row.Case, first, row.From)
+		}
+		for i, h := range row.Hops {
+			if h.TailNS < h.HeadNS+h.FlitNS {
+				t.Errorf("%s: hop %d leaves at %v, arrives at %v", row.Case, i, h.TailNS, h.HeadNS)
+			}
+			if i > 0 && h.HeadNS < row.Hops[i-1].HeadNS+row.Hops[i-1].FlitNS+row.Hops[i-1].LatencyNS {
+				t.Errorf("%s: hop %d arrives at %v, too early", row.Case, i, h.HeadNS)
+			}
+		}
+		last := row.Hops[len(row.Hops)-1]
+		if row.From != "host" && last.TailNS+last.LatencyNS != row.SimulatedNS { // a write ends in the channels
+			t.Errorf("%s: last hop ends at %v, the transfer at %v", row.Case, last.TailNS+last.LatencyNS, row.SimulatedNS)
+		}
+	}
+}
+
+func TestJSONIsTheReport(t *testing.T) {
+	r := probe(t, fabric.Train, "default")
+	out, err := json.Marshal(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var fields map[string]any
+	if err := json.Unmarshal(out, &fields); err != nil {
+		t.Fatal(err)
+	}
+	row := fields["rows"].([]any)[2*len(sizes)].(map[string]any)
+	if row["case"] != "pe_local" || row["simulated_ns"] != 30.51687 || row["bottleneck_gbs"] != 256.0 || row["match"] != true {
+		t.Errorf("row %v", row)
+	}
+	if !bytes.Contains(out, []byte(`"simulated_ns":30.51687,`)) {
+		t.Error("times are not exact decimals")
+	}
+}

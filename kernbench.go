@@ -1,0 +1,44 @@
+// Package kernbench is the kernbench command as a function. A program of your own
+// that registers kernels, benches or scenarios calls [Main], and is then kernbench
+// with those added:
+//
+//	package main
+//
+//	import (
+//		"github.com/kernbench/kernbench"
+//		_ "example.com/me/kernels" // registers them
+//	)
+//
+//	func main() { kernbench.Main() }
+//
+// It holds no code of its own: the command is internal/cli, the simulator's parts
+// are the packages beside it.
+package kernbench
+
+import (
+	"context"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/kernbench/kernbench/internal/cli"
+	"github.com/kernbench/kernbench/internal/report"
+)
+
+// Version is the version that results carry.
+const Version = report.Version
+
+// Main runs the command line of the program and exits with its status. The first
+// Ctrl-C asks what runs to end; a second one ends the program at once.
+func Main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	context.AfterFunc(ctx, stop)
+	os.Exit(Run(ctx, os.Args[1:], os.Stdout, os.Stderr))
+}
+
+// Run is Main for tests and for programs that go on afterwards: it runs the
+// arguments, without the program's name, and returns the exit status.
+func Run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+	return cli.Run(ctx, args, stdout, stderr)
+}

@@ -1,0 +1,74 @@
+package kernbench_test
+
+import (
+	"bytes"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/kernbench/kernbench"
+)
+
+func TestRun(t *testing.T) {
+	var out, errs bytes.Buffer
+	if code := kernbench.Run(t.Context(), []string{"--version"}, &out, &errs); code != 0 {
+		t.Fatalf("exit status %d: %s", code, errs.String())
+	}
+	if got, want := out.String(), "kernbench "+kernbench.Version+"\n"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+// TestOwnProgram builds a program outside the repository that calls Main, as a
+// user's does, and runs it.
+func TestOwnProgram(t *testing.T) {
+	if testing.Short() {
+		t.Skip("builds a program")
+	}
+	goTool, err := exec.LookPath("go")
+	if err != nil {
+		t.Skip("no go command to build a program with")
+	}
+	repo, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	write := func(name, text string) {
+		t.Helper()
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	sums, err := os.ReadFile("go.sum")
+	if err != nil {
+		t.Fatal(err)
+	}
+	write("go.sum", string(sums))
+	write("go.mod", "module example.com/mine\n\ngo 1.25.0\n\nrequire github.com/kernbench/kernbench v0.0.0\n\n"+
+		"replace github.com/kernbench/kernbench => "+repo+"\n")
+	write("main.go", "package main\n\nimport \"github.com/kernbench/kernbench\"\n\nfunc main() { kernbench.Main() }\n")
+	program := filepath.Join(dir, "mine")
+	build := exec.Command(goTool, "build", "-o", program, ".")
+	build.Dir = dir
+	// What this test was built from is in the module cache: no network.
+	build.Env = append(os.Environ(), "GOFLAGS=-mod=mod", "GOPROXY=off", "GOWORK=off")
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("build: %v\n%s", err, out)
+	}
+	out, err := exec.Command(program, "version").CombinedOutput()
+	if err != nil {
+		t.Fatalf("run: %v\n%s", err, out)
+	}
+	if want := "kernbench " + kernbench.Version + "\n"; !strings.HasPrefix(string(out), want) {
+		t.Errorf("got %q, want it to begin with %q", out, want)
+	}
+	if want := "program   example.com/mine\n"; !strings.Contains(string(out), want) {
+		t.Errorf("got %q, want it to contain %q", out, want)
+	}
+	if err := exec.Command(program, "frobnicate").Run(); err == nil || err.Error() != "exit status 2" {
+		t.Errorf("unknown command: got %v, want exit status 2", err)
+	}
+}
