@@ -17,8 +17,8 @@ func newLayout(s *Spec, noc, mesh grid) layout {
 // unitOffsets places the units of a PE, in sixteenths of the pitch from its
 // router: DMA and CPU nearest to it, each unit beside those it feeds.
 var unitOffsets = [unitsPerPE]struct{ x, y int }{
+	0:                          {-1, -4}, // the CPU
 	KindDMA - KindPECPU:        {0, -4},
-	KindPECPU - KindPECPU:      {-1, -4},
 	KindIPCQ - KindPECPU:       {1, -4},
 	KindTCM - KindPECPU:        {0, -5},
 	KindScheduler - KindPECPU:  {-1, -5},

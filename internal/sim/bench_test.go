@@ -67,17 +67,17 @@ func (h *eventHeap) Pop() any {
 func holdHeap(pending, n int) time.Duration {
 	h := make(eventHeap, 0, pending+1)
 	seq := uint64(0)
-	push := func(at Time, arg uint64) {
+	push := func(at Time, target Target, kind Kind, arg uint64) {
 		seq++
-		heap.Push(&h, heapEvent{at: at, seq: seq, arg: arg})
+		heap.Push(&h, heapEvent{at, seq, target, kind, arg})
 	}
 	for i := range pending {
-		push(delays[i%len(delays)], uint64(i))
+		push(delays[i%len(delays)], 0, 0, uint64(i))
 	}
 	start := time.Now()
 	for i := range n {
 		e := heap.Pop(&h).(heapEvent)
-		push(e.at+delays[i%len(delays)], e.arg)
+		push(e.at+delays[i%len(delays)], e.target, e.kind, e.arg)
 	}
 	return time.Since(start)
 }
