@@ -8,6 +8,8 @@ import (
 	"flag"
 	"io"
 	"os"
+	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 	"syscall"
@@ -161,6 +163,31 @@ func TestOutputFails(t *testing.T) {
 			if code != tt.code || errs.String() != tt.stderr {
 				t.Errorf("%v into %v: got status %d and %q, want %d and %q", args, tt.err, code, errs.String(), tt.code, tt.stderr)
 			}
+		}
+	}
+}
+
+// TestBrokenFiles gives every broken topology file to the command: exit status 2,
+// a place for each mistake, nothing on standard output.
+func TestBrokenFiles(t *testing.T) {
+	t.Chdir("../../topology/testdata/bad")
+	files, err := filepath.Glob("*.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(files) < 40 {
+		t.Fatalf("%d broken files, want at least 40", len(files))
+	}
+	for _, file := range files {
+		var out, errs bytes.Buffer
+		if code := Run(t.Context(), []string{"topology", "show", "--topology", file}, &out, &errs); code != exitUsage {
+			t.Errorf("%s: exit status %d, want %d", file, code, exitUsage)
+		}
+		if out.Len() > 0 {
+			t.Errorf("%s: prints %q on standard output", file, out.String())
+		}
+		if place := regexp.MustCompile(`(?m)^[\w./-]+\.yaml:\d+:\d+: \S`); !place.MatchString(errs.String()) {
+			t.Errorf("%s: no file:line:column in\n%s", file, errs.String())
 		}
 	}
 }

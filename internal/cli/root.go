@@ -53,17 +53,18 @@ func rootCmd() (root *cobra.Command, started *bool) {
 	started = new(bool)
 	root = &cobra.Command{
 		Use:   "kernbench",
-		Short: "How long will this kernel take on an accelerator that does not exist yet?",
-		Long: `kernbench simulates a multi-device chiplet accelerator with an exact clock, runs
-kernels and collectives on it, checks every value they compute, and draws the
-figures. Same inputs, same output bytes.
+		Short: "How long will it take on an accelerator that does not exist yet?",
+		Long: `kernbench simulates a multi-device chiplet accelerator with an exact clock: it
+checks the description of a machine, draws it, and times what moves on it against
+closed forms. Same inputs, same output bytes.
 
 A system is described by --topology FILE or PRESET, else ./topology.yaml, else
 the preset default; --set changes single values of it.
 
 Exit status: 0 ok, 1 wrong values or a failed check, 2 bad usage or input,
 3 the run failed.`,
-		Example: `  kernbench topology show
+		Example: `  kernbench probe
+  kernbench topology show
   kernbench topology show --topology torus2x3 --set cube.hbm.channels=16
   kernbench topology diagram --view cube -o cube.svg
   kernbench topology validate my-system.yaml`,
