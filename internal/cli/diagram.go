@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"bytes"
 	"fmt"
 	"slices"
 
@@ -18,8 +19,8 @@ func diagramCmd() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "diagram",
 		Short: "Draw a system, a SIP, a cube or a PE",
-		Long: `Diagram draws a view of a system as SVG, at the size of a slide, or as a Graphviz
-file. The views are the SIPs and their links (system), the cubes of a SIP and its
+		Long: `Diagram draws a view of a system as SVG, at the size of a slide, as a Graphviz
+file, or as JSON for programs that draw their own. The views are the SIPs and their links (system), the cubes of a SIP and its
 IO chiplet (sip), the NoC of a cube and what hangs on it (cube), and the units of
 a PE (pe). Links that overrides change or take away stand out.
 
@@ -27,12 +28,12 @@ SIPs, cubes and PEs are alike but for overrides; --sip, --cube and --pe say whic
 one to draw.`,
 		Example: `  kernbench topology diagram -o system.svg
   kernbench topology diagram --view cube --topology torus2x3 -o cube.svg
-  kernbench topology diagram --view sip --kind dot | dot -Tpdf -o sip.pdf`,
+  kernbench topology diagram --view sip --format dot | dot -Tpdf -o sip.pdf`,
 		Args: cobra.NoArgs,
 	}
 	system := addTopologyFlags(cmd)
 	view := choiceFlag(cmd, "view", "what to draw", views...)
-	kind := choiceFlag(cmd, "kind", "SVG picture or Graphviz file", "svg", "dot")
+	format := choiceFlag(cmd, "format", "picture, Graphviz file, or blocks and wires as data", "svg", "dot", "json")
 	var at figure.Place
 	cmd.Flags().IntVar(&at.SIP, "sip", 0, "which SIP, for all views but system")
 	cmd.Flags().IntVar(&at.Cube, "cube", 0, "which cube, for the views cube and pe")
@@ -53,15 +54,22 @@ one to draw.`,
 		if err != nil {
 			return badInput(err)
 		}
-		picture := d.SVG()
-		if *kind == "dot" {
-			picture = d.DOT()
+		var picture bytes.Buffer
+		switch *format {
+		case "svg":
+			picture.Write(d.SVG())
+		case "dot":
+			picture.Write(d.DOT())
+		case "json":
+			if err := report.WriteJSON(&picture, d.Data()); err != nil {
+				return err
+			}
 		}
 		if file == "" {
-			_, err := cmd.OutOrStdout().Write(picture)
+			_, err := picture.WriteTo(cmd.OutOrStdout())
 			return err
 		}
-		return report.WriteFile(file, picture)
+		return report.WriteFile(file, picture.Bytes())
 	}
 	return cmd
 }

@@ -396,3 +396,33 @@ func TestNoSuchPlace(t *testing.T) {
 		}
 	}
 }
+
+// The data name every block of the picture and join blocks that are there.
+func TestDataIsTheDiagram(t *testing.T) {
+	for _, view := range Views {
+		spec, err := topology.Preset("torus2x3")
+		if err != nil {
+			t.Fatal(err)
+		}
+		g, err := topology.Compile(spec)
+		if err != nil {
+			t.Fatal(err)
+		}
+		d, err := Topology(g, view, Place{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		data, names := d.Data(), map[string]bool{}
+		for _, b := range data.Blocks {
+			names[b.Name] = true
+		}
+		if len(names) != len(d.blocks) || len(data.Wires) == 0 {
+			t.Errorf("%s: %d names of %d blocks, %d wires", view, len(names), len(d.blocks), len(data.Wires))
+		}
+		for _, w := range data.Wires {
+			if !names[w.From] || !names[w.To] || w.State != "usual" {
+				t.Errorf("%s: wire %+v", view, w)
+			}
+		}
+	}
+}

@@ -1,0 +1,51 @@
+package figure
+
+// Data is a diagram as data: what `kernbench topology diagram --format json`
+// prints, for programs that draw their own.
+type Data struct {
+	Title    string  `json:"title"`
+	Subtitle string  `json:"subtitle"`
+	Width    int     `json:"width"` // of the area that the blocks are in
+	Height   int     `json:"height"`
+	Blocks   []Block `json:"blocks"`
+	Wires    []Wire  `json:"wires"`
+}
+
+// Block is a component, or several drawn as one, and its place.
+type Block struct {
+	Name string   `json:"name"` // of the component; of several, separated by spaces
+	Text []string `json:"text"`
+	X    int      `json:"x"`
+	Y    int      `json:"y"`
+	W    int      `json:"w"`
+	H    int      `json:"h"`
+}
+
+// Wire is the links between two blocks.
+type Wire struct {
+	From   string `json:"from"`
+	To     string `json:"to"`
+	OneWay bool   `json:"one_way"`
+	State  string `json:"state"` // usual, changed or absent, by overrides
+	Label  string `json:"label,omitempty"`
+}
+
+// Data is the diagram's blocks and wires.
+func (d *Diagram) Data() Data {
+	data := Data{Title: d.title, Subtitle: d.subtitle, Width: d.w, Height: d.h, Blocks: []Block{}, Wires: []Wire{}}
+	for _, b := range d.blocks {
+		data.Blocks = append(data.Blocks, Block{b.name, b.lines, b.x, b.y, b.w, b.h})
+	}
+	for _, w := range d.wires {
+		if w.from < 0 {
+			continue // stands for wires of their own
+		}
+		state := [...]string{asKind: "usual", changed: "changed", absent: "absent"}[w.state]
+		wire := Wire{From: d.blocks[w.from].name, To: d.blocks[w.to].name, OneWay: w.oneWay, State: state}
+		if w.label != nil {
+			wire.Label = w.label.text
+		}
+		data.Wires = append(data.Wires, wire)
+	}
+	return data
+}
