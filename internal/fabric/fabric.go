@@ -78,7 +78,7 @@ type Config struct {
 type Stats struct {
 	Bytes  Bytes
 	Busy   Time // carrying data
-	Queued Time // waiting in front of it, summed over flits or trains
+	Queued Time // waiting in front of it, summed over flits
 }
 
 // Fabric is the machine's links and HBM channels at work.

@@ -147,13 +147,32 @@ func TestUncontendedEqualsFormula(t *testing.T) {
 			if got := w.done[0]; got != want {
 				t.Fatalf("%v: %v over %v takes %v, want %v", fid, n, net, got-at, want-at)
 			}
-			for i := range net {
-				if got := w.Stats(topology.LinkID(i)).Bytes; got != n {
-					t.Fatalf("%v: link %d carried %v, want %v", fid, i, got, n)
+			for i, hop := range net {
+				got := w.Stats(topology.LinkID(i))
+				busy := Time(n/flitSize)*hop.Bandwidth.Serialize(flitSize) + hop.Bandwidth.Serialize(n%flitSize)
+				if got.Bytes != n || got.Busy != busy {
+					t.Fatalf("%v: link %d carried %v, busy %v, want %v and %v", fid, i, got.Bytes, got.Busy, n, busy)
 				}
 			}
 		}
 	})
+}
+
+// A slow link behind a fast one: flit k waits k times the difference, in both
+// fidelities.
+func TestQueuedAddsUp(t *testing.T) {
+	fast, slow := Hop{256 * topology.GBps, ns}, Hop{64 * topology.GBps, ns} // 1 and 4 ns a flit
+	net := hops{fast, slow}
+	const flits = 1000
+	for _, fid := range fidelities {
+		w := run(t, net, Config{Fidelity: fid}, flow{0, Transfer{Path: net.all(), Bytes: flits * flitSize}})
+		if got, want := w.Stats(1).Queued, Time(flits*(flits-1)/2)*3*ns; got != want {
+			t.Errorf("%v: flits queued for %v in all, want %v", fid, got, want)
+		}
+		if got := w.Stats(0).Queued; got != 0 {
+			t.Errorf("%v: flits queued for %v at their source, want none", fid, got)
+		}
+	}
 }
 
 // Largest size, slow link first, middle and last, by the definition's own words.

@@ -152,7 +152,7 @@ func (m *trains) pass(s *server, i int32) (left Time) {
 		perFlit = s.serialize(m.messages[t.msg].short)
 	}
 	start := max(s.free, t.head)
-	s.Queued += start - t.head
+	waits := start - t.head // of its first flit
 	if t.asServed {
 		// Each of its flits, one by one, would have let go first what was
 		// waiting by then. It goes first as a train, and stands back after.
@@ -198,6 +198,10 @@ func (m *trains) pass(s *server, i int32) (left Time) {
 		m.drop(i)
 		return left
 	}
+	if !s.serving.asServed { // else each flit but the first is offered as it is taken
+		waits = (waits + left - perFlit - t.tail) * Time(t.flits) / 2 // evenly, from the first to the last
+	}
+	s.Queued += waits
 	if m.observe != nil {
 		m.observe(Passage{Link: s.id, Head: t.head, Start: start, End: left})
 	}

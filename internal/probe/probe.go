@@ -60,6 +60,8 @@ type Hop struct {
 	FlitNS    sim.Time `json:"flit_ns"`    // one flit on it
 	HeadNS    sim.Time `json:"head_ns"`    // the first flit is there
 	TailNS    sim.Time `json:"tail_ns"`    // the last flit has left
+	BusyNS    sim.Time `json:"busy_ns"`    // carrying data
+	QueuedNS  sim.Time `json:"queued_ns"`  // waiting in front of it, the average of its flits
 }
 
 // Skipped is a case that the machine has no place for.
@@ -149,10 +151,11 @@ func (c probeCase) measure(ctx context.Context, g *topology.Graph, o Options, n 
 	}
 	row.compare(m, t)
 	for _, id := range t.path {
-		l, p := g.Link(id), seen[id]
+		l, p, stats := g.Link(id), seen[id], m.Fabric.Stats(id)
 		row.Hops = append(row.Hops, Hop{
 			Link: g.LinkName(id), Bandwidth: gbs(l.Bandwidth), LatencyNS: l.Latency + g.Node(l.To).Overhead,
 			FlitNS: l.Bandwidth.Serialize(min(n, g.Spec().System.Flit)), HeadNS: p.Head, TailNS: p.End,
+			BusyNS: stats.Busy, QueuedNS: stats.Queued / sim.Time((n+g.Spec().System.Flit-1)/g.Spec().System.Flit),
 		})
 	}
 	return row, true, nil

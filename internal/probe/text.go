@@ -45,10 +45,10 @@ func (r *Row) writeHops(w io.Writer) error {
 	var rows [][]string
 	for _, h := range r.Hops {
 		rows = append(rows, []string{
-			decimal(h.HeadNS), decimal(h.TailNS), number(h.Bandwidth, 1), decimal(h.FlitNS), decimal(h.LatencyNS), h.Link,
+			decimal(h.HeadNS), decimal(h.TailNS), decimal(h.BusyNS), decimal(h.QueuedNS), number(h.Bandwidth, 1), decimal(h.FlitNS), decimal(h.LatencyNS), h.Link,
 		})
 	}
-	return report.WriteTable(w, []string{"head ns", "tail ns", "GB/s", "flit ns", "latency ns", "link"}, rows)
+	return report.WriteTable(w, []string{"head ns", "tail ns", "busy ns", "queued ns", "GB/s", "flit ns", "latency ns", "link"}, rows)
 }
 
 // decimal is a time in ns, to the last digit.
