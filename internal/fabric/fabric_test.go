@@ -269,23 +269,28 @@ func TestUncontendedHBMEqualsFormula(t *testing.T) {
 		hbm.Channels = 1 << rapid.IntRange(0, 4).Draw(t, "log channels")
 		group := int64(hbm.Channels) * 256
 		n := Bytes(rapid.Int64Range(1, 64).Draw(t, "groups") * group)
-		if rapid.Bool().Draw(t, "less than a group") {
-			n = Bytes(rapid.Int64Range(1, group).Draw(t, "bytes"))
+		whole := true
+		switch rapid.IntRange(0, 2).Draw(t, "kind of size") {
+		case 1:
+			n = Bytes(rapid.Int64Range(1, group).Draw(t, "less than a group"))
+		case 2:
+			n, whole = max(1, n-Bytes(rapid.Int64Range(1, group).Draw(t, "less"))), false
 		}
 		r := memory.Contiguous(memory.Addr(rapid.Int64Range(0, 99).Draw(t, "group")*group), n)
-		want, ok := UncontendedHBM(net, hbm, n, flitSize)
-		if !ok {
-			t.Fatalf("no formula for %v", n)
-		}
+		read := Transfer{Path: net.all(), Bytes: n, Read: Bank{1, r}}
+		write := Transfer{Path: net.all(), Bytes: n, Write: Bank{1, r}}
 		for _, fid := range fidelities {
 			cfg := Config{Fidelity: fid, HBM: hbm}
-			for name, tr := range map[string]Transfer{
-				"read":  {Path: net.all(), Bytes: n, Read: Bank{1, r}},
-				"write": {Path: net.all(), Bytes: n, Write: Bank{1, r}},
-			} {
-				if got := run(t, net, cfg, flow{0, tr}).done[0]; got != want {
-					t.Fatalf("%v: %s of %v over %v with %d channels: %v, want %v", fid, name, n, net, hbm.Channels, got, want)
-				}
+			want, ok := UncontendedHBM(net, hbm, memory.Read, n, flitSize)
+			if got := run(t, net, cfg, flow{0, read}).done[0]; !ok || got != want {
+				t.Fatalf("%v: read of %v over %v with %d channels: %v, want %v", fid, n, net, hbm.Channels, got, want)
+			}
+			want, ok = UncontendedHBM(net, hbm, memory.Write, n, flitSize)
+			if whole && !ok {
+				t.Fatalf("no formula for a write of %v", n)
+			}
+			if got := run(t, net, cfg, flow{0, write}).done[0]; ok && got != want {
+				t.Fatalf("%v: write of %v over %v with %d channels: %v, want %v", fid, n, net, hbm.Channels, got, want)
 			}
 		}
 	})

@@ -41,19 +41,23 @@ func pathTime(path []Hop, n Bytes) (t Time) {
 
 // UncontendedHBM is the time of a transfer from or to an HBM slice, alone and in
 // address order from a boundary of one burst per channel. Groups of that many
-// bursts take a burst time each; the first is ready, or the last done, a burst
-// time beside the path, and after that either the path or the channels set the
-// pace:
+// bursts take a burst time each; what is behind group g goes its way when that is
+// there:
 //
-//	burst + max(path(n), (groups-1)·burst + path(one group))
+//	max over g of (g+1)·burst + path(what is left from group g on)
 //
-// It holds for whole groups, or less than one, of bursts as large as flits.
-func UncontendedHBM(path []Hop, h memory.HBM, n, flit Bytes) (t Time, ok bool) {
+// which is largest at the first group, where the path sets the pace, or towards
+// the last, where the channels do. With whole groups, or less than one, a write
+// takes as long: what has come over the path is done a burst time later. It holds
+// for bursts as large as flits.
+func UncontendedHBM(path []Hop, h memory.HBM, op memory.Op, n, flit Bytes) (t Time, ok bool) {
 	group := Bytes(h.Channels) * h.Burst
-	if h.Burst != flit || n > group && n%group != 0 {
+	if h.Burst != flit || op == memory.Write && n > group && n%group != 0 {
 		return 0, false
 	}
-	groups := (n + group - 1) / group
-	paced := Time(groups-1)*h.BurstTime + Uncontended(path, min(n, group), flit)
-	return h.BurstTime + max(Uncontended(path, n, flit), paced), true
+	last := max(0, (n-1)/group)
+	for _, g := range []Bytes{0, max(0, last-1), last} {
+		t = max(t, Time(g+1)*h.BurstTime+Uncontended(path, n-g*group, flit))
+	}
+	return t, true
 }

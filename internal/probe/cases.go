@@ -72,7 +72,8 @@ func neighbourSIP(m *machine.Machine) (machine.PEID, bool) {
 type transfer struct {
 	from, to topology.NodeID
 	path     []topology.LinkID
-	setup    sim.Time // charged by the engine that moves the data
+	op       memory.Op // on HBM
+	setup    sim.Time  // charged by the engine that moves the data
 	begin    func(done sim.Event) error
 }
 
@@ -89,6 +90,7 @@ func (c probeCase) prepare(m *machine.Machine, n memory.Bytes) (t transfer, ok b
 		return t, true, err
 	}
 	region := memory.Contiguous(addr, n)
+	t.op = c.op
 	if c.host {
 		t.from, t.to = m.Node(slice), m.Graph.Host()
 		t.begin = func(done sim.Event) error { return m.HostRead(slice, region, done) }

@@ -2,6 +2,7 @@ package probe
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/kernbench/kernbench/internal/fabric"
@@ -23,7 +24,8 @@ type Report struct {
 	Version  string      `json:"version"`
 	Topology report.Used `json:"topology"`
 	Fidelity string      `json:"fidelity"`
-	OK       bool        `json:"ok"` // simulated equals formula wherever there is one
+	OK       bool        `json:"ok"`       // no simulated time differs from its formula
+	Compared int         `json:"compared"` // rows for which a formula holds
 	Launch   Launch      `json:"launch"`
 	Rows     []Row       `json:"rows"`
 	Skipped  []Skipped   `json:"skipped,omitempty"`
@@ -45,29 +47,32 @@ type Row struct {
 	Streams     int            `json:"streams"` // transfers at once
 	FormulaNS   *sim.Time      `json:"formula_ns"`
 	SimulatedNS sim.Time       `json:"simulated_ns"`
-	Match       *bool          `json:"match"`          // null where no formula holds
-	Bottleneck  *float64       `json:"bottleneck_gbs"` // slowest link, or HBM's channels; null if unlimited
-	Bandwidth   *float64       `json:"bandwidth_gbs"`  // of all streams; null if they take no time
-	Utilization *float64       `json:"utilization"`    // of the bottleneck
-	Hops        []Hop          `json:"hops"`           // of the first stream
+	Match       *bool          `json:"match"`                // null where no formula holds,
+	NoFormula   string         `json:"no_formula,omitempty"` // and why not
+	Bottleneck  *float64       `json:"bottleneck_gbs"`       // slowest link, or HBM's channels; null if unlimited
+	Bandwidth   *float64       `json:"bandwidth_gbs"`        // of all streams; null if they take no time
+	Utilization *float64       `json:"utilization"`          // of the bottleneck
+	Hops        []Hop          `json:"hops"`                 // of the first stream
 }
 
 // Hop is a link on the way: when data passed it, counted from the start.
 type Hop struct {
-	Link      string   `json:"link"`
-	Bandwidth *float64 `json:"bandwidth_gbs"`
-	LatencyNS sim.Time `json:"latency_ns"` // wire and the node behind it
-	FlitNS    sim.Time `json:"flit_ns"`    // one flit on it
-	HeadNS    sim.Time `json:"head_ns"`    // the first flit is there
-	TailNS    sim.Time `json:"tail_ns"`    // the last flit has left
-	BusyNS    sim.Time `json:"busy_ns"`    // carrying data
-	QueuedNS  sim.Time `json:"queued_ns"`  // waiting in front of it, the average of its flits
+	Link       string   `json:"link"`
+	Bandwidth  *float64 `json:"bandwidth_gbs"`
+	LatencyNS  sim.Time `json:"latency_ns"`  // on the wire
+	OverheadNS sim.Time `json:"overhead_ns"` // of the node behind it
+	FlitNS     sim.Time `json:"flit_ns"`     // one flit on it
+	HeadNS     sim.Time `json:"head_ns"`     // the first flit is there
+	TailNS     sim.Time `json:"tail_ns"`     // the last flit has left
+	BusyNS     sim.Time `json:"busy_ns"`     // carrying data
+	QueuedNS   sim.Time `json:"queued_ns"`   // waiting in front of it, the average of its flits
 }
 
-// Skipped is a case that the machine has no place for.
+// Skipped is a case that the machine has no place for, at any size or at one.
 type Skipped struct {
-	Case string `json:"case"`
-	Why  string `json:"why"`
+	Case  string         `json:"case"`
+	Bytes topology.Bytes `json:"bytes,omitempty"`
+	Why   string         `json:"why"`
 }
 
 // Run measures every case at every size, each on a machine of its own.
@@ -83,14 +88,22 @@ func Run(ctx context.Context, g *topology.Graph, o Options) (*Report, error) {
 	for _, c := range cases {
 		for _, n := range o.Sizes {
 			row, ok, err := c.measure(ctx, g, o, n)
+			var full *memory.OutOfMemory
+			if errors.As(err, &full) {
+				r.Skipped = append(r.Skipped, Skipped{c.name, n, fmt.Sprintf("%v has room for %v", full.Memory, full.Largest)})
+				continue
+			}
 			if err != nil {
 				return nil, fmt.Errorf("probe %s with %v: %w", c.name, n, err)
 			}
 			if !ok {
-				r.Skipped = append(r.Skipped, Skipped{c.name, "the system has no such place: " + c.what})
+				r.Skipped = append(r.Skipped, Skipped{Case: c.name, Why: "the system has no such place: " + c.what})
 				break
 			}
-			r.OK = r.OK && (row.Match == nil || *row.Match)
+			if row.Match != nil {
+				r.Compared++
+				r.OK = r.OK && *row.Match
+			}
 			r.Rows = append(r.Rows, row)
 		}
 	}
@@ -153,7 +166,7 @@ func (c probeCase) measure(ctx context.Context, g *topology.Graph, o Options, n 
 	for _, id := range t.path {
 		l, p, stats := g.Link(id), seen[id], m.Fabric.Stats(id)
 		row.Hops = append(row.Hops, Hop{
-			Link: g.LinkName(id), Bandwidth: gbs(l.Bandwidth), LatencyNS: l.Latency + g.Node(l.To).Overhead,
+			Link: g.LinkName(id), Bandwidth: gbs(l.Bandwidth), LatencyNS: l.Latency, OverheadNS: g.Node(l.To).Overhead,
 			FlitNS: l.Bandwidth.Serialize(min(n, g.Spec().System.Flit)), HeadNS: p.Head, TailNS: p.End,
 			BusyNS: stats.Busy, QueuedNS: stats.Queued / sim.Time((n+g.Spec().System.Flit-1)/g.Spec().System.Flit),
 		})
@@ -166,10 +179,14 @@ func (c probeCase) measure(ctx context.Context, g *topology.Graph, o Options, n 
 func (r *Row) compare(m *machine.Machine, t transfer) {
 	s := m.Graph.Spec()
 	hbm := memory.NewHBM(s.Cube.HBM)
-	if want, ok := fabric.UncontendedHBM(m.Hops(t.path), hbm, r.Bytes, s.System.Flit); ok {
+	if want, ok := fabric.UncontendedHBM(m.Hops(t.path), hbm, t.op, r.Bytes, s.System.Flit); ok {
 		want += t.setup
 		match := r.SimulatedNS == want
 		r.FormulaNS, r.Match = &want, &match
+	} else if hbm.Burst != s.System.Flit {
+		r.NoFormula = fmt.Sprintf("bursts of %v are not flits of %v", hbm.Burst, s.System.Flit)
+	} else {
+		r.NoFormula = fmt.Sprintf("a write of %v is not whole groups of a burst on each channel, %v", r.Bytes, hbm.Burst*topology.Bytes(hbm.Channels))
 	}
 	if r.SimulatedNS > 0 {
 		achieved := float64(r.Bytes) * float64(r.Streams) / r.SimulatedNS.NS()

@@ -105,6 +105,23 @@ func TestEveryPresetMatchesItsFormula(t *testing.T) {
 	}
 }
 
+func TestRowsWithoutFormulaSayWhy(t *testing.T) {
+	r := probe(t, fabric.Train, "default", "system.flit=512B")
+	if want := "bursts of 256B are not flits of 512B"; !r.OK || r.Compared != 0 || r.Rows[0].NoFormula != want {
+		t.Errorf("ok %v, compared %d, why %q, want %q", r.OK, r.Compared, r.Rows[0].NoFormula, want)
+	}
+	if r := probe(t, fabric.Train, "default"); r.Compared != len(r.Rows) {
+		t.Errorf("compared %d of %d", r.Compared, len(r.Rows))
+	}
+}
+
+func TestSizesThatDoNotFitAreSkipped(t *testing.T) {
+	r := probe(t, fabric.Train, "default", "pe.tcm.size=512KiB")
+	if len(r.Skipped) != 6 || r.Skipped[0].Bytes != 1<<20 || !strings.Contains(r.Skipped[0].Why, "sip0.cube0.pe0.tcm") {
+		t.Errorf("skipped %+v, want the six cases that need a TCM, at 1 MiB", r.Skipped)
+	}
+}
+
 func TestSmallSystemsSkipWhatTheyLack(t *testing.T) {
 	r := probe(t, fabric.Train, "alpha_beta", "system.sips.count=1")
 	var got []string
@@ -126,13 +143,14 @@ func TestHopsAreInOrder(t *testing.T) {
 			if h.TailNS < h.HeadNS+h.FlitNS {
 				t.Errorf("%s: hop %d leaves at %v, arrives at %v", row.Case, i, h.TailNS, h.HeadNS)
 			}
-			if i > 0 && h.HeadNS < row.Hops[i-1].HeadNS+row.Hops[i-1].FlitNS+row.Hops[i-1].LatencyNS {
+			if i > 0 && h.HeadNS < row.Hops[i-1].HeadNS+row.Hops[i-1].FlitNS+row.Hops[i-1].LatencyNS+row.Hops[i-1].OverheadNS {
 				t.Errorf("%s: hop %d arrives at %v, too early", row.Case, i, h.HeadNS)
 			}
 		}
 		last := row.Hops[len(row.Hops)-1]
-		if row.From != "host" && last.TailNS+last.LatencyNS != row.SimulatedNS { // a write ends in the channels
-			t.Errorf("%s: last hop ends at %v, the transfer at %v", row.Case, last.TailNS+last.LatencyNS, row.SimulatedNS)
+		end := last.TailNS + last.LatencyNS + last.OverheadNS
+		if row.From != "host" && end != row.SimulatedNS { // a write ends in the channels
+			t.Errorf("%s: last hop ends at %v, the transfer at %v", row.Case, end, row.SimulatedNS)
 		}
 	}
 }

@@ -3,6 +3,7 @@ package probe
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/kernbench/kernbench/internal/report"
@@ -26,9 +27,27 @@ func (r *Report) WriteText(w io.Writer) error {
 	if err := report.WriteTable(w, header, rows); err != nil {
 		return err
 	}
-	for _, s := range r.Skipped {
-		fmt.Fprintf(w, "%s skipped: %s\n", s.Case, s.Why)
+	fmt.Fprintf(w, "\n%d of %d transfers have a formula", r.Compared, len(r.Rows))
+	switch {
+	case !r.OK:
+		fmt.Fprintln(w, "; NOT all are equal to it")
+	case r.Compared > 0:
+		fmt.Fprintln(w, "; all are equal to it")
+	default:
+		fmt.Fprintln(w)
 	}
+	for _, why := range r.reasons() {
+		fmt.Fprintf(w, "no formula: %s\n", why)
+	}
+	for _, s := range r.Skipped {
+		size := ""
+		if s.Bytes > 0 {
+			size = " " + s.Bytes.String()
+		}
+		fmt.Fprintf(w, "skipped: %s%s: %s\n", s.Case, size, s.Why)
+	}
+	fmt.Fprintln(w, "\nBelow, for the smallest size: head is when the first flit reaches a link, tail when\n"+
+		"the last has left it, queued how long a flit waits in front of it on average.")
 	for i, row := range r.Rows {
 		if i > 0 && r.Rows[i-1].Case == row.Case {
 			continue
@@ -40,15 +59,25 @@ func (r *Report) WriteText(w io.Writer) error {
 	return nil
 }
 
+// reasons is why rows have no formula, each once.
+func (r *Report) reasons() (whys []string) {
+	for _, row := range r.Rows {
+		if row.NoFormula != "" && !slices.Contains(whys, row.NoFormula) {
+			whys = append(whys, row.NoFormula)
+		}
+	}
+	return whys
+}
+
 func (r *Row) writeHops(w io.Writer) error {
 	fmt.Fprintf(w, "\n%s, %v: %s to %s, %d hops\n", r.Case, r.Bytes, r.From, r.To, len(r.Hops))
 	var rows [][]string
 	for _, h := range r.Hops {
 		rows = append(rows, []string{
-			decimal(h.HeadNS), decimal(h.TailNS), decimal(h.BusyNS), decimal(h.QueuedNS), number(h.Bandwidth, 1), decimal(h.FlitNS), decimal(h.LatencyNS), h.Link,
+			decimal(h.HeadNS), decimal(h.TailNS), decimal(h.BusyNS), decimal(h.QueuedNS), number(h.Bandwidth, 1), decimal(h.FlitNS), decimal(h.LatencyNS), decimal(h.OverheadNS), h.Link,
 		})
 	}
-	return report.WriteTable(w, []string{"head ns", "tail ns", "busy ns", "queued ns", "GB/s", "flit ns", "latency ns", "link"}, rows)
+	return report.WriteTable(w, []string{"head ns", "tail ns", "busy ns", "queued ns", "GB/s", "flit ns", "wire ns", "node ns", "link"}, rows)
 }
 
 // decimal is a time in ns, to the last digit.
