@@ -61,10 +61,23 @@ func TestBad(t *testing.T) {
 	}
 }
 
-func TestBadTenAtOnce(t *testing.T) {
-	_, err := Load("testdata/bad/ten_mistakes.yaml")
+func TestBadAllAtOnce(t *testing.T) {
+	for file, want := range map[string]int{"ten_mistakes.yaml": 10, "three_passes.yaml": 14} {
+		_, err := Load("testdata/bad/" + file)
+		var errs config.Errors
+		if !errors.As(err, &errs) || len(errs) != want {
+			t.Errorf("%s: got %d errors, want %d:\n%v", file, len(errs), want, err)
+		}
+	}
+	// Past the limit there are values that could not be read and nobody knows of.
+	many := "overrides:\n" + strings.Repeat("  - {link: host->moon, latency: soon}\n", config.MaxErrors) + "system: none\n"
+	if _, err := Parse("many.yaml", []byte(many)); err == nil || strings.Contains(err.Error(), "no link") {
+		t.Errorf("names checked in a system that could not be read: %v", err)
+	}
+	// An argument that names nothing hides nothing either.
+	_, err := Load("default", "cube", "cube.sram.at=r9c9", "overrides=[{link: host->moon, latency: 1 ns}]")
 	var errs config.Errors
-	if !errors.As(err, &errs) || len(errs) != 10 {
-		t.Errorf("got %d errors, want 10:\n%v", len(errs), err)
+	if !errors.As(err, &errs) || len(errs) != 3 {
+		t.Errorf("--set: got %d errors, want 3:\n%v", len(errs), err)
 	}
 }

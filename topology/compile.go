@@ -11,6 +11,18 @@ import (
 // are linear in the number of links: a thousand SIPs take well under a second.
 // The graph keeps s, which must not change afterwards.
 func Compile(s *Spec) (*Graph, error) {
+	g, err := layOut(s)
+	if err != nil {
+		return nil, err
+	}
+	if err := g.override().Err(); err != nil {
+		return nil, err
+	}
+	return g, nil
+}
+
+// layOut is the system before its overrides.
+func layOut(s *Spec) (*Graph, error) {
 	fabric, err := s.sipGrid()
 	if err != nil {
 		return nil, err
@@ -25,9 +37,6 @@ func Compile(s *Spec) (*Graph, error) {
 	}
 	g.place()
 	g.join(g.sipLinks(), g.outerLinks())
-	if err := g.override(); err != nil {
-		return nil, err
-	}
 	return g, nil
 }
 

@@ -24,11 +24,12 @@ var loaderOnly = []string{
 	"are not a square",           // grids without sides
 	"do not fill a grid",         // w·h != count
 	"w without h", "h without w", // half a grid
-	"has no grid",            // sides of a ring
-	"are more than",          // PEs and routers in all
-	"is about the same link", // override twice
-	"changes nothing",        // override without a change
-	"an absent link has no",  // override with too much
+	"has no grid",             // sides of a ring
+	"are more than",           // PEs and routers in all
+	"is about the same link",  // override twice
+	"changes nothing",         // override without a change
+	"an absent link has no",   // override with too much
+	"no link", "leave no way", // override of a link that is not there, or is needed
 	"no preset", "can extend presets only",
 }
 
@@ -84,13 +85,14 @@ func TestSchemaAcceptsPresets(t *testing.T) {
 // it in every place, and gives the result to both.
 func TestSchemaAgreesWithLoader(t *testing.T) {
 	full := presetTree(t, "default")
+	full["sip"].(map[string]any)["cube_mesh"] = map[string]any{"w": 1, "h": 1, "gap": "1 mm"} // small, so quick
 	full["overrides"] = []any{map[string]any{
 		"link": "sip0.io.switch<->sip1.io.switch", "bandwidth": "50 GB/s", "latency": "1 us",
 	}}
 	extending := map[string]any{
 		"extends": "default",
 		"system":  map[string]any{"sips": map[string]any{"count": 6, "topology": "torus_2d", "w": 2, "h": 3}},
-		"sip":     map[string]any{"ucie": map[string]any{"latency": "2 ns"}},
+		"sip":     map[string]any{"ucie": map[string]any{"latency": "2 ns"}, "cube_mesh": map[string]any{"w": 1, "h": 1}},
 		"overrides": []any{map[string]any{
 			"link": "sip0.io.switch<->sip1.io.switch", "absent": true,
 		}},

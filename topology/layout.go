@@ -106,8 +106,8 @@ func portRouter(noc grid, d Direction) int {
 
 // peSites is the router of each PE of a cube. Corner blocks come in the order
 // NW, NE, SW, SE: one corner is the whole mesh, two are its left and right
-// halves, four its quadrants. The PEs of a corner take the routers of its
-// block in row-major order, round and round.
+// halves, four its quadrants. The PEs of a corner take the routers of its block
+// row by row from the outer corner inwards, round and round.
 func peSites(layout PELayout, noc grid) []int {
 	var sites []int
 	for corner := range layout.Corners {
@@ -121,7 +121,14 @@ func peSites(layout PELayout, noc grid) []int {
 		w, h := right-left, bottom-top
 		for i := range layout.PEPerCorner {
 			r := i % (w * h)
-			sites = append(sites, (top+r/w)*noc.w+left+r%w)
+			row, col := top+r/w, left+r%w
+			if corner%2 == 1 { // eastern
+				col = right - 1 - r%w
+			}
+			if corner/2 == 1 { // southern
+				row = bottom - 1 - r/w
+			}
+			sites = append(sites, row*noc.w+col)
 		}
 	}
 	return sites

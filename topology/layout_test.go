@@ -13,12 +13,13 @@ func TestPESites(t *testing.T) {
 		noc    grid
 		want   []int
 	}{
-		{"quadrants", PELayout{4, 2}, grid{w: 4, h: 4}, []int{0, 1, 2, 3, 8, 9, 10, 11}},
-		{"second row of a quadrant", PELayout{4, 3}, grid{w: 4, h: 4}, []int{0, 1, 4, 2, 3, 6, 8, 9, 12, 10, 11, 14}},
+		{"quadrants", PELayout{4, 2}, grid{w: 4, h: 4}, []int{0, 1, 3, 2, 12, 13, 15, 14}},
+		{"second row of a quadrant", PELayout{4, 3}, grid{w: 4, h: 4}, []int{0, 1, 4, 3, 2, 7, 12, 13, 8, 15, 14, 11}},
 		{"round and round", PELayout{4, 3}, grid{w: 2, h: 2}, []int{0, 0, 0, 1, 1, 1, 2, 2, 2, 3, 3, 3}},
 		{"odd sides favour the first half", PELayout{4, 3}, grid{w: 3, h: 3}, []int{0, 1, 3, 2, 5, 2, 6, 7, 6, 8, 8, 8}},
 		{"whole mesh", PELayout{1, 5}, grid{w: 2, h: 2}, []int{0, 1, 2, 3, 0}},
 		{"left and right", PELayout{2, 3}, grid{w: 3, h: 2}, []int{0, 1, 3, 2, 5, 2}},
+		{"left and right, from the outer corners", PELayout{2, 3}, grid{w: 4, h: 2}, []int{0, 1, 4, 3, 2, 7}},
 	} {
 		if diff := cmp.Diff(c.want, peSites(c.layout, c.noc)); diff != "" {
 			t.Errorf("%s: routers of the PEs (-want +got):\n%s", c.name, diff)
@@ -57,9 +58,9 @@ func TestPositions(t *testing.T) {
 		"sip0.cube0.r0c0":          {1_000, 4_000},
 		"sip0.cube5.r0c0":          {10_000, 13_000},
 		"sip0.cube5.r2c3":          {16_000, 17_000},
-		"sip0.cube5.pe7.dma":       {16_000, 16_500},
-		"sip0.cube5.pe7.cpu":       {15_875, 16_500},
-		"sip0.cube5.hbm7":          {16_000, 17_500},
+		"sip0.cube5.pe7.dma":       {14_000, 18_500},
+		"sip0.cube5.pe7.cpu":       {13_875, 18_500},
+		"sip0.cube5.hbm7":          {14_000, 19_500},
 		"sip0.cube5.cpu":           {14_500, 13_000},
 		"sip0.cube5.sram":          {9_500, 19_000},
 		"sip0.cube5.ucie_e":        {17_000, 15_000},

@@ -75,7 +75,8 @@ func decode(d *config.Doc) (*Spec, error) {
 	return s, nil
 }
 
-// Source is where the spec was loaded from: a path or "preset NAME"; "" for a
+// Source is where the spec was loaded from: a path or "preset NAME", and each
+// --set argument, as in "preset default, --set cube.hbm.channels=16"; "" for a
 // spec made in Go.
 func (s *Spec) Source() string {
 	if s.origin == nil {
@@ -86,7 +87,7 @@ func (s *Spec) Source() string {
 
 // errorAt reports a mistake in the value at a path such as
 // "overrides[2].link", where it was written if the spec came from a file.
-func (s *Spec) errorAt(path, format string, args ...any) error {
+func (s *Spec) errorAt(path, format string, args ...any) *config.Error {
 	if s.origin == nil {
 		return &config.Error{Path: path, Msg: fmt.Sprintf(format, args...)}
 	}

@@ -2,10 +2,10 @@ package topology
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"reflect"
-	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -113,6 +113,11 @@ func TestSet(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	if want := "preset default, --set cube.hbm.channels=16, --set pe.dma.setup=2ns, --set sip.ucie.bandwidth=unlimited, " +
+		"--set overrides=[{link: sip0.io.switch->sip1.io.switch, absent: true}], " +
+		"--set system.sips.count=4, --set system.sips.topology=torus_2d"; s.Source() != want {
+		t.Errorf("the source is %s, want %s", s.Source(), want)
+	}
 	want.Cube.HBM.Channels = 16
 	want.PE.DMA.Setup = 2_000_000
 	want.SIP.UCIe.Bandwidth = Unlimited
@@ -189,12 +194,12 @@ func TestErrorAt(t *testing.T) {
 	if got, want := made.errorAt("overrides[2].link", "no link %s", "x").Error(), "overrides[2].link: no link x"; got != want {
 		t.Errorf("a spec made in Go: got %q, want %q", got, want)
 	}
-	read, err := Parse("t.yaml", []byte("extends: default\noverrides:\n  - {link: a->b, absent: true}\n"))
+	read, err := Parse("t.yaml", []byte("extends: default\nhost:\n  launch_bytes: 8 B\n"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := "t.yaml:3:12: overrides[0].link: no link a->b\n    3 |   - {link: a->b, absent: true}\n      |            ^"
-	if got := read.errorAt("overrides[0].link", "no link %s", "a->b").Error(); got != want {
+	want := "t.yaml:3:17: host.launch_bytes: too few: 8\n    3 |   launch_bytes: 8 B\n      |                 ^"
+	if got := read.errorAt("host.launch_bytes", "too few: %d", 8).Error(); got != want {
 		t.Errorf("a spec that was read: got\n%s\nwant\n%s", got, want)
 	}
 }
@@ -238,7 +243,7 @@ func anySpec(t *rapid.T) *Spec {
 	}
 	for i := range s.Overrides {
 		o := &s.Overrides[i]
-		o.Link += strings.Repeat("'", i+1) // not empty, none twice
+		o.Link = fmt.Sprintf("sip0.cube%d.r0c0<->sip0.cube%d.r0c1", i, i) // none twice, and another way round
 		o.Absent = o.Bandwidth == nil && o.Latency == nil
 	}
 	return s

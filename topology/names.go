@@ -5,11 +5,12 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/kernbench/kernbench/internal/config"
 )
 
-// nameRule tells a user what components and links are called.
-const nameRule = "components are named host, sip0.io.switch, sip0.cube5.r2c1, sip0.cube5.ucie_n, sip0.cube5.hbm3, " +
-	"sip0.cube5.pe3.dma and the like; a link is from->to, both directions are a<->b, one of parallel links from->to#1"
+// nameRule tells a user what links are called.
+const nameRule = "write from->to, or a<->b for both ways, such as sip0.io.switch<->sip1.io.switch or sip0.cube5.r2c1->sip0.cube5.r2c2"
 
 // ownNames is the last part of the name of a component that is the only one
 // of its kind where it lives.
@@ -120,6 +121,25 @@ func (g *Graph) resolveInCube(sip, cube int, last string) (NodeID, bool) {
 	return g.Router(sip, cube, row, col), okRow && okCol
 }
 
+// nearest is the component whose name is most like one that does not exist, or
+// "". It looks in the SIP that is named, else in the first, which has them all.
+func (g *Graph) nearest(name string) string {
+	const enough = 1 << 13 // components, so that a mistake in a huge SIP is told at once
+	part, _, _ := strings.Cut(name, ".")
+	sip, ok := numbered(part, "sip", g.spec.System.SIPs.Count)
+	if !ok {
+		sip = 0
+	}
+	var known []string
+	for id := range g.outer {
+		known = append(known, g.Name(NodeID(id)))
+	}
+	for i := range min(len(g.sip), enough) {
+		known = append(known, g.Name(g.inSIP(sip, i)))
+	}
+	return config.Nearest(name, known)
+}
+
 // numbered is the number below limit that follows a prefix.
 func numbered(text, prefix string, limit int) (int, bool) {
 	digits, ok := strings.CutPrefix(text, prefix)
@@ -130,28 +150,32 @@ func numbered(text, prefix string, limit int) (int, bool) {
 	return n, true
 }
 
-// LinkName is the stable name of a link: "from->to", and "from->to#1" for the
-// second of parallel links. Absent links keep their number.
+// LinkName is the stable name of a link: "from->to", and "from->to#0",
+// "from->to#1" where there are parallel ones. Absent links keep their number.
 func (g *Graph) LinkName(id LinkID) string {
 	l := g.links[id]
 	name := g.Name(l.From) + "->" + g.Name(l.To)
-	if k := g.ordinal(id); k > 0 {
+	if k, n := g.ordinal(id); n > 1 {
 		name += "#" + strconv.Itoa(k)
 	}
 	return name
 }
 
-// ordinal is the place of a link among its parallel ones, absent included.
-func (g *Graph) ordinal(id LinkID) int {
+// ordinal is the place of a link among its n parallel ones, absent included.
+func (g *Graph) ordinal(id LinkID) (k, n int) {
 	l := g.links[id]
-	first, _ := g.between(l.From, l.To)
-	k := int(id - first)
+	first, n := g.between(l.From, l.To)
+	k = int(id - first)
 	for _, a := range g.absent { // in rising order of ordinal
-		if a.from == l.From && a.to == l.To && a.ordinal <= k {
+		if a.from != l.From || a.to != l.To {
+			continue
+		}
+		n++
+		if a.ordinal <= k {
 			k++
 		}
 	}
-	return k
+	return k, n
 }
 
 // LookupLink is the links of a name: "a->b" is all parallel links from a to b,
@@ -179,7 +203,7 @@ func (g *Graph) LookupLink(name string) ([]LinkID, bool) {
 func (g *Graph) parallel(ids []LinkID, from, to NodeID, ordinal int) []LinkID {
 	first, n := g.between(from, to)
 	for id := first; id < first+LinkID(n); id++ {
-		if ordinal < 0 || g.ordinal(id) == ordinal {
+		if k, _ := g.ordinal(id); ordinal < 0 || k == ordinal {
 			ids = append(ids, id)
 		}
 	}
@@ -187,6 +211,7 @@ func (g *Graph) parallel(ids []LinkID, from, to NodeID, ordinal int) []LinkID {
 }
 
 // cutLinkName takes the name of a link apart; ordinal is -1 when it has none.
+// Spaces around the arrow are not part of any name.
 func cutLinkName(name string) (from, to string, both bool, ordinal int, ok bool) {
 	from, to, both = strings.Cut(name, "<->")
 	if !both {
@@ -194,7 +219,8 @@ func cutLinkName(name string) (from, to string, both bool, ordinal int, ok bool)
 			return
 		}
 	}
-	to, suffix, numberedLink := strings.Cut(to, "#")
+	to, suffix, numberedLink := strings.Cut(strings.TrimSpace(to), "#")
+	from = strings.TrimSpace(from)
 	if !numberedLink {
 		return from, to, both, -1, true
 	}

@@ -2,11 +2,12 @@ package topology
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
 	"strings"
+
+	"github.com/kernbench/kernbench/internal/config"
 )
 
 // absence is a link that an override takes away.
@@ -18,8 +19,8 @@ type absence struct {
 // override applies the overrides of the spec in order, so that of two about
 // one link the later has the last word. All names are those of the system
 // before any link is taken away.
-func (g *Graph) override() error {
-	var errs []error
+func (g *Graph) override() config.Errors {
+	var errs config.Errors
 	gone := map[LinkID]bool{}
 	cut := map[level]int{} // last override that takes a link from a level
 	for i, o := range g.spec.Overrides {
@@ -56,7 +57,7 @@ func (g *Graph) override() error {
 				"the absent links leave no way from %s to %s in %s: keep one", g.Name(from), g.Name(to), lev))
 		}
 	}
-	return errors.Join(errs...)
+	return errs
 }
 
 func compareLevels(a, b level) int {
@@ -71,7 +72,8 @@ func (g *Graph) remove(gone map[LinkID]bool) {
 	var absent []absence
 	for _, id := range slices.Sorted(maps.Keys(gone)) {
 		l := g.links[id]
-		absent = append(absent, absence{l.From, l.To, g.ordinal(id)})
+		k, _ := g.ordinal(id)
+		absent = append(absent, absence{l.From, l.To, k})
 	}
 	g.absent = absent
 	kept, old := g.links[:0], LinkID(0)
@@ -95,7 +97,11 @@ func (g *Graph) whyNoLink(name string) string {
 	}
 	for _, end := range []string{from, to} {
 		if _, ok := g.Lookup(end); !ok {
-			return fmt.Sprintf("there is no component %q; %s", end, nameRule)
+			near := g.nearest(end)
+			if near == "" {
+				return fmt.Sprintf("there is no component %q; %s", end, nameRule)
+			}
+			return fmt.Sprintf("there is no component %q; did you mean %s?", end, near)
 		}
 	}
 	id, _ := g.Lookup(from)

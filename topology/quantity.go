@@ -118,8 +118,7 @@ func (q *quantity) parse(text string) (int64, error) {
 	case !decimal.MatchString(number):
 		return 0, fmt.Errorf("%s is not a decimal number: write it like %s", number, q.example)
 	case unitName == "":
-		_, usual, _ := strings.Cut(q.example, " ")
-		return 0, fmt.Errorf("%s needs a unit: write %s %s, for example", text, number, usual)
+		return 0, q.needsUnit(number)
 	}
 	scale, err := q.scale(unitName)
 	if err != nil {
@@ -134,6 +133,19 @@ func (q *quantity) parse(text string) (int64, error) {
 		return 0, fmt.Errorf("%s is out of range: %s is from %s to %s%s", text, q.name, q.format(q.min), q.format(q.max), q.outside)
 	}
 	return value.Num().Int64(), nil
+}
+
+// needsUnit answers a bare number with one that would do: a size is most likely
+// one in bytes, all else in the usual unit.
+func (q *quantity) needsUnit(number string) error {
+	_, unit, _ := strings.Cut(q.example, " ")
+	if q == size && !strings.Contains(number, ".") {
+		unit = "B"
+	}
+	if _, err := q.parse(number + " " + unit); err != nil {
+		return fmt.Errorf("%s needs a unit: write %s", number, q.want())
+	}
+	return fmt.Errorf("%s needs a unit: write %s %s, for example", number, number, unit)
 }
 
 // scale is the size of a unit, or an error that says which unit to write.

@@ -68,7 +68,7 @@ func TestQuantities(t *testing.T) {
 func TestQuantityErrors(t *testing.T) {
 	for _, c := range []struct{ text, want string }{
 		{"128", "128 needs a unit: write 128 GB/s, for example"},
-		{"0", "0 needs a unit: write 0 GB/s, for example"},
+		{"0", "0 needs a unit: write a bandwidth such as 128 GB/s"},
 		{"1e30 GB/s", "has an exponent"},
 		{"NaN GB/s", "is not a bandwidth"},
 		{".inf", "is not a bandwidth"},
@@ -91,6 +91,24 @@ func TestQuantityErrors(t *testing.T) {
 	}
 }
 
+// A bare number is answered with one that would do.
+func TestNeedsUnit(t *testing.T) {
+	for _, c := range []struct {
+		q          *quantity
+		text, want string
+	}{
+		{size, "4096", "4096 needs a unit: write 4096 B, for example"},
+		{size, "1.5", "1.5 needs a unit: write 1.5 MiB, for example"},
+		{size, "0", "0 needs a unit: write a size such as 2 MiB"},
+		{duration, "0", "0 needs a unit: write 0 ns, for example"},
+		{frequency, "1000000000", "1000000000 needs a unit: write a clock such as 1.5 GHz"},
+	} {
+		if _, err := c.q.parse(c.text); err == nil || err.Error() != c.want {
+			t.Errorf("%s %s: got %v, want %s", c.q.name, c.text, err, c.want)
+		}
+	}
+}
+
 func TestQuantityRoundTrip(t *testing.T) {
 	for _, q := range []*quantity{size, bandwidth, duration, frequency, distance, wireDelay} {
 		rapid.Check(t, func(t *rapid.T) {
@@ -100,6 +118,16 @@ func TestQuantityRoundTrip(t *testing.T) {
 				t.Fatalf("%d is written %q and read as %d, %v", v, text, got, err)
 			}
 		})
+	}
+}
+
+func TestBytesString(t *testing.T) {
+	for b, want := range map[Bytes]string{
+		0: "0B", 1000: "1000B", 4 * KiB: "4KiB", 3 * MiB: "3MiB", 1023 * GiB: "1023GiB", 1024 * GiB: "1TiB", 1536 * GiB: "1536GiB", -2 * TiB: "-2TiB",
+	} {
+		if got := b.String(); got != want {
+			t.Errorf("%d bytes are %s, want %s", int64(b), got, want)
+		}
 	}
 }
 

@@ -50,17 +50,17 @@ func TestRoutes(t *testing.T) {
 		{"same half", "sip0.cube0.hbm1", "sip0.cube0.pe0.tcm",
 			"cube0.r0c1 cube0.r0c0 cube0.pe0.dma cube0.pe0.tcm",
 			2*ns + 20_000 + 11_250, 256 * GBps},
-		{"cross half", "sip0.cube0.hbm3", "sip0.cube0.pe0.tcm",
+		{"cross half", "sip0.cube0.hbm2", "sip0.cube0.pe0.tcm",
 			"cube0.r0c3 cube0.r0c2 cube0.r0c1 cube0.r0c0 cube0.pe0.dma cube0.pe0.tcm",
 			4*ns + 3*20_000 + 11_250, 256 * GBps},
 		{"columns before rows", "sip0.cube0.pe0.dma", "sip0.cube0.hbm7",
-			"cube0.r0c0 cube0.r0c1 cube0.r0c2 cube0.r0c3 cube0.r1c3 cube0.r2c3 cube0.hbm7",
+			"cube0.r0c0 cube0.r0c1 cube0.r0c2 cube0.r1c2 cube0.r2c2 cube0.r3c2 cube0.hbm7",
 			6*ns + 5*20_000 + 10_000, 256 * GBps},
 		{"and back", "sip0.cube0.hbm7", "sip0.cube0.pe0.dma",
-			"cube0.r2c3 cube0.r2c2 cube0.r2c1 cube0.r2c0 cube0.r1c0 cube0.r0c0 cube0.pe0.dma",
+			"cube0.r3c2 cube0.r3c1 cube0.r3c0 cube0.r2c0 cube0.r1c0 cube0.r0c0 cube0.pe0.dma",
 			6*ns + 5*20_000 + 10_000, 256 * GBps},
-		{"shared memory", "sip0.cube0.pe4.tcm", "sip0.cube0.sram",
-			"cube0.pe4.dma cube0.r2c0 cube0.r3c0 cube0.sram",
+		{"shared memory", "sip0.cube0.pe5.tcm", "sip0.cube0.sram",
+			"cube0.pe5.dma cube0.r3c1 cube0.r3c0 cube0.sram",
 			2*ns + 2*ns + 1_250 + 5_000 + 20_000 + 5_000, 130 * GBps},
 		{"between units of one PE", "sip0.cube0.pe0.tcm", "sip0.cube0.pe0.dma", "cube0.pe0.dma", 1_250, 512 * GBps},
 		{"and back", "sip0.cube0.pe0.dma", "sip0.cube0.pe0.tcm", "cube0.pe0.tcm", 1_250, 500 * GBps},
@@ -178,7 +178,7 @@ func TestParallelLinksShare(t *testing.T) {
 		}
 	}
 	want := map[string]int{
-		"sip0.io.switch->sip1.io.switch": 32, "sip0.io.switch->sip1.io.switch#1": 32,
+		"sip0.io.switch->sip1.io.switch#0": 32, "sip0.io.switch->sip1.io.switch#1": 32,
 		"sip0.io.switch->sip1.io.switch#2": 32, "sip0.io.switch->sip1.io.switch#3": 32,
 	}
 	if diff := cmp.Diff(want, used); diff != "" {

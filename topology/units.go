@@ -17,6 +17,7 @@ const (
 	KiB Bytes = 1 << 10
 	MiB Bytes = 1 << 20
 	GiB Bytes = 1 << 30
+	TiB Bytes = 1 << 40
 )
 
 // BytesPerSec is a bandwidth. Unlimited means that data takes no time to pass.
@@ -54,6 +55,8 @@ func (d TimePerMM) Over(um Micrometres) Time { return sim.MulDiv(uint64(d), uint
 // String is the size in the largest binary unit that divides it: "4KiB".
 func (b Bytes) String() string {
 	switch {
+	case b != 0 && b%TiB == 0:
+		return fmt.Sprintf("%dTiB", b/TiB)
 	case b != 0 && b%GiB == 0:
 		return fmt.Sprintf("%dGiB", b/GiB)
 	case b != 0 && b%MiB == 0:

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"math/bits"
+	"slices"
 	"strings"
 
 	"github.com/kernbench/kernbench/internal/config"
@@ -21,23 +22,34 @@ const (
 // follows from others. It adds to the errors of decoding, and passes over rules
 // about values that those have already reported.
 func (s *Spec) check(errs config.Errors) error {
+	if len(errs) >= config.MaxErrors { // and more values that could not be read
+		return errs.Err()
+	}
 	c := checker{Spec: s, errs: errs}
 	for _, e := range errs {
-		c.bad = append(c.bad, e.Path)
+		if !e.Kept {
+			c.bad = append(c.bad, e.Path)
+		}
 	}
 	c.sips()
-	c.cube()
+	c.corners()
+	c.scale()
+	shaped := c.found == 0
+	c.sites()
 	c.memory()
 	c.ipcq()
-	c.scale()
 	c.overrides()
+	if shaped {
+		c.links()
+	}
 	return c.errs.Err()
 }
 
 type checker struct {
 	*Spec
-	errs config.Errors
-	bad  []string // paths of values that could not be read
+	errs  config.Errors
+	bad   []string // paths of values that could not be read
+	found int      // mistakes that are not those of decoding
 }
 
 // ok reports whether the values at all the paths could be read.
@@ -53,6 +65,7 @@ func (c *checker) ok(paths ...string) bool {
 }
 
 func (c *checker) fail(path, format string, args ...any) {
+	c.found++
 	if len(c.errs) < config.MaxErrors {
 		c.errs = append(c.errs, c.origin.Errorf(path, format, args...))
 	}
@@ -98,31 +111,40 @@ func fitting(n int) int {
 	return w
 }
 
-// cube checks that the corners and the sites are on the NoC.
-func (c *checker) cube() {
-	n := c.Cube.NoC
-	if !c.ok("cube.noc.w", "cube.noc.h") {
+// corners checks that each has routers of its own.
+func (c *checker) corners() {
+	const corners = "cube.pe_layout.corners"
+	if !c.ok(corners, "cube.noc.w", "cube.noc.h") {
 		return
 	}
-	const corners = "cube.pe_layout.corners"
+	n := c.Cube.NoC
 	wide, high := c.origin.Latest(corners, "cube.noc.w"), c.origin.Latest(corners, "cube.noc.h")
 	switch k := c.Cube.PELayout.Corners; {
-	case !c.ok(corners):
 	case k >= 2 && n.W < 2:
 		c.fail(wide, "%d corners need a NoC of at least 2 columns, and w is %d", k, n.W)
 	case k == 4 && n.H < 2:
 		c.fail(high, "4 corners need a NoC of at least 2 rows, and h is %d", n.H)
 	}
+}
+
+// sites checks that they are on the NoC.
+func (c *checker) sites() {
+	if !c.ok("cube.noc.w", "cube.noc.h") {
+		return
+	}
+	n := c.Cube.NoC
 	for _, site := range []struct {
 		path string
 		at   Site
 	}{{"cube.cpu.at", c.Cube.CPU.At}, {"cube.sram.at", c.Cube.SRAM.At}} {
-		if c.ok(site.path) && (site.at.Row >= n.H || site.at.Col >= n.W) {
+		if c.ok(site.path) && !n.has(site.at) {
 			c.fail(c.origin.Latest(site.path, "cube.noc.w", "cube.noc.h"), "%s is at %s, outside the NoC of %d×%d, whose last router is %s",
 				strings.TrimSuffix(site.path, ".at"), site.at, n.W, n.H, Site{n.H - 1, n.W - 1})
 		}
 	}
 }
+
+func (n NoC) has(at Site) bool { return at.Row < n.H && at.Col < n.W }
 
 // memory checks the units that data is cut into.
 func (c *checker) memory() {
@@ -169,7 +191,8 @@ func (c *checker) ipcq() {
 // scale checks that the system is one that a computer can hold.
 func (c *checker) scale() {
 	const count = "system.sips.count"
-	if !c.ok(count, "sip.cube_mesh.w", "sip.cube_mesh.h", "cube.pe_layout", "cube.noc.w", "cube.noc.h") {
+	if !c.ok(count, "sip.cube_mesh.w", "sip.cube_mesh.h", "cube.pe_layout.corners", "cube.pe_layout.pe_per_corner",
+		"cube.noc.w", "cube.noc.h") {
 		return
 	}
 	sips, cubes := c.System.SIPs.Count, c.CubesPerSIP()
@@ -187,8 +210,7 @@ func (c *checker) scale() {
 	}
 }
 
-// overrides checks that each says one thing about a link of its own. That the
-// link exists is for Compile to say.
+// overrides checks that each says one thing about a link of its own.
 func (c *checker) overrides() {
 	first := map[string]int{}
 	for i, o := range c.Overrides {
@@ -196,19 +218,53 @@ func (c *checker) overrides() {
 		if !c.ok(path) {
 			continue
 		}
-		before, again := first[o.Link]
+		link := strings.ReplaceAll(o.Link, " ", "")
+		before, again := first[link]
 		switch {
-		case o.Link == "":
+		case link == "":
 			c.fail(path+".link", "names no link: write one such as sip0.io.switch<->sip1.io.switch")
+			c.bad = append(c.bad, path+".link")
 		case again:
 			c.fail(path+".link", "overrides[%d] is about the same link: say everything in one", before)
 		case o.Absent && (o.Bandwidth != nil || o.Latency != nil):
 			c.fail(path+".absent", "an absent link has no bandwidth or latency: delete either")
-		case !o.Absent && o.Bandwidth == nil && o.Latency == nil:
+		case !o.Absent && o.Bandwidth == nil && o.Latency == nil && !c.slipped(path):
 			c.fail(path, "changes nothing: give a bandwidth, a latency, or absent: true")
 		}
 		if !again {
-			first[o.Link] = i
+			first[link] = i
+		}
+	}
+}
+
+// slipped reports whether there is an unknown key or the like in the value at a
+// path, which may have been meant to be the one that is not there.
+func (c *checker) slipped(path string) bool {
+	return slices.ContainsFunc(c.errs, func(e *config.Error) bool { return strings.HasPrefix(e.Path, path+".") })
+}
+
+// links checks that the links of overrides exist and may be absent, in a system
+// laid out for the purpose: its shape must be right, other numbers need not. It
+// costs as much as Compile, so a system without overrides is spared.
+func (c *checker) links() {
+	if len(c.Overrides) == 0 || !c.ok("system.sips.count", "system.sips.topology", "system.sips.w", "system.sips.h",
+		"system.sips.link.links", "sip.cube_mesh.w", "sip.cube_mesh.h", "cube.noc.w", "cube.noc.h",
+		"cube.pe_layout.corners", "cube.pe_layout.pe_per_corner") {
+		return
+	}
+	s := *c.Spec
+	for _, at := range []*Site{&s.Cube.CPU.At, &s.Cube.SRAM.At} {
+		if !s.Cube.NoC.has(*at) { // a mistake of its own, which changes no name
+			*at = Site{}
+		}
+	}
+	g, err := layOut(&s)
+	if err != nil { // what sips checks
+		return
+	}
+	for _, e := range g.override() {
+		if c.ok(e.Path) && len(c.errs) < config.MaxErrors {
+			c.errs = append(c.errs, e)
 		}
 	}
 }

@@ -233,6 +233,15 @@ func TestNearest(t *testing.T) {
 	known := []string{"ring_1d", "torus_2d", "line", "m"}
 	for word, want := range map[string]string{
 		"ring": "ring_1d", "torus2d": "torus_2d", "LINE": "line", "lien": "line", "q": "", "M": "m", "": "", "hypercube": "",
+		"ri": "", "lime": "line", "lite": "line", "mien": "", "tours_2": "torus_2d",
+	} {
+		if got := Nearest(word, known); got != want {
+			t.Errorf("nearest to %q: got %q, want %q", word, got, want)
+		}
+	}
+	known = []string{"yaml", "svg", "--sip", "tcm", "sram", "hbm"}
+	for word, want := range map[string]string{
+		"xml": "", "png": "", "--kind": "", "hmb": "hbm", "json": "", "yml": "yaml", "--sips": "--sip", "dram": "sram", "rom": "",
 	} {
 		if got := Nearest(word, known); got != want {
 			t.Errorf("nearest to %q: got %q, want %q", word, got, want)

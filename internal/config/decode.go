@@ -33,7 +33,11 @@ func (d decoder) value(v reflect.Value, f *field, path string, tag reflect.Struc
 		return
 	}
 	if n.kind == scalar && n.tag == "!!null" {
-		d.fail(f.at, path, "no value: give %s, or delete the key", d.want(v.Type(), tag))
+		instead := ", or delete the key"
+		if f.at.src.set {
+			instead = ""
+		}
+		d.fail(f.at, path, "no value: give %s%s", d.want(v.Type(), tag), instead)
 		return
 	}
 	if v.Kind() == reflect.Pointer {
@@ -106,7 +110,7 @@ func (d decoder) fields(v reflect.Value, f *field, path string) {
 		k := slices.IndexFunc(known, func(k Key) bool { return k.Name == g.key })
 		if k < 0 {
 			names := keyNames(known)
-			d.fail(g.at, join(path, g.key), "unknown key; known here: %s%s", strings.Join(names, ", "), didYouMean(g.key, names))
+			d.failKept(g.at, join(path, g.key), "unknown key; known here: %s%s", strings.Join(names, ", "), didYouMean(g.key, names))
 			continue
 		}
 		d.value(v.FieldByIndex(known[k].Index), g, join(path, g.key), known[k].Tag)

@@ -16,6 +16,7 @@ type Error struct {
 	Path    string // the value, as "cube.hbm.channels"; "" for the whole file
 	Msg     string
 	Excerpt string // the line with a caret under the column; "" when there is none
+	Kept    bool   // the value at Path was read all the same, as beside an unknown key
 
 	src  *source
 	rank int // of the source among those of the document

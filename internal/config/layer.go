@@ -48,10 +48,10 @@ func (d *Doc) Set(arg string) {
 	start := pos{s, 0, utf8.RuneCountInString(path) + 1} // of the value
 	switch err := s.checkText(); {
 	case err != nil:
-		d.fail(pos{s, 1, err.Column}, "", "%s", err.Msg)
+		d.failKept(pos{s, 1, err.Column}, "", "%s", err.Msg)
 		return
 	case !ok || path == "" || len(arg) > maxSize:
-		d.fail(pos{s, 1, 1}, "", "write --set key=value, such as --set cube.hbm.channels=16")
+		d.failKept(pos{s, 1, 1}, "", "write --set key=value, such as --set cube.hbm.channels=16")
 		return
 	}
 	text := &source{lines: strings.Split(value, "\n"), set: true}

@@ -42,23 +42,51 @@ func (p Presets) Source(name string) ([]byte, error) {
 
 // Load reads what the user asked for, with its extends and --set arguments
 // applied: a file if there is one of that name, else a preset. Without a name it
-// is the usual file if there is one, else the preset default.
+// is the usual file if there is one, else the preset default. A file that exists
+// but cannot be read is an error, never passed over.
 func (p Presets) Load(name, usual string, sets ...string) (*Doc, error) {
-	if name == "" && isFile(usual) {
-		name = usual
-	} else if name == "" {
-		name = "default"
-	}
-	if isFile(name) {
-		text, err := readFile(name)
-		if err != nil {
+	if name == "" {
+		switch there, err := usualExists(usual); {
+		case err != nil:
 			return nil, err
+		case !there:
+			return p.preset("default", sets)
 		}
-		return p.build(name, text, chain{filepath.Clean(name)}, sets)
+		name = usual
 	}
+	info, err := os.Lstat(name)
+	switch missing := errors.Is(err, fs.ErrNotExist); {
+	case slices.Contains(p.Names(), name) && (missing || err == nil && info.IsDir()):
+		return p.preset(name, sets)
+	case missing:
+		_, err := p.Source(name)
+		return nil, fmt.Errorf("no file %s and %w", name, err)
+	}
+	text, err := readFile(name)
+	if err != nil {
+		return nil, err
+	}
+	return p.build(name, text, chain{filepath.Clean(name)}, sets)
+}
+
+// usualExists reports whether there is anything under the name of the usual
+// file. The other ending of YAML files is a slip, which must not go unnoticed.
+func usualExists(usual string) (bool, error) {
+	_, err := os.Lstat(usual)
+	if !errors.Is(err, fs.ErrNotExist) {
+		return err == nil, err
+	}
+	stem := strings.TrimSuffix(usual, ".yaml")
+	if _, err := os.Lstat(stem + ".yml"); err == nil {
+		return false, fmt.Errorf("found %s.yml: name it %s or pass --%s %s.yml", stem, usual, stem, stem)
+	}
+	return false, nil
+}
+
+func (p Presets) preset(name string, sets []string) (*Doc, error) {
 	text, err := p.Source(name)
 	if err != nil {
-		return nil, fmt.Errorf("no file %s and %w", name, err)
+		return nil, err
 	}
 	return p.build(presetFile(name), text, chain{presetFile(name)}, sets)
 }
@@ -124,11 +152,26 @@ func (p Presets) open(n *node, from chain) (file string, text []byte, err error)
 	case len(from) >= maxChain:
 		return "", nil, fmt.Errorf("more than %d files extend one another", maxChain)
 	case !isPath(n.text):
-		text, err = p.Source(n.text)
+		if text, err = p.Source(n.text); err != nil && from != nil {
+			err = fmt.Errorf("%w%s", err, fileInstead(filepath.Dir(from[len(from)-1]), n.text))
+		}
 	default:
 		text, err = readFile(file)
 	}
 	return file, text, err
+}
+
+// fileInstead is the end of a message about a bare word that is no preset, when
+// something of that name lies beside the file that extends it.
+func fileInstead(dir, name string) string {
+	info, err := os.Stat(filepath.Join(dir, name))
+	switch {
+	case err != nil:
+		return ""
+	case info.IsDir():
+		return fmt.Sprintf("; %s is a directory", name)
+	}
+	return fmt.Sprintf("; for the file write ./%s", name)
 }
 
 // isPath reports whether a name can only be a file's.
@@ -138,19 +181,21 @@ func isPath(name string) bool {
 
 func presetFile(name string) string { return "preset " + name }
 
-func isFile(name string) bool {
-	info, err := os.Stat(name)
-	return err == nil && !info.IsDir()
-}
-
-// readFile reads a file, but no more of it than Parse needs to refuse it.
+// readFile reads a file, but no more of it than Parse needs to refuse it. A FIFO
+// that nobody writes to is empty rather than a wait without end.
 func readFile(name string) (text []byte, err error) {
-	f, err := os.Open(name)
+	f, err := os.OpenFile(name, os.O_RDONLY|nonblock, 0)
 	if errors.Is(err, fs.ErrNotExist) {
+		if target, err := os.Readlink(name); err == nil {
+			return nil, fmt.Errorf("%s is a link to %s, which does not exist", name, target)
+		}
 		return nil, fmt.Errorf("no file %s", name)
 	} else if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
+	if info, err := f.Stat(); err == nil && info.IsDir() {
+		return nil, fmt.Errorf("%s is a directory, not a file", name)
+	}
 	return io.ReadAll(io.LimitReader(f, maxSize+1))
 }

@@ -19,6 +19,10 @@ func TestExtends(t *testing.T) {
 		"on_big.yaml":  "extends: big.yaml\n",
 		"number.yaml":  "extends: 4\n",
 		"nowhere.yaml": "extends: lib/base.yaml\n",
+		"bare":         good,
+		"on_dir.yaml":  "extends: lib\n",
+		"on_file.yaml": "extends: bare\n",
+		"on_path.yaml": "extends: ./lib\n",
 	}
 	for i := range 20 {
 		files[fmt.Sprintf("chain%d.yaml", i)] = fmt.Sprintf("extends: chain%d.yaml\n", i+1)
@@ -28,6 +32,11 @@ func TestExtends(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	if err := os.Mkdir("lib", 0o755); err != nil {
+		t.Fatal(err)
+	}
+	link(t, "nothing.yaml", "astray.yaml")
+	link(t, "round.yaml", "round.yaml")
 	p := Presets{FS: fstest.MapFS{"default.yaml": {Data: []byte(good)}}}
 	for _, c := range []struct{ name, want string }{
 		{"./loop_a.yaml", "loop_b.yaml:1:10: extends: a cycle: loop_a.yaml extends loop_b.yaml extends loop_a.yaml"},
@@ -37,7 +46,15 @@ func TestExtends(t *testing.T) {
 		{"number.yaml", "number.yaml:1:10: extends: expected a preset or a file to extend, got 4; presets: default"},
 		{"nowhere.yaml", "nowhere.yaml:1:10: extends: no file lib/base.yaml"},
 		{"chain0.yaml", "chain15.yaml:1:10: extends: more than 16 files extend one another"},
-		{".", `no file . and no preset "."; presets: default`},
+		{".", ". is a directory, not a file"},
+		{"deft", `no file deft and no preset "deft"; presets: default`},
+		{"lib", "lib is a directory, not a file"},
+		{"lib/none/x.yaml", `no file lib/none/x.yaml and no preset "lib/none/x.yaml"; presets: default`},
+		{"astray.yaml", "astray.yaml is a link to nothing.yaml, which does not exist"},
+		{"round.yaml", "open round.yaml: too many levels of symbolic links"},
+		{"on_dir.yaml", `on_dir.yaml:1:10: extends: no preset "lib"; presets: default; lib is a directory`},
+		{"on_file.yaml", `on_file.yaml:1:10: extends: no preset "bare"; presets: default; for the file write ./bare`},
+		{"on_path.yaml", "on_path.yaml:1:10: extends: lib is a directory, not a file"},
 	} {
 		_, err := p.Load(c.name, "usual.yaml")
 		if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.HasPrefix(err.Error(), c.want)) {
@@ -47,5 +64,69 @@ func TestExtends(t *testing.T) {
 	want := "memory:1:10: extends: a text in memory can extend presets only: default"
 	if _, err := p.Parse("memory", []byte("extends: ./chain0.yaml")); err == nil || !strings.HasPrefix(err.Error(), want) {
 		t.Errorf("in memory: got %v, want %s", err, want)
+	}
+}
+
+func link(t *testing.T, target, name string) {
+	t.Helper()
+	if err := os.Symlink(target, name); err != nil {
+		t.Skipf("no symbolic links here: %v", err)
+	}
+}
+
+// The usual file is passed over only when there is none.
+func TestUsualFile(t *testing.T) {
+	p := Presets{FS: fstest.MapFS{"default.yaml": {Data: []byte(good)}}}
+	write := func(name string) func(*testing.T) {
+		return func(t *testing.T) {
+			if err := os.WriteFile(name, []byte(good), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	mkdir := func(name string) func(*testing.T) {
+		return func(t *testing.T) {
+			if err := os.Mkdir(name, 0o755); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	for _, c := range []struct {
+		name       string
+		lay        func(*testing.T)
+		want, fail string
+	}{
+		{"none", func(*testing.T) {}, "preset default", ""},
+		{"there", write("usual.yaml"), "usual.yaml", ""},
+		{"a file called like the preset", write("default"), "preset default", ""},
+		{"a directory called like the preset", mkdir("default"), "preset default", ""},
+		{"directory", mkdir("usual.yaml"), "", "usual.yaml is a directory, not a file"},
+		{"broken link", func(t *testing.T) { link(t, "x", "usual.yaml") }, "", "usual.yaml is a link to x, which does not exist"},
+		{"other ending", write("usual.yml"), "", "found usual.yml: name it usual.yaml or pass --usual usual.yml"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Chdir(t.TempDir())
+			c.lay(t)
+			d, err := p.Load("", "usual.yaml")
+			switch {
+			case c.fail != "" && (err == nil || err.Error() != c.fail):
+				t.Errorf("got %v, want %s", err, c.fail)
+			case c.fail == "" && err != nil:
+				t.Error(err)
+			case c.fail == "" && d.Name() != c.want:
+				t.Errorf("got %s, want %s", d.Name(), c.want)
+			}
+		})
+	}
+}
+
+func TestName(t *testing.T) {
+	p := Presets{FS: fstest.MapFS{"default.yaml": {Data: []byte(good)}}}
+	d, err := p.Parse("child.yaml", []byte("extends: default\n"), "cores=4", "links=[a,\nb]")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, want := d.Name(), `child.yaml, --set cores=4, --set "links=[a,\nb]"`; got != want {
+		t.Errorf("got %s, want %s", got, want)
 	}
 }

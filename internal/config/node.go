@@ -82,8 +82,20 @@ func (n *node) describe() string {
 	return n.text
 }
 
-// Name is where the configuration came from: the name its text was parsed under.
-func (d *Doc) Name() string { return d.sources[0].name }
+// Name is where the configuration came from: the name its text was parsed under
+// and, in order, the --set arguments laid over it.
+func (d *Doc) Name() string {
+	name := d.sources[0].name
+	for _, s := range d.sources {
+		if arg := strings.Join(s.lines, "\n"); s.set {
+			if strings.ContainsAny(arg, "\n\r\t") { // a name is one line
+				arg = strconv.Quote(arg)
+			}
+			name += ", --set " + arg
+		}
+	}
+	return name
+}
 
 // Errorf is an error in the value at a path such as "overrides[2].link", placed
 // where that value was written, or else the innermost value around it.
@@ -152,6 +164,14 @@ func (d *Doc) rank(e *Error) int { return slices.Index(d.sources, e.src) }
 func (d *Doc) fail(at pos, path, format string, args ...any) {
 	if len(d.errs) < MaxErrors {
 		d.errs = append(d.errs, d.errorAt(at, path, format, args...))
+	}
+}
+
+// failKept reports a mistake that leaves the value at the path of use.
+func (d *Doc) failKept(at pos, path, format string, args ...any) {
+	if len(d.errs) < MaxErrors {
+		d.fail(at, path, format, args...)
+		d.errs[len(d.errs)-1].Kept = true
 	}
 }
 

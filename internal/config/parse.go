@@ -145,9 +145,9 @@ func (d *Doc) node(y *yaml.Node, base pos, path string) *node {
 	switch {
 	case y.Kind == yaml.AliasNode || y.Anchor != "":
 		n.refused = y.Kind == yaml.AliasNode
-		d.refuseAlias(at, path)
+		d.refuseAlias(at, path, n.refused)
 	case y.Style&yaml.TaggedStyle != 0:
-		d.fail(at, path, "tag %s: tags are not supported, delete it", y.Tag)
+		d.failKept(at, path, "tag %s: tags are not supported, delete it", y.Tag)
 	}
 	switch y.Kind {
 	case yaml.MappingNode:
@@ -170,9 +170,13 @@ func (d *Doc) node(y *yaml.Node, base pos, path string) *node {
 }
 
 // refuseAlias reports the first anchor or alias of a document; a bomb has many.
-func (d *Doc) refuseAlias(at pos, path string) {
-	if !d.aliased {
+func (d *Doc) refuseAlias(at pos, path string, lost bool) {
+	switch {
+	case d.aliased:
+	case lost:
 		d.fail(at, path, noAlias)
+	default:
+		d.failKept(at, path, noAlias)
 	}
 	d.aliased = true
 }
@@ -183,13 +187,16 @@ func (d *Doc) addField(n *node, key, value *yaml.Node, base pos, path string) {
 	first := n.field(key.Value)
 	switch {
 	case key.Kind != yaml.ScalarNode:
-		d.fail(at, path, "a key is a word, not a mapping, a list or an alias")
+		d.failKept(at, path, "a key is a word, not a mapping, a list or an alias")
 	case key.Tag == "!!merge":
-		d.fail(at, path, "merge keys are not supported: inherit a whole file with \"extends\"")
+		d.failKept(at, path, "merge keys are not supported: inherit a whole file with \"extends\"")
 	case key.ShortTag() != "!!str":
-		d.fail(at, path, "the key %s is not a word", quote(key.Value))
+		d.failKept(at, path, "the key %s is not a word", quote(key.Value))
 	case key.Anchor != "":
-		d.refuseAlias(at, path)
+		d.refuseAlias(at, path, false)
+	case first != nil && first.value.kind == mapping && value.Kind == yaml.MappingNode: // look for mistakes in both
+		d.failKept(at, join(path, key.Value), "given twice: first on line %d, column %d; put all of it there", first.at.line, first.at.column)
+		first.value = overlay(first.value, d.node(value, base, join(path, key.Value)))
 	case first != nil:
 		d.fail(at, join(path, key.Value), "given twice: first on line %d, column %d; delete one", first.at.line, first.at.column)
 	default:

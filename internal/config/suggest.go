@@ -2,14 +2,18 @@ package config
 
 import "strings"
 
-// Nearest is the known word that a mistyped one was most likely meant to be, or
-// "" when none is close.
+// Nearest is the known word that a mistyped one was most likely meant to be: one
+// it is the beginning of, from three letters on, or one slip away, two when it
+// has more than four letters. It is "" when none is that close.
 func Nearest(word string, known []string) string {
 	if len(word) > 100 {
 		return ""
 	}
 	word = strings.ToLower(word)
-	best, least := "", min(len(word)/3+2, max(len(word), 1)) // one slip in a short word, more in a long one
+	best, least := "", min(2, max(len(word), 1)) // a slip in a single letter leaves nothing
+	if len(word) > 4 {
+		least = 3
+	}
 	for _, k := range known {
 		d := distance(word, strings.ToLower(k))
 		if len(word) > 2 && strings.HasPrefix(strings.ToLower(k), word) {

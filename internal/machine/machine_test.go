@@ -175,7 +175,7 @@ func TestLaunchWaitsForEarlierWork(t *testing.T) {
 	c := launch("c", 1*ns, 200)
 	d := launch("d", 1*ns, 2)
 	m.mustRun(t)
-	if want := "[d2 a0 a1 b1 b200 c200]"; fmt.Sprint(log) != want {
+	if want := "[a0 a1 d2 b1 b200 c200]"; fmt.Sprint(log) != want {
 		t.Errorf("order %v, want %s", log, want)
 	}
 	if b.Start != a.Start+10_000*ns || c.Start != b.Start+1*ns || d.Start > a.Start+10*ns {
