@@ -32,8 +32,14 @@ const Version = report.Version
 // Main runs the command line of the program and exits with its status. The first
 // Ctrl-C asks what runs to end; a second one ends the program at once.
 func Main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	context.AfterFunc(ctx, stop)
+	ctx, cancel := context.WithCancelCause(context.Background())
+	asked := make(chan os.Signal, 1)
+	signal.Notify(asked, os.Interrupt, syscall.SIGTERM)
+	go func() {
+		s, _ := (<-asked).(syscall.Signal)
+		signal.Stop(asked)
+		cancel(cli.Signal{Signal: s})
+	}()
 	os.Exit(Run(ctx, os.Args[1:], os.Stdout, os.Stderr))
 }
 

@@ -90,21 +90,33 @@ func decode[T any](t *testing.T, text string) T {
 }
 
 func TestJSON(t *testing.T) {
-	m := decode[report.Machine](t, run(t, "topology", "show", "--topology", "torus2x3", "--format", "json", "--links",
-		"--set", "overrides=[{link: host->sip0.io.pcie, bandwidth: unlimited, latency: 1.5 ns}]"))
-	if got, want := m.Topology.Source, "preset torus2x3"; got != want {
-		t.Errorf("source: got %q, want %q", got, want)
+	var m struct {
+		Version  string
+		Topology report.Used
+		Totals   report.Totals
+		Links    []map[string]any
 	}
-	if m.Totals.PEs != 768 || m.Totals.Links != len(m.Links) {
-		t.Errorf("totals: got %d PEs and %d links, want 768 and %d", m.Totals.PEs, m.Totals.Links, len(m.Links))
+	text := run(t, "topology", "show", "--topology", "torus2x3", "--format", "json", "--links",
+		"--set", "overrides=[{link: host->sip0.io.pcie, bandwidth: unlimited, latency: 1.5 ns}]")
+	if err := json.Unmarshal([]byte(text), &m); err != nil {
+		t.Fatal(err)
 	}
-	wantLink := report.Link{Name: "host->sip0.io.pcie", LatencyNS: "1.5", OverheadNS: "5"}
+	if got, want := m.Topology.Source, "preset torus2x3"; !strings.HasPrefix(got, want) {
+		t.Errorf("source: got %q, want it to begin with %q", got, want)
+	}
+	if m.Version != report.Version || m.Totals.PEs != 768 || m.Totals.Links != len(m.Links) {
+		t.Errorf("got version %q, %d PEs and %d links, want %q, 768 and %d", m.Version, m.Totals.PEs, m.Totals.Links, report.Version, len(m.Links))
+	}
+	wantLink := map[string]any{"name": "host->sip0.io.pcie", "bandwidth_gbs": nil, "latency_ns": 1.5, "overhead_ns": 5.0}
 	if diff := cmp.Diff(wantLink, m.Links[0]); diff != "" {
 		t.Errorf("first link (-want +got):\n%s", diff)
 	}
-	list := decode[[]validation](t, run(t, "topology", "validate", "--format", "json", "default", "ring6"))
-	if len(list) != 2 || !list[0].OK || list[0].PEs != 256 || list[1].PEs != 768 {
+	list := decode[validations](t, run(t, "topology", "validate", "--format", "json", "default", "ring6"))
+	if s := list.Systems; list.Version != report.Version || len(s) != 2 || !s[0].OK || s[0].PEs != 256 || s[1].PEs != 768 {
 		t.Errorf("validate: got %+v", list)
+	}
+	if d := decode[drawing](t, run(t, "topology", "diagram", "--format", "json")); d.Version != report.Version || len(d.Blocks) != 3 {
+		t.Errorf("diagram: got version %q and %d blocks, want %q and 3", d.Version, len(d.Blocks), report.Version)
 	}
 	if ps := decode[[]preset](t, run(t, "topology", "presets", "--format", "json")); len(ps) != 5 {
 		t.Errorf("presets: got %+v, want 5", ps)
@@ -138,6 +150,26 @@ func TestInterrupted(t *testing.T) {
 	}
 	if got, want := errs.String(), "kernbench: interrupted\n"; got != want {
 		t.Errorf("stderr: got %q, want %q", got, want)
+	}
+}
+
+func TestSignals(t *testing.T) {
+	for _, c := range []struct {
+		signal syscall.Signal
+		code   int
+		stderr string
+	}{
+		{syscall.SIGINT, 130, "kernbench: interrupted\n"},
+		{syscall.SIGTERM, 143, "kernbench: terminated\n"},
+	} {
+		ctx, cancel := context.WithCancelCause(t.Context())
+		cancel(Signal{c.signal})
+		for _, args := range [][]string{{"topology", "show", "--links"}, {"probe"}} {
+			var errs bytes.Buffer
+			if code := Run(ctx, args, io.Discard, &errs); code != c.code || errs.String() != c.stderr {
+				t.Errorf("%v after %v: exit status %d, %q, want %d, %q", args, c.signal, code, errs.String(), c.code, c.stderr)
+			}
+		}
 	}
 }
 

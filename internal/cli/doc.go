@@ -12,8 +12,9 @@
 //	1    wrong values or a failed check
 //	2    bad usage or input
 //	3    the run failed
-//	130  interrupted
+//	130  interrupted (Ctrl-C)
 //	141  nobody reads the output any more
+//	143  terminated
 //
 // Messages begin with "kernbench: ", but a mistake in a file begins with
 // file:line:column, so that editors can jump there.

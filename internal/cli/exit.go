@@ -17,8 +17,14 @@ const (
 	exitUsage       = 2 // bad usage or input
 	exitFailed      = 3 // the run failed
 	exitInterrupted = 128 + int(syscall.SIGINT)
+	exitTerminated  = 128 + int(syscall.SIGTERM)
 	exitClosedPipe  = 128 + int(syscall.SIGPIPE)
 )
+
+// Signal is the cause of a context that ends because the program was asked to.
+type Signal struct{ syscall.Signal }
+
+func (s Signal) Error() string { return s.String() + " signal" }
 
 // exitError is an error that decides the exit status. Others mean exitFailed.
 type exitError struct {
@@ -46,7 +52,10 @@ func status(ctx context.Context, err error) int {
 		return exitOK
 	case errors.Is(err, syscall.EPIPE), errors.Is(err, io.ErrClosedPipe):
 		return exitClosedPipe
-	case ctx.Err() != nil && errors.Is(err, ctx.Err()):
+	case ctx.Err() != nil && (errors.Is(err, ctx.Err()) || errors.Is(err, context.Cause(ctx))):
+		if errors.Is(context.Cause(ctx), Signal{syscall.SIGTERM}) {
+			return exitTerminated
+		}
 		return exitInterrupted
 	case errors.As(err, &exit):
 		return exit.code
@@ -54,9 +63,15 @@ func status(ctx context.Context, err error) int {
 	return exitFailed
 }
 
-// complain prints an error, a message for each of those it joins.
+// complain prints an error, a message for each of those it joins, and says
+// nothing twice: a bad --set is one mistake, however many systems it is tried on.
 func complain(w io.Writer, err error) {
+	said := map[string]bool{}
 	for _, e := range flatten(err) {
+		if said[e.Error()] {
+			continue
+		}
+		said[e.Error()] = true
 		prefix := "kernbench: "
 		var at *config.Error
 		if errors.As(e, &at) && at.Line > 0 {

@@ -1,26 +1,43 @@
 package cli
 
 import (
+	"errors"
 	"fmt"
+	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
 
+	"github.com/kernbench/kernbench/internal/config"
 	"github.com/kernbench/kernbench/topology"
 )
 
 // topologyFlags is which system a command works on. Every command that needs
 // one takes it from here.
 type topologyFlags struct {
-	name string
+	name systemName
 	sets []string
+}
+
+// systemName is a file or preset; empty only where none was given.
+type systemName string
+
+func (n *systemName) String() string { return string(*n) }
+func (n *systemName) Type() string   { return "name" }
+func (n *systemName) Set(word string) error {
+	if word == "" {
+		return fmt.Errorf("empty: write a file or a preset (%s)", strings.Join(topology.Presets(), ", "))
+	}
+	*n = systemName(word)
+	return nil
 }
 
 // addTopologyFlags gives a command --topology and --set.
 func addTopologyFlags(cmd *cobra.Command) *topologyFlags {
 	f := &topologyFlags{}
-	cmd.Flags().StringVarP(&f.name, "topology", "t", "", "file or preset `NAME` of the system (default ./topology.yaml, else the preset default)")
+	cmd.Flags().VarP(&f.name, "topology", "t", "file or preset `NAME` of the system (default ./topology.yaml, else the preset default)")
 	complete(cmd, "topology", topology.Presets(), cobra.ShellCompDirectiveDefault)
 	f.addSet(cmd)
 	return f
@@ -29,12 +46,31 @@ func addTopologyFlags(cmd *cobra.Command) *topologyFlags {
 // addSet gives a command --set alone.
 func (f *topologyFlags) addSet(cmd *cobra.Command) {
 	// An array, not a slice: a value may hold commas.
-	cmd.Flags().StringArrayVar(&f.sets, "set", nil, "change one value, as `KEY=VALUE` (repeatable): cube.hbm.channels=16")
+	cmd.Flags().StringArrayVar(&f.sets, "set", nil, "change one value, as `KEY=VALUE` (repeatable): sip.ucie.bandwidth=256GB/s")
+	complete(cmd, "set", settableKeys(), cobra.ShellCompDirectiveNoSpace|cobra.ShellCompDirectiveNoFileComp)
+}
+
+// settableKeys is the paths of all values of a topology file, as --set begins.
+func settableKeys() []string {
+	var paths []string
+	var walk func(t reflect.Type, prefix string)
+	walk = func(t reflect.Type, prefix string) {
+		for _, k := range config.Keys(t) {
+			_, single := topology.Scalars()[k.Type]
+			if k.Type.Kind() == reflect.Struct && !single {
+				walk(k.Type, prefix+k.Name+".")
+			} else {
+				paths = append(paths, prefix+k.Name+"=")
+			}
+		}
+	}
+	walk(reflect.TypeFor[topology.Spec](), "")
+	return paths
 }
 
 // load reads and compiles the system. Its errors are mistakes of the user.
 func (f *topologyFlags) load() (*topology.Graph, error) {
-	spec, err := topology.Load(f.name, f.sets...)
+	spec, err := topology.Load(string(f.name), f.sets...)
 	if err != nil {
 		return nil, badInput(err)
 	}
@@ -43,6 +79,26 @@ func (f *topologyFlags) load() (*topology.Graph, error) {
 		return nil, badInput(err)
 	}
 	return g, nil
+}
+
+// wholeNumber is the value of a flag that counts.
+type wholeNumber int
+
+func (n *wholeNumber) String() string { return strconv.Itoa(int(*n)) }
+func (n *wholeNumber) Type() string   { return "int" }
+func (n *wholeNumber) Set(text string) error {
+	v, err := strconv.Atoi(text)
+	if err != nil {
+		return errors.New("write a whole number")
+	}
+	*n = wholeNumber(v)
+	return nil
+}
+
+// intFlag gives a command a flag that counts.
+func intFlag(cmd *cobra.Command, p *int, name string, value int, usage string) {
+	*p = value
+	cmd.Flags().Var((*wholeNumber)(p), name, usage)
 }
 
 // choice is the value of a flag that allows a few words.

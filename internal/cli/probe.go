@@ -32,7 +32,7 @@ The exit status is 1 if a simulated time differs from its formula.`,
   kernbench probe --topology torus2x3 --sizes 64KiB,1MiB
   kernbench probe --set sip.ucie.bandwidth=256GB/s --format json
   kernbench probe --fidelity flit`,
-		Args: cobra.NoArgs,
+		Args: noArgs,
 	}
 	system := addTopologyFlags(cmd)
 	format := formatFlag(cmd)

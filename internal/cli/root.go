@@ -26,6 +26,7 @@ var commands = []func() *cobra.Command{
 func Run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	out := &output{w: stdout}
 	root, started := rootCmd()
+	addBuiltins(root)
 	root.SetArgs(append([]string{}, args...)) // nil would mean os.Args
 	root.SetOut(out)
 	root.SetErr(stderr)
@@ -41,6 +42,8 @@ func Run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	case exitOK, exitClosedPipe:
 	case exitInterrupted:
 		fmt.Fprintln(stderr, "kernbench: interrupted")
+	case exitTerminated:
+		fmt.Fprintln(stderr, "kernbench: terminated")
 	default:
 		complain(stderr, err)
 	}
@@ -62,10 +65,10 @@ A system is described by --topology FILE or PRESET, else ./topology.yaml, else
 the preset default; --set changes single values of it.
 
 Exit status: 0 ok, 1 wrong values or a failed check, 2 bad usage or input,
-3 the run failed.`,
+3 the run failed, 130 interrupted, 143 terminated.`,
 		Example: `  kernbench probe
   kernbench topology show
-  kernbench topology show --topology torus2x3 --set cube.hbm.channels=16
+  kernbench topology show --topology torus2x3 --set sip.ucie.bandwidth=256GB/s
   kernbench topology diagram --view cube -o cube.svg
   kernbench topology validate my-system.yaml`,
 		Version:       report.Version,
@@ -92,15 +95,56 @@ func group(cmd *cobra.Command) {
 		if len(args) == 0 {
 			return cmd.Help()
 		}
-		var names []string
-		for _, c := range cmd.Commands() {
-			if c.IsAvailableCommand() {
-				names = append(names, c.Name())
+		return unknownCommand(cmd, args[0])
+	}
+}
+
+func unknownCommand(cmd *cobra.Command, word string) error {
+	var names []string
+	for _, c := range cmd.Commands() {
+		if c.IsAvailableCommand() {
+			names = append(names, c.Name())
+		}
+	}
+	return badInput(fmt.Errorf("unknown command %q for %q; commands: %s%s%s",
+		word, cmd.CommandPath(), strings.Join(names, ", "), didYouMean(word, names), seeHelp(cmd)))
+}
+
+// addBuiltins adds the commands help and completion of cobra, which would take a
+// word they do not know for a success.
+func addBuiltins(root *cobra.Command) {
+	root.InitDefaultHelpCmd()
+	root.InitDefaultCompletionCmd()
+	for _, c := range root.Commands() {
+		switch c.Name() {
+		case "completion":
+			group(c)
+		case "help":
+			c.Run, c.RunE = nil, func(_ *cobra.Command, args []string) error {
+				cmd, rest, err := root.Find(args)
+				if err == nil && len(rest) > 0 {
+					return unknownCommand(cmd, rest[0])
+				}
+				if err != nil {
+					return badInput(err)
+				}
+				cmd.InitDefaultHelpFlag()
+				return cmd.Help()
 			}
 		}
-		return badInput(fmt.Errorf("unknown command %q for %q; commands: %s%s%s",
-			args[0], cmd.CommandPath(), strings.Join(names, ", "), didYouMean(args[0], names), seeHelp(cmd)))
 	}
+}
+
+// noArgs refuses arguments, of commands that take none. Most of those are a
+// system whose flag was forgotten.
+func noArgs(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	if f := cmd.Flags().Lookup("topology"); f != nil && !f.Changed {
+		return fmt.Errorf("unexpected argument %q: write --topology %s", args[0], args[0])
+	}
+	return fmt.Errorf("unexpected argument %q%s", args[0], seeHelp(cmd))
 }
 
 // flagError adds to a mistake in a flag what was probably meant.

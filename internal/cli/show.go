@@ -18,21 +18,28 @@ overridden links are listed. The first line says which configuration was used.
 
 --links lists every directed link with its bandwidth, its latency on the wire
 and the overhead of the node it enters; an override names links as shown there.
---format yaml prints the effective configuration, which loads back; --format
-json has exact numbers, bandwidths as null where they are unlimited.`,
+--format yaml prints the effective configuration, which loads back.
+
+--format json has the keys of the YAML, nested alike, with exact numbers whose
+unit ends the key: bandwidth_gbs (null: unlimited), latency_ns, size_bytes,
+clock_ghz, pitch_mm. Beside the configuration stand corners (the PEs and their
+routers), per_pe, per_sip and totals (gemm_tflops, null when it takes no time;
+hbm_bytes, hbm_gbs), and with --links a list links of name, bandwidth_gbs,
+latency_ns and overhead_ns.`,
 		Example: `  kernbench topology show --depth 2
   kernbench topology show --topology torus2x3 --links | grep io.switch
-  kernbench topology show --set cube.hbm.channels=16 --format yaml > topology.yaml`,
-		Args: cobra.NoArgs,
+  kernbench topology show --set sip.ucie.bandwidth=256GB/s --format yaml > topology.yaml`,
+		Args: noArgs,
 	}
 	system := addTopologyFlags(cmd)
 	format := formatFlag(cmd, "yaml")
 	links := cmd.Flags().Bool("links", false, "list every directed link")
-	depth := cmd.Flags().Int("depth", report.DepthPE, "how far down the tree goes: 1 system, 2 SIP, 3 cube, 4 PE")
+	var depth int
+	intFlag(cmd, &depth, "depth", report.DepthPE, "how far down the tree goes: 1 system, 2 SIP, 3 cube, 4 PE")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		switch {
-		case *depth < report.DepthSystem || *depth > report.DepthPE:
-			return badInput(fmt.Errorf("--depth %d: write 1 (system), 2 (SIP), 3 (cube) or 4 (PE)", *depth))
+		case depth < report.DepthSystem || depth > report.DepthPE:
+			return badInput(fmt.Errorf("--depth %d: write 1 (system), 2 (SIP), 3 (cube) or 4 (PE)", depth))
 		case *format != "text" && cmd.Flags().Changed("depth"):
 			return badInput(fmt.Errorf("--depth is for --format text: %s always has everything", *format))
 		case *format == "yaml" && *links:
@@ -48,15 +55,13 @@ json has exact numbers, bandwidths as null where they are unlimited.`,
 			return err
 		}
 		m := report.Describe(g)
-		if *format == "json" {
-			if *links {
-				if m.Links, err = report.Links(ctx, g); err != nil {
-					return err
-				}
-			}
+		switch {
+		case *format == "json" && *links:
+			return report.WriteMachine(ctx, out, m, g)
+		case *format == "json":
 			return report.WriteJSON(out, m)
 		}
-		fmt.Fprint(out, m.Tree(*depth))
+		fmt.Fprint(out, m.Tree(depth))
 		if *links {
 			fmt.Fprintln(out)
 			return report.WriteLinks(ctx, out, g)

@@ -35,7 +35,7 @@ and mark mistakes as you type. Name it in the first line of your file:
 
   # yaml-language-server: $schema=topology.schema.json`,
 		Example: `  kernbench topology schema > topology.schema.json`,
-		Args:    cobra.NoArgs,
+		Args:    noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			_, err := cmd.OutOrStdout().Write(topology.Schema())
 			return err
@@ -57,7 +57,7 @@ func presetsCmd() *cobra.Command {
 and a file of your own may say "extends: NAME" and give only what differs.`,
 		Example: `  kernbench topology presets
   kernbench topology show --topology ring6 --format yaml > my-system.yaml`,
-		Args: cobra.NoArgs,
+		Args: noArgs,
 	}
 	format := formatFlag(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {

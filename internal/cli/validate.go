@@ -8,10 +8,16 @@ import (
 
 	"github.com/kernbench/kernbench/internal/config"
 	"github.com/kernbench/kernbench/internal/report"
+	"github.com/kernbench/kernbench/topology"
 )
 
-// validation is what `kernbench topology validate --format json` says of a
-// system, an element of its list.
+// validations is what `kernbench topology validate --format json` prints.
+type validations struct {
+	Version string       `json:"version"` // of kernbench
+	Systems []validation `json:"systems"` // in the order of the arguments
+}
+
+// validation is a system that was checked.
 type validation struct {
 	Name   string    `json:"name"` // as it was given
 	OK     bool      `json:"ok"`
@@ -38,11 +44,15 @@ func validateCmd() *cobra.Command {
 		Long: `Validate checks files and presets, or without arguments the one that other commands
 would use: ./topology.yaml, else the preset default. It reports every mistake at
 once with file, line, column and what to write instead, and then ends with exit
-status 2. Overridden links are checked too.`,
+status 2. Overridden links are checked too.
+
+--format json has a list systems, each with its name, ok, source, hash and pes or
+errors of file, line, column, path and message.`,
 		Example: `  kernbench topology validate
   kernbench topology validate systems/*.yaml
   kernbench topology validate my-system.yaml --format json`,
 	}
+	cmd.ValidArgsFunction = cobra.FixedCompletions(topology.Presets(), cobra.ShellCompDirectiveDefault)
 	flags := &topologyFlags{}
 	flags.addSet(cmd)
 	format := formatFlag(cmd)
@@ -50,11 +60,15 @@ status 2. Overridden links are checked too.`,
 		if len(args) == 0 {
 			args = []string{""}
 		}
-		list := []validation{}
+		all := validations{report.Version, []validation{}}
 		var bad []error
 		for _, name := range args {
+			var system systemName
+			if err := system.Set(name); err != nil && cmd.Flags().NArg() > 0 {
+				return badInput(fmt.Errorf("argument %q is %w", name, err))
+			}
 			v := validation{Name: name, Errors: []mistake{}}
-			g, err := (&topologyFlags{name, flags.sets}).load()
+			g, err := (&topologyFlags{system, flags.sets}).load()
 			if err != nil {
 				bad = append(bad, err)
 				v.Errors = mistakes(name, err)
@@ -65,10 +79,10 @@ status 2. Overridden links are checked too.`,
 					fmt.Fprintf(cmd.OutOrStdout(), "%s: ok (%d PEs, hash %s)\n", v.Source, v.PEs, v.Hash)
 				}
 			}
-			list = append(list, v)
+			all.Systems = append(all.Systems, v)
 		}
 		if *format == "json" {
-			if err := report.WriteJSON(cmd.OutOrStdout(), list); err != nil {
+			if err := report.WriteJSON(cmd.OutOrStdout(), all); err != nil {
 				return err
 			}
 			if len(bad) > 0 {

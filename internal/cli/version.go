@@ -17,7 +17,7 @@ build resolved it, the Go toolchain, and the revision of the program's
 repository where the build recorded one.`,
 		Example: `  kernbench version
   kernbench version --format json`,
-		Args: cobra.NoArgs,
+		Args: noArgs,
 	}
 	format := formatFlag(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {

@@ -149,10 +149,12 @@ func straight(a, b rect) []point {
 }
 
 // around is the way of a wrap link from the first box of a row to the last: out
-// on the left, under the row between it and the next, and in from the right.
+// on the left, under the row between it and the next, and in from the right. It
+// leaves a row close to it and runs under it further off, so that the wraps of
+// rows and of columns keep apart where they pass each other.
 func around(first, last, in rect, cols, rows int) []point {
 	gapX, gapY := in.w/cols-first.w, in.h/rows-first.h
-	left, right, under := first.x-max(gapX/4, 1), last.right()+max(gapX/4, 1), first.bottom()+max(gapY/3, 1)
+	left, right, under := first.x-max(gapX/10, 1), last.right()+max(gapX/10, 1), first.bottom()+max(gapY/4, 1)
 	y := first.centre().y
 	return []point{{first.x, y}, {left, y}, {left, under}, {right, under}, {right, y}, {last.right(), y}}
 }
@@ -167,8 +169,9 @@ func transpose(path []point) []point {
 	return path
 }
 
-// circle places boxes around an ellipse, beyond its tangents, so that the chords
-// between their feet on it cross none.
+// circle places boxes around an ellipse, beyond its tangents. Links run straight
+// from box to box; where such a line would cross a third box, they all run between
+// the feet of the boxes on the ellipse, whose chords cross none.
 func circle(in rect, n int) ([]rect, routes) {
 	w, h := max(min(maxBoxW, 2*in.w/(n+4)), 36), max(min(maxBoxH, 2*in.h/(n+4)), 18)
 	rx, ry, c := float64(in.w/2-w), float64(in.h/2-h), in.centre()
@@ -183,11 +186,32 @@ func circle(in rect, n int) ([]rect, routes) {
 		away := math.Abs(nx)*float64(w)/2 + math.Abs(ny)*float64(h)/2
 		boxes[i] = rect{feet[i].x + int(math.Round(nx*away)) - w/2, feet[i].y + int(math.Round(ny*away)) - h/2, w, h}
 	}
+	line := func(a, b int) []point {
+		return []point{boxes[a].edge(boxes[b].centre()), boxes[b].edge(boxes[a].centre())}
+	}
+	if unobstructed(boxes, line) {
+		return boxes, line
+	}
 	touch := func(i int) point {
 		b := boxes[i]
 		return point{max(b.x, min(feet[i].x, b.right())), max(b.y, min(feet[i].y, b.bottom()))}
 	}
 	return boxes, func(a, b int) []point { return []point{touch(a), feet[a], feet[b], touch(b)} }
+}
+
+// unobstructed reports whether the lines between boxes stay out of all others.
+func unobstructed(boxes []rect, line routes) bool {
+	for a := range boxes {
+		for b := range a {
+			l := line(a, b)
+			for i, r := range boxes {
+				if i != a && i != b && crosses(l[0], l[1], r) {
+					return false
+				}
+			}
+		}
+	}
+	return true
 }
 
 // besideSwitch places the SIPs in rows above and below a bar.

@@ -25,7 +25,7 @@ func (p *plan) cube() *Diagram {
 	s := p.Spec()
 	noc := s.Cube.NoC
 	name := fmt.Sprintf("sip%d.cube%d", p.at.SIP, p.at.Cube)
-	d := &Diagram{name: "cube", title: fmt.Sprintf("Cube: %s, %s on a NoC of %d×%d", name, count(s.PEsPerCube(), "PE"), noc.W, noc.H)}
+	d := &Diagram{name: "cube", prefix: name + ".", title: fmt.Sprintf("Cube: %s, %s on a NoC of %d×%d", name, count(s.PEsPerCube(), "PE"), noc.W, noc.H)}
 	w, h := area()
 	edgeX := edgeX
 	if max(noc.W, noc.H) > narrow {
@@ -83,7 +83,11 @@ func (p *plan) attach(d *Diagram, in int, routers []int, cw, ch int) {
 				slices.nodes = append(slices.nodes, p.HBM(at.SIP, at.Cube, pe))
 			}
 			units.name, units.lines = p.several("pe", pes[i]), []string{several("pe", pes[i]), cornerOf(s.Cube.PELayout, pes[i][0])}
-			slices.name, slices.lines = p.several("hbm", pes[i]), []string{several("hbm", pes[i]), quantity(s.Cube.HBM.SliceSize)}
+			size := quantity(s.Cube.HBM.SliceSize)
+			if len(pes[i]) > 1 {
+				size += " each"
+			}
+			slices.name, slices.lines = p.several("hbm", pes[i]), []string{several("hbm", pes[i]), size}
 			hang(units)
 			hang(slices)
 		}
@@ -126,12 +130,12 @@ func (p *plan) hang(d *Diagram, in, r, cw, ch int, q perch) {
 		path[0].y, path[1].y = router.bottom(), box.y
 	}
 	b := d.block(block{rect: box, name: q.name, look: q.look, in: in, lines: q.lines})
-	var pairs []pair
+	var links []ends
 	id, _ := p.Lookup(d.blocks[r].name)
 	for _, n := range q.nodes {
-		pairs = append(pairs, pairOf(n, id))
+		links = append(links, ends{id, n})
 	}
-	p.join(d, wire{from: r, to: b, look: q.look, path: path}, pairs...)
+	p.join(d, wire{from: r, to: b, look: q.look, path: path}, links...)
 }
 
 // cornerOf says which corner of the NoC a PE belongs to.
@@ -148,8 +152,10 @@ func several(what string, numbers []int) string {
 		return first
 	case 2:
 		return fmt.Sprintf("%s, %d", first, numbers[1])
-	default:
-		return fmt.Sprintf("%s … %d", first, numbers[n-1])
+	case 3:
+		return fmt.Sprintf("%s, %d, %d", first, numbers[1], numbers[2])
+	default: // evenly spaced
+		return fmt.Sprintf("%s, %d … %d", first, numbers[1], numbers[n-1])
 	}
 }
 

@@ -1,5 +1,7 @@
 package figure
 
+import "math"
+
 // Data is a diagram as data: what `kernbench topology diagram --format json`
 // prints, for programs that draw their own.
 type Data struct {
@@ -25,14 +27,14 @@ type Block struct {
 type Wire struct {
 	From   string `json:"from"`
 	To     string `json:"to"`
-	OneWay bool   `json:"one_way"`
-	State  string `json:"state"` // usual, changed or absent, by overrides
+	OneWay bool   `json:"one_way"` // by nature, or because the other direction is absent
+	State  string `json:"state"`   // usual; changed, one_way or absent by overrides
 	Label  string `json:"label,omitempty"`
 }
 
 // Data is the diagram's blocks and wires.
 func (d *Diagram) Data() Data {
-	data := Data{Title: d.title, Subtitle: d.subtitle, Width: d.w, Height: d.h, Blocks: []Block{}, Wires: []Wire{}}
+	data := Data{Title: d.title, Subtitle: d.subtitle(math.MaxInt), Width: d.w, Height: d.h, Blocks: []Block{}, Wires: []Wire{}}
 	for _, b := range d.blocks {
 		data.Blocks = append(data.Blocks, Block{b.name, b.lines, b.x, b.y, b.w, b.h})
 	}
@@ -40,7 +42,7 @@ func (d *Diagram) Data() Data {
 		if w.from < 0 {
 			continue // stands for wires of their own
 		}
-		state := [...]string{asKind: "usual", changed: "changed", absent: "absent"}[w.state]
+		state := [...]string{asKind: "usual", changed: "changed", oneWay: "one_way", absent: "absent"}[w.state]
 		wire := Wire{From: d.blocks[w.from].name, To: d.blocks[w.to].name, OneWay: w.oneWay, State: state}
 		if w.label != nil {
 			wire.Label = w.label.text

@@ -3,6 +3,7 @@ package figure
 import (
 	"bytes"
 	"fmt"
+	"math"
 	"strings"
 )
 
@@ -11,7 +12,7 @@ import (
 func (d *Diagram) DOT() []byte {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "digraph %s {\n", quote(d.name))
-	fmt.Fprintf(&b, "  label=%s; labelloc=t; fontname=Helvetica; fontsize=24;\n", quote(d.title+"\n"+d.subtitle))
+	fmt.Fprintf(&b, "  label=%s; labelloc=t; fontname=Helvetica; fontsize=24;\n", quote(d.title+"\n"+d.subtitle(math.MaxInt)))
 	b.WriteString("  node [shape=box, style=\"rounded,filled\", fontname=Helvetica];\n")
 	b.WriteString("  edge [dir=both, arrowhead=none, arrowtail=none, fontname=Helvetica];\n")
 	d.cluster(&b, -1, "  ")
@@ -58,6 +59,8 @@ func (w wire) attributes() string {
 	switch w.state {
 	case changed:
 		colour, style = alarm, "bold"
+	case oneWay:
+		colour, style = alarm, "dashed"
 	case absent:
 		colour, style = alarm, "dotted"
 	}

@@ -11,8 +11,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/kernbench/kernbench/topology"
+	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
+
+	"github.com/kernbench/kernbench/topology"
 )
 
 func compile(t testing.TB, name string, sets ...string) *topology.Graph {
@@ -59,11 +61,14 @@ var systems = []struct {
 	{"torus 1024", "alpha_beta", system(topology.Torus2D, 1024)},
 	{"torus 3x2", "default", system(topology.Torus2D, 6, "system.sips.w=3", "system.sips.h=2")},
 	{"torus 1x5", "default", system(topology.Torus2D, 5, "system.sips.w=1", "system.sips.h=5")},
+	{"torus 4x4", "default", system(topology.Torus2D, 16)},
+	{"torus 4x2", "default", system(topology.Torus2D, 8, "system.sips.w=4", "system.sips.h=2", "system.sips.link.links=4")},
 	{"one SIP", "default", system(topology.Ring1D, 1)},
 	{"ring 3", "default", system(topology.Ring1D, 3)},
 	{"ring 53", "default", system(topology.Ring1D, 53)},
 	{"line 4", "default", system(topology.Line, 4)},
 	{"line 30", "default", system(topology.Line, 30)},
+	{"fully connected 5", "default", system(topology.FullyConnected, 5)},
 	{"fully connected 8", "default", system(topology.FullyConnected, 8)},
 	{"fully connected 64", "alpha_beta", system(topology.FullyConnected, 64)},
 	{"fully connected 80", "alpha_beta", system(topology.FullyConnected, 80)},
@@ -71,6 +76,8 @@ var systems = []struct {
 	{"switch 100", "alpha_beta", system(topology.Switch, 100)},
 	{"many PEs on few routers", "default", []string{"cube.pe_layout.pe_per_corner=32"}},
 	{"long and thin", "default", []string{"sip.cube_mesh.w=9", "sip.cube_mesh.h=1", "cube.noc.w=8", "cube.noc.h=2", "cube.sram.at=r1c0"}},
+	{"many cubes", "default", []string{"sip.cube_mesh.w=16", "sip.cube_mesh.h=16"}},
+	{"far too many cubes", "alpha_beta", []string{"sip.cube_mesh.w=40", "sip.cube_mesh.h=40"}},
 	{"large NoC", "default", []string{"sip.cube_mesh.w=1", "sip.cube_mesh.h=1", "cube.noc.w=24", "cube.noc.h=20"}},
 }
 
@@ -155,19 +162,6 @@ func checkLegible(t interface{ Errorf(string, ...any) }, d *Diagram) {
 			}
 		}
 	}
-}
-
-// crosses reports whether a line enters the inside of a box, two pixels from its
-// edge.
-func crosses(a, b point, r rect) bool {
-	r = rect{r.x + 2, r.y + 2, r.w - 4, r.h - 4}
-	if r.w <= 0 || r.h <= 0 || max(a.x, b.x) < r.x || min(a.x, b.x) > r.right() || max(a.y, b.y) < r.y || min(a.y, b.y) > r.bottom() {
-		return false
-	}
-	side := func(x, y int) int { return (b.x-a.x)*(y-a.y) - (b.y-a.y)*(x-a.x) }
-	corners := []int{side(r.x, r.y), side(r.right(), r.y), side(r.x, r.bottom()), side(r.right(), r.bottom())}
-	low, high := min(corners[0], corners[1], corners[2], corners[3]), max(corners[0], corners[1], corners[2], corners[3])
-	return low <= 0 && high >= 0
 }
 
 // TestRandomSystems checks pictures of systems that nobody thought of.
@@ -344,7 +338,7 @@ func TestOverrides(t *testing.T) {
 		{ViewSystem, Place{}, map[string]state{
 			"sip0.io.switch — sip1.io.switch": changed,
 			"sip1.io.switch — sip3.io.switch": absent,
-			"sip4.io.switch — sip5.io.switch": changed, // one direction is left
+			"sip4.io.switch — sip5.io.switch": oneWay,
 		}},
 		{ViewSIP, Place{SIP: 1}, map[string]state{
 			"sip1.cube5.ucie_e — sip1.cube6.ucie_w": absent,
@@ -375,6 +369,86 @@ func TestOverrides(t *testing.T) {
 				t.Errorf("colour of overrides in the picture: got %v, want %v", marked, len(tt.want) > 0)
 			}
 		})
+	}
+}
+
+// TestOneWay wants the wire of a link with one direction left to run in that one.
+func TestOneWay(t *testing.T) {
+	g := compile(t, "torus2x3", "overrides=[{link: sip4.io.switch->sip5.io.switch, absent: true}, {link: sip1.io.switch->sip0.io.switch, absent: true},"+
+		"{link: sip0.cube0.r1c1->sip0.cube0.r1c2, absent: true}]")
+	tests := []struct {
+		view View
+		want []Wire
+	}{
+		{ViewSystem, []Wire{{"sip0", "sip1", true, "one_way", "one way"}, {"sip5", "sip4", true, "one_way", "one way"}}},
+		{ViewCube, []Wire{{"sip0.cube0.r1c2", "sip0.cube0.r1c1", true, "one_way", ""}}},
+		{ViewPE, nil},
+	}
+	for _, tt := range tests {
+		d := draw(t, g, tt.view, Place{})
+		var got []Wire
+		for _, w := range d.Data().Wires {
+			if w.State != "usual" {
+				got = append(got, w)
+				edge := fmt.Sprintf("%s -> %s [color=%q, style=dashed, arrowhead=normal", quote(w.From), quote(w.To), alarm)
+				if !bytes.Contains(d.DOT(), []byte(edge)) {
+					t.Errorf("%s: no %s in the Graphviz file", tt.view, edge)
+				}
+			}
+		}
+		if diff := cmp.Diff(tt.want, got); diff != "" {
+			t.Errorf("%s: wires that stand out (-want +got):\n%s", tt.view, diff)
+		}
+		if arrows := bytes.Count(d.SVG(), []byte("url(#left)")); len(got) > 0 && arrows != len(got)+1 {
+			t.Errorf("%s: got %d arrows, want %d and one in the legend", tt.view, arrows, len(got))
+		}
+	}
+}
+
+func TestWrap(t *testing.T) {
+	got := wrap([]string{"sip0.cube10.ucie_e<->sip0.cube11.ucie_w 3 GB/s", "r0c0->r0c1 1 ns"})
+	want := []string{"sip0.cube10.ucie_e<->", "sip0.cube11.ucie_w 3 GB/s", "r0c0->r0c1 1 ns"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("lines (-want +got):\n%s", diff)
+	}
+}
+
+func TestSeveral(t *testing.T) {
+	tests := []struct {
+		numbers []int
+		want    string
+	}{
+		{[]int{3}, "pe3"}, {[]int{0, 4}, "pe0, 4"}, {[]int{0, 4, 8}, "pe0, 4, 8"}, {[]int{0, 4, 8, 12}, "pe0, 4 … 12"},
+	}
+	for _, tt := range tests {
+		if got := several("pe", tt.numbers); got != tt.want {
+			t.Errorf("several(%v): got %q, want %q", tt.numbers, got, tt.want)
+		}
+	}
+}
+
+// TestEndsNamed wants the first and the last of boxes that are too small for text
+// to have their names beside them.
+func TestEndsNamed(t *testing.T) {
+	tests := []struct {
+		view View
+		sets []string
+		want []string
+	}{
+		{ViewSystem, system(topology.Torus2D, 1024), []string{"sip0", "sip1023"}},
+		{ViewSystem, system(topology.Ring1D, 900), []string{"sip0", "sip899"}},
+		{ViewSystem, system(topology.Line, 900), []string{"sip0", "sip899"}},
+		{ViewSIP, []string{"sip.cube_mesh.w=40", "sip.cube_mesh.h=40"}, []string{"cube0", "cube1599"}},
+		{ViewSystem, system(topology.Torus2D, 4), nil},
+	}
+	for _, tt := range tests {
+		var got []string
+		for _, n := range draw(t, compile(t, "alpha_beta", tt.sets...), tt.view, Place{}).notes {
+			got = append(got, n.text)
+		}
+		if diff := cmp.Diff(tt.want, got); diff != "" {
+			t.Errorf("%v: notes (-want +got):\n%s", tt.sets, diff)
+		}
 	}
 }
 

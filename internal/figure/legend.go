@@ -3,6 +3,7 @@ package figure
 import (
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 
 	"github.com/kernbench/kernbench/topology"
@@ -70,13 +71,19 @@ func (d *Diagram) explainWire(l look, text string, more ...string) {
 	d.legend = append(d.legend, entry{look: l, line: true, text: text, more: wrap(more)})
 }
 
-// wrap breaks lines that are too wide for the legend: at spaces, and inside
-// words, which may be long names of links.
+// wrap breaks lines that are too wide for the legend: at spaces, in long names of
+// links behind the arrow, and where even that does not do, inside words.
 func wrap(lines []string) []string {
 	var out []string
 	for _, line := range lines {
 		current := ""
-		for _, word := range strings.Fields(line) {
+		words := strings.Fields(line)
+		for i := 0; i < len(words); i++ {
+			word := words[i]
+			if from, to, ok := strings.Cut(word, "->"); ok && to != "" && len(word) > legendChars {
+				word = from + "->"
+				words = slices.Insert(words, i+1, to)
+			}
 			for {
 				joined := strings.TrimSpace(current + " " + word)
 				if len([]rune(joined)) <= legendChars {

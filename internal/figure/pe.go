@@ -27,7 +27,7 @@ var peUnits = [...]struct {
 func (p *plan) pe() *Diagram {
 	s, at := p.Spec(), p.at
 	name := fmt.Sprintf("sip%d.cube%d.pe%d", at.SIP, at.Cube, at.PE)
-	d := &Diagram{name: "pe", title: "PE: " + name}
+	d := &Diagram{name: "pe", prefix: fmt.Sprintf("sip%d.cube%d.", at.SIP, at.Cube), title: "PE: " + name}
 	d.w, d.h = area()
 	in := d.frame(frame{rect: rect{216, 0, d.w - 216, d.h}, name: name, text: name, in: -1})
 	unit := map[topology.Kind]int{}
@@ -78,7 +78,7 @@ func peText(pe topology.PE, unit topology.Kind) []string {
 		return []string{"gemm", gemmRate(g, 1), mkn(g.Array) + " MACs", quantity(g.Clock), "tile " + mkn(g.Tile)}
 	case topology.KindMath:
 		m := pe.Math
-		rate := "no time"
+		rate := "in no time"
 		if m.Cycles.Simple > 0 {
 			rate = fmt.Sprintf("%.4g Gop/s", float64(m.VectorWidth)*float64(m.Clock)/float64(m.Cycles.Simple)/1e9)
 		}
@@ -95,6 +95,9 @@ func peText(pe topology.PE, unit topology.Kind) []string {
 // gemmRate is the peak of the matrix engines of n PEs.
 func gemmRate(g topology.GEMM, n int) string {
 	peak := 2 * float64(g.Array.M) * float64(g.Array.K) * float64(g.Array.N) * float64(g.Clock) * float64(n)
+	if peak/float64(n) > 1e21 { // as large as numbers get, for engines that are free
+		return "in no time"
+	}
 	if peak >= 1e15 {
 		return fmt.Sprintf("%.3g PFLOP/s", peak/1e15)
 	}

@@ -2,8 +2,10 @@ package figure
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/kernbench/kernbench/topology"
 )
@@ -14,6 +16,7 @@ type plan struct {
 	*topology.Graph // without overrides
 	at              Place
 	states          map[pair]state
+	left            map[pair]bool // of pairs joined one way: from the lower id to the higher
 }
 
 // pair is two components, the lower id first.
@@ -26,13 +29,17 @@ func pairOf(a, b topology.NodeID) pair { return pair{min(a, b), max(a, b)} }
 // is none.
 func Topology(g *topology.Graph, view View, at Place) (*Diagram, error) {
 	s := g.Spec()
+	var missing []error
 	for _, part := range []struct {
 		name     string
 		at, have int
 	}{{"sip", at.SIP, s.System.SIPs.Count}, {"cube", at.Cube, s.CubesPerSIP()}, {"pe", at.PE, s.PEsPerCube()}} {
 		if part.at < 0 || part.at >= part.have {
-			return nil, fmt.Errorf("no %s%d: the last is %s%d", part.name, part.at, part.name, part.have-1)
+			missing = append(missing, fmt.Errorf("no %s%d: the last is %s%d", part.name, part.at, part.name, part.have-1))
 		}
+	}
+	if missing != nil {
+		return nil, errors.Join(missing...)
 	}
 	p, err := newPlan(g, at)
 	if err != nil {
@@ -51,13 +58,13 @@ func Topology(g *topology.Graph, view View, at Place) (*Diagram, error) {
 	default:
 		return nil, fmt.Errorf("no view %q: draw one of %v", view, Views)
 	}
-	d.subtitle = fmt.Sprintf("%s (hash %s)", s.Source(), s.Hash())
+	d.source, d.hash = s.Source(), s.Hash()
 	p.explainOverrides(d, s.Overrides)
 	return d, nil
 }
 
 func newPlan(g *topology.Graph, at Place) (*plan, error) {
-	p := &plan{Graph: g, at: at, states: map[pair]state{}}
+	p := &plan{Graph: g, at: at, states: map[pair]state{}, left: map[pair]bool{}}
 	overrides := g.Spec().Overrides
 	if len(overrides) == 0 {
 		return p, nil
@@ -73,8 +80,12 @@ func newPlan(g *topology.Graph, at Place) (*plan, error) {
 		for _, q := range p.pairs(o) {
 			_, there := g.LinkBetween(q.a, q.b)
 			_, back := g.LinkBetween(q.b, q.a)
-			p.states[q] = changed
-			if !there && !back {
+			switch {
+			case there && back:
+				p.states[q] = changed
+			case there || back:
+				p.states[q], p.left[q] = oneWay, there
+			default:
 				p.states[q] = absent
 			}
 		}
@@ -94,66 +105,95 @@ func (p *plan) pairs(o topology.Override) []pair {
 	return qs
 }
 
+// ends is two components in the order of the blocks that a wire joins.
+type ends struct{ from, to topology.NodeID }
+
 // join adds a wire for the links of pairs of components, which decide its state.
-func (p *plan) join(d *Diagram, w wire, pairs ...pair) {
-	gone := 0
-	for _, q := range pairs {
-		w.name += p.Name(q.a) + " — " + p.Name(q.b) + "\n"
-		switch p.states[q] {
-		case absent:
-			gone++
-			w.state = changed
-		case changed:
-			w.state = changed
+// Where one direction is left, the wire runs in that one.
+func (p *plan) join(d *Diagram, w wire, links ...ends) {
+	var names []string
+	states, left := map[state]int{}, map[bool]int{} // left: true for along the wire
+	for _, l := range links {
+		q := pairOf(l.from, l.to)
+		names, w.pairs = append(names, p.Name(q.a)+" — "+p.Name(q.b)), append(w.pairs, q)
+		states[p.states[q]]++
+		if p.states[q] == oneWay {
+			left[p.left[q] == (q.a == l.from)]++
 		}
 	}
-	if gone == len(pairs) {
+	w.name = strings.Join(names, "\n")
+	switch all := len(links); {
+	case states[asKind] == all:
+	case states[absent] == all:
 		w.state = absent
+	case left[true] == all || left[false] == all:
+		w.state, w.oneWay = oneWay, true
+		if left[false] > 0 {
+			w.from, w.to = w.to, w.from
+			slices.Reverse(w.path)
+		}
+	default:
+		w.state = changed
 	}
 	if w.label != nil && w.state != asKind { // its numbers are those of others
-		w.label.text, w.label.colour = [...]string{changed: "changed", absent: "absent"}[w.state], alarm
+		w.label.text, w.label.colour = stateTexts[w.state], alarm
 	}
-	w.name = w.name[:max(0, len(w.name)-1)]
-	w.pairs = pairs
 	d.wires = append(d.wires, w)
 }
 
-// explainOverrides lists the overrides that the picture shows.
+// stateTexts is what labels say of overridden links.
+var stateTexts = [...]string{changed: "changed", oneWay: "one way", absent: "absent"}
+
+// explainOverrides lists the overrides that the picture shows, by the look of the
+// wires that they are about.
 func (p *plan) explainOverrides(d *Diagram, overrides []topology.Override) {
 	const most = 5
-	drawn := map[pair]bool{}
+	drawn := map[pair]state{}
 	for _, w := range d.wires {
 		for _, q := range w.pairs {
-			drawn[q] = true
+			drawn[q] = w.state
+			if w.path == nil { // a wire that stands for several is drawn instead
+				drawn[q] = min(w.state, changed)
+			}
 		}
 	}
-	var texts [2][]string // changed, absent
+	var texts [absent + 1][]string
 	for _, o := range overrides {
-		if !slices.ContainsFunc(p.pairs(o), func(q pair) bool { return drawn[q] }) {
-			continue
+		look := asKind
+		for _, q := range p.pairs(o) {
+			look = max(look, drawn[q])
 		}
-		if o.Absent {
-			texts[1] = append(texts[1], o.Link)
-			continue
-		}
-		text := o.Link
+		text := d.short(o.Link)
 		if o.Bandwidth != nil {
 			text += " " + quantity(*o.Bandwidth)
 		}
 		if o.Latency != nil {
 			text += " " + quantity(*o.Latency)
 		}
-		texts[0] = append(texts[0], text)
+		if o.Absent && look == changed {
+			text += " absent"
+		}
+		texts[look] = append(texts[look], text)
 	}
-	for i, state := range []state{changed, absent} {
-		shown := texts[i]
+	heads := [...]string{changed: "changed by overrides", oneWay: "one direction absent", absent: "absent"}
+	for look := changed; look <= absent; look++ {
+		shown := texts[look]
 		if more := len(shown) - most; more > 0 {
 			shown = append(slices.Clone(shown[:most]), fmt.Sprintf("and %d more", more))
 		}
 		if len(shown) > 0 {
-			d.legend = append(d.legend, entry{look: fabric, line: true, state: state, text: [...]string{"changed by overrides", "absent"}[i], more: wrap(shown)})
+			d.legend = append(d.legend, entry{look: fabric, line: true, state: look, text: heads[look], more: wrap(shown)})
 		}
 	}
+}
+
+// short is the name of a link without what the title says: the prefix that its
+// ends share with everything in the picture.
+func (d *Diagram) short(link string) string {
+	if d.prefix != "" && strings.Count(link, d.prefix) == 2 {
+		return strings.ReplaceAll(link, d.prefix, "")
+	}
+	return link
 }
 
 // out is the links out of a component.

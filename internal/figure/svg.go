@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"encoding/xml"
 	"fmt"
+	"math"
+	"slices"
 	"strings"
 )
 
@@ -15,7 +17,13 @@ func (d *Diagram) SVG() []byte {
 	s.open("svg", "xmlns", "http://www.w3.org/2000/svg", "viewBox", fmt.Sprintf("0 0 %d %d", w, h), "width", w, "height", h,
 		"font-family", "Helvetica, Arial, 'Liberation Sans', 'DejaVu Sans', sans-serif")
 	s.leaf("title", d.title)
-	s.arrow()
+	s.leaf("desc", d.subtitle(math.MaxInt))
+	s.open("defs")
+	s.arrow("arrow", paints[command].line, 8)
+	if slices.ContainsFunc(d.wires, func(w wire) bool { return w.state == oneWay }) {
+		s.arrow("left", alarm, 16)
+	}
+	s.close("defs")
 	s.shape("rect", "width", w, "height", h, "fill", paper)
 	for _, l := range d.heading() {
 		s.label(l)
@@ -55,9 +63,11 @@ func (d *Diagram) size() (w, h int) {
 func area() (w, h int) { return slideW - legendW - 3*margin, slideH - header - margin }
 
 func (d *Diagram) heading() []label {
+	w, _ := d.size()
+	room := (w - 2*margin) * 1000 / (sizeHead * 600)
 	return []label{
 		{at: point{margin, 34}, text: d.title, size: sizeTitle, bold: true, left: true, colour: ink},
-		{at: point{margin, 66}, text: d.subtitle, size: sizeHead, left: true, colour: faint},
+		{at: point{margin, 66}, text: d.subtitle(room), size: sizeHead, left: true, colour: faint},
 	}
 }
 
@@ -126,14 +136,13 @@ func (s *svg) leaf(name, text string, attrs ...any) {
 	fmt.Fprintf(&s.b, "</%s>\n", name)
 }
 
-// arrow defines the head of one-way wires.
-func (s *svg) arrow() {
-	s.open("defs")
-	s.open("marker", "id", "arrow", "viewBox", "0 0 10 10", "refX", 9, "refY", 5, "markerWidth", 8, "markerHeight", 8,
+// arrow defines the head of one-way wires: of those that are so by nature, or of
+// those that overrides left so.
+func (s *svg) arrow(id, colour string, size int) {
+	s.open("marker", "id", id, "viewBox", "0 0 10 10", "refX", 9, "refY", 5, "markerWidth", size, "markerHeight", size,
 		"markerUnits", "userSpaceOnUse", "orient", "auto")
-	s.shape("path", "d", "M0 0L10 5L0 10z", "fill", paints[command].line)
+	s.shape("path", "d", "M0 0L10 5L0 10z", "fill", colour)
 	s.close("marker")
-	s.close("defs")
 }
 
 func (s *svg) label(l label) {
@@ -157,6 +166,9 @@ func (s *svg) frame(f frame) {
 }
 
 func (s *svg) block(b block) {
+	if b.w == 0 {
+		return // too small to see
+	}
 	p := paints[b.look]
 	s.open("g")
 	s.leaf("title", strings.Join(append([]string{b.name}, b.lines...), "\n"))
@@ -178,9 +190,6 @@ func stroke(large bool) float64 {
 
 func (s *svg) wire(w wire) {
 	attrs := append([]any{"d", pathData(w.path, w.rounded), "fill", "none"}, w.strokes()...)
-	if w.oneWay {
-		attrs = append(attrs, "marker-end", "url(#arrow)")
-	}
 	s.open("g")
 	s.leaf("title", w.name)
 	s.shape("path", attrs...)
@@ -199,12 +208,20 @@ func (w wire) strokes() []any {
 	switch w.state {
 	case changed:
 		colour, thick = alarm, thick+1
+	case oneWay:
+		colour, dash = alarm, "10 4"
 	case absent:
 		colour, dash = alarm, "2 6"
 	}
 	attrs := []any{"stroke", colour, "stroke-width", thick}
 	if dash != "" {
 		attrs = append(attrs, "stroke-dasharray", dash)
+	}
+	switch {
+	case w.state == oneWay:
+		attrs = append(attrs, "marker-end", "url(#left)")
+	case w.oneWay:
+		attrs = append(attrs, "marker-end", "url(#arrow)")
 	}
 	return attrs
 }

@@ -22,9 +22,15 @@ func (p *plan) system() *Diagram {
 	}
 	w, h := area()
 	const hostH, top = 52, 104
-	inner := rect{24, top + 32, w - 48, h - top - 48}
+	inset := 24
+	inner := rect{inset, top + 32, w - 2*inset, h - top - 48}
 	boxes, links := p.arrange(&inner)
-	d.w, d.h = inner.w+48, inner.y+inner.h+16
+	if (block{rect: boxes[0], lines: []string{"sip0"}}).labels() == nil { // its name goes beside it
+		inset = 84
+		inner = rect{inset, top + 32, w - 2*inset, h - top - 48}
+		boxes, links = p.arrange(&inner)
+	}
+	d.w, d.h = inner.w+2*inset, inner.y+inner.h+16
 
 	around := d.frame(frame{rect: rect{0, top, d.w, d.h - top}, name: "fabric", text: "SIP fabric", in: -1})
 	host := d.block(block{rect: rect{d.w/2 - 110, 0, 220, hostH}, name: "host", lines: []string{"host"}, look: outside, in: -1})
@@ -36,6 +42,7 @@ func (p *plan) system() *Diagram {
 		blocks = append(blocks, d.block(block{rect: r, name: name, look: compute, in: around,
 			lines: []string{name, count(s.CubesPerSIP(), "cube"), count(pes, "PE"), "HBM " + quantity(hbm), "GEMM " + gemmRate(s.PE.GEMM, pes)}}))
 	}
+	d.nameEnds(blocks[0], blocks[len(blocks)-1])
 	p.hostLinks(d, host, blocks, top, hostH)
 	if sips.Topology == topology.Switch {
 		blocks = append(blocks, d.block(block{rect: p.switchBar(inner, boxes), name: "switch", look: fabric, in: around,
@@ -54,9 +61,12 @@ func (p *plan) hostLinks(d *Diagram, host int, sips []int, top, hostH int) {
 		at: point{x + 16, (hostH + top) / 2}, left: true, size: sizeText, colour: ink,
 		text: "PCIe to every SIP: " + each(pcie.Bandwidth, pcie.Latency),
 	}}
-	d.wires = append(d.wires, all)
+	d.wires = append(d.wires, all) // the first of all
 	for sip, b := range sips {
-		p.join(d, wire{from: host, to: b, look: outside}, pairOf(p.Host(), p.PCIe(sip)))
+		p.join(d, wire{from: host, to: b, look: outside}, ends{p.Host(), p.PCIe(sip)})
+		if d.wires[len(d.wires)-1].state != asKind {
+			d.wires[0].state = changed
+		}
 	}
 }
 
@@ -70,18 +80,22 @@ func (p *plan) fabricLinks(d *Diagram, boxes []rect, blocks []int, routes routes
 	if sips.Topology == topology.FullyConnected {
 		thick = max(0.3, 16/float64(sips.Count)) // all chords together stay light
 	}
-	add := func(a, b int, q pair) {
+	text := quantity(sips.Link.Bandwidth)
+	if sips.Link.Links > 1 {
+		text = fmt.Sprintf("%d × %s", sips.Link.Links, text)
+	}
+	add := func(a, b int, from, to topology.NodeID) {
 		w := wire{from: blocks[a], to: blocks[b], look: fabric, thick: min(thick, 3), path: routes(a, b)}
 		w.rounded = sips.Topology != topology.FullyConnected
-		if sips.Count <= labelledSIPs && len(w.path) == 2 {
-			w.label = linkLabel(w.path, quantity(sips.Link.Bandwidth))
+		if sips.Count <= labelledSIPs && sips.Topology != topology.FullyConnected { // chords cross
+			w.label = wireLabel(w.path, text)
 		}
-		p.join(d, w, q)
+		p.join(d, w, ends{from, to})
 	}
 	if sips.Topology == topology.Switch {
 		central, _ := p.named("switch")
 		for i := range sips.Count {
-			add(i, sips.Count, pairOf(p.IOSwitch(i), central))
+			add(i, sips.Count, p.IOSwitch(i), central)
 		}
 		return
 	}
@@ -93,15 +107,35 @@ func (p *plan) fabricLinks(d *Diagram, boxes []rect, blocks []int, routes routes
 	for i := range sips.Count {
 		for _, j := range p.SIPNeighbors(i) {
 			if i < j {
-				add(i, j, pairOf(p.IOSwitch(i), p.IOSwitch(j)))
+				add(i, j, p.IOSwitch(i), p.IOSwitch(j))
 			}
 		}
 	}
 }
 
+// wireLabel is the text at a wire: at a straight one, or at a wrap link. That of a
+// row has it below its long way, in the first gap between columns; that of a
+// column above its first box.
+func wireLabel(path []point, text string) *label {
+	switch {
+	case len(path) != 6:
+		return linkLabel(path, text)
+	case path[1].x == path[0].x: // of a column
+		return linkLabel(path[1:3], text)
+	}
+	l := linkLabel(path[2:4], text)
+	if l != nil {
+		l.at = point{path[2].x + (path[3].x-path[2].x)/4, l.at.y + 28}
+	}
+	return l
+}
+
 // linkLabel is the text at a straight wire: above a horizontal one, right of
 // a vertical one; nil when it is neither or has no room.
 func linkLabel(path []point, text string) *label {
+	if len(path) != 2 {
+		return nil
+	}
 	a, b := path[0], path[1]
 	l := &label{text: text, size: sizeText, colour: ink, at: point{(a.x + b.x) / 2, (a.y + b.y) / 2}}
 	if a.y == b.y {

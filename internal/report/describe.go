@@ -10,73 +10,31 @@ import (
 func Describe(g *topology.Graph) Machine {
 	s := g.Spec()
 	m := Machine{
-		Topology:  UsedBy(s),
-		System:    describeSystem(g),
-		Cube:      describeCube(g),
-		PE:        describePE(s.PE),
-		Overrides: []Override{},
+		Version: Version, Topology: UsedBy(s),
+		System: Section{s.System}, SIP: Section{s.SIP}, Cube: Section{s.Cube}, PE: Section{s.PE}, Host: Section{s.Host},
+		Overrides: Section{s.Overrides},
+		Corners:   corners(g),
+		spec:      s,
 	}
-	pes := int64(s.CubesPerSIP() * s.PEsPerCube())
-	sips := int64(s.System.SIPs.Count)
-	m.SIP = SIP{
-		CubesW: s.SIP.CubeMesh.W, CubesH: s.SIP.CubeMesh.H,
-		UCIe:        LinkClass{finite(s.SIP.UCIe.Bandwidth), nsIf(s.SIP.UCIe.Latency), 1},
-		UCIePortNS:  ns(s.SIP.UCIe.Overhead),
-		IOBandwidth: finite(s.SIP.IO.Bandwidth),
-		IOPCIeNS:    ns(s.SIP.IO.PCIe.Overhead), IOCPUNS: ns(s.SIP.IO.CPU.Overhead), IOSwitchNS: ns(s.SIP.IO.Switch.Overhead),
-		PEs: int(pes), HBM: product(pes, int64(s.Cube.HBM.SliceSize)), HBMBandwidth: hbmBandwidth(s.Cube.HBM, pes),
+	pes, sips := int64(s.CubesPerSIP()*s.PEsPerCube()), int64(s.System.SIPs.Count)
+	ipcq := s.PE.IPCQ
+	m.PerPE = PerPE{
+		GEMM: gemmPeak(s.PE.GEMM, 1), Math: mathPeak(s.PE.Math),
+		Rings: json.Number(product(int64(ipcq.MaxPorts), int64(ipcq.NSlots), int64(ipcq.SlotSize))),
 	}
-	gemm := s.PE.GEMM
+	m.PerSIP = PerSIP{
+		PEs: int(pes), HBM: json.Number(product(pes, int64(s.Cube.HBM.SliceSize))), HBMBandwidth: hbmBandwidth(s.Cube.HBM, pes),
+	}
 	m.Totals = Totals{
 		Cubes:        s.System.SIPs.Count * s.CubesPerSIP(),
 		PEs:          int(sips * pes),
-		GEMMPeak:     product(sips, pes, 2, int64(gemm.Array.M), int64(gemm.Array.K), int64(gemm.Array.N), int64(gemm.Clock)),
-		HBM:          product(sips, pes, int64(s.Cube.HBM.SliceSize)),
+		GEMM:         gemmPeak(s.PE.GEMM, sips*pes),
+		HBM:          json.Number(product(sips, pes, int64(s.Cube.HBM.SliceSize))),
 		HBMBandwidth: hbmBandwidth(s.Cube.HBM, sips*pes),
-		SRAM:         product(sips, int64(s.CubesPerSIP()), int64(s.Cube.SRAM.Size)),
+		SRAM:         json.Number(product(sips, int64(s.CubesPerSIP()), int64(s.Cube.SRAM.Size))),
 		Nodes:        g.NumNodes(), Links: g.NumLinks(),
 	}
-	for _, o := range s.Overrides {
-		d := Override{Link: o.Link, LatencyNS: nsIf(o.Latency), Absent: o.Absent}
-		if o.Bandwidth != nil {
-			d.Bandwidth, d.Unlimited = finite(*o.Bandwidth), *o.Bandwidth == topology.Unlimited
-		}
-		m.Overrides = append(m.Overrides, d)
-	}
 	return m
-}
-
-func describeSystem(g *topology.Graph) System {
-	s := g.Spec()
-	w, h := g.SIPGrid()
-	sips, pcie := s.System.SIPs, s.Host.PCIe
-	d := System{
-		SIPs: sips.Count, Shape: sips.Topology, W: w, H: h,
-		Flit: s.System.Flit, WireNSPerMM: ns(topology.Time(s.System.WireDelay)),
-		Link:        LinkClass{finite(sips.Link.Bandwidth), nsIf(&sips.Link.Latency), sips.Link.Links},
-		PCIe:        LinkClass{finite(pcie.Bandwidth), nsIf(&pcie.Latency), 1},
-		LaunchBytes: s.Host.LaunchBytes,
-	}
-	if sips.Topology == topology.Switch {
-		d.SwitchNS = nsIf(&sips.Switch.Overhead)
-	}
-	return d
-}
-
-func describeCube(g *topology.Graph) Cube {
-	c := g.Spec().Cube
-	return Cube{
-		NoCW: c.NoC.W, NoCH: c.NoC.H,
-		NoC:      LinkClass{finite(c.NoC.Bandwidth), nsIf(c.NoC.Latency), 1},
-		RouterNS: ns(c.NoC.Overhead), PitchUM: int64(c.NoC.Pitch), Corners: corners(g),
-		CPU:  Attached{At: c.CPU.At.String(), Bandwidth: finite(c.NoC.Bandwidth), OverheadNS: ns(c.CPU.Overhead)},
-		SRAM: Attached{At: c.SRAM.At.String(), Size: c.SRAM.Size, Bandwidth: finite(c.SRAM.Bandwidth), OverheadNS: ns(c.SRAM.Overhead)},
-		HBM: HBM{
-			Slice: c.HBM.SliceSize, Bandwidth: finite(c.HBM.Bandwidth),
-			Channels: c.HBM.Channels, ChannelBandwidth: finite(c.HBM.ChannelBandwidth),
-			Burst: c.HBM.Burst, TurnaroundNS: ns(c.HBM.Turnaround), OverheadNS: ns(c.HBM.Overhead),
-		},
-	}
 }
 
 // cornerNames is what the blocks of PEs are called, by how many there are.
@@ -110,8 +68,8 @@ func peSite(g *topology.Graph, pe int) topology.Site {
 	return topology.Site{Row: router / w, Col: router % w}
 }
 
-// hbmBandwidth is what the slices of n PEs deliver together: the channels or
-// the link to the router, whichever is narrower.
+// hbmBandwidth is what the slices of n PEs deliver together in GB/s: the channels
+// or the link to the router, whichever is narrower. It is nil when unlimited.
 func hbmBandwidth(h topology.HBM, n int64) *json.Number {
 	slice, channels := h.Bandwidth, h.ChannelBandwidth*topology.BytesPerSec(h.Channels)
 	if slice == topology.Unlimited || channels != topology.Unlimited && channels < slice {
@@ -120,40 +78,29 @@ func hbmBandwidth(h topology.HBM, n int64) *json.Number {
 	if slice == topology.Unlimited {
 		return nil
 	}
-	total := product(int64(slice), n)
+	total := decimal(product(int64(slice), n), 9)
 	return &total
 }
 
-func describePE(pe topology.PE) PE {
-	gemm, tcm, ipcq := pe.GEMM, pe.TCM, pe.IPCQ
-	d := PE{
-		CPUHz: pe.CPU.Clock, CPUNS: ns(pe.CPU.Overhead), DispatchCycles: pe.CPU.DispatchCycles,
-		SchedulerNS:  ns(pe.Scheduler.Overhead),
-		DMABandwidth: finite(pe.DMA.Bandwidth), DMASetupNS: ns(pe.DMA.Setup), DMAOutstanding: pe.DMA.Outstanding,
-		FetchStore: finite(pe.FetchStore.Bandwidth),
-		GEMMHz:     gemm.Clock, GEMMFillCycles: gemm.FillCycles,
-		GEMMArray: [3]int{gemm.Array.M, gemm.Array.K, gemm.Array.N},
-		GEMMTile:  [3]int{gemm.Tile.M, gemm.Tile.K, gemm.Tile.N},
-		GEMMPeak:  product(2, int64(gemm.Array.M), int64(gemm.Array.K), int64(gemm.Array.N), int64(gemm.Clock)),
-		MathHz:    pe.Math.Clock, MathLanes: pe.Math.VectorWidth,
-		MathCycles: map[string]int{
-			"simple": pe.Math.Cycles.Simple, "div": pe.Math.Cycles.Div, "sqrt": pe.Math.Cycles.Sqrt, "exp": pe.Math.Cycles.Exp,
-		},
-		TCM: tcm.Size, TCMRead: finite(tcm.ReadBandwidth), TCMWrite: finite(tcm.WriteBandwidth), TCMNS: ns(tcm.Overhead),
-		IPCQPorts: ipcq.MaxPorts, IPCQSlots: ipcq.NSlots, IPCQSlot: ipcq.SlotSize, IPCQBuffer: ipcq.BufferKind,
-		IPCQRings:  product(int64(ipcq.MaxPorts), int64(ipcq.NSlots), int64(ipcq.SlotSize)),
-		IPCQCredit: ipcq.CreditBytes, IPCQHBMOverhead: ns(ipcq.HBMOverhead),
+// gemmPeak is that of n matrix engines in TFLOP/s, nil when they take no time:
+// a machine whose matrix products are free has to say so with an array and a
+// clock as large as they get, since no rate is.
+func gemmPeak(e topology.GEMM, n int64) *json.Number {
+	const noTime = 1e9 // TFLOP/s of one engine
+	if 2*float64(e.Array.M)*float64(e.Array.K)*float64(e.Array.N)*float64(e.Clock)/1e12 > noTime {
+		return nil
 	}
-	if c := pe.Math.Cycles.Simple; c > 0 {
-		// Whole operations a second: a rate that does not divide is rounded down.
-		peak := product(int64(pe.Math.VectorWidth) * int64(pe.Math.Clock) / int64(c))
-		d.MathPeak = &peak
-	}
-	return d
+	peak := decimal(product(n, 2, int64(e.Array.M), int64(e.Array.K), int64(e.Array.N), int64(e.Clock)), 12)
+	return &peak
 }
 
-// DescribeLink is one link of a system.
-func DescribeLink(g *topology.Graph, id topology.LinkID) Link {
-	l := g.Link(id)
-	return Link{g.LinkName(id), finite(l.Bandwidth), ns(l.Latency), ns(g.Node(l.To).Overhead)}
+// mathPeak is the simple operations of a vector engine in Gop/s, nil when they
+// take no time.
+func mathPeak(e topology.Math) *json.Number {
+	if e.Cycles.Simple == 0 {
+		return nil
+	}
+	// Whole operations a second: a rate that does not divide is rounded down.
+	peak := decimal(product(int64(e.VectorWidth)*int64(e.Clock)/int64(e.Cycles.Simple)), 9)
+	return &peak
 }

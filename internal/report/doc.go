@@ -4,9 +4,10 @@
 // carries.
 //
 // A [Machine] is a system as `kernbench topology show` tells it, and the
-// contract of that command's JSON. Times are decimal nanoseconds exact to the
-// femtosecond (keys end in _ns), sizes are bytes, bandwidths are bytes a second
-// with null for unlimited.
+// contract of that command's JSON. All JSON of the tool names a unit at the end of
+// the key: _ns for times, exact to the femtosecond, _bytes for sizes, _gbs for
+// bandwidths (10⁹ bytes a second, null for unlimited), _ghz for clocks. Where a
+// number is one of topology.yaml, the rest of the key is the file's ([Section]).
 //
 // Pictures live in internal/figure, flags and exit codes in internal/cli. The
 // package imports topology and the layers above it, never a machine.

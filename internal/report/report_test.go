@@ -101,7 +101,7 @@ func number(n json.Number) *json.Number { return &n }
 func TestNumbers(t *testing.T) {
 	m := Describe(compile(t))
 	want := Totals{
-		Cubes: 32, PEs: 256, GEMMPeak: "2097152000000000", HBM: "1649267441664", HBMBandwidth: number("65536000000000"),
+		Cubes: 32, PEs: 256, GEMM: number("2097.152"), HBM: "1649267441664", HBMBandwidth: number("65536"),
 		SRAM: "1073741824", Nodes: m.Totals.Nodes, Links: m.Totals.Links,
 	}
 	if diff := cmp.Diff(want, m.Totals); diff != "" {
@@ -111,10 +111,9 @@ func TestNumbers(t *testing.T) {
 		name      string
 		got, want json.Number
 	}{
-		{"GEMM of a PE, 2·16·16·16·10⁹", m.PE.GEMMPeak, "8192000000000"},
-		{"MATH of a PE, 64·10⁹", *m.PE.MathPeak, "64000000000"},
-		{"rings, 8·4·4 KiB", m.PE.IPCQRings, "131072"},
-		{"wire", m.System.WireNSPerMM, "0.01"},
+		{"GEMM of a PE, 2·16·16·16·10⁹", *m.PerPE.GEMM, "8.192"},
+		{"MATH of a PE, 64·10⁹", *m.PerPE.Math, "64"},
+		{"rings, 8·4·4 KiB", m.PerPE.Rings, "131072"},
 	}
 	for _, tt := range tests {
 		if tt.got != tt.want {
@@ -126,12 +125,12 @@ func TestNumbers(t *testing.T) {
 		sets []string
 		want *json.Number
 	}{
-		{[]string{"cube.hbm.channels=4"}, number("32768000000000")},
-		{[]string{"cube.hbm.channels=16"}, number("65536000000000")},
-		{[]string{"cube.hbm.bandwidth=unlimited"}, number("65536000000000")},
-		{[]string{"cube.hbm.channel_bandwidth=unlimited"}, number("65536000000000")},
+		{[]string{"cube.hbm.channels=4"}, number("32768")},
+		{[]string{"cube.hbm.channels=16"}, number("65536")},
+		{[]string{"cube.hbm.bandwidth=unlimited"}, number("65536")},
+		{[]string{"cube.hbm.channel_bandwidth=unlimited"}, number("65536")},
 		{[]string{"cube.hbm.channel_bandwidth=unlimited", "cube.hbm.bandwidth=unlimited"}, nil},
-		{[]string{"cube.hbm.channel_bandwidth=unlimited", "cube.hbm.bandwidth=100000TB/s"}, number("25600000000000000000")},
+		{[]string{"cube.hbm.channel_bandwidth=unlimited", "cube.hbm.bandwidth=100000TB/s"}, number("25600000000")},
 	}
 	for _, tt := range tests2 {
 		got := Describe(compile(t, tt.sets...)).Totals.HBMBandwidth
@@ -145,10 +144,65 @@ func TestCorners(t *testing.T) {
 	m := Describe(compile(t, "cube.pe_layout.corners=2", "cube.pe_layout.pe_per_corner=3"))
 	want := []Corner{
 		{"W", []int{0, 1, 2}, []string{"r0c0", "r0c1", "r1c0"}},
-		{"E", []int{3, 4, 5}, []string{"r0c2", "r0c3", "r1c2"}},
+		{"E", []int{3, 4, 5}, []string{"r0c3", "r0c2", "r1c3"}},
 	}
-	if diff := cmp.Diff(want, m.Cube.Corners); diff != "" {
+	if diff := cmp.Diff(want, m.Corners); diff != "" {
 		t.Errorf("corners (-want +got):\n%s", diff)
+	}
+}
+
+// TestNoTime wants no digits for rates that stand for infinity.
+func TestNoTime(t *testing.T) {
+	m := Describe(compile(t, "pe.gemm.clock=100GHz", "pe.gemm.array={m: 1048576, k: 1048576, n: 1048576}", "pe.math.cycles.simple=0"))
+	if m.PerPE.GEMM != nil || m.PerPE.Math != nil || m.Totals.GEMM != nil {
+		t.Errorf("peaks: got %v, %v and %v, want none", m.PerPE.GEMM, m.PerPE.Math, m.Totals.GEMM)
+	}
+	tree := m.Tree(DepthPE)
+	for _, want := range []string{"gemm: in no time, array", "math: in no time, 64 lanes", ", GEMM in no time, HBM"} {
+		if !strings.Contains(tree, want) {
+			t.Errorf("tree lacks %q:\n%s", want, tree)
+		}
+	}
+}
+
+// TestSection wants the words of the YAML in the JSON, with their units.
+func TestSection(t *testing.T) {
+	g := compile(t, "sip.ucie.latency=1.5ns", "sip.io.bandwidth=unlimited",
+		"overrides=[{link: host->sip0.io.pcie, bandwidth: unlimited}, {link: host->sip1.io.pcie, latency: 1 fs}]")
+	text, err := json.Marshal(Describe(g))
+	if err != nil {
+		t.Fatal(err)
+	}
+	tests := []struct{ name, want string }{
+		{"nested as in the file", `"gemm":{"clock_ghz":1,"array":{"m":16,"k":16,"n":16}`},
+		{"words", `"sips":{"count":2,"topology":"ring_1d","link":{"bandwidth_gbs":100,"latency_ns":150,"links":1}`},
+		{"wires", `"system":{"flit_bytes":256,"wire_delay_ns_per_mm":0.01,`},
+		{"distance", `"cube_mesh":{"w":4,"h":4,"gap_mm":1}`},
+		{"optional", `"ucie":{"bandwidth_gbs":128,"overhead_ns":8,"latency_ns":1.5}`},
+		{"unlimited", `"switch":{"overhead_ns":5},"bandwidth_gbs":null}`},
+		{"place", `"sram":{"at":"r3c0","size_bytes":33554432,`},
+		{"the file names the unit", `"launch_bytes":64}`},
+		{"overrides", `"overrides":[{"link":"host-\u003esip0.io.pcie","bandwidth_gbs":null},{"link":"host-\u003esip1.io.pcie","latency_ns":0.000001}]`},
+	}
+	for _, tt := range tests {
+		if !strings.Contains(string(text), tt.want) {
+			t.Errorf("%s: no %s in\n%s", tt.name, tt.want, text)
+		}
+	}
+}
+
+func TestDecimal(t *testing.T) {
+	tests := []struct {
+		digits string
+		places int
+		want   json.Number
+	}{
+		{"0", 0, "0"}, {"120", 0, "120"}, {"0", 9, "0"}, {"1", 3, "0.001"}, {"1500", 3, "1.5"}, {"1500", 4, "0.15"}, {"12000", 3, "12"},
+	}
+	for _, tt := range tests {
+		if got := decimal(tt.digits, tt.places); got != tt.want {
+			t.Errorf("decimal(%s, %d): got %s, want %s", tt.digits, tt.places, got, tt.want)
+		}
 	}
 }
 
@@ -163,15 +217,23 @@ func TestTreeOfOverrides(t *testing.T) {
 			t.Errorf("tree lacks %q:\n%s", want, got)
 		}
 	}
+	// Only what overrides name is unlike its siblings.
+	got = Describe(compile(t, "overrides=[{link: sip0.cube0.hbm1->sip0.cube0.r0c1, latency: 9 ns}]")).Tree(DepthPE)
+	for _, want := range []string{"cube15: 16 alike but for overrides", "hbm7: 8 alike but for overrides", "pe7: 8 alike\n"} {
+		if !strings.Contains(got, want) {
+			t.Errorf("tree lacks %q:\n%s", want, got)
+		}
+	}
 }
 
 func TestLinksStop(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := Links(ctx, compile(t)); !errors.Is(err, context.Canceled) {
-		t.Errorf("Links: got %v, want %v", err, context.Canceled)
+	g := compile(t)
+	if err := WriteMachine(ctx, &bytes.Buffer{}, Describe(g), g); !errors.Is(err, context.Canceled) {
+		t.Errorf("WriteMachine: got %v, want %v", err, context.Canceled)
 	}
-	if err := WriteLinks(ctx, &bytes.Buffer{}, compile(t)); !errors.Is(err, context.Canceled) {
+	if err := WriteLinks(ctx, &bytes.Buffer{}, g); !errors.Is(err, context.Canceled) {
 		t.Errorf("WriteLinks: got %v, want %v", err, context.Canceled)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 
 	"github.com/kernbench/kernbench/topology"
@@ -12,30 +13,23 @@ import (
 // quantity is a value as topology.yaml would write it: "128 GB/s".
 func quantity(v any) string { return topology.Scalars()[reflect.TypeOf(v)].Format(v) }
 
-// optional is a bandwidth, and unlimited where it is nil.
-func optional(bw *topology.BytesPerSec) string {
-	if bw == nil {
-		return "unlimited"
+// class is the numbers that links of a kind share; without a latency, the wire
+// decides.
+func class(bw topology.BytesPerSec, latency *topology.Time, parallel int) string {
+	text := quantity(bw) + " each way"
+	if latency != nil {
+		text += ", " + quantity(*latency)
 	}
-	return quantity(*bw)
-}
-
-// class is the numbers of a kind of link.
-func (c LinkClass) class() string {
-	text := optional(c.Bandwidth) + " each way"
-	if c.LatencyNS != nil {
-		text += ", " + c.LatencyNS.String() + " ns"
-	}
-	if c.Count > 1 {
-		text += fmt.Sprintf(", %d parallel", c.Count)
+	if parallel > 1 {
+		text += fmt.Sprintf(", %d parallel", parallel)
 	}
 	return text
 }
 
-// binary and decimal are the prefixes of sizes and of rates.
+// binary and decimals are the prefixes of sizes and of rates.
 var (
-	binary  = prefixes{1024, []string{"", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei"}}
-	decimal = prefixes{1000, []string{"", "k", "M", "G", "T", "P", "E"}}
+	binary   = prefixes{1024, []string{"", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei"}}
+	decimals = prefixes{1000, []string{"", "k", "M", "G", "T", "P", "E"}}
 )
 
 type prefixes struct {
@@ -43,18 +37,27 @@ type prefixes struct {
 	names []string
 }
 
-// scale writes a large number with the prefix that leaves a few digits before
-// the point: for sums, which may exceed any integer type.
-func (p prefixes) scale(n json.Number, unit string) string {
+// scale writes a large number of units with the prefix that leaves a few digits
+// before the point: for sums, which may exceed any integer type.
+func (p prefixes) scale(n json.Number, unit float64, name string) string {
 	x, err := n.Float64()
 	if err != nil {
-		panic(fmt.Sprintf("report: %q is no number", n)) // product writes digits only
+		panic(fmt.Sprintf("report: %q is no number", n)) // decimal writes nothing else
 	}
+	x *= unit
 	i := 0
 	for ; x >= p.step && i < len(p.names)-1; i++ {
 		x /= p.step
 	}
-	return fmt.Sprintf("%.5g %s%s", x, p.names[i], unit)
+	return fmt.Sprintf("%.5g %s%s", x, p.names[i], name)
+}
+
+// rate is a peak, which may be beyond numbers.
+func rate(n *json.Number, unit float64, name string) string {
+	if n == nil {
+		return "in no time"
+	}
+	return decimals.scale(*n, unit, name)
 }
 
 // count is a number of things: "1 cube", "2 cubes".
@@ -65,23 +68,25 @@ func count(n int, thing string) string {
 	return fmt.Sprintf("%d %ss", n, thing)
 }
 
-// alike names n identical siblings at once: "cube0 … cube15: 16 alike".
+// alike names n identical siblings at once: "cube0 … cube15: 16 alike". Those
+// that an override names one of are not quite.
 func (m Machine) alike(name string, n int) string {
-	switch {
-	case n == 1:
+	if n == 1 {
 		return name + "0"
-	case len(m.Overrides) > 0:
-		return fmt.Sprintf("%s0 … %s%d: %d alike but for overrides", name, name, n-1, n)
 	}
-	return fmt.Sprintf("%s0 … %s%d: %d alike", name, name, n-1, n)
+	text := fmt.Sprintf("%s0 … %s%d: %d alike", name, name, n-1, n)
+	if slices.ContainsFunc(m.spec.Overrides, func(o topology.Override) bool { return strings.Contains(o.Link, name) }) {
+		text += " but for overrides"
+	}
+	return text
 }
 
 // hbm is an amount of memory and what it delivers.
-func hbm(size json.Number, rate *json.Number) string {
-	if rate == nil {
-		return "HBM " + binary.scale(size, "B") + ", unlimited bandwidth"
+func hbm(size json.Number, gbs *json.Number) string {
+	if gbs == nil {
+		return "HBM " + binary.scale(size, 1, "B") + ", unlimited bandwidth"
 	}
-	return "HBM " + binary.scale(size, "B") + " at " + decimal.scale(*rate, "B/s")
+	return "HBM " + binary.scale(size, 1, "B") + " at " + decimals.scale(*gbs, 1e9, "B/s")
 }
 
 // branch is a line of a tree and what hangs below it.

@@ -3,6 +3,8 @@ package report
 import (
 	"fmt"
 	"strings"
+
+	"github.com/kernbench/kernbench/topology"
 )
 
 // Depths of a tree, from the system down to the units of a PE.
@@ -20,10 +22,10 @@ func (m Machine) Tree(depth int) string {
 	var b strings.Builder
 	b.WriteString(m.Topology.String() + "\n")
 	m.system(depth).write(&b, "", "")
-	if len(m.Overrides) > 0 {
+	if overrides := m.spec.Overrides; len(overrides) > 0 {
 		o := branch{text: "overrides"}
-		for _, v := range m.Overrides {
-			o.sub = append(o.sub, v.branch())
+		for _, v := range overrides {
+			o.sub = append(o.sub, overrideBranch(v))
 		}
 		o.write(&b, "", "")
 	}
@@ -32,21 +34,21 @@ func (m Machine) Tree(depth int) string {
 }
 
 func (m Machine) system(depth int) branch {
-	s := m.System
-	text := count(s.SIPs, "SIP") + ", " + string(s.Shape)
-	if s.Shape.Grid() {
-		text += fmt.Sprintf(" %d×%d", s.W, s.H)
+	sips, host := m.spec.System.SIPs, m.spec.Host
+	text := count(sips.Count, "SIP") + ", " + string(sips.Topology)
+	if sips.Topology.Grid() {
+		text += fmt.Sprintf(" %d×%d", sips.W, sips.H)
 	}
 	b := branch{text: "system: " + text}
-	if s.SIPs > 1 {
-		b.sub = append(b.sub, leaf("sip links", s.Link.class()))
+	if sips.Count > 1 {
+		b.sub = append(b.sub, leaf("sip links", class(sips.Link.Bandwidth, &sips.Link.Latency, sips.Link.Links)))
 	}
-	if s.SwitchNS != nil {
-		b.sub = append(b.sub, leaf("switch", s.SwitchNS.String()+" ns"))
+	if sips.Topology == topology.Switch {
+		b.sub = append(b.sub, leaf("switch", quantity(sips.Switch.Overhead)))
 	}
 	b.sub = append(b.sub,
-		leaf("host", "PCIe to every SIP "+s.PCIe.class(), "launch packets of "+quantity(s.LaunchBytes)),
-		leaf("data", "flits of "+quantity(s.Flit), "wires "+s.WireNSPerMM.String()+" ns/mm"))
+		leaf("host", "PCIe to every SIP "+class(host.PCIe.Bandwidth, &host.PCIe.Latency, 1), "launch packets of "+quantity(host.LaunchBytes)),
+		leaf("data", "flits of "+quantity(m.spec.System.Flit), "wires "+ns(topology.Time(m.spec.System.WireDelay))+" ns/mm"))
 	if depth >= DepthSIP {
 		b.sub = append(b.sub, m.sip(depth))
 	}
@@ -54,12 +56,12 @@ func (m Machine) system(depth int) branch {
 }
 
 func (m Machine) sip(depth int) branch {
-	s := m.SIP
-	b := branch{text: m.alike("sip", m.System.SIPs), sub: []branch{
-		leaf("io", "switch "+s.IOSwitchNS.String()+" ns", "pcie "+s.IOPCIeNS.String()+" ns", "cpu "+s.IOCPUNS.String()+" ns",
-			"inside "+optional(s.IOBandwidth), count(s.CubesW, "UCIe port")+" to the cubes of row 0"),
-		leaf("ucie", s.UCIe.class(), s.UCIePortNS.String()+" ns a port"),
-		leaf("in all", count(s.PEs, "PE"), hbm(s.HBM, s.HBMBandwidth)),
+	io, ucie := m.spec.SIP.IO, m.spec.SIP.UCIe
+	b := branch{text: m.alike("sip", m.spec.System.SIPs.Count), sub: []branch{
+		leaf("io", "switch "+quantity(io.Switch.Overhead), "pcie "+quantity(io.PCIe.Overhead), "cpu "+quantity(io.CPU.Overhead),
+			"inside "+quantity(io.Bandwidth), count(m.spec.SIP.CubeMesh.W, "UCIe port")+" to the cubes of row 0"),
+		leaf("ucie", class(ucie.Bandwidth, ucie.Latency, 1), quantity(ucie.Overhead)+" a port"),
+		leaf("in all", count(m.PerSIP.PEs, "PE"), hbm(m.PerSIP.HBM, m.PerSIP.HBMBandwidth)),
 	}}
 	if depth >= DepthCube {
 		b.sub = append(b.sub, m.cube(depth))
@@ -68,22 +70,19 @@ func (m Machine) sip(depth int) branch {
 }
 
 func (m Machine) cube(depth int) branch {
-	c := m.Cube
-	pes := 0
+	c, mesh, pes := m.spec.Cube, m.spec.SIP.CubeMesh, m.spec.PEsPerCube()
 	var blocks []branch
-	for _, corner := range c.Corners {
-		pes += len(corner.PEs)
+	for _, corner := range m.Corners {
 		blocks = append(blocks, corner.branch())
 	}
-	memory := leaf(m.alike("hbm", pes), fmt.Sprintf("%s each", quantity(c.HBM.Slice)), optional(c.HBM.Bandwidth)+" each way",
-		fmt.Sprintf("%d channels × %s", c.HBM.Channels, optional(c.HBM.ChannelBandwidth)), "bursts of "+quantity(c.HBM.Burst),
-		"turn-around "+c.HBM.TurnaroundNS.String()+" ns", "controller "+c.HBM.OverheadNS.String()+" ns")
-	b := branch{text: fmt.Sprintf("%s, mesh of %d×%d", m.alike("cube", m.SIP.CubesW*m.SIP.CubesH), m.SIP.CubesW, m.SIP.CubesH), sub: []branch{
-		leaf("noc", fmt.Sprintf("%d×%d routers", c.NoCW, c.NoCH), c.NoC.class(), "router "+c.RouterNS.String()+" ns",
-			fmt.Sprintf("pitch %g mm", float64(c.PitchUM)/1000)),
-		leaf("cpu at "+c.CPU.At, c.CPU.OverheadNS.String()+" ns"),
-		leaf("sram at "+c.SRAM.At, quantity(c.SRAM.Size), optional(c.SRAM.Bandwidth)+" each way", c.SRAM.OverheadNS.String()+" ns"),
-		memory,
+	b := branch{text: fmt.Sprintf("%s, mesh of %d×%d", m.alike("cube", m.spec.CubesPerSIP()), mesh.W, mesh.H), sub: []branch{
+		leaf("noc", fmt.Sprintf("%d×%d routers", c.NoC.W, c.NoC.H), class(c.NoC.Bandwidth, c.NoC.Latency, 1),
+			"router "+quantity(c.NoC.Overhead), "pitch "+quantity(c.NoC.Pitch)),
+		leaf("cpu at "+c.CPU.At.String(), quantity(c.CPU.Overhead)),
+		leaf("sram at "+c.SRAM.At.String(), quantity(c.SRAM.Size), quantity(c.SRAM.Bandwidth)+" each way", quantity(c.SRAM.Overhead)),
+		leaf(m.alike("hbm", pes), quantity(c.HBM.SliceSize)+" each", quantity(c.HBM.Bandwidth)+" each way",
+			fmt.Sprintf("%d channels × %s", c.HBM.Channels, quantity(c.HBM.ChannelBandwidth)), "bursts of "+quantity(c.HBM.Burst),
+			"turn-around "+quantity(c.HBM.Turnaround), "controller "+quantity(c.HBM.Overhead)),
 		{text: "pe corners", sub: blocks},
 	}}
 	if depth >= DepthPE {
@@ -106,38 +105,32 @@ func (c Corner) branch() branch {
 }
 
 func (m Machine) pe(n int) branch {
-	p := m.PE
-	mkn := func(d [3]int) string { return fmt.Sprintf("%d×%d×%d", d[0], d[1], d[2]) }
-	var cycles []string
-	for _, op := range []string{"simple", "div", "sqrt", "exp"} {
-		cycles = append(cycles, fmt.Sprintf("%s %d", op, p.MathCycles[op]))
-	}
-	mathPeak := "simple operations in no time"
-	if p.MathPeak != nil {
-		mathPeak = decimal.scale(*p.MathPeak, "op/s")
-	}
+	p := m.spec.PE
+	c := p.Math.Cycles
+	mkn := func(d topology.Dims3) string { return fmt.Sprintf("%d×%d×%d", d.M, d.K, d.N) }
 	return branch{text: m.alike("pe", n), sub: []branch{
-		leaf("cpu", p.CPUNS.String()+" ns", quantity(p.CPUHz), count(p.DispatchCycles, "cycle")+" a call"),
-		leaf("scheduler", p.SchedulerNS.String()+" ns"),
-		leaf("dma", optional(p.DMABandwidth)+" each way", "setup "+p.DMASetupNS.String()+" ns", fmt.Sprintf("%d outstanding", p.DMAOutstanding)),
-		leaf("tcm", quantity(p.TCM), "read "+optional(p.TCMRead), "write "+optional(p.TCMWrite), p.TCMNS.String()+" ns"),
-		leaf("fetch_store", optional(p.FetchStore)+" each way"),
-		leaf("gemm", decimal.scale(p.GEMMPeak, "FLOP/s"), "array "+mkn(p.GEMMArray), quantity(p.GEMMHz),
-			"tile "+mkn(p.GEMMTile), "fill "+count(p.GEMMFillCycles, "cycle")),
-		leaf("math", mathPeak, count(p.MathLanes, "lane"), quantity(p.MathHz), "cycles: "+strings.Join(cycles, " ")),
-		leaf("ipcq", fmt.Sprintf("%d ports × %d slots × %s", p.IPCQPorts, p.IPCQSlots, quantity(p.IPCQSlot)),
-			"rings of "+binary.scale(p.IPCQRings, "B")+" in "+string(p.IPCQBuffer), "credits of "+quantity(p.IPCQCredit),
-			"hbm slots "+p.IPCQHBMOverhead.String()+" ns"),
+		leaf("cpu", quantity(p.CPU.Overhead), quantity(p.CPU.Clock), count(p.CPU.DispatchCycles, "cycle")+" a call"),
+		leaf("scheduler", quantity(p.Scheduler.Overhead)),
+		leaf("dma", quantity(p.DMA.Bandwidth)+" each way", "setup "+quantity(p.DMA.Setup), fmt.Sprintf("%d outstanding", p.DMA.Outstanding)),
+		leaf("tcm", quantity(p.TCM.Size), "read "+quantity(p.TCM.ReadBandwidth), "write "+quantity(p.TCM.WriteBandwidth), quantity(p.TCM.Overhead)),
+		leaf("fetch_store", quantity(p.FetchStore.Bandwidth)+" each way"),
+		leaf("gemm", rate(m.PerPE.GEMM, 1e12, "FLOP/s"), "array "+mkn(p.GEMM.Array), quantity(p.GEMM.Clock),
+			"tile "+mkn(p.GEMM.Tile), "fill "+count(p.GEMM.FillCycles, "cycle")),
+		leaf("math", rate(m.PerPE.Math, 1e9, "op/s"), count(p.Math.VectorWidth, "lane"), quantity(p.Math.Clock),
+			fmt.Sprintf("cycles: simple %d div %d sqrt %d exp %d", c.Simple, c.Div, c.Sqrt, c.Exp)),
+		leaf("ipcq", fmt.Sprintf("%d ports × %d slots × %s", p.IPCQ.MaxPorts, p.IPCQ.NSlots, quantity(p.IPCQ.SlotSize)),
+			"rings of "+binary.scale(m.PerPE.Rings, 1, "B")+" in "+string(p.IPCQ.BufferKind), "credits of "+quantity(p.IPCQ.CreditBytes),
+			"hbm slots "+quantity(p.IPCQ.HBMOverhead)),
 	}}
 }
 
-func (o Override) branch() branch {
+func overrideBranch(o topology.Override) branch {
 	var facts []string
-	if o.Unlimited || o.Bandwidth != nil {
-		facts = append(facts, optional(o.Bandwidth))
+	if o.Bandwidth != nil {
+		facts = append(facts, quantity(*o.Bandwidth))
 	}
-	if o.LatencyNS != nil {
-		facts = append(facts, o.LatencyNS.String()+" ns")
+	if o.Latency != nil {
+		facts = append(facts, quantity(*o.Latency))
 	}
 	if o.Absent {
 		facts = append(facts, "absent")
@@ -146,7 +139,7 @@ func (o Override) branch() branch {
 }
 
 func (t Totals) branch() branch {
-	return leaf("total", count(t.PEs, "PE")+" in "+count(t.Cubes, "cube"), "GEMM "+decimal.scale(t.GEMMPeak, "FLOP/s"),
-		hbm(t.HBM, t.HBMBandwidth), "SRAM "+binary.scale(t.SRAM, "B"),
+	return leaf("total", count(t.PEs, "PE")+" in "+count(t.Cubes, "cube"), "GEMM "+rate(t.GEMM, 1e12, "FLOP/s"),
+		hbm(t.HBM, t.HBMBandwidth), "SRAM "+binary.scale(t.SRAM, 1, "B"),
 		count(t.Nodes, "node"), count(t.Links, "directed link"))
 }
