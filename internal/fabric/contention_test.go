@@ -262,3 +262,60 @@ func TestSameBytesTwice(t *testing.T) {
 		}
 	}
 }
+
+// A comm message waits for at most 4 KiB of a load of any size, and one that goes
+// before a trickle is not made to pay for it.
+func TestCommIsNotHeldUpBySmallerLoads(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		net := hops{
+			{topology.BytesPerSec(rapid.Int64Range(32, 256).Draw(t, "first GB/s")) * topology.GBps, 0},
+			{128 * topology.GBps, 0},
+		}
+		bulk := Bytes(rapid.Int64Range(1, 4<<20).Draw(t, "bulk"))
+		small := Bytes(rapid.Int64Range(1, 4<<10).Draw(t, "small"))
+		start := Time(rapid.Int64Range(0, int64(Uncontended(net, bulk, flitSize))).Draw(t, "start"))
+		w := run(t, net, Config{},
+			flow{0, Transfer{Path: path(0, 1), Bytes: bulk, Class: Compute}},
+			flow{start, Transfer{Path: path(1), Bytes: small, Class: Comm}})
+		most := net[1].Bandwidth.Serialize(flitSize) * Time(splitSize/flitSize)
+		if late := w.done[1] - start - Uncontended(net[1:], small, flitSize); late < 0 || late > most {
+			t.Fatalf("comm message of %v at %v is %v late, at most %v allowed", small, start, late, most)
+		}
+	})
+}
+
+// What a review found: each once ended a message twice, or never, or panicked.
+func TestAwkwardMeetings(t *testing.T) {
+	gbps := func(n int64) topology.BytesPerSec { return topology.BytesPerSec(n) * topology.GBps }
+	for name, c := range map[string]struct {
+		net   hops
+		flows []flow
+	}{
+		"comm beside a compute trickle, then a third": {
+			hops{{gbps(21), 0}, {gbps(128), 0}},
+			[]flow{
+				{0, Transfer{Path: path(0, 1), Bytes: 3268 << 10, Class: Compute}},
+				{63 * ns, Transfer{Path: path(1), Bytes: 8164550, Class: Comm}},
+				{2424 * ns, Transfer{Path: path(1), Bytes: 1, Class: Comm}},
+			},
+		},
+		"empty reads on a busy link": {
+			hops{{gbps(32), 0}},
+			[]flow{
+				{0, Transfer{Path: path(0), Bytes: 4096, Class: Compute}},
+				{0, Transfer{Path: path(0), Read: Bank{1, memory.Region{}}, Class: Compute}},
+				{0, Transfer{Path: path(0), Read: Bank{1, memory.Region{}}, Write: Bank{1, memory.Region{}}}},
+				{128 * ns, Transfer{Path: path(0), Bytes: 4096}},
+			},
+		},
+	} {
+		var bytes [2]Bytes
+		for i, fid := range fidelities {
+			w := run(t, c.net, Config{Fidelity: fid, HBM: hbm8}, c.flows...) // which wants each to end once
+			bytes[i] = w.Stats(topology.LinkID(len(c.net) - 1)).Bytes
+		}
+		if bytes[0] != bytes[1] {
+			t.Errorf("%s: the last link carried %v in train, %v in flit", name, bytes[0], bytes[1])
+		}
+	}
+}

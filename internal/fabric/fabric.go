@@ -2,6 +2,7 @@ package fabric
 
 import (
 	"fmt"
+	"math/bits"
 
 	"github.com/kernbench/kernbench/internal/memory"
 	"github.com/kernbench/kernbench/internal/sim"
@@ -78,7 +79,34 @@ type Config struct {
 type Stats struct {
 	Bytes  Bytes
 	Busy   Time // carrying data
-	Queued Time // waiting in front of it, summed over flits
+	Queued Time // how long a flit waited in front of it, on average
+}
+
+// tally counts what a link does.
+type tally struct {
+	bytes Bytes
+	busy  Time
+	flits int64
+	// The waits of all flits in femtoseconds: two transfers of 1 GiB that meet
+	// are beyond 64 bits.
+	waitHigh, waitLow uint64
+}
+
+// wait notes that n flits waited for a time each.
+func (c *tally) wait(each Time, n int64) {
+	high, low := bits.Mul64(uint64(each), uint64(n))
+	var carry uint64
+	c.waitLow, carry = bits.Add64(c.waitLow, low, 0)
+	c.waitHigh += high + carry
+}
+
+func (c *tally) stats() Stats {
+	s := Stats{Bytes: c.bytes, Busy: c.busy}
+	if c.flits > 0 {
+		mean, _ := bits.Div64(c.waitHigh, c.waitLow, uint64(c.flits))
+		s.Queued = Time(mean)
+	}
+	return s
 }
 
 // Fabric is the machine's links and HBM channels at work.
@@ -158,13 +186,13 @@ func (f *Fabric) Send(t Transfer) {
 	m := &f.messages[i]
 	m.begun = f.eng.Now()
 	m.stages = m.stages[:0]
-	if t.Read.Slice != 0 {
+	if t.Read.Slice != 0 && t.Bytes > 0 { // no bytes touch no burst
 		m.stages = append(m.stages, ^stage(t.Read.Slice))
 	}
 	for _, id := range t.Path {
 		m.stages = append(m.stages, stage(id))
 	}
-	if t.Write.Slice != 0 {
+	if t.Write.Slice != 0 && t.Bytes > 0 {
 		m.stages = append(m.stages, ^stage(t.Write.Slice))
 	}
 	t.Path = nil

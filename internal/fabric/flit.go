@@ -31,7 +31,7 @@ type flit struct {
 
 // flitServer is a link or a channel: it serves one flit after another.
 type flitServer struct {
-	Stats
+	tally
 	number  int
 	id      topology.LinkID
 	hop     Hop
@@ -88,7 +88,7 @@ func (m *flits) Handle(kind sim.Kind, arg uint64) {
 
 func (m *flits) stats(id topology.LinkID) Stats {
 	if s := m.links[id]; s != nil {
-		return s.Stats
+		return s.stats()
 	}
 	return Stats{}
 }
@@ -98,7 +98,7 @@ func (m *flits) start(i int32) {
 		m.reads = append(m.reads, bankRead{})
 		m.writes = append(m.writes, bankWrite{})
 	}
-	if m.messages[i].Read.Slice == 0 {
+	if _, ok := m.messages[i].stages[0].slice(); !ok {
 		m.offer(i, 0)
 		return
 	}
@@ -164,7 +164,8 @@ func (m *flits) serve(s *flitServer, i int32) {
 	fl := &m.pool[i]
 	msg := &m.messages[fl.msg]
 	now := m.eng.Now()
-	s.Queued += now - fl.arrived
+	s.wait(now-fl.arrived, 1)
+	s.flits++
 	if s.channel {
 		m.serveBurst(s, i)
 		return
@@ -172,8 +173,8 @@ func (m *flits) serve(s *flitServer, i int32) {
 	n := m.flitBytes(msg, fl.index)
 	ser := s.hop.Bandwidth.Serialize(n)
 	s.free = now + ser
-	s.Bytes += n
-	s.Busy += ser
+	s.bytes += n
+	s.busy += ser
 	if m.observe != nil {
 		m.observe(Passage{Link: s.id, Head: fl.arrived, Start: now, End: s.free})
 	}

@@ -4,7 +4,7 @@ package fabric
 func (m *trains) arrive(i int32) {
 	t := &m.all[i]
 	s := m.server(m.messages[t.msg].stages[t.stage])
-	if s.free <= m.eng.Now() && s.idle() {
+	if s.ready(t.class) <= m.eng.Now() && s.idle() {
 		m.serve(s, i)
 		return
 	}
@@ -16,7 +16,7 @@ func (m *trains) arrive(i int32) {
 // freed serves the next train of s, unless s has been given work since.
 func (m *trains) freed(s *server) {
 	s.woken = 0
-	if s.free <= m.eng.Now() && !s.idle() {
+	if s.next() <= m.eng.Now() && !s.idle() {
 		m.serve(s, s.pick(m.all, m.eng.Now()))
 	}
 }
@@ -84,11 +84,13 @@ func (m *trains) interrupt(s *server, i int32) {
 		}
 	}
 	k = max(1, (k+m.split-1)/m.split) * m.split
-	if cur.flits-k < m.split {
-		return
+	if k >= cur.flits || t.class == cur.class && cur.flits-k < m.split {
+		return // it ends by then, or nearly
 	}
 	rest := cur.behind(k)
 	s.free = s.since + Time(k)*pace
+	back := s.lent / Time(cur.flits) * Time(cur.flits-k)
+	s.owed, s.lent = s.owed-back, s.lent-back
 	m.cutShort(s, &rest, k)
 	*cur = cur.before(k)
 	switch {
@@ -151,12 +153,13 @@ func (m *trains) pass(s *server, i int32) (left Time) {
 	if t.short {
 		perFlit = s.serialize(m.messages[t.msg].short)
 	}
-	start := max(s.free, t.head)
+	free := s.ready(t.class)
+	start := max(free, t.head)
 	waits := start - t.head // of its first flit
 	if t.asServed {
 		// Each of its flits, one by one, would have let go first what was
 		// waiting by then. It goes first as a train, and stands back after.
-		start = max(s.free, m.eng.Now())
+		start = max(free, m.eng.Now())
 		if !t.ghost {
 			m.sources[t.msg].yield = Time(t.flits) * s.backlog(m.all, t.class, start)
 		}
@@ -166,6 +169,7 @@ func (m *trains) pass(s *server, i int32) (left Time) {
 	if !t.ghost && s.slice == nil {
 		start = max(start, m.sources[t.msg].left[t.stage])
 	}
+	s.owed, s.lent = max(0, s.ready(Compute)-start), 0 // what was idle since has paid for it
 	s.since, s.free = start, start+Time(t.flits)*perFlit
 	s.count(m.Fabric, t, 1)
 	left = max(s.free, t.tail+perFlit)
@@ -174,15 +178,19 @@ func (m *trains) pass(s *server, i int32) (left Time) {
 			s.free = start + perFlit
 		} else if len(s.slow) > 0 && t.flits > 1 {
 			work := s.free - start
-			left = max(left, s.free+s.background(start, work, t.class))
-			s.free += s.background(start, work, Compute)
+			s.free += s.background(start, work, t.class)
+			left = max(left, s.free)
+			if t.class == Comm {
+				s.lent = max(0, s.background(start, work, Compute)-(s.free-start-work))
+				s.owed += s.lent
+			}
 		}
 	}
 	switch {
 	case t.ghost:
 		left = s.free
 		if s.slice != nil {
-			s.slice.Occupy(start, t.flits)
+			s.slice.Occupy(start, Bytes(t.flits)*m.cfg.Flit)
 		}
 	case s.slice != nil:
 		left = m.throughMemory(s, i)
@@ -191,17 +199,20 @@ func (m *trains) pass(s *server, i int32) (left Time) {
 	default:
 		m.sources[t.msg].left[t.stage] = left
 	}
-	if t.refill {
+	if t.refill && s.slice != nil {
+		m.refill(t.msg, s.free) // accesses overlap: the next is asked for already
+	} else if t.refill {
 		m.refill(t.msg, left)
 	}
 	if t.ghost || s.slice != nil {
 		m.drop(i)
 		return left
 	}
-	if !s.serving.asServed { // else each flit but the first is offered as it is taken
-		waits = (waits + left - perFlit - t.tail) * Time(t.flits) / 2 // evenly, from the first to the last
+	if s.serving.asServed {
+		s.wait(waits, 1) // the others are offered as they are taken
+	} else {
+		s.wait((waits+left-perFlit-t.tail)/2, t.flits) // evenly, from the first to the last
 	}
-	s.Queued += waits
 	if m.observe != nil {
 		m.observe(Passage{Link: s.id, Head: t.head, Start: start, End: left})
 	}
@@ -234,7 +245,7 @@ func (m *trains) refill(i int32, at Time) {
 
 // wake makes sure that s goes on with its queue when it is free.
 func (m *trains) wake(s *server) {
-	if at := max(s.free, m.eng.Now()); !s.idle() && s.woken != at+1 {
+	if at := max(s.next(), m.eng.Now()); !s.idle() && s.woken != at+1 {
 		s.woken = at + 1 // so that 0 is none
 		m.eng.At(at, m.target, evFree, uint64(uint32(s.key)))
 	}

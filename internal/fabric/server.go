@@ -8,7 +8,7 @@ import (
 // server is a link, or the channels of an HBM slice, in the Train model: it
 // serves one train after another.
 type server struct {
-	Stats
+	tally
 	id      topology.LinkID
 	key     stage
 	hop     Hop
@@ -18,6 +18,8 @@ type server struct {
 	woken   Time          // when it will look at its queue, plus one; 0 for not at all
 	queues  [numClasses]trainQueue
 	slow    []trickle
+	owed    Time // to trickles of class Compute that Comm went before: it delays Compute only
+	lent    Time // of that, by the train it serves
 
 	serving  train // what it serves, or served last
 	since    Time  // and from when
@@ -64,13 +66,30 @@ func (s *server) count(f *Fabric, t *train, sign int64) {
 		n = f.messages[t.msg].short
 		busy = s.serialize(n)
 	}
-	s.Bytes += Bytes(sign) * n
-	s.Busy += Time(sign) * busy
+	s.bytes += Bytes(sign) * n
+	s.busy += Time(sign) * busy
+	s.flits += sign * t.flits
 }
 
 // pace is the time that each flit of the train in service takes, trickles beside
 // it included.
 func (s *server) pace() Time { return (s.free - s.since) / Time(s.serving.flits) }
+
+// ready is when it can take a train of a class.
+func (s *server) ready(class Class) Time {
+	if class == Compute {
+		return s.free + s.owed
+	}
+	return s.free
+}
+
+// next is when it can take the next train that waits.
+func (s *server) next() Time {
+	if s.queues[Comm].first != 0 {
+		return s.ready(Comm)
+	}
+	return s.ready(Compute)
+}
 
 func (s *server) idle() bool { return s.queues[Comm].first == 0 && s.queues[Compute].first == 0 }
 

@@ -118,7 +118,7 @@ func (m *trains) Handle(kind sim.Kind, arg uint64) {
 
 func (m *trains) stats(id topology.LinkID) Stats {
 	if s := m.servers[id]; s != nil {
-		return s.Stats
+		return s.stats()
 	}
 	return Stats{}
 }

@@ -12,33 +12,80 @@ func (m *trains) throughMemory(s *server, i int32) Time {
 	if t.stage > 0 { // a write: behind it is nothing
 		*left = max(*left, m.access(s, &t, nil))
 		if t.last {
+			*left = max(*left, t.tail+m.cfg.HBM.BurstTime) // gap is rounded down
 			m.finishAt(t.msg, max(*left, m.eng.Now()))
 		}
 		return *left
 	}
-	link := m.server(msg.stages[1])
+	out := m.newRuns(msg, &t)
+	floor := max(*left, m.eng.Now())
+	*left = m.access(s, &t, func(_ int64, through Time) { out.add(max(through, floor)) })
+	*left = max(*left, floor)
+	out.end(t.last)
+	return *left
+}
+
+// runs hands the flits of a read on to the first link, as trains. A run is flits
+// that the link sends one after the other; where it would run dry a new one
+// begins. Runs that follow each other evenly, as those of a link faster than the
+// channels do, go as one train but for the last, which decides when it ends.
+type runs struct {
+	*trains
+	perFlit Time  // of the link
+	run     train // the present one
+	dry     Time  // when the link has sent it
+	even    train // those before it that are alike, none if it has no flits
+	each    int64 // flits in each of them
+	period  Time  // from one to the next; 0 while there is only one
+	latest  Time  // head of the last of them
+}
+
+func (m *trains) newRuns(msg *message, t *train) runs {
 	run := t.before(0)
 	run.stage, run.asServed = 1, false
-	var dry Time // when the link has sent the run so far
-	floor := max(*left, m.eng.Now())
-	*left = m.access(s, &t, func(k int64, through Time) {
-		through = max(through, floor)
-		if run.flits > 0 && through > dry {
-			m.eng.At(run.head, m.target, evArrive, uint64(m.add(run)))
-			run.first += run.flits
-			run.flits = 0
-		}
-		if run.flits == 0 {
-			run.head, dry = through, through
-		}
-		run.flits++
-		run.tail = through
-		dry += link.perFlit
-	})
-	*left = max(*left, floor)
-	run.last = t.last
-	m.eng.At(run.head, m.target, evArrive, uint64(m.add(run)))
-	return *left
+	return runs{trains: m, perFlit: m.server(msg.stages[1]).perFlit, run: run}
+}
+
+// add takes the next flit, which is there at an instant.
+func (r *runs) add(through Time) {
+	if r.run.flits > 0 && through > r.dry {
+		r.close()
+	}
+	if r.run.flits == 0 {
+		r.run.head, r.dry = through, through
+	}
+	r.run.flits++
+	r.run.tail = through
+	r.dry += r.perFlit
+}
+
+// close ends the present run: it joins those before it if it is like them.
+func (r *runs) close() {
+	gap := r.run.head - r.latest
+	if r.even.flits > 0 && r.run.flits == r.each && (r.period == 0 || gap == r.period) {
+		r.even.flits += r.run.flits
+		r.even.tail = r.run.tail
+		r.period = gap
+	} else {
+		r.send(&r.even)
+		r.even, r.each, r.period = r.run, r.run.flits, 0
+	}
+	r.latest = r.run.head
+	r.run.first += r.run.flits
+	r.run.flits = 0
+}
+
+// end sends what is left.
+func (r *runs) end(last bool) {
+	r.send(&r.even)
+	r.run.last = last
+	r.send(&r.run)
+}
+
+func (r *runs) send(t *train) {
+	if t.flits > 0 {
+		r.eng.At(t.head, r.target, evArrive, uint64(r.trains.add(*t)))
+	}
 }
 
 // access takes train t through the channels of s's slice.

@@ -1,6 +1,10 @@
 package fabric
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/kernbench/kernbench/internal/sim"
+)
 
 // trickle is a train that arrives more slowly than the link could send it. It
 // does not block the link: others use what it leaves over.
@@ -28,7 +32,7 @@ func (s *server) trickles(t *train, start Time) bool {
 	if sum > wholeRate {
 		return false
 	}
-	s.slow = append(s.slow, trickle{t.tail, rate, t.class})
+	s.slow = append(s.slow, trickle{start + s.perFlit + t.tail - t.head, rate, t.class}) // all but its first flit
 	return true
 }
 
@@ -46,9 +50,9 @@ func (s *server) background(start, work Time, class Class) (taken Time) {
 		if o.until <= start || o.class > class {
 			continue
 		}
-		share := (o.until - start) / wholeRate * Time(o.rate)
+		share := sim.MulDiv(uint64(o.until-start), uint64(o.rate), wholeRate)
 		if spare > 0 {
-			share = min(share, work/Time(spare)*Time(o.rate))
+			share = min(share, sim.MulDiv(uint64(work), uint64(o.rate), uint64(spare)))
 		}
 		taken += share
 	}

@@ -165,9 +165,10 @@ func (s *Slice) Serve(op Op, r Region, from, to, flit Bytes, a, gap sim.Time, vi
 // Undo takes back the last Serve.
 func (s *Slice) Undo() { copy(s.channels, s.saved) }
 
-// Occupy keeps the channels busy with n bursts, spread evenly, from a on.
-func (s *Slice) Occupy(a sim.Time, n int64) {
-	each := sim.Time((n + int64(s.Channels) - 1) / int64(s.Channels))
+// Occupy keeps the channels busy with n bytes, spread evenly, from a on.
+func (s *Slice) Occupy(a sim.Time, n Bytes) {
+	round := Bytes(s.Channels) * s.Burst
+	each := sim.Time((n + round - 1) / round)
 	for i := range s.channels {
 		c := &s.channels[i]
 		c.free = max(c.free, a) + each*s.BurstTime

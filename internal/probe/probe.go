@@ -168,7 +168,7 @@ func (c probeCase) measure(ctx context.Context, g *topology.Graph, o Options, n 
 		row.Hops = append(row.Hops, Hop{
 			Link: g.LinkName(id), Bandwidth: gbs(l.Bandwidth), LatencyNS: l.Latency, OverheadNS: g.Node(l.To).Overhead,
 			FlitNS: l.Bandwidth.Serialize(min(n, g.Spec().System.Flit)), HeadNS: p.Head, TailNS: p.End,
-			BusyNS: stats.Busy, QueuedNS: stats.Queued / sim.Time((n+g.Spec().System.Flit-1)/g.Spec().System.Flit),
+			BusyNS: stats.Busy, QueuedNS: stats.Queued,
 		})
 	}
 	return row, true, nil

@@ -1,0 +1,311 @@
+package fabric
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/kernbench/kernbench/internal/memory"
+	"github.com/kernbench/kernbench/internal/sim"
+	"github.com/kernbench/kernbench/topology"
+)
+
+// load is traffic to stress a fabric with. Flow i starts at its time, or that
+// long after the end of flow after[i] if that is not negative.
+type load struct {
+	net   hops
+	cfg   Config
+	flows []flow
+	after []int
+}
+
+// mix says what kind of traffic to draw.
+type mix struct {
+	name        string
+	flits       []Bytes // sizes of a flit, and of a burst
+	channels    []int
+	slices      int     // hot HBM slices
+	read, write float64 // how many flows have HBM at that end
+	comm        float64 // how many are of class Comm
+	chained     float64 // how many wait for another
+	odd         bool    // links without latency or serialization, turn-around, messages of 0 and 1 B
+	window      Time    // in which the others start
+	worst, mean float64 // error of a makespan, relative to the referee's
+}
+
+var mixes = []mix{
+	{name: "links", comm: 0.5, window: 5000 * ns, worst: 0.02, mean: 0.001},
+	{name: "dense links", comm: 0.5, window: 200 * ns, worst: 0.06, mean: 0.002},
+	{name: "chained links", comm: 0.5, chained: 0.6, window: 500 * ns, worst: 0.25, mean: 0.004},
+	{name: "reads", slices: 2, read: 1, comm: 0.5, window: 5000 * ns, worst: 0.02, mean: 0.0005},
+	{name: "writes", slices: 2, write: 1, comm: 0.5, window: 5000 * ns, worst: 0.05, mean: 0.001},
+	{name: "hot slice", slices: 1, read: 0.5, write: 0.5, comm: 0.5, window: 2000 * ns, worst: 0.1, mean: 0.005},
+	{
+		name: "odd", flits: []Bytes{16, 64, 256, 1024, 4096, 8192, 65536}, channels: []int{1, 2, 8, 64}, slices: 2,
+		read: 0.4, write: 0.4, comm: 0.5, chained: 0.3, odd: true, window: 2000 * ns, worst: 1, mean: 0.02,
+	},
+}
+
+const stressSeeds = 60
+
+// draw makes up traffic over a line of nodes with links both ways, so that paths
+// share beginnings, middles and ends.
+func (x mix) draw(seed uint64) load {
+	r := rand.New(rand.NewPCG(seed, 1))
+	one := func(p float64) bool { return r.Float64() < p }
+	l := load{cfg: Config{Flit: flitSize, HBM: hbm8}}
+	if x.flits != nil {
+		l.cfg.Flit = x.flits[r.IntN(len(x.flits))]
+		l.cfg.HBM.Burst = l.cfg.Flit
+		l.cfg.HBM.Channels = x.channels[r.IntN(len(x.channels))]
+	}
+	if x.odd && one(0.5) {
+		l.cfg.HBM.Turnaround = Time(r.Int64N(10)) * ns
+	}
+	nodes := 3 + r.IntN(4)
+	for range 2 * (nodes - 1) { // link 2a leads from a to a+1, link 2a+1 back
+		hop := Hop{[]topology.BytesPerSec{32, 64, 100, 128, 256}[r.IntN(5)] * topology.GBps, Time(r.Int64N(50)) * ns}
+		if x.odd && one(0.2) {
+			hop.Bandwidth = topology.Unlimited
+		}
+		if x.odd && one(0.3) {
+			hop.Latency = 0
+		}
+		l.net = append(l.net, hop)
+	}
+	for i := range 2 + r.IntN(19) {
+		f := flow{at: Time(r.Int64N(int64(x.window)))}
+		if one(0.2) {
+			f.at = 0
+		}
+		after := -1
+		if i > 0 && one(x.chained) {
+			after = r.IntN(i)
+		}
+		for a, b := r.IntN(nodes), r.IntN(nodes-1); len(f.Path) == 0; {
+			if b >= a {
+				b++
+			}
+			for ; a < b; a++ {
+				f.Path = append(f.Path, topology.LinkID(2*a))
+			}
+			for ; a > b; a-- {
+				f.Path = append(f.Path, topology.LinkID(2*a-1))
+			}
+		}
+		f.Bytes = Bytes(1) << r.IntN(18)
+		f.Bytes += Bytes(r.Int64N(int64(f.Bytes)))
+		if !one(x.comm) {
+			f.Class = Compute
+		}
+		bank := func() Bank {
+			return Bank{SliceID(1 + r.IntN(x.slices)), memory.Contiguous(memory.Addr(i)<<30+memory.Addr(r.Int64N(1<<16)), f.Bytes)}
+		}
+		read := one(x.read)
+		if x.odd && !read && one(0.1) {
+			f.Bytes = Bytes(r.IntN(2))
+		}
+		if read {
+			f.Read = bank()
+		}
+		if one(x.write) {
+			f.Write = bank()
+			if f.Write.Slice == f.Read.Slice { // else it contends with itself
+				f.Read = Bank{}
+			}
+		}
+		l.flows, l.after = append(l.flows, f), append(l.after, after)
+	}
+	return l
+}
+
+// stress is a fabric under load.
+type stress struct {
+	*Fabric
+	eng         *sim.Engine
+	target      sim.Target
+	load        load
+	start, done []Time
+	ended       []int
+}
+
+func (s *stress) Handle(kind sim.Kind, arg uint64) {
+	if kind == worldStart {
+		s.start[arg] = s.eng.Now()
+		f := s.load.flows[arg].Transfer
+		f.Done = sim.Event{Target: s.target, Kind: worldDone, Arg: arg}
+		s.Send(f)
+		return
+	}
+	s.done[arg] = s.eng.Now()
+	s.ended[arg]++
+	s.begin(int(arg))
+}
+
+// begin schedules the flows that wait for the end of flow i, or for nothing.
+func (s *stress) begin(i int) {
+	for j, f := range s.load.flows {
+		if s.load.after[j] == i {
+			s.eng.At(s.eng.Now()+f.at, s.target, worldStart, uint64(j))
+		}
+	}
+}
+
+// bear runs a load and checks that every message ended once and nothing is left
+// of any.
+func (l load) bear(t tester, fid Fidelity) *stress {
+	t.Helper()
+	l.cfg.Fidelity = fid
+	n := len(l.flows)
+	s := &stress{eng: sim.New(), load: l, start: make([]Time, n), done: make([]Time, n), ended: make([]int, n)}
+	s.Fabric = New(s.eng, l.net, l.cfg)
+	s.target = s.eng.Register(s)
+	s.begin(-1)
+	s.drain(t)
+	return s
+}
+
+func (s *stress) drain(t tester) {
+	t.Helper()
+	if err := s.eng.Run(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	fid := s.cfg.Fidelity
+	for i, n := range s.ended {
+		if n != 1 {
+			t.Fatalf("%v: flow %d ended %d times, want once", fid, i, n)
+		}
+	}
+	if got, want := len(s.free), len(s.messages); got != want {
+		t.Fatalf("%v: %d messages returned, want %d", fid, got, want)
+	}
+	switch m := s.model.(type) {
+	case *trains:
+		free := 0
+		for i := m.unused; i != 0 && free < len(m.all); i = m.all[i].next {
+			free++
+		}
+		if want := len(m.all) - 1; free != want {
+			t.Fatalf("%d trains returned, want %d", free, want)
+		}
+		for _, v := range slices.Concat(m.servers, m.slices) {
+			if v != nil && !v.idle() {
+				t.Fatalf("trains are left in front of stage %d", v.key)
+			}
+		}
+	case *flits:
+		if got, want := len(m.unused), len(m.pool); got != want {
+			t.Fatalf("%d flits returned, want %d", got, want)
+		}
+	}
+}
+
+// alone is the time of flow i with the machine to itself.
+func (l load) alone(t tester, i int, fid Fidelity) Time {
+	f := l.flows[i]
+	f.at = 0
+	return load{l.net, l.cfg, []flow{f}, []int{-1}}.bear(t, fid).done[0]
+}
+
+// rounding is how much a message of n flits may gain on itself alone: the flits
+// of a train are evenly apart, down to a whole femtosecond.
+func rounding(n Bytes, flit Bytes) Time { return Time(n / flit) }
+
+// Whatever the traffic: both models end every message once, keep nothing of it,
+// carry the same bytes in the same busy time over every link, do the same when
+// asked again, and let no message be faster than it is alone. Their makespans are
+// within the mix's bounds of each other.
+func TestStress(t *testing.T) {
+	for _, x := range mixes {
+		t.Run(x.name, func(t *testing.T) {
+			var sum float64
+			for seed := range uint64(stressSeeds) {
+				l := x.draw(seed)
+				train, referee := l.bear(t, Train), l.bear(t, Flit)
+				for i := range l.net {
+					got, want := train.Stats(topology.LinkID(i)), referee.Stats(topology.LinkID(i))
+					if got.Bytes != want.Bytes || got.Busy != want.Busy {
+						t.Fatalf("seed %d: link %d carried %v in %v, want %v in %v", seed, i, got.Bytes, got.Busy, want.Bytes, want.Busy)
+					}
+				}
+				for _, s := range []*stress{train, referee} {
+					fid := s.cfg.Fidelity
+					if again := l.bear(t, fid); !slices.Equal(again.done, s.done) || again.eng.Events() != s.eng.Events() {
+						t.Fatalf("seed %d: %v: two runs differ:\n%v\n%v", seed, fid, s.done, again.done)
+					}
+					for i, f := range l.flows {
+						if got, least := s.done[i]-s.start[i], l.alone(t, i, fid)-rounding(f.Bytes, l.cfg.Flit); got < least {
+							t.Fatalf("seed %d: %v: flow %d of %v took %v, want at least %v as alone", seed, fid, i, f.Bytes, got, least)
+						}
+					}
+				}
+				got, want := slices.Max(train.done), slices.Max(referee.done)
+				apart := float64(max(got-want, want-got)) / float64(max(want, 1))
+				if apart > x.worst {
+					t.Errorf("seed %d: makespan %v, want %v within %v %%", seed, got, want, 100*x.worst)
+				}
+				sum += apart
+			}
+			if mean := sum / stressSeeds; mean > x.mean {
+				t.Errorf("makespans are %.3f %% apart on average, want at most %.3f %%", 100*mean, 100*x.mean)
+			}
+		})
+	}
+}
+
+// A fabric that is idle again has forgotten what it carried: a message takes as
+// long as on a new one, to the femtosecond.
+func TestIdleFabricForgets(t *testing.T) {
+	for _, x := range mixes {
+		for seed := range uint64(stressSeeds) {
+			l := x.draw(seed)
+			l.cfg.HBM.Turnaround = 0 // a channel does remember which way it last went
+			for _, fid := range fidelities {
+				s := l.bear(t, fid)
+				i := int(seed) % len(l.flows)
+				s.ended = make([]int, len(l.flows))
+				for j := range s.ended {
+					s.ended[j] = 1
+				}
+				s.ended[i] = 0
+				s.load.after = slices.Repeat([]int{-2}, len(l.flows)) // nothing follows it
+				s.Handle(worldStart, uint64(i))
+				s.drain(t)
+				if got, want := s.done[i]-s.start[i], l.alone(t, i, fid); got != want {
+					t.Fatalf("%s, seed %d: %v: flow %d of %v takes %v, want %v", x.name, seed, fid, i, l.flows[i].Bytes, got, want)
+				}
+			}
+		}
+	}
+}
+
+// Traffic on other links and slices makes no difference.
+func TestNoCrossTalk(t *testing.T) {
+	for _, x := range mixes {
+		for seed := range uint64(stressSeeds) {
+			l := x.draw(seed)
+			own := l.flows[0]
+			own.at = x.window / 3
+			own.Path = slices.Clone(own.Path)
+			for j := range own.Path { // a second machine beside the first
+				own.Path[j] += topology.LinkID(len(l.net))
+			}
+			for _, b := range []*Bank{&own.Read, &own.Write} {
+				if b.Slice != 0 {
+					b.Slice += SliceID(x.slices)
+				}
+			}
+			l.net = slices.Concat(l.net, l.net)
+			l.flows, l.after = append(l.flows, own), append(l.after, -1)
+			last := len(l.flows) - 1
+			for _, fid := range fidelities {
+				s := l.bear(t, fid)
+				if got, want := s.done[last]-s.start[last], l.alone(t, last, fid); got != want {
+					t.Fatalf("%s, seed %d: %v: %s takes %v, want %v", x.name, seed, fid, fmt.Sprint(own.Bytes, own.Path), got, want)
+				}
+			}
+		}
+	}
+}
