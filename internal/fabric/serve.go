@@ -71,11 +71,10 @@ func (m *trains) turn(s *server, t *train) int64 {
 func (m *trains) interrupt(s *server, i int32) {
 	t, cur := &m.all[i], &s.serving
 	now := m.eng.Now()
-	pace := s.pace()
-	if pace == 0 || s.free <= now+s.perFlit || t.class > cur.class || !cur.ghost && t.msg == cur.msg {
+	if s.perFlit == 0 || s.free <= now+s.perFlit || t.class > cur.class || !cur.ghost && t.msg == cur.msg {
 		return
 	}
-	k := int64((max(now, s.since) - s.since + pace - 1) / pace)
+	k := s.begun(now)
 	if t.class == cur.class && !cur.asServed {
 		if gap := cur.gap(); gap == 0 {
 			return
@@ -88,7 +87,7 @@ func (m *trains) interrupt(s *server, i int32) {
 		return // it ends by then, or nearly
 	}
 	rest := cur.behind(k)
-	s.free = s.since + Time(k)*pace
+	s.free = min(s.free, s.since+s.span(k))
 	back := s.lent / Time(cur.flits) * Time(cur.flits-k)
 	s.owed, s.lent = s.owed-back, s.lent-back
 	m.cutShort(s, &rest, k)

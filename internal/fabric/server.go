@@ -2,6 +2,7 @@ package fabric
 
 import (
 	"github.com/kernbench/kernbench/internal/memory"
+	"github.com/kernbench/kernbench/internal/sim"
 	"github.com/kernbench/kernbench/topology"
 )
 
@@ -71,9 +72,24 @@ func (s *server) count(f *Fabric, t *train, sign int64) {
 	s.flits += sign * t.flits
 }
 
-// pace is the time that each flit of the train in service takes, trickles beside
-// it included.
-func (s *server) pace() Time { return (s.free - s.since) / Time(s.serving.flits) }
+// begun is how many flits of the train in service have begun to leave by now,
+// trickles beside it having taken their part.
+func (s *server) begun(now Time) int64 {
+	spent := now - s.since
+	for _, o := range s.slow {
+		if until := min(o.until, now); until > s.since && o.class <= s.serving.class {
+			spent -= sim.MulDiv(uint64(until-s.since), uint64(o.rate), wholeRate)
+		}
+	}
+	return int64((max(spent, 0) + s.perFlit - 1) / s.perFlit)
+}
+
+// span is how long k flits of the train in service take, trickles beside them
+// included.
+func (s *server) span(k int64) Time {
+	work := Time(k) * s.perFlit
+	return work + s.background(s.since, work, s.serving.class)
+}
 
 // ready is when it can take a train of a class.
 func (s *server) ready(class Class) Time {
