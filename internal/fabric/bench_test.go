@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/kernbench/kernbench/internal/memory"
 	"github.com/kernbench/kernbench/internal/sim"
 	"github.com/kernbench/kernbench/topology"
 )
@@ -15,6 +16,7 @@ type pump struct {
 	target sim.Target
 	paths  [][]topology.LinkID
 	bytes  Bytes
+	hbm    bool // at both ends
 	left   int
 }
 
@@ -23,10 +25,14 @@ func (p *pump) Handle(_ sim.Kind, arg uint64) {
 		return
 	}
 	p.left--
-	p.Send(Transfer{
+	t := Transfer{
 		Path: p.paths[arg], Bytes: p.bytes, Class: Compute,
 		Done: sim.Event{Target: p.target, Arg: arg},
-	})
+	}
+	if p.hbm {
+		t.Read, t.Write = Bank{1, memory.Contiguous(0, p.bytes)}, Bank{2, memory.Contiguous(0, p.bytes)}
+	}
+	p.Send(t)
 }
 
 // newPump has as many messages under way as there are paths.
@@ -106,12 +112,13 @@ func BenchmarkMessages(b *testing.B) {
 }
 
 func TestTransfersAllocateNothing(t *testing.T) {
-	for _, shared := range []bool{false, true} {
-		net, paths := lanes(4, 3, shared)
-		eng, p := newPump(net, Config{}, 100_000, paths...)
+	for _, c := range []struct{ shared, hbm bool }{{false, false}, {true, false}, {false, true}, {true, true}} {
+		net, paths := lanes(4, 3, c.shared)
+		eng, p := newPump(net, Config{HBM: hbm8}, 100_000, paths...)
+		p.hbm = c.hbm
 		p.run(t, eng, 200)
 		if got := testing.AllocsPerRun(20, func() { p.run(t, eng, 20) }); got != 0 {
-			t.Errorf("shared %v: %v allocations per 20 messages, want 0", shared, got)
+			t.Errorf("%+v: %v allocations per 20 messages, want 0", c, got)
 		}
 	}
 }

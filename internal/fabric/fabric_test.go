@@ -290,7 +290,7 @@ func TestUncontendedHBMEqualsFormula(t *testing.T) {
 		whole := true
 		switch rapid.IntRange(0, 2).Draw(t, "kind of size") {
 		case 1:
-			n = Bytes(rapid.Int64Range(1, group).Draw(t, "less than a group"))
+			n = Bytes(rapid.Int64Range(0, group).Draw(t, "less than a group"))
 		case 2:
 			n, whole = max(1, n-Bytes(rapid.Int64Range(1, group).Draw(t, "less"))), false
 		}

@@ -55,7 +55,10 @@ func UncontendedHBM(path []Hop, h memory.HBM, op memory.Op, n, flit Bytes) (t Ti
 	if h.Burst != flit || op == memory.Write && n > group && n%group != 0 {
 		return 0, false
 	}
-	last := max(0, (n-1)/group)
+	if n == 0 {
+		return Uncontended(path, 0, flit), true // touches no burst
+	}
+	last := (n - 1) / group
 	for _, g := range []Bytes{0, max(0, last-1), last} {
 		t = max(t, Time(g+1)*h.BurstTime+Uncontended(path, n-g*group, flit))
 	}

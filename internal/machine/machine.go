@@ -17,10 +17,9 @@ type Machine struct {
 	Fabric *fabric.Fabric
 	Space  memory.Space // virtual addresses of tensors
 
-	pes        []*PE // by PEID; nil until used
-	allocators map[memory.ID]*memory.Allocator
-	stores     map[memory.ID]*memory.Store
-	launcher   launcher
+	pes      []*PE // by PEID; nil until used
+	memories map[memory.ID]*Memory
+	launcher launcher
 }
 
 // PEID counts the PEs of a machine: cube by cube, SIP by SIP.
@@ -45,11 +44,10 @@ type Options struct {
 func New(g *topology.Graph, o Options) *Machine {
 	s := g.Spec()
 	m := &Machine{
-		Engine:     sim.New(),
-		Graph:      g,
-		allocators: map[memory.ID]*memory.Allocator{},
-		stores:     map[memory.ID]*memory.Store{},
-		pes:        make([]*PE, s.System.SIPs.Count*s.CubesPerSIP()*s.PEsPerCube()),
+		Engine:   sim.New(),
+		Graph:    g,
+		memories: map[memory.ID]*Memory{},
+		pes:      make([]*PE, s.System.SIPs.Count*s.CubesPerSIP()*s.PEsPerCube()),
 	}
 	m.Fabric = fabric.New(m.Engine, network{g}, fabric.Config{
 		Fidelity: o.Fidelity,
@@ -142,24 +140,20 @@ func (m *Machine) Access(id memory.ID, r memory.Region) pe.Access {
 	return a
 }
 
-// Allocator decides which bytes of a memory are in use.
-func (m *Machine) Allocator(id memory.ID) *memory.Allocator {
-	a := m.allocators[id]
-	if a == nil {
-		a = &memory.Allocator{Memory: id, Size: m.size(id)}
-		m.allocators[id] = a
-	}
-	return a
+// Memory is what a memory holds: which of its bytes are in use, and their values.
+// Both cost nothing until used.
+type Memory struct {
+	Allocator memory.Allocator
+	Store     memory.Store
 }
 
-// Store holds the bytes of a memory.
-func (m *Machine) Store(id memory.ID) *memory.Store {
-	s := m.stores[id]
-	if s == nil {
-		s = &memory.Store{Memory: id, Size: m.size(id)}
-		m.stores[id] = s
+// Memory is the contents of a memory.
+func (m *Machine) Memory(id memory.ID) *Memory {
+	if m.memories[id] == nil {
+		size := m.size(id)
+		m.memories[id] = &Memory{memory.Allocator{Memory: id, Size: size}, memory.Store{Memory: id, Size: size}}
 	}
-	return s
+	return m.memories[id]
 }
 
 func (m *Machine) size(id memory.ID) memory.Bytes {

@@ -268,7 +268,7 @@ func TestMachinesRunInParallel(t *testing.T) {
 	}
 }
 
-func TestAllocatorsAndStores(t *testing.T) {
+func TestMemories(t *testing.T) {
 	m := build(t, Options{}, "default")
 	for _, c := range []struct {
 		kind topology.Kind
@@ -280,9 +280,9 @@ func TestAllocatorsAndStores(t *testing.T) {
 		{topology.KindTCM, "sip1.cube2.pe3.tcm", 2 << 20},
 	} {
 		id := m.PE(m.ID(1, 2, 3)).Memory(c.kind)
-		a := m.Allocator(id)
-		if id.String() != c.name || a.Size != c.size || m.Allocator(id) != a || m.Store(id).Size != c.size {
-			t.Errorf("%v: %v of %v, want %s of %v", c.kind, id, a.Size, c.name, c.size)
+		mem := m.Memory(id)
+		if id.String() != c.name || mem.Allocator.Size != c.size || mem.Store.Size != c.size || m.Memory(id) != mem {
+			t.Errorf("%v: %v of %v, want %s of %v", c.kind, id, mem.Allocator.Size, c.name, c.size)
 		}
 		if got := m.Graph.Name(m.Node(id)); got != c.name {
 			t.Errorf("node %s, want %s", got, c.name)

@@ -85,7 +85,7 @@ func (c probeCase) prepare(m *machine.Machine, n memory.Bytes) (t transfer, ok b
 		return t, false, nil
 	}
 	slice := m.PE(far).Memory(topology.KindHBM)
-	addr, err := m.Allocator(slice).Alloc(n, 4096)
+	addr, err := m.Memory(slice).Allocator.Alloc(n, 4096)
 	if err != nil {
 		return t, true, err
 	}
@@ -110,7 +110,7 @@ func (c probeCase) prepare(m *machine.Machine, n memory.Bytes) (t transfer, ok b
 func (c probeCase) prepareLoad(m *machine.Machine, t *transfer, slice memory.ID, region memory.Region) error {
 	pe := m.PE(0)
 	tcm := pe.Memory(topology.KindTCM)
-	to, err := m.Allocator(tcm).Alloc(region.Bytes(), 4096)
+	to, err := m.Memory(tcm).Allocator.Alloc(region.Bytes(), 4096)
 	if err != nil {
 		return err
 	}
