@@ -134,7 +134,7 @@ func (m *trains) cutShort(s *server, rest *train, k int64) {
 	if s.slice != nil && !cur.ghost {
 		s.slice.Undo()
 		part := cur.before(k)
-		m.access(s, &part, nil)
+		m.access(s, &part, nil, nil)
 	}
 }
 

@@ -41,7 +41,7 @@ var mixes = []mix{
 	{name: "chained links", comm: 0.5, chained: 0.6, window: 500 * ns, worst: 0.25, mean: 0.004},
 	{name: "reads", slices: 2, read: 1, comm: 0.5, window: 5000 * ns, worst: 0.02, mean: 0.0005},
 	{name: "writes", slices: 2, write: 1, comm: 0.5, window: 5000 * ns, worst: 0.05, mean: 0.001},
-	{name: "hot slice", slices: 1, read: 0.5, write: 0.5, comm: 0.5, window: 2000 * ns, worst: 0.1, mean: 0.005},
+	{name: "hot slice", slices: 1, read: 0.5, write: 0.5, comm: 0.5, window: 2000 * ns, worst: 0.05, mean: 0.002},
 	{
 		name: "odd", flits: []Bytes{16, 64, 256, 1024, 4096, 8192, 65536}, channels: []int{1, 2, 8, 64}, slices: 2,
 		read: 0.4, write: 0.4, comm: 0.5, chained: 0.3, odd: true, window: 2000 * ns, worst: 1, mean: 0.02,
@@ -220,7 +220,7 @@ func rounding(n Bytes, flit Bytes) Time { return Time(n / flit) }
 func TestStress(t *testing.T) {
 	for _, x := range mixes {
 		t.Run(x.name, func(t *testing.T) {
-			var sum float64
+			var sum, worst float64
 			for seed := range uint64(stressSeeds) {
 				l := x.draw(seed)
 				train, referee := l.bear(t, Train), l.bear(t, Flit)
@@ -243,11 +243,13 @@ func TestStress(t *testing.T) {
 				}
 				got, want := slices.Max(train.done), slices.Max(referee.done)
 				apart := float64(max(got-want, want-got)) / float64(max(want, 1))
+				worst = max(worst, apart)
 				if apart > x.worst {
 					t.Errorf("seed %d: makespan %v, want %v within %v %%", seed, got, want, 100*x.worst)
 				}
 				sum += apart
 			}
+			t.Logf("makespans are %.4f %% apart on average, %.3f %% at worst", 100*sum/stressSeeds, 100*worst)
 			if mean := sum / stressSeeds; mean > x.mean {
 				t.Errorf("makespans are %.3f %% apart on average, want at most %.3f %%", 100*mean, 100*x.mean)
 			}

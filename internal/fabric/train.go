@@ -77,6 +77,7 @@ type source struct {
 	end      uint32 // tells the end of the message from one that was put off
 	yield    Time   // how far its next train stands back, see pass
 	left     []Time // when the last train so far left each stage
+	ends     []Time // when each channel has written what came so far
 }
 
 const (
@@ -132,6 +133,9 @@ func (m *trains) start(i int32) {
 	src.offered, src.yield = 0, 0
 	src.turn++
 	src.left = append(src.left[:0], make([]Time, len(msg.stages))...)
+	if msg.Write.Slice != 0 {
+		src.ends = append(src.ends[:0], make([]Time, m.cfg.HBM.Channels)...)
+	}
 	whole, slots := msg.flits, int64(maxTrains)
 	if msg.isShort(msg.flits-1, m.cfg.Flit) {
 		whole, slots = whole-1, slots-1

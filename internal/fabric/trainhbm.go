@@ -10,7 +10,7 @@ func (m *trains) throughMemory(s *server, i int32) Time {
 	msg := &m.messages[t.msg]
 	left := &m.sources[t.msg].left[t.stage]
 	if t.stage > 0 { // a write: behind it is nothing
-		*left = max(*left, m.access(s, &t, nil))
+		*left = max(*left, m.access(s, &t, m.sources[t.msg].ends, nil))
 		if t.last {
 			*left = max(*left, t.tail+m.cfg.HBM.BurstTime) // gap is rounded down
 			m.finishAt(t.msg, max(*left, m.eng.Now()))
@@ -19,7 +19,7 @@ func (m *trains) throughMemory(s *server, i int32) Time {
 	}
 	out := m.newRuns(msg, &t)
 	floor := max(*left, m.eng.Now())
-	*left = m.access(s, &t, func(_ int64, through Time) { out.add(max(through, floor)) })
+	*left = m.access(s, &t, nil, func(_ int64, through Time) { out.add(max(through, floor)) })
 	*left = max(*left, floor)
 	out.end(t.last)
 	return *left
@@ -88,15 +88,19 @@ func (r *runs) send(t *train) {
 	}
 }
 
-// access takes train t through the channels of s's slice.
-func (m *trains) access(s *server, t *train, visit func(k int64, through Time)) Time {
+// access takes train t through the channels of s's slice. ends is how far its
+// message has written each of them, nil where only their time matters.
+func (m *trains) access(s *server, t *train, ends []Time, visit func(k int64, through Time)) Time {
 	msg := &m.messages[t.msg]
 	op, region := msg.bank(int(t.stage))
-	head, gap := t.head, t.gap()
-	if op == memory.Read {
-		head, gap = msg.begun, 0 // all of it was asked for at once
-	}
 	from := Bytes(t.first) * m.cfg.Flit
-	to := min(from+Bytes(t.flits)*m.cfg.Flit, msg.Bytes)
-	return s.slice.Serve(op, region, from, to, m.cfg.Flit, head, gap, visit)
+	st := memory.Stream{
+		Op: op, Region: region, Flit: m.cfg.Flit,
+		From: from, To: min(from+Bytes(t.flits)*m.cfg.Flit, msg.Bytes),
+		At: msg.begun, // all of a read is asked for at once
+	}
+	if op == memory.Write {
+		st.At, st.Gap, st.Ends = t.head, t.gap(), ends
+	}
+	return s.slice.Serve(st, visit)
 }

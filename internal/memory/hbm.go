@@ -122,42 +122,63 @@ const (
 	Write Op = true
 )
 
-// Serve takes bytes [from, to) of region r through the channels, in flits of the
-// given size of which number k arrives at a+k·gap (a read asks for all of them at
-// once: gap 0), and calls visit with the instant when flit k is through, all
-// before it included. A burst is read for the flit its first byte is in, and
-// written when the flit of its last byte has come. It returns the instant when
-// all is through, which is at least a.
-func (s *Slice) Serve(op Op, r Region, from, to, flit Bytes, a, gap sim.Time, visit func(k int64, done sim.Time)) sim.Time {
+// Stream is a part of an access on its way through the channels: bytes [From, To)
+// of a region in flits, of which number k arrives at At+k·Gap. A read asks for all
+// of them at once: Gap is 0.
+type Stream struct {
+	Op       Op
+	Region   Region
+	From, To Bytes
+	Flit     Bytes
+	At, Gap  sim.Time
+
+	// Ends is when each channel has written what came before of a write, and is
+	// brought up to date. It may be nil if only the channels' time matters.
+	Ends []sim.Time
+}
+
+// Serve takes a stream through the channels and calls visit, which may be nil,
+// with the instant when flit k is through, all before it included. A burst is read
+// for the flit its first byte is in, and written when the flit of its last byte
+// has come. It returns the instant when all is through, which is at least At.
+//
+// A write that comes more slowly than the channels could take it leaves them free
+// in between: it occupies each for its bursts' own time, from At on.
+func (s *Slice) Serve(st Stream, visit func(k int64, done sim.Time)) sim.Time {
 	copy(s.saved, s.channels)
-	done := a
-	off := from
-	if op == Read && off < to {
-		if p := s.Piece(r, off); p.Start < off {
+	done, arrived := st.At, st.At
+	off, from := st.From, st.From
+	if st.Op == Read && off < st.To {
+		if p := s.Piece(st.Region, off); p.Start < off {
 			off = p.End // read with the flit before
 		}
 	}
-	for k := int64(0); from < to; k++ {
-		from = min(from+flit, to)
+	for k := int64(0); from < st.To; k++ {
+		from = min(from+st.Flit, st.To)
 		for off < from {
-			p := s.Piece(r, off)
-			if op == Write && p.End > from {
+			p := s.Piece(st.Region, off)
+			if st.Op == Write && p.End > from {
 				break
 			}
 			c := &s.channels[p.Channel]
-			start := max(c.free, a)
-			if c.wrote != bool(op) && c.free > 0 { // the first access has nothing to turn round from
-				start += s.Turnaround
+			takes := s.BurstTime
+			if c.wrote != bool(st.Op) && c.free > 0 { // the first access has nothing to turn round from
+				takes += s.Turnaround
 			}
-			c.wrote = bool(op)
-			c.free = start + s.BurstTime
+			c.wrote = bool(st.Op)
+			c.free = max(c.free, st.At) + takes
 			done = max(done, c.free)
+			if st.Ends != nil {
+				end := &st.Ends[p.Channel]
+				*end = max(c.free, max(*end, arrived)+takes)
+				done = max(done, *end)
+			}
 			off = p.End
 		}
 		if visit != nil {
 			visit(k, done)
 		}
-		a += gap
+		arrived += st.Gap
 	}
 	return done
 }
