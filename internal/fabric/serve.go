@@ -143,92 +143,108 @@ func (m *trains) requeue(s *server, rest train) {
 	s.queues[rest.class].pushRest(m.all, m.add(rest))
 }
 
-// pass commits the server to all of train i and sends it on its way to the next.
-// It returns when its tail leaves.
-func (m *trains) pass(s *server, i int32) (left Time) {
+// pass commits the server to all of train i and sends it on its way.
+func (m *trains) pass(s *server, i int32) {
 	t := &m.all[i]
-	s.serving = *t
 	perFlit := s.perFlit
 	if t.short {
 		perFlit = s.serialize(m.messages[t.msg].short)
 	}
+	start, waits := m.begin(s, t)
+	s.owed, s.lent = max(0, s.ready(Compute)-start), 0 // what was idle since has paid for it
+	s.serving, s.since, s.free = *t, start, start+Time(t.flits)*perFlit
+	s.count(m.Fabric, t, 1)
+	switch {
+	case t.ghost:
+		m.passGhost(s, i)
+	case s.slice != nil:
+		m.passMemory(s, i)
+	default:
+		m.passLink(s, i, perFlit, waits)
+	}
+}
+
+// begin is when the service of t begins, and how long its first flit has waited.
+func (m *trains) begin(s *server, t *train) (start, waits Time) {
 	free := s.ready(t.class)
-	start := max(free, t.head)
-	waits := start - t.head // of its first flit
+	start = max(free, t.head)
+	waits = start - t.head
+	if t.ghost {
+		return start, waits
+	}
+	src := &m.sources[t.msg]
 	if t.asServed {
 		// Each of its flits, one by one, would have let go first what was
 		// waiting by then. It goes first as a train, and stands back after.
 		start = max(free, m.eng.Now())
-		if !t.ghost {
-			m.sources[t.msg].yield = Time(t.flits) * s.backlog(m.all, t.class, start)
-		}
+		src.yield = Time(t.flits) * s.backlog(m.all, t.class, start)
 		t.head, t.tail = start, start
-		s.serving.head, s.serving.tail = start, start
 	}
-	if !t.ghost && s.slice == nil {
-		start = max(start, m.sources[t.msg].left[t.stage])
-	}
-	s.owed, s.lent = max(0, s.ready(Compute)-start), 0 // what was idle since has paid for it
-	s.since, s.free = start, start+Time(t.flits)*perFlit
-	s.count(m.Fabric, t, 1)
-	left = max(s.free, t.tail+perFlit)
 	if s.slice == nil {
-		if s.trickles(t, start) {
-			s.free = start + perFlit
-		} else if len(s.slow) > 0 && t.flits > 1 {
-			work := s.free - start
-			s.free += s.background(start, work, t.class)
-			left = max(left, s.free)
-			if t.class == Comm {
-				s.lent = max(0, s.background(start, work, Compute)-(s.free-start-work))
-				s.owed += s.lent
-			}
-		}
+		start = max(start, src.left[t.stage])
 	}
-	switch {
-	case t.ghost:
-		left = s.free
-		if s.slice != nil {
-			s.slice.Occupy(start, Bytes(t.flits)*m.cfg.Flit)
-		}
-	case s.slice != nil:
-		left = m.throughMemory(s, i)
-		s.free = min(s.free, left) // accesses overlap: channels that are free serve the next
-		t = &m.all[i]              // it may have grown
-	default:
-		m.sources[t.msg].left[t.stage] = left
+	return start, waits
+}
+
+// passGhost only occupies the server.
+func (m *trains) passGhost(s *server, i int32) {
+	t := &m.all[i]
+	if s.slice != nil {
+		s.slice.Occupy(s.since, Bytes(t.flits)*m.cfg.Flit)
+	} else {
+		s.makeWay(t)
 	}
-	if t.refill && s.slice != nil {
-		m.refill(t.msg, s.free) // accesses overlap: the next is asked for already
-	} else if t.refill {
+	if t.refill {
+		m.refill(t.msg, s.free)
+	}
+	m.drop(i)
+}
+
+// passMemory takes train i through the channels of an HBM slice. Accesses overlap:
+// channels that are free serve the next train, which is asked for already.
+func (m *trains) passMemory(s *server, i int32) {
+	s.free = min(s.free, m.throughMemory(s, i))
+	if t := &m.all[i]; t.refill {
+		m.refill(t.msg, s.free)
+	}
+	m.drop(i)
+}
+
+// passLink sends train i over a link to its next server, or to its destination.
+func (m *trains) passLink(s *server, i int32, perFlit, waits Time) {
+	t := &m.all[i]
+	left := max(s.free, t.tail+perFlit) // its last flit
+	if s.trickles(t, s.since) {
+		s.free = s.since + perFlit
+	} else {
+		s.makeWay(t)
+		left = max(left, s.free)
+	}
+	m.sources[t.msg].left[t.stage] = left
+	if t.refill {
 		m.refill(t.msg, left)
 	}
-	if t.ghost || s.slice != nil {
-		m.drop(i)
-		return left
-	}
-	if s.serving.asServed {
+	if t.asServed {
 		s.wait(waits, 1) // the others are offered as they are taken
 	} else {
 		s.wait((waits+left-perFlit-t.tail)/2, t.flits) // evenly, from the first to the last
 	}
 	if m.observe != nil {
-		m.observe(Passage{Link: s.id, Head: t.head, Start: start, End: left})
+		m.observe(Passage{Link: s.id, Head: t.head, Start: s.since, End: left})
 	}
 	t.stage++
-	t.head, t.tail = start+perFlit+s.hop.Latency, left+s.hop.Latency
+	t.head, t.tail = s.since+perFlit+s.hop.Latency, left+s.hop.Latency
 	t.asServed, t.refill = false, false
 	if int(t.stage) < len(m.messages[t.msg].stages) {
 		s.passed, s.passedOn = i, t.head
 		m.eng.At(t.head, m.target, evArrive, uint64(i))
-		return left
+		return
 	}
 	s.passed, s.passedOn = 0, t.tail
 	if t.last {
 		m.finishAt(t.msg, t.tail)
 	}
 	m.drop(i)
-	return left
 }
 
 // finishAt ends message i at an instant, unless that is put off before.

@@ -58,3 +58,19 @@ func (s *server) background(start, work Time, class Class) (taken Time) {
 	}
 	return taken
 }
+
+// makeWay stretches the service of t, which has just begun, by what the trickles
+// take. Comm goes before those of class Compute: that is owed to them, and later
+// Compute pays for it.
+func (s *server) makeWay(t *train) {
+	if len(s.slow) == 0 || t.flits == 1 { // a single flit waits for at most one other, and has
+		return
+	}
+	work := s.free - s.since
+	taken := s.background(s.since, work, t.class)
+	s.free += taken
+	if t.class == Comm {
+		s.lent = max(0, s.background(s.since, work, Compute)-taken)
+		s.owed += s.lent
+	}
+}
