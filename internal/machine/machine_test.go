@@ -77,6 +77,31 @@ func TestHBMStreamsAtItsBandwidth(t *testing.T) {
 	}
 }
 
+// Two loads and a store: each DMA channel is busy for its data beats, 1 ns a flit,
+// however long the transfers take.
+func TestDMABusyIsDataBeats(t *testing.T) {
+	m := build(t, Options{}, "default")
+	p, far := m.PE(0), m.PE(m.ID(1, 9, 3)).Memory(topology.KindHBM)
+	for i := range memory.Addr(2) {
+		r, err := p.Load(far, memory.Contiguous(i<<16, 1<<16), i<<16)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p.DMA.Submit(r)
+	}
+	r, err := p.Store(1<<20, far, memory.Contiguous(1<<20, 4096))
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.DMA.Submit(r)
+	m.mustRun(t)
+	for op, want := range map[memory.Op]sim.Time{memory.Read: 512 * ns, memory.Write: 16 * ns} {
+		if got, err := p.DMABusy(op); err != nil || got != want {
+			t.Errorf("write %v: busy %v, want %v; err %v", op, got, want, err)
+		}
+	}
+}
+
 // A tile of 32 rows of 128 B out of a 3072-wide f16 matrix: the channel hash
 // spreads its rows, so it takes far less than 32 bursts one after the other.
 func TestTileRowsUseManyChannels(t *testing.T) {

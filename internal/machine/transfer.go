@@ -27,6 +27,26 @@ func (p *PE) request(op memory.Op, from, to pe.Access) (pe.Request, error) {
 	return pe.Request{Op: op, Class: fabric.Compute, Path: path, From: from, To: to}, err
 }
 
+// DMABusy is how long a channel of the PE's DMA engine has carried data: the beats
+// on its port, not the waiting.
+func (p *PE) DMABusy(op memory.Op) (sim.Time, error) {
+	g := p.machine.Graph
+	dma, hbm := g.PENode(p.SIP, p.Cube, p.PE, topology.KindDMA), g.HBM(p.SIP, p.Cube, p.PE)
+	from, to := hbm, dma
+	if op == memory.Write {
+		from, to = dma, hbm
+	}
+	path, err := g.Route(nil, from, to)
+	if err != nil {
+		return 0, err
+	}
+	port := path[len(path)-1]
+	if op == memory.Write {
+		port = path[0]
+	}
+	return p.machine.Fabric.Stats(port).Busy, nil
+}
+
 // HostWrite copies from the host into a region of a device's memory.
 func (m *Machine) HostWrite(to memory.ID, r memory.Region, done sim.Event) error {
 	return m.hostCopy(m.Graph.Host(), m.Node(to), pe.Access{}, m.Access(to, r), r.Bytes(), done)
