@@ -170,6 +170,9 @@ func (g *Graph) SRAM(sip, cube int) NodeID { return g.inCube(sip, cube, g.noc.si
 // HBM is the memory slice of a PE.
 func (g *Graph) HBM(sip, cube, pe int) NodeID { return g.inCube(sip, cube, g.noc.size()+2+pe) }
 
+// PERouter is the router that a PE and its HBM slice hang on.
+func (g *Graph) PERouter(sip, cube, pe int) NodeID { return g.router(sip, cube, g.sites[pe]) }
+
 // PENode is a unit of a PE, KindPECPU to KindIPCQ. It panics on another kind.
 func (g *Graph) PENode(sip, cube, pe int, unit Kind) NodeID {
 	if unit < KindPECPU || unit > KindIPCQ {

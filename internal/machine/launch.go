@@ -34,7 +34,8 @@ type Kernel func(p *sim.Proc, pe *PE)
 type launcher struct {
 	machine *Machine
 	target  sim.Target
-	all     []*Launch // by number; nil once ended
+	all     []*Launch // by number
+	unused  []int32   // numbers of launches that ended
 	path    []topology.LinkID
 }
 
@@ -58,42 +59,52 @@ func (m *Machine) Launch(name string, targets []PEID, kernel Kernel, done sim.Ev
 		return nil, fmt.Errorf("launch %s: a PE is named twice", name)
 	}
 	l.ready, l.end = make([]sim.Time, len(targets)), make([]sim.Time, len(targets))
-	return l, m.launcher.send(l)
+	m.launcher.send(l)
+	return l, nil
 }
 
-func (lr *launcher) send(l *Launch) error {
-	l.number = int32(len(lr.all))
-	lr.all = append(lr.all, l)
+func (lr *launcher) send(l *Launch) {
+	lr.number(l)
 	l.waiting = len(l.Targets)
 	for _, id := range l.Targets {
 		pe := lr.machine.PE(id)
 		if len(pe.launches) > 0 {
 			l.waiting++
 		}
-		pe.launches = append(pe.launches, l.number)
+		pe.launches = append(pe.launches, l)
 	}
 	g := lr.machine.Graph
 	for at := 0; at < len(l.Targets); at = lr.groupEnd(l, at, sameSIP) {
 		to := lr.machine.PE(l.Targets[at])
-		if err := lr.command(g.Host(), g.IOCPU(to.SIP), evAtIOCPU, l.number, at); err != nil {
-			return err
-		}
+		lr.command(g.Host(), g.IOCPU(to.SIP), evAtIOCPU, l, at)
 	}
-	return nil
+}
+
+// number gives a launch a number by which events know it.
+func (lr *launcher) number(l *Launch) {
+	if n := len(lr.unused); n > 0 {
+		l.number = lr.unused[n-1]
+		lr.unused = lr.unused[:n-1]
+		lr.all[l.number] = l
+		return
+	}
+	l.number = int32(len(lr.all))
+	lr.all = append(lr.all, l)
 }
 
 // command sends a launch's packet to the next CPU, on behalf of the targets from
-// number `at` on.
-func (lr *launcher) command(from, to topology.NodeID, kind sim.Kind, number int32, at int) (err error) {
+// number `at` on. There is always a way: Compile refuses systems in which some
+// component is cut off.
+func (lr *launcher) command(from, to topology.NodeID, kind sim.Kind, l *Launch, at int) {
 	m := lr.machine
+	var err error
 	if lr.path, err = m.Graph.Route(lr.path[:0], from, to); err != nil {
-		return fmt.Errorf("launch: %w", err)
+		panic(fmt.Sprintf("machine: launch %s: %v", l.Name, err))
 	}
 	m.Fabric.Send(fabric.Transfer{
 		Path: lr.path, Bytes: m.Graph.Spec().Host.LaunchBytes, Class: fabric.Comm,
-		Done: sim.Event{Target: lr.target, Kind: kind, Arg: uint64(number)<<32 | uint64(at)},
+		Done: sim.Event{Target: lr.target, Kind: kind, Arg: uint64(l.number)<<32 | uint64(at)},
 	})
-	return nil
 }
 
 func sameSIP(a, b *PE) bool  { return a.SIP == b.SIP }
@@ -109,30 +120,23 @@ func (lr *launcher) groupEnd(l *Launch, at int, same func(a, b *PE) bool) int {
 
 // Handle is a command's arrival at a CPU, which sends it on.
 func (lr *launcher) Handle(kind sim.Kind, arg uint64) {
-	number, at := int32(arg>>32), int(uint32(arg))
-	l, m := lr.all[number], lr.machine
+	at := int(uint32(arg))
+	l, m := lr.all[arg>>32], lr.machine
 	pe := m.PE(l.Targets[at])
 	switch kind {
 	case evAtIOCPU:
 		for end := lr.groupEnd(l, at, sameSIP); at < end; at = lr.groupEnd(l, at, sameCube) {
 			to := m.PE(l.Targets[at])
-			lr.forward(m.Graph.IOCPU(pe.SIP), m.Graph.CubeCPU(to.SIP, to.Cube), evAtCubeCPU, number, at)
+			lr.command(m.Graph.IOCPU(pe.SIP), m.Graph.CubeCPU(to.SIP, to.Cube), evAtCubeCPU, l, at)
 		}
 	case evAtCubeCPU:
 		for end := lr.groupEnd(l, at, sameCube); at < end; at++ {
 			to := m.PE(l.Targets[at])
-			lr.forward(m.Graph.CubeCPU(pe.SIP, pe.Cube), m.Graph.PENode(to.SIP, to.Cube, to.PE, topology.KindPECPU), evAtPE, number, at)
+			lr.command(m.Graph.CubeCPU(pe.SIP, pe.Cube), m.Graph.PENode(to.SIP, to.Cube, to.PE, topology.KindPECPU), evAtPE, l, at)
 		}
 	case evAtPE:
 		l.ready[at] = max(l.ready[at], m.Engine.Now())
 		lr.release(l)
-	}
-}
-
-// forward is command where an error can only end the run.
-func (lr *launcher) forward(from, to topology.NodeID, kind sim.Kind, number int32, at int) {
-	if err := lr.command(from, to, kind, number, at); err != nil {
-		lr.machine.Engine.Stop(err)
 	}
 }
 
@@ -148,6 +152,7 @@ func (lr *launcher) release(l *Launch) {
 		pe := m.PE(id)
 		m.Engine.Go(l.Name+"@"+pe.String(), func(p *sim.Proc) {
 			l.kernel(p, pe)
+			pe.DMA.Drain(p) // a kernel ends with its last transfer
 			lr.ended(l, i, pe)
 		})
 	}
@@ -160,13 +165,14 @@ func (lr *launcher) ended(l *Launch, i int, pe *PE) {
 	l.end[i] = now
 	pe.launches = pe.launches[1:]
 	if len(pe.launches) > 0 {
-		next := lr.all[pe.launches[0]]
+		next := pe.launches[0]
 		at, _ := slices.BinarySearch(next.Targets, pe.ID)
 		next.ready[at] = max(next.ready[at], now)
 		lr.release(next)
 	}
 	if l.running--; l.running == 0 {
 		lr.all[l.number] = nil
+		lr.unused = append(lr.unused, l.number)
 		lr.machine.Engine.Post(now, l.done)
 	}
 }

@@ -32,7 +32,7 @@ type PE struct {
 	DMA           *pe.DMA
 
 	machine  *Machine
-	launches []int32 // not ended, in order; the first may be running
+	launches []*Launch // not ended, in order; the first may be running
 }
 
 // Options choose how a machine is simulated.

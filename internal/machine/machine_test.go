@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"runtime"
 	"slices"
+	"sync"
 	"testing"
 
 	"github.com/kernbench/kernbench/internal/fabric"
@@ -96,8 +97,8 @@ func TestDMABusyIsDataBeats(t *testing.T) {
 	p.DMA.Submit(r)
 	m.mustRun(t)
 	for op, want := range map[memory.Op]sim.Time{memory.Read: 512 * ns, memory.Write: 16 * ns} {
-		if got, err := p.DMABusy(op); err != nil || got != want {
-			t.Errorf("write %v: busy %v, want %v; err %v", op, got, want, err)
+		if got := p.DMABusy(op); got != want {
+			t.Errorf("channel (write: %v) busy %v, want %v", op, got, want)
 		}
 	}
 }
@@ -119,7 +120,7 @@ func TestTileRowsUseManyChannels(t *testing.T) {
 	}
 }
 
-// formula is the time of a launch packet over the CPUs of its way.
+// launchFormula is the time of a launch packet over the CPUs of its way.
 func (m *Machine) launchFormula(t testing.TB, pe *PE) (total sim.Time) {
 	t.Helper()
 	g := m.Graph
@@ -153,8 +154,18 @@ func TestLaunchOfOnePETakesThePath(t *testing.T) {
 }
 
 func TestLaunchStartsEverywhereAtOnce(t *testing.T) {
-	for _, preset := range []string{"default", "torus2x3", "alpha_beta"} {
-		m := build(t, Options{}, preset)
+	for _, c := range []struct {
+		preset string
+		fid    fabric.Fidelity
+		start  sim.Time // where pinned
+	}{
+		{"default", fabric.Train, 279_477_743 * sim.Femtosecond},
+		{"default", fabric.Flit, 279_477_743 * sim.Femtosecond},
+		{"torus2x3", fabric.Train, 0},
+		{"alpha_beta", fabric.Flit, 0},
+	} {
+		preset := c.preset
+		m := build(t, Options{c.fid}, preset)
 		started := map[sim.Time]int{}
 		var latest sim.Time
 		l, err := m.Launch("k", everyPE(m), func(p *sim.Proc, pe *PE) {
@@ -170,6 +181,9 @@ func TestLaunchStartsEverywhereAtOnce(t *testing.T) {
 		}
 		if len(started) != 1 || started[l.Start] != m.NumPEs() || l.Start != latest {
 			t.Errorf("%s: starts %v, want all %d PEs at %v", preset, started, m.NumPEs(), latest)
+		}
+		if c.start != 0 && l.Start != c.start {
+			t.Errorf("%s: starts at %v, want %v", preset, l.Start, c.start)
 		}
 		if want := sim.Time(m.NumPEs()-1) * ns; !l.Ended() || l.Critical() != want {
 			t.Errorf("%s: critical path %v, want %v", preset, l.Critical(), want)
@@ -208,6 +222,91 @@ func TestLaunchWaitsForEarlierWork(t *testing.T) {
 	}
 	if b.Spread() < 9_000*ns {
 		t.Errorf("b's PEs were ready %v apart, want about 10 µs", b.Spread())
+	}
+}
+
+// A kernel that returns while a transfer is under way ends with the transfer, and
+// so does what waits for its PE.
+func TestLaunchEndsWithItsTransfers(t *testing.T) {
+	m := build(t, Options{}, "default")
+	var arrived sim.Time
+	a, err := m.Launch("a", []PEID{0}, func(p *sim.Proc, pe *PE) {
+		r, err := pe.Load(pe.Memory(topology.KindHBM), memory.Contiguous(0, 1<<20), 0)
+		if err != nil {
+			t.Error(err)
+		}
+		pe.DMA.Submit(r)
+	}, sim.Event{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := m.Launch("b", []PEID{0}, func(p *sim.Proc, _ *PE) { arrived = p.Now() }, sim.Event{}); err != nil {
+		t.Fatal(err)
+	}
+	m.mustRun(t)
+	if want := 4110_516_870 * sim.Femtosecond; a.Critical() != want || arrived != a.Start+want {
+		t.Errorf("critical path %v, next launch at %v, want %v and %v", a.Critical(), arrived, want, a.Start+want)
+	}
+}
+
+// Launch packets are of class comm: bulk traffic on their way delays them by at
+// most 4 KiB on each link.
+func TestLaunchGoesBeforeBulk(t *testing.T) {
+	quiet, busy := build(t, Options{}, "default"), build(t, Options{}, "default")
+	hbm := busy.PE(0).Memory(topology.KindHBM)
+	if err := busy.HostWrite(hbm, memory.Contiguous(0, 16<<20), sim.Event{}); err != nil {
+		t.Fatal(err)
+	}
+	var start [2]sim.Time
+	for i, m := range []*Machine{quiet, busy} {
+		if err := m.Engine.RunUntil(context.Background(), 10_000*ns); err != nil {
+			t.Fatal(err)
+		}
+		l, err := m.Launch("k", []PEID{0}, func(*sim.Proc, *PE) {}, sim.Event{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		m.mustRun(t)
+		start[i] = l.Start
+	}
+	// The PCIe link, the IO chiplet's, the UCIe port's and the cube's first.
+	most := (63 * topology.GBps).Serialize(4096) + 2*(512*topology.GBps).Serialize(4096) +
+		(128 * topology.GBps).Serialize(4096) + 3*(256*topology.GBps).Serialize(4096) + ns
+	if late := start[1] - start[0]; late <= 0 || late > most {
+		t.Errorf("a launch under bulk traffic is %v late, want more than 0 and at most %v", late, most)
+	}
+}
+
+// Every memory, read and written over the NoC and over UCIe, takes what its path
+// and its channels take.
+func TestEveryMemoryEqualsItsFormula(t *testing.T) {
+	const n = 8192
+	spec := build(t, Options{}, "default").Graph.Spec()
+	for name, fid := range fidelities {
+		for _, kind := range []topology.Kind{topology.KindHBM, topology.KindSRAM, topology.KindTCM} {
+			for _, far := range []PEID{3, 100, 255} {
+				for _, op := range []memory.Op{memory.Read, memory.Write} {
+					m := build(t, Options{fid}, "default")
+					p, id, region := m.PE(0), m.PE(far).Memory(kind), memory.Contiguous(0, n)
+					r, err := p.Load(id, region, 0)
+					if op == memory.Write {
+						r, err = p.Store(0, id, region)
+					}
+					if err != nil {
+						t.Fatal(err)
+					}
+					p.DMA.Submit(r)
+					m.mustRun(t)
+					want := fabric.Uncontended(m.Hops(r.Path), n, spec.System.Flit)
+					if kind == topology.KindHBM {
+						want, _ = fabric.UncontendedHBM(m.Hops(r.Path), memory.NewHBM(spec.Cube.HBM), op, n, spec.System.Flit)
+					}
+					if got := m.Engine.Now() - spec.PE.DMA.Setup; got != want {
+						t.Errorf("%s: %v (write: %v): %v, want %v", name, id, op, got, want)
+					}
+				}
+			}
+		}
 	}
 }
 
@@ -279,15 +378,13 @@ func TestRunsAreIdentical(t *testing.T) {
 
 // Independent machines may run side by side: the race detector watches.
 func TestMachinesRunInParallel(t *testing.T) {
-	results := make(chan string)
 	const n = 4
-	for range n {
-		go func() { results <- transcript(t) }()
+	got := make([]string, n)
+	var all sync.WaitGroup
+	for i := range n {
+		all.Go(func() { got[i] = transcript(t) }) // a failure ends its goroutine, and the test
 	}
-	var got []string
-	for range n {
-		got = append(got, <-results)
-	}
+	all.Wait()
 	if len(slices.Compact(got)) != 1 {
 		t.Error("machines that run in parallel give different results")
 	}

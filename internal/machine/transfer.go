@@ -29,22 +29,14 @@ func (p *PE) request(op memory.Op, from, to pe.Access) (pe.Request, error) {
 
 // DMABusy is how long a channel of the PE's DMA engine has carried data: the beats
 // on its port, not the waiting.
-func (p *PE) DMABusy(op memory.Op) (sim.Time, error) {
+func (p *PE) DMABusy(op memory.Op) sim.Time {
 	g := p.machine.Graph
-	dma, hbm := g.PENode(p.SIP, p.Cube, p.PE, topology.KindDMA), g.HBM(p.SIP, p.Cube, p.PE)
-	from, to := hbm, dma
+	from, to := g.PERouter(p.SIP, p.Cube, p.PE), g.PENode(p.SIP, p.Cube, p.PE, topology.KindDMA)
 	if op == memory.Write {
-		from, to = dma, hbm
+		from, to = to, from
 	}
-	path, err := g.Route(nil, from, to)
-	if err != nil {
-		return 0, err
-	}
-	port := path[len(path)-1]
-	if op == memory.Write {
-		port = path[0]
-	}
-	return p.machine.Fabric.Stats(port).Busy, nil
+	port, _ := g.LinkBetween(from, to) // every PE has one
+	return p.machine.Fabric.Stats(port).Busy
 }
 
 // HostWrite copies from the host into a region of a device's memory.

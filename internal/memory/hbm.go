@@ -25,9 +25,22 @@ func Contiguous(addr Addr, n Bytes) Region {
 // Bytes is how much the region holds.
 func (r Region) Bytes() Bytes { return Bytes(r.Rows) * r.RowBytes }
 
-// Overlaps reports whether the two regions, taken as the ranges from their first
-// byte to their last, have an address in common.
-func (r Region) Overlaps(s Region) bool { return r.Addr < s.end() && s.Addr < r.end() }
+// Overlaps reports whether the two regions have an address in common: tiles side
+// by side in one matrix have not. Regions of different strides are taken as the
+// ranges from their first byte to their last.
+func (r Region) Overlaps(s Region) bool {
+	if r.Addr >= s.end() || s.Addr >= r.end() {
+		return false
+	}
+	if r.Stride != s.Stride || r.RowBytes > r.Stride || s.RowBytes > s.Stride {
+		return true
+	}
+	if s.Addr < r.Addr {
+		r, s = s, r
+	}
+	col := Bytes(s.Addr-r.Addr) % r.Stride // of s's first byte, in a row of r
+	return col < r.RowBytes || col+s.RowBytes > r.Stride
+}
 
 func (r Region) end() Addr {
 	if r.Bytes() == 0 {

@@ -172,3 +172,32 @@ func TestServeInParts(t *testing.T) {
 		}
 	})
 }
+
+// Overlaps against the bytes themselves.
+func TestOverlaps(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		stride := Bytes(rapid.Int64Range(1, 12).Draw(t, "stride"))
+		draw := func(name string) Region {
+			return Region{
+				Addr:     Addr(rapid.Int64Range(0, 40).Draw(t, name+" addr")),
+				Rows:     rapid.Int64Range(1, 4).Draw(t, name+" rows"),
+				RowBytes: Bytes(rapid.Int64Range(1, int64(stride)).Draw(t, name+" row bytes")),
+				Stride:   stride,
+			}
+		}
+		a, b := draw("a"), draw("b")
+		bytes := map[Addr]bool{}
+		for off := range a.Bytes() {
+			at, _ := a.addr(off)
+			bytes[at] = true
+		}
+		want := false
+		for off := range b.Bytes() {
+			at, _ := b.addr(off)
+			want = want || bytes[at]
+		}
+		if a.Overlaps(b) != want || b.Overlaps(a) != want {
+			t.Fatalf("%+v and %+v: overlap %v and %v, want %v", a, b, a.Overlaps(b), b.Overlaps(a), want)
+		}
+	})
+}

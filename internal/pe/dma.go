@@ -53,6 +53,7 @@ type DMA struct {
 	pool     []request
 	unused   []int32
 	program  []int32 // requests that have not ended, in program order
+	drained  sim.Cond
 	channels [2]dmaChannel
 }
 
@@ -76,7 +77,7 @@ const (
 
 // NewDMA returns an idle engine.
 func NewDMA(eng *sim.Engine, fab *fabric.Fabric, cfg topology.DMA) *DMA {
-	d := &DMA{eng: eng, fab: fab, cfg: cfg}
+	d := &DMA{eng: eng, fab: fab, cfg: cfg, drained: sim.Cond{What: "the end of its DMA transfers"}}
 	d.target = eng.Register(d)
 	return d
 }
@@ -90,6 +91,11 @@ func (d *DMA) Submit(r Request) { d.submit(r, nil) }
 func (d *DMA) Do(p *sim.Proc, r Request) {
 	d.submit(r, p)
 	p.Park(transferEnd)
+}
+
+// Drain waits for the end of every request submitted so far.
+func (d *DMA) Drain(p *sim.Proc) {
+	p.WaitFor(&d.drained, func() bool { return len(d.program) == 0 })
 }
 
 // waitFor is what a process waits for at an engine, for deadlock reports.
@@ -177,6 +183,9 @@ func (d *DMA) Handle(kind sim.Kind, arg uint64) {
 		d.channel(r.Op).started--
 		at := slices.Index(d.program, int32(arg))
 		d.program = slices.Delete(d.program, at, at+1)
+		if len(d.program) == 0 {
+			d.drained.Broadcast()
+		}
 		d.eng.Post(d.eng.Now(), r.Done)
 		if r.waiter != nil {
 			r.waiter.Wake()

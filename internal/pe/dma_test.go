@@ -55,6 +55,13 @@ func store(t, a memory.Addr, n memory.Bytes) Request {
 	return r
 }
 
+// tile stores four rows of 256 B, 1 KiB apart, from column col on.
+func tile(col memory.Addr) Request {
+	r := store(16*col, col, 1024)
+	r.To.Region = memory.Region{Addr: col, Rows: 4, RowBytes: 256, Stride: 1024}
+	return r
+}
+
 // Handle notes the end of request number arg.
 func (b *bench) Handle(_ sim.Kind, arg uint64) {
 	b.ends = append(b.ends, fmt.Sprintf("%d@%v", arg, b.eng.Now()))
@@ -142,6 +149,29 @@ func TestDMA(t *testing.T) {
 			"[0@105ns 1@210ns]",
 		},
 		{
+			"tiles side by side do not depend on each other", 8,
+			[]Request{tile(0), tile(256)},
+			"[0@108ns 1@112ns]",
+		},
+		{
+			"a stalled request holds up its class, not the other", 8,
+			[]Request{store(0, 0, 256), load(0, 4096, 256), load(8192, 8192, 256), comm(load(9000, 9000, 256))},
+			"[0@105ns 3@105ns 1@210ns 2@214ns]",
+		},
+		{
+			"a request of class comm follows what it depends on", 8,
+			[]Request{store(0, 0, 256), comm(load(0, 4096, 256))},
+			"[0@105ns 1@210ns]",
+		},
+		{
+			"the ninth waits for the first", 8,
+			[]Request{
+				load(0, 0, 256), load(256, 256, 256), load(512, 512, 256), load(768, 768, 256), load(1024, 1024, 256),
+				load(1280, 1280, 256), load(1536, 1536, 256), load(1792, 1792, 256), load(2048, 2048, 256),
+			},
+			"[0@105ns 1@109ns 2@113ns 3@117ns 4@121ns 5@125ns 6@129ns 7@133ns 8@210ns]",
+		},
+		{
 			"two loads of one place overlap", 8,
 			[]Request{load(0, 0, 256), load(0, 4096, 256)},
 			"[0@105ns 1@109ns]",
@@ -181,6 +211,25 @@ func TestDoWaits(t *testing.T) {
 	}
 	if want := "[105ns 210ns]"; fmt.Sprint(ends) != want {
 		t.Errorf("ends %v, want %s", ends, want)
+	}
+}
+
+func TestDrainWaitsForAll(t *testing.T) {
+	b := newBench(1)
+	var drained []sim.Time
+	b.eng.Go("kernel", func(p *sim.Proc) {
+		b.dma.Drain(p) // nothing to wait for
+		drained = append(drained, p.Now())
+		b.dma.Submit(load(0, 0, 256))
+		b.dma.Submit(load(4096, 4096, 256))
+		b.dma.Drain(p)
+		drained = append(drained, p.Now())
+	})
+	if err := b.eng.Run(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	if want := "[0ns 210ns]"; fmt.Sprint(drained) != want {
+		t.Errorf("drained at %v, want %s", drained, want)
 	}
 }
 
