@@ -1,18 +1,14 @@
-// Package kernbench is the kernbench command as a function. A program of your own
-// that registers kernels, benches or scenarios calls [Main], and is then kernbench
-// with those added:
+// Package kernbench is the kernbench command as a function, for a program of your
+// own to be it:
 //
 //	package main
 //
-//	import (
-//		"github.com/kernbench/kernbench"
-//		_ "example.com/me/kernels" // registers them
-//	)
+//	import "github.com/kernbench/kernbench"
 //
 //	func main() { kernbench.Main() }
 //
-// It holds no code of its own: the command is internal/cli, the simulator's parts
-// are the packages beside it.
+// The command itself is internal/cli, the simulator's parts are the packages
+// beside it.
 package kernbench
 
 import (

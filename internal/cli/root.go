@@ -65,7 +65,7 @@ A system is described by --topology FILE or PRESET, else ./topology.yaml, else
 the preset default; --set changes single values of it.
 
 Exit status: 0 ok, 1 wrong values or a failed check, 2 bad usage or input,
-3 the run failed, 130 interrupted, 143 terminated.`,
+3 the run failed, 130 interrupted, 141 nobody reads the output, 143 terminated.`,
 		Example: `  kernbench probe
   kernbench topology show
   kernbench topology show --topology torus2x3 --set sip.ucie.bandwidth=256GB/s

@@ -15,7 +15,7 @@ const (
 // on its way to one. Its head arrives at `head`, its tail at `tail`, the flits
 // between evenly.
 type train struct {
-	msg        int32 // message; none for a ghost
+	msg        int32 // message it is of; for a ghost, was
 	stage      int32 // which of the message's servers it is at
 	class      Class
 	last       bool // the message ends with it
@@ -75,7 +75,7 @@ type source struct {
 	offered  int64  // flits handed over
 	turn     uint32 // tells the refill that is due from one that was put off
 	end      uint32 // tells the end of the message from one that was put off
-	yield    Time   // how far its next train stands back, see pass
+	yield    Time   // how far its next train stands back, see begin
 	left     []Time // when the last train so far left each stage
 	ends     []Time // when each channel has written what came so far
 }

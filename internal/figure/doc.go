@@ -1,6 +1,6 @@
 // Package figure draws. Today it draws compiled systems: [Topology] lays out a view
-// of one, and a [Diagram] writes itself as SVG, at the size of a slide, or as a
-// Graphviz file.
+// of one, and a [Diagram] writes itself as SVG, at the size of a slide, as a
+// Graphviz file, or as data.
 //
 // A view only decides where blocks and wires go; scene.go says what those are,
 // style.go how everything of a kind looks, svg.go and dot.go write them down. So

@@ -1,5 +1,5 @@
 // Package probe measures single transfers on an otherwise idle machine and holds
-// them against the closed forms: host to device and back, and a PE's DMA to HBM
+// them against the closed forms: host to device and back, and a PE's DMA from HBM
 // near and far. It is what `kernbench probe` prints, and the first thing to look
 // at when a number of a larger run surprises.
 //

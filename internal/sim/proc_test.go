@@ -245,7 +245,7 @@ func TestServer(t *testing.T) {
 			t.Errorf("Serve(%d, %d) = %d, %d, want %d, %d", c.at, c.service, start, end, c.start, c.end)
 		}
 	}
-	if s.Busy != 16 || s.Queued != 6 || s.Served != 3 || s.Free() != 101 {
+	if s.Busy != 16 || s.Waited != 6 || s.Served != 3 || s.Free() != 101 {
 		t.Errorf("counters %+v", s)
 	}
 	eng := New()

@@ -8,7 +8,7 @@ type Server struct {
 
 	Served int64
 	Busy   Time // in service
-	Queued Time // sum over customers of the time from arrival to service
+	Waited Time // from arrival to service, summed over customers
 }
 
 // Serve takes a customer who arrives at `at` and needs `service`, and returns
@@ -19,7 +19,7 @@ func (s *Server) Serve(at, service Time) (start, end Time) {
 	s.free = end
 	s.Served++
 	s.Busy += service
-	s.Queued += start - at
+	s.Waited += start - at
 	return start, end
 }
 
