@@ -40,9 +40,6 @@ func (bw BytesPerSec) Serialize(b Bytes) Time {
 // Hz is a clock frequency.
 type Hz int64
 
-// Cycles is the time n cycles of the clock take, rounded once.
-func (f Hz) Cycles(n int64) Time { return sim.MulDiv(uint64(n), uint64(sim.Second), uint64(f)) }
-
 // Micrometres is a distance on a die or board.
 type Micrometres int64
 

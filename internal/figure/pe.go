@@ -61,7 +61,6 @@ func lastName(name string) string {
 
 // peText is what the block of a unit says.
 func peText(pe topology.PE, unit topology.Kind) []string {
-	mkn := func(d topology.Dims3) string { return fmt.Sprintf("%d×%d×%d", d.M, d.K, d.N) }
 	switch unit {
 	case topology.KindPECPU:
 		return []string{"cpu", quantity(pe.CPU.Clock), count(pe.CPU.DispatchCycles, "cycle") + " a call"}
@@ -75,29 +74,29 @@ func peText(pe topology.PE, unit topology.Kind) []string {
 		return []string{"fetch/store", "to registers"}
 	case topology.KindGEMM:
 		g := pe.GEMM
-		return []string{"gemm", gemmRate(g, 1), mkn(g.Array) + " MACs", quantity(g.Clock), "tile " + mkn(g.Tile)}
+		return []string{"gemm", gemmRate(g, 1), g.Array.String() + " MACs", quantity(g.Clock), "tile " + g.Tile.String()}
 	case topology.KindMath:
 		m := pe.Math
 		rate := "in no time"
-		if m.Cycles.Simple > 0 {
-			rate = fmt.Sprintf("%.4g Gop/s", float64(m.VectorWidth)*float64(m.Clock)/float64(m.Cycles.Simple)/1e9)
+		if peak, ok := m.Peak(); ok {
+			rate = fmt.Sprintf("%.4g Gop/s", peak/1e9)
 		}
 		return []string{"math", rate, count(m.VectorWidth, "lane"), quantity(m.Clock)}
 	case topology.KindIPCQ:
 		q := pe.IPCQ
-		rings := topology.Bytes(q.MaxPorts) * topology.Bytes(q.NSlots) * q.SlotSize
 		return []string{"ipcq", fmt.Sprintf("%d ports × %d slots × %s", q.MaxPorts, q.NSlots, quantity(q.SlotSize)),
-			fmt.Sprintf("rings: %s of %s", quantity(rings), q.BufferKind), "credits of " + quantity(q.CreditBytes)}
+			fmt.Sprintf("rings: %s of %s", quantity(q.RingBytes()), q.BufferKind), "credits of " + quantity(q.CreditBytes)}
 	}
 	return nil
 }
 
 // gemmRate is the peak of the matrix engines of n PEs.
 func gemmRate(g topology.GEMM, n int) string {
-	peak := 2 * float64(g.Array.M) * float64(g.Array.K) * float64(g.Array.N) * float64(g.Clock) * float64(n)
-	if peak/float64(n) > 1e21 { // as large as numbers get, for engines that are free
+	one, ok := g.Peak()
+	if !ok {
 		return "in no time"
 	}
+	peak := one * float64(n)
 	if peak >= 1e15 {
 		return fmt.Sprintf("%.3g PFLOP/s", peak/1e15)
 	}

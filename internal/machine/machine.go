@@ -1,6 +1,7 @@
 package machine
 
 import (
+	"cmp"
 	"fmt"
 
 	"github.com/kernbench/kernbench/internal/fabric"
@@ -38,7 +39,11 @@ type PE struct {
 // Options choose how a machine is simulated.
 type Options struct {
 	Fidelity fabric.Fidelity
+	Limit    sim.Time // of simulated time, for endless kernels; DefaultLimit if 0
 }
+
+// DefaultLimit is more than any kernel should take.
+const DefaultLimit = 10 * sim.Second
 
 // New returns an idle machine at time 0.
 func New(g *topology.Graph, o Options) *Machine {
@@ -54,6 +59,7 @@ func New(g *topology.Graph, o Options) *Machine {
 		Flit:     s.System.Flit,
 		HBM:      memory.NewHBM(s.Cube.HBM),
 	})
+	m.Engine.Limit = cmp.Or(o.Limit, DefaultLimit)
 	m.launcher.machine = m
 	m.launcher.target = m.Engine.Register(&m.launcher)
 	return m

@@ -68,7 +68,7 @@ func stream(t testing.TB, o Options, n int) float64 {
 
 func TestHBMStreamsAtItsBandwidth(t *testing.T) {
 	for name, fid := range fidelities {
-		one, eight := stream(t, Options{fid}, 1), stream(t, Options{fid}, 8)
+		one, eight := stream(t, Options{Fidelity: fid}, 1), stream(t, Options{Fidelity: fid}, 8)
 		if one < 0.98*256e9 || one > 256e9 {
 			t.Errorf("%s: one PE streams at %.1f GB/s, want 98 %% of 256", name, one/1e9)
 		}
@@ -140,7 +140,7 @@ func (m *Machine) launchFormula(t testing.TB, pe *PE) (total sim.Time) {
 func TestLaunchOfOnePETakesThePath(t *testing.T) {
 	for name, fid := range fidelities {
 		for _, id := range []PEID{0, 7, 8, 100, 255} {
-			m := build(t, Options{fid}, "default")
+			m := build(t, Options{Fidelity: fid}, "default")
 			l, err := m.Launch("k", []PEID{id}, func(p *sim.Proc, _ *PE) { p.Sleep(5 * ns) }, sim.Event{})
 			if err != nil {
 				t.Fatal(err)
@@ -165,7 +165,7 @@ func TestLaunchStartsEverywhereAtOnce(t *testing.T) {
 		{"alpha_beta", fabric.Flit, 0},
 	} {
 		preset := c.preset
-		m := build(t, Options{c.fid}, preset)
+		m := build(t, Options{Fidelity: c.fid}, preset)
 		started := map[sim.Time]int{}
 		var latest sim.Time
 		l, err := m.Launch("k", everyPE(m), func(p *sim.Proc, pe *PE) {
@@ -286,7 +286,7 @@ func TestEveryMemoryEqualsItsFormula(t *testing.T) {
 		for _, kind := range []topology.Kind{topology.KindHBM, topology.KindSRAM, topology.KindTCM} {
 			for _, far := range []PEID{3, 100, 255} {
 				for _, op := range []memory.Op{memory.Read, memory.Write} {
-					m := build(t, Options{fid}, "default")
+					m := build(t, Options{Fidelity: fid}, "default")
 					p, id, region := m.PE(0), m.PE(far).Memory(kind), memory.Contiguous(0, n)
 					r, err := p.Load(id, region, 0)
 					if op == memory.Write {
@@ -321,6 +321,24 @@ func TestLaunchRefusesBadTargets(t *testing.T) {
 		if _, err := m.Launch("k", ids, nil, sim.Event{}); err == nil || err.Error() != want {
 			t.Errorf("%v: %v, want %s", ids, err, want)
 		}
+	}
+}
+
+func TestEndlessKernelsAreStopped(t *testing.T) {
+	m := build(t, Options{Limit: sim.Millisecond}, "alpha_beta")
+	if _, err := m.Launch("endless", everyPE(m), func(p *sim.Proc, _ *PE) {
+		for {
+			p.Sleep(sim.Microsecond)
+		}
+	}, sim.Event{}); err != nil {
+		t.Fatal(err)
+	}
+	var limit *sim.TimeLimit
+	if err := m.Engine.Run(context.Background()); !errors.As(err, &limit) || limit.Limit != sim.Millisecond {
+		t.Errorf("Run = %v", err)
+	}
+	if m := build(t, Options{}, "alpha_beta"); m.Engine.Limit != DefaultLimit {
+		t.Errorf("limit %v, want %v", m.Engine.Limit, DefaultLimit)
 	}
 }
 

@@ -20,7 +20,7 @@ func Describe(g *topology.Graph) Machine {
 	ipcq := s.PE.IPCQ
 	m.PerPE = PerPE{
 		GEMM: gemmPeak(s.PE.GEMM, 1), Math: mathPeak(s.PE.Math),
-		Rings: json.Number(product(int64(ipcq.MaxPorts), int64(ipcq.NSlots), int64(ipcq.SlotSize))),
+		Rings: json.Number(product(int64(ipcq.RingBytes()))),
 	}
 	m.PerSIP = PerSIP{
 		PEs: int(pes), HBM: json.Number(product(pes, int64(s.Cube.HBM.SliceSize))), HBMBandwidth: hbmBandwidth(s.Cube.HBM, pes),
@@ -82,12 +82,10 @@ func hbmBandwidth(h topology.HBM, n int64) *json.Number {
 	return &total
 }
 
-// gemmPeak is that of n matrix engines in TFLOP/s, nil when they take no time:
-// a machine whose matrix products are free has to say so with an array and a
-// clock as large as they get, since no rate is.
+// gemmPeak is that of n matrix engines in TFLOP/s, nil when they take no time. It
+// is exact, as GEMM.Peak of many engines need not be.
 func gemmPeak(e topology.GEMM, n int64) *json.Number {
-	const noTime = 1e9 // TFLOP/s of one engine
-	if 2*float64(e.Array.M)*float64(e.Array.K)*float64(e.Array.N)*float64(e.Clock)/1e12 > noTime {
+	if _, ok := e.Peak(); !ok {
 		return nil
 	}
 	peak := decimal(product(n, 2, int64(e.Array.M), int64(e.Array.K), int64(e.Array.N), int64(e.Clock)), 12)
@@ -97,7 +95,7 @@ func gemmPeak(e topology.GEMM, n int64) *json.Number {
 // mathPeak is the simple operations of a vector engine in Gop/s, nil when they
 // take no time.
 func mathPeak(e topology.Math) *json.Number {
-	if e.Cycles.Simple == 0 {
+	if _, ok := e.Peak(); !ok {
 		return nil
 	}
 	// Whole operations a second: a rate that does not divide is rounded down.

@@ -107,15 +107,14 @@ func (c Corner) branch() branch {
 func (m Machine) pe(n int) branch {
 	p := m.spec.PE
 	c := p.Math.Cycles
-	mkn := func(d topology.Dims3) string { return fmt.Sprintf("%d×%d×%d", d.M, d.K, d.N) }
 	return branch{text: m.alike("pe", n), sub: []branch{
 		leaf("cpu", quantity(p.CPU.Overhead), quantity(p.CPU.Clock), count(p.CPU.DispatchCycles, "cycle")+" a call"),
 		leaf("scheduler", quantity(p.Scheduler.Overhead)),
 		leaf("dma", quantity(p.DMA.Bandwidth)+" each way", "setup "+quantity(p.DMA.Setup), fmt.Sprintf("%d outstanding", p.DMA.Outstanding)),
 		leaf("tcm", quantity(p.TCM.Size), "read "+quantity(p.TCM.ReadBandwidth), "write "+quantity(p.TCM.WriteBandwidth), quantity(p.TCM.Overhead)),
 		leaf("fetch_store", quantity(p.FetchStore.Bandwidth)+" each way"),
-		leaf("gemm", rate(m.PerPE.GEMM, 1e12, "FLOP/s"), "array "+mkn(p.GEMM.Array), quantity(p.GEMM.Clock),
-			"tile "+mkn(p.GEMM.Tile), "fill "+count(p.GEMM.FillCycles, "cycle")),
+		leaf("gemm", rate(m.PerPE.GEMM, 1e12, "FLOP/s"), "array "+p.GEMM.Array.String(), quantity(p.GEMM.Clock),
+			"tile "+p.GEMM.Tile.String(), "fill "+count(p.GEMM.FillCycles, "cycle")),
 		leaf("math", rate(m.PerPE.Math, 1e9, "op/s"), count(p.Math.VectorWidth, "lane"), quantity(p.Math.Clock),
 			fmt.Sprintf("cycles: simple %d div %d sqrt %d exp %d", c.Simple, c.Div, c.Sqrt, c.Exp)),
 		leaf("ipcq", fmt.Sprintf("%d ports × %d slots × %s", p.IPCQ.MaxPorts, p.IPCQ.NSlots, quantity(p.IPCQ.SlotSize)),

@@ -26,6 +26,10 @@ type Event struct {
 
 // Engine is the clock and everything that waits for it.
 type Engine struct {
+	// Limit is the simulated time at which Run gives up, for processes that never
+	// end. Zero is none.
+	Limit Time
+
 	queue    queue
 	now      Time
 	ran      uint64
@@ -76,12 +80,31 @@ func (e *Engine) Stop(err error) {
 	}
 }
 
+// TimeLimit is the end of a run that had events left at its limit.
+type TimeLimit struct {
+	Limit  Time
+	Events uint64 // run so far
+}
+
+func (l *TimeLimit) Error() string {
+	return fmt.Sprintf("still running at the limit of %v of simulated time, after %d events: an endless kernel, or raise the limit", l.Limit, l.Events)
+}
+
 // Run runs until no event is left. It returns ctx's error if ctx ends, the error
-// given to Stop, a *PanicError if a process panicked, or a *Deadlock if processes
-// still wait. After an error the engine is closed.
+// given to Stop, a *PanicError if a process panicked, a *TimeLimit if events are
+// left at the limit, or a *Deadlock if processes still wait. After an error the
+// engine is closed.
 func (e *Engine) Run(ctx context.Context) error {
-	if err := e.run(ctx, Never); err != nil {
+	limit := Never
+	if e.Limit > 0 {
+		limit = e.Limit
+	}
+	if err := e.run(ctx, limit); err != nil {
 		return err
+	}
+	if e.queue.pending > 0 {
+		e.Close()
+		return &TimeLimit{limit, e.ran}
 	}
 	if d := e.procs.deadlock(e.now); d != nil {
 		e.Close()

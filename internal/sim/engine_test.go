@@ -73,6 +73,28 @@ func TestStopEndsTheRun(t *testing.T) {
 	}
 }
 
+func TestLimitEndsTheRun(t *testing.T) {
+	leakCheck(t)
+	eng := New()
+	eng.Limit = 10 * Nanosecond
+	eng.Go("endless", func(p *Proc) {
+		for {
+			p.Sleep(3 * Nanosecond)
+		}
+	})
+	err := eng.Run(context.Background())
+	var limit *TimeLimit
+	if !errors.As(err, &limit) || limit.Events != 4 || eng.Now() != 9*Nanosecond {
+		t.Errorf("Run = %v at %v, want the limit after 4 events, at 9ns", err, eng.Now())
+	}
+	eng = New()
+	eng.Limit = 10 * Nanosecond
+	eng.Go("just in time", func(p *Proc) { p.Sleep(10 * Nanosecond) })
+	if err := eng.Run(context.Background()); err != nil {
+		t.Errorf("Run = %v, want it to end at its limit", err)
+	}
+}
+
 func TestContextEndsTheRun(t *testing.T) {
 	eng := New()
 	ctx, cancel := context.WithCancelCause(context.Background())
