@@ -33,7 +33,7 @@ const (
 	digitBits = 6
 	slots     = 1 << digitBits
 	levels    = 16 // eleven are in use; a power of two spares bounds checks
-	few       = 8  // events in a slot worth searching rather than dealing
+	few       = 2  // events in a slot worth searching rather than dealing, by measurement
 )
 
 type pending struct {
