@@ -319,3 +319,19 @@ func TestAwkwardMeetings(t *testing.T) {
 		}
 	}
 }
+
+// Two sources share a link while a third message comes by: they stand back for
+// that one, not for each other, so the shorter of them ends when it should.
+func TestSourcesTakeTurns(t *testing.T) {
+	net := hops{{64 * topology.GBps, 0}, {64 * topology.GBps, 0}}
+	flows := []flow{
+		{0, Transfer{Path: path(1), Bytes: 512 << 10}},
+		{0, Transfer{Path: path(0, 1), Bytes: 8 << 10}},
+		{0, Transfer{Path: path(1), Bytes: 64 << 10}},
+	}
+	train := run(t, net, Config{}, flows...).done[2]
+	referee := run(t, net, Config{Fidelity: Flit}, flows...).done[2]
+	if d := max(train-referee, referee-train); d > 2*net[1].Bandwidth.Serialize(splitSize) {
+		t.Errorf("the shorter source ends at %v, in flit at %v", train, referee)
+	}
+}

@@ -27,6 +27,7 @@ type train struct {
 	flits      int64
 	share      int64 // flits served at a time while another message waits
 	head, tail Time
+	offered    Time  // by its source, if it is there still; head is later if it stands back
 	next       int32 // in the queue of a server, or in the free list
 }
 
@@ -150,7 +151,7 @@ func (m *trains) offer(i int32) {
 	now := m.eng.Now()
 	t := train{
 		msg: i, class: msg.Class, first: src.offered, flits: min(src.perTrain, msg.flits-src.offered),
-		asServed: true, head: now + src.yield, tail: now + src.yield, share: max(m.split, msg.flits/maxShares),
+		asServed: true, offered: now, head: now + src.yield, tail: now + src.yield, share: max(m.split, msg.flits/maxShares),
 	}
 	end := t.first + t.flits
 	if msg.isShort(end-1, m.cfg.Flit) {

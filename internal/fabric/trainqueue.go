@@ -36,11 +36,24 @@ func (q *trainQueue) insert(all []train, i int32, after func(*train) bool) {
 	*at = i
 }
 
+// pop takes the first train. If that is at its source, sources take turns: the one
+// that offered earliest goes, since they stand back for others, not for each other.
 func (q *trainQueue) pop(all []train) int32 {
-	i := q.first
-	q.first = all[i].next
-	if q.first == 0 {
-		q.last = 0
+	before, i := int32(0), q.first
+	if all[i].asServed {
+		for prev, j := i, all[i].next; j != 0; prev, j = j, all[j].next {
+			if all[j].asServed && all[j].offered < all[i].offered {
+				before, i = prev, j
+			}
+		}
+	}
+	if before == 0 {
+		q.first = all[i].next
+	} else {
+		all[before].next = all[i].next
+	}
+	if q.last == i {
+		q.last = before
 	}
 	return i
 }
