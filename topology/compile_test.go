@@ -46,7 +46,7 @@ func testSpec() *Spec {
 		DMA:        DMA{Bandwidth: 260 * GBps, Outstanding: 8},
 		FetchStore: FetchStore{Bandwidth: 1024 * GBps},
 		TCM:        TCM{Size: 4 * MiB, ReadBandwidth: 512 * GBps, WriteBandwidth: 500 * GBps},
-		IPCQ:       IPCQ{MaxPorts: 8, NSlots: 4, SlotSize: 4 * KiB, BufferKind: BufferTCM, CreditBytes: 16},
+		IPCQ:       IPCQ{MaxPorts: 8, NSlots: 4, SlotSize: 4 * KiB, BufferKind: BufferTCM, CreditBytes: 16, Backpressure: Sleep, PollCycles: 8},
 	}
 	s.Host = Host{PCIe: PCIe{Bandwidth: 60 * GBps, Latency: 500 * ns}, LaunchBytes: 64}
 	return s

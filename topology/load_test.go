@@ -263,6 +263,9 @@ func drawValue(t *rapid.T, v reflect.Value, tag reflect.StructTag) {
 	case Shape:
 		v.SetString(string(rapid.SampledFrom(Shapes).Draw(t, "shape")))
 		return
+	case Backpressure:
+		v.SetString(string(rapid.SampledFrom(Backpressures).Draw(t, "backpressure")))
+		return
 	case BufferKind:
 		v.SetString(string(rapid.SampledFrom(BufferKinds).Draw(t, "buffer")))
 		return

@@ -81,6 +81,7 @@ var scalars = func() config.Scalars {
 	config.Define(s, "a router such as r3c0", parseSite, Site.String)
 	config.DefineWords(s, Shapes)
 	config.DefineWords(s, BufferKinds)
+	config.DefineWords(s, Backpressures)
 	return s
 }()
 

@@ -109,15 +109,16 @@ func (w schemaWriter) of(t reflect.Type, tag reflect.StructTag) *jsonschema.Sche
 }
 
 var scalarSchemas = map[reflect.Type]*jsonschema.Schema{
-	reflect.TypeFor[Bytes]():       size.schema(),
-	reflect.TypeFor[Time]():        duration.schema(),
-	reflect.TypeFor[Hz]():          frequency.schema(),
-	reflect.TypeFor[Micrometres](): distance.schema(),
-	reflect.TypeFor[TimePerMM]():   wireDelay.schema(),
-	reflect.TypeFor[BytesPerSec](): unlimitedToo(bandwidth.schema()),
-	reflect.TypeFor[Site]():        {Type: "string", Pattern: sitePattern.String(), Description: "A router of the NoC: row and column.", Examples: []any{"r3c0"}},
-	reflect.TypeFor[Shape]():       words(Shapes),
-	reflect.TypeFor[BufferKind]():  words(BufferKinds),
+	reflect.TypeFor[Bytes]():        size.schema(),
+	reflect.TypeFor[Time]():         duration.schema(),
+	reflect.TypeFor[Hz]():           frequency.schema(),
+	reflect.TypeFor[Micrometres]():  distance.schema(),
+	reflect.TypeFor[TimePerMM]():    wireDelay.schema(),
+	reflect.TypeFor[BytesPerSec]():  unlimitedToo(bandwidth.schema()),
+	reflect.TypeFor[Site]():         {Type: "string", Pattern: sitePattern.String(), Description: "A router of the NoC: row and column.", Examples: []any{"r3c0"}},
+	reflect.TypeFor[Shape]():        words(Shapes),
+	reflect.TypeFor[BufferKind]():   words(BufferKinds),
+	reflect.TypeFor[Backpressure](): words(Backpressures),
 }
 
 func (q *quantity) schema() *jsonschema.Schema {

@@ -218,12 +218,14 @@ type TCM struct {
 
 // IPCQ is the queues between PEs.
 type IPCQ struct {
-	MaxPorts    int        `yaml:"max_ports" range:"1..1024"`
-	NSlots      int        `yaml:"n_slots" range:"1..65536"`
-	SlotSize    Bytes      `yaml:"slot_size"`
-	BufferKind  BufferKind `yaml:"buffer_kind"`
-	CreditBytes Bytes      `yaml:"credit_bytes"`
-	HBMOverhead Time       `yaml:"hbm_overhead"` // of a slot in HBM, beside the controller's
+	MaxPorts     int          `yaml:"max_ports" range:"1..1024"`
+	NSlots       int          `yaml:"n_slots" range:"1..65536"`
+	SlotSize     Bytes        `yaml:"slot_size"`
+	BufferKind   BufferKind   `yaml:"buffer_kind"`
+	CreditBytes  Bytes        `yaml:"credit_bytes"`
+	Backpressure Backpressure `yaml:"backpressure"`                   // of a sender without credit
+	PollCycles   int          `yaml:"poll_cycles" range:"1..1000000"` // between two looks, of backpressure: poll
+	HBMOverhead  Time         `yaml:"hbm_overhead"`                   // of a slot in HBM, beside the controller's
 }
 
 // BufferKind says which memory of the receiver holds its queue slots.
@@ -238,6 +240,18 @@ const (
 
 // BufferKinds lists the places for queue slots.
 var BufferKinds = []BufferKind{BufferTCM, BufferSRAM, BufferHBM}
+
+// Backpressure says what a sender does that has no credit.
+type Backpressure string
+
+// The ways to wait for a credit.
+const (
+	Sleep Backpressure = "sleep" // until it comes
+	Poll  Backpressure = "poll"  // looking for it every few cycles
+)
+
+// Backpressures lists the ways to wait for a credit.
+var Backpressures = []Backpressure{Sleep, Poll}
 
 // Host is the machine that the SIPs are plugged into.
 type Host struct {

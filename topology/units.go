@@ -40,6 +40,9 @@ func (bw BytesPerSec) Serialize(b Bytes) Time {
 // Hz is a clock frequency.
 type Hz int64
 
+// Cycles is how long n cycles take.
+func (f Hz) Cycles(n int) Time { return sim.MulDiv(uint64(n), uint64(sim.Second), uint64(f)) }
+
 // Micrometres is a distance on a die or board.
 type Micrometres int64
 

@@ -65,7 +65,7 @@ type Transfer struct {
 	Class Class
 	Read  Bank      // HBM ahead of the path
 	Write Bank      // HBM behind the path
-	Done  sim.Event // posted when the last byte is there
+	Done  sim.Event // called when the last byte is there
 }
 
 // Config chooses how a Fabric works.
@@ -212,8 +212,9 @@ func (f *Fabric) checkBank(b Bank, n Bytes) {
 
 // finish tells the end of message i, which is now, and forgets it.
 func (f *Fabric) finish(i int32) {
-	f.eng.Post(f.eng.Now(), f.messages[i].Done)
+	done := f.messages[i].Done
 	f.free = append(f.free, i)
+	f.eng.Call(done)
 }
 
 // isShort reports whether flit k of m is the last one and not whole.

@@ -26,6 +26,9 @@ type server struct {
 	since    Time  // and from when
 	passed   int32 // the train that it became, on its way to the next server,
 	passedOn Time  // and when that sees it
+
+	lastShort Bytes // of an express of less than a flit,
+	lastTime  Time  // and how long it took
 }
 
 // server finds or makes the server of a stage.

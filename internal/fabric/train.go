@@ -86,6 +86,8 @@ const (
 	evFree                   // a server is free and trains wait
 	evRefill                 // a source offers its next train
 	evFinish                 // the last byte of a message is there
+	evExpress                // an express is at its next link
+	evExpressEnd             // or at its destination
 )
 
 func newTrains(f *Fabric) *trains {
@@ -115,6 +117,10 @@ func (m *trains) Handle(kind sim.Kind, arg uint64) {
 			m.sources[i].end++
 			m.finish(i)
 		}
+	case evExpress:
+		m.express(int32(uint32(arg)), int(arg>>32))
+	case evExpressEnd:
+		m.finish(int32(arg))
 	}
 }
 
@@ -126,6 +132,19 @@ func (m *trains) stats(id topology.LinkID) Stats {
 }
 
 func (m *trains) start(i int32) {
+	if msg := &m.messages[i]; msg.flits == 1 && msg.Read.Slice == 0 && msg.Write.Slice == 0 {
+		if int(i) < len(m.sources) {
+			m.sources[i].turn++ // nothing is to come of who had the number before
+		}
+		m.express(i, 0)
+		return
+	}
+	m.source(i)
+	m.offer(i)
+}
+
+// source makes the source of message i, which has offered nothing yet.
+func (m *trains) source(i int32) {
 	msg := &m.messages[i]
 	for len(m.sources) <= int(i) {
 		m.sources = append(m.sources, source{})
@@ -142,7 +161,6 @@ func (m *trains) start(i int32) {
 		whole, slots = whole-1, slots-1
 	}
 	src.perTrain = max(m.split, (whole+slots-1)/slots)
-	m.offer(i)
 }
 
 // offer hands the next train of message i to its first server.

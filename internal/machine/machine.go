@@ -5,7 +5,9 @@ import (
 	"fmt"
 
 	"github.com/kernbench/kernbench/internal/fabric"
+	"github.com/kernbench/kernbench/internal/ipcq"
 	"github.com/kernbench/kernbench/internal/memory"
+	"github.com/kernbench/kernbench/internal/oplog"
 	"github.com/kernbench/kernbench/internal/pe"
 	"github.com/kernbench/kernbench/internal/sim"
 	"github.com/kernbench/kernbench/topology"
@@ -18,9 +20,27 @@ type Machine struct {
 	Fabric *fabric.Fabric
 	Space  memory.Space // virtual addresses of tensors
 
-	pes      []*PE // by PEID; nil until used
-	memories map[memory.ID]*Memory
-	launcher launcher
+	Log   *oplog.Log        // what kernels and hosts did, if somebody wants to know
+	Data  Data              // computes values from it, if they are wanted
+	Print func(text string) // shows what kernels print
+
+	pes           []*PE // by PEID; nil until used
+	memories      map[memory.ID]*Memory
+	launcher      launcher
+	costs         pe.Costs
+	poll          sim.Time // between two looks for a credit; 0 is asleep
+	queues        *ipcq.Queues
+	transfers     transfers
+	recvs         recvs
+	notifications notifications
+}
+
+// Data is the data phase as a kernel needs it that asks for a value.
+type Data interface {
+	// Flush computes what has been logged so far.
+	Flush() error
+	// Value is the bytes of an operation's tile.
+	Value(oplog.ID) ([]byte, error)
 }
 
 // PEID counts the PEs of a machine: cube by cube, SIP by SIP.
@@ -31,8 +51,13 @@ type PE struct {
 	ID            PEID
 	SIP, Cube, PE int
 	DMA           *pe.DMA
+	Tiles         *pe.Tiles
+	Pipeline      *pe.Pipeline
+	Polled        sim.Time // spent by its CPU on looking for credits
 
 	machine  *Machine
+	signals  map[int]*signal
+	listener *sim.Proc // waits for a signal
 	launches []*Launch // not ended, in order; the first may be running
 }
 
@@ -40,6 +65,7 @@ type PE struct {
 type Options struct {
 	Fidelity fabric.Fidelity
 	Limit    sim.Time // of simulated time, for endless kernels; DefaultLimit if 0
+	Log      bool     // keep an op log
 }
 
 // DefaultLimit is more than any kernel should take.
@@ -60,8 +86,22 @@ func New(g *topology.Graph, o Options) *Machine {
 		HBM:      memory.NewHBM(s.Cube.HBM),
 	})
 	m.Engine.Limit = cmp.Or(o.Limit, DefaultLimit)
+	if o.Log {
+		m.Log = &oplog.Log{}
+	}
+	m.costs = pe.NewCosts(&s.PE)
+	if q := &s.PE.IPCQ; q.Backpressure == topology.Poll {
+		m.poll = s.PE.CPU.Clock.Cycles(q.PollCycles)
+	}
+	m.queues = ipcq.New(m.Engine)
 	m.launcher.machine = m
 	m.launcher.target = m.Engine.Register(&m.launcher)
+	m.transfers.m = m
+	m.transfers.target = m.Engine.Register(&m.transfers)
+	m.recvs = recvs{m: m, all: map[oplog.ID]*receive{}}
+	m.recvs.target = m.Engine.Register(&m.recvs)
+	m.notifications.m = m
+	m.notifications.target = m.Engine.Register(&m.notifications)
 	return m
 }
 
@@ -103,9 +143,9 @@ func (m *Machine) PE(id PEID) *PE {
 		cube := int(id) / perCube
 		m.pes[id] = &PE{
 			ID: id, SIP: cube / cubes, Cube: cube % cubes, PE: int(id) % perCube,
-			DMA:     pe.NewDMA(m.Engine, m.Fabric, s.PE.DMA),
 			machine: m,
 		}
+		m.engines(m.pes[id])
 	}
 	return m.pes[id]
 }

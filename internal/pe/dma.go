@@ -14,12 +14,26 @@ type Request struct {
 	Op    memory.Op    // the channel: Read towards the PE, Write away from it
 	Class fabric.Class // fabric.Comm goes first
 	Path  []topology.LinkID
+	Bytes memory.Bytes // if neither end is a region of memory
 	From  Access
 	To    Access
-	Done  sim.Event // posted when the last byte is there
+	Tail  sim.Time // what the far end adds after the last byte
+
+	At     sim.Time // when it reaches the engine, if not at once
+	Source int32    // the tile in TCM that it reads, or 0: it waits for that to be there
+	Target int32    // the tile in TCM that it is a part of, or 0
+
+	Order Order     // of a composite: its own; 0 is the next in program order
+	Loose bool      // it touches only memory that others protect, such as queue slots
+	Begun sim.Event // called when it starts to read
+	Done  sim.Event // called when the last byte is there
 }
 
-// Access is one end of a request: which bytes of which memory.
+// Order is a place in the program of a PE, counted from 1.
+type Order uint64
+
+// Access is one end of a request: which bytes of which memory. The zero value is
+// the PE's own tiles and registers.
 type Access struct {
 	Memory memory.ID
 	Region memory.Region
@@ -34,68 +48,103 @@ func (a Access) Bank() fabric.Bank {
 	return fabric.Bank{Slice: a.Slice, Region: a.Region}
 }
 
-func (a Access) overlaps(b Access) bool {
-	return a.Memory == b.Memory && a.Region.Overlaps(b.Region)
+func (a *Access) overlaps(b *Access) bool {
+	return a.Region.Rows > 0 && a.Memory == b.Memory && a.Region.Overlaps(b.Region)
 }
 
-// mustFollow reports whether r has to wait for the earlier request e: it reads
-// what e writes, or writes what e reads or writes.
-func (r *Request) mustFollow(e *Request) bool {
-	return r.From.overlaps(e.To) || r.To.overlaps(e.From) || r.To.overlaps(e.To)
+// size is how much the request moves.
+func (r *Request) size() memory.Bytes {
+	switch {
+	case r.From.Region.Rows > 0:
+		return r.From.Region.Bytes()
+	case r.To.Region.Rows > 0:
+		return r.To.Region.Bytes()
+	}
+	return r.Bytes
 }
 
 // DMA is a PE's DMA engine.
+//
+// A request reaches it when its data is there, has its descriptor formed, waits
+// for what it must follow in the program, and queues for its channel. Descriptors
+// are formed side by side.
 type DMA struct {
 	eng      *sim.Engine
 	fab      *fabric.Fabric
 	cfg      topology.DMA
+	tiles    *Tiles
 	target   sim.Target
-	pool     []request
-	unused   []int32
-	program  []int32 // requests that have not ended, in program order
-	drained  sim.Cond
+	pool     []request // index 0 means none
+	unused   int32
+	under    int     // requests that have not ended
+	program  []entry // ordered accesses that have not ended, in program order
+	stalled  []int32 // requests that wait for some of those
+	fences   []fence
+	last     Order
+	idle     sim.Cond
 	channels [2]dmaChannel
 }
 
 // dmaChannel is one direction of the engine.
 type dmaChannel struct {
-	queues   [2][]int32 // requests that have not started, by class
-	started  int        // requests outstanding
-	sequence sim.Server // forms one descriptor after another
+	queues  [2][]int32 // requests that could start, by class
+	started int        // requests outstanding
 }
 
 type request struct {
 	Request
 	path   []topology.LinkID
+	next   int32 // in the list of those that wait for a tile, or of unused ones
 	waiter *sim.Proc
 }
 
+// entry is a memory access that later ones may have to wait for.
+type entry struct {
+	order    Order
+	from, to Access
+	hold     bool // its requests come apart
+	async    bool
+	started  bool
+	request  int32
+}
+
+// fence is something that happens when everything before it in the program has.
+type fence struct {
+	before Order
+	then   sim.Event
+}
+
 const (
-	evSetUp   sim.Kind = iota // a request's descriptor is formed: its data may go
+	evFormed  sim.Kind = iota // a request's descriptor is formed
 	evArrived                 // a request's last byte is there
+	evSettled                 // and what the far end adds is over
 )
 
-// NewDMA returns an idle engine.
-func NewDMA(eng *sim.Engine, fab *fabric.Fabric, cfg topology.DMA) *DMA {
-	d := &DMA{eng: eng, fab: fab, cfg: cfg, drained: sim.Cond{What: "the end of its DMA transfers"}}
+// NewDMA returns an idle engine. Without tiles, its requests are between memories
+// only.
+func NewDMA(eng *sim.Engine, fab *fabric.Fabric, cfg topology.DMA, tiles *Tiles) *DMA {
+	d := &DMA{
+		eng: eng, fab: fab, cfg: cfg, tiles: tiles, pool: make([]request, 1),
+		idle: sim.Cond{What: "the end of its DMA transfers"},
+	}
 	d.target = eng.Register(d)
 	return d
 }
 
 // Submit queues a request. It starts when fewer than the engine's outstanding
-// requests are under way on its channel, those of its class before it have
-// started, and every earlier request whose bytes it touches has ended.
-func (d *DMA) Submit(r Request) { d.submit(r, nil) }
+// requests are under way on its channel, and every earlier access to the bytes it
+// touches has ended.
+func (d *DMA) Submit(r Request) { d.submit(&r, nil) }
 
 // Do submits a request and waits for its end.
 func (d *DMA) Do(p *sim.Proc, r Request) {
-	d.submit(r, p)
+	d.submit(&r, p)
 	p.Park(transferEnd)
 }
 
 // Drain waits for the end of every request submitted so far.
 func (d *DMA) Drain(p *sim.Proc) {
-	p.WaitFor(&d.drained, func() bool { return len(d.program) == 0 })
+	p.WaitFor(&d.idle, func() bool { return d.under == 0 })
 }
 
 // waitFor is what a process waits for at an engine, for deadlock reports.
@@ -105,23 +154,121 @@ func (w waitFor) String() string { return string(w) }
 
 const transferEnd waitFor = "the end of a DMA transfer"
 
-func (d *DMA) submit(r Request, waiter *sim.Proc) {
-	var i int32
-	if n := len(d.unused); n > 0 {
-		i = d.unused[n-1]
-		d.unused = d.unused[:n-1]
-	} else {
+func (d *DMA) submit(r *Request, waiter *sim.Proc) {
+	i := d.add(r, waiter)
+	q := &d.pool[i]
+	if !q.Loose && q.Order == 0 {
+		d.last++
+		q.Order = d.last
+		d.program = append(d.program, entry{order: d.last, from: q.From, to: q.To, request: i})
+	}
+	d.under++
+	if q.Source != 0 && !d.tiles.wait(q.Source, i) {
+		return // form is called when the tile is there
+	}
+	d.form(i)
+}
+
+func (d *DMA) add(r *Request, waiter *sim.Proc) int32 {
+	i := d.unused
+	if i == 0 {
 		i = int32(len(d.pool))
 		d.pool = append(d.pool, request{})
+	} else {
+		d.unused = d.pool[i].next
 	}
 	q := &d.pool[i]
-	q.path = append(q.path[:0], r.Path...)
-	r.Path = q.path
-	q.Request, q.waiter = r, waiter
-	d.program = append(d.program, i)
-	ch := d.channel(r.Op)
-	ch.queues[r.Class] = append(ch.queues[r.Class], i)
-	d.advance(ch)
+	path := append(q.path[:0], r.Path...)
+	*q = request{Request: *r, path: path, waiter: waiter}
+	q.Path = nil
+	return i
+}
+
+// form has the descriptor of request i formed, from when its source is there.
+func (d *DMA) form(i int32) {
+	q := &d.pool[i]
+	at := max(d.eng.Now(), q.At)
+	if q.Source != 0 {
+		at = max(at, d.tiles.slots[q.Source].ready)
+	}
+	d.eng.At(at+d.cfg.Setup, d.target, evFormed, uint64(i))
+}
+
+// Hold takes one place in the program for several requests, which come later under
+// that Order and touch what is given. Release ends it. An asynchronous one, of a
+// composite, is nothing that After waits for.
+func (d *DMA) Hold(reads, writes []Access, async bool) Order {
+	d.last++
+	for _, a := range reads {
+		d.program = append(d.program, entry{order: d.last, from: a, hold: true, async: async})
+	}
+	for _, a := range writes {
+		d.program = append(d.program, entry{order: d.last, to: a, hold: true, async: async})
+	}
+	return d.last
+}
+
+// Release ends what Hold began.
+func (d *DMA) Release(o Order) {
+	d.program = slices.DeleteFunc(d.program, func(e entry) bool { return e.hold && e.order == o })
+	d.progress()
+}
+
+// Mark is the present place in the program.
+func (d *DMA) Mark() Order { return d.last }
+
+// After calls then when everything up to a place in the program, but for
+// composites, is done as far as others can tell: reads have started, writes have
+// ended.
+func (d *DMA) After(o Order, then sim.Event) {
+	if d.settled(o) {
+		d.eng.Call(then)
+		return
+	}
+	d.fences = append(d.fences, fence{o, then})
+}
+
+func (d *DMA) settled(o Order) bool {
+	for i := range d.program {
+		e := &d.program[i]
+		if e.order > o {
+			return true
+		}
+		if !e.async && !(e.started && e.to.Region.Rows == 0) {
+			return false
+		}
+	}
+	return true
+}
+
+// mustFollow reports whether request i has to wait for an access before it in the
+// program: it reads what that writes, or writes what that reads or writes.
+func (d *DMA) mustFollow(i int32) bool {
+	q := &d.pool[i]
+	if q.Loose {
+		return false
+	}
+	for k := range d.program {
+		e := &d.program[k]
+		if e.order >= q.Order {
+			return false
+		}
+		if q.From.overlaps(&e.to) || q.To.overlaps(&e.from) || q.To.overlaps(&e.to) {
+			return true
+		}
+	}
+	return false
+}
+
+// enqueue lets a request wait for its channel.
+func (d *DMA) enqueue(i int32) {
+	q := &d.pool[i]
+	ch := d.channel(q.Op)
+	if ch.started < d.cfg.Outstanding {
+		d.start(ch, i)
+		return
+	}
+	ch.queues[q.Class] = append(ch.queues[q.Class], i)
 }
 
 func (d *DMA) channel(op memory.Op) *dmaChannel {
@@ -131,68 +278,118 @@ func (d *DMA) channel(op memory.Op) *dmaChannel {
 	return &d.channels[0]
 }
 
-// advance starts what can be started on a channel.
-func (d *DMA) advance(ch *dmaChannel) {
-	for ch.started < d.cfg.Outstanding {
-		i, ok := d.next(ch)
-		if !ok {
-			return
+func (d *DMA) start(ch *dmaChannel, i int32) {
+	q := &d.pool[i]
+	ch.started++
+	if !q.Loose {
+		for k := range d.program {
+			if e := &d.program[k]; e.request == i {
+				e.started = true
+				break
+			}
 		}
-		ch.started++
-		_, formed := ch.sequence.Serve(d.eng.Now(), d.cfg.Setup)
-		d.eng.At(formed, d.target, evSetUp, uint64(i))
 	}
+	d.eng.Call(q.Begun)
+	d.fab.Send(fabric.Transfer{
+		Path: q.path, Bytes: q.size(), Class: q.Class,
+		Read: q.From.Bank(), Write: q.To.Bank(),
+		Done: sim.Event{Target: d.target, Kind: evArrived, Arg: uint64(i)},
+	})
 }
 
-// next takes the first request that may start: of class comm, else of compute.
-func (d *DMA) next(ch *dmaChannel) (int32, bool) {
-	for class, q := range ch.queues {
-		if len(q) > 0 && !d.stalled(q[0]) {
-			first := q[0]
-			ch.queues[class] = slices.Delete(q, 0, 1)
-			return first, true
+// next starts what waits for a channel, class comm first.
+func (d *DMA) next(ch *dmaChannel) {
+	for class := range ch.queues {
+		for len(ch.queues[class]) > 0 && ch.started < d.cfg.Outstanding {
+			first := ch.queues[class][0]
+			ch.queues[class] = slices.Delete(ch.queues[class], 0, 1)
+			d.start(ch, first)
 		}
 	}
-	return 0, false
-}
-
-// stalled reports whether request i has to wait for one before it in the program.
-func (d *DMA) stalled(i int32) bool {
-	for _, j := range d.program {
-		if j == i {
-			return false
-		}
-		if d.pool[i].mustFollow(&d.pool[j].Request) {
-			return true
-		}
-	}
-	return false
 }
 
 // Handle is the engine's events.
 func (d *DMA) Handle(kind sim.Kind, arg uint64) {
-	r := &d.pool[arg]
+	i := int32(arg)
 	switch kind {
-	case evSetUp:
-		d.fab.Send(fabric.Transfer{
-			Path: r.path, Bytes: r.From.Region.Bytes(), Class: r.Class,
-			Read: r.From.Bank(), Write: r.To.Bank(),
-			Done: sim.Event{Target: d.target, Kind: evArrived, Arg: arg},
-		})
+	case evFormed:
+		if d.mustFollow(i) {
+			d.stalled = append(d.stalled, i)
+			return
+		}
+		d.enqueue(i)
+		d.passFences()
 	case evArrived:
-		d.channel(r.Op).started--
-		at := slices.Index(d.program, int32(arg))
-		d.program = slices.Delete(d.program, at, at+1)
-		if len(d.program) == 0 {
-			d.drained.Broadcast()
+		ch := d.channel(d.pool[i].Op)
+		ch.started--
+		if tail := d.pool[i].Tail; tail > 0 {
+			d.eng.At(d.eng.Now()+tail, d.target, evSettled, arg)
+		} else {
+			d.end(i)
 		}
-		d.eng.Post(d.eng.Now(), r.Done)
-		if r.waiter != nil {
-			r.waiter.Wake()
+		d.next(ch)
+	case evSettled:
+		d.end(i)
+	}
+}
+
+// end is the end of request i.
+func (d *DMA) end(i int32) {
+	q := &d.pool[i]
+	loose, source, target, done, waiter := q.Loose, q.Source, q.Target, q.Done, q.waiter
+	q.next = d.unused
+	d.unused = i
+	d.under--
+	if !loose {
+		if at := slices.IndexFunc(d.program, func(e entry) bool { return e.request == i }); at >= 0 {
+			d.program = slices.Delete(d.program, at, at+1)
 		}
-		d.unused = append(d.unused, int32(arg))
-		for i := range d.channels { // what waited for its bytes may be on either
-			d.advance(&d.channels[i])
+	}
+	d.eng.Call(done)
+	if source != 0 {
+		d.tiles.unuse(source, d.eng.Now())
+	}
+	if target != 0 {
+		d.tiles.arrive(target)
+	}
+	if waiter != nil {
+		waiter.Wake()
+	}
+	if !loose {
+		d.progress()
+	}
+	if d.under == 0 {
+		d.idle.Broadcast()
+	}
+}
+
+// progress lets go what waited for the program to get on.
+func (d *DMA) progress() {
+	d.passFences()
+	waited := len(d.stalled)
+	for k := 0; k < len(d.stalled); {
+		i := d.stalled[k]
+		if d.mustFollow(i) {
+			k++
+			continue
 		}
+		d.stalled = slices.Delete(d.stalled, k, k+1)
+		d.enqueue(i)
+	}
+	if len(d.stalled) < waited {
+		d.passFences()
+	}
+}
+
+// passFences calls what comes after accesses that are all done.
+func (d *DMA) passFences() {
+	for k := 0; k < len(d.fences); {
+		f := d.fences[k]
+		if !d.settled(f.before) {
+			k++
+			continue
+		}
+		d.fences = slices.Delete(d.fences, k, k+1)
+		d.eng.Call(f.then)
 	}
 }

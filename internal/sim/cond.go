@@ -16,6 +16,9 @@ func (c *Cond) String() string {
 	return c.What
 }
 
+// HeldBy is the holder.
+func (c *Cond) HeldBy() *Proc { return c.Holder }
+
 // Wait waits until c is signalled.
 func (p *Proc) Wait(c *Cond) {
 	p.next = nil

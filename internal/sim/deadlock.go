@@ -18,6 +18,7 @@ type Deadlock struct {
 type Blocked struct {
 	Proc  string
 	On    string
+	At    string // the line of its code, if the process knows
 	Since Time
 }
 
@@ -34,6 +35,9 @@ func (d *Deadlock) Error() string {
 			break
 		}
 		fmt.Fprintf(&b, "\n  %s waits for %s since %v", w.Proc, w.On, w.Since)
+		if w.At != "" {
+			fmt.Fprintf(&b, ", at %s", w.At)
+		}
 	}
 	if len(d.Cycle) > 0 {
 		fmt.Fprintf(&b, "\n  cycle: %s -> %s", strings.Join(d.Cycle, " -> "), d.Cycle[0])
@@ -41,7 +45,7 @@ func (d *Deadlock) Error() string {
 	return b.String()
 }
 
-// deadlock describes the processes that wait, nil if none does.
+// deadlock describes the processes that wait, nil if none does, and ends them.
 func (ps *procs) deadlock(at Time) *Deadlock {
 	var d *Deadlock
 	for _, slot := range ps.slots {
@@ -57,7 +61,24 @@ func (ps *procs) deadlock(at Time) *Deadlock {
 			d.Cycle = p.waitCycle()
 		}
 	}
+	if d == nil {
+		return nil
+	}
+	i := 0
+	for _, slot := range ps.slots {
+		if p := slot.Proc; p != nil {
+			p.Cancel() // in which it looks where it stands
+			d.Blocked[i].At = p.at
+			i++
+		}
+	}
 	return d
+}
+
+// Held is what a process can wait for that another process has to bring about.
+type Held interface {
+	// HeldBy is that process, nil if none is known.
+	HeldBy() *Proc
 }
 
 // waitCycle follows p to the holder of what it waits for, and so on, and returns
@@ -68,11 +89,11 @@ func (p *Proc) waitCycle() []string {
 	for q := p; ; {
 		seen = append(seen, q)
 		names = append(names, q.name)
-		c, ok := q.on.(*Cond)
-		if !ok || c.Holder == nil {
+		held, ok := q.on.(Held)
+		if !ok || held.HeldBy() == nil {
 			return nil
 		}
-		q = c.Holder
+		q = held.HeldBy()
 		if q == p {
 			return names
 		}

@@ -3,6 +3,7 @@ package sim
 import (
 	"context"
 	"fmt"
+	"sync/atomic"
 )
 
 // Handler is a hardware model: the engine calls it when an event of its falls
@@ -36,6 +37,7 @@ type Engine struct {
 	handlers []Handler
 	procs    procs
 	err      error // ends the run: set by Stop
+	beats    atomic.Uint64
 }
 
 // New returns an engine at time 0.
@@ -57,6 +59,13 @@ func (e *Engine) Now() Time { return e.now }
 // Events is how many events have run: the cost of a simulation.
 func (e *Engine) Events() uint64 { return e.ran }
 
+// Beat notes that the run gets on, and Beats is a number that changes while it
+// does: it may be read from any goroutine, by one that watches.
+func (e *Engine) Beat() { e.beats.Add(1) }
+
+// Beats is the number of beats so far.
+func (e *Engine) Beats() uint64 { return e.beats.Load() }
+
 // At schedules a call of target's handler. It panics if t is in the past, which
 // is a bug in the model.
 func (e *Engine) At(t Time, target Target, kind Kind, arg uint64) {
@@ -70,6 +79,15 @@ func (e *Engine) At(t Time, target Target, kind Kind, arg uint64) {
 func (e *Engine) Post(t Time, ev Event) {
 	if ev.Target != 0 {
 		e.At(t, ev.Target, ev.Kind, ev.Arg)
+	}
+}
+
+// Call runs ev at once, at the present instant and ahead of the events that are
+// due, where what it tells is the caller's last word on a matter: an end that is
+// handed on. Nothing happens for the zero Event.
+func (e *Engine) Call(ev Event) {
+	if ev.Target != 0 {
+		e.handlers[ev.Target].Handle(ev.Kind, ev.Arg)
 	}
 }
 
@@ -107,7 +125,6 @@ func (e *Engine) Run(ctx context.Context) error {
 		return &TimeLimit{limit, e.ran}
 	}
 	if d := e.procs.deadlock(e.now); d != nil {
-		e.Close()
 		return d
 	}
 	return nil
@@ -123,15 +140,19 @@ func (e *Engine) RunUntil(ctx context.Context, t Time) error {
 	return nil
 }
 
-// ctxEvery is how many events may run before a cancelled context is noticed.
-const ctxEvery = 1024
+// beatEvery is how many events may run between two beats, and before a cancelled
+// context is noticed.
+const beatEvery = 1024
 
 func (e *Engine) run(ctx context.Context, limit Time) error {
 	done := ctx.Done()
 	for e.err == nil {
-		if done != nil && e.ran%ctxEvery == 0 && ctx.Err() != nil {
-			e.Stop(context.Cause(ctx))
-			break
+		if e.ran%beatEvery == 0 {
+			e.Beat()
+			if done != nil && ctx.Err() != nil {
+				e.Stop(context.Cause(ctx))
+				break
+			}
 		}
 		at, ev, ok := e.queue.pop(limit)
 		if !ok {

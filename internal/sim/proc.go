@@ -9,6 +9,10 @@ import (
 // Proc is a process: sequential code in simulated time. Its methods may be
 // called only from its own body, except Wake, Cancel, Name and Done.
 type Proc struct {
+	// Where says which line of its code the process stands at. It is called on
+	// the process's own stack when the process ends in a deadlock.
+	Where func() string
+
 	eng    *Engine
 	name   string
 	id     int32
@@ -16,6 +20,7 @@ type Proc struct {
 	state  procState
 	since  Time         // when it began to wait
 	on     fmt.Stringer // what it waits for; nil while it sleeps
+	at     string       // where it stood when it was cancelled
 	next   *Proc        // behind it in the queue of a Cond
 	resume func() (struct{}, bool)
 	stop   func()
@@ -141,6 +146,9 @@ func (p *Proc) park(on fmt.Stringer) {
 		p.state, p.on, p.since = waiting, on, p.eng.now
 		if p.yield(struct{}{}) {
 			return
+		}
+		if p.Where != nil {
+			p.at = p.Where()
 		}
 	}
 	panic(cancelSignal{}) // Cancel called stop, or a deferred call waits again

@@ -1,0 +1,17 @@
+// Package ipcq is the queues between PEs: rings of slots in the memory of the
+// receiver, with credits by which a sender knows of free ones.
+//
+// A Ring carries messages one way; a port of a PE is a ring out and a ring in. The
+// package is control: which slot, whose turn, who waits. The bytes are moved by the
+// DMA engines of the two PEs (internal/pe), in class comm. A message larger than a
+// slot is cut into fragments that follow each other through the ring.
+//
+//	Send:  credit -> DMA write into the slot -> visible to the receiver
+//	Recv:  visible -> DMA read out of the slot -> credit on its way back
+//
+// A fragment is visible when all of its bytes are there and everything that the
+// sender did before is done as far as others can tell: so queues give order to
+// memory. Ports, neighbour tables and memory for the slots are internal/machine's.
+// The package imports internal/sim, internal/pe, internal/fabric, internal/memory,
+// internal/numeric, internal/oplog and topology.
+package ipcq

@@ -1,0 +1,166 @@
+package ipcq
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/kernbench/kernbench/internal/fabric"
+	"github.com/kernbench/kernbench/internal/memory"
+	"github.com/kernbench/kernbench/internal/numeric"
+	"github.com/kernbench/kernbench/internal/oplog"
+	"github.com/kernbench/kernbench/internal/pe"
+	"github.com/kernbench/kernbench/internal/sim"
+)
+
+// Receive is a message that a kernel has asked for.
+type Receive struct {
+	ID    oplog.ID // its Recv
+	Shape oplog.Shape
+	DType numeric.DType
+	Bytes memory.Bytes
+	At    sim.Time // from when on it may be copied
+	Tile  int32    // where to, a tile with a part for each fragment
+	// Into, if there is no tile, appends the transfers that move bytes off to
+	// off+n of the message to their place in memory, without a beginning.
+	Into func(to []pe.Request, off, n memory.Bytes) []pe.Request
+
+	Begun sim.Event // called when the message is known: Send is set
+	Done  sim.Event // called when the last byte is in memory, not for a tile
+
+	Send     oplog.ID // its Send
+	Complete bool     // all of it is visible, or there is an error
+	Err      error    // it is not the message that was asked for
+	taken    memory.Bytes
+	copying  int
+	waiting  bool
+	ring     *Ring
+}
+
+// Mismatch is the error of a Recv that meets a message of another kind.
+type Mismatch struct {
+	Ring         *Ring
+	Sent, Wanted Message
+}
+
+func (m *Mismatch) Error() string {
+	return fmt.Sprintf("the message from %s is %s, and %s was asked for: send and receive must agree on dtype and size",
+		m.Ring.From.Name, m.Sent.what(), m.Wanted.what())
+}
+
+func (m *Message) what() string {
+	return fmt.Sprintf("%v %v", m.Shape.Dim[:m.Shape.Rank], m.DType)
+}
+
+// Post asks for the next message that nobody has asked for yet.
+func (r *Ring) Post(rc *Receive) {
+	rc.ring = r
+	r.posted = append(r.posted, rc)
+	r.match()
+}
+
+// Waiting reports whether a message is there that nobody has asked for.
+func (r *Ring) Waiting() bool {
+	return len(r.posted) == 0 && r.taken < r.sent && r.slots[r.taken%uint64(r.Slots)].visible
+}
+
+// match copies out what is visible for those who have asked.
+func (r *Ring) match() {
+	for len(r.posted) > 0 && r.taken < r.sent {
+		rc := r.posted[0]
+		slot := r.taken % uint64(r.Slots)
+		f := &r.slots[slot]
+		if !f.visible {
+			return
+		}
+		if f.first && !rc.meets(&f.Message) {
+			return
+		}
+		r.take(rc, f, slot)
+		if f.last {
+			r.posted = slices.Delete(r.posted, 0, 1)
+			rc.complete()
+		}
+	}
+}
+
+// meets takes up the message, if it is what was asked for.
+func (rc *Receive) meets(m *Message) bool {
+	if m.Bytes != rc.Bytes || m.DType != rc.DType {
+		rc.Err = &Mismatch{rc.ring, *m, Message{Shape: rc.Shape, DType: rc.DType}}
+		rc.complete()
+		return false
+	}
+	rc.Send = m.ID
+	rc.ring.queues.eng.Call(rc.Begun)
+	return true
+}
+
+func (rc *Receive) complete() {
+	rc.Complete = true
+	if rc.waiting {
+		rc.ring.To.Proc.Wake()
+	}
+}
+
+// take begins to copy a fragment out of its slot.
+func (r *Ring) take(rc *Receive, f *fragment, slot uint64) {
+	r.taken++
+	req := pe.Request{
+		Op: memory.Read, Class: fabric.Comm, Bytes: f.bytes, From: r.slotAccess(slot, f.bytes), Tail: r.Access,
+		At:   rc.At,
+		Done: sim.Event{Target: r.queues.target, Kind: evCopied, Arg: uint64(r.number)<<32 | slot},
+	}
+	if rc.Into == nil {
+		req.Path, req.Target, req.Loose = r.Out, rc.Tile, true
+		f.parts = 1
+		r.To.DMA.Submit(req)
+		return
+	}
+	r.requests = rc.Into(r.requests[:0], rc.taken, f.bytes)
+	rc.taken += f.bytes
+	f.parts = len(r.requests)
+	var off memory.Bytes
+	for _, piece := range r.requests {
+		n := piece.To.Region.Bytes()
+		piece.Class, piece.At, piece.Done, piece.Tail = req.Class, req.At, req.Done, req.Tail
+		if req.From.Slice != 0 {
+			piece.From = req.From
+			piece.From.Region = memory.Contiguous(req.From.Region.Addr+memory.Addr(off), n)
+		}
+		off += n
+		r.To.DMA.Submit(piece)
+	}
+	f.receive = rc
+	rc.copying += f.parts
+	if f.parts == 0 { // no bytes
+		f.parts, rc.copying = 1, rc.copying+1
+		r.copied(f)
+	}
+}
+
+// copied is the end of one of the transfers to memory.
+func (rc *Receive) copied() {
+	if rc.copying--; rc.copying == 0 && rc.taken == rc.Bytes {
+		rc.ring.queues.eng.Call(rc.Done)
+	}
+}
+
+// message is what a receiver waits for.
+type message Receive
+
+func (m *message) String() string {
+	return fmt.Sprintf("a message %v %v on the queue %s -> %s",
+		m.Shape.Dim[:m.Shape.Rank], m.DType, m.ring.From.Name, m.ring.To.Name)
+}
+
+func (m *message) HeldBy() *sim.Proc { return m.ring.From.Proc }
+
+// Await parks the receiver until the message is complete, or wrong.
+func (rc *Receive) Await(p *sim.Proc) error {
+	for !rc.Complete {
+		rc.waiting = true
+		p.Park((*message)(rc))
+		rc.waiting = false
+	}
+	return rc.Err
+}

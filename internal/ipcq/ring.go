@@ -1,0 +1,214 @@
+package ipcq
+
+import (
+	"github.com/kernbench/kernbench/internal/fabric"
+	"github.com/kernbench/kernbench/internal/memory"
+	"github.com/kernbench/kernbench/internal/numeric"
+	"github.com/kernbench/kernbench/internal/oplog"
+	"github.com/kernbench/kernbench/internal/pe"
+	"github.com/kernbench/kernbench/internal/sim"
+	"github.com/kernbench/kernbench/topology"
+)
+
+// Queues is all the rings of a machine: the handler of their events.
+type Queues struct {
+	eng    *sim.Engine
+	target sim.Target
+	rings  []*Ring // by number
+	unused []int32
+}
+
+// New returns no queues yet.
+func New(eng *sim.Engine) *Queues {
+	q := &Queues{eng: eng}
+	q.target = eng.Register(q)
+	return q
+}
+
+// End is one end of a ring.
+type End struct {
+	Name string // of the PE and port: "sip0.cube0.pe1 east"
+	DMA  *pe.DMA
+	Proc *sim.Proc // the kernel there, while it runs
+}
+
+// Config is how a ring is built.
+type Config struct {
+	Slots      int
+	SlotSize   memory.Bytes
+	Memory     memory.ID
+	At         pe.Access         // where the slots are in it
+	Path       []topology.LinkID // from the sender's TCM to the slots
+	Out        []topology.LinkID // from the slots to the receiver's TCM
+	Access     sim.Time          // what the memory of the slots adds to a write, and to a read
+	CreditTime sim.Time          // how long a credit takes back to the sender
+}
+
+// Ring carries messages from one PE to another.
+type Ring struct {
+	Config
+	From, To End
+
+	queues   *Queues
+	number   int32
+	slots    []fragment // number n is in slot n mod Slots
+	sent     uint64     // fragments put in
+	taken    uint64     // of which copying out has begun
+	read     uint64     // of which it has ended: their credits are on the way, or back
+	credits  []sim.Time // when those that are not used yet come, or came back; a ring
+	used     uint64     // credits spent beyond the first Slots
+	posted   []*Receive // receives that are not complete, in order
+	blocked  bool       // the sender waits for a credit
+	Arrived  func()     // if set, is called when a fragment becomes visible
+	requests []pe.Request
+}
+
+// fragment is what a slot holds.
+type fragment struct {
+	Message
+	bytes   memory.Bytes
+	first   bool
+	last    bool
+	visible bool
+	parts   int // transfers to come until it is copied out; -1 before that begins
+	order   pe.Order
+	receive *Receive // that copies it to memory
+}
+
+// Message says what a message is.
+type Message struct {
+	ID    oplog.ID // its Send
+	Shape oplog.Shape
+	DType numeric.DType
+	Bytes memory.Bytes
+}
+
+const (
+	evArrived sim.Kind = iota // a fragment's last byte is in its slot
+	evVisible                 // and what its sender did before it is done
+	evCopied                  // its last byte is read
+)
+
+// Add makes a ring.
+func (q *Queues) Add(from, to End, cfg Config) *Ring {
+	r := &Ring{Config: cfg, From: from, To: to, queues: q}
+	if n := len(q.unused); n > 0 {
+		r.number = q.unused[n-1]
+		q.unused = q.unused[:n-1]
+		q.rings[r.number] = r
+	} else {
+		r.number = int32(len(q.rings))
+		q.rings = append(q.rings, r)
+	}
+	return r
+}
+
+// Remove ends a ring, which is empty.
+func (q *Queues) Remove(r *Ring) {
+	q.rings[r.number] = nil
+	q.unused = append(q.unused, r.number)
+}
+
+// TakeCredit takes a credit for one fragment. It is there at an instant, which may be
+// later than `now`; ok is false if that is not known yet, and then the sender has
+// to AwaitRoom.
+func (r *Ring) TakeCredit(now sim.Time) (at sim.Time, ok bool) {
+	if r.sent < uint64(r.Slots) {
+		return now, true
+	}
+	if r.used == r.read {
+		return 0, false
+	}
+	at = r.credits[r.used%uint64(r.Slots)]
+	r.used++
+	return max(now, at), true
+}
+
+// room is what a sender without credit waits for.
+type room Ring
+
+func (r *room) String() string    { return "a free slot of the queue " + r.From.Name + " -> " + r.To.Name }
+func (r *room) HeldBy() *sim.Proc { return r.To.Proc }
+
+// AwaitRoom parks the sender until another credit is on its way.
+func (r *Ring) AwaitRoom(p *sim.Proc) {
+	r.blocked = true
+	p.Park((*room)(r))
+	r.blocked = false
+}
+
+// Fragments is how many slots a message takes.
+func (r *Ring) Fragments(n memory.Bytes) int {
+	return max(1, int((n+r.SlotSize-1)/r.SlotSize))
+}
+
+// Put sends fragment i of a message, for which there is a credit. The request says
+// where from and when; its path may be given, otherwise it is the ring's own.
+func (r *Ring) Put(m *Message, i int, req pe.Request) {
+	bytes := min(r.SlotSize, m.Bytes-memory.Bytes(i)*r.SlotSize)
+	if len(r.slots) < r.Slots && int(r.sent) == len(r.slots) {
+		r.slots = append(r.slots, fragment{})
+	}
+	n := r.sent
+	slot := n % uint64(r.Slots)
+	r.slots[slot] = fragment{
+		Message: *m, bytes: bytes, first: i == 0, last: memory.Bytes(i+1)*r.SlotSize >= m.Bytes, order: r.From.DMA.Mark(), parts: -1,
+	}
+	r.sent++
+	req.Op, req.Class, req.Loose = memory.Write, fabric.Comm, req.From.Region.Rows == 0
+	if req.Path == nil {
+		req.Path = r.Path
+	}
+	req.Bytes, req.To, req.Tail = bytes, r.slotAccess(slot, bytes), r.Access
+	req.Done = sim.Event{Target: r.queues.target, Kind: evArrived, Arg: uint64(r.number)<<32 | slot}
+	r.From.DMA.Submit(req)
+}
+
+// slotAccess is a slot as the end of a request.
+func (r *Ring) slotAccess(slot uint64, n memory.Bytes) pe.Access {
+	a := r.At
+	if a.Slice == 0 {
+		return pe.Access{}
+	}
+	a.Region = memory.Contiguous(a.Region.Addr+memory.Addr(slot)*memory.Addr(r.SlotSize), n)
+	return a
+}
+
+// Handle is the rings' events.
+func (q *Queues) Handle(kind sim.Kind, arg uint64) {
+	r, slot := q.rings[arg>>32], uint64(uint32(arg))
+	switch kind {
+	case evArrived:
+		r.From.DMA.After(r.slots[slot].order, sim.Event{Target: q.target, Kind: evVisible, Arg: arg})
+	case evVisible:
+		r.slots[slot].visible = true
+		r.match()
+		if r.Arrived != nil {
+			r.Arrived()
+		}
+	case evCopied:
+		r.copied(&r.slots[slot])
+	}
+}
+
+// copied is the end of a transfer out of a slot. With the last of them the slot's
+// credit goes back.
+func (r *Ring) copied(f *fragment) {
+	f.parts--
+	if f.receive != nil {
+		f.receive.copied()
+	}
+	if len(r.credits) == 0 {
+		r.credits = make([]sim.Time, r.Slots)
+	}
+	for r.read < r.taken && r.slots[r.read%uint64(r.Slots)].parts == 0 {
+		r.credits[r.read%uint64(r.Slots)] = r.queues.eng.Now() + r.CreditTime
+		r.read++
+	}
+	if r.blocked {
+		r.From.Proc.Wake()
+	}
+}
+
+// Left is how many fragments nobody has received.
+func (r *Ring) Left() int { return int(r.sent - r.taken) }

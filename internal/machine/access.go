@@ -1,0 +1,231 @@
+package machine
+
+import (
+	"fmt"
+
+	"github.com/kernbench/kernbench/internal/fabric"
+	"github.com/kernbench/kernbench/internal/memory"
+	"github.com/kernbench/kernbench/internal/oplog"
+	"github.com/kernbench/kernbench/internal/pe"
+	"github.com/kernbench/kernbench/internal/sim"
+	"github.com/kernbench/kernbench/tl"
+)
+
+// Load brings a block of memory into a tile.
+func (c *core) Load(v *tl.Value, from tl.Block) error {
+	return c.read(v, &from, oplog.Load, -1)
+}
+
+// Get is Load from the part of a window that a peer holds.
+func (c *core) Get(peer int, v *tl.Value, from tl.Block) error {
+	if err := c.atPeer(&from, peer); err != nil {
+		return err
+	}
+	return c.read(v, &from, oplog.Get, peer)
+}
+
+func (c *core) read(v *tl.Value, from *tl.Block, kind oplog.Kind, peer int) error {
+	if err := c.tick(); err != nil {
+		return err
+	}
+	x := newBox(from)
+	var err error
+	if c.pieces, err = c.m.boxPieces(c.pieces[:0], &x); err != nil {
+		return err
+	}
+	if c.requests, err = c.reads(c.requests[:0], c.pieces); err != nil {
+		return err
+	}
+	if err := c.newTile(v, len(c.requests)); err != nil {
+		return err
+	}
+	if c.m.Log != nil {
+		op := c.access(kind, from, peer)
+		v.ID = c.m.Log.Add(op)
+	}
+	for i := range c.requests {
+		c.requests[i].Target = v.Slot
+	}
+	if len(c.requests) == 0 {
+		c.pe.Tiles.Settle(v.Slot, c.arrival())
+	}
+	c.submit(v.ID, class(kind))
+	return nil
+}
+
+// Store writes a tile to memory.
+func (c *core) Store(v tl.Value, to tl.Block) error {
+	return c.write(&v, &to, oplog.Store, -1)
+}
+
+// Put is Store to the part of a window that a peer holds.
+func (c *core) Put(peer int, v tl.Value, to tl.Block) error {
+	if err := c.atPeer(&to, peer); err != nil {
+		return err
+	}
+	return c.write(&v, &to, oplog.Put, peer)
+}
+
+func (c *core) write(v *tl.Value, to *tl.Block, kind oplog.Kind, peer int) error {
+	if err := c.tick(); err != nil {
+		return err
+	}
+	if err := c.use(v); err != nil {
+		return err
+	}
+	x := newBox(to)
+	var err error
+	if c.pieces, err = c.m.boxPieces(c.pieces[:0], &x); err != nil {
+		return err
+	}
+	if c.requests, err = c.writes(c.requests[:0], c.pieces); err != nil {
+		return err
+	}
+	var id oplog.ID
+	if c.m.Log != nil {
+		op := c.access(kind, to, peer)
+		op.Args = []oplog.Operand{operand(v)}
+		id = c.m.Log.Add(op)
+	}
+	for i := range c.requests {
+		c.requests[i].Source = v.Slot
+	}
+	c.submit(id, class(kind))
+	return nil
+}
+
+// class is the priority of an access: between PEs it is communication.
+func class(kind oplog.Kind) fabric.Class {
+	if kind == oplog.Put || kind == oplog.Get {
+		return fabric.Comm
+	}
+	return fabric.Compute
+}
+
+// atPeer moves a block to the same place in the part of its window that a peer
+// holds.
+func (c *core) atPeer(b *tl.Block, peer int) error {
+	if peer < 0 || peer >= len(c.run.ranks) {
+		return fmt.Errorf("no peer %d: the launch has ranks 0 to %d", peer, len(c.run.ranks)-1)
+	}
+	w := int(b.Ptr.Window) - 1
+	if w < 0 || w >= len(c.run.Program.Windows) {
+		return fmt.Errorf("the pointer is not into a window: pass a tensor argument of the launch, not scratch")
+	}
+	mine, theirs := c.run.Program.Windows[w][c.rank], c.run.Program.Windows[w][peer]
+	if theirs.Bytes == 0 && b.Valid.Elems() > 0 {
+		return fmt.Errorf("peer %d holds no part of the window", peer)
+	}
+	off := memory.Bytes(b.Ptr.Addr) - memory.Bytes(mine.VA)
+	x := newBox(b)
+	end := off + x.elem
+	for i, n := range x.extent {
+		end += memory.Bytes(n-1) * x.stride[i]
+	}
+	if b.Valid.Elems() > 0 && (off < 0 || end > theirs.Bytes) {
+		return fmt.Errorf("bytes %d to %d of the window: peer %d holds %d", off, end, peer, theirs.Bytes)
+	}
+	b.Ptr.Addr = int64(theirs.VA) + int64(off)
+	return nil
+}
+
+// submit hands the core's requests to the DMA engine as one operation.
+func (c *core) submit(id oplog.ID, class fabric.Class) {
+	n := len(c.requests)
+	if id == 0 && n == 1 {
+		r := &c.requests[0]
+		r.Class, r.At = class, c.arrival()
+		c.pe.DMA.Submit(*r)
+		return
+	}
+	t := transfer{id: id, core: c, begins: n, ends: n}
+	if n > 1 {
+		t.order = c.hold(c.requests)
+	}
+	begun, ended := c.m.transfers.add(t)
+	for i := range c.requests {
+		r := &c.requests[i]
+		r.Class, r.At, r.Order = class, c.arrival(), t.order
+		r.Begun, r.Done = begun, ended
+		c.pe.DMA.Submit(*r)
+	}
+	if n == 0 {
+		c.m.Engine.Call(begun)
+		c.m.Engine.Call(ended)
+	}
+}
+
+// hold takes one place in the program for several requests.
+func (c *core) hold(requests []pe.Request) pe.Order {
+	var reads, writes []pe.Access
+	for i := range requests {
+		if r := &requests[i]; r.Op == memory.Read {
+			reads = append(reads, r.From)
+		} else {
+			writes = append(writes, r.To)
+		}
+	}
+	return c.pe.DMA.Hold(reads, writes, false)
+}
+
+// transfer is an operation whose requests are under way.
+type transfer struct {
+	id           oplog.ID
+	core         *core
+	order        pe.Order     // held for its requests
+	reserved     memory.Bytes // of TCM, for its buffers
+	begins, ends int
+}
+
+// transfers notes the beginnings and ends of operations.
+type transfers struct {
+	m      *Machine
+	target sim.Target
+	all    []transfer
+	unused []int
+}
+
+const (
+	evBegun sim.Kind = iota
+	evEnded
+)
+
+// add is a new transfer, and the events of its beginnings and ends.
+func (ts *transfers) add(t transfer) (begun, ended sim.Event) {
+	k := len(ts.all)
+	if n := len(ts.unused); n > 0 {
+		k = ts.unused[n-1]
+		ts.unused = ts.unused[:n-1]
+		ts.all[k] = t
+	} else {
+		ts.all = append(ts.all, t)
+	}
+	begun = sim.Event{Target: ts.target, Kind: evBegun, Arg: uint64(k)}
+	ended = begun
+	ended.Kind = evEnded
+	return begun, ended
+}
+
+// Handle tells the op log.
+func (ts *transfers) Handle(kind sim.Kind, arg uint64) {
+	t := &ts.all[arg]
+	if kind == evBegun {
+		if t.begins--; t.begins <= 0 {
+			ts.m.begun(t.id)
+		}
+		return
+	}
+	if t.ends--; t.ends > 0 {
+		return
+	}
+	ts.m.ended(t.id)
+	done := *t
+	ts.all[arg] = transfer{}
+	ts.unused = append(ts.unused, int(arg))
+	if done.order != 0 {
+		done.core.pe.DMA.Release(done.order)
+	}
+	if done.reserved > 0 {
+		done.core.pe.Tiles.Release(done.reserved)
+	}
+}

@@ -1,0 +1,109 @@
+package machine
+
+import (
+	"context"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/kernbench/kernbench/internal/sim"
+	"github.com/kernbench/kernbench/tl"
+)
+
+// ringOf is a program in which every PE sends a tile of 64 elements east, receives
+// one from the west and adds it, so many times.
+func ringOf(ids []PEID, rounds int) Program {
+	p := Program{Name: "ring", Targets: ids, Body: func(t *tl.PE) {
+		acc := t.Full(tl.Shape{64}, tl.F16, 1)
+		for range rounds {
+			t.Send(tl.East, acc)
+			acc = acc.Add(t.Recv(tl.West, tl.Shape{64}, tl.F16))
+		}
+	}}
+	for i, id := range ids {
+		p.Links = append(p.Links, Connection{id, tl.East, ids[(i+1)%len(ids)], tl.West})
+	}
+	return p
+}
+
+// cpuTime is what this process has spent on its CPUs.
+func cpuTime() time.Duration {
+	var u syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
+		panic(err)
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+}
+
+// idle is a handler that asks for its next event.
+type idle struct {
+	eng    *sim.Engine
+	target sim.Target
+	left   int
+}
+
+func (h *idle) Handle(_ sim.Kind, arg uint64) {
+	if h.left--; h.left > 0 {
+		h.eng.At(h.eng.Now()+sim.Time(1+arg%97)*ns, h.target, 0, arg*6364136223846793005+1442695040888963407)
+	}
+}
+
+// bareEvents is how many events with nothing in them the engine runs in a CPU
+// second, with so many pending.
+func bareEvents(b *testing.B, pending int) float64 {
+	h := &idle{eng: sim.New(), left: 2_000_000}
+	h.target = h.eng.Register(h)
+	for i := range pending {
+		h.eng.At(sim.Time(i)*ns, h.target, 0, uint64(i))
+	}
+	began := cpuTime()
+	if err := h.eng.Run(context.Background()); err != nil {
+		b.Fatal(err)
+	}
+	return float64(h.eng.Events()) / (cpuTime() - began).Seconds()
+}
+
+// BenchmarkQueueMessages is messages between PEs in a ring (send, receive, add),
+// simulated per CPU second, beside the bare rate of events in the same run.
+func BenchmarkQueueMessages(b *testing.B) {
+	for _, c := range []struct {
+		name   string
+		sets   []string
+		rounds int
+	}{
+		{"256", nil, 400},
+		{"16384", []string{"system.sips.count=128", "system.sips.topology=torus_2d", "system.sips.w=8", "system.sips.h=16"}, 20},
+	} {
+		b.Run(c.name, func(b *testing.B) {
+			var messages, events int
+			var spent time.Duration
+			var pes int
+			for b.Loop() {
+				b.StopTimer()
+				m := build(b, Options{}, "default", c.sets...)
+				ids := everyPE(m)
+				pes = len(ids)
+				for _, id := range ids {
+					m.PE(id)
+				}
+				before := m.Engine.Events()
+				b.StartTimer()
+				began := cpuTime()
+				if _, err := m.Start(ringOf(ids, c.rounds), sim.Event{}); err != nil {
+					b.Fatal(err)
+				}
+				m.mustRun(b)
+				spent += cpuTime() - began
+				messages += pes * c.rounds
+				events += int(m.Engine.Events() - before)
+				b.StopTimer()
+				m.Close()
+				b.StartTimer()
+			}
+			b.ReportMetric(float64(messages)/spent.Seconds(), "msgs/cpu-s")
+			b.ReportMetric(float64(events)/float64(messages), "events/msg")
+			b.ReportMetric(bareEvents(b, pes), "bare-events/cpu-s")
+			b.ReportMetric(0, "ns/op")
+		})
+	}
+}

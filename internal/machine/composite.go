@@ -1,0 +1,251 @@
+package machine
+
+import (
+	"fmt"
+
+	"github.com/kernbench/kernbench/internal/memory"
+	"github.com/kernbench/kernbench/internal/oplog"
+	"github.com/kernbench/kernbench/internal/pe"
+	"github.com/kernbench/kernbench/tl"
+)
+
+// Composite starts a command that streams tiles from memory to memory.
+func (c *core) Composite(cmd *tl.Composite) (tl.Handle, error) {
+	if err := c.tick(); err != nil {
+		return tl.Handle{}, err
+	}
+	b := builder{core: c}
+	plan, err := b.plan(cmd)
+	if err != nil {
+		return tl.Handle{}, err
+	}
+	bytes, deep := c.pe.Tiles.Footprint(plan)
+	if err := c.room(bytes); err != nil {
+		return tl.Handle{}, err
+	}
+	c.pe.Tiles.Reserve(bytes)
+	t := transfer{core: c, begins: 1, ends: 1, reserved: bytes}
+	if c.m.Log != nil {
+		t.id = c.m.Log.Add(b.record(cmd, plan.Steps()))
+	}
+	comp := &pe.Composite{At: c.arrival(), Args: b.tiles, Order: c.pe.DMA.Hold(b.reads, b.writes, true)}
+	comp.Begun, comp.Ended = c.m.transfers.add(t)
+	h := c.handles.add(pending{composite: comp, id: t.id})
+	c.pe.Pipeline.PushComposite(comp, plan, deep)
+	return h, nil
+}
+
+// builder turns a composite into a plan.
+type builder struct {
+	core          *core
+	tiles         []int32     // operands in TCM
+	reads, writes []pe.Access // memory that it may touch, as a whole
+	out           []piece
+}
+
+func (b *builder) plan(cmd *tl.Composite) (pe.Plan, error) {
+	c := b.core
+	out := tl.Value{Shape: cmd.Out.Shape, DType: cmd.Out.DType, InMem: true, Ptr: cmd.Out.Ptr}
+	to, err := b.matrix(&out, memory.Write)
+	if err != nil {
+		return nil, err
+	}
+	args := make([]pe.Matrix, len(cmd.Args))
+	for i := range cmd.Args {
+		if args[i], err = b.operand(&cmd.Args[i], &out); err != nil {
+			return nil, err
+		}
+	}
+	var epilogue pe.Epilogue
+	if cmd.Kind == oplog.Stream {
+		epilogue.Math = append(epilogue.Math, cmd.Math)
+	}
+	for _, step := range cmd.Epilogue {
+		epilogue.Math = append(epilogue.Math, step.Math)
+		for i := range step.Args {
+			m, err := b.operand(&step.Args[i], &out)
+			if err != nil {
+				return nil, err
+			}
+			epilogue.Args = append(epilogue.Args, m)
+		}
+	}
+	rows, cols := matrixSize(out.Shape)
+	if cmd.Kind == oplog.Stream {
+		return &pe.StreamPlan{Rows: rows, Cols: cols, Args: args, Out: to, Epilogue: epilogue, Costs: c.m.costs}, nil
+	}
+	_, k := matrixSize(cmd.Args[0].Value.Shape)
+	for i := range args {
+		args[i].OneRow, args[i].OneCol = false, false // a product repeats nothing
+	}
+	return &pe.GemmPlan{
+		M: rows, K: k, N: cols, Tile: c.m.Graph.Spec().PE.GEMM.Tile,
+		A: args[0], B: args[1], Out: to, Epilogue: epilogue, Costs: c.m.costs,
+	}, nil
+}
+
+// matrixSize is a shape of at most two axes as rows and columns.
+func matrixSize(s oplog.Shape) (rows, cols int) {
+	switch s.Rank {
+	case 0:
+		return 1, 1
+	case 1:
+		return 1, int(s.Dim[0])
+	}
+	return int(s.Dim[0]), int(s.Dim[1])
+}
+
+// operand is an operand of a plan: nothing to move for a number, already there for
+// a tile.
+func (b *builder) operand(a *tl.Arg, out *tl.Value) (pe.Matrix, error) {
+	if a.IsScalar {
+		return pe.Matrix{}, nil
+	}
+	rows, cols := matrixSize(a.Value.Shape)
+	outRows, outCols := matrixSize(out.Shape)
+	m := pe.Matrix{ElemBytes: memory.Bytes(a.Value.DType.Size())}
+	if a.Value.InMem {
+		var err error
+		if m, err = b.matrix(&a.Value, memory.Read); err != nil {
+			return m, err
+		}
+	} else {
+		if err := b.core.use(&a.Value); err != nil {
+			return m, err
+		}
+		b.tiles = append(b.tiles, a.Value.Slot)
+	}
+	m.OneRow, m.OneCol = rows == 1 && outRows > 1, cols == 1 && outCols > 1
+	return m, nil
+}
+
+// matrix is memory as an operand or the result of a plan.
+func (b *builder) matrix(v *tl.Value, op memory.Op) (pe.Matrix, error) {
+	c := b.core
+	rows, cols := matrixSize(v.Shape)
+	x := newBox(&tl.Block{Ptr: v.Ptr, Shape: v.Shape, Valid: v.Shape, DType: v.DType})
+	stride := x.stride[oplog.MaxRank-2]
+	if v.Shape.Rank < 2 {
+		stride = memory.Bytes(cols) * x.elem
+	}
+	if cols > 1 && x.stride[oplog.MaxRank-1] != x.elem {
+		return pe.Matrix{}, fmt.Errorf("the elements of a row are not side by side: composites need dense rows")
+	}
+	whole, err := c.m.pieces(nil, x.va, int64(rows), memory.Bytes(cols)*x.elem, stride)
+	if err != nil {
+		return pe.Matrix{}, err
+	}
+	for _, p := range whole {
+		if a := c.m.Access(p.memory, p.region); op == memory.Read {
+			b.reads = append(b.reads, a)
+		} else {
+			b.writes = append(b.writes, a)
+		}
+	}
+	if op == memory.Write {
+		b.out = whole
+	}
+	var pieces []piece
+	return pe.Matrix{ElemBytes: x.elem, Requests: func(to []pe.Request, row, col, rows, cols int) []pe.Request {
+		va := x.va + memory.VA(row)*memory.VA(stride) + memory.VA(col)*memory.VA(x.elem)
+		pieces, err = c.m.pieces(pieces[:0], va, int64(rows), memory.Bytes(cols)*x.elem, stride)
+		if err == nil {
+			to, err = c.transfers(to, pieces, op)
+		}
+		if err != nil {
+			panic(err) // the whole of it was found above
+		}
+		return to
+	}}, nil
+}
+
+// record is the composite for the log.
+func (b *builder) record(cmd *tl.Composite, tiles int) oplog.Op {
+	op := b.core.op(cmd.Kind)
+	op.Math, op.Shape, op.DType, op.Tiles = cmd.Math, cmd.Out.Shape, cmd.Out.DType, int32(tiles)
+	op.Mem = accesses(b.out)
+	op.Args = b.operands(cmd.Args)
+	for _, s := range cmd.Epilogue {
+		op.Epilogue = append(op.Epilogue, oplog.Step{Math: s.Math, Args: b.operands(s.Args)})
+	}
+	return op
+}
+
+func (b *builder) operands(list []tl.Arg) []oplog.Operand {
+	out := args(list)
+	for i := range list {
+		v := &list[i].Value
+		if list[i].IsScalar || !v.InMem {
+			continue
+		}
+		x := newBox(&tl.Block{Ptr: v.Ptr, Shape: v.Shape, Valid: v.Shape, DType: v.DType})
+		whole, err := b.core.m.boxPieces(nil, &x)
+		if err != nil {
+			panic(err) // found before
+		}
+		out[i].Mem = accesses(whole)
+	}
+	return out
+}
+
+// pending is what a Handle stands for.
+type pending struct {
+	composite *pe.Composite
+	receive   *receive
+	id        oplog.ID
+}
+
+// handles is the pending operations of a kernel. A Handle is an index and a turn,
+// so that waiting twice for one thing is waiting once.
+type handles struct {
+	all    []pending
+	turns  []uint32
+	unused []uint32
+}
+
+func (hs *handles) add(p pending) tl.Handle {
+	if n := len(hs.unused); n > 0 {
+		i := hs.unused[n-1]
+		hs.unused = hs.unused[:n-1]
+		hs.all[i] = p
+		return tl.Handle{N: uint64(hs.turns[i])<<32 | uint64(i)}
+	}
+	hs.all, hs.turns = append(hs.all, p), append(hs.turns, 1)
+	return tl.Handle{N: 1<<32 | uint64(len(hs.all)-1)}
+}
+
+// take ends a handle and is what it stood for, if it has not ended before.
+func (hs *handles) take(h tl.Handle) (pending, bool) {
+	i := uint32(h.N)
+	if h.N == 0 || int(i) >= len(hs.all) || hs.turns[i] != uint32(h.N>>32) {
+		return pending{}, false
+	}
+	hs.turns[i]++
+	hs.unused = append(hs.unused, i)
+	return hs.all[i], true
+}
+
+// Wait waits for a composite or a receive.
+func (c *core) Wait(h tl.Handle) error {
+	if err := c.tick(); err != nil {
+		return err
+	}
+	p, ok := c.handles.take(h)
+	switch {
+	case !ok:
+		return nil
+	case p.receive != nil:
+		return c.await(p.receive)
+	}
+	for !p.composite.Done() {
+		c.pe.Pipeline.Await(c.proc, "the end of a composite command")
+		c.caughtUp()
+	}
+	if c.m.Log != nil {
+		op := c.op(oplog.Wait)
+		op.Start, op.End = op.Issue, c.now
+		op.Args = []oplog.Operand{{From: p.id}}
+		c.m.Log.Add(op)
+	}
+	return nil
+}

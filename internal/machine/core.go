@@ -1,0 +1,217 @@
+package machine
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/kernbench/kernbench/internal/memory"
+	"github.com/kernbench/kernbench/internal/oplog"
+	"github.com/kernbench/kernbench/internal/pe"
+	"github.com/kernbench/kernbench/internal/sim"
+	"github.com/kernbench/kernbench/tl"
+	"github.com/kernbench/kernbench/topology"
+)
+
+// core is the control CPU of a PE while it runs a kernel: it gives each operation
+// of the tile language its dispatch cycle and hands it to an engine. It implements
+// tl.Machine.
+//
+// The CPU has a clock of its own, which runs ahead of the engine's: dispatching a
+// command is not an event. What it does to the rest of the machine is scheduled at
+// its time; where it looks at what others have done, it waits for them to catch up
+// first (sync).
+type core struct {
+	m    *Machine
+	pe   *PE
+	proc *sim.Proc
+	run  *Run
+	rank int
+
+	now       sim.Time
+	dispatch  sim.Time
+	scheduler sim.Time
+	calls     int // since the last time it let others run
+
+	ports   []port // by tl.Port
+	turn    int    // port that RecvAny looks at first
+	anyone  bool   // it waits in RecvAny
+	scratch []memory.VA
+	handles handles
+
+	receives       []*receive // all that were made
+	unusedReceives []*receive
+
+	pieces   []piece // buffers of the operation at hand
+	requests []pe.Request
+	path     []topology.LinkID
+}
+
+// ahead is how many calls a kernel may make before others get on: it bounds what
+// is lost when the run is interrupted.
+const ahead = 4096
+
+// beatEvery is how many calls a kernel may make before whoever watches sees it.
+const beatEvery = 64
+
+// tick charges a dispatch cycle.
+func (c *core) tick() error {
+	c.now += c.dispatch
+	if c.calls++; c.calls%beatEvery == 0 {
+		c.m.Engine.Beat()
+		if c.calls >= ahead {
+			c.sync()
+		}
+	}
+	if limit := c.m.Engine.Limit; c.now > limit && limit > 0 {
+		return &sim.TimeLimit{Limit: limit, Events: c.m.Engine.Events()}
+	}
+	return nil
+}
+
+// arrival is when a command that is dispatched now reaches the engines.
+func (c *core) arrival() sim.Time { return c.now + c.scheduler }
+
+// sync lets everybody else catch up with the CPU's clock.
+func (c *core) sync() {
+	c.calls = 0
+	if c.now > c.m.Engine.Now() {
+		c.proc.SleepUntil(c.now)
+	}
+}
+
+// caughtUp moves the clock to the present, after a wait.
+func (c *core) caughtUp() {
+	c.now = max(c.now, c.m.Engine.Now())
+	c.calls = 0
+}
+
+// Place is where the kernel runs.
+func (c *core) Place() tl.Place {
+	s := c.m.Graph.Spec()
+	return tl.Place{
+		PE: c.pe.PE, Cube: c.pe.Cube, SIP: c.pe.SIP,
+		PEs: s.PEsPerCube(), Cubes: s.CubesPerSIP(), SIPs: s.System.SIPs.Count,
+		Rank: c.rank, Ranks: len(c.run.ranks), Name: c.pe.String(),
+	}
+}
+
+// Now is the CPU's clock.
+func (c *core) Now() sim.Time { return c.now }
+
+// Print shows a line to the user.
+func (c *core) Print(text string) {
+	if c.m.Print != nil {
+		c.m.Print(text)
+	}
+}
+
+// room makes room in TCM, waiting for tiles that have to go.
+func (c *core) room(n memory.Bytes) error {
+	for {
+		at, ok, err := c.pe.Tiles.Room(n)
+		if err != nil {
+			return err
+		}
+		c.now = max(c.now, at)
+		if ok {
+			return nil
+		}
+		c.pe.Pipeline.Await(c.proc, "room in TCM")
+		c.caughtUp()
+	}
+}
+
+// newTile puts a new tile into TCM, which is there after so many transfers.
+func (c *core) newTile(v *tl.Value, parts int) error {
+	n := memory.Bytes(v.Bytes())
+	if err := c.room(n); err != nil {
+		return err
+	}
+	v.Slot, v.Turn = c.pe.Tiles.New(n, parts)
+	return nil
+}
+
+// use notes the use of a tile.
+func (c *core) use(v *tl.Value) error {
+	return c.pe.Tiles.Use(v.Slot, v.Turn, memory.Bytes(v.Bytes()))
+}
+
+// Pin keeps a tile in TCM.
+func (c *core) Pin(v tl.Value) error {
+	if err := c.use(&v); err != nil {
+		return err
+	}
+	c.pe.Tiles.Pin(v.Slot)
+	return nil
+}
+
+// Free ends a tile.
+func (c *core) Free(v tl.Value) error {
+	if err := c.use(&v); err != nil {
+		return err
+	}
+	c.pe.Tiles.Free(v.Slot)
+	return nil
+}
+
+// Scratch allocates scratch memory and maps it into the virtual addresses.
+func (c *core) Scratch(n int64) (int64, error) {
+	if err := c.tick(); err != nil {
+		return 0, err
+	}
+	if err := c.room(memory.Bytes(n)); err != nil {
+		return 0, err
+	}
+	va, access, err := c.m.reserveTCM(c.pe, memory.Bytes(n))
+	if err != nil {
+		return 0, err
+	}
+	c.scratch = append(c.scratch, va)
+	if log := c.m.Log; log != nil {
+		op := c.op(oplog.Scratch)
+		op.Start, op.End = c.now, c.now
+		op.Mem = []oplog.Access{access}
+		c.sync() // no earlier access to the same bytes may come after it
+		log.Effect(log.Add(op), oplog.Write)
+	}
+	return int64(va), nil
+}
+
+// Bytes computes a tile's value, once the tile is there.
+func (c *core) Bytes(v tl.Value) ([]byte, error) {
+	if c.m.Data == nil {
+		return nil, errors.New("values are not computed in this run: leave out --data=off, or do not branch on them")
+	}
+	if err := c.tick(); err != nil {
+		return nil, err
+	}
+	if err := c.use(&v); err != nil {
+		return nil, err
+	}
+	for c.pe.Tiles.Ready(v.Slot) == sim.Never {
+		c.pe.Pipeline.Await(c.proc, "the value of a tile")
+		c.caughtUp()
+	}
+	c.now = max(c.now, c.pe.Tiles.Ready(v.Slot))
+	c.sync()
+	if err := c.m.Data.Flush(); err != nil {
+		return nil, err
+	}
+	return c.m.Data.Value(v.ID)
+}
+
+// end waits for everything the kernel started, gives back what it took, and checks
+// that it left nothing undone.
+func (c *core) end() {
+	c.sync()
+	c.pe.Pipeline.Drain(c.proc)
+	for _, rc := range c.receives {
+		if !rc.Complete {
+			panic(fmt.Errorf("kernel %s on %v: ended while a receive on port %v was under way: Wait for it", c.run.Name, c.pe, rc.port))
+		}
+	}
+	c.pe.Tiles.Clear()
+	for _, va := range c.scratch {
+		c.m.releaseTCM(c.pe, va)
+	}
+}

@@ -1,0 +1,85 @@
+package machine
+
+import (
+	"github.com/kernbench/kernbench/internal/memory"
+	"github.com/kernbench/kernbench/internal/numeric"
+	"github.com/kernbench/kernbench/internal/oplog"
+)
+
+// CopyIn copies bytes from the host to a range of virtual addresses, at the present
+// instant. In a run without values, data may be nil.
+func (m *Machine) CopyIn(va memory.VA, n memory.Bytes, data []byte) error {
+	_, err := m.hostOp(oplog.HostWrite, va, n, data)
+	return err
+}
+
+// CopyOut copies a range of virtual addresses to the host. The operation's value
+// is the bytes.
+func (m *Machine) CopyOut(va memory.VA, n memory.Bytes) (oplog.ID, error) {
+	return m.hostOp(oplog.HostRead, va, n, nil)
+}
+
+// Clear makes a range of virtual addresses zero, as newly allocated memory is: it
+// takes no time and no bytes.
+func (m *Machine) Clear(va memory.VA, n memory.Bytes) error {
+	if m.Log == nil {
+		return nil
+	}
+	pieces, err := m.pieces(nil, va, 1, n, n)
+	if err != nil {
+		return err
+	}
+	op := m.hostRecord(oplog.Zero, pieces, n)
+	op.Start, op.End = op.Issue, op.Issue
+	m.Log.Effect(m.Log.Add(op), oplog.Write)
+	return nil
+}
+
+func (m *Machine) hostOp(kind oplog.Kind, va memory.VA, n memory.Bytes, data []byte) (oplog.ID, error) {
+	pieces, err := m.pieces(nil, va, 1, n, n)
+	if err != nil {
+		return 0, err
+	}
+	t := transfer{begins: len(pieces), ends: len(pieces)}
+	if m.Log != nil {
+		op := m.hostRecord(kind, pieces, n)
+		op.Data = data
+		t.id = m.Log.Add(op)
+	}
+	begun, ended := m.transfers.add(t)
+	if len(pieces) == 0 {
+		m.Engine.Call(begun)
+		m.Engine.Call(ended)
+	}
+	for _, p := range pieces {
+		if kind == oplog.HostRead {
+			err = m.HostRead(p.memory, p.region, ended)
+		} else {
+			err = m.HostWrite(p.memory, p.region, ended)
+		}
+		if err != nil {
+			return 0, err
+		}
+		m.Engine.Call(begun)
+	}
+	return t.id, nil
+}
+
+// hostRecord begins the record of a host's operation on plain bytes.
+func (m *Machine) hostRecord(kind oplog.Kind, pieces []piece, n memory.Bytes) oplog.Op {
+	return oplog.Op{
+		Kind: kind, PE: -1, Launch: -1, Peer: -1, Port: -1, Issue: m.Engine.Now(),
+		DType: numeric.U8, Shape: oplog.Shape{Rank: 1, Dim: [oplog.MaxRank]int32{int32(n)}},
+		Mem: accesses(pieces),
+	}
+}
+
+// Boundary notes in the log that everything so far happened before everything that
+// follows: the host waited for it.
+func (m *Machine) Boundary() {
+	if m.Log != nil {
+		op := m.hostRecord(oplog.Barrier, nil, 0)
+		op.Start, op.End = op.Issue, op.Issue
+		m.Log.Add(op)
+	}
+}

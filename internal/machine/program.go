@@ -1,0 +1,279 @@
+package machine
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/kernbench/kernbench/internal/ipcq"
+	"github.com/kernbench/kernbench/internal/memory"
+	"github.com/kernbench/kernbench/internal/oplog"
+	"github.com/kernbench/kernbench/internal/pe"
+	"github.com/kernbench/kernbench/internal/sim"
+	"github.com/kernbench/kernbench/tl"
+	"github.com/kernbench/kernbench/topology"
+)
+
+// Program is a kernel of the tile language and what it runs on.
+type Program struct {
+	Name    string
+	Targets []PEID // by rank
+	Body    func(t *tl.PE)
+	// Windows is, for each tensor argument, the part that each rank holds.
+	Windows [][]Part
+	// Links is the neighbour table.
+	Links []Connection
+	// Buffer is the memory of the queues' slots, that of the topology if empty.
+	Buffer topology.BufferKind
+}
+
+// Part is a part of a tensor in virtual addresses.
+type Part struct {
+	VA    memory.VA
+	Bytes memory.Bytes
+}
+
+// Connection joins a port of one PE with a port of another, both ways.
+type Connection struct {
+	A     PEID
+	APort tl.Port
+	B     PEID
+	BPort tl.Port
+}
+
+// Run is a program that has been started.
+type Run struct {
+	*Launch
+	Program Program
+	ranks   []PEID
+	log     int32
+	cores   map[PEID]*core
+	rings   []*ipcq.Ring
+	blocks  []block
+	left    int // PEs that have not ended
+}
+
+// LogID is the number of the launch in the op log.
+func (r *Run) LogID() int32 { return r.log }
+
+// block is memory that holds the slots of a queue.
+type block struct {
+	memory memory.ID
+	addr   memory.Addr
+	bytes  memory.Bytes
+}
+
+// Start launches a program. done is posted when it has ended everywhere.
+func (m *Machine) Start(p Program, done sim.Event) (*Run, error) {
+	r := &Run{Program: p, ranks: slices.Clone(p.Targets), cores: map[PEID]*core{}, log: -1, left: len(p.Targets)}
+	for rank, id := range r.ranks {
+		if id < 0 || int(id) >= m.NumPEs() {
+			return nil, fmt.Errorf("launch %s: PE %d of a machine that has 0 to %d", p.Name, id, m.NumPEs()-1)
+		}
+		r.cores[id] = m.newCore(r, m.PE(id), rank)
+	}
+	if err := m.connect(r); err != nil {
+		m.disconnect(r)
+		return nil, fmt.Errorf("launch %s: %w", p.Name, err)
+	}
+	if m.Log != nil {
+		r.log = int32(len(m.Log.Launches))
+		pes := make([]int32, len(r.ranks))
+		for i, id := range r.ranks {
+			pes[i] = int32(id)
+		}
+		m.Log.Launches = append(m.Log.Launches, oplog.Launch{Name: p.Name, PEs: pes})
+	}
+	var err error
+	r.Launch, err = m.Launch(p.Name, r.ranks, func(proc *sim.Proc, pe *PE) { r.cores[pe.ID].kernel(proc) }, done)
+	if err != nil {
+		m.disconnect(r)
+	}
+	return r, err
+}
+
+func (m *Machine) newCore(r *Run, p *PE, rank int) *core {
+	s := &m.Graph.Spec().PE
+	return &core{
+		m: m, pe: p, run: r, rank: rank,
+		dispatch: s.CPU.Clock.Cycles(s.CPU.DispatchCycles), scheduler: s.Scheduler.Overhead,
+	}
+}
+
+// kernel runs the program on one PE.
+func (c *core) kernel(proc *sim.Proc) {
+	c.proc, c.now = proc, proc.Now()
+	proc.Where = tl.Caller
+	clear(c.pe.signals)
+	for i := range c.ports {
+		if c.ports[i].out != nil {
+			c.ports[i].out.From.Proc, c.ports[i].in.To.Proc = proc, proc
+		}
+	}
+	c.run.Program.Body(tl.NewPE(c, c.run.Name))
+	c.end()
+	if c.run.left--; c.run.left == 0 {
+		c.m.finish(c.run)
+	}
+}
+
+// finish ends a run: what is left in its queues was sent for nobody.
+func (m *Machine) finish(r *Run) {
+	for _, ring := range r.rings {
+		if n := ring.Left(); n > 0 {
+			m.Engine.Stop(fmt.Errorf("kernel %s: ended with %d messages or parts of messages in the queue %s -> %s that nobody received", r.Name, n, ring.From.Name, ring.To.Name))
+		}
+	}
+	m.disconnect(r)
+}
+
+// connect builds the queues of the neighbour table.
+func (m *Machine) connect(r *Run) error {
+	limit := m.Graph.Spec().PE.IPCQ.MaxPorts
+	count := map[PEID]int{}
+	for _, l := range r.Program.Links {
+		for _, end := range []struct {
+			pe   PEID
+			port tl.Port
+		}{{l.A, l.APort}, {l.B, l.BPort}} {
+			c := r.cores[end.pe]
+			if c == nil {
+				return fmt.Errorf("the neighbour table names PE %d, which the launch does not run on", end.pe)
+			}
+			if end.port < 0 {
+				return fmt.Errorf("the neighbour table gives %v the port %v, which is none", c.pe, end.port)
+			}
+			for int(end.port) >= len(c.ports) {
+				c.ports = append(c.ports, port{})
+			}
+			if c.ports[end.port].out != nil || l.A == l.B && l.APort == l.BPort {
+				return fmt.Errorf("the neighbour table gives %v the port %v twice", c.pe, end.port)
+			}
+			if count[end.pe]++; count[end.pe] > limit {
+				return fmt.Errorf("the neighbour table gives %v more than %d ports: use Put and Notify instead, or raise pe.ipcq.max_ports", c.pe, limit)
+			}
+		}
+		ab, err := m.ring(r, l.A, l.APort, l.B, l.BPort)
+		if err != nil {
+			return err
+		}
+		ba, err := m.ring(r, l.B, l.BPort, l.A, l.APort)
+		if err != nil {
+			return err
+		}
+		r.cores[l.A].ports[l.APort] = port{out: ab, in: ba}
+		r.cores[l.B].ports[l.BPort] = port{out: ba, in: ab}
+	}
+	return nil
+}
+
+// ring builds the queue from a port to another.
+func (m *Machine) ring(r *Run, from PEID, fromPort tl.Port, to PEID, toPort tl.Port) (*ipcq.Ring, error) {
+	q := &m.Graph.Spec().PE.IPCQ
+	kind := r.Program.Buffer
+	if kind == "" {
+		kind = q.BufferKind
+	}
+	a, b := m.PE(from), m.PE(to)
+	cfg := ipcq.Config{Slots: q.NSlots, SlotSize: q.SlotSize, Memory: b.Memory(bufferKinds[kind])}
+	if kind == topology.BufferHBM {
+		cfg.Access = q.HBMOverhead
+	}
+	size := memory.Bytes(q.NSlots) * q.SlotSize
+	addr, err := m.Memory(cfg.Memory).Allocator.Alloc(size, 256)
+	if err != nil {
+		return nil, fmt.Errorf("slots of the queue %v %v -> %v %v: %w", a, fromPort, b, toPort, err)
+	}
+	r.blocks = append(r.blocks, block{cfg.Memory, addr, size})
+	if kind == topology.BufferTCM {
+		b.Tiles.Reserve(size)
+	}
+	cfg.At = m.Access(cfg.Memory, memory.Contiguous(addr, size))
+	tcm := [2]memory.ID{a.Memory(topology.KindTCM), b.Memory(topology.KindTCM)}
+	if cfg.Path, err = m.route(nil, tcm[0], cfg.Memory); err != nil {
+		return nil, err
+	}
+	if cfg.Out, err = m.route(nil, cfg.Memory, tcm[1]); err != nil {
+		return nil, err
+	}
+	back, err := m.route(nil, tcm[1], tcm[0])
+	if err != nil {
+		return nil, err
+	}
+	cfg.CreditTime = m.Graph.Latency(back) + m.Graph.Bottleneck(back).Serialize(q.CreditBytes)
+	ring := m.queues.Add(
+		ipcq.End{Name: fmt.Sprintf("%v %v", a, fromPort), DMA: a.DMA},
+		ipcq.End{Name: fmt.Sprintf("%v %v", b, toPort), DMA: b.DMA}, cfg)
+	receiver := r.cores[to]
+	ring.Arrived = func() {
+		if receiver.anyone {
+			receiver.proc.Wake()
+		}
+	}
+	r.rings = append(r.rings, ring)
+	return ring, nil
+}
+
+var bufferKinds = map[topology.BufferKind]topology.Kind{
+	topology.BufferTCM: topology.KindTCM, topology.BufferSRAM: topology.KindSRAM, topology.BufferHBM: topology.KindHBM,
+}
+
+// disconnect takes the queues of a run down.
+func (m *Machine) disconnect(r *Run) {
+	for _, ring := range r.rings {
+		m.queues.Remove(ring)
+	}
+	for _, b := range r.blocks {
+		if b.memory.Kind == topology.KindTCM {
+			m.PE(m.ID(int(b.memory.SIP), int(b.memory.Cube), int(b.memory.PE))).Tiles.Release(b.bytes)
+		}
+		if err := m.Memory(b.memory).Allocator.Free(b.addr); err != nil {
+			panic(err) // it was allocated above
+		}
+	}
+	r.rings, r.blocks = nil, nil
+}
+
+// reserveTCM allocates scratch memory of a PE.
+func (m *Machine) reserveTCM(p *PE, n memory.Bytes) (memory.VA, oplog.Access, error) {
+	id := p.Memory(topology.KindTCM)
+	addr, err := m.Memory(id).Allocator.Alloc(n, 256)
+	if err != nil {
+		return 0, oplog.Access{}, err
+	}
+	va, err := m.Space.Map("scratch of "+p.String(), []memory.Segment{{Memory: id, Addr: addr, Bytes: n}})
+	if err != nil {
+		return 0, oplog.Access{}, err
+	}
+	p.Tiles.Reserve(n)
+	region := memory.Contiguous(addr, n)
+	if n == 0 {
+		region = memory.Region{}
+	}
+	return va, accesses([]piece{{id, region}})[0], nil
+}
+
+// releaseTCM gives it back.
+func (m *Machine) releaseTCM(p *PE, va memory.VA) {
+	segs, err := m.Space.Unmap(va)
+	if err != nil {
+		panic(err) // it was mapped by reserveTCM
+	}
+	for _, s := range segs {
+		p.Tiles.Release(s.Bytes)
+		if err := m.Memory(s.Memory).Allocator.Free(s.Addr); err != nil {
+			panic(err)
+		}
+	}
+}
+
+var _ tl.Machine = (*core)(nil)
+
+// engines makes the engines of a PE.
+func (m *Machine) engines(p *PE) {
+	p.Tiles = pe.NewTiles(m.Graph.Spec().PE.TCM.Size)
+	p.DMA = pe.NewDMA(m.Engine, m.Fabric, m.Graph.Spec().PE.DMA, p.Tiles)
+	p.Pipeline = pe.NewPipeline(m.Engine, p.Tiles, p.DMA)
+	if m.Log != nil {
+		p.Pipeline.Settled = m.settled
+	}
+}

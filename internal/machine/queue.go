@@ -1,0 +1,308 @@
+package machine
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/kernbench/kernbench/internal/ipcq"
+	"github.com/kernbench/kernbench/internal/memory"
+	"github.com/kernbench/kernbench/internal/oplog"
+	"github.com/kernbench/kernbench/internal/pe"
+	"github.com/kernbench/kernbench/internal/sim"
+	"github.com/kernbench/kernbench/tl"
+	"github.com/kernbench/kernbench/topology"
+)
+
+// port is one of a PE's queues to another PE.
+type port struct{ out, in *ipcq.Ring }
+
+// port finds a port by name.
+func (c *core) port(p tl.Port) (*port, error) {
+	if p >= 0 && int(p) < len(c.ports) && c.ports[p].out != nil {
+		return &c.ports[p], nil
+	}
+	var known []string
+	for i := range c.ports {
+		if c.ports[i].out != nil {
+			known = append(known, tl.Port(i).String())
+		}
+	}
+	if len(known) == 0 {
+		return nil, fmt.Errorf("no port %v: the launch has no neighbour table, or this PE is not in it", p)
+	}
+	return nil, fmt.Errorf("no port %v: this PE has %s", p, strings.Join(known, ", "))
+}
+
+// Send puts a tile, or memory that stands for one, into a queue.
+func (c *core) Send(name tl.Port, v tl.Value) error {
+	if err := c.tick(); err != nil {
+		return err
+	}
+	p, err := c.port(name)
+	if err != nil {
+		return err
+	}
+	var begun sim.Event
+	if v.InMem {
+		x := newBox(&tl.Block{Ptr: v.Ptr, Shape: v.Shape, Valid: v.Shape, DType: v.DType})
+		if c.pieces, err = c.m.boxPieces(c.pieces[:0], &x); err != nil {
+			return err
+		}
+	} else if err := c.use(&v); err != nil {
+		return err
+	}
+	ring := p.out
+	msg := ipcq.Message{Shape: v.Shape, DType: v.DType, Bytes: memory.Bytes(v.Bytes())}
+	if c.m.Log != nil {
+		op := c.op(oplog.Send)
+		op.Shape, op.DType, op.Port, op.Args = v.Shape, v.DType, int32(name), []oplog.Operand{operand(&v)}
+		if v.InMem {
+			op.Args[0].Mem = accesses(c.pieces)
+		}
+		msg.ID = c.m.Log.Add(op)
+		if v.InMem {
+			begun, _ = c.m.transfers.add(transfer{id: msg.ID, core: c, begins: 1})
+		}
+	}
+	if v.InMem {
+		return c.sendMemory(ring, &msg, begun)
+	}
+	for i := range ring.Fragments(msg.Bytes) {
+		c.credit(ring)
+		ring.Put(&msg, i, pe.Request{Source: v.Slot, At: c.arrival()})
+	}
+	return nil
+}
+
+// sendMemory sends straight from memory: each fragment is read where it is.
+func (c *core) sendMemory(ring *ipcq.Ring, msg *ipcq.Message, begun sim.Event) error {
+	if len(c.pieces) > 1 {
+		return fmt.Errorf("the memory to send is in %d pieces: Load it, or send it piece by piece", len(c.pieces))
+	}
+	for i := range ring.Fragments(msg.Bytes) {
+		c.credit(ring)
+		r := pe.Request{At: c.arrival(), Begun: begun}
+		begun = sim.Event{}
+		if len(c.pieces) > 0 {
+			whole := c.pieces[0]
+			off := memory.Bytes(i) * ring.SlotSize
+			part, ok := slice(whole.region, off, min(ring.SlotSize, msg.Bytes-off))
+			if !ok {
+				return fmt.Errorf("rows of %v do not fill slots of %v evenly: Load it first", whole.region.RowBytes, ring.SlotSize)
+			}
+			r.From = c.m.Access(whole.memory, part)
+			path, err := c.m.route(nil, whole.memory, ring.Memory)
+			if err != nil {
+				return err
+			}
+			r.Path = path
+		}
+		ring.Put(msg, i, r)
+	}
+	return nil
+}
+
+// slice is bytes off to off+n of a region, in row-major order. ok is false if that
+// is not a region.
+func slice(r memory.Region, off, n memory.Bytes) (memory.Region, bool) {
+	row, col := off/r.RowBytes, off%r.RowBytes
+	at := r.Addr + memory.Addr(row*r.Stride+col)
+	switch {
+	case col+n <= r.RowBytes:
+		return memory.Contiguous(at, n), true
+	case col == 0 && n%r.RowBytes == 0:
+		return memory.Region{Addr: at, Rows: int64(n / r.RowBytes), RowBytes: r.RowBytes, Stride: r.Stride}, true
+	}
+	return memory.Region{}, false
+}
+
+// credit takes a credit, waiting for one to come back if all are out: asleep, or
+// looking for it every few cycles.
+func (c *core) credit(ring *ipcq.Ring) {
+	for {
+		at, ok := ring.TakeCredit(c.now)
+		if ok {
+			if poll := c.m.poll; poll > 0 && at > c.now {
+				at = c.now + (at-c.now+poll-1)/poll*poll
+				c.pe.Polled += at - c.now
+			}
+			c.now = at
+			return
+		}
+		began := c.now
+		ring.AwaitRoom(c.proc)
+		if c.m.poll == 0 {
+			c.caughtUp()
+		} else {
+			c.now = began // the next look is counted from the first
+		}
+	}
+}
+
+// receive is a message on its way to this kernel.
+type receive struct {
+	ipcq.Receive
+	port tl.Port
+}
+
+// Recv asks for the next message of a queue.
+func (c *core) Recv(name tl.Port, v *tl.Value, into *tl.Block, wait bool) (tl.Handle, tl.Port, error) {
+	if err := c.tick(); err != nil {
+		return tl.Handle{}, name, err
+	}
+	if name == tl.AnyPort {
+		var err error
+		if name, err = c.anyPort(); err != nil {
+			return tl.Handle{}, name, err
+		}
+	}
+	p, err := c.port(name)
+	if err != nil {
+		return tl.Handle{}, name, err
+	}
+	rc := c.newReceive()
+	rc.port = name
+	rc.Receive = ipcq.Receive{
+		Shape: v.Shape, DType: v.DType, Bytes: memory.Bytes(v.Bytes()), At: c.arrival(),
+	}
+	if into == nil {
+		if err := c.newTile(v, p.in.Fragments(rc.Bytes)); err != nil {
+			return tl.Handle{}, name, err
+		}
+		rc.Tile = v.Slot
+	} else if rc.Into, err = c.into(into, p.in); err != nil {
+		return tl.Handle{}, name, err
+	}
+	if c.m.Log != nil {
+		op := c.op(oplog.Recv)
+		op.Shape, op.DType, op.Port, op.Args = v.Shape, v.DType, int32(name), make([]oplog.Operand, 1)
+		if into != nil {
+			op.Mem = accesses(c.pieces)
+		}
+		v.ID = c.m.Log.Add(op)
+		rc.ID = v.ID
+		rc.Begun, rc.Done = c.m.recvs.events(rc)
+	}
+	rc.At = c.arrival() // newTile may have taken time
+	p.in.Post(&rc.Receive)
+	if wait {
+		return tl.Handle{}, name, c.await(rc)
+	}
+	return c.handles.add(pending{receive: rc, id: v.ID}), name, nil
+}
+
+// await waits for a receive.
+func (c *core) await(rc *receive) error {
+	err := rc.Await(c.proc)
+	c.caughtUp()
+	if rc.Into == nil {
+		c.unusedReceives = append(c.unusedReceives, rc)
+	}
+	return err
+}
+
+func (c *core) newReceive() *receive {
+	if n := len(c.unusedReceives); n > 0 {
+		rc := c.unusedReceives[n-1]
+		c.unusedReceives = c.unusedReceives[:n-1]
+		return rc
+	}
+	rc := &receive{}
+	c.receives = append(c.receives, rc)
+	return rc
+}
+
+// anyPort is the port whose turn it is among those with a message, waiting for one.
+func (c *core) anyPort() (tl.Port, error) {
+	if len(c.ports) == 0 {
+		_, err := c.port(tl.AnyPort)
+		return tl.AnyPort, err
+	}
+	c.sync()
+	for {
+		for i := range c.ports {
+			p := (c.turn + i) % len(c.ports)
+			if in := c.ports[p].in; in != nil && in.Waiting() {
+				c.turn = p + 1
+				return tl.Port(p), nil
+			}
+		}
+		c.anyone = true
+		c.proc.Park(anyMessage{})
+		c.anyone = false
+		c.caughtUp()
+	}
+}
+
+type anyMessage struct{}
+
+func (anyMessage) String() string { return "a message on any port" }
+
+// into is how a message gets to memory.
+func (c *core) into(to *tl.Block, ring *ipcq.Ring) (func([]pe.Request, memory.Bytes, memory.Bytes) []pe.Request, error) {
+	x := newBox(to)
+	var err error
+	if c.pieces, err = c.m.boxPieces(c.pieces[:0], &x); err != nil {
+		return nil, err
+	}
+	pieces := slices.Clone(c.pieces)
+	paths := make([][]topology.LinkID, len(pieces))
+	for i, p := range pieces {
+		if paths[i], err = c.m.route(nil, ring.Memory, p.memory); err != nil {
+			return nil, err
+		}
+	}
+	return func(out []pe.Request, off, n memory.Bytes) []pe.Request {
+		for i, p := range pieces {
+			size := p.region.Bytes()
+			for off < size && n > 0 {
+				take := min(n, size-off)
+				part, ok := slice(p.region, off, take)
+				if !ok { // to the end of a row, or whole rows
+					if take = p.region.RowBytes - off%p.region.RowBytes; take == p.region.RowBytes {
+						take = min(n, size-off) / take * take
+					}
+					part, _ = slice(p.region, off, take)
+				}
+				out = append(out, pe.Request{Op: memory.Write, Path: paths[i], To: c.m.Access(p.memory, part)})
+				off, n = off+take, n-take
+			}
+			off -= size
+		}
+		return out
+	}, nil
+}
+
+// recvs tells the op log of receives.
+type recvs struct {
+	m      *Machine
+	target sim.Target
+	all    map[oplog.ID]*receive
+}
+
+// events is what a receive calls when it knows its message, and when that is in
+// memory.
+func (rs *recvs) events(rc *receive) (begun, done sim.Event) {
+	rs.all[rc.ID] = rc
+	begun = sim.Event{Target: rs.target, Kind: evBegun, Arg: uint64(rc.ID)}
+	done = begun
+	done.Kind = evEnded
+	return begun, done
+}
+
+// Handle is those two.
+func (rs *recvs) Handle(kind sim.Kind, arg uint64) {
+	id := oplog.ID(arg)
+	op := rs.m.Log.Op(id)
+	if kind == evEnded {
+		op.End = rs.m.Engine.Now()
+		rs.m.Log.Effect(id, oplog.Write)
+		return
+	}
+	rc := rs.all[id]
+	delete(rs.all, id)
+	op.Args[0] = oplog.Operand{From: rc.Send, Shape: rc.Shape, DType: rc.DType}
+	op.Start, op.Cause = rs.m.Engine.Now(), rc.Send
+	op.End = op.Start
+}

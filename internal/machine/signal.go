@@ -1,0 +1,186 @@
+package machine
+
+import (
+	"fmt"
+
+	"github.com/kernbench/kernbench/internal/fabric"
+	"github.com/kernbench/kernbench/internal/memory"
+	"github.com/kernbench/kernbench/internal/oplog"
+	"github.com/kernbench/kernbench/internal/pe"
+	"github.com/kernbench/kernbench/internal/sim"
+	"github.com/kernbench/kernbench/tl"
+	"github.com/kernbench/kernbench/topology"
+)
+
+// signal is a number at a PE that others change.
+type signal struct {
+	value int64
+	from  []oplog.Operand // the notifications so far, for the log
+}
+
+// maxSignals bounds the signals of a PE.
+const maxSignals = 1 << 16
+
+// notification is a change of a signal on its way.
+type notification struct {
+	from   *PE
+	to     *PE
+	signal int
+	op     tl.SignalOp
+	value  int64
+	id     oplog.ID
+	order  pe.Order
+}
+
+// notifications carries them.
+type notifications struct {
+	m      *Machine
+	target sim.Target
+	all    []notification
+	unused []int
+}
+
+const (
+	evNotified sim.Kind = iota // it is there
+	evApplied                  // and what its sender did before it is done
+)
+
+// Notify changes a signal of a peer.
+func (c *core) Notify(peer, number int, op tl.SignalOp, value int64) error {
+	if err := c.tick(); err != nil {
+		return err
+	}
+	if peer < 0 || peer >= len(c.run.ranks) {
+		return fmt.Errorf("no peer %d: the launch has ranks 0 to %d", peer, len(c.run.ranks)-1)
+	}
+	if err := checkSignal(number); err != nil {
+		return err
+	}
+	to := c.m.PE(c.run.ranks[peer])
+	path, err := c.m.route(c.path[:0], c.pe.Memory(topology.KindTCM), to.Memory(topology.KindTCM))
+	if err != nil {
+		return err
+	}
+	c.path = path
+	n := notification{from: c.pe, to: to, signal: number, op: op, value: value, order: c.pe.DMA.Mark()}
+	if c.m.Log != nil {
+		rec := c.op(oplog.Notify)
+		rec.Peer, rec.Signal = int32(to.ID), int32(number)
+		n.id = c.m.Log.Add(rec)
+	}
+	ns := &c.m.notifications
+	k := len(ns.all)
+	if free := len(ns.unused); free > 0 {
+		k = ns.unused[free-1]
+		ns.unused = ns.unused[:free-1]
+		ns.all[k] = n
+	} else {
+		ns.all = append(ns.all, n)
+	}
+	c.pe.DMA.Submit(pe.Request{
+		Op: memory.Write, Class: fabric.Comm, Path: path, Bytes: c.m.Graph.Spec().PE.IPCQ.CreditBytes, Loose: true,
+		At:   c.arrival(),
+		Done: sim.Event{Target: ns.target, Kind: evNotified, Arg: uint64(k)},
+	})
+	return nil
+}
+
+func checkSignal(number int) error {
+	if number < 0 || number >= maxSignals {
+		return fmt.Errorf("no signal %d: a PE has 0 to %d", number, maxSignals-1)
+	}
+	return nil
+}
+
+// Handle brings a notification to its PE, after what was put before it.
+func (ns *notifications) Handle(kind sim.Kind, arg uint64) {
+	n := &ns.all[arg]
+	if kind == evNotified {
+		n.from.DMA.After(n.order, sim.Event{Target: ns.target, Kind: evApplied, Arg: arg})
+		return
+	}
+	s := n.to.signal(n.signal)
+	if n.op == tl.Add {
+		s.value += n.value
+	} else {
+		s.value = n.value
+	}
+	if n.id != 0 {
+		s.from = append(s.from, oplog.Operand{From: n.id})
+		op := ns.m.Log.Op(n.id)
+		op.Start, op.End = ns.m.Engine.Now(), ns.m.Engine.Now()
+	}
+	if n.to.listener != nil {
+		n.to.listener.Wake()
+	}
+	ns.unused = append(ns.unused, int(arg))
+}
+
+// signal is one of the PE's signals, 0 until somebody changes it.
+func (p *PE) signal(number int) *signal {
+	if p.signals == nil {
+		p.signals = map[int]*signal{}
+	}
+	if p.signals[number] == nil {
+		p.signals[number] = &signal{}
+	}
+	return p.signals[number]
+}
+
+// awaited is what WaitSignal waits for.
+type awaited struct {
+	number int
+	cmp    tl.Cmp
+	value  int64
+}
+
+func (a *awaited) String() string { return fmt.Sprintf("signal %d %v %d", a.number, a.cmp, a.value) }
+
+// WaitSignal waits until a signal compares true.
+func (c *core) WaitSignal(number int, cmp tl.Cmp, value int64) error {
+	holds, err := c.look(number, cmp, value)
+	if err != nil || holds {
+		return err
+	}
+	s := c.pe.signal(number)
+	for !cmp.Holds(s.value, value) {
+		c.pe.listener = c.proc
+		c.proc.Park(&awaited{number, cmp, value})
+		c.pe.listener = nil
+		c.caughtUp()
+	}
+	c.noticed(number, s)
+	return nil
+}
+
+// TestSignal reports whether a signal compares true now.
+func (c *core) TestSignal(number int, cmp tl.Cmp, value int64) (bool, error) {
+	return c.look(number, cmp, value)
+}
+
+func (c *core) look(number int, cmp tl.Cmp, value int64) (bool, error) {
+	if err := c.tick(); err != nil {
+		return false, err
+	}
+	if err := checkSignal(number); err != nil {
+		return false, err
+	}
+	c.sync()
+	s := c.pe.signal(number)
+	if !cmp.Holds(s.value, value) {
+		return false, nil
+	}
+	c.noticed(number, s)
+	return true, nil
+}
+
+// noticed records that the kernel goes on because of a signal.
+func (c *core) noticed(number int, s *signal) {
+	if c.m.Log == nil {
+		return
+	}
+	op := c.op(oplog.WaitSignal)
+	op.Signal, op.Args = int32(number), append([]oplog.Operand(nil), s.from...)
+	op.Start, op.End = c.now, c.now
+	c.m.Log.Add(op)
+}

@@ -1,0 +1,141 @@
+package oplog
+
+import (
+	"bytes"
+	"encoding/binary"
+	"encoding/json"
+	"fmt"
+	"hash/crc32"
+	"io"
+)
+
+// A log file is, in this order:
+//
+//	magic      8 bytes, "kboplog\n"
+//	version    uvarint, 1
+//	header     uvarint length, then Header as JSON
+//	PEs        uvarint count, then strings
+//	lines      uvarint count, then strings
+//	launches   uvarint count, then records
+//	ops        uvarint count, then records
+//	effects    uvarint count, then records
+//	checksum   CRC-32C of all bytes before it, 4 bytes, little-endian
+//
+// Varints are those of encoding/binary; a string is a uvarint length and its bytes.
+// A record starts with a uvarint whose bit i says that field i is not 0, followed
+// by those fields as varints. The fields are what walk.go lists, in that order,
+// the lengths of the record's lists last; the elements of the lists follow the
+// record. Floats are their bits with the bytes reversed, which makes common ones
+// short. The issue of an operation is relative to that of the one before it, its
+// start to its issue and its end to its start; the operation of an effect is
+// relative to that of the effect before.
+const (
+	magic   = "kboplog\n"
+	version = 1
+
+	checksumBytes  = 4
+	maxHeaderBytes = 1 << 20
+	flushBytes     = 1 << 16
+)
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+// Header says where a log comes from.
+type Header struct {
+	Tool   string            `json:"tool"`   // version of what recorded it
+	Config string            `json:"config"` // hash of the effective configuration
+	Notes  map[string]string `json:"notes,omitempty"`
+}
+
+// Encode writes a log as a file.
+func Encode(w io.Writer, h Header, l *Log) error {
+	text, err := json.Marshal(h)
+	if err != nil {
+		return fmt.Errorf("op log: write the header: %w", err)
+	}
+	if len(text) > maxHeaderBytes {
+		return fmt.Errorf("op log: write the header: it has %d bytes, of which %d are allowed: shorten its notes", len(text), maxHeaderBytes)
+	}
+	c := &coder{out: w}
+	c.buf = append(c.buf, magic...)
+	c.buf = binary.AppendUvarint(c.buf, version)
+	c.blob(&text)
+	c.log(l)
+	c.flush()
+	if c.err != nil {
+		return fmt.Errorf("op log: write: %w", c.err)
+	}
+	if _, err := w.Write(binary.LittleEndian.AppendUint32(nil, c.sum)); err != nil {
+		return fmt.Errorf("op log: write: %w", err)
+	}
+	return nil
+}
+
+// Decode reads a log from a file. Its memory grows with the bytes of the file,
+// never with the counts that the file claims. The data of host writes are slices
+// of one block.
+func Decode(r io.Reader) (Header, *Log, error) {
+	file, err := io.ReadAll(r)
+	if err != nil {
+		return Header{}, nil, fmt.Errorf("op log: read after byte %d: %w", len(file), err)
+	}
+	c := &coder{in: file, end: max(0, len(file)-checksumBytes)}
+	h := c.header()
+	l := &Log{}
+	c.log(l)
+	if c.err == nil {
+		c.checkEnd()
+	}
+	if c.err != nil {
+		return Header{}, nil, fmt.Errorf("op log: %w", c.err)
+	}
+	l.lines = make(map[string]int32, len(l.Lines))
+	for i, line := range l.Lines {
+		l.lines[line] = int32(i)
+	}
+	return h, l, nil
+}
+
+// header reads everything before the log itself.
+func (c *coder) header() (h Header) {
+	c.part = "header"
+	if !bytes.HasPrefix(c.in[:c.end], []byte(magic)) {
+		c.fail("this is no op log, which starts with %q; name a file that was recorded as one", magic)
+		return h
+	}
+	c.off = len(magic)
+	if v := c.uvarint(); c.err == nil && v != version {
+		c.fail("its format has version %d, this program reads %d; record the run again, or replay it with the program that recorded it", v, version)
+		return h
+	}
+	at := c.off
+	var text []byte
+	c.blob(&text)
+	if len(text) > maxHeaderBytes {
+		c.off = at
+		c.fail("it has %d bytes, of which %d are allowed; %s", len(text), maxHeaderBytes, again)
+	}
+	if c.err != nil {
+		return h
+	}
+	d := json.NewDecoder(bytes.NewReader(text))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&h); err != nil {
+		c.off = at
+		c.fail("%v; %s", err, again)
+	}
+	return h
+}
+
+// checkEnd checks that nothing is left, and the checksum.
+func (c *coder) checkEnd() {
+	c.part = "end"
+	if c.off != c.end || len(c.in)-c.end != checksumBytes {
+		c.fail("%d bytes are left, of which the checksum takes %d; %s", len(c.in)-c.off, checksumBytes, again)
+		return
+	}
+	want := binary.LittleEndian.Uint32(c.in[c.end:])
+	if got := crc32.Checksum(c.in[:c.end], castagnoli); got != want {
+		c.fail("the checksum is %#08x, that of the bytes before it %#08x; %s", want, got, again)
+	}
+}

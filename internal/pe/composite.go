@@ -1,0 +1,230 @@
+package pe
+
+import (
+	"github.com/kernbench/kernbench/internal/memory"
+	"github.com/kernbench/kernbench/internal/sim"
+)
+
+// Step is one tile of a composite: how long each engine works on it, and, if it
+// completes a tile of the result, what is written.
+type Step struct {
+	Fetch  sim.Time
+	Run    [numUnits]sim.Time
+	Store  sim.Time
+	Writes []Request // of the result's tile; empty if more is to be added to it
+	Output bool
+}
+
+// Plan is the tiles of a composite in order.
+type Plan interface {
+	// Steps is how many there are, at least one.
+	Steps() int
+	// Reads is what is read for a step, and Step what is done then. The slices
+	// are used before the next call.
+	Reads(i int) []Request
+	Step(i int) Step
+	// Buffer is the TCM for what is read for one step, and Output for one tile
+	// of the result.
+	Buffer() memory.Bytes
+	Output() memory.Bytes
+}
+
+// depth is how many steps may have data in TCM: those being read, one being
+// fetched.
+const depth = 4
+
+// outputs is how many tiles of the result may be on their way out.
+const outputs = 2
+
+// Composite is a plan under way: DMA read, fetch, GEMM, MATH, store, DMA write, all
+// at work on different tiles.
+type Composite struct {
+	At    sim.Time // when it reached the scheduler
+	Args  []int32  // tiles that it uses, pinned
+	Order Order    // its place among memory accesses
+
+	Begun, Ended sim.Event // called when its first data moves and when the last is there
+
+	pipeline *Pipeline
+	number   int32
+	plan     Plan
+	steps    int
+	deep     int // steps that may have data in TCM
+	asked    int // steps whose reads are submitted
+	next     int // the step to settle
+	out      int // tiles of the result stored
+	began    bool
+	reading  [depth]int32    // transfers to come for a step
+	read     [depth]sim.Time // when the last came
+	fetched  [depth]sim.Time // when the step's buffer is free again
+	writing  [outputs]int32  // transfers to go of a tile of the result
+	written  [outputs]sim.Time
+	stored   sim.Time
+}
+
+const (
+	evRead sim.Kind = iota
+	evWritten
+)
+
+// Footprint is the TCM that a plan takes, and how many steps deep it reads ahead:
+// as many as fit in what is free, at least two.
+func (m *Tiles) Footprint(plan Plan) (bytes memory.Bytes, deep int) {
+	deep = min(depth, max(2, plan.Steps()))
+	need := func() memory.Bytes {
+		return memory.Bytes(deep)*roundUp(plan.Buffer()) + outputs*roundUp(plan.Output())
+	}
+	for deep > 2 && need() > m.Size {
+		deep--
+	}
+	return need(), deep
+}
+
+// PushComposite hands a composite to the scheduler. TCM for its Footprint is
+// reserved by the caller, and released when it has Ended.
+func (p *Pipeline) PushComposite(c *Composite, plan Plan, deep int) {
+	c.pipeline, c.plan, c.steps, c.deep = p, plan, plan.Steps(), deep
+	if n := len(p.unused); n > 0 {
+		c.number = p.unused[n-1]
+		p.unused = p.unused[:n-1]
+		p.composites[c.number] = c
+	} else {
+		c.number = int32(len(p.composites))
+		p.composites = append(p.composites, c)
+	}
+	for _, t := range c.Args {
+		p.tiles.slots[t].uses++
+	}
+	p.pending.push(queued{composite: c})
+	c.ask()
+	p.run()
+}
+
+// ask submits the reads of the steps for which there is room.
+func (c *Composite) ask() {
+	p := c.pipeline
+	for ; c.asked < c.steps && c.asked < c.next+c.deep; c.asked++ {
+		at := c.At
+		if c.asked >= c.deep {
+			at = max(at, c.fetched[(c.asked-c.deep)%c.deep])
+		}
+		b := c.asked % c.deep
+		reads := c.plan.Reads(c.asked)
+		c.reading[b], c.read[b] = int32(len(reads)), at
+		for _, r := range reads {
+			r.At, r.Order = at, c.Order
+			r.Done = c.event(evRead, b)
+			if !c.began {
+				c.began, r.Begun = true, c.Begun
+			}
+			p.dma.Submit(r)
+		}
+	}
+}
+
+func (c *Composite) event(kind sim.Kind, i int) sim.Event {
+	return sim.Event{Target: c.pipeline.target, Kind: kind, Arg: uint64(c.number)<<32 | uint64(i)}
+}
+
+// advance settles the steps whose data is there, and reports whether all are.
+func (c *Composite) advance() bool {
+	p := c.pipeline
+	at := c.At
+	for _, t := range c.Args {
+		ready := p.tiles.slots[t].ready
+		if ready == sim.Never {
+			return false
+		}
+		at = max(at, ready)
+	}
+	for c.next < c.steps {
+		b := c.next % c.deep
+		if c.reading[b] > 0 {
+			return false
+		}
+		s := c.plan.Step(c.next)
+		o := c.out % outputs
+		if s.Output && c.writing[o] > 0 {
+			return false
+		}
+		c.settle(&s, max(at, c.read[b]), b, o)
+		c.next++
+		c.ask()
+	}
+	for _, t := range c.Args {
+		slot := &p.tiles.slots[t]
+		slot.uses--
+		slot.busy = max(slot.busy, p.Fetch.Free())
+	}
+	c.finish() // for a plan that writes nothing, or has written all
+	return true
+}
+
+// settle works out when a step runs.
+func (c *Composite) settle(s *Step, at sim.Time, b, o int) {
+	p := c.pipeline
+	_, end := p.Fetch.Serve(max(at, p.began[GEMM], p.began[MATH]), s.Fetch)
+	if !c.began {
+		c.began = true
+		p.eng.Call(c.Begun)
+	}
+	c.fetched[b] = end
+	for unit, run := range s.Run {
+		if run > 0 {
+			p.began[unit], end = p.Units[unit].Serve(end, run)
+		}
+	}
+	if !s.Output {
+		return
+	}
+	_, c.stored = p.Store.Serve(max(end, c.written[o]), s.Store)
+	c.out++
+	c.writing[o], c.written[o] = int32(len(s.Writes)), c.stored
+	for _, r := range s.Writes {
+		r.At, r.Order = c.stored, c.Order
+		r.Done = c.event(evWritten, o)
+		p.dma.Submit(r)
+	}
+}
+
+// finish ends the composite if all is settled and written.
+func (c *Composite) finish() {
+	if c.next < c.steps || c.Done() {
+		return
+	}
+	for _, w := range c.writing {
+		if w > 0 {
+			return
+		}
+	}
+	p := c.pipeline
+	if !c.began { // nothing to do at all
+		p.eng.Call(c.Begun)
+	}
+	p.composites[c.number] = nil
+	p.unused = append(p.unused, c.number)
+	c.pipeline = nil
+	p.dma.Release(c.Order)
+	p.eng.Call(c.Ended)
+}
+
+// Done reports whether all of the result is written.
+func (c *Composite) Done() bool { return c.pipeline == nil }
+
+// Stored is when the last tile of the result was in TCM.
+func (c *Composite) Stored() sim.Time { return c.stored }
+
+// Handle is the end of a composite's transfer.
+func (p *Pipeline) Handle(kind sim.Kind, arg uint64) {
+	c, i := p.composites[arg>>32], uint32(arg)
+	switch kind {
+	case evRead:
+		c.reading[i]--
+		c.read[i] = p.eng.Now()
+	case evWritten:
+		c.writing[i]--
+		c.written[i] = p.eng.Now()
+		c.finish()
+	}
+	p.run()
+}

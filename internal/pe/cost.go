@@ -1,0 +1,81 @@
+package pe
+
+import (
+	"github.com/kernbench/kernbench/internal/memory"
+	"github.com/kernbench/kernbench/internal/numeric"
+	"github.com/kernbench/kernbench/internal/sim"
+	"github.com/kernbench/kernbench/topology"
+)
+
+// Costs is how long the stages of a command take on a PE.
+type Costs struct {
+	pe           *topology.PE
+	fetch, store topology.BytesPerSec
+}
+
+// NewCosts reads the numbers off a topology.
+func NewCosts(pe *topology.PE) Costs {
+	return Costs{
+		pe:    pe,
+		fetch: slower(pe.FetchStore.Bandwidth, pe.TCM.ReadBandwidth),
+		store: slower(pe.FetchStore.Bandwidth, pe.TCM.WriteBandwidth),
+	}
+}
+
+func slower(a, b topology.BytesPerSec) topology.BytesPerSec {
+	if a == topology.Unlimited || b != topology.Unlimited && b < a {
+		return b
+	}
+	return a
+}
+
+// Fetch is the time to bring n bytes from TCM into registers.
+func (c *Costs) Fetch(n memory.Bytes) sim.Time { return c.move(n, c.fetch) }
+
+// Store is the time to bring n bytes from registers to TCM.
+func (c *Costs) Store(n memory.Bytes) sim.Time { return c.move(n, c.store) }
+
+func (c *Costs) move(n memory.Bytes, bw topology.BytesPerSec) sim.Time {
+	if n == 0 {
+		return 0
+	}
+	return c.pe.TCM.Overhead + bw.Serialize(n)
+}
+
+// Gemm is the time of an m×k by k×n product on the MAC array: the blocks of the
+// array's size that cover it, one a cycle, and the filling of the array.
+func (c *Costs) Gemm(m, k, n int) sim.Time {
+	if m == 0 || k == 0 || n == 0 {
+		return 0
+	}
+	g := &c.pe.GEMM
+	blocks := ceilDiv(m, g.Array.M) * ceilDiv(k, g.Array.K) * ceilDiv(n, g.Array.N)
+	return g.Clock.Cycles(blocks + g.FillCycles)
+}
+
+// Math is the time of an elementwise operation, or a reduction, over n elements on
+// the MATH engine: a vector of them every few cycles.
+func (c *Costs) Math(op numeric.Op, n int) sim.Time {
+	return c.pe.Math.Clock.Cycles(ceilDiv(n, c.pe.Math.VectorWidth) * c.mathCycles(op))
+}
+
+func (c *Costs) mathCycles(op numeric.Op) int {
+	cycles := &c.pe.Math.Cycles
+	switch op {
+	case numeric.Div:
+		return cycles.Div
+	case numeric.Sqrt:
+		return cycles.Sqrt
+	case numeric.Rsqrt:
+		return cycles.Sqrt + cycles.Div
+	case numeric.Exp, numeric.Log, numeric.Sigmoid, numeric.Tanh:
+		return cycles.Exp
+	case numeric.Clamp:
+		return 2 * cycles.Simple // a maximum and a minimum
+	case numeric.SoftmaxOp:
+		return 3*cycles.Simple + cycles.Exp + cycles.Div // maximum, subtract, exp, sum, divide
+	}
+	return cycles.Simple
+}
+
+func ceilDiv(a, b int) int { return (a + b - 1) / b }

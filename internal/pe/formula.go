@@ -1,0 +1,56 @@
+package pe
+
+import (
+	"github.com/kernbench/kernbench/internal/sim"
+	"github.com/kernbench/kernbench/topology"
+)
+
+// GemmTime is an m×k by k×n product on the matrix engine:
+//
+//	(⌈m/array.m⌉ · ⌈k/array.k⌉ · ⌈n/array.n⌉ + fill) / clock
+//
+// and nothing if there is nothing to multiply.
+func GemmTime(g topology.GEMM, m, k, n int) sim.Time {
+	cycles := g.FillCycles
+	for row := 0; row < m; row += g.Array.M {
+		for col := 0; col < n; col += g.Array.N {
+			for in := 0; in < k; in += g.Array.K {
+				cycles++
+			}
+		}
+	}
+	if cycles == g.FillCycles {
+		return 0
+	}
+	return sim.MulDiv(uint64(cycles), uint64(sim.Second), uint64(g.Clock))
+}
+
+// MathTime is an operation of so many cycles a vector over n elements:
+//
+//	⌈n/vector_width⌉ · cycles / clock
+func MathTime(m topology.Math, cycles, n int) sim.Time {
+	vectors := n / m.VectorWidth
+	if n%m.VectorWidth > 0 {
+		vectors++
+	}
+	return sim.MulDiv(uint64(vectors*cycles), uint64(sim.Second), uint64(m.Clock))
+}
+
+// CommandTime is one command alone on its PE, from when it reaches the scheduler
+// to when its result is in TCM:
+//
+//	fetched bytes / min(fetch_store, tcm read) + run + stored bytes / min(fetch_store, tcm write)
+//
+// and the TCM's overhead for each of the two that moves anything.
+func CommandTime(pe topology.PE, fetched topology.Bytes, run sim.Time, stored topology.Bytes) sim.Time {
+	total := run
+	for _, move := range []struct {
+		bytes topology.Bytes
+		port  topology.BytesPerSec
+	}{{fetched, pe.TCM.ReadBandwidth}, {stored, pe.TCM.WriteBandwidth}} {
+		if move.bytes > 0 {
+			total += pe.TCM.Overhead + max(move.port.Serialize(move.bytes), pe.FetchStore.Bandwidth.Serialize(move.bytes))
+		}
+	}
+	return total
+}

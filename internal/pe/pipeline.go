@@ -1,0 +1,174 @@
+package pe
+
+import (
+	"github.com/kernbench/kernbench/internal/oplog"
+	"github.com/kernbench/kernbench/internal/sim"
+)
+
+// Unit is an engine that computes.
+type Unit uint8
+
+// The computing engines.
+const (
+	GEMM Unit = iota
+	MATH
+	numUnits
+)
+
+// Command is one operation of a computing engine on tiles: its operands are
+// fetched from TCM into registers, it runs, and its result is stored to TCM.
+type Command struct {
+	ID     oplog.ID
+	Unit   Unit
+	At     sim.Time // when it reaches the scheduler
+	Args   [3]int32 // tiles; 0 is none
+	Result int32    // a tile
+	Fetch  sim.Time // how long each stage takes
+	Run    sim.Time
+	Store  sim.Time
+}
+
+// Pipeline is the fetch/store unit, the GEMM and the MATH engine of a PE. Each is
+// a serial server; commands begin in program order, a composite with all its steps
+// being one. So the time of a command follows by arithmetic as soon as the times
+// of its operands are known, and only transfers take events.
+type Pipeline struct {
+	// Settled, if set, is told when a command's operands are fetched from and when
+	// its result is there, once that is known.
+	Settled func(id oplog.ID, start, end sim.Time)
+
+	Fetch, Store sim.Server
+	Units        [numUnits]sim.Server
+
+	eng        *sim.Engine
+	target     sim.Target
+	tiles      *Tiles
+	dma        *DMA
+	pending    fifo[queued]
+	began      [numUnits]sim.Time // when the unit's last command began to run
+	composites []*Composite
+	unused     []int32
+	waiter     *sim.Proc
+}
+
+// queued is a command or a composite that waits for its operands.
+type queued struct {
+	Command
+	composite *Composite
+}
+
+// NewPipeline returns idle engines around a TCM.
+func NewPipeline(eng *sim.Engine, tiles *Tiles, dma *DMA) *Pipeline {
+	p := &Pipeline{eng: eng, tiles: tiles, dma: dma}
+	tiles.dma, tiles.pipeline = dma, p
+	p.target = eng.Register(p)
+	return p
+}
+
+// Push hands a command to the scheduler.
+func (p *Pipeline) Push(c *Command) {
+	for _, t := range c.Args {
+		if t != 0 {
+			p.tiles.slots[t].uses++
+		}
+	}
+	if p.pending.len() == 0 && p.settle(c) {
+		return
+	}
+	p.pending.push(queued{Command: *c})
+}
+
+// Await parks a process until something of the PE's has got on. It is for
+// conditions that the process tests again.
+func (p *Pipeline) Await(proc *sim.Proc, on waitFor) {
+	p.waiter = proc
+	proc.Park(on)
+	p.waiter = nil
+}
+
+func (p *Pipeline) progress() {
+	if p.waiter != nil {
+		p.waiter.Wake()
+	}
+}
+
+// run settles what can be settled, from the front of the queue.
+func (p *Pipeline) run() {
+	for p.pending.len() > 0 {
+		if q := p.pending.front(); q.composite != nil {
+			if !q.composite.advance() {
+				break
+			}
+		} else if !p.settle(&q.Command) {
+			break
+		}
+		p.pending.pop()
+	}
+	p.progress()
+}
+
+// settle works out when a command runs, if its operands are known.
+func (p *Pipeline) settle(c *Command) bool {
+	at := max(c.At, p.began[c.Unit]) // one set of registers is fetched while the other is in use
+	for _, t := range c.Args {
+		if t == 0 {
+			continue
+		}
+		ready := p.tiles.slots[t].ready
+		if ready == sim.Never {
+			return false
+		}
+		at = max(at, ready)
+	}
+	start, fetched := p.Fetch.Serve(at, c.Fetch)
+	began, done := p.Units[c.Unit].Serve(fetched, c.Run)
+	p.began[c.Unit] = began
+	_, end := p.Store.Serve(done, c.Store)
+	for _, t := range c.Args {
+		if t != 0 {
+			s := &p.tiles.slots[t]
+			s.uses--
+			s.busy = max(s.busy, fetched)
+		}
+	}
+	if p.Settled != nil {
+		p.Settled(c.ID, start, end)
+	}
+	p.tiles.resolve(c.Result, end)
+	return true
+}
+
+// Drain waits until all that was handed to the engines has ended.
+func (p *Pipeline) Drain(proc *sim.Proc) {
+	for p.pending.len() > 0 || p.dma.under > 0 {
+		p.Await(proc, "the end of its commands")
+	}
+	if end := p.Store.Free(); end > proc.Now() {
+		proc.SleepUntil(end)
+	}
+}
+
+// fifo is a queue that reuses its space.
+type fifo[T any] struct {
+	items []T
+	head  int
+}
+
+func (q *fifo[T]) len() int { return len(q.items) - q.head }
+
+func (q *fifo[T]) push(v T) {
+	if q.head > 0 && len(q.items) == cap(q.items) {
+		q.items = q.items[:copy(q.items, q.items[q.head:])]
+		q.head = 0
+	}
+	q.items = append(q.items, v)
+}
+
+func (q *fifo[T]) front() *T { return &q.items[q.head] }
+
+func (q *fifo[T]) pop() {
+	q.head++
+	if q.head == len(q.items) {
+		q.items, q.head = q.items[:0], 0
+	}
+}

@@ -1,0 +1,228 @@
+package pe
+
+import (
+	"github.com/kernbench/kernbench/internal/memory"
+	"github.com/kernbench/kernbench/internal/numeric"
+	"github.com/kernbench/kernbench/internal/sim"
+	"github.com/kernbench/kernbench/topology"
+)
+
+// Matrix is an operand or the result of a plan.
+type Matrix struct {
+	ElemBytes memory.Bytes
+	// Requests appends the transfers that move a box of the matrix. It is nil if
+	// the matrix is a tile that is in TCM already.
+	Requests func(to []Request, row, col, rows, cols int) []Request
+	// One row or one column is repeated to the size of the result.
+	OneRow, OneCol bool
+}
+
+// box appends the transfers of a box, repeated rows or columns once.
+func (m *Matrix) box(to []Request, row, col, rows, cols int) []Request {
+	if m.Requests == nil {
+		return to
+	}
+	row, col, rows, cols = m.clip(row, col, rows, cols)
+	return m.Requests(to, row, col, rows, cols)
+}
+
+func (m *Matrix) clip(row, col, rows, cols int) (int, int, int, int) {
+	if m.OneRow {
+		row, rows = 0, min(rows, 1)
+	}
+	if m.OneCol {
+		col, cols = 0, min(cols, 1)
+	}
+	return row, col, rows, cols
+}
+
+func (m *Matrix) bytes(rows, cols int) memory.Bytes {
+	_, _, rows, cols = m.clip(0, 0, rows, cols)
+	return memory.Bytes(rows) * memory.Bytes(cols) * m.ElemBytes
+}
+
+// Epilogue is what is done to a tile of the result before it is stored.
+type Epilogue struct {
+	Math []numeric.Op
+	Args []Matrix
+}
+
+func (e *Epilogue) time(c *Costs, elems int) (t sim.Time) {
+	for _, op := range e.Math {
+		t += c.Math(op, elems)
+	}
+	return t
+}
+
+// GemmPlan is a matrix product tile by tile: for each tile of the result, along a
+// row of them first, the tiles of K in order, whose sum stays in the accumulator.
+type GemmPlan struct {
+	M, K, N  int
+	Tile     topology.Dims3
+	A, B     Matrix
+	Out      Matrix
+	Epilogue Epilogue
+	Costs    Costs
+
+	reads, writes []Request
+}
+
+func (p *GemmPlan) tilesK() int { return max(1, ceilDiv(p.K, p.Tile.K)) }
+func (p *GemmPlan) tilesN() int { return ceilDiv(p.N, p.Tile.N) }
+
+// Steps is the number of tile products.
+func (p *GemmPlan) Steps() int { return ceilDiv(p.M, p.Tile.M) * p.tilesN() * p.tilesK() }
+
+// Buffer is the TCM for the tiles of one product.
+func (p *GemmPlan) Buffer() memory.Bytes {
+	m, k, n := min(p.M, p.Tile.M), min(p.K, p.Tile.K), min(p.N, p.Tile.N)
+	size := memory.Bytes(0)
+	if p.A.Requests != nil {
+		size += p.A.bytes(m, k)
+	}
+	if p.B.Requests != nil {
+		size += p.B.bytes(k, n)
+	}
+	for i := range p.Epilogue.Args {
+		if a := &p.Epilogue.Args[i]; a.Requests != nil {
+			size += a.bytes(m, n)
+		}
+	}
+	return size
+}
+
+// Output is the TCM for one tile of the result.
+func (p *GemmPlan) Output() memory.Bytes {
+	return p.Out.bytes(min(p.M, p.Tile.M), min(p.N, p.Tile.N))
+}
+
+// at is the place of step i: the box of the result, the part of K, and whether it
+// is the last of that.
+func (p *GemmPlan) at(i int) (row, col, in, rows, cols, ins int, last bool) {
+	tilesK := p.tilesK()
+	tile := i / tilesK
+	row, col, in = tile/p.tilesN()*p.Tile.M, tile%p.tilesN()*p.Tile.N, i%tilesK*p.Tile.K
+	rows, cols, ins = min(p.Tile.M, p.M-row), min(p.Tile.N, p.N-col), min(p.Tile.K, p.K-in)
+	return row, col, in, rows, cols, ins, i%tilesK == tilesK-1
+}
+
+// Reads is the tiles of A and B of one product, and of the epilogue's operands with
+// the last of a sum.
+func (p *GemmPlan) Reads(i int) []Request {
+	row, col, in, rows, cols, ins, last := p.at(i)
+	p.reads = p.A.box(p.reads[:0], row, in, rows, ins)
+	p.reads = p.B.box(p.reads, in, col, ins, cols)
+	if last {
+		for a := range p.Epilogue.Args {
+			p.reads = p.Epilogue.Args[a].box(p.reads, row, col, rows, cols)
+		}
+	}
+	return p.reads
+}
+
+// Step is one tile product.
+func (p *GemmPlan) Step(i int) Step {
+	row, col, _, rows, cols, ins, last := p.at(i)
+	fetched := p.A.bytes(rows, ins) + p.B.bytes(ins, cols)
+	s := Step{Output: last}
+	s.Run[GEMM] = p.Costs.Gemm(rows, ins, cols)
+	if last {
+		for a := range p.Epilogue.Args {
+			fetched += p.Epilogue.Args[a].bytes(rows, cols)
+		}
+		s.Run[MATH] = p.Epilogue.time(&p.Costs, rows*cols)
+		s.Store = p.Costs.Store(p.Out.bytes(rows, cols))
+		p.writes = p.Out.box(p.writes[:0], row, col, rows, cols)
+		s.Writes = p.writes
+	}
+	s.Fetch = p.Costs.Fetch(fetched)
+	return s
+}
+
+// chunk is how much of each operand a step of a StreamPlan works on.
+const chunk memory.Bytes = 4 << 10
+
+// StreamPlan is an elementwise operation on large operands, chunk by chunk.
+type StreamPlan struct {
+	Rows, Cols int
+	Args       []Matrix
+	Out        Matrix
+	Epilogue   Epilogue // the operation itself comes first
+	Costs      Costs
+
+	reads, writes []Request
+}
+
+// size is the rows and columns of a chunk: rows as a whole, if one fits.
+func (p *StreamPlan) size() (rows, cols int) {
+	elems := int(chunk / max(1, p.Out.ElemBytes))
+	for i := range p.Args {
+		elems = min(elems, int(chunk/p.Args[i].ElemBytes))
+	}
+	cols = max(1, min(p.Cols, elems))
+	return max(1, min(p.Rows, elems/cols)), cols
+}
+
+// Steps is the number of chunks.
+func (p *StreamPlan) Steps() int {
+	rows, cols := p.size()
+	return ceilDiv(p.Rows, rows) * ceilDiv(p.Cols, cols)
+}
+
+// Buffer is the TCM for the operands of a chunk.
+func (p *StreamPlan) Buffer() (size memory.Bytes) {
+	rows, cols := p.size()
+	for _, args := range p.operands() {
+		for i := range args {
+			if args[i].Requests != nil {
+				size += args[i].bytes(rows, cols)
+			}
+		}
+	}
+	return size
+}
+
+// Output is the TCM for the result of a chunk.
+func (p *StreamPlan) Output() memory.Bytes {
+	rows, cols := p.size()
+	return p.Out.bytes(rows, cols)
+}
+
+// at is the box of step i.
+func (p *StreamPlan) at(i int) (row, col, rows, cols int) {
+	rows, cols = p.size()
+	across := ceilDiv(p.Cols, cols)
+	row, col = i/across*rows, i%across*cols
+	return row, col, min(rows, p.Rows-row), min(cols, p.Cols-col)
+}
+
+// operands is those of the operation and of its epilogue.
+func (p *StreamPlan) operands() [2][]Matrix { return [2][]Matrix{p.Args, p.Epilogue.Args} }
+
+// Reads is the operands of a chunk.
+func (p *StreamPlan) Reads(i int) []Request {
+	row, col, rows, cols := p.at(i)
+	p.reads = p.reads[:0]
+	for _, args := range p.operands() {
+		for a := range args {
+			p.reads = args[a].box(p.reads, row, col, rows, cols)
+		}
+	}
+	return p.reads
+}
+
+// Step is one chunk.
+func (p *StreamPlan) Step(i int) Step {
+	row, col, rows, cols := p.at(i)
+	var fetched memory.Bytes
+	for _, args := range p.operands() {
+		for a := range args {
+			fetched += args[a].bytes(rows, cols)
+		}
+	}
+	p.writes = p.Out.box(p.writes[:0], row, col, rows, cols)
+	s := Step{Output: true, Writes: p.writes}
+	s.Fetch, s.Store = p.Costs.Fetch(fetched), p.Costs.Store(p.Out.bytes(rows, cols))
+	s.Run[MATH] = p.Epilogue.time(&p.Costs, rows*cols)
+	return s
+}

@@ -1,0 +1,241 @@
+package pe
+
+import (
+	"fmt"
+
+	"github.com/kernbench/kernbench/internal/memory"
+	"github.com/kernbench/kernbench/internal/sim"
+)
+
+// Tiles is what a PE's TCM holds: tiles, each until room is needed for another,
+// and what is reserved of it.
+//
+// The tile that goes is the one that the kernel has not used for longest. Which
+// that is depends on the program alone, not on time: if it is still being read,
+// the kernel waits. A kernel whose tiles do not fit finds one gone when it wants
+// to use it.
+type Tiles struct {
+	Size memory.Bytes
+	// Forget, if set, is called with the tile that goes: its slot and its turn.
+	Forget func(slot int32, turn uint32)
+
+	used           memory.Bytes
+	slots          []slot // index 0 means none
+	unused         int32
+	newest, oldest int32
+	dma            *DMA
+	pipeline       *Pipeline
+}
+
+// granule is the least that a tile takes: the width of the TCM.
+const granule memory.Bytes = 256
+
+// slot is the place of one tile.
+type slot struct {
+	ready   sim.Time // when it is there; sim.Never if that is not known yet
+	busy    sim.Time // until when it is read, as far as known
+	bytes   memory.Bytes
+	turn    uint32 // tells the tile from earlier ones
+	uses    int32  // that will read it, and are not over or not known yet
+	parts   int32  // transfers to come before it is there
+	waiting int32  // DMA requests that wait for it
+	older   int32  // in order of use
+	newer   int32
+	pinned  bool
+}
+
+// NewTiles returns an empty TCM.
+func NewTiles(size memory.Bytes) *Tiles { return &Tiles{Size: size, slots: make([]slot, 1)} }
+
+// Overflow is the error of a kernel whose tiles do not fit into TCM.
+type Overflow struct {
+	Asked, Free, Size memory.Bytes
+	Gone              bool // it is a tile used again, and not a new one
+}
+
+func (o *Overflow) Error() string {
+	if o.Gone {
+		return fmt.Sprintf("TCM overflow: the tile of %v is no longer there: %v of tiles came after its last use, and the TCM has %v; use smaller tiles, Pin this one, or Free others", o.Asked, o.Size, o.Size)
+	}
+	return fmt.Sprintf("TCM overflow: %v asked, %v of %v free: use smaller tiles, or Free pinned ones and scratch", o.Asked, o.Free, o.Size)
+}
+
+// Room makes room for n bytes, and says from when on it is there. ok is false if
+// that is not known yet: the tile to go is in use.
+func (m *Tiles) Room(n memory.Bytes) (at sim.Time, ok bool, err error) {
+	n = roundUp(n)
+	for m.used+n > m.Size {
+		old := m.oldest
+		for old != 0 && m.slots[old].pinned {
+			old = m.slots[old].newer
+		}
+		if old == 0 {
+			return 0, false, &Overflow{Asked: n, Free: m.Size - m.used, Size: m.Size}
+		}
+		s := &m.slots[old]
+		if s.uses > 0 || s.ready == sim.Never {
+			return at, false, nil
+		}
+		at = max(at, s.ready, s.busy)
+		m.drop(old)
+	}
+	return at, true, nil
+}
+
+// Reserve takes n bytes that Room made, for something other than tiles; Release
+// gives them back.
+func (m *Tiles) Reserve(n memory.Bytes) { m.used += roundUp(n) }
+
+// Release gives back what Reserve took.
+func (m *Tiles) Release(n memory.Bytes) { m.used -= roundUp(n) }
+
+func roundUp(n memory.Bytes) memory.Bytes { return (n + granule - 1) / granule * granule }
+
+// New is a tile of n bytes, for which there is Room. It is there when `parts`
+// transfers have arrived, or when a command says so.
+func (m *Tiles) New(n memory.Bytes, parts int) (int32, uint32) {
+	i := m.unused
+	if i == 0 {
+		i = int32(len(m.slots))
+		m.slots = append(m.slots, slot{})
+	} else {
+		m.unused = m.slots[i].newer
+	}
+	s := &m.slots[i]
+	*s = slot{turn: s.turn + 1, bytes: roundUp(n), ready: sim.Never, parts: int32(parts)}
+	m.used += s.bytes
+	m.link(i)
+	return i, s.turn
+}
+
+// Use is a use of a tile by the kernel: it makes it the newest. The error is an
+// *Overflow if it is gone.
+func (m *Tiles) Use(i int32, turn uint32, n memory.Bytes) error {
+	if m.slots[i].turn != turn {
+		return &Overflow{Asked: n, Size: m.Size, Gone: true}
+	}
+	if m.newest != i {
+		m.unlink(i)
+		m.link(i)
+	}
+	return nil
+}
+
+// Pin keeps a tile until it is freed.
+func (m *Tiles) Pin(i int32) { m.slots[i].pinned = true }
+
+// Free ends a tile: it is the next to go.
+func (m *Tiles) Free(i int32) {
+	m.slots[i].pinned = false
+	m.unlink(i)
+	m.linkOldest(i)
+}
+
+// Clear ends all tiles, at the end of a kernel.
+func (m *Tiles) Clear() {
+	for m.oldest != 0 {
+		m.drop(m.oldest)
+	}
+}
+
+// Ready is when a tile is there, sim.Never if that is not known.
+func (m *Tiles) Ready(i int32) sim.Time { return m.slots[i].ready }
+
+func (m *Tiles) drop(i int32) {
+	s := &m.slots[i]
+	if m.Forget != nil {
+		m.Forget(i, s.turn)
+	}
+	m.used -= s.bytes
+	m.unlink(i)
+	s.turn++
+	s.newer = m.unused
+	m.unused = i
+}
+
+func (m *Tiles) link(i int32) {
+	s := &m.slots[i]
+	s.older, s.newer = m.newest, 0
+	if m.newest != 0 {
+		m.slots[m.newest].newer = i
+	} else {
+		m.oldest = i
+	}
+	m.newest = i
+}
+
+func (m *Tiles) linkOldest(i int32) {
+	s := &m.slots[i]
+	s.older, s.newer = 0, m.oldest
+	if m.oldest != 0 {
+		m.slots[m.oldest].older = i
+	} else {
+		m.newest = i
+	}
+	m.oldest = i
+}
+
+func (m *Tiles) unlink(i int32) {
+	s := &m.slots[i]
+	if s.older != 0 {
+		m.slots[s.older].newer = s.newer
+	} else {
+		m.oldest = s.newer
+	}
+	if s.newer != 0 {
+		m.slots[s.newer].older = s.older
+	} else {
+		m.newest = s.older
+	}
+}
+
+// wait notes that DMA request r reads tile i, and reports whether the tile's time
+// is known; if not, the request is formed when it is.
+func (m *Tiles) wait(i, r int32) bool {
+	s := &m.slots[i]
+	s.uses++
+	if s.ready != sim.Never {
+		return true
+	}
+	m.dma.pool[r].next = s.waiting
+	s.waiting = r
+	return false
+}
+
+// unuse ends a use of tile i at an instant.
+func (m *Tiles) unuse(i int32, at sim.Time) {
+	s := &m.slots[i]
+	s.uses--
+	s.busy = max(s.busy, at)
+	m.pipeline.progress()
+}
+
+// arrive is the arrival of one of the transfers that tile i waits for.
+func (m *Tiles) arrive(i int32) {
+	s := &m.slots[i]
+	if s.parts--; s.parts == 0 {
+		m.resolve(i, m.dma.eng.Now())
+		m.pipeline.run()
+	}
+}
+
+// Settle says when tile i is there, of one that nothing is loaded into.
+func (m *Tiles) Settle(i int32, at sim.Time) { m.resolve(i, at) }
+
+// resolve settles when tile i is there.
+func (m *Tiles) resolve(i int32, at sim.Time) {
+	s := &m.slots[i]
+	s.ready = at
+	first := int32(0)
+	for r := s.waiting; r != 0; { // the list is in reverse
+		next := m.dma.pool[r].next
+		m.dma.pool[r].next = first
+		first, r = r, next
+	}
+	s.waiting = 0
+	for r := first; r != 0; {
+		next := m.dma.pool[r].next
+		m.dma.form(r)
+		r = next
+	}
+}

@@ -1,0 +1,78 @@
+package tl_test
+
+import (
+	"testing"
+
+	"github.com/kernbench/kernbench/tl"
+)
+
+// TestNoAllocation holds what kernels do in their inner loops to no garbage.
+func TestNoAllocation(t *testing.T) {
+	r := &recorder{}
+	pe := tl.NewPE(r, "test")
+	o := newOperands(pe)
+	r.silent = true
+	n, scale := 500, 1.0
+	for _, tt := range []struct {
+		name string
+		do   func()
+	}{
+		{"Load", func() { pe.Load(vector.At(n), tl.Shape{64}, tl.F16) }},
+		{"Load masked", func() { pe.Load(matrix.At(n, n), tl.Shape{8, n}, tl.F16, tl.Mask(n, 3), tl.Other(scale)) }},
+		{"Store", func() { pe.Store(vector.At(n), o.v, tl.Mask(n)) }},
+		{"Ref", func() { pe.Send(tl.East, pe.Ref(matrix, tl.Shape{n, 64}, tl.F16)) }},
+		{"Zeros", func() { pe.Zeros(tl.Shape{n, 4}, tl.F32) }},
+		{"Add of tiles", func() { o.m.Add(o.v) }},
+		{"Add of a number", func() { o.v.Add(scale).Mul(2).Sub(n) }},
+		{"Sub of a number", func() { pe.Sub(scale, o.v) }},
+		{"FMA", func() { o.v.FMA(scale, o.v) }},
+		{"Where", func() { pe.Where(o.cond, o.v, scale) }},
+		{"Dot", func() { o.m.Dot(o.k, o.acc) }},
+		{"Sum", func() { o.m.Sum(-1) }},
+		{"Reshape", func() { o.m.Reshape(n-436, 32) }},
+		{"Broadcast", func() { o.v.Broadcast(tl.Shape{n, 64}) }},
+		{"Send", func() { pe.Send(tl.East, o.v) }},
+		{"Recv", func() { pe.Recv(tl.West, tl.Shape{n}, tl.F16) }},
+		{"RecvAsync", func() { pe.RecvAsync(tl.West, tl.Shape{n}, tl.F16).Wait() }},
+		{"RecvAny", func() { pe.RecvAny(tl.Shape{n}, tl.F16) }},
+		{"RecvInto", func() { pe.RecvInto(tl.West, vector, tl.Shape{n}, tl.F16) }},
+		{"Put and Notify", func() { pe.Put(1, vector, o.v); pe.Notify(1, 0, tl.Add, n) }},
+		{"Get", func() { pe.Get(1, vector, tl.Shape{n}, tl.F16) }},
+		{"Caller", func() { tl.Caller() }},
+	} {
+		if got := testing.AllocsPerRun(100, tt.do); got != 0 {
+			t.Errorf("%s allocates %v times, want 0", tt.name, got)
+		}
+	}
+}
+
+// BenchmarkAdd is what tl itself adds to an operation.
+func BenchmarkAdd(b *testing.B) {
+	pe := tl.NewPE(&recorder{silent: true}, "bench")
+	x := pe.Zeros(tl.Shape{32, 64}, tl.F16)
+	row := pe.Zeros(tl.Shape{64}, tl.F16)
+	b.ReportAllocs()
+	for b.Loop() {
+		x.Add(row)
+	}
+}
+
+// BenchmarkLoad is a masked load of a block.
+func BenchmarkLoad(b *testing.B) {
+	pe := tl.NewPE(&recorder{silent: true}, "bench")
+	b.ReportAllocs()
+	for b.Loop() {
+		pe.Load(matrix.At(3, 4), tl.Shape{32, 64}, tl.F16, tl.Mask(30, 60))
+	}
+}
+
+// BenchmarkCaller is what a machine pays for the line of an operation that it has
+// seen before.
+func BenchmarkCaller(b *testing.B) {
+	m := &deepMachine{depth: 1}
+	pe := tl.NewPE(m, "bench")
+	b.ReportAllocs()
+	for b.Loop() {
+		pe.Zeros(tl.Shape{64}, tl.F16)
+	}
+}

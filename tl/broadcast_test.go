@@ -1,0 +1,137 @@
+package tl_test
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"github.com/kernbench/kernbench/tl"
+)
+
+// extent draws mostly small extents, 0 and 1 among them.
+var extent = rapid.SampledFrom([]int{1, 1, 2, 3, 0})
+
+var shapes = rapid.SliceOfN(extent, 0, 4)
+
+// wantBroadcast is numpy's rule, said with padding: shorter shapes get leading
+// ones, then every axis is that of whoever is not 1.
+func wantBroadcast(a, b []int) ([]int, bool) {
+	for len(a) < len(b) {
+		a = append([]int{1}, a...)
+	}
+	for len(b) < len(a) {
+		b = append([]int{1}, b...)
+	}
+	shape := []int{}
+	for i := range a {
+		switch {
+		case a[i] == b[i] || b[i] == 1:
+			shape = append(shape, a[i])
+		case a[i] == 1:
+			shape = append(shape, b[i])
+		default:
+			return nil, false
+		}
+	}
+	return shape, true
+}
+
+// index is where element at, an index into shape, comes from in a tile of the
+// shape from.
+func index(from, shape, at []int) int {
+	i := 0
+	for axis, n := range from {
+		i *= n
+		if n > 1 {
+			i += at[len(shape)-len(from)+axis]
+		}
+	}
+	return i
+}
+
+// elements are all indices into a shape, in row-major order.
+func elements(shape []int) [][]int {
+	all := [][]int{{}}
+	for _, n := range shape {
+		var next [][]int
+		for _, at := range all {
+			for i := range n {
+				next = append(next, append(slices.Clone(at), i))
+			}
+		}
+		all = next
+	}
+	return all
+}
+
+// numbered is a tile of a shape that holds start, start+1, ...
+func numbered(t *tl.PE, shape []int, start int) tl.Tile {
+	n := len(elements(shape))
+	return t.Arange(n, tl.I32).Add(start).Reshape(shape...)
+}
+
+func TestBroadcastProperty(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		a, b := shapes.Draw(rt, "a"), shapes.Draw(rt, "b")
+		want, ok := wantBroadcast(a, b)
+		pe := newEager(1).pe(0, "test")
+		x, y := numbered(pe, a, 0), numbered(pe, b, 100)
+		if !ok {
+			stopped(t, func() { x.Sub(y) })
+			stopped(t, func() { y.Sub(x) })
+			return
+		}
+		got := x.Sub(y)
+		if diff := cmp.Diff(tl.Shape(want), got.Shape()); diff != "" {
+			rt.Errorf("shape of %v with %v (-want +got):\n%s", a, b, diff)
+		}
+		values := []float64{}
+		for _, at := range elements(want) {
+			values = append(values, float64(index(a, want, at)-index(b, want, at)-100))
+		}
+		if diff := cmp.Diff(values, got.Values()); diff != "" {
+			rt.Errorf("%v minus %v (-want +got):\n%s", a, b, diff)
+		}
+		if diff := cmp.Diff(values, x.Broadcast(want).Sub(y.Broadcast(want)).Values()); diff != "" {
+			rt.Errorf("%v minus %v, both broadcast first (-want +got):\n%s", a, b, diff)
+		}
+	})
+}
+
+// TestMaskProperty loads and stores blocks that stick out of a matrix in every way.
+func TestMaskProperty(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		rows, cols := rapid.IntRange(1, 6).Draw(rt, "rows"), rapid.IntRange(1, 6).Draw(rt, "cols")
+		shape := tl.Shape{rapid.IntRange(0, 8).Draw(rt, "tile rows"), rapid.IntRange(0, 8).Draw(rt, "tile cols")}
+		i, j := rapid.IntRange(0, 7).Draw(rt, "i"), rapid.IntRange(0, 7).Draw(rt, "j")
+		mask := tl.Mask(rows-i, cols-j)
+
+		before := make([]float64, rows*cols)
+		for k := range before {
+			before[k] = float64(k)
+		}
+		want, after := []float64{}, slices.Clone(before)
+		for _, at := range elements(shape) {
+			if r, c := i+at[0], j+at[1]; r < rows && c < cols {
+				want = append(want, float64(r*cols+c))
+				after[r*cols+c] += 50
+			} else {
+				want = append(want, -1)
+			}
+		}
+
+		e := newEager(1)
+		x := e.tensor(tl.F32, tl.Shape{rows, cols}, before)[0]
+		pe := e.pe(0, "test")
+		block := pe.Load(x.At(i, j), shape, tl.F32, mask, tl.Other(-1))
+		if got := block.Values(); !slices.Equal(got, want) {
+			rt.Errorf("block %v at %d, %d of [%d %d]: got %v, want %v", shape, i, j, rows, cols, got, want)
+		}
+		pe.Store(x.At(i, j), block.Add(50), mask)
+		if got := e.values(x, rows*cols); !slices.Equal(got, after) {
+			rt.Errorf("after storing block %v at %d, %d of [%d %d]: got %v, want %v", shape, i, j, rows, cols, got, after)
+		}
+	})
+}

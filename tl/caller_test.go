@@ -1,0 +1,86 @@
+package tl_test
+
+import (
+	"fmt"
+	"runtime"
+	"testing"
+
+	"github.com/kernbench/kernbench/tl"
+)
+
+// here is the line that calls it.
+func here() string {
+	_, _, line, _ := runtime.Caller(1)
+	return fmt.Sprintf("caller_test.go:%d", line)
+}
+
+// inlined is small enough to be: its line is still its own.
+func inlined(x tl.Tile) tl.Tile { return x.Exp() }
+
+const inlinedLine = "caller_test.go:18"
+
+func TestCaller(t *testing.T) {
+	r := &recorder{}
+	pe := tl.NewPE(r, "test")
+	x := pe.Load(vector, tl.Shape{64}, tl.F16)
+	for range 2 { // the second time from the cache
+		for _, tt := range []struct {
+			name string
+			do   func() string // returns the line that is wanted
+		}{
+			{"operation", func() string { x.Add(1); return here() }},
+			{"operation by way of another", func() string { pe.Zeros(tl.Shape{4}, tl.F16); return here() }},
+			{"chain", func() string { x.Add(1).Mul(2).Sum(0); return here() }},
+			{"helper of the kernel", func() string { inlined(x); return inlinedLine }},
+			{"receive", func() string { pe.RecvAsync(tl.East, tl.Shape{4}, tl.F16).Wait(); return here() }},
+			{"misuse", func() string { r.line = stopped(t, func() { x.Add(nil) }).Line; return here() }},
+			{"method value", func() string { exp := x.Exp; exp(); return here() }},
+		} {
+			want := tt.do()
+			if r.line != want {
+				t.Errorf("%s: the machine sees line %q, want %q", tt.name, r.line, want)
+			}
+		}
+		deferred := func() (want string) {
+			for range 1 { // defers in loops go through the runtime
+				defer x.Free()
+			}
+			_, _, line, _ := runtime.Caller(0)
+			return fmt.Sprintf("caller_test.go:%d", line+2) // the brace: that is when it runs
+		}
+		if want := deferred(); r.line != want {
+			t.Errorf("deferred: the machine sees line %q, want %q", r.line, want)
+		}
+	}
+	if got := tl.Caller(); got != "" {
+		t.Errorf("outside a kernel the line is %q, want none", got)
+	}
+}
+
+func TestCallerFromDeepMachine(t *testing.T) {
+	m := &deepMachine{depth: 40}
+	pe := tl.NewPE(m, "test")
+	do := func() string { pe.Zeros(tl.Shape{4}, tl.F16); return here() }
+	if want := do(); m.line != want {
+		t.Errorf("a machine many calls deep sees line %q, want %q", m.line, want)
+	}
+}
+
+// deepMachine asks for the line many calls below Compute.
+type deepMachine struct {
+	recorder
+	depth int
+}
+
+func (m *deepMachine) Compute(*tl.Value, *tl.Compute) error {
+	m.line = m.deeper(m.depth)
+	return nil
+}
+
+//go:noinline
+func (m *deepMachine) deeper(n int) string {
+	if n == 0 {
+		return tl.Caller()
+	}
+	return m.deeper(n-1) + ""
+}

@@ -1,0 +1,210 @@
+package tl
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/kernbench/kernbench/internal/numeric"
+	"github.com/kernbench/kernbench/internal/oplog"
+)
+
+// Full is a tile of one value.
+func (t *PE) Full(s Shape, dtype DType, v float64) Tile {
+	e := t.made(oplog.Full, s, dtype)
+	if t.c.Fill = v; !fits(dtype, v) {
+		panic(t.fail("Full", Value{Shape: e, DType: dtype}.String(), fmt.Errorf("%v is not a value of %v", v, dtype)))
+	}
+	return t.compute(e, dtype)
+}
+
+// Zeros is a tile of zeros.
+func (t *PE) Zeros(s Shape, dtype DType) Tile { return t.Full(s, dtype, 0) }
+
+// Arange is the tile 0, 1, 2 ... of n elements.
+func (t *PE) Arange(n int, dtype DType) Tile {
+	return t.compute(t.made(oplog.Arange, Shape{n}, dtype), dtype)
+}
+
+// made begins an operation that makes a tile out of nothing.
+func (t *PE) made(kind oplog.Kind, s Shape, d DType) oplog.Shape {
+	t.take(kind, 0)
+	return t.extents(opName(kind, 0), s, d)
+}
+
+// Dot is the matrix product of [m, k] and [k, n], plus acc if it is given. The
+// result, and acc, is f32 for f16, bf16 and f32, f64 for f64, i32 for integers of
+// up to 32 bits and i64 for longer ones; products are added in ascending k.
+func (t *PE) Dot(a, b Tile, acc ...Tile) Tile {
+	if len(acc) == 0 {
+		t.take(oplog.Dot, 0, a, b)
+	} else {
+		t.take(oplog.Dot, 0, a, b, acc[0])
+	}
+	if len(acc) > 1 {
+		panic(t.failCompute(fmt.Errorf("%d accumulators: there is at most one", len(acc))))
+	}
+	s, err := product(&t.c.Args[0].Value, &t.c.Args[1].Value)
+	if err != nil {
+		panic(t.failCompute(err))
+	}
+	d := numeric.DotType(a.v.DType)
+	if len(acc) == 1 && (acc[0].v.Shape != s || acc[0].v.DType != d) {
+		panic(t.failCompute(fmt.Errorf("the accumulator is %v: a product of these is %v", acc[0].v, Value{Shape: s, DType: d})))
+	}
+	return t.compute(s, d)
+}
+
+// Dot is [PE.Dot] of x and y.
+func (x Tile) Dot(y Tile, acc ...Tile) Tile { return x.pe.Dot(x, y, acc...) }
+
+// Softmax is e^x over its sum along the last axis.
+func (x Tile) Softmax() Tile {
+	t := x.pe
+	t.take(oplog.Softmax, numeric.SoftmaxOp, x)
+	if x.v.Shape.Rank == 0 {
+		panic(t.failCompute(errors.New("there is no axis to sum over")))
+	}
+	if err := defined(numeric.SoftmaxOp, x.v.DType, nil); err != nil {
+		panic(t.failCompute(err))
+	}
+	return t.compute(x.v.Shape, x.v.DType)
+}
+
+// Sum adds up along an axis, which disappears; a negative axis counts from the
+// end. Elements are added in order, f16 and bf16 in f32.
+func (x Tile) Sum(axis int) Tile { return x.reduce(numeric.Sum, axis) }
+
+// Max is the largest along an axis, as Sum.
+func (x Tile) Max(axis int) Tile { return x.reduce(numeric.Max, axis) }
+
+// Min is the smallest along an axis, as Sum.
+func (x Tile) Min(axis int) Tile { return x.reduce(numeric.Min, axis) }
+
+func (x Tile) reduce(op Op, along int) Tile {
+	t := x.pe
+	t.take(oplog.Reduce, op, x)
+	s := x.v.Shape
+	along, err := axis(s, along)
+	if err != nil {
+		panic(t.failCompute(err))
+	}
+	if op != numeric.Sum && s.Dim[along] == 0 {
+		panic(t.failCompute(fmt.Errorf("axis %d is empty: only a sum of nothing is defined", along)))
+	}
+	t.c.Axis = along
+	copy(s.Dim[along:], s.Dim[along+1:])
+	s.Rank--
+	s.Dim[s.Rank] = 0
+	return t.compute(s, x.v.DType)
+}
+
+// To converts to another dtype: floats round to nearest even, floats to integers
+// truncate and saturate, integers wrap.
+func (x Tile) To(dtype DType) Tile {
+	t := x.pe
+	t.take(oplog.Cast, 0, x)
+	if !dtype.Valid() {
+		panic(t.failCompute(errDType))
+	}
+	return t.compute(x.v.Shape, dtype)
+}
+
+// Trans exchanges the last two axes.
+func (x Tile) Trans() Tile {
+	t := x.pe
+	t.take(oplog.Trans, 0, x)
+	s := x.v.Shape
+	if s.Rank < 2 {
+		panic(t.failCompute(fmt.Errorf("%d axes: there must be two to exchange", s.Rank)))
+	}
+	i := s.Rank - 1
+	s.Dim[i], s.Dim[i-1] = s.Dim[i-1], s.Dim[i]
+	return t.compute(s, x.v.DType)
+}
+
+// Reshape gives the elements, in their order, another shape. No data moves: the new
+// tile lies where the old one does, and freeing one frees both.
+func (x Tile) Reshape(dims ...int) Tile {
+	t := x.pe
+	t.take(oplog.Reshape, 0, x)
+	s, err := extents(dims)
+	if err != nil {
+		panic(t.failCompute(err))
+	}
+	if n := x.v.Shape.Elems(); s.Elems() != n {
+		panic(t.failCompute(fmt.Errorf("%s has %d elements, the tile has %d", Shape(dims).String(), s.Elems(), n)))
+	}
+	return t.compute(s, x.v.DType)
+}
+
+// Broadcast repeats the tile along new leading axes and along axes of extent 1 to
+// make it of a shape. Arithmetic does so by itself.
+func (x Tile) Broadcast(s Shape) Tile {
+	t := x.pe
+	t.take(oplog.Broadcast, 0, x)
+	e, err := extents(s)
+	if err != nil {
+		panic(t.failCompute(err))
+	}
+	if both, ok := broadcast(x.v.Shape, e); !ok || both != e {
+		panic(t.failCompute(fmt.Errorf("the tile does not broadcast to %s: seen from the last axis, its extents must be the same or 1", s.String())))
+	}
+	return t.compute(e, x.v.DType)
+}
+
+// math is an elementwise operation.
+func (t *PE) math(op Op, args ...any) Tile {
+	t.take(oplog.Math, op, args...)
+	s, d, err := elementwise(op, t.c.Args[:t.c.N])
+	if err != nil {
+		panic(t.failCompute(err))
+	}
+	return t.compute(s, op.Result(d))
+}
+
+// take begins a command of the engines: its operands are checked and put where the
+// machine gets them from. A zero Tile leads here with a PE of nil.
+func (t *PE) take(kind oplog.Kind, op Op, args ...any) {
+	if t == nil {
+		panic(misuse(opName(kind, op), operandsText(args), errZeroTile))
+	}
+	for i, x := range args {
+		if err := t.argument(&t.c.Args[i], x, false); err != nil {
+			panic(t.fail(opName(kind, op), operandsText(args), err))
+		}
+	}
+	t.c.Kind, t.c.Math, t.c.Axis, t.c.Fill, t.c.N = kind, op, 0, 0, len(args)
+}
+
+// compute gives the machine the command that take began.
+func (t *PE) compute(s oplog.Shape, d DType) Tile {
+	t.v = Value{Shape: s, DType: d}
+	if err := t.m.Compute(&t.v, &t.c); err != nil {
+		panic(t.failCompute(err))
+	}
+	return Tile{t, t.v}
+}
+
+// failCompute is fail for the command that take began.
+func (t *PE) failCompute(err error) *Error {
+	operands := argsText(t.c.Args[:t.c.N])
+	if t.c.N == 0 {
+		operands = t.v.String()
+	}
+	return t.fail(opName(t.c.Kind, t.c.Math), operands, err)
+}
+
+// opName is an operation as kernels write it, by its kind, or its Op if it has one.
+func opName(kind oplog.Kind, op Op) string {
+	switch {
+	case kind == oplog.Cast:
+		return "To"
+	case op == 0:
+		return kind.String()
+	case op == numeric.FMA:
+		return "FMA"
+	}
+	name := op.String()
+	return strings.ToUpper(name[:1]) + name[1:]
+}

@@ -1,0 +1,119 @@
+package tl_test
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/kernbench/kernbench/tl"
+)
+
+// helloSend passes each PE's tile to its east neighbour.
+func helloSend(t *tl.PE, x tl.Ptr, n int) {
+	t.Send(tl.East, t.Load(x, tl.Shape{n}, tl.F16))
+	t.Store(x, t.Recv(tl.West, tl.Shape{n}, tl.F16))
+}
+
+// A launch of helloSend on three PEs in a ring.
+func Example_helloSend() {
+	launch := newEager(3)
+	x := launch.tensor(tl.F16, tl.Shape{2}, []float64{1, 2}, []float64{3, 4}, []float64{5, 6})
+	launch.run("hello_send", func(t *tl.PE) { helloSend(t, x[t.Rank()], 2) })
+	for _, p := range x {
+		fmt.Println(launch.values(p, 2))
+	}
+	// Output:
+	// [5 6]
+	// [1 2]
+	// [3 4]
+}
+
+// add is z = x + y. Blocks go round the PEs; the last one is ragged.
+func add(t *tl.PE, x, y, z tl.Ptr, n int) {
+	const block = 4
+	for i := block * t.Rank(); i < n; i += block * t.NumRanks() {
+		a := t.Load(x.At(i), tl.Shape{block}, tl.F16, tl.Mask(n-i))
+		b := t.Load(y.At(i), tl.Shape{block}, tl.F16, tl.Mask(n-i))
+		t.Store(z.At(i), a.Add(b), tl.Mask(n-i))
+	}
+}
+
+// Ragged edges are one mask.
+func Example_vectorAdd() {
+	launch := newEager(2)
+	x := launch.tensor(tl.F16, tl.Shape{10}, []float64{0, 1, 2, 3, 4, 5, 6, 7, 8, 9})[0]
+	y := launch.tensor(tl.F16, tl.Shape{10}, []float64{9, 9, 9, 9, 9, 9, 9, 9, 9, 9})[0]
+	z := launch.tensor(tl.F16, tl.Shape{10})[0]
+	launch.run("add", func(t *tl.PE) { add(t, x, y, z, 9) })
+	fmt.Println(launch.values(z, 10))
+	// Output: [9 10 11 12 13 14 15 16 17 0]
+}
+
+// matmul is c = a × b for a of m × k and b of k × n, in tiles.
+func matmul(t *tl.PE, a, b, c tl.Ptr, m, k, n int) {
+	const bm, bk, bn = 2, 4, 2
+	cols := tl.CDiv(n, bn)
+	for tile := t.Rank(); tile < tl.CDiv(m, bm)*cols; tile += t.NumRanks() {
+		i, j := tile/cols*bm, tile%cols*bn
+		acc := t.Zeros(tl.Shape{bm, bn}, tl.F32)
+		for l := 0; l < k; l += bk {
+			x := t.Load(a.At(i, l), tl.Shape{bm, bk}, tl.F16, tl.Mask(m-i, k-l))
+			y := t.Load(b.At(l, j), tl.Shape{bk, bn}, tl.F16, tl.Mask(k-l, n-j))
+			acc = x.Dot(y, acc)
+		}
+		t.Store(c.At(i, j), acc.To(tl.F16), tl.Mask(m-i, n-j))
+	}
+}
+
+// A tiled matrix product, checked with a composite that does all of it.
+func Example_matmul() {
+	launch := newEager(4)
+	const m, k, n = 3, 5, 3
+	ones, counts := make([]float64, m*k), make([]float64, k*n)
+	for i := range ones {
+		ones[i] = 1
+	}
+	for i := range counts {
+		counts[i] = float64(i)
+	}
+	a := launch.tensor(tl.F16, tl.Shape{m, k}, ones)[0]
+	b := launch.tensor(tl.F16, tl.Shape{k, n}, counts)[0]
+	c := launch.tensor(tl.F16, tl.Shape{m, n})[0]
+	launch.run("matmul", func(t *tl.PE) { matmul(t, a, b, c, m, k, n) })
+	fmt.Println(launch.values(c, m*n))
+
+	launch.run("composite", func(t *tl.PE) {
+		if t.Rank() == 0 {
+			gemm := tl.Gemm(t.Ref(a, tl.Shape{m, k}, tl.F16), t.Ref(b, tl.Shape{k, n}, tl.F16), c)
+			t.Wait(t.Composite(gemm, tl.Do(tl.OpSub, 31), tl.Do(tl.OpMaximum, 0)))
+		}
+	})
+	fmt.Println(launch.values(c, m*n))
+	// Output:
+	// [30 35 40 30 35 40 30 35 40]
+	// [0 4 9 0 4 9 0 4 9]
+}
+
+// softmax is y = softmax(x) of each row. Outside the row there is minus infinity,
+// which adds nothing.
+func softmax(t *tl.PE, x, y tl.Ptr, rows, cols int) {
+	const block = 8
+	for r := t.Rank(); r < rows; r += t.NumRanks() {
+		row := t.Load(x.At(r), tl.Shape{block}, tl.F32, tl.Mask(cols), tl.Other(math.Inf(-1)))
+		e := row.Sub(row.Max(0)).Exp()
+		t.Store(y.At(r), e.Div(e.Sum(0)), tl.Mask(cols))
+	}
+}
+
+// Softmax of rows, from its parts.
+func Example_softmax() {
+	launch := newEager(2)
+	x := launch.tensor(tl.F32, tl.Shape{2, 4}, []float64{7, 7, 7, 7, 0, 0, -100, -100})[0]
+	y := launch.tensor(tl.F32, tl.Shape{2, 4})[0]
+	launch.run("softmax", func(t *tl.PE) { softmax(t, x, y, 2, 4) })
+	for r := range 2 {
+		fmt.Printf("%.3f\n", launch.values(y.At(r), 4))
+	}
+	// Output:
+	// [0.250 0.250 0.250 0.250]
+	// [0.500 0.500 0.000 0.000]
+}

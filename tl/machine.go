@@ -1,0 +1,171 @@
+package tl
+
+import (
+	"github.com/kernbench/kernbench/internal/numeric"
+	"github.com/kernbench/kernbench/internal/oplog"
+	"github.com/kernbench/kernbench/internal/sim"
+)
+
+// Machine runs the operations of one PE: the simulated machine in
+// internal/machine, later a process. A PE checks what a kernel asks for; a machine
+// gives it time and keeps it for the data phase. Errors come without the kernel,
+// PE, operation and line, which PE adds.
+//
+// What a *Value, a *Compute or a *Block points to is the PE's, and changes after
+// the call; a *Composite is the machine's to keep. The pointers in blocks and
+// values have a stride for each axis of the shape beside them.
+type Machine interface {
+	// Place is where the kernel runs.
+	Place() Place
+	// Now is the time on the PE's own clock.
+	Now() sim.Time
+	// Scratch allocates scratch memory, zeroed, until the kernel ends.
+	Scratch(bytes int64) (addr int64, err error)
+	// Load brings a box of memory into a new tile, v. The pointer is virtual.
+	Load(v *Value, from Block) error
+	// Store writes a tile to memory.
+	Store(v Value, to Block) error
+	// Compute makes a new tile, v, out of others.
+	Compute(v *Value, c *Compute) error
+	// Composite starts a command that streams tiles from memory to memory.
+	Composite(c *Composite) (Handle, error)
+	// Wait waits for the end of a composite or of a receive.
+	Wait(h Handle) error
+	// Send puts a tile into a queue, waiting for room.
+	Send(port Port, v Value) error
+	// Recv takes the next message of a queue into a new tile v, or to memory if
+	// into is not nil. It waits for it, or leaves that to Wait and the Handle.
+	// AnyPort takes the port whose turn it is, waiting for one with a message, and
+	// says which.
+	Recv(port Port, v *Value, into *Block, wait bool) (Handle, Port, error)
+	// Put writes a tile into the part of a window that a peer holds.
+	Put(peer int, v Value, to Block) error
+	// Get reads a tile from the part of a window that a peer holds.
+	Get(peer int, v *Value, from Block) error
+	// Notify changes a signal of a peer, after everything put before.
+	Notify(peer, signal int, op SignalOp, value int64) error
+	// WaitSignal waits until a signal of this PE compares true.
+	WaitSignal(signal int, cmp Cmp, value int64) error
+	// TestSignal reports whether it does now.
+	TestSignal(signal int, cmp Cmp, value int64) (bool, error)
+	// Bytes computes the value of a tile.
+	Bytes(v Value) ([]byte, error)
+	// Pin keeps a tile in TCM until it is freed.
+	Pin(v Value) error
+	// Free ends the use of a tile.
+	Free(v Value) error
+	// Print shows a line of text to the user.
+	Print(text string)
+}
+
+// Place is where a kernel runs: its own coordinates, those of the machine, and
+// its rank among the PEs of the launch.
+type Place struct {
+	PE, Cube, SIP    int
+	PEs, Cubes, SIPs int // per cube, per SIP, in the system
+	Rank, Ranks      int
+	Name             string // "sip0.cube5.pe3"
+}
+
+// Value is a tile, or memory that stands for one, as a machine knows it. A machine
+// sets ID, Slot and Turn of tiles that it makes; the rest is given.
+type Value struct {
+	ID    oplog.ID // its producer in the op log, if there is one
+	Slot  int32    // where it lies in TCM
+	Turn  uint32   // tells it from later tiles in the same place
+	Shape oplog.Shape
+	DType numeric.DType
+	InMem bool // a Ref: Block{Ptr, Shape}
+	Ptr   Ptr
+}
+
+// Bytes is the size of the tile.
+func (v *Value) Bytes() int64 { return int64(v.Shape.Elems()) * int64(v.DType.Size()) }
+
+// Block is a box of elements in memory, as long as Shape along each axis, of which
+// the first Valid along each axis exist. Reading the others gives Fill; writing
+// them does nothing.
+type Block struct {
+	Ptr   Ptr
+	Shape oplog.Shape
+	Valid oplog.Shape // equals Shape without a mask
+	DType numeric.DType
+	Fill  float64
+}
+
+// Compute describes a command for the GEMM or the MATH engine.
+type Compute struct {
+	Kind oplog.Kind // Full to Broadcast
+	Math numeric.Op // of Math and Reduce
+	Axis int
+	Fill float64 // of Full
+	Args [3]Arg
+	N    int // arguments in use
+}
+
+// Arg is a tile or a number.
+type Arg struct {
+	Value    Value
+	Scalar   float64
+	IsScalar bool
+}
+
+// Composite describes a composite command: a matrix product or an elementwise
+// operation of large operands, and what is done to its result on the way.
+type Composite struct {
+	Kind     oplog.Kind // Gemm or Stream
+	Math     numeric.Op // of Stream
+	Args     []Arg      // two for Gemm: tiles (pinned) or memory (streamed)
+	Epilogue []Step
+	Out      Block
+}
+
+// Step is an operation of an epilogue, on what came before it and Args.
+type Step struct {
+	Math numeric.Op
+	Args []Arg
+
+	operands []any // what Do was given, until Composite makes Args of it
+}
+
+// Handle is something to wait for. The zero Handle is nothing.
+type Handle struct{ N uint64 }
+
+// SignalOp is how Notify changes a signal.
+type SignalOp uint8
+
+// The ways to change a signal.
+const (
+	Set SignalOp = iota
+	Add
+)
+
+// Cmp is how WaitSignal and Test compare a signal with a value.
+type Cmp uint8
+
+// The comparisons.
+const (
+	EQ Cmp = iota
+	NE
+	GT
+	GE
+	LT
+	LE
+)
+
+// Holds reports whether a compares with b so.
+func (c Cmp) Holds(a, b int64) bool {
+	switch c {
+	case EQ:
+		return a == b
+	case NE:
+		return a != b
+	case GT:
+		return a > b
+	case GE:
+		return a >= b
+	case LT:
+		return a < b
+	}
+	return a <= b
+}

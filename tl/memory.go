@@ -1,0 +1,130 @@
+package tl
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/kernbench/kernbench/internal/oplog"
+)
+
+// Option changes what a load, a store, a put or a get does: [Mask] or [Other].
+type Option struct {
+	masks, fills bool
+	valid        oplog.Shape
+	other        float64
+}
+
+// Mask says how many elements along each axis of the block exist, counted from its
+// start: none if negative, all if more than the block has. So a block of a vector
+// of n elements at i is masked by Mask(n-i). The others are not read from memory,
+// see [Other], and not written to it.
+func Mask(valid ...int) Option {
+	o := Option{masks: true}
+	o.valid.Rank = int8(min(len(valid), oplog.MaxRank+1))
+	for i, n := range valid[:min(len(valid), oplog.MaxRank)] {
+		o.valid.Dim[i] = int32(max(0, min(n, math.MaxInt32)))
+	}
+	return o
+}
+
+// Other is what elements outside the mask read as, instead of 0. It means nothing to
+// stores.
+func Other(v float64) Option { return Option{fills: true, other: v} }
+
+// Load brings a block of memory into TCM. dtype must be the pointer's.
+func (t *PE) Load(p Ptr, s Shape, dtype DType, opts ...Option) Tile {
+	b := t.block("Load", p, t.extents("Load", s, dtype), dtype, opts)
+	t.v = Value{Shape: b.Shape, DType: dtype}
+	if err := t.m.Load(&t.v, b); err != nil {
+		panic(t.fail("Load", b.String(), err))
+	}
+	return Tile{t, t.v}
+}
+
+// Ref is a handle of a block of memory. No data moves: [Gemm] and [Stream] stream
+// from it, Send sends from it.
+func (t *PE) Ref(p Ptr, s Shape, dtype DType) Tile {
+	b := t.block("Ref", p, t.extents("Ref", s, dtype), dtype, nil)
+	return Tile{t, Value{Shape: b.Shape, DType: dtype, InMem: true, Ptr: b.Ptr}}
+}
+
+// Store writes a tile to memory. Its dtype must be the pointer's.
+func (t *PE) Store(p Ptr, x Tile, opts ...Option) {
+	if err := t.usable(&x); err != nil {
+		panic(t.fail("Store", x.v.String(), err))
+	}
+	b := t.block("Store", p, x.v.Shape, x.v.DType, opts)
+	if err := t.m.Store(x.v, b); err != nil {
+		panic(t.fail("Store", b.String(), err))
+	}
+}
+
+// Scratch allocates memory in this PE's TCM for a tensor of a shape, zeroed, until
+// the kernel ends.
+func (t *PE) Scratch(s Shape, dtype DType) Ptr {
+	v := Value{Shape: t.extents("Scratch", s, dtype), DType: dtype}
+	addr, err := t.m.Scratch(v.Bytes())
+	if err != nil {
+		panic(t.fail("Scratch", v.String(), err))
+	}
+	return Ptr{Addr: addr, DType: dtype}.view(v.Shape)
+}
+
+// block is the memory that an operation reads or writes.
+func (t *PE) block(op string, p Ptr, s oplog.Shape, d DType, opts []Option) Block {
+	b, err := newBlock(p, s, d, opts)
+	if err != nil {
+		panic(t.fail(op, b.String(), err))
+	}
+	return b
+}
+
+// extents is a shape as a value, for tiles of dtype d.
+func (t *PE) extents(op string, s Shape, d DType) oplog.Shape {
+	e, err := extents(s)
+	if err == nil && !d.Valid() {
+		err = errDType
+	}
+	if err != nil {
+		panic(t.fail(op, s.String()+" "+d.String(), err))
+	}
+	return e
+}
+
+func newBlock(p Ptr, s oplog.Shape, d DType, opts []Option) (Block, error) {
+	b := Block{Ptr: p.view(s), Shape: s, Valid: s, DType: d}
+	if !p.DType.Valid() {
+		return b, fmt.Errorf("a zero Ptr points nowhere: pointers come from the launch and from Scratch")
+	}
+	if p.DType != d {
+		return b, fmt.Errorf("the pointer is to %v: use that dtype and convert with To, or reinterpret memory with As", p.DType)
+	}
+	for i := range opts {
+		o := &opts[i]
+		if o.fills {
+			b.Fill = o.other
+		}
+		if !o.masks {
+			continue
+		}
+		if o.valid.Rank != s.Rank {
+			return b, fmt.Errorf("the mask does not have %d counts: give one for each axis of the block", s.Rank)
+		}
+		for i := range s.Dim[:s.Rank] {
+			b.Valid.Dim[i] = min(s.Dim[i], o.valid.Dim[i])
+		}
+	}
+	if !fits(d, b.Fill) {
+		return b, fmt.Errorf("%v is not a value of %v: give Other one that is", b.Fill, d)
+	}
+	return b, nil
+}
+
+// String is the shape and dtype of a block, and its mask: "[64] f16 mask [3]".
+func (b Block) String() string {
+	s := (Value{Shape: b.Shape, DType: b.DType}).String()
+	if b.Valid != b.Shape {
+		s += " mask " + b.Valid.String()
+	}
+	return s
+}

@@ -1,0 +1,120 @@
+package tl
+
+import (
+	"fmt"
+
+	"github.com/kernbench/kernbench/internal/numeric"
+	"github.com/kernbench/kernbench/internal/oplog"
+)
+
+// Ptr points to an element of a tensor, or of scratch memory. It knows the dtype
+// and the strides of what it points into, so that a tile of a matrix is
+// t.Load(x.At(row, col), tl.Shape{rows, cols}, tl.F16).
+//
+// A kernel gets a pointer to the part of each tensor argument that its own PE
+// holds, or to the start of the whole tensor if the PE holds none of it.
+//
+// A tile with fewer axes than the tensor lies along the tensor's last ones: a tile
+// of one axis through a pointer into a matrix is a piece of a row. A tile with more
+// axes has its further, outer axes packed: a tile of two axes through a pointer
+// into a vector is rows one after the other.
+type Ptr struct {
+	Addr   int64 // virtual
+	DType  numeric.DType
+	Rank   int8
+	Window int16    // which tensor argument of the launch, from 1, for Put and Get
+	Stride [4]int64 // elements between neighbours along each axis of the tensor
+}
+
+// At moves the pointer by an index along each axis, from the outermost: x.At(i) of
+// a vector is element i, a.At(row, col) an element of a matrix and a.At(row) the
+// start of a row. Indices may be negative; memory that is not there is an error
+// where it is used.
+func (p Ptr) At(i ...int) Ptr {
+	if len(i) > int(p.Rank) {
+		panic(misuse("At", "pointer to "+p.DType.String(),
+			fmt.Errorf("%d indices are too many: what it points into has %d axes", len(i), p.Rank)))
+	}
+	for axis, n := range i {
+		p.Addr += int64(n) * p.Stride[axis] * p.size()
+	}
+	return p
+}
+
+// Add moves the pointer by n elements along the innermost axis.
+func (p Ptr) Add(n int) Ptr {
+	p.Addr += int64(n) * p.inner() * p.size()
+	return p
+}
+
+// As reads the same memory as elements of another dtype. If their size is another,
+// so are the strides: rows stay where they are.
+func (p Ptr) As(d DType) Ptr {
+	if !d.Valid() {
+		panic(misuse("As", d.String(), errDType))
+	}
+	from, to := p.size(), int64(d.Size())
+	p.DType = d
+	if from == to {
+		return p
+	}
+	whole := p.inner() == 1
+	for i := range int(p.Rank) - 1 {
+		whole = whole && p.Stride[i]*from%to == 0
+		p.Stride[i] = p.Stride[i] * from / to
+	}
+	if !whole {
+		panic(misuse("As", d.String(),
+			fmt.Errorf("elements of %d bytes cannot be read as elements of %d: rows must be contiguous and their distance a multiple of %d bytes", from, to, to)))
+	}
+	return p
+}
+
+// Strided sees the same memory as a tensor of as many axes as strides are given:
+// x.Strided(ld, 1) is a matrix whose rows are ld elements apart, x.Strided(ld) a
+// column of it.
+func (p Ptr) Strided(stride ...int) Ptr {
+	if len(stride) > oplog.MaxRank {
+		panic(misuse("Strided", Shape(stride).String(),
+			fmt.Errorf("%d axes are too many: a tensor has at most %d", len(stride), oplog.MaxRank)))
+	}
+	p.Rank = int8(len(stride))
+	p.Stride = [4]int64{}
+	for i, n := range stride {
+		p.Stride[i] = int64(n)
+	}
+	return p
+}
+
+// size is the bytes of an element. A zero Ptr has none: what uses it says so.
+func (p Ptr) size() int64 {
+	if !p.DType.Valid() {
+		return 0
+	}
+	return int64(p.DType.Size())
+}
+
+// inner is the stride of the innermost axis.
+func (p Ptr) inner() int64 {
+	if p.Rank == 0 {
+		return 1
+	}
+	return p.Stride[p.Rank-1]
+}
+
+// view is the pointer with a stride for each axis of a tile.
+func (p Ptr) view(s oplog.Shape) Ptr {
+	v := p
+	v.Rank = s.Rank
+	v.Stride = [4]int64{}
+	next := p.inner()
+	for back := 1; back <= int(s.Rank); back++ {
+		i := int(s.Rank) - back
+		if back <= int(p.Rank) {
+			next = p.Stride[int(p.Rank)-back]
+		}
+		v.Stride[i] = next
+		next *= int64(s.Dim[i])
+	}
+	return v
+}

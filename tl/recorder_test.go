@@ -1,0 +1,194 @@
+package tl_test
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/kernbench/kernbench/internal/oplog"
+	"github.com/kernbench/kernbench/internal/sim"
+	"github.com/kernbench/kernbench/tl"
+)
+
+// TestMain draws the same cases every time, so that a change is what makes a test
+// fail. Explore others with -rapid.seed and -rapid.checks.
+func TestMain(m *testing.M) {
+	flag.Parse()
+	if seed := flag.Lookup("rapid.seed"); seed.Value.String() == seed.DefValue {
+		if err := flag.Set("rapid.seed", "1"); err != nil {
+			panic(err)
+		}
+	}
+	os.Exit(m.Run())
+}
+
+// recorder is a machine that writes down what it is asked for, one line a call.
+// Tiles are #1, #2 ... as they are made.
+type recorder struct {
+	calls  []string
+	silent bool  // do nothing, for measurements
+	fail   error // what every call returns
+	wait   error // what Wait returns
+	tiles  int32
+	now    sim.Time
+	line   string // of the kernel, at the last call
+}
+
+// say is deferred formatting: a silent recorder must not allocate.
+func (r *recorder) say(text func() string) error {
+	if !r.silent {
+		r.calls = append(r.calls, text())
+		r.line = tl.Caller()
+	}
+	return r.fail
+}
+
+func (r *recorder) newTile(v *tl.Value) string {
+	r.tiles++
+	v.Slot = r.tiles
+	return fmt.Sprintf("#%d %v", v.Slot, v)
+}
+
+func valueText(v tl.Value) string {
+	if v.InMem {
+		return fmt.Sprintf("memory %d strides %v %v", v.Ptr.Addr, v.Ptr.Stride[:v.Ptr.Rank], v)
+	}
+	return fmt.Sprintf("#%d", v.Slot)
+}
+
+func argsText(args []tl.Arg) string {
+	texts := make([]string, len(args))
+	for i, a := range args {
+		texts[i] = valueText(a.Value)
+		if a.IsScalar {
+			texts[i] = fmt.Sprint(a.Scalar)
+		}
+	}
+	return "(" + strings.Join(texts, ", ") + ")"
+}
+
+func blockText(b tl.Block) string {
+	text := fmt.Sprintf("%d strides %v", b.Ptr.Addr, b.Ptr.Stride[:b.Ptr.Rank])
+	if b.Valid != b.Shape {
+		text += fmt.Sprintf(" valid %v fill %v", b.Valid, b.Fill)
+	}
+	return text
+}
+
+func (r *recorder) Place() tl.Place {
+	return tl.Place{PE: 3, Cube: 5, SIP: 1, PEs: 8, Cubes: 16, SIPs: 2, Rank: 2, Ranks: 4, Name: "sip1.cube5.pe3"}
+}
+
+func (r *recorder) Now() sim.Time { return r.now }
+
+func (r *recorder) Scratch(n int64) (int64, error) {
+	return 4096, r.say(func() string { return fmt.Sprintf("scratch %d bytes", n) })
+}
+
+func (r *recorder) Load(v *tl.Value, from tl.Block) error {
+	return r.say(func() string { return "load " + r.newTile(v) + " from " + blockText(from) })
+}
+
+func (r *recorder) Store(v tl.Value, to tl.Block) error {
+	return r.say(func() string { return "store " + valueText(v) + " to " + blockText(to) })
+}
+
+func (r *recorder) Compute(v *tl.Value, c *tl.Compute) error {
+	return r.say(func() string {
+		op := c.Kind.String()
+		switch c.Kind {
+		case oplog.Math:
+			op = c.Math.String()
+		case oplog.Reduce:
+			op = fmt.Sprintf("%v axis %d", c.Math, c.Axis)
+		case oplog.Full:
+			op = fmt.Sprintf("Full %v", c.Fill)
+		}
+		return r.newTile(v) + " = " + op + " " + argsText(c.Args[:c.N])
+	})
+}
+
+func (r *recorder) Composite(c *tl.Composite) (tl.Handle, error) {
+	return tl.Handle{N: 7}, r.say(func() string {
+		text := c.Kind.String()
+		if c.Kind == oplog.Stream {
+			text += " " + c.Math.String()
+		}
+		text += " " + argsText(c.Args)
+		for _, s := range c.Epilogue {
+			text += " " + s.Math.String() + " " + argsText(s.Args)
+		}
+		return fmt.Sprintf("%s to %v %v at %s", text, c.Out.Shape, c.Out.DType, blockText(c.Out))
+	})
+}
+
+func (r *recorder) Wait(h tl.Handle) error {
+	if r.wait != nil {
+		return r.wait
+	}
+	return r.say(func() string { return fmt.Sprintf("wait %d", h.N) })
+}
+
+func (r *recorder) Send(port tl.Port, v tl.Value) error {
+	return r.say(func() string { return fmt.Sprintf("send %v %s", port, valueText(v)) })
+}
+
+func (r *recorder) Recv(port tl.Port, v *tl.Value, into *tl.Block, wait bool) (tl.Handle, tl.Port, error) {
+	from := port
+	if from == tl.AnyPort {
+		from = tl.West
+	}
+	if wait && r.wait != nil {
+		return tl.Handle{}, from, r.wait
+	}
+	return tl.Handle{N: 9}, from, r.say(func() string {
+		text := fmt.Sprintf("recv %v %s", port, r.newTile(v))
+		if into != nil {
+			text += " into " + blockText(*into)
+		}
+		if wait {
+			text += ", wait"
+		}
+		return text
+	})
+}
+
+func (r *recorder) Put(peer int, v tl.Value, to tl.Block) error {
+	return r.say(func() string {
+		return fmt.Sprintf("put %s to rank %d window %d at %s", valueText(v), peer, to.Ptr.Window, blockText(to))
+	})
+}
+
+func (r *recorder) Get(peer int, v *tl.Value, from tl.Block) error {
+	return r.say(func() string {
+		return fmt.Sprintf("get %s from rank %d window %d at %s", r.newTile(v), peer, from.Ptr.Window, blockText(from))
+	})
+}
+
+func (r *recorder) Notify(peer, signal int, op tl.SignalOp, value int64) error {
+	return r.say(func() string { return fmt.Sprintf("notify rank %d signal %d op %d value %d", peer, signal, op, value) })
+}
+
+func (r *recorder) WaitSignal(signal int, cmp tl.Cmp, value int64) error {
+	return r.say(func() string { return fmt.Sprintf("wait signal %d cmp %d value %d", signal, cmp, value) })
+}
+
+func (r *recorder) TestSignal(signal int, cmp tl.Cmp, value int64) (bool, error) {
+	return true, r.say(func() string { return fmt.Sprintf("test signal %d cmp %d value %d", signal, cmp, value) })
+}
+
+func (r *recorder) Bytes(v tl.Value) ([]byte, error) {
+	return []byte{0, 0x3c, 0, 0xc0}, r.say(func() string { return "bytes " + valueText(v) }) // 1, -2 in f16
+}
+
+func (r *recorder) Pin(v tl.Value) error {
+	return r.say(func() string { return "pin " + valueText(v) })
+}
+
+func (r *recorder) Free(v tl.Value) error {
+	return r.say(func() string { return "free " + valueText(v) })
+}
+
+func (r *recorder) Print(text string) { r.calls = append(r.calls, text) }

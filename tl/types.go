@@ -1,0 +1,140 @@
+package tl
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+
+	"github.com/kernbench/kernbench/internal/numeric"
+	"github.com/kernbench/kernbench/internal/oplog"
+)
+
+// DType is the type of the elements of a tile or a tensor.
+type DType = numeric.DType
+
+// The dtypes: floats, bfloat16, integers with and without sign.
+const (
+	F16  = numeric.F16
+	BF16 = numeric.BF16
+	F32  = numeric.F32
+	F64  = numeric.F64
+	I8   = numeric.I8
+	I16  = numeric.I16
+	I32  = numeric.I32
+	I64  = numeric.I64
+	U8   = numeric.U8
+	U16  = numeric.U16
+	U32  = numeric.U32
+	U64  = numeric.U64
+)
+
+// Op names an elementwise operation where a composite needs one.
+type Op = numeric.Op
+
+// The operations that [Stream] and [Do] know.
+const (
+	OpAdd     = numeric.Add
+	OpSub     = numeric.Sub
+	OpMul     = numeric.Mul
+	OpDiv     = numeric.Div
+	OpMaximum = numeric.Maximum
+	OpMinimum = numeric.Minimum
+	OpNeg     = numeric.Neg
+	OpAbs     = numeric.Abs
+	OpExp     = numeric.Exp
+	OpLog     = numeric.Log
+	OpSqrt    = numeric.Sqrt
+	OpRsqrt   = numeric.Rsqrt
+	OpSigmoid = numeric.Sigmoid
+	OpTanh    = numeric.Tanh
+	OpFMA     = numeric.FMA
+	OpClamp   = numeric.Clamp
+	OpWhere   = numeric.Where // in Stream only
+)
+
+// Shape is the extents of a tile, outermost first: tl.Shape{rows, cols}. At most
+// four axes; none makes a tile of one element, an extent of 0 an empty tile.
+type Shape []int
+
+// maxElems bounds the elements of a tile, so that its size in bytes is an int64
+// whatever the dtype.
+const maxElems = 1 << 48
+
+// extents is s as a value. Callers' literals stay on their stack because of it.
+func extents(s Shape) (oplog.Shape, error) {
+	var e oplog.Shape
+	if len(s) > oplog.MaxRank {
+		return e, fmt.Errorf("%d axes are too many: a tile has at most %d", len(s), oplog.MaxRank)
+	}
+	e.Rank = int8(len(s))
+	elems := 1
+	for i, n := range s {
+		if n < 0 {
+			return e, fmt.Errorf("extent %d of axis %d is negative: an empty tile has extent 0", n, i)
+		}
+		if n > math.MaxInt32 || n > 0 && elems > maxElems/n {
+			return e, fmt.Errorf("%s is too large: a tile has at most 2^31-1 elements along an axis and 2^48 in all", s.String())
+		}
+		e.Dim[i] = int32(n)
+		elems *= n
+	}
+	return e, nil
+}
+
+// axis is axis i of a shape, where negative ones count from the end.
+func axis(s oplog.Shape, i int) (int, error) {
+	n := int(s.Rank)
+	if i < -n || i >= n {
+		return 0, fmt.Errorf("axis %d of %d: axes count from 0, or from -1 backwards", i, n)
+	}
+	if i < 0 {
+		i += n
+	}
+	return i, nil
+}
+
+// broadcast is the shape of an elementwise operation on shapes a and b: aligned at
+// their last axes, extents are equal or one of them is 1 or missing.
+func broadcast(a, b oplog.Shape) (oplog.Shape, bool) {
+	if a.Rank < b.Rank {
+		a, b = b, a
+	}
+	lead := a.Rank - b.Rank
+	for i, n := range b.Dim[:b.Rank] {
+		if m := &a.Dim[int(lead)+i]; *m == 1 {
+			*m = n
+		} else if n != 1 && n != *m {
+			return a, false
+		}
+	}
+	return a, true
+}
+
+// fits reports whether a number is a value of dtype d, but for rounding.
+func fits(d DType, x float64) bool {
+	if d.IsFloat() {
+		return true
+	}
+	bits := 8 * d.Size()
+	if d.IsSigned() {
+		half := math.Ldexp(1, bits-1)
+		return x == math.Trunc(x) && -half <= x && x < half
+	}
+	return x == math.Trunc(x) && 0 <= x && x < math.Ldexp(1, bits)
+}
+
+// String is the shape in brackets: "[32 64]".
+func (s Shape) String() string {
+	b := []byte{'['}
+	for i, n := range s {
+		if i > 0 {
+			b = append(b, ' ')
+		}
+		b = strconv.AppendInt(b, int64(n), 10)
+	}
+	return string(append(b, ']'))
+}
+
+// CDiv is a divided by b, rounded up, for a of at least 0 and b above it: how many
+// blocks of b cover a.
+func CDiv(a, b int) int { return (a + b - 1) / b }

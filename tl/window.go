@@ -1,0 +1,101 @@
+package tl
+
+import (
+	"errors"
+	"fmt"
+)
+
+// Put writes a tile into the part of a window that a peer, a rank of the launch,
+// holds, at the place that p is in this PE's own part. A window is a tensor argument
+// of the launch. [PE.Notify] tells the peer.
+func (t *PE) Put(peer int, p Ptr, x Tile, opts ...Option) {
+	if err := t.usable(&x); err != nil {
+		panic(t.fail("Put", peerText(peer, x.v.String()), err))
+	}
+	b := t.window("Put", peer, p, x.v, opts)
+	if err := t.m.Put(peer, x.v, b); err != nil {
+		panic(t.fail("Put", peerText(peer, b.String()), err))
+	}
+}
+
+// Get reads a tile from the part of a window that a peer holds, at the place that p
+// is in this PE's own part.
+func (t *PE) Get(peer int, p Ptr, s Shape, dtype DType, opts ...Option) Tile {
+	b := t.window("Get", peer, p, Value{Shape: t.extents("Get", s, dtype), DType: dtype}, opts)
+	t.v = Value{Shape: b.Shape, DType: dtype}
+	if err := t.m.Get(peer, &t.v, b); err != nil {
+		panic(t.fail("Get", peerText(peer, b.String()), err))
+	}
+	return Tile{t, t.v}
+}
+
+func (t *PE) window(op string, peer int, p Ptr, v Value, opts []Option) Block {
+	b, err := newBlock(p, v.Shape, v.DType, opts)
+	if err == nil && p.Window == 0 {
+		err = errors.New("the pointer is into no window: only tensor arguments of the launch are windows")
+	}
+	if err == nil {
+		err = t.isPeer(peer)
+	}
+	if err != nil {
+		panic(t.fail(op, peerText(peer, b.String()), err))
+	}
+	return b
+}
+
+// Notify changes a signal of a peer, by [Set] or [Add], once everything that this
+// PE put there before has arrived.
+func (t *PE) Notify(peer, signal int, op SignalOp, v int) {
+	err := t.isPeer(peer)
+	if err == nil && op > Add {
+		err = fmt.Errorf("no signal operation %d: use Set or Add", op)
+	}
+	if err == nil {
+		err = t.m.Notify(peer, signal, op, int64(v))
+	}
+	if err != nil {
+		panic(t.fail("Notify", peerText(peer, signalText(signal)), err))
+	}
+}
+
+// WaitSignal waits until a signal of this PE compares true with v: t.WaitSignal(0,
+// tl.GE, 2).
+func (t *PE) WaitSignal(signal int, cmp Cmp, v int) {
+	err := cmp.check()
+	if err == nil {
+		err = t.m.WaitSignal(signal, cmp, int64(v))
+	}
+	if err != nil {
+		panic(t.fail("WaitSignal", signalText(signal), err))
+	}
+}
+
+// Test reports whether a signal of this PE compares true with v now.
+func (t *PE) Test(signal int, cmp Cmp, v int) bool {
+	holds, err := false, cmp.check()
+	if err == nil {
+		holds, err = t.m.TestSignal(signal, cmp, int64(v))
+	}
+	if err != nil {
+		panic(t.fail("Test", signalText(signal), err))
+	}
+	return holds
+}
+
+func (t *PE) isPeer(peer int) error {
+	if peer < 0 || peer >= t.place.Ranks {
+		return fmt.Errorf("no rank %d: this launch has ranks 0 to %d", peer, t.place.Ranks-1)
+	}
+	return nil
+}
+
+func (c Cmp) check() error {
+	if c > LE {
+		return fmt.Errorf("no comparison %d: use EQ, NE, GT, GE, LT or LE", c)
+	}
+	return nil
+}
+
+func peerText(peer int, what string) string { return fmt.Sprintf("rank %d, %s", peer, what) }
+
+func signalText(signal int) string { return fmt.Sprintf("signal %d", signal) }

@@ -1,0 +1,163 @@
+package torch
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"runtime"
+	"time"
+
+	"github.com/kernbench/kernbench/internal/exec"
+	"github.com/kernbench/kernbench/internal/fabric"
+	"github.com/kernbench/kernbench/internal/machine"
+	"github.com/kernbench/kernbench/internal/memory"
+	"github.com/kernbench/kernbench/internal/oplog"
+	"github.com/kernbench/kernbench/internal/sim"
+	"github.com/kernbench/kernbench/tl"
+	"github.com/kernbench/kernbench/topology"
+)
+
+// Time is simulated time.
+type Time = sim.Time
+
+// Options choose the machine of a Context and what a run is to find out. The zero
+// value is the default system with values and no further checks.
+type Options struct {
+	Topology *topology.Graph // the system; nil is the preset default
+	Flit     bool            // simulate every flit: slower, and the referee of the default
+	NoData   bool            // time only: no values are computed, no tensor bytes held
+	Threads  int             // of the data phase; 0 is one for each core
+	Race     bool            // look for races between PEs; implies values' op log
+	KeepLog  bool            // keep the whole op log, to be saved
+	Limit    Time            // of simulated time, for endless kernels; 0 is 10 s
+	// Stall is how long, by the wall clock, a kernel may compute without an
+	// operation of the tile language before the run is given up; 0 is 10 s.
+	Stall  time.Duration
+	Output io.Writer // of Printf in kernels; nil is nowhere
+}
+
+// Context is a machine with its tensors.
+type Context struct {
+	Report Report // what the program found out
+
+	ctx     context.Context
+	options Options
+	m       *machine.Machine
+	data    *exec.Executor
+	tensors int // made so far
+	err     error
+}
+
+// New makes a Context for a system. It ends with ctx.
+func New(ctx context.Context, o Options) (*Context, error) {
+	if o.Topology == nil {
+		spec, err := topology.Preset("default")
+		if err != nil {
+			return nil, err
+		}
+		if o.Topology, err = topology.Compile(spec); err != nil {
+			return nil, err
+		}
+	}
+	if o.Threads == 0 {
+		o.Threads = runtime.GOMAXPROCS(0)
+	}
+	if o.Stall == 0 {
+		o.Stall = 10 * time.Second
+	}
+	fidelity := fabric.Train
+	if o.Flit {
+		fidelity = fabric.Flit
+	}
+	c := &Context{ctx: ctx, options: o}
+	c.m = machine.New(o.Topology, machine.Options{
+		Fidelity: fidelity, Limit: o.Limit, Log: !o.NoData || o.Race || o.KeepLog,
+	})
+	if o.Output != nil {
+		c.m.Print = func(text string) { fmt.Fprintln(o.Output, text) }
+	}
+	if !o.NoData {
+		c.data = exec.New(c.m.Log, func(s oplog.Space) *memory.Store {
+			return &c.m.Memory(machine.SpaceID(s)).Store
+		}, o.Threads)
+		c.m.Data = c.data
+	}
+	return c, nil
+}
+
+// Close ends what still runs.
+func (c *Context) Close() { c.m.Close() }
+
+// Topology is the system.
+func (c *Context) Topology() *topology.Graph { return c.options.Topology }
+
+// HasData reports whether values are computed, so that they can be checked.
+func (c *Context) HasData() bool { return c.data != nil }
+
+// NumPEs is the number of PEs of the system.
+func (c *Context) NumPEs() int { return c.m.NumPEs() }
+
+// PE is the number of a PE by its place.
+func (c *Context) PE(sip, cube, pe int) int { return int(c.m.ID(sip, cube, pe)) }
+
+// Now is the simulated time.
+func (c *Context) Now() Time { return c.m.Engine.Now() }
+
+// Log is the op log, nil if none is kept.
+func (c *Context) Log() *oplog.Log { return c.m.Log }
+
+// Machine is the simulated machine, for benches that look at its engines.
+func (c *Context) Machine() *machine.Machine { return c.m }
+
+// run lets the machine work until it has nothing left to do, and computes what it
+// did.
+func (c *Context) run() error {
+	if c.err != nil {
+		return c.err
+	}
+	if c.err = c.guarded(); c.err != nil {
+		return c.err
+	}
+	c.m.Boundary()
+	if c.data != nil {
+		c.err = c.data.Flush()
+	}
+	return c.err
+}
+
+// The dtypes, as in package tl.
+const (
+	F16  = tl.F16
+	BF16 = tl.BF16
+	F32  = tl.F32
+	F64  = tl.F64
+	I8   = tl.I8
+	I16  = tl.I16
+	I32  = tl.I32
+	I64  = tl.I64
+	U8   = tl.U8
+	U16  = tl.U16
+	U32  = tl.U32
+	U64  = tl.U64
+)
+
+// DType is the type of a tensor's elements; Shape its extents.
+type (
+	DType = tl.DType
+	Shape = tl.Shape
+)
+
+// Error is a mistake in a program that uses this package. Functions panic with it.
+type Error struct {
+	Op  string // "FromSlice"
+	Err error
+}
+
+func (e *Error) Error() string { return "torch: " + e.Op + ": " + e.Err.Error() }
+
+// Unwrap gives the reason.
+func (e *Error) Unwrap() error { return e.Err }
+
+func misuse(op, format string, args ...any) *Error {
+	return &Error{op, fmt.Errorf(format, args...)}
+}

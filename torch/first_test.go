@@ -1,0 +1,41 @@
+package torch_test
+
+import (
+	"context"
+	"testing"
+
+	"github.com/kernbench/kernbench/tl"
+	"github.com/kernbench/kernbench/torch"
+)
+
+// helloSend passes each PE's tile to its east neighbour.
+func helloSend(t *tl.PE, x tl.Ptr, n int) {
+	tile := t.Load(x, tl.Shape{n}, tl.F16)
+	t.Send(tl.East, tile)
+	t.Store(x, t.Recv(tl.West, tl.Shape{n}, tl.F16))
+}
+
+func TestHelloSend(t *testing.T) {
+	ctx, err := torch.New(context.Background(), torch.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ctx.Close()
+	pes := []int{0, 1, 2, 3}
+	x, err := ctx.FromSlice([]int{0, 1, 2, 3, 4, 5, 6, 7}, torch.F16, torch.Shape{8}, torch.On(pes...))
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, err := ctx.Launch("hello_send", helloSend, x, 2, torch.Neighbors(torch.Ring(pes...)...))
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, err := x.Numpy()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if i := a.Wrong([]int{6, 7, 0, 1, 2, 3, 4, 5}); i >= 0 {
+		t.Errorf("%v: element %d is wrong", a.Float64s(), i)
+	}
+	t.Log(l.Crit, l.Exec)
+}

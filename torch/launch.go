@@ -1,0 +1,246 @@
+package torch
+
+import (
+	"fmt"
+	"math"
+	"reflect"
+	"slices"
+
+	"github.com/kernbench/kernbench/internal/machine"
+	"github.com/kernbench/kernbench/internal/sim"
+	"github.com/kernbench/kernbench/tl"
+	"github.com/kernbench/kernbench/topology"
+)
+
+// Option changes a launch. Options stand among the arguments of Launch and do not
+// go to the kernel.
+type Option func(*launchOptions)
+
+type launchOptions struct {
+	pes    []int
+	links  []Connection
+	buffer topology.BufferKind
+}
+
+// PEs names the PEs that a kernel runs on, by rank. Without it they are those that
+// hold its tensors.
+func PEs(pes ...int) Option { return func(o *launchOptions) { o.pes = pes } }
+
+// Neighbors is the table of the queues between the PEs of a launch.
+func Neighbors(table ...Connection) Option {
+	return func(o *launchOptions) { o.links = append(o.links, table...) }
+}
+
+// Buffers chooses the memory of the queues' slots, tcm, sram or hbm, instead of
+// that of the topology.
+func Buffers(kind topology.BufferKind) Option {
+	return func(o *launchOptions) { o.buffer = kind }
+}
+
+// Connection joins a port of PE A with a port of PE B, both ways.
+type Connection struct {
+	A     int
+	APort tl.Port
+	B     int
+	BPort tl.Port
+}
+
+// Ring joins the east port of each PE with the west port of the next, and that of
+// the last with the first.
+func Ring(pes ...int) []Connection {
+	var table []Connection
+	for i, pe := range pes {
+		table = append(table, Connection{pe, tl.East, pes[(i+1)%len(pes)], tl.West})
+	}
+	return table
+}
+
+// Line is Ring without the connection from the last to the first.
+func Line(pes ...int) []Connection {
+	table := Ring(pes...)
+	return table[:max(0, len(table)-1)]
+}
+
+// Launched is a kernel that has run.
+type Launched struct {
+	Name   string
+	Start  Time   // the one instant at which all PEs began
+	Crit   Time   // the critical path: the longest of Exec
+	Spread Time   // how far apart the PEs could have started
+	Exec   []Time // from Start to the end of the kernel, by rank
+}
+
+// Launch runs a kernel, a function of a *tl.PE and arguments, on the PEs that hold
+// its tensors, and waits for its end. A *Tensor goes to a tl.Ptr parameter: to the
+// part that the PE holds, or to the start of the tensor if it holds none. Numbers go
+// to parameters of their kind.
+func (c *Context) Launch(name string, kernel any, args ...any) (*Launched, error) {
+	var o launchOptions
+	args = slices.DeleteFunc(slices.Clone(args), func(a any) bool {
+		opt, ok := a.(Option)
+		if ok {
+			opt(&o)
+		}
+		return ok
+	})
+	if len(o.pes) == 0 {
+		o.pes = holders(args)
+	}
+	if len(o.pes) == 0 {
+		panic(misuse("Launch", "%s has no tensor to say where it runs: add torch.PEs", name))
+	}
+	bound := bind(name, kernel, args)
+	prog := machine.Program{Name: name, Buffer: o.buffer}
+	rank := map[machine.PEID]int{}
+	for i, pe := range o.pes {
+		prog.Targets = append(prog.Targets, machine.PEID(pe))
+		rank[machine.PEID(pe)] = i
+	}
+	for _, l := range o.links {
+		prog.Links = append(prog.Links, machine.Connection{A: machine.PEID(l.A), APort: l.APort, B: machine.PEID(l.B), BPort: l.BPort})
+	}
+	for _, a := range args {
+		if x, ok := a.(*Tensor); ok {
+			prog.Windows = append(prog.Windows, x.parts(prog.Targets))
+		}
+	}
+	prog.Body = func(t *tl.PE) { bound.call(t, prog.Windows) }
+	run, err := c.m.Start(prog, sim.Event{})
+	if err != nil {
+		return nil, err
+	}
+	if err := c.run(); err != nil {
+		return nil, fmt.Errorf("launch %s: %w", name, unwrap(err))
+	}
+	if c.data != nil {
+		c.data.End(run.LogID())
+	}
+	l := &Launched{Name: name, Start: run.Start, Crit: run.Critical(), Spread: run.Spread(), Exec: make([]Time, len(o.pes))}
+	for i, pe := range run.Targets {
+		l.Exec[rank[pe]] = run.Exec(i)
+	}
+	c.Report.Crit = max(c.Report.Crit, l.Crit)
+	return l, nil
+}
+
+// unwrap is the error that a kernel panicked with, without the stack: a *tl.Error
+// says where it was.
+func unwrap(err error) error {
+	if p, ok := err.(*sim.PanicError); ok {
+		if inner := p.Unwrap(); inner != nil {
+			return inner
+		}
+	}
+	return err
+}
+
+// holders is the PEs that hold any of the tensors, in order.
+func holders(args []any) (pes []int) {
+	for _, a := range args {
+		if x, ok := a.(*Tensor); ok {
+			for _, s := range x.shards {
+				pes = append(pes, int(s.pe))
+			}
+		}
+	}
+	slices.Sort(pes)
+	return slices.Compact(pes)
+}
+
+// parts is the part of the tensor that each of the PEs holds: nothing for those
+// that hold none.
+func (x *Tensor) parts(pes []machine.PEID) []machine.Part {
+	parts := make([]machine.Part, len(pes))
+	for i, pe := range pes {
+		parts[i].VA = x.base
+		for _, s := range x.shards {
+			if s.pe == pe {
+				parts[i] = machine.Part{VA: s.va, Bytes: s.bytes}
+			}
+		}
+	}
+	return parts
+}
+
+// pointer is the tensor as a kernel sees it.
+func (x *Tensor) pointer(at machine.Part, window int) tl.Ptr {
+	p := tl.Ptr{Addr: int64(at.VA), DType: x.dtype, Rank: int8(len(x.shape)), Window: int16(window + 1)}
+	stride := int64(1)
+	for i := len(x.shape) - 1; i >= 0; i-- {
+		p.Stride[i] = stride
+		stride *= int64(x.shape[i])
+	}
+	return p
+}
+
+// binding is a kernel with its arguments.
+type binding struct {
+	fn      reflect.Value
+	args    []reflect.Value // without the PE; tensors are filled in for each PE
+	tensors []*Tensor
+	at      []int // which argument each tensor is
+}
+
+var (
+	peType  = reflect.TypeFor[*tl.PE]()
+	ptrType = reflect.TypeFor[tl.Ptr]()
+)
+
+// bind checks that a kernel takes the arguments.
+func bind(name string, kernel any, args []any) *binding {
+	b := &binding{fn: reflect.ValueOf(kernel)}
+	t := b.fn.Type()
+	if t.Kind() != reflect.Func || t.NumIn() == 0 || t.In(0) != peType || t.NumOut() > 0 || t.IsVariadic() {
+		panic(misuse("Launch", "%s is a %v: a kernel is a func(*tl.PE, ...) without results", name, t))
+	}
+	if t.NumIn()-1 != len(args) {
+		panic(misuse("Launch", "%s takes %d arguments after the PE, and %d are given", name, t.NumIn()-1, len(args)))
+	}
+	for i, a := range args {
+		want := t.In(i + 1)
+		if x, ok := a.(*Tensor); ok {
+			if want != ptrType {
+				panic(misuse("Launch", "argument %d of %s is a %v, and a tensor is given, which is a tl.Ptr", i+1, name, want))
+			}
+			b.tensors, b.at = append(b.tensors, x), append(b.at, i)
+			b.args = append(b.args, reflect.Value{})
+			continue
+		}
+		v, ok := convert(a, want)
+		if !ok {
+			panic(misuse("Launch", "argument %d of %s is a %v, and %v, a %T, is given", i+1, name, want, a, a))
+		}
+		b.args = append(b.args, v)
+	}
+	return b
+}
+
+// convert is a value as a parameter's type: the same, or a number that does not
+// change by it.
+func convert(a any, want reflect.Type) (reflect.Value, bool) {
+	v := reflect.ValueOf(a)
+	if !v.IsValid() {
+		return v, false
+	}
+	if v.Type().AssignableTo(want) {
+		return v, true
+	}
+	isNumber := func(t reflect.Type) bool { return t.Kind() >= reflect.Int && t.Kind() <= reflect.Float64 }
+	if !isNumber(v.Type()) || !isNumber(want) {
+		return v, false
+	}
+	out := v.Convert(want)
+	back := out.Convert(v.Type())
+	same := back.Equal(v) && (out.CanFloat() || !v.CanFloat() || v.Float() == math.Trunc(v.Float()))
+	return out, same
+}
+
+func (b *binding) call(t *tl.PE, windows [][]machine.Part) {
+	in := make([]reflect.Value, 0, 1+len(b.args))
+	in = append(in, reflect.ValueOf(t))
+	in = append(in, b.args...)
+	for w, x := range b.tensors {
+		in[1+b.at[w]] = reflect.ValueOf(x.pointer(windows[w][t.Rank()], w))
+	}
+	b.fn.Call(in)
+}
