@@ -142,7 +142,7 @@ func (e *eagerPE) newTile(v *tl.Value, data []byte) {
 // data is what a tile holds, or the memory of a ref.
 func (e *eagerPE) data(v *tl.Value) []byte {
 	if v.InMem {
-		return e.read(&tl.Block{Ptr: v.Ptr, Shape: v.Shape, Valid: v.Shape, DType: v.DType})
+		return e.read(&tl.Block{Ptr: *v.Ptr, Shape: v.Shape, Valid: v.Shape, DType: v.DType})
 	}
 	return e.tiles[v.Slot]
 }

@@ -75,8 +75,8 @@ type Value struct {
 	Turn  uint32   // tells it from later tiles in the same place
 	Shape oplog.Shape
 	DType numeric.DType
-	InMem bool // a Ref: Block{Ptr, Shape}
-	Ptr   Ptr
+	InMem bool // a Ref: Block{*Ptr, Shape}
+	Ptr   *Ptr // of a Ref; elsewhere nil, tiles being copied often
 }
 
 // Bytes is the size of the tile.

@@ -45,7 +45,7 @@ func (t *PE) Load(p Ptr, s Shape, dtype DType, opts ...Option) Tile {
 // from it, Send sends from it.
 func (t *PE) Ref(p Ptr, s Shape, dtype DType) Tile {
 	b := t.block("Ref", p, t.extents("Ref", s, dtype), dtype, nil)
-	return Tile{t, Value{Shape: b.Shape, DType: dtype, InMem: true, Ptr: b.Ptr}}
+	return Tile{t, Value{Shape: b.Shape, DType: dtype, InMem: true, Ptr: &b.Ptr}}
 }
 
 // Store writes a tile to memory. Its dtype must be the pointer's.

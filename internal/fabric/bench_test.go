@@ -32,7 +32,7 @@ func (p *pump) Handle(_ sim.Kind, arg uint64) {
 	if p.hbm {
 		t.Read, t.Write = Bank{1, memory.Contiguous(0, p.bytes)}, Bank{2, memory.Contiguous(0, p.bytes)}
 	}
-	p.Send(t)
+	p.Send(&t)
 }
 
 // newPump has as many messages under way as there are paths.

@@ -6,34 +6,52 @@ package fabric
 // Where it has to wait it becomes a train like any other.
 
 // express lets message i over link number st of its path, where it is now.
+//
+// If all that the next link carries comes over this one, nothing can come between:
+// the message passes both in one event.
 func (m *trains) express(i int32, st int) {
 	msg := &m.messages[i]
-	s := m.servers[msg.stages[st]]
-	if s == nil {
-		s = m.server(msg.stages[st])
-	}
-	now := m.eng.Now()
-	if s.free+s.owed > now || !s.idle() || len(s.slow) > 0 {
+	at := m.eng.Now()
+	l := m.lane(msg.stages[st])
+	if !m.open(msg.stages[st], l, at) {
 		m.join(i, st)
 		return
 	}
-	takes := s.perFlit
-	if msg.Bytes != m.cfg.Flit {
-		takes = s.shortTime(msg.Bytes)
-	}
-	s.free = now + takes
-	s.bytes += msg.Bytes
-	s.busy += takes
-	s.flits++
-	if m.observe != nil {
-		m.observe(Passage{Link: s.id, Head: now, Start: now, End: s.free})
-	}
-	at := s.free + s.hop.Latency
-	if st++; st < len(msg.stages) {
+	for {
+		takes := l.hop.Bandwidth.Serialize(msg.Bytes)
+		l.free = at + takes
+		l.bytes += msg.Bytes
+		l.busy += takes
+		l.count++
+		if m.observe != nil {
+			m.observe(Passage{Link: msg.stages[st], Head: at, Start: at, End: l.free})
+		}
+		at = l.free + l.hop.Latency
+		if st++; st == len(msg.stages) {
+			m.eng.At(at, m.target, evExpressEnd, uint64(uint32(i)))
+			return
+		}
+		if next := m.lane(msg.stages[st]); next.fedBy == msg.stages[st-1] && l.arrives <= m.eng.Now() && m.open(msg.stages[st], next, at) {
+			l = next
+			continue
+		}
+		l.arrives = at
 		m.eng.At(at, m.target, evExpress, uint64(st)<<32|uint64(uint32(i)))
-	} else {
-		m.eng.At(at, m.target, evExpressEnd, uint64(uint32(i)))
+		return
 	}
+}
+
+// open reports whether a link will take an express at an instant, as far as what has
+// come by now goes.
+func (m *trains) open(st stage, l *lane, at Time) bool {
+	if l.free > at {
+		return false
+	}
+	if l.state == plain {
+		return true
+	}
+	s := m.servers[st]
+	return s.free+s.owed <= at && s.idle() && len(s.slow) == 0
 }
 
 // join makes a train of an express that has to wait in front of link st.
@@ -49,13 +67,4 @@ func (m *trains) join(i int32, st int) {
 		msg: i, stage: int32(st), class: msg.Class, last: true, flits: 1, short: msg.isShort(0, m.cfg.Flit),
 		head: now, tail: now, share: m.split,
 	}))
-}
-
-// shortTime is how long n bytes, less than a flit, take on a link. Most messages of
-// one kind are of one size.
-func (s *server) shortTime(n Bytes) Time {
-	if s.lastShort != n {
-		s.lastShort, s.lastTime = n, s.hop.Bandwidth.Serialize(n)
-	}
-	return s.lastTime
 }

@@ -48,6 +48,13 @@ type Network interface {
 	Hop(topology.LinkID) Hop
 }
 
+// Feeder is a Network that knows of links all of whose traffic comes over one other
+// link. It saves events and changes nothing else.
+type Feeder interface {
+	// FedBy is that other link, -1 if there is none.
+	FedBy(topology.LinkID) topology.LinkID
+}
+
 // SliceID is an HBM slice, counted from 1. The zero value is none.
 type SliceID int32
 
@@ -60,7 +67,7 @@ type Bank struct {
 
 // Transfer is one message.
 type Transfer struct {
-	Path  []topology.LinkID // not empty; copied
+	Path  []topology.LinkID // not empty; not to be changed before the end
 	Bytes Bytes
 	Class Class
 	Read  Bank      // HBM ahead of the path
@@ -129,17 +136,23 @@ type model interface {
 // message is a transfer under way. Its stages are the servers it passes: the
 // channels of an HBM slice ahead of the path, links, and channels behind it.
 type message struct {
-	Transfer
 	stages []stage
-	begun  Time
+	Done   sim.Event
+	Bytes  Bytes
 	flits  int64 // all of them
 	short  Bytes // the size of the last flit if it is not whole, else 0
+	begun  Time
+	Class  Class
+
+	Read, Write Bank
+	own         []stage // its stages, where they are not the path itself
 }
 
 // stage is a link, or an HBM slice as the complement of its id.
-type stage int32
+type stage = topology.LinkID
 
-func (st stage) slice() (SliceID, bool) { return SliceID(^st), st < 0 }
+// slice is the HBM slice that a stage is, if it is one.
+func slice(st stage) (SliceID, bool) { return SliceID(^st), st < 0 }
 
 // Passage is the way of one message over one link, as an observer sees it.
 type Passage struct {
@@ -169,12 +182,12 @@ func (f *Fabric) Observe(fn func(Passage)) { f.observe = fn }
 func (f *Fabric) Stats(id topology.LinkID) Stats { return f.model.stats(id) }
 
 // Send starts a transfer at the present instant.
-func (f *Fabric) Send(t Transfer) {
+func (f *Fabric) Send(t *Transfer) {
 	if len(t.Path) == 0 || t.Bytes < 0 {
 		panic(fmt.Sprintf("fabric: transfer of %v over %d links", t.Bytes, len(t.Path)))
 	}
-	f.checkBank(t.Read, t.Bytes)
-	f.checkBank(t.Write, t.Bytes)
+	f.checkBank(&t.Read, t.Bytes)
+	f.checkBank(&t.Write, t.Bytes)
 	var i int32
 	if n := len(f.free); n > 0 {
 		i = f.free[n-1]
@@ -184,19 +197,13 @@ func (f *Fabric) Send(t Transfer) {
 		f.messages = append(f.messages, message{})
 	}
 	m := &f.messages[i]
-	m.begun = f.eng.Now()
-	m.stages = m.stages[:0]
-	if t.Read.Slice != 0 && t.Bytes > 0 { // no bytes touch no burst
-		m.stages = append(m.stages, ^stage(t.Read.Slice))
+	m.begun, m.Bytes, m.Class, m.Done = f.eng.Now(), t.Bytes, t.Class, t.Done
+	m.stages = t.Path
+	m.Read.Slice, m.Write.Slice = 0, 0
+	if (t.Read.Slice != 0 || t.Write.Slice != 0) && t.Bytes > 0 { // no bytes touch no burst
+		m.Read, m.Write = t.Read, t.Write
+		m.addBanks(t.Path)
 	}
-	for _, id := range t.Path {
-		m.stages = append(m.stages, stage(id))
-	}
-	if t.Write.Slice != 0 && t.Bytes > 0 {
-		m.stages = append(m.stages, ^stage(t.Write.Slice))
-	}
-	t.Path = nil
-	m.Transfer = t
 	m.flits, m.short = int64(t.Bytes/f.cfg.Flit), t.Bytes%f.cfg.Flit
 	if m.short > 0 || m.flits == 0 { // no bytes are one empty flit
 		m.flits++
@@ -204,7 +211,20 @@ func (f *Fabric) Send(t Transfer) {
 	f.model.start(i)
 }
 
-func (f *Fabric) checkBank(b Bank, n Bytes) {
+// addBanks puts the HBM at the ends of the path among the stages.
+func (m *message) addBanks(path []topology.LinkID) {
+	m.own = m.own[:0]
+	if m.Read.Slice != 0 {
+		m.own = append(m.own, ^stage(m.Read.Slice))
+	}
+	m.own = append(m.own, path...)
+	if m.Write.Slice != 0 {
+		m.own = append(m.own, ^stage(m.Write.Slice))
+	}
+	m.stages = m.own
+}
+
+func (f *Fabric) checkBank(b *Bank, n Bytes) {
 	if b.Slice != 0 && b.Region.Bytes() != n {
 		panic(fmt.Sprintf("fabric: transfer of %v to or from a region of %v", n, b.Region.Bytes()))
 	}

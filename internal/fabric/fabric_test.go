@@ -67,7 +67,7 @@ const (
 
 func (w *world) Handle(kind sim.Kind, arg uint64) {
 	if kind == worldStart {
-		w.Send(w.flows[arg].Transfer)
+		w.Send(&w.flows[arg].Transfer)
 		return
 	}
 	if w.done[arg] >= 0 {

@@ -98,7 +98,7 @@ func (m *flits) start(i int32) {
 		m.reads = append(m.reads, bankRead{})
 		m.writes = append(m.writes, bankWrite{})
 	}
-	if _, ok := m.messages[i].stages[0].slice(); !ok {
+	if _, ok := slice(m.messages[i].stages[0]); !ok {
 		m.offer(i, 0)
 		return
 	}
@@ -120,7 +120,7 @@ func (m *flits) arrive(i int32) {
 		}
 		return
 	}
-	if _, ok := msg.stages[fl.stage].slice(); ok {
+	if _, ok := slice(msg.stages[fl.stage]); ok {
 		m.write(m.take(i))
 		return
 	}

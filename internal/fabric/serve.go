@@ -236,7 +236,7 @@ func (m *trains) passLink(s *server, i int32, perFlit, waits Time) {
 	t.head, t.tail = s.since+perFlit+s.hop.Latency, left+s.hop.Latency
 	t.asServed, t.refill = false, false
 	if int(t.stage) < len(m.messages[t.msg].stages) {
-		s.passed, s.passedOn = i, t.head
+		s.passed, s.passedOn, s.arrives = i, t.head, t.head
 		m.eng.At(t.head, m.target, evArrive, uint64(i))
 		return
 	}

@@ -9,50 +9,78 @@ import (
 // server is a link, or the channels of an HBM slice, in the Train model: it
 // serves one train after another.
 type server struct {
+	*lane
 	tally
-	id      topology.LinkID
-	key     stage
-	hop     Hop
-	slice   *memory.Slice // nil for a link
-	perFlit Time          // of a whole flit
-	free    Time          // when it can take the next train
-	woken   Time          // when it will look at its queue, plus one; 0 for not at all
+	owed    Time // to trickles of class Compute that Comm went before: it delays Compute only
 	queues  [numClasses]trainQueue
 	slow    []trickle
-	owed    Time // to trickles of class Compute that Comm went before: it delays Compute only
-	lent    Time // of that, by the train it serves
+	perFlit Time // of a whole flit
+	key     stage
+	id      topology.LinkID
+	slice   *memory.Slice // nil for a link
+	woken   Time          // when it will look at its queue, plus one; 0 for not at all
+	lent    Time          // of what is owed, by the train it serves
 
 	serving  train // what it serves, or served last
 	since    Time  // and from when
 	passed   int32 // the train that it became, on its way to the next server,
 	passedOn Time  // and when that sees it
-
-	lastShort Bytes // of an express of less than a flit,
-	lastTime  Time  // and how long it took
 }
+
+// lane is what there is to know of a link that only expresses have used: one cache
+// line, of which a machine has very many.
+type lane struct {
+	free    Time // when it can take the next train
+	arrives Time // when what it passed on last reaches the next server
+	hop     Hop
+	bytes   Bytes // carried by expresses
+	busy    Time
+	count   uint32 // of expresses
+	fedBy   stage  // the link that all it carries comes over, or -1
+	state   laneState
+}
+
+type laneState uint8
+
+const (
+	unused  laneState = iota // nothing has come over it: the rest is not set
+	plain                    // expresses have
+	managed                  // trains have: it has a server
+)
 
 // server finds or makes the server of a stage.
 func (m *trains) server(st stage) *server {
-	if slice, ok := st.slice(); ok {
+	if slice, ok := slice(st); ok {
 		for len(m.slices) <= int(slice) {
 			m.slices = append(m.slices, nil)
 		}
 		if m.slices[slice] == nil {
 			h := m.cfg.HBM
 			m.slices[slice] = &server{
-				key: st, slice: memory.NewSlice(h),
+				lane: &lane{state: managed}, key: st, slice: memory.NewSlice(h),
 				perFlit: h.BurstTime * Time(m.cfg.Flit) / Time(h.Burst) / Time(h.Channels),
 			}
 		}
 		return m.slices[slice]
 	}
 	if m.servers[st] == nil {
-		hop := m.net.Hop(topology.LinkID(st))
-		m.servers[st] = &server{
-			id: topology.LinkID(st), key: st, hop: hop, perFlit: hop.Bandwidth.Serialize(m.cfg.Flit),
-		}
+		l := m.lane(st)
+		l.state = managed
+		m.servers[st] = &server{lane: l, id: st, key: st, perFlit: l.hop.Bandwidth.Serialize(m.cfg.Flit)}
 	}
 	return m.servers[st]
+}
+
+// lane is the lane of a link.
+func (m *trains) lane(st stage) *lane {
+	l := &m.lanes[st]
+	if l.state == unused {
+		l.state, l.hop, l.fedBy = plain, m.net.Hop(st), -1
+		if f, ok := m.net.(Feeder); ok {
+			l.fedBy = f.FedBy(st)
+		}
+	}
+	return l
 }
 
 // serialize is how long n bytes, less than a flit, occupy the server.
@@ -70,8 +98,8 @@ func (s *server) count(f *Fabric, t *train, sign int64) {
 		n = f.messages[t.msg].short
 		busy = s.serialize(n)
 	}
-	s.bytes += Bytes(sign) * n
-	s.busy += Time(sign) * busy
+	s.tally.bytes += Bytes(sign) * n
+	s.tally.busy += Time(sign) * busy
 	s.flits += sign * t.flits
 }
 

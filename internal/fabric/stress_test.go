@@ -136,7 +136,7 @@ func (s *stress) Handle(kind sim.Kind, arg uint64) {
 		s.start[arg] = s.eng.Now()
 		f := s.load.flows[arg].Transfer
 		f.Done = sim.Event{Target: s.target, Kind: worldDone, Arg: arg}
-		s.Send(f)
+		s.Send(&f)
 		return
 	}
 	s.done[arg] = s.eng.Now()

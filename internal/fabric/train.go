@@ -63,7 +63,8 @@ type trains struct {
 	target  sim.Target
 	all     []train // pool; index 0 means none
 	unused  int32
-	servers []*server // of links by id; made on first use
+	lanes   []lane    // of links by id
+	servers []*server // of links that trains have used
 	slices  []*server // of HBM slices
 	split   int64     // splitSize in flits
 	sources []source  // by message
@@ -82,16 +83,16 @@ type source struct {
 }
 
 const (
-	evArrive sim.Kind = iota // a train's head is at its server
-	evFree                   // a server is free and trains wait
-	evRefill                 // a source offers its next train
-	evFinish                 // the last byte of a message is there
-	evExpress                // an express is at its next link
-	evExpressEnd             // or at its destination
+	evArrive     sim.Kind = iota // a train's head is at its server
+	evFree                       // a server is free and trains wait
+	evRefill                     // a source offers its next train
+	evFinish                     // the last byte of a message is there
+	evExpress                    // an express is at its next link
+	evExpressEnd                 // or at its destination
 )
 
 func newTrains(f *Fabric) *trains {
-	m := &trains{Fabric: f, all: make([]train, 1), servers: make([]*server, f.net.NumLinks())}
+	m := &trains{Fabric: f, all: make([]train, 1), servers: make([]*server, f.net.NumLinks()), lanes: make([]lane, f.net.NumLinks())}
 	m.split = max(1, splitSize/int64(f.cfg.Flit))
 	m.target = f.eng.Register(m)
 	return m
@@ -125,10 +126,15 @@ func (m *trains) Handle(kind sim.Kind, arg uint64) {
 }
 
 func (m *trains) stats(id topology.LinkID) Stats {
+	l := &m.lanes[id]
+	var t tally
 	if s := m.servers[id]; s != nil {
-		return s.stats()
+		t = s.tally
 	}
-	return Stats{}
+	t.bytes += l.bytes
+	t.busy += l.busy
+	t.flits += int64(l.count)
+	return t.stats()
 }
 
 func (m *trains) start(i int32) {

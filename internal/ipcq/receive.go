@@ -103,24 +103,34 @@ func (rc *Receive) complete() {
 }
 
 // take begins to copy a fragment out of its slot.
+//
+// Within a TCM the time of that is known at once, and nothing has to be waited for.
 func (r *Ring) take(rc *Receive, f *fragment, slot uint64) {
 	r.taken++
+	if r.Local && rc.Into == nil {
+		end := r.To.DMA.CopyLocal(rc.At, f.bytes)
+		r.To.DMA.Arrive(rc.Tile, end)
+		f.parts = 0
+		r.returnCredits(end)
+		return
+	}
 	req := pe.Request{
 		Op: memory.Read, Class: fabric.Comm, Bytes: f.bytes, From: r.slotAccess(slot, f.bytes), Tail: r.Access,
 		At:   rc.At,
 		Done: sim.Event{Target: r.queues.target, Kind: evCopied, Arg: uint64(r.number)<<32 | slot},
 	}
 	if rc.Into == nil {
-		req.Path, req.Target, req.Loose = r.Out, rc.Tile, true
+		req.Path, req.Fixed, req.Target, req.Loose = r.Out, true, rc.Tile, true
 		f.parts = 1
-		r.To.DMA.Submit(req)
+		r.To.DMA.Submit(&req)
 		return
 	}
 	r.requests = rc.Into(r.requests[:0], rc.taken, f.bytes)
 	rc.taken += f.bytes
 	f.parts = len(r.requests)
 	var off memory.Bytes
-	for _, piece := range r.requests {
+	for k := range r.requests {
+		piece := &r.requests[k]
 		n := piece.To.Region.Bytes()
 		piece.Class, piece.At, piece.Done, piece.Tail = req.Class, req.At, req.Done, req.Tail
 		if req.From.Slice != 0 {

@@ -35,6 +35,7 @@ type End struct {
 // Config is how a ring is built.
 type Config struct {
 	Slots      int
+	Local      bool // the slots are in the receiver's TCM
 	SlotSize   memory.Bytes
 	Memory     memory.ID
 	At         pe.Access         // where the slots are in it
@@ -144,7 +145,7 @@ func (r *Ring) Fragments(n memory.Bytes) int {
 
 // Put sends fragment i of a message, for which there is a credit. The request says
 // where from and when; its path may be given, otherwise it is the ring's own.
-func (r *Ring) Put(m *Message, i int, req pe.Request) {
+func (r *Ring) Put(m *Message, i int, req *pe.Request) {
 	bytes := min(r.SlotSize, m.Bytes-memory.Bytes(i)*r.SlotSize)
 	if len(r.slots) < r.Slots && int(r.sent) == len(r.slots) {
 		r.slots = append(r.slots, fragment{})
@@ -157,7 +158,7 @@ func (r *Ring) Put(m *Message, i int, req pe.Request) {
 	r.sent++
 	req.Op, req.Class, req.Loose = memory.Write, fabric.Comm, req.From.Region.Rows == 0
 	if req.Path == nil {
-		req.Path = r.Path
+		req.Path, req.Fixed = r.Path, true
 	}
 	req.Bytes, req.To, req.Tail = bytes, r.slotAccess(slot, bytes), r.Access
 	req.Done = sim.Event{Target: r.queues.target, Kind: evArrived, Arg: uint64(r.number)<<32 | slot}
@@ -198,11 +199,17 @@ func (r *Ring) copied(f *fragment) {
 	if f.receive != nil {
 		f.receive.copied()
 	}
+	r.returnCredits(r.queues.eng.Now())
+}
+
+// returnCredits sends the credits of the slots that are free at an instant, and
+// were not before.
+func (r *Ring) returnCredits(at sim.Time) {
 	if len(r.credits) == 0 {
 		r.credits = make([]sim.Time, r.Slots)
 	}
 	for r.read < r.taken && r.slots[r.read%uint64(r.Slots)].parts == 0 {
-		r.credits[r.read%uint64(r.Slots)] = r.queues.eng.Now() + r.CreditTime
+		r.credits[r.read%uint64(r.Slots)] = at + r.CreditTime
 		r.read++
 	}
 	if r.blocked {

@@ -135,7 +135,7 @@ func (c *core) submit(id oplog.ID, class fabric.Class) {
 	if id == 0 && n == 1 {
 		r := &c.requests[0]
 		r.Class, r.At = class, c.arrival()
-		c.pe.DMA.Submit(*r)
+		c.pe.DMA.Submit(r)
 		return
 	}
 	t := transfer{id: id, core: c, begins: n, ends: n}
@@ -147,7 +147,7 @@ func (c *core) submit(id oplog.ID, class fabric.Class) {
 		r := &c.requests[i]
 		r.Class, r.At, r.Order = class, c.arrival(), t.order
 		r.Begun, r.Done = begun, ended
-		c.pe.DMA.Submit(*r)
+		c.pe.DMA.Submit(r)
 	}
 	if n == 0 {
 		c.m.Engine.Call(begun)

@@ -103,8 +103,9 @@ func (m *Machine) boxPieces(to []piece, x *box) (_ []piece, err error) {
 	return to, nil
 }
 
-// route is the path of a transfer between two memories; within one, over what it
-// hangs on.
+// route is the path of a transfer between two memories. Within one memory it is
+// over what that hangs on; within a TCM over its read port, since the write port,
+// which is another, keeps pace.
 func (m *Machine) route(to []topology.LinkID, from, dest memory.ID) ([]topology.LinkID, error) {
 	a, b := m.Node(from), m.Node(dest)
 	if a != b {
@@ -114,7 +115,8 @@ func (m *Machine) route(to []topology.LinkID, from, dest memory.ID) ([]topology.
 	via := m.Graph.PERouter(sip, cube, pe)
 	switch from.Kind {
 	case topology.KindTCM:
-		via = m.Graph.PENode(sip, cube, pe, topology.KindDMA)
+		port, _ := m.Graph.LinkBetween(a, m.Graph.PENode(sip, cube, pe, topology.KindDMA))
+		return append(to, port), nil
 	case topology.KindSRAM:
 		at := m.Graph.Spec().Cube.SRAM.At
 		via = m.Graph.Router(sip, cube, at.Row, at.Col)

@@ -45,7 +45,7 @@ type builder struct {
 
 func (b *builder) plan(cmd *tl.Composite) (pe.Plan, error) {
 	c := b.core
-	out := tl.Value{Shape: cmd.Out.Shape, DType: cmd.Out.DType, InMem: true, Ptr: cmd.Out.Ptr}
+	out := tl.Value{Shape: cmd.Out.Shape, DType: cmd.Out.DType, InMem: true, Ptr: &cmd.Out.Ptr}
 	to, err := b.matrix(&out, memory.Write)
 	if err != nil {
 		return nil, err
@@ -123,7 +123,7 @@ func (b *builder) operand(a *tl.Arg, out *tl.Value) (pe.Matrix, error) {
 func (b *builder) matrix(v *tl.Value, op memory.Op) (pe.Matrix, error) {
 	c := b.core
 	rows, cols := matrixSize(v.Shape)
-	x := newBox(&tl.Block{Ptr: v.Ptr, Shape: v.Shape, Valid: v.Shape, DType: v.DType})
+	x := newBox(&tl.Block{Ptr: *v.Ptr, Shape: v.Shape, Valid: v.Shape, DType: v.DType})
 	stride := x.stride[oplog.MaxRank-2]
 	if v.Shape.Rank < 2 {
 		stride = memory.Bytes(cols) * x.elem
@@ -178,7 +178,7 @@ func (b *builder) operands(list []tl.Arg) []oplog.Operand {
 		if list[i].IsScalar || !v.InMem {
 			continue
 		}
-		x := newBox(&tl.Block{Ptr: v.Ptr, Shape: v.Shape, Valid: v.Shape, DType: v.DType})
+		x := newBox(&tl.Block{Ptr: *v.Ptr, Shape: v.Shape, Valid: v.Shape, DType: v.DType})
 		whole, err := b.core.m.boxPieces(nil, &x)
 		if err != nil {
 			panic(err) // found before

@@ -36,7 +36,6 @@ type launcher struct {
 	target  sim.Target
 	all     []*Launch // by number
 	unused  []int32   // numbers of launches that ended
-	path    []topology.LinkID
 }
 
 const (
@@ -97,12 +96,12 @@ func (lr *launcher) number(l *Launch) {
 // component is cut off.
 func (lr *launcher) command(from, to topology.NodeID, kind sim.Kind, l *Launch, at int) {
 	m := lr.machine
-	var err error
-	if lr.path, err = m.Graph.Route(lr.path[:0], from, to); err != nil {
+	path, err := m.Graph.Route(nil, from, to)
+	if err != nil {
 		panic(fmt.Sprintf("machine: launch %s: %v", l.Name, err))
 	}
-	m.Fabric.Send(fabric.Transfer{
-		Path: lr.path, Bytes: m.Graph.Spec().Host.LaunchBytes, Class: fabric.Comm,
+	m.Fabric.Send(&fabric.Transfer{
+		Path: path, Bytes: m.Graph.Spec().Host.LaunchBytes, Class: fabric.Comm,
 		Done: sim.Event{Target: lr.target, Kind: kind, Arg: uint64(l.number)<<32 | uint64(at)},
 	})
 }

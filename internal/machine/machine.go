@@ -117,6 +117,23 @@ func (n network) Hop(id topology.LinkID) fabric.Hop {
 	return fabric.Hop{Bandwidth: l.Bandwidth, Latency: l.Latency + n.Node(l.To).Overhead}
 }
 
+// FedBy says that what leaves a PE comes from its TCM, and what enters its TCM from
+// its router.
+func (n network) FedBy(id topology.LinkID) topology.LinkID {
+	l := n.Link(id)
+	from, to := n.Node(l.From), n.Node(l.To)
+	if from.Kind != topology.KindDMA {
+		return -1
+	}
+	sip, cube, pe := int(from.SIP), int(from.Cube), int(from.Index)
+	source := n.PENode(sip, cube, pe, topology.KindTCM)
+	if to.Kind == topology.KindTCM {
+		source = n.PERouter(sip, cube, pe)
+	}
+	feeder, _ := n.LinkBetween(source, l.From) // every PE has one
+	return feeder
+}
+
 // Hops is what each link of a path costs, for closed forms.
 func (m *Machine) Hops(path []topology.LinkID) []fabric.Hop {
 	hops := make([]fabric.Hop, len(path))

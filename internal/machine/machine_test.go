@@ -60,7 +60,7 @@ func stream(t testing.TB, o Options, n int) float64 {
 		if err != nil {
 			t.Fatal(err)
 		}
-		p.DMA.Submit(r)
+		p.DMA.Submit(&r)
 	}
 	m.mustRun(t)
 	return float64(n*size) / (m.Engine.Now().NS() * 1e-9)
@@ -88,13 +88,13 @@ func TestDMABusyIsDataBeats(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		p.DMA.Submit(r)
+		p.DMA.Submit(&r)
 	}
 	r, err := p.Store(1<<20, far, memory.Contiguous(1<<20, 4096))
 	if err != nil {
 		t.Fatal(err)
 	}
-	p.DMA.Submit(r)
+	p.DMA.Submit(&r)
 	m.mustRun(t)
 	for op, want := range map[memory.Op]sim.Time{memory.Read: 512 * ns, memory.Write: 16 * ns} {
 		if got := p.DMABusy(op); got != want {
@@ -113,7 +113,7 @@ func TestTileRowsUseManyChannels(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p.DMA.Submit(r)
+	p.DMA.Submit(&r)
 	m.mustRun(t)
 	if now := m.Engine.Now(); now > 100*ns {
 		t.Errorf("the tile takes %v; on one channel it would take %v", now, 32*8*ns)
@@ -235,7 +235,7 @@ func TestLaunchEndsWithItsTransfers(t *testing.T) {
 		if err != nil {
 			t.Error(err)
 		}
-		pe.DMA.Submit(r)
+		pe.DMA.Submit(&r)
 	}, sim.Event{})
 	if err != nil {
 		t.Fatal(err)
@@ -295,7 +295,7 @@ func TestEveryMemoryEqualsItsFormula(t *testing.T) {
 					if err != nil {
 						t.Fatal(err)
 					}
-					p.DMA.Submit(r)
+					p.DMA.Submit(&r)
 					m.mustRun(t)
 					want := fabric.Uncontended(m.Hops(r.Path), n, spec.System.Flit)
 					if kind == topology.KindHBM {
@@ -369,7 +369,7 @@ func transcript(t testing.TB) string {
 			if err != nil {
 				t.Error(err)
 			}
-			pe.DMA.Do(p, r)
+			pe.DMA.Do(p, &r)
 		}
 	}, sim.Event{}); err != nil {
 		t.Fatal(err)

@@ -175,6 +175,7 @@ func (m *Machine) ring(r *Run, from PEID, fromPort tl.Port, to PEID, toPort tl.P
 	}
 	a, b := m.PE(from), m.PE(to)
 	cfg := ipcq.Config{Slots: q.NSlots, SlotSize: q.SlotSize, Memory: b.Memory(bufferKinds[kind])}
+	cfg.Local = kind == topology.BufferTCM
 	if kind == topology.BufferHBM {
 		cfg.Access = q.HBMOverhead
 	}
@@ -271,7 +272,7 @@ var _ tl.Machine = (*core)(nil)
 // engines makes the engines of a PE.
 func (m *Machine) engines(p *PE) {
 	p.Tiles = pe.NewTiles(m.Graph.Spec().PE.TCM.Size)
-	p.DMA = pe.NewDMA(m.Engine, m.Fabric, m.Graph.Spec().PE.DMA, p.Tiles)
+	p.DMA = pe.NewDMA(m.Engine, m.Fabric, m.Graph.Spec().PE.DMA, m.Graph.Spec().PE.TCM, p.Tiles)
 	p.Pipeline = pe.NewPipeline(m.Engine, p.Tiles, p.DMA)
 	if m.Log != nil {
 		p.Pipeline.Settled = m.settled

@@ -45,7 +45,7 @@ func (c *core) Send(name tl.Port, v tl.Value) error {
 	}
 	var begun sim.Event
 	if v.InMem {
-		x := newBox(&tl.Block{Ptr: v.Ptr, Shape: v.Shape, Valid: v.Shape, DType: v.DType})
+		x := newBox(&tl.Block{Ptr: *v.Ptr, Shape: v.Shape, Valid: v.Shape, DType: v.DType})
 		if c.pieces, err = c.m.boxPieces(c.pieces[:0], &x); err != nil {
 			return err
 		}
@@ -70,7 +70,7 @@ func (c *core) Send(name tl.Port, v tl.Value) error {
 	}
 	for i := range ring.Fragments(msg.Bytes) {
 		c.credit(ring)
-		ring.Put(&msg, i, pe.Request{Source: v.Slot, At: c.arrival()})
+		ring.Put(&msg, i, &pe.Request{Source: v.Slot, At: c.arrival()})
 	}
 	return nil
 }
@@ -98,7 +98,7 @@ func (c *core) sendMemory(ring *ipcq.Ring, msg *ipcq.Message, begun sim.Event) e
 			}
 			r.Path = path
 		}
-		ring.Put(msg, i, r)
+		ring.Put(msg, i, &r)
 	}
 	return nil
 }

@@ -77,7 +77,7 @@ func (c *core) Notify(peer, number int, op tl.SignalOp, value int64) error {
 	} else {
 		ns.all = append(ns.all, n)
 	}
-	c.pe.DMA.Submit(pe.Request{
+	c.pe.DMA.Submit(&pe.Request{
 		Op: memory.Write, Class: fabric.Comm, Path: path, Bytes: c.m.Graph.Spec().PE.IPCQ.CreditBytes, Loose: true,
 		At:   c.arrival(),
 		Done: sim.Event{Target: ns.target, Kind: evNotified, Arg: uint64(k)},

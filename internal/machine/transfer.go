@@ -54,7 +54,7 @@ func (m *Machine) hostCopy(from, to topology.NodeID, src, dst pe.Access, n memor
 	if err != nil {
 		return err
 	}
-	m.Fabric.Send(fabric.Transfer{
+	m.Fabric.Send(&fabric.Transfer{
 		Path: path, Bytes: n, Class: fabric.Compute,
 		Read: src.Bank(), Write: dst.Bank(), Done: done,
 	})

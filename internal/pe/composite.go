@@ -111,7 +111,8 @@ func (c *Composite) ask() {
 		b := c.asked % c.deep
 		reads := c.plan.Reads(c.asked)
 		c.reading[b], c.read[b] = int32(len(reads)), at
-		for _, r := range reads {
+		for k := range reads {
+			r := &reads[k]
 			r.At, r.Order = at, c.Order
 			r.Done = c.event(evRead, b)
 			if !c.began {
@@ -180,7 +181,8 @@ func (c *Composite) settle(s *Step, at sim.Time, b, o int) {
 	_, c.stored = p.Store.Serve(max(end, c.written[o]), s.Store)
 	c.out++
 	c.writing[o], c.written[o] = int32(len(s.Writes)), c.stored
-	for _, r := range s.Writes {
+	for k := range s.Writes {
+		r := &s.Writes[k]
 		r.At, r.Order = c.stored, c.Order
 		r.Done = c.event(evWritten, o)
 		p.dma.Submit(r)

@@ -13,6 +13,7 @@ import (
 type Request struct {
 	Op    memory.Op    // the channel: Read towards the PE, Write away from it
 	Class fabric.Class // fabric.Comm goes first
+	Fixed bool         // the path will not be changed by the caller: it need not be copied
 	Path  []topology.LinkID
 	Bytes memory.Bytes // if neither end is a region of memory
 	From  Access
@@ -83,7 +84,14 @@ type DMA struct {
 	last     Order
 	idle     sim.Cond
 	channels [2]dmaChannel
+	port     topology.TCM
+	local    sim.Server   // copies within the TCM
+	accesses []accessPair // by request.ends; index 0 is none
+	unpaired []int32      // those not in use
 }
+
+// accessPair is the memory at the ends of a request.
+type accessPair struct{ from, to Access }
 
 // dmaChannel is one direction of the engine.
 type dmaChannel struct {
@@ -92,9 +100,22 @@ type dmaChannel struct {
 }
 
 type request struct {
-	Request
 	path   []topology.LinkID
+	bytes  memory.Bytes
+	at     sim.Time
+	tail   sim.Time
+	begun  sim.Event
+	done   sim.Event
+	order  Order
+	source int32
+	target int32
 	next   int32 // in the list of those that wait for a tile, or of unused ones
+	ends   int32 // its accessPair
+	op     memory.Op
+	class  fabric.Class
+	loose  bool
+
+	own    []topology.LinkID // for a path that is copied
 	waiter *sim.Proc
 }
 
@@ -122,9 +143,9 @@ const (
 
 // NewDMA returns an idle engine. Without tiles, its requests are between memories
 // only.
-func NewDMA(eng *sim.Engine, fab *fabric.Fabric, cfg topology.DMA, tiles *Tiles) *DMA {
+func NewDMA(eng *sim.Engine, fab *fabric.Fabric, cfg topology.DMA, tcm topology.TCM, tiles *Tiles) *DMA {
 	d := &DMA{
-		eng: eng, fab: fab, cfg: cfg, tiles: tiles, pool: make([]request, 1),
+		eng: eng, fab: fab, cfg: cfg, port: tcm, tiles: tiles, pool: make([]request, 1), accesses: make([]accessPair, 1),
 		idle: sim.Cond{What: "the end of its DMA transfers"},
 	}
 	d.target = eng.Register(d)
@@ -134,13 +155,23 @@ func NewDMA(eng *sim.Engine, fab *fabric.Fabric, cfg topology.DMA, tiles *Tiles)
 // Submit queues a request. It starts when fewer than the engine's outstanding
 // requests are under way on its channel, and every earlier access to the bytes it
 // touches has ended.
-func (d *DMA) Submit(r Request) { d.submit(&r, nil) }
+func (d *DMA) Submit(r *Request) { d.submit(r, nil) }
 
 // Do submits a request and waits for its end.
-func (d *DMA) Do(p *sim.Proc, r Request) {
-	d.submit(&r, p)
+func (d *DMA) Do(p *sim.Proc, r *Request) {
+	d.submit(r, p)
 	p.Park(transferEnd)
 }
+
+// CopyLocal copies n bytes within the TCM, from `at` on: it takes the set-up and
+// one pass through the TCM's slower port, one copy after another.
+func (d *DMA) CopyLocal(at sim.Time, n memory.Bytes) (end sim.Time) {
+	_, end = d.local.Serve(max(at, d.eng.Now())+d.cfg.Setup, d.port.Overhead+slower(d.port.ReadBandwidth, d.port.WriteBandwidth).Serialize(n))
+	return end
+}
+
+// Arrive notes the arrival of a part of a tile, at an instant to come.
+func (d *DMA) Arrive(tile int32, at sim.Time) { d.tiles.arrive(tile, at) }
 
 // Drain waits for the end of every request submitted so far.
 func (d *DMA) Drain(p *sim.Proc) {
@@ -155,21 +186,22 @@ func (w waitFor) String() string { return string(w) }
 const transferEnd waitFor = "the end of a DMA transfer"
 
 func (d *DMA) submit(r *Request, waiter *sim.Proc) {
-	i := d.add(r, waiter)
+	i := d.add(r)
 	q := &d.pool[i]
-	if !q.Loose && q.Order == 0 {
+	q.waiter = waiter
+	if !q.loose && q.order == 0 {
 		d.last++
-		q.Order = d.last
-		d.program = append(d.program, entry{order: d.last, from: q.From, to: q.To, request: i})
+		q.order = d.last
+		d.program = append(d.program, entry{order: d.last, from: r.From, to: r.To, request: i})
 	}
 	d.under++
-	if q.Source != 0 && !d.tiles.wait(q.Source, i) {
+	if q.source != 0 && !d.tiles.wait(q.source, i) {
 		return // form is called when the tile is there
 	}
 	d.form(i)
 }
 
-func (d *DMA) add(r *Request, waiter *sim.Proc) int32 {
+func (d *DMA) add(r *Request) int32 {
 	i := d.unused
 	if i == 0 {
 		i = int32(len(d.pool))
@@ -178,18 +210,37 @@ func (d *DMA) add(r *Request, waiter *sim.Proc) int32 {
 		d.unused = d.pool[i].next
 	}
 	q := &d.pool[i]
-	path := append(q.path[:0], r.Path...)
-	*q = request{Request: *r, path: path, waiter: waiter}
-	q.Path = nil
+	q.path = r.Path
+	if !r.Fixed {
+		q.own = append(q.own[:0], r.Path...)
+		q.path = q.own
+	}
+	q.bytes, q.at, q.tail, q.begun, q.done, q.order = r.size(), r.At, r.Tail, r.Begun, r.Done, r.Order
+	q.source, q.target, q.op, q.class, q.loose, q.ends = r.Source, r.Target, r.Op, r.Class, r.Loose, 0
+	if r.From.Region.Rows > 0 || r.To.Region.Rows > 0 {
+		q.ends = d.pair(accessPair{r.From, r.To})
+	}
 	return i
+}
+
+// pair stores the memory at the ends of a request.
+func (d *DMA) pair(p accessPair) int32 {
+	if n := len(d.unpaired); n > 0 {
+		i := d.unpaired[n-1]
+		d.unpaired = d.unpaired[:n-1]
+		d.accesses[i] = p
+		return i
+	}
+	d.accesses = append(d.accesses, p)
+	return int32(len(d.accesses) - 1)
 }
 
 // form has the descriptor of request i formed, from when its source is there.
 func (d *DMA) form(i int32) {
 	q := &d.pool[i]
-	at := max(d.eng.Now(), q.At)
-	if q.Source != 0 {
-		at = max(at, d.tiles.slots[q.Source].ready)
+	at := max(d.eng.Now(), q.at)
+	if q.source != 0 {
+		at = max(at, d.tiles.slots[q.source].ready)
 	}
 	d.eng.At(at+d.cfg.Setup, d.target, evFormed, uint64(i))
 }
@@ -245,15 +296,16 @@ func (d *DMA) settled(o Order) bool {
 // program: it reads what that writes, or writes what that reads or writes.
 func (d *DMA) mustFollow(i int32) bool {
 	q := &d.pool[i]
-	if q.Loose {
+	if q.loose || len(d.program) == 0 {
 		return false
 	}
+	mine := &d.accesses[q.ends]
 	for k := range d.program {
 		e := &d.program[k]
-		if e.order >= q.Order {
+		if e.order >= q.order {
 			return false
 		}
-		if q.From.overlaps(&e.to) || q.To.overlaps(&e.from) || q.To.overlaps(&e.to) {
+		if mine.from.overlaps(&e.to) || mine.to.overlaps(&e.from) || mine.to.overlaps(&e.to) {
 			return true
 		}
 	}
@@ -263,12 +315,12 @@ func (d *DMA) mustFollow(i int32) bool {
 // enqueue lets a request wait for its channel.
 func (d *DMA) enqueue(i int32) {
 	q := &d.pool[i]
-	ch := d.channel(q.Op)
+	ch := d.channel(q.op)
 	if ch.started < d.cfg.Outstanding {
 		d.start(ch, i)
 		return
 	}
-	ch.queues[q.Class] = append(ch.queues[q.Class], i)
+	ch.queues[q.class] = append(ch.queues[q.class], i)
 }
 
 func (d *DMA) channel(op memory.Op) *dmaChannel {
@@ -281,7 +333,7 @@ func (d *DMA) channel(op memory.Op) *dmaChannel {
 func (d *DMA) start(ch *dmaChannel, i int32) {
 	q := &d.pool[i]
 	ch.started++
-	if !q.Loose {
+	if !q.loose {
 		for k := range d.program {
 			if e := &d.program[k]; e.request == i {
 				e.started = true
@@ -289,12 +341,15 @@ func (d *DMA) start(ch *dmaChannel, i int32) {
 			}
 		}
 	}
-	d.eng.Call(q.Begun)
-	d.fab.Send(fabric.Transfer{
-		Path: q.path, Bytes: q.size(), Class: q.Class,
-		Read: q.From.Bank(), Write: q.To.Bank(),
+	d.eng.Call(q.begun)
+	t := fabric.Transfer{
+		Path: q.path, Bytes: q.bytes, Class: q.class,
 		Done: sim.Event{Target: d.target, Kind: evArrived, Arg: uint64(i)},
-	})
+	}
+	if q.ends != 0 {
+		t.Read, t.Write = d.accesses[q.ends].from.Bank(), d.accesses[q.ends].to.Bank()
+	}
+	d.fab.Send(&t)
 }
 
 // next starts what waits for a channel, class comm first.
@@ -320,9 +375,9 @@ func (d *DMA) Handle(kind sim.Kind, arg uint64) {
 		d.enqueue(i)
 		d.passFences()
 	case evArrived:
-		ch := d.channel(d.pool[i].Op)
+		ch := d.channel(d.pool[i].op)
 		ch.started--
-		if tail := d.pool[i].Tail; tail > 0 {
+		if tail := d.pool[i].tail; tail > 0 {
 			d.eng.At(d.eng.Now()+tail, d.target, evSettled, arg)
 		} else {
 			d.end(i)
@@ -336,7 +391,10 @@ func (d *DMA) Handle(kind sim.Kind, arg uint64) {
 // end is the end of request i.
 func (d *DMA) end(i int32) {
 	q := &d.pool[i]
-	loose, source, target, done, waiter := q.Loose, q.Source, q.Target, q.Done, q.waiter
+	loose, source, target, done, waiter := q.loose, q.source, q.target, q.done, q.waiter
+	if q.ends != 0 {
+		d.unpaired = append(d.unpaired, q.ends)
+	}
 	q.next = d.unused
 	d.unused = i
 	d.under--
@@ -350,7 +408,7 @@ func (d *DMA) end(i int32) {
 		d.tiles.unuse(source, d.eng.Now())
 	}
 	if target != 0 {
-		d.tiles.arrive(target)
+		d.tiles.arrive(target, d.eng.Now())
 	}
 	if waiter != nil {
 		waiter.Wake()

@@ -32,7 +32,7 @@ func (oneLinkEachWay) Hop(topology.LinkID) fabric.Hop {
 func newBench(outstanding int) *bench {
 	b := &bench{eng: sim.New()}
 	b.fab = fabric.New(b.eng, oneLinkEachWay{}, fabric.Config{Flit: 256})
-	b.dma = NewDMA(b.eng, b.fab, topology.DMA{Setup: 4 * ns, Outstanding: outstanding}, nil)
+	b.dma = NewDMA(b.eng, b.fab, topology.DMA{Setup: 4 * ns, Outstanding: outstanding}, topology.TCM{}, nil)
 	return b
 }
 
@@ -73,7 +73,7 @@ func (b *bench) run(t *testing.T, requests ...Request) string {
 	target := b.eng.Register(b)
 	for i, r := range requests {
 		r.Done = sim.Event{Target: target, Arg: uint64(i)}
-		b.dma.Submit(r)
+		b.dma.Submit(&r)
 	}
 	if err := b.eng.Run(context.Background()); err != nil {
 		t.Fatal(err)
@@ -83,6 +83,8 @@ func (b *bench) run(t *testing.T, requests ...Request) string {
 	}
 	return fmt.Sprint(b.ends)
 }
+
+func ptr(r Request) *Request { return &r }
 
 func comm(r Request) Request {
 	r.Class = fabric.Comm
@@ -201,9 +203,9 @@ func TestDoWaits(t *testing.T) {
 	b := newBench(8)
 	var ends []sim.Time
 	b.eng.Go("kernel", func(p *sim.Proc) {
-		b.dma.Do(p, load(0, 0, 256))
+		b.dma.Do(p, ptr(load(0, 0, 256)))
 		ends = append(ends, p.Now())
-		b.dma.Do(p, store(0, 0, 256))
+		b.dma.Do(p, ptr(store(0, 0, 256)))
 		ends = append(ends, p.Now())
 	})
 	if err := b.eng.Run(context.Background()); err != nil {
@@ -220,8 +222,8 @@ func TestDrainWaitsForAll(t *testing.T) {
 	b.eng.Go("kernel", func(p *sim.Proc) {
 		b.dma.Drain(p) // nothing to wait for
 		drained = append(drained, p.Now())
-		b.dma.Submit(load(0, 0, 256))
-		b.dma.Submit(load(4096, 4096, 256))
+		b.dma.Submit(ptr(load(0, 0, 256)))
+		b.dma.Submit(ptr(load(4096, 4096, 256)))
 		b.dma.Drain(p)
 		drained = append(drained, p.Now())
 	})
@@ -239,7 +241,7 @@ func TestRequestsAllocateNothing(t *testing.T) {
 	requests := []Request{load(0, 0, 4096), load(4096, 4096, 4096), store(0, 8192, 4096), comm(load(9000, 9000, 512))}
 	once := func() {
 		for _, r := range requests {
-			b.dma.Submit(r)
+			b.dma.Submit(&r)
 		}
 		if err := b.eng.Run(ctx); err != nil {
 			t.Fatal(err)

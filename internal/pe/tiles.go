@@ -20,6 +20,7 @@ type Tiles struct {
 	Forget func(slot int32, turn uint32)
 
 	used           memory.Bytes
+	count          int    // tiles
 	slots          []slot // index 0 means none
 	unused         int32
 	newest, oldest int32
@@ -30,18 +31,21 @@ type Tiles struct {
 // granule is the least that a tile takes: the width of the TCM.
 const granule memory.Bytes = 256
 
+// maxTiles is how many tiles there may be in TCM at a time: their descriptors.
+const maxTiles = 1024
+
 // slot is the place of one tile.
 type slot struct {
-	ready   sim.Time // when it is there; sim.Never if that is not known yet
-	busy    sim.Time // until when it is read, as far as known
-	bytes   memory.Bytes
-	turn    uint32 // tells the tile from earlier ones
-	uses    int32  // that will read it, and are not over or not known yet
-	parts   int32  // transfers to come before it is there
-	waiting int32  // DMA requests that wait for it
-	older   int32  // in order of use
-	newer   int32
-	pinned  bool
+	ready    sim.Time // when it is there; sim.Never if that is not known yet
+	busy     sim.Time // until when it is read, as far as known
+	granules int32    // its size
+	turn     uint32   // tells the tile from earlier ones
+	uses     int32    // that will read it, and are not over or not known yet
+	parts    int32    // transfers to come before it is there
+	waiting  int32    // DMA requests that wait for it
+	older    int32    // in order of use
+	newer    int32
+	pinned   bool
 }
 
 // NewTiles returns an empty TCM.
@@ -55,16 +59,18 @@ type Overflow struct {
 
 func (o *Overflow) Error() string {
 	if o.Gone {
-		return fmt.Sprintf("TCM overflow: the tile of %v is no longer there: %v of tiles came after its last use, and the TCM has %v; use smaller tiles, Pin this one, or Free others", o.Asked, o.Size, o.Size)
+		return fmt.Sprintf("TCM overflow: the tile of %v is no longer there: %v of others, or %d, came after its last use, and there is no more room; use fewer or smaller tiles, Pin this one, or Free others", o.Asked, o.Size, maxTiles)
 	}
-	return fmt.Sprintf("TCM overflow: %v asked, %v of %v free: use smaller tiles, or Free pinned ones and scratch", o.Asked, o.Free, o.Size)
+	return fmt.Sprintf("TCM overflow: %v asked, %v of %v free: use fewer or smaller tiles, or Free pinned ones", o.Asked, o.Free, o.Size)
 }
+
+func (s *slot) bytes() memory.Bytes { return memory.Bytes(s.granules) * granule }
 
 // Room makes room for n bytes, and says from when on it is there. ok is false if
 // that is not known yet: the tile to go is in use.
 func (m *Tiles) Room(n memory.Bytes) (at sim.Time, ok bool, err error) {
 	n = roundUp(n)
-	for m.used+n > m.Size {
+	for m.used+n > m.Size || m.count >= maxTiles {
 		old := m.oldest
 		for old != 0 && m.slots[old].pinned {
 			old = m.slots[old].newer
@@ -102,8 +108,9 @@ func (m *Tiles) New(n memory.Bytes, parts int) (int32, uint32) {
 		m.unused = m.slots[i].newer
 	}
 	s := &m.slots[i]
-	*s = slot{turn: s.turn + 1, bytes: roundUp(n), ready: sim.Never, parts: int32(parts)}
-	m.used += s.bytes
+	*s = slot{turn: s.turn + 1, granules: int32(roundUp(n) / granule), ready: sim.Never, parts: int32(parts)}
+	m.used += s.bytes()
+	m.count++
 	m.link(i)
 	return i, s.turn
 }
@@ -146,7 +153,8 @@ func (m *Tiles) drop(i int32) {
 	if m.Forget != nil {
 		m.Forget(i, s.turn)
 	}
-	m.used -= s.bytes
+	m.used -= s.bytes()
+	m.count--
 	m.unlink(i)
 	s.turn++
 	s.newer = m.unused
@@ -210,11 +218,13 @@ func (m *Tiles) unuse(i int32, at sim.Time) {
 	m.pipeline.progress()
 }
 
-// arrive is the arrival of one of the transfers that tile i waits for.
-func (m *Tiles) arrive(i int32) {
+// arrive is the arrival, at an instant, of one of the transfers that tile i waits
+// for.
+func (m *Tiles) arrive(i int32, at sim.Time) {
 	s := &m.slots[i]
+	s.busy = max(s.busy, at)
 	if s.parts--; s.parts == 0 {
-		m.resolve(i, m.dma.eng.Now())
+		m.resolve(i, s.busy)
 		m.pipeline.run()
 	}
 }

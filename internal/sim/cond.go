@@ -42,7 +42,7 @@ func (p *Proc) WaitFor(c *Cond, holds func() bool) {
 func (c *Cond) Signal() {
 	if p := c.first; p != nil {
 		c.first = p.next
-		p.wakeAt(p.eng.now)
+		p.wakeNow()
 	}
 }
 

@@ -36,6 +36,7 @@ type Engine struct {
 	ran      uint64
 	handlers []Handler
 	procs    procs
+	woken    fifo // processes that go on at the present instant
 	err      error // ends the run: set by Stop
 	beats    atomic.Uint64
 }
@@ -154,6 +155,11 @@ func (e *Engine) run(ctx context.Context, limit Time) error {
 				break
 			}
 		}
+		if arg, ok := e.woken.pop(); ok {
+			e.ran++
+			e.procs.Handle(0, arg)
+			continue
+		}
 		at, ev, ok := e.queue.pop(limit)
 		if !ok {
 			return nil
@@ -164,6 +170,25 @@ func (e *Engine) run(ctx context.Context, limit Time) error {
 	}
 	e.Close()
 	return e.err
+}
+
+// fifo is the processes that were woken, in that order.
+type fifo struct {
+	args []uint64
+	head int
+}
+
+func (f *fifo) push(arg uint64) { f.args = append(f.args, arg) }
+
+func (f *fifo) pop() (arg uint64, ok bool) {
+	if f.head == len(f.args) {
+		return 0, false
+	}
+	arg = f.args[f.head]
+	if f.head++; f.head == len(f.args) {
+		f.args, f.head = f.args[:0], 0
+	}
+	return arg, true
 }
 
 // Close unwinds every process that has not ended, running its deferred calls.

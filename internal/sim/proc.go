@@ -70,7 +70,7 @@ func (e *PanicError) Unwrap() error {
 	return err
 }
 
-// Go starts a process at the present instant, after the events already due.
+// Go starts a process at the present instant, as soon as the present event is over.
 func (e *Engine) Go(name string, body func(p *Proc)) *Proc {
 	p := &Proc{eng: e, name: name, since: e.now}
 	e.procs.add(p)
@@ -85,7 +85,7 @@ func (e *Engine) Go(name string, body func(p *Proc)) *Proc {
 		}()
 		body(p)
 	})
-	p.wakeAt(e.now)
+	p.wakeNow()
 	return p
 }
 
@@ -110,14 +110,16 @@ func (p *Proc) SleepUntil(t Time) {
 // Park waits until Wake is called. on says what for, should that never happen.
 func (p *Proc) Park(on fmt.Stringer) { p.park(on) }
 
-// Wake resumes a process that waits in Park or Wait at the present instant, after
-// the events already due. A second Wake before it runs does nothing.
+// Wake resumes a process that waits in Park or Wait at the present instant, as soon
+// as the present event is over. A second Wake before it runs does nothing.
 func (p *Proc) Wake() {
 	if c, ok := p.on.(*Cond); ok {
 		c.remove(p)
 	}
-	p.wakeAt(p.eng.now)
+	p.wakeNow()
 }
+
+func (p *Proc) wakeNow() { p.eng.woken.push(uint64(p.wakes)<<32 | uint64(p.id)) }
 
 // Cancel unwinds the process where it waits, running its deferred calls. A
 // process that cancels itself does not return.
