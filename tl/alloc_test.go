@@ -20,7 +20,6 @@ func TestNoAllocation(t *testing.T) {
 		{"Load", func() { pe.Load(vector.At(n), tl.Shape{64}, tl.F16) }},
 		{"Load masked", func() { pe.Load(matrix.At(n, n), tl.Shape{8, n}, tl.F16, tl.Mask(n, 3), tl.Other(scale)) }},
 		{"Store", func() { pe.Store(vector.At(n), o.v, tl.Mask(n)) }},
-		{"Ref", func() { pe.Send(tl.East, pe.Ref(matrix, tl.Shape{n, 64}, tl.F16)) }},
 		{"Zeros", func() { pe.Zeros(tl.Shape{n, 4}, tl.F32) }},
 		{"Add of tiles", func() { o.m.Add(o.v) }},
 		{"Add of a number", func() { o.v.Add(scale).Mul(2).Sub(n) }},

@@ -153,6 +153,17 @@ func (x Tile) Broadcast(s Shape) Tile {
 	return t.compute(e, x.v.DType)
 }
 
+// binary is math of two operands, in the usual case without a look at each.
+func (t *PE) binary(op Op, x Tile, y any) Tile {
+	if y, ok := y.(Tile); ok && t != nil && y.pe == t && !x.v.InMem && !y.v.InMem && x.v.Shape == y.v.Shape && x.v.DType == y.v.DType {
+		t.c.Kind, t.c.Math, t.c.Axis, t.c.Fill, t.c.N = oplog.Math, op, 0, 0, 2
+		t.c.Args[0].Value, t.c.Args[0].IsScalar = x.v, false
+		t.c.Args[1].Value, t.c.Args[1].IsScalar = y.v, false
+		return t.compute(x.v.Shape, op.Result(x.v.DType))
+	}
+	return t.math(op, x, y)
+}
+
 // math is an elementwise operation.
 func (t *PE) math(op Op, args ...any) Tile {
 	t.take(oplog.Math, op, args...)

@@ -4,40 +4,40 @@ import "github.com/kernbench/kernbench/internal/numeric"
 
 // Add is x + y. Here and below, an operand of type any is a Tile or a Go number:
 // shapes broadcast, dtypes must be equal, and a number takes the dtype of the tiles.
-func (x Tile) Add(y any) Tile { return x.pe.math(numeric.Add, x, y) }
+func (x Tile) Add(y any) Tile { return x.pe.binary(numeric.Add, x, y) }
 
 // Sub is x - y. [PE.Sub] has the form for a number minus a tile.
-func (x Tile) Sub(y any) Tile { return x.pe.math(numeric.Sub, x, y) }
+func (x Tile) Sub(y any) Tile { return x.pe.binary(numeric.Sub, x, y) }
 
 // Mul is x × y.
-func (x Tile) Mul(y any) Tile { return x.pe.math(numeric.Mul, x, y) }
+func (x Tile) Mul(y any) Tile { return x.pe.binary(numeric.Mul, x, y) }
 
 // Div is x / y; integers truncate. [PE.Div] has the form for a number over a tile.
-func (x Tile) Div(y any) Tile { return x.pe.math(numeric.Div, x, y) }
+func (x Tile) Div(y any) Tile { return x.pe.binary(numeric.Div, x, y) }
 
 // Maximum is the larger of x and y; NaN if either is.
-func (x Tile) Maximum(y any) Tile { return x.pe.math(numeric.Maximum, x, y) }
+func (x Tile) Maximum(y any) Tile { return x.pe.binary(numeric.Maximum, x, y) }
 
 // Minimum is the smaller of x and y; NaN if either is.
-func (x Tile) Minimum(y any) Tile { return x.pe.math(numeric.Minimum, x, y) }
+func (x Tile) Minimum(y any) Tile { return x.pe.binary(numeric.Minimum, x, y) }
 
 // Lt is 1 where x < y, else 0, in u8: a condition for [PE.Where].
-func (x Tile) Lt(y any) Tile { return x.pe.math(numeric.Lt, x, y) }
+func (x Tile) Lt(y any) Tile { return x.pe.binary(numeric.Lt, x, y) }
 
 // Le is 1 where x <= y, else 0, in u8.
-func (x Tile) Le(y any) Tile { return x.pe.math(numeric.Le, x, y) }
+func (x Tile) Le(y any) Tile { return x.pe.binary(numeric.Le, x, y) }
 
 // Gt is 1 where x > y, else 0, in u8.
-func (x Tile) Gt(y any) Tile { return x.pe.math(numeric.Gt, x, y) }
+func (x Tile) Gt(y any) Tile { return x.pe.binary(numeric.Gt, x, y) }
 
 // Ge is 1 where x >= y, else 0, in u8.
-func (x Tile) Ge(y any) Tile { return x.pe.math(numeric.Ge, x, y) }
+func (x Tile) Ge(y any) Tile { return x.pe.binary(numeric.Ge, x, y) }
 
 // Eq is 1 where x = y, else 0, in u8.
-func (x Tile) Eq(y any) Tile { return x.pe.math(numeric.Eq, x, y) }
+func (x Tile) Eq(y any) Tile { return x.pe.binary(numeric.Eq, x, y) }
 
 // Ne is 1 where x and y differ, else 0, in u8.
-func (x Tile) Ne(y any) Tile { return x.pe.math(numeric.Ne, x, y) }
+func (x Tile) Ne(y any) Tile { return x.pe.binary(numeric.Ne, x, y) }
 
 // FMA is x × y + z, rounded once.
 func (x Tile) FMA(y, z any) Tile { return x.pe.math(numeric.FMA, x, y, z) }

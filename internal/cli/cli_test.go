@@ -25,8 +25,14 @@ import (
 var update = flag.Bool("update", false, "rewrite the golden files of the scripts")
 
 func TestMain(m *testing.M) {
+	kernbench := func() { os.Exit(Run(context.Background(), os.Args[1:], os.Stdout, os.Stderr)) }
 	testscript.Main(m, map[string]func(){
-		"kernbench": func() { os.Exit(Run(context.Background(), os.Args[1:], os.Stdout, os.Stderr)) },
+		"kernbench": kernbench,
+		"badbench": func() {
+			registerBad()
+			kernbench()
+		},
+		"forge": forge,
 	})
 }
 
@@ -164,7 +170,7 @@ func TestSignals(t *testing.T) {
 	} {
 		ctx, cancel := context.WithCancelCause(t.Context())
 		cancel(Signal{c.signal})
-		for _, args := range [][]string{{"topology", "show", "--links"}, {"probe"}} {
+		for _, args := range [][]string{{"topology", "show", "--links"}, {"probe"}, {"run", "hello_send"}} {
 			var errs bytes.Buffer
 			if code := Run(ctx, args, io.Discard, &errs); code != c.code || errs.String() != c.stderr {
 				t.Errorf("%v after %v: exit status %d, %q, want %d, %q", args, c.signal, code, errs.String(), c.code, c.stderr)
@@ -188,7 +194,7 @@ func TestOutputFails(t *testing.T) {
 		{io.ErrClosedPipe, 141, ""},
 		{syscall.ENOSPC, 3, "kernbench: write output: no space left on device\n"},
 	}
-	for _, args := range [][]string{{"topology", "show"}, {"topology", "show", "--links"}, {"topology", "diagram"}, {"version"}, {"--help"}} {
+	for _, args := range [][]string{{"topology", "show"}, {"topology", "show", "--links"}, {"topology", "diagram"}, {"run", "pe2pe"}, {"list"}, {"version"}, {"--help"}} {
 		for _, tt := range tests {
 			var errs bytes.Buffer
 			code := Run(t.Context(), args, failing{tt.err}, &errs)

@@ -16,7 +16,10 @@ import (
 
 // commands is what kernbench can do.
 var commands = []func() *cobra.Command{
+	listCmd,
 	probeCmd,
+	replayCmd,
+	runCmd,
 	topologyCmd,
 	versionCmd,
 }
@@ -58,15 +61,18 @@ func rootCmd() (root *cobra.Command, started *bool) {
 		Use:   "kernbench",
 		Short: "How long will it take on an accelerator that does not exist yet?",
 		Long: `kernbench simulates a multi-device chiplet accelerator with an exact clock: it
-checks the description of a machine, draws it, and times what moves on it against
-closed forms. Same inputs, same output bytes.
+runs kernels on it and checks what they compute, checks the description of a
+machine, draws it, and times what moves on it against closed forms. Same inputs,
+same output bytes.
 
 A system is described by --topology FILE or PRESET, else ./topology.yaml, else
 the preset default; --set changes single values of it.
 
 Exit status: 0 ok, 1 wrong values or a failed check, 2 bad usage or input,
 3 the run failed, 130 interrupted, 141 nobody reads the output, 143 terminated.`,
-		Example: `  kernbench probe
+		Example: `  kernbench list
+  kernbench run hello_send
+  kernbench probe
   kernbench topology show
   kernbench topology show --topology torus2x3 --set sip.ucie.bandwidth=256GB/s
   kernbench topology diagram --view cube -o cube.svg

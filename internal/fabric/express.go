@@ -12,7 +12,10 @@ package fabric
 func (m *trains) express(i int32, st int) {
 	msg := &m.messages[i]
 	at := m.eng.Now()
-	l := m.lane(msg.stages[st])
+	l := &m.lanes[msg.stages[st]]
+	if l.state == unused {
+		m.lane(msg.stages[st])
+	}
 	if !m.open(msg.stages[st], l, at) {
 		m.join(i, st)
 		return
@@ -31,7 +34,7 @@ func (m *trains) express(i int32, st int) {
 			m.eng.At(at, m.target, evExpressEnd, uint64(uint32(i)))
 			return
 		}
-		if next := m.lane(msg.stages[st]); next.fedBy == msg.stages[st-1] && l.arrives <= m.eng.Now() && m.open(msg.stages[st], next, at) {
+		if next := &m.lanes[msg.stages[st]]; next.fedBy == msg.stages[st-1] && next.state != unused && l.arrives <= m.eng.Now() && m.open(msg.stages[st], next, at) {
 			l = next
 			continue
 		}

@@ -36,6 +36,16 @@ type Receive struct {
 	ring     *Ring
 }
 
+// Reset makes rc, which may have been complete, a receive of a message. Only what
+// may have been set is set again: it is done for every message.
+func (rc *Receive) Reset(s oplog.Shape, d numeric.DType, n memory.Bytes) {
+	rc.Shape, rc.DType, rc.Bytes = s, d, n
+	rc.Send, rc.Complete, rc.waiting, rc.taken, rc.copying = 0, false, false, 0, 0
+	if rc.ID != 0 || rc.Into != nil || rc.Err != nil {
+		rc.ID, rc.Into, rc.Err, rc.Begun, rc.Done = 0, nil, nil, sim.Event{}, sim.Event{}
+	}
+}
+
 // Mismatch is the error of a Recv that meets a message of another kind.
 type Mismatch struct {
 	Ring         *Ring

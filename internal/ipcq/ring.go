@@ -30,6 +30,7 @@ type End struct {
 	Name string // of the PE and port: "sip0.cube0.pe1 east"
 	DMA  *pe.DMA
 	Proc *sim.Proc // the kernel there, while it runs
+	Any  bool      // it waits for a message on any port
 }
 
 // Config is how a ring is built.
@@ -47,21 +48,23 @@ type Config struct {
 
 // Ring carries messages from one PE to another.
 type Ring struct {
+	sent    uint64     // fragments put in
+	taken   uint64     // of which copying out has begun
+	read    uint64     // of which it has ended: their credits are on the way, or back
+	used    uint64     // credits spent beyond the first Slots
+	slots   []fragment // number n is in slot n mod Slots
+	credits []sim.Time // when that of fragment n comes back, at n mod Slots
+	posted  []*Receive // receives that are not complete, in order
+	number  int32
+	blocked bool // the sender waits for a credit
+	queues  *Queues
+	From    End
+	To      End
 	Config
-	From, To End
 
-	queues   *Queues
-	number   int32
-	slots    []fragment // number n is in slot n mod Slots
-	sent     uint64     // fragments put in
-	taken    uint64     // of which copying out has begun
-	read     uint64     // of which it has ended: their credits are on the way, or back
-	credits  []sim.Time // when those that are not used yet come, or came back; a ring
-	used     uint64     // credits spent beyond the first Slots
-	posted   []*Receive // receives that are not complete, in order
-	blocked  bool       // the sender waits for a credit
-	Arrived  func()     // if set, is called when a fragment becomes visible
 	requests []pe.Request
+	first    [4]fragment // of the slots, in the usual case all of them
+	firsts   [4]sim.Time
 }
 
 // fragment is what a slot holds.
@@ -93,6 +96,7 @@ const (
 // Add makes a ring.
 func (q *Queues) Add(from, to End, cfg Config) *Ring {
 	r := &Ring{Config: cfg, From: from, To: to, queues: q}
+	r.slots, r.credits = r.first[:0], r.firsts[:0]
 	if n := len(q.unused); n > 0 {
 		r.number = q.unused[n-1]
 		q.unused = q.unused[:n-1]
@@ -180,15 +184,24 @@ func (q *Queues) Handle(kind sim.Kind, arg uint64) {
 	r, slot := q.rings[arg>>32], uint64(uint32(arg))
 	switch kind {
 	case evArrived:
-		r.From.DMA.After(r.slots[slot].order, sim.Event{Target: q.target, Kind: evVisible, Arg: arg})
-	case evVisible:
-		r.slots[slot].visible = true
-		r.match()
-		if r.Arrived != nil {
-			r.Arrived()
+		if order := r.slots[slot].order; !r.From.DMA.Settled(order) {
+			r.From.DMA.After(order, sim.Event{Target: q.target, Kind: evVisible, Arg: arg})
+			return
 		}
+		r.see(slot)
+	case evVisible:
+		r.see(slot)
 	case evCopied:
 		r.copied(&r.slots[slot])
+	}
+}
+
+// see makes a fragment visible to the receiver.
+func (r *Ring) see(slot uint64) {
+	r.slots[slot].visible = true
+	r.match()
+	if r.To.Any {
+		r.To.Proc.Wake()
 	}
 }
 
@@ -205,8 +218,8 @@ func (r *Ring) copied(f *fragment) {
 // returnCredits sends the credits of the slots that are free at an instant, and
 // were not before.
 func (r *Ring) returnCredits(at sim.Time) {
-	if len(r.credits) == 0 {
-		r.credits = make([]sim.Time, r.Slots)
+	if len(r.credits) < r.Slots {
+		r.credits = append(r.credits, make([]sim.Time, r.Slots-len(r.credits))...)
 	}
 	for r.read < r.taken && r.slots[r.read%uint64(r.Slots)].parts == 0 {
 		r.credits[r.read%uint64(r.Slots)] = at + r.CreditTime

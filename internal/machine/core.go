@@ -34,7 +34,6 @@ type core struct {
 
 	ports   []port // by tl.Port
 	turn    int    // port that RecvAny looks at first
-	anyone  bool   // it waits in RecvAny
 	scratch []memory.VA
 	handles handles
 

@@ -50,9 +50,9 @@ type PEID int32
 type PE struct {
 	ID            PEID
 	SIP, Cube, PE int
-	DMA           *pe.DMA
-	Tiles         *pe.Tiles
-	Pipeline      *pe.Pipeline
+	DMA           pe.DMA
+	Tiles         pe.Tiles
+	Pipeline      pe.Pipeline
 	Polled        sim.Time // spent by its CPU on looking for credits
 
 	machine  *Machine

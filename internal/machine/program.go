@@ -7,7 +7,6 @@ import (
 	"github.com/kernbench/kernbench/internal/ipcq"
 	"github.com/kernbench/kernbench/internal/memory"
 	"github.com/kernbench/kernbench/internal/oplog"
-	"github.com/kernbench/kernbench/internal/pe"
 	"github.com/kernbench/kernbench/internal/sim"
 	"github.com/kernbench/kernbench/tl"
 	"github.com/kernbench/kernbench/topology"
@@ -202,14 +201,8 @@ func (m *Machine) ring(r *Run, from PEID, fromPort tl.Port, to PEID, toPort tl.P
 	}
 	cfg.CreditTime = m.Graph.Latency(back) + m.Graph.Bottleneck(back).Serialize(q.CreditBytes)
 	ring := m.queues.Add(
-		ipcq.End{Name: fmt.Sprintf("%v %v", a, fromPort), DMA: a.DMA},
-		ipcq.End{Name: fmt.Sprintf("%v %v", b, toPort), DMA: b.DMA}, cfg)
-	receiver := r.cores[to]
-	ring.Arrived = func() {
-		if receiver.anyone {
-			receiver.proc.Wake()
-		}
-	}
+		ipcq.End{Name: fmt.Sprintf("%v %v", a, fromPort), DMA: &a.DMA},
+		ipcq.End{Name: fmt.Sprintf("%v %v", b, toPort), DMA: &b.DMA}, cfg)
 	r.rings = append(r.rings, ring)
 	return ring, nil
 }
@@ -271,9 +264,10 @@ var _ tl.Machine = (*core)(nil)
 
 // engines makes the engines of a PE.
 func (m *Machine) engines(p *PE) {
-	p.Tiles = pe.NewTiles(m.Graph.Spec().PE.TCM.Size)
-	p.DMA = pe.NewDMA(m.Engine, m.Fabric, m.Graph.Spec().PE.DMA, m.Graph.Spec().PE.TCM, p.Tiles)
-	p.Pipeline = pe.NewPipeline(m.Engine, p.Tiles, p.DMA)
+	s := &m.Graph.Spec().PE
+	p.Tiles.Init(s.TCM.Size)
+	p.DMA.Init(m.Engine, m.Fabric, s.DMA, s.TCM, &p.Tiles)
+	p.Pipeline.Init(m.Engine, &p.Tiles, &p.DMA)
 	if m.Log != nil {
 		p.Pipeline.Settled = m.settled
 	}

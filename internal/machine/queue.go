@@ -163,9 +163,7 @@ func (c *core) Recv(name tl.Port, v *tl.Value, into *tl.Block, wait bool) (tl.Ha
 	}
 	rc := c.newReceive()
 	rc.port = name
-	rc.Receive = ipcq.Receive{
-		Shape: v.Shape, DType: v.DType, Bytes: memory.Bytes(v.Bytes()), At: c.arrival(),
-	}
+	rc.Reset(v.Shape, v.DType, memory.Bytes(v.Bytes()))
 	if into == nil {
 		if err := c.newTile(v, p.in.Fragments(rc.Bytes)); err != nil {
 			return tl.Handle{}, name, err
@@ -228,10 +226,19 @@ func (c *core) anyPort() (tl.Port, error) {
 				return tl.Port(p), nil
 			}
 		}
-		c.anyone = true
+		c.listen(true)
 		c.proc.Park(anyMessage{})
-		c.anyone = false
+		c.listen(false)
 		c.caughtUp()
+	}
+}
+
+// listen has the arrival of any message wake the kernel, or no more.
+func (c *core) listen(on bool) {
+	for i := range c.ports {
+		if in := c.ports[i].in; in != nil {
+			in.To.Any = on
+		}
 	}
 }
 

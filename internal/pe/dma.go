@@ -88,6 +88,7 @@ type DMA struct {
 	local    sim.Server   // copies within the TCM
 	accesses []accessPair // by request.ends; index 0 is none
 	unpaired []int32      // those not in use
+	few      [4]request   // of the pool, in the usual case all
 }
 
 // accessPair is the memory at the ends of a request.
@@ -141,15 +142,13 @@ const (
 	evSettled                 // and what the far end adds is over
 )
 
-// NewDMA returns an idle engine. Without tiles, its requests are between memories
+// Init makes d an idle engine. Without tiles, its requests are between memories
 // only.
-func NewDMA(eng *sim.Engine, fab *fabric.Fabric, cfg topology.DMA, tcm topology.TCM, tiles *Tiles) *DMA {
-	d := &DMA{
-		eng: eng, fab: fab, cfg: cfg, port: tcm, tiles: tiles, pool: make([]request, 1), accesses: make([]accessPair, 1),
-		idle: sim.Cond{What: "the end of its DMA transfers"},
-	}
+func (d *DMA) Init(eng *sim.Engine, fab *fabric.Fabric, cfg topology.DMA, tcm topology.TCM, tiles *Tiles) {
+	d.eng, d.fab, d.cfg, d.port, d.tiles = eng, fab, cfg, tcm, tiles
+	d.pool, d.accesses = d.few[:1], make([]accessPair, 1)
+	d.idle.What = "the end of its DMA transfers"
 	d.target = eng.Register(d)
-	return d
 }
 
 // Submit queues a request. It starts when fewer than the engine's outstanding
@@ -272,14 +271,15 @@ func (d *DMA) Mark() Order { return d.last }
 // composites, is done as far as others can tell: reads have started, writes have
 // ended.
 func (d *DMA) After(o Order, then sim.Event) {
-	if d.settled(o) {
+	if d.Settled(o) {
 		d.eng.Call(then)
 		return
 	}
 	d.fences = append(d.fences, fence{o, then})
 }
 
-func (d *DMA) settled(o Order) bool {
+// Settled reports whether that is so already.
+func (d *DMA) Settled(o Order) bool {
 	for i := range d.program {
 		e := &d.program[i]
 		if e.order > o {
@@ -443,7 +443,7 @@ func (d *DMA) progress() {
 func (d *DMA) passFences() {
 	for k := 0; k < len(d.fences); {
 		f := d.fences[k]
-		if !d.settled(f.before) {
+		if !d.Settled(f.before) {
 			k++
 			continue
 		}

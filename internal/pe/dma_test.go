@@ -18,7 +18,7 @@ const ns = sim.Nanosecond
 type bench struct {
 	eng  *sim.Engine
 	fab  *fabric.Fabric
-	dma  *DMA
+	dma  DMA
 	ends []string
 }
 
@@ -32,7 +32,7 @@ func (oneLinkEachWay) Hop(topology.LinkID) fabric.Hop {
 func newBench(outstanding int) *bench {
 	b := &bench{eng: sim.New()}
 	b.fab = fabric.New(b.eng, oneLinkEachWay{}, fabric.Config{Flit: 256})
-	b.dma = NewDMA(b.eng, b.fab, topology.DMA{Setup: 4 * ns, Outstanding: outstanding}, topology.TCM{}, nil)
+	b.dma.Init(b.eng, b.fab, topology.DMA{Setup: 4 * ns, Outstanding: outstanding}, topology.TCM{}, nil)
 	return b
 }
 

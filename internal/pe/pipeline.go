@@ -57,12 +57,11 @@ type queued struct {
 	composite *Composite
 }
 
-// NewPipeline returns idle engines around a TCM.
-func NewPipeline(eng *sim.Engine, tiles *Tiles, dma *DMA) *Pipeline {
-	p := &Pipeline{eng: eng, tiles: tiles, dma: dma}
+// Init makes p idle engines around a TCM.
+func (p *Pipeline) Init(eng *sim.Engine, tiles *Tiles, dma *DMA) {
+	p.eng, p.tiles, p.dma = eng, tiles, dma
 	tiles.dma, tiles.pipeline = dma, p
 	p.target = eng.Register(p)
-	return p
 }
 
 // Push hands a command to the scheduler.

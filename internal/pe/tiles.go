@@ -48,8 +48,8 @@ type slot struct {
 	pinned   bool
 }
 
-// NewTiles returns an empty TCM.
-func NewTiles(size memory.Bytes) *Tiles { return &Tiles{Size: size, slots: make([]slot, 1)} }
+// Init makes m an empty TCM.
+func (m *Tiles) Init(size memory.Bytes) { m.Size, m.slots = size, make([]slot, 1, 8) }
 
 // Overflow is the error of a kernel whose tiles do not fit into TCM.
 type Overflow struct {

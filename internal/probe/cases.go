@@ -130,7 +130,7 @@ func (c probeCase) prepareLoad(m *machine.Machine, t *transfer, slice memory.ID,
 				return err
 			}
 			r.Done = done
-			reader.DMA.Submit(r)
+			reader.DMA.Submit(&r)
 		}
 		return nil
 	}

@@ -36,7 +36,7 @@ type Engine struct {
 	ran      uint64
 	handlers []Handler
 	procs    procs
-	woken    fifo // processes that go on at the present instant
+	woken    fifo  // processes that go on at the present instant
 	err      error // ends the run: set by Stop
 	beats    atomic.Uint64
 }

@@ -1,0 +1,92 @@
+package bench
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime/debug"
+
+	"github.com/kernbench/kernbench/internal/exec"
+	"github.com/kernbench/kernbench/internal/report"
+	"github.com/kernbench/kernbench/torch"
+)
+
+// Options choose the machine that a bench runs on and what is kept of the run.
+type Options struct {
+	torch.Options
+	Log string // file to write the op log to; "" writes none
+}
+
+// Execute runs the bench on a machine of its own. Wrong values are in the result;
+// an error means that the run failed: a kernel was misused, panicked or never
+// ended, or ctx did.
+func (b Bench) Execute(ctx context.Context, o Options) (*Result, error) {
+	o.KeepLog = o.KeepLog || o.Log != ""
+	c, err := torch.New(ctx, o.Options)
+	if err != nil {
+		return nil, err
+	}
+	err = b.run(c)
+	var stalled *torch.Stalled
+	if !errors.As(err, &stalled) { // a machine in an endless loop cannot be ended
+		defer c.Close()
+	}
+	if err != nil {
+		return nil, explain(err, c.Err())
+	}
+	r, err := b.result(c, o)
+	if err == nil && o.Log != "" {
+		err = r.save(c, o.Log)
+	}
+	return r, err
+}
+
+// run is the bench's Run with panics as errors.
+func (b Bench) run(c *torch.Context) (err error) {
+	defer func() {
+		if value := recover(); value != nil {
+			err = &hostPanic{value, debug.Stack()}
+		}
+	}()
+	return b.Run(c)
+}
+
+// result is what the bench reported, ready to be printed.
+func (b Bench) result(c *torch.Context, o Options) (*Result, error) {
+	r := &Result{
+		Bench: b.Name, Crit: c.Report.Crit, Metrics: c.Report.Metrics,
+		Rows: []Values{}, Artifacts: []string{}, Checks: c.Report.Checks,
+		Config: Config{
+			Version: report.Version, Topology: report.UsedBy(c.Topology().Spec()),
+			Fidelity: "train", Data: "on", Check: "none",
+		},
+	}
+	if o.Flit {
+		r.Config.Fidelity = "flit"
+	}
+	if o.NoData {
+		r.Config.Data = "off"
+	}
+	if o.Race {
+		r.Config.Check = "race"
+	}
+	for _, row := range c.Report.Rows {
+		r.Rows = append(r.Rows, Values(row))
+	}
+	for _, values := range append([]Values{r.Metrics}, r.Rows...) {
+		if err := values.validate(); err != nil {
+			return nil, fmt.Errorf("bench %s: %w", b.Name, err)
+		}
+	}
+	if o.Race {
+		races, err := exec.Races(c.Log())
+		if err != nil {
+			return nil, err
+		}
+		for _, race := range races {
+			r.Races = append(r.Races, race.String())
+		}
+	}
+	r.OK = c.Report.OK() && len(r.Races) == 0
+	return r, nil
+}

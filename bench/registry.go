@@ -1,0 +1,57 @@
+package bench
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/kernbench/kernbench/torch"
+)
+
+// Bench is a program on a simulated machine.
+type Bench struct {
+	Name    string // lower-case words joined by _ or -: "hello_send"
+	Summary string // one line, for the list
+	Doc     string // what it does and reports, for those who want to know more
+	// Run launches kernels, checks values with Check, and reports with Metric and
+	// Row. An error means that it could not be run, not that a value is wrong.
+	Run func(ctx *torch.Context) error
+}
+
+var (
+	registry  = map[string]Bench{}
+	validName = regexp.MustCompile(`^[a-z][a-z0-9]*([_-][a-z0-9]+)*$`)
+)
+
+// Register adds a bench, usually from an init function. It panics if the bench is
+// not complete, or its name is none or taken.
+func Register(b Bench) {
+	switch _, taken := registry[b.Name]; {
+	case !validName.MatchString(b.Name):
+		panic(fmt.Sprintf("bench: %q is no name for a bench: write lower-case words joined by _ or -, such as hello_send", b.Name))
+	case taken:
+		panic(fmt.Sprintf("bench: two benches are called %q: rename one", b.Name))
+	case b.Run == nil:
+		panic(fmt.Sprintf("bench: %s has no Run", b.Name))
+	case b.Summary == "" || strings.Contains(b.Summary, "\n"):
+		panic(fmt.Sprintf("bench: %s needs a Summary of one line", b.Name))
+	}
+	registry[b.Name] = b
+}
+
+// All is the registered benches by name.
+func All() []Bench {
+	var all []Bench
+	for _, b := range registry {
+		all = append(all, b)
+	}
+	slices.SortFunc(all, func(a, b Bench) int { return strings.Compare(a.Name, b.Name) })
+	return all
+}
+
+// Find is the bench of a name.
+func Find(name string) (Bench, bool) {
+	b, ok := registry[name]
+	return b, ok
+}

@@ -1,0 +1,61 @@
+package bench
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/kernbench/kernbench/torch"
+)
+
+// isolated gives a test a registry of its own.
+func isolated(t *testing.T) {
+	before := registry
+	registry = map[string]Bench{}
+	t.Cleanup(func() { registry = before })
+}
+
+func nothing(*torch.Context) error { return nil }
+
+func TestRegister(t *testing.T) {
+	isolated(t)
+	Register(Bench{Name: "milestone-1h-ccl", Summary: "s", Run: nothing})
+	Register(Bench{Name: "hello_send", Summary: "s", Run: nothing})
+	var names []string
+	for _, b := range All() {
+		names = append(names, b.Name)
+	}
+	if want := []string{"hello_send", "milestone-1h-ccl"}; !slices.Equal(names, want) {
+		t.Errorf("names: got %v, want %v", names, want)
+	}
+	if b, ok := Find("hello_send"); !ok || b.Name != "hello_send" {
+		t.Errorf("hello_send: got %v, %v", b.Name, ok)
+	}
+	if _, ok := Find("hello"); ok {
+		t.Error("hello is found and was not registered")
+	}
+	for _, tt := range []struct {
+		bench Bench
+		want  string
+	}{
+		{Bench{Name: "", Summary: "s", Run: nothing}, `"" is no name for a bench`},
+		{Bench{Name: "Hello", Summary: "s", Run: nothing}, `"Hello" is no name for a bench`},
+		{Bench{Name: "hello send", Summary: "s", Run: nothing}, `"hello send" is no name for a bench`},
+		{Bench{Name: "-x", Summary: "s", Run: nothing}, `"-x" is no name for a bench`},
+		{Bench{Name: "hello_", Summary: "s", Run: nothing}, `"hello_" is no name for a bench`},
+		{Bench{Name: "hello_send", Summary: "s", Run: nothing}, `two benches are called "hello_send"`},
+		{Bench{Name: "x", Summary: "s"}, "x has no Run"},
+		{Bench{Name: "x", Run: nothing}, "x needs a Summary of one line"},
+		{Bench{Name: "x", Summary: "a\nb", Run: nothing}, "x needs a Summary of one line"},
+	} {
+		got := func() (text string) {
+			defer func() { text = fmt.Sprint(recover()) }()
+			Register(tt.bench)
+			return ""
+		}()
+		if !strings.HasPrefix(got, "bench: "+tt.want) {
+			t.Errorf("%+v: got %q, want it to begin with %q", tt.bench.Name, got, "bench: "+tt.want)
+		}
+	}
+}

@@ -1,0 +1,126 @@
+package bench
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/kernbench/kernbench/internal/report"
+	"github.com/kernbench/kernbench/torch"
+)
+
+// WriteText writes the result for people: what ran on which machine, the table of
+// rows, the metrics, and whether the values are right.
+func (r *Result) WriteText(w io.Writer) error {
+	fmt.Fprintf(w, "# bench: %s\n%v\n# fidelity: %s\n", r.Bench, r.Config.Topology, r.Config.Fidelity)
+	if len(r.Rows) > 0 {
+		fmt.Fprintln(w)
+		if err := report.WriteTable(w, r.columns(), r.cells()); err != nil {
+			return err
+		}
+	}
+	metrics := append(Values{torch.Col("crit_ns", r.Crit)}, r.Metrics...)
+	var rows [][]string
+	for _, m := range metrics {
+		rows = append(rows, []string{m.Name, cell(m.Value)})
+	}
+	fmt.Fprintln(w)
+	if err := report.WriteTable(w, []string{"metric", "value"}, rows); err != nil {
+		return err
+	}
+	fmt.Fprintf(w, "\n%s\n", r.verdict())
+	switch {
+	case len(r.Races) > 0:
+		fmt.Fprintf(w, "RACES: %s of lines\n", count(len(r.Races), "pair"))
+	case r.Config.Check == "race":
+		fmt.Fprintln(w, "no races")
+	}
+	if r.logged != "" {
+		fmt.Fprintf(w, "op log: %s\n", r.logged)
+	}
+	for _, file := range r.Artifacts {
+		fmt.Fprintf(w, "written: %s\n", file)
+	}
+	return nil
+}
+
+// columns is the names of all values of rows, in the order in which they come up.
+func (r *Result) columns() (names []string) {
+	for _, row := range r.Rows {
+		for _, v := range row {
+			if !slices.Contains(names, v.Name) {
+				names = append(names, v.Name)
+			}
+		}
+	}
+	return names
+}
+
+// cells is the rows as a table has them.
+func (r *Result) cells() (table [][]string) {
+	names := r.columns()
+	for _, row := range r.Rows {
+		line := make([]string, len(names))
+		for i := range line {
+			line[i] = "-"
+		}
+		for _, v := range row {
+			line[slices.Index(names, v.Name)] = cell(v.Value)
+		}
+		table = append(table, line)
+	}
+	return table
+}
+
+// cell is a value as tables show it: times in ns to the last digit, other
+// fractions to six.
+func cell(value any) string {
+	switch v := value.(type) {
+	case nil:
+		return "-"
+	case torch.Time:
+		return strings.TrimSuffix(v.String(), "ns")
+	case float64:
+		return strconv.FormatFloat(v, 'g', 6, 64)
+	}
+	return fmt.Sprint(value)
+}
+
+// verdict is the last line: what was compared, and how it came out.
+func (r *Result) verdict() string {
+	if r.Config.Data == "off" {
+		return "values not computed"
+	}
+	elems := 0
+	for _, c := range r.Checks {
+		elems += c.Elems
+	}
+	compared, checks := count(elems, "element")+" compared", count(len(r.Checks), "check")
+	switch wrong := len(r.Wrong()); {
+	case wrong > 0:
+		return fmt.Sprintf("values WRONG in %d of %s, %s", wrong, checks, compared)
+	case len(r.Checks) == 0:
+		return "values not checked: the bench has nothing to compare them with"
+	}
+	return fmt.Sprintf("values ok: %s in %s", compared, checks)
+}
+
+// Wrong is what is wrong with the values, a sentence for each check that failed.
+func (r *Result) Wrong() (list []string) {
+	for _, c := range r.Checks {
+		if c.Wrong != "" {
+			list = append(list, fmt.Sprintf("wrong value: %s: %s", c.Name, c.Wrong))
+		}
+	}
+	return list
+}
+
+// count is a number of things: "1 check", "2 checks".
+func count(n int, thing string) string {
+	if n == 1 {
+		return "1 " + thing
+	}
+	return fmt.Sprintf("%d %ss", n, thing)
+}

@@ -1,0 +1,160 @@
+package benches
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/kernbench/kernbench/bench"
+	"github.com/kernbench/kernbench/topology"
+	"github.com/kernbench/kernbench/torch"
+)
+
+func system(t *testing.T, preset string) *topology.Graph {
+	t.Helper()
+	spec, err := topology.Preset(preset)
+	if err != nil {
+		t.Fatal(err)
+	}
+	g, err := topology.Compile(spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return g
+}
+
+func execute(t *testing.T, name string, o torch.Options) *bench.Result {
+	t.Helper()
+	b, ok := bench.Find(name)
+	if !ok {
+		t.Fatalf("no bench %s", name)
+	}
+	r, err := b.Execute(t.Context(), bench.Options{Options: o})
+	if err != nil {
+		t.Fatalf("%s: %v", name, err)
+	}
+	return r
+}
+
+// names is the built-in benches, so that one that is lost is missed.
+var names = []string{"gemm_single_pe", "hello_send", "matmul_composite", "pe2pe", "qkv_gemm"}
+
+func TestRegistered(t *testing.T) {
+	var got []string
+	for _, b := range bench.All() {
+		got = append(got, b.Name)
+		if b.Doc == "" {
+			t.Errorf("%s has no Doc", b.Name)
+		}
+	}
+	if !slices.Equal(got, names) {
+		t.Errorf("benches: got %v, want %v", got, names)
+	}
+}
+
+// TestValues runs every bench on every preset: values are compared, and right, and
+// no PE races with another.
+func TestValues(t *testing.T) {
+	for _, preset := range topology.Presets() {
+		g := system(t, preset)
+		for _, name := range names {
+			r := execute(t, name, torch.Options{Topology: g, Race: true})
+			if !r.OK || len(r.Checks) == 0 {
+				t.Errorf("%s on %s: ok %v after %d checks, want true after some\n%v %v", name, preset, r.OK, len(r.Checks), r.Wrong(), r.Races)
+			}
+		}
+	}
+}
+
+// TestTimesWithoutValues: leaving out the data phase changes no time.
+func TestTimesWithoutValues(t *testing.T) {
+	for _, name := range names {
+		with, without := execute(t, name, torch.Options{}), execute(t, name, torch.Options{NoData: true})
+		for _, row := range with.Rows {
+			for i := range row {
+				if row[i].Name == "composite_window_ns" || row[i].Name == "gemm_count" {
+					row[i].Value = nil // from the op log
+				}
+			}
+		}
+		if with.Crit != without.Crit {
+			t.Errorf("%s: crit_ns with values %v, without %v", name, with.Crit, without.Crit)
+		}
+		if diff := cmp.Diff([]any{with.Metrics, with.Rows}, []any{without.Metrics, without.Rows}); diff != "" {
+			t.Errorf("%s: metrics and rows (-with values +without):\n%s", name, diff)
+		}
+	}
+}
+
+// value is a cell of a row.
+func value[T any](t *testing.T, row bench.Values, name string) T {
+	t.Helper()
+	for _, v := range row {
+		if v.Name == name {
+			x, ok := v.Value.(T)
+			if !ok {
+				t.Fatalf("%s is a %T, want a %T", name, v.Value, x)
+			}
+			return x
+		}
+	}
+	t.Fatalf("no %s in %v", name, row)
+	panic("unreachable")
+}
+
+// TestPE2PE: latency rises with bytes in every column and with hops in all but
+// sram, which lies where it lies; slots in TCM are the fastest.
+func TestPE2PE(t *testing.T) {
+	rows := execute(t, "pe2pe", torch.Options{NoData: true}).Rows
+	if len(rows) != 20 {
+		t.Fatalf("%d rows, want 4 distances of 5 sizes", len(rows))
+	}
+	for _, column := range []string{"tcm_ns", "sram_ns", "hbm_ns", "put_ns"} {
+		for i, row := range rows {
+			now := value[torch.Time](t, row, column)
+			if i%5 > 0 {
+				if smaller := value[torch.Time](t, rows[i-1], column); smaller >= now {
+					t.Errorf("row %d: %s is %v with %d bytes, want more than the %v of fewer", i, column, now, value[int](t, row, "bytes"), smaller)
+				}
+			}
+			if i >= 5 && column != "sram_ns" {
+				if nearer := value[torch.Time](t, rows[i-5], column); nearer >= now || value[int](t, rows[i-5], "hops") >= value[int](t, row, "hops") {
+					t.Errorf("row %d: %s is %v over %d hops, want more than the %v over fewer", i, column, now, value[int](t, row, "hops"), nearer)
+				}
+			}
+			if tcm := value[torch.Time](t, row, "tcm_ns"); tcm > now {
+				t.Errorf("row %d: tcm_ns is %v, want at most the %v of %s", i, tcm, now, column)
+			}
+		}
+	}
+}
+
+// TestMatmulComposite: the tile products are those of the plan, and engines worked
+// as long as their formulas say, whatever the operands.
+func TestMatmulComposite(t *testing.T) {
+	rows := execute(t, "matmul_composite", torch.Options{}).Rows
+	if len(rows) != 3 {
+		t.Fatalf("%d rows, want 3", len(rows))
+	}
+	const ns = 1e6 // fs
+	for _, row := range rows {
+		operands := value[string](t, row, "operands")
+		// K of 3072 in tiles of 64; each 2·4·2 cycles of 16×16×16 and 8 to fill.
+		if got := value[int](t, row, "gemm_count"); got != 48 {
+			t.Errorf("%s: gemm_count %d, want 48", operands, got)
+		}
+		gemm := value[torch.Time](t, row, "gemm_ns")
+		if want := torch.Time(48 * (16 + 8) * ns); gemm != want {
+			t.Errorf("%s: gemm_ns %v, want %v", operands, gemm, want)
+		}
+		// Both operands come once, by Load or by the composite: 2·192 KiB at 256 GB/s.
+		if got, want := value[torch.Time](t, row, "dma_read_ns"), torch.Time(1536*ns); got != want {
+			t.Errorf("%s: dma_read_ns %v, want %v", operands, got, want)
+		}
+		window := value[torch.Time](t, row, "composite_window_ns")
+		if crit := value[torch.Time](t, row, "crit_ns"); window < gemm || window > crit {
+			t.Errorf("%s: window %v, want between gemm_ns %v and crit_ns %v", operands, window, gemm, crit)
+		}
+	}
+}

@@ -1,0 +1,99 @@
+package benches
+
+import (
+	"errors"
+
+	"github.com/kernbench/kernbench/bench"
+	"github.com/kernbench/kernbench/tl"
+	"github.com/kernbench/kernbench/torch"
+)
+
+func init() {
+	bench.Register(bench.Bench{
+		Name:    "matmul_composite",
+		Summary: "32×3072×32 f16 as one composite command, operands streamed or loaded",
+		Doc: `A row for each way to give a composite its operands: ref_ref streams both from HBM
+tile by tile, load_ref has the first in TCM beforehand, load_load both. Streaming
+overlaps with the arithmetic; loading comes before it.
+
+composite_window_ns is from the first data that moves for the composite to the
+last that is written, gemm_count its tile products; both are from the op log and
+missing without one (--data=off). The other times are how long engines worked.
+gemm_utilization is gemm_ns of crit_ns.`,
+		Run: runMatmulComposite,
+	})
+}
+
+// composite is c = a × b, of operands that are loaded first or streamed.
+func composite(t *tl.PE, a, b, c tl.Ptr, m, k, n int, loadA, loadB bool) {
+	x, y := t.Ref(a, tl.Shape{m, k}, tl.F16), t.Ref(b, tl.Shape{k, n}, tl.F16)
+	if loadA {
+		x = t.Load(a, tl.Shape{m, k}, tl.F16)
+	}
+	if loadB {
+		y = t.Load(b, tl.Shape{k, n}, tl.F16)
+	}
+	t.Wait(t.Composite(tl.Gemm(x, y, c)))
+}
+
+func runMatmulComposite(ctx *torch.Context) error {
+	for _, v := range []struct {
+		name         string
+		loadA, loadB bool
+	}{{"ref_ref", false, false}, {"load_ref", true, false}, {"load_load", true, true}} {
+		if err := matmulVariant(ctx, v.name, v.loadA, v.loadB); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func matmulVariant(ctx *torch.Context, name string, loadA, loadB bool) error {
+	const m, k, n = 32, 3072, 32
+	x, y := values(m*k, 7), values(k*n, 11)
+	a, err := ctx.FromSlice(x, torch.F16, torch.Shape{m, k})
+	if err != nil {
+		return err
+	}
+	b, err := ctx.FromSlice(y, torch.F16, torch.Shape{k, n})
+	if err != nil {
+		return err
+	}
+	c, err := ctx.Zeros(torch.F16, torch.Shape{m, n})
+	if err != nil {
+		return err
+	}
+	before := ctx.Engines(0)
+	l, err := ctx.Launch(name, composite, a, b, c, m, k, n, loadA, loadB)
+	if err != nil {
+		return err
+	}
+	e := ctx.Engines(0)
+	gemm := e.GEMM - before.GEMM
+	var window, count any // unknown without an op log
+	if all := ctx.Composites(); len(all) > 0 {
+		last := all[len(all)-1]
+		window, count = last.End-last.Start, last.Tiles
+	}
+	ctx.Row(
+		torch.Col("operands", name),
+		torch.Col("crit_ns", l.Crit),
+		torch.Col("composite_window_ns", window),
+		torch.Col("gemm_count", count),
+		torch.Col("dma_read_ns", e.DMARead-before.DMARead),
+		torch.Col("gemm_ns", gemm),
+		torch.Col("gemm_utilization", share(gemm, l.Crit)),
+	)
+	if err := ctx.Check(name, c, matmul(x, y, m, k, n)); err != nil {
+		return err
+	}
+	return errors.Join(a.Free(), b.Free(), c.Free())
+}
+
+// share is a part of a time, nil of none: a system may take no time at all.
+func share(part, whole torch.Time) any {
+	if whole == 0 {
+		return nil
+	}
+	return float64(part) / float64(whole)
+}

@@ -1,0 +1,191 @@
+// Package examples_test builds the examples, which are modules of their own as a
+// user's program is, and runs them.
+package examples_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"flag"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	_ "github.com/kernbench/kernbench" // what the examples are built from: a change runs the tests again
+)
+
+var update = flag.Bool("update", false, "rewrite the outputs in docs/first-kernel.md")
+
+// build builds the module in a folder. What this test was built from is in the
+// module cache, so that no network is needed.
+func build(t *testing.T, dir string) (program string) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("builds a program")
+	}
+	tool, err := exec.LookPath("go")
+	if err != nil {
+		t.Skip("no go command to build a program with")
+	}
+	program = filepath.Join(t.TempDir(), "program")
+	cmd := exec.Command(tool, "build", "-o", program, ".")
+	cmd.Dir = dir
+	cmd.Env = append(os.Environ(), "GOFLAGS=-mod=readonly", "GOPROXY=off", "GOWORK=off")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("build %s: %v\n%s\nif requirements have changed, run go mod tidy in the examples' folders", dir, err, out)
+	}
+	return program
+}
+
+// run is what a program writes to both outputs, and its exit status.
+func run(t *testing.T, program string, args ...string) (output string, status int) {
+	t.Helper()
+	cmd := exec.Command(program, args...)
+	var out bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &out
+	err := cmd.Run()
+	var exit *exec.ExitError
+	if err != nil && !errors.As(err, &exit) {
+		t.Fatal(err)
+	}
+	return out.String(), cmd.ProcessState.ExitCode()
+}
+
+func read(t *testing.T, name string) string {
+	t.Helper()
+	text, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+func write(t *testing.T, name, text string) {
+	t.Helper()
+	if err := os.WriteFile(name, []byte(text), 0o666); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestOwnBench(t *testing.T) {
+	read(t, "own-bench/main.go") // so that go test knows of it
+	program := build(t, "own-bench")
+	out, status := run(t, program, "run", "ring_sum")
+	if want := "values ok: 2048 elements compared in 1 check\n"; status != 0 || !strings.HasSuffix(out, want) {
+		t.Errorf("run ring_sum: exit status %d, want 0 and an end of %q:\n%s", status, want, out)
+	}
+	out, status = run(t, program, "run", "ring_sum", "--topology", "torus2x3", "--format", "json")
+	var result struct {
+		Bench   string
+		OK      bool
+		Metrics struct{ PEs int }
+	}
+	if err := json.Unmarshal([]byte(out), &result); err != nil {
+		t.Fatalf("run --format json: %v in\n%s", err, out)
+	}
+	if status != 0 || result.Bench != "ring_sum" || !result.OK || result.Metrics.PEs != 8 {
+		t.Errorf("run --format json: exit status %d, %+v, want 0 and ring_sum, ok, of 8 PEs", status, result)
+	}
+	// The built-in benches are there too, and the command is complete.
+	out, status = run(t, program, "list")
+	for _, want := range []string{"ring_sum", "hello_send"} {
+		if status != 0 || !strings.Contains(out, "\n"+want+" ") {
+			t.Errorf("list: exit status %d, want 0 and %s in\n%s", status, want, out)
+		}
+	}
+	if out, status = run(t, program, "run", "ring_sun"); status != 2 || !strings.Contains(out, "did you mean ring_sum?") {
+		t.Errorf("run ring_sun: exit status %d, want 2 and a suggestion:\n%s", status, out)
+	}
+}
+
+const page = "../docs/first-kernel.md"
+
+// TestFirstKernelPage does what the page says. A go block is the whole program, which
+// is also in the folder first-kernel; a diff block changes lines of it until the next
+// block; a console block runs it and shows what it prints, both outputs, with the exit
+// status as `go run` tells it.
+func TestFirstKernelPage(t *testing.T) {
+	const fence = "```"
+	program := read(t, "first-kernel/main.go")
+	now, binary, runs := program, "", 0
+	parts := strings.Split(read(t, page), fence)
+	for i := 1; i < len(parts); i += 2 { // every other part is a block
+		language, body, _ := strings.Cut(parts[i], "\n")
+		switch language {
+		case "go":
+			if diff := cmp.Diff(program, body); diff != "" {
+				t.Fatalf("the program of %s is not that of the folder (-folder +page):\n%s", page, diff)
+			}
+		case "diff":
+			now, binary = change(t, program, body), ""
+		case "console":
+			command, _, _ := strings.Cut(body, "\n")
+			args, ok := strings.CutPrefix(command, "$ go run . ")
+			if !ok {
+				t.Fatalf("%s: console block %q: want $ go run . ARGUMENTS", page, command)
+			}
+			if binary == "" {
+				binary = buildProgram(t, now)
+			}
+			got := command + "\n" + goRun(t, binary, strings.Fields(args))
+			if *update {
+				parts[i] = "console\n" + got
+			} else if diff := cmp.Diff(body, got); diff != "" {
+				t.Errorf("%s: %s prints something else (-page +now):\n%s", page, command, diff)
+			}
+			runs++
+		}
+	}
+	if runs < 4 {
+		t.Errorf("%s has %d console blocks, want at least 4", page, runs)
+	}
+	if *update {
+		write(t, page, strings.Join(parts, fence))
+	}
+}
+
+// change replaces the lines of a diff that begin with - by those that begin with +.
+func change(t *testing.T, program, diff string) string {
+	t.Helper()
+	var before, after strings.Builder
+	for line := range strings.Lines(diff) {
+		if text, ok := strings.CutPrefix(line, "-"); ok {
+			before.WriteString(text)
+		} else if text, ok := strings.CutPrefix(line, "+"); ok {
+			after.WriteString(text)
+		}
+	}
+	if n := strings.Count(program, before.String()); n != 1 {
+		t.Fatalf("%s changes lines that the program has %d times:\n%s", page, n, before.String())
+	}
+	return strings.Replace(program, before.String(), after.String(), 1)
+}
+
+// buildProgram builds a variant of the program outside of the repository.
+func buildProgram(t *testing.T, program string) string {
+	t.Helper()
+	root, err := filepath.Abs("..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	write(t, filepath.Join(dir, "go.mod"), strings.Replace(read(t, "first-kernel/go.mod"), "=> ../..", "=> "+root, 1))
+	write(t, filepath.Join(dir, "go.sum"), read(t, "first-kernel/go.sum"))
+	write(t, filepath.Join(dir, "main.go"), program)
+	return build(t, dir)
+}
+
+// goRun is what `go run` shows of a program.
+func goRun(t *testing.T, program string, args []string) string {
+	t.Helper()
+	out, status := run(t, program, args...)
+	if status != 0 {
+		out += "exit status " + strconv.Itoa(status) + "\n"
+	}
+	return out
+}

@@ -1,0 +1,44 @@
+// Command firstkernel is the program of docs/first-kernel.md.
+package main
+
+import (
+	"github.com/kernbench/kernbench"
+	"github.com/kernbench/kernbench/bench"
+	"github.com/kernbench/kernbench/tl"
+	"github.com/kernbench/kernbench/torch"
+)
+
+// axpy is y = a·x + y, for the n elements that a PE holds.
+func axpy(t *tl.PE, x, y tl.Ptr, a float64, n int) {
+	xs := t.Load(x, tl.Shape{n}, tl.F32)
+	ys := t.Load(y, tl.Shape{n}, tl.F32)
+	t.Store(y, xs.Mul(a).Add(ys))
+}
+
+func runAxpy(ctx *torch.Context) error {
+	const n = 1024 // elements on each PE
+	pes := ctx.CubePEs(0, 0)
+	xs, ys, want := make([]float32, n*len(pes)), make([]float32, n*len(pes)), make([]float32, n*len(pes))
+	for i := range xs {
+		xs[i], ys[i] = float32(i), 1
+		want[i] = float32(2*xs[i]) + ys[i]
+	}
+	x, err := ctx.FromSlice(xs, torch.F32, torch.Shape{len(xs)}, torch.On(pes...))
+	if err != nil {
+		return err
+	}
+	y, err := ctx.FromSlice(ys, torch.F32, torch.Shape{len(ys)}, torch.On(pes...))
+	if err != nil {
+		return err
+	}
+	if _, err := ctx.Launch("axpy", axpy, x, y, 2.0, n); err != nil {
+		return err
+	}
+	ctx.Metric("pes", len(pes))
+	return ctx.Check("y", y, want)
+}
+
+func main() {
+	bench.Register(bench.Bench{Name: "axpy", Summary: "y = 2x + y on the PEs of a cube", Run: runAxpy})
+	kernbench.Main()
+}

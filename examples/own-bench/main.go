@@ -1,0 +1,63 @@
+// Command ownbench is kernbench with a bench of its own: the sum of a tile over the
+// PEs of a cube, passed round a ring.
+//
+//	go run . list
+//	go run . run ring_sum
+//	go run . run ring_sum --topology torus2x3 --check=race --format json
+package main
+
+import (
+	"github.com/kernbench/kernbench"
+	"github.com/kernbench/kernbench/bench"
+	"github.com/kernbench/kernbench/tl"
+	"github.com/kernbench/kernbench/torch"
+)
+
+func main() {
+	bench.Register(bench.Bench{
+		Name:    "ring_sum",
+		Summary: "sum over the PEs of a cube, on a ring",
+		Doc: `Each PE sends its tile east and adds what comes from the west, passing it on, until
+it has seen the tiles of all. step_ns is the time of one step round the ring.`,
+		Run: runRingSum,
+	})
+	kernbench.Main()
+}
+
+// ringSum replaces each PE's tile by the sum of all. What comes is passed on first
+// and added then, so that the ring need not wait for the arithmetic.
+func ringSum(t *tl.PE, x tl.Ptr, n int) {
+	tile := t.Load(x, tl.Shape{n}, tl.I32)
+	sum := tile
+	for range t.NumRanks() - 1 {
+		t.Send(tl.East, tile)
+		tile = t.Recv(tl.West, tl.Shape{n}, tl.I32)
+		sum = sum.Add(tile)
+	}
+	t.Store(x, sum)
+}
+
+func runRingSum(ctx *torch.Context) error {
+	const n = 256
+	pes := ctx.CubePEs(0, 0)
+	data, sums := make([]int, n*len(pes)), make([]int, n)
+	for i := range data {
+		data[i] = i * i
+		sums[i%n] += data[i]
+	}
+	x, err := ctx.FromSlice(data, torch.I32, torch.Shape{len(data)}, torch.On(pes...))
+	if err != nil {
+		return err
+	}
+	l, err := ctx.Launch("ring_sum", ringSum, x, n, torch.Neighbors(torch.Ring(pes...)...))
+	if err != nil {
+		return err
+	}
+	ctx.Metric("pes", len(pes))
+	ctx.Metric("step_ns", l.Crit/torch.Time(len(pes)))
+	var want []int
+	for range pes {
+		want = append(want, sums...)
+	}
+	return ctx.Check("x", x, want)
+}

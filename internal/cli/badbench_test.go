@@ -1,0 +1,123 @@
+package cli
+
+import (
+	"errors"
+
+	"github.com/kernbench/kernbench/bench"
+	"github.com/kernbench/kernbench/tl"
+	"github.com/kernbench/kernbench/torch"
+)
+
+var sink int
+
+// registerBad registers benches that go wrong, each in its own way, for scripts
+// that run the command badbench. Scripts name the lines of this file.
+func registerBad() {
+	for name, run := range map[string]func(*torch.Context) error{
+		"wrong-shape": onPEs(1, func(t *tl.PE, x tl.Ptr) {
+			a := t.Load(x, tl.Shape{4, 8}, tl.F16)
+			a.Dot(a)
+		}),
+		"unknown-port": onPEs(2, func(t *tl.PE, x tl.Ptr) {
+			t.Send(tl.North, t.Load(x, tl.Shape{8}, tl.F16))
+		}),
+		"tcm-overflow": onPEs(1, func(t *tl.PE, x tl.Ptr) {
+			for range 3 {
+				t.Full(tl.Shape{512, 1024}, tl.F16, 1).Pin()
+			}
+		}),
+		"tile-gone": onPEs(1, func(t *tl.PE, x tl.Ptr) {
+			first := t.Full(tl.Shape{512, 1024}, tl.F16, 1)
+			t.Full(tl.Shape{512, 1024}, tl.F16, 2)
+			t.Full(tl.Shape{512, 1024}, tl.F16, 3)
+			first.Neg()
+		}),
+		"other-dtype": onPEs(2, func(t *tl.PE, x tl.Ptr) {
+			t.Send(tl.East, t.Load(x, tl.Shape{8}, tl.F16))
+			t.Recv(tl.West, tl.Shape{8}, tl.BF16)
+		}),
+		"other-size": onPEs(2, func(t *tl.PE, x tl.Ptr) {
+			t.Send(tl.East, t.Load(x, tl.Shape{8}, tl.F16))
+			t.Recv(tl.West, tl.Shape{9}, tl.F16)
+		}),
+		"endless": onPEs(1, func(t *tl.PE, x tl.Ptr) {
+			for {
+				t.Load(x, tl.Shape{8}, tl.F16)
+			}
+		}),
+		"endless-go": onPEs(1, func(*tl.PE, tl.Ptr) {
+			for i := 0; ; i++ {
+				sink = i
+			}
+		}),
+		"panics": onPEs(4, func(t *tl.PE, x tl.Ptr) {
+			list := []int{1, 2, 3}
+			t.Printf("%d", list[t.Rank()])
+		}),
+		"panics-text": onPEs(1, func(*tl.PE, tl.Ptr) {
+			panic("no idea what to do")
+		}),
+		"assertion": onPEs(1, func(t *tl.PE, x tl.Ptr) {
+			t.Assert(t.NumRanks() > 1, "%d rank is too few", t.NumRanks())
+		}),
+		// Nobody receives, and four slots are soon full.
+		"full-ring": onPEs(4, func(t *tl.PE, x tl.Ptr) {
+			tile := t.Load(x, tl.Shape{8}, tl.F16)
+			for range 5 {
+				t.Send(tl.East, tile)
+			}
+			for range 5 {
+				t.Recv(tl.West, tl.Shape{8}, tl.F16)
+			}
+		}),
+		"left-over": onPEs(2, func(t *tl.PE, x tl.Ptr) {
+			t.Send(tl.East, t.Load(x, tl.Shape{8}, tl.F16))
+		}),
+		// Rank 0 writes what rank 1 reads, and nothing says who comes first.
+		"race": onPEs(2, func(t *tl.PE, x tl.Ptr) {
+			if t.Rank() == 0 {
+				t.Put(1, x, t.Full(tl.Shape{8}, tl.F16, 1))
+			} else {
+				t.Load(x, tl.Shape{8}, tl.F16)
+			}
+		}),
+		"wrong-value": func(ctx *torch.Context) error {
+			x, err := ctx.FromSlice([]int{1, 2, 3, 4}, torch.F32, torch.Shape{4})
+			if err != nil {
+				return err
+			}
+			return errors.Join(ctx.Check("x", x, []int{1, 2, 3, 4}), ctx.Check("y", x, []int{1, 2, 5, 5}))
+		},
+		"host-misuse": func(ctx *torch.Context) error {
+			_, err := ctx.FromSlice([]int{1, 2, 3}, torch.F32, torch.Shape{4})
+			return err
+		},
+		"host-panic": func(ctx *torch.Context) error {
+			list := make([]int, 3)
+			list[len(ctx.AllPEs())]++
+			return nil
+		},
+		"host-error": func(*torch.Context) error { return errors.New("the moon is in the wrong phase") },
+		"twice": func(ctx *torch.Context) error {
+			ctx.Metric("a_ns", 1)
+			ctx.Metric("a_ns", 2)
+			return nil
+		},
+	} {
+		bench.Register(bench.Bench{Name: name, Summary: "goes wrong", Run: run})
+	}
+}
+
+// onPEs is a bench that runs a kernel on some PEs in a ring, with a tensor of 32
+// elements of f16 on each.
+func onPEs(n int, kernel func(*tl.PE, tl.Ptr)) func(*torch.Context) error {
+	return func(ctx *torch.Context) error {
+		pes := ctx.AllPEs()[:n]
+		x, err := ctx.Zeros(torch.F16, torch.Shape{32 * n}, torch.On(pes...))
+		if err != nil {
+			return err
+		}
+		_, err = ctx.Launch("bad", kernel, x, torch.Neighbors(torch.Ring(pes...)...))
+		return err
+	}
+}

@@ -1,0 +1,92 @@
+package cli
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/kernbench/kernbench/bench"
+	"github.com/kernbench/kernbench/internal/report"
+)
+
+// listed is an element of `kernbench list --format json`.
+type listed struct {
+	Name    string `json:"name"`
+	Summary string `json:"summary"`
+	Doc     string `json:"doc"`
+}
+
+func listCmd() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "list [BENCH]...",
+		Short: "List the benches, or tell more of some",
+		Long: `List shows the benches that kernbench run can run: those that come with kernbench
+and, in a program of your own that calls kernbench.Main, those it has registered.
+With names it tells what these benches do and report.
+
+--format json has a list of name, summary and doc.`,
+		Example: `  kernbench list
+  kernbench list pe2pe
+  kernbench list --format json`,
+		ValidArgsFunction: completeBench,
+	}
+	format := formatFlag(cmd)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		benches := bench.All()
+		if len(args) > 0 {
+			benches = nil
+		}
+		for _, name := range args {
+			b, err := findBench(name)
+			if err != nil {
+				return err
+			}
+			benches = append(benches, b)
+		}
+		out := cmd.OutOrStdout()
+		switch {
+		case *format == "json":
+			list := []listed{}
+			for _, b := range benches {
+				list = append(list, listed{b.Name, b.Summary, b.Doc})
+			}
+			return report.WriteJSON(out, list)
+		case len(args) > 0:
+			for i, b := range benches {
+				if i > 0 {
+					fmt.Fprintln(out)
+				}
+				fmt.Fprintln(out, strings.TrimSpace(b.Name+": "+b.Summary+"\n\n"+b.Doc))
+			}
+			return nil
+		}
+		var rows [][]string
+		for _, b := range benches {
+			rows = append(rows, []string{b.Name, b.Summary})
+		}
+		return report.WriteTable(out, []string{"bench", "summary"}, rows)
+	}
+	return cmd
+}
+
+// findBench is a registered bench, or an error that helps to find it.
+func findBench(name string) (bench.Bench, error) {
+	if b, ok := bench.Find(name); ok {
+		return b, nil
+	}
+	return bench.Bench{}, badInput(fmt.Errorf("no bench %q; benches: %s%s", name, strings.Join(benchNames(), ", "), didYouMean(name, benchNames())))
+}
+
+func benchNames() (names []string) {
+	for _, b := range bench.All() {
+		names = append(names, b.Name)
+	}
+	return names
+}
+
+// completeBench teaches the shell the benches. It asks when the shell does: a
+// program may register benches until Main.
+func completeBench(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	return benchNames(), cobra.ShellCompDirectiveNoFileComp
+}

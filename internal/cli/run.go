@@ -1,0 +1,155 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/kernbench/kernbench/bench"
+	_ "github.com/kernbench/kernbench/benches" // registers the built-in ones
+	"github.com/kernbench/kernbench/internal/report"
+	"github.com/kernbench/kernbench/internal/sim"
+	"github.com/kernbench/kernbench/torch"
+)
+
+func runCmd() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "run [BENCH]",
+		Short: "Run a bench: simulated times, checked values",
+		Long: `Run runs a bench on a simulated system and prints the rows and metrics it reports,
+the critical path of its slowest launch, and whether the values that its kernels
+computed are those of its reference. kernbench list shows the benches.
+
+--data=off finds out times only and is faster. --check=race looks for accesses of
+different PEs to the same memory that nothing orders. --log saves the op log, for
+kernbench replay. A kernel that never ends is stopped by --limit, and by --stall if
+it does not even call the tile language.
+
+What kernels print with Printf goes to standard error, as do wrong values and
+races, for which the exit status is 1. A kernel that is misused, panics, waits for
+ever or never ends is exit status 3.
+
+--format json has one object: bench, ok, crit_ns, metrics, rows, artifacts (files
+written) and config.`,
+		Example: `  kernbench run hello_send
+  kernbench run --bench matmul_composite --format json
+  kernbench run pe2pe --data=off --topology torus2x3
+  kernbench run qkv_gemm --check=race --log qkv.oplog`,
+		Args:              atMostOne("BENCH"),
+		ValidArgsFunction: completeBench,
+	}
+	name := cmd.Flags().String("bench", "", "`NAME` of the bench, instead of the argument")
+	if err := cmd.RegisterFlagCompletionFunc("bench", completeBench); err != nil {
+		panic(err) // no such flag
+	}
+	system := addTopologyFlags(cmd)
+	format := formatFlag(cmd)
+	options := addRunFlags(cmd)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		b, err := chosenBench(*name, args)
+		if err != nil {
+			return err
+		}
+		o, err := options()
+		if err != nil {
+			return badInput(err)
+		}
+		if o.Topology, err = system.load(); err != nil {
+			return err
+		}
+		progress := startProgress(cmd.ErrOrStderr(), b.Name)
+		o.Output = progress
+		r, err := b.Execute(cmd.Context(), o)
+		progress.stop()
+		if err != nil {
+			return err
+		}
+		if *format == "json" {
+			err = report.WriteJSON(cmd.OutOrStdout(), r)
+		} else {
+			err = r.WriteText(cmd.OutOrStdout())
+		}
+		if err == nil && !r.OK {
+			err = wrong(r)
+		}
+		return err
+	}
+	return cmd
+}
+
+// chosenBench is the bench that the argument or --bench names.
+func chosenBench(flag string, args []string) (bench.Bench, error) {
+	switch {
+	case len(args) == 1 && flag != "":
+		return bench.Bench{}, badInput(fmt.Errorf("two benches, %s and %s: name one", args[0], flag))
+	case len(args) == 1:
+		flag = args[0]
+	case flag == "":
+		return bench.Bench{}, badInput(errors.New("no bench: name one, such as kernbench run hello_send; kernbench list shows them"))
+	}
+	return findBench(flag)
+}
+
+// addRunFlags gives a command the flags that say how a bench is run, and is how to
+// read them.
+func addRunFlags(cmd *cobra.Command) func() (bench.Options, error) {
+	data := choiceFlag(cmd, "data", "compute values and check them, or times only", "on", "off")
+	check := choiceFlag(cmd, "check", "look for races between PEs", "none", "race")
+	fidelity := choiceFlag(cmd, "fidelity", "model of the fabric: trains of flits, or every flit an event", "train", "flit")
+	threads := threadsFlag(cmd)
+	log := cmd.Flags().String("log", "", "save the op log to `FILE`")
+	limit := cmd.Flags().Duration("limit", 10*time.Second, "simulated `TIME` after which a run is given up")
+	stall := cmd.Flags().Duration("stall", 10*time.Second, "wall-clock `TIME` that a kernel may go on without calling the tile language")
+	return func() (o bench.Options, err error) {
+		o.Log = *log
+		o.Options = torch.Options{NoData: *data == "off", Race: *check == "race", Flit: *fidelity == "flit", Stall: *stall}
+		if o.Threads, err = threads(); err != nil {
+			return o, err
+		}
+		if *stall < time.Millisecond {
+			return o, fmt.Errorf("--stall %v is too short: write at least 1ms", *stall)
+		}
+		if *limit <= 0 || *limit > longestRun {
+			return o, fmt.Errorf("--limit %v is not from 1ns to %v", *limit, longestRun)
+		}
+		o.Limit = torch.Time(limit.Nanoseconds()) * sim.Nanosecond
+		return o, nil
+	}
+}
+
+// longestRun is within what the simulated clock can count.
+const longestRun = 2 * time.Hour
+
+// threadsFlag gives a command --threads, and is how to read it.
+func threadsFlag(cmd *cobra.Command) func() (int, error) {
+	var n int
+	intFlag(cmd, &n, "threads", 0, "threads that compute values, 0 for one on each core; results do not depend on it")
+	return func() (int, error) {
+		if n < 0 {
+			return 0, fmt.Errorf("--threads %d: write 0 or more", n)
+		}
+		return n, nil
+	}
+}
+
+// atMostOne refuses more than one argument.
+func atMostOne(what string) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if len(args) > 1 {
+			return fmt.Errorf("unexpected argument %q: give one %s%s", args[1], what, seeHelp(cmd))
+		}
+		return nil
+	}
+}
+
+// wrong is the error of a bench whose values or accesses are wrong, a message for
+// each of them.
+func wrong(r *bench.Result) error {
+	var all []error
+	for _, text := range append(r.Wrong(), r.Races...) {
+		all = append(all, errors.New(text))
+	}
+	return &exitError{exitWrong, errors.Join(all...)}
+}

@@ -1,0 +1,88 @@
+package exec
+
+import (
+	"flag"
+	"os"
+	"testing"
+
+	"github.com/kernbench/kernbench/internal/numeric"
+	"github.com/kernbench/kernbench/internal/oplog"
+)
+
+// TestMain draws the same cases every time, so that a change is what makes a test
+// fail. Explore others with -rapid.seed and -rapid.checks.
+func TestMain(m *testing.M) {
+	flag.Parse()
+	if seed := flag.Lookup("rapid.seed"); seed.Value.String() == seed.DefValue {
+		if err := flag.Set("rapid.seed", "1"); err != nil {
+			panic(err)
+		}
+	}
+	os.Exit(m.Run())
+}
+
+const (
+	f16 = numeric.F16
+	f32 = numeric.F32
+	i32 = numeric.I32
+	u8  = numeric.U8
+)
+
+// hbm is the memory that hand-made logs work in.
+var hbm = oplog.Space{Kind: oplog.HBM}
+
+func shape(dims ...int32) (s oplog.Shape) {
+	s.Rank = int8(copy(s.Dim[:], dims))
+	return s
+}
+
+// at is a run of bytes of hbm.
+func at(addr, n int64) []oplog.Access {
+	return []oplog.Access{{Space: hbm, Addr: addr, Rows: 1, RowBytes: n, Stride: n}}
+}
+
+// values is elements as bytes.
+func values(d numeric.DType, v ...float64) []byte {
+	b := make([]byte, len(v)*d.Size())
+	for i, x := range v {
+		numeric.Set(d, b, i, x)
+	}
+	return b
+}
+
+// builder makes logs by hand, each operation taking effect at once.
+type builder struct{ oplog.Log }
+
+// op logs an operation of PE 0, and the effects it has.
+func (b *builder) op(op oplog.Op, effects ...oplog.Phase) oplog.ID {
+	id := b.Add(op)
+	for _, p := range effects {
+		b.Effect(id, p)
+	}
+	return id
+}
+
+// host logs that the host writes elements to hbm.
+func (b *builder) host(addr int64, d numeric.DType, v ...float64) {
+	data := values(d, v...)
+	b.op(oplog.Op{Kind: oplog.HostWrite, PE: -1, Launch: -1, Mem: at(addr, int64(len(data))), Data: data}, oplog.Write)
+}
+
+// tile logs a tile of elements, as the host wrote them and a kernel loaded them.
+func (b *builder) tile(d numeric.DType, s oplog.Shape, v ...float64) oplog.Operand {
+	const addr = 1 << 20
+	b.host(addr, d, v...)
+	id := b.op(oplog.Op{Kind: oplog.Load, DType: d, Shape: s, Mem: at(addr, int64(len(v)*d.Size()))}, oplog.Read)
+	return tile(id, d, s)
+}
+
+func tile(id oplog.ID, d numeric.DType, s oplog.Shape) oplog.Operand {
+	return oplog.Operand{From: id, Shape: s, DType: d}
+}
+
+func num(v float64) oplog.Operand { return oplog.Operand{Scalar: v} }
+
+// read logs that the host reads n bytes of hbm.
+func (b *builder) read(addr, n int64) oplog.ID {
+	return b.op(oplog.Op{Kind: oplog.HostRead, PE: -1, Launch: -1, Mem: at(addr, n)}, oplog.Read)
+}

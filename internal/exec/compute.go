@@ -1,0 +1,149 @@
+package exec
+
+import (
+	"encoding/binary"
+
+	"github.com/kernbench/kernbench/internal/numeric"
+	"github.com/kernbench/kernbench/internal/oplog"
+)
+
+// scratch is what a goroutine needs to compute.
+type scratch struct {
+	dst  []byte   // of the whole operation
+	args []source // operands, and behind them those of the epilogue
+
+	in     [3][]byte // operands of a block
+	filled [3]bool   // in of an operand that is one element holds it already
+	wide   [3][]byte // operands of a block, as many bytes as it takes
+	cast   [3][]byte // the same in another dtype
+	acc    []byte    // of a composite
+	step   []source  // operands of a step of its epilogue
+}
+
+// source is an operand with its value.
+type source struct {
+	*oplog.Operand
+	data []byte // nil for numbers
+}
+
+// fetch finds the operands of an operation.
+func (s *scratch) fetch(e *Executor, op *oplog.Op) {
+	s.args = s.args[:0]
+	inputs := e.inputs[op.ID]
+	for o := range operands(op) {
+		src := source{Operand: o}
+		switch {
+		case o.From > 0:
+			src.data = e.node(o.From).value.bytes
+		case len(o.Mem) > 0:
+			src.data, inputs = inputs[0].bytes, inputs[1:]
+		}
+		s.args = append(s.args, src)
+	}
+}
+
+// compute computes units from to to of an operation.
+func (s *scratch) compute(op *oplog.Op, from, to int) {
+	if len(s.dst) == 0 {
+		return
+	}
+	d := op.DType
+	switch op.Kind {
+	case oplog.Full:
+		numeric.Set(d, s.first(d), 0, op.Fill)
+		fill(s.dst, s.first(d))
+	case oplog.Arange:
+		for i := range op.Shape.Elems() {
+			numeric.Set(d, s.dst, i, float64(i))
+		}
+	case oplog.Math:
+		d := mathType(op)
+		size := op.DType.Size()
+		s.elementwise(op.Math, d, s.dst[from*size:to*size], op.Shape, from, to, s.args)
+	case oplog.Reduce:
+		outer, n, inner := around(op.Args[0].Shape, int(op.Axis))
+		numeric.Reduce(op.Math, d, s.dst, s.args[0].data, outer, n, inner)
+	case oplog.Softmax:
+		outer, n, _ := around(op.Shape, int(op.Shape.Rank)-1)
+		numeric.Softmax(d, s.dst, s.args[0].data, outer, n)
+	case oplog.Dot:
+		s.dot(op, from, to)
+	case oplog.Cast:
+		numeric.Cast(d, s.dst, op.Args[0].DType, s.args[0].data)
+	case oplog.Trans:
+		outer, rows, cols := around(op.Args[0].Shape, int(op.Shape.Rank)-2)
+		n := rows * cols * d.Size()
+		for i := range outer {
+			transpose(s.dst[i*n:(i+1)*n], s.args[0].data[i*n:(i+1)*n], rows, cols, d.Size())
+		}
+	case oplog.Broadcast:
+		expand(s.dst, s.args[0].data, d.Size(), op.Args[0].Shape, op.Shape, 0)
+	case oplog.Gemm, oplog.Stream:
+		s.composite(op, from, to)
+	}
+}
+
+// first is room for one element.
+func (s *scratch) first(d numeric.DType) []byte {
+	s.acc = grown(s.acc, d.Size())
+	return s.acc
+}
+
+// around is the number of elements before an axis, along it and behind it. What has
+// no axis counts as a row of one element.
+func around(s oplog.Shape, axis int) (outer, n, inner int) {
+	outer, n, inner = 1, 1, 1
+	for i, d := range s.Dim[:s.Rank] {
+		switch {
+		case i < axis:
+			outer *= int(d)
+		case i == axis:
+			n = int(d)
+		default:
+			inner *= int(d)
+		}
+	}
+	return outer, n, inner
+}
+
+// dot computes rows of a product, added to a third operand if there is one.
+func (s *scratch) dot(op *oplog.Op, from, to int) {
+	d, size := op.Args[0].DType, op.Args[0].DType.Size()
+	k, n := int(op.Args[0].Shape.Dim[1]), int(op.Shape.Dim[1])
+	row := n * op.DType.Size()
+	acc := s.dst[from*row : to*row]
+	if len(s.args) == 3 {
+		copy(acc, s.args[2].data[from*row:to*row])
+	} else {
+		clear(acc)
+	}
+	numeric.Dot(d, acc, s.args[0].data[from*k*size:to*k*size], s.args[1].data, to-from, k, n)
+}
+
+// transpose exchanges rows and columns of elements of size bytes.
+func transpose(dst, src []byte, rows, cols, size int) {
+	le := binary.LittleEndian
+	for i := range rows {
+		for j := range cols {
+			from, to := src[(i*cols+j)*size:], dst[(j*rows+i)*size:]
+			switch size {
+			case 1:
+				to[0] = from[0]
+			case 2:
+				le.PutUint16(to, le.Uint16(from))
+			case 4:
+				le.PutUint32(to, le.Uint32(from))
+			case 8:
+				le.PutUint64(to, le.Uint64(from))
+			}
+		}
+	}
+}
+
+// grown is b with room for n bytes, of which nothing is known.
+func grown(b []byte, n int) []byte {
+	if cap(b) < n {
+		return make([]byte, n)
+	}
+	return b[:n]
+}

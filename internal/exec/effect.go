@@ -1,0 +1,111 @@
+package exec
+
+import (
+	"github.com/kernbench/kernbench/internal/oplog"
+)
+
+// apply lets an operation touch memory. The lock is held, and given up while bytes
+// move: only this goroutine touches memory.
+func (e *Executor) apply(effect oplog.Effect) error {
+	id := effect.Op
+	if id < 1 || int(id) > len(e.nodes) {
+		return e.fail(id, "an effect names it; the log is damaged")
+	}
+	n := e.node(id)
+	again := &n.hasRead
+	if effect.Phase == oplog.Write {
+		again = &n.hasWritten
+	}
+	if *again {
+		return e.fail(id, "its %v is in the log twice; an operation touches memory once", effect.Phase)
+	}
+	*again = true
+	if effect.Phase == oplog.Read {
+		return e.read(e.log.Op(id))
+	}
+	return e.write(e.log.Op(id))
+}
+
+func (e *Executor) read(op *oplog.Op) error {
+	switch op.Kind {
+	case oplog.Load, oplog.Get:
+		v := e.pool.take(e.bytes(op))
+		if err := e.load(op, v.bytes); err != nil {
+			return err
+		}
+		e.finish(op.ID, v)
+	case oplog.HostRead:
+		v := e.pool.take(e.bytes(op))
+		if err := e.gather(op.ID, op.Mem, v.bytes); err != nil {
+			return err
+		}
+		e.onRead(op, digest(v.bytes))
+		e.finish(op.ID, v)
+	case oplog.Send:
+		if len(op.Args[0].Mem) == 0 {
+			return nil
+		}
+		v := e.pool.take(e.bytes(op))
+		if err := e.gather(op.ID, op.Args[0].Mem, v.bytes); err != nil {
+			return err
+		}
+		e.finish(op.ID, v)
+	case oplog.Gemm, oplog.Stream:
+		return e.readInputs(op)
+	default:
+		return e.fail(op.ID, "a %v reads no memory, but the log says that it did", op.Kind)
+	}
+	return nil
+}
+
+// readInputs takes what a composite's operands in memory hold.
+func (e *Executor) readInputs(op *oplog.Op) error {
+	var inputs []*value
+	for o := range operands(op) {
+		if len(o.Mem) == 0 {
+			continue
+		}
+		v := e.pool.take(operandBytes(o))
+		inputs = append(inputs, v)
+		if err := e.gather(op.ID, o.Mem, v.bytes); err != nil {
+			return err
+		}
+	}
+	if inputs != nil {
+		e.inputs[op.ID] = inputs
+		e.arrived(op.ID)
+	}
+	return nil
+}
+
+func (e *Executor) write(op *oplog.Op) error {
+	switch op.Kind {
+	case oplog.Store, oplog.Put:
+		from := op.Args[0].From
+		if err := e.await(from); err != nil {
+			return err
+		}
+		if err := e.store(op, e.node(from).value.bytes); err != nil {
+			return err
+		}
+		e.used(from)
+	case oplog.Gemm, oplog.Stream, oplog.Recv:
+		if len(op.Mem) == 0 {
+			return nil
+		}
+		if err := e.await(op.ID); err != nil {
+			return err
+		}
+		if err := e.store(op, e.node(op.ID).value.bytes); err != nil {
+			return err
+		}
+		e.used(op.ID)
+	case oplog.HostWrite:
+		return e.scatter(op.ID, op.Mem, op.Data)
+	case oplog.Scratch, oplog.Zero:
+		return e.zero(op)
+	default:
+		return e.fail(op.ID, "a %v writes no memory, but the log says that it did", op.Kind)
+	}
+	return nil
+}

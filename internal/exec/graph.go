@@ -1,0 +1,286 @@
+package exec
+
+import (
+	"iter"
+	"math"
+
+	"github.com/kernbench/kernbench/internal/oplog"
+)
+
+// node is the state of an operation.
+type node struct {
+	value   *value
+	out     int32 // head of the list of edges to operations that wait for value
+	waiting int32 // for so many operands; once computed on, for so many parts
+	uses    int32 // by operations in the log that have not had value yet
+	held    bool  // by a kernel, a queue or a host: there may be uses to come
+	done    bool  // value is there, or was
+
+	hasRead, hasWritten bool
+}
+
+// edge leads from an operation to one that waits for its value.
+type edge struct {
+	to   oplog.ID
+	next int32
+}
+
+const none = -1
+
+func (e *Executor) node(id oplog.ID) *node { return &e.nodes[id-1] }
+
+// hasValue says which operations have one. It has room for kinds that are none.
+var hasValue = [math.MaxUint8 + 1]bool{
+	oplog.Load: true, oplog.Get: true, oplog.HostRead: true, oplog.Send: true, oplog.Recv: true,
+	oplog.Full: true, oplog.Arange: true, oplog.Math: true, oplog.Reduce: true, oplog.Softmax: true, oplog.Dot: true,
+	oplog.Cast: true, oplog.Trans: true, oplog.Reshape: true, oplog.Broadcast: true,
+	oplog.Gemm: true, oplog.Stream: true,
+}
+
+// operands are those of an operation and of its epilogue.
+func operands(op *oplog.Op) iter.Seq[*oplog.Operand] {
+	return func(yield func(*oplog.Operand) bool) {
+		for i := range op.Args {
+			if !yield(&op.Args[i]) {
+				return
+			}
+		}
+		for i := range op.Epilogue {
+			for j := range op.Epilogue[i].Args {
+				if !yield(&op.Epilogue[i].Args[j]) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// takes says whether an operation takes the values of its operands; of signals and
+// waits they are only causes.
+func takes(k oplog.Kind) bool { return hasValue[k] || k == oplog.Store || k == oplog.Put }
+
+// count notes what newly logged operations use, so that values stay until they have
+// been used.
+func (e *Executor) count() {
+	if e.err != nil {
+		return
+	}
+	first := len(e.nodes)
+	for range len(e.log.Ops) - first {
+		e.nodes = append(e.nodes, node{out: none})
+	}
+	unsent := e.unsent
+	e.unsent = unsent[:0]
+	for _, id := range unsent {
+		e.countUses(id)
+	}
+	for id := oplog.ID(first + 1); int(id) <= len(e.nodes) && e.err == nil; id++ {
+		e.hold(id)
+		e.countUses(id)
+	}
+}
+
+// hold says until when the value of an operation is kept beyond its uses.
+func (e *Executor) hold(id oplog.ID) {
+	op, n := e.log.Op(id), e.node(id)
+	switch {
+	case op.Kind == oplog.Send: // until it is received
+		n.held = true
+	case op.Kind == oplog.Gemm, op.Kind == oplog.Stream, op.Kind == oplog.Recv && len(op.Mem) > 0:
+		n.uses += int32(min(1, len(op.Mem))) // until it is written
+	case e.keep && hasValue[op.Kind]:
+		n.held = true
+		if op.Launch >= 0 {
+			e.kernel[op.Launch] = append(e.kernel[op.Launch], id)
+		}
+	}
+}
+
+func (e *Executor) countUses(id oplog.ID) {
+	op := e.log.Op(id)
+	if !takes(op.Kind) {
+		return
+	}
+	for o := range operands(op) {
+		switch {
+		case o.From < 0 || int(o.From) > len(e.nodes):
+			e.err = e.fail(id, "an operand is the value of operation %d, the last in the log is %d; log operations before what uses them", o.From, len(e.nodes))
+			return
+		case o.From > 0 && e.node(o.From).done && e.node(o.From).value == nil:
+			e.err = e.fail(id, "it uses the value of %s, which was forgotten; forget tiles after their last use, and receive a message once", e.log.Describe(o.From))
+			return
+		case o.From > 0:
+			e.node(o.From).uses++
+			if e.active >= int(id) { // a receive that waited for its send
+				if e.err = e.verify(op); e.err != nil {
+					return
+				}
+				e.link(id, o.From)
+				e.arrived(id)
+			}
+		case op.Kind == oplog.Recv:
+			e.unsent = append(e.unsent, id)
+		}
+	}
+}
+
+// activate lets the operations up to id be computed once their operands are there.
+func (e *Executor) activate(id oplog.ID) {
+	for ; e.active < min(int(id), len(e.nodes)) && e.err == nil; e.active++ {
+		op := &e.log.Ops[e.active]
+		if e.err = e.verify(op); e.err != nil {
+			return
+		}
+		if !hasValue[op.Kind] {
+			continue
+		}
+		n := e.node(op.ID)
+		n.waiting = 1 // for what this loop adds, or for memory
+		fromMemory := readsMemory(op)
+		for o := range operands(op) {
+			switch {
+			case o.From > 0:
+				e.link(op.ID, o.From)
+			case op.Kind == oplog.Recv:
+				fromMemory = true // for its send rather, see countUses
+			}
+		}
+		if !fromMemory {
+			e.arrived(op.ID)
+		}
+	}
+}
+
+// readsMemory says whether an operation waits for its read.
+func readsMemory(op *oplog.Op) bool {
+	switch op.Kind {
+	case oplog.Load, oplog.Get, oplog.HostRead:
+		return true
+	case oplog.Send, oplog.Gemm, oplog.Stream:
+		for o := range operands(op) {
+			if len(o.Mem) > 0 {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// link makes an operation wait for another, unless that is done.
+func (e *Executor) link(id, from oplog.ID) {
+	f := e.node(from)
+	if f.done {
+		return
+	}
+	e.node(id).waiting++
+	i := e.unused
+	if i == none {
+		i = int32(len(e.edges))
+		e.edges = append(e.edges, edge{})
+	} else {
+		e.unused = e.edges[i].next
+	}
+	e.edges[i] = edge{id, f.out}
+	f.out = i
+}
+
+// arrived counts one operand of an operation as there, and starts it if that was
+// the last.
+func (e *Executor) arrived(id oplog.ID) {
+	n := e.node(id)
+	if n.waiting--; n.waiting > 0 {
+		return
+	}
+	op := e.log.Op(id)
+	switch op.Kind {
+	case oplog.Reshape, oplog.Send, oplog.Recv: // the same bytes
+		from := op.Args[0].From
+		v := e.node(from).value
+		v.refs++
+		if op.Kind == oplog.Recv {
+			e.node(from).held = false
+		}
+		e.used(from)
+		e.finish(id, v)
+	default:
+		e.push(job{id: id, cost: cost(op)})
+	}
+}
+
+// finish gives an operation its value, and all that it was waited for with it. What
+// that finishes in turn is only noted by the inner call and done by the outer one:
+// chains of operations are longer than stacks are deep.
+func (e *Executor) finish(id oplog.ID, v *value) {
+	n := e.node(id)
+	n.value, n.done = v, true
+	e.finished = append(e.finished, id)
+	if len(e.finished) > 1 {
+		return
+	}
+	for i := 0; i < len(e.finished); i++ {
+		id := e.finished[i]
+		n := e.node(id)
+		for n.out != none {
+			next := e.edges[n.out]
+			e.edges[n.out].next, e.unused = e.unused, n.out
+			n.out = next.next
+			e.arrived(next.to)
+		}
+		e.drop(id)
+	}
+	e.finished = e.finished[:0]
+}
+
+// used counts one use of a value as over.
+func (e *Executor) used(id oplog.ID) {
+	e.node(id).uses--
+	e.drop(id)
+}
+
+// drop gives a value up that nothing needs.
+func (e *Executor) drop(id oplog.ID) {
+	n := e.node(id)
+	if n.value == nil || !n.done || n.held || n.uses > 0 {
+		return
+	}
+	e.pool.release(n.value)
+	n.value = nil
+}
+
+// unavailable is the error of asking for a value that does not exist yet: it names
+// the operation that has to happen first.
+func (e *Executor) unavailable(id oplog.ID) error {
+	const wait = "let the simulation go on until it has"
+	at := id
+	for steps := 0; ; steps++ {
+		next := e.missing(at)
+		switch {
+		case steps > len(e.nodes):
+			return e.fail(id, "its value does not exist: it depends on %s, and so on itself; correct what made the log", e.log.Describe(at))
+		case next > 0:
+			at = next
+			continue
+		}
+		what := "it"
+		if at != id {
+			what = e.log.Describe(at)
+		}
+		switch {
+		case e.log.Op(at).Kind == oplog.Recv:
+			return e.fail(id, "its value does not exist: %s has no message yet; %s", what, wait)
+		case at == id:
+			return e.fail(id, "its value does not exist: its read has not happened; %s", wait)
+		}
+		return e.fail(id, "its value does not exist: the read of %s has not happened; %s", what, wait)
+	}
+}
+
+// missing is an operand of an operation that has no value yet, or 0.
+func (e *Executor) missing(id oplog.ID) oplog.ID {
+	for o := range operands(e.log.Op(id)) {
+		if o.From > 0 && !e.node(o.From).done {
+			return o.From
+		}
+	}
+	return 0
+}

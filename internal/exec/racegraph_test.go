@@ -1,0 +1,388 @@
+package exec
+
+import (
+	"math/rand/v2"
+	"slices"
+
+	"github.com/kernbench/kernbench/internal/oplog"
+)
+
+// randomAccesses draws a log of accesses by a few PEs, and of what may order them.
+func randomAccesses(r *rand.Rand, n int) *oplog.Log {
+	const pes = 4
+	log := &oplog.Log{}
+	for range 3 {
+		var pes []int32
+		for pe := range int32(4) {
+			if r.IntN(2) == 0 {
+				pes = append(pes, pe)
+			}
+		}
+		log.Launches = append(log.Launches, oplog.Launch{PEs: pes})
+	}
+	mem := func() []oplog.Access {
+		rows, bytes := 1+r.Int64N(3), 1+r.Int64N(4)
+		return []oplog.Access{{
+			Space: oplog.Space{Kind: oplog.HBM, PE: r.Int32N(2)}, Addr: pageBytes - 20 + r.Int64N(30),
+			Rows: rows, RowBytes: bytes, Stride: r.Int64N(12) - 3,
+		}}
+	}
+	var launch [pes]int32
+	var async [pes][]oplog.ID // to be waited for
+	var sent, notified []oplog.ID
+	var unsent []oplog.ID // receives without a send
+	few := r.IntN(2) == 0
+	for len(log.Ops) < n {
+		pe := r.Int32N(pes)
+		op := oplog.Op{PE: pe, Launch: launch[pe]}
+		id := oplog.ID(len(log.Ops) + 1)
+		switch kind := r.IntN(20); {
+		case kind < 3:
+			op.Kind, op.Mem = oplog.Load, mem()
+		case kind < 6:
+			op.Kind, op.Mem = oplog.Store, mem()
+		case kind < 8:
+			op.Kind, op.Args, op.Mem = oplog.Gemm, []oplog.Operand{{Mem: mem()}}, mem()
+			async[pe] = append(async[pe], id)
+		case kind < 11:
+			op.Kind, op.Args = oplog.Send, make([]oplog.Operand, 1)
+			if r.IntN(3) == 0 {
+				op.Args[0].Mem = mem()
+			}
+			if len(unsent) > 0 {
+				log.Op(unsent[0]).Args[0].From = id
+				unsent = unsent[1:]
+			} else {
+				sent = append(sent, id)
+			}
+		case kind < 14:
+			op.Kind, op.Args = oplog.Recv, make([]oplog.Operand, 1)
+			if r.IntN(3) == 0 {
+				op.Mem = mem()
+			}
+			if len(sent) > 0 {
+				op.Args[0].From, sent = sent[0], sent[1:]
+			} else if r.IntN(3) == 0 {
+				unsent = append(unsent, id)
+			} else {
+				continue
+			}
+			async[pe] = append(async[pe], id)
+		case kind < 16 && len(async[pe]) > 0:
+			i := r.IntN(len(async[pe]))
+			op.Kind, op.Args = oplog.Wait, []oplog.Operand{{From: async[pe][i]}}
+			async[pe] = append(async[pe][:i], async[pe][i+1:]...)
+		case kind == 16:
+			op.Kind = oplog.Notify
+			notified = append(notified, id)
+		case kind == 17 && len(notified) > 0:
+			op.Kind = oplog.WaitSignal
+			for _, from := range notified {
+				op.Args = append(op.Args, oplog.Operand{From: from})
+			}
+			if r.IntN(2) == 0 {
+				notified = nil
+			}
+		case kind == 18 && r.IntN(3) == 0:
+			op.Kind = oplog.Scratch
+			op.Mem = []oplog.Access{{Space: oplog.Space{Kind: oplog.HBM}, Addr: pageBytes - 4, Rows: 1, RowBytes: 8}}
+		case kind == 19 && r.IntN(6) == 0:
+			op.Kind = oplog.Barrier
+		case kind == 19 && launch[pe] < 2:
+			next := launch[pe] + 1
+			busy := func(p int32) bool { // a PE that waits for a message, or is further on
+				return launch[p] >= next || slices.ContainsFunc(unsent, func(id oplog.ID) bool { return log.Op(id).PE == p })
+			}
+			if slices.ContainsFunc(log.Launches[next].PEs, busy) {
+				continue
+			}
+			for _, p := range log.Launches[next].PEs {
+				launch[p] = next
+			}
+			continue
+		default:
+			continue
+		}
+		op.Line = int32(id)
+		if few {
+			op.Line = int32(r.IntN(5))
+		}
+		log.Add(op)
+	}
+	return log
+}
+
+// graph is what happens before what: nodes are points in the life of operations.
+type graph struct {
+	log   *oplog.Log
+	nodes []graphNode
+	after [][]int // edges
+	issue []int   // node by ID - 1, and those of composites and receives:
+	read  []int
+	write []int
+
+	launches []launchNode // so far
+}
+
+// launchNode is where the PEs of a launch meet.
+type launchNode struct {
+	pes  map[int32]bool
+	node int
+}
+
+type graphNode struct {
+	op      *oplog.Op
+	mem     []oplog.Access
+	isWrite bool
+	when    oplog.ID // it can be known of
+}
+
+func (g *graph) node(n graphNode) int {
+	g.nodes, g.after = append(g.nodes, n), append(g.after, nil)
+	return len(g.nodes) - 1
+}
+
+func (g *graph) edge(a, b int) { g.after[a] = append(g.after[a], b) }
+
+// latest is the last of the sends and notifications that an operation waits for.
+func latest(op *oplog.Op) (id oplog.ID) {
+	if op.Kind == oplog.Recv || op.Kind == oplog.WaitSignal {
+		for _, o := range op.Args {
+			id = max(id, o.From)
+		}
+	}
+	return id
+}
+
+// racesOf finds the pairs of lines with races from the whole graph.
+func racesOf(log *oplog.Log) map[[2]int32]bool {
+	g := &graph{log: log}
+	for i := range log.Ops {
+		g.add(&log.Ops[i])
+	}
+	for i := range log.Ops {
+		g.order(&log.Ops[i])
+	}
+	found := map[[2]int32]bool{}
+	for a := range g.nodes {
+		reach := g.reach(a)
+		for b := range g.nodes {
+			if !reach[b] && g.conflict(a, b) && !g.reach(b)[a] {
+				x, y := g.nodes[a].op.Line, g.nodes[b].op.Line
+				found[[2]int32{min(x, y), max(x, y)}] = true
+			}
+		}
+	}
+	return found
+}
+
+// add makes the nodes of an operation.
+func (g *graph) add(op *oplog.Op) {
+	n := graphNode{op: op, when: op.ID}
+	switch op.Kind {
+	case oplog.Load:
+		n.mem = op.Mem
+	case oplog.Store, oplog.Scratch:
+		n.mem, n.isWrite = op.Mem, true
+	case oplog.Send:
+		n.mem = op.Args[0].Mem
+	}
+	issue := g.node(n)
+	read, write := issue, issue
+	if op.Kind == oplog.Gemm {
+		read = g.node(graphNode{op, op.Args[0].Mem, false, op.ID})
+		write = g.node(graphNode{op, op.Mem, true, op.ID})
+		g.edge(issue, read)
+		g.edge(read, write)
+	}
+	if op.Kind == oplog.Recv || op.Kind == oplog.WaitSignal {
+		n := graphNode{op, op.Mem, true, max(op.ID, latest(op))}
+		if latest(op) == 0 {
+			n.mem = nil // no message came
+		}
+		write = g.node(n)
+		g.edge(issue, write)
+	}
+	g.issue, g.read, g.write = append(g.issue, issue), append(g.read, read), append(g.write, write)
+}
+
+// order makes the edges to an operation.
+func (g *graph) order(op *oplog.Op) {
+	i := int(op.ID) - 1
+	if op.Kind == oplog.Recv || op.Kind == oplog.WaitSignal {
+		for _, o := range op.Args {
+			if o.From > 0 {
+				g.edge(g.issue[o.From-1], g.write[i])
+			}
+		}
+	}
+	if g.first(op) {
+		g.launch(op)
+	}
+	for _, l := range g.launches {
+		if l.pes[op.PE] || op.Kind == oplog.Barrier {
+			g.edge(l.node, g.issue[i])
+		}
+	}
+	var next *oplog.Op // of the PE before this one
+	for j := i - 1; j >= 0; j-- {
+		b := &g.log.Ops[j]
+		ended := latest(b) < op.ID && (b.Kind != oplog.Recv || b.Args[0].From > 0)
+		switch {
+		case op.Kind == oplog.Barrier || b.Kind == oplog.Barrier:
+			g.edge(g.issue[j], g.issue[i])
+			if ended {
+				g.edge(g.write[j], g.issue[i])
+			}
+		case b.PE != op.PE:
+			continue
+		}
+		if b.PE != op.PE {
+			continue
+		}
+		g.edge(g.issue[j], g.issue[i])
+		if ended && (names(op, b.ID) || next == nil && g.blocks(b)) {
+			g.edge(g.write[j], g.issue[i])
+		}
+		next = b
+		g.held(b, op)
+	}
+}
+
+// first says whether an operation is the first of its launch.
+func (g *graph) first(op *oplog.Op) bool {
+	for i := range g.log.Ops[:op.ID-1] {
+		if b := &g.log.Ops[i]; b.Launch == op.Launch && b.Kind != oplog.Barrier {
+			return false
+		}
+	}
+	return op.Kind != oplog.Barrier
+}
+
+// launch makes the node of a launch that begins with an operation: behind what its
+// PEs did, and behind other launches that they were in.
+func (g *graph) launch(op *oplog.Op) {
+	l := launchNode{map[int32]bool{}, g.node(graphNode{op: op})}
+	for _, pe := range g.log.Launches[op.Launch].PEs {
+		l.pes[pe] = true
+	}
+	for i := range g.log.Ops[:op.ID-1] {
+		b := &g.log.Ops[i]
+		if !l.pes[b.PE] && b.Kind != oplog.Barrier {
+			continue
+		}
+		g.edge(g.issue[i], l.node)
+		if latest(b) < op.ID {
+			g.edge(g.write[i], l.node)
+		}
+	}
+	for _, other := range g.launches {
+		for pe := range l.pes {
+			if other.pes[pe] {
+				g.edge(other.node, l.node)
+			}
+		}
+	}
+	g.launches = append(g.launches, l)
+}
+
+// blocks says whether a PE does nothing until an operation has ended.
+func (g *graph) blocks(op *oplog.Op) bool {
+	switch op.Kind {
+	case oplog.WaitSignal:
+		return true
+	case oplog.Recv:
+		for i := range g.log.Ops {
+			if g.log.Ops[i].Kind == oplog.Wait && names(&g.log.Ops[i], op.ID) {
+				return false
+			}
+		}
+		return true
+	}
+	return false
+}
+
+func names(op *oplog.Op, id oplog.ID) bool {
+	for _, o := range op.Args {
+		if o.From == id {
+			return true
+		}
+	}
+	return false
+}
+
+// held orders accesses of one PE that the hardware keeps in order, if the first
+// is not the PE's own.
+func (g *graph) held(first, second *oplog.Op) {
+	for _, a := range []int{g.read[first.ID-1], g.write[first.ID-1]} {
+		for _, b := range []int{g.issue[second.ID-1], g.read[second.ID-1], g.write[second.ID-1]} {
+			if g.nodes[a].when < max(second.ID, g.nodes[b].when) && g.overlap(a, b) {
+				g.edge(a, b)
+			}
+		}
+	}
+}
+
+func (g *graph) reach(from int) []bool {
+	seen := make([]bool, len(g.nodes))
+	work := []int{from}
+	for len(work) > 0 {
+		at := work[len(work)-1]
+		work = work[:len(work)-1]
+		if seen[at] {
+			continue
+		}
+		seen[at] = true
+		work = append(work, g.after[at]...)
+	}
+	return seen
+}
+
+// conflict says whether two nodes of different PEs touch the same bytes.
+func (g *graph) conflict(a, b int) bool {
+	return g.nodes[a].op.PE != g.nodes[b].op.PE && g.overlap(a, b)
+}
+
+func (g *graph) overlap(a, b int) bool {
+	if !g.nodes[a].isWrite && !g.nodes[b].isWrite {
+		return false
+	}
+	shared := g.bytes(a)
+	for byte := range g.bytes(b) {
+		if shared[byte] && !g.renewed(byte, g.nodes[a].when, g.nodes[b].when) {
+			return true
+		}
+	}
+	return false
+}
+
+type location struct {
+	space oplog.Space
+	addr  int64
+}
+
+func (g *graph) bytes(n int) map[location]bool {
+	all := map[location]bool{}
+	for _, a := range g.nodes[n].mem {
+		for row := range a.Rows {
+			for i := range a.RowBytes {
+				all[location{a.Space, a.Addr + row*a.Stride + i}] = true
+			}
+		}
+	}
+	return all
+}
+
+// renewed says whether a byte became new scratch memory between two operations.
+func (g *graph) renewed(at location, a, b oplog.ID) bool {
+	for i := range g.log.Ops {
+		op := &g.log.Ops[i]
+		if op.Kind != oplog.Scratch || op.ID <= min(a, b) || op.ID > max(a, b) {
+			continue
+		}
+		if g.bytes(g.issue[i])[at] {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,157 @@
+package exec
+
+import (
+	"fmt"
+
+	"github.com/kernbench/kernbench/internal/numeric"
+	"github.com/kernbench/kernbench/internal/oplog"
+)
+
+// checkShapes checks the number, shapes and dtypes of operands against the result.
+func checkShapes(op *oplog.Op) error {
+	if len(op.Epilogue) > 0 && op.Kind != oplog.Gemm && op.Kind != oplog.Stream {
+		return fmt.Errorf("a %v has no epilogue", op.Kind)
+	}
+	want := 1
+	switch op.Kind {
+	case oplog.Load, oplog.Get, oplog.Full, oplog.Arange:
+		want = 0
+	case oplog.Gemm:
+		want = 2
+	case oplog.Dot:
+		want = max(2, min(3, len(op.Args)))
+	case oplog.Math, oplog.Stream:
+		if !op.Math.Valid() || op.Math >= numeric.Sum {
+			return fmt.Errorf("%v is no elementwise operation", op.Math)
+		}
+		want = op.Math.Arity()
+	}
+	if len(op.Args) != want {
+		return fmt.Errorf("it has %d operands, wants %d", len(op.Args), want)
+	}
+	switch op.Kind {
+	case oplog.Load, oplog.Get, oplog.Full, oplog.Arange:
+		return nil
+	case oplog.Math:
+		return checkElementwise(op, op.DType)
+	case oplog.Stream:
+		return checkComposite(op, checkElementwise(op, 0))
+	case oplog.Gemm:
+		return checkComposite(op, checkProduct(op, 0))
+	case oplog.Dot:
+		return checkProduct(op, op.DType)
+	}
+	if isNumber(&op.Args[0]) && op.Kind != oplog.Recv {
+		return fmt.Errorf("its operand is a number, wants a tile")
+	}
+	return checkOne(op)
+}
+
+// checkOne checks an operation on one tile.
+func checkOne(op *oplog.Op) error {
+	arg := &op.Args[0]
+	ok := false
+	switch op.Kind {
+	case oplog.Send, oplog.Recv:
+		return nil
+	case oplog.Store, oplog.Put, oplog.Reshape:
+		ok = arg.DType == op.DType && arg.Shape.Elems() == op.Shape.Elems()
+	case oplog.Cast:
+		ok = arg.Shape.Elems() == op.Shape.Elems()
+	case oplog.Softmax:
+		ok = arg.DType == op.DType && arg.Shape == op.Shape && numeric.Supports(numeric.SoftmaxOp, op.DType)
+	case oplog.Broadcast:
+		ok = arg.DType == op.DType && broadcasts(arg.Shape, op.Shape)
+	case oplog.Reduce:
+		if !op.Math.IsReduction() || op.Axis < 0 || op.Axis >= arg.Shape.Rank {
+			return fmt.Errorf("%v over axis %d of %v is no reduction", op.Math, op.Axis, arg.Shape)
+		}
+		outer, _, inner := around(arg.Shape, int(op.Axis))
+		ok = arg.DType == op.DType && op.Shape.Elems() == outer*inner
+	case oplog.Trans:
+		s := arg.Shape
+		if s.Rank >= 2 {
+			s.Dim[s.Rank-2], s.Dim[s.Rank-1] = s.Dim[s.Rank-1], s.Dim[s.Rank-2]
+		}
+		ok = arg.DType == op.DType && s == op.Shape && s.Rank >= 2
+	}
+	if !ok {
+		return fmt.Errorf("%v %v cannot become %v %v", arg.Shape, arg.DType, op.Shape, op.DType)
+	}
+	return nil
+}
+
+// checkProduct checks the operands of a matrix product; of a composite the result
+// may have any dtype.
+func checkProduct(op *oplog.Op, result numeric.DType) error {
+	a, b := &op.Args[0], &op.Args[1]
+	if isNumber(a) || isNumber(b) || a.DType != b.DType ||
+		a.Shape.Rank != 2 || b.Shape.Rank != 2 || op.Shape.Rank != 2 ||
+		a.Shape.Dim[1] != b.Shape.Dim[0] || a.Shape.Dim[0] != op.Shape.Dim[0] || b.Shape.Dim[1] != op.Shape.Dim[1] ||
+		result != 0 && result != numeric.DotType(a.DType) {
+		return fmt.Errorf("%v %v times %v %v is not %v %v", a.Shape, a.DType, b.Shape, b.DType, op.Shape, op.DType)
+	}
+	if len(op.Args) == 3 && (isNumber(&op.Args[2]) || op.Args[2].Shape != op.Shape || op.Args[2].DType != op.DType) {
+		return fmt.Errorf("it adds %v %v to a product of %v %v", op.Args[2].Shape, op.Args[2].DType, op.Shape, op.DType)
+	}
+	return nil
+}
+
+// checkElementwise checks the operands of an elementwise operation.
+func checkElementwise(op *oplog.Op, result numeric.DType) error {
+	d := mathType(op)
+	if !numeric.Supports(op.Math, d) || result != 0 && result != op.Math.Result(d) {
+		return fmt.Errorf("%v of %v does not give %v", op.Math, d, op.DType)
+	}
+	for i := range op.Args {
+		arg := &op.Args[i]
+		want := d
+		if op.Math == numeric.Where && i == 0 {
+			want = numeric.U8
+		}
+		if isNumber(arg) {
+			continue
+		}
+		if arg.DType != want || !broadcasts(arg.Shape, op.Shape) {
+			return fmt.Errorf("operand %d is %v %v, wants what broadcasts to %v %v", i, arg.Shape, arg.DType, op.Shape, want)
+		}
+	}
+	return nil
+}
+
+// checkComposite checks the epilogue, if all was right before it.
+func checkComposite(op *oplog.Op, err error) error {
+	if err != nil {
+		return err
+	}
+	d := accType(op)
+	for i := range op.Epilogue {
+		step := &op.Epilogue[i]
+		if step.Math.IsComparison() || step.Math >= numeric.Where || !numeric.Supports(step.Math, d) {
+			return fmt.Errorf("step %d of its epilogue is %v, which it cannot do on %v", i, step.Math, d)
+		}
+		if len(step.Args)+1 != step.Math.Arity() {
+			return fmt.Errorf("step %d of its epilogue is %v with %d operands beside the result, wants %d", i, step.Math, len(step.Args), step.Math.Arity()-1)
+		}
+		for j := range step.Args {
+			if arg := &step.Args[j]; !isNumber(arg) && !broadcasts(arg.Shape, op.Shape) {
+				return fmt.Errorf("step %d of its epilogue has an operand of %v for a result of %v", i, arg.Shape, op.Shape)
+			}
+		}
+	}
+	return nil
+}
+
+// broadcasts says whether a shape can be repeated to another.
+func broadcasts(s, to oplog.Shape) bool {
+	if s.Rank > to.Rank {
+		return false
+	}
+	lead := to.Rank - s.Rank
+	for i, d := range s.Dim[:s.Rank] {
+		if d != 1 && d != to.Dim[int(lead)+i] {
+			return false
+		}
+	}
+	return true
+}

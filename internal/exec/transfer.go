@@ -1,0 +1,171 @@
+package exec
+
+import (
+	"github.com/kernbench/kernbench/internal/memory"
+	"github.com/kernbench/kernbench/internal/numeric"
+	"github.com/kernbench/kernbench/internal/oplog"
+)
+
+// The functions here move bytes between values and memory. They give up the lock
+// meanwhile.
+
+// load fills a value: the box from memory, the rest with Fill.
+func (e *Executor) load(op *oplog.Op, dst []byte) error {
+	e.mu.Unlock()
+	defer e.mu.Lock()
+	if masked(op) {
+		var element [8]byte
+		size := op.DType.Size()
+		numeric.Set(op.DType, element[:size], 0, op.Fill)
+		fill(dst, element[:size])
+	}
+	c := cursor{mem: op.Mem}
+	for run := range runs(op, dst) {
+		if err := e.move(op.ID, &c, run, (*memory.Store).Read); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// store writes the box of a value to memory.
+func (e *Executor) store(op *oplog.Op, src []byte) error {
+	e.mu.Unlock()
+	defer e.mu.Lock()
+	c := cursor{mem: op.Mem}
+	for run := range runs(op, src) {
+		if err := e.move(op.ID, &c, run, (*memory.Store).Write); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// gather reads pieces of memory one after another.
+func (e *Executor) gather(id oplog.ID, mem []oplog.Access, dst []byte) error {
+	e.mu.Unlock()
+	defer e.mu.Lock()
+	return e.move(id, &cursor{mem: mem}, dst, (*memory.Store).Read)
+}
+
+// scatter writes pieces of memory one after another.
+func (e *Executor) scatter(id oplog.ID, mem []oplog.Access, src []byte) error {
+	e.mu.Unlock()
+	defer e.mu.Lock()
+	return e.move(id, &cursor{mem: mem}, src, (*memory.Store).Write)
+}
+
+// zero makes the memory of an operation zero.
+func (e *Executor) zero(op *oplog.Op) error {
+	for c := (cursor{mem: op.Mem}); ; {
+		space, addr, n := c.next(1 << 62)
+		if n == 0 {
+			return nil
+		}
+		s := e.mem(space)
+		if s == nil {
+			return e.fail(op.ID, "the machine has no memory %v", space)
+		}
+		if err := s.Zero(memory.Addr(addr), memory.Bytes(n)); err != nil {
+			return e.fail(op.ID, "%w", err)
+		}
+	}
+}
+
+// move reads or writes as many bytes as b has at a cursor.
+func (e *Executor) move(id oplog.ID, c *cursor, b []byte, access func(*memory.Store, memory.Addr, []byte) error) error {
+	for len(b) > 0 {
+		space, addr, n := c.next(int64(len(b)))
+		s := e.mem(space)
+		if s == nil {
+			return e.fail(id, "the machine has no memory %v", space)
+		}
+		if err := access(s, memory.Addr(addr), b[:n]); err != nil {
+			return e.fail(id, "%w", err)
+		}
+		b = b[n:]
+	}
+	return nil
+}
+
+// cursor goes through pieces of memory, row by row.
+type cursor struct {
+	mem []oplog.Access
+	row int64
+	off int64 // in the row
+}
+
+// next is the next bytes that lie in one piece, at most limit of them; none at the
+// end.
+func (c *cursor) next(limit int64) (space oplog.Space, addr, n int64) {
+	for len(c.mem) > 0 {
+		a := c.mem[0]
+		if a.Stride == a.RowBytes { // one row, in fact
+			a.Rows, a.RowBytes = min(a.Rows, 1), a.Rows*a.RowBytes
+		}
+		if c.row >= a.Rows || a.RowBytes == 0 {
+			c.mem, c.row = c.mem[1:], 0
+			continue
+		}
+		addr, n = a.Addr+c.row*a.Stride+c.off, min(limit, a.RowBytes-c.off)
+		if c.off += n; c.off == a.RowBytes {
+			c.row, c.off = c.row+1, 0
+		}
+		return a.Space, addr, n
+	}
+	return space, 0, 0
+}
+
+// masked says whether part of an operation's value has no memory.
+func masked(op *oplog.Op) bool { return op.Box.Rank > 0 && op.Box != op.Shape }
+
+// box is the shape of the part that has.
+func box(op *oplog.Op) oplog.Shape {
+	if op.Box.Rank > 0 {
+		return op.Box
+	}
+	return op.Shape
+}
+
+// runs are the bytes of a value that lie in the box, in order, in pieces as long as
+// they come.
+func runs(op *oplog.Op, value []byte) func(yield func([]byte) bool) {
+	return func(yield func([]byte) bool) {
+		if !masked(op) {
+			yield(value)
+			return
+		}
+		// Axes behind the last that is cut are whole: one run covers them.
+		axis := int(op.Shape.Rank) - 1
+		for axis > 0 && op.Box.Dim[axis] == op.Shape.Dim[axis] {
+			axis--
+		}
+		size := op.DType.Size()
+		for _, d := range op.Shape.Dim[axis+1 : op.Shape.Rank] {
+			size *= int(d)
+		}
+		if op.Box.Elems() == 0 {
+			return
+		}
+		var at [oplog.MaxRank]int32
+		for {
+			off := 0
+			for i := range axis + 1 {
+				off = off*int(op.Shape.Dim[i]) + int(at[i])
+			}
+			if !yield(value[off*size:][:int(op.Box.Dim[axis])*size]) {
+				return
+			}
+			i := axis - 1
+			for ; i >= 0; i-- {
+				if at[i]++; at[i] < op.Box.Dim[i] {
+					break
+				}
+				at[i] = 0
+			}
+			if i < 0 {
+				return
+			}
+		}
+	}
+}

@@ -1,0 +1,190 @@
+package exec
+
+import (
+	"errors"
+	"fmt"
+	"math"
+
+	"github.com/kernbench/kernbench/internal/numeric"
+	"github.com/kernbench/kernbench/internal/oplog"
+)
+
+// maxBytes is the size of the largest value. It is far more than any tile, and
+// keeps a damaged log from asking for all memory there is.
+const maxBytes = 1 << 32
+
+// sizeOf is the bytes of a shape, or an error.
+func sizeOf(s oplog.Shape, d numeric.DType) (int, error) {
+	if !d.Valid() {
+		return 0, fmt.Errorf("its dtype is %v, which is none", d)
+	}
+	n := d.Size()
+	empty := false
+	for _, x := range s.Dim[:s.Rank] {
+		if x == 0 {
+			empty = true
+		} else if n > maxBytes/int(x) {
+			return 0, fmt.Errorf("%v of %v is more than the %d bytes that a value may have", s, d, maxBytes)
+		} else {
+			n *= int(x)
+		}
+	}
+	if empty {
+		return 0, nil
+	}
+	return n, nil
+}
+
+// memBytes is the bytes of pieces of memory, or an error.
+func memBytes(mem []oplog.Access) (int, error) {
+	total := int64(0)
+	for i := range mem {
+		a := &mem[i]
+		if a.Rows < 0 || a.RowBytes < 0 || a.RowBytes > 0 && a.Rows > (math.MaxInt64-total)/a.RowBytes {
+			return 0, fmt.Errorf("an access of %d rows of %d bytes is none", a.Rows, a.RowBytes)
+		}
+		total += a.Bytes()
+	}
+	return int(total), nil
+}
+
+// bytes is the size of the value of an operation that was verified.
+func (e *Executor) bytes(op *oplog.Op) int {
+	switch op.Kind {
+	case oplog.HostRead:
+		n, _ := memBytes(op.Mem)
+		return n
+	case oplog.Send:
+		return operandBytes(&op.Args[0])
+	}
+	return op.Shape.Elems() * op.DType.Size()
+}
+
+func operandBytes(o *oplog.Operand) int { return o.Shape.Elems() * o.DType.Size() }
+
+// verify checks that an operation can be computed, so that computing cannot fail.
+func (e *Executor) verify(op *oplog.Op) error {
+	if err := e.check(op); err != nil {
+		return e.fail(op.ID, "%w; correct what made the log", err)
+	}
+	return nil
+}
+
+func (e *Executor) check(op *oplog.Op) error {
+	switch op.Kind {
+	case oplog.Notify, oplog.WaitSignal, oplog.Barrier, oplog.Wait:
+		return nil
+	case oplog.Scratch, oplog.Zero, oplog.HostWrite, oplog.HostRead:
+		n, err := memBytes(op.Mem)
+		switch {
+		case err != nil:
+			return err
+		case op.Kind == oplog.HostWrite && n != len(op.Data):
+			return fmt.Errorf("it has %d bytes for %d bytes of memory", len(op.Data), n)
+		case op.Kind == oplog.HostRead && n > maxBytes:
+			return fmt.Errorf("it reads %d bytes, more than the %d that a value may have", n, maxBytes)
+		}
+		return nil
+	}
+	if op.Kind == 0 || op.Kind >= oplog.NumKinds {
+		return errors.New("its kind is none")
+	}
+	if op.Kind != oplog.Send {
+		if _, err := sizeOf(op.Shape, op.DType); err != nil {
+			return err
+		}
+	}
+	for o := range operands(op) {
+		if err := e.checkOperand(op, o); err != nil {
+			return err
+		}
+	}
+	if err := e.checkMemory(op); err != nil {
+		return err
+	}
+	return checkShapes(op)
+}
+
+// checkOperand checks that an operand has as many bytes as where it comes from.
+func (e *Executor) checkOperand(op *oplog.Op, o *oplog.Operand) error {
+	shape, d := o.Shape, o.DType
+	if op.Kind == oplog.Recv { // the shape is its own, and the send may not be known
+		shape, d = op.Shape, op.DType
+	}
+	if isNumber(o) {
+		return nil
+	}
+	want, err := sizeOf(shape, d)
+	if err != nil {
+		return fmt.Errorf("an operand: %w", err)
+	}
+	if o.From == 0 {
+		if op.Kind != oplog.Send && op.Kind != oplog.Gemm && op.Kind != oplog.Stream {
+			return errors.New("an operand is in memory: only composites and sends have such")
+		}
+		got, err := memBytes(o.Mem)
+		if err == nil && got != want {
+			err = fmt.Errorf("it has %d bytes", got)
+		}
+		if err != nil {
+			return fmt.Errorf("an operand of %v %v is %d bytes of memory: %w", o.Shape, o.DType, want, err)
+		}
+		return nil
+	}
+	from := e.log.Op(o.From)
+	if len(o.Mem) > 0 || !isTile(from.Kind) && !(op.Kind == oplog.Recv && from.Kind == oplog.Send) {
+		return fmt.Errorf("an operand is %s, which is no tile", e.log.Describe(o.From))
+	}
+	if got, err := e.sent(from); err != nil || got != want {
+		return fmt.Errorf("an operand of %v %v is %d bytes, but %s has %d", shape, d, want, e.log.Describe(o.From), got)
+	}
+	return nil
+}
+
+// sent is the size of a value that was perhaps not verified yet.
+func (e *Executor) sent(op *oplog.Op) (int, error) {
+	if op.Kind == oplog.Send && len(op.Args) == 1 {
+		return sizeOf(op.Args[0].Shape, op.Args[0].DType)
+	}
+	return sizeOf(op.Shape, op.DType)
+}
+
+// isTile says which operations make tiles.
+func isTile(k oplog.Kind) bool {
+	switch k {
+	case oplog.Send, oplog.HostRead, oplog.Gemm, oplog.Stream:
+		return false
+	}
+	return hasValue[k]
+}
+
+// checkMemory checks that an operation has as much memory as it writes or reads.
+func (e *Executor) checkMemory(op *oplog.Op) error {
+	switch op.Kind {
+	case oplog.Load, oplog.Store, oplog.Get, oplog.Put, oplog.Gemm, oplog.Stream:
+	case oplog.Recv:
+		if len(op.Mem) == 0 {
+			return nil
+		}
+	default:
+		if len(op.Mem) > 0 {
+			return fmt.Errorf("a %v has no memory of its own", op.Kind)
+		}
+		return nil
+	}
+	b := box(op)
+	if b.Rank != op.Shape.Rank {
+		return fmt.Errorf("its box %v has another rank than its shape %v", b, op.Shape)
+	}
+	for i := range b.Dim[:b.Rank] {
+		if b.Dim[i] > op.Shape.Dim[i] {
+			return fmt.Errorf("its box %v is larger than its shape %v", b, op.Shape)
+		}
+	}
+	want := b.Elems() * op.DType.Size()
+	got, err := memBytes(op.Mem)
+	if err == nil && got != want {
+		err = fmt.Errorf("%v %v has %d bytes, its memory %d", b, op.DType, want, got)
+	}
+	return err
+}

@@ -1,0 +1,168 @@
+package numeric
+
+import (
+	"encoding/binary"
+	"sync"
+)
+
+// A product is computed in panels, copied to where they lie close together, in the
+// type they are computed in: dotRows × dotDepth of a and dotDepth × dotWidth of b.
+// They stay in the processor's caches while each is used many times.
+const (
+	dotRows  = 64
+	dotDepth = 128
+	dotWidth = 128
+	dotCols  = 16 // columns at a time: two vectors of float32, the assembly depends on it
+
+	// dotPitch is how far the rows of b's panel are apart: not a power of two, for
+	// their columns to lie in different sets of the cache.
+	dotPitch = dotWidth + dotCols
+)
+
+type panels[T number] struct {
+	a    [dotRows * dotDepth]T
+	b    [dotDepth * dotPitch]T
+	sums [dotRows * dotCols]T // of columns at the right edge, or without assembly
+}
+
+func panelPool[T number]() *sync.Pool {
+	return &sync.Pool{New: func() any { return new(panels[T]) }}
+}
+
+var (
+	panelsF32 = panelPool[float32]()
+	panelsF64 = panelPool[float64]()
+	panelsI32 = panelPool[int32]()
+	panelsI64 = panelPool[int64]()
+)
+
+// DotType is the dtype of a matrix product of operands of dtype d: F32 for f16,
+// bf16 and f32, F64 for f64, and for integers, signed or not, I64 if they have 64
+// bits, I32 otherwise.
+func DotType(d DType) DType {
+	switch {
+	case d == F64:
+		return F64
+	case d.IsFloat():
+		return F32
+	case d.Size() == 8:
+		return I64
+	default:
+		return I32
+	}
+}
+
+// Dot adds to acc, m×n elements of dtype DotType(d), the matrix product of a, m×k,
+// and b, k×n, both of dtype d. Each element of acc gets its products in ascending
+// k, one at a time, each rounded before it is added; integers wrap. acc must not
+// overlap a or b.
+func Dot(d DType, acc, a, b []byte, m, k, n int) {
+	checkShape("Dot to", DotType(d), acc, m, n, 1)
+	checkShape("Dot of a left operand of", d, a, m, k, 1)
+	checkShape("Dot of a right operand of", d, b, k, n, 1)
+	switch p := (product{d, acc, a, b, m, k, n}); DotType(d) {
+	case F32:
+		multiply[float32](panelsF32, &p)
+	case F64:
+		multiply[float64](panelsF64, &p)
+	case I32:
+		multiply[int32](panelsI32, &p)
+	case I64:
+		multiply[int64](panelsI64, &p)
+	}
+}
+
+// product is the arguments of Dot.
+type product struct {
+	d         DType
+	acc, a, b []byte
+	m, k, n   int
+}
+
+func multiply[T number](pool *sync.Pool, p *product) {
+	buf := pool.Get().(*panels[T])
+	defer pool.Put(buf)
+	for k := 0; k < p.k; k += dotDepth { // outermost: ascending for every element
+		depth := min(dotDepth, p.k-k)
+		for j := 0; j < p.n; j += dotWidth {
+			width := min(dotWidth, p.n-j)
+			for r := range depth {
+				convert(p.d, buf.b[r*dotPitch:][:width], p.b[((k+r)*p.n+j)*p.d.Size():])
+			}
+			for i := 0; i < p.m; i += dotRows {
+				rows := min(dotRows, p.m-i)
+				for r := range rows {
+					convert(p.d, buf.a[r*depth:][:depth], p.a[((i+r)*p.k+k)*p.d.Size():])
+				}
+				for c := 0; c < width; c += dotCols {
+					buf.addProducts(p, i, j, c, rows, depth, min(dotCols, width-c))
+				}
+			}
+		}
+	}
+}
+
+// addProducts adds to rows × cols elements of acc from (i, j+c) on the products of
+// a's panel with b's from column c on.
+func (buf *panels[T]) addProducts(p *product, i, j, c, rows, depth, cols int) {
+	to := DotType(p.d)
+	acc, stride := p.acc[(i*p.n+j+c)*to.Size():], p.n*to.Size()
+	a, b := buf.a[:], buf.b[c:]
+	if to == F32 && cols == dotCols && dotVector(acc, stride, float32s(a), float32s(b), rows, depth) {
+		return
+	}
+	sums := buf.sums[:]
+	for r := range rows {
+		load(to, sums[r*dotCols:][:cols], acc[r*stride:])
+	}
+	if to != F32 || !dotVector(bytesOf(sums), dotCols*to.Size(), float32s(a), float32s(b), rows, depth) {
+		dotPanel(sums, a, b, rows, depth, cols)
+	}
+	for r := range rows {
+		store(to, acc[r*stride:], sums[r*dotCols:][:cols])
+	}
+}
+
+// convert is load, to the type that products are added in.
+func convert[T number](d DType, dst []T, src []byte) {
+	switch d {
+	case I8:
+		for i := range dst {
+			dst[i] = T(int8(src[i]))
+		}
+	case U8:
+		for i := range dst {
+			dst[i] = T(src[i])
+		}
+	case I16:
+		for i := range dst {
+			dst[i] = T(int16(binary.LittleEndian.Uint16(src[2*i:])))
+		}
+	case U16:
+		for i := range dst {
+			dst[i] = T(binary.LittleEndian.Uint16(src[2*i:]))
+		}
+	default: // floats, and integers whose bits are the same
+		load(d, dst, src)
+	}
+}
+
+// dotPanel adds a, rows × depth, times b, depth × dotCols, to sums, rows × dotCols,
+// four columns at a time and at least the first cols.
+func dotPanel[T number](sums, a, b []T, rows, depth, cols int) {
+	for r := range rows {
+		a := a[r*depth:][:depth]
+		for c := 0; c < cols; c += 4 {
+			s := sums[r*dotCols+c:][:4]
+			s0, s1, s2, s3 := s[0], s[1], s[2], s[3]
+			for i, x := range a {
+				y := b[i*dotPitch+c:][:4]
+				s0 += T(x * y[0])
+				s1 += T(x * y[1])
+				s2 += T(x * y[2])
+				s3 += T(x * y[3])
+			}
+			s[0], s[1], s[2], s[3] = s0, s1, s2, s3
+		}
+	}
+}

@@ -1,0 +1,77 @@
+package numeric
+
+import (
+	"fmt"
+	"strings"
+)
+
+// DType is the type of an element. Its numbers go into logs: they never change.
+type DType uint8
+
+// The dtypes: IEEE 754 floats, bfloat16, and integers in two's complement.
+const (
+	F16 DType = iota + 1
+	BF16
+	F32
+	F64
+	I8
+	I16
+	I32
+	I64
+	U8
+	U16
+	U32
+	U64
+)
+
+// DTypes lists every dtype.
+var DTypes = []DType{F16, BF16, F32, F64, I8, I16, I32, I64, U8, U16, U32, U64}
+
+var dtypeNames = [...]string{
+	F16: "f16", BF16: "bf16", F32: "f32", F64: "f64",
+	I8: "i8", I16: "i16", I32: "i32", I64: "i64",
+	U8: "u8", U16: "u16", U32: "u32", U64: "u64",
+}
+
+var dtypeSizes = [...]uint8{
+	F16: 2, BF16: 2, F32: 4, F64: 8,
+	I8: 1, I16: 2, I32: 4, I64: 8,
+	U8: 1, U16: 2, U32: 4, U64: 8,
+}
+
+// Valid says whether d is one of DTypes.
+func (d DType) Valid() bool { return F16 <= d && d <= U64 }
+
+// Size is the bytes of an element. It panics if d is not valid.
+func (d DType) Size() int {
+	if !d.Valid() {
+		panic(fmt.Sprintf("numeric: %v has no size: use one of %s", d, dtypeList()))
+	}
+	return int(dtypeSizes[d])
+}
+
+// IsFloat says whether elements are floating-point numbers.
+func (d DType) IsFloat() bool { return F16 <= d && d <= F64 }
+
+// IsSigned says whether elements can be negative.
+func (d DType) IsSigned() bool { return F16 <= d && d <= I64 }
+
+// String is the name: "f16", "bf16", ...
+func (d DType) String() string {
+	if !d.Valid() {
+		return fmt.Sprintf("DType(%d)", uint8(d))
+	}
+	return dtypeNames[d]
+}
+
+// ParseDType is the dtype that a name says.
+func ParseDType(name string) (DType, error) {
+	for _, d := range DTypes {
+		if dtypeNames[d] == name {
+			return d, nil
+		}
+	}
+	return 0, fmt.Errorf("unknown dtype %q: use one of %s", name, dtypeList())
+}
+
+func dtypeList() string { return strings.Join(dtypeNames[F16:], ", ") }

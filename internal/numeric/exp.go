@@ -1,0 +1,135 @@
+package numeric
+
+import "math"
+
+// The functions of this file round every product before they add it, by an explicit
+// conversion or in madd: otherwise compilers for some machines would fuse the two.
+// Polynomials are Taylor's, long enough that what they leave out is below a
+// thirtieth of the last place.
+
+const (
+	ln2Hi = 0x1.62e42fefap-1 // 37 digits: times an exponent it is exact
+	ln2Lo = math.Ln2 - ln2Hi
+)
+
+// madd is x·y + z, both rounded.
+func madd(x, y, z float64) float64 { return float64(x*y) + z }
+
+// exp is e^x.
+func exp(x float64) float64 {
+	switch {
+	case x != x:
+		return x
+	case x > 710:
+		return math.Inf(1)
+	case x < -746:
+		return 0
+	}
+	r, t, k := expParts(x)
+	hi, _ := expPair(r, t)
+	return scale(hi, k)
+}
+
+// sigmoid is 1/(1+e^-x).
+func sigmoid(x float64) float64 {
+	switch {
+	case x != x:
+		return x
+	case x > 38: // e^-x is less than half the last place of 1
+		return 1
+	case x < -746:
+		return 0
+	}
+	r, t, k := expParts(-math.Abs(x))
+	hi, lo := expPair(r, t)
+	e := scale(hi, k)
+	sum := 1 + e
+	rest := (e - (sum - 1)) + scale(lo, k)
+	if x >= 0 {
+		return quotient(1, 0, sum, rest)
+	}
+	return scale(quotient(hi, lo, sum, rest), k)
+}
+
+// tanh is the hyperbolic tangent, as -m/(2+m) with m = e^(-2|x|) - 1.
+func tanh(x float64) float64 {
+	switch {
+	case x != x:
+		return x
+	case math.Abs(x) > 20: // less than half the last place from 1
+		return math.Copysign(1, x)
+	}
+	r, t, k := expParts(-2 * math.Abs(x))
+	hi, lo := r, t
+	if k != 0 {
+		hi, lo = expPair(r, t)
+		e := scale(hi, k)
+		hi = e - 1
+		lo = (e - (hi + 1)) + scale(lo, k)
+	}
+	m := hi + lo
+	rest := lo - (m - hi)
+	sum := 2 + m
+	return math.Copysign(quotient(m, rest, sum, (m-(sum-2))+rest), x)
+}
+
+// expParts splits e^x into 2^k·(1 + r + t), where |r| ≤ ln(2)/2, t is about r²/2,
+// and x is in the range in which e^x is neither 0 nor infinite.
+func expParts(x float64) (r, t float64, k int) {
+	n := math.RoundToEven(float64(x * math.Log2E))
+	whole := x - float64(n*ln2Hi) // exact
+	lo := float64(n * ln2Lo)
+	r = whole - lo
+	rest := (whole - r) - lo
+	t = madd(float64(r*r), expTail(r), madd(rest, r, rest))
+	return r, t, int(n)
+}
+
+// expTail is (e^r - 1 - r)/r².
+func expTail(r float64) float64 {
+	const (
+		c2  = 1. / 2
+		c3  = c2 / 3
+		c4  = c3 / 4
+		c5  = c4 / 5
+		c6  = c5 / 6
+		c7  = c6 / 7
+		c8  = c7 / 8
+		c9  = c8 / 9
+		c10 = c9 / 10
+		c11 = c10 / 11
+		c12 = c11 / 12
+		c13 = c12 / 13
+	)
+	// In pairs, so that the processor can do several at a time.
+	r2 := float64(r * r)
+	r4 := float64(r2 * r2)
+	low := madd(r2, madd(c5, r, c4), madd(c3, r, c2))
+	mid := madd(r2, madd(c9, r, c8), madd(c7, r, c6))
+	high := madd(r2, madd(c13, r, c12), madd(c11, r, c10))
+	return madd(r4, madd(r4, high, mid), low)
+}
+
+// expPair is 1 + r + t as its nearest float64 and what that leaves.
+func expPair(r, t float64) (hi, lo float64) {
+	sum := 1 + r
+	rest := (r - (sum - 1)) + t
+	hi = sum + rest
+	return hi, rest - (hi - sum)
+}
+
+// quotient is (a + da)/(b + db), where da and db are far smaller than a and b.
+func quotient(a, da, b, db float64) float64 {
+	q := a / b
+	remainder := math.FMA(-q, b, a) // exact
+	return q + ((remainder+da)-float64(q*db))/b
+}
+
+// scale is x·2^k, rounded once: x is about 1, and k down to -1080.
+func scale(x float64, k int) float64 {
+	half := k >> 1
+	return float64(x * pow2(half) * pow2(k-half))
+}
+
+// pow2 is 2^k, of the exponents of normal numbers.
+func pow2(k int) float64 { return math.Float64frombits(uint64(k+1023) << 52) }

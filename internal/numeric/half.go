@@ -1,0 +1,81 @@
+package numeric
+
+import "math"
+
+// The NaNs that operations write.
+const (
+	nanF16  = 0x7e00
+	nanBF16 = 0x7fc0
+	nanF32  = 0x7fc0_0000
+	nanF64  = 0x7ff8_0000_0000_0000
+)
+
+const (
+	f32Sign = 1 << 31
+	f32Inf  = 0x7f80_0000
+)
+
+// F16ToF32 widens, exactly.
+func F16ToF32(h uint16) float32 {
+	sign := uint32(h&0x8000) << 16
+	magnitude := uint32(h & 0x7fff)
+	switch {
+	case magnitude > 0x7c00:
+		return math.Float32frombits(nanF32)
+	case magnitude == 0x7c00:
+		return math.Float32frombits(sign | f32Inf)
+	}
+	// With the fraction in its place only the exponent's bias is wrong, by 112,
+	// for subnormals as well.
+	f := math.Float32frombits(magnitude<<13) * 0x1p112
+	return math.Float32frombits(sign | math.Float32bits(f))
+}
+
+// F32ToF16 rounds.
+func F32ToF16(f float32) uint16 {
+	b := math.Float32bits(f)
+	sign := uint16(b >> 16 & 0x8000)
+	magnitude := b &^ f32Sign
+	switch {
+	case magnitude > f32Inf:
+		return nanF16
+	case magnitude >= 0x4780_0000: // 2^16
+		return sign | 0x7c00
+	case magnitude < 0x3880_0000: // 2^-14: subnormal
+		// The last place of a float32 in [0.5, 1) is the step of f16 subnormals, so
+		// that adding 0.5 rounds and leaves the steps in the fraction.
+		steps := math.Float32bits(math.Float32frombits(magnitude)+0.5) - math.Float32bits(0.5)
+		return sign | uint16(steps)
+	}
+	magnitude -= 112 << 23
+	return sign | uint16(roundOff(magnitude, 13))
+}
+
+// BF16ToF32 widens, exactly.
+func BF16ToF32(h uint16) float32 {
+	if h&0x7fff > 0x7f80 {
+		return math.Float32frombits(nanF32)
+	}
+	return math.Float32frombits(uint32(h) << 16)
+}
+
+// F32ToBF16 rounds.
+func F32ToBF16(f float32) uint16 {
+	b := math.Float32bits(f)
+	if b&^f32Sign > f32Inf {
+		return nanBF16
+	}
+	return uint16(roundOff(b, 16))
+}
+
+// F64ToF16 rounds once.
+func F64ToF16(x float64) uint16 { return F32ToF16(oddF32(x)) }
+
+// F64ToBF16 rounds once.
+func F64ToBF16(x float64) uint16 { return F32ToBF16(oddF32(x)) }
+
+// roundOff drops the low bits of b and rounds to nearest, ties to even. A carry
+// out of the fraction is the next exponent, and past the largest the infinity.
+func roundOff(b uint32, low int) uint32 {
+	return (b + 1<<(low-1) - 1 + b>>low&1) >> low
+}

@@ -1,0 +1,97 @@
+package numeric
+
+import (
+	"encoding/binary"
+	"math"
+	"unsafe"
+)
+
+// number are the types that elements are computed in: float32 for F16, BF16 and
+// F32, and for every other dtype the Go type of that name.
+type number interface {
+	float32 | float64 | int8 | int16 | int32 | int64 | uint8 | uint16 | uint32 | uint64
+}
+
+// block is how many elements are loaded, computed and stored at a time, in arrays
+// on the stack: large enough that the loops outweigh the calls, small enough that
+// clearing the arrays does not matter to a short tile.
+const block = 128
+
+var (
+	littleEndian = binary.NativeEndian.Uint16([]byte{1, 0}) == 1
+	nan          = math.Float64frombits(nanF64)
+)
+
+// load converts the first len(dst) elements of src to the type they are computed in.
+func load[T number](d DType, dst []T, src []byte) {
+	if d == F16 || d == BF16 {
+		widen(d, float32s(dst), src)
+		return
+	}
+	copy(bytesOf(dst), src)
+	if !littleEndian {
+		swapBytes(bytesOf(dst), d.Size())
+	}
+}
+
+// store rounds the results in x to d and writes them to dst. It spoils x.
+func store[T number](d DType, dst []byte, x []T) {
+	if d == F16 || d == BF16 {
+		narrow(d, dst, float32s(x))
+		return
+	}
+	if d.IsFloat() {
+		for i, v := range x {
+			if v != v {
+				x[i] = T(nan)
+			}
+		}
+	}
+	if !littleEndian {
+		swapBytes(bytesOf(x), d.Size())
+	}
+	copy(dst, bytesOf(x))
+}
+
+// widen converts elements of F16 or BF16.
+func widen(d DType, dst []float32, src []byte) {
+	for i := widenVector(d, dst, src); i < len(dst); i++ {
+		h := binary.LittleEndian.Uint16(src[2*i:])
+		if d == F16 {
+			dst[i] = F16ToF32(h)
+		} else {
+			dst[i] = BF16ToF32(h)
+		}
+	}
+}
+
+// narrow rounds to elements of F16 or BF16.
+func narrow(d DType, dst []byte, src []float32) {
+	for i := narrowVector(d, dst, src); i < len(src); i++ {
+		h := F32ToF16(src[i])
+		if d == BF16 {
+			h = F32ToBF16(src[i])
+		}
+		binary.LittleEndian.PutUint16(dst[2*i:], h)
+	}
+}
+
+// bytesOf is the memory of x.
+func bytesOf[T number](x []T) []byte {
+	var element T
+	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(x))), len(x)*int(unsafe.Sizeof(element)))
+}
+
+// float32s is x, where T is float32.
+func float32s[T number](x []T) []float32 {
+	return unsafe.Slice((*float32)(unsafe.Pointer(unsafe.SliceData(x))), len(x))
+}
+
+// swapBytes reverses the bytes of each element.
+func swapBytes(b []byte, size int) {
+	for ; len(b) >= size; b = b[size:] {
+		for i, j := 0, size-1; i < j; i, j = i+1, j-1 {
+			b[i], b[j] = b[j], b[i]
+		}
+	}
+}

@@ -1,0 +1,117 @@
+package numeric
+
+import (
+	"fmt"
+	"math"
+)
+
+// Reduce folds the middle axis of src, [outer][n][inner] elements of dtype d, with
+// Sum, Max or Min, into the [outer][inner] elements of dst. Of no elements the sum
+// is 0, the maximum the least value of the dtype and the minimum the greatest. dst
+// and src must not overlap.
+func Reduce(op Op, d DType, dst, src []byte, outer, n, inner int) {
+	if !op.IsReduction() || !d.Valid() {
+		panic(fmt.Sprintf("numeric: Reduce does not do %v on %v: use Sum, Max or Min", op, d))
+	}
+	checkShape("Reduce to", d, dst, outer, 1, inner)
+	checkShape("Reduce of", d, src, outer, n, inner)
+	if n == 0 {
+		reduceNothing(op, d, dst)
+		return
+	}
+	switch d {
+	case F16, BF16, F32:
+		reduce[float32](op, d, dst, src, outer, n, inner)
+	case F64:
+		reduce[float64](op, d, dst, src, outer, n, inner)
+	case I8:
+		reduce[int8](op, d, dst, src, outer, n, inner)
+	case I16:
+		reduce[int16](op, d, dst, src, outer, n, inner)
+	case I32:
+		reduce[int32](op, d, dst, src, outer, n, inner)
+	case I64:
+		reduce[int64](op, d, dst, src, outer, n, inner)
+	case U8:
+		reduce[uint8](op, d, dst, src, outer, n, inner)
+	case U16:
+		reduce[uint16](op, d, dst, src, outer, n, inner)
+	case U32:
+		reduce[uint32](op, d, dst, src, outer, n, inner)
+	case U64:
+		reduce[uint64](op, d, dst, src, outer, n, inner)
+	}
+}
+
+// checkShape panics unless buf holds outer × n × inner elements.
+func checkShape(what string, d DType, buf []byte, outer, n, inner int) {
+	if min(outer, n, inner) < 0 || outer*n*inner*d.Size() != len(buf) {
+		panic(fmt.Sprintf("numeric: %s %d bytes, want %d×%d×%d elements of %v", what, len(buf), outer, n, inner, d))
+	}
+}
+
+func reduceNothing(op Op, d DType, dst []byte) {
+	v := [...]float64{Sum: 0, Max: math.Inf(-1), Min: math.Inf(1)}[op]
+	for i := range len(dst) / d.Size() {
+		Set(d, dst, i, v)
+	}
+}
+
+func reduce[T number](op Op, d DType, dst, src []byte, outer, n, inner int) {
+	size := d.Size()
+	for o := range outer {
+		dst, src := dst[o*inner*size:], src[o*n*inner*size:]
+		if inner == 1 {
+			reduceRow[T](op, d, dst, src[:n*size])
+			continue
+		}
+		for j := 0; j < inner; j += block {
+			w := min(block, inner-j)
+			reduceColumns[T](op, d, dst[j*size:], src[j*size:], n, w, inner*size)
+		}
+	}
+}
+
+// reduceRow folds src into one element.
+func reduceRow[T number](op Op, d DType, dst, src []byte) {
+	var x [block]T
+	var result [1]T
+	size := d.Size()
+	load(d, result[:], src)
+	for i, n := 1, len(src)/size; i < n; i += block {
+		w := min(block, n-i)
+		load(d, x[:w], src[i*size:])
+		result[0] = fold(op, result[0], x[:w])
+	}
+	store(d, dst, result[:])
+}
+
+func fold[T number](op Op, v T, x []T) T {
+	switch op {
+	case Sum:
+		for _, e := range x {
+			v += e
+		}
+	case Max:
+		for _, e := range x {
+			v = max(v, e)
+		}
+	case Min:
+		for _, e := range x {
+			v = min(v, e)
+		}
+	}
+	return v
+}
+
+// reduceColumns folds n rows of w elements, stride bytes apart, into w elements.
+func reduceColumns[T number](op Op, d DType, dst, src []byte, n, w, stride int) {
+	var results, row [block]T
+	pairwise := [...]Op{Sum: Add, Max: Maximum, Min: Minimum}[op]
+	load(d, results[:w], src)
+	for i := 1; i < n; i++ {
+		load(d, row[:w], src[i*stride:])
+		combine(pairwise, d, results[:w], row[:w])
+	}
+	store(d, dst, results[:w])
+}

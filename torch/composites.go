@@ -1,0 +1,24 @@
+package torch
+
+import "github.com/kernbench/kernbench/internal/oplog"
+
+// Composite is a composite command that has run: from the first data that moved for
+// it to the last that was written.
+type Composite struct {
+	Start, End Time
+	Tiles      int // products of a Gemm, chunks of a Stream
+}
+
+// Composites is the composite commands in the op log, in the order of issue. There
+// are none where no log is kept, which is without values unless one is asked for.
+func (c *Context) Composites() (all []Composite) {
+	if c.m.Log == nil {
+		return nil
+	}
+	for i := range c.m.Log.Ops {
+		if op := &c.m.Log.Ops[i]; op.Kind == oplog.Gemm || op.Kind == oplog.Stream {
+			all = append(all, Composite{op.Start, op.End, int(op.Tiles)})
+		}
+	}
+	return all
+}
