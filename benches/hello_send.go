@@ -33,7 +33,7 @@ func runHelloSend(ctx *torch.Context) error {
 	if err != nil {
 		return err
 	}
-	l, err := ctx.Launch("hello_send", helloSend, x, n, torch.Neighbors(torch.Ring(pes...)...))
+	l, err := ctx.Launch("hello_send", helloSend, x, n, torch.Neighbors(torch.Ring(pes...)))
 	if err != nil {
 		return err
 	}

@@ -127,7 +127,7 @@ func latency(ctx *torch.Context, kernel any, kind topology.BufferKind, to, bytes
 		if err != nil {
 			return 0, err
 		}
-		l, err := ctx.Launch("throw", kernel, x, n, i+1, torch.Neighbors(torch.Line(0, to)...), torch.Buffers(kind))
+		l, err := ctx.Launch("throw", kernel, x, n, i+1, torch.Neighbors(torch.Line(0, to)), torch.Buffers(kind))
 		if err != nil {
 			return 0, err
 		}

@@ -44,7 +44,8 @@ type Context struct {
 	options Options
 	m       *machine.Machine
 	data    *exec.Executor
-	tensors int // made so far
+	tensors int  // made so far
+	stuck   bool // in a kernel that does not come back
 	err     error
 }
 
@@ -85,8 +86,12 @@ func New(ctx context.Context, o Options) (*Context, error) {
 	return c, nil
 }
 
-// Close ends what still runs.
-func (c *Context) Close() { c.m.Close() }
+// Close ends what still runs. A kernel in an endless loop of Go code cannot be ended.
+func (c *Context) Close() {
+	if !c.stuck {
+		c.m.Close()
+	}
+}
 
 // Topology is the system.
 func (c *Context) Topology() *topology.Graph { return c.options.Topology }

@@ -26,7 +26,7 @@ func TestHelloSend(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	l, err := ctx.Launch("hello_send", helloSend, x, 2, torch.Neighbors(torch.Ring(pes...)...))
+	l, err := ctx.Launch("hello_send", helloSend, x, 2, torch.Neighbors(torch.Ring(pes...)))
 	if err != nil {
 		t.Fatal(err)
 	}

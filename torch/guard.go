@@ -1,6 +1,7 @@
 package torch
 
 import (
+	"context"
 	"fmt"
 	"regexp"
 	"runtime"
@@ -23,19 +24,26 @@ func (s *Stalled) Error() string {
 	return fmt.Sprintf("a kernel has run for %v%s without an operation of the tile language: an endless loop, or raise the limit", s.After, where)
 }
 
-// guarded runs the machine and gives up when it gets stuck in a kernel. A loop of
-// Go code cannot be stopped from outside: its goroutine is left behind, and the
-// machine must not be used again.
+// guarded runs the machine and gives up when it gets stuck in a kernel, or when it
+// is asked to end and does not. A loop of Go code cannot be stopped from outside: its
+// goroutine is left behind, and the machine is not used again.
 func (c *Context) guarded() error {
 	done := make(chan error, 1)
 	go func() { done <- c.m.Engine.Run(c.ctx) }()
 	ticker := time.NewTicker(c.options.Stall / stallLooks)
 	defer ticker.Stop()
+	asked := c.ctx.Done()
+	var patience <-chan time.Time
 	last, still := uint64(0), 0
 	for {
 		select {
 		case err := <-done:
 			return err
+		case <-asked:
+			asked, patience = nil, time.After(endWithin)
+		case <-patience:
+			c.stuck = true
+			return context.Cause(c.ctx)
 		case <-ticker.C:
 			now := c.m.Engine.Beats()
 			if now != last {
@@ -43,20 +51,23 @@ func (c *Context) guarded() error {
 				continue
 			}
 			if still++; still >= stallLooks {
+				c.stuck = true
 				return &Stalled{c.options.Stall, kernelLine()}
 			}
 		}
 	}
 }
 
+// endWithin is how long a machine that is asked to end may take for it.
+const endWithin = 200 * time.Millisecond
+
 // stallLooks is how often the guard looks in the time it allows.
 const stallLooks = 20
 
 var stackLine = regexp.MustCompile(`(?m)^\t(\S+/([^/\s]+\.go:\d+))`)
 
-// kernelLine finds the line of the kernel that is running: in the stack with the
-// machine's kernel frame, the innermost line outside this module's own packages and
-// the runtime.
+// kernelLine finds the line of the kernel that is running: in the stack that has the
+// machine's kernel frame, the innermost line outside the runtime.
 func kernelLine() string {
 	buf := make([]byte, 1<<20)
 	buf = buf[:runtime.Stack(buf, true)]
@@ -65,7 +76,7 @@ func kernelLine() string {
 			continue
 		}
 		for _, m := range stackLine.FindAllStringSubmatch(stack, -1) {
-			if !strings.Contains(m[1], runtime.GOROOT()) {
+			if !strings.Contains(m[1], "/src/runtime/") {
 				return m[2]
 			}
 		}

@@ -1,6 +1,7 @@
 package torch
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"reflect"
@@ -27,7 +28,7 @@ type launchOptions struct {
 func PEs(pes ...int) Option { return func(o *launchOptions) { o.pes = pes } }
 
 // Neighbors is the table of the queues between the PEs of a launch.
-func Neighbors(table ...Connection) Option {
+func Neighbors(table []Connection) Option {
 	return func(o *launchOptions) { o.links = append(o.links, table...) }
 }
 
@@ -123,13 +124,12 @@ func (c *Context) Launch(name string, kernel any, args ...any) (*Launched, error
 	return l, nil
 }
 
-// unwrap is the error that a kernel panicked with, without the stack: a *tl.Error
-// says where it was.
+// unwrap is the error that a kernel was stopped with, without the stack, if it says
+// itself where that was.
 func unwrap(err error) error {
-	if p, ok := err.(*sim.PanicError); ok {
-		if inner := p.Unwrap(); inner != nil {
-			return inner
-		}
+	var wrong *tl.Error
+	if errors.As(err, &wrong) {
+		return wrong
 	}
 	return err
 }

@@ -49,7 +49,7 @@ func runRingSum(ctx *torch.Context) error {
 	if err != nil {
 		return err
 	}
-	l, err := ctx.Launch("ring_sum", ringSum, x, n, torch.Neighbors(torch.Ring(pes...)...))
+	l, err := ctx.Launch("ring_sum", ringSum, x, n, torch.Neighbors(torch.Ring(pes...)))
 	if err != nil {
 		return err
 	}

@@ -117,7 +117,7 @@ func onPEs(n int, kernel func(*tl.PE, tl.Ptr)) func(*torch.Context) error {
 		if err != nil {
 			return err
 		}
-		_, err = ctx.Launch("bad", kernel, x, torch.Neighbors(torch.Ring(pes...)...))
+		_, err = ctx.Launch("bad", kernel, x, torch.Neighbors(torch.Ring(pes...)))
 		return err
 	}
 }

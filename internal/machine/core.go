@@ -2,7 +2,6 @@ package machine
 
 import (
 	"errors"
-	"fmt"
 
 	"github.com/kernbench/kernbench/internal/memory"
 	"github.com/kernbench/kernbench/internal/oplog"
@@ -206,7 +205,10 @@ func (c *core) end() {
 	c.pe.Pipeline.Drain(c.proc)
 	for _, rc := range c.receives {
 		if !rc.Complete {
-			panic(fmt.Errorf("kernel %s on %v: ended while a receive on port %v was under way: Wait for it", c.run.Name, c.pe, rc.port))
+			panic(&tl.Error{
+				Kernel: c.run.Name, PE: c.pe.String(), Op: "RecvAsync", Shapes: rc.port.String(),
+				Err: errors.New("the kernel ended without having waited for the message"),
+			})
 		}
 	}
 	c.pe.Tiles.Clear()

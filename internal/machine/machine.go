@@ -163,6 +163,9 @@ func (m *Machine) PE(id PEID) *PE {
 			machine: m,
 		}
 		m.engines(m.pes[id])
+		if m.Log != nil {
+			m.Log.NamePE(int(id), m.pes[id].String())
+		}
 	}
 	return m.pes[id]
 }

@@ -179,6 +179,14 @@ func (l *Log) Op(id ID) *Op { return &l.Ops[id-1] }
 // Effect notes that an operation touches memory now.
 func (l *Log) Effect(id ID, p Phase) { l.Effects = append(l.Effects, Effect{id, p}) }
 
+// NamePE gives a PE its name.
+func (l *Log) NamePE(pe int, name string) {
+	for len(l.PEs) <= pe {
+		l.PEs = append(l.PEs, "")
+	}
+	l.PEs[pe] = name
+}
+
 // Line is the number of a place in the source.
 func (l *Log) Line(at string) int32 {
 	if l.lines == nil {
