@@ -16,7 +16,7 @@ func (c *Context) Check(name string, x *Tensor, want any) error {
 	check := Check{Name: name, Elems: got.Len()}
 	if i := got.Wrong(want); i >= 0 {
 		right := Array{Shape: got.Shape, DType: got.DType}
-		right.Bytes, _, _ = encode(want, got.DType)
+		right.Bytes = encode(want, got.DType)
 		check.Wrong = fmt.Sprintf("element %d is %v, want %v", i, got.At(i), right.At(i))
 	}
 	c.Report.Checks = append(c.Report.Checks, check)

@@ -10,7 +10,8 @@ type Composite struct {
 }
 
 // Composites is the composite commands in the op log, in the order of issue. There
-// are none where no log is kept, which is without values unless one is asked for.
+// are none where no log is kept, which is without values unless one is asked for, and
+// of a long program, of which the whole is not wanted, only the latest.
 func (c *Context) Composites() (all []Composite) {
 	if c.m.Log == nil {
 		return nil

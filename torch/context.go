@@ -78,12 +78,30 @@ func New(ctx context.Context, o Options) (*Context, error) {
 		c.m.Print = func(text string) { fmt.Fprintln(o.Output, text) }
 	}
 	if !o.NoData {
-		c.data = exec.New(c.m.Log, func(s oplog.Space) *memory.Store {
-			return &c.m.Memory(machine.SpaceID(s)).Store
-		}, o.Threads)
-		c.m.Data = c.data
+		c.compute()
 	}
 	return c, nil
+}
+
+// compute has the values of the op log computed, from its start.
+func (c *Context) compute() {
+	c.data = exec.New(c.m.Log, func(s oplog.Space) *memory.Store {
+		return &c.m.Memory(machine.SpaceID(s)).Store
+	}, c.options.Threads)
+	c.m.Data = c.data
+}
+
+// longLog is how many operations the op log may have before one that nobody wants
+// to see is begun anew, so that a long program needs no more memory than a short
+// one.
+const longLog = 1 << 16
+
+// operation begins an operation of the host: what came before it has been computed.
+func (c *Context) operation() {
+	if c.data != nil && !c.options.KeepLog && !c.options.Race && len(c.m.Log.Ops) > longLog && c.err == nil {
+		c.m.Log.Reset()
+		c.compute()
+	}
 }
 
 // Close ends what still runs. A kernel in an endless loop of Go code cannot be ended.

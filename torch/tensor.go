@@ -2,6 +2,7 @@ package torch
 
 import (
 	"fmt"
+	"reflect"
 	"slices"
 
 	"github.com/kernbench/kernbench/internal/machine"
@@ -55,9 +56,8 @@ func (c *Context) Zeros(dtype DType, shape Shape, on ...Placement) (*Tensor, err
 // FromSlice is a tensor of the elements of a slice of numbers, each rounded to the
 // dtype, in row-major order. The copy from the host takes its time.
 func (c *Context) FromSlice(data any, dtype DType, shape Shape, on ...Placement) (*Tensor, error) {
-	n := elems(shape)
-	values, count, ok := encode(data, dtype)
-	switch {
+	count, ok := numbers(data)
+	switch n := elems(shape); {
 	case !ok:
 		panic(misuse("FromSlice", "%T is not a slice of numbers", data))
 	case count != n:
@@ -67,8 +67,9 @@ func (c *Context) FromSlice(data any, dtype DType, shape Shape, on ...Placement)
 	if err != nil {
 		return nil, err
 	}
-	if c.m.Log == nil {
-		values = nil
+	var values []byte
+	if c.m.Log != nil {
+		values = encode(data, dtype)
 	}
 	err = x.each(func(va memory.VA, n, off memory.Bytes) error {
 		if values == nil {
@@ -113,6 +114,7 @@ func elems(shape Shape) int {
 }
 
 func (c *Context) allocate(op string, dtype DType, shape Shape, on []Placement) (*Tensor, error) {
+	c.operation()
 	place := Placement{pes: []int{0}}
 	switch {
 	case len(on) > 1:
@@ -208,6 +210,7 @@ func (x *Tensor) Numpy() (*Array, error) {
 	if c.data == nil {
 		return nil, fmt.Errorf("%s has no values: this run was made without data", x.name)
 	}
+	c.operation()
 	a := &Array{Shape: x.Shape(), DType: x.dtype}
 	var reads []oplog.ID
 	shards := *x
@@ -250,40 +253,50 @@ func (a *Array) Float64s() []float64 {
 // Wrong is the index of the first element that is not what a slice of numbers,
 // rounded to the dtype, says, and -1 if all are. Any NaN equals any NaN.
 func (a *Array) Wrong(want any) int {
-	values, n, ok := encode(want, a.DType)
+	n, ok := numbers(want)
 	if !ok || n != a.Len() {
 		panic(misuse("Wrong", "%T of %d elements for an array of %d", want, n, a.Len()))
 	}
-	return numeric.Equal(a.DType, a.Bytes, values)
+	return numeric.Equal(a.DType, a.Bytes, encode(want, a.DType))
+}
+
+// numbers is how many elements a slice of numbers has, if it is one.
+func numbers(data any) (n int, ok bool) {
+	v := reflect.ValueOf(data)
+	if v.Kind() != reflect.Slice {
+		return 0, false
+	}
+	kind := v.Type().Elem().Kind()
+	return v.Len(), kind >= reflect.Int && kind <= reflect.Float64 && kind != reflect.Uintptr && kind != reflect.Uint
 }
 
 // encode is a slice of numbers as the bytes of a dtype.
-func encode(data any, d DType) (out []byte, n int, ok bool) {
+func encode(data any, d DType) []byte {
 	switch v := data.(type) {
 	case []float64:
-		return encodeAll(v, d), len(v), true
+		return encodeAll(v, d)
 	case []float32:
-		return encodeAll(v, d), len(v), true
+		return encodeAll(v, d)
 	case []int:
-		return encodeAll(v, d), len(v), true
+		return encodeAll(v, d)
 	case []int8:
-		return encodeAll(v, d), len(v), true
+		return encodeAll(v, d)
 	case []int16:
-		return encodeAll(v, d), len(v), true
+		return encodeAll(v, d)
 	case []int32:
-		return encodeAll(v, d), len(v), true
+		return encodeAll(v, d)
 	case []int64:
-		return encodeAll(v, d), len(v), true
+		return encodeAll(v, d)
 	case []uint8:
-		return encodeAll(v, d), len(v), true
+		return encodeAll(v, d)
 	case []uint16:
-		return encodeAll(v, d), len(v), true
+		return encodeAll(v, d)
 	case []uint32:
-		return encodeAll(v, d), len(v), true
+		return encodeAll(v, d)
 	case []uint64:
-		return encodeAll(v, d), len(v), true
+		return encodeAll(v, d)
 	}
-	return nil, 0, false
+	panic(misuse("FromSlice", "%T is not a slice of numbers", data))
 }
 
 type number interface {

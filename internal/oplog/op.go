@@ -179,6 +179,9 @@ func (l *Log) Op(id ID) *Op { return &l.Ops[id-1] }
 // Effect notes that an operation touches memory now.
 func (l *Log) Effect(id ID, p Phase) { l.Effects = append(l.Effects, Effect{id, p}) }
 
+// Reset forgets all operations and launches: numbers begin anew.
+func (l *Log) Reset() { l.Ops, l.Effects, l.Launches = l.Ops[:0], l.Effects[:0], l.Launches[:0] }
+
 // NamePE gives a PE its name.
 func (l *Log) NamePE(pe int, name string) {
 	for len(l.PEs) <= pe {

@@ -1,0 +1,46 @@
+package torch_test
+
+import (
+	"context"
+	"testing"
+
+	"github.com/kernbench/kernbench/tl"
+	"github.com/kernbench/kernbench/torch"
+)
+
+// A program of many launches keeps neither their operations nor their tiles.
+func TestLongProgramKeepsNoLog(t *testing.T) {
+	ctx, err := torch.New(context.Background(), torch.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ctx.Close()
+	x, err := ctx.Zeros(torch.I32, torch.Shape{64})
+	if err != nil {
+		t.Fatal(err)
+	}
+	const launches, rounds = 50, 3000
+	longest := 0
+	for range launches {
+		if _, err := ctx.Launch("count", func(t *tl.PE, x tl.Ptr) {
+			v := t.Load(x, tl.Shape{64}, tl.I32)
+			for range rounds {
+				v = v.Add(1)
+			}
+			t.Store(x, v)
+		}, x); err != nil {
+			t.Fatal(err)
+		}
+		longest = max(longest, len(ctx.Log().Ops))
+	}
+	a, err := x.Numpy()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, want := a.At(63), float64(launches*rounds); got != want {
+		t.Errorf("counted to %v, want %v", got, want)
+	}
+	if longest > 1<<16+rounds+10 {
+		t.Errorf("the log grew to %d operations", longest)
+	}
+}
