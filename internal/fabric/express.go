@@ -1,22 +1,24 @@
 package fabric
 
+import "github.com/kernbench/kernbench/internal/sim"
+
 // A message of one flit that touches no HBM, such as a small queue message, a
 // credit or a command, cannot be split and has no rest to wait for. As long as it
 // finds every link free it travels as an express: one event a link and nothing else.
 // Where it has to wait it becomes a train like any other.
 
-// express lets message i over link number st of its path, where it is now.
+// express lets message i over a link, number st of its path, where it is now.
 //
 // If all that the next link carries comes over this one, nothing can come between:
 // the message passes both in one event.
-func (m *trains) express(i int32, st int) {
+func (m *trains) express(i int32, st int, link stage) {
+	l := &m.lanes[link] // known from the event, to be fetched beside the message
 	msg := &m.messages[i]
 	at := m.eng.Now()
-	l := &m.lanes[msg.stages[st]]
 	if l.state == unused {
-		m.lane(msg.stages[st])
+		m.lane(link)
 	}
-	if !m.open(msg.stages[st], l, at) {
+	if !m.open(link, l, at) {
 		m.join(i, st)
 		return
 	}
@@ -27,21 +29,34 @@ func (m *trains) express(i int32, st int) {
 		l.busy += takes
 		l.count++
 		if m.observe != nil {
-			m.observe(Passage{Link: msg.stages[st], Head: at, Start: at, End: l.free})
+			m.observe(Passage{Link: link, Head: at, Start: at, End: l.free})
 		}
 		at = l.free + l.hop.Latency
 		if st++; st == len(msg.stages) {
 			m.eng.At(at, m.target, evExpressEnd, uint64(uint32(i)))
 			return
 		}
-		if next := &m.lanes[msg.stages[st]]; next.fedBy == msg.stages[st-1] && next.state != unused && l.arrives <= m.eng.Now() && m.open(msg.stages[st], next, at) {
-			l = next
+		next := msg.stages[st]
+		if l.feeds == notKnown {
+			l.feeds = m.feeds(link, next)
+		}
+		if l.feeds == next && l.arrives <= m.eng.Now() && m.open(next, m.lane(next), at) {
+			l, link = m.lane(next), next
 			continue
 		}
 		l.arrives = at
-		m.eng.At(at, m.target, evExpress, uint64(st)<<32|uint64(uint32(i)))
+		m.eng.At(at, m.target, evExpress|sim.Kind(st)<<8, uint64(next)<<32|uint64(uint32(i)))
 		return
 	}
+}
+
+// feeds is next if all that it carries comes over the link before it. A link that
+// feeds one so is followed by no other.
+func (m *trains) feeds(link, next stage) stage {
+	if f, ok := m.net.(Feeder); ok && f.FedBy(next) == link {
+		return next
+	}
+	return none
 }
 
 // open reports whether a link will take an express at an instant, as far as what has

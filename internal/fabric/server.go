@@ -36,11 +36,17 @@ type lane struct {
 	bytes   Bytes // carried by expresses
 	busy    Time
 	count   uint32 // of expresses
-	fedBy   stage  // the link that all it carries comes over, or -1
+	feeds   stage  // the link that carries only what comes over this one, or none
 	state   laneState
 }
 
 type laneState uint8
+
+// What a lane may feed instead of a link.
+const (
+	notKnown stage = -2
+	none     stage = -1
+)
 
 const (
 	unused  laneState = iota // nothing has come over it: the rest is not set
@@ -75,10 +81,7 @@ func (m *trains) server(st stage) *server {
 func (m *trains) lane(st stage) *lane {
 	l := &m.lanes[st]
 	if l.state == unused {
-		l.state, l.hop, l.fedBy = plain, m.net.Hop(st), -1
-		if f, ok := m.net.(Feeder); ok {
-			l.fedBy = f.FedBy(st)
-		}
+		l.state, l.hop, l.feeds = plain, m.net.Hop(st), notKnown
 	}
 	return l
 }

@@ -100,7 +100,7 @@ func newTrains(f *Fabric) *trains {
 
 // Handle is the model's events.
 func (m *trains) Handle(kind sim.Kind, arg uint64) {
-	switch kind {
+	switch kind & 0xff {
 	case evArrive:
 		m.arrive(int32(arg))
 	case evFree:
@@ -119,7 +119,7 @@ func (m *trains) Handle(kind sim.Kind, arg uint64) {
 			m.finish(i)
 		}
 	case evExpress:
-		m.express(int32(uint32(arg)), int(arg>>32))
+		m.express(int32(uint32(arg)), int(kind>>8), stage(arg>>32))
 	case evExpressEnd:
 		m.finish(int32(arg))
 	}
@@ -142,7 +142,7 @@ func (m *trains) start(i int32) {
 		if int(i) < len(m.sources) {
 			m.sources[i].turn++ // nothing is to come of who had the number before
 		}
-		m.express(i, 0)
+		m.express(i, 0, m.messages[i].stages[0])
 		return
 	}
 	m.source(i)
