@@ -40,8 +40,8 @@ func (c *core) read(v *tl.Value, from *tl.Block, kind oplog.Kind, peer int) erro
 		return err
 	}
 	if c.m.Log != nil {
-		op := c.access(kind, from, peer)
-		v.ID = c.m.Log.Add(op)
+		v.ID = c.m.Log.Add(c.access(kind, from, peer))
+		c.made(v)
 	}
 	for i := range c.requests {
 		c.requests[i].Target = v.Slot

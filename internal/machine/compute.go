@@ -30,6 +30,7 @@ func (c *core) Compute(v *tl.Value, cmd *tl.Compute) error {
 		v.Slot, v.Turn = cmd.Args[0].Value.Slot, cmd.Args[0].Value.Turn
 		if c.m.Log != nil {
 			v.ID = c.m.Log.Add(c.computed(v, cmd))
+			c.made(v)
 		}
 		return nil
 	}
@@ -50,6 +51,7 @@ func (c *core) Compute(v *tl.Value, cmd *tl.Compute) error {
 	run.Fetch, run.Store = costs.Fetch(fetched), costs.Store(memory.Bytes(v.Bytes()))
 	if c.m.Log != nil {
 		v.ID = c.m.Log.Add(c.computed(v, cmd))
+		c.made(v)
 		run.ID = v.ID
 	}
 	c.pe.Pipeline.Push(&run)

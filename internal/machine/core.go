@@ -39,6 +39,8 @@ type core struct {
 	receives       []*receive // all that were made
 	unusedReceives []*receive
 
+	tiles map[int32][]oplog.ID // who made what is in each slot, if values are computed
+
 	pieces   []piece // buffers of the operation at hand
 	requests []pe.Request
 	path     []topology.LinkID
@@ -129,6 +131,26 @@ func (c *core) newTile(v *tl.Value, parts int) error {
 	return nil
 }
 
+// made notes which operation made a tile, so that its value can be forgotten when
+// the tile goes.
+func (c *core) made(v *tl.Value) {
+	if c.m.Data == nil {
+		return
+	}
+	if c.tiles == nil {
+		c.tiles = map[int32][]oplog.ID{}
+		c.pe.Tiles.Forget = c.forget
+	}
+	c.tiles[v.Slot] = append(c.tiles[v.Slot], v.ID)
+}
+
+func (c *core) forget(slot int32) {
+	for _, id := range c.tiles[slot] {
+		c.m.Data.Forget(id)
+	}
+	c.tiles[slot] = c.tiles[slot][:0]
+}
+
 // use notes the use of a tile.
 func (c *core) use(v *tl.Value) error {
 	return c.pe.Tiles.Use(v.Slot, v.Turn, memory.Bytes(v.Bytes()))
@@ -212,6 +234,7 @@ func (c *core) end() {
 		}
 	}
 	c.pe.Tiles.Clear()
+	c.pe.Tiles.Forget = nil
 	for _, va := range c.scratch {
 		c.m.releaseTCM(c.pe, va)
 	}

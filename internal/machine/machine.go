@@ -41,6 +41,8 @@ type Data interface {
 	Flush() error
 	// Value is the bytes of an operation's tile.
 	Value(oplog.ID) ([]byte, error)
+	// Forget says that no later operation will use a tile.
+	Forget(oplog.ID)
 }
 
 // PEID counts the PEs of a machine: cube by cube, SIP by SIP.

@@ -179,6 +179,9 @@ func (c *core) Recv(name tl.Port, v *tl.Value, into *tl.Block, wait bool) (tl.Ha
 			op.Mem = accesses(c.pieces)
 		}
 		v.ID = c.m.Log.Add(op)
+		if into == nil {
+			c.made(v)
+		}
 		rc.ID = v.ID
 		rc.Begun, rc.Done = c.m.recvs.events(rc)
 	}

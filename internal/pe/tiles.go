@@ -16,8 +16,8 @@ import (
 // to use it.
 type Tiles struct {
 	Size memory.Bytes
-	// Forget, if set, is called with the tile that goes: its slot and its turn.
-	Forget func(slot int32, turn uint32)
+	// Forget, if set, is called with the slot of a tile that goes.
+	Forget func(slot int32)
 
 	used           memory.Bytes
 	count          int    // tiles
@@ -151,7 +151,7 @@ func (m *Tiles) Ready(i int32) sim.Time { return m.slots[i].ready }
 func (m *Tiles) drop(i int32) {
 	s := &m.slots[i]
 	if m.Forget != nil {
-		m.Forget(i, s.turn)
+		m.Forget(i)
 	}
 	m.used -= s.bytes()
 	m.count--
