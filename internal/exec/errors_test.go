@@ -133,7 +133,7 @@ func TestEffectOfNothing(t *testing.T) {
 	b := &builder{}
 	b.Effect(3, oplog.Read)
 	const want = "operation 3 (not in the log, which has 0): an effect names it; the log is damaged"
-	if err := New(&b.Log, Memories(), 1).Flush(); err == nil || err.Error() != want {
+	if err := New(&b.Log, memories(), 1).Flush(); err == nil || err.Error() != want {
 		t.Errorf("Flush error\n got %v\nwant %s", err, want)
 	}
 }

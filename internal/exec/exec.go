@@ -22,19 +22,18 @@ type Executor struct {
 	keep   bool                              // values until they are forgotten
 	onRead func(op *oplog.Op, digest uint64) // what a host has read
 	kernel map[int32][]oplog.ID              // tiles of the launches that run
-	inputs map[oplog.ID][]*value             // memory operands of composites, once read
 	unsent []oplog.ID                        // receives that no send is known for
 	err    error                             // the first, which ends everything
 
 	effects int // applied
-	counted int // operations whose operands are counted
 	active  int // operations that are computed once their operands are there
 
 	// What follows is shared with the workers.
 	mu       sync.Mutex
 	nodes    []node // by ID - 1
 	edges    []edge
-	unused   int32 // head of the list of edges that are free
+	unused   int32                 // head of the list of edges that are free
+	inputs   map[oplog.ID][]*value // memory operands of composites, once read
 	finished []oplog.ID
 	ready    []job
 	queued   int // cost of what is ready
@@ -72,6 +71,7 @@ func (e *Executor) Flush() error {
 
 func (e *Executor) flush() {
 	e.count()
+	e.match()
 	for e.err == nil && e.effects < len(e.log.Effects) {
 		effect := e.log.Effects[e.effects]
 		// Operations are computed from when they were issued, not before, so that

@@ -69,13 +69,20 @@ func (e *Executor) count() {
 	for range len(e.log.Ops) - first {
 		e.nodes = append(e.nodes, node{out: none})
 	}
+	for id := oplog.ID(first + 1); int(id) <= len(e.nodes) && e.err == nil; id++ {
+		e.hold(id)
+		e.countUses(id)
+	}
+}
+
+// match looks for receives that got their send since.
+func (e *Executor) match() {
 	unsent := e.unsent
 	e.unsent = unsent[:0]
 	for _, id := range unsent {
-		e.countUses(id)
-	}
-	for id := oplog.ID(first + 1); int(id) <= len(e.nodes) && e.err == nil; id++ {
-		e.hold(id)
+		if e.err != nil {
+			return
+		}
 		e.countUses(id)
 	}
 }

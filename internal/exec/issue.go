@@ -107,8 +107,7 @@ func (o *order) launch(pes []int32) {
 	for _, pe := range pes {
 		t := o.thread(pe)
 		t.clock.join(all)
-		t.own.number++
-		t.clock.learn(t.own)
+		t.advance()
 		t.base = nil
 	}
 }
@@ -128,6 +127,7 @@ func (o *order) recv(t *thread, op *oplog.Op) {
 		return
 	}
 	k.view = slices.Clone(t.clock)
+	t.advance()
 	if from := op.Args[0].From; from > op.ID {
 		o.unsent[from] = append(o.unsent[from], k)
 		return
@@ -140,7 +140,7 @@ func (o *order) recv(t *thread, op *oplog.Op) {
 func (o *order) receive(k *task) {
 	t := o.thread(k.pe)
 	if k.id <= o.began { // the PE has forgotten what it did then
-		k.view = slices.Clone(t.clock)
+		k.view = nil
 	}
 	o.acquire(&k.view, k.from[0].From)
 	o.begin(t, k, 1)

@@ -100,7 +100,7 @@ func TestTiles(t *testing.T) {
 			op := tt.op(b)
 			id := b.op(op)
 			for _, threads := range []int{1, 2, 8} {
-				e := New(&b.Log, Memories(), threads)
+				e := New(&b.Log, memories(), threads)
 				got, err := e.Value(id)
 				if err != nil {
 					t.Fatal(err)
@@ -232,7 +232,7 @@ func TestMemory(t *testing.T) {
 			tt.log(b)
 			id := b.read(256, int64(len(tt.want)*tt.d.Size()))
 			for _, threads := range []int{1, 2, 8} {
-				e := New(&b.Log, Memories(), threads)
+				e := New(&b.Log, memories(), threads)
 				if err := e.Flush(); err != nil {
 					t.Fatal(err)
 				}

@@ -10,7 +10,7 @@ import (
 // flushed is an executor of what is in a log so far.
 func flushed(t *testing.T, b *builder) *Executor {
 	t.Helper()
-	e := New(&b.Log, Memories(), 2)
+	e := New(&b.Log, memories(), 2)
 	flush(t, e)
 	return e
 }
@@ -95,7 +95,7 @@ func TestValueErrors(t *testing.T) {
 	id := b.op(oplog.Op{Kind: oplog.Barrier})
 	load := b.op(oplog.Op{Kind: oplog.Load, DType: f32, Mem: at(0, 4)})
 	cast := b.op(oplog.Op{Kind: oplog.Cast, DType: f16, Args: []oplog.Operand{tile(load, f32, shape())}})
-	e := New(&b.Log, Memories(), 1)
+	e := New(&b.Log, memories(), 1)
 	for id, want := range map[oplog.ID]string{
 		id:   "operation 1 (Barrier on PE 0) has no value",
 		9:    "operation 9 (not in the log, which has 3) has no value",
@@ -114,7 +114,7 @@ func TestValueErrors(t *testing.T) {
 // TestBuffersAreReused: memory is bounded by the values that exist at a time.
 func TestBuffersAreReused(t *testing.T) {
 	const pes = 4
-	e := New(vectorAdds(pes, 500, 64), Memories(), 1)
+	e := New(vectorAdds(pes, 500, 64), memories(), 1)
 	e.keep = false
 	flush(t, e)
 	buffers := 0
@@ -133,7 +133,7 @@ func TestBuffersAreReused(t *testing.T) {
 func TestScratchTakesNoPages(t *testing.T) {
 	b := &builder{}
 	b.op(oplog.Op{Kind: oplog.Scratch, Mem: at(0, 1<<40)}, oplog.Write)
-	mem := Memories()
+	mem := memories()
 	e := New(&b.Log, mem, 1)
 	flush(t, e)
 	if got := mem(hbm).Resident(); got != 0 {

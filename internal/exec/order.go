@@ -109,7 +109,7 @@ func (o *order) scan() error {
 			if x.From < 0 || int(x.From) > len(o.log.Ops) {
 				return fmt.Errorf("%s refers to operation %d, the last is %d; correct what made the log", o.log.Describe(op.ID), x.From, len(o.log.Ops))
 			}
-			if _, err := memBytes(x.Mem); err != nil {
+			if err := touchable(x.Mem); err != nil {
 				return fmt.Errorf("%s: %w; correct what made the log", o.log.Describe(op.ID), err)
 			}
 			switch {
@@ -120,11 +120,20 @@ func (o *order) scan() error {
 				o.named[x.From-1]++
 			}
 		}
-		if n, err := memBytes(op.Mem); err != nil || n > maxBytes && op.PE >= 0 {
-			return fmt.Errorf("%s: %d bytes of memory are more than the %d that an operation may touch; correct what made the log", o.log.Describe(op.ID), n, maxBytes)
+		if err := touchable(op.Mem); err != nil && op.PE >= 0 {
+			return fmt.Errorf("%s: %w; correct what made the log", o.log.Describe(op.ID), err)
 		}
 	}
 	return nil
+}
+
+// touchable checks that memory is no more than a PE can touch.
+func touchable(mem []oplog.Access) error {
+	n, err := memBytes(mem)
+	if err == nil && n > maxBytes {
+		err = fmt.Errorf("it touches %d bytes of memory, more than the %d that it may", n, maxBytes)
+	}
+	return err
 }
 
 // barrier orders everything so far before everything to come, and so forgets it,
@@ -182,6 +191,11 @@ func (o *order) release(t *thread, id oplog.ID) {
 		t.base = slices.Clone(t.clock)
 	}
 	o.stamps[id] = stamp{t.base, t.own}
+	t.advance()
+}
+
+// advance begins an epoch of which nobody knows.
+func (t *thread) advance() {
 	t.own.number++
 	t.clock.learn(t.own)
 }
@@ -225,15 +239,10 @@ func (o *order) finish(t *thread, k *task) {
 
 // follow orders an access of a PE, or of one of its tasks, behind that of another
 // task of the same PE: they overlap, and the hardware keeps the order.
-func (o *order) follow(t *thread, k *task, b *access) {
-	view := &t.clock
-	switch {
-	case k == nil:
-	case k.view == nil:
-		k.view = slices.Clone(t.clock)
-		view = &k.view
-	default: // its earlier accesses keep the view they had
-		k.view = slices.Clone(k.view)
+func follow(t *thread, k *task, b *access) {
+	view := viewOf(t, k)
+	if k != nil { // its earlier accesses keep the view they had
+		k.view = slices.Clone(*view)
 		view = &k.view
 	}
 	view.join(b.view)

@@ -91,22 +91,15 @@ type entry struct {
 // touch checks an access against those before it, in view of what orders them, and
 // notes it.
 func (o *order) touch(a access, phase oplog.Phase, space oplog.Space, t *thread) {
-	if len(t.tasks) > 0 { // the hardware may hold it back for one
-		o.each(a, phase, space, func(e entry, b *access, lo, hi int64) {
-			if b.pe != a.pe || b.async == a.async || b.async == nil || t.clock.knows(b.epoch) {
-				return
-			}
-			if _, ok := overlap(&a.region, &b.region, max(lo, e.lo), min(hi, e.hi)); ok {
-				o.follow(t, a.async, b)
-			}
-		})
+	view := viewOf(t, a.async)
+	if len(t.tasks) > 0 || view != &t.clock {
+		o.holdBack(&a, phase, space, t)
+		view = viewOf(t, a.async)
 	}
-	view := &t.clock
-	if a.async != nil && a.async.view != nil {
-		a.view = a.async.view
-		view = &a.view
+	if view != &t.clock {
+		a.view = *view
 	}
-	o.each(a, phase, space, func(e entry, b *access, lo, hi int64) {
+	o.each(&a, phase, space, func(e entry, b *access, lo, hi int64) {
 		if b.pe == a.pe || view.knows(b.epoch) {
 			return
 		}
@@ -119,8 +112,34 @@ func (o *order) touch(a access, phase oplog.Phase, space oplog.Space, t *thread)
 			o.races = append(o.races, Race{min(a.id, b.id), max(a.id, b.id), space, addr, o.log})
 		}
 	})
+	o.note(&a, phase, space, view)
+}
+
+// viewOf is what a PE, or one of its tasks, knows.
+func viewOf(t *thread, k *task) *clock {
+	if k == nil || k.view == nil {
+		return &t.clock
+	}
+	return &k.view
+}
+
+// holdBack orders an access behind those that the hardware finishes first: of tasks
+// that the same PE started before, to the same bytes.
+func (o *order) holdBack(a *access, phase oplog.Phase, space oplog.Space, t *thread) {
+	o.each(a, phase, space, func(e entry, b *access, lo, hi int64) {
+		if b.pe != a.pe || b.id >= a.id || b.async == nil || viewOf(t, a.async).knows(b.epoch) {
+			return
+		}
+		if _, ok := overlap(&a.region, &b.region, max(lo, e.lo), min(hi, e.hi)); ok {
+			follow(t, a.async, b)
+		}
+	})
+}
+
+// note adds an access to the pages that it touches.
+func (o *order) note(a *access, phase oplog.Phase, space oplog.Space, view *clock) {
 	n := int32(len(o.all))
-	o.all = append(o.all, a)
+	o.all = append(o.all, *a)
 	a.pages(func(at, lo, hi int64) {
 		key := pageKey{space, at}
 		p := o.pages[key]
@@ -132,13 +151,13 @@ func (o *order) touch(a access, phase oplog.Phase, space oplog.Space, t *thread)
 		if phase == oplog.Write {
 			list = &p.writes
 		}
-		*list = append(o.without(*list, &a, view), entry{n, lo, hi})
+		*list = append(o.without(*list, a, view), entry{n, lo, hi})
 	})
 }
 
 // each calls f for the accesses that conflict with one if they overlap and have no
 // order.
-func (o *order) each(a access, phase oplog.Phase, space oplog.Space, f func(e entry, b *access, lo, hi int64)) {
+func (o *order) each(a *access, phase oplog.Phase, space oplog.Space, f func(e entry, b *access, lo, hi int64)) {
 	a.pages(func(at, lo, hi int64) {
 		p := o.pages[pageKey{space, at}]
 		if p == nil {

@@ -270,7 +270,7 @@ func (p *program) one() {
 func (p *program) composite() {
 	d := p.dtype()
 	op := oplog.Op{Kind: oplog.Stream, Math: p.elementwise(d), DType: p.dtype(), Shape: p.shape()}
-	acc := op.Math.Result(d)
+	var acc numeric.DType
 	if p.IntN(2) == 0 {
 		m, k, n := p.dim(), p.dim(), p.dim()
 		op.Kind, op.Math, op.Shape, acc = oplog.Gemm, 0, shape(m, n), numeric.DotType(d)

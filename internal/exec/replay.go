@@ -20,7 +20,7 @@ type Replayed struct {
 // with what the log says they read. It does not change the log.
 func Replay(log *oplog.Log, threads int) (Replayed, error) {
 	var r Replayed
-	e := New(log, Memories(), threads)
+	e := New(log, memories(), threads)
 	e.keep = false
 	e.onRead = func(op *oplog.Op, digest uint64) {
 		r.Reads++
@@ -36,9 +36,9 @@ func Replay(log *oplog.Log, threads int) (Replayed, error) {
 	return r, err
 }
 
-// Memories finds memories for an executor without a machine: each is there when
+// memories finds memories for an executor without a machine: each is there when
 // first used, zero, and without end.
-func Memories() func(oplog.Space) *memory.Store {
+func memories() func(oplog.Space) *memory.Store {
 	all := map[oplog.Space]*memory.Store{}
 	return func(s oplog.Space) *memory.Store {
 		if all[s] == nil {

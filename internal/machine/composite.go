@@ -231,15 +231,18 @@ func (c *core) Wait(h tl.Handle) error {
 		return err
 	}
 	p, ok := c.handles.take(h)
-	switch {
-	case !ok:
+	if !ok {
 		return nil
-	case p.receive != nil:
-		return c.await(p.receive)
 	}
-	for !p.composite.Done() {
-		c.pe.Pipeline.Await(c.proc, "the end of a composite command")
-		c.caughtUp()
+	if p.receive != nil {
+		if err := c.await(p.receive); err != nil {
+			return err
+		}
+	} else {
+		for !p.composite.Done() {
+			c.pe.Pipeline.Await(c.proc, "the end of a composite command")
+			c.caughtUp()
+		}
 	}
 	if c.m.Log != nil {
 		op := c.op(oplog.Wait)

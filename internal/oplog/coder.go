@@ -118,7 +118,7 @@ func length[T any](c *coder, name string, list []T) int {
 	if c.reading() {
 		most = int64(c.end - c.off)
 	}
-	number(c, "the number of "+name, &n, 0, most)
+	number(c, name, &n, 0, most)
 	return int(n)
 }
 
