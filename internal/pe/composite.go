@@ -29,9 +29,10 @@ type Plan interface {
 	Output() memory.Bytes
 }
 
-// depth is how many steps may have data in TCM: those being read, one being
-// fetched.
-const depth = 4
+// depth is how many steps may have data in TCM: those being read, one being fetched.
+// Reads of several steps share the channels of an HBM slice and end close together;
+// with as many again waiting behind them the channels do not fall idle meanwhile.
+const depth = 8
 
 // outputs is how many tiles of the result may be on their way out.
 const outputs = 2
