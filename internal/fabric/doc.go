@@ -17,6 +17,8 @@
 //   - Train (train.go), the default, moves trains of flits with one event a hop:
 //     at most 64 a message, so that cost grows with messages and hops, not with
 //     bytes. Alone on its path a transfer takes exactly the same time in both.
+//     A message of one flit that finds its links free goes as an express
+//     (express.go): an event a link, or one for two where the network is a Feeder.
 //
 // formula.go states the time of an uncontended transfer in closed form; the
 // models never call it.

@@ -7,11 +7,14 @@
 // slot is cut into fragments that follow each other through the ring.
 //
 //	Send:  credit -> DMA write into the slot -> visible to the receiver
-//	Recv:  visible -> DMA read out of the slot -> credit on its way back
+//	Recv:  visible -> copy out of the slot -> credit on its way back
 //
 // A fragment is visible when all of its bytes are there and everything that the
 // sender did before is done as far as others can tell: so queues give order to
-// memory. Ports, neighbour tables and memory for the slots are internal/machine's.
-// The package imports internal/sim, internal/pe, internal/fabric, internal/memory,
+// memory. The copy is a DMA read, but within a TCM, where its time is known when it
+// begins. So is that of a credit, which queues for nothing: neither takes an event.
+//
+// Ports, neighbour tables and memory for the slots are internal/machine's. The
+// package imports internal/sim, internal/pe, internal/fabric, internal/memory,
 // internal/numeric, internal/oplog and topology.
 package ipcq

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/kernbench/kernbench/internal/memory"
+	"github.com/kernbench/kernbench/internal/numeric"
 	"github.com/kernbench/kernbench/internal/oplog"
 	"github.com/kernbench/kernbench/internal/pe"
 	"github.com/kernbench/kernbench/tl"
@@ -164,15 +165,19 @@ func (b *builder) record(cmd *tl.Composite, tiles int) oplog.Op {
 	op := b.core.op(cmd.Kind)
 	op.Math, op.Shape, op.DType, op.Tiles = cmd.Math, cmd.Out.Shape, cmd.Out.DType, int32(tiles)
 	op.Mem = accesses(b.out)
-	op.Args = b.operands(cmd.Args)
+	op.Args = b.operands(cmd.Args, cmd.Out.DType)
+	so := op.Args[0].DType // of the result before the epilogue
+	if cmd.Kind == oplog.Gemm {
+		so = numeric.DotType(so)
+	}
 	for _, s := range cmd.Epilogue {
-		op.Epilogue = append(op.Epilogue, oplog.Step{Math: s.Math, Args: b.operands(s.Args)})
+		op.Epilogue = append(op.Epilogue, oplog.Step{Math: s.Math, Args: b.operands(s.Args, so)})
 	}
 	return op
 }
 
-func (b *builder) operands(list []tl.Arg) []oplog.Operand {
-	out := args(list)
+func (b *builder) operands(list []tl.Arg, d numeric.DType) []oplog.Operand {
+	out := args(list, d)
 	for i := range list {
 		v := &list[i].Value
 		if list[i].IsScalar || !v.InMem {

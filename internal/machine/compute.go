@@ -76,26 +76,26 @@ func (c *core) computed(v *tl.Value, cmd *tl.Compute) oplog.Op {
 	op.Math, op.Axis, op.Fill = cmd.Math, int8(cmd.Axis), cmd.Fill
 	op.Shape, op.DType = v.Shape, v.DType
 	op.Start, op.End = c.now, c.now
-	op.Args = args(cmd.Args[:cmd.N])
+	op.Args = args(cmd.Args[:cmd.N], v.DType)
 	return op
 }
 
-// args is operands for the log. Numbers have the dtype of the tiles beside them.
-func args(list []tl.Arg) []oplog.Operand {
+// args is operands for the log. Numbers have the dtype of the tiles beside them, or
+// that of the result so far if they are alone.
+func args(list []tl.Arg, d numeric.DType) []oplog.Operand {
 	if len(list) == 0 {
 		return nil
 	}
 	out := make([]oplog.Operand, len(list))
-	var tile *tl.Value
 	for i := range list {
-		if !list[i].IsScalar {
-			tile = &list[i].Value // the last: in Where the first is the condition
-			out[i] = operand(tile)
+		if v := &list[i].Value; !list[i].IsScalar {
+			d = v.DType // that of the last: in Where the first is the condition
+			out[i] = operand(v)
 		}
 	}
 	for i := range list {
 		if list[i].IsScalar {
-			out[i] = scalar(list[i].Scalar, tile)
+			out[i] = oplog.Operand{Scalar: list[i].Scalar, DType: d}
 		}
 	}
 	return out

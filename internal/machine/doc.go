@@ -1,9 +1,24 @@
 // Package machine assembles the simulated hardware of a topology: one clock, the
 // fabric over the compiled graph, and, made when first used, the PEs with their
-// engines, allocators and byte stores. It also has the launch path, by which a
-// kernel comes from the host to its PEs (launch.go).
+// engines, allocators and byte stores. A machine of 131,072 PEs that runs on eight
+// of them pays for eight.
 //
-// A machine of 131,072 PEs that runs on eight of them pays for eight. The package
-// imports the other machine packages, internal/sim and topology; kernels and host
-// code come from the layers above.
+// Launch (launch.go) is the path by which a kernel comes from the host to its PEs,
+// which start at one instant. Start (program.go) launches a kernel of the tile
+// language: on each PE a core (core.go) implements tl.Machine. It charges the CPU's
+// dispatch, turns pointers into pieces of memory (address.go), and hands the rest
+// to engines and queues:
+//
+//	access.go     loads, stores, puts and gets as DMA requests
+//	compute.go    commands of GEMM and MATH
+//	composite.go  composites and what Wait waits for
+//	queue.go      sends and receives
+//	signal.go     notifications and what waits for them
+//	host.go       copies of the host
+//	record.go     all of that in the op log, if one is kept
+//
+// Nothing is computed here but times: values are made of the op log by
+// internal/exec, which a kernel that asks for one reaches through Data. Tensors and
+// host code come from the layers above. The package imports the other machine
+// packages, tl, internal/oplog, internal/numeric, internal/sim and topology.
 package machine

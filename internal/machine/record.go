@@ -33,11 +33,6 @@ func operand(v *tl.Value) oplog.Operand {
 	return oplog.Operand{From: v.ID, Shape: v.Shape, DType: v.DType}
 }
 
-// scalar is a number as an operand.
-func scalar(x float64, as *tl.Value) oplog.Operand {
-	return oplog.Operand{Scalar: x, DType: as.DType}
-}
-
 // begun notes that an operation starts to read memory, ended that it has written
 // it.
 func (m *Machine) begun(id oplog.ID) {
@@ -64,7 +59,7 @@ func (m *Machine) ended(id oplog.ID) {
 
 var (
 	reads = [oplog.NumKinds]bool{
-		oplog.Load: true, oplog.Get: true, oplog.Gemm: true, oplog.Stream: true, oplog.HostRead: true,
+		oplog.Load: true, oplog.Get: true, oplog.Gemm: true, oplog.Stream: true, oplog.HostRead: true, oplog.Send: true,
 	}
 	writes = [oplog.NumKinds]bool{
 		oplog.Store: true, oplog.Put: true, oplog.Gemm: true, oplog.Stream: true, oplog.HostWrite: true,

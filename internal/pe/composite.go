@@ -207,8 +207,8 @@ func (c *Composite) finish() {
 	p.composites[c.number] = nil
 	p.unused = append(p.unused, c.number)
 	c.pipeline = nil
+	p.eng.Call(c.Ended) // before what waits for it may go on
 	p.dma.Release(c.Order)
-	p.eng.Call(c.Ended)
 }
 
 // Done reports whether all of the result is written.

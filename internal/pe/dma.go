@@ -418,6 +418,9 @@ func (d *DMA) end(i int32) {
 	}
 	if d.under == 0 {
 		d.idle.Broadcast()
+		if d.tiles != nil {
+			d.tiles.pipeline.progress()
+		}
 	}
 }
 

@@ -157,7 +157,7 @@ type StreamPlan struct {
 func (p *StreamPlan) size() (rows, cols int) {
 	elems := int(chunk / max(1, p.Out.ElemBytes))
 	for i := range p.Args {
-		elems = min(elems, int(chunk/p.Args[i].ElemBytes))
+		elems = min(elems, int(chunk/max(1, p.Args[i].ElemBytes))) // a number has none
 	}
 	cols = max(1, min(p.Cols, elems))
 	return max(1, min(p.Rows, elems/cols)), cols
