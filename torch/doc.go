@@ -13,5 +13,7 @@
 // Misuse, such as a shape that does not fit, panics with an *Error; what depends
 // on the run, such as a kernel that fails or a device out of memory, is returned.
 //
-// The package imports tl, the machines and topology. Benches are above it.
+// A Context also has the Report of a bench, and gives up a run that is stuck in a
+// kernel (guard.go). The package imports tl, topology, and the machines and values
+// below internal. Benches are above it.
 package torch

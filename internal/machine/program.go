@@ -119,7 +119,7 @@ func (c *core) kernel(proc *sim.Proc) {
 func (m *Machine) finish(r *Run) {
 	for _, ring := range r.rings {
 		if n := ring.Left(); n > 0 {
-			m.Engine.Stop(fmt.Errorf("kernel %s: ended with %d messages or parts of messages in the queue %s -> %s that nobody received", r.Name, n, ring.From.Name, ring.To.Name))
+			m.Engine.Stop(fmt.Errorf("kernel %s: ended with %d slots in use of the queue %s -> %s, by messages that nobody received", r.Name, n, ring.From.Name, ring.To.Name))
 		}
 	}
 	m.disconnect(r)

@@ -69,7 +69,7 @@ const (
 )
 
 // Footprint is the TCM that a plan takes, and how many steps deep it reads ahead:
-// as many as fit in what is free, at least two.
+// as many as fit into all of the TCM, at least two. What is in the way is displaced.
 func (m *Tiles) Footprint(plan Plan) (bytes memory.Bytes, deep int) {
 	deep = min(depth, max(2, plan.Steps()))
 	need := func() memory.Bytes {
