@@ -1,6 +1,8 @@
 package tl
 
 import (
+	"fmt"
+
 	"github.com/kernbench/kernbench/internal/numeric"
 	"github.com/kernbench/kernbench/internal/oplog"
 	"github.com/kernbench/kernbench/internal/sim"
@@ -152,6 +154,14 @@ const (
 	LT
 	LE
 )
+
+// String is the comparison as kernels write it.
+func (c Cmp) String() string {
+	if c > LE {
+		return fmt.Sprintf("Cmp(%d)", uint8(c))
+	}
+	return [...]string{"EQ", "NE", "GT", "GE", "LT", "LE"}[c]
+}
 
 // Holds reports whether a compares with b so.
 func (c Cmp) Holds(a, b int64) bool {

@@ -67,7 +67,7 @@ const stallLooks = 20
 var stackLine = regexp.MustCompile(`(?m)^\t(\S+/([^/\s]+\.go:\d+))`)
 
 // kernelLine finds the line of the kernel that is running: in the stack that has the
-// machine's kernel frame, the innermost line outside the runtime.
+// machine's kernel frame, the innermost line outside the standard library.
 func kernelLine() string {
 	buf := make([]byte, 1<<20)
 	buf = buf[:runtime.Stack(buf, true)]
@@ -75,8 +75,15 @@ func kernelLine() string {
 		if !strings.Contains(stack, "machine.(*core).kernel") || strings.Contains(stack, "[coroutine]") {
 			continue
 		}
-		for _, m := range stackLine.FindAllStringSubmatch(stack, -1) {
-			if !strings.Contains(m[1], "/src/runtime/") {
+		lines := stackLine.FindAllStringSubmatch(stack, -1)
+		library := "" // the folder of the standard library
+		for _, m := range lines {
+			if before, _, ok := strings.Cut(m[1], "iter/iter.go"); ok { // a kernel is a coroutine
+				library = before
+			}
+		}
+		for _, m := range lines {
+			if library == "" || !strings.HasPrefix(m[1], library) {
 				return m[2]
 			}
 		}

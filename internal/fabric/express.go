@@ -1,6 +1,9 @@
 package fabric
 
-import "github.com/kernbench/kernbench/internal/sim"
+import (
+	"github.com/kernbench/kernbench/internal/sim"
+	"github.com/kernbench/kernbench/topology"
+)
 
 // A message of one flit that touches no HBM, such as a small queue message, a
 // credit or a command, cannot be split and has no rest to wait for. As long as it
@@ -23,7 +26,7 @@ func (m *trains) express(i int32, st int, link stage) {
 		return
 	}
 	for {
-		takes := l.hop.Bandwidth.Serialize(msg.Bytes)
+		takes := m.serialize(l.hop.Bandwidth, msg.Bytes)
 		l.free = at + takes
 		l.bytes += msg.Bytes
 		l.busy += takes
@@ -40,7 +43,7 @@ func (m *trains) express(i int32, st int, link stage) {
 		if l.feeds == notKnown {
 			l.feeds = m.feeds(link, next)
 		}
-		if l.feeds == next && l.arrives <= m.eng.Now() && m.open(next, m.lane(next), at) {
+		if l.feeds == next && l.arrives < m.eng.Now() && m.open(next, m.lane(next), at) {
 			l, link = m.lane(next), next
 			continue
 		}
@@ -48,6 +51,23 @@ func (m *trains) express(i int32, st int, link stage) {
 		m.eng.At(at, m.target, evExpress|sim.Kind(st)<<8, uint64(next)<<32|uint64(uint32(i)))
 		return
 	}
+}
+
+// serialize is how long a message takes on a link. Most links of a machine are alike,
+// and so are most messages.
+func (m *trains) serialize(bw topology.BytesPerSec, n Bytes) Time {
+	c := &m.lately[bw>>20&3]
+	if c.bandwidth != bw || c.bytes != n {
+		*c = serialized{bw, n, bw.Serialize(n)}
+	}
+	return c.takes
+}
+
+// serialized is what serialize found out.
+type serialized struct {
+	bandwidth topology.BytesPerSec
+	bytes     Bytes
+	takes     Time
 }
 
 // feeds is next if all that it carries comes over the link before it. A link that

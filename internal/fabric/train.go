@@ -68,6 +68,7 @@ type trains struct {
 	slices  []*server // of HBM slices
 	split   int64     // splitSize in flits
 	sources []source  // by message
+	lately  [4]serialized
 }
 
 // source is where a message comes from: it hands its trains to the first server

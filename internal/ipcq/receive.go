@@ -25,11 +25,12 @@ type Receive struct {
 	Into func(to []pe.Request, off, n memory.Bytes) []pe.Request
 
 	Begun sim.Event // called when the message is known: Send is set
-	Done  sim.Event // called when the last byte is in memory, not for a tile
+	Done  sim.Event // called when it is known when the last byte is there: End is set
 
 	Send     oplog.ID // its Send
 	Complete bool     // all of it is visible, or there is an error
 	Err      error    // it is not the message that was asked for
+	End      sim.Time // when its last byte is there
 	taken    memory.Bytes
 	copying  int
 	waiting  bool
@@ -40,7 +41,7 @@ type Receive struct {
 // may have been set is set again: it is done for every message.
 func (rc *Receive) Reset(s oplog.Shape, d numeric.DType, n memory.Bytes) {
 	rc.Shape, rc.DType, rc.Bytes = s, d, n
-	rc.Send, rc.Complete, rc.waiting, rc.taken, rc.copying = 0, false, false, 0, 0
+	rc.Send, rc.Complete, rc.waiting, rc.taken, rc.copying, rc.End = 0, false, false, 0, 0, 0
 	if rc.ID != 0 || rc.Into != nil || rc.Err != nil {
 		rc.ID, rc.Into, rc.Err, rc.Begun, rc.Done = 0, nil, nil, sim.Event{}, sim.Event{}
 	}
@@ -121,6 +122,8 @@ func (r *Ring) take(rc *Receive, f *fragment, slot uint64) {
 		end := r.To.DMA.CopyLocal(rc.At, f.bytes)
 		r.To.DMA.Arrive(rc.Tile, end)
 		f.parts = 0
+		rc.taken += f.bytes
+		rc.copied(end)
 		r.returnCredits(end)
 		return
 	}
@@ -129,9 +132,14 @@ func (r *Ring) take(rc *Receive, f *fragment, slot uint64) {
 		At:   rc.At,
 		Done: sim.Event{Target: r.queues.target, Kind: evCopied, Arg: uint64(r.number)<<32 | slot},
 	}
+	if rc.Into != nil || rc.ID != 0 { // somebody wants to know its end
+		f.receive = rc
+	}
 	if rc.Into == nil {
 		req.Path, req.Fixed, req.Target, req.Loose = r.Out, true, rc.Tile, true
+		rc.taken += f.bytes
 		f.parts = 1
+		rc.copying++
 		r.To.DMA.Submit(&req)
 		return
 	}
@@ -150,7 +158,6 @@ func (r *Ring) take(rc *Receive, f *fragment, slot uint64) {
 		off += n
 		r.To.DMA.Submit(piece)
 	}
-	f.receive = rc
 	rc.copying += f.parts
 	if f.parts == 0 { // no bytes
 		f.parts, rc.copying = 1, rc.copying+1
@@ -158,9 +165,10 @@ func (r *Ring) take(rc *Receive, f *fragment, slot uint64) {
 	}
 }
 
-// copied is the end of one of the transfers to memory.
-func (rc *Receive) copied() {
-	if rc.copying--; rc.copying == 0 && rc.taken == rc.Bytes {
+// copied is the end, at an instant, of all the transfers begun so far.
+func (rc *Receive) copied(at sim.Time) {
+	rc.End = max(rc.End, at)
+	if rc.taken == rc.Bytes {
 		rc.ring.queues.eng.Call(rc.Done)
 	}
 }
@@ -175,11 +183,12 @@ func (m *message) String() string {
 
 func (m *message) HeldBy() *sim.Proc { return m.ring.From.Proc }
 
-// Await parks the receiver until the message is complete, or wrong.
-func (rc *Receive) Await(p *sim.Proc) error {
+// Await parks the receiver, whose clock is at now, until the message is complete, or
+// wrong.
+func (rc *Receive) Await(p *sim.Proc, now sim.Time) error {
 	for !rc.Complete {
 		rc.waiting = true
-		p.Park((*message)(rc))
+		p.ParkFrom((*message)(rc), now)
 		rc.waiting = false
 	}
 	return rc.Err

@@ -14,6 +14,9 @@ import (
 type Queues struct {
 	eng    *sim.Engine
 	target sim.Target
+	// Seen is told of messages of the op log when all of them is visible.
+	Seen func(oplog.ID)
+
 	rings  []*Ring // by number
 	unused []int32
 }
@@ -135,10 +138,11 @@ type room Ring
 func (r *room) String() string    { return "a free slot of the queue " + r.From.Name + " -> " + r.To.Name }
 func (r *room) HeldBy() *sim.Proc { return r.To.Proc }
 
-// AwaitRoom parks the sender until another credit is on its way.
-func (r *Ring) AwaitRoom(p *sim.Proc) {
+// AwaitRoom parks the sender, whose clock is at now, until another credit is on its
+// way.
+func (r *Ring) AwaitRoom(p *sim.Proc, now sim.Time) {
 	r.blocked = true
-	p.Park((*room)(r))
+	p.ParkFrom((*room)(r), now)
 	r.blocked = false
 }
 
@@ -198,7 +202,11 @@ func (q *Queues) Handle(kind sim.Kind, arg uint64) {
 
 // see makes a fragment visible to the receiver.
 func (r *Ring) see(slot uint64) {
-	r.slots[slot].visible = true
+	f := &r.slots[slot]
+	f.visible = true
+	if f.last && f.ID != 0 {
+		r.queues.Seen(f.ID)
+	}
 	r.match()
 	if r.To.Any {
 		r.To.Proc.Wake()
@@ -209,8 +217,10 @@ func (r *Ring) see(slot uint64) {
 // credit goes back.
 func (r *Ring) copied(f *fragment) {
 	f.parts--
-	if f.receive != nil {
-		f.receive.copied()
+	if rc := f.receive; rc != nil {
+		if rc.copying--; rc.copying == 0 {
+			rc.copied(r.queues.eng.Now())
+		}
 	}
 	r.returnCredits(r.queues.eng.Now())
 }

@@ -152,6 +152,9 @@ func (c *core) submit(id oplog.ID, class fabric.Class) {
 	if n == 0 {
 		c.m.Engine.Call(begun)
 		c.m.Engine.Call(ended)
+		if id != 0 {
+			c.m.settled(id, c.arrival(), c.arrival())
+		}
 	}
 }
 
@@ -172,8 +175,9 @@ func (c *core) hold(requests []pe.Request) pe.Order {
 type transfer struct {
 	id           oplog.ID
 	core         *core
-	order        pe.Order     // held for its requests
-	reserved     memory.Bytes // of TCM, for its buffers
+	order        pe.Order // held for its requests
+	composite    *pe.Composite
+	reserved     memory.Bytes // of TCM, for the composite's buffers
 	begins, ends int
 }
 
@@ -220,6 +224,9 @@ func (ts *transfers) Handle(kind sim.Kind, arg uint64) {
 	}
 	ts.m.ended(t.id)
 	done := *t
+	if done.composite != nil && done.id != 0 {
+		ts.m.Log.Op(done.id).Start = done.composite.Started()
+	}
 	ts.all[arg] = transfer{}
 	ts.unused = append(ts.unused, int(arg))
 	if done.order != 0 {

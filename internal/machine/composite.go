@@ -20,16 +20,16 @@ func (c *core) Composite(cmd *tl.Composite) (tl.Handle, error) {
 	if err != nil {
 		return tl.Handle{}, err
 	}
-	bytes, deep := c.pe.Tiles.Footprint(plan)
-	if err := c.room(bytes); err != nil {
+	bytes, deep := c.pe.Tiles.Footprint(plan, b.tiles)
+	if err := c.room(bytes, b.tiles...); err != nil {
 		return tl.Handle{}, err
 	}
 	c.pe.Tiles.Reserve(bytes)
-	t := transfer{core: c, begins: 1, ends: 1, reserved: bytes}
+	comp := &pe.Composite{At: c.arrival(), Args: b.tiles, Order: c.pe.DMA.Hold(b.reads, b.writes, true)}
+	t := transfer{core: c, begins: 1, ends: 1, composite: comp, reserved: bytes}
 	if c.m.Log != nil {
 		t.id = c.m.Log.Add(b.record(cmd, plan.Steps()))
 	}
-	comp := &pe.Composite{At: c.arrival(), Args: b.tiles, Order: c.pe.DMA.Hold(b.reads, b.writes, true)}
 	comp.Begun, comp.Ended = c.m.transfers.add(t)
 	h := c.handles.add(pending{composite: comp, id: t.id})
 	c.pe.Pipeline.PushComposite(comp, plan, deep)
@@ -227,7 +227,9 @@ func (hs *handles) take(h tl.Handle) (pending, bool) {
 	}
 	hs.turns[i]++
 	hs.unused = append(hs.unused, i)
-	return hs.all[i], true
+	p := hs.all[i]
+	hs.all[i] = pending{}
+	return p, true
 }
 
 // Wait waits for a composite or a receive.
@@ -245,7 +247,7 @@ func (c *core) Wait(h tl.Handle) error {
 		}
 	} else {
 		for !p.composite.Done() {
-			c.pe.Pipeline.Await(c.proc, "the end of a composite command")
+			c.pe.Pipeline.Await(c.proc, "the end of a composite command", c.now)
 			c.caughtUp()
 		}
 	}

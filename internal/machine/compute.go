@@ -34,7 +34,7 @@ func (c *core) Compute(v *tl.Value, cmd *tl.Compute) error {
 		}
 		return nil
 	}
-	if err := c.newTile(v, 0); err != nil {
+	if err := c.newTile(v, 0, run.Args[:]...); err != nil {
 		return err
 	}
 	costs := &c.m.costs

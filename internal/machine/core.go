@@ -35,8 +35,8 @@ type core struct {
 	turn    int    // port that RecvAny looks at first
 	scratch []memory.VA
 	handles handles
+	awaits  awaited // what it waits for in WaitSignal
 
-	receives       []*receive // all that were made
 	unusedReceives []*receive
 
 	tiles map[int32][]oplog.ID // who made what is in each slot, if values are computed
@@ -105,10 +105,10 @@ func (c *core) Print(text string) {
 	}
 }
 
-// room makes room in TCM, waiting for tiles that have to go.
-func (c *core) room(n memory.Bytes) error {
+// room makes room in TCM beside some tiles, waiting for others that have to go.
+func (c *core) room(n memory.Bytes, keep ...int32) error {
 	for {
-		at, ok, err := c.pe.Tiles.Room(n)
+		at, ok, err := c.pe.Tiles.Room(n, keep...)
 		if err != nil {
 			return err
 		}
@@ -116,15 +116,16 @@ func (c *core) room(n memory.Bytes) error {
 		if ok {
 			return nil
 		}
-		c.pe.Pipeline.Await(c.proc, "room in TCM")
+		c.pe.Pipeline.Await(c.proc, "room in TCM", c.now)
 		c.caughtUp()
 	}
 }
 
-// newTile puts a new tile into TCM, which is there after so many transfers.
-func (c *core) newTile(v *tl.Value, parts int) error {
+// newTile puts a new tile into TCM, beside some that stay, which is there after so
+// many transfers.
+func (c *core) newTile(v *tl.Value, parts int, keep ...int32) error {
 	n := memory.Bytes(v.Bytes())
-	if err := c.room(n); err != nil {
+	if err := c.room(n, keep...); err != nil {
 		return err
 	}
 	v.Slot, v.Turn = c.pe.Tiles.New(n, parts)
@@ -153,7 +154,10 @@ func (c *core) forget(slot int32) {
 
 // use notes the use of a tile.
 func (c *core) use(v *tl.Value) error {
-	return c.pe.Tiles.Use(v.Slot, v.Turn, memory.Bytes(v.Bytes()))
+	if !c.pe.Tiles.Use(v.Slot, v.Turn) {
+		return &pe.Overflow{Asked: memory.Bytes(v.Bytes()), Size: c.pe.Tiles.Size, Gone: true}
+	}
+	return nil
 }
 
 // Pin keeps a tile in TCM.
@@ -209,7 +213,7 @@ func (c *core) Bytes(v tl.Value) ([]byte, error) {
 		return nil, err
 	}
 	for c.pe.Tiles.Ready(v.Slot) == sim.Never {
-		c.pe.Pipeline.Await(c.proc, "the value of a tile")
+		c.pe.Pipeline.Await(c.proc, "the value of a tile", c.now)
 		c.caughtUp()
 	}
 	c.now = max(c.now, c.pe.Tiles.Ready(v.Slot))
@@ -225,10 +229,10 @@ func (c *core) Bytes(v tl.Value) ([]byte, error) {
 func (c *core) end() {
 	c.sync()
 	c.pe.Pipeline.Drain(c.proc)
-	for _, rc := range c.receives {
-		if !rc.Complete {
+	for _, p := range c.handles.all {
+		if p.receive != nil {
 			panic(&tl.Error{
-				Kernel: c.run.Name, PE: c.pe.String(), Op: "RecvAsync", Shapes: rc.port.String(),
+				Kernel: c.run.Name, PE: c.pe.String(), Op: "RecvAsync", Shapes: p.receive.port.String(),
 				Err: errors.New("the kernel ended without having waited for the message"),
 			})
 		}

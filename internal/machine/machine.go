@@ -96,6 +96,7 @@ func New(g *topology.Graph, o Options) *Machine {
 		m.poll = s.PE.CPU.Clock.Cycles(q.PollCycles)
 	}
 	m.queues = ipcq.New(m.Engine)
+	m.queues.Seen = func(id oplog.ID) { m.Log.Op(id).End = m.Engine.Now() }
 	m.launcher.machine = m
 	m.launcher.target = m.Engine.Register(&m.launcher)
 	m.transfers.m = m

@@ -57,6 +57,7 @@ func (c *core) Send(name tl.Port, v tl.Value) error {
 	if c.m.Log != nil {
 		op := c.op(oplog.Send)
 		op.Shape, op.DType, op.Port, op.Args = v.Shape, v.DType, int32(name), []oplog.Operand{operand(&v)}
+		op.Start = c.arrival()
 		if v.InMem {
 			op.Args[0].Mem = accesses(c.pieces)
 		}
@@ -131,7 +132,7 @@ func (c *core) credit(ring *ipcq.Ring) {
 			return
 		}
 		began := c.now
-		ring.AwaitRoom(c.proc)
+		ring.AwaitRoom(c.proc, c.now)
 		if c.m.poll == 0 {
 			c.caughtUp()
 		} else {
@@ -195,9 +196,9 @@ func (c *core) Recv(name tl.Port, v *tl.Value, into *tl.Block, wait bool) (tl.Ha
 
 // await waits for a receive.
 func (c *core) await(rc *receive) error {
-	err := rc.Await(c.proc)
+	err := rc.Await(c.proc, c.now)
 	c.caughtUp()
-	if rc.Into == nil {
+	if rc.Into == nil && rc.ID == 0 { // nobody is interested in its end
 		c.unusedReceives = append(c.unusedReceives, rc)
 	}
 	return err
@@ -209,9 +210,7 @@ func (c *core) newReceive() *receive {
 		c.unusedReceives = c.unusedReceives[:n-1]
 		return rc
 	}
-	rc := &receive{}
-	c.receives = append(c.receives, rc)
-	return rc
+	return &receive{}
 }
 
 // anyPort is the port whose turn it is among those with a message, waiting for one.
@@ -304,15 +303,15 @@ func (rs *recvs) events(rc *receive) (begun, done sim.Event) {
 // Handle is those two.
 func (rs *recvs) Handle(kind sim.Kind, arg uint64) {
 	id := oplog.ID(arg)
-	op := rs.m.Log.Op(id)
-	if kind == evEnded {
-		op.End = rs.m.Engine.Now()
-		rs.m.Log.Effect(id, oplog.Write)
+	op, rc := rs.m.Log.Op(id), rs.all[id]
+	if kind == evBegun {
+		op.Args[0] = oplog.Operand{From: rc.Send, Shape: rc.Shape, DType: rc.DType}
+		op.Start, op.Cause = max(rs.m.Engine.Now(), rc.At), rc.Send
 		return
 	}
-	rc := rs.all[id]
 	delete(rs.all, id)
-	op.Args[0] = oplog.Operand{From: rc.Send, Shape: rc.Shape, DType: rc.DType}
-	op.Start, op.Cause = rs.m.Engine.Now(), rc.Send
-	op.End = op.Start
+	op.End = max(rc.End, op.Start)
+	if len(op.Mem) > 0 {
+		rs.m.Log.Effect(id, oplog.Write)
+	}
 }

@@ -145,7 +145,8 @@ func (c *core) WaitSignal(number int, cmp tl.Cmp, value int64) error {
 	s := c.pe.signal(number)
 	for !cmp.Holds(s.value, value) {
 		c.pe.listener = c.proc
-		c.proc.Park(&awaited{number, cmp, value})
+		c.awaits = awaited{number, cmp, value}
+		c.proc.ParkFrom(&c.awaits, c.now)
 		c.pe.listener = nil
 		c.caughtUp()
 	}

@@ -55,6 +55,7 @@ type Composite struct {
 	next     int // the step to settle
 	out      int // tiles of the result stored
 	began    bool
+	started  sim.Time
 	reading  [depth]int32    // transfers to come for a step
 	read     [depth]sim.Time // when the last came
 	fetched  [depth]sim.Time // when the step's buffer is free again
@@ -64,18 +65,26 @@ type Composite struct {
 }
 
 const (
-	evRead sim.Kind = iota
+	evBegun sim.Kind = iota
+	evRead
 	evWritten
 )
 
 // Footprint is the TCM that a plan takes, and how many steps deep it reads ahead:
-// as many as fit into all of the TCM, at least two. What is in the way is displaced.
-func (m *Tiles) Footprint(plan Plan) (bytes memory.Bytes, deep int) {
+// as many as fit beside its operands and what is pinned or reserved, at least two.
+// Other tiles in the way are displaced.
+func (m *Tiles) Footprint(plan Plan, args []int32) (bytes memory.Bytes, deep int) {
 	deep = min(depth, max(2, plan.Steps()))
 	need := func() memory.Bytes {
 		return memory.Bytes(deep)*roundUp(plan.Buffer()) + outputs*roundUp(plan.Output())
 	}
-	for deep > 2 && need() > m.Size {
+	room := m.Size - m.held
+	for _, t := range args {
+		if s := &m.slots[t]; !s.pinned {
+			room -= s.bytes()
+		}
+	}
+	for deep > 2 && need() > room {
 		deep--
 	}
 	return need(), deep
@@ -117,7 +126,7 @@ func (c *Composite) ask() {
 			r.At, r.Order = at, c.Order
 			r.Done = c.event(evRead, b)
 			if !c.began {
-				c.began, r.Begun = true, c.Begun
+				c.began, r.Begun = true, c.event(evBegun, 0)
 			}
 			p.dma.Submit(r)
 		}
@@ -165,9 +174,9 @@ func (c *Composite) advance() bool {
 // settle works out when a step runs.
 func (c *Composite) settle(s *Step, at sim.Time, b, o int) {
 	p := c.pipeline
-	_, end := p.Fetch.Serve(max(at, p.began[GEMM], p.began[MATH]), s.Fetch)
+	start, end := p.Fetch.Serve(max(at, p.began[GEMM], p.began[MATH]), s.Fetch)
 	if !c.began {
-		c.began = true
+		c.began, c.started = true, start
 		p.eng.Call(c.Begun)
 	}
 	c.fetched[b] = end
@@ -202,6 +211,7 @@ func (c *Composite) finish() {
 	}
 	p := c.pipeline
 	if !c.began { // nothing to do at all
+		c.started = c.At
 		p.eng.Call(c.Begun)
 	}
 	p.composites[c.number] = nil
@@ -214,13 +224,17 @@ func (c *Composite) finish() {
 // Done reports whether all of the result is written.
 func (c *Composite) Done() bool { return c.pipeline == nil }
 
-// Stored is when the last tile of the result was in TCM.
-func (c *Composite) Stored() sim.Time { return c.stored }
+// Started is when the first data moved for it.
+func (c *Composite) Started() sim.Time { return c.started }
 
 // Handle is the end of a composite's transfer.
 func (p *Pipeline) Handle(kind sim.Kind, arg uint64) {
 	c, i := p.composites[arg>>32], uint32(arg)
 	switch kind {
+	case evBegun:
+		c.started = p.eng.Now()
+		p.eng.Call(c.Begun)
+		return
 	case evRead:
 		c.reading[i]--
 		c.read[i] = p.eng.Now()

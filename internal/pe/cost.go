@@ -10,15 +10,24 @@ import (
 // Costs is how long the stages of a command take on a PE.
 type Costs struct {
 	pe           *topology.PE
-	fetch, store topology.BytesPerSec
+	fetch, store port
+}
+
+// port is a way between TCM and registers. It remembers what it was asked last: tiles
+// of a kernel are of few sizes.
+type port struct {
+	bandwidth topology.BytesPerSec
+	overhead  sim.Time
+	bytes     memory.Bytes
+	takes     sim.Time
 }
 
 // NewCosts reads the numbers off a topology.
 func NewCosts(pe *topology.PE) Costs {
 	return Costs{
 		pe:    pe,
-		fetch: slower(pe.FetchStore.Bandwidth, pe.TCM.ReadBandwidth),
-		store: slower(pe.FetchStore.Bandwidth, pe.TCM.WriteBandwidth),
+		fetch: port{bandwidth: slower(pe.FetchStore.Bandwidth, pe.TCM.ReadBandwidth), overhead: pe.TCM.Overhead},
+		store: port{bandwidth: slower(pe.FetchStore.Bandwidth, pe.TCM.WriteBandwidth), overhead: pe.TCM.Overhead},
 	}
 }
 
@@ -30,16 +39,19 @@ func slower(a, b topology.BytesPerSec) topology.BytesPerSec {
 }
 
 // Fetch is the time to bring n bytes from TCM into registers.
-func (c *Costs) Fetch(n memory.Bytes) sim.Time { return c.move(n, c.fetch) }
+func (c *Costs) Fetch(n memory.Bytes) sim.Time { return c.fetch.time(n) }
 
 // Store is the time to bring n bytes from registers to TCM.
-func (c *Costs) Store(n memory.Bytes) sim.Time { return c.move(n, c.store) }
+func (c *Costs) Store(n memory.Bytes) sim.Time { return c.store.time(n) }
 
-func (c *Costs) move(n memory.Bytes, bw topology.BytesPerSec) sim.Time {
-	if n == 0 {
-		return 0
+func (p *port) time(n memory.Bytes) sim.Time {
+	if n != p.bytes {
+		p.bytes, p.takes = n, 0
+		if n > 0 {
+			p.takes = p.overhead + p.bandwidth.Serialize(n)
+		}
 	}
-	return c.pe.TCM.Overhead + bw.Serialize(n)
+	return p.takes
 }
 
 // Gemm is the time of an m×k by k×n product on the MAC array: the blocks of the

@@ -77,11 +77,11 @@ func (p *Pipeline) Push(c *Command) {
 	p.pending.push(queued{Command: *c})
 }
 
-// Await parks a process until something of the PE's has got on. It is for
-// conditions that the process tests again.
-func (p *Pipeline) Await(proc *sim.Proc, on waitFor) {
+// Await parks a process, whose clock is at now, until something of the PE's has got
+// on. It is for conditions that the process tests again.
+func (p *Pipeline) Await(proc *sim.Proc, on waitFor, now sim.Time) {
 	p.waiter = proc
-	proc.Park(on)
+	proc.ParkFrom(on, now)
 	p.waiter = nil
 }
 
@@ -140,9 +140,9 @@ func (p *Pipeline) settle(c *Command) bool {
 // Drain waits until all that was handed to the engines has ended.
 func (p *Pipeline) Drain(proc *sim.Proc) {
 	for p.pending.len() > 0 || p.dma.under > 0 {
-		p.Await(proc, "the end of its commands")
+		p.Await(proc, "the end of its commands", proc.Now())
 	}
-	if end := p.Store.Free(); end > proc.Now() {
+	if end := max(p.Store.Free(), p.dma.local.Free()); end > proc.Now() {
 		proc.SleepUntil(end)
 	}
 }

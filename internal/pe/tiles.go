@@ -2,6 +2,7 @@ package pe
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/kernbench/kernbench/internal/memory"
 	"github.com/kernbench/kernbench/internal/sim"
@@ -20,8 +21,9 @@ type Tiles struct {
 	Forget func(slot int32)
 
 	used           memory.Bytes
-	count          int    // tiles
-	slots          []slot // index 0 means none
+	count          int          // tiles
+	held           memory.Bytes // of what is used, pinned or reserved
+	slots          []slot       // index 0 means none
 	unused         int32
 	newest, oldest int32
 	dma            *DMA
@@ -68,14 +70,16 @@ func (s *slot) bytes() memory.Bytes { return memory.Bytes(s.granules) * granule 
 
 // Room makes room for n bytes, and says from when on it is there. ok is false if
 // that is not known yet: the tile to go is in use.
-func (m *Tiles) Room(n memory.Bytes) (at sim.Time, ok bool, err error) {
+//
+// The tiles to keep are those that the present operation uses, and has used last.
+func (m *Tiles) Room(n memory.Bytes, keep ...int32) (at sim.Time, ok bool, err error) {
 	n = roundUp(n)
 	for m.used+n > m.Size || m.count >= maxTiles {
 		old := m.oldest
 		for old != 0 && m.slots[old].pinned {
 			old = m.slots[old].newer
 		}
-		if old == 0 {
+		if old == 0 || slices.Contains(keep, old) {
 			return 0, false, &Overflow{Asked: n, Free: m.Size - m.used, Size: m.Size}
 		}
 		s := &m.slots[old]
@@ -90,10 +94,16 @@ func (m *Tiles) Room(n memory.Bytes) (at sim.Time, ok bool, err error) {
 
 // Reserve takes n bytes that Room made, for something other than tiles; Release
 // gives them back.
-func (m *Tiles) Reserve(n memory.Bytes) { m.used += roundUp(n) }
+func (m *Tiles) Reserve(n memory.Bytes) {
+	m.used += roundUp(n)
+	m.held += roundUp(n)
+}
 
 // Release gives back what Reserve took.
-func (m *Tiles) Release(n memory.Bytes) { m.used -= roundUp(n) }
+func (m *Tiles) Release(n memory.Bytes) {
+	m.used -= roundUp(n)
+	m.held -= roundUp(n)
+}
 
 func roundUp(n memory.Bytes) memory.Bytes { return (n + granule - 1) / granule * granule }
 
@@ -115,27 +125,39 @@ func (m *Tiles) New(n memory.Bytes, parts int) (int32, uint32) {
 	return i, s.turn
 }
 
-// Use is a use of a tile by the kernel: it makes it the newest. The error is an
-// *Overflow if it is gone.
-func (m *Tiles) Use(i int32, turn uint32, n memory.Bytes) error {
+// Use is a use of a tile by the kernel: it makes it the newest. It reports whether
+// the tile is still there.
+func (m *Tiles) Use(i int32, turn uint32) bool {
 	if m.slots[i].turn != turn {
-		return &Overflow{Asked: n, Size: m.Size, Gone: true}
+		return false
 	}
 	if m.newest != i {
 		m.unlink(i)
 		m.link(i)
 	}
-	return nil
+	return true
 }
 
 // Pin keeps a tile until it is freed.
-func (m *Tiles) Pin(i int32) { m.slots[i].pinned = true }
+func (m *Tiles) Pin(i int32) {
+	if s := &m.slots[i]; !s.pinned {
+		s.pinned = true
+		m.held += s.bytes()
+	}
+}
 
 // Free ends a tile: it is the next to go.
 func (m *Tiles) Free(i int32) {
-	m.slots[i].pinned = false
+	m.unpin(i)
 	m.unlink(i)
 	m.linkOldest(i)
+}
+
+func (m *Tiles) unpin(i int32) {
+	if s := &m.slots[i]; s.pinned {
+		s.pinned = false
+		m.held -= s.bytes()
+	}
 }
 
 // Clear ends all tiles, at the end of a kernel.
@@ -153,6 +175,7 @@ func (m *Tiles) drop(i int32) {
 	if m.Forget != nil {
 		m.Forget(i)
 	}
+	m.unpin(i)
 	m.used -= s.bytes()
 	m.count--
 	m.unlink(i)

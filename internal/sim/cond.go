@@ -28,7 +28,7 @@ func (p *Proc) Wait(c *Cond) {
 		c.last.next = p
 	}
 	c.last = p
-	p.park(c)
+	p.park(c, p.eng.now)
 }
 
 // WaitFor waits until holds is true, testing it now and whenever c is signalled.

@@ -143,7 +143,7 @@ func (e *Engine) RunUntil(ctx context.Context, t Time) error {
 
 // beatEvery is how many events may run between two beats, and before a cancelled
 // context is noticed.
-const beatEvery = 1024
+const beatEvery = 64
 
 func (e *Engine) run(ctx context.Context, limit Time) error {
 	done := ctx.Done()

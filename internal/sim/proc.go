@@ -104,11 +104,15 @@ func (p *Proc) Sleep(d Time) { p.SleepUntil(p.eng.now + d) }
 // SleepUntil waits for the instant t.
 func (p *Proc) SleepUntil(t Time) {
 	p.wakeAt(t)
-	p.park(nil)
+	p.park(nil, p.eng.now)
 }
 
 // Park waits until Wake is called. on says what for, should that never happen.
-func (p *Proc) Park(on fmt.Stringer) { p.park(on) }
+func (p *Proc) Park(on fmt.Stringer) { p.park(on, p.eng.now) }
+
+// ParkFrom is Park of a process whose own clock is ahead: it waits from an instant
+// to come.
+func (p *Proc) ParkFrom(on fmt.Stringer, since Time) { p.park(on, since) }
 
 // Wake resumes a process that waits in Park or Wait at the present instant, as soon
 // as the present event is over. A second Wake before it runs does nothing.
@@ -143,9 +147,9 @@ func (p *Proc) wakeAt(t Time) {
 	p.eng.At(t, 0, 0, uint64(p.wakes)<<32|uint64(p.id))
 }
 
-func (p *Proc) park(on fmt.Stringer) {
+func (p *Proc) park(on fmt.Stringer, since Time) {
 	if p.state == running {
-		p.state, p.on, p.since = waiting, on, p.eng.now
+		p.state, p.on, p.since = waiting, on, since
 		if p.yield(struct{}{}) {
 			return
 		}

@@ -1,0 +1,315 @@
+package machine
+
+import (
+	"context"
+	"slices"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/kernbench/kernbench/internal/fabric"
+	"github.com/kernbench/kernbench/internal/memory"
+	"github.com/kernbench/kernbench/internal/oplog"
+	"github.com/kernbench/kernbench/internal/pe"
+	"github.com/kernbench/kernbench/internal/sim"
+	"github.com/kernbench/kernbench/tl"
+	"github.com/kernbench/kernbench/topology"
+)
+
+// product is a composite GEMM of f16 matrices in the HBM of PE 0, either operand
+// streamed or loaded before.
+type product struct {
+	m, k, n    int
+	pinA, pinB bool
+	epilogue   []tl.Op // of one operand, the result before it
+	bias       bool    // a row that is added to every row of the result
+}
+
+// anyProduct is a product of up to a few hundred tiles, whole or ragged.
+var anyProduct = rapid.Custom(func(t *rapid.T) product {
+	p := product{
+		m: rapid.IntRange(1, 100).Draw(t, "m"), k: rapid.IntRange(1, 400).Draw(t, "k"), n: rapid.IntRange(1, 100).Draw(t, "n"),
+		pinA: rapid.Bool().Draw(t, "pin a"), pinB: rapid.Bool().Draw(t, "pin b"), bias: rapid.Bool().Draw(t, "bias"),
+	}
+	if rapid.Bool().Draw(t, "whole tiles") {
+		p.m, p.k, p.n = (p.m+31)/32*32, (p.k+63)/64*64, (p.n+31)/32*32
+	}
+	if rapid.Bool().Draw(t, "epilogue") {
+		p.epilogue = []tl.Op{tl.OpExp, tl.OpNeg}
+	}
+	return p
+})
+
+// tileStep is one tile of a product, by the document: what is read of HBM for it, how
+// long each engine works on it, and what is written.
+type tileStep struct {
+	reads, writes            []memory.Region
+	fetch, gemm, math, store sim.Time
+}
+
+// matrix is where a matrix of f16 lies.
+type matrix struct {
+	addr memory.Addr
+	cols int
+}
+
+func (x matrix) box(row, col, rows, cols int) memory.Region {
+	stride := memory.Bytes(2 * x.cols)
+	r := memory.Region{
+		Addr: x.addr + memory.Addr(row)*memory.Addr(stride) + memory.Addr(2*col),
+		Rows: int64(rows), RowBytes: memory.Bytes(2 * cols), Stride: stride,
+	}
+	if cols == x.cols {
+		return memory.Contiguous(r.Addr, r.Bytes())
+	}
+	return r
+}
+
+// va is where a tensor begins.
+func (r *rig) va(p tl.Ptr) memory.VA { return memory.VA(p.Addr) }
+
+// addr is where in its memory a tensor begins.
+func (r *rig) addr(p tl.Ptr) memory.Addr {
+	access, err := r.Space.Translate(r.va(p), 1)
+	if err != nil {
+		r.Fatal(err)
+	}
+	for seg := range access.Segments {
+		return seg.Addr
+	}
+	return 0
+}
+
+// multiplied is a product that has run.
+type multiplied struct {
+	*rig
+	steps       []tileStep
+	op          oplog.Op // in the log
+	pinnedBeats sim.Time // by which the loads of pinned operands kept the DMA busy
+}
+
+// multiply runs a product, and works out its steps.
+func (p product) multiply(t tester) *multiplied {
+	t.Helper()
+	return p.multiplyIn(t, fabric.Train)
+}
+
+func (p product) multiplyIn(t tester, fid fabric.Fidelity) *multiplied {
+	t.Helper()
+	r := newRig(t, Options{Fidelity: fid, Log: true})
+	a, b, c, bias := r.tensor(0, p.m, p.k), r.tensor(0, p.k, p.n), r.tensor(0, p.m, p.n), r.tensor(0, 1, p.n)
+	r.alone(func(t *tl.PE) {
+		x, y := t.Ref(a, tl.Shape{p.m, p.k}, tl.F16), t.Ref(b, tl.Shape{p.k, p.n}, tl.F16)
+		if p.pinA {
+			x = t.Load(a, tl.Shape{p.m, p.k}, tl.F16)
+		}
+		if p.pinB {
+			y = t.Load(b, tl.Shape{p.k, p.n}, tl.F16)
+		}
+		if p.pinA || p.pinB { // long enough for a load of 100 × 400
+			pass(t, 2000)
+		}
+		var steps []tl.Step
+		if p.bias {
+			steps = append(steps, tl.Do(tl.OpAdd, t.Ref(bias, tl.Shape{1, p.n}, tl.F16)))
+		}
+		for _, op := range p.epilogue {
+			steps = append(steps, tl.Do(op))
+		}
+		t.Wait(t.Composite(tl.Gemm(x, y, c), steps...))
+	})
+	out := &multiplied{rig: r, op: r.op(oplog.Gemm)}
+	for _, x := range []struct {
+		pinned bool
+		n      int
+	}{{p.pinA, p.m * p.k}, {p.pinB, p.k * p.n}} {
+		if x.pinned {
+			out.pinnedBeats += r.beats(memory.Bytes(2 * x.n))
+		}
+	}
+	out.steps = p.steps(r, matrix{r.addr(a), p.k}, matrix{r.addr(b), p.n}, matrix{r.addr(c), p.n}, matrix{r.addr(bias), p.n})
+	return out
+}
+
+// steps is the tiles of the product: along a row of the result first, those of K
+// innermost.
+func (p product) steps(r *rig, a, b, c, bias matrix) (list []tileStep) {
+	s, tile := r.spec.PE, r.spec.PE.GEMM.Tile
+	port := func(bw topology.BytesPerSec, elems int) sim.Time {
+		return s.TCM.Overhead + max(bw.Serialize(memory.Bytes(2*elems)), s.FetchStore.Bandwidth.Serialize(memory.Bytes(2*elems)))
+	}
+	for row := 0; row < p.m; row += tile.M {
+		for col := 0; col < p.n; col += tile.N {
+			for in := 0; in < p.k; in += tile.K {
+				rows, cols, ins := min(tile.M, p.m-row), min(tile.N, p.n-col), min(tile.K, p.k-in)
+				st := tileStep{gemm: pe.GemmTime(s.GEMM, rows, ins, cols)}
+				fetched := rows*ins + ins*cols
+				if !p.pinA {
+					st.reads = append(st.reads, a.box(row, in, rows, ins))
+				}
+				if !p.pinB {
+					st.reads = append(st.reads, b.box(in, col, ins, cols))
+				}
+				if in+ins == p.k {
+					if p.bias {
+						st.reads = append(st.reads, bias.box(0, col, 1, cols))
+						fetched += cols
+						st.math += pe.MathTime(s.Math, s.Math.Cycles.Simple, rows*cols)
+					}
+					for _, op := range p.epilogue {
+						cycles := map[tl.Op]int{tl.OpExp: s.Math.Cycles.Exp, tl.OpNeg: s.Math.Cycles.Simple}[op]
+						st.math += pe.MathTime(s.Math, cycles, rows*cols)
+					}
+					st.store = port(s.TCM.WriteBandwidth, rows*cols)
+					st.writes = append(st.writes, c.box(row, col, rows, cols))
+				}
+				st.fetch = port(s.TCM.ReadBandwidth, fetched)
+				list = append(list, st)
+			}
+		}
+	}
+	return list
+}
+
+// beats is how long n bytes occupy the port of the DMA engine.
+func (r *rig) beats(n memory.Bytes) sim.Time {
+	bw, flit := r.spec.PE.DMA.Bandwidth, r.spec.System.Flit
+	return sim.Time(n/flit)*bw.Serialize(flit) + bw.Serialize(n%flit)
+}
+
+// busy is how long each engine works, and each HBM channel, whole bursts counted and
+// waiting not.
+type busy struct {
+	fetch, gemm, math, store, read, write sim.Time
+	channels                              []sim.Time
+}
+
+func (p *multiplied) busy() busy {
+	h := memory.NewHBM(p.spec.Cube.HBM)
+	b := busy{channels: make([]sim.Time, h.Channels)}
+	access := func(list []memory.Region, port *sim.Time) {
+		for _, r := range list {
+			*port += p.beats(r.Bytes())
+			for off := memory.Bytes(0); off < r.Bytes(); {
+				piece := h.Piece(r, off)
+				b.channels[piece.Channel] += h.BurstTime
+				off = piece.End
+			}
+		}
+	}
+	for _, s := range p.steps {
+		b.fetch, b.gemm, b.math, b.store = b.fetch+s.fetch, b.gemm+s.gemm, b.math+s.math, b.store+s.store
+		access(s.reads, &b.read)
+		access(s.writes, &b.write)
+	}
+	return b
+}
+
+// most is the busy time of the busiest of all.
+func (b busy) most() sim.Time {
+	return max(b.fetch, b.gemm, b.math, b.store, b.read, b.write, slices.Max(b.channels))
+}
+
+// window is from when its first data moves, or it reaches the engines if it is all
+// there, to when the last of its result is in memory.
+func (p *multiplied) window() sim.Time { return p.op.End - max(p.op.Start, p.op.Issue+p.scheduler) }
+
+// inSeries is how long the steps take one after another, each transfer alone.
+func (p *multiplied) inSeries() sim.Time {
+	p.Helper()
+	r := newRig(p.tester, Options{})
+	l, err := r.Launch("series", []PEID{0}, func(proc *sim.Proc, at *PE) {
+		do := func(op memory.Op, list []memory.Region) {
+			for _, region := range list {
+				req, err := at.Load(r.hbm(0), region, 0)
+				if op == memory.Write {
+					req, err = at.Store(0, r.hbm(0), region)
+				}
+				if err != nil {
+					panic(err)
+				}
+				at.DMA.Do(proc, &req)
+			}
+		}
+		for _, s := range p.steps {
+			do(memory.Read, s.reads)
+			proc.Sleep(s.fetch + s.gemm + s.math + s.store)
+			do(memory.Write, s.writes)
+		}
+	}, sim.Event{})
+	if err != nil {
+		p.Fatal(err)
+	}
+	if err := r.Engine.Run(context.Background()); err != nil {
+		p.Fatal(err)
+	}
+	return l.Critical()
+}
+
+// The window of 32×3072×32, both operands streamed, is within 10 % of the busy time
+// of the busiest engine or HBM channel, whether every flit is an event or not.
+func TestCompositeStagesOverlap(t *testing.T) {
+	for name, fid := range fidelities {
+		p := product{m: 32, k: 3072, n: 32}.multiplyIn(t, fid)
+		most, window := p.busy().most(), p.window()
+		ratio := float64(window) / float64(most)
+		t.Logf("%s: the window is %v, the busiest works for %v: %.3f", name, window, most, ratio)
+		if ratio < 1 || ratio > 1.1 {
+			t.Errorf("%s: the window of %v is %.3f of the busiest's %v, want 1 to 1.1", name, window, ratio, most)
+		}
+	}
+}
+
+// Whatever the shape, and whichever operand is pinned: no faster than its busiest
+// engine or channel, no slower than its stages one after another.
+func TestCompositeIsBetweenRooflineAndSumOfStages(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		p := anyProduct.Draw(t, "product").multiply(t)
+		if least, most, got := p.busy().most(), p.inSeries(), p.window(); got < least || got > most {
+			t.Fatalf("the window is %v, want %v to %v", got, least, most)
+		}
+	})
+}
+
+// Every engine works for as long as the steps say, epilogues included; pinning an
+// operand removes exactly its per-tile reads from the busy time of the DMA's read
+// channel, and its one load adds its own.
+func TestCompositeEnginesAreBusyForTheirSteps(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		p := anyProduct.Draw(t, "product").multiply(t)
+		want, on := p.busy(), p.PE(0)
+		for _, c := range []struct {
+			engine    string
+			got, want sim.Time
+		}{
+			{"DMA read", on.DMABusy(memory.Read), want.read + p.pinnedBeats},
+			{"DMA write", on.DMABusy(memory.Write), want.write},
+			{"fetch", on.Pipeline.Fetch.Busy, want.fetch},
+			{"GEMM", on.Pipeline.Units[pe.GEMM].Busy, want.gemm},
+			{"MATH", on.Pipeline.Units[pe.MATH].Busy, want.math},
+			{"store", on.Pipeline.Store.Busy, want.store},
+		} {
+			if c.got != c.want {
+				t.Fatalf("%s is busy for %v, want %v", c.engine, c.got, c.want)
+			}
+		}
+	})
+}
+
+// The numbers of the issue: pinning takes 48 reads of 4 KiB off the DMA.
+func TestPinningRemovesPerTileReads(t *testing.T) {
+	both := product{m: 32, k: 3072, n: 32}
+	a, b := both, both
+	a.pinA, b.pinB = true, true
+	streamed := both.multiply(t)
+	tiles := 48 * streamed.beats(4096)
+	for name, p := range map[string]*multiplied{"a": a.multiply(t), "b": b.multiply(t)} {
+		got := streamed.PE(0).DMABusy(memory.Read) - (p.PE(0).DMABusy(memory.Read) - p.pinnedBeats)
+		if got != tiles {
+			t.Errorf("pinning %s removes %v, want %v", name, got, tiles)
+		}
+		if p.window() >= streamed.window() {
+			t.Errorf("with %s pinned the window is %v, want less than %v", name, p.window(), streamed.window())
+		}
+	}
+}

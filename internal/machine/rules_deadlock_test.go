@@ -1,0 +1,218 @@
+package machine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/kernbench/kernbench/internal/sim"
+	"github.com/kernbench/kernbench/tl"
+)
+
+// ring joins the east port of each PE with the west port of the next.
+func ring(ids ...PEID) (links []Connection) {
+	for i, id := range ids {
+		links = append(links, Connection{id, tl.East, ids[(i+1)%len(ids)], tl.West})
+	}
+	return links
+}
+
+// deadlock is the report that a program ends with.
+func (r *rig) deadlock(p Program) *sim.Deadlock {
+	r.Helper()
+	_, err := r.try(p)
+	var d *sim.Deadlock
+	if !errors.As(err, &d) {
+		r.Fatalf("the run ends with %v, want a *sim.Deadlock", err)
+	}
+	return d
+}
+
+// A ring of PEs that send and never receive ends in a report: each PE, what it waits
+// for, at which line and since when, and the cycle.
+func TestARingOfSendsIsADeadlock(t *testing.T) {
+	r := newRig(t, Options{})
+	ids := []PEID{0, 1, 2, 3}
+	since := map[string]sim.Time{}
+	var line string
+	d := r.deadlock(Program{Name: "flood", Targets: ids, Links: ring(ids...), Body: func(t *tl.PE) {
+		x := t.Zeros(tl.Shape{64}, tl.F16)
+		for i := range 5 {
+			if i == 4 {
+				since[r.PE(ids[t.Rank()]).String()] = r.clock(t) + r.dispatch
+			}
+			line = here(1)
+			t.Send(tl.East, x)
+		}
+	}})
+	var cycle []string
+	for i, id := range ids {
+		from, to := r.PE(id), r.PE(ids[(i+1)%4])
+		cycle = append(cycle, "flood@"+from.String())
+		want := sim.Blocked{
+			Proc: "flood@" + from.String(), On: fmt.Sprintf("a free slot of the queue %v east -> %v west", from, to),
+			At: line, Since: since[from.String()],
+		}
+		if i < len(d.Blocked) {
+			same(t, "blocked", d.Blocked[i], want)
+		}
+	}
+	same(t, "blocked PEs", len(d.Blocked), 4)
+	same(t, "cycle", strings.Join(d.Cycle, " "), strings.Join(cycle, " "))
+	if want := "\n  cycle: " + strings.Join(cycle, " -> ") + " -> " + cycle[0]; !strings.HasSuffix(d.Error(), want) {
+		t.Errorf("the report is %q, want %q at its end", d, want)
+	}
+}
+
+// All 256 PEs in a ring: the report comes after a few events for each.
+func TestADeadlockIsFoundAtOnce(t *testing.T) {
+	r := newRig(t, Options{})
+	ids := everyPE(r.Machine)
+	d := r.deadlock(Program{Targets: ids, Links: ring(ids...), Body: func(t *tl.PE) {
+		x := t.Zeros(tl.Shape{64}, tl.F16)
+		for {
+			t.Send(tl.East, x)
+		}
+	}})
+	same(t, "blocked PEs", len(d.Blocked), 256)
+	same(t, "PEs in the cycle", len(d.Cycle), 256)
+	if events := r.Engine.Events(); events > 256*100 {
+		t.Errorf("the report comes after %d events, want at most 100 for each PE", events)
+	}
+}
+
+// BenchmarkDeadlock is a ring of 256 PEs that send and never receive, to its report.
+func BenchmarkDeadlock(b *testing.B) {
+	for b.Loop() {
+		r := newRig(b, Options{})
+		ids := everyPE(r.Machine)
+		r.deadlock(Program{Targets: ids, Links: ring(ids...), Body: func(t *tl.PE) {
+			x := t.Zeros(tl.Shape{64}, tl.F16)
+			for {
+				t.Send(tl.East, x)
+			}
+		}})
+	}
+}
+
+// Waits that nobody ends, each with what for, at which line, and since when.
+func TestWaitsThatNobodyEndsAreDeadlocks(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		body func(t *tl.PE, x tl.Ptr) // after 10 calls
+		on   string
+		sets []string
+	}{
+		{"Recv", func(t *tl.PE, x tl.Ptr) { t.Recv(tl.East, tl.Shape{64}, tl.F16) },
+			"a message [64] f16 on the queue sip0.cube0.pe1 west -> sip0.cube0.pe0 east", nil},
+		{"RecvInto", func(t *tl.PE, x tl.Ptr) { t.RecvInto(tl.East, x, tl.Shape{64}, tl.F16) },
+			"a message [64] f16 on the queue sip0.cube0.pe1 west -> sip0.cube0.pe0 east", nil},
+		{"RecvAny", func(t *tl.PE, x tl.Ptr) { t.RecvAny(tl.Shape{64}, tl.F16) }, "a message on any port", nil},
+		{"WaitSignal", func(t *tl.PE, x tl.Ptr) { t.WaitSignal(3, tl.GE, 2) }, "signal 3 GE 2", nil},
+	} {
+		r := newRig(t, Options{}, c.sets...)
+		x := r.tensor(0, 64)
+		var start sim.Time
+		d := r.deadlock(Program{Targets: []PEID{0, 1}, Links: pair(0, 1), Body: by(func(t *tl.PE) {
+			start = r.clock(t)
+			pass(t, 10)
+			c.body(t, x)
+		}, func(*tl.PE) {})})
+		same(t, c.name+": blocked PEs", len(d.Blocked), 1)
+		got := d.Blocked[0]
+		if !strings.HasPrefix(got.At, "rules_deadlock_test.go:") {
+			t.Errorf("%s: at %q, want a line of this file", c.name, got.At)
+		}
+		got.At = ""
+		same(t, c.name, got, sim.Blocked{Proc: "k@sip0.cube0.pe0", On: c.on, Since: start + 11*r.dispatch})
+		same(t, c.name+": cycle", len(d.Cycle), 0)
+	}
+}
+
+// Two PEs that each wait for the other's message: a cycle of two.
+func TestTwoReceiversAreADeadlock(t *testing.T) {
+	r := newRig(t, Options{})
+	d := r.deadlock(Program{Targets: []PEID{0, 1}, Links: pair(0, 1), Body: by(
+		func(t *tl.PE) { t.Recv(tl.East, tl.Shape{64}, tl.F16) },
+		func(t *tl.PE) { t.Recv(tl.West, tl.Shape{64}, tl.F16) },
+	)})
+	same(t, "cycle", fmt.Sprint(d.Cycle), "[k@sip0.cube0.pe0 k@sip0.cube0.pe1]")
+}
+
+// Room that is taken by a tile which never comes: the report says what the kernel
+// waits for.
+func TestRoomThatNeverComesIsADeadlock(t *testing.T) {
+	r := newRig(t, Options{}, tcmOf("16 KiB")...)
+	x := r.tensor(0, 4096)
+	d := r.deadlock(Program{Targets: []PEID{0, 1}, Links: pair(0, 1), Body: by(func(t *tl.PE) {
+		t.RecvAsync(tl.East, tl.Shape{4096}, tl.F16)
+		t.Load(x, tl.Shape{4096}, tl.F16)
+		t.Load(x, tl.Shape{4096}, tl.F16)
+	}, func(*tl.PE) {})})
+	same(t, "blocked PEs", len(d.Blocked), 1)
+	same(t, "it waits for", d.Blocked[0].On, "room in TCM")
+}
+
+// An endless kernel of tile-language calls ends at the limit of simulated time,
+// whatever it does.
+func TestEndlessKernelsEndAtTheLimit(t *testing.T) {
+	for name, body := range map[string]func(t *tl.PE){
+		"computes": func(t *tl.PE) {
+			for {
+				t.Zeros(tl.Shape{64}, tl.F16)
+			}
+		},
+		"tests a signal": func(t *tl.PE) {
+			for !t.Test(0, tl.EQ, 1) {
+			}
+		},
+		"plays ball": func(t *tl.PE) {
+			for {
+				t.Send(tl.East, t.Zeros(tl.Shape{64}, tl.F16))
+				t.Recv(tl.West, tl.Shape{64}, tl.F16)
+			}
+		},
+	} {
+		r := newRig(t, Options{Limit: 20 * sim.Microsecond})
+		_, err := r.try(Program{Targets: []PEID{0, 1}, Links: ring(0, 1), Body: body})
+		var limit *sim.TimeLimit
+		if !errors.As(err, &limit) || limit.Limit != 20*sim.Microsecond {
+			t.Errorf("%s: the run ends with %v, want a *sim.TimeLimit of 20 µs", name, err)
+		}
+	}
+}
+
+// A panic in a kernel's own code stops the run with the PE and its value.
+func TestAPanicInAKernelNamesThePE(t *testing.T) {
+	r := newRig(t, Options{})
+	_, err := r.try(Program{Name: "bad", Targets: []PEID{3, 9}, Body: by(func(t *tl.PE) { pass(t, 100) }, func(t *tl.PE) {
+		pass(t, 5)
+		panic("oops")
+	})})
+	var p *sim.PanicError
+	if !errors.As(err, &p) || p.Proc != "bad@sip0.cube1.pe1" || p.Value != "oops" {
+		t.Errorf("the run ends with %v, want the panic of bad@sip0.cube1.pe1", err)
+	}
+}
+
+// A run that its context ends stops, though its kernels never would.
+func TestARunEndsWithItsContext(t *testing.T) {
+	r := newRig(t, Options{})
+	defer r.Close()
+	ctx, cancel := context.WithCancelCause(context.Background())
+	gone := errors.New("gone")
+	_, err := r.Start(Program{Name: "k", Targets: []PEID{0}, Body: func(t *tl.PE) {
+		for {
+			t.Test(0, tl.EQ, -1)
+			cancel(gone)
+		}
+	}}, sim.Event{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := r.Engine.Run(ctx); !errors.Is(err, gone) {
+		t.Errorf("the run ends with %v, want %v", err, gone)
+	}
+}

@@ -1,0 +1,246 @@
+package machine
+
+import (
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/kernbench/kernbench/internal/memory"
+	"github.com/kernbench/kernbench/internal/pe"
+	"github.com/kernbench/kernbench/internal/sim"
+	"github.com/kernbench/kernbench/tl"
+	"github.com/kernbench/kernbench/topology"
+)
+
+// anyPESets changes numbers of the engines, or leaves them as they are.
+var anyPESets = rapid.Custom(func(t *rapid.T) []string {
+	if rapid.Bool().Draw(t, "default") {
+		return nil
+	}
+	n := func(key string, from, to int) string { return set(key, rapid.IntRange(from, to).Draw(t, key)) }
+	bandwidth := func(key string) string { return n(key, 10, 2000) + " GB/s" }
+	return []string{
+		n("pe.gemm.array.m", 1, 64), n("pe.gemm.array.k", 1, 64), n("pe.gemm.array.n", 1, 64),
+		n("pe.gemm.fill_cycles", 0, 50), n("pe.gemm.clock", 300, 3000) + " MHz",
+		n("pe.math.vector_width", 1, 300), n("pe.math.clock", 300, 3000) + " MHz",
+		n("pe.math.cycles.simple", 0, 9), n("pe.math.cycles.div", 0, 9), n("pe.math.cycles.sqrt", 0, 9), n("pe.math.cycles.exp", 0, 9),
+		n("pe.tcm.overhead", 0, 5) + " ns", bandwidth("pe.tcm.read_bandwidth"), bandwidth("pe.tcm.write_bandwidth"),
+		bandwidth("pe.fetch_store.bandwidth"),
+		n("pe.cpu.clock", 300, 3000) + " MHz", n("pe.cpu.dispatch_cycles", 1, 5),
+		n("pe.scheduler.overhead", 0, 9) + " ns", n("pe.dma.setup", 0, 9) + " ns",
+	}
+})
+
+// mathOps is every elementwise operation, reduction and rearrangement of tiles, and
+// how many cycles of each kind a vector of it takes.
+var mathOps = []struct {
+	name    string
+	cycles  topology.MathCycles
+	args    int  // tiles
+	reduces bool // it works on what it reads, not on what it makes
+	run     func(x, y tl.Tile) tl.Tile
+}{
+	{"Add", topology.MathCycles{Simple: 1}, 2, false, func(x, y tl.Tile) tl.Tile { return x.Add(y) }},
+	{"Sub", topology.MathCycles{Simple: 1}, 2, false, func(x, y tl.Tile) tl.Tile { return x.Sub(y) }},
+	{"Mul", topology.MathCycles{Simple: 1}, 1, false, func(x, _ tl.Tile) tl.Tile { return x.Mul(2) }},
+	{"Div", topology.MathCycles{Div: 1}, 2, false, func(x, y tl.Tile) tl.Tile { return x.Div(y) }},
+	{"Maximum", topology.MathCycles{Simple: 1}, 2, false, func(x, y tl.Tile) tl.Tile { return x.Maximum(y) }},
+	{"Minimum", topology.MathCycles{Simple: 1}, 1, false, func(x, _ tl.Tile) tl.Tile { return x.Minimum(0) }},
+	{"Lt", topology.MathCycles{Simple: 1}, 2, false, func(x, y tl.Tile) tl.Tile { return x.Lt(y) }},
+	{"Eq", topology.MathCycles{Simple: 1}, 1, false, func(x, _ tl.Tile) tl.Tile { return x.Eq(0) }},
+	{"Neg", topology.MathCycles{Simple: 1}, 1, false, func(x, _ tl.Tile) tl.Tile { return x.Neg() }},
+	{"Abs", topology.MathCycles{Simple: 1}, 1, false, func(x, _ tl.Tile) tl.Tile { return x.Abs() }},
+	{"FMA", topology.MathCycles{Simple: 1}, 2, false, func(x, y tl.Tile) tl.Tile { return x.FMA(y, 1) }},
+	{"Clamp", topology.MathCycles{Simple: 2}, 2, false, func(x, y tl.Tile) tl.Tile { return x.Clamp(0, y) }},
+	{"Exp", topology.MathCycles{Exp: 1}, 1, false, func(x, _ tl.Tile) tl.Tile { return x.Exp() }},
+	{"Log", topology.MathCycles{Exp: 1}, 1, false, func(x, _ tl.Tile) tl.Tile { return x.Log() }},
+	{"Sqrt", topology.MathCycles{Sqrt: 1}, 1, false, func(x, _ tl.Tile) tl.Tile { return x.Sqrt() }},
+	{"Rsqrt", topology.MathCycles{Sqrt: 1, Div: 1}, 1, false, func(x, _ tl.Tile) tl.Tile { return x.Rsqrt() }},
+	{"Sigmoid", topology.MathCycles{Exp: 1}, 1, false, func(x, _ tl.Tile) tl.Tile { return x.Sigmoid() }},
+	{"Tanh", topology.MathCycles{Exp: 1}, 1, false, func(x, _ tl.Tile) tl.Tile { return x.Tanh() }},
+	{"Softmax", topology.MathCycles{Simple: 3, Exp: 1, Div: 1}, 1, true, func(x, _ tl.Tile) tl.Tile { return x.Softmax() }},
+	{"Sum", topology.MathCycles{Simple: 1}, 1, true, func(x, _ tl.Tile) tl.Tile { return x.Sum(0) }},
+	{"Max", topology.MathCycles{Simple: 1}, 1, true, func(x, _ tl.Tile) tl.Tile { return x.Max(-1) }},
+	{"Min", topology.MathCycles{Simple: 1}, 1, true, func(x, _ tl.Tile) tl.Tile { return x.Min(0) }},
+	{"To", topology.MathCycles{Simple: 1}, 1, false, func(x, _ tl.Tile) tl.Tile { return x.To(tl.F64) }},
+	{"Trans", topology.MathCycles{Simple: 1}, 1, false, func(x, _ tl.Tile) tl.Tile { return x.Trans() }},
+	{"Broadcast", topology.MathCycles{Simple: 1}, 1, false, func(x, _ tl.Tile) tl.Tile { return x.Broadcast(append(tl.Shape{3}, x.Shape()...)) }},
+}
+
+// elems is the number of elements of a tile, and its size.
+func elems(x tl.Tile) (int, memory.Bytes) {
+	n := 1
+	for _, d := range x.Shape() {
+		n *= d
+	}
+	return n, memory.Bytes(n * x.DType().Size())
+}
+
+// full is the time of a tile of n elements of so many bytes each made of one value.
+func (r *rig) full(n, size int) sim.Time {
+	math := r.spec.PE.Math
+	return pe.CommandTime(r.spec.PE, 0, pe.MathTime(math, math.Cycles.Simple, n), memory.Bytes(n*size))
+}
+
+// An elementwise operation, alone: dispatch, scheduler, then
+//
+//	operands / fetch + ⌈elements / vector_width⌉ · cycles / clock + result / store
+//
+// A reduction and a softmax work on the elements they read, the others on those they
+// make.
+func TestMathTakesItsFormula(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		r := newRig(t, Options{Log: true}, anyPESets.Draw(t, "sets")...)
+		m, n := rapid.IntRange(1, 70).Draw(t, "rows"), rapid.IntRange(1, 70).Draw(t, "cols")
+		math := r.spec.PE.Math
+		took := make([]sim.Time, len(mathOps))
+		run := r.on(Program{Targets: []PEID{0}, Body: func(t *tl.PE) {
+			x := t.Full(tl.Shape{m, n}, tl.F32, 1)
+			y := t.Full(tl.Shape{m, n}, tl.F32, 2)
+			pass(t, r.passFor(r.scheduler+2*r.full(m*n, 4)))
+			for i, op := range mathOps {
+				worked, stored := elems(op.run(x, y))
+				if op.reduces {
+					worked = m * n
+				}
+				cycles := op.cycles.Simple*math.Cycles.Simple + op.cycles.Div*math.Cycles.Div +
+					op.cycles.Sqrt*math.Cycles.Sqrt + op.cycles.Exp*math.Cycles.Exp
+				took[i] = pe.CommandTime(r.spec.PE, memory.Bytes(op.args*m*n*4), pe.MathTime(math, cycles, worked), stored)
+				if i < len(mathOps)-1 {
+					pass(t, r.passFor(r.scheduler+took[i]))
+				}
+			}
+		}})
+		ops := r.Log.Ops[2:]
+		for i, op := range mathOps {
+			if got := ops[i]; got.Start != got.Issue+r.scheduler || got.End != got.Start+took[i] {
+				t.Fatalf("%s of [%d %d], issued at %v, runs from %v to %v, want to begin %v later and take %v",
+					op.name, m, n, got.Issue, got.Start, got.End, r.scheduler, took[i])
+			}
+		}
+		if got, want := run.Start+run.Critical(), ops[len(mathOps)-1].End; got != want {
+			t.Fatalf("the kernel ends at %v, want %v: with its last command", got, want)
+		}
+	})
+}
+
+// A product of tiles, alone: dispatch, scheduler, then
+//
+//	operands / fetch + (⌈m/array.m⌉·⌈k/array.k⌉·⌈n/array.n⌉ + fill) / clock + result / store
+//
+// the accumulator, if there is one, being an operand.
+func TestDotTakesItsFormula(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		sets := anyPESets.Draw(t, "sets")
+		size := rapid.IntRange(0, 100)
+		m, k, n := size.Draw(t, "m"), size.Draw(t, "k"), size.Draw(t, "n")
+		more := rapid.Bool().Draw(t, "accumulate")
+		r := newRig(t, Options{}, sets...)
+
+		fetched, stored := memory.Bytes(2*(m*k+k*n)), memory.Bytes(4*m*n)
+		if more {
+			fetched += stored
+		}
+		took := pe.CommandTime(r.spec.PE, fetched, pe.GemmTime(r.spec.PE.GEMM, m, k, n), stored)
+		idle := r.passFor(r.scheduler + r.full(m*k, 2) + r.full(k*n, 2) + r.full(m*n, 4))
+		got := r.alone(func(t *tl.PE) {
+			a, b := t.Zeros(tl.Shape{m, k}, tl.F16), t.Zeros(tl.Shape{k, n}, tl.F16)
+			acc := t.Zeros(tl.Shape{m, n}, tl.F32)
+			pass(t, idle)
+			if more {
+				t.Dot(a, b, acc)
+			} else {
+				t.Dot(a, b)
+			}
+		})
+		if want := r.calls(3+idle+1) + took; got != want {
+			t.Fatalf("Dot of %d×%d×%d ends at %v, want %v", m, k, n, got, want)
+		}
+		if got := r.PE(0).Pipeline.Units[pe.GEMM].Busy; got != pe.GemmTime(r.spec.PE.GEMM, m, k, n) {
+			t.Fatalf("the GEMM engine is busy for %v, want %v", got, pe.GemmTime(r.spec.PE.GEMM, m, k, n))
+		}
+	})
+}
+
+// A tile under another shape is the same bytes: a dispatch cycle and no more.
+func TestReshapeTakesADispatchCycle(t *testing.T) {
+	r := newRig(t, Options{})
+	var before, after sim.Time
+	r.alone(func(t *tl.PE) {
+		x := t.Zeros(tl.Shape{64}, tl.F16)
+		before = r.clock(t)
+		x.Reshape(8, 8)
+		after = r.clock(t)
+	})
+	same(t, "Reshape", after-before, r.dispatch)
+}
+
+// anyMemory is the HBM of some PE, the SRAM of its cube, or the TCM of PE 0.
+var anyMemory = rapid.Custom(func(t *rapid.T) memory.ID {
+	id := anyPE.Draw(t, "of")
+	p := memory.ID{Kind: topology.KindHBM, SIP: int32(id / 128), Cube: int32(id / 8 % 16), PE: int32(id % 8)}
+	switch rapid.IntRange(0, 2).Draw(t, "memory") {
+	case 1:
+		p.Kind, p.PE = topology.KindSRAM, 0
+	case 2:
+		p = memory.ID{Kind: topology.KindTCM}
+	}
+	return p
+})
+
+// Load and Store, alone: dispatch, scheduler, DMA set-up, and the path's formula.
+func TestLoadAndStoreTakeTheirFormula(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		sets := anyPESets.Draw(t, "sets")
+		id := anyMemory.Draw(t, "memory")
+		store := rapid.Bool().Draw(t, "store")
+		n := 1024 * rapid.IntRange(1, 40).Draw(t, "whole groups") // elements of 2 B: groups of 8 bursts
+		if rapid.Bool().Draw(t, "small") {
+			n = rapid.IntRange(0, 1024).Draw(t, "elements")
+		}
+		r := newRig(t, Options{}, sets...)
+		x := r.place(id, n)
+		size := memory.Bytes(2 * n)
+
+		idle := r.passFor(r.scheduler + r.full(n, 2))
+		got := r.alone(func(t *tl.PE) {
+			if !store {
+				t.Load(x, tl.Shape{n}, tl.F16)
+				return
+			}
+			y := t.Zeros(tl.Shape{n}, tl.F16)
+			pass(t, idle)
+			t.Store(x, y)
+		})
+		var want sim.Time
+		switch {
+		case n == 0 && !store:
+			want = r.dispatch
+		case n == 0:
+			want = sim.Time(1+idle+1) * r.dispatch
+		case store:
+			want = r.calls(1+idle+1) + r.setup + r.moves(r.tcm(0), id, size)
+		default:
+			want = r.calls(1) + r.setup + r.moves(id, r.tcm(0), size)
+		}
+		if got != want {
+			t.Fatalf("%v at %v (store: %v): ends at %v, want %v", size, id, store, got, want)
+		}
+	})
+}
+
+// A masked load moves what exists.
+func TestAMaskedLoadMovesWhatExists(t *testing.T) {
+	for _, c := range []struct{ exist, moves int }{{-3, 0}, {0, 0}, {1, 1}, {100, 100}, {1024, 1024}, {5000, 1024}} {
+		r := newRig(t, Options{})
+		x := r.tensor(0, 1024)
+		got := r.alone(func(t *tl.PE) { t.Load(x, tl.Shape{1024}, tl.F16, tl.Mask(c.exist)) })
+		want := r.dispatch
+		if c.moves > 0 {
+			want = r.calls(1) + r.setup + r.moves(r.hbm(0), r.tcm(0), memory.Bytes(2*c.moves))
+		}
+		if got != want {
+			t.Errorf("mask %d: the load ends at %v, want %v", c.exist, got, want)
+		}
+	}
+}

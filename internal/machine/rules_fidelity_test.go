@@ -1,0 +1,139 @@
+package machine
+
+import (
+	"bytes"
+	"runtime"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/kernbench/kernbench/internal/fabric"
+	"github.com/kernbench/kernbench/internal/oplog"
+	"github.com/kernbench/kernbench/internal/sim"
+	"github.com/kernbench/kernbench/tl"
+	"github.com/kernbench/kernbench/topology"
+)
+
+// A message alone takes the same time whether every flit is an event or not, whatever
+// its size and its slots.
+func TestFidelitiesAgreeOnAMessage(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		m := anyDelivery.Draw(t, "message")
+		_, train := m.travelIn(t, fabric.Train)
+		_, flit := m.travelIn(t, fabric.Flit)
+		if train != flit {
+			t.Fatalf("%+v: by trains %+v, by flits %+v", m, train, flit)
+		}
+	})
+}
+
+// So does a load or a store of any tile, masked, strided, of one shard.
+func TestFidelitiesAgreeOnATile(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		id := anyMemory.Draw(t, "memory")
+		width := rapid.IntRange(1, 500).Draw(t, "width")
+		rows, cols := rapid.IntRange(1, 40).Draw(t, "rows"), rapid.IntRange(1, width).Draw(t, "cols")
+		store := rapid.Bool().Draw(t, "store")
+		var took [2]sim.Time
+		for i, fid := range []fabric.Fidelity{fabric.Train, fabric.Flit} {
+			r := newRig(t, Options{Fidelity: fid})
+			x := r.place(id, 40, width)
+			took[i] = r.alone(func(t *tl.PE) {
+				if !store {
+					t.Load(x, tl.Shape{rows, cols}, tl.F16)
+					return
+				}
+				v := t.Zeros(tl.Shape{rows, cols}, tl.F16)
+				pass(t, 2000)
+				t.Store(x, v)
+			})
+		}
+		if took[0] != took[1] {
+			t.Fatalf("[%d %d] of width %d at %v (store: %v): %v by trains, %v by flits", rows, cols, width, id, store, took[0], took[1])
+		}
+	})
+}
+
+// Under contention the two are close: how close is in the table, as a part of the
+// critical path.
+func TestFidelitiesAreCloseUnderContention(t *testing.T) {
+	gemm := func(p product) func(t *testing.T, fid fabric.Fidelity) sim.Time {
+		return func(t *testing.T, fid fabric.Fidelity) sim.Time { return p.multiplyIn(t, fid).window() }
+	}
+	queues := func(kind topology.BufferKind, n int, ids ...PEID) func(t *testing.T, fid fabric.Fidelity) sim.Time {
+		return func(t *testing.T, fid fabric.Fidelity) sim.Time {
+			r := newRig(t, Options{Fidelity: fid})
+			return r.on(Program{Targets: ids, Links: ring(ids...), Buffer: kind, Body: func(t *tl.PE) {
+				x := t.Zeros(tl.Shape{n}, tl.F16)
+				for range 6 {
+					t.Send(tl.East, x)
+					x = x.Add(t.Recv(tl.West, tl.Shape{n}, tl.F16))
+				}
+			}}).Critical()
+		}
+	}
+	everywhere := make([]PEID, 256)
+	for i := range everywhere {
+		everywhere[i] = PEID(i)
+	}
+	for _, c := range []struct {
+		name   string
+		within float64
+		run    func(t *testing.T, fid fabric.Fidelity) sim.Time
+	}{
+		{"product, both operands streamed", 0.03, gemm(product{m: 32, k: 3072, n: 32})},
+		{"ragged product", 0.01, gemm(product{m: 100, k: 333, n: 70})},
+		{"ring of 256, 128 B", 0, queues(topology.BufferTCM, 64, everywhere...)},
+		{"ring of 256, 16 KiB", 0.04, queues(topology.BufferTCM, 8192, everywhere...)},
+		{"ring of a cube, 16 KiB, slots in SRAM", 0.07, queues(topology.BufferSRAM, 8192, everywhere[:8]...)},
+		{"ring of a cube, 16 KiB, slots in HBM", 0.05, queues(topology.BufferHBM, 8192, everywhere[:8]...)},
+	} {
+		train, flit := c.run(t, fabric.Train), c.run(t, fabric.Flit)
+		apart := float64(max(train-flit, flit-train)) / float64(flit)
+		t.Logf("%s: %v by trains, %v by flits, %.3f %% apart", c.name, train, flit, 100*apart)
+		if apart > c.within {
+			t.Errorf("%s: %v by trains, want %v within %v %%", c.name, train, flit, 100*c.within)
+		}
+	}
+}
+
+// logOf is the op log of a busy run, as its file.
+func logOf(t *testing.T) []byte {
+	t.Helper()
+	r := newRig(t, Options{Log: true})
+	ids := everyPE(r.Machine)
+	x := make([]tl.Ptr, len(ids))
+	for i, id := range ids {
+		x[i] = r.tensor(id, 64, 64)
+	}
+	r.on(Program{Targets: ids, Links: ring(ids...), Body: func(t *tl.PE) {
+		me, far := x[t.Rank()], x[(t.Rank()*37+11)%len(ids)]
+		v := t.Load(far, tl.Shape{64, 64}, tl.F16)
+		for range 3 {
+			t.Send(tl.East, v)
+			v = v.Add(t.Recv(tl.West, tl.Shape{64, 64}, tl.F16))
+			t.Composite(tl.Gemm(t.Ref(me, tl.Shape{64, 64}, tl.F16), v, me))
+			t.Notify((t.Rank()+5)%t.NumRanks(), 0, tl.Add, 1)
+		}
+		t.WaitSignal(0, tl.EQ, 3)
+		t.Store(me, v)
+	}})
+	var file bytes.Buffer
+	if err := oplog.Encode(&file, oplog.Header{}, r.Log); err != nil {
+		t.Fatal(err)
+	}
+	return file.Bytes()
+}
+
+// The same run gives the same log, to the byte, whatever GOMAXPROCS.
+func TestLogsAreIdentical(t *testing.T) {
+	want := logOf(t)
+	for _, procs := range []int{1, 2} {
+		old := runtime.GOMAXPROCS(procs)
+		got := logOf(t)
+		runtime.GOMAXPROCS(old)
+		if !bytes.Equal(got, want) {
+			t.Errorf("GOMAXPROCS=%d gives another log, of %d bytes where %d are wanted", procs, len(got), len(want))
+		}
+	}
+}

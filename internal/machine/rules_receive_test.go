@@ -1,0 +1,298 @@
+package machine
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/kernbench/kernbench/internal/ipcq"
+	"github.com/kernbench/kernbench/internal/memory"
+	"github.com/kernbench/kernbench/internal/oplog"
+	"github.com/kernbench/kernbench/internal/sim"
+	"github.com/kernbench/kernbench/tl"
+	"github.com/kernbench/kernbench/topology"
+)
+
+var compass = []tl.Port{tl.North, tl.South, tl.East, tl.West}
+
+// gather is a program in which ranks 1 to 4 send so many messages each to rank 0, which
+// runs body.
+func gather(counts [4]int, body func(t *tl.PE)) Program {
+	p := Program{Targets: []PEID{0, 1, 2, 3, 4}, Body: func(t *tl.PE) {
+		if t.Rank() == 0 {
+			body(t)
+			return
+		}
+		for range counts[t.Rank()-1] {
+			t.Send(tl.Parent, t.Zeros(tl.Shape{64}, tl.F16))
+		}
+	}}
+	for i, port := range compass {
+		p.Links = append(p.Links, Connection{0, port, PEID(i + 1), tl.Parent})
+	}
+	return p
+}
+
+// RecvAny goes round the ports that have a message, from behind the one it took last.
+func TestRecvAnyIsFair(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		var counts [4]int
+		var want []tl.Port
+		for i := range counts {
+			counts[i] = rapid.IntRange(0, 4).Draw(t, compass[i].String()) // as many as there are slots
+		}
+		for left, turn := counts, 0; left != [4]int{}; turn++ {
+			if i := turn % 4; left[i] > 0 {
+				left[i]--
+				want = append(want, compass[i])
+			}
+		}
+		r := newRig(t, Options{})
+		var got []tl.Port
+		r.on(gather(counts, func(t *tl.PE) {
+			pass(t, 1000)
+			for range want {
+				_, port := t.RecvAny(tl.Shape{64}, tl.F16)
+				got = append(got, port)
+			}
+		}))
+		if !slices.Equal(got, want) {
+			t.Fatalf("%v messages are taken from %v, want %v", counts, got, want)
+		}
+	})
+}
+
+// While all ports have messages, none waits for more than one round of the others.
+func TestRecvAnyStarvesNobody(t *testing.T) {
+	r := newRig(t, Options{})
+	const each = 50
+	var taken []tl.Port
+	r.on(gather([4]int{each, each, each, each}, func(t *tl.PE) {
+		for range 4 * each {
+			_, port := t.RecvAny(tl.Shape{64}, tl.F16)
+			taken = append(taken, port)
+			pass(t, 200) // slower than the senders
+		}
+	}))
+	for i := 4; i+4 <= len(taken)-4; i++ {
+		round := slices.Sorted(slices.Values(taken[i : i+4]))
+		if !slices.Equal(round, compass) {
+			t.Fatalf("messages %d to %d are from %v, want one of each port", i, i+3, taken[i:i+4])
+		}
+	}
+}
+
+// RecvAny on idle ports goes on when the first message is there.
+func TestRecvAnyWaitsForTheFirst(t *testing.T) {
+	r := newRig(t, Options{})
+	var port tl.Port
+	var at sim.Time
+	idle := r.passFor(r.scheduler + r.full(64, 2))
+	run := r.on(Program{
+		Targets: []PEID{0, 9, 2}, Links: []Connection{{0, tl.North, 9, tl.Parent}, {0, tl.West, 2, tl.Parent}},
+		Body: by(func(t *tl.PE) {
+			_, port = t.RecvAny(tl.Shape{64}, tl.F16)
+			at = r.clock(t)
+		}, func(*tl.PE) {}, func(t *tl.PE) {
+			x := t.Zeros(tl.Shape{64}, tl.F16)
+			pass(t, idle)
+			t.Send(tl.Parent, x)
+		}),
+	})
+	same(t, "the message is from", port, tl.West)
+	same(t, "it is taken at", at-run.Start, r.calls(1+idle+1)+r.put(topology.BufferTCM, 2, 0, 128))
+}
+
+// A receive that was asked for before copies its message when that comes, while the
+// kernel does something else: the tile is there when Wait returns. One that is asked
+// for late is copied late.
+func TestRecvAsyncOverlaps(t *testing.T) {
+	const busy = 3000
+	for _, async := range []bool{true, false} {
+		r := newRig(t, Options{Log: true})
+		var waited sim.Time
+		run := r.on(Program{Targets: []PEID{0, 100}, Links: pair(0, 100), Body: by(func(t *tl.PE) {
+			t.Send(tl.East, t.Zeros(tl.Shape{2048}, tl.F16))
+		}, func(t *tl.PE) {
+			var x tl.Tile
+			if async {
+				h := t.RecvAsync(tl.West, tl.Shape{2048}, tl.F16)
+				pass(t, busy)
+				x = h.Wait()
+			} else {
+				pass(t, busy)
+				x = t.Recv(tl.West, tl.Shape{2048}, tl.F16)
+			}
+			waited = r.clock(t)
+			x.Neg()
+		})})
+		fetched := r.op(oplog.Math).Start - run.Start
+		if async {
+			same(t, "RecvAsync: Wait returns at", waited-run.Start, (1+busy+1)*r.dispatch)
+			same(t, "RecvAsync: the tile is fetched from", fetched, r.calls(1+busy+1+1))
+		} else {
+			same(t, "Recv returns at", waited-run.Start, (busy+1)*r.dispatch)
+			same(t, "Recv: the tile is fetched from", fetched, r.calls(busy+1)+r.take(topology.BufferTCM, 100, 4096))
+		}
+	}
+}
+
+// Receives of one port take its messages in the order in which they were asked for.
+func TestRecvAsyncKeepsOrder(t *testing.T) {
+	r := newRig(t, Options{})
+	r.on(Program{Targets: []PEID{0, 1}, Links: pair(0, 1), Body: by(func(t *tl.PE) {
+		for i := range 6 {
+			t.Send(tl.East, t.Zeros(tl.Shape{i + 1}, tl.F16))
+		}
+	}, func(t *tl.PE) {
+		var list []tl.Receive
+		for i := range 6 { // each has a size of its own: an exchange would be an error
+			list = append(list, t.RecvAsync(tl.West, tl.Shape{i + 1}, tl.F16))
+		}
+		for _, h := range slices.Backward(list) {
+			h.Wait()
+			h.Wait() // again is the same
+		}
+	})})
+}
+
+// A message received into memory goes there straight from its slot: set-up and the
+// path from the one to the other, and no tile.
+func TestRecvIntoGoesStraightToMemory(t *testing.T) {
+	for _, kind := range []topology.BufferKind{topology.BufferTCM, topology.BufferSRAM} {
+		for _, n := range []int{1, 128, 1024, 2048} {
+			r := newRig(t, Options{Log: true})
+			y := r.tensor(1, n)
+			var visible sim.Time
+			run := r.on(Program{Targets: []PEID{0, 1}, Links: pair(0, 1), Buffer: kind, Body: by(func(t *tl.PE) {
+				t.Send(tl.East, t.Zeros(tl.Shape{n}, tl.F16))
+			}, func(t *tl.PE) {
+				t.RecvInto(tl.West, y, tl.Shape{n}, tl.F16)
+				visible = r.clock(t)
+			})})
+			same(t, fmt.Sprintf("%d elements by slots in %s end at", n, kind), run.Start+run.exec(1),
+				visible+r.setup+r.moves(r.slots(kind, 1), r.hbm(1), memory.Bytes(2*n)))
+			same(t, "the log has its end at", r.op(oplog.Recv).End, run.Start+run.exec(1))
+		}
+	}
+}
+
+// What a message is and what was asked for are both in the error.
+func TestAMismatchNamesBothMessages(t *testing.T) {
+	const from = "the message from sip0.cube0.pe0 east is [64] f16, and "
+	for _, c := range []struct {
+		name string
+		body func(t *tl.PE, y tl.Ptr)
+		op   string
+		want string
+	}{
+		{"size", func(t *tl.PE, _ tl.Ptr) { t.Recv(tl.West, tl.Shape{32}, tl.F16) }, "Recv", from + "[32] f16 was asked for: send and receive must agree on dtype and size"},
+		{"dtype", func(t *tl.PE, _ tl.Ptr) { t.Recv(tl.West, tl.Shape{8, 8}, tl.I16) }, "Recv", from + "[8 8] i16 was asked for: send and receive must agree on dtype and size"},
+		{"dtype and size", func(t *tl.PE, _ tl.Ptr) { t.RecvAsync(tl.West, tl.Shape{64}, tl.F32).Wait() }, "Wait", from + "[64] f32 was asked for: send and receive must agree on dtype and size"},
+		{"nothing", func(t *tl.PE, _ tl.Ptr) { t.RecvAny(tl.Shape{0}, tl.F16) }, "RecvAny", from + "[0] f16 was asked for: send and receive must agree on dtype and size"},
+		{"into memory", func(t *tl.PE, y tl.Ptr) { t.RecvInto(tl.West, y, tl.Shape{65}, tl.F16) }, "RecvInto", from + "[65] f16 was asked for: send and receive must agree on dtype and size"},
+	} {
+		r := newRig(t, Options{})
+		y := r.tensor(1, 65)
+		e := r.failure(Program{Targets: []PEID{0, 1}, Links: pair(0, 1), Body: by(func(t *tl.PE) {
+			t.Send(tl.East, t.Zeros(tl.Shape{64}, tl.F16))
+		}, func(t *tl.PE) { c.body(t, y) })})
+		var m *ipcq.Mismatch
+		if !errors.As(e, &m) {
+			t.Errorf("%s: %v, want a *ipcq.Mismatch", c.name, e)
+			continue
+		}
+		same(t, c.name+": operation", e.Op, c.op)
+		same(t, c.name, m.Error(), c.want)
+	}
+}
+
+// Another shape of as many elements is the same message.
+func TestShapesMayDiffer(t *testing.T) {
+	r := newRig(t, Options{})
+	r.on(Program{Targets: []PEID{0, 1}, Links: pair(0, 1), Body: by(func(t *tl.PE) {
+		t.Send(tl.East, t.Zeros(tl.Shape{64}, tl.F16))
+	}, func(t *tl.PE) { t.Recv(tl.West, tl.Shape{4, 2, 8}, tl.F16) })})
+}
+
+// A message of no bytes takes a slot, and a credit, like any other.
+func TestMessagesOfNoBytesTakeSlots(t *testing.T) {
+	x := blocked{delivery{topology.BufferTCM, 0, 9, 0}, 4, sim.Microsecond}
+	for _, kind := range topology.BufferKinds {
+		x.kind = kind
+		_, after, credit := x.run(t)
+		same(t, string(kind)+": the fifth send goes on at", after[4], credit)
+	}
+}
+
+// Unknown ports, and messages that nobody takes, are errors.
+func TestQueueMisuseIsAnError(t *testing.T) {
+	tile := func(t *tl.PE) tl.Tile { return t.Zeros(tl.Shape{64}, tl.F16) }
+	nothing := func(*tl.PE) {}
+	for _, c := range []struct {
+		name string
+		a, b func(t *tl.PE)
+		want string
+	}{
+		{"unknown port", func(t *tl.PE) { t.Send(tl.North, tile(t)) }, nothing, "no port north: this PE has east"},
+		{"unknown port to receive from", nothing, func(t *tl.PE) { t.Recv(tl.East, tl.Shape{1}, tl.F16) }, "no port east: this PE has west"},
+		{
+			"leftover", func(t *tl.PE) { t.Send(tl.East, tile(t)); t.Send(tl.East, tile(t)) }, func(t *tl.PE) { t.Recv(tl.West, tl.Shape{64}, tl.F16) },
+			"kernel k: ended with 1 slots in use of the queue sip0.cube0.pe0 east -> sip0.cube0.pe1 west, by messages that nobody received",
+		},
+		{
+			"leftover of no bytes", nothing, func(t *tl.PE) { t.Send(tl.West, t.Zeros(tl.Shape{0}, tl.F16)) },
+			"kernel k: ended with 1 slots in use of the queue sip0.cube0.pe1 west -> sip0.cube0.pe0 east, by messages that nobody received",
+		},
+		{
+			"receive not waited for", nothing, func(t *tl.PE) { t.RecvAsync(tl.West, tl.Shape{64}, tl.F16) },
+			"the kernel ended without having waited for the message",
+		},
+		{
+			"receive not waited for, though its message came", func(t *tl.PE) { t.Send(tl.East, tile(t)) }, func(t *tl.PE) {
+				t.RecvAsync(tl.West, tl.Shape{64}, tl.F16)
+				pass(t, 1000)
+			},
+			"the kernel ended without having waited for the message",
+		},
+	} {
+		r := newRig(t, Options{})
+		_, err := r.try(Program{Targets: []PEID{0, 1}, Links: pair(0, 1), Body: by(c.a, c.b)})
+		for u := err; u != nil; u = errors.Unwrap(u) {
+			err = u
+		}
+		same(t, c.name, errText(err), c.want)
+	}
+	r := newRig(t, Options{})
+	e := r.failure(Program{Targets: []PEID{0}, Body: func(t *tl.PE) { t.Send(tl.East, tile(t)) }})
+	same(t, "no neighbour table", e.Err.Error(), "no port east: the launch has no neighbour table, or this PE is not in it")
+}
+
+// The only reason to wait is the queue itself: what is left of a launch does not
+// disturb the next.
+func TestQueuesAreNewInEveryLaunch(t *testing.T) {
+	r := newRig(t, Options{})
+	var ends []sim.Time
+	for range 3 {
+		run, err := r.Start(Program{Name: "k", Targets: []PEID{0, 1}, Links: pair(0, 1), Body: by(func(t *tl.PE) {
+			for range 10 {
+				t.Send(tl.East, t.Zeros(tl.Shape{64}, tl.F16))
+			}
+		}, func(t *tl.PE) {
+			for range 10 {
+				t.Recv(tl.West, tl.Shape{64}, tl.F16)
+			}
+		})}, sim.Event{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.mustRun(t)
+		ends = append(ends, run.Critical())
+	}
+	if ends[1] != ends[0] || ends[2] != ends[0] {
+		t.Errorf("launches take %v, want all the same", ends)
+	}
+}

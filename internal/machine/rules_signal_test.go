@@ -1,0 +1,282 @@
+package machine
+
+import (
+	"testing"
+
+	"github.com/kernbench/kernbench/internal/memory"
+	"github.com/kernbench/kernbench/internal/oplog"
+	"github.com/kernbench/kernbench/internal/sim"
+	"github.com/kernbench/kernbench/tl"
+	"github.com/kernbench/kernbench/topology"
+)
+
+// window is a tensor of n elements on each of the PEs, as an argument of a launch.
+func (r *rig) window(n int, ids ...PEID) ([]tl.Ptr, [][]Part) {
+	r.Helper()
+	var ptrs []tl.Ptr
+	var parts []Part
+	for _, id := range ids {
+		p := r.tensor(id, n)
+		p.Window = 1
+		ptrs = append(ptrs, p)
+		parts = append(parts, Part{r.va(p), memory.Bytes(2 * n)})
+	}
+	return ptrs, [][]Part{parts}
+}
+
+// notice is how long a notification from PE a to PE b takes from its dispatch on: 16 B
+// in class comm.
+func (r *rig) notice(a, b PEID) sim.Time {
+	r.Helper()
+	return r.scheduler + r.setup + r.moves(r.tcm(a), r.tcm(b), r.spec.PE.IPCQ.CreditBytes)
+}
+
+// A notification takes dispatch, scheduler, set-up and the path of 16 B; who waits for
+// it goes on at that instant, and its own PE may be notified as well.
+func TestNotifyTakesItsFormula(t *testing.T) {
+	for _, b := range []PEID{1, 8, 100, 255} {
+		r := newRig(t, Options{})
+		var at sim.Time
+		run := r.on(Program{Targets: []PEID{0, b}, Body: by(func(t *tl.PE) {
+			t.Notify(1, 7, tl.Set, 1)
+		}, func(t *tl.PE) {
+			t.WaitSignal(7, tl.EQ, 1)
+			at = r.clock(t)
+		})})
+		same(t, "the waiter goes on at", at-run.Start, r.dispatch+r.notice(0, b))
+	}
+	r := newRig(t, Options{})
+	var at sim.Time
+	run := r.on(Program{Targets: []PEID{0}, Body: func(t *tl.PE) {
+		t.Notify(0, 0, tl.Add, 5)
+		t.WaitSignal(0, tl.EQ, 5)
+		at = r.clock(t)
+	}})
+	same(t, "who notifies itself goes on at", at-run.Start, r.dispatch+r.notice(0, 0))
+}
+
+// Set replaces a signal, Add adds to it, each in the order of arrival; signals are apart
+// from each other.
+func TestSetAndAdd(t *testing.T) {
+	r := newRig(t, Options{})
+	holds := map[string]bool{}
+	r.on(Program{Targets: []PEID{0, 1}, Body: by(func(t *tl.PE) {
+		t.Notify(1, 0, tl.Set, 40)
+		t.Notify(1, 0, tl.Add, 5)
+		t.Notify(1, 0, tl.Add, -3)
+		t.Notify(1, 1, tl.Add, 7)
+		t.Notify(1, 2, tl.Add, 9)
+		t.Notify(1, 2, tl.Set, 1)
+		t.Notify(1, 65535, tl.Set, 1)
+	}, func(t *tl.PE) {
+		t.WaitSignal(65535, tl.EQ, 1) // the last: what was sent before has come before
+		holds["set 40, add 5, add -3 is 42"] = t.Test(0, tl.EQ, 42)
+		holds["add 7 is 7"] = t.Test(1, tl.EQ, 7)
+		holds["add 9, set 1 is 1"] = t.Test(2, tl.EQ, 1)
+		holds["nobody changed it: 0"] = t.Test(3, tl.EQ, 0)
+	})})
+	for what, ok := range holds {
+		if !ok {
+			t.Errorf("not so: %s", what)
+		}
+	}
+	same(t, "tests", len(holds), 4)
+}
+
+// Each comparison, below, at and above the value.
+func TestEveryComparison(t *testing.T) {
+	for _, c := range []struct {
+		cmp  tl.Cmp
+		want [3]bool // of 4, 5 and 6 with 5
+	}{
+		{tl.EQ, [3]bool{false, true, false}}, {tl.NE, [3]bool{true, false, true}},
+		{tl.GT, [3]bool{false, false, true}}, {tl.GE, [3]bool{false, true, true}},
+		{tl.LT, [3]bool{true, false, false}}, {tl.LE, [3]bool{true, true, false}},
+	} {
+		var got, waited [3]bool
+		r := newRig(t, Options{})
+		r.on(Program{Targets: []PEID{0}, Body: func(t *tl.PE) {
+			for i, v := range []int{4, 5, 6} {
+				t.Notify(0, i, tl.Set, v)
+			}
+			t.WaitSignal(2, tl.EQ, 6)
+			for i := range got {
+				if got[i] = t.Test(i, c.cmp, 5); c.want[i] {
+					t.WaitSignal(i, c.cmp, 5) // or it would never return
+					waited[i] = true
+				}
+			}
+		}})
+		same(t, "4, 5, 6 compared with 5", got, c.want)
+		same(t, "waits that end", waited, c.want)
+	}
+}
+
+// Test looks and does not wait: it costs a dispatch cycle, and sees a notification from
+// the instant of its arrival on.
+func TestTestDoesNotWait(t *testing.T) {
+	r := newRig(t, Options{})
+	var last, first sim.Time // look that fails, look that does not
+	run := r.on(Program{Targets: []PEID{0, 1}, Body: by(func(t *tl.PE) {
+		t.Notify(1, 0, tl.Set, 1)
+	}, func(t *tl.PE) {
+		for !t.Test(0, tl.GE, 1) {
+			last = r.clock(t)
+		}
+		first = r.clock(t)
+	})})
+	arrives := run.Start + r.dispatch + r.notice(0, 1)
+	if !(last < arrives && arrives <= first && first == last+r.dispatch) {
+		t.Errorf("the last look in vain is at %v, the next at %v, want %v between them, %v apart", last, first, arrives, r.dispatch)
+	}
+}
+
+// Signals are zero at the start of every launch.
+func TestSignalsAreZeroAtTheStartOfALaunch(t *testing.T) {
+	r := newRig(t, Options{})
+	for i := range 3 {
+		zero := false
+		_, err := r.Start(Program{Name: "k", Targets: []PEID{0, 1}, Body: by(func(t *tl.PE) {
+			t.Notify(1, 0, tl.Add, 1)
+		}, func(t *tl.PE) {
+			zero = t.Test(0, tl.EQ, 0)
+			t.WaitSignal(0, tl.EQ, 1)
+		})}, sim.Event{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.mustRun(t)
+		if !zero {
+			t.Errorf("launch %d begins with another launch's signal", i)
+		}
+	}
+}
+
+// A notification arrives when everything put before it has: small ones do not overtake.
+func TestNotifyComesAfterWhatWasPut(t *testing.T) {
+	r := newRig(t, Options{Log: true})
+	x, windows := r.window(65536, 0, 100)
+	var at sim.Time
+	run := r.on(Program{Targets: []PEID{0, 100}, Windows: windows, Body: by(func(t *tl.PE) {
+		t.Put(1, x[0], t.Zeros(tl.Shape{65536}, tl.F16))
+		t.Notify(1, 0, tl.Set, 1)
+		t.Put(1, x[0], t.Zeros(tl.Shape{65536}, tl.F16)) // not before it
+	}, func(t *tl.PE) {
+		t.WaitSignal(0, tl.EQ, 1)
+		at = r.clock(t)
+	})})
+	puts := r.ops(oplog.Put)
+	same(t, "the waiter goes on at", at, puts[0].End)
+	if puts[1].End <= at || run.exec(0) < puts[1].End-run.Start {
+		t.Errorf("the second put ends at %v, want after %v and before its kernel's end", puts[1].End, at)
+	}
+}
+
+// Put and Get are transfers of class comm between the TCM and the peer's memory.
+func TestPutAndGetTakeTheirFormula(t *testing.T) {
+	for _, peer := range []PEID{1, 100, 255} {
+		for _, n := range []int{1, 1024, 8192} {
+			size := memory.Bytes(2 * n)
+			r := newRig(t, Options{})
+			x, windows := r.window(n, 0, peer)
+			idle := r.passFor(r.scheduler + r.full(n, 2))
+			run := r.on(Program{Targets: []PEID{0, peer}, Windows: windows, Body: by(func(t *tl.PE) {
+				v := t.Zeros(tl.Shape{n}, tl.F16)
+				pass(t, idle)
+				t.Put(1, x[0], v)
+			}, func(*tl.PE) {})})
+			same(t, "Put ends at", run.exec(0), r.calls(1+idle+1)+r.setup+r.moves(r.tcm(0), r.hbm(peer), size))
+
+			r = newRig(t, Options{})
+			x, windows = r.window(n, 0, peer)
+			run = r.on(Program{Targets: []PEID{0, peer}, Windows: windows, Body: by(func(t *tl.PE) {
+				t.Get(1, x[0], tl.Shape{n}, tl.F16)
+			}, func(*tl.PE) {})})
+			same(t, "Get ends at", run.exec(0), r.calls(1)+r.setup+r.moves(r.hbm(peer), r.tcm(0), size))
+		}
+	}
+}
+
+// What no peer has, no window is, and no part holds, is an error.
+func TestWindowMisuseIsAnError(t *testing.T) {
+	v := func(t *tl.PE) tl.Tile { return t.Zeros(tl.Shape{64}, tl.F16) }
+	for _, c := range []struct {
+		name string
+		body func(t *tl.PE, x tl.Ptr)
+		want string
+	}{
+		{"Put to a wrong peer", func(t *tl.PE, x tl.Ptr) { t.Put(2, x, v(t)) }, "no rank 2: this launch has ranks 0 to 1"},
+		{"Get from a wrong peer", func(t *tl.PE, x tl.Ptr) { t.Get(-1, x, tl.Shape{64}, tl.F16) }, "no rank -1: this launch has ranks 0 to 1"},
+		{"Notify of a wrong peer", func(t *tl.PE, x tl.Ptr) { t.Notify(2, 0, tl.Set, 1) }, "no rank 2: this launch has ranks 0 to 1"},
+		{"wrong signal", func(t *tl.PE, x tl.Ptr) { t.Notify(1, 65536, tl.Set, 1) }, "no signal 65536: a PE has 0 to 65535"},
+		{"wait for a wrong signal", func(t *tl.PE, x tl.Ptr) { t.WaitSignal(-1, tl.EQ, 0) }, "no signal -1: a PE has 0 to 65535"},
+		{"test of a wrong signal", func(t *tl.PE, x tl.Ptr) { t.Test(65536, tl.EQ, 0) }, "no signal 65536: a PE has 0 to 65535"},
+		{"scratch", func(t *tl.PE, x tl.Ptr) { t.Put(1, t.Scratch(tl.Shape{64}, tl.F16), v(t)) }, "the pointer is into no window: only tensor arguments of the launch are windows"},
+		{"no such window", func(t *tl.PE, x tl.Ptr) { x.Window = 2; t.Put(1, x, v(t)) }, "the pointer is not into a window: pass a tensor argument of the launch, not scratch"},
+		{"behind the end", func(t *tl.PE, x tl.Ptr) { t.Put(1, x.At(1), v(t)) }, "bytes 2 to 130 of the window: peer 1 holds 128"},
+		{"before the start", func(t *tl.PE, x tl.Ptr) { t.Get(1, x.At(-1), tl.Shape{64}, tl.F16) }, "bytes -2 to 126 of the window: peer 1 holds 128"},
+	} {
+		r := newRig(t, Options{})
+		x, windows := r.window(64, 0, 1)
+		e := r.failure(Program{Targets: []PEID{0, 1}, Windows: windows, Body: by(func(t *tl.PE) { c.body(t, x[0]) }, func(*tl.PE) {})})
+		same(t, c.name, e.Err.Error(), c.want)
+	}
+	r := newRig(t, Options{})
+	x, windows := r.window(64, 0, 1)
+	windows[0][1].Bytes = 0
+	e := r.failure(Program{Targets: []PEID{0, 1}, Windows: windows, Body: by(func(t *tl.PE) { t.Put(1, x[0], v(t)) }, func(*tl.PE) {})})
+	same(t, "peer without a part", e.Err.Error(), "peer 1 holds no part of the window")
+}
+
+// A message is visible when everything its sender stored before is in memory, and a
+// read before it has begun; what follows it does not delay it.
+func TestAQueueOrdersMemory(t *testing.T) {
+	r := newRig(t, Options{Log: true})
+	x, y := r.tensor(0, 65536), r.tensor(100, 65536)
+	var visible sim.Time
+	r.on(Program{Targets: []PEID{0, 100}, Links: pair(0, 100), Body: by(func(t *tl.PE) {
+		v := t.Zeros(tl.Shape{65536}, tl.F16)
+		t.Store(y, v)
+		t.Load(x, tl.Shape{65536}, tl.F16)
+		t.Send(tl.East, t.Zeros(tl.Shape{1}, tl.F16))
+		t.Store(y, v)
+	}, func(t *tl.PE) {
+		t.Recv(tl.West, tl.Shape{1}, tl.F16)
+		visible = r.clock(t)
+	})})
+	stores := r.ops(oplog.Store)
+	same(t, "the message is visible at", visible, stores[0].End)
+	if stores[1].End <= visible {
+		t.Errorf("the second store ends at %v, want after %v", stores[1].End, visible)
+	}
+}
+
+// A composite is there for others after Wait, and a message does not wait for it
+// before.
+func TestAQueueDoesNotWaitForComposites(t *testing.T) {
+	for _, wait := range []bool{false, true} {
+		r := newRig(t, Options{Log: true})
+		a, c := r.tensor(0, 128, 128), r.tensor(0, 128, 128)
+		var visible sim.Time
+		r.on(Program{Targets: []PEID{0, 1}, Links: pair(0, 1), Body: by(func(t *tl.PE) {
+			v := t.Zeros(tl.Shape{1}, tl.F16)
+			x := t.Ref(a, tl.Shape{128, 128}, tl.F16)
+			h := t.Composite(tl.Gemm(x, x, c))
+			if wait {
+				t.Wait(h)
+			}
+			t.Send(tl.East, v)
+		}, func(t *tl.PE) {
+			t.Recv(tl.West, tl.Shape{1}, tl.F16)
+			visible = r.clock(t)
+		})})
+		end := r.op(oplog.Gemm).End
+		want := end + r.dispatch + r.scheduler + r.put(topology.BufferTCM, 0, 1, 2)
+		switch {
+		case wait && visible != want:
+			t.Errorf("after Wait the message is visible at %v, want %v", visible, want)
+		case !wait && visible >= end:
+			t.Errorf("the message is visible at %v, want before the composite ends at %v", visible, end)
+		}
+	}
+}

@@ -1,0 +1,252 @@
+package machine
+
+import (
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/kernbench/kernbench/internal/fabric"
+	"github.com/kernbench/kernbench/internal/memory"
+	"github.com/kernbench/kernbench/internal/oplog"
+	"github.com/kernbench/kernbench/internal/pe"
+	"github.com/kernbench/kernbench/internal/sim"
+	"github.com/kernbench/kernbench/tl"
+	"github.com/kernbench/kernbench/topology"
+)
+
+// put is from a send's set-up to when n bytes are in a slot of PE b, and take from a
+// receive's set-up to when they are out of it.
+func (r *rig) put(kind topology.BufferKind, a, b PEID, n memory.Bytes) sim.Time {
+	r.Helper()
+	return r.setup + r.moves(r.tcm(a), r.slots(kind, b), n) + r.access(kind)
+}
+
+func (r *rig) take(kind topology.BufferKind, b PEID, n memory.Bytes) sim.Time {
+	r.Helper()
+	if kind == topology.BufferTCM { // one pass through the slower of its two ports
+		tcm := r.spec.PE.TCM
+		return r.setup + tcm.Overhead + max(tcm.ReadBandwidth.Serialize(n), tcm.WriteBandwidth.Serialize(n))
+	}
+	return r.setup + r.moves(r.slots(kind, b), r.tcm(b), n) + r.access(kind)
+}
+
+// slots is the memory of PE b that holds its queues' slots.
+func (r *rig) slots(kind topology.BufferKind, b PEID) memory.ID {
+	return r.PE(b).Memory(bufferKinds[kind])
+}
+
+// access is what that adds: 6 ns for HBM; the 2 ns of SRAM are on the path.
+func (r *rig) access(kind topology.BufferKind) sim.Time {
+	if kind == topology.BufferHBM {
+		return r.spec.PE.IPCQ.HBMOverhead
+	}
+	return 0
+}
+
+// delivery is one message of a tile from PE a to PE b, both otherwise idle.
+type delivery struct {
+	kind topology.BufferKind
+	a, b PEID
+	n    int // elements of 2 B
+}
+
+var anyDelivery = rapid.Custom(func(t *rapid.T) delivery {
+	m := delivery{
+		kind: rapid.SampledFrom(topology.BufferKinds).Draw(t, "slots"),
+		a:    anyPE.Draw(t, "from"), n: rapid.IntRange(0, 2048).Draw(t, "elements"),
+	}
+	m.b = (m.a + PEID(rapid.IntRange(1, 255).Draw(t, "distance"))) % 256
+	if m.kind == topology.BufferHBM && m.n > 1024 { // the formula is for a group of bursts, or two
+		m.n = 2048
+	}
+	return m
+})
+
+// times is when, after the start, the sender goes on, the message is visible to its
+// receiver, and it can be fetched from its TCM; and when both PEs end.
+type times struct{ sent, visible, fetched, sender, receiver sim.Time }
+
+// travel sends the message.
+func (m delivery) travel(t tester, sets ...string) (r *rig, got times) {
+	t.Helper()
+	return m.travelIn(t, fabric.Train, sets...)
+}
+
+func (m delivery) travelIn(t tester, fid fabric.Fidelity, sets ...string) (r *rig, got times) {
+	t.Helper()
+	r = newRig(t, Options{Fidelity: fid, Log: true}, sets...)
+	idle := r.passFor(r.scheduler + r.full(m.n, 2))
+	run := r.on(Program{Targets: []PEID{m.a, m.b}, Links: pair(m.a, m.b), Buffer: m.kind, Body: by(func(t *tl.PE) {
+		x := t.Zeros(tl.Shape{m.n}, tl.F16)
+		pass(t, idle)
+		t.Send(tl.East, x)
+		got.sent = r.clock(t)
+	}, func(t *tl.PE) {
+		x := t.Recv(tl.West, tl.Shape{m.n}, tl.F16)
+		got.visible = r.clock(t)
+		x.Neg()
+	})})
+	got.sent, got.visible, got.fetched = got.sent-run.Start, got.visible-run.Start, r.op(oplog.Math).Start-run.Start
+	got.sender, got.receiver = run.exec(m.a), run.exec(m.b)
+	return r, got
+}
+
+// A message alone: the sender goes on after its dispatch cycle; the receiver sees the
+// message when its last byte is in the slot, and has it in TCM when that is copied out:
+//
+//	visible = sent + scheduler + set-up + path to the slot (+ 6 ns to HBM)
+//	taken   = visible + set-up + path out of the slot (+ 6 ns from HBM)
+//
+// A command on it is dispatched at once and fetches it when it is there.
+func TestAMessageTakesItsFormula(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		m := anyDelivery.Draw(t, "message")
+		r, got := m.travel(t, anyPESets.Draw(t, "sets")...)
+		size := memory.Bytes(2 * m.n)
+		idle := r.passFor(r.scheduler + r.full(m.n, 2))
+		want := times{sent: sim.Time(1+idle+1) * r.dispatch}
+		want.visible = want.sent + r.scheduler + r.put(m.kind, m.a, m.b, size)
+		want.fetched = max(want.visible+r.take(m.kind, m.b, size), want.visible+r.calls(1))
+		neg := pe.CommandTime(r.spec.PE, size, pe.MathTime(r.spec.PE.Math, r.spec.PE.Math.Cycles.Simple, m.n), size)
+		want.sender, want.receiver = want.visible, want.fetched+neg
+		if got != want {
+			t.Fatalf("%+v: %+v, want %+v", m, got, want)
+		}
+	})
+}
+
+// A kernel that receives and does nothing more ends when the message is in its TCM.
+func TestAKernelEndsWithItsLastReceive(t *testing.T) {
+	for _, kind := range topology.BufferKinds {
+		r := newRig(t, Options{})
+		var visible sim.Time
+		run := r.on(Program{Targets: []PEID{0, 9}, Links: pair(0, 9), Buffer: kind, Body: by(func(t *tl.PE) {
+			t.Send(tl.East, t.Zeros(tl.Shape{1024}, tl.F16))
+		}, func(t *tl.PE) {
+			t.Recv(tl.West, tl.Shape{1024}, tl.F16)
+			visible = r.clock(t)
+		})})
+		same(t, string(kind)+": the receiver ends at", run.Start+run.exec(9), visible+r.take(kind, 9, 2048))
+	}
+}
+
+// Slots in TCM are never slower than those in SRAM or HBM.
+func TestTCMSlotsAreFastest(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		m := anyDelivery.Draw(t, "message")
+		taken := map[topology.BufferKind]sim.Time{}
+		for _, kind := range topology.BufferKinds {
+			m.kind = kind
+			_, got := m.travel(t)
+			taken[kind] = got.receiver
+		}
+		if tcm := taken[topology.BufferTCM]; tcm > taken[topology.BufferSRAM] || tcm > taken[topology.BufferHBM] {
+			t.Fatalf("%d elements from PE %d to %d take %v, want tcm the least", m.n, m.a, m.b, taken)
+		}
+	})
+}
+
+// Latency rises with every hop and with every flit, in all three kinds of slots.
+func TestLatencyRisesWithHopsAndBytes(t *testing.T) {
+	for _, kind := range topology.BufferKinds {
+		var before sim.Time
+		// The same cube, then one, two and three cubes further along a row, then three
+		// rows down, then the other SIP.
+		for _, b := range []PEID{1, 8, 16, 24, 24 + 32, 24 + 96, 128 + 24 + 96} {
+			_, got := delivery{kind, 0, b, 128}.travel(t)
+			took := got.fetched - got.sent
+			if took <= before {
+				t.Errorf("%s: to PE %d it takes %v, want more than the %v of the one before", kind, b, took, before)
+			}
+			before = took
+		}
+		before = 0
+		for _, n := range []int{0, 1, 64, 128, 129, 256, 512, 1024, 2048} {
+			_, got := delivery{kind, 0, 100, n}.travel(t)
+			took := got.fetched - got.sent
+			if took <= before {
+				t.Errorf("%s: %d elements take %v, want more than the %v of fewer", kind, n, took, before)
+			}
+			before = took
+		}
+	}
+}
+
+// Slots are memory like any other: they are taken at the start of a launch, given back
+// at its end, and there may be none left.
+func TestSlotsAreAllocatedAndRunOut(t *testing.T) {
+	const slots = 4 * 4096
+	for kind, c := range map[topology.BufferKind]struct {
+		set, want string
+	}{
+		topology.BufferHBM: {"cube.hbm.slice_size=40 KiB",
+			"launch k: slots of the queue sip0.cube0.pe0 port2 -> sip0.cube0.pe1 port0: sip0.cube0.hbm1: out of memory: asked 16KiB aligned to 256B, free 8KiB of 40KiB, largest block 8KiB; free something, ask for less, or raise cube.hbm.slice_size in the topology"},
+		topology.BufferSRAM: {"cube.sram.size=80 KiB",
+			"launch k: slots of the queue sip0.cube0.pe1 port0 -> sip0.cube0.pe0 port2: sip0.cube0.sram: out of memory: asked 16KiB aligned to 256B, free 0B of 80KiB, largest block 0B; free something, ask for less, or raise cube.sram.size in the topology"},
+		topology.BufferTCM: {"pe.tcm.size=128 KiB", ""},
+	} {
+		r := newRig(t, Options{}, c.set)
+		var held [3]memory.Bytes
+		p := Program{Targets: []PEID{0, 1}, Buffer: kind, Body: func(*tl.PE) {
+			held[0] = r.Memory(r.slots(kind, 0)).Allocator.Used()
+			held[1] = r.Memory(r.slots(kind, 1)).Allocator.Used()
+		}}
+		for i := range 2 {
+			p.Links = append(p.Links, Connection{0, tl.Numbered(i), 1, tl.Numbered(1 - i)})
+		}
+		r.on(p)
+		held[2] = r.Memory(r.slots(kind, 0)).Allocator.Used()
+		want := [3]memory.Bytes{2 * slots, 2 * slots, 0}
+		if kind == topology.BufferSRAM { // both PEs' in one
+			want = [3]memory.Bytes{4 * slots, 4 * slots, 0}
+		}
+		same(t, string(kind)+" held by PE 0, by PE 1, after", held, want)
+
+		r = newRig(t, Options{}, c.set)
+		p.Links = []Connection{{0, tl.Numbered(1), 1, tl.Numbered(1)}, {0, tl.Numbered(0), 1, tl.Numbered(2)}, {0, tl.Numbered(2), 1, tl.Numbered(0)}}
+		_, err := r.try(p)
+		switch {
+		case c.want == "" && err != nil:
+			t.Error(err)
+		case c.want != "" && (err == nil || err.Error() != c.want):
+			t.Errorf("%s: %v, want %s", kind, err, c.want)
+		}
+		same(t, string(kind)+" held after that", r.Memory(r.slots(kind, 0)).Allocator.Used(), 0)
+	}
+}
+
+// A neighbour table is checked before anything runs.
+func TestNeighbourTablesAreChecked(t *testing.T) {
+	many := func(n int) (links []Connection) {
+		for i := range n {
+			links = append(links, Connection{0, tl.Numbered(i), PEID(i + 1), tl.North})
+		}
+		return links
+	}
+	ids := []PEID{0, 1, 2, 3, 4, 5, 6, 7, 8, 9}
+	for _, c := range []struct {
+		name  string
+		links []Connection
+		want  string
+	}{
+		{"as many as there are", many(8), ""},
+		{"too many ports", many(9), "launch k: the neighbour table gives sip0.cube0.pe0 more than 8 ports: use Put and Notify instead, or raise pe.ipcq.max_ports"},
+		{"a port twice", []Connection{{0, tl.East, 1, tl.West}, {0, tl.East, 2, tl.West}}, "launch k: the neighbour table gives sip0.cube0.pe0 the port east twice"},
+		{"a port to itself", []Connection{{0, tl.East, 0, tl.East}}, "launch k: the neighbour table gives sip0.cube0.pe0 the port east twice"},
+		{"any port", []Connection{{0, tl.AnyPort, 1, tl.West}}, "launch k: the neighbour table gives sip0.cube0.pe0 the port any, which is none"},
+		{"a PE that is not there", []Connection{{0, tl.East, 77, tl.West}}, "launch k: the neighbour table names PE 77, which the launch does not run on"},
+	} {
+		r := newRig(t, Options{})
+		_, err := r.try(Program{Targets: ids, Links: c.links, Body: func(*tl.PE) {}})
+		if got := errText(err); got != c.want {
+			t.Errorf("%s: %q, want %q", c.name, got, c.want)
+		}
+	}
+}
+
+func errText(err error) string {
+	if err == nil {
+		return ""
+	}
+	return err.Error()
+}

@@ -1,0 +1,298 @@
+package torch_test
+
+import (
+	"bytes"
+	"runtime"
+	"testing"
+
+	"github.com/kernbench/kernbench/internal/exec"
+	"github.com/kernbench/kernbench/internal/oplog"
+	"github.com/kernbench/kernbench/tl"
+	"github.com/kernbench/kernbench/topology"
+	"github.com/kernbench/kernbench/torch"
+)
+
+// The invariants that the design lists, one test each.
+
+// A send carries what its source held when it was issued, whatever is written there
+// after: by the sender itself, by another PE that it told, while the message waits for a
+// slot, or while its later fragments do.
+func TestASendCarriesWhatItsSourceHeldAtIssue(t *testing.T) {
+	vec := func(n int) tl.Shape { return tl.Shape{n} }
+	for _, c := range []struct {
+		name   string
+		n      int
+		before int // messages that fill the queue
+		ref    bool
+		other  bool // another PE overwrites the source
+	}{
+		{"tile", 64, 0, false, false},
+		{"Ref", 64, 0, true, false},
+		{"tile behind a full queue", 64, 4, false, false},
+		{"Ref behind a full queue", 64, 4, true, false},
+		{"tile larger than the ring", 20_000, 0, false, false},
+		{"Ref larger than the ring", 20_000, 0, true, false},
+		{"Ref, overwritten by another PE", 64, 0, true, true},
+		{"Ref of four slots, overwritten by another PE", 8192, 0, true, true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			l := newLab(t, torch.Options{})
+			x := l.tensor(count(0, 3*c.n), torch.I32, torch.On(0, 9, 100))
+			y := l.zeros(torch.I32, torch.On(9), c.n)
+			l.launch("snapshot", func(t *tl.PE, x, y tl.Ptr) {
+				switch t.Rank() {
+				case 0:
+					for range c.before {
+						t.Send(tl.East, t.Zeros(vec(1), tl.I32))
+					}
+					if c.ref {
+						t.Send(tl.East, t.Ref(x, vec(c.n), tl.I32))
+					} else {
+						t.Send(tl.East, t.Load(x, vec(c.n), tl.I32))
+					}
+					if c.other {
+						t.Notify(2, 0, tl.Set, 1)
+					} else {
+						t.Store(x, t.Full(vec(c.n), tl.I32, -1))
+					}
+				case 1:
+					for range 2000 { // late
+						t.Test(0, tl.EQ, -1)
+					}
+					for range c.before {
+						t.Recv(tl.West, vec(1), tl.I32)
+					}
+					t.Store(y, t.Recv(tl.West, vec(c.n), tl.I32))
+				case 2:
+					if c.other {
+						v := t.Full(vec(c.n), tl.I32, -1)
+						t.WaitSignal(0, tl.EQ, 1)
+						t.Put(0, x, v)
+					}
+				}
+			}, x, y, torch.PEs(0, 9, 100), torch.Neighbors(torch.Line(0, 9)))
+			l.holds("received", y, count(0, c.n))
+			l.holds("left at the source", x, append(fill(-1, c.n), count(c.n, 2*c.n)...))
+		})
+	}
+}
+
+// Scratch that a later kernel gets reads as zero, though it lies where an earlier one
+// left its own.
+func TestScratchNeverLeaksStaleBytes(t *testing.T) {
+	l := newLab(t, torch.Options{})
+	const n = 1000
+	y := l.zeros(torch.I32, torch.On(0), 3, n)
+	l.launch("leave", func(t *tl.PE, y tl.Ptr) {
+		s := t.Scratch(tl.Shape{n}, tl.I32)
+		t.Store(s, t.Full(tl.Shape{n}, tl.I32, 7))
+		t.Store(y, t.Load(s, tl.Shape{n}, tl.I32))
+	}, y)
+	l.launch("find", func(t *tl.PE, y tl.Ptr) {
+		small, large := t.Scratch(tl.Shape{10}, tl.I32), t.Scratch(tl.Shape{n}, tl.I32)
+		t.Store(y.At(1), t.Load(large, tl.Shape{n}, tl.I32))
+		t.Store(large, t.Full(tl.Shape{n}, tl.I32, 8))
+		t.Store(y.At(2), t.Load(large, tl.Shape{n}, tl.I32))
+		t.Store(y.At(2), t.Load(small, tl.Shape{10}, tl.I32))
+	}, y)
+	want := append(fill(7, n), fill(0, n)...)
+	want = append(want, append(fill(0, 10), fill(8, n-10)...)...)
+	l.holds("scratch", y, want)
+}
+
+// everything is a kernel that uses memory in every way.
+func everything(t *tl.PE, x, y tl.Ptr, n int) {
+	right, left := (t.Rank()+1)%t.NumRanks(), (t.Rank()+t.NumRanks()-1)%t.NumRanks()
+	sq := tl.Shape{n, n}
+	s := t.Scratch(sq, tl.F16)
+	a := t.Load(x, sq, tl.F16)
+	t.Store(s, a.Mul(0.5))
+	t.Send(tl.East, t.Ref(x, sq, tl.F16))
+	t.RecvInto(tl.West, y, sq, tl.F16)
+	t.Send(tl.East, a)
+	b := t.Recv(tl.West, sq, tl.F16)
+	t.Wait(t.Composite(tl.Gemm(t.Ref(s, sq, tl.F16), b, y), tl.Do(tl.OpMaximum, b), tl.Do(tl.OpAdd, a)))
+	t.Wait(t.Composite(tl.Stream(tl.OpSub, y, t.Ref(y, sq, tl.F16), b)))
+	t.Notify(left, 0, tl.Set, 1)
+	t.WaitSignal(0, tl.EQ, 1) // the right one has read its y
+	t.Put(right, y, t.Load(y, sq, tl.F16).Add(a.Exp()))
+	t.Notify(right, 1, tl.Set, 1)
+	t.WaitSignal(1, tl.EQ, 1)
+	t.Store(y, t.Load(y, sq, tl.F16).Softmax().To(tl.F16))
+}
+
+// runEverything runs it on four PEs.
+func runEverything(t *testing.T, o torch.Options) (*lab, *torch.Tensor) {
+	t.Helper()
+	const n = 48
+	l := newLab(t, o)
+	data := make([]int, 4*n*n)
+	for i := range data {
+		data[i] = i*7919%13 - 6
+	}
+	pes := []int{0, 1, 9, 130}
+	x := l.tensor(data, torch.F16, torch.On(pes...), 4*n, n)
+	y := l.zeros(torch.F16, torch.On(pes...), 4*n, n)
+	l.launch("everything", everything, x, y, n, torch.Neighbors(torch.Ring(pes...)))
+	return l, y
+}
+
+// Time is found out without a byte of any tensor, with an op log and without.
+func TestTimingWritesNoTensorBytes(t *testing.T) {
+	for _, keep := range []bool{false, true} {
+		l, y := runEverything(t, torch.Options{NoData: true, KeepLog: keep})
+		if got := l.resident(l.AllPEs()...); got != 0 {
+			t.Errorf("%v of values are held, want none (op log: %v)", got, keep)
+		}
+		if a, err := y.Numpy(); err == nil {
+			t.Errorf("a tensor without values reads as %v, want an error", a.Float64s()[:4])
+		}
+	}
+}
+
+// The clock does not know whether values are computed.
+func TestTimeIsTheSameWithoutValues(t *testing.T) {
+	with, _ := runEverything(t, torch.Options{})
+	without, _ := runEverything(t, torch.Options{NoData: true})
+	if got, want := without.Report.Crit, with.Report.Crit; got != want {
+		t.Errorf("the critical path is %v without values, want %v", got, want)
+	}
+}
+
+// Memory that stands for an operand is read where it is: neither a tile that was loaded
+// from there before, nor what lies at the same address of the TCM, stands in for it.
+func TestAnHBMOperandIsNeverReadFromTCM(t *testing.T) {
+	l := newLab(t, torch.Options{})
+	const n = 64
+	x := l.tensor(fill(1, n), torch.F32, torch.On(0)) // at address 0 of its memory
+	y := l.zeros(torch.F32, torch.On(0), 4, n)
+	z := l.zeros(torch.F32, torch.On(1), n)
+	vec := tl.Shape{n}
+	l.launch("refs", func(t *tl.PE, x, y, z tl.Ptr) {
+		if t.Rank() == 1 {
+			t.RecvInto(tl.West, z, vec, tl.F32)
+			return
+		}
+		s := t.Scratch(vec, tl.F32) // at address 0 of the TCM
+		t.Store(s, t.Full(vec, tl.F32, 9))
+		old := t.Load(x, vec, tl.F32)
+		t.Store(x, t.Full(vec, tl.F32, 2)) // the tile in TCM is older
+		t.Wait(t.Composite(tl.Stream(tl.OpNeg, y, t.Ref(x, vec, tl.F32))))
+		t.Wait(t.Composite(tl.Stream(tl.OpNeg, y.At(1), t.Ref(s, vec, tl.F32))))
+		t.Wait(t.Composite(tl.Stream(tl.OpAdd, y.At(2), t.Ref(x, vec, tl.F32), old)))
+		t.Store(y.At(3), t.Load(x, vec, tl.F32))
+		t.Send(tl.East, t.Ref(x, vec, tl.F32))
+	}, x, y, z, torch.Neighbors(torch.Line(0, 1)))
+	want := append(fill(-2, n), fill(-9, n)...)
+	want = append(want, append(fill(3, n), fill(2, n)...)...)
+	l.holds("refs", y, want)
+	l.holds("sent from memory", z, fill(2, n))
+}
+
+// Tensors from Zeros read as zero, take no time and no bytes to make, and need no copy
+// even where memory held something else.
+func TestZerosReadAsZeroWithoutACopy(t *testing.T) {
+	l := newLab(t, torch.Options{})
+	const n = 10 << 10 // whole pages of the byte stores
+	pes := []int{0, 9, 100}
+	old := l.tensor(count(1, 3*n), torch.I32, torch.On(pes...))
+	l.holds("before", old, count(1, 3*n))
+	if err := old.Free(); err != nil {
+		t.Fatal(err)
+	}
+	began, ops := l.Now(), len(l.Log().Ops)
+	x := l.zeros(torch.I32, torch.On(pes...), 3*n) // where the old one was
+	if took := l.Now() - began; took != 0 {
+		t.Errorf("Zeros takes %v, want nothing", took)
+	}
+	for _, op := range l.Log().Ops[ops:] {
+		if op.Kind != oplog.Zero || len(op.Data) > 0 {
+			t.Errorf("Zeros makes a %v of %d bytes, want only Zero", op.Kind, len(op.Data))
+		}
+	}
+	y := l.zeros(torch.I32, torch.On(pes...), 3*n)
+	l.launch("copy", func(t *tl.PE, x, y tl.Ptr) {
+		t.Store(y, t.Load(x, tl.Shape{n}, tl.I32).Add(5))
+	}, x, y)
+	l.holds("read by kernels", y, fill(5, 3*n))
+	l.holds("read by the host", x, fill(0, 3*n))
+	if err := y.Free(); err != nil {
+		t.Fatal(err)
+	}
+	l.holds("again", l.zeros(torch.I32, torch.On(pes...), 3*n), fill(0, 3*n))
+	if got := l.resident(l.AllPEs()...); got != 0 {
+		t.Errorf("%v are held for tensors of zeros, want none", got)
+	}
+}
+
+// The values are the same, to the bit, with one thread and with many, and whatever
+// GOMAXPROCS.
+func TestValuesAreTheSameWithManyThreads(t *testing.T) {
+	l, y := runEverything(t, torch.Options{Threads: 1})
+	want, crit := l.bytes(y), l.Report.Crit
+	if bytes.Count(want, []byte{0}) == len(want) {
+		t.Fatal("all values are zero: that would show no difference")
+	}
+	for _, procs := range []int{1, 2} {
+		for _, threads := range []int{1, 2, 3, 16} {
+			old := runtime.GOMAXPROCS(procs)
+			l, y := runEverything(t, torch.Options{Threads: threads})
+			got := l.bytes(y)
+			runtime.GOMAXPROCS(old)
+			if !bytes.Equal(got, want) || l.Report.Crit != crit {
+				t.Errorf("%d threads, GOMAXPROCS=%d: other values, or %v instead of %v", threads, procs, l.Report.Crit, crit)
+			}
+		}
+	}
+}
+
+// A log that was saved and read back gives the bytes that the host read, with any
+// number of threads, and is the same file again.
+func TestAReplayedLogGivesTheSameBytes(t *testing.T) {
+	l, y := runEverything(t, torch.Options{KeepLog: true})
+	l.bytes(y)
+	var file bytes.Buffer
+	if err := oplog.Encode(&file, oplog.Header{Tool: "test"}, l.Log()); err != nil {
+		t.Fatal(err)
+	}
+	_, log, err := oplog.Decode(bytes.NewReader(file.Bytes()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var again bytes.Buffer
+	if err := oplog.Encode(&again, oplog.Header{Tool: "test"}, log); err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(again.Bytes(), file.Bytes()) {
+		t.Errorf("the log read back is another file, of %d bytes where %d are wanted", again.Len(), file.Len())
+	}
+	for _, threads := range []int{1, 2, 16} {
+		r, err := exec.Replay(log, threads)
+		if err != nil || r.Reads != 4 || r.Unknown != 0 || len(r.Mismatched) != 0 {
+			t.Errorf("%d threads: %+v, %v, want 4 reads that all match", threads, r, err)
+		}
+	}
+	for i := range log.Ops { // a replay of another program is another
+		if op := &log.Ops[i]; op.Kind == oplog.HostWrite {
+			op.Data = bytes.Clone(op.Data)
+			op.Data[0] ^= 64
+		}
+	}
+	if r, err := exec.Replay(log, 1); err != nil || len(r.Mismatched) == 0 {
+		t.Errorf("with other data: %+v, %v, want reads that do not match", r, err)
+	}
+}
+
+// The memory of the slots makes no difference to the values.
+func TestBufferKindsGiveTheSameValues(t *testing.T) {
+	for _, kind := range topology.BufferKinds {
+		l := newLab(t, torch.Options{})
+		pes := []int{0, 9, 130}
+		x := l.tensor(count(0, 3*3000), torch.I32, torch.On(pes...))
+		l.launch("rotate", func(t *tl.PE, x tl.Ptr) {
+			t.Send(tl.East, t.Load(x, tl.Shape{3000}, tl.I32))
+			t.RecvInto(tl.West, x, tl.Shape{3000}, tl.I32)
+		}, x, torch.Neighbors(torch.Ring(pes...)), torch.Buffers(kind))
+		l.holds(string(kind), x, append(count(6000, 3000), count(0, 6000)...))
+	}
+}

@@ -1,0 +1,181 @@
+package torch_test
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/kernbench/kernbench/tl"
+	"github.com/kernbench/kernbench/torch"
+)
+
+// Two ranks in a ring are each other's east and west: messages each way and round stay
+// apart.
+func TestEastAndWestMayBeTheSamePeer(t *testing.T) {
+	l := newLab(t, torch.Options{})
+	const n, rounds = 64, 10
+	x := l.tensor(count(0, 2*n), torch.I32, torch.On(0, 9))
+	y := l.zeros(torch.I32, torch.On(0, 9), 2*rounds, 2, n)
+	vec := tl.Shape{n}
+	l.launch("both ways", func(t *tl.PE, x, y tl.Ptr) {
+		v := t.Load(x, vec, tl.I32)
+		for i := range rounds {
+			t.Send(tl.East, v.Add(1000*i))
+			t.Send(tl.West, v.Add(1000*i+500))
+			t.Store(y.At(i, 0), t.Recv(tl.West, vec, tl.I32)) // the peer's east
+			t.Store(y.At(i, 1), t.Recv(tl.East, vec, tl.I32)) // the peer's west
+		}
+	}, x, y, torch.Neighbors(torch.Ring(0, 9)))
+	var want []int
+	for rank := range 2 {
+		for i := range rounds {
+			want = append(want, count((1-rank)*n+1000*i, n)...)
+			want = append(want, count((1-rank)*n+1000*i+500, n)...)
+		}
+	}
+	l.holds("received", y, want)
+}
+
+// A message of any size and dtype arrives as it was sent: of no bytes, odd, of several
+// slots, larger than the ring.
+func TestMessagesOfAnySizeArrive(t *testing.T) {
+	for _, dtype := range []torch.DType{torch.I8, torch.F16, torch.I32, torch.F64} {
+		for _, n := range []int{0, 1, 3, 511, 2049, 5000, 20_001} {
+			l := newLab(t, torch.Options{})
+			var data []int
+			for i := range n {
+				data = append(data, i%97)
+			}
+			x := l.tensor(data, dtype, torch.On(0))
+			y := l.zeros(dtype, torch.On(100), max(1, n))
+			l.launch("send", func(t *tl.PE, x, y tl.Ptr) {
+				if t.Rank() == 0 {
+					t.Send(tl.East, t.Load(x, tl.Shape{n}, dtype))
+					t.Send(tl.East, t.Zeros(tl.Shape{0}, dtype))
+				} else {
+					t.Store(y, t.Recv(tl.West, tl.Shape{n}, dtype))
+					t.Recv(tl.West, tl.Shape{0}, dtype)
+				}
+			}, x, y, torch.PEs(0, 100), torch.Neighbors(torch.Line(0, 100)))
+			if n > 0 {
+				l.holds(fmt.Sprintf("%d elements of %v", n, dtype), y, data)
+			}
+		}
+	}
+}
+
+// RecvInto writes where its pointer says: rows side by side, or apart, in as many
+// fragments as it takes, and nothing else.
+func TestRecvIntoWritesRowsWhereTheyBelong(t *testing.T) {
+	for _, c := range []struct{ row, col, rows, cols int }{
+		{0, 0, 40, 60}, {3, 0, 5, 60}, {0, 7, 40, 50}, {1, 59, 39, 1}, {5, 5, 1, 1}, {2, 3, 0, 4},
+	} {
+		l := newLab(t, torch.Options{})
+		x := l.tensor(count(1, c.rows*c.cols), torch.F32, torch.On(0), c.rows, c.cols)
+		y := l.tensor(fill(-1, 40*60), torch.F32, torch.On(1), 40, 60)
+		shape := tl.Shape{c.rows, c.cols}
+		l.launch("into", func(t *tl.PE, x, y tl.Ptr) {
+			if t.Rank() == 0 {
+				t.Send(tl.East, t.Load(x, shape, tl.F32))
+			} else {
+				t.RecvInto(tl.West, y.At(c.row, c.col), shape, tl.F32)
+			}
+		}, x, y, torch.PEs(0, 1), torch.Neighbors(torch.Line(0, 1)))
+		want := fill(-1, 40*60)
+		for i := range c.rows {
+			copy(want[(c.row+i)*60+c.col:], count(1+i*c.cols, c.cols))
+		}
+		l.holds(fmt.Sprintf("%+v", c), y, want)
+	}
+}
+
+// RecvAny says which port a message came from, and gives that port's message.
+func TestRecvAnyGivesThePortsMessage(t *testing.T) {
+	l := newLab(t, torch.Options{})
+	const n, each = 16, 7
+	ports := []tl.Port{tl.North, tl.South, tl.East}
+	x := l.zeros(torch.I32, torch.On(0), 3*each, n)
+	var table []torch.Connection
+	for i, p := range ports {
+		table = append(table, torch.Connection{A: 0, APort: p, B: 10 * (i + 1), BPort: tl.Parent})
+	}
+	var taken []tl.Port
+	l.launch("gather", func(t *tl.PE, x tl.Ptr) {
+		if t.Rank() > 0 {
+			for i := range each {
+				t.Send(tl.Parent, t.Full(tl.Shape{n}, tl.I32, float64(100*t.Rank()+i)))
+			}
+			return
+		}
+		for i := range 3 * each {
+			v, port := t.RecvAny(tl.Shape{n}, tl.I32)
+			taken = append(taken, port)
+			t.Store(x.At(i), v)
+		}
+	}, x, torch.PEs(0, 10, 20, 30), torch.Neighbors(table))
+	var want []int
+	next := map[tl.Port]int{}
+	for _, p := range taken {
+		want = append(want, fill(100*(1+slices.Index(ports, p))+next[p], n)...)
+		next[p]++
+	}
+	l.holds("taken", x, want)
+}
+
+// A queue orders memory: what its sender stored before is what a receiver finds there
+// after, in its own memory or the sender's.
+func TestAReceiverSeesWhatWasStoredBefore(t *testing.T) {
+	l := newLab(t, torch.Options{Race: true})
+	const n, rounds = 5000, 8
+	x := l.zeros(torch.I32, torch.Replicate(0, 100), n)
+	y := l.zeros(torch.I32, torch.On(100), 2*rounds, n)
+	vec := tl.Shape{n}
+	l.launch("publish", func(t *tl.PE, x, y tl.Ptr) {
+		for i := range rounds {
+			if t.Rank() == 0 {
+				t.Store(x, t.Full(vec, tl.I32, float64(i)))
+				t.Put(1, x, t.Full(vec, tl.I32, float64(-i)))
+				t.Send(tl.East, t.Zeros(tl.Shape{1}, tl.U8))
+				t.Recv(tl.East, tl.Shape{0}, tl.U8) // it has read
+				continue
+			}
+			t.Recv(tl.West, tl.Shape{1}, tl.U8)
+			t.Store(y.At(2*i), t.Get(0, x, vec, tl.I32))
+			t.Store(y.At(2*i+1), t.Load(x, vec, tl.I32))
+			t.Send(tl.West, t.Zeros(tl.Shape{0}, tl.U8))
+		}
+	}, x, y, torch.PEs(0, 100), torch.Neighbors(torch.Line(0, 100)))
+	var want []int
+	for i := range rounds {
+		want = append(append(want, fill(i, n)...), fill(-i, n)...)
+	}
+	l.holds("seen", y, want)
+}
+
+// So does a signal: what was put before a notification is there for whoever waited.
+func TestAWaiterSeesWhatWasPutBefore(t *testing.T) {
+	l := newLab(t, torch.Options{Race: true})
+	const n, rounds = 5000, 8
+	pes := []int{0, 9, 100, 130}
+	x := l.zeros(torch.I32, torch.On(pes...), 4*n)
+	y := l.zeros(torch.I32, torch.On(pes...), 4*rounds, n)
+	vec := tl.Shape{n}
+	l.launch("rounds", func(t *tl.PE, x, y tl.Ptr) {
+		right, left := (t.Rank()+1)%4, (t.Rank()+3)%4
+		for i := range rounds {
+			t.Put(right, x, t.Full(vec, tl.I32, float64(100*i+t.Rank())))
+			t.Notify(right, 0, tl.Add, 1)
+			t.WaitSignal(0, tl.GE, i+1)
+			t.Store(y.At(i), t.Load(x, vec, tl.I32))
+			t.Notify(left, 1, tl.Set, i+1) // it may put again
+			t.WaitSignal(1, tl.GE, i+1)
+		}
+	}, x, y)
+	var want []int
+	for rank := range 4 {
+		for i := range rounds {
+			want = append(want, fill(100*i+(rank+3)%4, n)...)
+		}
+	}
+	l.holds("seen", y, want)
+}

@@ -1,0 +1,84 @@
+package torch_test
+
+import (
+	"errors"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/kernbench/kernbench/internal/ipcq"
+	"github.com/kernbench/kernbench/internal/pe"
+	"github.com/kernbench/kernbench/internal/sim"
+	"github.com/kernbench/kernbench/tl"
+	"github.com/kernbench/kernbench/torch"
+)
+
+// is reports whether an error is, or wraps, a T.
+func is[T error](err error) bool {
+	var e T
+	return errors.As(err, &e)
+}
+
+// A bad kernel ends its launch with one error, of a type that tells what it is, which
+// says what the kernel did and where.
+func TestBadKernelsStopWithOneError(t *testing.T) {
+	var release atomic.Bool // of the endless loop, when all is over
+	t.Cleanup(func() { release.Store(true) })
+	vec := tl.Shape{64}
+	for _, c := range []struct {
+		name   string
+		kernel func(t *tl.PE, x tl.Ptr)
+		kind   func(error) bool
+		says   []string
+	}{
+		{"wrong shape", func(t *tl.PE, x tl.Ptr) {
+			t.Dot(t.Zeros(tl.Shape{4, 5}, tl.F16), t.Zeros(tl.Shape{4, 5}, tl.F16))
+		}, is[*tl.Error], []string{"kernel bad on sip0.cube0.pe0", "Dot([4 5] f16, [4 5] f16)", "stop_test.go:"}},
+		{"unknown port", func(t *tl.PE, x tl.Ptr) {
+			t.Send(tl.North, t.Zeros(vec, tl.F16))
+		}, is[*tl.Error], []string{"kernel bad on sip0.cube0.pe0", "Send(north, [64] f16)", "stop_test.go:", "east"}},
+		{"TCM overflow", func(t *tl.PE, x tl.Ptr) {
+			t.Zeros(tl.Shape{2 << 20}, tl.F16)
+		}, is[*pe.Overflow], []string{"kernel bad on sip0.cube0.pe0", "stop_test.go:", "4MiB asked"}},
+		{"another dtype than sent", func(t *tl.PE, x tl.Ptr) {
+			t.Send(tl.East, t.Zeros(vec, tl.F16))
+			t.Recv(tl.West, vec, tl.BF16)
+		}, is[*ipcq.Mismatch], []string{"kernel bad on sip0.cube0.pe", "Recv(west, [64] bf16)", "stop_test.go:", "[64] f16"}},
+		{"memory that is not there", func(t *tl.PE, x tl.Ptr) {
+			t.Load(x.At(64), tl.Shape{1 << 20}, tl.F16)
+		}, is[*tl.Error], []string{"kernel bad on sip0.cube0.pe", "Load([1048576] f16)", "stop_test.go:"}},
+		{"deadlock", func(t *tl.PE, x tl.Ptr) {
+			t.Recv(tl.West, vec, tl.F16)
+		}, is[*sim.Deadlock], []string{"bad@sip0.cube0.pe0", "west", "stop_test.go:", "cycle"}},
+		{"endless in simulated time", func(t *tl.PE, x tl.Ptr) {
+			for {
+				t.Zeros(vec, tl.F16)
+			}
+		}, is[*sim.TimeLimit], []string{"20000ns"}},
+		{"panic", func(t *tl.PE, x tl.Ptr) {
+			panic("oops")
+		}, is[*sim.PanicError], []string{"bad@sip0.cube0.pe0", "oops", "stop_test.go:"}},
+		{"endless Go loop", func(t *tl.PE, x tl.Ptr) {
+			for !release.Load() {
+			}
+		}, is[*torch.Stalled], []string{"stop_test.go:", "100ms"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			l := newLab(t, torch.Options{Limit: 20 * sim.Microsecond, Stall: 100 * time.Millisecond})
+			x := l.zeros(torch.F16, torch.On(0, 1), 128)
+			_, err := l.Launch("bad", c.kernel, x, torch.Neighbors(torch.Ring(0, 1)))
+			if err == nil || !c.kind(err) {
+				t.Fatalf("the launch ends with %v (%T)", err, errors.Unwrap(err))
+			}
+			for _, s := range c.says {
+				if !strings.Contains(err.Error(), s) {
+					t.Errorf("the error is %q, want %q in it", err, s)
+				}
+			}
+			if _, again := l.Launch("good", func(*tl.PE, tl.Ptr) {}, x); again == nil {
+				t.Error("another launch succeeds, want the error again")
+			}
+		})
+	}
+}
