@@ -104,7 +104,7 @@ func TestTilesAcrossShardsKeepProgramOrder(t *testing.T) {
 		l.launch("shards", func(t *tl.PE, x tl.Ptr) {
 			for i := range 12 {
 				t.Store(x.At(i+3, 2), t.Load(x.At(i, 1), shape, tl.I32, tl.Mask(14, width-3)), tl.Mask(14, width-3))
-				t.Composite(tl.Stream(tl.OpAdd, x.At(i+1), t.Ref(x.At(i+4), shape, tl.I32), 1))
+				t.Composite(tl.Stream(tl.OpAdd, x.At(i+1), t.Ref(x.At(i+7), tl.Shape{6, width}, tl.I32), 1))
 			}
 		}, x, torch.PEs(0))
 		for i := range 12 {
@@ -116,8 +116,8 @@ func TestTilesAcrossShardsKeepProgramOrder(t *testing.T) {
 				copy(want[(i+3+r)*cols+2:], box[r*(width-3):][:width-3])
 			}
 			box = box[:0]
-			for r := range 14 {
-				box = append(box, want[(i+4+r)*cols:][:width]...)
+			for r := range 6 {
+				box = append(box, want[(i+7+r)*cols:][:width]...)
 			}
 			for j, v := range box {
 				want[(i+1+j/width)*cols+j%width] = v + 1

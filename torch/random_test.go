@@ -13,6 +13,10 @@ import (
 // rect is a part of a matrix.
 type rect struct{ row, col, rows, cols int }
 
+func (b rect) overlaps(c rect) bool {
+	return b.row < c.row+c.rows && c.row < b.row+b.rows && b.col < c.col+c.cols && c.col < b.col+b.cols
+}
+
 func (b rect) shape() tl.Shape { return tl.Shape{b.rows, b.cols} }
 
 // step is one operation of a random program on a PE's own matrix. Programs are data, so
@@ -62,6 +66,10 @@ func anyProgram(r *rand.Rand, n int) (list []step) {
 		s := step{what: stepKind(r.IntN(int(numKinds))), from: anyRect(r, rows, cols), value: r.IntN(9) - 4, wait: r.IntN(2) == 0}
 		s.to = anyRect(r, rows, cols)
 		switch s.what {
+		case add, addOther: // a composite's result is elsewhere, or in place
+			if s.from.overlaps(s.to) {
+				s.to = s.from
+			}
 		case sendTile, sendRef:
 			if len(list) >= n || len(pending) == 2 {
 				continue

@@ -21,8 +21,10 @@ type Receive struct {
 	At    sim.Time // from when on it may be copied
 	Tile  int32    // where to, a tile with a part for each fragment
 	// Into, if there is no tile, appends the transfers that move bytes off to
-	// off+n of the message to their place in memory, without a beginning.
-	Into func(to []pe.Request, off, n memory.Bytes) []pe.Request
+	// off+n of the message to their place in memory, without a beginning. They are
+	// at one place in the program, Order.
+	Into  func(to []pe.Request, off, n memory.Bytes) []pe.Request
+	Order pe.Order
 
 	Begun sim.Event // called when the message is known: Send is set
 	Done  sim.Event // called when it is known when the last byte is there: End is set
@@ -150,7 +152,7 @@ func (r *Ring) take(rc *Receive, f *fragment, slot uint64) {
 	for k := range r.requests {
 		piece := &r.requests[k]
 		n := piece.To.Region.Bytes()
-		piece.Class, piece.At, piece.Done, piece.Tail = req.Class, req.At, req.Done, req.Tail
+		piece.Class, piece.At, piece.Done, piece.Tail, piece.Order = req.Class, req.At, req.Done, req.Tail, rc.Order
 		if req.From.Slice != 0 {
 			piece.From = req.From
 			piece.From.Region = memory.Contiguous(req.From.Region.Addr+memory.Addr(off), n)

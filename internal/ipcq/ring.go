@@ -77,9 +77,9 @@ type fragment struct {
 	first   bool
 	last    bool
 	visible bool
-	parts   int // transfers to come until it is copied out; -1 before that begins
-	order   pe.Order
-	receive *Receive // that copies it to memory
+	parts   int       // transfers to come until it is copied out; -1 before that begins
+	left    sim.Event // called when it is in its slot
+	receive *Receive  // that copies it to memory
 }
 
 // Message says what a message is.
@@ -88,6 +88,7 @@ type Message struct {
 	Shape oplog.Shape
 	DType numeric.DType
 	Bytes memory.Bytes
+	After pe.Order // the place in the sender's program of what came before it
 }
 
 const (
@@ -152,7 +153,8 @@ func (r *Ring) Fragments(n memory.Bytes) int {
 }
 
 // Put sends fragment i of a message, for which there is a credit. The request says
-// where from and when; its path may be given, otherwise it is the ring's own.
+// where from and when; its path may be given, otherwise it is the ring's own. Done is
+// called when the fragment is in its slot.
 func (r *Ring) Put(m *Message, i int, req *pe.Request) {
 	bytes := min(r.SlotSize, m.Bytes-memory.Bytes(i)*r.SlotSize)
 	if len(r.slots) < r.Slots && int(r.sent) == len(r.slots) {
@@ -161,7 +163,7 @@ func (r *Ring) Put(m *Message, i int, req *pe.Request) {
 	n := r.sent
 	slot := n % uint64(r.Slots)
 	r.slots[slot] = fragment{
-		Message: *m, bytes: bytes, first: i == 0, last: memory.Bytes(i+1)*r.SlotSize >= m.Bytes, order: r.From.DMA.Mark(), parts: -1,
+		Message: *m, bytes: bytes, first: i == 0, last: memory.Bytes(i+1)*r.SlotSize >= m.Bytes, parts: -1, left: req.Done,
 	}
 	r.sent++
 	req.Op, req.Class, req.Loose = memory.Write, fabric.Comm, req.From.Region.Rows == 0
@@ -188,8 +190,10 @@ func (q *Queues) Handle(kind sim.Kind, arg uint64) {
 	r, slot := q.rings[arg>>32], uint64(uint32(arg))
 	switch kind {
 	case evArrived:
-		if order := r.slots[slot].order; !r.From.DMA.Settled(order) {
-			r.From.DMA.After(order, sim.Event{Target: q.target, Kind: evVisible, Arg: arg})
+		f := &r.slots[slot]
+		q.eng.Call(f.left)
+		if !r.From.DMA.Settled(f.After) {
+			r.From.DMA.After(f.After, sim.Event{Target: q.target, Kind: evVisible, Arg: arg})
 			return
 		}
 		r.see(slot)

@@ -1,6 +1,7 @@
 package machine
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/kernbench/kernbench/internal/memory"
@@ -69,6 +70,14 @@ func (b *builder) plan(cmd *tl.Composite) (pe.Plan, error) {
 				return nil, err
 			}
 			epilogue.Args = append(epilogue.Args, m)
+		}
+	}
+	for i := range b.writes {
+		for j := range b.reads {
+			inPlace := cmd.Kind == oplog.Stream && b.writes[i] == b.reads[j]
+			if !inPlace && b.writes[i].Overlaps(&b.reads[j]) {
+				return nil, errors.New("the result overlaps an operand in memory, which is read tile by tile while it is written: give it memory of its own")
+			}
 		}
 	}
 	rows, cols := matrixSize(out.Shape)

@@ -43,7 +43,6 @@ func (c *core) Send(name tl.Port, v tl.Value) error {
 	if err != nil {
 		return err
 	}
-	var begun sim.Event
 	if v.InMem {
 		x := newBox(&tl.Block{Ptr: *v.Ptr, Shape: v.Shape, Valid: v.Shape, DType: v.DType})
 		if c.pieces, err = c.m.boxPieces(c.pieces[:0], &x); err != nil {
@@ -53,7 +52,7 @@ func (c *core) Send(name tl.Port, v tl.Value) error {
 		return err
 	}
 	ring := p.out
-	msg := ipcq.Message{Shape: v.Shape, DType: v.DType, Bytes: memory.Bytes(v.Bytes())}
+	msg := ipcq.Message{Shape: v.Shape, DType: v.DType, Bytes: memory.Bytes(v.Bytes()), After: c.pe.DMA.Mark()}
 	if c.m.Log != nil {
 		op := c.op(oplog.Send)
 		op.Shape, op.DType, op.Port, op.Args = v.Shape, v.DType, int32(name), []oplog.Operand{operand(&v)}
@@ -62,12 +61,9 @@ func (c *core) Send(name tl.Port, v tl.Value) error {
 			op.Args[0].Mem = accesses(c.pieces)
 		}
 		msg.ID = c.m.Log.Add(op)
-		if v.InMem {
-			begun, _ = c.m.transfers.add(transfer{id: msg.ID, core: c, begins: 1})
-		}
 	}
 	if v.InMem {
-		return c.sendMemory(ring, &msg, begun)
+		return c.sendMemory(ring, &msg)
 	}
 	for i := range ring.Fragments(msg.Bytes) {
 		c.credit(ring)
@@ -76,15 +72,21 @@ func (c *core) Send(name tl.Port, v tl.Value) error {
 	return nil
 }
 
-// sendMemory sends straight from memory: each fragment is read where it is.
-func (c *core) sendMemory(ring *ipcq.Ring, msg *ipcq.Message, begun sim.Event) error {
+// sendMemory sends straight from memory: each fragment is read where it is. Together
+// they are one access in the program: the value is that of when all are being read.
+func (c *core) sendMemory(ring *ipcq.Ring, msg *ipcq.Message) error {
 	if len(c.pieces) > 1 {
 		return fmt.Errorf("the memory to send is in %d pieces: Load it, or send it piece by piece", len(c.pieces))
 	}
-	for i := range ring.Fragments(msg.Bytes) {
+	n := ring.Fragments(msg.Bytes)
+	t := transfer{id: msg.ID, core: c, begins: n, ends: n}
+	for _, p := range c.pieces {
+		t.order = c.pe.DMA.Hold([]pe.Access{c.m.Access(p.memory, p.region)}, nil, false)
+	}
+	begun, ended := c.m.transfers.add(t)
+	for i := range n {
 		c.credit(ring)
-		r := pe.Request{At: c.arrival(), Begun: begun}
-		begun = sim.Event{}
+		r := pe.Request{At: c.arrival(), Begun: begun, Done: ended, Order: t.order}
 		if len(c.pieces) > 0 {
 			whole := c.pieces[0]
 			off := memory.Bytes(i) * ring.SlotSize
@@ -186,6 +188,11 @@ func (c *core) Recv(name tl.Port, v *tl.Value, into *tl.Block, wait bool) (tl.Ha
 		rc.ID = v.ID
 		rc.Begun, rc.Done = c.m.recvs.events(rc)
 	}
+	if into != nil {
+		t := transfer{id: rc.ID, core: c, ends: 1, order: c.hold(c.requests)}
+		_, rc.Done = c.m.transfers.add(t)
+		rc.Order = t.order
+	}
 	rc.At = c.arrival() // newTile may have taken time
 	p.in.Post(&rc.Receive)
 	if wait {
@@ -256,6 +263,10 @@ func (c *core) into(to *tl.Block, ring *ipcq.Ring) (func([]pe.Request, memory.By
 		return nil, err
 	}
 	pieces := slices.Clone(c.pieces)
+	c.requests = c.requests[:0]
+	for _, p := range pieces {
+		c.requests = append(c.requests, pe.Request{Op: memory.Write, To: c.m.Access(p.memory, p.region)})
+	}
 	paths := make([][]topology.LinkID, len(pieces))
 	for i, p := range pieces {
 		if paths[i], err = c.m.route(nil, ring.Memory, p.memory); err != nil {
@@ -305,13 +316,13 @@ func (rs *recvs) Handle(kind sim.Kind, arg uint64) {
 	id := oplog.ID(arg)
 	op, rc := rs.m.Log.Op(id), rs.all[id]
 	if kind == evBegun {
+		if len(op.Mem) > 0 {
+			delete(rs.all, id) // its end is that of a transfer
+		}
 		op.Args[0] = oplog.Operand{From: rc.Send, Shape: rc.Shape, DType: rc.DType}
 		op.Start, op.Cause = max(rs.m.Engine.Now(), rc.At), rc.Send
 		return
 	}
 	delete(rs.all, id)
 	op.End = max(rc.End, op.Start)
-	if len(op.Mem) > 0 {
-		rs.m.Log.Effect(id, oplog.Write)
-	}
 }

@@ -52,17 +52,23 @@ func (m *Machine) ended(id oplog.ID) {
 	}
 	op := m.Log.Op(id)
 	op.End = m.Engine.Now()
-	if writes[op.Kind] {
+	switch {
+	case op.Kind == oplog.Gemm || op.Kind == oplog.Stream:
+		// It reads its operands tile by tile, each when what came before that is
+		// done. What comes after waits for its end: then it has read them all.
+		m.Log.Effect(id, oplog.Read)
+		m.Log.Effect(id, oplog.Write)
+	case writes[op.Kind] || op.Kind == oplog.Recv && len(op.Mem) > 0:
 		m.Log.Effect(id, oplog.Write)
 	}
 }
 
 var (
 	reads = [oplog.NumKinds]bool{
-		oplog.Load: true, oplog.Get: true, oplog.Gemm: true, oplog.Stream: true, oplog.HostRead: true, oplog.Send: true,
+		oplog.Load: true, oplog.Get: true, oplog.HostRead: true, oplog.Send: true,
 	}
 	writes = [oplog.NumKinds]bool{
-		oplog.Store: true, oplog.Put: true, oplog.Gemm: true, oplog.Stream: true, oplog.HostWrite: true,
+		oplog.Store: true, oplog.Put: true, oplog.HostWrite: true,
 	}
 )
 

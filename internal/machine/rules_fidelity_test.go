@@ -102,9 +102,9 @@ func logOf(t *testing.T) []byte {
 	t.Helper()
 	r := newRig(t, Options{Log: true})
 	ids := everyPE(r.Machine)
-	x := make([]tl.Ptr, len(ids))
+	x, y := make([]tl.Ptr, len(ids)), make([]tl.Ptr, len(ids))
 	for i, id := range ids {
-		x[i] = r.tensor(id, 64, 64)
+		x[i], y[i] = r.tensor(id, 64, 64), r.tensor(id, 64, 64)
 	}
 	r.on(Program{Targets: ids, Links: ring(ids...), Body: func(t *tl.PE) {
 		me, far := x[t.Rank()], x[(t.Rank()*37+11)%len(ids)]
@@ -112,7 +112,7 @@ func logOf(t *testing.T) []byte {
 		for range 3 {
 			t.Send(tl.East, v)
 			v = v.Add(t.Recv(tl.West, tl.Shape{64, 64}, tl.F16))
-			t.Composite(tl.Gemm(t.Ref(me, tl.Shape{64, 64}, tl.F16), v, me))
+			t.Composite(tl.Gemm(t.Ref(me, tl.Shape{64, 64}, tl.F16), v, y[t.Rank()]))
 			t.Notify((t.Rank()+5)%t.NumRanks(), 0, tl.Add, 1)
 		}
 		t.WaitSignal(0, tl.EQ, 3)

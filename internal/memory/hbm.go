@@ -26,20 +26,42 @@ func Contiguous(addr Addr, n Bytes) Region {
 func (r Region) Bytes() Bytes { return Bytes(r.Rows) * r.RowBytes }
 
 // Overlaps reports whether the two regions have an address in common: tiles side
-// by side in one matrix have not. Regions of different strides are taken as the
-// ranges from their first byte to their last.
+// by side in one matrix have not. It costs the rows of the shorter one if their
+// strides differ.
 func (r Region) Overlaps(s Region) bool {
 	if r.Addr >= s.end() || s.Addr >= r.end() {
 		return false
 	}
 	if r.Stride != s.Stride || r.RowBytes > r.Stride || s.RowBytes > s.Stride {
-		return true
+		if s.Rows < r.Rows {
+			r, s = s, r
+		}
+		for i := range r.Rows {
+			if s.touches(r.Addr+Addr(i)*Addr(r.Stride), r.RowBytes) {
+				return true
+			}
+		}
+		return false
 	}
 	if s.Addr < r.Addr {
 		r, s = s, r
 	}
 	col := Bytes(s.Addr-r.Addr) % r.Stride // of s's first byte, in a row of r
 	return col < r.RowBytes || col+s.RowBytes > r.Stride
+}
+
+// touches reports whether a row of the region has an address in common with n bytes
+// from a on.
+func (r Region) touches(a Addr, n Bytes) bool {
+	if r.Rows == 1 || r.Stride <= 0 {
+		return a < r.Addr+Addr(r.RowBytes) && r.Addr < a+Addr(n)
+	}
+	last := Bytes(a-r.Addr) + n - 1 // in bytes from the first row
+	if last < 0 {
+		return false
+	}
+	row := min(last/r.Stride, Bytes(r.Rows-1)) // the last that begins by then
+	return row*r.Stride+r.RowBytes > Bytes(a-r.Addr)
 }
 
 func (r Region) end() Addr {

@@ -49,7 +49,8 @@ func (a Access) Bank() fabric.Bank {
 	return fabric.Bank{Slice: a.Slice, Region: a.Region}
 }
 
-func (a *Access) overlaps(b *Access) bool {
+// Overlaps reports whether two accesses have a byte in common.
+func (a *Access) Overlaps(b *Access) bool {
 	return a.Region.Rows > 0 && a.Memory == b.Memory && a.Region.Overlaps(b.Region)
 }
 
@@ -305,7 +306,7 @@ func (d *DMA) mustFollow(i int32) bool {
 		if e.order >= q.order {
 			return false
 		}
-		if mine.from.overlaps(&e.to) || mine.to.overlaps(&e.from) || mine.to.overlaps(&e.to) {
+		if mine.from.Overlaps(&e.to) || mine.to.Overlaps(&e.from) || mine.to.Overlaps(&e.to) {
 			return true
 		}
 	}

@@ -1,0 +1,78 @@
+package torch_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/kernbench/kernbench/tl"
+	"github.com/kernbench/kernbench/torch"
+)
+
+// bothFidelities runs a test on trains and on flits.
+func bothFidelities(t *testing.T, test func(t *testing.T, o torch.Options)) {
+	t.Run("train", func(t *testing.T) { test(t, torch.Options{}) })
+	t.Run("flit", func(t *testing.T) { test(t, torch.Options{Flit: true}) })
+}
+
+// A composite reads its operands tile by tile while stores to later tiles of them may
+// still be under way; it sees all of those.
+func TestACompositeSeesEarlierStoresToAllOfItsOperands(t *testing.T) {
+	bothFidelities(t, func(t *testing.T, o torch.Options) {
+		const n = 128
+		l := newLab(t, o)
+		x := l.tensor(fill(2, n*n), torch.F32, torch.On(0), n, n)
+		b := l.tensor(fill(0, n*n), torch.F32, torch.On(0), n, n)
+		z := l.tensor(fill(0, n*n), torch.F32, torch.On(0), n, n)
+		l.launch("product", func(t *tl.PE, x, b, z tl.Ptr) {
+			for i := 0; i < n; i += 32 {
+				t.Store(b.At(i, 0), t.Load(x.At(i, 0), tl.Shape{32, n}, tl.F32).Add(1))
+			}
+			all := tl.Shape{n, n}
+			t.Wait(t.Composite(tl.Gemm(t.Ref(x, all, tl.F32), t.Ref(b, all, tl.F32), z)))
+		}, x, b, z)
+		l.holds("z", z, fill(2*3*n, n*n))
+	})
+}
+
+// A message larger than a slot is one access where it is received to memory and where
+// it is sent from memory: what comes after sees all of it or none.
+func TestLargeMessagesToAndFromMemoryKeepProgramOrder(t *testing.T) {
+	bothFidelities(t, func(t *testing.T, o torch.Options) {
+		const n = 3000
+		l := newLab(t, o)
+		x := l.tensor(append(count(0, n), count(n, n)...), torch.F32, torch.On(0, 1), 2*n)
+		first := l.tensor(fill(0, 200), torch.F32, torch.On(0, 1), 200)
+		l.launch("exchange", func(t *tl.PE, x, first tl.Ptr) {
+			if t.Rank() == 0 {
+				t.Send(tl.East, t.Ref(x, tl.Shape{n}, tl.F32))
+				t.Store(x, t.Full(tl.Shape{n}, tl.F32, -1)) // not what is sent
+			} else {
+				t.RecvInto(tl.West, x, tl.Shape{n}, tl.F32)
+				t.Store(first, t.Load(x, tl.Shape{100}, tl.F32))
+				t.Store(x.At(n-1), t.Load(x.At(n-2), tl.Shape{1}, tl.F32))
+			}
+		}, x, first, torch.Neighbors(torch.Line(0, 1)))
+		want := append(fill(-1, n), count(0, n)...)
+		want[2*n-1] = n - 2
+		l.holds("x", x, want)
+		l.holds("first", first, append(fill(0, 100), count(0, 100)...))
+	})
+}
+
+// A composite may work in place, element by element, and in no other way on memory
+// that it reads.
+func TestACompositeOverItsOwnOperandsIsRefused(t *testing.T) {
+	l := newLab(t, torch.Options{})
+	x := l.tensor(fill(1, 64*64), torch.F32, torch.On(0), 64, 64)
+	l.launch("in place", func(t *tl.PE, x tl.Ptr) {
+		t.Wait(t.Composite(tl.Stream(tl.OpAdd, x, t.Ref(x, tl.Shape{64, 64}, tl.F32), 1)))
+	}, x)
+	l.holds("x", x, fill(2, 64*64))
+	_, err := l.Launch("square", func(t *tl.PE, x tl.Ptr) {
+		r := t.Ref(x, tl.Shape{64, 64}, tl.F32)
+		t.Composite(tl.Gemm(r, r, x))
+	}, x)
+	if want := "the result overlaps an operand in memory"; err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("error %v, want one with %q", err, want)
+	}
+}
