@@ -31,6 +31,9 @@ func (b Bench) Execute(ctx context.Context, o Options) (*Result, error) {
 	if !errors.As(err, &stalled) { // a machine in an endless loop cannot be ended
 		defer c.Close()
 	}
+	if err == nil {
+		err = c.Err() // which the bench has overlooked
+	}
 	if err != nil {
 		return nil, explain(err, c.Err())
 	}

@@ -45,6 +45,7 @@ type Context struct {
 	m       *machine.Machine
 	data    *exec.Executor
 	tensors int  // made so far
+	running bool // the machine
 	stuck   bool // in a kernel that does not come back
 	err     error
 }
@@ -63,7 +64,7 @@ func New(ctx context.Context, o Options) (*Context, error) {
 	if o.Threads == 0 {
 		o.Threads = runtime.GOMAXPROCS(0)
 	}
-	if o.Stall == 0 {
+	if o.Stall <= 0 {
 		o.Stall = 10 * time.Second
 	}
 	fidelity := fabric.Train
@@ -88,6 +89,10 @@ func (c *Context) compute() {
 	c.data = exec.New(c.m.Log, func(s oplog.Space) *memory.Store {
 		return &c.m.Memory(machine.SpaceID(s)).Store
 	}, c.options.Threads)
+	c.data.Poll = func() error { // it may take long, inside a kernel that asks for a value
+		c.m.Engine.Beat()
+		return context.Cause(c.ctx)
+	}
 	c.m.Data = c.data
 }
 
@@ -97,7 +102,10 @@ func (c *Context) compute() {
 const longLog = 1 << 16
 
 // operation begins an operation of the host: what came before it has been computed.
-func (c *Context) operation() {
+func (c *Context) operation(name string) {
+	if c.running {
+		panic(misuse(name, "called from a kernel: a kernel has its tl.PE, the context is the host's"))
+	}
 	if c.data != nil && !c.options.KeepLog && !c.options.Race && len(c.m.Log.Ops) > longLog && c.err == nil {
 		c.m.Log.Reset()
 		c.compute()
@@ -121,7 +129,27 @@ func (c *Context) HasData() bool { return c.data != nil }
 func (c *Context) NumPEs() int { return c.m.NumPEs() }
 
 // PE is the number of a PE by its place.
-func (c *Context) PE(sip, cube, pe int) int { return int(c.m.ID(sip, cube, pe)) }
+func (c *Context) PE(sip, cube, pe int) int {
+	s := c.Topology().Spec()
+	if sip < 0 || cube < 0 || pe < 0 || sip >= s.System.SIPs.Count || cube >= s.CubesPerSIP() || pe >= s.PEsPerCube() {
+		panic(misuse("PE", "no SIP %d, cube %d, PE %d: the system has %d, %d and %d", sip, cube, pe, s.System.SIPs.Count, s.CubesPerSIP(), s.PEsPerCube()))
+	}
+	return int(c.m.ID(sip, cube, pe))
+}
+
+// Races is the races between PEs so far, of a Context made with Race: each says
+// which accesses of which kernels nothing orders, and where they are.
+func (c *Context) Races() ([]string, error) {
+	if !c.options.Race {
+		panic(misuse("Races", "the context was made without Race"))
+	}
+	races, err := exec.Races(c.m.Log)
+	var texts []string
+	for _, r := range races {
+		texts = append(texts, r.String())
+	}
+	return texts, err
+}
 
 // Now is the simulated time.
 func (c *Context) Now() Time { return c.m.Engine.Now() }
@@ -136,9 +164,12 @@ func (c *Context) Machine() *machine.Machine { return c.m }
 // did.
 func (c *Context) run() error {
 	if c.err != nil {
-		return c.err
+		return fmt.Errorf("the machine has ended before: %w", c.err)
 	}
-	if c.err = c.guarded(); c.err != nil {
+	c.running = true
+	c.err = c.guarded()
+	c.running = false
+	if c.err != nil {
 		return c.err
 	}
 	c.m.Boundary()

@@ -30,7 +30,7 @@ func (s *Stalled) Error() string {
 func (c *Context) guarded() error {
 	done := make(chan error, 1)
 	go func() { done <- c.m.Engine.Run(c.ctx) }()
-	ticker := time.NewTicker(c.options.Stall / stallLooks)
+	ticker := time.NewTicker(max(1, c.options.Stall/stallLooks))
 	defer ticker.Stop()
 	asked := c.ctx.Done()
 	var patience <-chan time.Time

@@ -33,8 +33,11 @@ func Neighbors(table []Connection) Option {
 }
 
 // Buffers chooses the memory of the queues' slots, tcm, sram or hbm, instead of
-// that of the topology.
+// that of the topology, which "" stands for.
 func Buffers(kind topology.BufferKind) Option {
+	if kind != "" && !slices.Contains(topology.BufferKinds, kind) {
+		panic(misuse("Buffers", "no memory %q: use one of %v", kind, topology.BufferKinds))
+	}
 	return func(o *launchOptions) { o.buffer = kind }
 }
 
@@ -77,6 +80,11 @@ type Launched struct {
 // to parameters of their kind.
 func (c *Context) Launch(name string, kernel any, args ...any) (*Launched, error) {
 	var o launchOptions
+	for i, a := range args {
+		if x, ok := a.(*Tensor); ok && x == nil {
+			panic(misuse("Launch", "argument %d of %s is a nil tensor", i+1, name))
+		}
+	}
 	args = slices.DeleteFunc(slices.Clone(args), func(a any) bool {
 		opt, ok := a.(Option)
 		if ok {
@@ -91,7 +99,7 @@ func (c *Context) Launch(name string, kernel any, args ...any) (*Launched, error
 		panic(misuse("Launch", "%s has no tensor to say where it runs: add torch.PEs", name))
 	}
 	bound := bind(name, kernel, args)
-	c.operation()
+	c.operation("Launch")
 	prog := machine.Program{Name: name, Buffer: o.buffer}
 	rank := map[machine.PEID]int{}
 	for i, pe := range o.pes {
@@ -135,17 +143,21 @@ func unwrap(err error) error {
 	return err
 }
 
-// holders is the PEs that hold any of the tensors, in order.
+// holders is the PEs that hold any of the tensors, in the order in which the tensors
+// name them: rank i holds part i of the first.
 func holders(args []any) (pes []int) {
+	known := map[int]bool{}
 	for _, a := range args {
 		if x, ok := a.(*Tensor); ok {
 			for _, s := range x.shards {
-				pes = append(pes, int(s.pe))
+				if pe := int(s.pe); !known[pe] {
+					known[pe] = true
+					pes = append(pes, pe)
+				}
 			}
 		}
 	}
-	slices.Sort(pes)
-	return slices.Compact(pes)
+	return pes
 }
 
 // parts is the part of the tensor that each of the PEs holds: nothing for those
@@ -190,6 +202,9 @@ var (
 // bind checks that a kernel takes the arguments.
 func bind(name string, kernel any, args []any) *binding {
 	b := &binding{fn: reflect.ValueOf(kernel)}
+	if kernel == nil || b.fn.Kind() == reflect.Func && b.fn.IsNil() {
+		panic(misuse("Launch", "%s: the kernel is nil", name))
+	}
 	t := b.fn.Type()
 	if t.Kind() != reflect.Func || t.NumIn() == 0 || t.In(0) != peType || t.NumOut() > 0 || t.IsVariadic() {
 		panic(misuse("Launch", "%s is a %v: a kernel is a func(*tl.PE, ...) without results", name, t))
@@ -232,7 +247,8 @@ func convert(a any, want reflect.Type) (reflect.Value, bool) {
 	}
 	out := v.Convert(want)
 	back := out.Convert(v.Type())
-	same := back.Equal(v) && (out.CanFloat() || !v.CanFloat() || v.Float() == math.Trunc(v.Float()))
+	negative := func(v reflect.Value) bool { return v.CanInt() && v.Int() < 0 || v.CanFloat() && v.Float() < 0 }
+	same := back.Equal(v) && negative(v) == negative(out) && (out.CanFloat() || !v.CanFloat() || v.Float() == math.Trunc(v.Float()))
 	return out, same
 }
 

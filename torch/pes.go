@@ -32,6 +32,9 @@ type Engines struct {
 
 // Engines is the busy times of a PE's engines.
 func (c *Context) Engines(number int) Engines {
+	if number < 0 || number >= c.NumPEs() {
+		panic(misuse("Engines", "PE %d of a system that has 0 to %d", number, c.NumPEs()-1))
+	}
 	p := c.m.PE(machine.PEID(number))
 	return Engines{
 		DMARead: p.DMABusy(memory.Read), DMAWrite: p.DMABusy(memory.Write),

@@ -1,6 +1,7 @@
 package torch
 
 import (
+	"errors"
 	"fmt"
 	"reflect"
 	"slices"
@@ -83,6 +84,9 @@ func (c *Context) FromSlice(data any, dtype DType, shape Shape, on ...Placement)
 	return x, c.run()
 }
 
+// maxElems bounds the elements of a tensor, so that its size in bytes is an int64.
+const maxElems = 1 << 48
+
 // most is the largest piece in which a host copies: the op log counts elements in
 // 32 bits.
 const most memory.Bytes = 1 << 30
@@ -114,7 +118,7 @@ func elems(shape Shape) int {
 }
 
 func (c *Context) allocate(op string, dtype DType, shape Shape, on []Placement) (*Tensor, error) {
-	c.operation()
+	c.operation(op)
 	place := Placement{pes: []int{0}}
 	switch {
 	case len(on) > 1:
@@ -125,10 +129,18 @@ func (c *Context) allocate(op string, dtype DType, shape Shape, on []Placement) 
 	if len(shape) > oplog.MaxRank {
 		panic(misuse(op, "shape %v has more than %d axes", shape, oplog.MaxRank))
 	}
+	size := 1
 	for _, d := range shape {
 		if d < 0 {
 			panic(misuse(op, "shape %v has a negative extent", shape))
 		}
+		if d > 0 && size > maxElems/d {
+			panic(misuse(op, "shape %v has more than 2^48 elements", shape))
+		}
+		size *= max(d, 1)
+	}
+	if !dtype.Valid() {
+		panic(misuse(op, "no such dtype: use torch.F16 to torch.U64"))
 	}
 	if len(place.pes) == 0 {
 		panic(misuse(op, "no PEs to hold the tensor"))
@@ -149,6 +161,9 @@ func (c *Context) allocate(op string, dtype DType, shape Shape, on []Placement) 
 		if pe < 0 || pe >= c.NumPEs() {
 			panic(misuse(op, "PE %d of a system that has 0 to %d", pe, c.NumPEs()-1))
 		}
+		if slices.Contains(place.pes[:i], pe) {
+			panic(misuse(op, "PE %d holds the tensor twice", pe))
+		}
 		held := per
 		if !place.copy {
 			held = max(0, min(per, rows-i*per))
@@ -157,7 +172,7 @@ func (c *Context) allocate(op string, dtype DType, shape Shape, on []Placement) 
 		id := c.m.PE(s.pe).Memory(topology.KindHBM)
 		addr, err := c.m.Memory(id).Allocator.Alloc(s.bytes, 256)
 		if err != nil {
-			return nil, fmt.Errorf("%s: %s: %w", op, x.name, err)
+			return nil, errors.Join(fmt.Errorf("%s: %s: %w", op, x.name, err), c.free(segments))
 		}
 		if s.bytes > 0 {
 			segments = append(segments, memory.Segment{Memory: id, Addr: addr, Bytes: s.bytes})
@@ -182,12 +197,14 @@ func (x *Tensor) Free() error {
 	if err != nil {
 		return err
 	}
+	return x.ctx.free(segments)
+}
+
+func (c *Context) free(segments []memory.Segment) (err error) {
 	for _, s := range segments {
-		if err := x.ctx.m.Memory(s.Memory).Allocator.Free(s.Addr); err != nil {
-			return err
-		}
+		err = errors.Join(err, c.m.Memory(s.Memory).Allocator.Free(s.Addr))
 	}
-	return nil
+	return err
 }
 
 // Shape is the tensor's extents, and DType the type of its elements.
@@ -203,20 +220,30 @@ type Array struct {
 	Bytes []byte // little-endian
 }
 
-// Numpy copies the tensor to the host: all shards, in order. The copy takes its
-// time. It is an error without values, see HasData.
+// Numpy copies the tensor to the host: all shards, in order, or the first copy of one
+// that is replicated. The copy takes its time. It is an error without values, see
+// HasData.
 func (x *Tensor) Numpy() (*Array, error) {
+	if x.copies {
+		return x.copyOf(0)
+	}
+	return x.read(x.shards)
+}
+
+// copyOf is copy i of a replicated tensor.
+func (x *Tensor) copyOf(i int) (*Array, error) { return x.read(x.shards[i : i+1]) }
+
+// read copies shards to the host.
+func (x *Tensor) read(list []shard) (*Array, error) {
 	c := x.ctx
 	if c.data == nil {
 		return nil, fmt.Errorf("%s has no values: this run was made without data", x.name)
 	}
-	c.operation()
+	c.operation("Numpy")
 	a := &Array{Shape: x.Shape(), DType: x.dtype}
 	var reads []oplog.ID
 	shards := *x
-	if x.copies {
-		shards.shards = x.shards[:1]
-	}
+	shards.shards = list
 	err := shards.each(func(va memory.VA, n, _ memory.Bytes) error {
 		id, err := c.m.CopyOut(va, n)
 		reads = append(reads, id)

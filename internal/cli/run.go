@@ -3,6 +3,8 @@ package cli
 import (
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -107,6 +109,11 @@ func addRunFlags(cmd *cobra.Command) func() (bench.Options, error) {
 		o.Options = torch.Options{NoData: *data == "off", Race: *check == "race", Flit: *fidelity == "flit", Stall: *stall}
 		if o.Threads, err = threads(); err != nil {
 			return o, err
+		}
+		if dir := filepath.Dir(o.Log); o.Log != "" {
+			if info, err := os.Stat(dir); err != nil || !info.IsDir() {
+				return o, fmt.Errorf("--log %s: there is no folder %s: create it first", o.Log, dir)
+			}
 		}
 		if *stall < time.Millisecond {
 			return o, fmt.Errorf("--stall %v is too short: write at least 1ms", *stall)

@@ -14,6 +14,10 @@ import (
 // What an operation computes must be in the log when it is appended, except for
 // the send that a receive gets its value from: Args[0].From is 0 until it is known.
 type Executor struct {
+	// Poll, if set, is called now and then by whoever computes, from any goroutine
+	// but one at a time. An error ends everything.
+	Poll func() error
+
 	log     *oplog.Log
 	mem     func(oplog.Space) *memory.Store
 	threads int

@@ -49,6 +49,11 @@ func (e *Executor) work() {
 
 // step does one job. It is called with the lock, and gives it up meanwhile.
 func (e *Executor) step(s *scratch) {
+	if e.Poll != nil {
+		if err := e.Poll(); err != nil && e.err == nil {
+			e.err = err
+		}
+	}
 	t := e.ready[len(e.ready)-1]
 	e.ready = e.ready[:len(e.ready)-1]
 	e.queued -= t.cost
@@ -96,6 +101,8 @@ func (e *Executor) cut(op *oplog.Op, t job) job {
 func (e *Executor) await(id oplog.ID) error {
 	for !e.node(id).done {
 		switch {
+		case e.err != nil && e.workers == 0:
+			return e.err
 		case len(e.ready) > 0:
 			e.step(&e.own)
 		case e.workers > 0:

@@ -2,6 +2,7 @@ package machine
 
 import (
 	"errors"
+	"fmt"
 
 	"github.com/kernbench/kernbench/internal/memory"
 	"github.com/kernbench/kernbench/internal/oplog"
@@ -29,7 +30,9 @@ type core struct {
 	now       sim.Time
 	dispatch  sim.Time
 	scheduler sim.Time
-	calls     int // since the last time it let others run
+	calls     int      // since the last time it let others run
+	idle      int      // since its clock moved
+	last      sim.Time // when that was
 
 	ports   []port // by tl.Port
 	turn    int    // port that RecvAny looks at first
@@ -50,12 +53,21 @@ type core struct {
 // is lost when the run is interrupted.
 const ahead = 4096
 
+// mostIdle is how many calls may take no time on a machine on which calls take none.
+const mostIdle = 1 << 24
+
 // beatEvery is how many calls a kernel may make before whoever watches sees it.
 const beatEvery = 64
 
 // tick charges a dispatch cycle.
 func (c *core) tick() error {
+	if c.now > c.last {
+		c.last, c.idle = c.now, 0
+	}
 	c.now += c.dispatch
+	if c.idle++; c.idle > mostIdle {
+		return fmt.Errorf("%d operations in a row took no time, at %v: an endless loop, such as one of Test where WaitSignal is meant", mostIdle, c.now)
+	}
 	if c.calls++; c.calls%beatEvery == 0 {
 		c.m.Engine.Beat()
 		if c.calls >= ahead {
@@ -155,7 +167,9 @@ func (c *core) forget(slot int32) {
 // use notes the use of a tile.
 func (c *core) use(v *tl.Value) error {
 	if !c.pe.Tiles.Use(v.Slot, v.Turn) {
-		return &pe.Overflow{Asked: memory.Bytes(v.Bytes()), Size: c.pe.Tiles.Size, Gone: true}
+		return &pe.Overflow{
+			Asked: memory.Bytes(v.Bytes()), Size: c.pe.Tiles.Size, Gone: true, Freed: c.pe.Tiles.Freed(v.Slot, v.Turn),
+		}
 	}
 	return nil
 }

@@ -91,6 +91,7 @@ type shelved struct {
 	name   int
 	bytes  memory.Bytes
 	pinned bool
+	freed  bool
 }
 
 func (s *shelf) used() (n memory.Bytes) {
@@ -174,6 +175,9 @@ func TestTCMHoldsWhatTheRuleSays(t *testing.T) {
 				}
 				old := u.old % len(tiles)
 				at := s.find(old)
+				if at >= 0 && s.tiles[at].freed {
+					at = -1
+				}
 				want = append(want, at < 0)
 				got = append(got, overflow(func() {
 					switch u.what {
@@ -187,6 +191,7 @@ func TestTCMHoldsWhatTheRuleSays(t *testing.T) {
 				}) != nil)
 				if at >= 0 {
 					s.tiles[at].pinned = u.what == 2 || u.what == 4 && s.tiles[at].pinned
+					s.tiles[at].freed = u.what == 3
 					s.move(at, u.what != 3)
 				}
 			}

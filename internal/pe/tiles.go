@@ -48,6 +48,7 @@ type slot struct {
 	older    int32    // in order of use
 	newer    int32
 	pinned   bool
+	freed    bool
 }
 
 // Init makes m an empty TCM.
@@ -57,9 +58,13 @@ func (m *Tiles) Init(size memory.Bytes) { m.Size, m.slots = size, make([]slot, 1
 type Overflow struct {
 	Asked, Free, Size memory.Bytes
 	Gone              bool // it is a tile used again, and not a new one
+	Freed             bool // by the kernel itself
 }
 
 func (o *Overflow) Error() string {
+	if o.Freed {
+		return "the tile was freed before: Free it after its last use"
+	}
 	if o.Gone {
 		return fmt.Sprintf("TCM overflow: the tile of %v is no longer there: %v of others, or %d, came after its last use, and there is no more room; use fewer or smaller tiles, Pin this one, or Free others", o.Asked, o.Size, maxTiles)
 	}
@@ -128,7 +133,7 @@ func (m *Tiles) New(n memory.Bytes, parts int) (int32, uint32) {
 // Use is a use of a tile by the kernel: it makes it the newest. It reports whether
 // the tile is still there.
 func (m *Tiles) Use(i int32, turn uint32) bool {
-	if m.slots[i].turn != turn {
+	if s := &m.slots[i]; s.turn != turn || s.freed {
 		return false
 	}
 	if m.newest != i {
@@ -137,6 +142,9 @@ func (m *Tiles) Use(i int32, turn uint32) bool {
 	}
 	return true
 }
+
+// Freed reports whether the kernel itself ended a tile that is gone.
+func (m *Tiles) Freed(i int32, turn uint32) bool { return m.slots[i].turn == turn }
 
 // Pin keeps a tile until it is freed.
 func (m *Tiles) Pin(i int32) {
@@ -148,6 +156,7 @@ func (m *Tiles) Pin(i int32) {
 
 // Free ends a tile: it is the next to go.
 func (m *Tiles) Free(i int32) {
+	m.slots[i].freed = true
 	m.unpin(i)
 	m.unlink(i)
 	m.linkOldest(i)

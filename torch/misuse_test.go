@@ -1,0 +1,135 @@
+package torch_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/kernbench/kernbench/tl"
+	"github.com/kernbench/kernbench/torch"
+)
+
+// misuse is the *torch.Error that a function panics with.
+func misuse(f func()) (err *torch.Error) {
+	defer func() {
+		if v := recover(); v != nil {
+			if !errors.As(fmt.Errorf("%w", v.(error)), &err) {
+				panic(v)
+			}
+		}
+	}()
+	f()
+	return nil
+}
+
+func nothing(*tl.PE, tl.Ptr) {}
+
+func TestMisuseSaysWhatIsWrong(t *testing.T) {
+	l := newLab(t, torch.Options{})
+	x := l.zeros(torch.F32, torch.On(0), 4)
+	for want, f := range map[string]func(){
+		"torch: Zeros: PE 0 holds the tensor twice":                                         func() { l.Zeros(torch.F32, torch.Shape{4}, torch.On(0, 0)) },
+		"torch: Zeros: shape [4294967296 4294967296] has more than 2^48 elements":           func() { l.Zeros(torch.F32, torch.Shape{1 << 32, 1 << 32}) },
+		"torch: Zeros: no such dtype: use torch.F16 to torch.U64":                           func() { l.Zeros(99, torch.Shape{4}) },
+		"torch: PE: no SIP 9, cube 9, PE 9: the system has 2, 16 and 8":                     func() { l.PE(9, 9, 9) },
+		"torch: Engines: PE 9999 of a system that has 0 to 255":                             func() { l.Engines(9999) },
+		"torch: Buffers: no memory \"dram\": use one of [tcm sram hbm]":                     func() { torch.Buffers("dram") },
+		"torch: Launch: k: the kernel is nil":                                               func() { l.Launch("k", nil, x) },
+		"torch: Launch: argument 1 of k is a nil tensor":                                    func() { l.Launch("k", nothing, (*torch.Tensor)(nil)) },
+		"torch: Launch: argument 2 of k is a uint, and -1, a int, is given":                 func() { l.Launch("k", func(*tl.PE, tl.Ptr, uint) {}, x, -1) },
+		"torch: Launch: k takes 1 arguments after the PE, and 2 are given":                  func() { l.Launch("k", nothing, x, 2) },
+		"torch: Check: x: []int of 3 elements for a tensor of [4]":                          func() { l.Check("x", x, []int{1, 2, 3}) },
+		"torch: Races: the context was made without Race":                                   func() { l.Races() },
+		"torch: FromSlice: string is not a slice of numbers":                                func() { l.FromSlice("abc", torch.F32, torch.Shape{3}) },
+		"torch: Launch: k is a int: a kernel is a func(*tl.PE, ...) without results":        func() { l.Launch("k", 3, x) },
+		"torch: Launch: k has no tensor to say where it runs: add torch.PEs":                func() { l.Launch("k", func(*tl.PE) {}) },
+		"torch: FromSlice: 2 elements for shape [3], which has 3":                           func() { l.FromSlice([]int{1, 2}, torch.F32, torch.Shape{3}) },
+		"torch: Launch: argument 1 of k is a int, and a tensor is given, which is a tl.Ptr": func() { l.Launch("k", func(*tl.PE, int) {}, x) },
+	} {
+		if err := misuse(f); err == nil || err.Error() != want {
+			t.Errorf("got  %v\nwant %s", err, want)
+		}
+	}
+}
+
+// The host's functions are not for kernels.
+func TestTheHostIsNotForKernels(t *testing.T) {
+	l := newLab(t, torch.Options{})
+	x := l.zeros(torch.F32, torch.On(0), 4)
+	_, err := l.Launch("nested", func(*tl.PE, tl.Ptr) { l.Launch("inner", nothing, x) }, x)
+	if want := "torch: Launch: called from a kernel"; err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("error %v, want one with %q", err, want)
+	}
+	_, err = l.Launch("after", nothing, x)
+	if want := "the machine has ended before"; err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("error %v, want one with %q", err, want)
+	}
+}
+
+// Rank i holds part i, in whatever order a placement names the PEs.
+func TestRanksFollowThePlacement(t *testing.T) {
+	l := newLab(t, torch.Options{})
+	x := l.tensor(count(0, 6), torch.I32, torch.On(5, 3, 0))
+	l.launch("mark", func(t *tl.PE, x tl.Ptr) {
+		t.Store(x, t.Load(x, tl.Shape{2}, tl.I32).Add(10*t.Rank()))
+	}, x)
+	l.holds("x", x, []int{0, 1, 12, 13, 24, 25})
+}
+
+// A check of a replicated tensor looks at every copy.
+func TestCheckLooksAtEveryCopy(t *testing.T) {
+	l := newLab(t, torch.Options{})
+	x := l.tensor(count(0, 4), torch.I32, torch.Replicate(0, 1, 2))
+	l.launch("spoil", func(t *tl.PE, x tl.Ptr) {
+		if t.Rank() == 1 {
+			t.Store(x.At(2), t.Full(tl.Shape{1}, tl.I32, 99))
+		}
+	}, x)
+	if err := l.Check("x", x, count(0, 4)); err != nil {
+		t.Fatal(err)
+	}
+	want := torch.Check{Name: "x", Elems: 12, Wrong: "element 2 of the copy on PE 1 is 99, want 2"}
+	if got := l.Report.Checks; len(got) != 1 || got[0] != want || l.Report.OK() {
+		t.Errorf("checks %+v, want %+v", got, want)
+	}
+}
+
+// What a failed allocation had taken is given back.
+func TestFailedAllocationTakesNothing(t *testing.T) {
+	l := newLab(t, torch.Options{NoData: true})
+	const gib = 1 << 30
+	l.zeros(torch.U8, torch.On(1), 5*gib)
+	for range 10 {
+		if _, err := l.Zeros(torch.U8, torch.Shape{8 * gib}, torch.On(0, 1)); err == nil {
+			t.Fatal("4 GiB fit into 1")
+		}
+	}
+	l.zeros(torch.U8, torch.On(0), 6*gib)
+}
+
+// A run ends soon after its context, also in the data phase.
+func TestTheDataPhaseEndsWithItsContext(t *testing.T) {
+	ctx, cancel := context.WithCancel(context.Background())
+	c, err := torch.New(ctx, torch.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	x, err := c.Zeros(torch.F32, torch.Shape{256, 256})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = c.Launch("heavy", func(t *tl.PE, x tl.Ptr) {
+		v := t.Load(x, tl.Shape{256, 256}, tl.F32)
+		for range 20000 {
+			v = v.Dot(v)
+		}
+		t.Store(x, v)
+		cancel() // while the kernel runs: nothing has been computed
+	}, x)
+	if !errors.Is(err, context.Canceled) {
+		t.Errorf("error %v, want %v", err, context.Canceled)
+	}
+}
