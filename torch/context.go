@@ -102,14 +102,18 @@ func (c *Context) compute() {
 const longLog = 1 << 16
 
 // operation begins an operation of the host: what came before it has been computed.
-func (c *Context) operation(name string) {
+func (c *Context) operation(name string) error {
+	if c.err != nil {
+		return fmt.Errorf("%s: the machine has ended before: %w", name, c.err)
+	}
 	if c.running {
 		panic(misuse(name, "called from a kernel: a kernel has its tl.PE, the context is the host's"))
 	}
-	if c.data != nil && !c.options.KeepLog && !c.options.Race && len(c.m.Log.Ops) > longLog && c.err == nil {
+	if c.data != nil && !c.options.KeepLog && !c.options.Race && len(c.m.Log.Ops) > longLog {
 		c.m.Log.Reset()
 		c.compute()
 	}
+	return nil
 }
 
 // Close ends what still runs. A kernel in an endless loop of Go code cannot be ended.
@@ -163,9 +167,6 @@ func (c *Context) Machine() *machine.Machine { return c.m }
 // run lets the machine work until it has nothing left to do, and computes what it
 // did.
 func (c *Context) run() error {
-	if c.err != nil {
-		return fmt.Errorf("the machine has ended before: %w", c.err)
-	}
 	c.running = true
 	c.err = c.guarded()
 	c.running = false

@@ -99,7 +99,9 @@ func (c *Context) Launch(name string, kernel any, args ...any) (*Launched, error
 		panic(misuse("Launch", "%s has no tensor to say where it runs: add torch.PEs", name))
 	}
 	bound := bind(name, kernel, args)
-	c.operation("Launch")
+	if err := c.operation("Launch"); err != nil {
+		return nil, err
+	}
 	prog := machine.Program{Name: name, Buffer: o.buffer}
 	rank := map[machine.PEID]int{}
 	for i, pe := range o.pes {

@@ -118,7 +118,9 @@ func elems(shape Shape) int {
 }
 
 func (c *Context) allocate(op string, dtype DType, shape Shape, on []Placement) (*Tensor, error) {
-	c.operation(op)
+	if err := c.operation(op); err != nil {
+		return nil, err
+	}
 	place := Placement{pes: []int{0}}
 	switch {
 	case len(on) > 1:
@@ -239,7 +241,9 @@ func (x *Tensor) read(list []shard) (*Array, error) {
 	if c.data == nil {
 		return nil, fmt.Errorf("%s has no values: this run was made without data", x.name)
 	}
-	c.operation("Numpy")
+	if err := c.operation("Numpy"); err != nil {
+		return nil, err
+	}
 	a := &Array{Shape: x.Shape(), DType: x.dtype}
 	var reads []oplog.ID
 	shards := *x

@@ -36,6 +36,9 @@ func allocated(t *testing.T, p Program, r *rig, round func(t *tl.PE, i int)) uin
 
 // Messages, loads, stores, products and signals allocate nothing, without an op log.
 func TestMessagesAllocateNothing(t *testing.T) {
+	if raceDetector {
+		t.Skip("the race detector allocates")
+	}
 	for _, c := range []struct {
 		name  string
 		kind  topology.BufferKind
