@@ -150,8 +150,8 @@ func (c *core) submit(id oplog.ID, class fabric.Class) {
 		c.pe.DMA.Submit(r)
 	}
 	if n == 0 {
-		c.m.Engine.Call(begun)
-		c.m.Engine.Call(ended)
+		c.eng.Call(begun)
+		c.eng.Call(ended)
 		if id != 0 {
 			c.m.settled(id, c.arrival(), c.arrival())
 		}

@@ -22,12 +22,14 @@ import (
 // first (sync).
 type core struct {
 	m    *Machine
+	eng  *sim.Engine
 	pe   *PE
 	proc *sim.Proc
 	run  *Run
 	rank int
 
 	now       sim.Time
+	limit     sim.Time
 	dispatch  sim.Time
 	scheduler sim.Time
 	calls     int      // since the last time it let others run
@@ -61,21 +63,31 @@ const beatEvery = 64
 
 // tick charges a dispatch cycle.
 func (c *core) tick() error {
-	if c.now > c.last {
-		c.last, c.idle = c.now, 0
-	}
 	c.now += c.dispatch
-	if c.idle++; c.idle > mostIdle {
-		return fmt.Errorf("%d operations in a row took no time, at %v: an endless loop, such as one of Test where WaitSignal is meant", mostIdle, c.now)
+	if c.dispatch == 0 {
+		if err := c.idles(); err != nil {
+			return err
+		}
 	}
 	if c.calls++; c.calls%beatEvery == 0 {
-		c.m.Engine.Beat()
+		c.eng.Beat()
 		if c.calls >= ahead {
 			c.sync()
 		}
 	}
-	if limit := c.m.Engine.Limit; c.now > limit && limit > 0 {
-		return &sim.TimeLimit{Limit: limit, Events: c.m.Engine.Events()}
+	if c.now > c.limit {
+		return &sim.TimeLimit{Limit: c.limit, Events: c.eng.Events()}
+	}
+	return nil
+}
+
+// idles counts calls that take no time, on a machine on which calls take none.
+func (c *core) idles() error {
+	if c.now > c.last {
+		c.last, c.idle = c.now, 0
+	}
+	if c.idle++; c.idle > mostIdle {
+		return fmt.Errorf("%d operations in a row took no time, at %v: an endless loop, such as one of Test where WaitSignal is meant", mostIdle, c.now)
 	}
 	return nil
 }
@@ -86,14 +98,14 @@ func (c *core) arrival() sim.Time { return c.now + c.scheduler }
 // sync lets everybody else catch up with the CPU's clock.
 func (c *core) sync() {
 	c.calls = 0
-	if c.now > c.m.Engine.Now() {
+	if c.now > c.eng.Now() {
 		c.proc.SleepUntil(c.now)
 	}
 }
 
 // caughtUp moves the clock to the present, after a wait.
 func (c *core) caughtUp() {
-	c.now = max(c.now, c.m.Engine.Now())
+	c.now = max(c.now, c.eng.Now())
 	c.calls = 0
 }
 

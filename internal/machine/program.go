@@ -1,6 +1,7 @@
 package machine
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -93,7 +94,7 @@ func (m *Machine) Start(p Program, done sim.Event) (*Run, error) {
 func (m *Machine) newCore(r *Run, p *PE, rank int) *core {
 	s := &m.Graph.Spec().PE
 	return &core{
-		m: m, pe: p, run: r, rank: rank,
+		m: m, eng: m.Engine, pe: p, run: r, rank: rank, limit: cmp.Or(m.Engine.Limit, sim.Never),
 		dispatch: s.CPU.Clock.Cycles(s.CPU.DispatchCycles), scheduler: s.Scheduler.Overhead,
 	}
 }

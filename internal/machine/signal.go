@@ -166,7 +166,7 @@ func (c *core) look(number int, cmp tl.Cmp, value int64) (bool, error) {
 	if err := checkSignal(number); err != nil {
 		return false, err
 	}
-	c.m.Engine.Beat()
+	c.eng.Beat()
 	c.sync()
 	if c.dispatch == 0 {
 		c.proc.SleepUntil(c.now) // let the others have this instant

@@ -33,6 +33,7 @@ const (
 	digitBits = 6
 	slots     = 1 << digitBits
 	levels    = 16 // eleven are in use; a power of two spares bounds checks
+	low       = 3  // bits of the lowest digit
 	few       = 2  // events in a slot worth searching rather than dealing, by measurement
 )
 
@@ -62,11 +63,20 @@ func (q *queue) push(at Time, target Target, kind Kind, arg uint64) {
 	q.place(i, e)
 }
 
+// shiftOf is where the digit of a level begins. In level 0 all events agree in the
+// bits above the lowest digit, so that those may be taken with it.
+func shiftOf(level uint) uint {
+	if level == 0 {
+		return 0
+	}
+	return level*digitBits - (digitBits - low)
+}
+
 // place links event i behind the others of its slot.
 func (q *queue) place(i int32, e *pending) {
 	differs := uint64(e.at^q.base) | 1
-	level := uint(bits.Len64(differs)-1) / digitBits % levels
-	digit := uint(e.at>>(level*digitBits)) % slots
+	level := uint(bits.Len64(differs)-1+digitBits-low) / digitBits % levels
+	digit := uint(e.at>>shiftOf(level)) % slots
 	last := &q.last[level*slots+digit]
 	if q.occupied[level]&(1<<digit) == 0 {
 		q.occupied[level] |= 1 << digit
@@ -128,7 +138,7 @@ func (q *queue) pop(limit Time) (at Time, ev Event, ok bool) {
 // deal advances base to the start of a slot and spreads the slot's events over
 // the levels below. It does nothing if that is later than limit.
 func (q *queue) deal(level, digit uint, limit Time) bool {
-	shift := level * digitBits
+	shift := shiftOf(level)
 	start := q.base>>shift>>digitBits<<digitBits<<shift | Time(digit)<<shift
 	if start > limit {
 		return false
