@@ -3,8 +3,8 @@
 // A kernel is a Go function that runs on every PE of a launch. Its first argument
 // is the PE, the others are pointers to tensors and plain values:
 //
-//	// add is z = x + y for vectors of n elements. Blocks go round the PEs; the last
-//	// one may be ragged.
+//	// add is z = x + y for vectors of n elements that lie on one PE, or on none of
+//	// those that run it. Blocks go round the PEs; the last one may be ragged.
 //	func add(t *tl.PE, x, y, z tl.Ptr, n int) {
 //		const block = 1024
 //		for i := block * t.Rank(); i < n; i += block * t.NumRanks() {

@@ -33,7 +33,7 @@ const (
 	digitBits = 6
 	slots     = 1 << digitBits
 	levels    = 16 // eleven are in use; a power of two spares bounds checks
-	low       = 3  // bits of the lowest digit
+	low       = 3  // bits of the lowest digit: slots of 33 ps, a level of 2 ns where most events of kernels are
 	few       = 2  // events in a slot worth searching rather than dealing, by measurement
 )
 
