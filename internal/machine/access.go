@@ -185,8 +185,7 @@ type transfer struct {
 type transfers struct {
 	m      *Machine
 	target sim.Target
-	all    []transfer
-	unused []int
+	pool   pool[transfer]
 }
 
 const (
@@ -196,15 +195,7 @@ const (
 
 // add is a new transfer, and the events of its beginnings and ends.
 func (ts *transfers) add(t transfer) (begun, ended sim.Event) {
-	k := len(ts.all)
-	if n := len(ts.unused); n > 0 {
-		k = ts.unused[n-1]
-		ts.unused = ts.unused[:n-1]
-		ts.all[k] = t
-	} else {
-		ts.all = append(ts.all, t)
-	}
-	begun = sim.Event{Target: ts.target, Kind: evBegun, Arg: uint64(k)}
+	begun = sim.Event{Target: ts.target, Kind: evBegun, Arg: uint64(ts.pool.add(t))}
 	ended = begun
 	ended.Kind = evEnded
 	return begun, ended
@@ -212,7 +203,7 @@ func (ts *transfers) add(t transfer) (begun, ended sim.Event) {
 
 // Handle tells the op log.
 func (ts *transfers) Handle(kind sim.Kind, arg uint64) {
-	t := &ts.all[arg]
+	t := ts.pool.at(arg)
 	if kind == evBegun {
 		if t.begins--; t.begins <= 0 {
 			ts.m.begun(t.id)
@@ -223,12 +214,10 @@ func (ts *transfers) Handle(kind sim.Kind, arg uint64) {
 		return
 	}
 	ts.m.ended(t.id)
-	done := *t
+	done := ts.pool.drop(arg)
 	if done.composite != nil && done.id != 0 {
 		ts.m.Log.Op(done.id).Start = done.composite.Started()
 	}
-	ts.all[arg] = transfer{}
-	ts.unused = append(ts.unused, int(arg))
 	if done.order != 0 {
 		done.core.pe.DMA.Release(done.order)
 	}

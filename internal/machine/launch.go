@@ -18,7 +18,7 @@ type Launch struct {
 	Name    string
 	Targets []PEID // in order, each once
 	Start   sim.Time
-	number  int32
+	number  int        // by which events know it
 	ready   []sim.Time // when each target could have started
 	end     []sim.Time
 	waiting int // arrivals and ends that are still to come
@@ -34,8 +34,7 @@ type Kernel func(p *sim.Proc, pe *PE)
 type launcher struct {
 	machine *Machine
 	target  sim.Target
-	all     []*Launch // by number
-	unused  []int32   // numbers of launches that ended
+	all     pool[*Launch] // under way
 }
 
 const (
@@ -63,7 +62,7 @@ func (m *Machine) Launch(name string, targets []PEID, kernel Kernel, done sim.Ev
 }
 
 func (lr *launcher) send(l *Launch) {
-	lr.number(l)
+	l.number = lr.all.add(l)
 	l.waiting = len(l.Targets)
 	for _, id := range l.Targets {
 		pe := lr.machine.PE(id)
@@ -77,18 +76,6 @@ func (lr *launcher) send(l *Launch) {
 		to := lr.machine.PE(l.Targets[at])
 		lr.command(g.Host(), g.IOCPU(to.SIP), evAtIOCPU, l, at)
 	}
-}
-
-// number gives a launch a number by which events know it.
-func (lr *launcher) number(l *Launch) {
-	if n := len(lr.unused); n > 0 {
-		l.number = lr.unused[n-1]
-		lr.unused = lr.unused[:n-1]
-		lr.all[l.number] = l
-		return
-	}
-	l.number = int32(len(lr.all))
-	lr.all = append(lr.all, l)
 }
 
 // command sends a launch's packet to the next CPU, on behalf of the targets from
@@ -120,7 +107,7 @@ func (lr *launcher) groupEnd(l *Launch, at int, same func(a, b *PE) bool) int {
 // Handle is a command's arrival at a CPU, which sends it on.
 func (lr *launcher) Handle(kind sim.Kind, arg uint64) {
 	at := int(uint32(arg))
-	l, m := lr.all[arg>>32], lr.machine
+	l, m := *lr.all.at(arg >> 32), lr.machine
 	pe := m.PE(l.Targets[at])
 	switch kind {
 	case evAtIOCPU:
@@ -170,8 +157,7 @@ func (lr *launcher) ended(l *Launch, i int, pe *PE) {
 		lr.release(next)
 	}
 	if l.running--; l.running == 0 {
-		lr.all[l.number] = nil
-		lr.unused = append(lr.unused, l.number)
+		lr.all.drop(uint64(l.number))
 		lr.machine.Engine.Post(now, l.done)
 	}
 }

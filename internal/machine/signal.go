@@ -36,8 +36,7 @@ type notification struct {
 type notifications struct {
 	m      *Machine
 	target sim.Target
-	all    []notification
-	unused []int
+	pool   pool[notification]
 }
 
 const (
@@ -69,14 +68,7 @@ func (c *core) Notify(peer, number int, op tl.SignalOp, value int64) error {
 		n.id = c.m.Log.Add(rec)
 	}
 	ns := &c.m.notifications
-	k := len(ns.all)
-	if free := len(ns.unused); free > 0 {
-		k = ns.unused[free-1]
-		ns.unused = ns.unused[:free-1]
-		ns.all[k] = n
-	} else {
-		ns.all = append(ns.all, n)
-	}
+	k := ns.pool.add(n)
 	c.pe.DMA.Submit(&pe.Request{
 		Op: memory.Write, Class: fabric.Comm, Path: path, Bytes: c.m.Graph.Spec().PE.IPCQ.CreditBytes, Loose: true,
 		At:   c.arrival(),
@@ -94,11 +86,12 @@ func checkSignal(number int) error {
 
 // Handle brings a notification to its PE, after what was put before it.
 func (ns *notifications) Handle(kind sim.Kind, arg uint64) {
-	n := &ns.all[arg]
 	if kind == evNotified {
+		n := ns.pool.at(arg)
 		n.from.DMA.After(n.order, sim.Event{Target: ns.target, Kind: evApplied, Arg: arg})
 		return
 	}
+	n := ns.pool.drop(arg)
 	s := n.to.signal(n.signal)
 	if n.op == tl.Add {
 		s.value += n.value
@@ -113,7 +106,6 @@ func (ns *notifications) Handle(kind sim.Kind, arg uint64) {
 	if n.to.listener != nil {
 		n.to.listener.Wake()
 	}
-	ns.unused = append(ns.unused, int(arg))
 }
 
 // signal is one of the PE's signals, 0 until somebody changes it.
