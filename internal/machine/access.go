@@ -140,12 +140,12 @@ func (c *core) submit(id oplog.ID, class fabric.Class) {
 	}
 	t := transfer{id: id, core: c, begins: n, ends: n}
 	if n > 1 {
-		t.order = c.hold(c.requests)
+		t.order = c.hold(id, c.requests)
 	}
 	begun, ended := c.m.transfers.add(t)
 	for i := range c.requests {
 		r := &c.requests[i]
-		r.Class, r.At, r.Order = class, c.arrival(), t.order
+		r.ID, r.Class, r.At, r.Order = id, class, c.arrival(), t.order
 		r.Begun, r.Done = begun, ended
 		c.pe.DMA.Submit(r)
 	}
@@ -159,7 +159,7 @@ func (c *core) submit(id oplog.ID, class fabric.Class) {
 }
 
 // hold takes one place in the program for several requests.
-func (c *core) hold(requests []pe.Request) pe.Order {
+func (c *core) hold(id oplog.ID, requests []pe.Request) pe.Order {
 	var reads, writes []pe.Access
 	for i := range requests {
 		if r := &requests[i]; r.Op == memory.Read {
@@ -168,7 +168,7 @@ func (c *core) hold(requests []pe.Request) pe.Order {
 			writes = append(writes, r.To)
 		}
 	}
-	return c.pe.DMA.Hold(reads, writes, false)
+	return c.pe.DMA.Hold(id, reads, writes, false)
 }
 
 // transfer is an operation whose requests are under way.
@@ -216,7 +216,11 @@ func (ts *transfers) Handle(kind sim.Kind, arg uint64) {
 	ts.m.ended(t.id)
 	done := ts.pool.drop(arg)
 	if done.composite != nil && done.id != 0 {
-		ts.m.Log.Op(done.id).Start = done.composite.Started()
+		op := ts.m.Log.Op(done.id)
+		op.Start = done.composite.Started()
+		if op.Cause == 0 {
+			ts.m.causedByOperand(op)
+		}
 	}
 	if done.order != 0 {
 		done.core.pe.DMA.Release(done.order)

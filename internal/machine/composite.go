@@ -26,11 +26,12 @@ func (c *core) Composite(cmd *tl.Composite) (tl.Handle, error) {
 		return tl.Handle{}, err
 	}
 	c.pe.Tiles.Reserve(bytes)
-	comp := &pe.Composite{At: c.arrival(), Args: b.tiles, Order: c.pe.DMA.Hold(b.reads, b.writes, true)}
-	t := transfer{core: c, begins: 1, ends: 1, composite: comp, reserved: bytes}
+	t := transfer{core: c, begins: 1, ends: 1, reserved: bytes}
 	if c.m.Log != nil {
 		t.id = c.m.Log.Add(b.record(cmd, plan.Steps()))
 	}
+	comp := &pe.Composite{ID: t.id, At: c.arrival(), Args: b.tiles, Order: c.pe.DMA.Hold(t.id, b.reads, b.writes, true)}
+	t.composite = comp
 	comp.Begun, comp.Ended = c.m.transfers.add(t)
 	h := c.handles.add(pending{composite: comp, id: t.id})
 	c.pe.Pipeline.PushComposite(comp, plan, deep)
@@ -264,6 +265,7 @@ func (c *core) Wait(h tl.Handle) error {
 		op := c.op(oplog.Wait)
 		op.Start, op.End = op.Issue, c.now
 		op.Args = []oplog.Operand{{From: p.id}}
+		op.Cause = p.id
 		c.m.Log.Add(op)
 	}
 	return nil

@@ -57,10 +57,12 @@ type PE struct {
 	Pipeline      pe.Pipeline
 	Polled        sim.Time // spent by its CPU on looking for credits
 
-	machine  *Machine
-	signals  map[int]*signal
-	listener *sim.Proc // waits for a signal
-	launches []*Launch // not ended, in order; the first may be running
+	machine *Machine
+	signals map[int]*signal
+
+	lastCommand oplog.ID  // of its engines, in the op log
+	listener    *sim.Proc // waits for a signal
+	launches    []*Launch // not ended, in order; the first may be running
 }
 
 // Options choose how a machine is simulated.
@@ -96,7 +98,7 @@ func New(g *topology.Graph, o Options) *Machine {
 		m.poll = s.PE.CPU.Clock.Cycles(q.PollCycles)
 	}
 	m.queues = ipcq.New(m.Engine)
-	m.queues.Seen = func(id oplog.ID) { m.Log.Op(id).End = m.Engine.Now() }
+	m.queues.Seen = m.seen
 	m.launcher.machine = m
 	m.launcher.target = m.Engine.Register(&m.launcher)
 	m.transfers.m = m

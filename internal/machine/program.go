@@ -104,6 +104,7 @@ func (c *core) kernel(proc *sim.Proc) {
 	c.proc, c.now = proc, proc.Now()
 	proc.Where = tl.Caller
 	clear(c.pe.signals)
+	c.pe.lastCommand = 0
 	for i := range c.ports {
 		if c.ports[i].out != nil {
 			c.ports[i].out.From.Proc, c.ports[i].in.To.Proc = proc, proc
@@ -270,6 +271,7 @@ func (m *Machine) engines(p *PE) {
 	p.DMA.Init(m.Engine, m.Fabric, s.DMA, s.TCM, &p.Tiles)
 	p.Pipeline.Init(m.Engine, &p.Tiles, &p.DMA)
 	if m.Log != nil {
-		p.Pipeline.Settled = m.settled
+		p.Pipeline.Settled = p.command
+		p.DMA.Followed = m.followed
 	}
 }

@@ -81,12 +81,12 @@ func (c *core) sendMemory(ring *ipcq.Ring, msg *ipcq.Message) error {
 	n := ring.Fragments(msg.Bytes)
 	t := transfer{id: msg.ID, core: c, begins: n, ends: n}
 	for _, p := range c.pieces {
-		t.order = c.pe.DMA.Hold([]pe.Access{c.m.Access(p.memory, p.region)}, nil, false)
+		t.order = c.pe.DMA.Hold(msg.ID, []pe.Access{c.m.Access(p.memory, p.region)}, nil, false)
 	}
 	begun, ended := c.m.transfers.add(t)
 	for i := range n {
 		c.credit(ring)
-		r := pe.Request{At: c.arrival(), Begun: begun, Done: ended, Order: t.order}
+		r := pe.Request{ID: msg.ID, At: c.arrival(), Begun: begun, Done: ended, Order: t.order}
 		if len(c.pieces) > 0 {
 			whole := c.pieces[0]
 			off := memory.Bytes(i) * ring.SlotSize
@@ -189,7 +189,7 @@ func (c *core) Recv(name tl.Port, v *tl.Value, into *tl.Block, wait bool) (tl.Ha
 		rc.Begun, rc.Done = c.m.recvs.events(rc)
 	}
 	if into != nil {
-		t := transfer{id: rc.ID, core: c, ends: 1, order: c.hold(c.requests)}
+		t := transfer{id: rc.ID, core: c, ends: 1, order: c.hold(rc.ID, c.requests)}
 		_, rc.Done = c.m.transfers.add(t)
 		rc.Order = t.order
 	}
@@ -292,6 +292,15 @@ func (c *core) into(to *tl.Block, ring *ipcq.Ring) (func([]pe.Request, memory.By
 		}
 		return out
 	}, nil
+}
+
+// seen notes that a message has arrived.
+func (m *Machine) seen(id oplog.ID) {
+	op := m.Log.Op(id)
+	op.End = m.Engine.Now()
+	if m.causedByOperand(op) {
+		op.Start = m.Log.Op(op.Cause).End
+	}
 }
 
 // recvs tells the op log of receives.

@@ -41,6 +41,7 @@ func (m *Machine) begun(id oplog.ID) {
 	}
 	op := m.Log.Op(id)
 	op.Start = m.Engine.Now()
+	m.causedByOperand(op)
 	if reads[op.Kind] {
 		m.Log.Effect(id, oplog.Read)
 	}
@@ -77,5 +78,46 @@ func (m *Machine) settled(id oplog.ID, start, end sim.Time) {
 	if id != 0 {
 		op := m.Log.Op(id)
 		op.Start, op.End = start, end
+	}
+}
+
+// command notes the times of a command of a PE's engines. If it starts later than it
+// came and its operands were there, it is the command before it that it waited for.
+func (p *PE) command(id oplog.ID, start, end sim.Time) {
+	m := p.machine
+	m.settled(id, start, end)
+	op := m.Log.Op(id)
+	if !(m.causedByOperand(op) && m.Log.Op(op.Cause).End == start) {
+		op.Cause = 0
+		if start > m.arrival(op) {
+			op.Cause = p.lastCommand
+		}
+	}
+	p.lastCommand = id
+}
+
+// arrival is when an operation could have started, had it waited for nothing.
+func (m *Machine) arrival(op *oplog.Op) sim.Time {
+	return op.Issue + m.Graph.Spec().PE.Scheduler.Overhead
+}
+
+// causedByOperand notes the operand whose end released an operation, if one did: the
+// latest of them, if it was not there when the operation came.
+func (m *Machine) causedByOperand(op *oplog.Op) bool {
+	latest := m.arrival(op)
+	waited := false
+	for i := range op.Args {
+		if from := op.Args[i].From; from != 0 && m.Log.Op(from).End > latest {
+			latest, op.Cause, waited = m.Log.Op(from).End, from, true
+		}
+	}
+	return waited
+}
+
+// followed notes that an operation had to wait for another to be done with the same
+// memory.
+func (m *Machine) followed(id, other oplog.ID) {
+	if id != 0 {
+		m.Log.Op(id).Cause = other
 	}
 }

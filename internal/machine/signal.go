@@ -179,5 +179,8 @@ func (c *core) noticed(number int, s *signal) {
 	op := c.op(oplog.WaitSignal)
 	op.Signal, op.Args = int32(number), append([]oplog.Operand(nil), s.from...)
 	op.Start, op.End = c.now, c.now
+	if len(s.from) > 0 {
+		op.Cause = s.from[len(s.from)-1].From
+	}
 	c.m.Log.Add(op)
 }

@@ -2,6 +2,7 @@ package pe
 
 import (
 	"github.com/kernbench/kernbench/internal/memory"
+	"github.com/kernbench/kernbench/internal/oplog"
 	"github.com/kernbench/kernbench/internal/sim"
 )
 
@@ -40,6 +41,7 @@ const outputs = 2
 // Composite is a plan under way: DMA read, fetch, GEMM, MATH, store, DMA write, all
 // at work on different tiles.
 type Composite struct {
+	ID    oplog.ID // its operation, if there is a log
 	At    sim.Time // when it reached the scheduler
 	Args  []int32  // tiles that it uses, pinned
 	Order Order    // its place among memory accesses
@@ -123,7 +125,7 @@ func (c *Composite) ask() {
 		c.reading[b], c.read[b] = int32(len(reads)), at
 		for k := range reads {
 			r := &reads[k]
-			r.At, r.Order = at, c.Order
+			r.ID, r.At, r.Order = c.ID, at, c.Order
 			r.Done = c.event(evRead, b)
 			if !c.began {
 				c.began, r.Begun = true, c.event(evBegun, 0)
@@ -193,7 +195,7 @@ func (c *Composite) settle(s *Step, at sim.Time, b, o int) {
 	c.writing[o], c.written[o] = int32(len(s.Writes)), c.stored
 	for k := range s.Writes {
 		r := &s.Writes[k]
-		r.At, r.Order = c.stored, c.Order
+		r.ID, r.At, r.Order = c.ID, c.stored, c.Order
 		r.Done = c.event(evWritten, o)
 		p.dma.Submit(r)
 	}

@@ -5,12 +5,14 @@ import (
 
 	"github.com/kernbench/kernbench/internal/fabric"
 	"github.com/kernbench/kernbench/internal/memory"
+	"github.com/kernbench/kernbench/internal/oplog"
 	"github.com/kernbench/kernbench/internal/sim"
 	"github.com/kernbench/kernbench/topology"
 )
 
 // Request is one transfer for a DMA engine.
 type Request struct {
+	ID    oplog.ID     // its operation, if there is a log
 	Op    memory.Op    // the channel: Read towards the PE, Write away from it
 	Class fabric.Class // fabric.Comm goes first
 	Fixed bool         // the path will not be changed by the caller: it need not be copied
@@ -71,6 +73,10 @@ func (r *Request) size() memory.Bytes {
 // for what it must follow in the program, and queues for its channel. Descriptors
 // are formed side by side.
 type DMA struct {
+	// Followed, if set, is told of an operation that had to wait for another to be
+	// done with the same memory.
+	Followed func(id, other oplog.ID)
+
 	eng      *sim.Engine
 	fab      *fabric.Fabric
 	cfg      topology.DMA
@@ -116,6 +122,8 @@ type request struct {
 	op     memory.Op
 	class  fabric.Class
 	loose  bool
+	id     oplog.ID
+	behind oplog.ID // what it had to wait for last
 
 	own    []topology.LinkID // for a path that is copied
 	waiter *sim.Proc
@@ -125,6 +133,7 @@ type request struct {
 type entry struct {
 	order    Order
 	from, to Access
+	id       oplog.ID
 	hold     bool // its requests come apart
 	async    bool
 	started  bool
@@ -192,7 +201,7 @@ func (d *DMA) submit(r *Request, waiter *sim.Proc) {
 	if !q.loose && q.order == 0 {
 		d.last++
 		q.order = d.last
-		d.program = append(d.program, entry{order: d.last, from: r.From, to: r.To, request: i})
+		d.program = append(d.program, entry{order: d.last, id: r.ID, from: r.From, to: r.To, request: i})
 	}
 	d.under++
 	if q.source != 0 && !d.tiles.wait(q.source, i) {
@@ -215,6 +224,7 @@ func (d *DMA) add(r *Request) int32 {
 		q.own = append(q.own[:0], r.Path...)
 		q.path = q.own
 	}
+	q.id, q.behind = r.ID, 0
 	q.bytes, q.at, q.tail, q.begun, q.done, q.order = r.size(), r.At, r.Tail, r.Begun, r.Done, r.Order
 	q.source, q.target, q.op, q.class, q.loose, q.ends = r.Source, r.Target, r.Op, r.Class, r.Loose, 0
 	if r.From.Region.Rows > 0 || r.To.Region.Rows > 0 {
@@ -248,13 +258,13 @@ func (d *DMA) form(i int32) {
 // Hold takes one place in the program for several requests, which come later under
 // that Order and touch what is given. Release ends it. An asynchronous one, of a
 // composite, is nothing that After waits for.
-func (d *DMA) Hold(reads, writes []Access, async bool) Order {
+func (d *DMA) Hold(id oplog.ID, reads, writes []Access, async bool) Order {
 	d.last++
 	for _, a := range reads {
-		d.program = append(d.program, entry{order: d.last, from: a, hold: true, async: async})
+		d.program = append(d.program, entry{order: d.last, id: id, from: a, hold: true, async: async})
 	}
 	for _, a := range writes {
-		d.program = append(d.program, entry{order: d.last, to: a, hold: true, async: async})
+		d.program = append(d.program, entry{order: d.last, id: id, to: a, hold: true, async: async})
 	}
 	return d.last
 }
@@ -307,6 +317,7 @@ func (d *DMA) mustFollow(i int32) bool {
 			return false
 		}
 		if mine.from.Overlaps(&e.to) || mine.to.Overlaps(&e.from) || mine.to.Overlaps(&e.to) {
+			q.behind = e.id
 			return true
 		}
 	}
@@ -343,6 +354,9 @@ func (d *DMA) start(ch *dmaChannel, i int32) {
 		}
 	}
 	d.eng.Call(q.begun)
+	if q.behind != 0 && d.Followed != nil {
+		d.Followed(q.id, q.behind)
+	}
 	t := fabric.Transfer{
 		Path: q.path, Bytes: q.bytes, Class: q.class,
 		Done: sim.Event{Target: d.target, Kind: evArrived, Arg: uint64(i)},
