@@ -7,7 +7,6 @@ import (
 	"github.com/kernbench/kernbench/internal/memory"
 	"github.com/kernbench/kernbench/internal/oplog"
 	"github.com/kernbench/kernbench/internal/pe"
-	"github.com/kernbench/kernbench/internal/sim"
 	"github.com/kernbench/kernbench/tl"
 )
 
@@ -169,63 +168,4 @@ func (c *core) hold(id oplog.ID, requests []pe.Request) pe.Order {
 		}
 	}
 	return c.pe.DMA.Hold(id, reads, writes, false)
-}
-
-// transfer is an operation whose requests are under way.
-type transfer struct {
-	id           oplog.ID
-	core         *core
-	order        pe.Order // held for its requests
-	composite    *pe.Composite
-	reserved     memory.Bytes // of TCM, for the composite's buffers
-	begins, ends int
-}
-
-// transfers notes the beginnings and ends of operations.
-type transfers struct {
-	m      *Machine
-	target sim.Target
-	pool   pool[transfer]
-}
-
-const (
-	evBegun sim.Kind = iota
-	evEnded
-)
-
-// add is a new transfer, and the events of its beginnings and ends.
-func (ts *transfers) add(t transfer) (begun, ended sim.Event) {
-	begun = sim.Event{Target: ts.target, Kind: evBegun, Arg: uint64(ts.pool.add(t))}
-	ended = begun
-	ended.Kind = evEnded
-	return begun, ended
-}
-
-// Handle tells the op log.
-func (ts *transfers) Handle(kind sim.Kind, arg uint64) {
-	t := ts.pool.at(arg)
-	if kind == evBegun {
-		if t.begins--; t.begins <= 0 {
-			ts.m.begun(t.id)
-		}
-		return
-	}
-	if t.ends--; t.ends > 0 {
-		return
-	}
-	ts.m.ended(t.id)
-	done := ts.pool.drop(arg)
-	if done.composite != nil && done.id != 0 {
-		op := ts.m.Log.Op(done.id)
-		op.Start = done.composite.Started()
-		if op.Cause == 0 {
-			ts.m.causedByOperand(op)
-		}
-	}
-	if done.order != 0 {
-		done.core.pe.DMA.Release(done.order)
-	}
-	if done.reserved > 0 {
-		done.core.pe.Tiles.Release(done.reserved)
-	}
 }

@@ -10,11 +10,13 @@
 // to engines and queues:
 //
 //	access.go     loads, stores, puts and gets as DMA requests
+//	transfer.go   their beginnings and ends, of several requests as one
 //	compute.go    commands of GEMM and MATH
 //	composite.go  composites and what Wait waits for
 //	queue.go      sends and receives
 //	signal.go     notifications and what waits for them
 //	host.go       copies of the host
+//	request.go    single requests of a PE, for probes
 //	record.go     all of that in the op log, if one is kept
 //
 // Nothing is computed here but times: values are made of the op log by

@@ -1,9 +1,13 @@
 package machine
 
 import (
+	"github.com/kernbench/kernbench/internal/fabric"
 	"github.com/kernbench/kernbench/internal/memory"
 	"github.com/kernbench/kernbench/internal/numeric"
 	"github.com/kernbench/kernbench/internal/oplog"
+	"github.com/kernbench/kernbench/internal/pe"
+	"github.com/kernbench/kernbench/internal/sim"
+	"github.com/kernbench/kernbench/topology"
 )
 
 // CopyIn copies bytes from the host to a range of virtual addresses, at the present
@@ -82,4 +86,26 @@ func (m *Machine) Boundary() {
 		op.Start, op.End = op.Issue, op.Issue
 		m.Log.Add(op)
 	}
+}
+
+// HostWrite copies from the host into a region of a device's memory.
+func (m *Machine) HostWrite(to memory.ID, r memory.Region, done sim.Event) error {
+	return m.hostCopy(m.Graph.Host(), m.Node(to), pe.Access{}, m.Access(to, r), r.Bytes(), done)
+}
+
+// HostRead copies a region of a device's memory to the host.
+func (m *Machine) HostRead(from memory.ID, r memory.Region, done sim.Event) error {
+	return m.hostCopy(m.Node(from), m.Graph.Host(), m.Access(from, r), pe.Access{}, r.Bytes(), done)
+}
+
+func (m *Machine) hostCopy(from, to topology.NodeID, src, dst pe.Access, n memory.Bytes, done sim.Event) error {
+	path, err := m.Graph.Route(nil, from, to)
+	if err != nil {
+		return err
+	}
+	m.Fabric.Send(&fabric.Transfer{
+		Path: path, Bytes: n, Class: fabric.Compute,
+		Read: src.Bank(), Write: dst.Bank(), Done: done,
+	})
+	return nil
 }

@@ -1,62 +1,67 @@
 package machine
 
 import (
-	"github.com/kernbench/kernbench/internal/fabric"
 	"github.com/kernbench/kernbench/internal/memory"
+	"github.com/kernbench/kernbench/internal/oplog"
 	"github.com/kernbench/kernbench/internal/pe"
 	"github.com/kernbench/kernbench/internal/sim"
-	"github.com/kernbench/kernbench/topology"
 )
 
-// Load is the request by which the PE reads a region of any memory into its TCM.
-func (p *PE) Load(from memory.ID, r memory.Region, to memory.Addr) (pe.Request, error) {
-	tcm := p.Memory(topology.KindTCM)
-	return p.request(memory.Read, p.machine.Access(from, r), p.machine.Access(tcm, memory.Contiguous(to, r.Bytes())))
+// transfer is an operation whose requests are under way.
+type transfer struct {
+	id           oplog.ID
+	core         *core
+	order        pe.Order // held for its requests
+	composite    *pe.Composite
+	reserved     memory.Bytes // of TCM, for the composite's buffers
+	begins, ends int
 }
 
-// Store is the request by which the PE writes from its TCM to a region of any
-// memory.
-func (p *PE) Store(from memory.Addr, to memory.ID, r memory.Region) (pe.Request, error) {
-	tcm := p.Memory(topology.KindTCM)
-	return p.request(memory.Write, p.machine.Access(tcm, memory.Contiguous(from, r.Bytes())), p.machine.Access(to, r))
+// transfers notes the beginnings and ends of operations.
+type transfers struct {
+	m      *Machine
+	target sim.Target
+	pool   pool[transfer]
 }
 
-func (p *PE) request(op memory.Op, from, to pe.Access) (pe.Request, error) {
-	m := p.machine
-	path, err := m.Graph.Route(nil, m.Node(from.Memory), m.Node(to.Memory))
-	return pe.Request{Op: op, Class: fabric.Compute, Path: path, From: from, To: to}, err
+const (
+	evBegun sim.Kind = iota
+	evEnded
+)
+
+// add is a new transfer, and the events of its beginnings and ends.
+func (ts *transfers) add(t transfer) (begun, ended sim.Event) {
+	begun = sim.Event{Target: ts.target, Kind: evBegun, Arg: uint64(ts.pool.add(t))}
+	ended = begun
+	ended.Kind = evEnded
+	return begun, ended
 }
 
-// DMABusy is how long a channel of the PE's DMA engine has carried data: the beats
-// on its port, not the waiting.
-func (p *PE) DMABusy(op memory.Op) sim.Time {
-	g := p.machine.Graph
-	from, to := g.PERouter(p.SIP, p.Cube, p.PE), g.PENode(p.SIP, p.Cube, p.PE, topology.KindDMA)
-	if op == memory.Write {
-		from, to = to, from
+// Handle tells the op log.
+func (ts *transfers) Handle(kind sim.Kind, arg uint64) {
+	t := ts.pool.at(arg)
+	if kind == evBegun {
+		if t.begins--; t.begins <= 0 {
+			ts.m.begun(t.id)
+		}
+		return
 	}
-	port, _ := g.LinkBetween(from, to) // every PE has one
-	return p.machine.Fabric.Stats(port).Busy
-}
-
-// HostWrite copies from the host into a region of a device's memory.
-func (m *Machine) HostWrite(to memory.ID, r memory.Region, done sim.Event) error {
-	return m.hostCopy(m.Graph.Host(), m.Node(to), pe.Access{}, m.Access(to, r), r.Bytes(), done)
-}
-
-// HostRead copies a region of a device's memory to the host.
-func (m *Machine) HostRead(from memory.ID, r memory.Region, done sim.Event) error {
-	return m.hostCopy(m.Node(from), m.Graph.Host(), m.Access(from, r), pe.Access{}, r.Bytes(), done)
-}
-
-func (m *Machine) hostCopy(from, to topology.NodeID, src, dst pe.Access, n memory.Bytes, done sim.Event) error {
-	path, err := m.Graph.Route(nil, from, to)
-	if err != nil {
-		return err
+	if t.ends--; t.ends > 0 {
+		return
 	}
-	m.Fabric.Send(&fabric.Transfer{
-		Path: path, Bytes: n, Class: fabric.Compute,
-		Read: src.Bank(), Write: dst.Bank(), Done: done,
-	})
-	return nil
+	ts.m.ended(t.id)
+	done := ts.pool.drop(arg)
+	if done.composite != nil && done.id != 0 {
+		op := ts.m.Log.Op(done.id)
+		op.Start = done.composite.Started()
+		if op.Cause == 0 {
+			ts.m.causedByOperand(op)
+		}
+	}
+	if done.order != 0 {
+		done.core.pe.DMA.Release(done.order)
+	}
+	if done.reserved > 0 {
+		done.core.pe.Tiles.Release(done.reserved)
+	}
 }
