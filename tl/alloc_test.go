@@ -24,6 +24,8 @@ func TestNoAllocation(t *testing.T) {
 		{"Add of tiles", func() { o.m.Add(o.v) }},
 		{"Add of a number", func() { o.v.Add(scale).Mul(2).Sub(n) }},
 		{"Sub of a number", func() { pe.Sub(scale, o.v) }},
+		{"And of tiles", func() { o.in.And(o.in) }},
+		{"Or of a number", func() { o.in.Or(n) }},
 		{"FMA", func() { o.v.FMA(scale, o.v) }},
 		{"Where", func() { pe.Where(o.cond, o.v, scale) }},
 		{"Dot", func() { o.m.Dot(o.k, o.acc) }},

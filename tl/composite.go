@@ -117,8 +117,8 @@ func (t *PE) step(s Step, shape oplog.Shape, d DType) (Step, error) {
 
 // streams reports why an operation on n operands is not for composites.
 func streams(op Op, n int) error {
-	if !op.Valid() || op > numeric.Where || op.IsComparison() {
-		return fmt.Errorf("%v is no operation of composites: use tl.OpAdd to tl.OpWhere", op)
+	if !op.IsElementwise() || op.IsComparison() {
+		return fmt.Errorf("%v is no operation of composites: use tl.OpAdd to tl.OpXor", op)
 	}
 	if want := op.Arity(); n != want {
 		return fmt.Errorf("%v takes %d operands, a step's result included, and has %d", op, want, n)

@@ -153,7 +153,8 @@ func (x Tile) Broadcast(s Shape) Tile {
 	return t.compute(e, x.v.DType)
 }
 
-// binary is math of two operands, in the usual case without a look at each.
+// binary is math of two operands for an operation that every dtype has, in the usual
+// case without a look at each.
 func (t *PE) binary(op Op, x Tile, y any) Tile {
 	if y, ok := y.(Tile); ok && t != nil && y.pe == t && !x.v.InMem && !y.v.InMem && x.v.Shape == y.v.Shape && x.v.DType == y.v.DType {
 		t.c.Kind, t.c.Math, t.c.Axis, t.c.Fill, t.c.N = oplog.Math, op, 0, 0, 2
@@ -216,6 +217,6 @@ func opName(kind oplog.Kind, op Op) string {
 	case op == numeric.FMA:
 		return "FMA"
 	}
-	name := op.String()
+	name := strings.TrimPrefix(op.String(), "bit_")
 	return strings.ToUpper(name[:1]) + name[1:]
 }

@@ -22,6 +22,7 @@
 //
 //	program_id(0)               t.Rank(), or t.ProgramID(axis) for PE, cube, SIP
 //	a + b, a * 2, 1 / a         a.Add(b), a.Mul(2), t.Div(1, a)
+//	a & b, a | 1, a ^ b         a.And(b), a.Or(1), a.Xor(b)
 //	dot(a, b, acc)              a.Dot(b, acc)
 //	where(x > 0, x, 0)          t.Where(x.Gt(0), x, 0)
 //	x.to(float32), trans(x)     x.To(tl.F32), x.Trans()
@@ -37,7 +38,7 @@
 //	make       Full, Zeros, Arange
 //	compute    Dot, Softmax, Sum, Max, Min, To, Trans, Reshape, Broadcast
 //	math       Add, Sub, Mul, Div, Maximum, Minimum, FMA, Clamp, Where,
-//	           Lt, Le, Gt, Ge, Eq, Ne,
+//	           Lt, Le, Gt, Ge, Eq, Ne, And, Or, Xor (of bits, for integers),
 //	           Neg, Abs, Exp, Log, Sqrt, Rsqrt, Sigmoid, Tanh
 //	composite  Composite with Gemm or Stream and an epilogue of Do; Wait
 //	queues     Send, Recv, RecvAny, RecvAsync, RecvInto

@@ -21,6 +21,15 @@ func (x Tile) Maximum(y any) Tile { return x.pe.binary(numeric.Maximum, x, y) }
 // Minimum is the smaller of x and y; NaN if either is.
 func (x Tile) Minimum(y any) Tile { return x.pe.binary(numeric.Minimum, x, y) }
 
+// And is the bits that x and y both have. Only integers have And, Or and Xor.
+func (x Tile) And(y any) Tile { return x.pe.math(numeric.BitAnd, x, y) }
+
+// Or is the bits that x or y has.
+func (x Tile) Or(y any) Tile { return x.pe.math(numeric.BitOr, x, y) }
+
+// Xor is the bits that one of x and y has and the other has not.
+func (x Tile) Xor(y any) Tile { return x.pe.math(numeric.BitXor, x, y) }
+
 // Lt is 1 where x < y, else 0, in u8: a condition for [PE.Where].
 func (x Tile) Lt(y any) Tile { return x.pe.binary(numeric.Lt, x, y) }
 

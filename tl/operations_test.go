@@ -103,6 +103,12 @@ func TestOperations(t *testing.T) {
 			o.v.Minimum(uint8(7))
 		}, []string{"#8 [32 64] f16 = add (#2, #1)", "#9 [64] f16 = sub (#1, #1)", "#10 [64] f16 = mul (#1, 2)",
 			"#11 [64] f16 = div (#1, 0.5)", "#12 [64] f16 = maximum (#1, 0)", "#13 [64] f16 = minimum (#1, 7)"}},
+		{"bits", func(t *tl.PE, o operands) {
+			o.in.And(o.in)
+			o.in.Or(-1)
+			t.Zeros(tl.Shape{2, 64}, tl.U8).Xor(o.cond)
+		}, []string{"#8 [64] i32 = bit_and (#7, #7)", "#9 [64] i32 = bit_or (#7, -1)",
+			"#10 [2 64] u8 = Full 0 ()", "#11 [2 64] u8 = bit_xor (#10, #6)"}},
 		{"numbers of every type", func(t *tl.PE, o operands) {
 			for _, n := range []any{int(1), int8(1), int16(1), int32(1), int64(1), uint(1), uint8(1), uint16(1), uint32(1), uint64(1), float32(1), float64(1)} {
 				o.in.Add(n)
@@ -146,6 +152,9 @@ func TestOperations(t *testing.T) {
 		{"Stream", func(t *tl.PE, o operands) {
 			t.Composite(tl.Stream(tl.OpMul, vector, t.Ref(vector, tl.Shape{900}, tl.F16), 2), tl.Do(tl.OpTanh), tl.Do(tl.OpFMA, 2, 1))
 		}, []string{"Stream mul (memory 1000 strides [1] ref [900] f16, 2) tanh () fma (2, 1) to [900] f16 at 1000 strides [1]"}},
+		{"Stream of bits", func(t *tl.PE, o operands) {
+			t.Composite(tl.Stream(tl.OpXor, vector.As(tl.I16), o.in, 5), tl.Do(tl.OpAnd, 255), tl.Do(tl.OpOr, 1))
+		}, []string{"Stream bit_xor (#7, 5) bit_and (255) bit_or (1) to [64] i16 at 1000 strides [1]"}},
 		{"Wait for nothing", func(t *tl.PE, o operands) { t.Wait(tl.Handle{}) }, nil},
 
 		{"Send", func(t *tl.PE, o operands) {

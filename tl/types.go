@@ -50,6 +50,9 @@ const (
 	OpFMA     = numeric.FMA
 	OpClamp   = numeric.Clamp
 	OpWhere   = numeric.Where // in Stream only
+	OpAnd     = numeric.BitAnd
+	OpOr      = numeric.BitOr
+	OpXor     = numeric.BitXor
 )
 
 // Shape is the extents of a tile, outermost first: tl.Shape{rows, cols}. At most

@@ -57,7 +57,7 @@ func damage(r *rand.Rand, log *oplog.Log) {
 	case 0:
 		op.Kind = oplog.Kind(r.IntN(int(oplog.NumKinds) + 2))
 	case 1:
-		op.Math = numeric.Op(r.IntN(30))
+		op.Math = numeric.Op(r.IntN(int(numeric.BitXor) + 3))
 	case 2:
 		op.Axis = int8(number())
 	case 3:

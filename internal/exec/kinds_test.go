@@ -58,6 +58,17 @@ func TestTiles(t *testing.T) {
 			x := b.tile(f32, shape(2), 3, 4)
 			return oplog.Op{Kind: op, Math: numeric.FMA, DType: f32, Shape: shape(2), Args: []oplog.Operand{x, num(2), x}}
 		}, []float64{9, 12}},
+		{"and", func(b *builder) oplog.Op {
+			return oplog.Op{Kind: op, Math: numeric.BitAnd, DType: i32, Shape: shape(2, 2), Args: []oplog.Operand{
+				b.tile(i32, shape(2, 2), 12, -1, 7, -8), b.tile(i32, shape(2), 10, 6)}}
+		}, []float64{8, 6, 2, 0}},
+		{"or of a number", func(b *builder) oplog.Op {
+			return oplog.Op{Kind: op, Math: numeric.BitOr, DType: u8, Shape: shape(3), Args: []oplog.Operand{b.tile(u8, shape(3), 0, 5, 240), num(3)}}
+		}, []float64{3, 7, 243}},
+		{"xor", func(b *builder) oplog.Op {
+			x := b.tile(i32, shape(2), 12, -1)
+			return oplog.Op{Kind: op, Math: numeric.BitXor, DType: i32, Shape: shape(2), Args: []oplog.Operand{x, num(10)}}
+		}, []float64{6, -11}},
 		{"sum of rows", func(b *builder) oplog.Op {
 			return oplog.Op{Kind: oplog.Reduce, Math: numeric.Sum, Axis: 1, DType: i32, Shape: shape(2), Args: []oplog.Operand{b.tile(i32, shape(2, 3), 1, 2, 3, 4, 5, 6)}}
 		}, []float64{6, 15}},
@@ -185,6 +196,13 @@ func TestMemory(t *testing.T) {
 				Epilogue: []oplog.Step{{Math: numeric.Neg}, {Math: numeric.Mul, Args: []oplog.Operand{num(2)}}},
 			}, oplog.Read, oplog.Write)
 		}, i32, []float64{-21, -42, -29, -50}},
+		{"stream of bits", func(b *builder) {
+			b.op(oplog.Op{
+				Kind: oplog.Stream, Math: numeric.BitXor, DType: i32, Shape: shape(3), Mem: at(256, 12),
+				Args:     []oplog.Operand{b.tile(i32, shape(3), 12, -1, 7), num(10)},
+				Epilogue: []oplog.Step{{Math: numeric.BitAnd, Args: []oplog.Operand{num(0xff)}}, {Math: numeric.BitOr, Args: []oplog.Operand{num(1)}}},
+			}, oplog.Write)
+		}, i32, []float64{7, 245, 13}},
 		{"stream of comparisons", func(b *builder) {
 			b.op(oplog.Op{Kind: oplog.Stream, Math: numeric.Ge, DType: u8, Shape: shape(4), Mem: at(256, 4), Args: []oplog.Operand{matrix(shape(4), at(0, 16)), num(2)}},
 				oplog.Read, oplog.Write)

@@ -201,8 +201,8 @@ func (p *program) beside(d numeric.DType, to oplog.Shape, inMemory bool) oplog.O
 }
 
 func (p *program) elementwise(d numeric.DType) numeric.Op {
-	op := numeric.Add + numeric.Op(p.IntN(int(numeric.Where)))
-	if !numeric.Supports(op, d) {
+	op := numeric.Add + numeric.Op(p.IntN(int(numeric.BitXor)))
+	if !op.IsElementwise() || !numeric.Supports(op, d) {
 		return numeric.Add
 	}
 	return op

@@ -21,7 +21,7 @@ func checkShapes(op *oplog.Op) error {
 	case oplog.Dot:
 		want = max(2, min(3, len(op.Args)))
 	case oplog.Math, oplog.Stream:
-		if !op.Math.Valid() || op.Math >= numeric.Sum {
+		if !op.Math.IsElementwise() {
 			return fmt.Errorf("%v is no elementwise operation", op.Math)
 		}
 		want = op.Math.Arity()
@@ -127,7 +127,7 @@ func checkComposite(op *oplog.Op, err error) error {
 	d := accType(op)
 	for i := range op.Epilogue {
 		step := &op.Epilogue[i]
-		if step.Math.IsComparison() || step.Math >= numeric.Where || !numeric.Supports(step.Math, d) {
+		if !step.Math.IsElementwise() || step.Math.IsComparison() || step.Math == numeric.Where || !numeric.Supports(step.Math, d) {
 			return fmt.Errorf("step %d of its epilogue is %v, which it cannot do on %v", i, step.Math, d)
 		}
 		if len(step.Args)+1 != step.Math.Arity() {

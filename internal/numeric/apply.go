@@ -8,8 +8,12 @@ import "fmt"
 // overlap them otherwise. It allocates nothing.
 func Apply(op Op, d DType, dst []byte, args ...[]byte) {
 	checkApply(op, d, dst, args)
-	if op == Where {
+	switch {
+	case op == Where:
 		applyWhere(d.Size(), dst, args[0], args[1], args[2])
+		return
+	case op.isBitwise():
+		applyBits(op, dst, args[0], args[1])
 		return
 	}
 	done := applyVector(op, d, dst, args)
@@ -39,7 +43,7 @@ func Apply(op Op, d DType, dst []byte, args ...[]byte) {
 
 func checkApply(op Op, d DType, dst []byte, args [][]byte) {
 	switch {
-	case !Supports(op, d) || op >= Sum:
+	case !Supports(op, d) || !op.IsElementwise():
 		panic(fmt.Sprintf("numeric: Apply does not do %v on %v: ask Supports, and Reduce and Softmax for what goes over an axis", op, d))
 	case len(args) != op.Arity():
 		panic(fmt.Sprintf("numeric: Apply of %v got %d arguments, wants %d", op, len(args), op.Arity()))

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-var elementwise = []Op{Add, Sub, Mul, Div, Maximum, Minimum, Lt, Le, Gt, Ge, Eq, Ne, Neg, Abs, Sqrt, FMA, Clamp, Where}
+var elementwise = []Op{Add, Sub, Mul, Div, Maximum, Minimum, Lt, Le, Gt, Ge, Eq, Ne, Neg, Abs, Sqrt, FMA, Clamp, Where, BitAnd, BitOr, BitXor}
 
 // Exact operations: every tuple of special values, then drawn ones of all kinds of
 // length.
@@ -184,6 +184,7 @@ func TestMisusePanics(t *testing.T) {
 	two, four := make([]byte, 2), make([]byte, 4)
 	for name, f := range map[string]func(){
 		"unsupported dtype":     func() { Apply(Exp, I32, four, four) },
+		"bits of floats":        func() { Apply(BitAnd, F32, four, four, four) },
 		"unknown operation":     func() { Apply(0, F16, two, two) },
 		"unknown dtype":         func() { Apply(Add, 0, two, two, two) },
 		"reduction":             func() { Apply(Sum, F16, two, two) },

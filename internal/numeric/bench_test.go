@@ -102,7 +102,7 @@ func BenchmarkDot(b *testing.B) {
 func BenchmarkApply(b *testing.B) {
 	const n = 4 << 10
 	for _, d := range []DType{F16, F32, F64, I32} {
-		for _, op := range []Op{Add, Div, Maximum, Lt, Neg, Exp, Log, Rsqrt, Sigmoid, Tanh, FMA, Clamp, Where} {
+		for _, op := range []Op{Add, Div, Maximum, Lt, Neg, Exp, Log, Rsqrt, Sigmoid, Tanh, FMA, Clamp, Where, BitAnd, BitXor} {
 			if !Supports(op, d) {
 				continue
 			}

@@ -28,7 +28,8 @@
 //     does [Cast] to the same dtype.
 //
 // Integers wrap around, in [Sum] and [FMA] too. Division truncates; by zero it
-// gives 0, and the least integer by -1 gives itself, as does its [Abs].
+// gives 0, and the least integer by -1 gives itself, as does its [Abs]. [BitAnd],
+// [BitOr] and [BitXor] are of integers only.
 //
 // # Order of summation
 //

@@ -35,21 +35,29 @@ func TestDTypeNumbers(t *testing.T) {
 }
 
 func TestOpNumbers(t *testing.T) {
-	names := strings.Fields("add sub mul div maximum minimum lt le gt ge eq ne neg abs exp log sqrt rsqrt sigmoid tanh fma clamp where sum max min softmax")
-	arity := []int{2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 1, 1, 1, 1, 1, 1, 1, 1, 3, 3, 3, 1, 1, 1, 1}
-	floatOnly := " exp log sqrt rsqrt sigmoid tanh softmax "
+	names := strings.Fields("add sub mul div maximum minimum lt le gt ge eq ne neg abs exp log sqrt rsqrt sigmoid tanh fma clamp where sum max min softmax bit_and bit_or bit_xor")
+	arity := []int{2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 1, 1, 1, 1, 1, 1, 1, 1, 3, 3, 3, 1, 1, 1, 1, 2, 2, 2}
+	floatOnly, intOnly := " exp log sqrt rsqrt sigmoid tanh softmax ", " bit_and bit_or bit_xor "
+	notElementwise := " sum max min softmax "
 	for i, name := range names {
 		op := Op(i + 1)
 		if op.String() != name || op.Arity() != arity[i] || !op.Valid() {
 			t.Errorf("operation %d is %v of %d operands, want %s of %d", i+1, op, op.Arity(), name, arity[i])
 		}
+		if got, want := op.IsElementwise(), !strings.Contains(notElementwise, " "+name+" "); got != want {
+			t.Errorf("IsElementwise of %v is %v, want %v", op, got, want)
+		}
 		for _, d := range DTypes {
-			if got, want := Supports(op, d), d.IsFloat() || !strings.Contains(floatOnly, " "+name+" "); got != want {
+			no := floatOnly
+			if d.IsFloat() {
+				no = intOnly
+			}
+			if got, want := Supports(op, d), !strings.Contains(no, " "+name+" "); got != want {
 				t.Errorf("Supports(%v, %v) is %v, want %v", op, d, got, want)
 			}
 		}
 	}
-	if end := Op(len(names) + 1); end.Valid() || Op(0).Valid() || Supports(0, F16) || Supports(Add, 0) || end.String() != "Op(28)" {
+	if end := Op(len(names) + 1); end.Valid() || Op(0).Valid() || Supports(0, F16) || Supports(Add, 0) || Supports(BitXor, 0) || end.IsElementwise() || end.String() != "Op(31)" {
 		t.Errorf("operations 0 and %d are %v and %v, want neither to be valid", len(names)+1, Op(0), end)
 	}
 }

@@ -40,16 +40,24 @@ const (
 	SoftmaxOp
 )
 
+// Operations that [Apply] does on the bits of integers.
+const (
+	BitAnd Op = iota + SoftmaxOp + 1
+	BitOr
+	BitXor
+)
+
 var opNames = [...]string{
 	Add: "add", Sub: "sub", Mul: "mul", Div: "div", Maximum: "maximum", Minimum: "minimum",
 	Lt: "lt", Le: "le", Gt: "gt", Ge: "ge", Eq: "eq", Ne: "ne",
 	Neg: "neg", Abs: "abs", Exp: "exp", Log: "log", Sqrt: "sqrt", Rsqrt: "rsqrt", Sigmoid: "sigmoid", Tanh: "tanh",
 	FMA: "fma", Clamp: "clamp", Where: "where",
 	Sum: "sum", Max: "max", Min: "min", SoftmaxOp: "softmax",
+	BitAnd: "bit_and", BitOr: "bit_or", BitXor: "bit_xor",
 }
 
 // Valid says whether op is an operation.
-func (op Op) Valid() bool { return Add <= op && op <= SoftmaxOp }
+func (op Op) Valid() bool { return Add <= op && op <= BitXor }
 
 // String is the name: "add", "sub", ...
 func (op Op) String() string {
@@ -58,6 +66,11 @@ func (op Op) String() string {
 	}
 	return opNames[op]
 }
+
+// IsElementwise says whether op is one of [Apply].
+func (op Op) IsElementwise() bool { return Add <= op && op <= Where || op.isBitwise() }
+
+func (op Op) isBitwise() bool { return BitAnd <= op && op <= BitXor }
 
 // IsComparison says whether op writes U8, 0 or 1, whatever its operands are.
 func (op Op) IsComparison() bool { return Lt <= op && op <= Ne }
@@ -68,7 +81,7 @@ func (op Op) IsReduction() bool { return Sum <= op && op <= Min }
 // Arity is the number of operands.
 func (op Op) Arity() int {
 	switch {
-	case op <= Ne:
+	case op <= Ne, op.isBitwise():
 		return 2
 	case FMA <= op && op <= Where:
 		return 3
@@ -86,11 +99,14 @@ func (op Op) Result(d DType) DType {
 }
 
 // Supports says whether op is defined for operands of dtype d: roots,
-// transcendentals and softmax are for floats, all else for every dtype.
+// transcendentals and softmax are for floats, operations on bits for integers, all
+// else for every dtype.
 func Supports(op Op, d DType) bool {
 	switch op {
 	case Exp, Log, Sqrt, Rsqrt, Sigmoid, Tanh, SoftmaxOp:
 		return d.IsFloat()
+	case BitAnd, BitOr, BitXor:
+		return d.Valid() && !d.IsFloat()
 	default:
 		return op.Valid() && d.Valid()
 	}

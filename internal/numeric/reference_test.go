@@ -169,6 +169,12 @@ func refInt(op Op, d DType, args []uint64) uint64 {
 		r.Abs(x)
 	case FMA:
 		r.Add(r.Mul(x, y), z)
+	case BitAnd:
+		r.And(x, y)
+	case BitOr:
+		r.Or(x, y)
+	case BitXor:
+		r.Xor(x, y)
 	default:
 		return refOrder(op, x.Cmp(y), false)
 	}

@@ -76,8 +76,8 @@ func TestNothingAllocates(t *testing.T) {
 		}
 	}
 	for _, d := range DTypes {
-		for op := Add; op <= Where; op++ {
-			if !Supports(op, d) {
+		for op := Add; op.Valid(); op++ {
+			if !op.IsElementwise() || !Supports(op, d) {
 				continue
 			}
 			args, dst := randomArgs(op, d, n), make([]byte, n*op.Result(d).Size())

@@ -136,7 +136,7 @@ func randomLog(t *rapid.T) *Log {
 		return s
 	}
 	dtype := func() numeric.DType { return numeric.DType(rapid.IntRange(0, int(numeric.U64)).Draw(t, "dtype")) }
-	mathOp := func() numeric.Op { return numeric.Op(rapid.IntRange(0, int(numeric.SoftmaxOp)).Draw(t, "op")) }
+	mathOp := func() numeric.Op { return numeric.Op(rapid.IntRange(0, int(numeric.BitXor)).Draw(t, "op")) }
 	l := &Log{
 		PEs:   rapid.SliceOfN(rapid.String(), 0, 3).Draw(t, "PEs"),
 		Lines: rapid.SliceOfN(rapid.String(), 0, 3).Draw(t, "lines"),
@@ -276,6 +276,7 @@ func TestEncodeErrors(t *testing.T) {
 	}{
 		{"disk", Log{}, "op log: write: disk full"},
 		{"ID", Log{Ops: []Op{{Kind: Barrier}}}, "op log: write: operation 1: its ID is 0; add operations with Log.Add"},
+		{"operation", Log{Ops: []Op{{ID: 1, Kind: Math, Math: numeric.BitXor + 1}}}, "op log: write: operation 1: its operation is 31, want 0 to 30; correct what made the log"},
 		{"rank", Log{Ops: []Op{{ID: 1, Kind: Full, Shape: Shape{Rank: 5}}}}, "op log: write: operation 1: the rank of a shape is 5, want 0 to 4; correct what made the log"},
 		{"reference", Log{Ops: []Op{{ID: 1, Kind: Cast, Args: []Operand{{From: 7}}}}}, "op log: write: operation 1: it refers to operation 7, the last one is 1; correct what made the log"},
 	}

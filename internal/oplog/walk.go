@@ -148,7 +148,7 @@ func (c *coder) shape(s *Shape) {
 }
 
 func (c *coder) math(op *numeric.Op) {
-	number(c, "its operation", op, 0, int64(numeric.SoftmaxOp))
+	number(c, "its operation", op, 0, int64(numeric.BitXor))
 }
 
 func (c *coder) dtype(d *numeric.DType) {
