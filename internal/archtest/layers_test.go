@@ -13,7 +13,7 @@ var layers = []struct {
 	packages []string
 }{
 	{"foundation", []string{"internal/sim", "topology", "internal/config"}},
-	{"values", []string{"internal/numeric", "internal/oplog"}},
+	{"values", []string{"internal/numeric", "internal/oplog", "internal/npy"}},
 	{"kernels", []string{"tl"}},
 	{"machines", []string{
 		"internal/fabric", "internal/memory", "internal/pe", "internal/ipcq", "internal/machine", "internal/exec",

@@ -1,0 +1,43 @@
+package npy
+
+import (
+	"fmt"
+
+	"github.com/kernbench/kernbench/internal/numeric"
+)
+
+// codes is NumPy's kind and size of each dtype. Before it comes the order of bytes:
+// '<' little-endian, '>' big-endian, '|' for what has none.
+var codes = [...]string{
+	numeric.F16: "f2", numeric.BF16: "V2", numeric.F32: "f4", numeric.F64: "f8",
+	numeric.I8: "i1", numeric.I16: "i2", numeric.I32: "i4", numeric.I64: "i8",
+	numeric.U8: "u1", numeric.U16: "u2", numeric.U32: "u4", numeric.U64: "u8",
+}
+
+// descrOf is a dtype as a header has it.
+func descrOf(d numeric.DType) string {
+	if d.Size() == 1 {
+		return "|" + codes[d]
+	}
+	return "<" + codes[d]
+}
+
+// parseDescr is the dtype and the order of bytes that a header says.
+func parseDescr(descr string) (d numeric.DType, bigEndian bool, err error) {
+	if descr == "bfloat16" { // says no order: that of nearly all machines
+		return numeric.BF16, false, nil
+	}
+	for _, d := range numeric.DTypes {
+		switch descr {
+		case "<" + codes[d]:
+			return d, false, nil
+		case ">" + codes[d]:
+			return d, true, nil
+		case "|" + codes[d]:
+			if d.Size() == 1 || d == numeric.BF16 {
+				return d, false, nil
+			}
+		}
+	}
+	return 0, false, fmt.Errorf("dtype %.40q is not read: convert the array to f2, f4, f8, i1 to i8 or u1 to u8 with < or > before it, or V2 for bf16", descr)
+}

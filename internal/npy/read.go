@@ -1,0 +1,140 @@
+package npy
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+)
+
+const (
+	magic = "\x93NUMPY"
+
+	// maxHeaderBytes bounds headers: those of arrays have some hundred bytes.
+	maxHeaderBytes = 1 << 20
+
+	// saveAgain is what to do about a file that does not keep to the format.
+	saveAgain = "make the file with numpy.save"
+)
+
+// Read reads one array and nothing behind it: files may follow each other. Memory
+// grows with what r has, not with what a header claims.
+func Read(r io.Reader) (*Array, error) {
+	a, err := read(r)
+	if err != nil {
+		return nil, fmt.Errorf("npy: %w", err)
+	}
+	return a, nil
+}
+
+func read(r io.Reader) (*Array, error) {
+	h, err := readHeader(r)
+	if err != nil {
+		return nil, err
+	}
+	d, bigEndian, err := parseDescr(h.descr)
+	if err != nil {
+		return nil, err
+	}
+	n, err := byteCount(h.shape, d)
+	if err != nil {
+		return nil, err
+	}
+	data, err := readBytes(r, "data", n)
+	if err != nil {
+		return nil, err
+	}
+	if bigEndian {
+		for i := 0; i < n; i += d.Size() {
+			slices.Reverse(data[i : i+d.Size()])
+		}
+	}
+	if h.fortran {
+		data = rowMajor(data, h.shape, d.Size())
+	}
+	return &Array{Shape: h.shape, DType: d, Bytes: data}, nil
+}
+
+func readHeader(r io.Reader) (h header, err error) {
+	start, err := readBytes(r, "magic string and version", len(magic)+2)
+	if err != nil {
+		return h, err
+	}
+	if string(start[:len(magic)]) != magic {
+		return h, fmt.Errorf("this is no .npy file, which starts with %q, but %q: %s", magic, start[:len(magic)], saveAgain)
+	}
+	lengthBytes := 4
+	switch major, minor := start[len(magic)], start[len(magic)+1]; {
+	case minor != 0 || major < 1 || major > 3:
+		return h, fmt.Errorf("format version %d.%d is none of 1.0, 2.0 and 3.0: %s", major, minor, saveAgain)
+	case major == 1:
+		lengthBytes = 2
+	}
+	length, err := readBytes(r, "length of the header", lengthBytes)
+	if err != nil {
+		return h, err
+	}
+	n := binary.LittleEndian.Uint32(append(length, 0, 0)) // the first four
+	if n > maxHeaderBytes {
+		return h, fmt.Errorf("a header of %d bytes is longer than the %d that an array may have: %s", n, maxHeaderBytes, saveAgain)
+	}
+	text, err := readBytes(r, "header", int(n))
+	if err != nil {
+		return h, err
+	}
+	return parseHeader(string(text))
+}
+
+// readBytes reads n bytes, in pieces that double as long as there is data.
+func readBytes(r io.Reader, what string, n int) ([]byte, error) {
+	const first = 64 << 10
+	var data []byte
+	for len(data) < n {
+		have := len(data)
+		more := make([]byte, min(n-have, max(have, first))+have)
+		copy(more, data)
+		m, err := io.ReadFull(r, more[have:])
+		switch {
+		case errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF):
+			return nil, fmt.Errorf("only %d of %d bytes of the %s are there: copy the file again", have+m, n, what)
+		case err != nil:
+			return nil, fmt.Errorf("reading the %s: %w", what, err)
+		}
+		data = more
+	}
+	return data, nil
+}
+
+// rowMajor puts elements, of elem bytes each, of which the first index changes fastest in the order in
+// which the last does.
+func rowMajor(src []byte, shape []int, elem int) []byte {
+	// Extents of 1 have no order. Without them there are few axes, however long
+	// the header is.
+	shape = slices.DeleteFunc(slices.Clone(shape), func(n int) bool { return n == 1 })
+	if len(src) == 0 || len(shape) < 2 {
+		return src
+	}
+	stride := make([]int, len(shape)) // bytes of src, by axis
+	step := elem
+	for axis, n := range shape {
+		stride[axis] = step
+		step *= n
+	}
+	dst := make([]byte, 0, len(src))
+	index := make([]int, len(shape))
+	from := 0
+	for len(dst) < len(src) {
+		dst = append(dst, src[from:from+elem]...)
+		for axis := len(shape) - 1; axis >= 0; axis-- {
+			index[axis]++
+			from += stride[axis]
+			if index[axis] < shape[axis] {
+				break
+			}
+			from -= index[axis] * stride[axis]
+			index[axis] = 0
+		}
+	}
+	return dst
+}
