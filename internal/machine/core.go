@@ -32,6 +32,7 @@ type core struct {
 	limit     sim.Time
 	dispatch  sim.Time
 	scheduler sim.Time
+	poll      sim.Time // between two looks for a credit; 0 is asleep
 	calls     int      // since the last time it let others run
 	idle      int      // since its clock moved
 	last      sim.Time // when that was

@@ -10,17 +10,17 @@ import (
 	"github.com/kernbench/kernbench/topology"
 )
 
-// CopyIn copies bytes from the host to a range of virtual addresses, at the present
-// instant. In a run without values, data may be nil.
-func (m *Machine) CopyIn(va memory.VA, n memory.Bytes, data []byte) error {
-	_, err := m.hostOp(oplog.HostWrite, va, n, data)
+// CopyIn copies bytes from the host to a range of virtual addresses, from the present
+// instant on; done is called at its end. In a run without values, data may be nil.
+func (m *Machine) CopyIn(va memory.VA, n memory.Bytes, data []byte, done sim.Event) error {
+	_, err := m.hostOp(oplog.HostWrite, va, n, data, done)
 	return err
 }
 
 // CopyOut copies a range of virtual addresses to the host. The operation's value
 // is the bytes.
-func (m *Machine) CopyOut(va memory.VA, n memory.Bytes) (oplog.ID, error) {
-	return m.hostOp(oplog.HostRead, va, n, nil)
+func (m *Machine) CopyOut(va memory.VA, n memory.Bytes, done sim.Event) (oplog.ID, error) {
+	return m.hostOp(oplog.HostRead, va, n, nil, done)
 }
 
 // Clear makes a range of virtual addresses zero, as newly allocated memory is: it
@@ -39,12 +39,12 @@ func (m *Machine) Clear(va memory.VA, n memory.Bytes) error {
 	return nil
 }
 
-func (m *Machine) hostOp(kind oplog.Kind, va memory.VA, n memory.Bytes, data []byte) (oplog.ID, error) {
+func (m *Machine) hostOp(kind oplog.Kind, va memory.VA, n memory.Bytes, data []byte, done sim.Event) (oplog.ID, error) {
 	pieces, err := m.pieces(nil, va, 1, n, n)
 	if err != nil {
 		return 0, err
 	}
-	t := transfer{begins: len(pieces), ends: len(pieces)}
+	t := transfer{begins: len(pieces), ends: len(pieces), done: done}
 	if m.Log != nil {
 		op := m.hostRecord(kind, pieces, n)
 		op.Data = data

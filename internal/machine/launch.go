@@ -21,7 +21,7 @@ type Launch struct {
 	number  int        // by which events know it
 	ready   []sim.Time // when each target could have started
 	end     []sim.Time
-	waiting int // arrivals and ends that are still to come
+	waiting int // arrivals, ends and a Begin that are still to come
 	running int
 	kernel  Kernel
 	done    sim.Event
@@ -46,6 +46,15 @@ const (
 // Launch sends a kernel to the targets, from the host, at the present instant.
 // done is posted when the last of them has ended.
 func (m *Machine) Launch(name string, targets []PEID, kernel Kernel, done sim.Event) (*Launch, error) {
+	l, err := m.hold(name, targets, kernel, done)
+	if err == nil {
+		m.launcher.release(l)
+	}
+	return l, err
+}
+
+// hold is Launch of a kernel that does not start before the launcher releases it.
+func (m *Machine) hold(name string, targets []PEID, kernel Kernel, done sim.Event) (*Launch, error) {
 	l := &Launch{Name: name, Targets: slices.Clone(targets), kernel: kernel, done: done, Start: -1}
 	slices.Sort(l.Targets)
 	switch n := len(l.Targets); {
@@ -63,7 +72,7 @@ func (m *Machine) Launch(name string, targets []PEID, kernel Kernel, done sim.Ev
 
 func (lr *launcher) send(l *Launch) {
 	l.number = lr.all.add(l)
-	l.waiting = len(l.Targets)
+	l.waiting = len(l.Targets) + 1
 	for _, id := range l.Targets {
 		pe := lr.machine.PE(id)
 		if len(pe.launches) > 0 {
@@ -126,8 +135,8 @@ func (lr *launcher) Handle(kind sim.Kind, arg uint64) {
 	}
 }
 
-// release counts one arrival, or the end of earlier work, and starts the launch
-// with the last of them.
+// release counts one arrival, the end of earlier work, or that the launch may begin,
+// and starts it with the last of them.
 func (lr *launcher) release(l *Launch) {
 	if l.waiting--; l.waiting > 0 {
 		return

@@ -28,7 +28,6 @@ type Machine struct {
 	memories      map[memory.ID]*Memory
 	launcher      launcher
 	costs         pe.Costs
-	poll          sim.Time // between two looks for a credit; 0 is asleep
 	queues        *ipcq.Queues
 	transfers     transfers
 	recvs         recvs
@@ -94,9 +93,6 @@ func New(g *topology.Graph, o Options) *Machine {
 		m.Log = &oplog.Log{}
 	}
 	m.costs = pe.NewCosts(&s.PE)
-	if q := &s.PE.IPCQ; q.Backpressure == topology.Poll {
-		m.poll = s.PE.CPU.Clock.Cycles(q.PollCycles)
-	}
 	m.queues = ipcq.New(m.Engine)
 	m.queues.Seen = m.seen
 	m.launcher.machine = m

@@ -22,8 +22,9 @@ type Program struct {
 	Windows [][]Part
 	// Links is the neighbour table.
 	Links []Connection
-	// Buffer is the memory of the queues' slots, that of the topology if empty.
-	Buffer topology.BufferKind
+	// Queues is how the queues are built, where it differs from the topology: what is
+	// zero is as the topology says.
+	Queues topology.IPCQ
 }
 
 // Part is a part of a tensor in virtual addresses.
@@ -47,10 +48,16 @@ type Run struct {
 	ranks   []PEID
 	log     int32
 	cores   map[PEID]*core
+	queues  topology.IPCQ // as they are built
 	rings   []*ipcq.Ring
 	blocks  []block
 	left    int // PEs that have not ended
+	failed  bool
+	machine *Machine
 }
+
+// Failed reports whether it was a kernel of this program that ended the machine.
+func (r *Run) Failed() bool { return r.failed }
 
 // LogID is the number of the launch in the op log.
 func (r *Run) LogID() int32 { return r.log }
@@ -64,16 +71,35 @@ type block struct {
 
 // Start launches a program. done is posted when it has ended everywhere.
 func (m *Machine) Start(p Program, done sim.Event) (*Run, error) {
-	r := &Run{Program: p, ranks: slices.Clone(p.Targets), cores: map[PEID]*core{}, log: -1, left: len(p.Targets)}
+	r, err := m.Send(p, done)
+	if err != nil {
+		return nil, err
+	}
+	return r, r.Begin()
+}
+
+// Send sends a program to its PEs, where it waits for Begin, and for what these were
+// sent before. done is posted when it has ended everywhere.
+func (m *Machine) Send(p Program, done sim.Event) (*Run, error) {
+	r := &Run{
+		Program: p, ranks: slices.Clone(p.Targets), cores: map[PEID]*core{}, log: -1, left: len(p.Targets),
+		queues: m.Queues(p.Queues), machine: m,
+	}
+	var err error
+	r.Launch, err = m.hold(p.Name, r.ranks, func(proc *sim.Proc, pe *PE) { r.cores[pe.ID].kernel(proc) }, done)
+	return r, err
+}
+
+// Begin lets a program that was sent begin. Its queues exist from now on. It cannot
+// begin, nor anything that was sent to its PEs after it, if that fails.
+func (r *Run) Begin() error {
+	m := r.machine
 	for rank, id := range r.ranks {
-		if id < 0 || int(id) >= m.NumPEs() {
-			return nil, fmt.Errorf("launch %s: PE %d of a machine that has 0 to %d", p.Name, id, m.NumPEs()-1)
-		}
 		r.cores[id] = m.newCore(r, m.PE(id), rank)
 	}
 	if err := m.connect(r); err != nil {
 		m.disconnect(r)
-		return nil, fmt.Errorf("launch %s: %w", p.Name, err)
+		return fmt.Errorf("launch %s: %w", r.Name, err)
 	}
 	if m.Log != nil {
 		r.log = int32(len(m.Log.Launches))
@@ -81,22 +107,37 @@ func (m *Machine) Start(p Program, done sim.Event) (*Run, error) {
 		for i, id := range r.ranks {
 			pes[i] = int32(id)
 		}
-		m.Log.Launches = append(m.Log.Launches, oplog.Launch{Name: p.Name, PEs: pes})
+		m.Log.Launches = append(m.Log.Launches, oplog.Launch{Name: r.Name, PEs: pes})
 	}
-	var err error
-	r.Launch, err = m.Launch(p.Name, r.ranks, func(proc *sim.Proc, pe *PE) { r.cores[pe.ID].kernel(proc) }, done)
-	if err != nil {
-		m.disconnect(r)
-	}
-	return r, err
+	m.launcher.release(r.Launch)
+	return nil
+}
+
+// Queues is how queues are built, where some of it is said: the rest is as the
+// topology says.
+func (m *Machine) Queues(over topology.IPCQ) topology.IPCQ {
+	q := m.Graph.Spec().PE.IPCQ
+	q.MaxPorts = cmp.Or(over.MaxPorts, q.MaxPorts)
+	q.NSlots = cmp.Or(over.NSlots, q.NSlots)
+	q.SlotSize = cmp.Or(over.SlotSize, q.SlotSize)
+	q.BufferKind = cmp.Or(over.BufferKind, q.BufferKind)
+	q.CreditBytes = cmp.Or(over.CreditBytes, q.CreditBytes)
+	q.Backpressure = cmp.Or(over.Backpressure, q.Backpressure)
+	q.PollCycles = cmp.Or(over.PollCycles, q.PollCycles)
+	q.HBMOverhead = cmp.Or(over.HBMOverhead, q.HBMOverhead)
+	return q
 }
 
 func (m *Machine) newCore(r *Run, p *PE, rank int) *core {
 	s := &m.Graph.Spec().PE
-	return &core{
+	c := &core{
 		m: m, eng: m.Engine, pe: p, run: r, rank: rank, limit: cmp.Or(m.Engine.Limit, sim.Never),
 		dispatch: s.CPU.Clock.Cycles(s.CPU.DispatchCycles), scheduler: s.Scheduler.Overhead,
 	}
+	if r.queues.Backpressure == topology.Poll {
+		c.poll = s.CPU.Clock.Cycles(r.queues.PollCycles)
+	}
+	return c
 }
 
 // kernel runs the program on one PE.
@@ -110,8 +151,11 @@ func (c *core) kernel(proc *sim.Proc) {
 			c.ports[i].out.From.Proc, c.ports[i].in.To.Proc = proc, proc
 		}
 	}
+	ended := false
+	defer func() { c.run.failed = c.run.failed || !ended && !proc.Cancelled() }()
 	c.run.Program.Body(tl.NewPE(c, c.run.Name))
 	c.end()
+	ended = true
 	if c.run.left--; c.run.left == 0 {
 		c.m.finish(c.run)
 	}
@@ -121,6 +165,7 @@ func (c *core) kernel(proc *sim.Proc) {
 func (m *Machine) finish(r *Run) {
 	for _, ring := range r.rings {
 		if n := ring.Left(); n > 0 {
+			r.failed = true
 			m.Engine.Stop(fmt.Errorf("kernel %s: ended with %d slots in use of the queue %s -> %s, by messages that nobody received", r.Name, n, ring.From.Name, ring.To.Name))
 		}
 	}
@@ -129,7 +174,7 @@ func (m *Machine) finish(r *Run) {
 
 // connect builds the queues of the neighbour table.
 func (m *Machine) connect(r *Run) error {
-	limit := m.Graph.Spec().PE.IPCQ.MaxPorts
+	limit := r.queues.MaxPorts
 	count := map[PEID]int{}
 	for _, l := range r.Program.Links {
 		for _, end := range []struct {
@@ -169,11 +214,7 @@ func (m *Machine) connect(r *Run) error {
 
 // ring builds the queue from a port to another.
 func (m *Machine) ring(r *Run, from PEID, fromPort tl.Port, to PEID, toPort tl.Port) (*ipcq.Ring, error) {
-	q := &m.Graph.Spec().PE.IPCQ
-	kind := r.Program.Buffer
-	if kind == "" {
-		kind = q.BufferKind
-	}
+	q, kind := &r.queues, r.queues.BufferKind
 	a, b := m.PE(from), m.PE(to)
 	cfg := ipcq.Config{Slots: q.NSlots, SlotSize: q.SlotSize, Memory: b.Memory(bufferKinds[kind])}
 	cfg.Local = kind == topology.BufferTCM

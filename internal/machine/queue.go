@@ -126,7 +126,7 @@ func (c *core) credit(ring *ipcq.Ring) {
 	for {
 		at, ok := ring.TakeCredit(c.now)
 		if ok {
-			if poll := c.m.poll; poll > 0 && at > c.now {
+			if poll := c.poll; poll > 0 && at > c.now {
 				at = c.now + (at-c.now+poll-1)/poll*poll
 				c.pe.Polled += at - c.now
 			}
@@ -135,7 +135,7 @@ func (c *core) credit(ring *ipcq.Ring) {
 		}
 		began := c.now
 		ring.AwaitRoom(c.proc, c.now)
-		if c.m.poll == 0 {
+		if c.poll == 0 {
 			c.caughtUp()
 		} else {
 			c.now = began // the next look is counted from the first

@@ -84,7 +84,7 @@ func TestMessagesAllocateNothing(t *testing.T) {
 			for i, id := range ids {
 				x[i] = r.tensor(id, 64)
 			}
-			got := allocated(t, Program{Targets: ids, Links: ring(ids...), Buffer: c.kind}, r, func(t *tl.PE, i int) { c.round(t, x[t.Rank()], i) })
+			got := allocated(t, Program{Targets: ids, Links: ring(ids...), Queues: topology.IPCQ{BufferKind: c.kind}}, r, func(t *tl.PE, i int) { c.round(t, x[t.Rank()], i) })
 			if got > 20 { // of 2,000 rounds: what the runtime does beside
 				t.Errorf("%d objects allocated in 2,000 rounds, want none", got)
 			}

@@ -63,7 +63,7 @@ func TestFidelitiesAreCloseUnderContention(t *testing.T) {
 	queues := func(kind topology.BufferKind, n int, ids ...PEID) func(t *testing.T, fid fabric.Fidelity) sim.Time {
 		return func(t *testing.T, fid fabric.Fidelity) sim.Time {
 			r := newRig(t, Options{Fidelity: fid})
-			return r.on(Program{Targets: ids, Links: ring(ids...), Buffer: kind, Body: func(t *tl.PE) {
+			return r.on(Program{Targets: ids, Links: ring(ids...), Queues: topology.IPCQ{BufferKind: kind}, Body: func(t *tl.PE) {
 				x := t.Zeros(tl.Shape{n}, tl.F16)
 				for range 6 {
 					t.Send(tl.East, x)

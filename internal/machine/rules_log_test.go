@@ -14,7 +14,7 @@ func every(r *rig) Program {
 	x.Window, y.Window = 1, 1
 	sq := tl.Shape{64, 64}
 	return Program{
-		Targets: []PEID{0, 1}, Links: pair(0, 1), Buffer: topology.BufferTCM,
+		Targets: []PEID{0, 1}, Links: pair(0, 1), Queues: topology.IPCQ{BufferKind: topology.BufferTCM},
 		Windows: [][]Part{{{VA: r.va(x), Bytes: 8192}, {VA: r.va(y), Bytes: 8192}}},
 		Body: by(func(t *tl.PE) {
 			a := t.Load(x, sq, tl.F16)

@@ -41,7 +41,7 @@ func (x blocked) run(t tester, sets ...string) (r *rig, after []sim.Time, credit
 	t.Helper()
 	r = newRig(t, Options{}, append(sets, set("pe.ipcq.n_slots", x.slots))...)
 	idle, wait := r.passFor(r.scheduler+r.full(x.n, 2)), r.passFor(x.late)
-	run := r.on(Program{Targets: []PEID{x.a, x.b}, Links: pair(x.a, x.b), Buffer: x.kind, Body: by(func(t *tl.PE) {
+	run := r.on(Program{Targets: []PEID{x.a, x.b}, Links: pair(x.a, x.b), Queues: topology.IPCQ{BufferKind: x.kind}, Body: by(func(t *tl.PE) {
 		m := t.Zeros(tl.Shape{x.n}, tl.F16)
 		pass(t, idle)
 		for range x.slots + 1 {
@@ -242,7 +242,7 @@ func TestBackPressureBoundsBytesInFlight(t *testing.T) {
 				moves = append(moves, flow{p.End, -1})
 			}
 		})
-		r.on(Program{Targets: []PEID{0, 11}, Links: pair(0, 11), Buffer: kind, Body: by(func(t *tl.PE) {
+		r.on(Program{Targets: []PEID{0, 11}, Links: pair(0, 11), Queues: topology.IPCQ{BufferKind: kind}, Body: by(func(t *tl.PE) {
 			for _, n := range sizes {
 				t.Send(tl.East, t.Zeros(tl.Shape{128 * n}, tl.F16))
 			}

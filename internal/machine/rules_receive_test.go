@@ -167,7 +167,7 @@ func TestRecvIntoGoesStraightToMemory(t *testing.T) {
 			r := newRig(t, Options{Log: true})
 			y := r.tensor(1, n)
 			var visible sim.Time
-			run := r.on(Program{Targets: []PEID{0, 1}, Links: pair(0, 1), Buffer: kind, Body: by(func(t *tl.PE) {
+			run := r.on(Program{Targets: []PEID{0, 1}, Links: pair(0, 1), Queues: topology.IPCQ{BufferKind: kind}, Body: by(func(t *tl.PE) {
 				t.Send(tl.East, t.Zeros(tl.Shape{n}, tl.F16))
 			}, func(t *tl.PE) {
 				t.RecvInto(tl.West, y, tl.Shape{n}, tl.F16)

@@ -76,7 +76,7 @@ func (m delivery) travelIn(t tester, fid fabric.Fidelity, sets ...string) (r *ri
 	t.Helper()
 	r = newRig(t, Options{Fidelity: fid, Log: true}, sets...)
 	idle := r.passFor(r.scheduler + r.full(m.n, 2))
-	run := r.on(Program{Targets: []PEID{m.a, m.b}, Links: pair(m.a, m.b), Buffer: m.kind, Body: by(func(t *tl.PE) {
+	run := r.on(Program{Targets: []PEID{m.a, m.b}, Links: pair(m.a, m.b), Queues: topology.IPCQ{BufferKind: m.kind}, Body: by(func(t *tl.PE) {
 		x := t.Zeros(tl.Shape{m.n}, tl.F16)
 		pass(t, idle)
 		t.Send(tl.East, x)
@@ -120,7 +120,7 @@ func TestAKernelEndsWithItsLastReceive(t *testing.T) {
 	for _, kind := range topology.BufferKinds {
 		r := newRig(t, Options{})
 		var visible sim.Time
-		run := r.on(Program{Targets: []PEID{0, 9}, Links: pair(0, 9), Buffer: kind, Body: by(func(t *tl.PE) {
+		run := r.on(Program{Targets: []PEID{0, 9}, Links: pair(0, 9), Queues: topology.IPCQ{BufferKind: kind}, Body: by(func(t *tl.PE) {
 			t.Send(tl.East, t.Zeros(tl.Shape{1024}, tl.F16))
 		}, func(t *tl.PE) {
 			t.Recv(tl.West, tl.Shape{1024}, tl.F16)
@@ -187,7 +187,7 @@ func TestSlotsAreAllocatedAndRunOut(t *testing.T) {
 	} {
 		r := newRig(t, Options{}, c.set)
 		var held [3]memory.Bytes
-		p := Program{Targets: []PEID{0, 1}, Buffer: kind, Body: func(*tl.PE) {
+		p := Program{Targets: []PEID{0, 1}, Queues: topology.IPCQ{BufferKind: kind}, Body: func(*tl.PE) {
 			held[0] = r.Memory(r.slots(kind, 0)).Allocator.Used()
 			held[1] = r.Memory(r.slots(kind, 1)).Allocator.Used()
 		}}

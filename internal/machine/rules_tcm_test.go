@@ -332,7 +332,7 @@ func TestQueuesScratchAndCompositesTakeTCM(t *testing.T) {
 	var free [4]memory.Bytes
 	r := newRig(t, Options{})
 	a, c := r.tensor(0, 32, 64), r.tensor(0, 32, 32)
-	r.on(Program{Targets: []PEID{0, 1}, Links: pair(0, 1), Buffer: topology.BufferTCM, Body: by(func(t *tl.PE) {
+	r.on(Program{Targets: []PEID{0, 1}, Links: pair(0, 1), Queues: topology.IPCQ{BufferKind: topology.BufferTCM}, Body: by(func(t *tl.PE) {
 		free[0] = room(t)
 		t.Scratch(tl.Shape{1000}, tl.F16)
 		free[1] = room(t)

@@ -15,6 +15,7 @@ type transfer struct {
 	composite    *pe.Composite
 	reserved     memory.Bytes // of TCM, for the composite's buffers
 	begins, ends int
+	done         sim.Event // of a host's copy
 }
 
 // transfers notes the beginnings and ends of operations.
@@ -64,4 +65,5 @@ func (ts *transfers) Handle(kind sim.Kind, arg uint64) {
 	if done.reserved > 0 {
 		done.core.pe.Tiles.Release(done.reserved)
 	}
+	ts.m.Engine.Call(done.done)
 }

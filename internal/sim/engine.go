@@ -38,6 +38,7 @@ type Engine struct {
 	procs    procs
 	woken    fifo  // processes that go on at the present instant
 	err      error // ends the run: set by Stop
+	paused   bool  // the run is interrupted: set by Pause
 	beats    atomic.Uint64
 }
 
@@ -99,6 +100,10 @@ func (e *Engine) Stop(err error) {
 	}
 }
 
+// Pause interrupts the run after the present event: Run returns nil, and the next one
+// goes on from there.
+func (e *Engine) Pause() { e.paused = true }
+
 // TimeLimit is the end of a run that had events left at its limit.
 type TimeLimit struct {
 	Limit  Time
@@ -109,7 +114,7 @@ func (l *TimeLimit) Error() string {
 	return fmt.Sprintf("still running at the limit of %v of simulated time, after %d events: an endless kernel, or raise the limit", l.Limit, l.Events)
 }
 
-// Run runs until no event is left. It returns ctx's error if ctx ends, the error
+// Run runs until no event is left, or until Pause. It returns ctx's error if ctx ends, the error
 // given to Stop, a *PanicError if a process panicked, a *TimeLimit if events are
 // left at the limit, or a *Deadlock if processes still wait. After an error the
 // engine is closed.
@@ -121,6 +126,10 @@ func (e *Engine) Run(ctx context.Context) error {
 	if err := e.run(ctx, limit); err != nil {
 		return err
 	}
+	if e.paused {
+		e.paused = false
+		return nil
+	}
 	if e.queue.pending > 0 {
 		e.Close()
 		return &TimeLimit{limit, e.ran}
@@ -131,11 +140,16 @@ func (e *Engine) Run(ctx context.Context) error {
 	return nil
 }
 
-// RunUntil runs the events up to and including t and leaves the clock at t.
+// RunUntil runs the events up to and including t and leaves the clock at t, unless
+// Pause interrupts it.
 // Processes may still be waiting: the next run goes on with them.
 func (e *Engine) RunUntil(ctx context.Context, t Time) error {
 	if err := e.run(ctx, t); err != nil {
 		return err
+	}
+	if e.paused {
+		e.paused = false
+		return nil
 	}
 	e.now = max(e.now, t)
 	return nil
@@ -147,7 +161,7 @@ const beatEvery = 64
 
 func (e *Engine) run(ctx context.Context, limit Time) error {
 	done := ctx.Done()
-	for e.err == nil {
+	for e.err == nil && !e.paused {
 		if e.ran%beatEvery == 0 {
 			e.Beat()
 			if done != nil && ctx.Err() != nil {
@@ -168,7 +182,9 @@ func (e *Engine) run(ctx context.Context, limit Time) error {
 		e.ran++
 		e.handlers[ev.Target].Handle(ev.Kind, ev.Arg)
 	}
-	e.Close()
+	if e.err != nil {
+		e.Close()
+	}
 	return e.err
 }
 

@@ -150,3 +150,30 @@ func TestMulDiv(t *testing.T) {
 		}
 	}
 }
+
+// TestPause interrupts a run after an event: what is left runs next time.
+func TestPause(t *testing.T) {
+	e := New()
+	var ran []Time
+	target := e.Register(callback(func() {
+		ran = append(ran, e.Now())
+		if e.Now() == 2 {
+			e.Pause()
+		}
+	}))
+	for at := Time(1); at <= 3; at++ {
+		e.At(at, target, 0, 0)
+	}
+	p := e.Go("waits", func(p *Proc) { p.Park(&Cond{What: "a wake-up"}) })
+	if err := e.Run(context.Background()); err != nil || len(ran) != 2 || e.Now() != 2 {
+		t.Fatalf("paused run: %v, ran %v, at %v; want two events and time 2", err, ran, e.Now())
+	}
+	p.Wake()
+	if err := e.Run(context.Background()); err != nil || len(ran) != 3 || !p.Done() {
+		t.Fatalf("next run: %v, ran %v, process done %v; want all three", err, ran, p.Done())
+	}
+}
+
+type callback func()
+
+func (f callback) Handle(Kind, uint64) { f() }

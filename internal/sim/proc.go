@@ -7,7 +7,7 @@ import (
 )
 
 // Proc is a process: sequential code in simulated time. Its methods may be
-// called only from its own body, except Wake, Cancel, Name and Done.
+// called only from its own body, except Wake, Cancel, Name, Done and Running.
 type Proc struct {
 	// Where says which line of its code the process stands at. It is called on
 	// the process's own stack when the process ends in a deadlock.
@@ -97,6 +97,12 @@ func (p *Proc) Now() Time { return p.eng.now }
 
 // Done reports whether the process has ended.
 func (p *Proc) Done() bool { return p.state == ended }
+
+// Cancelled reports whether the process is being unwound, in its deferred calls.
+func (p *Proc) Cancelled() bool { return p.state == cancelled }
+
+// Running reports whether the process is what the engine runs at present.
+func (p *Proc) Running() bool { return p.state == running }
 
 // Sleep lets d pass.
 func (p *Proc) Sleep(d Time) { p.SleepUntil(p.eng.now + d) }
