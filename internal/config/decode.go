@@ -3,6 +3,7 @@ package config
 import (
 	"fmt"
 	"reflect"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -65,6 +66,8 @@ func (d decoder) value(v reflect.Value, f *field, path string, tag reflect.Struc
 			v.SetLen(i + 1)
 			d.value(v.Index(i), &field{at: item.at, value: item}, index(path, i), tag)
 		}
+	case reflect.Map:
+		d.entries(v, n, path, tag)
 	case reflect.Int:
 		i, err := wholeNumber(n, LimitOf(tag))
 		if err != nil {
@@ -86,7 +89,7 @@ func (d decoder) refuse(v reflect.Value, n *node, path string, tag reflect.Struc
 	_, special := d.scalars[v.Type()]
 	switch {
 	case special:
-	case v.Kind() == reflect.Struct:
+	case v.Kind() == reflect.Struct, v.Kind() == reflect.Map:
 		kind = mapping
 	case v.Kind() == reflect.Slice:
 		kind = list
@@ -127,6 +130,33 @@ func (d decoder) fields(v reflect.Value, f *field, path string) {
 	}
 }
 
+// NamePattern is the names that a mapping of named values may use. They hold no
+// dot or bracket, so that a path can lead to each of them.
+const NamePattern = `^[a-z][a-z0-9]*([_-][a-z0-9]+)*$`
+
+var namePattern = regexp.MustCompile(NamePattern)
+
+// entries fills a map from a mapping whose keys are names of the user's own. An
+// entry with a wrong name is read for its mistakes and left out.
+func (d decoder) entries(v reflect.Value, n *node, path string, tag reflect.StructTag) {
+	for i := range n.fields {
+		f := &n.fields[i]
+		named := namePattern.MatchString(f.key)
+		if !named {
+			d.failKept(f.at, join(path, f.key), "%s is not a name: write lower-case words joined by _ or -, such as my_name_2", quote(f.key))
+		}
+		entry := reflect.New(v.Type().Elem()).Elem()
+		d.value(entry, f, join(path, f.key), tag)
+		if !named {
+			continue
+		}
+		if v.IsNil() {
+			v.Set(reflect.MakeMap(v.Type()))
+		}
+		v.SetMapIndex(reflect.ValueOf(f.key), entry)
+	}
+}
+
 // want says what a value of a type looks like.
 func (d decoder) want(t reflect.Type, tag reflect.StructTag) string {
 	if t.Kind() == reflect.Pointer {
@@ -143,6 +173,8 @@ func (d decoder) want(t reflect.Type, tag reflect.StructTag) string {
 		return "a mapping with the keys " + strings.Join(keyNames(Keys(t)), ", ")
 	case reflect.Slice:
 		return "a list"
+	case reflect.Map:
+		return "a mapping of names, each with " + d.want(t.Elem(), "")
 	case reflect.Int:
 		return LimitOf(tag).String()
 	case reflect.Bool:

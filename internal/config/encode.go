@@ -3,19 +3,22 @@ package config
 import (
 	"fmt"
 	"reflect"
+	"slices"
 	"strconv"
+	"strings"
 
 	"go.yaml.in/yaml/v4"
 )
 
 // Encode writes a struct as YAML that Decode reads back to the same values: the
-// keys in the order of the fields, optional keys only where they say something.
+// keys in the order of the fields, names in alphabetical order, optional keys only
+// where they say something.
 func Encode(v any, scalars Scalars) []byte {
-	text, err := yaml.Dump(encode(reflect.ValueOf(v), scalars), yaml.WithLineWidth(-1))
+	src, err := yaml.Dump(encode(reflect.ValueOf(v), scalars), yaml.WithLineWidth(-1))
 	if err != nil {
 		panic(fmt.Sprintf("config: cannot write %T as YAML: %v", v, err))
 	}
-	return text
+	return src
 }
 
 func encode(v reflect.Value, scalars Scalars) *yaml.Node {
@@ -23,16 +26,23 @@ func encode(v reflect.Value, scalars Scalars) *yaml.Node {
 		v = v.Elem()
 	}
 	if s, ok := scalars[v.Type()]; ok {
-		return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: s.Format(v.Interface())}
+		return text(s.Format(v.Interface()))
 	}
 	switch v.Kind() {
 	case reflect.Struct:
 		n := &yaml.Node{Kind: yaml.MappingNode}
 		for _, k := range Keys(v.Type()) {
 			if f := v.FieldByIndex(k.Index); k.Required || !f.IsZero() {
-				key := &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: k.Name}
-				n.Content = append(n.Content, key, encode(f, scalars))
+				n.Content = append(n.Content, text(k.Name), encode(f, scalars))
 			}
+		}
+		return n
+	case reflect.Map:
+		n := &yaml.Node{Kind: yaml.MappingNode}
+		names := v.MapKeys()
+		slices.SortFunc(names, func(a, b reflect.Value) int { return strings.Compare(a.String(), b.String()) })
+		for _, name := range names {
+			n.Content = append(n.Content, text(name.String()), encode(v.MapIndex(name), scalars))
 		}
 		return n
 	case reflect.Slice:
@@ -46,7 +56,9 @@ func encode(v reflect.Value, scalars Scalars) *yaml.Node {
 	case reflect.Bool:
 		return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!bool", Value: strconv.FormatBool(v.Bool())}
 	case reflect.String:
-		return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: v.String()}
+		return text(v.String())
 	}
 	panic(fmt.Sprintf("config: no way to encode a %s", v.Type()))
 }
+
+func text(s string) *yaml.Node { return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: s} }

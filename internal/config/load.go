@@ -12,14 +12,20 @@ import (
 )
 
 // Presets is the configurations that a program carries: the NAME.yaml files of
-// a file system. One of them is called "default".
-type Presets struct{ FS fs.FS }
+// a file system, one of them called "default", or the text of that one alone.
+type Presets struct {
+	FS      fs.FS
+	Default []byte // where there is no FS
+}
 
 // maxChain is how many files may extend one another.
 const maxChain = 16
 
 // Names lists the presets in alphabetical order.
 func (p Presets) Names() []string {
+	if p.FS == nil {
+		return []string{"default"}
+	}
 	files, err := fs.Glob(p.FS, "*.yaml")
 	if err != nil {
 		panic(fmt.Sprintf("config: presets: %v", err)) // only a bad pattern
@@ -32,12 +38,16 @@ func (p Presets) Names() []string {
 
 // Source is the text of a preset.
 func (p Presets) Source(name string) ([]byte, error) {
-	text, err := fs.ReadFile(p.FS, name+".yaml")
-	if err != nil {
-		names := p.Names()
-		return nil, fmt.Errorf("no preset %s; presets: %s%s", quote(name), strings.Join(names, ", "), didYouMean(name, names))
+	if p.FS == nil && name == "default" {
+		return p.Default, nil
 	}
-	return text, nil
+	if p.FS != nil {
+		if text, err := fs.ReadFile(p.FS, name+".yaml"); err == nil {
+			return text, nil
+		}
+	}
+	names := p.Names()
+	return nil, fmt.Errorf("no preset %s; presets: %s%s", quote(name), strings.Join(names, ", "), didYouMean(name, names))
 }
 
 // Load reads what the user asked for, with its extends and --set arguments

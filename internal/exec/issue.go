@@ -9,13 +9,17 @@ import (
 // op takes the next operation of the log into account.
 func (o *order) op(op *oplog.Op) {
 	o.now = op.ID
+	if op.Kind == oplog.Barrier && op.PE < 0 && op.Launch >= 0 { // see oplog.Order
+		o.after[op.Peer] = append(o.after[op.Peer], op.Launch)
+		return
+	}
 	if op.PE < 0 || op.Kind == oplog.Barrier {
 		o.barrier()
 		return
 	}
 	if i := op.Launch; i >= 0 && int(i) < len(o.launched) && !o.launched[i] {
 		o.launched[i] = true
-		o.launch(o.log.Launches[i].PEs)
+		o.launch(i)
 	}
 	t := o.thread(op.PE)
 	o.goOn(t)
@@ -77,8 +81,10 @@ func (o *order) wait(t *thread, id oplog.ID) {
 	}
 }
 
-// launch orders everything that PEs did before what they do in a launch.
-func (o *order) launch(pes []int32) {
+// launch orders everything that PEs did before what they do in a launch, and so
+// everything that those of launches before it did.
+func (o *order) launch(i int32) {
+	pes := o.log.Launches[i].PEs
 	in := make(map[int32]bool, len(pes))
 	for _, pe := range pes {
 		in[pe] = true
@@ -93,8 +99,15 @@ func (o *order) launch(pes []int32) {
 		o.now++
 		return
 	}
+	before := slices.Clone(pes)
+	for _, first := range o.after[i] {
+		if int(first) < len(o.log.Launches) {
+			before = append(before, o.log.Launches[first].PEs...)
+		}
+	}
+	delete(o.after, i)
 	var all clock
-	for _, pe := range pes {
+	for _, pe := range before {
 		t := o.thread(pe)
 		o.goOn(t)
 		for _, k := range slices.Clone(t.tasks) {

@@ -70,11 +70,12 @@ type task struct {
 // order decides what happens before what, operation by operation.
 type order struct {
 	log      *oplog.Log
-	now      oplog.ID       // the operation looked at
-	named    []int32        // by ID - 1: how many will wait for a send or notification
-	waited   []bool         // by ID - 1: there is a Wait for it
-	launched []bool         // by launch
-	pes      map[int32]bool // that do anything
+	now      oplog.ID          // the operation looked at
+	named    []int32           // by ID - 1: how many will wait for a send or notification
+	waited   []bool            // by ID - 1: there is a Wait for it
+	launched []bool            // by launch
+	after    map[int32][]int32 // by launch that has not begun: those that come before it
+	pes      map[int32]bool    // that do anything
 	threads  map[int32]*thread
 
 	// Since everything was last ordered, after operation began:
@@ -91,7 +92,7 @@ type order struct {
 
 func newOrder(log *oplog.Log) *order {
 	o := &order{
-		log: log, named: make([]int32, len(log.Ops)), waited: make([]bool, len(log.Ops)), launched: make([]bool, len(log.Launches)),
+		log: log, named: make([]int32, len(log.Ops)), waited: make([]bool, len(log.Ops)), launched: make([]bool, len(log.Launches)), after: map[int32][]int32{},
 		pes: map[int32]bool{}, threads: map[int32]*thread{}, unsent: map[oplog.ID][]*task{}, reported: map[[2]int32]bool{},
 	}
 	o.barrier()

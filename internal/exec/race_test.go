@@ -374,3 +374,22 @@ func BenchmarkRaces(b *testing.B) {
 	}
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*accesses), "ns/access")
 }
+
+// TestOrderOfLaunches: a launch that comes after another in a stream comes after what
+// that one's PEs did, also where it does not run.
+func TestOrderOfLaunches(t *testing.T) {
+	x := bytesAt(0, 8)
+	for _, ordered := range []bool{false, true} {
+		s := &script{oplog.Log{Launches: []oplog.Launch{{Name: "a", PEs: []int32{0}}, {Name: "b", PEs: []int32{1}}}}}
+		s.op(2, oplog.Op{Kind: oplog.Load, Mem: []oplog.Access{bytesAt(512, 8)}}) // somebody else
+		s.store(0, x)
+		if ordered {
+			s.Add(oplog.Order(0, 1))
+		}
+		s.Op(s.load(1, x)).Launch = 1
+		races, err := Races(&s.Log)
+		if err != nil || (len(races) == 0) != ordered {
+			t.Errorf("ordered %v: races %v, error %v", ordered, races, err)
+		}
+	}
+}

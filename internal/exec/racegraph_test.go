@@ -87,7 +87,7 @@ func randomAccesses(r *rand.Rand, n int) *oplog.Log {
 			op.Kind = oplog.Scratch
 			op.Mem = []oplog.Access{{Space: oplog.Space{Kind: oplog.HBM}, Addr: pageBytes - 4, Rows: 1, RowBytes: 8}}
 		case kind == 19 && r.IntN(6) == 0:
-			op.Kind, op.PE = oplog.Barrier, -1
+			op.Kind, op.PE, op.Launch = oplog.Barrier, -1, -1
 		case kind == 19 && launch[pe] < 2:
 			next := launch[pe] + 1
 			busy := func(p int32) bool { // a PE that waits for a message, or is further on

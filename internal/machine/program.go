@@ -90,9 +90,10 @@ func (m *Machine) Send(p Program, done sim.Event) (*Run, error) {
 	return r, err
 }
 
-// Begin lets a program that was sent begin. Its queues exist from now on. It cannot
-// begin, nor anything that was sent to its PEs after it, if that fails.
-func (r *Run) Begin() error {
+// Begin lets a program that was sent begin, after some launches of the log that have
+// ended. Its queues exist from now on. It cannot begin, nor anything that was sent to
+// its PEs after it, if that fails.
+func (r *Run) Begin(after ...int32) error {
 	m := r.machine
 	for rank, id := range r.ranks {
 		r.cores[id] = m.newCore(r, m.PE(id), rank)
@@ -103,6 +104,11 @@ func (r *Run) Begin() error {
 	}
 	if m.Log != nil {
 		r.log = int32(len(m.Log.Launches))
+		for _, first := range after {
+			order := oplog.Order(first, r.log)
+			order.Issue, order.Start, order.End = m.Engine.Now(), m.Engine.Now(), m.Engine.Now()
+			m.Log.Add(order)
+		}
 		pes := make([]int32, len(r.ranks))
 		for i, id := range r.ranks {
 			pes[i] = int32(id)

@@ -37,10 +37,16 @@ const (
 	HostWrite                  // writes Data to Mem
 	HostRead                   // value: what Mem holds, for the host
 	Zero                       // Mem is newly allocated: zero
-	Barrier                    // everything before it in the log happened before everything after
+	Barrier                    // everything before it happened before everything after; or see Order
 	Wait                       // Args[0].From, a composite or a receive, had ended
 	NumKinds
 )
+
+// Order is a Barrier between two launches alone: launch number `then`, which begins
+// next, comes after number `first` has ended.
+func Order(first, then int32) Op {
+	return Op{Kind: Barrier, PE: -1, Launch: first, Peer: then, Port: -1}
+}
 
 // MaxRank is the most axes that a tile has.
 const MaxRank = 4
