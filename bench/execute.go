@@ -32,7 +32,7 @@ func (b Bench) Execute(ctx context.Context, o Options) (*Result, error) {
 		defer c.Close()
 	}
 	if err == nil {
-		err = c.Err() // which the bench has overlooked
+		err = c.Synchronize() // what the bench has not waited for, or errors it overlooked
 	}
 	if err != nil {
 		return nil, explain(err, c.Err())

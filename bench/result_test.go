@@ -28,6 +28,9 @@ var sample = Bench{Name: "sample", Summary: "s", Run: func(ctx *torch.Context) e
 	}, x); err != nil {
 		return err
 	}
+	if err := ctx.Synchronize(); err != nil {
+		return err
+	}
 	ctx.Report.Crit = 12345678 * sim.Femtosecond // what it is does not matter here
 	ctx.Metric("window_ns", 1500*sim.Picosecond)
 	ctx.Metric("count", 3)

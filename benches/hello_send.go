@@ -39,7 +39,7 @@ func runHelloSend(ctx *torch.Context) error {
 	}
 	ctx.Metric("pes", len(pes))
 	ctx.Metric("bytes_per_pe", n*torch.F16.Size())
-	ctx.Metric("fastest_pe_ns", slices.Min(l.Exec))
+	ctx.Metric("fastest_pe_ns", slices.Min(l.Exec()))
 	last := len(data) - n
 	return ctx.Check("x", x, append(data[last:len(data):len(data)], data[:last]...))
 }

@@ -77,12 +77,12 @@ func matmulVariant(ctx *torch.Context, name string, loadA, loadB bool) error {
 	}
 	ctx.Row(
 		torch.Col("operands", name),
-		torch.Col("crit_ns", l.Crit),
+		torch.Col("crit_ns", l.Crit()),
 		torch.Col("composite_window_ns", window),
 		torch.Col("gemm_count", count),
 		torch.Col("dma_read_ns", e.DMARead-before.DMARead),
 		torch.Col("gemm_ns", gemm),
-		torch.Col("gemm_utilization", share(gemm, l.Crit)),
+		torch.Col("gemm_utilization", share(gemm, l.Crit())),
 	)
 	if err := ctx.Check(name, c, matmul(x, y, m, k, n)); err != nil {
 		return err

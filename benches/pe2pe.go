@@ -131,7 +131,7 @@ func latency(ctx *torch.Context, kernel any, kind topology.BufferKind, to, bytes
 		if err != nil {
 			return 0, err
 		}
-		took[i] = l.Exec[0]
+		took[i] = l.Exec()[0]
 		if err := ctx.Check("x", x, append(data, data...)); err != nil {
 			return 0, err
 		}

@@ -42,7 +42,7 @@ func runQKV(ctx *torch.Context) error {
 	var w, y [3]*torch.Tensor
 	for i := range names {
 		weights[i] = values(in*out, 11+2*i)
-		if w[i], err = ctx.FromSlice(weights[i], torch.F16, torch.Shape{in, out}, torch.Replicate(pes...)); err != nil {
+		if w[i], err = ctx.FromSlice(weights[i], torch.F16, torch.Shape{in, out}, torch.OnEach(pes...)); err != nil {
 			return err
 		}
 		if y[i], err = ctx.Zeros(torch.F16, torch.Shape{tokens, out}, torch.On(pes...)); err != nil {

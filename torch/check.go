@@ -1,10 +1,6 @@
 package torch
 
-import (
-	"fmt"
-
-	"github.com/kernbench/kernbench/internal/numeric"
-)
+import "fmt"
 
 // Check compares a tensor with a slice of numbers, rounded to its dtype, element by
 // element and bit for bit, and adds the result to the report: a bench with a wrong
@@ -17,20 +13,19 @@ func (c *Context) Check(name string, x *Tensor, want any) error {
 		panic(misuse("Check", "%s: %T of %d elements for a tensor of %v", name, want, n, x.shape))
 	}
 	check := Check{Name: name}
-	copies := 1
-	if x.copies {
-		copies = len(x.shards)
+	copies := 0
+	for _, s := range x.shards {
+		copies = max(copies, s.copy+1)
 	}
 	right := Array{Shape: x.shape, DType: x.dtype, Bytes: encode(want, x.dtype)}
 	for k := range copies {
-		got, err := x.Numpy()
-		which := ""
-		if x.copies {
-			got, err = x.copyOf(k)
-			which = fmt.Sprintf(" of the copy on PE %d", x.shards[k].pe)
-		}
+		got, err := x.copyOf("Check", k)
 		if err != nil {
 			return err
+		}
+		which := ""
+		if copies > 1 {
+			which = " of the copy on " + x.where(k)
 		}
 		check.Elems += got.Len()
 		if i := got.Wrong(want); i >= 0 && check.Wrong == "" {
@@ -41,18 +36,6 @@ func (c *Context) Check(name string, x *Tensor, want any) error {
 	return nil
 }
 
-// text is one element to the last digit.
-func (a *Array) text(i int) string {
-	if a.DType.IsFloat() {
-		return fmt.Sprint(a.At(i))
-	}
-	n := numeric.GetInt(a.DType, a.Bytes, i)
-	if a.DType.IsSigned() {
-		return fmt.Sprint(n)
-	}
-	return fmt.Sprint(uint64(n))
-}
-
 // OK reports whether no check found a difference.
 func (r *Report) OK() bool {
 	for _, c := range r.Checks {
@@ -61,4 +44,18 @@ func (r *Report) OK() bool {
 		}
 	}
 	return true
+}
+
+// where names the PEs that hold copy k.
+func (x *Tensor) where(k int) string {
+	var pes []int
+	for _, s := range x.shards {
+		if s.copy == k {
+			pes = append(pes, int(s.at))
+		}
+	}
+	if len(pes) == 1 {
+		return fmt.Sprintf("PE %d", pes[0])
+	}
+	return fmt.Sprintf("PEs %v", pes)
 }

@@ -9,11 +9,12 @@ type Composite struct {
 	Tiles      int // products of a Gemm, chunks of a Stream
 }
 
-// Composites is the composite commands in the op log, in the order of issue. There
+// Composites is the composite commands in the op log, in the order of issue, after
+// everything that this rank has asked for. There
 // are none where no log is kept, which is without values unless one is asked for, and
 // of a long program, of which the whole is not wanted, only the latest.
 func (c *Context) Composites() (all []Composite) {
-	if c.m.Log == nil {
+	if c.m.Log == nil || c.Synchronize() != nil {
 		return nil
 	}
 	for i := range c.m.Log.Ops {

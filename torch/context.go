@@ -7,6 +7,7 @@ import (
 	"runtime"
 	"time"
 
+	"github.com/kernbench/kernbench/ccl"
 	"github.com/kernbench/kernbench/internal/exec"
 	"github.com/kernbench/kernbench/internal/fabric"
 	"github.com/kernbench/kernbench/internal/machine"
@@ -33,7 +34,8 @@ type Options struct {
 	// Stall is how long, by the wall clock, a kernel may compute without an
 	// operation of the tile language before the run is given up; 0 is 10 s.
 	Stall  time.Duration
-	Output io.Writer // of Printf in kernels; nil is nowhere
+	Output io.Writer   // of Printf in kernels; nil is nowhere
+	CCL    *ccl.Config // how collectives are done; nil is the default
 }
 
 // Context is a machine with its tensors.
@@ -44,9 +46,23 @@ type Context struct {
 	options Options
 	m       *machine.Machine
 	data    *exec.Executor
-	tensors int  // made so far
-	running bool // the machine
-	stuck   bool // in a kernel that does not come back
+	tensors int // made so far
+
+	driver     *worker   // the program itself
+	workers    []*worker // of Spawn, by rank
+	current    *worker   // whose code runs; nil while the machine does
+	operations operations
+	inFlight   int        // operations that have begun
+	awaited    *operation // by the program itself
+	culprit    *operation // could not begin
+
+	groups   []*groupState // process groups, by number
+	messages []*message    // that have one end only so far
+
+	// Collective is what was found out of the last collective that has ended.
+	Collective Collective
+
+	stalled bool // in a kernel that does not come back
 	err     error
 }
 
@@ -75,6 +91,10 @@ func New(ctx context.Context, o Options) (*Context, error) {
 	c.m = machine.New(o.Topology, machine.Options{
 		Fidelity: fidelity, Limit: o.Limit, Log: !o.NoData || o.Race || o.KeepLog,
 	})
+	c.driver = &worker{}
+	c.current = c.driver
+	c.operations.ctx = c
+	c.operations.target = c.m.Engine.Register(&c.operations)
 	if o.Output != nil {
 		c.m.Print = func(text string) { fmt.Fprintln(o.Output, text) }
 	}
@@ -101,25 +121,36 @@ func (c *Context) compute() {
 // one.
 const longLog = 1 << 16
 
-// operation begins an operation of the host: what came before it has been computed.
+// operation begins an operation of the host.
 func (c *Context) operation(name string) error {
-	if c.err != nil {
-		return fmt.Errorf("%s: the machine has ended before: %w", name, c.err)
-	}
-	if c.running {
+	w := c.current
+	switch {
+	case w == nil:
 		panic(misuse(name, "called from a kernel: a kernel has its tl.PE, the context is the host's"))
+	case c.err != nil:
+		return fmt.Errorf("%s: the machine has ended before: %w", name, c.err)
+	case w.proc != nil && w.proc.Cancelled():
+		return fmt.Errorf("%s: %w", name, errStopped)
 	}
-	if c.data != nil && !c.options.KeepLog && !c.options.Race && len(c.m.Log.Ops) > longLog {
-		c.m.Log.Reset()
-		c.compute()
-	}
+	c.m.Engine.Beat()
 	return nil
 }
 
 // Close ends what still runs. A kernel in an endless loop of Go code cannot be ended.
 func (c *Context) Close() {
-	if !c.stuck {
+	if !c.stalled {
 		c.m.Close()
+	}
+}
+
+// SetDevice chooses the SIP that tensors of this rank are made on. A worker of Spawn
+// has that of its rank, other programs the first.
+func (c *Context) SetDevice(sip int) {
+	if n := c.Topology().Spec().System.SIPs.Count; sip < 0 || sip >= n {
+		panic(misuse("SetDevice", "no SIP %d: the system has 0 to %d", sip, n-1))
+	}
+	if err := c.operation("SetDevice"); err == nil {
+		c.current.device = sip
 	}
 }
 
@@ -147,6 +178,9 @@ func (c *Context) Races() ([]string, error) {
 	if !c.options.Race {
 		panic(misuse("Races", "the context was made without Race"))
 	}
+	if err := c.Synchronize(); err != nil {
+		return nil, err
+	}
 	races, err := exec.Races(c.m.Log)
 	var texts []string
 	for _, r := range races {
@@ -164,18 +198,14 @@ func (c *Context) Log() *oplog.Log { return c.m.Log }
 // Machine is the simulated machine, for benches that look at its engines.
 func (c *Context) Machine() *machine.Machine { return c.m }
 
-// run lets the machine work until it has nothing left to do, and computes what it
-// did.
+// run lets the machine work until it has nothing left to do, or what the program
+// awaits has ended.
 func (c *Context) run() error {
-	c.running = true
-	c.err = c.guarded()
-	c.running = false
-	if c.err != nil {
-		return c.err
-	}
-	c.m.Boundary()
-	if c.data != nil {
-		c.err = c.data.Flush()
+	c.current = nil
+	err := c.guarded()
+	c.current = c.driver
+	if err != nil && c.err == nil {
+		c.err = err
 	}
 	return c.err
 }

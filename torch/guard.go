@@ -10,18 +10,23 @@ import (
 )
 
 // Stalled is the end of a run whose kernel computed too long without an operation
-// of the tile language: most likely it never ends.
+// of the tile language, or a worker of Spawn without one of this package: most likely
+// it never ends.
 type Stalled struct {
-	After time.Duration
-	At    string // the line of the kernel, if it could be found
+	After  time.Duration
+	Worker bool
+	At     string // the line of its code, if it could be found
 }
 
 func (s *Stalled) Error() string {
-	where := ""
+	where, what, without := "", "kernel", "the tile language"
+	if s.Worker {
+		what, without = "worker", "the host API"
+	}
 	if s.At != "" {
 		where = " at " + s.At
 	}
-	return fmt.Sprintf("a kernel has run for %v%s without an operation of the tile language: an endless loop, or raise the limit", s.After, where)
+	return fmt.Sprintf("a %s has run for %v%s without an operation of %s: an endless loop, or raise the limit", what, s.After, where, without)
 }
 
 // guarded runs the machine and gives up when it gets stuck in a kernel, or when it
@@ -42,7 +47,7 @@ func (c *Context) guarded() error {
 		case <-asked:
 			asked, patience = nil, time.After(endWithin)
 		case <-patience:
-			c.stuck = true
+			c.stalled = true
 			return context.Cause(c.ctx)
 		case <-ticker.C:
 			now := c.m.Engine.Beats()
@@ -51,8 +56,9 @@ func (c *Context) guarded() error {
 				continue
 			}
 			if still++; still >= stallLooks {
-				c.stuck = true
-				return &Stalled{c.options.Stall, kernelLine()}
+				c.stalled = true
+				at, worker := stalledLine()
+				return &Stalled{c.options.Stall, worker, at}
 			}
 		}
 	}
@@ -66,27 +72,28 @@ const stallLooks = 20
 
 var stackLine = regexp.MustCompile(`(?m)^\t(\S+/([^/\s]+\.go:\d+))`)
 
-// kernelLine finds the line of the kernel that is running: in the stack that has the
-// machine's kernel frame, the innermost line outside the standard library.
-func kernelLine() string {
+// stalledLine finds the line of the kernel or worker that is running: in the stack
+// that has its frame, the innermost line outside the standard library.
+func stalledLine() (at string, worker bool) {
 	buf := make([]byte, 1<<20)
 	buf = buf[:runtime.Stack(buf, true)]
 	for _, stack := range strings.Split(string(buf), "\n\n") {
-		if !strings.Contains(stack, "machine.(*core).kernel") || strings.Contains(stack, "[coroutine]") {
+		worker := strings.Contains(stack, "torch.(*Context).work(")
+		if !worker && !strings.Contains(stack, "machine.(*core).kernel") || strings.Contains(stack, "[coroutine]") {
 			continue
 		}
 		lines := stackLine.FindAllStringSubmatch(stack, -1)
 		library := "" // the folder of the standard library
 		for _, m := range lines {
-			if before, _, ok := strings.Cut(m[1], "iter/iter.go"); ok { // a kernel is a coroutine
+			if before, _, ok := strings.Cut(m[1], "iter/iter.go"); ok { // it is a coroutine
 				library = before
 			}
 		}
 		for _, m := range lines {
 			if library == "" || !strings.HasPrefix(m[1], library) {
-				return m[2]
+				return m[2], worker
 			}
 		}
 	}
-	return ""
+	return "", false
 }

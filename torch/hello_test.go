@@ -37,5 +37,5 @@ func TestHelloSend(t *testing.T) {
 	if i := a.Wrong([]int{6, 7, 0, 1, 2, 3, 4, 5}); i >= 0 {
 		t.Errorf("%v: element %d is wrong", a.Float64s(), i)
 	}
-	t.Log(l.Crit, l.Exec)
+	t.Log(l.Crit(), l.Exec())
 }

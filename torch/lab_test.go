@@ -49,9 +49,21 @@ func (l *lab) zeros(dtype torch.DType, on torch.Placement, shape ...int) *torch.
 	return x
 }
 
+// try launches a kernel and waits for it.
+func (l *lab) try(name string, kernel any, args ...any) error {
+	r, err := l.Launch(name, kernel, args...)
+	if err != nil {
+		return err
+	}
+	return r.Wait()
+}
+
 func (l *lab) launch(name string, kernel any, args ...any) *torch.Launched {
 	l.t.Helper()
 	r, err := l.Launch(name, kernel, args...)
+	if err == nil {
+		err = r.Wait()
+	}
 	if err != nil {
 		l.t.Fatal(err)
 	}

@@ -2,7 +2,6 @@ package torch
 
 import (
 	"errors"
-	"fmt"
 	"math"
 	"reflect"
 	"slices"
@@ -20,7 +19,7 @@ type Option func(*launchOptions)
 type launchOptions struct {
 	pes    []int
 	links  []Connection
-	buffer topology.BufferKind
+	queues topology.IPCQ // where they differ from the topology
 }
 
 // PEs names the PEs that a kernel runs on, by rank. Without it they are those that
@@ -38,7 +37,7 @@ func Buffers(kind topology.BufferKind) Option {
 	if kind != "" && !slices.Contains(topology.BufferKinds, kind) {
 		panic(misuse("Buffers", "no memory %q: use one of %v", kind, topology.BufferKinds))
 	}
-	return func(o *launchOptions) { o.buffer = kind }
+	return func(o *launchOptions) { o.queues.BufferKind = kind }
 }
 
 // Connection joins a port of PE A with a port of PE B, both ways.
@@ -65,19 +64,56 @@ func Line(pes ...int) []Connection {
 	return table[:max(0, len(table)-1)]
 }
 
-// Launched is a kernel that has run.
+// Launched is a kernel that has been launched. What it says of times waits for the
+// end; it is zero if the kernel failed, which Wait reports.
 type Launched struct {
-	Name   string
-	Start  Time   // the one instant at which all PEs began
-	Crit   Time   // the critical path: the longest of Exec
-	Spread Time   // how far apart the PEs could have started
-	Exec   []Time // from Start to the end of the kernel, by rank
+	Name string
+	ctx  *Context
+	op   *operation
+	rank map[machine.PEID]int
+	run  *machine.Run
+}
+
+// Wait waits for the end of the kernel on all its PEs.
+func (l *Launched) Wait() error {
+	if err := l.ctx.operation("Wait"); err != nil {
+		return err
+	}
+	return l.ctx.await(l.op)
+}
+
+// Start is the one instant at which all PEs began.
+func (l *Launched) Start() Time { return l.time(func() Time { return l.run.Start }) }
+
+// Crit is the critical path: the longest of Exec.
+func (l *Launched) Crit() Time { return l.time(func() Time { return l.run.Critical() }) }
+
+// Spread is how far apart the PEs could have started.
+func (l *Launched) Spread() Time { return l.time(func() Time { return l.run.Spread() }) }
+
+func (l *Launched) time(of func() Time) Time {
+	if l.Wait() != nil {
+		return 0
+	}
+	return of()
+}
+
+// Exec is the time from Start to the end of the kernel, by rank.
+func (l *Launched) Exec() []Time {
+	exec := make([]Time, len(l.rank))
+	if l.Wait() == nil {
+		for i, pe := range l.run.Targets {
+			exec[l.rank[pe]] = l.run.Exec(i)
+		}
+	}
+	return exec
 }
 
 // Launch runs a kernel, a function of a *tl.PE and arguments, on the PEs that hold
-// its tensors, and waits for its end. A *Tensor goes to a tl.Ptr parameter: to the
-// part that the PE holds, or to the start of the tensor if it holds none. Numbers go
-// to parameters of their kind.
+// its tensors, when everything that this rank asked for before has ended; it does not
+// wait for that. A *Tensor goes to a tl.Ptr parameter: to the part that the PE holds,
+// or to the start of the tensor if it holds none. Numbers go to parameters of their
+// kind.
 func (c *Context) Launch(name string, kernel any, args ...any) (*Launched, error) {
 	var o launchOptions
 	for i, a := range args {
@@ -102,37 +138,55 @@ func (c *Context) Launch(name string, kernel any, args ...any) (*Launched, error
 	if err := c.operation("Launch"); err != nil {
 		return nil, err
 	}
-	prog := machine.Program{Name: name, Buffer: o.buffer}
-	rank := map[machine.PEID]int{}
+	p := &machine.Program{Name: name, Queues: o.queues}
+	l := &Launched{Name: name, ctx: c, rank: map[machine.PEID]int{}}
 	for i, pe := range o.pes {
-		prog.Targets = append(prog.Targets, machine.PEID(pe))
-		rank[machine.PEID(pe)] = i
-	}
-	for _, l := range o.links {
-		prog.Links = append(prog.Links, machine.Connection{A: machine.PEID(l.A), APort: l.APort, B: machine.PEID(l.B), BPort: l.BPort})
-	}
-	for _, a := range args {
-		if x, ok := a.(*Tensor); ok {
-			prog.Windows = append(prog.Windows, x.parts(prog.Targets))
+		if pe < 0 || pe >= c.NumPEs() {
+			panic(misuse("Launch", "%s runs on PE %d of a system that has 0 to %d", name, pe, c.NumPEs()-1))
 		}
+		if _, twice := l.rank[machine.PEID(pe)]; twice {
+			panic(misuse("Launch", "%s runs on PE %d twice", name, pe))
+		}
+		p.Targets = append(p.Targets, machine.PEID(pe))
+		l.rank[machine.PEID(pe)] = i
 	}
-	prog.Body = func(t *tl.PE) { bound.call(t, prog.Windows) }
-	run, err := c.m.Start(prog, sim.Event{})
-	if err != nil {
-		return nil, err
+	for _, link := range o.links {
+		p.Links = append(p.Links, machine.Connection{A: machine.PEID(link.A), APort: link.APort, B: machine.PEID(link.B), BPort: link.BPort})
 	}
-	if err := c.run(); err != nil {
-		return nil, fmt.Errorf("launch %s: %w", name, unwrap(err))
+	for _, x := range bound.tensors {
+		x.usable("Launch")
+		p.Windows = append(p.Windows, x.parts(p.Targets))
 	}
-	if c.data != nil {
-		c.data.End(run.LogID())
-	}
-	l := &Launched{Name: name, Start: run.Start, Crit: run.Critical(), Spread: run.Spread(), Exec: make([]Time, len(o.pes))}
-	for i, pe := range run.Targets {
-		l.Exec[rank[pe]] = run.Exec(i)
-	}
-	c.Report.Crit = max(c.Report.Crit, l.Crit)
+	p.Body = func(t *tl.PE) { bound.call(t, p.Windows) }
+	l.op = c.program(p, bound.tensors, func(run *machine.Run) { l.run = run })
+	c.enqueue(l.op)
 	return l, nil
+}
+
+// program is the operation of running a program, which may write some tensors. ended
+// is called at its end, if it is wanted.
+func (c *Context) program(p *machine.Program, tensors []*Tensor, ended func(*machine.Run)) *operation {
+	op := &operation{name: "launch " + p.Name, streams: []*stream{&c.current.stream}, tensors: tensors}
+	op.send = func(done sim.Event) (err error) {
+		op.left++
+		op.run, err = c.m.Send(*p, done)
+		return err
+	}
+	op.begin = func(sim.Event) error { return c.begins(op) }
+	op.finish = func() {
+		if c.data != nil {
+			c.data.End(op.run.LogID())
+		}
+		c.Report.Crit = max(c.Report.Crit, op.run.Critical())
+		if ended != nil {
+			ended(op.run)
+		}
+		op.run = nil
+	}
+	for _, x := range tensors {
+		x.writer = op
+	}
+	return op
 }
 
 // unwrap is the error that a kernel was stopped with, without the stack, if it says
@@ -152,7 +206,7 @@ func holders(args []any) (pes []int) {
 	for _, a := range args {
 		if x, ok := a.(*Tensor); ok {
 			for _, s := range x.shards {
-				if pe := int(s.pe); !known[pe] {
+				if pe := int(s.at); !known[pe] {
 					known[pe] = true
 					pes = append(pes, pe)
 				}
@@ -165,25 +219,29 @@ func holders(args []any) (pes []int) {
 // parts is the part of the tensor that each of the PEs holds: nothing for those
 // that hold none.
 func (x *Tensor) parts(pes []machine.PEID) []machine.Part {
+	held := map[machine.PEID]machine.Part{}
+	for _, s := range x.shards {
+		held[s.at] = machine.Part{VA: s.va, Bytes: s.bytes}
+	}
 	parts := make([]machine.Part, len(pes))
 	for i, pe := range pes {
 		parts[i].VA = x.base
-		for _, s := range x.shards {
-			if s.pe == pe {
-				parts[i] = machine.Part{VA: s.va, Bytes: s.bytes}
-			}
+		if part, ok := held[pe]; ok {
+			parts[i] = part
 		}
 	}
 	return parts
 }
 
-// pointer is the tensor as a kernel sees it.
+// pointer is the tensor as the kernel on a PE sees it: the part that it holds, or the
+// first if it holds none.
 func (x *Tensor) pointer(at machine.Part, window int) tl.Ptr {
 	p := tl.Ptr{Addr: int64(at.VA), DType: x.dtype, Rank: int8(len(x.shape)), Window: int16(window + 1)}
+	i := max(0, slices.IndexFunc(x.shards, func(s shard) bool { return s.va == at.VA && s.bytes == at.Bytes }))
 	stride := int64(1)
-	for i := len(x.shape) - 1; i >= 0; i-- {
-		p.Stride[i] = stride
-		stride *= int64(x.shape[i])
+	for axis := len(x.shape) - 1; axis >= 0; axis-- {
+		p.Stride[axis] = stride
+		stride *= int64(x.shards[i].box.extent[axis])
 	}
 	return p
 }

@@ -58,11 +58,11 @@ func TestMisuseSaysWhatIsWrong(t *testing.T) {
 func TestTheHostIsNotForKernels(t *testing.T) {
 	l := newLab(t, torch.Options{})
 	x := l.zeros(torch.F32, torch.On(0), 4)
-	_, err := l.Launch("nested", func(*tl.PE, tl.Ptr) { l.Launch("inner", nothing, x) }, x)
+	err := l.try("nested", func(*tl.PE, tl.Ptr) { l.Launch("inner", nothing, x) }, x)
 	if want := "torch: Launch: called from a kernel"; err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("error %v, want one with %q", err, want)
 	}
-	_, err = l.Launch("after", nothing, x)
+	err = l.try("after", nothing, x)
 	if want := "the machine has ended before"; err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("error %v, want one with %q", err, want)
 	}
@@ -81,7 +81,7 @@ func TestRanksFollowThePlacement(t *testing.T) {
 // A check of a replicated tensor looks at every copy.
 func TestCheckLooksAtEveryCopy(t *testing.T) {
 	l := newLab(t, torch.Options{})
-	x := l.tensor(count(0, 4), torch.I32, torch.Replicate(0, 1, 2))
+	x := l.tensor(count(0, 4), torch.I32, torch.OnEach(0, 1, 2))
 	l.launch("spoil", func(t *tl.PE, x tl.Ptr) {
 		if t.Rank() == 1 {
 			t.Store(x.At(2), t.Full(tl.Shape{1}, tl.I32, 99))
@@ -121,7 +121,7 @@ func TestTheDataPhaseEndsWithItsContext(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = c.Launch("heavy", func(t *tl.PE, x tl.Ptr) {
+	heavy, err := c.Launch("heavy", func(t *tl.PE, x tl.Ptr) {
 		v := t.Load(x, tl.Shape{256, 256}, tl.F32)
 		for range 20000 {
 			v = v.Dot(v)
@@ -129,6 +129,9 @@ func TestTheDataPhaseEndsWithItsContext(t *testing.T) {
 		t.Store(x, v)
 		cancel() // while the kernel runs: nothing has been computed
 	}, x)
+	if err == nil {
+		err = heavy.Wait()
+	}
 	if !errors.Is(err, context.Canceled) {
 		t.Errorf("error %v, want %v", err, context.Canceled)
 	}

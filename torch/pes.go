@@ -30,10 +30,14 @@ type Engines struct {
 	GEMM, Math        Time
 }
 
-// Engines is the busy times of a PE's engines.
+// Engines is the busy times of a PE's engines, after everything that this rank has
+// asked for.
 func (c *Context) Engines(number int) Engines {
 	if number < 0 || number >= c.NumPEs() {
 		panic(misuse("Engines", "PE %d of a system that has 0 to %d", number, c.NumPEs()-1))
+	}
+	if c.Synchronize() != nil {
+		return Engines{} // what ended the machine is reported elsewhere
 	}
 	p := c.m.PE(machine.PEID(number))
 	return Engines{

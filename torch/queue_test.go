@@ -127,7 +127,7 @@ func TestRecvAnyGivesThePortsMessage(t *testing.T) {
 func TestAReceiverSeesWhatWasStoredBefore(t *testing.T) {
 	l := newLab(t, torch.Options{Race: true})
 	const n, rounds = 5000, 8
-	x := l.zeros(torch.I32, torch.Replicate(0, 100), n)
+	x := l.zeros(torch.I32, torch.OnEach(0, 100), n)
 	y := l.zeros(torch.I32, torch.On(100), 2*rounds, n)
 	vec := tl.Shape{n}
 	l.launch("publish", func(t *tl.PE, x, y tl.Ptr) {

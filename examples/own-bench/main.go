@@ -54,7 +54,7 @@ func runRingSum(ctx *torch.Context) error {
 		return err
 	}
 	ctx.Metric("pes", len(pes))
-	ctx.Metric("step_ns", l.Crit/torch.Time(len(pes)))
+	ctx.Metric("step_ns", l.Crit()/torch.Time(len(pes)))
 	var want []int
 	for range pes {
 		want = append(want, sums...)

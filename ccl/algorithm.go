@@ -1,0 +1,93 @@
+package ccl
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/kernbench/kernbench/tl"
+)
+
+// Algorithm is a way to do a collective, or several.
+type Algorithm struct {
+	Name        string // "ring"
+	Summary     string // one line
+	Collectives []Collective
+	// Neighbors is whom a rank exchanges messages with, and over which ports: each
+	// neighbour names the rank back.
+	Neighbors func(p *Plan, rank int) []Neighbor
+	// Inbox is the most elements that a rank receives from one neighbour, which is
+	// what it has to have memory for where there are too few ports for queues.
+	Inbox func(p *Plan) int
+	// Kernel does the collective on one rank.
+	Kernel func(t *tl.PE, a *Args)
+}
+
+// Neighbor is the other end of one of a rank's ports.
+type Neighbor struct {
+	Port     tl.Port
+	Rank     int
+	PeerPort tl.Port
+	Inbox    int // which of the neighbour's own Neighbors, counted from 0, this rank is
+}
+
+var algorithms []*Algorithm
+
+// Register adds an algorithm. It panics if the algorithm is not complete, or another
+// has its name.
+func Register(a *Algorithm) *Algorithm {
+	switch {
+	case a.Name == "" || a.Summary == "" || len(a.Collectives) == 0 || a.Neighbors == nil || a.Inbox == nil || a.Kernel == nil:
+		panic(fmt.Sprintf("ccl: algorithm %q is not complete", a.Name))
+	case slices.ContainsFunc(algorithms, func(b *Algorithm) bool { return b.Name == a.Name }):
+		panic(fmt.Sprintf("ccl: two algorithms are called %q", a.Name))
+	}
+	algorithms = append(algorithms, a)
+	slices.SortFunc(algorithms, func(a, b *Algorithm) int { return strings.Compare(a.Name, b.Name) })
+	return a
+}
+
+// Algorithms is all algorithms that do a collective, by name.
+func Algorithms(c Collective) (all []*Algorithm) {
+	for _, a := range algorithms {
+		if a.Serves(c) {
+			all = append(all, a)
+		}
+	}
+	return all
+}
+
+// Names is the names of all algorithms.
+func Names() (names []string) {
+	for _, a := range algorithms {
+		names = append(names, a.Name)
+	}
+	return names
+}
+
+// Find is the algorithm of a name that does a collective.
+func Find(name string, c Collective) (*Algorithm, error) {
+	var served []string
+	for _, a := range Algorithms(c) {
+		if a.Name == name {
+			return a, nil
+		}
+		served = append(served, a.Name)
+	}
+	if slices.Contains(Names(), name) {
+		return nil, fmt.Errorf("algorithm %s does no %v: use one of %s", name, c, strings.Join(served, ", "))
+	}
+	return nil, fmt.Errorf("no algorithm %q: of %v there are %s", name, c, strings.Join(served, ", "))
+}
+
+// Serves reports whether the algorithm does a collective.
+func (a *Algorithm) Serves(c Collective) bool { return slices.Contains(a.Collectives, c) }
+
+// Ports is the most ports that a rank needs.
+func (a *Algorithm) Ports(p *Plan) int {
+	most := 0
+	for rank := range p.Ranks {
+		most = max(most, len(a.Neighbors(p, rank)))
+	}
+	return most
+}

@@ -1,0 +1,112 @@
+package ccl
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/kernbench/kernbench/internal/memory"
+	"github.com/kernbench/kernbench/tl"
+	"github.com/kernbench/kernbench/topology"
+)
+
+// classic is an experiment with what people use: f16, messages of 4 KiB, 4 slots.
+func classic(a *Algorithm, c Collective, ranks int, counts ...int) experiment {
+	return experiment{
+		Plan: Plan{
+			Collective: c, Ranks: ranks, Factor: 0.5, DType: tl.F16, Counts: counts, Chunk: 2048, Slots: 4,
+		},
+		algorithm: a, preset: "default",
+		queues: topology.IPCQ{NSlots: 4, SlotSize: 4 * memory.Bytes(1<<10)},
+	}
+}
+
+// every calls f for each algorithm with each collective that it does.
+func every(f func(a *Algorithm, c Collective)) {
+	for _, c := range Collectives() {
+		for _, a := range Algorithms(c) {
+			f(a, c)
+		}
+	}
+}
+
+func TestEveryAlgorithmDoesItsCollectives(t *testing.T) {
+	every(func(a *Algorithm, c Collective) {
+		for _, ranks := range []int{1, 2, 3, 4, 7, 8} {
+			for _, n := range []int{0, 1, 5, 64, 5000} {
+				for _, inboxes := range []bool{false, true} {
+					e := classic(a, c, ranks, n)
+					e.inboxes = inboxes
+					e.verify(t, uint64(n), true)
+				}
+			}
+		}
+	})
+}
+
+// In groups of 200 ranks most have nothing to say.
+func TestLargeGroups(t *testing.T) {
+	const ranks = 200
+	every(func(a *Algorithm, c Collective) {
+		e := classic(a, c, ranks, 7)
+		e.Root = 77
+		switch c {
+		case AllGather, ReduceScatter, Gather, Scatter:
+			e.Counts = make([]int, ranks)
+			for rank := 3; rank < ranks; rank += 40 {
+				e.Counts[rank] = rank
+			}
+		case AllToAll:
+			e.Counts = make([]int, ranks*ranks)
+			for pair := 3; pair < ranks*ranks; pair += 1001 {
+				e.Counts[pair] = 1 + pair%5
+			}
+		}
+		e.verify(t, 1, true)
+	})
+}
+
+// Every neighbour names the rank back, at the place in its list that the rank says, and
+// nobody has a port twice.
+func TestNeighborsNameEachOther(t *testing.T) {
+	every(func(a *Algorithm, c Collective) {
+		for _, ranks := range []int{1, 2, 3, 4, 5, 6, 7, 8, 12, 16, 100} {
+			p := Plan{Collective: c, Ranks: ranks, Root: ranks / 3}
+			lists := make([][]Neighbor, ranks)
+			for rank := range lists {
+				lists[rank] = a.Neighbors(&p, rank)
+			}
+			for rank, list := range lists {
+				ports := map[tl.Port]bool{}
+				for i, n := range list {
+					want := Neighbor{Port: n.PeerPort, Rank: rank, PeerPort: n.Port, Inbox: i}
+					if got := lists[n.Rank][n.Inbox]; got != want || ports[n.Port] {
+						t.Errorf("%s %v of %d ranks: rank %d has %+v, which has %+v, want %+v", a.Name, c, ranks, rank, n, got, want)
+					}
+					ports[n.Port] = true
+				}
+			}
+		}
+	})
+}
+
+// A kernel gets by with the slots of its queues and 32 tiles of a message, however much
+// there is to move and with however many ranks.
+func TestKernelsNeedFewTiles(t *testing.T) {
+	every(func(a *Algorithm, c Collective) {
+		for ranks, n := range map[int]int{9: 20_000, 33: 1000} {
+			e := classic(a, c, ranks, n)
+			e.Chunk, e.Slots = 512, 8
+			e.queues = topology.IPCQ{}
+			queues, tcm := a.Ports(&e.Plan), 32
+			if tcm += 8 * queues; queues > 8 {
+				queues, tcm = 1, 32 // inboxes need none
+			}
+			e.sets = []string{
+				"pe.ipcq.n_slots=8", "pe.ipcq.slot_size=1 KiB",
+				fmt.Sprintf("pe.ipcq.max_ports=%d", queues), fmt.Sprintf("pe.tcm.size=%d KiB", tcm),
+			}
+			e.timing = true
+			e.run(t, nil)
+		}
+	})
+}

@@ -1,0 +1,126 @@
+package ccl
+
+import (
+	"slices"
+
+	"github.com/kernbench/kernbench/tl"
+)
+
+// relay is an all-to-all on a ring: a block for the rank d places on travels east d
+// hops, each rank on its way passing it on.
+//
+// Blocks of the same distance travel together: in step s a rank sends the one that has
+// come s hops, beginning with its own, and receives the one that has come s+1, which is
+// for itself if that is d. Large blocks go distance by distance, and in segments as on
+// any ring. Small ones, of which a queue holds several, go in groups of as many
+// distances: a group's steps are as many as its longest distance, and one that has
+// arrived leaves its items empty. In both cases what a rank receives it passes on at
+// once, so that it holds one tile, and the schedule never stands still.
+type relay struct {
+	*member
+	cut   cut
+	group int // distances that travel together
+}
+
+func (m *member) relay() {
+	m.copy(m.Out(m.Rank), m.In(m.Rank), m.pair(m.Rank, m.Rank))
+	r := relay{member: m, cut: newCut(m.Plan, slices.Max(m.Counts))}
+	if r.cut.pieces == 0 {
+		return
+	}
+	groups := tl.CDiv(m.Ranks-1, m.ahead()/r.cut.pieces)
+	r.group = tl.CDiv(m.Ranks-1, groups)
+	schedule{groups * r.cut.segments, m.Ranks - 1, r.group * r.cut.pieces}.run(&r)
+}
+
+// parcel is a piece of a block on its way.
+type parcel struct {
+	from, to int // ranks
+	at, n    int // which elements of the block
+	arrived  bool
+}
+
+// parcel is the piece of an item that has come so many hops.
+func (r *relay) parcel(at item, hops int) parcel {
+	distance := at.segment/r.cut.segments*r.group + at.piece/r.cut.pieces + 1
+	if distance >= r.Ranks || at.step >= distance {
+		return parcel{}
+	}
+	p := parcel{from: (r.Rank - hops + r.Ranks) % r.Ranks, arrived: hops == distance}
+	p.to = (p.from + distance) % r.Ranks
+	p.at, p.n = r.cut.piece(r.pair(p.from, p.to), at.segment%r.cut.segments, at.piece%r.cut.pieces)
+	return p
+}
+
+func (r *relay) take(at item) (x tl.Tile) {
+	if p := r.parcel(at, at.step+1); p.n > 0 {
+		x = r.recv(tl.West, p.n)
+	}
+	return x
+}
+
+func (r *relay) pass(at item, x tl.Tile) {
+	p := r.parcel(at, at.step)
+	if p.n == 0 {
+		return
+	}
+	if at.step == 0 {
+		x = r.load(r.In(p.to).Add(p.at), p.n)
+	}
+	r.send(tl.East, x)
+}
+
+func (r *relay) keep(at item, x tl.Tile) {
+	if p := r.parcel(at, at.step+1); p.n > 0 && p.arrived {
+		r.t.Store(r.Out(p.from).Add(p.at), x)
+	}
+}
+
+// relayInbox is the elements on the busiest of a ring's links.
+func relayInbox(p *Plan) int {
+	load := 0 // of the link into rank 0: what goes to lower ranks
+	for from := range p.Ranks {
+		for to := range from {
+			load += p.pair(from, to)
+		}
+	}
+	most := load
+	for rank := range p.Ranks { // the link out of it has not what ends here, but what begins
+		for other := range p.Ranks {
+			load += p.pair(rank, other) - p.pair(other, rank)
+		}
+		most = max(most, load)
+	}
+	return most
+}
+
+// swap is an all-to-all in which each rank sends straight to each other, in one step.
+type swap struct {
+	*member
+	cut cut
+}
+
+func (m *member) swap() {
+	m.copy(m.Out(m.Rank), m.In(m.Rank), m.pair(m.Rank, m.Rank))
+	x := swap{m, newCut(m.Plan, slices.Max(m.Counts))}
+	schedule{x.cut.segments, 1, x.cut.pieces}.run(&x)
+}
+
+func (x *swap) take(at item) (none tl.Tile) {
+	for rank := range x.preceding {
+		if from, n := x.cut.piece(x.pair(rank, x.Rank), at.segment, at.piece); n > 0 {
+			x.t.Store(x.Out(rank).Add(from), x.recv(x.port(rank), n))
+		}
+	}
+	return none
+}
+
+func (x *swap) pass(at item, _ tl.Tile) {
+	for rank := range x.following {
+		if from, n := x.cut.piece(x.pair(x.Rank, rank), at.segment, at.piece); n > 0 {
+			x.send(x.port(rank), x.load(x.In(rank).Add(from), n))
+		}
+	}
+}
+
+func (x *swap) keep(item, tl.Tile) {}

@@ -1,0 +1,393 @@
+package ccl
+
+import (
+	"fmt"
+	"math/bits"
+
+	"github.com/kernbench/kernbench/internal/sim"
+	"github.com/kernbench/kernbench/topology"
+)
+
+// Bound is a time that no all-reduce of so many bytes per rank can beat, whatever its
+// algorithm, and what sets it. The ranks are PEs of the system, numbered cube by cube,
+// SIP by SIP, with their data in their own TCM or HBM slice. It is the largest of these:
+//
+//   - Cuts. A region with some of the ranks has to send bytes once and to receive them
+//     once, over the links at its edge. Regions are PEs with their HBM slice, cubes,
+//     SIPs, and runs of rows and columns of either.
+//   - Volume. k regions of a kind, which do not overlap, have to receive 2(k-1)·bytes
+//     together: it takes 2(k-1) messages until each of k knows what all know. (They
+//     may send fewer: what one leaves in memory elsewhere can be read by several.)
+//   - Latency. What one rank has must reach the others.
+//
+// Links that take no time bound nothing. Links of commands carry no data, and data
+// never passes through the host. ok is false for other collectives.
+func Bound(g *topology.Graph, pes []int, c Collective, bytes int64) (time sim.Time, why string, ok bool) {
+	if c != AllReduce {
+		return 0, "", false
+	}
+	b := bound{g: g, bytes: uint64(bytes), why: func() string { return "nothing that has to move takes time" }}
+	b.place(pes)
+	if len(b.ranks) < 2 || bytes <= 0 {
+		return 0, "nothing has to move", true
+	}
+	for _, p := range b.partitions() {
+		b.cuts(p)
+	}
+	b.latency()
+	return b.time, b.why(), true
+}
+
+// bound is the search for the largest term.
+type bound struct {
+	g     *topology.Graph
+	bytes uint64
+	ranks []home
+	time  sim.Time
+	why   func() string
+}
+
+// home is a rank's PE and its memories.
+type home struct {
+	sip, cube, pe int
+	tcm, hbm      topology.NodeID
+}
+
+func (h home) String() string { return fmt.Sprintf("sip%d.cube%d.pe%d", h.sip, h.cube, h.pe) }
+
+// place finds the ranks, each once.
+func (b *bound) place(pes []int) {
+	s := b.g.Spec()
+	perCube, cubes := s.PEsPerCube(), s.CubesPerSIP()
+	seen := map[int]bool{}
+	for _, pe := range pes {
+		if seen[pe] {
+			continue
+		}
+		seen[pe] = true
+		sip, cube, pe := pe/perCube/cubes, pe/perCube%cubes, pe%perCube
+		b.ranks = append(b.ranks, home{sip, cube, pe, b.g.PENode(sip, cube, pe, topology.KindTCM), b.g.HBM(sip, cube, pe)})
+	}
+}
+
+// atLeast notes a term.
+func (b *bound) atLeast(time sim.Time, why func() string) {
+	if time > b.time {
+		b.time, b.why = time, why
+	}
+}
+
+// cuts is the terms of a partition: of every run of its regions, and of all regions
+// with ranks together.
+func (b *bound) cuts(p *partition) {
+	var all capacity // into regions with ranks
+	regions := 0
+	for first := range p.ranks {
+		var in, out capacity
+		inside := 0
+		for last := first; last < (first/p.line+1)*p.line; last++ {
+			p.extend(first, last, &in, &out)
+			inside += p.ranks[last]
+			if inside == len(b.ranks) {
+				break
+			}
+			if inside > 0 {
+				b.cut(p, first, last, out, "send")
+				b.cut(p, first, last, in, "receive")
+			}
+			if last == first && inside > 0 {
+				regions++
+				all.add(in)
+			}
+		}
+	}
+	if regions < 2 {
+		return
+	}
+	times := 2 * uint64(regions-1)
+	b.atLeast(all.carry(b.bytes, times), func() string {
+		return fmt.Sprintf("%d %ss receive %d times the data over their links, %v together", regions, p.noun, times, all)
+	})
+}
+
+func (b *bound) cut(p *partition, first, last int, c capacity, verb string) {
+	b.atLeast(c.carry(b.bytes, 1), func() string {
+		whose := "their"
+		if first == last {
+			verb, whose = verb+"s", "its"
+		}
+		return fmt.Sprintf("%s %s everything over %s links, %v", p.name(first, last), verb, whose, c)
+	})
+}
+
+// latency is the term of the longest way between two ranks. Messages may be relayed by
+// others, so the ways are the shortest of the graph, not the routes of the machine.
+func (b *bound) latency() {
+	// All pairs if that is quick, else those of the first rank and of the last.
+	const quick = 1 << 18 // components looked at: 87 ranks in the default system
+	sources := b.ranks
+	if len(sources)*b.g.NumNodes() > quick {
+		sources = []home{b.ranks[0], b.ranks[len(b.ranks)-1]}
+	}
+	w := newWays(b.g)
+	for _, from := range sources {
+		at := w.from(from.tcm, from.hbm)
+		for _, to := range b.ranks {
+			time := min(at[to.tcm], at[to.hbm])
+			b.atLeast(time, func() string {
+				return fmt.Sprintf("the way from %s to %s takes %v", from, to, time)
+			})
+		}
+	}
+}
+
+// partition is regions of one kind, and the links at their edges.
+type partition struct {
+	noun   string
+	count  int
+	line   int                     // so many follow each other, and runs of them are regions too
+	region func(topology.Node) int // of a component
+	label  func(region int) (number int, of string)
+	ranks  []int     // in each region
+	joints [][]joint // of each region
+}
+
+// joint is a link between a region and another, or what is in none.
+type joint struct {
+	other int
+	out   bool
+	rate  capacity
+}
+
+// none is the region of components that are in none.
+const none = -1
+
+// partitions is all regions, the outermost first.
+func (b *bound) partitions() []*partition {
+	s := b.g.Spec()
+	sips, cubes, pes := s.System.SIPs.Count, s.CubesPerSIP(), s.PEsPerCube()
+	w, h := s.SIP.CubeMesh.W, s.SIP.CubeMesh.H
+	inCube := func(region func(sip, cube int) int) func(topology.Node) int {
+		return func(n topology.Node) int {
+			if n.Cube < 0 {
+				return none
+			}
+			return region(int(n.SIP), int(n.Cube))
+		}
+	}
+	inSIP := func(count int) func(int) (int, string) {
+		return func(r int) (int, string) { return r % count, fmt.Sprintf(" of SIP %d", r/count) }
+	}
+	parts := []*partition{
+		{noun: "SIP", count: sips, line: 1, label: inSystem, region: func(n topology.Node) int { return int(n.SIP) }},
+		{noun: "cube column", count: sips * w, line: w, label: inSIP(w), region: inCube(func(sip, cube int) int { return sip*w + cube%w })},
+		{noun: "cube row", count: sips * h, line: h, label: inSIP(h), region: inCube(func(sip, cube int) int { return sip*h + cube/w })},
+		{noun: "cube", count: sips * cubes, line: 1, label: inSIP(cubes), region: inCube(func(sip, cube int) int { return sip*cubes + cube })},
+		{noun: "PE", count: sips * cubes * pes, line: 1, region: func(n topology.Node) int {
+			if n.Kind < topology.KindHBM {
+				return none
+			}
+			return (int(n.SIP)*cubes+int(n.Cube))*pes + int(n.Index)
+		}, label: func(r int) (int, string) {
+			return r % pes, fmt.Sprintf(" of cube %d of SIP %d", r/pes%cubes, r/pes/cubes)
+		}},
+	}
+	switch shape := s.System.SIPs.Topology; {
+	case shape == topology.Ring1D || shape == topology.Line:
+		parts[0].line = sips
+	case shape.Grid():
+		parts = append(parts, b.sipGrid()...)
+	}
+	for _, p := range parts {
+		p.ranks, p.joints = make([]int, p.count), make([][]joint, p.count)
+		for _, r := range b.ranks {
+			p.ranks[p.region(b.g.Node(r.tcm))]++
+		}
+	}
+	for _, l := range b.g.Links() {
+		from, to := b.g.Node(l.From), b.g.Node(l.To)
+		if !carriesData(from) || !carriesData(to) {
+			continue
+		}
+		rate := newCapacity(l.Bandwidth, s.System.Flit)
+		for _, p := range parts {
+			p.join(p.region(from), p.region(to), rate)
+		}
+	}
+	return parts
+}
+
+// sipGrid is the columns and the rows of SIPs.
+func (b *bound) sipGrid() []*partition {
+	w, h := b.g.SIPGrid()
+	along := func(axis func(col, row int) int) func(topology.Node) int {
+		return func(n topology.Node) int { return axis(b.g.SIPAt(int(n.SIP))) } // all data is in SIPs
+	}
+	return []*partition{
+		{noun: "SIP column", count: w, line: w, label: inSystem, region: along(func(col, _ int) int { return col })},
+		{noun: "SIP row", count: h, line: h, label: inSystem, region: along(func(_, row int) int { return row })},
+	}
+}
+
+// carriesData reports whether data is kept in a component or passes through it.
+func carriesData(n topology.Node) bool {
+	switch n.Kind {
+	case topology.KindSwitch, topology.KindIOSwitch, topology.KindUCIe, topology.KindRouter,
+		topology.KindSRAM, topology.KindHBM, topology.KindDMA, topology.KindTCM:
+		return true
+	}
+	return false
+}
+
+// join notes a link.
+func (p *partition) join(from, to int, rate capacity) {
+	if from == to {
+		return
+	}
+	if from != none {
+		p.joints[from] = append(p.joints[from], joint{to, true, rate})
+	}
+	if to != none {
+		p.joints[to] = append(p.joints[to], joint{from, false, rate})
+	}
+}
+
+// extend makes what goes into the regions from first to last-1, and out of them, that
+// of first to last.
+func (p *partition) extend(first, last int, in, out *capacity) {
+	for _, j := range p.joints[last] {
+		within := first <= j.other && j.other < last
+		switch {
+		case j.out && within:
+			in.sub(j.rate)
+		case j.out:
+			out.add(j.rate)
+		case within:
+			out.sub(j.rate)
+		default:
+			in.add(j.rate)
+		}
+	}
+}
+
+func inSystem(region int) (int, string) { return region, "" }
+
+// name is the name of a run of regions.
+func (p *partition) name(first, last int) string {
+	from, of := p.label(first)
+	if first == last {
+		return fmt.Sprintf("%s %d%s", p.noun, from, of)
+	}
+	to, _ := p.label(last)
+	return fmt.Sprintf("%ss %d to %d%s", p.noun, from, to, of)
+}
+
+// capacity is what a set of links carries, in bytes a second, and how many of them are
+// unlimited.
+type capacity struct {
+	high, low uint64
+	unlimited int
+}
+
+// newCapacity is what a link carries. Flits take a whole number of femtoseconds each,
+// so that it can be a little more than its bandwidth. (A message's last, short flit is
+// rounded too, by half a femtosecond, which its latency outweighs.)
+func newCapacity(bw topology.BytesPerSec, flit topology.Bytes) capacity {
+	high, low := bits.Mul64(uint64(flit), uint64(sim.Second))
+	each := uint64(bw.Serialize(flit))
+	if each <= high { // none, or more than 64 bits can say
+		return capacity{unlimited: 1}
+	}
+	rate, rest := bits.Div64(high, low, each)
+	if rest > 0 {
+		rate++
+	}
+	return capacity{low: max(rate, uint64(bw))}
+}
+
+func (c *capacity) add(d capacity) {
+	var carry uint64
+	c.low, carry = bits.Add64(c.low, d.low, 0)
+	c.high += d.high + carry
+	c.unlimited += d.unlimited
+}
+
+func (c *capacity) sub(d capacity) {
+	var borrow uint64
+	c.low, borrow = bits.Sub64(c.low, d.low, 0)
+	c.high -= d.high + borrow
+	c.unlimited -= d.unlimited
+}
+
+// carry is the time that bytes take so many times, rounded down; 0 if that is not known.
+func (c capacity) carry(bytes, times uint64) sim.Time {
+	if c.unlimited > 0 || c.high > 0 || c.low == 0 {
+		return 0
+	}
+	high, volume := bits.Mul64(bytes, times)
+	if high > 0 {
+		volume = 1<<64 - 1
+	}
+	high, low := bits.Mul64(volume, uint64(sim.Second))
+	if high >= c.low {
+		return sim.Never
+	}
+	time, _ := bits.Div64(high, low, c.low)
+	return sim.Time(min(time, uint64(sim.Never)))
+}
+
+// String is the capacity in GB/s.
+func (c capacity) String() string { return fmt.Sprintf("%.6g GB/s", float64(c.low)/1e9) }
+
+// ways finds the shortest ways through the links that carry data, by latency.
+type ways struct {
+	first []int // the hops from node n are hops[first[n]:first[n+1]]
+	hops  []hop
+}
+
+type hop struct {
+	to   topology.NodeID
+	time sim.Time
+}
+
+func newWays(g *topology.Graph) *ways {
+	w := &ways{first: make([]int, g.NumNodes()+1)}
+	for _, l := range g.Links() { // in the order of From
+		to := g.Node(l.To)
+		if carriesData(to) {
+			w.hops = append(w.hops, hop{l.To, l.Latency + to.Overhead})
+		}
+		w.first[l.From+1] = len(w.hops)
+	}
+	for n := range w.first[1:] {
+		w.first[n+1] = max(w.first[n+1], w.first[n])
+	}
+	return w
+}
+
+// from is how far each component is from the nearest of some. Ways are mended until none
+// gets shorter, which is quick where those of few hops are the short ones.
+func (w *ways) from(nodes ...topology.NodeID) []sim.Time {
+	at := make([]sim.Time, len(w.first)-1)
+	for n := range at {
+		at[n] = sim.Never
+	}
+	for _, n := range nodes {
+		at[n] = 0
+	}
+	waiting := make([]bool, len(at))
+	for queue := nodes; len(queue) > 0; queue = queue[1:] {
+		n := queue[0]
+		waiting[n] = false
+		for _, h := range w.hops[w.first[n]:w.first[n+1]] {
+			if time := at[n] + h.time; time < at[h.to] {
+				at[h.to] = time
+				if !waiting[h.to] {
+					waiting[h.to] = true
+					queue = append(queue, h.to)
+				}
+			}
+		}
+	}
+	return at
+}

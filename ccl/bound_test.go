@@ -1,0 +1,327 @@
+package ccl
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/kernbench/kernbench/internal/sim"
+	"github.com/kernbench/kernbench/tl"
+	"github.com/kernbench/kernbench/topology"
+)
+
+const (
+	mib = 1 << 20
+	gib = 1 << 30
+)
+
+// upTo is the first PEs of a system.
+func upTo(n int) []int {
+	pes := make([]int, n)
+	for i := range pes {
+		pes[i] = i
+	}
+	return pes
+}
+
+// The optimum of large messages between SIPs of one PE is known exactly, by linear
+// programming: in bytes over the bandwidth of a link, to three digits. It is the volume.
+func TestBoundIsTheOptimumOfFabrics(t *testing.T) {
+	for _, c := range []struct {
+		shape        string
+		sips         int
+		optimum      float64
+		times, links int64 // the optimum as a fraction
+		diameter     sim.Time
+	}{
+		{"ring_1d", 6, 0.833, 10, 12, 3},
+		{"torus_2d 2x3", 6, 0.556, 10, 18, 2},
+		{"mesh_2d_no_wrap 2x3", 6, 0.714, 10, 14, 3},
+		{"mesh_2d_no_wrap 4x4", 16, 0.625, 30, 48, 6},
+		{"torus_2d 4x4", 16, 0.469, 30, 64, 4},
+		{"line", 4, 1.0, 6, 6, 3},
+	} {
+		shape, grid, _ := strings.Cut(c.shape, " ")
+		sets := []string{"system.sips.topology=" + shape, fmt.Sprintf("system.sips.count=%d", c.sips)}
+		if w, h, ok := strings.Cut(grid, "x"); ok {
+			sets = append(sets, "system.sips.w="+w, "system.sips.h="+h)
+		}
+		g := graph(t, "alpha_beta", sets...)
+		const one = gib * 10_000 * sim.Femtosecond // a link, at 100 GB/s
+		got, why, ok := Bound(g, upTo(c.sips), AllReduce, gib)
+		if want := one * sim.Time(c.times) / sim.Time(c.links); !ok || got != want {
+			t.Errorf("%s: got %v, %v (%s), want %v", c.shape, got, ok, why, want)
+		}
+		if share := float64(got) / float64(one); share > c.optimum+0.0005 {
+			t.Errorf("%s: got %.4f, more than the optimum, %.3f", c.shape, share, c.optimum)
+		}
+		small, why, _ := Bound(g, upTo(c.sips), AllReduce, 1)
+		if want := c.diameter * 150 * sim.Nanosecond; small != want {
+			t.Errorf("%s: a byte takes %v (%s), want %v", c.shape, small, why, want)
+		}
+	}
+}
+
+// slow is links at 1 GB/s, both ways.
+func slow(links ...string) string {
+	for i, l := range links {
+		links[i] = "{link: " + l + ", bandwidth: 1 GB/s}"
+	}
+	return "overrides=[" + strings.Join(links, ", ") + "]"
+}
+
+func TestBoundTerms(t *testing.T) {
+	// rate is the time of a mebibyte at so many GB/s, times over, rounded down.
+	rate := func(times, gbps int64) sim.Time { return sim.Time(mib * 1_000_000 * times / gbps) }
+	for _, c := range []struct {
+		preset string
+		sets   []string
+		pes    []int
+		want   sim.Time
+		why    string
+	}{
+		{"default", nil, upTo(256), rate(1, 100), "SIP 0 sends everything over its links, 100 GB/s"},
+		{"default", []string{"system.sips.link.links=2"}, upTo(256), rate(1, 200), "SIP 0 sends everything over its links, 200 GB/s"},
+		{"default", []string{"overrides=[{link: sip0.io.switch->sip1.io.switch, bandwidth: 50 GB/s}]"}, upTo(256), rate(1, 50), "SIP 0 sends everything over its links, 50 GB/s"},
+		{"default", []string{"overrides=[{link: sip1.io.switch->sip0.io.switch, bandwidth: 50 GB/s}]"}, upTo(256), rate(1, 50), "SIP 0 receives everything over its links, 50 GB/s"},
+		{"default", []string{"system.sips.link.bandwidth=unlimited"}, []int{0, 128}, rate(1, 384), "cube 0 of SIP 0 sends everything over its links, 384 GB/s"},
+		{"default", nil, upTo(128), rate(30, 6656), "16 cubes receive 30 times the data over their links, 6656 GB/s together"},
+		{"default", nil, upTo(8), rate(14, 4096), "8 PEs receive 14 times the data over their links, 4096 GB/s together"},
+		{"default", nil, []int{9, 10}, rate(1, 512), "PE 1 of cube 1 of SIP 0 sends everything over its links, 512 GB/s"},
+		{"default", nil, []int{9, 10, 9, 10}, rate(1, 512), "PE 1 of cube 1 of SIP 0 sends everything over its links, 512 GB/s"},
+		{"default", []string{slow("sip0.cube4.ucie_s<->sip0.cube8.ucie_n", "sip0.cube5.ucie_s<->sip0.cube9.ucie_n",
+			"sip0.cube6.ucie_s<->sip0.cube10.ucie_n", "sip0.cube7.ucie_s<->sip0.cube11.ucie_n")}, upTo(128),
+			rate(1, 4), "cube rows 2 to 3 of SIP 0 send everything over their links, 4 GB/s"},
+		{"default", []string{"system.sips.count=1", slow("sip0.cube1.ucie_e<->sip0.cube2.ucie_w", "sip0.cube5.ucie_e<->sip0.cube6.ucie_w",
+			"sip0.cube9.ucie_e<->sip0.cube10.ucie_w", "sip0.cube13.ucie_e<->sip0.cube14.ucie_w",
+			"sip0.io.ucie2<->sip0.cube2.ucie_n", "sip0.io.ucie3<->sip0.cube3.ucie_n")}, upTo(128),
+			rate(1, 6), "cube columns 2 to 3 of SIP 0 send everything over their links, 6 GB/s"},
+		{"ring6", []string{slow("sip1.io.switch<->sip2.io.switch", "sip4.io.switch<->sip5.io.switch")}, upTo(768),
+			rate(1, 2), "SIPs 2 to 4 send everything over their links, 2 GB/s"},
+		{"mesh2x3", []string{slow("sip0.io.switch<->sip1.io.switch", "sip2.io.switch<->sip3.io.switch", "sip4.io.switch<->sip5.io.switch")}, upTo(768),
+			rate(1, 3), "SIP column 0 sends everything over its links, 3 GB/s"},
+		{"mesh2x3", []string{slow("sip2.io.switch<->sip4.io.switch", "sip3.io.switch<->sip5.io.switch")}, upTo(768),
+			rate(1, 2), "SIP rows 0 to 1 send everything over their links, 2 GB/s"},
+		{"alpha_beta", []string{"system.sips.topology=switch"}, upTo(4), rate(6, 400), "4 SIPs receive 6 times the data over their links, 400 GB/s together"},
+		{"alpha_beta", []string{"system.sips.topology=fully_connected"}, upTo(4), rate(6, 1200), "4 SIPs receive 6 times the data over their links, 1200 GB/s together"},
+		{"alpha_beta", []string{"system.sips.link.latency=1 ms"}, upTo(4), 2 * sim.Millisecond, "the way from sip0.cube0.pe0 to sip2.cube0.pe0 takes 2000000ns"},
+		{"alpha_beta", []string{"system.sips.link.bandwidth=unlimited", "system.sips.link.latency=0 ns"}, upTo(4), 0, "nothing that has to move takes time"},
+		{"default", nil, []int{7}, 0, "nothing has to move"},
+		{"default", nil, nil, 0, "nothing has to move"},
+	} {
+		got, why, ok := Bound(graph(t, c.preset, c.sets...), c.pes, AllReduce, mib)
+		if got != c.want || why != c.why || !ok {
+			t.Errorf("%s %v, %d PEs:\ngot  %v, %s, %v\nwant %v, %s", c.preset, c.sets, len(c.pes), got, why, ok, c.want, c.why)
+		}
+	}
+}
+
+func TestBoundOfNothingAndTooMuch(t *testing.T) {
+	g := graph(t, "default")
+	if got, why, ok := Bound(g, upTo(256), AllReduce, 0); got != 0 || !ok {
+		t.Errorf("no bytes: got %v, %s, %v; want 0", got, why, ok)
+	}
+	if got, why, ok := Bound(g, upTo(256), AllReduce, 1<<63-1); got != sim.Never || !ok {
+		t.Errorf("2⁶³-1 bytes: got %v, %s, %v; want Never", got, why, ok)
+	}
+	for _, c := range Collectives() {
+		if _, _, ok := Bound(g, upTo(2), c, 1); ok != (c == AllReduce) {
+			t.Errorf("%v: got %v", c, ok)
+		}
+	}
+}
+
+// Flits take whole femtoseconds, so that a link of 3 GB/s carries a little more. The
+// bound is not above what the flits take, nor far below.
+func TestBoundOfRoundedFlits(t *testing.T) {
+	g := graph(t, "alpha_beta", "system.sips.count=2", "system.sips.link.bandwidth=3 GB/s")
+	flits := gib / 256 * topology.BytesPerSec(3e9).Serialize(256)
+	got, why, _ := Bound(g, upTo(2), AllReduce, gib)
+	if got > flits || got < flits-flits/1e9 {
+		t.Errorf("got %v, %s; want %v or up to a billionth less", got, why, flits)
+	}
+}
+
+// On a ring or a line, runs of SIPs are the only cuts that matter: no subset is
+// narrower.
+func TestBoundOfRingsIsThatOfAllCuts(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		n := rapid.IntRange(3, 6).Draw(t, "SIPs")
+		ring := rapid.Bool().Draw(t, "ring")
+		var overrides []string
+		capacity := make([][]int64, n) // GB/s
+		latency := make([][]sim.Time, n)
+		for i := range n {
+			capacity[i], latency[i] = make([]int64, n), make([]sim.Time, n)
+			for j := range latency[i] {
+				latency[i][j] = sim.Second
+			}
+		}
+		join := func(i, j int) {
+			capacity[i][j] = rapid.SampledFrom([]int64{1, 2, 4, 5, 10, 16, 40, 100}).Draw(t, "bandwidth")
+			latency[i][j] = sim.Time(rapid.IntRange(0, 20).Draw(t, "latency")) * sim.Microsecond
+			overrides = append(overrides, fmt.Sprintf("{link: sip%d.io.switch->sip%d.io.switch, bandwidth: %d GB/s, latency: %d us}",
+				i, j, capacity[i][j], latency[i][j]/sim.Microsecond))
+		}
+		for i := range n {
+			if j := (i + 1) % n; j > 0 || ring {
+				join(i, j)
+				join(j, i)
+			}
+		}
+		shape := topology.Line
+		if ring {
+			shape = topology.Ring1D
+		}
+		spec, err := topology.Load("alpha_beta", fmt.Sprintf("system.sips.count=%d", n), fmt.Sprintf("system.sips.topology=%s", shape),
+			"overrides=["+strings.Join(overrides, ", ")+"]")
+		if err != nil {
+			t.Fatal(err)
+		}
+		g, err := topology.Compile(spec)
+		if err != nil {
+			t.Fatal(err)
+		}
+		pes := rapid.SliceOfNDistinct(rapid.IntRange(0, n-1), 2, n, rapid.ID[int]).Draw(t, "ranks")
+		bytes := rapid.Int64Range(1, mib).Draw(t, "bytes")
+		want := allCuts(capacity, latency, pes, bytes)
+		if got, why, ok := Bound(g, pes, AllReduce, bytes); !ok || got != want {
+			t.Fatalf("got %v (%s), want %v", got, why, want)
+		}
+	})
+}
+
+// allCuts is the bound by trying everything: every subset, and every way.
+func allCuts(capacity [][]int64, latency [][]sim.Time, pes []int, bytes int64) (most sim.Time) {
+	n := len(capacity)
+	ranks := 0
+	for _, pe := range pes {
+		ranks |= 1 << pe
+	}
+	cross := func(from int) (sum int64) { // out of a subset
+		for i := range n {
+			for j := range n {
+				if from>>i&1 == 1 && from>>j&1 == 0 {
+					sum += capacity[i][j]
+				}
+			}
+		}
+		return sum
+	}
+	everything := 1<<n - 1
+	for set := range everything {
+		if set&ranks != 0 && set&ranks != ranks {
+			most = max(most, sim.Time(bytes*1_000_000/cross(set)))
+		}
+	}
+	var into int64
+	for _, pe := range pes {
+		into += cross(everything &^ (1 << pe)) // out of all others
+	}
+	most = max(most, sim.Time(2*int64(len(pes)-1)*bytes*1_000_000/into))
+	for k := range n {
+		for i := range n {
+			for j := range n {
+				if i != j {
+					latency[i][j] = min(latency[i][j], latency[i][k]+latency[k][j])
+				}
+			}
+		}
+	}
+	for _, i := range pes {
+		for _, j := range pes {
+			if i != j {
+				most = max(most, latency[i][j])
+			}
+		}
+	}
+	return most
+}
+
+// No message is faster than the latency of the bound.
+func TestBoundOfOneByteIsNoLaterThanItsRoute(t *testing.T) {
+	g := graph(t, "ring6")
+	perCube, cubes := g.Spec().PEsPerCube(), g.Spec().CubesPerSIP()
+	tcm := func(pe int) topology.NodeID {
+		return g.PENode(pe/perCube/cubes, pe/perCube%cubes, pe%perCube, topology.KindTCM)
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		pes := rapid.SliceOfNDistinct(rapid.IntRange(0, 767), 2, 2, rapid.ID[int]).Draw(t, "ranks")
+		got, why, _ := Bound(g, pes, AllReduce, 1)
+		for i := range pes {
+			route, err := g.Route(nil, tcm(pes[i]), tcm(pes[1-i]))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if latency := g.Latency(route); got > latency || got < latency/2 {
+				t.Fatalf("got %v (%s), want at most the latency %v, and not far below", got, why, latency)
+			}
+		}
+	})
+}
+
+// No algorithm beats the bound.
+func TestBoundHoldsForAlgorithms(t *testing.T) {
+	for _, a := range Algorithms(AllReduce) {
+		for _, preset := range []string{"alpha_beta", "default"} {
+			for _, ranks := range []int{2, 3, 4} {
+				for _, elems := range []int{1, 1000, 50_000} {
+					e := classic(a, AllReduce, ranks, elems)
+					e.preset, e.timing, e.queues = preset, true, topology.IPCQ{}
+					bound, why, _ := Bound(graph(t, preset), upTo(ranks), AllReduce, int64(elems*tl.F16.Size()))
+					if got := e.run(t, nil).time; got < bound {
+						t.Errorf("%s on %s, %d ranks, %d elements: %v is below the bound %v (%s)", a.Name, preset, ranks, elems, got, bound, why)
+					}
+				}
+			}
+		}
+	}
+}
+
+// A PE that reads memory of others and writes there sends less than two messages of each
+// element over the port of its DMA: memory slices send and receive too, and are part
+// of the bound. Here an all-reduce comes near it.
+func TestBoundHoldsForPutAndGet(t *testing.T) {
+	const ranks, elems, pieces = 8, mib / 2, 32
+	exchange := &Algorithm{
+		Name:      "exchange",
+		Neighbors: func(*Plan, int) []Neighbor { return make([]Neighbor, 1) },
+		Inbox:     func(*Plan) int { return 2 * elems }, // addends and sums
+		Kernel: func(t *tl.PE, a *Args) {
+			n := elems / ranks / pieces
+			for piece := range pieces {
+				at := (a.Rank*pieces + piece) * n
+				sum := t.Get(a.Rank, a.Work.Add(at), tl.Shape{n}, tl.F16)
+				for i := 1; i < ranks; i++ {
+					sum = sum.Add(t.Get((a.Rank+i)%ranks, a.Work.Add(at), tl.Shape{n}, tl.F16))
+				}
+				for i := range ranks {
+					t.Put((a.Rank+i)%ranks, a.Work.Add(elems+at), sum)
+				}
+			}
+		},
+	}
+	e := classic(exchange, AllReduce, ranks, elems)
+	e.timing, e.inboxes = true, true
+	e.sets = []string{ // only the ports of DMA and HBM take time
+		"cube.noc.bandwidth=unlimited", "cube.hbm.channel_bandwidth=unlimited", "pe.math.cycles.simple=0",
+		"pe.tcm.read_bandwidth=unlimited", "pe.tcm.write_bandwidth=unlimited", "pe.fetch_store.bandwidth=unlimited",
+	}
+	bound, why, _ := Bound(graph(t, e.preset, e.sets...), upTo(ranks), AllReduce, mib)
+	if got := e.run(t, nil).time; got < bound || got > bound*5/4 {
+		t.Errorf("got %v, want the bound %v (%s) or up to a quarter more", got, bound, why)
+	}
+}
+
+func BenchmarkBound(b *testing.B) {
+	for _, c := range []struct{ sips, ranks int }{{2, 64}, {2, 256}, {128, 16384}} {
+		g := graph(b, "default", fmt.Sprintf("system.sips.count=%d", c.sips))
+		b.Run(fmt.Sprintf("sips=%d/ranks=%d", c.sips, c.ranks), func(b *testing.B) {
+			for b.Loop() {
+				Bound(g, upTo(c.ranks), AllReduce, mib)
+			}
+		})
+	}
+}

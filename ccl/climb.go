@@ -1,0 +1,183 @@
+package ccl
+
+import (
+	"slices"
+
+	"github.com/kernbench/kernbench/tl"
+)
+
+// climber is a rank at work on a tree. What it gets from one side it passes to the
+// other message by message, as the very tile: it holds as many of them as it combines.
+type climber struct {
+	*member
+	tree tree
+	up   tl.Port
+	down []tl.Port
+}
+
+// climb does a collective over a tree in which the member is at a place.
+func (m *member) climb(place tree) {
+	if m.alone() {
+		return
+	}
+	c := climber{member: m, tree: place, up: place.up(place.vertex)}
+	first, end := place.childrenOf(place.vertex)
+	for i := range end - first {
+		c.down = append(c.down, place.down(i))
+	}
+	switch m.Collective {
+	case AllReduce:
+		c.allReduce()
+	case Reduce:
+		for at, n := range m.messages(m.count(0)) {
+			if x := c.reduce(at, n); place.isRoot() {
+				m.t.Store(m.Out(0).Add(at), x)
+			}
+		}
+	case Broadcast:
+		c.broadcast()
+	case Gather:
+		c.gather()
+	case Scatter:
+		c.scatter()
+	case Barrier:
+		c.barrier()
+	}
+}
+
+// reduce combines n elements of the rank with those of all below it: first its own,
+// then each child's in order. Ranks other than the root pass them up.
+func (c *climber) reduce(at, n int) tl.Tile {
+	x := c.addend(c.Reduction, c.In(0).Add(at), n)
+	for _, child := range c.down {
+		x = c.Reduction.combine(x, c.recv(child, n))
+	}
+	if c.tree.isRoot() {
+		return c.result(c.Reduction, x)
+	}
+	c.send(c.up, x)
+	return x
+}
+
+// allReduce lets chunks go up and, once they are complete, down again. A rank sends
+// Slots chunks up for each hop to the root before it takes the first one from there: the
+// queues hold them meanwhile.
+//
+// Nobody waits forever. A rank at iteration i that waits for its parent, for room or
+// for a chunk, finds the parent at iteration i-Slots or before; a parent that waits for
+// a child finds it at the same iteration or before. So following who waits for whom up
+// and down the tree leads to ever earlier iterations, and not round in a circle.
+func (c *climber) allReduce() {
+	n := c.count(0)
+	chunks := tl.CDiv(n, c.Chunk)
+	ahead := c.tree.depth() * c.Slots
+	for i := range chunks + ahead {
+		var x tl.Tile
+		if i < chunks {
+			x = c.reduce(part(n, i, chunks))
+		}
+		if i < ahead {
+			continue
+		}
+		at, n := part(n, i-ahead, chunks)
+		if !c.tree.isRoot() {
+			x = c.recv(c.up, n)
+		}
+		c.pass(x)
+		c.t.Store(c.Out(0).Add(at), x)
+	}
+}
+
+// pass sends a tile to all children.
+func (c *climber) pass(x tl.Tile) {
+	for _, child := range c.down {
+		c.send(child, x)
+	}
+}
+
+func (c *climber) broadcast() {
+	for at, n := range c.messages(c.count(0)) {
+		var x tl.Tile
+		if c.tree.isRoot() {
+			x = c.load(c.In(0).Add(at), n)
+		} else {
+			x = c.recv(c.up, n)
+		}
+		c.pass(x)
+		if !c.tree.isRoot() || c.In(0).Addr != c.Out(0).Addr {
+			c.t.Store(c.Out(0).Add(at), x)
+		}
+	}
+}
+
+// gather sends up the rank's own block, and then those below it, a vertex before its
+// children: the nearest first, so that the way up is never idle.
+func (c *climber) gather() {
+	if c.tree.isRoot() {
+		c.copy(c.Out(c.Rank), c.In(0), c.count(c.Rank))
+	} else {
+		for at, n := range c.messages(c.count(c.Rank)) {
+			c.send(c.up, c.load(c.In(0).Add(at), n))
+		}
+	}
+	for _, from := range c.below() {
+		for at, n := range c.messages(c.count(from.rank)) {
+			x := c.recv(from.port, n)
+			if c.tree.isRoot() {
+				c.t.Store(c.Out(from.rank).Add(at), x)
+			} else {
+				c.send(c.up, x)
+			}
+		}
+	}
+}
+
+// scatter is gather in reverse: the farthest block goes first, the own one comes last.
+func (c *climber) scatter() {
+	for _, to := range slices.Backward(c.below()) {
+		for at, n := range c.messages(c.count(to.rank)) {
+			if c.tree.isRoot() {
+				c.send(to.port, c.load(c.In(to.rank).Add(at), n))
+			} else {
+				c.send(to.port, c.recv(c.up, n))
+			}
+		}
+	}
+	if c.tree.isRoot() {
+		c.copy(c.Out(0), c.In(c.Rank), c.count(c.Rank))
+		return
+	}
+	for at, n := range c.messages(c.count(c.Rank)) {
+		c.t.Store(c.Out(0).Add(at), c.recv(c.up, n))
+	}
+}
+
+// descendant is a rank below another, and the port on the way to it.
+type descendant struct {
+	rank int
+	port tl.Port
+}
+
+// below is all ranks below this one, child by child, each before its own children.
+func (c *climber) below() (list []descendant) {
+	first, _ := c.tree.childrenOf(c.tree.vertex)
+	for i, port := range c.down {
+		for _, vertex := range c.tree.subtree(nil, first+i) {
+			list = append(list, descendant{c.tree.rank(vertex), port})
+		}
+	}
+	return list
+}
+
+// barrier is a message of one element from everyone to the root, and one back.
+func (c *climber) barrier() {
+	x := c.t.Zeros(tl.Shape{1}, c.DType)
+	for _, child := range c.down {
+		c.recv(child, 1)
+	}
+	if !c.tree.isRoot() {
+		c.send(c.up, x)
+		c.recv(c.up, 1)
+	}
+	c.pass(x)
+}

@@ -1,0 +1,146 @@
+package ccl
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/kernbench/kernbench/internal/config"
+	"github.com/kernbench/kernbench/topology"
+)
+
+// Config is how collectives are done, as defaults and under names: ccl.yaml, after
+// extends and --set.
+type Config struct {
+	Defaults   Defaults         `yaml:"defaults,omitempty"`   // what holds where an entry says nothing
+	Algorithms map[string]Entry `yaml:"algorithms,omitempty"` // ways to do a collective, by name
+
+	origin *config.Doc // where each value was written; nil for a config made in Go
+}
+
+// Defaults is what every way to do a collective has. Each key is optional.
+type Defaults struct {
+	Algorithm    string                `yaml:"algorithm,omitempty"`                // an algorithm of the library; ring if not given
+	BufferKind   topology.BufferKind   `yaml:"buffer_kind,omitempty"`              // memory of the receiver that holds queue slots; as in the topology if not given
+	Backpressure topology.Backpressure `yaml:"backpressure,omitempty"`             // what a sender without credit does; as in the topology if not given
+	NSlots       int                   `yaml:"n_slots,omitempty" range:"1..65536"` // slots of a queue; as in the topology if not given
+	SlotSize     topology.Bytes        `yaml:"slot_size,omitempty"`                // size of a slot; as in the topology if not given
+	CreditBytes  topology.Bytes        `yaml:"credit_bytes,omitempty"`             // size of what gives a slot back; as in the topology if not given
+	ChunkBytes   topology.Bytes        `yaml:"chunk_bytes,omitempty"`              // largest message, at most n_slots·slot_size; a slot if not given
+}
+
+// Entry is a way to do a collective, where it differs from the defaults.
+type Entry struct {
+	Defaults
+	NElem     *int `yaml:"n_elem,omitempty" range:"0..1099511627776"` // elements of each rank; 32 if not given
+	WorldSize int  `yaml:"world_size,omitempty" range:"1..16777216"`  // ranks; all PEs if not given
+}
+
+// Settings is an entry and the defaults in one. Zero values mean: as the topology
+// says; of ChunkBytes, a slot; of WorldSize, all PEs.
+type Settings struct {
+	Algorithm    string
+	BufferKind   topology.BufferKind
+	Backpressure topology.Backpressure
+	NSlots       int
+	SlotSize     topology.Bytes
+	CreditBytes  topology.Bytes
+	ChunkBytes   topology.Bytes
+	NElem        int
+	WorldSize    int
+}
+
+const (
+	defaultAlgorithm = "ring"
+	defaultElems     = 32
+)
+
+// Named is the settings of a name. With an empty name they are the defaults alone.
+func (c *Config) Named(name string) (Settings, error) {
+	e, ok := c.Algorithms[name]
+	if !ok && name != "" {
+		near := config.Nearest(name, c.Names())
+		if near != "" {
+			near = "; did you mean " + near + "?"
+		}
+		return Settings{}, fmt.Errorf("no algorithm is named %.60q in %s: there are %s%s",
+			name, cmp.Or(c.Source(), "the configuration"), cmp.Or(strings.Join(c.Names(), ", "), "none"), near)
+	}
+	return c.settings(e), nil
+}
+
+// Names is the names of all entries, in alphabetical order.
+func (c *Config) Names() []string { return slices.Sorted(maps.Keys(c.Algorithms)) }
+
+func (c *Config) settings(e Entry) Settings {
+	d, elems := c.Defaults, defaultElems
+	if e.NElem != nil {
+		elems = *e.NElem
+	}
+	return Settings{
+		Algorithm:    cmp.Or(e.Algorithm, d.Algorithm, defaultAlgorithm),
+		BufferKind:   cmp.Or(e.BufferKind, d.BufferKind),
+		Backpressure: cmp.Or(e.Backpressure, d.Backpressure),
+		NSlots:       cmp.Or(e.NSlots, d.NSlots),
+		SlotSize:     cmp.Or(e.SlotSize, d.SlotSize),
+		CreditBytes:  cmp.Or(e.CreditBytes, d.CreditBytes),
+		ChunkBytes:   cmp.Or(e.ChunkBytes, d.ChunkBytes),
+		NElem:        elems,
+		WorldSize:    e.WorldSize,
+	}
+}
+
+// check finds the mistakes that concern several values, and adds them to those of
+// decoding.
+func (c *Config) check(errs config.Errors) error {
+	unread := func(path string) bool { // a rule about values that could not be read says nothing
+		return slices.ContainsFunc(errs, func(e *config.Error) bool {
+			return !e.Kept && strings.HasPrefix(e.Path+".", path+".")
+		})
+	}
+	if len(errs) >= config.MaxErrors || unread("defaults") {
+		return errs.Err()
+	}
+	found := slices.Clone(errs)
+	fits := func(path string, e Entry) {
+		if s := c.settings(e); !s.fits() && !unread(path) && len(found) < config.MaxErrors {
+			found = append(found, c.origin.Errorf(c.latest(path, e),
+				"a chunk of %v is more than a queue of %s holds, %d × %v, so that ranks could wait for each other for ever: use chunk_bytes of at most %v, or more or larger slots",
+				s.ChunkBytes, path, s.NSlots, s.SlotSize, topology.Bytes(s.NSlots)*s.SlotSize))
+		}
+	}
+	fits("defaults", Entry{})
+	for _, name := range c.Names() {
+		if e := c.Algorithms[name]; e.ChunkBytes != 0 || e.NSlots != 0 || e.SlotSize != 0 { // else it is said of the defaults
+			fits("algorithms."+name, e)
+		}
+	}
+	return found.Err()
+}
+
+// fits reports whether a chunk fits into a queue, as far as the file says.
+func (s Settings) fits() bool {
+	if s.ChunkBytes == 0 || s.NSlots == 0 || s.SlotSize == 0 {
+		return true
+	}
+	return (s.ChunkBytes+s.SlotSize-1)/s.SlotSize <= topology.Bytes(s.NSlots)
+}
+
+// latest is the one of the values about queues and chunks that was most likely just
+// changed: of those written at the same place, one of the entry's own.
+func (c *Config) latest(path string, e Entry) string {
+	var own, inherited []string
+	for _, v := range []struct {
+		key   string
+		given bool
+	}{{"chunk_bytes", e.ChunkBytes != 0}, {"n_slots", e.NSlots != 0}, {"slot_size", e.SlotSize != 0}} {
+		if v.given {
+			own = append(own, path+"."+v.key)
+		} else {
+			inherited = append(inherited, "defaults."+v.key)
+		}
+	}
+	return c.origin.Latest(append(own, inherited...)...)
+}

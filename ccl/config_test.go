@@ -1,0 +1,137 @@
+package ccl
+
+import (
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/kernbench/kernbench/topology"
+)
+
+func TestDefault(t *testing.T) {
+	c := Default()
+	want := map[string]Settings{
+		"":                    {Algorithm: "ring", NElem: 32},
+		"direct_allreduce":    {Algorithm: "direct", NElem: 32},
+		"mesh_allreduce_4":    {Algorithm: "mesh", NElem: 32, WorldSize: 4},
+		"ring_allreduce_16":   {Algorithm: "ring", NElem: 32, WorldSize: 16},
+		"ring_allreduce_8":    {Algorithm: "ring", NElem: 32, WorldSize: 8},
+		"ring_allreduce_hbm":  {Algorithm: "ring", BufferKind: topology.BufferHBM, NElem: 32},
+		"ring_allreduce_sram": {Algorithm: "ring", BufferKind: topology.BufferSRAM, NElem: 32},
+		"ring_allreduce_tcm":  {Algorithm: "ring", BufferKind: topology.BufferTCM, NElem: 32},
+		"tree_allreduce_7":    {Algorithm: "tree", NElem: 32, WorldSize: 7},
+	}
+	got := map[string]Settings{}
+	for _, name := range append(c.Names(), "") {
+		s, err := c.Named(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got[name] = s
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("settings (-want +got):\n%s", diff)
+	}
+	if got, want := c.Source(), "preset default"; got != want {
+		t.Errorf("the source is %q, want %q", got, want)
+	}
+}
+
+func TestNamedMergesDefaults(t *testing.T) {
+	const src = `
+defaults: {algorithm: tree, buffer_kind: sram, backpressure: poll, n_slots: 8, slot_size: 1 KiB, credit_bytes: 8 B, chunk_bytes: 2 KiB}
+algorithms:
+  none: {}
+  zero: {n_elem: 0}
+  all: {algorithm: mesh, buffer_kind: hbm, backpressure: sleep, n_slots: 3, slot_size: 64 B, credit_bytes: 1 B, chunk_bytes: 16 B, n_elem: 5, world_size: 6}
+`
+	c, err := Parse("c.yaml", []byte(src))
+	if err != nil {
+		t.Fatal(err)
+	}
+	none := Settings{"tree", topology.BufferSRAM, topology.Poll, 8, topology.KiB, 8, 2 * topology.KiB, 32, 0}
+	zero := none
+	zero.NElem = 0
+	for name, want := range map[string]Settings{
+		"": none, "none": none, "zero": zero,
+		"all": {"mesh", topology.BufferHBM, topology.Sleep, 3, 64, 1, 16, 5, 6},
+	} {
+		if got, err := c.Named(name); err != nil || got != want {
+			t.Errorf("%q: got %+v, %v; want %+v", name, got, err, want)
+		}
+	}
+}
+
+func TestNamedUnknown(t *testing.T) {
+	const all = "direct_allreduce, mesh_allreduce_4, ring_allreduce_16, ring_allreduce_8, ring_allreduce_hbm, ring_allreduce_sram, ring_allreduce_tcm, tree_allreduce_7"
+	for _, c := range []struct {
+		config     *Config
+		name, want string
+	}{
+		{Default(), "ring_allreduce_tmc", `no algorithm is named "ring_allreduce_tmc" in preset default: there are ` + all + "; did you mean ring_allreduce_tcm?"},
+		{Default(), "butterfly", `no algorithm is named "butterfly" in preset default: there are ` + all},
+		{&Config{}, "ring", `no algorithm is named "ring" in the configuration: there are none`},
+	} {
+		if _, err := c.config.Named(c.name); err == nil || err.Error() != c.want {
+			t.Errorf("%s:\ngot  %v\nwant %s", c.name, err, c.want)
+		}
+	}
+}
+
+// What a file leaves out and what it says in other words make no other hash; what it
+// changes does.
+func TestHash(t *testing.T) {
+	hash := func(src string, sets ...string) string {
+		t.Helper()
+		c, err := Parse("c.yaml", []byte(src), sets...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return c.Hash()
+	}
+	const src = "algorithms: {a: {algorithm: ring, slot_size: 4 KiB}}\n"
+	for _, same := range []string{
+		"algorithms:\n  a:\n    slot_size: 4096 B\n    n_elem: 32\n",
+		"defaults: {algorithm: ring}\nalgorithms: {a: {slot_size: 4 KiB}}\n",
+	} {
+		if got, want := hash(same), hash(src); got != want {
+			t.Errorf("%q has the hash %s, want %s", same, got, want)
+		}
+	}
+	seen := map[string]string{hash(src): src}
+	for _, set := range []string{
+		"defaults.algorithm=tree", "algorithms.a.algorithm=tree", "algorithms.a.n_elem=0", "algorithms.a.world_size=1", "algorithms.b={}",
+		"defaults.buffer_kind=hbm", "defaults.slot_size=4 KiB",
+	} {
+		h := hash(src, set)
+		if other, ok := seen[h]; ok {
+			t.Errorf("%s has the hash of %s", set, other)
+		}
+		seen[h] = set
+	}
+	if got := hash("extends: default"); got != Default().Hash() || len(got) != 12 || strings.Trim(got, "0123456789abcdef") != "" {
+		t.Errorf("what extends default has the hash %q, want %q, 12 hexadecimal digits", got, Default().Hash())
+	}
+}
+
+func TestYAML(t *testing.T) {
+	elems := 0
+	c := &Config{
+		Defaults:   Defaults{NSlots: 8},
+		Algorithms: map[string]Entry{"b": {}, "a": {Defaults: Defaults{SlotSize: topology.KiB}, NElem: &elems}},
+	}
+	const want = "defaults:\n  n_slots: 8\nalgorithms:\n  a:\n    slot_size: 1 KiB\n    n_elem: 0\n  b: {}\n"
+	if diff := cmp.Diff(want, string(c.YAML())); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	again, err := Parse("again.yaml", c.YAML())
+	if err != nil {
+		t.Fatal(err)
+	}
+	again.origin = nil
+	if !reflect.DeepEqual(c, again) {
+		t.Errorf("read back: %+v, want %+v", again, c)
+	}
+}

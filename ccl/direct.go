@@ -1,0 +1,163 @@
+package ccl
+
+import (
+	"slices"
+
+	"github.com/kernbench/kernbench/tl"
+)
+
+// Direct is for fabrics on which everyone is near to everyone: each message takes one
+// step.
+var Direct = Register(&Algorithm{
+	Name:    "direct",
+	Summary: "straight from each rank to each other: an all-reduce is a reduce-scatter and an all-gather",
+	Collectives: []Collective{
+		AllReduce, AllGather, ReduceScatter, AllToAll, SendRecv, Reduce, Broadcast, Gather, Scatter,
+	},
+	Neighbors: directNeighbors,
+	Inbox:     directInbox,
+	Kernel:    directKernel,
+})
+
+// directNeighbors is all others: the rank k places on is at port k.
+func directNeighbors(p *Plan, rank int) (list []Neighbor) {
+	switch {
+	case p.Collective.Rooted():
+		return star(p, rank).neighbors()
+	case p.Collective == SendRecv:
+		if rank < 2 && p.Ranks > 1 {
+			list = []Neighbor{{Port: tl.Numbered(1), Rank: 1 - rank, PeerPort: tl.Numbered(1)}}
+		}
+		return list
+	}
+	for k := 1; k < p.Ranks; k++ {
+		back := p.Ranks - k
+		list = append(list, Neighbor{Port: tl.Numbered(k), Rank: (rank + k) % p.Ranks, PeerPort: tl.Numbered(back), Inbox: back - 1})
+	}
+	return list
+}
+
+func directInbox(p *Plan) int {
+	switch p.Collective {
+	case AllReduce:
+		return 2 * tl.CDiv(p.count(0), p.Ranks)
+	case Reduce, Broadcast, SendRecv:
+		return p.count(0)
+	}
+	return slices.Max(p.Counts)
+}
+
+func directKernel(t *tl.PE, a *Args) {
+	m := join(t, a, directNeighbors, directInbox)
+	switch {
+	case m.alone():
+	case a.Collective.Rooted():
+		m.climb(star(a.Plan, a.Rank))
+	case a.Collective == AllToAll:
+		m.swap()
+	case a.Collective == SendRecv:
+		m.sendRecv()
+	default:
+		d := direct{newTrade(m, a.Collective, a.Reduction, a.blocks(), a.Ranks, 1)}
+		d.schedule().run(&d)
+	}
+}
+
+// port is the port to another rank.
+func (m *member) port(rank int) tl.Port {
+	return tl.Numbered((rank - m.Rank + m.Ranks) % m.Ranks)
+}
+
+// following is all other ranks, in the order in which a rank sends to them: everyone
+// begins with the next one, so that not all send to the same.
+func (m *member) following(yield func(rank int) bool) {
+	for k := 1; k < m.Ranks && yield((m.Rank+k)%m.Ranks); k++ {
+	}
+}
+
+// preceding is all other ranks, in the order in which their messages come.
+func (m *member) preceding(yield func(rank int) bool) {
+	for k := 1; k < m.Ranks && yield((m.Rank-k+m.Ranks)%m.Ranks); k++ {
+	}
+}
+
+// direct is a rank that trades with all others in one step: an item is a message to
+// each of them. Blocks are combined in the order of the ranks, from 0.
+type direct struct{ trade }
+
+func (d *direct) take(at item) (x tl.Tile) {
+	if d.gathered(at) >= 0 {
+		for rank := range d.preceding {
+			if b := d.piece(at, rank); b.n > 0 {
+				d.t.Store(b.out, d.recv(d.port(rank), b.n))
+			}
+		}
+		return x
+	}
+	b := d.piece(at, d.Rank)
+	if b.n == 0 {
+		return x
+	}
+	var own tl.Tile
+	for rank := range d.Ranks {
+		if rank == max(0, d.Rank-1) {
+			own = d.addend(d.reduction, b.in, b.n) // on its way while a message is
+		}
+		y := own
+		if rank != d.Rank {
+			y = d.recv(d.port(rank), b.n)
+		}
+		if rank > 0 {
+			y = d.reduction.combine(x, y)
+		}
+		x = y
+	}
+	x = d.result(d.reduction, x)
+	if d.does == ReduceScatter {
+		d.t.Store(b.out, x) // before many others come, if it is not passed on
+	}
+	return x
+}
+
+func (d *direct) pass(at item, x tl.Tile) {
+	if d.gathered(at) < 0 {
+		for rank := range d.following {
+			if b := d.piece(at, rank); b.n > 0 {
+				d.send(d.port(rank), d.first(b))
+			}
+		}
+		return
+	}
+	b := d.piece(at, d.Rank)
+	if b.n == 0 {
+		return
+	}
+	if d.does == AllGather {
+		x = d.first(b)
+	}
+	for rank := range d.following {
+		d.send(d.port(rank), x)
+	}
+	if d.does == AllGather {
+		d.stay(b, x)
+	}
+}
+
+func (d *direct) keep(at item, x tl.Tile) {
+	if b := d.piece(at, d.Rank); b.n > 0 && d.gathered(at) < 0 && d.does == AllReduce {
+		d.t.Store(b.out, x)
+	}
+}
+
+// sendRecv sends from rank 0 to rank 1.
+func (m *member) sendRecv() {
+	port := tl.Numbered(1)
+	for at, n := range m.messages(m.count(0)) {
+		switch m.Rank {
+		case 0:
+			m.send(port, m.load(m.In(0).Add(at), n))
+		case 1:
+			m.t.Store(m.Out(0).Add(at), m.recv(port, n))
+		}
+	}
+}

@@ -1,0 +1,286 @@
+package ccl
+
+import (
+	"bytes"
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"testing"
+
+	"github.com/kernbench/kernbench/internal/exec"
+	"github.com/kernbench/kernbench/internal/machine"
+	"github.com/kernbench/kernbench/internal/memory"
+	"github.com/kernbench/kernbench/internal/oplog"
+	"github.com/kernbench/kernbench/internal/sim"
+	"github.com/kernbench/kernbench/tl"
+	"github.com/kernbench/kernbench/topology"
+)
+
+// TestMain draws the same cases every time, so that a change is what makes a test
+// fail. Explore others with -rapid.seed and -rapid.checks.
+func TestMain(m *testing.M) {
+	flag.Parse()
+	if seed := flag.Lookup("rapid.seed"); seed.Value.String() == seed.DefValue {
+		if err := flag.Set("rapid.seed", "1"); err != nil {
+			panic(err)
+		}
+	}
+	os.Exit(m.Run())
+}
+
+// tester is what the lab needs of a *testing.T, a *testing.B or a *rapid.T.
+type tester interface {
+	Helper()
+	Fatal(args ...any)
+	Fatalf(format string, args ...any)
+}
+
+// experiment is a plan and the machine that it runs on.
+type experiment struct {
+	Plan
+	algorithm *Algorithm
+	preset    string
+	sets      []string // of the topology
+	queues    topology.IPCQ
+	first     int  // PEs of the launch that have no part in it
+	inPlace   bool // In is Out, where each is one block
+	inboxes   bool // instead of queues, even if there are enough ports
+	timing    bool // no values, no checks
+}
+
+// String names the case in failures.
+func (e *experiment) String() string {
+	return fmt.Sprintf("%s %v of %v, %d ranks, root %d, counts %v, %v, chunk %d, slots %d, %s %v, %d slots of %v in %s, first %d, in place %v, inboxes %v",
+		e.algorithm.Name, e.Collective, e.DType, e.Ranks, e.Root, e.Counts, e.Reduction, e.Chunk, e.Slots,
+		e.preset, e.sets, e.queues.NSlots, e.queues.SlotSize, e.queues.BufferKind, e.first, e.inPlace, e.inboxes)
+}
+
+var graphs = map[string]*topology.Graph{}
+
+func graph(t tester, preset string, sets ...string) *topology.Graph {
+	t.Helper()
+	key := fmt.Sprint(preset, sets)
+	if graphs[key] == nil {
+		spec, err := topology.Load(preset, sets...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if graphs[key], err = topology.Compile(spec); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return graphs[key]
+}
+
+// side is one rank's blocks of In or Out, in one piece of its HBM with gaps.
+type side struct {
+	bytes  []byte // what it holds
+	ptr    tl.Ptr
+	offset []int // of each block, in elements
+	memory memory.ID
+	addr   memory.Addr
+}
+
+// gap is the elements between blocks, which nobody may touch.
+const gap = 3
+
+// unused is what gaps and outputs hold at first.
+const unused = 0xa5
+
+// layout is a side for blocks of some counts.
+func layout(d tl.DType, counts []int) *side {
+	s := &side{offset: make([]int, len(counts))}
+	at := gap
+	for i, n := range counts {
+		s.offset[i] = at
+		at += n + gap
+	}
+	s.bytes = bytes.Repeat([]byte{unused}, at*d.Size())
+	return s
+}
+
+func (s *side) block(i int) tl.Ptr { return s.ptr.Add(s.offset[i]) }
+
+// counts is the blocks of In and Out of a rank.
+func (e *experiment) counts(rank int) (in, out []int) {
+	every := func(n func(other int) int) (list []int) {
+		for other := range e.Ranks {
+			list = append(list, n(other))
+		}
+		return list
+	}
+	one, all, root := []int{e.count(0)}, every(e.count), rank == e.Root
+	switch e.Collective {
+	case Reduce:
+		if in = one; root {
+			out = one
+		}
+	case Broadcast:
+		if out = one; root {
+			in = one
+		}
+	case AllGather:
+		return all[rank : rank+1], all
+	case ReduceScatter:
+		return all, all[rank : rank+1]
+	case AllToAll:
+		in = every(func(to int) int { return e.pair(rank, to) })
+		out = every(func(from int) int { return e.pair(from, rank) })
+	case Gather:
+		if in = all[rank : rank+1]; root {
+			out = all
+		}
+	case Scatter:
+		if out = all[rank : rank+1]; root {
+			in = all
+		}
+	case SendRecv:
+		switch rank {
+		case 0:
+			in = one
+		case 1:
+			out = one
+		}
+	case AllReduce:
+		return one, one
+	}
+	return in, out
+}
+
+// outcome is what an experiment has shown.
+type outcome struct {
+	out  [][]byte // by rank
+	time sim.Time // critical path
+}
+
+// run runs an experiment. in gives each rank's input, out the bytes it ends with.
+func (e *experiment) run(t tester, in func(rank int, s *side)) (o outcome) {
+	t.Helper()
+	m := machine.New(graph(t, e.preset, e.sets...), machine.Options{Log: !e.timing})
+	defer m.Close()
+	var data *exec.Executor
+	if !e.timing {
+		data = exec.New(m.Log, func(s oplog.Space) *memory.Store { return &m.Memory(machine.SpaceID(s)).Store }, 1)
+		m.Data = data
+	}
+	program := machine.Program{Name: e.algorithm.Name, Queues: e.queues}
+	args := make([]Args, e.Ranks)
+	sides := make([][2]*side, e.Ranks)
+	for rank := range e.first + e.Ranks {
+		program.Targets = append(program.Targets, machine.PEID(rank))
+	}
+	for rank := range args {
+		pe := m.PE(machine.PEID(e.first + rank))
+		from, to := e.counts(rank)
+		ins, outs := layout(e.DType, from), layout(e.DType, to)
+		if in != nil {
+			in(rank, ins)
+		}
+		e.place(t, m, pe, ins)
+		if e.inPlace && len(from) == 1 && len(to) == 1 {
+			outs = ins
+		} else {
+			e.place(t, m, pe, outs)
+		}
+		args[rank] = Args{Plan: &e.Plan, Rank: rank, First: e.first, In: ins.block, Out: outs.block}
+		sides[rank] = [2]*side{ins, outs}
+	}
+	if ports := e.algorithm.Ports(&e.Plan); e.inboxes || ports > m.Queues(e.queues).MaxPorts {
+		program.Windows = e.windows(t, m, args, ports)
+	} else {
+		program.Links = e.links()
+	}
+	program.Body = func(t *tl.PE) {
+		if rank := t.Rank() - e.first; rank >= 0 {
+			e.algorithm.Kernel(t, &args[rank])
+		}
+	}
+	run, err := m.Start(program, sim.Event{})
+	if err != nil {
+		t.Fatalf("%v: %v", e, err)
+	}
+	if err := m.Engine.Run(context.Background()); err != nil {
+		t.Fatalf("%v: %v", e, err)
+	}
+	o.time = run.Critical()
+	if e.timing {
+		return o
+	}
+	if err := data.Flush(); err != nil {
+		t.Fatalf("%v: %v", e, err)
+	}
+	if races, err := exec.Races(m.Log); err != nil || len(races) > 0 {
+		t.Fatalf("%v: races %v, %v", e, races, err)
+	}
+	for _, s := range sides {
+		got := make([]byte, len(s[1].bytes))
+		if err := m.Memory(s[1].memory).Store.Read(s[1].addr, got); err != nil {
+			t.Fatal(err)
+		}
+		o.out = append(o.out, got)
+		if s[0] == s[1] {
+			continue
+		}
+		still := make([]byte, len(s[0].bytes))
+		if err := m.Memory(s[0].memory).Store.Read(s[0].addr, still); err != nil {
+			t.Fatal(err)
+		}
+		if !bytes.Equal(still, s[0].bytes) {
+			t.Fatalf("%v: the input has changed", e)
+		}
+	}
+	return o
+}
+
+// place gives a side memory in a PE's HBM.
+func (e *experiment) place(t tester, m *machine.Machine, pe *machine.PE, s *side) {
+	t.Helper()
+	s.memory = pe.Memory(topology.KindHBM)
+	s.addr, s.ptr = e.alloc(t, m, s.memory, len(s.bytes)/e.DType.Size())
+	if err := m.Memory(s.memory).Store.Write(s.addr, s.bytes); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (e *experiment) alloc(t tester, m *machine.Machine, id memory.ID, elems int) (memory.Addr, tl.Ptr) {
+	t.Helper()
+	n := memory.Bytes(max(1, elems) * e.DType.Size())
+	addr, err := m.Memory(id).Allocator.Alloc(n, 256)
+	if err != nil {
+		t.Fatal(err)
+	}
+	va, err := m.Space.Map("x", []memory.Segment{{Memory: id, Addr: addr, Bytes: n}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return addr, tl.Ptr{Addr: int64(va), DType: e.DType, Rank: 1, Stride: [4]int64{1}}
+}
+
+// windows makes the inboxes: the first tensor argument of the launch.
+func (e *experiment) windows(t tester, m *machine.Machine, args []Args, ports int) [][]machine.Part {
+	t.Helper()
+	elems := ports * e.algorithm.Inbox(&e.Plan)
+	parts := make([]machine.Part, e.first+e.Ranks)
+	for rank := range args {
+		_, work := e.alloc(t, m, m.PE(machine.PEID(e.first+rank)).Memory(topology.KindHBM), elems)
+		work.Window = 1
+		args[rank].Work = work
+		parts[e.first+rank] = machine.Part{VA: memory.VA(work.Addr), Bytes: memory.Bytes(max(1, elems) * e.DType.Size())}
+	}
+	return [][]machine.Part{parts}
+}
+
+// links is the queues between neighbours, each named by one of its ends.
+func (e *experiment) links() (table []machine.Connection) {
+	for rank := range e.Ranks {
+		for _, n := range e.algorithm.Neighbors(&e.Plan, rank) {
+			if rank < n.Rank {
+				table = append(table, machine.Connection{
+					A: machine.PEID(e.first + rank), APort: n.Port, B: machine.PEID(e.first + n.Rank), BPort: n.PeerPort,
+				})
+			}
+		}
+	}
+	return table
+}

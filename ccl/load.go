@@ -1,0 +1,94 @@
+package ccl
+
+import (
+	"crypto/sha256"
+	_ "embed"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"maps"
+
+	"github.com/kernbench/kernbench/internal/config"
+	"github.com/kernbench/kernbench/topology"
+)
+
+// File is the configuration that Load reads when it is not told which.
+const File = "ccl.yaml"
+
+//go:embed ccl.yaml
+var defaultFile []byte
+
+var presets = config.Presets{Default: defaultFile}
+
+// Load reads a configuration: a file of that name, or the preset default. With an
+// empty name it is ./ccl.yaml if there is one, else the preset; [Config.Source] says
+// which it was. Each of sets changes one value, as "defaults.buffer_kind=hbm". The
+// error holds every mistake, as [config.Errors].
+func Load(name string, sets ...string) (*Config, error) {
+	d, err := presets.Load(name, File, sets...)
+	if err != nil {
+		return nil, err
+	}
+	return decode(d)
+}
+
+// Parse is like Load for a text in memory, which may extend the preset but no files.
+// Errors call it by the name given.
+func Parse(file string, src []byte, sets ...string) (*Config, error) {
+	d, err := presets.Parse(file, src, sets...)
+	if err != nil {
+		return nil, err
+	}
+	return decode(d)
+}
+
+// Default is the configuration that comes with the package.
+func Default() *Config {
+	c, err := Parse("preset default", defaultFile)
+	if err != nil {
+		panic(fmt.Sprintf("ccl: %v", err)) // it is part of the program
+	}
+	return c
+}
+
+func decode(d *config.Doc) (*Config, error) {
+	c := &Config{origin: d}
+	var errs config.Errors
+	if err := d.Decode(c, scalars()); !errors.As(err, &errs) && err != nil {
+		return nil, err
+	}
+	if err := c.check(errs); err != nil {
+		return nil, err
+	}
+	return c, nil
+}
+
+// scalars is the syntax of values: that of the topology, and the names of the
+// algorithms there are by now, which are the only texts.
+func scalars() config.Scalars {
+	s := maps.Clone(topology.Scalars())
+	config.DefineWords(s, Names())
+	return s
+}
+
+// Source is where the configuration was loaded from: a path or "preset default", and
+// each --set argument; "" for one made in Go.
+func (c *Config) Source() string {
+	if c.origin == nil {
+		return ""
+	}
+	return c.origin.Name()
+}
+
+// YAML is the configuration as a complete file, which loads to an equal one.
+func (c *Config) YAML() []byte { return config.Encode(c, scalars()) }
+
+// Hash identifies what the configuration says: those that give every name the same
+// settings have the same hash, whatever files and arguments they came from.
+func (c *Config) Hash() string {
+	h := sha256.New()
+	for _, name := range append(c.Names(), "") {
+		fmt.Fprintf(h, "%s %+v\n", name, c.settings(c.Algorithms[name]))
+	}
+	return hex.EncodeToString(h.Sum(nil)[:6])
+}

@@ -1,0 +1,74 @@
+package ccl
+
+import (
+	"bytes"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/kernbench/kernbench/internal/memory"
+	"github.com/kernbench/kernbench/tl"
+	"github.com/kernbench/kernbench/topology"
+)
+
+// drawn is any algorithm, collective, group, counts, dtype and reduction, with any
+// queues that hold what the plan says.
+func drawn(t *rapid.T, collectives ...Collective) experiment {
+	c := rapid.SampledFrom(collectives).Draw(t, "collective")
+	e := experiment{algorithm: rapid.SampledFrom(Algorithms(c)).Draw(t, "algorithm"), preset: "default"}
+	ranks := rapid.SampledFrom([]int{1, 2, 3, 4, 6, 7, 8, 12, 16}).Draw(t, "ranks")
+	e.Plan = Plan{
+		Collective: c, Ranks: ranks, Root: rapid.IntRange(0, ranks-1).Draw(t, "root"), Factor: 0.5,
+		DType: rapid.SampledFrom([]tl.DType{tl.F16, tl.BF16, tl.F32, tl.I32}).Draw(t, "dtype"),
+		Slots: rapid.SampledFrom([]int{1, 2, 3, 4, 16}).Draw(t, "slots"),
+	}
+	e.Reduction = rapid.SampledFrom(Reductions()).Filter(func(r Reduction) bool { return r.Serves(e.DType) }).Draw(t, "reduction")
+	blocks := map[Collective]int{AllGather: ranks, ReduceScatter: ranks, Gather: ranks, Scatter: ranks, AllToAll: ranks * ranks}[c]
+	if blocks == 0 || rapid.Bool().Draw(t, "even") {
+		blocks = 1
+	}
+	largest := 0
+	for range blocks {
+		n := rapid.SampledFrom([]int{0, 1, 5, 8, 16, 64, 1000, 4099}).Draw(t, "count")
+		e.Counts = append(e.Counts, n)
+		largest = max(largest, n)
+	}
+	e.Chunk = max(largest/16, rapid.SampledFrom([]int{1, 3, 64, 2000}).Draw(t, "chunk"))
+	e.queues.BufferKind = rapid.SampledFrom(topology.BufferKinds).Draw(t, "buffer")
+	e.queues.SlotSize = memory.Bytes(e.Chunk * e.DType.Size())
+	e.queues.NSlots = e.Slots
+	if rapid.Bool().Draw(t, "fragments") {
+		e.queues.NSlots *= 2
+		e.queues.SlotSize = (e.queues.SlotSize + 1) / 2
+	}
+	e.first = rapid.IntRange(0, 2).Draw(t, "first")
+	e.inPlace = rapid.Bool().Draw(t, "in place")
+	e.inboxes = rapid.Bool().Draw(t, "inboxes")
+	return e
+}
+
+func TestAnythingIsRight(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		e := drawn(t, Collectives()...)
+		whole := !e.DType.IsFloat() || e.Reduction == Product || rapid.Bool().Draw(t, "whole")
+		e.verify(t, 1, whole)
+	})
+}
+
+// The order in which elements are combined follows from ranks and counts alone: other
+// messages, queues and memories give the same bits.
+func TestSameInputGivesTheSameBytes(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		e := drawn(t, AllReduce, Reduce, ReduceScatter)
+		e.DType, e.Reduction = tl.F16, Sum
+		e.queues.SlotSize, e.queues.NSlots = memory.Bytes(2*e.Chunk), e.Slots
+		want := e.verify(t, 2, false).out
+		e.inboxes = !e.inboxes
+		e.Chunk = tl.CDiv(e.Chunk, 2)
+		for rank, got := range e.verify(t, 2, false).out {
+			if !bytes.Equal(got, want[rank]) {
+				t.Fatalf("%v: rank %d has %x, and with larger messages %x", &e, rank, got, want[rank])
+			}
+		}
+	})
+}

@@ -1,0 +1,255 @@
+package ccl
+
+import (
+	"encoding/json"
+	"flag"
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"maps"
+	"os"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/jsonschema-go/jsonschema"
+	"go.yaml.in/yaml/v4"
+
+	"github.com/kernbench/kernbench/internal/config"
+	"github.com/kernbench/kernbench/topology"
+)
+
+var update = flag.Bool("update", false, "rewrite the golden files and the schema")
+
+// golden compares with a file, or rewrites it under -update.
+func golden(t *testing.T, file, got string) {
+	t.Helper()
+	if *update {
+		if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	want, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), got); diff != "" {
+		t.Errorf("%s (-want +got; -update rewrites it):\n%s", file, diff)
+	}
+}
+
+func TestSchemaIsCurrent(t *testing.T) {
+	w := schemaWriter{comments(t), queueSchemas(t)}
+	root := w.of(reflect.TypeFor[Config](), "")
+	root.Schema = "https://json-schema.org/draft/2020-12/schema"
+	root.Title = "kernbench collectives"
+	root.PropertyOrder = append([]string{"extends"}, root.PropertyOrder...)
+	root.Properties["extends"] = &jsonschema.Schema{
+		Type:        "string",
+		Description: "The preset default or a file, relative to this one, whose values hold where this file gives none.",
+	}
+	text, err := json.MarshalIndent(root, "", "  ")
+	if err != nil {
+		t.Fatal(err)
+	}
+	golden(t, "ccl.schema.json", string(text)+"\n")
+}
+
+// schemaWriter derives the schema from the types: keys and limits from the tags,
+// descriptions from the comments, the syntax of what the topology has too from there.
+type schemaWriter struct {
+	comments map[string]string
+	queue    map[reflect.Type]*jsonschema.Schema
+}
+
+func (w schemaWriter) of(t reflect.Type, tag reflect.StructTag) *jsonschema.Schema {
+	if t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	if s, ok := w.queue[t]; ok {
+		return s.CloneSchemas()
+	}
+	switch t.Kind() {
+	case reflect.Struct:
+		s := &jsonschema.Schema{
+			Type:                 "object",
+			Description:          w.comments[t.Name()],
+			Properties:           map[string]*jsonschema.Schema{},
+			AdditionalProperties: &jsonschema.Schema{Not: &jsonschema.Schema{}},
+		}
+		for _, k := range config.Keys(t) {
+			p := w.of(k.Type, k.Tag)
+			p.Description = w.comments[k.StructField.Name]
+			s.Properties[k.Name] = p
+			s.PropertyOrder = append(s.PropertyOrder, k.Name)
+		}
+		return s
+	case reflect.Map:
+		return &jsonschema.Schema{
+			Type:                 "object",
+			PropertyNames:        &jsonschema.Schema{Pattern: config.NamePattern},
+			AdditionalProperties: w.of(t.Elem(), ""),
+		}
+	case reflect.Int:
+		l := config.LimitOf(tag)
+		return &jsonschema.Schema{Type: "integer", Minimum: jsonschema.Ptr(float64(l.Min)), Maximum: jsonschema.Ptr(float64(l.Max))}
+	}
+	return &jsonschema.Schema{Type: "string", MinLength: jsonschema.Ptr(1)}
+}
+
+// queueSchemas is the types that describe queues, as the topology's schema has them.
+func queueSchemas(t *testing.T) map[reflect.Type]*jsonschema.Schema {
+	var root jsonschema.Schema
+	if err := json.Unmarshal(topology.Schema(), &root); err != nil {
+		t.Fatal(err)
+	}
+	keys := root.Properties["pe"].Properties["ipcq"].Properties
+	return map[reflect.Type]*jsonschema.Schema{
+		reflect.TypeFor[topology.Bytes]():        keys["slot_size"],
+		reflect.TypeFor[topology.BufferKind]():   keys["buffer_kind"],
+		reflect.TypeFor[topology.Backpressure](): keys["backpressure"],
+	}
+}
+
+// comments gives the comment of each type and of each field of config.go, as sentences.
+// No two of the fields that are keys have the same name.
+func comments(t *testing.T) map[string]string {
+	file, err := parser.ParseFile(token.NewFileSet(), "config.go", nil, parser.ParseComments)
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := map[string]string{}
+	note := func(name string, g *ast.CommentGroup) {
+		text := strings.TrimPrefix(strings.Join(strings.Fields(g.Text()), " "), name+" is ")
+		if text != "" {
+			found[name] = strings.ToUpper(text[:1]) + strings.TrimSuffix(text[1:], ".") + "."
+		}
+	}
+	ast.Inspect(file, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.GenDecl:
+			if typ, ok := n.Specs[0].(*ast.TypeSpec); ok {
+				note(typ.Name.Name, n.Doc)
+			}
+		case *ast.Field:
+			for _, name := range n.Names {
+				note(name.Name, n.Comment)
+			}
+		}
+		return true
+	})
+	return found
+}
+
+// loaderOnly is the rules that a schema cannot say, by what the loader's message holds.
+// Only for these may the schema accept what the loader refuses.
+var loaderOnly = []string{
+	"algorithm: unknown word", // a program may add some
+	"out of range",            // the upper end of a size
+	"not a whole number of",   // fractions of a byte
+	"more than a queue",       // chunks
+	"no preset", "can extend presets only",
+}
+
+// TestSchemaAgreesWithLoader breaks a file in every place, and gives the result to both.
+func TestSchemaAgreesWithLoader(t *testing.T) {
+	var s jsonschema.Schema
+	if err := json.Unmarshal(Schema(), &s); err != nil {
+		t.Fatal(err)
+	}
+	schema, err := s.Resolve(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const full = `
+extends: default
+defaults: {algorithm: ring, buffer_kind: tcm, backpressure: poll, n_slots: 4, slot_size: 4 KiB, credit_bytes: 16 B, chunk_bytes: 4 KiB}
+algorithms:
+  mine: {algorithm: tree, buffer_kind: hbm, backpressure: sleep, n_slots: 2, slot_size: 1 MiB, credit_bytes: 1 B, chunk_bytes: 2 MiB, n_elem: 0, world_size: 3}
+  yours: {}
+`
+	cases, accepted := 0, 0
+	for _, src := range []string{full, string(defaultFile), string(Default().YAML())} {
+		var tree map[string]any
+		if err := yaml.Load([]byte(src), &tree); err != nil {
+			t.Fatal(err)
+		}
+		if !agree(t, schema, "unchanged", tree) {
+			t.Errorf("refused:\n%s", src)
+		}
+		mutate("", tree, func(what string) {
+			cases++
+			if agree(t, schema, what, tree) {
+				accepted++
+			}
+		})
+	}
+	if cases < 1000 || accepted < 100 {
+		t.Errorf("%d cases of which %d are accepted: the mutations have become too few", cases, accepted)
+	}
+}
+
+// agree compares the two on one file, and reports whether both accept it.
+func agree(t *testing.T, schema *jsonschema.Resolved, what string, tree map[string]any) bool {
+	t.Helper()
+	text, err := json.Marshal(tree) // JSON is YAML
+	if err != nil {
+		t.Fatal(err)
+	}
+	var plain any // as an editor sees the text
+	if err := json.Unmarshal(text, &plain); err != nil {
+		t.Fatal(err)
+	}
+	_, byLoader := Parse("mutated.yaml", text)
+	bySchema := schema.Validate(plain)
+	switch {
+	case byLoader == nil && bySchema != nil:
+		t.Errorf("%s: the loader accepts it, the schema says %v", what, bySchema)
+	case byLoader != nil && bySchema == nil:
+		rule := func(r string) bool { return strings.Contains(byLoader.Error(), r) }
+		if !slices.ContainsFunc(loaderOnly, rule) {
+			t.Errorf("%s: the schema accepts it, the loader says %v", what, byLoader)
+		}
+	}
+	return byLoader == nil && bySchema == nil
+}
+
+// strange is what every value is replaced by in turn, and what every mapping gets as a
+// key besides.
+var (
+	strange = []any{
+		0, 1, -1, 3, 4.5, 65537, 1 << 20, 1 << 45, "", "word", "ring", "tcm", "HBM", "poll", "default", true, nil,
+		[]any{}, []any{1}, map[string]any{}, map[string]any{"a": 1}, map[string]any{"a": map[string]any{}},
+		"1 B", "1.5 KiB", "1.0001 B", "2 MB", "0 B", "1 PiB", "1 TiB", "1KiB", "12", " 1 B", "1 ns",
+	}
+	strangeKeys = []string{"unknown", "a_b-c_1", "1", "Upper", "two words", "a__b", "a_", "-", "", "a.b"}
+)
+
+// mutate changes a tree in every place, calls try after each change, and undoes it:
+// keys are deleted and added, values replaced.
+func mutate(path string, tree map[string]any, try func(what string)) {
+	for _, key := range strangeKeys {
+		for _, v := range []any{1, map[string]any{}} {
+			tree[key] = v
+			try(fmt.Sprintf("%s.%q = %v", path, key, v))
+		}
+		delete(tree, key)
+	}
+	for _, key := range slices.Sorted(maps.Keys(tree)) {
+		value, below := tree[key], path+"."+key
+		delete(tree, key)
+		try(below + " deleted")
+		for _, v := range strange {
+			tree[key] = v
+			try(fmt.Sprintf("%s = %#v", below, v))
+		}
+		tree[key] = value
+		if inner, ok := value.(map[string]any); ok {
+			mutate(below, inner, try)
+		}
+	}
+}

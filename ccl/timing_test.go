@@ -1,0 +1,57 @@
+package ccl
+
+import (
+	"testing"
+
+	"github.com/kernbench/kernbench/tl"
+)
+
+// textbook is an experiment on eight SIPs on which only their links take time: 150 ns
+// and 100 GB/s, with room for 256 messages of 4 KiB in each queue.
+func textbook(a *Algorithm, c Collective, bytes int, sets ...string) experiment {
+	return experiment{
+		Plan:      Plan{Collective: c, Ranks: 8, DType: tl.F32, Counts: []int{bytes / 4}, Chunk: 1024, Slots: 256},
+		algorithm: a, preset: "alpha_beta", sets: append(sets, "system.sips.count=8"), timing: true,
+	}
+}
+
+// within checks a time against a formula, both in nanoseconds, as a ratio.
+func within(t *testing.T, what string, got, formula, low, high float64) {
+	t.Helper()
+	if ratio := got / formula; ratio < low || ratio > high {
+		t.Errorf("%s takes %.0f ns, the formula says %.0f: ratio %.4f, want %v to %v", what, got, formula, ratio, low, high)
+	}
+}
+
+// A ring all-reduce takes 2(N-1)α + 2(N-1)/N·M/b if blocks are single messages, and for
+// large ones. Between these it takes less, because only the first messages of a block
+// wait for α, but never less than the bandwidth term.
+func TestRingAllReduceTakesItsFormula(t *testing.T) {
+	message := textbook(Direct, SendRecv, 4)
+	alpha := message.run(t, nil).time.NS()
+	for bytes, low := range map[int]float64{32: 0.999, 4 << 10: 0.999, 32 << 10: 0.999, 256 << 10: 0.7, 16 << 20: 0.98} {
+		e := textbook(Ring, AllReduce, bytes)
+		steps, bandwidth := float64(2*(e.Ranks-1)), 100.0 // B a ns
+		moved := steps / float64(e.Ranks) * float64(bytes) / bandwidth
+		got := e.run(t, nil).time.NS()
+		within(t, e.String(), got, steps*alpha+moved, low, 1.001)
+		if got < moved {
+			t.Errorf("%v takes %.0f ns, less than the %.0f of its bytes", &e, got, moved)
+		}
+	}
+}
+
+// On a fabric that joins everyone with everyone a tree of height h takes 2hα + M/b, and a
+// little more, as ranks send ahead; each of the links of algorithm direct carries 2M/N.
+func TestAllReduceOnFullyConnectedFabric(t *testing.T) {
+	const all, bytes = "system.sips.topology=fully_connected", 4 << 20
+	message := textbook(Direct, SendRecv, 4, all)
+	alpha := message.run(t, nil).time.NS()
+
+	e := textbook(Tree, AllReduce, bytes, all)
+	e.Slots = 16
+	within(t, e.String(), e.run(t, nil).time.NS(), 2*3*alpha+bytes/100, 1, 1.05)
+
+	e = textbook(Direct, AllReduce, bytes, all)
+	within(t, e.String(), e.run(t, nil).time.NS(), 2*alpha+2*bytes/8/100, 0.98, 1)
+}

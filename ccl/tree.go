@@ -1,0 +1,129 @@
+package ccl
+
+import "github.com/kernbench/kernbench/tl"
+
+// Tree is for small messages to and from everyone: as many hops as a binary tree is
+// high.
+var Tree = Register(&Algorithm{
+	Name:        "tree",
+	Summary:     "over a binary tree: up to the root, down from it, or both, chunk by chunk",
+	Collectives: []Collective{AllReduce, Reduce, Broadcast, Gather, Scatter, Barrier},
+	Neighbors:   binaryNeighbors,
+	Inbox:       treeInbox,
+	Kernel: func(t *tl.PE, a *Args) {
+		join(t, a, binaryNeighbors, treeInbox).climb(binary(a.Plan, a.Rank))
+	},
+})
+
+// Chain is for large messages: nobody sends anything twice.
+var Chain = Register(&Algorithm{
+	Name:        "chain",
+	Summary:     "over a line from the root on, chunk by chunk",
+	Collectives: []Collective{Reduce, Broadcast, Gather, Scatter},
+	Neighbors:   chainNeighbors,
+	Inbox:       treeInbox,
+	Kernel: func(t *tl.PE, a *Args) {
+		join(t, a, chainNeighbors, treeInbox).climb(chain(a.Plan, a.Rank))
+	},
+})
+
+// tree is a vertex of a tree of ranks. Vertices are numbered from the root, 0, level by
+// level: vertex v is rank root+v.
+type tree struct {
+	ranks, root int
+	vertex      int
+	arity       int
+	// star is a tree of one level, whose ports are those of algorithm direct.
+	star bool
+}
+
+// The forms of trees: two children each, one each, or all below the root.
+func binary(p *Plan, rank int) tree { return newTree(p, rank, tree{arity: 2}) }
+func chain(p *Plan, rank int) tree  { return newTree(p, rank, tree{arity: 1}) }
+func star(p *Plan, rank int) tree {
+	return newTree(p, rank, tree{arity: max(1, p.Ranks-1), star: true})
+}
+
+func binaryNeighbors(p *Plan, rank int) []Neighbor { return binary(p, rank).neighbors() }
+func chainNeighbors(p *Plan, rank int) []Neighbor  { return chain(p, rank).neighbors() }
+
+// newTree places a rank of a plan in a tree of some form.
+func newTree(p *Plan, rank int, t tree) tree {
+	if p.Collective.Rooted() {
+		t.root = p.Root
+	}
+	t.ranks = p.Ranks
+	t.vertex = (rank - t.root + t.ranks) % t.ranks
+	return t
+}
+
+func (t tree) isRoot() bool { return t.vertex == 0 }
+
+// rank is who a vertex is.
+func (t tree) rank(vertex int) int { return (t.root + vertex) % t.ranks }
+
+// childrenOf is the first child of a vertex, and the vertex behind its last.
+func (t tree) childrenOf(vertex int) (first, end int) {
+	first = min(t.arity*vertex+1, t.ranks)
+	return first, min(first+t.arity, t.ranks)
+}
+
+// down is the port to the i-th child of any vertex.
+func (t tree) down(i int) tl.Port {
+	if t.star {
+		return tl.Numbered(1 + i)
+	}
+	return tl.Child(i)
+}
+
+// up is the port to the parent of a vertex.
+func (t tree) up(vertex int) tl.Port {
+	if t.star {
+		return tl.Numbered(t.ranks - vertex)
+	}
+	return tl.Parent
+}
+
+// depth is the number of hops to the root.
+func (t tree) depth() (hops int) {
+	for v := t.vertex; v > 0; v = (v - 1) / t.arity {
+		hops++
+	}
+	return hops
+}
+
+// subtree appends a vertex and all below it, each before its children.
+func (t tree) subtree(list []int, vertex int) []int {
+	list = append(list, vertex)
+	for child, end := t.childrenOf(vertex); child < end; child++ {
+		list = t.subtree(list, child)
+	}
+	return list
+}
+
+// neighbors is the parent, if there is one, and the children.
+func (t tree) neighbors() (list []Neighbor) {
+	if !t.isRoot() {
+		parent, i := (t.vertex-1)/t.arity, (t.vertex-1)%t.arity
+		inbox := i
+		if parent > 0 {
+			inbox++ // behind the parent's own parent
+		}
+		list = append(list, Neighbor{Port: t.up(t.vertex), Rank: t.rank(parent), PeerPort: t.down(i), Inbox: inbox})
+	}
+	first, end := t.childrenOf(t.vertex)
+	for child := first; child < end; child++ {
+		list = append(list, Neighbor{Port: t.down(child - first), Rank: t.rank(child), PeerPort: t.up(child)})
+	}
+	return list
+}
+
+func treeInbox(p *Plan) int {
+	switch p.Collective {
+	case Gather, Scatter:
+		return p.total()
+	case Barrier:
+		return 1
+	}
+	return p.count(0)
+}

@@ -1,0 +1,168 @@
+package ccl
+
+import (
+	"bytes"
+	"math"
+	"math/rand/v2"
+
+	"github.com/kernbench/kernbench/internal/numeric"
+)
+
+// values is one rank's input or output: blocks of elements.
+type values [][]float64
+
+// inputs draws what all ranks have. Whole numbers are such that every reduction is exact
+// in every dtype, in any order; reals are not.
+func (e *experiment) inputs(seed uint64, whole bool) []values {
+	rng := rand.New(rand.NewPCG(seed, 1))
+	all := make([]values, e.Ranks)
+	for rank := range all {
+		counts, _ := e.counts(rank)
+		for _, n := range counts {
+			block := make([]float64, n)
+			for i := range block {
+				block[i] = e.draw(rng, rank == i%e.Ranks, whole)
+			}
+			all[rank] = append(all[rank], block)
+		}
+	}
+	return all
+}
+
+// draw is one element. Of a product, one rank has 2 or -2 and the others 1 or -1. Sums of
+// 200 ranks are whole numbers of up to 8 bits, for bf16, and so are their halves' doubles.
+func (e *experiment) draw(rng *rand.Rand, chosen, whole bool) float64 {
+	switch {
+	case !whole:
+		return rng.NormFloat64()
+	case e.Collective.Reduces() && e.Reduction == Product && chosen:
+		return float64(4*rng.IntN(2) - 2)
+	case e.Collective.Reduces() && e.Reduction == Product:
+		return float64(2*rng.IntN(2) - 1)
+	case e.Ranks <= 16:
+		return float64(rng.IntN(16) - 8)
+	}
+	return float64(rng.IntN(3) - 1)
+}
+
+// reduce is the reduction of numbers in float64, and the sum of their magnitudes.
+func (e *experiment) reduce(x []float64) (y, magnitude float64) {
+	for i, v := range x {
+		if e.Reduction == PremulSum {
+			v *= e.Factor
+		}
+		magnitude += math.Abs(v)
+		if i == 0 {
+			y = v
+			continue
+		}
+		switch e.Reduction {
+		case Sum, Avg, PremulSum:
+			y += v
+		case Product:
+			y *= v
+		case Min:
+			y = min(y, v)
+		case Max:
+			y = max(y, v)
+		case BAnd:
+			y = float64(int64(y) & int64(v))
+		case BOr:
+			y = float64(int64(y) | int64(v))
+		case BXor:
+			y = float64(int64(y) ^ int64(v))
+		}
+	}
+	if e.Reduction == Avg {
+		y, magnitude = y/float64(len(x)), magnitude/float64(len(x))
+	}
+	return y, magnitude
+}
+
+// want is what rank should have in the end, and how far off each element may be, in
+// units of the dtype's rounding error, which is nothing but for sums of reals.
+func (e *experiment) want(in []values, rank int) (want, off values) {
+	reduced := func(block int) ([]float64, []float64) {
+		y, magnitude := make([]float64, len(in[0][block])), make([]float64, len(in[0][block]))
+		for i := range y {
+			x := make([]float64, e.Ranks)
+			for from := range in {
+				x[from] = in[from][block][i]
+			}
+			y[i], magnitude[i] = e.reduce(x)
+		}
+		return y, magnitude
+	}
+	_, counts := e.counts(rank)
+	want, off = make(values, len(counts)), make(values, len(counts))
+	for b := range counts {
+		switch e.Collective {
+		case AllReduce, Reduce:
+			want[b], off[b] = reduced(0)
+		case ReduceScatter:
+			want[b], off[b] = reduced(rank)
+		case Broadcast:
+			want[b] = in[e.Root][0]
+		case AllGather, Gather:
+			want[b] = in[b][0]
+		case AllToAll:
+			want[b] = in[b][rank]
+		case Scatter:
+			want[b] = in[e.Root][rank]
+		case SendRecv:
+			want[b] = in[0][0]
+		}
+	}
+	return want, off
+}
+
+// unit is the rounding error of a dtype, as a share.
+var unit = map[numeric.DType]float64{numeric.F16: 0x1p-11, numeric.BF16: 0x1p-8, numeric.F32: 0x1p-24, numeric.F64: 0x1p-53}
+
+// verify runs an experiment on whole or real numbers and compares what every rank has in
+// the end with float64: whole numbers and those that were only moved to the bit, sums of
+// reals within (N-1)·u·Σ|x|, and of Avg and PremulSum one rounding more.
+func (e *experiment) verify(t tester, seed uint64, whole bool) outcome {
+	t.Helper()
+	in := e.inputs(seed, whole)
+	o := e.run(t, func(rank int, s *side) {
+		for b, x := range in[rank] {
+			for i, v := range x {
+				numeric.Set(e.DType, s.bytes, s.offset[b]+i, v)
+				in[rank][b][i] = numeric.Get(e.DType, s.bytes, s.offset[b]+i) // as it is rounded
+			}
+		}
+	})
+	exact := whole || !e.Collective.Reduces() || e.Reduction == Min || e.Reduction == Max
+	for rank, got := range o.out {
+		_, counts := e.counts(rank)
+		want, off := e.want(in, rank)
+		s := layout(e.DType, counts)
+		for b, x := range want {
+			for i, v := range x {
+				numeric.Set(e.DType, s.bytes, s.offset[b]+i, v)
+				at := s.offset[b] + i
+				g := numeric.Get(e.DType, got, at)
+				if exact {
+					continue
+				}
+				roundings := float64(e.Ranks - 1)
+				if e.Reduction != Sum {
+					roundings++
+				}
+				if math.Abs(g-v) > roundings*unit[e.DType]*off[b][i] {
+					t.Fatalf("%v: rank %d, block %d, element %d is %v, want %v within %v", e, rank, b, i, g, v, roundings*unit[e.DType]*off[b][i])
+				}
+				copy(s.bytes[at*e.DType.Size():(at+1)*e.DType.Size()], got[at*e.DType.Size():])
+			}
+		}
+		if i := numeric.Equal(e.DType, got, s.bytes); i >= 0 {
+			t.Fatalf("%v: rank %d, element %d of its output with %d in front and between blocks is %v, want %v",
+				e, rank, i, gap, numeric.Get(e.DType, got, i), numeric.Get(e.DType, s.bytes, i))
+		}
+		if e.Collective == AllReduce && !bytes.Equal(got, o.out[0]) {
+			t.Fatalf("%v: ranks 0 and %d differ in their bits", e, rank)
+		}
+	}
+	return o
+}

@@ -1,0 +1,124 @@
+package torch
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"reflect"
+
+	"github.com/kernbench/kernbench/internal/npy"
+	"github.com/kernbench/kernbench/internal/numeric"
+)
+
+// Array is the values of a tensor on the host, in row-major order.
+type Array struct {
+	Shape Shape
+	DType DType
+	Bytes []byte // little-endian
+}
+
+// LoadNumpy reads a .npy file.
+func LoadNumpy(file string) (*Array, error) {
+	f, err := os.Open(file)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	a, err := npy.Read(f)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", file, err)
+	}
+	return &Array{a.Shape, a.DType, a.Bytes}, nil
+}
+
+// Save writes the array to a .npy file. bf16, which NumPy does not have, is written
+// as two-byte items without a type ('V2').
+func (a *Array) Save(file string) error {
+	var data bytes.Buffer
+	if err := npy.Write(&data, &npy.Array{Shape: a.Shape, DType: a.DType, Bytes: a.Bytes}); err != nil {
+		return fmt.Errorf("%s: %w", file, err)
+	}
+	return os.WriteFile(file, data.Bytes(), 0o666)
+}
+
+// Len is the number of elements.
+func (a *Array) Len() int { return elems(a.Shape) }
+
+// At is one element, by its index in row-major order.
+func (a *Array) At(i int) float64 { return numeric.Get(a.DType, a.Bytes, i) }
+
+// Float64s is all elements.
+func (a *Array) Float64s() []float64 {
+	out := make([]float64, a.Len())
+	for i := range out {
+		out[i] = a.At(i)
+	}
+	return out
+}
+
+// Wrong is the index of the first element that is not what a slice of numbers,
+// rounded to the dtype, says, and -1 if all are. Any NaN equals any NaN.
+func (a *Array) Wrong(want any) int {
+	n, ok := numbers(want)
+	if !ok || n != a.Len() {
+		panic(misuse("Wrong", "%T of %d elements for an array of %d", want, n, a.Len()))
+	}
+	return numeric.Equal(a.DType, a.Bytes, encode(want, a.DType))
+}
+
+// numbers is how many elements a slice of numbers has, if it is one.
+func numbers(data any) (n int, ok bool) {
+	v := reflect.ValueOf(data)
+	if v.Kind() != reflect.Slice {
+		return 0, false
+	}
+	kind := v.Type().Elem().Kind()
+	return v.Len(), kind >= reflect.Int && kind <= reflect.Float64 && kind != reflect.Uintptr && kind != reflect.Uint
+}
+
+// encode is a slice of numbers as the bytes of a dtype.
+func encode(data any, d DType) []byte {
+	switch v := data.(type) {
+	case []float64:
+		return encodeAll(v, d)
+	case []float32:
+		return encodeAll(v, d)
+	case []int:
+		return encodeAll(v, d)
+	case []int8:
+		return encodeAll(v, d)
+	case []int16:
+		return encodeAll(v, d)
+	case []int32:
+		return encodeAll(v, d)
+	case []int64:
+		return encodeAll(v, d)
+	case []uint8:
+		return encodeAll(v, d)
+	case []uint16:
+		return encodeAll(v, d)
+	case []uint32:
+		return encodeAll(v, d)
+	case []uint64:
+		return encodeAll(v, d)
+	}
+	panic(misuse("FromSlice", "%T is not a slice of numbers", data))
+}
+
+type number interface {
+	~float64 | ~float32 | ~int | ~int8 | ~int16 | ~int32 | ~int64 | ~uint8 | ~uint16 | ~uint32 | ~uint64
+}
+
+func encodeAll[T number](v []T, d DType) []byte {
+	out := make([]byte, len(v)*d.Size())
+	half := 0.5
+	whole := T(half) == 0 // T has no fractions
+	for i, x := range v {
+		if whole && !d.IsFloat() { // beyond 2^53 a float64 would not do
+			numeric.SetInt(d, out, i, int64(x))
+		} else {
+			numeric.Set(d, out, i, float64(x))
+		}
+	}
+	return out
+}

@@ -1,0 +1,195 @@
+package torch_test
+
+import (
+	"fmt"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/kernbench/kernbench/torch"
+)
+
+func TestAThousandAllReducesInFlight(t *testing.T) {
+	const ranks, works = 4, 1000
+	l, err := spawn(t, ranks, func(rank int, ctx *torch.Context, dist *torch.Distributed) error {
+		var tensors []*torch.Tensor
+		var pending []*torch.Work
+		for i := range works {
+			x := full(ctx, rank+i%7, 5)
+			w, err := dist.AllReduceAsync(x, torch.SUM)
+			if err != nil {
+				return err
+			}
+			tensors, pending = append(tensors, x), append(pending, w)
+		}
+		if pending[0].IsCompleted() {
+			return fmt.Errorf("%v is complete before anybody waited", pending[0])
+		}
+		for i := works - 1; i >= 0; i-- { // in no particular order
+			if err := pending[i].Wait(); err != nil {
+				return err
+			}
+		}
+		for i, x := range tensors {
+			if err := ctx.Check(fmt.Sprintf("rank %d, work %d", rank, i), x, fill(6+4*(i%7), 5)); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil || !l.Report.OK() || len(l.Report.Checks) != ranks*works {
+		t.Errorf("error %v, %d checks, all right: %v", err, len(l.Report.Checks), l.Report.OK())
+	}
+}
+
+// Ranks that read their tensors in different orders, some before the others have even
+// called what they wait for, all get on.
+func TestReadsInAnyOrder(t *testing.T) {
+	l, err := spawn(t, 2, func(rank int, ctx *torch.Context, dist *torch.Distributed) error {
+		a, b, c := full(ctx, 1, 4), full(ctx, 2, 4), full(ctx, 3, 4)
+		read := func(x *torch.Tensor, want int) error { return ctx.Check("read", x, fill(want, 4)) }
+		if rank == 0 {
+			// c is not in any collective: its read waits for nothing of rank 1's.
+			if err := dist.AllReduce(a, torch.SUM); err != nil {
+				return err
+			}
+			if err := read(c, 3); err != nil {
+				return err
+			}
+			if err := read(a, 2); err != nil {
+				return err
+			}
+			if err := dist.AllReduce(b, torch.SUM); err != nil {
+				return err
+			}
+			return read(b, 4)
+		}
+		if err := read(b, 2); err != nil {
+			return err
+		}
+		if err := dist.AllReduce(a, torch.SUM); err != nil {
+			return err
+		}
+		if err := dist.AllReduce(b, torch.SUM); err != nil {
+			return err
+		}
+		if err := read(b, 4); err != nil {
+			return err
+		}
+		return read(a, 2)
+	})
+	if err != nil || !l.Report.OK() {
+		t.Errorf("error %v, checks %+v", err, l.Report.Checks)
+	}
+}
+
+func TestReadingWhatAnUnawaitedWorkWritesIsAnError(t *testing.T) {
+	_, err := spawn(t, 2, func(rank int, ctx *torch.Context, dist *torch.Distributed) error {
+		x, y := full(ctx, 1, 4), full(ctx, 1, 4)
+		w, err := dist.AllReduceAsync(x, torch.SUM)
+		if err != nil {
+			return err
+		}
+		if _, err := y.Numpy(); err != nil {
+			return fmt.Errorf("another tensor: %w", err)
+		}
+		_, err = x.Numpy()
+		if err == nil || !strings.Contains(err.Error(), "all_reduce 1 of the default group, which writes it, has not been waited for") {
+			return fmt.Errorf("read before Wait: %v", err)
+		}
+		for range 2 { // a second Wait does nothing
+			if err := w.Wait(); err != nil {
+				return err
+			}
+		}
+		if !w.IsCompleted() {
+			return fmt.Errorf("%v is not complete after Wait", w)
+		}
+		_, err = x.Numpy()
+		return err
+	})
+	if err != nil {
+		t.Error(err)
+	}
+}
+
+// Messages do not wait for each other, unless they have a tensor in common.
+func TestMessagesCross(t *testing.T) {
+	l, err := spawn(t, 2, func(rank int, ctx *torch.Context, dist *torch.Distributed) error {
+		x, y := full(ctx, rank+1, 3), full(ctx, 0, 3)
+		if err := dist.Send(x, 1-rank, 0); err != nil {
+			return err
+		}
+		if err := dist.Recv(y, 1-rank, 0); err != nil {
+			return err
+		}
+		return ctx.Check("message", y, fill(2-rank, 3))
+	})
+	if err != nil || !l.Report.OK() {
+		t.Errorf("error %v, checks %+v", err, l.Report.Checks)
+	}
+	_, err = spawn(t, 2, func(rank int, ctx *torch.Context, dist *torch.Distributed) error {
+		x := full(ctx, rank, 3)
+		if err := dist.Recv(x, 1-rank, 0); err != nil {
+			return err
+		}
+		return dist.Send(x, 1-rank, 0)
+	})
+	blames(t, err, []int{0, 1}, "the ranks wait for each other")
+}
+
+func TestARelay(t *testing.T) {
+	l, err := spawn(t, 4, func(rank int, ctx *torch.Context, dist *torch.Distributed) error {
+		x := full(ctx, 7*(1-min(rank, 1)), 3)
+		if rank > 0 {
+			if err := dist.Recv(x, rank-1, 5); err != nil {
+				return err
+			}
+		}
+		if rank < 3 {
+			if err := dist.Send(x, rank+1, 5); err != nil {
+				return err
+			}
+		}
+		return ctx.Check("relayed", x, fill(7, 3))
+	})
+	if err != nil || !l.Report.OK() {
+		t.Errorf("error %v, checks %+v", err, l.Report.Checks)
+	}
+}
+
+// The same bytes and the same times, whatever else the computer does.
+func TestSpawnIsDeterministic(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
+	var want string
+	for procs := 1; procs <= 4; procs++ {
+		runtime.GOMAXPROCS(procs)
+		var got strings.Builder
+		l, err := spawn(t, 3, func(rank int, ctx *torch.Context, dist *torch.Distributed) error {
+			data := make([]float64, 1000)
+			for i := range data {
+				data[i] = 1 / float64(3*i+rank+1)
+			}
+			x, err := ctx.FromSlice(data, torch.F16, torch.Shape{1000}, torch.DPPolicy{PE: torch.RowWise, NumCubes: 1})
+			if err != nil {
+				return err
+			}
+			if err := dist.AllReduce(x, torch.AVG); err != nil {
+				return err
+			}
+			a, err := x.Numpy()
+			fmt.Fprintf(&got, "%d %x\n", rank, a.Bytes)
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		fmt.Fprintf(&got, "%v %v", l.Now(), l.Collective)
+		if want == "" {
+			want = got.String()
+		}
+		if got.String() != want {
+			t.Errorf("GOMAXPROCS=%d: another result", procs)
+		}
+	}
+}

@@ -1,0 +1,232 @@
+package torch
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/kernbench/kernbench/ccl"
+	"github.com/kernbench/kernbench/internal/machine"
+	"github.com/kernbench/kernbench/internal/sim"
+)
+
+// request is what one rank brings to a collective.
+type request struct {
+	collective ccl.Collective
+	reduction  ReduceOp
+	root       int // rank in the group
+	in, out    []span
+	what       string // what all ranks have to agree on
+	device     int
+}
+
+// span is some elements of a tensor: of the whole, in a program without Spawn of each
+// rank's part.
+type span struct {
+	x           *Tensor
+	from, count int
+}
+
+func whole(x *Tensor) span { return span{x, 0, -1} }
+
+// call is a collective that its ranks call one by one.
+type call struct {
+	op       *operation
+	group    *groupState
+	requests map[int]*request // by rank of the group
+	lines    map[int]string   // where it was called
+}
+
+// call brings a request to the rank's next collective of a group.
+func (d *Distributed) call(g *Group, r *request) (*Work, error) {
+	c := d.c
+	if g.rank < 0 {
+		return nil, fmt.Errorf("%v: rank %d is not in %s", r.collective, c.current.rank, g.shared)
+	}
+	for _, s := range slices.Concat(r.in, r.out) {
+		s.x.usable(r.collective.String())
+		if !c.spawned() {
+			d.overRanks(g, s.x)
+		}
+	}
+	number := g.next
+	g.next++
+	name := fmt.Sprintf("%v %d of %s", r.collective, number+1, g.shared)
+	r.device = c.current.device
+	k := g.shared.forming[number]
+	if k == nil {
+		k = &call{group: g.shared, requests: map[int]*request{}, lines: map[int]string{}, op: &operation{name: name}}
+		if c.spawned() {
+			g.shared.forming[number] = k
+			for _, rank := range g.shared.ranks {
+				k.op.forming = append(k.op.forming, c.workers[rank])
+			}
+		}
+	}
+	return c.arrive(k, g.rank, r, number)
+}
+
+// arrive adds the calling rank to a call, which is complete with the last of them.
+func (c *Context) arrive(k *call, rank int, r *request, number int) (*Work, error) {
+	w := c.current
+	k.requests[rank], k.lines[rank] = r, hostLine()
+	op := k.op
+	op.forming = slices.DeleteFunc(op.forming, func(f *worker) bool { return f == w })
+	op.streams = append(op.streams, &w.stream)
+	w.stream.ops = append(w.stream.ops, op)
+	if op.entered == nil {
+		op.entered = map[*stream]sim.Time{}
+	}
+	c.enter(&w.stream)
+	work := &Work{c: c, op: op}
+	for _, s := range slices.Concat(r.in, r.out) {
+		s.x.uses++
+		op.tensors = append(op.tensors, s.x)
+	}
+	for _, s := range r.out {
+		s.x.writer, s.x.work = op, work
+	}
+	if len(op.forming) > 0 {
+		return work, nil
+	}
+	if c.spawned() {
+		delete(k.group.forming, number)
+	}
+	if guilty, err := k.disagreement(); err != nil {
+		c.condemn(k, guilty, err)
+	}
+	if err := c.form(k); err != nil {
+		if !c.spawned() {
+			return nil, err
+		}
+		c.condemn(k, slices.Sorted(maps.Keys(k.requests)), err)
+	}
+	c.advance(op)
+	return work, nil
+}
+
+// form makes a program of a call that everyone has made.
+func (c *Context) form(k *call) error {
+	members := k.members(c)
+	p, err := c.plan(k, members)
+	if err != nil {
+		return fmt.Errorf("%s: %w", k.op.name, err)
+	}
+	op := k.op
+	op.send = func(done sim.Event) (err error) {
+		op.left++
+		op.run, err = c.m.Send(p.program, done)
+		return err
+	}
+	op.begin = func(sim.Event) error {
+		if err := p.allocate(c, op); err != nil {
+			return err
+		}
+		return c.begins(op)
+	}
+	op.finish = func() {
+		if c.data != nil {
+			c.data.End(op.run.LogID())
+		}
+		c.Report.Crit = max(c.Report.Crit, op.run.Critical())
+		c.Collective = Collective{
+			Name: op.name, Algorithm: p.algorithm.Name, Start: op.run.Start, Crit: op.run.Critical(), Spread: op.spread(), Lanes: p.lanes,
+		}
+		op.run = nil
+		c.failed(op, p.free())
+	}
+	return nil
+}
+
+// Collective is what the simulation found out of one.
+type Collective struct {
+	Name      string
+	Algorithm string
+	Start     Time
+	Crit      Time // the longest that it ran on a PE
+	Spread    Time // how far apart its ranks came to it
+	Lanes     int  // that ran side by side
+}
+
+// member is a rank of a collective, with the shards that it has of each tensor.
+type member struct {
+	*request
+	rank   int // of the world
+	shards func(x *Tensor) []shard
+	elems  func(x *Tensor) int // of what the rank calls its tensor
+	single machine.PEID        // where it runs if it has no tensor
+}
+
+// members is the ranks of a call: the workers, or, where the program drives all of
+// them, the PEs.
+func (k *call) members(c *Context) []member {
+	var list []member
+	for i, rank := range k.group.ranks {
+		if r := k.requests[i]; c.spawned() {
+			list = append(list, member{
+				request: r, rank: rank, single: c.m.ID(r.device, 0, 0),
+				shards: func(x *Tensor) []shard { return x.shards },
+				elems:  func(x *Tensor) int { return x.Numel() },
+			})
+			continue
+		}
+		list = append(list, member{
+			request: k.requests[0], rank: rank, single: machine.PEID(rank),
+			shards: func(x *Tensor) []shard {
+				s := x.shards[i]
+				s.part, s.copy, s.addend = 0, 0, 0
+				return []shard{s}
+			},
+			elems: func(x *Tensor) int { return x.shards[i].elems },
+		})
+	}
+	return list
+}
+
+// disagreement finds ranks that called something else than most: all of them if there
+// is no such thing as most.
+func (k *call) disagreement() (guilty []int, err error) {
+	groups := map[string][]int{}
+	for rank, r := range k.requests {
+		groups[r.what] = append(groups[r.what], rank)
+	}
+	if len(groups) == 1 {
+		return nil, nil
+	}
+	texts := slices.SortedFunc(maps.Keys(groups), func(a, b string) int {
+		slices.Sort(groups[a])
+		slices.Sort(groups[b])
+		if n := len(groups[b]) - len(groups[a]); n != 0 {
+			return n
+		}
+		return groups[a][0] - groups[b][0]
+	})
+	agree := 1
+	if len(groups[texts[0]]) == len(groups[texts[1]]) {
+		agree = 0
+	}
+	var parts []string
+	for i, text := range texts {
+		list := groups[text]
+		if i >= agree {
+			guilty = append(guilty, list...)
+		}
+		world := make([]int, len(list))
+		for j, rank := range list {
+			world[j] = k.group.ranks[rank]
+		}
+		parts = append(parts, fmt.Sprintf("%s: %s (%s)", rankList(world), text, k.lines[list[0]]))
+	}
+	return guilty, fmt.Errorf("%s: the ranks do not agree: %s", k.op.name, strings.Join(parts, "; "))
+}
+
+// condemn ends all workers on account of some.
+func (c *Context) condemn(k *call, guilty []int, err error) {
+	for _, rank := range guilty {
+		c.workers[k.group.ranks[rank]].err = err
+	}
+	w := c.current
+	c.abort()
+	w.proc.Cancel() // does not return
+}

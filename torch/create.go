@@ -1,0 +1,200 @@
+package torch
+
+import (
+	"fmt"
+
+	"github.com/kernbench/kernbench/internal/machine"
+	"github.com/kernbench/kernbench/internal/memory"
+	"github.com/kernbench/kernbench/internal/sim"
+	"github.com/kernbench/kernbench/tl"
+)
+
+// Empty is a tensor whose elements are whatever its memory held.
+func (c *Context) Empty(dtype DType, shape Shape, on ...Placement) (*Tensor, error) {
+	return c.allocate("Empty", dtype, shape, on)
+}
+
+// Zeros is a tensor of zeros. Nothing is copied to make it.
+func (c *Context) Zeros(dtype DType, shape Shape, on ...Placement) (*Tensor, error) {
+	x, err := c.allocate("Zeros", dtype, shape, on)
+	if err != nil {
+		return nil, err
+	}
+	for s := range x.pieces(x.shards) {
+		if err := c.m.Clear(s.va, s.bytes); err != nil {
+			return nil, fmt.Errorf("%s: %w", x.name, err)
+		}
+	}
+	return x, nil
+}
+
+// Full is a tensor whose elements are all v, rounded to the dtype. The PEs that hold
+// it write them. Of a partial tensor the first addend is v, the others zero.
+func (c *Context) Full(v float64, dtype DType, shape Shape, on ...Placement) (*Tensor, error) {
+	x, err := c.allocate("Full", dtype, shape, on)
+	if err != nil {
+		return nil, err
+	}
+	p := machine.Program{Name: "full"}
+	for _, s := range x.shards {
+		p.Targets = append(p.Targets, s.at)
+	}
+	p.Body = func(t *tl.PE) {
+		s := &x.shards[t.Rank()]
+		value := v
+		if s.addend > 0 {
+			value = 0
+		}
+		ptr := x.linear(s.va)
+		for at := 0; at < s.elems; at += fillElems {
+			n := min(fillElems, s.elems-at)
+			t.Store(ptr.Add(at), t.Full(tl.Shape{n}, dtype, value))
+		}
+	}
+	c.enqueue(c.program(&p, []*Tensor{x}, nil))
+	return x, nil
+}
+
+// fillElems is how many elements Full writes at a time.
+const fillElems = 1 << 14
+
+// FromSlice is a tensor of the elements of a slice of numbers, each rounded to the
+// dtype, in row-major order. The copy from the host takes its time. Of a partial
+// tensor the first addend gets them and the others are zero.
+func (c *Context) FromSlice(data any, dtype DType, shape Shape, on ...Placement) (*Tensor, error) {
+	checkNumbers("FromSlice", data, shape)
+	x, err := c.allocate("FromSlice", dtype, shape, on)
+	if err != nil {
+		return nil, err
+	}
+	return x, x.copyIn(encodeIf(c.m.Log != nil, data, dtype))
+}
+
+// FromNumpy is a tensor of the contents of a .npy file.
+func (c *Context) FromNumpy(file string, on ...Placement) (*Tensor, error) {
+	a, err := LoadNumpy(file)
+	if err != nil {
+		return nil, err
+	}
+	x, err := c.allocate("FromNumpy", a.DType, a.Shape, on)
+	if err != nil {
+		return nil, err
+	}
+	return x, x.copyIn(a.Bytes)
+}
+
+// CopyFrom copies elements into the tensor, in row-major order: those of a slice of
+// numbers, rounded to the tensor's dtype, of an *Array, or of another *Tensor, by way
+// of the host, of the same shape and dtype.
+func (x *Tensor) CopyFrom(src any) error {
+	x.usable("CopyFrom")
+	if err := x.ctx.operation("CopyFrom"); err != nil {
+		return err
+	}
+	same := func(shape Shape, d DType) {
+		if shape.String() != x.shape.String() || d != x.dtype {
+			panic(misuse("CopyFrom", "%v %v into %s: shape and dtype must be the same", shape, d, x.name))
+		}
+	}
+	switch src := src.(type) {
+	case *Array:
+		same(src.Shape, src.DType)
+		return x.copyIn(src.Bytes)
+	case *Tensor:
+		src.usable("CopyFrom")
+		same(src.shape, src.dtype)
+		a, err := src.read("CopyFrom")
+		if err != nil {
+			return err
+		}
+		return x.copyIn(a.Bytes)
+	}
+	checkNumbers("CopyFrom", src, x.shape)
+	return x.copyIn(encodeIf(x.ctx.m.Log != nil, src, x.dtype))
+}
+
+func checkNumbers(op string, data any, shape Shape) {
+	count, ok := numbers(data)
+	switch n := elems(shape); {
+	case !ok:
+		panic(misuse(op, "%T is not a slice of numbers", data))
+	case count != n:
+		panic(misuse(op, "%d elements for shape %v, which has %d", count, shape, n))
+	}
+}
+
+// encodeIf is a slice as bytes, where somebody wants values.
+func encodeIf(wanted bool, data any, d DType) []byte {
+	if !wanted {
+		return nil
+	}
+	return encode(data, d)
+}
+
+// copyIn copies the bytes of the whole tensor from the host, when it is their turn;
+// nil if only the time matters.
+func (x *Tensor) copyIn(values []byte) error {
+	c := x.ctx
+	held := make([][]byte, len(x.shards))
+	if values != nil && c.m.Log != nil {
+		for i := range x.shards {
+			s := &x.shards[i]
+			if s.addend == 0 && len(x.shards) == 1 {
+				held[i] = values
+				continue
+			}
+			held[i] = make([]byte, s.bytes)
+			if s.addend == 0 {
+				s.box.extract(held[i], values, x.shape, x.dtype.Size())
+			}
+		}
+	}
+	op := &operation{name: "copy to " + x.name, streams: []*stream{&c.current.stream}, tensors: []*Tensor{x}}
+	op.begin = func(done sim.Event) error {
+		for i := range x.shards {
+			for p := range x.pieces(x.shards[i : i+1]) {
+				var data []byte
+				if held[i] != nil {
+					data = held[i][p.off : p.off+p.bytes]
+				}
+				op.left++
+				if err := c.m.CopyIn(p.va, p.bytes, data, done); err != nil {
+					return err
+				}
+			}
+		}
+		held = nil
+		return nil
+	}
+	x.writer = op
+	c.enqueue(op)
+	return nil
+}
+
+// piece is a run of addresses of a shard.
+type piece struct {
+	va         memory.VA
+	off, bytes memory.Bytes // in the shard
+}
+
+// most is the largest piece in which a host copies: the op log counts elements in
+// 32 bits.
+const most memory.Bytes = 1 << 30
+
+// pieces is some of the tensor's shards in pieces that a host can copy.
+func (x *Tensor) pieces(shards []shard) func(func(piece) bool) {
+	return func(yield func(piece) bool) {
+		for _, s := range shards {
+			for off := memory.Bytes(0); off < s.bytes; off += most {
+				if !yield(piece{s.va + memory.VA(off), off, min(most, s.bytes-off)}) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// linear points to an address of the tensor as if it had one axis.
+func (x *Tensor) linear(va memory.VA) tl.Ptr {
+	return tl.Ptr{Addr: int64(va), DType: x.dtype, Rank: 1, Stride: [4]int64{1}}
+}

@@ -1,0 +1,219 @@
+package torch
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/kernbench/kernbench/ccl"
+)
+
+// Distributed is torch.distributed: process groups and their collectives. Its methods
+// act for the rank that calls them.
+//
+// Under Spawn a rank is a SIP, and each rank brings tensors of its own. In a program
+// without Spawn, a rank is a PE and the program drives them all: a tensor lies over
+// the PEs of the group, and part i of it is rank i's.
+type Distributed struct {
+	c *Context
+}
+
+// Distributed is the process groups of the calling rank.
+func (c *Context) Distributed() *Distributed { return &Distributed{c} }
+
+// Group is a process group as one rank sees it.
+type Group struct {
+	shared *groupState
+	rank   int // in the group; -1 if it is not a member
+	next   int // number of its next collective
+}
+
+// groupState is a process group.
+type groupState struct {
+	number   int
+	ranks    []int // of the world, by rank of the group
+	made     []int // ranks that have made it
+	forming  map[int]*call
+	settings ccl.Settings
+}
+
+func (g *groupState) String() string {
+	if g.number == 0 {
+		return "the default group"
+	}
+	return fmt.Sprintf("group %d", g.number)
+}
+
+// Backend is the one backend that there is: the simulated machine's own.
+const Backend = "ahbm"
+
+// GroupOption changes how a process group does its collectives.
+type GroupOption func(*ccl.Settings)
+
+// Settings has a group do its collectives as an entry of ccl.yaml says, instead of its
+// defaults.
+func Settings(s ccl.Settings) GroupOption { return func(to *ccl.Settings) { *to = s } }
+
+// Algorithm chooses the algorithm of a group's collectives, where it serves them.
+func Algorithm(name string) GroupOption { return func(s *ccl.Settings) { s.Algorithm = name } }
+
+// InitProcessGroup makes the default group: all workers of Spawn, or else as many PEs
+// as ccl.yaml says, and all if it does not.
+func (d *Distributed) InitProcessGroup(backend string, opts ...GroupOption) error {
+	c := d.c
+	if err := c.operation("InitProcessGroup"); err != nil {
+		return err
+	}
+	switch {
+	case backend != Backend:
+		return fmt.Errorf("InitProcessGroup: no backend %q: there is %q", backend, Backend)
+	case d.IsInitialized():
+		return fmt.Errorf("InitProcessGroup: called twice: DestroyProcessGroup comes first")
+	}
+	settings, err := c.ccl().Named("")
+	if err != nil {
+		return err
+	}
+	for _, o := range opts {
+		o(&settings)
+	}
+	n := len(c.workers)
+	if !c.spawned() {
+		if n = settings.WorldSize; n == 0 {
+			n = c.NumPEs()
+		}
+		if n > c.NumPEs() {
+			return fmt.Errorf("InitProcessGroup: a world of %d ranks on a system of %d PEs: lower world_size", n, c.NumPEs())
+		}
+	}
+	_, err = c.join("InitProcessGroup", count(0, n), settings)
+	return err
+}
+
+// spawned reports whether ranks are workers of Spawn, and not PEs.
+func (c *Context) spawned() bool { return c.current.proc != nil }
+
+// ccl is the configuration of collectives.
+func (c *Context) ccl() *ccl.Config {
+	if c.options.CCL == nil {
+		c.options.CCL = ccl.Default()
+	}
+	return c.options.CCL
+}
+
+// join makes the next group of the calling rank, which other ranks may have made
+// before.
+func (c *Context) join(op string, members []int, settings ccl.Settings) (*Group, error) {
+	w := c.current
+	number := len(w.groups)
+	if number == len(c.groups) {
+		c.groups = append(c.groups, &groupState{number: number, ranks: slices.Clone(members), forming: map[int]*call{}, settings: settings})
+	}
+	s := c.groups[number]
+	if !slices.Equal(s.ranks, members) || s.settings != settings {
+		return nil, fmt.Errorf("%s: rank %d makes %s of ranks %v, %s made it of %v: all ranks make the same groups in the same order",
+			op, w.rank, s, members, rankList(slices.Clone(s.made)), s.ranks)
+	}
+	s.made = append(s.made, w.rank)
+	g := &Group{shared: s, rank: slices.Index(members, w.rank)}
+	if !c.spawned() {
+		g.rank = 0
+	}
+	w.groups = append(w.groups, g)
+	return g, nil
+}
+
+// NewGroup makes a group of some ranks of the world. All ranks call it, members or
+// not, in the same order.
+func (d *Distributed) NewGroup(members []int, opts ...GroupOption) (*Group, error) {
+	c := d.c
+	world, err := d.group("NewGroup", nil)
+	if err != nil {
+		return nil, err
+	}
+	n := len(world.shared.ranks)
+	for i, r := range members {
+		if r < 0 || r >= n || slices.Contains(members[:i], r) {
+			panic(misuse("NewGroup", "ranks %v: each is one of 0 to %d, once", members, n-1))
+		}
+	}
+	if len(members) == 0 {
+		panic(misuse("NewGroup", "a group of no ranks"))
+	}
+	settings := world.shared.settings
+	for _, o := range opts {
+		o(&settings)
+	}
+	return c.join("NewGroup", members, settings)
+}
+
+// DestroyProcessGroup waits for what the rank has asked for and forgets its groups.
+func (d *Distributed) DestroyProcessGroup() error {
+	if _, err := d.group("DestroyProcessGroup", nil); err != nil {
+		return err
+	}
+	err := d.c.Synchronize()
+	d.c.current.groups = nil
+	if !d.c.spawned() {
+		d.c.groups = nil
+	}
+	return err
+}
+
+// IsInitialized reports whether the calling rank has a default group.
+func (d *Distributed) IsInitialized() bool {
+	return d.c.current != nil && len(d.c.current.groups) > 0
+}
+
+// GetRank is the rank of the caller in a group, the default one if none is given, and
+// -1 if it is not a member. A program without Spawn drives all ranks and is rank 0.
+func (d *Distributed) GetRank(group ...*Group) int { return d.must("GetRank", group).rank }
+
+// GetWorldSize is the number of ranks of a group, and -1 if the caller is not a
+// member.
+func (d *Distributed) GetWorldSize(group ...*Group) int {
+	g := d.must("GetWorldSize", group)
+	if g.rank < 0 {
+		return -1
+	}
+	return len(g.shared.ranks)
+}
+
+// GetBackend is the backend of a group.
+func (d *Distributed) GetBackend(group ...*Group) string {
+	d.must("GetBackend", group)
+	return Backend
+}
+
+// PEs is the PEs of a group of a program without Spawn, by rank: where its tensors
+// lie, with On.
+func (d *Distributed) PEs(group ...*Group) []int {
+	g := d.must("PEs", group)
+	if d.c.spawned() {
+		panic(misuse("PEs", "a rank is a SIP under Spawn: lay tensors out with a DPPolicy"))
+	}
+	return slices.Clone(g.shared.ranks)
+}
+
+// group is the group that a call names.
+func (d *Distributed) group(op string, group []*Group) (*Group, error) {
+	if err := d.c.operation(op); err != nil {
+		return nil, err
+	}
+	return d.must(op, group), nil
+}
+
+func (d *Distributed) must(op string, group []*Group) *Group {
+	switch w := d.c.current; {
+	case len(group) > 1:
+		panic(misuse(op, "%d groups: give one", len(group)))
+	case w == nil:
+		panic(misuse(op, "called from a kernel"))
+	case len(w.groups) == 0:
+		panic(misuse(op, "there is no process group: call InitProcessGroup first"))
+	case len(group) == 0 || group[0] == nil:
+		return w.groups[0]
+	case !slices.Contains(w.groups, group[0]):
+		panic(misuse(op, "the group is not one that this rank has made"))
+	}
+	return group[0]
+}

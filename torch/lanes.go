@@ -1,0 +1,264 @@
+package torch
+
+import (
+	"fmt"
+
+	"github.com/kernbench/kernbench/ccl"
+	"github.com/kernbench/kernbench/internal/machine"
+	"github.com/kernbench/kernbench/internal/memory"
+)
+
+// lane is the PEs that hold the same part of a collective's tensors, one for each
+// rank, and where their blocks are. Lanes have nothing to do with each other and run
+// side by side.
+type lane struct {
+	pes     []machine.PEID
+	in, out [][]block // by rank, then by block as ccl.Args counts them
+}
+
+// block is some elements at consecutive addresses.
+type block struct {
+	va    memory.VA
+	elems int
+}
+
+// cut makes lanes of the members' tensors: one for each shard where all tensors are
+// cut alike, and otherwise, where all are row-major in their addresses, one for each
+// shard of the tensor that a rank brings whole.
+func cut(members []member) ([]lane, error) {
+	members, err := addends(members)
+	if err != nil {
+		return nil, err
+	}
+	lanes, err := shardLanes(members)
+	if lanes == nil && err == nil {
+		lanes, err = rowLanes(members)
+	}
+	if err != nil {
+		return nil, err
+	}
+	used := lanes[:0:0]
+	for _, l := range lanes {
+		if l.elems() > 0 {
+			used = append(used, l)
+		}
+	}
+	if len(used) == 0 {
+		used = lanes[:1] // there is nothing to do, and that takes its time
+	}
+	return used, nil
+}
+
+func (l *lane) elems() (n int) {
+	for _, list := range [][][]block{l.in, l.out} {
+		for _, blocks := range list {
+			for _, b := range blocks {
+				n += b.elems
+			}
+		}
+	}
+	return n
+}
+
+// addends makes a member of each holder of an addend: a collective that reduces over
+// the ranks reduces over them too.
+func addends(members []member) ([]member, error) {
+	var all []member
+	for _, m := range members {
+		n := 1
+		for _, list := range [][]span{m.in, m.out} {
+			for _, s := range list {
+				for _, held := range m.shards(s.x) {
+					n = max(n, held.addend+1)
+				}
+			}
+		}
+		if n > 1 && m.collective != ccl.AllReduce {
+			return nil, fmt.Errorf("rank %d brings a partial tensor, whose holders have addends: all-reduce it first", m.rank)
+		}
+		shards := m.shards
+		for i := range n {
+			m.shards = func(x *Tensor) (list []shard) {
+				for _, s := range shards(x) {
+					if s.addend == i {
+						list = append(list, s)
+					}
+				}
+				return list
+			}
+			all = append(all, m)
+		}
+	}
+	return all, nil
+}
+
+// shardLanes is a lane for each shard, nil if some tensor is not cut alike.
+func shardLanes(members []member) ([]lane, error) {
+	n := -1
+	for _, m := range members {
+		for _, list := range [][]span{m.in, m.out} {
+			for _, s := range list {
+				if k := len(m.shards(s.x)); n >= 0 && k != n {
+					return nil, fmt.Errorf("rank %d brings a tensor on %d PEs, another of the same collective is on %d: lay them out alike", m.rank, k, n)
+				} else {
+					n = k
+				}
+			}
+		}
+	}
+	if n < 0 { // there are no tensors
+		l := lane{in: make([][]block, len(members)), out: make([][]block, len(members))}
+		for _, m := range members {
+			l.pes = append(l.pes, m.single)
+		}
+		return []lane{l}, nil
+	}
+	lanes := make([]lane, n)
+	for j := range lanes {
+		l := &lanes[j]
+		for _, m := range members {
+			at := machine.PEID(-1)
+			blocks := func(list []span) (out []block, ok bool) {
+				for _, s := range list {
+					held := m.shards(s.x)[j]
+					if at >= 0 && held.at != at {
+						return nil, false
+					}
+					at = held.at
+					b, ok := s.of(held, m.elems(s.x))
+					if !ok {
+						return nil, false
+					}
+					out = append(out, b)
+				}
+				return out, true
+			}
+			in, inOK := blocks(m.in)
+			out, outOK := blocks(m.out)
+			if !inOK || !outOK {
+				return nil, nil
+			}
+			if at < 0 {
+				at = m.single
+			}
+			l.pes, l.in, l.out = append(l.pes, at), append(l.in, in), append(l.out, out)
+		}
+	}
+	return lanes, nil
+}
+
+// of is the span's elements in a shard of a tensor that has so many, if these are
+// consecutive there and the shard has its share of every row.
+func (s span) of(held shard, elems int) (block, bool) {
+	size := memory.VA(s.x.dtype.Size())
+	switch {
+	case s.count < 0 || s.count == elems:
+		return block{held.va, held.elems}, true
+	case held.elems == elems:
+		return block{held.va + memory.VA(s.from)*size, s.count}, true
+	}
+	rows := axes(s.x.shape)[0]
+	if held.box.extent[0] != rows || rows == 0 || s.from%(elems/rows) != 0 || s.count%(elems/rows) != 0 {
+		return block{}, false
+	}
+	width := elems / rows
+	mine := held.elems / rows
+	return block{held.va + memory.VA(s.from/width*mine)*size, s.count / width * mine}, true
+}
+
+// rowLanes is a lane for each shard of the tensor that a rank brings whole, if there is
+// one and blocks are as large as it, and otherwise one lane. It needs tensors whose
+// addresses are row-major.
+func rowLanes(members []member) ([]lane, error) {
+	uniform := true
+	first := -1
+	for _, m := range members {
+		for _, list := range [][]span{m.in, m.out} {
+			for _, s := range list {
+				if !rowMajor(m.shards(s.x), s.x.shape) {
+					return nil, fmt.Errorf("rank %d: a part of %s does not lie in one piece: cut it by columns, or by rows without copies, or give it to one PE", m.rank, s.x.name)
+				}
+				n := s.count
+				if n < 0 {
+					n = m.elems(s.x)
+				}
+				uniform = uniform && (first < 0 || n == first)
+				first = n
+			}
+		}
+	}
+	pattern := members[0].entire()
+	if pattern == nil || !uniform {
+		return []lane{rowLane(members, 0, 0, -1)}, nil
+	}
+	var lanes []lane
+	from := 0
+	for j, held := range pattern {
+		for _, m := range members {
+			if mine := m.entire(); len(mine) != len(pattern) || mine[j].elems != held.elems {
+				return nil, fmt.Errorf("ranks %d and %d bring tensors that are cut differently: lay them out alike", members[0].rank, m.rank)
+			}
+		}
+		lanes = append(lanes, rowLane(members, j, from, held.elems))
+		from += held.elems
+	}
+	return lanes, nil
+}
+
+// entire is the shards of a tensor that the rank brings whole.
+func (m *member) entire() []shard {
+	for _, list := range [][]span{m.in, m.out} {
+		for _, s := range list {
+			if s.count < 0 || s.count == m.elems(s.x) {
+				return m.shards(s.x)
+			}
+		}
+	}
+	return nil
+}
+
+// rowLane is the lane of some elements of every block, on shard j of the tensors that
+// ranks bring whole; elems is -1 for all of them.
+func rowLane(members []member, j, from, elems int) (l lane) {
+	for _, m := range members {
+		at := m.single
+		if mine := m.entire(); mine != nil {
+			at = mine[j].at
+		}
+		blocks := func(list []span) (out []block) {
+			for _, s := range list {
+				n := elems
+				if n < 0 {
+					n = s.count
+				}
+				out = append(out, block{s.x.base + memory.VA((s.from+from)*s.x.dtype.Size()), n})
+			}
+			return out
+		}
+		l.pes, l.in, l.out = append(l.pes, at), append(l.in, blocks(m.in)), append(l.out, blocks(m.out))
+	}
+	return l
+}
+
+// rowMajor reports whether shards one after the other are the whole tensor in
+// row-major order.
+func rowMajor(shards []shard, shape Shape) bool {
+	at := 0
+	for _, s := range shards {
+		if s.copy > 0 || s.addend > 0 || !s.box.contiguous(shape) {
+			return false
+		}
+		if s.elems == 0 {
+			continue
+		}
+		start := 0
+		for axis, n := range axes(shape) {
+			start = start*n + s.box.start[axis]
+		}
+		if start != at {
+			return false
+		}
+		at += s.elems
+	}
+	return at == elems(shape)
+}

@@ -1,0 +1,203 @@
+package torch
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/kernbench/kernbench/ccl"
+	"github.com/kernbench/kernbench/internal/machine"
+	"github.com/kernbench/kernbench/internal/memory"
+	"github.com/kernbench/kernbench/internal/oplog"
+	"github.com/kernbench/kernbench/tl"
+)
+
+// planned is a collective as a program: one launch over all ranks and lanes.
+type planned struct {
+	program   machine.Program
+	algorithm *ccl.Algorithm
+	lanes     int
+	args      []*ccl.Args // by rank of the launch
+	inboxes   int         // elements of memory for messages of each, if they do not go through queues
+	work      *Tensor     // that memory
+}
+
+// plan makes a program of a collective.
+func (c *Context) plan(k *call, members []member) (*planned, error) {
+	r, settings := members[0].request, k.group.settings
+	lanes, err := cut(members)
+	if err != nil {
+		return nil, err
+	}
+	a, err := algorithm(settings.Algorithm, r.collective)
+	if err != nil {
+		return nil, err
+	}
+	queues := c.m.Queues(settings.Queues())
+	p := &planned{algorithm: a, lanes: len(lanes)}
+	p.program = machine.Program{Name: fmt.Sprintf("%v(%s)", r.collective, a.Name), Queues: queues}
+	p.program.Body = func(t *tl.PE) { a.Kernel(t, p.args[t.Rank()]) }
+	seen := map[machine.PEID]bool{}
+	for j := range lanes {
+		l := &lanes[j]
+		plan := &ccl.Plan{
+			Collective: r.collective, Ranks: len(l.pes), Root: r.root, Reduction: r.reduction.kind, Factor: r.reduction.factor, DType: r.dtype(),
+		}
+		plan.Divisor = len(members)
+		chunk := settings.Chunk(queues)
+		plan.Chunk = max(1, int(chunk)/plan.DType.Size())
+		plan.Slots = max(1, queues.NSlots/int((chunk+queues.SlotSize-1)/queues.SlotSize))
+		if plan.Counts, err = l.counts(r.collective, members); err != nil {
+			return nil, err
+		}
+		if a.Ports(plan) > queues.MaxPorts {
+			p.inboxes = max(p.inboxes, a.Ports(plan)*a.Inbox(plan))
+		}
+		first := len(p.args)
+		for i, pe := range l.pes {
+			if seen[pe] {
+				return nil, fmt.Errorf("two ranks are on %v: give each a device of its own with SetDevice", c.m.PE(pe))
+			}
+			seen[pe] = true
+			p.program.Targets = append(p.program.Targets, pe)
+			p.args = append(p.args, &ccl.Args{Plan: plan, Rank: i, First: first, In: pointers(l.in[i], plan.DType), Out: pointers(l.out[i], plan.DType)})
+		}
+	}
+	if p.inboxes == 0 {
+		p.connect()
+	}
+	return p, nil
+}
+
+// dtype is that of the request's tensors.
+func (r *request) dtype() DType {
+	for _, list := range [][]span{r.in, r.out} {
+		for _, s := range list {
+			return s.x.dtype
+		}
+	}
+	return U8 // there are none
+}
+
+// algorithm is the one of a name if it does a collective, and else the usual one.
+func algorithm(name string, c ccl.Collective) (*ccl.Algorithm, error) {
+	if a, err := ccl.Find(name, c); err == nil {
+		return a, nil
+	}
+	if !slices.Contains(ccl.Names(), name) {
+		return ccl.Find(name, c) // which says what there is
+	}
+	return ccl.Find(ccl.Usual(c), c)
+}
+
+// connect makes the neighbour table of each lane.
+func (p *planned) connect() {
+	for i, a := range p.args {
+		for _, n := range p.algorithm.Neighbors(a.Plan, a.Rank) {
+			if a.Rank < n.Rank { // the other end would name it again
+				p.program.Links = append(p.program.Links, machine.Connection{
+					A: p.program.Targets[i], APort: n.Port, B: p.program.Targets[a.First+n.Rank], BPort: n.PeerPort,
+				})
+			}
+		}
+	}
+}
+
+// pointers is where blocks are.
+func pointers(blocks []block, d DType) func(int) tl.Ptr {
+	return func(i int) tl.Ptr {
+		return tl.Ptr{Addr: int64(blocks[i].va), DType: d, Rank: 1, Stride: [oplog.MaxRank]int64{1}}
+	}
+}
+
+// allocate gives the program memory for messages, if it needs any.
+func (p *planned) allocate(c *Context, op *operation) error {
+	if p.inboxes == 0 {
+		return nil
+	}
+	dtype := p.args[0].DType
+	p.work = &Tensor{ctx: c, name: "messages of " + op.name, dtype: dtype}
+	for _, pe := range p.program.Targets {
+		p.work.shards = append(p.work.shards, shard{at: pe, elems: p.inboxes, bytes: memory.Bytes(p.inboxes) * memory.Bytes(dtype.Size())})
+	}
+	if err := p.work.mapped(); err != nil {
+		return err
+	}
+	var window []machine.Part
+	for i, s := range p.work.shards {
+		window = append(window, machine.Part{VA: s.va, Bytes: s.bytes})
+		p.args[i].Work = tl.Ptr{Addr: int64(s.va), DType: dtype, Rank: 1, Window: 1, Stride: [oplog.MaxRank]int64{1}}
+	}
+	op.run.Program.Windows = [][]machine.Part{window}
+	return nil
+}
+
+// free gives that memory back.
+func (p *planned) free() error {
+	if p.work == nil {
+		return nil
+	}
+	return p.work.unmap()
+}
+
+// counts is the elements of the lane's blocks as a plan has them. Every rank has to
+// expect what the others have for it.
+func (l *lane) counts(c ccl.Collective, members []member) ([]int, error) {
+	n := len(l.pes)
+	switch c {
+	case ccl.Barrier:
+		return []int{0}, nil
+	case ccl.AllGather, ccl.Gather:
+		counts := make([]int, n)
+		for i := range n {
+			counts[i] = l.in[i][0].elems
+		}
+		return compact(counts), expects(l.out, members, func(_, from int) int { return counts[from] })
+	case ccl.ReduceScatter, ccl.Scatter:
+		counts := make([]int, n)
+		for i := range n {
+			counts[i] = l.out[i][0].elems
+		}
+		return compact(counts), expects(l.in, members, func(_, to int) int { return counts[to] })
+	case ccl.AllToAll:
+		var counts []int
+		for i := range n {
+			for j := range n {
+				counts = append(counts, l.in[i][j].elems)
+			}
+		}
+		return compact(counts), expects(l.out, members, func(to, from int) int { return counts[from*n+to] })
+	}
+	return []int{max(l.elemsOf(l.in), l.elemsOf(l.out))}, nil
+}
+
+// elemsOf is the elements of the first block.
+func (l *lane) elemsOf(list [][]block) int {
+	for _, blocks := range list {
+		for _, b := range blocks {
+			return b.elems
+		}
+	}
+	return 0
+}
+
+// expects checks blocks against what their peers say.
+func expects(list [][]block, members []member, want func(rank, peer int) int) error {
+	for rank, blocks := range list {
+		for peer, b := range blocks {
+			if w := want(rank, peer); b.elems != w {
+				return fmt.Errorf("rank %d has room for %d elements of rank %d's, and they are %d", members[rank].rank, b.elems, members[peer].rank, w)
+			}
+		}
+	}
+	return nil
+}
+
+// compact is one number for all, if all are the same.
+func compact(counts []int) []int {
+	for _, n := range counts {
+		if n != counts[0] {
+			return counts
+		}
+	}
+	return counts[:1]
+}

@@ -1,0 +1,213 @@
+package torch
+
+import (
+	"fmt"
+	"iter"
+	"slices"
+)
+
+// Split is how a level of the machine divides a tensor among its members.
+type Split uint8
+
+// A cut gives each member an equal part, rounded up: the last may be smaller, and
+// those after it empty.
+const (
+	Replicate  Split = iota // every member has a copy
+	ColumnWise              // the last axis is cut
+	RowWise                 // the first axis is cut
+	Partial                 // every member has an addend of the whole
+)
+
+var splitNames = [...]string{"replicate", "column_wise", "row_wise", "partial"}
+
+func (s Split) String() string {
+	if int(s) < len(splitNames) {
+		return splitNames[s]
+	}
+	return fmt.Sprintf("Split(%d)", uint8(s))
+}
+
+// DPPolicy lays a tensor out inside a device: Cube divides it among the first
+// NumCubes cubes of the SIP, then PE divides each cube's piece among the first NumPEs
+// PEs of that cube. A number of 0 means all of them. Rows and columns of a tensor with
+// one axis are the same; one without axes is laid out as if its shape were {1}.
+type DPPolicy struct {
+	Cube, PE         Split
+	NumCubes, NumPEs int
+}
+
+func (p DPPolicy) String() string {
+	return fmt.Sprintf("cube=%v(%s) pe=%v(%s)", p.Cube, orAll(p.NumCubes), p.PE, orAll(p.NumPEs))
+}
+
+func orAll(n int) string {
+	if n == 0 {
+		return "all"
+	}
+	return fmt.Sprint(n)
+}
+
+// members is how many cubes, and PEs of each, hold the tensor on a SIP that has so
+// many. It panics with an *Error if the policy does not fit.
+func (p DPPolicy) members(cubes, pes int) (numCubes, numPEs int) {
+	fit := func(level, unit, owner string, s Split, n, has int) int {
+		switch {
+		case int(s) >= len(splitNames):
+			panic(misuse("DPPolicy", "%v: %s is not a split: use torch.Replicate, ColumnWise, RowWise or Partial", p, level))
+		case n < 0 || n > has:
+			panic(misuse("DPPolicy", "%v: %d %s, and a %s has %d: use 1 to %d, or 0 for all", p, n, unit, owner, has, has))
+		case n == 0:
+			return has
+		}
+		return n
+	}
+	return fit("Cube", "cubes", "SIP", p.Cube, p.NumCubes, cubes), fit("PE", "PEs", "cube", p.PE, p.NumPEs, pes)
+}
+
+// counts is into how many parts the tensor is cut, empty ones included, how many
+// copies there are of each part and addend, and how many addends of each part.
+func (p DPPolicy) counts(cubes, pes int) (parts, copies, addends int) {
+	numCubes, numPEs := p.members(cubes, pes)
+	last := undivided(nil).member(p.Cube, numCubes-1, numCubes).member(p.PE, numPEs-1, numPEs)
+	return last.part + 1, last.copy + 1, last.addend + 1
+}
+
+// holding is one PE's share of a tensor. No two of a layout have the same part,
+// addend and copy. Holdings may share the slices of their boxes.
+type holding struct {
+	cube, pe int // within the SIP, within the cube
+	part     int // which part of the tensor: by cube, then by PE, of the levels that cut
+	addend   int // which addend of that part
+	copy     int // which copy of that addend
+	box      box
+}
+
+// layout is who holds what on a SIP of so many cubes with so many PEs each, cube by
+// cube and PE by PE. It panics with an *Error if the policy does not fit.
+func (p DPPolicy) layout(shape Shape, cubes, pes int) []holding {
+	numCubes, numPEs := p.members(cubes, pes)
+	whole := undivided(shape)
+	held := make([]holding, 0, numCubes*numPEs)
+	for cube := range numCubes {
+		piece := whole.member(p.Cube, cube, numCubes)
+		for pe := range numPEs {
+			h := piece.member(p.PE, pe, numPEs)
+			h.cube, h.pe = cube, pe
+			held = append(held, h)
+		}
+	}
+	return held
+}
+
+// undivided is the only holding of a tensor that is not divided.
+func undivided(shape Shape) holding {
+	extent := slices.Clone(axes(shape))
+	return holding{box: box{make([]int, len(extent)), extent}}
+}
+
+// member is what member i of k has of a holding that a level divides.
+func (h holding) member(s Split, i, k int) holding {
+	switch s {
+	case Replicate:
+		h.copy = h.copy*k + i
+	case Partial:
+		h.addend = h.addend*k + i
+	case ColumnWise:
+		h.part = h.part*k + i
+		h.box = h.box.cut(len(h.box.extent)-1, i, k)
+	case RowWise:
+		h.part = h.part*k + i
+		h.box = h.box.cut(0, i, k)
+	}
+	return h
+}
+
+// axes is the shape, or {1} for that of a tensor without axes.
+func axes(shape Shape) Shape {
+	if len(shape) == 0 {
+		return Shape{1}
+	}
+	return shape
+}
+
+// box is a part of a tensor: where it starts along each axis and how far it goes.
+type box struct{ start, extent []int }
+
+// cut is part i of k along an axis.
+func (b box) cut(axis, i, k int) box {
+	n := b.extent[axis]
+	per := (n + k - 1) / k
+	from := min(i*per, n)
+	b = box{slices.Clone(b.start), slices.Clone(b.extent)}
+	b.start[axis] += from
+	b.extent[axis] = min(per, n-from)
+	return b
+}
+
+// extract copies the box out of the row-major bytes of the whole tensor, whose
+// elements have elem bytes each, to dst, where it is row-major without gaps.
+func (b box) extract(dst, whole []byte, shape Shape, elem int) {
+	n, _, starts := b.runs(shape)
+	n *= elem
+	for at := range starts {
+		copy(dst, whole[at*elem:at*elem+n])
+		dst = dst[n:]
+	}
+}
+
+// insert is the reverse of extract: it copies the box from src into the whole.
+func (b box) insert(whole, src []byte, shape Shape, elem int) {
+	n, _, starts := b.runs(shape)
+	n *= elem
+	for at := range starts {
+		copy(whole[at*elem:at*elem+n], src)
+		src = src[n:]
+	}
+}
+
+// contiguous reports whether the box is one run of the row-major whole, or empty.
+func (b box) contiguous(shape Shape) bool {
+	_, count, _ := b.runs(shape)
+	return count <= 1
+}
+
+// runs is the box as runs of n elements of the row-major whole: how many there are and
+// where each starts, in order. They are as long as whole inner axes make them.
+func (b box) runs(shape Shape) (n, count int, starts iter.Seq[int]) {
+	shape = axes(shape)
+	first, stride := 0, make([]int, len(shape))
+	for axis, step := len(shape)-1, 1; axis >= 0; axis-- {
+		stride[axis] = step
+		first += b.start[axis] * step
+		step *= shape[axis]
+	}
+
+	outer := len(shape) - 1 // the axes before this one count the runs
+	n = b.extent[outer]
+	for outer > 0 && b.extent[outer] == shape[outer] {
+		outer--
+		n *= b.extent[outer]
+	}
+	count = min(n, 1) // an empty box has none
+	for _, extent := range b.extent[:outer] {
+		count *= extent
+	}
+
+	return n, count, func(yield func(int) bool) {
+		at, index := first, make([]int, outer)
+		for range count {
+			if !yield(at) {
+				return
+			}
+			for axis := outer - 1; axis >= 0; axis-- {
+				at += stride[axis]
+				index[axis]++
+				if index[axis] < b.extent[axis] {
+					break
+				}
+				at -= index[axis] * stride[axis]
+				index[axis] = 0
+			}
+		}
+	}
+}

@@ -1,0 +1,223 @@
+package torch
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/kernbench/kernbench/internal/machine"
+	"github.com/kernbench/kernbench/internal/memory"
+	"github.com/kernbench/kernbench/internal/numeric"
+	"github.com/kernbench/kernbench/internal/oplog"
+	"github.com/kernbench/kernbench/internal/sim"
+)
+
+// Numpy copies the tensor to the host: all shards, the first copy of those that are
+// replicated, and of a partial tensor the sum of its addends, in order. It waits for
+// the last operation that writes the tensor, and for nothing else. The copy takes its
+// time. It is an error without values, see HasData, and while an asynchronous
+// collective that writes the tensor has not been waited for.
+func (x *Tensor) Numpy() (*Array, error) { return x.read("Numpy") }
+
+func (x *Tensor) read(op string) (*Array, error) { return x.copyOf(op, 0) }
+
+// copyOf is copy k of the tensor.
+func (x *Tensor) copyOf(op string, k int) (*Array, error) {
+	elem := x.dtype.Size()
+	a := &Array{Shape: x.Shape(), DType: x.dtype}
+	var list []shard
+	addends := 1
+	for _, s := range x.shards {
+		if s.copy == k {
+			list = append(list, s)
+			addends = max(addends, s.addend+1)
+		}
+	}
+	parts, err := x.fetch(op, list)
+	if err != nil {
+		return nil, err
+	}
+	if !x.ctx.HasData() {
+		return a, nil
+	}
+	size := elems(x.shape) * elem
+	for i := range addends {
+		whole := make([]byte, size)
+		for j, s := range list {
+			if s.addend == i {
+				s.box.insert(whole, parts[j], x.shape, elem)
+			}
+		}
+		if i == 0 {
+			a.Bytes = whole
+		} else {
+			numeric.Apply(numeric.Add, x.dtype, a.Bytes, a.Bytes, whole)
+		}
+	}
+	return a, nil
+}
+
+// fetch copies shards to the host, in a run without values only for the time.
+func (x *Tensor) fetch(op string, list []shard) ([][]byte, error) {
+	x.usable(op)
+	c := x.ctx
+	if err := c.operation(op); err != nil {
+		return nil, err
+	}
+	if c.data == nil && op != "CopyFrom" {
+		return nil, fmt.Errorf("%s has no values: this run was made without data", x.name)
+	}
+	if w := x.work; w != nil && !w.waited {
+		return nil, fmt.Errorf("%s of %s: %s, which writes it, has not been waited for: call Wait of its Work first", op, x.name, w.op.name)
+	}
+	if x.writer != nil {
+		if err := c.await(x.writer); err != nil {
+			return nil, err
+		}
+	}
+	out := make([][]byte, len(list))
+	var reads []oplog.ID
+	var of []int
+	read := &operation{name: "read of " + x.name, tensors: []*Tensor{x}}
+	read.begin = func(done sim.Event) error {
+		for i := range list {
+			for p := range x.pieces(list[i : i+1]) {
+				read.left++
+				id, err := c.m.CopyOut(p.va, p.bytes, done)
+				if err != nil {
+					return err
+				}
+				reads, of = append(reads, id), append(of, i)
+			}
+		}
+		return nil
+	}
+	read.finish = func() {
+		if c.data == nil || c.flush() != nil {
+			return
+		}
+		for k, id := range reads {
+			out[of[k]] = append(out[of[k]], c.data.Result(id)...)
+			c.data.Forget(id)
+		}
+	}
+	c.enqueue(read)
+	return out, c.await(read)
+}
+
+// At is one element, by its index along each axis.
+func (x *Tensor) At(i ...int) (float64, error) {
+	if len(i) != len(x.shape) {
+		panic(misuse("At", "%d indices for %s", len(i), x.name))
+	}
+	for axis, n := range i {
+		if n < 0 || n >= x.shape[axis] {
+			panic(misuse("At", "index %v of %s: axis %d has 0 to %d", i, x.name, axis, x.shape[axis]-1))
+		}
+	}
+	var list []shard
+	for _, s := range x.shards {
+		if s.copy > 0 {
+			continue
+		}
+		off, inside := 0, true
+		for axis, n := range i {
+			from, extent := s.box.start[axis], s.box.extent[axis]
+			inside = inside && n >= from && n < from+extent
+			off = off*extent + n - from
+		}
+		if inside {
+			s.va += memory.VA(off * x.dtype.Size())
+			s.bytes = memory.Bytes(x.dtype.Size())
+			list = append(list, s)
+		}
+	}
+	parts, err := x.fetch("At", list)
+	if err != nil {
+		return 0, err
+	}
+	sum := parts[0]
+	for _, p := range parts[1:] {
+		numeric.Apply(numeric.Add, x.dtype, sum, sum, p)
+	}
+	return numeric.Get(x.dtype, sum, 0), nil
+}
+
+// String shows the tensor as PyTorch does: its values, which are read from the
+// device, with dots in the middle of a large one. Without values it is the name.
+func (x *Tensor) String() string {
+	where := fmt.Sprintf("dtype=%v, device=%s", x.dtype, x.device())
+	if !x.ctx.HasData() {
+		return fmt.Sprintf("tensor(shape=%v, %s)", x.shape, where)
+	}
+	a, err := x.Numpy()
+	if err != nil {
+		return fmt.Sprintf("tensor(shape=%v, %s: %v)", x.shape, where, err)
+	}
+	return fmt.Sprintf("tensor(%v, %s)", a, where)
+}
+
+// device names the SIP, or the SIPs, that the tensor is on.
+func (x *Tensor) device() string {
+	first, last := x.sip(0), x.sip(0)
+	for i := range x.shards {
+		first, last = min(first, x.sip(i)), max(last, x.sip(i))
+	}
+	if first == last {
+		return fmt.Sprintf("sip%d", first)
+	}
+	return fmt.Sprintf("sip%d-%d", first, last)
+}
+
+func (x *Tensor) sip(shard int) int {
+	s := x.ctx.Topology().Spec()
+	return int(x.shards[shard].at) / int(machine.PEID(s.PEsPerCube()*s.CubesPerSIP()))
+}
+
+// Of an array with more elements than summary, only edge rows and columns at each end
+// are shown.
+const (
+	summary = 1000
+	edge    = 3
+)
+
+// String is the values in nested brackets.
+func (a *Array) String() string {
+	var b strings.Builder
+	a.write(&b, 0, 0, a.Len() > summary)
+	return b.String()
+}
+
+// write writes the part of the array that starts at an element and has the axes from
+// one on.
+func (a *Array) write(b *strings.Builder, axis, at int, short bool) {
+	if axis == len(a.Shape) {
+		b.WriteString(strings.TrimSuffix(a.text(at), ".0"))
+		return
+	}
+	stride := elems(a.Shape[axis+1:])
+	b.WriteByte('[')
+	for i := 0; i < a.Shape[axis]; i++ {
+		if i > 0 {
+			b.WriteString(", ")
+		}
+		if short && i == edge && a.Shape[axis] > 2*edge {
+			b.WriteString("..., ")
+			i = a.Shape[axis] - edge
+		}
+		a.write(b, axis+1, at+i*stride, short)
+	}
+	b.WriteByte(']')
+}
+
+// text is one element to the last digit.
+func (a *Array) text(i int) string {
+	if a.DType.IsFloat() {
+		return fmt.Sprint(a.At(i))
+	}
+	n := numeric.GetInt(a.DType, a.Bytes, i)
+	if a.DType.IsSigned() {
+		return strconv.FormatInt(n, 10)
+	}
+	return strconv.FormatUint(uint64(n), 10)
+}

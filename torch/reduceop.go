@@ -1,0 +1,43 @@
+package torch
+
+import (
+	"fmt"
+
+	"github.com/kernbench/kernbench/ccl"
+)
+
+// ReduceOp is how a collective combines elements.
+type ReduceOp struct {
+	kind   ccl.Reduction
+	factor float64
+}
+
+// The reductions. AVG divides the sum by the number of ranks, once; it and PREMUL_SUM
+// are for floats, the bitwise ones for integers.
+var (
+	SUM     = ReduceOp{kind: ccl.Sum}
+	AVG     = ReduceOp{kind: ccl.Avg}
+	PRODUCT = ReduceOp{kind: ccl.Product}
+	MIN     = ReduceOp{kind: ccl.Min}
+	MAX     = ReduceOp{kind: ccl.Max}
+	BAND    = ReduceOp{kind: ccl.BAnd}
+	BOR     = ReduceOp{kind: ccl.BOr}
+	BXOR    = ReduceOp{kind: ccl.BXor}
+)
+
+// PREMUL_SUM multiplies each rank's elements by a factor before they are added.
+func PREMUL_SUM(factor float64) ReduceOp { return ReduceOp{ccl.PremulSum, factor} }
+
+func (op ReduceOp) String() string {
+	if op.kind == ccl.PremulSum {
+		return fmt.Sprintf("%v(%v)", op.kind, op.factor)
+	}
+	return op.kind.String()
+}
+
+// check panics if the reduction is not for the tensor's dtype.
+func (op ReduceOp) check(what string, x *Tensor) {
+	if !op.kind.Serves(x.dtype) {
+		panic(misuse(what, "there is no %v of %v: avg and premul_sum are for floats, band, bor and bxor for integers", op, x.dtype))
+	}
+}

@@ -1,0 +1,272 @@
+package torch_test
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/kernbench/kernbench/tl"
+	"github.com/kernbench/kernbench/topology"
+	"github.com/kernbench/kernbench/torch"
+)
+
+// system is a topology by name, with changes.
+func system(t testing.TB, name string, sets ...string) *topology.Graph {
+	t.Helper()
+	spec, err := topology.Load(name, sets...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	g, err := topology.Compile(spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return g
+}
+
+// worker is what Spawn runs, with the default group made.
+type worker func(rank int, ctx *torch.Context, dist *torch.Distributed) error
+
+// spawn runs workers on a machine of as many SIPs.
+func spawn(t *testing.T, n int, run worker) (*lab, error) {
+	t.Helper()
+	l := newLab(t, torch.Options{Topology: system(t, "ring6", fmt.Sprintf("system.sips.count=%d", n))})
+	return l, l.Spawn(func(rank int, ctx *torch.Context) error {
+		dist := ctx.Distributed()
+		if err := dist.InitProcessGroup("ahbm"); err != nil {
+			return err
+		}
+		return run(rank, ctx, dist)
+	}, n)
+}
+
+// full is a tensor of n times v on one PE of the rank's device.
+func full(ctx *torch.Context, v, n int) *torch.Tensor {
+	x, err := ctx.Full(float64(v), torch.F32, torch.Shape{n})
+	if err != nil {
+		panic(err)
+	}
+	return x
+}
+
+// blames checks that an error is a SpawnError of these ranks, and what it says.
+func blames(t *testing.T, err error, ranks []int, texts ...string) {
+	t.Helper()
+	var failed *torch.SpawnError
+	if !errors.As(err, &failed) {
+		t.Fatalf("error %v, want a *SpawnError", err)
+	}
+	var got []int
+	for _, r := range failed.Ranks {
+		got = append(got, r.Rank)
+	}
+	if fmt.Sprint(got) != fmt.Sprint(ranks) {
+		t.Errorf("the error names ranks %v, want %v: %v", got, ranks, err)
+	}
+	for _, text := range texts {
+		if !strings.Contains(err.Error(), text) {
+			t.Errorf("error %q, want one with %q", err, text)
+		}
+	}
+}
+
+func TestAWorkerThatFailsIsTheOnlyOneNamed(t *testing.T) {
+	boom := errors.New("boom")
+	stopped := 0
+	_, err := spawn(t, 4, func(rank int, ctx *torch.Context, dist *torch.Distributed) error {
+		defer func() { stopped++ }()
+		if rank == 2 {
+			return boom
+		}
+		x := full(ctx, 1, 8)
+		if err := dist.AllReduce(x, torch.SUM); err != nil {
+			return err
+		}
+		_, err := x.Numpy()
+		return err
+	})
+	blames(t, err, []int{2}, "rank 2: boom")
+	if !errors.Is(err, boom) || stopped != 3 { // rank 3 had not begun
+		t.Errorf("errors.Is is %v, and %d of 3 workers were unwound", errors.Is(err, boom), stopped)
+	}
+}
+
+func TestAWorkerThatPanicsIsTheOnlyOneNamed(t *testing.T) {
+	_, err := spawn(t, 3, func(rank int, ctx *torch.Context, dist *torch.Distributed) error {
+		if rank == 1 {
+			var m map[string]int
+			m["a"] = 1
+		}
+		return dist.Barrier()
+	})
+	blames(t, err, []int{1}, "assignment to entry in nil map")
+	var panicked *torch.HostPanic
+	if !errors.As(err, &panicked) || !strings.Contains(string(panicked.Stack), "spawn_test.go") {
+		t.Errorf("error %v has no stack", err)
+	}
+}
+
+func TestAWorkerThatReturnsEarlyIsTheOnlyOneNamed(t *testing.T) {
+	for _, waits := range []bool{false, true} {
+		_, err := spawn(t, 4, func(rank int, ctx *torch.Context, dist *torch.Distributed) error {
+			x := full(ctx, 1, 8)
+			if rank == 3 {
+				return nil
+			}
+			if err := dist.AllReduce(x, torch.SUM); err != nil || !waits {
+				return err
+			}
+			_, err := x.Numpy()
+			return err
+		})
+		blames(t, err, []int{3}, "rank 3: returned without all_reduce 1 of the default group, for which ranks 0-2 wait")
+	}
+}
+
+func TestAKernelThatFailsNamesItsRank(t *testing.T) {
+	_, err := spawn(t, 3, func(rank int, ctx *torch.Context, dist *torch.Distributed) error {
+		x := full(ctx, 1, 8)
+		_, err := ctx.Launch("half", func(t *tl.PE, x tl.Ptr, rank int) {
+			if rank == 1 {
+				t.Load(x, tl.Shape{1 << 30}, tl.F32)
+			}
+		}, x, rank)
+		if err != nil {
+			return err
+		}
+		return dist.AllReduce(x, torch.SUM)
+	})
+	blames(t, err, []int{1}, "launch half: ", "spawn_test.go")
+}
+
+func TestRanksThatWaitForEachOtherAreNamed(t *testing.T) {
+	_, err := spawn(t, 3, func(rank int, ctx *torch.Context, dist *torch.Distributed) error {
+		a, err := dist.NewGroup([]int{0, 1})
+		if err != nil {
+			return err
+		}
+		b, err := dist.NewGroup([]int{0, 1})
+		if err != nil {
+			return err
+		}
+		if rank == 2 {
+			return nil
+		}
+		x := full(ctx, 1, 8)
+		first, second := a, b
+		if rank == 1 {
+			first, second = b, a
+		}
+		for _, g := range []*torch.Group{first, second} {
+			if err := dist.AllReduce(x, torch.SUM, g); err != nil {
+				return err
+			}
+		}
+		_, err = x.Numpy()
+		return err
+	})
+	blames(t, err, []int{0, 1}, "rank 0: waits for all_reduce 1 of group 1, which rank 1 has behind all_reduce 1 of group 2",
+		"rank 1: waits for all_reduce 1 of group 2, which rank 0 has behind all_reduce 1 of group 1", "the ranks wait for each other")
+}
+
+func TestMismatchedCallsNameTheRanks(t *testing.T) {
+	tests := []struct {
+		name  string
+		odd   func(ctx *torch.Context, dist *torch.Distributed, x *torch.Tensor) error
+		texts []string
+	}{
+		{"size", func(ctx *torch.Context, dist *torch.Distributed, _ *torch.Tensor) error {
+			return dist.AllReduce(full(ctx, 1, 9), torch.SUM)
+		}, []string{"rank 2: all_reduce of f32 [9], sum (spawn_test.go:"}},
+		{"dtype", func(ctx *torch.Context, dist *torch.Distributed, _ *torch.Tensor) error {
+			x, err := ctx.Zeros(torch.F16, torch.Shape{8})
+			if err != nil {
+				return err
+			}
+			return dist.AllReduce(x, torch.SUM)
+		}, []string{"rank 2: all_reduce of f16 [8], sum"}},
+		{"op", func(_ *torch.Context, dist *torch.Distributed, x *torch.Tensor) error {
+			return dist.AllReduce(x, torch.MAX)
+		}, []string{"rank 2: all_reduce of f32 [8], max"}},
+		{"call", func(_ *torch.Context, dist *torch.Distributed, x *torch.Tensor) error {
+			return dist.Broadcast(x, 0)
+		}, []string{"rank 2: broadcast of f32 [8], root 0"}},
+		{"layout", func(ctx *torch.Context, dist *torch.Distributed, _ *torch.Tensor) error {
+			x, err := ctx.Zeros(torch.F32, torch.Shape{8}, torch.DPPolicy{PE: torch.RowWise, NumCubes: 1, NumPEs: 2})
+			if err != nil {
+				return err
+			}
+			return dist.AllReduce(x, torch.SUM)
+		}, []string{"rank 2: all_reduce of f32 [8] in 2 parts of [4], sum"}},
+	}
+	for _, c := range tests {
+		t.Run(c.name, func(t *testing.T) {
+			_, err := spawn(t, 4, func(rank int, ctx *torch.Context, dist *torch.Distributed) error {
+				x := full(ctx, 1, 8)
+				err := errors.New("")
+				if rank == 2 {
+					err = c.odd(ctx, dist, x)
+				} else {
+					err = dist.AllReduce(x, torch.SUM)
+				}
+				if err != nil {
+					return err
+				}
+				_, err = x.Numpy()
+				return err
+			})
+			blames(t, err, []int{2}, append(c.texts, "the ranks do not agree: ranks 0, 1, 3: all_reduce of f32 [8], sum (spawn_test.go:")...)
+		})
+	}
+}
+
+func TestWorkersShareOneClock(t *testing.T) {
+	var times [2]torch.Time
+	_, err := spawn(t, 2, func(rank int, ctx *torch.Context, dist *torch.Distributed) error {
+		x := full(ctx, 1, 8)
+		if rank == 0 { // alone
+			for range 3 {
+				if _, err := x.Numpy(); err != nil {
+					return err
+				}
+			}
+		}
+		w, err := dist.BarrierAsync()
+		if err != nil {
+			return err
+		}
+		if err := w.Wait(); err != nil {
+			return err
+		}
+		times[rank] = ctx.Now()
+		return nil
+	})
+	if err != nil || times[0] != times[1] || times[0] == 0 {
+		t.Errorf("error %v, after the barrier it is %v on rank 0 and %v on rank 1", err, times[0], times[1])
+	}
+}
+
+func TestSpawnAgainAfterAFailure(t *testing.T) {
+	l, err := spawn(t, 2, func(rank int, ctx *torch.Context, dist *torch.Distributed) error {
+		if rank == 0 {
+			return errors.New("first")
+		}
+		return dist.AllReduce(full(ctx, 1, 8), torch.SUM)
+	})
+	blames(t, err, []int{0})
+	err = l.Spawn(func(rank int, ctx *torch.Context) error {
+		dist := ctx.Distributed()
+		if err := dist.InitProcessGroup("ahbm"); err != nil {
+			return err
+		}
+		x := full(ctx, rank+1, 8)
+		if err := dist.AllReduce(x, torch.SUM); err != nil {
+			return err
+		}
+		return ctx.Check("sum", x, fill(3, 8))
+	}, 2)
+	if err != nil || !l.Report.OK() || len(l.Report.Checks) != 2 {
+		t.Errorf("error %v, checks %+v", err, l.Report.Checks)
+	}
+}

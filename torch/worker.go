@@ -1,0 +1,226 @@
+package torch
+
+import (
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"slices"
+	"strings"
+
+	"github.com/kernbench/kernbench/internal/sim"
+)
+
+// worker is host code with a stream and a device of its own: the program itself, or
+// one of those that Spawn runs.
+type worker struct {
+	rank   int
+	device int
+	stream stream
+	proc   *sim.Proc // nil for the program itself
+	waits  *operation
+
+	groups   []*Group // by the order in which it made them; the first is the default one
+	returned bool
+	err      error // of its own account
+}
+
+// Spawn runs a worker for each rank, side by side on one simulated clock, and waits
+// for all of them and everything they asked for. The worker gets its rank, whose
+// device is the SIP of that number; its code looks as if it were alone. Workers share
+// the memory of this process: what they change together is ordered by their waits
+// alone.
+//
+// When a worker returns an error or panics, the others are stopped where they wait.
+// The error is a *SpawnError with what went wrong on whose account.
+func (c *Context) Spawn(run func(rank int, ctx *Context) error, nprocs int) error {
+	if err := c.operation("Spawn"); err != nil {
+		return err
+	}
+	sips := c.Topology().Spec().System.SIPs.Count
+	switch {
+	case c.current.proc != nil:
+		panic(misuse("Spawn", "called by a worker: only the program itself spawns workers"))
+	case run == nil:
+		panic(misuse("Spawn", "the worker is nil"))
+	case nprocs < 1 || nprocs > sips:
+		panic(misuse("Spawn", "%d workers for a system of %d SIPs: there is one for each rank, and a rank is a SIP", nprocs, sips))
+	}
+	if err := c.Synchronize(); err != nil {
+		return err
+	}
+	c.workers, c.groups, c.messages = nil, nil, nil
+	for rank := range nprocs {
+		c.workers = append(c.workers, &worker{rank: rank, device: rank})
+	}
+	for _, w := range c.workers {
+		w.proc = c.m.Engine.Go(fmt.Sprintf("rank %d", w.rank), func(p *sim.Proc) { c.work(w, p, run) })
+	}
+	err := c.run()
+	if err == nil && c.data != nil {
+		err = c.flush()
+	}
+	err = c.verdict(err)
+	c.withdraw(begun)
+	c.workers, c.groups, c.messages = nil, nil, nil
+	return err
+}
+
+// work runs a worker. Its failure stops the others.
+func (c *Context) work(w *worker, p *sim.Proc, run func(int, *Context) error) {
+	p.Where = hostLine
+	c.current = w
+	defer func() {
+		c.current = nil
+		if w.returned || p.Cancelled() {
+			return
+		}
+		if value := recover(); value != nil {
+			w.err = &HostPanic{value, debug.Stack()}
+		} else {
+			w.err = errors.New("the worker ended its goroutine")
+		}
+		c.abort()
+	}()
+	w.err = run(w.rank, c)
+	w.returned = true
+	if w.err != nil {
+		c.abort()
+	}
+}
+
+// park lets the others go on until an operation has ended.
+func (c *Context) park(w *worker, op *operation) {
+	w.waits = op
+	c.current = nil
+	defer func() { c.current = w }() // also to be stopped there
+	w.proc.Park((*opWait)(op))
+	w.waits = nil
+}
+
+// opWait is what a worker waits for, in reports of deadlocks.
+type opWait operation
+
+func (o *opWait) String() string {
+	if len(o.forming) == 0 {
+		return o.name
+	}
+	return fmt.Sprintf("%s, which %s not called", o.name, have(o.forming))
+}
+
+// HeldBy is a worker that has to do something first.
+func (o *opWait) HeldBy() *sim.Proc {
+	for _, w := range o.forming {
+		if !w.returned {
+			return w.proc
+		}
+	}
+	return nil
+}
+
+// abort stops all workers but the one that is running, and takes back what has not
+// begun.
+func (c *Context) abort() {
+	for _, w := range c.workers {
+		if w != c.current && w.proc != nil && !w.proc.Done() && !w.proc.Running() {
+			w.proc.Cancel()
+		}
+	}
+	c.withdraw(queued)
+}
+
+// withdraw takes operations that have come no further than a state out of the
+// workers' streams.
+func (c *Context) withdraw(state opState) {
+	gone := map[*operation]bool{}
+	for _, w := range c.workers {
+		w.stream.ops = slices.DeleteFunc(w.stream.ops, func(op *operation) bool {
+			if op.state > state {
+				return false
+			}
+			if !gone[op] {
+				gone[op] = true
+				c.release(op)
+			}
+			return true
+		})
+	}
+}
+
+// SpawnError is the failure of some workers. Those that were stopped because of it
+// are not in it.
+type SpawnError struct {
+	Ranks []RankError // by rank
+}
+
+// RankError is the failure of one worker.
+type RankError struct {
+	Rank int
+	Err  error
+}
+
+func (e *SpawnError) Error() string {
+	var lines []string
+	for _, r := range e.Ranks {
+		lines = append(lines, fmt.Sprintf("rank %d: %v", r.Rank, r.Err))
+	}
+	return strings.Join(lines, "\n")
+}
+
+// Unwrap is the errors of the ranks.
+func (e *SpawnError) Unwrap() []error {
+	var all []error
+	for _, r := range e.Ranks {
+		all = append(all, r.Err)
+	}
+	return all
+}
+
+// HostPanic is a panic of host code, outside of kernels.
+type HostPanic struct {
+	Value any
+	Stack []byte
+}
+
+func (p *HostPanic) Error() string { return fmt.Sprint(p.Value) }
+
+// Unwrap is the panic's value where that is an error.
+func (p *HostPanic) Unwrap() error {
+	err, _ := p.Value.(error)
+	return err
+}
+
+// verdict is the error of a Spawn: who failed, whose kernels did, who returned while
+// others wait for it, or who wait for each other.
+func (c *Context) verdict(end error) error {
+	e := &SpawnError{}
+	blame := func(w *worker, err error) { e.Ranks = append(e.Ranks, RankError{w.rank, err}) }
+	for _, w := range c.workers {
+		if w.err != nil {
+			blame(w, w.err)
+		}
+	}
+	if len(e.Ranks) > 0 {
+		return e
+	}
+	var stuck *sim.Deadlock
+	switch {
+	case end != nil && c.guilty() != nil:
+		for _, w := range c.workers {
+			if slices.Contains(c.guilty().streams, &w.stream) {
+				blame(w, c.reason())
+			}
+		}
+		return e
+	case errors.As(end, &stuck):
+		c.stuck(blame, stuck)
+	case end != nil:
+		return end
+	default:
+		c.stuck(blame, nil)
+	}
+	if len(e.Ranks) == 0 {
+		return nil
+	}
+	slices.SortFunc(e.Ranks, func(a, b RankError) int { return a.Rank - b.Rank })
+	return e
+}
