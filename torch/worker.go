@@ -74,9 +74,8 @@ func (c *Context) work(w *worker, p *sim.Proc, run func(int, *Context) error) {
 		if w.returned || p.Cancelled() {
 			return
 		}
-		if value := recover(); value != nil {
-			w.err = &HostPanic{value, debug.Stack()}
-		} else {
+		w.err = Recovered(recover())
+		if w.err == nil {
 			w.err = errors.New("the worker ended its goroutine")
 		}
 		c.abort()
@@ -179,6 +178,19 @@ func (e *SpawnError) Unwrap() []error {
 type HostPanic struct {
 	Value any
 	Stack []byte
+}
+
+// Recovered is the error of host code that has panicked with a value: that of Must and
+// OK, a *HostPanic, or nil if there was no panic. It is called in the deferred call that
+// recovers.
+func Recovered(value any) error {
+	switch v := value.(type) {
+	case nil:
+		return nil
+	case *Failure:
+		return v.Err
+	}
+	return &HostPanic{value, debug.Stack()}
 }
 
 func (p *HostPanic) Error() string { return fmt.Sprint(p.Value) }

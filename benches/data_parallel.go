@@ -1,0 +1,100 @@
+package benches
+
+import (
+	"fmt"
+
+	"github.com/kernbench/kernbench/bench"
+	"github.com/kernbench/kernbench/tl"
+	"github.com/kernbench/kernbench/torch"
+)
+
+func init() {
+	bench.Register(bench.Bench{
+		Name:    "data_parallel",
+		Summary: "data-parallel training of a vector on all SIPs: broadcast, gradient, all-reduce, SGD step",
+		Doc: `Each SIP is a rank of a process group and has a copy of 4096 weights, spread over its PEs. In
+each of 4 steps every rank has data of its own, computes the gradient of half the squared distance
+to it, all ranks average their gradients, and each moves its weights by half of that. The weights
+are compared with those of a plain computation, on every rank. It is the example of
+docs/host-api.md.`,
+		Run: func(ctx *torch.Context) error {
+			ranks := ctx.Topology().Spec().System.SIPs.Count
+			start := ctx.Now()
+			if err := ctx.Spawn(train, ranks); err != nil {
+				return err
+			}
+			ctx.Metric("ranks", ranks)
+			ctx.Metric("steps", steps)
+			ctx.Metric("total_ns", ctx.Now()-start)
+			return nil
+		},
+	})
+}
+
+const (
+	weights = 4096
+	steps   = 4
+	rate    = 0.5
+)
+
+// train is the worker of a rank.
+func train(rank int, ctx *torch.Context) error {
+	ctx.SetDevice(rank)
+	dist := ctx.Distributed()
+	torch.OK(dist.InitProcessGroup("ahbm"))
+	spread := torch.DPPolicy{Cube: torch.RowWise, PE: torch.RowWise}
+	w := torch.Must(ctx.Full(float64(rank), torch.F32, torch.Shape{weights}, spread))
+	torch.OK(dist.Broadcast(w, 0))
+	grad := torch.Must(ctx.Empty(torch.F32, torch.Shape{weights}, spread))
+	for step := range steps {
+		x := torch.Must(ctx.FromSlice(batch(rank, step, dist.GetWorldSize()), torch.F32, torch.Shape{weights}, spread))
+		torch.Must(ctx.Launch("gradient", gradient, grad, w, x, weights))
+		torch.OK(dist.AllReduce(grad, torch.AVG))
+		torch.Must(ctx.Launch("sgd", sgd, w, grad, rate, weights))
+		torch.OK(x.Free())
+	}
+	torch.OK(ctx.Check(fmt.Sprintf("weights of rank %d", rank), w, trained()))
+	return dist.DestroyProcessGroup()
+}
+
+// gradient is that of half the squared distance between w and x.
+func gradient(t *tl.PE, grad, w, x tl.Ptr, n int) {
+	n = shard(t, n)
+	t.Store(grad, t.Load(w, tl.Shape{n}, tl.F32).Sub(t.Load(x, tl.Shape{n}, tl.F32)))
+}
+
+// sgd moves w against the gradient.
+func sgd(t *tl.PE, w, grad tl.Ptr, rate float64, n int) {
+	n = shard(t, n)
+	t.Store(w, t.Load(w, tl.Shape{n}, tl.F32).Sub(t.Load(grad, tl.Shape{n}, tl.F32).Mul(rate)))
+}
+
+// shard is how many of n elements in equal parts this PE has.
+func shard(t *tl.PE, n int) int {
+	per := tl.CDiv(n, t.NumRanks())
+	return max(0, min(per, n-t.Rank()*per))
+}
+
+// batch is the data of a rank: whole numbers whose mean over all ranks is whole too, so
+// that every result is exact.
+func batch(rank, step, ranks int) []float32 {
+	data := make([]float32, weights)
+	for i := range data {
+		data[i] = float32(target(i, step) + 2*rank - (ranks - 1))
+	}
+	return data
+}
+
+// target is the mean of the ranks' data.
+func target(i, step int) int { return i%17 + 4*step }
+
+// trained is the weights that come out.
+func trained() []float32 {
+	w := make([]float32, weights)
+	for i := range w {
+		for step := range steps {
+			w[i] -= rate * (w[i] - float32(target(i, step)))
+		}
+	}
+	return w
+}
