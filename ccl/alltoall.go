@@ -23,7 +23,6 @@ type relay struct {
 }
 
 func (m *member) relay() {
-	m.copy(m.Out(m.Rank), m.In(m.Rank), m.pair(m.Rank, m.Rank))
 	r := relay{member: m, cut: newCut(m.Plan, slices.Max(m.Counts))}
 	if r.cut.pieces == 0 {
 		return
@@ -74,6 +73,18 @@ func (r *relay) keep(at item, x tl.Tile) {
 	if p := r.parcel(at, at.step+1); p.n > 0 && p.arrived {
 		r.t.Store(r.Out(p.from).Add(p.at), x)
 	}
+	if at.step == 0 && at.segment < r.cut.segments && at.piece < r.cut.pieces {
+		r.settle(r.cut, at)
+	}
+}
+
+// settle copies a piece of the block that a rank has for itself: one by one, because a
+// message is not seen before the stores in front of it have ended.
+func (m *member) settle(c cut, at item) {
+	from, n := c.piece(m.pair(m.Rank, m.Rank), at.segment, at.piece)
+	if n > 0 {
+		m.t.Store(m.Out(m.Rank).Add(from), m.load(m.In(m.Rank).Add(from), n))
+	}
 }
 
 // relayInbox is the elements on the busiest of a ring's links.
@@ -101,7 +112,6 @@ type swap struct {
 }
 
 func (m *member) swap() {
-	m.copy(m.Out(m.Rank), m.In(m.Rank), m.pair(m.Rank, m.Rank))
 	x := swap{m, newCut(m.Plan, slices.Max(m.Counts))}
 	schedule{x.cut.segments, 1, x.cut.pieces}.run(&x)
 }
@@ -123,4 +133,4 @@ func (x *swap) pass(at item, _ tl.Tile) {
 	}
 }
 
-func (x *swap) keep(item, tl.Tile) {}
+func (x *swap) keep(at item, _ tl.Tile) { x.settle(x.cut, at) }

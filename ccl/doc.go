@@ -9,6 +9,11 @@
 // the caller's affair (package torch). Adding an algorithm is one file and one
 // registration.
 //
+// Kernels exchange messages over ports: queues, or inboxes where there are too few
+// ports for that (transport.go). Those that trade blocks all round say what they do
+// with a message, and leave to a schedule which message is next (schedule.go, trade.go);
+// those over trees pass messages up and down (climb.go).
+//
 // Bounds and costs are closed forms of topologies and plans, in files that use
 // nothing of the engine. A [Config] is what ccl.yaml says.
 //

@@ -47,6 +47,7 @@ type experiment struct {
 	inPlace   bool // In is Out, where each is one block
 	inboxes   bool // instead of queues, even if there are enough ports
 	timing    bool // no values, no checks
+	before    func(t *tl.PE, rank int)
 }
 
 // String names the case in failures.
@@ -150,8 +151,9 @@ func (e *experiment) counts(rank int) (in, out []int) {
 
 // outcome is what an experiment has shown.
 type outcome struct {
-	out  [][]byte // by rank
-	time sim.Time // critical path
+	out  [][]byte   // by rank
+	time sim.Time   // critical path
+	exec []sim.Time // by rank
 }
 
 // run runs an experiment. in gives each rank's input, out the bytes it ends with.
@@ -193,6 +195,9 @@ func (e *experiment) run(t tester, in func(rank int, s *side)) (o outcome) {
 	}
 	program.Body = func(t *tl.PE) {
 		if rank := t.Rank() - e.first; rank >= 0 {
+			if e.before != nil {
+				e.before(t, rank)
+			}
 			e.algorithm.Kernel(t, &args[rank])
 		}
 	}
@@ -204,6 +209,9 @@ func (e *experiment) run(t tester, in func(rank int, s *side)) (o outcome) {
 		t.Fatalf("%v: %v", e, err)
 	}
 	o.time = run.Critical()
+	for rank := range args {
+		o.exec = append(o.exec, run.Exec(e.first+rank))
+	}
 	if e.timing {
 		return o
 	}

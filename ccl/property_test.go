@@ -23,6 +23,7 @@ func drawn(t *rapid.T, collectives ...Collective) experiment {
 		Slots: rapid.SampledFrom([]int{1, 2, 3, 4, 16}).Draw(t, "slots"),
 	}
 	e.Reduction = rapid.SampledFrom(Reductions()).Filter(func(r Reduction) bool { return r.Serves(e.DType) }).Draw(t, "reduction")
+	e.Divisor = rapid.SampledFrom([]int{0, 2 * ranks}).Draw(t, "divisor")
 	blocks := map[Collective]int{AllGather: ranks, ReduceScatter: ranks, Gather: ranks, Scatter: ranks, AllToAll: ranks * ranks}[c]
 	if blocks == 0 || rapid.Bool().Draw(t, "even") {
 		blocks = 1

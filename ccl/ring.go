@@ -65,10 +65,12 @@ func (m *member) ring(does Collective, r Reduction, block func(place int) block,
 	x.schedule().run(&x)
 }
 
-// sent is the piece to send as an item. What is received has come a place further.
+// sent is the piece that is sent as an item.
 func (r *ring) sent(at item) block {
 	return r.piece(at, (r.place-r.gathered(at)+r.size)%r.size)
 }
+
+// received is the piece that the place before sends as the same item.
 func (r *ring) received(at item) block {
 	return r.piece(at, (r.place-r.gathered(at)-1+r.size)%r.size)
 }

@@ -55,3 +55,23 @@ func TestAllReduceOnFullyConnectedFabric(t *testing.T) {
 	e = textbook(Direct, AllReduce, bytes, all)
 	within(t, e.String(), e.run(t, nil).time.NS(), 2*alpha+2*bytes/8/100, 0.98, 1)
 }
+
+// BenchmarkRing200 is an all-reduce of 200 ranks in 80,000 messages, without values.
+func BenchmarkRing200(b *testing.B) {
+	e := classic(Ring, AllReduce, 200, 200)
+	e.timing = true
+	for b.Loop() {
+		e.run(b, nil)
+	}
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(200*2*199), "ns/message")
+}
+
+// BenchmarkDirect64 is an all-gather of 64 ranks through inboxes, in 4,032 messages.
+func BenchmarkDirect64(b *testing.B) {
+	e := classic(Direct, AllGather, 64, 64)
+	e.timing = true
+	for b.Loop() {
+		e.run(b, nil)
+	}
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(64*63), "ns/message")
+}

@@ -87,10 +87,14 @@ func (m *member) addend(r Reduction, p tl.Ptr, n int) tl.Tile {
 
 // result is the reduction of what all ranks have, given what they combine to.
 func (m *member) result(r Reduction, x tl.Tile) tl.Tile {
-	if r == Avg {
-		return x.Div(cmp.Or(m.Divisor, m.Ranks))
+	if r != Avg {
+		return x
 	}
-	return x
+	n := cmp.Or(m.Divisor, m.Ranks)
+	if n > 256 && (m.DType == tl.F16 || m.DType == tl.BF16) { // which may not have that number
+		return x.To(tl.F32).Div(n).To(m.DType)
+	}
+	return x.Div(n)
 }
 
 // copy copies n elements that stay with their rank.
@@ -110,9 +114,10 @@ func (m *member) alone() bool {
 	}
 	switch {
 	case m.Collective == Barrier || m.Collective == SendRecv || m.count(0) == 0:
-	case m.Collective.Reduces() && m.Reduction == PremulSum:
+	case m.Collective.Reduces() && (m.Reduction == PremulSum || m.Reduction == Avg && m.Divisor > 1):
 		for at, n := range m.messages(m.count(0)) {
-			m.t.Store(m.Out(0).Add(at), m.addend(PremulSum, m.In(0).Add(at), n))
+			x := m.addend(m.Reduction, m.In(0).Add(at), n)
+			m.t.Store(m.Out(0).Add(at), m.result(m.Reduction, x))
 		}
 	default:
 		m.copy(m.Out(0), m.In(0), m.count(0))

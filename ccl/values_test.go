@@ -2,6 +2,7 @@ package ccl
 
 import (
 	"bytes"
+	"cmp"
 	"math"
 	"math/rand/v2"
 
@@ -74,7 +75,8 @@ func (e *experiment) reduce(x []float64) (y, magnitude float64) {
 		}
 	}
 	if e.Reduction == Avg {
-		y, magnitude = y/float64(len(x)), magnitude/float64(len(x))
+		divisor := float64(cmp.Or(e.Divisor, len(x)))
+		y, magnitude = y/divisor, magnitude/divisor
 	}
 	return y, magnitude
 }

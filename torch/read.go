@@ -102,7 +102,13 @@ func (x *Tensor) fetch(op string, list []shard) ([][]byte, error) {
 		}
 	}
 	c.enqueue(read)
-	return out, c.await(read)
+	if err := c.await(read); err != nil {
+		return nil, err
+	}
+	if c.err != nil { // the values could not be computed
+		return nil, c.reason()
+	}
+	return out, nil
 }
 
 // At is one element, by its index along each axis.

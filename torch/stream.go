@@ -197,6 +197,7 @@ func (c *Context) end(op *operation) {
 	if len(op.streams) > 0 {
 		c.advance(op)
 	}
+	op.send, op.begin, op.finish, op.tensors, op.streams = nil, nil, nil, nil, nil // a tensor may keep it
 }
 
 // enter notes that a rank has come to the collective that is at the front of its

@@ -2,6 +2,7 @@ package machine
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/kernbench/kernbench/internal/fabric"
 	"github.com/kernbench/kernbench/internal/memory"
@@ -15,7 +16,7 @@ import (
 // signal is a number at a PE that others change.
 type signal struct {
 	value int64
-	from  []oplog.Operand // the notifications so far, for the log
+	from  []oplog.Operand // the last notification of each PE so far, the latest last, for the log
 }
 
 // maxSignals bounds the signals of a PE.
@@ -99,8 +100,10 @@ func (ns *notifications) Handle(kind sim.Kind, arg uint64) {
 		s.value = n.value
 	}
 	if n.id != 0 {
-		s.from = append(s.from, oplog.Operand{From: n.id})
 		op := ns.m.Log.Op(n.id)
+		// Those of one PE come in the order of its program: the last stands for all.
+		s.from = slices.DeleteFunc(s.from, func(o oplog.Operand) bool { return ns.m.Log.Op(o.From).PE == op.PE })
+		s.from = append(s.from, oplog.Operand{From: n.id})
 		op.Start, op.End = ns.m.Engine.Now(), ns.m.Engine.Now()
 	}
 	if n.to.listener != nil {

@@ -1,0 +1,108 @@
+package ccl
+
+import (
+	"fmt"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/kernbench/kernbench/tl"
+)
+
+// tape notes what a schedule asks for.
+type tape struct{ text string }
+
+func (x *tape) take(at item) (none tl.Tile) {
+	x.text += fmt.Sprintf(" take%v", at)
+	return none
+}
+func (x *tape) pass(at item, _ tl.Tile) { x.text += fmt.Sprintf(" pass%v", at) }
+func (x *tape) keep(at item, _ tl.Tile) { x.text += fmt.Sprintf(" keep%v", at) }
+
+func TestScheduleSendsOneStepAhead(t *testing.T) {
+	for _, c := range []struct {
+		schedule schedule
+		want     string // segment, step, piece
+	}{
+		{schedule{0, 3, 0}, ""},
+		{schedule{1, 2, 1}, " pass{0 0 0} take{0 0 0} pass{0 1 0} keep{0 0 0} take{0 1 0} keep{0 1 0}"},
+		{schedule{2, 1, 1}, " pass{0 0 0} take{0 0 0} pass{1 0 0} keep{0 0 0} take{1 0 0} keep{1 0 0}"},
+		{schedule{1, 2, 2}, " pass{0 0 0} pass{0 0 1}" +
+			" take{0 0 0} pass{0 1 0} keep{0 0 0} take{0 0 1} pass{0 1 1} keep{0 0 1}" +
+			" take{0 1 0} keep{0 1 0} take{0 1 1} keep{0 1 1}"},
+	} {
+		var x tape
+		if c.schedule.run(&x); x.text != c.want {
+			t.Errorf("%v: %s, want %s", c.schedule, x.text, c.want)
+		}
+	}
+}
+
+func TestCut(t *testing.T) {
+	for _, c := range []struct {
+		largest, chunk, slots int
+		want                  cut
+	}{
+		{0, 8, 4, cut{}},
+		{1, 8, 4, cut{1, 1}},
+		{24, 8, 4, cut{1, 3}},
+		{25, 8, 4, cut{2, 2}}, // of 4 slots 3 are used ahead
+		{1 << 20, 1024, 256, cut{6, 171}},
+		{100, 8, 1, cut{13, 1}},
+	} {
+		if got := newCut(&Plan{Chunk: c.chunk, Slots: c.slots}, c.largest); got != c.want {
+			t.Errorf("%d elements in messages of %d, %d slots: %v, want %v", c.largest, c.chunk, c.slots, got, c.want)
+		}
+	}
+}
+
+// The pieces of a block follow each other, none is larger than a message, and together
+// they are the block.
+func TestPiecesMakeTheBlock(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		p := Plan{Chunk: rapid.IntRange(1, 100).Draw(t, "chunk"), Slots: rapid.IntRange(1, 20).Draw(t, "slots")}
+		largest := rapid.IntRange(0, 5000).Draw(t, "largest")
+		n := rapid.IntRange(0, largest).Draw(t, "n")
+		c, at := newCut(&p, largest), 0
+		if c.pieces > p.Slots {
+			t.Fatalf("%d pieces, of which a queue holds %d", c.pieces, p.Slots)
+		}
+		for segment := range c.segments {
+			for piece := range c.pieces {
+				from, count := c.piece(n, segment, piece)
+				if from != at || count > p.Chunk {
+					t.Fatalf("segment %d, piece %d is %d elements from %d, want at most %d from %d", segment, piece, count, from, p.Chunk, at)
+				}
+				at += count
+			}
+		}
+		if at != n {
+			t.Fatalf("the pieces are %d elements, want %d", at, n)
+		}
+	})
+}
+
+func TestGridIsSquare(t *testing.T) {
+	for ranks, want := range map[int][2]int{1: {1, 1}, 2: {2, 1}, 6: {3, 2}, 7: {7, 1}, 12: {4, 3}, 16: {4, 4}, 200: {20, 10}} {
+		if w, h := grid(ranks); [2]int{w, h} != want {
+			t.Errorf("%d ranks are %d wide and %d high, want %v", ranks, w, h, want)
+		}
+	}
+}
+
+// The busiest link of a relay carries, of equal blocks, half of the pairs.
+func TestRelayInbox(t *testing.T) {
+	for _, c := range []struct {
+		ranks  int
+		counts []int
+		want   int
+	}{
+		{2, []int{5}, 5},
+		{4, []int{3}, 18},
+		{3, []int{0, 7, 0, 0, 0, 0, 0, 2, 0}, 9}, // 0 to 1, and 2 to 1 by way of 0
+	} {
+		if got := relayInbox(&Plan{Collective: AllToAll, Ranks: c.ranks, Counts: c.counts}); got != c.want {
+			t.Errorf("%d ranks, counts %v: %d elements, want %d", c.ranks, c.counts, got, c.want)
+		}
+	}
+}
