@@ -5,12 +5,15 @@ import (
 	"flag"
 	"os"
 	"path/filepath"
+	"reflect"
+	"regexp"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/kernbench/kernbench"
+	"github.com/kernbench/kernbench/torch"
 )
 
 var update = flag.Bool("update", false, "rewrite the figures of the documentation")
@@ -34,11 +37,7 @@ func TestConsoleExamples(t *testing.T) {
 	}
 	examples := 0
 	for _, page := range append(pages, "README.md") {
-		text, err := os.ReadFile(page)
-		if err != nil {
-			t.Fatal(err)
-		}
-		blocks := strings.Split(string(text), "```console\n$ kernbench ")
+		blocks := strings.Split(read(t, page), "```console\n$ kernbench ")
 		for _, block := range blocks[1:] {
 			block, _, _ = strings.Cut(block, "```")
 			command, want, _ := strings.Cut(block, "\n")
@@ -77,24 +76,105 @@ func TestDocFigures(t *testing.T) {
 	}
 }
 
-// TestLinks follows the relative links of README and docs.
+// TestLinks follows the relative links of README and docs, to pages and to headings.
 func TestLinks(t *testing.T) {
 	pages, err := filepath.Glob("docs/*.md")
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, page := range append(pages, "README.md") {
-		text, err := os.ReadFile(page)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, part := range strings.Split(string(text), "](")[1:] {
+		prose := code.ReplaceAllString(read(t, page), "")
+		for _, part := range strings.Split(prose, "](")[1:] {
 			link, _, _ := strings.Cut(part, ")")
 			if strings.Contains(link, "://") {
 				continue
 			}
-			if _, err := os.Stat(filepath.Join(filepath.Dir(page), link)); err != nil {
+			file, heading, _ := strings.Cut(link, "#")
+			target := page
+			if file != "" {
+				target = filepath.Join(filepath.Dir(page), file)
+			}
+			if _, err := os.Stat(target); err != nil {
 				t.Errorf("%s: broken link: %v", page, err)
+			} else if heading != "" && !hasHeading(read(t, target), heading) {
+				t.Errorf("%s: broken link: %s has no heading #%s", page, target, heading)
+			}
+		}
+	}
+}
+
+func read(t *testing.T, file string) string {
+	t.Helper()
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+var (
+	code        = regexp.MustCompile("(?s)```.*?```|`[^`\n]*`")
+	notInAnchor = regexp.MustCompile(`[^a-z0-9 _-]`)
+)
+
+// hasHeading reports whether a page has a heading with an anchor.
+func hasHeading(page, anchor string) bool {
+	for line := range strings.Lines(page) {
+		if text := strings.TrimLeft(line, "#"); text != line {
+			text = notInAnchor.ReplaceAllString(strings.ToLower(strings.TrimSpace(text)), "")
+			if strings.ReplaceAll(text, " ", "-") == anchor {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// listing is the block of code in a page that begins with some text.
+func listing(t *testing.T, page, language, begin string) string {
+	t.Helper()
+	_, block, found := strings.Cut(read(t, page), "```"+language+"\n"+begin)
+	block, _, closed := strings.Cut(block, "```")
+	if !found || !closed {
+		t.Fatalf("%s has no %s listing that begins with %q", page, language, begin)
+	}
+	return begin + block
+}
+
+// TestWorkerListing holds the worker of host-api.md against the bench's source, and
+// against its PyTorch original: a line for a line, but for closing braces.
+func TestWorkerListing(t *testing.T) {
+	const page, source = "docs/host-api.md", "benches/data_parallel.go"
+	ours := listing(t, page, "go", "func train(")
+	if _, rest, ok := strings.Cut(read(t, source), ours); !ok || !strings.HasSuffix(ours, "\n}\n") || !strings.HasPrefix(rest, "\n") {
+		t.Errorf("train in %s is not that of %s:\n%s", page, source, ours)
+	}
+	lines := 0
+	for line := range strings.Lines(ours) {
+		if strings.TrimSpace(line) != "}" {
+			lines++
+		}
+	}
+	original := listing(t, page, "python", "def train(")
+	if got := strings.Count(original, "\n"); got != lines {
+		t.Errorf("train in %s has %d lines in PyTorch and %d here", page, got, lines)
+	}
+}
+
+// TestHostAPINamesEverything looks for the methods that PyTorch's users come for in
+// host-api.md.
+func TestHostAPINamesEverything(t *testing.T) {
+	const page = "docs/host-api.md"
+	text := read(t, page)
+	for _, v := range []any{&torch.Distributed{}, &torch.Tensor{}, &torch.Work{}, &torch.Launched{}, &torch.Array{}} {
+		kind := reflect.TypeOf(v)
+		for i := range kind.NumMethod() {
+			name := kind.Method(i).Name
+			if base, async := strings.CutSuffix(name, "Async"); async {
+				name = base // one row says that there is such a form of each
+			}
+			if !regexp.MustCompile("\\b" + name + "\\b").MatchString(text) {
+				t.Errorf("%s does not name %s of %v", page, name, kind)
 			}
 		}
 	}

@@ -20,6 +20,9 @@
 //		})
 //	}
 //
+// A bench may have parameters ([Param]), which are flags on the command line and
+// ctx.Param for the bench.
+//
 // Registered benches are what `kernbench list` shows and `kernbench run` runs; a
 // program of your own registers its benches and calls kernbench.Main. [Bench.Execute]
 // runs one and is a [Result], whose JSON is a contract.

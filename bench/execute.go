@@ -22,6 +22,10 @@ type Options struct {
 // ended, or ctx did.
 func (b Bench) Execute(ctx context.Context, o Options) (*Result, error) {
 	o.KeepLog = o.KeepLog || o.Log != ""
+	var err error
+	if o.Params, err = b.params(o.Params); err != nil {
+		return nil, err
+	}
 	c, err := torch.New(ctx, o.Options)
 	if err != nil {
 		return nil, err
@@ -47,8 +51,12 @@ func (b Bench) Execute(ctx context.Context, o Options) (*Result, error) {
 // run is the bench's Run with panics as errors.
 func (b Bench) run(c *torch.Context) (err error) {
 	defer func() {
-		if value := recover(); value != nil {
-			err = &hostPanic{value, debug.Stack()}
+		switch value := recover().(type) {
+		case nil:
+		case *torch.Failure:
+			err = value.Err
+		default:
+			err = &torch.HostPanic{Value: value, Stack: debug.Stack()}
 		}
 	}()
 	return b.Run(c)
@@ -57,12 +65,15 @@ func (b Bench) run(c *torch.Context) (err error) {
 // result is what the bench reported, ready to be printed.
 func (b Bench) result(c *torch.Context, o Options) (*Result, error) {
 	r := &Result{
-		Bench: b.Name, Crit: c.Report.Crit, Metrics: c.Report.Metrics,
+		Bench: b.Name, Crit: c.Report.Crit, Notes: c.Report.Notes, Metrics: c.Report.Metrics,
 		Rows: []Values{}, Artifacts: []string{}, Checks: c.Report.Checks,
 		Config: Config{
-			Version: report.Version, Topology: report.UsedBy(c.Topology().Spec()),
+			Version: report.Version, Topology: report.UsedBy(c.Topology().Spec()), Params: o.Params,
 			Fidelity: "train", Data: "on", Check: "none",
 		},
+	}
+	if c.Collective.Name != "" { // there was one
+		r.Config.CCL = &report.Used{Source: c.CCL().Source(), Hash: c.CCL().Hash()}
 	}
 	if o.Flit {
 		r.Config.Fidelity = "flit"

@@ -11,26 +11,18 @@ import (
 	"github.com/kernbench/kernbench/torch"
 )
 
-// hostPanic is a panic of a bench's own code, outside of its kernels.
-type hostPanic struct {
-	value any
-	stack []byte
-}
-
-func (p *hostPanic) Error() string { return fmt.Sprint(p.value) }
-
 // explain turns the error of a run, and that of its machine if it ended, into one
 // for the person who wrote the bench: a panic becomes one line that says where in
 // their code it was. The stack is kept only if this module's own code panicked.
 func explain(err, ended error) error {
 	var inKernel *sim.PanicError
-	var inHost *hostPanic
+	var inHost *torch.HostPanic
 	switch {
 	case errors.As(ended, &inKernel):
 		kernel, pe, _ := strings.Cut(inKernel.Proc, "@")
 		return panicError(fmt.Sprintf("kernel %s on %s", kernel, pe), inKernel.Value, inKernel.Stack)
 	case errors.As(err, &inHost):
-		return panicError("the bench", inHost.value, inHost.stack)
+		return panicError("the bench", inHost.Value, inHost.Stack)
 	}
 	return err
 }

@@ -14,6 +14,7 @@ type Bench struct {
 	Name    string // lower-case words joined by _ or -: "hello_send"
 	Summary string // one line, for the list
 	Doc     string // what it does and reports, for those who want to know more
+	Params  []Param
 	// Run launches kernels, checks values with Check, and reports with Metric and
 	// Row. An error means that it could not be run, not that a value is wrong.
 	Run func(ctx *torch.Context) error
@@ -24,8 +25,8 @@ var (
 	validName = regexp.MustCompile(`^[a-z][a-z0-9]*([_-][a-z0-9]+)*$`)
 )
 
-// Register adds a bench, usually from an init function. It panics if the bench is
-// not complete, or its name is none or taken.
+// Register adds a bench, usually from an init function. It panics if the bench or one
+// of its parameters is not complete, or a name is none or taken.
 func Register(b Bench) {
 	switch _, taken := registry[b.Name]; {
 	case !validName.MatchString(b.Name):
@@ -37,6 +38,7 @@ func Register(b Bench) {
 	case b.Summary == "" || strings.Contains(b.Summary, "\n"):
 		panic(fmt.Sprintf("bench: %s needs a Summary of one line", b.Name))
 	}
+	b.checkParams()
 	registry[b.Name] = b
 }
 

@@ -16,6 +16,7 @@ type Result struct {
 	Bench     string     `json:"bench"`
 	OK        bool       `json:"ok"`      // no wrong value and no race
 	Crit      torch.Time `json:"crit_ns"` // the longest critical path of a launch
+	Notes     []string   `json:"notes,omitempty"`
 	Metrics   Values     `json:"metrics"`
 	Rows      []Values   `json:"rows"`
 	Artifacts []string   `json:"artifacts"` // files written
@@ -29,11 +30,13 @@ type Result struct {
 // Config is what a result was made with. What cannot change a result, such as the
 // number of threads, is not in it.
 type Config struct {
-	Version  string      `json:"version"` // of kernbench
-	Topology report.Used `json:"topology"`
-	Fidelity string      `json:"fidelity"` // train or flit
-	Data     string      `json:"data"`     // on or off
-	Check    string      `json:"check"`    // race or none
+	Version  string            `json:"version"` // of kernbench
+	Topology report.Used       `json:"topology"`
+	CCL      *report.Used      `json:"ccl,omitempty"`    // of runs with collectives
+	Params   map[string]string `json:"params,omitempty"` // of benches that have some
+	Fidelity string            `json:"fidelity"`         // train or flit
+	Data     string            `json:"data"`             // on or off
+	Check    string            `json:"check"`            // race or none
 }
 
 // Values is named values, which JSON has as an object in this order.

@@ -3,6 +3,7 @@ package bench
 import (
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -11,10 +12,20 @@ import (
 	"github.com/kernbench/kernbench/torch"
 )
 
-// WriteText writes the result for people: what ran on which machine, the table of
-// rows, the metrics, and whether the values are right.
+// WriteText writes the result for people: what ran on which machine, notes, the table
+// of rows, the metrics, and whether the values are right.
 func (r *Result) WriteText(w io.Writer) error {
-	fmt.Fprintf(w, "# bench: %s\n%v\n# fidelity: %s\n", r.Bench, r.Config.Topology, r.Config.Fidelity)
+	fmt.Fprintf(w, "# bench: %s\n%v\n", r.Bench, r.Config.Topology)
+	if used := r.Config.CCL; used != nil {
+		fmt.Fprintf(w, "# ccl: %s (hash %s)\n", used.Source, used.Hash)
+	}
+	if params := r.Config.paramText(); params != "" {
+		fmt.Fprintf(w, "# params: %s\n", params)
+	}
+	fmt.Fprintf(w, "# fidelity: %s\n", r.Config.Fidelity)
+	if len(r.Notes) > 0 {
+		fmt.Fprintf(w, "\n%s\n", strings.Join(r.Notes, "\n"))
+	}
 	if len(r.Rows) > 0 {
 		fmt.Fprintln(w)
 		if err := report.WriteTable(w, r.columns(), r.cells()); err != nil {
@@ -44,6 +55,17 @@ func (r *Result) WriteText(w io.Writer) error {
 		fmt.Fprintf(w, "written: %s\n", file)
 	}
 	return nil
+}
+
+// paramText is the parameters that have a value: "ranks-per=pe".
+func (c Config) paramText() string {
+	var words []string
+	for _, name := range slices.Sorted(maps.Keys(c.Params)) {
+		if c.Params[name] != "" {
+			words = append(words, name+"="+c.Params[name])
+		}
+	}
+	return strings.Join(words, " ")
 }
 
 // columns is the names of all values of rows, in the order in which they come up.

@@ -14,7 +14,7 @@ func BenchmarkExecute(b *testing.B) {
 		for mode, noData := range map[string]bool{"data=on": false, "data=off": true} {
 			b.Run(name+"/"+mode, func(b *testing.B) {
 				for b.Loop() {
-					if _, err := program.Execute(b.Context(), bench.Options{Options: torch.Options{NoData: noData}}); err != nil {
+					if _, err := program.Execute(b.Context(), bench.Options{Options: torch.Options{NoData: noData, Params: quick[name]}}); err != nil {
 						b.Fatal(err)
 					}
 				}

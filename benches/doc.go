@@ -6,5 +6,5 @@
 // written down apart from the simulator's own arithmetic (reference.go). They run on
 // any system, with values and without.
 //
-// The package imports bench, torch, tl and topology, as a bench of your own does.
+// The package imports bench, torch, tl, ccl and topology, as a bench of your own does.
 package benches

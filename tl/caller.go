@@ -14,7 +14,7 @@ import (
 // frame outside of it, as "matmul.go:41". A machine calls it from its methods, for
 // the op log and for reports of deadlocks; it is "" where no kernel is running.
 func Caller() string {
-	var pcs [8]uintptr
+	var pcs [5]uintptr // as many as a machine and this package usually have, and the kernel
 	inside := false
 	for skip := 2; ; skip += len(pcs) {
 		n := runtime.Callers(skip, pcs[:])

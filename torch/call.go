@@ -25,10 +25,11 @@ type request struct {
 // rank's part.
 type span struct {
 	x           *Tensor
-	from, count int
+	from, count int     // -1 for all of them
+	shards      []shard // of the tensor at the time of the call
 }
 
-func whole(x *Tensor) span { return span{x, 0, -1} }
+func whole(x *Tensor) span { return span{x: x, count: -1, shards: x.shards} }
 
 // call is a collective that its ranks call one by one.
 type call struct {
@@ -71,6 +72,11 @@ func (d *Distributed) call(g *Group, r *request) (*Work, error) {
 func (c *Context) arrive(k *call, rank int, r *request, number int) (*Work, error) {
 	w := c.current
 	k.requests[rank], k.lines[rank] = r, hostLine()
+	if !c.spawned() { // the program is all ranks, and goes on if it cannot be done
+		if err := c.form(k); err != nil {
+			return nil, err
+		}
+	}
 	op := k.op
 	op.forming = slices.DeleteFunc(op.forming, func(f *worker) bool { return f == w })
 	op.streams = append(op.streams, &w.stream)
@@ -92,15 +98,13 @@ func (c *Context) arrive(k *call, rank int, r *request, number int) (*Work, erro
 	}
 	if c.spawned() {
 		delete(k.group.forming, number)
-	}
-	if guilty, err := k.disagreement(); err != nil {
-		c.condemn(k, guilty, err)
-	}
-	if err := c.form(k); err != nil {
-		if !c.spawned() {
-			return nil, err
+		guilty, err := k.disagreement()
+		if err == nil {
+			guilty, err = slices.Sorted(maps.Keys(k.requests)), c.form(k)
 		}
-		c.condemn(k, slices.Sorted(maps.Keys(k.requests)), err)
+		if err != nil {
+			c.condemn(k, guilty, err)
+		}
 	}
 	c.advance(op)
 	return work, nil
@@ -153,9 +157,9 @@ type Collective struct {
 type member struct {
 	*request
 	rank   int // of the world
-	shards func(x *Tensor) []shard
-	elems  func(x *Tensor) int // of what the rank calls its tensor
-	single machine.PEID        // where it runs if it has no tensor
+	shards func(span) []shard
+	elems  func(span) int // of what the rank calls its tensor
+	single machine.PEID   // where it runs if it has no tensor
 }
 
 // members is the ranks of a call: the workers, or, where the program drives all of
@@ -166,19 +170,19 @@ func (k *call) members(c *Context) []member {
 		if r := k.requests[i]; c.spawned() {
 			list = append(list, member{
 				request: r, rank: rank, single: c.m.ID(r.device, 0, 0),
-				shards: func(x *Tensor) []shard { return x.shards },
-				elems:  func(x *Tensor) int { return x.Numel() },
+				shards: func(s span) []shard { return s.shards },
+				elems:  func(s span) int { return s.x.Numel() },
 			})
 			continue
 		}
 		list = append(list, member{
 			request: k.requests[0], rank: rank, single: machine.PEID(rank),
-			shards: func(x *Tensor) []shard {
-				s := x.shards[i]
-				s.part, s.copy, s.addend = 0, 0, 0
-				return []shard{s}
+			shards: func(s span) []shard {
+				held := s.shards[i]
+				held.part, held.copy, held.addend = 0, 0, 0
+				return []shard{held}
 			},
-			elems: func(x *Tensor) int { return x.shards[i].elems },
+			elems: func(s span) int { return s.shards[i].elems },
 		})
 	}
 	return list

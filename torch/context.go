@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"runtime"
+	"sync/atomic"
 	"time"
 
 	"github.com/kernbench/kernbench/ccl"
@@ -36,6 +37,8 @@ type Options struct {
 	Stall  time.Duration
 	Output io.Writer   // of Printf in kernels; nil is nowhere
 	CCL    *ccl.Config // how collectives are done; nil is the default
+	// Params is the parameters of the program and their values, for Param.
+	Params map[string]string
 }
 
 // Context is a machine with its tensors.
@@ -62,7 +65,9 @@ type Context struct {
 	// Collective is what was found out of the last collective that has ended.
 	Collective Collective
 
-	stalled bool // in a kernel that does not come back
+	working atomic.Pointer[worker] // whose code runs, for the guard
+	loop    *worker                // that did not come back
+	stalled bool                   // in code that does not come back
 	err     error
 }
 
@@ -90,6 +95,7 @@ func New(ctx context.Context, o Options) (*Context, error) {
 	c := &Context{ctx: ctx, options: o}
 	c.m = machine.New(o.Topology, machine.Options{
 		Fidelity: fidelity, Limit: o.Limit, Log: !o.NoData || o.Race || o.KeepLog,
+		NoLines: !o.Race && !o.KeepLog, // nobody but the data phase reads it
 	})
 	c.driver = &worker{}
 	c.current = c.driver
@@ -128,7 +134,7 @@ func (c *Context) operation(name string) error {
 	case w == nil:
 		panic(misuse(name, "called from a kernel: a kernel has its tl.PE, the context is the host's"))
 	case c.err != nil:
-		return fmt.Errorf("%s: the machine has ended before: %w", name, c.err)
+		return fmt.Errorf("%s: the machine has ended before: %w", name, unwrap(c.err))
 	case w.proc != nil && w.proc.Cancelled():
 		return fmt.Errorf("%s: %w", name, errStopped)
 	}

@@ -2,6 +2,7 @@ package torch
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/kernbench/kernbench/internal/machine"
 	"github.com/kernbench/kernbench/internal/memory"
@@ -39,8 +40,9 @@ func (c *Context) Full(v float64, dtype DType, shape Shape, on ...Placement) (*T
 	for _, s := range x.shards {
 		p.Targets = append(p.Targets, s.at)
 	}
+	shards := x.shards // by the time it runs, addends may have become copies
 	p.Body = func(t *tl.PE) {
-		s := &x.shards[t.Rank()]
+		s := &shards[t.Rank()]
 		value := v
 		if s.addend > 0 {
 			value = 0
@@ -99,7 +101,7 @@ func (x *Tensor) CopyFrom(src any) error {
 	switch src := src.(type) {
 	case *Array:
 		same(src.Shape, src.DType)
-		return x.copyIn(src.Bytes)
+		return x.copyIn(slices.Clone(src.Bytes)) // the copy comes later
 	case *Tensor:
 		src.usable("CopyFrom")
 		same(src.shape, src.dtype)

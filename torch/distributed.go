@@ -64,6 +64,10 @@ func (x *Tensor) replicate() {
 	for _, s := range x.shards {
 		addends = max(addends, s.addend+1)
 	}
+	if addends == 1 {
+		return
+	}
+	x.shards = slices.Clone(x.shards) // a call that is not complete has the others
 	for i := range x.shards {
 		s := &x.shards[i]
 		s.copy, s.addend = s.copy*addends+s.addend, 0
@@ -244,7 +248,7 @@ func (d *Distributed) tensors(c ccl.Collective, out, in *Tensor, op ReduceOp, gr
 	each := d.local(g, small)
 	var blocks []span
 	for i := range n {
-		blocks = append(blocks, span{large, i * each, each})
+		blocks = append(blocks, span{large, i * each, each, large.shards})
 	}
 	if c == ccl.AllGather {
 		r.in, r.out = []span{whole(in)}, blocks
@@ -280,7 +284,7 @@ func (d *Distributed) split(g *Group, what string, x *Tensor, splits []int) (lis
 	total := d.local(g, x)
 	rows := axes(x.shape)[0]
 	if !d.c.spawned() {
-		rows = total // of each rank's part
+		rows = x.shards[0].box.extent[0] // of each rank's part
 	}
 	if len(splits) == 0 {
 		if rows%n != 0 {
@@ -301,7 +305,7 @@ func (d *Distributed) split(g *Group, what string, x *Tensor, splits []int) (lis
 	}
 	from := 0
 	for _, k := range splits {
-		list = append(list, span{x, from * width, k * width})
+		list = append(list, span{x, from * width, k * width, x.shards})
 		from += k
 	}
 	return list

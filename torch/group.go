@@ -29,7 +29,7 @@ type Group struct {
 
 // groupState is a process group.
 type groupState struct {
-	number   int
+	number   int   // 0 is the default group
 	ranks    []int // of the world, by rank of the group
 	made     []int // ranks that have made it
 	forming  map[int]*call
@@ -104,9 +104,9 @@ func (c *Context) ccl() *ccl.Config {
 // before.
 func (c *Context) join(op string, members []int, settings ccl.Settings) (*Group, error) {
 	w := c.current
-	number := len(w.groups)
+	number := w.made
 	if number == len(c.groups) {
-		c.groups = append(c.groups, &groupState{number: number, ranks: slices.Clone(members), forming: map[int]*call{}, settings: settings})
+		c.groups = append(c.groups, &groupState{number: len(w.groups), ranks: slices.Clone(members), forming: map[int]*call{}, settings: settings})
 	}
 	s := c.groups[number]
 	if !slices.Equal(s.ranks, members) || s.settings != settings {
@@ -114,6 +114,7 @@ func (c *Context) join(op string, members []int, settings ccl.Settings) (*Group,
 			op, w.rank, s, members, rankList(slices.Clone(s.made)), s.ranks)
 	}
 	s.made = append(s.made, w.rank)
+	w.made++
 	g := &Group{shared: s, rank: slices.Index(members, w.rank)}
 	if !c.spawned() {
 		g.rank = 0
@@ -153,9 +154,6 @@ func (d *Distributed) DestroyProcessGroup() error {
 	}
 	err := d.c.Synchronize()
 	d.c.current.groups = nil
-	if !d.c.spawned() {
-		d.c.groups = nil
-	}
 	return err
 }
 

@@ -2,6 +2,7 @@ package torch
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"regexp"
 	"runtime"
@@ -34,7 +35,11 @@ func (s *Stalled) Error() string {
 // goroutine is left behind, and the machine is not used again.
 func (c *Context) guarded() error {
 	done := make(chan error, 1)
-	go func() { done <- c.m.Engine.Run(c.ctx) }()
+	go func() {
+		err := errors.New("a kernel or a worker ended its goroutine: return instead")
+		defer func() { done <- err }()
+		err = c.m.Engine.Run(c.ctx)
+	}()
 	ticker := time.NewTicker(max(1, c.options.Stall/stallLooks))
 	defer ticker.Stop()
 	asked := c.ctx.Done()
@@ -57,8 +62,8 @@ func (c *Context) guarded() error {
 			}
 			if still++; still >= stallLooks {
 				c.stalled = true
-				at, worker := stalledLine()
-				return &Stalled{c.options.Stall, worker, at}
+				c.loop = c.working.Load()
+				return &Stalled{c.options.Stall, c.loop != nil, stalledLine()}
 			}
 		}
 	}
@@ -74,12 +79,12 @@ var stackLine = regexp.MustCompile(`(?m)^\t(\S+/([^/\s]+\.go:\d+))`)
 
 // stalledLine finds the line of the kernel or worker that is running: in the stack
 // that has its frame, the innermost line outside the standard library.
-func stalledLine() (at string, worker bool) {
+func stalledLine() string {
 	buf := make([]byte, 1<<20)
 	buf = buf[:runtime.Stack(buf, true)]
 	for _, stack := range strings.Split(string(buf), "\n\n") {
-		worker := strings.Contains(stack, "torch.(*Context).work(")
-		if !worker && !strings.Contains(stack, "machine.(*core).kernel") || strings.Contains(stack, "[coroutine]") {
+		code := strings.Contains(stack, "torch.(*Context).work(") || strings.Contains(stack, "machine.(*core).kernel")
+		if !code || strings.Contains(stack, "[coroutine]") {
 			continue
 		}
 		lines := stackLine.FindAllStringSubmatch(stack, -1)
@@ -91,9 +96,9 @@ func stalledLine() (at string, worker bool) {
 		}
 		for _, m := range lines {
 			if library == "" || !strings.HasPrefix(m[1], library) {
-				return m[2], worker
+				return m[2]
 			}
 		}
 	}
-	return "", false
+	return ""
 }

@@ -68,7 +68,7 @@ func addends(members []member) ([]member, error) {
 		n := 1
 		for _, list := range [][]span{m.in, m.out} {
 			for _, s := range list {
-				for _, held := range m.shards(s.x) {
+				for _, held := range m.shards(s) {
 					n = max(n, held.addend+1)
 				}
 			}
@@ -78,8 +78,8 @@ func addends(members []member) ([]member, error) {
 		}
 		shards := m.shards
 		for i := range n {
-			m.shards = func(x *Tensor) (list []shard) {
-				for _, s := range shards(x) {
+			m.shards = func(of span) (list []shard) {
+				for _, s := range shards(of) {
 					if s.addend == i {
 						list = append(list, s)
 					}
@@ -94,17 +94,20 @@ func addends(members []member) ([]member, error) {
 
 // shardLanes is a lane for each shard, nil if some tensor is not cut alike.
 func shardLanes(members []member) ([]lane, error) {
-	n := -1
+	var first *Tensor
+	n, alike := -1, true
 	for _, m := range members {
 		for _, list := range [][]span{m.in, m.out} {
 			for _, s := range list {
-				if k := len(m.shards(s.x)); n >= 0 && k != n {
-					return nil, fmt.Errorf("rank %d brings a tensor on %d PEs, another of the same collective is on %d: lay them out alike", m.rank, k, n)
-				} else {
-					n = k
+				if first == nil {
+					first, n = s.x, len(m.shards(s))
 				}
+				alike = alike && len(m.shards(s)) == n && s.x.cuts == first.cuts
 			}
 		}
+	}
+	if !alike {
+		return nil, nil
 	}
 	if n < 0 { // there are no tensors
 		l := lane{in: make([][]block, len(members)), out: make([][]block, len(members))}
@@ -120,12 +123,12 @@ func shardLanes(members []member) ([]lane, error) {
 			at := machine.PEID(-1)
 			blocks := func(list []span) (out []block, ok bool) {
 				for _, s := range list {
-					held := m.shards(s.x)[j]
+					held := m.shards(s)[j]
 					if at >= 0 && held.at != at {
 						return nil, false
 					}
 					at = held.at
-					b, ok := s.of(held, m.elems(s.x))
+					b, ok := s.of(held, m.elems(s))
 					if !ok {
 						return nil, false
 					}
@@ -175,12 +178,12 @@ func rowLanes(members []member) ([]lane, error) {
 	for _, m := range members {
 		for _, list := range [][]span{m.in, m.out} {
 			for _, s := range list {
-				if !rowMajor(m.shards(s.x), s.x.shape) {
-					return nil, fmt.Errorf("rank %d: a part of %s does not lie in one piece: cut it by columns, or by rows without copies, or give it to one PE", m.rank, s.x.name)
+				if !rowMajor(m.shards(s), s.x.shape) {
+					return nil, fmt.Errorf("rank %d: a part of %s does not lie in one piece: cut it by columns, or by rows without copies, or give it to one PE, and cut all tensors of a collective alike", m.rank, s.x.name)
 				}
 				n := s.count
 				if n < 0 {
-					n = m.elems(s.x)
+					n = m.elems(s)
 				}
 				uniform = uniform && (first < 0 || n == first)
 				first = n
@@ -209,8 +212,8 @@ func rowLanes(members []member) ([]lane, error) {
 func (m *member) entire() []shard {
 	for _, list := range [][]span{m.in, m.out} {
 		for _, s := range list {
-			if s.count < 0 || s.count == m.elems(s.x) {
-				return m.shards(s.x)
+			if s.count < 0 || s.count == m.elems(s) {
+				return m.shards(s)
 			}
 		}
 	}
@@ -230,6 +233,9 @@ func rowLane(members []member, j, from, elems int) (l lane) {
 				n := elems
 				if n < 0 {
 					n = s.count
+				}
+				if n < 0 {
+					n = m.elems(s)
 				}
 				out = append(out, block{s.x.base + memory.VA((s.from+from)*s.x.dtype.Size()), n})
 			}

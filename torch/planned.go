@@ -50,7 +50,7 @@ func (c *Context) plan(k *call, members []member) (*planned, error) {
 			return nil, err
 		}
 		if a.Ports(plan) > queues.MaxPorts {
-			p.inboxes = max(p.inboxes, a.Ports(plan)*a.Inbox(plan))
+			p.inboxes = max(p.inboxes, a.Ports(plan)*max(1, a.Inbox(plan)))
 		}
 		first := len(p.args)
 		for i, pe := range l.pes {

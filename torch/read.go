@@ -126,7 +126,7 @@ func (x *Tensor) At(i ...int) (float64, error) {
 		if s.copy > 0 {
 			continue
 		}
-		off, inside := 0, true
+		off, inside := 0, s.elems > 0
 		for axis, n := range i {
 			from, extent := s.box.start[axis], s.box.extent[axis]
 			inside = inside && n >= from && n < from+extent

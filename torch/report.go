@@ -1,8 +1,17 @@
 package torch
 
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/kernbench/kernbench/ccl"
+)
+
 // Report is what a bench found out, for people and programs.
 type Report struct {
-	Crit    Time // the longest critical path of all launches
+	Crit    Time     // the longest critical path of all launches
+	Notes   []string // lines for people, before the table
 	Metrics []Metric
 	Rows    []Row
 	Checks  []Check
@@ -34,5 +43,23 @@ func (c *Context) Row(values ...Metric) {
 	c.Report.Rows = append(c.Report.Rows, Row(values))
 }
 
+// Notef adds a line to the report.
+func (c *Context) Notef(format string, args ...any) {
+	c.Report.Notes = append(c.Report.Notes, fmt.Sprintf(format, args...))
+}
+
 // Col is a value of a Row.
 func Col(name string, value any) Metric { return Metric{name, value} }
+
+// Param is the value of one of the program's parameters. It panics with an *Error if
+// the program has not declared it.
+func (c *Context) Param(name string) string {
+	value, ok := c.options.Params[name]
+	if !ok {
+		panic(misuse("Param", "%q is not declared: the parameters are %v", name, slices.Sorted(maps.Keys(c.options.Params))))
+	}
+	return value
+}
+
+// CCL is how collectives are done: the Config of the options, or the default.
+func (c *Context) CCL() *ccl.Config { return c.ccl() }

@@ -19,6 +19,7 @@ type Tensor struct {
 	dtype  DType
 	base   memory.VA
 	shards []shard // in the order of their addresses
+	cuts   string  // how it is cut, level by level
 
 	writer *operation // the last that writes it
 	work   *Work      // asynchronous, and not waited for yet
@@ -39,6 +40,36 @@ type shard struct {
 type Placement interface {
 	// place is who holds what of a tensor; op is for whom.
 	place(c *Context, op string, shape Shape) []shard
+	// levels is by how many each level of the machine divides a tensor, and how.
+	levels(c *Context) []level
+}
+
+// level is a division of a tensor, or of each part of one.
+type level struct {
+	split Split
+	n     int
+}
+
+// cuts is the levels of a tensor as far as they say which element is where: two
+// tensors with the same have corresponding shards.
+func cuts(levels []level, shape Shape) string {
+	text, columns := "", false
+	for _, l := range levels {
+		switch {
+		case l.n == 1:
+			continue
+		case l.split == Partial:
+			l.split = Replicate // of an addend
+		case l.split == ColumnWise && len(shape) < 2:
+			l.split = RowWise
+		}
+		columns = columns || l.split == ColumnWise
+		text += fmt.Sprintf(" %v/%d", l.split, l.n)
+	}
+	if columns {
+		text += fmt.Sprint(shape[1:])
+	}
+	return text
 }
 
 // place lays the tensor out on the device of the rank.
@@ -48,6 +79,12 @@ func (p DPPolicy) place(c *Context, _ string, shape Shape) (shards []shard) {
 		shards = append(shards, shard{holding: h, at: c.m.ID(c.current.device, h.cube, h.pe)})
 	}
 	return shards
+}
+
+func (p DPPolicy) levels(c *Context) []level {
+	s := c.Topology().Spec()
+	cubes, pes := p.members(s.CubesPerSIP(), s.PEsPerCube())
+	return []level{{p.Cube, cubes}, {p.PE, pes}}
 }
 
 // pesPlacement is a list of PEs, each of which has a part or a copy.
@@ -62,6 +99,8 @@ func On(pes ...int) Placement { return pesPlacement{pes, RowWise} }
 
 // OnEach gives every one of the PEs a copy.
 func OnEach(pes ...int) Placement { return pesPlacement{pes, Replicate} }
+
+func (p pesPlacement) levels(*Context) []level { return []level{{p.split, len(p.pes)}} }
 
 func (p pesPlacement) place(c *Context, op string, shape Shape) (shards []shard) {
 	if len(p.pes) == 0 {
@@ -126,7 +165,8 @@ func (c *Context) allocate(op string, dtype DType, shape Shape, on []Placement) 
 	}
 	c.tensors++
 	x := &Tensor{ctx: c, name: fmt.Sprintf("tensor %d %v %v", c.tensors, shape, dtype), shape: slices.Clone(shape), dtype: dtype}
-	x.shards = c.placement(op, on).place(c, op, shape)
+	placement := c.placement(op, on)
+	x.shards, x.cuts = placement.place(c, op, shape), cuts(placement.levels(c), shape)
 	for i := range x.shards {
 		s := &x.shards[i]
 		s.elems = elems(s.box.extent)

@@ -19,7 +19,8 @@ type worker struct {
 	proc   *sim.Proc // nil for the program itself
 	waits  *operation
 
-	groups   []*Group // by the order in which it made them; the first is the default one
+	groups   []*Group // in the order in which it made them; the first is the default one
+	made     int      // groups, with those that it has destroyed
 	returned bool
 	err      error // of its own account
 }
@@ -48,6 +49,7 @@ func (c *Context) Spawn(run func(rank int, ctx *Context) error, nprocs int) erro
 	if err := c.Synchronize(); err != nil {
 		return err
 	}
+	own := c.groups // of the program itself
 	c.workers, c.groups, c.messages = nil, nil, nil
 	for rank := range nprocs {
 		c.workers = append(c.workers, &worker{rank: rank, device: rank})
@@ -56,21 +58,27 @@ func (c *Context) Spawn(run func(rank int, ctx *Context) error, nprocs int) erro
 		w.proc = c.m.Engine.Go(fmt.Sprintf("rank %d", w.rank), func(p *sim.Proc) { c.work(w, p, run) })
 	}
 	err := c.run()
+	if c.stalled { // the workers are not to be looked at: one of them may still run
+		if c.loop != nil {
+			err = &SpawnError{[]RankError{{c.loop.rank, err}}}
+		}
+		return err
+	}
 	if err == nil && c.data != nil {
 		err = c.flush()
 	}
 	err = c.verdict(err)
 	c.withdraw(begun)
-	c.workers, c.groups, c.messages = nil, nil, nil
+	c.workers, c.groups, c.messages = nil, own, nil
 	return err
 }
 
 // work runs a worker. Its failure stops the others.
 func (c *Context) work(w *worker, p *sim.Proc, run func(int, *Context) error) {
 	p.Where = hostLine
-	c.current = w
+	c.resume(w)
 	defer func() {
-		c.current = nil
+		c.resume(nil)
 		if w.returned || p.Cancelled() {
 			return
 		}
@@ -87,11 +95,17 @@ func (c *Context) work(w *worker, p *sim.Proc, run func(int, *Context) error) {
 	}
 }
 
+// resume notes whose code runs from now on: that of a worker, or of the machine.
+func (c *Context) resume(w *worker) {
+	c.current = w
+	c.working.Store(w)
+}
+
 // park lets the others go on until an operation has ended.
 func (c *Context) park(w *worker, op *operation) {
 	w.waits = op
-	c.current = nil
-	defer func() { c.current = w }() // also to be stopped there
+	c.resume(nil)
+	defer c.resume(w) // also to be stopped there
 	w.proc.Park((*opWait)(op))
 	w.waits = nil
 }
@@ -119,11 +133,13 @@ func (o *opWait) HeldBy() *sim.Proc {
 // abort stops all workers but the one that is running, and takes back what has not
 // begun.
 func (c *Context) abort() {
+	running := c.current
 	for _, w := range c.workers {
-		if w != c.current && w.proc != nil && !w.proc.Done() && !w.proc.Running() {
+		if w != running && w.proc != nil && !w.proc.Done() && !w.proc.Running() {
 			w.proc.Cancel()
 		}
 	}
+	c.resume(running) // while the others were unwound, it was theirs
 	c.withdraw(queued)
 }
 

@@ -21,7 +21,7 @@ var layers = []struct {
 	}},
 	{"collectives", []string{"ccl", "comm/coll"}},
 	{"host API", []string{"torch", "tp", "task", "scenario"}},
-	{"evaluation", []string{"internal/runner", "internal/sweep", "internal/figure", "internal/report", "internal/probe"}},
+	{"evaluation", []string{"internal/runner", "internal/sweep", "internal/figure", "internal/report", "internal/probe", "internal/collperf"}},
 	{"benches", []string{"bench", "benches/..."}},
 	{"command", []string{
 		"internal/cli", ".", "cmd/kernbench", "examples/...",

@@ -4,6 +4,7 @@ import (
 	"errors"
 
 	"github.com/kernbench/kernbench/bench"
+	"github.com/kernbench/kernbench/ccl"
 	"github.com/kernbench/kernbench/tl"
 	"github.com/kernbench/kernbench/torch"
 )
@@ -106,6 +107,13 @@ func registerBad() {
 	} {
 		bench.Register(bench.Bench{Name: name, Summary: "goes wrong", Run: run})
 	}
+	// An all-reduce that leaves everyone what they had.
+	ccl.Register(&ccl.Algorithm{
+		Name: "idle", Summary: "does nothing", Collectives: []ccl.Collective{ccl.AllReduce},
+		Neighbors: func(*ccl.Plan, int) []ccl.Neighbor { return nil },
+		Inbox:     func(*ccl.Plan) int { return 0 },
+		Kernel:    func(*tl.PE, *ccl.Args) {},
+	})
 }
 
 // onPEs is a bench that runs a kernel on some PEs in a ring, with a tensor of 32

@@ -170,7 +170,7 @@ func TestSignals(t *testing.T) {
 	} {
 		ctx, cancel := context.WithCancelCause(t.Context())
 		cancel(Signal{c.signal})
-		for _, args := range [][]string{{"topology", "show", "--links"}, {"probe"}, {"run", "hello_send"}} {
+		for _, args := range [][]string{{"topology", "show", "--links"}, {"probe"}, {"run", "hello_send"}, {"coll", "all_reduce"}} {
 			var errs bytes.Buffer
 			if code := Run(ctx, args, io.Discard, &errs); code != c.code || errs.String() != c.stderr {
 				t.Errorf("%v after %v: exit status %d, %q, want %d, %q", args, c.signal, code, errs.String(), c.code, c.stderr)
@@ -194,7 +194,7 @@ func TestOutputFails(t *testing.T) {
 		{io.ErrClosedPipe, 141, ""},
 		{syscall.ENOSPC, 3, "kernbench: write output: no space left on device\n"},
 	}
-	for _, args := range [][]string{{"topology", "show"}, {"topology", "show", "--links"}, {"topology", "diagram"}, {"run", "pe2pe"}, {"list"}, {"version"}, {"--help"}} {
+	for _, args := range [][]string{{"topology", "show"}, {"topology", "show", "--links"}, {"topology", "diagram"}, {"run", "pe2pe"}, {"coll", "all_reduce"}, {"coll", "barrier", "--format", "csv"}, {"ccl", "show"}, {"list"}, {"version"}, {"--help"}} {
 		for _, tt := range tests {
 			var errs bytes.Buffer
 			code := Run(t.Context(), args, failing{tt.err}, &errs)

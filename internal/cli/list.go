@@ -12,9 +12,10 @@ import (
 
 // listed is an element of `kernbench list --format json`.
 type listed struct {
-	Name    string `json:"name"`
-	Summary string `json:"summary"`
-	Doc     string `json:"doc"`
+	Name    string        `json:"name"`
+	Summary string        `json:"summary"`
+	Doc     string        `json:"doc"`
+	Params  []bench.Param `json:"params,omitempty"`
 }
 
 func listCmd() *cobra.Command {
@@ -23,9 +24,10 @@ func listCmd() *cobra.Command {
 		Short: "List the benches, or tell more of some",
 		Long: `List shows the benches that kernbench run can run: those that come with kernbench
 and, in a program of your own that calls kernbench.Main, those it has registered.
-With names it tells what these benches do and report.
+With names it tells what these benches do and report, and their parameters.
 
---format json has a list of name, summary and doc.`,
+--format json has a list of name, summary, doc and, of benches that have some, params
+of name, usage, default and values.`,
 		Example: `  kernbench list
   kernbench list pe2pe
   kernbench list --format json`,
@@ -49,7 +51,7 @@ With names it tells what these benches do and report.
 		case *format == "json":
 			list := []listed{}
 			for _, b := range benches {
-				list = append(list, listed{b.Name, b.Summary, b.Doc})
+				list = append(list, listed{b.Name, b.Summary, b.Doc, b.Params})
 			}
 			return report.WriteJSON(out, list)
 		case len(args) > 0:
@@ -57,7 +59,7 @@ With names it tells what these benches do and report.
 				if i > 0 {
 					fmt.Fprintln(out)
 				}
-				fmt.Fprintln(out, strings.TrimSpace(b.Name+": "+b.Summary+"\n\n"+b.Doc))
+				fmt.Fprintln(out, strings.TrimSpace(b.Name+": "+b.Summary+"\n\n"+b.Doc)+paramText(b))
 			}
 			return nil
 		}

@@ -36,7 +36,7 @@ The exit status is 1 if a simulated time differs from its formula.`,
 	}
 	system := addTopologyFlags(cmd)
 	format := formatFlag(cmd)
-	fidelity := choiceFlag(cmd, "fidelity", "model of the fabric: trains of flits, or every flit an event", "train", "flit")
+	fidelity := fidelityFlag(cmd)
 	sizes := cmd.Flags().StringSlice("sizes", []string{"4KiB", "16KiB", "64KiB", "256KiB", "1MiB"}, "transfer `SIZES`")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		o := probe.Options{Fidelity: map[string]fabric.Fidelity{"train": fabric.Train, "flit": fabric.Flit}[*fidelity]}

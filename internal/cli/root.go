@@ -16,6 +16,8 @@ import (
 
 // commands is what kernbench can do.
 var commands = []func() *cobra.Command{
+	cclCmd,
+	collCmd,
 	listCmd,
 	probeCmd,
 	replayCmd,
@@ -66,12 +68,14 @@ machine, draws it, and times what moves on it against closed forms. Same inputs,
 same output bytes.
 
 A system is described by --topology FILE or PRESET, else ./topology.yaml, else
-the preset default; --set changes single values of it.
+the preset default, and how collectives are done on it by --ccl FILE, else ./ccl.yaml,
+else a default too; --set changes single values.
 
 Exit status: 0 ok, 1 wrong values or a failed check, 2 bad usage or input,
 3 the run failed, 130 interrupted, 141 nobody reads the output, 143 terminated.`,
 		Example: `  kernbench list
   kernbench run hello_send
+  kernbench coll all_reduce --topology ring6
   kernbench probe
   kernbench topology show
   kernbench topology show --topology torus2x3 --set sip.ucie.bandwidth=256GB/s

@@ -24,6 +24,9 @@ func runCmd() *cobra.Command {
 the critical path of its slowest launch, and whether the values that its kernels
 computed are those of its reference. kernbench list shows the benches.
 
+Some benches have parameters, which are flags: kernbench list BENCH tells of them.
+Collectives are done as --ccl FILE says, else ./ccl.yaml, else the embedded one.
+
 --data=off finds out times only and is faster. --check=race looks for accesses of
 different PEs to the same memory that nothing orders. --log saves the op log, for
 kernbench replay. A kernel that never ends is stopped by --limit, and by --stall if
@@ -33,11 +36,12 @@ What kernels print with Printf goes to standard error, as do wrong values and
 races, for which the exit status is 1. A kernel that is misused, panics, waits for
 ever or never ends is exit status 3.
 
---format json has one object: bench, ok, crit_ns, metrics, rows, artifacts (files
-written) and config.`,
+--format json has one object: bench, ok, crit_ns, notes (if there are any), metrics,
+rows, artifacts (files written) and config.`,
 		Example: `  kernbench run hello_send
   kernbench run --bench matmul_composite --format json
   kernbench run pe2pe --data=off --topology torus2x3
+  kernbench run ccl_allreduce --ranks-per sip --topology ring6
   kernbench run qkv_gemm --check=race --log qkv.oplog`,
 		Args:              atMostOne("BENCH"),
 		ValidArgsFunction: completeBench,
@@ -46,9 +50,10 @@ written) and config.`,
 	if err := cmd.RegisterFlagCompletionFunc("bench", completeBench); err != nil {
 		panic(err) // no such flag
 	}
-	system := addTopologyFlags(cmd)
+	config := addConfigFlags(cmd)
 	format := formatFlag(cmd)
 	options := addRunFlags(cmd)
+	params := addParamFlags(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		b, err := chosenBench(*name, args)
 		if err != nil {
@@ -58,13 +63,20 @@ written) and config.`,
 		if err != nil {
 			return badInput(err)
 		}
-		if o.Topology, err = system.load(); err != nil {
+		if o.Params, err = params(b); err != nil {
+			return badInput(err)
+		}
+		if o.Topology, o.CCL, err = config.load(); err != nil {
 			return err
 		}
 		progress := startProgress(cmd.ErrOrStderr(), b.Name)
 		o.Output = progress
 		r, err := b.Execute(cmd.Context(), o)
 		progress.stop()
+		var param *bench.ParamError
+		if errors.As(err, &param) {
+			return badInput(param)
+		}
 		if err != nil {
 			return err
 		}
@@ -99,7 +111,7 @@ func chosenBench(flag string, args []string) (bench.Bench, error) {
 func addRunFlags(cmd *cobra.Command) func() (bench.Options, error) {
 	data := choiceFlag(cmd, "data", "compute values and check them, or times only", "on", "off")
 	check := choiceFlag(cmd, "check", "look for races between PEs", "none", "race")
-	fidelity := choiceFlag(cmd, "fidelity", "model of the fabric: trains of flits, or every flit an event", "train", "flit")
+	fidelity := fidelityFlag(cmd)
 	threads := threadsFlag(cmd)
 	log := cmd.Flags().String("log", "", "save the op log to `FILE`")
 	limit := cmd.Flags().Duration("limit", 10*time.Second, "simulated `TIME` after which a run is given up")

@@ -3,6 +3,8 @@ package cli
 import (
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -11,20 +13,23 @@ import (
 	"github.com/kernbench/kernbench/topology"
 )
 
-// validations is what `kernbench topology validate --format json` prints.
+// validations is what `kernbench topology validate --format json` prints, and that of
+// ccl: what was checked, in the order of the arguments.
 type validations struct {
 	Version string       `json:"version"` // of kernbench
-	Systems []validation `json:"systems"` // in the order of the arguments
+	Systems []validation `json:"systems,omitempty"`
+	Configs []validation `json:"configs,omitempty"`
 }
 
-// validation is a system that was checked.
+// validation is a configuration that was checked.
 type validation struct {
-	Name   string    `json:"name"` // as it was given
-	OK     bool      `json:"ok"`
-	Source string    `json:"source,omitempty"` // of a good one
-	Hash   string    `json:"hash,omitempty"`
-	PEs    int       `json:"pes,omitempty"`
-	Errors []mistake `json:"errors"`
+	Name       string    `json:"name"` // as it was given
+	OK         bool      `json:"ok"`
+	Source     string    `json:"source,omitempty"` // of a good one
+	Hash       string    `json:"hash,omitempty"`
+	PEs        int       `json:"pes,omitempty"`        // of a system
+	Algorithms []string  `json:"algorithms,omitempty"` // that a ccl.yaml names
+	Errors     []mistake `json:"errors"`
 }
 
 // mistake is an error in a description. File is "--set" for an argument; line
@@ -52,34 +57,55 @@ errors of file, line, column, path and message.`,
   kernbench topology validate systems/*.yaml
   kernbench topology validate my-system.yaml --format json`,
 	}
-	cmd.ValidArgsFunction = cobra.FixedCompletions(topology.Presets(), cobra.ShellCompDirectiveDefault)
-	flags := &topologyFlags{}
-	flags.addSet(cmd)
+	validator{
+		presets: topology.Presets(),
+		check: func(name string, sets []string) (v validation, size string, err error) {
+			g, err := (&topologyFlags{systemName(name), sets}).load()
+			if err != nil {
+				return v, "", err
+			}
+			m := report.Describe(g)
+			v.Source, v.Hash, v.PEs = m.Topology.Source, m.Topology.Hash, m.Totals.PEs
+			return v, fmt.Sprintf("%d PEs", v.PEs), nil
+		},
+		list: func(all *validations, v validation) { all.Systems = append(all.Systems, v) },
+	}.add(cmd, exampleSet, settableKeys[topology.Spec](""))
+	return cmd
+}
+
+// validator is how configurations of a kind are checked.
+type validator struct {
+	presets []string
+	check   func(name string, sets []string) (v validation, size string, err error)
+	list    func(all *validations, v validation)
+}
+
+// add makes a command check the configurations that its arguments name. --set has an
+// example and keys to begin with.
+func (c validator) add(cmd *cobra.Command, example string, keys []string) {
+	cmd.ValidArgsFunction = cobra.FixedCompletions(c.presets, cobra.ShellCompDirectiveDefault)
+	var sets []string
+	addSet(cmd, &sets, example, keys)
 	format := formatFlag(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if slices.Contains(args, "") {
+			return badInput(fmt.Errorf("argument \"\" is empty: write a file or a preset (%s)", strings.Join(c.presets, ", ")))
+		}
 		if len(args) == 0 {
 			args = []string{""}
 		}
-		all := validations{report.Version, []validation{}}
+		all := validations{Version: report.Version}
 		var bad []error
 		for _, name := range args {
-			var system systemName
-			if err := system.Set(name); err != nil && cmd.Flags().NArg() > 0 {
-				return badInput(fmt.Errorf("argument %q is %w", name, err))
-			}
-			v := validation{Name: name, Errors: []mistake{}}
-			g, err := (&topologyFlags{system, flags.sets}).load()
+			v, size, err := c.check(name, sets)
+			v.Name, v.OK, v.Errors = name, err == nil, []mistake{}
 			if err != nil {
 				bad = append(bad, err)
 				v.Errors = mistakes(name, err)
-			} else {
-				m := report.Describe(g)
-				v.OK, v.Source, v.Hash, v.PEs = true, m.Topology.Source, m.Topology.Hash, m.Totals.PEs
-				if *format == "text" {
-					fmt.Fprintf(cmd.OutOrStdout(), "%s: ok (%d PEs, hash %s)\n", v.Source, v.PEs, v.Hash)
-				}
+			} else if *format == "text" {
+				fmt.Fprintf(cmd.OutOrStdout(), "%s: ok (%s, hash %s)\n", v.Source, size, v.Hash)
 			}
-			all.Systems = append(all.Systems, v)
+			c.list(&all, v)
 		}
 		if *format == "json" {
 			if err := report.WriteJSON(cmd.OutOrStdout(), all); err != nil {
@@ -94,10 +120,9 @@ errors of file, line, column, path and message.`,
 		}
 		return nil
 	}
-	return cmd
 }
 
-// mistakes is the errors of loading a system as rows.
+// mistakes is the errors of loading a configuration as rows.
 func mistakes(name string, err error) []mistake {
 	var list []mistake
 	for _, e := range flatten(err) {

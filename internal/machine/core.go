@@ -73,6 +73,7 @@ func (c *core) tick() error {
 	if c.calls++; c.calls%beatEvery == 0 {
 		c.eng.Beat()
 		if c.calls >= ahead {
+			c.eng.Look()
 			c.sync()
 		}
 	}

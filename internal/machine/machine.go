@@ -24,6 +24,7 @@ type Machine struct {
 	Data  Data              // computes values from it, if they are wanted
 	Print func(text string) // shows what kernels print
 
+	lines         bool  // wanted in the log
 	pes           []*PE // by PEID; nil until used
 	memories      map[memory.ID]*Memory
 	launcher      launcher
@@ -69,6 +70,7 @@ type Options struct {
 	Fidelity fabric.Fidelity
 	Limit    sim.Time // of simulated time, for endless kernels; DefaultLimit if 0
 	Log      bool     // keep an op log
+	NoLines  bool     // without the lines of kernels, which are a quarter of its cost
 }
 
 // DefaultLimit is more than any kernel should take.
@@ -81,6 +83,7 @@ func New(g *topology.Graph, o Options) *Machine {
 		Engine:   sim.New(),
 		Graph:    g,
 		memories: map[memory.ID]*Memory{},
+		lines:    !o.NoLines,
 		pes:      make([]*PE, s.System.SIPs.Count*s.CubesPerSIP()*s.PEsPerCube()),
 	}
 	m.Fabric = fabric.New(m.Engine, network{g}, fabric.Config{

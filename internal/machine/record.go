@@ -8,10 +8,11 @@ import (
 
 // op begins the record of an operation that the kernel asks for now.
 func (c *core) op(kind oplog.Kind) oplog.Op {
-	return oplog.Op{
-		Kind: kind, PE: int32(c.pe.ID), Launch: c.run.log, Line: c.m.Log.Line(tl.Caller()),
-		Issue: c.now, Peer: -1, Port: -1,
+	op := oplog.Op{Kind: kind, PE: int32(c.pe.ID), Launch: c.run.log, Issue: c.now, Peer: -1, Port: -1}
+	if c.m.lines {
+		op.Line = c.m.Log.Line(tl.Caller())
 	}
+	return op
 }
 
 // access is the record of a read or a write of the core's pieces.

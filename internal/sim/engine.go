@@ -34,6 +34,7 @@ type Engine struct {
 	queue    queue
 	now      Time
 	ran      uint64
+	look     uint64 // how many events have run when the context is next looked at
 	handlers []Handler
 	procs    procs
 	woken    fifo  // processes that go on at the present instant
@@ -64,6 +65,10 @@ func (e *Engine) Events() uint64 { return e.ran }
 // Beat notes that the run gets on, and Beats is a number that changes while it
 // does: it may be read from any goroutine, by one that watches.
 func (e *Engine) Beat() { e.beats.Add(1) }
+
+// Look has the run look at its context before the next event: many calls were made at
+// the present one.
+func (e *Engine) Look() { e.look = 0 }
 
 // Beats is the number of beats so far.
 func (e *Engine) Beats() uint64 { return e.beats.Load() }
@@ -162,7 +167,8 @@ const beatEvery = 64
 func (e *Engine) run(ctx context.Context, limit Time) error {
 	done := ctx.Done()
 	for e.err == nil && !e.paused {
-		if e.ran%beatEvery == 0 {
+		if e.ran >= e.look {
+			e.look = e.ran + beatEvery
 			e.Beat()
 			if done != nil && ctx.Err() != nil {
 				e.Stop(context.Cause(ctx))

@@ -1,0 +1,139 @@
+package bench
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/kernbench/kernbench/ccl"
+	"github.com/kernbench/kernbench/internal/report"
+	"github.com/kernbench/kernbench/torch"
+)
+
+// asked reports its parameters.
+var asked = Bench{
+	Name: "asked", Summary: "s",
+	Params: []Param{
+		{Name: "ranks-per", Usage: "what a rank is", Default: "pe", Values: []string{"pe", "sip"}},
+		{Name: "note", Usage: "any text"},
+	},
+	Run: func(ctx *torch.Context) error {
+		ctx.Metric("ranks_per", ctx.Param("ranks-per"))
+		if note := ctx.Param("note"); note != "" {
+			ctx.Notef("note: %s", note)
+		}
+		return nil
+	},
+}
+
+func TestRegisterParams(t *testing.T) {
+	isolated(t)
+	Register(asked)
+	good := Bench{Name: "other", Summary: "s", Run: nothing, Params: []Param{asked.Params[0]}}
+	good.Params[0].Default = "sip" // is its own affair
+	Register(good)
+	for _, tt := range []struct {
+		params []Param
+		want   string
+	}{
+		{[]Param{{Name: "Ranks", Usage: "u"}}, `x: "Ranks" is no name for a parameter`},
+		{[]Param{{Name: "ranks_per", Usage: "u"}}, `x: "ranks_per" is no name for a parameter`},
+		{[]Param{{Name: "ranks"}}, "x: parameter ranks needs a Usage of one line"},
+		{[]Param{{Name: "ranks", Usage: "u"}, {Name: "ranks", Usage: "u"}}, "x has two parameters ranks"},
+		{[]Param{{Name: "ranks", Usage: "u", Default: "c", Values: []string{"a", "b"}}}, `x: the default of --ranks: "c": write one of a, b`},
+		{[]Param{{Name: "note", Usage: "another text"}}, "parameter note of asked and of x differ in Usage or Values"},
+	} {
+		got := func() (text string) {
+			defer func() { text = fmt.Sprint(recover()) }()
+			Register(Bench{Name: "x", Summary: "s", Run: nothing, Params: tt.params})
+			return ""
+		}()
+		if !strings.HasPrefix(got, "bench: "+tt.want) {
+			t.Errorf("%+v: got %q, want it to begin with %q", tt.params, got, "bench: "+tt.want)
+		}
+	}
+}
+
+// TestParams: the bench gets what was given and else the defaults, and results say so.
+func TestParams(t *testing.T) {
+	for _, tt := range []struct {
+		given map[string]string
+		want  map[string]string
+		head  string
+	}{
+		{nil, map[string]string{"ranks-per": "pe", "note": ""}, "# params: ranks-per=pe\n# fidelity: train\n\nmetric"},
+		{map[string]string{"ranks-per": "sip", "note": "a b"}, map[string]string{"ranks-per": "sip", "note": "a b"}, "# params: note=a b ranks-per=sip\n# fidelity: train\n\nnote: a b\n\nmetric"},
+	} {
+		r := execute(t, asked, Options{Options: torch.Options{Params: tt.given}})
+		if diff := cmp.Diff(tt.want, r.Config.Params); diff != "" {
+			t.Errorf("%v: parameters (-want +got):\n%s", tt.given, diff)
+		}
+		if got := r.Metrics[0].Value; got != tt.want["ranks-per"] {
+			t.Errorf("%v: the bench got %v, want %v", tt.given, got, tt.want["ranks-per"])
+		}
+		var text bytes.Buffer
+		if err := r.WriteText(&text); err != nil {
+			t.Fatal(err)
+		}
+		if !strings.Contains(text.String(), tt.head) {
+			t.Errorf("%v: got\n%s\nwant\n%s", tt.given, text.String(), tt.head)
+		}
+	}
+	for _, tt := range []struct {
+		given map[string]string
+		want  string
+	}{
+		{map[string]string{"ranks-per": "cube"}, `--ranks-per: "cube": write one of pe, sip`},
+		{map[string]string{"ranks": "pe"}, "--ranks: no parameter of bench asked, which has [note ranks-per]"},
+	} {
+		_, err := asked.Execute(t.Context(), Options{Options: torch.Options{Params: tt.given}})
+		var wrong *ParamError
+		if !errors.As(err, &wrong) || err.Error() != tt.want {
+			t.Errorf("%v: got %v, want %s", tt.given, err, tt.want)
+		}
+	}
+}
+
+// TestUndeclaredParam: asking for a parameter that was not declared is a mistake of the
+// bench.
+func TestUndeclaredParam(t *testing.T) {
+	b := asked
+	b.Run = func(ctx *torch.Context) error { ctx.Param("rank-per"); return nil }
+	_, err := b.Execute(t.Context(), Options{})
+	want := `torch: Param: "rank-per" is not declared: the parameters are [note ranks-per]`
+	if err == nil || !strings.HasSuffix(err.Error(), want) {
+		t.Errorf("got %v, want it to end with %s", err, want)
+	}
+}
+
+// TestUsedCCL: results of runs with collectives, and only those, say which ccl.yaml.
+func TestUsedCCL(t *testing.T) {
+	config, err := ccl.Parse("my.yaml", []byte("extends: default\n"), "defaults.buffer_kind=hbm")
+	if err != nil {
+		t.Fatal(err)
+	}
+	together := Bench{Name: "together", Run: func(ctx *torch.Context) error {
+		return ctx.Spawn(func(_ int, ctx *torch.Context) error {
+			torch.OK(ctx.Distributed().InitProcessGroup(torch.Backend))
+			return ctx.Distributed().Barrier()
+		}, 2)
+	}}
+	for _, tt := range []struct {
+		bench  Bench
+		config *ccl.Config
+		want   *report.Used
+	}{
+		{together, nil, &report.Used{Source: "preset default", Hash: ccl.Default().Hash()}},
+		{together, config, &report.Used{Source: "my.yaml, --set defaults.buffer_kind=hbm", Hash: config.Hash()}},
+		{sample, config, nil},
+	} {
+		r := execute(t, tt.bench, Options{Options: torch.Options{CCL: tt.config}})
+		if diff := cmp.Diff(tt.want, r.Config.CCL); diff != "" {
+			t.Errorf("%s: (-want +got):\n%s", tt.bench.Name, diff)
+		}
+	}
+}

@@ -1,0 +1,174 @@
+package benches
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strconv"
+
+	"github.com/kernbench/kernbench/bench"
+	"github.com/kernbench/kernbench/ccl"
+	"github.com/kernbench/kernbench/torch"
+)
+
+func init() {
+	bench.Register(bench.Bench{
+		Name:    "ccl_allreduce",
+		Summary: "all-reduce of a few elements by every entry of ccl.yaml, over PEs or SIPs",
+		Doc: `Every entry of ccl.yaml sums the ranks' elements, and every rank's result is compared
+bit for bit. Rank r starts with r+1, or with smaller numbers where the dtype could
+not hold all sums of these exactly. A rank is a PE, or with --ranks-per sip a
+device, whose first PE has its tensor; each device is then a worker of Spawn. An
+entry for more ranks than there are is skipped, and a note says so.
+
+crit_ns is the longest that the all-reduce ran on a PE, spread_ns how far apart its
+PEs could have started.`,
+		Params: []bench.Param{
+			{Name: "ranks-per", Usage: "what a rank is", Default: "pe", Values: []string{"pe", "sip"}},
+			{Name: "algorithm", Usage: "name of an entry of ccl.yaml, or all", Default: "all"},
+			{Name: "dtype", Usage: "type of the elements", Default: "f16", Values: []string{"f16", "bf16", "f32", "i32"}},
+			{Name: "n-elem", Usage: "elements of each rank, instead of as many as ccl.yaml says"},
+		},
+		Run: runAllReduce,
+	})
+}
+
+// exactTypes is the dtypes with the largest number up to which each holds all whole
+// ones.
+var exactTypes = map[string]struct {
+	dtype torch.DType
+	limit int
+}{
+	"f16": {torch.F16, 1 << 11}, "bf16": {torch.BF16, 1 << 8}, "f32": {torch.F32, 1 << 24}, "i32": {torch.I32, 1<<31 - 1},
+}
+
+func runAllReduce(ctx *torch.Context) error {
+	config := ctx.CCL()
+	names := config.Names()
+	if name := ctx.Param("algorithm"); name != "all" {
+		names = []string{name}
+	}
+	for _, name := range names {
+		s, err := config.Named(name)
+		if err != nil {
+			return &bench.ParamError{Name: "algorithm", Err: err}
+		}
+		if text := ctx.Param("n-elem"); text != "" {
+			if s.NElem, err = strconv.Atoi(text); err != nil || s.NElem < 0 {
+				return &bench.ParamError{Name: "n-elem", Err: fmt.Errorf("%q: write a whole number, 0 or more", text)}
+			}
+		}
+		allReduceEntry(ctx, name, s)
+	}
+	return nil
+}
+
+// allReduceEntry is the all-reduce of one entry: a row, notes and a check.
+func allReduceEntry(ctx *torch.Context, name string, s ccl.Settings) {
+	there, unit := ctx.NumPEs(), "PEs"
+	if ctx.Param("ranks-per") == "sip" {
+		there, unit = ctx.Topology().Spec().System.SIPs.Count, "SIPs"
+	}
+	ranks := cmp.Or(s.WorldSize, there)
+	if ranks > there {
+		ctx.Notef("%s: skipped: world size %d, and there are %d %s", name, ranks, there, unit)
+		return
+	}
+	if _, err := ccl.Find(s.Algorithm, ccl.AllReduce); err != nil {
+		ctx.Notef("%s: skipped: %v", name, err)
+		return
+	}
+	t := exactTypes[ctx.Param("dtype")]
+	addends := exactAddends(ranks, t.limit)
+	got := make([]*torch.Array, ranks)
+	if unit == "SIPs" {
+		torch.OK(ctx.Spawn(func(rank int, ctx *torch.Context) error {
+			got[rank] = allReduce(ctx, s, t.dtype, addends[rank:rank+1])
+			return nil
+		}, ranks))
+	} else if all := allReduce(ctx, s, t.dtype, addends, torch.On(ctx.AllPEs()[:ranks]...)); all != nil {
+		for rank := range got {
+			size := len(all.Bytes) / ranks
+			got[rank] = &torch.Array{Shape: torch.Shape{s.NElem}, DType: t.dtype, Bytes: all.Bytes[rank*size : (rank+1)*size]}
+		}
+	}
+	ctx.Row(
+		torch.Col("name", name),
+		torch.Col("algorithm", ctx.Collective.Algorithm),
+		torch.Col("buffer", cmp.Or(s.BufferKind, ctx.Topology().Spec().PE.IPCQ.BufferKind)),
+		torch.Col("ws", ranks),
+		torch.Col("n_elem", s.NElem),
+		torch.Col("crit_ns", ctx.Collective.Crit),
+		torch.Col("spread_ns", ctx.Collective.Spread),
+	)
+	if ctx.HasData() {
+		sum := 0
+		for _, v := range addends {
+			sum += v
+		}
+		reportRanks(ctx, name, got, sum)
+	}
+}
+
+// exactAddends is what ranks start with: 1, 2, 3 and so on, from 1 again where the sum
+// would be above a limit, and nothing for those that are too many even so. Whoever
+// adds any of them in any order stays within the limit.
+func exactAddends(ranks, limit int) []int {
+	again, total := ranks, func(p int) int { q, r := ranks/p, ranks%p; return q*p*(p+1)/2 + r*(r+1)/2 }
+	for again > 1 && total(again) > limit {
+		again--
+	}
+	addends := make([]int, ranks)
+	for rank := range min(ranks, limit) {
+		addends[rank] = rank%again + 1
+	}
+	return addends
+}
+
+// allReduce sums tensors that have n_elem times each of the addends, and is what comes
+// out; nil without values.
+func allReduce(ctx *torch.Context, s ccl.Settings, dtype torch.DType, addends []int, on ...torch.Placement) (sum *torch.Array) {
+	dist := ctx.Distributed()
+	torch.OK(dist.InitProcessGroup(torch.Backend, torch.Settings(s)))
+	var data []int
+	for _, v := range addends {
+		data = append(data, slices.Repeat([]int{v}, s.NElem)...)
+	}
+	x := torch.Must(ctx.FromSlice(data, dtype, torch.Shape{len(data)}, on...))
+	torch.OK(dist.AllReduce(x, torch.SUM))
+	torch.OK(ctx.Synchronize())
+	if ctx.HasData() {
+		sum = torch.Must(x.Numpy())
+	}
+	torch.OK(x.Free())
+	torch.OK(dist.DestroyProcessGroup())
+	return sum
+}
+
+// shownRanks is how many of the ranks that are wrong are told of one by one.
+const shownRanks = 5
+
+// reportRanks compares what each rank got with the sum that it should have.
+func reportRanks(ctx *torch.Context, name string, got []*torch.Array, sum int) {
+	check := torch.Check{Name: name}
+	failed := 0
+	for rank, a := range got {
+		check.Elems += a.Len()
+		i := a.Wrong(slices.Repeat([]int{sum}, a.Len()))
+		if i < 0 {
+			continue
+		}
+		if failed++; failed > shownRanks {
+			continue
+		}
+		text := fmt.Sprintf("rank %d: element %d is %s, want %d", rank, i, strconv.FormatFloat(a.At(i), 'f', -1, 64), sum)
+		check.Wrong = cmp.Or(check.Wrong, text)
+		ctx.Notef("%s", text)
+	}
+	ctx.Report.Checks = append(ctx.Report.Checks, check)
+	if failed > 0 {
+		ctx.Notef("%s (ws=%d): %d OK / %d FAIL", name, len(got), len(got)-failed, failed)
+	} else {
+		ctx.Notef("%s (ws=%d): %d OK", name, len(got), len(got))
+	}
+}

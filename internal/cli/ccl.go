@@ -1,0 +1,171 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+	"strconv"
+
+	"github.com/spf13/cobra"
+
+	"github.com/kernbench/kernbench/ccl"
+	"github.com/kernbench/kernbench/internal/report"
+)
+
+func cclCmd() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "ccl",
+		Short: "Show and check how collectives are done",
+		Long: `How collectives are done is in ccl.yaml: defaults, and entries that have a name, each
+with an algorithm, queues and a number of ranks. kernbench run and coll read it from
+--ccl FILE, else ./ccl.yaml, else it is the embedded one.`,
+		Example: `  kernbench ccl show
+  kernbench ccl show --format yaml > ccl.yaml
+  kernbench ccl validate ccl.yaml`,
+	}
+	group(cmd)
+	cmd.AddCommand(cclShowCmd(), cclValidateCmd(), cclSchemaCmd())
+	return cmd
+}
+
+func cclSchemaCmd() *cobra.Command {
+	return &cobra.Command{
+		Use:   "schema",
+		Short: "Print the JSON Schema of a ccl.yaml",
+		Long: `Schema prints the JSON Schema of a ccl.yaml, with which editors complete keys and mark
+mistakes as you type. Name it in the first line of your file:
+
+  # yaml-language-server: $schema=ccl.schema.json`,
+		Example: `  kernbench ccl schema > ccl.schema.json`,
+		Args:    noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			_, err := cmd.OutOrStdout().Write(ccl.Schema())
+			return err
+		},
+	}
+}
+
+func cclValidateCmd() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "validate [FILE]...",
+		Short: "Check files of how collectives are done",
+		Long: `Validate checks files, or without arguments the one that other commands would use:
+./ccl.yaml, else the embedded one. It reports every mistake at once with file, line,
+column and what to write instead, and then ends with exit status 2.
+
+--format json has a list configs, each with its name, ok, source, hash and algorithms
+(the names of its entries) or errors of file, line, column, path and message.`,
+		Example: `  kernbench ccl validate
+  kernbench ccl validate my-ccl.yaml --format json`,
+	}
+	validator{
+		presets: []string{"default"},
+		check: func(name string, sets []string) (v validation, size string, err error) {
+			c, err := loadCCL(name, sets)
+			if err != nil {
+				return v, "", err
+			}
+			v.Source, v.Hash, v.Algorithms = c.Source(), c.Hash(), c.Names()
+			return v, fmt.Sprintf("entries: %d", len(v.Algorithms)), nil
+		},
+		list: func(all *validations, v validation) { all.Configs = append(all.Configs, v) },
+	}.add(cmd, exampleCCLSet, settableKeys[ccl.Config](cclPrefix))
+	return cmd
+}
+
+// collectives is what `kernbench ccl show --format json` prints.
+type collectives struct {
+	Version string      `json:"version"` // of kernbench
+	CCL     report.Used `json:"ccl"`
+	Entries []entry     `json:"entries"` // the defaults first, without a name
+}
+
+// entry is a way to do a collective. Zeros are as the topology has them, of chunks a
+// slot, and of the world all PEs.
+type entry struct {
+	Name         string `json:"name"`
+	Algorithm    string `json:"algorithm"`
+	BufferKind   string `json:"buffer_kind,omitempty"`
+	Backpressure string `json:"backpressure,omitempty"`
+	NSlots       int    `json:"n_slots,omitempty"`
+	SlotSize     int    `json:"slot_size_bytes,omitempty"`
+	CreditBytes  int    `json:"credit_bytes,omitempty"`
+	ChunkBytes   int    `json:"chunk_bytes,omitempty"`
+	NElem        int    `json:"n_elem"`
+	WorldSize    int    `json:"world_size,omitempty"`
+}
+
+func cclShowCmd() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "show",
+		Short: "Print how collectives are done",
+		Long: `Show prints the entries of ccl.yaml with the defaults filled in; a dash is what the
+topology says, a world without a size is all PEs. The first line says which
+configuration was used. --format yaml prints a complete file, which loads back.
+
+--format json has version, ccl (source and hash) and entries, the defaults first and
+without a name, with the keys of the file; sizes are in bytes.`,
+		Example: `  kernbench ccl show
+  kernbench ccl show --set ccl.defaults.buffer_kind=hbm --format yaml > ccl.yaml`,
+		Args: noArgs,
+	}
+	var file string
+	var sets []string
+	addCCL(cmd, &file)
+	addSet(cmd, &sets, exampleCCLSet, settableKeys[ccl.Config](cclPrefix))
+	format := formatFlag(cmd, "yaml")
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		c, err := loadCCL(file, sets)
+		if err != nil {
+			return err
+		}
+		out := cmd.OutOrStdout()
+		if *format == "yaml" {
+			_, err := out.Write(c.YAML())
+			return err
+		}
+		all := collectives{Version: report.Version, CCL: usedCCL(c)}
+		for _, name := range append([]string{""}, c.Names()...) {
+			s, err := c.Named(name)
+			if err != nil {
+				return err
+			}
+			all.Entries = append(all.Entries, entry{
+				name, s.Algorithm, string(s.BufferKind), string(s.Backpressure), s.NSlots,
+				int(s.SlotSize), int(s.CreditBytes), int(s.ChunkBytes), s.NElem, s.WorldSize,
+			})
+		}
+		if *format == "json" {
+			return report.WriteJSON(out, all)
+		}
+		return all.writeText(out)
+	}
+	return cmd
+}
+
+// usedCCL is the configuration that a result was made with.
+func usedCCL(c *ccl.Config) report.Used { return report.Used{Source: c.Source(), Hash: c.Hash()} }
+
+func (c *collectives) writeText(w io.Writer) error {
+	orDash := func(text string) string {
+		if text == "" || text == "0" {
+			return "-"
+		}
+		return text
+	}
+	var rows [][]string
+	for _, e := range c.Entries {
+		name := e.Name
+		if name == "" {
+			name = "(defaults)"
+		}
+		row := []string{name, e.Algorithm, orDash(e.BufferKind), orDash(e.Backpressure)}
+		for _, n := range []int{e.NSlots, e.SlotSize, e.CreditBytes, e.ChunkBytes} {
+			row = append(row, orDash(strconv.Itoa(n)))
+		}
+		rows = append(rows, append(row, strconv.Itoa(e.NElem), orDash(strconv.Itoa(e.WorldSize))))
+	}
+	fmt.Fprintf(w, "# ccl: %s (hash %s)\n\n", c.CCL.Source, c.CCL.Hash)
+	return report.WriteTable(w, []string{
+		"entry", "algorithm", "buffer_kind", "backpressure", "n_slots", "slot_size", "credit_bytes", "chunk_bytes", "n_elem", "world_size",
+	}, rows)
+}

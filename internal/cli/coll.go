@@ -1,0 +1,118 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/kernbench/kernbench/ccl"
+	"github.com/kernbench/kernbench/internal/collperf"
+)
+
+func collCmd() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "coll COLLECTIVE",
+		Short: "Measure a collective over a range of sizes, as nccl-tests does",
+		Long: `Coll does a collective once for each size and prints a table as nccl-tests does:
+
+    size       the larger of what a rank sends and receives, in bytes; sizes that do not
+               divide into whole elements for each rank are rounded down
+    count      elements of it, or of the part for each rank where it has such parts
+    type       of the elements
+    redop      reduction, none if there is none
+    root       rank, -1 if there is none
+    time       from the common start on the PEs to the end of the last, averaged over
+               the iterations
+    algbw      size by time
+    busbw      algbw times 2(n-1)/n for all_reduce, (n-1)/n for all_gather, reduce_scatter
+               and all_to_all, 1 for others: what it is of the bandwidth of links
+    #wrong     elements of all ranks that are not what they should be, N/A if nobody looked
+    algorithm  that did it
+    %bound     how much of the time even the best algorithm would take; - if not known
+
+The collectives are all_reduce, reduce, broadcast, all_gather, reduce_scatter,
+all_to_all, gather, scatter, sendrecv (everyone to the next rank) and barrier.
+
+A rank is a SIP, and the first PE of each has its tensors, if the system has several
+SIPs; else, and with --ranks-per pe, a PE. --values integers are whole numbers whose
+reduction is exact in any order, compared bit for bit; reals lie between -1 and 1, and
+may be off by the rounding errors of n-1 additions. --check 0 and --data off compute no
+values and are faster.
+
+The exit status is 1 if a value is wrong. --format json has collective, ranks,
+ranks_per, rows of the columns above (time_us, and bound_share for %bound), avg_busbw,
+wrong and config. --format csv has the same columns.`,
+		Example: `  kernbench coll all_reduce
+  kernbench coll all_reduce -b 1K -e 16M -f 4 --topology ring6 --algo ring
+  kernbench coll all_gather --ranks-per pe --world 8 -d all
+  kernbench coll reduce_scatter -o all -d int32 --buffer hbm
+  kernbench coll broadcast -r all -b 64K -e 64K --format json`,
+		ValidArgsFunction: cobra.FixedCompletions(collectiveNames(), cobra.ShellCompDirectiveNoFileComp),
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return fmt.Errorf("no collective: name one of %s%s", strings.Join(collectiveNames(), ", "), seeHelp(cmd))
+			}
+			return atMostOne("COLLECTIVE")(cmd, args)
+		},
+	}
+	config := addConfigFlags(cmd)
+	format := formatFlag(cmd, "csv")
+	options := addCollFlags(cmd)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		c, err := ccl.ParseCollective(args[0])
+		if err != nil {
+			return badInput(fmt.Errorf("%w%s", err, didYouMean(args[0], collectiveNames())))
+		}
+		g, how, err := config.load()
+		if err != nil {
+			return err
+		}
+		o, err := options(c, g, how)
+		if err != nil {
+			return badInput(err)
+		}
+		return measure(cmd, o, *format)
+	}
+	return cmd
+}
+
+func collectiveNames() (names []string) {
+	for _, c := range ccl.Collectives() {
+		names = append(names, c.String())
+	}
+	return names
+}
+
+// measure runs a measurement and prints it, rows of tables as they come.
+func measure(cmd *cobra.Command, o collperf.Options, format string) error {
+	ranks, err := o.Ranks()
+	if err != nil {
+		return badInput(err)
+	}
+	table := collPrinters[format](cmd.OutOrStdout(), o, ranks)
+	table.head()
+	ctx, cancel := context.WithCancelCause(cmd.Context())
+	defer cancel(nil)
+	begin := func() *progress { return startProgress(cmd.ErrOrStderr(), o.Collective.String()) }
+	p := begin()
+	rows, sum, err := collperf.Run(ctx, o, func(r collperf.Row) {
+		p.stop() // its line would be in the way of the row
+		if err := table.row(r); err != nil {
+			cancel(err) // nobody sees the others
+		}
+		p = begin()
+	})
+	p.stop()
+	if err != nil {
+		return err
+	}
+	if err := table.foot(rows, sum); err != nil {
+		return err
+	}
+	if sum.Wrong > 0 {
+		return &exitError{exitWrong, fmt.Errorf("%d wrong values", sum.Wrong)}
+	}
+	return nil
+}

@@ -1,0 +1,138 @@
+package cli
+
+import (
+	"encoding/csv"
+	"fmt"
+	"io"
+	"strconv"
+
+	"github.com/kernbench/kernbench/internal/collperf"
+	"github.com/kernbench/kernbench/internal/report"
+)
+
+// collPrinter prints a measurement: what comes before the rows, each row when it is
+// done, and what comes after them.
+type collPrinter struct {
+	head func()
+	row  func(collperf.Row) error
+	foot func([]collperf.Row, collperf.Summary) error
+}
+
+// collPrinters is those of each --format.
+var collPrinters = map[string]func(w io.Writer, o collperf.Options, ranks int) collPrinter{
+	"text": collText, "json": collJSON, "csv": collCSV,
+}
+
+// ranksText is what ranks are.
+var ranksText = map[collperf.RanksPer]string{collperf.PerPE: "PEs", collperf.PerSIP: "SIPs, the first PE of each"}
+
+// Columns of the text table.
+const (
+	collHeader = "#%11s %12s %6s %6s %6s %11s %12s %12s %7s %14s %7s\n"
+	collRow    = " %11d %12d %6s %6s %6d %11.3f %12.3f %12.3f %7s %14s %7s\n"
+)
+
+func collText(w io.Writer, o collperf.Options, ranks int) collPrinter {
+	return collPrinter{
+		head: func() {
+			used := usedCCL(o.CCL)
+			fmt.Fprintf(w, "# kernbench %s %v\n%v\n# ccl: %s (hash %s)\n# nranks: %d (%s)\n#\n",
+				report.Version, o.Collective, report.UsedBy(o.Topology.Spec()), used.Source, used.Hash, ranks, ranksText[o.RanksPer])
+			fmt.Fprintf(w, collHeader, "size(B)", "count", "type", "redop", "root", "time(us)", "algbw(GB/s)", "busbw(GB/s)", "#wrong", "algorithm", "%bound")
+		},
+		row: func(r collperf.Row) error {
+			wrong, share := "N/A", "-"
+			if r.Wrong != nil {
+				wrong = strconv.Itoa(*r.Wrong)
+			}
+			if r.BoundShare != nil {
+				share = fmt.Sprintf("%.1f", *r.BoundShare)
+			}
+			_, err := fmt.Fprintf(w, collRow, r.Size, r.Count, r.Type, r.RedOp, r.Root, r.TimeUS, r.AlgBW, r.BusBW, wrong, r.Algorithm, share)
+			return err
+		},
+		foot: func(rows []collperf.Row, sum collperf.Summary) error {
+			wrong := fmt.Sprintf("%d OK", sum.Wrong)
+			switch {
+			case sum.Wrong > 0:
+				wrong = fmt.Sprintf("%d FAILED", sum.Wrong)
+			case rows[0].Wrong == nil:
+				wrong = "not checked"
+			}
+			_, err := fmt.Fprintf(w, "# Out of bounds values : %s\n# Avg bus bandwidth    : %.2f\n", wrong, sum.AvgBusBW)
+			return err
+		},
+	}
+}
+
+func collCSV(w io.Writer, _ collperf.Options, _ int) collPrinter {
+	out := csv.NewWriter(w)
+	write := func(cells ...string) error {
+		out.Write(cells) // an error stays
+		out.Flush()
+		return out.Error()
+	}
+	float := func(x float64) string { return strconv.FormatFloat(x, 'g', -1, 64) }
+	return collPrinter{
+		head: func() {
+			write("size", "count", "type", "redop", "root", "time_us", "algbw", "busbw", "wrong", "algorithm", "bound_share")
+		},
+		row: func(r collperf.Row) error {
+			wrong, share := "", ""
+			if r.Wrong != nil {
+				wrong = strconv.Itoa(*r.Wrong)
+			}
+			if r.BoundShare != nil {
+				share = float(*r.BoundShare)
+			}
+			return write(strconv.FormatInt(r.Size, 10), strconv.Itoa(r.Count), r.Type, r.RedOp, strconv.Itoa(r.Root),
+				float(r.TimeUS), float(r.AlgBW), float(r.BusBW), wrong, r.Algorithm, share)
+		},
+		foot: func([]collperf.Row, collperf.Summary) error { return out.Error() },
+	}
+}
+
+// measured is what `kernbench coll --format json` prints.
+type measured struct {
+	Collective string         `json:"collective"`
+	Ranks      int            `json:"ranks"`
+	RanksPer   string         `json:"ranks_per"` // pe or sip
+	Rows       []collperf.Row `json:"rows"`
+	AvgBusBW   float64        `json:"avg_busbw"` // GB/s
+	Wrong      *int           `json:"wrong"`     // null if nobody looked
+	Config     collConfig     `json:"config"`
+}
+
+// collConfig is what a measurement was made with.
+type collConfig struct {
+	Version  string      `json:"version"` // of kernbench
+	Topology report.Used `json:"topology"`
+	CCL      report.Used `json:"ccl"`
+	Buffer   string      `json:"buffer,omitempty"` // of queue slots, if it was chosen
+	Values   string      `json:"values"`           // integers or reals
+	Iters    int         `json:"iters"`
+	Fidelity string      `json:"fidelity"` // train or flit
+}
+
+func collJSON(w io.Writer, o collperf.Options, ranks int) collPrinter {
+	return collPrinter{
+		head: func() {},
+		row:  func(collperf.Row) error { return nil },
+		foot: func(rows []collperf.Row, sum collperf.Summary) error {
+			m := measured{
+				Collective: o.Collective.String(), Ranks: ranks, RanksPer: string(o.RanksPer), Rows: rows, AvgBusBW: sum.AvgBusBW,
+				Config: collConfig{
+					Version: report.Version, Topology: report.UsedBy(o.Topology.Spec()), CCL: usedCCL(o.CCL),
+					Buffer: string(o.Buffer), Values: string(o.Values), Iters: o.Iters, Fidelity: "train",
+				},
+			}
+			if o.Flit {
+				m.Config.Fidelity = "flit"
+			}
+			if rows[0].Wrong != nil {
+				m.Wrong = &sum.Wrong
+			}
+			return report.WriteJSON(w, m)
+		},
+	}
+}

@@ -1,0 +1,154 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"reflect"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/kernbench/kernbench/ccl"
+	"github.com/kernbench/kernbench/internal/config"
+	"github.com/kernbench/kernbench/topology"
+)
+
+// topologyFlags is which system a command works on. Every command that needs
+// one takes it from here.
+type topologyFlags struct {
+	name systemName
+	sets []string
+}
+
+// systemName is a file or preset; empty only where none was given.
+type systemName string
+
+func (n *systemName) String() string { return string(*n) }
+func (n *systemName) Type() string   { return "name" }
+func (n *systemName) Set(word string) error {
+	if word == "" {
+		return fmt.Errorf("empty: write a file or a preset (%s)", strings.Join(topology.Presets(), ", "))
+	}
+	*n = systemName(word)
+	return nil
+}
+
+// Examples of --set.
+const (
+	exampleSet    = "sip.ucie.bandwidth=256GB/s"
+	exampleCCLSet = cclPrefix + "defaults.buffer_kind=hbm"
+)
+
+// addTopologyFlags gives a command --topology and --set.
+func addTopologyFlags(cmd *cobra.Command) *topologyFlags {
+	f := &topologyFlags{}
+	f.addTopology(cmd)
+	addSet(cmd, &f.sets, exampleSet, settableKeys[topology.Spec](""))
+	return f
+}
+
+// addTopology gives a command --topology alone.
+func (f *topologyFlags) addTopology(cmd *cobra.Command) {
+	cmd.Flags().VarP(&f.name, "topology", "t", "file or preset `NAME` of the system (default ./topology.yaml, else the preset default)")
+	complete(cmd, "topology", topology.Presets(), cobra.ShellCompDirectiveDefault)
+}
+
+// addSet gives a command --set, with an example and the beginnings of all others.
+func addSet(cmd *cobra.Command, sets *[]string, example string, keys []string) {
+	// An array, not a slice: a value may hold commas.
+	cmd.Flags().StringArrayVar(sets, "set", nil, "change one value, as `KEY=VALUE` (repeatable): "+example)
+	complete(cmd, "set", keys, cobra.ShellCompDirectiveNoSpace|cobra.ShellCompDirectiveNoFileComp)
+}
+
+// settableKeys is the paths of all values of a configuration, as --set begins. Names
+// that a file gives are those of the embedded ccl.yaml.
+func settableKeys[T any](prefix string) []string {
+	var paths []string
+	var walk func(t reflect.Type, prefix string)
+	walk = func(t reflect.Type, prefix string) {
+		for _, k := range config.Keys(t) {
+			_, single := topology.Scalars()[k.Type]
+			switch {
+			case k.Type.Kind() == reflect.Struct && !single:
+				walk(k.Type, prefix+k.Name+".")
+			case k.Type.Kind() == reflect.Map:
+				for _, name := range ccl.Default().Names() {
+					walk(k.Type.Elem(), prefix+k.Name+"."+name+".")
+				}
+			default:
+				paths = append(paths, prefix+k.Name+"=")
+			}
+		}
+	}
+	walk(reflect.TypeFor[T](), prefix)
+	return paths
+}
+
+// load reads and compiles the system. Its errors are mistakes of the user.
+func (f *topologyFlags) load() (*topology.Graph, error) {
+	spec, err := topology.Load(string(f.name), f.sets...)
+	if err != nil {
+		return nil, badInput(err)
+	}
+	g, err := topology.Compile(spec)
+	if err != nil {
+		return nil, badInput(err)
+	}
+	return g, nil
+}
+
+// configFlags is what a command runs on: a system, and how collectives are done there.
+type configFlags struct {
+	topologyFlags
+	ccl string
+}
+
+// cclPrefix begins the keys of --set that are ccl.yaml's.
+const cclPrefix = "ccl."
+
+// addConfigFlags gives a command --topology, --ccl, and a --set for both.
+func addConfigFlags(cmd *cobra.Command) *configFlags {
+	f := &configFlags{}
+	f.addTopology(cmd)
+	addCCL(cmd, &f.ccl)
+	addSet(cmd, &f.sets, exampleSet+", "+exampleCCLSet,
+		append(settableKeys[topology.Spec](""), settableKeys[ccl.Config](cclPrefix)...))
+	return f
+}
+
+// addCCL gives a command --ccl.
+func addCCL(cmd *cobra.Command, name *string) {
+	cmd.Flags().StringVar(name, "ccl", "", "`FILE` that says how collectives are done (default ./ccl.yaml, else the embedded one)")
+}
+
+// load reads the system and how collectives are done, with the mistakes in both.
+func (f *configFlags) load() (*topology.Graph, *ccl.Config, error) {
+	var system, collectives []string
+	for _, set := range f.sets {
+		if strings.HasPrefix(set, cclPrefix) {
+			collectives = append(collectives, set)
+		} else {
+			system = append(system, set)
+		}
+	}
+	g, err := (&topologyFlags{f.name, system}).load()
+	c, cclErr := loadCCL(f.ccl, collectives)
+	if err := errors.Join(err, cclErr); err != nil {
+		return nil, nil, badInput(err)
+	}
+	return g, c, nil
+}
+
+// loadCCL reads how collectives are done. Keys of --set may begin with the prefix that
+// tells them from those of a topology.
+func loadCCL(name string, sets []string) (*ccl.Config, error) {
+	keys := make([]string, len(sets))
+	for i, set := range sets {
+		keys[i] = strings.TrimPrefix(set, cclPrefix)
+	}
+	c, err := ccl.Load(name, keys...)
+	if err != nil {
+		return nil, badInput(err)
+	}
+	return c, nil
+}

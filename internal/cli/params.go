@@ -1,0 +1,68 @@
+package cli
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/kernbench/kernbench/bench"
+)
+
+// addParamFlags gives a command a flag for each parameter that any bench has, and is
+// how to read those of one bench.
+func addParamFlags(cmd *cobra.Command) func(b bench.Bench) (map[string]string, error) {
+	values := map[string]*string{}
+	for _, b := range bench.All() {
+		for _, p := range b.Params {
+			if values[p.Name] != nil {
+				f := cmd.Flags().Lookup(p.Name)
+				f.Usage += ", " + b.Name
+				if f.DefValue != p.Default {
+					f.DefValue = "" // each has its own
+				}
+				continue
+			}
+			if cmd.Flags().Lookup(p.Name) != nil {
+				panic(fmt.Sprintf("bench: parameter %s of %s is a flag of kernbench %s: rename it", p.Name, b.Name, cmd.Name()))
+			}
+			values[p.Name] = wordFlag(cmd, p.Name, "", p.Usage+"; for "+b.Name, p.Default, p.Values)
+		}
+	}
+	return func(b bench.Bench) (map[string]string, error) {
+		given, names := map[string]string{}, []string{}
+		for _, p := range b.Params {
+			names = append(names, "--"+p.Name)
+			if cmd.Flags().Changed(p.Name) {
+				given[p.Name] = *values[p.Name]
+			}
+		}
+		for _, name := range slices.Sorted(maps.Keys(values)) {
+			if cmd.Flags().Changed(name) && !slices.Contains(names, "--"+name) {
+				has := "none"
+				if len(names) > 0 {
+					has = strings.Join(names, ", ")
+				}
+				return nil, fmt.Errorf("--%s is no parameter of %s, which has %s", name, b.Name, has)
+			}
+		}
+		return given, nil
+	}
+}
+
+// paramText is the parameters of a bench, a line each.
+func paramText(b bench.Bench) string {
+	var lines strings.Builder
+	for _, p := range b.Params {
+		fmt.Fprintf(&lines, "\n  --%s %s: %s", p.Name, wordText(p.Values), p.Usage)
+		if p.Default != "" {
+			fmt.Fprintf(&lines, " (default %s)", p.Default)
+		}
+	}
+	if lines.Len() == 0 {
+		return ""
+	}
+	return "\n\nParameters:" + lines.String()
+}

@@ -1,0 +1,163 @@
+package collperf
+
+import (
+	"slices"
+
+	"github.com/kernbench/kernbench/ccl"
+	"github.com/kernbench/kernbench/internal/sim"
+	"github.com/kernbench/kernbench/torch"
+)
+
+// reduceOps is the reductions as torch has them.
+var reduceOps = map[ccl.Reduction]torch.ReduceOp{
+	ccl.Sum: torch.SUM, ccl.Avg: torch.AVG, ccl.Product: torch.PRODUCT, ccl.Min: torch.MIN, ccl.Max: torch.MAX,
+	ccl.BAnd: torch.BAND, ccl.BOr: torch.BOR, ccl.BXor: torch.BXOR,
+}
+
+// party is host code that takes part in the collective: a worker with the tensors of
+// its rank, or a program with those of all ranks, one after the other in each tensor.
+type party struct {
+	*problem
+	ctx     *torch.Context
+	dist    *torch.Distributed
+	mine    []int // ranks
+	on      []torch.Placement
+	tensors []*torch.Tensor // all, to be freed
+}
+
+// outcome is what came of a collective.
+type outcome struct {
+	start, end sim.Time // on the PEs
+	outputs    [][]byte // by rank; nothing without values
+}
+
+// execute has the ranks do the collective.
+func (p *problem) execute(ctx *torch.Context, s ccl.Settings, per RanksPer) (*outcome, error) {
+	o := &outcome{start: sim.Never, outputs: make([][]byte, p.ranks)}
+	if per == PerSIP {
+		return o, ctx.Spawn(func(rank int, ctx *torch.Context) error {
+			a := &party{problem: p, ctx: ctx, mine: []int{rank}}
+			return a.takePart(s, o)
+		}, p.ranks)
+	}
+	s.WorldSize = p.ranks
+	a := &party{problem: p, ctx: ctx, on: []torch.Placement{torch.On(ctx.AllPEs()[:p.ranks]...)}}
+	for rank := range p.ranks {
+		a.mine = append(a.mine, rank)
+	}
+	return o, a.takePart(s, o)
+}
+
+func (a *party) takePart(s ccl.Settings, o *outcome) error {
+	a.dist = a.ctx.Distributed()
+	torch.OK(a.dist.InitProcessGroup(torch.Backend, torch.Settings(s)))
+	works, out := a.call()
+	for _, w := range works {
+		torch.OK(w.Wait())
+		// The messages of a sendrecv are launches of their own.
+		last := a.ctx.Collective
+		o.start, o.end = min(o.start, last.Start), max(o.end, last.Start+last.Crit)
+	}
+	for _, x := range out {
+		a.read(x, o.outputs)
+	}
+	for _, x := range a.tensors {
+		torch.OK(x.Free())
+	}
+	return a.dist.DestroyProcessGroup()
+}
+
+// call makes the tensors and calls the collective. Results are in the tensors out, each
+// of which has the next block, or all blocks, of its ranks.
+func (a *party) call() (works []*torch.Work, out []*torch.Tensor) {
+	in, blocks := blocks(a.collective, a.ranks)
+	op := reduceOps[a.reduction]
+	switch a.collective {
+	case ccl.Barrier:
+		return one(a.dist.BarrierAsync()), nil
+	case ccl.AllReduce:
+		x := a.tensor(1, a.input)
+		return one(a.dist.AllReduceAsync(x, op)), []*torch.Tensor{x}
+	case ccl.Reduce:
+		x := a.tensor(1, a.input)
+		return one(a.dist.ReduceAsync(x, a.root, op)), []*torch.Tensor{x}
+	case ccl.Broadcast:
+		x := a.tensor(1, a.input)
+		return one(a.dist.BroadcastAsync(x, a.root)), []*torch.Tensor{x}
+	case ccl.Gather:
+		list := a.list(nil)
+		return one(a.dist.GatherAsync(a.tensor(1, a.input), list, a.root)), list
+	case ccl.Scatter:
+		x := a.tensor(1, nil)
+		return one(a.dist.ScatterAsync(x, a.list(a.input), a.root)), []*torch.Tensor{x}
+	}
+	x, y := a.tensor(in, a.input), a.tensor(blocks, nil)
+	switch a.collective {
+	case ccl.AllGather:
+		works = one(a.dist.AllGatherIntoTensorAsync(y, x))
+	case ccl.ReduceScatter:
+		works = one(a.dist.ReduceScatterTensorAsync(y, x, op))
+	case ccl.AllToAll:
+		works = one(a.dist.AllToAllSingleAsync(y, x, nil, nil))
+	case ccl.SendRecv:
+		rank := a.mine[0]
+		works = torch.Must(a.dist.BatchISendIRecv([]torch.P2POp{
+			{Kind: torch.Sends, Tensor: x, Peer: (rank + 1) % a.ranks},
+			{Kind: torch.Recvs, Tensor: y, Peer: (rank + a.ranks - 1) % a.ranks},
+		}))
+	}
+	return works, []*torch.Tensor{y}
+}
+
+func one(w *torch.Work, err error) []*torch.Work { return []*torch.Work{torch.Must(w, err)} }
+
+// list is a tensor for each block of the root's, with the elements that row says.
+// Workers that are not the root have none.
+func (a *party) list(row func(rank int) []byte) (list []*torch.Tensor) {
+	if !slices.Contains(a.mine, a.root) {
+		return nil
+	}
+	size := a.count * a.dtype.Size()
+	for j := range a.ranks {
+		list = append(list, a.tensor(1, func(rank int) []byte {
+			if row == nil || row(rank) == nil {
+				return nil
+			}
+			return row(rank)[j*size : (j+1)*size]
+		}))
+	}
+	return list
+}
+
+// input is what a rank has, nil if that does not matter.
+func (a *party) input(rank int) []byte { return a.inputs[rank] }
+
+// tensor is a tensor of some blocks for each rank, with the elements that row says, or
+// zeros.
+func (a *party) tensor(blocks int, row func(rank int) []byte) *torch.Tensor {
+	shape := torch.Shape{len(a.mine) * blocks * a.count}
+	x := torch.Must(a.ctx.Zeros(a.dtype, shape, a.on...))
+	a.tensors = append(a.tensors, x)
+	if row == nil || a.inputs == nil {
+		return x
+	}
+	size := blocks * a.count * a.dtype.Size()
+	all := make([]byte, len(a.mine)*size)
+	for i, rank := range a.mine {
+		copy(all[i*size:], row(rank))
+	}
+	torch.OK(x.CopyFrom(&torch.Array{Shape: shape, DType: a.dtype, Bytes: all}))
+	return x
+}
+
+// read adds what a tensor holds to the outputs of its ranks.
+func (a *party) read(x *torch.Tensor, outputs [][]byte) {
+	if a.inputs == nil {
+		return
+	}
+	values := torch.Must(x.Numpy()).Bytes
+	size := len(values) / len(a.mine)
+	for i, rank := range a.mine {
+		outputs[rank] = append(outputs[rank], values[i*size:(i+1)*size]...)
+	}
+}

@@ -1,0 +1,71 @@
+package collperf
+
+import (
+	"bytes"
+	"testing"
+
+	"github.com/kernbench/kernbench/ccl"
+	"github.com/kernbench/kernbench/internal/numeric"
+	"github.com/kernbench/kernbench/tl"
+)
+
+// right is what the ranks have after a collective that worked.
+func (p *problem) right() [][]byte {
+	outputs := make([][]byte, p.ranks)
+	_, blocks := blocks(p.collective, p.ranks)
+	for rank := range outputs {
+		for j := range blocks {
+			block := make([]byte, p.count*p.dtype.Size())
+			if want := p.want(rank, j); want != nil && want.bits != nil {
+				copy(block, want.bits)
+			} else if want != nil {
+				for i, x := range want.values {
+					numeric.Set(p.dtype, block, i, x)
+				}
+			}
+			outputs[rank] = append(outputs[rank], block...)
+		}
+	}
+	return outputs
+}
+
+// TestWrong plants wrong values and wants each to be counted.
+func TestWrong(t *testing.T) {
+	for _, c := range ccl.Collectives() {
+		for _, values := range []Values{Integers, Reals} {
+			p := &problem{series: series{dtype: tl.F32, root: 2}, collective: c, ranks: 4, count: 10, values: values}
+			if c == ccl.Barrier {
+				continue
+			}
+			p.fill()
+			outputs := p.right()
+			if n := p.wrong(outputs); n != 0 {
+				t.Errorf("%v of %s: %d wrong, want 0 of what is right", c, values, n)
+			}
+			for i, at := range []int{0, 7, 9} {
+				numeric.Set(p.dtype, outputs[2], at, 1e9)
+				if n := p.wrong(outputs); n != i+1 {
+					t.Errorf("%v of %s: %d wrong, want the %d that were planted", c, values, n, i+1)
+				}
+			}
+		}
+	}
+}
+
+// TestRanksDiffer: within the bound of rounding, all ranks of an all-reduce still have
+// to have the same bits; those of a reduce-scatter have nothing in common.
+func TestRanksDiffer(t *testing.T) {
+	for c, want := range map[ccl.Collective]int{ccl.AllReduce: 1, ccl.ReduceScatter: 0} {
+		p := &problem{series: series{dtype: tl.F32}, collective: c, ranks: 4, count: 10, values: Reals}
+		p.fill()
+		outputs := p.right()
+		before := bytes.Clone(outputs[1])
+		outputs[1][3*4] ^= 1 // the last bit of element 3
+		if bytes.Equal(before, outputs[1]) {
+			t.Fatal("nothing was planted")
+		}
+		if n := p.wrong(outputs); n != want {
+			t.Errorf("%v with a bit that differs: %d wrong, want %d", c, n, want)
+		}
+	}
+}

@@ -1,0 +1,176 @@
+package collperf
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+
+	"github.com/kernbench/kernbench/ccl"
+	"github.com/kernbench/kernbench/tl"
+	"github.com/kernbench/kernbench/topology"
+)
+
+// Options is what to measure and on what. Zero values are the defaults unless it says
+// otherwise.
+type Options struct {
+	Topology *topology.Graph // needed
+	CCL      *ccl.Config     // nil is that of package ccl
+
+	Collective ccl.Collective
+	Algorithm  string          // of the library; "" is as CCL says
+	Reductions []ccl.Reduction // of collectives that reduce; none is sum
+	DTypes     []tl.DType      // none is f16
+	Root       int             // of rooted collectives; or AllRoots
+
+	Min, Max   topology.Bytes // sizes, from and to
+	StepFactor int            // from size to size; 0 is 2
+	StepBytes  topology.Bytes // instead of StepFactor, if it is not 0
+
+	RanksPer RanksPer            // "" is PerPE
+	World    int                 // ranks; 0 is all there are
+	Buffer   topology.BufferKind // of queue slots; "" is as CCL says
+
+	Iters   int    // times that are averaged; 0 is 1
+	NoCheck bool   // time only: no values are computed
+	Values  Values // "" is Integers
+	Flit    bool   // simulate every flit
+	Threads int    // that compute values; 0 is one for each core
+}
+
+// AllRoots is each rank as the root, one after the other.
+const AllRoots = -1
+
+// RanksPer is what a rank is.
+type RanksPer string
+
+// The kinds of ranks.
+const (
+	PerPE  RanksPer = "pe"
+	PerSIP RanksPer = "sip"
+)
+
+// Values is what tensors hold.
+type Values string
+
+// The kinds of values.
+const (
+	Integers Values = "integers" // small whole numbers, whose reduction is exact
+	Reals    Values = "reals"    // of dtypes that have them, numbers between -1 and 1
+)
+
+// largest bounds sizes, so that no product of one overflows.
+const largest = topology.Bytes(1) << 40
+
+// Validate reports what is wrong with the options.
+func (o *Options) Validate() error {
+	ranks, err := o.Ranks()
+	if err != nil {
+		return err
+	}
+	c := o.Collective
+	switch {
+	case o.Min < 0 || o.Max > largest:
+		return fmt.Errorf("sizes from %d to %d bytes: write 0 to %d", o.Min, o.Max, largest)
+	case o.Min > o.Max:
+		return fmt.Errorf("the smallest size, %d bytes, is more than the largest, %d", o.Min, o.Max)
+	case o.StepBytes < 0:
+		return fmt.Errorf("steps of %d bytes: write 1 or more", o.StepBytes)
+	case o.StepFactor < 0 || o.StepFactor == 1:
+		return fmt.Errorf("a step factor of %d: write 2 or more", o.StepFactor)
+	case o.Iters < 0:
+		return fmt.Errorf("%d iterations: write 1 or more", o.Iters)
+	case c.Rooted() && (o.Root >= ranks || o.Root < AllRoots):
+		return fmt.Errorf("no rank %d to be the root: there are 0 to %d", o.Root, ranks-1)
+	case c == ccl.SendRecv && o.RanksPer != PerSIP:
+		return errors.New("ranks that are PEs have no messages outside of collectives: measure sendrecv with ranks that are SIPs")
+	case c == ccl.SendRecv && ranks < 2:
+		return errors.New("sendrecv needs two ranks: take a larger system")
+	}
+	if o.Algorithm != "" {
+		if _, err := ccl.Find(o.Algorithm, c); err != nil {
+			return err
+		}
+	}
+	if len(o.series()) == 0 {
+		return fmt.Errorf("there is no %v of %v: avg is for floats, band, bor and bxor for integers", o.reductions()[0], o.dtypes()[0])
+	}
+	return nil
+}
+
+// settings is how collectives are done.
+func (o *Options) settings() (ccl.Settings, error) {
+	config := o.CCL
+	if config == nil {
+		config = ccl.Default()
+	}
+	s, err := config.Named("")
+	s.Algorithm = cmp.Or(o.Algorithm, s.Algorithm)
+	s.BufferKind = cmp.Or(o.Buffer, s.BufferKind)
+	return s, err
+}
+
+// Ranks is how many there are.
+func (o *Options) Ranks() (int, error) {
+	spec := o.Topology.Spec()
+	there, unit := spec.System.SIPs.Count, "SIPs, and a rank is one"
+	if o.RanksPer != PerSIP {
+		there, unit = there*spec.CubesPerSIP()*spec.PEsPerCube(), "PEs"
+	}
+	n := cmp.Or(o.World, there)
+	if n < 1 || n > there {
+		return 0, fmt.Errorf("a world of %d ranks: the system has %d %s", n, there, unit)
+	}
+	return n, nil
+}
+
+func (o *Options) reductions() []ccl.Reduction {
+	if len(o.Reductions) == 0 || !o.Collective.Reduces() {
+		return []ccl.Reduction{ccl.Sum}
+	}
+	return o.Reductions
+}
+
+func (o *Options) dtypes() []tl.DType {
+	switch {
+	case o.Collective == ccl.Barrier:
+		return []tl.DType{tl.U8}
+	case len(o.DTypes) == 0:
+		return []tl.DType{tl.F16}
+	}
+	return o.DTypes
+}
+
+// series is rows that differ in size alone.
+type series struct {
+	dtype     tl.DType
+	reduction ccl.Reduction
+	root      int
+}
+
+// series is those that there are, without reductions that a dtype has not.
+func (o *Options) series() (all []series) {
+	roots := []int{o.Root}
+	if !o.Collective.Rooted() {
+		roots = []int{0}
+	} else if o.Root == AllRoots {
+		n, err := o.Ranks()
+		if err != nil {
+			return nil
+		}
+		roots = roots[:0]
+		for rank := range n {
+			roots = append(roots, rank)
+		}
+	}
+	for _, d := range o.dtypes() {
+		for _, r := range o.reductions() {
+			if o.Collective.Reduces() && !r.Serves(d) {
+				continue
+			}
+			for _, root := range roots {
+				all = append(all, series{d, r, root})
+			}
+		}
+	}
+	return all
+}

@@ -1,0 +1,210 @@
+package collperf
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/kernbench/kernbench/ccl"
+	"github.com/kernbench/kernbench/internal/numeric"
+	"github.com/kernbench/kernbench/tl"
+	"github.com/kernbench/kernbench/topology"
+)
+
+// system is a topology by name, with changes.
+func system(t testing.TB, name string, sets ...string) *topology.Graph {
+	t.Helper()
+	spec, err := topology.Load(name, sets...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	g, err := topology.Compile(spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return g
+}
+
+func measure(t testing.TB, o Options) []Row {
+	t.Helper()
+	rows, _, err := Run(t.Context(), o, nil)
+	if err != nil {
+		t.Fatalf("%v by %q, %d ranks per %s: %v", o.Collective, o.Algorithm, o.World, o.RanksPer, err)
+	}
+	return rows
+}
+
+// right wants rows to have no wrong value, and none to be faster than possible.
+func right(t *testing.T, o Options, rows []Row) {
+	t.Helper()
+	for _, r := range rows {
+		if o.Collective != ccl.Barrier && *r.Wrong != 0 {
+			t.Errorf("%v, %d ranks per %s: %+v: %d wrong, want 0", o.Collective, o.World, o.RanksPer, r, *r.Wrong)
+		}
+		if r.BoundShare != nil && (*r.BoundShare <= 0 || *r.BoundShare > 100) {
+			t.Errorf("%v, %d ranks per %s: %+v: %v %% of the bound, want more than 0 and at most 100", o.Collective, o.World, o.RanksPer, r, *r.BoundShare)
+		}
+	}
+}
+
+// TestEverything: each algorithm does each of its collectives right, with ranks that are
+// PEs and with ranks that are SIPs.
+func TestEverything(t *testing.T) {
+	cube := system(t, "default", "system.sips.count=1", "sip.cube_mesh.w=1", "sip.cube_mesh.h=1")
+	line := system(t, "default", "system.sips.count=8", "system.sips.topology=line", "sip.cube_mesh.w=1", "sip.cube_mesh.h=1")
+	for _, c := range ccl.Collectives() {
+		for _, a := range ccl.Algorithms(c) {
+			for _, world := range []int{1, 2, 3, 7, 8} {
+				for _, per := range []RanksPer{PerPE, PerSIP} {
+					o := Options{Collective: c, Algorithm: a.Name, Topology: cube, RanksPer: per, World: world, Root: world - 1, Min: 0, Max: 21000, StepBytes: 700 * 15}
+					if per == PerSIP {
+						o.Topology = line
+					}
+					if c == ccl.SendRecv && (per == PerPE || world == 1) {
+						continue
+					}
+					rows := measure(t, o)
+					right(t, o, rows)
+					if rows[0].Algorithm != a.Name {
+						t.Errorf("%v by %s was done by %s", c, a.Name, rows[0].Algorithm)
+					}
+				}
+			}
+		}
+	}
+}
+
+// TestEveryType: reductions and dtypes, whole numbers and reals, with every root.
+func TestEveryType(t *testing.T) {
+	g := system(t, "ring6")
+	for _, c := range []ccl.Collective{ccl.AllReduce, ccl.Reduce, ccl.ReduceScatter, ccl.AllToAll} {
+		for _, v := range []Values{Integers, Reals} {
+			o := Options{
+				Collective: c, Topology: g, RanksPer: PerSIP, World: 3, Root: AllRoots, Min: 96, Max: 96, Values: v,
+				DTypes: numeric.DTypes, Reductions: ccl.Reductions()[:8],
+			}
+			rows := measure(t, o)
+			right(t, o, rows)
+			// 4 floats have 5 reductions, 8 integers 7.
+			want := map[ccl.Collective]int{ccl.AllReduce: 76, ccl.Reduce: 3 * 76, ccl.ReduceScatter: 76, ccl.AllToAll: 12}[c]
+			if len(rows) != want {
+				t.Errorf("%v: %d rows, want %d", c, len(rows), want)
+			}
+		}
+	}
+}
+
+// TestRows is rows to the last digit, on the machine of textbook formulas: a message of n
+// bytes takes 150 ns and n/100 ns. All-reduce on a ring of 4: 6 steps of a quarter each.
+func TestRows(t *testing.T) {
+	g := system(t, "alpha_beta")
+	zero := 0
+	share := func(x float64) *float64 { return &x }
+	for _, tt := range []struct {
+		collective ccl.Collective
+		want       Row
+	}{
+		{ccl.AllReduce, Row{
+			Size: 4000, Count: 2000, Type: "f16", RedOp: "sum", Root: -1, TimeUS: 0.96, AlgBW: 4000 / 960.0, BusBW: 4000 / 960.0 * 1.5,
+			Wrong: &zero, Algorithm: "ring", BoundShare: share(100 * 300 / 960.0),
+		}},
+		{ccl.AllGather, Row{
+			Size: 4000, Count: 500, Type: "f16", RedOp: "none", Root: -1, TimeUS: 0.48, AlgBW: 4000 / 480.0, BusBW: 4000 / 480.0 * 0.75,
+			Wrong: &zero, Algorithm: "ring",
+		}},
+	} {
+		o := Options{Topology: g, Collective: tt.collective, Min: 4000, Max: 4000, RanksPer: PerSIP}
+		for name, change := range map[string]func(*Options){
+			"once": func(*Options) {}, "three times": func(o *Options) { o.Iters = 3 },
+			"ranks that are PEs": func(o *Options) { o.RanksPer = PerPE }, "flit by flit": func(o *Options) { o.Flit = true },
+		} {
+			o := o
+			change(&o)
+			if diff := cmp.Diff([]Row{tt.want}, measure(t, o)); diff != "" {
+				t.Errorf("%v, %s (-want +got):\n%s", tt.collective, name, diff)
+			}
+		}
+		o.NoCheck = true
+		tt.want.Wrong = nil
+		if diff := cmp.Diff([]Row{tt.want}, measure(t, o)); diff != "" {
+			t.Errorf("%v without values (-want +got):\n%s", tt.collective, diff)
+		}
+	}
+}
+
+func TestSummary(t *testing.T) {
+	var seen []Row
+	o := Options{Topology: system(t, "alpha_beta"), Min: 8, Max: 64, StepFactor: 8}
+	rows, sum, err := Run(t.Context(), o, func(r Row) { seen = append(seen, r) })
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(rows, seen); diff != "" || len(rows) != 2 {
+		t.Errorf("rows one by one (-all +seen):\n%s", diff)
+	}
+	want := Summary{Ranks: 4, AvgBusBW: (rows[0].BusBW + rows[1].BusBW) / 2}
+	if sum != want {
+		t.Errorf("summary: got %+v, want %+v", sum, want)
+	}
+}
+
+func TestValidate(t *testing.T) {
+	g := system(t, "default")
+	for _, tt := range []struct {
+		o    Options
+		want string
+	}{
+		{Options{Min: 9, Max: 8}, "the smallest size, 9 bytes, is more than the largest, 8"},
+		{Options{Max: 1 << 41}, "sizes from 0 to 2199023255552 bytes: write 0 to 1099511627776"},
+		{Options{StepFactor: 1}, "a step factor of 1: write 2 or more"},
+		{Options{StepBytes: -1}, "steps of -1 bytes: write 1 or more"},
+		{Options{Iters: -1}, "-1 iterations: write 1 or more"},
+		{Options{World: 257}, "a world of 257 ranks: the system has 256 PEs"},
+		{Options{World: 3, RanksPer: PerSIP}, "a world of 3 ranks: the system has 2 SIPs, and a rank is one"},
+		{Options{Collective: ccl.Reduce, Root: 8, World: 8}, "no rank 8 to be the root: there are 0 to 7"},
+		{Options{Collective: ccl.SendRecv}, "ranks that are PEs have no messages outside of collectives"},
+		{Options{Collective: ccl.SendRecv, RanksPer: PerSIP, World: 1}, "sendrecv needs two ranks"},
+		{Options{Collective: ccl.Broadcast, Algorithm: "ring"}, "algorithm ring does no broadcast: use one of"},
+		{Options{Algorithm: "wheel"}, `no algorithm "wheel": of all_reduce there are`},
+		{Options{Reductions: []ccl.Reduction{ccl.BXor}}, "there is no bxor of f16"},
+		{Options{Reductions: []ccl.Reduction{ccl.Avg}, DTypes: []tl.DType{tl.I32}}, "there is no avg of i32"},
+	} {
+		tt.o.Topology = g
+		_, _, err := Run(t.Context(), tt.o, nil)
+		if err == nil || !strings.HasPrefix(err.Error(), tt.want) {
+			t.Errorf("%+v: got %v, want %s", tt.o, err, tt.want)
+		}
+	}
+}
+
+// TestFailures: what depends on the run is an error too, not a panic.
+func TestFailures(t *testing.T) {
+	for _, per := range []RanksPer{PerPE, PerSIP} {
+		o := Options{Topology: system(t, "default"), RanksPer: per, World: 2, Min: 1 << 34, Max: 1 << 34, NoCheck: true}
+		_, _, err := Run(t.Context(), o, nil)
+		if err == nil || !strings.HasPrefix(err.Error(), "all_reduce of 17179869184 bytes: ") {
+			t.Errorf("a tensor larger than memory, ranks per %s: got %v", per, err)
+		}
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, _, err := Run(ctx, Options{Topology: system(t, "default"), World: 2, Min: 8, Max: 8}, nil); !errors.Is(err, context.Canceled) {
+		t.Errorf("interrupted: got %v, want %v", err, context.Canceled)
+	}
+}
+
+// BenchmarkAllReduce256 is an all-reduce over all 256 PEs of the default system, 32
+// elements each, by ring, with values compared:
+//
+//	go test ./internal/collperf -run '^$' -bench AllReduce256 -cpu 1
+func BenchmarkAllReduce256(b *testing.B) {
+	o := Options{Topology: system(b, "default"), Algorithm: "ring", Min: 64, Max: 64}
+	for b.Loop() {
+		if rows := measure(b, o); *rows[0].Wrong != 0 {
+			b.Fatalf("%d wrong, want 0", *rows[0].Wrong)
+		}
+	}
+}

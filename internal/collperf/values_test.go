@@ -1,0 +1,127 @@
+package collperf
+
+import (
+	"bytes"
+	"flag"
+	"math"
+	"os"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/kernbench/kernbench/ccl"
+	"github.com/kernbench/kernbench/internal/numeric"
+	"github.com/kernbench/kernbench/tl"
+)
+
+// TestMain draws the same cases every time, so that a change is what makes a test
+// fail. Explore others with -rapid.seed and -rapid.checks.
+func TestMain(m *testing.M) {
+	flag.Parse()
+	if seed := flag.Lookup("rapid.seed"); seed.Value.String() == seed.DefValue {
+		if err := flag.Set("rapid.seed", "1"); err != nil {
+			panic(err)
+		}
+	}
+	os.Exit(m.Run())
+}
+
+// operations is how a machine combines two elements.
+var operations = map[ccl.Reduction]numeric.Op{
+	ccl.Sum: numeric.Add, ccl.Avg: numeric.Add, ccl.Product: numeric.Mul, ccl.Min: numeric.Minimum, ccl.Max: numeric.Maximum,
+	ccl.BAnd: numeric.BitAnd, ccl.BOr: numeric.BitOr, ccl.BXor: numeric.BitXor,
+}
+
+// anyOrder combines rows two by two as the test draws them, each result rounded to the
+// dtype, until one is left.
+func anyOrder(t *rapid.T, p *problem) []byte {
+	var rows [][]byte
+	for _, row := range p.inputs {
+		rows = append(rows, bytes.Clone(row))
+	}
+	for n := len(rows); n > 1; n-- {
+		i := rapid.IntRange(0, n-1).Draw(t, "one")
+		rows[i], rows[n-1] = rows[n-1], rows[i]
+		j := rapid.IntRange(0, n-2).Draw(t, "other")
+		numeric.Apply(operations[p.reduction], p.dtype, rows[j], rows[j], rows[n-1])
+	}
+	if p.reduction == ccl.Avg {
+		divisor := make([]byte, len(rows[0]))
+		for i := range p.count {
+			numeric.Set(p.dtype, divisor, i, float64(p.ranks))
+		}
+		numeric.Apply(numeric.Div, p.dtype, rows[0], rows[0], divisor)
+	}
+	return rows[0]
+}
+
+// drawProblem is an all-reduce of some elements with a reduction that serves the dtype.
+func drawProblem(t *rapid.T, v Values, dtypes []tl.DType, maxRanks int) *problem {
+	s := series{dtype: rapid.SampledFrom(dtypes).Draw(t, "dtype")}
+	var served []ccl.Reduction
+	for _, r := range ccl.Reductions() {
+		if r != ccl.PremulSum && r.Serves(s.dtype) {
+			served = append(served, r)
+		}
+	}
+	s.reduction = rapid.SampledFrom(served).Draw(t, "reduction")
+	ranks := rapid.IntRange(1, maxRanks).Draw(t, "ranks")
+	p := &problem{series: s, collective: ccl.AllReduce, ranks: ranks, count: 32, values: v}
+	p.fill()
+	return p
+}
+
+// TestIntegersAreExact: whole numbers combine to the same bits in any order.
+func TestIntegersAreExact(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		p := drawProblem(t, Integers, numeric.DTypes, 3000)
+		got := anyOrder(t, p)
+		if !bytes.Equal(got, p.result.bits) {
+			i := numeric.Equal(p.dtype, got, p.result.bits)
+			t.Fatalf("%v of %v, %d ranks: element %d is %v, want %v",
+				p.reduction, p.dtype, p.ranks, i, numeric.Get(p.dtype, got, max(i, 0)), numeric.Get(p.dtype, p.result.bits, max(i, 0)))
+		}
+	})
+}
+
+// TestIntegersTellBlocksApart: a result that is displaced by some elements is not taken
+// for the right one.
+func TestIntegersTellBlocksApart(t *testing.T) {
+	for _, d := range numeric.DTypes {
+		for _, r := range ccl.Reductions() {
+			if r == ccl.PremulSum || !r.Serves(d) {
+				continue
+			}
+			for _, ranks := range []int{1, 2, 8, 1000} {
+				p := &problem{series: series{dtype: d, reduction: r}, collective: ccl.AllReduce, ranks: ranks, count: 512}
+				p.fill()
+				size := d.Size()
+				for _, by := range []int{1, 4, 8, 16, 64, 128, 256} {
+					if bytes.Equal(p.result.bits[by*size:], p.result.bits[:len(p.result.bits)-by*size]) {
+						t.Errorf("%v of %v, %d ranks: the result repeats itself after %d elements", r, d, ranks, by)
+					}
+				}
+			}
+		}
+	}
+}
+
+// TestRealsAreWithin: random reals, combined in any order, are as near to the
+// reference as it allows.
+func TestRealsAreWithin(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		p := drawProblem(t, Reals, []tl.DType{tl.F16, tl.BF16, tl.F32, tl.F64}, 100)
+		got := anyOrder(t, p)
+		if p.result.bits != nil { // of min and max
+			if !bytes.Equal(got, p.result.bits) {
+				t.Fatalf("%v of %v, %d ranks: got % x, want % x", p.reduction, p.dtype, p.ranks, got, p.result.bits)
+			}
+			return
+		}
+		for i, want := range p.result.values {
+			if x := numeric.Get(p.dtype, got, i); math.Abs(x-want) > p.result.within[i] {
+				t.Fatalf("%v of %v, %d ranks: element %d is %v, want %v within %v", p.reduction, p.dtype, p.ranks, i, x, want, p.result.within[i])
+			}
+		}
+	})
+}

@@ -1,0 +1,504 @@
+package torch_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/kernbench/kernbench/internal/exec"
+	"github.com/kernbench/kernbench/internal/sim"
+	"github.com/kernbench/kernbench/tl"
+	"github.com/kernbench/kernbench/torch"
+)
+
+// steps multiplies a tensor of n elements and adds to it, n times one after the other.
+func steps(t *tl.PE, x tl.Ptr, n, times, factor, addend int) {
+	for range times {
+		t.Store(x, t.Load(x, tl.Shape{n}, tl.F32).Mul(factor).Add(addend))
+	}
+}
+
+// far is a system on which the host is far away.
+func far(t *testing.T, sips int) torch.Options {
+	t.Helper()
+	return torch.Options{Topology: system(t, "ring6", fmt.Sprintf("system.sips.count=%d", sips), "host.pcie.latency=10us")}
+}
+
+// Nothing is waited for, and in any other order the numbers would be others.
+func TestAStreamKeepsItsOrder(t *testing.T) {
+	const n, ranks = 40, 3
+	l, err := spawn(t, ranks, func(rank int, ctx *torch.Context, dist *torch.Distributed) error {
+		x, y := full(ctx, rank, n), full(ctx, 0, n)
+		launch := func(x *torch.Tensor, factor, addend int) error {
+			_, err := ctx.Launch("steps", steps, x, n, 1, factor, addend)
+			return err
+		}
+		err := errors.Join(
+			launch(x, 2, 1),                  // 2r+1: 1, 3, 5
+			dist.AllReduce(x, torch.SUM),     // 9
+			launch(x, 3, rank),               // 27+r
+			dist.Broadcast(x, 1),             // 28
+			launch(x, 1, rank),               // 28+r
+			dist.Reduce(x, 2, torch.SUM),     // 28, 29, 87
+			y.CopyFrom(fill(rank+1, n)),      // 1, 2, 3
+			launch(y, 5, 0),                  // 5, 10, 15
+			dist.AllReduce(y, torch.PRODUCT), // 750
+			launch(y, 1, rank),               // 750+r
+		)
+		if err != nil {
+			return err
+		}
+		z, err := ctx.Zeros(torch.F32, torch.Shape{n}, torch.On(ctx.PE(rank, 0, 5)))
+		return errors.Join(err, z.CopyFrom(y), launch(y, 0, 0), launch(z, 1, 1),
+			ctx.Check("x", x, fill([]int{28, 29, 87}[rank], n)), ctx.Check("y", y, fill(0, n)), ctx.Check("z", z, fill(751+rank, n)))
+	})
+	if err != nil || !l.Report.OK() || len(l.Report.Checks) != 3*ranks {
+		t.Errorf("error %v, checks %+v", err, l.Report.Checks)
+	}
+}
+
+// Copies take what the slice holds when they are asked for.
+func TestACopyOutlivesItsSource(t *testing.T) {
+	l := newLab(t, far(t, 1))
+	data := count(0, 5)
+	x := l.tensor(data, torch.I32, torch.On(0, 1))
+	y := l.zeros(torch.I32, torch.On(0), 5)
+	if err := y.CopyFrom(data); err != nil {
+		t.Fatal(err)
+	}
+	clear(data)
+	l.holds("x", x, count(0, 5))
+	l.holds("y", y, count(0, 5))
+}
+
+// Launches are sent ahead of their turn: the next one begins at the instant at which the
+// one before it ends, however far the host is, on the same PEs and on others.
+func TestLaunchesFollowEachOther(t *testing.T) {
+	l := newLab(t, far(t, 1))
+	var all []*torch.Launched
+	x, y := l.zeros(torch.F32, torch.On(0), 8), l.zeros(torch.F32, torch.On(1, 9, 100), 24)
+	for _, z := range []*torch.Tensor{x, x, y, x, y, y} {
+		r, err := l.Launch("steps", steps, z, 8, 3, 1, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, r)
+	}
+	for i, r := range all[1:] {
+		if got, want := r.Start(), all[i].Start()+all[i].Crit(); got != want {
+			t.Errorf("launch %d starts at %v, want %v, when launch %d ends", i+1, got, want, i)
+		}
+	}
+	last := all[len(all)-1]
+	if got, want := l.Now(), last.Start()+last.Crit(); got != want {
+		t.Errorf("it is %v, want %v, the end of the last", got, want)
+	}
+	late, err := l.Launch("steps", steps, x, 8, 3, 1, 1) // after it is known that all have ended
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, least := late.Start(), last.Start()+last.Crit()+10*sim.Microsecond; got < least {
+		t.Errorf("a launch that was not sent ahead starts at %v, want %v or more", got, least)
+	}
+}
+
+// So do collectives and what comes after them.
+func TestCollectivesFollowLaunches(t *testing.T) {
+	var before, after [2]*torch.Launched
+	var ended [2]torch.Time
+	l := newLab(t, far(t, 2))
+	err := l.Spawn(func(rank int, ctx *torch.Context) (err error) {
+		dist := ctx.Distributed()
+		if err := dist.InitProcessGroup("ahbm"); err != nil {
+			return err
+		}
+		x := full(ctx, rank, 8)
+		if before[rank], err = ctx.Launch("before", steps, x, 8, 1+9*rank, 1, 0); err != nil {
+			return err
+		}
+		if err := dist.AllReduce(x, torch.SUM); err != nil {
+			return err
+		}
+		if after[rank], err = ctx.Launch("after", steps, x, 8, 1, 1, 1); err != nil {
+			return err
+		}
+		err = ctx.Synchronize()
+		ended[rank] = ctx.Now()
+		return errors.Join(err, ctx.Check("x", x, fill(2, 8)))
+	}, 2)
+	if err != nil || !l.Report.OK() {
+		t.Fatalf("error %v, checks %+v", err, l.Report.Checks)
+	}
+	slow := before[1].Start() + before[1].Crit()
+	if c := l.Collective; c.Start != slow || c.Crit == 0 {
+		t.Errorf("the all-reduce starts at %v, want %v, when the slower rank is there", c.Start, slow)
+	}
+	for rank, r := range after {
+		if got, want := r.Start(), l.Collective.Start+l.Collective.Crit; got != want {
+			t.Errorf("rank %d goes on at %v, want %v", rank, got, want)
+		}
+		if got, want := ended[rank], r.Start()+r.Crit(); got != want {
+			t.Errorf("Synchronize of rank %d returns at %v, want %v", rank, got, want)
+		}
+	}
+}
+
+// A read waits for what writes its tensor and for nothing else.
+func TestAReadDoesNotWaitForOtherWork(t *testing.T) {
+	l := newLab(t, torch.Options{})
+	x, y := l.zeros(torch.F32, torch.On(0), 8), l.tensor(count(0, 8), torch.F32, torch.On(1))
+	idle := l.zeros(torch.F32, torch.On(1), 8)
+	l.holds("y", y, count(0, 8))
+	began := l.Now()
+	l.holds("idle", idle, fill(0, 8))
+	alone := l.Now() - began
+
+	long, err := l.Launch("long", steps, x, 8, 1000, 1, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	after, err := l.Launch("after", steps, y, 8, 1, 1, 5)
+	if err != nil {
+		t.Fatal(err)
+	}
+	began = l.Now()
+	l.holds("idle", idle, fill(0, 8))
+	if took := l.Now() - began; took != alone {
+		t.Errorf("a read of another tensor takes %v, want %v as when nothing else is under way", took, alone)
+	}
+	l.holds("y", y, count(5, 8))
+	if end := after.Start() + after.Crit(); l.Now() < end || after.Start() != long.Start()+long.Crit() {
+		t.Errorf("y is read at %v, want after %v", l.Now(), end)
+	}
+	l.holds("x", x, fill(1000, 8))
+}
+
+func TestSynchronize(t *testing.T) {
+	l, err := spawn(t, 2, func(rank int, ctx *torch.Context, dist *torch.Distributed) error {
+		x := full(ctx, rank, 8)
+		w, err := dist.AllReduceAsync(x, torch.SUM)
+		if err != nil {
+			return err
+		}
+		if err := ctx.Synchronize(); err != nil || !w.IsCompleted() {
+			return fmt.Errorf("after Synchronize: %v, completed: %v", err, w.IsCompleted())
+		}
+		began := ctx.Now()
+		if err := errors.Join(ctx.Synchronize(), w.Wait(), ctx.Synchronize()); err != nil || ctx.Now() != began {
+			return fmt.Errorf("there was nothing to wait for: %v after %v", err, ctx.Now()-began)
+		}
+		return ctx.Check("x", x, fill(1, 8))
+	})
+	if err != nil || !l.Report.OK() {
+		t.Errorf("error %v, checks %+v", err, l.Report.Checks)
+	}
+}
+
+// After an error everything says so, without the stack of the kernel.
+func TestOperationsAfterAnError(t *testing.T) {
+	l, dist := pes(t, 2)
+	x := l.zeros(torch.F32, torch.On(0, 1), 16)
+	bad, err := l.Launch("bad", func(t *tl.PE, x tl.Ptr) { t.Load(x, tl.Shape{99}, tl.F32) }, x)
+	if err != nil {
+		t.Fatal(err)
+	}
+	behind, err := l.Launch("behind", nothing, x)
+	if err != nil {
+		t.Fatal(err)
+	}
+	first := bad.Wait()
+	reason, ok := strings.CutPrefix(fmt.Sprint(first), "launch bad: ")
+	if !ok || !strings.HasPrefix(reason, "kernel bad on sip0.cube0.pe0: Load([99] f32) at streams_test.go:") || strings.Contains(reason, "goroutine") {
+		t.Errorf("Wait gives %v", first)
+	}
+	for _, c := range []struct {
+		op  string
+		err error
+	}{
+		{"Wait", behind.Wait()},
+		{"Synchronize", l.Synchronize()},
+		{"all_reduce", dist.AllReduce(x, torch.SUM)},
+		{"CopyFrom", x.CopyFrom(count(0, 16))},
+		{"Spawn", l.Spawn(func(int, *torch.Context) error { return nil }, 1)},
+		{"Zeros", second(l.Zeros(torch.F32, nil))},
+		{"Full", second(l.Full(1, torch.F32, nil))},
+		{"FromSlice", second(l.FromSlice([]int{1}, torch.F32, torch.Shape{1}))},
+		{"Numpy", second(x.Numpy())},
+		{"At", second(x.At(0))},
+		{"Launch", second(l.Launch("again", nothing, x))},
+	} {
+		says(t, c.op, c.err, c.op+": the machine has ended before: "+reason)
+	}
+	if err := x.Free(); err != nil {
+		t.Errorf("Free: %v", err)
+	}
+}
+
+func second[T any](_ T, err error) error { return err }
+
+// A worker that is stopped may still run its deferred calls, but not the machine.
+func TestAStoppedWorkerCannotGoOn(t *testing.T) {
+	var got [3]error
+	_, err := spawn(t, 3, func(rank int, ctx *torch.Context, dist *torch.Distributed) error {
+		x := full(ctx, 1, 4)
+		defer func() { got[rank] = second(x.Numpy()) }()
+		if rank == 2 {
+			return errors.New("boom")
+		}
+		return errors.Join(dist.AllReduce(x, torch.SUM), ctx.Synchronize())
+	})
+	blames(t, err, []int{2}, "rank 2: boom")
+	for rank, err := range got[:2] {
+		says(t, fmt.Sprint("rank ", rank), err, "Numpy: this rank has been stopped")
+	}
+	if got[2] != nil {
+		t.Errorf("the one that failed reads its tensor: %v", got[2])
+	}
+}
+
+// Kernels that wait for each other are told with the ranks that launched them, whether
+// or not somebody waits for them.
+func TestDeadlockedKernelsNameTheirRanks(t *testing.T) {
+	for _, waits := range []bool{false, true} {
+		for _, stuck := range [][]int{{1}, {0, 2}, {0, 1, 2}} {
+			_, err := spawn(t, 3, func(rank int, ctx *torch.Context, dist *torch.Distributed) error {
+				x, err := ctx.Zeros(torch.F32, torch.Shape{8}, torch.DPPolicy{PE: torch.RowWise, NumCubes: 1, NumPEs: 2})
+				if err != nil {
+					return err
+				}
+				pes := []int{ctx.PE(rank, 0, 0), ctx.PE(rank, 0, 1)}
+				if _, err := ctx.Launch("mute", func(t *tl.PE, x tl.Ptr) {
+					if slices.Contains(stuck, rank) {
+						t.Recv(tl.West, tl.Shape{4}, tl.F32)
+					}
+				}, x, torch.Neighbors(torch.Ring(pes...))); err != nil {
+					return err
+				}
+				if err := dist.AllReduce(x, torch.SUM); err != nil || !waits {
+					return err
+				}
+				return ctx.Synchronize()
+			})
+			var texts []string
+			for _, rank := range stuck {
+				texts = append(texts, fmt.Sprintf("mute@sip%d.cube0.pe0 waits for a message [4] f32 on the queue sip%[1]d.cube0.pe1 east -> sip%[1]d.cube0.pe0 west", rank))
+			}
+			blames(t, err, stuck, append(texts, "deadlock at", "streams_test.go:")...)
+		}
+	}
+}
+
+// An endless loop of a worker is given up, and its line told.
+func TestAnEndlessWorker(t *testing.T) {
+	var release atomic.Bool
+	t.Cleanup(func() { release.Store(true) })
+	l := newLab(t, torch.Options{Topology: system(t, "ring6"), Stall: 100 * time.Millisecond})
+	err := l.Spawn(func(rank int, ctx *torch.Context) error {
+		for rank == 1 && !release.Load() {
+		}
+		return nil
+	}, 3)
+	var stalled *torch.Stalled
+	if !errors.As(err, &stalled) || !strings.HasPrefix(stalled.At, "streams_test.go:") {
+		t.Fatalf("error %v, want a *Stalled with its line", err)
+	}
+	want := "a worker has run for 100ms at " + stalled.At + " without an operation of the host API: an endless loop, or raise the limit"
+	says(t, "error", err, "rank 1: "+want)
+	says(t, "after it", l.Synchronize(), "Synchronize: the machine has ended before: "+want)
+}
+
+// It is the rank of the loop that is blamed, whatever others do.
+func TestAnEndlessWorkerBesideALaunch(t *testing.T) {
+	var release atomic.Bool
+	t.Cleanup(func() { release.Store(true) })
+	l := newLab(t, torch.Options{Topology: system(t, "ring6"), Stall: 100 * time.Millisecond})
+	err := l.Spawn(func(rank int, ctx *torch.Context) error {
+		full(ctx, 1, 8)
+		for rank == 1 && !release.Load() {
+		}
+		return nil
+	}, 2)
+	blames(t, err, []int{1}, "a worker has run for 100ms at streams_test.go:")
+}
+
+// A run that is cancelled ends at once with the reason, its workers unwound.
+func TestSpawnEndsWithItsContext(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		op   func(t *tl.PE, x tl.Ptr)
+	}{
+		{"accesses", func(t *tl.PE, x tl.Ptr) { t.Store(x, t.Load(x, tl.Shape{4}, tl.F32)) }},
+		{"calls", func(t *tl.PE, x tl.Ptr) { t.Zeros(tl.Shape{4}, tl.F32) }},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			enough := errors.New("enough")
+			ctx, cancel := context.WithCancelCause(context.Background())
+			l, err := torch.New(ctx, far(t, 4))
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer l.Close()
+			unwound := 0
+			err = l.Spawn(func(rank int, l *torch.Context) error {
+				defer func() { unwound++ }()
+				x := full(l, 1, 4)
+				if rank == 2 {
+					if _, err := l.Launch("endless", func(t *tl.PE, x tl.Ptr) {
+						for cancel(enough); ; {
+							c.op(t, x)
+						}
+					}, x); err != nil {
+						return err
+					}
+				}
+				return l.Synchronize()
+			}, 4)
+			if !errors.Is(err, enough) || unwound != 4 {
+				t.Errorf("error %v with %d of 4 workers unwound, want %v", err, unwound, enough)
+			}
+			says(t, "after it", l.Synchronize(), "Synchronize: the machine has ended before: enough")
+		})
+	}
+}
+
+// Code that ends its goroutine, as t.FailNow does, ends the run and not only itself.
+func TestCodeThatEndsItsGoroutine(t *testing.T) {
+	_, err := spawn(t, 3, func(rank int, ctx *torch.Context, dist *torch.Distributed) error {
+		if rank == 1 {
+			runtime.Goexit()
+		}
+		return dist.Barrier()
+	})
+	blames(t, err, []int{1})
+	says(t, "a worker", err, "rank 1: the worker ended its goroutine")
+	l := newLab(t, torch.Options{})
+	err = l.try("exit", func(*tl.PE, tl.Ptr) { runtime.Goexit() }, l.zeros(torch.F32, torch.On(0), 1))
+	says(t, "a kernel", err, "launch exit: a kernel or a worker ended its goroutine: return instead")
+}
+
+// However a program ends, no goroutine of it is left after Close.
+func TestNoGoroutineIsLeft(t *testing.T) {
+	before := runtime.NumGoroutine()
+	o := machines(t)(trial{})
+	for _, fails := range []string{"", "error", "panic", "kernel", "mismatch", "early", "exit"} {
+		ctx, err := torch.New(context.Background(), o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		err = ctx.Spawn(func(rank int, ctx *torch.Context) error {
+			dist := ctx.Distributed()
+			if err := dist.InitProcessGroup("ahbm"); err != nil {
+				return err
+			}
+			x := full(ctx, rank, 4)
+			if rank == 1 {
+				switch fails {
+				case "error":
+					return errors.New("error")
+				case "panic":
+					panic("panic")
+				case "kernel":
+					ctx.Launch("kernel", func(*tl.PE, tl.Ptr) { panic("kernel") }, x)
+				case "mismatch":
+					x = full(ctx, rank, 5)
+				case "early":
+					return nil
+				case "exit":
+					runtime.Goexit()
+				}
+			}
+			return errors.Join(dist.AllReduce(x, torch.SUM), ctx.Synchronize())
+		}, 3)
+		if (err == nil) != (fails == "") {
+			t.Errorf("%q: error %v", fails, err)
+		}
+		ctx.Close()
+	}
+	for range 1_000_000 { // those that have nothing left to do still have to be run
+		if runtime.NumGoroutine() <= before {
+			return
+		}
+		runtime.Gosched()
+	}
+	t.Errorf("%d goroutines, %d before", runtime.NumGoroutine(), before)
+}
+
+// A race between kernels of two ranks is found, and none where a collective orders them.
+func TestRacesBetweenRanks(t *testing.T) {
+	for _, ordered := range []bool{false, true} {
+		o := machines(t)(trial{})
+		o.Race = true
+		l := newLab(t, o)
+		x := l.zeros(torch.F32, torch.On(0), 8)
+		err := l.Spawn(func(rank int, ctx *torch.Context) error {
+			dist := ctx.Distributed()
+			err := dist.InitProcessGroup("ahbm")
+			if ordered && rank == 1 {
+				err = errors.Join(err, dist.Barrier())
+			}
+			_, launched := ctx.Launch("write", func(t *tl.PE, x tl.Ptr) {
+				t.Store(x, t.Full(tl.Shape{8}, tl.F32, float64(rank+1)))
+			}, x, torch.PEs(ctx.PE(rank, 0, 1)))
+			if ordered && rank == 0 {
+				err = errors.Join(err, dist.Barrier())
+			}
+			return errors.Join(err, launched)
+		}, 2)
+		if err != nil {
+			t.Fatal(err)
+		}
+		races, err := l.Races()
+		switch {
+		case err != nil:
+			t.Fatal(err)
+		case ordered && len(races) != 0:
+			t.Errorf("races %q, want none", races)
+		case !ordered && (len(races) != 1 || !strings.Contains(races[0], "kernel write on sip0.cube0.pe1") || !strings.Contains(races[0], "kernel write on sip1.cube0.pe1")):
+			t.Errorf("races %q, want one between the kernels of ranks 0 and 1", races)
+		}
+		if ordered {
+			l.holds("x", x, fill(2, 8))
+		}
+	}
+}
+
+// The log of workers and their collectives gives the bytes that were read, with any
+// number of threads.
+func TestAReplayOfWorkersGivesTheSameBytes(t *testing.T) {
+	o := machines(t)(trial{})
+	o.KeepLog = true
+	l := newLab(t, o)
+	err := l.Spawn(func(rank int, ctx *torch.Context) error {
+		dist := ctx.Distributed()
+		if err := dist.InitProcessGroup("ahbm"); err != nil {
+			return err
+		}
+		for i, algorithm := range []string{"ring", "direct", "tree", "mesh"} {
+			g, err := dist.NewGroup([]int{2, 0, 1}, torch.Algorithm(algorithm))
+			if err != nil {
+				return err
+			}
+			x := full(ctx, rank+i, 50)
+			_, err = ctx.Launch("steps", steps, x, 50, 2, 2, rank)
+			if err := errors.Join(err, dist.AllReduce(x, torch.SUM, g), second(x.Numpy())); err != nil {
+				return err
+			}
+		}
+		return nil
+	}, 3)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, threads := range []int{1, 2, 16} {
+		r, err := exec.Replay(l.Log(), threads)
+		if err != nil || r.Reads != 12 || r.Unknown != 0 || len(r.Mismatched) != 0 {
+			t.Errorf("%d threads: %+v, %v, want 12 reads that all match", threads, r, err)
+		}
+	}
+}
