@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"runtime/debug"
 
 	"github.com/kernbench/kernbench/internal/exec"
 	"github.com/kernbench/kernbench/internal/report"
@@ -51,12 +50,8 @@ func (b Bench) Execute(ctx context.Context, o Options) (*Result, error) {
 // run is the bench's Run with panics as errors.
 func (b Bench) run(c *torch.Context) (err error) {
 	defer func() {
-		switch value := recover().(type) {
-		case nil:
-		case *torch.Failure:
-			err = value.Err
-		default:
-			err = &torch.HostPanic{Value: value, Stack: debug.Stack()}
+		if value := recover(); value != nil {
+			err = torch.Recovered(value)
 		}
 	}()
 	return b.Run(c)

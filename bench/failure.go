@@ -17,10 +17,22 @@ import (
 func explain(err, ended error) error {
 	var inKernel *sim.PanicError
 	var inHost *torch.HostPanic
+	var spawned *torch.SpawnError
 	switch {
 	case errors.As(ended, &inKernel):
 		kernel, pe, _ := strings.Cut(inKernel.Proc, "@")
 		return panicError(fmt.Sprintf("kernel %s on %s", kernel, pe), inKernel.Value, inKernel.Stack)
+	case errors.As(err, &spawned):
+		var all []error
+		for _, r := range spawned.Ranks {
+			who := fmt.Sprintf("rank %d", r.Rank)
+			if errors.As(r.Err, &inHost) {
+				all = append(all, panicError(who, inHost.Value, inHost.Stack))
+			} else {
+				all = append(all, fmt.Errorf("%s: %w", who, r.Err))
+			}
+		}
+		return errors.Join(all...)
 	case errors.As(err, &inHost):
 		return panicError("the bench", inHost.Value, inHost.Stack)
 	}

@@ -109,7 +109,7 @@ func TestBarrierWaitsForEveryone(t *testing.T) {
 func TestNeighborsNameEachOther(t *testing.T) {
 	every(func(a *Algorithm, c Collective) {
 		for _, ranks := range []int{1, 2, 3, 4, 5, 6, 7, 8, 12, 16, 100} {
-			p := Plan{Collective: c, Ranks: ranks, Root: ranks / 3}
+			p := Plan{Collective: c, Ranks: ranks, Root: ranks / 3, Messages: shift(ranks, func(int) int { return 1 })}
 			lists := make([][]Neighbor, ranks)
 			for rank := range lists {
 				lists[rank] = a.Neighbors(&p, rank)
@@ -136,6 +136,7 @@ func TestKernelsNeedFewTiles(t *testing.T) {
 			e := classic(a, c, ranks, n)
 			e.Chunk, e.Slots = 512, 8
 			e.queues = topology.IPCQ{}
+			e.Messages = shift(e.Ranks, e.count)
 			queues, tcm := a.Ports(&e.Plan), 32
 			if tcm += 8 * queues; queues > 8 {
 				queues, tcm = 1, 32 // inboxes need none

@@ -19,7 +19,7 @@ const (
 	AllToAll                        // rank r gets everyone's block r
 	Gather                          // the root gets everyone's block
 	Scatter                         // rank r gets the root's block r
-	SendRecv                        // rank 1 gets what rank 0 has
+	SendRecv                        // some ranks have messages for others
 	Barrier                         // nobody goes on before everyone is there
 	numCollectives
 )

@@ -25,10 +25,7 @@ func directNeighbors(p *Plan, rank int) (list []Neighbor) {
 	case p.Collective.Rooted():
 		return star(p, rank).neighbors()
 	case p.Collective == SendRecv:
-		if rank < 2 && p.Ranks > 1 {
-			list = []Neighbor{{Port: tl.Numbered(1), Rank: 1 - rank, PeerPort: tl.Numbered(1)}}
-		}
-		return list
+		return messageNeighbors(p, rank)
 	}
 	for k := 1; k < p.Ranks; k++ {
 		back := p.Ranks - k
@@ -41,8 +38,14 @@ func directInbox(p *Plan) int {
 	switch p.Collective {
 	case AllReduce:
 		return 2 * tl.CDiv(p.count(0), p.Ranks)
-	case Reduce, Broadcast, SendRecv:
+	case Reduce, Broadcast:
 		return p.count(0)
+	case SendRecv:
+		most := 0
+		for _, m := range p.Messages {
+			most = max(most, m.Count)
+		}
+		return most
 	}
 	return slices.Max(p.Counts)
 }
@@ -56,7 +59,7 @@ func directKernel(t *tl.PE, a *Args) {
 	case a.Collective == AllToAll:
 		m.swap()
 	case a.Collective == SendRecv:
-		m.sendRecv()
+		m.exchange()
 	default:
 		d := direct{newTrade(m, a.Collective, a.Reduction, a.blocks(), a.Ranks, 1)}
 		d.schedule().run(&d)
@@ -146,18 +149,5 @@ func (d *direct) pass(at item, x tl.Tile) {
 func (d *direct) keep(at item, x tl.Tile) {
 	if b := d.piece(at, d.Rank); b.n > 0 && d.gathered(at) < 0 && d.does == AllReduce {
 		d.t.Store(b.out, x)
-	}
-}
-
-// sendRecv sends from rank 0 to rank 1.
-func (m *member) sendRecv() {
-	port := tl.Numbered(1)
-	for at, n := range m.messages(m.count(0)) {
-		switch m.Rank {
-		case 0:
-			m.send(port, m.load(m.In(0).Add(at), n))
-		case 1:
-			m.t.Store(m.Out(0).Add(at), m.recv(port, n))
-		}
 	}
 }

@@ -103,6 +103,16 @@ func layout(d tl.DType, counts []int) *side {
 
 func (s *side) block(i int) tl.Ptr { return s.ptr.Add(s.offset[i]) }
 
+// shift is a message from each rank to the next one.
+func shift(ranks int, count func(rank int) int) (list []Message) {
+	for from := range ranks {
+		if ranks > 1 {
+			list = append(list, Message{from, (from + 1) % ranks, count(from)})
+		}
+	}
+	return list
+}
+
 // counts is the blocks of In and Out of a rank.
 func (e *experiment) counts(rank int) (in, out []int) {
 	every := func(n func(other int) int) (list []int) {
@@ -136,12 +146,15 @@ func (e *experiment) counts(rank int) (in, out []int) {
 		if out = all[rank : rank+1]; root {
 			in = all
 		}
-	case SendRecv:
-		switch rank {
-		case 0:
-			in = one
-		case 1:
-			out = one
+	case SendRecv: // each rank has a message for the next one
+		e.Messages = shift(e.Ranks, e.count)
+		only := func(own int) []int {
+			list := make([]int, e.Ranks)
+			list[own] = e.count(own)
+			return list
+		}
+		if e.Ranks > 1 {
+			return only(rank), only((rank + e.Ranks - 1) % e.Ranks)
 		}
 	case AllReduce:
 		return one, one

@@ -15,10 +15,14 @@ type Plan struct {
 	DType      tl.DType
 	// Counts is how many elements a block has: one number for all blocks, one for the
 	// block of each rank, or, of AllToAll, one for each pair: from*Ranks + to.
-	Counts []int
+	Counts   []int
+	Messages []Message // of SendRecv
 	Chunk  int // elements of the largest message
 	Slots  int // messages of that size that a queue holds
 }
+
+// Message is elements that one rank has for another.
+type Message struct{ From, To, Count int }
 
 // count is the elements of block i.
 func (p *Plan) count(i int) int {
@@ -52,7 +56,7 @@ func (p *Plan) total() (n int) {
 //	AllGather, Gather              In(0), Out(r)          one's own, and that of rank r
 //	ReduceScatter, Scatter         In(r), Out(0)          that for rank r, and one's own
 //	AllToAll                       In(r), Out(r)          that for rank r, and that from it
-//	SendRecv                       In(0) of rank 0, Out(0) of rank 1
+//	SendRecv                       In(i) of Messages[i].From, Out(i) of Messages[i].To
 //
 // Of rooted collectives only the root has what only the root uses. In and Out may be
 // the same memory where both have one block: then every element is read before it is

@@ -112,7 +112,9 @@ func (e *experiment) want(in []values, rank int) (want, off values) {
 		case Scatter:
 			want[b] = in[e.Root][rank]
 		case SendRecv:
-			want[b] = in[0][0]
+			if (b+1)%e.Ranks == rank {
+				want[b] = in[b][b]
+			}
 		}
 	}
 	return want, off

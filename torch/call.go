@@ -113,11 +113,19 @@ func (c *Context) arrive(k *call, rank int, r *request, number int) (*Work, erro
 // form makes a program of a call that everyone has made.
 func (c *Context) form(k *call) error {
 	members := k.members(c)
+	if members[0].collective == ccl.SendRecv {
+		return c.formMessage(k, members)
+	}
 	p, err := c.plan(k, members)
 	if err != nil {
 		return fmt.Errorf("%s: %w", k.op.name, err)
 	}
-	op := k.op
+	c.collective(k.op, p, nil)
+	return nil
+}
+
+// collective makes an operation of a plan; ended is called at its end.
+func (c *Context) collective(op *operation, p *planned, ended func()) {
 	op.send = func(done sim.Event) (err error) {
 		op.left++
 		op.run, err = c.m.Send(p.program, done)
@@ -139,8 +147,10 @@ func (c *Context) form(k *call) error {
 		}
 		op.run = nil
 		c.failed(op, p.free())
+		if ended != nil {
+			ended()
+		}
 	}
-	return nil
 }
 
 // Collective is what the simulation found out of one.

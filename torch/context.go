@@ -61,6 +61,7 @@ type Context struct {
 
 	groups   []*groupState // process groups, by number
 	messages []*message    // that have one end only so far
+	outbox   []*operation  // messages that begin at the present instant
 
 	// Collective is what was found out of the last collective that has ended.
 	Collective Collective

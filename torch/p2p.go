@@ -56,7 +56,8 @@ func (d *Distributed) IRecv(x *Tensor, src, tag int, group ...*Group) (*Work, er
 	return d.message(Recvs, x, src, tag, group)
 }
 
-// BatchISendIRecv asks for several messages, which go on side by side.
+// BatchISendIRecv asks for several messages. Like all messages that begin at one
+// instant they go on side by side.
 func (d *Distributed) BatchISendIRecv(ops []P2POp) (works []*Work, err error) {
 	for _, op := range ops {
 		w, err := d.message(op.Kind, op.Tensor, op.Peer, op.Tag, []*Group{op.Group})

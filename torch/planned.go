@@ -32,10 +32,8 @@ func (c *Context) plan(k *call, members []member) (*planned, error) {
 	if err != nil {
 		return nil, err
 	}
-	queues := c.m.Queues(settings.Queues())
-	p := &planned{algorithm: a, lanes: len(lanes)}
-	p.program = machine.Program{Name: fmt.Sprintf("%v(%s)", r.collective, a.Name), Queues: queues}
-	p.program.Body = func(t *tl.PE) { a.Kernel(t, p.args[t.Rank()]) }
+	p := c.newPlanned(a, r.collective, settings)
+	p.lanes = len(lanes)
 	seen := map[machine.PEID]bool{}
 	for j := range lanes {
 		l := &lanes[j]
@@ -43,15 +41,10 @@ func (c *Context) plan(k *call, members []member) (*planned, error) {
 			Collective: r.collective, Ranks: len(l.pes), Root: r.root, Reduction: r.reduction.kind, Factor: r.reduction.factor, DType: r.dtype(),
 		}
 		plan.Divisor = len(members)
-		chunk := settings.Chunk(queues)
-		plan.Chunk = max(1, int(chunk)/plan.DType.Size())
-		plan.Slots = max(1, queues.NSlots/int((chunk+queues.SlotSize-1)/queues.SlotSize))
 		if plan.Counts, err = l.counts(r.collective, members); err != nil {
 			return nil, err
 		}
-		if a.Ports(plan) > queues.MaxPorts {
-			p.inboxes = max(p.inboxes, a.Ports(plan)*max(1, a.Inbox(plan)))
-		}
+		p.size(plan, settings)
 		first := len(p.args)
 		for i, pe := range l.pes {
 			if seen[pe] {
@@ -66,6 +59,24 @@ func (c *Context) plan(k *call, members []member) (*planned, error) {
 		p.connect()
 	}
 	return p, nil
+}
+
+func (c *Context) newPlanned(a *ccl.Algorithm, does ccl.Collective, settings ccl.Settings) *planned {
+	p := &planned{algorithm: a, lanes: 1}
+	p.program = machine.Program{Name: fmt.Sprintf("%v(%s)", does, a.Name), Queues: c.m.Queues(settings.Queues())}
+	p.program.Body = func(t *tl.PE) { a.Kernel(t, p.args[t.Rank()]) }
+	return p
+}
+
+// size says how large messages of a plan are, and whether they go through queues.
+func (p *planned) size(plan *ccl.Plan, settings ccl.Settings) {
+	queues := p.program.Queues
+	chunk := settings.Chunk(queues)
+	plan.Chunk = max(1, int(chunk)/plan.DType.Size())
+	plan.Slots = max(1, queues.NSlots/int((chunk+queues.SlotSize-1)/queues.SlotSize))
+	if ports := p.algorithm.Ports(plan); ports > queues.MaxPorts {
+		p.inboxes = max(p.inboxes, ports*max(1, p.algorithm.Inbox(plan)))
+	}
 }
 
 // dtype is that of the request's tensors.

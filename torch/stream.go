@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/kernbench/kernbench/ccl"
 	"github.com/kernbench/kernbench/internal/machine"
 	"github.com/kernbench/kernbench/internal/sim"
 )
@@ -30,6 +31,10 @@ type operation struct {
 	begin   func(done sim.Event) error
 	finish  func()       // at its end
 	run     *machine.Run // while it is under way, if it is a program
+
+	lanes    []lane       // of a message
+	settings ccl.Settings // of its group
+	boxed    bool         // in the outbox
 
 	state   opState
 	entered map[*stream]sim.Time // when it came to the front of each, of a collective
@@ -96,7 +101,11 @@ func (c *Context) step(op *operation) {
 	if c.err != nil || len(op.forming) > 0 {
 		return
 	}
-	if op.state == queued && op.after(sent) {
+	ready := sent
+	if op.loose { // it is sent with others, when its turn has come
+		ready = ended
+	}
+	if op.state == queued && op.after(ready) {
 		op.number = c.operations.add(op)
 		op.state = sent
 		if op.send != nil {
@@ -117,7 +126,7 @@ func (c *Context) start(op *operation) {
 	op.state = begun
 	op.left++ // so that it does not end while it begins
 	c.failed(op, op.begin(c.operations.event(op)))
-	c.operations.Handle(0, uint64(op.number))
+	c.operations.Handle(evEnd, uint64(op.number))
 }
 
 // after reports whether everything before the operation in its streams has come as
@@ -128,7 +137,7 @@ func (op *operation) after(state opState) bool {
 			if earlier == op {
 				break
 			}
-			if earlier.state < state && !(op.loose && earlier.loose && !op.shares(earlier)) {
+			if (earlier.state < state || earlier.boxed) && !(op.loose && earlier.loose && !op.shares(earlier)) {
 				return false
 			}
 		}
@@ -165,8 +174,17 @@ func (o *operations) event(op *operation) sim.Event {
 	return sim.Event{Target: o.target, Arg: uint64(op.number)}
 }
 
+const (
+	evEnd      sim.Kind = iota // of something that an operation waits for
+	evMessages                 // of this instant are all there
+)
+
 // Handle counts an end, and with the last of them the operation has ended.
-func (o *operations) Handle(_ sim.Kind, arg uint64) {
+func (o *operations) Handle(kind sim.Kind, arg uint64) {
+	if kind == evMessages {
+		o.ctx.exchange()
+		return
+	}
 	op := o.all[arg]
 	if op.left--; op.left > 0 {
 		return

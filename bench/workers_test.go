@@ -1,0 +1,30 @@
+package bench
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/kernbench/kernbench/torch"
+)
+
+// What goes wrong in a worker is told with its rank, and where.
+func TestFailuresOfWorkers(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		worker func(rank int, ctx *torch.Context) error
+		want   string
+	}{
+		{"error", func(rank int, _ *torch.Context) error { return errors.New("out of luck") }, "rank 0: out of luck"},
+		{"Must", func(int, *torch.Context) error { torch.OK(errors.New("out of luck")); return nil }, "rank 0: out of luck"},
+		{"panic", func(int, *torch.Context) error { panic("no") }, "rank 0: panic at workers_test.go:"},
+		{"misuse", func(_ int, ctx *torch.Context) error { _, err := ctx.Zeros(torch.F16, torch.Shape{-1}); return err },
+			"rank 0 at workers_test.go:"},
+	} {
+		b := Bench{Name: "bad", Summary: "s", Run: func(ctx *torch.Context) error { return ctx.Spawn(c.worker, 2) }}
+		if _, err := b.Execute(context.Background(), Options{}); err == nil || !strings.HasPrefix(err.Error(), c.want) {
+			t.Errorf("%s: error %v, want %q", c.name, err, c.want)
+		}
+	}
+}

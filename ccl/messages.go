@@ -1,0 +1,57 @@
+package ccl
+
+import "github.com/kernbench/kernbench/tl"
+
+// messageNeighbors has a port for each message that a rank sends or receives, in the
+// order of the messages.
+func messageNeighbors(p *Plan, rank int) (list []Neighbor) {
+	ports := make(map[int]int, 2) // so far, by rank
+	for _, m := range p.Messages {
+		from, to := ports[m.From], ports[m.To]
+		ports[m.From]++
+		ports[m.To]++
+		switch rank {
+		case m.From:
+			list = append(list, Neighbor{Port: tl.Numbered(from), Rank: m.To, PeerPort: tl.Numbered(to), Inbox: to})
+		case m.To:
+			list = append(list, Neighbor{Port: tl.Numbered(to), Rank: m.From, PeerPort: tl.Numbered(from), Inbox: from})
+		}
+	}
+	return list
+}
+
+// exchange sends and receives the rank's messages side by side: a chunk of each that it
+// sends, then a chunk of each that it receives. Nobody waits forever: whoever has come
+// least far waits for chunks that others have sent, and they for room that is there.
+func (m *member) exchange() {
+	rounds, port := 0, 0
+	ports := make([]tl.Port, len(m.Messages))
+	for i, msg := range m.Messages {
+		if msg.From == m.Rank || msg.To == m.Rank {
+			ports[i] = tl.Numbered(port)
+			rounds = max(rounds, tl.CDiv(msg.Count, m.Chunk))
+			port++
+		}
+	}
+	for round := range rounds {
+		for i, msg := range m.Messages {
+			if at, n := m.chunk(msg, round); n > 0 && msg.From == m.Rank {
+				m.send(ports[i], m.load(m.In(i).Add(at), n))
+			}
+		}
+		for i, msg := range m.Messages {
+			if at, n := m.chunk(msg, round); n > 0 && msg.To == m.Rank {
+				m.t.Store(m.Out(i).Add(at), m.recv(ports[i], n))
+			}
+		}
+	}
+}
+
+// chunk is the elements of a message that travel in a round.
+func (p *Plan) chunk(m Message, round int) (at, n int) {
+	rounds := tl.CDiv(m.Count, p.Chunk)
+	if round >= rounds {
+		return 0, 0
+	}
+	return part(m.Count, round, rounds)
+}

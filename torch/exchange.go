@@ -1,0 +1,123 @@
+package torch
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/kernbench/kernbench/ccl"
+	"github.com/kernbench/kernbench/internal/machine"
+	"github.com/kernbench/kernbench/internal/sim"
+)
+
+// formMessage makes a message of a call that both its ends have made. It does not
+// become a program of its own: a PE runs one at a time, and messages that begin at one
+// instant would wait for each other.
+func (c *Context) formMessage(k *call, members []member) error {
+	lanes, err := cut(members)
+	for i := range lanes {
+		if l := &lanes[i]; err == nil && l.pes[0] == l.pes[1] {
+			err = fmt.Errorf("both ranks are on %v: give each a device of its own with SetDevice", c.m.PE(l.pes[0]))
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %w", k.op.name, err)
+	}
+	op := k.op
+	op.lanes, op.settings = lanes, k.group.settings
+	op.begin = func(done sim.Event) error {
+		op.left++
+		if len(c.outbox) == 0 { // others may begin at this instant
+			c.m.Engine.Post(c.Now(), sim.Event{Target: done.Target, Kind: evMessages})
+		}
+		c.outbox, op.boxed = append(c.outbox, op), true
+		return nil
+	}
+	return nil
+}
+
+// exchange begins the messages of the present instant: those that have PEs in common,
+// directly or by way of others, in one program.
+func (c *Context) exchange() {
+	messages := c.outbox
+	c.outbox = nil
+	for len(messages) > 0 {
+		together := slices.Clone(messages[:1])
+		for i := 0; i < len(together); i++ {
+			for _, m := range messages {
+				if !slices.Contains(together, m) && together[i].meets(m) {
+					together = append(together, m)
+				}
+			}
+		}
+		messages = slices.DeleteFunc(messages, func(m *operation) bool { return slices.Contains(together, m) })
+		c.launchMessages(together)
+	}
+}
+
+// meets reports whether two messages have a PE in common, and may be in one program.
+func (op *operation) meets(other *operation) bool {
+	if op.settings != other.settings {
+		return false
+	}
+	for _, l := range op.lanes {
+		for _, m := range other.lanes {
+			if slices.ContainsFunc(l.pes, func(pe machine.PEID) bool { return slices.Contains(m.pes, pe) }) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// launchMessages runs messages as one program.
+func (c *Context) launchMessages(list []*operation) {
+	op := &operation{name: list[0].name, entered: map[*stream]sim.Time{}}
+	if len(list) > 1 {
+		op.name = fmt.Sprintf("%s and %d more", op.name, len(list)-1)
+	}
+	for _, m := range list {
+		for _, s := range m.streams {
+			if !slices.Contains(op.streams, s) {
+				op.streams = append(op.streams, s)
+			}
+		}
+	}
+	p := c.newPlanned(ccl.Direct, ccl.SendRecv, list[0].settings)
+	plan := &ccl.Plan{Collective: ccl.SendRecv, DType: U8} // of any dtype
+	ranks := map[machine.PEID]int{}
+	rank := func(pe machine.PEID) int {
+		if _, known := ranks[pe]; !known {
+			ranks[pe] = len(ranks)
+			p.program.Targets = append(p.program.Targets, pe)
+		}
+		return ranks[pe]
+	}
+	var in, out []block
+	for _, m := range list {
+		for _, l := range m.lanes {
+			plan.Messages = append(plan.Messages, ccl.Message{From: rank(l.pes[0]), To: rank(l.pes[1]), Count: l.in[0][0].elems * m.tensors[0].dtype.Size()})
+			in, out = append(in, l.in[0][0]), append(out, l.out[1][0])
+		}
+	}
+	plan.Ranks = len(ranks)
+	p.size(plan, list[0].settings)
+	for i := range plan.Ranks {
+		p.args = append(p.args, &ccl.Args{Plan: plan, Rank: i, In: pointers(in, U8), Out: pointers(out, U8)})
+	}
+	if p.inboxes == 0 {
+		p.connect()
+	}
+	c.collective(op, p, func() {
+		for _, m := range list {
+			c.operations.Handle(evEnd, uint64(m.number))
+		}
+	})
+	op.number = c.operations.add(op)
+	op.state = sent
+	c.failed(op, op.send(c.operations.event(op)))
+	c.start(op)
+	for _, m := range list {
+		m.boxed = false
+		c.advance(m) // what is behind it may be sent now
+	}
+}
