@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/kernbench/kernbench/ccl"
 	"github.com/kernbench/kernbench/torch"
 )
 
@@ -191,5 +192,43 @@ func TestSpawnIsDeterministic(t *testing.T) {
 		if got.String() != want {
 			t.Errorf("GOMAXPROCS=%d: another result", procs)
 		}
+	}
+}
+
+// A program without Spawn has both ends of a message.
+func TestMessagesOfPEs(t *testing.T) {
+	l := newLab(t, torch.Options{})
+	dist := l.Distributed()
+	torch.OK(dist.InitProcessGroup("ahbm", func(s *ccl.Settings) { s.WorldSize = 4 }))
+	x := l.tensor(count(0, 8), torch.I32, torch.On(dist.PEs()...))
+	y := l.zeros(torch.I32, torch.On(dist.PEs()...), 8)
+	var ops []torch.P2POp
+	for rank := range 4 {
+		ops = append(ops, torch.P2POp{Kind: torch.Sends, Tensor: x, Peer: (rank + 1) % 4, Rank: rank},
+			torch.P2POp{Kind: torch.Recvs, Tensor: y, Peer: (rank + 3) % 4, Rank: rank})
+	}
+	for _, w := range torch.Must(dist.BatchISendIRecv(ops)) {
+		torch.OK(w.Wait())
+	}
+	if want := "message from rank 0 to rank 1 and 3 more"; l.Collective.Name != want {
+		t.Errorf("the last program was %q, want %q", l.Collective.Name, want)
+	}
+	l.holds("shifted", y, []int{6, 7, 0, 1, 2, 3, 4, 5})
+
+	// Ends that do not fit are an error, and all else goes on.
+	z := l.zeros(torch.I32, torch.On(dist.PEs()...), 4)
+	torch.OK(dist.Send(x, 1, 0))
+	_, err := dist.BatchISendIRecv([]torch.P2POp{{Kind: torch.Recvs, Tensor: z, Peer: 0, Rank: 1}})
+	if err == nil || !strings.Contains(err.Error(), "message from rank 0 to rank 1: the ranks do not agree: rank 0: a message of i32 [2] (async_test.go:") {
+		t.Errorf("error %v", err)
+	}
+	l.holds("x", x, count(0, 8))
+	if err := l.Synchronize(); err != nil {
+		t.Error(err)
+	}
+	torch.OK(dist.Send(x, 1, 7))
+	err = l.Synchronize()
+	if err == nil || !strings.Contains(err.Error(), "message from rank 0 to rank 1 with tag 7: nothing is left that could end it") {
+		t.Errorf("error %v", err)
 	}
 }

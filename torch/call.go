@@ -35,8 +35,14 @@ func whole(x *Tensor) span { return span{x: x, count: -1, shards: x.shards} }
 type call struct {
 	op       *operation
 	group    *groupState
+	places   []int            // of the ranks in a program's tensors, if these are not all of a group
 	requests map[int]*request // by rank of the group
 	lines    map[int]string   // where it was called
+}
+
+func newCall(g *groupState, op *operation) *call {
+	op.partial = true
+	return &call{group: g, requests: map[int]*request{}, lines: map[int]string{}, op: op}
 }
 
 // call brings a request to the rank's next collective of a group.
@@ -57,7 +63,7 @@ func (d *Distributed) call(g *Group, r *request) (*Work, error) {
 	r.device = c.current.device
 	k := g.shared.forming[number]
 	if k == nil {
-		k = &call{group: g.shared, requests: map[int]*request{}, lines: map[int]string{}, op: &operation{name: name}}
+		k = newCall(g.shared, &operation{name: name})
 		if c.spawned() {
 			g.shared.forming[number] = k
 			for _, rank := range g.shared.ranks {
@@ -68,19 +74,29 @@ func (d *Distributed) call(g *Group, r *request) (*Work, error) {
 	return c.arrive(k, g.rank, r, number)
 }
 
-// arrive adds the calling rank to a call, which is complete with the last of them.
+// arrive adds the calling rank to a call, which is complete with the last of them. A
+// program without Spawn is all ranks at once, but for messages.
 func (c *Context) arrive(k *call, rank int, r *request, number int) (*Work, error) {
-	w := c.current
+	w, op := c.current, k.op
 	k.requests[rank], k.lines[rank] = r, hostLine()
-	if !c.spawned() { // the program is all ranks, and goes on if it cannot be done
-		if err := c.form(k); err != nil {
-			return nil, err
+	op.forming = slices.DeleteFunc(op.forming, func(f *worker) bool { return f == w })
+	complete := len(op.forming) == 0
+	if !c.spawned() {
+		if complete = !op.loose || len(k.requests) == 2; complete {
+			_, err := k.disagreement()
+			if err == nil {
+				err = c.form(k)
+			}
+			if err != nil { // the program goes on without it
+				c.cancel(op)
+				return nil, err
+			}
 		}
 	}
-	op := k.op
-	op.forming = slices.DeleteFunc(op.forming, func(f *worker) bool { return f == w })
-	op.streams = append(op.streams, &w.stream)
-	w.stream.ops = append(w.stream.ops, op)
+	if !slices.Contains(op.streams, &w.stream) {
+		op.streams = append(op.streams, &w.stream)
+		w.stream.ops = append(w.stream.ops, op)
+	}
 	if op.entered == nil {
 		op.entered = map[*stream]sim.Time{}
 	}
@@ -89,13 +105,19 @@ func (c *Context) arrive(k *call, rank int, r *request, number int) (*Work, erro
 	for _, s := range slices.Concat(r.in, r.out) {
 		s.x.uses++
 		op.tensors = append(op.tensors, s.x)
+		if op.loose && k.places != nil {
+			op.touches = append(op.touches, touch{s.x, k.places[rank]})
+		} else if op.loose {
+			op.touches = append(op.touches, touch{s.x, 0})
+		}
 	}
 	for _, s := range r.out {
 		s.x.writer, s.x.work = op, work
 	}
-	if len(op.forming) > 0 {
+	if !complete {
 		return work, nil
 	}
+	op.partial = false
 	if c.spawned() {
 		delete(k.group.forming, number)
 		guilty, err := k.disagreement()
@@ -108,6 +130,15 @@ func (c *Context) arrive(k *call, rank int, r *request, number int) (*Work, erro
 	}
 	c.advance(op)
 	return work, nil
+}
+
+// cancel makes nothing of an operation that may be in a stream.
+func (c *Context) cancel(op *operation) {
+	op.partial = false
+	op.begin = func(sim.Event) error { return nil }
+	if len(op.streams) > 0 {
+		c.advance(op)
+	}
 }
 
 // form makes a program of a call that everyone has made.
@@ -185,14 +216,18 @@ func (k *call) members(c *Context) []member {
 			})
 			continue
 		}
+		r, place := k.requests[0], i
+		if k.places != nil {
+			r, place = k.requests[i], k.places[i]
+		}
 		list = append(list, member{
-			request: k.requests[0], rank: rank, single: machine.PEID(rank),
+			request: r, rank: rank, single: machine.PEID(rank),
 			shards: func(s span) []shard {
-				held := s.shards[i]
+				held := s.shards[place]
 				held.part, held.copy, held.addend = 0, 0, 0
 				return []shard{held}
 			},
-			elems: func(s span) int { return s.shards[i].elems },
+			elems: func(s span) int { return s.shards[place].elems },
 		})
 	}
 	return list

@@ -346,6 +346,14 @@ func dtypeOf(c ccl.Collective, list []*Tensor) DType {
 	return list[0].dtype
 }
 
+// describePart is what one rank has of a tensor.
+func (d *Distributed) describePart(g *Group, x *Tensor, rank int) string {
+	if d.c.spawned() {
+		return d.describe(g, x)
+	}
+	return fmt.Sprintf("%v %v", x.dtype, x.shards[rank].box.extent)
+}
+
 // describe is a tensor as ranks have to agree on it. In a program without Spawn it
 // checks that the tensor lies over the ranks, each with as much.
 func (d *Distributed) describe(g *Group, x *Tensor) string {

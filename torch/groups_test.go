@@ -423,7 +423,7 @@ func TestMisuseOfGroupsOfPEs(t *testing.T) {
 	few := l.zeros(torch.F32, torch.On(0, 1), 8)
 	ragged := l.zeros(torch.F32, torch.On(0, 1, 2, 3), 9)
 	for want, f := range map[string]func(){
-		"torch: Send: a program without Spawn is all ranks at once: use a collective": func() { dist.Send(x, 1, 0) },
+		"torch: Send: the peer, rank 0, is not another rank of the default group": func() { dist.Send(x, 0, 0) },
 		"torch: Distributed: tensor 2 [8] f32 does not lie over the 4 PEs of the default group: make it with torch.On(dist.PEs()...)": func() {
 			dist.AllReduce(order, torch.SUM)
 		},

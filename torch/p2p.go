@@ -14,6 +14,9 @@ type P2POp struct {
 	Peer   int // rank of the world
 	Tag    int
 	Group  *Group // nil is the default group
+	// Rank is whose end it is in a program without Spawn, which has all of them: the
+	// part of the tensor that this rank of the world has is sent, or received into.
+	Rank int
 }
 
 // P2PKind is which end of a message it is.
@@ -34,7 +37,8 @@ type message struct {
 	call     *call
 }
 
-// Send sends a tensor to rank dst of the world. Messages between two ranks with one
+// Send sends a tensor to rank dst of the world. (In a program without Spawn it is rank
+// 0 that sends, or receives: see P2POp for the others.) Messages between two ranks with one
 // tag arrive in order. Like other collectives it is in the stream of both ranks, but
 // does not wait for other messages, unless they have a tensor in common.
 func (d *Distributed) Send(x *Tensor, dst, tag int, group ...*Group) error {
@@ -48,19 +52,19 @@ func (d *Distributed) Recv(x *Tensor, src, tag int, group ...*Group) error {
 
 // ISend is Send that goes on until Wait.
 func (d *Distributed) ISend(x *Tensor, dst, tag int, group ...*Group) (*Work, error) {
-	return d.message(Sends, x, dst, tag, group)
+	return d.message(P2POp{Kind: Sends, Tensor: x, Peer: dst, Tag: tag}, group)
 }
 
 // IRecv is Recv that goes on until Wait.
 func (d *Distributed) IRecv(x *Tensor, src, tag int, group ...*Group) (*Work, error) {
-	return d.message(Recvs, x, src, tag, group)
+	return d.message(P2POp{Kind: Recvs, Tensor: x, Peer: src, Tag: tag}, group)
 }
 
 // BatchISendIRecv asks for several messages. Like all messages that begin at one
 // instant they go on side by side.
 func (d *Distributed) BatchISendIRecv(ops []P2POp) (works []*Work, err error) {
 	for _, op := range ops {
-		w, err := d.message(op.Kind, op.Tensor, op.Peer, op.Tag, []*Group{op.Group})
+		w, err := d.message(op, []*Group{op.Group})
 		if err != nil {
 			return works, err
 		}
@@ -70,47 +74,56 @@ func (d *Distributed) BatchISendIRecv(ops []P2POp) (works []*Work, err error) {
 }
 
 // message asks for one end of a message, and starts it if the other end is there.
-func (d *Distributed) message(kind P2PKind, x *Tensor, peer, tag int, group []*Group) (*Work, error) {
-	c := d.c
-	what := [...]string{"Send", "Recv"}[kind]
+func (d *Distributed) message(op P2POp, group []*Group) (*Work, error) {
+	c, x := d.c, op.Tensor
+	what := [...]string{"Send", "Recv"}[op.Kind]
 	g, err := d.group(what, group)
 	if err != nil {
 		return nil, err
 	}
-	if !c.spawned() {
-		panic(misuse(what, "a program without Spawn is all ranks at once: use a collective"))
-	}
-	if g.rank < 0 {
-		return nil, fmt.Errorf("%s: rank %d is not in %s", what, c.current.rank, g.shared)
-	}
 	x.usable(what)
-	other := slices.Index(g.shared.ranks, peer)
-	if other < 0 || other == g.rank {
-		panic(misuse(what, "the peer, rank %d, is not another rank of %s", peer, g.shared))
+	self := g.rank
+	if !c.spawned() {
+		self = slices.Index(g.shared.ranks, op.Rank)
+		d.overRanks(g, x)
 	}
-	from, to := g.rank, other
-	r := &request{collective: ccl.SendRecv, in: []span{whole(x)}, what: fmt.Sprintf("a message of %s", d.describe(g, x)), device: c.current.device}
-	if kind == Recvs {
+	if self < 0 {
+		return nil, fmt.Errorf("%s: rank %d is not in %s", what, max(c.current.rank, op.Rank), g.shared)
+	}
+	other := slices.Index(g.shared.ranks, op.Peer)
+	if other < 0 || other == self {
+		panic(misuse(what, "the peer, rank %d, is not another rank of %s", op.Peer, g.shared))
+	}
+	from, to := self, other
+	r := &request{collective: ccl.SendRecv, in: []span{whole(x)}, what: "a message of " + d.describePart(g, x, self), device: c.current.device}
+	if op.Kind == Recvs {
 		from, to = to, from
 		r.in, r.out = nil, []span{whole(x)}
 	}
+	return c.arrive(c.matched(g.shared, from, to, op), int(op.Kind), r, -1)
+}
+
+// matched is the call of a message, whose other end may be there.
+func (c *Context) matched(g *groupState, from, to int, op P2POp) *call {
 	i := slices.IndexFunc(c.messages, func(m *message) bool {
-		return m.group == g.shared && m.from == from && m.to == to && m.tag == tag && m.first != kind
+		return m.group == g && m.from == from && m.to == to && m.tag == op.Tag && m.first != op.Kind
 	})
-	var k *call
 	if i >= 0 {
-		k = c.messages[i].call
+		k := c.messages[i].call
 		c.messages = slices.Delete(c.messages, i, i+1)
-	} else {
-		ranks := []int{g.shared.ranks[from], g.shared.ranks[to]}
-		name := fmt.Sprintf("message from rank %d to rank %d", ranks[0], ranks[1])
-		if tag != 0 {
-			name += fmt.Sprintf(" with tag %d", tag)
-		}
-		pair := &groupState{number: g.shared.number, ranks: ranks, settings: g.shared.settings}
-		k = &call{group: pair, requests: map[int]*request{}, lines: map[int]string{}, op: &operation{name: name, loose: true}}
-		k.op.forming = []*worker{c.workers[ranks[0]], c.workers[ranks[1]]}
-		c.messages = append(c.messages, &message{g.shared, from, to, tag, kind, k})
+		return k
 	}
-	return c.arrive(k, int(kind), r, -1)
+	ranks := []int{g.ranks[from], g.ranks[to]}
+	name := fmt.Sprintf("message from rank %d to rank %d", ranks[0], ranks[1])
+	if op.Tag != 0 {
+		name += fmt.Sprintf(" with tag %d", op.Tag)
+	}
+	k := newCall(&groupState{number: g.number, ranks: ranks, settings: g.settings}, &operation{name: name, loose: true})
+	if c.spawned() {
+		k.op.forming = []*worker{c.workers[ranks[0]], c.workers[ranks[1]]}
+	} else {
+		k.places = []int{from, to}
+	}
+	c.messages = append(c.messages, &message{g, from, to, op.Tag, op.Kind, k})
+	return k
 }

@@ -25,7 +25,8 @@ type operation struct {
 	streams []*stream // none for reads of the host, which wait for nothing but their tensor
 	tensors []*Tensor // in use until it ends
 
-	forming []*worker // ranks that have yet to call it
+	partial bool      // somebody has yet to call it
+	forming []*worker // who, of the workers
 	loose   bool      // waits for others that are loose only if they have a tensor in common
 	send    func(done sim.Event) error
 	begin   func(done sim.Event) error
@@ -35,6 +36,7 @@ type operation struct {
 	lanes    []lane       // of a message
 	settings ccl.Settings // of its group
 	boxed    bool         // in the outbox
+	touches  []touch
 
 	state   opState
 	entered map[*stream]sim.Time // when it came to the front of each, of a collective
@@ -98,7 +100,7 @@ func (c *Context) advance(op *operation) {
 
 // step takes an operation as far as it may go now.
 func (c *Context) step(op *operation) {
-	if c.err != nil || len(op.forming) > 0 {
+	if c.err != nil || op.partial {
 		return
 	}
 	ready := sent
@@ -145,9 +147,15 @@ func (op *operation) after(state opState) bool {
 	return true
 }
 
-// shares reports whether two operations have a tensor in common.
+// shares reports whether two messages have a tensor in common, or the same part of one.
 func (op *operation) shares(other *operation) bool {
-	return slices.ContainsFunc(op.tensors, func(x *Tensor) bool { return slices.Contains(other.tensors, x) })
+	return slices.ContainsFunc(op.touches, func(t touch) bool { return slices.Contains(other.touches, t) })
+}
+
+// touch is one end of a message: a tensor, in a program without Spawn a part of it.
+type touch struct {
+	x    *Tensor
+	part int
 }
 
 // failed ends the machine if an operation could not be sent or begun: what is behind

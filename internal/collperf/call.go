@@ -100,11 +100,13 @@ func (a *party) call() (works []*torch.Work, out []*torch.Tensor) {
 	case ccl.AllToAll:
 		works = one(a.dist.AllToAllSingleAsync(y, x, nil, nil))
 	case ccl.SendRecv:
-		rank := a.mine[0]
-		works = torch.Must(a.dist.BatchISendIRecv([]torch.P2POp{
-			{Kind: torch.Sends, Tensor: x, Peer: (rank + 1) % a.ranks},
-			{Kind: torch.Recvs, Tensor: y, Peer: (rank + a.ranks - 1) % a.ranks},
-		}))
+		var ops []torch.P2POp
+		for _, rank := range a.mine {
+			ops = append(ops,
+				torch.P2POp{Kind: torch.Sends, Tensor: x, Peer: (rank + 1) % a.ranks, Rank: rank},
+				torch.P2POp{Kind: torch.Recvs, Tensor: y, Peer: (rank + a.ranks - 1) % a.ranks, Rank: rank})
+		}
+		works = torch.Must(a.dist.BatchISendIRecv(ops))
 	}
 	return works, []*torch.Tensor{y}
 }
