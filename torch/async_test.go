@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/kernbench/kernbench/ccl"
+	"github.com/kernbench/kernbench/tl"
 	"github.com/kernbench/kernbench/torch"
 )
 
@@ -230,5 +231,49 @@ func TestMessagesOfPEs(t *testing.T) {
 	err = l.Synchronize()
 	if err == nil || !strings.Contains(err.Error(), "message from rank 0 to rank 1 with tag 7: nothing is left that could end it") {
 		t.Errorf("error %v", err)
+	}
+}
+
+// What comes after an asynchronous operation does not wait for it, unless they have a
+// tensor in common: a message may be asked for long before its other end is.
+func TestAsyncHoldsNothingUp(t *testing.T) {
+	l, err := spawn(t, 2, func(rank int, ctx *torch.Context, dist *torch.Distributed) error {
+		x, y := full(ctx, rank, 3), full(ctx, 0, 3)
+		if rank == 0 { // asks for what rank 1 has only when it has got y
+			w := torch.Must(dist.IRecv(x, 1, 0))
+			sum := torch.Must(dist.AllReduceAsync(full(ctx, 1, 3), torch.SUM))
+			torch.Must(ctx.Launch("five", func(t *tl.PE, y tl.Ptr) { t.Store(y, t.Full(tl.Shape{3}, tl.F32, 5)) }, y))
+			torch.OK(dist.Send(y, 1, 0))
+			torch.OK(w.Wait())
+			torch.OK(sum.Wait())
+			return ctx.Check("x", x, fill(6, 3))
+		}
+		torch.OK(dist.Recv(y, 0, 0))
+		torch.Must(ctx.Launch("add", func(t *tl.PE, x, y tl.Ptr) {
+			t.Store(x, t.Load(x, tl.Shape{3}, tl.F32).Add(t.Load(y, tl.Shape{3}, tl.F32)))
+		}, x, y))
+		torch.OK(dist.Send(x, 0, 0))
+		return dist.AllReduce(x, torch.SUM)
+	})
+	if err != nil || !l.Report.OK() || len(l.Report.Checks) != 1 {
+		t.Errorf("error %v, checks %+v", err, l.Report.Checks)
+	}
+}
+
+// A loop until a Work is complete comes to an end.
+func TestPollingAWork(t *testing.T) {
+	_, err := spawn(t, 2, func(rank int, ctx *torch.Context, dist *torch.Distributed) error {
+		w := torch.Must(dist.AllReduceAsync(full(ctx, 1, 3), torch.SUM))
+		looks := 0
+		for !w.IsCompleted() {
+			looks++
+		}
+		if looks == 0 {
+			return fmt.Errorf("it was complete at once")
+		}
+		return nil
+	})
+	if err != nil {
+		t.Error(err)
 	}
 }

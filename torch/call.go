@@ -82,7 +82,7 @@ func (c *Context) arrive(k *call, rank int, r *request, number int) (*Work, erro
 	op.forming = slices.DeleteFunc(op.forming, func(f *worker) bool { return f == w })
 	complete := len(op.forming) == 0
 	if !c.spawned() {
-		if complete = !op.loose || len(k.requests) == 2; complete {
+		if complete = !op.message || len(k.requests) == 2; complete {
 			_, err := k.disagreement()
 			if err == nil {
 				err = c.form(k)
@@ -105,9 +105,9 @@ func (c *Context) arrive(k *call, rank int, r *request, number int) (*Work, erro
 	for _, s := range slices.Concat(r.in, r.out) {
 		s.x.uses++
 		op.tensors = append(op.tensors, s.x)
-		if op.loose && k.places != nil {
+		if op.message && k.places != nil {
 			op.touches = append(op.touches, touch{s.x, k.places[rank]})
-		} else if op.loose {
+		} else if op.message {
 			op.touches = append(op.touches, touch{s.x, 0})
 		}
 	}
@@ -157,16 +157,15 @@ func (c *Context) form(k *call) error {
 
 // collective makes an operation of a plan; ended is called at its end.
 func (c *Context) collective(op *operation, p *planned, ended func()) {
+	p.program.Starting = func(*machine.Run) ([]int32, error) { return c.starting(op), p.allocate(c, op) }
 	op.send = func(done sim.Event) (err error) {
 		op.left++
 		op.run, err = c.m.Send(p.program, done)
 		return err
 	}
 	op.begin = func(sim.Event) error {
-		if err := p.allocate(c, op); err != nil {
-			return err
-		}
-		return c.begins(op)
+		op.run.Begin()
+		return nil
 	}
 	op.finish = func() {
 		if c.data != nil {

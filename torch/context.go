@@ -55,9 +55,10 @@ type Context struct {
 	workers    []*worker // of Spawn, by rank
 	current    *worker   // whose code runs; nil while the machine does
 	operations operations
-	inFlight   int        // operations that have begun
-	awaited    *operation // by the program itself
-	culprit    *operation // could not begin
+	inFlight   int           // operations that have started on the machine
+	lastUse    map[use]int32 // the last launch of the log, if others may be under way
+	awaited    *operation    // by the program itself
+	culprit    *operation    // could not begin
 
 	groups   []*groupState // process groups, by number
 	messages []*message    // that have one end only so far
@@ -67,8 +68,7 @@ type Context struct {
 	Collective Collective
 
 	working atomic.Pointer[worker] // whose code runs, for the guard
-	loop    *worker                // that did not come back
-	stalled bool                   // in code that does not come back
+	lost    atomic.Pointer[lost]   // if some code has not come back
 	err     error
 }
 
@@ -93,7 +93,7 @@ func New(ctx context.Context, o Options) (*Context, error) {
 	if o.Flit {
 		fidelity = fabric.Flit
 	}
-	c := &Context{ctx: ctx, options: o}
+	c := &Context{ctx: ctx, options: o, lastUse: map[use]int32{}}
 	c.m = machine.New(o.Topology, machine.Options{
 		Fidelity: fidelity, Limit: o.Limit, Log: !o.NoData || o.Race || o.KeepLog,
 		NoLines: !o.Race && !o.KeepLog, // nobody but the data phase reads it
@@ -130,6 +130,9 @@ const longLog = 1 << 16
 
 // operation begins an operation of the host.
 func (c *Context) operation(name string) error {
+	if l := c.lost.Load(); l != nil {
+		return fmt.Errorf("%s: the machine has ended before: %w", name, l.err)
+	}
 	w := c.current
 	switch {
 	case w == nil:
@@ -145,7 +148,7 @@ func (c *Context) operation(name string) error {
 
 // Close ends what still runs. A kernel in an endless loop of Go code cannot be ended.
 func (c *Context) Close() {
-	if !c.stalled {
+	if c.lost.Load() == nil {
 		c.m.Close()
 	}
 }
@@ -210,6 +213,9 @@ func (c *Context) Machine() *machine.Machine { return c.m }
 func (c *Context) run() error {
 	c.current = nil
 	err := c.guarded()
+	if c.lost.Load() != nil {
+		return err
+	}
 	c.current = c.driver
 	if err != nil && c.err == nil {
 		c.err = err
@@ -220,7 +226,12 @@ func (c *Context) run() error {
 // Err is the error that ended the machine, nil while it can be used: a deadlock, a
 // limit, a panic of a kernel with its stack, or that of the context.Context. After
 // it nothing can be launched.
-func (c *Context) Err() error { return c.err }
+func (c *Context) Err() error {
+	if l := c.lost.Load(); l != nil {
+		return l.err
+	}
+	return c.err
+}
 
 // The dtypes, as in package tl.
 const (

@@ -151,7 +151,7 @@ func (x *Tensor) copyIn(values []byte) error {
 			}
 		}
 	}
-	op := &operation{name: "copy to " + x.name, streams: []*stream{&c.current.stream}, tensors: []*Tensor{x}}
+	op := c.newOperation("copy to "+x.name, x)
 	op.begin = func(done sim.Event) error {
 		for i := range x.shards {
 			for p := range x.pieces(x.shards[i : i+1]) {

@@ -8,11 +8,14 @@ import (
 	"github.com/kernbench/kernbench/ccl"
 )
 
-// inOrder makes a collective synchronous: it is in the rank's stream, so that what
-// comes after it sees what it wrote. The rank does not wait for it.
+// inOrder makes a collective synchronous: what comes after it in the rank's stream waits
+// for it. The rank itself does not.
 func inOrder(w *Work, err error) error {
 	if w != nil {
 		w.waited = true
+		if !w.op.message {
+			w.op.strict = append(w.op.strict, &w.c.current.stream)
+		}
 	}
 	return err
 }
@@ -210,6 +213,9 @@ func (d *Distributed) lists(c ccl.Collective, out, in []*Tensor, root int, op Re
 		check("send", in, n)
 	}
 	r.what = fmt.Sprintf("%v of %v%s", c, dtypeOf(c, slices.Concat(in, out)), toRoot(c, root))
+	if c == ccl.AllToAll {
+		apart(in, out)
+	}
 	for _, x := range in {
 		r.in = append(r.in, whole(x))
 	}
@@ -272,10 +278,21 @@ func (d *Distributed) AllToAllSingleAsync(out, in *Tensor, outSplits, inSplits [
 		return nil, err
 	}
 	dtype := dtypeOf(ccl.AllToAll, []*Tensor{in, out})
+	apart([]*Tensor{in}, []*Tensor{out})
 	r := &request{collective: ccl.AllToAll, what: fmt.Sprintf("all_to_all of %v", dtype)}
 	r.in = d.split(g, "send", in, inSplits)
 	r.out = d.split(g, "receive", out, outSplits)
 	return d.call(g, r)
+}
+
+// apart checks that an all-to-all is not to be done in place: what comes in would be
+// written over what has not gone out.
+func apart(in, out []*Tensor) {
+	for _, x := range in {
+		if slices.Contains(out, x) {
+			panic(misuse("all_to_all", "%s is to be sent and received into: receive into another tensor", x.name))
+		}
+	}
 }
 
 // split cuts a tensor along its first axis.

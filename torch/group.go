@@ -3,6 +3,7 @@ package torch
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/kernbench/kernbench/ccl"
 )
@@ -103,13 +104,20 @@ func (c *Context) ccl() *ccl.Config {
 // join makes the next group of the calling rank, which other ranks may have made
 // before.
 func (c *Context) join(op string, members []int, settings ccl.Settings) (*Group, error) {
+	if names := ccl.Names(); !slices.Contains(names, settings.Algorithm) {
+		return nil, fmt.Errorf("%s: no algorithm %q: there are %s", op, settings.Algorithm, strings.Join(names, ", "))
+	}
 	w := c.current
 	number := w.made
 	if number == len(c.groups) {
 		c.groups = append(c.groups, &groupState{number: len(w.groups), ranks: slices.Clone(members), forming: map[int]*call{}, settings: settings})
 	}
 	s := c.groups[number]
-	if !slices.Equal(s.ranks, members) || s.settings != settings {
+	if slices.Equal(s.ranks, members) && s.settings != settings {
+		return nil, fmt.Errorf("%s: rank %d makes %s with other settings than %s: all ranks make the same groups in the same order",
+			op, w.rank, s, rankList(slices.Clone(s.made)))
+	}
+	if !slices.Equal(s.ranks, members) {
 		return nil, fmt.Errorf("%s: rank %d makes %s of ranks %v, %s made it of %v: all ranks make the same groups in the same order",
 			op, w.rank, s, members, rankList(slices.Clone(s.made)), s.ranks)
 	}

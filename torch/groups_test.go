@@ -235,7 +235,6 @@ func TestMessagesKeepTheirOrder(t *testing.T) {
 
 // Any number of messages may be waited for, in any order.
 func TestManyMessagesInAnyOrder(t *testing.T) {
-	t.Skip("DEFECT: a message behind 64 that the peer has not sent yet is never started")
 	const n = 100
 	_, err := spawn(t, 2, func(rank int, ctx *torch.Context, dist *torch.Distributed) error {
 		var works []*torch.Work
@@ -514,26 +513,19 @@ func TestGroupsBesideThoseOfWorkers(t *testing.T) {
 
 // A collective that cannot be done is an error, and all else goes on without it.
 func TestAfterACollectiveThatCannotBeDone(t *testing.T) {
-	for _, c := range []struct {
-		name string
-		opts []torch.GroupOption
-		do   func(dist *torch.Distributed, x *torch.Tensor) error
-		want string
-	}{
-		{"an algorithm that is not there", []torch.GroupOption{torch.Algorithm("rign")}, func(dist *torch.Distributed, x *torch.Tensor) error {
-			return dist.AllReduce(x, torch.SUM)
-		}, `all_reduce 1 of the default group: no algorithm "rign": of all_reduce there are direct, mesh, ring, tree`},
-		{"blocks of other sizes", nil, func(dist *torch.Distributed, x *torch.Tensor) error {
-			return dist.AllToAllSingle(x, x, []int{2, 0}, []int{1, 1})
-		}, "all_to_all 1 of the default group: rank 0 has room for 2 elements of rank 0's, and they are 1"},
-	} {
-		l, dist := pes(t, 2, c.opts...)
-		x := l.tensor(count(0, 4), torch.I32, torch.On(0, 1))
-		says(t, c.name, c.do(dist, x), c.want)
-		l.holds("x", x, count(0, 4))
-		l.launch("nothing", nothing, x)
-		l.holds("x after a launch", x, count(0, 4))
-	}
+	l, dist := pes(t, 2)
+	x, y := l.tensor(count(0, 4), torch.I32, torch.On(0, 1)), l.zeros(torch.I32, torch.On(0, 1), 4)
+	says(t, "blocks of other sizes", dist.AllToAllSingle(y, x, []int{2, 0}, []int{1, 1}),
+		"all_to_all 1 of the default group: rank 0 has room for 2 elements of rank 0's, and they are 1")
+	l.holds("x", x, count(0, 4))
+	l.launch("nothing", nothing, x)
+	l.holds("x after a launch", x, count(0, 4))
+}
+
+func TestUnknownAlgorithm(t *testing.T) {
+	l := newLab(t, torch.Options{})
+	says(t, "error", l.Distributed().InitProcessGroup("ahbm", torch.Algorithm("rign")),
+		`InitProcessGroup: no algorithm "rign": there are chain, direct, mesh, ring, tree`)
 }
 
 // Tensors of a collective are cut alike, or what is gathered would be another tensor.

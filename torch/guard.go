@@ -52,8 +52,7 @@ func (c *Context) guarded() error {
 		case <-asked:
 			asked, patience = nil, time.After(endWithin)
 		case <-patience:
-			c.stalled = true
-			return context.Cause(c.ctx)
+			return c.abandon(context.Cause(c.ctx))
 		case <-ticker.C:
 			now := c.m.Engine.Beats()
 			if now != last {
@@ -61,12 +60,22 @@ func (c *Context) guarded() error {
 				continue
 			}
 			if still++; still >= stallLooks {
-				c.stalled = true
-				c.loop = c.working.Load()
-				return &Stalled{c.options.Stall, c.loop != nil, stalledLine()}
+				return c.abandon(&Stalled{c.options.Stall, c.working.Load() != nil, stalledLine()})
 			}
 		}
 	}
+}
+
+// lost is the end of a machine whose code has not come back. It may do so later: nothing
+// of the machine is looked at or changed after that.
+type lost struct {
+	err    error
+	worker *worker // whose code it is, if it is not a kernel's
+}
+
+func (c *Context) abandon(err error) error {
+	c.lost.Store(&lost{err, c.working.Load()})
+	return err
 }
 
 // endWithin is how long a machine that is asked to end may take for it.

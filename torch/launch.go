@@ -166,13 +166,17 @@ func (c *Context) Launch(name string, kernel any, args ...any) (*Launched, error
 // program is the operation of running a program, which may write some tensors. ended
 // is called at its end, if it is wanted.
 func (c *Context) program(p *machine.Program, tensors []*Tensor, ended func(*machine.Run)) *operation {
-	op := &operation{name: "launch " + p.Name, streams: []*stream{&c.current.stream}, tensors: tensors}
+	op := c.newOperation("launch "+p.Name, tensors...)
+	p.Starting = func(*machine.Run) ([]int32, error) { return c.starting(op), nil }
 	op.send = func(done sim.Event) (err error) {
 		op.left++
 		op.run, err = c.m.Send(*p, done)
 		return err
 	}
-	op.begin = func(sim.Event) error { return c.begins(op) }
+	op.begin = func(sim.Event) error {
+		op.run.Begin()
+		return nil
+	}
 	op.finish = func() {
 		if c.data != nil {
 			c.data.End(op.run.LogID())

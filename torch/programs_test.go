@@ -120,8 +120,7 @@ func (p *player) do(a act, s *state) (err error) {
 	var w *torch.Work
 	switch {
 	case a.what == "send" && p.rank == a.rank:
-		w, err = p.dist.ISend(x, a.peer, a.value)
-		return err // its tensor is not written
+		return second(p.dist.ISend(x, a.peer, a.value)) // its tensor is not written
 	case a.what == "send" && p.rank == a.peer:
 		w, err = p.dist.IRecv(y, a.rank, a.value)
 		written = a.y

@@ -2,6 +2,7 @@ package torch
 
 import (
 	"fmt"
+	"iter"
 	"maps"
 	"slices"
 
@@ -11,9 +12,11 @@ import (
 )
 
 // stream is the operations of a rank that have not ended, in the order in which it
-// asked for them. Each begins when the one before it has ended.
+// asked for them. Each begins when those before it have ended, but for asynchronous
+// ones that it has no tensor in common with.
 type stream struct {
 	ops  []*operation
+	sent int   // of these
 	last int32 // of its launches in the op log, from 1; 0 if all before is known to be over
 }
 
@@ -27,7 +30,8 @@ type operation struct {
 
 	partial bool      // somebody has yet to call it
 	forming []*worker // who, of the workers
-	loose   bool      // waits for others that are loose only if they have a tensor in common
+	strict  []*stream // in which what comes after it waits for it: it is not asynchronous there
+	message bool      // between two ranks: asynchronous, and sent with others
 	send    func(done sim.Event) error
 	begin   func(done sim.Event) error
 	finish  func()       // at its end
@@ -39,6 +43,7 @@ type operation struct {
 	touches  []touch
 
 	state   opState
+	started bool                 // on the machine
 	entered map[*stream]sim.Time // when it came to the front of each, of a collective
 	number  int                  // by which events know it
 	left    int                  // events until it ends
@@ -66,6 +71,12 @@ type operations struct {
 	unused []int
 }
 
+// newOperation is an operation of the calling rank's stream.
+func (c *Context) newOperation(name string, tensors ...*Tensor) *operation {
+	s := []*stream{&c.current.stream}
+	return &operation{name: name, streams: s, strict: s, tensors: tensors}
+}
+
 // enqueue puts an operation at the end of its streams.
 func (c *Context) enqueue(op *operation) {
 	for _, x := range op.tensors {
@@ -84,14 +95,14 @@ func (c *Context) advance(op *operation) {
 		return
 	}
 	for _, s := range op.streams {
-		for i := 0; i < min(len(s.ops), ahead); i++ {
+		for i := 0; i < len(s.ops); i++ {
 			next := s.ops[i]
 			c.step(next)
 			if i < len(s.ops) && s.ops[i] != next {
 				i-- // it has ended
 				continue
 			}
-			if next.state == queued && !next.loose {
+			if next.state == queued && slices.Contains(next.strict, s) {
 				break
 			}
 		}
@@ -104,12 +115,15 @@ func (c *Context) step(op *operation) {
 		return
 	}
 	ready := sent
-	if op.loose { // it is sent with others, when its turn has come
+	if op.message { // it is sent with others, when its turn has come
 		ready = ended
 	}
-	if op.state == queued && op.after(ready) {
+	if op.state == queued && op.fits() && op.after(ready) {
 		op.number = c.operations.add(op)
 		op.state = sent
+		for _, s := range op.streams {
+			s.sent++
+		}
 		if op.send != nil {
 			c.failed(op, op.send(c.operations.event(op)))
 		}
@@ -121,25 +135,21 @@ func (c *Context) step(op *operation) {
 
 // start begins an operation.
 func (c *Context) start(op *operation) {
-	if c.inFlight == 0 {
-		c.quiet()
-	}
-	c.inFlight++
 	op.state = begun
-	op.left++ // so that it does not end while it begins
+	op.left++          // so that it does not end while it begins
+	if op.run == nil { // a program starts when its PEs are free
+		c.starting(op)
+	}
 	c.failed(op, op.begin(c.operations.event(op)))
 	c.operations.Handle(evEnd, uint64(op.number))
 }
 
-// after reports whether everything before the operation in its streams has come as
-// far as a state.
+// after reports whether everything that the operation waits for has come as far as a
+// state.
 func (op *operation) after(state opState) bool {
 	for _, s := range op.streams {
-		for _, earlier := range s.ops {
-			if earlier == op {
-				break
-			}
-			if (earlier.state < state || earlier.boxed) && !(op.loose && earlier.loose && !op.shares(earlier)) {
+		for earlier := range op.before(s) {
+			if earlier.state < state || earlier.boxed {
 				return false
 			}
 		}
@@ -147,8 +157,29 @@ func (op *operation) after(state opState) bool {
 	return true
 }
 
-// shares reports whether two messages have a tensor in common, or the same part of one.
+// before is the operations of a stream that this one waits for.
+func (op *operation) before(s *stream) iter.Seq[*operation] {
+	return func(yield func(*operation) bool) {
+		for _, earlier := range s.ops {
+			if earlier == op || (slices.Contains(earlier.strict, s) || op.shares(earlier)) && !yield(earlier) {
+				return
+			}
+		}
+	}
+}
+
+// fits reports whether the command queues have room for the operation. Messages are not
+// sent ahead.
+func (op *operation) fits() bool {
+	return op.message || !slices.ContainsFunc(op.streams, func(s *stream) bool { return s.sent >= ahead })
+}
+
+// shares reports whether two operations have a tensor in common, or two messages the
+// same part of one.
 func (op *operation) shares(other *operation) bool {
+	if !op.message || !other.message {
+		return slices.ContainsFunc(op.tensors, func(x *Tensor) bool { return slices.Contains(other.tensors, x) })
+	}
 	return slices.ContainsFunc(op.touches, func(t touch) bool { return slices.Contains(other.touches, t) })
 }
 
@@ -205,13 +236,19 @@ func (o *operations) Handle(kind sim.Kind, arg uint64) {
 // end takes an operation out of its streams and lets what waited for it go on.
 func (c *Context) end(op *operation) {
 	op.state = ended
-	c.inFlight--
+	if op.started {
+		c.inFlight--
+	}
 	if op.finish != nil {
 		op.finish()
 	}
 	c.release(op)
 	for _, s := range op.streams {
-		s.ops = slices.DeleteFunc(s.ops, func(o *operation) bool { return o == op })
+		if n := len(s.ops); n > 0 {
+			if s.ops = slices.DeleteFunc(s.ops, func(o *operation) bool { return o == op }); len(s.ops) < n {
+				s.sent--
+			}
+		}
 		c.enter(s)
 	}
 	for _, p := range op.waiters {
@@ -255,21 +292,41 @@ func (c *Context) release(op *operation) {
 	}
 }
 
-// begins begins a program, which the log is told comes after the last of its streams.
-func (c *Context) begins(op *operation) error {
-	var after []int32
-	for _, s := range op.streams {
-		if n := s.last - 1; n >= 0 && !slices.Contains(after, n) {
-			after = append(after, n)
+// starting is called when an operation starts to do something to the machine. It is the
+// launches of the log that it comes after.
+func (c *Context) starting(op *operation) (after []int32) {
+	if c.inFlight == 0 {
+		c.quiet()
+	}
+	c.inFlight++
+	op.started = true
+	if c.m.Log == nil || op.run == nil {
+		return nil
+	}
+	next := int32(len(c.m.Log.Launches)) // its own number
+	note := func(last int32, known bool) {
+		if known && !slices.Contains(after, last) {
+			after = append(after, last)
 		}
 	}
-	if err := op.run.Begin(after...); err != nil {
-		return err
-	}
 	for _, s := range op.streams {
-		s.last = op.run.LogID() + 1
+		note(s.last-1, s.last > 0)
+		if slices.Contains(op.strict, s) {
+			s.last = next + 1
+		}
+		for _, x := range op.tensors {
+			last, known := c.lastUse[use{x, s}]
+			note(last, known && last != next)
+			c.lastUse[use{x, s}] = next
+		}
 	}
-	return nil
+	return after
+}
+
+// use is the use of a tensor by the operations of a stream.
+type use struct {
+	x *Tensor
+	s *stream
 }
 
 // quiet is called when nothing is under way: what comes is ordered after all that was,
@@ -288,6 +345,7 @@ func (c *Context) quiet() {
 	for _, w := range c.workers {
 		w.stream.last = 0
 	}
+	clear(c.lastUse)
 }
 
 // await waits for an operation: a worker lets others go on meanwhile, the host drives
@@ -301,7 +359,11 @@ func (c *Context) await(op *operation) error {
 			continue
 		}
 		c.awaited = op
-		if err := c.run(); err == nil && op.state != ended && c.awaited == op {
+		err := c.run()
+		if c.lost.Load() != nil {
+			return err
+		}
+		if err == nil && op.state != ended && c.awaited == op {
 			c.err = misuse(op.name, "nothing is left that could end it")
 		}
 		c.awaited = nil

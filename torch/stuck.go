@@ -24,7 +24,7 @@ func (c *Context) stuck(blame func(*worker, error), d *sim.Deadlock) {
 		return
 	}
 	for _, w := range c.workers {
-		if op := w.blocked(); op != nil && c.reaches(w, w, map[*worker]bool{}) {
+		if op := c.circular(w); op != nil {
 			found = true
 			blame(w, fmt.Errorf("waits for %s; the ranks wait for each other: call collectives in the same order on all of them", c.hindrance(op)))
 		}
@@ -54,45 +54,61 @@ func (c *Context) owed(w *worker) *operation {
 	return nil
 }
 
-// blocked is what holds a worker up: the first operation of its stream that has not
-// begun, or else what it waits for.
-func (w *worker) blocked() *operation {
-	for _, op := range w.stream.ops {
-		if op.state < begun {
-			return op
-		}
-	}
-	if w.waits != nil && w.waits.state < begun {
-		return w.waits
-	}
-	return nil
+// reason is why an operation does not begin: another has to come first, by the order of
+// a worker's program.
+type reason struct {
+	first *operation
+	of    *worker
 }
 
-// blockers is the workers that have to do something before an operation can begin:
-// those that have yet to call it, or have something before it in their streams.
-func (c *Context) blockers(op *operation) (list []*worker) {
-	list = append(list, op.forming...)
+// reasons is what holds an operation up: those that have yet to call it wait for
+// something else, or have something before it in their streams.
+func (c *Context) reasons(op *operation) (list []reason) {
+	if op.state >= begun {
+		return nil
+	}
+	for _, w := range op.forming {
+		if w.waits != nil && w.waits.state < begun {
+			list = append(list, reason{w.waits, w})
+		}
+	}
 	for _, w := range c.workers {
-		if slices.Contains(op.streams, &w.stream) && w.blocked() != op && len(op.forming) == 0 {
-			list = append(list, w)
+		if slices.Contains(op.streams, &w.stream) {
+			for first := range op.before(&w.stream) {
+				if first.state < begun {
+					list = append(list, reason{first, w})
+				}
+			}
 		}
 	}
 	return list
 }
 
-// reaches reports whether a worker is held up by another, directly or not.
-func (c *Context) reaches(from, to *worker, seen map[*worker]bool) bool {
-	op := from.blocked()
-	if op == nil || seen[from] {
-		return false
-	}
-	seen[from] = true
-	for _, w := range c.blockers(op) {
-		if w == to || c.reaches(w, to, seen) {
-			return true
+// circular is an operation that a worker's program has come first, if what comes after
+// it has to come before it as well.
+func (c *Context) circular(w *worker) *operation {
+	for _, other := range c.workers {
+		for _, op := range other.stream.ops {
+			for _, r := range c.reasons(op) {
+				if r.of == w && c.needs(r.first, op, map[*operation]bool{}) {
+					return r.first
+				}
+			}
 		}
 	}
-	return false
+	return nil
+}
+
+// needs reports whether an operation is held up by another, directly or not.
+func (c *Context) needs(op, other *operation, seen map[*operation]bool) bool {
+	if op == other {
+		return true
+	}
+	if seen[op] {
+		return false
+	}
+	seen[op] = true
+	return slices.ContainsFunc(c.reasons(op), func(r reason) bool { return c.needs(r.first, other, seen) })
 }
 
 // hindrance says why an operation does not begin.
@@ -100,8 +116,8 @@ func (c *Context) hindrance(op *operation) string {
 	if len(op.forming) > 0 {
 		return (*opWait)(op).String()
 	}
-	for _, other := range c.blockers(op) {
-		return fmt.Sprintf("%s, which rank %d has behind %s", op.name, other.rank, other.blocked().name)
+	for _, r := range c.reasons(op) {
+		return fmt.Sprintf("%s, which rank %d has behind %s", op.name, r.of.rank, r.first.name)
 	}
 	return op.name
 }

@@ -1,5 +1,7 @@
 package torch
 
+import "github.com/kernbench/kernbench/internal/sim"
+
 // Work is a collective that goes on while the rank does something else.
 type Work struct {
 	c      *Context
@@ -23,8 +25,25 @@ func (w *Work) Wait() error {
 	return nil
 }
 
-// IsCompleted reports whether the collective has ended.
-func (w *Work) IsCompleted() bool { return w.op.state == ended }
+// look is how long it takes to look whether a collective has ended, if it has not.
+const look = 100 * sim.Nanosecond
+
+// IsCompleted reports whether the collective has ended. If it has not, looking takes
+// 100 ns: so that a loop until it has comes to an end.
+func (w *Work) IsCompleted() bool {
+	c := w.c
+	if w.op.state == ended || c.operation("IsCompleted") != nil {
+		return w.op.state == ended
+	}
+	pause := &operation{name: "a look at " + w.op.name}
+	pause.begin = func(done sim.Event) error {
+		pause.left++
+		c.m.Engine.Post(c.Now()+look, done)
+		return nil
+	}
+	c.enqueue(pause)
+	return c.await(pause) == nil && w.op.state == ended
+}
 
 // String names the collective.
 func (w *Work) String() string { return w.op.name }

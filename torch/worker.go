@@ -58,9 +58,9 @@ func (c *Context) Spawn(run func(rank int, ctx *Context) error, nprocs int) erro
 		w.proc = c.m.Engine.Go(fmt.Sprintf("rank %d", w.rank), func(p *sim.Proc) { c.work(w, p, run) })
 	}
 	err := c.run()
-	if c.stalled { // the workers are not to be looked at: one of them may still run
-		if c.loop != nil {
-			err = &SpawnError{[]RankError{{c.loop.rank, err}}}
+	if l := c.lost.Load(); l != nil {
+		if l.worker != nil {
+			err = &SpawnError{[]RankError{{l.worker.rank, err}}}
 		}
 		return err
 	}

@@ -24,6 +24,7 @@ type Launch struct {
 	waiting int // arrivals, ends and a Begin that are still to come
 	running int
 	kernel  Kernel
+	begins  func() error // just before it starts, if somebody wants to know
 	done    sim.Event
 }
 
@@ -142,6 +143,12 @@ func (lr *launcher) release(l *Launch) {
 		return
 	}
 	m := lr.machine
+	if l.begins != nil {
+		if err := l.begins(); err != nil {
+			m.Engine.Stop(err)
+			return
+		}
+	}
 	l.Start, l.running = m.Engine.Now(), len(l.Targets)
 	for i, id := range l.Targets {
 		pe := m.PE(id)

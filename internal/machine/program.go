@@ -25,6 +25,9 @@ type Program struct {
 	// Queues is how the queues are built, where it differs from the topology: what is
 	// zero is as the topology says.
 	Queues topology.IPCQ
+	// Starting, if it is set, is called just before the program starts, and is the
+	// launches of the log that are known to have ended by then.
+	Starting func(r *Run) (after []int32, err error)
 }
 
 // Part is a part of a tensor in virtual addresses.
@@ -72,10 +75,10 @@ type block struct {
 // Start launches a program. done is posted when it has ended everywhere.
 func (m *Machine) Start(p Program, done sim.Event) (*Run, error) {
 	r, err := m.Send(p, done)
-	if err != nil {
-		return nil, err
+	if err == nil {
+		r.Begin()
 	}
-	return r, r.Begin()
+	return r, err
 }
 
 // Send sends a program to its PEs, where it waits for Begin, and for what these were
@@ -87,14 +90,27 @@ func (m *Machine) Send(p Program, done sim.Event) (*Run, error) {
 	}
 	var err error
 	r.Launch, err = m.hold(p.Name, r.ranks, func(proc *sim.Proc, pe *PE) { r.cores[pe.ID].kernel(proc) }, done)
-	return r, err
+	if err != nil {
+		return nil, err
+	}
+	r.begins = r.prepare
+	return r, nil
 }
 
-// Begin lets a program that was sent begin, after some launches of the log that have
-// ended. Its queues exist from now on. It cannot begin, nor anything that was sent to
-// its PEs after it, if that fails.
-func (r *Run) Begin(after ...int32) error {
+// Begin lets a program that was sent start, when its PEs have ended what they were sent
+// before.
+func (r *Run) Begin() { r.machine.launcher.release(r.Launch) }
+
+// prepare builds what the program needs while it runs. If that fails the machine ends.
+func (r *Run) prepare() (err error) {
 	m := r.machine
+	defer func() { r.failed = err != nil }()
+	var after []int32
+	if r.Program.Starting != nil {
+		if after, err = r.Program.Starting(r); err != nil {
+			return err
+		}
+	}
 	for rank, id := range r.ranks {
 		r.cores[id] = m.newCore(r, m.PE(id), rank)
 	}
@@ -102,20 +118,20 @@ func (r *Run) Begin(after ...int32) error {
 		m.disconnect(r)
 		return fmt.Errorf("launch %s: %w", r.Name, err)
 	}
-	if m.Log != nil {
-		r.log = int32(len(m.Log.Launches))
-		for _, first := range after {
-			order := oplog.Order(first, r.log)
-			order.Issue, order.Start, order.End = m.Engine.Now(), m.Engine.Now(), m.Engine.Now()
-			m.Log.Add(order)
-		}
-		pes := make([]int32, len(r.ranks))
-		for i, id := range r.ranks {
-			pes[i] = int32(id)
-		}
-		m.Log.Launches = append(m.Log.Launches, oplog.Launch{Name: r.Name, PEs: pes})
+	if m.Log == nil {
+		return nil
 	}
-	m.launcher.release(r.Launch)
+	r.log = int32(len(m.Log.Launches))
+	for _, first := range after {
+		order := oplog.Order(first, r.log)
+		order.Issue, order.Start, order.End = m.Engine.Now(), m.Engine.Now(), m.Engine.Now()
+		m.Log.Add(order)
+	}
+	pes := make([]int32, len(r.ranks))
+	for i, id := range r.ranks {
+		pes[i] = int32(id)
+	}
+	m.Log.Launches = append(m.Log.Launches, oplog.Launch{Name: r.Name, PEs: pes})
 	return nil
 }
 
