@@ -17,8 +17,8 @@ type Plan struct {
 	// block of each rank, or, of AllToAll, one for each pair: from*Ranks + to.
 	Counts   []int
 	Messages []Message // of SendRecv
-	Chunk  int // elements of the largest message
-	Slots  int // messages of that size that a queue holds
+	Chunk    int       // elements of the largest message
+	Slots    int       // messages of that size that a queue holds
 }
 
 // Message is elements that one rank has for another.

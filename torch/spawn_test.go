@@ -95,12 +95,11 @@ func TestAWorkerThatFailsIsTheOnlyOneNamed(t *testing.T) {
 func TestAWorkerThatPanicsIsTheOnlyOneNamed(t *testing.T) {
 	_, err := spawn(t, 3, func(rank int, ctx *torch.Context, dist *torch.Distributed) error {
 		if rank == 1 {
-			var m map[string]int
-			m["a"] = 1
+			panic("out of ideas")
 		}
 		return dist.Barrier()
 	})
-	blames(t, err, []int{1}, "assignment to entry in nil map")
+	blames(t, err, []int{1}, "out of ideas")
 	var panicked *torch.HostPanic
 	if !errors.As(err, &panicked) || !strings.Contains(string(panicked.Stack), "spawn_test.go") {
 		t.Errorf("error %v has no stack", err)
@@ -204,16 +203,12 @@ func TestMismatchedCallsNameTheRanks(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			_, err := spawn(t, 4, func(rank int, ctx *torch.Context, dist *torch.Distributed) error {
 				x := full(ctx, 1, 8)
-				err := errors.New("")
 				if rank == 2 {
-					err = c.odd(ctx, dist, x)
+					torch.OK(c.odd(ctx, dist, x))
 				} else {
-					err = dist.AllReduce(x, torch.SUM)
+					torch.OK(dist.AllReduce(x, torch.SUM))
 				}
-				if err != nil {
-					return err
-				}
-				_, err = x.Numpy()
+				_, err := x.Numpy()
 				return err
 			})
 			blames(t, err, []int{2}, append(c.texts, "the ranks do not agree: ranks 0, 1, 3: all_reduce of f32 [8], sum (spawn_test.go:")...)
