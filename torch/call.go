@@ -155,32 +155,17 @@ func (c *Context) form(k *call) error {
 	return nil
 }
 
-// collective makes an operation of a plan; ended is called at its end.
+// collective makes an operation of a plan; ended is called at its end, if it is wanted.
 func (c *Context) collective(op *operation, p *planned, ended func()) {
-	p.program.Starting = func(*machine.Run) ([]int32, error) { return c.starting(op), p.allocate(c, op) }
-	op.send = func(done sim.Event) (err error) {
-		op.left++
-		op.run, err = c.m.Send(p.program, done)
-		return err
-	}
-	op.begin = func(sim.Event) error {
-		op.run.Begin()
-		return nil
-	}
-	op.finish = func() {
-		if c.data != nil {
-			c.data.End(op.run.LogID())
-		}
-		c.Report.Crit = max(c.Report.Crit, op.run.Critical())
+	c.runs(op, &p.program, func() error { return p.allocate(c, op) }, func(run *machine.Run) {
 		c.Collective = Collective{
-			Name: op.name, Algorithm: p.algorithm.Name, Start: op.run.Start, Crit: op.run.Critical(), Spread: op.spread(), Lanes: p.lanes,
+			Name: op.name, Algorithm: p.algorithm.Name, Start: run.Start, Crit: run.Critical(), Spread: op.spread(), Lanes: p.lanes,
 		}
-		op.run = nil
 		c.failed(op, p.free())
 		if ended != nil {
 			ended()
 		}
-	}
+	})
 }
 
 // Collective is what the simulation found out of one.

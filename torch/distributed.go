@@ -2,8 +2,6 @@ package torch
 
 import (
 	"fmt"
-	"slices"
-	"strings"
 
 	"github.com/kernbench/kernbench/ccl"
 )
@@ -59,22 +57,6 @@ func (d *Distributed) reduce(c ccl.Collective, x *Tensor, dst int, op ReduceOp, 
 		x.replicate()
 	}
 	return w, err
-}
-
-// replicate makes copies of addends, which have all become their sum.
-func (x *Tensor) replicate() {
-	addends := 1
-	for _, s := range x.shards {
-		addends = max(addends, s.addend+1)
-	}
-	if addends == 1 {
-		return
-	}
-	x.shards = slices.Clone(x.shards) // a call that is not complete has the others
-	for i := range x.shards {
-		s := &x.shards[i]
-		s.copy, s.addend = s.copy*addends+s.addend, 0
-	}
 }
 
 // Broadcast gives every rank what rank src of the world has in its tensor.
@@ -181,89 +163,6 @@ func (d *Distributed) BarrierAsync(group ...*Group) (*Work, error) {
 	return d.call(g, &request{collective: ccl.Barrier, what: "barrier"})
 }
 
-// lists is a collective on lists of tensors.
-func (d *Distributed) lists(c ccl.Collective, out, in []*Tensor, root int, op ReduceOp, group []*Group) (*Work, error) {
-	g, err := d.group(c.String(), group)
-	if err != nil {
-		return nil, err
-	}
-	r := &request{collective: c, reduction: op}
-	n := len(g.shared.ranks)
-	has := !c.Rooted() // a list; the root alone does, of those that have one
-	if c.Rooted() {
-		r.root = d.root(c, g, root)
-		has = r.root == g.rank || !d.c.spawned()
-	}
-	check := func(name string, list []*Tensor, want int) {
-		if len(list) != want {
-			panic(misuse(c.String(), "%d tensors to %s, want %d: one for each rank, and of gather and scatter a list at the root alone", len(list), name, want))
-		}
-	}
-	each := 0
-	if has {
-		each = n
-	}
-	switch c {
-	case ccl.AllGather, ccl.Gather:
-		check("receive", out, each)
-	case ccl.ReduceScatter, ccl.Scatter:
-		check("send", in, each)
-	case ccl.AllToAll:
-		check("receive", out, n)
-		check("send", in, n)
-	}
-	r.what = fmt.Sprintf("%v of %v%s", c, dtypeOf(c, slices.Concat(in, out)), toRoot(c, root))
-	if c == ccl.AllToAll {
-		apart(in, out)
-	}
-	for _, x := range in {
-		r.in = append(r.in, whole(x))
-	}
-	for _, x := range out {
-		r.out = append(r.out, whole(x))
-	}
-	if c.Reduces() {
-		op.check(c.String(), out[0])
-		r.what += fmt.Sprintf(", %v", op)
-	}
-	return d.call(g, r)
-}
-
-// tensors is a collective on a tensor that has the blocks of all ranks, and one that
-// has one's own.
-func (d *Distributed) tensors(c ccl.Collective, out, in *Tensor, op ReduceOp, group []*Group) (*Work, error) {
-	g, err := d.group(c.String(), group)
-	if err != nil {
-		return nil, err
-	}
-	n := len(g.shared.ranks)
-	in.usable(c.String())
-	out.usable(c.String())
-	large, small := out, in
-	if c == ccl.ReduceScatter {
-		op.check(c.String(), out)
-		large, small = in, out
-	}
-	if large.Numel() != n*small.Numel() || large.dtype != small.dtype {
-		panic(misuse(c.String(), "%v %v and %v %v: one is %d times the other, of the same dtype", out.dtype, out.shape, in.dtype, in.shape, n))
-	}
-	r := &request{collective: c, reduction: op, what: fmt.Sprintf("%v of %s", c, d.describe(g, small))}
-	if c.Reduces() {
-		r.what += fmt.Sprintf(", %v", op)
-	}
-	each := d.local(g, small)
-	var blocks []span
-	for i := range n {
-		blocks = append(blocks, span{large, i * each, each, large.shards})
-	}
-	if c == ccl.AllGather {
-		r.in, r.out = []span{whole(in)}, blocks
-	} else {
-		r.in, r.out = blocks, []span{whole(out)}
-	}
-	return d.call(g, r)
-}
-
 // AllToAllSingle is AllToAll on parts of one tensor: in is cut along its first axis
 // into inSplits, one for each rank, and out into outSplits. Without splits they are
 // cut evenly.
@@ -283,136 +182,4 @@ func (d *Distributed) AllToAllSingleAsync(out, in *Tensor, outSplits, inSplits [
 	r.in = d.split(g, "send", in, inSplits)
 	r.out = d.split(g, "receive", out, outSplits)
 	return d.call(g, r)
-}
-
-// apart checks that an all-to-all is not to be done in place: what comes in would be
-// written over what has not gone out.
-func apart(in, out []*Tensor) {
-	for _, x := range in {
-		if slices.Contains(out, x) {
-			panic(misuse("all_to_all", "%s is to be sent and received into: receive into another tensor", x.name))
-		}
-	}
-}
-
-// split cuts a tensor along its first axis.
-func (d *Distributed) split(g *Group, what string, x *Tensor, splits []int) (list []span) {
-	n := len(g.shared.ranks)
-	total := d.local(g, x)
-	rows := axes(x.shape)[0]
-	if !d.c.spawned() {
-		rows = x.shards[0].box.extent[0] // of each rank's part
-	}
-	if len(splits) == 0 {
-		if rows%n != 0 {
-			panic(misuse("all_to_all", "%d rows to %s do not divide by %d ranks: give splits", rows, what, n))
-		}
-		splits = slices.Repeat([]int{rows / n}, n)
-	}
-	sum := 0
-	for _, k := range splits {
-		sum += k
-	}
-	if len(splits) != n || sum != rows || slices.Min(splits) < 0 {
-		panic(misuse("all_to_all", "splits %v to %s: there are %d ranks and %d rows", splits, what, n, rows))
-	}
-	width := 0
-	if rows > 0 {
-		width = total / rows
-	}
-	from := 0
-	for _, k := range splits {
-		list = append(list, span{x, from * width, k * width, x.shards})
-		from += k
-	}
-	return list
-}
-
-// local is the elements of what a rank calls its tensor.
-func (d *Distributed) local(g *Group, x *Tensor) int {
-	if d.c.spawned() {
-		return x.Numel()
-	}
-	d.alike(g, x)
-	return x.shards[0].elems
-}
-
-// root is a rank of the world as one of the group.
-func (d *Distributed) root(c ccl.Collective, g *Group, rank int) int {
-	i := slices.Index(g.shared.ranks, rank)
-	if i < 0 {
-		panic(misuse(c.String(), "the root, rank %d, is not in %s", rank, g.shared))
-	}
-	return i
-}
-
-func toRoot(c ccl.Collective, rank int) string {
-	if !c.Rooted() {
-		return ""
-	}
-	return fmt.Sprintf(", root %d", rank)
-}
-
-func dtypeOf(c ccl.Collective, list []*Tensor) DType {
-	for _, x := range list {
-		x.usable(c.String())
-		if x.dtype != list[0].dtype {
-			panic(misuse(c.String(), "tensors of %v and of %v: all have one dtype", list[0].dtype, x.dtype))
-		}
-	}
-	return list[0].dtype
-}
-
-// describePart is what one rank has of a tensor.
-func (d *Distributed) describePart(g *Group, x *Tensor, rank int) string {
-	if d.c.spawned() {
-		return d.describe(g, x)
-	}
-	return fmt.Sprintf("%v %v", x.dtype, x.shards[rank].box.extent)
-}
-
-// describe is a tensor as ranks have to agree on it. In a program without Spawn it
-// checks that the tensor lies over the ranks, each with as much.
-func (d *Distributed) describe(g *Group, x *Tensor) string {
-	parts, copies, addends := 0, 0, 0
-	for _, s := range x.shards {
-		parts, copies, addends = max(parts, s.part+1), max(copies, s.copy+1), max(addends, s.addend+1)
-	}
-	if !d.c.spawned() {
-		d.alike(g, x)
-		return fmt.Sprintf("%v %v", x.dtype, x.shards[0].box.extent)
-	}
-	var b strings.Builder
-	fmt.Fprintf(&b, "%v %v", x.dtype, x.shape)
-	for _, n := range []struct {
-		count int
-		text  string
-	}{{parts, " in %d parts of " + fmt.Sprint(x.shards[0].box.extent)}, {copies, " in %d copies"}, {addends, " in %d addends"}} {
-		if n.count > 1 {
-			fmt.Fprintf(&b, n.text, n.count)
-		}
-	}
-	return b.String()
-}
-
-// overRanks checks that a tensor of a program without Spawn lies over the PEs of the
-// group in order.
-func (d *Distributed) overRanks(g *Group, x *Tensor) {
-	ok := len(x.shards) == len(g.shared.ranks)
-	for i, s := range x.shards {
-		ok = ok && int(s.at) == g.shared.ranks[i]
-	}
-	if !ok {
-		panic(misuse("Distributed", "%s does not lie over the %d PEs of %s: make it with torch.On(dist.PEs()...)", x.name, len(g.shared.ranks), g.shared))
-	}
-}
-
-// alike checks that each rank has as much of such a tensor.
-func (d *Distributed) alike(g *Group, x *Tensor) {
-	d.overRanks(g, x)
-	for _, s := range x.shards {
-		if s.elems != x.shards[0].elems {
-			panic(misuse("Distributed", "%s is cut into parts of %d and of %d elements: its rows have to be a multiple of the %d ranks", x.name, x.shards[0].elems, s.elems, len(g.shared.ranks)))
-		}
-	}
 }

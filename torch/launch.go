@@ -167,7 +167,23 @@ func (c *Context) Launch(name string, kernel any, args ...any) (*Launched, error
 // is called at its end, if it is wanted.
 func (c *Context) program(p *machine.Program, tensors []*Tensor, ended func(*machine.Run)) *operation {
 	op := c.newOperation("launch "+p.Name, tensors...)
-	p.Starting = func(*machine.Run) ([]int32, error) { return c.starting(op), nil }
+	c.runs(op, p, nil, ended)
+	for _, x := range tensors {
+		x.writer = op
+	}
+	return op
+}
+
+// runs makes an operation run a program. prepare is called when it starts and ended
+// when it has ended, if they are wanted.
+func (c *Context) runs(op *operation, p *machine.Program, prepare func() error, ended func(*machine.Run)) {
+	p.Starting = func(*machine.Run) (after []int32, err error) {
+		after = c.starting(op)
+		if prepare != nil {
+			err = prepare()
+		}
+		return after, err
+	}
 	op.send = func(done sim.Event) (err error) {
 		op.left++
 		op.run, err = c.m.Send(*p, done)
@@ -187,10 +203,6 @@ func (c *Context) program(p *machine.Program, tensors []*Tensor, ended func(*mac
 		}
 		op.run = nil
 	}
-	for _, x := range tensors {
-		x.writer = op
-	}
-	return op
 }
 
 // unwrap is the error that a kernel was stopped with, without the stack, if it says

@@ -1,0 +1,84 @@
+package torch
+
+import "fmt"
+
+// await waits for an operation: a worker lets others go on meanwhile, the host drives
+// the machine.
+func (c *Context) await(op *operation) error {
+	w := c.current
+	for op.state != ended && c.err == nil {
+		if w.proc != nil {
+			op.waiters = append(op.waiters, w.proc)
+			c.park(w, op)
+			continue
+		}
+		c.awaited = op
+		err := c.run()
+		if c.lost.Load() != nil {
+			return err
+		}
+		if err == nil && op.state != ended && c.awaited == op {
+			c.err = misuse(op.name, "nothing is left that could end it")
+		}
+		c.awaited = nil
+	}
+	if op.state == ended {
+		return nil
+	}
+	return c.reason()
+}
+
+// reason is why the machine has ended, for whoever waits for it.
+func (c *Context) reason() error {
+	if op := c.guilty(); op != nil {
+		return fmt.Errorf("%s: %w", op.name, unwrap(c.err))
+	}
+	return unwrap(c.err)
+}
+
+// guilty is the operation that ended the machine, if one did: it failed, or nothing
+// else was under way.
+func (c *Context) guilty() *operation {
+	if c.culprit != nil {
+		return c.culprit
+	}
+	var under []*operation
+	for _, op := range c.operations.all {
+		if op == nil || op.state != begun {
+			continue
+		}
+		if op.run != nil && op.run.Failed() {
+			return op
+		}
+		under = append(under, op)
+	}
+	if len(under) == 1 && under[0].run != nil && c.ctx.Err() == nil {
+		return under[0]
+	}
+	return nil
+}
+
+// Synchronize waits for everything that this rank has asked for.
+func (c *Context) Synchronize() error {
+	if err := c.operation("Synchronize"); err != nil {
+		return err
+	}
+	s := &c.current.stream
+	for len(s.ops) > 0 {
+		if err := c.await(s.ops[len(s.ops)-1]); err != nil {
+			return err
+		}
+	}
+	if c.data != nil {
+		return c.flush()
+	}
+	return c.err
+}
+
+// flush computes the values of what has happened.
+func (c *Context) flush() error {
+	if err := c.data.Flush(); err != nil && c.err == nil {
+		c.err = err
+	}
+	return c.err
+}
