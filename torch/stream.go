@@ -187,4 +187,3 @@ func (c *Context) failed(op *operation, err error) {
 		c.m.Engine.Stop(err)
 	}
 }
-
