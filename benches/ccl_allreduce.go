@@ -58,25 +58,30 @@ func runAllReduce(ctx *torch.Context) error {
 				return &bench.ParamError{Name: "n-elem", Err: fmt.Errorf("%q: write a whole number, 0 or more", text)}
 			}
 		}
-		allReduceEntry(ctx, name, s)
+		if err := allReduceEntry(ctx, name, s); err != nil {
+			return err
+		}
 	}
 	return nil
 }
 
 // allReduceEntry is the all-reduce of one entry: a row, notes and a check.
-func allReduceEntry(ctx *torch.Context, name string, s ccl.Settings) {
+func allReduceEntry(ctx *torch.Context, name string, s ccl.Settings) error {
 	there, unit := ctx.NumPEs(), "PEs"
 	if ctx.Param("ranks-per") == "sip" {
 		there, unit = ctx.Topology().Spec().System.SIPs.Count, "SIPs"
 	}
 	ranks := cmp.Or(s.WorldSize, there)
+	_, err := ccl.Find(s.Algorithm, ccl.AllReduce)
 	if ranks > there {
-		ctx.Notef("%s: skipped: world size %d, and there are %d %s", name, ranks, there, unit)
-		return
+		err = fmt.Errorf("world size %d, and there are %d %s", ranks, there, unit)
 	}
-	if _, err := ccl.Find(s.Algorithm, ccl.AllReduce); err != nil {
+	if err != nil && ctx.Param("algorithm") == name {
+		return &bench.ParamError{Name: "algorithm", Err: fmt.Errorf("%s: %w", name, err)}
+	}
+	if err != nil {
 		ctx.Notef("%s: skipped: %v", name, err)
-		return
+		return nil
 	}
 	t := exactTypes[ctx.Param("dtype")]
 	addends := exactAddends(ranks, t.limit)
@@ -95,7 +100,7 @@ func allReduceEntry(ctx *torch.Context, name string, s ccl.Settings) {
 	ctx.Row(
 		torch.Col("name", name),
 		torch.Col("algorithm", ctx.Collective.Algorithm),
-		torch.Col("buffer", cmp.Or(s.BufferKind, ctx.Topology().Spec().PE.IPCQ.BufferKind)),
+		torch.Col("buffer", ctx.Collective.Buffer),
 		torch.Col("ws", ranks),
 		torch.Col("n_elem", s.NElem),
 		torch.Col("crit_ns", ctx.Collective.Crit),
@@ -108,6 +113,7 @@ func allReduceEntry(ctx *torch.Context, name string, s ccl.Settings) {
 		}
 		reportRanks(ctx, name, got, sum)
 	}
+	return nil
 }
 
 // exactAddends is what ranks start with: 1, 2, 3 and so on, from 1 again where the sum

@@ -5,16 +5,21 @@ import "github.com/kernbench/kernbench/tl"
 // Mesh needs fewer steps than Ring, along the rows and columns of a grid.
 var Mesh = Register(&Algorithm{
 	Name:        "mesh",
-	Summary:     "on a grid as square as can be: reduce-scatter along rows, all-reduce along columns, all-gather along rows",
+	Summary:     "on a grid of the ranks: reduce-scatter along rows, all-reduce along columns, all-gather along rows",
 	Collectives: []Collective{AllReduce},
 	Neighbors:   meshNeighbors,
 	Inbox:       meshInbox,
 	Kernel:      meshKernel,
 })
 
-// grid is the width and height of the most square grid of so many ranks, row by row. It
-// is at least as wide as high; of a prime number of ranks it is one row.
-func grid(ranks int) (w, h int) {
+// grid is the width and height of the grid that the ranks lie on, row by row. If there
+// is none it is the most square one, at least as wide as high; of a prime number of ranks
+// that is one row.
+func (p *Plan) grid() (w, h int) {
+	ranks := p.Ranks
+	if p.Width > 0 && ranks%p.Width == 0 {
+		return p.Width, ranks / p.Width
+	}
 	for h = 1; h*h <= ranks; h++ {
 		if ranks%h == 0 {
 			w = ranks / h
@@ -24,17 +29,18 @@ func grid(ranks int) (w, h int) {
 }
 
 func meshNeighbors(p *Plan, rank int) []Neighbor {
-	w, h := grid(p.Ranks)
+	w, h := p.grid()
 	row, column := rank/w, rank%w
 	return append(
 		circle(column, w, func(place int) int { return row*w + place }, tl.East, tl.West, 0),
 		circle(row, h, func(place int) int { return place*w + column }, tl.South, tl.North, 2)...)
 }
 
-// meshInbox is what comes along a row: along a column it is less.
+// meshInbox is what comes along a row, or along a column of a grid that has one.
 func meshInbox(p *Plan) int {
-	w, _ := grid(p.Ranks)
-	return 2 * (w - 1) * tl.CDiv(p.count(0), w)
+	w, h := p.grid()
+	share := tl.CDiv(p.count(0), w)
+	return max(2*(w-1)*share, 2*(h-1)*tl.CDiv(share, h))
 }
 
 // meshKernel has each column reduce its share of the elements, which its ranks have
@@ -44,7 +50,7 @@ func meshKernel(t *tl.PE, a *Args) {
 	if m.alone() {
 		return
 	}
-	w, h := grid(a.Ranks)
+	w, h := a.grid()
 	row, column := a.Rank/w, a.Rank%w
 	along, down := a.Reduction, a.Reduction
 	switch {

@@ -84,7 +84,7 @@ func TestPiecesMakeTheBlock(t *testing.T) {
 
 func TestGridIsSquare(t *testing.T) {
 	for ranks, want := range map[int][2]int{1: {1, 1}, 2: {2, 1}, 6: {3, 2}, 7: {7, 1}, 12: {4, 3}, 16: {4, 4}, 200: {20, 10}} {
-		if w, h := grid(ranks); [2]int{w, h} != want {
+		if w, h := (&Plan{Ranks: ranks}).grid(); [2]int{w, h} != want {
 			t.Errorf("%d ranks are %d wide and %d high, want %v", ranks, w, h, want)
 		}
 	}

@@ -102,6 +102,9 @@ func (c *Context) arrive(k *call, rank int, r *request, number int) (*Work, erro
 	}
 	c.enter(&w.stream)
 	work := &Work{c: c, op: op}
+	if w.works = append(w.works, work); len(w.works)%1024 == 0 {
+		w.works = slices.DeleteFunc(w.works, func(w *Work) bool { return w.waited })
+	}
 	for _, s := range slices.Concat(r.in, r.out) {
 		s.x.uses++
 		op.tensors = append(op.tensors, s.x)
@@ -160,6 +163,10 @@ func (c *Context) collective(op *operation, p *planned, ended func()) {
 	c.runs(op, &p.program, func() error { return p.allocate(c, op) }, func(run *machine.Run) {
 		c.Collective = Collective{
 			Name: op.name, Algorithm: p.algorithm.Name, Start: run.Start, Crit: run.Critical(), Spread: op.spread(), Lanes: p.lanes,
+			Buffer: string(p.program.Queues.BufferKind),
+		}
+		if p.inboxes > 0 {
+			c.Collective.Buffer = "inbox"
 		}
 		c.failed(op, p.free())
 		if ended != nil {
@@ -176,6 +183,8 @@ type Collective struct {
 	Crit      Time // the longest that it ran on a PE
 	Spread    Time // how far apart its ranks came to it
 	Lanes     int  // that ran side by side
+	// Buffer is the memory of queue slots, or "inbox" if messages went to inboxes in HBM.
+	Buffer string
 }
 
 // member is a rank of a collective, with the shards that it has of each tensor.

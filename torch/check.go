@@ -1,23 +1,34 @@
 package torch
 
-import "fmt"
+import (
+	"fmt"
 
-// Check compares a tensor with a slice of numbers, rounded to its dtype, element by
-// element and bit for bit, and adds the result to the report: a bench with a wrong
+	"github.com/kernbench/kernbench/internal/numeric"
+)
+
+// Check compares a tensor with a slice of numbers, rounded to its dtype, or with an
+// *Array, element by element and bit for bit, and adds the result to the report: a bench with a wrong
 // value fails. Without values it does nothing.
 func (c *Context) Check(name string, x *Tensor, want any) error {
 	if !c.HasData() {
 		return nil
 	}
-	if n, ok := numbers(want); !ok || n != elems(x.shape) {
-		panic(misuse("Check", "%s: %T of %d elements for a tensor of %v", name, want, n, x.shape))
+	right := Array{Shape: x.shape, DType: x.dtype}
+	switch want := want.(type) {
+	case *Array:
+		if want.DType != x.dtype || want.Shape.String() != x.shape.String() {
+			panic(misuse("Check", "%s: %v %v for %s", name, want.DType, want.Shape, x.name))
+		}
+		right.Bytes = want.Bytes
+	default:
+		checkNumbers("Check", want, x.shape)
+		right.Bytes = encode(want, x.dtype)
 	}
 	check := Check{Name: name}
 	copies := 0
 	for _, s := range x.shards {
 		copies = max(copies, s.copy+1)
 	}
-	right := Array{Shape: x.shape, DType: x.dtype, Bytes: encode(want, x.dtype)}
 	for k := range copies {
 		got, err := x.copyOf("Check", k)
 		if err != nil {
@@ -28,7 +39,7 @@ func (c *Context) Check(name string, x *Tensor, want any) error {
 			which = " of the copy on " + x.where(k)
 		}
 		check.Elems += got.Len()
-		if i := got.Wrong(want); i >= 0 && check.Wrong == "" {
+		if i := numeric.Equal(x.dtype, got.Bytes, right.Bytes); i >= 0 && check.Wrong == "" {
 			check.Wrong = fmt.Sprintf("element %d%s is %s, want %s", i, which, got.text(i), right.text(i))
 		}
 	}

@@ -136,7 +136,7 @@ func (c *Context) operation(name string) error {
 	w := c.current
 	switch {
 	case w == nil:
-		panic(misuse(name, "called from a kernel: a kernel has its tl.PE, the context is the host's"))
+		panic(misuse(name, "called from a kernel, or from a goroutine beside a worker: a kernel has its tl.PE, and the context belongs to one goroutine at a time"))
 	case c.err != nil:
 		return fmt.Errorf("%s: the machine has ended before: %w", name, unwrap(c.err))
 	case w.proc != nil && w.proc.Cancelled():

@@ -60,8 +60,8 @@ func (c *Context) Full(v float64, dtype DType, shape Shape, on ...Placement) (*T
 // fillElems is how many elements Full writes at a time.
 const fillElems = 1 << 14
 
-// FromSlice is a tensor of the elements of a slice of numbers, each rounded to the
-// dtype, in row-major order. The copy from the host takes its time. Of a partial
+// FromSlice is a tensor of the elements of a slice of numbers in row-major order, each
+// rounded to the dtype; integers lose fractions and stay within what the dtype has. The copy from the host takes its time. Of a partial
 // tensor the first addend gets them and the others are zero.
 func (c *Context) FromSlice(data any, dtype DType, shape Shape, on ...Placement) (*Tensor, error) {
 	checkNumbers("FromSlice", data, shape)

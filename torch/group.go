@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/kernbench/kernbench/ccl"
+	"github.com/kernbench/kernbench/topology"
 )
 
 // Distributed is torch.distributed: process groups and their collectives. Its methods
@@ -106,6 +107,10 @@ func (c *Context) ccl() *ccl.Config {
 func (c *Context) join(op string, members []int, settings ccl.Settings) (*Group, error) {
 	if names := ccl.Names(); !slices.Contains(names, settings.Algorithm) {
 		return nil, fmt.Errorf("%s: no algorithm %q: there are %s", op, settings.Algorithm, strings.Join(names, ", "))
+	}
+	queues := c.m.Queues(settings.Queues())
+	if room := topology.Bytes(queues.NSlots) * queues.SlotSize; settings.ChunkBytes > room {
+		return nil, fmt.Errorf("%s: chunks of %v, and a queue has %d slots of %v: lower ccl's chunk_bytes to %v", op, settings.ChunkBytes, queues.NSlots, queues.SlotSize, room)
 	}
 	w := c.current
 	number := w.made

@@ -385,7 +385,7 @@ func TestMisuseOfGroupsByWorkers(t *testing.T) {
 		}, "torch: all_to_all: tensors of f32 and of f16: all have one dtype"},
 		{"a small result", func(ctx *torch.Context, dist *torch.Distributed) error {
 			return dist.AllGatherIntoTensor(zeros(ctx, 11), zeros(ctx, 4))
-		}, "torch: all_gather: f32 [11] and f32 [4]: one is 3 times the other, of the same dtype"},
+		}, "torch: all_gather: f32 [11] and f32 [4]: one has to be 3 times the other, and of the same dtype"},
 		{"rows that do not divide", func(ctx *torch.Context, dist *torch.Distributed) error {
 			return dist.AllToAllSingle(zeros(ctx, 4, 3), zeros(ctx, 4, 3), nil, nil)
 		}, "torch: all_to_all: 4 rows to send do not divide by 3 ranks: give splits"},
@@ -427,7 +427,7 @@ func TestMisuseOfGroupsOfPEs(t *testing.T) {
 			dist.AllReduce(order, torch.SUM)
 		},
 		"torch: Distributed: tensor 3 [8] f32 does not lie over the 4 PEs of the default group: make it with torch.On(dist.PEs()...)": func() {
-			dist.AllGather([]*torch.Tensor{x, x, x, x}, few)
+			dist.Broadcast(few, 0)
 		},
 		"torch: Distributed: tensor 4 [9] f32 is cut into parts of 3 and of 0 elements: its rows have to be a multiple of the 4 ranks": func() {
 			dist.AllReduce(ragged, torch.SUM)

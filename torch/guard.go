@@ -27,7 +27,7 @@ func (s *Stalled) Error() string {
 	if s.At != "" {
 		where = " at " + s.At
 	}
-	return fmt.Sprintf("a %s has run for %v%s without an operation of %s: an endless loop, or raise the limit", what, s.After, where, without)
+	return fmt.Sprintf("a %s has run for %v%s without an operation of %s: an endless loop, or raise the limit (--stall, Options.Stall)", what, s.After, where, without)
 }
 
 // guarded runs the machine and gives up when it gets stuck in a kernel, or when it

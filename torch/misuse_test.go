@@ -40,7 +40,7 @@ func TestMisuseSaysWhatIsWrong(t *testing.T) {
 		"torch: Launch: argument 1 of k is a nil tensor":                                    func() { l.Launch("k", nothing, (*torch.Tensor)(nil)) },
 		"torch: Launch: argument 2 of k is a uint, and -1, a int, is given":                 func() { l.Launch("k", func(*tl.PE, tl.Ptr, uint) {}, x, -1) },
 		"torch: Launch: k takes 1 arguments after the PE, and 2 are given":                  func() { l.Launch("k", nothing, x, 2) },
-		"torch: Check: x: []int of 3 elements for a tensor of [4]":                          func() { l.Check("x", x, []int{1, 2, 3}) },
+		"torch: Check: 3 elements for shape [4], which has 4":                               func() { l.Check("x", x, []int{1, 2, 3}) },
 		"torch: Races: the context was made without Race":                                   func() { l.Races() },
 		"torch: FromSlice: string is not a slice of numbers":                                func() { l.FromSlice("abc", torch.F32, torch.Shape{3}) },
 		"torch: Launch: k is a int: a kernel is a func(*tl.PE, ...) without results":        func() { l.Launch("k", 3, x) },

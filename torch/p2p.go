@@ -76,6 +76,9 @@ func (d *Distributed) BatchISendIRecv(ops []P2POp) (works []*Work, err error) {
 // message asks for one end of a message, and starts it if the other end is there.
 func (d *Distributed) message(op P2POp, group []*Group) (*Work, error) {
 	c, x := d.c, op.Tensor
+	if op.Kind > Recvs {
+		panic(misuse("BatchISendIRecv", "no kind %d of message: use torch.Sends or torch.Recvs", op.Kind))
+	}
 	what := [...]string{"Send", "Recv"}[op.Kind]
 	g, err := d.group(what, group)
 	if err != nil {

@@ -41,6 +41,7 @@ func (c *Context) plan(k *call, members []member) (*planned, error) {
 			Collective: r.collective, Ranks: len(l.pes), Root: r.root, Reduction: r.reduction.kind, Factor: r.reduction.factor, DType: r.dtype(),
 		}
 		plan.Divisor = len(members)
+		plan.Width = c.width(members, plan.Ranks)
 		if plan.Counts, err = l.counts(r.collective, members); err != nil {
 			return nil, err
 		}
@@ -66,6 +67,20 @@ func (c *Context) newPlanned(a *ccl.Algorithm, does ccl.Collective, settings ccl
 	p.program = machine.Program{Name: fmt.Sprintf("%v(%s)", does, a.Name), Queues: c.m.Queues(settings.Queues())}
 	p.program.Body = func(t *tl.PE) { a.Kernel(t, p.args[t.Rank()]) }
 	return p
+}
+
+// width is that of the grid of SIPs, if the ranks are all of it in order.
+func (c *Context) width(members []member, ranks int) int {
+	sips := c.Topology().Spec().System.SIPs
+	if !c.spawned() || sips.W*sips.H != len(members) || len(members) != ranks {
+		return 0
+	}
+	for i, m := range members {
+		if m.rank != i || m.device != i {
+			return 0
+		}
+	}
+	return sips.W
 }
 
 // size says how large messages of a plan are, and whether they go through queues.
@@ -162,13 +177,13 @@ func (l *lane) counts(c ccl.Collective, members []member) ([]int, error) {
 		for i := range n {
 			counts[i] = l.in[i][0].elems
 		}
-		return compact(counts), expects(l.out, members, func(_, from int) int { return counts[from] })
+		return compact(counts), fit(l.out, members, func(_, from int) int { return counts[from] }, roomFor)
 	case ccl.ReduceScatter, ccl.Scatter:
 		counts := make([]int, n)
 		for i := range n {
 			counts[i] = l.out[i][0].elems
 		}
-		return compact(counts), expects(l.in, members, func(_, to int) int { return counts[to] })
+		return compact(counts), fit(l.in, members, func(_, to int) int { return counts[to] }, "rank %[1]d has %[2]d elements for rank %[3]d, which has room for %[4]d")
 	case ccl.AllToAll:
 		var counts []int
 		for i := range n {
@@ -176,7 +191,7 @@ func (l *lane) counts(c ccl.Collective, members []member) ([]int, error) {
 				counts = append(counts, l.in[i][j].elems)
 			}
 		}
-		return compact(counts), expects(l.out, members, func(to, from int) int { return counts[from*n+to] })
+		return compact(counts), fit(l.out, members, func(to, from int) int { return counts[from*n+to] }, roomFor)
 	}
 	return []int{max(l.elemsOf(l.in), l.elemsOf(l.out))}, nil
 }
@@ -191,12 +206,15 @@ func (l *lane) elemsOf(list [][]block) int {
 	return 0
 }
 
-// expects checks blocks against what their peers say.
-func expects(list [][]block, members []member, want func(rank, peer int) int) error {
+const roomFor = "rank %d has room for %d elements of rank %d's, and they are %d"
+
+// fit checks blocks against what their peers say. The text is of the rank, the elements
+// of its block, the peer, and those that the peer says.
+func fit(list [][]block, members []member, want func(rank, peer int) int, text string) error {
 	for rank, blocks := range list {
 		for peer, b := range blocks {
 			if w := want(rank, peer); b.elems != w {
-				return fmt.Errorf("rank %d has room for %d elements of rank %d's, and they are %d", members[rank].rank, b.elems, members[peer].rank, w)
+				return fmt.Errorf(text, members[rank].rank, b.elems, members[peer].rank, w)
 			}
 		}
 	}

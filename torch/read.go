@@ -156,11 +156,24 @@ func (x *Tensor) String() string {
 	if !x.ctx.HasData() {
 		return fmt.Sprintf("tensor(shape=%v, %s)", x.shape, where)
 	}
-	a, err := x.Numpy()
+	a, err := x.numpy()
 	if err != nil {
 		return fmt.Sprintf("tensor(shape=%v, %s: %v)", x.shape, where, err)
 	}
 	return fmt.Sprintf("tensor(%v, %s)", a, where)
+}
+
+// numpy is Numpy for package fmt, which makes text of panics: a worker that is stopped
+// meanwhile goes on until its next operation.
+func (x *Tensor) numpy() (a *Array, err error) {
+	w := x.ctx.current
+	defer func() {
+		if w != nil && w.proc != nil && w.proc.Cancelled() {
+			recover()
+			err = errStopped
+		}
+	}()
+	return x.Numpy()
 }
 
 // device names the SIP, or the SIPs, that the tensor is on.

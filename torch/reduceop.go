@@ -2,6 +2,7 @@ package torch
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/kernbench/kernbench/ccl"
 )
@@ -35,8 +36,13 @@ func (op ReduceOp) String() string {
 	return op.kind.String()
 }
 
-// check panics if the reduction is not for the tensor's dtype.
+// check panics if the reduction is not for the tensor: of a partial one only sums can be
+// formed, because its value is the sum of what it has.
 func (op ReduceOp) check(what string, x *Tensor) {
+	sums := op.kind == ccl.Sum || op.kind == ccl.Avg || op.kind == ccl.PremulSum
+	if !sums && slices.ContainsFunc(x.shards, func(s shard) bool { return s.addend > 0 }) {
+		panic(misuse(what, "%v of a partial tensor, which is the sum of its addends: form that first, by an all-reduce in a group of the rank alone", op))
+	}
 	if !op.kind.Serves(x.dtype) {
 		panic(misuse(what, "there is no %v of %v: avg and premul_sum are for floats, band, bor and bxor for integers", op, x.dtype))
 	}

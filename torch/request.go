@@ -59,6 +59,11 @@ func (d *Distributed) lists(c ccl.Collective, out, in []*Tensor, root int, op Re
 	if c == ccl.AllToAll {
 		apart(in, out)
 	}
+	for i, x := range out {
+		if slices.Contains(out[:i], x) {
+			panic(misuse(c.String(), "%s is to receive two blocks: give each a tensor of its own", x.name))
+		}
+	}
 	for _, x := range in {
 		r.in = append(r.in, whole(x))
 	}
@@ -88,7 +93,7 @@ func (d *Distributed) tensors(c ccl.Collective, out, in *Tensor, op ReduceOp, gr
 		large, small = in, out
 	}
 	if large.Numel() != n*small.Numel() || large.dtype != small.dtype {
-		panic(misuse(c.String(), "%v %v and %v %v: one is %d times the other, of the same dtype", out.dtype, out.shape, in.dtype, in.shape, n))
+		panic(misuse(c.String(), "%v %v and %v %v: one has to be %d times the other, and of the same dtype", out.dtype, out.shape, in.dtype, in.shape, n))
 	}
 	r := &request{collective: c, reduction: op, what: fmt.Sprintf("%v of %s", c, d.describe(g, small))}
 	if c.Reduces() {

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/kernbench/kernbench/ccl"
 	"github.com/kernbench/kernbench/tl"
 	"github.com/kernbench/kernbench/topology"
 	"github.com/kernbench/kernbench/torch"
@@ -263,5 +264,62 @@ func TestSpawnAgainAfterAFailure(t *testing.T) {
 	}, 2)
 	if err != nil || !l.Report.OK() || len(l.Report.Checks) != 2 {
 		t.Errorf("error %v, checks %+v", err, l.Report.Checks)
+	}
+}
+
+// Package fmt makes text of panics, also of the one that stops a worker: the error of
+// the rank that failed is the one that counts, whatever the others do after it.
+func TestAWorkerThatIsStoppedWhilePrinting(t *testing.T) {
+	texts := make([]string, 3)
+	_, err := spawn(t, 3, func(rank int, ctx *torch.Context, dist *torch.Distributed) error {
+		if rank == 2 {
+			return errors.New("no data")
+		}
+		x := full(ctx, 1, 4)
+		torch.OK(dist.AllReduce(x, torch.SUM))
+		texts[rank] = fmt.Sprint(x)
+		torch.Must(ctx.Full(1, torch.F32, torch.Shape{4}))
+		return nil
+	})
+	blames(t, err, []int{2}, "rank 2: no data")
+	for _, text := range texts[:2] {
+		if !strings.HasSuffix(text, ": this rank has been stopped)") {
+			t.Errorf("a tensor of a stopped rank is %q", text)
+		}
+	}
+}
+
+// The mesh of an all-reduce is that of the SIPs, where all of them take part.
+func TestMeshOfSIPs(t *testing.T) {
+	times := map[string]torch.Time{}
+	for name, sets := range map[string][]string{"2x3": nil, "3x2": {"system.sips.w=3", "system.sips.h=2"}} {
+		l := newLab(t, torch.Options{Topology: system(t, "torus2x3", sets...), NoData: true})
+		torch.OK(l.Spawn(func(rank int, ctx *torch.Context) error {
+			dist := ctx.Distributed()
+			torch.OK(dist.InitProcessGroup("ahbm", torch.Algorithm("mesh")))
+			return dist.AllReduce(torch.Must(ctx.Zeros(torch.F16, torch.Shape{1 << 16})), torch.SUM)
+		}, 6))
+		times[name] = l.Collective.Crit
+	}
+	if a, b := times["2x3"], times["3x2"]; a > b+b/5 || b > a+a/5 {
+		t.Errorf("128 KiB take %v on a torus of 2x3 and %v on one of 3x2: want about the same", a, b)
+	}
+}
+
+func TestChunksLargerThanAQueueAreRefused(t *testing.T) {
+	l := newLab(t, torch.Options{})
+	err := l.Distributed().InitProcessGroup("ahbm", func(s *ccl.Settings) { s.ChunkBytes = 64 << 10 })
+	says(t, "error", err, "InitProcessGroup: chunks of 64KiB, and a queue has 4 slots of 4KiB: lower ccl's chunk_bytes to 16KiB")
+}
+
+func TestCheckAgainstAnArray(t *testing.T) {
+	l := newLab(t, torch.Options{})
+	x := l.tensor(count(0, 4), torch.I32, torch.On(0, 1))
+	a := torch.Must(x.Numpy())
+	torch.OK(l.Check("same", x, a))
+	a.Bytes[4]++
+	torch.OK(l.Check("other", x, a))
+	if got, want := fmt.Sprint(l.Report.Checks), "[{same 4 } {other 4 element 1 is 1, want 2}]"; got != want {
+		t.Errorf("checks %v, want %v", got, want)
 	}
 }

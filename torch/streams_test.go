@@ -308,7 +308,7 @@ func TestAnEndlessWorker(t *testing.T) {
 	if !errors.As(err, &stalled) || !strings.HasPrefix(stalled.At, "streams_test.go:") {
 		t.Fatalf("error %v, want a *Stalled with its line", err)
 	}
-	want := "a worker has run for 100ms at " + stalled.At + " without an operation of the host API: an endless loop, or raise the limit"
+	want := "a worker has run for 100ms at " + stalled.At + " without an operation of the host API: an endless loop, or raise the limit (--stall, Options.Stall)"
 	says(t, "error", err, "rank 1: "+want)
 	says(t, "after it", l.Synchronize(), "Synchronize: the machine has ended before: "+want)
 }

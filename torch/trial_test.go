@@ -80,6 +80,12 @@ func (r reduction) serves(d torch.DType) bool {
 	return strings.Contains(r.dtypes, "int")
 }
 
+// sums reports whether the reduction adds what it gets.
+func (r reduction) sums() bool {
+	text := r.op.String()
+	return text == "sum" || text == "avg" || strings.HasPrefix(text, "premul_sum")
+}
+
 var dtypes = []torch.DType{
 	torch.F16, torch.BF16, torch.F32, torch.F64, torch.I8, torch.I16, torch.I32, torch.I64, torch.U8, torch.U16, torch.U32, torch.U64,
 }

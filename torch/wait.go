@@ -69,6 +69,10 @@ func (c *Context) Synchronize() error {
 			return err
 		}
 	}
+	for _, w := range c.current.works {
+		w.waited = true
+	}
+	c.current.works = nil
 	if c.data != nil {
 		return c.flush()
 	}

@@ -32,8 +32,11 @@ const look = 100 * sim.Nanosecond
 // 100 ns: so that a loop until it has comes to an end.
 func (w *Work) IsCompleted() bool {
 	c := w.c
-	if w.op.state == ended || c.operation("IsCompleted") != nil {
-		return w.op.state == ended
+	if w.op.state == ended {
+		w.waited = true
+	}
+	if w.waited || c.operation("IsCompleted") != nil {
+		return w.waited
 	}
 	pause := &operation{name: "a look at " + w.op.name}
 	pause.begin = func(done sim.Event) error {
@@ -42,7 +45,8 @@ func (w *Work) IsCompleted() bool {
 		return nil
 	}
 	c.enqueue(pause)
-	return c.await(pause) == nil && w.op.state == ended
+	w.waited = c.await(pause) == nil && w.op.state == ended
+	return w.waited
 }
 
 // String names the collective.

@@ -19,6 +19,7 @@ type worker struct {
 	proc   *sim.Proc // nil for the program itself
 	waits  *operation
 
+	works    []*Work  // that it may not have waited for
 	groups   []*Group // in the order in which it made them; the first is the default one
 	made     int      // groups, with those that it has destroyed
 	returned bool
@@ -79,7 +80,11 @@ func (c *Context) work(w *worker, p *sim.Proc, run func(int, *Context) error) {
 	c.resume(w)
 	defer func() {
 		c.resume(nil)
-		if w.returned || p.Cancelled() {
+		if p.Cancelled() { // what its deferred calls make of that does not matter
+			recover()
+			return
+		}
+		if w.returned {
 			return
 		}
 		w.err = Recovered(recover())
@@ -88,9 +93,11 @@ func (c *Context) work(w *worker, p *sim.Proc, run func(int, *Context) error) {
 		}
 		c.abort()
 	}()
-	w.err = run(w.rank, c)
-	w.returned = true
-	if w.err != nil {
+	err := run(w.rank, c)
+	if p.Cancelled() { // something has caught the panic that stops a worker
+		return
+	}
+	if w.err, w.returned = err, true; err != nil {
 		c.abort()
 	}
 }

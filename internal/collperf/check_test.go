@@ -2,6 +2,7 @@ package collperf
 
 import (
 	"bytes"
+	"context"
 	"testing"
 
 	"github.com/kernbench/kernbench/ccl"
@@ -37,7 +38,7 @@ func TestWrong(t *testing.T) {
 			if c == ccl.Barrier {
 				continue
 			}
-			p.fill()
+			fill(p)
 			outputs := p.right()
 			if n := p.wrong(outputs); n != 0 {
 				t.Errorf("%v of %s: %d wrong, want 0 of what is right", c, values, n)
@@ -57,7 +58,7 @@ func TestWrong(t *testing.T) {
 func TestRanksDiffer(t *testing.T) {
 	for c, want := range map[ccl.Collective]int{ccl.AllReduce: 1, ccl.ReduceScatter: 0} {
 		p := &problem{series: series{dtype: tl.F32}, collective: c, ranks: 4, count: 10, values: Reals}
-		p.fill()
+		fill(p)
 		outputs := p.right()
 		before := bytes.Clone(outputs[1])
 		outputs[1][3*4] ^= 1 // the last bit of element 3
@@ -67,5 +68,12 @@ func TestRanksDiffer(t *testing.T) {
 		if n := p.wrong(outputs); n != want {
 			t.Errorf("%v with a bit that differs: %d wrong, want %d", c, n, want)
 		}
+	}
+}
+
+// fill makes the values of a problem.
+func fill(p *problem) {
+	if err := p.fill(context.Background()); err != nil {
+		panic(err)
 	}
 }

@@ -1,11 +1,12 @@
 package collperf
 
 import (
+	"context"
+	"fmt"
 	"math"
 
 	"github.com/kernbench/kernbench/ccl"
 	"github.com/kernbench/kernbench/internal/numeric"
-	"github.com/kernbench/kernbench/tl"
 	"github.com/kernbench/kernbench/topology"
 )
 
@@ -34,8 +35,15 @@ func newProblem(o *Options, s series, ranks int, size topology.Bytes) *problem {
 	return p
 }
 
+// mostValues bounds the bytes of all ranks' values, which this computer has to hold.
+const mostValues = 8 << 30
+
 // fill makes the inputs and, of collectives that reduce, the reference.
-func (p *problem) fill() {
+func (p *problem) fill(ctx context.Context) error {
+	in, out := blocks(p.collective, p.ranks)
+	if bytes := float64(p.ranks) * float64(in+out) * float64(p.count) * float64(p.dtype.Size()); bytes > mostValues {
+		return fmt.Errorf("the values of all ranks are %.3g GB, too many to compute here: add --data off, or take smaller sizes", bytes/1e9)
+	}
 	blocks, _ := blocks(p.collective, p.ranks)
 	p.inputs = make([][]byte, p.ranks)
 	var total, absolute []float64
@@ -44,7 +52,10 @@ func (p *problem) fill() {
 		if (p.collective == ccl.Scatter || p.collective == ccl.Broadcast) && rank != p.root {
 			continue
 		}
-		p.inputs[rank] = p.generate(rank, row)
+		if err := context.Cause(ctx); err != nil {
+			return err
+		}
+		p.inputs[rank] = p.generate(ctx, rank, row)
 		if !p.collective.Reduces() {
 			continue
 		}
@@ -61,10 +72,14 @@ func (p *problem) fill() {
 	if p.collective.Reduces() {
 		p.result = p.refer(total, absolute)
 	}
+	return context.Cause(ctx)
 }
 
+// lookEvery is how many elements are made before a look at whether they are still wanted.
+const lookEvery = 1 << 16
+
 // generate is the elements of a rank, as numbers in row and as bits.
-func (p *problem) generate(rank int, row []float64) []byte {
+func (p *problem) generate(ctx context.Context, rank int, row []float64) []byte {
 	together := 1 // whose elements are combined
 	if p.collective.Reduces() {
 		together = p.ranks
@@ -75,6 +90,9 @@ func (p *problem) generate(rank int, row []float64) []byte {
 	}
 	bits := make([]byte, len(row)*p.dtype.Size())
 	for i := range row {
+		if i%lookEvery == 0 && ctx.Err() != nil {
+			break
+		}
 		row[i] = next(i)
 		numeric.Set(p.dtype, bits, i, row[i])
 		if p.isReal() { // it was rounded
@@ -91,7 +109,7 @@ func (p *problem) isReal() bool { return p.values == Reals && p.dtype.IsFloat() 
 func (p *problem) refer(total, absolute []float64) *reference {
 	if p.reduction == ccl.Avg {
 		for i := range total {
-			total[i] /= rounded(p.dtype, float64(p.ranks)) // the divisor is of the dtype as well
+			total[i] /= float64(p.ranks)
 		}
 	}
 	if p.isReal() && p.reduction != ccl.Min && p.reduction != ccl.Max {
@@ -105,13 +123,6 @@ func (p *problem) refer(total, absolute []float64) *reference {
 		numeric.Set(p.dtype, bits, i, x)
 	}
 	return &reference{bits: bits}
-}
-
-// rounded is a number as the dtype has it.
-func rounded(d tl.DType, x float64) float64 {
-	var b [8]byte
-	numeric.Set(d, b[:], 0, x)
-	return numeric.Get(d, b[:], 0)
 }
 
 // want is block j of what a rank is to have in the end, nil if that is its own affair.

@@ -85,7 +85,9 @@ func (o *Options) measure(ctx context.Context, p *problem) (row Row, err error) 
 	}
 	defer c.Close()
 	if o.checks() {
-		p.fill()
+		if err := p.fill(ctx); err != nil {
+			return row, err
+		}
 	}
 	wrong, total, iters := 0, sim.Time(0), max(1, o.Iters)
 	for range iters {

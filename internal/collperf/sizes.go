@@ -8,6 +8,9 @@ import (
 	"github.com/kernbench/kernbench/topology"
 )
 
+// smallest is the size after 0, where sizes are multiplied.
+const smallest topology.Bytes = 8
+
 // sizes is the sizes to measure.
 func (o *Options) sizes() (all []topology.Bytes) {
 	if o.Collective == ccl.Barrier {
@@ -19,7 +22,9 @@ func (o *Options) sizes() (all []topology.Bytes) {
 		switch {
 		case o.StepBytes > 0:
 			size += o.StepBytes
-		case size == 0 || size > o.Max/factor:
+		case size == 0:
+			size = smallest
+		case size > o.Max/factor:
 			return all
 		default:
 			size *= factor

@@ -67,7 +67,7 @@ func drawProblem(t *rapid.T, v Values, dtypes []tl.DType, maxRanks int) *problem
 	s.reduction = rapid.SampledFrom(served).Draw(t, "reduction")
 	ranks := rapid.IntRange(1, maxRanks).Draw(t, "ranks")
 	p := &problem{series: s, collective: ccl.AllReduce, ranks: ranks, count: 32, values: v}
-	p.fill()
+	fill(p)
 	return p
 }
 
@@ -94,7 +94,7 @@ func TestIntegersTellBlocksApart(t *testing.T) {
 			}
 			for _, ranks := range []int{1, 2, 8, 1000} {
 				p := &problem{series: series{dtype: d, reduction: r}, collective: ccl.AllReduce, ranks: ranks, count: 512}
-				p.fill()
+				fill(p)
 				size := d.Size()
 				for _, by := range []int{1, 4, 8, 16, 64, 128, 256} {
 					if bytes.Equal(p.result.bits[by*size:], p.result.bits[:len(p.result.bits)-by*size]) {
