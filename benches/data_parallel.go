@@ -46,9 +46,9 @@ func train(rank int, ctx *torch.Context) error {
 	grad := torch.Must(ctx.Empty(torch.F32, torch.Shape{weights}, spread))
 	for step := range steps {
 		x := torch.Must(ctx.FromSlice(batch(rank, step, dist.GetWorldSize()), torch.F32, torch.Shape{weights}, spread))
-		torch.Must(ctx.Launch("gradient", gradient, grad, w, x, weights))
+		torch.Must(ctx.Launch("gradient", gradient, grad, w, x))
 		torch.OK(dist.AllReduce(grad, torch.AVG))
-		torch.Must(ctx.Launch("sgd", sgd, w, grad, rate, weights))
+		torch.Must(ctx.Launch("sgd", sgd, w, grad, rate))
 		torch.OK(x.Free())
 	}
 	torch.OK(ctx.Check(fmt.Sprintf("weights of rank %d", rank), w, trained()))
@@ -56,21 +56,15 @@ func train(rank int, ctx *torch.Context) error {
 }
 
 // gradient is that of half the squared distance between w and x.
-func gradient(t *tl.PE, grad, w, x tl.Ptr, n int) {
-	n = shard(t, n)
-	t.Store(grad, t.Load(w, tl.Shape{n}, tl.F32).Sub(t.Load(x, tl.Shape{n}, tl.F32)))
+func gradient(t *tl.PE, grad, w, x tl.Ptr) {
+	own := tl.Shape{w.Dim(0)}
+	t.Store(grad, t.Load(w, own, tl.F32).Sub(t.Load(x, own, tl.F32)))
 }
 
 // sgd moves w against the gradient.
-func sgd(t *tl.PE, w, grad tl.Ptr, rate float64, n int) {
-	n = shard(t, n)
-	t.Store(w, t.Load(w, tl.Shape{n}, tl.F32).Sub(t.Load(grad, tl.Shape{n}, tl.F32).Mul(rate)))
-}
-
-// shard is how many of n elements in equal parts this PE has.
-func shard(t *tl.PE, n int) int {
-	per := tl.CDiv(n, t.NumRanks())
-	return max(0, min(per, n-t.Rank()*per))
+func sgd(t *tl.PE, w, grad tl.Ptr, rate float64) {
+	own := tl.Shape{w.Dim(0)}
+	t.Store(w, t.Load(w, own, tl.F32).Sub(t.Load(grad, own, tl.F32).Mul(rate)))
 }
 
 // batch is the data of a rank: whole numbers whose mean over all ranks is whole too, so

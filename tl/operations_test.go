@@ -3,6 +3,7 @@ package tl_test
 import (
 	"fmt"
 	"math"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -310,4 +311,26 @@ func TestCmp(t *testing.T) {
 			t.Errorf("comparison %d of 1, 2, 3 with 2: got %v, want %v", cmp, got, want)
 		}
 	}
+}
+
+// Dim is the extents of what the PE holds, whatever the pointer is moved by.
+func TestDim(t *testing.T) {
+	p := tl.Ptr{DType: tl.F32, Rank: 2, Stride: [4]int64{6, 1}, Extent: [4]int32{4, 6}}
+	for _, c := range []struct {
+		p    tl.Ptr
+		want [2]int
+	}{
+		{p, [2]int{4, 6}}, {p.At(2, 3), [2]int{4, 6}}, {p.Add(1), [2]int{4, 6}},
+		{p.As(tl.F16), [2]int{4, 12}}, {p.As(tl.I32), [2]int{4, 6}}, {p.Strided(3, 1), [2]int{0, 0}},
+	} {
+		if got := [2]int{c.p.Dim(0), c.p.Dim(-1)}; got != c.want {
+			t.Errorf("extents %v, want %v", got, c.want)
+		}
+	}
+	defer func() {
+		if err, _ := recover().(error); err == nil || !strings.Contains(err.Error(), "no axis 2: what it points into has 2") {
+			t.Errorf("Dim(2): %v", err)
+		}
+	}()
+	p.Dim(2)
 }

@@ -24,6 +24,21 @@ type Ptr struct {
 	Rank   int8
 	Window int16    // which tensor argument of the launch, from 1, for Put and Get
 	Stride [4]int64 // elements between neighbours along each axis of the tensor
+	Extent [4]int32 // elements of the PE's own part along each axis; see Dim
+}
+
+// Dim is how many elements the part of the tensor that the PE holds has along an axis,
+// negative axes counting from the last: 0 if it holds none. It stays the same when the
+// pointer moves.
+func (p Ptr) Dim(axis int) int {
+	if axis < 0 {
+		axis += int(p.Rank)
+	}
+	if axis < 0 || axis >= int(p.Rank) {
+		panic(misuse("Dim", "pointer to "+p.DType.String(),
+			fmt.Errorf("no axis %d: what it points into has %d", axis, p.Rank)))
+	}
+	return int(p.Extent[axis])
 }
 
 // At moves the pointer by an index along each axis, from the outermost: x.At(i) of
@@ -63,6 +78,9 @@ func (p Ptr) As(d DType) Ptr {
 		whole = whole && p.Stride[i]*from%to == 0
 		p.Stride[i] = p.Stride[i] * from / to
 	}
+	if last := int(p.Rank) - 1; last >= 0 {
+		p.Extent[last] = int32(int64(p.Extent[last]) * from / to)
+	}
 	if !whole {
 		panic(misuse("As", d.String(),
 			fmt.Errorf("elements of %d bytes cannot be read as elements of %d: rows must be contiguous and their distance a multiple of %d bytes", from, to, to)))
@@ -80,6 +98,7 @@ func (p Ptr) Strided(stride ...int) Ptr {
 	}
 	p.Rank = int8(len(stride))
 	p.Stride = [4]int64{}
+	p.Extent = [4]int32{} // of what it is now seen as, nothing is known
 	for i, n := range stride {
 		p.Stride[i] = int64(n)
 	}

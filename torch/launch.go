@@ -253,11 +253,15 @@ func (x *Tensor) parts(pes []machine.PEID) []machine.Part {
 // first if it holds none.
 func (x *Tensor) pointer(at machine.Part, window int) tl.Ptr {
 	p := tl.Ptr{Addr: int64(at.VA), DType: x.dtype, Rank: int8(len(x.shape)), Window: int16(window + 1)}
-	i := max(0, slices.IndexFunc(x.shards, func(s shard) bool { return s.va == at.VA && s.bytes == at.Bytes }))
+	i := slices.IndexFunc(x.shards, func(s shard) bool { return s.va == at.VA && s.bytes == at.Bytes })
+	extent := x.shards[max(0, i)].box.extent
 	stride := int64(1)
 	for axis := len(x.shape) - 1; axis >= 0; axis-- {
 		p.Stride[axis] = stride
-		stride *= int64(x.shards[i].box.extent[axis])
+		stride *= int64(extent[axis])
+		if i >= 0 {
+			p.Extent[axis] = int32(extent[axis])
+		}
 	}
 	return p
 }

@@ -379,3 +379,30 @@ func TestFreeWhileInUse(t *testing.T) {
 		says(t, "misuse", misuse(f), want)
 	}
 }
+
+// A kernel knows how much of a tensor its PE holds.
+func TestKernelsKnowTheirShards(t *testing.T) {
+	for _, c := range []struct {
+		shape torch.Shape
+		on    torch.Placement
+		want  string
+	}{
+		{torch.Shape{10, 6}, torch.On(0, 1, 2, 3), "[[3 6] [3 6] [3 6] [1 6]]"},
+		{torch.Shape{5, 6}, torch.On(0, 1, 2, 3), "[[2 6] [2 6] [1 6] [0 6]]"},
+		{torch.Shape{3, 7}, torch.DPPolicy{PE: torch.ColumnWise, NumCubes: 1, NumPEs: 2}, "[[3 4] [3 3]]"},
+		{torch.Shape{3, 7}, torch.OnEach(5, 2), "[[3 7] [3 7]]"},
+	} {
+		l := newLab(t, torch.Options{})
+		x := l.zeros(torch.F32, c.on, c.shape...)
+		got := make([][2]int, len(x.Shards()))
+		l.launch("dims", func(t *tl.PE, x tl.Ptr) { got[t.Rank()] = [2]int{x.Dim(0), x.At(0, 0).Dim(-1)} }, x)
+		if fmt.Sprint(got) != c.want {
+			t.Errorf("%v: parts %v, want %v", c.shape, got, c.want)
+		}
+		l.launch("none", func(t *tl.PE, x tl.Ptr) {
+			if x.Dim(0) != 0 {
+				t.Assert(false, "a PE that holds nothing sees %d rows", x.Dim(0))
+			}
+		}, x, torch.PEs(9))
+	}
+}
