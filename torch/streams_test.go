@@ -298,7 +298,7 @@ func TestDeadlockedKernelsNameTheirRanks(t *testing.T) {
 func TestAnEndlessWorker(t *testing.T) {
 	var release atomic.Bool
 	t.Cleanup(func() { release.Store(true) })
-	l := newLab(t, torch.Options{Topology: system(t, "ring6"), Stall: 100 * time.Millisecond})
+	l := newLab(t, torch.Options{Topology: system(t, "ring6"), Stall: 300 * time.Millisecond})
 	err := l.Spawn(func(rank int, ctx *torch.Context) error {
 		for rank == 1 && !release.Load() {
 		}
@@ -308,7 +308,7 @@ func TestAnEndlessWorker(t *testing.T) {
 	if !errors.As(err, &stalled) || !strings.HasPrefix(stalled.At, "streams_test.go:") {
 		t.Fatalf("error %v, want a *Stalled with its line", err)
 	}
-	want := "a worker has run for 100ms at " + stalled.At + " without an operation of the host API: an endless loop, or raise the limit (--stall, Options.Stall)"
+	want := "a worker has run for 300ms at " + stalled.At + " without an operation of the host API: an endless loop, or raise the limit (--stall, Options.Stall)"
 	says(t, "error", err, "rank 1: "+want)
 	says(t, "after it", l.Synchronize(), "Synchronize: the machine has ended before: "+want)
 }
@@ -317,14 +317,14 @@ func TestAnEndlessWorker(t *testing.T) {
 func TestAnEndlessWorkerBesideALaunch(t *testing.T) {
 	var release atomic.Bool
 	t.Cleanup(func() { release.Store(true) })
-	l := newLab(t, torch.Options{Topology: system(t, "ring6"), Stall: 100 * time.Millisecond})
+	l := newLab(t, torch.Options{Topology: system(t, "ring6"), Stall: 300 * time.Millisecond})
 	err := l.Spawn(func(rank int, ctx *torch.Context) error {
 		full(ctx, 1, 8)
 		for rank == 1 && !release.Load() {
 		}
 		return nil
 	}, 2)
-	blames(t, err, []int{1}, "a worker has run for 100ms at streams_test.go:")
+	blames(t, err, []int{1}, "a worker has run for 300ms at streams_test.go:")
 }
 
 // A run that is cancelled ends at once with the reason, its workers unwound.
