@@ -136,3 +136,15 @@ func TestTheDataPhaseEndsWithItsContext(t *testing.T) {
 		t.Errorf("error %v, want %v", err, context.Canceled)
 	}
 }
+
+// A PE that is kept is of no use after its kernel.
+func TestAPEIsForItsKernel(t *testing.T) {
+	l := newLab(t, torch.Options{})
+	x := l.zeros(torch.F32, torch.On(0), 4)
+	var kept *tl.PE
+	l.launch("keep", func(t *tl.PE, x tl.Ptr) { kept = t }, x)
+	err := l.try("use", func(t *tl.PE, x tl.Ptr) { kept.Load(x, tl.Shape{4}, tl.F32) }, x)
+	if err == nil || !strings.Contains(err.Error(), "its kernel has ended") {
+		t.Errorf("error %v, want one that says that the kernel has ended", err)
+	}
+}

@@ -78,6 +78,9 @@ func (c *core) tick() error {
 		}
 	}
 	if c.now > c.limit {
+		if c.limit == over {
+			return errors.New("its kernel has ended: a PE is for the kernel that was given it")
+		}
 		return &sim.TimeLimit{Limit: c.limit, Events: c.eng.Events()}
 	}
 	return nil
@@ -252,6 +255,9 @@ func (c *core) Bytes(v tl.Value) ([]byte, error) {
 	return c.m.Data.Value(v.ID)
 }
 
+// over is the limit of a kernel that has ended: nothing can be done after it.
+const over sim.Time = -1
+
 // end waits for everything the kernel started, gives back what it took, and checks
 // that it left nothing undone.
 func (c *core) end() {
@@ -270,4 +276,5 @@ func (c *core) end() {
 	for _, va := range c.scratch {
 		c.m.releaseTCM(c.pe, va)
 	}
+	c.limit = over
 }

@@ -1,6 +1,8 @@
 package oplog
 
 import (
+	"slices"
+
 	"github.com/kernbench/kernbench/internal/numeric"
 	"github.com/kernbench/kernbench/internal/sim"
 )
@@ -174,6 +176,9 @@ type Log struct {
 
 // Add appends an operation and gives it its ID.
 func (l *Log) Add(op Op) ID {
+	if len(l.Ops) == cap(l.Ops) {
+		l.Ops = slices.Grow(l.Ops, max(1024, len(l.Ops))) // append would copy a long log more often
+	}
 	op.ID = ID(len(l.Ops) + 1)
 	l.Ops = append(l.Ops, op)
 	return op.ID
