@@ -40,33 +40,40 @@ func (c *Context) formMessage(k *call, members []member) error {
 func (c *Context) exchange() {
 	messages := c.outbox
 	c.outbox = nil
-	for len(messages) > 0 {
-		together := slices.Clone(messages[:1])
-		for i := 0; i < len(together); i++ {
-			for _, m := range messages {
-				if !slices.Contains(together, m) && together[i].meets(m) {
-					together = append(together, m)
+	type place struct {
+		pe       machine.PEID
+		settings ccl.Settings // one program has one way to build queues
+	}
+	with := make([]int, len(messages)) // an earlier message of the same program, or itself
+	first := func(i int) int {
+		for with[i] != i {
+			i = with[i]
+		}
+		return i
+	}
+	on := map[place]int{}
+	for i, m := range messages {
+		with[i] = i
+		for _, l := range m.lanes {
+			for _, pe := range l.pes {
+				at := place{pe, m.settings}
+				if j, taken := on[at]; taken {
+					a, b := first(i), first(j)
+					with[max(a, b)] = min(a, b)
 				}
-			}
-		}
-		messages = slices.DeleteFunc(messages, func(m *operation) bool { return slices.Contains(together, m) })
-		c.launchMessages(together)
-	}
-}
-
-// meets reports whether two messages have a PE in common, and may be in one program.
-func (op *operation) meets(other *operation) bool {
-	if op.settings != other.settings {
-		return false
-	}
-	for _, l := range op.lanes {
-		for _, m := range other.lanes {
-			if slices.ContainsFunc(l.pes, func(pe machine.PEID) bool { return slices.Contains(m.pes, pe) }) {
-				return true
+				on[at] = i
 			}
 		}
 	}
-	return false
+	programs := make([][]*operation, len(messages))
+	for i, m := range messages {
+		programs[first(i)] = append(programs[first(i)], m)
+	}
+	for _, together := range programs {
+		if len(together) > 0 {
+			c.launchMessages(together)
+		}
+	}
 }
 
 // launchMessages runs messages as one program.
