@@ -11,10 +11,10 @@ import (
 )
 
 // byteSize is the value of a flag that is an amount of data, written as nccl-tests does:
-// 8, 4K, 1M, 1G, in powers of two.
+// 8, 4K, 1M, 1G, in powers of two, or with small letters.
 type byteSize topology.Bytes
 
-var sizePattern = regexp.MustCompile(`^([0-9]+)(?:B|([KMGT])(?:iB)?)?$`)
+var sizePattern = regexp.MustCompile(`^([0-9]+)(?:B|([KMGTkmgt])(?:iB)?)?$`)
 
 // String is the shortest way to write it.
 func (b *byteSize) String() string {
@@ -36,7 +36,7 @@ func (b *byteSize) Set(text string) error {
 		return errors.New("write a number of bytes such as 8, 4K, 1M or 1G (powers of two)")
 	}
 	n, err := strconv.ParseUint(m[1], 10, 64)
-	shift := 10 * strings.Index(" KMGT", m[2])
+	shift := 10 * strings.Index(" KMGT", strings.ToUpper(m[2]))
 	if err != nil || bits.Len64(n)+shift > 62 {
 		return errors.New("more bytes than there can be")
 	}

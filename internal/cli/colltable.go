@@ -36,8 +36,12 @@ func collText(w io.Writer, o collperf.Options, ranks int) collPrinter {
 	return collPrinter{
 		head: func() {
 			used := usedCCL(o.CCL)
-			fmt.Fprintf(w, "# kernbench %s %v\n%v\n# ccl: %s (hash %s)\n# nranks: %d (%s)\n#\n",
+			fmt.Fprintf(w, "# kernbench %s %v\n%v\n# ccl: %s (hash %s)\n# nranks: %d (%s)\n",
 				report.Version, o.Collective, report.UsedBy(o.Topology.Spec()), used.Source, used.Hash, ranks, ranksText[o.RanksPer])
+			if o.Buffer != "" {
+				fmt.Fprintf(w, "# buffer: %s\n", o.Buffer)
+			}
+			fmt.Fprintln(w, "#")
 			fmt.Fprintf(w, collHeader, "size(B)", "count", "type", "redop", "root", "time(us)", "algbw(GB/s)", "busbw(GB/s)", "#wrong", "algorithm", "%bound")
 		},
 		row: func(r collperf.Row) error {
@@ -108,7 +112,9 @@ type collConfig struct {
 	Version  string      `json:"version"` // of kernbench
 	Topology report.Used `json:"topology"`
 	CCL      report.Used `json:"ccl"`
+	Algo     string      `json:"algo,omitempty"`   // if it was chosen
 	Buffer   string      `json:"buffer,omitempty"` // of queue slots, if it was chosen
+	Data     string      `json:"data"`             // on or off
 	Values   string      `json:"values"`           // integers or reals
 	Iters    int         `json:"iters"`
 	Fidelity string      `json:"fidelity"` // train or flit
@@ -123,8 +129,11 @@ func collJSON(w io.Writer, o collperf.Options, ranks int) collPrinter {
 				Collective: o.Collective.String(), Ranks: ranks, RanksPer: string(o.RanksPer), Rows: rows, AvgBusBW: sum.AvgBusBW,
 				Config: collConfig{
 					Version: report.Version, Topology: report.UsedBy(o.Topology.Spec()), CCL: usedCCL(o.CCL),
-					Buffer: string(o.Buffer), Values: string(o.Values), Iters: o.Iters, Fidelity: "train",
+					Algo: o.Algorithm, Buffer: string(o.Buffer), Data: "on", Values: string(o.Values), Iters: o.Iters, Fidelity: "train",
 				},
+			}
+			if o.NoCheck {
+				m.Config.Data = "off"
 			}
 			if o.Flit {
 				m.Config.Fidelity = "flit"
