@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/kernbench/kernbench/internal/config"
+	"github.com/kernbench/kernbench/internal/config/configtest"
 )
 
 func TestLoadFindsWhatWasAskedFor(t *testing.T) {
@@ -84,7 +85,7 @@ func TestBad(t *testing.T) {
 			}
 			// Algorithms come and go without a change of what is tested here.
 			text := strings.ReplaceAll(err.Error(), strings.Join(Names(), ", "), "ALGORITHMS")
-			golden(t, strings.TrimSuffix(file, ".yaml")+".want", text+"\n")
+			configtest.Golden(t, strings.TrimSuffix(file, ".yaml")+".want", text+"\n")
 		})
 	}
 }

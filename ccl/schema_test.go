@@ -2,45 +2,23 @@ package ccl
 
 import (
 	"encoding/json"
-	"flag"
 	"fmt"
 	"go/ast"
 	"go/parser"
 	"go/token"
 	"maps"
-	"os"
 	"reflect"
 	"slices"
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/google/jsonschema-go/jsonschema"
 	"go.yaml.in/yaml/v4"
 
 	"github.com/kernbench/kernbench/internal/config"
+	"github.com/kernbench/kernbench/internal/config/configtest"
 	"github.com/kernbench/kernbench/topology"
 )
-
-var update = flag.Bool("update", false, "rewrite the golden files and the schema")
-
-// golden compares with a file, or rewrites it under -update.
-func golden(t *testing.T, file, got string) {
-	t.Helper()
-	if *update {
-		if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
-		return
-	}
-	want, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(want), got); diff != "" {
-		t.Errorf("%s (-want +got; -update rewrites it):\n%s", file, diff)
-	}
-}
 
 func TestSchemaIsCurrent(t *testing.T) {
 	w := schemaWriter{comments(t), queueSchemas(t)}
@@ -56,7 +34,7 @@ func TestSchemaIsCurrent(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	golden(t, "ccl.schema.json", string(text)+"\n")
+	configtest.Golden(t, "ccl.schema.json", string(text)+"\n")
 }
 
 // schemaWriter derives the schema from the types: keys and limits from the tags,
@@ -157,13 +135,9 @@ var loaderOnly = []string{
 
 // TestSchemaAgreesWithLoader breaks a file in every place, and gives the result to both.
 func TestSchemaAgreesWithLoader(t *testing.T) {
-	var s jsonschema.Schema
-	if err := json.Unmarshal(Schema(), &s); err != nil {
-		t.Fatal(err)
-	}
-	schema, err := s.Resolve(nil)
-	if err != nil {
-		t.Fatal(err)
+	drift := configtest.Drift{
+		Schema: configtest.Resolve(t, Schema()), LoaderOnly: loaderOnly,
+		Parse: func(text []byte) error { _, err := Parse("mutated.yaml", text); return err },
 	}
 	const full = `
 extends: default
@@ -178,12 +152,12 @@ algorithms:
 		if err := yaml.Load([]byte(src), &tree); err != nil {
 			t.Fatal(err)
 		}
-		if !agree(t, schema, "unchanged", tree) {
+		if !drift.Agree(t, "unchanged", tree) {
 			t.Errorf("refused:\n%s", src)
 		}
 		mutate("", tree, func(what string) {
 			cases++
-			if agree(t, schema, what, tree) {
+			if drift.Agree(t, what, tree) {
 				accepted++
 			}
 		})
@@ -191,31 +165,6 @@ algorithms:
 	if cases < 1000 || accepted < 100 {
 		t.Errorf("%d cases of which %d are accepted: the mutations have become too few", cases, accepted)
 	}
-}
-
-// agree compares the two on one file, and reports whether both accept it.
-func agree(t *testing.T, schema *jsonschema.Resolved, what string, tree map[string]any) bool {
-	t.Helper()
-	text, err := json.Marshal(tree) // JSON is YAML
-	if err != nil {
-		t.Fatal(err)
-	}
-	var plain any // as an editor sees the text
-	if err := json.Unmarshal(text, &plain); err != nil {
-		t.Fatal(err)
-	}
-	_, byLoader := Parse("mutated.yaml", text)
-	bySchema := schema.Validate(plain)
-	switch {
-	case byLoader == nil && bySchema != nil:
-		t.Errorf("%s: the loader accepts it, the schema says %v", what, bySchema)
-	case byLoader != nil && bySchema == nil:
-		rule := func(r string) bool { return strings.Contains(byLoader.Error(), r) }
-		if !slices.ContainsFunc(loaderOnly, rule) {
-			t.Errorf("%s: the schema accepts it, the loader says %v", what, byLoader)
-		}
-	}
-	return byLoader == nil && bySchema == nil
 }
 
 // strange is what every value is replaced by in turn, and what every mapping gets as a

@@ -2,37 +2,14 @@ package topology
 
 import (
 	"errors"
-	"flag"
-	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/kernbench/kernbench/internal/config"
+	"github.com/kernbench/kernbench/internal/config/configtest"
 )
-
-var update = flag.Bool("update", false, "rewrite the golden files and the schema")
-
-// golden compares with a file, or rewrites it under -update.
-func golden(t *testing.T, file, got string) {
-	t.Helper()
-	if *update {
-		if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
-		return
-	}
-	want, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(want), got); diff != "" {
-		t.Errorf("%s (-want +got; -update rewrites it):\n%s", file, diff)
-	}
-}
 
 var placed = regexp.MustCompile(`^[^:]+\.yaml:[1-9][0-9]*:[1-9][0-9]*: `)
 
@@ -56,7 +33,7 @@ func TestBad(t *testing.T) {
 					t.Errorf("not placed as file:line:column: %v", e)
 				}
 			}
-			golden(t, strings.TrimSuffix(file, ".yaml")+".want", err.Error()+"\n")
+			configtest.Golden(t, strings.TrimSuffix(file, ".yaml")+".want", err.Error()+"\n")
 		})
 	}
 }

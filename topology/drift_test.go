@@ -1,15 +1,14 @@
 package topology
 
 import (
-	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 	"testing"
 
-	"github.com/google/jsonschema-go/jsonschema"
 	"go.yaml.in/yaml/v4"
+
+	"github.com/kernbench/kernbench/internal/config/configtest"
 )
 
 // loaderOnly is the rules that a schema cannot say, by what the loader's
@@ -33,19 +32,6 @@ var loaderOnly = []string{
 	"no preset", "can extend presets only",
 }
 
-func compiledSchema(t *testing.T) *jsonschema.Resolved {
-	t.Helper()
-	var s jsonschema.Schema
-	if err := json.Unmarshal(Schema(), &s); err != nil {
-		t.Fatal(err)
-	}
-	r, err := s.Resolve(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return r
-}
-
 // presetTree is a preset as plain maps, lists and values.
 func presetTree(t *testing.T, name string) map[string]any {
 	t.Helper()
@@ -61,7 +47,7 @@ func presetTree(t *testing.T, name string) map[string]any {
 }
 
 func TestSchemaAcceptsPresets(t *testing.T) {
-	schema := compiledSchema(t)
+	schema := configtest.Resolve(t, Schema())
 	for _, name := range Presets() {
 		if err := schema.Validate(presetTree(t, name)); err != nil {
 			t.Errorf("preset %s: %v", name, err)
@@ -97,12 +83,15 @@ func TestSchemaAgreesWithLoader(t *testing.T) {
 			"link": "sip0.io.switch<->sip1.io.switch", "absent": true,
 		}},
 	}
-	schema := compiledSchema(t)
+	drift := configtest.Drift{
+		Schema: configtest.Resolve(t, Schema()), LoaderOnly: loaderOnly,
+		Parse: func(text []byte) error { _, err := Parse("mutated.yaml", text); return err },
+	}
 	cases, accepted := 0, 0
 	for _, base := range []map[string]any{full, extending} {
 		mutate(base, func(what string) {
 			cases++
-			if agree(t, schema, what, base) {
+			if drift.Agree(t, what, base) {
 				accepted++
 			}
 		})
@@ -110,31 +99,6 @@ func TestSchemaAgreesWithLoader(t *testing.T) {
 	if cases < 2000 || accepted < 200 {
 		t.Errorf("%d cases of which %d are accepted: the mutations have become too few", cases, accepted)
 	}
-}
-
-// agree compares the two on one description, and reports whether both accept it.
-func agree(t *testing.T, schema *jsonschema.Resolved, what string, tree map[string]any) bool {
-	t.Helper()
-	text, err := json.Marshal(tree) // JSON is YAML
-	if err != nil {
-		t.Fatal(err)
-	}
-	var plain any // as an editor sees the text
-	if err := json.Unmarshal(text, &plain); err != nil {
-		t.Fatal(err)
-	}
-	_, byLoader := Parse("mutated.yaml", text)
-	bySchema := schema.Validate(plain)
-	switch {
-	case byLoader == nil && bySchema != nil:
-		t.Errorf("%s: the loader accepts it, the schema says %v", what, bySchema)
-	case byLoader != nil && bySchema == nil:
-		rule := func(r string) bool { return strings.Contains(byLoader.Error(), r) }
-		if !slices.ContainsFunc(loaderOnly, rule) {
-			t.Errorf("%s: the schema accepts it, the loader says %v", what, byLoader)
-		}
-	}
-	return byLoader == nil && bySchema == nil
 }
 
 // strange is what every value is replaced by in turn, and what single values are

@@ -12,6 +12,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/kernbench/kernbench/internal/config"
+	"github.com/kernbench/kernbench/internal/config/configtest"
 )
 
 func TestPresets(t *testing.T) {
@@ -141,12 +142,12 @@ func TestSetErrors(t *testing.T) {
 	if err == nil {
 		t.Fatal("no error")
 	}
-	golden(t, "testdata/set.want", err.Error()+"\n")
+	configtest.Golden(t, "testdata/set.want", err.Error()+"\n")
 	_, err = Load("default", "cube", "=4", "pe.dma.setup=[1", "pe.dma.setup=\"1")
 	if err == nil {
 		t.Fatal("no error")
 	}
-	golden(t, "testdata/set_syntax.want", err.Error()+"\n")
+	configtest.Golden(t, "testdata/set_syntax.want", err.Error()+"\n")
 }
 
 // Whatever way a system was described, it has one hash.

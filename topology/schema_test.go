@@ -15,6 +15,7 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 
 	"github.com/kernbench/kernbench/internal/config"
+	"github.com/kernbench/kernbench/internal/config/configtest"
 )
 
 func TestSchemaIsCurrent(t *testing.T) {
@@ -22,7 +23,7 @@ func TestSchemaIsCurrent(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	golden(t, "topology.schema.json", string(text)+"\n")
+	configtest.Golden(t, "topology.schema.json", string(text)+"\n")
 }
 
 // specSchema derives the schema from the Spec type: keys and limits from the
