@@ -1,0 +1,245 @@
+package torch_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/kernbench/kernbench/tl"
+	"github.com/kernbench/kernbench/torch"
+)
+
+// After an error everything says so, without the stack of the kernel.
+func TestOperationsAfterAnError(t *testing.T) {
+	l, dist := pes(t, 2)
+	x := l.zeros(torch.F32, torch.On(0, 1), 16)
+	bad, err := l.Launch("bad", func(t *tl.PE, x tl.Ptr) { t.Load(x, tl.Shape{99}, tl.F32) }, x)
+	if err != nil {
+		t.Fatal(err)
+	}
+	behind, err := l.Launch("behind", nothing, x)
+	if err != nil {
+		t.Fatal(err)
+	}
+	first := bad.Wait()
+	reason, ok := strings.CutPrefix(fmt.Sprint(first), "launch bad: ")
+	if !ok || !strings.HasPrefix(reason, "kernel bad on sip0.cube0.pe0: Load([99] f32) at ends_test.go:") || strings.Contains(reason, "goroutine") {
+		t.Errorf("Wait gives %v", first)
+	}
+	for _, c := range []struct {
+		op  string
+		err error
+	}{
+		{"Wait", behind.Wait()},
+		{"Synchronize", l.Synchronize()},
+		{"all_reduce", dist.AllReduce(x, torch.SUM)},
+		{"CopyFrom", x.CopyFrom(count(0, 16))},
+		{"Spawn", l.Spawn(func(int, *torch.Context) error { return nil }, 1)},
+		{"Zeros", second(l.Zeros(torch.F32, nil))},
+		{"Full", second(l.Full(1, torch.F32, nil))},
+		{"FromSlice", second(l.FromSlice([]int{1}, torch.F32, torch.Shape{1}))},
+		{"Numpy", second(x.Numpy())},
+		{"At", second(x.At(0))},
+		{"Launch", second(l.Launch("again", nothing, x))},
+	} {
+		says(t, c.op, c.err, c.op+": the machine has ended before: "+reason)
+	}
+	if err := x.Free(); err != nil {
+		t.Errorf("Free: %v", err)
+	}
+}
+
+func second[T any](_ T, err error) error { return err }
+
+// A worker that is stopped may still run its deferred calls, but not the machine.
+func TestAStoppedWorkerCannotGoOn(t *testing.T) {
+	var got [3]error
+	_, err := spawn(t, 3, func(rank int, ctx *torch.Context, dist *torch.Distributed) error {
+		x := full(ctx, 1, 4)
+		defer func() { got[rank] = second(x.Numpy()) }()
+		if rank == 2 {
+			return errors.New("boom")
+		}
+		return errors.Join(dist.AllReduce(x, torch.SUM), ctx.Synchronize())
+	})
+	blames(t, err, []int{2}, "rank 2: boom")
+	for rank, err := range got[:2] {
+		says(t, fmt.Sprint("rank ", rank), err, "Numpy: this rank has been stopped")
+	}
+	if got[2] != nil {
+		t.Errorf("the one that failed reads its tensor: %v", got[2])
+	}
+}
+
+// Kernels that wait for each other are told with the ranks that launched them, whether
+// or not somebody waits for them.
+func TestDeadlockedKernelsNameTheirRanks(t *testing.T) {
+	for _, waits := range []bool{false, true} {
+		for _, stuck := range [][]int{{1}, {0, 2}, {0, 1, 2}} {
+			_, err := spawn(t, 3, func(rank int, ctx *torch.Context, dist *torch.Distributed) error {
+				x, err := ctx.Zeros(torch.F32, torch.Shape{8}, torch.DPPolicy{PE: torch.RowWise, NumCubes: 1, NumPEs: 2})
+				if err != nil {
+					return err
+				}
+				pes := []int{ctx.PE(rank, 0, 0), ctx.PE(rank, 0, 1)}
+				if _, err := ctx.Launch("mute", func(t *tl.PE, x tl.Ptr) {
+					if slices.Contains(stuck, rank) {
+						t.Recv(tl.West, tl.Shape{4}, tl.F32)
+					}
+				}, x, torch.Neighbors(torch.Ring(pes...))); err != nil {
+					return err
+				}
+				if err := dist.AllReduce(x, torch.SUM); err != nil || !waits {
+					return err
+				}
+				return ctx.Synchronize()
+			})
+			var texts []string
+			for _, rank := range stuck {
+				texts = append(texts, fmt.Sprintf("mute@sip%d.cube0.pe0 waits for a message [4] f32 on the queue sip%[1]d.cube0.pe1 east -> sip%[1]d.cube0.pe0 west", rank))
+			}
+			blames(t, err, stuck, append(texts, "deadlock at", "ends_test.go:")...)
+		}
+	}
+}
+
+// An endless loop of a worker is given up, and its line told.
+func TestAnEndlessWorker(t *testing.T) {
+	var release atomic.Bool
+	t.Cleanup(func() { release.Store(true) })
+	l := newLab(t, torch.Options{Topology: system(t, "ring6"), Stall: 300 * time.Millisecond})
+	err := l.Spawn(func(rank int, ctx *torch.Context) error {
+		for rank == 1 && !release.Load() {
+		}
+		return nil
+	}, 3)
+	var stalled *torch.Stalled
+	if !errors.As(err, &stalled) || !strings.HasPrefix(stalled.At, "ends_test.go:") {
+		t.Fatalf("error %v, want a *Stalled with its line", err)
+	}
+	want := "a worker has run for 300ms at " + stalled.At + " without an operation of the host API: an endless loop, or raise the limit (--stall, Options.Stall)"
+	says(t, "error", err, "rank 1: "+want)
+	says(t, "after it", l.Synchronize(), "Synchronize: the machine has ended before: "+want)
+}
+
+// It is the rank of the loop that is blamed, whatever others do.
+func TestAnEndlessWorkerBesideALaunch(t *testing.T) {
+	var release atomic.Bool
+	t.Cleanup(func() { release.Store(true) })
+	l := newLab(t, torch.Options{Topology: system(t, "ring6"), Stall: 300 * time.Millisecond})
+	err := l.Spawn(func(rank int, ctx *torch.Context) error {
+		full(ctx, 1, 8)
+		for rank == 1 && !release.Load() {
+		}
+		return nil
+	}, 2)
+	blames(t, err, []int{1}, "a worker has run for 300ms at ends_test.go:")
+}
+
+// A run that is cancelled ends at once with the reason, its workers unwound.
+func TestSpawnEndsWithItsContext(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		op   func(t *tl.PE, x tl.Ptr)
+	}{
+		{"accesses", func(t *tl.PE, x tl.Ptr) { t.Store(x, t.Load(x, tl.Shape{4}, tl.F32)) }},
+		{"calls", func(t *tl.PE, x tl.Ptr) { t.Zeros(tl.Shape{4}, tl.F32) }},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			enough := errors.New("enough")
+			ctx, cancel := context.WithCancelCause(context.Background())
+			l, err := torch.New(ctx, far(t, 4))
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer l.Close()
+			unwound := 0
+			err = l.Spawn(func(rank int, l *torch.Context) error {
+				defer func() { unwound++ }()
+				x := full(l, 1, 4)
+				if rank == 2 {
+					if _, err := l.Launch("endless", func(t *tl.PE, x tl.Ptr) {
+						for cancel(enough); ; {
+							c.op(t, x)
+						}
+					}, x); err != nil {
+						return err
+					}
+				}
+				return l.Synchronize()
+			}, 4)
+			if !errors.Is(err, enough) || unwound != 4 {
+				t.Errorf("error %v with %d of 4 workers unwound, want %v", err, unwound, enough)
+			}
+			says(t, "after it", l.Synchronize(), "Synchronize: the machine has ended before: enough")
+		})
+	}
+}
+
+// Code that ends its goroutine, as t.FailNow does, ends the run and not only itself.
+func TestCodeThatEndsItsGoroutine(t *testing.T) {
+	_, err := spawn(t, 3, func(rank int, ctx *torch.Context, dist *torch.Distributed) error {
+		if rank == 1 {
+			runtime.Goexit()
+		}
+		return dist.Barrier()
+	})
+	blames(t, err, []int{1})
+	says(t, "a worker", err, "rank 1: the worker ended its goroutine")
+	l := newLab(t, torch.Options{})
+	err = l.try("exit", func(*tl.PE, tl.Ptr) { runtime.Goexit() }, l.zeros(torch.F32, torch.On(0), 1))
+	says(t, "a kernel", err, "launch exit: a kernel or a worker ended its goroutine: return instead")
+}
+
+// However a program ends, no goroutine of it is left after Close.
+func TestNoGoroutineIsLeft(t *testing.T) {
+	before := runtime.NumGoroutine()
+	o := machines(t)(trial{})
+	for _, fails := range []string{"", "error", "panic", "kernel", "mismatch", "early", "exit"} {
+		ctx, err := torch.New(context.Background(), o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		err = ctx.Spawn(func(rank int, ctx *torch.Context) error {
+			dist := ctx.Distributed()
+			if err := dist.InitProcessGroup("ahbm"); err != nil {
+				return err
+			}
+			x := full(ctx, rank, 4)
+			if rank == 1 {
+				switch fails {
+				case "error":
+					return errors.New("error")
+				case "panic":
+					panic("panic")
+				case "kernel":
+					ctx.Launch("kernel", func(*tl.PE, tl.Ptr) { panic("kernel") }, x)
+				case "mismatch":
+					x = full(ctx, rank, 5)
+				case "early":
+					return nil
+				case "exit":
+					runtime.Goexit()
+				}
+			}
+			return errors.Join(dist.AllReduce(x, torch.SUM), ctx.Synchronize())
+		}, 3)
+		if (err == nil) != (fails == "") {
+			t.Errorf("%q: error %v", fails, err)
+		}
+		ctx.Close()
+	}
+	for range 1_000_000 { // those that have nothing left to do still have to be run
+		if runtime.NumGoroutine() <= before {
+			return
+		}
+		runtime.Gosched()
+	}
+	t.Errorf("%d goroutines, %d before", runtime.NumGoroutine(), before)
+}

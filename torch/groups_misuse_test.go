@@ -1,0 +1,188 @@
+package torch_test
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/kernbench/kernbench/ccl"
+	"github.com/kernbench/kernbench/torch"
+)
+
+// What a worker does wrong is told in full.
+func TestMisuseOfGroupsByWorkers(t *testing.T) {
+	zeros := func(ctx *torch.Context, shape ...int) *torch.Tensor {
+		x, err := ctx.Zeros(torch.F32, shape)
+		if err != nil {
+			panic(err)
+		}
+		return x
+	}
+	for _, c := range []struct {
+		name string
+		do   func(ctx *torch.Context, dist *torch.Distributed) error // on rank 1 of 3
+		want string
+	}{
+		{"a collective before InitProcessGroup", func(ctx *torch.Context, dist *torch.Distributed) error {
+			return errors.Join(dist.DestroyProcessGroup(), dist.AllReduce(zeros(ctx, 4), torch.SUM))
+		}, "torch: all_reduce: there is no process group: call InitProcessGroup first"},
+		{"GetRank before it", func(ctx *torch.Context, dist *torch.Distributed) error {
+			err := dist.DestroyProcessGroup()
+			dist.GetRank()
+			return err
+		}, "torch: GetRank: there is no process group: call InitProcessGroup first"},
+		{"InitProcessGroup twice", func(ctx *torch.Context, dist *torch.Distributed) error {
+			return dist.InitProcessGroup("ahbm")
+		}, "InitProcessGroup: called twice: DestroyProcessGroup comes first"},
+		{"a wrong backend", func(ctx *torch.Context, dist *torch.Distributed) error {
+			return errors.Join(dist.DestroyProcessGroup(), dist.InitProcessGroup("nccl"))
+		}, `InitProcessGroup: no backend "nccl": there is "ahbm"`},
+		{"another group than others", func(ctx *torch.Context, dist *torch.Distributed) error {
+			_, err := dist.NewGroup([]int{1, 2})
+			return err
+		}, "NewGroup: rank 1 makes group 1 of ranks [1 2], rank 0 made it of [0 2]: all ranks make the same groups in the same order"},
+		{"another order than others", func(ctx *torch.Context, dist *torch.Distributed) error {
+			_, err := dist.NewGroup([]int{2, 0})
+			return err
+		}, "NewGroup: rank 1 makes group 1 of ranks [2 0], rank 0 made it of [0 2]: all ranks make the same groups in the same order"},
+		{"a group of a rank twice", func(ctx *torch.Context, dist *torch.Distributed) error {
+			_, err := dist.NewGroup([]int{1, 1})
+			return err
+		}, "torch: NewGroup: ranks [1 1]: each is one of 0 to 2, once"},
+		{"a group of others", func(ctx *torch.Context, dist *torch.Distributed) error {
+			_, err := dist.NewGroup([]int{1, 3})
+			return err
+		}, "torch: NewGroup: ranks [1 3]: each is one of 0 to 2, once"},
+		{"a group of nobody", func(ctx *torch.Context, dist *torch.Distributed) error {
+			_, err := dist.NewGroup(nil)
+			return err
+		}, "torch: NewGroup: a group of no ranks"},
+		{"not a member", func(ctx *torch.Context, dist *torch.Distributed) error {
+			g, err := dist.NewGroup([]int{0, 2})
+			return errors.Join(err, dist.AllReduce(zeros(ctx, 4), torch.SUM, g))
+		}, "all_reduce: rank 1 is not in group 1"},
+		{"not a member of a barrier", func(ctx *torch.Context, dist *torch.Distributed) error {
+			g, err := dist.NewGroup([]int{0, 2})
+			return errors.Join(err, dist.Barrier(g))
+		}, "barrier: rank 1 is not in group 1"},
+		{"not a member, to send", func(ctx *torch.Context, dist *torch.Distributed) error {
+			g, err := dist.NewGroup([]int{0, 2})
+			return errors.Join(err, dist.Send(zeros(ctx, 4), 2, 0, g))
+		}, "Send: rank 1 is not in group 1"},
+		{"a root outside", func(ctx *torch.Context, dist *torch.Distributed) error {
+			g, err := dist.NewGroup([]int{0, 2})
+			return errors.Join(err, dist.Broadcast(zeros(ctx, 4), 1, g))
+		}, "torch: broadcast: the root, rank 1, is not in group 1"},
+		{"two groups", func(ctx *torch.Context, dist *torch.Distributed) error {
+			return dist.AllReduce(zeros(ctx, 4), torch.SUM, nil, nil)
+		}, "torch: all_reduce: 2 groups: give one"},
+		{"a group of nowhere", func(ctx *torch.Context, dist *torch.Distributed) error {
+			return dist.AllReduce(zeros(ctx, 4), torch.SUM, &torch.Group{})
+		}, "torch: all_reduce: the group is not one that this rank has made"},
+		{"a message to oneself", func(ctx *torch.Context, dist *torch.Distributed) error {
+			return dist.Send(zeros(ctx, 4), 1, 0)
+		}, "torch: Send: the peer, rank 1, is not another rank of the default group"},
+		{"a message to nobody", func(ctx *torch.Context, dist *torch.Distributed) error {
+			return dist.Recv(zeros(ctx, 4), 7, 0)
+		}, "torch: Recv: the peer, rank 7, is not another rank of the default group"},
+		{"no tensor", func(ctx *torch.Context, dist *torch.Distributed) error {
+			return dist.AllReduce(nil, torch.SUM)
+		}, "torch: all_reduce: a nil tensor"},
+		{"a freed tensor", func(ctx *torch.Context, dist *torch.Distributed) error {
+			x := zeros(ctx, 4)
+			return errors.Join(x.Free(), dist.Broadcast(x, 0))
+		}, "torch: broadcast: tensor 2 [4] f32 has been freed"},
+		{"a freed tensor of a list", func(ctx *torch.Context, dist *torch.Distributed) error {
+			x, y := zeros(ctx, 4), zeros(ctx, 4)
+			return errors.Join(y.Free(), dist.AllGather([]*torch.Tensor{x, y, x}, x))
+		}, "torch: all_gather: tensor 3 [4] f32 has been freed"},
+		{"a reduction of integers", func(ctx *torch.Context, dist *torch.Distributed) error {
+			return dist.Reduce(zeros(ctx, 4), 0, torch.BXOR)
+		}, "torch: reduce: there is no bxor of f32: avg and premul_sum are for floats, band, bor and bxor for integers"},
+		{"a reduction of floats", func(ctx *torch.Context, dist *torch.Distributed) error {
+			x, err := ctx.Zeros(torch.I8, torch.Shape{4})
+			return errors.Join(err, dist.AllReduce(x, torch.PREMUL_SUM(0.5)))
+		}, "torch: all_reduce: there is no premul_sum(0.5) of i8: avg and premul_sum are for floats, band, bor and bxor for integers"},
+		{"a short list", func(ctx *torch.Context, dist *torch.Distributed) error {
+			x := zeros(ctx, 4)
+			return dist.AllGather([]*torch.Tensor{x}, x)
+		}, "torch: all_gather: 1 tensors to receive, want 3: one for each rank, and of gather and scatter a list at the root alone"},
+		{"a list that only the root has", func(ctx *torch.Context, dist *torch.Distributed) error {
+			x := zeros(ctx, 4)
+			return dist.Scatter(x, []*torch.Tensor{x, x, x}, 0)
+		}, "torch: scatter: 3 tensors to send, want 0: one for each rank, and of gather and scatter a list at the root alone"},
+		{"two dtypes", func(ctx *torch.Context, dist *torch.Distributed) error {
+			x := zeros(ctx, 4)
+			y, err := ctx.Zeros(torch.F16, torch.Shape{4})
+			return errors.Join(err, dist.AllToAll([]*torch.Tensor{x, x, x}, []*torch.Tensor{x, y, x}))
+		}, "torch: all_to_all: tensors of f32 and of f16: all have one dtype"},
+		{"a small result", func(ctx *torch.Context, dist *torch.Distributed) error {
+			return dist.AllGatherIntoTensor(zeros(ctx, 11), zeros(ctx, 4))
+		}, "torch: all_gather: f32 [11] and f32 [4]: one has to be 3 times the other, and of the same dtype"},
+		{"rows that do not divide", func(ctx *torch.Context, dist *torch.Distributed) error {
+			return dist.AllToAllSingle(zeros(ctx, 4, 3), zeros(ctx, 4, 3), nil, nil)
+		}, "torch: all_to_all: 4 rows to send do not divide by 3 ranks: give splits"},
+		{"splits of other rows", func(ctx *torch.Context, dist *torch.Distributed) error {
+			return dist.AllToAllSingle(zeros(ctx, 4), zeros(ctx, 4), []int{4, 1, -1}, []int{2, 2, 0})
+		}, "torch: all_to_all: splits [4 1 -1] to receive: there are 3 ranks and 4 rows"},
+		{"PEs of workers", func(ctx *torch.Context, dist *torch.Distributed) error {
+			dist.PEs()
+			return nil
+		}, "torch: PEs: a rank is a SIP under Spawn: lay tensors out with a DPPolicy"},
+		{"Spawn by a worker", func(ctx *torch.Context, dist *torch.Distributed) error {
+			return ctx.Spawn(func(int, *torch.Context) error { return nil }, 1)
+		}, "torch: Spawn: called by a worker: only the program itself spawns workers"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			_, err := spawn(t, 3, func(rank int, ctx *torch.Context, dist *torch.Distributed) error {
+				if rank == 1 {
+					return c.do(ctx, dist)
+				}
+				g, err := dist.NewGroup([]int{0, 2})
+				return errors.Join(err, dist.AllReduce(full(ctx, 1, 4), torch.SUM, g))
+			})
+			blames(t, err, []int{1})
+			says(t, "error", err, "rank 1: "+c.want)
+		})
+	}
+}
+
+// So is what a program that drives all PEs does wrong.
+func TestMisuseOfGroupsOfPEs(t *testing.T) {
+	l, dist := pes(t, 4)
+	x := l.zeros(torch.F32, torch.On(0, 1, 2, 3), 8)
+	order := l.zeros(torch.F32, torch.On(0, 1, 3, 2), 8)
+	few := l.zeros(torch.F32, torch.On(0, 1), 8)
+	ragged := l.zeros(torch.F32, torch.On(0, 1, 2, 3), 9)
+	for want, f := range map[string]func(){
+		"torch: Send: the peer, rank 0, is not another rank of the default group": func() { dist.Send(x, 0, 0) },
+		"torch: Distributed: tensor 2 [8] f32 does not lie over the 4 PEs of the default group: make it with torch.On(dist.PEs()...)": func() {
+			dist.AllReduce(order, torch.SUM)
+		},
+		"torch: Distributed: tensor 3 [8] f32 does not lie over the 4 PEs of the default group: make it with torch.On(dist.PEs()...)": func() {
+			dist.Broadcast(few, 0)
+		},
+		"torch: Distributed: tensor 4 [9] f32 is cut into parts of 3 and of 0 elements: its rows have to be a multiple of the 4 ranks": func() {
+			dist.AllReduce(ragged, torch.SUM)
+		},
+	} {
+		says(t, "misuse", misuse(f), want)
+	}
+	l = newLab(t, machines(t)(trial{}))
+	says(t, "too large", l.Distributed().InitProcessGroup("ahbm", func(s *ccl.Settings) { s.WorldSize = 25 }),
+		"InitProcessGroup: a world of 25 ranks on a system of 24 PEs: lower world_size")
+}
+
+func TestSpawnOfTooManyWorkers(t *testing.T) {
+	l := newLab(t, machines(t)(trial{}))
+	for want, f := range map[string]func(){
+		"torch: Spawn: 4 workers for a system of 3 SIPs: there is one for each rank, and a rank is a SIP": func() {
+			l.Spawn(func(int, *torch.Context) error { return nil }, 4)
+		},
+		"torch: Spawn: 0 workers for a system of 3 SIPs: there is one for each rank, and a rank is a SIP": func() {
+			l.Spawn(func(int, *torch.Context) error { return nil }, 0)
+		},
+		"torch: Spawn: the worker is nil": func() { l.Spawn(nil, 1) },
+	} {
+		says(t, "misuse", misuse(f), want)
+	}
+}
