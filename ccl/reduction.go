@@ -2,8 +2,6 @@ package ccl
 
 import (
 	"fmt"
-	"slices"
-	"strings"
 
 	"github.com/kernbench/kernbench/tl"
 )
@@ -44,15 +42,6 @@ func Reductions() []Reduction {
 		all[i] = Reduction(i)
 	}
 	return all
-}
-
-// ParseReduction finds a reduction by name.
-func ParseReduction(name string) (Reduction, error) {
-	i := slices.Index(reductionNames[:], strings.ToLower(name))
-	if i < 0 {
-		return 0, fmt.Errorf("no reduction %q: use one of %s", name, strings.Join(reductionNames[:], ", "))
-	}
-	return Reduction(i), nil
 }
 
 // Serves reports whether the reduction can be done on elements of a dtype.

@@ -64,14 +64,6 @@ func (p DPPolicy) members(cubes, pes int) (numCubes, numPEs int) {
 	return fit("Cube", "cubes", "SIP", p.Cube, p.NumCubes, cubes), fit("PE", "PEs", "cube", p.PE, p.NumPEs, pes)
 }
 
-// counts is into how many parts the tensor is cut, empty ones included, how many
-// copies there are of each part and addend, and how many addends of each part.
-func (p DPPolicy) counts(cubes, pes int) (parts, copies, addends int) {
-	numCubes, numPEs := p.members(cubes, pes)
-	last := undivided(nil).member(p.Cube, numCubes-1, numCubes).member(p.PE, numPEs-1, numPEs)
-	return last.part + 1, last.copy + 1, last.addend + 1
-}
-
 // holding is one PE's share of a tensor. No two of a layout have the same part,
 // addend and copy. Holdings may share the slices of their boxes.
 type holding struct {

@@ -325,3 +325,11 @@ func BenchmarkExtract(b *testing.B) {
 		})
 	}
 }
+
+// counts is into how many parts the tensor is cut, empty ones included, how many
+// copies there are of each part and addend, and how many addends of each part.
+func (p DPPolicy) counts(cubes, pes int) (parts, copies, addends int) {
+	numCubes, numPEs := p.members(cubes, pes)
+	last := undivided(nil).member(p.Cube, numCubes-1, numCubes).member(p.PE, numPEs-1, numPEs)
+	return last.part + 1, last.copy + 1, last.addend + 1
+}
