@@ -37,6 +37,9 @@ func TestNoAllocation(t *testing.T) {
 		{"RecvAsync", func() { pe.RecvAsync(tl.West, tl.Shape{n}, tl.F16).Wait() }},
 		{"RecvAny", func() { pe.RecvAny(tl.Shape{n}, tl.F16) }},
 		{"RecvInto", func() { pe.RecvInto(tl.West, vector, tl.Shape{n}, tl.F16) }},
+		{"Select", func() {
+			pe.Select(tl.CanRecv(tl.West), tl.CanSend(tl.East, tl.Shape{n}, tl.F16), tl.CanSignal(n, tl.GE, n))
+		}},
 		{"Put and Notify", func() { pe.Put(1, vector, o.v); pe.Notify(1, 0, tl.Add, n) }},
 		{"Get", func() { pe.Get(1, vector, tl.Shape{n}, tl.F16) }},
 		{"Caller", func() { tl.Caller() }},

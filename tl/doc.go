@@ -43,6 +43,7 @@
 //	composite  Composite with Gemm or Stream and an epilogue of Do; Wait
 //	queues     Send, Recv, RecvAny, RecvAsync, RecvInto
 //	windows    Put, Get, Notify, WaitSignal, Test
+//	either     Select of CanRecv, CanSend, CanSignal
 //	tiles      Shape, Dim, DType, Pin, Free, Item, Values
 //	debugging  Printf, Assert
 //

@@ -87,6 +87,28 @@ func (e *eagerPE) post(port tl.Port, v *tl.Value, into *tl.Block) (tl.Handle, tl
 	return tl.Handle{N: uint64(len(e.receives))}, port, nil
 }
 
+// Select finds room in every queue: they have no end.
+func (e *eagerPE) Select(cases []tl.Case) (int, error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for {
+		for i, c := range cases {
+			ready := c.Kind == tl.SendCase
+			switch c.Kind {
+			case tl.RecvCase:
+				q := e.queues[end{e.rank, c.Port}]
+				ready = q.posted < len(q.messages)
+			case tl.SignalCase:
+				ready = c.Cmp.Holds(e.signals[[2]int{e.rank, c.Signal}], c.Value)
+			}
+			if ready {
+				return i, nil
+			}
+		}
+		e.changed.Wait()
+	}
+}
+
 func (e *eagerPE) Wait(h tl.Handle) error {
 	if int(h.N) > len(e.receives) {
 		return nil // a composite, which has long ended

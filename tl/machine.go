@@ -13,8 +13,8 @@ import (
 // gives it time and keeps it for the data phase. Errors come without the kernel,
 // PE, operation and line, which PE adds.
 //
-// What a *Value, a *Compute or a *Block points to is the PE's, and changes after
-// the call; a *Composite is the machine's to keep. The pointers in blocks and
+// What a *Value, a *Compute, a *Block or a []Case points to is the PE's, and changes
+// after the call; a *Composite is the machine's to keep. The pointers in blocks and
 // values have a stride for each axis of the shape beside them.
 type Machine interface {
 	// Place is where the kernel runs.
@@ -40,6 +40,9 @@ type Machine interface {
 	// AnyPort takes the port whose turn it is, waiting for one with a message, and
 	// says which.
 	Recv(port Port, v *Value, into *Block, wait bool) (Handle, Port, error)
+	// Select waits until one of the cases, of which there is one at least, is so, and
+	// is the index of the first that is.
+	Select(cases []Case) (int, error)
 	// Put writes a tile into the part of a window that a peer holds.
 	Put(peer int, v Value, to Block) error
 	// Get reads a tile from the part of a window that a peer holds.

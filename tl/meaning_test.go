@@ -88,6 +88,14 @@ func TestBetweenPEs(t *testing.T) {
 			t.Assert(from == tl.West, "message from %v", from)
 			return y
 		}},
+		{"Select", func(t *tl.PE, _ tl.Ptr, x tl.Tile, round int) tl.Tile {
+			t.Assert(t.Select(tl.CanSend(tl.East, shape, tl.I32), tl.CanRecv(tl.West)) == 0, "no room")
+			t.Send(tl.East, x)
+			t.Notify(east(t), 0, tl.Add, 1)
+			t.Assert(t.Select(tl.CanSignal(1, tl.NE, 0), tl.CanSignal(0, tl.GE, round+1)) == 1, "a signal that nobody sent")
+			t.Assert(t.Select(tl.CanRecv(tl.East), tl.CanRecv(tl.West)) == 1, "a message that nobody sent")
+			return t.Recv(tl.West, shape, tl.I32)
+		}},
 		{"RecvAsync", func(t *tl.PE, _ tl.Ptr, x tl.Tile, _ int) tl.Tile {
 			first, second := t.RecvAsync(tl.West, shape, tl.I32), t.RecvAsync(tl.West, shape, tl.I32)
 			t.Send(tl.East, x.Sub(100))

@@ -176,6 +176,10 @@ func TestOperations(t *testing.T) {
 		}, []string{"recv port2 #8 [9] f32", "#9 [64] f16 = exp (#1)", "wait 9", "send east #8"}},
 		{"RecvInto", func(t *tl.PE, o operands) { t.RecvInto(tl.West, vector.At(2), tl.Shape{9}, tl.F16) },
 			[]string{"recv west #8 [9] f16 into 1004 strides [1], wait"}},
+		{"Select", func(t *tl.PE, o operands) {
+			i := t.Select(tl.CanRecv(tl.West), tl.CanSend(tl.Child(0), tl.Shape{3, 5}, tl.F32), tl.CanSignal(5, tl.GE, -2))
+			t.Printf("%d", i)
+		}, []string{"select [CanRecv(west) CanSend(child0, 60 bytes) CanSignal(5, GE, -2)]", "[sip1.cube5.pe3 0ns] 2"}},
 
 		{"Put", func(t *tl.PE, o operands) { t.Put(3, matrix.At(1), o.v, tl.Mask(60)) },
 			[]string{"put #1 to rank 3 window 2 at 5200 strides [1] valid [60] fill 0"}},

@@ -12,9 +12,10 @@ type PE struct {
 	place  Place
 
 	// What goes to the machine by pointer stays here, or every call would allocate.
-	v    Value
-	c    Compute
-	into Block
+	v     Value
+	c     Compute
+	into  Block
+	cases []Case
 }
 
 // NewPE makes the PE on which a kernel, known to errors by name, runs. Machines

@@ -155,6 +155,10 @@ func (r *recorder) Recv(port tl.Port, v *tl.Value, into *tl.Block, wait bool) (t
 	})
 }
 
+func (r *recorder) Select(cases []tl.Case) (int, error) {
+	return len(cases) - 1, r.say(func() string { return fmt.Sprintf("select %v", cases) })
+}
+
 func (r *recorder) Put(peer int, v tl.Value, to tl.Block) error {
 	return r.say(func() string {
 		return fmt.Sprintf("put %s to rank %d window %d at %s", valueText(v), peer, to.Ptr.Window, blockText(to))

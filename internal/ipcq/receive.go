@@ -179,8 +179,7 @@ func (rc *Receive) copied(at sim.Time) {
 type message Receive
 
 func (m *message) String() string {
-	return fmt.Sprintf("a message %v %v on the queue %s -> %s",
-		m.Shape.Dim[:m.Shape.Rank], m.DType, m.ring.From.Name, m.ring.To.Name)
+	return fmt.Sprintf("a message %v %v on %v", m.Shape.Dim[:m.Shape.Rank], m.DType, m.ring)
 }
 
 func (m *message) HeldBy() *sim.Proc { return m.ring.From.Proc }

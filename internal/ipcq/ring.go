@@ -33,7 +33,7 @@ type End struct {
 	Name string // of the PE and port: "sip0.cube0.pe1 east"
 	DMA  *pe.DMA
 	Proc *sim.Proc // the kernel there, while it runs
-	Any  bool      // it waits for a message on any port
+	Any  bool      // it waits for a message, here or elsewhere
 }
 
 // Config is how a ring is built.
@@ -59,7 +59,7 @@ type Ring struct {
 	credits []sim.Time // when that of fragment n comes back, at n mod Slots
 	posted  []*Receive // receives that are not complete, in order
 	number  int32
-	blocked bool // the sender waits for a credit
+	wanted  uint64 // how many have to be read for the sender to go on; 0 if it does not wait
 	queues  *Queues
 	From    End
 	To      End
@@ -136,15 +136,15 @@ func (r *Ring) TakeCredit(now sim.Time) (at sim.Time, ok bool) {
 // room is what a sender without credit waits for.
 type room Ring
 
-func (r *room) String() string    { return "a free slot of the queue " + r.From.Name + " -> " + r.To.Name }
+func (r *room) String() string    { return "a free slot of " + (*Ring)(r).String() }
 func (r *room) HeldBy() *sim.Proc { return r.To.Proc }
 
 // AwaitRoom parks the sender, whose clock is at now, until another credit is on its
 // way.
 func (r *Ring) AwaitRoom(p *sim.Proc, now sim.Time) {
-	r.blocked = true
+	r.wanted = r.used + 1
 	p.ParkFrom((*room)(r), now)
-	r.blocked = false
+	r.wanted = 0
 }
 
 // Fragments is how many slots a message takes.
@@ -212,7 +212,7 @@ func (r *Ring) see(slot uint64) {
 		r.queues.Seen(f.ID)
 	}
 	r.match()
-	if r.To.Any {
+	if r.To.Any && r.Waiting() {
 		r.To.Proc.Wake()
 	}
 }
@@ -239,10 +239,13 @@ func (r *Ring) returnCredits(at sim.Time) {
 		r.credits[r.read%uint64(r.Slots)] = at + r.CreditTime
 		r.read++
 	}
-	if r.blocked {
+	if r.wanted > 0 && r.wanted <= r.read {
 		r.From.Proc.Wake()
 	}
 }
+
+// String names the ring by its ends.
+func (r *Ring) String() string { return "the queue " + r.From.Name + " -> " + r.To.Name }
 
 // Left is how many fragments nobody has received.
 func (r *Ring) Left() int { return int(r.sent - r.taken) }

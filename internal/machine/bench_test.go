@@ -107,3 +107,47 @@ func BenchmarkQueueMessages(b *testing.B) {
 		})
 	}
 }
+
+// BenchmarkSelect is a Select whose first case is ready, one for which the CPU has to
+// wait for the others to catch up, and a message between two PEs without and with a
+// Select that waits for it.
+func BenchmarkSelect(b *testing.B) {
+	recv, told := tl.CanRecv(tl.West), tl.CanSignal(0, tl.NE, 0)
+	room := tl.CanSend(tl.East, tl.Shape{64}, tl.F16)
+	throw := func(t *tl.PE, x tl.Tile, wait bool) {
+		t.Send(tl.East, x)
+		if wait {
+			t.Select(told, recv)
+		}
+		t.Recv(tl.West, tl.Shape{64}, tl.F16)
+	}
+	for _, c := range []struct {
+		name  string
+		round func(t *tl.PE, x tl.Tile)
+	}{
+		{"first", func(t *tl.PE, _ tl.Tile) { t.Select(room, recv) }},
+		{"second", func(t *tl.PE, _ tl.Tile) { t.Select(told, room) }},
+		{"message", func(t *tl.PE, x tl.Tile) { throw(t, x, false) }},
+		{"message-waited-for", func(t *tl.PE, x tl.Tile) { throw(t, x, true) }},
+	} {
+		b.Run(c.name, func(b *testing.B) {
+			m := build(b, Options{}, "default")
+			defer m.Close()
+			ids := []PEID{0, 1}
+			b.ReportAllocs()
+			_, err := m.Start(Program{Name: "k", Targets: ids, Links: ring(ids...), Body: func(t *tl.PE) {
+				x := t.Zeros(tl.Shape{64}, tl.F16).Pin()
+				for range b.N/len(ids) + 1 {
+					c.round(t, x)
+				}
+			}}, sim.Event{})
+			if err != nil {
+				b.Fatal(err)
+			}
+			b.ResetTimer()
+			began := cpuTime()
+			m.mustRun(b)
+			b.ReportMetric(float64((cpuTime()-began).Nanoseconds())/float64(b.N), "cpu-ns/op")
+		})
+	}
+}

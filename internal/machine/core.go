@@ -42,6 +42,7 @@ type core struct {
 	scratch []memory.VA
 	handles handles
 	awaits  awaited // what it waits for in WaitSignal
+	selects selection
 
 	unusedReceives []*receive
 

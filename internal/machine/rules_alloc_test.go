@@ -69,6 +69,12 @@ func TestMessagesAllocateNothing(t *testing.T) {
 			t.Send(tl.East, t.Zeros(tl.Shape{64}, tl.F16))
 			t.RecvAny(tl.Shape{64}, tl.F16)
 		}},
+		{"Select", topology.BufferTCM, func(t *tl.PE, _ tl.Ptr, _ int) {
+			t.Select(tl.CanSend(tl.East, tl.Shape{64}, tl.F16), tl.CanRecv(tl.West))
+			t.Send(tl.East, t.Zeros(tl.Shape{64}, tl.F16))
+			t.Select(tl.CanSignal(0, tl.NE, 0), tl.CanRecv(tl.West))
+			t.Recv(tl.West, tl.Shape{64}, tl.F16)
+		}},
 		{"loads and stores", topology.BufferTCM, func(t *tl.PE, x tl.Ptr, _ int) {
 			t.Store(x, t.Load(x, tl.Shape{64}, tl.F16))
 		}},

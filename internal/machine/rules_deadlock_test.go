@@ -111,6 +111,8 @@ func TestWaitsThatNobodyEndsAreDeadlocks(t *testing.T) {
 			"a message [64] f16 on the queue sip0.cube0.pe1 west -> sip0.cube0.pe0 east", nil},
 		{"RecvAny", func(t *tl.PE, x tl.Ptr) { t.RecvAny(tl.Shape{64}, tl.F16) }, "a message on any port", nil},
 		{"WaitSignal", func(t *tl.PE, x tl.Ptr) { t.WaitSignal(3, tl.GE, 2) }, "signal 3 GE 2", nil},
+		{"Select", func(t *tl.PE, x tl.Ptr) { t.Select(tl.CanRecv(tl.East), tl.CanSignal(3, tl.GE, 2)) },
+			"a message on the queue sip0.cube0.pe1 west -> sip0.cube0.pe0 east, or signal 3 GE 2", nil},
 	} {
 		r := newRig(t, Options{}, c.sets...)
 		x := r.tensor(0, 64)
@@ -166,6 +168,16 @@ func TestEndlessKernelsEndAtTheLimit(t *testing.T) {
 		},
 		"tests a signal": func(t *tl.PE) {
 			for !t.Test(0, tl.EQ, 1) {
+			}
+		},
+		"selects what is ready": func(t *tl.PE) {
+			for {
+				t.Select(tl.CanSend(tl.East, tl.Shape{64}, tl.F16))
+			}
+		},
+		"selects a signal": func(t *tl.PE) {
+			for {
+				t.Select(tl.CanRecv(tl.East), tl.CanSignal(0, tl.EQ, 0))
 			}
 		},
 		"plays ball": func(t *tl.PE) {

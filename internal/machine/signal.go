@@ -161,17 +161,23 @@ func (c *core) look(number int, cmp tl.Cmp, value int64) (bool, error) {
 	if err := checkSignal(number); err != nil {
 		return false, err
 	}
-	c.eng.Beat()
-	c.sync()
-	if c.dispatch == 0 {
-		c.proc.SleepUntil(c.now) // let the others have this instant
-	}
+	c.meet()
 	s := c.pe.signal(number)
 	if !cmp.Holds(s.value, value) {
 		return false, nil
 	}
 	c.noticed(number, s)
 	return true, nil
+}
+
+// meet has everybody else catch up before the CPU looks at what they did, in a call
+// that may be repeated without end.
+func (c *core) meet() {
+	c.eng.Beat()
+	c.sync()
+	if c.dispatch == 0 {
+		c.proc.SleepUntil(c.now) // let the others have this instant
+	}
 }
 
 // noticed records that the kernel goes on because of a signal.

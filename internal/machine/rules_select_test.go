@@ -1,0 +1,357 @@
+package machine
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/kernbench/kernbench/internal/sim"
+	"github.com/kernbench/kernbench/tl"
+	"github.com/kernbench/kernbench/topology"
+)
+
+// Of several cases that are ready the first in the list is taken, for one dispatch
+// cycle.
+func TestSelectTakesTheFirstThatIsReady(t *testing.T) {
+	north, south := tl.CanRecv(tl.North), tl.CanRecv(tl.South)
+	room, told := tl.CanSend(tl.East, tl.Shape{64}, tl.F16), tl.CanSignal(0, tl.GE, 1)
+	const late = 1000
+	for _, c := range []struct {
+		name   string
+		counts [4]int // messages from the north, the south, the east, the west
+		cases  []tl.Case
+		want   int
+	}{
+		{"message for the first", [4]int{1, 0}, []tl.Case{north, south}, 0},
+		{"message for the second", [4]int{0, 1}, []tl.Case{north, south}, 1},
+		{"both", [4]int{1, 1}, []tl.Case{north, south}, 0},
+		{"both, listed the other way", [4]int{1, 1}, []tl.Case{south, north}, 0},
+		{"a message and room", [4]int{1, 0}, []tl.Case{north, room}, 0},
+		{"no message, but room", [4]int{1, 0}, []tl.Case{south, told, room}, 2},
+		{"a signal that is 0", [4]int{1, 0}, []tl.Case{south, tl.CanSignal(0, tl.EQ, 0), north}, 1},
+	} {
+		r := newRig(t, Options{})
+		got, took := -1, sim.Time(0)
+		r.on(gather(c.counts, func(t *tl.PE) {
+			pass(t, late)
+			took = -r.clock(t)
+			got = t.Select(c.cases...)
+			took += r.clock(t)
+			for i, n := range c.counts {
+				for range n {
+					t.Recv(compass[i], tl.Shape{64}, tl.F16)
+				}
+			}
+		}))
+		same(t, c.name+": case", got, c.want)
+		same(t, c.name+": it takes", took, r.dispatch)
+	}
+}
+
+// Select sees what others have done by the time of the CPU, which runs ahead of them.
+func TestSelectLetsOthersCatchUp(t *testing.T) {
+	room := tl.CanSend(tl.West, tl.Shape{64}, tl.F16)
+	for _, c := range []struct {
+		name  string
+		cases []tl.Case
+		want  int
+	}{
+		{"a message that has come", []tl.Case{tl.CanRecv(tl.West), room}, 0},
+		{"a signal that has changed", []tl.Case{tl.CanSignal(0, tl.EQ, 0), room}, 1},
+		{"a signal that is set", []tl.Case{tl.CanSignal(0, tl.EQ, 0), tl.CanSignal(0, tl.EQ, 1)}, 1},
+	} {
+		r := newRig(t, Options{})
+		var got int
+		r.on(Program{Targets: []PEID{0, 1}, Links: pair(0, 1), Body: by(func(t *tl.PE) {
+			t.Notify(1, 0, tl.Set, 1)
+			t.Send(tl.East, t.Zeros(tl.Shape{64}, tl.F16))
+		}, func(t *tl.PE) {
+			for range 1000 {
+				t.Zeros(tl.Shape{1}, tl.F16)
+			}
+			got = t.Select(c.cases...)
+			t.Recv(tl.West, tl.Shape{64}, tl.F16)
+		})})
+		same(t, c.name+": case", got, c.want)
+	}
+}
+
+// Select goes on when the first fragment of a message is visible, as RecvAny does; a
+// message that was asked for does not count.
+func TestSelectWaitsForAMessage(t *testing.T) {
+	r := newRig(t, Options{})
+	var index int
+	var at sim.Time
+	idle := r.passFor(r.scheduler + r.full(4096, 2))
+	run := r.on(Program{
+		Targets: []PEID{0, 9, 2}, Links: []Connection{{0, tl.North, 9, tl.Parent}, {0, tl.West, 2, tl.Parent}},
+		Body: by(func(t *tl.PE) {
+			h := t.RecvAsync(tl.North, tl.Shape{64}, tl.F16)
+			index = t.Select(tl.CanRecv(tl.North), tl.CanRecv(tl.West))
+			at = r.clock(t)
+			t.Recv(tl.West, tl.Shape{4096}, tl.F16)
+			h.Wait()
+		}, func(t *tl.PE) {
+			t.Send(tl.Parent, t.Zeros(tl.Shape{64}, tl.F16))
+		}, func(t *tl.PE) {
+			x := t.Zeros(tl.Shape{4096}, tl.F16)
+			pass(t, idle)
+			t.Send(tl.Parent, x)
+		}),
+	})
+	same(t, "case", index, 1)
+	same(t, "it goes on at", at-run.Start, r.calls(1+idle+1)+r.put(topology.BufferTCM, 2, 0, 4096))
+}
+
+// crowd is a sender that fills its queue with messages of a slot and then selects on
+// room for one of so many fragments, which the receiver, who is late, gives back one
+// by one.
+type crowd struct {
+	b                PEID
+	slots, fragments int
+}
+
+// run is when Select goes on and the formula of it: the return of as many credits as
+// the message has fragments, at most all.
+func (x crowd) run(t tester, sets ...string) (r *rig, began, at, credit sim.Time) {
+	t.Helper()
+	r = newRig(t, Options{}, append(sets, set("pe.ipcq.n_slots", x.slots), "pe.ipcq.slot_size=256 B")...)
+	late := r.passFor(2 * sim.Microsecond)
+	large := tl.Shape{128 * x.fragments}
+	run := r.on(Program{Targets: []PEID{0, x.b}, Links: pair(0, x.b), Body: by(func(t *tl.PE) {
+		m, next := t.Zeros(tl.Shape{128}, tl.F16), t.Zeros(large, tl.F16)
+		for range x.slots {
+			t.Send(tl.East, m)
+		}
+		began = r.clock(t) + r.dispatch
+		t.Select(tl.CanSend(tl.East, large, tl.F16))
+		at = r.clock(t)
+		t.Send(tl.East, next)
+		if x.fragments <= x.slots {
+			same(r.tester, "the send takes", r.clock(t)-at, r.dispatch)
+		}
+	}, func(t *tl.PE) {
+		pass(t, late)
+		for range x.slots {
+			t.Recv(tl.West, tl.Shape{128}, tl.F16)
+		}
+		t.Recv(tl.West, large, tl.F16)
+	})})
+	tcm := r.spec.PE.TCM
+	var copied sim.Time
+	for k := range min(x.fragments, x.slots) {
+		copied = max(copied, r.calls(late+1+k)+r.setup) + tcm.Overhead + max(tcm.ReadBandwidth.Serialize(256), tcm.WriteBandwidth.Serialize(256))
+	}
+	return r, began - run.Start, at - run.Start, copied + r.creditTime(0, x.b)
+}
+
+var anyCrowd = rapid.Custom(func(t *rapid.T) crowd {
+	return crowd{PEID(rapid.IntRange(1, 255).Draw(t, "to")), rapid.IntRange(1, 6).Draw(t, "slots"), rapid.IntRange(1, 9).Draw(t, "fragments")}
+})
+
+// Select on room goes on at the instant when the last credit that the message needs is
+// back, and the send that follows does not wait.
+func TestSelectWaitsForCredits(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		x := anyCrowd.Draw(t, "case")
+		_, _, at, credit := x.run(t)
+		if at != credit {
+			t.Fatalf("%+v: Select goes on at %v, want %v", x, at, credit)
+		}
+	})
+}
+
+// A CPU that polls looks for credits every poll_cycles, in Select as in Send.
+func TestSelectPollsForCredits(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		x := anyCrowd.Draw(t, "case")
+		x.fragments = min(x.fragments, x.slots) // so that the send does not poll as well
+		cycles := rapid.IntRange(1, 500).Draw(t, "poll cycles")
+		r, began, at, credit := x.run(t, "pe.ipcq.backpressure=poll", set("pe.ipcq.poll_cycles", cycles))
+		period := r.spec.PE.CPU.Clock.Cycles(cycles)
+		looks := (credit - began + period - 1) / period
+		if want := began + looks*period; at != want {
+			t.Fatalf("%+v: Select goes on at %v, want %v: %d looks, %v apart, from %v on", x, at, want, looks, period, began)
+		}
+		if got, want := r.PE(0).Polled, looks*period; got != want {
+			t.Fatalf("%v is spent on polling, want %v", got, want)
+		}
+	})
+}
+
+// Select on a signal goes on when the comparison holds, and not with changes before.
+func TestSelectWaitsForASignal(t *testing.T) {
+	r := newRig(t, Options{})
+	var at sim.Time
+	const idle = 300
+	run := r.on(Program{Targets: []PEID{0, 9}, Body: by(func(t *tl.PE) {
+		t.Select(tl.CanSignal(7, tl.GE, 2))
+		at = r.clock(t)
+	}, func(t *tl.PE) {
+		t.Notify(0, 7, tl.Add, 1)
+		t.Notify(0, 8, tl.Add, 2)
+		pass(t, idle)
+		t.Notify(0, 7, tl.Add, 1)
+	})})
+	same(t, "it goes on at", at-run.Start, sim.Time(2+idle+1)*r.dispatch+r.notice(9, 0))
+}
+
+// Whatever comes first ends the wait at its own time: a message also when a credit is
+// already known to be on its way.
+func TestSelectWaitsForWhateverComesFirst(t *testing.T) {
+	const far, early, late = PEID(255), 2000, 4000
+	for _, c := range []struct {
+		name            string
+		taken           int // calls before the receiver of the full queue takes a message
+		message, signal int // and before the message and the notification are sent
+		want            int
+	}{
+		{"credit", early, late, late, 0},
+		{"message", late, early, late, 1},
+		{"signal", late, late, early, 2},
+		{"message while a credit is on its way", early, early + 10, late, 1},
+		{"signal while a credit is on its way", early, late, early + 10, 2},
+	} {
+		r := newRig(t, Options{})
+		var index int
+		var at sim.Time
+		run := r.on(Program{
+			Targets: []PEID{0, far, 1, 2}, Links: append(pair(0, far), Connection{0, tl.North, 1, tl.Parent}),
+			Body: by(func(t *tl.PE) {
+				x := t.Zeros(tl.Shape{64}, tl.F16)
+				for range 4 {
+					t.Send(tl.East, x)
+				}
+				index = t.Select(tl.CanSend(tl.East, tl.Shape{64}, tl.F16), tl.CanRecv(tl.North), tl.CanSignal(0, tl.EQ, 1))
+				at = r.clock(t)
+				t.Recv(tl.North, tl.Shape{64}, tl.F16)
+			}, func(t *tl.PE) {
+				pass(t, c.taken)
+				for range 4 {
+					t.Recv(tl.West, tl.Shape{64}, tl.F16)
+				}
+			}, func(t *tl.PE) {
+				x := t.Zeros(tl.Shape{64}, tl.F16)
+				pass(t, c.message)
+				t.Send(tl.Parent, x)
+			}, func(t *tl.PE) {
+				pass(t, c.signal)
+				t.Notify(0, 0, tl.Set, 1)
+			}),
+		})
+		begun := r.calls(c.taken + 1)
+		comes := [3]sim.Time{
+			begun + r.take(topology.BufferTCM, far, 128) + r.creditTime(0, far),
+			r.calls(1+c.message+1) + r.put(topology.BufferTCM, 1, 0, 128),
+			sim.Time(c.signal+1)*r.dispatch + r.notice(2, 0),
+		}
+		if strings.Contains(c.name, "on its way") && !(begun < comes[c.want] && comes[c.want] < comes[0]) {
+			t.Errorf("%s: it comes at %v, want between %v and %v", c.name, comes[c.want], begun, comes[0])
+		}
+		same(t, c.name+": case", index, c.want)
+		same(t, c.name+": it goes on at", at-run.Start, comes[c.want])
+	}
+}
+
+// A kernel that receives by Select, in the order of any list, gets what it gets by Recv.
+func TestSelectGetsWhatRecvGets(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		var counts [4]int
+		total := 0
+		for i := range counts {
+			counts[i] = rapid.IntRange(0, 12).Draw(t, compass[i].String())
+			total += counts[i]
+		}
+		order := rapid.Permutation(compass).Draw(t, "order")
+		slow := rapid.IntRange(0, 200).Draw(t, "calls between two receives")
+		cases := make([]tl.Case, len(order))
+		for i, port := range order {
+			cases[i] = tl.CanRecv(port)
+		}
+		r := newRig(t, Options{})
+		got, want := map[tl.Port]int{}, map[tl.Port]int{}
+		for i, n := range counts {
+			if n > 0 {
+				want[compass[i]] = n
+			}
+		}
+		r.on(gather(counts, func(t *tl.PE) { // which is an error if messages are left
+			for range total {
+				port := order[t.Select(cases...)]
+				before := r.clock(t)
+				t.Recv(port, tl.Shape{64}, tl.F16)
+				same(r.tester, "the receive takes", r.clock(t)-before, r.dispatch)
+				got[port]++
+				pass(t, slow)
+			}
+		}))
+		if !maps.Equal(got, want) {
+			t.Fatalf("messages from %v, want %v", got, want)
+		}
+	})
+}
+
+// A report names every case, and the cycle goes by the first PE that still waits.
+func TestSelectInADeadlock(t *testing.T) {
+	r := newRig(t, Options{})
+	ids := []PEID{0, 1, 2}
+	d := r.deadlock(Program{Targets: ids, Links: ring(ids...), Body: by(func(t *tl.PE) {
+		for range 4 {
+			t.Send(tl.West, t.Zeros(tl.Shape{64}, tl.F16))
+		}
+		t.Select(tl.CanSignal(1, tl.LT, 0), tl.CanSend(tl.West, tl.Shape{4096}, tl.F16), tl.CanRecv(tl.East))
+	}, func(t *tl.PE) {
+		t.Recv(tl.West, tl.Shape{64}, tl.F16)
+	}, func(*tl.PE) {})})
+	want := []string{
+		"signal 1 LT 0, or room for 8KiB in the queue sip0.cube0.pe0 west -> sip0.cube0.pe2 east, or a message on the queue sip0.cube0.pe1 west -> sip0.cube0.pe0 east",
+		"a message [64] f16 on the queue sip0.cube0.pe0 east -> sip0.cube0.pe1 west",
+	}
+	var got []string
+	for _, b := range d.Blocked {
+		got = append(got, b.On)
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("waits for\n  %s\nwant\n  %s", strings.Join(got, "\n  "), strings.Join(want, "\n  "))
+	}
+	same(t, "cycle", fmt.Sprint(d.Cycle), "[k@sip0.cube0.pe0 k@sip0.cube0.pe1]")
+}
+
+// Ports and signals that do not exist are errors, also behind a case that is ready.
+func TestSelectMisuseIsAnError(t *testing.T) {
+	ready := tl.CanSend(tl.East, tl.Shape{64}, tl.F16)
+	for _, c := range []struct {
+		cases []tl.Case
+		want  string
+	}{
+		{[]tl.Case{ready, tl.CanRecv(tl.North)}, "no port north: this PE has east"},
+		{[]tl.Case{tl.CanSend(tl.Child(0), tl.Shape{1}, tl.F16)}, "no port child0: this PE has east"},
+		{[]tl.Case{ready, tl.CanSignal(-1, tl.EQ, 0)}, "no signal -1: a PE has 0 to 65535"},
+		{[]tl.Case{tl.CanSignal(65536, tl.EQ, 0)}, "no signal 65536: a PE has 0 to 65535"},
+	} {
+		r := newRig(t, Options{})
+		e := r.failure(Program{Targets: []PEID{0, 1}, Links: pair(0, 1), Body: by(func(t *tl.PE) { t.Select(c.cases...) }, func(*tl.PE) {})})
+		same(t, "operation", e.Op, "Select")
+		same(t, e.Shapes, e.Err.Error(), c.want)
+	}
+}
+
+// Where calls take no time, an endless loop of Select is found by their number.
+func TestSelectWithoutEndIsFound(t *testing.T) {
+	if raceDetector {
+		t.Skip("it takes the race detector too long")
+	}
+	r := newRigOf(t, Options{}, "alpha_beta")
+	e := r.failure(Program{Targets: []PEID{0, 1}, Links: pair(0, 1), Body: by(func(t *tl.PE) {
+		for {
+			t.Select(tl.CanSend(tl.East, tl.Shape{64}, tl.F16))
+		}
+	}, func(*tl.PE) {})})
+	if want := "16777216 operations in a row took no time"; !strings.HasPrefix(e.Err.Error(), want) {
+		t.Errorf("the loop ends with %v, want %s", e.Err, want)
+	}
+}

@@ -1,0 +1,164 @@
+package machine
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/kernbench/kernbench/internal/memory"
+	"github.com/kernbench/kernbench/internal/sim"
+	"github.com/kernbench/kernbench/tl"
+)
+
+// selection is what Select waits for.
+type selection struct {
+	core  *core
+	cases []tl.Case
+}
+
+// Select waits until one of the cases is so.
+func (c *core) Select(cases []tl.Case) (int, error) {
+	if err := c.tick(); err != nil {
+		return 0, err
+	}
+	for i := range cases {
+		if err := c.checkCase(&cases[i]); err != nil {
+			return 0, err
+		}
+	}
+	s := &c.selects
+	*s = selection{c, cases}
+	began := c.now
+	// A message that is there stays, and so does a credit: if the first case is one of
+	// them and ready, nothing that others have yet to do changes the answer.
+	if cases[0].Kind != tl.SignalCase && s.ready(0, began) <= began {
+		return 0, nil
+	}
+	c.meet()
+	for {
+		next := sim.Never
+		for i := range cases {
+			at := s.ready(i, began)
+			if at <= c.now {
+				s.polled(c.now - began)
+				return i, nil
+			}
+			next = min(next, at)
+		}
+		s.listen()
+		if next == sim.Never {
+			c.proc.ParkFrom(s, began)
+		} else {
+			c.proc.SleepUntil(next) // unless something wakes it before
+		}
+		s.unlisten()
+		c.caughtUp()
+	}
+}
+
+func (c *core) checkCase(x *tl.Case) error {
+	if x.Kind == tl.SignalCase {
+		return checkSignal(x.Signal)
+	}
+	_, err := c.port(x.Port)
+	return err
+}
+
+// ready is when a case is so, as far as is known: not after the present if it is now,
+// never if somebody has to do something first. A CPU that polls sees credits only
+// when it looks for them, counting from when it began to.
+func (s *selection) ready(i int, began sim.Time) sim.Time {
+	c, x := s.core, &s.cases[i]
+	switch x.Kind {
+	case tl.RecvCase:
+		if c.ports[x.Port].in.Waiting() {
+			return 0
+		}
+	case tl.SendCase:
+		at, ok := c.ports[x.Port].out.Room(memory.Bytes(x.Bytes))
+		if ok && c.poll > 0 && at > began {
+			at = began + (at-began+c.poll-1)/c.poll*c.poll
+		}
+		if ok {
+			return at
+		}
+	case tl.SignalCase:
+		if x.Cmp.Holds(c.pe.signal(x.Signal).value, x.Value) {
+			return 0
+		}
+	}
+	return sim.Never
+}
+
+// listen has whatever may make a case ready wake the kernel.
+func (s *selection) listen() {
+	c := s.core
+	for i := range s.cases {
+		x := &s.cases[i]
+		switch x.Kind {
+		case tl.RecvCase:
+			c.ports[x.Port].in.To.Any = true
+		case tl.SendCase:
+			out, n := c.ports[x.Port].out, memory.Bytes(x.Bytes)
+			if _, ok := out.Room(n); !ok {
+				out.Listen(n)
+			}
+		case tl.SignalCase:
+			c.pe.listener = c.proc
+		}
+	}
+}
+
+func (s *selection) unlisten() {
+	c := s.core
+	for i := range s.cases {
+		if x := &s.cases[i]; x.Kind != tl.SignalCase {
+			c.ports[x.Port].in.To.Any = false
+			c.ports[x.Port].out.Unlisten()
+		}
+	}
+	c.pe.listener = nil
+}
+
+// polled counts the time that a CPU which polls has waited, if for a credit as well.
+func (s *selection) polled(waited sim.Time) {
+	if s.core.poll == 0 {
+		return
+	}
+	for i := range s.cases {
+		if s.cases[i].Kind == tl.SendCase {
+			s.core.pe.Polled += waited
+			return
+		}
+	}
+}
+
+// String is all of the cases.
+func (s *selection) String() string {
+	texts := make([]string, len(s.cases))
+	for i, x := range s.cases {
+		switch x.Kind {
+		case tl.RecvCase:
+			texts[i] = fmt.Sprintf("a message on %v", s.core.ports[x.Port].in)
+		case tl.SendCase:
+			texts[i] = fmt.Sprintf("room for %v in %v", memory.Bytes(x.Bytes), s.core.ports[x.Port].out)
+		case tl.SignalCase:
+			texts[i] = (&awaited{x.Signal, x.Cmp, x.Value}).String()
+		}
+	}
+	return strings.Join(texts, ", or ")
+}
+
+// HeldBy is the PE at the other end of the first queue whose kernel has not ended:
+// who could change a signal is not known.
+func (s *selection) HeldBy() *sim.Proc {
+	for i := range s.cases {
+		x := &s.cases[i]
+		if x.Kind == tl.SignalCase {
+			continue
+		}
+		if p := s.core.ports[x.Port].out.To.Proc; p != nil && !p.Done() {
+			return p
+		}
+	}
+	return nil
+}
