@@ -29,7 +29,7 @@ func (m *member) relay() {
 	}
 	groups := tl.CDiv(m.Ranks-1, m.ahead()/r.cut.pieces)
 	r.group = tl.CDiv(m.Ranks-1, groups)
-	schedule{groups * r.cut.segments, m.Ranks - 1, r.group * r.cut.pieces}.run(&r)
+	schedule{&r, groups * r.cut.segments, m.Ranks - 1, r.group * r.cut.pieces}.run(m)
 }
 
 // parcel is a piece of a block on its way.
@@ -41,13 +41,13 @@ type parcel struct {
 
 // parcel is the piece of an item that has come so many hops.
 func (r *relay) parcel(at item, hops int) parcel {
-	distance := at.segment/r.cut.segments*r.group + at.piece/r.cut.pieces + 1
+	distance := at.segment/r.cut.segments*r.group + at.message/r.cut.pieces + 1
 	if distance >= r.Ranks || at.step >= distance {
 		return parcel{}
 	}
 	p := parcel{from: (r.Rank - hops + r.Ranks) % r.Ranks, arrived: hops == distance}
 	p.to = (p.from + distance) % r.Ranks
-	p.at, p.n = r.cut.piece(r.pair(p.from, p.to), at.segment%r.cut.segments, at.piece%r.cut.pieces)
+	p.at, p.n = r.cut.piece(r.pair(p.from, p.to), at.segment%r.cut.segments, at.message%r.cut.pieces)
 	return p
 }
 
@@ -69,19 +69,20 @@ func (r *relay) pass(at item, x tl.Tile) {
 	r.send(tl.East, x)
 }
 
-func (r *relay) keep(at item, x tl.Tile) {
+func (r *relay) keep(at item, x tl.Tile) bool {
 	if p := r.parcel(at, at.step+1); p.n > 0 && p.arrived {
 		r.t.Store(r.Out(p.from).Add(p.at), x)
 	}
-	if at.step == 0 && at.segment < r.cut.segments && at.piece < r.cut.pieces {
+	if at.step == 0 && at.segment < r.cut.segments && at.message < r.cut.pieces {
 		r.settle(r.cut, at)
 	}
+	return false
 }
 
 // settle copies a piece of the block that a rank has for itself: one by one, because a
 // message is not seen before the stores in front of it have ended.
 func (m *member) settle(c cut, at item) {
-	from, n := c.piece(m.pair(m.Rank, m.Rank), at.segment, at.piece)
+	from, n := c.piece(m.pair(m.Rank, m.Rank), at.segment, at.message)
 	if n > 0 {
 		m.t.Store(m.Out(m.Rank).Add(from), m.load(m.In(m.Rank).Add(from), n))
 	}
@@ -113,12 +114,12 @@ type swap struct {
 
 func (m *member) swap() {
 	x := swap{m, newCut(m.Plan, slices.Max(m.Counts))}
-	schedule{x.cut.segments, 1, x.cut.pieces}.run(&x)
+	schedule{&x, x.cut.segments, 1, x.cut.pieces}.run(m)
 }
 
 func (x *swap) take(at item) (none tl.Tile) {
 	for rank := range x.preceding {
-		if from, n := x.cut.piece(x.pair(rank, x.Rank), at.segment, at.piece); n > 0 {
+		if from, n := x.cut.piece(x.pair(rank, x.Rank), at.segment, at.message); n > 0 {
 			x.t.Store(x.Out(rank).Add(from), x.recv(x.port(rank), n))
 		}
 	}
@@ -127,10 +128,13 @@ func (x *swap) take(at item) (none tl.Tile) {
 
 func (x *swap) pass(at item, _ tl.Tile) {
 	for rank := range x.following {
-		if from, n := x.cut.piece(x.pair(x.Rank, rank), at.segment, at.piece); n > 0 {
+		if from, n := x.cut.piece(x.pair(x.Rank, rank), at.segment, at.message); n > 0 {
 			x.send(x.port(rank), x.load(x.In(rank).Add(from), n))
 		}
 	}
 }
 
-func (x *swap) keep(at item, _ tl.Tile) { x.settle(x.cut, at) }
+func (x *swap) keep(at item, _ tl.Tile) bool {
+	x.settle(x.cut, at)
+	return false
+}

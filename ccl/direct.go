@@ -62,7 +62,7 @@ func directKernel(t *tl.PE, a *Args) {
 		m.exchange()
 	default:
 		d := direct{newTrade(m, a.Collective, a.Reduction, a.blocks(), a.Ranks, 1)}
-		d.schedule().run(&d)
+		d.schedule(&d).run(m)
 	}
 }
 
@@ -146,8 +146,9 @@ func (d *direct) pass(at item, x tl.Tile) {
 	}
 }
 
-func (d *direct) keep(at item, x tl.Tile) {
+func (d *direct) keep(at item, x tl.Tile) bool {
 	if b := d.piece(at, d.Rank); b.n > 0 && d.gathered(at) < 0 && d.does == AllReduce {
 		d.t.Store(b.out, x)
 	}
+	return false
 }

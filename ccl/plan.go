@@ -17,7 +17,7 @@ type Plan struct {
 	// block of each rank, or, of AllToAll, one for each pair: from*Ranks + to.
 	Counts   []int
 	Messages []Message // of SendRecv
-	Width    int       // of the grid that the ranks lie on, row by row; 0 if they do not
+	Layout   Layout    // where the ranks lie
 	Chunk    int       // elements of the largest message
 	Slots    int       // messages of that size that a queue holds
 }

@@ -50,51 +50,28 @@ func (c cut) piece(n, segment, piece int) (from, count int) {
 	return part(n, segment*c.pieces+piece, c.segments*c.pieces)
 }
 
-// item is a place in a schedule.
-type item struct{ segment, step, piece int }
-
-// schedule is a sequence of items: all pieces of a step, step by step, segment by
-// segment. Each is a message to a neighbour, or one to several of them, or empty.
-type schedule struct{ segments, steps, pieces int }
-
-// exchange is what a rank does with the items of a schedule.
+// exchange is what a rank does with the messages of a schedule, see strand.
 type exchange interface {
-	// take receives an item, if it is not empty, and combines it with what the rank has.
 	take(item) tl.Tile
-	// pass sends an item: in the first step what the rank has, in the others the tile
-	// that it took as the same piece of the step before.
 	pass(item, tl.Tile)
-	// keep stores what was taken, if it is wanted here. That comes last, because a
-	// message is not seen before the stores in front of it have ended.
-	keep(item, tl.Tile)
+	keep(item, tl.Tile) (held bool)
 }
 
-// run walks through a schedule, sending as many items ahead of what is received as a
-// step has pieces. So what is to be sent is always what has just been received: it
-// need not be stored, and steps and segments follow each other without a pause.
-//
-// Nobody waits forever if a queue holds that many messages. Whoever waits for room to
-// send item i, or for item i, waits for somebody who has not received item i - pieces,
-// or not sent item i. That one is at an earlier place in the sequence of receives and
-// sends, which is the same for everyone, and whoever is furthest back waits for
-// nobody.
-func (s schedule) run(x exchange) {
-	items := s.segments * s.steps * s.pieces
-	for i := range items + s.pieces {
-		var tile tl.Tile
-		if i >= s.pieces {
-			tile = x.take(s.item(i - s.pieces))
-		}
-		if i < items {
-			x.pass(s.item(i), tile)
-		}
-		if i >= s.pieces {
-			x.keep(s.item(i-s.pieces), tile)
-		}
+// schedule is a strand alone, with the same number of messages in each step, all of them
+// over one way, or over ways of their own.
+type schedule struct {
+	exchange
+	segments, count, pieces int
+}
+
+func (s *schedule) steps() int       { return s.count }
+func (s *schedule) messages(int) int { return s.pieces }
+func (s *schedule) way(int) int      { return 0 }
+func (s *schedule) turns(int) bool   { return false }
+
+// run goes through a schedule, one segment after the other.
+func (s schedule) run(m *member) {
+	if s.segments > 0 {
+		(&weave{member: m, strands: []strand{&s}, segments: s.segments, spacing: s.count}).run()
 	}
-}
-
-func (s schedule) item(i int) item {
-	step := i / s.pieces
-	return item{step / s.steps, step % s.steps, i % s.pieces}
 }

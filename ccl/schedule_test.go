@@ -17,23 +17,27 @@ func (x *tape) take(at item) (none tl.Tile) {
 	return none
 }
 func (x *tape) pass(at item, _ tl.Tile) { x.text += fmt.Sprintf(" pass%v", at) }
-func (x *tape) keep(at item, _ tl.Tile) { x.text += fmt.Sprintf(" keep%v", at) }
+func (x *tape) keep(at item, _ tl.Tile) bool {
+	x.text += fmt.Sprintf(" keep%v", at)
+	return false
+}
 
 func TestScheduleSendsOneStepAhead(t *testing.T) {
 	for _, c := range []struct {
-		schedule schedule
-		want     string // segment, step, piece
+		segments, steps, pieces int
+		want                    string // segment, step, piece
 	}{
-		{schedule{0, 3, 0}, ""},
-		{schedule{1, 2, 1}, " pass{0 0 0} take{0 0 0} pass{0 1 0} keep{0 0 0} take{0 1 0} keep{0 1 0}"},
-		{schedule{2, 1, 1}, " pass{0 0 0} take{0 0 0} pass{1 0 0} keep{0 0 0} take{1 0 0} keep{1 0 0}"},
-		{schedule{1, 2, 2}, " pass{0 0 0} pass{0 0 1}" +
+		{0, 3, 0, ""},
+		{1, 2, 1, " pass{0 0 0} take{0 0 0} pass{0 1 0} keep{0 0 0} take{0 1 0} keep{0 1 0}"},
+		{2, 1, 1, " pass{0 0 0} take{0 0 0} pass{1 0 0} keep{0 0 0} take{1 0 0} keep{1 0 0}"},
+		{1, 2, 2, " pass{0 0 0} pass{0 0 1}" +
 			" take{0 0 0} pass{0 1 0} keep{0 0 0} take{0 0 1} pass{0 1 1} keep{0 0 1}" +
 			" take{0 1 0} keep{0 1 0} take{0 1 1} keep{0 1 1}"},
 	} {
 		var x tape
-		if c.schedule.run(&x); x.text != c.want {
-			t.Errorf("%v: %s, want %s", c.schedule, x.text, c.want)
+		schedule{&x, c.segments, c.steps, c.pieces}.run(&member{Args: &Args{Plan: &Plan{Slots: 2}}})
+		if x.text != c.want {
+			t.Errorf("%d segments, %d steps, %d pieces: %s, want %s", c.segments, c.steps, c.pieces, x.text, c.want)
 		}
 	}
 }
@@ -84,8 +88,8 @@ func TestPiecesMakeTheBlock(t *testing.T) {
 
 func TestGridIsSquare(t *testing.T) {
 	for ranks, want := range map[int][2]int{1: {1, 1}, 2: {2, 1}, 6: {3, 2}, 7: {7, 1}, 12: {4, 3}, 16: {4, 4}, 200: {20, 10}} {
-		if w, h := (&Plan{Ranks: ranks}).grid(); [2]int{w, h} != want {
-			t.Errorf("%d ranks are %d wide and %d high, want %v", ranks, w, h, want)
+		if g := (&Plan{Ranks: ranks}).grid(); [2]int{g.w, g.h} != want {
+			t.Errorf("%d ranks are %d wide and %d high, want %v", ranks, g.w, g.h, want)
 		}
 	}
 }

@@ -62,12 +62,12 @@ func newTrade(m *member, does Collective, r Reduction, block func(int) block, ra
 }
 
 // schedule is all steps for all pieces.
-func (x *trade) schedule() schedule {
+func (x *trade) schedule(with exchange) schedule {
 	steps := x.steps
 	if x.does == AllReduce {
 		steps *= 2
 	}
-	return schedule{x.cut.segments, steps, x.cut.pieces}
+	return schedule{with, x.cut.segments, steps, x.cut.pieces}
 }
 
 // gathered is which step of the all-gather an item belongs to, and negative if it is
@@ -82,7 +82,7 @@ func (x *trade) gathered(at item) int {
 // piece is an item's elements of a rank's block.
 func (x *trade) piece(at item, rank int) block {
 	b := x.block(rank)
-	from, n := x.cut.piece(b.n, at.segment, at.piece)
+	from, n := x.cut.piece(b.n, at.segment, at.message)
 	return block{b.in.Add(from), b.out.Add(from), n}
 }
 

@@ -17,6 +17,7 @@ type member struct {
 	*Args
 	t     *tl.PE
 	lines []line // by port; none if there are queues
+	spent []tl.Tile
 }
 
 // line is the way to a neighbour and back where there are no queues.
@@ -71,6 +72,18 @@ func (m *member) recv(port tl.Port, n int) tl.Tile {
 	x := m.load(l.in, n)
 	l.in = l.in.Add(n)
 	return x
+}
+
+// lag is how many pinned tiles a rank uses before it gives back the first.
+const lag = 64
+
+// spend gives a pinned tile back, but not at once: its room would be the next that is
+// needed, and it may be on its way to somebody.
+func (m *member) spend(x tl.Tile) {
+	if m.spent = append(m.spent, x); len(m.spent) > lag {
+		m.spent[0].Free()
+		m.spent = m.spent[1:]
+	}
 }
 
 // load brings n elements into TCM.

@@ -41,7 +41,7 @@ func (c *Context) plan(k *call, members []member) (*planned, error) {
 			Collective: r.collective, Ranks: len(l.pes), Root: r.root, Reduction: r.reduction.kind, Factor: r.reduction.factor, DType: r.dtype(),
 		}
 		plan.Divisor = len(members)
-		plan.Width = c.width(members, plan.Ranks)
+		plan.Layout = c.layout(l.pes)
 		if plan.Counts, err = l.counts(r.collective, members); err != nil {
 			return nil, err
 		}
@@ -69,18 +69,28 @@ func (c *Context) newPlanned(a *ccl.Algorithm, does ccl.Collective, settings ccl
 	return p
 }
 
-// width is that of the grid of SIPs, if the ranks are all of it in order.
-func (c *Context) width(members []member, ranks int) int {
-	sips := c.Topology().Spec().System.SIPs
-	if !c.spawned() || sips.W*sips.H != len(members) || len(members) != ranks {
-		return 0
+// layout is where the members are, if they are all SIPs in order, on the first PE of the
+// same cubes each: one, or all of them.
+func (c *Context) layout(pes []machine.PEID) (l ccl.Layout) {
+	s := c.Topology().Spec()
+	sips, cubes, each := s.System.SIPs.Count, s.CubesPerSIP(), s.PEsPerCube()
+	switch len(pes) {
+	case sips:
+		l.CubeW, l.CubeH = 1, 1
+	case sips * cubes:
+		l.CubeW, l.CubeH = s.SIP.CubeMesh.W, s.SIP.CubeMesh.H
+	default:
+		return ccl.Layout{}
 	}
-	for i, m := range members {
-		if m.rank != i || m.device != i {
-			return 0
+	step := sips * cubes / len(pes) * each // PEs from one to the next
+	for i, pe := range pes {
+		if int(pe) != int(pes[0])+i*step {
+			return ccl.Layout{}
 		}
 	}
-	return sips.W
+	l.Fabric = s.System.SIPs.Topology
+	l.W, l.H = c.Topology().SIPGrid()
+	return l
 }
 
 // size says how large messages of a plan are, and whether they go through queues.

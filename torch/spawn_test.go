@@ -289,14 +289,14 @@ func TestAWorkerThatIsStoppedWhilePrinting(t *testing.T) {
 	}
 }
 
-// The mesh of an all-reduce is that of the SIPs, where all of them take part.
-func TestMeshOfSIPs(t *testing.T) {
+// The grid of an all-reduce is that of the SIPs, where all of them take part.
+func TestGridOfSIPs(t *testing.T) {
 	times := map[string]torch.Time{}
 	for name, sets := range map[string][]string{"2x3": nil, "3x2": {"system.sips.w=3", "system.sips.h=2"}} {
 		l := newLab(t, torch.Options{Topology: system(t, "torus2x3", sets...), NoData: true})
 		torch.OK(l.Spawn(func(rank int, ctx *torch.Context) error {
 			dist := ctx.Distributed()
-			torch.OK(dist.InitProcessGroup("ahbm", torch.Algorithm("mesh")))
+			torch.OK(dist.InitProcessGroup("ahbm", torch.Algorithm("torus")))
 			return dist.AllReduce(torch.Must(ctx.Zeros(torch.F16, torch.Shape{1 << 16})), torch.SUM)
 		}, 6))
 		times[name] = l.Collective.Crit

@@ -1,0 +1,258 @@
+package ccl
+
+import "github.com/kernbench/kernbench/tl"
+
+// dim is a rank's place in one dimension of a grid: on a ring of ranks, in which each
+// sends to the next.
+type dim struct {
+	cycle    []int // coordinates, in the order of the ring
+	place    int   // of the rank, in that order
+	stride   int   // from a rank to the one with the next coordinate
+	next     tl.Port
+	previous tl.Port
+}
+
+func (d *dim) size() int { return len(d.cycle) }
+
+// reversed is the same ring in the other direction.
+func (d dim) reversed() dim {
+	n := d.size()
+	cycle := make([]int, n)
+	for i, at := range d.cycle {
+		cycle[n-1-i] = at
+	}
+	d.cycle, d.place = cycle, n-1-d.place
+	d.next, d.previous = d.previous, d.next
+	return d
+}
+
+// path is how a share of the data is reduced and gathered: along the first dimension,
+// then what came out of that along the next, and back. The share is that from lo to hi
+// of shareUnits.
+type path struct {
+	dims   []dim
+	lo, hi int
+}
+
+// shareUnits is what a share is counted in. Shares are seldom more than a hundredth off.
+const shareUnits = 5040
+
+// share is the elements of a path's share of n.
+func (p *path) share(n int) (from, count int) {
+	from = n * p.lo / shareUnits
+	return from, n*p.hi/shareUnits - from
+}
+
+// bucket is a rank at work on a path: an all-reduce, or the half of it that is a
+// reduce-scatter or an all-gather. Each rank has a block of the data, and along a
+// dimension those of the ranks with the same coordinate travel together, round the ring:
+// in step s of a reduce-scatter a place sends what is for place-1-s and receives what is
+// for place-2-s, and the steps of an all-gather continue that. So what becomes of a block
+// for place b is what places b+1, b+2, ... and lastly b have, combined in this order.
+//
+// Between dimensions what has come waits in TCM.
+type bucket struct {
+	*member
+	path
+	block    func(rank int) block // the path's share of it
+	segments int
+	pieces   int // of a segment of a block
+	held     map[holding]tl.Tile
+}
+
+// holding is elements on their way from one dimension to the next.
+type holding struct{ segment, rank, piece int }
+
+func newBucket(m *member, p path) *bucket {
+	b := &bucket{member: m, path: p}
+	if len(p.dims) > 1 {
+		b.held = map[holding]tl.Tile{}
+	}
+	whole := m.blocks()
+	b.block = func(rank int) block {
+		x := whole(rank)
+		from, n := p.share(x.n)
+		return block{x.in.Add(from), x.out.Add(from), n}
+	}
+	if m.Collective == AllReduce { // a block is part of the share
+		from, n := p.share(m.count(0))
+		b.block = blocks(m.In(0).Add(from), m.Out(0).Add(from), n, m.Ranks)
+	}
+	return b
+}
+
+func (b *bucket) steps() (n int) {
+	for i := range b.dims {
+		n += b.dims[i].size() - 1
+	}
+	if b.Collective == AllReduce {
+		n *= 2
+	}
+	return n
+}
+
+// phase is which dimension a step is in, how many of its steps came before, and whether
+// it gathers.
+func (b *bucket) phase(step int) (k, s int, gathers bool) {
+	if b.Collective != AllGather {
+		for k := range b.dims {
+			n := b.dims[k].size() - 1
+			if step < n {
+				return k, step, false
+			}
+			step -= n
+		}
+	}
+	for k := len(b.dims) - 1; ; k-- {
+		n := b.dims[k].size() - 1
+		if step < n {
+			return k, step, true
+		}
+		step -= n
+	}
+}
+
+func (b *bucket) messages(step int) int {
+	k, _, _ := b.phase(step)
+	return b.together(k) * b.pieces
+}
+
+// together is how many blocks travel together along a dimension: those that differ in
+// the dimensions behind it.
+func (b *bucket) together(k int) int {
+	n := 1
+	for l := k + 1; l < len(b.dims); l++ {
+		n *= b.dims[l].size()
+	}
+	return n
+}
+
+func (b *bucket) way(step int) int {
+	k, _, _ := b.phase(step)
+	return int(b.dims[k].next)
+}
+
+func (b *bucket) turns(step int) bool {
+	if step == 0 {
+		return false
+	}
+	k, _, _ := b.phase(step)
+	before, _, _ := b.phase(step - 1)
+	return k != before
+}
+
+// message is an item's elements of the blocks for a place.
+func (b *bucket) message(at item, k, place int) (block, holding) {
+	d := &b.dims[k]
+	h := holding{at.segment, d.cycle[(place+2*d.size())%d.size()] * d.stride, at.message % b.pieces}
+	for l := range k {
+		h.rank += b.dims[l].cycle[b.dims[l].place] * b.dims[l].stride
+	}
+	which := at.message / b.pieces
+	for l := k + 1; l < len(b.dims); l++ {
+		h.rank += which % b.dims[l].size() * b.dims[l].stride
+		which /= b.dims[l].size()
+	}
+	x := b.block(h.rank)
+	from, n := part(x.n, h.segment*b.pieces+h.piece, b.segments*b.pieces)
+	return block{x.in.Add(from), x.out.Add(from), n}, h
+}
+
+// release is what was held, and is not any more.
+func (b *bucket) release(h holding) tl.Tile {
+	x := b.held[h]
+	delete(b.held, h)
+	return x
+}
+
+func (b *bucket) take(at item) tl.Tile {
+	k, s, gathers := b.phase(at.step)
+	d := &b.dims[k]
+	if gathers {
+		x, _ := b.message(at, k, d.place-1-s)
+		if x.n == 0 {
+			return tl.Tile{}
+		}
+		return b.recv(d.previous, x.n)
+	}
+	x, h := b.message(at, k, d.place-2-s)
+	if x.n == 0 {
+		return tl.Tile{}
+	}
+	var own tl.Tile
+	if k == 0 {
+		own = b.addend(b.Reduction, x.in, x.n) // on its way while the message is
+	} else {
+		own = b.release(h)
+	}
+	sum := b.Reduction.combine(b.recv(d.previous, x.n), own)
+	if k > 0 {
+		b.spend(own)
+	}
+	if k == len(b.dims)-1 && s == d.size()-2 {
+		sum = b.result(b.Reduction, sum)
+	}
+	return sum
+}
+
+func (b *bucket) pass(at item, tile tl.Tile) {
+	k, s, gathers := b.phase(at.step)
+	d := &b.dims[k]
+	place := d.place - s
+	if !gathers {
+		place--
+	}
+	x, h := b.message(at, k, place)
+	switch {
+	case x.n == 0:
+	case b.turns(at.step):
+		tile = b.release(h)
+		b.send(d.next, tile)
+		b.spend(tile)
+	case at.step > 0:
+		b.send(d.next, tile)
+	case gathers:
+		tile = b.load(x.in, x.n)
+		b.send(d.next, tile)
+		if x.in.Addr != x.out.Addr {
+			b.t.Store(x.out, tile) // the own block is where it belongs, too
+		}
+		b.hold(k, h, tile)
+	default:
+		b.send(d.next, b.addend(b.Reduction, x.in, x.n))
+	}
+}
+
+func (b *bucket) keep(at item, tile tl.Tile) (held bool) {
+	k, s, gathers := b.phase(at.step)
+	d := &b.dims[k]
+	if gathers {
+		x, h := b.message(at, k, d.place-1-s)
+		if x.n == 0 {
+			return false
+		}
+		b.t.Store(x.out, tile)
+		return b.hold(k, h, tile)
+	}
+	if s < d.size()-2 { // it goes on along this dimension
+		return false
+	}
+	x, h := b.message(at, k, d.place)
+	switch {
+	case x.n == 0:
+		return false
+	case k < len(b.dims)-1:
+		b.held[h] = tile.Pin()
+		return true
+	}
+	b.t.Store(x.out, tile)
+	return b.Collective == AllReduce && b.hold(k, h, tile)
+}
+
+// hold keeps what is complete, and is to be gathered along another dimension than k.
+func (b *bucket) hold(k int, h holding, tile tl.Tile) bool {
+	if k > 0 {
+		b.held[h] = tile.Pin()
+	}
+	return k > 0
+}

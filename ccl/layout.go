@@ -1,0 +1,123 @@
+package ccl
+
+import "github.com/kernbench/kernbench/topology"
+
+// Layout is where the ranks of a group lie: on the devices of a fabric, row by row, and
+// of each device on its cubes, row by row. Rank r is on cube r mod cubes of device
+// r / cubes. The zero Layout says nothing.
+type Layout struct {
+	Fabric       topology.Shape
+	W, H         int // devices
+	CubeW, CubeH int // cubes of each that have a rank
+}
+
+// cubes is how many ranks a device has.
+func (l *Layout) cubes() int { return l.CubeW * l.CubeH }
+
+// known reports whether the layout says where so many ranks are.
+func (l *Layout) known(ranks int) bool {
+	return l.W > 0 && l.H > 0 && l.cubes() > 0 && l.W*l.H*l.cubes() == ranks
+}
+
+// grid is a grid of ranks, row by row.
+type grid struct {
+	w, h int
+	// wrap says that the ends of rows and columns are near each other.
+	wrap bool
+}
+
+// grid is the grid that the ranks lie on: that of the devices, if each has one rank. If
+// that is not known it is the most square one, at least as wide as high; of a prime number
+// of ranks that is one row.
+func (p *Plan) grid() grid {
+	if p.Layout.known(p.Ranks) && p.Layout.cubes() == 1 {
+		return grid{p.Layout.W, p.Layout.H, p.Layout.wraps()}
+	}
+	return square(p.Ranks)
+}
+
+// wraps reports whether the first and the last device of a row are as near as any two.
+func (l *Layout) wraps() bool {
+	return l.Fabric != topology.Line && l.Fabric != topology.Mesh2DNoWrap
+}
+
+// square is the most square grid of so many ranks.
+func square(ranks int) grid {
+	w, h := ranks, 1
+	for rows := 1; rows*rows <= ranks; rows++ {
+		if ranks%rows == 0 {
+			w, h = ranks/rows, rows
+		}
+	}
+	return grid{w, h, true}
+}
+
+// around is a cycle through so many places in a row that do not wrap, with no hop longer
+// than two: out over the even ones and back over the odd ones. It is the place of each
+// position in the cycle.
+func around(n int) []int {
+	order := make([]int, 0, n)
+	for at := 0; at < n; at += 2 {
+		order = append(order, at)
+	}
+	for at := n - 1 - n%2; at > 0; at -= 2 {
+		order = append(order, at)
+	}
+	return order
+}
+
+// cycle is the places of a row of n in the order of a ring through all of them.
+func (g grid) cycle(n int) []int {
+	if !g.wrap && n > 2 {
+		return around(n)
+	}
+	order := make([]int, n)
+	for i := range order {
+		order[i] = i
+	}
+	return order
+}
+
+// loop is a ring through all ranks of the grid, each next to the one before where that
+// is possible: along a row or a column of a grid that is one, and else to and fro over all
+// rows but for the first column, which is the way back. It needs an even number of rows,
+// or of columns; without either, one hop is long.
+func (g grid) loop() []int {
+	switch {
+	case g.w == 1 || g.h == 1:
+		return g.cycle(g.w * g.h)
+	case g.h%2 == 1:
+		order := grid{g.h, g.w, g.wrap}.snake()
+		for i, at := range order { // of the transposed grid
+			order[i] = at%g.h*g.w + at/g.h
+		}
+		return order
+	}
+	return g.snake()
+}
+
+func (g grid) snake() (order []int) {
+	order = append(order, 0)
+	for row := range g.h {
+		for i := range g.w - 1 {
+			column := i + 1
+			if row%2 == 1 {
+				column = g.w - 1 - i
+			}
+			order = append(order, row*g.w+column)
+		}
+	}
+	for row := g.h - 1; row > 0; row-- {
+		order = append(order, row*g.w)
+	}
+	return order
+}
+
+// inverse is where each place is in an order.
+func inverse(order []int) []int {
+	at := make([]int, len(order))
+	for i, place := range order {
+		at[place] = i
+	}
+	return at
+}
