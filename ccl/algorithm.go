@@ -31,6 +31,17 @@ type Neighbor struct {
 	Inbox    int // which of the neighbour's own Neighbors, counted from 0, this rank is
 }
 
+// withInboxes is a rank's neighbours in a list that every rank has, each with the number
+// that this rank has among its own.
+func withInboxes(rank int, of func(rank int) []Neighbor) []Neighbor {
+	list := of(rank)
+	for i := range list {
+		n := &list[i]
+		n.Inbox = slices.IndexFunc(of(n.Rank), func(back Neighbor) bool { return back.Rank == rank && back.Port == n.PeerPort })
+	}
+	return list
+}
+
 var algorithms []*Algorithm
 
 // Register adds an algorithm. It panics if the algorithm is not complete, or another

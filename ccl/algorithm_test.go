@@ -134,7 +134,7 @@ func TestKernelsNeedFewTiles(t *testing.T) {
 	every(func(a *Algorithm, c Collective) {
 		for ranks, n := range map[int]int{9: 20_000, 33: 1000} {
 			e := classic(a, c, ranks, n)
-			e.Chunk, e.Slots = 512, 8
+			e.Chunk, e.Slots, e.Tiles = 512, 8, 32
 			e.queues = topology.IPCQ{}
 			e.Messages = shift(e.Ranks, e.count)
 			queues, tcm := a.Ports(&e.Plan), 32

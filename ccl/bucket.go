@@ -195,6 +195,18 @@ func (b *bucket) take(at item) tl.Tile {
 	return sum
 }
 
+// awaits is the port that an item comes from, if it is not empty.
+func (b *bucket) awaits(at item) (port tl.Port, waits bool) {
+	k, s, gathers := b.phase(at.step)
+	d := &b.dims[k]
+	place := d.place - 1 - s
+	if !gathers {
+		place--
+	}
+	x, _ := b.message(at, k, place)
+	return d.previous, x.n > 0
+}
+
 func (b *bucket) pass(at item, tile tl.Tile) {
 	k, s, gathers := b.phase(at.step)
 	d := &b.dims[k]

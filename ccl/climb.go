@@ -10,9 +10,32 @@ import (
 // other message by message, as the very tile: it holds as many of them as it combines.
 type climber struct {
 	*member
-	tree tree
+	root bool // there is nothing above
 	up   tl.Port
 	down []tl.Port
+	tree tree // if it is one of those forms
+}
+
+// branch is a rank's edges in a tree.
+type branch struct {
+	root     bool // there is no parent
+	parent   Neighbor
+	children []Neighbor
+}
+
+func (b branch) neighbors() []Neighbor {
+	if b.root {
+		return b.children
+	}
+	return append([]Neighbor{b.parent}, b.children...)
+}
+
+func newClimber(m *member, b branch) *climber {
+	c := &climber{member: m, root: b.root, up: b.parent.Port}
+	for _, child := range b.children {
+		c.down = append(c.down, child.Port)
+	}
+	return c
 }
 
 // climb does a collective over a tree in which the member is at a place.
@@ -20,14 +43,14 @@ func (m *member) climb(place tree) {
 	if m.alone() {
 		return
 	}
-	c := climber{member: m, tree: place, up: place.up(place.vertex)}
+	c := climber{member: m, root: place.isRoot(), up: place.up(place.vertex), tree: place}
 	first, end := place.childrenOf(place.vertex)
 	for i := range end - first {
 		c.down = append(c.down, place.down(i))
 	}
 	switch m.Collective {
 	case AllReduce:
-		c.allReduce()
+		m.play(c.allReduce(linear(m.count(0), m.Chunk))...)
 	case Reduce:
 		for at, n := range m.messages(m.count(0)) {
 			if x := c.reduce(at, n); place.isRoot() {
@@ -52,40 +75,11 @@ func (c *climber) reduce(at, n int) tl.Tile {
 	for _, child := range c.down {
 		x = c.Reduction.combine(x, c.recv(child, n))
 	}
-	if c.tree.isRoot() {
+	if c.root {
 		return c.result(c.Reduction, x)
 	}
 	c.send(c.up, x)
 	return x
-}
-
-// allReduce lets chunks go up and, once they are complete, down again. A rank sends
-// Slots chunks up for each hop to the root before it takes the first one from there: the
-// queues hold them meanwhile.
-//
-// Nobody waits forever. A rank at iteration i that waits for its parent, for room or
-// for a chunk, finds the parent at iteration i-Slots or before; a parent that waits for
-// a child finds it at the same iteration or before. So following who waits for whom up
-// and down the tree leads to ever earlier iterations, and not round in a circle.
-func (c *climber) allReduce() {
-	n := c.count(0)
-	chunks := tl.CDiv(n, c.Chunk)
-	ahead := c.tree.depth() * c.Slots
-	for i := range chunks + ahead {
-		var x tl.Tile
-		if i < chunks {
-			x = c.reduce(part(n, i, chunks))
-		}
-		if i < ahead {
-			continue
-		}
-		at, n := part(n, i-ahead, chunks)
-		if !c.tree.isRoot() {
-			x = c.recv(c.up, n)
-		}
-		c.pass(x)
-		c.t.Store(c.Out(0).Add(at), x)
-	}
 }
 
 // pass sends a tile to all children.
@@ -98,13 +92,13 @@ func (c *climber) pass(x tl.Tile) {
 func (c *climber) broadcast() {
 	for at, n := range c.messages(c.count(0)) {
 		var x tl.Tile
-		if c.tree.isRoot() {
+		if c.root {
 			x = c.load(c.In(0).Add(at), n)
 		} else {
 			x = c.recv(c.up, n)
 		}
 		c.pass(x)
-		if !c.tree.isRoot() || c.In(0).Addr != c.Out(0).Addr {
+		if !c.root || c.In(0).Addr != c.Out(0).Addr {
 			c.t.Store(c.Out(0).Add(at), x)
 		}
 	}
@@ -113,7 +107,7 @@ func (c *climber) broadcast() {
 // gather sends up the rank's own block, and then those below it, a vertex before its
 // children: the nearest first, so that the way up is never idle.
 func (c *climber) gather() {
-	if c.tree.isRoot() {
+	if c.root {
 		c.copy(c.Out(c.Rank), c.In(0), c.count(c.Rank))
 	} else {
 		for at, n := range c.messages(c.count(c.Rank)) {
@@ -123,7 +117,7 @@ func (c *climber) gather() {
 	for _, from := range c.below() {
 		for at, n := range c.messages(c.count(from.rank)) {
 			x := c.recv(from.port, n)
-			if c.tree.isRoot() {
+			if c.root {
 				c.t.Store(c.Out(from.rank).Add(at), x)
 			} else {
 				c.send(c.up, x)
@@ -136,14 +130,14 @@ func (c *climber) gather() {
 func (c *climber) scatter() {
 	for _, to := range slices.Backward(c.below()) {
 		for at, n := range c.messages(c.count(to.rank)) {
-			if c.tree.isRoot() {
+			if c.root {
 				c.send(to.port, c.load(c.In(to.rank).Add(at), n))
 			} else {
 				c.send(to.port, c.recv(c.up, n))
 			}
 		}
 	}
-	if c.tree.isRoot() {
+	if c.root {
 		c.copy(c.Out(0), c.In(c.Rank), c.count(c.Rank))
 		return
 	}
@@ -175,7 +169,7 @@ func (c *climber) barrier() {
 	for _, child := range c.down {
 		c.recv(child, 1)
 	}
-	if !c.tree.isRoot() {
+	if !c.root {
 		c.send(c.up, x)
 		c.recv(c.up, 1)
 	}

@@ -151,8 +151,11 @@ func bothWays(list []path) (both []path) {
 }
 
 // buckets does a collective over some paths at once.
-func (m *member) buckets(list []path) {
-	w := weave{member: m}
+func (m *member) buckets(list []path) { newWeave(m, list).run() }
+
+// newWeave is buckets of some paths, cut into segments and messages.
+func newWeave(m *member, list []path) *weave {
+	w := &weave{member: m}
 	largest := 0 // block, in elements
 	var all []*bucket
 	for _, p := range list {
@@ -164,38 +167,45 @@ func (m *member) buckets(list []path) {
 			all, w.strands = append(all, b), append(w.strands, b)
 		}
 	}
-	messages := tl.CDiv(largest, m.Chunk)
-	if messages == 0 {
-		return
+	if w.spacing = 1; largest == 0 {
+		w.strands = nil
+		return w
 	}
+	// Between dimensions a segment's blocks are in TCM: if there is little room, less of
+	// each.
+	several := len(all[0].dims) > 1
+	room, held := m.tiles()/2, 0
+	chunk := m.Chunk
+	if several {
+		for _, b := range all {
+			held += b.together(0)
+		}
+		chunk = max(1, min(chunk, chunk*room/held))
+	}
+	messages := tl.CDiv(largest, chunk)
 	steps, pieces := all[0].steps(), m.ahead()
-	w.spacing = steps
-	if len(all[0].dims) > 1 { // links of other dimensions are to be busy, too
-		pieces = max(1, min(messages/(32*steps), maxPieces))
+	if several { // links of other dimensions are to be busy, too
+		pieces = max(1, min(messages/(32*steps), maxPieces, room/held))
 	}
 	w.segments = tl.CDiv(messages, pieces)
 	pieces = tl.CDiv(messages, w.segments)
 	for _, b := range all {
 		b.segments, b.pieces = w.segments, pieces
 	}
-	if len(all[0].dims) > 1 {
-		w.spacing = w.space(steps, m.ahead(), all[0].together(0)*pieces)
+	w.spacing = steps
+	if several {
+		w.spacing = w.space(steps, m.ahead(), tl.CDiv(steps*held*pieces, room))
 	}
-	w.run()
+	return w
 }
 
-const (
-	// maxPieces is messages of a segment where several segments are under way.
-	maxPieces = 4
-	// mostHeld is messages in TCM between dimensions, of each path.
-	mostHeld = 64
-)
+// maxPieces is messages of a segment where several segments are under way.
+const maxPieces = 4
 
-// space is the fewest rounds from one segment to the next such that no way has more
-// messages in a round than may be sent ahead, and TCM has room for what each segment
-// holds.
-func (w *weave) space(steps, ahead, held int) int {
-	for spacing := min(steps, max(1, steps*held/mostHeld)); spacing < steps; spacing++ {
+// space is the fewest rounds from one segment to the next, but at least so many, such
+// that no way has more messages in a round than may be sent ahead.
+func (w *weave) space(steps, ahead, least int) int {
+	for spacing := least; spacing < steps; spacing++ {
 		if w.busiest(spacing, steps) <= ahead {
 			return spacing
 		}

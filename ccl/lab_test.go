@@ -52,8 +52,8 @@ type experiment struct {
 
 // String names the case in failures.
 func (e *experiment) String() string {
-	return fmt.Sprintf("%s %v of %v, %d ranks, root %d, counts %v, %v, chunk %d, slots %d, %s %v, %d slots of %v in %s, first %d, in place %v, inboxes %v",
-		e.algorithm.Name, e.Collective, e.DType, e.Ranks, e.Root, e.Counts, e.Reduction, e.Chunk, e.Slots,
+	return fmt.Sprintf("%s %v of %v, %d ranks %+v, root cube %d, root %d, counts %v, %v, chunk %d, slots %d, %s %v, %d slots of %v in %s, first %d, in place %v, inboxes %v",
+		e.algorithm.Name, e.Collective, e.DType, e.Ranks, e.Layout, e.RootCube, e.Root, e.Counts, e.Reduction, e.Chunk, e.Slots,
 		e.preset, e.sets, e.queues.NSlots, e.queues.SlotSize, e.queues.BufferKind, e.first, e.inPlace, e.inboxes)
 }
 

@@ -18,8 +18,10 @@ type Plan struct {
 	Counts   []int
 	Messages []Message // of SendRecv
 	Layout   Layout    // where the ranks lie
+	RootCube int       // of CenterRoot, counted from 1; 0 is the one in the middle
 	Chunk    int       // elements of the largest message
 	Slots    int       // messages of that size that a queue holds
+	Tiles    int       // messages of that size that TCM has room for beside queues; 0 is plenty
 }
 
 // Message is elements that one rank has for another.
@@ -47,6 +49,14 @@ func (p *Plan) total() (n int) {
 		n += p.count(rank)
 	}
 	return n
+}
+
+// tiles is how many messages may wait in TCM.
+func (p *Plan) tiles() int {
+	if p.Tiles == 0 {
+		return 256
+	}
+	return p.Tiles
 }
 
 // Args is a plan as the kernel of one rank sees it.

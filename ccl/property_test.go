@@ -22,6 +22,8 @@ func drawn(t *rapid.T, collectives ...Collective) experiment {
 		DType: rapid.SampledFrom([]tl.DType{tl.F16, tl.BF16, tl.F32, tl.I32}).Draw(t, "dtype"),
 		Slots: rapid.SampledFrom([]int{1, 2, 3, 4, 16}).Draw(t, "slots"),
 	}
+	e.Layout = anyLayout(t, ranks)
+	e.RootCube = rapid.IntRange(0, max(0, e.Layout.cubes())).Draw(t, "root cube")
 	e.Reduction = rapid.SampledFrom(Reductions()).Filter(func(r Reduction) bool { return r.Serves(e.DType) }).Draw(t, "reduction")
 	e.Divisor = rapid.SampledFrom([]int{0, 2 * ranks}).Draw(t, "divisor")
 	blocks := map[Collective]int{AllGather: ranks, ReduceScatter: ranks, Gather: ranks, Scatter: ranks, AllToAll: ranks * ranks}[c]
@@ -46,6 +48,26 @@ func drawn(t *rapid.T, collectives ...Collective) experiment {
 	e.inPlace = rapid.Bool().Draw(t, "in place")
 	e.inboxes = rapid.Bool().Draw(t, "inboxes")
 	return e
+}
+
+// anyLayout is some layout of so many ranks, or none.
+func anyLayout(t *rapid.T, ranks int) (l Layout) {
+	if !rapid.Bool().Draw(t, "known layout") {
+		return l
+	}
+	factor := func(n int, name string) int {
+		return rapid.IntRange(1, n).Filter(func(d int) bool { return n%d == 0 }).Draw(t, name)
+	}
+	devices := factor(ranks, "devices")
+	l.Fabric = rapid.SampledFrom(topology.Shapes).Draw(t, "fabric")
+	l.W, l.H = devices, 1
+	if l.Fabric.Grid() {
+		l.W = factor(devices, "device columns")
+		l.H = devices / l.W
+	}
+	l.CubeW = factor(ranks/devices, "cube columns")
+	l.CubeH = ranks / devices / l.CubeW
+	return l
 }
 
 func TestAnythingIsRight(t *testing.T) {

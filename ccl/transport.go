@@ -18,6 +18,9 @@ type member struct {
 	t     *tl.PE
 	lines []line // by port; none if there are queues
 	spent []tl.Tile
+
+	waits   []tl.Case // of play
+	waiting []int
 }
 
 // line is the way to a neighbour and back where there are no queues.
@@ -74,13 +77,10 @@ func (m *member) recv(port tl.Port, n int) tl.Tile {
 	return x
 }
 
-// lag is how many pinned tiles a rank uses before it gives back the first.
-const lag = 64
-
 // spend gives a pinned tile back, but not at once: its room would be the next that is
 // needed, and it may be on its way to somebody.
 func (m *member) spend(x tl.Tile) {
-	if m.spent = append(m.spent, x); len(m.spent) > lag {
+	if m.spent = append(m.spent, x); len(m.spent) > min(m.tiles()/8, 64) {
 		m.spent[0].Free()
 		m.spent = m.spent[1:]
 	}

@@ -60,15 +60,33 @@ type sent struct {
 	item
 }
 
-// run goes through all rounds.
+// action is a message that is received, one that is sent, or one for the other.
+type action struct {
+	strand       int
+	ends, begins item
+	takes        bool // ends is received
+	passes       bool // begins is sent
+	last         bool // of the segment that ends
+}
+
+// run goes through all actions.
 func (w *weave) run() {
+	for a := range w.actions {
+		w.do(a)
+	}
+}
+
+// actions is what a rank does, in order, round by round.
+func (w *weave) actions(yield func(action) bool) {
 	steps := 0
 	for _, s := range w.strands {
 		steps = max(steps, s.steps())
 	}
 	for round := range (w.segments-1)*w.spacing + steps + 1 {
 		for i, s := range w.strands {
-			w.round(i, s.steps(), round)
+			if !w.round(i, s.steps(), round, yield) {
+				return
+			}
 		}
 	}
 }
@@ -76,22 +94,23 @@ func (w *weave) run() {
 // round moves all segments of a strand that are under way, the first one first. Where
 // one ends and the next begins, with no other between them, that one's first messages are
 // sent in turn with receiving the last ones, so that the link does not wait.
-func (w *weave) round(i, steps, round int) {
+func (w *weave) round(i, steps, round int, yield func(action) bool) bool {
 	first := max(0, tl.CDiv(round-steps, w.spacing))
 	last := min(w.segments-1, round/w.spacing)
 	if last == first+1 && round == first*w.spacing+steps && round == last*w.spacing {
-		w.move(i, item{segment: first, step: steps - 1}, item{segment: last})
-		return
+		return w.move(i, item{segment: first, step: steps - 1}, item{segment: last}, yield)
 	}
 	for segment := first; segment <= last; segment++ {
-		if step := round - segment*w.spacing; step <= steps {
-			w.move(i, item{segment: segment, step: step - 1}, item{segment: segment, step: step})
+		step := round - segment*w.spacing
+		if step <= steps && !w.move(i, item{segment: segment, step: step - 1}, item{segment: segment, step: step}, yield) {
+			return false
 		}
 	}
+	return true
 }
 
 // move ends one step, if there is one, and begins another, if there is one.
-func (w *weave) move(i int, ends, begins item) {
+func (w *weave) move(i int, ends, begins item, yield func(action) bool) bool {
 	s := w.strands[i]
 	in, out := 0, 0
 	if ends.step >= 0 {
@@ -105,17 +124,30 @@ func (w *weave) move(i int, ends, begins item) {
 		behind = in
 	}
 	for m := range max(in, behind+out) {
-		var x tl.Tile
-		early := false
-		if ends.message = m; m < in {
-			x, early = w.take(i, ends)
+		ends.message, begins.message = m, m-behind
+		a := action{
+			strand: i, ends: ends, begins: begins, takes: m < in, passes: m >= behind && m < behind+out,
+			last: m == in-1 && ends.step == s.steps()-1,
 		}
-		if begins.message = m - behind; m >= behind && m < behind+out {
-			w.pass(i, begins, x)
+		if !yield(a) {
+			return false
 		}
-		if m < in && !s.keep(ends, x) && early && x.DType().Valid() {
-			w.spend(x)
-		}
+	}
+	return true
+}
+
+// do does an action.
+func (w *weave) do(a action) {
+	var x tl.Tile
+	early := false
+	if a.takes {
+		x, early = w.take(a.strand, a.ends)
+	}
+	if a.passes {
+		w.pass(a.strand, a.begins, x)
+	}
+	if a.takes && !w.strands[a.strand].keep(a.ends, x) && early && x.DType().Valid() {
+		w.spend(x)
 	}
 }
 

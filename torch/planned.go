@@ -9,6 +9,7 @@ import (
 	"github.com/kernbench/kernbench/internal/memory"
 	"github.com/kernbench/kernbench/internal/oplog"
 	"github.com/kernbench/kernbench/tl"
+	"github.com/kernbench/kernbench/topology"
 )
 
 // planned is a collective as a program: one launch over all ranks and lanes.
@@ -45,7 +46,7 @@ func (c *Context) plan(k *call, members []member) (*planned, error) {
 		if plan.Counts, err = l.counts(r.collective, members); err != nil {
 			return nil, err
 		}
-		p.size(plan, settings)
+		p.size(plan, settings, c.Topology().Spec().PE.TCM.Size)
 		first := len(p.args)
 		for i, pe := range l.pes {
 			if seen[pe] {
@@ -94,14 +95,18 @@ func (c *Context) layout(pes []machine.PEID) (l ccl.Layout) {
 }
 
 // size says how large messages of a plan are, and whether they go through queues.
-func (p *planned) size(plan *ccl.Plan, settings ccl.Settings) {
+func (p *planned) size(plan *ccl.Plan, settings ccl.Settings, tcm memory.Bytes) {
 	queues := p.program.Queues
 	chunk := settings.Chunk(queues)
 	plan.Chunk = max(1, int(chunk)/plan.DType.Size())
 	plan.Slots = max(1, queues.NSlots/int((chunk+queues.SlotSize-1)/queues.SlotSize))
-	if ports := p.algorithm.Ports(plan); ports > queues.MaxPorts {
+	free, ports := tcm, p.algorithm.Ports(plan)
+	if ports > queues.MaxPorts {
 		p.inboxes = max(p.inboxes, ports*max(1, p.algorithm.Inbox(plan)))
+	} else if queues.BufferKind == topology.BufferTCM {
+		free -= memory.Bytes(ports*queues.NSlots) * queues.SlotSize
 	}
+	plan.Tiles = max(1, int(free/max(chunk, 256))) // the least that a tile takes
 }
 
 // dtype is that of the request's tensors.

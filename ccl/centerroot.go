@@ -1,0 +1,290 @@
+package ccl
+
+import (
+	"cmp"
+	"iter"
+	"slices"
+
+	"github.com/kernbench/kernbench/tl"
+	"github.com/kernbench/kernbench/topology"
+)
+
+// CenterRoot follows the machine: within a device over the mesh of its cubes, between
+// devices over their fabric.
+var CenterRoot = Register(&Algorithm{
+	Name:        "center_root",
+	Summary:     "along rows and columns of cubes to a root in the middle of each device, between the roots over the fabric, and back",
+	Collectives: []Collective{AllReduce},
+	Neighbors:   centerRootNeighbors,
+	Inbox:       centerRootInbox,
+	Kernel:      centerRootKernel,
+})
+
+// hierarchy is the layout of a plan's ranks, if it is known, and else one device with all
+// of them.
+func (p *Plan) hierarchy() Layout {
+	if p.Layout.known(p.Ranks) {
+		return p.Layout
+	}
+	g := square(p.Ranks)
+	return Layout{W: 1, H: 1, CubeW: g.w, CubeH: g.h}
+}
+
+// trades reports whether the roots of devices trade blocks round rings. If rows and
+// columns of devices do not wrap, the tree goes on there.
+func (l *Layout) trades() bool { return l.W*l.H > 1 && l.wraps() }
+
+// compass is the ports of a rank in the four directions.
+type compass struct{ west, east, north, south tl.Port }
+
+var (
+	cubes   = compass{tl.West, tl.East, tl.North, tl.South}
+	devices = compass{tl.GlobalWest, tl.GlobalEast, tl.GlobalNorth, tl.GlobalSouth}
+)
+
+// middle is the tree over a grid with the root somewhere: along rows to the root's column,
+// and along that to the root.
+type middle struct {
+	w, h, root int
+	compass
+}
+
+// add adds the edges of a place to those of a rank; rank is who is at a place.
+func (t middle) add(b *branch, at int, rank func(at int) int) {
+	x, y, rx, ry := at%t.w, at/t.w, t.root%t.w, t.root/t.w
+	edge := func(dx, dy int, port, peer tl.Port) Neighbor {
+		return Neighbor{Port: port, Rank: rank(at + dx + dy*t.w), PeerPort: peer}
+	}
+	west, east := edge(-1, 0, t.west, t.east), edge(1, 0, t.east, t.west)
+	north, south := edge(0, -1, t.north, t.south), edge(0, 1, t.south, t.north)
+	b.root = false
+	switch {
+	case x < rx:
+		b.parent = east
+	case x > rx:
+		b.parent = west
+	case y < ry:
+		b.parent = south
+	case y > ry:
+		b.parent = north
+	default:
+		b.root = true
+	}
+	child := func(is bool, n Neighbor) {
+		if is {
+			b.children = append(b.children, n)
+		}
+	}
+	child(x <= rx && x > 0, west)
+	child(x >= rx && x < t.w-1, east)
+	child(x == rx && y <= ry && y > 0, north)
+	child(x == rx && y >= ry && y < t.h-1, south)
+}
+
+// centerTree is a rank's edges in the tree, and its device, if it is the root there.
+func centerTree(p *Plan, rank int) (b branch, device int) {
+	l := p.hierarchy()
+	n := l.cubes()
+	device = rank / n
+	root := cmp.Or(p.RootCube, middleOf(l.CubeW, l.CubeH)+1) - 1
+	if root >= n {
+		root = middleOf(l.CubeW, l.CubeH)
+	}
+	middle{l.CubeW, l.CubeH, root, cubes}.add(&b, rank%n, func(at int) int { return device*n + at })
+	if !b.root {
+		return b, none
+	}
+	if l.W*l.H > 1 && !l.trades() {
+		middle{l.W, l.H, middleOf(l.W, l.H), devices}.add(&b, device, func(at int) int { return at*n + root })
+	}
+	return b, device
+}
+
+// middleOf is the place in the middle of a grid.
+func middleOf(w, h int) int { return h/2*w + w/2 }
+
+// roots is the plan of what the devices' roots do among themselves: each has the sum
+// of its own ranks.
+func (p *Plan) roots() *Plan {
+	l := p.hierarchy()
+	q := *p
+	q.Ranks, q.Divisor = l.W*l.H, cmp.Or(p.Divisor, p.Ranks)
+	q.Layout.CubeW, q.Layout.CubeH = 1, 1
+	if p.Reduction == PremulSum && l.cubes() > 1 {
+		q.Reduction = Sum // elements are multiplied once
+	}
+	return &q
+}
+
+// rootPaths is the paths of what the roots trade: round a ring, or round rows and columns
+// of a torus, in both directions at once.
+func rootPaths(p *Plan, device int) []path {
+	list := bothWays(paths(round(p, device)))
+	if p.Layout.Fabric == topology.Torus2D {
+		list = bothWays(p.split(p.alongs(device), 2))
+	}
+	for _, path := range list {
+		for k := range path.dims {
+			d := &path.dims[k]
+			d.next, d.previous = abroad[d.next], abroad[d.previous]
+		}
+	}
+	return list
+}
+
+// abroad is the ports between devices by those within.
+var abroad = map[tl.Port]tl.Port{tl.West: tl.GlobalWest, tl.East: tl.GlobalEast, tl.North: tl.GlobalNorth, tl.South: tl.GlobalSouth}
+
+func centerRootNeighbors(p *Plan, rank int) []Neighbor {
+	return withInboxes(rank, func(rank int) []Neighbor {
+		b, device := centerTree(p, rank)
+		list := b.neighbors()
+		l := p.hierarchy()
+		if device == none || !l.trades() {
+			return list
+		}
+		near := oneRing
+		if l.Fabric == topology.Torus2D {
+			near = rowsAndColumns
+		}
+		own := rank - device*l.cubes() // the same cube in each device
+		for _, n := range near(p.roots(), device) {
+			list = append(list, Neighbor{Port: abroad[n.Port], Rank: n.Rank*l.cubes() + own, PeerPort: abroad[n.PeerPort]})
+		}
+		return list
+	})
+}
+
+func centerRootInbox(p *Plan) int { return 2 * p.count(0) }
+
+func centerRootKernel(t *tl.PE, a *Args) {
+	m := join(t, a, centerRootNeighbors, centerRootInbox)
+	if m.alone() {
+		return
+	}
+	l := a.hierarchy()
+	b, device := centerTree(a.Plan, a.Rank)
+	c := newClimber(m, b)
+	if !l.trades() {
+		m.play(c.allReduce(linear(a.count(0), a.Chunk))...)
+		return
+	}
+	sub := *a
+	sub.Plan, sub.Rank = a.roots(), device
+	if l.cubes() > 1 {
+		sub.In = a.Out // sums of the device
+	}
+	x := newExchange(&member{Args: &sub, t: t, lines: m.lines}, rootPaths(sub.Plan, max(0, device)))
+	switch {
+	case l.cubes() == 1:
+		x.weave.run()
+	case device == none:
+		m.play(c.downwards(x.chunks), c.upwards(x.chunks, func(_ int, y tl.Tile) { c.send(c.up, y) }, c.up))
+	default:
+		x.between(c)
+	}
+}
+
+// exchange is what the roots of devices trade, and in which order the sums of their ranks
+// have to come for that: a segment is elements of all blocks.
+type trading struct {
+	*weave
+	chunks   chunks
+	segment  func(chunk int) int // that a chunk is part of
+	complete []int               // segments of each strand that have come back
+}
+
+func newExchange(m *member, list []path) *trading {
+	w := newWeave(m, list)
+	x := &trading{weave: w, chunks: linear(m.count(0), m.Chunk), segment: func(int) int { return 0 }}
+	x.complete = make([]int, len(w.strands))
+	if w.segments < 2 {
+		return x
+	}
+	pieces := w.strands[0].(*bucket).pieces
+	each := len(w.strands) * m.Ranks * pieces // chunks of a segment
+	x.segment = func(chunk int) int { return chunk / each }
+	x.chunks = func(i int) (at, n int, more bool) {
+		b := w.strands[i%each/(m.Ranks*pieces)].(*bucket)
+		at, n = b.share(m.count(0))
+		at, n = inside(at, n, i/pieces%m.Ranks, m.Ranks)
+		at, n = inside(at, n, i/each*pieces+i%pieces, w.segments*pieces)
+		return at, n, i < each*w.segments
+	}
+	return x
+}
+
+// inside is part i of n elements, given where these begin.
+func inside(from, n, i, parts int) (int, int) {
+	at, count := part(n, i, parts)
+	return from + at, count
+}
+
+// between runs the root of a device: sums come up, are traded with the other roots, and
+// go down. They meet in the output's memory.
+func (x *trading) between(c *climber) {
+	next, stop := iter.Pull(x.actions)
+	defer stop()
+	var a action
+	var need [1]tl.Case
+	up := c.upwards(x.chunks, func(at int, y tl.Tile) { c.t.Store(c.Out(0).Add(at), y) })
+	trade := &stream{
+		needs: func(int) (cases []tl.Case, more bool) {
+			a, more = next()
+			if port, waits := x.awaits(a); more && waits {
+				need[0] = c.canRecv(port)
+				cases = need[:]
+			}
+			return cases, more
+		},
+		gate: func(int) bool { return x.summed(up.next, a) },
+		do: func(int) {
+			x.do(a)
+			if a.last {
+				x.complete[a.strand]++
+			}
+		},
+	}
+	down := &stream{
+		needs: func(i int) (cases []tl.Case, more bool) {
+			_, n, more := x.chunks(i)
+			for _, child := range c.down {
+				if more && n > 0 {
+					cases = c.canSend(cases, child, n)
+				}
+			}
+			return cases, more
+		},
+		gate: func(i int) bool {
+			return !slices.ContainsFunc(x.complete, func(n int) bool { return n <= x.segment(i) })
+		},
+		do: func(i int) {
+			if at, n, _ := x.chunks(i); n > 0 {
+				c.pass(c.load(c.Out(0).Add(at), n))
+			}
+		},
+	}
+	c.play(down, trade, up)
+}
+
+// awaits is the port at which an action waits for a message, if it does.
+func (x *trading) awaits(a action) (port tl.Port, waits bool) {
+	if !a.takes {
+		return 0, false
+	}
+	if _, early := x.held[sent{a.strand, a.ends}]; early {
+		return 0, false
+	}
+	return x.strands[a.strand].(*bucket).awaits(a.ends)
+}
+
+// summed reports whether the device has the sums that an action uses, given how many
+// chunks have come up.
+func (x *trading) summed(came int, a action) bool {
+	segment := a.ends.segment
+	if a.passes {
+		segment = max(segment, a.begins.segment)
+	}
+	_, _, more := x.chunks(came)
+	return !more || x.segment(came) > segment
+}

@@ -1,0 +1,113 @@
+package ccl
+
+import "github.com/kernbench/kernbench/tl"
+
+// DoubleTree is Tree for large messages, too: who has children in one tree has none in
+// the other, so that nobody sends the data more than twice.
+var DoubleTree = Register(&Algorithm{
+	Name:        "double_tree",
+	Summary:     "over two binary trees with half of the data each, the inner ranks of one being leaves of the other",
+	Collectives: []Collective{AllReduce},
+	Neighbors:   doubleTreeNeighbors,
+	Inbox:       treeInbox,
+	Kernel: func(t *tl.PE, a *Args) {
+		m := join(t, a, doubleTreeNeighbors, treeInbox)
+		if m.alone() {
+			return
+		}
+		var down, up []*stream
+		for i := range twins {
+			from, n := part(a.count(0), i, len(twins))
+			s := newClimber(m, twins[i].branch(a.Ranks, a.Rank)).allReduce(linear(n, a.Chunk).from(from))
+			last := len(s) - 1
+			down, up = append(down, s[:last]...), append(up, s[last])
+		}
+		m.play(append(down, up...)...)
+	},
+})
+
+// twin is one of the two trees: its ports, and whether it is the second.
+type twin struct {
+	parent   tl.Port
+	children [2]tl.Port
+	second   bool
+}
+
+var twins = [2]twin{
+	{tl.Parent, [2]tl.Port{tl.Child(0), tl.Child(1)}, false},
+	{tl.Numbered(0), [2]tl.Port{tl.Numbered(1), tl.Numbered(2)}, true},
+}
+
+func doubleTreeNeighbors(p *Plan, rank int) []Neighbor {
+	return withInboxes(rank, func(rank int) (list []Neighbor) {
+		for i := range twins {
+			list = append(list, twins[i].branch(p.Ranks, rank).neighbors()...)
+		}
+		return list
+	})
+}
+
+// branch is a rank's parent and its children.
+//
+// Vertex 0 is the root, and the vertex below it the middle; from there on each level
+// halves what is left. So the parent of a vertex has its lowest bit cleared and the next
+// one set, or, if there is no such vertex, just the first; and odd ones are leaves. The
+// second tree has the vertices in the other order, or, if that would have odd ranks as
+// leaves again, one rank further on.
+func (t *twin) branch(ranks, rank int) (b branch) {
+	place := func(v int) int { // and its own inverse, but for the sign of the shift
+		switch {
+		case !t.second:
+			return v
+		case ranks%2 == 0:
+			return ranks - 1 - v
+		}
+		return (v + 1) % ranks
+	}
+	v := place(rank)
+	if t.second && ranks%2 == 1 {
+		v = (rank + ranks - 1) % ranks
+	}
+	if b.root = v == 0; !b.root {
+		parent := inOrderParent(ranks, v)
+		which := 0
+		if parent < v && parent != 0 {
+			which = 1
+		}
+		b.parent = Neighbor{Port: t.parent, Rank: place(parent), PeerPort: t.children[which]}
+	}
+	below := bitsAbove(ranks)
+	if v > 0 {
+		below = v & -v
+	}
+	for i, step := range [2]int{-1, 1} {
+		if v == 0 { // it has one child
+			step = 1 - 2*i
+		}
+		for d := below / 2; d > 0; d /= 2 {
+			if child := v + step*d; child > 0 && child < ranks && inOrderParent(ranks, child) == v {
+				b.children = append(b.children, Neighbor{Port: t.children[i], Rank: place(child), PeerPort: t.parent})
+				break
+			}
+		}
+	}
+	return b
+}
+
+// inOrderParent is the parent of a vertex other than 0.
+func inOrderParent(ranks, v int) int {
+	bit := v & -v
+	if parent := v&^bit | bit<<1; parent < ranks {
+		return parent
+	}
+	return v &^ bit
+}
+
+// bitsAbove is the least power of two that is not below n.
+func bitsAbove(n int) int {
+	power := 1
+	for power < n {
+		power *= 2
+	}
+	return power
+}

@@ -1,0 +1,89 @@
+package ccl
+
+import "github.com/kernbench/kernbench/tl"
+
+// stream is work in a fixed order, item by item, that goes on whenever it can. Streams on one
+// rank wait for different things: what came for one must not wait for another.
+type stream struct {
+	// needs is what has to be so before an item is done, and whether there is that item.
+	// It is asked once for each, in order.
+	needs func(i int) (cases []tl.Case, more bool)
+	// gate, if there is one, is whether other streams of the rank have come far enough.
+	gate func(i int) bool
+	// do is an item. It does not wait for other ranks.
+	do func(i int)
+
+	next  int       // item
+	cases []tl.Case // that may not be so yet
+}
+
+// play runs streams until all are at their end. Where several could go on it is the first
+// that does: what drains the machine comes before what fills it.
+//
+// What a stream needs stays so once it is: nobody else takes its messages or its room. So
+// its needs are looked at one by one.
+func (m *member) play(streams ...*stream) {
+	running := streams[:0:0]
+	for _, s := range streams {
+		if s.begin() {
+			running = append(running, s)
+		}
+	}
+	for len(running) > 0 {
+		which := m.pick(running)
+		s := running[which]
+		if len(s.cases) > 0 {
+			s.cases = s.cases[1:]
+		}
+		if len(s.cases) > 0 {
+			continue
+		}
+		s.do(s.next)
+		if s.next++; !s.begin() {
+			running = append(running[:which], running[which+1:]...)
+		}
+	}
+}
+
+// begin finds out what the next item needs, if there is one.
+func (s *stream) begin() (more bool) {
+	s.cases, more = s.needs(s.next)
+	return more
+}
+
+// pick is the first stream that can go on, waiting for one that can.
+func (m *member) pick(streams []*stream) int {
+	m.waits, m.waiting = m.waits[:0], m.waiting[:0]
+	for i, s := range streams {
+		switch {
+		case s.gate != nil && !s.gate(s.next):
+			continue
+		case len(s.cases) == 0:
+			return i
+		}
+		if len(streams) == 1 {
+			s.cases = s.cases[:1] // whatever the item waits for, nobody else does
+			return i
+		}
+		m.waits, m.waiting = append(m.waits, s.cases[0]), append(m.waiting, i)
+	}
+	return m.waiting[m.t.Select(m.waits...)]
+}
+
+// canRecv is that a message is there from the neighbour at a port.
+func (m *member) canRecv(port tl.Port) tl.Case {
+	if m.lines == nil {
+		return tl.CanRecv(port)
+	}
+	l := &m.lines[port]
+	return tl.CanSignal(l.inbox, tl.GE, l.received+1)
+}
+
+// canSend appends that there is room for n elements to the neighbour at a port, unless
+// there always is.
+func (m *member) canSend(cases []tl.Case, port tl.Port, n int) []tl.Case {
+	if m.lines != nil {
+		return cases
+	}
+	return append(cases, tl.CanSend(port, tl.Shape{n}, m.DType))
+}

@@ -1,0 +1,110 @@
+package ccl
+
+import "github.com/kernbench/kernbench/tl"
+
+// chunks is the elements of each chunk of an all-reduce over a tree, in the order in
+// which they travel, and whether there are so many.
+type chunks func(i int) (at, n int, more bool)
+
+// linear is n elements from first to last.
+func linear(n, chunk int) chunks {
+	parts := tl.CDiv(n, chunk)
+	return func(i int) (at, count int, more bool) {
+		if i >= parts {
+			return 0, 0, false
+		}
+		at, count = part(n, i, parts)
+		return at, count, true
+	}
+}
+
+// from is the chunks of elements that begin at some place.
+func (c chunks) from(place int) chunks {
+	return func(i int) (at, n int, more bool) {
+		at, n, more = c(i)
+		return place + at, n, more
+	}
+}
+
+// allReduce lets chunks go up a tree and, once they are complete, down again. The two go
+// on independently, so that nobody waits forever: what goes up waits for what is below,
+// what goes down for what is above, and the root for what is below and for room there,
+// which waits for nothing but going down.
+func (c *climber) allReduce(list chunks) []*stream {
+	if c.root {
+		return []*stream{c.upwards(list, func(at int, x tl.Tile) {
+			x = c.result(c.Reduction, x)
+			c.pass(x)
+			c.t.Store(c.Out(0).Add(at), x)
+		}, c.down...)}
+	}
+	up := c.upwards(list, func(_ int, x tl.Tile) { c.send(c.up, x) }, c.up)
+	return []*stream{c.downwards(list), up}
+}
+
+// upwards is chunks that are combined with those of all children, first the own one and
+// then each child's in order, and handed on; that sends them to some ports.
+func (c *climber) upwards(list chunks, handOn func(at int, x tl.Tile), to ...tl.Port) *stream {
+	var own tl.Tile
+	var cases []tl.Case
+	return &stream{
+		needs: func(i int) ([]tl.Case, bool) {
+			at, n, more := list(i)
+			if !more {
+				return nil, false
+			}
+			if n == 0 {
+				return nil, true
+			}
+			own = c.addend(c.Reduction, c.In(0).Add(at), n).Pin() // on its way while messages are
+			cases = cases[:0]
+			for _, child := range c.down {
+				cases = append(cases, c.canRecv(child))
+			}
+			for _, port := range to {
+				cases = c.canSend(cases, port, n)
+			}
+			return cases, true
+		},
+		do: func(i int) {
+			at, n, _ := list(i)
+			if n == 0 {
+				return
+			}
+			x := own
+			for _, child := range c.down {
+				x = c.Reduction.combine(x, c.recv(child, n))
+			}
+			handOn(at, x)
+			c.spend(own)
+		},
+	}
+}
+
+// downwards is chunks that come from the parent and go to all children.
+func (c *climber) downwards(list chunks) *stream {
+	var cases []tl.Case
+	return &stream{
+		needs: func(i int) ([]tl.Case, bool) {
+			_, n, more := list(i)
+			if !more {
+				return nil, false
+			}
+			if n == 0 {
+				return nil, true
+			}
+			cases = append(cases[:0], c.canRecv(c.up))
+			for _, child := range c.down {
+				cases = c.canSend(cases, child, n)
+			}
+			return cases, true
+		},
+		do: func(i int) {
+			if at, n, _ := list(i); n > 0 {
+				x := c.recv(c.up, n)
+				c.pass(x)
+				c.t.Store(c.Out(0).Add(at), x)
+			}
+		},
+	}
+}
