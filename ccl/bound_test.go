@@ -26,6 +26,9 @@ func upTo(n int) []int {
 	return pes
 }
 
+// summed is an all-reduce of some bytes.
+func summed(bytes int) *Plan { return &Plan{Collective: AllReduce, DType: tl.U8, Counts: []int{bytes}} }
+
 // The optimum of large messages between SIPs of one PE is known exactly, by linear
 // programming: in bytes over the bandwidth of a link, to three digits. It is the volume.
 func TestBoundIsTheOptimumOfFabrics(t *testing.T) {
@@ -50,16 +53,16 @@ func TestBoundIsTheOptimumOfFabrics(t *testing.T) {
 		}
 		g := graph(t, "alpha_beta", sets...)
 		const one = gib * 10_000 * sim.Femtosecond // a link, at 100 GB/s
-		got, why, ok := Bound(g, upTo(c.sips), AllReduce, gib)
-		if want := one * sim.Time(c.times) / sim.Time(c.links); !ok || got != want {
-			t.Errorf("%s: got %v, %v (%s), want %v", c.shape, got, ok, why, want)
+		got := Bound(g, upTo(c.sips), summed(gib))
+		if want := one * sim.Time(c.times) / sim.Time(c.links); got.Time != want {
+			t.Errorf("%s: got %+v, want %v", c.shape, got, want)
 		}
-		if share := float64(got) / float64(one); share > c.optimum+0.0005 {
+		if share := float64(got.Time) / float64(one); share > c.optimum+0.0005 {
 			t.Errorf("%s: got %.4f, more than the optimum, %.3f", c.shape, share, c.optimum)
 		}
-		small, why, _ := Bound(g, upTo(c.sips), AllReduce, 1)
-		if want := c.diameter * 150 * sim.Nanosecond; small != want {
-			t.Errorf("%s: a byte takes %v (%s), want %v", c.shape, small, why, want)
+		small := Bound(g, upTo(c.sips), summed(1))
+		if want := c.diameter * 150 * sim.Nanosecond; small.Time != want || small.Kind != LatencyLimit {
+			t.Errorf("%s: a byte takes %+v, want %v by latency", c.shape, small, want)
 		}
 	}
 }
@@ -111,24 +114,103 @@ func TestBoundTerms(t *testing.T) {
 		{"default", nil, []int{7}, 0, "nothing has to move"},
 		{"default", nil, nil, 0, "nothing has to move"},
 	} {
-		got, why, ok := Bound(graph(t, c.preset, c.sets...), c.pes, AllReduce, mib)
-		if got != c.want || why != c.why || !ok {
-			t.Errorf("%s %v, %d PEs:\ngot  %v, %s, %v\nwant %v, %s", c.preset, c.sets, len(c.pes), got, why, ok, c.want, c.why)
+		got := Bound(graph(t, c.preset, c.sets...), c.pes, summed(mib))
+		if got.Time != c.want || got.Why != c.why {
+			t.Errorf("%s %v, %d PEs:\ngot  %+v\nwant %v, %s", c.preset, c.sets, len(c.pes), got, c.want, c.why)
+		}
+	}
+}
+
+// Each collective on SIPs of one PE with links of 100 GB/s and 150 ns, a mebibyte for
+// each block. Rank 1 is the root, and each rank has a message for the next.
+func TestBoundOfCollectives(t *testing.T) {
+	const link = mib * 10_000 * sim.Femtosecond // the time of a block on one link
+	mesh := []string{"system.sips.topology=mesh_2d_no_wrap", "system.sips.count=6", "system.sips.w=2", "system.sips.h=3"}
+	into := func(gbps ...int) []string { // SIPs of a switch, from which links have 100 GB/s
+		var list []string
+		for sip, rate := range gbps {
+			list = append(list, fmt.Sprintf("{link: switch->sip%d.io.switch, bandwidth: %d GB/s}", sip, rate))
+		}
+		return []string{"system.sips.topology=switch", "overrides=[" + strings.Join(list, ", ") + "]"}
+	}
+	for _, c := range []struct {
+		collective Collective
+		sets       []string
+		want       Limit
+	}{
+		{AllReduce, nil, Limit{link * 6 / 8, VolumeLimit, "4 SIPs receive 6 times the data over their links, 800 GB/s together"}},
+		{Reduce, nil, Limit{link / 2, CutLimit, "SIP 0 sends everything over its links, 200 GB/s"}},
+		{Broadcast, nil, Limit{link / 2, CutLimit, "SIP 0 receives everything over its links, 200 GB/s"}},
+		{AllGather, nil, Limit{link * 3 / 2, CutLimit, "SIP 0 receives 3 blocks over its links, 200 GB/s"}},
+		{ReduceScatter, nil, Limit{link * 3 / 2, CutLimit, "SIP 0 sends 3 blocks over its links, 200 GB/s"}},
+		{AllToAll, nil, Limit{link * 4 / 2, CutLimit, "SIPs 0 to 1 send 4 blocks over their links, 200 GB/s"}},
+		{Gather, nil, Limit{link * 3 / 2, CutLimit, "SIP 1 receives 3 blocks over its links, 200 GB/s"}},
+		{Scatter, nil, Limit{link * 3 / 2, CutLimit, "SIP 1 sends 3 blocks over its links, 200 GB/s"}},
+		{SendRecv, nil, Limit{link / 2, CutLimit, "SIP 0 sends 1 message over its links, 200 GB/s"}},
+		{Barrier, nil, Limit{300 * sim.Nanosecond, LatencyLimit, "the way from sip0.cube0.pe0 to sip2.cube0.pe0 takes 300ns"}},
+
+		{Reduce, []string{"system.sips.topology=line"}, Limit{link, CutLimit, "SIP 0 sends everything over its links, 100 GB/s"}},
+		{AllGather, []string{"system.sips.topology=line"}, Limit{link * 3, CutLimit, "SIP 0 receives 3 blocks over its links, 100 GB/s"}},
+		{AllToAll, []string{"system.sips.topology=line"}, Limit{link * 4, CutLimit, "SIPs 0 to 1 send 4 blocks over their links, 100 GB/s"}},
+		{Gather, []string{"system.sips.topology=line"}, Limit{link * 2, CutLimit, "SIPs 0 to 1 receive 2 blocks over their links, 100 GB/s"}},
+		{SendRecv, []string{"system.sips.topology=line"}, Limit{link, CutLimit, "SIP 0 sends 1 message over its links, 100 GB/s"}},
+		{ReduceScatter, mesh, Limit{link * 5 / 2, CutLimit, "SIP 0 sends 5 blocks over its links, 200 GB/s"}},
+		{AllToAll, mesh, Limit{link * 8 / 2, CutLimit, "SIP row 0 sends 8 blocks over its links, 200 GB/s"}},
+		{SendRecv, mesh, Limit{link, CutLimit, "SIP column 0 sends 3 messages over its links, 300 GB/s"}},
+		{ReduceScatter, into(50, 50, 50, 50), Limit{link * 12 / 2, VolumeLimit, "4 SIPs receive 12 blocks over their links, 200 GB/s together"}},
+		{Reduce, into(20, 100, 20, 20), Limit{link * 3 * 10 / 16, VolumeLimit, "4 SIPs receive 3 times the data over their links, 160 GB/s together"}},
+	} {
+		g := graph(t, "alpha_beta", c.sets...)
+		ranks := g.Spec().System.SIPs.Count
+		p := &Plan{Collective: c.collective, Root: 1, DType: tl.U8, Counts: []int{mib}, Messages: shift(ranks, func(int) int { return mib })}
+		if got := Bound(g, upTo(ranks), p); got != c.want {
+			t.Errorf("%v on %v:\ngot  %+v\nwant %+v", c.collective, c.sets, got, c.want)
+		}
+	}
+}
+
+// Blocks of any sizes, on a ring of 4 with links of 100 GB/s.
+func TestBoundOfUnevenBlocks(t *testing.T) {
+	g := graph(t, "alpha_beta")
+	us := sim.Microsecond // of 100,000 bytes on a link
+	for _, c := range []struct {
+		collective Collective
+		counts     []int
+		want       Limit
+	}{
+		{AllGather, []int{800_000, 0, 0, 200_000}, Limit{5 * us, CutLimit, "SIP 1 receives 1000000 elements over its links, 200 GB/s"}},
+		{ReduceScatter, []int{800_000, 0, 0, 200_000}, Limit{5 * us, CutLimit, "SIP 1 sends 1000000 elements over its links, 200 GB/s"}},
+		{Gather, []int{800_000, 0, 0, 200_000}, Limit{5 * us, CutLimit, "SIP 1 receives 1000000 elements over its links, 200 GB/s"}},
+		{Scatter, []int{800_000, 0, 0, 200_000}, Limit{5 * us, CutLimit, "SIP 1 sends 1000000 elements over its links, 200 GB/s"}},
+		{AllToAll, []int{0, 0, 100_000, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0}, Limit{us/2 + 5*sim.Picosecond, CutLimit, "SIPs 1 to 2 receive 100001 elements over their links, 200 GB/s"}},
+		// The only way is from rank 3 to rank 1.
+		{AllToAll, []int{9, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0}, Limit{300 * sim.Nanosecond, LatencyLimit, "the way from sip3.cube0.pe0 to sip1.cube0.pe0 takes 300ns"}},
+		{Scatter, []int{1, 1, 0, 0}, Limit{150 * sim.Nanosecond, LatencyLimit, "the way from sip1.cube0.pe0 to sip0.cube0.pe0 takes 150ns"}},
+		{Gather, []int{0, 1, 1, 0}, Limit{150 * sim.Nanosecond, LatencyLimit, "the way from sip2.cube0.pe0 to sip1.cube0.pe0 takes 150ns"}},
+	} {
+		p := &Plan{Collective: c.collective, Ranks: 4, Root: 1, DType: tl.U8, Counts: c.counts}
+		if got := Bound(g, upTo(4), p); got != c.want {
+			t.Errorf("%v of %v:\ngot  %+v\nwant %+v", c.collective, c.counts, got, c.want)
 		}
 	}
 }
 
 func TestBoundOfNothingAndTooMuch(t *testing.T) {
 	g := graph(t, "default")
-	if got, why, ok := Bound(g, upTo(256), AllReduce, 0); got != 0 || !ok {
-		t.Errorf("no bytes: got %v, %s, %v; want 0", got, why, ok)
-	}
-	if got, why, ok := Bound(g, upTo(256), AllReduce, 1<<63-1); got != sim.Never || !ok {
-		t.Errorf("2⁶³-1 bytes: got %v, %s, %v; want Never", got, why, ok)
-	}
 	for _, c := range Collectives() {
-		if _, _, ok := Bound(g, upTo(2), c, 1); ok != (c == AllReduce) {
-			t.Errorf("%v: got %v", c, ok)
+		p := &Plan{Collective: c, DType: tl.U8, Counts: []int{0}, Messages: shift(256, func(int) int { return 0 })}
+		if got := Bound(g, upTo(256), p); got.Time != 0 && c != Barrier {
+			t.Errorf("%v of nothing: got %+v, want 0", c, got)
+		}
+		p = &Plan{Collective: c, DType: tl.F64, Counts: []int{1<<63 - 1}, Messages: shift(256, func(int) int { return 1<<63 - 1 })}
+		if got := Bound(g, upTo(256), p); got.Time != sim.Never && c != Barrier {
+			t.Errorf("%v of too much: got %+v, want Never", c, got)
+		}
+		if got := Bound(g, upTo(2), &Plan{Collective: SendRecv, DType: tl.U8}); got != (Limit{Why: "nothing has to move"}) {
+			t.Errorf("no messages: got %+v, want nothing", got)
+		}
+		if got := Bound(g, upTo(1), p); got != (Limit{Why: "nothing has to move"}) {
+			t.Errorf("%v of one rank: got %+v, want nothing", c, got)
 		}
 	}
 }
@@ -138,9 +220,9 @@ func TestBoundOfNothingAndTooMuch(t *testing.T) {
 func TestBoundOfRoundedFlits(t *testing.T) {
 	g := graph(t, "alpha_beta", "system.sips.count=2", "system.sips.link.bandwidth=3 GB/s")
 	flits := gib / 256 * topology.BytesPerSec(3e9).Serialize(256)
-	got, why, _ := Bound(g, upTo(2), AllReduce, gib)
-	if got > flits || got < flits-flits/1e9 {
-		t.Errorf("got %v, %s; want %v or up to a billionth less", got, why, flits)
+	got := Bound(g, upTo(2), summed(gib))
+	if got.Time > flits || got.Time < flits-flits/1e9 {
+		t.Errorf("got %+v; want %v or up to a billionth less", got, flits)
 	}
 }
 
@@ -185,10 +267,10 @@ func TestBoundOfRingsIsThatOfAllCuts(t *testing.T) {
 			t.Fatal(err)
 		}
 		pes := rapid.SliceOfNDistinct(rapid.IntRange(0, n-1), 2, n, rapid.ID[int]).Draw(t, "ranks")
-		bytes := rapid.Int64Range(1, mib).Draw(t, "bytes")
-		want := allCuts(capacity, latency, pes, bytes)
-		if got, why, ok := Bound(g, pes, AllReduce, bytes); !ok || got != want {
-			t.Fatalf("got %v (%s), want %v", got, why, want)
+		bytes := rapid.IntRange(1, mib).Draw(t, "bytes")
+		want := allCuts(capacity, latency, pes, int64(bytes))
+		if got := Bound(g, pes, summed(bytes)); got.Time != want {
+			t.Fatalf("got %+v, want %v", got, want)
 		}
 	})
 }
@@ -249,35 +331,17 @@ func TestBoundOfOneByteIsNoLaterThanItsRoute(t *testing.T) {
 	}
 	rapid.Check(t, func(t *rapid.T) {
 		pes := rapid.SliceOfNDistinct(rapid.IntRange(0, 767), 2, 2, rapid.ID[int]).Draw(t, "ranks")
-		got, why, _ := Bound(g, pes, AllReduce, 1)
+		got := Bound(g, pes, summed(1))
 		for i := range pes {
 			route, err := g.Route(nil, tcm(pes[i]), tcm(pes[1-i]))
 			if err != nil {
 				t.Fatal(err)
 			}
-			if latency := g.Latency(route); got > latency || got < latency/2 {
-				t.Fatalf("got %v (%s), want at most the latency %v, and not far below", got, why, latency)
+			if latency := g.Latency(route); got.Time > latency || got.Time < latency/2 {
+				t.Fatalf("got %+v, want at most the latency %v, and not far below", got, latency)
 			}
 		}
 	})
-}
-
-// No algorithm beats the bound.
-func TestBoundHoldsForAlgorithms(t *testing.T) {
-	for _, a := range Algorithms(AllReduce) {
-		for _, preset := range []string{"alpha_beta", "default"} {
-			for _, ranks := range []int{2, 3, 4} {
-				for _, elems := range []int{1, 1000, 50_000} {
-					e := classic(a, AllReduce, ranks, elems)
-					e.preset, e.timing, e.queues = preset, true, topology.IPCQ{}
-					bound, why, _ := Bound(graph(t, preset), upTo(ranks), AllReduce, int64(elems*tl.F16.Size()))
-					if got := e.run(t, nil).time; got < bound {
-						t.Errorf("%s on %s, %d ranks, %d elements: %v is below the bound %v (%s)", a.Name, preset, ranks, elems, got, bound, why)
-					}
-				}
-			}
-		}
-	}
 }
 
 // A PE that reads memory of others and writes there sends less than two messages of each
@@ -309,19 +373,31 @@ func TestBoundHoldsForPutAndGet(t *testing.T) {
 		"cube.noc.bandwidth=unlimited", "cube.hbm.channel_bandwidth=unlimited", "pe.math.cycles.simple=0",
 		"pe.tcm.read_bandwidth=unlimited", "pe.tcm.write_bandwidth=unlimited", "pe.fetch_store.bandwidth=unlimited",
 	}
-	bound, why, _ := Bound(graph(t, e.preset, e.sets...), upTo(ranks), AllReduce, mib)
-	if got := e.run(t, nil).time; got < bound || got > bound*5/4 {
-		t.Errorf("got %v, want the bound %v (%s) or up to a quarter more", got, bound, why)
+	bound := Bound(graph(t, e.preset, e.sets...), upTo(ranks), summed(mib))
+	if got := e.run(t, nil).time; got < bound.Time || got > bound.Time*5/4 {
+		t.Errorf("got %v, want the bound %+v or up to a quarter more", got, bound)
 	}
 }
 
+// BenchmarkBound ends with 16,384 ranks on 131,072 PEs, two on each cube.
 func BenchmarkBound(b *testing.B) {
-	for _, c := range []struct{ sips, ranks int }{{2, 64}, {2, 256}, {128, 16384}} {
-		g := graph(b, "default", fmt.Sprintf("system.sips.count=%d", c.sips))
-		b.Run(fmt.Sprintf("sips=%d/ranks=%d", c.sips, c.ranks), func(b *testing.B) {
-			for b.Loop() {
-				Bound(g, upTo(c.ranks), AllReduce, mib)
-			}
-		})
+	for _, c := range []struct {
+		sips  string
+		ranks int
+	}{{"count=2", 256}, {"count=128", 16384}, {"{count: 1024, topology: torus_2d, w: 32, h: 32}", 16384}} {
+		g := graph(b, "default", "system.sips"+map[bool]string{true: "=", false: "."}[c.sips[0] == '{']+c.sips)
+		pes := upTo(c.ranks)
+		all := g.Spec().System.SIPs.Count * g.Spec().CubesPerSIP() * g.Spec().PEsPerCube()
+		for i := range pes {
+			pes[i] *= all / c.ranks
+		}
+		for _, does := range []Collective{AllReduce, AllToAll} {
+			b.Run(fmt.Sprintf("%v/sips=%d/ranks=%d", does, g.Spec().System.SIPs.Count, c.ranks), func(b *testing.B) {
+				b.ReportAllocs()
+				for b.Loop() {
+					Bound(g, pes, &Plan{Collective: does, DType: tl.F16, Counts: []int{mib}})
+				}
+			})
+		}
 	}
 }

@@ -45,16 +45,12 @@ func (c *capacity) sub(d capacity) {
 	c.unlimited -= d.unlimited
 }
 
-// carry is the time that bytes take so many times, rounded down; 0 if that is not known.
-func (c capacity) carry(bytes, times uint64) sim.Time {
+// carry is the time that bytes take, rounded down; 0 if that is not known.
+func (c capacity) carry(bytes uint64) sim.Time {
 	if c.unlimited > 0 || c.high > 0 || c.low == 0 {
 		return 0
 	}
-	high, volume := bits.Mul64(bytes, times)
-	if high > 0 {
-		volume = 1<<64 - 1
-	}
-	high, low := bits.Mul64(volume, uint64(sim.Second))
+	high, low := bits.Mul64(bytes, uint64(sim.Second))
 	if high >= c.low {
 		return sim.Never
 	}

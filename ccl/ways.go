@@ -7,7 +7,7 @@ import (
 
 // ways finds the shortest ways through the links that carry data, by latency.
 type ways struct {
-	first []int // the hops from node n are hops[first[n]:first[n+1]]
+	first []int32 // the hops from node n are hops[first[n]:first[n+1]]
 	hops  []hop
 }
 
@@ -16,17 +16,34 @@ type hop struct {
 	time sim.Time
 }
 
-func newWays(g *topology.Graph) *ways {
-	w := &ways{first: make([]int, g.NumNodes()+1)}
-	for _, l := range g.Links() { // in the order of From
-		to := g.Node(l.To)
-		if carriesData(to) {
-			w.hops = append(w.hops, hop{l.To, l.Latency + to.Overhead})
+// newWays is the ways of a system, or, back, those against the direction of links.
+func newWays(g *topology.Graph, back bool) *ways {
+	ends := func(l topology.Link) (from, to topology.NodeID) {
+		if back {
+			return l.To, l.From
 		}
-		w.first[l.From+1] = len(w.hops)
+		return l.From, l.To
+	}
+	data, overhead := make([]bool, g.NumNodes()), make([]sim.Time, g.NumNodes())
+	for n := range data {
+		node := g.Node(topology.NodeID(n))
+		data[n], overhead[n] = carriesData(node.Kind), node.Overhead
+	}
+	w := &ways{first: make([]int32, g.NumNodes()+2)}
+	for _, l := range g.Links() {
+		if from, to := ends(l); data[from] && data[to] {
+			w.first[from+2]++
+		}
 	}
 	for n := range w.first[1:] {
-		w.first[n+1] = max(w.first[n+1], w.first[n])
+		w.first[n+1] += w.first[n]
+	}
+	w.hops = make([]hop, w.first[len(w.first)-1])
+	for _, l := range g.Links() {
+		if from, to := ends(l); data[from] && data[to] {
+			w.hops[w.first[from+1]] = hop{to, l.Latency + overhead[l.To]}
+			w.first[from+1]++ // and is where the hops of the next begin in the end
+		}
 	}
 	return w
 }
@@ -34,7 +51,7 @@ func newWays(g *topology.Graph) *ways {
 // from is how far each component is from the nearest of some. Ways are mended until none
 // gets shorter, which is quick where those of few hops are the short ones.
 func (w *ways) from(nodes ...topology.NodeID) []sim.Time {
-	at := make([]sim.Time, len(w.first)-1)
+	at := make([]sim.Time, len(w.first)-2)
 	for n := range at {
 		at[n] = sim.Never
 	}

@@ -30,7 +30,14 @@ func collCmd() *cobra.Command {
                and all_to_all, 1 for others: what it is of the bandwidth of links
     #wrong     elements of all ranks that are not what they should be, N/A if nobody looked
     algorithm  that did it
-    %bound     how much of the time even the best algorithm would take; - if not known
+    %bound     how much of the time even the best algorithm would take; - if that is none
+    bound      what sets that: the links at the edge of a region (cut), those into all
+               regions of a kind (volume), or the longest way (latency); which ones
+               is said below the table
+
+--algo all compares the algorithms: rows of all of them for each size, the fastest with
+an asterisk, and below how often each was. --algo auto lets the library pick one for each
+size.
 
 The collectives are all_reduce, reduce, broadcast, all_gather, reduce_scatter,
 all_to_all, gather, scatter, sendrecv (everyone to the next rank) and barrier.
@@ -41,11 +48,18 @@ reduction is exact in any order, compared bit for bit; reals lie between -1 and 
 may be off by the rounding errors of n-1 additions. --check 0 and --data off compute no
 values and are faster.
 
+With --partial each SIP's tensor is the sum of addends on the first PEs of its cubes: an
+all_reduce sums 96 of them on 6 SIPs of 16 cubes. The size is that of one addend.
+
+Rows are measured side by side, as many as --threads says; that changes no number.
+
 The exit status is 1 if a value is wrong. --format json has collective, ranks,
-ranks_per, rows of the columns above (time_us, and bound_share for %bound), avg_busbw,
-wrong and config. --format csv has the same columns.`,
+ranks_per, rows of the columns above (time_us, and bound_share for %bound, with bound_us,
+bound_kind, the sentence bound, and best), avg_busbw, wrong, wins and config. --format csv
+has the same columns, without bound_us and the sentence.`,
 		Example: `  kernbench coll all_reduce
   kernbench coll all_reduce -b 1K -e 16M -f 4 --topology ring6 --algo ring
+  kernbench coll all_reduce --topology torus2x3 --partial --algo all
   kernbench coll all_gather --ranks-per pe --world 8 -d all
   kernbench coll reduce_scatter -o all -d int32 --buffer hbm
   kernbench coll broadcast -r all -b 64K -e 64K --format json`,

@@ -67,10 +67,11 @@ func addCollFlags(cmd *cobra.Command) func(ccl.Collective, *topology.Graph, *ccl
 	flags.VarP((*wholeNumber)(&iters), "iters", "n", "iterations, whose times are averaged")
 	check := wordFlag(cmd, "check", "c", "compare the values of every rank", "1", []string{"0", "1"})
 	values := choiceFlag(cmd, "values", "what tensors hold", "integers", "reals")
-	algorithm := flags.String("algo", "", "`NAME` of the algorithm (default as ccl.yaml says)")
-	complete(cmd, "algo", ccl.Names(), cobra.ShellCompDirectiveNoFileComp)
+	algorithm := flags.String("algo", "", "`NAME` of the algorithm, auto, or all to compare them (default as ccl.yaml says)")
+	complete(cmd, "algo", append(ccl.Names(), collperf.Auto, collperf.AllAlgorithms), cobra.ShellCompDirectiveNoFileComp)
 	per := wordFlag(cmd, "ranks-per", "", "what a rank is (default sip if there are several)", "", []string{"pe", "sip"})
 	intFlag(cmd, &world, "world", 0, "`N` ranks, the first there are; 0 for all")
+	partial := flags.Bool("partial", false, "all_reduce of SIPs' tensors that have an addend on each cube")
 	buffer := wordFlag(cmd, "buffer", "", "memory of queue slots (default as ccl.yaml and the topology say)", "", bufferWords())
 	data := choiceFlag(cmd, "data", "compute values and check them, or times only", "on", "off")
 	fidelity := fidelityFlag(cmd)
@@ -79,7 +80,7 @@ func addCollFlags(cmd *cobra.Command) func(ccl.Collective, *topology.Graph, *ccl
 		o = collperf.Options{
 			Topology: g, CCL: how, Collective: c, Algorithm: *algorithm,
 			Min: topology.Bytes(least), Max: topology.Bytes(most), StepFactor: factor, StepBytes: topology.Bytes(step),
-			RanksPer: collperf.RanksPer(*per), World: world, Buffer: topology.BufferKind(*buffer), Iters: iters, Values: collperf.Values(*values),
+			RanksPer: collperf.RanksPer(*per), World: world, Partial: *partial, Buffer: topology.BufferKind(*buffer), Iters: iters, Values: collperf.Values(*values),
 			NoCheck: *check == "0" || *data == "off", Flit: *fidelity == "flit",
 		}
 		switch {
@@ -94,7 +95,7 @@ func addCollFlags(cmd *cobra.Command) func(ccl.Collective, *topology.Graph, *ccl
 		}
 		if *per == "" {
 			o.RanksPer = collperf.PerPE
-			if g.Spec().System.SIPs.Count > 1 {
+			if g.Spec().System.SIPs.Count > 1 || *partial {
 				o.RanksPer = collperf.PerSIP
 			}
 		}

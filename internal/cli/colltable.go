@@ -4,7 +4,9 @@ import (
 	"encoding/csv"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/kernbench/kernbench/internal/collperf"
 	"github.com/kernbench/kernbench/internal/report"
@@ -24,35 +26,53 @@ var collPrinters = map[string]func(w io.Writer, o collperf.Options, ranks int) c
 }
 
 // ranksText is what ranks are.
-var ranksText = map[collperf.RanksPer]string{collperf.PerPE: "PEs", collperf.PerSIP: "SIPs, the first PE of each"}
+func ranksText(o collperf.Options, ranks int) string {
+	switch {
+	case o.Partial:
+		cubes := o.Topology.Spec().CubesPerSIP()
+		return fmt.Sprintf("SIPs, with addends on the first PEs of %d cubes each: %d addends", cubes, ranks*cubes)
+	case o.RanksPer == collperf.PerSIP:
+		return "SIPs, the first PE of each"
+	}
+	return "PEs"
+}
 
 // Columns of the text table.
 const (
-	collHeader = "#%11s %12s %6s %6s %6s %11s %12s %12s %7s %14s %7s\n"
-	collRow    = " %11d %12d %6s %6s %6d %11.3f %12.3f %12.3f %7s %14s %7s\n"
+	collHeader = "#%11s %12s %6s %6s %6s %11s %12s %12s %7s %18s %7s %8s\n"
+	collRow    = " %11d %12d %6s %6s %6d %11.3f %12.3f %12.3f %7s %18s %7s %8s%s\n"
+	collFooter = "# %-21s: %s\n"
 )
 
 func collText(w io.Writer, o collperf.Options, ranks int) collPrinter {
+	var above *collperf.Row
 	return collPrinter{
 		head: func() {
 			used := usedCCL(o.CCL)
 			fmt.Fprintf(w, "# kernbench %s %v\n%v\n# ccl: %s (hash %s)\n# nranks: %d (%s)\n",
-				report.Version, o.Collective, report.UsedBy(o.Topology.Spec()), used.Source, used.Hash, ranks, ranksText[o.RanksPer])
+				report.Version, o.Collective, report.UsedBy(o.Topology.Spec()), used.Source, used.Hash, ranks, ranksText(o, ranks))
 			if o.Buffer != "" {
 				fmt.Fprintf(w, "# buffer: %s\n", o.Buffer)
 			}
 			fmt.Fprintln(w, "#")
-			fmt.Fprintf(w, collHeader, "size(B)", "count", "type", "redop", "root", "time(us)", "algbw(GB/s)", "busbw(GB/s)", "#wrong", "algorithm", "%bound")
+			fmt.Fprintf(w, collHeader, "size(B)", "count", "type", "redop", "root", "time(us)", "algbw(GB/s)", "busbw(GB/s)", "#wrong", "algorithm", "%bound", "bound")
 		},
 		row: func(r collperf.Row) error {
-			wrong, share := "N/A", "-"
+			wrong, share, best := "N/A", "-", ""
 			if r.Wrong != nil {
 				wrong = strconv.Itoa(*r.Wrong)
 			}
 			if r.BoundShare != nil {
 				share = fmt.Sprintf("%.1f", *r.BoundShare)
 			}
-			_, err := fmt.Fprintf(w, collRow, r.Size, r.Count, r.Type, r.RedOp, r.Root, r.TimeUS, r.AlgBW, r.BusBW, wrong, r.Algorithm, share)
+			if r.Best {
+				best = " *"
+			}
+			if o.Algorithm == collperf.AllAlgorithms && above != nil && !above.SameCase(r) {
+				fmt.Fprintln(w, "#")
+			}
+			above = &r
+			_, err := fmt.Fprintf(w, collRow, r.Size, r.Count, r.Type, r.RedOp, r.Root, r.TimeUS, r.AlgBW, r.BusBW, wrong, r.Algorithm, share, r.BoundKind, best)
 			return err
 		},
 		foot: func(rows []collperf.Row, sum collperf.Summary) error {
@@ -63,10 +83,38 @@ func collText(w io.Writer, o collperf.Options, ranks int) collPrinter {
 			case rows[0].Wrong == nil:
 				wrong = "not checked"
 			}
-			_, err := fmt.Fprintf(w, "# Out of bounds values : %s\n# Avg bus bandwidth    : %.2f\n", wrong, sum.AvgBusBW)
+			fmt.Fprintf(w, collFooter, "Out of bounds values", wrong)
+			_, err := fmt.Fprintf(w, collFooter, "Avg bus bandwidth", fmt.Sprintf("%.2f", sum.AvgBusBW))
+			if sum.Wins != nil {
+				_, err = fmt.Fprintf(w, collFooter, "Sizes won (*)", winsText(sum.Wins))
+			}
+			for _, b := range bounds(rows) {
+				_, err = fmt.Fprintf(w, collFooter, "Bound by "+b.BoundKind, b.Bound)
+			}
 			return err
 		},
 	}
+}
+
+// winsText is at how many sizes each algorithm was best, without those that never were.
+func winsText(wins []collperf.Win) string {
+	var list []string
+	for _, w := range wins {
+		if w.Sizes > 0 {
+			list = append(list, fmt.Sprintf("%s %d", w.Algorithm, w.Sizes))
+		}
+	}
+	return strings.Join(list, ", ")
+}
+
+// bounds is a row for each sentence about bounds.
+func bounds(rows []collperf.Row) (list []collperf.Row) {
+	for _, r := range rows {
+		if r.BoundUS > 0 && !slices.ContainsFunc(list, func(seen collperf.Row) bool { return seen.Bound == r.Bound }) {
+			list = append(list, r)
+		}
+	}
+	return list
 }
 
 func collCSV(w io.Writer, _ collperf.Options, _ int) collPrinter {
@@ -79,7 +127,7 @@ func collCSV(w io.Writer, _ collperf.Options, _ int) collPrinter {
 	float := func(x float64) string { return strconv.FormatFloat(x, 'g', -1, 64) }
 	return collPrinter{
 		head: func() {
-			write("size", "count", "type", "redop", "root", "time_us", "algbw", "busbw", "wrong", "algorithm", "bound_share")
+			write("size", "count", "type", "redop", "root", "time_us", "algbw", "busbw", "wrong", "algorithm", "bound_share", "bound_kind", "best")
 		},
 		row: func(r collperf.Row) error {
 			wrong, share := "", ""
@@ -90,7 +138,7 @@ func collCSV(w io.Writer, _ collperf.Options, _ int) collPrinter {
 				share = float(*r.BoundShare)
 			}
 			return write(strconv.FormatInt(r.Size, 10), strconv.Itoa(r.Count), r.Type, r.RedOp, strconv.Itoa(r.Root),
-				float(r.TimeUS), float(r.AlgBW), float(r.BusBW), wrong, r.Algorithm, share)
+				float(r.TimeUS), float(r.AlgBW), float(r.BusBW), wrong, r.Algorithm, share, r.BoundKind, strconv.FormatBool(r.Best))
 		},
 		foot: func([]collperf.Row, collperf.Summary) error { return out.Error() },
 	}
@@ -100,10 +148,12 @@ func collCSV(w io.Writer, _ collperf.Options, _ int) collPrinter {
 type measured struct {
 	Collective string         `json:"collective"`
 	Ranks      int            `json:"ranks"`
-	RanksPer   string         `json:"ranks_per"` // pe or sip
+	RanksPer   string         `json:"ranks_per"`         // pe or sip
+	Partial    bool           `json:"partial,omitempty"` // tensors have an addend on each cube
 	Rows       []collperf.Row `json:"rows"`
 	AvgBusBW   float64        `json:"avg_busbw"` // GB/s
 	Wrong      *int           `json:"wrong"`     // null if nobody looked
+	Wins       []collperf.Win `json:"wins,omitempty"`
 	Config     collConfig     `json:"config"`
 }
 
@@ -126,7 +176,8 @@ func collJSON(w io.Writer, o collperf.Options, ranks int) collPrinter {
 		row:  func(collperf.Row) error { return nil },
 		foot: func(rows []collperf.Row, sum collperf.Summary) error {
 			m := measured{
-				Collective: o.Collective.String(), Ranks: ranks, RanksPer: string(o.RanksPer), Rows: rows, AvgBusBW: sum.AvgBusBW,
+				Collective: o.Collective.String(), Ranks: ranks, RanksPer: string(o.RanksPer), Partial: o.Partial, Rows: rows,
+				AvgBusBW: sum.AvgBusBW, Wins: sum.Wins,
 				Config: collConfig{
 					Version: report.Version, Topology: report.UsedBy(o.Topology.Spec()), CCL: usedCCL(o.CCL),
 					Algo: o.Algorithm, Buffer: string(o.Buffer), Data: "on", Values: string(o.Values), Iters: o.Iters, Fidelity: "train",

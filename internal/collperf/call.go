@@ -20,23 +20,27 @@ type party struct {
 	*problem
 	ctx     *torch.Context
 	dist    *torch.Distributed
-	mine    []int // ranks
+	mine    []int // ranks, or holders of addends
 	on      []torch.Placement
 	tensors []*torch.Tensor // all, to be freed
+	finish  func()          // before results are read, if there is something to do
 }
 
 // outcome is what came of a collective.
 type outcome struct {
 	start, end sim.Time // on the PEs
-	outputs    [][]byte // by rank; nothing without values
+	outputs    [][]byte // by holder; nothing without values
 }
 
 // execute has the ranks do the collective.
 func (p *problem) execute(ctx *torch.Context, s ccl.Settings, per RanksPer) (*outcome, error) {
-	o := &outcome{start: sim.Never, outputs: make([][]byte, p.ranks)}
+	o := &outcome{start: sim.Never, outputs: make([][]byte, p.holders())}
 	if per == PerSIP {
 		return o, ctx.Spawn(func(rank int, ctx *torch.Context) error {
-			a := &party{problem: p, ctx: ctx, mine: []int{rank}}
+			a := &party{problem: p, ctx: ctx}
+			for i := range p.addends {
+				a.mine = append(a.mine, rank*p.addends+i)
+			}
 			return a.takePart(s, o)
 		}, p.ranks)
 	}
@@ -58,6 +62,9 @@ func (a *party) takePart(s ccl.Settings, o *outcome) error {
 		last := a.ctx.Collective
 		o.start, o.end = min(o.start, last.Start), max(o.end, last.Start+last.Crit)
 	}
+	if a.finish != nil {
+		a.finish()
+	}
 	for _, x := range out {
 		a.read(x, o.outputs)
 	}
@@ -76,6 +83,14 @@ func (a *party) call() (works []*torch.Work, out []*torch.Tensor) {
 	case ccl.Barrier:
 		return one(a.dist.BarrierAsync()), nil
 	case ccl.AllReduce:
+		if a.addends > 1 {
+			x, host := a.partial()
+			if host != nil {
+				a.finish = func() { a.copy(host, x) }
+				out = []*torch.Tensor{host}
+			}
+			return one(a.dist.AllReduceAsync(x, op)), out
+		}
 		x := a.tensor(1, a.input)
 		return one(a.dist.AllReduceAsync(x, op)), []*torch.Tensor{x}
 	case ccl.Reduce:

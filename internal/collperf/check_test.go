@@ -34,7 +34,7 @@ func (p *problem) right() [][]byte {
 func TestWrong(t *testing.T) {
 	for _, c := range ccl.Collectives() {
 		for _, values := range []Values{Integers, Reals} {
-			p := &problem{series: series{dtype: tl.F32, root: 2}, collective: c, ranks: 4, count: 10, values: values}
+			p := &problem{series: series{dtype: tl.F32, root: 2}, collective: c, ranks: 4, addends: 1, count: 10, values: values}
 			if c == ccl.Barrier {
 				continue
 			}
@@ -57,7 +57,7 @@ func TestWrong(t *testing.T) {
 // to have the same bits; those of a reduce-scatter have nothing in common.
 func TestRanksDiffer(t *testing.T) {
 	for c, want := range map[ccl.Collective]int{ccl.AllReduce: 1, ccl.ReduceScatter: 0} {
-		p := &problem{series: series{dtype: tl.F32}, collective: c, ranks: 4, count: 10, values: Reals}
+		p := &problem{series: series{dtype: tl.F32}, collective: c, ranks: 4, addends: 1, count: 10, values: Reals}
 		fill(p)
 		outputs := p.right()
 		before := bytes.Clone(outputs[1])

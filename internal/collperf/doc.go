@@ -1,10 +1,11 @@
 // Package collperf measures collectives as nccl-tests does: one collective over a range
 // of sizes, a row for each, with time, bandwidths, wrong values and the share of the
-// time that no all-reduce can beat.
+// time that nothing can beat. It can measure all algorithms beside each other.
 //
 // [Options] say what to measure and [Run] does it. A rank is a PE in a program that
-// drives them all, or a SIP under Spawn, whose first PE has its tensors: the public path
-// of package torch in both cases. Every row has a machine of its own. Values are either
+// drives them all, or a SIP under Spawn, whose first PE has its tensors, or whose cubes
+// have addends of them: the public path of package torch in all cases. Every row has a
+// machine of its own, so that rows run side by side. Values are either
 // whole numbers, whose reduction is exact in any order and compared bit for bit, or
 // random reals, compared with a reference in float64 and the bound of its rounding
 // errors. Both are worked out here in plain Go, apart from the simulator's arithmetic.

@@ -17,7 +17,7 @@ type Options struct {
 	CCL      *ccl.Config     // nil is that of package ccl
 
 	Collective ccl.Collective
-	Algorithm  string          // of the library; "" is as CCL says
+	Algorithm  string          // of the library, Auto or AllAlgorithms; "" is as CCL says
 	Reductions []ccl.Reduction // of collectives that reduce; none is sum
 	DTypes     []tl.DType      // none is f16
 	Root       int             // of rooted collectives; or AllRoots
@@ -28,14 +28,21 @@ type Options struct {
 
 	RanksPer RanksPer            // "" is PerPE
 	World    int                 // ranks; 0 is all there are
+	Partial  bool                // an all-reduce of SIPs' tensors that have an addend on each cube
 	Buffer   topology.BufferKind // of queue slots; "" is as CCL says
 
 	Iters   int    // times that are averaged; 0 is 1
 	NoCheck bool   // time only: no values are computed
 	Values  Values // "" is Integers
 	Flit    bool   // simulate every flit
-	Threads int    // that compute values; 0 is one for each core
+	Threads int    // that compute values, and rows at a time; 0 is one for each core
 }
+
+// Words for algorithms.
+const (
+	Auto          = "auto" // as the library picks for each size
+	AllAlgorithms = "all"  // each that does the collective, compared
+)
 
 // AllRoots is each rank as the root, one after the other.
 const AllRoots = -1
@@ -84,7 +91,10 @@ func (o *Options) Validate() error {
 	case c == ccl.SendRecv && ranks < 2:
 		return errors.New("sendrecv needs two ranks: take a larger system")
 	}
-	if o.Algorithm != "" {
+	if err := o.validatePartial(); err != nil {
+		return err
+	}
+	if o.Algorithm != "" && o.Algorithm != Auto && o.Algorithm != AllAlgorithms {
 		if _, err := ccl.Find(o.Algorithm, c); err != nil {
 			return err
 		}
@@ -95,14 +105,53 @@ func (o *Options) Validate() error {
 	return nil
 }
 
-// settings is how collectives are done.
-func (o *Options) settings() (ccl.Settings, error) {
+// validatePartial reports what is wrong with partial tensors.
+func (o *Options) validatePartial() error {
+	if !o.Partial {
+		return nil
+	}
+	switch {
+	case o.Collective != ccl.AllReduce:
+		return fmt.Errorf("%v of partial tensors: only all_reduce makes sense of addends", o.Collective)
+	case o.RanksPer != PerSIP:
+		return errors.New("partial tensors need ranks that are SIPs, whose cubes have the addends: add --ranks-per sip")
+	}
+	for _, r := range o.reductions() {
+		if r != ccl.Sum && r != ccl.Avg {
+			return fmt.Errorf("%v of partial tensors, which are the sums of their addends: use sum or avg", r)
+		}
+	}
+	return nil
+}
+
+// addends is how many each rank's tensor has.
+func (o *Options) addends() int {
+	if o.Partial {
+		return o.Topology.Spec().CubesPerSIP()
+	}
+	return 1
+}
+
+// algorithms is the names of those to measure.
+func (o *Options) algorithms() []string {
+	if o.Algorithm != AllAlgorithms {
+		return []string{o.Algorithm}
+	}
+	var names []string
+	for _, a := range ccl.Algorithms(o.Collective) {
+		names = append(names, a.Name)
+	}
+	return names
+}
+
+// settings is how an algorithm, or the one of CCL, does collectives.
+func (o *Options) settings(algorithm string) (ccl.Settings, error) {
 	config := o.CCL
 	if config == nil {
 		config = ccl.Default()
 	}
 	s, err := config.Named("")
-	s.Algorithm = cmp.Or(o.Algorithm, s.Algorithm)
+	s.Algorithm = cmp.Or(algorithm, s.Algorithm)
 	s.BufferKind = cmp.Or(o.Buffer, s.BufferKind)
 	return s, err
 }
@@ -119,6 +168,20 @@ func (o *Options) Ranks() (int, error) {
 		return 0, fmt.Errorf("a world of %d ranks: the system has %d %s", n, there, unit)
 	}
 	return n, nil
+}
+
+// pes is the PEs that hold the ranks' tensors, or their addends.
+func (o *Options) pes(ranks int) (list []int) {
+	each, s := 1, o.Topology.Spec()
+	if o.RanksPer == PerSIP {
+		each = s.CubesPerSIP() * s.PEsPerCube()
+	}
+	for rank := range ranks {
+		for cube := range o.addends() {
+			list = append(list, rank*each+cube*s.PEsPerCube())
+		}
+	}
+	return list
 }
 
 func (o *Options) reductions() []ccl.Reduction {

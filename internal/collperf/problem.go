@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"sync"
 
 	"github.com/kernbench/kernbench/ccl"
 	"github.com/kernbench/kernbench/internal/numeric"
@@ -15,11 +16,15 @@ type problem struct {
 	series
 	collective ccl.Collective
 	ranks      int
+	addends    int // of each rank's tensor: 1, or, of partial ones, more
 	count      int // elements of a block
 	values     Values
 
-	inputs [][]byte // by rank; nil for those that have nothing the others get
+	once   sync.Once // for all algorithms
+	err    error
+	inputs [][]byte // by holder; nil for those that have nothing the others get
 	result *reference
+	bound  ccl.Limit
 }
 
 // reference is the reduction of all ranks' inputs.
@@ -30,9 +35,40 @@ type reference struct {
 }
 
 func newProblem(o *Options, s series, ranks int, size topology.Bytes) *problem {
-	p := &problem{series: s, collective: o.Collective, ranks: ranks, values: o.Values}
+	p := &problem{series: s, collective: o.Collective, ranks: ranks, addends: o.addends(), values: o.Values}
 	p.count, _ = round(p.collective, ranks, p.dtype, size)
 	return p
+}
+
+// holders is how many have something to begin with: ranks, or each of their addends.
+func (p *problem) holders() int { return p.ranks * p.addends }
+
+// prepare finds out the bound and makes the values, if they are wanted.
+func (p *problem) prepare(ctx context.Context, o *Options) error {
+	p.once.Do(func() {
+		p.bound = ccl.Bound(o.Topology, o.pes(p.ranks), p.plan())
+		if o.checks() {
+			p.err = p.fill(ctx)
+		}
+	})
+	return p.err
+}
+
+// plan is what the bound has to know.
+func (p *problem) plan() *ccl.Plan {
+	plan := &ccl.Plan{Collective: p.collective, Ranks: p.holders(), Root: p.root, DType: p.dtype, Counts: []int{p.count}}
+	if p.collective == ccl.SendRecv {
+		for rank := range p.ranks {
+			plan.Messages = append(plan.Messages, ccl.Message{From: rank, To: (rank + 1) % p.ranks, Count: p.count})
+		}
+	}
+	return plan
+}
+
+// bytes is those of all holders' values.
+func (p *problem) bytes() float64 {
+	in, out := blocks(p.collective, p.ranks)
+	return float64(p.holders()) * float64(in+out) * float64(p.count) * float64(p.dtype.Size())
 }
 
 // mostValues bounds the bytes of all ranks' values, which this computer has to hold.
@@ -40,22 +76,22 @@ const mostValues = 8 << 30
 
 // fill makes the inputs and, of collectives that reduce, the reference.
 func (p *problem) fill(ctx context.Context) error {
-	in, out := blocks(p.collective, p.ranks)
-	if bytes := float64(p.ranks) * float64(in+out) * float64(p.count) * float64(p.dtype.Size()); bytes > mostValues {
+	if bytes := p.bytes(); bytes > mostValues {
 		return fmt.Errorf("the values of all ranks are %.3g GB, too many to compute here: add --data off, or take smaller sizes", bytes/1e9)
 	}
 	blocks, _ := blocks(p.collective, p.ranks)
-	p.inputs = make([][]byte, p.ranks)
+	n := blocks * p.count
+	p.inputs = make([][]byte, p.holders())
 	var total, absolute []float64
-	row := make([]float64, blocks*p.count)
-	for rank := range p.ranks {
+	row := make([]float64, min(n, period))
+	for rank := range p.holders() {
 		if (p.collective == ccl.Scatter || p.collective == ccl.Broadcast) && rank != p.root {
 			continue
 		}
 		if err := context.Cause(ctx); err != nil {
 			return err
 		}
-		p.inputs[rank] = p.generate(ctx, rank, row)
+		p.inputs[rank] = repeat(p.generate(rank, row), n*p.dtype.Size())
 		if !p.collective.Reduces() {
 			continue
 		}
@@ -71,18 +107,33 @@ func (p *problem) fill(ctx context.Context) error {
 	}
 	if p.collective.Reduces() {
 		p.result = p.refer(total, absolute)
+		p.result.bits = repeat(p.result.bits, n*p.dtype.Size())
+		p.result.values, p.result.within = repeat(p.result.values, n), repeat(p.result.within, n)
 	}
 	return context.Cause(ctx)
 }
 
-// lookEvery is how many elements are made before a look at whether they are still wanted.
-const lookEvery = 1 << 16
+// period is how many elements follow each other before the same come again: a prime, so
+// that what lies a block, a chunk or a row away is something else.
+const period = 65_537
 
-// generate is the elements of a rank, as numbers in row and as bits.
-func (p *problem) generate(ctx context.Context, rank int, row []float64) []byte {
+// repeat is elements over and over, n in all; nil of none.
+func repeat[T any](of []T, n int) []T {
+	if len(of) == 0 || len(of) == n {
+		return of
+	}
+	all := make([]T, 0, n)
+	for len(all) < n {
+		all = append(all, of[:min(len(of), n-len(all))]...)
+	}
+	return all
+}
+
+// generate is the first elements of a rank, as numbers in row and as bits.
+func (p *problem) generate(rank int, row []float64) []byte {
 	together := 1 // whose elements are combined
 	if p.collective.Reduces() {
-		together = p.ranks
+		together = p.holders()
 	}
 	next := integers(p.reduction, p.dtype, together, rank)
 	if p.isReal() {
@@ -90,9 +141,6 @@ func (p *problem) generate(ctx context.Context, rank int, row []float64) []byte 
 	}
 	bits := make([]byte, len(row)*p.dtype.Size())
 	for i := range row {
-		if i%lookEvery == 0 && ctx.Err() != nil {
-			break
-		}
 		row[i] = next(i)
 		numeric.Set(p.dtype, bits, i, row[i])
 		if p.isReal() { // it was rounded
@@ -114,7 +162,7 @@ func (p *problem) refer(total, absolute []float64) *reference {
 	}
 	if p.isReal() && p.reduction != ccl.Min && p.reduction != ccl.Max {
 		for i := range absolute {
-			absolute[i] = tolerance(p.reduction, p.dtype, p.ranks, total[i], absolute[i])
+			absolute[i] = tolerance(p.reduction, p.dtype, p.holders(), p.ranks, total[i], absolute[i])
 		}
 		return &reference{values: total, within: absolute}
 	}

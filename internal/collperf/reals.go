@@ -36,15 +36,15 @@ func roundoff(d tl.DType) float64 {
 	return 1.0 / (1 << 52)
 }
 
-// tolerance is how far the reduction of reals may be from what it is in float64, given
-// that and the sum of their absolute values.
-func tolerance(r ccl.Reduction, d tl.DType, ranks int, result, absolute float64) float64 {
-	u, n := roundoff(d), float64(ranks)
+// tolerance is how far the reduction of so many reals may be from what it is in float64,
+// given that and the sum of their absolute values. An average divides by ranks.
+func tolerance(r ccl.Reduction, d tl.DType, reals, ranks int, result, absolute float64) float64 {
+	u, n := roundoff(d), float64(reals)
 	switch r {
 	case ccl.Product:
 		return (math.Pow(1+u, n-1) - 1) * math.Abs(result)
-	case ccl.Avg: // an nth of the sum's error, and that of the division
-		return u * absolute
+	case ccl.Avg: // the sum's error and that of the division, divided
+		return n * u * absolute / float64(ranks)
 	}
 	return (n - 1) * u * absolute
 }

@@ -6,32 +6,20 @@ import (
 
 	"github.com/kernbench/kernbench/ccl"
 	"github.com/kernbench/kernbench/internal/sim"
+	"github.com/kernbench/kernbench/topology"
 	"github.com/kernbench/kernbench/torch"
 )
 
-// Row is what was found out about one size.
-type Row struct {
-	Size       int64    `json:"size"`        // the larger of what a rank sends and receives, in bytes
-	Count      int      `json:"count"`       // elements of it, or of its part for each rank
-	Type       string   `json:"type"`        // dtype
-	RedOp      string   `json:"redop"`       // "none" where nothing is reduced
-	Root       int      `json:"root"`        // -1 where there is none
-	TimeUS     float64  `json:"time_us"`     // from the start on the PEs to the last end, averaged over the iterations
-	AlgBW      float64  `json:"algbw"`       // size by time, in GB/s
-	BusBW      float64  `json:"busbw"`       // as a share of what links carry, in GB/s
-	Wrong      *int     `json:"wrong"`       // elements over all ranks; null if nobody looked
-	Algorithm  string   `json:"algorithm"`   // that did it
-	BoundShare *float64 `json:"bound_share"` // least possible time by time, in %; null if not known
-}
-
-// Summary is what was found out about all sizes.
+// Summary is what was found out about all rows.
 type Summary struct {
 	Ranks    int
 	AvgBusBW float64 // GB/s
 	Wrong    int
+	Wins     []Win // of a comparison of algorithms
 }
 
-// Run measures a collective. onRow, if it is not nil, gets each row when it is done.
+// Run measures a collective, several rows at a time. onRow, if it is not nil, gets the
+// rows in order, those of all algorithms at a size together, when they are done.
 func Run(ctx context.Context, o Options, onRow func(Row)) ([]Row, Summary, error) {
 	if err := o.Validate(); err != nil {
 		return nil, Summary{}, err
@@ -40,30 +28,68 @@ func Run(ctx context.Context, o Options, onRow func(Row)) ([]Row, Summary, error
 	if err != nil {
 		return nil, Summary{}, err
 	}
-	sum := Summary{Ranks: n}
-	var rows []Row
+	var jobs []job
+	algorithms := o.algorithms()
 	for _, s := range o.series() {
 		for _, size := range o.sizes() {
-			row, err := o.measure(ctx, newProblem(&o, s, n, size))
-			if err != nil {
-				return rows, sum, fmt.Errorf("%v of %d bytes: %w", o.Collective, size, err)
-			}
-			rows = append(rows, row)
-			sum.AvgBusBW += row.BusBW
-			if row.Wrong != nil {
-				sum.Wrong += *row.Wrong
-			}
-			if onRow != nil {
-				onRow(row)
+			p := newProblem(&o, s, n, size)
+			for _, a := range algorithms {
+				jobs = append(jobs, o.job(p, a, size))
 			}
 		}
 	}
-	sum.AvgBusBW /= float64(len(rows))
-	return rows, sum, nil
+	sum := Summary{Ranks: n}
+	var rows []Row
+	group := len(algorithms) // rows that are compared
+	err = inOrder(ctx, jobs, o.threads(), func(r Row) {
+		rows = append(rows, r)
+		if len(rows)%group > 0 {
+			return
+		}
+		latest := rows[len(rows)-group:]
+		markBest(latest)
+		for _, r := range latest {
+			sum.AvgBusBW += r.BusBW
+			if r.Wrong != nil {
+				sum.Wrong += *r.Wrong
+			}
+			if onRow != nil {
+				onRow(r)
+			}
+		}
+	})
+	rows = rows[:len(rows)/group*group]
+	sum.AvgBusBW /= float64(max(1, len(rows)))
+	if o.Algorithm == AllAlgorithms {
+		sum.Wins = wins(rows)
+	}
+	return rows, sum, err
 }
 
-// measure is the row of a problem.
-func (o *Options) measure(ctx context.Context, p *problem) (row Row, err error) {
+// job is the measurement of a problem with an algorithm.
+func (o *Options) job(p *problem, algorithm string, size topology.Bytes) job {
+	return job{
+		weight: o.memory(p),
+		run: func(ctx context.Context) (Row, error) {
+			row, err := o.measure(ctx, p, algorithm)
+			if err != nil {
+				return row, fmt.Errorf("%v of %d bytes%s: %w", o.Collective, size, by(o, algorithm), err)
+			}
+			return row, nil
+		},
+	}
+}
+
+// by names an algorithm that is one of several.
+func by(o *Options, algorithm string) string {
+	if o.Algorithm != AllAlgorithms {
+		return ""
+	}
+	return " by " + algorithm
+}
+
+// measure is the row of a problem, done by an algorithm.
+func (o *Options) measure(ctx context.Context, p *problem, algorithm string) (row Row, err error) {
 	defer func() {
 		switch v := recover().(type) {
 		case nil:
@@ -75,7 +101,7 @@ func (o *Options) measure(ctx context.Context, p *problem) (row Row, err error) 
 			panic(v)
 		}
 	}()
-	settings, err := o.settings()
+	settings, err := o.settings(algorithm)
 	if err != nil {
 		return row, err
 	}
@@ -84,10 +110,8 @@ func (o *Options) measure(ctx context.Context, p *problem) (row Row, err error) 
 		return row, err
 	}
 	defer c.Close()
-	if o.checks() {
-		if err := p.fill(ctx); err != nil {
-			return row, err
-		}
+	if err := p.prepare(ctx, o); err != nil {
+		return row, err
 	}
 	wrong, total, iters := 0, sim.Time(0), max(1, o.Iters)
 	for range iters {
@@ -100,10 +124,8 @@ func (o *Options) measure(ctx context.Context, p *problem) (row Row, err error) 
 			wrong += p.wrong(result.outputs)
 		}
 	}
-	time := total / sim.Time(iters)
-	row = p.row(time)
+	row = p.row(total / sim.Time(iters))
 	row.Algorithm = c.Collective.Algorithm
-	row.BoundShare = o.boundShare(p, row.Size, time)
 	if o.checks() {
 		row.Wrong = &wrong
 	}
@@ -112,48 +134,3 @@ func (o *Options) measure(ctx context.Context, p *problem) (row Row, err error) 
 
 // checks reports whether there are values to compare.
 func (o *Options) checks() bool { return !o.NoCheck && o.Collective != ccl.Barrier }
-
-// row is a row without what the run alone knows.
-func (p *problem) row(time sim.Time) Row {
-	in, out := blocks(p.collective, p.ranks)
-	r := Row{
-		Size: int64(max(in, out) * p.count * p.dtype.Size()), Count: p.count, Type: p.dtype.String(),
-		RedOp: "none", Root: -1, TimeUS: float64(time) / float64(sim.Microsecond),
-	}
-	if p.collective == ccl.Barrier {
-		r.Type = "none"
-	}
-	if p.collective.Reduces() {
-		r.RedOp = p.reduction.String()
-	}
-	if p.collective.Rooted() {
-		r.Root = p.root
-	}
-	if time > 0 {
-		r.AlgBW = float64(r.Size) * 1e6 / float64(time) // bytes in fs to GB/s
-		r.BusBW = r.AlgBW * busFactor(p.collective, p.ranks)
-	}
-	return r
-}
-
-// boundShare is how much of the time even the best algorithm would take.
-func (o *Options) boundShare(p *problem, size int64, time sim.Time) *float64 {
-	least, _, ok := ccl.Bound(o.Topology, o.pes(p.ranks), p.collective, size)
-	if !ok || least == 0 || time == 0 {
-		return nil
-	}
-	share := 100 * float64(least) / float64(time)
-	return &share
-}
-
-// pes is the PEs that hold the ranks' tensors.
-func (o *Options) pes(ranks int) (list []int) {
-	each := 1
-	if s := o.Topology.Spec(); o.RanksPer == PerSIP {
-		each = s.CubesPerSIP() * s.PEsPerCube()
-	}
-	for rank := range ranks {
-		list = append(list, rank*each)
-	}
-	return list
-}

@@ -1,8 +1,10 @@
 package collperf
 
 import (
+	gocmp "cmp"
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 
@@ -41,8 +43,11 @@ func measure(t testing.TB, o Options) []Row {
 func right(t *testing.T, o Options, rows []Row) {
 	t.Helper()
 	for _, r := range rows {
-		if o.Collective != ccl.Barrier && *r.Wrong != 0 {
-			t.Errorf("%v, %d ranks per %s: %+v: %d wrong, want 0", o.Collective, o.World, o.RanksPer, r, *r.Wrong)
+		if r.Wrong != nil && *r.Wrong != 0 || r.Wrong == nil && o.checks() {
+			t.Errorf("%v, %d ranks per %s: %+v: wrong values", o.Collective, o.World, o.RanksPer, r)
+		}
+		if moves := r.Count > 0 || o.Collective == ccl.Barrier; moves && o.World > 1 && r.BoundShare == nil {
+			t.Errorf("%v, %d ranks per %s: %+v: no bound", o.Collective, o.World, o.RanksPer, r)
 		}
 		if r.BoundShare != nil && (*r.BoundShare <= 0 || *r.BoundShare > 100) {
 			t.Errorf("%v, %d ranks per %s: %+v: %v %% of the bound, want more than 0 and at most 100", o.Collective, o.World, o.RanksPer, r, *r.BoundShare)
@@ -109,11 +114,13 @@ func TestRows(t *testing.T) {
 	}{
 		{ccl.AllReduce, Row{
 			Size: 4000, Count: 2000, Type: "f16", RedOp: "sum", Root: -1, TimeUS: 0.96, AlgBW: 4000 / 960.0, BusBW: 4000 / 960.0 * 1.5,
-			Wrong: &zero, Algorithm: "ring", BoundShare: share(100 * 300 / 960.0),
+			Wrong: &zero, Algorithm: "ring", BoundUS: 0.3, BoundShare: share(100 * 300 / 960.0),
+			BoundKind: "latency", Bound: "the way from sip0.cube0.pe0 to sip2.cube0.pe0 takes 300ns",
 		}},
 		{ccl.AllGather, Row{
 			Size: 4000, Count: 500, Type: "f16", RedOp: "none", Root: -1, TimeUS: 0.48, AlgBW: 4000 / 480.0, BusBW: 4000 / 480.0 * 0.75,
-			Wrong: &zero, Algorithm: "ring",
+			Wrong: &zero, Algorithm: "ring", BoundUS: 0.3, BoundShare: share(100 * 300 / 480.0),
+			BoundKind: "latency", Bound: "the way from sip0.cube0.pe0 to sip2.cube0.pe0 takes 300ns",
 		}},
 	} {
 		o := Options{Topology: g, Collective: tt.collective, Min: 4000, Max: 4000, RanksPer: PerSIP}
@@ -135,6 +142,58 @@ func TestRows(t *testing.T) {
 	}
 }
 
+// TestAllAlgorithms: a comparison is the rows of each algorithm alone, size by size, and
+// those that none beats are best.
+func TestAllAlgorithms(t *testing.T) {
+	o := Options{Topology: system(t, "ring6"), Algorithm: AllAlgorithms, Min: 64, Max: 1 << 16, StepFactor: 32, RanksPer: PerSIP}
+	rows, sum, err := Run(t.Context(), o, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	names := o.algorithms()
+	want := make([]Row, 3*len(names))
+	for i, name := range names {
+		one := o
+		one.Algorithm = name
+		for j, r := range measure(t, one) {
+			want[j*len(names)+i] = r
+		}
+	}
+	count := map[string]int{}
+	for j := range 3 {
+		group := want[j*len(names) : (j+1)*len(names)]
+		least := slices.MinFunc(group, func(a, b Row) int { return gocmp.Compare(a.TimeUS, b.TimeUS) })
+		for i := range group {
+			if group[i].Best = group[i].TimeUS == least.TimeUS; group[i].Best {
+				count[group[i].Algorithm]++
+			}
+		}
+	}
+	if diff := cmp.Diff(want, rows); diff != "" {
+		t.Errorf("rows (-one by one +together):\n%s", diff)
+	}
+	last := len(rows)
+	for _, w := range sum.Wins {
+		if w.Sizes != count[w.Algorithm] || w.Sizes > last {
+			t.Errorf("wins %+v, want those of %v, the most first", sum.Wins, count)
+		}
+		last = w.Sizes
+	}
+	if len(sum.Wins) != len(names) {
+		t.Errorf("wins %+v, want one for each of %v", sum.Wins, names)
+	}
+}
+
+// TestThreads: rows are the same, however many are measured at a time.
+func TestThreads(t *testing.T) {
+	o := Options{Topology: system(t, "default"), Algorithm: AllAlgorithms, Min: 8, Max: 1 << 12, World: 4, Threads: 1}
+	want := measure(t, o)
+	o.Threads = 8
+	if diff := cmp.Diff(want, measure(t, o)); diff != "" {
+		t.Errorf("rows (-one at a time +eight):\n%s", diff)
+	}
+}
+
 func TestSummary(t *testing.T) {
 	var seen []Row
 	o := Options{Topology: system(t, "alpha_beta"), Min: 8, Max: 64, StepFactor: 8}
@@ -146,8 +205,8 @@ func TestSummary(t *testing.T) {
 		t.Errorf("rows one by one (-all +seen):\n%s", diff)
 	}
 	want := Summary{Ranks: 4, AvgBusBW: (rows[0].BusBW + rows[1].BusBW) / 2}
-	if sum != want {
-		t.Errorf("summary: got %+v, want %+v", sum, want)
+	if diff := cmp.Diff(want, sum); diff != "" {
+		t.Errorf("summary (-want +got):\n%s", diff)
 	}
 }
 
@@ -168,6 +227,9 @@ func TestValidate(t *testing.T) {
 		{Options{Collective: ccl.SendRecv, RanksPer: PerSIP, World: 1}, "sendrecv needs two ranks"},
 		{Options{Collective: ccl.Broadcast, Algorithm: "ring"}, "algorithm ring does no broadcast: use one of"},
 		{Options{Algorithm: "wheel"}, `no algorithm "wheel": of all_reduce there are`},
+		{Options{Partial: true}, "partial tensors need ranks that are SIPs"},
+		{Options{Partial: true, RanksPer: PerSIP, Collective: ccl.Reduce}, "reduce of partial tensors: only all_reduce makes sense"},
+		{Options{Partial: true, RanksPer: PerSIP, Reductions: []ccl.Reduction{ccl.Max}}, "max of partial tensors, which are the sums of their addends"},
 		{Options{Reductions: []ccl.Reduction{ccl.BXor}}, "there is no bxor of f16"},
 		{Options{Reductions: []ccl.Reduction{ccl.Avg}, DTypes: []tl.DType{tl.I32}}, "there is no avg of i32"},
 	} {
@@ -175,6 +237,19 @@ func TestValidate(t *testing.T) {
 		_, _, err := Run(t.Context(), tt.o, nil)
 		if err == nil || !strings.HasPrefix(err.Error(), tt.want) {
 			t.Errorf("%+v: got %v, want %s", tt.o, err, tt.want)
+		}
+	}
+}
+
+// TestWordsForAlgorithms: they are names of every collective's.
+func TestWordsForAlgorithms(t *testing.T) {
+	g := system(t, "default")
+	for _, c := range ccl.Collectives() {
+		for _, word := range []string{"", Auto, AllAlgorithms} {
+			o := Options{Topology: g, Collective: c, Algorithm: word}
+			if err := o.Validate(); err != nil {
+				t.Errorf("%v by %q: %v", c, word, err)
+			}
 		}
 	}
 }

@@ -66,7 +66,7 @@ func drawProblem(t *rapid.T, v Values, dtypes []tl.DType, maxRanks int) *problem
 	}
 	s.reduction = rapid.SampledFrom(served).Draw(t, "reduction")
 	ranks := rapid.IntRange(1, maxRanks).Draw(t, "ranks")
-	p := &problem{series: s, collective: ccl.AllReduce, ranks: ranks, count: 32, values: v}
+	p := &problem{series: s, collective: ccl.AllReduce, ranks: ranks, addends: 1, count: 32, values: v}
 	fill(p)
 	return p
 }
@@ -93,7 +93,7 @@ func TestIntegersTellBlocksApart(t *testing.T) {
 				continue
 			}
 			for _, ranks := range []int{1, 2, 8, 1000} {
-				p := &problem{series: series{dtype: d, reduction: r}, collective: ccl.AllReduce, ranks: ranks, count: 512}
+				p := &problem{series: series{dtype: d, reduction: r}, collective: ccl.AllReduce, ranks: ranks, addends: 1, count: 512}
 				fill(p)
 				size := d.Size()
 				for _, by := range []int{1, 4, 8, 16, 64, 128, 256} {

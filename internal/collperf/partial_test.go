@@ -1,0 +1,90 @@
+package collperf
+
+import (
+	"testing"
+
+	"github.com/kernbench/kernbench/ccl"
+	"github.com/kernbench/kernbench/internal/numeric"
+	"github.com/kernbench/kernbench/tl"
+)
+
+// TestPartial: an all-reduce over 6 SIPs of 16 cubes sums 96 addends, and its bound is
+// that of 96 PEs.
+func TestPartial(t *testing.T) {
+	for _, name := range []string{"ring6", "torus2x3", "mesh2x3"} {
+		o := Options{Topology: system(t, name), RanksPer: PerSIP, World: 6, Partial: true, Min: 2048, Max: 2048}
+		rows := measure(t, o)
+		right(t, o, rows)
+		bound := ccl.Bound(o.Topology, o.pes(6), &ccl.Plan{Collective: ccl.AllReduce, DType: tl.U8, Counts: []int{2048}})
+		if got := rows[0]; got.BoundUS != microseconds(bound.Time) || got.Bound != bound.Why {
+			t.Errorf("%s: bound %v us, %s, want %+v", name, got.BoundUS, got.Bound, bound)
+		}
+	}
+}
+
+// TestPartialOfEveryKind: each algorithm, with whole numbers and reals, and averages,
+// which divide by ranks alone.
+func TestPartialOfEveryKind(t *testing.T) {
+	g := system(t, "ring6", "sip.cube_mesh.w=2", "sip.cube_mesh.h=1")
+	for _, values := range []Values{Integers, Reals} {
+		o := Options{
+			Topology: g, Algorithm: AllAlgorithms, RanksPer: PerSIP, World: 5, Partial: true, Min: 0, Max: 4100, StepBytes: 2050, Values: values,
+			DTypes: []tl.DType{tl.F32, tl.BF16}, Reductions: []ccl.Reduction{ccl.Sum, ccl.Avg},
+		}
+		right(t, o, measure(t, o))
+	}
+}
+
+// TestPartialPEs: the addends are on the first PE of each cube.
+func TestPartialPEs(t *testing.T) {
+	o := Options{Topology: system(t, "ring6"), RanksPer: PerSIP, Partial: true}
+	pes := o.pes(6)
+	if len(pes) != 96 || pes[1] != 8 || pes[16] != 128 || pes[95] != 760 {
+		t.Errorf("got %v, want 0, 8, ... 760", pes)
+	}
+}
+
+// TestPartialAddends: each addend has values of its own, so that one that is left out is
+// found out.
+func TestPartialAddends(t *testing.T) {
+	p := &problem{series: series{dtype: tl.F16}, collective: ccl.AllReduce, ranks: 6, addends: 16, count: 100}
+	fill(p)
+	for i, left := range p.inputs {
+		sum := make([]byte, len(left))
+		for j, x := range p.inputs {
+			if j != i {
+				numeric.Apply(numeric.Add, tl.F16, sum, sum, x)
+			}
+		}
+		if n := p.wrong([][]byte{sum}); n < 80 {
+			t.Errorf("without addend %d %d of 100 values are wrong, want at least 80", i, n)
+		}
+		numeric.Apply(numeric.Add, tl.F16, sum, sum, left)
+		if n := p.wrong([][]byte{sum}); n != 0 {
+			t.Errorf("with all addends %d values are wrong, want 0", n)
+		}
+	}
+}
+
+// BenchmarkSweepPartial is 12 sizes of the all-reduce of 96 addends on each of three systems
+// of 6 SIPs, with values compared:
+//
+//	go test ./internal/collperf -run '^$' -bench SweepPartial -benchtime 1x
+func BenchmarkSweepPartial(b *testing.B) {
+	for _, name := range []string{"ring6", "torus2x3", "mesh2x3"} {
+		o := Options{Topology: system(b, name), RanksPer: PerSIP, Partial: true, Min: 512, Max: 1 << 20}
+		b.Run(name, func(b *testing.B) {
+			for b.Loop() {
+				rows := measure(b, o)
+				if len(rows) != 12 {
+					b.Fatalf("%d rows, want 12", len(rows))
+				}
+				for _, r := range rows {
+					if *r.Wrong != 0 {
+						b.Fatalf("%d bytes: %d wrong, want 0", r.Size, *r.Wrong)
+					}
+				}
+			}
+		})
+	}
+}
