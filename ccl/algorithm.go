@@ -21,6 +21,9 @@ type Algorithm struct {
 	Inbox func(p *Plan) int
 	// Kernel does the collective on one rank.
 	Kernel func(t *tl.PE, a *Args)
+	// Cost is how long it takes, as far as a formula can say. Without one the algorithm
+	// is never picked by auto.
+	Cost func(p *Plan, n *Network) Time
 }
 
 // Neighbor is the other end of one of a rank's ports.

@@ -32,6 +32,7 @@ func (d dim) reversed() dim {
 type path struct {
 	dims   []dim
 	lo, hi int
+	back   bool // it is the path before, the other way round
 }
 
 // shareUnits is what a share is counted in. Shares are seldom more than a hundredth off.
@@ -55,6 +56,7 @@ type bucket struct {
 	*member
 	path
 	block    func(rank int) block // the path's share of it
+	largest  int                  // elements of one
 	segments int
 	pieces   int // of a segment of a block
 	held     map[holding]tl.Tile
@@ -110,6 +112,25 @@ func (b *bucket) phase(step int) (k, s int, gathers bool) {
 		}
 		step -= n
 	}
+}
+
+func (b *bucket) legs() (list []leg) {
+	add := func(k int, combines bool) {
+		d := &b.dims[k]
+		next := b.Rank + (d.cycle[(d.place+1)%d.size()]-d.cycle[d.place])*d.stride
+		list = append(list, leg{next, d.size() - 1, b.together(k) * b.pieces, tl.CDiv(b.largest, b.segments*b.pieces), combines})
+	}
+	if b.Collective != AllGather {
+		for k := range b.dims {
+			add(k, true)
+		}
+	}
+	if b.Collective != ReduceScatter {
+		for k := len(b.dims) - 1; k >= 0; k-- {
+			add(k, false)
+		}
+	}
+	return list
 }
 
 func (b *bucket) messages(step int) int {

@@ -18,6 +18,7 @@ var CenterRoot = Register(&Algorithm{
 	Neighbors:   centerRootNeighbors,
 	Inbox:       centerRootInbox,
 	Kernel:      centerRootKernel,
+	Cost:        centerRootCost,
 })
 
 // hierarchy is the layout of a plan's ranks, if it is known, and else one device with all
@@ -121,7 +122,7 @@ func (p *Plan) roots() *Plan {
 func rootPaths(p *Plan, device int) []path {
 	list := bothWays(paths(round(p, device)))
 	if p.Layout.Fabric == topology.Torus2D {
-		list = bothWays(p.split(p.alongs(device), 2))
+		list = p.torus(device)
 	}
 	for _, path := range list {
 		for k := range path.dims {
@@ -166,7 +167,7 @@ func centerRootKernel(t *tl.PE, a *Args) {
 	b, device := centerTree(a.Plan, a.Rank)
 	c := newClimber(m, b)
 	if !l.trades() {
-		m.play(c.allReduce(linear(a.count(0), a.Chunk))...)
+		m.play(c.allReduce(a.linear(a.count(0)))...)
 		return
 	}
 	sub := *a
@@ -196,7 +197,7 @@ type trading struct {
 
 func newExchange(m *member, list []path) *trading {
 	w := newWeave(m, list)
-	x := &trading{weave: w, chunks: linear(m.count(0), m.Chunk), segment: func(int) int { return 0 }}
+	x := &trading{weave: w, chunks: m.linear(m.count(0)), segment: func(int) int { return 0 }}
 	x.complete = make([]int, len(w.strands))
 	if w.segments < 2 {
 		return x
@@ -287,4 +288,36 @@ func (x *trading) summed(came int, a action) bool {
 	}
 	_, _, more := x.chunks(came)
 	return !more || x.segment(came) > segment
+}
+
+// centerRootCost is that of the tree, or of what the roots trade and of the way up to them
+// and down: before the first segment and behind the last, if there are several, and else
+// of all chunks.
+func centerRootCost(p *Plan, n *Network) Time {
+	l := p.hierarchy()
+	if !l.trades() {
+		return n.climbed(p, func(rank int) branch { b, _ := centerTree(p, rank); return b })
+	}
+	q := p.roots()
+	var roots []int
+	for rank := range p.Ranks {
+		if _, device := centerTree(p, rank); device != none {
+			roots = append(roots, rank)
+		}
+	}
+	between := n.among(roots)
+	of := func(device int) *weave { return newWeave(q.formula(device), rootPaths(q, device)) }
+	t := between.woven(q, of)
+	if l.cubes() == 1 {
+		return t
+	}
+	one := *p
+	one.Ranks = l.cubes()
+	one.Counts = []int{tl.CDiv(p.count(0), max(1, of(0).segments))}
+	for _, way := range []Collective{Reduce, Broadcast} {
+		one.Collective = way
+		t += n.climbed(&one, func(rank int) branch { b, _ := centerTree(p, rank); return b })
+	}
+	s := n.g.Spec() // sums and results pass through the root's memory
+	return t + 4*(n.burst()+s.PE.DMA.Setup)
 }

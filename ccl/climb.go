@@ -50,9 +50,9 @@ func (m *member) climb(place tree) {
 	}
 	switch m.Collective {
 	case AllReduce:
-		m.play(c.allReduce(linear(m.count(0), m.Chunk))...)
+		m.play(c.allReduce(m.linear(m.count(0)))...)
 	case Reduce:
-		for at, n := range m.messages(m.count(0)) {
+		for at, n := range m.inParts(m.count(0)) {
 			if x := c.reduce(at, n); place.isRoot() {
 				m.t.Store(m.Out(0).Add(at), x)
 			}
@@ -90,7 +90,7 @@ func (c *climber) pass(x tl.Tile) {
 }
 
 func (c *climber) broadcast() {
-	for at, n := range c.messages(c.count(0)) {
+	for at, n := range c.inParts(c.count(0)) {
 		var x tl.Tile
 		if c.root {
 			x = c.load(c.In(0).Add(at), n)

@@ -22,13 +22,14 @@ type Config struct {
 
 // Defaults is what every way to do a collective has. Each key is optional.
 type Defaults struct {
-	Algorithm    string                `yaml:"algorithm,omitempty"`                // an algorithm of the library; ring if not given
-	BufferKind   topology.BufferKind   `yaml:"buffer_kind,omitempty"`              // memory of the receiver that holds queue slots; as in the topology if not given
-	Backpressure topology.Backpressure `yaml:"backpressure,omitempty"`             // what a sender without credit does; as in the topology if not given
-	NSlots       int                   `yaml:"n_slots,omitempty" range:"1..65536"` // slots of a queue; as in the topology if not given
-	SlotSize     topology.Bytes        `yaml:"slot_size,omitempty"`                // size of a slot; as in the topology if not given
-	CreditBytes  topology.Bytes        `yaml:"credit_bytes,omitempty"`             // size of what gives a slot back; as in the topology if not given
-	ChunkBytes   topology.Bytes        `yaml:"chunk_bytes,omitempty"`              // largest message, at most n_slots·slot_size; a slot if not given
+	Algorithm    string                `yaml:"algorithm,omitempty"`                  // an algorithm of the library, or auto; ring if not given
+	BufferKind   topology.BufferKind   `yaml:"buffer_kind,omitempty"`                // memory of the receiver that holds queue slots; as in the topology if not given
+	Backpressure topology.Backpressure `yaml:"backpressure,omitempty"`               // what a sender without credit does; as in the topology if not given
+	NSlots       int                   `yaml:"n_slots,omitempty" range:"1..65536"`   // slots of a queue; as in the topology if not given
+	SlotSize     topology.Bytes        `yaml:"slot_size,omitempty"`                  // size of a slot; as in the topology if not given
+	CreditBytes  topology.Bytes        `yaml:"credit_bytes,omitempty"`               // size of what gives a slot back; as in the topology if not given
+	ChunkBytes   topology.Bytes        `yaml:"chunk_bytes,omitempty"`                // largest message, at most n_slots·slot_size; a slot if not given
+	RootCube     *int                  `yaml:"root_cube,omitempty" range:"0..65535"` // of center_root: the cube of each SIP at which sums are formed; the middle one if not given
 }
 
 // Entry is a way to do a collective, where it differs from the defaults.
@@ -48,6 +49,7 @@ type Settings struct {
 	SlotSize     topology.Bytes
 	CreditBytes  topology.Bytes
 	ChunkBytes   topology.Bytes
+	RootCube     int // counted from 1; 0 is the one in the middle
 	NElem        int
 	WorldSize    int
 }
@@ -79,6 +81,10 @@ func (c *Config) settings(e Entry) Settings {
 	if e.NElem != nil {
 		elems = *e.NElem
 	}
+	root := 0
+	if cube := cmp.Or(e.RootCube, d.RootCube); cube != nil {
+		root = *cube + 1
+	}
 	return Settings{
 		Algorithm:    cmp.Or(e.Algorithm, d.Algorithm, defaultAlgorithm),
 		BufferKind:   cmp.Or(e.BufferKind, d.BufferKind),
@@ -87,6 +93,7 @@ func (c *Config) settings(e Entry) Settings {
 		SlotSize:     cmp.Or(e.SlotSize, d.SlotSize),
 		CreditBytes:  cmp.Or(e.CreditBytes, d.CreditBytes),
 		ChunkBytes:   cmp.Or(e.ChunkBytes, d.ChunkBytes),
+		RootCube:     root,
 		NElem:        elems,
 		WorldSize:    e.WorldSize,
 	}

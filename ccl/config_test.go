@@ -13,15 +13,21 @@ import (
 func TestDefault(t *testing.T) {
 	c := Default()
 	want := map[string]Settings{
-		"":                    {Algorithm: "ring", NElem: 32},
-		"direct_allreduce":    {Algorithm: "direct", NElem: 32},
-		"mesh_allreduce_4":    {Algorithm: "mesh", NElem: 32, WorldSize: 4},
-		"ring_allreduce_16":   {Algorithm: "ring", NElem: 32, WorldSize: 16},
-		"ring_allreduce_8":    {Algorithm: "ring", NElem: 32, WorldSize: 8},
-		"ring_allreduce_hbm":  {Algorithm: "ring", BufferKind: topology.BufferHBM, NElem: 32},
-		"ring_allreduce_sram": {Algorithm: "ring", BufferKind: topology.BufferSRAM, NElem: 32},
-		"ring_allreduce_tcm":  {Algorithm: "ring", BufferKind: topology.BufferTCM, NElem: 32},
-		"tree_allreduce_7":    {Algorithm: "tree", NElem: 32, WorldSize: 7},
+		"":                      {Algorithm: "ring", NElem: 32},
+		"auto_allreduce":        {Algorithm: "auto", NElem: 32},
+		"center_root_allreduce": {Algorithm: "center_root", NElem: 32},
+		"corner_root_allreduce": {Algorithm: "center_root", RootCube: 1, NElem: 32},
+		"direct_allreduce":      {Algorithm: "direct", NElem: 32},
+		"double_tree_allreduce": {Algorithm: "double_tree", NElem: 32},
+		"dual_mesh_allreduce":   {Algorithm: "dual_mesh", NElem: 32},
+		"mesh_allreduce_4":      {Algorithm: "mesh", NElem: 32, WorldSize: 4},
+		"ring_allreduce_16":     {Algorithm: "ring", NElem: 32, WorldSize: 16},
+		"ring_allreduce_8":      {Algorithm: "ring", NElem: 32, WorldSize: 8},
+		"ring_allreduce_hbm":    {Algorithm: "ring", BufferKind: topology.BufferHBM, NElem: 32},
+		"ring_allreduce_sram":   {Algorithm: "ring", BufferKind: topology.BufferSRAM, NElem: 32},
+		"ring_allreduce_tcm":    {Algorithm: "ring", BufferKind: topology.BufferTCM, NElem: 32},
+		"torus_allreduce":       {Algorithm: "torus", NElem: 32},
+		"tree_allreduce_7":      {Algorithm: "tree", NElem: 32, WorldSize: 7},
 	}
 	got := map[string]Settings{}
 	for _, name := range append(c.Names(), "") {
@@ -41,22 +47,22 @@ func TestDefault(t *testing.T) {
 
 func TestNamedMergesDefaults(t *testing.T) {
 	const src = `
-defaults: {algorithm: tree, buffer_kind: sram, backpressure: poll, n_slots: 8, slot_size: 1 KiB, credit_bytes: 8 B, chunk_bytes: 2 KiB}
+defaults: {algorithm: tree, buffer_kind: sram, backpressure: poll, n_slots: 8, slot_size: 1 KiB, credit_bytes: 8 B, chunk_bytes: 2 KiB, root_cube: 0}
 algorithms:
   none: {}
   zero: {n_elem: 0}
-  all: {algorithm: mesh, buffer_kind: hbm, backpressure: sleep, n_slots: 3, slot_size: 64 B, credit_bytes: 1 B, chunk_bytes: 16 B, n_elem: 5, world_size: 6}
+  all: {algorithm: mesh, buffer_kind: hbm, backpressure: sleep, n_slots: 3, slot_size: 64 B, credit_bytes: 1 B, chunk_bytes: 16 B, root_cube: 9, n_elem: 5, world_size: 6}
 `
 	c, err := Parse("c.yaml", []byte(src))
 	if err != nil {
 		t.Fatal(err)
 	}
-	none := Settings{"tree", topology.BufferSRAM, topology.Poll, 8, topology.KiB, 8, 2 * topology.KiB, 32, 0}
+	none := Settings{"tree", topology.BufferSRAM, topology.Poll, 8, topology.KiB, 8, 2 * topology.KiB, 1, 32, 0}
 	zero := none
 	zero.NElem = 0
 	for name, want := range map[string]Settings{
 		"": none, "none": none, "zero": zero,
-		"all": {"mesh", topology.BufferHBM, topology.Sleep, 3, 64, 1, 16, 5, 6},
+		"all": {"mesh", topology.BufferHBM, topology.Sleep, 3, 64, 1, 16, 10, 5, 6},
 	} {
 		if got, err := c.Named(name); err != nil || got != want {
 			t.Errorf("%q: got %+v, %v; want %+v", name, got, err, want)
@@ -65,7 +71,7 @@ algorithms:
 }
 
 func TestNamedUnknown(t *testing.T) {
-	const all = "direct_allreduce, mesh_allreduce_4, ring_allreduce_16, ring_allreduce_8, ring_allreduce_hbm, ring_allreduce_sram, ring_allreduce_tcm, tree_allreduce_7"
+	all := strings.Join(Default().Names(), ", ")
 	for _, c := range []struct {
 		config     *Config
 		name, want string

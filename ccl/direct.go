@@ -17,6 +17,7 @@ var Direct = Register(&Algorithm{
 	Neighbors: directNeighbors,
 	Inbox:     directInbox,
 	Kernel:    directKernel,
+	Cost:      directCost,
 })
 
 // directNeighbors is all others: the rank k places on is at port k.

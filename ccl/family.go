@@ -27,7 +27,7 @@ var (
 
 	// Torus is DualMesh for grids whose rows and columns are rings.
 	Torus = bucketAlgorithm("torus", "on a grid of the ranks: rows first with one share of the data, columns first with the rest, half of each in either direction",
-		rowsAndColumns, func(p *Plan, rank int) []path { return bothWays(p.split(p.alongs(rank), 2)) })
+		rowsAndColumns, func(p *Plan, rank int) []path { return p.torus(rank) })
 )
 
 // bucketAlgorithm is an algorithm whose data takes some paths.
@@ -35,6 +35,12 @@ func bucketAlgorithm(name, summary string, neighbors func(*Plan, int) []Neighbor
 	return Register(&Algorithm{
 		Name: name, Summary: summary, Collectives: append([]Collective{AllReduce, AllGather, ReduceScatter}, also...),
 		Neighbors: neighbors, Inbox: bucketInbox,
+		Cost: func(p *Plan, n *Network) Time {
+			if p.Collective == AllToAll {
+				return n.relayed(p)
+			}
+			return n.woven(p, func(rank int) *weave { return newWeave(p.formula(rank), paths(p, rank)) })
+		},
 		Kernel: func(t *tl.PE, a *Args) {
 			m := join(t, a, neighbors, bucketInbox)
 			switch {
@@ -110,7 +116,7 @@ func circle(d dim, base, first int) []Neighbor {
 }
 
 // paths is one path for all data.
-func paths(dims ...dim) []path { return []path{{dims, 0, shareUnits}} }
+func paths(dims ...dim) []path { return []path{{dims: dims, hi: shareUnits}} }
 
 // split has one share begin with the first dimension and the rest with the second, such
 // that links of both are busy for the same time. Rings of more than two ranks that go both
@@ -133,14 +139,23 @@ func (p *Plan) split(dims []dim, ways int) []path {
 	x, y := f(dims[0]), f(dims[1])
 	w, h := float64(dims[0].size()), float64(dims[1].size())
 	share := (y - x/h) / (x - x/h + y - y/w)
-	at := int(max(0, min(1, share))*shareUnits + 0.5)
-	return []path{{dims, 0, at}, {[]dim{dims[1], dims[0]}, at, shareUnits}}
+	at := int(max(0, min(1, share))*shareUnits/2+0.5) * 2 // which can be halved
+	return []path{{dims: dims, hi: at}, {dims: []dim{dims[1], dims[0]}, lo: at, hi: shareUnits}}
+}
+
+// torus is paths along rows first and columns first, both ways round, if there is more
+// than a message's worth of data: messages of several paths take a rank's time.
+func (p *Plan) torus(rank int) []path {
+	if n := p.count(0); len(p.Counts) == 1 && n <= p.Chunk {
+		return paths(p.alongs(rank)...)
+	}
+	return bothWays(p.split(p.alongs(rank), 2))
 }
 
 // bothWays has half of each path's share go the other way round.
 func bothWays(list []path) (both []path) {
 	for _, p := range list {
-		back := path{lo: (p.lo + p.hi) / 2, hi: p.hi}
+		back := path{lo: (p.lo + p.hi) / 2, hi: p.hi, back: true}
 		for _, d := range p.dims {
 			back.dims = append(back.dims, d.reversed())
 		}
@@ -155,13 +170,21 @@ func (m *member) buckets(list []path) { newWeave(m, list).run() }
 
 // newWeave is buckets of some paths, cut into segments and messages.
 func newWeave(m *member, list []path) *weave {
-	w := &weave{member: m}
+	w := &weave{member: m, abreast: 1}
 	largest := 0 // block, in elements
 	var all []*bucket
 	for _, p := range list {
 		b := newBucket(m, p)
-		for rank := range m.Ranks {
-			largest = max(largest, b.block(rank).n)
+		for _, n := range m.Counts {
+			_, n = p.share(n)
+			b.largest = max(b.largest, n)
+		}
+		if m.Collective == AllReduce {
+			b.largest = tl.CDiv(b.largest, m.Ranks)
+		}
+		largest = max(largest, b.largest)
+		if p.back && len(p.dims) == 1 {
+			w.abreast = 2
 		}
 		if p.hi > p.lo {
 			all, w.strands = append(all, b), append(w.strands, b)
@@ -185,10 +208,11 @@ func newWeave(m *member, list []path) *weave {
 	messages := tl.CDiv(largest, chunk)
 	steps, pieces := all[0].steps(), m.ahead()
 	if several { // links of other dimensions are to be busy, too
-		pieces = max(1, min(messages/(32*steps), maxPieces, room/held))
+		pieces = max(1, min(messages/(32*steps), maxPieces, room/held, m.ahead()/all[0].together(0)))
 	}
 	w.segments = tl.CDiv(messages, pieces)
 	pieces = tl.CDiv(messages, w.segments)
+	w.size = tl.CDiv(largest, w.segments*pieces)
 	for _, b := range all {
 		b.segments, b.pieces = w.segments, pieces
 	}

@@ -44,6 +44,7 @@ type experiment struct {
 	sets      []string // of the topology
 	queues    topology.IPCQ
 	first     int  // PEs of the launch that have no part in it
+	stride    int  // PEs from one rank to the next; 0 is 1
 	inPlace   bool // In is Out, where each is one block
 	inboxes   bool // instead of queues, even if there are enough ports
 	timing    bool // no values, no checks
@@ -183,10 +184,10 @@ func (e *experiment) run(t tester, in func(rank int, s *side)) (o outcome) {
 	args := make([]Args, e.Ranks)
 	sides := make([][2]*side, e.Ranks)
 	for rank := range e.first + e.Ranks {
-		program.Targets = append(program.Targets, machine.PEID(rank))
+		program.Targets = append(program.Targets, e.pe(rank))
 	}
 	for rank := range args {
-		pe := m.PE(machine.PEID(e.first + rank))
+		pe := m.PE(e.pe(e.first + rank))
 		from, to := e.counts(rank)
 		ins, outs := layout(e.DType, from), layout(e.DType, to)
 		if in != nil {
@@ -254,6 +255,9 @@ func (e *experiment) run(t tester, in func(rank int, s *side)) (o outcome) {
 	return o
 }
 
+// pe is where a rank of the launch runs.
+func (e *experiment) pe(rank int) machine.PEID { return machine.PEID(rank * max(1, e.stride)) }
+
 // place gives a side memory in a PE's HBM.
 func (e *experiment) place(t tester, m *machine.Machine, pe *machine.PE, s *side) {
 	t.Helper()
@@ -284,7 +288,7 @@ func (e *experiment) windows(t tester, m *machine.Machine, args []Args, ports in
 	elems := ports * e.algorithm.Inbox(&e.Plan)
 	parts := make([]machine.Part, e.first+e.Ranks)
 	for rank := range args {
-		_, work := e.alloc(t, m, m.PE(machine.PEID(e.first+rank)).Memory(topology.KindHBM), elems)
+		_, work := e.alloc(t, m, m.PE(e.pe(e.first+rank)).Memory(topology.KindHBM), elems)
 		work.Window = 1
 		args[rank].Work = work
 		parts[e.first+rank] = machine.Part{VA: memory.VA(work.Addr), Bytes: memory.Bytes(max(1, elems) * e.DType.Size())}
@@ -298,7 +302,7 @@ func (e *experiment) links() (table []machine.Connection) {
 		for _, n := range e.algorithm.Neighbors(&e.Plan, rank) {
 			if rank < n.Rank {
 				table = append(table, machine.Connection{
-					A: machine.PEID(e.first + rank), APort: n.Port, B: machine.PEID(e.first + n.Rank), BPort: n.PeerPort,
+					A: e.pe(e.first+rank), APort: n.Port, B: e.pe(e.first+n.Rank), BPort: n.PeerPort,
 				})
 			}
 		}

@@ -64,10 +64,10 @@ func decode(d *config.Doc) (*Config, error) {
 }
 
 // scalars is the syntax of values: that of the topology, and the names of the
-// algorithms there are by now, which are the only texts.
+// algorithms there are by now, or auto, which are the only texts.
 func scalars() config.Scalars {
 	s := maps.Clone(topology.Scalars())
-	config.DefineWords(s, Names())
+	config.DefineWords(s, append(Names(), Auto))
 	return s
 }
 

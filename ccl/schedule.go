@@ -15,8 +15,12 @@ func part(n, i, parts int) (from, count int) {
 
 // messages cuts n elements into messages: where each begins, and its length.
 func (p *Plan) messages(n int) iter.Seq2[int, int] {
+	return parts(n, tl.CDiv(n, p.Chunk))
+}
+
+// parts cuts n elements into so many parts: where each begins, and its length.
+func parts(n, parts int) iter.Seq2[int, int] {
 	return func(yield func(from, count int) bool) {
-		parts := tl.CDiv(n, p.Chunk)
 		for i := range parts {
 			if !yield(part(n, i, parts)) {
 				return
@@ -72,6 +76,6 @@ func (s *schedule) turns(int) bool   { return false }
 // run goes through a schedule, one segment after the other.
 func (s schedule) run(m *member) {
 	if s.segments > 0 {
-		(&weave{member: m, strands: []strand{&s}, segments: s.segments, spacing: s.count}).run()
+		(&weave{member: m, strands: []strand{&s}, abreast: 1, segments: s.segments, spacing: s.count}).run()
 	}
 }

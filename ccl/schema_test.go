@@ -141,9 +141,9 @@ func TestSchemaAgreesWithLoader(t *testing.T) {
 	}
 	const full = `
 extends: default
-defaults: {algorithm: ring, buffer_kind: tcm, backpressure: poll, n_slots: 4, slot_size: 4 KiB, credit_bytes: 16 B, chunk_bytes: 4 KiB}
+defaults: {algorithm: ring, buffer_kind: tcm, backpressure: poll, n_slots: 4, slot_size: 4 KiB, credit_bytes: 16 B, chunk_bytes: 4 KiB, root_cube: 10}
 algorithms:
-  mine: {algorithm: tree, buffer_kind: hbm, backpressure: sleep, n_slots: 2, slot_size: 1 MiB, credit_bytes: 1 B, chunk_bytes: 2 MiB, n_elem: 0, world_size: 3}
+  mine: {algorithm: tree, buffer_kind: hbm, backpressure: sleep, n_slots: 2, slot_size: 1 MiB, credit_bytes: 1 B, chunk_bytes: 2 MiB, root_cube: 0, n_elem: 0, world_size: 3}
   yours: {}
 `
 	cases, accepted := 0, 0

@@ -13,6 +13,9 @@ var Tree = Register(&Algorithm{
 	Kernel: func(t *tl.PE, a *Args) {
 		join(t, a, binaryNeighbors, treeInbox).climb(binary(a.Plan, a.Rank))
 	},
+	Cost: func(p *Plan, n *Network) Time {
+		return n.climbed(p, func(rank int) branch { return binary(p, rank).branch() })
+	},
 })
 
 // Chain is for large messages: nobody sends anything twice.
@@ -24,6 +27,9 @@ var Chain = Register(&Algorithm{
 	Inbox:       treeInbox,
 	Kernel: func(t *tl.PE, a *Args) {
 		join(t, a, chainNeighbors, treeInbox).climb(chain(a.Plan, a.Rank))
+	},
+	Cost: func(p *Plan, n *Network) Time {
+		return n.climbed(p, func(rank int) branch { return chain(p, rank).branch() })
 	},
 })
 
@@ -99,6 +105,15 @@ func (t tree) subtree(list []int, vertex int) []int {
 		list = t.subtree(list, child)
 	}
 	return list
+}
+
+// branch is the edges of the vertex.
+func (t tree) branch() branch {
+	list := t.neighbors()
+	if t.isRoot() {
+		return branch{root: true, children: list}
+	}
+	return branch{parent: list[0], children: list[1:]}
 }
 
 // neighbors is the parent, if there is one, and the children.

@@ -1,14 +1,29 @@
 package ccl
 
-import "github.com/kernbench/kernbench/tl"
+import (
+	"iter"
+
+	"github.com/kernbench/kernbench/tl"
+)
 
 // chunks is the elements of each chunk of an all-reduce over a tree, in the order in
 // which they travel, and whether there are so many.
 type chunks func(i int) (at, n int, more bool)
 
+// parts is how many chunks n elements are over a tree: at least so many that each hop
+// begins before the one before has ended, as far as a queue has slots for them, and none so
+// small that it costs more than its bytes.
+func (p *Plan) parts(n int) int {
+	const small, enough = 512, 16
+	return max(tl.CDiv(n, p.Chunk), min(n/small, p.Slots, enough))
+}
+
+// inParts is those chunks.
+func (p *Plan) inParts(n int) iter.Seq2[int, int] { return parts(n, p.parts(n)) }
+
 // linear is n elements from first to last.
-func linear(n, chunk int) chunks {
-	parts := tl.CDiv(n, chunk)
+func (p *Plan) linear(n int) chunks {
+	parts := p.parts(n)
 	return func(i int) (at, count int, more bool) {
 		if i >= parts {
 			return 0, 0, false

@@ -47,8 +47,10 @@ type strand interface {
 type weave struct {
 	*member
 	strands  []strand
+	abreast  int // strands that differ in their ways alone move message by message
 	segments int
 	spacing  int // rounds from one segment to the next
+	size     int // elements of the largest message
 
 	pending [][]sent         // by way: what was sent, and the same item not received
 	held    map[sent]tl.Tile // what was received early
@@ -83,15 +85,15 @@ func (w *weave) actions(yield func(action) bool) {
 		steps = max(steps, s.steps())
 	}
 	for round := range (w.segments-1)*w.spacing + steps + 1 {
-		for i, s := range w.strands {
-			if !w.round(i, s.steps(), round, yield) {
+		for i := 0; i < len(w.strands); i += w.abreast {
+			if !w.round(i, w.strands[i].steps(), round, yield) {
 				return
 			}
 		}
 	}
 }
 
-// round moves all segments of a strand that are under way, the first one first. Where
+// round moves all segments of strands abreast that are under way, the first one first. Where
 // one ends and the next begins, with no other between them, that one's first messages are
 // sent in turn with receiving the last ones, so that the link does not wait.
 func (w *weave) round(i, steps, round int, yield func(action) bool) bool {
@@ -109,7 +111,8 @@ func (w *weave) round(i, steps, round int, yield func(action) bool) bool {
 	return true
 }
 
-// move ends one step, if there is one, and begins another, if there is one.
+// move ends one step of strands abreast, if there is one, and begins another, if there
+// is one.
 func (w *weave) move(i int, ends, begins item, yield func(action) bool) bool {
 	s := w.strands[i]
 	in, out := 0, 0
@@ -126,11 +129,13 @@ func (w *weave) move(i int, ends, begins item, yield func(action) bool) bool {
 	for m := range max(in, behind+out) {
 		ends.message, begins.message = m, m-behind
 		a := action{
-			strand: i, ends: ends, begins: begins, takes: m < in, passes: m >= behind && m < behind+out,
+			ends: ends, begins: begins, takes: m < in, passes: m >= behind && m < behind+out,
 			last: m == in-1 && ends.step == s.steps()-1,
 		}
-		if !yield(a) {
-			return false
+		for a.strand = i; a.strand < i+w.abreast; a.strand++ {
+			if !yield(a) {
+				return false
+			}
 		}
 	}
 	return true

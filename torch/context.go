@@ -60,9 +60,10 @@ type Context struct {
 	awaited    *operation    // by the program itself
 	culprit    *operation    // could not begin
 
-	groups   []*groupState // process groups, by number
-	messages []*message    // that have one end only so far
-	outbox   []*operation  // messages that begin at the present instant
+	groups   []*groupState             // process groups, by number
+	messages []*message                // that have one end only so far
+	outbox   []*operation              // messages that begin at the present instant
+	choices  map[choice]*ccl.Algorithm // by algorithm auto
 
 	// Collective is what was found out of the last collective that has ended.
 	Collective Collective

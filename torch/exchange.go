@@ -107,7 +107,8 @@ func (c *Context) launchMessages(list []*operation) {
 		}
 	}
 	plan.Ranks = len(ranks)
-	p.size(plan, list[0].settings, c.Topology().Spec().PE.TCM.Size)
+	sizes(plan, list[0].settings, p.program.Queues)
+	p.fit(plan, c.Topology().Spec().PE.TCM.Size)
 	for i := range plan.Ranks {
 		p.args = append(p.args, &ccl.Args{Plan: plan, Rank: i, In: pointers(in, U8), Out: pointers(out, U8)})
 	}

@@ -55,7 +55,8 @@ type GroupOption func(*ccl.Settings)
 // defaults.
 func Settings(s ccl.Settings) GroupOption { return func(to *ccl.Settings) { *to = s } }
 
-// Algorithm chooses the algorithm of a group's collectives, where it serves them.
+// Algorithm chooses the algorithm of a group's collectives, where it serves them; ccl.Auto
+// is for each the one that costs least.
 func Algorithm(name string) GroupOption { return func(s *ccl.Settings) { s.Algorithm = name } }
 
 // InitProcessGroup makes the default group: all workers of Spawn, or else as many PEs
@@ -105,7 +106,7 @@ func (c *Context) ccl() *ccl.Config {
 // join makes the next group of the calling rank, which other ranks may have made
 // before.
 func (c *Context) join(op string, members []int, settings ccl.Settings) (*Group, error) {
-	if names := ccl.Names(); !slices.Contains(names, settings.Algorithm) {
+	if names := append(ccl.Names(), ccl.Auto); !slices.Contains(names, settings.Algorithm) {
 		return nil, fmt.Errorf("%s: no algorithm %q: there are %s", op, settings.Algorithm, strings.Join(names, ", "))
 	}
 	queues := c.m.Queues(settings.Queues())
@@ -145,10 +146,12 @@ func (d *Distributed) NewGroup(members []int, opts ...GroupOption) (*Group, erro
 		return nil, err
 	}
 	n := len(world.shared.ranks)
-	for i, r := range members {
-		if r < 0 || r >= n || slices.Contains(members[:i], r) {
+	named := make([]bool, n)
+	for _, r := range members {
+		if r < 0 || r >= n || named[r] {
 			panic(misuse("NewGroup", "ranks %v: each is one of 0 to %d, once", members, n-1))
 		}
+		named[r] = true
 	}
 	if len(members) == 0 {
 		panic(misuse("NewGroup", "a group of no ranks"))

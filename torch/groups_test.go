@@ -245,5 +245,5 @@ func TestAfterACollectiveThatCannotBeDone(t *testing.T) {
 func TestUnknownAlgorithm(t *testing.T) {
 	l := newLab(t, torch.Options{})
 	says(t, "error", l.Distributed().InitProcessGroup("ahbm", torch.Algorithm("rign")),
-		`InitProcessGroup: no algorithm "rign": there are `+strings.Join(ccl.Names(), ", "))
+		`InitProcessGroup: no algorithm "rign": there are `+strings.Join(ccl.Names(), ", ")+", auto")
 }

@@ -2,7 +2,6 @@ package torch
 
 import (
 	"fmt"
-	"slices"
 
 	"github.com/kernbench/kernbench/ccl"
 	"github.com/kernbench/kernbench/internal/machine"
@@ -29,24 +28,32 @@ func (c *Context) plan(k *call, members []member) (*planned, error) {
 	if err != nil {
 		return nil, err
 	}
-	a, err := algorithm(settings.Algorithm, r.collective)
+	queues := c.m.Queues(settings.Queues())
+	plans := make([]*ccl.Plan, len(lanes))
+	for j := range lanes {
+		l := &lanes[j]
+		plans[j] = &ccl.Plan{
+			Collective: r.collective, Ranks: len(l.pes), Root: r.root, Reduction: r.reduction.kind, Factor: r.reduction.factor, DType: r.dtype(),
+			Divisor: len(members), Layout: c.layout(l.pes), RootCube: settings.RootCube,
+		}
+		if plans[j].Counts, err = l.counts(r.collective, members); err != nil {
+			return nil, err
+		}
+		sizes(plans[j], settings, queues)
+		if err := plans[j].Check(); err != nil {
+			return nil, err
+		}
+	}
+	a, err := c.algorithm(settings.Algorithm, plans[0], lanes, queues)
 	if err != nil {
 		return nil, err
 	}
 	p := c.newPlanned(a, r.collective, settings)
 	p.lanes = len(lanes)
 	seen := map[machine.PEID]bool{}
-	for j := range lanes {
+	for j, plan := range plans {
 		l := &lanes[j]
-		plan := &ccl.Plan{
-			Collective: r.collective, Ranks: len(l.pes), Root: r.root, Reduction: r.reduction.kind, Factor: r.reduction.factor, DType: r.dtype(),
-		}
-		plan.Divisor = len(members)
-		plan.Layout = c.layout(l.pes)
-		if plan.Counts, err = l.counts(r.collective, members); err != nil {
-			return nil, err
-		}
-		p.size(plan, settings, c.Topology().Spec().PE.TCM.Size)
+		p.fit(plan, c.Topology().Spec().PE.TCM.Size)
 		first := len(p.args)
 		for i, pe := range l.pes {
 			if seen[pe] {
@@ -94,19 +101,23 @@ func (c *Context) layout(pes []machine.PEID) (l ccl.Layout) {
 	return l
 }
 
-// size says how large messages of a plan are, and whether they go through queues.
-func (p *planned) size(plan *ccl.Plan, settings ccl.Settings, tcm memory.Bytes) {
-	queues := p.program.Queues
+// sizes says how large messages of a plan are.
+func sizes(plan *ccl.Plan, settings ccl.Settings, queues topology.IPCQ) {
 	chunk := settings.Chunk(queues)
 	plan.Chunk = max(1, int(chunk)/plan.DType.Size())
 	plan.Slots = max(1, queues.NSlots/int((chunk+queues.SlotSize-1)/queues.SlotSize))
-	free, ports := tcm, p.algorithm.Ports(plan)
+}
+
+// fit says whether messages of a plan go through queues, and what TCM has room for then.
+func (p *planned) fit(plan *ccl.Plan, tcm memory.Bytes) {
+	queues, ports := p.program.Queues, p.algorithm.Ports(plan)
 	if ports > queues.MaxPorts {
 		p.inboxes = max(p.inboxes, ports*max(1, p.algorithm.Inbox(plan)))
 	} else if queues.BufferKind == topology.BufferTCM {
-		free -= memory.Bytes(ports*queues.NSlots) * queues.SlotSize
+		tcm -= memory.Bytes(ports*queues.NSlots) * queues.SlotSize
 	}
-	plan.Tiles = max(1, int(free/max(chunk, 256))) // the least that a tile takes
+	const least = 256 // that a tile takes
+	plan.Tiles = max(1, int(tcm/max(memory.Bytes(plan.Chunk*plan.DType.Size()), least)))
 }
 
 // dtype is that of the request's tensors.
@@ -117,17 +128,6 @@ func (r *request) dtype() DType {
 		}
 	}
 	return U8 // there are none
-}
-
-// algorithm is the one of a name if it does a collective, and else the usual one.
-func algorithm(name string, c ccl.Collective) (*ccl.Algorithm, error) {
-	if a, err := ccl.Find(name, c); err == nil {
-		return a, nil
-	}
-	if !slices.Contains(ccl.Names(), name) {
-		return ccl.Find(name, c) // which says what there is
-	}
-	return ccl.Find(ccl.Usual(c), c)
 }
 
 // connect makes the neighbour table of each lane.

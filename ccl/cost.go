@@ -1,0 +1,113 @@
+package ccl
+
+import (
+	"github.com/kernbench/kernbench/internal/oplog"
+	"github.com/kernbench/kernbench/tl"
+)
+
+// Cost is how long a collective takes by an algorithm's formula, and whether it has one.
+func Cost(a *Algorithm, p *Plan, n *Network) (t Time, ok bool) {
+	if a.Cost == nil {
+		return 0, false
+	}
+	if p.Ranks == 1 {
+		return 0, true
+	}
+	n.inbox = a.Ports(p) > n.queues.MaxPorts
+	return a.Cost(p, n), true
+}
+
+// leg is steps of a strand that are alike: messages to one rank.
+type leg struct {
+	to       int // rank
+	steps    int
+	messages int // in each step
+	elems    int // of each, at most
+	combines bool
+}
+
+// legged is a strand that says what its steps are.
+type legged interface{ legs() []leg }
+
+// formula is what a rank does in a plan, without a PE to do it on.
+func (p *Plan) formula(rank int) *member {
+	nowhere := func(int) tl.Ptr { return tl.Ptr{DType: p.DType, Rank: 1, Stride: [oplog.MaxRank]int64{1}} }
+	return &member{Args: &Args{Plan: p, Rank: rank, In: nowhere, Out: nowhere}}
+}
+
+// woven is the cost of strands that are woven; of is those of a rank.
+//
+// Until the first segment is through, every step takes as long as a message does, and the
+// others of the step come behind it. From then on a segment takes what is most: its
+// steps one after the other, or the rounds until the next one begins; the messages of the
+// busiest link; those for which a queue has room, once in the time until a credit is
+// back; or what the rank has to do for them.
+func (n *Network) woven(p *Plan, of func(rank int) *weave) Time {
+	w := of(0)
+	if len(w.strands) == 0 {
+		return 0
+	}
+	var first, trip, slowest Time
+	for rank := range n.some(p.Ranks) {
+		for _, s := range of(rank).strands {
+			var through Time
+			for _, l := range s.(legged).legs() {
+				bytes := int64(l.elems * p.DType.Size())
+				step := n.Alpha(rank, l.to, bytes)
+				trip = max(trip, n.trip(rank, l.to, bytes))
+				if l.combines {
+					alone, _ := n.combining(l.elems, p.DType)
+					step += alone
+				}
+				slowest = max(slowest, step)
+				through += Time(l.steps) * step
+			}
+			first = max(first, through)
+		}
+	}
+	link := n.Busiest(func(add func(from, to int, bytes int64)) {
+		for rank := range p.Ranks {
+			for _, s := range of(rank).strands {
+				for _, l := range s.(legged).legs() {
+					add(rank, l.to, int64(l.steps*l.messages)*int64(l.elems*p.DType.Size()))
+				}
+			}
+		}
+	})
+	steps := w.strands[0].steps()
+	var work, each Time // of a rank for a segment, and for a message
+	follow, most, ways := 0, 0, map[int]int{}
+	for _, s := range w.strands {
+		behind := 0
+		for _, l := range s.(legged).legs() {
+			_, busy := n.combining(l.elems, p.DType)
+			each = n.handling(int64(l.elems * p.DType.Size()))
+			if l.combines {
+				each = max(each, busy)
+			}
+			work += Time(l.steps*l.messages) * each
+			behind += l.messages - 1
+			ways[l.to] += l.steps * l.messages
+			most = max(most, ways[l.to])
+		}
+		follow = max(follow, behind)
+	}
+	period := Time(w.spacing) * slowest
+	if w.spacing == steps {
+		period = first
+	}
+	period = max(period, link, work, Time(most)*trip/Time(p.Slots))
+	first += Time(follow) * max(link/Time(most), each) // messages of a step
+	first += Time((len(w.strands)-1)*steps) * each     // and of other strands
+	return max(first, link+slowest) + Time(w.segments-1)*period
+}
+
+// some is the ranks that stand for all: each, or some of very many.
+func (n *Network) some(ranks int) func(func(int) bool) {
+	const few = 64
+	by := max(1, ranks/few)
+	return func(yield func(int) bool) {
+		for rank := 0; rank < ranks && yield(rank); rank += by {
+		}
+	}
+}

@@ -1,0 +1,184 @@
+package ccl
+
+import (
+	"fmt"
+
+	"github.com/kernbench/kernbench/internal/fabric"
+	"github.com/kernbench/kernbench/internal/pe"
+	"github.com/kernbench/kernbench/internal/sim"
+	"github.com/kernbench/kernbench/tl"
+	"github.com/kernbench/kernbench/topology"
+)
+
+// Time is simulated time, in femtoseconds.
+type Time = sim.Time
+
+// Network is the ways between the ranks of a group: what costs of messages are made of.
+// Nothing is simulated for it.
+type Network struct {
+	g      *topology.Graph
+	pes    []int // of the ranks
+	queues topology.IPCQ
+	inbox  bool // messages go to inboxes
+	// Lanes is how many collectives of the same kind go on side by side, on other PEs of
+	// the same devices: they share the links between these.
+	Lanes int
+	path   []topology.LinkID
+	hops   []fabric.Hop
+	load   []int64 // of each link, of Busiest
+	used   []topology.LinkID
+}
+
+// NewNetwork is the network of ranks on some PEs of a system, numbered cube by cube, SIP
+// by SIP, with queues between them.
+func NewNetwork(g *topology.Graph, pes []int, queues topology.IPCQ) *Network {
+	return &Network{g: g, pes: pes, queues: queues, Lanes: 1, load: make([]int64, len(g.Links()))}
+}
+
+// among is the network of some of the ranks.
+func (n *Network) among(ranks []int) *Network {
+	m := *n
+	m.pes = make([]int, len(ranks))
+	for i, rank := range ranks {
+		m.pes[i] = n.pes[rank]
+	}
+	return &m
+}
+
+// node is a part of a rank's PE, or its memory.
+func (n *Network) node(rank int, kind topology.Kind) topology.NodeID {
+	s := n.g.Spec()
+	each, cubes := s.PEsPerCube(), s.CubesPerSIP()
+	id := n.pes[rank]
+	sip, cube, i := id/each/cubes, id/each%cubes, id%each
+	switch kind {
+	case topology.KindHBM:
+		return n.g.HBM(sip, cube, i)
+	case topology.KindSRAM:
+		return n.g.SRAM(sip, cube)
+	}
+	return n.g.PENode(sip, cube, i, kind)
+}
+
+// along is how long bytes take from one node to another, and the way's own latency.
+func (n *Network) along(from, to topology.NodeID, bytes int64) Time {
+	n.route(from, to)
+	return fabric.Uncontended(n.hops, topology.Bytes(bytes), n.g.Spec().System.Flit)
+}
+
+// route finds the way between two nodes.
+func (n *Network) route(from, to topology.NodeID) {
+	path, err := n.g.Route(n.path[:0], from, to)
+	if err != nil {
+		panic(fmt.Sprintf("ccl: %v", err)) // the system was compiled: all PEs are reachable
+	}
+	n.path, n.hops = path, n.hops[:0]
+	links := n.g.Links()
+	for _, id := range path {
+		l := &links[id]
+		n.hops = append(n.hops, fabric.Hop{Bandwidth: l.Bandwidth, Latency: l.Latency + n.g.Node(l.To).Overhead})
+	}
+}
+
+// slots is where a message waits for its receiver.
+func (n *Network) slots() topology.Kind {
+	switch {
+	case n.inbox || n.queues.BufferKind == topology.BufferHBM:
+		return topology.KindHBM
+	case n.queues.BufferKind == topology.BufferSRAM:
+		return topology.KindSRAM
+	}
+	return topology.KindTCM
+}
+
+// Alpha is how long a message of so many bytes takes between two ranks if nobody else
+// sends: from the call of Send, or of Put and Notify, to where the receiver can use it.
+func (n *Network) Alpha(from, to int, bytes int64) Time {
+	s := &n.g.Spec().PE
+	kind := n.slots()
+	t := n.dispatch() + s.Scheduler.Overhead + s.DMA.Setup
+	t += n.along(n.node(from, topology.KindTCM), n.node(to, kind), bytes) // to the slot
+	t += s.DMA.Setup
+	switch kind {
+	case topology.KindTCM:
+		t += s.TCM.Overhead + max(s.TCM.ReadBandwidth.Serialize(topology.Bytes(bytes)), s.TCM.WriteBandwidth.Serialize(topology.Bytes(bytes)))
+	case topology.KindSRAM:
+		t += n.along(n.node(to, kind), n.node(to, topology.KindTCM), bytes)
+	default:
+		t += n.along(n.node(to, kind), n.node(to, topology.KindTCM), bytes) + 2*n.burst()
+		if n.inbox {
+			t += 2*n.dispatch() + s.Scheduler.Overhead
+		} else {
+			t += 2 * n.queues.HBMOverhead
+		}
+	}
+	return t
+}
+
+// burst is how long HBM takes for its first bytes.
+func (n *Network) burst() Time {
+	h := &n.g.Spec().Cube.HBM
+	return h.ChannelBandwidth.Serialize(h.Burst)
+}
+
+func (n *Network) dispatch() Time {
+	c := &n.g.Spec().PE.CPU
+	return sim.MulDiv(uint64(c.DispatchCycles), uint64(sim.Second), uint64(c.Clock))
+}
+
+// trip is how long a slot is in use by a message of so many bytes: until its credit is
+// back.
+func (n *Network) trip(from, to int, bytes int64) Time {
+	t := n.Alpha(from, to, bytes)
+	n.route(n.node(to, topology.KindTCM), n.node(from, topology.KindTCM))
+	return t + n.g.Latency(n.path) + n.g.Bottleneck(n.path).Serialize(n.queues.CreditBytes)
+}
+
+// Busiest is how long the busiest link carries all the messages that add is called for,
+// so many bytes from a rank to another.
+func (n *Network) Busiest(traffic func(add func(from, to int, bytes int64))) (most Time) {
+	kind := n.slots()
+	traffic(func(from, to int, bytes int64) {
+		path, err := n.g.Route(n.path[:0], n.node(from, topology.KindTCM), n.node(to, kind))
+		if err != nil {
+			panic(fmt.Sprintf("ccl: %v", err))
+		}
+		n.path = path
+		for _, id := range path {
+			if n.load[id] == 0 {
+				n.used = append(n.used, id)
+			}
+			n.load[id] += bytes
+		}
+	})
+	links := n.g.Links()
+	for _, id := range n.used {
+		l := &links[id]
+		if n.g.Node(l.From).SIP != n.g.Node(l.To).SIP {
+			n.load[id] *= int64(n.Lanes)
+		}
+		most = max(most, l.Bandwidth.Serialize(topology.Bytes(n.load[id])))
+		n.load[id] = 0
+	}
+	n.used = n.used[:0]
+	return most
+}
+
+// combining is how long two tiles of so many elements take to become one, and how long
+// the busiest engine of a PE is at it.
+func (n *Network) combining(elems int, d tl.DType) (alone, busy Time) {
+	s := &n.g.Spec().PE
+	bytes := topology.Bytes(elems * d.Size())
+	run := pe.MathTime(s.Math, s.Math.Cycles.Simple, elems)
+	alone = n.dispatch() + s.Scheduler.Overhead + pe.CommandTime(*s, 2*bytes, run, bytes)
+	fetch := pe.CommandTime(*s, 2*bytes, 0, 0)
+	return alone, max(run, fetch)
+}
+
+// handling is how long a rank is busy with a message of so many bytes that it reads from
+// its memory, or stores there.
+func (n *Network) handling(bytes int64) Time {
+	s := n.g.Spec()
+	hbm := max(n.burst(), s.Cube.HBM.Bandwidth.Serialize(topology.Bytes(bytes)))
+	return 5*n.dispatch() + s.PE.DMA.Setup + hbm
+}

@@ -1,0 +1,192 @@
+package ccl
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/kernbench/kernbench/internal/machine"
+	"github.com/kernbench/kernbench/internal/numeric"
+	"github.com/kernbench/kernbench/internal/oplog"
+	"github.com/kernbench/kernbench/internal/sim"
+	"github.com/kernbench/kernbench/tl"
+)
+
+// event is a message that came, or elements that are sent on unasked, and what the rank
+// does with them.
+type event struct {
+	time     sim.Time
+	rank     int
+	from     string // "<- 3 west"
+	elements [2]int
+	text     strings.Builder
+}
+
+// noticed is when an operation is told of: a message when it is there.
+func noticed(op *oplog.Op) sim.Time {
+	if op.Kind == oplog.Recv {
+		return op.End
+	}
+	return op.Start
+}
+
+// see adds an operation to the event that it belongs to.
+func (s *story) see(t *testing.T, op *oplog.Op) {
+	rank := int(op.PE)
+	switch op.Kind {
+	case oplog.Load:
+		elements, own := s.locate(t, op)
+		s.byTile[op.ID] = &event{time: none, rank: rank, elements: elements}
+		s.own[op.ID] = own
+	case oplog.Recv:
+		send := s.log.Op(op.Args[0].From)
+		e := &event{
+			time: op.End, rank: rank, elements: s.byTile[send.Args[0].From].elements,
+			from: fmt.Sprintf("<- %d %v", send.PE, tl.Port(op.Port)),
+		}
+		fmt.Fprint(&e.text, s.value(t, op.ID))
+		s.byTile[op.ID] = e
+		s.events = append(s.events, e)
+	case oplog.Math:
+		s.combine(t, op)
+	case oplog.Send:
+		port := tl.Port(op.Port)
+		fmt.Fprintf(&s.handOn(t, op).text, " -> %d %v", s.peer(rank, port), port)
+	case oplog.Store:
+		s.handOn(t, op).text.WriteString(" -> out")
+	default:
+		t.Fatalf("stories know of no %v", op.Kind)
+	}
+}
+
+// combine belongs to the message that came last of those that are combined.
+func (s *story) combine(t *testing.T, op *oplog.Op) {
+	other, last := op.Args[0].From, op.Args[1].From
+	if a, b := s.byTile[other].time, s.byTile[last].time; a > b || a == b && other > last {
+		other, last = last, other
+	}
+	e, whose := s.byTile[last], ""
+	if s.own[other] {
+		whose = "own "
+	}
+	fmt.Fprintf(&e.text, " + %s%v = %v", whose, s.value(t, other), s.value(t, op.ID))
+	s.byTile[op.ID] = e
+}
+
+// handOn is the event in which a tile is sent or stored at some time: the one that it
+// comes from, or, if it was loaded or has waited, one of its own.
+func (s *story) handOn(t *testing.T, op *oplog.Op) *event {
+	tile := op.Args[0].From
+	e := s.byTile[tile]
+	if op.Kind == oplog.Store && e.time != none || e.time == op.Start {
+		return e
+	}
+	e = &event{time: op.Start, rank: e.rank, elements: e.elements}
+	fmt.Fprint(&e.text, s.value(t, tile))
+	s.byTile[tile] = e
+	s.events = append(s.events, e)
+	return e
+}
+
+// peer is the rank at the other end of a port.
+func (s *story) peer(rank int, port tl.Port) int {
+	all := s.algorithm.Neighbors(&s.Plan, rank)
+	return all[slices.IndexFunc(all, func(n Neighbor) bool { return n.Port == port })].Rank
+}
+
+// value is the elements of a tile.
+func (s *story) value(t *testing.T, id oplog.ID) []int {
+	t.Helper()
+	data, err := s.data.Value(id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return integers(data, 0, len(data)/tl.I32.Size())
+}
+
+func integers(data []byte, at, n int) []int {
+	list := make([]int, n)
+	for i := range list {
+		list[i] = int(numeric.Get(tl.I32, data, at+i))
+	}
+	return list
+}
+
+// locate is which elements are loaded, from and up to, and whether from In: a partial
+// sum may have been stored in Out. Blocks count one after the other, and the block that a
+// rank has for a gather is the one of its number.
+func (s *story) locate(t *testing.T, op *oplog.Op) (elements [2]int, own bool) {
+	t.Helper()
+	rank := int(op.PE)
+	in, out := s.counts(rank)
+	for which, counts := range [][]int{in, out} {
+		side := s.sides[rank][which]
+		at := int(op.Mem[0].Addr-int64(side.addr)) / s.DType.Size()
+		base := 0
+		if which == 0 && (s.Collective == AllGather || s.Collective == Gather) {
+			base = rank * s.Counts[0]
+		}
+		for b, n := range counts {
+			if i := at - side.offset[b]; i >= 0 && i < n {
+				return [2]int{base + i, base + i + op.Shape.Elems()}, which == 0
+			}
+			base += n
+		}
+	}
+	t.Fatalf("rank %d loads from neither In nor Out: %+v", rank, op.Mem)
+	return elements, false
+}
+
+// list writes the events in order, each time once.
+func (s *story) list(out *strings.Builder) {
+	s.events = slices.DeleteFunc(s.events, func(e *event) bool {
+		return s.onlyRank != none && e.rank != s.onlyRank ||
+			s.onlyElement != none && (s.onlyElement < e.elements[0] || s.onlyElement >= e.elements[1])
+	})
+	slices.SortStableFunc(s.events, func(a, b *event) int {
+		return cmp.Or(cmp.Compare(a.time, b.time), cmp.Compare(a.rank, b.rank))
+	})
+	width := 0
+	for _, e := range s.events {
+		width = max(width, len(e.from))
+	}
+	before := sim.Time(none)
+	for _, e := range s.events {
+		when := ""
+		if e.time != before {
+			when = (e.time - s.start).String()
+		}
+		before = e.time
+		fmt.Fprintf(out, "%9s  %d %-*s  x[%d:%d]  %s\n", when, e.rank, width, e.from, e.elements[0], e.elements[1], e.text.String())
+	}
+}
+
+// have writes what the ranks have in In or Out.
+func (s *story) have(t *testing.T, out *strings.Builder, m *machine.Machine, which int) {
+	t.Helper()
+	var lists []string
+	for rank, sides := range s.sides {
+		side := sides[which]
+		data := make([]byte, len(side.bytes))
+		if err := m.Memory(side.memory).Store.Read(side.addr, data); err != nil {
+			t.Fatal(err)
+		}
+		in, out := s.counts(rank)
+		var all []int
+		for b, n := range [][]int{in, out}[which] {
+			all = append(all, integers(data, side.offset[b], n)...)
+		}
+		lists = append(lists, fmt.Sprint(all))
+	}
+	if len(slices.Compact(slices.Clone(lists))) == 1 {
+		fmt.Fprintf(out, "all have %s\n", lists[0])
+		return
+	}
+	for rank, list := range lists {
+		if list != "[]" {
+			fmt.Fprintf(out, "%d has %s\n", rank, list)
+		}
+	}
+}

@@ -1,0 +1,60 @@
+package torch
+
+import (
+	"slices"
+
+	"github.com/kernbench/kernbench/ccl"
+	"github.com/kernbench/kernbench/internal/machine"
+	"github.com/kernbench/kernbench/topology"
+)
+
+// algorithm is the one of a name if it does a collective, and else the usual one; or what
+// costs least, which all lanes do.
+func (c *Context) algorithm(name string, plan *ccl.Plan, lanes []lane, queues topology.IPCQ) (*ccl.Algorithm, error) {
+	does := plan.Collective
+	if name == ccl.Auto {
+		if a := c.cheapest(plan, lanes, queues); a != nil {
+			return a, nil
+		}
+		name = ccl.Usual(does)
+	}
+	if a, err := ccl.Find(name, does); err == nil || !slices.Contains(ccl.Names(), name) {
+		return a, err // which says what there is
+	}
+	return ccl.Find(ccl.Usual(does), does)
+}
+
+// choice is what the cost of a collective depends on.
+type choice struct {
+	does        ccl.Collective
+	dtype       DType
+	ranks       int
+	first, last machine.PEID
+	root, count int
+	lanes       int
+	queues      topology.IPCQ
+	chunk       int
+}
+
+// cheapest is the algorithm that costs least. Programs ask for the same again and again.
+func (c *Context) cheapest(plan *ccl.Plan, lanes []lane, queues topology.IPCQ) *ccl.Algorithm {
+	pes := lanes[0].pes
+	key := choice{
+		plan.Collective, plan.DType, plan.Ranks, pes[0], pes[len(pes)-1], plan.Root, plan.Counts[0], len(lanes), queues, plan.Chunk,
+	}
+	if a := c.choices[key]; a != nil && len(plan.Counts) == 1 {
+		return a
+	}
+	places := make([]int, len(pes))
+	for i, pe := range pes {
+		places[i] = int(pe)
+	}
+	network := ccl.NewNetwork(c.Topology(), places, queues)
+	network.Lanes = len(lanes)
+	a, _ := ccl.Pick(plan, network)
+	if c.choices == nil {
+		c.choices = map[choice]*ccl.Algorithm{}
+	}
+	c.choices[key] = a
+	return a
+}
