@@ -38,10 +38,10 @@ func execute(t *testing.T, name string, o torch.Options) *bench.Result {
 }
 
 // names is the built-in benches, so that one that is lost is missed.
-var names = []string{"ccl_allreduce", "data_parallel", "gemm_single_pe", "hello_send", "matmul_composite", "pe2pe", "qkv_gemm"}
+var names = []string{"ccl_allreduce", "center_root_buffers", "data_parallel", "gemm_single_pe", "hello_send", "matmul_composite", "pe2pe", "qkv_gemm"}
 
 // quick is the parameters with which a bench that takes long is run on every system.
-var quick = map[string]map[string]string{"ccl_allreduce": {"ranks-per": "sip"}}
+var quick = map[string]map[string]string{"ccl_allreduce": {"ranks-per": "sip"}, "center_root_buffers": {"elems": "128"}}
 
 func TestRegistered(t *testing.T) {
 	var got []string

@@ -60,6 +60,9 @@ type bucket struct {
 	segments int
 	pieces   int // of a segment of a block
 	held     map[holding]tl.Tile
+	// whole says that blocks that travel together are one message, and meet in the
+	// output's memory between dimensions: for little data.
+	whole bool
 }
 
 // holding is elements on their way from one dimension to the next.
@@ -77,10 +80,27 @@ func newBucket(m *member, p path) *bucket {
 		return block{x.in.Add(from), x.out.Add(from), n}
 	}
 	if m.Collective == AllReduce { // a block is part of the share
-		from, n := p.share(m.count(0))
-		b.block = blocks(m.In(0).Add(from), m.Out(0).Add(from), n, m.Ranks)
+		b.block = func(rank int) block { return b.run(b.number(rank), 1) }
 	}
 	return b
+}
+
+// number is which block of an all-reduce a rank has: those that travel together follow
+// each other.
+func (b *bucket) number(rank int) (n int) {
+	for k := range b.dims {
+		d := &b.dims[k]
+		n = n*d.size() + rank/d.stride%d.size()
+	}
+	return n
+}
+
+// run is so many blocks of an all-reduce from one on.
+func (b *bucket) run(first, count int) block {
+	at, n := b.share(b.count(0))
+	from, _ := part(n, first, b.Ranks)
+	to, last := part(n, first+count-1, b.Ranks)
+	return block{b.In(0).Add(at + from), b.Out(0).Add(at + from), to + last - from}
 }
 
 func (b *bucket) steps() (n int) {
@@ -118,7 +138,11 @@ func (b *bucket) legs() (list []leg) {
 	add := func(k int, combines bool) {
 		d := &b.dims[k]
 		next := b.Rank + (d.cycle[(d.place+1)%d.size()]-d.cycle[d.place])*d.stride
-		list = append(list, leg{next, d.size() - 1, b.together(k) * b.pieces, tl.CDiv(b.largest, b.segments*b.pieces), combines})
+		l := leg{next, d.size() - 1, b.together(k) * b.pieces, tl.CDiv(b.largest, b.segments*b.pieces), combines}
+		if b.whole {
+			l.messages, l.elems = 1, b.together(k)*b.largest
+		}
+		list = append(list, l)
 	}
 	if b.Collective != AllGather {
 		for k := range b.dims {
@@ -134,6 +158,9 @@ func (b *bucket) legs() (list []leg) {
 }
 
 func (b *bucket) messages(step int) int {
+	if b.whole {
+		return 1
+	}
 	k, _, _ := b.phase(step)
 	return b.together(k) * b.pieces
 }
@@ -169,6 +196,9 @@ func (b *bucket) message(at item, k, place int) (block, holding) {
 	for l := range k {
 		h.rank += b.dims[l].cycle[b.dims[l].place] * b.dims[l].stride
 	}
+	if b.whole {
+		return b.run(b.number(h.rank), b.together(k)), h
+	}
 	which := at.message / b.pieces
 	for l := k + 1; l < len(b.dims); l++ {
 		h.rank += which % b.dims[l].size() * b.dims[l].stride
@@ -200,16 +230,17 @@ func (b *bucket) take(at item) tl.Tile {
 	if x.n == 0 {
 		return tl.Tile{}
 	}
-	var own tl.Tile
-	if k == 0 {
-		own = b.addend(b.Reduction, x.in, x.n) // on its way while the message is
-	} else {
+	var own tl.Tile // on its way while the message is
+	switch {
+	case k == 0:
+		own = b.addend(b.Reduction, x.in, x.n)
+	case b.whole:
+		own = b.load(x.out, x.n)
+	default:
 		own = b.release(h)
+		defer b.spend(own)
 	}
 	sum := b.Reduction.combine(b.recv(d.previous, x.n), own)
-	if k > 0 {
-		b.spend(own)
-	}
 	if k == len(b.dims)-1 && s == d.size()-2 {
 		sum = b.result(b.Reduction, sum)
 	}
@@ -238,6 +269,8 @@ func (b *bucket) pass(at item, tile tl.Tile) {
 	x, h := b.message(at, k, place)
 	switch {
 	case x.n == 0:
+	case b.turns(at.step) && b.whole:
+		b.send(d.next, b.load(x.out, x.n))
 	case b.turns(at.step):
 		tile = b.release(h)
 		b.send(d.next, tile)
@@ -274,7 +307,7 @@ func (b *bucket) keep(at item, tile tl.Tile) (held bool) {
 	switch {
 	case x.n == 0:
 		return false
-	case k < len(b.dims)-1:
+	case k < len(b.dims)-1 && !b.whole:
 		b.held[h] = tile.Pin()
 		return true
 	}
@@ -284,8 +317,9 @@ func (b *bucket) keep(at item, tile tl.Tile) (held bool) {
 
 // hold keeps what is complete, and is to be gathered along another dimension than k.
 func (b *bucket) hold(k int, h holding, tile tl.Tile) bool {
-	if k > 0 {
-		b.held[h] = tile.Pin()
+	if k == 0 || b.whole {
+		return false
 	}
-	return k > 0
+	b.held[h] = tile.Pin()
+	return true
 }

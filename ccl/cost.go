@@ -49,6 +49,7 @@ func (n *Network) woven(p *Plan, of func(rank int) *weave) Time {
 	}
 	var first, trip, slowest Time
 	for rank := range n.some(p.Ranks) {
+		burst := map[int]Time{} // by neighbour: what all strands send in a round, but for one message
 		for _, s := range of(rank).strands {
 			var through Time
 			for _, l := range s.(legged).legs() {
@@ -59,8 +60,9 @@ func (n *Network) woven(p *Plan, of func(rank int) *weave) Time {
 					alone, _ := n.combining(l.elems, p.DType)
 					step += alone
 				}
-				slowest = max(slowest, step)
 				through += Time(l.steps) * step
+				burst[l.to] += Time(l.messages) * n.own(bytes)
+				slowest = max(slowest, step+burst[l.to]-n.own(bytes))
 			}
 			first = max(first, through)
 		}
@@ -96,10 +98,13 @@ func (n *Network) woven(p *Plan, of func(rank int) *weave) Time {
 	if w.spacing == steps {
 		period = first
 	}
-	period = max(period, link, work, Time(most)*trip/Time(p.Slots))
+	if len(w.strands) > 1 {
+		trip += trip / 4 // strands that wait for credits wait for each other
+	}
 	first += Time(follow) * max(link/Time(most), each) // messages of a step
 	first += Time((len(w.strands)-1)*steps) * each     // and of other strands
-	return max(first, link+slowest) + Time(w.segments-1)*period
+	total := max(first, link+slowest) + Time(w.segments-1)*max(period, link, work)
+	return max(total, Time(w.segments*most-p.Slots)*trip/Time(p.Slots))
 }
 
 // some is the ranks that stand for all: each, or some of very many.

@@ -143,10 +143,11 @@ func (p *Plan) split(dims []dim, ways int) []path {
 	return []path{{dims: dims, hi: at}, {dims: []dim{dims[1], dims[0]}, lo: at, hi: shareUnits}}
 }
 
-// torus is paths along rows first and columns first, both ways round, if there is more
-// than a message's worth of data: messages of several paths take a rank's time.
+// torus is paths along rows first and columns first, both ways round, unless there is
+// little data: messages of several paths take a rank's time.
 func (p *Plan) torus(rank int) []path {
-	if n := p.count(0); len(p.Counts) == 1 && n <= p.Chunk {
+	const little = 4 << 10 // bytes
+	if slices.Max(p.Counts)*p.DType.Size() <= little {
 		return paths(p.alongs(rank)...)
 	}
 	return bothWays(p.split(p.alongs(rank), 2))
@@ -197,7 +198,7 @@ func newWeave(m *member, list []path) *weave {
 	// Between dimensions a segment's blocks are in TCM: if there is little room, less of
 	// each.
 	several := len(all[0].dims) > 1
-	room, held := m.tiles()/2, 0
+	room, held := max(1, m.tiles()/2), 0
 	chunk := m.Chunk
 	if several {
 		for _, b := range all {
@@ -208,13 +209,14 @@ func newWeave(m *member, list []path) *weave {
 	messages := tl.CDiv(largest, chunk)
 	steps, pieces := all[0].steps(), m.ahead()
 	if several { // links of other dimensions are to be busy, too
-		pieces = max(1, min(messages/(32*steps), maxPieces, room/held, m.ahead()/all[0].together(0)))
+		pieces = max(1, min(messages/(16*steps), maxPieces, room/held, m.ahead()/all[0].together(0)))
 	}
 	w.segments = tl.CDiv(messages, pieces)
 	pieces = tl.CDiv(messages, w.segments)
 	w.size = tl.CDiv(largest, w.segments*pieces)
 	for _, b := range all {
 		b.segments, b.pieces = w.segments, pieces
+		b.whole = several && m.Collective == AllReduce && messages == 1 && b.together(0)*b.largest <= chunk
 	}
 	w.spacing = steps
 	if several {

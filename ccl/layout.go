@@ -112,12 +112,3 @@ func (g grid) snake() (order []int) {
 	}
 	return order
 }
-
-// inverse is where each place is in an order.
-func inverse(order []int) []int {
-	at := make([]int, len(order))
-	for i, place := range order {
-		at[place] = i
-	}
-	return at
-}

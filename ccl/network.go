@@ -164,6 +164,13 @@ func (n *Network) Busiest(traffic func(add func(from, to int, bytes int64))) (mo
 	return most
 }
 
+// own is how long so many bytes are on the slowest link between two devices, or two ranks
+// of one.
+func (n *Network) own(bytes int64) Time {
+	n.route(n.node(0, topology.KindTCM), n.node(len(n.pes)-1, topology.KindTCM))
+	return n.g.Bottleneck(n.path).Serialize(topology.Bytes(bytes))
+}
+
 // combining is how long two tiles of so many elements take to become one, and how long
 // the busiest engine of a PE is at it.
 func (n *Network) combining(elems int, d tl.DType) (alone, busy Time) {

@@ -90,14 +90,6 @@ func (t tree) up(vertex int) tl.Port {
 	return tl.Parent
 }
 
-// depth is the number of hops to the root.
-func (t tree) depth() (hops int) {
-	for v := t.vertex; v > 0; v = (v - 1) / t.arity {
-		hops++
-	}
-	return hops
-}
-
 // subtree appends a vertex and all below it, each before its children.
 func (t tree) subtree(list []int, vertex int) []int {
 	list = append(list, vertex)

@@ -20,7 +20,7 @@ func (n *Network) climbed(p *Plan, trees ...func(rank int) branch) Time {
 	}
 	bytes := int64(elems * p.DType.Size())
 	t := climbing{Network: n, Plan: p, bytes: bytes, each: n.handling(bytes)}
-	t.alone, t.busy = n.combining(elems, p.DType)
+	t.alone, _ = n.combining(elems, p.DType)
 	var first, slot, work Time
 	ups, downs := p.Collective != Broadcast && p.Collective != Scatter, p.Collective != Reduce && p.Collective != Gather
 	for _, tree := range trees {
@@ -40,22 +40,6 @@ func (n *Network) climbed(p *Plan, trees ...func(rank int) branch) Time {
 		}
 		first = max(first, through)
 	}
-	for rank := range p.Ranks {
-		var does Time
-		for _, tree := range trees {
-			b := tree(rank)
-			for _, child := range b.children {
-				slot = max(slot, n.trip(rank, child.Rank, bytes), n.trip(child.Rank, rank, bytes))
-			}
-			if ups {
-				does += Time(len(b.children)) * max(t.busy, t.each)
-			}
-			if downs {
-				does += t.each
-			}
-		}
-		work = max(work, does)
-	}
 	link := n.Busiest(func(add func(from, to int, bytes int64)) {
 		for _, tree := range trees {
 			for rank := range p.Ranks {
@@ -68,21 +52,49 @@ func (n *Network) climbed(p *Plan, trees ...func(rank int) branch) Time {
 			}
 		}
 	})
-	if p.Collective == Gather || p.Collective == Scatter {
-		messages := p.Ranks * tl.CDiv(p.count(0), p.Chunk)
-		return first + max(link, Time(messages)*max(t.each, slot/Time(p.Slots)))
+	gathers := p.Collective == Gather || p.Collective == Scatter
+	for rank := range p.Ranks {
+		var does Time
+		for _, tree := range trees {
+			b := tree(rank)
+			for _, child := range b.children {
+				trip := max(n.trip(rank, child.Rank, bytes), n.trip(child.Rank, rank, bytes))
+				slot = max(slot, trip)
+				if gathers { // one child after the other
+					messages := int(t.carried(tree, child.Rank) / max(1, bytes))
+					does += Time(max(0, messages-p.Slots/2)) * trip / Time(p.Slots)
+				}
+			}
+			if ups && !gathers {
+				does += Time(len(b.children)) * max(t.alone, t.each) // each sum waits for the one before
+			}
+			if downs && !gathers {
+				does += t.each
+			}
+		}
+		work = max(work, does)
 	}
-	return first + Time(max(0, chunks-1))*max(link, slot/Time(p.Slots), work)
+	if gathers {
+		return first + max(link, Time(p.Ranks)*t.each, work)
+	}
+	own, last := n.own(bytes), Time(max(0, chunks-1))
+	behind := last*max(link, work) + max(0, link-own)
+	if b := trees[0](p.Root); !downs && len(b.children) == p.Ranks-1 { // a star: others are under way meanwhile
+		near := n.Alpha(b.children[0].Rank, p.Root, bytes)
+		behind = max(last*max(own, work), near+Time(chunks)*link-first)
+	}
+	waits := Time(max(0, chunks-p.Slots)) * (slot + max(0, link-own)) / Time(p.Slots)
+	return first + max(behind, waits)
 }
 
 // climbing is a tree on a network.
 type climbing struct {
 	*Network
 	*Plan
-	tree        func(rank int) branch
-	bytes       int64
-	alone, busy Time // of combining two chunks
-	each        Time // of a chunk
+	tree  func(rank int) branch
+	bytes int64
+	alone Time // of combining two chunks
+	each  Time // of a chunk
 }
 
 // up is when a rank has what all below it have.

@@ -41,7 +41,7 @@ type call struct {
 }
 
 func newCall(g *groupState, op *operation) *call {
-	op.partial = true
+	op.partial, op.strict = true, map[*stream]bool{}
 	return &call{group: g, requests: map[int]*request{}, lines: map[int]string{}, op: op}
 }
 

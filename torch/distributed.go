@@ -12,7 +12,7 @@ func inOrder(w *Work, err error) error {
 	if w != nil {
 		w.waited = true
 		if !w.op.message {
-			w.op.strict = append(w.op.strict, &w.c.current.stream)
+			w.op.strict[&w.c.current.stream] = true
 		}
 	}
 	return err

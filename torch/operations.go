@@ -128,7 +128,7 @@ func (c *Context) starting(op *operation) (after []int32) {
 	}
 	for _, s := range op.streams {
 		note(s.last-1, s.last > 0)
-		if slices.Contains(op.strict, s) {
+		if op.strict[s] {
 			s.last = next + 1
 		}
 		for _, x := range op.tensors {

@@ -26,10 +26,10 @@ type operation struct {
 	streams []*stream // none for reads of the host, which wait for nothing but their tensor
 	tensors []*Tensor // in use until it ends
 
-	partial bool      // somebody has yet to call it
-	forming []*worker // who, of the workers
-	strict  []*stream // in which what comes after it waits for it: it is not asynchronous there
-	message bool      // between two ranks: asynchronous, and sent with others
+	partial bool             // somebody has yet to call it
+	forming []*worker        // who, of the workers
+	strict  map[*stream]bool // in which what comes after it waits for it: it is not asynchronous there
+	message bool             // between two ranks: asynchronous, and sent with others
 	send    func(done sim.Event) error
 	begin   func(done sim.Event) error
 	finish  func()       // at its end
@@ -63,8 +63,8 @@ const ahead = 64
 
 // newOperation is an operation of the calling rank's stream.
 func (c *Context) newOperation(name string, tensors ...*Tensor) *operation {
-	s := []*stream{&c.current.stream}
-	return &operation{name: name, streams: s, strict: s, tensors: tensors}
+	s := &c.current.stream
+	return &operation{name: name, streams: []*stream{s}, strict: map[*stream]bool{s: true}, tensors: tensors}
 }
 
 // enqueue puts an operation at the end of its streams.
@@ -92,7 +92,7 @@ func (c *Context) advance(op *operation) {
 				i-- // it has ended
 				continue
 			}
-			if next.state == queued && slices.Contains(next.strict, s) {
+			if next.state == queued && next.strict[s] {
 				break
 			}
 		}
@@ -137,10 +137,21 @@ func (c *Context) start(op *operation) {
 // after reports whether everything that the operation waits for has come as far as a
 // state.
 func (op *operation) after(state opState) bool {
+	var apart []*operation // have no tensor in common with it
 	for _, s := range op.streams {
-		for earlier := range op.before(s) {
-			if earlier.state < state || earlier.boxed {
+		for _, earlier := range s.ops {
+			if earlier == op {
+				break
+			}
+			switch {
+			case earlier.state >= state && !earlier.boxed:
+			case earlier.strict[s]:
 				return false
+			case slices.Contains(apart, earlier): // in another stream
+			case op.shares(earlier):
+				return false
+			default:
+				apart = append(apart, earlier)
 			}
 		}
 	}
@@ -151,7 +162,7 @@ func (op *operation) after(state opState) bool {
 func (op *operation) before(s *stream) iter.Seq[*operation] {
 	return func(yield func(*operation) bool) {
 		for _, earlier := range s.ops {
-			if earlier == op || (slices.Contains(earlier.strict, s) || op.shares(earlier)) && !yield(earlier) {
+			if earlier == op || (earlier.strict[s] || op.shares(earlier)) && !yield(earlier) {
 				return
 			}
 		}
@@ -168,7 +179,10 @@ func (op *operation) fits() bool {
 // same part of one.
 func (op *operation) shares(other *operation) bool {
 	if !op.message || !other.message {
-		return slices.ContainsFunc(op.tensors, func(x *Tensor) bool { return slices.Contains(other.tensors, x) })
+		for _, x := range other.tensors {
+			x.marked = other
+		}
+		return slices.ContainsFunc(op.tensors, func(x *Tensor) bool { return x.marked == other })
 	}
 	return slices.ContainsFunc(op.touches, func(t touch) bool { return slices.Contains(other.touches, t) })
 }

@@ -24,6 +24,7 @@ type Tensor struct {
 	writer *operation // the last that writes it
 	work   *Work      // asynchronous, and not waited for yet
 	uses   int        // operations that have not ended
+	marked *operation // that was last compared with another, and has it
 	freed  bool
 }
 

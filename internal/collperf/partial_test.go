@@ -65,26 +65,3 @@ func TestPartialAddends(t *testing.T) {
 		}
 	}
 }
-
-// BenchmarkSweepPartial is 12 sizes of the all-reduce of 96 addends on each of three systems
-// of 6 SIPs, with values compared:
-//
-//	go test ./internal/collperf -run '^$' -bench SweepPartial -benchtime 1x
-func BenchmarkSweepPartial(b *testing.B) {
-	for _, name := range []string{"ring6", "torus2x3", "mesh2x3"} {
-		o := Options{Topology: system(b, name), RanksPer: PerSIP, Partial: true, Min: 512, Max: 1 << 20}
-		b.Run(name, func(b *testing.B) {
-			for b.Loop() {
-				rows := measure(b, o)
-				if len(rows) != 12 {
-					b.Fatalf("%d rows, want 12", len(rows))
-				}
-				for _, r := range rows {
-					if *r.Wrong != 0 {
-						b.Fatalf("%d bytes: %d wrong, want 0", r.Size, *r.Wrong)
-					}
-				}
-			}
-		})
-	}
-}

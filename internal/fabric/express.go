@@ -21,7 +21,7 @@ func (m *trains) express(i int32, st int, link stage) {
 	if l.state == unused {
 		m.lane(link)
 	}
-	if !m.open(link, l, at) {
+	if !m.open(l, at) {
 		m.join(i, st)
 		return
 	}
@@ -43,7 +43,7 @@ func (m *trains) express(i int32, st int, link stage) {
 		if l.feeds == notKnown {
 			l.feeds = m.feeds(link, next)
 		}
-		if l.feeds == next && l.arrives < m.eng.Now() && m.open(next, m.lane(next), at) {
+		if l.feeds == next && l.arrives < m.eng.Now() && m.open(m.lane(next), at) {
 			l, link = m.lane(next), next
 			continue
 		}
@@ -81,14 +81,14 @@ func (m *trains) feeds(link, next stage) stage {
 
 // open reports whether a link will take an express at an instant, as far as what has
 // come by now goes.
-func (m *trains) open(st stage, l *lane, at Time) bool {
+func (m *trains) open(l *lane, at Time) bool {
 	if l.free > at {
 		return false
 	}
 	if l.state == plain {
 		return true
 	}
-	s := m.servers[st]
+	s := m.numbered(l.server)
 	return s.free+s.owed <= at && s.idle() && len(s.slow) == 0
 }
 

@@ -123,6 +123,7 @@ type Fabric struct {
 	net      Network
 	model    model
 	messages []message
+	banks    []banks // of the messages
 	free     []int32 // unused messages
 	observe  func(Passage)
 }
@@ -134,18 +135,22 @@ type model interface {
 }
 
 // message is a transfer under way. Its stages are the servers it passes: the
-// channels of an HBM slice ahead of the path, links, and channels behind it.
+// channels of an HBM slice ahead of the path, links, and channels behind it. It is
+// one cache line.
 type message struct {
 	stages []stage
 	Done   sim.Event
 	Bytes  Bytes
 	flits  int64 // all of them
-	short  Bytes // the size of the last flit if it is not whole, else 0
-	begun  Time
 	Class  Class
+	banked bool // it has banks
+}
 
+// banks is the HBM at the ends of a message, if there is any.
+type banks struct {
 	Read, Write Bank
-	own         []stage // its stages, where they are not the path itself
+	begun       Time    // the message
+	stages      []stage // of the message: the path and these
 }
 
 // stage is a link, or an HBM slice as the complement of its id.
@@ -195,33 +200,30 @@ func (f *Fabric) Send(t *Transfer) {
 	} else {
 		i = int32(len(f.messages))
 		f.messages = append(f.messages, message{})
+		f.banks = append(f.banks, banks{})
 	}
 	m := &f.messages[i]
-	m.begun, m.Bytes, m.Class, m.Done = f.eng.Now(), t.Bytes, t.Class, t.Done
-	m.stages = t.Path
-	m.Read.Slice, m.Write.Slice = 0, 0
-	if (t.Read.Slice != 0 || t.Write.Slice != 0) && t.Bytes > 0 { // no bytes touch no burst
-		m.Read, m.Write = t.Read, t.Write
-		m.addBanks(t.Path)
-	}
-	m.flits, m.short = int64(t.Bytes/f.cfg.Flit), t.Bytes%f.cfg.Flit
-	if m.short > 0 || m.flits == 0 { // no bytes are one empty flit
-		m.flits++
+	m.Bytes, m.Class, m.Done, m.stages = t.Bytes, t.Class, t.Done, t.Path
+	m.flits = max(1, int64((t.Bytes+f.cfg.Flit-1)/f.cfg.Flit))                         // no bytes are one empty flit
+	if m.banked = (t.Read.Slice != 0 || t.Write.Slice != 0) && t.Bytes > 0; m.banked { // no bytes touch no burst
+		b := &f.banks[i]
+		b.Read, b.Write, b.begun = t.Read, t.Write, f.eng.Now()
+		b.surround(t.Path)
+		m.stages = b.stages
 	}
 	f.model.start(i)
 }
 
-// addBanks puts the HBM at the ends of the path among the stages.
-func (m *message) addBanks(path []topology.LinkID) {
-	m.own = m.own[:0]
-	if m.Read.Slice != 0 {
-		m.own = append(m.own, ^stage(m.Read.Slice))
+// surround puts the HBM at the ends of the path among the stages.
+func (b *banks) surround(path []topology.LinkID) {
+	b.stages = b.stages[:0]
+	if b.Read.Slice != 0 {
+		b.stages = append(b.stages, ^stage(b.Read.Slice))
 	}
-	m.own = append(m.own, path...)
-	if m.Write.Slice != 0 {
-		m.own = append(m.own, ^stage(m.Write.Slice))
+	b.stages = append(b.stages, path...)
+	if b.Write.Slice != 0 {
+		b.stages = append(b.stages, ^stage(b.Write.Slice))
 	}
-	m.stages = m.own
 }
 
 func (f *Fabric) checkBank(b *Bank, n Bytes) {
@@ -237,23 +239,26 @@ func (f *Fabric) finish(i int32) {
 	f.eng.Call(done)
 }
 
+// short is the size of the last flit.
+func (m *message) short(flit Bytes) Bytes { return m.Bytes - Bytes(m.flits-1)*flit }
+
 // isShort reports whether flit k of m is the last one and not whole.
 func (m *message) isShort(k int64, flit Bytes) bool {
 	return k == m.flits-1 && m.Bytes < Bytes(m.flits)*flit
 }
 
-// bank is the HBM access of stage st, and which way it goes.
-func (m *message) bank(st int) (memory.Op, memory.Region) {
+// at is the HBM access of stage st, and which way it goes.
+func (b *banks) at(st int) (memory.Op, memory.Region) {
 	if st == 0 {
-		return memory.Read, m.Read.Region
+		return memory.Read, b.Read.Region
 	}
-	return memory.Write, m.Write.Region
+	return memory.Write, b.Write.Region
 }
 
 // flitBytes is the size of flit k of m.
 func (f *Fabric) flitBytes(m *message, k int64) Bytes {
 	if m.isShort(k, f.cfg.Flit) {
-		return m.short
+		return m.short(f.cfg.Flit)
 	}
 	return f.cfg.Flit
 }

@@ -10,7 +10,7 @@ import "github.com/kernbench/kernbench/internal/memory"
 // startRead cuts message i into bursts and asks for the first of each channel.
 func (m *flits) startRead(i int32) {
 	b := &m.reads[i]
-	*b = bankRead{pieces: m.cut(m.messages[i].Read.Region), unasked: make([][]int, m.cfg.HBM.Channels)}
+	*b = bankRead{pieces: m.cut(m.banks[i].Read.Region), unasked: make([][]int, m.cfg.HBM.Channels)}
 	b.through = make([]bool, len(b.pieces))
 	for p, piece := range b.pieces {
 		b.unasked[piece.Channel] = append(b.unasked[piece.Channel], p)
@@ -36,7 +36,7 @@ func (m *flits) ask(i int32, c int) {
 	b := &m.reads[i]
 	if q := b.unasked[c]; len(q) > 0 {
 		b.unasked[c] = q[1:]
-		m.queue(m.channel(m.messages[i].Read.Slice, c), m.add(flit{msg: i, index: int64(q[0])}))
+		m.queue(m.channel(m.banks[i].Read.Slice, c), m.add(flit{msg: i, index: int64(q[0])}))
 	}
 }
 
@@ -44,13 +44,13 @@ func (m *flits) ask(i int32, c int) {
 func (m *flits) write(fl flit) {
 	msg, b := &m.messages[fl.msg], &m.writes[fl.msg]
 	if fl.index == 0 {
-		pieces := m.cut(msg.Write.Region)
+		pieces := m.cut(m.banks[fl.msg].Write.Region)
 		*b = bankWrite{pieces: pieces, left: len(pieces)}
 	}
 	have := min(Bytes(fl.index+1)*m.cfg.Flit, msg.Bytes)
 	for b.offered < len(b.pieces) && b.pieces[b.offered].End <= have {
 		burst := m.add(flit{msg: fl.msg, stage: fl.stage, index: int64(b.offered)})
-		m.queue(m.channel(msg.Write.Slice, b.pieces[b.offered].Channel), burst)
+		m.queue(m.channel(m.banks[fl.msg].Write.Slice, b.pieces[b.offered].Channel), burst)
 		b.offered++
 	}
 	if len(b.pieces) == 0 {

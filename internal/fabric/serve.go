@@ -148,7 +148,7 @@ func (m *trains) pass(s *server, i int32) {
 	t := &m.all[i]
 	perFlit := s.perFlit
 	if t.short {
-		perFlit = s.serialize(m.messages[t.msg].short)
+		perFlit = s.serialize(m.messages[t.msg].short(m.cfg.Flit))
 	}
 	start, waits := m.begin(s, t)
 	s.owed, s.lent = max(0, s.ready(Compute)-start), 0 // what was idle since has paid for it
@@ -230,7 +230,7 @@ func (m *trains) passLink(s *server, i int32, perFlit, waits Time) {
 		s.wait((waits+left-perFlit-t.tail)/2, t.flits) // evenly, from the first to the last
 	}
 	if m.observe != nil {
-		m.observe(Passage{Link: s.id, Head: t.head, Start: s.since, End: left})
+		m.observe(Passage{Link: s.key, Head: t.head, Start: s.since, End: left})
 	}
 	t.stage++
 	t.head, t.tail = s.since+perFlit+s.hop.Latency, left+s.hop.Latency

@@ -3,23 +3,21 @@ package fabric
 import (
 	"github.com/kernbench/kernbench/internal/memory"
 	"github.com/kernbench/kernbench/internal/sim"
-	"github.com/kernbench/kernbench/topology"
 )
 
 // server is a link, or the channels of an HBM slice, in the Train model: it
 // serves one train after another.
 type server struct {
 	*lane
-	tally
 	owed    Time // to trickles of class Compute that Comm went before: it delays Compute only
 	queues  [numClasses]trainQueue
 	slow    []trickle
 	perFlit Time // of a whole flit
 	key     stage
-	id      topology.LinkID
 	slice   *memory.Slice // nil for a link
 	woken   Time          // when it will look at its queue, plus one; 0 for not at all
 	lent    Time          // of what is owed, by the train it serves
+	tally
 
 	serving  train // what it serves, or served last
 	since    Time  // and from when
@@ -37,6 +35,7 @@ type lane struct {
 	busy    Time
 	count   uint32 // of expresses
 	feeds   stage  // the link that carries only what comes over this one, or none
+	server  int32  // its number, if it is managed
 	state   laneState
 }
 
@@ -69,13 +68,30 @@ func (m *trains) server(st stage) *server {
 		}
 		return m.slices[slice]
 	}
-	if m.servers[st] == nil {
-		l := m.lane(st)
-		l.state = managed
-		m.servers[st] = &server{lane: l, id: st, key: st, perFlit: l.hop.Bandwidth.Serialize(m.cfg.Flit)}
+	l := m.lane(st)
+	if l.state == plain {
+		m.manage(st, l)
 	}
-	return m.servers[st]
+	return m.numbered(l.server)
 }
+
+// batch is how many servers are made at a time. They stay where they are.
+const batch = 64
+
+// manage gives a link a server.
+func (m *trains) manage(st stage, l *lane) {
+	n := len(m.servers)
+	if n == 0 || len(m.servers[n-1]) == batch {
+		m.servers = append(m.servers, make([]server, 0, batch))
+		n++
+	}
+	last := &m.servers[n-1]
+	l.state, l.server = managed, int32((n-1)*batch+len(*last))
+	*last = append(*last, server{lane: l, key: st, perFlit: l.hop.Bandwidth.Serialize(m.cfg.Flit)})
+}
+
+// numbered is the server of a link that has one.
+func (m *trains) numbered(i int32) *server { return &m.servers[uint32(i)/batch][uint32(i)%batch] }
 
 // lane is the lane of a link.
 func (m *trains) lane(st stage) *lane {
@@ -98,7 +114,7 @@ func (s *server) serialize(n Bytes) Time {
 func (s *server) count(f *Fabric, t *train, sign int64) {
 	n, busy := Bytes(t.flits)*f.cfg.Flit, Time(t.flits)*s.perFlit
 	if t.short {
-		n = f.messages[t.msg].short
+		n = f.messages[t.msg].short(f.cfg.Flit)
 		busy = s.serialize(n)
 	}
 	s.tally.bytes += Bytes(sign) * n

@@ -190,9 +190,14 @@ func (s *stress) drain(t tester) {
 		if want := len(m.all) - 1; free != want {
 			t.Fatalf("%d trains returned, want %d", free, want)
 		}
-		for _, v := range slices.Concat(m.servers, m.slices) {
+		for _, v := range m.slices {
 			if v != nil && !v.idle() {
-				t.Fatalf("trains are left in front of stage %d", v.key)
+				t.Fatalf("trains are left in front of slice %d", ^v.key)
+			}
+		}
+		for _, v := range slices.Concat(m.servers...) {
+			if !v.idle() {
+				t.Fatalf("trains are left in front of link %d", v.key)
 			}
 		}
 	case *flits:

@@ -63,11 +63,11 @@ type trains struct {
 	target  sim.Target
 	all     []train // pool; index 0 means none
 	unused  int32
-	lanes   []lane    // of links by id
-	servers []*server // of links that trains have used
-	slices  []*server // of HBM slices
-	split   int64     // splitSize in flits
-	sources []source  // by message
+	lanes   []lane     // of links by id
+	servers [][]server // of links that trains have used, by lane.server
+	slices  []*server  // of HBM slices
+	split   int64      // splitSize in flits
+	sources []source   // by message
 	lately  [4]serialized
 }
 
@@ -93,7 +93,7 @@ const (
 )
 
 func newTrains(f *Fabric) *trains {
-	m := &trains{Fabric: f, all: make([]train, 1), servers: make([]*server, f.net.NumLinks()), lanes: make([]lane, f.net.NumLinks())}
+	m := &trains{Fabric: f, all: make([]train, 1), lanes: make([]lane, f.net.NumLinks())}
 	m.split = max(1, splitSize/int64(f.cfg.Flit))
 	m.target = f.eng.Register(m)
 	return m
@@ -105,11 +105,7 @@ func (m *trains) Handle(kind sim.Kind, arg uint64) {
 	case evArrive:
 		m.arrive(int32(arg))
 	case evFree:
-		if id := stage(int32(arg)); id < 0 {
-			m.freed(m.slices[^id])
-		} else {
-			m.freed(m.servers[id])
-		}
+		m.freed(m.server(stage(int32(arg))))
 	case evRefill:
 		if i := int32(uint32(arg)); m.sources[i].turn == uint32(arg>>32) {
 			m.offer(i)
@@ -129,8 +125,8 @@ func (m *trains) Handle(kind sim.Kind, arg uint64) {
 func (m *trains) stats(id topology.LinkID) Stats {
 	l := &m.lanes[id]
 	var t tally
-	if s := m.servers[id]; s != nil {
-		t = s.tally
+	if l.state == managed {
+		t = m.numbered(l.server).tally
 	}
 	t.bytes += l.bytes
 	t.busy += l.busy
@@ -139,11 +135,11 @@ func (m *trains) stats(id topology.LinkID) Stats {
 }
 
 func (m *trains) start(i int32) {
-	if msg := &m.messages[i]; msg.flits == 1 && msg.Read.Slice == 0 && msg.Write.Slice == 0 {
+	if msg := &m.messages[i]; msg.flits == 1 && !msg.banked {
 		if int(i) < len(m.sources) {
 			m.sources[i].turn++ // nothing is to come of who had the number before
 		}
-		m.express(i, 0, m.messages[i].stages[0])
+		m.express(i, 0, msg.stages[0])
 		return
 	}
 	m.source(i)
@@ -160,7 +156,7 @@ func (m *trains) source(i int32) {
 	src.offered, src.yield = 0, 0
 	src.turn++
 	src.left = append(src.left[:0], make([]Time, len(msg.stages))...)
-	if msg.Write.Slice != 0 {
+	if msg.banked && m.banks[i].Write.Slice != 0 {
 		src.ends = append(src.ends[:0], make([]Time, m.cfg.HBM.Channels)...)
 	}
 	whole, slots := msg.flits, int64(maxTrains)

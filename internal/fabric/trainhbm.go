@@ -91,13 +91,13 @@ func (r *runs) send(t *train) {
 // access takes train t through the channels of s's slice. ends is how far its
 // message has written each of them, nil where only their time matters.
 func (m *trains) access(s *server, t *train, ends []Time, visit func(k int64, through Time)) Time {
-	msg := &m.messages[t.msg]
-	op, region := msg.bank(int(t.stage))
+	msg, b := &m.messages[t.msg], &m.banks[t.msg]
+	op, region := b.at(int(t.stage))
 	from := Bytes(t.first) * m.cfg.Flit
 	st := memory.Stream{
 		Op: op, Region: region, Flit: m.cfg.Flit,
 		From: from, To: min(from+Bytes(t.flits)*m.cfg.Flit, msg.Bytes),
-		At: msg.begun, // all of a read is asked for at once
+		At: b.begun, // all of a read is asked for at once
 	}
 	if op == memory.Write {
 		st.At, st.Gap, st.Ends = t.head, t.gap(), ends

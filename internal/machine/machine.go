@@ -3,6 +3,7 @@ package machine
 import (
 	"cmp"
 	"fmt"
+	"strconv"
 
 	"github.com/kernbench/kernbench/internal/fabric"
 	"github.com/kernbench/kernbench/internal/ipcq"
@@ -185,7 +186,9 @@ func (p *PE) Memory(kind topology.Kind) memory.ID {
 }
 
 // String is the PE's name: "sip0.cube5.pe3".
-func (p *PE) String() string { return fmt.Sprintf("sip%d.cube%d.pe%d", p.SIP, p.Cube, p.PE) }
+func (p *PE) String() string {
+	return "sip" + strconv.Itoa(p.SIP) + ".cube" + strconv.Itoa(p.Cube) + ".pe" + strconv.Itoa(p.PE)
+}
 
 // Node is the component that a memory is.
 func (m *Machine) Node(id memory.ID) topology.NodeID {

@@ -198,6 +198,11 @@ func (m *Machine) finish(r *Run) {
 func (m *Machine) connect(r *Run) error {
 	limit := r.queues.MaxPorts
 	count := map[PEID]int{}
+	var buf []topology.LinkID
+	way := func(a, b *PE) (path []topology.LinkID, err error) { // as long as it is: there are very many
+		buf, err = m.route(buf[:0], a.Memory(topology.KindTCM), b.Memory(topology.KindTCM))
+		return slices.Clone(buf), err
+	}
 	for _, l := range r.Program.Links {
 		for _, end := range []struct {
 			pe   PEID
@@ -220,11 +225,20 @@ func (m *Machine) connect(r *Run) error {
 				return fmt.Errorf("the neighbour table gives %v more than %d ports: use Put and Notify instead, or raise pe.ipcq.max_ports", c.pe, limit)
 			}
 		}
-		ab, err := m.ring(r, l.A, l.APort, l.B, l.BPort)
+		a, b := m.queueEnd(l.A, l.APort), m.queueEnd(l.B, l.BPort)
+		there, err := way(a.pe, b.pe)
 		if err != nil {
 			return err
 		}
-		ba, err := m.ring(r, l.B, l.BPort, l.A, l.APort)
+		back, err := way(b.pe, a.pe)
+		if err != nil {
+			return err
+		}
+		ab, err := m.ring(r, &a, &b, there, back)
+		if err != nil {
+			return err
+		}
+		ba, err := m.ring(r, &b, &a, back, there)
 		if err != nil {
 			return err
 		}
@@ -234,10 +248,19 @@ func (m *Machine) connect(r *Run) error {
 	return nil
 }
 
-// ring builds the queue from a port to another.
-func (m *Machine) ring(r *Run, from PEID, fromPort tl.Port, to PEID, toPort tl.Port) (*ipcq.Ring, error) {
-	q, kind := &r.queues, r.queues.BufferKind
-	a, b := m.PE(from), m.PE(to)
+// queueEnd is a port of a PE, with its name.
+type queueEnd struct {
+	pe   *PE
+	name string
+}
+
+func (m *Machine) queueEnd(id PEID, p tl.Port) queueEnd {
+	return queueEnd{m.PE(id), m.PE(id).String() + " " + p.String()}
+}
+
+// ring builds the queue from a port to another, given the ways between their TCMs.
+func (m *Machine) ring(r *Run, from, to *queueEnd, there, back []topology.LinkID) (*ipcq.Ring, error) {
+	q, kind, b := &r.queues, r.queues.BufferKind, to.pe
 	cfg := ipcq.Config{Slots: q.NSlots, SlotSize: q.SlotSize, Memory: b.Memory(bufferKinds[kind])}
 	cfg.Local = kind == topology.BufferTCM
 	if kind == topology.BufferHBM {
@@ -246,28 +269,25 @@ func (m *Machine) ring(r *Run, from PEID, fromPort tl.Port, to PEID, toPort tl.P
 	size := memory.Bytes(q.NSlots) * q.SlotSize
 	addr, err := m.Memory(cfg.Memory).Allocator.Alloc(size, 256)
 	if err != nil {
-		return nil, fmt.Errorf("slots of the queue %v %v -> %v %v: %w", a, fromPort, b, toPort, err)
+		return nil, fmt.Errorf("slots of the queue %s -> %s: %w", from.name, to.name, err)
 	}
 	r.blocks = append(r.blocks, block{cfg.Memory, addr, size})
 	if kind == topology.BufferTCM {
 		b.Tiles.Reserve(size)
 	}
 	cfg.At = m.Access(cfg.Memory, memory.Contiguous(addr, size))
-	tcm := [2]memory.ID{a.Memory(topology.KindTCM), b.Memory(topology.KindTCM)}
-	if cfg.Path, err = m.route(nil, tcm[0], cfg.Memory); err != nil {
-		return nil, err
+	cfg.Path = there
+	if kind != topology.BufferTCM {
+		if cfg.Path, err = m.route(nil, from.pe.Memory(topology.KindTCM), cfg.Memory); err != nil {
+			return nil, err
+		}
 	}
-	if cfg.Out, err = m.route(nil, cfg.Memory, tcm[1]); err != nil {
-		return nil, err
-	}
-	back, err := m.route(nil, tcm[1], tcm[0])
-	if err != nil {
+	if cfg.Out, err = m.route(nil, cfg.Memory, b.Memory(topology.KindTCM)); err != nil {
 		return nil, err
 	}
 	cfg.CreditTime = m.Graph.Latency(back) + m.Graph.Bottleneck(back).Serialize(q.CreditBytes)
 	ring := m.queues.Add(
-		ipcq.End{Name: fmt.Sprintf("%v %v", a, fromPort), DMA: &a.DMA},
-		ipcq.End{Name: fmt.Sprintf("%v %v", b, toPort), DMA: &b.DMA}, cfg)
+		ipcq.End{Name: from.name, DMA: &from.pe.DMA}, ipcq.End{Name: to.name, DMA: &b.DMA}, cfg)
 	r.rings = append(r.rings, ring)
 	return ring, nil
 }

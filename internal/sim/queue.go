@@ -11,11 +11,11 @@ import "math/bits"
 // at a level is earlier than everything at the levels above, and within a level a
 // lower slot is earlier: the next event is in the lowest slot of the lowest level
 // in use. If that slot holds few events, the earliest is found by looking; if
-// many, base advances to the slot's own start and they are dealt again, each at
-// least one level lower.
+// many, base advances to the earliest of them and they are dealt again, each at
+// least one level lower and those of that instant at the lowest.
 //
-// An event moves at most once a level, in practice once or twice, whatever the
-// number pending. Events of equal time are always in the same slot and every move
+// An event moves at most once a level, in practice once, whatever the number
+// pending. Events of equal time are always in the same slot and every move
 // keeps their order, so ties break by insertion and no sequence number is stored.
 // Events live in one slice, linked by index: nothing is allocated once that slice
 // is large enough, and the collector has nothing to scan.
@@ -135,17 +135,19 @@ func (q *queue) pop(limit Time) (at Time, ev Event, ok bool) {
 	return 0, Event{}, false
 }
 
-// deal advances base to the start of a slot and spreads the slot's events over
-// the levels below. It does nothing if that is later than limit.
+// deal advances base to the earliest event of a slot and spreads the slot's events
+// over the levels below. It does nothing if that is later than limit.
 func (q *queue) deal(level, digit uint, limit Time) bool {
-	shift := shiftOf(level)
-	start := q.base>>shift>>digitBits<<digitBits<<shift | Time(digit)<<shift
-	if start > limit {
+	last := q.last[level*slots+digit]
+	earliest := q.events[last].at
+	for i := q.events[last].next; i != last; i = q.events[i].next {
+		earliest = min(earliest, q.events[i].at)
+	}
+	if earliest > limit {
 		return false
 	}
-	q.base = start
+	q.base = earliest
 	q.clear(level, digit)
-	last := q.last[level*slots+digit]
 	for i := q.events[last].next; ; {
 		e := &q.events[i]
 		next := e.next

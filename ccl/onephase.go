@@ -1,0 +1,40 @@
+package ccl
+
+import "github.com/kernbench/kernbench/tl"
+
+// DirectOnePhase is for tiny messages: nothing is quicker than one step. Each rank sends
+// and receives N-1 times all elements, Direct 2(N-1)/N times.
+var DirectOnePhase = Register(&Algorithm{
+	Name:        "direct_one_phase",
+	Summary:     "everything straight from each rank to each other in one step, added up by everyone",
+	Collectives: []Collective{AllReduce},
+	Neighbors:   directNeighbors,
+	Inbox:       onePhaseInbox,
+	Kernel: func(t *tl.PE, a *Args) {
+		m := join(t, a, directNeighbors, onePhaseInbox)
+		if m.alone() {
+			return
+		}
+		all := block{a.In(0), a.Out(0), a.count(0)}
+		x := onePhase{direct{newTrade(m, ReduceScatter, a.Reduction, func(int) block { return all }, a.Ranks, 1)}}
+		x.schedule(&x).run(m)
+	},
+	Cost: func(p *Plan, n *Network) Time { return n.straight(p, 1, 1, p.count(0)) },
+})
+
+func onePhaseInbox(p *Plan) int { return p.count(0) }
+
+// onePhase is a direct reduce-scatter in which the block of every rank is all elements.
+// Everyone combines them in the order of the ranks, and gets the same bits.
+type onePhase struct{ direct }
+
+func (x *onePhase) pass(at item, _ tl.Tile) {
+	b := x.piece(at, x.Rank)
+	if b.n == 0 {
+		return
+	}
+	tile := x.first(b)
+	for rank := range x.following {
+		x.send(x.port(rank), tile)
+	}
+}

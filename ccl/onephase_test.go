@@ -1,0 +1,33 @@
+package ccl
+
+import (
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+func TestOnePhaseOfAnyRanks(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		e := drawn(t, AllReduce)
+		e.algorithm = DirectOnePhase
+		e.Ranks = rapid.IntRange(1, 17).Draw(t, "any ranks")
+		e.Divisor = 0
+		whole := !e.DType.IsFloat() || e.Reduction == Product || rapid.Bool().Draw(t, "whole")
+		e.verify(t, 3, whole)
+	})
+}
+
+// On a fabric that joins everyone with everyone each link carries all elements once:
+// α + M/b.
+func TestOnePhaseTakesItsFormula(t *testing.T) {
+	const all, bandwidth = "system.sips.topology=fully_connected", 100.0 // B a ns
+	message := textbook(Direct, SendRecv, 4, all)
+	alpha := message.run(t, nil).time.NS()
+	for _, bytes := range []int{4, 32, 4 << 10, 64 << 10, 1 << 20} {
+		for _, ranks := range []int{2, 5, 8} {
+			e := textbook(DirectOnePhase, AllReduce, bytes, all)
+			e.Ranks = ranks
+			within(t, e.String(), e.run(t, nil).time.NS(), alpha+float64(bytes)/bandwidth, 0.999, 1.0001)
+		}
+	}
+}

@@ -1,0 +1,178 @@
+package ccl
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/cockroachdb/datadriven"
+
+	"github.com/kernbench/kernbench/internal/exec"
+	"github.com/kernbench/kernbench/internal/machine"
+	"github.com/kernbench/kernbench/internal/memory"
+	"github.com/kernbench/kernbench/internal/numeric"
+	"github.com/kernbench/kernbench/internal/oplog"
+	"github.com/kernbench/kernbench/internal/sim"
+	"github.com/kernbench/kernbench/tl"
+	"github.com/kernbench/kernbench/topology"
+)
+
+// TestStories tells what happens in a collective of each algorithm, message by message.
+//
+//	all_reduce sips=4 elements=5 hops=6 bytes=48
+//
+// is a collective on the textbook's machine: so many sips, in rows on a grid, with cubes in
+// cube_rows, the fabric between them, elements of a block, chunk and root. Element i of
+// rank r is (i+1)·10^r, so that the digits of a sum say whose elements are in it. hops,
+// cube_hops and bytes are a formula: so often the latency of a link, and so many bytes of
+// its bandwidth. element=2 tells of that one alone, rank=0 of what happens there.
+// Run with -rewrite to write the files anew.
+func TestStories(t *testing.T) {
+	const folder, suffix = "testdata/story_", ".txt"
+	for _, name := range Names() {
+		t.Run(name, func(t *testing.T) {
+			datadriven.RunTest(t, folder+name+suffix, func(t *testing.T, d *datadriven.TestData) string {
+				return newStory(t, name, d).tell(t)
+			})
+		})
+	}
+	files, err := filepath.Glob(folder + "*" + suffix)
+	if err != nil || len(files) != len(Names()) {
+		t.Errorf("there are the stories %v, %v, want one for each of %v", files, err, Names())
+	}
+}
+
+// story is an experiment that is told.
+type story struct {
+	experiment
+	sides                 [][2]*side // by rank: In and Out
+	log                   *oplog.Log
+	start                 sim.Time
+	data                  keeper
+	formula               string
+	predicted             sim.Time
+	onlyElement, onlyRank int // that is told of; none is all
+
+	events []*event
+	byTile map[oplog.ID]*event // the one that a tile comes from
+	own    map[oplog.ID]bool   // tiles that are elements of In
+}
+
+// keeper is an executor that remembers all values.
+type keeper struct{ *exec.Executor }
+
+func (keeper) Forget(oplog.ID) {}
+
+// What links take in a story: those of SIPs as the preset says, those of cubes less.
+const (
+	linkLatency = 150 * sim.Nanosecond
+	cubeLatency = 10 * sim.Nanosecond
+	bytePeriod  = sim.Nanosecond / 100
+)
+
+// newStory reads a command.
+func newStory(t *testing.T, name string, d *datadriven.TestData) *story {
+	t.Helper()
+	s := &story{onlyElement: none, onlyRank: none, byTile: map[oplog.ID]*event{}, own: map[oplog.ID]bool{}}
+	c, err := ParseCollective(d.Cmd)
+	if err != nil {
+		d.Fatalf(t, "%v", err)
+	}
+	if s.algorithm, err = Find(name, c); err != nil {
+		d.Fatalf(t, "%v", err)
+	}
+	s.Plan = Plan{Collective: c, DType: tl.I32, Chunk: 1024, Slots: 256}
+	fabric, sips, rows, cubes, cubeRows := string(topology.Ring1D), 4, 1, 1, 1
+	elements, hops, cubeHops, bytes := 1, 0, 0, 0
+	known := map[string]any{
+		"fabric": &fabric, "sips": &sips, "rows": &rows, "cubes": &cubes, "cube_rows": &cubeRows,
+		"elements": &elements, "chunk": &s.Chunk, "root": &s.Root,
+		"hops": &hops, "cube_hops": &cubeHops, "bytes": &bytes, "element": &s.onlyElement, "rank": &s.onlyRank,
+	}
+	for _, arg := range d.CmdArgs {
+		if known[arg.Key] == nil {
+			d.Fatalf(t, "no argument %q: use some of %v", arg.Key, slices.Sorted(maps.Keys(known)))
+		}
+		arg.Scan(t, 0, known[arg.Key])
+	}
+	s.Ranks, s.Counts = sips*cubes, []int{elements}
+	s.Layout = Layout{Fabric: topology.Shape(fabric), W: sips / rows, H: rows, CubeW: cubes / cubeRows, CubeH: cubeRows}
+	s.preset = "alpha_beta"
+	s.sets = []string{fmt.Sprint("system.sips.count=", sips), "system.sips.topology=" + fabric}
+	if s.Layout.Fabric.Grid() {
+		s.sets = append(s.sets, fmt.Sprint("system.sips.w=", s.Layout.W), fmt.Sprint("system.sips.h=", rows))
+	}
+	s.formula = fmt.Sprintf("%d × %v", hops, linkLatency)
+	if cubes > 1 {
+		s.formula += fmt.Sprintf(" + %d × %v", cubeHops, cubeLatency)
+		s.sets = append(s.sets, fmt.Sprintf("sip.cube_mesh={w: %d, h: %d, gap: 0 mm}", s.Layout.CubeW, cubeRows),
+			fmt.Sprintf("sip.ucie={bandwidth: 100 GB/s, overhead: %v}", cubeLatency/2)) // at either end
+	}
+	s.formula += fmt.Sprintf(" + %d B at 100 GB/s", bytes)
+	s.predicted = sim.Time(hops)*linkLatency + sim.Time(cubeHops)*cubeLatency + sim.Time(bytes)*bytePeriod
+	return s
+}
+
+// tell runs the collective and says what happened.
+func (s *story) tell(t *testing.T) string {
+	m := machine.New(graph(t, s.preset, s.sets...), machine.Options{Log: true})
+	defer m.Close()
+	s.log = m.Log
+	s.data = keeper{exec.New(m.Log, func(at oplog.Space) *memory.Store { return &m.Memory(machine.SpaceID(at)).Store }, 1)}
+	m.Data = s.data
+	run := s.perform(t, m)
+	s.start = run.Start
+	ops := slices.Clone(s.log.Ops)
+	slices.SortStableFunc(ops, func(a, b oplog.Op) int { return cmp.Compare(noticed(&a), noticed(&b)) })
+	for i := range ops {
+		s.see(t, &ops[i])
+	}
+	var out strings.Builder
+	if s.onlyRank == none && s.onlyElement == none {
+		s.have(t, &out, m, 0)
+	}
+	s.list(&out)
+	s.have(t, &out, m, 1)
+	fmt.Fprintf(&out, "took %v; %s = %v\n", run.Critical(), s.formula, s.predicted)
+	return out.String()
+}
+
+// perform runs the collective, without its story.
+func (s *story) perform(t *testing.T, m *machine.Machine) *machine.Run {
+	program := machine.Program{Name: s.algorithm.Name, Queues: s.queues, Links: s.links()}
+	args := make([]Args, s.Ranks)
+	for rank := range args {
+		program.Targets = append(program.Targets, machine.PEID(rank))
+		pe := m.PE(machine.PEID(rank))
+		from, to := s.counts(rank)
+		in, out := layout(s.DType, from), layout(s.DType, to)
+		value, scale := 0.0, 1.0
+		for range rank {
+			scale *= 10
+		}
+		for b, n := range from {
+			for i := range n {
+				value += scale
+				numeric.Set(s.DType, in.bytes, in.offset[b]+i, value)
+			}
+		}
+		s.place(t, m, pe, in)
+		s.place(t, m, pe, out)
+		s.sides = append(s.sides, [2]*side{in, out})
+		args[rank] = Args{Plan: &s.Plan, Rank: rank, In: in.block, Out: out.block}
+	}
+	program.Body = func(t *tl.PE) { s.algorithm.Kernel(t, &args[t.Rank()]) }
+	run, err := m.Start(program, sim.Event{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := m.Engine.Run(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	return run
+}

@@ -1,0 +1,126 @@
+package examples_test
+
+import (
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// TestAuthorGuide does what docs/ccl-author-guide.md says. Its go blocks are the program of
+// the folder own-allreduce, all of it but for tests, of which it shows some; the yaml block
+// is the configuration there. A diff block changes the program for the console blocks
+// behind it, which run it and show what it prints; a line "..." stands for all the rest.
+func TestAuthorGuide(t *testing.T) {
+	const page, fence = "../../docs/ccl-author-guide.md", "```"
+	t.Chdir("own-allreduce")
+	files := sources(t)
+	rest, binary, runs := sources(t), build(t, "."), 0
+	parts := strings.Split(read(t, page), fence)
+	for i := 1; i < len(parts); i += 2 { // every other part is a block
+		language, body, _ := strings.Cut(parts[i], "\n")
+		switch language {
+		case "go":
+			shown(t, rest, body)
+		case "yaml":
+			if diff := cmp.Diff(read(t, "ccl.yaml"), body); diff != "" {
+				t.Errorf("ccl.yaml of %s is not that of the folder (-folder +page):\n%s", page, diff)
+			}
+		case "diff":
+			binary = buildVariant(t, files, body)
+		case "console":
+			command, want, _ := strings.Cut(body, "\n")
+			args, ok := strings.CutPrefix(command, "$ go run . ")
+			if !ok {
+				t.Fatalf("%s: console block %q: want $ go run . ARGUMENTS", page, command)
+			}
+			got := goRun(t, binary, strings.Fields(args))
+			if *update {
+				parts[i] = "console\n" + command + "\n" + got
+			} else if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("%s: %s prints something else (-page +now):\n%s", page, command, diff)
+			}
+			runs++
+		}
+	}
+	if runs < 5 {
+		t.Errorf("%s has %d console blocks, want at least 5", page, runs)
+	}
+	for name, text := range rest {
+		if strings.TrimSpace(text) != "" && !strings.HasSuffix(name, "_test.go") {
+			t.Errorf("%s does not show this of %s:\n%s", page, name, text)
+		}
+	}
+	if *update {
+		write(t, page, strings.Join(parts, fence))
+	}
+}
+
+// TestOwnAllReduce runs the tests that the guide recommends.
+func TestOwnAllReduce(t *testing.T) {
+	if testing.Short() {
+		t.Skip("builds a program")
+	}
+	t.Chdir("own-allreduce")
+	sources(t) // so that go test knows of them
+	cmd := exec.Command("go", "test", ".")
+	cmd.Env = append(cmd.Environ(), "GOFLAGS=-mod=readonly", "GOPROXY=off", "GOWORK=off")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Errorf("go test in own-allreduce: %v\n%s", err, out)
+	}
+}
+
+// sources is the Go files of the current folder.
+func sources(t *testing.T) map[string]string {
+	t.Helper()
+	names, err := filepath.Glob("*.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	files := map[string]string{}
+	for _, name := range names {
+		files[name] = read(t, name)
+	}
+	return files
+}
+
+// shown takes a block out of the file that has it.
+func shown(t *testing.T, files map[string]string, block string) {
+	t.Helper()
+	for name, text := range files {
+		if before, after, found := strings.Cut(text, block); found {
+			files[name] = before + after
+			return
+		}
+	}
+	t.Errorf("no file of the folder has this, or it has it fewer times than the page:\n%s", block)
+}
+
+// buildVariant builds the program with the changes of a diff.
+func buildVariant(t *testing.T, files map[string]string, diff string) string {
+	t.Helper()
+	root, err := filepath.Abs("../..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	line, _, _ := strings.Cut(strings.TrimPrefix(diff, "-"), "\n")
+	dir, changed := t.TempDir(), 0
+	for name, text := range files {
+		if strings.HasSuffix(name, "_test.go") {
+			continue
+		}
+		if strings.Contains(text, line) {
+			text = change(t, text, diff)
+			changed++
+		}
+		write(t, filepath.Join(dir, name), text)
+	}
+	if changed != 1 {
+		t.Fatalf("%d files have the line %q, want one", changed, line)
+	}
+	write(t, filepath.Join(dir, "go.mod"), strings.Replace(read(t, "go.mod"), "=> ../..", "=> "+root, 1))
+	write(t, filepath.Join(dir, "go.sum"), read(t, "go.sum"))
+	return build(t, dir)
+}

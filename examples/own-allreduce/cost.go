@@ -1,0 +1,30 @@
+package main
+
+import (
+	"github.com/kernbench/kernbench/ccl"
+	"github.com/kernbench/kernbench/tl"
+)
+
+// cost is a message for each hop there and back, and then the other chunks, as fast as the
+// busiest link carries them, or as many as are sent ahead in the time that the slowest hop
+// takes there and back.
+func cost(p *ccl.Plan, n *ccl.Network) ccl.Time {
+	chunks := tl.CDiv(p.Counts[0], p.Chunk)
+	if chunks == 0 {
+		return 0
+	}
+	bytes := int64(tl.CDiv(p.Counts[0], chunks) * p.DType.Size())
+	var first, slowest ccl.Time
+	for rank := range p.Ranks - 1 {
+		hop := n.Alpha(rank, rank+1, bytes) + n.Alpha(rank+1, rank, bytes)
+		first += hop
+		slowest = max(slowest, hop)
+	}
+	link := n.Busiest(func(add func(from, to int, bytes int64)) {
+		for rank := range p.Ranks - 1 {
+			add(rank, rank+1, bytes)
+			add(rank+1, rank, bytes)
+		}
+	})
+	return first + ccl.Time(chunks-1)*max(link, slowest/ccl.Time(ahead(p)))
+}

@@ -1,0 +1,27 @@
+package main
+
+import (
+	"github.com/kernbench/kernbench/tl"
+	"github.com/kernbench/kernbench/torch"
+)
+
+// hello passes the n elements of rank 0 to rank 1.
+func hello(t *tl.PE, x tl.Ptr, n int) {
+	if t.Rank() == 0 {
+		t.Send(tl.East, t.Load(x, tl.Shape{n}, tl.I32))
+	} else {
+		t.Store(x, t.Recv(tl.West, tl.Shape{n}, tl.I32))
+	}
+}
+
+func runHello(ctx *torch.Context) error {
+	pes := ctx.CubePEs(0, 0)[:2]
+	x, err := ctx.FromSlice([]int{1, 2, 3, 4, 0, 0, 0, 0}, torch.I32, torch.Shape{8}, torch.On(pes...))
+	if err != nil {
+		return err
+	}
+	if _, err := ctx.Launch("hello", hello, x, 4, torch.Neighbors(torch.Line(pes...))); err != nil {
+		return err
+	}
+	return ctx.Check("x", x, []int{1, 2, 3, 4, 1, 2, 3, 4})
+}

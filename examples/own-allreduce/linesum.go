@@ -1,0 +1,39 @@
+package main
+
+import (
+	"github.com/kernbench/kernbench/tl"
+	"github.com/kernbench/kernbench/torch"
+)
+
+// lineSum replaces the n elements of each rank by the sum of its own and those of all
+// ranks before it.
+func lineSum(t *tl.PE, x tl.Ptr, n int) {
+	sum := t.Load(x, tl.Shape{n}, tl.I32)
+	if t.Rank() > 0 {
+		sum = t.Recv(tl.West, tl.Shape{n}, tl.I32).Add(sum)
+	}
+	if t.Rank() < t.NumRanks()-1 {
+		t.Send(tl.East, sum)
+	}
+	t.Store(x, sum)
+}
+
+func runLineSum(ctx *torch.Context) error {
+	const n = 4
+	pes := ctx.CubePEs(0, 0)
+	data, sums := make([]int, n*len(pes)), make([]int, n*len(pes))
+	for i := range data {
+		data[i] = i
+		if sums[i] = i; i >= n {
+			sums[i] += sums[i-n]
+		}
+	}
+	x, err := ctx.FromSlice(data, torch.I32, torch.Shape{len(data)}, torch.On(pes...))
+	if err != nil {
+		return err
+	}
+	if _, err := ctx.Launch("line_sum", lineSum, x, n, torch.Neighbors(torch.Line(pes...))); err != nil {
+		return err
+	}
+	return ctx.Check("x", x, sums)
+}

@@ -1,0 +1,14 @@
+// Command ownallreduce is the program of docs/ccl-author-guide.md: kernbench with an
+// all-reduce of its own, and the two benches that lead there.
+package main
+
+import (
+	"github.com/kernbench/kernbench"
+	"github.com/kernbench/kernbench/bench"
+)
+
+func main() {
+	bench.Register(bench.Bench{Name: "hello", Summary: "two ranks and a message", Run: runHello})
+	bench.Register(bench.Bench{Name: "line_sum", Summary: "a sum along a line of PEs", Run: runLineSum})
+	kernbench.Main()
+}

@@ -1,0 +1,106 @@
+package torch_test
+
+import (
+	"context"
+	"runtime"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/kernbench/kernbench/topology"
+	"github.com/kernbench/kernbench/torch"
+)
+
+// thousandSIPs is a context without values for a torus of 1,024 SIPs, 131,072 PEs.
+func thousandSIPs(tb testing.TB) *torch.Context {
+	tb.Helper()
+	spec, err := topology.Load("default", "system.sips.topology=torus_2d", "system.sips.count=1024")
+	if err != nil {
+		tb.Fatal(err)
+	}
+	graph, err := topology.Compile(spec)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	ctx, err := torch.New(context.Background(), torch.Options{Topology: graph, NoData: true})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return ctx
+}
+
+// measured runs something on 1,024 SIPs, from the compilation of the topology to its end,
+// and reports what that took. The memory is all that the process has had.
+func measured(b *testing.B, run func(ctx *torch.Context) error) {
+	began := cpuTime()
+	for b.Loop() {
+		ctx := thousandSIPs(b)
+		if err := run(ctx); err != nil {
+			b.Fatal(err)
+		}
+		b.ReportMetric(float64(ctx.Machine().Engine.Events()), "events")
+		b.ReportMetric(ctx.Collective.Crit.NS(), "crit-ns")
+		ctx.Close()
+	}
+	var used runtime.MemStats
+	runtime.ReadMemStats(&used)
+	b.ReportMetric(float64(used.Sys)/(1<<30), "GiB")
+	b.ReportMetric((cpuTime()-began).Seconds()/float64(b.N), "cpu-s")
+	b.ReportMetric(b.Elapsed().Seconds()/float64(b.N), "s")
+	b.ReportMetric(0, "ns/op")
+}
+
+// cpuTime is what this process has spent on its CPUs.
+func cpuTime() time.Duration {
+	var u syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
+		panic(err)
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+}
+
+// BenchmarkAllReduce16384 is an all-reduce over 1,024 workers, each of which has an addend
+// of 4 KiB on one PE of each of its 16 cubes.
+func BenchmarkAllReduce16384(b *testing.B) {
+	one := torch.DPPolicy{Cube: torch.Partial, PE: torch.Replicate, NumPEs: 1}
+	for _, algorithm := range []string{"tree", "center_root"} {
+		b.Run(algorithm, func(b *testing.B) {
+			measured(b, func(ctx *torch.Context) error {
+				return ctx.Spawn(func(_ int, ctx *torch.Context) error {
+					dist := ctx.Distributed()
+					if err := dist.InitProcessGroup(torch.Backend, torch.Algorithm(algorithm)); err != nil {
+						return err
+					}
+					x, err := ctx.Zeros(torch.F16, torch.Shape{2048}, one)
+					if err != nil {
+						return err
+					}
+					return dist.AllReduce(x, torch.SUM)
+				}, 1024)
+			})
+		})
+	}
+}
+
+// BenchmarkAsync1024 is four all-reduces of 32 B on tensors of their own that 1,024 workers
+// ask for before they wait for any: what it takes to keep streams in order.
+func BenchmarkAsync1024(b *testing.B) {
+	measured(b, func(ctx *torch.Context) error {
+		return ctx.Spawn(func(_ int, ctx *torch.Context) error {
+			dist := ctx.Distributed()
+			if err := dist.InitProcessGroup(torch.Backend, torch.Algorithm("tree")); err != nil {
+				return err
+			}
+			for range 4 {
+				x, err := ctx.Zeros(torch.F16, torch.Shape{16})
+				if err != nil {
+					return err
+				}
+				if _, err := dist.AllReduceAsync(x, torch.SUM); err != nil {
+					return err
+				}
+			}
+			return ctx.Synchronize()
+		}, 1024)
+	})
+}
