@@ -72,7 +72,10 @@ func allReduceEntry(ctx *torch.Context, name string, s ccl.Settings) error {
 		there, unit = ctx.Topology().Spec().System.SIPs.Count, "SIPs"
 	}
 	ranks := cmp.Or(s.WorldSize, there)
-	_, err := ccl.Find(s.Algorithm, ccl.AllReduce)
+	var err error
+	if s.Algorithm != ccl.Auto {
+		_, err = ccl.Find(s.Algorithm, ccl.AllReduce)
+	}
 	if ranks > there {
 		err = fmt.Errorf("world size %d, and there are %d %s", ranks, there, unit)
 	}

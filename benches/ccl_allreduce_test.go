@@ -19,13 +19,22 @@ import (
 func TestAllReduceOfPEs(t *testing.T) {
 	r := execute(t, "ccl_allreduce", torch.Options{})
 	want := []string{
+		"auto_allreduce (ws=256): 256 OK",
+		"bidirectional_ring_allreduce (ws=256): 256 OK",
+		"center_root_allreduce (ws=256): 256 OK",
+		"corner_root_allreduce (ws=256): 256 OK",
 		"direct_allreduce (ws=256): 256 OK",
+		"direct_one_phase_allreduce (ws=256): 256 OK",
+		"double_tree_allreduce (ws=256): 256 OK",
+		"dual_mesh_allreduce (ws=256): 256 OK",
+		"halving_doubling_allreduce (ws=256): 256 OK",
 		"mesh_allreduce_4 (ws=4): 4 OK",
 		"ring_allreduce_16 (ws=16): 16 OK",
 		"ring_allreduce_8 (ws=8): 8 OK",
 		"ring_allreduce_hbm (ws=256): 256 OK",
 		"ring_allreduce_sram (ws=256): 256 OK",
 		"ring_allreduce_tcm (ws=256): 256 OK",
+		"torus_allreduce (ws=256): 256 OK",
 		"tree_allreduce_7 (ws=7): 7 OK",
 	}
 	if diff := cmp.Diff(want, r.Notes); diff != "" || !r.OK {

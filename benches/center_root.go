@@ -2,7 +2,6 @@ package benches
 
 import (
 	"bytes"
-	"context"
 	_ "embed"
 	"encoding/csv"
 	"fmt"
@@ -25,11 +24,8 @@ cube, with queue slots in TCM, SRAM and HBM, on a torus_2d of 3×2 SIPs with 4×
 each. All 96 results of a point are compared bit for bit.
 
 The system is the torus, with all other numbers, of links, cubes and PEs, from
---topology and --set. One that is no such torus is the numbers only: the bench then
-makes a machine of its own, of which --fidelity, --check, --log, --limit and --stall
-say nothing. These count on
-
-  --topology torus2x3 --set system.sips.w=3 --set system.sips.h=2
+--topology and --set: one that is no such torus is the numbers only, and the bench
+makes a machine of its own. --log has no operations of that.
 
 latency_ns is the longest that the all-reduce ran on a PE. reference_ns is what
 another simulator says of its own machine (benches/center_root_reference.csv), a
@@ -85,7 +81,7 @@ func runCenterRoot(ctx *torch.Context) error {
 	}
 	on := ctx
 	if g != ctx.Topology() {
-		if on, err = torch.New(context.Background(), torch.Options{Topology: g, NoData: !ctx.HasData(), CCL: ctx.CCL()}); err != nil {
+		if on, err = ctx.Another(g); err != nil {
 			return err
 		}
 		defer on.Close()

@@ -118,11 +118,15 @@ func (p *Plan) roots() *Plan {
 }
 
 // rootPaths is the paths of what the roots trade: round a ring, or round rows and columns
-// of a torus, in both directions at once.
+// of a torus, in both directions at once, unless there is so little data that messages of
+// several paths take more of a root's time.
 func rootPaths(p *Plan, device int) []path {
 	list := bothWays(paths(round(p, device)))
 	if p.Layout.Fabric == topology.Torus2D {
-		list = p.torus(device)
+		list = bothWays(p.split(p.alongs(device), 2))
+		if p.count(0) < 64*p.Ranks {
+			list = paths(p.alongs(device)...)
+		}
 	}
 	for _, path := range list {
 		for k := range path.dims {

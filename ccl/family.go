@@ -27,7 +27,7 @@ var (
 
 	// Torus is DualMesh for grids whose rows and columns are rings.
 	Torus = bucketAlgorithm("torus", "on a grid of the ranks: rows first with one share of the data, columns first with the rest, half of each in either direction",
-		rowsAndColumns, func(p *Plan, rank int) []path { return p.torus(rank) })
+		rowsAndColumns, func(p *Plan, rank int) []path { return bothWays(p.split(p.alongs(rank), 2)) })
 )
 
 // bucketAlgorithm is an algorithm whose data takes some paths.
@@ -141,16 +141,6 @@ func (p *Plan) split(dims []dim, ways int) []path {
 	share := (y - x/h) / (x - x/h + y - y/w)
 	at := int(max(0, min(1, share))*shareUnits/2+0.5) * 2 // which can be halved
 	return []path{{dims: dims, hi: at}, {dims: []dim{dims[1], dims[0]}, lo: at, hi: shareUnits}}
-}
-
-// torus is paths along rows first and columns first, both ways round, unless there is
-// little data: messages of several paths take a rank's time.
-func (p *Plan) torus(rank int) []path {
-	const little = 4 << 10 // bytes
-	if slices.Max(p.Counts)*p.DType.Size() <= little {
-		return paths(p.alongs(rank)...)
-	}
-	return bothWays(p.split(p.alongs(rank), 2))
 }
 
 // bothWays has half of each path's share go the other way round.

@@ -30,12 +30,12 @@ func TestLoadFindsWhatWasAskedFor(t *testing.T) {
 			t.Errorf("Load(%q) is %s with %d names, want %s with %d", name, c.Source(), len(c.Names()), wantSource, wantNames)
 		}
 	}
-	check("", "preset default", 8)
-	check("default", "preset default", 8)
-	check("", "preset default, --set algorithms.mine.world_size=3", 9, "algorithms.mine.world_size=3")
+	check("", "preset default", 17)
+	check("default", "preset default", 17)
+	check("", "preset default, --set algorithms.mine.world_size=3", 18, "algorithms.mine.world_size=3")
 	write("ccl.yaml", "extends: default\nalgorithms: {mine: {}, ring_allreduce_8: {n_elem: 1}}\n")
-	check("", "ccl.yaml", 9)
-	check("default", "preset default", 8)
+	check("", "ccl.yaml", 18)
+	check("default", "preset default", 17)
 	write("alone.yaml", "algorithms: {mine: {}}\n")
 	check("alone.yaml", "alone.yaml", 1)
 	write("on_it.yaml", "extends: ./alone.yaml\nalgorithms: {yours: {}}\n")
@@ -93,7 +93,7 @@ func TestBad(t *testing.T) {
 func TestBadSet(t *testing.T) {
 	for _, c := range []struct{ set, want string }{
 		{"defaults.chunk_bytes=1 MiB", ""}, // of no known queue
-		{"defaults.algorithm=5", `--set: defaults.algorithm: unknown word "5": write one of ` + strings.Join(Names(), ", ")},
+		{"defaults.algorithm=5", `--set: defaults.algorithm: unknown word "5": write one of ` + strings.Join(append(Names(), Auto), ", ")},
 		{"defaults.slot=1 KiB", "--set: defaults.slot: unknown key; known here: algorithm, buffer_kind, backpressure, n_slots, slot_size, credit_bytes, chunk_bytes, root_cube; did you mean slot_size?"},
 		{"algorithms.X={}", `--set: algorithms.X: "X" is not a name: write lower-case words joined by _ or -, such as my_name_2`},
 		{"algorithms=[]", "--set: algorithms: expected a mapping of names, each with a mapping with the keys algorithm, buffer_kind, backpressure, n_slots, slot_size, credit_bytes, chunk_bytes, root_cube, n_elem, world_size, got a list"},

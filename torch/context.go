@@ -112,6 +112,14 @@ func New(ctx context.Context, o Options) (*Context, error) {
 	return c, nil
 }
 
+// Another is a context for another system, with the options of this one. It ends when
+// this one does, and has to be closed.
+func (c *Context) Another(g *topology.Graph) (*Context, error) {
+	o := c.options
+	o.Topology = g
+	return New(c.ctx, o)
+}
+
 // compute has the values of the op log computed, from its start.
 func (c *Context) compute() {
 	c.data = exec.New(c.m.Log, func(s oplog.Space) *memory.Store {

@@ -1,0 +1,206 @@
+package ccl
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/kernbench/kernbench/internal/sim"
+	"github.com/kernbench/kernbench/tl"
+	"github.com/kernbench/kernbench/topology"
+)
+
+// fabricOf is SIPs of one PE each on which only links take time, or, with a preset, SIPs of
+// many PEs of which the first takes part.
+type fabricOf struct {
+	preset string
+	shape  topology.Shape
+	w, h   int
+}
+
+func (f fabricOf) String() string { return fmt.Sprintf("%s %s %d×%d", f.preset, f.shape, f.w, f.h) }
+
+// experiment is a collective of so many bytes of f32 over all SIPs.
+func (f fabricOf) experiment(a *Algorithm, c Collective, bytes int) experiment {
+	e := experiment{algorithm: a, preset: f.preset, timing: true, stride: 128}
+	e.Plan = Plan{
+		Collective: c, Ranks: f.w * f.h, DType: tl.F32, Chunk: 1024, Slots: 4, Tiles: 400,
+		Layout: Layout{f.shape, f.w, f.h, 1, 1},
+	}
+	if f.preset == "alpha_beta" {
+		e.stride, e.Slots, e.Tiles = 1, 256, 1<<20
+	}
+	e.Counts = []int{bytes / 4}
+	if c != AllReduce && c != Reduce && c != Broadcast {
+		e.Counts[0] /= e.Ranks
+	}
+	e.sets = []string{fmt.Sprintf("system.sips.count=%d", f.w*f.h), "system.sips.topology=" + string(f.shape)}
+	if f.shape.Grid() {
+		e.sets = append(e.sets, fmt.Sprintf("system.sips.w=%d", f.w), fmt.Sprintf("system.sips.h=%d", f.h))
+	}
+	return e
+}
+
+// network is what the experiment's ranks send over.
+func (e *experiment) network(t tester) *Network {
+	g := graph(t, e.preset, e.sets...)
+	var pes []int
+	for rank := range e.Ranks {
+		pes = append(pes, int(e.pe(rank)))
+	}
+	return NewNetwork(g, pes, g.Spec().PE.IPCQ)
+}
+
+// On the machine of textbooks an all-reduce takes steps·α + factor·M/b: tiny ones the
+// first term, large ones both, within 2 %.
+func TestAllReduceTakesItsFormula(t *testing.T) {
+	ring6, ring8 := fabricOf{"alpha_beta", topology.Ring1D, 6, 1}, fabricOf{"alpha_beta", topology.Ring1D, 8, 1}
+	torus := func(w, h int) fabricOf { return fabricOf{"alpha_beta", topology.Torus2D, w, h} }
+	all8 := fabricOf{"alpha_beta", topology.FullyConnected, 8, 1}
+	message := ring6.experiment(Direct, SendRecv, 4*6)
+	alpha := message.run(t, nil).time.NS()
+	for _, c := range []struct {
+		algorithm *Algorithm
+		on        fabricOf
+		steps     int
+		factor    float64 // of M/b
+	}{
+		{Ring, ring6, 10, 10. / 6},
+		{Ring, ring8, 14, 14. / 8},
+		{BidirectionalRing, ring6, 10, 5. / 6},
+		{BidirectionalRing, ring8, 14, 7. / 8},
+		{Torus, torus(2, 3), 2*1 + 2*2, 5. / 9}, // 2(N-1) by the links of all SIPs
+		{Torus, torus(3, 2), 2*2 + 2*1, 5. / 9},
+		{Torus, torus(4, 4), 2*3 + 2*3, 15. / 32},
+		{Tree, all8, 2 * 3, 1},
+		{Tree, fabricOf{"alpha_beta", topology.FullyConnected, 7, 1}, 2 * 2, 1},
+		{HalvingDoubling, all8, 2 * 3, 0},
+		{DirectOnePhase, all8, 1, 1},
+		{Direct, all8, 2, 2. / 8},
+	} {
+		tiny := c.on.experiment(c.algorithm, AllReduce, 4)
+		within(t, tiny.String(), tiny.run(t, nil).time.NS(), float64(c.steps)*alpha, 0.98, 1.02)
+		if c.factor > 0 {
+			const bytes, bandwidth = 16 << 20, 100.0 // B a ns
+			large := c.on.experiment(c.algorithm, AllReduce, bytes)
+			formula := float64(c.steps)*alpha + c.factor*bytes/bandwidth
+			within(t, large.String(), large.run(t, nil).time.NS(), formula, 0.98, 1.02)
+		}
+	}
+}
+
+// What auto picks for large messages is near the exact optimum of each fabric (in units
+// of M/b, see bound_test.go). A ring through all SIPs is what equal shares can do on a
+// mesh.
+func TestAutoIsNearTheOptimum(t *testing.T) {
+	for _, c := range []struct {
+		on      fabricOf
+		optimum float64
+		most    float64 // of it
+	}{
+		{fabricOf{"alpha_beta", topology.Ring1D, 6, 1}, 0.833, 1.10},
+		{fabricOf{"alpha_beta", topology.Torus2D, 2, 3}, 0.556, 1.10},
+		{fabricOf{"alpha_beta", topology.Torus2D, 4, 4}, 0.469, 1.10},
+		{fabricOf{"alpha_beta", topology.Mesh2DNoWrap, 2, 3}, 0.714, 1.25},
+		{fabricOf{"alpha_beta", topology.Mesh2DNoWrap, 4, 4}, 0.625, 1.55},
+		{fabricOf{"alpha_beta", topology.Line, 4, 1}, 1, 1.10},
+	} {
+		const bytes = 16 << 20
+		e := c.on.experiment(nil, AllReduce, bytes)
+		e.algorithm, _ = Pick(&e.Plan, e.network(t))
+		got := e.run(t, nil).time.NS() / (bytes / 100)
+		if ratio := got / c.optimum; ratio > c.most {
+			t.Errorf("%v: auto picks %s, which takes %.3f M/b, %.3f of the optimum, want %v at most", c.on, e.algorithm.Name, got, ratio, c.most)
+		}
+	}
+}
+
+// fabrics is what auto is tried on.
+var fabrics = []fabricOf{
+	{"alpha_beta", topology.Ring1D, 6, 1}, {"alpha_beta", topology.Torus2D, 2, 3}, {"alpha_beta", topology.Mesh2DNoWrap, 3, 2},
+	{"alpha_beta", topology.Mesh2DNoWrap, 4, 4}, {"alpha_beta", topology.Torus2D, 4, 4}, {"alpha_beta", topology.Line, 5, 1},
+	{"alpha_beta", topology.FullyConnected, 8, 1}, {"alpha_beta", topology.Switch, 7, 1},
+	{"default", topology.Ring1D, 6, 1}, {"default", topology.Torus2D, 2, 3}, {"default", topology.Mesh2DNoWrap, 2, 3}, {"default", topology.Ring1D, 2, 1},
+}
+
+// What auto picks is at most a tenth slower than the best there is.
+func TestAutoIsNearTheBest(t *testing.T) {
+	for _, on := range fabrics {
+		for _, bytes := range []int{64, 4 << 10, 32 << 10, 256 << 10} {
+			var best string
+			least := sim.Never
+			times := map[string]sim.Time{}
+			for _, a := range Algorithms(AllReduce) {
+				e := on.experiment(a, AllReduce, bytes)
+				times[a.Name] = e.run(t, nil).time
+				if times[a.Name] < least {
+					best, least = a.Name, times[a.Name]
+				}
+			}
+			e := on.experiment(nil, AllReduce, bytes)
+			picked, cost := Pick(&e.Plan, e.network(t))
+			if got := times[picked.Name]; got > least+least/10 {
+				t.Errorf("%v, %d bytes: auto picks %s for %v, which takes %v, and %s takes %v", on, bytes, picked.Name, cost, got, best, least)
+			}
+		}
+	}
+}
+
+// Time grows with the bytes, and the best on a torus is as fast as the best on the mesh of
+// the same grid.
+func TestMoreBytesTakeMoreTime(t *testing.T) {
+	least := map[string]sim.Time{}
+	for _, shape := range []topology.Shape{topology.Torus2D, topology.Mesh2DNoWrap} {
+		on := fabricOf{"alpha_beta", shape, 2, 3}
+		for _, a := range Algorithms(AllReduce) {
+			last := sim.Time(0)
+			for bytes := 64; bytes <= 1<<20; bytes *= 2 {
+				e := on.experiment(a, AllReduce, bytes)
+				took := e.run(t, nil).time
+				if a == CenterRoot { // which takes more paths from some size on
+					last -= last / 100
+				}
+				if took < last {
+					t.Errorf("%v: %d bytes take %v, half of them %v", &e, bytes, took, last)
+				}
+				last = took
+				if key := fmt.Sprint(shape, bytes); least[key] == 0 || took < least[key] {
+					least[key] = took
+				}
+			}
+		}
+	}
+	for bytes := 64; bytes <= 1<<20; bytes *= 2 {
+		if torus, mesh := least[fmt.Sprint(topology.Torus2D, bytes)], least[fmt.Sprint(topology.Mesh2DNoWrap, bytes)]; torus > mesh {
+			t.Errorf("%d bytes take %v on a torus and %v on the mesh of the same grid", bytes, torus, mesh)
+		}
+	}
+}
+
+// Within a SIP the way to a root in the middle and back is 8 hops, to one in a corner 12;
+// and chunks that follow each other are quicker than whole tensors that do.
+func TestCenterRootWithinASIP(t *testing.T) {
+	e := experiment{algorithm: CenterRoot, preset: "default", sets: []string{"system.sips.count=1"}, timing: true, stride: 8}
+	e.Plan = Plan{
+		Collective: AllReduce, Ranks: 16, DType: tl.F16, Counts: []int{64}, Chunk: 2048, Slots: 4, Tiles: 400,
+		Layout: Layout{topology.Ring1D, 1, 1, 4, 4},
+	}
+	middle := e.run(t, nil).time
+	e.RootCube = 11 // cube 10, counted from 1
+	if got := e.run(t, nil).time; got != middle {
+		t.Errorf("with root cube 10 it takes %v, with the one in the middle %v: want the same", got, middle)
+	}
+	e.RootCube = 1
+	corner := e.run(t, nil).time
+	// Hops cost about the same, and so do sums on the way up.
+	if ratio := corner.NS() / middle.NS(); ratio < 1.35 || ratio > 1.6 {
+		t.Errorf("the corner takes %v, the middle %v: ratio %.3f, want about 12 to 8", corner, middle, ratio)
+	}
+	e.RootCube, e.Counts = 0, []int{1 << 19} // 1 MiB
+	chunks := e.run(t, nil).time
+	e.Chunk, e.Slots, e.Tiles = 1<<19, 1, 4
+	e.queues = topology.IPCQ{BufferKind: topology.BufferHBM, NSlots: 1, SlotSize: 1 << 20}
+	e.sets = append(e.sets, "pe.tcm.size=16MiB")
+	if whole := e.run(t, nil).time; whole < 3*chunks {
+		t.Errorf("1 MiB takes %v in chunks and %v as a whole, want three times as long at least", chunks, whole)
+	}
+}
