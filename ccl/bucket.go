@@ -233,16 +233,16 @@ func (b *bucket) take(at item) tl.Tile {
 	var own tl.Tile // on its way while the message is
 	switch {
 	case k == 0:
-		own = b.addend(b.Reduction, x.in, x.n)
+		own = b.addend(x.in, x.n)
 	case b.whole:
 		own = b.load(x.out, x.n)
 	default:
 		own = b.release(h)
 		defer b.spend(own)
 	}
-	sum := b.Reduction.combine(b.recv(d.previous, x.n), own)
+	sum := b.Combine(b.recv(d.previous, x.n), own)
 	if k == len(b.dims)-1 && s == d.size()-2 {
-		sum = b.result(b.Reduction, sum)
+		sum = b.Result(sum)
 	}
 	return sum
 }
@@ -285,7 +285,7 @@ func (b *bucket) pass(at item, tile tl.Tile) {
 		}
 		b.hold(k, h, tile)
 	default:
-		b.send(d.next, b.addend(b.Reduction, x.in, x.n))
+		b.send(d.next, b.addend(x.in, x.n))
 	}
 }
 

@@ -71,12 +71,12 @@ func (m *member) climb(place tree) {
 // reduce combines n elements of the rank with those of all below it: first its own,
 // then each child's in order. Ranks other than the root pass them up.
 func (c *climber) reduce(at, n int) tl.Tile {
-	x := c.addend(c.Reduction, c.In(0).Add(at), n)
+	x := c.addend(c.In(0).Add(at), n)
 	for _, child := range c.down {
-		x = c.Reduction.combine(x, c.recv(child, n))
+		x = c.Combine(x, c.recv(child, n))
 	}
 	if c.root {
-		return c.result(c.Reduction, x)
+		return c.Result(x)
 	}
 	c.send(c.up, x)
 	return x

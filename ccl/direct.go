@@ -62,7 +62,7 @@ func directKernel(t *tl.PE, a *Args) {
 	case a.Collective == SendRecv:
 		m.exchange()
 	default:
-		d := direct{newTrade(m, a.Collective, a.Reduction, a.blocks(), a.Ranks, 1)}
+		d := direct{newTrade(m, a.Collective, a.blocks(), a.Ranks, 1)}
 		d.schedule(&d).run(m)
 	}
 }
@@ -105,18 +105,18 @@ func (d *direct) take(at item) (x tl.Tile) {
 	var own tl.Tile
 	for rank := range d.Ranks {
 		if rank == max(0, d.Rank-1) {
-			own = d.addend(d.reduction, b.in, b.n) // on its way while a message is
+			own = d.addend(b.in, b.n) // on its way while a message is
 		}
 		y := own
 		if rank != d.Rank {
 			y = d.recv(d.port(rank), b.n)
 		}
 		if rank > 0 {
-			y = d.reduction.combine(x, y)
+			y = d.Combine(x, y)
 		}
 		x = y
 	}
-	x = d.result(d.reduction, x)
+	x = d.Result(x)
 	if d.does == ReduceScatter {
 		d.t.Store(b.out, x) // before many others come, if it is not passed on
 	}

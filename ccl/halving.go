@@ -194,7 +194,7 @@ func (h *halving) own(x block, key holding) (tile tl.Tile, held bool) {
 		delete(h.held, key)
 		return tile, true
 	}
-	return h.addend(h.Reduction, x.in, x.n), false
+	return h.addend(x.in, x.n), false
 }
 
 func (h *halving) take(at item) tl.Tile {
@@ -207,12 +207,12 @@ func (h *halving) take(at item) tl.Tile {
 		return h.recv(s.from, x.n)
 	}
 	own, held := h.own(x, key) // on its way while the message is
-	sum := h.Reduction.combine(h.recv(s.from, x.n), own)
+	sum := h.Combine(h.recv(s.from, x.n), own)
 	if held {
 		h.spend(own)
 	}
 	if at.step == h.reduces-1 {
-		sum = h.result(h.Reduction, sum)
+		sum = h.Result(sum)
 	}
 	return sum
 }

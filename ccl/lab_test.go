@@ -302,7 +302,7 @@ func (e *experiment) links() (table []machine.Connection) {
 		for _, n := range e.algorithm.Neighbors(&e.Plan, rank) {
 			if rank < n.Rank {
 				table = append(table, machine.Connection{
-					A: e.pe(e.first+rank), APort: n.Port, B: e.pe(e.first+n.Rank), BPort: n.PeerPort,
+					A: e.pe(e.first + rank), APort: n.Port, B: e.pe(e.first + n.Rank), BPort: n.PeerPort,
 				})
 			}
 		}

@@ -23,10 +23,10 @@ type Network struct {
 	// Lanes is how many collectives of the same kind go on side by side, on other PEs of
 	// the same devices: they share the links between these.
 	Lanes int
-	path   []topology.LinkID
-	hops   []fabric.Hop
-	load   []int64 // of each link, of Busiest
-	used   []topology.LinkID
+	path  []topology.LinkID
+	hops  []fabric.Hop
+	load  []int64 // of each link, of Busiest
+	used  []topology.LinkID
 }
 
 // NewNetwork is the network of ranks on some PEs of a system, numbered cube by cube, SIP

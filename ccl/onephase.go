@@ -16,7 +16,7 @@ var DirectOnePhase = Register(&Algorithm{
 			return
 		}
 		all := block{a.In(0), a.Out(0), a.count(0)}
-		x := onePhase{direct{newTrade(m, ReduceScatter, a.Reduction, func(int) block { return all }, a.Ranks, 1)}}
+		x := onePhase{direct{newTrade(m, ReduceScatter, func(int) block { return all }, a.Ranks, 1)}}
 		x.schedule(&x).run(m)
 	},
 	Cost: func(p *Plan, n *Network) Time { return n.straight(p, 1, 1, p.count(0)) },

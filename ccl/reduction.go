@@ -1,6 +1,7 @@
 package ccl
 
 import (
+	"cmp"
 	"fmt"
 
 	"github.com/kernbench/kernbench/tl"
@@ -55,10 +56,17 @@ func (r Reduction) Serves(d tl.DType) bool {
 	return true
 }
 
-// combine is the reduction of two tiles, but for what Avg and PremulSum do to the
-// elements before and after they are added.
-func (r Reduction) combine(x, y tl.Tile) tl.Tile {
-	switch r {
+// Addend is a rank's elements as they are combined with those of others.
+func (p *Plan) Addend(x tl.Tile) tl.Tile {
+	if p.Reduction == PremulSum {
+		return x.Mul(p.Factor)
+	}
+	return x
+}
+
+// Combine is the reduction of two tiles of addends.
+func (p *Plan) Combine(x, y tl.Tile) tl.Tile {
+	switch p.Reduction {
 	case Product:
 		return x.Mul(y)
 	case Min:
@@ -73,4 +81,16 @@ func (r Reduction) combine(x, y tl.Tile) tl.Tile {
 		return x.Xor(y)
 	}
 	return x.Add(y)
+}
+
+// Result is what becomes of the elements of all ranks, once they are combined.
+func (p *Plan) Result(x tl.Tile) tl.Tile {
+	if p.Reduction != Avg {
+		return x
+	}
+	n := cmp.Or(p.Divisor, p.Ranks)
+	if n > 256 && (p.DType == tl.F16 || p.DType == tl.BF16) { // which may not have that number
+		return x.To(tl.F32).Div(n).To(p.DType)
+	}
+	return x.Div(n)
 }

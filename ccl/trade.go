@@ -45,20 +45,19 @@ func (a *Args) blocks() func(int) block {
 // steps, the same number in both.
 type trade struct {
 	*member
-	does      Collective
-	reduction Reduction
-	block     func(rank int) block
-	steps     int // of a reduce-scatter or an all-gather
-	cut       cut
+	does  Collective
+	block func(rank int) block
+	steps int // of a reduce-scatter or an all-gather
+	cut   cut
 }
 
 // newTrade is a trade among some ranks of the group, or all.
-func newTrade(m *member, does Collective, r Reduction, block func(int) block, ranks, steps int) trade {
+func newTrade(m *member, does Collective, block func(int) block, ranks, steps int) trade {
 	largest := 0
 	for b := range ranks {
 		largest = max(largest, block(b).n)
 	}
-	return trade{m, does, r, block, steps, newCut(m.Plan, largest)}
+	return trade{m, does, block, steps, newCut(m.Plan, largest)}
 }
 
 // schedule is all steps for all pieces.
@@ -91,7 +90,7 @@ func (x *trade) first(b block) tl.Tile {
 	if x.does == AllGather {
 		return x.load(b.in, b.n)
 	}
-	return x.addend(x.reduction, b.in, b.n)
+	return x.addend(b.in, b.n)
 }
 
 // stay stores a piece of the own block, which an all-gather has only sent, if it is

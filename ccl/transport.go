@@ -1,8 +1,6 @@
 package ccl
 
 import (
-	"cmp"
-
 	"github.com/kernbench/kernbench/tl"
 )
 
@@ -90,25 +88,7 @@ func (m *member) spend(x tl.Tile) {
 func (m *member) load(p tl.Ptr, n int) tl.Tile { return m.t.Load(p, tl.Shape{n}, m.DType) }
 
 // addend brings n elements that are to be combined with those of other ranks.
-func (m *member) addend(r Reduction, p tl.Ptr, n int) tl.Tile {
-	x := m.load(p, n)
-	if r == PremulSum {
-		return x.Mul(m.Factor)
-	}
-	return x
-}
-
-// result is the reduction of what all ranks have, given what they combine to.
-func (m *member) result(r Reduction, x tl.Tile) tl.Tile {
-	if r != Avg {
-		return x
-	}
-	n := cmp.Or(m.Divisor, m.Ranks)
-	if n > 256 && (m.DType == tl.F16 || m.DType == tl.BF16) { // which may not have that number
-		return x.To(tl.F32).Div(n).To(m.DType)
-	}
-	return x.Div(n)
-}
+func (m *member) addend(p tl.Ptr, n int) tl.Tile { return m.Addend(m.load(p, n)) }
 
 // copy copies n elements that stay with their rank.
 func (m *member) copy(to, from tl.Ptr, n int) {
@@ -129,8 +109,8 @@ func (m *member) alone() bool {
 	case m.Collective == Barrier || m.Collective == SendRecv || m.count(0) == 0:
 	case m.Collective.Reduces() && (m.Reduction == PremulSum || m.Reduction == Avg && m.Divisor > 1):
 		for at, n := range m.messages(m.count(0)) {
-			x := m.addend(m.Reduction, m.In(0).Add(at), n)
-			m.t.Store(m.Out(0).Add(at), m.result(m.Reduction, x))
+			x := m.addend(m.In(0).Add(at), n)
+			m.t.Store(m.Out(0).Add(at), m.Result(x))
 		}
 	default:
 		m.copy(m.Out(0), m.In(0), m.count(0))

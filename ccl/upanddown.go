@@ -48,7 +48,7 @@ func (c chunks) from(place int) chunks {
 func (c *climber) allReduce(list chunks) []*stream {
 	if c.root {
 		return []*stream{c.upwards(list, func(at int, x tl.Tile) {
-			x = c.result(c.Reduction, x)
+			x = c.Result(x)
 			c.pass(x)
 			c.t.Store(c.Out(0).Add(at), x)
 		}, c.down...)}
@@ -71,7 +71,7 @@ func (c *climber) upwards(list chunks, handOn func(at int, x tl.Tile), to ...tl.
 			if n == 0 {
 				return nil, true
 			}
-			own = c.addend(c.Reduction, c.In(0).Add(at), n).Pin() // on its way while messages are
+			own = c.addend(c.In(0).Add(at), n).Pin() // on its way while messages are
 			cases = cases[:0]
 			for _, child := range c.down {
 				cases = append(cases, c.canRecv(child))
@@ -88,7 +88,7 @@ func (c *climber) upwards(list chunks, handOn func(at int, x tl.Tile), to ...tl.
 			}
 			x := own
 			for _, child := range c.down {
-				x = c.Reduction.combine(x, c.recv(child, n))
+				x = c.Combine(x, c.recv(child, n))
 			}
 			handOn(at, x)
 			c.spend(own)
