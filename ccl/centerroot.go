@@ -109,6 +109,7 @@ func middleOf(w, h int) int { return h/2*w + w/2 }
 func (p *Plan) roots() *Plan {
 	l := p.hierarchy()
 	q := *p
+	q.ring, q.places = nil, nil
 	q.Ranks, q.Divisor = l.W*l.H, cmp.Or(p.Divisor, p.Ranks)
 	q.Layout.CubeW, q.Layout.CubeH = 1, 1
 	if p.Reduction == PremulSum && l.cubes() > 1 {
@@ -179,7 +180,7 @@ func centerRootKernel(t *tl.PE, a *Args) {
 	if l.cubes() > 1 {
 		sub.In = a.Out // sums of the device
 	}
-	x := newExchange(&member{Args: &sub, t: t, lines: m.lines}, rootPaths(sub.Plan, max(0, device)))
+	x := newTrading(&member{Args: &sub, t: t, lines: m.lines}, rootPaths(sub.Plan, max(0, device)))
 	switch {
 	case l.cubes() == 1:
 		x.weave.run()
@@ -190,7 +191,7 @@ func centerRootKernel(t *tl.PE, a *Args) {
 	}
 }
 
-// exchange is what the roots of devices trade, and in which order the sums of their ranks
+// trading is what the roots of devices trade, and in which order the sums of their ranks
 // have to come for that: a segment is elements of all blocks.
 type trading struct {
 	*weave
@@ -199,7 +200,7 @@ type trading struct {
 	complete []int               // segments of each strand that have come back
 }
 
-func newExchange(m *member, list []path) *trading {
+func newTrading(m *member, list []path) *trading {
 	w := newWeave(m, list)
 	x := &trading{weave: w, chunks: m.linear(m.count(0)), segment: func(int) int { return 0 }}
 	x.complete = make([]int, len(w.strands))

@@ -14,6 +14,9 @@ func Cost(a *Algorithm, p *Plan, n *Network) (t Time, ok bool) {
 		return 0, true
 	}
 	n.inbox = a.Ports(p) > n.queues.MaxPorts
+	if n.Beat != nil {
+		n.Beat()
+	}
 	return a.Cost(p, n), true
 }
 

@@ -68,11 +68,17 @@ func bucketInbox(p *Plan) int {
 
 // round is the ring of all ranks.
 func round(p *Plan, rank int) dim {
-	order := grid{p.Ranks, 1, true}.loop()
-	if p.Layout.known(p.Ranks) && p.Layout.cubes() == 1 && p.Collective != AllToAll {
-		order = p.grid().loop()
+	if p.ring == nil { // it is the same for all of them
+		p.ring = grid{p.Ranks, 1, true}.loop()
+		if p.Layout.known(p.Ranks) && p.Layout.cubes() == 1 && p.Collective != AllToAll {
+			p.ring = p.grid().loop()
+		}
+		p.places = make([]int, p.Ranks)
+		for place, rank := range p.ring {
+			p.places[rank] = place
+		}
 	}
-	return dim{order, slices.Index(order, rank), 1, tl.East, tl.West}
+	return dim{p.ring, p.places[rank], 1, tl.East, tl.West}
 }
 
 func oneRing(p *Plan, rank int) []Neighbor { return circle(round(p, rank), 0, 0) }
@@ -203,13 +209,12 @@ func newWeave(m *member, list []path) *weave {
 	}
 	w.segments = tl.CDiv(messages, pieces)
 	pieces = tl.CDiv(messages, w.segments)
-	w.size = tl.CDiv(largest, w.segments*pieces)
 	for _, b := range all {
 		b.segments, b.pieces = w.segments, pieces
 		b.whole = several && m.Collective == AllReduce && messages == 1 && b.together(0)*b.largest <= chunk
 	}
 	w.spacing = steps
-	if several {
+	if several && w.segments > 1 {
 		w.spacing = w.space(steps, m.ahead(), tl.CDiv(steps*held*pieces, room))
 	}
 	return w

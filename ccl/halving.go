@@ -78,10 +78,7 @@ const mostHalved = 64
 func halved(m *member) *weave {
 	h := newHalving(m)
 	w := &weave{member: m, abreast: 1, spacing: 1}
-	largest := 0 // block, in elements
-	for rank := range m.Ranks {
-		largest = max(largest, h.block(rank).n)
-	}
+	largest := h.largest()
 	if largest == 0 {
 		return w
 	}
@@ -99,7 +96,7 @@ func halved(m *member) *weave {
 		w.spacing++
 	}
 	h.early = h.busiest(w.spacing) > m.Slots
-	w.strands, w.segments, w.size = []strand{h}, h.segments, tl.CDiv(largest, h.segments*h.pieces)
+	w.strands, w.segments = []strand{h}, h.segments
 	return w
 }
 
@@ -124,21 +121,28 @@ func newHalving(m *member) *halving {
 			return none
 		}
 	}
-	h.owner = owners(m.Ranks, m.Rank)
 	return h
+}
+
+// largest is the elements of the largest block.
+func (h *halving) largest() int {
+	n := slices.Max(h.Counts)
+	if h.Collective == AllReduce {
+		n = tl.CDiv(n, h.halvedBlocks())
+	}
+	return n
 }
 
 func (h *halving) legs() (list []leg) {
 	_, partners := halves(h.Ranks)
-	blocks, largest := h.Ranks, slices.Max(h.Counts)
+	blocks := h.Ranks
 	if h.Collective == AllReduce {
 		blocks = h.halvedBlocks()
-		largest = tl.CDiv(largest, blocks)
 	}
 	for i := range h.list {
 		s := &h.list[i]
 		to := partners[s.to-tl.Numbered(0)].of(h.Rank)
-		list = append(list, leg{to, 1, min(s.count(), blocks) * h.pieces, tl.CDiv(largest, h.segments*h.pieces), !s.gathers})
+		list = append(list, leg{to, 1, min(s.count(), blocks) * h.pieces, tl.CDiv(h.largest(), h.segments*h.pieces), !s.gathers})
 	}
 	return list
 }
@@ -181,6 +185,9 @@ func (h *halving) goesOn(step, i int) bool {
 
 // message is an item's elements of a block.
 func (h *halving) message(at item, number int) (block, holding) {
+	if h.owner == nil {
+		h.owner = owners(h.Ranks, h.Rank)
+	}
 	key := holding{at.segment, h.owner[number], at.message % h.pieces}
 	x := h.block(key.rank)
 	from, n := part(x.n, at.segment*h.pieces+key.piece, h.segments*h.pieces)

@@ -23,6 +23,8 @@ type Network struct {
 	// Lanes is how many collectives of the same kind go on side by side, on other PEs of
 	// the same devices: they share the links between these.
 	Lanes int
+	// Beat, if there is one, is called now and then: costs of very many ranks take time.
+	Beat func()
 	path  []topology.LinkID
 	hops  []fabric.Hop
 	load  []int64 // of each link, of Busiest

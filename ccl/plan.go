@@ -24,6 +24,9 @@ type Plan struct {
 	Chunk    int       // elements of the largest message
 	Slots    int       // messages of that size that a queue holds
 	Tiles    int       // messages of that size that TCM has room for beside queues; 0 is plenty
+
+	ring   []int // ranks in the order of a ring through all, once somebody wants to know
+	places []int // of the ranks in it
 }
 
 // Message is elements that one rank has for another.

@@ -50,7 +50,6 @@ type weave struct {
 	abreast  int // strands that differ in their ways alone move message by message
 	segments int
 	spacing  int // rounds from one segment to the next
-	size     int // elements of the largest message
 
 	pending [][]sent         // by way: what was sent, and the same item not received
 	held    map[sent]tl.Tile // what was received early

@@ -50,7 +50,7 @@ func (c *Context) cheapest(plan *ccl.Plan, lanes []lane, queues topology.IPCQ) *
 		places[i] = int(pe)
 	}
 	network := ccl.NewNetwork(c.Topology(), places, queues)
-	network.Lanes = len(lanes)
+	network.Lanes, network.Beat = len(lanes), c.m.Engine.Beat
 	a, _ := ccl.Pick(plan, network)
 	if c.choices == nil {
 		c.choices = map[choice]*ccl.Algorithm{}
