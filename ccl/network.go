@@ -25,10 +25,10 @@ type Network struct {
 	Lanes int
 	// Beat, if there is one, is called now and then: costs of very many ranks take time.
 	Beat func()
-	path  []topology.LinkID
-	hops  []fabric.Hop
-	load  []int64 // of each link, of Busiest
-	used  []topology.LinkID
+	path []topology.LinkID
+	hops []fabric.Hop
+	load []int64 // of each link, of Busiest
+	used []topology.LinkID
 }
 
 // NewNetwork is the network of ranks on some PEs of a system, numbered cube by cube, SIP
