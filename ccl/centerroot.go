@@ -210,13 +210,18 @@ func centerRootCost(p *Plan, n *Network) Time {
 	if l.cubes() == 1 {
 		return t
 	}
+	// A root has its part in all three; sums and results pass through its memory.
 	one := *p
 	one.Ranks = l.cubes()
-	one.Counts = []int{tl.CDiv(p.count(0), max(1, of(0).segments))}
-	for _, way := range []Collective{Reduce, Broadcast} {
-		one.Collective = way
-		t += n.climbed(&one, func(rank int) branch { b, _ := centerTree(p, rank); return b })
+	ways := func(count int) (t Time) {
+		one.Counts = []int{count}
+		for _, way := range []Collective{Reduce, Broadcast} {
+			one.Collective = way
+			t += n.climbed(&one, func(rank int) branch { b, _ := centerTree(p, rank); return b })
+		}
+		return t
 	}
-	s := n.g.Spec() // sums and results pass through the root's memory
-	return t + 4*(n.burst()+s.PE.DMA.Setup)
+	segment := tl.CDiv(p.count(0), max(1, of(0).segments))
+	memory := 4 * (n.burst() + n.g.Spec().PE.DMA.Setup)
+	return ways(segment) + max(t, ways(p.count(0))) + memory
 }

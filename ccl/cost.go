@@ -50,12 +50,19 @@ func (n *Network) woven(p *Plan, of func(rank int) *weave) Time {
 	if len(w.strands) == 0 {
 		return 0
 	}
+	// A block takes its turn over slow ways and fast ones, so that a step takes the mean of
+	// all ranks; but where there are several strands a rank that waits for one of them
+	// holds up the others, and it is nearer to the slowest.
 	var first, trip, slowest Time
+	sums, worst, ranks := make([][]Time, len(w.strands)), make([][]Time, len(w.strands)), Time(0)
 	for rank := range n.some(p.Ranks) {
-		burst := map[int]Time{} // by neighbour: what all strands send in a round, but for one message
-		for _, s := range of(rank).strands {
-			var through Time
-			for _, l := range s.(legged).legs() {
+		ranks++
+		burst := map[int]Time{} // by neighbour: what all strands send in a round
+		for i, s := range of(rank).strands {
+			legs := s.(legged).legs()
+			sums[i] = append(sums[i], make([]Time, len(legs)-len(sums[i]))...)
+			worst[i] = append(worst[i], make([]Time, len(legs)-len(worst[i]))...)
+			for k, l := range legs {
 				bytes := int64(l.elems * p.DType.Size())
 				step := n.Alpha(rank, l.to, bytes)
 				trip = max(trip, n.trip(rank, l.to, bytes))
@@ -63,13 +70,27 @@ func (n *Network) woven(p *Plan, of func(rank int) *weave) Time {
 					alone, _ := n.combining(l.elems, p.DType)
 					step += alone
 				}
-				through += Time(l.steps) * step
+				sums[i][k] += step
+				worst[i][k] = max(worst[i][k], step)
 				burst[l.to] += Time(l.messages) * n.own(bytes)
-				slowest = max(slowest, step+burst[l.to]-n.own(bytes))
+				slowest = max(slowest, burst[l.to]-n.own(bytes))
 			}
-			first = max(first, through)
 		}
 	}
+	var longest Time
+	for i, s := range w.strands {
+		var through Time
+		for k, l := range s.(legged).legs() {
+			step := sums[i][k] / ranks
+			if len(w.strands) > 1 {
+				step = (step + worst[i][k]) / 2
+			}
+			through += Time(l.steps) * step
+			longest = max(longest, step)
+		}
+		first = max(first, through)
+	}
+	slowest += longest
 	link := n.Busiest(func(add func(from, to int, bytes int64)) {
 		for rank := range p.Ranks {
 			for _, s := range of(rank).strands {

@@ -2,21 +2,25 @@
 // and the algorithms that do it.
 //
 // A [Collective] says what is wanted, such as an all-reduce. An [Algorithm] is a
-// way to do one: which ranks have queues between them, and the kernel that every
-// rank runs, in the tile language. A [Plan] is one call: so many ranks, elements of
-// this dtype, this reduction. Algorithms know of ranks alone, from 0 to Plan.Ranks-1,
-// and move contiguous blocks of elements: where these lie, and which PE a rank is, is
-// the caller's affair (package torch). Adding an algorithm is one file and one
-// registration.
+// way to do one: which ranks have queues between them, the kernel that every rank
+// runs, in the tile language, and a formula for what that costs. A [Plan] is one call:
+// so many ranks, elements of this dtype, this reduction, and a [Layout], where the ranks
+// lie. Algorithms know of ranks alone, from 0 to Plan.Ranks-1, and move contiguous blocks
+// of elements: where these are in memory, and which PE a rank is, is the caller's affair
+// (package torch). Adding an algorithm is one file and one registration.
 //
 // Kernels exchange messages over ports: queues, or inboxes where there are too few
-// ports for that (transport.go). Those that trade blocks all round say what they do
-// with a message, and leave to a schedule which message is next (schedule.go, trade.go);
-// those over trees pass messages up and down (climb.go).
+// ports for that (transport.go). Those that trade blocks, round rings, in pairs or with
+// everyone, are strands: what happens to a message, while a weave says which is next, in
+// one order for all ranks (weave.go, bucket.go, halving.go, trade.go). Those over trees
+// are streams up and down, each of which goes on when it can (stream.go, upanddown.go).
 //
-// Bounds and costs are closed forms of topologies and plans, in files that use
-// nothing of the engine. A [Config] is what ccl.yaml says.
+// Costs (cost.go, treecost.go, directcost.go, over the routes of network.go) and bounds
+// (bound.go, need.go, region.go) are closed forms of topologies and plans, in files that
+// simulate nothing; [Pick] is the algorithm that costs least. A [Config] is what ccl.yaml
+// says.
 //
-// The package imports tl, topology, internal/numeric and internal/config; its tests
-// run kernels on internal/machine.
+// The package imports tl and topology, internal/config for its file, internal/sim and
+// internal/oplog for their types, and of internal/fabric and internal/pe the closed forms;
+// its tests run kernels on internal/machine.
 package ccl

@@ -126,22 +126,32 @@ var fabrics = []fabricOf{
 func TestAutoIsNearTheBest(t *testing.T) {
 	for _, on := range fabrics {
 		for _, bytes := range []int{64, 4 << 10, 32 << 10, 256 << 10} {
-			var best string
-			least := sim.Never
-			times := map[string]sim.Time{}
-			for _, a := range Algorithms(AllReduce) {
-				e := on.experiment(a, AllReduce, bytes)
-				times[a.Name] = e.run(t, nil).time
-				if times[a.Name] < least {
-					best, least = a.Name, times[a.Name]
-				}
-			}
-			e := on.experiment(nil, AllReduce, bytes)
-			picked, cost := Pick(&e.Plan, e.network(t))
-			if got := times[picked.Name]; got > least+least/10 {
-				t.Errorf("%v, %d bytes: auto picks %s for %v, which takes %v, and %s takes %v", on, bytes, picked.Name, cost, got, best, least)
-			}
+			compare(t, on.experiment(nil, AllReduce, bytes))
 		}
+	}
+	for _, bytes := range []int{64, 4 << 10, 64 << 10} { // addends on all cubes
+		e := fabricOf{"default", topology.Torus2D, 2, 3}.experiment(nil, AllReduce, bytes)
+		e.Ranks, e.stride, e.Layout.CubeW, e.Layout.CubeH = 96, 8, 4, 4
+		compare(t, e)
+	}
+}
+
+// compare checks what auto picks for an experiment against all algorithms.
+func compare(t *testing.T, e experiment) {
+	t.Helper()
+	var best string
+	least := sim.Never
+	times := map[string]sim.Time{}
+	for _, e.algorithm = range Algorithms(AllReduce) {
+		name := e.algorithm.Name
+		times[name] = e.run(t, nil).time
+		if times[name] < least {
+			best, least = name, times[name]
+		}
+	}
+	picked, cost := Pick(&e.Plan, e.network(t))
+	if got := times[picked.Name]; got > least+least/10 {
+		t.Errorf("%v: auto picks %s for %v, which takes %v, and %s takes %v", &e, picked.Name, cost, got, best, least)
 	}
 }
 
