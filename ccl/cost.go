@@ -53,11 +53,11 @@ func (n *Network) woven(p *Plan, of func(rank int) *weave) Time {
 	// A block takes its turn over slow ways and fast ones, so that a step takes the mean of
 	// all ranks; but where there are several strands a rank that waits for one of them
 	// holds up the others, and it is nearer to the slowest.
-	var first, trip, slowest Time
+	var first, credits, slowest Time
 	sums, worst, ranks := make([][]Time, len(w.strands)), make([][]Time, len(w.strands)), Time(0)
 	for rank := range n.some(p.Ranks) {
 		ranks++
-		burst := map[int]Time{} // by neighbour: what all strands send in a round
+		burst, slots := map[int]Time{}, map[int]Time{} // by neighbour: what all strands send in a round, and how long slots are in use
 		for i, s := range of(rank).strands {
 			legs := s.(legged).legs()
 			sums[i] = append(sums[i], make([]Time, len(legs)-len(sums[i]))...)
@@ -65,7 +65,8 @@ func (n *Network) woven(p *Plan, of func(rank int) *weave) Time {
 			for k, l := range legs {
 				bytes := int64(l.elems * p.DType.Size())
 				step := n.Alpha(rank, l.to, bytes)
-				trip = max(trip, n.trip(rank, l.to, bytes))
+				slots[l.to] += Time(l.steps*l.messages) * n.trip(rank, l.to, bytes)
+				credits = max(credits, slots[l.to])
 				if l.combines {
 					alone, _ := n.combining(l.elems, p.DType)
 					step += alone
@@ -123,12 +124,12 @@ func (n *Network) woven(p *Plan, of func(rank int) *weave) Time {
 		period = first
 	}
 	if len(w.strands) > 1 {
-		trip += trip / 4 // strands that wait for credits wait for each other
+		credits += credits / 4 // strands that wait for credits wait for each other
 	}
 	first += Time(follow) * max(link/Time(most), each) // messages of a step
 	first += Time((len(w.strands)-1)*steps) * each     // and of other strands
 	total := max(first, link+slowest) + Time(w.segments-1)*max(period, link, work)
-	return max(total, Time(w.segments*most-p.Slots)*trip/Time(p.Slots))
+	return max(total, (Time(w.segments)*credits-Time(p.Slots)*credits/Time(most))/Time(p.Slots))
 }
 
 // some is the ranks that stand for all: each, or some of very many.
