@@ -1,0 +1,143 @@
+package ccl
+
+// woven is the cost of strands that are woven; of is those of a rank.
+//
+// Until the first segment is through, every step takes as long as a message does, and the
+// others of the step come behind it. From then on a segment takes what is most: its
+// steps one after the other, or the rounds until the next one begins; the messages of the
+// busiest link; or what the rank has to do for them. All of it takes at least as long as
+// the slots of a queue are in use by their messages, one after the other.
+func (n *Network) woven(p *Plan, of func(rank int) *weave) Time {
+	w := of(0)
+	if len(w.strands) == 0 {
+		return 0
+	}
+	c := weaving{Network: n, Plan: p, strands: w.strands, of: of}
+	first, slowest, slots := c.ways()
+	link, work := c.busiest(), c.handled()
+	most := Time(c.most())
+	steps := Time(w.strands[0].steps())
+	period := Time(w.spacing) * slowest
+	if Time(w.spacing) == steps {
+		period = first
+	}
+	first += Time(c.behind()) * max(link/most, work.each) // messages of a step
+	first += Time(len(w.strands)-1) * steps * work.each   // and of other strands
+	segments, room := Time(w.segments), Time(p.Slots)
+	total := max(first, link+slowest) + (segments-1)*max(period, link, work.segment)
+	return max(total, segments*slots/room-slots/most)
+}
+
+// weaving is strands on a network.
+type weaving struct {
+	*Network
+	*Plan
+	strands []strand // of rank 0, which stand for all others'
+	of      func(rank int) *weave
+}
+
+// legs is all legs of some strands.
+func legs(strands []strand) func(func(strand int, l leg) bool) {
+	return func(yield func(int, leg) bool) {
+		for i, s := range strands {
+			for _, l := range s.(legged).legs() {
+				if !yield(i, l) {
+					return
+				}
+			}
+		}
+	}
+}
+
+func (c *weaving) bytes(l leg) int64 { return int64(l.elems * c.DType.Size()) }
+
+// ways is how long a segment takes alone, one message in each step; how long a message
+// takes at most, behind all that go the same way in a round; and how long the slots of
+// the busiest queue are in use for a segment.
+//
+// A block takes its turn over slow ways and fast ones, so that a step takes the mean of
+// all ranks. But where there are several strands a rank that waits for one of them holds
+// up the others: then a step is nearer to the slowest, and slots are in use for longer.
+func (c *weaving) ways() (first, slowest, slots Time) {
+	var mean, worst []Time // by leg
+	ranks := Time(0)
+	for rank := range c.some(c.Ranks) {
+		ranks++
+		burst, use := map[int]Time{}, map[int]Time{} // by neighbour
+		k := 0
+		for _, l := range legs(c.of(rank).strands) {
+			if k == len(mean) {
+				mean, worst = append(mean, 0), append(worst, 0)
+			}
+			step := c.Alpha(rank, l.to, c.bytes(l))
+			if l.combines {
+				alone, _ := c.combining(l.elems, c.DType)
+				step += alone
+			}
+			mean[k], worst[k] = mean[k]+step, max(worst[k], step)
+			burst[l.to] += Time(l.messages) * c.own(c.bytes(l))
+			slowest = max(slowest, burst[l.to]-c.own(c.bytes(l)))
+			use[l.to] += Time(l.steps*l.messages) * c.trip(rank, l.to, c.bytes(l))
+			slots = max(slots, use[l.to])
+			k++
+		}
+	}
+	through, k := make([]Time, len(c.strands)), 0
+	var longest Time
+	for i, l := range legs(c.strands) {
+		step := mean[k] / ranks
+		if len(c.strands) > 1 {
+			step = (step + worst[k]) / 2
+		}
+		through[i] += Time(l.steps) * step
+		first, longest = max(first, through[i]), max(longest, step)
+		k++
+	}
+	if len(c.strands) > 1 {
+		slots += slots / 4
+	}
+	return first, slowest + longest, slots
+}
+
+// busiest is how long the busiest link carries the messages of a segment.
+func (c *weaving) busiest() Time {
+	return c.Busiest(func(add func(from, to int, bytes int64)) {
+		for rank := range c.Ranks {
+			for _, l := range legs(c.of(rank).strands) {
+				add(rank, l.to, int64(l.steps*l.messages)*c.bytes(l))
+			}
+		}
+	})
+}
+
+// handled is how long a rank is busy with a segment, and with a message.
+func (c *weaving) handled() (work struct{ segment, each Time }) {
+	for _, l := range legs(c.strands) {
+		work.each = c.handling(c.bytes(l))
+		if _, busy := c.combining(l.elems, c.DType); l.combines {
+			work.each = max(work.each, busy)
+		}
+		work.segment += Time(l.steps*l.messages) * work.each
+	}
+	return work
+}
+
+// most is the messages of a segment to the neighbour that gets most.
+func (c *weaving) most() (most int) {
+	sent := map[int]int{}
+	for _, l := range legs(c.strands) {
+		sent[l.to] += l.steps * l.messages
+		most = max(most, sent[l.to])
+	}
+	return most
+}
+
+// behind is the messages of a segment that come behind the first one of their leg.
+func (c *weaving) behind() (most int) {
+	follow := make([]int, len(c.strands))
+	for i, l := range legs(c.strands) {
+		follow[i] += l.messages - 1
+		most = max(most, follow[i])
+	}
+	return most
+}
