@@ -18,9 +18,9 @@ type bucket struct {
 	segments int
 	pieces   int // of a segment of a block
 	held     map[holding]tl.Tile
-	// whole says that blocks that travel together are one message, and meet in the
-	// output's memory between dimensions: for little data.
-	whole bool
+	// joined, if blocks that travel together are as one and meet in the output's memory
+	// between dimensions, is how many messages they are, by dimension: for little data.
+	joined []int
 }
 
 // holding is elements on their way from one dimension to the next.
@@ -96,9 +96,9 @@ func (b *bucket) legs() (list []leg) {
 	add := func(k int, combines bool) {
 		d := &b.dims[k]
 		next := b.Rank + (d.cycle[(d.place+1)%d.size()]-d.cycle[d.place])*d.stride
-		l := leg{next, d.size() - 1, b.together(k) * b.pieces, tl.CDiv(b.largest, b.segments*b.pieces), combines}
-		if b.whole {
-			l.messages, l.elems = 1, b.together(k)*b.largest
+		l := leg{next, int(d.next), d.size() - 1, b.together(k) * b.pieces, tl.CDiv(b.largest, b.segments*b.pieces), combines}
+		if b.joined != nil {
+			l.messages, l.elems = b.joined[k], tl.CDiv(b.together(k)*b.largest, b.joined[k])
 		}
 		list = append(list, l)
 	}
@@ -116,10 +116,10 @@ func (b *bucket) legs() (list []leg) {
 }
 
 func (b *bucket) messages(step int) int {
-	if b.whole {
-		return 1
-	}
 	k, _, _ := b.phase(step)
+	if b.joined != nil {
+		return b.joined[k]
+	}
 	return b.together(k) * b.pieces
 }
 
@@ -154,8 +154,10 @@ func (b *bucket) message(at item, k, place int) (block, holding) {
 	for l := range k {
 		h.rank += b.dims[l].cycle[b.dims[l].place] * b.dims[l].stride
 	}
-	if b.whole {
-		return b.run(b.number(h.rank), b.together(k)), h
+	if b.joined != nil {
+		x := b.run(b.number(h.rank), b.together(k))
+		from, n := part(x.n, at.message, b.joined[k])
+		return block{x.in.Add(from), x.out.Add(from), n}, h
 	}
 	which := at.message / b.pieces
 	for l := k + 1; l < len(b.dims); l++ {
@@ -192,7 +194,7 @@ func (b *bucket) take(at item) tl.Tile {
 	switch {
 	case k == 0:
 		own = b.addend(x.in, x.n)
-	case b.whole:
+	case b.joined != nil:
 		own = b.load(x.out, x.n)
 	default:
 		own = b.release(h)
@@ -227,7 +229,7 @@ func (b *bucket) pass(at item, tile tl.Tile) {
 	x, h := b.message(at, k, place)
 	switch {
 	case x.n == 0:
-	case b.turns(at.step) && b.whole:
+	case b.turns(at.step) && b.joined != nil:
 		b.send(d.next, b.load(x.out, x.n))
 	case b.turns(at.step):
 		tile = b.release(h)
@@ -265,7 +267,7 @@ func (b *bucket) keep(at item, tile tl.Tile) (held bool) {
 	switch {
 	case x.n == 0:
 		return false
-	case k < len(b.dims)-1 && !b.whole:
+	case k < len(b.dims)-1 && b.joined == nil:
 		b.held[h] = tile.Pin()
 		return true
 	}
@@ -275,7 +277,7 @@ func (b *bucket) keep(at item, tile tl.Tile) (held bool) {
 
 // hold keeps what is complete, and is to be gathered along another dimension than k.
 func (b *bucket) hold(k int, h holding, tile tl.Tile) bool {
-	if k == 0 || b.whole {
+	if k == 0 || b.joined != nil {
 		return false
 	}
 	b.held[h] = tile.Pin()

@@ -23,6 +23,7 @@ func Cost(a *Algorithm, p *Plan, n *Network) (t Time, ok bool) {
 // leg is steps of a strand that are alike: messages to one rank.
 type leg struct {
 	to       int // rank
+	way      int // of the strand
 	steps    int
 	messages int // in each step
 	elems    int // of each, at most

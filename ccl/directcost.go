@@ -3,6 +3,7 @@ package ccl
 import (
 	"slices"
 
+	"github.com/kernbench/kernbench/internal/sim"
 	"github.com/kernbench/kernbench/tl"
 )
 
@@ -20,14 +21,19 @@ func (n *Network) straight(p *Plan, steps, combines, largest int) Time {
 	bytes := int64(elems * p.DType.Size())
 	alone, busy := n.combining(elems, p.DType)
 	each := n.handling(bytes)
-	var longest, trip Time
+	var longest, trip, flights Time
+	nearest := sim.Never
 	for from := range n.some(p.Ranks) {
+		var flown Time
 		for to := range p.Ranks {
 			if to != from {
-				longest = max(longest, n.Alpha(from, to, bytes))
+				alpha := n.Alpha(from, to, bytes)
+				longest, nearest = max(longest, alpha), min(nearest, alpha)
 				trip = max(trip, n.trip(from, to, bytes))
+				flown += n.flight(from, to, bytes)
 			}
 		}
+		flights = max(flights, Time(steps*c.pieces)*flown)
 	}
 	others := Time(p.Ranks - 1)
 	link := n.Busiest(func(add func(from, to int, bytes int64)) {
@@ -39,9 +45,16 @@ func (n *Network) straight(p *Plan, steps, combines, largest int) Time {
 			}
 		}
 	})
-	first := Time(steps)*longest + Time(combines)*others*alone
-	first += max(link, Time(steps)*(others*Time(c.pieces)-1)*each)
-	period := max(link, Time(steps)*(longest+Time(c.pieces-1)*each), Time(steps*c.pieces)*others*each, Time(combines*c.pieces)*others*busy)
+	flights += flights / 4 // they wait for each other
+	// At first so many messages are under way at once.
+	messages, few := (p.Ranks-1)*c.pieces, n.g.Spec().PE.DMA.Outstanding
+	if n.inbox {
+		messages *= 2 // and notifications
+	}
+	begun := flights * Time(max(0, messages-few)) / Time(messages)
+	first := max(Time(steps)*longest, Time(steps)*(nearest+longest)/2+max(link, begun)) + Time(combines)*others*alone
+	first += Time(steps) * (others*Time(c.pieces) - 1) * 5 * n.dispatch()
+	period := max(link, flights, Time(steps)*(longest+Time(c.pieces-1)*each), Time(steps*c.pieces)*others*each, Time(combines*c.pieces)*others*busy)
 	if !n.inbox {
 		period = max(period, Time(steps*c.pieces)*trip/Time(p.Slots))
 	}

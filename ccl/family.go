@@ -211,7 +211,11 @@ func newWeave(m *member, list []path) *weave {
 	pieces = tl.CDiv(messages, w.segments)
 	for _, b := range all {
 		b.segments, b.pieces = w.segments, pieces
-		b.whole = several && m.Collective == AllReduce && messages == 1 && b.together(0)*b.largest <= chunk
+		for k := range b.dims {
+			if several && m.Collective == AllReduce && messages == 1 {
+				b.joined = append(b.joined, max(1, tl.CDiv(b.together(k)*b.largest, m.Chunk)))
+			}
+		}
 	}
 	w.spacing = steps
 	if several && w.segments > 1 {

@@ -142,7 +142,7 @@ func (h *halving) legs() (list []leg) {
 	for i := range h.list {
 		s := &h.list[i]
 		to := partners[s.to-tl.Numbered(0)].of(h.Rank)
-		list = append(list, leg{to, 1, tl.CDiv(s.count()*blocks, h.Ranks) * h.pieces, tl.CDiv(h.largest(), h.segments*h.pieces), !s.gathers})
+		list = append(list, leg{to, int(s.to), 1, tl.CDiv(s.count()*blocks, h.Ranks) * h.pieces, tl.CDiv(h.largest(), h.segments*h.pieces), !s.gathers})
 	}
 	return list
 }

@@ -136,6 +136,16 @@ func (n *Network) trip(from, to int, bytes int64) Time {
 	return t + n.g.Latency(n.path) + n.g.Bottleneck(n.path).Serialize(n.queues.CreditBytes)
 }
 
+// flight is how much of a DMA engine's time a message of so many bytes takes that is under
+// way: so many may be at once. Into an inbox it goes with a notification behind it.
+func (n *Network) flight(from, to int, bytes int64) Time {
+	t := n.along(n.node(from, topology.KindTCM), n.node(to, n.slots()), bytes)
+	if n.inbox {
+		t += n.burst() + n.along(n.node(from, topology.KindTCM), n.node(to, topology.KindTCM), 1)
+	}
+	return t / Time(n.g.Spec().PE.DMA.Outstanding)
+}
+
 // Busiest is how long the busiest link carries all the messages that add is called for,
 // so many bytes from a rank to another.
 func (n *Network) Busiest(traffic func(add func(from, to int, bytes int64))) (most Time) {

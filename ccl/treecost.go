@@ -52,15 +52,22 @@ func (n *Network) climbed(p *Plan, trees ...func(rank int) branch) Time {
 			}
 		}
 	})
+	var flights Time
 	gathers := p.Collective == Gather || p.Collective == Scatter
 	for rank := range p.Ranks {
-		var does Time
+		var does, flown Time
 		for _, tree := range trees {
 			b := tree(rank)
+			if ups && !b.root {
+				flown += Time(t.carried(tree, rank)/max(1, bytes)) * n.flight(rank, b.parent.Rank, bytes)
+			}
 			for _, child := range b.children {
 				trip := max(n.trip(rank, child.Rank, bytes), n.trip(child.Rank, rank, bytes))
 				slot = max(slot, trip)
-				if gathers { // one child after the other
+				if downs {
+					flown += Time(t.carried(tree, child.Rank)/max(1, bytes)) * n.flight(rank, child.Rank, bytes)
+				}
+				if gathers && !n.inbox { // one child after the other
 					messages := int(t.carried(tree, child.Rank) / max(1, bytes))
 					does += Time(max(0, messages-p.Slots/2)) * trip / Time(p.Slots)
 				}
@@ -72,16 +79,19 @@ func (n *Network) climbed(p *Plan, trees ...func(rank int) branch) Time {
 				does += t.each
 			}
 		}
-		work = max(work, does)
+		work, flights = max(work, does), max(flights, flown)
 	}
 	if gathers {
-		return first + max(link, Time(p.Ranks)*t.each, work)
+		return first + max(link, Time(p.Ranks)*t.each, work, flights)
 	}
 	own, last := n.own(bytes), Time(max(0, chunks-1))
-	behind := last*max(link, work) + max(0, link-own)
+	behind := last*max(link, work, flights) + max(0, link-own, flights)
 	if b := trees[0](p.Root); !downs && len(b.children) == p.Ranks-1 { // a star: others are under way meanwhile
 		near := n.Alpha(b.children[0].Rank, p.Root, bytes)
-		behind = max(last*max(own, work), near+Time(chunks)*link-first)
+		behind = max(last*max(own, work, flights), near+Time(chunks)*link-first)
+	}
+	if n.inbox {
+		slot = 0
 	}
 	waits := Time(max(0, chunks-p.Slots)) * (slot + max(0, link-own)) / Time(p.Slots)
 	return first + max(behind, waits)

@@ -13,7 +13,7 @@ func (n *Network) woven(p *Plan, of func(rank int) *weave) Time {
 		return 0
 	}
 	c := weaving{Network: n, Plan: p, strands: w.strands, of: of}
-	first, slowest, slots := c.ways()
+	first, slowest, slots, waits, flights := c.ways()
 	link, work := c.busiest(), c.handled()
 	most := Time(c.most())
 	steps := Time(w.strands[0].steps())
@@ -24,8 +24,14 @@ func (n *Network) woven(p *Plan, of func(rank int) *weave) Time {
 	first += Time(c.behind()) * max(link/most, work.each) // messages of a step
 	first += Time(len(w.strands)-1) * steps * work.each   // and of other strands
 	segments, room := Time(w.segments), Time(p.Slots)
+	if w.segments == 1 && len(w.strands) == 1 { // it waits while others of its messages are under way
+		waits = waits * 3 / 4
+		if c.numWays() > 2 {
+			waits /= 2
+		}
+	}
 	total := max(first, link+slowest) + (segments-1)*max(period, link, work.segment)
-	return max(total, segments*slots/room-slots/most)
+	return max(total, segments*slots/room-slots/most, segments*flights, first+segments*waits/room)
 }
 
 // weaving is strands on a network.
@@ -52,18 +58,22 @@ func legs(strands []strand) func(func(strand int, l leg) bool) {
 func (c *weaving) bytes(l leg) int64 { return int64(l.elems * c.DType.Size()) }
 
 // ways is how long a segment takes alone, one message in each step; how long a message
-// takes at most, behind all that go the same way in a round; and how long the slots of
-// the busiest queue are in use for a segment.
+// takes at most, behind all that go the same way in a round; how long the slots of the
+// busiest queue are in use for a segment, or those of all queues, if some step has more
+// messages than may be sent ahead, so that a rank waits and holds up all else; and how
+// long the DMA engine is.
 //
 // A block takes its turn over slow ways and fast ones, so that a step takes the mean of
 // all ranks. But where there are several strands a rank that waits for one of them holds
 // up the others: then a step is nearer to the slowest, and slots are in use for longer.
-func (c *weaving) ways() (first, slowest, slots Time) {
+func (c *weaving) ways() (first, slowest, slots, waits, flights Time) {
 	var mean, worst []Time // by leg
 	ranks := Time(0)
 	for rank := range c.some(c.Ranks) {
 		ranks++
-		burst, use := map[int]Time{}, map[int]Time{} // by neighbour
+		burst, use := map[int]Time{}, map[int]Time{} // by way
+		var flown, all Time
+		crowded := false
 		k := 0
 		for _, l := range legs(c.of(rank).strands) {
 			if k == len(mean) {
@@ -77,9 +87,16 @@ func (c *weaving) ways() (first, slowest, slots Time) {
 			mean[k], worst[k] = mean[k]+step, max(worst[k], step)
 			burst[l.to] += Time(l.messages) * c.own(c.bytes(l))
 			slowest = max(slowest, burst[l.to]-c.own(c.bytes(l)))
-			use[l.to] += Time(l.steps*l.messages) * c.trip(rank, l.to, c.bytes(l))
-			slots = max(slots, use[l.to])
+			use[l.way] += Time(l.steps*l.messages) * c.trip(rank, l.to, c.bytes(l))
+			slots = max(slots, use[l.way])
+			all += Time(l.steps*l.messages) * c.trip(rank, l.to, c.bytes(l))
+			crowded = crowded || l.messages > c.ahead()
+			flown += Time(l.steps*l.messages) * c.flight(rank, l.to, c.bytes(l))
 			k++
+		}
+		flights = max(flights, flown)
+		if crowded {
+			waits = max(waits, all)
 		}
 	}
 	through, k := make([]Time, len(c.strands)), 0
@@ -93,10 +110,11 @@ func (c *weaving) ways() (first, slowest, slots Time) {
 		first, longest = max(first, through[i]), max(longest, step)
 		k++
 	}
-	if len(c.strands) > 1 {
-		slots += slots / 4
+	slots += slots * Time(len(c.strands)-1) / 4
+	if c.inbox {
+		slots, waits = 0, 0
 	}
-	return first, slowest + longest, slots
+	return first, slowest + longest, slots, waits, flights
 }
 
 // busiest is how long the busiest link carries the messages of a segment.
@@ -122,14 +140,23 @@ func (c *weaving) handled() (work struct{ segment, each Time }) {
 	return work
 }
 
-// most is the messages of a segment to the neighbour that gets most.
+// most is the messages of a segment over the way that has most.
 func (c *weaving) most() (most int) {
 	sent := map[int]int{}
 	for _, l := range legs(c.strands) {
-		sent[l.to] += l.steps * l.messages
-		most = max(most, sent[l.to])
+		sent[l.way] += l.steps * l.messages
+		most = max(most, sent[l.way])
 	}
 	return most
+}
+
+// numWays is over how many ways a rank sends.
+func (c *weaving) numWays() int {
+	ways := map[int]bool{}
+	for _, l := range legs(c.strands) {
+		ways[l.way] = true
+	}
+	return len(ways)
 }
 
 // behind is the messages of a segment that come behind the first one of their leg.

@@ -61,15 +61,15 @@ func chunk(a *ccl.Args, i, chunks int) (from, n int) {
 // end of the line it is the sum of all, and turns round.
 func there(t *tl.PE, a *ccl.Args, i, chunks int) {
 	from, n := chunk(a, i, chunks)
-	sum := addend(a, t.Load(a.In(0).Add(from), tl.Shape{n}, a.DType))
+	sum := a.Addend(t.Load(a.In(0).Add(from), tl.Shape{n}, a.DType))
 	if a.Rank > 0 {
-		sum = combine(a.Reduction, t.Recv(tl.West, tl.Shape{n}, a.DType), sum)
+		sum = a.Combine(t.Recv(tl.West, tl.Shape{n}, a.DType), sum)
 	}
 	if a.Rank < a.Ranks-1 {
 		t.Send(tl.East, sum)
 		return
 	}
-	sum = result(a, sum)
+	sum = a.Result(sum)
 	if a.Rank > 0 {
 		t.Send(tl.West, sum)
 	}

@@ -90,6 +90,7 @@ type entry struct {
 	SlotSize     int    `json:"slot_size_bytes,omitempty"`
 	CreditBytes  int    `json:"credit_bytes,omitempty"`
 	ChunkBytes   int    `json:"chunk_bytes,omitempty"`
+	RootCube     *int   `json:"root_cube,omitempty"` // the one in the middle if there is none
 	NElem        int    `json:"n_elem"`
 	WorldSize    int    `json:"world_size,omitempty"`
 }
@@ -99,8 +100,8 @@ func cclShowCmd() *cobra.Command {
 		Use:   "show",
 		Short: "Print how collectives are done",
 		Long: `Show prints the entries of ccl.yaml with the defaults filled in; a dash is what the
-topology says, a world without a size is all PEs. The first line says which
-configuration was used. --format yaml prints a complete file, which loads back.
+topology says, of root_cube the cube in the middle, of world_size all PEs. The first line
+says which configuration was used. --format yaml prints a complete file, which loads back.
 
 --format json has version, ccl (source and hash) and entries, the defaults first and
 without a name, with the keys of the file; sizes are in bytes.`,
@@ -129,10 +130,14 @@ without a name, with the keys of the file; sizes are in bytes.`,
 			if err != nil {
 				return err
 			}
-			all.Entries = append(all.Entries, entry{
+			e := entry{
 				name, s.Algorithm, string(s.BufferKind), string(s.Backpressure), s.NSlots,
-				int(s.SlotSize), int(s.CreditBytes), int(s.ChunkBytes), s.NElem, s.WorldSize,
-			})
+				int(s.SlotSize), int(s.CreditBytes), int(s.ChunkBytes), nil, s.NElem, s.WorldSize,
+			}
+			if cube := s.RootCube - 1; cube >= 0 {
+				e.RootCube = &cube
+			}
+			all.Entries = append(all.Entries, e)
 		}
 		if *format == "json" {
 			return report.WriteJSON(out, all)
@@ -162,10 +167,14 @@ func (c *collectives) writeText(w io.Writer) error {
 		for _, n := range []int{e.NSlots, e.SlotSize, e.CreditBytes, e.ChunkBytes} {
 			row = append(row, orDash(strconv.Itoa(n)))
 		}
-		rows = append(rows, append(row, strconv.Itoa(e.NElem), orDash(strconv.Itoa(e.WorldSize))))
+		root := "-"
+		if e.RootCube != nil {
+			root = strconv.Itoa(*e.RootCube)
+		}
+		rows = append(rows, append(row, root, strconv.Itoa(e.NElem), orDash(strconv.Itoa(e.WorldSize))))
 	}
 	fmt.Fprintf(w, "# ccl: %s (hash %s)\n\n", c.CCL.Source, c.CCL.Hash)
 	return report.WriteTable(w, []string{
-		"entry", "algorithm", "buffer_kind", "backpressure", "n_slots", "slot_size", "credit_bytes", "chunk_bytes", "n_elem", "world_size",
+		"entry", "algorithm", "buffer_kind", "backpressure", "n_slots", "slot_size", "credit_bytes", "chunk_bytes", "root_cube", "n_elem", "world_size",
 	}, rows)
 }

@@ -36,8 +36,9 @@ func collCmd() *cobra.Command {
                is said below the table
 
 --algo all compares the algorithms: rows of all of them for each size, the fastest with
-an asterisk, and below how often each was. --algo auto lets the library pick one for each
-size.
+an asterisk, and below how often each was. It goes without those that do not fit into
+memory, or take more than 30 times as long as the best by their formulas, and says so
+below. --algo auto lets the library pick one for each size.
 
 The collectives are all_reduce, reduce, broadcast, all_gather, reduce_scatter,
 all_to_all, gather, scatter, sendrecv (everyone to the next rank) and barrier.
@@ -49,17 +50,20 @@ may be off by the rounding errors of n-1 additions. --check 0 and --data off com
 values and are faster.
 
 With --partial each SIP's tensor is the sum of addends on the first PEs of its cubes: an
-all_reduce sums 96 of them on 6 SIPs of 16 cubes. The size is that of one addend.
+all_reduce sums 96 of them on 6 SIPs of 16 cubes. The size is that of one addend, and
+the n of busbw is how many addends there are.
 
 Rows are measured side by side, as many as --threads says; that changes no number.
 
 The exit status is 1 if a value is wrong. --format json has collective, ranks,
 ranks_per, rows of the columns above (time_us, and bound_share for %bound, with bound_us,
-bound_kind, the sentence bound, and best), avg_busbw, wrong, wins and config. --format csv
-has the same columns, without bound_us and the sentence.`,
+bound_kind, the sentence bound, and best), avg_busbw, wrong and config, and of --algo all
+wins and left_out (algorithm, at how many sizes, reason) instead of avg_busbw. --format
+csv has the same columns, without bound_us and the sentence; best is empty without --algo
+all, and what is left out has no rows.`,
 		Example: `  kernbench coll all_reduce
   kernbench coll all_reduce -b 1K -e 16M -f 4 --topology ring6 --algo ring
-  kernbench coll all_reduce --topology torus2x3 --partial --algo all
+  kernbench coll all_reduce --topology torus2x3 --partial --algo all -b 1K -e 64K -f 8
   kernbench coll all_gather --ranks-per pe --world 8 -d all
   kernbench coll reduce_scatter -o all -d int32 --buffer hbm
   kernbench coll broadcast -r all -b 64K -e 64K --format json`,

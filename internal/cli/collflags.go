@@ -84,6 +84,8 @@ func addCollFlags(cmd *cobra.Command) func(ccl.Collective, *topology.Graph, *ccl
 			NoCheck: *check == "0" || *data == "off", Flit: *fidelity == "flit",
 		}
 		switch {
+		case flags.Changed("algo") && *algorithm == "":
+			return o, errors.New(`--algo "": write the name of an algorithm, auto or all`)
 		case flags.Changed("stepbytes") && flags.Changed("stepfactor"):
 			return o, errors.New("--stepbytes and --stepfactor: give one")
 		case flags.Changed("stepbytes") && step == 0:

@@ -30,11 +30,19 @@ func ranksText(o collperf.Options, ranks int) string {
 	switch {
 	case o.Partial:
 		cubes := o.Topology.Spec().CubesPerSIP()
-		return fmt.Sprintf("SIPs, with addends on the first PEs of %d cubes each: %d addends", cubes, ranks*cubes)
+		return fmt.Sprintf("SIPs, with addends on the first PEs of %s each: %s", counted(cubes, "cube"), counted(ranks*cubes, "addend"))
 	case o.RanksPer == collperf.PerSIP:
 		return "SIPs, the first PE of each"
 	}
 	return "PEs"
+}
+
+// counted is a number of things: "1 cube", "2 cubes".
+func counted(n int, thing string) string {
+	if n == 1 {
+		return "1 " + thing
+	}
+	return fmt.Sprintf("%d %ss", n, thing)
 }
 
 // Columns of the text table.
@@ -83,10 +91,15 @@ func collText(w io.Writer, o collperf.Options, ranks int) collPrinter {
 			case rows[0].Wrong == nil:
 				wrong = "not checked"
 			}
-			fmt.Fprintf(w, collFooter, "Out of bounds values", wrong)
-			_, err := fmt.Fprintf(w, collFooter, "Avg bus bandwidth", fmt.Sprintf("%.2f", sum.AvgBusBW))
-			if sum.Wins != nil {
-				_, err = fmt.Fprintf(w, collFooter, "Sizes won (*)", winsText(sum.Wins))
+			_, err := fmt.Fprintf(w, collFooter, "Out of bounds values", wrong)
+			if o.Algorithm != collperf.AllAlgorithms {
+				_, err = fmt.Fprintf(w, collFooter, "Avg bus bandwidth", fmt.Sprintf("%.2f", sum.AvgBusBW))
+			}
+			if wins := winsText(sum.Wins); wins != "" {
+				_, err = fmt.Fprintf(w, collFooter, "Sizes won (*)", wins)
+			}
+			for _, l := range sum.LeftOut {
+				_, err = fmt.Fprintf(w, collFooter, "Left out", fmt.Sprintf("%s at %s (%s)", l.Algorithm, counted(l.Sizes, "size"), l.Reason))
 			}
 			for _, b := range bounds(rows) {
 				_, err = fmt.Fprintf(w, collFooter, "Bound by "+b.BoundKind, b.Bound)
@@ -117,7 +130,7 @@ func bounds(rows []collperf.Row) (list []collperf.Row) {
 	return list
 }
 
-func collCSV(w io.Writer, _ collperf.Options, _ int) collPrinter {
+func collCSV(w io.Writer, o collperf.Options, _ int) collPrinter {
 	out := csv.NewWriter(w)
 	write := func(cells ...string) error {
 		out.Write(cells) // an error stays
@@ -130,15 +143,18 @@ func collCSV(w io.Writer, _ collperf.Options, _ int) collPrinter {
 			write("size", "count", "type", "redop", "root", "time_us", "algbw", "busbw", "wrong", "algorithm", "bound_share", "bound_kind", "best")
 		},
 		row: func(r collperf.Row) error {
-			wrong, share := "", ""
+			wrong, share, best := "", "", ""
 			if r.Wrong != nil {
 				wrong = strconv.Itoa(*r.Wrong)
 			}
 			if r.BoundShare != nil {
 				share = float(*r.BoundShare)
 			}
+			if o.Algorithm == collperf.AllAlgorithms {
+				best = strconv.FormatBool(r.Best)
+			}
 			return write(strconv.FormatInt(r.Size, 10), strconv.Itoa(r.Count), r.Type, r.RedOp, strconv.Itoa(r.Root),
-				float(r.TimeUS), float(r.AlgBW), float(r.BusBW), wrong, r.Algorithm, share, r.BoundKind, strconv.FormatBool(r.Best))
+				float(r.TimeUS), float(r.AlgBW), float(r.BusBW), wrong, r.Algorithm, share, r.BoundKind, best)
 		},
 		foot: func([]collperf.Row, collperf.Summary) error { return out.Error() },
 	}
@@ -146,15 +162,16 @@ func collCSV(w io.Writer, _ collperf.Options, _ int) collPrinter {
 
 // measured is what `kernbench coll --format json` prints.
 type measured struct {
-	Collective string         `json:"collective"`
-	Ranks      int            `json:"ranks"`
-	RanksPer   string         `json:"ranks_per"`         // pe or sip
-	Partial    bool           `json:"partial,omitempty"` // tensors have an addend on each cube
-	Rows       []collperf.Row `json:"rows"`
-	AvgBusBW   float64        `json:"avg_busbw"` // GB/s
-	Wrong      *int           `json:"wrong"`     // null if nobody looked
-	Wins       []collperf.Win `json:"wins,omitempty"`
-	Config     collConfig     `json:"config"`
+	Collective string             `json:"collective"`
+	Ranks      int                `json:"ranks"`
+	RanksPer   string             `json:"ranks_per"`         // pe or sip
+	Partial    bool               `json:"partial,omitempty"` // tensors have an addend on each cube
+	Rows       []collperf.Row     `json:"rows"`
+	AvgBusBW   *float64           `json:"avg_busbw,omitempty"` // GB/s; not of a comparison
+	Wrong      *int               `json:"wrong"`               // null if nobody looked
+	Wins       []collperf.Win     `json:"wins,omitempty"`
+	LeftOut    []collperf.LeftOut `json:"left_out,omitempty"`
+	Config     collConfig         `json:"config"`
 }
 
 // collConfig is what a measurement was made with.
@@ -177,11 +194,14 @@ func collJSON(w io.Writer, o collperf.Options, ranks int) collPrinter {
 		foot: func(rows []collperf.Row, sum collperf.Summary) error {
 			m := measured{
 				Collective: o.Collective.String(), Ranks: ranks, RanksPer: string(o.RanksPer), Partial: o.Partial, Rows: rows,
-				AvgBusBW: sum.AvgBusBW, Wins: sum.Wins,
+				Wins: sum.Wins, LeftOut: sum.LeftOut,
 				Config: collConfig{
 					Version: report.Version, Topology: report.UsedBy(o.Topology.Spec()), CCL: usedCCL(o.CCL),
 					Algo: o.Algorithm, Buffer: string(o.Buffer), Data: "on", Values: string(o.Values), Iters: o.Iters, Fidelity: "train",
 				},
+			}
+			if o.Algorithm != collperf.AllAlgorithms {
+				m.AvgBusBW = &sum.AvgBusBW
 			}
 			if o.NoCheck {
 				m.Config.Data = "off"

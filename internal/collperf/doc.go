@@ -11,5 +11,6 @@
 // errors. Both are worked out here in plain Go, apart from the simulator's arithmetic.
 //
 // Flags and tables are in internal/cli. The package imports torch, ccl, topology, tl,
-// and of internal numeric, for the bits of dtypes, and sim, for time.
+// and of internal numeric, for the bits of dtypes, sim, for time, config, for words that
+// are nearly right, and machine, memory and pe, for what queues are and what does not fit.
 package collperf

@@ -4,8 +4,10 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/kernbench/kernbench/ccl"
+	"github.com/kernbench/kernbench/internal/config"
 	"github.com/kernbench/kernbench/tl"
 	"github.com/kernbench/kernbench/topology"
 )
@@ -94,15 +96,38 @@ func (o *Options) Validate() error {
 	if err := o.validatePartial(); err != nil {
 		return err
 	}
-	if o.Algorithm != "" && o.Algorithm != Auto && o.Algorithm != AllAlgorithms {
-		if _, err := ccl.Find(o.Algorithm, c); err != nil {
-			return err
-		}
+	if err := o.validateAlgorithm(); err != nil {
+		return err
 	}
 	if len(o.series()) == 0 {
 		return fmt.Errorf("there is no %v of %v: avg is for floats, band, bor and bxor for integers", o.reductions()[0], o.dtypes()[0])
 	}
 	return nil
+}
+
+// validateAlgorithm reports what is wrong with the algorithm, or its settings.
+func (o *Options) validateAlgorithm() error {
+	s, err := o.settings("")
+	if err != nil {
+		return err
+	}
+	if cubes := o.Topology.Spec().CubesPerSIP(); s.RootCube > cubes {
+		return fmt.Errorf("root_cube %d: the last cube of a SIP is %d", s.RootCube-1, cubes-1)
+	}
+	if o.Algorithm == "" || o.Algorithm == Auto || o.Algorithm == AllAlgorithms {
+		return nil
+	}
+	if _, err = ccl.Find(o.Algorithm, o.Collective); err == nil {
+		return nil
+	}
+	err = fmt.Errorf("%w, %s, %s", err, Auto, AllAlgorithms)
+	if slices.Contains(ccl.Names(), o.Algorithm) {
+		return err
+	}
+	if near := config.Nearest(o.Algorithm, append(o.served(), Auto, AllAlgorithms)); near != "" {
+		return fmt.Errorf("%w; did you mean %s?", err, near)
+	}
+	return err
 }
 
 // validatePartial reports what is wrong with partial tensors.
@@ -137,7 +162,11 @@ func (o *Options) algorithms() []string {
 	if o.Algorithm != AllAlgorithms {
 		return []string{o.Algorithm}
 	}
-	var names []string
+	return o.served()
+}
+
+// served is the names of those that do the collective.
+func (o *Options) served() (names []string) {
 	for _, a := range ccl.Algorithms(o.Collective) {
 		names = append(names, a.Name)
 	}

@@ -25,6 +25,7 @@ type problem struct {
 	inputs [][]byte // by holder; nil for those that have nothing the others get
 	result *reference
 	bound  ccl.Limit
+	slow   map[string]float64 // of a comparison, what algorithms take by formula, by the least
 }
 
 // reference is the reduction of all ranks' inputs.
@@ -43,11 +44,14 @@ func newProblem(o *Options, s series, ranks int, size topology.Bytes) *problem {
 // holders is how many have something to begin with: ranks, or each of their addends.
 func (p *problem) holders() int { return p.ranks * p.addends }
 
-// prepare finds out the bound and makes the values, if they are wanted.
+// prepare finds out the bound, and costs and values if they are wanted.
 func (p *problem) prepare(ctx context.Context, o *Options) error {
 	p.once.Do(func() {
 		p.bound = ccl.Bound(o.Topology, o.pes(p.ranks), p.plan())
-		if o.checks() {
+		if o.Algorithm == AllAlgorithms {
+			p.slow, p.err = o.slowness(p)
+		}
+		if o.checks() && p.err == nil {
 			p.err = p.fill(ctx)
 		}
 	})

@@ -51,7 +51,7 @@ func (p *problem) row(time sim.Time) Row {
 	}
 	if time > 0 {
 		r.AlgBW = float64(r.Size) * 1e6 / float64(time) // bytes in fs to GB/s
-		r.BusBW = r.AlgBW * busFactor(p.collective, p.ranks)
+		r.BusBW = r.AlgBW * busFactor(p.collective, p.holders())
 	}
 	if time > 0 && p.bound.Time > 0 {
 		share := 100 * float64(p.bound.Time) / float64(time)

@@ -16,6 +16,7 @@ type Summary struct {
 	AvgBusBW float64 // GB/s
 	Wrong    int
 	Wins     []Win // of a comparison of algorithms
+	LeftOut  []LeftOut
 }
 
 // Run measures a collective, several rows at a time. onRow, if it is not nil, gets the
@@ -38,16 +39,38 @@ func Run(ctx context.Context, o Options, onRow func(Row)) ([]Row, Summary, error
 			}
 		}
 	}
+	without := o.leaveOut(jobs)
 	sum := Summary{Ranks: n}
-	var rows []Row
-	group := len(algorithms) // rows that are compared
+	var rows, latest []Row
+	var nothing error // of a size at which no algorithm is left
+	group := len(algorithms)
+	ended := 0
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
 	err = inOrder(ctx, jobs, o.threads(), func(r Row) {
-		rows = append(rows, r)
-		if len(rows)%group > 0 {
+		if nothing != nil {
 			return
 		}
-		latest := rows[len(rows)-group:]
-		markBest(latest)
+		if without[ended] == nil {
+			latest = append(latest, r)
+		}
+		if ended++; ended%group > 0 {
+			return
+		}
+		failed := without[ended-group : ended]
+		if len(latest) == 0 {
+			nothing = failed[0]
+			cancel(nothing)
+			return
+		}
+		for i, err := range failed {
+			if err != nil {
+				sum.LeftOut = addLeftOut(sum.LeftOut, *leftOut(algorithms[i], err))
+			}
+		}
+		if moves := n*o.addends() > 1 && (o.Collective == ccl.Barrier || latest[0].Count > 0); moves {
+			markBest(latest)
+		}
 		for _, r := range latest {
 			sum.AvgBusBW += r.BusBW
 			if r.Wrong != nil {
@@ -57,13 +80,37 @@ func Run(ctx context.Context, o Options, onRow func(Row)) ([]Row, Summary, error
 				onRow(r)
 			}
 		}
+		rows, latest = append(rows, latest...), latest[:0]
 	})
-	rows = rows[:len(rows)/group*group]
+	if nothing != nil {
+		err = nothing
+	}
 	sum.AvgBusBW /= float64(max(1, len(rows)))
 	if o.Algorithm == AllAlgorithms {
 		sum.Wins = wins(rows)
 	}
 	return rows, sum, err
+}
+
+// leaveOut has jobs of a comparison go on without an algorithm that does not fit or is
+// hopeless, and says why, by job.
+func (o *Options) leaveOut(jobs []job) []error {
+	without := make([]error, len(jobs))
+	if o.Algorithm != AllAlgorithms {
+		return without
+	}
+	for i := range jobs {
+		run := jobs[i].run
+		jobs[i].run = func(ctx context.Context) (Row, error) {
+			row, err := run(ctx)
+			if leftOut("", err) == nil {
+				return row, err
+			}
+			without[i] = err
+			return row, nil
+		}
+	}
+	return without
 }
 
 // job is the measurement of a problem with an algorithm.
@@ -73,7 +120,7 @@ func (o *Options) job(p *problem, algorithm string, size topology.Bytes) job {
 		run: func(ctx context.Context) (Row, error) {
 			row, err := o.measure(ctx, p, algorithm)
 			if err != nil {
-				return row, fmt.Errorf("%v of %d bytes%s: %w", o.Collective, size, by(o, algorithm), err)
+				return row, fmt.Errorf("%v of %d bytes%s: %w", o.Collective, size, by(o, algorithm), together(err))
 			}
 			return row, nil
 		},
@@ -105,14 +152,17 @@ func (o *Options) measure(ctx context.Context, p *problem, algorithm string) (ro
 	if err != nil {
 		return row, err
 	}
+	if err := p.prepare(ctx, o); err != nil {
+		return row, err
+	}
+	if times := p.slow[algorithm]; times > hopeless {
+		return row, &hopelessError{times}
+	}
 	c, err := torch.New(ctx, torch.Options{Topology: o.Topology, CCL: o.CCL, Flit: o.Flit, NoData: !o.checks(), Threads: o.Threads})
 	if err != nil {
 		return row, err
 	}
 	defer c.Close()
-	if err := p.prepare(ctx, o); err != nil {
-		return row, err
-	}
 	wrong, total, iters := 0, sim.Time(0), max(1, o.Iters)
 	for range iters {
 		result, err := p.execute(c, settings, o.RanksPer)

@@ -212,6 +212,10 @@ func TestSummary(t *testing.T) {
 
 func TestValidate(t *testing.T) {
 	g := system(t, "default")
+	rooted, err := ccl.Load("default", "defaults.root_cube=16")
+	if err != nil {
+		t.Fatal(err)
+	}
 	for _, tt := range []struct {
 		o    Options
 		want string
@@ -227,6 +231,8 @@ func TestValidate(t *testing.T) {
 		{Options{Collective: ccl.SendRecv, RanksPer: PerSIP, World: 1}, "sendrecv needs two ranks"},
 		{Options{Collective: ccl.Broadcast, Algorithm: "ring"}, "algorithm ring does no broadcast: use one of"},
 		{Options{Algorithm: "wheel"}, `no algorithm "wheel": of all_reduce there are`},
+		{Options{Collective: ccl.Scatter, Algorithm: "Auto"}, `no algorithm "Auto": of scatter there are chain, direct, tree, auto, all; did you mean auto?`},
+		{Options{CCL: rooted}, "root_cube 16: the last cube of a SIP is 15"},
 		{Options{Partial: true}, "partial tensors need ranks that are SIPs"},
 		{Options{Partial: true, RanksPer: PerSIP, Collective: ccl.Reduce}, "reduce of partial tensors: only all_reduce makes sense"},
 		{Options{Partial: true, RanksPer: PerSIP, Reductions: []ccl.Reduction{ccl.Max}}, "max of partial tensors, which are the sums of their addends"},
