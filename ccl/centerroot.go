@@ -30,8 +30,13 @@ func (p *Plan) hierarchy() Layout {
 }
 
 // trades reports whether the roots of devices trade blocks round rings. If rows and
-// columns of devices do not wrap, the tree goes on there.
-func (l *Layout) trades() bool { return l.W*l.H > 1 && l.wraps() }
+// columns of devices do not wrap, or if there is little data, of which it is hops that take
+// the time, the tree goes on there.
+func (p *Plan) trades() bool {
+	const little = 16 << 10 // bytes
+	l := p.hierarchy()
+	return l.W*l.H > 1 && l.wraps() && p.count(0)*p.DType.Size() > little
+}
 
 // compass is the ports of a rank in the four directions.
 type compass struct{ west, east, north, south tl.Port }
@@ -93,7 +98,7 @@ func centerTree(p *Plan, rank int) (b branch, device int) {
 	if !b.root {
 		return b, none
 	}
-	if l.W*l.H > 1 && !l.trades() {
+	if l.W*l.H > 1 && !p.trades() {
 		middle{l.W, l.H, middleOf(l.W, l.H), devices}.add(&b, device, func(at int) int { return at*n + root })
 	}
 	return b, device
@@ -144,7 +149,7 @@ func centerRootNeighbors(p *Plan, rank int) []Neighbor {
 		b, device := centerTree(p, rank)
 		list := b.neighbors()
 		l := p.hierarchy()
-		if device == none || !l.trades() {
+		if device == none || !p.trades() {
 			return list
 		}
 		near := oneRing
@@ -169,7 +174,7 @@ func centerRootKernel(t *tl.PE, a *Args) {
 	l := a.hierarchy()
 	b, device := centerTree(a.Plan, a.Rank)
 	c := newClimber(m, b)
-	if !l.trades() {
+	if !a.trades() {
 		m.play(c.allReduce(a.linear(a.count(0)))...)
 		return
 	}
@@ -194,7 +199,7 @@ func centerRootKernel(t *tl.PE, a *Args) {
 // of all chunks.
 func centerRootCost(p *Plan, n *Network) Time {
 	l := p.hierarchy()
-	if !l.trades() {
+	if !p.trades() {
 		return n.climbed(p, func(rank int) branch { b, _ := centerTree(p, rank); return b })
 	}
 	q := p.roots()

@@ -166,7 +166,7 @@ func TestMoreBytesTakeMoreTime(t *testing.T) {
 			for bytes := 64; bytes <= 1<<20; bytes *= 2 {
 				e := on.experiment(a, AllReduce, bytes)
 				took := e.run(t, nil).time
-				if a == CenterRoot { // which takes more paths from some size on
+				if a == CenterRoot { // which trades from some size on
 					last -= last / 100
 				}
 				if took < last {

@@ -97,6 +97,9 @@ func halved(m *member) *weave {
 	}
 	h.early = h.busiest(w.spacing) > m.Slots
 	w.strands, w.segments = []strand{h}, h.segments
+	if m.Collective == AllReduce {
+		w.busy = m.halvedBlocks()
+	}
 	return w
 }
 
@@ -139,9 +142,17 @@ func (h *halving) legs() (list []leg) {
 	if h.Collective == AllReduce {
 		blocks = h.halvedBlocks()
 	}
+	again := map[bool]bool{} // in the odd dimension, of a half
 	for i := range h.list {
 		s := &h.list[i]
-		to := partners[s.to-tl.Numbered(0)].of(h.Rank)
+		x := partners[s.to-tl.Numbered(0)]
+		to := x.of(h.Rank)
+		if x.size > 2 && 2*blocks <= h.Ranks { // few blocks: each goes straight to its rank
+			if again[s.gathers] {
+				continue
+			}
+			again[s.gathers] = true
+		}
 		list = append(list, leg{to, int(s.to), 1, tl.CDiv(s.count()*blocks, h.Ranks) * h.pieces, tl.CDiv(h.largest(), h.segments*h.pieces), !s.gathers})
 	}
 	return list

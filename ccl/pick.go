@@ -1,5 +1,7 @@
 package ccl
 
+import "github.com/kernbench/kernbench/topology"
+
 // Auto is the name by which a group asks for the algorithm that costs least.
 const Auto = "auto"
 
@@ -9,10 +11,10 @@ const mostNear = 1024
 
 // Pick is the algorithm that costs least by its formula, and that cost; of those that
 // cost the same, the first by name. It is nil if none of those that do the collective has
-// a formula.
+// a formula, and queues that fit into TCM.
 func Pick(p *Plan, n *Network) (best *Algorithm, cost Time) {
 	for _, a := range Algorithms(p.Collective) {
-		if p.Ranks > mostNear && len(a.Neighbors(p, 0)) > mostNear {
+		if p.Ranks > mostNear && len(a.Neighbors(p, 0)) > mostNear || !n.holds(a.Ports(p)) {
 			continue
 		}
 		if t, ok := Cost(a, p, n); ok && (best == nil || t < cost) {
@@ -20,4 +22,13 @@ func Pick(p *Plan, n *Network) (best *Algorithm, cost Time) {
 		}
 	}
 	return best, cost
+}
+
+// holds reports whether the queues of so many ports fit into TCM, with room for tiles.
+func (n *Network) holds(ports int) bool {
+	if ports > n.queues.MaxPorts || n.queues.BufferKind != topology.BufferTCM {
+		return true
+	}
+	slots := topology.Bytes(n.queues.NSlots) * n.queues.SlotSize
+	return topology.Bytes(ports)*slots+8*n.queues.SlotSize <= n.g.Spec().PE.TCM.Size
 }

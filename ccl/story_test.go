@@ -138,7 +138,11 @@ func (s *story) tell(t *testing.T) string {
 	}
 	s.list(&out)
 	s.have(t, &out, m, 1)
-	fmt.Fprintf(&out, "took %v; %s = %v\n", run.Critical(), s.formula, s.predicted)
+	fmt.Fprintf(&out, "took %v", run.Critical())
+	if s.predicted > 0 {
+		fmt.Fprintf(&out, "; %s = %v", s.formula, s.predicted)
+	}
+	fmt.Fprintln(&out)
 	return out.String()
 }
 

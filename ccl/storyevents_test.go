@@ -97,7 +97,7 @@ func (s *story) peer(rank int, port tl.Port) int {
 }
 
 // value is the elements of a tile.
-func (s *story) value(t *testing.T, id oplog.ID) []int {
+func (s *story) value(t *testing.T, id oplog.ID) numbers {
 	t.Helper()
 	data, err := s.data.Value(id)
 	if err != nil {
@@ -106,8 +106,19 @@ func (s *story) value(t *testing.T, id oplog.ID) []int {
 	return integers(data, 0, len(data)/tl.I32.Size())
 }
 
-func integers(data []byte, at, n int) []int {
-	list := make([]int, n)
+// numbers is elements; of very many, the first.
+type numbers []int
+
+func (n numbers) String() string {
+	const many = 16
+	if len(n) > many {
+		return fmt.Sprintf("[%d ...]", n[0])
+	}
+	return fmt.Sprint([]int(n))
+}
+
+func integers(data []byte, at, n int) numbers {
+	list := make(numbers, n)
 	for i := range list {
 		list[i] = int(numeric.Get(tl.I32, data, at+i))
 	}
@@ -174,11 +185,11 @@ func (s *story) have(t *testing.T, out *strings.Builder, m *machine.Machine, whi
 			t.Fatal(err)
 		}
 		in, out := s.counts(rank)
-		var all []int
+		var all numbers
 		for b, n := range [][]int{in, out}[which] {
 			all = append(all, integers(data, side.offset[b], n)...)
 		}
-		lists = append(lists, fmt.Sprint(all))
+		lists = append(lists, all.String())
 	}
 	if len(slices.Compact(slices.Clone(lists))) == 1 {
 		fmt.Fprintf(out, "all have %s\n", lists[0])

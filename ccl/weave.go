@@ -50,6 +50,7 @@ type weave struct {
 	abreast  int // strands that differ in their ways alone move message by message
 	segments int
 	spacing  int // rounds from one segment to the next
+	busy     int // so many ranks, the first, have messages in every step; 0 is all
 
 	pending [][]sent         // by way: what was sent, and the same item not received
 	held    map[sent]tl.Tile // what was received early

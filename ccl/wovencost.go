@@ -1,5 +1,7 @@
 package ccl
 
+import "cmp"
+
 // woven is the cost of strands that are woven; of is those of a rank.
 //
 // Until the first segment is through, every step takes as long as a message does, and the
@@ -12,7 +14,7 @@ func (n *Network) woven(p *Plan, of func(rank int) *weave) Time {
 	if len(w.strands) == 0 {
 		return 0
 	}
-	c := weaving{Network: n, Plan: p, strands: w.strands, of: of}
+	c := weaving{Network: n, Plan: p, strands: w.strands, ranks: cmp.Or(w.busy, p.Ranks), of: of}
 	first, slowest, slots, waits, flights := c.ways()
 	link, work := c.busiest(), c.handled()
 	most := Time(c.most())
@@ -39,6 +41,7 @@ type weaving struct {
 	*Network
 	*Plan
 	strands []strand // of rank 0, which stand for all others'
+	ranks   int      // that set the pace
 	of      func(rank int) *weave
 }
 
@@ -69,7 +72,7 @@ func (c *weaving) bytes(l leg) int64 { return int64(l.elems * c.DType.Size()) }
 func (c *weaving) ways() (first, slowest, slots, waits, flights Time) {
 	var mean, worst []Time // by leg
 	ranks := Time(0)
-	for rank := range c.some(c.Ranks) {
+	for rank := range c.some(c.ranks) {
 		ranks++
 		burst, use := map[int]Time{}, map[int]Time{} // by way
 		var flown, all Time

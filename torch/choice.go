@@ -1,10 +1,10 @@
 package torch
 
 import (
+	"fmt"
 	"slices"
 
 	"github.com/kernbench/kernbench/ccl"
-	"github.com/kernbench/kernbench/internal/machine"
 	"github.com/kernbench/kernbench/topology"
 )
 
@@ -28,8 +28,7 @@ func (c *Context) algorithm(name string, plan *ccl.Plan, lanes []lane, queues to
 type choice struct {
 	does        ccl.Collective
 	dtype       DType
-	ranks       int
-	first, last machine.PEID
+	pes         string
 	root, count int
 	lanes       int
 	queues      topology.IPCQ
@@ -38,16 +37,13 @@ type choice struct {
 
 // cheapest is the algorithm that costs least. Programs ask for the same again and again.
 func (c *Context) cheapest(plan *ccl.Plan, lanes []lane, queues topology.IPCQ) *ccl.Algorithm {
-	pes := lanes[0].pes
-	key := choice{
-		plan.Collective, plan.DType, plan.Ranks, pes[0], pes[len(pes)-1], plan.Root, plan.Counts[0], len(lanes), queues, plan.Chunk,
+	places := make([]int, plan.Ranks)
+	for i, pe := range lanes[0].pes {
+		places[i] = int(pe)
 	}
+	key := choice{plan.Collective, plan.DType, fmt.Sprint(places), plan.Root, plan.Counts[0], len(lanes), queues, plan.Chunk}
 	if a := c.choices[key]; a != nil && len(plan.Counts) == 1 {
 		return a
-	}
-	places := make([]int, len(pes))
-	for i, pe := range pes {
-		places[i] = int(pe)
 	}
 	network := ccl.NewNetwork(c.Topology(), places, queues)
 	network.Lanes, network.Beat = len(lanes), c.m.Engine.Beat
