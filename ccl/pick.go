@@ -1,6 +1,10 @@
 package ccl
 
-import "github.com/kernbench/kernbench/topology"
+import (
+	"slices"
+
+	"github.com/kernbench/kernbench/topology"
+)
 
 // Auto is the name by which a group asks for the algorithm that costs least.
 const Auto = "auto"
@@ -9,19 +13,30 @@ const Auto = "auto"
 // would never pay, and finding that out takes longer than the collective.
 const mostNear = 1024
 
+// plain is algorithms that others become on a fabric that has nothing else for them, such
+// as a mesh of one row: of those that cost the same it is the first of these.
+var plain = []*Algorithm{Ring, BidirectionalRing, Mesh, DualMesh, Torus}
+
 // Pick is the algorithm that costs least by its formula, and that cost; of those that
-// cost the same, the first by name. It is nil if none of those that do the collective has
+// cost the same, the plain one, or the first by name. It is nil if none of those that do the collective has
 // a formula, and queues that fit into TCM.
 func Pick(p *Plan, n *Network) (best *Algorithm, cost Time) {
 	for _, a := range Algorithms(p.Collective) {
 		if p.Ranks > mostNear && len(a.Neighbors(p, 0)) > mostNear || !n.holds(a.Ports(p)) {
 			continue
 		}
-		if t, ok := Cost(a, p, n); ok && (best == nil || t < cost) {
+		t, ok := Cost(a, p, n)
+		if ok && (best == nil || t < cost || t == cost && plainer(a, best)) {
 			best, cost = a, t
 		}
 	}
 	return best, cost
+}
+
+// plainer reports whether an algorithm comes before another among the plain ones.
+func plainer(a, b *Algorithm) bool {
+	i, j := slices.Index(plain, a), slices.Index(plain, b)
+	return i >= 0 && (j < 0 || i < j)
 }
 
 // holds reports whether the queues of so many ports fit into TCM, with room for tiles.
