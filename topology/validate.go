@@ -183,7 +183,7 @@ func (c *checker) ipcq() {
 			rings = fmt.Sprintf("%d PEs × %s", sharers, rings)
 		}
 		changed := c.origin.Latest("pe.ipcq.slot_size", "pe.ipcq.n_slots", "pe.ipcq.max_ports", "pe.ipcq.buffer_kind", path)
-		c.fail(changed, "the queue rings do not fit in %s, %s: %s; use fewer or smaller slots, or another buffer_kind",
+		c.fail(changed, "the queue rings do not fit in %s, %s: %s; use fewer or smaller slots, or another memory, pe.ipcq.buffer_kind",
 			path, size.format(int64(memory)), rings)
 	}
 }
