@@ -30,6 +30,8 @@ type operation struct {
 	forming []*worker        // who, of the workers
 	strict  map[*stream]bool // in which what comes after it waits for it: it is not asynchronous there
 	message bool             // between two ranks: asynchronous, and sent with others
+	looks   int              // for what it waits for
+	apart   glance           // who found last that it has no tensor in common with this one
 	send    func(done sim.Event) error
 	begin   func(done sim.Event) error
 	finish  func()       // at its end
@@ -134,10 +136,16 @@ func (c *Context) start(op *operation) {
 	c.operations.Handle(evEnd, uint64(op.number))
 }
 
+// glance is one of an operation's looks at those before it.
+type glance struct {
+	op     *operation
+	number int
+}
+
 // after reports whether everything that the operation waits for has come as far as a
 // state.
 func (op *operation) after(state opState) bool {
-	var apart []*operation // have no tensor in common with it
+	op.looks++
 	for _, s := range op.streams {
 		for _, earlier := range s.ops {
 			if earlier == op {
@@ -147,11 +155,11 @@ func (op *operation) after(state opState) bool {
 			case earlier.state >= state && !earlier.boxed:
 			case earlier.strict[s]:
 				return false
-			case slices.Contains(apart, earlier): // in another stream
+			case earlier.apart == glance{op, op.looks}: // it is in another stream too
 			case op.shares(earlier):
 				return false
 			default:
-				apart = append(apart, earlier)
+				earlier.apart = glance{op, op.looks}
 			}
 		}
 	}
