@@ -11,6 +11,30 @@ type Layout struct {
 	CubeW, CubeH int // cubes of each that have a rank
 }
 
+// NewLayout is the layout of ranks on some PEs of a system, if they are on all SIPs in
+// order, and on the same PE of the same cubes each: one, or all of them.
+func NewLayout(g *topology.Graph, pes []int) (l Layout) {
+	s := g.Spec()
+	sips, cubes := s.System.SIPs.Count, s.CubesPerSIP()
+	switch len(pes) {
+	case sips:
+		l.CubeW, l.CubeH = 1, 1
+	case sips * cubes:
+		l.CubeW, l.CubeH = s.SIP.CubeMesh.W, s.SIP.CubeMesh.H
+	default:
+		return Layout{}
+	}
+	step := sips * cubes / len(pes) * s.PEsPerCube() // from one to the next
+	for i, pe := range pes {
+		if pe != pes[0]+i*step {
+			return Layout{}
+		}
+	}
+	l.Fabric = s.System.SIPs.Topology
+	l.W, l.H = g.SIPGrid()
+	return l
+}
+
 // cubes is how many ranks a device has.
 func (l *Layout) cubes() int { return l.CubeW * l.CubeH }
 

@@ -1,8 +1,6 @@
 package ccl
 
 import (
-	"fmt"
-
 	"github.com/kernbench/kernbench/tl"
 )
 
@@ -54,14 +52,6 @@ func (p *Plan) total() (n int) {
 		n += p.count(rank)
 	}
 	return n
-}
-
-// Check reports what about the plan cannot be done.
-func (p *Plan) Check() error {
-	if n := p.Layout.cubes(); p.RootCube > n && n > 1 {
-		return fmt.Errorf("root_cube %d: a SIP has cubes 0 to %d", p.RootCube-1, n-1)
-	}
-	return nil
 }
 
 // tiles is how many messages may wait in TCM.

@@ -2,6 +2,7 @@ package ccl
 
 import (
 	"cmp"
+	"fmt"
 
 	"github.com/kernbench/kernbench/topology"
 )
@@ -17,6 +18,21 @@ func (s Settings) Queues() topology.IPCQ {
 // that send to each other could both wait for room.
 func (s Settings) Chunk(q topology.IPCQ) topology.Bytes {
 	return min(cmp.Or(s.ChunkBytes, q.SlotSize), topology.Bytes(q.NSlots)*q.SlotSize)
+}
+
+// Size says how large the messages of a plan are, where queues are so.
+func (s Settings) Size(p *Plan, q topology.IPCQ) {
+	chunk := s.Chunk(q)
+	p.Chunk = max(1, int(chunk)/p.DType.Size())
+	p.Slots = max(1, q.NSlots/int((chunk+q.SlotSize-1)/q.SlotSize))
+}
+
+// Check reports what about the settings cannot be on a system.
+func (s Settings) Check(spec *topology.Spec) error {
+	if cubes := spec.CubesPerSIP(); s.RootCube > cubes {
+		return fmt.Errorf("root_cube %d: the last cube of a SIP is %d", s.RootCube-1, cubes-1)
+	}
+	return nil
 }
 
 // Usual is the algorithm of a collective that is used where the one asked for does not

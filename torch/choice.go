@@ -37,10 +37,7 @@ type choice struct {
 
 // cheapest is the algorithm that costs least. Programs ask for the same again and again.
 func (c *Context) cheapest(plan *ccl.Plan, lanes []lane, queues topology.IPCQ) *ccl.Algorithm {
-	places := make([]int, plan.Ranks)
-	for i, pe := range lanes[0].pes {
-		places[i] = int(pe)
-	}
+	places := lanes[0].places()
 	key := choice{plan.Collective, plan.DType, fmt.Sprint(places), plan.Root, plan.Counts[0], len(lanes), queues, plan.Chunk}
 	if a := c.choices[key]; a != nil && len(plan.Counts) == 1 {
 		return a

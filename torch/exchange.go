@@ -107,7 +107,7 @@ func (c *Context) launchMessages(list []*operation) {
 		}
 	}
 	plan.Ranks = len(ranks)
-	sizes(plan, list[0].settings, p.program.Queues)
+	list[0].settings.Size(plan, p.program.Queues)
 	p.fit(plan, c.Topology().Spec().PE.TCM.Size)
 	for i := range plan.Ranks {
 		p.args = append(p.args, &ccl.Args{Plan: plan, Rank: i, In: pointers(in, U8), Out: pointers(out, U8)})

@@ -109,6 +109,9 @@ func (c *Context) join(op string, members []int, settings ccl.Settings) (*Group,
 	if names := append(ccl.Names(), ccl.Auto); !slices.Contains(names, settings.Algorithm) {
 		return nil, fmt.Errorf("%s: no algorithm %q: there are %s", op, settings.Algorithm, strings.Join(names, ", "))
 	}
+	if err := settings.Check(c.Topology().Spec()); err != nil {
+		return nil, fmt.Errorf("%s: %w", op, err)
+	}
 	queues := c.m.Queues(settings.Queues())
 	if room := topology.Bytes(queues.NSlots) * queues.SlotSize; settings.ChunkBytes > room {
 		return nil, fmt.Errorf("%s: chunks of %v, and a queue has %d slots of %v: lower ccl's chunk_bytes to %v", op, settings.ChunkBytes, queues.NSlots, queues.SlotSize, room)

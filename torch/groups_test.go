@@ -247,3 +247,15 @@ func TestUnknownAlgorithm(t *testing.T) {
 	says(t, "error", l.Distributed().InitProcessGroup("ahbm", torch.Algorithm("rign")),
 		`InitProcessGroup: no algorithm "rign": there are `+strings.Join(ccl.Names(), ", ")+", auto")
 }
+
+// A root cube that no SIP has is refused when the group is made.
+func TestRootCubeOfNoSIP(t *testing.T) {
+	l := newLab(t, torch.Options{})
+	s, err := l.CCL().Named("center_root_allreduce")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.RootCube = 17
+	says(t, "error", l.Distributed().InitProcessGroup("ahbm", torch.Settings(s)),
+		`InitProcessGroup: root_cube 16: the last cube of a SIP is 15`)
+}

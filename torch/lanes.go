@@ -16,6 +16,15 @@ type lane struct {
 	in, out [][]block // by rank, then by block as ccl.Args counts them
 }
 
+// places is the numbers of the lane's PEs.
+func (l *lane) places() []int {
+	list := make([]int, len(l.pes))
+	for i, pe := range l.pes {
+		list[i] = int(pe)
+	}
+	return list
+}
+
 // block is some elements at consecutive addresses.
 type block struct {
 	va    memory.VA

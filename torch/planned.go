@@ -34,15 +34,12 @@ func (c *Context) plan(k *call, members []member) (*planned, error) {
 		l := &lanes[j]
 		plans[j] = &ccl.Plan{
 			Collective: r.collective, Ranks: len(l.pes), Root: r.root, Reduction: r.reduction.kind, Factor: r.reduction.factor, DType: r.dtype(),
-			Divisor: len(members), Layout: c.layout(l.pes), RootCube: settings.RootCube,
+			Divisor: len(members), Layout: ccl.NewLayout(c.Topology(), l.places()), RootCube: settings.RootCube,
 		}
 		if plans[j].Counts, err = l.counts(r.collective, members); err != nil {
 			return nil, err
 		}
-		sizes(plans[j], settings, queues)
-		if err := plans[j].Check(); err != nil {
-			return nil, err
-		}
+		settings.Size(plans[j], queues)
 	}
 	a, err := c.algorithm(settings.Algorithm, plans[0], lanes, queues)
 	if err != nil {
@@ -75,37 +72,6 @@ func (c *Context) newPlanned(a *ccl.Algorithm, does ccl.Collective, settings ccl
 	p.program = machine.Program{Name: fmt.Sprintf("%v(%s)", does, a.Name), Queues: c.m.Queues(settings.Queues())}
 	p.program.Body = func(t *tl.PE) { a.Kernel(t, p.args[t.Rank()]) }
 	return p
-}
-
-// layout is where the members are, if they are all SIPs in order, on the first PE of the
-// same cubes each: one, or all of them.
-func (c *Context) layout(pes []machine.PEID) (l ccl.Layout) {
-	s := c.Topology().Spec()
-	sips, cubes, each := s.System.SIPs.Count, s.CubesPerSIP(), s.PEsPerCube()
-	switch len(pes) {
-	case sips:
-		l.CubeW, l.CubeH = 1, 1
-	case sips * cubes:
-		l.CubeW, l.CubeH = s.SIP.CubeMesh.W, s.SIP.CubeMesh.H
-	default:
-		return ccl.Layout{}
-	}
-	step := sips * cubes / len(pes) * each // PEs from one to the next
-	for i, pe := range pes {
-		if int(pe) != int(pes[0])+i*step {
-			return ccl.Layout{}
-		}
-	}
-	l.Fabric = s.System.SIPs.Topology
-	l.W, l.H = c.Topology().SIPGrid()
-	return l
-}
-
-// sizes says how large messages of a plan are.
-func sizes(plan *ccl.Plan, settings ccl.Settings, queues topology.IPCQ) {
-	chunk := settings.Chunk(queues)
-	plan.Chunk = max(1, int(chunk)/plan.DType.Size())
-	plan.Slots = max(1, queues.NSlots/int((chunk+queues.SlotSize-1)/queues.SlotSize))
 }
 
 // fit says whether messages of a plan go through queues, and what TCM has room for then.

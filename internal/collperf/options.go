@@ -111,8 +111,8 @@ func (o *Options) validateAlgorithm() error {
 	if err != nil {
 		return err
 	}
-	if cubes := o.Topology.Spec().CubesPerSIP(); s.RootCube > cubes {
-		return fmt.Errorf("root_cube %d: the last cube of a SIP is %d", s.RootCube-1, cubes-1)
+	if err := s.Check(o.Topology.Spec()); err != nil {
+		return err
 	}
 	if o.Algorithm == "" || o.Algorithm == Auto || o.Algorithm == AllAlgorithms {
 		return nil
