@@ -183,7 +183,7 @@ func centerRootKernel(t *tl.PE, a *Args) {
 	if l.cubes() > 1 {
 		sub.In = a.Out // sums of the device
 	}
-	x := newTrading(&member{Args: &sub, t: t, lines: m.lines}, rootPaths(sub.Plan, max(0, device)))
+	x := newRootExchange(&member{Args: &sub, t: t, lines: m.lines}, rootPaths(sub.Plan, max(0, device)))
 	switch {
 	case l.cubes() == 1:
 		x.weave.run()

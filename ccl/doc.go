@@ -13,7 +13,7 @@
 // ports for that (transport.go). Those that trade blocks, round rings, in pairs or with
 // everyone, are strands: what happens to a message, while a weave says which is next, in
 // one order for all ranks (weave.go, bucket.go, halving.go, trade.go). Those over trees
-// are streams up and down, each of which goes on when it can (stream.go, upanddown.go).
+// are streams up and down, each of which goes on when it can (stream.go, treeallreduce.go).
 //
 // Costs (wovencost.go, treecost.go, directcost.go, over the routes of network.go) and
 // bounds (bound.go, need.go, region.go) are closed forms of topologies and plans, in files

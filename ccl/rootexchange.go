@@ -7,18 +7,18 @@ import (
 	"github.com/kernbench/kernbench/tl"
 )
 
-// trading is what the roots of devices trade, and in which order the sums of their ranks
+// rootExchange is what the roots of devices trade, and in which order the sums of their ranks
 // have to come for that: a segment is elements of all blocks.
-type trading struct {
+type rootExchange struct {
 	*weave
 	chunks   chunks
 	segment  func(chunk int) int // that a chunk is part of
 	complete []int               // segments of each strand that have come back
 }
 
-func newTrading(m *member, list []path) *trading {
+func newRootExchange(m *member, list []path) *rootExchange {
 	w := newWeave(m, list)
-	x := &trading{weave: w, chunks: m.linear(m.count(0)), segment: func(int) int { return 0 }}
+	x := &rootExchange{weave: w, chunks: m.linear(m.count(0)), segment: func(int) int { return 0 }}
 	x.complete = make([]int, len(w.strands))
 	if w.segments < 2 {
 		return x
@@ -44,7 +44,7 @@ func inside(from, n, i, parts int) (int, int) {
 
 // between runs the root of a device: sums come up, are traded with the other roots, and
 // go down. They meet in the output's memory.
-func (x *trading) between(c *climber) {
+func (x *rootExchange) between(c *climber) {
 	next, stop := iter.Pull(x.actions)
 	defer stop()
 	var a action
@@ -90,7 +90,7 @@ func (x *trading) between(c *climber) {
 }
 
 // awaits is the port at which an action waits for a message, if it does.
-func (x *trading) awaits(a action) (port tl.Port, waits bool) {
+func (x *rootExchange) awaits(a action) (port tl.Port, waits bool) {
 	if !a.takes {
 		return 0, false
 	}
@@ -102,7 +102,7 @@ func (x *trading) awaits(a action) (port tl.Port, waits bool) {
 
 // summed reports whether the device has the sums that an action uses, given how many
 // chunks have come up.
-func (x *trading) summed(came int, a action) bool {
+func (x *rootExchange) summed(came int, a action) bool {
 	segment := a.ends.segment
 	if a.passes {
 		segment = max(segment, a.begins.segment)
