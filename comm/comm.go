@@ -1,0 +1,210 @@
+package comm
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/kernbench/kernbench/tl"
+)
+
+// Words that windows share with kernels.
+type (
+	SignalOp = tl.SignalOp
+	Cmp      = tl.Cmp
+)
+
+// How signals are changed and compared.
+const (
+	Set = tl.Set
+	Add = tl.Add
+
+	EQ = tl.EQ
+	NE = tl.NE
+	GT = tl.GT
+	GE = tl.GE
+	LT = tl.LT
+	LE = tl.LE
+)
+
+// Options change how a rank is opened. The zero value is what most want.
+type Options struct {
+	Backend string        // "shm" if empty
+	Timeout time.Duration // longest wait for others in one operation; 0 is as long as they are there
+
+	contextVersion uint32 // 0 is ContextVersion; others are for tests
+}
+
+// DefaultBackend is that of processes of one machine.
+const DefaultBackend = "shm"
+
+// Comm is a communicator: some ranks that share windows. The one of Open is all of
+// them, the world; [Comm.Domain] makes others. One goroutine of a rank uses its
+// communicators and windows at a time.
+type Comm struct {
+	world      *world
+	rank, size int
+	ranks      []int // of the world, by rank
+	ctrl       *control
+	generation uint64 // barriers so far
+	said       []uint64
+	heard      []uint64
+	windows    []*Window
+	domains    []*Comm
+	closed     bool
+}
+
+// Open joins a run as one of its ranks and waits until all have. What rendezvous names
+// depends on the backend: of shm, memory that a launcher passed on, or a name that
+// processes have agreed on; of inproc, a name within the process. The communicator
+// fails when ctx ends.
+func Open(ctx context.Context, rank, nranks int, rendezvous string, o Options) (*Comm, error) {
+	name := o.Backend
+	if name == "" {
+		name = DefaultBackend
+	}
+	refuse := func(err error) error {
+		return &Error{Rank: rank, Peer: -1, Op: "open", Signal: -1, Err: err}
+	}
+	if nranks < 1 || rank < 0 || rank >= nranks {
+		return nil, refuse(fmt.Errorf("%w: no rank %d of %d: ranks are 0 to nranks-1", ErrRange, rank, nranks))
+	}
+	b, err := find(name)
+	if err != nil {
+		return nil, refuse(err)
+	}
+	if o.Timeout > 0 { // of joining; waits count their own
+		limited, cancel := context.WithTimeoutCause(ctx, o.Timeout, ErrTimeout)
+		defer cancel()
+		return open(ctx, limited, b, rank, nranks, rendezvous, o, refuse)
+	}
+	return open(ctx, ctx, b, rank, nranks, rendezvous, o, refuse)
+}
+
+func open(ctx, joining context.Context, b Backend, rank, nranks int, rendezvous string, o Options, refuse func(error) error) (*Comm, error) {
+	bytes := controlBytes(nranks)
+	link, err := b.Join(joining, rank, nranks, rendezvous, bytes)
+	if err != nil {
+		return nil, refuse(err)
+	}
+	w := &world{ctx: ctx, link: link, rank: rank, size: nranks, timeout: o.Timeout, crowded: crowded(nranks)}
+	c := &Comm{world: w, rank: rank, size: nranks, ranks: count(nranks)}
+	if err := c.attach(0); err != nil {
+		return nil, errors.Join(refuse(err), link.Close())
+	}
+	w.ctrl = c.ctrl
+	if err := c.greet(o); err != nil {
+		return nil, errors.Join(err, link.Close())
+	}
+	return c, nil
+}
+
+// greet meets the other ranks, who must have the same idea of the run.
+func (c *Comm) greet(o Options) error {
+	p := at("open", "hello")
+	version := o.contextVersion
+	if version == 0 {
+		version = ContextVersion
+	}
+	for peer := range c.size {
+		if peer != c.rank {
+			if err := c.say(p, peer, message{what: hello, values: [3]uint64{uint64(version), uint64(c.size)}}); err != nil {
+				return err
+			}
+		}
+	}
+	for peer := range c.size {
+		if peer == c.rank {
+			continue
+		}
+		m, err := c.hear(p, peer, hello)
+		if err != nil {
+			return err
+		}
+		if theirs := uint32(m.values[0]); theirs != version {
+			return c.fail(p.with(peer), fmt.Errorf("%w: rank %d has context version %d, rank %d version %d: build both from one version of kernbench",
+				ErrMismatch, c.rank, version, peer, theirs))
+		}
+		if theirs := int(m.values[1]); theirs != c.size {
+			return c.fail(p.with(peer), fmt.Errorf("%w: rank %d says that there are %d ranks, rank %d that there are %d",
+				ErrMismatch, c.rank, c.size, peer, theirs))
+		}
+	}
+	return nil
+}
+
+// attach maps the communicator's control memory.
+func (c *Comm) attach(handle uint64) error {
+	seg, err := c.world.link.Map(handle, c.ranks, controlBytes(c.size))
+	if err != nil {
+		return err
+	}
+	c.ctrl = &control{Segment: seg, me: c.rank, local: seg.Bytes(c.rank)}
+	c.said, c.heard = make([]uint64, c.size), make([]uint64, c.size)
+	return nil
+}
+
+func count(n int) []int {
+	list := make([]int, n)
+	for i := range list {
+		list[i] = i
+	}
+	return list
+}
+
+// Rank is this rank's number in the communicator.
+func (c *Comm) Rank() int { return c.rank }
+
+// Size is how many ranks the communicator has.
+func (c *Comm) Size() int { return c.size }
+
+// Ranks is the members as ranks of the world, by rank of the communicator.
+func (c *Comm) Ranks() []int { return slices.Clone(c.ranks) }
+
+// Err is what poisoned the communicator: nil while it can be used.
+func (c *Comm) Err() error {
+	if e := c.world.poison.Load(); e != nil {
+		return e
+	}
+	return nil
+}
+
+// SetTimeout changes the longest wait for others in one operation, of all domains of
+// this rank; 0 is as long as they are there.
+func (c *Comm) SetTimeout(d time.Duration) { c.world.timeout = d }
+
+// Abort makes the operations of all ranks fail, because of err: for a rank that cannot
+// go on.
+func (c *Comm) Abort(err error) error { return c.fail(at("abort", ""), err) }
+
+// Close ends the use of the communicator, its windows and its domains. It waits for
+// nobody: ranks that need this one get an error. Closing again does nothing.
+func (c *Comm) Close() error {
+	if c.closed {
+		return nil
+	}
+	var errs []error
+	for _, d := range c.domains {
+		errs = append(errs, d.Close())
+	}
+	for _, w := range c.windows {
+		errs = append(errs, w.free())
+	}
+	c.closed = true
+	for peer := range c.size {
+		if peer == c.rank {
+			continue
+		}
+		if err := c.ctrl.Store(peer, c.box(c.rank)+boxClosed, 1); err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		c.world.link.Wake(c.ranks[peer])
+	}
+	if c.ctrl != c.world.ctrl {
+		return errors.Join(append(errs, c.ctrl.Free())...)
+	}
+	return errors.Join(append(errs, c.world.link.Close())...)
+}

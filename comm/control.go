@@ -1,0 +1,116 @@
+package comm
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math/bits"
+)
+
+// control is the memory that the ranks of a communicator use to talk about it. Each
+// has a block of it:
+//
+//	abort     a word: 1 + the rank that failed first, of the world
+//	text      what the rank itself failed of
+//	flags     a line for each round of the barrier
+//	boxes     a line for each other rank
+//
+// Only the world's abort and text are in use. Lines are 64 bytes, so that words that
+// different ranks write do not share one.
+type control struct {
+	Segment
+	me    int
+	local []byte
+}
+
+const (
+	line      = 64
+	textBytes = 1024 - line
+	flagsAt   = line + textBytes
+)
+
+func rounds(size int) int { return bits.Len(uint(size - 1)) }
+
+func boxesAt(size int) int64 { return int64(flagsAt + line*rounds(size)) }
+
+// controlBytes is the size of a rank's block.
+func controlBytes(size int) int64 { return boxesAt(size) + int64(line*size) }
+
+// Words of a box. A rank's box for a peer has what the peer says, but ack, which is
+// what the peer has heard of what this rank said.
+const (
+	boxSeq    = 8 * iota // messages so far
+	boxWhat              // kind of the last
+	boxValues            // three words
+	_
+	_
+	boxAck
+	boxClosed // not 0: the peer has closed the communicator
+)
+
+// message is what one rank tells another.
+type message struct {
+	what   uint64
+	values [3]uint64
+}
+
+// Kinds of messages.
+const (
+	hello     uint64 = 1 + iota // context version, ranks, -
+	newWindow                   // bytes, signals, handle
+	newDomain                   // members, their hash, handle
+)
+
+// box is the offset of the box that a rank has for a peer.
+func (c *Comm) box(peer int) int64 { return boxesAt(c.size) + int64(line*peer) }
+
+// say sends a message to a rank of the communicator, when that has heard the last one.
+func (c *Comm) say(p place, peer int, m message) error {
+	p.peer = c.ranks[peer]
+	mine, theirs := c.box(peer), c.box(c.rank)
+	if err := c.await(word(c.ctrl.local, mine+boxAck), GE, int64(c.said[peer]), p); err != nil {
+		return err
+	}
+	c.said[peer]++
+	var b [32]byte
+	binary.NativeEndian.PutUint64(b[:], m.what)
+	for i, v := range m.values {
+		binary.NativeEndian.PutUint64(b[8+8*i:], v)
+	}
+	err := c.ctrl.Put(peer, theirs+boxWhat, b[:])
+	if err == nil {
+		err = c.ctrl.Store(peer, theirs+boxSeq, c.said[peer])
+	}
+	if err != nil {
+		return c.fail(p, err)
+	}
+	c.world.link.Wake(p.peer)
+	return nil
+}
+
+// hear waits for the next message of a rank, which should be of a kind.
+func (c *Comm) hear(p place, peer int, what uint64) (m message, err error) {
+	p.peer = c.ranks[peer]
+	mine := c.box(peer)
+	c.heard[peer]++
+	if err := c.await(word(c.ctrl.local, mine+boxSeq), GE, int64(c.heard[peer]), p); err != nil {
+		return m, err
+	}
+	b := c.ctrl.local[mine+boxWhat:]
+	m.what = binary.NativeEndian.Uint64(b)
+	for i := range m.values {
+		m.values[i] = binary.NativeEndian.Uint64(b[8+8*i:])
+	}
+	if err := c.ctrl.Store(peer, c.box(c.rank)+boxAck, c.heard[peer]); err != nil {
+		return m, c.fail(p, err)
+	}
+	c.world.link.Wake(p.peer)
+	if m.what != what {
+		names := [...]string{hello: "joins the run", newWindow: "makes a window", newDomain: "makes a domain"}
+		theirs := "does something else"
+		if m.what < uint64(len(names)) {
+			theirs = names[m.what]
+		}
+		return m, c.fail(p, fmt.Errorf("%w: rank %d %s, rank %d %s", ErrMismatch, c.world.rank, names[what], p.peer, theirs))
+	}
+	return m, nil
+}

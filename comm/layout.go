@@ -1,0 +1,19 @@
+package comm
+
+// Layout is where the parts of a rank's window lie.
+type Layout struct {
+	Signals     int   // how many
+	SignalEvery int64 // bytes from one to the next; the first is at 0
+	Data        int64 // offset of the bytes
+	Bytes       int64 // of all, signals included
+}
+
+// WindowLayout is that of a window of so many bytes and signals. Signals are words on
+// lines of the cache of their own. Nothing depends on how many ranks there are.
+func WindowLayout(bytes int64, signals int) Layout {
+	return Layout{Signals: signals, SignalEvery: line, Data: signalBytes(signals), Bytes: signalBytes(signals) + bytes}
+}
+
+func signalAt(signal int) int64 { return int64(signal) * line }
+
+func signalBytes(signals int) int64 { return signalAt(signals) }

@@ -1,0 +1,51 @@
+package comm
+
+import (
+	"sync/atomic"
+	"unsafe"
+)
+
+// Memory is a segment whose bytes this process can address, by member. It starts at
+// a multiple of 8. Free does nothing: a backend that has something to free embeds
+// Memory and has a Free of its own.
+type Memory [][]byte
+
+// Bytes is the memory of a member.
+func (m Memory) Bytes(member int) []byte { return m[member] }
+
+// Put copies into a member's memory.
+func (m Memory) Put(member int, off int64, src []byte) error {
+	copy(m[member][off:off+int64(len(src))], src)
+	return nil
+}
+
+// Get copies out of a member's memory.
+func (m Memory) Get(member int, off int64, dst []byte) error {
+	copy(dst, m[member][off:off+int64(len(dst))])
+	return nil
+}
+
+// Store changes a word.
+func (m Memory) Store(member int, off int64, v uint64) error {
+	atomic.StoreUint64(word(m[member], off), v)
+	return nil
+}
+
+// Add adds to a word.
+func (m Memory) Add(member int, off int64, v uint64) error {
+	atomic.AddUint64(word(m[member], off), v)
+	return nil
+}
+
+// CompareAndSwap changes a word if it is what it is thought to be.
+func (m Memory) CompareAndSwap(member int, off int64, old, new uint64) (bool, error) {
+	return atomic.CompareAndSwapUint64(word(m[member], off), old, new), nil
+}
+
+// Free does nothing.
+func (m Memory) Free() error { return nil }
+
+// word is the word at an offset, for atomic use.
+func word(b []byte, off int64) *uint64 {
+	return (*uint64)(unsafe.Pointer(&b[off : off+8][0]))
+}

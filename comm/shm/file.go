@@ -1,0 +1,164 @@
+//go:build linux
+
+package shm
+
+import (
+	"crypto/rand"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"os"
+	"sync/atomic"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/kernbench/kernbench/comm"
+)
+
+// The file of a run: a header, a bed for each rank to sleep in, segment 0, and the
+// other segments one after the other. Holes of freed ones stay.
+const (
+	magic   = 0x6d6873_6b4e524b // "KRNkshm"
+	version = 1
+	page    = 4096
+	line    = 64
+)
+
+// header is the first page of the file.
+type header struct {
+	magic   uint64
+	version uint32
+	ranks   uint32 // how many
+	epoch   uint64 // tells the run from others
+	owner   int32  // process that made the file
+	first   int32  // rank that made it; -1 for a launcher
+	bytes   uint64 // of each rank's part of segment 0
+	next    uint64 // offset of what is not yet reserved
+	joined  uint32 // ranks so far
+	refused uint32 // 1 + a rank that says that there are another number of ranks,
+	saying  uint32 // which is this
+}
+
+// bed is where a rank sleeps.
+type bed struct {
+	asleep uint32
+	bell   uint32 // the futex
+	_      [line - 8]byte
+}
+
+// file is a mapped file of a run.
+type file struct {
+	*os.File
+	head *header
+	top  []byte // header and beds
+}
+
+func bedsEnd(ranks int) int64 { return align(page+int64(ranks)*line, page) }
+
+func align(n, to int64) int64 { return (n + to - 1) / to * to }
+
+// prepare makes an empty file one of a run.
+func prepare(f *os.File, ranks, first int) error {
+	if err := allocate(f, 0, bedsEnd(ranks)); err != nil {
+		return err
+	}
+	var epoch [8]byte
+	if _, err := rand.Read(epoch[:]); err != nil {
+		return err
+	}
+	m, err := open(f)
+	if err != nil {
+		return err
+	}
+	*m.head = header{
+		magic: magic, version: version, ranks: uint32(ranks), epoch: binary.NativeEndian.Uint64(epoch[:]),
+		owner: int32(os.Getpid()), first: int32(first), next: uint64(bedsEnd(ranks)),
+	}
+	return m.unmap()
+}
+
+// allocate makes sure that a part of the file has memory, which a write to memory that
+// is not there would be too late to find out.
+func allocate(f *os.File, off, n int64) error {
+	for {
+		err := unix.Fallocate(int(f.Fd()), 0, off, n)
+		switch {
+		case errors.Is(err, unix.EINTR):
+			continue
+		case errors.Is(err, unix.ENOSPC), errors.Is(err, unix.ENOMEM), errors.Is(err, unix.EFBIG):
+			return fmt.Errorf("%w: %d bytes of shared memory: %w; free some, or ask for less", comm.ErrNoMemory, n, err)
+		case err != nil:
+			return fmt.Errorf("allocate shared memory: %w", err)
+		}
+		return nil
+	}
+}
+
+// open maps the header of a file.
+func open(f *os.File) (*file, error) {
+	info, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	if info.Size() < page {
+		return nil, errNotOurs
+	}
+	top, err := unix.Mmap(int(f.Fd()), 0, page, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
+	if err != nil {
+		return nil, fmt.Errorf("map shared memory: %w", err)
+	}
+	return &file{f, (*header)(unsafe.Pointer(&top[0])), top}, nil
+}
+
+var errNotOurs = errors.New("not shared memory of a run")
+
+// check compares the header with what a rank expects.
+func (m *file) check(rank, ranks int) error {
+	switch h := m.head; {
+	case h.magic != magic:
+		return errNotOurs
+	case h.version != version:
+		return fmt.Errorf("%w: the shared memory is of layout %d, and rank %d knows layout %d: build all ranks from one version of kernbench",
+			comm.ErrMismatch, h.version, rank, version)
+	case int(h.ranks) != ranks:
+		atomic.StoreUint32(&h.saying, uint32(ranks))
+		atomic.CompareAndSwapUint32(&h.refused, 0, uint32(rank)+1)
+		return m.disagree(rank, ranks)
+	}
+	return nil
+}
+
+func (m *file) disagree(rank, ranks int) error {
+	who := "the launcher"
+	if m.head.first >= 0 {
+		who = fmt.Sprintf("rank %d", m.head.first)
+	}
+	return fmt.Errorf("%w: rank %d says that there are %d ranks, %s that there are %d", comm.ErrMismatch, rank, ranks, who, m.head.ranks)
+}
+
+// mapBeds maps the beds too, of a file that was checked.
+func (m *file) mapBeds() ([]bed, error) {
+	n := int(m.head.ranks)
+	top, err := unix.Mmap(int(m.Fd()), 0, int(bedsEnd(n)), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED|unix.MAP_POPULATE)
+	if err != nil {
+		return nil, fmt.Errorf("map shared memory: %w", err)
+	}
+	if err := m.unmap(); err != nil {
+		return nil, err
+	}
+	m.top, m.head = top, (*header)(unsafe.Pointer(&top[0]))
+	return unsafe.Slice((*bed)(unsafe.Pointer(&top[page])), n), nil
+}
+
+func (m *file) unmap() error {
+	if m.top == nil {
+		return nil
+	}
+	top := m.top
+	m.top, m.head = nil, nil
+	return unix.Munmap(top)
+}
+
+// close gives up the file, and the error with it: what matters has been said.
+func (m *file) close() error { return errors.Join(m.unmap(), m.File.Close()) }

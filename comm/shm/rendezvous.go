@@ -1,0 +1,241 @@
+//go:build linux
+
+package shm
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"sync/atomic"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/kernbench/kernbench/comm"
+)
+
+// Create makes the memory of a run for a launcher to pass on to processes, as fd:N for
+// descriptor N. The ranks notice when the launcher closes the returned holder, or
+// dies.
+func Create(nranks int) (memory *os.File, holder *os.File, err error) {
+	fd, err := unix.MemfdCreate("kernbench", unix.MFD_CLOEXEC)
+	if err != nil {
+		return nil, nil, fmt.Errorf("create shared memory: %w", err)
+	}
+	memory = os.NewFile(uintptr(fd), "shared memory")
+	if err = prepare(memory, nranks, -1); err == nil {
+		holder, err = reopen(fd)
+	}
+	if err == nil {
+		_, err = lock(holder, lifeLock)
+	}
+	if err != nil {
+		memory.Close() // nothing is lost
+		return nil, nil, err
+	}
+	return memory, holder, nil
+}
+
+// reopen is the same file with locks of its own, which children do not inherit.
+func reopen(fd int) (*os.File, error) {
+	return os.OpenFile(fmt.Sprintf("/proc/self/fd/%d", fd), os.O_RDWR, 0)
+}
+
+// inherit joins a run by a descriptor that this process was started with.
+func inherit(text string, rank, ranks int) (*file, error) {
+	fd, err := strconv.Atoi(text)
+	if err != nil || fd < 0 {
+		return nil, fmt.Errorf("no descriptor %q: write fd:3", text)
+	}
+	f, err := reopen(fd)
+	if err != nil {
+		return nil, fmt.Errorf("descriptor %d is not shared memory of a run: %w", fd, err)
+	}
+	m, err := open(f)
+	if err == nil {
+		err = m.check(rank, ranks)
+	}
+	if err == nil {
+		err = m.take(rank)
+	}
+	if err != nil {
+		f.Close()
+		return nil, fmt.Errorf("descriptor %d: %w", fd, err)
+	}
+	return m, nil
+}
+
+// take takes the place of a rank in a run.
+func (m *file) take(rank int) error {
+	free, err := lock(m.File, lockOf(rank))
+	if err == nil && !free {
+		err = fmt.Errorf("%w: another process is rank %d of this run: give each rank a number of its own, and each run a name", comm.ErrMismatch, rank)
+	}
+	if err == nil {
+		atomic.AddUint32(&m.head.joined, 1)
+	}
+	return err
+}
+
+// Folder is where named runs meet.
+const Folder = "/dev/shm"
+
+const prefix = "kernbench."
+
+var namePattern = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$`)
+
+// meet joins a named run, which the first rank makes.
+func meet(ctx context.Context, rendezvous string, rank, ranks int) (*file, string, error) {
+	path := rendezvous
+	if !strings.HasPrefix(path, "/") {
+		if !namePattern.MatchString(path) {
+			return nil, "", fmt.Errorf("no name of a run %.60q: write letters, digits, dots and hyphens, such as my-run; or a path that begins with /", path)
+		}
+		path = filepath.Join(Folder, prefix+path)
+	}
+	sweep(filepath.Dir(path), path)
+	for {
+		if err := context.Cause(ctx); err != nil {
+			return nil, "", err
+		}
+		m, err := joinOrMake(path, rank, ranks)
+		if errors.Is(err, errAgain) {
+			continue
+		}
+		if errors.Is(err, fs.ErrPermission) {
+			err = fmt.Errorf("%w: remove it, or name a run that is yours", err)
+		}
+		return m, path, err
+	}
+}
+
+// errAgain means that another process was quicker.
+var errAgain = errors.New("try again")
+
+func joinOrMake(path string, rank, ranks int) (*file, error) {
+	f, err := os.OpenFile(path, os.O_RDWR|unix.O_NOFOLLOW, 0)
+	if errors.Is(err, fs.ErrNotExist) {
+		return create(path, rank, ranks)
+	}
+	if err != nil {
+		return nil, err
+	}
+	m, err := join(path, f, rank, ranks)
+	if err != nil {
+		f.Close()
+	}
+	return m, err
+}
+
+// create makes a named run. The file gets its name when it is complete and has the
+// rank's lock.
+func create(path string, rank, ranks int) (*file, error) {
+	f, err := os.OpenFile(filepath.Dir(path), os.O_RDWR|unix.O_TMPFILE, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("create shared memory %s: %w", path, err)
+	}
+	err = prepare(f, ranks, rank)
+	var m *file
+	if err == nil {
+		m, err = open(f)
+	}
+	if err == nil {
+		err = m.take(rank)
+	}
+	if err == nil && ranks > 1 { // nobody else comes to a run of one
+		err = unix.Linkat(unix.AT_FDCWD, fmt.Sprintf("/proc/self/fd/%d", f.Fd()), unix.AT_FDCWD, path, unix.AT_SYMLINK_FOLLOW)
+		if errors.Is(err, fs.ErrExist) {
+			err = errAgain
+		} else if err != nil {
+			err = fmt.Errorf("create shared memory %s: %w", path, err)
+		}
+	}
+	if err != nil {
+		f.Close()
+		return nil, err
+	}
+	return m, nil
+}
+
+// join joins a named run, or removes a dead one.
+func join(path string, f *os.File, rank, ranks int) (*file, error) {
+	if err := lockWaiting(f, joinLock); err != nil {
+		return nil, err
+	}
+	defer unlock(f, joinLock)
+	if !names(path, f) {
+		return nil, errAgain // it has begun, or is dead, since it was opened
+	}
+	alive, err := locked(f, rankLock, allRanks)
+	if err != nil {
+		return nil, err
+	}
+	if !alive {
+		if err := os.Remove(path); err != nil {
+			return nil, fmt.Errorf("remove what a dead run left: %w", err)
+		}
+		return nil, errAgain
+	}
+	m, err := open(f)
+	if err == nil {
+		err = m.check(rank, ranks)
+	}
+	if err == nil {
+		err = m.take(rank)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	if int(atomic.LoadUint32(&m.head.joined)) == ranks {
+		err = os.Remove(path) // all are here
+	}
+	return m, err
+}
+
+// names reports whether a path is the name of an open file.
+func names(path string, f *os.File) bool {
+	there, err := os.Lstat(path)
+	if err != nil {
+		return false
+	}
+	this, err := f.Stat()
+	return err == nil && os.SameFile(there, this)
+}
+
+// remove takes the name from a run that will not begin.
+func remove(path string, f *os.File) error {
+	if err := lockWaiting(f, joinLock); err != nil {
+		return err
+	}
+	defer unlock(f, joinLock)
+	if !names(path, f) {
+		return nil
+	}
+	return os.Remove(path)
+}
+
+// sweep removes what dead runs left in a folder, but for one path. What cannot be
+// removed is somebody else's.
+func sweep(folder, but string) {
+	paths, _ := filepath.Glob(filepath.Join(folder, prefix+"*")) // only a bad pattern
+	for _, path := range paths {
+		if path == but {
+			continue
+		}
+		f, err := os.OpenFile(path, os.O_RDWR|unix.O_NOFOLLOW, 0)
+		if err != nil {
+			continue
+		}
+		if taken, err := lock(f, joinLock); err == nil && taken && names(path, f) {
+			if alive, err := locked(f, rankLock, allRanks); err == nil && !alive {
+				os.Remove(path)
+			}
+		}
+		f.Close()
+	}
+}

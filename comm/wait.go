@@ -1,0 +1,105 @@
+package comm
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+	"sync/atomic"
+	"time"
+)
+
+// How a rank waits: it looks at a word again and again for a while, which is fastest,
+// then goes on looking less often and asks whether its peers are still there, and in
+// the end sleeps.
+const (
+	hotLooks   = 2000                  // before the clock is asked
+	looks      = 64                    // between other things
+	askEvery   = 2 * time.Millisecond  // whether peers are there
+	sleepAfter = 10 * time.Millisecond // of looking
+	longest    = 50 * time.Millisecond // sleep, before peers are asked about
+)
+
+// await waits until a word of this rank's own memory compares true with v.
+func (c *Comm) await(w *uint64, cmp Cmp, v int64, p place) error {
+	if cmp.Holds(int64(atomic.LoadUint64(w)), v) {
+		return nil
+	}
+	if !c.world.crowded {
+		for range hotLooks {
+			pause()
+			if cmp.Holds(int64(atomic.LoadUint64(w)), v) {
+				return nil
+			}
+		}
+	}
+	return c.awaitLong(w, cmp, v, p)
+}
+
+func (c *Comm) awaitLong(w *uint64, cmp Cmp, v int64, p place) error {
+	began := time.Now()
+	asked := began
+	ready := func() bool { return cmp.Holds(int64(atomic.LoadUint64(w)), v) || c.world.aborted() >= 0 }
+	for {
+		for range looks {
+			if cmp.Holds(int64(atomic.LoadUint64(w)), v) {
+				return nil
+			}
+			if !c.world.crowded {
+				pause()
+			}
+		}
+		if by := c.world.aborted(); by >= 0 {
+			return c.fail(p.with(by), c.world.told(by))
+		}
+		now := time.Now()
+		if now.Sub(asked) >= askEvery {
+			asked = now
+			if err := c.hopeless(p, now.Sub(began)); err != nil {
+				if cmp.Holds(int64(atomic.LoadUint64(w)), v) {
+					return nil // the peer did its part before it went
+				}
+				return err
+			}
+		}
+		switch {
+		case now.Sub(began) >= sleepAfter:
+			c.world.link.Sleep(ready, longest)
+		case c.world.crowded:
+			c.world.link.Sleep(ready, 0)
+		}
+	}
+}
+
+// hopeless is an error if there is no use in waiting any longer.
+func (c *Comm) hopeless(p place, waited time.Duration) error {
+	w := c.world
+	if err := context.Cause(w.ctx); err != nil {
+		return c.fail(p, err)
+	}
+	if w.timeout > 0 && waited >= w.timeout {
+		return c.fail(p, fmt.Errorf("%w: nothing in %v", ErrTimeout, w.timeout))
+	}
+	if err := w.link.Lost(w.rank); err != nil {
+		return c.fail(p, err)
+	}
+	for peer := range w.size {
+		if peer == w.rank || !w.joined(peer) {
+			continue
+		}
+		closed := w.hasClosed(peer)
+		if closed && peer == p.peer {
+			return c.fail(p, fmt.Errorf("%w by that rank", ErrClosed))
+		}
+		if closed {
+			continue
+		}
+		if err := w.link.Lost(peer); err != nil {
+			return c.fail(p.with(peer), fmt.Errorf("%w: %w", ErrLost, err))
+		}
+	}
+	return nil
+}
+
+// crowded says whether ranks outnumber cores: then one that looks again and again is
+// in the way of those that it waits for.
+func crowded(ranks int) bool { return ranks > min(runtime.NumCPU(), runtime.GOMAXPROCS(0)) }

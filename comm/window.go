@@ -1,0 +1,207 @@
+package comm
+
+import (
+	"fmt"
+	"slices"
+	"sync/atomic"
+)
+
+// Window is memory that each rank of a communicator has and all can reach: signals,
+// then bytes. [WindowLayout] says where they lie.
+type Window struct {
+	comm    *Comm
+	seg     Segment
+	local   []byte // signals and bytes
+	bytes   int64
+	signals int
+	closed  bool
+}
+
+// AllocWindow makes a window with so many bytes and signals at each rank, all zero.
+// Every rank of the communicator calls it, with the same sizes.
+func (c *Comm) AllocWindow(bytes int64, signals int) (*Window, error) {
+	p := at("window", "alloc")
+	if err := c.usable(p); err != nil {
+		return nil, err
+	}
+	if bytes < 0 || signals < 0 || bytes > 1<<46 || signals > 1<<30 {
+		return nil, c.errorAt(p, fmt.Errorf("%w: a window of %d bytes and %d signals", ErrRange, bytes, signals))
+	}
+	layout := WindowLayout(bytes, signals)
+	m := message{what: newWindow, values: [3]uint64{uint64(bytes), uint64(signals)}}
+	if c.rank == 0 {
+		handle, err := c.world.link.Reserve(c.size, layout.Bytes)
+		if err != nil {
+			return nil, c.fail(p, err)
+		}
+		m.values[2] = handle
+		for peer := 1; peer < c.size; peer++ {
+			if err := c.say(p, peer, m); err != nil {
+				return nil, err
+			}
+		}
+	} else {
+		heard, err := c.hear(p, 0, newWindow)
+		if err != nil {
+			return nil, err
+		}
+		if heard.values[0] != m.values[0] || heard.values[1] != m.values[1] {
+			return nil, c.fail(p.with(c.ranks[0]), fmt.Errorf("%w: rank %d makes a window of %d bytes and %d signals, rank %d one of %d bytes and %d signals",
+				ErrMismatch, c.world.rank, bytes, signals, c.ranks[0], heard.values[0], heard.values[1]))
+		}
+		m = heard
+	}
+	seg, err := c.world.link.Map(m.values[2], c.ranks, layout.Bytes)
+	if err != nil {
+		return nil, c.fail(p, err)
+	}
+	w := &Window{comm: c, seg: seg, local: seg.Bytes(c.rank), bytes: bytes, signals: signals}
+	c.windows = append(c.windows, w)
+	return w, c.barrier(at("window", "all have it"))
+}
+
+// Comm is the communicator whose ranks have the window.
+func (w *Window) Comm() *Comm { return w.comm }
+
+// Size is the bytes of each rank.
+func (w *Window) Size() int64 { return w.bytes }
+
+// Signals is how many each rank has.
+func (w *Window) Signals() int { return w.signals }
+
+// Local is the bytes of this rank. They must not be used after the window is closed.
+func (w *Window) Local() []byte { return w.Peer(w.comm.rank) }
+
+// Peer is the bytes of a rank, for loads and stores: nil if the backend cannot address
+// them, or the window is closed. Only signals and barriers order accesses of ranks.
+func (w *Window) Peer(rank int) []byte {
+	if w.closed || rank < 0 || rank >= w.comm.size {
+		return nil
+	}
+	b := w.seg.Bytes(rank)
+	if b == nil {
+		return nil
+	}
+	return b[signalBytes(w.signals):]
+}
+
+// check is what every access to a peer's part looks at first.
+func (w *Window) check(p *place, peer int, off, n int64) error {
+	if err := w.comm.usable(*p); err != nil {
+		return err
+	}
+	if w.closed {
+		return w.comm.errorAt(*p, ErrClosed)
+	}
+	if peer < 0 || peer >= w.comm.size {
+		return w.comm.errorAt(*p, fmt.Errorf("%w: no rank %d: there are 0 to %d", ErrRange, peer, w.comm.size-1))
+	}
+	p.peer = w.comm.ranks[peer]
+	if off < 0 || off > w.bytes-n {
+		return w.comm.errorAt(*p, fmt.Errorf("%w: bytes %d to %d of a window of %d", ErrRange, off, off+n, w.bytes))
+	}
+	return nil
+}
+
+// Put copies into a rank's part of the window. A later Notify of that rank comes after
+// it.
+func (w *Window) Put(peer int, off int64, src []byte) error {
+	p := at("put", "")
+	if err := w.check(&p, peer, off, int64(len(src))); err != nil {
+		return err
+	}
+	if err := w.seg.Put(peer, signalBytes(w.signals)+off, src); err != nil {
+		return w.comm.fail(p, err)
+	}
+	return nil
+}
+
+// Get copies out of a rank's part of the window.
+func (w *Window) Get(peer int, off int64, dst []byte) error {
+	p := at("get", "")
+	if err := w.check(&p, peer, off, int64(len(dst))); err != nil {
+		return err
+	}
+	if err := w.seg.Get(peer, signalBytes(w.signals)+off, dst); err != nil {
+		return w.comm.fail(p, err)
+	}
+	return nil
+}
+
+// Notify changes a signal of a rank. What this rank has written before, in whatever
+// window, is seen by whoever has waited for the change.
+func (w *Window) Notify(peer, signal int, op SignalOp, v int64) error {
+	p := place{op: "notify", peer: -1, signal: signal}
+	if err := w.check(&p, peer, 0, 0); err != nil {
+		return err
+	}
+	if err := w.isSignal(p); err != nil {
+		return err
+	}
+	var err error
+	switch op {
+	case Set:
+		err = w.seg.Store(peer, signalAt(signal), uint64(v))
+	case Add:
+		err = w.seg.Add(peer, signalAt(signal), uint64(v))
+	default:
+		return w.comm.errorAt(p, fmt.Errorf("%w: no operation %d: use Set or Add", ErrRange, op))
+	}
+	if err != nil {
+		return w.comm.fail(p, err)
+	}
+	w.comm.world.link.Wake(p.peer)
+	return nil
+}
+
+// WaitSignal waits until a signal of this rank compares true with v.
+func (w *Window) WaitSignal(signal int, cmp Cmp, v int64) error {
+	p := place{op: "wait", peer: -1, signal: signal}
+	if err := w.checkWait(p, cmp); err != nil {
+		return err
+	}
+	return w.comm.await(word(w.local, signalAt(signal)), cmp, v, p)
+}
+
+// TestSignal reports whether a signal of this rank compares true with v now.
+func (w *Window) TestSignal(signal int, cmp Cmp, v int64) (bool, error) {
+	p := place{op: "test", peer: -1, signal: signal}
+	if err := w.checkWait(p, cmp); err != nil {
+		return false, err
+	}
+	return cmp.Holds(int64(atomic.LoadUint64(word(w.local, signalAt(signal)))), v), nil
+}
+
+func (w *Window) checkWait(p place, cmp Cmp) error {
+	if err := w.comm.usable(p); err != nil {
+		return err
+	}
+	if w.closed {
+		return w.comm.errorAt(p, ErrClosed)
+	}
+	if cmp > LE {
+		return w.comm.errorAt(p, fmt.Errorf("%w: no comparison %d", ErrRange, cmp))
+	}
+	return w.isSignal(p)
+}
+
+func (w *Window) isSignal(p place) error {
+	if p.signal < 0 || p.signal >= w.signals {
+		return w.comm.errorAt(p, fmt.Errorf("%w: the window has signals 0 to %d", ErrRange, w.signals-1))
+	}
+	return nil
+}
+
+// Close frees the window, once all its ranks have closed it. It waits for nobody.
+func (w *Window) Close() error {
+	w.comm.windows = slices.DeleteFunc(w.comm.windows, func(o *Window) bool { return o == w })
+	return w.free()
+}
+
+func (w *Window) free() error {
+	if w.closed {
+		return nil
+	}
+	w.closed = true
+	return w.seg.Free()
+}

@@ -1,0 +1,61 @@
+package comm
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"sync/atomic"
+	"time"
+)
+
+// world is what a rank has once, however many domains it is in.
+type world struct {
+	ctx        context.Context
+	link       Link
+	rank, size int
+	timeout    time.Duration
+	crowded    bool
+	ctrl       *control
+	poison     atomic.Pointer[Error]
+}
+
+// aborted is the rank that told this one that it failed, -1 if none did.
+func (w *world) aborted() int { return int(atomic.LoadUint64(word(w.ctrl.local, 0))) - 1 }
+
+// tell makes the others' operations fail too. It does what it can: they may be gone.
+func (w *world) tell(e *Error) {
+	culprit := w.rank
+	if by := w.aborted(); by >= 0 {
+		culprit = by // they hear from the first, or from whoever heard of it
+	}
+	text := []byte(e.Error())
+	copy(w.ctrl.local[line:line+textBytes-1], text)
+	for peer := range w.size {
+		if peer == w.rank {
+			continue
+		}
+		if _, err := w.ctrl.CompareAndSwap(peer, 0, 0, uint64(culprit)+1); err == nil {
+			w.link.Wake(peer)
+		}
+	}
+}
+
+// told is why another rank says that it failed.
+func (w *world) told(by int) error {
+	var text [textBytes]byte
+	if err := w.ctrl.Get(by, line, text[:]); err != nil {
+		return fmt.Errorf("%w, and its reason cannot be read: %w", ErrPeer, err)
+	}
+	reason, _, _ := bytes.Cut(text[:], []byte{0})
+	return fmt.Errorf("%w: %s", ErrPeer, reason)
+}
+
+// joined reports whether a rank has said hello.
+func (w *world) joined(rank int) bool { return w.boxWord(rank, boxSeq) > 0 }
+
+// hasClosed reports whether a rank has closed the communicator.
+func (w *world) hasClosed(rank int) bool { return w.boxWord(rank, boxClosed) != 0 }
+
+func (w *world) boxWord(rank int, at int64) uint64 {
+	return atomic.LoadUint64(word(w.ctrl.local, boxesAt(w.size)+int64(line*rank)+at))
+}
