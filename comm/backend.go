@@ -33,8 +33,8 @@ type Link interface {
 	// wait for, so it should cost little while the rank is awake.
 	Wake(rank int)
 	// Lost is why a rank that has joined will never answer again, such as that its
-	// process has ended: nil while it may. Asked about the own rank, it is why the run
-	// as a whole cannot go on, such as that whoever started it has ended.
+	// process has ended: nil while it may, or may yet join. Asked about the own rank, it
+	// is why the run as a whole cannot go on, such as that whoever started it has ended.
 	Lost(rank int) error
 	// Close gives up the link and what it has mapped.
 	Close() error

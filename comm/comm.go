@@ -52,6 +52,7 @@ type Comm struct {
 	said       []uint64
 	heard      []uint64
 	windows    []*Window
+	made       int // windows so far
 	domains    []*Comm
 	closed     bool
 }
@@ -177,7 +178,13 @@ func (c *Comm) SetTimeout(d time.Duration) { c.world.timeout = d }
 
 // Abort makes the operations of all ranks fail, because of err: for a rank that cannot
 // go on.
-func (c *Comm) Abort(err error) error { return c.fail(at("abort", ""), err) }
+func (c *Comm) Abort(err error) error {
+	p := at("abort", "")
+	if c.closed {
+		return c.errorAt(p, ErrClosed) // its memory is gone
+	}
+	return c.fail(p, err)
+}
 
 // Close ends the use of the communicator, its windows and its domains. It waits for
 // nobody: ranks that need this one get an error. Closing again does nothing.

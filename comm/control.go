@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math/bits"
+	"sync/atomic"
 )
 
 // control is the memory that the ranks of a communicator use to talk about it. Each
@@ -62,6 +63,11 @@ const (
 
 // box is the offset of the box that a rank has for a peer.
 func (c *Comm) box(peer int) int64 { return boxesAt(c.size) + int64(line*peer) }
+
+// closedBy reports whether a peer has closed the communicator of so many ranks.
+func (c *control) closedBy(peer, size int) bool {
+	return atomic.LoadUint64(word(c.local, boxesAt(size)+int64(line*peer)+boxClosed)) != 0
+}
 
 // say sends a message to a rank of the communicator, when that has heard the last one.
 func (c *Comm) say(p place, peer int, m message) error {

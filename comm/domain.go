@@ -39,7 +39,7 @@ func (c *Comm) Domain(ranks ...int) (*Comm, error) {
 	if err := d.attach(handle); err != nil {
 		return nil, c.fail(p, err)
 	}
-	c.domains = append(c.domains, d)
+	c.domains = append(slices.DeleteFunc(c.domains, func(o *Comm) bool { return o.closed }), d)
 	return d, nil
 }
 

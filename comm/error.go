@@ -1,6 +1,7 @@
 package comm
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -75,7 +76,7 @@ func (c *Comm) fail(p place, err error) error {
 	return c.world.poison.Load()
 }
 
-// usable is nil unless the communicator was closed or poisoned.
+// usable is nil unless the communicator was closed or poisoned, or its context ended.
 func (c *Comm) usable(p place) error {
 	if e := c.world.poison.Load(); e != nil {
 		return e
@@ -85,6 +86,9 @@ func (c *Comm) usable(p place) error {
 	}
 	if by := c.world.aborted(); by >= 0 {
 		return c.fail(p.with(by), c.world.told(by))
+	}
+	if c.world.ctx.Err() != nil { // waits that are short do not ask
+		return c.fail(p, context.Cause(c.world.ctx))
 	}
 	return nil
 }

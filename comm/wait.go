@@ -54,11 +54,14 @@ func (c *Comm) awaitLong(w *uint64, cmp Cmp, v int64, p place) error {
 		now := time.Now()
 		if now.Sub(asked) >= askEvery {
 			asked = now
-			if err := c.hopeless(p, now.Sub(began)); err != nil {
+			if where, err := c.hopeless(p, now.Sub(began)); err != nil {
 				if cmp.Holds(int64(atomic.LoadUint64(w)), v) {
 					return nil // the peer did its part before it went
 				}
-				return err
+				if by := c.world.aborted(); by >= 0 {
+					return c.fail(p.with(by), c.world.told(by)) // it told why before it went
+				}
+				return c.fail(where, err)
 			}
 		}
 		switch {
@@ -70,34 +73,42 @@ func (c *Comm) awaitLong(w *uint64, cmp Cmp, v int64, p place) error {
 	}
 }
 
-// hopeless is an error if there is no use in waiting any longer.
-func (c *Comm) hopeless(p place, waited time.Duration) error {
+// hopeless is an error, and where, if there is no use in waiting any longer. It is for
+// the caller to fail: the wait may have ended since.
+func (c *Comm) hopeless(p place, waited time.Duration) (place, error) {
 	w := c.world
 	if err := context.Cause(w.ctx); err != nil {
-		return c.fail(p, err)
+		return p, err
 	}
 	if w.timeout > 0 && waited >= w.timeout {
-		return c.fail(p, fmt.Errorf("%w: nothing in %v", ErrTimeout, w.timeout))
+		return p, fmt.Errorf("%w: nothing in %v", ErrTimeout, w.timeout)
 	}
 	if err := w.link.Lost(w.rank); err != nil {
-		return c.fail(p, err)
+		return p, err
+	}
+	there := c.size == 1
+	for peer, rank := range c.ranks {
+		switch {
+		case peer == c.rank:
+		case !c.ctrl.closedBy(peer, c.size):
+			there = true
+		case rank == p.peer:
+			return p, fmt.Errorf("%w by that rank", ErrClosed)
+		}
+	}
+	if !there {
+		return p, fmt.Errorf("%w by all other ranks", ErrClosed)
 	}
 	for peer := range w.size {
-		if peer == w.rank || !w.joined(peer) {
+		if peer == w.rank || w.ctrl.closedBy(peer, w.size) {
 			continue
 		}
-		closed := w.hasClosed(peer)
-		if closed && peer == p.peer {
-			return c.fail(p, fmt.Errorf("%w by that rank", ErrClosed))
-		}
-		if closed {
-			continue
-		}
-		if err := w.link.Lost(peer); err != nil {
-			return c.fail(p.with(peer), fmt.Errorf("%w: %w", ErrLost, err))
+		// A rank closes before it goes, so it is asked again.
+		if err := w.link.Lost(peer); err != nil && !w.ctrl.closedBy(peer, w.size) {
+			return p.with(peer), fmt.Errorf("%w: %w", ErrLost, err)
 		}
 	}
-	return nil
+	return p, nil
 }
 
 // crowded says whether ranks outnumber cores: then one that looks again and again is

@@ -10,6 +10,7 @@ import (
 // then bytes. [WindowLayout] says where they lie.
 type Window struct {
 	comm    *Comm
+	id      int // among those of the communicator, the same at all ranks
 	seg     Segment
 	local   []byte // signals and bytes
 	bytes   int64
@@ -55,7 +56,8 @@ func (c *Comm) AllocWindow(bytes int64, signals int) (*Window, error) {
 	if err != nil {
 		return nil, c.fail(p, err)
 	}
-	w := &Window{comm: c, seg: seg, local: seg.Bytes(c.rank), bytes: bytes, signals: signals}
+	c.made++
+	w := &Window{comm: c, id: c.made, seg: seg, local: seg.Bytes(c.rank), bytes: bytes, signals: signals}
 	c.windows = append(c.windows, w)
 	return w, c.barrier(at("window", "all have it"))
 }
@@ -82,7 +84,8 @@ func (w *Window) Peer(rank int) []byte {
 	if b == nil {
 		return nil
 	}
-	return b[signalBytes(w.signals):]
+	from, to := signalBytes(w.signals), signalBytes(w.signals)+w.bytes
+	return b[from:to:to]
 }
 
 // check is what every access to a peer's part looks at first.
@@ -187,7 +190,7 @@ func (w *Window) checkWait(p place, cmp Cmp) error {
 
 func (w *Window) isSignal(p place) error {
 	if p.signal < 0 || p.signal >= w.signals {
-		return w.comm.errorAt(p, fmt.Errorf("%w: the window has signals 0 to %d", ErrRange, w.signals-1))
+		return w.comm.errorAt(p, fmt.Errorf("%w: the window has %d signals, from 0", ErrRange, w.signals))
 	}
 	return nil
 }

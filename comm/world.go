@@ -49,13 +49,3 @@ func (w *world) told(by int) error {
 	reason, _, _ := bytes.Cut(text[:], []byte{0})
 	return fmt.Errorf("%w: %s", ErrPeer, reason)
 }
-
-// joined reports whether a rank has said hello.
-func (w *world) joined(rank int) bool { return w.boxWord(rank, boxSeq) > 0 }
-
-// hasClosed reports whether a rank has closed the communicator.
-func (w *world) hasClosed(rank int) bool { return w.boxWord(rank, boxClosed) != 0 }
-
-func (w *world) boxWord(rank int, at int64) uint64 {
-	return atomic.LoadUint64(word(w.ctrl.local, boxesAt(w.size)+int64(line*rank)+at))
-}

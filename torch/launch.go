@@ -2,8 +2,6 @@ package torch
 
 import (
 	"errors"
-	"math"
-	"reflect"
 	"slices"
 
 	"github.com/kernbench/kernbench/internal/machine"
@@ -134,7 +132,10 @@ func (c *Context) Launch(name string, kernel any, args ...any) (*Launched, error
 	if len(o.pes) == 0 {
 		panic(misuse("Launch", "%s has no tensor to say where it runs: add torch.PEs", name))
 	}
-	bound := bind(name, kernel, args)
+	bound, tensors, err := tl.Bind[*Tensor](name, kernel, args)
+	if err != nil {
+		panic(misuse("Launch", "%w", err))
+	}
 	if err := c.operation("Launch"); err != nil {
 		return nil, err
 	}
@@ -153,12 +154,18 @@ func (c *Context) Launch(name string, kernel any, args ...any) (*Launched, error
 	for _, link := range o.links {
 		p.Links = append(p.Links, machine.Connection{A: machine.PEID(link.A), APort: link.APort, B: machine.PEID(link.B), BPort: link.BPort})
 	}
-	for _, x := range bound.tensors {
+	for _, x := range tensors {
 		x.usable("Launch")
 		p.Windows = append(p.Windows, x.parts(p.Targets))
 	}
-	p.Body = func(t *tl.PE) { bound.call(t, p.Windows) }
-	l.op = c.program(p, bound.tensors, func(run *machine.Run) { l.run = run })
+	p.Body = func(t *tl.PE) {
+		ptrs := make([]tl.Ptr, len(tensors))
+		for w, x := range tensors {
+			ptrs[w] = x.pointer(p.Windows[w][t.Rank()], w)
+		}
+		bound.Call(t, ptrs...)
+	}
+	l.op = c.program(p, tensors, func(run *machine.Run) { l.run = run })
 	c.enqueue(l.op)
 	return l, nil
 }
@@ -264,80 +271,4 @@ func (x *Tensor) pointer(at machine.Part, window int) tl.Ptr {
 		}
 	}
 	return p
-}
-
-// binding is a kernel with its arguments.
-type binding struct {
-	fn      reflect.Value
-	args    []reflect.Value // without the PE; tensors are filled in for each PE
-	tensors []*Tensor
-	at      []int // which argument each tensor is
-}
-
-var (
-	peType  = reflect.TypeFor[*tl.PE]()
-	ptrType = reflect.TypeFor[tl.Ptr]()
-)
-
-// bind checks that a kernel takes the arguments.
-func bind(name string, kernel any, args []any) *binding {
-	b := &binding{fn: reflect.ValueOf(kernel)}
-	if kernel == nil || b.fn.Kind() == reflect.Func && b.fn.IsNil() {
-		panic(misuse("Launch", "%s: the kernel is nil", name))
-	}
-	t := b.fn.Type()
-	if t.Kind() != reflect.Func || t.NumIn() == 0 || t.In(0) != peType || t.NumOut() > 0 || t.IsVariadic() {
-		panic(misuse("Launch", "%s is a %v: a kernel is a func(*tl.PE, ...) without results", name, t))
-	}
-	if t.NumIn()-1 != len(args) {
-		panic(misuse("Launch", "%s takes %d arguments after the PE, and %d are given", name, t.NumIn()-1, len(args)))
-	}
-	for i, a := range args {
-		want := t.In(i + 1)
-		if x, ok := a.(*Tensor); ok {
-			if want != ptrType {
-				panic(misuse("Launch", "argument %d of %s is a %v, and a tensor is given, which is a tl.Ptr", i+1, name, want))
-			}
-			b.tensors, b.at = append(b.tensors, x), append(b.at, i)
-			b.args = append(b.args, reflect.Value{})
-			continue
-		}
-		v, ok := convert(a, want)
-		if !ok {
-			panic(misuse("Launch", "argument %d of %s is a %v, and %v, a %T, is given", i+1, name, want, a, a))
-		}
-		b.args = append(b.args, v)
-	}
-	return b
-}
-
-// convert is a value as a parameter's type: the same, or a number that does not
-// change by it.
-func convert(a any, want reflect.Type) (reflect.Value, bool) {
-	v := reflect.ValueOf(a)
-	if !v.IsValid() {
-		return v, false
-	}
-	if v.Type().AssignableTo(want) {
-		return v, true
-	}
-	isNumber := func(t reflect.Type) bool { return t.Kind() >= reflect.Int && t.Kind() <= reflect.Float64 }
-	if !isNumber(v.Type()) || !isNumber(want) {
-		return v, false
-	}
-	out := v.Convert(want)
-	back := out.Convert(v.Type())
-	negative := func(v reflect.Value) bool { return v.CanInt() && v.Int() < 0 || v.CanFloat() && v.Float() < 0 }
-	same := back.Equal(v) && negative(v) == negative(out) && (out.CanFloat() || !v.CanFloat() || v.Float() == math.Trunc(v.Float()))
-	return out, same
-}
-
-func (b *binding) call(t *tl.PE, windows [][]machine.Part) {
-	in := make([]reflect.Value, 0, 1+len(b.args))
-	in = append(in, reflect.ValueOf(t))
-	in = append(in, b.args...)
-	for w, x := range b.tensors {
-		in[1+b.at[w]] = reflect.ValueOf(x.pointer(windows[w][t.Rank()], w))
-	}
-	b.fn.Call(in)
 }

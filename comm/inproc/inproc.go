@@ -32,7 +32,7 @@ type run struct {
 	first int // rank, that came first
 	beds  []bed
 
-	mu       sync.Mutex // all below
+	mu       sync.Mutex             // all below
 	segments map[uint64]comm.Memory // that not all members have mapped
 	mapped   map[uint64]int         // by how many
 	next     uint64

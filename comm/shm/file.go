@@ -35,16 +35,15 @@ type header struct {
 	first   int32  // rank that made it; -1 for a launcher
 	bytes   uint64 // of each rank's part of segment 0
 	next    uint64 // offset of what is not yet reserved
-	joined  uint32 // ranks so far
-	refused uint32 // 1 + a rank that says that there are another number of ranks,
-	saying  uint32 // which is this
+	refused uint64 // 1 + a rank that says that there are another number of ranks; below, that number
 }
 
 // bed is where a rank sleeps.
 type bed struct {
 	asleep uint32
 	bell   uint32 // the futex
-	_      [line - 8]byte
+	taken  uint32 // 1: a process has been this rank
+	_      [line - 12]byte
 }
 
 // file is a mapped file of a run.
@@ -52,6 +51,7 @@ type file struct {
 	*os.File
 	head *header
 	top  []byte // header and beds
+	beds []bed
 }
 
 func bedsEnd(ranks int) int64 { return align(page+int64(ranks)*line, page) }
@@ -108,7 +108,7 @@ func open(f *os.File) (*file, error) {
 	if err != nil {
 		return nil, fmt.Errorf("map shared memory: %w", err)
 	}
-	return &file{f, (*header)(unsafe.Pointer(&top[0])), top}, nil
+	return &file{File: f, head: (*header)(unsafe.Pointer(&top[0])), top: top}, nil
 }
 
 var errNotOurs = errors.New("not shared memory of a run")
@@ -122,8 +122,7 @@ func (m *file) check(rank, ranks int) error {
 		return fmt.Errorf("%w: the shared memory is of layout %d, and rank %d knows layout %d: build all ranks from one version of kernbench",
 			comm.ErrMismatch, h.version, rank, version)
 	case int(h.ranks) != ranks:
-		atomic.StoreUint32(&h.saying, uint32(ranks))
-		atomic.CompareAndSwapUint32(&h.refused, 0, uint32(rank)+1)
+		atomic.CompareAndSwapUint64(&h.refused, 0, uint64(rank+1)<<32|uint64(uint32(ranks)))
 		return m.disagree(rank, ranks)
 	}
 	return nil
@@ -138,17 +137,18 @@ func (m *file) disagree(rank, ranks int) error {
 }
 
 // mapBeds maps the beds too, of a file that was checked.
-func (m *file) mapBeds() ([]bed, error) {
+func (m *file) mapBeds() error {
 	n := int(m.head.ranks)
 	top, err := unix.Mmap(int(m.Fd()), 0, int(bedsEnd(n)), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED|unix.MAP_POPULATE)
 	if err != nil {
-		return nil, fmt.Errorf("map shared memory: %w", err)
+		return fmt.Errorf("map shared memory: %w", err)
 	}
 	if err := m.unmap(); err != nil {
-		return nil, err
+		return err
 	}
 	m.top, m.head = top, (*header)(unsafe.Pointer(&top[0]))
-	return unsafe.Slice((*bed)(unsafe.Pointer(&top[page])), n), nil
+	m.beds = unsafe.Slice((*bed)(unsafe.Pointer(&top[page])), n)
+	return nil
 }
 
 func (m *file) unmap() error {

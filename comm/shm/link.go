@@ -32,10 +32,7 @@ func (backend) Join(ctx context.Context, rank, nranks int, rendezvous string, by
 	if err != nil {
 		return nil, err
 	}
-	if l.beds, err = l.mapBeds(); err == nil {
-		err = l.base(bytes)
-	}
-	if err != nil {
+	if err := l.base(bytes); err != nil {
 		return nil, errors.Join(err, l.Close())
 	}
 	return l, nil
@@ -46,7 +43,6 @@ type link struct {
 	*file
 	rank, ranks int
 	path        string // of a named run
-	beds        []bed
 	mapped      []*segment
 	closed      bool
 }
@@ -100,13 +96,15 @@ func (l *link) Wake(rank int) {
 func (l *link) Lost(rank int) error {
 	at, who := lockOf(rank), "its process has ended"
 	if rank == l.rank {
-		if by := atomic.LoadUint32(&l.head.refused); by != 0 {
-			return l.disagree(int(by)-1, int(atomic.LoadUint32(&l.head.saying)))
+		if by := atomic.LoadUint64(&l.head.refused); by != 0 {
+			return l.disagree(int(by>>32)-1, int(uint32(by)))
 		}
 		if l.head.first >= 0 {
 			return nil // nobody launched it
 		}
 		at, who = lifeLock, "the launcher has ended"
+	} else if atomic.LoadUint32(&l.beds[rank].taken) == 0 {
+		return nil // it may yet join
 	}
 	alive, err := locked(l.File, at, 1)
 	if err == nil && !alive {
@@ -115,7 +113,7 @@ func (l *link) Lost(rank int) error {
 	return err
 }
 
-// Close unmaps everything. A named run that has not begun loses its name: nobody can
+// Close unmaps everything. A named run that still has its name loses it: nobody can
 // complete it.
 func (l *link) Close() error {
 	if l.closed {
@@ -123,7 +121,7 @@ func (l *link) Close() error {
 	}
 	l.closed = true
 	var errs []error
-	if l.path != "" && l.top != nil && int(atomic.LoadUint32(&l.head.joined)) < l.ranks {
+	if l.path != "" {
 		errs = append(errs, remove(l.path, l.File))
 	}
 	for _, s := range l.mapped {

@@ -4,6 +4,7 @@ package shm
 
 import (
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -56,13 +57,7 @@ func inherit(text string, rank, ranks int) (*file, error) {
 	if err != nil {
 		return nil, fmt.Errorf("descriptor %d is not shared memory of a run: %w", fd, err)
 	}
-	m, err := open(f)
-	if err == nil {
-		err = m.check(rank, ranks)
-	}
-	if err == nil {
-		err = m.take(rank)
-	}
+	m, err := enter(f, rank, ranks)
 	if err != nil {
 		f.Close()
 		return nil, fmt.Errorf("descriptor %d: %w", fd, err)
@@ -70,16 +65,45 @@ func inherit(text string, rank, ranks int) (*file, error) {
 	return m, nil
 }
 
-// take takes the place of a rank in a run.
+// enter takes the place of a rank in the run that a file is of.
+func enter(f *os.File, rank, ranks int) (*file, error) {
+	m, err := open(f)
+	if err != nil {
+		return nil, err
+	}
+	if err = m.check(rank, ranks); err == nil {
+		err = m.take(rank)
+	}
+	if err != nil {
+		return nil, errors.Join(err, m.unmap())
+	}
+	return m, nil
+}
+
+// take marks the place of a rank as taken, for good: a run that has lost a rank cannot
+// be completed.
 func (m *file) take(rank int) error {
+	if err := m.mapBeds(); err != nil {
+		return err
+	}
 	free, err := lock(m.File, lockOf(rank))
 	if err == nil && !free {
 		err = fmt.Errorf("%w: another process is rank %d of this run: give each rank a number of its own, and each run a name", comm.ErrMismatch, rank)
 	}
-	if err == nil {
-		atomic.AddUint32(&m.head.joined, 1)
+	if err == nil && atomic.SwapUint32(&m.beds[rank].taken, 1) != 0 {
+		err = fmt.Errorf("%w: the process that was rank %d of this run has ended: start all ranks again", comm.ErrLost, rank)
 	}
 	return err
+}
+
+// complete reports whether all ranks have joined.
+func (m *file) complete() bool {
+	for i := range m.beds {
+		if atomic.LoadUint32(&m.beds[i].taken) == 0 {
+			return false
+		}
+	}
+	return true
 }
 
 // Folder is where named runs meet.
@@ -139,27 +163,32 @@ func create(path string, rank, ranks int) (*file, error) {
 	if err != nil {
 		return nil, fmt.Errorf("create shared memory %s: %w", path, err)
 	}
-	err = prepare(f, ranks, rank)
-	var m *file
-	if err == nil {
-		m, err = open(f)
-	}
-	if err == nil {
-		err = m.take(rank)
-	}
-	if err == nil && ranks > 1 { // nobody else comes to a run of one
-		err = unix.Linkat(unix.AT_FDCWD, fmt.Sprintf("/proc/self/fd/%d", f.Fd()), unix.AT_FDCWD, path, unix.AT_SYMLINK_FOLLOW)
-		if errors.Is(err, fs.ErrExist) {
-			err = errAgain
-		} else if err != nil {
-			err = fmt.Errorf("create shared memory %s: %w", path, err)
-		}
-	}
+	m, err := makeRun(f, path, rank, ranks)
 	if err != nil {
 		f.Close()
 		return nil, err
 	}
 	return m, nil
+}
+
+func makeRun(f *os.File, path string, rank, ranks int) (*file, error) {
+	if err := prepare(f, ranks, rank); err != nil {
+		return nil, err
+	}
+	m, err := enter(f, rank, ranks)
+	if err != nil || ranks == 1 { // nobody else comes to a run of one
+		return m, err
+	}
+	err = unix.Linkat(unix.AT_FDCWD, fmt.Sprintf("/proc/self/fd/%d", f.Fd()), unix.AT_FDCWD, path, unix.AT_SYMLINK_FOLLOW)
+	if err == nil {
+		return m, nil
+	}
+	if errors.Is(err, fs.ErrExist) {
+		err = errAgain
+	} else {
+		err = fmt.Errorf("create shared memory %s: %w", path, err)
+	}
+	return nil, errors.Join(err, m.unmap())
 }
 
 // join joins a named run, or removes a dead one.
@@ -176,25 +205,36 @@ func join(path string, f *os.File, rank, ranks int) (*file, error) {
 		return nil, err
 	}
 	if !alive {
+		if !ours(path, f) {
+			return nil, fmt.Errorf("%s: %w: remove it, or name another", path, errNotOurs)
+		}
 		if err := os.Remove(path); err != nil {
 			return nil, fmt.Errorf("remove what a dead run left: %w", err)
 		}
 		return nil, errAgain
 	}
-	m, err := open(f)
-	if err == nil {
-		err = m.check(rank, ranks)
-	}
-	if err == nil {
-		err = m.take(rank)
-	}
+	m, err := enter(f, rank, ranks)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
-	if int(atomic.LoadUint32(&m.head.joined)) == ranks {
-		err = os.Remove(path) // all are here
+	if m.complete() {
+		if err := os.Remove(path); err != nil {
+			return nil, errors.Join(err, m.unmap())
+		}
 	}
-	return m, err
+	return m, nil
+}
+
+// ours reports whether an unlocked file is what a dead run left, and not a file of the
+// user's at a path that was given by mistake. Names in the folder of named runs are
+// ours whatever they hold.
+func ours(path string, f *os.File) bool {
+	if strings.HasPrefix(path, filepath.Join(Folder, prefix)) {
+		return true
+	}
+	var first [8]byte
+	_, err := f.ReadAt(first[:], 0)
+	return err == nil && binary.NativeEndian.Uint64(first[:]) == magic
 }
 
 // names reports whether a path is the name of an open file.
@@ -232,7 +272,7 @@ func sweep(folder, but string) {
 			continue
 		}
 		if taken, err := lock(f, joinLock); err == nil && taken && names(path, f) {
-			if alive, err := locked(f, rankLock, allRanks); err == nil && !alive {
+			if alive, err := locked(f, rankLock, allRanks); err == nil && !alive && ours(path, f) {
 				os.Remove(path)
 			}
 		}

@@ -10,7 +10,8 @@
 //
 // [Replay] executes a whole log in memories of its own and compares what hosts
 // read with what they read in the run. [Races] finds accesses whose order nothing
-// in the program determines, whatever their order was in this run.
+// in the program determines, whatever their order was in this run. [Eager] computes
+// single operations, without a log, for machines that have values at once.
 //
 // Times are not looked at here, and arithmetic is internal/numeric's. The package
 // imports internal/numeric, internal/oplog, internal/memory and topology.

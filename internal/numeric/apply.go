@@ -15,29 +15,30 @@ func Apply(op Op, d DType, dst []byte, args ...[]byte) {
 	case op.isBitwise():
 		applyBits(op, dst, args[0], args[1])
 		return
+	case op.Arity() == 2 && combineVector(op, d, dst, nil, args[0], args[1], false):
+		return
 	}
-	done := applyVector(op, d, dst, args)
 	switch d {
 	case F16, BF16, F32:
-		apply[float32](op, d, dst, args, done)
+		apply[float32](op, d, dst, args)
 	case F64:
-		apply[float64](op, d, dst, args, done)
+		apply[float64](op, d, dst, args)
 	case I8:
-		apply[int8](op, d, dst, args, done)
+		apply[int8](op, d, dst, args)
 	case I16:
-		apply[int16](op, d, dst, args, done)
+		apply[int16](op, d, dst, args)
 	case I32:
-		apply[int32](op, d, dst, args, done)
+		apply[int32](op, d, dst, args)
 	case I64:
-		apply[int64](op, d, dst, args, done)
+		apply[int64](op, d, dst, args)
 	case U8:
-		apply[uint8](op, d, dst, args, done)
+		apply[uint8](op, d, dst, args)
 	case U16:
-		apply[uint16](op, d, dst, args, done)
+		apply[uint16](op, d, dst, args)
 	case U32:
-		apply[uint32](op, d, dst, args, done)
+		apply[uint32](op, d, dst, args)
 	case U64:
-		apply[uint64](op, d, dst, args, done)
+		apply[uint64](op, d, dst, args)
 	}
 }
 
@@ -63,12 +64,12 @@ func checkApply(op Op, d DType, dst []byte, args [][]byte) {
 	}
 }
 
-// apply computes the elements after the first done.
-func apply[T number](op Op, d DType, dst []byte, args [][]byte, done int) {
+// apply computes a block of elements at a time.
+func apply[T number](op Op, d DType, dst []byte, args [][]byte) {
 	var operands [3][block]T
 	size := d.Size()
 	n := len(args[0]) / size
-	for i := done; i < n; i += block {
+	for i := 0; i < n; i += block {
 		w := min(block, n-i)
 		for j, arg := range args {
 			load(d, operands[j][:w], arg[i*size:])

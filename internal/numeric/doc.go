@@ -44,9 +44,16 @@
 //
 // # Speed
 //
-// On amd64 with AVX2 and F16C assembly does the common operations of f16, bf16 and
-// f32, with the same results as the Go code that does all the rest. All
-// functions may be called concurrently.
+// On amd64 with AVX2 and F16C assembly does the common operations of floats, sums of
+// integers of 32 and 64 bits, and maxima and minima of i32, with the same results as
+// the Go code that does all the rest. [Apply] and [Combine] share it. Within the
+// caches a sum is as fast as the second cache delivers, for f16 nearly so.
+//
+// [CombineStreaming] and [CopyStreaming] store past the caches. That saves reading
+// what is overwritten: worth up to a factor of two for results that are larger than
+// the caches, and a loss for those that fit, or that go where an operand is.
+//
+// All functions may be called concurrently.
 //
 // The package imports the standard library only.
 package numeric

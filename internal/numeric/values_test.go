@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"testing"
+	"unsafe"
 )
 
 // specials are the patterns around which rules change: zeros, the least and
@@ -74,8 +75,13 @@ func argType(op Op, d DType, i int) DType {
 	return d
 }
 
-// misaligned is size bytes from an address off bytes after an even one.
-func misaligned(off, size int) []byte { return make([]byte, off+size)[off:] }
+// misaligned is size bytes from an address off bytes after the beginning of a line of
+// the cache.
+func misaligned(off, size int) []byte {
+	const line = 64
+	buf := make([]byte, line+off+size)
+	return buf[int(-uintptr(unsafe.Pointer(&buf[0]))%line)+off:][:size]
+}
 
 // guarded is a destination of size bytes between guards, and a check that those are
 // untouched.

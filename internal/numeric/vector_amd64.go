@@ -1,8 +1,8 @@
 package numeric
 
-// group is the elements that the assembly does at a time. It does whole groups, and
-// Go the elements that are left.
-const group = 8
+// castGroup is the elements that the assembly converts at a time. It does whole
+// groups, and Go the elements that are left.
+const castGroup = 8
 
 // vector says whether the assembly is used. Tests compare with it off.
 var vector = hasVector()
@@ -25,32 +25,10 @@ func hasVector() bool {
 	return extended&avx2 != 0
 }
 
-// applyVector computes the first elements of what the assembly can do and says how
-// many.
-func applyVector(op Op, d DType, dst []byte, args [][]byte) int {
-	if !vector || op > Minimum || d > F32 {
-		return 0
-	}
-	groups := len(dst) / d.Size() / group
-	if groups == 0 {
-		return 0
-	}
-	x, y := args[0], args[1]
-	switch d {
-	case F16:
-		combineF16(op, &dst[0], &x[0], &y[0], groups)
-	case BF16:
-		combineBF16(op, &dst[0], &x[0], &y[0], groups)
-	case F32:
-		combineF32(op, &dst[0], &x[0], &y[0], groups)
-	}
-	return groups * group
-}
-
 // castVector converts the first elements between f32 and the half floats, and says
 // how many.
 func castVector(to DType, dst []byte, from DType, src []byte) int {
-	groups := len(src) / from.Size() / group
+	groups := len(src) / from.Size() / castGroup
 	if !vector || groups == 0 {
 		return 0
 	}
@@ -66,7 +44,7 @@ func castVector(to DType, dst []byte, from DType, src []byte) int {
 	default:
 		return 0
 	}
-	return groups * group
+	return groups * castGroup
 }
 
 func widenVector(d DType, dst []float32, src []byte) int {
@@ -91,15 +69,6 @@ func cpuid(leaf uint32) (eax, ebx, ecx, edx uint32)
 func xgetbv() (xcr0 uint32)
 
 // The functions below do groups of eight elements, at least one.
-
-//go:noescape
-func combineF16(op Op, dst, x, y *byte, groups int)
-
-//go:noescape
-func combineBF16(op Op, dst, x, y *byte, groups int)
-
-//go:noescape
-func combineF32(op Op, dst, x, y *byte, groups int)
 
 //go:noescape
 func widenF16(dst, src *byte, groups int)

@@ -1,8 +1,7 @@
 #include "go_asm.h"
 #include "textflag.h"
 
-// Results in Y2 with Y3 set where they are NaN; Y15 is the NaN to write. Operands
-// are in Y0 and Y1.
+// Elements in Y2 with Y3 set where they are NaN; Y15 is the NaN to write.
 
 #define NANS \
 	MOVL $const_nanF32, AX \
@@ -19,16 +18,6 @@
 	VMOVD AX, X13 \
 	VPBROADCASTD X13, Y13
 
-#define ADD VADDPS Y1, Y0, Y2; VCMPPS $3, Y2, Y2, Y3
-#define SUB VSUBPS Y1, Y0, Y2; VCMPPS $3, Y2, Y2, Y3
-#define MUL VMULPS Y1, Y0, Y2; VCMPPS $3, Y2, Y2, Y3
-#define DIV VDIVPS Y1, Y0, Y2; VCMPPS $3, Y2, Y2, Y3
-
-// Of equal operands the instructions return the second, hence both orders: they
-// differ at most in the sign of zero.
-#define MAX VMAXPS Y1, Y0, Y2; VMAXPS Y0, Y1, Y3; VANDPS Y2, Y3, Y2; VCMPPS $3, Y1, Y0, Y3
-#define MIN VMINPS Y1, Y0, Y2; VMINPS Y0, Y1, Y3; VORPS Y2, Y3, Y2; VCMPPS $3, Y1, Y0, Y3
-
 #define LOADF16(from, to) VCVTPH2PS (from), to
 #define LOADBF16(from, to) VPMOVZXWD (from), to; VPSLLD $16, to, to
 #define LOADF32(from, to) VMOVUPS (from), to
@@ -44,84 +33,6 @@
 	VPACKUSDW X3, X2, X2 \
 	VMOVDQU X2, (DI)
 #define STOREF32 VMOVUPS Y2, (DI)
-
-// COMBINE is a loop over the groups, and the end of the function.
-#define COMBINE(label, LOAD, OP, STORE, bytes) \
-label: \
-	LOAD(SI, Y0) \
-	LOAD(DX, Y1) \
-	OP \
-	VBLENDVPS Y3, Y15, Y2, Y2 \
-	STORE \
-	ADDQ $bytes, SI \
-	ADDQ $bytes, DX \
-	ADDQ $bytes, DI \
-	DECQ CX \
-	JNZ label \
-	VZEROUPPER \
-	RET
-
-#define DISPATCH \
-	CMPB AL, $const_Add \
-	JEQ add \
-	CMPB AL, $const_Sub \
-	JEQ sub \
-	CMPB AL, $const_Mul \
-	JEQ mul \
-	CMPB AL, $const_Div \
-	JEQ div \
-	CMPB AL, $const_Maximum \
-	JEQ max \
-	JMP min
-
-// func combineF16(op Op, dst, x, y *byte, groups int)
-TEXT ·combineF16(SB), NOSPLIT, $0-40
-	NANS
-	MOVQ dst+8(FP), DI
-	MOVQ x+16(FP), SI
-	MOVQ y+24(FP), DX
-	MOVQ groups+32(FP), CX
-	MOVB op+0(FP), AX
-	DISPATCH
-	COMBINE(add, LOADF16, ADD, STOREF16, 16)
-	COMBINE(sub, LOADF16, SUB, STOREF16, 16)
-	COMBINE(mul, LOADF16, MUL, STOREF16, 16)
-	COMBINE(div, LOADF16, DIV, STOREF16, 16)
-	COMBINE(max, LOADF16, MAX, STOREF16, 16)
-	COMBINE(min, LOADF16, MIN, STOREF16, 16)
-
-// func combineBF16(op Op, dst, x, y *byte, groups int)
-TEXT ·combineBF16(SB), NOSPLIT, $0-40
-	NANS
-	HALVES
-	MOVQ dst+8(FP), DI
-	MOVQ x+16(FP), SI
-	MOVQ y+24(FP), DX
-	MOVQ groups+32(FP), CX
-	MOVB op+0(FP), AX
-	DISPATCH
-	COMBINE(add, LOADBF16, ADD, STOREBF16, 16)
-	COMBINE(sub, LOADBF16, SUB, STOREBF16, 16)
-	COMBINE(mul, LOADBF16, MUL, STOREBF16, 16)
-	COMBINE(div, LOADBF16, DIV, STOREBF16, 16)
-	COMBINE(max, LOADBF16, MAX, STOREBF16, 16)
-	COMBINE(min, LOADBF16, MIN, STOREBF16, 16)
-
-// func combineF32(op Op, dst, x, y *byte, groups int)
-TEXT ·combineF32(SB), NOSPLIT, $0-40
-	NANS
-	MOVQ dst+8(FP), DI
-	MOVQ x+16(FP), SI
-	MOVQ y+24(FP), DX
-	MOVQ groups+32(FP), CX
-	MOVB op+0(FP), AX
-	DISPATCH
-	COMBINE(add, LOADF32, ADD, STOREF32, 32)
-	COMBINE(sub, LOADF32, SUB, STOREF32, 32)
-	COMBINE(mul, LOADF32, MUL, STOREF32, 32)
-	COMBINE(div, LOADF32, DIV, STOREF32, 32)
-	COMBINE(max, LOADF32, MAX, STOREF32, 32)
-	COMBINE(min, LOADF32, MIN, STOREF32, 32)
 
 // CONVERT is a loop over the groups, and the end of the function.
 #define CONVERT(LOAD, from, STORE, to) \

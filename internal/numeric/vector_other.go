@@ -5,7 +5,9 @@ package numeric
 // There is no assembly for this machine: Go does everything.
 var vector = false
 
-func applyVector(Op, DType, []byte, [][]byte) int { return 0 }
+func combineVector(Op, DType, []byte, []byte, []byte, []byte, bool) bool { return false }
+
+func stream(dst, src []byte) { copy(dst, src) }
 
 func castVector(DType, []byte, DType, []byte) int { return 0 }
 

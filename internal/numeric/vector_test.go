@@ -15,7 +15,7 @@ func TestVectorEqualsGo(t *testing.T) {
 	}
 	ops := []Op{Add, Sub, Mul, Div, Maximum, Minimum}
 	rapid.Check(t, func(t *rapid.T) {
-		d := rapid.SampledFrom([]DType{F16, BF16, F32}).Draw(t, "dtype")
+		d := rapid.SampledFrom([]DType{F16, BF16, F32, F64, I32, I64, U32, U64}).Draw(t, "dtype")
 		op := rapid.SampledFrom(ops).Draw(t, "op")
 		n := rapid.IntRange(0, 2000).Draw(t, "n")
 		r := newRand(rapid.Uint64().Draw(t, "seed"))
@@ -97,6 +97,16 @@ func TestNothingAllocates(t *testing.T) {
 			Reduce(Sum, d, dst[:10*d.Size()], x, 10, n/10, 1)
 			Reduce(Max, d, dst[:10*d.Size()], x, 1, n/10, 10)
 		})
+		to, also := dst[:n*d.Size()], make([]byte, n*d.Size())
+		for _, op := range combining {
+			check(op.String()+" of "+d.String()+" to one place and two", func() {
+				Combine(op, d, x, y, to)
+				Combine(op, d, x, y, to, also)
+				CombineStreaming(op, d, x, y, to)
+				CombineStreaming(op, d, x, y, to, also)
+			})
+		}
+		check("streaming "+d.String(), func() { CopyStreaming(to, x) })
 		check("dot of "+d.String(), func() { Dot(d, dst[:100*DotType(d).Size()], x, y, 10, n/10, 10) })
 		check("casting "+d.String(), func() { Cast(F16, dst[:2*n], d, x) })
 		if d.IsFloat() {

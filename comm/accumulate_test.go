@@ -1,0 +1,89 @@
+package comm_test
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+	"testing"
+
+	"github.com/kernbench/kernbench/comm"
+	"github.com/kernbench/kernbench/internal/numeric"
+)
+
+// elements are small integers as elements of a dtype.
+func elements(d comm.DType, values ...int64) []byte {
+	wide := make([]byte, 0, 8*len(values))
+	for _, v := range values {
+		wide = binary.LittleEndian.AppendUint64(wide, uint64(v))
+	}
+	b := make([]byte, len(values)*d.Size())
+	numeric.Cast(d, b, numeric.I64, wide)
+	return b
+}
+
+// TestAccumulate has all ranks add to the same elements of all ranks at once. Small
+// integers have one sum in every dtype. The elements begin beside a word and end with
+// the window, within one.
+func TestAccumulate(t *testing.T) {
+	const count, rounds = 13, 5
+	everySize(t, func(c *comm.Comm) error {
+		for _, d := range numeric.DTypes {
+			size := int64(d.Size())
+			w, err := c.AllocWindow((1+count)*size, 1)
+			if err != nil {
+				return err
+			}
+			mine, sums := make([]int64, count), make([]int64, 1+count)
+			for i := range count {
+				mine[i] = int64((i + c.Rank()) % 2)
+				for rank := range c.Size() {
+					sums[1+i] += rounds * int64((i+rank)%2)
+				}
+			}
+			for range rounds {
+				for peer := range c.Size() {
+					if err := w.Accumulate((c.Rank()+peer)%c.Size(), size, d, elements(d, mine...)); err != nil {
+						return err
+					}
+				}
+			}
+			if err := c.Barrier(); err != nil {
+				return err
+			}
+			if got, want := w.Local(), elements(d, sums...); !bytes.Equal(got, want) {
+				return fmt.Errorf("%v:\n got %v\nwant %v", d, got, want)
+			}
+			if zero, err := w.TestSignal(0, comm.EQ, 0); err != nil || !zero {
+				return fmt.Errorf("%v: the signal beside the elements is zero: got %v, %v, want true", d, zero, err)
+			}
+			if err := w.Close(); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// TestAccumulateNeighbours has ranks add to elements of one word that are each their
+// own.
+func TestAccumulateNeighbours(t *testing.T) {
+	const rounds = 500
+	everywhere(t, 4, func(c *comm.Comm) error {
+		w, err := c.AllocWindow(8, 0)
+		if err != nil {
+			return err
+		}
+		for range rounds {
+			if err := w.Accumulate(0, int64(2*c.Rank()), numeric.I16, elements(numeric.I16, int64(c.Rank()+1))); err != nil {
+				return err
+			}
+		}
+		if err := c.Barrier(); err != nil {
+			return err
+		}
+		if got, want := w.Peer(0), elements(numeric.I16, rounds, 2*rounds, 3*rounds, 4*rounds); !bytes.Equal(got, want) {
+			return fmt.Errorf("got %v, want %v", got, want)
+		}
+		return nil
+	})
+}

@@ -1,0 +1,67 @@
+package comm_test
+
+import (
+	"testing"
+
+	"github.com/kernbench/kernbench/comm"
+)
+
+// between measures what two ranks do together.
+func between(b *testing.B, body func(w *comm.Window, rounds int) error) {
+	for _, backend := range backends {
+		b.Run(backend, func(b *testing.B) {
+			for rank, err := range world(comm.Options{Backend: backend, Timeout: patience}, 2, func(c *comm.Comm) error {
+				w, err := c.AllocWindow(64, 1)
+				if err != nil {
+					return err
+				}
+				if c.Rank() == 0 {
+					b.ResetTimer()
+				}
+				return body(w, b.N)
+			}) {
+				if err != nil {
+					b.Errorf("rank %d: %v", rank, err)
+				}
+			}
+		})
+	}
+}
+
+func BenchmarkBarrier(b *testing.B) {
+	between(b, func(w *comm.Window, rounds int) error {
+		for range rounds {
+			if err := w.Comm().Barrier(); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// BenchmarkPutNotifyWait is a round trip: 8 bytes and a signal there, and back.
+func BenchmarkPutNotifyWait(b *testing.B) {
+	between(b, func(w *comm.Window, rounds int) error {
+		peer := 1 - w.Comm().Rank()
+		data := make([]byte, 8)
+		for i := range rounds {
+			if peer == 0 {
+				if err := w.WaitSignal(0, comm.GE, int64(i)+1); err != nil {
+					return err
+				}
+			}
+			if err := w.Put(peer, 0, data); err != nil {
+				return err
+			}
+			if err := w.Notify(peer, 0, comm.Add, 1); err != nil {
+				return err
+			}
+			if peer == 1 {
+				if err := w.WaitSignal(0, comm.GE, int64(i)+1); err != nil {
+					return err
+				}
+			}
+		}
+		return nil
+	})
+}

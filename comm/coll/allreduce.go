@@ -1,0 +1,261 @@
+package coll
+
+import "github.com/kernbench/kernbench/internal/numeric"
+
+// reduceAll does all_reduce and reduce, whose result only the root takes. Small data is
+// combined by everybody who wants it; of large data each rank combines a part, and
+// the others take it from there. Where all buffers lie in windows nothing is staged:
+// each rank combines its part of everybody's buffers and writes it to all of them.
+func (g *Group) reduceAll(c *call) error {
+	c.onePhase = c.algorithm == DirectOnePhase || c.algorithm == Auto && c.bytes() <= g.small()
+	chunk := g.slot
+	steps := int64(max(1, (c.bytes()+chunk-1)/chunk))
+	base := g.steps
+	g.steps += steps
+	if err := g.begin(c); err != nil {
+		return err
+	}
+	note := g.note(c)
+	mine := g.resident(c, g.rank)
+	if !mine { // then nobody works on windows, and others can begin at once
+		if err := g.stageAll(c, base+1, 0); err != nil {
+			return err
+		}
+	}
+	if err := g.enter(c, &note); err != nil {
+		return err
+	}
+	if err := g.others(func(peer int) error { return g.meet(c, peer, &note) }); err != nil {
+		return err
+	}
+	if g.allResident(c) {
+		return g.onWindows(c, base+1)
+	}
+	if mine {
+		if err := g.stageAll(c, base+1, 0); err != nil {
+			return err
+		}
+		if err := g.tellAll(staged, base+1); err != nil {
+			return err
+		}
+	}
+	for s := range steps {
+		if err := g.awaitStaged(c, base, s); err != nil {
+			return err
+		}
+		from := int(s) * chunk
+		n := min(chunk, c.bytes()-from)
+		if c.onePhase { // everybody reads the slots: who stages the next has read the last
+			if err := g.combineWhole(c, base+s+1, from, n); err != nil {
+				return err
+			}
+		}
+		if s+1 < steps {
+			if err := g.stageAll(c, base+s+2, int(s+1)*chunk); err != nil {
+				return err
+			}
+			if err := g.tellAll(staged, base+s+2); err != nil {
+				return err
+			}
+		}
+		if !c.onePhase {
+			if err := g.combineParts(c, base+s+1, from, n); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// small is up to what size all combine everything.
+func (g *Group) small() int { return (64 << 10) / g.n }
+
+// resident reports whether a rank's buffers are where others can reach them. Of a
+// reduce only the root has a destination.
+func (g *Group) resident(c *call, rank int) bool {
+	return c.at[rank].window != 0 && (c.into[rank].window != 0 || c.kind == KindReduce && rank != c.root)
+}
+
+func (g *Group) allResident(c *call) bool {
+	for rank := range g.n {
+		if !g.resident(c, rank) {
+			return false
+		}
+	}
+	return c.count > 0
+}
+
+func (g *Group) others(f func(peer int) error) error {
+	for i := 1; i < g.n; i++ {
+		if err := f((g.rank + i) % g.n); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (g *Group) tellAll(kind int, step int64) error {
+	return g.others(func(peer int) error { return g.tell(kind, peer, step) })
+}
+
+// stageAll stages a chunk, but the part that this rank combines itself if there are
+// parts.
+func (g *Group) stageAll(c *call, step int64, from int) error {
+	if err := g.reuse(c, step); err != nil {
+		return err
+	}
+	n := min(g.slot, c.bytes()-from)
+	at := g.stagedAt(step)
+	lo, hi := n, n
+	if !c.onePhase {
+		lo, hi = part(n, g.rank, g.n)
+	}
+	g.stage(at, c.src[from:from+lo])
+	g.stage(at+hi, c.src[from+hi:from+n])
+	return nil
+}
+
+// part is where the part of a rank of n bytes begins and ends, at lines of the cache.
+func part(n, rank, ranks int) (lo, hi int) {
+	cut := func(i int) int { return min(n, (n/ranks*i+n%ranks*i/ranks+63)/64*64) }
+	if rank == ranks-1 {
+		return cut(rank), n
+	}
+	return cut(rank), cut(rank + 1)
+}
+
+// awaitStaged waits until everybody has staged a step. Private data was staged when
+// its rank entered.
+func (g *Group) awaitStaged(c *call, base, s int64) error {
+	return g.others(func(peer int) error {
+		if s == 0 && !g.resident(c, peer) {
+			return nil
+		}
+		return g.wait(c, "data", staged, peer, base+s+1)
+	})
+}
+
+// combineWhole combines a chunk of everybody's for this rank alone.
+func (g *Group) combineWhole(c *call, step int64, from, n int) error {
+	if c.kind == KindReduce && g.rank != c.root {
+		return nil
+	}
+	return g.combine(c, g.stagedOf(c, step, from, 0), n, false, c.dst[from:from+n], nil)
+}
+
+// stagedOf is everybody's data of a step, from byte lo of the chunk on.
+func (g *Group) stagedOf(c *call, step int64, from, lo int) []source {
+	g.sources = g.sources[:0]
+	for peer := range g.n {
+		g.sources = append(g.sources, g.source(c, peer, g.stagedAt(step)+lo, from+lo, false))
+	}
+	return g.sources
+}
+
+// combineParts combines this rank's part of a chunk for all, and takes the others.
+func (g *Group) combineParts(c *call, step int64, from, n int) error {
+	lo, hi := part(n, g.rank, g.n)
+	wants := c.kind == KindAllReduce || g.rank == c.root
+	result := g.window.Local()[g.resultAt(step)+lo : g.resultAt(step)+hi]
+	sources := g.stagedOf(c, step, from, lo)
+	var own []byte // where the result goes while it is made
+	late := wants && c.bytes() >= streamFrom
+	if wants {
+		own = c.dst[from+lo : from+hi]
+		g.Copied += int64(len(own))
+	}
+	var err error
+	if late || !wants {
+		err = g.combine(c, sources, hi-lo, false, result, nil)
+	} else {
+		err = g.combine(c, sources, hi-lo, false, own, result)
+	}
+	if err != nil {
+		return err
+	}
+	if err := g.tellAll(reduced, step); err != nil {
+		return err
+	}
+	if late { // others have the result by now, and stores past the caches are faster
+		numeric.CopyStreaming(own, result)
+	}
+	return g.others(func(peer int) error {
+		if err := g.wait(c, "result", reduced, peer, step); err != nil {
+			return err
+		}
+		if c.kind == KindReduce && g.rank != c.root {
+			return nil
+		}
+		lo, hi := part(n, peer, g.n)
+		return g.fetch(c, c.dst[from+lo:from+hi], source{window: g.window, off: g.resultAt(step) + lo}, peer)
+	})
+}
+
+// onWindows combines this rank's part of everybody's buffers, and writes it to those
+// that want it.
+func (g *Group) onWindows(c *call, step int64) error {
+	lo, hi := part(c.bytes(), g.rank, g.n)
+	g.sources = g.sources[:0]
+	for peer := range g.n {
+		g.sources = append(g.sources, g.source(c, peer, 0, lo, true))
+	}
+	if err := g.combineTo(c, lo, hi-lo); err != nil {
+		return err
+	}
+	if err := g.tellAll(done, step); err != nil {
+		return err
+	}
+	return g.others(func(peer int) error { return g.wait(c, "others write", done, peer, step) })
+}
+
+// combineTo combines the group's sources and writes n bytes at lo of all destinations.
+func (g *Group) combineTo(c *call, lo, n int) error {
+	// What has just been read is in the caches, and stores that go past them would lose.
+	stream := c.bytes() >= streamFrom && !same(c.dst, c.src)
+	if g.n == 2 && c.op != Avg && g.window.Peer(1-g.rank) != nil {
+		if c.kind == KindReduce {
+			return g.combine(c, g.sources, n, stream, g.destination(c, c.root)[lo:lo+n], nil)
+		}
+		return g.combine(c, g.sources, n, stream, c.dst[lo:lo+n], g.destination(c, 1-g.rank)[lo:lo+n])
+	}
+	g.blocks = append(g.blocks[:0], g.sources...)
+	for off := 0; off < n; off += block {
+		m := min(block, n-off)
+		for i, s := range g.sources {
+			g.blocks[i] = s.from(off)
+		}
+		sum := g.sum[:m]
+		if err := g.combine(c, g.blocks, m, false, sum, nil); err != nil {
+			return err
+		}
+		for i := range g.n {
+			peer := (g.rank + i) % g.n
+			if c.kind == KindReduce && peer != c.root {
+				continue
+			}
+			if err := g.write(c, peer, lo+off, sum); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// destination is the buffer of a rank, which can be addressed.
+func (g *Group) destination(c *call, rank int) []byte {
+	if rank == g.rank {
+		return c.dst
+	}
+	at := c.into[rank]
+	return g.comm.Window(at.window).Peer(rank)[at.off:]
+}
+
+// write writes to a rank's destination.
+func (g *Group) write(c *call, rank, off int, b []byte) error {
+	if rank == g.rank {
+		copy(c.dst[off:], b)
+		return nil
+	}
+	at := c.into[rank]
+	return g.comm.Window(at.window).Put(rank, at.off+int64(off), b)
+}

@@ -1,0 +1,156 @@
+package coll
+
+import (
+	"github.com/kernbench/kernbench/comm"
+	"github.com/kernbench/kernbench/internal/numeric"
+)
+
+// streamFrom is from what size on a buffer does not fit into caches anyway, so that
+// stores go past them.
+const streamFrom = 4 << 20
+
+// source is where a rank's data of a step can be read.
+type source struct {
+	window *comm.Window // nil for this rank itself, whose data is
+	own    []byte
+	off    int // in the window, of the data that the step begins with
+}
+
+// from is the source from a later byte on.
+func (s source) from(off int) source {
+	s.off += off
+	if s.window == nil {
+		s.own = s.own[off:]
+	}
+	return s
+}
+
+// source is a peer's data of a step: in its buffer if that is in a window, else in its
+// slot.
+func (g *Group) source(c *call, peer int, slotAt, bufferAt int, resident bool) source {
+	if peer == g.rank {
+		return source{own: c.src[bufferAt:]}
+	}
+	if resident {
+		at := c.at[peer]
+		return source{window: g.comm.Window(at.window), off: int(at.off) + bufferAt}
+	}
+	return source{window: g.window, off: slotAt}
+}
+
+// bytes is n bytes of the source from off on; scratch is for backends that cannot
+// address them.
+func (g *Group) bytes(s source, peer, off, n int, scratch []byte) ([]byte, error) {
+	if s.window == nil {
+		return s.own[off : off+n], nil
+	}
+	if b := s.window.Peer(peer); b != nil {
+		return b[s.off+off : s.off+off+n], nil
+	}
+	return scratch[:n], s.window.Get(peer, int64(s.off+off), scratch[:n])
+}
+
+// fetch copies a peer's data to where the caller wants it.
+func (g *Group) fetch(c *call, dst []byte, s source, peer int) error {
+	if s.window == nil {
+		if !same(dst, s.own) {
+			copy(dst, s.own)
+		}
+		return nil
+	}
+	b := s.window.Peer(peer)
+	switch {
+	case b == nil:
+		return s.window.Get(peer, int64(s.off), dst)
+	case len(c.dst) >= streamFrom:
+		numeric.CopyStreaming(dst, b[s.off:s.off+len(dst)])
+	default:
+		copy(dst, b[s.off:s.off+len(dst)])
+	}
+	return nil
+}
+
+// same reports whether two buffers begin at the same place.
+func same(a, b []byte) bool { return len(a) > 0 && len(b) > 0 && &a[0] == &b[0] }
+
+// stage copies private data to where others can read it.
+func (g *Group) stage(at int, src []byte) {
+	g.Copied += int64(copy(g.window.Local()[at:], src))
+}
+
+// combine reduces n bytes of the sources of all ranks in ascending order, and writes
+// the result to one or two places.
+func (g *Group) combine(c *call, sources []source, n int, stream bool, dst, also []byte) error {
+	if g.n == 2 && c.op != Avg {
+		x, err := g.bytes(sources[0], 0, 0, n, g.scratch(0, n))
+		if err != nil {
+			return err
+		}
+		y, err := g.bytes(sources[1], 1, 0, n, g.scratch(1, n))
+		if err != nil {
+			return err
+		}
+		write(c, x, y, stream, dst[:n], also)
+		return nil
+	}
+	for off := 0; off < n; off += block {
+		end := min(off+block, n)
+		acc := g.acc[:end-off]
+		for peer := range g.n {
+			x, err := g.bytes(sources[peer], peer, off, end-off, g.scratch(peer&1, end-off))
+			if err != nil {
+				return err
+			}
+			if peer == 0 {
+				copy(acc, x)
+			} else {
+				numeric.Combine(c.op.numeric(), c.dtype, acc, x, acc)
+			}
+		}
+		if c.op == Avg {
+			numeric.Apply(numeric.Div, c.dtype, acc, acc, g.ranks(c.dtype, len(acc)))
+		}
+		copy(dst[off:end], acc)
+		if also != nil {
+			copy(also[off:end], acc)
+		}
+	}
+	return nil
+}
+
+// write combines two operands.
+func write(c *call, x, y []byte, stream bool, dst, also []byte) {
+	op := c.op.numeric()
+	switch {
+	case stream && also != nil:
+		numeric.CombineStreaming(op, c.dtype, x, y, dst, also)
+	case stream:
+		numeric.CombineStreaming(op, c.dtype, x, y, dst)
+	case also != nil:
+		numeric.Combine(op, c.dtype, x, y, dst, also)
+	default:
+		numeric.Combine(op, c.dtype, x, y, dst)
+	}
+}
+
+// scratch is room for data that cannot be addressed: nil if all can.
+func (g *Group) scratch(i, n int) []byte {
+	if g.window.Peer((g.rank+1)%g.n) != nil {
+		return nil
+	}
+	if len(g.room[i]) < n {
+		g.room[i] = make([]byte, n)
+	}
+	return g.room[i]
+}
+
+// ranks is the number of ranks as n bytes of elements.
+func (g *Group) ranks(d DType, n int) []byte {
+	if g.manyOf != d || len(g.many) < n {
+		g.manyOf, g.many = d, make([]byte, block)
+		for i := range block / d.Size() {
+			numeric.Set(d, g.many, i, float64(g.n))
+		}
+	}
+	return g.many[:n]
+}

@@ -1,0 +1,155 @@
+package coll
+
+import (
+	"fmt"
+
+	"github.com/kernbench/kernbench/comm"
+)
+
+// DType is the type of elements.
+type DType = comm.DType
+
+// Options change how a group works. The zero value is what most want.
+type Options struct {
+	Algorithm Algorithm // of all_reduce and reduce; Auto picks by size
+	SlotBytes int       // of private buffers at a time; 0 is a share of 2 MiB
+}
+
+// Group does collectives between the ranks of a communicator. One goroutine of a rank
+// uses it. Every rank makes its groups, and calls collectives of a group, in the same
+// order.
+type Group struct {
+	comm    *comm.Comm
+	window  *comm.Window // slots and signals
+	rank, n int
+	options Options
+	slot    int    // bytes
+	calls   int64  // collectives so far
+	steps   int64  // that they took, the same at all ranks
+	used    [2]use // of the slots of staged data, by parity of the step
+	call    call   // in progress
+
+	acc, sum []byte    // blocks of sums
+	many     []byte    // the number of ranks, for averages,
+	manyOf   DType     // in this dtype
+	room     [2][]byte // for data that cannot be addressed
+	sources  []source
+	blocks   []source
+	Copied   int64 // bytes that went through slots because buffers were private
+}
+
+// use is who may still read a slot.
+type use struct {
+	step  int64
+	peers []int // that acknowledge it
+}
+
+// block is how many bytes are summed at a time: they stay in the nearest cache.
+const block = 16 << 10
+
+// New makes a group of the ranks of a communicator, all of which call it with the same
+// options.
+func New(c *comm.Comm, o Options) (*Group, error) {
+	g := &Group{comm: c, rank: c.Rank(), n: c.Size(), options: o, slot: o.SlotBytes}
+	if g.slot == 0 {
+		g.slot = max(64<<10, (2<<20)/g.n)
+	}
+	if g.slot < 64*g.n {
+		return nil, fmt.Errorf("slots of %d bytes: %d ranks need at least %d", g.slot, g.n, 64*g.n)
+	}
+	g.slot = (g.slot + 63) / 64 * 64
+	if o.Algorithm > Direct {
+		return nil, fmt.Errorf("no algorithm %d", o.Algorithm)
+	}
+	var err error
+	g.window, err = c.AllocWindow(int64(4*g.slot), signalKinds*g.n)
+	if err != nil {
+		return nil, err
+	}
+	g.acc, g.sum = make([]byte, block), make([]byte, block)
+	g.call.at, g.call.into = make([]place, g.n), make([]place, g.n)
+	return g, nil
+}
+
+// Close frees what the group has at this rank.
+func (g *Group) Close() error { return g.window.Close() }
+
+// Comm is the communicator whose ranks the group has.
+func (g *Group) Comm() *comm.Comm { return g.comm }
+
+// Signals, one of each kind for each peer.
+const (
+	entered     = iota // calls, with notes; even ones
+	enteredOdd         // odd ones
+	staged             // steps whose data can be read
+	reduced            // steps whose results can be
+	done               // steps whose data has been read
+	signalKinds        // how many
+)
+
+func (g *Group) signal(kind, peer int) int { return kind*g.n + peer }
+
+// stagedAt and resultAt are where slots lie in the window.
+func (g *Group) stagedAt(step int64) int { return int(step&1) * g.slot }
+
+func (g *Group) resultAt(step int64) int { return (2 + int(step&1)) * g.slot }
+
+// begin enters a collective: everybody has entered the one before, so that nobody
+// needs the notes of the one before that.
+func (g *Group) begin(c *call) error {
+	for peer := range g.n {
+		if peer == g.rank {
+			continue
+		}
+		if err := g.window.Await(c.kind.String(), "entry", peer, g.entry(peer, g.calls), g.calls); err != nil {
+			return err
+		}
+	}
+	g.calls++
+	return nil
+}
+
+func (g *Group) entry(peer int, call int64) int { return g.signal(entered+int(call&1), peer) }
+
+// enter tells everybody of the call. What this rank has staged by now can be read.
+func (g *Group) enter(c *call, n *comm.Note) error {
+	for i := 1; i < g.n; i++ {
+		peer := (g.rank + i) % g.n
+		if err := g.window.Post(peer, g.entry(g.rank, g.calls), g.calls, n); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// meet waits for a peer to enter the call, which must be the same.
+func (g *Group) meet(c *call, peer int, mine *comm.Note) error {
+	s := g.entry(peer, g.calls)
+	if err := g.window.Await(c.kind.String(), "entry", peer, s, g.calls); err != nil {
+		return err
+	}
+	theirs := g.window.Note(s)
+	return g.agree(c, peer, mine, &theirs)
+}
+
+// tell raises a signal of a peer to a step.
+func (g *Group) tell(kind, peer int, step int64) error {
+	return g.window.Notify(peer, g.signal(kind, g.rank), comm.Set, step)
+}
+
+// wait waits for a signal of a peer.
+func (g *Group) wait(c *call, phase string, kind, peer int, step int64) error {
+	return g.window.Await(c.kind.String(), phase, peer, g.signal(kind, peer), step)
+}
+
+// reuse waits until nobody reads the slot of a step any longer.
+func (g *Group) reuse(c *call, step int64) error {
+	u := &g.used[step&1]
+	for _, peer := range u.peers {
+		if err := g.wait(c, "slot in use", done, peer, u.step); err != nil {
+			return err
+		}
+	}
+	u.peers = u.peers[:0]
+	return nil
+}

@@ -1,0 +1,91 @@
+package comm
+
+import (
+	"encoding/binary"
+	"unsafe"
+)
+
+// What is in this file is for those who write collectives: waits that know whom they
+// wait for, and buffers that others can find.
+
+// Note is what a rank says with a signal: it travels on the signal's line of the cache.
+type Note [7]uint64
+
+// Post sets a signal of a rank together with a note. Both are there until the next
+// post, so that ranks must agree on when that may be.
+func (w *Window) Post(peer, signal int, v int64, n *Note) error {
+	p := place{op: "notify", peer: -1, signal: signal}
+	if err := w.check(&p, peer, 0, 0); err != nil {
+		return err
+	}
+	if err := w.isSignal(p); err != nil {
+		return err
+	}
+	err := w.seg.Put(peer, signalAt(signal)+8, unsafe.Slice((*byte)(unsafe.Pointer(n)), len(n)*8))
+	if err == nil {
+		err = w.seg.Store(peer, signalAt(signal), uint64(v))
+	}
+	if err != nil {
+		return w.comm.fail(p, err)
+	}
+	w.comm.world.link.Wake(p.peer)
+	return nil
+}
+
+// Note is that of the last post to a signal of this rank, which has waited for it.
+func (w *Window) Note(signal int) (n Note) {
+	b := w.local[signalAt(signal)+8:]
+	for i := range n {
+		n[i] = binary.NativeEndian.Uint64(b[8*i:])
+	}
+	return n
+}
+
+// Await is WaitSignal for a signal that a peer is to raise to at least v, in a phase of
+// an operation: errors name them.
+func (w *Window) Await(op, phase string, peer, signal int, v int64) error {
+	p := place{op: op, phase: phase, peer: w.comm.ranks[peer], signal: signal}
+	if err := w.checkWait(p, GE); err != nil {
+		return err
+	}
+	return w.comm.await(word(w.local, signalAt(signal)), GE, v, p)
+}
+
+// Fail poisons the communicator because ranks do not agree, or a collective cannot go
+// on: the operations of all ranks fail from now on.
+func (c *Comm) Fail(op, phase string, peer int, err error) error {
+	return c.fail(at(op, phase).with(c.ranks[peer]), err)
+}
+
+// Find is the window of the communicator that holds a buffer of this rank, and where:
+// nil if none does.
+func (c *Comm) Find(b []byte) (w *Window, off int64) {
+	if len(b) == 0 {
+		return nil, 0
+	}
+	start := uintptr(unsafe.Pointer(&b[0]))
+	for _, w := range c.windows {
+		local := w.Local()
+		if len(local) == 0 {
+			continue
+		}
+		from := uintptr(unsafe.Pointer(&local[0]))
+		if start >= from && start+uintptr(len(b)) <= from+uintptr(len(local)) {
+			return w, int64(start - from)
+		}
+	}
+	return nil, 0
+}
+
+// ID tells the windows of a communicator apart: it is the same at all ranks.
+func (w *Window) ID() int { return w.id }
+
+// Window is the one with an ID, nil if there is none or it is closed.
+func (c *Comm) Window(id int) *Window {
+	for _, w := range c.windows {
+		if w.id == id {
+			return w
+		}
+	}
+	return nil
+}

@@ -1,0 +1,289 @@
+package comm_test
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"runtime"
+	"slices"
+	"testing"
+
+	"github.com/kernbench/kernbench/comm"
+	"github.com/kernbench/kernbench/internal/numeric"
+)
+
+const domainCount = 256
+
+// domainSum has the members of a domain add i + 100r, of their rank r in the world, at
+// all of them, some rounds long, and checks the sums.
+func domainSum(d *comm.Comm, me, rounds int) error {
+	w, err := d.AllocWindow(8*domainCount, 0)
+	if err != nil {
+		return err
+	}
+	mine, want := make([]int64, domainCount), make([]int64, domainCount)
+	for round := range rounds {
+		for i := range domainCount {
+			mine[i] = int64(i + 100*me + round)
+			for _, r := range d.Ranks() {
+				want[i] += int64(i + 100*r + round)
+			}
+		}
+		for peer := range d.Size() {
+			if err := w.Accumulate(peer, 0, numeric.I64, elements(numeric.I64, mine...)); err != nil {
+				return err
+			}
+		}
+		if err := d.Barrier(); err != nil {
+			return err
+		}
+		if got, want := w.Local(), elements(numeric.I64, want...); !bytes.Equal(got, want) {
+			return fmt.Errorf("domain %v, round %d:\n got %v\nwant %v", d.Ranks(), round, got, want)
+		}
+		if err := d.Barrier(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// domains makes those of a list that a rank is a member of, in order.
+func domains(c *comm.Comm, lists ...[]int) (made []*comm.Comm, err error) {
+	for _, ranks := range lists {
+		if !slices.Contains(ranks, c.Rank()) {
+			continue
+		}
+		d, err := c.Domain(ranks...)
+		if err != nil {
+			return nil, err
+		}
+		made = append(made, d)
+	}
+	return made, nil
+}
+
+// TestDomains makes domains that overlap in members, and uses them.
+func TestDomains(t *testing.T) {
+	tests := []struct {
+		name   string
+		nranks int
+		lists  [][]int
+	}{
+		{"rank map", 3, [][]int{{0, 2}, {1, 2}}},
+		{"chain", 3, [][]int{{0, 1}, {1, 2}}},
+		{"twice", 2, [][]int{{0, 1}, {0, 1}}},
+		{"alone", 2, [][]int{{0}, {1}, {0, 1}}},
+		{"rows and columns", 4, [][]int{{0, 1}, {2, 3}, {0, 2}, {1, 3}}},
+		{"all, backwards", 5, [][]int{{4, 3, 2, 1, 0}, {0, 1, 2, 3, 4}}},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			everywhere(t, test.nranks, func(c *comm.Comm) error {
+				made, err := domains(c, test.lists...)
+				if err != nil {
+					return err
+				}
+				for _, d := range made {
+					if err := domainSum(d, c.Rank(), 3); err != nil {
+						return err
+					}
+				}
+				return c.Barrier()
+			})
+		})
+	}
+}
+
+// TestDomainsAtOnce has a rank take part in two domains in turns, while the other
+// members of each know nothing of the other.
+func TestDomainsAtOnce(t *testing.T) {
+	everywhere(t, 3, func(c *comm.Comm) error {
+		made, err := domains(c, []int{0, 1}, []int{1, 2})
+		if err != nil {
+			return err
+		}
+		var windows []*comm.Window
+		for _, d := range made {
+			w, err := d.AllocWindow(8, 1)
+			if err != nil {
+				return err
+			}
+			windows = append(windows, w)
+		}
+		for round := range int64(300) {
+			for _, w := range windows {
+				peer := 1 - w.Comm().Rank()
+				if err := inOrder(
+					func() error { return w.Put(peer, 0, []byte{byte(c.Rank()), byte(round)}) },
+					func() error { return w.Notify(peer, 0, comm.Add, 1) },
+				); err != nil {
+					return err
+				}
+			}
+			for _, w := range slices.Backward(windows) {
+				peer := w.Comm().Ranks()[1-w.Comm().Rank()]
+				if err := w.WaitSignal(0, comm.EQ, round+1); err != nil {
+					return err
+				}
+				if got, want := [2]byte(w.Local()), [2]byte{byte(peer), byte(round)}; got != want {
+					return fmt.Errorf("domain %v, round %d: got %v, want %v", w.Comm().Ranks(), round, got, want)
+				}
+			}
+			for _, w := range windows {
+				if err := w.Comm().Barrier(); err != nil {
+					return err
+				}
+			}
+		}
+		return nil
+	})
+}
+
+// TestDomainRanks makes domains in domains and looks ranks up.
+func TestDomainRanks(t *testing.T) {
+	everywhere(t, 5, func(c *comm.Comm) error {
+		outer, err := domains(c, []int{4, 2, 0})
+		if err != nil || len(outer) == 0 {
+			return err
+		}
+		d := outer[0]
+		for rank, world := range []int{4, 2, 0} {
+			if got, err := d.RankOf(world); got != rank || err != nil {
+				return fmt.Errorf("rank of %d: got %d, %v, want %d", world, got, err, rank)
+			}
+			if world == c.Rank() && d.Rank() != rank {
+				return fmt.Errorf("rank in the domain: got %d, want %d", d.Rank(), rank)
+			}
+		}
+		_, err = d.RankOf(3)
+		if e := says(err, fmt.Sprintf("rank %d: rank, rank 3: not a member of the domain [4 2 0]", c.Rank())); e != nil {
+			return e
+		}
+		if !errors.Is(err, comm.ErrNotMember) {
+			return fmt.Errorf("got %v, want ErrNotMember", err)
+		}
+		_, err = c.Domain(1, 3)
+		if e := says(err, fmt.Sprintf("rank %d: domain: not a member of the domain [1 3]: only members make it", c.Rank())); e != nil {
+			return e
+		}
+		if !errors.Is(err, comm.ErrNotMember) {
+			return fmt.Errorf("got %v, want ErrNotMember", err)
+		}
+		inner, err := domains(d, []int{2, 0}) // ranks of d: 0 and 4 of the world
+		if err != nil {
+			return err
+		}
+		for _, in := range inner {
+			if got, want := fmt.Sprint(in.Rank(), in.Size(), in.Ranks()), fmt.Sprint(c.Rank()/4, 2, []int{0, 4}); got != want {
+				return fmt.Errorf("rank, size and ranks: got %s, want %s", got, want)
+			}
+			if err := domainSum(in, c.Rank(), 3); err != nil {
+				return err
+			}
+		}
+		if err := domainSum(d, c.Rank(), 3); err != nil {
+			return err
+		}
+		return d.Close()
+	})
+}
+
+// TestDomainClosed uses a domain, its window and a domain in it after Close: all fail,
+// and the world goes on.
+func TestDomainClosed(t *testing.T) {
+	everywhere(t, 3, func(c *comm.Comm) error {
+		made, err := domains(c, []int{2, 0})
+		if err != nil {
+			return err
+		}
+		for _, d := range made {
+			inner, err := d.Domain(0, 1)
+			if err != nil {
+				return err
+			}
+			w, err := d.AllocWindow(8, 1)
+			if err != nil {
+				return err
+			}
+			if err := errors.Join(d.Close(), d.Close()); err != nil {
+				return err
+			}
+			for op, call := range operations(d, w) {
+				err := call()
+				if e := says(err, fmt.Sprintf("rank %d: %s: it has been closed", c.Rank(), op)); e != nil {
+					return e
+				}
+				if !errors.Is(err, comm.ErrClosed) {
+					return fmt.Errorf("%s: got %v, want ErrClosed", op, err)
+				}
+			}
+			if e := says(inner.Barrier(), fmt.Sprintf("rank %d: barrier: it has been closed", c.Rank())); e != nil {
+				return e
+			}
+		}
+		return inOrder(c.Barrier, c.Err)
+	})
+}
+
+// operations is each operation that can be called on a communicator and a window of
+// it, by the place that its errors name.
+func operations(c *comm.Comm, w *comm.Window) map[string]func() error {
+	return map[string]func() error{
+		"put":              func() error { return w.Put(0, 0, nil) },
+		"get":              func() error { return w.Get(0, 0, nil) },
+		"accumulate":       func() error { return w.Accumulate(0, 0, numeric.I8, nil) },
+		"notify, signal 0": func() error { return w.Notify(0, 0, comm.Set, 1) },
+		"wait, signal 0":   func() error { return w.WaitSignal(0, comm.GE, 0) },
+		"test, signal 0": func() error {
+			_, err := w.TestSignal(0, comm.GE, 0)
+			return err
+		},
+		"barrier": c.Barrier,
+		"window, alloc": func() error {
+			_, err := c.AllocWindow(8, 1)
+			return err
+		},
+		"domain": func() error {
+			_, err := c.Domain(0)
+			return err
+		},
+		"abort": func() error { return c.Abort(errors.New("boom")) },
+	}
+}
+
+// TestDomainsAreFreed makes and closes a thousand domains with windows: what they had
+// is garbage afterwards. How shm gives memory back is tested there.
+func TestDomainsAreFreed(t *testing.T) {
+	const each = 64 << 10
+	heap := func() int64 {
+		var m runtime.MemStats
+		runtime.GC()
+		runtime.ReadMemStats(&m)
+		return int64(m.HeapAlloc)
+	}
+	everywhere(t, 2, func(c *comm.Comm) error {
+		var before int64
+		for i := range 1100 {
+			if i == 100 && c.Rank() == 0 {
+				before = heap()
+			}
+			d, err := c.Domain(0, 1)
+			if err != nil {
+				return err
+			}
+			if _, err := d.AllocWindow(each, 1); err != nil {
+				return err
+			}
+			if err := d.Close(); err != nil {
+				return err
+			}
+		}
+		if c.Rank() > 0 {
+			return nil
+		}
+		if grown := heap() - before; grown > 20*each {
+			return fmt.Errorf("a thousand domains left %d bytes, want less than %d", grown, 20*each)
+		}
+		return nil
+	})
+}

@@ -1,0 +1,120 @@
+package launch
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"strconv"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/kernbench/kernbench/comm/shm"
+)
+
+// Child does the job of a rank and exits, if this process was started as one; else it
+// returns at once. Programs that call Run call it first thing in main, and packages
+// whose tests do, in TestMain.
+func Child() {
+	if os.Getenv(rankVariable) == "" {
+		return
+	}
+	if err := serve(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	os.Exit(0)
+}
+
+// serve is the life of a rank's process. An error has been told to the launcher if it
+// could be.
+func serve() error {
+	signal.Ignore(syscall.SIGINT) // the terminal sends it to all; the launcher decides
+	os.Unsetenv(rankVariable)     // what the job starts is no rank
+	for fd := memoryFD; fd <= reportFD; fd++ {
+		syscall.CloseOnExec(fd)
+	}
+	memory, orders, report := os.NewFile(memoryFD, "memory"), os.NewFile(ordersFD, "orders"), os.NewFile(reportFD, "report")
+	if err := writeFrame(report, frameArrived, nil); err != nil {
+		return fmt.Errorf("%s is set, but nobody has started this process as a rank: unset it: %w", rankVariable, err)
+	}
+	text, err := expect(orders, frameOrder)
+	if err != nil {
+		return fmt.Errorf("read orders: %w", err)
+	}
+	var o order
+	if err := json.Unmarshal(text, &o); err != nil {
+		return fmt.Errorf("read orders: %w", err)
+	}
+	arg, err := expect(orders, frameArg)
+	if err != nil {
+		return fmt.Errorf("read the argument: %w", err)
+	}
+	ctx, cancel := context.WithCancelCause(context.Background())
+	go func() {
+		why, err := expect(orders, frameStop)
+		if err != nil {
+			why = []byte("the launcher has ended")
+		}
+		cancel(stopped(why))
+	}()
+	done := o.work(ctx, desk{
+		backend: shm.Name, rendezvous: fmt.Sprintf("fd:%d", memoryFD), bind: bindProcess, stack: os.Stderr,
+		opened: func() {
+			memory.Close()                       // comm has it open again
+			writeFrame(report, frameOpened, nil) // if that fails, so does the outcome
+		},
+	}, arg)
+	if done.err == nil {
+		err = writeFrame(report, frameResult, done.result)
+	} else {
+		err = writeFrame(report, frameFailed, append([]byte{byte(done.blame)}, done.err.Error()...))
+	}
+	if err != nil {
+		return fmt.Errorf("tell the launcher the outcome: %w", err)
+	}
+	return nil
+}
+
+// bind binds a thread to a CPU; 0 is the one that calls.
+func bind(thread, cpu int) error {
+	var set unix.CPUSet
+	set.Set(cpu)
+	if !set.IsSet(cpu) {
+		return unix.EINVAL
+	}
+	return unix.SchedSetaffinity(thread, &set)
+}
+
+// bindProcess binds all threads of this process; later ones do as those that make
+// them. It is not done before the rank has met the others, who all should see the
+// same number of CPUs.
+func bindProcess(cpu int) error {
+	bound := map[string]bool{}
+	for {
+		threads, err := os.ReadDir("/proc/self/task")
+		if err != nil {
+			return err
+		}
+		more := false
+		for _, t := range threads {
+			if bound[t.Name()] {
+				continue
+			}
+			id, err := strconv.Atoi(t.Name())
+			if err != nil {
+				return err
+			}
+			if err := bind(id, cpu); err != nil && !errors.Is(err, unix.ESRCH) {
+				return err
+			}
+			bound[t.Name()], more = true, true
+		}
+		if !more {
+			return nil
+		}
+	}
+}

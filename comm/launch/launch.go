@@ -1,0 +1,130 @@
+package launch
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/kernbench/kernbench/comm"
+)
+
+// Job is what a rank does. It begins with the communicator of all ranks, which is
+// closed after it; if it returns an error, the other ranks' operations fail. The
+// context ends when the run is to stop.
+type Job = func(ctx context.Context, c *comm.Comm, arg []byte) (result []byte, err error)
+
+var jobs = struct {
+	sync.Mutex
+	byName map[string]Job
+}{byName: map[string]Job{}}
+
+// Register names work that ranks can do. Processes of ranks are this program again, so
+// it must be known by name before either calls Child or Run: in an init function.
+func Register(name string, job Job) {
+	jobs.Lock()
+	defer jobs.Unlock()
+	if _, twice := jobs.byName[name]; twice {
+		panic(fmt.Sprintf("launch: job %s is registered twice", name))
+	}
+	jobs.byName[name] = job
+}
+
+func findJob(name string) (Job, error) {
+	jobs.Lock()
+	defer jobs.Unlock()
+	if job := jobs.byName[name]; job != nil {
+		return job, nil
+	}
+	return nil, fmt.Errorf("no job %q: this program has %s; register it in an init function",
+		name, strings.Join(slices.Sorted(maps.Keys(jobs.byName)), ", "))
+}
+
+// Options say how ranks are started.
+type Options struct {
+	Backend string // "shm", which is processes, if empty; "inproc" is goroutines
+	Ranks   int    // how many
+
+	// Timeout is the longest that a rank waits for others in one operation, 0 as long as
+	// they are there; and the longest that Run waits for one more process to have
+	// started, 0 is 2 s.
+	Timeout time.Duration
+
+	// Output gets what processes of ranks write to stdout and stderr, and the stack of a
+	// job that panics, a line at a time, after the rank: "rank 2: ". Nil drops it.
+	Output io.Writer
+
+	CPUs []int // rank r is bound to CPUs[r], unless that is negative; nil binds none
+}
+
+const (
+	startTimeout = 2 * time.Second
+	grace        = 500 * time.Millisecond // for ranks to stop by themselves
+)
+
+// Run has ranks do a job and returns what each returned, by rank. If any fails there
+// are no results, and the error is a [*RankError] or several, joined: first the ranks
+// that failed by themselves, then one of those that failed because of them and the
+// numbers of the others. Ranks that do not stop are killed; goroutines cannot be, and
+// are left behind with an error that says so.
+func Run(ctx context.Context, o Options, job string, arg []byte) (results [][]byte, err error) {
+	if err := o.check(job); err != nil {
+		return nil, fmt.Errorf("launch: %w", err)
+	}
+	if err := context.Cause(ctx); err != nil {
+		return nil, fmt.Errorf("launch: nothing was started: %w", err)
+	}
+	start := startProcesses
+	if o.Backend == inprocName {
+		start = startGoroutines
+	}
+	out := &output{to: o.Output}
+	s := newSupervisor(o, job)
+	end, err := start(ctx, o, out, order{Ranks: o.Ranks, Job: job, Timeout: o.Timeout}, arg, s)
+	if err != nil {
+		return nil, fmt.Errorf("launch: %w", err)
+	}
+	s.wait(ctx)
+	return s.results(), errors.Join(s.verdict(), end(), out.err())
+}
+
+func (o *Options) check(job string) error {
+	if o.Backend == "" {
+		o.Backend = comm.DefaultBackend
+	}
+	if o.Backend != comm.DefaultBackend && o.Backend != inprocName {
+		return fmt.Errorf("backend %q cannot be launched: use %s, which is processes, or %s, which is goroutines", o.Backend, comm.DefaultBackend, inprocName)
+	}
+	if o.Ranks < 1 {
+		return fmt.Errorf("%d ranks: a run has one or more", o.Ranks)
+	}
+	if o.CPUs != nil && len(o.CPUs) != o.Ranks {
+		return fmt.Errorf("%d CPUs for %d ranks: name one for each rank, or none", len(o.CPUs), o.Ranks)
+	}
+	if _, err := findJob(job); err != nil {
+		return err
+	}
+	return nil
+}
+
+// order is what a rank has to know.
+type order struct {
+	Rank, Ranks int
+	Job         string
+	Timeout     time.Duration
+	CPU         int // -1 for any
+}
+
+// of is the order for a rank.
+func (o order) of(rank int, cpus []int) order {
+	o.Rank, o.CPU = rank, -1
+	if cpus != nil {
+		o.CPU = cpus[rank]
+	}
+	return o
+}

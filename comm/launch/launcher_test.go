@@ -1,0 +1,70 @@
+package launch
+
+import (
+	"bufio"
+	"os"
+	"os/exec"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+// startLauncher starts a process that launches ranks, in a process group of its own,
+// and waits until they pass barriers.
+func startLauncher(t *testing.T) (cmd *exec.Cmd, out *bufio.Scanner, ranks []int) {
+	t.Helper()
+	cmd = exec.Command("/proc/self/exe")
+	cmd.Env = append(os.Environ(), launcherVariable+"=1")
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	pipe, err := cmd.StdoutPipe()
+	if err == nil {
+		err = cmd.Start()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { cmd.Process.Kill() }) // unless it has ended
+	out = bufio.NewScanner(pipe)
+	return cmd, out, pids(t, out, 4)
+}
+
+// TestLauncherKilled kills the launcher: its ranks go too.
+func TestLauncherKilled(t *testing.T) {
+	leavesNothing(t)
+	cmd, _, ranks := startLauncher(t)
+	if err := cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Wait(); err == nil || err.Error() != "signal: killed" {
+		t.Errorf("launcher: %v, want signal: killed", err)
+	}
+	for _, pid := range ranks {
+		eventually(t, func() error { return gone(pid) })
+	}
+}
+
+// TestInterrupt sends SIGINT to the launcher and all its ranks, as a terminal does:
+// the launcher, which catches it, ends the run.
+func TestInterrupt(t *testing.T) {
+	leavesNothing(t)
+	cmd, out, ranks := startLauncher(t)
+	if err := syscall.Kill(-cmd.Process.Pid, syscall.SIGINT); err != nil {
+		t.Fatal(err)
+	}
+	var text []string
+	for out.Scan() {
+		text = append(text, out.Text())
+	}
+	if err := cmd.Wait(); err == nil || err.Error() != "exit status 3" {
+		t.Errorf("launcher: %v, want exit status 3", err)
+	}
+	all := strings.Join(text, "\n")
+	if len(text) != 3 || !strings.HasPrefix(all, "the run was stopped: ") || !strings.Contains(text[1], ": barrier") || strings.Contains(all, "SIG") {
+		t.Errorf("launcher says\n%s\nwant that the run was stopped, and what ranks did when it was", all)
+	}
+	for _, pid := range ranks {
+		if err := gone(pid); err != nil {
+			t.Error(err)
+		}
+	}
+}

@@ -1,0 +1,229 @@
+package launch
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"runtime"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/kernbench/kernbench/comm"
+)
+
+// Variables that make this program something else than a test.
+const (
+	launcherVariable = "LAUNCH_TEST_LAUNCHER"  // it launches ranks that never end
+	stillbornRank    = "LAUNCH_TEST_STILLBORN" // this rank does not get as far as Child
+)
+
+// TestMain is main of ranks too. Property tests draw the same cases every time.
+func TestMain(m *testing.M) {
+	if rank := os.Getenv(stillbornRank); rank != "" && rank == os.Getenv(rankVariable) {
+		time.Sleep(time.Hour) // until it is killed
+	}
+	Child()
+	if os.Getenv(launcherVariable) != "" {
+		os.Exit(launcher())
+	}
+	flag.Parse()
+	if seed := flag.Lookup("rapid.seed"); seed.Value.String() == seed.DefValue {
+		if err := flag.Set("rapid.seed", "1"); err != nil {
+			panic(err)
+		}
+	}
+	os.Exit(m.Run())
+}
+
+// launcher runs ranks until it is interrupted.
+func launcher() int {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	_, err := Run(ctx, Options{Ranks: 4, Output: os.Stdout}, "loop", nil)
+	fmt.Println(err)
+	if errors.Is(err, context.Canceled) {
+		return 3
+	}
+	return 4
+}
+
+func init() {
+	Register("echo", func(_ context.Context, c *comm.Comm, arg []byte) ([]byte, error) {
+		return fmt.Appendf(nil, "%d of %d: %s", c.Rank(), c.Size(), arg), c.Barrier()
+	})
+	Register("idle", func(context.Context, *comm.Comm, []byte) ([]byte, error) { return nil, nil })
+	Register("size", func(_ context.Context, c *comm.Comm, arg []byte) ([]byte, error) {
+		return make([]byte, len(arg)+c.Rank()), nil
+	})
+	Register("barriers", func(_ context.Context, c *comm.Comm, arg []byte) ([]byte, error) {
+		n, err := strconv.Atoi(string(arg))
+		for i := 0; i < n && err == nil; i++ {
+			err = c.Barrier()
+		}
+		return nil, err
+	})
+	Register("loop", func(_ context.Context, c *comm.Comm, _ []byte) ([]byte, error) {
+		fmt.Println("pid", os.Getpid())
+		return nil, loop(c)
+	})
+	Register("fault", fault)
+	Register("print", func(_ context.Context, c *comm.Comm, _ []byte) ([]byte, error) {
+		fmt.Printf("one\ntwo\n")
+		fmt.Fprint(os.Stderr, "three")
+		return nil, nil
+	})
+	Register("cpus", func(context.Context, *comm.Comm, []byte) ([]byte, error) {
+		var set unix.CPUSet
+		err := unix.SchedGetaffinity(0, &set)
+		return fmt.Appendf(nil, "%d of 1: %v", set.Count(), set.IsSet(0)), err
+	})
+	Register("wait", func(ctx context.Context, c *comm.Comm, arg []byte) ([]byte, error) {
+		d, err := time.ParseDuration(string(arg))
+		if err != nil {
+			return nil, err
+		}
+		if c.Rank() == 1 {
+			time.Sleep(d)
+		}
+		before := cpuTime()
+		err = c.Barrier()
+		return strconv.AppendInt(nil, int64(cpuTime()-before), 10), err
+	})
+	Register("subprocess", func(context.Context, *comm.Comm, []byte) ([]byte, error) {
+		// One that holds the rank's stdout open long after the rank has ended.
+		p, err := os.StartProcess("/bin/sleep", []string{"sleep", "20"}, &os.ProcAttr{Files: []*os.File{nil, os.Stdout, os.Stderr}})
+		if err != nil {
+			return nil, err
+		}
+		return strconv.AppendInt(nil, int64(p.Pid), 10), p.Release()
+	})
+}
+
+func loop(c *comm.Comm) error {
+	for {
+		if err := c.Barrier(); err != nil {
+			return err
+		}
+	}
+}
+
+func cpuTime() time.Duration {
+	var u unix.Rusage
+	if err := unix.Getrusage(unix.RUSAGE_SELF, &u); err != nil {
+		panic(err)
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+}
+
+var (
+	spinning atomic.Bool                   // for ever
+	stubborn atomic.Pointer[chan struct{}] // ends goroutines that do not stop
+)
+
+func init() { spinning.Store(true) }
+
+// trouble is the argument of job fault: what one rank, or all but one, do instead of
+// passing barriers.
+type trouble struct {
+	Rank  int
+	How   string
+	After time.Duration
+	Rest  string // what the others do: "" passes barriers
+}
+
+func (f trouble) arg(t testing.TB) []byte {
+	b, err := json.Marshal(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+func fault(ctx context.Context, c *comm.Comm, arg []byte) ([]byte, error) {
+	var f trouble
+	if err := json.Unmarshal(arg, &f); err != nil {
+		return nil, err
+	}
+	how := f.Rest
+	if c.Rank() == f.Rank || f.Rank < 0 {
+		how = f.How
+	}
+	if f.Rank < 0 && how != "wait" {
+		fmt.Println("begun")
+	}
+	switch how {
+	case "":
+		return nil, loop(c)
+	case "kill":
+		time.AfterFunc(f.After, func() { syscall.Kill(os.Getpid(), syscall.SIGKILL) })
+		return nil, loop(c)
+	case "exit 0":
+		os.Exit(0)
+	case "exit 7":
+		os.Exit(7)
+	case "panic":
+		panic("no such thing")
+	case "crash":
+		go panic("elsewhere")
+		return nil, loop(c)
+	case "error":
+		return nil, errors.New("disk full")
+	case "own error":
+		<-ctx.Done()
+		return nil, errors.New("half a file is left")
+	case "goexit":
+		runtime.Goexit()
+	case "return":
+		return nil, nil
+	case "closed error":
+		return nil, errors.Join(c.Close(), errors.New("disk full"))
+	case "wait":
+		w, err := c.AllocWindow(8, 1)
+		if err != nil {
+			return nil, err
+		}
+		fmt.Println("begun")
+		return nil, w.WaitSignal(0, comm.GE, 1)
+	case "spin":
+		for spinning.Load() {
+		}
+	case "stubborn":
+		<-*stubborn.Load()
+		return nil, nil
+	case "sleep":
+		time.Sleep(time.Hour)
+	case "context":
+		<-ctx.Done()
+		return nil, ctx.Err()
+	}
+	return nil, fmt.Errorf("no trouble %q", how)
+}
+
+// pids reads those that ranks of job loop print.
+func pids(t *testing.T, r *bufio.Scanner, n int) []int {
+	t.Helper()
+	var list []int
+	for len(list) < n && r.Scan() {
+		_, text, _ := strings.Cut(r.Text(), "pid ")
+		pid, err := strconv.Atoi(text)
+		if err != nil {
+			t.Fatalf("line %q, want one such as %q", r.Text(), "rank 0: pid 123")
+		}
+		list = append(list, pid)
+	}
+	if len(list) < n {
+		t.Fatalf("%d ranks began, want %d: %v", len(list), n, r.Err())
+	}
+	return list
+}

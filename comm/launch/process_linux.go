@@ -1,0 +1,212 @@
+package launch
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"runtime"
+	"sync"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/kernbench/kernbench/comm/shm"
+)
+
+// program is what ranks run: this program, even if its file has been replaced.
+var program = "/proc/self/exe"
+
+// rankVariable tells a process that it is a rank, and which.
+const rankVariable = "KERNBENCH_RANK"
+
+// Descriptors of a rank's process.
+const (
+	memoryFD = 3 + iota // shared memory
+	ordersFD            // frames from the launcher
+	reportFD            // frames to it
+)
+
+// linger is how long pipes are read after their process has ended, in case one that it
+// started holds them open.
+const linger = 200 * time.Millisecond
+
+// process is a rank that is one.
+type process struct {
+	rank   int
+	cmd    *exec.Cmd
+	orders *os.File
+	report *os.File
+	text   *lines
+	why    chan string // to stop
+	ended  chan struct{}
+}
+
+func (p *process) stop(why string) { p.why <- why } // there is room: it is asked once
+
+func (p *process) kill() string {
+	p.cmd.Process.Kill() // fails if it has ended, which is as good
+	return "killed by SIGKILL"
+}
+
+// startProcesses starts ranks of backend shm. It ends early, with the ranks that there
+// are, when one cannot be started or the context ends.
+func startProcesses(ctx context.Context, o Options, out *output, all order, arg []byte, s *supervisor) (end func() error, err error) {
+	if os.Getenv(rankVariable) != "" {
+		return nil, errors.New("this process is a rank of another run and has not begun its job: main has to call launch.Child before anything else")
+	}
+	memory, holder, err := shm.Create(o.Ranks)
+	if err != nil {
+		return nil, err
+	}
+	started, over, left := make(chan struct{}), make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(left)
+		// The kernel kills a rank when the thread that started it ends, so that one
+		// has to last as long as they do.
+		runtime.LockOSThread()
+		defer runtime.UnlockOSThread()
+		for rank := 0; rank < o.Ranks && ctx.Err() == nil; rank++ {
+			p, err := startProcess(all.of(rank, o.CPUs), memory, out)
+			if err != nil {
+				s.add(rank, unstarted{})
+				s.events <- event{rank: rank, kind: ended, outcome: outcome{err: fmt.Errorf("start: %w", err)}}
+				break
+			}
+			s.add(rank, p)
+			go p.watch(all.of(rank, o.CPUs), arg, s.events)
+		}
+		close(started)
+		<-over
+	}()
+	<-started
+	closed := memory.Close()
+	return func() error {
+		close(over)
+		<-left
+		return errors.Join(closed, holder.Close())
+	}, nil
+}
+
+// unstarted is a rank that there is none of.
+type unstarted struct{}
+
+func (unstarted) stop(string)  {}
+func (unstarted) kill() string { return "" }
+
+// startProcess starts a rank.
+func startProcess(o order, memory *os.File, out *output) (*process, error) {
+	ordersRead, ordersWrite, err := os.Pipe()
+	if err != nil {
+		return nil, err
+	}
+	reportRead, reportWrite, err := os.Pipe()
+	if err != nil {
+		return nil, errors.Join(err, ordersRead.Close(), ordersWrite.Close())
+	}
+	p := &process{
+		rank: o.Rank, orders: ordersWrite, report: reportRead, text: out.of(o.Rank),
+		why: make(chan string, 1), ended: make(chan struct{}),
+		cmd: &exec.Cmd{
+			Path:        program,
+			Args:        []string{fmt.Sprintf("%s: rank %d of %d", os.Args[0], o.Rank, o.Ranks)},
+			Env:         append(os.Environ(), fmt.Sprintf("%s=%d", rankVariable, o.Rank)),
+			ExtraFiles:  []*os.File{memory, ordersRead, reportWrite},
+			SysProcAttr: &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL},
+			WaitDelay:   linger,
+		},
+	}
+	if out.to != nil {
+		p.cmd.Stdout, p.cmd.Stderr = p.text, p.text
+	}
+	err = p.cmd.Start()
+	if err = errors.Join(err, ordersRead.Close(), reportWrite.Close()); err != nil {
+		if p.cmd.Process != nil {
+			p.kill()
+			p.cmd.Wait() // it was killed
+		}
+		return nil, errors.Join(err, ordersWrite.Close(), reportRead.Close())
+	}
+	return p, nil
+}
+
+// watch gives the process its orders, tells what it reports, and that it has ended
+// when nothing of it is left.
+func (p *process) watch(o order, arg []byte, events chan<- event) {
+	var told sync.WaitGroup
+	var last *outcome
+	told.Go(func() { p.command(o, arg) })
+	told.Go(func() { last = p.listen(events) })
+	p.cmd.Wait() // ProcessState says how it ended
+	close(p.ended)
+	p.orders.Close()                                 // a write that is under way ends
+	p.report.SetReadDeadline(time.Now().Add(linger)) // pipes have deadlines
+	told.Wait()
+	p.report.Close()
+	p.text.flush()
+	e := event{rank: p.rank, kind: ended}
+	if last != nil {
+		e.outcome = *last
+	} else {
+		e.died = death(p.cmd.ProcessState)
+	}
+	events <- e
+}
+
+// command writes the rank's orders. That it cannot is the rank's end, which is noticed
+// elsewhere.
+func (p *process) command(o order, arg []byte) {
+	text, err := json.Marshal(o)
+	if err == nil {
+		err = writeFrame(p.orders, frameOrder, text)
+	}
+	if err == nil {
+		err = writeFrame(p.orders, frameArg, arg)
+	}
+	if err != nil {
+		return
+	}
+	select {
+	case why := <-p.why:
+		writeFrame(p.orders, frameStop, []byte(why))
+	case <-p.ended:
+	}
+}
+
+// listen reads what the rank reports, and returns the outcome that it tells.
+func (p *process) listen(events chan<- event) *outcome {
+	for {
+		kind, b, err := readFrame(p.report)
+		if err != nil {
+			return nil // the process has ended, or will
+		}
+		switch kind {
+		case frameArrived:
+			events <- event{rank: p.rank, kind: arrived}
+		case frameOpened:
+			events <- event{rank: p.rank, kind: opened}
+		case frameResult:
+			return &outcome{result: b}
+		case frameFailed:
+			bad := outcome{err: errors.New(string(b[1:])), blame: blame(b[0])}
+			events <- event{rank: p.rank, kind: failing, outcome: bad}
+			return &bad
+		}
+	}
+}
+
+// death is how a process ended that told no outcome.
+func death(state *os.ProcessState) error {
+	status, ok := state.Sys().(syscall.WaitStatus)
+	switch {
+	case ok && status.Signaled():
+		return fmt.Errorf("killed by %s", unix.SignalName(status.Signal()))
+	case state.ExitCode() == 2: // of a Go program that crashes
+		return errors.New("exited with status 2 before its job returned: its output may have the reason")
+	default:
+		return fmt.Errorf("exited with status %d before its job returned", state.ExitCode())
+	}
+}

@@ -1,0 +1,17 @@
+//go:build !linux
+
+package launch
+
+import (
+	"context"
+	"errors"
+)
+
+// Child returns at once: processes are ranks on Linux alone.
+func Child() {}
+
+func startProcesses(context.Context, Options, *output, order, []byte, *supervisor) (func() error, error) {
+	return nil, errors.New("processes can be ranks on Linux alone: use backend inproc")
+}
+
+func bind(int, int) error { return errors.New("only Linux binds threads") }

@@ -1,0 +1,105 @@
+package launch
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/kernbench/kernbench/comm"
+)
+
+// TestLines cuts text anywhere: what is passed on are its lines, with prefixes.
+func TestLines(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		parts := rapid.SliceOf(rapid.StringMatching(`[ab\n]{0,8}`)).Draw(t, "parts")
+		var got bytes.Buffer
+		l := (&output{to: &got}).of(7)
+		for _, p := range parts {
+			if n, err := l.Write([]byte(p)); n != len(p) || err != nil {
+				t.Fatalf("write %q: %d bytes, error %v", p, n, err)
+			}
+		}
+		l.flush()
+		want := ""
+		for line := range strings.Lines(strings.Join(parts, "")) {
+			want += "rank 7: " + strings.TrimSuffix(line, "\n") + "\n"
+		}
+		if got.String() != want {
+			t.Fatalf("passed on %q, want %q", got.String(), want)
+		}
+	})
+}
+
+// TestFrames reads what was written, and none of it if the end is missing.
+func TestFrames(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		kind := frameKind(rapid.Byte().Draw(t, "kind"))
+		want := rapid.SliceOf(rapid.Byte()).Draw(t, "bytes")
+		var b bytes.Buffer
+		if err := writeFrame(&b, kind, want); err != nil {
+			t.Fatal(err)
+		}
+		whole := b.Bytes()
+		gotKind, got, err := readFrame(bytes.NewReader(whole))
+		if gotKind != kind || !bytes.Equal(got, want) || err != nil {
+			t.Fatalf("read kind %d, %v, error %v; want kind %d, %v", gotKind, got, err, kind, want)
+		}
+		cut := rapid.IntRange(1, len(whole)-1).Draw(t, "cut")
+		if _, _, err := readFrame(bytes.NewReader(whole[:cut])); !errors.Is(err, io.ErrUnexpectedEOF) {
+			t.Fatalf("read %d of %d bytes: error %v, want %v", cut, len(whole), err, io.ErrUnexpectedEOF)
+		}
+	})
+}
+
+func TestSummarise(t *testing.T) {
+	failed := func(whose blame, text string, ranks ...int) (list []failure) {
+		for _, r := range ranks {
+			list = append(list, failure{&RankError{r, errors.New(text)}, whose})
+		}
+		return list
+	}
+	tests := []struct {
+		name   string
+		failed [][]failure
+		want   []string
+	}{
+		{name: "nobody"},
+		{"one", [][]failure{failed(own, "x", 3)}, []string{"rank 3: x"}},
+		{"named already", [][]failure{failed(own, "rank 3: x", 3)}, []string{"rank 3: x"}},
+		{"another named", [][]failure{failed(own, "rank 3: x", 33)}, []string{"rank 33: rank 3: x"}},
+		{"one followed", [][]failure{failed(others, "y", 1), failed(own, "x", 3)}, []string{"rank 3: x", "rank 1: y"}},
+		{"two followed", [][]failure{failed(own, "x", 3), failed(others, "y", 1, 0)}, []string{"rank 3: x", "rank 1: y", "rank 0 failed in consequence"}},
+		{"many followed", [][]failure{failed(others, "y", 9, 0, 7), failed(own, "x", 3), failed(others, "y", 2, 6, 1)},
+			[]string{"rank 3: x", "rank 9: y", "ranks 0 to 2, 6 to 7 failed in consequence"}},
+		{"many", [][]failure{failed(own, "x", 5, 4, 3, 2, 1, 0)},
+			[]string{"rank 5: x", "rank 4: x", "rank 3: x", "rank 2: x", "ranks 0 to 1 failed too, such as rank 1: x"}},
+		{"closed", [][]failure{failed(others, "y", 0), failed(closers, "z", 1)}, []string{"rank 1: z", "rank 0: y"}},
+		{"closed and failed", [][]failure{failed(closers, "z", 1), failed(own, "x", 2)}, []string{"rank 2: x", "rank 1: z"}},
+		{"stopped", [][]failure{failed(others, "y", 1, 2)}, []string{"rank 1: y", "rank 2 failed in consequence"}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			var got []string
+			for _, err := range summarise(slices.Concat(tt.failed...)) {
+				got = append(got, err.Error())
+			}
+			if fmt.Sprintf("%q", got) != fmt.Sprintf("%q", tt.want) {
+				t.Errorf("summary %q, want %q", got, tt.want)
+			}
+		})
+	}
+}
+
+// TestRankErrorIs finds what comm says, of ranks of this process.
+func TestRankErrorIs(t *testing.T) {
+	_, err := Run(guarded(t), Options{Backend: "inproc", Ranks: 2}, "fault", trouble{How: "return"}.arg(t))
+	if !errors.Is(err, comm.ErrClosed) {
+		t.Errorf("error %v, want one that is %q", err, comm.ErrClosed)
+	}
+}

@@ -1,0 +1,116 @@
+package launch
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"runtime/debug"
+	"strings"
+
+	"github.com/kernbench/kernbench/comm"
+)
+
+// outcome is how a rank's part of a run ended.
+type outcome struct {
+	result []byte
+	err    error
+	blame  blame // for err
+}
+
+// blame is whose fault a failure is, as far as the rank that failed can tell.
+type blame uint8
+
+const (
+	own     blame = iota
+	closers       // others have closed the communicator, perhaps with good reason
+	others        // have failed, or want the run to stop
+)
+
+// desk is where a rank works: what differs between processes and goroutines.
+type desk struct {
+	backend, rendezvous string
+	bind                func(cpu int) error // the goroutine that calls it, at least
+	opened              func()              // the rank has met the others
+	stack               io.Writer           // for the stack of a panic
+}
+
+// work does a rank's job, with the communicator open.
+func (o order) work(ctx context.Context, d desk, arg []byte) outcome {
+	job, err := findJob(o.Job)
+	if err != nil {
+		return outcome{err: err}
+	}
+	// The launcher sees to it that all start, which may take longer than an operation.
+	c, err := comm.Open(ctx, o.Rank, o.Ranks, d.rendezvous, comm.Options{Backend: d.backend})
+	if err != nil {
+		return outcome{err: err, blame: blameFor(ctx, err)}
+	}
+	c.SetTimeout(o.Timeout)
+	d.opened()
+	result, err := o.call(ctx, job, c, d, arg)
+	if err != nil {
+		err = o.named(err)
+		cause := err
+		if poison := c.Err(); poison != nil && strings.Contains(err.Error(), poison.Error()) {
+			cause = poison // the job tells of it, if not by wrapping it
+		}
+		c.Abort(err) // returns what it is told
+		c.Close()    // what went wrong with it is not why the rank failed
+		return outcome{err: err, blame: blameFor(ctx, cause)}
+	}
+	if err := c.Close(); err != nil {
+		return outcome{err: err}
+	}
+	return outcome{result: result}
+}
+
+// call runs the job on a goroutine of its own, so that whatever ends that is noticed.
+func (o order) call(ctx context.Context, job Job, c *comm.Comm, d desk, arg []byte) (result []byte, err error) {
+	err = errors.New("it ended its goroutine instead of returning")
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		defer func() {
+			if p := recover(); p != nil {
+				err = fmt.Errorf("panic: %v", p)
+				fmt.Fprintf(d.stack, "%v\n\n%s", err, debug.Stack()) // if it cannot be written, err is still told
+			}
+		}()
+		if o.CPU >= 0 {
+			if failed := d.bind(o.CPU); failed != nil {
+				err = fmt.Errorf("bind to CPU %d: %w: name a CPU that this process may use", o.CPU, failed)
+				return
+			}
+		}
+		result, err = job(ctx, c, arg)
+	}()
+	<-done
+	return result, err
+}
+
+// named says that a job failed, unless the error says where already.
+func (o order) named(err error) error {
+	var known *comm.Error
+	if errors.As(err, &known) && known.Rank == o.Rank {
+		return err
+	}
+	return fmt.Errorf("job %s: %w", o.Job, err)
+}
+
+func blameFor(ctx context.Context, err error) blame {
+	switch {
+	case errors.Is(err, comm.ErrPeer), errors.Is(err, comm.ErrLost):
+		return others
+	case ctx.Err() != nil && (errors.Is(err, ctx.Err()) || errors.Is(err, context.Cause(ctx))):
+		return others
+	case errors.Is(err, comm.ErrClosed):
+		return closers
+	}
+	return own
+}
+
+// stopped is the cause with which a job's context ends.
+type stopped string
+
+func (s stopped) Error() string { return "the run was stopped: " + string(s) }

@@ -1,0 +1,143 @@
+package comm_test
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/kernbench/kernbench/comm"
+)
+
+// TestNotify sets and adds, at once from all ranks, and negative numbers too.
+func TestNotify(t *testing.T) {
+	everySize(t, func(c *comm.Comm) error {
+		w, err := c.AllocWindow(0, 2)
+		if err != nil {
+			return err
+		}
+		n := int64(c.Size())
+		for peer := range c.Size() {
+			for range 50 {
+				if err := w.Notify(peer, 1, comm.Add, int64(c.Rank())-1); err != nil {
+					return err
+				}
+			}
+		}
+		return inOrder(
+			func() error { return w.Notify((c.Rank()+1)%c.Size(), 0, comm.Set, -7) },
+			func() error { return w.WaitSignal(0, comm.EQ, -7) },
+			c.Barrier,
+			func() error { return w.WaitSignal(1, comm.EQ, 50*(n*(n-1)/2-n)) },
+			func() error { return w.WaitSignal(0, comm.EQ, -7) },
+		)
+	})
+}
+
+var holds = map[comm.Cmp]func(a, b int64) bool{
+	comm.EQ: func(a, b int64) bool { return a == b },
+	comm.NE: func(a, b int64) bool { return a != b },
+	comm.GT: func(a, b int64) bool { return a > b },
+	comm.GE: func(a, b int64) bool { return a >= b },
+	comm.LT: func(a, b int64) bool { return a < b },
+	comm.LE: func(a, b int64) bool { return a <= b },
+}
+
+// TestCompare tries all comparisons of small, negative and extreme numbers.
+func TestCompare(t *testing.T) {
+	numbers := []int64{-1 << 63, -2, -1, 0, 1, 2, 1<<63 - 1}
+	everywhere(t, 1, func(c *comm.Comm) error {
+		w, err := c.AllocWindow(0, 1)
+		if err != nil {
+			return err
+		}
+		for _, a := range numbers {
+			if err := w.Notify(0, 0, comm.Set, a); err != nil {
+				return err
+			}
+			for _, b := range numbers {
+				for cmp, f := range holds {
+					want := f(a, b)
+					if got, err := w.TestSignal(0, cmp, b); err != nil || got != want {
+						return fmt.Errorf("%d %v %d: got %v, %v, want %v", a, cmp, b, got, err, want)
+					}
+					if !want {
+						continue
+					}
+					if err := w.WaitSignal(0, cmp, b); err != nil {
+						return err
+					}
+				}
+			}
+		}
+		return nil
+	})
+}
+
+// TestWaitThrough waits with each comparison for a change that another rank makes
+// after others that do not fulfil it.
+func TestWaitThrough(t *testing.T) {
+	tests := []struct {
+		cmp  comm.Cmp
+		v    int64
+		sets []int64 // the last one fulfils it
+	}{
+		{comm.EQ, 5, []int64{4, 6, 5}},
+		{comm.NE, 0, []int64{0, 0, 1}},
+		{comm.GT, 5, []int64{4, 5, 6}},
+		{comm.GE, 5, []int64{-5, 4, 5}},
+		{comm.LT, 0, []int64{1, 0, -1}},
+		{comm.LE, -1, []int64{1, 0, -1}},
+	}
+	everywhere(t, 2, func(c *comm.Comm) error {
+		for _, test := range tests {
+			w, err := c.AllocWindow(0, 1)
+			if err != nil {
+				return err
+			}
+			last := test.sets[len(test.sets)-1]
+			if c.Rank() == 0 {
+				for _, v := range test.sets {
+					if err := w.Notify(1, 0, comm.Set, v); err != nil {
+						return err
+					}
+				}
+				continue
+			}
+			if err := w.WaitSignal(0, test.cmp, test.v); err != nil {
+				return err
+			}
+			if there, err := w.TestSignal(0, comm.EQ, last); err != nil || !there {
+				return fmt.Errorf("%v %d: the signal is %d after the wait: got %v, %v, want true", test.cmp, test.v, last, there, err)
+			}
+		}
+		return c.Barrier()
+	})
+}
+
+// TestPost sends notes with signals, back and forth.
+func TestPost(t *testing.T) {
+	everywhere(t, 2, func(c *comm.Comm) error {
+		w, err := c.AllocWindow(8, 2)
+		if err != nil {
+			return err
+		}
+		peer := 1 - c.Rank()
+		for round := range int64(50) {
+			say := comm.Note{uint64(round), uint64(c.Rank()), 2, 3, 4, 5, 1 << 63}
+			want := comm.Note{uint64(round), uint64(peer), 2, 3, 4, 5, 1 << 63}
+			err := inOrder(
+				func() error { return w.Post(peer, 1, round+1, &say) },
+				func() error { return w.Await("test", "post", peer, 1, round+1) },
+			)
+			if err != nil {
+				return err
+			}
+			if got := w.Note(1); got != want {
+				return fmt.Errorf("round %d: got %v, want %v", round, got, want)
+			}
+			if err := c.Barrier(); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}

@@ -1,0 +1,51 @@
+package numeric
+
+import "fmt"
+
+// Combine computes op, one of Add, Mul, Maximum and Minimum, of x and y, elements of
+// dtype d, and writes the result to dst, one place or two. Same bits as [Apply]. x
+// and y may each be one of dst; nothing may overlap otherwise.
+//
+// It allocates nothing if it is called by name. For a call through a variable the
+// compiler has to put the list of destinations on the heap.
+func Combine(op Op, d DType, x, y []byte, dst ...[]byte) {
+	combineInto(op, d, x, y, dst, false)
+}
+
+// CombineStreaming is Combine with stores that go past the caches, for results that
+// do not fit there. In place it gains nothing. Whoever sees a later store sees these.
+// Places whose elements don't begin a line of the cache together get plain stores.
+func CombineStreaming(op Op, d DType, x, y []byte, dst ...[]byte) {
+	combineInto(op, d, x, y, dst, true)
+}
+
+func combineInto(op Op, d DType, x, y []byte, dst [][]byte, streaming bool) {
+	checkCombine(op, d, x, y, dst)
+	var also []byte
+	if len(dst) == 2 {
+		also = dst[1]
+	}
+	if !combineVector(op, d, dst[0], also, x, y, streaming) {
+		Apply(op, d, dst[0], x, y)
+		copy(also, dst[0])
+	}
+}
+
+func checkCombine(op Op, d DType, x, y []byte, dst [][]byte) {
+	switch op {
+	case Add, Mul, Maximum, Minimum:
+	default:
+		panic(fmt.Sprintf("numeric: Combine does not do %v: use Add, Mul, Maximum or Minimum, or Apply for others", op))
+	}
+	if len(dst) != 1 && len(dst) != 2 {
+		panic(fmt.Sprintf("numeric: Combine got %d destinations, wants one or two", len(dst)))
+	}
+	if len(x)%d.Size() != 0 {
+		panic(fmt.Sprintf("numeric: Combine of %v: %d bytes are no whole number of elements", d, len(x)))
+	}
+	for _, place := range dst {
+		if len(y) != len(x) || len(place) != len(x) {
+			panic(fmt.Sprintf("numeric: Combine of %d and %d bytes into %d: pass as many of each", len(x), len(y), len(place)))
+		}
+	}
+}

@@ -1,0 +1,99 @@
+package numeric
+
+// group is the bytes of each operand that the assembly combines at a time.
+const group = 128
+
+// combineVector computes op of x and y into dst, and into also unless that is nil, if
+// there is assembly for it. It says whether there is. Streaming stores have to be
+// aligned: if dst and also don't come to that at the same element, plain ones do.
+func combineVector(op Op, d DType, dst, also, x, y []byte, streaming bool) bool {
+	if !vector || !vectorised(op, d) {
+		return false
+	}
+	from := 0
+	if streaming {
+		from = min(untilAligned(dst), len(dst))
+		if streaming = from%d.Size() == 0 && (also == nil || untilAligned(also) == untilAligned(dst)); !streaming {
+			from = 0
+		}
+	}
+	groups := (len(dst) - from) / group
+	combineFew(op, d, dst, also, x, y, 0, from)
+	if groups > 0 {
+		var second *byte
+		if also != nil {
+			second = &also[from]
+		}
+		combineGroups(op, d, &dst[from], second, &x[from], &y[from], groups, streaming)
+	}
+	combineFew(op, d, dst, also, x, y, from+groups*group, len(dst))
+	return true
+}
+
+// combineFew combines the bytes at from to to, fewer than a group, in a group that is
+// padded.
+func combineFew(op Op, d DType, dst, also, x, y []byte, from, to int) {
+	if from == to {
+		return
+	}
+	var padded struct{ x, y [group]byte }
+	copy(padded.x[:], x[from:to])
+	copy(padded.y[:], y[from:to])
+	combineGroups(op, d, &padded.x[0], nil, &padded.x[0], &padded.y[0], 1, false)
+	copy(dst[from:to], padded.x[:])
+	if also != nil {
+		copy(also[from:to], padded.x[:])
+	}
+}
+
+func vectorised(op Op, d DType) bool {
+	switch d {
+	case F16, BF16, F32, F64:
+		return op <= Minimum
+	case I32:
+		return op == Add || op == Maximum || op == Minimum
+	case U32, I64, U64:
+		return op == Add
+	default:
+		return false
+	}
+}
+
+func combineGroups(op Op, d DType, dst, also, x, y *byte, groups int, streaming bool) {
+	switch d {
+	case F16:
+		combineF16(op, dst, also, x, y, groups, streaming)
+	case BF16:
+		combineBF16(op, dst, also, x, y, groups, streaming)
+	case F32:
+		combineF32(op, dst, also, x, y, groups, streaming)
+	case F64:
+		combineF64(op, dst, also, x, y, groups, streaming)
+	case I32, U32:
+		combineI32(op, dst, also, x, y, groups, streaming)
+	case I64, U64:
+		combineI64(op, dst, also, x, y, groups, streaming)
+	}
+}
+
+// The functions below do whole groups, at least one, into dst and, unless that is
+// nil, also, which have to be aligned if they are streaming. Those of floats do Add
+// to Minimum, combineI32 Add, Maximum and Minimum, combineI64 Add.
+
+//go:noescape
+func combineF16(op Op, dst, also, x, y *byte, groups int, streaming bool)
+
+//go:noescape
+func combineBF16(op Op, dst, also, x, y *byte, groups int, streaming bool)
+
+//go:noescape
+func combineF32(op Op, dst, also, x, y *byte, groups int, streaming bool)
+
+//go:noescape
+func combineF64(op Op, dst, also, x, y *byte, groups int, streaming bool)
+
+//go:noescape
+func combineI32(op Op, dst, also, x, y *byte, groups int, streaming bool)
+
+//go:noescape
+func combineI64(op Op, dst, also, x, y *byte, groups int, streaming bool)

@@ -1,0 +1,160 @@
+package procpe
+
+import (
+	"errors"
+	"io"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/kernbench/kernbench/internal/exec"
+	"github.com/kernbench/kernbench/internal/oplog"
+	"github.com/kernbench/kernbench/internal/sim"
+	"github.com/kernbench/kernbench/tl"
+)
+
+// core is a rank while it runs a kernel. It implements tl.Machine.
+type core struct {
+	*Rank
+	kernel  string
+	began   time.Time
+	regions []region
+	tiles   tiles
+
+	eager  exec.Eager
+	op     oplog.Op // at hand
+	data   [][]byte // of its operands
+	result []byte   // of a composite
+}
+
+func (c *core) name() string { return "rank " + strconv.Itoa(c.comm.Rank()) }
+
+// Place is a system of one cube with a PE for each rank.
+func (c *core) Place() tl.Place {
+	rank, size := c.comm.Rank(), c.comm.Size()
+	return tl.Place{PE: rank, PEs: size, Cubes: 1, SIPs: 1, Rank: rank, Ranks: size, Name: c.name()}
+}
+
+// Now is the time since the kernel began, by the clock on the wall.
+func (c *core) Now() sim.Time {
+	const most = math.MaxInt64 / time.Duration(sim.Nanosecond)
+	return sim.Time(min(time.Since(c.began), most)) * sim.Nanosecond
+}
+
+// Print writes what a kernel prints, with the rank before every line.
+func (c *core) Print(text string) {
+	if c.options.Print == nil {
+		return
+	}
+	// There is nobody to tell of an error: what a kernel computes does not depend on it.
+	io.WriteString(c.options.Print, strings.ReplaceAll(text, "\n", "\n["+c.name()+"] ")+"\n")
+}
+
+// Compute makes a tile out of others.
+func (c *core) Compute(v *tl.Value, cmd *tl.Compute) error {
+	if err := c.begin(cmd.Kind, cmd.Args[:cmd.N]); err != nil {
+		return err
+	}
+	if cmd.Kind == oplog.Reshape { // the same bytes under another name
+		v.Slot, v.Turn = cmd.Args[0].Value.Slot, cmd.Args[0].Value.Turn
+		return nil
+	}
+	var keep [len(cmd.Args)]int32
+	for i := range cmd.Args[:cmd.N] {
+		keep[i] = cmd.Args[i].Value.Slot
+	}
+	tile, err := c.tiles.add(v, keep[:]...)
+	if err != nil {
+		return err
+	}
+	c.op.Math, c.op.Axis, c.op.Fill = cmd.Math, int8(cmd.Axis), cmd.Fill
+	c.op.Shape, c.op.DType = v.Shape, v.DType
+	c.eager.Compute(&c.op, tile, c.data)
+	return nil
+}
+
+// Composite does a command from memory to memory.
+func (c *core) Composite(cmd *tl.Composite) (tl.Handle, error) {
+	if err := c.begin(cmd.Kind, cmd.Args); err != nil {
+		return tl.Handle{}, err
+	}
+	for _, s := range cmd.Epilogue {
+		args, err := c.operands(nil, s.Args)
+		if err != nil {
+			return tl.Handle{}, err
+		}
+		c.op.Epilogue = append(c.op.Epilogue, oplog.Step{Math: s.Math, Args: args})
+	}
+	c.op.Math, c.op.Shape, c.op.DType = cmd.Math, cmd.Out.Shape, cmd.Out.DType
+	bytes := c.op.Shape.Elems() * c.op.DType.Size()
+	if cap(c.result) < bytes {
+		c.result = make([]byte, bytes)
+	}
+	// Not straight to memory: operands may be there.
+	c.eager.Compute(&c.op, c.result[:bytes], c.data)
+	return tl.Handle{}, c.write(&cmd.Out, c.result[:bytes])
+}
+
+// begin begins an operation, with its operands.
+func (c *core) begin(kind oplog.Kind, args []tl.Arg) (err error) {
+	c.op = oplog.Op{Kind: kind, Args: c.op.Args[:0], Epilogue: c.op.Epilogue[:0]}
+	c.data = c.data[:0]
+	c.op.Args, err = c.operands(c.op.Args, args)
+	return err
+}
+
+// operands appends operands to a list, and their bytes to the operation's.
+func (c *core) operands(to []oplog.Operand, args []tl.Arg) ([]oplog.Operand, error) {
+	for i := range args {
+		v := &args[i].Value
+		if args[i].IsScalar {
+			to, c.data = append(to, oplog.Operand{Scalar: args[i].Scalar}), append(c.data, nil)
+			continue
+		}
+		find := c.tiles.use
+		if v.InMem {
+			find = c.memory
+		}
+		data, err := find(v)
+		if err != nil {
+			return nil, err
+		}
+		to, c.data = append(to, oplog.Operand{From: 1, Shape: v.Shape, DType: v.DType}), append(c.data, data)
+	}
+	return to, nil
+}
+
+// Wait has nothing to wait for.
+func (c *core) Wait(tl.Handle) error { return nil }
+
+// Bytes is the value of a tile.
+func (c *core) Bytes(v tl.Value) ([]byte, error) { return c.tiles.use(&v) }
+
+// Pin keeps a tile until it is freed.
+func (c *core) Pin(v tl.Value) error {
+	if _, err := c.tiles.use(&v); err != nil {
+		return err
+	}
+	c.tiles.slots[v.Slot].pinned = true
+	return nil
+}
+
+// Free ends a tile.
+func (c *core) Free(v tl.Value) error {
+	if _, err := c.tiles.use(&v); err != nil {
+		return err
+	}
+	c.tiles.drop(v.Slot)
+	return nil
+}
+
+var errQueues = errors.New("ranks have no queues between them: Put into a window of the peer and Notify it, and have it WaitSignal")
+
+// Send is refused.
+func (c *core) Send(tl.Port, tl.Value) error { return errQueues }
+
+// Recv is refused.
+func (c *core) Recv(tl.Port, *tl.Value, *tl.Block, bool) (tl.Handle, tl.Port, error) {
+	return tl.Handle{}, 0, errQueues
+}

@@ -1,0 +1,130 @@
+package procpe
+
+import (
+	"fmt"
+	"runtime"
+	"slices"
+	"time"
+
+	"github.com/kernbench/kernbench/comm"
+	"github.com/kernbench/kernbench/tl"
+)
+
+// Put writes a tile into the part of a window that a peer holds: what lies in one piece
+// by one put, from the tile.
+func (c *core) Put(peer int, v tl.Value, to tl.Block) error {
+	c.delay()
+	tile, err := c.tiles.use(&v)
+	if err != nil {
+		return err
+	}
+	w, member, x, err := c.atPeer(peer, &to)
+	if err != nil {
+		return err
+	}
+	return x.each(func(at, in, n int64) error { return w.Put(member, at, tile[in:in+n]) })
+}
+
+// Get reads a tile from the part of a window that a peer holds.
+func (c *core) Get(peer int, v *tl.Value, from tl.Block) error {
+	c.delay()
+	w, member, x, err := c.atPeer(peer, &from)
+	if err != nil {
+		return err
+	}
+	tile, err := c.tiles.add(v)
+	if err != nil {
+		return err
+	}
+	c.fill(&from, tile)
+	return x.each(func(at, in, n int64) error { return w.Get(member, at, tile[in:in+n]) })
+}
+
+// atPeer is the window that a block is in, the peer's rank in it, and the block in the
+// peer's part.
+func (c *core) atPeer(peer int, b *tl.Block) (w *comm.Window, member int, x box, err error) {
+	r, x, err := c.locate(b)
+	if err != nil {
+		return nil, 0, x, err
+	}
+	if r.tensor == nil || r.tensor.Window == nil {
+		return nil, 0, x, fmt.Errorf("%s is memory of this rank's own: Put and Get are for tensors in a window", r.name)
+	}
+	member = slices.Index(r.members, c.world[peer])
+	if member < 0 {
+		return nil, 0, x, fmt.Errorf("rank %d of the world has no part of %s, whose window is shared by %v: use a window that the peer is a member of", c.world[peer], r.name, r.members)
+	}
+	x.at += r.tensor.Offset
+	return r.tensor.Window, member, x, nil
+}
+
+// Notify changes a signal of a peer.
+func (c *core) Notify(peer, signal int, op tl.SignalOp, value int64) error {
+	c.delay()
+	if err := c.isSignal(signal); err != nil {
+		return err
+	}
+	return c.signals.Notify(peer, c.bank+signal, op, value)
+}
+
+// WaitSignal waits until a signal of this rank compares true.
+func (c *core) WaitSignal(signal int, cmp tl.Cmp, value int64) error {
+	c.delay()
+	if err := c.isSignal(signal); err != nil {
+		return err
+	}
+	return c.signals.WaitSignal(c.bank+signal, cmp, value)
+}
+
+// TestSignal reports whether it does now.
+func (c *core) TestSignal(signal int, cmp tl.Cmp, value int64) (bool, error) {
+	if err := c.isSignal(signal); err != nil {
+		return false, err
+	}
+	return c.signals.TestSignal(c.bank+signal, cmp, value)
+}
+
+func (c *core) isSignal(n int) error {
+	if n < 0 || n >= c.options.Signals {
+		return fmt.Errorf("no signal %d: this rank has signals 0 to %d, raise Options.Signals for more", n, c.options.Signals-1)
+	}
+	return nil
+}
+
+// How Select looks at several signals, of which comm can wait for one only.
+const (
+	looks     = 1000 // one after the other, then now and then
+	lookEvery = 50 * time.Microsecond
+)
+
+// Select waits until one of several signals compares true.
+func (c *core) Select(cases []tl.Case) (int, error) {
+	for i := range cases {
+		if cases[i].Kind != tl.SignalCase {
+			return 0, errQueues
+		}
+	}
+	if only := &cases[0]; len(cases) == 1 {
+		return 0, c.WaitSignal(only.Signal, only.Cmp, only.Value)
+	}
+	c.delay()
+	for look := 0; ; look++ {
+		for i := range cases {
+			s := &cases[i]
+			if holds, err := c.TestSignal(s.Signal, s.Cmp, s.Value); holds || err != nil {
+				return i, err
+			}
+		}
+		if look < looks {
+			runtime.Gosched()
+		} else {
+			time.Sleep(lookEvery)
+		}
+	}
+}
+
+func (c *core) delay() {
+	if c.options.Delay != nil {
+		c.options.Delay()
+	}
+}
