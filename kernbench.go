@@ -18,6 +18,7 @@ import (
 	"os/signal"
 	"syscall"
 
+	"github.com/kernbench/kernbench/comm/launch"
 	"github.com/kernbench/kernbench/internal/cli"
 	"github.com/kernbench/kernbench/internal/report"
 )
@@ -28,6 +29,7 @@ const Version = report.Version
 // Main runs the command line of the program and exits with its status. The first
 // Ctrl-C asks what runs to end; a second one ends the program at once.
 func Main() {
+	launch.Child() // a rank of a run is this program again
 	ctx, cancel := context.WithCancelCause(context.Background())
 	asked := make(chan os.Signal, 1)
 	signal.Notify(asked, os.Interrupt, syscall.SIGTERM)

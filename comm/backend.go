@@ -27,7 +27,8 @@ type Link interface {
 	// it, naming the members' ranks in the same order.
 	Map(handle uint64, members []int, bytes int64) (Segment, error)
 	// Sleep returns when somebody wakes this rank, or after d, or if ready says so when
-	// it is asked, which is after this rank can be woken. A d of 0 lets others run.
+	// it is asked, which is after this rank can be woken. A d of 0 lets others run, and
+	// ready is nil.
 	Sleep(ready func() bool, d time.Duration)
 	// Wake ends the sleep of a rank. It is called after every change that the rank may
 	// wait for, so it should cost little while the rank is awake.

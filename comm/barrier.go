@@ -14,6 +14,7 @@ func (c *Comm) Barrier() error {
 
 func (c *Comm) barrier(p place) error {
 	c.generation++
+	p.barrier = c.generation
 	for k := range rounds(c.size) {
 		to := (c.rank + 1<<k) % c.size
 		from := (c.rank - 1<<k + c.size) % c.size

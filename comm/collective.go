@@ -14,14 +14,23 @@ type Note [7]uint64
 // Post sets a signal of a rank together with a note. Both are there until the next
 // post, so that ranks must agree on when that may be.
 func (w *Window) Post(peer, signal int, v int64, n *Note) error {
-	p := place{op: "notify", peer: -1, signal: signal}
+	return w.Raise("notify", "", peer, signal, v, n)
+}
+
+// Raise is Post in a phase of an operation, which errors name: what [Window.Await] waits
+// for. Without a note, n is nil.
+func (w *Window) Raise(op, phase string, peer, signal int, v int64, n *Note) error {
+	p := place{op: op, phase: phase, peer: -1, signal: signal}
 	if err := w.check(&p, peer, 0, 0); err != nil {
 		return err
 	}
 	if err := w.isSignal(p); err != nil {
 		return err
 	}
-	err := w.seg.Put(peer, signalAt(signal)+8, unsafe.Slice((*byte)(unsafe.Pointer(n)), len(n)*8))
+	var err error
+	if n != nil {
+		err = w.seg.Put(peer, signalAt(signal)+8, unsafe.Slice((*byte)(unsafe.Pointer(n)), len(n)*8))
+	}
 	if err == nil {
 		err = w.seg.Store(peer, signalAt(signal), uint64(v))
 	}

@@ -204,7 +204,7 @@ func (c *Comm) Close() error {
 		if peer == c.rank {
 			continue
 		}
-		if err := c.ctrl.Store(peer, c.box(c.rank)+boxClosed, 1); err != nil {
+		if err := c.ctrl.Store(peer, c.box(c.rank)+boxClosed, c.generation+1); err != nil {
 			errs = append(errs, err)
 			continue
 		}

@@ -45,7 +45,7 @@ const (
 	_
 	_
 	boxAck
-	boxClosed // not 0: the peer has closed the communicator
+	boxClosed // 1 + the barriers that the peer entered before it closed the communicator; 0 if it has not
 )
 
 // message is what one rank tells another.
@@ -64,9 +64,11 @@ const (
 // box is the offset of the box that a rank has for a peer.
 func (c *Comm) box(peer int) int64 { return boxesAt(c.size) + int64(line*peer) }
 
-// closedBy reports whether a peer has closed the communicator of so many ranks.
-func (c *control) closedBy(peer, size int) bool {
-	return atomic.LoadUint64(word(c.local, boxesAt(size)+int64(line*peer)+boxClosed)) != 0
+// closedBy reports whether a peer has closed the communicator of so many ranks, and how
+// many barriers it entered before.
+func (c *control) closedBy(peer, size int) (barriers uint64, closed bool) {
+	v := atomic.LoadUint64(word(c.local, boxesAt(size)+int64(line*peer)+boxClosed))
+	return v - 1, v != 0
 }
 
 // say sends a message to a rank of the communicator, when that has heard the last one.

@@ -51,7 +51,8 @@ func (e *Error) Unwrap() error { return e.Err }
 // place is what a rank is doing, for errors.
 type place struct {
 	op, phase    string
-	peer, signal int // of the world; -1 for none
+	peer, signal int    // of the world; -1 for none
+	barrier      uint64 // that it waits in, which takes all; 0 for none
 }
 
 func at(op, phase string) place { return place{op: op, phase: phase, peer: -1, signal: -1} }

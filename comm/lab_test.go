@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -63,11 +64,15 @@ func together(nranks int, body func(rank int) error) []error {
 // world runs a function on every rank of a run and is the error of each.
 func world(o comm.Options, nranks int, body func(c *comm.Comm) error) []error {
 	at := name()
+	var opened sync.WaitGroup
+	opened.Add(nranks)
 	return together(nranks, func(rank int) error {
 		c, err := comm.Open(context.Background(), rank, nranks, at, o)
+		opened.Done()
 		if err != nil {
 			return err
 		}
+		opened.Wait() // or those who are still opening hear of early failures
 		err = body(c)
 		if closed := c.Close(); err == nil {
 			err = closed
@@ -117,10 +122,8 @@ func says(err error, want ...string) error {
 	if err != nil {
 		got = err.Error()
 	}
-	for _, w := range want {
-		if got == w {
-			return nil
-		}
+	if slices.Contains(want, got) {
+		return nil
 	}
 	return fmt.Errorf("error:\n got %s\nwant %q", got, want)
 }

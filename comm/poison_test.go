@@ -99,6 +99,8 @@ func TestClosedEarly(t *testing.T) {
 			"rank 0: barrier, rank 1: it has been closed by that rank"},
 		{"signal", func(c *comm.Comm, w *comm.Window) error { return w.WaitSignal(0, comm.GT, 0) },
 			"rank 0: wait, signal 0: it has been closed by all other ranks"},
+		{"phase of a collective", func(c *comm.Comm, w *comm.Window) error { return w.Await("allreduce", "gather", 1, 0, 1) },
+			"rank 0: allreduce, gather, signal 0, rank 1: it has been closed by that rank"},
 		{"window", func(c *comm.Comm, w *comm.Window) error { _, err := c.AllocWindow(8, 0); return err },
 			"rank 0: window, all have it, rank 1: it has been closed by that rank"},
 	}
@@ -191,4 +193,37 @@ func TestClosed(t *testing.T) {
 		}
 		return c.Err()
 	})
+}
+
+// TestBarrierWithoutOne has a rank leave before a barrier in which those who are there
+// wait for one another first, and one of them waits for a signal that never comes.
+func TestBarrierWithoutOne(t *testing.T) {
+	for _, b := range backends {
+		t.Run(b, func(t *testing.T) {
+			errs := world(comm.Options{Backend: b, Timeout: patience}, 4, func(c *comm.Comm) error {
+				w, err := c.AllocWindow(8, 1)
+				if err != nil || c.Rank() == 2 {
+					return err
+				}
+				if c.Rank() == 3 {
+					return w.WaitSignal(0, comm.NE, 0)
+				}
+				return c.Barrier()
+			})
+			const (
+				zero = "rank 0: barrier, rank 2: it has been closed by that rank"
+				one  = "rank 1: barrier, rank 2: it has been closed by that rank"
+			)
+			for rank, want := range [][]string{
+				{zero, told("rank 0: barrier, rank 1", one)},
+				{one, told("rank 1: barrier, rank 0", zero)},
+				{"no error"},
+				{told("rank 3: wait, signal 0, rank 0", zero), told("rank 3: wait, signal 0, rank 1", one)},
+			} {
+				if e := says(errs[rank], want...); e != nil {
+					t.Errorf("rank %d: %v", rank, e)
+				}
+			}
+		})
+	}
 }

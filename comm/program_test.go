@@ -31,7 +31,7 @@ func (s step) do(c *comm.Comm, w *comm.Window, round int64) error {
 		return inOrder(
 			func() error { return w.Put(next, 0, []byte{byte(round)}) },
 			func() error { return w.Notify(next, 0, comm.Set, round) },
-			func() error { return w.WaitSignal(0, comm.GE, round) },
+			func() error { return w.Await("ring", "", (c.Rank()+c.Size()-1)%c.Size(), 0, round) },
 		)
 	case "sum":
 		return w.Accumulate(next, 8, numeric.U32, elements(numeric.U32, 1, 2))

@@ -38,7 +38,6 @@ func (c *Comm) await(w *uint64, cmp Cmp, v int64, p place) error {
 func (c *Comm) awaitLong(w *uint64, cmp Cmp, v int64, p place) error {
 	began := time.Now()
 	asked := began
-	ready := func() bool { return cmp.Holds(int64(atomic.LoadUint64(w)), v) || c.world.aborted() >= 0 }
 	for {
 		for range looks {
 			if cmp.Holds(int64(atomic.LoadUint64(w)), v) {
@@ -66,9 +65,10 @@ func (c *Comm) awaitLong(w *uint64, cmp Cmp, v int64, p place) error {
 		}
 		switch {
 		case now.Sub(began) >= sleepAfter:
+			ready := func() bool { return cmp.Holds(int64(atomic.LoadUint64(w)), v) || c.world.aborted() >= 0 }
 			c.world.link.Sleep(ready, longest)
 		case c.world.crowded:
-			c.world.link.Sleep(ready, 0)
+			c.world.link.Sleep(nil, 0)
 		}
 	}
 }
@@ -88,25 +88,29 @@ func (c *Comm) hopeless(p place, waited time.Duration) (place, error) {
 	}
 	there := c.size == 1
 	for peer, rank := range c.ranks {
+		if peer == c.rank {
+			continue
+		}
+		barriers, closed := c.ctrl.closedBy(peer, c.size)
 		switch {
-		case peer == c.rank:
-		case !c.ctrl.closedBy(peer, c.size):
+		case !closed:
 			there = true
-		case rank == p.peer:
-			return p, fmt.Errorf("%w by that rank", ErrClosed)
+		case rank == p.peer || barriers < p.barrier:
+			return p.with(rank), fmt.Errorf("%w by that rank", ErrClosed)
 		}
 	}
 	if !there {
 		return p, fmt.Errorf("%w by all other ranks", ErrClosed)
 	}
 	for peer := range w.size {
-		if peer == w.rank || w.ctrl.closedBy(peer, w.size) {
+		if peer == w.rank {
 			continue
 		}
-		// A rank closes before it goes, so it is asked again.
-		if err := w.link.Lost(peer); err != nil && !w.ctrl.closedBy(peer, w.size) {
-			return p.with(peer), fmt.Errorf("%w: %w", ErrLost, err)
+		lost := w.link.Lost(peer)
+		if _, closed := w.ctrl.closedBy(peer, w.size); closed || lost == nil { // a rank closes before it goes
+			continue
 		}
+		return p.with(peer), fmt.Errorf("%w: %w", ErrLost, lost)
 	}
 	return p, nil
 }

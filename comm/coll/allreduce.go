@@ -7,7 +7,7 @@ import "github.com/kernbench/kernbench/internal/numeric"
 // the others take it from there. Where all buffers lie in windows nothing is staged:
 // each rank combines its part of everybody's buffers and writes it to all of them.
 func (g *Group) reduceAll(c *call) error {
-	c.onePhase = c.algorithm == DirectOnePhase || c.algorithm == Auto && c.bytes() <= g.small()
+	c.onePhase = g.n == 1 || c.algorithm == DirectOnePhase || c.algorithm == Auto && c.bytes() <= g.small()
 	chunk := g.slot
 	steps := int64(max(1, (c.bytes()+chunk-1)/chunk))
 	base := g.steps
@@ -15,17 +15,16 @@ func (g *Group) reduceAll(c *call) error {
 	if err := g.begin(c); err != nil {
 		return err
 	}
-	note := g.note(c)
 	mine := g.resident(c, g.rank)
 	if !mine { // then nobody works on windows, and others can begin at once
 		if err := g.stageAll(c, base+1, 0); err != nil {
 			return err
 		}
 	}
-	if err := g.enter(c, &note); err != nil {
+	if err := g.enter(c); err != nil {
 		return err
 	}
-	if err := g.others(func(peer int) error { return g.meet(c, peer, &note) }); err != nil {
+	if err := g.others(func(peer int) error { return g.meet(c, peer) }); err != nil {
 		return err
 	}
 	if g.allResident(c) {
@@ -35,7 +34,7 @@ func (g *Group) reduceAll(c *call) error {
 		if err := g.stageAll(c, base+1, 0); err != nil {
 			return err
 		}
-		if err := g.tellAll(staged, base+1); err != nil {
+		if err := g.tellAll(c, "data", staged, base+1); err != nil {
 			return err
 		}
 	}
@@ -54,7 +53,7 @@ func (g *Group) reduceAll(c *call) error {
 			if err := g.stageAll(c, base+s+2, int(s+1)*chunk); err != nil {
 				return err
 			}
-			if err := g.tellAll(staged, base+s+2); err != nil {
+			if err := g.tellAll(c, "data", staged, base+s+2); err != nil {
 				return err
 			}
 		}
@@ -85,21 +84,12 @@ func (g *Group) allResident(c *call) bool {
 	return c.count > 0
 }
 
-func (g *Group) others(f func(peer int) error) error {
-	for i := 1; i < g.n; i++ {
-		if err := f((g.rank + i) % g.n); err != nil {
-			return err
-		}
-	}
-	return nil
+func (g *Group) tellAll(c *call, phase string, kind int, step int64) error {
+	return g.others(func(peer int) error { return g.tell(c, phase, kind, peer, step) })
 }
 
-func (g *Group) tellAll(kind int, step int64) error {
-	return g.others(func(peer int) error { return g.tell(kind, peer, step) })
-}
-
-// stageAll stages a chunk, but the part that this rank combines itself if there are
-// parts.
+// stageAll stages a chunk, but what this rank alone combines: its part if there are
+// parts, and all of it if nobody else wants the result.
 func (g *Group) stageAll(c *call, step int64, from int) error {
 	if err := g.reuse(c, step); err != nil {
 		return err
@@ -107,8 +97,11 @@ func (g *Group) stageAll(c *call, step int64, from int) error {
 	n := min(g.slot, c.bytes()-from)
 	at := g.stagedAt(step)
 	lo, hi := n, n
-	if !c.onePhase {
+	switch {
+	case !c.onePhase:
 		lo, hi = part(n, g.rank, g.n)
+	case c.kind == KindReduce && g.rank == c.root:
+		lo = 0
 	}
 	g.stage(at, c.src[from:from+lo])
 	g.stage(at+hi, c.src[from+hi:from+n])
@@ -162,8 +155,8 @@ func (g *Group) combineParts(c *call, step int64, from, n int) error {
 	late := wants && c.bytes() >= streamFrom
 	if wants {
 		own = c.dst[from+lo : from+hi]
-		g.Copied += int64(len(own))
 	}
+	g.copied += int64(len(result))
 	var err error
 	if late || !wants {
 		err = g.combine(c, sources, hi-lo, false, result, nil)
@@ -173,7 +166,7 @@ func (g *Group) combineParts(c *call, step int64, from, n int) error {
 	if err != nil {
 		return err
 	}
-	if err := g.tellAll(reduced, step); err != nil {
+	if err := g.tellAll(c, "result", reduced, step); err != nil {
 		return err
 	}
 	if late { // others have the result by now, and stores past the caches are faster
@@ -202,7 +195,7 @@ func (g *Group) onWindows(c *call, step int64) error {
 	if err := g.combineTo(c, lo, hi-lo); err != nil {
 		return err
 	}
-	if err := g.tellAll(done, step); err != nil {
+	if err := g.tellAll(c, "others write", done, step); err != nil {
 		return err
 	}
 	return g.others(func(peer int) error { return g.wait(c, "others write", done, peer, step) })

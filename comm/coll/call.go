@@ -64,8 +64,8 @@ type place struct {
 	off    int64
 }
 
-// note is what others have to know of the call: what must be equal, then where the
-// buffers are.
+// note is what others have to know of the call: what must be equal, see saidIn, then
+// where the buffers are.
 func (g *Group) note(c *call) comm.Note {
 	n := comm.Note{uint64(c.kind) | uint64(c.dtype)<<8 | uint64(c.op)<<16 | uint64(c.algorithm)<<24 | uint64(c.root)<<32, uint64(c.count)}
 	src, dst := g.find(c.src), g.find(c.dst)
@@ -81,31 +81,47 @@ func (g *Group) find(b []byte) place {
 	return place{}
 }
 
-// agree compares a peer's call with this rank's.
-func (g *Group) agree(c *call, peer int, mine, theirs *comm.Note) error {
-	if mine[0] == theirs[0] && mine[1] == theirs[1] {
-		c.at[peer] = place{int(theirs[2]), int64(theirs[3])}
-		c.into[peer] = place{int(theirs[4]), int64(theirs[5])}
+// locate learns from a peer's note where its buffers are.
+func (g *Group) locate(c *call, peer int, theirs *comm.Note) error {
+	c.at[peer] = place{int(theirs[2]), int64(theirs[3])}
+	c.into[peer] = place{int(theirs[4]), int64(theirs[5])}
+	for _, at := range [...]place{c.at[peer], c.into[peer]} {
+		if at.window != 0 && g.comm.Window(at.window) == nil {
+			return g.comm.Fail(c.kind.String(), "entry", peer, fmt.Errorf("the window of that rank's buffer: %w here", comm.ErrClosed))
+		}
+	}
+	return nil
+}
+
+// agree compares what a peer says of a call with what this rank has said.
+func (g *Group) agree(peer int, theirs *comm.Note) error {
+	if g.said[0] == theirs[0] && g.said[1] == theirs[1] {
 		return nil
 	}
-	me, they := g.comm.Ranks()[g.rank], g.comm.Ranks()[peer]
-	disagree := func(what, a, b string) error {
-		return g.comm.Fail(c.kind.String(), "entry", peer, fmt.Errorf("%w: %s is %s at rank %d and %s at rank %d", comm.ErrMismatch, what, a, me, b, they))
+	a, b := saidIn(&g.said), saidIn(theirs)
+	disagree := func(what string, mine, its any) error {
+		ranks := g.comm.Ranks()
+		return g.comm.Fail(a.kind.String(), "entry", peer,
+			fmt.Errorf("%w: %s is %v at rank %d and %v at rank %d", comm.ErrMismatch, what, mine, ranks[g.rank], its, ranks[peer]))
 	}
-	other := Kind(theirs[0])
-	switch dtype, op, algorithm := DType(theirs[0]>>8), Op(theirs[0]>>16), Algorithm(theirs[0]>>24); {
-	case other != c.kind:
-		return disagree("the collective", c.kind.String(), other.String())
-	case dtype != c.dtype:
-		return disagree("the dtype", c.dtype.String(), dtype.String())
-	case mine[1] != theirs[1]:
-		return disagree("the count", fmt.Sprint(mine[1]), fmt.Sprint(theirs[1]))
-	case op != c.op:
-		return disagree("the operation", c.op.String(), op.String())
-	case algorithm != c.algorithm:
-		return disagree("the algorithm", c.algorithm.String(), algorithm.String())
+	switch {
+	case a.kind != b.kind:
+		return disagree("the collective", a.kind, b.kind)
+	case a.dtype != b.dtype:
+		return disagree("the dtype", a.dtype, b.dtype)
+	case a.count != b.count:
+		return disagree("the count", a.count, b.count)
+	case a.op != b.op:
+		return disagree("the operation", a.op, b.op)
+	case a.algorithm != b.algorithm:
+		return disagree("the algorithm", a.algorithm, b.algorithm)
 	}
-	return disagree("the root", fmt.Sprint(c.root), fmt.Sprint(int32(theirs[0]>>32)))
+	return disagree("the root", a.root, b.root)
+}
+
+// saidIn is the call that a note tells of.
+func saidIn(n *comm.Note) call {
+	return call{kind: Kind(n[0]), dtype: DType(n[0] >> 8), op: Op(n[0] >> 16), algorithm: Algorithm(n[0] >> 24), root: int(n[0] >> 32), count: int(n[1])}
 }
 
 // Op is how elements are combined.

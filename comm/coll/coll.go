@@ -50,7 +50,7 @@ func Slice[T Element](w *comm.Window, off int64, n int) ([]T, error) {
 	var x T
 	size := int64(unsafe.Sizeof(x))
 	local := w.Local()
-	if off < 0 || n < 0 || off%size != 0 || off+int64(n)*size > int64(len(local)) {
+	if off < 0 || n < 0 || off%size != 0 || off > int64(len(local)) || int64(n) > (int64(len(local))-off)/size {
 		return nil, fmt.Errorf("%w: %d elements of %d bytes at offset %d of a window of %d bytes", comm.ErrRange, n, size, off, len(local))
 	}
 	if n == 0 {
@@ -104,7 +104,12 @@ func Scatter[T Element](g *Group, dst, src []T, root int) error {
 }
 
 // Barrier waits until all ranks have called it.
-func (g *Group) Barrier() error { return g.comm.Barrier() }
+func (g *Group) Barrier() error {
+	if err := g.comm.Barrier(); err != nil {
+		return err
+	}
+	return g.settle("barrier")
+}
 
 // Do does a collective on the bytes of elements: what the functions above do for
 // slices of a type. Operation and root are only looked at where there is one.
@@ -124,7 +129,8 @@ func (g *Group) Do(kind Kind, d DType, op Op, root int, dst, src []byte) error {
 	if err := g.fit(&c); err != nil {
 		return &comm.Error{Rank: g.comm.Ranks()[g.rank], Peer: -1, Op: c.kind.String(), Signal: -1, Err: err}
 	}
-	if err := g.comm.Err(); err != nil {
+	// Nothing to wait for: it fails if the group cannot be used.
+	if err := g.window.Await(kind.String(), "entry", g.rank, g.signal(entered, g.rank), 0); err != nil {
 		return err
 	}
 	g.call = c
@@ -136,35 +142,46 @@ func (g *Group) Do(kind Kind, d DType, op Op, root int, dst, src []byte) error {
 
 // fit works out the count and checks that buffers have it.
 func (g *Group) fit(c *call) error {
-	size := c.dtype.Size()
-	if c.kind.Rooted() && (c.root < 0 || c.root >= g.n) {
+	switch {
+	case c.kind > KindScatter:
+		return fmt.Errorf("%w: no collective %d", comm.ErrRange, c.kind)
+	case !c.dtype.Valid():
+		return fmt.Errorf("%w: no dtype %d", comm.ErrRange, c.dtype)
+	case c.op > Avg:
+		return fmt.Errorf("%w: no operation %d", comm.ErrRange, c.op)
+	case c.root < 0 || c.root >= g.n:
 		return fmt.Errorf("%w: no root %d: ranks are 0 to %d", comm.ErrRange, c.root, g.n-1)
 	}
-	if c.kind.Reduces() && c.op > Avg {
-		return fmt.Errorf("%w: no operation %d", comm.ErrRange, c.op)
+	size := c.dtype.Size()
+	if len(c.dst)%size != 0 || len(c.src)%size != 0 {
+		return fmt.Errorf("%w: dst has %d bytes, src %d: elements of %v have %d", comm.ErrRange, len(c.dst), len(c.src), c.dtype, size)
 	}
+	dst, src := len(c.dst)/size, len(c.src)/size
 	isRoot := !c.kind.Rooted() || c.root == g.rank
-	wide, part := c.dst, c.src // what has a part for each rank, and a part
 	switch c.kind {
-	case KindReduceScatter, KindScatter, KindAllToAll:
-		wide, part = c.src, c.dst
-	}
-	if c.kind == KindAllToAll {
-		c.count = len(wide) / size / g.n
-		part = wide[:c.count*size]
-		if len(c.dst) != len(c.src) {
-			return fmt.Errorf("%w: dst has %d elements, src %d: both have a part for each rank", comm.ErrRange, len(c.dst)/size, len(c.src)/size)
+	case KindAllReduce, KindReduce, KindBroadcast:
+		c.count = src
+		if isRoot && dst != src {
+			return fmt.Errorf("%w: dst has %d elements, src %d: they need as many", comm.ErrRange, dst, src)
 		}
-	} else {
-		c.count = len(part) / size
+	case KindAllToAll:
+		c.count = src / g.n
+		if dst != src || src != c.count*g.n {
+			return fmt.Errorf("%w: dst has %d elements, src %d: both need equal parts for %d ranks", comm.ErrRange, dst, src, g.n)
+		}
+	case KindAllGather, KindGather:
+		c.count = src
+		if isRoot && dst != src*g.n {
+			return fmt.Errorf("%w: dst has %d elements, src %d: dst needs %d, a part for each rank", comm.ErrRange, dst, src, src*g.n)
+		}
+	case KindReduceScatter, KindScatter:
+		c.count = dst
+		if isRoot && src != dst*g.n {
+			return fmt.Errorf("%w: dst has %d elements, src %d: src needs %d, a part for each rank", comm.ErrRange, dst, src, dst*g.n)
+		}
 	}
-	want := c.count
-	switch c.kind {
-	case KindAllGather, KindReduceScatter, KindAllToAll, KindGather, KindScatter:
-		want *= g.n
-	}
-	if isRoot && len(wide) != want*size {
-		return fmt.Errorf("%w: %d elements, where %d ranks with parts of %d have %d", comm.ErrRange, len(wide)/size, g.n, c.count, want)
+	if !isRoot {
+		return nil // one of them is not used, or both are the same
 	}
 	return c.overlap(g.rank)
 }

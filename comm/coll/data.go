@@ -38,16 +38,20 @@ func (g *Group) source(c *call, peer int, slotAt, bufferAt int, resident bool) s
 	return source{window: g.window, off: slotAt}
 }
 
-// bytes is n bytes of the source from off on; scratch is for backends that cannot
-// address them.
-func (g *Group) bytes(s source, peer, off, n int, scratch []byte) ([]byte, error) {
+// bytes is n bytes of the source from off on, in one of the rooms if they cannot be
+// addressed.
+func (g *Group) bytes(s source, peer, off, n, room int) ([]byte, error) {
 	if s.window == nil {
 		return s.own[off : off+n], nil
 	}
 	if b := s.window.Peer(peer); b != nil {
 		return b[s.off+off : s.off+off+n], nil
 	}
-	return scratch[:n], s.window.Get(peer, int64(s.off+off), scratch[:n])
+	if len(g.room[room]) < n {
+		g.room[room] = make([]byte, n)
+	}
+	b := g.room[room][:n]
+	return b, s.window.Get(peer, int64(s.off+off), b)
 }
 
 // fetch copies a peer's data to where the caller wants it.
@@ -73,20 +77,23 @@ func (g *Group) fetch(c *call, dst []byte, s source, peer int) error {
 // same reports whether two buffers begin at the same place.
 func same(a, b []byte) bool { return len(a) > 0 && len(b) > 0 && &a[0] == &b[0] }
 
-// stage copies private data to where others can read it.
+// stage copies private data to where others, if there are any, can read it.
 func (g *Group) stage(at int, src []byte) {
-	g.Copied += int64(copy(g.window.Local()[at:], src))
+	if g.n == 1 {
+		return
+	}
+	g.copied += int64(copy(g.window.Local()[at:], src))
 }
 
 // combine reduces n bytes of the sources of all ranks in ascending order, and writes
 // the result to one or two places.
 func (g *Group) combine(c *call, sources []source, n int, stream bool, dst, also []byte) error {
 	if g.n == 2 && c.op != Avg {
-		x, err := g.bytes(sources[0], 0, 0, n, g.scratch(0, n))
+		x, err := g.bytes(sources[0], 0, 0, n, 0)
 		if err != nil {
 			return err
 		}
-		y, err := g.bytes(sources[1], 1, 0, n, g.scratch(1, n))
+		y, err := g.bytes(sources[1], 1, 0, n, 1)
 		if err != nil {
 			return err
 		}
@@ -97,7 +104,7 @@ func (g *Group) combine(c *call, sources []source, n int, stream bool, dst, also
 		end := min(off+block, n)
 		acc := g.acc[:end-off]
 		for peer := range g.n {
-			x, err := g.bytes(sources[peer], peer, off, end-off, g.scratch(peer&1, end-off))
+			x, err := g.bytes(sources[peer], peer, off, end-off, 0)
 			if err != nil {
 				return err
 			}
@@ -131,17 +138,6 @@ func write(c *call, x, y []byte, stream bool, dst, also []byte) {
 	default:
 		numeric.Combine(op, c.dtype, x, y, dst)
 	}
-}
-
-// scratch is room for data that cannot be addressed: nil if all can.
-func (g *Group) scratch(i, n int) []byte {
-	if g.window.Peer((g.rank+1)%g.n) != nil {
-		return nil
-	}
-	if len(g.room[i]) < n {
-		g.room[i] = make([]byte, n)
-	}
-	return g.room[i]
 }
 
 // ranks is the number of ranks as n bytes of elements.

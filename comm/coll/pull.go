@@ -28,17 +28,14 @@ func (g *Group) pull(c *call) error {
 	p := patterns[c.kind]
 	rooted := p.fromRoot || p.toRoot
 	isSource, isTaker := !p.fromRoot || g.rank == c.root, !p.toRoot || g.rank == c.root
-	chunk := g.slot
-	if p.parts {
-		chunk = g.slot / g.n / 64 * 64
-	}
+	chunk := g.chunk(c, p)
 	steps := int64(max(1, (c.bytes()+chunk-1)/chunk))
 	base := g.steps
 	g.steps += steps
 	if err := g.begin(c); err != nil {
 		return err
 	}
-	note := g.note(c)
+	g.unmet = rooted
 	mine := c.at[g.rank].window != 0
 	allResident := false
 	for s := range steps {
@@ -46,8 +43,8 @@ func (g *Group) pull(c *call) error {
 		n := min(chunk, c.bytes()-from)
 		step := base + s + 1
 		if isSource && !mine {
-			if s == 1 { // all have left the collective before, which may have used this slot
-				if err := g.meetTakers(c, p); err != nil {
+			if s == 1 && rooted { // who is still in the collective before may read this slot
+				if err := g.others(func(peer int) error { return g.meet(c, peer) }); err != nil {
 					return err
 				}
 			}
@@ -61,7 +58,7 @@ func (g *Group) pull(c *call) error {
 		}
 		switch {
 		case s == 0:
-			if err := g.enter(c, &note); err != nil {
+			if err := g.enter(c); err != nil {
 				return err
 			}
 		case isSource && (rooted && !mine || !rooted && !allResident):
@@ -80,7 +77,7 @@ func (g *Group) pull(c *call) error {
 			var err error
 			switch {
 			case s == 0:
-				err = g.meet(c, peer, &note)
+				err = g.meet(c, peer)
 			case rooted && c.at[peer].window == 0 || !rooted && !allResident:
 				err = g.wait(c, "data", staged, peer, step)
 			}
@@ -107,6 +104,18 @@ func (g *Group) pull(c *call) error {
 	return nil
 }
 
+// chunk is how many bytes each takes from a source in a step. What only the root has
+// others can read while it stages the next.
+func (g *Group) chunk(c *call, p pattern) int {
+	switch {
+	case p.parts:
+		return g.slot / g.n / 64 * 64
+	case p.fromRoot:
+		return min(g.slot, max(16<<10, min(c.bytes()/8, 256<<10)/64*64))
+	}
+	return g.slot
+}
+
 // takers calls f with every other rank that takes from this one.
 func (g *Group) takers(c *call, p pattern, f func(peer int) error) error {
 	for i := 1; i < g.n; i++ {
@@ -121,18 +130,17 @@ func (g *Group) takers(c *call, p pattern, f func(peer int) error) error {
 	return nil
 }
 
-func (g *Group) meetTakers(c *call, p pattern) error {
-	return g.takers(c, p, func(peer int) error {
-		return g.window.Await(c.kind.String(), "entry", peer, g.entry(peer, g.calls), g.calls)
-	})
-}
-
 func (g *Group) tellTakers(c *call, p pattern, step int64) error {
-	return g.takers(c, p, func(peer int) error { return g.tell(staged, peer, step) })
+	return g.takers(c, p, func(peer int) error { return g.tell(c, "data", staged, peer, step) })
 }
 
 func (g *Group) awaitTakers(c *call, p pattern, step int64) error {
-	return g.takers(c, p, func(peer int) error { return g.wait(c, "others read", done, peer, step) })
+	return g.takers(c, p, func(peer int) error {
+		if err := g.meet(c, peer); err != nil {
+			return err
+		}
+		return g.wait(c, "others read", done, peer, step)
+	})
 }
 
 // awaitReaders notes who is to acknowledge a step.
@@ -156,7 +164,7 @@ func (g *Group) stagePart(c *call, p pattern, step int64, from, n int) {
 		g.stage(at, c.src[from:from+n])
 		return
 	}
-	chunk := g.slot / g.n / 64 * 64
+	chunk := g.chunk(c, p)
 	for peer := range g.n {
 		if peer != g.rank {
 			g.stage(at+peer*chunk, c.src[peer*c.bytes()+from:][:n])
@@ -168,7 +176,7 @@ func (g *Group) stagePart(c *call, p pattern, step int64, from, n int) {
 func (g *Group) take(c *call, p pattern, step int64, from, n int) error {
 	slotAt, bufferAt := g.stagedAt(step), from
 	if p.parts {
-		slotAt += g.rank * (g.slot / g.n / 64 * 64)
+		slotAt += g.rank * g.chunk(c, p)
 		bufferAt += g.rank * c.bytes()
 	}
 	if p.reduce {
@@ -203,7 +211,7 @@ func (g *Group) acknowledge(c *call, p pattern, step int64, last bool) error {
 		}
 		resident := c.at[peer].window != 0
 		if resident && last || !resident && (p.fromRoot || p.toRoot) {
-			if err := g.tell(done, peer, step); err != nil {
+			if err := g.tell(c, "others read", done, peer, step); err != nil {
 				return err
 			}
 		}

@@ -21,9 +21,10 @@ import (
 // Name is the name of the backend.
 const Name = "inproc"
 
-func init() { comm.Register(Name, backend{}) }
+func init() { comm.Register(Name, Backend{}) }
 
-type backend struct{}
+// Backend is the backend, for others to build on.
+type Backend struct{}
 
 // run is what the ranks of a run share.
 type run struct {
@@ -53,7 +54,7 @@ var runs = struct {
 }{byName: map[string]*run{}}
 
 // Join makes a goroutine a rank.
-func (backend) Join(_ context.Context, rank, nranks int, name string, bytes int64) (comm.Link, error) {
+func (Backend) Join(_ context.Context, rank, nranks int, name string, bytes int64) (comm.Link, error) {
 	runs.Lock()
 	defer runs.Unlock()
 	r := runs.byName[name]

@@ -118,6 +118,13 @@ func TestKill(t *testing.T) {
 	}
 }
 
+// TestTimeout has ranks wait for one that does not come.
+func TestTimeout(t *testing.T) {
+	leavesNothing(t)
+	_, err := Run(guarded(t), Options{Ranks: 2, Timeout: 400 * time.Millisecond, Output: t.Output()}, "fault", trouble{Rank: 0, How: "sleep"}.arg(t))
+	checkError(t, err, "rank 1: barrier, rank 0: the deadline has passed: nothing in 400ms")
+}
+
 // TestManyFollow tells of one of the ranks that fail because of another.
 func TestManyFollow(t *testing.T) {
 	leavesNothing(t)

@@ -37,6 +37,9 @@ func TestMain(m *testing.M) {
 	if os.Getenv(launcherVariable) != "" {
 		os.Exit(launcher())
 	}
+	if err := os.Setenv("GORACE", "atexit_sleep_ms=0"); err != nil { // of ranks: each would take a second to exit
+		panic(err)
+	}
 	flag.Parse()
 	if seed := flag.Lookup("rapid.seed"); seed.Value.String() == seed.DefValue {
 		if err := flag.Set("rapid.seed", "1"); err != nil {

@@ -12,7 +12,8 @@
 //
 // A rank holds a lock on a byte of the file as long as it lives, however it dies, so
 // that others can ask whether it is there. A named file on which nobody holds a lock
-// is of a dead run: whoever finds it removes it and joins none.
+// is of a dead run: whoever finds it removes it and joins none. A file that no run can
+// have left, at a path of the user's choosing, is refused and stays.
 //
 // The package imports comm and golang.org/x/sys/unix, and is empty elsewhere than on
 // Linux.

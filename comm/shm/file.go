@@ -79,8 +79,13 @@ func prepare(f *os.File, ranks, first int) error {
 }
 
 // allocate makes sure that a part of the file has memory, which a write to memory that
-// is not there would be too late to find out.
+// is not there would be too late to find out. Not every file system knows a limit before
+// processes are killed for want of memory.
 func allocate(f *os.File, off, n int64) error {
+	var system unix.Sysinfo_t
+	if err := unix.Sysinfo(&system); err == nil && uint64(n) > system.Totalram*uint64(system.Unit) {
+		return fmt.Errorf("%w: %d bytes of shared memory are more than the machine has; ask for less", comm.ErrNoMemory, n)
+	}
 	for {
 		err := unix.Fallocate(int(f.Fd()), 0, off, n)
 		switch {

@@ -22,9 +22,9 @@ var layers = []struct {
 	{"collectives", []string{"ccl", "comm/coll"}},
 	{"host API", []string{"torch", "tp", "task", "scenario"}},
 	{"evaluation", []string{"internal/runner", "internal/sweep", "internal/figure", "internal/report", "internal/probe", "internal/collperf"}},
-	{"benches", []string{"bench", "benches/..."}},
+	{"benches", []string{"bench", "benches/...", "scenarios"}},
 	{"command", []string{
-		"internal/cli", ".", "cmd/kernbench", "examples/...",
+		"internal/cli", ".", "cmd/kernbench", "cmd/collbench", "examples/...",
 		"internal/adrindex", "internal/archtest", // the repository's own tools
 	}},
 }

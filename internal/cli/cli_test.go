@@ -19,12 +19,15 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 	"github.com/spf13/cobra"
 
+	"github.com/kernbench/kernbench/comm/launch"
 	"github.com/kernbench/kernbench/internal/report"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files of the scripts")
 
+// TestMain is main of the commands of scripts, and of ranks that are processes.
 func TestMain(m *testing.M) {
+	launch.Child()
 	kernbench := func() { os.Exit(Run(context.Background(), os.Args[1:], os.Stdout, os.Stderr)) }
 	testscript.Main(m, map[string]func(){
 		"kernbench": kernbench,

@@ -55,18 +55,33 @@ the n of busbw is how many addends there are.
 
 Rows are measured side by side, as many as --threads says; that changes no number.
 
-The exit status is 1 if a value is wrong. --format json has collective, ranks,
+--on shm does the same between real ranks and measures them: --nranks processes of this
+computer that share memory, each bound to a core if there are as many. --on inproc takes
+goroutines. An iteration begins with a barrier, and buffers are written again before
+that; it takes as long as its slowest rank, and a row is the average over --iters
+iterations, 20 unless given, as in nccl-tests. --warmup-iters more come before them.
+Every rank compares its own result after every iteration. There are all collectives but
+sendrecv; sum, prod, min, max, and avg of floats; f16 (the default here too), bf16, f32,
+f64, i32 and i64. --algo is auto, direct or, of all_reduce and reduce, direct_one_phase;
+--buffer window puts buffers where other ranks can reach them, private where they cannot,
+and have to be copied. Nobody knows the least possible time. Rows are printed when all
+have been measured. Flags of the simulated machine are refused.
+
+The exit status is 1 if a value is wrong, 3 if a rank fails. --format json has collective, ranks,
 ranks_per, rows of the columns above (time_us, and bound_share for %bound, with bound_us,
 bound_kind, the sentence bound, and best), avg_busbw, wrong and config, and of --algo all
 wins and left_out (algorithm, at how many sizes, reason) instead of avg_busbw. --format
 csv has the same columns, without bound_us and the sentence; best is empty without --algo
-all, and what is left out has no rows.`,
+all, and what is left out has no rows. Of real ranks there is no ranks_per, and config
+has on, nranks, cores, buffer, iters and warmups.`,
 		Example: `  kernbench coll all_reduce
   kernbench coll all_reduce -b 1K -e 16M -f 4 --topology ring6 --algo ring
   kernbench coll all_reduce --topology torus2x3 --partial --algo all -b 1K -e 64K -f 8
   kernbench coll all_gather --ranks-per pe --world 8 -d all
   kernbench coll reduce_scatter -o all -d int32 --buffer hbm
-  kernbench coll broadcast -r all -b 64K -e 64K --format json`,
+  kernbench coll broadcast -r all -b 64K -e 64K --format json
+  kernbench coll all_reduce --on shm --nranks 4 -d float -b 1K -e 64M -f 4
+  kernbench coll all_gather --on shm --buffer window`,
 		ValidArgsFunction: cobra.FixedCompletions(collectiveNames(), cobra.ShellCompDirectiveNoFileComp),
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
@@ -77,17 +92,27 @@ all, and what is left out has no rows.`,
 	}
 	config := addConfigFlags(cmd)
 	format := formatFlag(cmd, "csv")
-	options := addCollFlags(cmd)
+	flags := addCollFlags(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		c, err := ccl.ParseCollective(args[0])
 		if err != nil {
 			return badInput(fmt.Errorf("%w%s", err, didYouMean(args[0], collectiveNames())))
 		}
+		if err := flags.misplaced(); err != nil {
+			return badInput(err)
+		}
+		if *flags.on != onSim {
+			o, err := flags.real(c)
+			if err != nil {
+				return badInput(err)
+			}
+			return measure(cmd, o, *format)
+		}
 		g, how, err := config.load()
 		if err != nil {
 			return err
 		}
-		o, err := options(c, g, how)
+		o, err := flags.simulated(c, g, how)
 		if err != nil {
 			return badInput(err)
 		}

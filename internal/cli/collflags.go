@@ -51,65 +51,102 @@ func (d *dtypes) Set(word string) error {
 // all is the word for everything that a flag could be.
 const all = "all"
 
-// addCollFlags gives a command the flags of a measurement, and is how to read them.
-func addCollFlags(cmd *cobra.Command) func(ccl.Collective, *topology.Graph, *ccl.Config) (collperf.Options, error) {
-	least, most, step := byteSize(8), byteSize(1<<20), byteSize(0)
-	factor, iters, world := 2, 1, 0
+// collFlags is the flags of a measurement.
+type collFlags struct {
+	cmd *cobra.Command
+	on  *string // what ranks are
+
+	least, most, step               byteSize
+	factor, iters                   int
+	op, root, check, values, buffer *string
+	algorithm                       *string
+	types                           dtypes
+
+	// Of simulated ranks.
+	world               int
+	per, data, fidelity *string
+	partial             *bool
+	threads             func() (int, error)
+
+	// Of real ones.
+	nranks, warmups int
+}
+
+// addCollFlags gives a command the flags of a measurement.
+func addCollFlags(cmd *cobra.Command) *collFlags {
+	f := &collFlags{cmd: cmd, least: 8, most: 1 << 20, factor: 2, iters: 1, types: dtypes{tl.F16}, warmups: 5}
 	flags := cmd.Flags()
-	flags.VarP(&least, "minbytes", "b", "smallest `SIZE`: 8, 4K, 1M, 1G")
-	flags.VarP(&most, "maxbytes", "e", "largest `SIZE`")
-	flags.VarP((*wholeNumber)(&factor), "stepfactor", "f", "each size is the one before times `N`")
-	flags.VarP(&step, "stepbytes", "i", "each size is the one before and `SIZE` more, instead of --stepfactor")
-	op := wordFlag(cmd, "op", "o", "reduction", "sum", reductionWords())
-	types := dtypes{tl.F16}
-	flags.VarP(&types, "datatype", "d", "`DTYPE` of the elements, also as half, float, bfloat16, int32 and so on, or all")
-	root := wordFlag(cmd, "root", "r", "`RANK` that is the root, or all", "0", nil)
-	flags.VarP((*wholeNumber)(&iters), "iters", "n", "iterations, whose times are averaged")
-	check := wordFlag(cmd, "check", "c", "compare the values of every rank", "1", []string{"0", "1"})
-	values := choiceFlag(cmd, "values", "what tensors hold", "integers", "reals")
-	algorithm := flags.String("algo", "", "`NAME` of the algorithm, auto, or all to compare them (default as ccl.yaml says)")
+	f.on = choiceFlag(cmd, "on", "what ranks are: parts of a simulated machine, processes (shm) or goroutines (inproc)", onSim, onShm, onInproc)
+	flags.VarP(&f.least, "minbytes", "b", "smallest `SIZE`: 8, 4K, 1M, 1G")
+	flags.VarP(&f.most, "maxbytes", "e", "largest `SIZE`")
+	flags.VarP((*wholeNumber)(&f.factor), "stepfactor", "f", "each size is the one before times `N`")
+	flags.VarP(&f.step, "stepbytes", "i", "each size is the one before and `SIZE` more, instead of --stepfactor")
+	f.op = wordFlag(cmd, "op", "o", "reduction", "sum", reductionWords())
+	flags.VarP(&f.types, "datatype", "d", "`DTYPE` of the elements, also as half, float, bfloat16, int32 and so on, or all")
+	f.root = wordFlag(cmd, "root", "r", "`RANK` that is the root, or all", "0", nil)
+	flags.VarP((*wholeNumber)(&f.iters), "iters", "n", "iterations, whose times are averaged; of real ranks 20 unless given")
+	f.check = wordFlag(cmd, "check", "c", "compare the values of every rank", "1", []string{"0", "1"})
+	f.values = choiceFlag(cmd, "values", "what tensors hold", "integers", "reals")
+	f.algorithm = flags.String("algo", "", "`NAME` of the algorithm, auto, or all to compare them (default as ccl.yaml says; auto of real ranks)")
 	complete(cmd, "algo", append(ccl.Names(), collperf.Auto, collperf.AllAlgorithms), cobra.ShellCompDirectiveNoFileComp)
-	per := wordFlag(cmd, "ranks-per", "", "what a rank is (default sip if there are several)", "", []string{"pe", "sip"})
-	intFlag(cmd, &world, "world", 0, "`N` ranks, the first there are; 0 for all")
-	partial := flags.Bool("partial", false, "all_reduce of SIPs' tensors that have an addend on each cube")
-	buffer := wordFlag(cmd, "buffer", "", "memory of queue slots (default as ccl.yaml and the topology say)", "", bufferWords())
-	data := choiceFlag(cmd, "data", "compute values and check them, or times only", "on", "off")
-	fidelity := fidelityFlag(cmd)
-	threads := threadsFlag(cmd)
-	return func(c ccl.Collective, g *topology.Graph, how *ccl.Config) (o collperf.Options, err error) {
-		o = collperf.Options{
-			Topology: g, CCL: how, Collective: c, Algorithm: *algorithm,
-			Min: topology.Bytes(least), Max: topology.Bytes(most), StepFactor: factor, StepBytes: topology.Bytes(step),
-			RanksPer: collperf.RanksPer(*per), World: world, Partial: *partial, Buffer: topology.BufferKind(*buffer), Iters: iters, Values: collperf.Values(*values),
-			NoCheck: *check == "0" || *data == "off", Flit: *fidelity == "flit",
-		}
-		switch {
-		case flags.Changed("algo") && *algorithm == "":
-			return o, errors.New(`--algo "": write the name of an algorithm, auto or all`)
-		case flags.Changed("stepbytes") && flags.Changed("stepfactor"):
-			return o, errors.New("--stepbytes and --stepfactor: give one")
-		case flags.Changed("stepbytes") && step == 0:
-			return o, errors.New("--stepbytes 0: write 1 or more")
-		case factor < 2:
-			return o, fmt.Errorf("--stepfactor %d: write 2 or more", factor)
-		case iters < 1:
-			return o, fmt.Errorf("--iters %d: write 1 or more", iters)
-		}
-		if *per == "" {
-			o.RanksPer = collperf.PerPE
-			if g.Spec().System.SIPs.Count > 1 || *partial {
-				o.RanksPer = collperf.PerSIP
-			}
-		}
-		if o.Root, err = parseRoot(*root); err != nil {
-			return o, err
-		}
-		o.Reductions, o.DTypes = chosenReductions(*op), types
-		if o.Threads, err = threads(); err != nil {
-			return o, err
-		}
-		return o, o.Validate()
+	f.per = wordFlag(cmd, "ranks-per", "", "what a rank is (default sip if there are several)", "", []string{"pe", "sip"})
+	intFlag(cmd, &f.world, "world", 0, "`N` ranks, the first there are; 0 for all")
+	f.partial = flags.Bool("partial", false, "all_reduce of SIPs' tensors that have an addend on each cube")
+	f.buffer = wordFlag(cmd, "buffer", "", "memory of queue slots (default as ccl.yaml and the topology say); of real ranks private or window, where buffers are (default private)", "",
+		append(bufferWords(), realBuffers...))
+	f.data = choiceFlag(cmd, "data", "compute values and check them, or times only", "on", "off")
+	f.fidelity = fidelityFlag(cmd)
+	f.threads = threadsFlag(cmd)
+	intFlag(cmd, &f.nranks, "nranks", 2, "`N` real ranks")
+	flags.VarP((*wholeNumber)(&f.warmups), "warmup-iters", "w", "iterations of real ranks before those that are measured")
+	return f
+}
+
+// common is the options of simulated and real ranks.
+func (f *collFlags) common(c ccl.Collective) (o collperf.Options, err error) {
+	o = collperf.Options{
+		Backend: collperf.Backend(*f.on), Collective: c, Algorithm: *f.algorithm,
+		Min: topology.Bytes(f.least), Max: topology.Bytes(f.most), StepFactor: f.factor, StepBytes: topology.Bytes(f.step),
+		Iters: f.iters, Values: collperf.Values(*f.values), NoCheck: *f.check == "0",
 	}
+	flags := f.cmd.Flags()
+	switch {
+	case flags.Changed("algo") && *f.algorithm == "":
+		return o, errors.New(`--algo "": write the name of an algorithm, auto or all`)
+	case flags.Changed("stepbytes") && flags.Changed("stepfactor"):
+		return o, errors.New("--stepbytes and --stepfactor: give one")
+	case flags.Changed("stepbytes") && f.step == 0:
+		return o, errors.New("--stepbytes 0: write 1 or more")
+	case f.factor < 2:
+		return o, fmt.Errorf("--stepfactor %d: write 2 or more", f.factor)
+	case f.iters < 1:
+		return o, fmt.Errorf("--iters %d: write 1 or more", f.iters)
+	}
+	o.Reductions, o.DTypes = chosenReductions(*f.op), f.types
+	o.Root, err = parseRoot(*f.root)
+	return o, err
+}
+
+// simulated is the options of ranks on a simulated system.
+func (f *collFlags) simulated(c ccl.Collective, g *topology.Graph, how *ccl.Config) (collperf.Options, error) {
+	o, err := f.common(c)
+	if err != nil {
+		return o, err
+	}
+	o.Topology, o.CCL, o.World, o.Partial = g, how, f.world, *f.partial
+	o.Buffer, o.Flit = topology.BufferKind(*f.buffer), *f.fidelity == "flit"
+	o.NoCheck = o.NoCheck || *f.data == "off"
+	o.RanksPer = collperf.RanksPer(*f.per)
+	if *f.per == "" {
+		o.RanksPer = collperf.PerPE
+		if g.Spec().System.SIPs.Count > 1 || *f.partial {
+			o.RanksPer = collperf.PerSIP
+		}
+	}
+	if o.Threads, err = f.threads(); err != nil {
+		return o, err
+	}
+	return o, o.Validate()
 }
 
 func parseRoot(text string) (int, error) {

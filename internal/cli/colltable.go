@@ -4,6 +4,7 @@ import (
 	"encoding/csv"
 	"fmt"
 	"io"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -39,8 +40,11 @@ func ranksText(o collperf.Options, ranks int) string {
 
 // counted is a number of things: "1 cube", "2 cubes".
 func counted(n int, thing string) string {
-	if n == 1 {
+	switch {
+	case n == 1:
 		return "1 " + thing
+	case strings.HasSuffix(thing, "s"):
+		return fmt.Sprintf("%d %ses", n, thing)
 	}
 	return fmt.Sprintf("%d %ss", n, thing)
 }
@@ -56,9 +60,14 @@ func collText(w io.Writer, o collperf.Options, ranks int) collPrinter {
 	var above *collperf.Row
 	return collPrinter{
 		head: func() {
-			used := usedCCL(o.CCL)
-			fmt.Fprintf(w, "# kernbench %s %v\n%v\n# ccl: %s (hash %s)\n# nranks: %d (%s)\n",
-				report.Version, o.Collective, report.UsedBy(o.Topology.Spec()), used.Source, used.Hash, ranks, ranksText(o, ranks))
+			fmt.Fprintf(w, "# kernbench %s %v\n", report.Version, o.Collective)
+			if o.Real() {
+				fmt.Fprintf(w, "# nranks: %s\n# buffer: %s\n# iters: %d, after %d to warm up\n", realText(o), realBuffer(o), o.Iters, o.Warmups)
+			} else {
+				used := usedCCL(o.CCL)
+				fmt.Fprintf(w, "%v\n# ccl: %s (hash %s)\n# nranks: %d (%s)\n",
+					report.UsedBy(o.Topology.Spec()), used.Source, used.Hash, ranks, ranksText(o, ranks))
+			}
 			if o.Buffer != "" {
 				fmt.Fprintf(w, "# buffer: %s\n", o.Buffer)
 			}
@@ -66,7 +75,10 @@ func collText(w io.Writer, o collperf.Options, ranks int) collPrinter {
 			fmt.Fprintf(w, collHeader, "size(B)", "count", "type", "redop", "root", "time(us)", "algbw(GB/s)", "busbw(GB/s)", "#wrong", "algorithm", "%bound", "bound")
 		},
 		row: func(r collperf.Row) error {
-			wrong, share, best := "N/A", "-", ""
+			wrong, share, kind, best := "N/A", "-", r.BoundKind, ""
+			if o.Real() {
+				kind = "-" // nobody knows it
+			}
 			if r.Wrong != nil {
 				wrong = strconv.Itoa(*r.Wrong)
 			}
@@ -80,7 +92,7 @@ func collText(w io.Writer, o collperf.Options, ranks int) collPrinter {
 				fmt.Fprintln(w, "#")
 			}
 			above = &r
-			_, err := fmt.Fprintf(w, collRow, r.Size, r.Count, r.Type, r.RedOp, r.Root, r.TimeUS, r.AlgBW, r.BusBW, wrong, r.Algorithm, share, r.BoundKind, best)
+			_, err := fmt.Fprintf(w, collRow, r.Size, r.Count, r.Type, r.RedOp, r.Root, r.TimeUS, r.AlgBW, r.BusBW, wrong, r.Algorithm, share, kind, best)
 			return err
 		},
 		foot: func(rows []collperf.Row, sum collperf.Summary) error {
@@ -164,8 +176,8 @@ func collCSV(w io.Writer, o collperf.Options, _ int) collPrinter {
 type measured struct {
 	Collective string             `json:"collective"`
 	Ranks      int                `json:"ranks"`
-	RanksPer   string             `json:"ranks_per"`         // pe or sip
-	Partial    bool               `json:"partial,omitempty"` // tensors have an addend on each cube
+	RanksPer   string             `json:"ranks_per,omitempty"` // pe or sip; not of real ranks
+	Partial    bool               `json:"partial,omitempty"`   // tensors have an addend on each cube
 	Rows       []collperf.Row     `json:"rows"`
 	AvgBusBW   *float64           `json:"avg_busbw,omitempty"` // GB/s; not of a comparison
 	Wrong      *int               `json:"wrong"`               // null if nobody looked
@@ -176,15 +188,19 @@ type measured struct {
 
 // collConfig is what a measurement was made with.
 type collConfig struct {
-	Version  string      `json:"version"` // of kernbench
-	Topology report.Used `json:"topology"`
-	CCL      report.Used `json:"ccl"`
-	Algo     string      `json:"algo,omitempty"`   // if it was chosen
-	Buffer   string      `json:"buffer,omitempty"` // of queue slots, if it was chosen
-	Data     string      `json:"data"`             // on or off
-	Values   string      `json:"values"`           // integers or reals
-	Iters    int         `json:"iters"`
-	Fidelity string      `json:"fidelity"` // train or flit
+	Version  string      `json:"version"`            // of kernbench
+	On       string      `json:"on,omitempty"`       // shm or inproc, of real ranks
+	NRanks   int         `json:"nranks,omitempty"`   // of them
+	Cores    int         `json:"cores,omitempty"`    // that they have
+	Topology report.Used `json:"topology,omitzero"`  // of simulated ones
+	CCL      report.Used `json:"ccl,omitzero"`       // of them
+	Algo     string      `json:"algo,omitempty"`     // if it was chosen
+	Buffer   string      `json:"buffer,omitempty"`   // of queue slots, if it was chosen; of real ranks
+	Data     string      `json:"data,omitempty"`     // on or off, of simulated ranks
+	Values   string      `json:"values"`             // integers or reals
+	Iters    int         `json:"iters"`              // that were averaged
+	Warmups  *int        `json:"warmups,omitempty"`  // before those, of real ranks
+	Fidelity string      `json:"fidelity,omitempty"` // train or flit, of simulated ranks
 }
 
 func collJSON(w io.Writer, o collperf.Options, ranks int) collPrinter {
@@ -195,19 +211,15 @@ func collJSON(w io.Writer, o collperf.Options, ranks int) collPrinter {
 			m := measured{
 				Collective: o.Collective.String(), Ranks: ranks, RanksPer: string(o.RanksPer), Partial: o.Partial, Rows: rows,
 				Wins: sum.Wins, LeftOut: sum.LeftOut,
-				Config: collConfig{
-					Version: report.Version, Topology: report.UsedBy(o.Topology.Spec()), CCL: usedCCL(o.CCL),
-					Algo: o.Algorithm, Buffer: string(o.Buffer), Data: "on", Values: string(o.Values), Iters: o.Iters, Fidelity: "train",
-				},
+				Config: collConfig{Version: report.Version, Algo: o.Algorithm, Values: string(o.Values), Iters: o.Iters},
+			}
+			if o.Real() {
+				m.Config.real(o)
+			} else {
+				m.Config.simulated(o)
 			}
 			if o.Algorithm != collperf.AllAlgorithms {
 				m.AvgBusBW = &sum.AvgBusBW
-			}
-			if o.NoCheck {
-				m.Config.Data = "off"
-			}
-			if o.Flit {
-				m.Config.Fidelity = "flit"
 			}
 			if rows[0].Wrong != nil {
 				m.Wrong = &sum.Wrong
@@ -215,4 +227,18 @@ func collJSON(w io.Writer, o collperf.Options, ranks int) collPrinter {
 			return report.WriteJSON(w, m)
 		},
 	}
+}
+
+func (c *collConfig) simulated(o collperf.Options) {
+	c.Topology, c.CCL, c.Buffer, c.Data, c.Fidelity = report.UsedBy(o.Topology.Spec()), usedCCL(o.CCL), string(o.Buffer), "on", "train"
+	if o.NoCheck {
+		c.Data = "off"
+	}
+	if o.Flit {
+		c.Fidelity = "flit"
+	}
+}
+
+func (c *collConfig) real(o collperf.Options) {
+	c.On, c.NRanks, c.Cores, c.Buffer, c.Warmups = string(o.Backend), o.NRanks, runtime.NumCPU(), realBuffer(o), &o.Warmups
 }

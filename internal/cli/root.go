@@ -18,6 +18,7 @@ import (
 var commands = []func() *cobra.Command{
 	cclCmd,
 	collCmd,
+	commCmd,
 	listCmd,
 	probeCmd,
 	replayCmd,
@@ -32,7 +33,7 @@ func Run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	out := &output{w: stdout}
 	root, started := rootCmd()
 	addBuiltins(root)
-	root.SetArgs(append([]string{}, args...)) // nil would mean os.Args
+	root.SetArgs(append([]string{}, asScenario(root, args)...)) // nil would mean os.Args
 	root.SetOut(out)
 	root.SetErr(stderr)
 	err := root.ExecuteContext(ctx)
@@ -76,6 +77,7 @@ Exit status: 0 ok, 1 wrong values or a failed check, 2 bad usage or input,
 		Example: `  kernbench list
   kernbench run hello_send
   kernbench coll all_reduce --topology ring6
+  kernbench comm run allreduce --nranks 4
   kernbench probe
   kernbench topology show
   kernbench topology show --topology torus2x3 --set sip.ucie.bandwidth=256GB/s

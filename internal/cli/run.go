@@ -19,13 +19,16 @@ import (
 func runCmd() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "run [BENCH]",
-		Short: "Run a bench: simulated times, checked values",
+		Short: "Run a bench, or a distributed scenario: times, checked values",
 		Long: `Run runs a bench on a simulated system and prints the rows and metrics it reports,
 the critical path of its slowest launch, and whether the values that its kernels
 computed are those of its reference. kernbench list shows the benches.
 
 Some benches have parameters, which are flags: kernbench list BENCH tells of them.
 Collectives are done as --ccl FILE says, else ./ccl.yaml, else the embedded one.
+
+A file that ends in .yaml is a distributed scenario, which kernbench comm run runs: its
+flags are those of that command.
 
 --data=off finds out times only and is faster. --check=race looks for accesses of
 different PEs to the same memory that nothing orders. --log saves the op log, for
@@ -42,7 +45,8 @@ rows, artifacts (files written) and config.`,
   kernbench run --bench matmul_composite --format json
   kernbench run pe2pe --data=off --topology torus2x3
   kernbench run ccl_allreduce --ranks-per sip --topology ring6
-  kernbench run qkv_gemm --check=race --log qkv.oplog`,
+  kernbench run qkv_gemm --check=race --log qkv.oplog
+  kernbench run my-scenario.yaml --nranks 4`,
 		Args:              atMostOne("BENCH"),
 		ValidArgsFunction: completeBench,
 	}

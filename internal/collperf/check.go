@@ -11,18 +11,22 @@ import (
 // wrong is how many elements of what the ranks have in the end are not what they are to
 // be. Of an all-reduce every rank has to have the same bits as well.
 func (p *problem) wrong(outputs [][]byte) (n int) {
+	for rank, out := range outputs {
+		same := out
+		if p.collective == ccl.AllReduce {
+			same = outputs[0]
+		}
+		n += p.wrongAt(rank, out, same)
+	}
+	return n
+}
+
+// wrongAt is how many elements of a rank's output are wrong, or not the same as others.
+func (p *problem) wrongAt(rank int, out, same []byte) (n int) {
 	_, blocks := blocks(p.collective, p.ranks)
 	size := p.count * p.dtype.Size()
-	for rank, out := range outputs {
-		for j := range blocks {
-			want := p.want(rank, j)
-			if want == nil {
-				continue
-			}
-			same := out
-			if p.collective == ccl.AllReduce {
-				same = outputs[0]
-			}
+	for j := range blocks {
+		if want := p.want(rank, j); want != nil {
 			n += p.differ(out[j*size:(j+1)*size], same[j*size:(j+1)*size], want)
 		}
 	}
@@ -31,11 +35,23 @@ func (p *problem) wrong(outputs [][]byte) (n int) {
 
 // differ is how many elements are not as wanted, or not the same as others.
 func (p *problem) differ(got, same []byte, want *reference) (n int) {
-	if bytes.Equal(got, want.bits) && want.bits != nil {
+	size := p.dtype.Size()
+	for at := 0; at < p.count; {
+		run := want.run(p.dtype, at, p.count-at)
+		end := at + run.len(p.dtype)
+		n += p.differRun(got[at*size:end*size], same[at*size:end*size], run)
+		at = end
+	}
+	return n
+}
+
+// differRun is differ for as many elements as lie together in the reference.
+func (p *problem) differRun(got, same []byte, want *reference) (n int) {
+	if want.bits != nil && bytes.Equal(got, want.bits) {
 		return 0
 	}
 	size := p.dtype.Size()
-	for i := range p.count {
+	for i := range want.len(p.dtype) {
 		bits := got[i*size : (i+1)*size]
 		switch {
 		case want.bits != nil && bytes.Equal(bits, want.bits[i*size:(i+1)*size]):

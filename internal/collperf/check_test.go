@@ -17,10 +17,10 @@ func (p *problem) right() [][]byte {
 	for rank := range outputs {
 		for j := range blocks {
 			block := make([]byte, p.count*p.dtype.Size())
-			if want := p.want(rank, j); want != nil && want.bits != nil {
-				copy(block, want.bits)
-			} else if want != nil {
-				for i, x := range want.values {
+			if want := p.want(rank, j); want != nil {
+				run := want.run(p.dtype, 0, p.count)
+				copy(block, run.bits)
+				for i, x := range run.values {
 					numeric.Set(p.dtype, block, i, x)
 				}
 			}

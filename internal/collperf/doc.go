@@ -10,7 +10,13 @@
 // random reals, compared with a reference in float64 and the bound of its rounding
 // errors. Both are worked out here in plain Go, apart from the simulator's arithmetic.
 //
+// Ranks can be real as well: processes or goroutines of this computer, which do the
+// collectives of package comm/coll. One launch does all rows. Each rank measures its own
+// iterations and compares its own results, by the same values and references; here an
+// iteration takes as long as its slowest rank, and a row is the average.
+//
 // Flags and tables are in internal/cli. The package imports torch, ccl, topology, tl,
-// and of internal numeric, for the bits of dtypes, sim, for time, config, for words that
-// are nearly right, and machine, memory and pe, for what queues are and what does not fit.
+// for real ranks comm, comm/coll, comm/launch and golang.org/x/sys/unix, and of internal
+// numeric, for the bits of dtypes, sim, for time, config, for words that are nearly
+// right, and machine, memory and pe, for what queues are and what does not fit.
 package collperf

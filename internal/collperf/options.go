@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"io"
 	"slices"
 
 	"github.com/kernbench/kernbench/ccl"
@@ -15,11 +16,10 @@ import (
 // Options is what to measure and on what. Zero values are the defaults unless it says
 // otherwise.
 type Options struct {
-	Topology *topology.Graph // needed
-	CCL      *ccl.Config     // nil is that of package ccl
+	Backend Backend // "" is Sim
 
 	Collective ccl.Collective
-	Algorithm  string          // of the library, Auto or AllAlgorithms; "" is as CCL says
+	Algorithm  string          // of the library, Auto or AllAlgorithms; "" is as CCL says, Auto of real ranks
 	Reductions []ccl.Reduction // of collectives that reduce; none is sum
 	DTypes     []tl.DType      // none is f16
 	Root       int             // of rooted collectives; or AllRoots
@@ -28,16 +28,25 @@ type Options struct {
 	StepFactor int            // from size to size; 0 is 2
 	StepBytes  topology.Bytes // instead of StepFactor, if it is not 0
 
+	Iters   int    // times that are averaged; 0 is 1
+	NoCheck bool   // nothing is compared, and of Sim no values are computed
+	Values  Values // "" is Integers
+
+	// Of real ranks alone.
+	NRanks  int       // needed
+	Warmups int       // iterations before those that are measured
+	Window  bool      // their buffers lie in a window, where others can read them
+	Output  io.Writer `json:"-"` // gets what processes write that panic; nil drops it
+
+	// Of simulated ones alone.
+	Topology *topology.Graph     // needed
+	CCL      *ccl.Config         // nil is that of package ccl
 	RanksPer RanksPer            // "" is PerPE
 	World    int                 // ranks; 0 is all there are
 	Partial  bool                // an all-reduce of SIPs' tensors that have an addend on each cube
 	Buffer   topology.BufferKind // of queue slots; "" is as CCL says
-
-	Iters   int    // times that are averaged; 0 is 1
-	NoCheck bool   // time only: no values are computed
-	Values  Values // "" is Integers
-	Flit    bool   // simulate every flit
-	Threads int    // that compute values, and rows at a time; 0 is one for each core
+	Flit     bool                // simulate every flit
+	Threads  int                 // that compute values, and rows at a time; 0 is one for each core
 }
 
 // Words for algorithms.
@@ -88,10 +97,15 @@ func (o *Options) Validate() error {
 		return fmt.Errorf("a step factor of %d: write 2 or more", o.StepFactor)
 	case o.Iters < 0:
 		return fmt.Errorf("%d iterations: write 1 or more", o.Iters)
+	case o.Warmups < 0:
+		return fmt.Errorf("%d iterations to warm up: write 0 or more", o.Warmups)
 	case c.Rooted() && (o.Root >= ranks || o.Root < AllRoots):
 		return fmt.Errorf("no rank %d to be the root: there are 0 to %d", o.Root, ranks-1)
 	case c == ccl.SendRecv && ranks < 2:
 		return errors.New("sendrecv needs two ranks: take a larger system")
+	}
+	if o.Real() {
+		return o.validateReal()
 	}
 	if err := o.validatePartial(); err != nil {
 		return err
@@ -167,6 +181,9 @@ func (o *Options) algorithms() []string {
 
 // served is the names of those that do the collective.
 func (o *Options) served() (names []string) {
+	if o.Real() {
+		return o.servedReal()
+	}
 	for _, a := range ccl.Algorithms(o.Collective) {
 		names = append(names, a.Name)
 	}
@@ -187,6 +204,9 @@ func (o *Options) settings(algorithm string) (ccl.Settings, error) {
 
 // Ranks is how many there are.
 func (o *Options) Ranks() (int, error) {
+	if o.Real() {
+		return o.realRanks()
+	}
 	spec := o.Topology.Spec()
 	there, unit := spec.System.SIPs.Count, "SIPs, and a rank is one"
 	if o.RanksPer != PerSIP {
@@ -198,6 +218,9 @@ func (o *Options) Ranks() (int, error) {
 	}
 	return n, nil
 }
+
+// iters is how often each row is measured.
+func (o *Options) iters() int { return max(1, o.Iters) }
 
 // pes is the PEs that hold the ranks' tensors, or their addends.
 func (o *Options) pes(ranks int) (list []int) {
@@ -254,7 +277,7 @@ func (o *Options) series() (all []series) {
 	}
 	for _, d := range o.dtypes() {
 		for _, r := range o.reductions() {
-			if o.Collective.Reduces() && !r.Serves(d) {
+			if o.Collective.Reduces() && !r.Serves(d) || o.Real() && !o.hasReal(r, d) {
 				continue
 			}
 			for _, root := range roots {

@@ -16,8 +16,9 @@ type problem struct {
 	series
 	collective ccl.Collective
 	ranks      int
-	addends    int // of each rank's tensor: 1, or, of partial ones, more
-	count      int // elements of a block
+	addends    int            // of each rank's tensor: 1, or, of partial ones, more
+	size       topology.Bytes // that was asked for
+	count      int            // elements of a block
 	values     Values
 
 	once   sync.Once // for all algorithms
@@ -28,15 +29,8 @@ type problem struct {
 	slow   map[string]float64 // of a comparison, what algorithms take by formula, by the least
 }
 
-// reference is the reduction of all ranks' inputs.
-type reference struct {
-	bits   []byte    // of exact ones
-	values []float64 // of others
-	within []float64 // how far from these a result may be
-}
-
 func newProblem(o *Options, s series, ranks int, size topology.Bytes) *problem {
-	p := &problem{series: s, collective: o.Collective, ranks: ranks, addends: o.addends(), values: o.Values}
+	p := &problem{series: s, collective: o.Collective, ranks: ranks, addends: o.addends(), size: size, values: o.Values}
 	p.count, _ = round(p.collective, ranks, p.dtype, size)
 	return p
 }
@@ -78,16 +72,32 @@ func (p *problem) bytes() float64 {
 // mostValues bounds the bytes of all ranks' values, which this computer has to hold.
 const mostValues = 8 << 30
 
-// fill makes the inputs and, of collectives that reduce, the reference.
+// fill makes the whole inputs of all ranks and the reference.
 func (p *problem) fill(ctx context.Context) error {
 	if bytes := p.bytes(); bytes > mostValues {
 		return fmt.Errorf("the values of all ranks are %.3g GB, too many to compute here: add --data off, or take smaller sizes", bytes/1e9)
 	}
+	if err := p.draw(ctx); err != nil {
+		return err
+	}
+	for rank, in := range p.inputs {
+		p.inputs[rank] = repeat(in, p.elements()*p.dtype.Size())
+	}
+	return context.Cause(ctx)
+}
+
+// elements is how many a rank's input has.
+func (p *problem) elements() int {
 	blocks, _ := blocks(p.collective, p.ranks)
-	n := blocks * p.count
+	return blocks * p.count
+}
+
+// draw makes the elements that come over and over in the inputs and, of collectives
+// that reduce, in the reference.
+func (p *problem) draw(ctx context.Context) error {
 	p.inputs = make([][]byte, p.holders())
 	var total, absolute []float64
-	row := make([]float64, min(n, period))
+	row := make([]float64, min(p.elements(), period))
 	for rank := range p.holders() {
 		if (p.collective == ccl.Scatter || p.collective == ccl.Broadcast) && rank != p.root {
 			continue
@@ -95,7 +105,7 @@ func (p *problem) fill(ctx context.Context) error {
 		if err := context.Cause(ctx); err != nil {
 			return err
 		}
-		p.inputs[rank] = repeat(p.generate(rank, row), n*p.dtype.Size())
+		p.inputs[rank] = p.generate(rank, row)
 		if !p.collective.Reduces() {
 			continue
 		}
@@ -111,22 +121,20 @@ func (p *problem) fill(ctx context.Context) error {
 	}
 	if p.collective.Reduces() {
 		p.result = p.refer(total, absolute)
-		p.result.bits = repeat(p.result.bits, n*p.dtype.Size())
-		p.result.values, p.result.within = repeat(p.result.values, n), repeat(p.result.within, n)
 	}
-	return context.Cause(ctx)
+	return nil
 }
 
 // period is how many elements follow each other before the same come again: a prime, so
 // that what lies a block, a chunk or a row away is something else.
 const period = 65_537
 
-// repeat is elements over and over, n in all; nil of none.
-func repeat[T any](of []T, n int) []T {
+// repeat is bytes over and over, n in all; nil of none.
+func repeat(of []byte, n int) []byte {
 	if len(of) == 0 || len(of) == n {
 		return of
 	}
-	all := make([]T, 0, n)
+	all := make([]byte, 0, n)
 	for len(all) < n {
 		all = append(all, of[:min(len(of), n-len(all))]...)
 	}
@@ -206,14 +214,4 @@ func (p *problem) want(rank, j int) *reference {
 		return &reference{bits: p.inputs[(rank+p.ranks-1)%p.ranks]}
 	}
 	return nil // of a barrier
-}
-
-// block is block i of a reference.
-func (r *reference) block(p *problem, i int) *reference {
-	from, to := i*p.count, (i+1)*p.count
-	if r.bits != nil {
-		size := p.dtype.Size()
-		return &reference{bits: r.bits[from*size : to*size]}
-	}
-	return &reference{values: r.values[from:to], within: r.within[from:to]}
 }

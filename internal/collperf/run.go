@@ -6,7 +6,6 @@ import (
 
 	"github.com/kernbench/kernbench/ccl"
 	"github.com/kernbench/kernbench/internal/sim"
-	"github.com/kernbench/kernbench/topology"
 	"github.com/kernbench/kernbench/torch"
 )
 
@@ -19,8 +18,9 @@ type Summary struct {
 	LeftOut  []LeftOut
 }
 
-// Run measures a collective, several rows at a time. onRow, if it is not nil, gets the
-// rows in order, those of all algorithms at a size together, when they are done.
+// Run measures a collective. onRow, if it is not nil, gets the rows in order, those of
+// all algorithms at a size together: as soon as they are done, of simulated ranks,
+// several of which are measured at a time; after all are, of others.
 func Run(ctx context.Context, o Options, onRow func(Row)) ([]Row, Summary, error) {
 	if err := o.Validate(); err != nil {
 		return nil, Summary{}, err
@@ -29,25 +29,70 @@ func Run(ctx context.Context, o Options, onRow func(Row)) ([]Row, Summary, error
 	if err != nil {
 		return nil, Summary{}, err
 	}
-	var jobs []job
-	algorithms := o.algorithms()
+	t := &tally{sum: Summary{Ranks: n}, onRow: onRow}
+	if o.Real() {
+		err = o.launch(ctx, rankJob, t)
+	} else {
+		err = o.simulate(ctx, t)
+	}
+	t.sum.AvgBusBW /= float64(max(1, len(t.rows)))
+	if o.Algorithm == AllAlgorithms {
+		t.sum.Wins = wins(t.rows)
+	}
+	return t.rows, t.sum, err
+}
+
+// tally is the rows so far.
+type tally struct {
+	rows  []Row
+	sum   Summary
+	onRow func(Row)
+}
+
+// add adds the rows of all algorithms at a size.
+func (t *tally) add(o *Options, latest []Row) {
+	if moves := t.sum.Ranks*o.addends() > 1 && (o.Collective == ccl.Barrier || latest[0].Count > 0); moves {
+		markBest(latest)
+	}
+	for _, r := range latest {
+		t.sum.AvgBusBW += r.BusBW
+		if r.Wrong != nil {
+			t.sum.Wrong += *r.Wrong
+		}
+		if t.onRow != nil {
+			t.onRow(r)
+		}
+	}
+	t.rows = append(t.rows, latest...)
+}
+
+// problems is one for each size of each series, in order.
+func (o *Options) problems(ranks int) (all []*problem) {
 	for _, s := range o.series() {
 		for _, size := range o.sizes() {
-			p := newProblem(&o, s, n, size)
-			for _, a := range algorithms {
-				jobs = append(jobs, o.job(p, a, size))
-			}
+			all = append(all, newProblem(o, s, ranks, size))
+		}
+	}
+	return all
+}
+
+// simulate measures on simulated machines.
+func (o *Options) simulate(ctx context.Context, t *tally) error {
+	var jobs []job
+	algorithms := o.algorithms()
+	for _, p := range o.problems(t.sum.Ranks) {
+		for _, a := range algorithms {
+			jobs = append(jobs, o.job(p, a))
 		}
 	}
 	without := o.leaveOut(jobs)
-	sum := Summary{Ranks: n}
-	var rows, latest []Row
+	var latest []Row
 	var nothing error // of a size at which no algorithm is left
 	group := len(algorithms)
 	ended := 0
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	err = inOrder(ctx, jobs, o.threads(), func(r Row) {
+	err := inOrder(ctx, jobs, o.threads(), func(r Row) {
 		if nothing != nil {
 			return
 		}
@@ -65,31 +110,16 @@ func Run(ctx context.Context, o Options, onRow func(Row)) ([]Row, Summary, error
 		}
 		for i, err := range failed {
 			if err != nil {
-				sum.LeftOut = addLeftOut(sum.LeftOut, *leftOut(algorithms[i], err))
+				t.sum.LeftOut = addLeftOut(t.sum.LeftOut, *leftOut(algorithms[i], err))
 			}
 		}
-		if moves := n*o.addends() > 1 && (o.Collective == ccl.Barrier || latest[0].Count > 0); moves {
-			markBest(latest)
-		}
-		for _, r := range latest {
-			sum.AvgBusBW += r.BusBW
-			if r.Wrong != nil {
-				sum.Wrong += *r.Wrong
-			}
-			if onRow != nil {
-				onRow(r)
-			}
-		}
-		rows, latest = append(rows, latest...), latest[:0]
+		t.add(o, latest)
+		latest = latest[:0]
 	})
 	if nothing != nil {
-		err = nothing
+		return nothing
 	}
-	sum.AvgBusBW /= float64(max(1, len(rows)))
-	if o.Algorithm == AllAlgorithms {
-		sum.Wins = wins(rows)
-	}
-	return rows, sum, err
+	return err
 }
 
 // leaveOut has jobs of a comparison go on without an algorithm that does not fit or is
@@ -114,13 +144,13 @@ func (o *Options) leaveOut(jobs []job) []error {
 }
 
 // job is the measurement of a problem with an algorithm.
-func (o *Options) job(p *problem, algorithm string, size topology.Bytes) job {
+func (o *Options) job(p *problem, algorithm string) job {
 	return job{
 		weight: o.memory(p),
 		run: func(ctx context.Context) (Row, error) {
 			row, err := o.measure(ctx, p, algorithm)
 			if err != nil {
-				return row, fmt.Errorf("%v of %d bytes%s: %w", o.Collective, size, by(o, algorithm), together(err))
+				return row, fmt.Errorf("%v of %d bytes%s: %w", o.Collective, p.size, by(o, algorithm), together(err))
 			}
 			return row, nil
 		},
@@ -163,7 +193,7 @@ func (o *Options) measure(ctx context.Context, p *problem, algorithm string) (ro
 		return row, err
 	}
 	defer c.Close()
-	wrong, total, iters := 0, sim.Time(0), max(1, o.Iters)
+	wrong, total, iters := 0, sim.Time(0), o.iters()
 	for range iters {
 		result, err := p.execute(c, settings, o.RanksPer)
 		if err != nil {

@@ -26,7 +26,7 @@ func BenchmarkSweep(b *testing.B) {
 			for _, n := range sweepElems {
 				size := topology.Bytes(n * tl.F16.Size())
 				p := newProblem(&all[i], series{dtype: tl.F16, reduction: ccl.Sum}, 6, size)
-				jobs = append(jobs, all[i].job(p, ccl.CenterRoot.Name, size))
+				jobs = append(jobs, all[i].job(p, ccl.CenterRoot.Name))
 			}
 		}
 		rows := 0

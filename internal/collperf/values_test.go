@@ -10,13 +10,16 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/kernbench/kernbench/ccl"
+	"github.com/kernbench/kernbench/comm/launch"
 	"github.com/kernbench/kernbench/internal/numeric"
 	"github.com/kernbench/kernbench/tl"
 )
 
 // TestMain draws the same cases every time, so that a change is what makes a test
-// fail. Explore others with -rapid.seed and -rapid.checks.
+// fail. Explore others with -rapid.seed and -rapid.checks. It is main of ranks that are
+// processes, too.
 func TestMain(m *testing.M) {
+	launch.Child()
 	flag.Parse()
 	if seed := flag.Lookup("rapid.seed"); seed.Value.String() == seed.DefValue {
 		if err := flag.Set("rapid.seed", "1"); err != nil {

@@ -119,7 +119,7 @@ func (d decoder) fields(v reflect.Value, f *field, path string) {
 		d.value(v.FieldByIndex(known[k].Index), g, join(path, g.key), known[k].Tag)
 	}
 	hint := ""
-	if path == "" && d.extends == nil {
+	if path == "" && d.extends == nil && !d.alone {
 		hint = "; or start the file with \"extends: default\""
 	}
 	for _, k := range known {

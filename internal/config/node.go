@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 )
 
 // Doc is a configuration as written, possibly in layers: every value knows the
@@ -15,6 +16,7 @@ type Doc struct {
 	errs    Errors    // found while building the tree, for Decode to report
 	extends *node     // the value of the extends key, if any
 	aliased bool      // an anchor or alias was reported: once is enough
+	alone   bool      // files of its kind extend no others
 }
 
 // source is a text that values are written in: a file or a --set argument.
@@ -101,6 +103,25 @@ func (d *Doc) Name() string {
 // where that value was written, or else the innermost value around it.
 func (d *Doc) Errorf(path, format string, args ...any) *Error {
 	return d.errorAt(d.find(path), path, format, args...)
+}
+
+// ErrorIn is Errorf about a part of a text value, which begins after the first before
+// bytes of it. Where the text is not written as it reads, as with escapes or
+// on several lines, the place is that of the value.
+func (d *Doc) ErrorIn(path, text string, before int, format string, args ...any) *Error {
+	at := d.find(path)
+	if at.line >= 1 && at.line <= len(at.src.lines) {
+		line := []rune(at.src.lines[at.line-1])
+		line = line[min(max(at.column-1, 0), len(line)):]
+		quoted := 0
+		if len(line) > 0 && (line[0] == '"' || line[0] == '\'') {
+			quoted = 1
+		}
+		if lead := text[:min(before, len(text))]; strings.HasPrefix(string(line[quoted:]), lead) {
+			at.column += quoted + utf8.RuneCountInString(lead)
+		}
+	}
+	return d.errorAt(at, path, format, args...)
 }
 
 // Latest is the one of the paths whose value was written in the topmost layer,

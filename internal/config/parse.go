@@ -19,8 +19,18 @@ const (
 
 // Parse reads the text of a file. What makes the text unreadable is an error
 // here, as [Errors]; mistakes that leave the rest readable wait for Decode.
-func Parse(file string, src []byte) (*Doc, error) {
+func Parse(file string, src []byte) (*Doc, error) { return parse(file, src, false) }
+
+// ParseAlone is Parse for a kind of files that extend no others: for them extends is
+// a key like any other.
+func ParseAlone(file string, src []byte) (*Doc, error) { return parse(file, src, true) }
+
+func parse(file string, src []byte, alone bool) (*Doc, error) {
 	s := &source{name: file}
+	least, start := "keys and values", ""
+	if !alone {
+		least, start = "at least \"extends: default\"", ", starting with \"extends: default\""
+	}
 	if len(src) > maxSize {
 		return nil, Errors{(pos{s, 1, 1}).error("the file has more than %d bytes: a configuration has a few thousand", maxSize)}
 	}
@@ -29,19 +39,19 @@ func Parse(file string, src []byte) (*Doc, error) {
 	if e := s.checkText(); e != nil {
 		return nil, Errors{e}
 	}
-	d := &Doc{sources: []*source{s}}
+	d := &Doc{sources: []*source{s}, alone: alone}
 	root, err := s.parse(src)
 	switch {
 	case err != nil:
 		return nil, Errors{err}
 	case root == nil || root.Kind == yaml.ScalarNode && root.Tag == "!!null":
-		return nil, Errors{(pos{s, 1, 1}).error("the file is empty: write at least \"extends: default\"")}
+		return nil, Errors{(pos{s, 1, 1}).error("the file is empty: write %s", least)}
 	}
 	d.root = d.node(root, pos{s, 0, 0}, "")
 	if d.root.kind != mapping {
-		return nil, Errors{d.root.at.error("the file holds %s: write keys and values, starting with \"extends: default\"", d.root.kind)}
+		return nil, Errors{d.root.at.error("the file holds %s: write keys and values%s", d.root.kind, start)}
 	}
-	if f := d.root.field("extends"); f != nil {
+	if f := d.root.field("extends"); f != nil && !alone {
 		d.extends = f.value
 		d.root.drop("extends")
 	}

@@ -1,0 +1,188 @@
+// Command collbench measures collectives between processes beside those of the
+// machine's MPI, in one run: it alternates between the two, rewrites the buffers before
+// every iteration, and prints medians of the ratios.
+//
+//	go run ./cmd/collbench
+//	go run ./cmd/collbench -collectives all_reduce -dtypes f32 -alternations 20 -check
+//
+// Without an MPI it prints its own times.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"slices"
+	"strings"
+
+	"github.com/kernbench/kernbench/comm/launch"
+	_ "github.com/kernbench/kernbench/comm/shm"
+)
+
+func main() {
+	launch.Child()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	err := run(ctx)
+	stop()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "collbench:", err)
+		os.Exit(1)
+	}
+}
+
+// memcpy is what a copy of the buffer takes, when all ranks do it at once.
+const memcpy = "memcpy"
+
+// sizes are measured so often that each takes about as long.
+var sizes = []struct{ bytes, iterations int }{
+	{4 << 10, 1000}, {64 << 10, 500}, {1 << 20, 100}, {16 << 20, 12}, {64 << 20, 5},
+}
+
+func run(ctx context.Context) error {
+	ranks := flag.Int("ranks", 2, "processes")
+	alternations := flag.Int("alternations", 10, "how often both are measured")
+	collectives := flag.String("collectives", "all_reduce,all_gather,reduce_scatter,all_to_all,broadcast", "what is measured")
+	dtypes := flag.String("dtypes", "f32,f16", "of which elements")
+	check := flag.Bool("check", false, "fail if all_reduce of f32 between 2 ranks is slower than it has to be")
+	flag.Parse()
+	folder, err := os.MkdirTemp("", "collbench")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(folder)
+	other, err := buildMPI(ctx, folder)
+	if errors.Is(err, errNoMPI) {
+		fmt.Printf("# %v\n", err)
+	} else if err != nil {
+		return err
+	}
+	var short []string
+	for _, dtype := range strings.Split(*dtypes, ",") {
+		for _, collective := range strings.Split(*collectives, ",") {
+			t := table{collective: collective, dtype: dtype, ranks: *ranks}
+			for range *alternations {
+				if err := t.measure(ctx, other); err != nil {
+					return err
+				}
+			}
+			t.print()
+			if *check && *ranks == 2 && collective == "all_reduce" && dtype == "f32" && other != nil {
+				short = append(short, t.check()...)
+			}
+		}
+	}
+	if len(short) > 0 {
+		return errors.New(strings.Join(short, "\n"))
+	}
+	return nil
+}
+
+// table is the measurements of a collective.
+type table struct {
+	collective, dtype string
+	ranks             int
+	rounds            []round
+}
+
+// round is one alternation: microseconds by case, and of MPI by the private one.
+type round struct{ ours, mpi, tuned map[Case]float64 }
+
+func (t *table) cases() (list []Case) {
+	for _, s := range sizes {
+		k := Case{Collective: t.collective, DType: t.dtype, Bytes: s.bytes, Iterations: s.iterations}
+		list = append(list, k)
+		k.Window = true
+		list = append(list, k)
+		list = append(list, Case{Collective: memcpy, DType: t.dtype, Bytes: s.bytes, Iterations: s.iterations})
+	}
+	return list
+}
+
+func (t *table) measure(ctx context.Context, other *mpi) error {
+	r := round{ours: map[Case]float64{}}
+	list, err := ours(ctx, t.ranks, t.cases())
+	if err != nil {
+		return err
+	}
+	for _, m := range list {
+		r.ours[m.Case] = m.Micros
+	}
+	if other != nil {
+		if r.mpi, err = other.measure(ctx, t.ranks, t.cases()); err != nil {
+			return err
+		}
+		if r.tuned, err = other.measure(ctx, t.ranks, t.cases(), tuned...); err != nil {
+			return err
+		}
+	}
+	t.rounds = append(t.rounds, r)
+	return nil
+}
+
+// median is that of a number of each round.
+func (t *table) median(of func(round) float64) float64 {
+	var list []float64
+	for _, r := range t.rounds {
+		list = append(list, of(r))
+	}
+	slices.Sort(list)
+	return list[len(list)/2]
+}
+
+// print shows times in microseconds and how many times as fast as MPI that is.
+func (t *table) print() {
+	fmt.Printf("\n# %s of %s, %d ranks, medians of %d alternations; times in us\n", t.collective, t.dtype, t.ranks, len(t.rounds))
+	fmt.Printf("%10s %10s %10s %10s %10s %10s | %8s %8s %8s %8s\n", "bytes", "private", "window", "mpi", "mpi tuned", "memcpy",
+		"private", "window", "/tuned", "/tuned")
+	cases := t.cases()
+	for i := 0; i < len(cases); i += 3 {
+		private, window, copied := cases[i], cases[i+1], cases[i+2]
+		time := func(k Case) float64 { return t.median(func(r round) float64 { return r.ours[k] }) }
+		fmt.Printf("%10d %10.1f %10.1f ", private.Bytes, time(private), time(window))
+		if t.rounds[0].mpi == nil {
+			fmt.Printf("%10s %10s %10.1f |\n", "-", "-", time(copied))
+			continue
+		}
+		fmt.Printf("%10.1f %10.1f %10.1f | %7.2fx %7.2fx %7.2fx %7.2fx\n",
+			t.median(func(r round) float64 { return r.mpi[private] }), t.median(func(r round) float64 { return r.tuned[private] }), time(copied),
+			t.ratio(private, private), t.ratio(window, private), t.tunedRatio(private, private), t.tunedRatio(window, private))
+	}
+}
+
+// ratio is how many times as fast as MPI a case is.
+func (t *table) ratio(k, other Case) float64 {
+	return t.median(func(r round) float64 { return r.mpi[other] / r.ours[k] })
+}
+
+func (t *table) tunedRatio(k, other Case) float64 {
+	return t.median(func(r round) float64 { return r.tuned[other] / r.ours[k] })
+}
+
+// least is how many times as fast as MPI an all-reduce of f32 has to be.
+var least = map[int]struct{ private, window float64 }{
+	4 << 10:  {private: 1},
+	64 << 10: {private: 1, window: 2.5},
+	1 << 20:  {private: 1.2},
+	16 << 20: {private: 1.2, window: 5},
+	64 << 20: {private: 1.2, window: 5},
+}
+
+// check is what is slower than it has to be.
+func (t *table) check() (short []string) {
+	for _, k := range t.cases() {
+		if k.Collective == memcpy {
+			continue
+		}
+		want, private := least[k.Bytes].private, k
+		if k.Window {
+			want, private.Window = least[k.Bytes].window, false
+		}
+		if got := t.ratio(k, private); got < want {
+			short = append(short, fmt.Sprintf("%s of %d bytes, in a window: %v: %.2f times as fast as MPI, want %.2f", k.Collective, k.Bytes, k.Window, got, want))
+		}
+	}
+	return short
+}

@@ -1,0 +1,151 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"runtime"
+	"slices"
+	"time"
+
+	"github.com/kernbench/kernbench/comm"
+	"github.com/kernbench/kernbench/comm/coll"
+	"github.com/kernbench/kernbench/comm/launch"
+)
+
+// measurement is a case and how long it took.
+type measurement struct {
+	Case
+	Micros float64
+}
+
+// Case is something to measure.
+type Case struct {
+	Collective string // or memcpy
+	DType      string // f32 or f16
+	Bytes      int    // of the larger buffer
+	Iterations int
+	Window     bool // buffers lie in a window
+}
+
+const job = "collbench"
+
+func init() { launch.Register(job, measureAll) }
+
+// ours measures cases between processes.
+func ours(ctx context.Context, ranks int, cases []Case) ([]measurement, error) {
+	arg, err := json.Marshal(cases)
+	if err != nil {
+		return nil, err
+	}
+	results, err := launch.Run(ctx, launch.Options{Backend: "shm", Ranks: ranks, CPUs: cores(ranks)}, job, arg)
+	if err != nil {
+		return nil, err
+	}
+	var m []measurement
+	return m, json.Unmarshal(results[0], &m)
+}
+
+// measureAll is a rank.
+func measureAll(_ context.Context, c *comm.Comm, arg []byte) ([]byte, error) {
+	var cases []Case
+	if err := json.Unmarshal(arg, &cases); err != nil {
+		return nil, err
+	}
+	g, err := coll.New(c, coll.Options{})
+	if err != nil {
+		return nil, err
+	}
+	var all []measurement
+	for _, k := range cases {
+		var micros float64
+		if k.DType == "f16" {
+			micros, err = measure[coll.F16](g, k)
+		} else {
+			micros, err = measure[float32](g, k)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("%s %s %d: %w", k.Collective, k.DType, k.Bytes, err)
+		}
+		all = append(all, measurement{k, micros})
+	}
+	return json.Marshal(all)
+}
+
+// measure is the median over the iterations of the slowest rank's time, as in mpi.c.
+func measure[T float32 | coll.F16](g *coll.Group, k Case) (micros float64, err error) {
+	size := 4
+	if k.DType == "f16" {
+		size = 2
+	}
+	count, ranks := k.Bytes/size, g.Comm().Size()
+	part := count / ranks
+	src, dst := make([]T, count), make([]T, count)
+	if k.Window {
+		w, err := g.Comm().AllocWindow(int64(2*k.Bytes), 0)
+		if err != nil {
+			return 0, err
+		}
+		defer w.Close()
+		if src, err = coll.Slice[T](w, 0, count); err != nil {
+			return 0, err
+		}
+		if dst, err = coll.Slice[T](w, int64(k.Bytes), count); err != nil {
+			return 0, err
+		}
+	}
+	clear(dst)
+	var times []float64
+	for i := -2; i < k.Iterations; i++ {
+		for j := range src {
+			src[j] = T(1 + (i+j)&7)
+		}
+		if err := g.Barrier(); err != nil {
+			return 0, err
+		}
+		from := time.Now()
+		switch k.Collective {
+		case "all_reduce":
+			if k.Window { // in place: what lies in a window need not be kept
+				err = coll.AllReduce(g, src, src, coll.Sum)
+			} else {
+				err = coll.AllReduce(g, dst, src, coll.Sum)
+			}
+		case "all_gather":
+			err = coll.AllGather(g, dst[:part*ranks], src[:part])
+		case "reduce_scatter":
+			err = coll.ReduceScatter(g, dst[:part], src[:part*ranks], coll.Sum)
+		case "all_to_all":
+			err = coll.AllToAll(g, dst[:part*ranks], src[:part*ranks])
+		case "broadcast":
+			err = coll.Broadcast(g, src, 0)
+		case "memcpy":
+			copy(dst, src)
+		default:
+			err = fmt.Errorf("no collective %q", k.Collective)
+		}
+		slowest := []float64{float64(time.Since(from)) / 1e3}
+		if err == nil {
+			err = coll.AllReduce(g, slowest, slowest, coll.Max)
+		}
+		if err != nil {
+			return 0, err
+		}
+		if i >= 0 {
+			times = append(times, slowest[0])
+		}
+	}
+	slices.Sort(times)
+	return times[len(times)/2], g.Barrier()
+}
+
+// cores binds each rank to a core of its own, as MPI does, if there are as many.
+func cores(ranks int) (list []int) {
+	if ranks > runtime.NumCPU() {
+		return nil
+	}
+	for rank := range ranks {
+		list = append(list, rank)
+	}
+	return list
+}

@@ -1,0 +1,143 @@
+package coll_test
+
+import (
+	"errors"
+	"fmt"
+	"runtime"
+	"testing"
+
+	"github.com/kernbench/kernbench/comm/coll"
+)
+
+// buffers is what a rank does every collective on.
+type buffers struct {
+	x, y       []int32 // a part
+	wide, into []int32 // a part for each rank
+}
+
+func newBuffers(g *coll.Group, count int, resident bool) (b buffers, err error) {
+	n := g.Comm().Size()
+	if !resident {
+		return buffers{make([]int32, count), make([]int32, count), make([]int32, n*count), make([]int32, n*count)}, nil
+	}
+	w, err := g.Comm().AllocWindow(int64(4*count*(2+2*n)), 0)
+	if err != nil {
+		return b, err
+	}
+	all, err := coll.Slice[int32](w, 0, count*(2+2*n))
+	if err != nil {
+		return b, err
+	}
+	return buffers{all[:count], all[count : 2*count], all[2*count : (2+n)*count], all[(2+n)*count:]}, nil
+}
+
+// collectives are all of them, with rank 1 as the root, on buffers.
+var collectives = []struct {
+	kind coll.Kind
+	call func(g *coll.Group, b *buffers) error
+}{
+	{coll.KindAllReduce, func(g *coll.Group, b *buffers) error { return coll.AllReduce(g, b.y, b.x, coll.Sum) }},
+	{coll.KindReduce, func(g *coll.Group, b *buffers) error { return coll.Reduce(g, b.y, b.x, coll.Avg, 1) }},
+	{coll.KindBroadcast, func(g *coll.Group, b *buffers) error { return coll.Broadcast(g, b.x, 1) }},
+	{coll.KindAllGather, func(g *coll.Group, b *buffers) error { return coll.AllGather(g, b.into, b.x) }},
+	{coll.KindReduceScatter, func(g *coll.Group, b *buffers) error { return coll.ReduceScatter(g, b.y, b.wide, coll.Sum) }},
+	{coll.KindAllToAll, func(g *coll.Group, b *buffers) error { return coll.AllToAll(g, b.into, b.wide) }},
+	{coll.KindGather, func(g *coll.Group, b *buffers) error { return coll.Gather(g, b.into, b.x, 1) }},
+	{coll.KindScatter, func(g *coll.Group, b *buffers) error { return coll.Scatter(g, b.y, b.wide, 1) }},
+}
+
+// TestCopied counts the bytes that go through slots: none of buffers in windows, and of
+// private ones what others take.
+func TestCopied(t *testing.T) {
+	const (
+		n     = 3
+		count = 1000
+		bytes = 4 * count
+	)
+	type each [n]int64
+	want := map[coll.Kind]each{
+		coll.KindAllReduce:     {bytes, bytes, bytes},
+		coll.KindReduce:        {bytes, bytes, bytes},
+		coll.KindBroadcast:     {0, bytes, 0},
+		coll.KindAllGather:     {bytes, bytes, bytes},
+		coll.KindReduceScatter: {2 * bytes, 2 * bytes, 2 * bytes},
+		coll.KindAllToAll:      {2 * bytes, 2 * bytes, 2 * bytes},
+		coll.KindGather:        {bytes, 0, bytes},
+		coll.KindScatter:       {0, 2 * bytes, 0},
+	}
+	for _, backend := range backends {
+		for _, algorithm := range []coll.Algorithm{coll.Direct, coll.DirectOnePhase} {
+			for _, c := range collectives {
+				for _, resident := range []bool{false, true} {
+					var got each
+					errs := group(backend, n, coll.Options{SlotBytes: 512, Algorithm: algorithm}, func(g *coll.Group) error {
+						b, err := newBuffers(g, count, resident)
+						if err != nil {
+							return err
+						}
+						err = c.call(g, &b)
+						got[g.Comm().Rank()] = g.Copied()
+						return err
+					})
+					succeed(t, errs)
+					want := want[c.kind]
+					if c.kind == coll.KindReduce && algorithm == coll.DirectOnePhase {
+						want[1] = 0 // only the root reads
+					}
+					if resident {
+						want = each{}
+					}
+					if got != want {
+						t.Errorf("%s, %v, %v, resident %v: got %d bytes copied by rank, want %d", backend, c.kind, algorithm, resident, got, want)
+					}
+				}
+			}
+		}
+	}
+}
+
+// TestNoAllocation has collectives allocate nothing once they have run.
+func TestNoAllocation(t *testing.T) {
+	const calls = 1000
+	for _, backend := range []string{"inproc", "shm", "remote"} {
+		for _, resident := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s/resident=%v", backend, resident), func(t *testing.T) {
+				succeed(t, group(backend, 2, coll.Options{}, func(g *coll.Group) error {
+					b, err := newBuffers(g, 100, resident)
+					if err != nil {
+						return err
+					}
+					var mallocs uint64
+					for range 2 { // the first time it may
+						before, err := quiet(g)
+						if err != nil {
+							return err
+						}
+						for i := range calls {
+							if err := collectives[i%len(collectives)].call(g, &b); err != nil {
+								return err
+							}
+						}
+						after, err := quiet(g)
+						if err != nil {
+							return err
+						}
+						mallocs = after - before
+					}
+					if mallocs >= calls/100 {
+						return fmt.Errorf("%d calls: got %d allocations, want less than %d", calls, mallocs, calls/100)
+					}
+					return nil
+				}))
+			})
+		}
+	}
+}
+
+// quiet is the number of allocations so far, while no rank does anything else.
+func quiet(g *coll.Group) (uint64, error) {
+	var m runtime.MemStats
+	err := g.Barrier()
+	runtime.ReadMemStats(&m)
+	return m.Mallocs, errors.Join(err, g.Barrier())
+}

@@ -1,0 +1,88 @@
+package coll_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/kernbench/kernbench/comm"
+	"github.com/kernbench/kernbench/comm/coll"
+)
+
+// TestDomains has two groups of domains that share rank 1, in use at the same time.
+func TestDomains(t *testing.T) {
+	const jobs = 40
+	domains := [2][]int{{1, 0}, {1, 2}}
+	for _, backend := range backends {
+		t.Run(backend, func(t *testing.T) {
+			programs := [2]*program{randomProgram(1, 2, jobs), randomProgram(2, 2, jobs)}
+			succeed(t, world(backend, 3, func(c *comm.Comm) error {
+				var todo []func() error
+				for i, members := range domains {
+					if c.Rank() == 2-2*i {
+						continue // no member
+					}
+					p := programs[i]
+					d, err := c.Domain(members...)
+					if err != nil {
+						return err
+					}
+					g, err := coll.New(d, p.o)
+					if err != nil {
+						return err
+					}
+					m, err := newMemory(d, p.room)
+					if err != nil {
+						return err
+					}
+					next := 0
+					for range p.jobs {
+						todo = append(todo, func() error {
+							next++
+							if err := p.jobs[next-1].do(g, m, func() {}); err != nil {
+								return fmt.Errorf("domain %d, call %d: %w", i, next-1, err)
+							}
+							return nil
+						})
+					}
+				}
+				r := rand.New(rand.NewPCG(3, 4)) // rank 1 does some of one, then some of the other
+				r.Shuffle(len(todo), func(i, j int) { todo[i], todo[j] = todo[j], todo[i] })
+				for _, do := range todo {
+					if err := do(); err != nil {
+						return err
+					}
+				}
+				return nil
+			}))
+		})
+	}
+}
+
+// TestDomainMismatch names ranks of the world.
+func TestDomainMismatch(t *testing.T) {
+	errs := world("inproc", 3, func(c *comm.Comm) error {
+		if c.Rank() == 1 {
+			return nil
+		}
+		d, err := c.Domain(2, 0)
+		if err != nil {
+			return err
+		}
+		g, err := coll.New(d, coll.Options{})
+		if err != nil {
+			return err
+		}
+		x := make([]int32, 4+c.Rank())
+		return coll.AllReduce(g, x, x, coll.Sum)
+	})
+	own := map[int]string{
+		0: "rank 0: all_reduce, entry, rank 2: ranks do not agree: the count is 4 at rank 0 and 6 at rank 2",
+		2: "rank 2: all_reduce, entry, rank 0: ranks do not agree: the count is 6 at rank 2 and 4 at rank 0",
+	}
+	for rank, want := range own {
+		if err := says(errs[rank], want, fmt.Sprintf("rank %d: all_reduce, entry, signal %d, rank %d: another rank has failed: %s", rank, 2+rank/2, 2-rank, own[2-rank])); err != nil {
+			t.Errorf("rank %d: %v", rank, err)
+		}
+	}
+}

@@ -1,0 +1,73 @@
+package coll_test
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/kernbench/kernbench/comm"
+	"github.com/kernbench/kernbench/comm/coll"
+)
+
+// TestFailure has a rank abort or close in the middle of a series: all others get
+// errors that name themselves, a peer and the phase, and nobody waits for long.
+func TestFailure(t *testing.T) {
+	const n, bad = 3, 1
+	for _, backend := range backends {
+		for _, how := range []string{"abort", "close"} {
+			for when := range 6 {
+				t.Run(fmt.Sprintf("%s/%s/%d", backend, how, when), func(t *testing.T) {
+					p := randomProgram(uint64(when), n, 12)
+					disturb := tardy(uint64(when), "")
+					errs := group(backend, n, p.o, func(g *coll.Group) error {
+						m, err := newMemory(g.Comm(), p.room)
+						if err != nil {
+							return err
+						}
+						pause := disturb(g)
+						for i, j := range p.jobs {
+							switch {
+							case i != when+4 || g.Comm().Rank() != bad:
+								err = j.do(g, m, pause)
+							case how == "abort":
+								return errors.New("boom")
+							default:
+								return g.Comm().Close()
+							}
+							if err != nil {
+								return err
+							}
+						}
+						return nil
+					})
+					for rank, err := range errs {
+						if rank != bad {
+							explain(t, rank, err, how)
+						}
+					}
+				})
+			}
+		}
+	}
+}
+
+// explain checks the error of a rank whose peer has aborted or closed.
+func explain(t *testing.T, rank int, err error, how string) {
+	t.Helper()
+	var e *comm.Error
+	if !errors.As(err, &e) {
+		t.Errorf("rank %d: got %v, want a comm.Error", rank, err)
+		return
+	}
+	inCollective := slices.ContainsFunc(kinds, func(k coll.Kind) bool { return k.String() == e.Op }) && e.Phase != ""
+	onData := e.Op == "put" || e.Op == "get" // of memory that cannot be addressed
+	if e.Rank != rank || e.Peer < 0 || e.Peer == rank || !inCollective && !onData {
+		t.Errorf("rank %d: got %v, want an error that names it, a peer and the phase of a collective", rank, err)
+	}
+	why := map[string]string{"abort": "rank 1: abort: boom", "close": "rank 1: it has been closed by that rank"}[how]
+	if !strings.HasSuffix(err.Error(), why) {
+		t.Errorf("rank %d:\n got %v\nwant it to end with %s", rank, err, why)
+	}
+}

@@ -1,0 +1,277 @@
+package coll_test
+
+import (
+	"bytes"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"unsafe"
+
+	"github.com/kernbench/kernbench/comm"
+	"github.com/kernbench/kernbench/comm/coll"
+	"github.com/kernbench/kernbench/internal/numeric"
+)
+
+var (
+	kinds  = []coll.Kind{coll.KindAllReduce, coll.KindReduce, coll.KindBroadcast, coll.KindAllGather, coll.KindReduceScatter, coll.KindAllToAll, coll.KindGather, coll.KindScatter}
+	dtypes = []coll.DType{numeric.F16, numeric.BF16, numeric.F32, numeric.F64, numeric.I32, numeric.I64}
+	ops    = []coll.Op{coll.Sum, coll.Prod, coll.Min, coll.Max, coll.Avg}
+)
+
+// choose is a number below n, of rapid's or of a generator's.
+type choose func(what string, n int) int
+
+// job is a collective with its inputs and what must come out.
+type job struct {
+	kind        coll.Kind
+	dtype       coll.DType
+	op          coll.Op
+	root, count int
+	ranks       []part
+}
+
+// part is a rank's part in a job.
+type part struct {
+	src, dst spot
+	inPlace  bool   // the smaller of them is a piece of the other
+	in, want []byte // of src and dst; without a want dst stays as it is
+}
+
+// spot is where a buffer lies: in the window, or in memory that the rank has for
+// itself.
+type spot struct {
+	window   bool
+	off, len int
+}
+
+func (j *job) String() string {
+	return fmt.Sprintf("%v of %d %v, %v, root %d", j.kind, j.count, j.dtype, j.op, j.root)
+}
+
+// wide reports whether src and dst have a piece for each rank.
+func wide(k coll.Kind) (src, dst bool) {
+	switch k {
+	case coll.KindAllGather, coll.KindGather:
+		return false, true
+	case coll.KindReduceScatter, coll.KindScatter:
+		return true, false
+	case coll.KindAllToAll:
+		return true, true
+	}
+	return false, false
+}
+
+// guard is how many bytes around dst are watched.
+const guard = 16
+
+// newJob draws a job with buffers within so many bytes of each rank.
+func newJob(pick choose, n, slot, room int) *job {
+	j := &job{
+		kind:  kinds[pick("kind", len(kinds))],
+		dtype: dtypes[pick("dtype", len(dtypes))],
+		op:    ops[pick("op", len(ops))],
+		root:  pick("root", n),
+	}
+	size := j.dtype.Size()
+	most := (room/2 - 5*guard) / size
+	if src, dst := wide(j.kind); src || dst {
+		most /= n
+	}
+	counts := []int{0, 1, 3, n - 1, n + 1, slot/size - 1, slot/size + 1, 2 * slot / size, 3*slot/size + 5, slot/size/n + 1}
+	if i := pick("count", len(counts)+3); i < len(counts) {
+		j.count = min(counts[i], most)
+	} else {
+		j.count = pick("elements", most+1)
+	}
+	j.place(pick, n, room)
+	j.fill(rand.New(rand.NewPCG(uint64(pick("seed", 1<<20)), 1)), n)
+	return j
+}
+
+// place draws where buffers lie.
+func (j *job) place(pick choose, n, room int) {
+	residence := pick("residence", 4) // 0 is private, 1 in the window, others are mixed
+	inPlace := pick("in place", 3) == 0
+	size := j.dtype.Size()
+	wideSrc, wideDst := wide(j.kind)
+	for rank := range n {
+		var p part
+		at := func() spot {
+			s := spot{window: residence == 1, len: j.count * size}
+			if residence > 1 {
+				s.window = pick("window", 2) == 1
+			}
+			s.off = 2*guard + size*pick("skew", 4)
+			return s
+		}
+		p.src, p.dst = at(), at()
+		p.dst.off += room / 2
+		if wideSrc {
+			p.src.len *= n
+		}
+		if wideDst {
+			p.dst.len *= n
+		}
+		isRoot := !j.kind.Rooted() || rank == j.root
+		switch {
+		case j.kind == coll.KindBroadcast:
+			p.inPlace = true
+			p.dst = p.src
+		case !isRoot && pick("unused", 2) == 0: // then there need be none
+			if j.kind == coll.KindScatter {
+				p.src.len = 0
+			} else {
+				p.dst.len = 0
+			}
+		case !isRoot || !inPlace || j.kind == coll.KindAllToAll:
+		case wideDst:
+			p.inPlace = true
+			p.src.window, p.src.off = p.dst.window, p.dst.off+rank*p.src.len
+		case wideSrc:
+			p.inPlace = true
+			p.dst.window, p.dst.off = p.src.window, p.src.off+rank*p.dst.len
+		default:
+			p.inPlace = true
+			p.dst = p.src
+		}
+		j.ranks = append(j.ranks, p)
+	}
+}
+
+// fill draws the inputs and works out the results.
+func (j *job) fill(r *rand.Rand, n int) {
+	for rank := range j.ranks {
+		p := &j.ranks[rank]
+		p.in = values(r, j.dtype, p.src.len/j.dtype.Size())
+	}
+	bytes := j.count * j.dtype.Size()
+	piece := func(rank, i int) []byte { return j.ranks[rank].in[i*bytes:][:bytes] }
+	all := func(i int) (list [][]byte) {
+		for rank := range n {
+			list = append(list, piece(rank, i))
+		}
+		return list
+	}
+	for rank := range j.ranks {
+		p := &j.ranks[rank]
+		switch j.kind {
+		case coll.KindAllReduce, coll.KindReduce:
+			p.want = reduced(j.dtype, j.op, all(0))
+		case coll.KindBroadcast:
+			p.want = piece(j.root, 0)
+		case coll.KindAllGather, coll.KindGather:
+			p.want = slices.Concat(all(0)...)
+		case coll.KindReduceScatter:
+			p.want = reduced(j.dtype, j.op, all(rank))
+		case coll.KindAllToAll:
+			p.want = slices.Concat(all(rank)...)
+		case coll.KindScatter:
+			p.want = piece(j.root, rank)
+		}
+		if (j.kind == coll.KindReduce || j.kind == coll.KindGather) && rank != j.root {
+			p.want = nil
+		}
+	}
+}
+
+// reduced is what operands come to in the order of ranks.
+func reduced(d coll.DType, op coll.Op, operands [][]byte) []byte {
+	acc := slices.Clone(operands[0])
+	do := map[coll.Op]numeric.Op{coll.Sum: numeric.Add, coll.Avg: numeric.Add, coll.Prod: numeric.Mul, coll.Min: numeric.Minimum, coll.Max: numeric.Maximum}[op]
+	for _, x := range operands[1:] {
+		numeric.Apply(do, d, acc, acc, x)
+	}
+	if op == coll.Avg {
+		many := make([]byte, len(acc))
+		for i := range len(acc) / d.Size() {
+			numeric.Set(d, many, i, float64(len(operands)))
+		}
+		numeric.Apply(numeric.Div, d, acc, acc, many)
+	}
+	return acc
+}
+
+// values are numbers of all sizes, with some that are none.
+func values(r *rand.Rand, d coll.DType, n int) []byte {
+	b := make([]byte, n*d.Size())
+	special := []float64{0, math.Copysign(0, -1), math.Inf(1), math.Inf(-1), math.NaN(), 1e-7, 6e4}
+	for i := range n {
+		switch {
+		case !d.IsFloat():
+			numeric.SetInt(d, b, i, int64(r.Uint64()>>r.IntN(64)))
+		case r.IntN(32) == 0:
+			numeric.Set(d, b, i, special[r.IntN(len(special))])
+		default:
+			numeric.Set(d, b, i, r.NormFloat64()*3)
+		}
+	}
+	return b
+}
+
+// wrong is what the check of a job finds.
+type wrong string
+
+func (w wrong) Error() string { return string(w) }
+
+// memory is what a rank has for buffers.
+type memory struct{ window, private []byte }
+
+func newMemory(c *comm.Comm, room int) (memory, error) {
+	w, err := c.AllocWindow(int64(room), 0)
+	if err != nil {
+		return memory{}, err
+	}
+	words := make([]uint64, (room+7)/8)
+	return memory{w.Local(), unsafe.Slice((*byte)(unsafe.Pointer(&words[0])), room)}, nil
+}
+
+// of is the bytes of a spot, with some before and after.
+func (m memory) of(s spot, around int) []byte {
+	b := m.private
+	if s.window {
+		b = m.window
+	}
+	return b[s.off-around : s.off+s.len+around]
+}
+
+// do does a rank's part of the job and checks what came out: that dst is right, and
+// nothing else has changed. It makes waste of src as soon as it may, and looks at dst
+// late.
+func (j *job) do(g *coll.Group, m memory, pause func()) error {
+	const before, after = 0xAA, 0xEE
+	p := &j.ranks[g.Comm().Rank()]
+	src, dst, watched := m.of(p.src, 0), m.of(p.dst, 0), m.of(p.dst, guard)
+	paint(watched, before)
+	copy(src, p.in)
+	want := slices.Clone(watched)
+	if p.want != nil && p.dst.len > 0 {
+		copy(want[guard:], p.want)
+	}
+	pause()
+	if err := g.Do(j.kind, j.dtype, j.op, j.root, dst, src); err != nil {
+		return err
+	}
+	if !p.inPlace {
+		if !bytes.Equal(src, p.in) {
+			return wrong(fmt.Sprintf("%v, rank %d: src has changed", j, g.Comm().Rank()))
+		}
+		paint(src, after)
+	}
+	pause()
+	if bytes.Equal(watched, want) {
+		return nil
+	}
+	for i := range watched {
+		if watched[i] != want[i] {
+			return wrong(fmt.Sprintf("%v, rank %d: byte %d of %d is %#x, want %#x", j, g.Comm().Rank(), i-guard, len(dst), watched[i], want[i]))
+		}
+	}
+	return nil
+}
+
+func paint(b []byte, with byte) {
+	for i := range b {
+		b[i] = with
+	}
+}

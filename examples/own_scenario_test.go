@@ -1,0 +1,45 @@
+package examples_test
+
+import (
+	"os"
+	"strings"
+	"testing"
+)
+
+// TestOwnScenario runs a scenario whose kernel, inputs and golden values are a user's,
+// in processes of the user's program and on the simulated machine.
+func TestOwnScenario(t *testing.T) {
+	read(t, "own-scenario/main.go") // so that go test knows of it
+	read(t, "own-scenario/halo.yaml")
+	program := build(t, "own-scenario")
+	t.Chdir("own-scenario")
+	for _, tt := range []struct{ args, want string }{
+		{"run halo.yaml", "300 compared, all right"},
+		{"comm run halo.yaml", "300 compared, all right"},
+		{"run --nranks 5 --rounds 20 halo.yaml", "10000 compared, all right"},
+		{"run halo.yaml --nranks 1 --set n=1", "1 compared, all right"},
+		{"run halo.yaml --backend inproc --nranks 8", "800 compared, all right"},
+		{"run halo.yaml --backend sim --check race", "300 compared, all right"},
+	} {
+		out, status := run(t, program, strings.Fields(tt.args)...)
+		if status != 0 || !strings.HasSuffix(out, tt.want+"\n") {
+			t.Errorf("%s: exit status %d, want 0 and an end of %q:\n%s", tt.args, status, tt.want, out)
+		}
+	}
+	// A golden function that asks for something else shows where.
+	wrong := t.TempDir() + "/wrong.yaml"
+	write(t, wrong, strings.Replace(read(t, "halo.yaml"), `golden: "func:smooth"`, "golden: 3*i", 1))
+	out, status := run(t, program, "run", wrong, "--nranks", "1", "--set", "n=17")
+	const want = "kernbench: rank 0, round 0: out[0] is 17, want 0 (1099431936 ulp)\n" +
+		"kernbench: rank 0, round 0: out[16] is 31, want 48 (4718592 ulp)\n"
+	if status != 1 || !strings.HasSuffix(out, want) {
+		t.Errorf("run of wrong golden values: exit status %d, want 1 and an end of\n%sgot\n%s", status, want, out)
+	}
+	if files, err := os.ReadDir("/dev/shm"); err == nil {
+		for _, f := range files {
+			if strings.HasPrefix(f.Name(), "kernbench.") {
+				t.Errorf("%s is left in /dev/shm", f.Name())
+			}
+		}
+	}
+}

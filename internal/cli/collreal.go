@@ -1,0 +1,98 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"runtime"
+	"slices"
+	"strings"
+
+	"github.com/kernbench/kernbench/ccl"
+	"github.com/kernbench/kernbench/internal/collperf"
+)
+
+// The words of --on.
+const (
+	onSim    = string(collperf.Sim)
+	onShm    = string(collperf.Processes)
+	onInproc = string(collperf.Goroutines)
+)
+
+// Where the buffers of real ranks are.
+const private, window = "private", "window"
+
+var realBuffers = []string{private, window}
+
+// realIters is how many iterations real ranks do unless told otherwise: their times vary.
+const realIters = 20
+
+// simulatedOnly is the flags that mean nothing to real ranks, and what does instead.
+var simulatedOnly = []struct{ flag, instead string }{
+	{"topology", ""}, {"ccl", ""}, {"set", ""}, {"partial", ""}, {"ranks-per", ""}, {"fidelity", ""}, {"threads", ""},
+	{"world", "--nranks says how many there are"}, {"data", "--check 0 compares no values"},
+}
+
+// misplaced refuses flags that the ranks of --on have no use for.
+func (f *collFlags) misplaced() error {
+	flags, word := f.cmd.Flags(), *f.buffer
+	ofReal := slices.Contains(realBuffers, word)
+	if *f.on == onSim {
+		switch {
+		case flags.Changed("nranks"):
+			return errors.New("--nranks is for --on shm and inproc: with --on sim, --world says how many ranks there are")
+		case flags.Changed("warmup-iters"):
+			return errors.New("--warmup-iters is for --on shm and inproc: simulated time needs no warming up")
+		case ofReal:
+			return fmt.Errorf("--buffer %s is for --on shm and inproc: with --on sim write one of %s", word, strings.Join(bufferWords(), ", "))
+		}
+		return nil
+	}
+	for _, only := range simulatedOnly {
+		if !flags.Changed(only.flag) {
+			continue
+		}
+		instead := only.instead
+		if instead == "" {
+			instead = "leave it out"
+		}
+		return fmt.Errorf("--%s is for --on sim: with --on %s, %s", only.flag, *f.on, instead)
+	}
+	if word != "" && !ofReal {
+		return fmt.Errorf("--buffer %s is for --on sim: with --on %s write one of %s", word, *f.on, strings.Join(realBuffers, ", "))
+	}
+	return nil
+}
+
+// real is the options of ranks that are processes or goroutines.
+func (f *collFlags) real(c ccl.Collective) (collperf.Options, error) {
+	o, err := f.common(c)
+	if err != nil {
+		return o, err
+	}
+	if !f.cmd.Flags().Changed("iters") {
+		o.Iters = realIters
+	}
+	o.NRanks, o.Warmups, o.Window, o.Output = f.nranks, f.warmups, *f.buffer == window, f.cmd.ErrOrStderr()
+	return o, o.Validate()
+}
+
+// realText is what real ranks are: "2 processes (shm) on 4 cores, each bound to one".
+func realText(o collperf.Options) string {
+	rank := "process"
+	if o.Backend == collperf.Goroutines {
+		rank = "goroutine"
+	}
+	text := fmt.Sprintf("%s (%s) on %s", counted(o.NRanks, rank), o.Backend, counted(runtime.NumCPU(), "core"))
+	if o.CPUs() != nil {
+		text += ", each bound to one"
+	}
+	return text
+}
+
+// realBuffer is where the buffers are.
+func realBuffer(o collperf.Options) string {
+	if o.Window {
+		return window
+	}
+	return private
+}

@@ -1,0 +1,76 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/kernbench/kernbench/internal/report"
+)
+
+// TestMisplacedFlags: what the ranks of --on have no use for is refused, not ignored.
+func TestMisplacedFlags(t *testing.T) {
+	for args, want := range map[string]string{
+		"--nranks 2":                            "--nranks is for --on shm and inproc: with --on sim, --world says how many ranks there are",
+		"--on sim -w 1":                         "--warmup-iters is for --on shm and inproc: simulated time needs no warming up",
+		"--buffer private":                      "--buffer private is for --on shm and inproc: with --on sim write one of tcm, sram, hbm",
+		"--on shm --world 2":                    "--world is for --on sim: with --on shm, --nranks says how many there are",
+		"--on inproc --data off":                "--data is for --on sim: with --on inproc, --check 0 compares no values",
+		"--on shm --topology ring6":             "--topology is for --on sim: with --on shm, leave it out",
+		"--on shm --ccl my.yaml":                "--ccl is for --on sim: with --on shm, leave it out",
+		"--on shm --set ccl.defaults.n_slots=4": "--set is for --on sim: with --on shm, leave it out",
+		"--on shm --partial":                    "--partial is for --on sim: with --on shm, leave it out",
+		"--on shm --ranks-per pe":               "--ranks-per is for --on sim: with --on shm, leave it out",
+		"--on shm --fidelity flit":              "--fidelity is for --on sim: with --on shm, leave it out",
+		"--on inproc --threads 1":               "--threads is for --on sim: with --on inproc, leave it out",
+		"--on shm --buffer tcm":                 "--buffer tcm is for --on sim: with --on shm write one of private, window",
+		"--on shm --nranks 0":                   "0 ranks: write 1 to 1024",
+		"--on shm -w -1":                        "-1 iterations to warm up: write 0 or more",
+		"--on shm --algo ring":                  `no algorithm "ring": of all_reduce between real ranks there are direct_one_phase, direct, auto, all`,
+		"--on shm -d u8":                        "there is no sum of u8 between real ranks: use sum, avg of floats, prod, min or max of f16, bf16, f32, f64, i32 or i64",
+		"--on shm -n 0":                         "--iters 0: write 1 or more",
+		"--on shm --algo direct -b 16 -e 8":     "the smallest size, 16 bytes, is more than the largest, 8",
+		"--on shm -o band -d int32":             "there is no band of i32 between real ranks: use sum, avg of floats, prod, min or max of f16, bf16, f32, f64, i32 or i64",
+		"--on shm --buffer window --algo bogus": `no algorithm "bogus": of all_reduce in windows there are direct, auto, all`,
+	} {
+		var out, errs bytes.Buffer
+		code := Run(t.Context(), append([]string{"coll", "all_reduce"}, strings.Fields(args)...), &out, &errs)
+		if got := errs.String(); code != exitUsage || got != "kernbench: "+want+"\n" || out.Len() > 0 {
+			t.Errorf("%s: exit status %d, %q and %q on stdout, want %d, %q and nothing", args, code, got, out.String(), exitUsage, "kernbench: "+want+"\n")
+		}
+	}
+}
+
+// TestRealJSON: what was measured, but for the time.
+func TestRealJSON(t *testing.T) {
+	text := run(t, "coll", "reduce_scatter", "--on", "shm", "--nranks", "3", "-b", "120", "-e", "240", "-n", "2", "-w", "0", "-o", "max", "-d", "int32", "--buffer", "window", "--format", "json")
+	m := decode[measured](t, text)
+	c := m.Config
+	if m.Collective != "reduce_scatter" || m.Ranks != 3 || m.RanksPer != "" || len(m.Rows) != 2 || m.Wrong == nil || *m.Wrong != 0 || m.AvgBusBW == nil {
+		t.Errorf("got %+v, want two rows of reduce_scatter between 3 ranks, nothing wrong", m)
+	}
+	if c.Version != report.Version || c.On != "shm" || c.NRanks != 3 || c.Cores < 1 || c.Buffer != "window" || c.Iters != 2 || c.Warmups == nil || *c.Warmups != 0 || c.Data != "" || c.Fidelity != "" {
+		t.Errorf("config: got %+v, want 3 ranks on shm, buffers in windows, 2 iterations after 0", c)
+	}
+	if r := m.Rows[1]; r.Size != 240 || r.Count != 20 || r.RedOp != "max" || r.Algorithm != "direct" || r.TimeUS <= 0 || r.BoundShare != nil || r.BoundKind != "none" {
+		t.Errorf("row: got %+v, want 240 bytes, 20 elements each, max, direct, some time, and no bound", r)
+	}
+}
+
+// TestRealEnds: signals and output that nobody reads end real ranks as they do others.
+func TestRealEnds(t *testing.T) {
+	args := []string{"coll", "all_reduce", "--on", "shm", "-e", "64"}
+	ctx, cancel := context.WithCancelCause(t.Context())
+	cancel(Signal{syscall.SIGTERM})
+	var errs bytes.Buffer
+	if code := Run(ctx, args, io.Discard, &errs); code != exitTerminated || errs.String() != "kernbench: terminated\n" {
+		t.Errorf("terminated: exit status %d and %q, want %d and %q", code, errs.String(), exitTerminated, "kernbench: terminated\n")
+	}
+	errs.Reset()
+	if code := Run(t.Context(), args, failing{syscall.EPIPE}, &errs); code != exitClosedPipe || errs.String() != "" {
+		t.Errorf("into a closed pipe: exit status %d and %q, want %d and nothing", code, errs.String(), exitClosedPipe)
+	}
+}

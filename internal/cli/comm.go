@@ -1,0 +1,377 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/kernbench/kernbench/internal/report"
+	"github.com/kernbench/kernbench/internal/runner"
+	"github.com/kernbench/kernbench/scenario"
+	_ "github.com/kernbench/kernbench/scenarios" // registers the built-in ones
+)
+
+func commCmd() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "comm",
+		Short: "Run kernels on ranks that really are processes, and check their values",
+		Long: `Comm runs distributed scenarios: a kernel of the tile language on several ranks,
+which share windows of memory and talk with Put, Get, Notify and WaitSignal. Ranks
+are processes (--backend shm), goroutines (inproc), or SIPs of a simulated machine
+(sim); every value is compared with a golden one.
+
+A scenario is a file. comm list shows those that come with kernbench, comm show
+--source prints one to copy, and docs/comm.md tells how to write your own.`,
+		Example: `  kernbench comm list
+  kernbench comm run allreduce --nranks 4
+  kernbench comm run my-scenario.yaml --rounds 100
+  kernbench comm show ep_dispatch_combine`,
+	}
+	group(cmd)
+	cmd.AddCommand(commListCmd(), commRunCmd(), commShowCmd(), commPrepareCmd(), commExecuteCmd(), commVerifyCmd())
+	return cmd
+}
+
+func commRunCmd() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "run SCENARIO",
+		Short: "Run a scenario and compare its values",
+		Long: `Run runs a scenario, a file or the name of one that comm list shows, and compares
+every output of every rank and round with its golden values. Everything is checked
+before a rank starts.
+
+With --rounds the kernel runs so many times in the same ranks, back to back, with
+other inputs every time and random delays (--seed) in between, so that a kernel which
+does not wait where it should shows. kernbench run FILE.yaml does the same.
+
+-d says which devices the ranks are, 0-3 or 0,2,5. On --backend sim they are SIPs of
+the system that -p names: a preset or a file; the presets default and alpha_beta
+are made as large as the ranks need. There --check race also looks for accesses that
+nothing orders.
+
+--keep DIR leaves the inputs, outputs and golden values of each rank as .npy files.
+comm prepare, execute and verify do the same in three steps.
+
+Wrong values are reported by rank, round and span of elements, with the worst of each
+span, and are exit status 1. A mistake in the scenario or a flag is 2, a rank that
+failed 3.
+
+--format json has one object: ok, scenario, backend, nranks, root, rounds, devices,
+params, system (of sim), time_ns (in the kernels, of the slowest rank), compared,
+wrong, spans, mismatches and races.`,
+		Example: `  kernbench comm run allreduce --set mode=ring --nranks 5
+  kernbench comm run treduce --root 2 --rounds 100
+  kernbench comm run ffn_tp --backend sim -p alpha_beta --format json
+  kernbench comm run broadcast --keep out`,
+		Args:              oneScenario,
+		ValidArgsFunction: completeScenario,
+	}
+	options := addScenarioFlags(cmd)
+	run := addBackendFlags(cmd)
+	keep := cmd.Flags().String("keep", "", "leave inputs, outputs and golden values in `DIR`, which is new or empty")
+	format := formatFlag(cmd)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		o := runner.Options{Scenario: args[0], Keep: *keep}
+		if err := options(&o); err != nil {
+			return badInput(err)
+		}
+		if err := run(&o); err != nil {
+			return badInput(err)
+		}
+		p := startProgress(cmd.ErrOrStderr(), o.Scenario)
+		o.Print = p
+		r, err := runner.Run(cmd.Context(), o)
+		p.stop()
+		return reportRun(cmd, r, err, *format)
+	}
+	return cmd
+}
+
+func commPrepareCmd() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "prepare SCENARIO DIR",
+		Short: "Write the inputs and golden values of a run to a folder",
+		Long: `Prepare writes what a run of the scenario starts from and should end with to a
+folder, as .npy files by round and rank, with the scenario and its parameters. Inputs
+may be changed before comm execute; comm verify compares.`,
+		Example: `  kernbench comm prepare allreduce out --nranks 4
+  kernbench comm execute out
+  kernbench comm verify out`,
+		Args:              exactly("SCENARIO", "DIR"),
+		ValidArgsFunction: completeScenario,
+	}
+	options := addScenarioFlags(cmd)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		o := runner.Options{Scenario: args[0]}
+		if err := options(&o); err != nil {
+			return badInput(err)
+		}
+		return failed(runner.Prepare(o, args[1]))
+	}
+	return cmd
+}
+
+func commExecuteCmd() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "execute DIR",
+		Short: "Run what was prepared in a folder",
+		Long: `Execute runs the scenario of a folder that comm prepare has made, on the inputs
+there, and writes the outputs beside them. It compares nothing.`,
+		Example: `  kernbench comm execute out --backend shm`,
+		Args:    exactly("DIR"),
+	}
+	run := addBackendFlags(cmd)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		var o runner.Options
+		if err := run(&o); err != nil {
+			return badInput(err)
+		}
+		p := startProgress(cmd.ErrOrStderr(), args[0])
+		o.Print = p
+		_, err := runner.Execute(cmd.Context(), args[0], o)
+		p.stop()
+		return failed(err)
+	}
+	return cmd
+}
+
+func commVerifyCmd() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "verify DIR",
+		Short: "Compare the outputs in a folder with their golden values",
+		Long: `Verify compares the outputs that comm execute has left in a folder with the golden
+values there, and reports as comm run does.`,
+		Example: `  kernbench comm verify out --format json`,
+		Args:    exactly("DIR"),
+	}
+	format := formatFlag(cmd)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		r, err := runner.Verify(args[0])
+		return reportRun(cmd, r, err, *format)
+	}
+	return cmd
+}
+
+// failed gives an error of the runner its exit status.
+func failed(err error) error {
+	var input *runner.InputError
+	if errors.As(err, &input) {
+		return badInput(input.Err)
+	}
+	return err
+}
+
+// addScenarioFlags gives a command the flags that choose a scenario's ranks and
+// parameters, and is how to read them.
+func addScenarioFlags(cmd *cobra.Command) func(*runner.Options) error {
+	var nranks, root, rounds int
+	intFlag(cmd, &nranks, "nranks", 0, "how many ranks (default: the scenario's)")
+	intFlag(cmd, &root, "root", 0, "the root, of scenarios that have one (default: the scenario's)")
+	intFlag(cmd, &rounds, "rounds", 1, "how often the kernel runs, with other inputs every time")
+	devices := cmd.Flags().StringP("devices", "d", "", "`LIST` of the ranks' devices, such as 0-3 or 0,2,5 (default: from 0 on)")
+	sets := cmd.Flags().StringArray("set", nil, "change a parameter of the scenario, `NAME=VALUE`; repeatable")
+	return func(o *runner.Options) error {
+		if cmd.Flags().Changed("nranks") && nranks < 1 {
+			return fmt.Errorf("--nranks %d: write 1 to 64", nranks)
+		}
+		if rounds < 1 {
+			return fmt.Errorf("--rounds %d: write 1 or more", rounds)
+		}
+		o.Ranks, o.Rounds, o.Devices = nranks, rounds, *devices
+		if cmd.Flags().Changed("devices") && *devices == "" {
+			return errors.New("--devices is empty: write a list such as 0-3 or 0,2,5")
+		}
+		if cmd.Flags().Changed("root") {
+			o.Root = &root
+		}
+		o.Params = map[string]string{}
+		for _, set := range *sets {
+			name, value, ok := strings.Cut(set, "=")
+			if !ok || name == "" {
+				return fmt.Errorf("--set %s: write NAME=VALUE", set)
+			}
+			if _, twice := o.Params[name]; twice {
+				return fmt.Errorf("--set %s: %s is set twice", set, name)
+			}
+			o.Params[name] = value
+		}
+		return nil
+	}
+}
+
+// addBackendFlags gives a command the flags that say what ranks are, and is how to read
+// them.
+func addBackendFlags(cmd *cobra.Command) func(*runner.Options) error {
+	backend := choiceFlag(cmd, "backend", "what ranks are: processes, goroutines, or SIPs of a simulated machine", runner.Backends...)
+	preset := cmd.Flags().StringP("preset", "p", "", "`NAME` or file of the simulated system, of --backend sim (default: default)")
+	check := choiceFlag(cmd, "check", "look for accesses that nothing orders, on --backend sim", "none", "race")
+	seed := cmd.Flags().Uint64("seed", 1, "`NUMBER` that the random delays of --rounds begin with")
+	timeout := cmd.Flags().Duration("timeout", 0, "wall-clock `TIME` after which the run is given up (default: none)")
+	return func(o *runner.Options) error {
+		if *timeout < 0 {
+			return fmt.Errorf("--timeout %v: write a time such as 30s", *timeout)
+		}
+		o.Backend, o.Preset, o.Race, o.Seed, o.Timeout = *backend, *preset, *check == "race", *seed, *timeout
+		return nil
+	}
+}
+
+// reportRun prints what came of a run.
+func reportRun(cmd *cobra.Command, r *runner.Result, err error, format string) error {
+	if err != nil {
+		return failed(err)
+	}
+	if format == "json" {
+		err = report.WriteJSON(cmd.OutOrStdout(), r)
+	} else {
+		_, err = cmd.OutOrStdout().Write([]byte(runText(r)))
+	}
+	if err != nil || r.OK {
+		return err
+	}
+	var all []error
+	for _, m := range r.Mismatches {
+		all = append(all, errors.New(m.String()))
+	}
+	if more := r.Spans - len(r.Mismatches); more > 0 {
+		all = append(all, fmt.Errorf("and %d more spans", more))
+	}
+	for _, race := range r.Races {
+		all = append(all, errors.New(race))
+	}
+	return &exitError{exitWrong, errors.Join(all...)}
+}
+
+// runText is a result for people.
+func runText(r *runner.Result) string {
+	var b strings.Builder
+	line := func(name, format string, args ...any) {
+		fmt.Fprintf(&b, "%-9s %s\n", name, fmt.Sprintf(format, args...))
+	}
+	line("scenario", "%s%s", r.Scenario, paramList(r.Params))
+	ranks := counted(r.NRanks, "rank")
+	switch r.Backend {
+	case runner.SHM:
+		ranks = counted(r.NRanks, "process")
+	case runner.InProc:
+		ranks = counted(r.NRanks, "goroutine")
+	case runner.Sim:
+		ranks = fmt.Sprintf("%s of %s", counted(r.NRanks, "SIP"), r.System)
+	}
+	line("ranks", "%s, root %d, devices %s", ranks, r.Root, numberList(r.Devices))
+	if r.Backend != "" {
+		line("backend", "%s", r.Backend)
+		line("time", "%v in the kernel, %s", time.Duration(r.TimeNS), counted(r.Rounds, "round"))
+	}
+	values := "all right"
+	if r.Wrong > 0 {
+		values = fmt.Sprintf("%d wrong, in %s", r.Wrong, counted(r.Spans, "span"))
+	}
+	line("values", "%d compared, %s", r.Compared, values)
+	if len(r.Races) > 0 {
+		line("races", "%d", len(r.Races))
+	}
+	return b.String()
+}
+
+func paramList(params map[string]string) string {
+	if len(params) == 0 {
+		return ""
+	}
+	var list []string
+	for name, value := range params {
+		list = append(list, name+"="+value)
+	}
+	slices.Sort(list)
+	return " (" + strings.Join(list, ", ") + ")"
+}
+
+// numberList is numbers with spans of consecutive ones joined: 0-3,7.
+func numberList(list []int) string {
+	var parts []string
+	for i := 0; i < len(list); {
+		j := i
+		for j+1 < len(list) && list[j+1] == list[j]+1 {
+			j++
+		}
+		if j > i {
+			parts = append(parts, fmt.Sprintf("%d-%d", list[i], list[j]))
+		} else {
+			parts = append(parts, strconv.Itoa(list[i]))
+		}
+		i = j + 1
+	}
+	return strings.Join(parts, ",")
+}
+
+func oneScenario(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return fmt.Errorf("no scenario: name a file or one of %s%s", strings.Join(scenario.Names(), ", "), seeHelp(cmd))
+	}
+	return atMostOne("SCENARIO")(cmd, args)
+}
+
+// exactly wants an argument for each of some names.
+func exactly(names ...string) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if len(args) != len(names) {
+			return fmt.Errorf("%s wants %s, and %d are given%s", cmd.CommandPath(), strings.Join(names, " and "), len(args), seeHelp(cmd))
+		}
+		return nil
+	}
+}
+
+func completeScenario(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	return scenario.Names(), cobra.ShellCompDirectiveDefault // or a file
+}
+
+// asScenario turns the arguments of kernbench run FILE.yaml into those of kernbench
+// comm run: one command runs either, but their flags differ.
+func asScenario(root *cobra.Command, args []string) []string {
+	if len(args) == 0 || args[0] != "run" {
+		return args
+	}
+	bench, _, err := root.Find([]string{"run"})
+	if err != nil {
+		return args
+	}
+	comm, _, err := root.Find([]string{"comm", "run"})
+	if err != nil {
+		return args
+	}
+	wants := func(word string) bool { // whether the next word is the value of this one
+		if strings.Contains(word, "=") {
+			return false
+		}
+		for _, flags := range []*pflag.FlagSet{bench.Flags(), comm.Flags()} {
+			f := flags.Lookup(strings.TrimLeft(word, "-"))
+			if !strings.HasPrefix(word, "--") && len(word) == 2 {
+				f = flags.ShorthandLookup(word[1:])
+			}
+			if f != nil && f.NoOptDefVal == "" {
+				return true
+			}
+		}
+		return false
+	}
+	for i := 1; i < len(args); i++ {
+		switch word := args[i]; {
+		case strings.HasPrefix(word, "-"):
+			if wants(word) {
+				i++
+			}
+		case filepath.Ext(word) == ".yaml" || filepath.Ext(word) == ".yml":
+			return append([]string{"comm"}, args...)
+		default:
+			return args // a bench
+		}
+	}
+	return args
+}

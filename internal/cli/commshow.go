@@ -1,0 +1,197 @@
+package cli
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/kernbench/kernbench/comm"
+	"github.com/kernbench/kernbench/internal/report"
+	"github.com/kernbench/kernbench/internal/runner"
+	"github.com/kernbench/kernbench/scenario"
+)
+
+// listedScenario is an element of `kernbench comm list --format json`.
+type listedScenario struct {
+	Name    string `json:"name"`
+	NRanks  int    `json:"nranks"`
+	Summary string `json:"summary"`
+}
+
+func commListCmd() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "list",
+		Short: "List the scenarios that come with the program",
+		Long: `List shows the scenarios that comm run knows by name: those that come with kernbench
+and, in a program of your own that calls kernbench.Main, those it has registered.
+
+--format json has a list of name, nranks and summary.`,
+		Example: `  kernbench comm list
+  kernbench comm list --format json`,
+		Args: noArgs,
+	}
+	format := formatFlag(cmd)
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		list := []listedScenario{}
+		var rows [][]string
+		for _, name := range scenario.Names() {
+			s, err := scenario.Load(name)
+			if err != nil {
+				return err
+			}
+			list = append(list, listedScenario{name, s.Ranks, s.Summary})
+			rows = append(rows, []string{name, strconv.Itoa(s.Ranks), s.Summary})
+		}
+		if *format == "json" {
+			return report.WriteJSON(cmd.OutOrStdout(), list)
+		}
+		return report.WriteTable(cmd.OutOrStdout(), []string{"scenario", "nranks", "summary"}, rows)
+	}
+	return cmd
+}
+
+// shownScenario is what `kernbench comm show --format json` prints.
+type shownScenario struct {
+	Scenario       string            `json:"scenario"`
+	Summary        string            `json:"summary"`
+	NRanks         int               `json:"nranks"`
+	Root           int               `json:"root"`
+	Devices        []int             `json:"devices"`
+	Params         map[string]string `json:"params,omitempty"`
+	Kernel         string            `json:"kernel"`
+	ContextVersion int               `json:"context_version"`
+	Windows        []shownWindow     `json:"windows"`
+	Buffers        []shownBuffer     `json:"buffers"`
+}
+
+// shownWindow is the memory that each rank, or each member of a domain, shares.
+type shownWindow struct {
+	Domain      string `json:"domain,omitempty"`
+	Ranks       []int  `json:"ranks"`
+	Bytes       int64  `json:"bytes"`
+	Signals     int    `json:"signals"`
+	SignalBytes int64  `json:"signal_bytes"` // from one to the next
+}
+
+// shownBuffer is a buffer of each rank.
+type shownBuffer struct {
+	Name   string `json:"name"`
+	DType  string `json:"dtype"`
+	Shape  []int  `json:"shape"`
+	Bytes  int64  `json:"bytes"`
+	Window int    `json:"window"` // which of windows; -1: the rank's own memory
+	Offset int64  `json:"offset"` // in the window
+	Domain string `json:"domain,omitempty"`
+}
+
+func commShowCmd() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "show SCENARIO",
+		Short: "Print a scenario and the bytes of its windows",
+		Long: `Show prints what a scenario is for a number of ranks: its kernel, and the byte layout
+of the windows that ranks share, signals included. Each rank has a part of this layout;
+nothing in it depends on the rank. Signals are 64-bit words, each on a line of the cache
+of its own.
+
+--source prints the file itself, to copy.
+
+--format json has scenario, summary, nranks, root, devices, params, kernel,
+context_version, windows (domain, ranks, bytes, signals, signal_bytes) and buffers
+(name, dtype, shape, bytes, window, offset, domain).`,
+		Example: `  kernbench comm show allreduce --nranks 8
+  kernbench comm show allreduce --source > my-scenario.yaml`,
+		Args:              oneScenario,
+		ValidArgsFunction: completeScenario,
+	}
+	options := addScenarioFlags(cmd)
+	source := cmd.Flags().Bool("source", false, "print the file")
+	format := formatFlag(cmd)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		s, err := scenario.Load(args[0])
+		if err != nil {
+			return badInput(err)
+		}
+		if *source {
+			_, err := cmd.OutOrStdout().Write(s.Text)
+			return err
+		}
+		var o runner.Options
+		if err := options(&o); err != nil {
+			return badInput(err)
+		}
+		plan, err := s.Plan(o.Choice)
+		if err != nil {
+			return badInput(err)
+		}
+		shown := describeScenario(s, plan)
+		if *format == "json" {
+			return report.WriteJSON(cmd.OutOrStdout(), shown)
+		}
+		_, err = cmd.OutOrStdout().Write([]byte(shown.text()))
+		return err
+	}
+	return cmd
+}
+
+func describeScenario(s *scenario.Scenario, plan *scenario.Plan) *shownScenario {
+	shown := &shownScenario{
+		Scenario: plan.Name, Summary: s.Summary, NRanks: plan.Ranks, Root: plan.Root, Devices: plan.Devices, Params: plan.Params(),
+		Kernel: plan.Kernel, ContextVersion: comm.ContextVersion, Windows: []shownWindow{}, Buffers: []shownBuffer{},
+	}
+	for _, w := range plan.Windows {
+		m := shownWindow{Bytes: w.Bytes, Signals: w.Signals, SignalBytes: scenario.SignalBytes}
+		for rank := range plan.Ranks {
+			m.Ranks = append(m.Ranks, rank)
+		}
+		if w.Domain != nil {
+			m.Domain, m.Ranks = w.Domain.Name, w.Domain.Ranks
+		}
+		shown.Windows = append(shown.Windows, m)
+	}
+	for _, b := range plan.Buffers {
+		k := shownBuffer{Name: b.Name, DType: b.DType.String(), Shape: b.Shape, Bytes: b.Bytes(), Window: b.Window, Offset: b.Offset}
+		if b.Domain != nil {
+			k.Domain = b.Domain.Name
+		}
+		shown.Buffers = append(shown.Buffers, k)
+	}
+	return shown
+}
+
+// text is the scenario for people: a map of each window.
+func (s *shownScenario) text() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s%s: %s\n", s.Scenario, paramList(s.Params), s.Summary)
+	fmt.Fprintf(&b, "%s, root %d, devices %s; kernel %s; context version %d\n", counted(s.NRanks, "rank"), s.Root, numberList(s.Devices), s.Kernel, s.ContextVersion)
+	row := func(from, to, what any) { fmt.Fprintf(&b, "  %10v  %10v  %v\n", from, to, what) }
+	for i, w := range s.Windows {
+		name := "window of each rank"
+		if w.Domain != "" {
+			name = fmt.Sprintf("window of each rank of the domain %s (%s)", w.Domain, numberList(w.Ranks))
+		}
+		fmt.Fprintf(&b, "\n%s, %d bytes\n", name, w.Bytes)
+		row("from", "to", "")
+		if w.Signals > 0 {
+			row(0, int64(w.Signals)*w.SignalBytes, fmt.Sprintf("signals 0 to %d, one every %d bytes", w.Signals-1, w.SignalBytes))
+		}
+		for _, k := range s.Buffers {
+			if k.Window == i {
+				row(k.Offset, k.Offset+k.Bytes, fmt.Sprintf("%s %s %v", k.Name, k.DType, k.Shape))
+			}
+		}
+	}
+	own := false
+	for _, k := range s.Buffers {
+		if k.Window >= 0 {
+			continue
+		}
+		if !own {
+			fmt.Fprintf(&b, "\nmemory of the rank's own\n")
+			own = true
+		}
+		fmt.Fprintf(&b, "  %10d bytes     %s %s %v\n", k.Bytes, k.Name, k.DType, k.Shape)
+	}
+	return b.String()
+}

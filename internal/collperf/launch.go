@@ -1,0 +1,86 @@
+package collperf
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/kernbench/kernbench/comm/launch"
+	"github.com/kernbench/kernbench/internal/sim"
+)
+
+// CPUs is those that real ranks are bound to, as MPI does: one for each rank, or none if
+// there are more ranks.
+func (o *Options) CPUs() []int {
+	list := hostCPUs()
+	if len(list) < o.NRanks {
+		return nil
+	}
+	return list[:o.NRanks]
+}
+
+// launch has real ranks do a job, which is to measure all rows, and counts what they
+// found. That does not go through the collectives, which may be what is wrong.
+func (o *Options) launch(ctx context.Context, job string, t *tally) error {
+	arg, err := json.Marshal(o)
+	if err != nil {
+		return err
+	}
+	how := launch.Options{Backend: string(o.Backend), Ranks: t.sum.Ranks, Output: o.Output, CPUs: o.CPUs()}
+	results, err := launch.Run(ctx, how, job, arg)
+	if err != nil {
+		return err
+	}
+	all := make([][]found, len(results)) // by rank, by row
+	for rank, text := range results {
+		if err := json.Unmarshal(text, &all[rank]); err != nil {
+			return fmt.Errorf("what rank %d found: %w", rank, err)
+		}
+	}
+	row := 0
+	for _, p := range o.problems(t.sum.Ranks) {
+		var latest []Row
+		for _, a := range o.algorithms() {
+			latest = append(latest, o.realRow(p, a, all, row))
+			row++
+		}
+		t.add(o, latest)
+	}
+	return nil
+}
+
+// realRow is a row of what all ranks found. An iteration takes as long as the slowest
+// rank.
+func (o *Options) realRow(p *problem, algorithm string, all [][]found, row int) Row {
+	var total time.Duration
+	wrong := 0
+	for i := range o.iters() {
+		var slowest time.Duration
+		for rank := range all {
+			slowest = max(slowest, all[rank][row].Times[i])
+		}
+		total += slowest
+	}
+	for rank := range all {
+		wrong += all[rank][row].Wrong
+	}
+	r := p.row(sim.Time(total) * sim.Nanosecond / sim.Time(o.iters()))
+	r.Algorithm = o.realName(algorithm)
+	if o.checks() {
+		r.Wrong = &wrong
+	}
+	return r
+}
+
+// realName is what a row calls its algorithm. Where there is a choice, only package coll
+// knows what it takes for auto.
+func (o *Options) realName(algorithm string) string {
+	switch names := o.servedReal(); {
+	case len(names) == 1:
+		return names[0]
+	case algorithm == "":
+		return Auto
+	}
+	return algorithm
+}

@@ -1,0 +1,192 @@
+package collperf
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/kernbench/kernbench/ccl"
+	"github.com/kernbench/kernbench/comm"
+	"github.com/kernbench/kernbench/comm/coll"
+	"github.com/kernbench/kernbench/comm/launch"
+)
+
+// rankJob is what real ranks do.
+const rankJob = "collperf"
+
+func init() {
+	launch.Register(rankJob, func(ctx context.Context, c *comm.Comm, arg []byte) ([]byte, error) {
+		return measureRank(ctx, c, arg, (*coll.Group).Do)
+	})
+}
+
+// doer does a collective, as [coll.Group.Do] does.
+type doer func(g *coll.Group, k coll.Kind, d coll.DType, op coll.Op, root int, dst, src []byte) error
+
+// found is what a rank found out about a row.
+type found struct {
+	Times []time.Duration // by iteration
+	Wrong int
+}
+
+// member is a real rank.
+type member struct {
+	*Options
+	comm     *comm.Comm
+	do       doer
+	groups   []*coll.Group // by algorithm
+	src, dst []byte        // as large as those of the largest row
+	same     []byte        // what another rank has
+}
+
+// measureRank is the part of a rank in all rows, given the options as JSON. What it
+// found is JSON too.
+func measureRank(ctx context.Context, c *comm.Comm, arg []byte, do doer) ([]byte, error) {
+	m := &member{comm: c, do: do}
+	if err := json.Unmarshal(arg, &m.Options); err != nil {
+		return nil, err
+	}
+	problems := m.problems(c.Size())
+	if err := m.allocate(problems); err != nil {
+		return nil, err
+	}
+	var all []found
+	for i, p := range problems {
+		if err := p.draw(ctx); err != nil {
+			return nil, err
+		}
+		for a, g := range m.groups {
+			f, err := m.measure(p, g)
+			if err != nil {
+				return nil, fmt.Errorf("%v of %d bytes%s: %w", p.collective, p.size, by(m.Options, m.algorithms()[a]), err)
+			}
+			all = append(all, f)
+		}
+		problems[i] = nil // with the values it holds
+	}
+	return json.Marshal(all)
+}
+
+// allocate makes a group for each algorithm, and buffers that serve all rows, so that
+// their memory is there when it is used.
+func (m *member) allocate(problems []*problem) error {
+	for _, name := range m.algorithms() {
+		i := slices.IndexFunc(collAlgorithms, func(a coll.Algorithm) bool { return a.String() == name })
+		o := coll.Options{}
+		if i >= 0 {
+			o.Algorithm = collAlgorithms[i]
+		}
+		g, err := coll.New(m.comm, o)
+		if err != nil {
+			return err
+		}
+		m.groups = append(m.groups, g)
+	}
+	in, out := 0, 0
+	for _, p := range problems {
+		s, d := p.buffers()
+		in, out = max(in, s), max(out, d)
+	}
+	if !m.Window {
+		m.src, m.dst = make([]byte, in), make([]byte, out)
+		return nil
+	}
+	const line = 64
+	at := (in + line - 1) / line * line
+	w, err := m.comm.AllocWindow(int64(max(1, at+out)), 0)
+	if err != nil {
+		return err
+	}
+	m.src, m.dst = w.Local()[:in], w.Local()[at:at+out]
+	return nil
+}
+
+// inPlace reports whether a collective's result takes the place of what a rank had.
+func inPlace(c ccl.Collective) bool {
+	return c == ccl.AllReduce || c == ccl.Reduce || c == ccl.Broadcast
+}
+
+// buffers is how many bytes a rank sends and receives, the latter 0 in place.
+func (p *problem) buffers() (in, out int) {
+	in, out = blocks(p.collective, p.ranks)
+	if inPlace(p.collective) {
+		out = 0
+	}
+	size := p.count * p.dtype.Size()
+	return in * size, out * size
+}
+
+// measure does a row. Buffers are written again before every iteration: caches would
+// flatter it, and results of the one before would be taken for its own.
+func (m *member) measure(p *problem, g *coll.Group) (f found, err error) {
+	in, out := p.buffers()
+	src, dst := m.src[:in], m.dst[:out]
+	result := dst
+	if inPlace(p.collective) {
+		dst, result = src, src
+	}
+	if p.collective.Rooted() && p.root != m.comm.Rank() {
+		switch p.collective {
+		case ccl.Gather:
+			dst = nil
+		case ccl.Scatter:
+			src = nil
+		}
+	}
+	for i := -m.Warmups; i < m.iters(); i++ {
+		clear(result)
+		again(src, p.inputs[m.comm.Rank()])
+		if err := m.comm.Barrier(); err != nil {
+			return f, err
+		}
+		begin := time.Now()
+		if p.collective == ccl.Barrier {
+			err = g.Barrier()
+		} else {
+			err = m.do(g, kinds[p.collective], p.dtype, collOps[p.reduction], p.root, dst, src)
+		}
+		took := time.Since(begin)
+		if err != nil {
+			return f, err
+		}
+		if i < 0 {
+			continue
+		}
+		f.Times = append(f.Times, took)
+		if m.checks() {
+			wrong, err := m.wrong(p, g, result)
+			if err != nil {
+				return f, err
+			}
+			f.Wrong += wrong
+		}
+	}
+	return f, nil
+}
+
+// again fills a buffer with bytes over and over; none leave it as it is.
+func again(buffer, bytes []byte) {
+	for len(bytes) > 0 && len(buffer) > 0 {
+		buffer = buffer[copy(buffer, bytes):]
+	}
+}
+
+// wrong is how many elements of the rank's result are wrong. Sums of reals have to be the
+// same bits everywhere, so that it takes those of rank 0.
+func (m *member) wrong(p *problem, g *coll.Group, result []byte) (int, error) {
+	same := result
+	if p.collective == ccl.AllReduce && p.result.bits == nil {
+		m.same = slices.Grow(m.same[:0], len(result))[:len(result)]
+		same = m.same
+		clear(same)
+		if m.comm.Rank() == 0 {
+			copy(same, result)
+		}
+		if err := g.Do(coll.KindBroadcast, p.dtype, coll.Sum, 0, same, same); err != nil {
+			return 0, fmt.Errorf("compare ranks: %w", err)
+		}
+	}
+	return p.wrongAt(m.comm.Rank(), result, same), nil
+}

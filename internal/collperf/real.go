@@ -1,0 +1,113 @@
+package collperf
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/kernbench/kernbench/ccl"
+	"github.com/kernbench/kernbench/comm/coll"
+	"github.com/kernbench/kernbench/tl"
+	"github.com/kernbench/kernbench/topology"
+)
+
+// Backend is what ranks are.
+type Backend string
+
+// The backends. Those of real ranks are named as package comm does.
+const (
+	Sim        Backend = "sim"    // parts of a simulated machine
+	Processes  Backend = "shm"    // processes of this computer
+	Goroutines Backend = "inproc" // goroutines of this process
+)
+
+// Real reports whether ranks are those of this computer, and times measured.
+func (o *Options) Real() bool { return o.Backend != "" && o.Backend != Sim }
+
+// mostRanks bounds real ranks: a number with a digit too many is a mistake.
+const mostRanks = 1024
+
+// What package coll does, by the words of package ccl.
+var (
+	kinds = map[ccl.Collective]coll.Kind{
+		ccl.AllReduce: coll.KindAllReduce, ccl.Reduce: coll.KindReduce, ccl.Broadcast: coll.KindBroadcast, ccl.AllGather: coll.KindAllGather,
+		ccl.ReduceScatter: coll.KindReduceScatter, ccl.AllToAll: coll.KindAllToAll, ccl.Gather: coll.KindGather, ccl.Scatter: coll.KindScatter,
+	}
+	collOps        = map[ccl.Reduction]coll.Op{ccl.Sum: coll.Sum, ccl.Product: coll.Prod, ccl.Min: coll.Min, ccl.Max: coll.Max, ccl.Avg: coll.Avg}
+	collAlgorithms = []coll.Algorithm{coll.DirectOnePhase, coll.Direct} // of all_reduce and reduce; others have the last
+	realDTypes     = []tl.DType{tl.F16, tl.BF16, tl.F32, tl.F64, tl.I32, tl.I64}
+)
+
+// realCollectives is those that real ranks do.
+func realCollectives() (names []string) {
+	for _, c := range ccl.Collectives() {
+		if _, ok := kinds[c]; ok || c == ccl.Barrier {
+			names = append(names, c.String())
+		}
+	}
+	return names
+}
+
+// servedReal is the names of algorithms that do the collective between real ranks. In
+// windows everything is combined where it is, in one way.
+func (o *Options) servedReal() (names []string) {
+	if o.Window || o.Collective != ccl.AllReduce && o.Collective != ccl.Reduce {
+		return []string{coll.Direct.String()}
+	}
+	for _, a := range collAlgorithms {
+		names = append(names, a.String())
+	}
+	return names
+}
+
+// hasReal reports whether real ranks do the reduction of the dtype.
+func (o *Options) hasReal(r ccl.Reduction, d tl.DType) bool {
+	_, op := collOps[r]
+	return o.Collective == ccl.Barrier || slices.Contains(realDTypes, d) && (op || !o.Collective.Reduces())
+}
+
+// validateReal reports what real ranks cannot do.
+func (o *Options) validateReal() error {
+	if names := realCollectives(); !slices.Contains(names, o.Collective.String()) {
+		return fmt.Errorf("there is no %v between real ranks: use one of %s", o.Collective, strings.Join(names, ", "))
+	}
+	if words := append(o.servedReal(), Auto, AllAlgorithms); o.Algorithm != "" && !slices.Contains(words, o.Algorithm) {
+		where := "between real ranks"
+		if o.Window {
+			where = "in windows"
+		}
+		return fmt.Errorf("no algorithm %q: of %v %s there are %s", o.Algorithm, o.Collective, where, strings.Join(words, ", "))
+	}
+	if d := o.dtypes()[0]; len(o.series()) == 0 {
+		if !o.Collective.Reduces() {
+			return fmt.Errorf("there is no %v between real ranks: use f16, bf16, f32, f64, i32 or i64", d)
+		}
+		return fmt.Errorf("there is no %v of %v between real ranks: use sum, avg of floats, prod, min or max of f16, bf16, f32, f64, i32 or i64", o.reductions()[0], d)
+	}
+	return o.validateMemory()
+}
+
+// validateMemory refuses buffers that this computer has no room for.
+func (o *Options) validateMemory() error {
+	ranks, err := o.Ranks()
+	if err != nil {
+		return err
+	}
+	each := topology.Bytes(1)
+	if !inPlace(o.Collective) {
+		each = 2 // at most
+	}
+	need, there := float64(o.Max*each)*float64(ranks), float64(hostMemory())
+	if there > 0 && need > there {
+		return fmt.Errorf("the buffers of %d ranks are %.3g GB, and this computer has %.3g GB: take smaller sizes", ranks, need/1e9, there/1e9)
+	}
+	return nil
+}
+
+// realRanks is how many real ranks there are.
+func (o *Options) realRanks() (int, error) {
+	if o.NRanks < 1 || o.NRanks > mostRanks {
+		return 0, fmt.Errorf("%d ranks: write 1 to %d", o.NRanks, mostRanks)
+	}
+	return o.NRanks, nil
+}

@@ -1,0 +1,278 @@
+package collperf
+
+import (
+	"bytes"
+	gocmp "cmp"
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/kernbench/kernbench/ccl"
+	"github.com/kernbench/kernbench/comm"
+	"github.com/kernbench/kernbench/comm/coll"
+	"github.com/kernbench/kernbench/comm/launch"
+	"github.com/kernbench/kernbench/internal/numeric"
+	"github.com/kernbench/kernbench/tl"
+)
+
+// Jobs that go wrong at rank 1.
+const (
+	planted = "collperf with a wrong element"
+	flipped = "collperf with a bit that differs"
+	killed  = "collperf with a rank that dies"
+)
+
+func init() {
+	launch.Register(planted, broken(func(g *coll.Group, d coll.DType, dst []byte) {
+		if len(dst) > 0 {
+			numeric.Set(d, dst, len(dst)/d.Size()-1, 99)
+		}
+	}))
+	launch.Register(flipped, broken(func(g *coll.Group, d coll.DType, dst []byte) { dst[len(dst)-d.Size()] ^= 1 }))
+	launch.Register(killed, broken(func(*coll.Group, coll.DType, []byte) {
+		syscall.Kill(syscall.Getpid(), syscall.SIGKILL)
+	}))
+}
+
+// broken is the job of ranks of which rank 1 does something after each collective.
+func broken(how func(g *coll.Group, d coll.DType, dst []byte)) launch.Job {
+	return func(ctx context.Context, c *comm.Comm, arg []byte) ([]byte, error) {
+		return measureRank(ctx, c, arg, func(g *coll.Group, k coll.Kind, d coll.DType, op coll.Op, root int, dst, src []byte) error {
+			err := g.Do(k, d, op, root, dst, src)
+			if c.Rank() == 1 {
+				how(g, d, dst)
+			}
+			return err
+		})
+	}
+}
+
+// realRows is the rows of some ranks, each of which must have taken some time and have
+// no wrong value.
+func realRows(t *testing.T, o Options) []Row {
+	t.Helper()
+	rows, sum, err := Run(t.Context(), o, nil)
+	if err != nil {
+		t.Fatalf("%v of %d ranks (%s): %v", o.Collective, o.NRanks, o.Backend, err)
+	}
+	for _, r := range rows {
+		if r.TimeUS <= 0 || r.BoundShare != nil || r.BoundUS != 0 || r.BoundKind != "none" {
+			t.Errorf("%v of %d ranks (%s): %+v: want some time and no bound", o.Collective, o.NRanks, o.Backend, r)
+		}
+		if o.checks() != (r.Wrong != nil) || r.Wrong != nil && *r.Wrong != 0 {
+			t.Errorf("%v of %d ranks (%s, window %v): %+v: want 0 wrong, null of what nobody looks at", o.Collective, o.NRanks, o.Backend, o.Window, r)
+		}
+	}
+	if sum.Ranks != o.NRanks || sum.Wrong != 0 {
+		t.Errorf("%v: summary %+v, want %d ranks and 0 wrong", o.Collective, sum, o.NRanks)
+	}
+	return rows
+}
+
+func collectivesOf(t *testing.T) (list []ccl.Collective) {
+	t.Helper()
+	for _, name := range realCollectives() {
+		c, err := ccl.ParseCollective(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		list = append(list, c)
+	}
+	return list
+}
+
+// TestRealValues: all collectives of all dtypes and reductions, by all algorithms, with
+// private buffers and in windows.
+func TestRealValues(t *testing.T) {
+	for _, c := range collectivesOf(t) {
+		want := 6 // dtypes
+		switch {
+		case c == ccl.Barrier:
+			want = 1
+		case c.Reduces():
+			want = 4*5 + 2*4 // avg is of floats
+		}
+		for _, ranks := range []int{1, 2, 3, 5} {
+			for values, window := range map[Values]bool{Integers: false, Reals: true} {
+				o := Options{
+					Backend: Goroutines, Collective: c, NRanks: ranks, Window: window, Values: values, Root: ranks - 1, Algorithm: AllAlgorithms,
+					DTypes: numeric.DTypes, Reductions: ccl.Reductions()[:8], Min: 2049, Max: 2049, Iters: 1,
+				}
+				if rows := len(realRows(t, o)); rows != want*len(o.algorithms()) {
+					t.Errorf("%v of %d ranks: %d rows, want %d by each of %v", c, ranks, rows, want, o.algorithms())
+				}
+			}
+		}
+	}
+}
+
+// TestRealSizes: from nothing to more elements than there are before the same come
+// again, with a remainder, and several iterations.
+func TestRealSizes(t *testing.T) {
+	for _, c := range collectivesOf(t) {
+		for values, window := range map[Values]bool{Integers: true, Reals: false} {
+			const most = 3*4*period + 1
+			o := Options{
+				Backend: Goroutines, Collective: c, NRanks: 2, Window: window, Values: values, DTypes: []tl.DType{tl.F32},
+				Min: 0, Max: most, StepBytes: most / 3, Iters: 3, Warmups: 1,
+			}
+			realRows(t, o)
+		}
+	}
+}
+
+// TestRealRoots: every rank can be the root.
+func TestRealRoots(t *testing.T) {
+	for _, c := range collectivesOf(t) {
+		if !c.Rooted() {
+			continue
+		}
+		o := Options{Backend: Goroutines, Collective: c, NRanks: 5, Root: AllRoots, Min: 100, Max: 100, Iters: 1}
+		for i, r := range realRows(t, o) {
+			if r.Root != i {
+				t.Errorf("%v: root of row %d is %d, want %d", c, i, r.Root, i)
+			}
+		}
+	}
+}
+
+// TestProcesses: rows of processes are those of goroutines, but for the time.
+func TestProcesses(t *testing.T) {
+	for _, tt := range []Options{
+		{Collective: ccl.AllReduce, NRanks: 2, Algorithm: AllAlgorithms, DTypes: []tl.DType{tl.F16}, Reductions: []ccl.Reduction{ccl.Sum}},
+		{Collective: ccl.Reduce, NRanks: 3, Root: 2, Window: true, Values: Reals, DTypes: []tl.DType{tl.F32}},
+		{Collective: ccl.AllToAll, NRanks: 3, Window: true, DTypes: []tl.DType{tl.I64}},
+		{Collective: ccl.Barrier, NRanks: 2},
+		{Collective: ccl.Broadcast, NRanks: 2, Root: 1, NoCheck: true, DTypes: []tl.DType{tl.BF16}},
+	} {
+		tt.Min, tt.Max, tt.StepFactor, tt.Iters = 8, 1<<15, 64, 3
+		tt.Backend = Goroutines
+		want := realRows(t, tt)
+		tt.Backend = Processes
+		got := realRows(t, tt)
+		if diff := cmp.Diff(want, got, cmpopts.IgnoreFields(Row{}, "TimeUS", "AlgBW", "BusBW", "Best")); diff != "" {
+			t.Errorf("%v of %d ranks (-goroutines +processes):\n%s", tt.Collective, tt.NRanks, diff)
+		}
+	}
+}
+
+// TestRealRow: a row has the average of the slowest ranks' times, and everybody's wrong
+// elements.
+func TestRealRow(t *testing.T) {
+	o := Options{Backend: Processes, Collective: ccl.AllGather, Iters: 2, DTypes: []tl.DType{tl.F32}}
+	p := newProblem(&o, series{dtype: tl.F32}, 2, 4003)
+	got := o.realRow(p, "", [][]found{
+		{{}, {Times: []time.Duration{1000, 5000}, Wrong: 3}},
+		{{}, {Times: []time.Duration{3000, 2000}, Wrong: 4}},
+	}, 1)
+	wrong := 7
+	want := Row{
+		Size: 4000, Count: 500, Type: "f32", RedOp: "none", Root: -1, TimeUS: 4, AlgBW: 1, BusBW: 0.5, Wrong: &wrong,
+		Algorithm: "direct", BoundKind: "none",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("row (-want +got):\n%s", diff)
+	}
+}
+
+// TestRealWrong: an element that one rank has wrong, at every iteration, is counted.
+func TestRealWrong(t *testing.T) {
+	for _, backend := range []Backend{Goroutines, Processes} {
+		for _, values := range []Values{Integers, Reals} {
+			for _, c := range []ccl.Collective{ccl.AllReduce, ccl.AllGather, ccl.ReduceScatter, ccl.AllToAll, ccl.Broadcast, ccl.Scatter} {
+				if backend == Processes && (c != ccl.AllReduce || values != Integers) {
+					continue // one is enough: processes do the same
+				}
+				o := Options{Backend: backend, Collective: c, NRanks: 3, Min: 600, Max: 600, Iters: 4, DTypes: []tl.DType{tl.F32}, Values: values}
+				tally := &tally{sum: Summary{Ranks: 3}}
+				if err := o.launch(t.Context(), planted, tally); err != nil {
+					t.Fatal(err)
+				}
+				if tally.sum.Wrong != 4 || *tally.rows[0].Wrong != 4 {
+					t.Errorf("%v of %s (%s): %d wrong, want the 4 that were planted", c, values, backend, tally.sum.Wrong)
+				}
+			}
+		}
+	}
+}
+
+// TestRealRanksDiffer: within the bound of rounding a rank still has to have the same
+// bits as rank 0.
+func TestRealRanksDiffer(t *testing.T) {
+	o := Options{Backend: Goroutines, Collective: ccl.AllReduce, NRanks: 3, Min: 600, Max: 600, Iters: 4, DTypes: []tl.DType{tl.F32}, Values: Reals}
+	tally := &tally{sum: Summary{Ranks: 3}}
+	if err := o.launch(t.Context(), flipped, tally); err != nil {
+		t.Fatal(err)
+	}
+	if tally.sum.Wrong != 4 {
+		t.Errorf("%d wrong, want the 4 whose last bit differs", tally.sum.Wrong)
+	}
+}
+
+// TestRealFails: an error names the rank that failed, and a peer that waited for it.
+func TestRealFails(t *testing.T) {
+	var said bytes.Buffer
+	o := Options{Backend: Processes, Collective: ccl.AllReduce, NRanks: 2, Min: 8, Max: 8, Iters: 2, Output: &said}
+	err := o.launch(t.Context(), killed, &tally{sum: Summary{Ranks: 2}})
+	for _, text := range []string{"rank 1: job " + killed + ": killed by SIGKILL\n", "rank 0: all_reduce of 8 bytes: rank 0: "} {
+		if err == nil || !strings.Contains(err.Error(), text) {
+			t.Errorf("got %v, want it to have %q", err, text)
+		}
+	}
+	if said.Len() > 0 {
+		t.Errorf("ranks write %q, want nothing", said.String())
+	}
+	ctx, cancel := context.WithCancelCause(t.Context())
+	reason := errors.New("no more time")
+	cancel(reason)
+	if _, _, err := Run(ctx, o, nil); !errors.Is(err, reason) {
+		t.Errorf("interrupted: got %v, want %v", err, reason)
+	}
+}
+
+func TestValidateReal(t *testing.T) {
+	for _, tt := range []struct {
+		o    Options
+		want string
+	}{
+		{Options{NRanks: -1}, "-1 ranks: write 1 to 1024"},
+		{Options{NRanks: 1025}, "1025 ranks: write 1 to 1024"},
+		{Options{Warmups: -1}, "-1 iterations to warm up: write 0 or more"},
+		{Options{Min: 9, Max: 8}, "the smallest size, 9 bytes, is more than the largest, 8"},
+		{Options{Collective: ccl.Reduce, Root: 2}, "no rank 2 to be the root: there are 0 to 1"},
+		{Options{Collective: ccl.SendRecv}, "there is no sendrecv between real ranks: use one of all_reduce, reduce, broadcast, all_gather, reduce_scatter, all_to_all, gather, scatter, barrier"},
+		{Options{Algorithm: "ring"}, `no algorithm "ring": of all_reduce between real ranks there are direct_one_phase, direct, auto, all`},
+		{Options{Collective: ccl.Scatter, Algorithm: "direct_one_phase"}, `no algorithm "direct_one_phase": of scatter between real ranks there are direct, auto, all`},
+		{Options{Window: true, Algorithm: "direct_one_phase"}, `no algorithm "direct_one_phase": of all_reduce in windows there are direct, auto, all`},
+		{Options{Reductions: []ccl.Reduction{ccl.BXor}, DTypes: []tl.DType{tl.I32}},
+			"there is no bxor of i32 between real ranks: use sum, avg of floats, prod, min or max of f16, bf16, f32, f64, i32 or i64"},
+		{Options{Collective: ccl.AllGather, DTypes: []tl.DType{tl.U8}}, "there is no u8 between real ranks: use f16, bf16, f32, f64, i32 or i64"},
+		{Options{NRanks: 1024, Max: largest},
+			fmt.Sprintf("the buffers of 1024 ranks are 1.13e+06 GB, and this computer has %.3g GB: take smaller sizes", float64(hostMemory())/1e9)},
+	} {
+		tt.o.Backend, tt.o.NRanks = Processes, gocmp.Or(tt.o.NRanks, 2)
+		if _, _, err := Run(t.Context(), tt.o, nil); err == nil || err.Error() != tt.want {
+			t.Errorf("%+v: got %v, want %s", tt.o, err, tt.want)
+		}
+	}
+}
+
+// BenchmarkReal is all-reduces of 64 KiB between goroutines, launch and values
+// included:
+//
+//	go test ./internal/collperf -run '^$' -bench Real
+func BenchmarkReal(b *testing.B) {
+	o := Options{Backend: Goroutines, NRanks: 2, Collective: ccl.AllReduce, Min: 1 << 16, Max: 1 << 16, Iters: 20, DTypes: []tl.DType{tl.F32}}
+	for b.Loop() {
+		if rows := measure(b, o); *rows[0].Wrong != 0 {
+			b.Fatalf("%d wrong, want 0", *rows[0].Wrong)
+		}
+	}
+}

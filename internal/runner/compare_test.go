@@ -1,0 +1,104 @@
+package runner
+
+import (
+	"math"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/kernbench/kernbench/internal/numeric"
+	"github.com/kernbench/kernbench/scenario"
+)
+
+func TestULPs(t *testing.T) {
+	inf, nan := math.Inf(1), math.NaN()
+	for _, tt := range []struct {
+		d    numeric.DType
+		a, b float64
+		want uint64
+	}{
+		{numeric.F32, 1, 1, 0},
+		{numeric.F32, 1, 1 + 1.0/(1<<23), 1},
+		{numeric.F32, 2, 1, 1 << 23},
+		{numeric.F32, 0, math.Copysign(0, -1), 0},
+		{numeric.F32, math.SmallestNonzeroFloat32, -math.SmallestNonzeroFloat32, 2},
+		{numeric.F32, math.MaxFloat32, inf, 1},
+		{numeric.F32, nan, nan, 0},
+		{numeric.F32, nan, 1, math.MaxUint64},
+		{numeric.F64, -1, 1, 2 * 0x3ff0000000000000},
+		{numeric.F16, 1, 1.0009765625, 1},
+		{numeric.BF16, -1, -1.0078125, 1},
+		{numeric.F16, -inf, inf, 2 * 0x7c00},
+		{numeric.I8, -128, 127, 255},
+		{numeric.U8, 0, 255, 255},
+		{numeric.I64, -1 << 63, 1 << 62, 3 << 62},
+		{numeric.U64, 1 << 63, 1, 1<<63 - 1},
+	} {
+		a, b := make([]byte, tt.d.Size()), make([]byte, tt.d.Size())
+		numeric.Set(tt.d, a, 0, tt.a)
+		numeric.Set(tt.d, b, 0, tt.b)
+		if got, back := ulps(tt.d, a, b, 0), ulps(tt.d, b, a, 0); got != tt.want || back != tt.want {
+			t.Errorf("%v: %v and %v are %d ulp apart, the other way %d, want %d", tt.d, tt.a, tt.b, got, back, tt.want)
+		}
+	}
+}
+
+func encoded(d numeric.DType, values ...float64) []byte {
+	b := make([]byte, len(values)*d.Size())
+	for i, v := range values {
+		numeric.Set(d, b, i, v)
+	}
+	return b
+}
+
+func TestCompare(t *testing.T) {
+	out := &scenario.Output{Buffer: &scenario.Buffer{Name: "out", DType: numeric.F32, Shape: []int{2, 4}}}
+	near := *out
+	near.Relative = 0.25
+	want := encoded(numeric.F32, 0, 1, 2, 3, 4, 5, 6, 7)
+	for _, tt := range []struct {
+		what string
+		out  *scenario.Output
+		got  []byte
+		want Report
+	}{
+		{"all right", out, want, Report{Compared: 8}},
+		{"-0", out, encoded(numeric.F32, math.Copysign(0, -1), 1, 2, 3, 4, 5, 6, 7), Report{Compared: 8}},
+		{"three spans", out, encoded(numeric.F32, 1, 1, 4, 3.5, 4, 5, 6, 8), Report{Compared: 8, Wrong: 4, Spans: 3, Mismatches: []Mismatch{
+			{Rank: 3, Round: 2, Buffer: "out", First: 0, Last: 0, Worst: 0, Got: "1", Want: "0", ULP: 0x3f800000},
+			{Rank: 3, Round: 2, Buffer: "out", First: 2, Last: 3, Worst: 2, Got: "4", Want: "2", ULP: 1 << 23},
+			{Rank: 3, Round: 2, Buffer: "out", First: 7, Last: 7, Worst: 7, Got: "8", Want: "7", ULP: 1 << 21},
+		}}},
+		{"near enough", &near, encoded(numeric.F32, 0, 1.25, 1.5, 3, 4, 5, 6, 8), Report{Compared: 8}},
+		{"not near enough", &near, encoded(numeric.F32, 0, 1.25, 2.75, 3, 4, 5, 6, math.NaN()), Report{Compared: 8, Wrong: 2, Spans: 2, Mismatches: []Mismatch{
+			{Rank: 3, Round: 2, Buffer: "out", First: 2, Last: 2, Worst: 2, Got: "2.75", Want: "2", ULP: 3 << 20},
+			{Rank: 3, Round: 2, Buffer: "out", First: 7, Last: 7, Worst: 7, Got: "NaN", Want: "7", ULP: math.MaxUint64},
+		}}},
+	} {
+		var got Report
+		got.compare(tt.out, 3, 2, tt.got, want)
+		if diff := cmp.Diff(tt.want, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", tt.what, diff)
+		}
+	}
+}
+
+// TestCap: many spans are counted, and the first of them listed.
+func TestCap(t *testing.T) {
+	const n = 1000
+	out := &scenario.Output{Buffer: &scenario.Buffer{Name: "out", DType: numeric.I64, Shape: []int{n}}}
+	got := make([]byte, 8*n)
+	for i := 0; i < n; i += 2 {
+		numeric.SetInt(numeric.I64, got, i, 1)
+	}
+	var r, all Report
+	r.compare(out, 0, 0, got, make([]byte, 8*n))
+	if r.Wrong != n/2 || r.Spans != n/2 || len(r.Mismatches) != MaxMismatches || r.Mismatches[MaxMismatches-1].First != 2*(MaxMismatches-1) {
+		t.Errorf("got %d wrong, %d spans, %d of them listed, want %d, %d, %d", r.Wrong, r.Spans, len(r.Mismatches), n/2, n/2, MaxMismatches)
+	}
+	all.add(r)
+	all.add(r)
+	if all.Wrong != n || all.Spans != n || len(all.Mismatches) != MaxMismatches || all.Compared != 2*n {
+		t.Errorf("twice: got %d wrong, %d spans, %d of them listed", all.Wrong, all.Spans, len(all.Mismatches))
+	}
+}

@@ -1,0 +1,90 @@
+package runner
+
+import (
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/kernbench/kernbench/scenario"
+)
+
+// Options is what to run and how.
+type Options struct {
+	Scenario string // a file, or the name of a registered scenario
+	scenario.Choice
+
+	Backend string        // one of Backends; "" is DefaultBackend
+	Preset  string        // of sim: a preset or a topology file; "" is the preset default
+	Race    bool          // of sim: look for accesses that nothing orders
+	Seed    uint64        // of the delays between staging and reading, on processes
+	Timeout time.Duration // of all of it; 0 is none
+	Keep    string        // folder to leave inputs, outputs and golden values in; "" is none
+	Print   io.Writer     // for what kernels print; nil drops it
+}
+
+// Result is what came of a run. Its JSON is a contract.
+type Result struct {
+	OK       bool              `json:"ok"`
+	Scenario string            `json:"scenario"`
+	Backend  string            `json:"backend"`
+	NRanks   int               `json:"nranks"`
+	Root     int               `json:"root"`
+	Rounds   int               `json:"rounds"`
+	Devices  []int             `json:"devices"`
+	Params   map[string]string `json:"params,omitempty"`
+	System   string            `json:"system,omitempty"` // of sim: where the topology came from
+	TimeNS   float64           `json:"time_ns"`          // of the kernels, all rounds: simulated, or by the clock of the slowest rank
+	Report
+	Races []string `json:"races,omitempty"` // accesses that nothing orders, if they were looked for
+}
+
+// Report is what comparing found.
+type Report struct {
+	Compared   int        `json:"compared"`             // elements
+	Wrong      int        `json:"wrong"`                // of which are wrong
+	Spans      int        `json:"spans"`                // of consecutive wrong elements
+	Mismatches []Mismatch `json:"mismatches,omitempty"` // the first MaxMismatches of these
+}
+
+// MaxMismatches is how many spans a Report lists.
+const MaxMismatches = 100
+
+// Mismatch is consecutive elements of an output that are wrong at a rank.
+type Mismatch struct {
+	Rank   int    `json:"rank"`
+	Round  int    `json:"round"`
+	Buffer string `json:"buffer"`
+	First  int    `json:"first"` // index of the first wrong element, in row-major order
+	Last   int    `json:"last"`
+	Worst  int    `json:"worst"` // the one that is furthest off: the values are its
+	Got    string `json:"got"`
+	Want   string `json:"want"`
+	ULP    uint64 `json:"ulp"` // how many values of the dtype it is off
+}
+
+// String is the mismatch in a line.
+func (m Mismatch) String() string {
+	if m.First == m.Last {
+		return fmt.Sprintf("rank %d, round %d: %s[%d] is %s, want %s (%d ulp)", m.Rank, m.Round, m.Buffer, m.First, m.Got, m.Want, m.ULP)
+	}
+	return fmt.Sprintf("rank %d, round %d: %s[%d..%d] is wrong, worst at %d: %s, want %s (%d ulp)", m.Rank, m.Round, m.Buffer, m.First, m.Last, m.Worst, m.Got, m.Want, m.ULP)
+}
+
+// InputError is a mistake in the scenario or in the options: nothing has run.
+type InputError struct{ Err error }
+
+func (e *InputError) Error() string { return e.Err.Error() }
+
+// Unwrap gives the reason.
+func (e *InputError) Unwrap() error { return e.Err }
+
+// RankError is a rank that failed. The reason names it.
+type RankError struct {
+	Rank int // the first that did; -1 if it is not known which
+	Err  error
+}
+
+func (e *RankError) Error() string { return e.Err.Error() }
+
+// Unwrap gives the reason.
+func (e *RankError) Unwrap() error { return e.Err }

@@ -1,0 +1,221 @@
+package runner
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"reflect"
+	"slices"
+	"time"
+
+	"github.com/kernbench/kernbench/comm"
+	"github.com/kernbench/kernbench/comm/launch"
+	"github.com/kernbench/kernbench/internal/procpe"
+	"github.com/kernbench/kernbench/scenario"
+)
+
+// jobName is what a rank does, for comm/launch.
+const jobName = "scenario"
+
+func init() { launch.Register(jobName, runRank) }
+
+// order is what a rank is told.
+type order struct {
+	Source string
+	Text   []byte
+	Choice scenario.Choice
+	Folder string // "" has inputs made and outputs compared by the rank
+	Seed   uint64
+	Print  int64 // the printer that kernels print to; 0 is none
+}
+
+// found is what a rank returns.
+type found struct {
+	Report Report
+	Took   time.Duration // in the kernel
+}
+
+// rank is one of a run on windows.
+type rank struct {
+	order
+	plan    *scenario.Plan
+	comm    *comm.Comm
+	values  values
+	windows []*comm.Window // by number in the plan; nil where it is no member
+	own     [][]byte       // memory of buffers that lie in none, by number
+	delays  *rand.Rand
+	pe      *procpe.Rank
+	took    time.Duration
+}
+
+// runRank does what one rank does.
+func runRank(_ context.Context, c *comm.Comm, arg []byte) ([]byte, error) {
+	r := &rank{comm: c}
+	if err := json.Unmarshal(arg, &r.order); err != nil {
+		return nil, err
+	}
+	s, err := scenario.Parse(r.Source, r.Text)
+	if err != nil {
+		return nil, err
+	}
+	r.Choice.Trusted = true
+	if r.plan, err = s.Plan(r.Choice); err != nil {
+		return nil, err
+	}
+	compared := &computed{plan: r.plan}
+	r.values = compared
+	if r.Folder != "" {
+		r.values = folder{r.Folder}
+	}
+	if err := r.prepare(); err != nil {
+		return nil, err
+	}
+	for round := range r.plan.Rounds {
+		if err := r.round(round); err != nil {
+			return nil, err
+		}
+	}
+	return json.Marshal(found{compared.Report, r.took})
+}
+
+// prepare makes the memory of the rank.
+func (r *rank) prepare() error {
+	if err := r.makeWindows(); err != nil {
+		return err
+	}
+	r.own = make([][]byte, len(r.plan.Buffers))
+	for i, b := range r.plan.Buffers {
+		if b.Window < 0 && b.On(r.comm.Rank()) {
+			r.own[i] = make([]byte, b.Bytes())
+		}
+	}
+	r.delays = rand.New(rand.NewPCG(r.Seed, uint64(r.comm.Rank())))
+	o := procpe.Options{Signals: max(1, r.plan.Windows[0].Signals)}
+	if r.plan.Rounds > 1 {
+		o.Delay = r.hesitate
+	}
+	if r.Print > 0 {
+		o.Print = printerOf(r.Print)
+	}
+	var err error
+	r.pe, err = procpe.New(r.comm, o)
+	return err
+}
+
+// makeWindows makes the windows that the rank is a member of. All ranks take them in
+// one order, that of the first members, so that each can begin.
+func (r *rank) makeWindows() (err error) {
+	r.windows = make([]*comm.Window, len(r.plan.Windows))
+	order := make([]int, len(r.windows))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(a, b int) int {
+		first := func(w int) int {
+			if d := r.plan.Windows[w].Domain; d != nil {
+				return d.Ranks[0]
+			}
+			return -1
+		}
+		return cmp.Compare(first(a), first(b))
+	})
+	for _, i := range order {
+		m, c := r.plan.Windows[i], r.comm
+		if m.Domain != nil {
+			if !slices.Contains(m.Domain.Ranks, r.comm.Rank()) {
+				continue
+			}
+			if c, err = r.comm.Domain(m.Domain.Ranks...); err != nil {
+				return fmt.Errorf("domain %s: %w", m.Domain.Name, err)
+			}
+		}
+		if r.windows[i], err = c.AllocWindow(m.Bytes-m.Data(), m.Signals); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// round stages inputs, runs the kernel and hands out the outputs. Nothing keeps the
+// ranks together but what the launch and the kernel do.
+func (r *rank) round(round int) error {
+	me := r.comm.Rank()
+	for _, b := range r.plan.Buffers {
+		if !b.On(me) || !r.plan.HasInput(b) {
+			continue
+		}
+		in, err := r.values.input(b, me, round)
+		if err != nil {
+			return err
+		}
+		copy(r.memory(b), in)
+	}
+	if r.plan.Rounds > 1 {
+		time.Sleep(time.Duration(10+r.delays.IntN(3000)) * time.Microsecond)
+	}
+	if err := r.launch(round); err != nil {
+		return err
+	}
+	for _, o := range r.plan.Outputs {
+		if !o.On(me) {
+			continue
+		}
+		if err := r.values.output(o, me, round, r.memory(o.Buffer)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// hesitate is called before what others can see: now and then it takes its time.
+func (r *rank) hesitate() {
+	if r.delays.IntN(16) == 0 {
+		time.Sleep(time.Duration(1+r.delays.IntN(50)) * time.Microsecond)
+	}
+}
+
+// memory is the bytes of a buffer at this rank.
+func (r *rank) memory(b *scenario.Buffer) []byte {
+	if b.Window < 0 {
+		return r.own[slices.Index(r.plan.Buffers, b)]
+	}
+	return r.windows[b.Window].Local()[b.Offset-r.plan.Windows[b.Window].Data():][:b.Bytes()]
+}
+
+// launch runs the kernel, and notes how long it took from when all had arrived.
+func (r *rank) launch(round int) error {
+	args, err := r.plan.Args(r.comm.Rank(), round, r.windows[0].Context())
+	if err != nil {
+		return err
+	}
+	for i, a := range args {
+		if b, ok := a.(*scenario.Buffer); ok {
+			args[i] = r.tensor(b)
+		}
+	}
+	kernel := reflect.ValueOf(r.plan.Func)
+	timed := reflect.MakeFunc(kernel.Type(), func(in []reflect.Value) []reflect.Value {
+		began := time.Now()
+		defer func() { r.took += time.Since(began) }()
+		return kernel.Call(in)
+	})
+	return r.pe.Launch(r.plan.Kernel, timed.Interface(), args...)
+}
+
+// tensor is what the kernel gets of a buffer: nothing of those of domains in which the
+// rank is no member.
+func (r *rank) tensor(b *scenario.Buffer) procpe.Tensor {
+	t := procpe.Tensor{Name: b.Name, DType: b.DType, Shape: b.Shape}
+	switch {
+	case !b.On(r.comm.Rank()):
+		t.Shape = make([]int, len(b.Shape))
+	case b.Window < 0:
+		t.Memory = r.memory(b)
+	default:
+		t.Window = r.windows[b.Window]
+		t.Offset = b.Offset - r.plan.Windows[b.Window].Data()
+	}
+	return t
+}

@@ -1,0 +1,223 @@
+package runner
+
+import (
+	"context"
+	"fmt"
+	"reflect"
+
+	"github.com/kernbench/kernbench/comm"
+	"github.com/kernbench/kernbench/internal/oplog"
+	"github.com/kernbench/kernbench/internal/sim"
+	"github.com/kernbench/kernbench/scenario"
+	"github.com/kernbench/kernbench/tl"
+	"github.com/kernbench/kernbench/torch"
+)
+
+// simulation is a run on the simulated machine.
+type simulation struct {
+	*job
+	*torch.Context
+	pes     []int // by rank
+	tensors []*tensor
+	looked  int // operations of the log whose signals have been looked at
+}
+
+// tensor is a buffer on the machine: one part after the other, of the ranks that have
+// it.
+type tensor struct {
+	*torch.Tensor
+	*scenario.Buffer
+	ranks []int
+}
+
+// simulate runs the rounds on the simulated machine.
+func (j *job) simulate(ctx context.Context, r *Result) error {
+	graph, err := system(j.Preset, j.plan)
+	if err != nil {
+		return &InputError{err}
+	}
+	r.System = graph.Spec().Source()
+	c, err := torch.New(ctx, torch.Options{Topology: graph, Race: j.Race, Output: j.Print})
+	if err != nil {
+		return &RankError{-1, err}
+	}
+	defer c.Close()
+	s := &simulation{job: j, Context: c}
+	if err := s.rounds(r); err != nil {
+		return failure(err, c.Err())
+	}
+	if j.Race {
+		if r.Races, err = c.Races(); err != nil {
+			return &RankError{-1, err}
+		}
+	}
+	return nil
+}
+
+// rounds places the buffers and runs one round after the other.
+func (s *simulation) rounds(r *Result) (err error) {
+	defer func() {
+		if value := recover(); value != nil {
+			err = torch.Recovered(value)
+		}
+	}()
+	for _, device := range s.plan.Devices {
+		s.pes = append(s.pes, s.PE(device, 0, 0))
+	}
+	for _, b := range s.plan.Buffers {
+		if err := s.place(b); err != nil {
+			return err
+		}
+	}
+	for round := range s.plan.Rounds {
+		if err := s.stage(round); err != nil {
+			return err
+		}
+		took, err := s.launch(round)
+		if err != nil {
+			return err
+		}
+		r.TimeNS += float64(took) / float64(sim.Nanosecond)
+		if err := s.collect(round); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// place makes the tensor of a buffer, zero.
+func (s *simulation) place(b *scenario.Buffer) (err error) {
+	t := &tensor{Buffer: b}
+	var pes []int
+	for rank, pe := range s.pes {
+		if b.On(rank) {
+			t.ranks, pes = append(t.ranks, rank), append(pes, pe)
+		}
+	}
+	shape := append(torch.Shape{}, b.Shape...)
+	shape[0] *= len(pes)
+	t.Tensor, err = s.Zeros(b.DType, shape, torch.On(pes...))
+	s.tensors = append(s.tensors, t)
+	return err
+}
+
+// stage writes the inputs of a round.
+func (s *simulation) stage(round int) error {
+	for _, t := range s.tensors {
+		if !s.plan.HasInput(t.Buffer) {
+			continue
+		}
+		a := &torch.Array{Shape: t.Tensor.Shape(), DType: t.Buffer.DType}
+		for _, rank := range t.ranks {
+			part, err := s.values.input(t.Buffer, rank, round)
+			if err != nil {
+				return &InputError{err}
+			}
+			a.Bytes = append(a.Bytes, part...)
+		}
+		if err := t.CopyFrom(a); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// collect takes the outputs of a round.
+func (s *simulation) collect(round int) error {
+	for _, o := range s.plan.Outputs {
+		for _, t := range s.tensors {
+			if t.Buffer != o.Buffer {
+				continue
+			}
+			all, err := t.Numpy()
+			if err != nil {
+				return err
+			}
+			n := int(o.Bytes())
+			for i, rank := range t.ranks {
+				if !o.On(rank) {
+					continue
+				}
+				if err := s.values.output(o, rank, round, all.Bytes[i*n:(i+1)*n]); err != nil {
+					return &InputError{err}
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// launch runs the kernel on all ranks. What it is given differs by rank, so that what
+// the machine runs is a kernel of all buffers, which calls the scenario's with what its
+// rank gets.
+func (s *simulation) launch(round int) (torch.Time, error) {
+	bound := make([]*tl.Binding, s.plan.Ranks)
+	given := make([][]*scenario.Buffer, s.plan.Ranks)
+	for rank := range bound {
+		args, err := s.plan.Args(rank, round, comm.Context{Rank: rank, Ranks: s.plan.Ranks, WindowBytes: s.plan.Windows[0].Bytes, Base: make([]uint64, s.plan.Ranks)})
+		if err == nil {
+			bound[rank], given[rank], err = tl.Bind[*scenario.Buffer](s.plan.Kernel, s.plan.Func, args)
+		}
+		if err != nil {
+			return 0, &InputError{err}
+		}
+	}
+	in := []reflect.Type{reflect.TypeFor[*tl.PE]()}
+	args := []any{torch.PEs(s.pes...)}
+	for _, t := range s.tensors {
+		in, args = append(in, reflect.TypeFor[tl.Ptr]()), append(args, t.Tensor)
+	}
+	kernel := reflect.MakeFunc(reflect.FuncOf(in, nil, false), func(in []reflect.Value) []reflect.Value {
+		t := in[0].Interface().(*tl.PE)
+		var ptrs []tl.Ptr
+		for _, b := range given[t.Rank()] {
+			for i, x := range s.tensors {
+				if x.Buffer == b {
+					ptrs = append(ptrs, pointer(b, in[1+i].Interface().(tl.Ptr), t.Rank()))
+				}
+			}
+		}
+		bound[t.Rank()].Call(t, ptrs...)
+		return nil
+	})
+	l, err := s.Launch(s.plan.Kernel, kernel.Interface(), args...)
+	if err == nil {
+		err = l.Wait()
+	}
+	if err == nil {
+		err = s.checkSignals()
+	}
+	if err != nil {
+		return 0, err
+	}
+	return l.Crit(), nil
+}
+
+// checkSignals refuses signals that the scenario does not have. The simulated machine
+// has more than any, and windows of processes only as many as they are made with.
+func (s *simulation) checkSignals() error {
+	ops := s.Log().Ops
+	if s.looked > len(ops) {
+		s.looked = 0 // the log was begun anew
+	}
+	n := int32(s.plan.Windows[0].Signals)
+	for i := s.looked; i < len(ops); i++ {
+		if op := &ops[i]; (op.Kind == oplog.Notify || op.Kind == oplog.WaitSignal) && op.Signal >= n {
+			return fmt.Errorf("kernel %s: no signal %d: the scenario says signals: %d", s.plan.Kernel, op.Signal, n)
+		}
+	}
+	s.looked = len(ops)
+	return nil
+}
+
+// pointer is what a rank sees of a buffer. Peers reach windows alone, and who is no
+// member of a domain has no part of its buffers.
+func pointer(b *scenario.Buffer, p tl.Ptr, rank int) tl.Ptr {
+	if b.Window < 0 {
+		p.Window = 0
+	}
+	if !b.On(rank) {
+		p.Addr = 0
+	}
+	return p
+}

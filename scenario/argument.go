@@ -1,0 +1,144 @@
+package scenario
+
+import (
+	"fmt"
+	"math"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/kernbench/kernbench/comm"
+)
+
+// argument is one of the kernel's, as the file says it: one of these, or nothing if it
+// has mistakes.
+type argument struct {
+	path   string
+	text   string
+	buffer string
+	param  string // that is a word
+	domain string
+	ctx    bool
+	expr   *expr
+}
+
+// contextArg is the argument that is a comm.Context.
+const contextArg = "deviceCtx"
+
+func (s *Scenario) compileArg(p *problems, path, text string) argument {
+	a := argument{path: path, text: text}
+	name, isDomain := strings.CutPrefix(text, "domain:")
+	param, isParam := s.Params[text]
+	switch {
+	case p.known(path):
+	case isDomain && !slices.Contains(s.domains, name):
+		p.put(p.doc.ErrorIn(path, text, len(text)-len(name), "unknown domain %.60q; domains: %s%s", name, list(s.domains), didYouMean(name, s.domains)))
+	case isDomain:
+		a.domain = name
+	case s.buffer(text) >= 0:
+		a.buffer = text
+	case isParam && param.Words != nil:
+		a.param = text
+	case text == contextArg:
+		a.ctx = true
+	case isName(text) && !slices.Contains(s.names, text):
+		known := append(append(s.bufferNames(), contextArg), s.names[slotRank:]...)
+		p.at(path, "unknown argument %.60q: write a buffer, an expression, domain:NAME or %s; known here: %s%s", text, contextArg, strings.Join(known, ", "), didYouMean(text, known))
+	default:
+		a.expr = p.expr(path, exprText(text), s.scope(slotI))
+	}
+	return a
+}
+
+// checkKernel checks the name of the kernel and that it takes the arguments.
+func (pl *Plan) checkKernel(p *problems) {
+	s := pl.scenario
+	if p.known("kernel.name") || p.known("kernel") {
+		return
+	}
+	pl.Kernel = s.file.Kernel.Name
+	names := s.paramNames()
+	slices.SortFunc(names, func(a, b string) int { return len(b) - len(a) }) // $mode_2 before $mode
+	for _, name := range names {
+		pl.Kernel = strings.ReplaceAll(pl.Kernel, "$"+name, pl.params[name].String())
+	}
+	pl.Func = kernels[pl.Kernel]
+	if pl.Func == nil {
+		known := sortedKernels()
+		p.at("kernel.name", "unknown kernel %.60q; registered: %s%s", pl.Kernel, list(known), didYouMean(pl.Kernel, known))
+		return
+	}
+	t := reflect.TypeOf(pl.Func)
+	if n := t.NumIn() - 1; n != len(s.args) && !p.known("kernel.args") {
+		p.at("kernel.args", "%d arguments for the kernel %s, which is a %v: give it %d after the PE", len(s.args), pl.Kernel, t, n)
+		return
+	}
+	for i, a := range s.args {
+		pl.checkArg(p, a, t.In(i+1))
+	}
+}
+
+// checkArg checks an argument at every rank, in the first and the last round.
+func (pl *Plan) checkArg(p *problems, a argument, want reflect.Type) {
+	for _, round := range pl.someRounds() {
+		for rank := range pl.Ranks {
+			v, err := pl.arg(a, rank, round, comm.Context{})
+			if err != nil {
+				p.in(a.expr, err)
+				return
+			}
+			if v != nil && !accepts(want, v) {
+				what := reflect.TypeOf(v).String()
+				if a.buffer != "" {
+					what = "buffer, tl.Ptr"
+				}
+				if a.expr != nil {
+					what += fmt.Sprintf(", %v", v)
+				}
+				p.at(a.path, "the kernel %s wants %v here, and %s is %s", pl.Kernel, want, a.text, what)
+				return
+			}
+		}
+	}
+}
+
+// arg is the value of an argument: a *Buffer, an int, a float64, a string, a Domain or
+// a comm.Context; nil of one with mistakes.
+func (pl *Plan) arg(a argument, rank, round int, ctx comm.Context) (any, error) {
+	switch {
+	case a.buffer != "":
+		return pl.Buffers[pl.scenario.buffer(a.buffer)], nil
+	case a.param != "":
+		return pl.params[a.param].word, nil
+	case a.domain != "":
+		d := *pl.domain(a.domain)
+		d.Rank = slices.Index(d.Ranks, rank)
+		return d, nil
+	case a.ctx:
+		return ctx, nil
+	case a.expr != nil:
+		x, err := a.expr.eval(pl.at(rank, round))
+		return x.value(), err
+	}
+	return nil, nil
+}
+
+// accepts reports whether a parameter of a kernel takes a value, unchanged.
+func accepts(want reflect.Type, value any) bool {
+	zero := reflect.Zero(want)
+	switch v := value.(type) {
+	case *Buffer:
+		return want == ptrType
+	case int:
+		switch {
+		case zero.CanInt():
+			return !zero.OverflowInt(int64(v))
+		case zero.CanUint():
+			return v >= 0 && !zero.OverflowUint(uint64(v))
+		}
+		return zero.CanFloat() && math.Abs(float64(v)) <= 1<<24
+	case float64:
+		return zero.CanFloat()
+	}
+	return reflect.TypeOf(value).AssignableTo(want)
+}

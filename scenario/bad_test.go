@@ -1,0 +1,118 @@
+package scenario
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/cockroachdb/datadriven"
+
+	"github.com/kernbench/kernbench/internal/config"
+)
+
+var placed = regexp.MustCompile(`^bad\.yaml:[1-9][0-9]*:[1-9][0-9]*: `)
+
+// TestBad is what authors of scenarios see of their mistakes: one file, and changes to
+// it, each with all that is then said. The commands are file, which says the file;
+// edit, whose first lines are replaced by those after =>; and choose, which changes
+// nothing. Arguments are what a run wants otherwise than the file says.
+func TestBad(t *testing.T) {
+	base, edits := "", 0
+	datadriven.RunTest(t, "testdata/bad.txt", func(t *testing.T, d *datadriven.TestData) string {
+		text, c := base, choice(t, d)
+		switch d.Cmd {
+		case "file":
+			base = d.Input + "\n"
+			text = base
+		case "edit":
+			edits++
+			from, to, ok := strings.Cut(d.Input+"\n", "=>\n")
+			if text = strings.Replace(base, strings.TrimSuffix(from, "\n"), strings.TrimSuffix(to, "\n"), 1); !ok || text == base {
+				d.Fatalf(t, "nothing to edit")
+			}
+		}
+		err := refusal(text, c)
+		if err == nil {
+			return "fine"
+		}
+		var errs config.Errors
+		if !errors.As(err, &errs) {
+			d.Fatalf(t, "%v: not config.Errors", err)
+		}
+		for _, e := range errs {
+			if d.Cmd == "edit" && !placed.MatchString(e.Error()) {
+				t.Errorf("%s: not placed as file:line:column: %v", d.Pos, e)
+			}
+		}
+		return err.Error()
+	})
+	if edits < 30 {
+		t.Errorf("%d bad files, want 30 or more", edits)
+	}
+}
+
+// refusal is why a text is no scenario, or cannot be run so.
+func refusal(text string, c Choice) error {
+	s, err := Parse("bad.yaml", []byte(text))
+	if err == nil {
+		_, err = s.Plan(c)
+	}
+	return err
+}
+
+func choice(t *testing.T, d *datadriven.TestData) (c Choice) {
+	for _, a := range d.CmdArgs {
+		value := strings.Join(a.Vals, ",")
+		n, err := strconv.Atoi(value)
+		switch a.Key {
+		case "nranks":
+			c.Ranks = n
+		case "root":
+			c.Root = &n
+		case "rounds":
+			c.Rounds = n
+		case "d":
+			c.Devices, err = value, nil
+		default:
+			c.Params, err = map[string]string{a.Key: value}, nil
+		}
+		if err != nil {
+			d.Fatalf(t, "%v", err)
+		}
+	}
+	return c
+}
+
+// TestAllAtOnce: a file with many mistakes is told of all of them.
+func TestAllAtOnce(t *testing.T) {
+	text := strings.NewReplacer(
+		"nranks: 4", "nranks: 65",
+		"dtype: f32, shape: [count], placement: window, init", "dtype: f33, shape: [count], placement: window, init",
+		"signals: 2", "signals: 2 +",
+		"copied, args", "copid, args",
+		"[0, 2]", "[2, 2]",
+	).Replace(sample)
+	var errs config.Errors
+	if err := refusal(text, Choice{}); !errors.As(err, &errs) || len(errs) != 4 {
+		t.Errorf("got %d mistakes, want 4:\n%v", len(errs), err)
+	}
+}
+
+// TestUnreadable: what is no YAML is refused too.
+func TestUnreadable(t *testing.T) {
+	for text, want := range map[string]string{
+		"":                 "bad.yaml:1:1: the file is empty: write keys and values",
+		"summary: [":       "bad.yaml:1:1: a [ or { is not closed, or a comma is missing",
+		"extends: default": "bad.yaml:1:1: extends: unknown key",
+	} {
+		if err := refusal(text, Choice{}); err == nil || !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("%q: got %v, want it to begin with %s", text, err, want)
+		}
+	}
+	if err := refusal(fmt.Sprintf("summary: %s", strings.Repeat("x", 1<<20)), Choice{}); err == nil {
+		t.Error("a file of more than 1 MiB is read")
+	}
+}

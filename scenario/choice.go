@@ -1,0 +1,123 @@
+package scenario
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+)
+
+// Choice is what a run wants otherwise than the file says. The zero value is nothing.
+type Choice struct {
+	Ranks   int               // 0 is the file's
+	Root    *int              // nil is the file's
+	Rounds  int               // 0 is one
+	Devices string            // such as 0-3 or 0,2,5; "" is the file's
+	Params  map[string]string // values, by name
+	Trusted bool              `json:"-"` // values are not tried: somebody has made this plan before
+}
+
+func (pl *Plan) chooseRanks(c Choice, p *problems) {
+	s := pl.scenario
+	pl.Ranks = s.Ranks
+	least, most := 1, MaxRanks
+	if r := s.file.Ranks; r != nil && r.Min > 0 && r.Max >= r.Min {
+		least, most = r.Min, r.Max
+	}
+	wrong := func(n int) string {
+		if least == most {
+			return fmt.Sprintf("%d: the scenario is defined for %d ranks only", n, least)
+		}
+		return fmt.Sprintf("%d: the scenario is defined for %d to %d ranks", n, least, most)
+	}
+	switch inside := least <= pl.Ranks && pl.Ranks <= most; {
+	case c.Ranks != 0:
+		pl.Ranks = c.Ranks
+		if c.Ranks < least || c.Ranks > most {
+			p.flag("--nranks %s", wrong(c.Ranks))
+		}
+	case !inside:
+		p.at("nranks", "%s", wrong(pl.Ranks))
+	}
+}
+
+func (pl *Plan) chooseRoot(c Choice, p *problems) {
+	s := pl.scenario
+	switch {
+	case c.Root != nil && !s.rooted:
+		p.flag("--root %d: the scenario has no root: delete it", *c.Root)
+	case c.Root != nil:
+		pl.Root = *c.Root
+		if pl.Root < 0 || pl.Root >= pl.Ranks {
+			p.flag("--root %d: the ranks are 0 to %d", pl.Root, pl.Ranks-1)
+		}
+	case s.file.Root != nil:
+		pl.Root = *s.file.Root
+		if pl.Root >= pl.Ranks {
+			p.at("root", "rank %d does not exist: with nranks %d the ranks are 0 to %d", pl.Root, pl.Ranks, pl.Ranks-1)
+		}
+	}
+}
+
+func (pl *Plan) chooseParams(c Choice, p *problems) {
+	s := pl.scenario
+	for _, name := range s.paramNames() {
+		value, err := s.Params[name].choose(c.Params[name])
+		if err != nil {
+			p.flag("--set %s=%s: %v", name, c.Params[name], err)
+		}
+		pl.params[name] = value
+	}
+	for _, name := range slices.Sorted(maps.Keys(c.Params)) {
+		if _, ok := s.Params[name]; !ok {
+			p.flag("--set %s: no parameter of %s, which has %s%s", name, s.Source, list(s.paramNames()), didYouMean(name, s.paramNames()))
+		}
+	}
+}
+
+func (pl *Plan) chooseDevices(c Choice, p *problems) {
+	text, given := c.Devices, pl.scenario.file.Devices
+	wrong := func(format string, args ...any) { p.flag("-d %s: %s", text, fmt.Sprintf(format, args...)) }
+	switch {
+	case text == "" && (given == nil || p.known("devices")):
+		for rank := range pl.Ranks {
+			pl.Devices = append(pl.Devices, rank)
+		}
+		return
+	case text == "":
+		text = string(*given)
+		wrong = func(format string, args ...any) { p.at("devices", format, args...) }
+	}
+	devices, err := ParseDevices(text)
+	switch {
+	case err != nil:
+		wrong("%v", err)
+	case len(devices) != pl.Ranks:
+		wrong("%d devices for %d ranks: each rank has one of its own", len(devices), pl.Ranks)
+	}
+	pl.Devices = devices
+}
+
+// Params is the values of the parameters, as --set takes them.
+func (pl *Plan) Params() map[string]string {
+	all := map[string]string{}
+	for name, s := range pl.params {
+		all[name] = s.String()
+	}
+	return all
+}
+
+// Choice is what makes the same plan of the same file.
+func (pl *Plan) Choice() Choice {
+	c := Choice{Ranks: pl.Ranks, Rounds: pl.Rounds, Params: pl.Params()}
+	if pl.scenario.rooted {
+		c.Root = &pl.Root
+	}
+	for i, d := range pl.Devices {
+		if i > 0 {
+			c.Devices += ","
+		}
+		c.Devices += strconv.Itoa(d)
+	}
+	return c
+}

@@ -1,0 +1,217 @@
+package scenario
+
+import (
+	"errors"
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/scanner"
+	"go/token"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/kernbench/kernbench/internal/config"
+)
+
+// expr is an expression that can be computed.
+type expr struct {
+	path string // of the value in the file
+	text string
+	root term
+	uses []int // the names in it, as places in a scope
+}
+
+// term is a part of an expression: a number, a name, or a function of other terms.
+type term struct {
+	at   int    // where it is in the text
+	op   string // "" of a number, "name", + - * / %, or a function
+	num  number
+	name int // place in the scope
+	args []term
+}
+
+// exprError is a mistake in an expression.
+type exprError struct {
+	at  int // where in the text
+	err error
+}
+
+func (e *exprError) Error() string { return e.err.Error() }
+
+// scope is the names that an expression may use, "" for those that it may not, and
+// those of them that are words.
+type scope struct {
+	names []string
+	words map[string]bool
+}
+
+const (
+	maxText = 1000 // bytes of an expression
+	howTo   = "use numbers, names, + - * / %, parentheses, min, max, cdiv and floor"
+)
+
+// functions says how many arguments each takes; -1 is any number from one on.
+var functions = map[string]int{"min": -1, "max": -1, "cdiv": 2, "floor": 1}
+
+// parseExpr reads an expression. The error is an *exprError.
+func parseExpr(path, text string, s scope) (*expr, error) {
+	if len(text) > maxText {
+		return nil, &exprError{0, fmt.Errorf("an expression of %d characters: use a registered function, func:NAME", len(text))}
+	}
+	tree, err := parser.ParseExprFrom(token.NewFileSet(), "", text, parser.SkipObjectResolution)
+	if err != nil {
+		var list scanner.ErrorList
+		at := 0
+		if errors.As(err, &list) && len(list) > 0 {
+			at = list[0].Pos.Offset
+		}
+		why := howTo
+		if strings.Count(text, "(") > strings.Count(text, ")") {
+			why = "close the parenthesis; between { and } an expression with a comma needs quotes"
+		}
+		return nil, &exprError{min(at, len(text)), errors.New("not an expression: " + why)}
+	}
+	x := &expr{path: path, text: text}
+	x.root, err = x.compile(tree, s)
+	if err != nil {
+		return nil, err
+	}
+	return x, nil
+}
+
+func (x *expr) compile(e ast.Expr, s scope) (term, error) {
+	t := term{at: int(e.Pos()) - 1}
+	var args []ast.Expr
+	switch e := e.(type) {
+	case *ast.ParenExpr:
+		return x.compile(e.X, s)
+	case *ast.BasicLit:
+		return t, t.literal(e)
+	case *ast.Ident:
+		return t, x.variable(&t, e.Name, s)
+	case *ast.UnaryExpr:
+		if e.Op != token.SUB && e.Op != token.ADD {
+			return t, &exprError{t.at, fmt.Errorf("no operation %v: %s", e.Op, howTo)}
+		}
+		operand, err := x.compile(e.X, s)
+		t.op, t.args = e.Op.String(), []term{{at: t.at}, operand} // 0 - x
+		return t, err
+	case *ast.BinaryExpr:
+		if !strings.Contains("+-*/%", e.Op.String()) {
+			return t, &exprError{int(e.OpPos) - 1, fmt.Errorf("no operation %v: %s", e.Op, howTo)}
+		}
+		t.op, t.at, args = e.Op.String(), int(e.OpPos)-1, []ast.Expr{e.X, e.Y}
+	case *ast.CallExpr:
+		name, ok := e.Fun.(*ast.Ident)
+		if !ok {
+			return t, &exprError{t.at, errors.New("not a function: use min, max, cdiv or floor")}
+		}
+		n, known := functions[name.Name]
+		switch {
+		case !known:
+			return t, &exprError{t.at, fmt.Errorf("no function %.60q: use min, max, cdiv or floor", name.Name)}
+		case n > 0 && len(e.Args) != n || len(e.Args) == 0 || e.Ellipsis.IsValid():
+			return t, &exprError{t.at, fmt.Errorf("%s has %d arguments: give it %s", name.Name, len(e.Args), many(n))}
+		}
+		t.op, args = name.Name, e.Args
+	default:
+		return t, &exprError{t.at, errors.New("not part of an expression: " + howTo)}
+	}
+	for _, a := range args {
+		operand, err := x.compile(a, s)
+		if err != nil {
+			return t, err
+		}
+		t.args = append(t.args, operand)
+	}
+	return t, nil
+}
+
+func many(n int) string {
+	if n < 0 {
+		return "one or more"
+	}
+	return strconv.Itoa(n)
+}
+
+// literal reads a number.
+func (t *term) literal(e *ast.BasicLit) (err error) {
+	switch e.Kind {
+	case token.INT:
+		t.num.n, err = strconv.ParseInt(e.Value, 0, 64)
+	case token.FLOAT:
+		t.num.fraction = true
+		t.num.f, err = strconv.ParseFloat(e.Value, 64)
+	default:
+		return &exprError{t.at, fmt.Errorf("%.60s is no number: %s", e.Value, howTo)}
+	}
+	if err != nil {
+		return &exprError{t.at, fmt.Errorf("overflow: %.60s is more than 64 bits hold", e.Value)}
+	}
+	return nil
+}
+
+func (x *expr) variable(t *term, name string, s scope) error {
+	t.op, t.name = "name", slices.Index(s.names, name)
+	switch {
+	case s.words[name]:
+		return &exprError{t.at, fmt.Errorf("%s is a word, not a number: use it as $%s in the name of the kernel", name, name)}
+	case t.name < 0:
+		known := slices.DeleteFunc(slices.Clone(s.names), func(n string) bool { return n == "" })
+		return &exprError{t.at, fmt.Errorf("unknown name %.60q; known here: %s%s", name, list(known), didYouMean(name, known))}
+	}
+	x.uses = append(x.uses, t.name)
+	return nil
+}
+
+func didYouMean(word string, known []string) string {
+	if near := config.Nearest(word, known); near != "" {
+		return "; did you mean " + near + "?"
+	}
+	return ""
+}
+
+// eval computes the expression for the values of the names in its scope. The error is
+// an *exprError.
+func (x *expr) eval(values []number) (number, error) { return x.root.eval(values) }
+
+func (t *term) eval(values []number) (number, error) {
+	switch t.op {
+	case "":
+		return t.num, nil
+	case "name":
+		return values[t.name], nil
+	}
+	z, err := t.args[0].eval(values)
+	if err != nil {
+		return z, err
+	}
+	if t.op == "floor" {
+		z, err = floor(z)
+	}
+	for i := range t.args[1:] {
+		y, wrong := t.args[i+1].eval(values)
+		if wrong != nil {
+			return y, wrong
+		}
+		switch t.op {
+		case "min":
+			if less(y, z) {
+				z = y
+			}
+		case "max":
+			if less(z, y) {
+				z = y
+			}
+		case "cdiv":
+			z, err = cdiv(z, y)
+		default:
+			z, err = arithmetic(t.op, z, y)
+		}
+	}
+	if err != nil {
+		return z, &exprError{t.at, err}
+	}
+	return z, nil
+}

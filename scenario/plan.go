@@ -1,0 +1,186 @@
+package scenario
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/kernbench/kernbench/comm"
+	"github.com/kernbench/kernbench/internal/numeric"
+)
+
+// Plan is a scenario for a number of ranks, a root and parameters: all that runs.
+type Plan struct {
+	Name                string
+	Ranks, Root, Rounds int
+	Devices             []int // by rank
+	Windows             []Memory
+	Domains             []Domain // in alphabetical order; Rank is -1
+	Buffers             []*Buffer
+	Outputs             []*Output
+	Kernel              string
+	Func                any // the kernel
+
+	scenario *Scenario
+	params   map[string]setting
+	values   []number // of the names in expressions, but for i, rank, round and device
+}
+
+// Memory is a window that ranks share: that of all, or of a domain.
+type Memory struct {
+	Domain  *Domain // nil: all ranks
+	Signals int     // 64 bytes each, from 0 on
+	Bytes   int64   // of each rank's part, signals included
+}
+
+// Data is where the bytes after the signals begin.
+func (m Memory) Data() int64 { return int64(m.Signals) * SignalBytes }
+
+// SignalBytes is the distance of signals in a window.
+const SignalBytes = 64
+
+// Buffer is memory that each rank, or each member of a domain, has.
+type Buffer struct {
+	Name   string
+	DType  numeric.DType
+	Shape  []int
+	Window int   // which of the plan's it lies in; -1: memory of the rank's own
+	Offset int64 // in the window
+	Domain *Domain
+
+	index int
+}
+
+// Elems is the number of elements.
+func (b *Buffer) Elems() int {
+	n := 1
+	for _, d := range b.Shape {
+		n *= d
+	}
+	return n
+}
+
+// Bytes is the size.
+func (b *Buffer) Bytes() int64 { return int64(b.Elems()) * int64(b.DType.Size()) }
+
+// On reports whether a rank has the buffer.
+func (b *Buffer) On(rank int) bool { return b.Domain == nil || slices.Contains(b.Domain.Ranks, rank) }
+
+// Output is a buffer whose values are compared.
+type Output struct {
+	*Buffer
+	Relative float64 // largest difference as a share of what is wanted; 0: no bit differs
+
+	index int
+	at    Where
+	root  int
+}
+
+// On reports whether the output is compared at a rank.
+func (o *Output) On(rank int) bool {
+	return o.Buffer.On(rank) && (o.at != AtRoot || rank == o.root)
+}
+
+// Plan settles what a run is. The error holds every mistake, as [config.Errors].
+func (s *Scenario) Plan(c Choice) (*Plan, error) {
+	p := &problems{doc: s.doc}
+	pl := s.plan(c, p)
+	if len(p.errs) == 0 && !c.Trusted {
+		pl.checkValues(p)
+	}
+	if err := p.errs.Err(); err != nil {
+		return nil, err
+	}
+	return pl, nil
+}
+
+func (s *Scenario) plan(c Choice, p *problems) *Plan {
+	before := len(p.errs)
+	pl := &Plan{Name: s.Name, scenario: s, params: map[string]setting{}, Rounds: max(c.Rounds, 1)}
+	pl.chooseRanks(c, p)
+	pl.chooseRoot(c, p)
+	pl.chooseParams(c, p)
+	pl.chooseDevices(c, p)
+	for _, name := range s.domains {
+		pl.addDomain(p, name)
+	}
+	if len(p.errs) > before { // sizes would follow from mistakes
+		return nil
+	}
+	pl.values = make([]number, len(s.names))
+	pl.values[slotRanks], pl.values[slotRoot] = whole(pl.Ranks), whole(pl.Root)
+	for i, name := range s.paramNames() {
+		pl.values[slotParams+i] = pl.params[name].number
+	}
+	for i := range s.file.Buffers {
+		pl.addBuffer(p, i)
+	}
+	pl.place(p)
+	for i, o := range s.file.Outputs {
+		if k := s.buffer(o.Buffer); k >= 0 {
+			pl.Outputs = append(pl.Outputs, &Output{Buffer: pl.Buffers[k], Relative: float64(o.Relative), index: i, at: o.Ranks, root: pl.Root})
+		}
+	}
+	pl.checkKernel(p)
+	return pl
+}
+
+func (pl *Plan) addDomain(p *problems, name string) {
+	ranks := pl.scenario.file.Domains[name]
+	for i, r := range ranks {
+		if path := fmt.Sprintf("domains.%s[%d]", name, i); r >= pl.Ranks && !p.known(path) {
+			p.at(path, "rank %d does not exist: with nranks %d the ranks are 0 to %d", r, pl.Ranks, pl.Ranks-1)
+		}
+	}
+	pl.Domains = append(pl.Domains, Domain{Name: name, Ranks: ranks, Rank: -1})
+}
+
+func (pl *Plan) domain(name string) *Domain {
+	for i := range pl.Domains {
+		if pl.Domains[i].Name == name {
+			return &pl.Domains[i]
+		}
+	}
+	return nil
+}
+
+// Args is what the kernel is given at a rank in a round: a *Buffer for each tl.Ptr, and
+// numbers, texts, a [Domain] or the context as they are.
+func (pl *Plan) Args(rank, round int, ctx comm.Context) ([]any, error) {
+	var all []any
+	for _, a := range pl.scenario.args {
+		v, err := pl.arg(a, rank, round, ctx)
+		if err != nil {
+			return nil, pl.failed(a.expr, err)
+		}
+		all = append(all, v)
+	}
+	return all, nil
+}
+
+// failed is an expression that cannot be computed, as an error with its place.
+func (pl *Plan) failed(x *expr, err error) error {
+	p := &problems{doc: pl.scenario.doc}
+	p.in(x, err)
+	return p.errs.Err()
+}
+
+// at is the values of names at a rank in a round.
+func (pl *Plan) at(rank, round int) []number {
+	v := slices.Clone(pl.values)
+	v[slotRank], v[slotRound], v[slotDevice] = whole(rank), whole(round), whole(pl.Devices[rank])
+	return v
+}
+
+// someRounds is the rounds for which expressions are tried before a run.
+func (pl *Plan) someRounds() []int {
+	if pl.Rounds == 1 {
+		return []int{0}
+	}
+	return []int{0, pl.Rounds - 1}
+}
+
+func sortedKernels() []string { return slices.Sorted(maps.Keys(kernels)) }
+
+// Text is the file that the plan was made of.
+func (pl *Plan) Text() []byte { return pl.scenario.Text }

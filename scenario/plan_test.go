@@ -1,0 +1,202 @@
+package scenario
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"github.com/kernbench/kernbench/comm"
+	"github.com/kernbench/kernbench/internal/numeric"
+)
+
+func plan(t *testing.T, text string, c Choice) *Plan {
+	t.Helper()
+	s, err := Parse("sample.yaml", []byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	pl, err := s.Plan(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return pl
+}
+
+// TestPlan: the sample as it stands.
+func TestPlan(t *testing.T) {
+	pl := plan(t, sample, Choice{})
+	even := &Domain{Name: "even", Ranks: []int{0, 2}, Rank: -1}
+	for _, tt := range []struct {
+		what      string
+		got, want any
+	}{
+		{"name", pl.Name, "sample"},
+		{"ranks, root, rounds", []int{pl.Ranks, pl.Root, pl.Rounds}, []int{4, 1, 1}},
+		{"devices", pl.Devices, []int{0, 1, 2, 3}},
+		{"kernel", pl.Kernel, "copied"},
+		{"params", pl.Params(), map[string]string{"mode": "plain", "count": "8"}},
+		{"windows", pl.Windows, []Memory{{Signals: 2, Bytes: 160}, {Domain: even, Bytes: 32}}},
+		{"x", *pl.Buffers[0], Buffer{Name: "x", DType: numeric.F32, Shape: []int{8}, Window: 0, Offset: 128}},
+		{"half", *pl.Buffers[1], Buffer{Name: "half", DType: numeric.F16, Shape: []int{2, 8}, Window: 1, Domain: even, index: 1}},
+		{"out", *pl.Buffers[2], Buffer{Name: "out", DType: numeric.I32, Shape: []int{8}, Window: -1, index: 2}},
+		{"inputs", []bool{pl.HasInput(pl.Buffers[0]), pl.HasInput(pl.Buffers[1])}, []bool{true, false}},
+		{"half at", []bool{pl.Buffers[1].On(0), pl.Buffers[1].On(1), pl.Buffers[1].On(2)}, []bool{true, false, true}},
+		{"out compared at", []bool{pl.Outputs[0].On(0), pl.Outputs[0].On(1), pl.Outputs[0].On(2)}, []bool{false, true, false}},
+		{"half compared at", []bool{pl.Outputs[1].On(0), pl.Outputs[1].On(1), pl.Outputs[1].On(2)}, []bool{true, false, true}},
+	} {
+		if diff := cmp.Diff(tt.want, tt.got, cmp.AllowUnexported(Buffer{})); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", tt.what, diff)
+		}
+	}
+}
+
+// TestArgs: what the kernel gets at a rank.
+func TestArgs(t *testing.T) {
+	pl := plan(t, strings.Replace(sample, "out, count, 0.5", "out, count*rank + round, 0.5", 1), Choice{Rounds: 3})
+	ctx := comm.Context{Rank: 2, Ranks: 4}
+	got, err := pl.Args(2, 1, ctx)
+	want := []any{pl.Buffers[0], pl.Buffers[1], pl.Buffers[2], 17, 0.5, "plain", Domain{Name: "even", Ranks: []int{0, 2}, Rank: 1}, ctx}
+	if diff := cmp.Diff(want, got, cmp.AllowUnexported(Buffer{})); diff != "" || err != nil {
+		t.Errorf("arguments (-want +got): %v\n%s", err, diff)
+	}
+}
+
+func numbers(d numeric.DType, b []byte) (list []float64) {
+	for i := range len(b) / d.Size() {
+		list = append(list, numeric.Get(d, b, i))
+	}
+	return list
+}
+
+func TestValues(t *testing.T) {
+	pl := plan(t, sample, Choice{Rounds: 3, Params: map[string]string{"count": "3"}})
+	for _, tt := range []struct {
+		what        string
+		make        func(rank, round int) ([]byte, error)
+		d           numeric.DType
+		rank, round int
+		want        []float64
+	}{
+		{"x", func(r, n int) ([]byte, error) { return pl.Input(pl.Buffers[0], r, n) }, numeric.F32, 3, 2, []float64{32, 33, 34}},
+		{"golden out", func(r, n int) ([]byte, error) { return pl.Golden(pl.Outputs[0], r, n) }, numeric.I32, 1, 0, []float64{10, 11, 12}},
+		{"golden half", func(r, n int) ([]byte, error) { return pl.Golden(pl.Outputs[1], r, n) }, numeric.F16, 2, 0, []float64{1, 2.5, 4, 5.5, 7, 8.5}},
+	} {
+		b, err := tt.make(tt.rank, tt.round)
+		if got := numbers(tt.d, b); err != nil || !slices.Equal(got, tt.want) {
+			t.Errorf("%s at rank %d in round %d: got %v, %v, want %v", tt.what, tt.rank, tt.round, got, err, tt.want)
+		}
+	}
+}
+
+// TestConstant: an expression without i is the same everywhere.
+func TestConstant(t *testing.T) {
+	for _, count := range []string{"0", "1", "2", "7"} {
+		pl := plan(t, strings.Replace(sample, "init: i + 10*rank + round", "init: rank + 0.5", 1), Choice{Params: map[string]string{"count": count}})
+		b, err := pl.Input(pl.Buffers[0], 3, 0)
+		got := numbers(numeric.F32, b)
+		if err != nil || fmt.Sprint(len(got)) != count || slices.ContainsFunc(got, func(v float64) bool { return v != 3.5 }) {
+			t.Errorf("count %s: got %v, %v, want only 3.5", count, got, err)
+		}
+	}
+}
+
+// TestSameAgain: the choice of a plan makes the same plan.
+func TestSameAgain(t *testing.T) {
+	root := 3
+	first := plan(t, sample, Choice{Ranks: 5, Root: &root, Rounds: 2, Devices: "0,2,4-6", Params: map[string]string{"count": "5"}})
+	again := plan(t, sample, first.Choice())
+	if diff := cmp.Diff(first.Choice(), again.Choice()); diff != "" || !slices.Equal(again.Devices, []int{0, 2, 4, 5, 6}) {
+		t.Errorf("(-first +again), devices %v:\n%s", again.Devices, diff)
+	}
+}
+
+// TestLayout: whatever the sizes, nothing in a window overlaps.
+func TestLayout(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		signals := rapid.IntRange(0, 9).Draw(rt, "signals")
+		text := fmt.Sprintf("summary: s\nnranks: 2\nsignals: %d\nbuffers:\n", signals)
+		end := signals * SignalBytes
+		for _, name := range []string{"x", "y", "z", "out"} {
+			n := rapid.IntRange(0, 100).Draw(rt, name)
+			text += fmt.Sprintf("  - {name: %s, dtype: f16, shape: [%d], placement: window", name, n)
+			if rapid.Bool().Draw(rt, "explicit") {
+				end += 2 * rapid.IntRange(0, 50).Draw(rt, "gap")
+				text += fmt.Sprintf(", offset: %d", end)
+			} else {
+				end = (end + lineBytes - 1) / lineBytes * lineBytes
+			}
+			end += 2 * n
+			text += "}\n"
+		}
+		text += "kernel: {name: samples, args: [x, y, z, out, 1, \"domain:d\"]}\ndomains: {d: [0]}\noutputs: [{buffer: out, golden: 0}]\n"
+		pl := plan(t, text, Choice{})
+		before := pl.Windows[0].Data()
+		for _, b := range pl.Buffers {
+			if b.Offset < before {
+				rt.Fatalf("%s at %d, and before it is something to %d:\n%s", b.Name, b.Offset, before, text)
+			}
+			before = b.Offset + b.Bytes()
+		}
+		if got := pl.Windows[0].Bytes; got != int64(end) {
+			rt.Fatalf("window of %d bytes, want %d:\n%s", got, end, text)
+		}
+	})
+}
+
+func TestLookup(t *testing.T) {
+	d := Domain{Name: "even", Ranks: []int{2, 0}}
+	if got, err := d.Lookup(0); got != 1 || err != nil {
+		t.Errorf("rank 0: got %d, %v, want 1", got, err)
+	}
+	_, err := d.Lookup(1)
+	if want := "rank 1: not a member of the domain even [2 0]"; !errors.Is(err, ErrNotMember) || err.Error() != want {
+		t.Errorf("rank 1: got %v, want %s", err, want)
+	}
+}
+
+func TestParseDevices(t *testing.T) {
+	for text, want := range map[string][]int{"0": {0}, "0-3": {0, 1, 2, 3}, "5, 0,2": {5, 0, 2}, "1-2,0,60-63": {1, 2, 0, 60, 61, 62, 63}} {
+		if got, err := ParseDevices(text); err != nil || !slices.Equal(got, want) {
+			t.Errorf("%s: got %v, %v, want %v", text, got, err, want)
+		}
+	}
+	for _, text := range []string{"", ",", "1,", "-1", "3-1", "1-", "0x1", "1-2-3", "64", "99999999999", "0,0", "0-2,1"} {
+		if got, err := ParseDevices(text); err == nil {
+			t.Errorf("%q: got %v, want an error", text, got)
+		}
+	}
+}
+
+func TestLoad(t *testing.T) {
+	defer delete(scenarios, "sample")
+	Register("sample", []byte(sample))
+	if s, err := Load("sample"); err != nil || s.Name != "sample" || s.Source != "scenario sample" || s.Summary != "a sample" || s.Ranks != 4 {
+		t.Errorf("got %+v, %v", s, err)
+	}
+	_, err := Load("sampel")
+	if want := "no file sampel and no scenario of that name; scenarios: sample; did you mean sample?"; err == nil || err.Error() != want {
+		t.Errorf("got %v, want %s", err, want)
+	}
+	for want, register := range map[string]func(){
+		`scenario: two of kind scenario are called "sample": rename one`:                                       func() { Register("sample", nil) },
+		`scenario: "Sample" is no name for a scenario: write lower-case words joined by _, such as all_to_all`: func() { Register("Sample", nil) },
+		"scenario: k is a func(int): a kernel is a func(*tl.PE, ...) without results":                          func() { RegisterKernel("k", func(int) {}) },
+		"scenario: k is a <nil>: a kernel is a func(*tl.PE, ...) without results":                              func() { RegisterKernel("k", nil) },
+		`scenario: two of kind golden are called "halves": rename one`:                                         func() { RegisterGolden("halves", nil) },
+		`scenario: two of kind input are called "ones": rename one`:                                            func() { RegisterInput("ones", nil) },
+	} {
+		func() {
+			defer func() {
+				if got := fmt.Sprint(recover()); got != want {
+					t.Errorf("got panic %s, want %s", got, want)
+				}
+			}()
+			register()
+		}()
+	}
+}

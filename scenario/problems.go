@@ -1,0 +1,89 @@
+package scenario
+
+import (
+	"errors"
+	"slices"
+	"strings"
+
+	"github.com/kernbench/kernbench/internal/config"
+)
+
+// problems is the mistakes found in a scenario so far.
+type problems struct {
+	doc  *config.Doc
+	errs config.Errors
+}
+
+func (p *problems) put(e *config.Error) {
+	if len(p.errs) < config.MaxErrors {
+		p.errs = append(p.errs, e)
+	}
+}
+
+// at is a mistake in the value at a path of the file.
+func (p *problems) at(path, format string, args ...any) { p.put(p.doc.Errorf(path, format, args...)) }
+
+// flag is a mistake in what was asked for beside the file.
+func (p *problems) flag(format string, args ...any) {
+	e := p.doc.Errorf("", format, args...)
+	p.put(&config.Error{Msg: e.Msg})
+}
+
+// in is a mistake in an expression, or in the values that it has.
+func (p *problems) in(x *expr, err error) {
+	var e *exprError
+	if !errors.As(err, &e) {
+		p.at(x.path, "%v", err)
+		return
+	}
+	p.put(p.doc.ErrorIn(x.path, x.text, e.at, "%v", e.err))
+}
+
+// known reports whether the value at a path is one of those with mistakes already.
+func (p *problems) known(path string) bool {
+	return slices.ContainsFunc(p.errs, func(e *config.Error) bool { return e.Path == path && !e.Kept })
+}
+
+// expr reads an expression; nil if it has mistakes.
+func (p *problems) expr(path string, text exprText, s scope) *expr {
+	if p.known(path) {
+		return nil
+	}
+	x, err := parseExpr(path, string(text), s)
+	if err != nil {
+		p.in(&expr{path: path, text: string(text)}, err)
+	}
+	return x
+}
+
+// optional is expr of a value that need not be there.
+func (p *problems) optional(path string, text *exprText, s scope) *expr {
+	if text == nil {
+		return nil
+	}
+	return p.expr(path, *text, s)
+}
+
+// copy adds mistakes that were found elsewhere.
+func (p *problems) copy(err error) {
+	var one *config.Error
+	var many config.Errors
+	switch {
+	case errors.As(err, &many):
+		for _, e := range many {
+			p.put(e)
+		}
+	case errors.As(err, &one):
+		p.put(one)
+	default:
+		p.at("", "%v", err)
+	}
+}
+
+// list is names in a message.
+func list(names []string) string {
+	if len(names) == 0 {
+		return "none"
+	}
+	return strings.Join(names, ", ")
+}

@@ -1,0 +1,99 @@
+package scenario
+
+import (
+	"fmt"
+	"maps"
+	"reflect"
+	"regexp"
+	"slices"
+
+	"github.com/kernbench/kernbench/tl"
+)
+
+// Env is what a registered function knows of the values that it makes.
+type Env struct {
+	Rank, Ranks, Root, Round, Device int
+	Shape                            []int // of the buffer
+
+	params map[string]setting
+}
+
+// Int is a whole number among the parameters. If the file has no such parameter the
+// function ends here, and the file is refused.
+func (e Env) Int(param string) int {
+	s, ok := e.params[param]
+	if !ok || s.word != "" || s.number.fraction {
+		panic(missingParam(param))
+	}
+	return int(s.number.n)
+}
+
+// missingParam is the name of a parameter that a function wants and the file has not.
+type missingParam string
+
+// call is the function with a missing parameter as an error.
+func (f Fill) call(e Env, out []float64) (err error) {
+	defer func() {
+		switch v := recover().(type) {
+		case nil:
+		case missingParam:
+			err = fmt.Errorf("the function wants a parameter %s that is a whole number: add it to params, which has %s", string(v), list(slices.Sorted(maps.Keys(e.params))))
+		default:
+			panic(v)
+		}
+	}()
+	return f(e, out)
+}
+
+// Fill makes the elements of a buffer, in row-major order; out has as many as the shape.
+// They are rounded to the dtype afterwards. An error says what is wrong with the
+// parameters.
+type Fill func(e Env, out []float64) error
+
+var (
+	kernels   = map[string]any{}
+	inputs    = map[string]Fill{}
+	goldens   = map[string]Fill{}
+	scenarios = map[string][]byte{}
+
+	validName = regexp.MustCompile(`^[a-z][a-z0-9]*(_[a-z0-9]+)*$`)
+)
+
+func isName(text string) bool { return validName.MatchString(text) }
+
+// Register adds a scenario: the text of its file. Load finds it by its name.
+func Register(name string, text []byte) { add("scenario", scenarios, name, text) }
+
+// RegisterKernel adds a kernel, a func(*tl.PE, ...) of the tile language.
+func RegisterKernel(name string, kernel any) {
+	t := reflect.TypeOf(kernel)
+	if t == nil || t.Kind() != reflect.Func || t.NumIn() == 0 || t.In(0) != peType || t.NumOut() > 0 || t.IsVariadic() {
+		panic(fmt.Sprintf("scenario: %s is a %T: a kernel is a func(*tl.PE, ...) without results", name, kernel))
+	}
+	add("kernel", kernels, name, kernel)
+}
+
+// RegisterInput adds a function that makes values of a buffer: init: func:NAME.
+func RegisterInput(name string, f Fill) { add("input", inputs, name, f) }
+
+// RegisterGolden adds a function that makes the values that an output must have:
+// golden: func:NAME.
+func RegisterGolden(name string, f Fill) { add("golden", goldens, name, f) }
+
+func add[T any](what string, to map[string]T, name string, value T) {
+	if _, taken := to[name]; taken {
+		panic(fmt.Sprintf("scenario: two of kind %s are called %q: rename one", what, name))
+	}
+	if !isName(name) {
+		panic(fmt.Sprintf("scenario: %q is no name for a %s: write lower-case words joined by _, such as all_to_all", name, what))
+	}
+	to[name] = value
+}
+
+// Names is the registered scenarios in alphabetical order.
+func Names() []string { return slices.Sorted(maps.Keys(scenarios)) }
+
+var (
+	peType  = reflect.TypeFor[*tl.PE]()
+	ptrType = reflect.TypeFor[tl.Ptr]()
+)

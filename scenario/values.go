@@ -1,0 +1,159 @@
+package scenario
+
+import (
+	"bytes"
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/kernbench/kernbench/internal/numeric"
+)
+
+// HasInput reports whether a buffer gets values before each round.
+func (pl *Plan) HasInput(b *Buffer) bool { return pl.scenario.buffers[b.index].init.exists() }
+
+// Input is the values that a buffer gets at a rank before a round.
+func (pl *Plan) Input(b *Buffer, rank, round int) ([]byte, error) {
+	return pl.make(pl.scenario.buffers[b.index].init, b, rank, round)
+}
+
+// Golden is the values that an output must have at a rank after a round.
+func (pl *Plan) Golden(o *Output, rank, round int) ([]byte, error) {
+	return pl.make(pl.scenario.outputs[o.index], o.Buffer, rank, round)
+}
+
+// make computes all elements of a buffer.
+func (pl *Plan) make(s source, b *Buffer, rank, round int) ([]byte, error) {
+	out := make([]byte, b.Bytes())
+	if s.fill == nil && !slices.Contains(s.expr.uses, slotI) { // all are the same
+		n := min(b.Elems(), 1)
+		err := pl.evaluate(s.expr, b, rank, round, out, 0, n)
+		for n *= b.DType.Size(); n > 0 && n < len(out); n *= 2 {
+			copy(out[n:], out[:n])
+		}
+		return out, err
+	}
+	if s.fill == nil {
+		return out, pl.evaluate(s.expr, b, rank, round, out, 0, b.Elems())
+	}
+	values := make([]float64, b.Elems())
+	e := Env{Rank: rank, Ranks: pl.Ranks, Root: pl.Root, Round: round, Device: pl.Devices[rank], Shape: slices.Clone(b.Shape), params: pl.params}
+	if err := s.fill.call(e, values); err != nil {
+		return nil, pl.scenario.doc.Errorf(s.path, "%v", err)
+	}
+	for i, v := range values {
+		if err := store(b.DType, out, i, number{fraction: true, f: v}); err != nil {
+			return nil, pl.scenario.doc.Errorf(s.path, "element %d at rank %d in round %d: %v", i, rank, round, err)
+		}
+	}
+	return out, nil
+}
+
+// evaluate computes the elements from one to before another, which are all of out.
+func (pl *Plan) evaluate(x *expr, b *Buffer, rank, round int, out []byte, from, to int) error {
+	values := pl.at(rank, round)
+	for i := from; i < to; i++ {
+		values[slotI] = whole(i)
+		v, err := x.eval(values)
+		if err == nil {
+			err = store(b.DType, out, i-from, v)
+		}
+		if err == nil {
+			continue
+		}
+		if e, ok := err.(*exprError); ok {
+			err = &exprError{e.at, fmt.Errorf("%w, with i = %d at rank %d in round %d", e.err, i, rank, round)}
+		} else {
+			err = &exprError{0, fmt.Errorf("element %d at rank %d in round %d: %w", i, rank, round, err)}
+		}
+		return pl.failed(x, err)
+	}
+	return nil
+}
+
+// store writes a number as element i, if the dtype can hold it.
+func store(d numeric.DType, out []byte, i int, v number) error {
+	if d.IsFloat() {
+		numeric.Set(d, out, i, v.float())
+		if math.IsInf(numeric.Get(d, out, i), 0) && !math.IsInf(v.float(), 0) {
+			return fmt.Errorf("%v is more than %v holds: use smaller values or a larger dtype", v, d)
+		}
+		return nil
+	}
+	if v.fraction && v.f != math.Trunc(v.f) {
+		return fmt.Errorf("%v is no whole number, and the dtype is %v: use floor", v, d)
+	}
+	n := v.n
+	if v.fraction {
+		n = int64(v.f)
+	}
+	numeric.SetInt(d, out, i, n)
+	if numeric.GetInt(d, out, i) != n || !d.IsSigned() && n < 0 || v.fraction && math.Abs(v.f) >= 1<<63 {
+		return fmt.Errorf("%v is more than %v holds: use smaller values or a larger dtype", v, d)
+	}
+	return nil
+}
+
+// tried is how many elements at either end of a buffer are computed before a run.
+const tried = 1024
+
+// checkValues computes some of all values, so that what cannot be computed is refused
+// before anything runs.
+func (pl *Plan) checkValues(p *problems) {
+	s := pl.scenario
+	for i, b := range pl.Buffers {
+		pl.try(p, s.buffers[i].init, b, b.On)
+	}
+	for _, o := range pl.Outputs {
+		pl.try(p, s.outputs[o.index], o.Buffer, o.On)
+	}
+	if pl.Rounds > 1 && len(p.errs) == 0 && !pl.changes() {
+		p.at("buffers", "%d rounds, and no input changes from one to the next: use round in an init, such as i + 10*round", pl.Rounds)
+	}
+}
+
+// try computes the ends of a buffer at every rank that has it, in the first and the
+// last round, up to the first mistake. Functions are tried at one rank in one round.
+func (pl *Plan) try(p *problems, s source, b *Buffer, on func(rank int) bool) {
+	if !s.exists() {
+		return
+	}
+	n := b.Elems()
+	out := make([]byte, min(n, tried)*b.DType.Size())
+	for _, round := range pl.someRounds() {
+		for rank := range pl.Ranks {
+			if !on(rank) {
+				continue
+			}
+			var err error
+			if s.fill != nil {
+				_, err = pl.make(s, b, rank, round)
+			} else if err = pl.evaluate(s.expr, b, rank, round, out, 0, min(n, tried)); err == nil {
+				err = pl.evaluate(s.expr, b, rank, round, out, max(0, n-tried), n)
+			}
+			if err != nil {
+				p.copy(err)
+			}
+			if err != nil || s.fill != nil {
+				return
+			}
+		}
+	}
+}
+
+// changes reports whether some input of the second round differs from the first's.
+func (pl *Plan) changes() bool {
+	for _, b := range pl.Buffers {
+		for rank := range pl.Ranks {
+			if !b.On(rank) || !pl.HasInput(b) {
+				continue
+			}
+			first, err := pl.Input(b, rank, 0)
+			second, wrong := pl.Input(b, rank, 1)
+			if err != nil || wrong != nil || !bytes.Equal(first, second) {
+				return true // or an error, which the run will report
+			}
+		}
+	}
+	return false
+}

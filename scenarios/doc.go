@@ -1,0 +1,17 @@
+// Package scenarios is the built-in scenarios: for each a file that says what runs and
+// what must come of it, and a Go file with its kernels. Importing it registers them.
+//
+// They are meant to be read and copied. A kernel uses the one-sided half of the tile
+// language: it puts into windows of peers or gets from them, and orders that by
+// signals. Each keeps two rules. Before a rank touches the window of a peer, the
+// peer has said that its inputs are there; and no rank ends before all who touch its
+// window have said that they are done, for what comes next writes to it at once.
+// [Barrier] does both. Sums are formed in an order that depends on the number of ranks
+// alone, so that every machine gives the same bits.
+//
+// Files say in expressions what goes in and what must come out; what expressions cannot
+// say is in functions registered beside the kernel. Those are plain Go, and know
+// nothing of the kernel.
+//
+// The package imports scenario and tl, as a scenario of your own does.
+package scenarios
