@@ -32,7 +32,7 @@
 //
 // A buffer is memory of each rank, or of each member of its domain. Placement window
 // is memory that peers can reach, device is the rank's own. In the window of a rank
-// signals come first, 64 bytes each, then the buffers in order, each from a multiple of
+// signals come first, 64 bytes each, in two banks, then the buffers in order, each from a multiple of
 // 64 bytes on, unless offset says where. A domain has a window of its own, without
 // signals. A buffer with init gets it before every round; one without is zero at
 // first, and then what the round before has left.

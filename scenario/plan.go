@@ -29,15 +29,19 @@ type Plan struct {
 // Memory is a window that ranks share: that of all, or of a domain.
 type Memory struct {
 	Domain  *Domain // nil: all ranks
-	Signals int     // 64 bytes each, from 0 on
+	Signals int     // that a kernel has; each lies in the window SignalBanks times
 	Bytes   int64   // of each rank's part, signals included
 }
 
 // Data is where the bytes after the signals begin.
-func (m Memory) Data() int64 { return int64(m.Signals) * SignalBytes }
+func (m Memory) Data() int64 { return SignalBanks * int64(m.Signals) * SignalBytes }
 
-// SignalBytes is the distance of signals in a window.
-const SignalBytes = 64
+// Signals lie in a window one after the other, and that twice: kernels begin with
+// signals that are 0, so that runs of one take turns with two banks of them.
+const (
+	SignalBanks = 2
+	SignalBytes = 64
+)
 
 // Buffer is memory that each rank, or each member of a domain, has.
 type Buffer struct {

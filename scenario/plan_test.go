@@ -40,8 +40,8 @@ func TestPlan(t *testing.T) {
 		{"devices", pl.Devices, []int{0, 1, 2, 3}},
 		{"kernel", pl.Kernel, "copied"},
 		{"params", pl.Params(), map[string]string{"mode": "plain", "count": "8"}},
-		{"windows", pl.Windows, []Memory{{Signals: 2, Bytes: 160}, {Domain: even, Bytes: 32}}},
-		{"x", *pl.Buffers[0], Buffer{Name: "x", DType: numeric.F32, Shape: []int{8}, Window: 0, Offset: 128}},
+		{"windows", pl.Windows, []Memory{{Signals: 2, Bytes: 288}, {Domain: even, Bytes: 32}}},
+		{"x", *pl.Buffers[0], Buffer{Name: "x", DType: numeric.F32, Shape: []int{8}, Window: 0, Offset: 256}},
 		{"half", *pl.Buffers[1], Buffer{Name: "half", DType: numeric.F16, Shape: []int{2, 8}, Window: 1, Domain: even, index: 1}},
 		{"out", *pl.Buffers[2], Buffer{Name: "out", DType: numeric.I32, Shape: []int{8}, Window: -1, index: 2}},
 		{"inputs", []bool{pl.HasInput(pl.Buffers[0]), pl.HasInput(pl.Buffers[1])}, []bool{true, false}},
@@ -120,7 +120,7 @@ func TestLayout(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		signals := rapid.IntRange(0, 9).Draw(rt, "signals")
 		text := fmt.Sprintf("summary: s\nnranks: 2\nsignals: %d\nbuffers:\n", signals)
-		end := signals * SignalBytes
+		end := SignalBanks * signals * SignalBytes
 		for _, name := range []string{"x", "y", "z", "out"} {
 			n := rapid.IntRange(0, 100).Draw(rt, name)
 			text += fmt.Sprintf("  - {name: %s, dtype: f16, shape: [%d], placement: window", name, n)

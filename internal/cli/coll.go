@@ -64,16 +64,16 @@ Every rank compares its own result after every iteration. There are all collecti
 sendrecv; sum, prod, min, max, and avg of floats; f16 (the default here too), bf16, f32,
 f64, i32 and i64. --algo is auto, direct or, of all_reduce and reduce, direct_one_phase;
 --buffer window puts buffers where other ranks can reach them, private where they cannot,
-and have to be copied. Nobody knows the least possible time. Rows are printed when all
-have been measured. Flags of the simulated machine are refused.
+and have to be copied. The columns %bound and bound are empty (-), and rows are printed
+when all have been measured. Flags of the simulated machine are refused.
 
-The exit status is 1 if a value is wrong, 3 if a rank fails. --format json has collective, ranks,
-ranks_per, rows of the columns above (time_us, and bound_share for %bound, with bound_us,
-bound_kind, the sentence bound, and best), avg_busbw, wrong and config, and of --algo all
-wins and left_out (algorithm, at how many sizes, reason) instead of avg_busbw. --format
-csv has the same columns, without bound_us and the sentence; best is empty without --algo
-all, and what is left out has no rows. Of real ranks there is no ranks_per, and config
-has on, nranks, cores, buffer, iters and warmups.`,
+The exit status is 1 if a value is wrong, 3 if a rank fails. --format json has
+collective, ranks, ranks_per, rows of the columns above (time_us, and bound_share for
+%bound, with bound_us, bound_kind, the sentence bound, and best), avg_busbw, wrong and
+config, and of --algo all wins and left_out (algorithm, at how many sizes, reason)
+instead of avg_busbw. Of real ranks there is no ranks_per, and config has on, nranks,
+cores, buffer, iters and warmups. --format csv has the same columns, without bound_us and
+the sentence; best is empty without --algo all, and what is left out has no rows.`,
 		Example: `  kernbench coll all_reduce
   kernbench coll all_reduce -b 1K -e 16M -f 4 --topology ring6 --algo ring
   kernbench coll all_reduce --topology torus2x3 --partial --algo all -b 1K -e 64K -f 8

@@ -72,6 +72,7 @@ type shownWindow struct {
 	Ranks       []int  `json:"ranks"`
 	Bytes       int64  `json:"bytes"`
 	Signals     int    `json:"signals"`
+	SignalBanks int    `json:"signal_banks"` // each has all signals
 	SignalBytes int64  `json:"signal_bytes"` // from one to the next
 }
 
@@ -93,12 +94,13 @@ func commShowCmd() *cobra.Command {
 		Long: `Show prints what a scenario is for a number of ranks: its kernel, and the byte layout
 of the windows that ranks share, signals included. Each rank has a part of this layout;
 nothing in it depends on the rank. Signals are 64-bit words, each on a line of the cache
-of its own.
+of its own, in two banks that runs of the kernel use by turns.
 
 --source prints the file itself, to copy.
 
 --format json has scenario, summary, nranks, root, devices, params, kernel,
-context_version, windows (domain, ranks, bytes, signals, signal_bytes) and buffers
+context_version, windows (domain, ranks, bytes, signals, signal_banks,
+signal_bytes) and buffers
 (name, dtype, shape, bytes, window, offset, domain).`,
 		Example: `  kernbench comm show allreduce --nranks 8
   kernbench comm show allreduce --source > my-scenario.yaml`,
@@ -141,7 +143,7 @@ func describeScenario(s *scenario.Scenario, plan *scenario.Plan) *shownScenario 
 		Kernel: plan.Kernel, ContextVersion: comm.ContextVersion, Windows: []shownWindow{}, Buffers: []shownBuffer{},
 	}
 	for _, w := range plan.Windows {
-		m := shownWindow{Bytes: w.Bytes, Signals: w.Signals, SignalBytes: scenario.SignalBytes}
+		m := shownWindow{Bytes: w.Bytes, Signals: w.Signals, SignalBanks: scenario.SignalBanks, SignalBytes: scenario.SignalBytes}
 		for rank := range plan.Ranks {
 			m.Ranks = append(m.Ranks, rank)
 		}
@@ -172,9 +174,11 @@ func (s *shownScenario) text() string {
 			name = fmt.Sprintf("window of each rank of the domain %s (%s)", w.Domain, numberList(w.Ranks))
 		}
 		fmt.Fprintf(&b, "\n%s, %d bytes\n", name, w.Bytes)
-		row("from", "to", "")
-		if w.Signals > 0 {
-			row(0, int64(w.Signals)*w.SignalBytes, fmt.Sprintf("signals 0 to %d, one every %d bytes", w.Signals-1, w.SignalBytes))
+		fmt.Fprintf(&b, "  %10s  %10s\n", "from", "to")
+		for bank := range w.SignalBanks {
+			if bytes := int64(w.Signals) * w.SignalBytes; bytes > 0 {
+				row(int64(bank)*bytes, int64(bank+1)*bytes, fmt.Sprintf("signals 0 to %d of bank %d, one every %d bytes", w.Signals-1, bank, w.SignalBytes))
+			}
 		}
 		for _, k := range s.Buffers {
 			if k.Window == i {

@@ -15,7 +15,7 @@ type Row struct {
 	Type       string   `json:"type"`           // dtype
 	RedOp      string   `json:"redop"`          // "none" where nothing is reduced
 	Root       int      `json:"root"`           // -1 where there is none
-	TimeUS     float64  `json:"time_us"`        // from the start on the PEs to the last end, averaged over the iterations
+	TimeUS     float64  `json:"time_us"`        // from the start on the PEs to the last end, or the slowest real rank's, averaged over the iterations
 	AlgBW      float64  `json:"algbw"`          // size by time, in GB/s
 	BusBW      float64  `json:"busbw"`          // as a share of what links carry, in GB/s
 	Wrong      *int     `json:"wrong"`          // elements over all ranks; null if nobody looked

@@ -16,13 +16,18 @@ import (
 
 // Options change how a rank runs kernels. The zero value is what most want.
 type Options struct {
-	Signals   int       // that a kernel has; DefaultSignals if 0
+	Signals   int       // that a kernel has; DefaultSignals if 0, or half of the Window's
 	TileBytes int64     // of tiles that exist at a time; DefaultTileBytes if 0
 	Print     io.Writer // for what kernels print, each time in one Write; nil drops it
+	// Window is where the signals are, Banks times as many; nil makes one for them.
+	Window *comm.Window
 	// Delay is called before operations that others can see or that wait for them. Tests
 	// use it to shake the order.
 	Delay func()
 }
+
+// Banks is how many sets of signals there are: launches use them by turns.
+const Banks = 2
 
 // What Options have by default. Tiles get eight times the TCM of the simulated machine.
 const (
@@ -45,17 +50,26 @@ type Rank struct {
 // New makes a rank of a communicator run kernels. Every rank of it calls New, with as
 // many signals.
 func New(c *comm.Comm, o Options) (*Rank, error) {
-	o.Signals = cmp.Or(o.Signals, DefaultSignals)
 	o.TileBytes = cmp.Or(o.TileBytes, DefaultTileBytes)
-	w, err := c.AllocWindow(0, 2*o.Signals)
+	if o.Window != nil {
+		o.Signals = o.Window.Signals() / Banks
+		return &Rank{comm: c, options: o, world: c.Ranks(), signals: o.Window}, nil
+	}
+	o.Signals = cmp.Or(o.Signals, DefaultSignals)
+	w, err := c.AllocWindow(0, Banks*o.Signals)
 	if err != nil {
 		return nil, fmt.Errorf("signals of kernels: %w", err)
 	}
 	return &Rank{comm: c, options: o, world: c.Ranks(), signals: w}, nil
 }
 
-// Close gives the signals back.
-func (r *Rank) Close() error { return r.signals.Close() }
+// Close gives signals back that were made for them.
+func (r *Rank) Close() error {
+	if r.options.Window != nil {
+		return nil
+	}
+	return r.signals.Close()
+}
 
 // Launch runs a kernel, a function of a *tl.PE and arguments, once all ranks have
 // launched it, and returns when it has ended here. A [Tensor] goes to a tl.Ptr

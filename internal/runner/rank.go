@@ -92,7 +92,7 @@ func (r *rank) prepare() error {
 		}
 	}
 	r.delays = rand.New(rand.NewPCG(r.Seed, uint64(r.comm.Rank())))
-	o := procpe.Options{Signals: max(1, r.plan.Windows[0].Signals)}
+	o := procpe.Options{Window: r.windows[0]}
 	if r.plan.Rounds > 1 {
 		o.Delay = r.hesitate
 	}
@@ -131,7 +131,7 @@ func (r *rank) makeWindows() (err error) {
 				return fmt.Errorf("domain %s: %w", m.Domain.Name, err)
 			}
 		}
-		if r.windows[i], err = c.AllocWindow(m.Bytes-m.Data(), m.Signals); err != nil {
+		if r.windows[i], err = c.AllocWindow(m.Bytes-m.Data(), scenario.SignalBanks*m.Signals); err != nil {
 			return err
 		}
 	}
