@@ -48,7 +48,7 @@ type Segment interface {
 	// Bytes is the memory of a member, nil if it cannot be addressed from here. That of
 	// the own member always can.
 	Bytes(member int) []byte
-	// Put and Get copy into and out of a member's memory.
+	// Put and Get copy into and out of a member's memory. Get reads one word at once.
 	Put(member int, off int64, src []byte) error
 	Get(member int, off int64, dst []byte) error
 	// Store, Add and CompareAndSwap change a word at once.

@@ -1,6 +1,7 @@
 package comm
 
 import (
+	"encoding/binary"
 	"sync/atomic"
 	"unsafe"
 )
@@ -21,6 +22,10 @@ func (m Memory) Put(member int, off int64, src []byte) error {
 
 // Get copies out of a member's memory.
 func (m Memory) Get(member int, off int64, dst []byte) error {
+	if len(dst) == 8 && off%8 == 0 {
+		binary.NativeEndian.PutUint64(dst, atomic.LoadUint64(word(m[member], off)))
+		return nil
+	}
 	copy(dst, m[member][off:off+int64(len(dst))])
 	return nil
 }
