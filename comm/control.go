@@ -11,11 +11,14 @@ import (
 // has a block of it:
 //
 //	abort     a word: 1 + the rank that failed first, of the world
+//	waits     a word: odd while the rank sleeps in a wait
+//	looks     a word: how often it has looked in vain since it sleeps
 //	text      what the rank itself failed of
+//	doing     what it waits for
 //	flags     a line for each round of the barrier
 //	boxes     a line for each other rank
 //
-// Only the world's abort and text are in use. Lines are 64 bytes, so that words that
+// Only the world's first five are in use. Lines are 64 bytes, so that words that
 // different ranks write do not share one.
 type control struct {
 	Segment
@@ -24,9 +27,13 @@ type control struct {
 }
 
 const (
-	line      = 64
-	textBytes = 1024 - line
-	flagsAt   = line + textBytes
+	line       = 64
+	waitsAt    = 8
+	looksAt    = 16
+	textBytes  = 1024 - line - doingBytes
+	doingAt    = line + textBytes
+	doingBytes = 128
+	flagsAt    = doingAt + doingBytes
 )
 
 func rounds(size int) int { return bits.Len(uint(size - 1)) }

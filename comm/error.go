@@ -17,6 +17,7 @@ var (
 	ErrRange     = errors.New("out of range")               // of a window, or no such rank or signal
 	ErrNoMemory  = errors.New("no memory for it")
 	ErrPeer      = errors.New("another rank has failed")
+	ErrDeadlock  = errors.New("a deadlock, every rank waits")
 )
 
 // Error is a failure of an operation. After one that concerns other ranks every later
@@ -30,20 +31,9 @@ type Error struct {
 	Err    error
 }
 
-// Error is such as "rank 1: barrier: waiting for rank 2: its process has ended".
+// Error is such as "rank 1: barrier, rank 2: it is gone: its process has ended".
 func (e *Error) Error() string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "rank %d: %s", e.Rank, e.Op)
-	if e.Phase != "" {
-		fmt.Fprintf(&b, ", %s", e.Phase)
-	}
-	if e.Signal >= 0 {
-		fmt.Fprintf(&b, ", signal %d", e.Signal)
-	}
-	if e.Peer >= 0 {
-		fmt.Fprintf(&b, ", rank %d", e.Peer)
-	}
-	return fmt.Sprintf("%s: %v", b.String(), e.Err)
+	return fmt.Sprintf("rank %d: %v: %v", e.Rank, place{op: e.Op, phase: e.Phase, peer: e.Peer, signal: e.Signal}, e.Err)
 }
 
 func (e *Error) Unwrap() error { return e.Err }
@@ -53,6 +43,22 @@ type place struct {
 	op, phase    string
 	peer, signal int    // of the world; -1 for none
 	barrier      uint64 // that it waits in, which takes all; 0 for none
+}
+
+// String is such as "barrier, rank 2".
+func (p place) String() string {
+	var b strings.Builder
+	b.WriteString(p.op)
+	if p.phase != "" {
+		fmt.Fprintf(&b, ", %s", p.phase)
+	}
+	if p.signal >= 0 {
+		fmt.Fprintf(&b, ", signal %d", p.signal)
+	}
+	if p.peer >= 0 {
+		fmt.Fprintf(&b, ", rank %d", p.peer)
+	}
+	return b.String()
 }
 
 func at(op, phase string) place { return place{op: op, phase: phase, peer: -1, signal: -1} }

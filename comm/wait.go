@@ -32,50 +32,64 @@ func (c *Comm) await(w *uint64, cmp Cmp, v int64, p place) error {
 			}
 		}
 	}
-	return c.awaitLong(w, cmp, v, p)
+	return c.awaitLong(func() bool { return cmp.Holds(int64(atomic.LoadUint64(w)), v) }, p)
 }
 
-func (c *Comm) awaitLong(w *uint64, cmp Cmp, v int64, p place) error {
+// awaitLong waits until ready says so, which looks at this rank's own memory.
+func (c *Comm) awaitLong(ready func() bool, p place) error {
+	w := c.world
 	began := time.Now()
 	asked := began
+	asleep := false
+	defer func() {
+		if asleep {
+			w.wakes()
+		}
+	}()
 	for {
 		for range looks {
-			if cmp.Holds(int64(atomic.LoadUint64(w)), v) {
+			if ready() {
 				return nil
 			}
-			if !c.world.crowded {
+			if !w.crowded {
 				pause()
 			}
 		}
-		if by := c.world.aborted(); by >= 0 {
-			return c.fail(p.with(by), c.world.told(by))
+		if asleep {
+			w.looked()
+		}
+		if by := w.aborted(); by >= 0 {
+			return c.fail(p.with(by), w.told(by))
 		}
 		now := time.Now()
 		if now.Sub(asked) >= askEvery {
 			asked = now
-			if where, err := c.hopeless(p, now.Sub(began)); err != nil {
-				if cmp.Holds(int64(atomic.LoadUint64(w)), v) {
+			if where, err := c.hopeless(p, now.Sub(began), asleep); err != nil {
+				if ready() {
 					return nil // the peer did its part before it went
 				}
-				if by := c.world.aborted(); by >= 0 {
-					return c.fail(p.with(by), c.world.told(by)) // it told why before it went
+				if by := w.aborted(); by >= 0 {
+					return c.fail(p.with(by), w.told(by)) // it told why before it went
 				}
 				return c.fail(where, err)
 			}
 		}
 		switch {
 		case now.Sub(began) >= sleepAfter:
-			ready := func() bool { return cmp.Holds(int64(atomic.LoadUint64(w)), v) || c.world.aborted() >= 0 }
-			c.world.link.Sleep(ready, longest)
-		case c.world.crowded:
-			c.world.link.Sleep(nil, 0)
+			if !asleep {
+				asleep = true
+				w.sleeps(p)
+			}
+			w.link.Sleep(func() bool { return ready() || w.aborted() >= 0 }, longest)
+		case w.crowded:
+			w.link.Sleep(nil, 0)
 		}
 	}
 }
 
 // hopeless is an error, and where, if there is no use in waiting any longer. It is for
 // the caller to fail: the wait may have ended since.
-func (c *Comm) hopeless(p place, waited time.Duration) (place, error) {
+func (c *Comm) hopeless(p place, waited time.Duration, asleep bool) (place, error) {
 	w := c.world
 	if err := context.Cause(w.ctx); err != nil {
 		return p, err
@@ -111,6 +125,9 @@ func (c *Comm) hopeless(p place, waited time.Duration) (place, error) {
 			continue
 		}
 		return p.with(peer), fmt.Errorf("%w: %w", ErrLost, lost)
+	}
+	if asleep {
+		return p, w.standstill()
 	}
 	return p, nil
 }

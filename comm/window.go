@@ -166,6 +166,34 @@ func (w *Window) WaitSignal(signal int, cmp Cmp, v int64) error {
 	return w.comm.await(word(w.local, signalAt(signal)), cmp, v, p)
 }
 
+// Condition is a comparison of a signal.
+type Condition struct {
+	Signal int
+	Cmp    Cmp
+	Value  int64
+}
+
+// WaitAny waits until one of some conditions, of which there is one at least, is so, and
+// is the index of the first that is.
+func (w *Window) WaitAny(conditions []Condition) (int, error) {
+	for _, c := range conditions {
+		if err := w.checkWait(place{op: "wait", peer: -1, signal: c.Signal}, c.Cmp); err != nil {
+			return 0, err
+		}
+	}
+	found := 0
+	err := w.comm.awaitLong(func() bool {
+		for i, c := range conditions {
+			if c.Cmp.Holds(int64(atomic.LoadUint64(word(w.local, signalAt(c.Signal)))), c.Value) {
+				found = i
+				return true
+			}
+		}
+		return false
+	}, at("wait", fmt.Sprintf("any of %d signals", len(conditions))))
+	return found, err
+}
+
 // TestSignal reports whether a signal of this rank compares true with v now.
 func (w *Window) TestSignal(signal int, cmp Cmp, v int64) (bool, error) {
 	p := place{op: "test", peer: -1, signal: signal}

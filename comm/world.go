@@ -17,6 +17,7 @@ type world struct {
 	crowded    bool
 	ctrl       *control
 	poison     atomic.Pointer[Error]
+	seen       []sight // of all ranks, when all were last seen to sleep
 }
 
 // aborted is the rank that told this one that it failed, -1 if none did.

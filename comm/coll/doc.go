@@ -9,7 +9,8 @@
 // [AllToAll], [Gather], [Scatter] and [Group.Barrier], of f16, bf16, f32, f64, i32 and
 // i64, with sum, prod, min, max and avg, of any count and root. Every rank makes the
 // same calls in the same order; a rank that does not is found out, by an error that
-// names both ranks and what they disagree on.
+// names both ranks and what they disagree on. A rank that has nobody to wait for, such as
+// the root of a small broadcast, gets it from its next call.
 //
 // # Order of sums
 //

@@ -24,6 +24,9 @@ var patterns = map[Kind]pattern{
 // A slot is written again two steps later. That all takers have read it by then a
 // source knows: where everybody takes from everybody, from the signals of the step in
 // between, which takers send after they have read; else they acknowledge each step.
+// Two slots may hold data of collectives before. Of the first, whoever has entered the
+// last collective has read it, or this rank knew before it left that one. Of the second
+// it takes that everybody has entered this one, takers or not.
 func (g *Group) pull(c *call) error {
 	p := patterns[c.kind]
 	rooted := p.fromRoot || p.toRoot

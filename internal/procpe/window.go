@@ -2,9 +2,7 @@ package procpe
 
 import (
 	"fmt"
-	"runtime"
 	"slices"
-	"time"
 
 	"github.com/kernbench/kernbench/comm"
 	"github.com/kernbench/kernbench/tl"
@@ -91,12 +89,6 @@ func (c *core) isSignal(n int) error {
 	return nil
 }
 
-// How Select looks at several signals, of which comm can wait for one only.
-const (
-	looks     = 1000 // one after the other, then now and then
-	lookEvery = 50 * time.Microsecond
-)
-
 // Select waits until one of several signals compares true.
 func (c *core) Select(cases []tl.Case) (int, error) {
 	for i := range cases {
@@ -108,19 +100,14 @@ func (c *core) Select(cases []tl.Case) (int, error) {
 		return 0, c.WaitSignal(only.Signal, only.Cmp, only.Value)
 	}
 	c.delay()
-	for look := 0; ; look++ {
-		for i := range cases {
-			s := &cases[i]
-			if holds, err := c.TestSignal(s.Signal, s.Cmp, s.Value); holds || err != nil {
-				return i, err
-			}
+	conditions := make([]comm.Condition, len(cases))
+	for i, s := range cases {
+		if err := c.isSignal(s.Signal); err != nil {
+			return 0, err
 		}
-		if look < looks {
-			runtime.Gosched()
-		} else {
-			time.Sleep(lookEvery)
-		}
+		conditions[i] = comm.Condition{Signal: c.bank + s.Signal, Cmp: s.Cmp, Value: s.Value}
 	}
+	return c.signals.WaitAny(conditions)
 }
 
 func (c *core) delay() {

@@ -1,0 +1,106 @@
+package comm
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+	"strings"
+	"sync/atomic"
+)
+
+// If every rank sleeps in a wait, nobody will ever change anything: that is a deadlock,
+// which whoever finds it reports. A rank is known to sleep on if its count of waits is
+// odd and stays the same. If all have been seen to sleep, and each has since looked at
+// its memory twice in vain, then the second time it did so after nobody could change
+// it any more. Ranks that have closed the communicator change nothing either.
+
+// sight is what was seen of a rank.
+type sight struct{ waits, looks uint64 }
+
+func (w *world) bump(at int64) { atomic.AddUint64(word(w.ctrl.local, at), 1) }
+
+// sleeps says that this rank sleeps from now on, and what for.
+func (w *world) sleeps(p place) {
+	text := w.ctrl.local[doingAt : doingAt+doingBytes]
+	clear(text)
+	copy(text[:doingBytes-1], p.String())
+	w.bump(waitsAt)
+}
+
+// looked says that it has looked in vain.
+func (w *world) looked() { w.bump(looksAt) }
+
+// wakes says that it goes on.
+func (w *world) wakes() {
+	w.seen = nil
+	w.bump(waitsAt)
+}
+
+// standstill is an error if all ranks sleep for good. This rank does.
+func (w *world) standstill() error {
+	var now []sight
+	for rank := range w.size { // all of these come before the looks below
+		waits, err := w.peek(rank, waitsAt)
+		if err != nil {
+			return err
+		}
+		if _, closed := w.ctrl.closedBy(rank, w.size); closed && rank != w.rank {
+			waits = 0
+		} else if waits%2 == 0 {
+			w.seen = nil
+			return nil // it does something
+		}
+		now = append(now, sight{waits: waits})
+	}
+	stands := w.seen != nil
+	for rank := range now {
+		looks, err := w.peek(rank, looksAt)
+		if err != nil {
+			return err
+		}
+		now[rank].looks = looks
+		if stands && now[rank].waits != w.seen[rank].waits {
+			w.seen, stands = nil, false
+		}
+		stands = stands && (now[rank].waits == 0 || looks >= w.seen[rank].looks+2)
+	}
+	if w.seen == nil {
+		w.seen = now
+	}
+	if !stands {
+		return nil
+	}
+	return w.deadlock(now)
+}
+
+// deadlock tells what everybody waits for.
+func (w *world) deadlock(ranks []sight) error {
+	const most = 8
+	var list []string
+	for rank, s := range ranks {
+		doing := "has closed"
+		if s.waits != 0 {
+			var text [doingBytes]byte
+			if err := w.ctrl.Get(rank, doingAt, text[:]); err != nil {
+				return err
+			}
+			what, _, _ := bytes.Cut(text[:], []byte{0})
+			doing = string(what)
+		}
+		if list = append(list, fmt.Sprintf("rank %d: %s", rank, doing)); len(list) == most && len(ranks) > most {
+			list = append(list, fmt.Sprintf("and %d more", len(ranks)-most))
+			break
+		}
+	}
+	return fmt.Errorf("%w: %s", ErrDeadlock, strings.Join(list, "; "))
+}
+
+// peek reads a word of a rank's control memory.
+func (w *world) peek(rank int, at int64) (uint64, error) {
+	if b := w.ctrl.Bytes(rank); b != nil {
+		return atomic.LoadUint64(word(b, at)), nil
+	}
+	var b [8]byte
+	err := w.ctrl.Get(rank, at, b[:])
+	return binary.NativeEndian.Uint64(b[:]), err
+}
