@@ -9,14 +9,15 @@ import (
 )
 
 // How a rank waits: it looks at a word again and again for a while, which is fastest,
-// then goes on looking less often and asks whether its peers are still there, and in
-// the end sleeps.
+// then goes on looking less often, lets others have the core and asks whether its peers
+// are still there, and in the end sleeps.
 const (
-	hotLooks   = 2000                  // before the clock is asked
-	looks      = 64                    // between other things
-	askEvery   = 2 * time.Millisecond  // whether peers are there
-	sleepAfter = 10 * time.Millisecond // of looking
-	longest    = 50 * time.Millisecond // sleep, before peers are asked about
+	hotLooks   = 2000                   // before the clock is asked
+	looks      = 64                     // between other things
+	yieldAfter = 500 * time.Microsecond // of looking: the peer may have no core
+	askEvery   = 2 * time.Millisecond   // whether peers are there
+	sleepAfter = 10 * time.Millisecond  // of looking
+	longest    = 50 * time.Millisecond  // sleep, before peers are asked about
 )
 
 // await waits until a word of this rank's own memory compares true with v.
@@ -32,7 +33,25 @@ func (c *Comm) await(w *uint64, cmp Cmp, v int64, p place) error {
 			}
 		}
 	}
-	return c.awaitLong(func() bool { return cmp.Holds(int64(atomic.LoadUint64(w)), v) }, p)
+	return c.awaitLong(c.world.look.at(w, cmp, v), p)
+}
+
+// look is what a rank waits for: one function serves all its waits, so that they
+// allocate nothing.
+type look struct {
+	word *uint64
+	cmp  Cmp
+	v    int64
+
+	holds func() bool
+}
+
+func (l *look) at(w *uint64, cmp Cmp, v int64) func() bool {
+	l.word, l.cmp, l.v = w, cmp, v
+	if l.holds == nil {
+		l.holds = func() bool { return l.cmp.Holds(int64(atomic.LoadUint64(l.word)), l.v) }
+	}
+	return l.holds
 }
 
 // awaitLong waits until ready says so, which looks at this rank's own memory.
@@ -81,7 +100,7 @@ func (c *Comm) awaitLong(ready func() bool, p place) error {
 				w.sleeps(p)
 			}
 			w.link.Sleep(func() bool { return ready() || w.aborted() >= 0 }, longest)
-		case w.crowded:
+		case w.crowded || now.Sub(began) >= yieldAfter:
 			w.link.Sleep(nil, 0)
 		}
 	}

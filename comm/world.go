@@ -17,6 +17,7 @@ type world struct {
 	crowded    bool
 	ctrl       *control
 	poison     atomic.Pointer[Error]
+	look       look
 	seen       []sight // of all ranks, when all were last seen to sleep
 }
 

@@ -45,7 +45,7 @@ func TestBackToBack(t *testing.T) {
 		for i, n := range []int{2, 3, 3, 4} {
 			t.Run(fmt.Sprintf("%s/%d/%d", backend, n, i), func(t *testing.T) {
 				seed := uint64(100*i + n)
-				succeed(t, randomProgram(seed, n, 120).run(backend, tardy(seed, "")))
+				succeed(t, randomProgram(seed, n, 110).run(backend, tardy(seed, "")))
 			})
 		}
 	}
