@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"fmt"
+	"math"
 	"strings"
 	"sync/atomic"
 )
@@ -38,19 +39,13 @@ func (w *world) wakes() {
 
 // standstill is an error if all ranks sleep for good. This rank does.
 func (w *world) standstill() error {
-	var now []sight
-	for rank := range w.size { // all of these come before the looks below
-		waits, err := w.peek(rank, waitsAt)
-		if err != nil {
+	now := make([]sight, w.size)
+	for rank := range now {
+		var err error
+		if now[rank].waits, err = w.sleeping(rank); err != nil || now[rank].waits == 0 {
+			w.seen = nil
 			return err
 		}
-		if _, closed := w.ctrl.closedBy(rank, w.size); closed && rank != w.rank {
-			waits = 0
-		} else if waits%2 == 0 {
-			w.seen = nil
-			return nil // it does something
-		}
-		now = append(now, sight{waits: waits})
 	}
 	stands := w.seen != nil
 	for rank := range now {
@@ -59,10 +54,17 @@ func (w *world) standstill() error {
 			return err
 		}
 		now[rank].looks = looks
-		if stands && now[rank].waits != w.seen[rank].waits {
-			w.seen, stands = nil, false
+		stands = stands && (now[rank].waits == gone || looks >= w.seen[rank].looks+2)
+	}
+	for rank := range now { // and has slept while its looks were read
+		waits, err := w.sleeping(rank)
+		if err != nil {
+			return err
 		}
-		stands = stands && (now[rank].waits == 0 || looks >= w.seen[rank].looks+2)
+		if waits != now[rank].waits || w.seen != nil && waits != w.seen[rank].waits {
+			w.seen = nil
+			return nil
+		}
 	}
 	if w.seen == nil {
 		w.seen = now
@@ -73,13 +75,28 @@ func (w *world) standstill() error {
 	return w.deadlock(now)
 }
 
+// gone stands for the waits of a rank that has closed the communicator.
+const gone = math.MaxUint64
+
+// sleeping is the waits of a rank that sleeps, 0 if it does something.
+func (w *world) sleeping(rank int) (uint64, error) {
+	if _, closed := w.ctrl.closedBy(rank, w.size); closed && rank != w.rank {
+		return gone, nil
+	}
+	waits, err := w.peek(rank, waitsAt)
+	if waits%2 == 0 {
+		return 0, err
+	}
+	return waits, err
+}
+
 // deadlock tells what everybody waits for.
 func (w *world) deadlock(ranks []sight) error {
 	const most = 8
 	var list []string
 	for rank, s := range ranks {
 		doing := "has closed"
-		if s.waits != 0 {
+		if s.waits != gone {
 			var text [doingBytes]byte
 			if err := w.ctrl.Get(rank, doingAt, text[:]); err != nil {
 				return err

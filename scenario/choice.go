@@ -9,12 +9,12 @@ import (
 
 // Choice is what a run wants otherwise than the file says. The zero value is nothing.
 type Choice struct {
-	Ranks   int               // 0 is the file's
-	Root    *int              // nil is the file's
-	Rounds  int               // 0 is one
-	Devices string            // such as 0-3 or 0,2,5; "" is the file's
-	Params  map[string]string // values, by name
-	Trusted bool              `json:"-"` // values are not tried: somebody has made this plan before
+	Ranks   int               `json:"nranks"`            // 0 is the file's
+	Root    *int              `json:"root,omitempty"`    // nil is the file's
+	Rounds  int               `json:"rounds"`            // 0 is one
+	Devices string            `json:"devices,omitempty"` // such as 0-3 or 0,2,5; "" is the file's
+	Params  map[string]string `json:"params,omitempty"`  // values, by name
+	Trusted bool              `json:"-"`                 // values are not tried: somebody has made this plan before
 }
 
 func (pl *Plan) chooseRanks(c Choice, p *problems) {

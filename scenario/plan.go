@@ -148,6 +148,9 @@ func (pl *Plan) domain(name string) *Domain {
 	return nil
 }
 
+// Rooted reports whether anything in the scenario has to do with the root.
+func (pl *Plan) Rooted() bool { return pl.scenario.rooted }
+
 // Args is what the kernel is given at a rank in a round: a *Buffer for each tl.Ptr, and
 // numbers, texts, a [Domain] or the context as they are.
 func (pl *Plan) Args(rank, round int, ctx comm.Context) ([]any, error) {

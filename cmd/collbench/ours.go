@@ -72,7 +72,7 @@ func measureAll(_ context.Context, c *comm.Comm, arg []byte) ([]byte, error) {
 	return json.Marshal(all)
 }
 
-// measure is the median over the iterations of the slowest rank's time, as in mpi.c.
+// measure is the median over the iterations of the slowest rank's time, as in mpi/collectives.c.
 func measure[T float32 | coll.F16](g *coll.Group, k Case) (micros float64, err error) {
 	size := 4
 	if k.DType == "f16" {

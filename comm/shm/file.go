@@ -3,8 +3,6 @@
 package shm
 
 import (
-	"crypto/rand"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"os"
@@ -30,7 +28,6 @@ type header struct {
 	magic   uint64
 	version uint32
 	ranks   uint32 // how many
-	epoch   uint64 // tells the run from others
 	owner   int32  // process that made the file
 	first   int32  // rank that made it; -1 for a launcher
 	bytes   uint64 // of each rank's part of segment 0
@@ -63,16 +60,12 @@ func prepare(f *os.File, ranks, first int) error {
 	if err := allocate(f, 0, bedsEnd(ranks)); err != nil {
 		return err
 	}
-	var epoch [8]byte
-	if _, err := rand.Read(epoch[:]); err != nil {
-		return err
-	}
 	m, err := open(f)
 	if err != nil {
 		return err
 	}
 	*m.head = header{
-		magic: magic, version: version, ranks: uint32(ranks), epoch: binary.NativeEndian.Uint64(epoch[:]),
+		magic: magic, version: version, ranks: uint32(ranks),
 		owner: int32(os.Getpid()), first: int32(first), next: uint64(bedsEnd(ranks)),
 	}
 	return m.unmap()

@@ -88,7 +88,7 @@ func (m *file) take(rank int) error {
 	}
 	free, err := lock(m.File, lockOf(rank))
 	if err == nil && !free {
-		err = fmt.Errorf("%w: another process is rank %d of this run: give each rank a number of its own, and each run a name", comm.ErrMismatch, rank)
+		err = fmt.Errorf("%w: another process is rank %d of this run, which process %d began: give each rank a number of its own, and each run a name", comm.ErrMismatch, rank, m.head.owner)
 	}
 	if err == nil && atomic.SwapUint32(&m.beds[rank].taken, 1) != 0 {
 		err = fmt.Errorf("%w: the process that was rank %d of this run has ended: start all ranks again", comm.ErrLost, rank)

@@ -45,8 +45,8 @@ func TestTwoRuns(t *testing.T) {
 	}
 	go open(0)
 	await(t, func() bool { return exists(path(at)) })
-	says(t, join(at, 2, 0)[0], fmt.Sprintf("rank 0: open: %s: ranks do not agree: another process is rank 0 of this run: "+
-		"give each rank a number of its own, and each run a name", path(at)))
+	says(t, join(at, 2, 0)[0], fmt.Sprintf("rank 0: open: %s: ranks do not agree: another process is rank 0 of this run, which process %d began: "+
+		"give each rank a number of its own, and each run a name", path(at), os.Getpid()))
 	go open(1)
 	c, d := <-first, <-first
 	succeed(t, join(at, 2, 0, 1)) // while the first goes on

@@ -28,7 +28,7 @@ are processes (--backend shm), goroutines (inproc), or SIPs of a simulated machi
 (sim); every value is compared with a golden one.
 
 A scenario is a file. comm list shows those that come with kernbench, comm show
---source prints one to copy, and docs/comm.md tells how to write your own.`,
+--source prints one to copy, and docs/scenarios.md tells how to write your own.`,
 		Example: `  kernbench comm list
   kernbench comm run allreduce --nranks 4
   kernbench comm run my-scenario.yaml --rounds 100
@@ -63,7 +63,7 @@ Wrong values are reported by rank, round and span of elements, with the worst of
 span, and are exit status 1. A mistake in the scenario or a flag is 2, a rank that
 failed 3.
 
---format json has one object: ok, scenario, backend, nranks, root, rounds, devices,
+--format json has one object: ok, scenario, backend, nranks, root (-1: none), rounds, devices,
 params, system (of sim), time_ns (in the kernels, of the slowest rank), compared,
 wrong, spans, mismatches and races.`,
 		Example: `  kernbench comm run allreduce --set mode=ring --nranks 5
@@ -265,7 +265,7 @@ func runText(r *runner.Result) string {
 	case runner.Sim:
 		ranks = fmt.Sprintf("%s of %s", counted(r.NRanks, "SIP"), r.System)
 	}
-	line("ranks", "%s, root %d, devices %s", ranks, r.Root, numberList(r.Devices))
+	line("ranks", "%s%s, devices %s", ranks, rootText(r.Root), numberList(r.Devices))
 	if r.Backend != "" {
 		line("backend", "%s", r.Backend)
 		line("time", "%v in the kernel, %s", time.Duration(r.TimeNS), counted(r.Rounds, "round"))
@@ -279,6 +279,14 @@ func runText(r *runner.Result) string {
 		line("races", "%d", len(r.Races))
 	}
 	return b.String()
+}
+
+// rootText tells of the root, if there is one.
+func rootText(root int) string {
+	if root < 0 {
+		return ""
+	}
+	return fmt.Sprintf(", root %d", root)
 }
 
 func paramList(params map[string]string) string {

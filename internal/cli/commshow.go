@@ -57,7 +57,7 @@ type shownScenario struct {
 	Scenario       string            `json:"scenario"`
 	Summary        string            `json:"summary"`
 	NRanks         int               `json:"nranks"`
-	Root           int               `json:"root"`
+	Root           int               `json:"root"` // -1 if nothing has to do with one
 	Devices        []int             `json:"devices"`
 	Params         map[string]string `json:"params,omitempty"`
 	Kernel         string            `json:"kernel"`
@@ -139,8 +139,11 @@ signal_bytes) and buffers
 
 func describeScenario(s *scenario.Scenario, plan *scenario.Plan) *shownScenario {
 	shown := &shownScenario{
-		Scenario: plan.Name, Summary: s.Summary, NRanks: plan.Ranks, Root: plan.Root, Devices: plan.Devices, Params: plan.Params(),
+		Scenario: plan.Name, Summary: s.Summary, NRanks: plan.Ranks, Root: -1, Devices: plan.Devices, Params: plan.Params(),
 		Kernel: plan.Kernel, ContextVersion: comm.ContextVersion, Windows: []shownWindow{}, Buffers: []shownBuffer{},
+	}
+	if plan.Rooted() {
+		shown.Root = plan.Root
 	}
 	for _, w := range plan.Windows {
 		m := shownWindow{Bytes: w.Bytes, Signals: w.Signals, SignalBanks: scenario.SignalBanks, SignalBytes: scenario.SignalBytes}
@@ -166,7 +169,7 @@ func describeScenario(s *scenario.Scenario, plan *scenario.Plan) *shownScenario 
 func (s *shownScenario) text() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s%s: %s\n", s.Scenario, paramList(s.Params), s.Summary)
-	fmt.Fprintf(&b, "%s, root %d, devices %s; kernel %s; context version %d\n", counted(s.NRanks, "rank"), s.Root, numberList(s.Devices), s.Kernel, s.ContextVersion)
+	fmt.Fprintf(&b, "%s%s, devices %s; kernel %s; context version %d\n", counted(s.NRanks, "rank"), rootText(s.Root), numberList(s.Devices), s.Kernel, s.ContextVersion)
 	row := func(from, to, what any) { fmt.Fprintf(&b, "  %10v  %10v  %v\n", from, to, what) }
 	for i, w := range s.Windows {
 		name := "window of each rank"

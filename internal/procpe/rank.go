@@ -43,8 +43,9 @@ type Rank struct {
 	// Launches take turns with two banks of signals. Who notifies in a launch has passed
 	// its barrier, and so has everybody ended the one before it: the bank of the last but
 	// one is quiet when a launch begins, and its owner can clear it before the barrier.
-	signals *comm.Window
-	bank    int
+	signals  *comm.Window
+	launches int
+	bank     int // where that of this launch begins
 }
 
 // New makes a rank of a communicator run kernels. Every rank of it calls New, with as
@@ -96,7 +97,8 @@ func (r *Rank) Launch(name string, kernel any, args ...any) error {
 
 // meet waits for the other ranks, with signals that are 0.
 func (r *Rank) meet() error {
-	r.bank = r.options.Signals - r.bank
+	r.bank = r.launches % Banks * r.options.Signals
+	r.launches++
 	for i := range r.options.Signals {
 		zero, err := r.signals.TestSignal(r.bank+i, tl.EQ, 0)
 		if err == nil && !zero {

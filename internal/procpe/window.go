@@ -1,6 +1,7 @@
 package procpe
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 
@@ -62,7 +63,7 @@ func (c *core) Notify(peer, signal int, op tl.SignalOp, value int64) error {
 	if err := c.isSignal(signal); err != nil {
 		return err
 	}
-	return c.signals.Notify(peer, c.bank+signal, op, value)
+	return c.renamed(c.signals.Notify(peer, c.bank+signal, op, value))
 }
 
 // WaitSignal waits until a signal of this rank compares true.
@@ -71,7 +72,21 @@ func (c *core) WaitSignal(signal int, cmp tl.Cmp, value int64) error {
 	if err := c.isSignal(signal); err != nil {
 		return err
 	}
-	return c.signals.WaitSignal(c.bank+signal, cmp, value)
+	return c.renamed(c.signals.WaitSignal(c.bank+signal, cmp, value))
+}
+
+// renamed is an error of comm with the signal's number as the kernel knows it.
+func (c *core) renamed(err error) error {
+	if err == nil {
+		return nil
+	}
+	var failed *comm.Error
+	if !errors.As(err, &failed) || failed.Signal < c.bank {
+		return err
+	}
+	said := *failed
+	said.Signal -= c.bank
+	return &said
 }
 
 // TestSignal reports whether it does now.

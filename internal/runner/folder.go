@@ -22,7 +22,7 @@ const (
 
 // prepared is what Prepare has settled: choiceFile.
 type prepared struct {
-	Scenario string
+	Scenario string `json:"scenario"`
 	scenario.Choice
 }
 
@@ -179,7 +179,7 @@ func Verify(dir string) (*Result, error) {
 	if err != nil {
 		return nil, &InputError{err}
 	}
-	r := &Result{Scenario: plan.Name, NRanks: plan.Ranks, Root: plan.Root, Rounds: plan.Rounds, Devices: plan.Devices, Params: plan.Params()}
+	r := &Result{Scenario: plan.Name, NRanks: plan.Ranks, Root: rootOf(plan), Rounds: plan.Rounds, Devices: plan.Devices, Params: plan.Params()}
 	f := folder{dir}
 	for round := range plan.Rounds {
 		for rank := range plan.Ranks {

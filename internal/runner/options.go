@@ -28,7 +28,7 @@ type Result struct {
 	Scenario string            `json:"scenario"`
 	Backend  string            `json:"backend"`
 	NRanks   int               `json:"nranks"`
-	Root     int               `json:"root"`
+	Root     int               `json:"root"` // -1 if nothing has to do with one
 	Rounds   int               `json:"rounds"`
 	Devices  []int             `json:"devices"`
 	Params   map[string]string `json:"params,omitempty"`

@@ -126,7 +126,7 @@ func (j *job) run(ctx context.Context) (*Result, error) {
 		ctx = limited
 	}
 	pl := j.plan
-	r := &Result{Scenario: pl.Name, Backend: j.Backend, NRanks: pl.Ranks, Root: pl.Root, Rounds: pl.Rounds, Devices: pl.Devices, Params: pl.Params()}
+	r := &Result{Scenario: pl.Name, Backend: j.Backend, NRanks: pl.Ranks, Root: rootOf(pl), Rounds: pl.Rounds, Devices: pl.Devices, Params: pl.Params()}
 	var err error
 	if j.Backend == Sim {
 		err = j.simulate(ctx, r)
@@ -137,4 +137,12 @@ func (j *job) run(ctx context.Context) (*Result, error) {
 		return nil, err
 	}
 	return r, nil
+}
+
+// rootOf is the root of a plan that has one, else -1.
+func rootOf(pl *scenario.Plan) int {
+	if !pl.Rooted() {
+		return -1
+	}
+	return pl.Root
 }

@@ -154,7 +154,7 @@ func (s *simulation) launch(round int) (torch.Time, error) {
 	bound := make([]*tl.Binding, s.plan.Ranks)
 	given := make([][]*scenario.Buffer, s.plan.Ranks)
 	for rank := range bound {
-		args, err := s.plan.Args(rank, round, comm.Context{Rank: rank, Ranks: s.plan.Ranks, WindowBytes: s.plan.Windows[0].Bytes, Base: make([]uint64, s.plan.Ranks)})
+		args, err := s.plan.Args(rank, round, comm.Context{Rank: rank, Ranks: s.plan.Ranks, WindowBytes: s.plan.Windows[0].Bytes - s.plan.Windows[0].Data(), Base: make([]uint64, s.plan.Ranks)})
 		if err == nil {
 			bound[rank], given[rank], err = tl.Bind[*scenario.Buffer](s.plan.Kernel, s.plan.Func, args)
 		}
