@@ -1,11 +1,14 @@
 package coll
 
+import "slices"
+
 // pattern is who takes which part of whose data.
 type pattern struct {
 	fromRoot bool // only the root's; else everybody's
 	toRoot   bool // only the root takes; else everybody
 	parts    bool // each takes a part of its own; else all take the same
 	reduce   bool // what is taken is combined; else it lies side by side, by rank
+	rooted   bool // one of the first two
 }
 
 var patterns = map[Kind]pattern{
@@ -29,82 +32,98 @@ var patterns = map[Kind]pattern{
 // it takes that everybody has entered this one, takers or not.
 func (g *Group) pull(c *call) error {
 	p := patterns[c.kind]
-	rooted := p.fromRoot || p.toRoot
-	isSource, isTaker := !p.fromRoot || g.rank == c.root, !p.toRoot || g.rank == c.root
+	p.rooted = p.fromRoot || p.toRoot
 	chunk := g.chunk(c, p)
-	steps := int64(max(1, (c.bytes()+chunk-1)/chunk))
+	steps := max(1, (c.bytes()+chunk-1)/chunk)
 	base := g.steps
-	g.steps += steps
+	g.steps += int64(steps)
 	if err := g.begin(c); err != nil {
 		return err
 	}
-	g.unmet = rooted
-	mine := c.at[g.rank].window != 0
-	allResident := false
-	for s := range steps {
-		from := int(s) * chunk
-		n := min(chunk, c.bytes()-from)
-		step := base + s + 1
-		if isSource && !mine {
-			if s == 1 && rooted { // who is still in the collective before may read this slot
-				if err := g.others(func(peer int) error { return g.meet(c, peer) }); err != nil {
-					return err
-				}
-			}
-			if err := g.reuse(c, step); err != nil {
+	g.unmet = p.rooted
+	isSource, isTaker := !p.fromRoot || g.rank == c.root, !p.toRoot || g.rank == c.root
+	for i := range steps {
+		s := step{number: base + int64(i) + 1, first: i == 0, last: i == steps-1, from: i * chunk, n: min(chunk, c.bytes()-i*chunk)}
+		if isSource {
+			if err := g.offer(c, p, s, i == 1); err != nil {
 				return err
 			}
-			g.stagePart(c, p, step, from, n)
-			if rooted {
-				g.awaitReaders(c, p, step)
-			}
-		}
-		switch {
-		case s == 0:
+		} else if s.first {
 			if err := g.enter(c); err != nil {
-				return err
-			}
-		case isSource && (rooted && !mine || !rooted && !allResident):
-			if err := g.tellTakers(c, p, step); err != nil {
 				return err
 			}
 		}
 		if !isTaker {
 			continue
 		}
-		for i := range g.n {
-			peer := (g.rank + i) % g.n
-			if p.fromRoot && peer != c.root || peer == g.rank {
-				continue
-			}
-			var err error
-			switch {
-			case s == 0:
-				err = g.meet(c, peer)
-			case rooted && c.at[peer].window == 0 || !rooted && !allResident:
-				err = g.wait(c, "data", staged, peer, step)
-			}
-			if err != nil {
+		if err := g.awaitData(c, p, s); err != nil {
+			return err
+		}
+		if err := g.take(c, p, s); err != nil {
+			return err
+		}
+		if err := g.acknowledge(c, p, s); err != nil {
+			return err
+		}
+	}
+	if isSource && c.at[g.rank].window != 0 {
+		return g.awaitTakers(c, p, base+int64(steps))
+	}
+	return nil
+}
+
+// step is a part of a collective: n bytes, from a byte on, of what each takes.
+type step struct {
+	number      int64 // of all steps of the group
+	first, last bool
+	from, n     int
+}
+
+// offer lets others read this rank's data of a step.
+func (g *Group) offer(c *call, p pattern, s step, second bool) error {
+	mine := c.at[g.rank].window != 0
+	if !mine {
+		if second && p.rooted { // who is still in the collective before may read this slot
+			if err := g.others(func(peer int) error { return g.meet(c, peer) }); err != nil {
 				return err
 			}
 		}
-		if s == 0 && !rooted {
-			allResident = true
-			for _, at := range c.at {
-				allResident = allResident && at.window != 0
-			}
-		}
-		if err := g.take(c, p, step, from, n); err != nil {
+		if err := g.reuse(c, s.number); err != nil {
 			return err
 		}
-		if err := g.acknowledge(c, p, step, s == steps-1); err != nil {
-			return err
+		g.stagePart(c, p, s)
+		if p.rooted {
+			g.awaitReaders(c, p, s.number)
 		}
 	}
-	if isSource && mine {
-		return g.awaitTakers(c, p, base+steps)
+	if s.first {
+		return g.enter(c)
+	}
+	if p.rooted && !mine || !p.rooted && !g.allFound(c) {
+		return g.takers(c, p, func(peer int) error { return g.tell(c, "data", staged, peer, s.number) })
 	}
 	return nil
+}
+
+// awaitData waits until all data that this rank takes in a step can be read.
+func (g *Group) awaitData(c *call, p pattern, s step) error {
+	return g.others(func(peer int) error {
+		switch {
+		case p.fromRoot && peer != c.root:
+			return nil
+		case s.first:
+			return g.meet(c, peer)
+		case p.rooted && c.at[peer].window == 0 || !p.rooted && !g.allFound(c):
+			return g.wait(c, "data", staged, peer, s.number)
+		}
+		return nil
+	})
+}
+
+// allFound reports whether everybody's data lies in windows. Ranks that have met know,
+// and need no signals then: nothing is staged.
+func (g *Group) allFound(c *call) bool {
+	return !slices.ContainsFunc(c.at, func(at place) bool { return at.window == 0 })
 }
 
 // chunk is how many bytes each takes from a source in a step. What only the root has
@@ -133,10 +152,6 @@ func (g *Group) takers(c *call, p pattern, f func(peer int) error) error {
 	return nil
 }
 
-func (g *Group) tellTakers(c *call, p pattern, step int64) error {
-	return g.takers(c, p, func(peer int) error { return g.tell(c, "data", staged, peer, step) })
-}
-
 func (g *Group) awaitTakers(c *call, p pattern, step int64) error {
 	return g.takers(c, p, func(peer int) error {
 		if err := g.meet(c, peer); err != nil {
@@ -158,26 +173,26 @@ func (g *Group) awaitReaders(c *call, p pattern, step int64) {
 }
 
 // stagePart stages what others take in a step.
-func (g *Group) stagePart(c *call, p pattern, step int64, from, n int) {
-	at := g.stagedAt(step)
+func (g *Group) stagePart(c *call, p pattern, s step) {
+	at := g.stagedAt(s.number)
 	if !p.parts {
 		if p.toRoot && g.rank == c.root {
 			return // nobody takes it
 		}
-		g.stage(at, c.src[from:from+n])
+		g.stage(at, c.src[s.from:s.from+s.n])
 		return
 	}
 	chunk := g.chunk(c, p)
 	for peer := range g.n {
 		if peer != g.rank {
-			g.stage(at+peer*chunk, c.src[peer*c.bytes()+from:][:n])
+			g.stage(at+peer*chunk, c.src[peer*c.bytes()+s.from:][:s.n])
 		}
 	}
 }
 
 // take takes this rank's part of a step from all sources.
-func (g *Group) take(c *call, p pattern, step int64, from, n int) error {
-	slotAt, bufferAt := g.stagedAt(step), from
+func (g *Group) take(c *call, p pattern, s step) error {
+	slotAt, bufferAt := g.stagedAt(s.number), s.from
 	if p.parts {
 		slotAt += g.rank * g.chunk(c, p)
 		bufferAt += g.rank * c.bytes()
@@ -187,18 +202,18 @@ func (g *Group) take(c *call, p pattern, step int64, from, n int) error {
 		for peer := range g.n {
 			g.sources = append(g.sources, g.source(c, peer, slotAt, bufferAt, c.at[peer].window != 0))
 		}
-		return g.combine(c, g.sources, n, len(c.dst) >= streamFrom, c.dst[from:from+n], nil)
+		return g.combine(c, g.sources, s.n, len(c.dst) >= streamFrom, c.dst[s.from:s.from+s.n], nil)
 	}
 	for i := range g.n {
 		peer := (g.rank + i) % g.n
-		into := peer*c.bytes() + from
+		into := peer*c.bytes() + s.from
 		if p.fromRoot {
 			if peer != c.root {
 				continue
 			}
-			into = from
+			into = s.from
 		}
-		if err := g.fetch(c, c.dst[into:into+n], g.source(c, peer, slotAt, bufferAt, c.at[peer].window != 0), peer); err != nil {
+		if err := g.fetch(c, c.dst[into:into+s.n], g.source(c, peer, slotAt, bufferAt, c.at[peer].window != 0), peer); err != nil {
 			return err
 		}
 	}
@@ -206,18 +221,12 @@ func (g *Group) take(c *call, p pattern, step int64, from, n int) error {
 }
 
 // acknowledge tells those sources that wait for it that their data has been read.
-func (g *Group) acknowledge(c *call, p pattern, step int64, last bool) error {
-	for i := 1; i < g.n; i++ {
-		peer := (g.rank + i) % g.n
-		if p.fromRoot && peer != c.root {
-			continue
-		}
+func (g *Group) acknowledge(c *call, p pattern, s step) error {
+	return g.others(func(peer int) error {
 		resident := c.at[peer].window != 0
-		if resident && last || !resident && (p.fromRoot || p.toRoot) {
-			if err := g.tell(c, "others read", done, peer, step); err != nil {
-				return err
-			}
+		if p.fromRoot && peer != c.root || resident && !s.last || !resident && !p.rooted {
+			return nil
 		}
-	}
-	return nil
+		return g.tell(c, "others read", done, peer, s.number)
+	})
 }
