@@ -7,7 +7,7 @@ import "github.com/kernbench/kernbench/internal/numeric"
 // the others take it from there. Where all buffers lie in windows nothing is staged:
 // each rank combines its part of everybody's buffers and writes it to all of them.
 func (g *Group) reduceAll(c *call) error {
-	c.onePhase = g.n == 1 || c.algorithm == DirectOnePhase || c.algorithm == Auto && c.bytes() <= g.small()
+	c.onePhase = g.n == 1 || c.algorithm == DirectOnePhase || c.algorithm == Auto && Pick(g.n, c.bytes()) == DirectOnePhase
 	chunk := g.slot
 	steps := int64(max(1, (c.bytes()+chunk-1)/chunk))
 	base := g.steps
@@ -66,8 +66,15 @@ func (g *Group) reduceAll(c *call) error {
 	return nil
 }
 
-// small is up to what size all combine everything.
-func (g *Group) small() int { return (64 << 10) / g.n }
+// Pick is what Auto stands for in an all_reduce or a reduce of private buffers: up to a
+// size everybody who wants the result combines all of it, which takes one exchange of
+// signals instead of two.
+func Pick(ranks, bytes int) Algorithm {
+	if bytes <= (64<<10)/ranks {
+		return DirectOnePhase
+	}
+	return Direct
+}
 
 // resident reports whether a rank's buffers are where others can reach them. Of a
 // reduce only the root has a destination.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/kernbench/kernbench/comm/coll"
 	"github.com/kernbench/kernbench/comm/launch"
 	"github.com/kernbench/kernbench/internal/sim"
 )
@@ -66,21 +67,20 @@ func (o *Options) realRow(p *problem, algorithm string, all [][]found, row int) 
 		wrong += all[rank][row].Wrong
 	}
 	r := p.row(sim.Time(total) * sim.Nanosecond / sim.Time(o.iters()))
-	r.Algorithm = o.realName(algorithm)
+	r.Algorithm = o.realName(algorithm, len(all), r.Size)
 	if o.checks() {
 		r.Wrong = &wrong
 	}
 	return r
 }
 
-// realName is what a row calls its algorithm. Where there is a choice, only package coll
-// knows what it takes for auto.
-func (o *Options) realName(algorithm string) string {
+// realName is what a row calls its algorithm.
+func (o *Options) realName(algorithm string, ranks int, size int64) string {
 	switch names := o.servedReal(); {
 	case len(names) == 1:
 		return names[0]
-	case algorithm == "":
-		return Auto
+	case algorithm == "" || algorithm == Auto:
+		return coll.Pick(ranks, int(size)).String()
 	}
 	return algorithm
 }
