@@ -24,6 +24,10 @@ func NewPE(m Machine, kernel string) *PE {
 	return &PE{m: m, kernel: kernel, place: m.Place()}
 }
 
+// Through is the PE with operations that go through what wrap makes of its machine, for
+// those who look at them on their way.
+func (t *PE) Through(wrap func(Machine) Machine) *PE { return NewPE(wrap(t.m), t.kernel) }
+
 // ProgramID is where the kernel runs along an axis: 0 is the PE in its cube, 1 the
 // cube in its SIP, 2 the SIP.
 func (t *PE) ProgramID(axis int) int {

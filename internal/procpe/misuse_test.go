@@ -22,7 +22,7 @@ func here(below int) string {
 func TestMisuse(t *testing.T) {
 	vec := tl.Shape{4}
 	const queues = ": ranks have no queues between them: Put into a window of the peer and Notify it, and have it WaitSignal"
-	const none = ": no signal 8: this rank has signals 0 to 7, raise Options.Signals for more"
+	const none = ": no signal 8: this kernel has 0 to 7; a scenario says how many with signals: 9"
 	for _, c := range []struct {
 		kernel func(t *tl.PE, x, own tl.Ptr)
 		want   string // LINE is that of the table
@@ -61,9 +61,9 @@ func TestMisuse(t *testing.T) {
 		{func(t *tl.PE, x, own tl.Ptr) { t.Select(tl.CanSignal(0, tl.EQ, 0), tl.CanRecv(tl.West)) },
 			"Select(CanSignal(0, EQ, 0), CanRecv(west)) at LINE" + queues, here(-1)},
 		{func(t *tl.PE, x, own tl.Ptr) { a := t.Zeros(vec, tl.F32); a.Free(); a.Neg() },
-			"Neg([4] f32) at LINE: the tile is no longer there: it was freed, or 4096 bytes of others came after its last use; Pin it, Free others, or raise Options.TileBytes", here(-1)},
+			"Neg([4] f32) at LINE: the tile is no longer there: it was freed, or 4096 bytes of others came after its last use; Pin it, or Free others", here(-1)},
 		{func(t *tl.PE, x, own tl.Ptr) { t.Zeros(tl.Shape{2000}, tl.F16).Neg() },
-			"Neg([2000] f16) at LINE: no room for a tile of 4000 bytes: 4064 of 4096 are tiles that are pinned or that it is made of; Free some, use smaller ones, or raise Options.TileBytes", here(-1)},
+			"Neg([2000] f16) at LINE: no room for a tile of 4000 bytes: 4064 of 4096 are tiles that are pinned or that it is made of; Free some, or use smaller ones", here(-1)},
 		{func(t *tl.PE, x, own tl.Ptr) { x.At(1, 2) }, "At(pointer to f32) at LINE: 2 indices are too many: what it points into has 1 axes", here(0)},
 		{func(t *tl.PE, x, own tl.Ptr) { var list []int; list[t.Rank()]++ }, "panic at LINE: runtime error: index out of range [0] with length 0", here(0)},
 		{func(t *tl.PE, x, own tl.Ptr) { panic("no way") }, "panic at LINE: no way", here(0)},

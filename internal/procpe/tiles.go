@@ -37,7 +37,7 @@ func (t *tiles) add(v *tl.Value, keep ...int32) ([]byte, error) {
 	n := int(v.Bytes())
 	for old := t.slots[0].newer; t.used+cost(n) > t.limit; {
 		if old == 0 {
-			return nil, fmt.Errorf("no room for a tile of %d bytes: %d of %d are tiles that are pinned or that it is made of; Free some, use smaller ones, or raise Options.TileBytes", n, t.used, t.limit)
+			return nil, fmt.Errorf("no room for a tile of %d bytes: %d of %d are tiles that are pinned or that it is made of; Free some, or use smaller ones", n, t.used, t.limit)
 		}
 		next := t.slots[old].newer
 		if !t.slots[old].pinned && !slices.Contains(keep, old) {
@@ -68,7 +68,7 @@ func (t *tiles) add(v *tl.Value, keep ...int32) ([]byte, error) {
 func (t *tiles) use(v *tl.Value) ([]byte, error) {
 	s := &t.slots[v.Slot]
 	if s.turn != v.Turn {
-		return nil, fmt.Errorf("the tile is no longer there: it was freed, or %d bytes of others came after its last use; Pin it, Free others, or raise Options.TileBytes", t.limit)
+		return nil, fmt.Errorf("the tile is no longer there: it was freed, or %d bytes of others came after its last use; Pin it, or Free others", t.limit)
 	}
 	t.unlink(v.Slot)
 	t.link(v.Slot)

@@ -97,9 +97,18 @@ func (c *core) TestSignal(signal int, cmp tl.Cmp, value int64) (bool, error) {
 	return c.signals.TestSignal(c.bank+signal, cmp, value)
 }
 
+// NoSignal is the error of a signal that a kernel does not have.
+func NoSignal(n, signals int) error {
+	has := "none"
+	if signals > 0 {
+		has = fmt.Sprintf("0 to %d", signals-1)
+	}
+	return fmt.Errorf("no signal %d: this kernel has %s; a scenario says how many with signals: %d", n, has, max(n, 0)+1)
+}
+
 func (c *core) isSignal(n int) error {
 	if n < 0 || n >= c.options.Signals {
-		return fmt.Errorf("no signal %d: this rank has signals 0 to %d, raise Options.Signals for more", n, c.options.Signals-1)
+		return NoSignal(n, c.options.Signals)
 	}
 	return nil
 }

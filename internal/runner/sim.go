@@ -6,7 +6,6 @@ import (
 	"reflect"
 
 	"github.com/kernbench/kernbench/comm"
-	"github.com/kernbench/kernbench/internal/oplog"
 	"github.com/kernbench/kernbench/internal/sim"
 	"github.com/kernbench/kernbench/scenario"
 	"github.com/kernbench/kernbench/tl"
@@ -19,7 +18,6 @@ type simulation struct {
 	*torch.Context
 	pes     []int // by rank
 	tensors []*tensor
-	looked  int // operations of the log whose signals have been looked at
 }
 
 // tensor is a buffer on the machine: one part after the other, of the ranks that have
@@ -169,45 +167,30 @@ func (s *simulation) launch(round int) (torch.Time, error) {
 	}
 	kernel := reflect.MakeFunc(reflect.FuncOf(in, nil, false), func(in []reflect.Value) []reflect.Value {
 		t := in[0].Interface().(*tl.PE)
-		var ptrs []tl.Ptr
-		for _, b := range given[t.Rank()] {
-			for i, x := range s.tensors {
-				if x.Buffer == b {
-					ptrs = append(ptrs, pointer(b, in[1+i].Interface().(tl.Ptr), t.Rank()))
-				}
+		own := map[*scenario.Buffer]tl.Ptr{}
+		c := &checked{signals: s.plan.Windows[0].Signals}
+		for i, x := range s.tensors {
+			p := pointer(x.Buffer, in[1+i].Interface().(tl.Ptr), t.Rank())
+			own[x.Buffer] = p
+			if x.On(t.Rank()) {
+				c.regions = append(c.regions, region{fmt.Sprintf("%s %v %v", x.Name, x.Buffer.Shape, x.Buffer.DType), p.Addr, x.Bytes()})
 			}
 		}
-		bound[t.Rank()].Call(t, ptrs...)
+		var ptrs []tl.Ptr
+		for _, b := range given[t.Rank()] {
+			ptrs = append(ptrs, own[b])
+		}
+		bound[t.Rank()].Call(t.Through(func(m tl.Machine) tl.Machine { c.Machine = m; return c }), ptrs...)
 		return nil
 	})
 	l, err := s.Launch(s.plan.Kernel, kernel.Interface(), args...)
 	if err == nil {
 		err = l.Wait()
 	}
-	if err == nil {
-		err = s.checkSignals()
-	}
 	if err != nil {
 		return 0, err
 	}
 	return l.Crit(), nil
-}
-
-// checkSignals refuses signals that the scenario does not have. The simulated machine
-// has more than any, and windows of processes only as many as they are made with.
-func (s *simulation) checkSignals() error {
-	ops := s.Log().Ops
-	if s.looked > len(ops) {
-		s.looked = 0 // the log was begun anew
-	}
-	n := int32(s.plan.Windows[0].Signals)
-	for i := s.looked; i < len(ops); i++ {
-		if op := &ops[i]; (op.Kind == oplog.Notify || op.Kind == oplog.WaitSignal) && op.Signal >= n {
-			return fmt.Errorf("kernel %s: no signal %d: the scenario says signals: %d", s.plan.Kernel, op.Signal, n)
-		}
-	}
-	s.looked = len(ops)
-	return nil
 }
 
 // pointer is what a rank sees of a buffer. Peers reach windows alone, and who is no

@@ -52,6 +52,11 @@ func init() {
 		}
 	})
 	registerProbe("probe_stuck", "", "", "0", func(t *tl.PE, x, out tl.Ptr) { t.WaitSignal(0, tl.EQ, 1) })
+	registerProbe("probe_beyond", "", "", "0", func(t *tl.PE, x, out tl.Ptr) {
+		if t.Rank() == 0 { // behind it, the simulated machine has rank 1's
+			t.Load(x.At(2), tl.Shape{4}, tl.F32)
+		}
+	})
 	registerProbe("probe_device", "", "", "0", func(t *tl.PE, x, out tl.Ptr) {
 		if t.Rank() == 1 {
 			t.Put(0, out, t.Load(x, tl.Shape{4}, tl.F32))
@@ -145,8 +150,13 @@ func TestFailures(t *testing.T) {
 		},
 		{
 			"probe_signal",
-			"kernel probe_signal: no signal 2: the scenario says signals: 2",
-			"kernel probe_signal on rank 1: Notify(rank 0, signal 2) at wrong_test.go:NN: no signal 2",
+			"kernel probe_signal on sip1.cube0.pe0: Notify(rank 0, signal 2) at wrong_test.go:NN: no signal 2: this kernel has 0 to 1; a scenario says how many with signals: 3",
+			"kernel probe_signal on rank 1: Notify(rank 0, signal 2) at wrong_test.go:NN: no signal 2: this kernel has 0 to 1; a scenario says how many with signals: 3",
+		},
+		{
+			"probe_beyond",
+			"kernel probe_beyond on sip0.cube0.pe0: Load([4] f32) at wrong_test.go:NN: bytes 8 to 24 are not all in x [4] f32, which has 16: move the pointer, or mask what lies beyond",
+			"kernel probe_beyond on rank 0: Load([4] f32) at wrong_test.go:NN: bytes 8 to 24 are not all in x [4] f32, which has 16: move the pointer, or mask what lies beyond",
 		},
 		{
 			"probe_device",
@@ -155,7 +165,7 @@ func TestFailures(t *testing.T) {
 		},
 		{
 			"probe_member",
-			"kernel probe_member on sip0.cube0.pe0: Store([4] f32) at wrong_test.go:NN: access of 16B at 0x0",
+			"kernel probe_member on sip0.cube0.pe0: Store([4] f32) at wrong_test.go:NN: this rank has no such buffer: it is of a domain that the rank is no member of",
 			"kernel probe_member on rank 0: Store([4] f32) at wrong_test.go:NN: axis 0 of the block",
 		},
 	} {
