@@ -29,10 +29,10 @@ func (w *Window) Raise(op, phase string, peer, signal int, v int64, n *Note) err
 	}
 	var err error
 	if n != nil {
-		err = w.seg.Put(peer, signalAt(signal)+8, unsafe.Slice((*byte)(unsafe.Pointer(n)), len(n)*8))
+		err = w.seg.Put(peer, w.at(signal)+8, unsafe.Slice((*byte)(unsafe.Pointer(n)), len(n)*8))
 	}
 	if err == nil {
-		err = w.seg.Store(peer, signalAt(signal), uint64(v))
+		err = w.seg.Store(peer, w.at(signal), uint64(v))
 	}
 	if err != nil {
 		return w.comm.fail(p, err)
@@ -43,7 +43,7 @@ func (w *Window) Raise(op, phase string, peer, signal int, v int64, n *Note) err
 
 // Note is that of the last post to a signal of this rank, which has waited for it.
 func (w *Window) Note(signal int) (n Note) {
-	b := w.local[signalAt(signal)+8:]
+	b := w.local[w.at(signal)+8:]
 	for i := range n {
 		n[i] = binary.NativeEndian.Uint64(b[8*i:])
 	}
@@ -57,7 +57,7 @@ func (w *Window) Await(op, phase string, peer, signal int, v int64) error {
 	if err := w.checkWait(p, GE); err != nil {
 		return err
 	}
-	return w.comm.await(word(w.local, signalAt(signal)), GE, v, p)
+	return w.comm.await(word(w.local, w.at(signal)), GE, v, p)
 }
 
 // Fail poisons the communicator because ranks do not agree, or a collective cannot go

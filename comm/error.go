@@ -55,6 +55,7 @@ func (p place) String() string {
 	if p.signal >= 0 {
 		fmt.Fprintf(&b, ", signal %d", p.signal)
 	}
+
 	if p.peer >= 0 {
 		fmt.Fprintf(&b, ", rank %d", p.peer)
 	}

@@ -141,3 +141,34 @@ func TestPost(t *testing.T) {
 		return nil
 	})
 }
+
+// TestBank: signals are counted from where the window is told to, at each rank.
+func TestBank(t *testing.T) {
+	everywhere(t, 2, func(c *comm.Comm) error {
+		w, err := c.AllocWindow(0, 4)
+		if err != nil {
+			return err
+		}
+		for turn := range 4 {
+			if err := w.Bank(turn % 2 * 2); err != nil {
+				return err
+			}
+			if err := w.Notify(1-c.Rank(), 1, comm.Add, 1); err != nil {
+				return err
+			}
+			if err := w.WaitSignal(1, comm.EQ, int64(turn/2)+1); err != nil {
+				return err
+			}
+		}
+		if err := w.Bank(3); err != nil {
+			return err
+		}
+		if there, err := w.TestSignal(0, comm.EQ, 2); err != nil || !there {
+			return fmt.Errorf("signal 3 as 0: is 2: %v, %v", there, err)
+		}
+		if err := says(w.Notify(0, 1, comm.Set, 1), fmt.Sprintf("rank %d: notify, signal 1, rank 0: out of range: the window has 1 signals, from 0", c.Rank())); err != nil {
+			return err
+		}
+		return says(w.Bank(5), fmt.Sprintf("rank %d: bank, signal 5: out of range: the window has 4 signals", c.Rank()))
+	})
+}

@@ -22,9 +22,13 @@ func (w *world) bump(at int64) { atomic.AddUint64(word(w.ctrl.local, at), 1) }
 
 // sleeps says that this rank sleeps from now on, and what for.
 func (w *world) sleeps(p place) {
+	doing := p.String()
+	if p.signal >= 0 {
+		doing += fmt.Sprintf(" %v %d", w.look.cmp, w.look.v)
+	}
 	text := w.ctrl.local[doingAt : doingAt+doingBytes]
 	clear(text)
-	copy(text[:doingBytes-1], p.String())
+	copy(text[:doingBytes-1], doing)
 	w.bump(waitsAt)
 }
 

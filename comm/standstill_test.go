@@ -19,13 +19,13 @@ func TestDeadlock(t *testing.T) {
 		want   string
 	}{
 		{"signals", 3, func(c *comm.Comm, w *comm.Window) error { return w.WaitSignal(c.Rank(), comm.GE, 1) },
-			"a deadlock, every rank waits: rank 0: wait, signal 0; rank 1: wait, signal 1; rank 2: wait, signal 2"},
+			"a deadlock, every rank waits: rank 0: wait, signal 0 GE 1; rank 1: wait, signal 1 GE 1; rank 2: wait, signal 2 GE 1"},
 		{"barrier and signal", 2, func(c *comm.Comm, w *comm.Window) error {
 			if c.Rank() == 1 {
 				return w.WaitSignal(1, comm.NE, 0)
 			}
 			return c.Barrier()
-		}, "a deadlock, every rank waits: rank 0: barrier, rank 1; rank 1: wait, signal 1"},
+		}, "a deadlock, every rank waits: rank 0: barrier, rank 1; rank 1: wait, signal 1 NE 0"},
 		{"orders of a domain", 2, func(c *comm.Comm, w *comm.Window) error {
 			d, err := c.Domain(c.Rank(), 1-c.Rank())
 			if err != nil {
@@ -42,7 +42,7 @@ func TestDeadlock(t *testing.T) {
 				return nil
 			}
 			return w.WaitSignal(0, comm.GE, 1)
-		}, "a deadlock, every rank waits: rank 0: wait, signal 0; rank 1: has closed; rank 2: wait, signal 0"},
+		}, "a deadlock, every rank waits: rank 0: wait, signal 0 GE 1; rank 1: has closed; rank 2: wait, signal 0 GE 1"},
 	} {
 		for _, b := range backends {
 			t.Run(b+"/"+tt.name, func(t *testing.T) {

@@ -133,7 +133,7 @@ func (c *Comm) hopeless(p place, waited time.Duration, asleep bool) (place, erro
 		}
 	}
 	if !there {
-		return p, fmt.Errorf("%w by all other ranks", ErrClosed)
+		return p, fmt.Errorf("%w by all other ranks, or they have ended: there is nobody to wait for", ErrClosed)
 	}
 	for peer := range w.size {
 		if peer == w.rank {

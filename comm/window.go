@@ -15,6 +15,7 @@ type Window struct {
 	local   []byte // signals and bytes
 	bytes   int64
 	signals int
+	first   int // that counts as signal 0
 	closed  bool
 }
 
@@ -70,6 +71,20 @@ func (w *Window) Size() int64 { return w.bytes }
 
 // Signals is how many each rank has.
 func (w *Window) Signals() int { return w.signals }
+
+// Bank makes a signal count as number 0 from now on, and the others after it. Ranks that
+// talk have to agree on it. So signals can be used by turns, in banks.
+func (w *Window) Bank(first int) error {
+	p := place{op: "bank", peer: -1, signal: first}
+	if first < 0 || first > w.signals {
+		return w.comm.errorAt(p, fmt.Errorf("%w: the window has %d signals", ErrRange, w.signals))
+	}
+	w.first = first
+	return nil
+}
+
+// at is the offset of a signal.
+func (w *Window) at(signal int) int64 { return signalAt(w.first + signal) }
 
 // Local is the bytes of this rank. They must not be used after the window is closed.
 func (w *Window) Local() []byte { return w.Peer(w.comm.rank) }
@@ -144,9 +159,9 @@ func (w *Window) Notify(peer, signal int, op SignalOp, v int64) error {
 	var err error
 	switch op {
 	case Set:
-		err = w.seg.Store(peer, signalAt(signal), uint64(v))
+		err = w.seg.Store(peer, w.at(signal), uint64(v))
 	case Add:
-		err = w.seg.Add(peer, signalAt(signal), uint64(v))
+		err = w.seg.Add(peer, w.at(signal), uint64(v))
 	default:
 		return w.comm.errorAt(p, fmt.Errorf("%w: no operation %d: use Set or Add", ErrRange, op))
 	}
@@ -163,7 +178,7 @@ func (w *Window) WaitSignal(signal int, cmp Cmp, v int64) error {
 	if err := w.checkWait(p, cmp); err != nil {
 		return err
 	}
-	return w.comm.await(word(w.local, signalAt(signal)), cmp, v, p)
+	return w.comm.await(word(w.local, w.at(signal)), cmp, v, p)
 }
 
 // Condition is a comparison of a signal.
@@ -184,7 +199,7 @@ func (w *Window) WaitAny(conditions []Condition) (int, error) {
 	found := 0
 	err := w.comm.awaitLong(func() bool {
 		for i, c := range conditions {
-			if c.Cmp.Holds(int64(atomic.LoadUint64(word(w.local, signalAt(c.Signal)))), c.Value) {
+			if c.Cmp.Holds(int64(atomic.LoadUint64(word(w.local, w.at(c.Signal)))), c.Value) {
 				found = i
 				return true
 			}
@@ -200,7 +215,7 @@ func (w *Window) TestSignal(signal int, cmp Cmp, v int64) (bool, error) {
 	if err := w.checkWait(p, cmp); err != nil {
 		return false, err
 	}
-	return cmp.Holds(int64(atomic.LoadUint64(word(w.local, signalAt(signal)))), v), nil
+	return cmp.Holds(int64(atomic.LoadUint64(word(w.local, w.at(signal)))), v), nil
 }
 
 func (w *Window) checkWait(p place, cmp Cmp) error {
@@ -217,8 +232,8 @@ func (w *Window) checkWait(p place, cmp Cmp) error {
 }
 
 func (w *Window) isSignal(p place) error {
-	if p.signal < 0 || p.signal >= w.signals {
-		return w.comm.errorAt(p, fmt.Errorf("%w: the window has %d signals, from 0", ErrRange, w.signals))
+	if n := w.signals - w.first; p.signal < 0 || p.signal >= n {
+		return w.comm.errorAt(p, fmt.Errorf("%w: the window has %d signals, from 0", ErrRange, n))
 	}
 	return nil
 }

@@ -45,7 +45,6 @@ type Rank struct {
 	// one is quiet when a launch begins, and its owner can clear it before the barrier.
 	signals  *comm.Window
 	launches int
-	bank     int // where that of this launch begins
 }
 
 // New makes a rank of a communicator run kernels. Every rank of it calls New, with as
@@ -97,12 +96,14 @@ func (r *Rank) Launch(name string, kernel any, args ...any) error {
 
 // meet waits for the other ranks, with signals that are 0.
 func (r *Rank) meet() error {
-	r.bank = r.launches % Banks * r.options.Signals
+	if err := r.signals.Bank(r.launches % Banks * r.options.Signals); err != nil {
+		return err
+	}
 	r.launches++
 	for i := range r.options.Signals {
-		zero, err := r.signals.TestSignal(r.bank+i, tl.EQ, 0)
+		zero, err := r.signals.TestSignal(i, tl.EQ, 0)
 		if err == nil && !zero {
-			err = r.signals.Notify(r.comm.Rank(), r.bank+i, tl.Set, 0)
+			err = r.signals.Notify(r.comm.Rank(), i, tl.Set, 0)
 		}
 		if err != nil {
 			return err

@@ -1,7 +1,6 @@
 package procpe
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 
@@ -63,7 +62,7 @@ func (c *core) Notify(peer, signal int, op tl.SignalOp, value int64) error {
 	if err := c.isSignal(signal); err != nil {
 		return err
 	}
-	return c.renamed(c.signals.Notify(peer, c.bank+signal, op, value))
+	return c.signals.Notify(peer, signal, op, value)
 }
 
 // WaitSignal waits until a signal of this rank compares true.
@@ -72,21 +71,7 @@ func (c *core) WaitSignal(signal int, cmp tl.Cmp, value int64) error {
 	if err := c.isSignal(signal); err != nil {
 		return err
 	}
-	return c.renamed(c.signals.WaitSignal(c.bank+signal, cmp, value))
-}
-
-// renamed is an error of comm with the signal's number as the kernel knows it.
-func (c *core) renamed(err error) error {
-	if err == nil {
-		return nil
-	}
-	var failed *comm.Error
-	if !errors.As(err, &failed) || failed.Signal < c.bank {
-		return err
-	}
-	said := *failed
-	said.Signal -= c.bank
-	return &said
+	return c.signals.WaitSignal(signal, cmp, value)
 }
 
 // TestSignal reports whether it does now.
@@ -94,7 +79,7 @@ func (c *core) TestSignal(signal int, cmp tl.Cmp, value int64) (bool, error) {
 	if err := c.isSignal(signal); err != nil {
 		return false, err
 	}
-	return c.signals.TestSignal(c.bank+signal, cmp, value)
+	return c.signals.TestSignal(signal, cmp, value)
 }
 
 // NoSignal is the error of a signal that a kernel does not have.
@@ -129,7 +114,7 @@ func (c *core) Select(cases []tl.Case) (int, error) {
 		if err := c.isSignal(s.Signal); err != nil {
 			return 0, err
 		}
-		conditions[i] = comm.Condition{Signal: c.bank + s.Signal, Cmp: s.Cmp, Value: s.Value}
+		conditions[i] = comm.Condition{Signal: s.Signal, Cmp: s.Cmp, Value: s.Value}
 	}
 	return c.signals.WaitAny(conditions)
 }
