@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"reflect"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -25,6 +26,9 @@ type argument struct {
 // contextArg is the argument that is a comm.Context.
 const contextArg = "deviceCtx"
 
+// paramInName is a parameter in the name of a kernel.
+var paramInName = regexp.MustCompile(`\$\w*`)
+
 func (s *Scenario) compileArg(p *problems, path, text string) argument {
 	a := argument{path: path, text: text}
 	name, isDomain := strings.CutPrefix(text, "domain:")
@@ -42,6 +46,9 @@ func (s *Scenario) compileArg(p *problems, path, text string) argument {
 	case text == contextArg:
 		a.ctx = true
 	case isName(text) && !slices.Contains(s.names, text):
+		if p.unread {
+			break // one of those, for all we know
+		}
 		known := append(append(s.bufferNames(), contextArg), s.names[slotRank:]...)
 		p.at(path, "unknown argument %.60q: write a buffer, an expression, domain:NAME or %s; known here: %s%s", text, contextArg, strings.Join(known, ", "), didYouMean(text, known))
 	default:
@@ -61,6 +68,13 @@ func (pl *Plan) checkKernel(p *problems) {
 	slices.SortFunc(names, func(a, b string) int { return len(b) - len(a) }) // $mode_2 before $mode
 	for _, name := range names {
 		pl.Kernel = strings.ReplaceAll(pl.Kernel, "$"+name, pl.params[name].String())
+	}
+	if missing := paramInName.FindString(pl.Kernel); missing != "" {
+		if !p.unread {
+			text := s.file.Kernel.Name
+			p.put(p.doc.ErrorIn("kernel.name", text, strings.Index(text, missing), "no parameter %s: params has %s%s", missing[1:], list(s.paramNames()), didYouMean(missing[1:], s.paramNames())))
+		}
+		return
 	}
 	pl.Func = kernels[pl.Kernel]
 	if pl.Func == nil {
@@ -88,18 +102,26 @@ func (pl *Plan) checkArg(p *problems, a argument, want reflect.Type) {
 				return
 			}
 			if v != nil && !accepts(want, v) {
-				what := reflect.TypeOf(v).String()
+				what := article(reflect.TypeOf(v))
 				if a.buffer != "" {
-					what = "buffer, tl.Ptr"
+					what = "a buffer, which is a tl.Ptr"
 				}
-				if a.expr != nil {
-					what += fmt.Sprintf(", %v", v)
+				if a.expr != nil || a.param != "" {
+					what = fmt.Sprintf("the %T %v", v, v)
 				}
-				p.at(a.path, "the kernel %s wants %v here, and %s is %s", pl.Kernel, want, a.text, what)
+				p.at(a.path, "the kernel %s wants %s here, and %s is %s", pl.Kernel, article(want), a.text, what)
 				return
 			}
 		}
 	}
+}
+
+// article is a type as a sentence has it: an int, a tl.Ptr.
+func article(t reflect.Type) string {
+	if name := t.String(); name[0] == 'i' {
+		return "an " + name
+	}
+	return "a " + t.String()
 }
 
 // arg is the value of an argument: a *Buffer, an int, a float64, a string, a Domain or

@@ -17,7 +17,8 @@ type Choice struct {
 	Trusted bool              `json:"-"`                 // values are not tried: somebody has made this plan before
 }
 
-func (pl *Plan) chooseRanks(c Choice, p *problems) {
+// chooseRanks settles the number of ranks, and reports whether there is one.
+func (pl *Plan) chooseRanks(c Choice, p *problems) (ok bool) {
 	s := pl.scenario
 	pl.Ranks = s.Ranks
 	least, most := 1, MaxRanks
@@ -30,15 +31,18 @@ func (pl *Plan) chooseRanks(c Choice, p *problems) {
 		}
 		return fmt.Sprintf("%d: the scenario is defined for %d to %d ranks", n, least, most)
 	}
-	switch inside := least <= pl.Ranks && pl.Ranks <= most; {
-	case c.Ranks != 0:
+	if c.Ranks != 0 {
 		pl.Ranks = c.Ranks
-		if c.Ranks < least || c.Ranks > most {
-			p.flag("--nranks %s", wrong(c.Ranks))
-		}
-	case !inside:
+	}
+	switch {
+	case least <= pl.Ranks && pl.Ranks <= most:
+		return true
+	case c.Ranks != 0:
+		p.flag("--nranks %s", wrong(c.Ranks))
+	default:
 		p.at("nranks", "%s", wrong(pl.Ranks))
 	}
+	return false
 }
 
 func (pl *Plan) chooseRoot(c Choice, p *problems) {

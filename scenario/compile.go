@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/kernbench/kernbench/internal/config"
 	"github.com/kernbench/kernbench/internal/oplog"
 )
 
@@ -15,6 +16,10 @@ var reserved = append([]string{"min", "max", "cdiv", "floor"}, slotNames...)
 // compile finds the mistakes that do not depend on how many ranks there are.
 func (s *Scenario) compile(p *problems) {
 	s.names = append(slices.Clone(slotNames), s.paramNames()...)
+	p.unread = p.known("params") || slices.ContainsFunc(p.errs, func(e *config.Error) bool {
+		name, ok := strings.CutPrefix(e.Path, "params.")
+		return ok && !slices.Contains(s.paramNames(), name)
+	})
 	s.domains = slices.Sorted(maps.Keys(s.file.Domains))
 	if strings.TrimSpace(s.Summary) == "" && !p.known("summary") || strings.Contains(strings.TrimSpace(s.Summary), "\n") {
 		p.at("summary", "write one line that says what the scenario does")
@@ -116,7 +121,7 @@ func (s *Scenario) source(p *problems, path string, text exprText, kind string, 
 		known := slices.Sorted(maps.Keys(from))
 		p.put(p.doc.ErrorIn(path, string(text), len(text)-len(name), "unknown %s function %.60q; registered: %s%s", kind, name, list(known), didYouMean(name, known)))
 	}
-	return source{path: path, fill: f}
+	return source{path: path, fill: f, name: name}
 }
 
 func (s *Scenario) compileOutput(p *problems, i int) {

@@ -1,6 +1,7 @@
 package scenario
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -18,15 +19,15 @@ func ParseDevices(text string) ([]int, error) {
 		if !isRange {
 			last = first
 		}
-		from, errFrom := strconv.ParseUint(first, 10, 31)
-		to, errTo := strconv.ParseUint(last, 10, 31)
+		from, okFrom := parseDevice(first)
+		to, okTo := parseDevice(last)
 		switch {
-		case errFrom != nil || errTo != nil || from > to:
+		case !okFrom || !okTo || from > to:
 			return nil, fmt.Errorf("%.60q names no devices: write numbers and ranges such as 0-3 or 0,2,5", part)
 		case to >= MaxDevices:
-			return nil, fmt.Errorf("unknown device %d: there are 0 to %d", to, MaxDevices-1)
+			return nil, fmt.Errorf("unknown device %.20s: there are 0 to %d", last, MaxDevices-1)
 		}
-		for d := int(from); d <= int(to); d++ {
+		for d := from; d <= to; d++ {
 			if slices.Contains(list, d) {
 				return nil, fmt.Errorf("device %d is there twice: each rank has a device of its own", d)
 			}
@@ -34,4 +35,10 @@ func ParseDevices(text string) ([]int, error) {
 		}
 	}
 	return list, nil
+}
+
+// parseDevice reads a number; one that is too large to be read is still too large.
+func parseDevice(text string) (n int, ok bool) {
+	read, err := strconv.ParseUint(text, 10, 31)
+	return int(read), err == nil || errors.Is(err, strconv.ErrRange)
 }

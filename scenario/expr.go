@@ -44,7 +44,11 @@ func (e *exprError) Error() string { return e.err.Error() }
 type scope struct {
 	names []string
 	words map[string]bool
+	open  bool // the parameters could not be read: any other name may be one
 }
+
+// errUnread is a name that may be a parameter's.
+var errUnread = errors.New("the parameters could not be read")
 
 const (
 	maxText = 1000 // bytes of an expression
@@ -54,7 +58,7 @@ const (
 // functions says how many arguments each takes; -1 is any number from one on.
 var functions = map[string]int{"min": -1, "max": -1, "cdiv": 2, "floor": 1}
 
-// parseExpr reads an expression. The error is an *exprError.
+// parseExpr reads an expression. The error is an *exprError, or errUnread.
 func parseExpr(path, text string, s scope) (*expr, error) {
 	if len(text) > maxText {
 		return nil, &exprError{0, fmt.Errorf("an expression of %d characters: use a registered function, func:NAME", len(text))}
@@ -157,6 +161,8 @@ func (x *expr) variable(t *term, name string, s scope) error {
 	switch {
 	case s.words[name]:
 		return &exprError{t.at, fmt.Errorf("%s is a word, not a number: use it as $%s in the name of the kernel", name, name)}
+	case t.name < 0 && s.open:
+		return errUnread
 	case t.name < 0:
 		known := slices.DeleteFunc(slices.Clone(s.names), func(n string) bool { return n == "" })
 		return &exprError{t.at, fmt.Errorf("unknown name %.60q; known here: %s%s", name, list(known), didYouMean(name, known))}

@@ -3,6 +3,7 @@ package scenario
 import (
 	"flag"
 	"os"
+	"runtime"
 	"testing"
 
 	"github.com/kernbench/kernbench/comm"
@@ -55,6 +56,17 @@ func init() {
 		for i := range out {
 			out[i] = float64(e.Int("count")*i+e.Rank) / 2
 		}
+		return nil
+	})
+}
+
+func init() {
+	RegisterGolden("panics", func(e Env, out []float64) error {
+		out[len(out)] = 1
+		return nil
+	})
+	RegisterGolden("exits", func(Env, []float64) error {
+		runtime.Goexit()
 		return nil
 	})
 }

@@ -1,6 +1,7 @@
 package scenario
 
 import (
+	"context"
 	"fmt"
 	"maps"
 	"slices"
@@ -21,6 +22,7 @@ type Plan struct {
 	Kernel              string
 	Func                any // the kernel
 
+	ctx      context.Context // values are made until it ends
 	scenario *Scenario
 	params   map[string]setting
 	values   []number // of the names in expressions, but for i, rank, round and device
@@ -86,11 +88,21 @@ func (o *Output) On(rank int) bool {
 }
 
 // Plan settles what a run is. The error holds every mistake, as [config.Errors].
-func (s *Scenario) Plan(c Choice) (*Plan, error) {
+func (s *Scenario) Plan(c Choice) (*Plan, error) { return s.PlanContext(context.Background(), c) }
+
+// PlanContext is Plan for as long as ctx lasts: when it ends the plan makes no more
+// values, here or later, and the error is its cause.
+func (s *Scenario) PlanContext(ctx context.Context, c Choice) (*Plan, error) {
 	p := &problems{doc: s.doc}
 	pl := s.plan(c, p)
-	if len(p.errs) == 0 && !c.Trusted {
-		pl.checkValues(p)
+	if len(p.errs) == 0 {
+		pl.ctx = ctx
+		if !c.Trusted {
+			pl.checkValues(p)
+		}
+	}
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
 	}
 	if err := p.errs.Err(); err != nil {
 		return nil, err
@@ -101,12 +113,13 @@ func (s *Scenario) Plan(c Choice) (*Plan, error) {
 func (s *Scenario) plan(c Choice, p *problems) *Plan {
 	before := len(p.errs)
 	pl := &Plan{Name: s.Name, scenario: s, params: map[string]setting{}, Rounds: max(c.Rounds, 1)}
-	pl.chooseRanks(c, p)
-	pl.chooseRoot(c, p)
 	pl.chooseParams(c, p)
-	pl.chooseDevices(c, p)
-	for _, name := range s.domains {
-		pl.addDomain(p, name)
+	if pl.chooseRanks(c, p) {
+		pl.chooseRoot(c, p)
+		pl.chooseDevices(c, p)
+		for _, name := range s.domains {
+			pl.addDomain(p, name)
+		}
 	}
 	if len(p.errs) > before { // sizes would follow from mistakes
 		return nil

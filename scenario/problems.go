@@ -12,6 +12,8 @@ import (
 type problems struct {
 	doc  *config.Doc
 	errs config.Errors
+
+	unread bool // some parameters have no names that can be read
 }
 
 func (p *problems) put(e *config.Error) {
@@ -49,8 +51,9 @@ func (p *problems) expr(path string, text exprText, s scope) *expr {
 	if p.known(path) {
 		return nil
 	}
+	s.open = p.unread
 	x, err := parseExpr(path, string(text), s)
-	if err != nil {
+	if err != nil && err != errUnread {
 		p.in(&expr{path: path, text: string(text)}, err)
 	}
 	return x

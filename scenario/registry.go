@@ -10,46 +10,6 @@ import (
 	"github.com/kernbench/kernbench/tl"
 )
 
-// Env is what a registered function knows of the values that it makes.
-type Env struct {
-	Rank, Ranks, Root, Round, Device int
-	Shape                            []int // of the buffer
-
-	params map[string]setting
-}
-
-// Int is a whole number among the parameters. If the file has no such parameter the
-// function ends here, and the file is refused.
-func (e Env) Int(param string) int {
-	s, ok := e.params[param]
-	if !ok || s.word != "" || s.number.fraction {
-		panic(missingParam(param))
-	}
-	return int(s.number.n)
-}
-
-// missingParam is the name of a parameter that a function wants and the file has not.
-type missingParam string
-
-// call is the function with a missing parameter as an error.
-func (f Fill) call(e Env, out []float64) (err error) {
-	defer func() {
-		switch v := recover().(type) {
-		case nil:
-		case missingParam:
-			err = fmt.Errorf("the function wants a parameter %s that is a whole number: add it to params, which has %s", string(v), list(slices.Sorted(maps.Keys(e.params))))
-		default:
-			panic(v)
-		}
-	}()
-	return f(e, out)
-}
-
-// Fill makes the elements of a buffer, in row-major order; out has as many as the shape.
-// They are rounded to the dtype afterwards. An error says what is wrong with the
-// parameters.
-type Fill func(e Env, out []float64) error
-
 var (
 	kernels   = map[string]any{}
 	inputs    = map[string]Fill{}

@@ -48,6 +48,7 @@ type source struct {
 	path string
 	expr *expr
 	fill Fill
+	name string // of the function
 }
 
 func (s source) exists() bool { return s.expr != nil || s.fill != nil }

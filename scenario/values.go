@@ -2,6 +2,7 @@ package scenario
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"math"
 	"slices"
@@ -22,6 +23,9 @@ func (pl *Plan) Golden(o *Output, rank, round int) ([]byte, error) {
 	return pl.make(pl.scenario.outputs[o.index], o.Buffer, rank, round)
 }
 
+// chunk is how many elements are made before looking whether the context has ended.
+const chunk = 1 << 14
+
 // make computes all elements of a buffer.
 func (pl *Plan) make(s source, b *Buffer, rank, round int) ([]byte, error) {
 	out := make([]byte, b.Bytes())
@@ -38,10 +42,16 @@ func (pl *Plan) make(s source, b *Buffer, rank, round int) ([]byte, error) {
 	}
 	values := make([]float64, b.Elems())
 	e := Env{Rank: rank, Ranks: pl.Ranks, Root: pl.Root, Round: round, Device: pl.Devices[rank], Shape: slices.Clone(b.Shape), params: pl.params}
-	if err := s.fill.call(e, values); err != nil {
+	if err := s.fill.call(pl.ctx, s.name, e, values); err != nil {
+		if pl.ctx.Err() != nil {
+			return nil, context.Cause(pl.ctx)
+		}
 		return nil, pl.scenario.doc.Errorf(s.path, "%v", err)
 	}
 	for i, v := range values {
+		if i%chunk == 0 && pl.ctx.Err() != nil {
+			return nil, context.Cause(pl.ctx)
+		}
 		if err := store(b.DType, out, i, number{fraction: true, f: v}); err != nil {
 			return nil, pl.scenario.doc.Errorf(s.path, "element %d at rank %d in round %d: %v", i, rank, round, err)
 		}
@@ -53,6 +63,9 @@ func (pl *Plan) make(s source, b *Buffer, rank, round int) ([]byte, error) {
 func (pl *Plan) evaluate(x *expr, b *Buffer, rank, round int, out []byte, from, to int) error {
 	values := pl.at(rank, round)
 	for i := from; i < to; i++ {
+		if i%chunk == 0 && pl.ctx.Err() != nil {
+			return context.Cause(pl.ctx)
+		}
 		values[slotI] = whole(i)
 		v, err := x.eval(values)
 		if err == nil {

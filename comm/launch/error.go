@@ -1,7 +1,6 @@
 package launch
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -13,81 +12,28 @@ type RankError struct {
 	Err  error
 }
 
-// Error is such as "rank 2: job ring: killed by SIGKILL".
+// Error is such as "rank 2: killed by SIGKILL".
 func (e *RankError) Error() string {
-	prefix := fmt.Sprintf("rank %d: ", e.Rank)
-	text := e.Err.Error()
-	if strings.HasPrefix(text, prefix) {
-		return text // comm names the rank itself
-	}
-	return prefix + text
+	return fmt.Sprintf("rank %d: %s", e.Rank, e.text())
+}
+
+// text is the error without the rank that it begins with, if it is one of comm.
+func (e *RankError) text() string {
+	return strings.TrimPrefix(e.Err.Error(), fmt.Sprintf("rank %d: ", e.Rank))
 }
 
 func (e *RankError) Unwrap() error { return e.Err }
 
-// failure is a rank's, and whom it blames.
-type failure struct {
-	*RankError
-	blame blame
-}
+// alike is ranks whose errors are the same, but for the numbers of those ranks.
+type alike struct{ ranks []*RankError }
 
-// shown is how many ranks that failed by themselves are told of one by one.
-const shown = 4
+// Error is such as "ranks 0 to 2: disk full", in the words of the first.
+func (a *alike) Error() string { return ranksOf(a.ranks) + ": " + a.ranks[0].text() }
 
-// summarise is the errors of ranks, given in the order in which they ended: those that
-// failed by themselves, then one of those that followed. Who finds others closed has
-// failed by itself if nobody else has.
-func summarise(failures []failure) []error {
-	least := others
-	for _, f := range failures {
-		least = min(least, f.blame)
-	}
-	var roots, following []*RankError
-	for _, f := range failures {
-		if f.blame == least && least < others {
-			roots = append(roots, f.RankError)
-		} else {
-			following = append(following, f.RankError)
-		}
-	}
-	var errs []error
-	for _, e := range roots[:min(len(roots), shown)] {
-		errs = append(errs, e)
-	}
-	if more := roots[min(len(roots), shown):]; len(more) > 0 {
-		errs = append(errs, fmt.Errorf("%s failed too, such as %w", ranksOf(more), more[0]))
-	}
-	if len(following) > 0 {
-		errs = append(errs, following[0])
-	}
-	if len(following) > 1 {
-		errs = append(errs, errors.New(ranksOf(following[1:])+" failed in consequence"))
-	}
-	return errs
-}
+func (a *alike) Unwrap() error { return a.ranks[0] }
 
-// ranksOf is such as "rank 3" or "ranks 0, 2 to 5".
-func ranksOf(errs []*RankError) string {
-	var ranks []int
-	for _, e := range errs {
-		ranks = append(ranks, e.Rank)
-	}
-	slices.Sort(ranks)
-	var spans []string
-	for i := 0; i < len(ranks); {
-		j := i
-		for j+1 < len(ranks) && ranks[j+1] == ranks[j]+1 {
-			j++
-		}
-		span := fmt.Sprint(ranks[i])
-		if j > i {
-			span = fmt.Sprintf("%d to %d", ranks[i], ranks[j])
-		}
-		spans = append(spans, span)
-		i = j + 1
-	}
-	if len(ranks) == 1 {
-		return "rank " + spans[0]
-	}
-	return "ranks " + strings.Join(spans, ", ")
+// add keeps them in the order of ranks.
+func (a *alike) add(e *RankError) {
+	a.ranks = append(a.ranks, e)
+	slices.SortFunc(a.ranks, func(x, y *RankError) int { return x.Rank - y.Rank })
 }

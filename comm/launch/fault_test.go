@@ -19,48 +19,49 @@ func guarded(t *testing.T) context.Context {
 	return ctx
 }
 
-// checkError compares the first line of an error, and its RankError.
-func checkError(t *testing.T, err error, want string) {
+// checkError compares an error, which is to have the *RankError of a rank.
+func checkError(t *testing.T, err error, rank int, want string) {
 	t.Helper()
-	if err == nil {
-		t.Fatalf("no error, want %s", want)
+	if err == nil || err.Error() != want {
+		t.Fatalf("error\n%v\nwant\n%s", err, want)
 	}
-	first, _, _ := strings.Cut(err.Error(), "\n")
-	if first != want {
-		t.Errorf("first of the error\n%v\nis %q\nwant  %q", err, first, want)
-	}
-	var rank *RankError
-	if !errors.As(err, &rank) {
-		t.Errorf("error %v has no *RankError", err)
-	} else if prefix := fmt.Sprintf("rank %d: ", rank.Rank); !strings.HasPrefix(rank.Error(), prefix) {
-		t.Errorf("*RankError %q, want it to begin with %q", rank, prefix)
+	var failed *RankError
+	if !errors.As(err, &failed) || failed.Rank != rank {
+		t.Errorf("error %v has *RankError %v, want that of rank %d", err, failed, rank)
 	}
 }
 
 // TestFaults has one rank do something bad while the others pass barriers.
 func TestFaults(t *testing.T) {
 	const shm, inproc = "shm", "inproc"
+	const (
+		panics = "rank 2: panic: no such thing\nrank 2: \nrank 2: goroutine "
+		stuck  = "ranks 0, 1 and 3: did not stop in 500ms: killed by SIGKILL"
+		follow = "ranks 0, 1 and 3 failed in consequence"
+	)
 	tests := []struct {
 		backend, how, rest string
 		want               string // first line of the error
 		output             string // some of it
-		follow             string // some of its second line
+		then               string // its second line
 	}{
-		{shm, "exit 0", "", "rank 2: job fault: exited with status 0 before its job returned", "", ": barrier"},
-		{shm, "exit 7", "", "rank 2: job fault: exited with status 7 before its job returned", "", ": barrier"},
-		{shm, "panic", "", "rank 2: job fault: panic: no such thing", "rank 2: panic: no such thing\nrank 2: \nrank 2: goroutine ", ": barrier"},
-		{inproc, "panic", "", "rank 2: job fault: panic: no such thing", "rank 2: panic: no such thing\nrank 2: \nrank 2: goroutine ", ": barrier"},
-		{shm, "crash", "", "rank 2: job fault: exited with status 2 before its job returned: its output may have the reason", "rank 2: panic: elsewhere\n", ": barrier"},
-		{shm, "error", "", "rank 2: job fault: disk full", "", ": barrier"},
-		{inproc, "error", "", "rank 2: job fault: disk full", "", ": barrier"},
-		{shm, "closed error", "", "rank 2: job fault: disk full", "", ": barrier"},
-		{inproc, "closed error", "", "rank 2: job fault: disk full", "", ": barrier"},
-		{shm, "goexit", "", "rank 2: job fault: it ended its goroutine instead of returning", "", ": barrier"},
-		{inproc, "goexit", "", "rank 2: job fault: it ended its goroutine instead of returning", "", ": barrier"},
-		{shm, "error", "wait", "rank 2: job fault: disk full", "", ": window, "},
-		{shm, "error", "sleep", "rank 2: job fault: disk full", "", ": job fault: killed by SIGKILL: it did not stop in 500ms"},
-		{shm, "error", "spin", "rank 2: job fault: disk full", "", ": job fault: killed by SIGKILL: it did not stop in 500ms"},
-		{shm, "error", "context", "rank 2: job fault: disk full", "", ": job fault: context canceled"},
+		{shm, "exit 0", "", "rank 2: exited with status 0 before its job returned", "", follow},
+		{shm, "exit 7", "", "rank 2: exited with status 7 before its job returned", "", follow},
+		{shm, "panic", "", "rank 2: panic: no such thing", panics, follow},
+		{inproc, "panic", "", "rank 2: panic: no such thing", panics, follow},
+		{shm, "crash", "", "rank 2: exited with status 2 before its job returned: its output may have the reason", "rank 2: panic: elsewhere\n", follow},
+		{shm, "error", "", "rank 2: disk full", "", follow},
+		{inproc, "error", "", "rank 2: disk full", "", follow},
+		{shm, "closed error", "", "rank 2: disk full", "", follow},
+		{inproc, "closed error", "", "rank 2: disk full", "", follow},
+		{shm, "goexit", "", "rank 2: it ended its goroutine instead of returning", "", follow},
+		{inproc, "goexit", "", "rank 2: it ended its goroutine instead of returning", "", follow},
+		{shm, "error", "wait", "rank 2: disk full", "", follow},
+		{shm, "error", "unwrapped", "rank 2: disk full", "", follow},
+		{inproc, "error", "unwrapped", "rank 2: disk full", "", follow},
+		{shm, "error", "sleep", "rank 2: disk full", "", stuck},
+		{shm, "error", "spin", "rank 2: disk full", "", stuck},
+		{shm, "error", "context", "rank 2: disk full", "", follow},
 	}
 	for _, tt := range tests {
 		t.Run(fmt.Sprintf("%s/%s/%s", tt.backend, tt.how, tt.rest), func(t *testing.T) {
@@ -70,12 +71,23 @@ func TestFaults(t *testing.T) {
 			if got != nil {
 				t.Errorf("results %q, want none", got)
 			}
-			checkError(t, err, tt.want)
+			checkError(t, err, 2, tt.want+"\n"+tt.then)
 			if !strings.Contains(b.String(), tt.output) {
 				t.Errorf("output %q, want %q in it", b.String(), tt.output)
 			}
-			if lines := strings.Split(err.Error(), "\n"); len(lines) != 3 || !strings.Contains(lines[1], tt.follow) {
-				t.Errorf("error\n%v\nwant 3 lines, %q in the second", err, tt.follow)
+		})
+	}
+}
+
+// TestDeadlock has all ranks wait for a signal that nobody sends: whoever finds out, it
+// is told once.
+func TestDeadlock(t *testing.T) {
+	for _, backend := range []string{"shm", "inproc"} {
+		t.Run(backend, func(t *testing.T) {
+			leavesNothing(t)
+			_, err := Run(guarded(t), Options{Backend: backend, Ranks: 3, Output: t.Output()}, "fault", trouble{Rank: -1, How: "wait"}.arg(t))
+			if text := fmt.Sprint(err); !strings.Contains(text, ": a deadlock, every rank waits: rank 0: wait, signal 0") || strings.Contains(text, "\n") {
+				t.Errorf("error\n%s\nwant one line that tells of a deadlock", text)
 			}
 		})
 	}
@@ -94,7 +106,7 @@ func TestReturnedPeer(t *testing.T) {
 				if tt.want == "" && err == nil {
 					return
 				}
-				checkError(t, err, tt.want)
+				checkError(t, err, 1, tt.want)
 			})
 		}
 	}
@@ -109,11 +121,13 @@ func TestKill(t *testing.T) {
 		t.Run(fmt.Sprintf("%d: rank %d of %d after %v", i, f.Rank, ranks, f.After), func(t *testing.T) {
 			leavesNothing(t)
 			_, err := Run(guarded(t), Options{Ranks: ranks, Output: t.Output()}, "fault", f.arg(t))
-			checkError(t, err, fmt.Sprintf("rank %d: job fault: killed by SIGKILL", f.Rank))
-			_, follow, _ := strings.Cut(err.Error(), "\n")
-			if culprit := fmt.Sprintf("rank %d: ", f.Rank); !strings.Contains(follow, ": barrier") || !strings.Contains(follow, culprit) {
-				t.Errorf("error\n%v\nwant that others failed at a barrier because of %s", err, culprit)
+			var rest []*RankError
+			for rank := range ranks {
+				if rank != f.Rank {
+					rest = append(rest, &RankError{Rank: rank})
+				}
 			}
+			checkError(t, err, f.Rank, fmt.Sprintf("rank %d: killed by SIGKILL\n%s failed in consequence", f.Rank, ranksOf(rest)))
 		})
 	}
 }
@@ -122,18 +136,14 @@ func TestKill(t *testing.T) {
 func TestTimeout(t *testing.T) {
 	leavesNothing(t)
 	_, err := Run(guarded(t), Options{Ranks: 2, Timeout: 400 * time.Millisecond, Output: t.Output()}, "fault", trouble{Rank: 0, How: "sleep"}.arg(t))
-	checkError(t, err, "rank 1: barrier, rank 0: the deadline has passed: nothing in 400ms")
+	checkError(t, err, 1, "rank 1: barrier, rank 0: the deadline has passed: nothing in 400ms\nrank 0: did not stop in 500ms: killed by SIGKILL")
 }
 
-// TestManyFollow tells of one of the ranks that fail because of another.
+// TestManyFollow has many ranks that fail because of another.
 func TestManyFollow(t *testing.T) {
 	leavesNothing(t)
 	_, err := Run(guarded(t), Options{Ranks: 16, Output: t.Output()}, "fault", trouble{Rank: 3, How: "error"}.arg(t))
-	checkError(t, err, "rank 3: job fault: disk full")
-	lines := strings.Split(err.Error(), "\n")
-	if len(lines) != 3 || !strings.Contains(lines[1], ": barrier") || !strings.Contains(lines[1], "rank 3: ") || !strings.HasSuffix(lines[2], " failed in consequence") {
-		t.Errorf("error\n%v\nwant the rank that failed, one that followed, and the numbers of the others", err)
-	}
+	checkError(t, err, 3, "rank 3: disk full\nranks 0 to 2 and 4 to 15 failed in consequence")
 }
 
 // whenBegun calls a function when so many ranks of job fault have begun.
@@ -153,46 +163,28 @@ func (w *whenBegun) Write(b []byte) (int, error) {
 
 // TestCancel ends the context while ranks do something that takes longer.
 func TestCancel(t *testing.T) {
-	tests := []struct {
-		how  string
-		want string // some of the second line
-	}{
-		{"", ": barrier"},
-		{"wait", ": wait, signal 0"},
-		{"spin", ": job fault: killed by SIGKILL: it did not stop in 500ms"},
-		{"sleep", ": job fault: killed by SIGKILL: it did not stop in 500ms"},
-		{"context", ": job fault: context canceled"},
-	}
-	for _, tt := range tests {
-		t.Run(tt.how, func(t *testing.T) {
+	for _, how := range []string{"", "wait", "spin", "sleep", "context"} {
+		t.Run(how, func(t *testing.T) {
 			leavesNothing(t)
 			ctx, cancel := context.WithCancelCause(guarded(t))
 			defer cancel(nil)
 			enough := errors.New("enough")
 			begun := &whenBegun{3, func() { cancel(enough) }}
-			got, err := Run(ctx, Options{Ranks: 3, Output: begun}, "fault", trouble{Rank: -1, How: tt.how}.arg(t))
-			checkError(t, err, "the run was stopped: enough")
-			if got != nil || !errors.Is(err, enough) {
-				t.Errorf("results %q, error %v; want none, an error that is %q", got, err, enough)
-			}
-			lines := strings.Split(err.Error(), "\n")
-			if len(lines) != 3 || !strings.Contains(lines[1], tt.want) || !strings.HasSuffix(lines[2], " failed in consequence") {
-				t.Errorf("error\n%v\nwant 3 lines, %q in the second", err, tt.want)
+			got, err := Run(ctx, Options{Ranks: 3, Output: begun}, "fault", trouble{Rank: -1, How: how}.arg(t))
+			if want := "the run was stopped: enough"; got != nil || !errors.Is(err, enough) || err.Error() != want {
+				t.Errorf("results %q, error %v; want none, %s", got, err, want)
 			}
 		})
 	}
 }
 
-// TestCancelOwnErrors has all ranks fail by themselves: not all are told of.
+// TestCancelOwnErrors has all ranks fail by themselves when they are stopped.
 func TestCancelOwnErrors(t *testing.T) {
 	leavesNothing(t)
 	ctx, cancel := context.WithCancel(guarded(t))
 	defer cancel()
 	_, err := Run(ctx, Options{Ranks: 8, Output: &whenBegun{8, cancel}}, "fault", trouble{Rank: -1, How: "own error"}.arg(t))
-	checkError(t, err, "the run was stopped: context canceled")
-	if got := strings.Count(err.Error(), ": job fault: half a file is left"); got != shown+1 {
-		t.Errorf("error\n%v\ntells of %d ranks, want %d", err, got, shown+1)
-	}
+	checkError(t, err, 0, "the run was stopped: context canceled\nranks 0 to 7: half a file of rank 0 is left")
 }
 
 // TestCancelEarly ends the context while ranks are being started.
@@ -203,9 +195,13 @@ func TestCancelEarly(t *testing.T) {
 				leavesNothing(t)
 				ctx, cancel := context.WithTimeout(t.Context(), after)
 				defer cancel()
-				got, err := Run(ctx, Options{Backend: backend, Ranks: 4, Output: t.Output()}, "fault", trouble{}.arg(t))
-				if got != nil || !errors.Is(err, context.DeadlineExceeded) {
-					t.Errorf("results %q, error %v; want none, an error that is %v", got, err, context.DeadlineExceeded)
+				want := "the run was stopped: context deadline exceeded"
+				if after == 0 {
+					want = "launch: nothing was started: context deadline exceeded"
+				}
+				got, err := Run(ctx, Options{Backend: backend, Ranks: 4, Timeout: after, Output: t.Output()}, "fault", trouble{Rank: -1, How: "context"}.arg(t))
+				if got != nil || !errors.Is(err, context.DeadlineExceeded) || err.Error() != want {
+					t.Errorf("results %q, error %v; want none, %s", got, err, want)
 				}
 			})
 		}
@@ -219,10 +215,7 @@ func TestStubbornGoroutine(t *testing.T) {
 	leavesNothing(t)
 	defer close(release)
 	_, err := Run(guarded(t), Options{Backend: "inproc", Ranks: 2}, "fault", trouble{How: "error", Rest: "stubborn"}.arg(t))
-	checkError(t, err, "rank 0: job fault: disk full")
-	if want := "\nrank 1: job fault: left running, since a goroutine cannot be killed: it did not stop in 500ms"; !strings.HasSuffix(err.Error(), want) {
-		t.Errorf("error %q, want %q at its end", err, want)
-	}
+	checkError(t, err, 0, "rank 0: disk full\nrank 1: did not stop in 500ms: left running, since a goroutine cannot be killed")
 }
 
 // TestNeverStarts has ranks that do not get as far as Child, or are no program.
@@ -230,18 +223,17 @@ func TestNeverStarts(t *testing.T) {
 	t.Run("hangs", func(t *testing.T) {
 		leavesNothing(t)
 		t.Setenv(stillbornRank, "1")
-		_, err := Run(guarded(t), Options{Ranks: 3, Timeout: 300 * time.Millisecond, Output: t.Output()}, "echo", nil)
-		checkError(t, err, "rank 1: start: killed by SIGKILL: nothing heard of it in 300ms; main has to call launch.Child before anything else")
-		if want := ": open, hello, rank "; !strings.Contains(err.Error(), want) {
-			t.Errorf("error %v, want %q in it", err, want)
-		}
+		startTimeout = 300 * time.Millisecond
+		defer func() { startTimeout = 2 * time.Second }()
+		_, err := Run(guarded(t), Options{Ranks: 3, Timeout: time.Millisecond, Output: t.Output()}, "echo", nil)
+		checkError(t, err, 1, "rank 1: start: killed by SIGKILL: nothing heard in 300ms; main has to call launch.Child before anything else\nranks 0 and 2 failed in consequence")
 	})
 	t.Run("no program", func(t *testing.T) {
 		leavesNothing(t)
 		program = "/nowhere"
 		defer func() { program = "/proc/self/exe" }()
 		_, err := Run(guarded(t), Options{Ranks: 3, Output: t.Output()}, "echo", nil)
-		checkError(t, err, "rank 0: start: fork/exec /nowhere: no such file or directory")
+		checkError(t, err, 0, "rank 0: start: fork/exec /nowhere: no such file or directory")
 		if !errors.Is(err, os.ErrNotExist) {
 			t.Errorf("error %v, want one that is %v", err, os.ErrNotExist)
 		}

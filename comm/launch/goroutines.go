@@ -21,9 +21,9 @@ type goroutine struct {
 
 func (g *goroutine) stop(why string) { g.cancel(stopped(why)) }
 
-func (g *goroutine) kill() string {
+func (g *goroutine) kill() (how string, became blame) {
 	g.gone()
-	return "left running, since a goroutine cannot be killed"
+	return "left running, since a goroutine cannot be killed", running
 }
 
 // startGoroutines starts ranks of backend inproc.

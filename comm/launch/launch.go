@@ -51,8 +51,8 @@ type Options struct {
 	Ranks   int    // how many
 
 	// Timeout is the longest that a rank waits for others in one operation, 0 as long as
-	// they are there; and the longest that Run waits for one more process to have
-	// started, 0 is 2 s.
+	// they are there. Run waits as long, and 2 s at least, for one more process to have
+	// started.
 	Timeout time.Duration
 
 	// Output gets what processes of ranks write to stdout and stderr, and the stack of a
@@ -62,16 +62,18 @@ type Options struct {
 	CPUs []int // rank r is bound to CPUs[r], unless that is negative; nil binds none
 }
 
-const (
-	startTimeout = 2 * time.Second
-	grace        = 500 * time.Millisecond // for ranks to stop by themselves
-)
+// grace is for ranks to stop by themselves.
+const grace = 500 * time.Millisecond
+
+// startTimeout is how long at least a process may take to arrive after another.
+var startTimeout = 2 * time.Second
 
 // Run has ranks do a job and returns what each returned, by rank. If any fails there
-// are no results, and the error is a [*RankError] or several, joined: first the ranks
-// that failed by themselves, then one of those that failed because of them and the
-// numbers of the others. Ranks that do not stop are killed; goroutines cannot be, and
-// are left behind with an error that says so.
+// are no results, and the error is a [*RankError] or several, joined: what ranks failed
+// of by themselves, once for those that failed alike, then the numbers of those that
+// failed because of it. If ctx has ended, its cause comes first, and nothing is said of
+// ranks that it has stopped. Ranks that do not stop are killed; goroutines cannot be,
+// and are left behind with an error that says so.
 func Run(ctx context.Context, o Options, job string, arg []byte) (results [][]byte, err error) {
 	if err := o.check(job); err != nil {
 		return nil, fmt.Errorf("launch: %w", err)
@@ -84,7 +86,7 @@ func Run(ctx context.Context, o Options, job string, arg []byte) (results [][]by
 		start = startGoroutines
 	}
 	out := &output{to: o.Output}
-	s := newSupervisor(o, job)
+	s := newSupervisor(o)
 	end, err := start(ctx, o, out, order{Ranks: o.Ranks, Job: job, Timeout: o.Timeout}, arg, s)
 	if err != nil {
 		return nil, fmt.Errorf("launch: %w", err)

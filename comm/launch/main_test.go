@@ -182,9 +182,11 @@ func fault(ctx context.Context, c *comm.Comm, arg []byte) ([]byte, error) {
 		return nil, loop(c)
 	case "error":
 		return nil, errors.New("disk full")
+	case "unwrapped":
+		return nil, fmt.Errorf("cannot go on: %v", loop(c))
 	case "own error":
 		<-ctx.Done()
-		return nil, errors.New("half a file is left")
+		return nil, fmt.Errorf("half a file of rank %d is left", c.Rank())
 	case "goexit":
 		runtime.Goexit()
 	case "return":

@@ -47,9 +47,9 @@ type process struct {
 
 func (p *process) stop(why string) { p.why <- why } // there is room: it is asked once
 
-func (p *process) kill() string {
+func (p *process) kill() (how string, became blame) {
 	p.cmd.Process.Kill() // fails if it has ended, which is as good
-	return "killed by SIGKILL"
+	return "killed by SIGKILL", killed
 }
 
 // startProcesses starts ranks of backend shm. It ends early, with the ranks that there
@@ -94,8 +94,8 @@ func startProcesses(ctx context.Context, o Options, out *output, all order, arg 
 // unstarted is a rank that there is none of.
 type unstarted struct{}
 
-func (unstarted) stop(string)  {}
-func (unstarted) kill() string { return "" }
+func (unstarted) stop(string)           {}
+func (unstarted) kill() (string, blame) { return "", killed }
 
 // startProcess starts a rank.
 func startProcess(o order, memory *os.File, out *output) (*process, error) {

@@ -165,7 +165,7 @@ func TestCPUs(t *testing.T) {
 				t.Errorf("error %v, CPUs (-want +got):\n%s", err, diff)
 			}
 			_, err = Run(t.Context(), Options{Backend: backend, Ranks: 2, CPUs: []int{0, 1000}, Output: t.Output()}, "idle", nil)
-			checkError(t, err, "rank 1: job idle: bind to CPU 1000: invalid argument: name a CPU that this process may use")
+			checkError(t, err, 1, "rank 1: bind to CPU 1000: invalid argument: name a CPU that this process may use")
 		})
 	}
 }

@@ -9,8 +9,8 @@ import (
 
 // runner is a rank as the launcher has it in hand. Neither call waits.
 type runner interface {
-	stop(why string) // asks it to end
-	kill() string    // ends it, and says how
+	stop(why string)                  // asks it to end
+	kill() (how string, became blame) // ends it, if that can be done
 }
 
 // event is what became of a rank.
@@ -35,7 +35,6 @@ const eventsPerRank = 5
 
 // supervisor waits for the ranks of a run, and stops all when one fails.
 type supervisor struct {
-	job      string
 	patience time.Duration // for one more rank to arrive
 	events   chan event
 	ranks    []watched
@@ -50,7 +49,7 @@ type supervisor struct {
 // watched is what the supervisor knows of a rank.
 type watched struct {
 	runner
-	phase     string // what it is doing
+	phase     string // what it is doing, "open: ", unless that is its job
 	arrived   bool
 	ended     bool
 	result    []byte
@@ -58,17 +57,15 @@ type watched struct {
 	blame     blame // for that
 }
 
-func newSupervisor(o Options, job string) *supervisor {
-	s := &supervisor{job: job, patience: o.Timeout, ranks: make([]watched, o.Ranks), events: make(chan event, eventsPerRank*o.Ranks)}
-	if s.patience == 0 {
-		s.patience = startTimeout
+func newSupervisor(o Options) *supervisor {
+	return &supervisor{
+		patience: max(o.Timeout, startTimeout), ranks: make([]watched, o.Ranks), events: make(chan event, eventsPerRank*o.Ranks),
 	}
-	return s
 }
 
 // add takes charge of a rank that has been started.
 func (s *supervisor) add(rank int, r runner) {
-	s.ranks[rank] = watched{runner: r, phase: "start"}
+	s.ranks[rank] = watched{runner: r, phase: "start: "}
 	s.left++
 }
 
@@ -106,16 +103,16 @@ func (s *supervisor) handle(e event) {
 	}
 	switch e.kind {
 	case arrived:
-		r.arrived, r.phase = true, "open"
+		r.arrived, r.phase = true, "open: "
 	case opened:
-		r.phase = "job " + s.job
+		r.phase = ""
 	case failing:
 		s.stop((&RankError{e.rank, e.err}).Error())
 	case ended:
 		r.ended, r.result = true, e.result
 		s.left--
 		if e.died != nil {
-			e.err = fmt.Errorf("%s: %w", r.phase, e.died)
+			e.err = fmt.Errorf("%s%w", r.phase, e.died)
 			if r.condemned != nil {
 				e.err, e.blame = r.condemned, r.blame
 			}
@@ -150,13 +147,13 @@ func (s *supervisor) stop(why string) {
 
 // missing gives up on ranks that have not arrived.
 func (s *supervisor) missing() {
+	if s.stopping {
+		return // they are asked to, or killed soon
+	}
 	for i := range s.ranks {
 		if r := &s.ranks[i]; r.runner != nil && !r.arrived && !r.ended {
-			whose := own
-			if s.stopping {
-				whose = others
-			}
-			s.condemn(r, whose, fmt.Sprintf("nothing heard of it in %v; main has to call launch.Child before anything else", s.patience))
+			how, _ := r.kill()
+			r.condemned = fmt.Errorf("%s%s: nothing heard in %v; main has to call launch.Child before anything else", r.phase, how, s.patience)
 			s.stop((&RankError{i, r.condemned}).Error())
 		}
 	}
@@ -165,15 +162,10 @@ func (s *supervisor) missing() {
 // killRest ends ranks that were asked to stop and have not.
 func (s *supervisor) killRest() {
 	for i := range s.ranks {
-		if r := &s.ranks[i]; r.runner != nil && !r.ended {
-			s.condemn(r, others, fmt.Sprintf("it did not stop in %v", grace))
+		if r := &s.ranks[i]; r.runner != nil && !r.ended && r.condemned == nil {
+			how, became := r.kill()
+			r.condemned, r.blame = fmt.Errorf("did not stop in %v: %s", grace, how), became
 		}
-	}
-}
-
-func (s *supervisor) condemn(r *watched, whose blame, why string) {
-	if r.condemned == nil {
-		r.condemned, r.blame = fmt.Errorf("%s: %s: %s", r.phase, r.kill(), why), whose
 	}
 }
 
@@ -191,8 +183,9 @@ func (s *supervisor) results() [][]byte {
 
 // verdict is nil if all ranks did their job.
 func (s *supervisor) verdict() error {
-	errs := summarise(s.failures)
-	if s.cause != nil && s.done < len(s.ranks) {
+	stopped := s.cause != nil && s.done < len(s.ranks)
+	errs := summarise(s.failures, stopped)
+	if stopped {
 		errs = append([]error{fmt.Errorf("the run was stopped: %w", s.cause)}, errs...)
 	}
 	return errors.Join(errs...)

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"runtime/debug"
-	"strings"
 
 	"github.com/kernbench/kernbench/comm"
 )
@@ -22,9 +21,13 @@ type outcome struct {
 type blame uint8
 
 const (
-	own     blame = iota
-	closers       // others have closed the communicator, perhaps with good reason
-	others        // have failed, or want the run to stop
+	own        blame = iota
+	deadlocked       // nobody's: all ranks wait
+	late             // others', which it has waited for too long
+	closers          // others have closed the communicator, perhaps with good reason
+	others           // have failed, or want the run to stop
+	killed           // so, and it did not stop by itself
+	running          // so, and it has not stopped at all
 )
 
 // desk is where a rank works: what differs between processes and goroutines.
@@ -50,14 +53,11 @@ func (o order) work(ctx context.Context, d desk, arg []byte) outcome {
 	d.opened()
 	result, err := o.call(ctx, job, c, d, arg)
 	if err != nil {
-		err = o.named(err)
-		cause := err
-		if poison := c.Err(); poison != nil && strings.Contains(err.Error(), poison.Error()) {
-			cause = poison // the job tells of it, if not by wrapping it
-		}
+		// A job need not wrap what it was told: what poisoned the communicator counts.
+		whose := max(blameFor(ctx, err), blameFor(ctx, c.Err()))
 		c.Abort(err) // returns what it is told
 		c.Close()    // what went wrong with it is not why the rank failed
-		return outcome{err: err, blame: blameFor(ctx, cause)}
+		return outcome{err: err, blame: whose}
 	}
 	if err := c.Close(); err != nil {
 		return outcome{err: err}
@@ -89,15 +89,7 @@ func (o order) call(ctx context.Context, job Job, c *comm.Comm, d desk, arg []by
 	return result, err
 }
 
-// named says that a job failed, unless the error says where already.
-func (o order) named(err error) error {
-	var known *comm.Error
-	if errors.As(err, &known) && known.Rank == o.Rank {
-		return err
-	}
-	return fmt.Errorf("job %s: %w", o.Job, err)
-}
-
+// blameFor is whom an error blames: nobody else if it is nil.
 func blameFor(ctx context.Context, err error) blame {
 	switch {
 	case errors.Is(err, comm.ErrPeer), errors.Is(err, comm.ErrLost):
@@ -106,6 +98,10 @@ func blameFor(ctx context.Context, err error) blame {
 		return others
 	case errors.Is(err, comm.ErrClosed):
 		return closers
+	case errors.Is(err, comm.ErrTimeout):
+		return late
+	case errors.Is(err, comm.ErrDeadlock):
+		return deadlocked
 	}
 	return own
 }

@@ -77,6 +77,9 @@ func (c *core) write(v *tl.Value, to *tl.Block, kind oplog.Kind, peer int) error
 	if c.pieces, err = c.m.boxPieces(c.pieces[:0], &x); err != nil {
 		return err
 	}
+	if len(c.pieces) == 0 {
+		return nil // all of it is masked
+	}
 	if c.requests, err = c.writes(c.requests[:0], c.pieces); err != nil {
 		return err
 	}

@@ -2,6 +2,7 @@ package runner
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"math"
 	"slices"
@@ -11,13 +12,16 @@ import (
 	"github.com/kernbench/kernbench/scenario"
 )
 
+// chunk is how many elements are compared before looking whether the context has ended.
+const chunk = 1 << 16
+
 // compare adds to a report what is wrong with an output. 0 equals -0, and any NaN any
-// other.
-func (r *Report) compare(o *scenario.Output, rank, round int, got, want []byte) {
+// other. The error is the cause of a context that has ended.
+func (r *Report) compare(ctx context.Context, o *scenario.Output, rank, round int, got, want []byte) error {
 	d, n := o.DType, o.Elems()
 	r.Compared += n
 	if numeric.Equal(d, got, want) < 0 {
-		return
+		return nil
 	}
 	var open *Mismatch // the span that the element before is in
 	end := func() {
@@ -31,6 +35,9 @@ func (r *Report) compare(o *scenario.Output, rank, round int, got, want []byte) 
 		open = nil
 	}
 	for i := range n {
+		if i%chunk == 0 && ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
 		if within(d, got, want, i, o.Relative) {
 			end()
 			continue
@@ -46,6 +53,7 @@ func (r *Report) compare(o *scenario.Output, rank, round int, got, want []byte) 
 		}
 	}
 	end()
+	return nil
 }
 
 // add joins what was found elsewhere.
@@ -57,8 +65,9 @@ func (r *Report) add(o Report) {
 	r.Mismatches = r.Mismatches[:min(len(r.Mismatches), MaxMismatches)]
 }
 
-// settle puts the spans in order and reports whether there are none.
+// settle puts the spans in order, in a list even if there are none, which it reports.
 func (r *Report) settle() (ok bool) {
+	r.Mismatches = append([]Mismatch{}, r.Mismatches...)
 	slices.SortStableFunc(r.Mismatches, func(a, b Mismatch) int {
 		return cmp.Or(cmp.Compare(a.Rank, b.Rank), cmp.Compare(a.Round, b.Round))
 	})

@@ -26,24 +26,24 @@ type Options struct {
 type Result struct {
 	OK       bool              `json:"ok"`
 	Scenario string            `json:"scenario"`
-	Backend  string            `json:"backend"`
+	Backend  string            `json:"backend,omitempty"` // of a run; comparing files does not know it
 	NRanks   int               `json:"nranks"`
 	Root     int               `json:"root"` // -1 if nothing has to do with one
 	Rounds   int               `json:"rounds"`
 	Devices  []int             `json:"devices"`
 	Params   map[string]string `json:"params,omitempty"`
 	System   string            `json:"system,omitempty"` // of sim: where the topology came from
-	TimeNS   float64           `json:"time_ns"`          // of the kernels, all rounds: simulated, or by the clock of the slowest rank
+	TimeNS   float64           `json:"time_ns"`          // of the kernels, all rounds: simulated, or by the clock of the slowest rank, with the random delays of several rounds
 	Report
-	Races []string `json:"races,omitempty"` // accesses that nothing orders, if they were looked for
+	Races []string `json:"races,omitzero"` // accesses that nothing orders; nil if they were not looked for
 }
 
 // Report is what comparing found.
 type Report struct {
-	Compared   int        `json:"compared"`             // elements
-	Wrong      int        `json:"wrong"`                // of which are wrong
-	Spans      int        `json:"spans"`                // of consecutive wrong elements
-	Mismatches []Mismatch `json:"mismatches,omitempty"` // the first MaxMismatches of these
+	Compared   int        `json:"compared"`   // elements
+	Wrong      int        `json:"wrong"`      // of which are wrong
+	Spans      int        `json:"spans"`      // of consecutive wrong elements
+	Mismatches []Mismatch `json:"mismatches"` // the first MaxMismatches of these
 }
 
 // MaxMismatches is how many spans a Report lists.

@@ -29,7 +29,7 @@ func (j *job) launch(ctx context.Context, r *Result) error {
 	if err != nil {
 		return &InputError{err}
 	}
-	results, err := launch.Run(ctx, launch.Options{Backend: j.Backend, Ranks: j.plan.Ranks, Timeout: j.Timeout, Output: out}, jobName, arg)
+	results, err := launch.Run(ctx, launch.Options{Backend: j.Backend, Ranks: j.plan.Ranks, Output: out}, jobName, arg)
 	if err != nil {
 		var failed *launch.RankError
 		if errors.As(err, &failed) {

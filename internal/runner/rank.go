@@ -51,7 +51,7 @@ type rank struct {
 }
 
 // runRank does what one rank does.
-func runRank(_ context.Context, c *comm.Comm, arg []byte) ([]byte, error) {
+func runRank(ctx context.Context, c *comm.Comm, arg []byte) ([]byte, error) {
 	r := &rank{comm: c}
 	if err := json.Unmarshal(arg, &r.order); err != nil {
 		return nil, err
@@ -61,13 +61,13 @@ func runRank(_ context.Context, c *comm.Comm, arg []byte) ([]byte, error) {
 		return nil, err
 	}
 	r.Choice.Trusted = true
-	if r.plan, err = s.Plan(r.Choice); err != nil {
+	if r.plan, err = s.PlanContext(ctx, r.Choice); err != nil {
 		return nil, err
 	}
-	compared := &computed{plan: r.plan}
+	compared := &computed{ctx: ctx, plan: r.plan}
 	r.values = compared
 	if r.Folder != "" {
-		r.values = folder{r.Folder}
+		r.values = folder{ctx, r.Folder}
 	}
 	if err := r.prepare(); err != nil {
 		return nil, err

@@ -38,47 +38,46 @@ type values interface {
 	output(o *scenario.Output, rank, round int, got []byte) error
 }
 
-// computed makes inputs as they are needed, and compares outputs at once.
+// computed makes inputs as they are needed, and compares outputs at once. Its errors are
+// those of a rank: what can be known before a run has been refused.
 type computed struct {
+	ctx  context.Context // of the run
 	plan *scenario.Plan
 	Report
 }
 
 func (c *computed) input(b *scenario.Buffer, rank, round int) ([]byte, error) {
-	return c.plan.Input(b, rank, round)
+	in, err := c.plan.Input(b, rank, round)
+	if err != nil {
+		return nil, &RankError{rank, err}
+	}
+	return in, nil
 }
 
 func (c *computed) output(o *scenario.Output, rank, round int, got []byte) error {
 	want, err := c.plan.Golden(o, rank, round)
 	if err == nil {
-		c.compare(o, rank, round, got, want)
+		err = c.compare(c.ctx, o, rank, round, got, want)
 	}
-	return err
+	if err != nil {
+		return &RankError{rank, err}
+	}
+	return nil
 }
 
 // Run runs a scenario and compares its outputs. Wrong values are no error: they are in
 // the result.
 func Run(ctx context.Context, o Options) (*Result, error) {
+	ctx, cancel := o.limit(ctx)
+	defer cancel()
 	if o.Keep != "" {
-		if err := Prepare(o, o.Keep); err != nil {
-			return nil, err
-		}
-		ran, err := Execute(ctx, o.Keep, o)
-		if err != nil {
-			return nil, err
-		}
-		found, err := Verify(o.Keep)
-		if err != nil {
-			return nil, err
-		}
-		ran.Report, ran.OK = found.Report, found.OK && len(ran.Races) == 0
-		return ran, nil
+		return o.keep(ctx)
 	}
-	plan, err := o.settle()
+	plan, err := o.settle(ctx)
 	if err != nil {
-		return nil, &InputError{err}
+		return nil, refused(ctx, err)
 	}
-	c := &computed{plan: plan}
+	c := &computed{ctx: ctx, plan: plan}
 	r, err := (&job{&o, plan, c}).run(ctx)
 	if err != nil {
 		return nil, err
@@ -88,8 +87,29 @@ func Run(ctx context.Context, o Options) (*Result, error) {
 	return r, nil
 }
 
+// limit is ctx for as long as the options allow.
+func (o *Options) limit(ctx context.Context) (context.Context, context.CancelFunc) {
+	if o.Timeout <= 0 {
+		return context.WithCancel(ctx)
+	}
+	return context.WithTimeoutCause(ctx, o.Timeout, fmt.Errorf("not done within %v", o.Timeout))
+}
+
+// stopped reports whether the end of ctx is the reason of an error.
+func stopped(ctx context.Context, err error) bool {
+	return ctx.Err() != nil && errors.Is(err, context.Cause(ctx))
+}
+
+// refused is an error from before the run: a mistake, unless ctx has ended.
+func refused(ctx context.Context, err error) error {
+	if stopped(ctx, err) {
+		return err
+	}
+	return &InputError{err}
+}
+
 // settle checks the scenario and the options.
-func (o *Options) settle() (*scenario.Plan, error) {
+func (o *Options) settle(ctx context.Context) (*scenario.Plan, error) {
 	if err := o.check(); err != nil {
 		return nil, err
 	}
@@ -97,7 +117,7 @@ func (o *Options) settle() (*scenario.Plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	return s.Plan(o.Choice)
+	return s.PlanContext(ctx, o.Choice)
 }
 
 // check refuses options that no run has.
@@ -120,11 +140,6 @@ func (o *Options) check() error {
 
 // run runs the kernels on the backend.
 func (j *job) run(ctx context.Context) (*Result, error) {
-	if j.Timeout > 0 {
-		limited, cancel := context.WithTimeoutCause(ctx, j.Timeout, fmt.Errorf("not done within %v", j.Timeout))
-		defer cancel()
-		ctx = limited
-	}
 	pl := j.plan
 	r := &Result{Scenario: pl.Name, Backend: j.Backend, NRanks: pl.Ranks, Root: rootOf(pl), Rounds: pl.Rounds, Devices: pl.Devices, Params: pl.Params()}
 	var err error
@@ -133,8 +148,15 @@ func (j *job) run(ctx context.Context) (*Result, error) {
 	} else {
 		err = j.launch(ctx, r)
 	}
+	var input *InputError
+	if errors.As(err, &input) && stopped(ctx, err) {
+		err = &RankError{-1, input.Err}
+	}
 	if err != nil {
 		return nil, err
+	}
+	if j.Race && r.Races == nil {
+		r.Races = []string{}
 	}
 	return r, nil
 }

@@ -1,0 +1,108 @@
+package launch
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// failure is a rank's, and whom it blames.
+type failure struct {
+	*RankError
+	blame blame
+}
+
+// shown is how many different errors are told.
+const shown = 4
+
+// summarise is the errors of ranks, given in the order in which they ended: what went
+// wrong, once, and which ranks failed because of it. If the caller has stopped the run,
+// that is why ranks fail that have no reason of their own.
+func summarise(failures []failure, stopped bool) (errs []error) {
+	most := deadlocked // blame of those that are told of
+	if !stopped {
+		for most = late; most < others && !slices.ContainsFunc(failures, func(f failure) bool { return f.blame <= most }); {
+			most++ // nobody failed by itself
+		}
+	}
+	var roots, following, slow, left []*RankError
+	stuck := false
+	for _, f := range failures {
+		switch {
+		case f.blame == deadlocked && stuck: // it says the same of all ranks
+		case f.blame <= most:
+			roots = append(roots, f.RankError)
+			stuck = stuck || f.blame == deadlocked
+		case f.blame == running:
+			left = append(left, f.RankError)
+		case stopped:
+		case f.blame == killed:
+			slow = append(slow, f.RankError)
+		default:
+			following = append(following, f.RankError)
+		}
+	}
+	errs = tell(roots)
+	if len(following) > 0 && !stuck {
+		errs = append(errs, fmt.Errorf("%s failed in consequence", ranksOf(following)))
+	}
+	return slices.Concat(errs, tell(slow), tell(left))
+}
+
+// tell is errors, one of those that are alike.
+func tell(list []*RankError) (errs []error) {
+	groups := map[string]*alike{}
+	var more []*RankError
+	for _, e := range list {
+		own := regexp.MustCompile(fmt.Sprintf(`\brank %d\b`, e.Rank))
+		text := own.ReplaceAllString(e.text(), "rank")
+		g := groups[text]
+		switch {
+		case g != nil:
+			g.add(e)
+		case len(groups) == shown:
+			more = append(more, e)
+		default:
+			groups[text] = &alike{[]*RankError{e}}
+			errs = append(errs, groups[text])
+		}
+	}
+	if len(more) > 0 {
+		errs = append(errs, fmt.Errorf("%s failed too, such as %w", ranksOf(more), more[0]))
+	}
+	return errs
+}
+
+// ranksOf is such as "rank 3" or "ranks 0, 2 to 5 and 7".
+func ranksOf(errs []*RankError) string {
+	var ranks []int
+	for _, e := range errs {
+		ranks = append(ranks, e.Rank)
+	}
+	slices.Sort(ranks)
+	var spans []string
+	for i := 0; i < len(ranks); {
+		j := i
+		for j+1 < len(ranks) && ranks[j+1] == ranks[j]+1 {
+			j++
+		}
+		switch {
+		case j > i+1:
+			spans = append(spans, fmt.Sprintf("%d to %d", ranks[i], ranks[j]))
+		case j > i:
+			spans = append(spans, fmt.Sprint(ranks[i]), fmt.Sprint(ranks[j]))
+		default:
+			spans = append(spans, fmt.Sprint(ranks[i]))
+		}
+		i = j + 1
+	}
+	last := len(spans) - 1
+	switch {
+	case len(ranks) == 1:
+		return "rank " + spans[0]
+	case last == 0:
+		return "ranks " + spans[0]
+	}
+	return fmt.Sprintf("ranks %s and %s", strings.Join(spans[:last], ", "), spans[last])
+}
