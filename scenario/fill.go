@@ -48,7 +48,7 @@ func (f Fill) call(ctx context.Context, name string, e Env, out []float64) error
 			case missingParam:
 				err = fmt.Errorf("the function wants a parameter %s that is a whole number: add it to params, which has %s", string(v), list(slices.Sorted(maps.Keys(e.params))))
 			default:
-				err = fmt.Errorf("the function %s panicked at %s: %v", name, panicLine(), v)
+				err = fmt.Errorf("the function %s panicked at %s (rank %d, round %d): %v", name, panicLine(), e.Rank, e.Round, v)
 			}
 			done <- err
 		}()

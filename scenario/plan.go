@@ -202,5 +202,8 @@ func (pl *Plan) someRounds() []int {
 
 func sortedKernels() []string { return slices.Sorted(maps.Keys(kernels)) }
 
+// Source is where the file is, as errors say it.
+func (pl *Plan) Source() string { return pl.scenario.Source }
+
 // Text is the file that the plan was made of.
 func (pl *Plan) Text() []byte { return pl.scenario.Text }

@@ -50,6 +50,10 @@ func Slice[T Element](w *comm.Window, off int64, n int) ([]T, error) {
 	var x T
 	size := int64(unsafe.Sizeof(x))
 	local := w.Local()
+	if local == nil && w.Size() > 0 {
+		c := w.Comm()
+		return nil, &comm.Error{Rank: c.Ranks()[c.Rank()], Peer: -1, Op: "slice", Signal: -1, Err: comm.ErrClosed}
+	}
 	if off < 0 || n < 0 || off%size != 0 || off > int64(len(local)) || int64(n) > (int64(len(local))-off)/size {
 		return nil, fmt.Errorf("%w: %d elements of %d bytes at offset %d of a window of %d bytes", comm.ErrRange, n, size, off, len(local))
 	}

@@ -1,6 +1,7 @@
 package coll
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/kernbench/kernbench/comm"
@@ -58,6 +59,9 @@ const block = 16 << 10
 // New makes a group of the ranks of a communicator, all of which call it with the same
 // options.
 func New(c *comm.Comm, o Options) (*Group, error) {
+	if c == nil {
+		return nil, errors.New("no communicator: give one that comm.Open or Domain returned")
+	}
 	g := &Group{comm: c, rank: c.Rank(), n: c.Size(), options: o, slot: o.SlotBytes}
 	if g.slot == 0 {
 		g.slot = max(64<<10, (2<<20)/g.n)

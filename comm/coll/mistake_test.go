@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/kernbench/kernbench/comm"
 	"github.com/kernbench/kernbench/comm/coll"
 )
 
@@ -130,12 +131,23 @@ func TestSlice(t *testing.T) {
 				return fmt.Errorf("%d elements at %d: got %v, %v", test.n, test.off, x, err)
 			}
 		}
-		return nil
+		if err := w.Close(); err != nil {
+			return err
+		}
+		_, err = coll.Slice[int64](w, 0, 9)
+		if !errors.Is(err, comm.ErrClosed) {
+			return fmt.Errorf("of a closed window: got %v, want ErrClosed", err)
+		}
+		return says(err, "rank 0: slice: it has been closed")
 	}))
 }
 
-// TestNew refuses options.
+// TestNew refuses options, and what is no communicator.
 func TestNew(t *testing.T) {
+	_, err := coll.New(nil, coll.Options{})
+	if err := says(err, "no communicator: give one that comm.Open or Domain returned"); err != nil {
+		t.Error(err)
+	}
 	for want, o := range map[string]coll.Options{
 		"slots of 127 bytes: 2 ranks need at least 128": {SlotBytes: 127},
 		"no algorithm 3": {Algorithm: 3},

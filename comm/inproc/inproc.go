@@ -3,7 +3,7 @@
 // "inproc". Ranks that open the same name are of one run; the name is free again when
 // all of them have closed.
 //
-// It imports comm alone.
+// It imports comm and internal/host.
 package inproc
 
 import (
@@ -16,6 +16,7 @@ import (
 	"unsafe"
 
 	"github.com/kernbench/kernbench/comm"
+	"github.com/kernbench/kernbench/internal/host"
 )
 
 // Name is the name of the backend.
@@ -103,6 +104,9 @@ type link struct {
 
 // Reserve allocates a segment.
 func (l *link) Reserve(members int, bytes int64) (uint64, error) {
+	if there := host.Memory(); there > 0 && uint64(members)*uint64(bytes) > there {
+		return 0, fmt.Errorf("%w: %d bytes at each of %d ranks are more than the machine has; ask for less", comm.ErrNoMemory, bytes, members)
+	}
 	m := newMemory(members, bytes)
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -58,8 +58,8 @@ func TestInterrupt(t *testing.T) {
 	if err := cmd.Wait(); err == nil || err.Error() != "exit status 3" {
 		t.Errorf("launcher: %v, want exit status 3", err)
 	}
-	if len(text) != 1 || !strings.HasPrefix(text[0], "the run was stopped: ") {
-		t.Errorf("launcher says\n%s\nwant that the run was stopped", strings.Join(text, "\n"))
+	if len(text) != 2 || !strings.HasPrefix(text[0], "the run was stopped: ") || !strings.Contains(text[1], ": barrier") {
+		t.Errorf("launcher says\n%s\nwant that the run was stopped, and where a rank was", strings.Join(text, "\n"))
 	}
 	for _, pid := range ranks {
 		if err := gone(pid); err != nil {

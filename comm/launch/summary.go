@@ -18,7 +18,7 @@ const shown = 4
 
 // summarise is the errors of ranks, given in the order in which they ended: what went
 // wrong, once, and which ranks failed because of it. If the caller has stopped the run,
-// that is why ranks fail that have no reason of their own.
+// that is why ranks fail that have no reason of their own; one of them says where it was.
 func summarise(failures []failure, stopped bool) (errs []error) {
 	most := deadlocked // blame of those that are told of
 	if !stopped {
@@ -26,7 +26,7 @@ func summarise(failures []failure, stopped bool) (errs []error) {
 			most++ // nobody failed by itself
 		}
 	}
-	var roots, following, slow, left []*RankError
+	var roots, following, waiting, slow, left []*RankError
 	stuck := false
 	for _, f := range failures {
 		switch {
@@ -36,9 +36,11 @@ func summarise(failures []failure, stopped bool) (errs []error) {
 			stuck = stuck || f.blame == deadlocked
 		case f.blame == running:
 			left = append(left, f.RankError)
-		case stopped:
-		case f.blame == killed:
+		case f.blame == killed && !stopped:
 			slow = append(slow, f.RankError)
+		case stopped && f.blame == others:
+			waiting = append(waiting, f.RankError)
+		case stopped:
 		default:
 			following = append(following, f.RankError)
 		}
@@ -46,6 +48,9 @@ func summarise(failures []failure, stopped bool) (errs []error) {
 	errs = tell(roots)
 	if len(following) > 0 && !stuck {
 		errs = append(errs, fmt.Errorf("%s failed in consequence", ranksOf(following)))
+	}
+	if len(roots) == 0 && len(waiting) > 0 {
+		errs = append(errs, waiting[0]) // the others say the same, or that this one has failed
 	}
 	return slices.Concat(errs, tell(slow), tell(left))
 }

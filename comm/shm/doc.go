@@ -15,6 +15,6 @@
 // is of a dead run: whoever finds it removes it and joins none. A file that no run can
 // have left, at a path of the user's choosing, is refused and stays.
 //
-// The package imports comm and golang.org/x/sys/unix, and is empty elsewhere than on
+// The package imports comm, internal/host and golang.org/x/sys/unix, and is empty elsewhere than on
 // Linux.
 package shm

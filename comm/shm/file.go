@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/kernbench/kernbench/comm"
+	"github.com/kernbench/kernbench/internal/host"
 )
 
 // The file of a run: a header, a bed for each rank to sleep in, segment 0, and the
@@ -75,8 +76,7 @@ func prepare(f *os.File, ranks, first int) error {
 // is not there would be too late to find out. Not every file system knows a limit before
 // processes are killed for want of memory.
 func allocate(f *os.File, off, n int64) error {
-	var system unix.Sysinfo_t
-	if err := unix.Sysinfo(&system); err == nil && uint64(n) > system.Totalram*uint64(system.Unit) {
+	if there := host.Memory(); there > 0 && uint64(n) > there {
 		return fmt.Errorf("%w: %d bytes of shared memory are more than the machine has; ask for less", comm.ErrNoMemory, n)
 	}
 	for {

@@ -61,11 +61,12 @@ goroutines. An iteration begins with a barrier, and buffers are written again be
 that; it takes as long as its slowest rank, and a row is the average over --iters
 iterations, 20 unless given, as in nccl-tests. --warmup-iters more come before them.
 Every rank compares its own result after every iteration. There are all collectives but
-sendrecv; sum, prod, min, max, and avg of floats; f16 (the default here too), bf16, f32,
-f64, i32 and i64. --algo is auto, direct or, of all_reduce and reduce, direct_one_phase;
---buffer window puts buffers where other ranks can reach them, private where they cannot,
-and have to be copied. The columns %bound and bound are empty (-), and rows are printed
-when all have been measured. Flags of the simulated machine are refused.
+sendrecv; sum, prod, min, max and avg, of integers rounded towards zero; f16 (the default
+here too), bf16, f32, f64, i32 and i64. --root is refused of collectives without one.
+--algo is auto, direct or, of all_reduce and reduce, direct_one_phase; --buffer window
+puts buffers where other ranks can reach them, private where they cannot, and have to be
+copied. The columns %bound and bound are empty (-), and rows are printed when all have
+been measured. Flags of the simulated machine are refused.
 
 The exit status is 1 if a value is wrong, 3 if a rank fails. --format json has
 collective, ranks, ranks_per, rows of the columns above (time_us, and bound_share for

@@ -3,6 +3,7 @@ package cli
 import (
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -63,9 +64,10 @@ Wrong values are reported by rank, round and span of elements, with the worst of
 span, and are exit status 1. A mistake in the scenario or a flag is 2, a rank that
 failed 3.
 
---format json has one object: ok, scenario, backend, nranks, root (-1: none), rounds, devices,
-params, system (of sim), time_ns (in the kernels, of the slowest rank), compared,
-wrong, spans, mismatches and races.`,
+--format json has one object: ok, scenario, backend, nranks, root (-1: none), rounds,
+devices, params, system (of sim), time_ns (in the kernels, of the slowest rank, with
+the random delays if there are several rounds), compared, wrong, spans (how many there
+are), mismatches (the first 100 of these) and races (with --check race).`,
 		Example: `  kernbench comm run allreduce --set mode=ring --nranks 5
   kernbench comm run treduce --root 2 --rounds 100
   kernbench comm run ffn_tp --backend sim -p alpha_beta --format json
@@ -82,13 +84,13 @@ wrong, spans, mismatches and races.`,
 		if err := options(&o); err != nil {
 			return badInput(err)
 		}
-		if err := run(&o); err != nil {
-			return badInput(err)
+		if cmd.Flags().Changed("keep") && *keep == "" {
+			return badInput(errors.New("--keep is empty: write the name of a folder, or delete it"))
 		}
-		p := startProgress(cmd.ErrOrStderr(), o.Scenario)
-		o.Print = p
+		run(&o)
+		stop := watch(cmd, args[0], &o)
 		r, err := runner.Run(cmd.Context(), o)
-		p.stop()
+		stop()
 		return reportRun(cmd, r, err, *format)
 	}
 	return cmd
@@ -113,7 +115,11 @@ may be changed before comm execute; comm verify compares.`,
 		if err := options(&o); err != nil {
 			return badInput(err)
 		}
-		return failed(runner.Prepare(o, args[1]))
+		if err := runner.Prepare(cmd.Context(), o, args[1]); err != nil {
+			return failed(err)
+		}
+		_, err := fmt.Fprintf(cmd.OutOrStdout(), "%s has the inputs and golden values of %s; next: kernbench comm execute %[1]s\n", args[1], args[0])
+		return err
 	}
 	return cmd
 }
@@ -123,21 +129,26 @@ func commExecuteCmd() *cobra.Command {
 		Use:   "execute DIR",
 		Short: "Run what was prepared in a folder",
 		Long: `Execute runs the scenario of a folder that comm prepare has made, on the inputs
-there, and writes the outputs beside them. It compares nothing.`,
+there, and writes the outputs beside them; those of an earlier run are removed first.
+It compares nothing. Races that --check race finds are exit status 1.`,
 		Example: `  kernbench comm execute out --backend shm`,
 		Args:    exactly("DIR"),
 	}
 	run := addBackendFlags(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		var o runner.Options
-		if err := run(&o); err != nil {
-			return badInput(err)
+		run(&o)
+		stop := watch(cmd, args[0], &o)
+		r, err := runner.Execute(cmd.Context(), args[0], o)
+		stop()
+		if err != nil {
+			return failed(err)
 		}
-		p := startProgress(cmd.ErrOrStderr(), args[0])
-		o.Print = p
-		_, err := runner.Execute(cmd.Context(), args[0], o)
-		p.stop()
-		return failed(err)
+		_, err = fmt.Fprintf(cmd.OutOrStdout(), "%s has the outputs of %s; next: kernbench comm verify %[1]s\n", args[0], r.Scenario)
+		if err != nil || len(r.Races) == 0 {
+			return err
+		}
+		return wrongRun(r)
 	}
 	return cmd
 }
@@ -153,10 +164,21 @@ values there, and reports as comm run does.`,
 	}
 	format := formatFlag(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		r, err := runner.Verify(args[0])
+		r, err := runner.Verify(cmd.Context(), args[0])
 		return reportRun(cmd, r, err, *format)
 	}
 	return cmd
+}
+
+// watch has what is printed during a run go to standard error, until stop: what kernels
+// print with Printf, and what they print with fmt as well. Standard output is for results.
+func watch(cmd *cobra.Command, name string, o *runner.Options) (stop func()) {
+	p, stdout := startProgress(cmd.ErrOrStderr(), name), os.Stdout
+	o.Print, os.Stdout = p, os.Stderr
+	return func() {
+		os.Stdout = stdout
+		p.stop()
+	}
 }
 
 // failed gives an error of the runner its exit status.
@@ -166,61 +188,6 @@ func failed(err error) error {
 		return badInput(input.Err)
 	}
 	return err
-}
-
-// addScenarioFlags gives a command the flags that choose a scenario's ranks and
-// parameters, and is how to read them.
-func addScenarioFlags(cmd *cobra.Command) func(*runner.Options) error {
-	var nranks, root, rounds int
-	intFlag(cmd, &nranks, "nranks", 0, "how many ranks (default: the scenario's)")
-	intFlag(cmd, &root, "root", 0, "the root, of scenarios that have one (default: the scenario's)")
-	intFlag(cmd, &rounds, "rounds", 1, "how often the kernel runs, with other inputs every time")
-	devices := cmd.Flags().StringP("devices", "d", "", "`LIST` of the ranks' devices, such as 0-3 or 0,2,5 (default: from 0 on)")
-	sets := cmd.Flags().StringArray("set", nil, "change a parameter of the scenario, `NAME=VALUE`; repeatable")
-	return func(o *runner.Options) error {
-		if cmd.Flags().Changed("nranks") && nranks < 1 {
-			return fmt.Errorf("--nranks %d: write 1 to 64", nranks)
-		}
-		if rounds < 1 {
-			return fmt.Errorf("--rounds %d: write 1 or more", rounds)
-		}
-		o.Ranks, o.Rounds, o.Devices = nranks, rounds, *devices
-		if cmd.Flags().Changed("devices") && *devices == "" {
-			return errors.New("--devices is empty: write a list such as 0-3 or 0,2,5")
-		}
-		if cmd.Flags().Changed("root") {
-			o.Root = &root
-		}
-		o.Params = map[string]string{}
-		for _, set := range *sets {
-			name, value, ok := strings.Cut(set, "=")
-			if !ok || name == "" {
-				return fmt.Errorf("--set %s: write NAME=VALUE", set)
-			}
-			if _, twice := o.Params[name]; twice {
-				return fmt.Errorf("--set %s: %s is set twice", set, name)
-			}
-			o.Params[name] = value
-		}
-		return nil
-	}
-}
-
-// addBackendFlags gives a command the flags that say what ranks are, and is how to read
-// them.
-func addBackendFlags(cmd *cobra.Command) func(*runner.Options) error {
-	backend := choiceFlag(cmd, "backend", "what ranks are: processes, goroutines, or SIPs of a simulated machine", runner.Backends...)
-	preset := cmd.Flags().StringP("preset", "p", "", "`NAME` or file of the simulated system, of --backend sim (default: default)")
-	check := choiceFlag(cmd, "check", "look for accesses that nothing orders, on --backend sim", "none", "race")
-	seed := cmd.Flags().Uint64("seed", 1, "`NUMBER` that the random delays of --rounds begin with")
-	timeout := cmd.Flags().Duration("timeout", 0, "wall-clock `TIME` after which the run is given up (default: none)")
-	return func(o *runner.Options) error {
-		if *timeout < 0 {
-			return fmt.Errorf("--timeout %v: write a time such as 30s", *timeout)
-		}
-		o.Backend, o.Preset, o.Race, o.Seed, o.Timeout = *backend, *preset, *check == "race", *seed, *timeout
-		return nil
-	}
 }
 
 // reportRun prints what came of a run.
@@ -236,6 +203,11 @@ func reportRun(cmd *cobra.Command, r *runner.Result, err error, format string) e
 	if err != nil || r.OK {
 		return err
 	}
+	return wrongRun(r)
+}
+
+// wrongRun is the error of a run whose values or accesses are wrong, a message for each.
+func wrongRun(r *runner.Result) error {
 	var all []error
 	for _, m := range r.Mismatches {
 		all = append(all, errors.New(m.String()))
@@ -256,7 +228,7 @@ func runText(r *runner.Result) string {
 		fmt.Fprintf(&b, "%-9s %s\n", name, fmt.Sprintf(format, args...))
 	}
 	line("scenario", "%s%s", r.Scenario, paramList(r.Params))
-	ranks := counted(r.NRanks, "rank")
+	ranks := strconv.Itoa(r.NRanks)
 	switch r.Backend {
 	case runner.SHM:
 		ranks = counted(r.NRanks, "process")
@@ -268,7 +240,11 @@ func runText(r *runner.Result) string {
 	line("ranks", "%s%s, devices %s", ranks, rootText(r.Root), numberList(r.Devices))
 	if r.Backend != "" {
 		line("backend", "%s", r.Backend)
-		line("time", "%v in the kernel, %s", time.Duration(r.TimeNS), counted(r.Rounds, "round"))
+		delays := ""
+		if r.Rounds > 1 && r.Backend != runner.Sim {
+			delays = ", with random delays"
+		}
+		line("time", "%v in the kernel, %s%s", time.Duration(r.TimeNS), counted(r.Rounds, "round"), delays)
 	}
 	values := "all right"
 	if r.Wrong > 0 {

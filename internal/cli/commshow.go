@@ -1,11 +1,13 @@
 package cli
 
 import (
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/kernbench/kernbench/comm"
 	"github.com/kernbench/kernbench/internal/report"
@@ -18,6 +20,7 @@ type listedScenario struct {
 	Name    string `json:"name"`
 	NRanks  int    `json:"nranks"`
 	Summary string `json:"summary"`
+	Broken  string `json:"broken,omitempty"` // the first line of why it cannot be read
 }
 
 func commListCmd() *cobra.Command {
@@ -25,9 +28,11 @@ func commListCmd() *cobra.Command {
 		Use:   "list",
 		Short: "List the scenarios that come with the program",
 		Long: `List shows the scenarios that comm run knows by name: those that come with kernbench
-and, in a program of your own that calls kernbench.Main, those it has registered.
+and, in a program of your own that calls kernbench.Main, those it has registered. If
+one of these has mistakes the others are listed all the same, and the exit status is 2.
 
---format json has a list of name, nranks and summary.`,
+--format json has a list of name, nranks and summary, and broken, the first mistake, of
+those that have one.`,
 		Example: `  kernbench comm list
   kernbench comm list --format json`,
 		Args: noArgs,
@@ -36,18 +41,29 @@ and, in a program of your own that calls kernbench.Main, those it has registered
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		list := []listedScenario{}
 		var rows [][]string
+		var broken []error
 		for _, name := range scenario.Names() {
 			s, err := scenario.Load(name)
 			if err != nil {
-				return err
+				broken = append(broken, err)
+				why, _, _ := strings.Cut(err.Error(), "\n")
+				list = append(list, listedScenario{Name: name, Broken: why})
+				rows = append(rows, []string{name, "", "(broken: " + why + ")"})
+				continue
 			}
-			list = append(list, listedScenario{name, s.Ranks, s.Summary})
+			list = append(list, listedScenario{Name: name, NRanks: s.Ranks, Summary: s.Summary})
 			rows = append(rows, []string{name, strconv.Itoa(s.Ranks), s.Summary})
 		}
+		var err error
 		if *format == "json" {
-			return report.WriteJSON(cmd.OutOrStdout(), list)
+			err = report.WriteJSON(cmd.OutOrStdout(), list)
+		} else {
+			err = report.WriteTable(cmd.OutOrStdout(), []string{"scenario", "nranks", "summary"}, rows)
 		}
-		return report.WriteTable(cmd.OutOrStdout(), []string{"scenario", "nranks", "summary"}, rows)
+		if err != nil || len(broken) == 0 {
+			return err
+		}
+		return badInput(errors.Join(broken...))
 	}
 	return cmd
 }
@@ -116,6 +132,9 @@ signal_bytes) and buffers
 			return badInput(err)
 		}
 		if *source {
+			if err := alone(cmd, "source"); err != nil {
+				return badInput(err)
+			}
 			_, err := cmd.OutOrStdout().Write(s.Text)
 			return err
 		}
@@ -123,7 +142,7 @@ signal_bytes) and buffers
 		if err := options(&o); err != nil {
 			return badInput(err)
 		}
-		plan, err := s.Plan(o.Choice)
+		plan, err := s.PlanContext(cmd.Context(), o.Choice)
 		if err != nil {
 			return badInput(err)
 		}
@@ -135,6 +154,16 @@ signal_bytes) and buffers
 		return err
 	}
 	return cmd
+}
+
+// alone refuses flags beside one that prints the file as it is.
+func alone(cmd *cobra.Command, flag string) (err error) {
+	cmd.Flags().Visit(func(f *pflag.Flag) {
+		if f.Name != flag && err == nil {
+			err = fmt.Errorf("--%s prints the file as it is: delete --%s", flag, f.Name)
+		}
+	})
+	return err
 }
 
 func describeScenario(s *scenario.Scenario, plan *scenario.Plan) *shownScenario {

@@ -36,7 +36,11 @@ func integers(r ccl.Reduction, d tl.DType, ranks, rank int) func(i int) float64 
 	if most == 0 { // more ranks than can have anything
 		return either(few, constant(1), constant(0))
 	}
-	return func(i int) float64 { return float64(mix(rank, i) % (most + 1)) }
+	from := 0.0
+	if r == ccl.Avg && !d.IsFloat() { // rounded towards zero, which negative ones tell from rounding down
+		from = -float64(most / 2)
+	}
+	return func(i int) float64 { return from + float64(mix(rank, i)%(most+1)) }
 }
 
 func constant(x float64) func(int) float64 { return func(int) float64 { return x } }

@@ -8,13 +8,14 @@ import (
 
 	"github.com/kernbench/kernbench/comm/coll"
 	"github.com/kernbench/kernbench/comm/launch"
+	"github.com/kernbench/kernbench/internal/host"
 	"github.com/kernbench/kernbench/internal/sim"
 )
 
 // CPUs is those that real ranks are bound to, as MPI does: one for each rank, or none if
 // there are more ranks.
 func (o *Options) CPUs() []int {
-	list := hostCPUs()
+	list := host.CPUs()
 	if len(list) < o.NRanks {
 		return nil
 	}

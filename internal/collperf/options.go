@@ -98,7 +98,7 @@ func (o *Options) Validate() error {
 	case o.Iters < 0:
 		return fmt.Errorf("%d iterations: write 1 or more", o.Iters)
 	case o.Warmups < 0:
-		return fmt.Errorf("%d iterations to warm up: write 0 or more", o.Warmups)
+		return fmt.Errorf("--warmup-iters %d: write 0 or more", o.Warmups)
 	case c.Rooted() && (o.Root >= ranks || o.Root < AllRoots):
 		return fmt.Errorf("no rank %d to be the root: there are 0 to %d", o.Root, ranks-1)
 	case c == ccl.SendRecv && ranks < 2:
@@ -277,7 +277,8 @@ func (o *Options) series() (all []series) {
 	}
 	for _, d := range o.dtypes() {
 		for _, r := range o.reductions() {
-			if o.Collective.Reduces() && !r.Serves(d) || o.Real() && !o.hasReal(r, d) {
+			has := o.Real() && o.hasReal(r, d) || !o.Real() && (r.Serves(d) || !o.Collective.Reduces())
+			if !has {
 				continue
 			}
 			for _, root := range roots {

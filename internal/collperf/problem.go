@@ -170,6 +170,9 @@ func (p *problem) refer(total, absolute []float64) *reference {
 	if p.reduction == ccl.Avg {
 		for i := range total {
 			total[i] /= float64(p.ranks)
+			if !p.dtype.IsFloat() {
+				total[i] = math.Trunc(total[i])
+			}
 		}
 	}
 	if p.isReal() && p.reduction != ccl.Min && p.reduction != ccl.Max {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/kernbench/kernbench/ccl"
 	"github.com/kernbench/kernbench/comm/coll"
+	"github.com/kernbench/kernbench/internal/host"
 	"github.com/kernbench/kernbench/tl"
 	"github.com/kernbench/kernbench/topology"
 )
@@ -82,7 +83,7 @@ func (o *Options) validateReal() error {
 		if !o.Collective.Reduces() {
 			return fmt.Errorf("there is no %v between real ranks: use f16, bf16, f32, f64, i32 or i64", d)
 		}
-		return fmt.Errorf("there is no %v of %v between real ranks: use sum, avg of floats, prod, min or max of f16, bf16, f32, f64, i32 or i64", o.reductions()[0], d)
+		return fmt.Errorf("there is no %v of %v between real ranks: use sum, prod, min, max or avg of f16, bf16, f32, f64, i32 or i64", o.reductions()[0], d)
 	}
 	return o.validateMemory()
 }
@@ -97,7 +98,7 @@ func (o *Options) validateMemory() error {
 	if !inPlace(o.Collective) {
 		each = 2 // at most
 	}
-	need, there := float64(o.Max*each)*float64(ranks), float64(hostMemory())
+	need, there := float64(o.Max*each)*float64(ranks), float64(host.Memory())
 	if there > 0 && need > there {
 		return fmt.Errorf("the buffers of %d ranks are %.3g GB, and this computer has %.3g GB: take smaller sizes", ranks, need/1e9, there/1e9)
 	}
@@ -107,7 +108,7 @@ func (o *Options) validateMemory() error {
 // realRanks is how many real ranks there are.
 func (o *Options) realRanks() (int, error) {
 	if o.NRanks < 1 || o.NRanks > mostRanks {
-		return 0, fmt.Errorf("%d ranks: write 1 to %d", o.NRanks, mostRanks)
+		return 0, fmt.Errorf("--nranks %d: write 1 to %d", o.NRanks, mostRanks)
 	}
 	return o.NRanks, nil
 }

@@ -1,6 +1,8 @@
 package runner
 
 import (
+	"context"
+	"errors"
 	"math"
 	"testing"
 
@@ -76,10 +78,36 @@ func TestCompare(t *testing.T) {
 		}}},
 	} {
 		var got Report
-		got.compare(tt.out, 3, 2, tt.got, want)
-		if diff := cmp.Diff(tt.want, got); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", tt.what, diff)
+		err := got.compare(t.Context(), tt.out, 3, 2, tt.got, want)
+		if diff := cmp.Diff(tt.want, got); diff != "" || err != nil {
+			t.Errorf("%s: %v (-want +got):\n%s", tt.what, err, diff)
 		}
+	}
+}
+
+// TestChunks: a span goes on across chunks, and ends where a chunk is right.
+func TestChunks(t *testing.T) {
+	const n = 3*chunk + 5
+	out := &scenario.Output{Buffer: &scenario.Buffer{Name: "out", DType: numeric.U8, Shape: []int{n}}}
+	got := make([]byte, n)
+	for i := chunk - 2; i < 2*chunk; i++ {
+		got[i] = 1
+	}
+	got[n-1] = 2
+	want := Report{Compared: n, Wrong: chunk + 3, Spans: 2, Mismatches: []Mismatch{
+		{Buffer: "out", First: chunk - 2, Last: 2*chunk - 1, Worst: chunk - 2, Got: "1", Want: "0", ULP: 1},
+		{Buffer: "out", First: n - 1, Last: n - 1, Worst: n - 1, Got: "2", Want: "0", ULP: 2},
+	}}
+	var r Report
+	err := r.compare(t.Context(), out, 0, 0, got, make([]byte, n))
+	if diff := cmp.Diff(want, r); diff != "" || err != nil {
+		t.Errorf("%v (-want +got):\n%s", err, diff)
+	}
+	ended, cancel := context.WithCancelCause(t.Context())
+	cause := errors.New("enough")
+	cancel(cause)
+	if err := r.compare(ended, out, 0, 0, got, got); err != cause {
+		t.Errorf("ended: got %v, want the cause, enough", err)
 	}
 }
 
@@ -92,9 +120,9 @@ func TestCap(t *testing.T) {
 		numeric.SetInt(numeric.I64, got, i, 1)
 	}
 	var r, all Report
-	r.compare(out, 0, 0, got, make([]byte, 8*n))
-	if r.Wrong != n/2 || r.Spans != n/2 || len(r.Mismatches) != MaxMismatches || r.Mismatches[MaxMismatches-1].First != 2*(MaxMismatches-1) {
-		t.Errorf("got %d wrong, %d spans, %d of them listed, want %d, %d, %d", r.Wrong, r.Spans, len(r.Mismatches), n/2, n/2, MaxMismatches)
+	err := r.compare(t.Context(), out, 0, 0, got, make([]byte, 8*n))
+	if err != nil || r.Wrong != n/2 || r.Spans != n/2 || len(r.Mismatches) != MaxMismatches || r.Mismatches[MaxMismatches-1].First != 2*(MaxMismatches-1) {
+		t.Errorf("got %v, %d wrong, %d spans, %d of them listed, want %d, %d, %d", err, r.Wrong, r.Spans, len(r.Mismatches), n/2, n/2, MaxMismatches)
 	}
 	all.add(r)
 	all.add(r)

@@ -11,7 +11,7 @@
 // (inproc) or a process (shm): rank.go is what each of these does, processes.go starts
 // them.
 //
-// The three parts can be had one by one, with files in between (folder.go): [Prepare]
+// The three parts can be had one by one, with files in between (steps.go, folder.go): [Prepare]
 // writes inputs and golden values, [Execute] reads the inputs and writes outputs,
 // [Verify] compares. In the folder, round2/rank1 has x.in.npy, out.golden.npy and
 // out.out.npy.

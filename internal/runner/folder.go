@@ -1,7 +1,6 @@
 package runner
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -28,12 +27,16 @@ type prepared struct {
 
 // folder has the values of a run in files.
 type folder struct {
+	ctx context.Context // of the run: when it ends nothing is read or written any more
 	dir string
 }
 
+// round is the folder of a round.
+func (f folder) round(round int) string { return filepath.Join(f.dir, fmt.Sprintf("round%d", round)) }
+
 // path is the file of a buffer's values; kind is in, out or golden.
 func (f folder) path(b *scenario.Buffer, rank, round int, kind string) string {
-	return filepath.Join(f.dir, fmt.Sprintf("round%d", round), fmt.Sprintf("rank%d", rank), b.Name+"."+kind+".npy")
+	return filepath.Join(f.round(round), fmt.Sprintf("rank%d", rank), b.Name+"."+kind+".npy")
 }
 
 // input reads an input.
@@ -53,7 +56,7 @@ func (f folder) read(b *scenario.Buffer, rank, round int, kind string) ([]byte, 
 		return nil, err
 	}
 	defer file.Close()
-	a, err := npy.Read(file)
+	a, err := npy.Read(&partly{f.ctx, file})
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
@@ -63,142 +66,99 @@ func (f folder) read(b *scenario.Buffer, rank, round int, kind string) ([]byte, 
 	return a.Bytes, nil
 }
 
+// write leaves all of the values in the file, or no file.
 func (f folder) write(b *scenario.Buffer, rank, round int, kind string, values []byte) error {
 	name := f.path(b, rank, round, kind)
-	var data bytes.Buffer
-	if err := npy.Write(&data, &npy.Array{Shape: b.Shape, DType: b.DType, Bytes: values}); err != nil {
-		return fmt.Errorf("%s: %w", name, err)
-	}
 	if err := os.MkdirAll(filepath.Dir(name), 0o777); err != nil {
 		return err
 	}
-	return os.WriteFile(name, data.Bytes(), 0o666)
-}
-
-// Prepare writes the inputs and golden values of a run to a folder, which is new or
-// empty.
-func Prepare(o Options, dir string) error {
-	plan, err := o.settle()
+	file, err := os.Create(name)
 	if err != nil {
-		return &InputError{err}
+		return err
 	}
-	if err := o.prepare(plan, dir); err != nil {
-		return &InputError{fmt.Errorf("preparing %s: %w", dir, err)}
+	err = errors.Join(npy.Write(&partly{f.ctx, file}, &npy.Array{Shape: b.Shape, DType: b.DType, Bytes: values}), file.Close())
+	if err != nil {
+		return fmt.Errorf("%s: %w", name, errors.Join(err, os.Remove(name)))
 	}
 	return nil
 }
 
-func (o *Options) prepare(plan *scenario.Plan, dir string) error {
-	there, err := os.ReadDir(dir)
-	switch {
-	case err == nil && len(there) > 0:
-		return errors.New("the folder is not empty: name a new one")
-	case err != nil && !errors.Is(err, fs.ErrNotExist):
-		return err
+// partly is a file that is read and written in parts, until a context ends.
+type partly struct {
+	ctx  context.Context
+	file *os.File
+}
+
+const partBytes = 1 << 20
+
+func (p *partly) Read(to []byte) (int, error) {
+	if p.ctx.Err() != nil {
+		return 0, context.Cause(p.ctx)
 	}
-	if err := os.MkdirAll(dir, 0o777); err != nil {
-		return err
-	}
-	f := folder{dir}
-	for round := range plan.Rounds {
-		for rank := range plan.Ranks {
-			for _, b := range plan.Buffers {
-				if !b.On(rank) || !plan.HasInput(b) {
-					continue
-				}
-				values, err := plan.Input(b, rank, round)
-				if err == nil {
-					err = f.write(b, rank, round, "in", values)
-				}
-				if err != nil {
-					return err
-				}
-			}
-			for _, out := range plan.Outputs {
-				if !out.On(rank) {
-					continue
-				}
-				values, err := plan.Golden(out, rank, round)
-				if err == nil {
-					err = f.write(out.Buffer, rank, round, "golden", values)
-				}
-				if err != nil {
-					return err
-				}
-			}
+	return p.file.Read(to[:min(len(to), partBytes)])
+}
+
+func (p *partly) Write(from []byte) (n int, err error) {
+	for err == nil && n < len(from) {
+		if p.ctx.Err() != nil {
+			return n, context.Cause(p.ctx)
 		}
+		var wrote int
+		wrote, err = p.file.Write(from[n:min(len(from), n+partBytes)])
+		n += wrote
 	}
-	settled, err := json.MarshalIndent(prepared{plan.Name, plan.Choice()}, "", "  ")
-	if err != nil {
-		return err
-	}
-	return errors.Join(
-		os.WriteFile(filepath.Join(dir, scenarioFile), plan.Text(), 0o666),
-		os.WriteFile(filepath.Join(dir, choiceFile), append(settled, '\n'), 0o666))
+	return n, err
 }
 
-// open is the plan of a folder that was prepared.
-func open(dir string) (*scenario.Plan, error) {
-	text, err := os.ReadFile(filepath.Join(dir, choiceFile))
-	if err != nil {
-		return nil, fmt.Errorf("%s was not prepared: %w", dir, err)
-	}
-	var p prepared
-	if err := json.Unmarshal(text, &p); err != nil {
-		return nil, fmt.Errorf("%s: %w", filepath.Join(dir, choiceFile), err)
-	}
-	s, err := scenario.Load(filepath.Join(dir, scenarioFile))
-	if err != nil {
-		return nil, err
-	}
-	plan, err := s.Plan(p.Choice)
-	if err == nil {
-		plan.Name = p.Scenario
-	}
-	return plan, err
-}
-
-// Execute runs what was prepared in a folder, and writes its outputs there. Of the
-// options, the scenario and its choices are those it was prepared with. Nothing is
-// compared.
-func Execute(ctx context.Context, dir string, o Options) (*Result, error) {
-	err := o.check()
-	var plan *scenario.Plan
-	if err == nil {
-		plan, err = open(dir)
-	}
-	if err != nil {
-		return nil, &InputError{err}
-	}
-	return (&job{&o, plan, folder{dir}}).run(ctx)
-}
-
-// Verify compares the outputs in a folder with the golden values there.
-func Verify(dir string) (*Result, error) {
-	plan, err := open(dir)
-	if err != nil {
-		return nil, &InputError{err}
-	}
-	r := &Result{Scenario: plan.Name, NRanks: plan.Ranks, Root: rootOf(plan), Rounds: plan.Rounds, Devices: plan.Devices, Params: plan.Params()}
-	f := folder{dir}
+// each calls do for every output of a plan, at every rank in every round, up to the
+// first error.
+func (f folder) each(plan *scenario.Plan, do func(o *scenario.Output, rank, round int) error) error {
 	for round := range plan.Rounds {
 		for rank := range plan.Ranks {
 			for _, o := range plan.Outputs {
 				if !o.On(rank) {
 					continue
 				}
-				got, err := f.read(o.Buffer, rank, round, "out")
-				if errors.Is(err, fs.ErrNotExist) {
-					err = fmt.Errorf("no output yet, run the folder first: %w", err)
+				if f.ctx.Err() != nil {
+					return context.Cause(f.ctx)
 				}
-				want, wrong := f.read(o.Buffer, rank, round, "golden")
-				if err := errors.Join(err, wrong); err != nil {
-					return nil, &InputError{err}
+				if err := do(o, rank, round); err != nil {
+					return err
 				}
-				r.compare(o, rank, round, got, want)
 			}
 		}
 	}
-	r.OK = r.settle()
-	return r, nil
+	return nil
+}
+
+// open is the plan of a folder that was prepared.
+func (f folder) open() (*scenario.Plan, error) {
+	text, err := os.ReadFile(filepath.Join(f.dir, choiceFile))
+	if err != nil {
+		return nil, fmt.Errorf("%s was not prepared: %w", f.dir, err)
+	}
+	var p prepared
+	if err := json.Unmarshal(text, &p); err != nil {
+		return nil, fmt.Errorf("%s: %w", filepath.Join(f.dir, choiceFile), err)
+	}
+	s, err := scenario.Load(filepath.Join(f.dir, scenarioFile))
+	if err != nil {
+		return nil, err
+	}
+	plan, err := s.PlanContext(f.ctx, p.Choice)
+	if err == nil {
+		plan.Name = p.Scenario
+	}
+	return plan, err
+}
+
+// removeOutputs makes the folder one that has not run.
+func (f folder) removeOutputs(plan *scenario.Plan) error {
+	return f.each(plan, func(o *scenario.Output, rank, round int) error {
+		err := os.Remove(f.path(o.Buffer, rank, round, "out"))
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+		return err
+	})
 }

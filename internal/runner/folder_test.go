@@ -22,16 +22,16 @@ func TestOneByOne(t *testing.T) {
 		dir := filepath.Join(t.TempDir(), "kept")
 		o := runner.Options{Scenario: "probe_sum", Backend: backend}
 		o.Ranks, o.Rounds, o.Params = 2, 2, map[string]string{"count": "3"}
-		if err := runner.Prepare(o, dir); err != nil {
+		if err := runner.Prepare(t.Context(), o, dir); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := runner.Verify(dir); err == nil || !strings.HasPrefix(err.Error(), "no output yet, run the folder first: ") {
+		if _, err := runner.Verify(t.Context(), dir); err == nil || !strings.HasPrefix(err.Error(), "no output yet, run the folder first: ") {
 			t.Errorf("verified before the run: got %v", err)
 		}
 		if r, err := runner.Execute(t.Context(), dir, runner.Options{Backend: backend}); err != nil || r.Scenario != "probe_sum" || r.Rounds != 2 {
 			t.Fatalf("got %+v, %v", r, err)
 		}
-		r, err := runner.Verify(dir)
+		r, err := runner.Verify(t.Context(), dir)
 		if err != nil || !r.OK || r.Compared != 6 {
 			t.Errorf("%s: got %+v, %v", backend, r, err)
 		}
@@ -57,7 +57,7 @@ func TestOwnInput(t *testing.T) {
 	dir := t.TempDir()
 	o := runner.Options{Scenario: "probe_sum", Backend: runner.Sim}
 	o.Ranks, o.Params = 2, map[string]string{"count": "3"}
-	if err := runner.Prepare(o, dir); err != nil {
+	if err := runner.Prepare(t.Context(), o, dir); err != nil {
 		t.Fatal(err)
 	}
 	mine := &npy.Array{Shape: []int{3}, DType: numeric.F32, Bytes: make([]byte, 12)}
@@ -75,7 +75,7 @@ func TestOwnInput(t *testing.T) {
 	if _, err := runner.Execute(t.Context(), dir, o); err != nil {
 		t.Fatal(err)
 	}
-	r, err := runner.Verify(dir)
+	r, err := runner.Verify(t.Context(), dir)
 	want := []runner.Mismatch{{Buffer: "out", First: 0, Last: 2, Worst: 0, Got: "0", Want: "100", ULP: 0x42c80000}}
 	if err != nil {
 		t.Fatal(err)
@@ -89,7 +89,10 @@ func TestOwnInput(t *testing.T) {
 	if _, err := runner.Execute(t.Context(), dir, o); !errors.As(err, &bad) || !strings.HasSuffix(err.Error(), "has [3 1] f32, and x is [3] f32: prepare the folder again") {
 		t.Errorf("another shape: got %v", err)
 	}
-	if err := runner.Prepare(o, dir); !errors.As(err, &bad) || !strings.HasSuffix(err.Error(), "the folder is not empty: name a new one") {
+	if _, err := runner.Verify(t.Context(), dir); err == nil || !strings.HasPrefix(err.Error(), "no output yet, run the folder first: ") {
+		t.Errorf("verified after a run that failed: got %v", err)
+	}
+	if err := runner.Prepare(t.Context(), o, dir); !errors.As(err, &bad) || !strings.HasSuffix(err.Error(), "the folder is not empty: name a new one") {
 		t.Errorf("prepared twice: got %v", err)
 	}
 	if _, err := runner.Execute(t.Context(), t.TempDir(), o); !errors.As(err, &bad) || !strings.Contains(err.Error(), "was not prepared") {

@@ -11,7 +11,7 @@ import (
 
 // launch runs the rounds on a backend of package comm.
 func (j *job) launch(ctx context.Context, r *Result) error {
-	o := order{Source: j.plan.Name, Text: j.plan.Text(), Choice: j.plan.Choice(), Seed: j.Seed}
+	o := order{Source: j.plan.Source(), Text: j.plan.Text(), Choice: j.plan.Choice(), Seed: j.Seed}
 	out := j.Print
 	if out != nil {
 		number, p, done := show(out)

@@ -1,9 +1,9 @@
-package collperf
+package host
 
 import "golang.org/x/sys/unix"
 
-// hostCPUs is the CPUs that this process may use.
-func hostCPUs() (list []int) {
+// CPUs is the CPUs that this process may use.
+func CPUs() (list []int) {
 	var set unix.CPUSet
 	if unix.SchedGetaffinity(0, &set) != nil {
 		return nil // more than the set holds: ranks are not bound then
@@ -16,8 +16,8 @@ func hostCPUs() (list []int) {
 	return list
 }
 
-// hostMemory is how many bytes this computer has, 0 if that is not known.
-func hostMemory() uint64 {
+// Memory is how many bytes this computer has, 0 if that is not known.
+func Memory() uint64 {
 	var info unix.Sysinfo_t
 	if unix.Sysinfo(&info) != nil {
 		return 0

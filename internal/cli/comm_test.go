@@ -1,0 +1,134 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+
+	"github.com/kernbench/kernbench/internal/runner"
+	"github.com/kernbench/kernbench/scenario"
+	"github.com/kernbench/kernbench/tl"
+)
+
+// registerScenarios adds what the tests here run, when they run: scripts list the
+// scenarios that come with the command.
+var registerScenarios = sync.OnceFunc(func() {
+	scenario.Register("a_broken_one", []byte("summary: \"s\"\nnranks: 65\n"))
+	for name, kernel := range map[string]any{
+		"prints": func(t *tl.PE, x, out tl.Ptr) {
+			t.Printf("hello from rank %d", t.Rank())
+			fmt.Println("and so on")
+			t.Store(out, t.Zeros(tl.Shape{4}, tl.F32))
+		},
+		"races": func(t *tl.PE, x, out tl.Ptr) {
+			t.Put(0, x, t.Zeros(tl.Shape{4}, tl.F32))
+			t.Store(out, t.Zeros(tl.Shape{4}, tl.F32))
+		},
+	} {
+		scenario.RegisterKernel(name, kernel)
+		scenario.Register(name, []byte(`summary: "a probe"
+nranks: 2
+buffers:
+  - {name: x, dtype: f32, shape: [4], placement: window, init: i}
+  - {name: out, dtype: f32, shape: [4], placement: device}
+kernel: {name: `+name+`, args: [x, out]}
+outputs:
+  - {buffer: out, golden: 0}
+`))
+	}
+})
+
+// command runs kernbench.
+func command(ctx context.Context, args ...string) (code int, stdout, stderr string) {
+	var out, errs bytes.Buffer
+	code = Run(ctx, args, &out, &errs)
+	return code, out.String(), errs.String()
+}
+
+// TestListBroken: a registered text with mistakes hides no other scenario.
+func TestListBroken(t *testing.T) {
+	registerScenarios()
+	code, stdout, stderr := command(t.Context(), "comm", "list")
+	const why = "scenario a_broken_one:1:1: buffers: missing: add a list of buffers, each with name, dtype, shape and placement"
+	for _, want := range []string{"a_broken_one                 (broken: " + why + ")\n", "\nallreduce                 4  all-reduce"} {
+		if !strings.Contains(stdout, want) {
+			t.Errorf("got\n%swant %s", stdout, want)
+		}
+	}
+	if want := "scenario a_broken_one:2:9: nranks: expected a whole number from 1 to 64, got 65\n"; code != exitUsage || !strings.Contains(stderr, want) {
+		t.Errorf("exit status %d and\n%swant %d and %s", code, stderr, exitUsage, want)
+	}
+	code, stdout, _ = command(t.Context(), "comm", "list", "--format", "json")
+	var list []listedScenario
+	if err := json.Unmarshal([]byte(stdout), &list); err != nil || code != exitUsage || list[0] != (listedScenario{Name: "a_broken_one", Broken: why}) {
+		t.Errorf("got status %d, %v, %+v", code, err, list)
+	}
+}
+
+// TestKernelPrints: what kernels print is not in the way of the result.
+func TestKernelPrints(t *testing.T) {
+	registerScenarios()
+	files := map[string]**os.File{"stdout": &os.Stdout, "stderr": &os.Stderr}
+	dir := t.TempDir()
+	for name, file := range files {
+		was := *file
+		f, err := os.Create(filepath.Join(dir, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		*file = f
+		defer func() {
+			f.Close()
+			*file = was
+		}()
+	}
+	for _, backend := range []string{runner.InProc, runner.Sim} {
+		code, stdout, stderr := command(t.Context(), "comm", "run", "prints", "--backend", backend, "--format", "json")
+		var r runner.Result
+		if err := json.Unmarshal([]byte(stdout), &r); err != nil || code != exitOK || strings.Count(stderr, "hello from rank ") != 2 {
+			t.Errorf("%s: status %d, %v, stdout\n%sstderr\n%s", backend, code, err, stdout, stderr)
+		}
+	}
+	for name, want := range map[string]string{"stdout": "", "stderr": strings.Repeat("and so on\n", 4)} {
+		if got, err := os.ReadFile(filepath.Join(dir, name)); err != nil || string(got) != want {
+			t.Errorf("%s: got %q, %v, want %q", name, got, err, want)
+		}
+	}
+}
+
+// TestRaces: races are told by run and by execute, with status 1.
+func TestRaces(t *testing.T) {
+	registerScenarios()
+	dir := filepath.Join(t.TempDir(), "kept")
+	run(t, "comm", "prepare", "races", dir)
+	for _, args := range [][]string{{"run", "races"}, {"execute", dir}} {
+		code, _, stderr := command(t.Context(), append([]string{"comm", args[0], args[1]}, "--backend", "sim", "--check", "race")...)
+		if want := "kernbench: race at 0x0 of sip0.cube0.hbm0: operation 10 (Put at comm_test.go"; code != exitWrong || !strings.Contains(stderr, want) {
+			t.Errorf("%s: status %d and %q, want %d and %s", args[0], code, stderr, exitWrong, want)
+		}
+	}
+}
+
+// TestCommInterrupted: every step of comm ends with the status of the signal.
+func TestCommInterrupted(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "kept")
+	run(t, "comm", "run", "allreduce", "--keep", dir, "--backend", "inproc")
+	ctx, cancel := context.WithCancelCause(t.Context())
+	cancel(Signal{syscall.SIGINT})
+	other := filepath.Join(t.TempDir(), "other")
+	for _, args := range [][]string{
+		{"run", "allreduce"}, {"run", "allreduce", "--backend", "sim"}, {"run", "allreduce", "--keep", other},
+		{"prepare", "allreduce", other}, {"execute", dir}, {"verify", dir}, {"show", "allreduce"},
+	} {
+		if code, stdout, stderr := command(ctx, append([]string{"comm"}, args...)...); code != exitInterrupted || stdout != "" || stderr != "kernbench: interrupted\n" {
+			t.Errorf("%v: status %d, %q, %q, want 130 and kernbench: interrupted", args, code, stdout, stderr)
+		}
+	}
+}

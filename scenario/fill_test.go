@@ -1,0 +1,73 @@
+package scenario
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+)
+
+// TestPlanContext: when the context ends no values are made any more, whatever makes
+// them.
+func TestPlanContext(t *testing.T) {
+	cause := errors.New("enough")
+	ctx, cancel := context.WithCancelCause(t.Context())
+	s, err := Parse("sample.yaml", []byte(sample))
+	if err != nil {
+		t.Fatal(err)
+	}
+	pl, err := s.PlanContext(ctx, Choice{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	cancel(cause)
+	if _, err := pl.Input(pl.Buffers[0], 0, 0); err != cause {
+		t.Errorf("an expression: got %v, want the cause, enough", err)
+	}
+	if _, err := pl.Golden(pl.Outputs[1], 0, 0); err != cause {
+		t.Errorf("a function: got %v, want the cause, enough", err)
+	}
+	if _, err := s.PlanContext(ctx, Choice{}); err != cause {
+		t.Errorf("a plan: got %v, want the cause, enough", err)
+	}
+}
+
+// TestStuckFill: a function that does not return is left behind.
+func TestStuckFill(t *testing.T) {
+	cause := errors.New("enough")
+	ctx, cancel := context.WithCancelCause(t.Context())
+	left := make(chan struct{})
+	defer close(left)
+	stuck := Fill(func(Env, []float64) error {
+		cancel(cause)
+		<-left
+		return nil
+	})
+	if err := stuck.call(ctx, "stuck", Env{}, nil); err != cause {
+		t.Errorf("got %v, want the cause, enough", err)
+	}
+}
+
+// TestPanics: what is said of functions that panic in other ways than the sample's.
+func TestPanics(t *testing.T) {
+	deep := func() { panic(errors.New("deep")) }
+	for want, f := range map[string]Fill{
+		"the function f panicked at fill_test.go:NN (rank 2, round 3): deep": func(Env, []float64) error { deep(); return nil },
+		"the function f panicked at fill_test.go:NN (rank 2, round 3): runtime error: invalid memory address or nil pointer dereference": func(Env, []float64) error {
+			var b *Buffer
+			b.Name = ""
+			return nil
+		},
+	} {
+		err := f.call(t.Context(), "f", Env{Rank: 2, Round: 3}, nil)
+		if err == nil {
+			t.Errorf("no error, want %s", want)
+			continue
+		}
+		before, after, _ := strings.Cut(err.Error(), ".go:")
+		_, after, _ = strings.Cut(after, " ")
+		if got := before + ".go:NN " + after; got != want {
+			t.Errorf("got %s, want %s", got, want)
+		}
+	}
+}
