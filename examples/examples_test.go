@@ -130,7 +130,7 @@ func TestFirstKernelPage(t *testing.T) {
 				t.Fatalf("%s: console block %q: want $ go run . ARGUMENTS", page, command)
 			}
 			if binary == "" {
-				binary = buildProgram(t, now)
+				binary = buildProgram(t, now, "first-kernel")
 			}
 			got := command + "\n" + goRun(t, binary, strings.Fields(args))
 			if *update {
@@ -166,16 +166,16 @@ func change(t *testing.T, program, diff string) string {
 	return strings.Replace(program, before.String(), after.String(), 1)
 }
 
-// buildProgram builds a variant of the program outside of the repository.
-func buildProgram(t *testing.T, program string) string {
+// buildProgram builds a program outside of the repository, with what another one needs.
+func buildProgram(t *testing.T, program, like string) string {
 	t.Helper()
 	root, err := filepath.Abs("..")
 	if err != nil {
 		t.Fatal(err)
 	}
 	dir := t.TempDir()
-	write(t, filepath.Join(dir, "go.mod"), strings.Replace(read(t, "first-kernel/go.mod"), "=> ../..", "=> "+root, 1))
-	write(t, filepath.Join(dir, "go.sum"), read(t, "first-kernel/go.sum"))
+	write(t, filepath.Join(dir, "go.mod"), strings.Replace(read(t, like+"/go.mod"), "=> ../..", "=> "+root, 1))
+	write(t, filepath.Join(dir, "go.sum"), read(t, like+"/go.sum"))
 	write(t, filepath.Join(dir, "main.go"), program)
 	return build(t, dir)
 }

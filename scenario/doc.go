@@ -60,7 +60,8 @@
 // written in Go. [Load] reads a file or finds a registered scenario, with every mistake
 // at once, at its line and column. [Scenario.Plan] settles the number of ranks, the root
 // and the parameters: the result is what runs, every size known and every value
-// defined.
+// defined. [Scenario.PlanContext] does so, and makes values, for as long as a context
+// lasts.
 //
 // Nothing runs here: that is for internal/runner. The built-in scenarios are in package
 // scenarios. The package imports comm for what kernels may ask for, tl, internal/config

@@ -5,15 +5,11 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
-	"strconv"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/kernbench/kernbench/internal/report"
 	"github.com/kernbench/kernbench/internal/runner"
 	"github.com/kernbench/kernbench/scenario"
 	_ "github.com/kernbench/kernbench/scenarios" // registers the built-in ones
@@ -188,111 +184,6 @@ func failed(err error) error {
 		return badInput(input.Err)
 	}
 	return err
-}
-
-// reportRun prints what came of a run.
-func reportRun(cmd *cobra.Command, r *runner.Result, err error, format string) error {
-	if err != nil {
-		return failed(err)
-	}
-	if format == "json" {
-		err = report.WriteJSON(cmd.OutOrStdout(), r)
-	} else {
-		_, err = cmd.OutOrStdout().Write([]byte(runText(r)))
-	}
-	if err != nil || r.OK {
-		return err
-	}
-	return wrongRun(r)
-}
-
-// wrongRun is the error of a run whose values or accesses are wrong, a message for each.
-func wrongRun(r *runner.Result) error {
-	var all []error
-	for _, m := range r.Mismatches {
-		all = append(all, errors.New(m.String()))
-	}
-	if more := r.Spans - len(r.Mismatches); more > 0 {
-		all = append(all, fmt.Errorf("and %d more spans", more))
-	}
-	for _, race := range r.Races {
-		all = append(all, errors.New(race))
-	}
-	return &exitError{exitWrong, errors.Join(all...)}
-}
-
-// runText is a result for people.
-func runText(r *runner.Result) string {
-	var b strings.Builder
-	line := func(name, format string, args ...any) {
-		fmt.Fprintf(&b, "%-9s %s\n", name, fmt.Sprintf(format, args...))
-	}
-	line("scenario", "%s%s", r.Scenario, paramList(r.Params))
-	ranks := strconv.Itoa(r.NRanks)
-	switch r.Backend {
-	case runner.SHM:
-		ranks = counted(r.NRanks, "process")
-	case runner.InProc:
-		ranks = counted(r.NRanks, "goroutine")
-	case runner.Sim:
-		ranks = fmt.Sprintf("%s of %s", counted(r.NRanks, "SIP"), r.System)
-	}
-	line("ranks", "%s%s, devices %s", ranks, rootText(r.Root), numberList(r.Devices))
-	if r.Backend != "" {
-		line("backend", "%s", r.Backend)
-		delays := ""
-		if r.Rounds > 1 && r.Backend != runner.Sim {
-			delays = ", with random delays"
-		}
-		line("time", "%v in the kernel, %s%s", time.Duration(r.TimeNS), counted(r.Rounds, "round"), delays)
-	}
-	values := "all right"
-	if r.Wrong > 0 {
-		values = fmt.Sprintf("%d wrong, in %s", r.Wrong, counted(r.Spans, "span"))
-	}
-	line("values", "%d compared, %s", r.Compared, values)
-	if len(r.Races) > 0 {
-		line("races", "%d", len(r.Races))
-	}
-	return b.String()
-}
-
-// rootText tells of the root, if there is one.
-func rootText(root int) string {
-	if root < 0 {
-		return ""
-	}
-	return fmt.Sprintf(", root %d", root)
-}
-
-func paramList(params map[string]string) string {
-	if len(params) == 0 {
-		return ""
-	}
-	var list []string
-	for name, value := range params {
-		list = append(list, name+"="+value)
-	}
-	slices.Sort(list)
-	return " (" + strings.Join(list, ", ") + ")"
-}
-
-// numberList is numbers with spans of consecutive ones joined: 0-3,7.
-func numberList(list []int) string {
-	var parts []string
-	for i := 0; i < len(list); {
-		j := i
-		for j+1 < len(list) && list[j+1] == list[j]+1 {
-			j++
-		}
-		if j > i {
-			parts = append(parts, fmt.Sprintf("%d-%d", list[i], list[j]))
-		} else {
-			parts = append(parts, strconv.Itoa(list[i]))
-		}
-		i = j + 1
-	}
-	return strings.Join(parts, ",")
 }
 
 func oneScenario(cmd *cobra.Command, args []string) error {
