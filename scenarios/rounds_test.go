@@ -1,9 +1,13 @@
 package scenarios
 
 import (
+	"errors"
 	"flag"
+	"strconv"
+	"strings"
 	"testing"
 
+	"github.com/kernbench/kernbench/internal/host"
 	"github.com/kernbench/kernbench/internal/runner"
 )
 
@@ -26,6 +30,26 @@ func TestRounds(t *testing.T) {
 				right(t, o)
 			}
 			t.Logf("%d ranks on %s: all right", ranks, backend)
+		}
+	}
+}
+
+// TestTooLarge: what does not fit into the computer is refused before a rank starts.
+func TestTooLarge(t *testing.T) {
+	if host.Memory() == 0 {
+		t.Skip("how much memory there is cannot be found out")
+	}
+	const count = 1 << 30 // three buffers of 4 GiB at each rank
+	for _, backend := range []string{runner.InProc, runner.SHM} {
+		o := runner.Options{Scenario: "allreduce", Backend: backend}
+		o.Ranks, o.Params = 64, map[string]string{"count": strconv.Itoa(count)}
+		if host.Memory() > 64*3*4*count {
+			t.Skip("this computer has room for it")
+		}
+		_, err := runner.Run(t.Context(), o)
+		var bad *runner.InputError
+		if want := "the buffers of 64 ranks have 825 GB, and this computer has "; !errors.As(err, &bad) || !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("%s: got %v, want an InputError that begins with %q", backend, err, want)
 		}
 	}
 }

@@ -4,13 +4,19 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"path/filepath"
 
 	"github.com/kernbench/kernbench/comm/launch"
+	"github.com/kernbench/kernbench/internal/host"
+	"github.com/kernbench/kernbench/scenario"
 )
 
 // launch runs the rounds on a backend of package comm.
 func (j *job) launch(ctx context.Context, r *Result) error {
+	if need, there := bytesOf(j.plan), host.Memory(); there > 0 && need > there {
+		return &InputError{fmt.Errorf("the buffers of %d ranks have %.3g GB, and this computer has %.3g GB: take fewer ranks, or smaller buffers", j.plan.Ranks, float64(need)/1e9, float64(there)/1e9)}
+	}
 	o := order{Source: j.plan.Source(), Text: j.plan.Text(), Choice: j.plan.Choice(), Seed: j.Seed}
 	out := j.Print
 	if out != nil {
@@ -46,4 +52,23 @@ func (j *job) launch(ctx context.Context, r *Result) error {
 		r.TimeNS = max(r.TimeNS, float64(f.Took.Nanoseconds()))
 	}
 	return nil
+}
+
+// bytesOf is the memory of all ranks' windows and buffers.
+func bytesOf(pl *scenario.Plan) (n uint64) {
+	for _, w := range pl.Windows {
+		ranks := pl.Ranks
+		if w.Domain != nil {
+			ranks = len(w.Domain.Ranks)
+		}
+		n += uint64(ranks) * uint64(w.Bytes)
+	}
+	for _, b := range pl.Buffers {
+		for rank := range pl.Ranks {
+			if b.Window < 0 && b.On(rank) {
+				n += uint64(b.Bytes())
+			}
+		}
+	}
+	return n
 }

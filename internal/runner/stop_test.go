@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -17,8 +18,8 @@ import (
 
 func init() {
 	stalling := func(e scenario.Env, _ []float64) error {
-		if stall != nil {
-			stall(e)
+		if f := stall.Load(); f != nil {
+			(*f)(e)
 		}
 		return nil
 	}
@@ -39,13 +40,13 @@ func init() {
 	})
 }
 
-// stall is what functions of probe_stall do.
-var stall func(scenario.Env)
+// stall is what functions of probe_stall do, also those that are left behind.
+var stall atomic.Pointer[func(scenario.Env)]
 
 // TestStopped: whatever is being made when the context ends, the error is its cause, and
 // a folder that is not complete is gone.
 func TestStopped(t *testing.T) {
-	defer func() { stall = nil }()
+	defer stall.Store(nil)
 	cause := errors.New("enough")
 	for _, at := range []int{0, 1} { // values are tried at rank 0
 		for what, do := range map[string]func(context.Context, runner.Options) error{
@@ -58,12 +59,13 @@ func TestStopped(t *testing.T) {
 				}
 				left := make(chan struct{}) // the function ends with the test
 				ctx, cancel := context.WithCancelCause(t.Context())
-				stall = func(e scenario.Env) {
+				wait := func(e scenario.Env) {
 					if e.Rank == at {
 						cancel(cause)
 						<-left
 					}
 				}
+				stall.Store(&wait)
 				err := do(ctx, runner.Options{Scenario: "probe_stall", Backend: runner.InProc, Keep: keep})
 				close(left)
 				var input *runner.InputError
