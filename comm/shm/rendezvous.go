@@ -4,14 +4,12 @@ package shm
 
 import (
 	"context"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
-	"strconv"
 	"strings"
 	"sync/atomic"
 
@@ -19,51 +17,6 @@ import (
 
 	"github.com/kernbench/kernbench/comm"
 )
-
-// Create makes the memory of a run for a launcher to pass on to processes, as fd:N for
-// descriptor N. The ranks notice when the launcher closes the returned holder, or
-// dies.
-func Create(nranks int) (memory *os.File, holder *os.File, err error) {
-	fd, err := unix.MemfdCreate("kernbench", unix.MFD_CLOEXEC)
-	if err != nil {
-		return nil, nil, fmt.Errorf("create shared memory: %w", err)
-	}
-	memory = os.NewFile(uintptr(fd), "shared memory")
-	if err = prepare(memory, nranks, -1); err == nil {
-		holder, err = reopen(fd)
-	}
-	if err == nil {
-		_, err = lock(holder, lifeLock)
-	}
-	if err != nil {
-		memory.Close() // nothing is lost
-		return nil, nil, err
-	}
-	return memory, holder, nil
-}
-
-// reopen is the same file with locks of its own, which children do not inherit.
-func reopen(fd int) (*os.File, error) {
-	return os.OpenFile(fmt.Sprintf("/proc/self/fd/%d", fd), os.O_RDWR, 0)
-}
-
-// inherit joins a run by a descriptor that this process was started with.
-func inherit(text string, rank, ranks int) (*file, error) {
-	fd, err := strconv.Atoi(text)
-	if err != nil || fd < 0 {
-		return nil, fmt.Errorf("no descriptor %q: write fd:3", text)
-	}
-	f, err := reopen(fd)
-	if err != nil {
-		return nil, fmt.Errorf("descriptor %d is not shared memory of a run: %w", fd, err)
-	}
-	m, err := enter(f, rank, ranks)
-	if err != nil {
-		f.Close()
-		return nil, fmt.Errorf("descriptor %d: %w", fd, err)
-	}
-	return m, nil
-}
 
 // enter takes the place of a rank in the run that a file is of.
 func enter(f *os.File, rank, ranks int) (*file, error) {
@@ -223,59 +176,4 @@ func join(path string, f *os.File, rank, ranks int) (*file, error) {
 		}
 	}
 	return m, nil
-}
-
-// ours reports whether an unlocked file is what a dead run left, and not a file of the
-// user's at a path that was given by mistake. Names in the folder of named runs are
-// ours whatever they hold.
-func ours(path string, f *os.File) bool {
-	if strings.HasPrefix(path, filepath.Join(Folder, prefix)) {
-		return true
-	}
-	var first [8]byte
-	_, err := f.ReadAt(first[:], 0)
-	return err == nil && binary.NativeEndian.Uint64(first[:]) == magic
-}
-
-// names reports whether a path is the name of an open file.
-func names(path string, f *os.File) bool {
-	there, err := os.Lstat(path)
-	if err != nil {
-		return false
-	}
-	this, err := f.Stat()
-	return err == nil && os.SameFile(there, this)
-}
-
-// remove takes the name from a run that will not begin.
-func remove(path string, f *os.File) error {
-	if err := lockWaiting(f, joinLock); err != nil {
-		return err
-	}
-	defer unlock(f, joinLock)
-	if !names(path, f) {
-		return nil
-	}
-	return os.Remove(path)
-}
-
-// sweep removes what dead runs left in a folder, but for one path. What cannot be
-// removed is somebody else's.
-func sweep(folder, but string) {
-	paths, _ := filepath.Glob(filepath.Join(folder, prefix+"*")) // only a bad pattern
-	for _, path := range paths {
-		if path == but {
-			continue
-		}
-		f, err := os.OpenFile(path, os.O_RDWR|unix.O_NOFOLLOW, 0)
-		if err != nil {
-			continue
-		}
-		if taken, err := lock(f, joinLock); err == nil && taken && names(path, f) {
-			if alive, err := locked(f, rankLock, allRanks); err == nil && !alive && ours(path, f) {
-				os.Remove(path)
-			}
-		}
-		f.Close()
-	}
 }
