@@ -203,6 +203,18 @@ func TestStuck(t *testing.T) {
 	}
 }
 
+// TestDeadlock: ranks that wait for ever are found out, without a time limit.
+func TestDeadlock(t *testing.T) {
+	for _, backend := range []string{runner.InProc, runner.SHM} {
+		_, err := runner.Run(t.Context(), runner.Options{Scenario: "probe_stuck", Backend: backend})
+		const want = "a deadlock, every rank waits: rank 0: wait, signal 0 EQ 1; rank 1: wait, signal 0 EQ 1"
+		var failed *runner.RankError
+		if !errors.As(err, &failed) || !strings.HasSuffix(err.Error(), want) {
+			t.Errorf("%s: got %v, want a RankError that ends with %s", backend, err, want)
+		}
+	}
+}
+
 // TestSpecialValues: what a kernel gets is that of its rank, and devices are those
 // asked for.
 func TestSpecialValues(t *testing.T) {
