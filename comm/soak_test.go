@@ -19,7 +19,7 @@ func generations() int64 {
 	if *soak {
 		return 1_000_000
 	}
-	return 20_000 / raced
+	return 5_000 / raced
 }
 
 // laps is the generation that each rank has entered. Ranks are goroutines here, so that
