@@ -4,13 +4,14 @@ import (
 	"testing"
 
 	"github.com/kernbench/kernbench/comm"
+	"github.com/kernbench/kernbench/comm/commtest"
 )
 
 // between measures what two ranks do together.
 func between(b *testing.B, body func(w *comm.Window, rounds int) error) {
 	for _, backend := range backends {
 		b.Run(backend, func(b *testing.B) {
-			for rank, err := range world(comm.Options{Backend: backend, Timeout: patience}, 2, func(c *comm.Comm) error {
+			for rank, err := range commtest.World(comm.Options{Backend: backend, Timeout: commtest.Patience}, 2, func(c *comm.Comm) error {
 				w, err := c.AllocWindow(64, 1)
 				if err != nil {
 					return err

@@ -10,6 +10,7 @@ import (
 	"unsafe"
 
 	"github.com/kernbench/kernbench/comm"
+	"github.com/kernbench/kernbench/comm/commtest"
 )
 
 // TestContext compares what a kernel is told with what there is.
@@ -100,7 +101,7 @@ func TestContextRefused(t *testing.T) {
 			}
 			var c comm.Context
 			err = c.UnmarshalBinary(test.change(b))
-			if e := says(err, test.want); e != nil {
+			if e := commtest.Says(err, test.want); e != nil {
 				t.Error(e)
 			}
 			if test.kind != nil && !errors.Is(err, test.kind) {

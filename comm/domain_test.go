@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/kernbench/kernbench/comm"
+	"github.com/kernbench/kernbench/comm/commtest"
 	"github.com/kernbench/kernbench/internal/numeric"
 )
 
@@ -156,14 +157,14 @@ func TestDomainRanks(t *testing.T) {
 			}
 		}
 		_, err = d.RankOf(3)
-		if e := says(err, fmt.Sprintf("rank %d: rank, rank 3: not a member of the domain [4 2 0]", c.Rank())); e != nil {
+		if e := commtest.Says(err, fmt.Sprintf("rank %d: rank, rank 3: not a member of the domain [4 2 0]", c.Rank())); e != nil {
 			return e
 		}
 		if !errors.Is(err, comm.ErrNotMember) {
 			return fmt.Errorf("got %v, want ErrNotMember", err)
 		}
 		_, err = c.Domain(1, 3)
-		if e := says(err, fmt.Sprintf("rank %d: domain: not a member of the domain [1 3]: only members make it", c.Rank())); e != nil {
+		if e := commtest.Says(err, fmt.Sprintf("rank %d: domain: not a member of the domain [1 3]: only members make it", c.Rank())); e != nil {
 			return e
 		}
 		if !errors.Is(err, comm.ErrNotMember) {
@@ -210,14 +211,14 @@ func TestDomainClosed(t *testing.T) {
 			}
 			for op, call := range operations(d, w) {
 				err := call()
-				if e := says(err, fmt.Sprintf("rank %d: %s: it has been closed", c.Rank(), op)); e != nil {
+				if e := commtest.Says(err, fmt.Sprintf("rank %d: %s: it has been closed", c.Rank(), op)); e != nil {
 					return e
 				}
 				if !errors.Is(err, comm.ErrClosed) {
 					return fmt.Errorf("%s: got %v, want ErrClosed", op, err)
 				}
 			}
-			if e := says(inner.Barrier(), fmt.Sprintf("rank %d: barrier: it has been closed", c.Rank())); e != nil {
+			if e := commtest.Says(inner.Barrier(), fmt.Sprintf("rank %d: barrier: it has been closed", c.Rank())); e != nil {
 				return e
 			}
 		}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/kernbench/kernbench/comm"
+	"github.com/kernbench/kernbench/comm/commtest"
 )
 
 // told is what a rank says of another's failure.
@@ -54,11 +55,11 @@ func TestMismatch(t *testing.T) {
 	for _, test := range tests {
 		for _, b := range backends {
 			t.Run(test.name+"/"+b, func(t *testing.T) {
-				errs := world(comm.Options{Backend: b, Timeout: patience}, len(test.ranks), func(c *comm.Comm) error {
+				errs := commtest.World(comm.Options{Backend: b, Timeout: commtest.Patience}, len(test.ranks), func(c *comm.Comm) error {
 					return test.ranks[c.Rank()](c)
 				})
 				for rank, err := range errs {
-					if e := says(err, test.want[rank]); e != nil {
+					if e := commtest.Says(err, test.want[rank]); e != nil {
 						t.Errorf("rank %d: %v", rank, e)
 					}
 				}
@@ -72,9 +73,9 @@ func TestMismatch(t *testing.T) {
 func TestMismatchAtOpen(t *testing.T) {
 	for _, b := range backends {
 		t.Run("version/"+b, func(t *testing.T) {
-			at := name()
-			errs := together(2, func(rank int) error {
-				o := comm.Options{Backend: b, Timeout: patience}
+			at := commtest.Name()
+			errs := commtest.Together(2, func(rank int) error {
+				o := comm.Options{Backend: b, Timeout: commtest.Patience}
 				if rank == 1 {
 					o = o.WithContextVersion(7)
 				}
@@ -87,7 +88,7 @@ func TestMismatchAtOpen(t *testing.T) {
 				first = "rank 1: open, hello, rank 0: ranks do not agree: rank 1 has context version 7, rank 0 version 1" + fix
 			)
 			for rank, want := range [][]string{{zero, told("rank 0: open, hello, rank 1", first)}, {first, told("rank 1: open, hello, rank 0", zero)}} {
-				if e := says(errs[rank], want...); e != nil {
+				if e := commtest.Says(errs[rank], want...); e != nil {
 					t.Errorf("rank %d: %v", rank, e)
 				}
 				if !errors.Is(errs[rank], comm.ErrMismatch) && !errors.Is(errs[rank], comm.ErrPeer) {
@@ -96,9 +97,9 @@ func TestMismatchAtOpen(t *testing.T) {
 			}
 		})
 		t.Run("ranks/"+b, func(t *testing.T) {
-			at := name()
-			errs := together(2, func(rank int) error {
-				_, err := comm.Open(context.Background(), rank, 2+rank, at, comm.Options{Backend: b, Timeout: patience})
+			at := commtest.Name()
+			errs := commtest.Together(2, func(rank int) error {
+				_, err := comm.Open(context.Background(), rank, 2+rank, at, comm.Options{Backend: b, Timeout: commtest.Patience})
 				return err
 			})
 			path := map[string]string{"inproc": "", "shm": "/dev/shm/kernbench." + at + ": "}[b]
@@ -108,7 +109,7 @@ func TestMismatchAtOpen(t *testing.T) {
 			)
 			for rank, want := range [][]string{{"rank 0: open, hello, rank 1: " + late1, "rank 0: open: " + path + late0},
 				{"rank 1: open: " + path + late1, "rank 1: open, hello, rank 0: " + late0}} {
-				if e := says(errs[rank], want...); e != nil {
+				if e := commtest.Says(errs[rank], want...); e != nil {
 					t.Errorf("rank %d: %v", rank, e)
 				}
 				if !errors.Is(errs[rank], comm.ErrMismatch) {
@@ -146,7 +147,7 @@ func TestTimeout(t *testing.T) {
 		for _, b := range backends {
 			t.Run(test.name+"/"+b, func(t *testing.T) {
 				over := make(chan struct{})
-				succeed(t, world(comm.Options{Backend: b, Timeout: patience}, 2, func(c *comm.Comm) error {
+				commtest.Succeed(t, commtest.World(comm.Options{Backend: b, Timeout: commtest.Patience}, 2, func(c *comm.Comm) error {
 					w, err := c.AllocWindow(8, 2)
 					if err != nil {
 						return err
@@ -171,7 +172,7 @@ func TestTimeout(t *testing.T) {
 	}
 	for _, b := range backends {
 		t.Run("open/"+b, func(t *testing.T) {
-			_, err := comm.Open(context.Background(), 1, 3, name(), comm.Options{Backend: b, Timeout: 30 * time.Millisecond})
+			_, err := comm.Open(context.Background(), 1, 3, commtest.Name(), comm.Options{Backend: b, Timeout: 30 * time.Millisecond})
 			if e := is(err, comm.Error{Rank: 1, Peer: 0, Op: "open", Phase: "hello", Signal: -1}, nothing); e != nil {
 				t.Error(e)
 			}
@@ -185,7 +186,7 @@ func is(err error, want comm.Error, text string) error {
 	if !errors.As(err, &got) {
 		return fmt.Errorf("got %v, want a *comm.Error", err)
 	}
-	if e := says(got.Err, text); e != nil {
+	if e := commtest.Says(got.Err, text); e != nil {
 		return e
 	}
 	fields := *got
@@ -201,13 +202,13 @@ func TestCancel(t *testing.T) {
 	for _, b := range backends {
 		t.Run(b, func(t *testing.T) {
 			ctx, cancel := context.WithCancelCause(context.Background())
-			at := name()
-			errs := together(2, func(rank int) error {
+			at := commtest.Name()
+			errs := commtest.Together(2, func(rank int) error {
 				mine := context.Background()
 				if rank == 0 {
 					mine = ctx
 				}
-				c, err := comm.Open(mine, rank, 2, at, comm.Options{Backend: b, Timeout: patience})
+				c, err := comm.Open(mine, rank, 2, at, comm.Options{Backend: b, Timeout: commtest.Patience})
 				if err != nil {
 					return err
 				}
@@ -223,7 +224,7 @@ func TestCancel(t *testing.T) {
 			})
 			const why = "rank 0: wait, signal 0: enough"
 			for rank, want := range []string{why, told("rank 1: wait, signal 0, rank 0", why)} {
-				if e := says(errs[rank], want); e != nil {
+				if e := commtest.Says(errs[rank], want); e != nil {
 					t.Errorf("rank %d: %v", rank, e)
 				}
 			}
@@ -231,8 +232,8 @@ func TestCancel(t *testing.T) {
 		t.Run("before/"+b, func(t *testing.T) {
 			ctx, cancel := context.WithCancelCause(context.Background())
 			cancel(errors.New("enough"))
-			_, err := comm.Open(ctx, 0, 2, name(), comm.Options{Backend: b})
-			if e := says(err, "rank 0: open: enough", "rank 0: open, hello, rank 1: enough"); e != nil {
+			_, err := comm.Open(ctx, 0, 2, commtest.Name(), comm.Options{Backend: b})
+			if e := commtest.Says(err, "rank 0: open: enough", "rank 0: open, hello, rank 1: enough"); e != nil {
 				t.Error(e)
 			}
 		})

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/kernbench/kernbench/comm"
+	"github.com/kernbench/kernbench/comm/commtest"
 	"github.com/kernbench/kernbench/internal/numeric"
 )
 
@@ -90,7 +91,7 @@ func TestMistakes(t *testing.T) {
 		}
 		for _, test := range tests {
 			err := test.call(c, w, closed)
-			if e := says(err, fmt.Sprintf("rank %d: %s", c.Rank(), test.want)); e != nil {
+			if e := commtest.Says(err, fmt.Sprintf("rank %d: %s", c.Rank(), test.want)); e != nil {
 				return e
 			}
 			if !errors.Is(err, test.kind) {
@@ -111,7 +112,7 @@ func TestNoSignals(t *testing.T) {
 		if err != nil {
 			return err
 		}
-		return says(w.Notify(0, 0, comm.Set, 1), "rank 0: notify, signal 0, rank 0: out of range: the window has 0 signals, from 0")
+		return commtest.Says(w.Notify(0, 0, comm.Set, 1), "rank 0: notify, signal 0, rank 0: out of range: the window has 0 signals, from 0")
 	})
 }
 
@@ -135,7 +136,7 @@ func TestOpenMistakes(t *testing.T) {
 	}
 	for _, test := range tests {
 		_, err := comm.Open(context.Background(), test.rank, test.nranks, test.rendezvous, comm.Options{Backend: test.backend})
-		if e := says(err, test.want); e != nil {
+		if e := commtest.Says(err, test.want); e != nil {
 			t.Error(e)
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/kernbench/kernbench/comm"
+	"github.com/kernbench/kernbench/comm/commtest"
 )
 
 // TestAbort has one rank abort while one waits in a barrier, one for a signal, and one
@@ -22,7 +23,7 @@ func TestAbort(t *testing.T) {
 		t.Run(b, func(t *testing.T) {
 			var ready sync.WaitGroup
 			ready.Add(4)
-			succeed(t, world(comm.Options{Backend: b}, 4, func(c *comm.Comm) error {
+			commtest.Succeed(t, commtest.World(comm.Options{Backend: b}, 4, func(c *comm.Comm) error {
 				w, err := c.AllocWindow(8, 1)
 				ready.Done()
 				if err != nil {
@@ -41,7 +42,7 @@ func TestAbort(t *testing.T) {
 						err = w.Put(0, 0, nil)
 					}
 				}
-				if e := says(err, want[c.Rank()]); e != nil {
+				if e := commtest.Says(err, want[c.Rank()]); e != nil {
 					return e
 				}
 				if c.Rank() != 1 && !errors.Is(err, comm.ErrPeer) {
@@ -66,7 +67,7 @@ func TestAbortInDomain(t *testing.T) {
 	const why = "rank 2: abort: boom"
 	for _, b := range backends {
 		t.Run(b, func(t *testing.T) {
-			errs := world(comm.Options{Backend: b}, 3, func(c *comm.Comm) error {
+			errs := commtest.World(comm.Options{Backend: b}, 3, func(c *comm.Comm) error {
 				if c.Rank() == 1 {
 					return c.Barrier()
 				}
@@ -80,7 +81,7 @@ func TestAbortInDomain(t *testing.T) {
 				return d.Barrier()
 			})
 			for rank, want := range []string{told("rank 0: barrier, rank 2", why), told("rank 1: barrier, rank 2", why), why} {
-				if e := says(errs[rank], want); e != nil {
+				if e := commtest.Says(errs[rank], want); e != nil {
 					t.Errorf("rank %d: %v", rank, e)
 				}
 			}
@@ -108,7 +109,7 @@ func TestClosedEarly(t *testing.T) {
 		for _, b := range backends {
 			t.Run(test.name+"/"+b, func(t *testing.T) {
 				for _, inDomain := range []bool{false, true} {
-					errs := world(comm.Options{Backend: b, Timeout: patience}, 2, func(c *comm.Comm) error {
+					errs := commtest.World(comm.Options{Backend: b, Timeout: commtest.Patience}, 2, func(c *comm.Comm) error {
 						d := c
 						if inDomain {
 							var err error
@@ -133,7 +134,7 @@ func TestClosedEarly(t *testing.T) {
 						want[1] = told("rank 1: barrier, rank 0", test.want)
 					}
 					for rank, err := range errs {
-						if e := says(err, want[rank]); e != nil {
+						if e := commtest.Says(err, want[rank]); e != nil {
 							t.Errorf("in a domain: %v, rank %d: %v", inDomain, rank, e)
 						}
 					}
@@ -149,7 +150,7 @@ func TestClosedAfterItsPart(t *testing.T) {
 	for _, b := range backends {
 		t.Run(b, func(t *testing.T) {
 			for range 50 {
-				succeed(t, world(comm.Options{Backend: b, Timeout: patience}, 3, func(c *comm.Comm) error {
+				commtest.Succeed(t, commtest.World(comm.Options{Backend: b, Timeout: commtest.Patience}, 3, func(c *comm.Comm) error {
 					w, err := c.AllocWindow(8, 2)
 					if err != nil {
 						return err
@@ -187,7 +188,7 @@ func TestClosed(t *testing.T) {
 			return err
 		}
 		for op, call := range operations(c, w) {
-			if e := says(call(), fmt.Sprintf("rank %d: %s: it has been closed", c.Rank(), op)); e != nil {
+			if e := commtest.Says(call(), fmt.Sprintf("rank %d: %s: it has been closed", c.Rank(), op)); e != nil {
 				return e
 			}
 		}
@@ -200,7 +201,7 @@ func TestClosed(t *testing.T) {
 func TestBarrierWithoutOne(t *testing.T) {
 	for _, b := range backends {
 		t.Run(b, func(t *testing.T) {
-			errs := world(comm.Options{Backend: b, Timeout: patience}, 4, func(c *comm.Comm) error {
+			errs := commtest.World(comm.Options{Backend: b, Timeout: commtest.Patience}, 4, func(c *comm.Comm) error {
 				w, err := c.AllocWindow(8, 1)
 				if err != nil || c.Rank() == 2 {
 					return err
@@ -220,7 +221,7 @@ func TestBarrierWithoutOne(t *testing.T) {
 				{"no error"},
 				{told("rank 3: wait, signal 0, rank 0", zero), told("rank 3: wait, signal 0, rank 1", one)},
 			} {
-				if e := says(errs[rank], want...); e != nil {
+				if e := commtest.Says(errs[rank], want...); e != nil {
 					t.Errorf("rank %d: %v", rank, e)
 				}
 			}

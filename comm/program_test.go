@@ -10,6 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/kernbench/kernbench/comm"
+	"github.com/kernbench/kernbench/comm/commtest"
 	"github.com/kernbench/kernbench/internal/numeric"
 )
 
@@ -86,11 +87,11 @@ func TestRandomFailure(t *testing.T) {
 			bad := rapid.IntRange(-1, nranks-1).Draw(t, "rank that fails") // -1: none
 			when := rapid.IntRange(0, len(program)).Draw(t, "step it fails at")
 			how := rapid.SampledFrom([]string{"abort", "cancel", "close"}).Draw(t, "failure")
-			at := name()
-			errs := together(nranks, func(rank int) error {
+			at := commtest.Name()
+			errs := commtest.Together(nranks, func(rank int) error {
 				ctx, cancel := context.WithCancel(context.Background())
 				defer cancel()
-				c, err := comm.Open(ctx, rank, nranks, at, comm.Options{Backend: backend, Timeout: patience})
+				c, err := comm.Open(ctx, rank, nranks, at, comm.Options{Backend: backend, Timeout: commtest.Patience})
 				if err != nil {
 					return err
 				}

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/kernbench/kernbench/comm"
+	"github.com/kernbench/kernbench/comm/commtest"
 )
 
 // TestNotify sets and adds, at once from all ranks, and negative numbers too.
@@ -166,9 +167,9 @@ func TestBank(t *testing.T) {
 		if there, err := w.TestSignal(0, comm.EQ, 2); err != nil || !there {
 			return fmt.Errorf("signal 3 as 0: is 2: %v, %v", there, err)
 		}
-		if err := says(w.Notify(0, 1, comm.Set, 1), fmt.Sprintf("rank %d: notify, signal 1, rank 0: out of range: the window has 1 signals, from 0", c.Rank())); err != nil {
+		if err := commtest.Says(w.Notify(0, 1, comm.Set, 1), fmt.Sprintf("rank %d: notify, signal 1, rank 0: out of range: the window has 1 signals, from 0", c.Rank())); err != nil {
 			return err
 		}
-		return says(w.Bank(5), fmt.Sprintf("rank %d: bank, signal 5: out of range: the window has 4 signals", c.Rank()))
+		return commtest.Says(w.Bank(5), fmt.Sprintf("rank %d: bank, signal 5: out of range: the window has 4 signals", c.Rank()))
 	})
 }

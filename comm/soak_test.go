@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/kernbench/kernbench/comm"
+	"github.com/kernbench/kernbench/comm/commtest"
 )
 
 var soak = flag.Bool("soak", false, "run a million generations of barriers and signals")
@@ -68,7 +69,7 @@ func TestBarrierSoak(t *testing.T) {
 	for _, b := range backends {
 		t.Run(b, func(t *testing.T) {
 			l := make(laps, nranks)
-			succeed(t, world(comm.Options{Backend: b, Timeout: patience}, nranks, func(c *comm.Comm) error {
+			commtest.Succeed(t, commtest.World(comm.Options{Backend: b, Timeout: commtest.Patience}, nranks, func(c *comm.Comm) error {
 				d := newDawdler(c.Rank())
 				for g := int64(1); g <= generations(); g++ {
 					d.dawdle()
@@ -89,7 +90,7 @@ func TestSignalSoak(t *testing.T) {
 	for _, b := range backends {
 		t.Run(b, func(t *testing.T) {
 			l := make(laps, nranks)
-			succeed(t, world(comm.Options{Backend: b, Timeout: patience}, nranks, func(c *comm.Comm) error {
+			commtest.Succeed(t, commtest.World(comm.Options{Backend: b, Timeout: commtest.Patience}, nranks, func(c *comm.Comm) error {
 				w, err := c.AllocWindow(8, 3)
 				if err != nil {
 					return err
@@ -123,7 +124,7 @@ func TestSoakCatches(t *testing.T) {
 	for _, b := range backends {
 		t.Run(b, func(t *testing.T) {
 			l := make(laps, nranks)
-			errs := world(comm.Options{Backend: b, Timeout: patience}, nranks, func(c *comm.Comm) error {
+			errs := commtest.World(comm.Options{Backend: b, Timeout: commtest.Patience}, nranks, func(c *comm.Comm) error {
 				w, err := c.AllocWindow(0, 1)
 				if err != nil {
 					return err

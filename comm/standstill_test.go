@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/kernbench/kernbench/comm"
+	"github.com/kernbench/kernbench/comm/commtest"
 )
 
 // TestDeadlock: ranks that all wait for something that nobody will do are told so, with
@@ -46,7 +47,7 @@ func TestDeadlock(t *testing.T) {
 	} {
 		for _, b := range backends {
 			t.Run(b+"/"+tt.name, func(t *testing.T) {
-				errs := world(comm.Options{Backend: b}, tt.nranks, func(c *comm.Comm) error {
+				errs := commtest.World(comm.Options{Backend: b}, tt.nranks, func(c *comm.Comm) error {
 					w, err := c.AllocWindow(0, 3)
 					if err != nil {
 						return err

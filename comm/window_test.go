@@ -8,6 +8,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/kernbench/kernbench/comm"
+	"github.com/kernbench/kernbench/comm/commtest"
 )
 
 // TestPutGet puts pieces of any length at any offset and compares all of every rank's
@@ -31,7 +32,7 @@ func TestPutGet(t *testing.T) {
 				}
 				return b
 			}
-			succeed(t, world(comm.Options{Backend: backend, Timeout: patience}, nranks, func(c *comm.Comm) error {
+			commtest.Succeed(t, commtest.World(comm.Options{Backend: backend, Timeout: commtest.Patience}, nranks, func(c *comm.Comm) error {
 				w, err := c.AllocWindow(int64(size), signals)
 				if err != nil {
 					return err

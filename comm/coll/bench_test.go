@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/kernbench/kernbench/comm/coll"
+	"github.com/kernbench/kernbench/comm/commtest"
 )
 
 // BenchmarkAllReduce is of f32 between two ranks, whose buffers are private or in a
@@ -15,7 +16,7 @@ func BenchmarkAllReduce(b *testing.B) {
 			where := map[bool]string{false: "private", true: "window"}[resident]
 			b.Run(fmt.Sprintf("%s/%dKiB", where, bytes>>10), func(b *testing.B) {
 				b.SetBytes(int64(bytes))
-				succeed(b, group("inproc", 2, coll.Options{}, func(g *coll.Group) error {
+				commtest.Succeed(b, group("inproc", 2, coll.Options{}, func(g *coll.Group) error {
 					x, y := make([]float32, bytes/4), make([]float32, bytes/4)
 					if resident {
 						w, err := g.Comm().AllocWindow(int64(2*bytes), 0)

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/kernbench/kernbench/comm/coll"
+	"github.com/kernbench/kernbench/comm/commtest"
 )
 
 // buffers is what a rank does every collective on.
@@ -78,7 +79,7 @@ func TestCopied(t *testing.T) {
 						got[g.Comm().Rank()] = g.Copied()
 						return err
 					})
-					succeed(t, errs)
+					commtest.Succeed(t, errs)
 					want := want[c.kind]
 					if c.kind == coll.KindReduce && algorithm == coll.DirectOnePhase {
 						want[1] = 0 // only the root reads
@@ -103,7 +104,7 @@ func TestNoAllocation(t *testing.T) {
 	for _, backend := range []string{"inproc", "remote"} {
 		for _, resident := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%s/resident=%v", backend, resident), func(t *testing.T) {
-				succeed(t, group(backend, 2, coll.Options{}, func(g *coll.Group) error {
+				commtest.Succeed(t, group(backend, 2, coll.Options{}, func(g *coll.Group) error {
 					b, err := newBuffers(g, 100, resident)
 					if err != nil {
 						return err

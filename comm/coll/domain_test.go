@@ -7,6 +7,7 @@ import (
 
 	"github.com/kernbench/kernbench/comm"
 	"github.com/kernbench/kernbench/comm/coll"
+	"github.com/kernbench/kernbench/comm/commtest"
 )
 
 // TestDomains has two groups of domains that share rank 1, in use at the same time.
@@ -16,7 +17,7 @@ func TestDomains(t *testing.T) {
 	for _, backend := range backends {
 		t.Run(backend, func(t *testing.T) {
 			programs := [2]*program{randomProgram(1, 2, jobs), randomProgram(2, 2, jobs)}
-			succeed(t, world(backend, 3, func(c *comm.Comm) error {
+			commtest.Succeed(t, world(backend, 3, func(c *comm.Comm) error {
 				var todo []func() error
 				for i, members := range domains {
 					if c.Rank() == 2-2*i {
@@ -81,7 +82,7 @@ func TestDomainMismatch(t *testing.T) {
 		2: "rank 2: all_reduce, entry, rank 0: ranks do not agree: the count is 6 at rank 2 and 4 at rank 0",
 	}
 	for rank, want := range own {
-		if err := says(errs[rank], want, fmt.Sprintf("rank %d: all_reduce, entry, signal %d, rank %d: another rank has failed: %s", rank, 2+rank/2, 2-rank, own[2-rank])); err != nil {
+		if err := commtest.Says(errs[rank], want, fmt.Sprintf("rank %d: all_reduce, entry, signal %d, rank %d: another rank has failed: %s", rank, 2+rank/2, 2-rank, own[2-rank])); err != nil {
 			t.Errorf("rank %d: %v", rank, err)
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/kernbench/kernbench/comm/coll"
+	"github.com/kernbench/kernbench/comm/commtest"
 )
 
 // TestFunctions is what each function does to a few numbers.
@@ -59,7 +60,7 @@ func functions[T coll.Element](of func(float64) T) func(t *testing.T) {
 			[2][]T{list(1, 2), list(4, 7)}},
 	}
 	return func(t *testing.T) {
-		succeed(t, group("inproc", 2, coll.Options{}, func(g *coll.Group) error {
+		commtest.Succeed(t, group("inproc", 2, coll.Options{}, func(g *coll.Group) error {
 			rank := g.Comm().Rank()
 			for _, test := range tests {
 				src := [2][]T{list(1, 2, 4, 7), list(5, 7, 10, -1)}[rank]
@@ -78,7 +79,7 @@ func functions[T coll.Element](of func(float64) T) func(t *testing.T) {
 
 // TestAverageOfIntegers rounds towards zero.
 func TestAverageOfIntegers(t *testing.T) {
-	succeed(t, group("inproc", 3, coll.Options{}, func(g *coll.Group) error {
+	commtest.Succeed(t, group("inproc", 3, coll.Options{}, func(g *coll.Group) error {
 		x := [][]int32{{1, -1, 7, 1 << 30}, {1, -1, 0, 1 << 30}, {0, 0, 1, 1 << 30}}[g.Comm().Rank()]
 		if err := coll.AllReduce(g, x, x, coll.Avg); err != nil {
 			return err
@@ -98,7 +99,7 @@ func TestLarge(t *testing.T) {
 	for _, n := range []int{2, 3} {
 		for _, resident := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%d/resident=%v", n, resident), func(t *testing.T) {
-				succeed(t, group("inproc", n, coll.Options{}, func(g *coll.Group) error {
+				commtest.Succeed(t, group("inproc", n, coll.Options{}, func(g *coll.Group) error {
 					b, err := newBuffers(g, count, resident)
 					if err != nil {
 						return err

@@ -8,6 +8,7 @@ import (
 
 	"github.com/kernbench/kernbench/comm"
 	"github.com/kernbench/kernbench/comm/coll"
+	"github.com/kernbench/kernbench/comm/commtest"
 )
 
 // TestMistakes are those of a caller alone: they have an error, and nothing else
@@ -41,9 +42,9 @@ func TestMistakes(t *testing.T) {
 		{func(g *coll.Group) error { return coll.Scatter(g, wide[1:5], wide, g.Comm().Rank()) }, "scatter: " + overlap},
 		{func(g *coll.Group) error { return coll.Gather(g, wide, wide[1:5], g.Comm().Rank()) }, "gather: " + overlap},
 	}
-	succeed(t, group("inproc", 2, coll.Options{}, func(g *coll.Group) error {
+	commtest.Succeed(t, group("inproc", 2, coll.Options{}, func(g *coll.Group) error {
 		for _, test := range tests {
-			if err := says(test.call(g), fmt.Sprintf("rank %d: %s", g.Comm().Rank(), test.want)); err != nil {
+			if err := commtest.Says(test.call(g), fmt.Sprintf("rank %d: %s", g.Comm().Rank(), test.want)); err != nil {
 				return err
 			}
 		}
@@ -68,12 +69,12 @@ const overlap = "dst and src overlap: they may only be the same, or a rank's own
 // TestClosed uses groups and windows that are closed.
 func TestClosed(t *testing.T) {
 	for _, n := range []int{1, 2} {
-		succeed(t, group("inproc", n, coll.Options{}, func(g *coll.Group) error {
+		commtest.Succeed(t, group("inproc", n, coll.Options{}, func(g *coll.Group) error {
 			rank, x := g.Comm().Rank(), make([]int32, 4)
 			if err := errors.Join(g.Barrier(), g.Close()); err != nil {
 				return err
 			}
-			return says(coll.AllReduce(g, x, x, coll.Sum), fmt.Sprintf("rank %d: all_reduce, entry, signal %d, rank %d: it has been closed", rank, rank, rank))
+			return commtest.Says(coll.AllReduce(g, x, x, coll.Sum), fmt.Sprintf("rank %d: all_reduce, entry, signal %d, rank %d: it has been closed", rank, rank, rank))
 		}))
 	}
 	const closed = "rank 1: all_gather, entry, rank 0: the window of that rank's buffer: it has been closed here"
@@ -101,7 +102,7 @@ func TestClosed(t *testing.T) {
 
 // TestSlice takes pieces of a window.
 func TestSlice(t *testing.T) {
-	succeed(t, group("inproc", 1, coll.Options{}, func(g *coll.Group) error {
+	commtest.Succeed(t, group("inproc", 1, coll.Options{}, func(g *coll.Group) error {
 		w, err := g.Comm().AllocWindow(64, 3)
 		if err != nil {
 			return err
@@ -122,7 +123,7 @@ func TestSlice(t *testing.T) {
 		} {
 			x, err := coll.Slice[int64](w, test.off, test.n)
 			if test.want != "" {
-				if err := says(err, test.want); err != nil {
+				if err := commtest.Says(err, test.want); err != nil {
 					return err
 				}
 				continue
@@ -138,14 +139,14 @@ func TestSlice(t *testing.T) {
 		if !errors.Is(err, comm.ErrClosed) {
 			return fmt.Errorf("of a closed window: got %v, want ErrClosed", err)
 		}
-		return says(err, "rank 0: slice: it has been closed")
+		return commtest.Says(err, "rank 0: slice: it has been closed")
 	}))
 }
 
 // TestNew refuses options, and what is no communicator.
 func TestNew(t *testing.T) {
 	_, err := coll.New(nil, coll.Options{})
-	if err := says(err, "no communicator: give one that comm.Open or Domain returned"); err != nil {
+	if err := commtest.Says(err, "no communicator: give one that comm.Open or Domain returned"); err != nil {
 		t.Error(err)
 	}
 	for want, o := range map[string]coll.Options{
@@ -153,7 +154,7 @@ func TestNew(t *testing.T) {
 		"no algorithm 3": {Algorithm: 3},
 	} {
 		for rank, err := range group("inproc", 2, o, func(*coll.Group) error { return nil }) {
-			if err := says(err, want); err != nil {
+			if err := commtest.Says(err, want); err != nil {
 				t.Errorf("rank %d: %v", rank, err)
 			}
 		}

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/kernbench/kernbench/comm"
+	"github.com/kernbench/kernbench/comm/commtest"
 	"github.com/kernbench/kernbench/comm/inproc"
 	"github.com/kernbench/kernbench/internal/numeric"
 )
@@ -55,7 +56,7 @@ func (s remoteSegment) Bytes(member int) []byte {
 // TestRemote does what windows offer without the memory of others.
 func TestRemote(t *testing.T) {
 	const n = 3
-	succeed(t, world("remote", n, func(c *comm.Comm) error {
+	commtest.Succeed(t, world("remote", n, func(c *comm.Comm) error {
 		w, err := c.AllocWindow(64, 2)
 		if err != nil {
 			return err

@@ -9,6 +9,7 @@ import (
 
 	"github.com/kernbench/kernbench/comm"
 	"github.com/kernbench/kernbench/comm/coll"
+	"github.com/kernbench/kernbench/comm/commtest"
 	"github.com/kernbench/kernbench/internal/numeric"
 )
 
@@ -45,7 +46,7 @@ func TestBackToBack(t *testing.T) {
 		for i, n := range []int{2, 3, 3, 4} {
 			t.Run(fmt.Sprintf("%s/%d/%d", backend, n, i), func(t *testing.T) {
 				seed := uint64(100*i + n)
-				succeed(t, randomProgram(seed, n, 110).run(backend, tardy(seed, "")))
+				commtest.Succeed(t, randomProgram(seed, n, 110).run(backend, tardy(seed, "")))
 			})
 		}
 	}
@@ -92,7 +93,7 @@ func TestLaggard(t *testing.T) {
 	}
 	p := program{n: n, o: coll.Options{SlotBytes: 64 * n}, room: 4096, jobs: []*job{jobs(coll.KindAllGather, 8), jobs(coll.KindGather, 64)}}
 	for range 3 {
-		succeed(t, p.run("shm", func(g *coll.Group) func() {
+		commtest.Succeed(t, p.run("shm", func(g *coll.Group) func() {
 			met := 0
 			g.OnWait(func(phase string) bool {
 				if phase == "entry" && g.Comm().Rank() == 2 {

@@ -8,6 +8,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/kernbench/kernbench/comm/coll"
+	"github.com/kernbench/kernbench/comm/commtest"
 )
 
 // program is collectives of one group, one after the other.
@@ -62,7 +63,7 @@ func TestValues(t *testing.T) {
 		t.Run(backend, rapid.MakeCheck(func(t *rapid.T) {
 			pick := func(what string, n int) int { return rapid.IntRange(0, n-1).Draw(t, what) }
 			n := rapid.SampledFrom([]int{1, 2, 3, 4, 5, 8}).Draw(t, "ranks")
-			succeed(t, newProgram(pick, n, 1+pick("jobs", 4)).run(backend, undisturbed))
+			commtest.Succeed(t, newProgram(pick, n, 1+pick("jobs", 4)).run(backend, undisturbed))
 		}))
 	}
 }
@@ -73,7 +74,7 @@ func TestManyRanks(t *testing.T) {
 		for i, backend := range backends {
 			t.Run(fmt.Sprintf("%s/%d", backend, n), func(t *testing.T) {
 				r := rand.New(rand.NewPCG(uint64(n), uint64(i)))
-				succeed(t, newProgram(func(_ string, n int) int { return r.IntN(n) }, n, 6).run(backend, undisturbed))
+				commtest.Succeed(t, newProgram(func(_ string, n int) int { return r.IntN(n) }, n, 6).run(backend, undisturbed))
 			})
 		}
 	}

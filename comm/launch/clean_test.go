@@ -83,7 +83,7 @@ func sharedFiles(t *testing.T) (files []string) {
 		t.Fatal(err)
 	}
 	for _, f := range all {
-		if name := filepath.Base(f); !strings.HasPrefix(name, "kernbench.test-") && !strings.HasPrefix(name, "kernbench.coll-") {
+		if !strings.HasPrefix(filepath.Base(f), "kernbench.test-") {
 			files = append(files, f)
 		}
 	}

@@ -4,22 +4,17 @@ package shm_test
 
 import (
 	"context"
-	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"strconv"
-	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/kernbench/kernbench/comm"
+	"github.com/kernbench/kernbench/comm/commtest"
 	"github.com/kernbench/kernbench/comm/shm"
 )
-
-// patience is the deadline of tests in which nobody should wait long.
-const patience = 20 * time.Second
 
 // TestMain is also the main of processes that tests start, and checks that nothing is
 // left in the system.
@@ -27,21 +22,14 @@ func TestMain(m *testing.M) {
 	if rank := os.Getenv("COMM_RANK"); rank != "" {
 		os.Exit(child(rank, os.Getenv("COMM_RANKS"), os.Getenv("COMM_AT")))
 	}
-	flag.Parse()
-	code := m.Run()
-	left, err := filepath.Glob(filepath.Join(shm.Folder, fmt.Sprintf("*test-%d-*", os.Getpid())))
-	if err != nil || len(left) > 0 {
-		fmt.Fprintln(os.Stderr, "FAIL: left in", shm.Folder, left, err)
-		code = 1
-	}
-	os.Exit(code)
+	os.Exit(commtest.Main(m))
 }
 
 // child opens a rank and closes it, or prints why it cannot.
 func child(rank, ranks, at string) int {
 	r, _ := strconv.Atoi(rank)
 	n, _ := strconv.Atoi(ranks)
-	c, err := comm.Open(context.Background(), r, n, at, comm.Options{Timeout: patience})
+	c, err := comm.Open(context.Background(), r, n, at, comm.Options{Timeout: commtest.Patience})
 	if err != nil {
 		fmt.Println(err)
 		return 1
@@ -53,18 +41,13 @@ func child(rank, ranks, at string) int {
 	return 0
 }
 
-var runs atomic.Int64
-
-// name is a rendezvous that no other test has.
-func name() string { return fmt.Sprintf("test-%d-%d", os.Getpid(), runs.Add(1)) }
-
 // path is where a named run meets.
 func path(name string) string { return filepath.Join(shm.Folder, "kernbench."+name) }
 
 // folder is an empty one in memory.
 func folder(t *testing.T) string {
 	t.Helper()
-	dir := filepath.Join(shm.Folder, name())
+	dir := filepath.Join(shm.Folder, commtest.Name())
 	if err := os.Mkdir(dir, 0o777); err != nil {
 		t.Fatal(err)
 	}
@@ -84,7 +67,7 @@ func join(at string, nranks int, ranks ...int) []error {
 	for i, rank := range ranks {
 		go func() {
 			defer func() { done <- struct{}{} }()
-			c, err := comm.Open(context.Background(), rank, nranks, at, comm.Options{Timeout: patience})
+			c, err := comm.Open(context.Background(), rank, nranks, at, comm.Options{Timeout: commtest.Patience})
 			if err != nil {
 				errs[i] = err
 				return
@@ -106,7 +89,7 @@ func begin(t *testing.T, ctx context.Context, rank, nranks int, at, path string)
 	t.Helper()
 	result := make(chan error, 1)
 	go func() {
-		c, err := comm.Open(ctx, rank, nranks, at, comm.Options{Timeout: patience})
+		c, err := comm.Open(ctx, rank, nranks, at, comm.Options{Timeout: commtest.Patience})
 		if err == nil {
 			err = c.Barrier()
 		}
@@ -129,31 +112,17 @@ func await(t *testing.T, so func() bool) {
 	t.Helper()
 	tick := time.NewTicker(time.Millisecond)
 	defer tick.Stop()
-	for end := time.Now().Add(patience); !so(); <-tick.C {
+	for end := time.Now().Add(commtest.Patience); !so(); <-tick.C {
 		if time.Now().After(end) {
 			t.Fatal("what should happen does not")
 		}
 	}
 }
 
-// says compares the text of an error with what it should be: one of several, where that
-// depends on which rank was quicker.
+// says compares the text of an error with what it should be.
 func says(t *testing.T, err error, want ...string) {
 	t.Helper()
-	got := "no error"
-	if err != nil {
-		got = err.Error()
-	}
-	if !slices.Contains(want, got) {
-		t.Errorf("error:\n got %s\nwant %q", got, want)
-	}
-}
-
-func succeed(t *testing.T, errs []error) {
-	t.Helper()
-	for i, err := range errs {
-		if err != nil {
-			t.Errorf("rank %d: got %v, want no error", i, err)
-		}
+	if err := commtest.Says(err, want...); err != nil {
+		t.Error(err)
 	}
 }

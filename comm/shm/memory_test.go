@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/kernbench/kernbench/comm"
+	"github.com/kernbench/kernbench/comm/commtest"
 	"github.com/kernbench/kernbench/comm/shm"
 )
 
@@ -31,7 +32,7 @@ func launched(t *testing.T, nranks int, body func(c *comm.Comm, memory *os.File)
 	var wg sync.WaitGroup
 	for rank := range nranks {
 		wg.Go(func() {
-			c, err := comm.Open(context.Background(), rank, nranks, fmt.Sprintf("fd:%d", memory.Fd()), comm.Options{Timeout: patience})
+			c, err := comm.Open(context.Background(), rank, nranks, fmt.Sprintf("fd:%d", memory.Fd()), comm.Options{Timeout: commtest.Patience})
 			if err == nil {
 				err = errors.Join(body(c, memory), c.Close())
 			}
@@ -39,7 +40,7 @@ func launched(t *testing.T, nranks int, body func(c *comm.Comm, memory *os.File)
 		})
 	}
 	wg.Wait()
-	succeed(t, errs)
+	commtest.Succeed(t, errs)
 }
 
 // pages is how many the memory of a run has.
@@ -133,7 +134,7 @@ func TestLauncherGone(t *testing.T) {
 	defer memory.Close()
 	result := make(chan error)
 	go func() {
-		_, err := comm.Open(context.Background(), 0, 2, fmt.Sprintf("fd:%d", memory.Fd()), comm.Options{Timeout: patience})
+		_, err := comm.Open(context.Background(), 0, 2, fmt.Sprintf("fd:%d", memory.Fd()), comm.Options{Timeout: commtest.Patience})
 		result <- err
 	}()
 	if err := holder.Close(); err != nil {
@@ -150,7 +151,7 @@ func TestTooLarge(t *testing.T) {
 	if err := unix.Statfs(shm.Folder, &fs); err != nil || fs.Blocks == 0 || fs.Blocks > 1<<33 {
 		t.Skipf("%s has no limit: %d blocks, %v", shm.Folder, fs.Blocks, err)
 	}
-	c, err := comm.Open(context.Background(), 0, 1, name(), comm.Options{Timeout: patience})
+	c, err := comm.Open(context.Background(), 0, 1, commtest.Name(), comm.Options{Timeout: commtest.Patience})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -185,7 +186,7 @@ func TestFull(t *testing.T) {
 		var wg sync.WaitGroup
 		for rank := range 2 {
 			wg.Go(func() {
-				c, err := comm.Open(context.Background(), rank, 2, at, comm.Options{Timeout: patience})
+				c, err := comm.Open(context.Background(), rank, 2, at, comm.Options{Timeout: commtest.Patience})
 				if err != nil {
 					errs[rank] = err
 					return

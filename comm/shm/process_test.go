@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"github.com/kernbench/kernbench/comm"
+	"github.com/kernbench/kernbench/comm/commtest"
 	"github.com/kernbench/kernbench/comm/shm"
 )
 
@@ -81,9 +82,9 @@ func killed(t *testing.T, rank, nranks int, at, path string) {
 func TestStale(t *testing.T) {
 	at := filepath.Join(folder(t), "kernbench.run")
 	killed(t, 0, 2, at, at)
-	succeed(t, join(at, 3, 0, 1, 2))
+	commtest.Succeed(t, join(at, 3, 0, 1, 2))
 	killed(t, 1, 2, at, at)
-	succeed(t, join(at, 2, 0, 1))
+	commtest.Succeed(t, join(at, 2, 0, 1))
 }
 
 // TestSweep has a run remove what dead ones left beside it, and leave living ones
@@ -97,20 +98,20 @@ func TestSweep(t *testing.T) {
 	}
 	defer os.Remove(other)
 	first := begin(t, context.Background(), 0, 2, living, living)
-	succeed(t, join(filepath.Join(dir, "kernbench.new"), 2, 0, 1))
+	commtest.Succeed(t, join(filepath.Join(dir, "kernbench.new"), 2, 0, 1))
 	for p, want := range map[string]bool{dead: false, living: true, other: true} {
 		if got := exists(p); got != want {
 			t.Errorf("%s is there: got %v, want %v", p, got, want)
 		}
 	}
-	succeed(t, join(living, 2, 1))
-	succeed(t, []error{<-first})
+	commtest.Succeed(t, join(living, 2, 1))
+	commtest.Succeed(t, []error{<-first})
 }
 
 // TestKilledWhileJoining kills a rank while others wait for one that has not come: all
 // end, and the name is gone.
 func TestKilledWhileJoining(t *testing.T) {
-	at := name()
+	at := commtest.Name()
 	first := begin(t, context.Background(), 0, 4, at, path(at))
 	second := make(chan error, 1)
 	go func() { second <- join(at, 4, 1)[0] }()
@@ -143,7 +144,7 @@ func TestKilledWhileJoining(t *testing.T) {
 	if exists(path(at)) {
 		t.Error("the name is left")
 	}
-	succeed(t, join(at, 2, 0, 1))
+	commtest.Succeed(t, join(at, 2, 0, 1))
 }
 
 const nobody = 65534
@@ -154,7 +155,7 @@ func TestPermission(t *testing.T) {
 	if os.Getuid() != 0 {
 		t.Skip("only root can be another user")
 	}
-	at := name()
+	at := commtest.Name()
 	ctx, cancel := context.WithCancelCause(context.Background())
 	first := begin(t, ctx, 0, 2, at, path(at))
 	dir := folder(t)

@@ -11,19 +11,20 @@ import (
 	"testing"
 
 	"github.com/kernbench/kernbench/comm"
+	"github.com/kernbench/kernbench/comm/commtest"
 	"github.com/kernbench/kernbench/comm/shm"
 )
 
 // TestMeet joins runs by name, and by path; a name is free again when all have come.
 func TestMeet(t *testing.T) {
 	dir := folder(t)
-	for _, at := range []string{name(), filepath.Join(dir, "run")} {
+	for _, at := range []string{commtest.Name(), filepath.Join(dir, "run")} {
 		for _, n := range []int{1, 2, 5} {
 			ranks := make([]int, n)
 			for i := range ranks {
 				ranks[i] = i
 			}
-			succeed(t, join(at, n, ranks...))
+			commtest.Succeed(t, join(at, n, ranks...))
 		}
 		if p := path(at); exists(p) {
 			t.Errorf("%s is left", p)
@@ -34,10 +35,10 @@ func TestMeet(t *testing.T) {
 // TestTwoRuns has two runs of one name at once: the second is refused while the first
 // is joining, and begins when that has begun.
 func TestTwoRuns(t *testing.T) {
-	at := name()
+	at := commtest.Name()
 	first := make(chan *comm.Comm, 2)
 	open := func(rank int) {
-		c, err := comm.Open(context.Background(), rank, 2, at, comm.Options{Timeout: patience})
+		c, err := comm.Open(context.Background(), rank, 2, at, comm.Options{Timeout: commtest.Patience})
 		if err != nil {
 			t.Error(err)
 		}
@@ -49,7 +50,7 @@ func TestTwoRuns(t *testing.T) {
 		"give each rank a number of its own, and each run a name", path(at), os.Getpid()))
 	go open(1)
 	c, d := <-first, <-first
-	succeed(t, join(at, 2, 0, 1)) // while the first goes on
+	commtest.Succeed(t, join(at, 2, 0, 1)) // while the first goes on
 	if err := errors.Join(c.Close(), d.Close()); err != nil {
 		t.Error(err)
 	}
@@ -57,21 +58,21 @@ func TestTwoRuns(t *testing.T) {
 
 // TestTwoNames has two runs at once that do not meet.
 func TestTwoNames(t *testing.T) {
-	one, two := name(), name()
+	one, two := commtest.Name(), commtest.Name()
 	a := begin(t, context.Background(), 0, 2, one, path(one))
 	b := begin(t, context.Background(), 0, 2, two, path(two))
-	succeed(t, join(two, 2, 1))
-	succeed(t, []error{<-b})
+	commtest.Succeed(t, join(two, 2, 1))
+	commtest.Succeed(t, []error{<-b})
 	if !exists(path(one)) {
 		t.Error("the name of a run that is joining was taken")
 	}
-	succeed(t, join(one, 2, 1))
-	succeed(t, []error{<-a})
+	commtest.Succeed(t, join(one, 2, 1))
+	commtest.Succeed(t, []error{<-a})
 }
 
 // TestRanksDiffer has a rank with another idea of how many there are: both fail.
 func TestRanksDiffer(t *testing.T) {
-	at := name()
+	at := commtest.Name()
 	first := begin(t, context.Background(), 0, 2, at, path(at))
 	const why = "ranks do not agree: rank 5 says that there are 6 ranks, rank 0 that there are 2"
 	says(t, join(at, 6, 5)[0], "rank 5: open: "+path(at)+": "+why)
@@ -83,7 +84,7 @@ func TestRanksDiffer(t *testing.T) {
 
 // TestOldLayout has a rank of an old build in the run.
 func TestOldLayout(t *testing.T) {
-	at := name()
+	at := commtest.Name()
 	ctx, cancel := context.WithCancelCause(context.Background())
 	first := begin(t, ctx, 0, 2, at, path(at))
 	f, err := os.OpenFile(path(at), os.O_RDWR, 0)
@@ -105,7 +106,7 @@ func TestOldLayout(t *testing.T) {
 
 // TestSymlink refuses a name that leads elsewhere.
 func TestSymlink(t *testing.T) {
-	at := name()
+	at := commtest.Name()
 	target := filepath.Join(t.TempDir(), "target")
 	if err := os.WriteFile(target, []byte("mine"), 0o600); err != nil {
 		t.Fatal(err)
@@ -135,16 +136,16 @@ func TestNotOurs(t *testing.T) {
 		t.Errorf("files of the user's are there: got %v and %v, want true", exists(mine), exists(beside))
 	}
 
-	at := name()
+	at := commtest.Name()
 	if err := os.WriteFile(path(at), make([]byte, 8192), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	succeed(t, join(at, 2, 0, 1))
+	commtest.Succeed(t, join(at, 2, 0, 1))
 }
 
 // TestGivingUp has a rank leave before the others have come: the name is free.
 func TestGivingUp(t *testing.T) {
-	at := name()
+	at := commtest.Name()
 	ctx, cancel := context.WithCancelCause(context.Background())
 	first := begin(t, ctx, 1, 2, at, path(at))
 	cancel(errors.New("enough"))
@@ -152,5 +153,5 @@ func TestGivingUp(t *testing.T) {
 	if exists(path(at)) {
 		t.Error("a run that was given up keeps its name")
 	}
-	succeed(t, join(at, 2, 0, 1))
+	commtest.Succeed(t, join(at, 2, 0, 1))
 }
