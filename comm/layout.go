@@ -12,9 +12,12 @@ type Layout struct {
 // lines of the cache of their own, and the last bytes are a whole word, so that each can
 // be changed at once. Nothing depends on how many ranks there are.
 func WindowLayout(bytes int64, signals int) Layout {
-	return Layout{Signals: signals, SignalEvery: line, Data: signalBytes(signals), Bytes: signalBytes(signals) + (bytes+7)&^7}
+	return Layout{Signals: signals, SignalEvery: SignalBytes, Data: signalBytes(signals), Bytes: signalBytes(signals) + (bytes+7)&^7}
 }
 
-func signalAt(signal int) int64 { return int64(signal) * line }
+// SignalBytes is the distance of signals in a window.
+const SignalBytes = line
+
+func signalAt(signal int) int64 { return int64(signal) * SignalBytes }
 
 func signalBytes(signals int) int64 { return signalAt(signals) }

@@ -64,6 +64,6 @@
 // lasts.
 //
 // Nothing runs here: that is for internal/runner. The built-in scenarios are in package
-// scenarios. The package imports comm for what kernels may ask for, tl, internal/config
-// and internal/numeric.
+// scenarios. The package imports comm and internal/procpe for what kernels may ask for and
+// where it lies, tl, internal/config and internal/numeric.
 package scenario

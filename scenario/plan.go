@@ -8,6 +8,7 @@ import (
 
 	"github.com/kernbench/kernbench/comm"
 	"github.com/kernbench/kernbench/internal/numeric"
+	"github.com/kernbench/kernbench/internal/procpe"
 )
 
 // Plan is a scenario for a number of ranks, a root and parameters: all that runs.
@@ -41,8 +42,8 @@ func (m Memory) Data() int64 { return SignalBanks * int64(m.Signals) * SignalByt
 // Signals lie in a window one after the other, and that twice: kernels begin with
 // signals that are 0, so that runs of one take turns with two banks of them.
 const (
-	SignalBanks = 2
-	SignalBytes = 64
+	SignalBanks = procpe.Banks
+	SignalBytes = comm.SignalBytes
 )
 
 // Buffer is memory that each rank, or each member of a domain, has.

@@ -83,7 +83,9 @@ are), mismatches (the first 100 of these) and races (with --check race).`,
 		if cmd.Flags().Changed("keep") && *keep == "" {
 			return badInput(errors.New("--keep is empty: write the name of a folder, or delete it"))
 		}
-		run(&o)
+		if err := run(&o); err != nil {
+			return badInput(err)
+		}
 		stop := watch(cmd, args[0], &o)
 		r, err := runner.Run(cmd.Context(), o)
 		stop()
@@ -133,7 +135,9 @@ It compares nothing. Races that --check race finds are exit status 1.`,
 	run := addBackendFlags(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		var o runner.Options
-		run(&o)
+		if err := run(&o); err != nil {
+			return badInput(err)
+		}
 		stop := watch(cmd, args[0], &o)
 		r, err := runner.Execute(cmd.Context(), args[0], o)
 		stop()

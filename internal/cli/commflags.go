@@ -55,16 +55,24 @@ func addScenarioFlags(cmd *cobra.Command) func(*runner.Options) error {
 
 // addBackendFlags gives a command the flags that say what ranks are, and is how to read
 // them.
-func addBackendFlags(cmd *cobra.Command) func(*runner.Options) {
+func addBackendFlags(cmd *cobra.Command) func(*runner.Options) error {
 	backend := choiceFlag(cmd, "backend", "what ranks are: processes, goroutines, or SIPs of a simulated machine", runner.Backends...)
 	preset := cmd.Flags().StringP("preset", "p", "", "`NAME` or file of the simulated system, of --backend sim (default: default)")
 	check := choiceFlag(cmd, "check", "look for accesses that nothing orders, on --backend sim", "none", "race")
 	seed, timeout := seedValue(1), timeoutValue(0)
 	cmd.Flags().Var(&seed, "seed", "`NUMBER` that the random delays of --rounds begin with")
 	cmd.Flags().Var(&timeout, "timeout", "wall-clock `TIME` after which the run is given up (default: none)")
-	return func(o *runner.Options) {
+	return func(o *runner.Options) error {
 		o.Backend, o.Preset, o.Race = *backend, *preset, *check == "race"
 		o.Seed, o.Timeout = uint64(seed), time.Duration(timeout)
+		switch {
+		case !cmd.Flags().Changed("seed"):
+		case o.Backend == runner.Sim:
+			return fmt.Errorf("--seed %v: the simulated machine has no random delays: delete it", &seed)
+		case o.Rounds == 1:
+			return fmt.Errorf("--seed %v: there are random delays with --rounds 2 or more alone: delete it, or add --rounds", &seed)
+		}
+		return nil
 	}
 }
 

@@ -1,0 +1,83 @@
+package launch
+
+import (
+	"context"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"runtime"
+	"sync/atomic"
+	"testing"
+	"time"
+	"unsafe"
+
+	"github.com/kernbench/kernbench/comm"
+)
+
+var soak = flag.Bool("soak", false, "run a million generations of barriers and signals between processes")
+
+func init() { Register("soak", soaked) }
+
+// soaked meets the other ranks again and again, by a barrier and by signals in turn,
+// with random delays. Each says in its window which generation it has entered: after a
+// meeting nobody may be behind, which means an early release, or two ahead.
+func soaked(_ context.Context, c *comm.Comm, arg []byte) ([]byte, error) {
+	var generations uint64
+	if err := json.Unmarshal(arg, &generations); err != nil {
+		return nil, err
+	}
+	w, err := c.AllocWindow(64, 1)
+	if err != nil {
+		return nil, err
+	}
+	lap := func(rank int) *uint64 { return (*uint64)(unsafe.Pointer(&w.Peer(rank)[0])) }
+	delays := rand.New(rand.NewPCG(1, uint64(c.Rank())))
+	for g := uint64(1); g <= generations; g++ {
+		switch n := delays.IntN(20_000); {
+		case n == 0:
+			time.Sleep(12 * time.Millisecond) // the others fall asleep
+		case n < 200:
+			runtime.Gosched()
+		}
+		atomic.StoreUint64(lap(c.Rank()), g)
+		if g%2 == 0 {
+			err = c.Barrier()
+		} else {
+			err = greetAll(c, w, int64(g+1)/2)
+		}
+		if err != nil {
+			return nil, err
+		}
+		for rank := range c.Size() {
+			if at := atomic.LoadUint64(lap(rank)); at < g || at > g+1 {
+				return nil, fmt.Errorf("rank %d leaves generation %d while rank %d is in %d", c.Rank(), g, rank, at)
+			}
+		}
+	}
+	return nil, nil
+}
+
+// greetAll adds to a signal of everybody else, and waits until they have.
+func greetAll(c *comm.Comm, w *comm.Window, times int64) error {
+	for rank := range c.Size() {
+		if rank == c.Rank() {
+			continue
+		}
+		if err := w.Notify(rank, 0, comm.Add, 1); err != nil {
+			return err
+		}
+	}
+	return w.WaitSignal(0, comm.GE, times*int64(c.Size()-1))
+}
+
+// TestSoak: neither barriers nor signals of processes let go early, or not at all.
+func TestSoak(t *testing.T) {
+	arg := "2000"
+	if *soak {
+		arg = "1000000"
+	}
+	if _, err := Run(t.Context(), Options{Ranks: 4, Output: t.Output()}, "soak", []byte(arg)); err != nil {
+		t.Error(err)
+	}
+}
