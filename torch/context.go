@@ -39,6 +39,8 @@ type Options struct {
 	CCL    *ccl.Config // how collectives are done; nil is the default
 	// Params is the parameters of the program and their values, for Param.
 	Params map[string]string
+	// Settings is values for packages that build on this one, by their types: see Setting.
+	Settings []any
 }
 
 // Context is a machine with its tensors.

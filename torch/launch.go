@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	"github.com/kernbench/kernbench/internal/machine"
-	"github.com/kernbench/kernbench/internal/sim"
 	"github.com/kernbench/kernbench/tl"
 	"github.com/kernbench/kernbench/topology"
 )
@@ -140,16 +139,9 @@ func (c *Context) Launch(name string, kernel any, args ...any) (*Launched, error
 		return nil, err
 	}
 	p := &machine.Program{Name: name, Queues: o.queues}
-	l := &Launched{Name: name, ctx: c, rank: map[machine.PEID]int{}}
-	for i, pe := range o.pes {
-		if pe < 0 || pe >= c.NumPEs() {
-			panic(misuse("Launch", "%s runs on PE %d of a system that has 0 to %d", name, pe, c.NumPEs()-1))
-		}
-		if _, twice := l.rank[machine.PEID(pe)]; twice {
-			panic(misuse("Launch", "%s runs on PE %d twice", name, pe))
-		}
+	l := c.launched("Launch", name, o.pes)
+	for _, pe := range o.pes {
 		p.Targets = append(p.Targets, machine.PEID(pe))
-		l.rank[machine.PEID(pe)] = i
 	}
 	for _, link := range o.links {
 		p.Links = append(p.Links, machine.Connection{A: machine.PEID(link.A), APort: link.APort, B: machine.PEID(link.B), BPort: link.BPort})
@@ -165,51 +157,29 @@ func (c *Context) Launch(name string, kernel any, args ...any) (*Launched, error
 		}
 		bound.Call(t, ptrs...)
 	}
-	l.op = c.program(p, tensors, func(run *machine.Run) { l.run = run })
-	c.enqueue(l.op)
+	l.enqueue(p, tensors)
 	return l, nil
 }
 
-// program is the operation of running a program, which may write some tensors. ended
-// is called at its end, if it is wanted.
-func (c *Context) program(p *machine.Program, tensors []*Tensor, ended func(*machine.Run)) *operation {
-	op := c.newOperation("launch "+p.Name, tensors...)
-	c.runs(op, p, nil, ended)
-	for _, x := range tensors {
-		x.writer = op
+// launched is a launch on some PEs that is yet to be asked for.
+func (c *Context) launched(op, name string, pes []int) *Launched {
+	l := &Launched{Name: name, ctx: c, rank: map[machine.PEID]int{}}
+	for i, pe := range pes {
+		if pe < 0 || pe >= c.NumPEs() {
+			panic(misuse(op, "%s runs on PE %d of a system that has 0 to %d", name, pe, c.NumPEs()-1))
+		}
+		if _, twice := l.rank[machine.PEID(pe)]; twice {
+			panic(misuse(op, "%s runs on PE %d twice", name, pe))
+		}
+		l.rank[machine.PEID(pe)] = i
 	}
-	return op
+	return l
 }
 
-// runs makes an operation run a program. prepare is called when it starts and ended
-// when it has ended, if they are wanted.
-func (c *Context) runs(op *operation, p *machine.Program, prepare func() error, ended func(*machine.Run)) {
-	p.Starting = func(*machine.Run) (after []int32, err error) {
-		after = c.starting(op)
-		if prepare != nil {
-			err = prepare()
-		}
-		return after, err
-	}
-	op.send = func(done sim.Event) (err error) {
-		op.left++
-		op.run, err = c.m.Send(*p, done)
-		return err
-	}
-	op.begin = func(sim.Event) error {
-		op.run.Begin()
-		return nil
-	}
-	op.finish = func() {
-		if c.data != nil {
-			c.data.End(op.run.LogID())
-		}
-		c.Report.Crit = max(c.Report.Crit, op.run.Critical())
-		if ended != nil {
-			ended(op.run)
-		}
-		op.run = nil
-	}
+// enqueue asks for a launch.
+func (l *Launched) enqueue(p *machine.Program, tensors []*Tensor) {
+	l.op = l.ctx.program(p, tensors, func(run *machine.Run) { l.run = run })
+	l.ctx.enqueue(l.op)
 }
 
 // unwrap is the error that a kernel was stopped with, without the stack, if it says

@@ -15,6 +15,8 @@ type Report struct {
 	Metrics []Metric
 	Rows    []Row
 	Checks  []Check
+	Used    []Used   // configurations beside the system's
+	Files   []string // written
 }
 
 // Metric is one number or word with a name; units are in the name: "window_ns".
@@ -47,6 +49,9 @@ func (c *Context) Row(values ...Metric) {
 func (c *Context) Notef(format string, args ...any) {
 	c.Report.Notes = append(c.Report.Notes, fmt.Sprintf(format, args...))
 }
+
+// Artifact notes a file that the program has written.
+func (c *Context) Artifact(file string) { c.Report.Files = append(c.Report.Files, file) }
 
 // Col is a value of a Row.
 func Col(name string, value any) Metric { return Metric{name, value} }

@@ -49,7 +49,10 @@ func (o *order) op(op *oplog.Op) {
 		delete(o.unsent, op.ID)
 	case oplog.Notify:
 		o.release(t, op.ID)
-	case oplog.WaitSignal:
+	case oplog.TaskEnd:
+		o.finishAll(t) // it has drained the PE
+		o.release(t, op.ID)
+	case oplog.WaitSignal, oplog.TaskBegin:
 		t.blocked = append(t.blocked, &task{id: op.ID, pe: op.PE, from: op.Args})
 	case oplog.Recv:
 		o.recv(t, op)
@@ -110,11 +113,7 @@ func (o *order) launch(i int32) {
 	for _, pe := range before {
 		t := o.thread(pe)
 		o.goOn(t)
-		for _, k := range slices.Clone(t.tasks) {
-			if k.resolved(o.now - 1) {
-				o.finish(t, k)
-			}
-		}
+		o.finishAll(t)
 		all.join(t.clock)
 	}
 	for _, pe := range pes {

@@ -229,6 +229,13 @@ func TestMemory(t *testing.T) {
 			b.host(256, f32, 1, 2, 3, 4)
 			b.op(oplog.Op{Kind: oplog.Scratch, Mem: at(260, 8)}, oplog.Write)
 		}, f32, []float64{1, 0, 0, 4}},
+		{"tasks", func(b *builder) {
+			b.op(oplog.Op{Kind: oplog.TaskBegin})
+			full := b.op(oplog.Op{Kind: oplog.Full, DType: f32, Shape: shape(2), Fill: 7})
+			b.op(oplog.Op{Kind: oplog.Store, DType: f32, Shape: shape(2), Mem: at(256, 8), Args: []oplog.Operand{tile(full, f32, shape(2))}}, oplog.Write)
+			end := b.op(oplog.Op{Kind: oplog.TaskEnd})
+			b.op(oplog.Op{Kind: oplog.TaskBegin, PE: 1, Args: []oplog.Operand{{From: end}}, Cause: end})
+		}, f32, []float64{7, 7}},
 		{"zero", func(b *builder) {
 			b.host(256, f32, 1, 2)
 			b.op(oplog.Op{Kind: oplog.Zero, PE: -1, Mem: []oplog.Access{{Space: hbm, Addr: 0, Rows: 1 << 40, RowBytes: 1, Stride: 1}}}, oplog.Write)

@@ -37,7 +37,7 @@ func (c *clock) join(d clock) {
 	}
 }
 
-// stamp is what is known where a PE sends or notifies: everything that it knew,
+// stamp is what is known where a PE sends, notifies or ends a task: everything that it knew,
 // which many stamps share, and its own epoch.
 type stamp struct {
 	base clock
@@ -56,12 +56,12 @@ type thread struct {
 	unused  []epoch // the last ones of components without a task
 }
 
-// task is something a PE started and waits for later: a composite, a receive, or the
-// return of WaitSignal.
+// task is something a PE started and waits for later: a composite, a receive, the
+// return of WaitSignal, or the ends that a TaskBegin comes after.
 type task struct {
 	id    oplog.ID
 	pe    int32
-	from  []oplog.Operand // sends or notifications that it waits for
+	from  []oplog.Operand // sends, notifications or TaskEnds that it waits for
 	last  epoch           // of its accesses, if it has any
 	view  clock           // what comes before these; nil for what its PE knew at its issue
 	write []oplog.Access  // of a receive
@@ -71,7 +71,7 @@ type task struct {
 type order struct {
 	log      *oplog.Log
 	now      oplog.ID          // the operation looked at
-	named    []int32           // by ID - 1: how many will wait for a send or notification
+	named    []int32           // by ID - 1: how many will wait for a send, notification or TaskEnd
 	waited   []bool            // by ID - 1: there is a Wait for it
 	launched []bool            // by launch
 	after    map[int32][]int32 // by launch that has not begun: those that come before it
@@ -117,7 +117,7 @@ func (o *order) scan() error {
 			case x.From == 0:
 			case op.Kind == oplog.Wait:
 				o.waited[x.From-1] = true
-			case op.Kind == oplog.Recv || op.Kind == oplog.WaitSignal:
+			case op.Kind == oplog.Recv || op.Kind == oplog.WaitSignal || op.Kind == oplog.TaskBegin:
 				o.named[x.From-1]++
 			}
 		}
@@ -182,7 +182,7 @@ func (k *task) resolved(by oplog.ID) bool {
 	return true
 }
 
-// release stamps a send or a notification, and begins an epoch that it does not
+// release stamps a send, a notification or a TaskEnd, and begins an epoch that it does not
 // cover.
 func (o *order) release(t *thread, id oplog.ID) {
 	if o.named[id-1] == 0 {
@@ -236,6 +236,15 @@ func (o *order) finish(t *thread, k *task) {
 	}
 	t.base = nil
 	t.tasks = slices.DeleteFunc(t.tasks, func(other *task) bool { return other == k })
+}
+
+// finishAll is a PE's wait for all its tasks that can have ended.
+func (o *order) finishAll(t *thread) {
+	for _, k := range slices.Clone(t.tasks) {
+		if k.resolved(o.now - 1) {
+			o.finish(t, k)
+		}
+	}
 }
 
 // follow orders an access of a PE, or of one of its tasks, behind that of another

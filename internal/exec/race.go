@@ -36,7 +36,8 @@ func (r Race) String() string {
 //     the hardware holds back. So do receives, if there is a Wait for them; else
 //     they hold up the PE until the message is there, or until it is used.
 //   - A Send comes before what follows its Recv, a Notify before what follows the
-//     WaitSignal that it made return.
+//     WaitSignal that it made return, a TaskEnd, with all that its PE started, before
+//     what follows the TaskBegin that names it.
 //   - Everything that the PEs of a launch did comes before the launch.
 //   - Everything comes before or after a Barrier or an operation of the host.
 //

@@ -167,6 +167,44 @@ func TestRaces(t *testing.T) {
 			s.after(1, oplog.WaitSignal, s.op(2, oplog.Op{Kind: oplog.Notify}))
 			s.op(1, oplog.Op{Kind: oplog.Get, Mem: []oplog.Access{x}})
 		}, pairs{{1, 5}}},
+		{"task after a task", func(s *script) {
+			s.after(0, oplog.TaskBegin)
+			s.store(0, x)
+			s.after(1, oplog.TaskBegin, s.op(0, oplog.Op{Kind: oplog.TaskEnd}))
+			s.load(1, x)
+		}, nil},
+		{"task beside a task", func(s *script) {
+			s.after(0, oplog.TaskBegin)
+			s.store(0, x)
+			s.op(0, oplog.Op{Kind: oplog.TaskEnd})
+			s.after(1, oplog.TaskBegin)
+			s.load(1, x)
+		}, pairs{{2, 5}}},
+		{"task after another task", func(s *script) {
+			s.store(0, x)
+			s.op(0, oplog.Op{Kind: oplog.TaskEnd})
+			s.store(2, y)
+			s.after(1, oplog.TaskBegin, s.op(2, oplog.Op{Kind: oplog.TaskEnd}))
+			s.load(1, x)
+			s.load(1, y)
+		}, pairs{{1, 6}}},
+		{"task after two tasks", func(s *script) {
+			s.store(0, x)
+			s.store(2, y)
+			s.after(1, oplog.TaskBegin, s.op(0, oplog.Op{Kind: oplog.TaskEnd}), s.op(2, oplog.Op{Kind: oplog.TaskEnd}))
+			s.store(1, x, y)
+		}, nil},
+		{"task with a composite that was not waited for", func(s *script) {
+			s.gemm(0, x, y)
+			s.after(1, oplog.TaskBegin, s.op(0, oplog.Op{Kind: oplog.TaskEnd}))
+			s.store(1, x, y)
+		}, nil},
+		{"stored after the end of the task", func(s *script) {
+			end := s.op(0, oplog.Op{Kind: oplog.TaskEnd})
+			s.store(0, x)
+			s.after(1, oplog.TaskBegin, end)
+			s.load(1, x)
+		}, pairs{{2, 4}}},
 		{"barrier", func(s *script) { s.store(0, x); s.op(0, oplog.Op{Kind: oplog.Barrier}); s.load(1, x) }, nil},
 		{"host", func(s *script) {
 			s.store(0, x)

@@ -29,14 +29,14 @@ func randomAccesses(r *rand.Rand, n int) *oplog.Log {
 	}
 	var launch [pes]int32
 	var async [pes][]oplog.ID // to be waited for
-	var sent, notified []oplog.ID
+	var sent, notified, over []oplog.ID
 	var unsent []oplog.ID // receives without a send
 	few := r.IntN(2) == 0
 	for len(log.Ops) < n {
 		pe := r.Int32N(pes)
 		op := oplog.Op{PE: pe, Launch: launch[pe]}
 		id := oplog.ID(len(log.Ops) + 1)
-		switch kind := r.IntN(20); {
+		switch kind := r.IntN(22); {
 		case kind < 3:
 			op.Kind, op.Mem = oplog.Load, mem()
 		case kind < 6:
@@ -82,6 +82,14 @@ func randomAccesses(r *rand.Rand, n int) *oplog.Log {
 			}
 			if r.IntN(2) == 0 {
 				notified = nil
+			}
+		case kind == 20:
+			op.Kind = oplog.TaskEnd
+			over = append(over, id)
+		case kind == 21 && len(over) > 0:
+			op.Kind = oplog.TaskBegin
+			for range 1 + r.IntN(2) {
+				op.Args = append(op.Args, oplog.Operand{From: over[r.IntN(len(over))]})
 			}
 		case kind == 18 && r.IntN(3) == 0:
 			op.Kind = oplog.Scratch
@@ -144,9 +152,14 @@ func (g *graph) node(n graphNode) int {
 
 func (g *graph) edge(a, b int) { g.after[a] = append(g.after[a], b) }
 
+// waits says whether operations of a kind wait for others of other PEs.
+func waits(k oplog.Kind) bool {
+	return k == oplog.Recv || k == oplog.WaitSignal || k == oplog.TaskBegin
+}
+
 // latest is the last of the sends and notifications that an operation waits for.
 func latest(op *oplog.Op) (id oplog.ID) {
-	if op.Kind == oplog.Recv || op.Kind == oplog.WaitSignal {
+	if waits(op.Kind) {
 		for _, o := range op.Args {
 			id = max(id, o.From)
 		}
@@ -195,7 +208,7 @@ func (g *graph) add(op *oplog.Op) {
 		g.edge(issue, read)
 		g.edge(read, write)
 	}
-	if op.Kind == oplog.Recv || op.Kind == oplog.WaitSignal {
+	if waits(op.Kind) {
 		n := graphNode{op, op.Mem, true, max(op.ID, latest(op))}
 		if latest(op) == 0 {
 			n.mem = nil // no message came
@@ -209,7 +222,7 @@ func (g *graph) add(op *oplog.Op) {
 // order makes the edges to an operation.
 func (g *graph) order(op *oplog.Op) {
 	i := int(op.ID) - 1
-	if op.Kind == oplog.Recv || op.Kind == oplog.WaitSignal {
+	if waits(op.Kind) {
 		for _, o := range op.Args {
 			if o.From > 0 {
 				g.edge(g.issue[o.From-1], g.write[i])
@@ -241,7 +254,7 @@ func (g *graph) order(op *oplog.Op) {
 			continue
 		}
 		g.edge(g.issue[j], g.issue[i])
-		if ended && (names(op, b.ID) || next == nil && g.blocks(b)) {
+		if ended && (names(op, b.ID) || next == nil && g.blocks(b) || op.Kind == oplog.TaskEnd) {
 			g.edge(g.write[j], g.issue[i])
 		}
 		next = b
@@ -289,7 +302,7 @@ func (g *graph) launch(op *oplog.Op) {
 // blocks says whether a PE does nothing until an operation has ended.
 func (g *graph) blocks(op *oplog.Op) bool {
 	switch op.Kind {
-	case oplog.WaitSignal:
+	case oplog.WaitSignal, oplog.TaskBegin:
 		return true
 	case oplog.Recv:
 		for i := range g.log.Ops {

@@ -72,7 +72,7 @@ func (e *Executor) verify(op *oplog.Op) error {
 
 func (e *Executor) check(op *oplog.Op) error {
 	switch op.Kind {
-	case oplog.Notify, oplog.WaitSignal, oplog.Barrier, oplog.Wait:
+	case oplog.Notify, oplog.WaitSignal, oplog.Barrier, oplog.Wait, oplog.TaskBegin, oplog.TaskEnd:
 		return nil
 	case oplog.Scratch, oplog.Zero, oplog.HostWrite, oplog.HostRead:
 		n, err := memBytes(op.Mem)

@@ -242,6 +242,15 @@ func (hs *handles) take(h tl.Handle) (pending, bool) {
 	return p, true
 }
 
+// clear ends all handles.
+func (hs *handles) clear() {
+	for i := range hs.all {
+		if hs.all[i] != (pending{}) {
+			hs.take(tl.Handle{N: uint64(hs.turns[i])<<32 | uint64(i)})
+		}
+	}
+}
+
 // Wait waits for a composite or a receive.
 func (c *core) Wait(h tl.Handle) error {
 	if err := c.tick(); err != nil {

@@ -1,6 +1,7 @@
 package machine
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 
@@ -27,6 +28,8 @@ type core struct {
 	proc *sim.Proc
 	run  *Run
 	rank int
+	home *PE    // where its signals lie
+	name string // of the kernel
 
 	now       sim.Time
 	limit     sim.Time
@@ -168,7 +171,7 @@ func (c *core) made(v *tl.Value) {
 	if c.m.Data == nil {
 		return
 	}
-	if c.tiles == nil {
+	if c.pe.Tiles.Forget == nil {
 		c.tiles = map[int32][]oplog.ID{}
 		c.pe.Tiles.Forget = c.forget
 	}
@@ -259,6 +262,15 @@ func (c *core) Bytes(v tl.Value) ([]byte, error) {
 // over is the limit of a kernel that has ended: nothing can be done after it.
 const over sim.Time = -1
 
+// kernel runs a kernel, from the present instant to the end of everything that it
+// starts.
+func (c *core) kernel(name string, body func(m tl.Machine)) {
+	c.name, c.now, c.calls, c.limit = name, c.eng.Now(), 0, cmp.Or(c.eng.Limit, sim.Never)
+	c.pe.lastCommand = 0
+	body(c)
+	c.end()
+}
+
 // end waits for everything the kernel started, gives back what it took, and checks
 // that it left nothing undone.
 func (c *core) end() {
@@ -267,15 +279,17 @@ func (c *core) end() {
 	for _, p := range c.handles.all {
 		if p.receive != nil {
 			panic(&tl.Error{
-				Kernel: c.run.Name, PE: c.pe.String(), Op: "RecvAsync", Shapes: p.receive.port.String(),
+				Kernel: c.name, PE: c.pe.String(), Op: "RecvAsync", Shapes: p.receive.port.String(),
 				Err: errors.New("the kernel ended without having waited for the message"),
 			})
 		}
 	}
+	c.handles.clear()
 	c.pe.Tiles.Clear()
 	c.pe.Tiles.Forget = nil
 	for _, va := range c.scratch {
 		c.m.releaseTCM(c.pe, va)
 	}
+	c.scratch = c.scratch[:0]
 	c.limit = over
 }

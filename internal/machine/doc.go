@@ -5,7 +5,7 @@
 //
 // Launch (launch.go) is the path by which a kernel comes from the host to its PEs,
 // which start at one instant. Start (program.go) launches a kernel of the tile
-// language: on each PE a core (core.go) implements tl.Machine. It charges the CPU's
+// language, or workers that run many: on each PE a core (core.go) implements tl.Machine. It charges the CPU's
 // dispatch, turns pointers into pieces of memory (address.go), and hands the rest
 // to engines and queues:
 //
@@ -13,8 +13,10 @@
 //	transfer.go   their beginnings and ends, of several requests as one
 //	compute.go    commands of GEMM and MATH
 //	composite.go  composites and what Wait waits for
+//	connect.go    the queues of a launch
 //	queue.go      sends and receives
 //	signal.go     notifications and what waits for them
+//	worker.go     PEs that run kernel after kernel within one launch
 //	host.go       copies of the host
 //	request.go    single requests of a PE, for probes
 //	record.go     all of that in the op log, if one is kept

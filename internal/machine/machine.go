@@ -61,9 +61,9 @@ type PE struct {
 	machine *Machine
 	signals map[int]*signal
 
-	lastCommand oplog.ID  // of its engines, in the op log
-	listener    *sim.Proc // waits for a signal
-	launches    []*Launch // not ended, in order; the first may be running
+	lastCommand oplog.ID    // of its engines, in the op log
+	listeners   []*sim.Proc // wait for one of its signals
+	launches    []*Launch   // not ended, in order; the first may be running
 }
 
 // Options choose how a machine is simulated.

@@ -2,6 +2,7 @@ package machine
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -13,11 +14,16 @@ import (
 	"github.com/kernbench/kernbench/topology"
 )
 
-// Program is a kernel of the tile language and what it runs on.
+// Program is what a launch runs on its PEs: a kernel of the tile language, Body, or
+// Serve, which runs kernels one after another.
 type Program struct {
 	Name    string
 	Targets []PEID // by rank
 	Body    func(t *tl.PE)
+	Serve   func(w *Worker)
+	// Homes is, by rank, the PE of the launch at which the signals of that rank lie; nil
+	// is each at its own. Ranks with the same home have the same signals.
+	Homes []PEID
 	// Windows is, for each tensor argument, the part that each rank holds.
 	Windows [][]Part
 	// Links is the neighbour table.
@@ -84,17 +90,51 @@ func (m *Machine) Start(p Program, done sim.Event) (*Run, error) {
 // Send sends a program to its PEs, where it waits for Begin, and for what these were
 // sent before. done is posted when it has ended everywhere.
 func (m *Machine) Send(p Program, done sim.Event) (*Run, error) {
+	if err := p.check(); err != nil {
+		return nil, fmt.Errorf("launch %s: %w", p.Name, err)
+	}
 	r := &Run{
 		Program: p, ranks: slices.Clone(p.Targets), cores: map[PEID]*core{}, log: -1, left: len(p.Targets),
 		queues: m.Queues(p.Queues), machine: m,
 	}
 	var err error
-	r.Launch, err = m.hold(p.Name, r.ranks, func(proc *sim.Proc, pe *PE) { r.cores[pe.ID].kernel(proc) }, done)
+	r.Launch, err = m.hold(p.Name, r.ranks, func(proc *sim.Proc, pe *PE) { r.cores[pe.ID].serve(proc) }, done)
 	if err != nil {
 		return nil, err
 	}
 	r.begins = r.prepare
 	return r, nil
+}
+
+// check looks for what is wrong with a program on every machine.
+func (p *Program) check() error {
+	if (p.Body == nil) == (p.Serve == nil) {
+		return errors.New("it has to have either a Body or a Serve")
+	}
+	if p.Homes == nil {
+		return nil
+	}
+	if len(p.Homes) != len(p.Targets) {
+		return fmt.Errorf("%d homes for %d PEs: give one for each, or none at all", len(p.Homes), len(p.Targets))
+	}
+	targets := map[PEID]bool{}
+	for _, id := range p.Targets {
+		targets[id] = true
+	}
+	for rank, home := range p.Homes {
+		if !targets[home] {
+			return fmt.Errorf("the home of rank %d is PE %d, which may be in another launch: choose one of this launch", rank, home)
+		}
+	}
+	return nil
+}
+
+// home is the PE at which the signals of a rank lie.
+func (r *Run) home(rank int) *PE {
+	if r.Program.Homes == nil {
+		return r.machine.PE(r.ranks[rank])
+	}
+	return r.machine.PE(r.Program.Homes[rank])
 }
 
 // Begin lets a program that was sent start, when its PEs have ended what they were sent
@@ -113,6 +153,7 @@ func (r *Run) prepare() (err error) {
 	}
 	for rank, id := range r.ranks {
 		r.cores[id] = m.newCore(r, m.PE(id), rank)
+		clear(r.cores[id].home.signals)
 	}
 	if err := m.connect(r); err != nil {
 		m.disconnect(r)
@@ -153,7 +194,7 @@ func (m *Machine) Queues(over topology.IPCQ) topology.IPCQ {
 func (m *Machine) newCore(r *Run, p *PE, rank int) *core {
 	s := &m.Graph.Spec().PE
 	c := &core{
-		m: m, eng: m.Engine, pe: p, run: r, rank: rank, limit: cmp.Or(m.Engine.Limit, sim.Never),
+		m: m, eng: m.Engine, pe: p, run: r, rank: rank, home: r.home(rank), limit: over,
 		dispatch: s.CPU.Clock.Cycles(s.CPU.DispatchCycles), scheduler: s.Scheduler.Overhead,
 	}
 	if r.queues.Backpressure == topology.Poll {
@@ -162,12 +203,10 @@ func (m *Machine) newCore(r *Run, p *PE, rank int) *core {
 	return c
 }
 
-// kernel runs the program on one PE.
-func (c *core) kernel(proc *sim.Proc) {
-	c.proc, c.now = proc, proc.Now()
+// serve runs the program on one PE.
+func (c *core) serve(proc *sim.Proc) {
+	c.proc = proc
 	proc.Where = tl.Caller
-	clear(c.pe.signals)
-	c.pe.lastCommand = 0
 	for i := range c.ports {
 		if c.ports[i].out != nil {
 			c.ports[i].out.From.Proc, c.ports[i].in.To.Proc = proc, proc
@@ -175,8 +214,11 @@ func (c *core) kernel(proc *sim.Proc) {
 	}
 	ended := false
 	defer func() { c.run.failed = c.run.failed || !ended && !proc.Cancelled() }()
-	c.run.Program.Body(tl.NewPE(c, c.run.Name))
-	c.end()
+	if p := &c.run.Program; p.Serve != nil {
+		p.Serve(&Worker{core: c})
+	} else {
+		c.kernel(p.Name, func(m tl.Machine) { p.Body(tl.NewPE(m, p.Name)) })
+	}
 	ended = true
 	if c.run.left--; c.run.left == 0 {
 		c.m.finish(c.run)
@@ -192,124 +234,6 @@ func (m *Machine) finish(r *Run) {
 		}
 	}
 	m.disconnect(r)
-}
-
-// connect builds the queues of the neighbour table.
-func (m *Machine) connect(r *Run) error {
-	limit := r.queues.MaxPorts
-	count := map[PEID]int{}
-	var buf []topology.LinkID
-	way := func(a, b *PE) (path []topology.LinkID, err error) { // as long as it is: there are very many
-		buf, err = m.route(buf[:0], a.Memory(topology.KindTCM), b.Memory(topology.KindTCM))
-		return slices.Clone(buf), err
-	}
-	for _, l := range r.Program.Links {
-		for _, end := range []struct {
-			pe   PEID
-			port tl.Port
-		}{{l.A, l.APort}, {l.B, l.BPort}} {
-			c := r.cores[end.pe]
-			if c == nil {
-				return fmt.Errorf("the neighbour table names PE %d, which the launch does not run on", end.pe)
-			}
-			if end.port < 0 {
-				return fmt.Errorf("the neighbour table gives %v the port %v, which is none", c.pe, end.port)
-			}
-			for int(end.port) >= len(c.ports) {
-				c.ports = append(c.ports, port{})
-			}
-			if c.ports[end.port].out != nil || l.A == l.B && l.APort == l.BPort {
-				return fmt.Errorf("the neighbour table gives %v the port %v twice", c.pe, end.port)
-			}
-			if count[end.pe]++; count[end.pe] > limit {
-				return fmt.Errorf("the neighbour table gives %v more than %d ports: use Put and Notify instead, or raise pe.ipcq.max_ports", c.pe, limit)
-			}
-		}
-		a, b := m.queueEnd(l.A, l.APort), m.queueEnd(l.B, l.BPort)
-		there, err := way(a.pe, b.pe)
-		if err != nil {
-			return err
-		}
-		back, err := way(b.pe, a.pe)
-		if err != nil {
-			return err
-		}
-		ab, err := m.ring(r, &a, &b, there, back)
-		if err != nil {
-			return err
-		}
-		ba, err := m.ring(r, &b, &a, back, there)
-		if err != nil {
-			return err
-		}
-		r.cores[l.A].ports[l.APort] = port{out: ab, in: ba}
-		r.cores[l.B].ports[l.BPort] = port{out: ba, in: ab}
-	}
-	return nil
-}
-
-// queueEnd is a port of a PE, with its name.
-type queueEnd struct {
-	pe   *PE
-	name string
-}
-
-func (m *Machine) queueEnd(id PEID, p tl.Port) queueEnd {
-	return queueEnd{m.PE(id), m.PE(id).String() + " " + p.String()}
-}
-
-// ring builds the queue from a port to another, given the ways between their TCMs.
-func (m *Machine) ring(r *Run, from, to *queueEnd, there, back []topology.LinkID) (*ipcq.Ring, error) {
-	q, kind, b := &r.queues, r.queues.BufferKind, to.pe
-	cfg := ipcq.Config{Slots: q.NSlots, SlotSize: q.SlotSize, Memory: b.Memory(bufferKinds[kind])}
-	cfg.Local = kind == topology.BufferTCM
-	if kind == topology.BufferHBM {
-		cfg.Access = q.HBMOverhead
-	}
-	size := memory.Bytes(q.NSlots) * q.SlotSize
-	addr, err := m.Memory(cfg.Memory).Allocator.Alloc(size, 256)
-	if err != nil {
-		return nil, fmt.Errorf("slots of the queue %s -> %s: %w", from.name, to.name, err)
-	}
-	r.blocks = append(r.blocks, block{cfg.Memory, addr, size})
-	if kind == topology.BufferTCM {
-		b.Tiles.Reserve(size)
-	}
-	cfg.At = m.Access(cfg.Memory, memory.Contiguous(addr, size))
-	cfg.Path = there
-	if kind != topology.BufferTCM {
-		if cfg.Path, err = m.route(nil, from.pe.Memory(topology.KindTCM), cfg.Memory); err != nil {
-			return nil, err
-		}
-	}
-	if cfg.Out, err = m.route(nil, cfg.Memory, b.Memory(topology.KindTCM)); err != nil {
-		return nil, err
-	}
-	cfg.CreditTime = m.Graph.Latency(back) + m.Graph.Bottleneck(back).Serialize(q.CreditBytes)
-	ring := m.queues.Add(
-		ipcq.End{Name: from.name, DMA: &from.pe.DMA}, ipcq.End{Name: to.name, DMA: &b.DMA}, cfg)
-	r.rings = append(r.rings, ring)
-	return ring, nil
-}
-
-var bufferKinds = map[topology.BufferKind]topology.Kind{
-	topology.BufferTCM: topology.KindTCM, topology.BufferSRAM: topology.KindSRAM, topology.BufferHBM: topology.KindHBM,
-}
-
-// disconnect takes the queues of a run down.
-func (m *Machine) disconnect(r *Run) {
-	for _, ring := range r.rings {
-		m.queues.Remove(ring)
-	}
-	for _, b := range r.blocks {
-		if b.memory.Kind == topology.KindTCM {
-			m.PE(m.ID(int(b.memory.SIP), int(b.memory.Cube), int(b.memory.PE))).Tiles.Release(b.bytes)
-		}
-		if err := m.Memory(b.memory).Allocator.Free(b.addr); err != nil {
-			panic(err) // it was allocated above
-		}
-	}
-	r.rings, r.blocks = nil, nil
 }
 
 // reserveTCM allocates scratch memory of a PE.

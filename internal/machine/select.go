@@ -82,7 +82,7 @@ func (s *selection) ready(i int, began sim.Time) sim.Time {
 			return at
 		}
 	case tl.SignalCase:
-		if x.Cmp.Holds(c.pe.signal(x.Signal).value, x.Value) {
+		if x.Cmp.Holds(c.home.signal(x.Signal).value, x.Value) {
 			return 0
 		}
 	}
@@ -103,7 +103,7 @@ func (s *selection) listen() {
 				out.Listen(n)
 			}
 		case tl.SignalCase:
-			c.pe.listener = c.proc
+			c.home.listen(c.proc)
 		}
 	}
 }
@@ -116,7 +116,7 @@ func (s *selection) unlisten() {
 			c.ports[x.Port].out.Unlisten()
 		}
 	}
-	c.pe.listener = nil
+	c.home.unlisten(c.proc)
 }
 
 // polled counts the time that a CPU which polls has waited, if for a credit as well.

@@ -13,7 +13,8 @@ import (
 	"github.com/kernbench/kernbench/topology"
 )
 
-// signal is a number at a PE that others change.
+// signal is a number at a PE that others change. All whose home that PE is see it at
+// the same instant: the signals of a device are one set of registers.
 type signal struct {
 	value int64
 	from  []oplog.Operand // the last notification of each PE so far, the latest last, for the log
@@ -56,7 +57,7 @@ func (c *core) Notify(peer, number int, op tl.SignalOp, value int64) error {
 	if err := checkSignal(number); err != nil {
 		return err
 	}
-	to := c.m.PE(c.run.ranks[peer])
+	to := c.run.home(peer)
 	path, err := c.m.route(c.path[:0], c.pe.Memory(topology.KindTCM), to.Memory(topology.KindTCM))
 	if err != nil {
 		return err
@@ -106,8 +107,8 @@ func (ns *notifications) Handle(kind sim.Kind, arg uint64) {
 		s.from = append(s.from, oplog.Operand{From: n.id})
 		op.Start, op.End = ns.m.Engine.Now(), ns.m.Engine.Now()
 	}
-	if n.to.listener != nil {
-		n.to.listener.Wake()
+	for _, p := range n.to.listeners {
+		p.Wake()
 	}
 }
 
@@ -120,6 +121,19 @@ func (p *PE) signal(number int) *signal {
 		p.signals[number] = &signal{}
 	}
 	return p.signals[number]
+}
+
+// listen has changes of a PE's signals wake a process, unlisten no more.
+func (p *PE) listen(proc *sim.Proc) {
+	if !slices.Contains(p.listeners, proc) {
+		p.listeners = append(p.listeners, proc)
+	}
+}
+
+func (p *PE) unlisten(proc *sim.Proc) {
+	if i := slices.Index(p.listeners, proc); i >= 0 {
+		p.listeners = slices.Delete(p.listeners, i, i+1)
+	}
 }
 
 // awaited is what WaitSignal waits for.
@@ -137,12 +151,12 @@ func (c *core) WaitSignal(number int, cmp tl.Cmp, value int64) error {
 	if err != nil || holds {
 		return err
 	}
-	s := c.pe.signal(number)
+	s := c.home.signal(number)
 	for !cmp.Holds(s.value, value) {
-		c.pe.listener = c.proc
+		c.home.listen(c.proc)
 		c.awaits = awaited{number, cmp, value}
 		c.proc.ParkFrom(&c.awaits, c.now)
-		c.pe.listener = nil
+		c.home.unlisten(c.proc)
 		c.caughtUp()
 	}
 	c.noticed(number, s)
@@ -162,7 +176,7 @@ func (c *core) look(number int, cmp tl.Cmp, value int64) (bool, error) {
 		return false, err
 	}
 	c.meet()
-	s := c.pe.signal(number)
+	s := c.home.signal(number)
 	if !cmp.Holds(s.value, value) {
 		return false, nil
 	}

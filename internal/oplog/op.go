@@ -41,6 +41,8 @@ const (
 	Zero                       // Mem is newly allocated: zero
 	Barrier                    // everything before it happened before everything after; or see Order
 	Wait                       // Args[0].From, a composite or a receive, had ended
+	TaskBegin                  // a task, number Peer of its rank and called Line, begins after the TaskEnd operations Args
+	TaskEnd                    // task number Peer, and everything that it started, has ended
 	NumKinds
 )
 
@@ -125,8 +127,8 @@ type Op struct {
 	Fill   float64
 	PE     int32 // -1 is the host
 	Launch int32 // index in Log.Launches, -1 for the host
-	Line   int32 // index in Log.Lines: where the kernel asked for it
-	Peer   int32 // of Put, Get, Notify: the other PE
+	Line   int32 // index in Log.Lines: where the kernel asked for it; of TaskBegin: the task's name
+	Peer   int32 // of Put, Get, Notify: the other PE; of TaskBegin and TaskEnd: the task
 	Port   int32 // of Send and Recv
 	Signal int32 // of Notify and WaitSignal
 	Tiles  int32 // matrix tiles of a composite
@@ -168,7 +170,7 @@ type Log struct {
 	Ops      []Op     // by ID - 1
 	Effects  []Effect // in the order of the clock, ties as the machine broke them
 	Launches []Launch
-	Lines    []string // "kernel.go:12"; 0 is ""
+	Lines    []string // "kernel.go:12", names of tasks; 0 is ""
 	PEs      []string // names by number: "sip0.cube5.pe3"
 
 	lines map[string]int32
@@ -201,7 +203,7 @@ func (l *Log) NamePE(pe int, name string) {
 	l.PEs[pe] = name
 }
 
-// Line is the number of a place in the source.
+// Line is the number of a place in the source, or of the name of a task.
 func (l *Log) Line(at string) int32 {
 	if l.lines == nil {
 		l.lines = make(map[string]int32)

@@ -7,6 +7,7 @@ var kindNames = [NumKinds]string{
 	Dot: "Dot", Cast: "Cast", Trans: "Trans", Reshape: "Reshape", Broadcast: "Broadcast", Gemm: "Gemm", Stream: "Stream",
 	Send: "Send", Recv: "Recv", Put: "Put", Get: "Get", Notify: "Notify", WaitSignal: "WaitSignal", Scratch: "Scratch",
 	HostWrite: "HostWrite", HostRead: "HostRead", Zero: "Zero", Barrier: "Barrier", Wait: "Wait",
+	TaskBegin: "TaskBegin", TaskEnd: "TaskEnd",
 }
 
 // String is the name of the kind: "Load".
@@ -50,7 +51,11 @@ func (l *Log) Describe(id ID) string {
 	op := l.Op(id)
 	text := fmt.Sprintf("operation %d (%v", id, op.Kind)
 	if op.Line > 0 && int(op.Line) < len(l.Lines) {
-		text += " at " + l.Lines[op.Line]
+		at := " at "
+		if op.Kind == TaskBegin {
+			at = " of task "
+		}
+		text += at + l.Lines[op.Line]
 	}
 	if op.Launch >= 0 && int(op.Launch) < len(l.Launches) {
 		text += " of kernel " + l.Launches[op.Launch].Name

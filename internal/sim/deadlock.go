@@ -10,7 +10,7 @@ import (
 // could wake them.
 type Deadlock struct {
 	At      Time
-	Blocked []Blocked // in the order of their ids, which processes that ended leave to later ones
+	Blocked []Blocked // without idle ones, in the order of their ids, which processes that ended leave to later ones
 	Cycle   []string  // processes each waiting for the next, and the last for the first
 }
 
@@ -45,34 +45,49 @@ func (d *Deadlock) Error() string {
 	return b.String()
 }
 
-// deadlock describes the processes that wait, nil if none does, and ends them.
+// deadlock describes the processes that wait, nil if none does, and ends them. Idle
+// ones are left out, unless all are idle.
 func (ps *procs) deadlock(at Time) *Deadlock {
-	var d *Deadlock
+	var all, busy []*Proc
 	for _, slot := range ps.slots {
-		p := slot.Proc
-		if p == nil {
-			continue
+		if p := slot.Proc; p != nil {
+			all = append(all, p)
+			if !p.isIdle() {
+				busy = append(busy, p)
+			}
 		}
-		if d == nil {
-			d = &Deadlock{At: at}
-		}
+	}
+	if len(all) == 0 {
+		return nil
+	}
+	if len(busy) == 0 {
+		busy = all
+	}
+	d := &Deadlock{At: at}
+	for _, p := range busy {
 		d.Blocked = append(d.Blocked, Blocked{Proc: p.name, On: p.on.String(), Since: p.since})
 		if d.Cycle == nil {
 			d.Cycle = p.waitCycle()
 		}
 	}
-	if d == nil {
-		return nil
+	for _, p := range all {
+		p.Cancel() // in which it looks where it stands
 	}
-	i := 0
-	for _, slot := range ps.slots {
-		if p := slot.Proc; p != nil {
-			p.Cancel() // in which it looks where it stands
-			d.Blocked[i].At = p.at
-			i++
-		}
+	for i, p := range busy {
+		d.Blocked[i].At = p.at
 	}
 	return d
+}
+
+// Idler is what a process can wait for that has nothing to do: somebody else is to
+// blame if the run ends in a deadlock.
+type Idler interface {
+	Idle() bool
+}
+
+func (p *Proc) isIdle() bool {
+	idler, ok := p.on.(Idler)
+	return ok && idler.Idle()
 }
 
 // Held is what a process can wait for that another process has to bring about.

@@ -216,6 +216,35 @@ func TestDeadlockNamesWhoWaitsForWhat(t *testing.T) {
 	}
 }
 
+// idleOn is what a process waits for that has nothing to do.
+type idleOn struct{ Cond }
+
+func (*idleOn) Idle() bool { return true }
+
+func TestDeadlockLeavesIdleProcessesOut(t *testing.T) {
+	for _, c := range []struct {
+		idle, busy int
+		want       string
+	}{
+		{2, 1, "deadlock at 0ns: 1 processes wait and nothing can wake them\n  busy0 waits for a condition since 0ns"},
+		{2, 0, "deadlock at 0ns: 2 processes wait and nothing can wake them\n  idle0 waits for work since 0ns\n  idle1 waits for work since 0ns"},
+	} {
+		leakCheck(t)
+		eng := New()
+		var never Cond
+		work := &idleOn{Cond{What: "work"}}
+		for i := range c.idle {
+			eng.Go(fmt.Sprint("idle", i), func(p *Proc) { p.Park(work) })
+		}
+		for i := range c.busy {
+			eng.Go(fmt.Sprint("busy", i), func(p *Proc) { p.Wait(&never) })
+		}
+		if err := eng.Run(context.Background()); err == nil || err.Error() != c.want {
+			t.Errorf("%d idle, %d busy:\ngot  %v\nwant %v", c.idle, c.busy, err, c.want)
+		}
+	}
+}
+
 func TestDeadlockReportIsBounded(t *testing.T) {
 	eng := New()
 	var never Cond

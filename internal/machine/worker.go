@@ -1,0 +1,95 @@
+package machine
+
+import (
+	"fmt"
+
+	"github.com/kernbench/kernbench/internal/oplog"
+	"github.com/kernbench/kernbench/internal/sim"
+	"github.com/kernbench/kernbench/tl"
+)
+
+// Worker is a PE of a launch that runs kernels one after another, and waits in between
+// for somebody to tell it which (Program.Serve). Its methods may be called only from
+// Serve, outside of kernels, except Wake, Rank and PE.
+type Worker struct {
+	core  *core
+	idle  idleOn
+	waits bool // in Wait, and not woken yet
+}
+
+// Rank is the worker's among the targets of the launch.
+func (w *Worker) Rank() int { return w.core.rank }
+
+// PE is where it runs kernels.
+func (w *Worker) PE() *PE { return w.core.pe }
+
+// Now is the present instant.
+func (w *Worker) Now() sim.Time { return w.core.eng.Now() }
+
+// Wait waits for Wake. on says what for, if nothing else could explain why the run
+// ends: a worker that waits is idle, and not to blame for a deadlock.
+func (w *Worker) Wait(on fmt.Stringer) {
+	w.idle, w.waits = idleOn{on}, true
+	for w.waits {
+		w.core.proc.Park(&w.idle)
+	}
+}
+
+// Wake ends Wait, as soon as the present event is over. It does nothing to a worker
+// that does not wait.
+func (w *Worker) Wake() {
+	if w.waits {
+		w.waits = false
+		w.core.proc.Wake()
+	}
+}
+
+// SleepUntil waits for the instant t.
+func (w *Worker) SleepUntil(t sim.Time) { w.core.proc.SleepUntil(t) }
+
+// Run runs a kernel, from the present instant to the end of everything that it starts.
+// It takes as long as the kernel would in a launch of its own. The machine is the
+// kernel's until it returns; name is that in its errors.
+func (w *Worker) Run(name string, body func(m tl.Machine)) { w.core.kernel(name, body) }
+
+// Begin notes in the op log, if one is kept, that a task begins: which one of its rank,
+// and after which TaskEnds, of which cause released it.
+func (w *Worker) Begin(name string, number int, after []oplog.ID, cause oplog.ID) oplog.ID {
+	log := w.core.m.Log
+	if log == nil {
+		return 0
+	}
+	op := w.task(oplog.TaskBegin, number)
+	op.Line, op.Cause = log.Line(name), cause
+	if len(after) > 0 {
+		op.Args = make([]oplog.Operand, len(after))
+	}
+	for i, id := range after {
+		op.Args[i].From = id
+	}
+	return log.Add(op)
+}
+
+// End notes that the task which Begin has noted last has ended, with all that its
+// kernels started.
+func (w *Worker) End(number int) oplog.ID {
+	if w.core.m.Log == nil {
+		return 0
+	}
+	return w.core.m.Log.Add(w.task(oplog.TaskEnd, number))
+}
+
+// task is the record of a task's beginning or end.
+func (w *Worker) task(kind oplog.Kind, number int) oplog.Op {
+	c, now := w.core, w.Now()
+	return oplog.Op{
+		Kind: kind, PE: int32(c.pe.ID), Launch: c.run.log, Peer: int32(number), Port: -1,
+		Issue: now, Start: now, End: now,
+	}
+}
+
+// idleOn is what a worker waits for that has nothing to do.
+type idleOn struct{ fmt.Stringer }
+
+// Idle is true: see sim.Idler.
+func (*idleOn) Idle() bool { return true }

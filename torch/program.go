@@ -1,0 +1,68 @@
+package torch
+
+import (
+	"github.com/kernbench/kernbench/internal/machine"
+	"github.com/kernbench/kernbench/internal/sim"
+)
+
+// RunProgram runs a program of the machine as Launch runs a kernel: when everything
+// that this rank asked for before has ended. The tensors are those that it uses, and
+// may write. The context has a Starting of its own for it.
+func (c *Context) RunProgram(p *machine.Program, tensors ...*Tensor) (*Launched, error) {
+	for _, x := range tensors {
+		x.usable("RunProgram")
+	}
+	if err := c.operation("RunProgram"); err != nil {
+		return nil, err
+	}
+	own := *p
+	pes := make([]int, len(p.Targets))
+	for i, pe := range p.Targets {
+		pes[i] = int(pe)
+	}
+	l := c.launched("RunProgram", p.Name, pes)
+	l.enqueue(&own, tensors)
+	return l, nil
+}
+
+// program is the operation of running a program, which may write some tensors. ended
+// is called at its end, if it is wanted.
+func (c *Context) program(p *machine.Program, tensors []*Tensor, ended func(*machine.Run)) *operation {
+	op := c.newOperation("launch "+p.Name, tensors...)
+	c.runs(op, p, nil, ended)
+	for _, x := range tensors {
+		x.writer = op
+	}
+	return op
+}
+
+// runs makes an operation run a program. prepare is called when it starts and ended
+// when it has ended, if they are wanted.
+func (c *Context) runs(op *operation, p *machine.Program, prepare func() error, ended func(*machine.Run)) {
+	p.Starting = func(*machine.Run) (after []int32, err error) {
+		after = c.starting(op)
+		if prepare != nil {
+			err = prepare()
+		}
+		return after, err
+	}
+	op.send = func(done sim.Event) (err error) {
+		op.left++
+		op.run, err = c.m.Send(*p, done)
+		return err
+	}
+	op.begin = func(sim.Event) error {
+		op.run.Begin()
+		return nil
+	}
+	op.finish = func() {
+		if c.data != nil {
+			c.data.End(op.run.LogID())
+		}
+		c.Report.Crit = max(c.Report.Crit, op.run.Critical())
+		if ended != nil {
+			ended(op.run)
+		}
+		op.run = nil
+	}
+}
