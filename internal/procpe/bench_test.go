@@ -109,3 +109,101 @@ func BenchmarkLaunch(b *testing.B) {
 		})
 	}
 }
+
+// BenchmarkWorker is a kernel on one worker that never waits.
+func BenchmarkWorker(b *testing.B) {
+	for _, c := range []struct {
+		name string
+		body func(m tl.Machine)
+	}{
+		{"empty", func(tl.Machine) {}},
+		{"one tile", func(m tl.Machine) { tl.NewPE(m, "tile").Zeros(tl.Shape{16}, tl.F32) }},
+	} {
+		b.Run(c.name, func(b *testing.B) {
+			b.ReportAllocs()
+			inBench(b, 1, func(_ *comm.Comm, s *Session) error {
+				w := s.Worker()
+				for range b.N {
+					w.Start(c.name, c.body)
+				}
+				return w.Err()
+			})
+		})
+	}
+}
+
+// BenchmarkSwitch is two kernels of one rank that wake each other by turns: two waits,
+// two notifications and two resumes.
+func BenchmarkSwitch(b *testing.B) {
+	b.ReportAllocs()
+	inBench(b, 1, func(_ *comm.Comm, s *Session) error {
+		workers := []*Worker{s.Worker(), s.Worker()}
+		for i, w := range workers {
+			w.Start("turns", func(m tl.Machine) {
+				t := tl.NewPE(m, "turns")
+				for turn := 1; turn <= b.N; turn++ {
+					if i == 0 {
+						t.Notify(0, 1, tl.Set, turn)
+					}
+					t.WaitSignal(i, tl.EQ, turn)
+					if i == 1 {
+						t.Notify(0, 0, tl.Set, turn)
+					}
+				}
+			})
+		}
+		return finish(s, workers...)
+	})
+}
+
+// BenchmarkPingPongOfWorkers is BenchmarkPingPong without data, by one worker of several
+// that wait at each rank.
+func BenchmarkPingPongOfWorkers(b *testing.B) {
+	for _, n := range []int{1, 2, 8} {
+		b.Run(fmt.Sprint(n), func(b *testing.B) {
+			b.ReportAllocs()
+			inBench(b, 2, func(c *comm.Comm, s *Session) error {
+				me, peer := c.Rank(), 1-c.Rank()
+				workers := make([]*Worker, n)
+				for i := range workers {
+					workers[i] = s.Worker()
+					workers[i].Start("pingpong", func(m tl.Machine) {
+						t := tl.NewPE(m, "pingpong")
+						if i > 0 { // waits for the end
+							t.WaitSignal(0, tl.EQ, b.N)
+							return
+						}
+						for turn := 1; turn <= b.N; turn++ {
+							if me == 0 {
+								t.Notify(peer, 0, tl.Set, turn)
+							}
+							t.WaitSignal(0, tl.EQ, turn)
+							if me == 1 {
+								t.Notify(peer, 0, tl.Set, turn)
+							}
+						}
+					})
+				}
+				return finish(s, workers...)
+			})
+		})
+	}
+}
+
+// inBench runs f in a session of each rank.
+func inBench(b *testing.B, ranks int, f func(c *comm.Comm, s *Session) error) {
+	b.Helper()
+	errs := onRanks(b, ranks, Options{}, func(c *comm.Comm, r *Rank) error {
+		s, err := r.Begin("bench")
+		if err != nil {
+			return err
+		}
+		defer s.End()
+		return f(c, s)
+	})
+	for _, err := range errs {
+		if err != nil {
+			b.Fatal(err)
+		}
+	}
+}

@@ -4,31 +4,36 @@ import (
 	"errors"
 	"io"
 	"math"
-	"strconv"
 	"strings"
 	"time"
 
+	"github.com/kernbench/kernbench/comm"
 	"github.com/kernbench/kernbench/internal/exec"
 	"github.com/kernbench/kernbench/internal/oplog"
 	"github.com/kernbench/kernbench/internal/sim"
 	"github.com/kernbench/kernbench/tl"
 )
 
-// core is a rank while it runs a kernel. It implements tl.Machine.
+// core is a rank while it runs a kernel, or one after the other. It implements
+// tl.Machine.
 type core struct {
 	*Rank
 	kernel  string
 	began   time.Time
-	regions []region
+	regions []region // tensors of the session, then scratch of the kernel
+	tensors int
 	tiles   tiles
+
+	// await waits until one of some conditions is so and is its index: the rank does
+	// nothing else meanwhile, or other workers go on.
+	await      func(conditions []comm.Condition) (int, error)
+	conditions []comm.Condition // of the last wait
 
 	eager  exec.Eager
 	op     oplog.Op // at hand
 	data   [][]byte // of its operands
 	result []byte   // of a composite
 }
-
-func (c *core) name() string { return "rank " + strconv.Itoa(c.comm.Rank()) }
 
 // Place is a system of one cube with a PE for each rank.
 func (c *core) Place() tl.Place {

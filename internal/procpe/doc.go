@@ -17,6 +17,25 @@
 // refuses because of its hardware, such as composites of rows that are not dense, works
 // here.
 //
+// A [Session] is a launch of many kernels, for programs of tasks. Its workers run them
+// side by side, as coroutines that switch only where a kernel waits for signals:
+//
+//	s, err := r.Begin("step", tensors...)
+//	...
+//	defer s.End()
+//	a, b := s.Worker(), s.Worker()
+//	a.Start("halo", func(m tl.Machine) { halo(tl.NewPE(m, "halo"), s.Pointer(0)) })
+//	b.Start("inner", func(m tl.Machine) { inner(tl.NewPE(m, "inner"), s.Pointer(0)) })
+//	for a.Running() || b.Running() {
+//		err = s.Wait([]*procpe.Worker{a, b})
+//		...
+//		a.Resume()
+//		b.Resume()
+//	}
+//
+// Which kernel goes to which worker, and when, is the caller's matter. A kernel that asks
+// with Test in a loop keeps the others from going on: it should wait.
+//
 // Neither how memory is shared nor how ranks wait is known here: that is comm's. The
 // package imports comm, tl, internal/exec, internal/oplog and internal/sim.
 package procpe

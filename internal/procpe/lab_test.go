@@ -4,12 +4,12 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"flag"
 	"os"
 	"sync"
 	"testing"
 
 	"github.com/kernbench/kernbench/comm"
+	"github.com/kernbench/kernbench/comm/commtest"
 	"github.com/kernbench/kernbench/comm/inproc"
 	"github.com/kernbench/kernbench/internal/exec"
 	"github.com/kernbench/kernbench/internal/machine"
@@ -21,17 +21,7 @@ import (
 	"github.com/kernbench/kernbench/topology"
 )
 
-// TestMain draws the same cases every time, so that a change is what makes a test
-// fail. Explore others with -rapid.seed and -rapid.checks.
-func TestMain(m *testing.M) {
-	flag.Parse()
-	if seed := flag.Lookup("rapid.seed"); seed.Value.String() == seed.DefValue {
-		if err := flag.Set("rapid.seed", "1"); err != nil {
-			panic(err)
-		}
-	}
-	os.Exit(m.Run())
-}
+func TestMain(m *testing.M) { os.Exit(commtest.Main(m)) }
 
 // array is a tensor of which every rank has a part of the same shape.
 type array struct {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/kernbench/kernbench/comm"
 	"github.com/kernbench/kernbench/internal/oplog"
 	"github.com/kernbench/kernbench/tl"
 )
@@ -12,26 +13,25 @@ import (
 type region struct {
 	name    string
 	bytes   []byte
-	tensor  *Tensor // nil of scratch
-	members []int   // ranks of the world that have the tensor's window
+	window  *comm.Window // nil of memory of the rank's own
+	offset  int64        // in the parts of the window
+	members []int        // ranks of the world that have it
 }
 
 // Addresses are regions, from 1, and bytes in them, which may be negative: a pointer
 // that leaves its region by less than half of maxBytes is known to have left that one.
 const maxBytes = 1 << 40
 
-// add makes a region addressable.
-func (c *core) add(r region) (addr int64) {
-	c.regions = append(c.regions, r)
-	return int64(len(c.regions)) * maxBytes
-}
+// address is where the last of some regions begins.
+func address(regions []region) int64 { return int64(len(regions)) * maxBytes }
 
 // Scratch allocates memory, zeroed, until the kernel ends.
 func (c *core) Scratch(bytes int64) (int64, error) {
 	if bytes > maxBytes/2 {
 		return 0, fmt.Errorf("%d bytes: %d are the most", bytes, int64(maxBytes/2))
 	}
-	return c.add(region{name: fmt.Sprintf("scratch of %d bytes", bytes), bytes: make([]byte, bytes)}), nil
+	c.regions = append(c.regions, region{name: fmt.Sprintf("scratch of %d bytes", bytes), bytes: make([]byte, bytes)})
+	return address(c.regions), nil
 }
 
 // Load brings a block of memory into a tile.

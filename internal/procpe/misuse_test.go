@@ -3,6 +3,7 @@ package procpe
 import (
 	"errors"
 	"fmt"
+	"path/filepath"
 	"runtime"
 	"strings"
 	"testing"
@@ -13,8 +14,8 @@ import (
 
 // here is the line of its caller, or one below it.
 func here(below int) string {
-	_, _, line, _ := runtime.Caller(1)
-	return fmt.Sprintf("misuse_test.go:%d", line+below)
+	_, file, line, _ := runtime.Caller(1)
+	return fmt.Sprintf("%s:%d", filepath.Base(file), line+below)
 }
 
 // TestMisuse runs kernels that go wrong, each followed by one that does not: a kernel

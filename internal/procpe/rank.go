@@ -2,13 +2,9 @@ package procpe
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"io"
-	"runtime"
 	"strconv"
-	"strings"
-	"time"
 
 	"github.com/kernbench/kernbench/comm"
 	"github.com/kernbench/kernbench/tl"
@@ -45,6 +41,7 @@ type Rank struct {
 	// one is quiet when a launch begins, and its owner can clear it before the barrier.
 	signals  *comm.Window
 	launches int
+	open     *Session // nil if there is none
 }
 
 // New makes a rank of a communicator run kernels. Every rank of it calls New, with as
@@ -77,22 +74,25 @@ func (r *Rank) Close() error {
 // others don't hear of: whether they should, by comm's Abort, is the caller's decision.
 func (r *Rank) Launch(name string, kernel any, args ...any) error {
 	bound, tensors, err := tl.Bind[Tensor](name, kernel, args)
-	c := &core{Rank: r, kernel: name, tiles: tiles{limit: r.options.TileBytes}}
-	ptrs := make([]tl.Ptr, len(tensors))
-	for i := range tensors {
-		if err == nil {
-			ptrs[i], err = c.argument(&tensors[i])
-		}
-	}
-	if err == nil {
-		err = r.meet()
-	}
 	if err != nil {
-		return fmt.Errorf("launch of %s on %s: %w", name, c.name(), err)
+		return r.refused(name, err)
 	}
-	defer c.tiles.clear()
-	return c.run(bound, ptrs)
+	s, err := r.Begin(name, tensors...)
+	if err != nil {
+		return err
+	}
+	defer s.End()
+	c := s.core(r.wait)
+	c.kernel = name
+	return c.run(func(m tl.Machine) { bound.Call(tl.NewPE(m, name), s.ptrs...) })
 }
+
+// refused is the error of a launch that did not begin.
+func (r *Rank) refused(name string, err error) error {
+	return fmt.Errorf("launch of %s on %s: %w", name, r.name(), err)
+}
+
+func (r *Rank) name() string { return "rank " + strconv.Itoa(r.comm.Rank()) }
 
 // meet waits for the other ranks, with signals that are 0.
 func (r *Rank) meet() error {
@@ -112,47 +112,21 @@ func (r *Rank) meet() error {
 	return r.comm.Barrier()
 }
 
-// run runs a kernel to its end.
-func (c *core) run(b *tl.Binding, ptrs []tl.Ptr) (err error) {
-	defer func() {
-		if stopped := recover(); stopped != nil {
-			err = c.failure(stopped)
-		}
-	}()
-	c.began = time.Now()
-	b.Call(tl.NewPE(c, c.kernel), ptrs...)
-	return nil
+// wait waits until one of some conditions, of which there is one at least, is so, and is
+// the index of the first that is.
+func (r *Rank) wait(conditions []comm.Condition) (int, error) {
+	if only := conditions[0]; len(conditions) == 1 { // errors name it
+		return 0, r.signals.WaitSignal(only.Signal, only.Cmp, only.Value)
+	}
+	return r.signals.WaitAny(conditions)
 }
 
-// failure is the error of a kernel that panicked. It is called while the stack of the
-// panic is there.
-func (c *core) failure(stopped any) error {
-	if e, ok := stopped.(*tl.Error); ok {
-		said := *e
-		said.Kernel, said.PE = c.kernel, c.name() // a pointer's misuse has neither
-		return &said
-	}
-	err, ok := stopped.(error)
-	if !ok {
-		err = errors.New(fmt.Sprint(stopped))
-	}
-	return &tl.Error{Kernel: c.kernel, PE: c.name(), Op: "panic", Line: panicked(), Err: err}
-}
-
-// panicked is the line that the panic in progress comes from.
-func panicked() string {
-	var pcs [64]uintptr
-	frames := runtime.CallersFrames(pcs[:runtime.Callers(0, pcs[:])])
-	for inside := false; ; {
-		f, more := frames.Next()
-		if f.Function == "runtime.gopanic" {
-			inside = true
-		}
-		if inside && !strings.HasPrefix(f.Function, "runtime.") {
-			return f.File[strings.LastIndexByte(f.File, '/')+1:] + ":" + strconv.Itoa(f.Line)
-		}
-		if !more {
-			return ""
+// test is the index of the first of some conditions that is so now, -1 if none is.
+func (r *Rank) test(conditions []comm.Condition) (int, error) {
+	for i, c := range conditions {
+		if holds, err := r.signals.TestSignal(c.Signal, c.Cmp, c.Value); holds || err != nil {
+			return i, err
 		}
 	}
+	return -1, nil
 }

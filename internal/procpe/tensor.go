@@ -60,17 +60,18 @@ func (x *Tensor) memory() ([]byte, tl.Ptr, error) {
 	return all[x.Offset:][:bytes], p, nil
 }
 
-// argument makes a tensor part of the kernel's memory.
-func (c *core) argument(x *Tensor) (tl.Ptr, error) {
+// argument makes a tensor part of the memory of kernels.
+func (s *Session) argument(x *Tensor) error {
 	memory, p, err := x.memory()
 	if err != nil {
-		return p, err
+		return err
 	}
-	r := region{name: x.String(), bytes: memory, tensor: x}
+	r := region{name: x.String(), bytes: memory, window: x.Window, offset: x.Offset}
 	if x.Window != nil {
 		r.members = x.Window.Comm().Ranks()
 	}
-	p.Addr = c.add(r)
-	p.Window = int16(len(c.regions))
-	return p, nil
+	s.regions = append(s.regions, r)
+	p.Addr, p.Window = address(s.regions), int16(len(s.regions))
+	s.ptrs = append(s.ptrs, p)
+	return nil
 }

@@ -45,15 +45,15 @@ func (c *core) atPeer(peer int, b *tl.Block) (w *comm.Window, member int, x box,
 	if err != nil {
 		return nil, 0, x, err
 	}
-	if r.tensor == nil || r.tensor.Window == nil {
+	if r.window == nil {
 		return nil, 0, x, fmt.Errorf("%s is memory of this rank's own: Put and Get are for tensors in a window", r.name)
 	}
 	member = slices.Index(r.members, c.world[peer])
 	if member < 0 {
 		return nil, 0, x, fmt.Errorf("rank %d of the world has no part of %s, whose window is shared by %v: use a window that the peer is a member of", c.world[peer], r.name, r.members)
 	}
-	x.at += r.tensor.Offset
-	return r.tensor.Window, member, x, nil
+	x.at += r.offset
+	return r.window, member, x, nil
 }
 
 // Notify changes a signal of a peer.
@@ -67,11 +67,8 @@ func (c *core) Notify(peer, signal int, op tl.SignalOp, value int64) error {
 
 // WaitSignal waits until a signal of this rank compares true.
 func (c *core) WaitSignal(signal int, cmp tl.Cmp, value int64) error {
-	c.delay()
-	if err := c.isSignal(signal); err != nil {
-		return err
-	}
-	return c.signals.WaitSignal(signal, cmp, value)
+	_, err := c.waitAny(append(c.conditions[:0], comm.Condition{Signal: signal, Cmp: cmp, Value: value}))
+	return err
 }
 
 // TestSignal reports whether it does now.
@@ -100,23 +97,27 @@ func (c *core) isSignal(n int) error {
 
 // Select waits until one of several signals compares true.
 func (c *core) Select(cases []tl.Case) (int, error) {
+	conditions := c.conditions[:0]
 	for i := range cases {
-		if cases[i].Kind != tl.SignalCase {
+		s := &cases[i]
+		if s.Kind != tl.SignalCase {
 			return 0, errQueues
 		}
+		conditions = append(conditions, comm.Condition{Signal: s.Signal, Cmp: s.Cmp, Value: s.Value})
 	}
-	if only := &cases[0]; len(cases) == 1 {
-		return 0, c.WaitSignal(only.Signal, only.Cmp, only.Value)
-	}
+	return c.waitAny(conditions)
+}
+
+// waitAny waits until one of some conditions, which are the core's to keep, is so.
+func (c *core) waitAny(conditions []comm.Condition) (int, error) {
+	c.conditions = conditions
 	c.delay()
-	conditions := make([]comm.Condition, len(cases))
-	for i, s := range cases {
+	for _, s := range conditions {
 		if err := c.isSignal(s.Signal); err != nil {
 			return 0, err
 		}
-		conditions[i] = comm.Condition{Signal: s.Signal, Cmp: s.Cmp, Value: s.Value}
 	}
-	return c.signals.WaitAny(conditions)
+	return c.await(conditions)
 }
 
 func (c *core) delay() {

@@ -1,0 +1,94 @@
+package procpe
+
+import (
+	"errors"
+	"fmt"
+	"iter"
+
+	"github.com/kernbench/kernbench/comm"
+	"github.com/kernbench/kernbench/tl"
+)
+
+// Worker runs kernels of a session, one after the other, beside those of other workers:
+// where a kernel waits, others go on. It is a coroutine: a kernel runs inside of Start
+// and Resume, and so one at a time.
+type Worker struct {
+	session *Session
+	core    *core
+	body    func(m tl.Machine)
+	running bool
+	waits   []comm.Condition // what a kernel that runs waits for
+	err     error
+
+	next  func() (struct{}, bool)
+	stop  func()
+	yield func(struct{}) bool
+}
+
+// Worker makes a worker, with TileBytes for tiles of its own.
+func (s *Session) Worker() *Worker {
+	s.mustGoOn()
+	w := &Worker{session: s}
+	w.core = s.core(w.await)
+	w.next, w.stop = iter.Pull(w.serve)
+	s.workers = append(s.workers, w)
+	return w
+}
+
+func (s *Session) mustGoOn() {
+	if s.ended {
+		panic(fmt.Sprintf("%s on %s has ended: Begin another session", s.name, s.rank.name()))
+	}
+}
+
+// Start begins a kernel, which errors name, and runs it until it ends or waits. The
+// worker must not be running one.
+func (w *Worker) Start(kernel string, body func(m tl.Machine)) {
+	w.session.mustGoOn()
+	if w.running {
+		panic(fmt.Sprintf("%s cannot start: the worker runs %s, which has not ended", kernel, w.core.kernel))
+	}
+	w.core.kernel, w.body, w.running, w.err = kernel, body, true, nil
+	w.next()
+}
+
+// Resume lets a kernel go on, until it ends or waits again, if what it waits for is so
+// or can no longer be.
+func (w *Worker) Resume() {
+	if !w.running {
+		return
+	}
+	if i, err := w.session.rank.test(w.waits); i >= 0 || err != nil {
+		w.next()
+	}
+}
+
+// Running reports whether a kernel has started and not ended: it waits.
+func (w *Worker) Running() bool { return w.running }
+
+// Err is the error of the last kernel, if it has ended: a *tl.Error, as of
+// [Rank.Launch].
+func (w *Worker) Err() error { return w.err }
+
+// serve is the coroutine.
+func (w *Worker) serve(yield func(struct{}) bool) {
+	w.yield = yield
+	for more := true; more; more = yield(struct{}{}) {
+		w.err = w.core.run(w.body)
+		w.body, w.running = nil, false
+	}
+}
+
+var errEnded = errors.New("the session ended while the kernel waited")
+
+// await lets the rank do something else until one of some conditions is so.
+func (w *Worker) await(conditions []comm.Condition) (int, error) {
+	w.waits = conditions
+	for !w.session.ended {
+		if i, err := w.session.rank.test(conditions); i >= 0 || err != nil {
+			return i, err
+		}
+		w.yield(struct{}{})
+	}
+	return 0, errEnded
+}

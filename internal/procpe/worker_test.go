@@ -1,0 +1,277 @@
+package procpe
+
+import (
+	"errors"
+	"slices"
+	"testing"
+
+	"github.com/kernbench/kernbench/comm"
+	"github.com/kernbench/kernbench/comm/commtest"
+	"github.com/kernbench/kernbench/comm/inproc"
+	"github.com/kernbench/kernbench/tl"
+)
+
+// alone runs f in a session of one rank, which may not fail.
+func alone(t *testing.T, o Options, f func(s *Session)) {
+	t.Helper()
+	commtest.Succeed(t, inSession(t, inproc.Name, 1, o, func(_ *comm.Comm, s *Session) error { f(s); return nil }))
+}
+
+// TestErrorsInWorkers has kernels fail on a worker while another one waits. Both go on.
+func TestErrorsInWorkers(t *testing.T) {
+	for _, c := range []struct {
+		kernel func(t *tl.PE, x tl.Ptr)
+		want   string
+	}{
+		{func(t *tl.PE, x tl.Ptr) { t.Load(x.At(8), tl.Shape{1}, tl.I64) },
+			"Load([1] i64) at " + here(-1) + ": bytes 64 to 72 are not all in x [8] i64, which has 64: move the pointer, or mask what lies beyond"},
+		{func(t *tl.PE, x tl.Ptr) { x.At(1, 2) },
+			"At(pointer to i64) at " + here(-1) + ": 2 indices are too many: what it points into has 1 axes"},
+		{func(t *tl.PE, x tl.Ptr) { panic("no way") }, "panic at " + here(0) + ": no way"},
+		{func(t *tl.PE, x tl.Ptr) { t.WaitSignal(8, tl.EQ, 0) },
+			"WaitSignal(signal 8) at " + here(-1) + ": no signal 8: this kernel has 0 to 7; a scenario says how many with signals: 9"},
+		{func(t *tl.PE, x tl.Ptr) { t.Select(tl.CanSignal(0, tl.EQ, 0), tl.CanRecv(tl.West)) },
+			"Select(CanSignal(0, EQ, 0), CanRecv(west)) at " + here(-1) + ": " + errQueues.Error()},
+		{func(t *tl.PE, x tl.Ptr) { t.Put(0, t.Scratch(tl.Shape{1}, tl.I64), t.Zeros(tl.Shape{1}, tl.I64)) },
+			"Put(rank 0, [1] i64) at " + here(-1) + ": the pointer is into no window: only tensor arguments of the launch are windows"},
+	} {
+		alone(t, Options{Signals: 8}, func(s *Session) {
+			patient, wrong := s.Worker(), s.Worker()
+			start(patient, "patient", func(t *tl.PE, _ tl.Ptr) { t.WaitSignal(0, tl.EQ, 1) })
+			start(wrong, "wrong", c.kernel)
+			var misuse *tl.Error
+			if err, want := wrong.Err(), "kernel wrong on rank 0: "+c.want; !errors.As(err, &misuse) || err.Error() != want {
+				t.Errorf("error %v\nwant  %s", err, want)
+			}
+			start(wrong, "right", func(t *tl.PE, _ tl.Ptr) { t.Notify(0, 0, tl.Set, 1) })
+			if err := finish(s, patient, wrong); err != nil {
+				t.Errorf("after %s: %v", c.want, err)
+			}
+		})
+	}
+}
+
+// TestEnd ends a session whose kernels wait: their deferred calls run, and wait no more.
+func TestEnd(t *testing.T) {
+	alone(t, Options{Signals: 8}, func(s *Session) {
+		var log []string
+		s.Worker() // for nothing
+		done, stuck, twice := s.Worker(), s.Worker(), s.Worker()
+		start(done, "done", func(t *tl.PE, _ tl.Ptr) {})
+		var line, again string
+		start(stuck, "stuck", func(t *tl.PE, _ tl.Ptr) {
+			t.Zeros(tl.Shape{4}, tl.F32).Pin()
+			defer func() { log = append(log, "stuck unwinds") }()
+			line = here(1)
+			t.WaitSignal(0, tl.EQ, 1)
+			log = append(log, "stuck goes on")
+		})
+		start(twice, "twice", func(t *tl.PE, _ tl.Ptr) {
+			defer func() {
+				log = append(log, "twice unwinds")
+				again = here(1)
+				t.Select(tl.CanSignal(1, tl.EQ, 0)) // which is so
+				log = append(log, "twice goes on")
+			}()
+			t.WaitSignal(0, tl.EQ, 1)
+		})
+		s.End()
+		s.End()
+		if want := []string{"stuck unwinds", "twice unwinds"}; !slices.Equal(log, want) {
+			t.Errorf("%q, want %q", log, want)
+		}
+		for _, c := range []struct {
+			w    *Worker
+			want string
+		}{
+			{done, ""},
+			{stuck, "kernel stuck on rank 0: WaitSignal(signal 0) at " + line + ": the session ended while the kernel waited"},
+			{twice, "kernel twice on rank 0: Select(CanSignal(1, EQ, 0)) at " + again + ": the session ended while the kernel waited"},
+		} {
+			if got := text(c.w.Err()); c.w.Running() || got != c.want {
+				t.Errorf("running %v, error %q, want %q", c.w.Running(), got, c.want)
+			}
+			if c.w.core.tiles.used != 0 {
+				t.Errorf("%d bytes of tiles are left, want 0", c.w.core.tiles.used)
+			}
+			c.w.Resume() // does nothing
+		}
+		if got, want := text(s.Wait([]*Worker{done, stuck})), "no worker waits for anything: Start a kernel instead"; got != want {
+			t.Errorf("Wait: error %q, want %q", got, want)
+		}
+		if err := s.rank.Launch("after", func(t *tl.PE) { t.WaitSignal(0, tl.EQ, 0) }); err != nil {
+			t.Errorf("Launch after it: %v", err)
+		}
+	})
+}
+
+// TestMisuseOfSessions calls what cannot be called at the time.
+func TestMisuseOfSessions(t *testing.T) {
+	panics := func(f func()) (said any) {
+		defer func() { said = recover() }()
+		f()
+		return nil
+	}
+	alone(t, Options{Signals: 8}, func(s *Session) {
+		w := s.Worker()
+		start(w, "a", func(t *tl.PE, _ tl.Ptr) { t.WaitSignal(0, tl.EQ, 1) })
+		empty := func(tl.Machine) {}
+		open := s.rank.Launch("b", func(*tl.PE) {})
+		busy := panics(func() { w.Start("b", empty) })
+		s.End()
+		_, many := s.rank.Begin("many", make([]Tensor, 1<<15)...)
+		_, untyped := s.rank.Begin("untyped", Tensor{Name: "y"})
+		for _, c := range []struct{ what, got, want any }{
+			{"Launch in a session", text(open), "launch of b on rank 0: work is still going on, and its signals are in use: End it first"},
+			{"Start on a worker that runs", busy, "b cannot start: the worker runs a, which has not ended"},
+			{"Start after End", panics(func() { w.Start("b", empty) }), "work on rank 0 has ended: Begin another session"},
+			{"Worker after End", panics(func() { s.Worker() }), "work on rank 0 has ended: Begin another session"},
+			{"Begin with too many tensors", text(many), "launch of many on rank 0: 32768 tensors: 32767 are the most"},
+			{"Begin with a tensor of no dtype", text(untyped), "launch of untyped on rank 0: tensor y has no dtype: use tl.F16 to tl.U64"},
+		} {
+			if c.got != c.want {
+				t.Errorf("%s: %q, want %q", c.what, c.got, c.want)
+			}
+		}
+	})
+}
+
+// TestPointer compares the pointers of a session with those of a launch.
+func TestPointer(t *testing.T) {
+	errs := onRanks(t, 1, Options{}, func(c *comm.Comm, r *Rank) error {
+		w, err := c.AllocWindow(64, 0)
+		if err != nil {
+			return err
+		}
+		x := Tensor{Name: "x", DType: tl.F32, Shape: tl.Shape{2, 3}, Memory: make([]byte, 24)}
+		y := Tensor{Name: "y", DType: tl.F16, Shape: tl.Shape{5}, Window: w, Offset: 8}
+		var want [2]tl.Ptr
+		if err := r.Launch("k", func(_ *tl.PE, x, y tl.Ptr) { want = [2]tl.Ptr{x, y} }, x, y); err != nil {
+			return err
+		}
+		s, err := r.Begin("k", x, y)
+		if err != nil {
+			return err
+		}
+		defer s.End()
+		if got := [2]tl.Ptr{s.Pointer(0), s.Pointer(1)}; got != want {
+			t.Errorf("pointers %v, want %v", got, want)
+		}
+		return nil
+	})
+	commtest.Succeed(t, errs)
+}
+
+// TestNotAMemberInSession puts to a rank that has no part of the window.
+func TestNotAMemberInSession(t *testing.T) {
+	const want = "rank 1 of the world has no part of x [2] u8, whose window is shared by [0]: use a window that the peer is a member of"
+	commtest.Succeed(t, onRanks(t, 2, Options{}, func(c *comm.Comm, r *Rank) error {
+		x := Tensor{Name: "x", DType: tl.U8, Shape: tl.Shape{0}}
+		if c.Rank() == 0 {
+			d, err := c.Domain(0)
+			if err != nil {
+				return err
+			}
+			x.Shape = tl.Shape{2}
+			if x.Window, err = d.AllocWindow(2, 0); err != nil {
+				return err
+			}
+		}
+		s, err := r.Begin("stray", x)
+		if err != nil {
+			return err
+		}
+		defer s.End()
+		if c.Rank() == 1 {
+			return nil
+		}
+		w := s.Worker()
+		start(w, "stray", func(t *tl.PE, x tl.Ptr) { t.Put(1, x, t.Zeros(tl.Shape{1}, tl.U8)) })
+		if got := text(errors.Unwrap(w.Err())); got != want {
+			t.Errorf("error %q, want %q", got, want)
+		}
+		return nil
+	}))
+}
+
+// TestManyKernels runs so many kernels on a worker that anything they left would show.
+func TestManyKernels(t *testing.T) {
+	const kernels = 100_000
+	alone(t, Options{}, func(s *Session) {
+		w := s.Worker()
+		var last tl.Ptr
+		for i := range kernels {
+			start(w, "add", func(t *tl.PE, x tl.Ptr) {
+				p := t.Scratch(tl.Shape{2}, tl.I64)
+				t.Scratch(tl.Shape{1}, tl.I64)
+				t.Store(x, t.Load(x, tl.Shape{1}, tl.I64).Add(t.Load(p, tl.Shape{1}, tl.I64)).Add(1))
+				t.Store(p, t.Full(tl.Shape{2}, tl.I64, 1000)) // the next has another one, zeroed
+				last = p
+			})
+			if w.Err() != nil {
+				t.Fatalf("kernel %d: %v", i, w.Err())
+			}
+		}
+		if regions, most := len(w.core.regions), cap(w.core.regions); regions != 1 || most > 4 {
+			t.Errorf("%d regions and room for %d, want 1 and for 4 at most", regions, most)
+		}
+		if used, slots := w.core.tiles.used, len(w.core.tiles.slots); used != 0 || slots > 8 {
+			t.Errorf("%d bytes of tiles and %d slots, want 0 and 8 at most", used, slots)
+		}
+		var got float64
+		start(w, "read", func(t *tl.PE, x tl.Ptr) { got = t.Load(x, tl.Shape{1}, tl.I64).Item() })
+		if got != kernels {
+			t.Errorf("x is %v after %d kernels", got, kernels)
+		}
+		start(w, "late", func(t *tl.PE, _ tl.Ptr) { t.Load(last, tl.Shape{1}, tl.I64) })
+		if want := "the pointer is into no memory of this launch: pointers come from its arguments and from Scratch"; text(errors.Unwrap(w.Err())) != want {
+			t.Errorf("scratch of an earlier kernel: error %v, want %s", w.Err(), want)
+		}
+	})
+}
+
+// TestTilesOfWorkers has a worker fill its tiles while another one's stay.
+func TestTilesOfWorkers(t *testing.T) {
+	alone(t, Options{TileBytes: 4096}, func(s *Session) {
+		keeper, filler := s.Worker(), s.Worker()
+		got := 0.0
+		start(keeper, "keeper", func(t *tl.PE, _ tl.Ptr) {
+			tile := t.Full(tl.Shape{400}, tl.I64, 7)
+			t.WaitSignal(0, tl.EQ, 1)
+			got = tile.Sum(0).Item()
+		})
+		start(filler, "filler", func(t *tl.PE, _ tl.Ptr) {
+			for range 10 {
+				t.Zeros(tl.Shape{400}, tl.I64)
+			}
+			t.Notify(0, 0, tl.Set, 1)
+		})
+		if err := finish(s, keeper, filler); err != nil || got != 2800 {
+			t.Errorf("sum %v, %v, want 2800", got, err)
+		}
+	})
+}
+
+// TestKernelsAllocateNothing holds kernels to what their worker has already, whether
+// they wait or not.
+func TestKernelsAllocateNothing(t *testing.T) {
+	alone(t, Options{}, func(s *Session) {
+		w := s.Worker()
+		empty := func(tl.Machine) {}
+		if n := testing.AllocsPerRun(100, func() { w.Start("empty", empty) }); n != 0 {
+			t.Errorf("an empty kernel: %v allocations, want 0", n)
+		}
+		var failed error
+		waits := func(m tl.Machine) { failed = errors.Join(m.WaitSignal(0, tl.EQ, 1), m.Notify(0, 0, tl.Set, 0)) }
+		n := testing.AllocsPerRun(100, func() {
+			w.Start("waits", waits)
+			if err := s.rank.signals.Notify(0, 0, tl.Set, 1); err != nil {
+				t.Error(err)
+			}
+			w.Resume()
+		})
+		if n != 0 || w.Running() || failed != nil {
+			t.Errorf("a kernel that waits: %v allocations, running %v, %v, want 0, false and no error", n, w.Running(), failed)
+		}
+	})
+}
