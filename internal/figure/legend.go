@@ -56,9 +56,7 @@ func (s *svg) legend(d *Diagram) {
 		}
 		y += (1+len(e.more))*legendLine + legendGap
 	}
-	for _, l := range d.legendLabels() {
-		s.label(l)
-	}
+	s.labels(d.legendLabels())
 }
 
 // explain adds an entry for blocks of a look.

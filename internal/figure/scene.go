@@ -91,11 +91,12 @@ type wire struct {
 
 // label is a line of text around a point.
 type label struct {
-	at     point // middle of the line, or its left end
+	at     point // middle of the line, or its left or right end
 	text   string
 	size   int
 	bold   bool
 	left   bool
+	right  bool
 	colour string
 }
 

@@ -61,18 +61,28 @@ const (
 // width is that of a text, from above: an em is never that wide in common
 // sans-serif fonts, on average over a word.
 func width(text string, size int, bold bool) int {
-	perMille := 600
+	return (utf8.RuneCountInString(text)*size*perMille(bold) + 999) / 1000
+}
+
+// room is how many characters are at most as wide as that.
+func room(width, size int, bold bool) int { return width * 1000 / (size * perMille(bold)) }
+
+// perMille is the width of a character, of the size of its font.
+func perMille(bold bool) int {
 	if bold {
-		perMille = 650
+		return 650
 	}
-	return (utf8.RuneCountInString(text)*size*perMille + 999) / 1000
+	return 600
 }
 
 // bounds is the space that a label takes.
 func (l label) bounds() rect {
 	w, h := width(l.text, l.size, l.bold), l.size*lineHeight/4
-	if l.left {
+	switch {
+	case l.left:
 		return rect{l.at.x, l.at.y - h/2, w, h}
+	case l.right:
+		return rect{l.at.x - w, l.at.y - h/2, w, h}
 	}
 	return rect{l.at.x - w/2, l.at.y - h/2, w, h}
 }

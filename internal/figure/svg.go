@@ -14,10 +14,7 @@ import (
 func (d *Diagram) SVG() []byte {
 	w, h := d.size()
 	s := &svg{}
-	s.open("svg", "xmlns", "http://www.w3.org/2000/svg", "viewBox", fmt.Sprintf("0 0 %d %d", w, h), "width", w, "height", h,
-		"font-family", "Helvetica, Arial, 'Liberation Sans', 'DejaVu Sans', sans-serif")
-	s.leaf("title", d.title)
-	s.leaf("desc", d.subtitle(math.MaxInt))
+	s.page(w, h, d.title, d.subtitle(math.MaxInt))
 	s.open("defs")
 	s.arrow("arrow", paints[command].line, 8)
 	if slices.ContainsFunc(d.wires, func(w wire) bool { return w.state == oneWay }) {
@@ -25,9 +22,7 @@ func (d *Diagram) SVG() []byte {
 	}
 	s.close("defs")
 	s.shape("rect", "width", w, "height", h, "fill", paper)
-	for _, l := range d.heading() {
-		s.label(l)
-	}
+	s.labels(d.heading())
 	s.open("g", "transform", fmt.Sprintf("translate(%d %d)", margin, header))
 	for _, f := range d.frames {
 		s.frame(f)
@@ -45,9 +40,7 @@ func (d *Diagram) SVG() []byte {
 	for _, b := range d.blocks {
 		s.block(b)
 	}
-	for _, l := range d.labels() {
-		s.label(l)
-	}
+	s.labels(d.labels())
 	s.close("g")
 	s.legend(d)
 	s.close("svg")
@@ -64,10 +57,14 @@ func area() (w, h int) { return slideW - legendW - 3*margin, slideH - header - m
 
 func (d *Diagram) heading() []label {
 	w, _ := d.size()
-	room := (w - 2*margin) * 1000 / (sizeHead * 600)
+	return heading(d.title, d.subtitle(room(w-2*margin, sizeHead, false)))
+}
+
+// heading is the two lines at the top of every picture.
+func heading(title, subtitle string) []label {
 	return []label{
-		{at: point{margin, 34}, text: d.title, size: sizeTitle, bold: true, left: true, colour: ink},
-		{at: point{margin, 66}, text: d.subtitle(room), size: sizeHead, left: true, colour: faint},
+		{at: point{margin, 34}, text: title, size: sizeTitle, bold: true, left: true, colour: ink},
+		{at: point{margin, 66}, text: subtitle, size: sizeHead, left: true, colour: faint},
 	}
 }
 
@@ -95,6 +92,15 @@ func (f frame) label() label {
 type svg struct {
 	b     bytes.Buffer
 	depth int
+}
+
+// page starts a picture: its size, and its title and description for those who
+// do not see it.
+func (s *svg) page(w, h int, title, desc string) {
+	s.open("svg", "xmlns", "http://www.w3.org/2000/svg", "viewBox", fmt.Sprintf("0 0 %d %d", w, h), "width", w, "height", h,
+		"font-family", "Helvetica, Arial, 'Liberation Sans', 'DejaVu Sans', sans-serif")
+	s.leaf("title", title)
+	s.leaf("desc", desc)
 }
 
 // tag writes the start of an element, with attributes as names and values.
@@ -149,6 +155,8 @@ func (s *svg) label(l label) {
 	anchor, weight := "middle", "normal"
 	if l.left {
 		anchor = "start"
+	} else if l.right {
+		anchor = "end"
 	}
 	if l.bold {
 		weight = "bold"
@@ -156,6 +164,12 @@ func (s *svg) label(l label) {
 	// The baseline lies about a third of the size below the middle.
 	s.leaf("text", l.text, "x", l.at.x, "y", l.at.y+l.size*35/100, "font-size", l.size, "font-weight", weight,
 		"text-anchor", anchor, "fill", l.colour)
+}
+
+func (s *svg) labels(ls []label) {
+	for _, l := range ls {
+		s.label(l)
+	}
 }
 
 func (s *svg) frame(f frame) {
@@ -174,9 +188,7 @@ func (s *svg) block(b block) {
 	s.leaf("title", strings.Join(append([]string{b.name}, b.lines...), "\n"))
 	s.shape("rect", "x", b.x, "y", b.y, "width", b.w, "height", b.h, "rx", min(6, b.w/4, b.h/4), "fill", p.fill,
 		"stroke", p.line, "stroke-width", stroke(b.h > 20 && b.w > 20))
-	for _, l := range b.labels() {
-		s.label(l)
-	}
+	s.labels(b.labels())
 	s.close("g")
 }
 

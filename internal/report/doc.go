@@ -9,6 +9,9 @@
 // bandwidths (10⁹ bytes a second, null for unlimited), _ghz for clocks. Where a
 // number is one of topology.yaml, the rest of the key is the file's ([Section]).
 //
+// A [Gantt] is schedules, whoever made them: here it becomes text, and in
+// internal/figure a picture.
+//
 // Pictures live in internal/figure, flags and exit codes in internal/cli. The
 // package imports topology and the layers above it, never a machine.
 package report
