@@ -61,7 +61,7 @@ func (b Bench) run(c *torch.Context) (err error) {
 func (b Bench) result(c *torch.Context, o Options) (*Result, error) {
 	r := &Result{
 		Bench: b.Name, Crit: c.Report.Crit, Notes: c.Report.Notes, Metrics: c.Report.Metrics,
-		Rows: []Values{}, Artifacts: []string{}, Checks: c.Report.Checks,
+		Rows: []Values{}, Artifacts: append([]string{}, c.Report.Files...), Checks: c.Report.Checks,
 		Config: Config{
 			Version: report.Version, Topology: report.UsedBy(c.Topology().Spec()), Params: o.Params,
 			Fidelity: "train", Data: "on", Check: "none",
@@ -69,6 +69,11 @@ func (b Bench) result(c *torch.Context, o Options) (*Result, error) {
 	}
 	if c.Collective.Name != "" { // there was one
 		r.Config.CCL = &report.Used{Source: c.CCL().Source(), Hash: c.CCL().Hash()}
+	}
+	for _, u := range c.Report.Used {
+		if u.Kind == "tasks" {
+			r.Config.Tasks = &report.Used{Source: u.Source, Hash: u.Hash}
+		}
 	}
 	if o.Flit {
 		r.Config.Fidelity = "flit"

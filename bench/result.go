@@ -33,6 +33,7 @@ type Config struct {
 	Version  string            `json:"version"` // of kernbench
 	Topology report.Used       `json:"topology"`
 	CCL      *report.Used      `json:"ccl,omitempty"`    // of runs with collectives
+	Tasks    *report.Used      `json:"tasks,omitempty"`  // of runs with programs of tasks
 	Params   map[string]string `json:"params,omitempty"` // of benches that have some
 	Fidelity string            `json:"fidelity"`         // train or flit
 	Data     string            `json:"data"`             // on or off

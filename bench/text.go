@@ -19,6 +19,9 @@ func (r *Result) WriteText(w io.Writer) error {
 	if used := r.Config.CCL; used != nil {
 		fmt.Fprintf(w, "# ccl: %s (hash %s)\n", used.Source, used.Hash)
 	}
+	if used := r.Config.Tasks; used != nil {
+		fmt.Fprintf(w, "# tasks: %s (hash %s)\n", used.Source, used.Hash)
+	}
 	if params := r.Config.paramText(); params != "" {
 		fmt.Fprintf(w, "# params: %s\n", params)
 	}

@@ -4,14 +4,13 @@ import (
 	"fmt"
 	"math"
 	"reflect"
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/kernbench/kernbench/comm"
 )
 
-// argument is one of the kernel's, as the file says it: one of these, or nothing if it
+// argument is one of a function's, as the file says it: one of these, or nothing if it
 // has mistakes.
 type argument struct {
 	path   string
@@ -25,9 +24,6 @@ type argument struct {
 
 // contextArg is the argument that is a comm.Context.
 const contextArg = "deviceCtx"
-
-// paramInName is a parameter in the name of a kernel.
-var paramInName = regexp.MustCompile(`\$\w*`)
 
 func (s *Scenario) compileArg(p *problems, path, text string) argument {
 	a := argument{path: path, text: text}
@@ -57,43 +53,8 @@ func (s *Scenario) compileArg(p *problems, path, text string) argument {
 	return a
 }
 
-// checkKernel checks the name of the kernel and that it takes the arguments.
-func (pl *Plan) checkKernel(p *problems) {
-	s := pl.scenario
-	if p.known("kernel.name") || p.known("kernel") {
-		return
-	}
-	pl.Kernel = s.file.Kernel.Name
-	names := s.paramNames()
-	slices.SortFunc(names, func(a, b string) int { return len(b) - len(a) }) // $mode_2 before $mode
-	for _, name := range names {
-		pl.Kernel = strings.ReplaceAll(pl.Kernel, "$"+name, pl.params[name].String())
-	}
-	if missing := paramInName.FindString(pl.Kernel); missing != "" {
-		if !p.unread {
-			text := s.file.Kernel.Name
-			p.put(p.doc.ErrorIn("kernel.name", text, strings.Index(text, missing), "no parameter %s: params has %s%s", missing[1:], list(s.paramNames()), didYouMean(missing[1:], s.paramNames())))
-		}
-		return
-	}
-	pl.Func = kernels[pl.Kernel]
-	if pl.Func == nil {
-		known := sortedKernels()
-		p.at("kernel.name", "unknown kernel %.60q; registered: %s%s", pl.Kernel, list(known), didYouMean(pl.Kernel, known))
-		return
-	}
-	t := reflect.TypeOf(pl.Func)
-	if n := t.NumIn() - 1; n != len(s.args) && !p.known("kernel.args") {
-		p.at("kernel.args", "%d arguments for the kernel %s, which is a %v: give it %d after the PE", len(s.args), pl.Kernel, t, n)
-		return
-	}
-	for i, a := range s.args {
-		pl.checkArg(p, a, t.In(i+1))
-	}
-}
-
 // checkArg checks an argument at every rank, in the first and the last round.
-func (pl *Plan) checkArg(p *problems, a argument, want reflect.Type) {
+func (pl *Plan) checkArg(p *problems, k *callKind, name string, a argument, want reflect.Type) {
 	for _, round := range pl.someRounds() {
 		for rank := range pl.Ranks {
 			v, err := pl.arg(a, rank, round, comm.Context{})
@@ -101,27 +62,27 @@ func (pl *Plan) checkArg(p *problems, a argument, want reflect.Type) {
 				p.in(a.expr, err)
 				return
 			}
-			if v != nil && !accepts(want, v) {
-				what := article(reflect.TypeOf(v))
+			if v != nil && !k.accepts(want, v) {
+				what := article(reflect.TypeOf(v).String())
 				if a.buffer != "" {
-					what = "a buffer, which is a tl.Ptr"
+					what = "a buffer, which is " + article(k.buffer.String())
 				}
 				if a.expr != nil || a.param != "" {
 					what = fmt.Sprintf("the %T %v", v, v)
 				}
-				p.at(a.path, "the kernel %s wants %s here, and %s is %s", pl.Kernel, article(want), a.text, what)
+				p.at(a.path, "the %s %s wants %s here, and %s is %s", k.what, name, article(want.String()), a.text, what)
 				return
 			}
 		}
 	}
 }
 
-// article is a type as a sentence has it: an int, a tl.Ptr.
-func article(t reflect.Type) string {
-	if name := t.String(); name[0] == 'i' {
-		return "an " + name
+// article is a noun as a sentence has it: an int, a tl.Ptr.
+func article(noun string) string {
+	if strings.IndexByte("aeiou", noun[0]) >= 0 {
+		return "an " + noun
 	}
-	return "a " + t.String()
+	return "a " + noun
 }
 
 // arg is the value of an argument: a *Buffer, an int, a float64, a string, a Domain or
@@ -145,12 +106,12 @@ func (pl *Plan) arg(a argument, rank, round int, ctx comm.Context) (any, error) 
 	return nil, nil
 }
 
-// accepts reports whether a parameter of a kernel takes a value, unchanged.
-func accepts(want reflect.Type, value any) bool {
+// accepts reports whether a parameter takes a value, unchanged.
+func (k *callKind) accepts(want reflect.Type, value any) bool {
 	zero := reflect.Zero(want)
 	switch v := value.(type) {
 	case *Buffer:
-		return want == ptrType
+		return want == k.buffer
 	case int:
 		switch {
 		case zero.CanInt():

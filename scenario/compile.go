@@ -42,16 +42,19 @@ func (s *Scenario) compile(p *problems) {
 	if len(s.file.Buffers) == 0 && !p.known("buffers") {
 		p.at("buffers", "there is none: write at least one")
 	}
-	for i, text := range s.file.Kernel.Args {
-		s.args = append(s.args, s.compileArg(p, fmt.Sprintf("kernel.args[%d]", i), string(text)))
-	}
+	s.kernel = s.compileCall(p, &kernels, s.file.Kernel)
+	s.tasks = s.compileCall(p, &orchestrations, s.file.Tasks)
 	for i := range s.file.Outputs {
 		s.compileOutput(p, i)
 	}
 	if len(s.file.Outputs) == 0 && !p.known("outputs") {
 		p.at("outputs", "there is none: write at least one, with its buffer and golden")
 	}
-	s.unused(p)
+	if s.file.Kernel != nil || s.file.Tasks != nil {
+		s.unused(p)
+	} else if !p.known("kernel") && !p.known("tasks") {
+		p.at("kernel", "missing, and so is tasks: write at least one of them, with its name and args")
+	}
 }
 
 // checkName refuses names that expressions and arguments could not tell apart.

@@ -24,7 +24,8 @@ type file struct {
 	Window  *exprText        `yaml:"window,omitempty"`
 	Domains map[string][]int `yaml:"domains,omitempty" range:"0..63"`
 	Buffers []bufferText     `yaml:"buffers" want:"a list of buffers, each with name, dtype, shape and placement"`
-	Kernel  kernelText       `yaml:"kernel"`
+	Kernel  *callText        `yaml:"kernel,omitempty"`
+	Tasks   *callText        `yaml:"tasks,omitempty"`
 	Outputs []outputText     `yaml:"outputs" want:"a list of outputs, each with buffer and golden"`
 }
 
@@ -44,8 +45,8 @@ type bufferText struct {
 	Domain    *string       `yaml:"domain,omitempty" want:"the name of a domain"`
 }
 
-type kernelText struct {
-	Name string     `yaml:"name" want:"the name of a registered kernel"`
+type callText struct {
+	Name string     `yaml:"name" want:"the name of a registered function"`
 	Args []exprText `yaml:"args" want:"a list of arguments such as [x, out, nranks]"`
 }
 

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/kernbench/kernbench/comm"
+	"github.com/kernbench/kernbench/task"
 	"github.com/kernbench/kernbench/tl"
 )
 
@@ -34,6 +35,7 @@ buffers:
   - {name: half, dtype: f16, shape: [2, count], placement: window, domain: even}
   - {name: out, dtype: i32, shape: [count], placement: device}
 kernel: {name: copied, args: [x, half, out, count, 0.5, mode, "domain:even", deviceCtx]}
+tasks: {name: copied_$mode, args: [out, x, rank + round, deviceCtx]}
 outputs:
   - {buffer: out, ranks: root, golden: i + 10*rank + round}
   - {buffer: half, golden: "func:halves", relative: 1e-3}
@@ -42,6 +44,9 @@ outputs:
 func init() {
 	RegisterKernel("copied", func(*tl.PE, tl.Ptr, tl.Ptr, tl.Ptr, int, float32, string, Domain, comm.Context) {})
 	RegisterKernel("samples", func(*tl.PE, tl.Ptr, tl.Ptr, tl.Ptr, tl.Ptr, int, Domain) {})
+	RegisterTasks("copied_plain", func(*task.Builder, *task.Tensor, *task.Tensor, int8, comm.Context) {})
+	RegisterTasks("copied_fancy", func(*task.Builder, *task.Tensor, *task.Tensor, float32, comm.Context) {})
+	RegisterTasks("sample_tasks", func(*task.Builder, *task.Tensor, *task.Tensor, *task.Tensor, *task.Tensor, int, Domain) {})
 	RegisterInput("ones", func(_ Env, out []float64) error {
 		for i := range out {
 			out[i] = 1

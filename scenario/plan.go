@@ -3,7 +3,6 @@ package scenario
 import (
 	"context"
 	"fmt"
-	"maps"
 	"slices"
 
 	"github.com/kernbench/kernbench/comm"
@@ -20,8 +19,10 @@ type Plan struct {
 	Domains             []Domain // in alphabetical order; Rank is -1
 	Buffers             []*Buffer
 	Outputs             []*Output
-	Kernel              string
-	Func                any // the kernel
+	Kernel              string // "" if there is none
+	Func                any    // the kernel
+	Orchestration       string // "" if there is none
+	Tasks               any    // the orchestration, which makes the program of tasks of a rank
 
 	ctx      context.Context // values are made until it ends
 	scenario *Scenario
@@ -139,7 +140,8 @@ func (s *Scenario) plan(c Choice, p *problems) *Plan {
 			pl.Outputs = append(pl.Outputs, &Output{Buffer: pl.Buffers[k], Relative: float64(o.Relative), index: i, at: o.Ranks, root: pl.Root})
 		}
 	}
-	pl.checkKernel(p)
+	pl.Kernel, pl.Func = pl.settle(p, &s.kernel)
+	pl.Orchestration, pl.Tasks = pl.settle(p, &s.tasks)
 	return pl
 }
 
@@ -168,8 +170,18 @@ func (pl *Plan) Rooted() bool { return pl.scenario.rooted }
 // Args is what the kernel is given at a rank in a round: a *Buffer for each tl.Ptr, and
 // numbers, texts, a [Domain] or the context as they are.
 func (pl *Plan) Args(rank, round int, ctx comm.Context) ([]any, error) {
+	return pl.args(&pl.scenario.kernel, rank, round, ctx)
+}
+
+// TaskArgs is what the orchestration is given at a rank in a round, after the Builder: a
+// *Buffer for each *task.Tensor, and the rest as Args has it.
+func (pl *Plan) TaskArgs(rank, round int, ctx comm.Context) ([]any, error) {
+	return pl.args(&pl.scenario.tasks, rank, round, ctx)
+}
+
+func (pl *Plan) args(c *call, rank, round int, ctx comm.Context) ([]any, error) {
 	var all []any
-	for _, a := range pl.scenario.args {
+	for _, a := range c.args {
 		v, err := pl.arg(a, rank, round, ctx)
 		if err != nil {
 			return nil, pl.failed(a.expr, err)
@@ -200,8 +212,6 @@ func (pl *Plan) someRounds() []int {
 	}
 	return []int{0, pl.Rounds - 1}
 }
-
-func sortedKernels() []string { return slices.Sorted(maps.Keys(kernels)) }
 
 // Source is where the file is, as errors say it.
 func (pl *Plan) Source() string { return pl.scenario.Source }

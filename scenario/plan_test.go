@@ -12,6 +12,8 @@ import (
 
 	"github.com/kernbench/kernbench/comm"
 	"github.com/kernbench/kernbench/internal/numeric"
+	"github.com/kernbench/kernbench/task"
+	"github.com/kernbench/kernbench/tl"
 )
 
 func plan(t *testing.T, text string, c Choice) *Plan {
@@ -39,6 +41,7 @@ func TestPlan(t *testing.T) {
 		{"ranks, root, rounds", []int{pl.Ranks, pl.Root, pl.Rounds}, []int{4, 1, 1}},
 		{"devices", pl.Devices, []int{0, 1, 2, 3}},
 		{"kernel", pl.Kernel, "copied"},
+		{"orchestration", pl.Orchestration, "copied_plain"},
 		{"params", pl.Params(), map[string]string{"mode": "plain", "count": "8"}},
 		{"windows", pl.Windows, []Memory{{Signals: 2, Bytes: 288}, {Domain: even, Bytes: 32}}},
 		{"x", *pl.Buffers[0], Buffer{Name: "x", DType: numeric.F32, Shape: []int{8}, Window: 0, Offset: 256}},
@@ -63,6 +66,29 @@ func TestArgs(t *testing.T) {
 	want := []any{pl.Buffers[0], pl.Buffers[1], pl.Buffers[2], 17, 0.5, "plain", Domain{Name: "even", Ranks: []int{0, 2}, Rank: 1}, ctx}
 	if diff := cmp.Diff(want, got, cmp.AllowUnexported(Buffer{})); diff != "" || err != nil {
 		t.Errorf("arguments (-want +got): %v\n%s", err, diff)
+	}
+	got, err = pl.TaskArgs(2, 1, ctx)
+	want = []any{pl.Buffers[2], pl.Buffers[0], 3, ctx}
+	if diff := cmp.Diff(want, got, cmp.AllowUnexported(Buffer{})); diff != "" || err != nil {
+		t.Errorf("arguments of the tasks (-want +got): %v\n%s", err, diff)
+	}
+}
+
+// TestEither: a kernel, tasks, or both.
+func TestEither(t *testing.T) {
+	const kernel, tasks = "kernel: {name: samples, args: [x, x, x, x, 1, \"domain:d\"]}\n", "tasks: {name: sample_tasks, args: [x, x, x, x, 1, \"domain:d\"]}\n"
+	for _, tt := range []struct {
+		calls                 string
+		kernel, orchestration string
+	}{
+		{kernel, "samples", ""},
+		{tasks, "", "sample_tasks"},
+		{tasks + kernel, "samples", "sample_tasks"},
+	} {
+		pl := plan(t, "summary: s\nnranks: 1\ndomains: {d: [0]}\nbuffers: [{name: x, dtype: i8, shape: [1], placement: device}]\noutputs: [{buffer: x, golden: 0}]\n"+tt.calls, Choice{})
+		if pl.Kernel != tt.kernel || (pl.Func != nil) != (tt.kernel != "") || pl.Orchestration != tt.orchestration || (pl.Tasks != nil) != (tt.orchestration != "") {
+			t.Errorf("%sgot kernel %q %T, tasks %q %T, want %q and %q", tt.calls, pl.Kernel, pl.Func, pl.Orchestration, pl.Tasks, tt.kernel, tt.orchestration)
+		}
 	}
 }
 
@@ -187,6 +213,8 @@ func TestLoad(t *testing.T) {
 		`scenario: "Sample" is no name for a scenario: write lower-case words joined by _, such as all_to_all`: func() { Register("Sample", nil) },
 		"scenario: k is a func(int): a kernel is a func(*tl.PE, ...) without results":                          func() { RegisterKernel("k", func(int) {}) },
 		"scenario: k is a <nil>: a kernel is a func(*tl.PE, ...) without results":                              func() { RegisterKernel("k", nil) },
+		"scenario: k is a func(*tl.PE): an orchestration is a func(*task.Builder, ...) without results":        func() { RegisterTasks("k", func(*tl.PE) {}) },
+		`scenario: two of kind orchestration are called "copied_plain": rename one`:                            func() { RegisterTasks("copied_plain", func(*task.Builder) {}) },
 		`scenario: two of kind golden are called "halves": rename one`:                                         func() { RegisterGolden("halves", nil) },
 		`scenario: two of kind input are called "ones": rename one`:                                            func() { RegisterInput("ones", nil) },
 	} {

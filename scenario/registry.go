@@ -3,15 +3,11 @@ package scenario
 import (
 	"fmt"
 	"maps"
-	"reflect"
 	"regexp"
 	"slices"
-
-	"github.com/kernbench/kernbench/tl"
 )
 
 var (
-	kernels   = map[string]any{}
 	inputs    = map[string]Fill{}
 	goldens   = map[string]Fill{}
 	scenarios = map[string][]byte{}
@@ -25,13 +21,11 @@ func isName(text string) bool { return validName.MatchString(text) }
 func Register(name string, text []byte) { add("scenario", scenarios, name, text) }
 
 // RegisterKernel adds a kernel, a func(*tl.PE, ...) of the tile language.
-func RegisterKernel(name string, kernel any) {
-	t := reflect.TypeOf(kernel)
-	if t == nil || t.Kind() != reflect.Func || t.NumIn() == 0 || t.In(0) != peType || t.NumOut() > 0 || t.IsVariadic() {
-		panic(fmt.Sprintf("scenario: %s is a %T: a kernel is a func(*tl.PE, ...) without results", name, kernel))
-	}
-	add("kernel", kernels, name, kernel)
-}
+func RegisterKernel(name string, kernel any) { kernels.register(name, kernel) }
+
+// RegisterTasks adds an orchestration, a func(*task.Builder, ...) that submits the tasks
+// of one rank.
+func RegisterTasks(name string, orchestrate any) { orchestrations.register(name, orchestrate) }
 
 // RegisterInput adds a function that makes values of a buffer: init: func:NAME.
 func RegisterInput(name string, f Fill) { add("input", inputs, name, f) }
@@ -52,8 +46,3 @@ func add[T any](what string, to map[string]T, name string, value T) {
 
 // Names is the registered scenarios in alphabetical order.
 func Names() []string { return slices.Sorted(maps.Keys(scenarios)) }
-
-var (
-	peType  = reflect.TypeFor[*tl.PE]()
-	ptrType = reflect.TypeFor[tl.Ptr]()
-)

@@ -31,7 +31,8 @@ type Scenario struct {
 	window  *expr
 	domains []string
 	buffers []bufferExprs
-	args    []argument
+	kernel  call
+	tasks   call
 	outputs []source // golden values, by output
 }
 

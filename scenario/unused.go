@@ -34,18 +34,24 @@ func (s *Scenario) unused(p *problems) {
 			texts = append(texts, "root")
 		}
 	}
-	for _, a := range s.file.Kernel.Args {
-		args = append(args, string(a))
+	for _, c := range []*callText{s.file.Kernel, s.file.Tasks} {
+		if c == nil {
+			continue
+		}
+		for _, a := range c.Args {
+			args = append(args, string(a))
+		}
+		_, inName, _ := strings.Cut(c.Name, "$")
+		texts = append(texts, inName)
 	}
-	_, inName, _ := strings.Cut(s.file.Kernel.Name, "$")
-	texts = append(append(texts, args...), inName)
+	texts = append(texts, args...)
 	fills := slices.ContainsFunc(texts, func(t string) bool { return strings.HasPrefix(t, "func:") })
 	given := word.FindAllString(strings.Join(args, " "), -1)
 	used := word.FindAllString(strings.Join(texts, " "), -1)
 
 	for _, name := range s.paramNames() {
 		if !slices.Contains(used, name) && !fills { // a function may use any
-			p.at("params."+name, "unused: delete it, or use it in an expression, an argument or the name of the kernel")
+			p.at("params."+name, "unused: delete it, or use it in an expression, an argument or the name of the kernel or the tasks")
 		}
 	}
 	s.rooted = slices.Contains(used, "root") || fills
@@ -60,7 +66,7 @@ func (s *Scenario) unused(p *problems) {
 	}
 	for i, b := range s.file.Buffers {
 		if path := fmt.Sprintf("buffers[%d].name", i); !p.known(path) && !slices.Contains(given, b.Name) {
-			p.at(path, "unused: delete the buffer, or give %s to the kernel", b.Name)
+			p.at(path, "unused: delete the buffer, or give %s to the kernel or the tasks", b.Name)
 		}
 	}
 }

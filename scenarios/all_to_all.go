@@ -2,11 +2,13 @@ package scenarios
 
 import (
 	"github.com/kernbench/kernbench/scenario"
+	"github.com/kernbench/kernbench/task"
 	"github.com/kernbench/kernbench/tl"
 )
 
 func init() {
 	register("all_to_all")
+	scenario.RegisterTasks("all_to_all", allToAllTasks)
 	scenario.RegisterKernel("all_to_all", allToAll)
 }
 
@@ -14,14 +16,19 @@ func init() {
 func allToAll(t *tl.PE, x, out tl.Ptr, n int) {
 	Barrier(t, ready) // the last outputs have been read everywhere
 	for peer := range t.NumRanks() {
-		blocks(n, func(at, elems int) {
-			row := t.Load(x.At(peer, at), tl.Shape{elems}, tl.F32)
-			if place := out.At(t.Rank(), at); peer == t.Rank() {
-				t.Store(place, row)
-			} else {
-				t.Put(peer, place, row)
-			}
-		})
+		sendTile(t, peer, x.At(peer), out.At(t.Rank()), n)
 	}
 	Barrier(t, done)
+}
+
+// allToAllTasks has a task for each row.
+func allToAllTasks(b *task.Builder, x, out *task.Tensor, n int) {
+	start := meet(b, ready, nil)
+	last := []task.ID{start}
+	for peer := range b.NumRanks() {
+		last = append(last, b.Submit("send", sendTile, task.Args{
+			task.Scalar("peer", peer), task.In("x", x.Rows(peer, 1)), sent(b, "out", out.Rows(b.Rank(), 1), peer), task.Scalar("n", n),
+		}, task.After(start)))
+	}
+	meet(b, done, nil, last...)
 }

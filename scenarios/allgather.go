@@ -2,11 +2,13 @@ package scenarios
 
 import (
 	"github.com/kernbench/kernbench/scenario"
+	"github.com/kernbench/kernbench/task"
 	"github.com/kernbench/kernbench/tl"
 )
 
 func init() {
 	register("allgather")
+	scenario.RegisterTasks("allgather", allGatherTasks)
 	scenario.RegisterKernel("allgather", allGather)
 }
 
@@ -14,9 +16,19 @@ func init() {
 func allGather(t *tl.PE, x, out tl.Ptr, n int) {
 	Barrier(t, ready)
 	for peer := range t.NumRanks() {
-		blocks(n, func(at, elems int) {
-			t.Store(out.At(peer, at), fetch(t, peer, x.At(at), elems))
-		})
+		copyTile(t, peer, x, out.At(peer), n)
 	}
 	Barrier(t, done)
+}
+
+// allGatherTasks has a task for each row.
+func allGatherTasks(b *task.Builder, x, out *task.Tensor, n int) {
+	start := meet(b, ready, nil)
+	last := []task.ID{start}
+	for peer := range b.NumRanks() {
+		last = append(last, b.Submit("gather", copyTile, task.Args{
+			task.Scalar("peer", peer), fetched(b, "x", x, peer), task.Out("out", out.Rows(peer, 1)), task.Scalar("n", n),
+		}, task.After(start)))
+	}
+	meet(b, done, nil, last...)
 }

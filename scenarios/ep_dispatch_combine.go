@@ -8,14 +8,20 @@ import (
 func init() {
 	register("ep_dispatch_combine")
 	scenario.RegisterKernel("ep_dispatch_combine", epDispatchCombine)
+	scenario.RegisterTasks("ep_dispatch_combine", epTasks)
 	scenario.RegisterGolden("ep_received", epReceived)
 	scenario.RegisterGolden("ep_combined", epCombined)
 }
 
+// signals of barriers, after ready
+const (
+	dispatched = 1 + iota
+	combined
+)
+
 // epDispatchCombine leaves in recv the rows of tokens that go to this rank's experts,
 // and in y the sum of what the experts of each token of this rank return, by weight.
 func epDispatchCombine(t *tl.PE, x, w, recv, y tl.Ptr, tokens, topk, dim, experts, seed int) {
-	const dispatched, combined = 1, 2
 	routes := route(t.NumRanks(), tokens, topk, experts, seed)[t.Rank()]
 	Barrier(t, ready) // the rows of the last round are gone everywhere
 	for token, visits := range routes {
@@ -32,16 +38,21 @@ func epDispatchCombine(t *tl.PE, x, w, recv, y tl.Ptr, tokens, topk, dim, expert
 	}
 	Barrier(t, dispatched)
 	for token, visits := range routes {
-		blocks(dim, func(at, elems int) {
-			total := t.Zeros(tl.Shape{elems}, tl.F32)
-			for k, v := range visits {
-				weight := t.Load(w.At(token, k), tl.Shape{1}, tl.F32)
-				total = total.Add(fetch(t, v.rank, recv.At(v.row, at), elems).To(tl.F32).Mul(weight))
-			}
-			t.Store(y.At(token, at), total.To(tl.BF16))
-		})
+		epCombine(t, visits, w.At(token), recv, y.At(token), dim)
 	}
 	Barrier(t, combined)
+}
+
+// epCombine leaves in y the sum of what the experts of a token return, by weight.
+func epCombine(t *tl.PE, visits []visit, w, recv, y tl.Ptr, dim int) {
+	blocks(dim, func(at, elems int) {
+		total := t.Zeros(tl.Shape{elems}, tl.F32)
+		for k, v := range visits {
+			weight := t.Load(w.At(0, k), tl.Shape{1}, tl.F32)
+			total = total.Add(fetch(t, v.rank, recv.At(v.row, at), elems).To(tl.F32).Mul(weight))
+		}
+		t.Store(y.At(0, at), total.To(tl.BF16))
+	})
 }
 
 // epReceived is the rows that a rank's experts are given, and zeros after them.

@@ -2,12 +2,14 @@ package scenarios
 
 import (
 	"github.com/kernbench/kernbench/scenario"
+	"github.com/kernbench/kernbench/task"
 	"github.com/kernbench/kernbench/tl"
 )
 
 func init() {
 	register("ffn_tp")
 	scenario.RegisterKernel("ffn_tp", ffnTP)
+	scenario.RegisterTasks("ffn_tp", ffnTasks)
 	scenario.RegisterGolden("ffn_tp", ffnGolden)
 }
 
@@ -23,11 +25,46 @@ func ffnTP(t *tl.PE, x, w, partial, out tl.Ptr, m, k, n int) {
 		t.Store(partial.At(row), t.Load(x.At(row), tl.Shape{rows, k}, tl.F32).Dot(weights))
 	}
 	Barrier(t, ready)
-	partial, out = partial.Strided(1), out.Strided(1) // rows one after the other
-	blocks(m*n, func(at, elems int) {
-		t.Store(out.At(at), sum(t, ranks, partial.At(at), elems))
-	})
+	sumTile(t, ranks, partial, out, m*n)
 	Barrier(t, done)
+}
+
+// ffnTaskRows is the rows of x that a task multiplies, or whose products it sums.
+const ffnTaskRows = 16
+
+// ffnTasks has a task for some rows of the product, a group of PEs that share them, and
+// one for their sum over the ranks.
+func ffnTasks(b *task.Builder, x, w, partial, out *task.Tensor, m, n, group int) {
+	var products []task.ID
+	b.Scope("multiply", func() {
+		for row := 0; row < m; row += ffnTaskRows {
+			rows := min(ffnTaskRows, m-row)
+			products = append(products, b.Submit("multiply", ffnMultiply, task.Args{
+				task.In("x", x.Rows(row, rows)), task.In("w", w), task.Out("partial", partial.Rows(row, rows)),
+			}, task.Group(group)))
+		}
+	})
+	b.Scope("sum", func() {
+		start := meet(b, ready, nil, products...)
+		last := []task.ID{start}
+		for row := 0; row < m; row += ffnTaskRows {
+			rows := min(ffnTaskRows, m-row)
+			last = append(last, b.Submit("sum", sumTile, task.Args{
+				task.Scalar("ranks", upTo(b.NumRanks())), task.In("partial", partial.Rows(row, rows)), task.Out("out", out.Rows(row, rows)), task.Scalar("n", rows*n),
+			}, task.After(start)))
+		}
+		meet(b, done, nil, last...)
+	})
+}
+
+// ffnMultiply leaves x·w in partial: each member of the group does some of the rows.
+func ffnMultiply(t *tl.PE, x, w, partial tl.Ptr) {
+	from, rows := chunk(x.Dim(0), t.NumPrograms(0), t.ProgramID(0))
+	if rows == 0 {
+		return
+	}
+	weights := t.Load(w, tl.Shape{w.Dim(0), w.Dim(1)}, tl.F32)
+	t.Store(partial.At(from), t.Load(x.At(from), tl.Shape{rows, x.Dim(1)}, tl.F32).Dot(weights))
 }
 
 // ffnGolden is that sum in closed form: x[i][l] = (k·i + l + a)/32 and w[l][j] =

@@ -2,11 +2,13 @@ package scenarios
 
 import (
 	"github.com/kernbench/kernbench/scenario"
+	"github.com/kernbench/kernbench/task"
 	"github.com/kernbench/kernbench/tl"
 )
 
 func init() {
 	register("reduce_scatter")
+	scenario.RegisterTasks("reduce_scatter", reduceScatterTasks)
 	scenario.RegisterKernel("reduce_scatter", reduceScatter)
 }
 
@@ -14,8 +16,14 @@ func init() {
 func reduceScatter(t *tl.PE, x, out tl.Ptr, n int) {
 	ranks := upTo(t.NumRanks())
 	Barrier(t, ready)
-	blocks(n, func(at, elems int) {
-		t.Store(out.At(at), sum(t, ranks, x.At(t.Rank(), at), elems))
-	})
+	sumTile(t, ranks, x.At(t.Rank()), out, n)
 	Barrier(t, done)
+}
+
+// reduceScatterTasks has a task for each tile of the sum.
+func reduceScatterTasks(b *task.Builder, x, out *task.Tensor, n int) {
+	start := meet(b, ready, nil)
+	row := func(from, elems int) task.Region { return x.Box([]int{b.Rank(), from}, []int{1, elems}) }
+	sums := sumTiles(b, upTo(b.NumRanks()), n, row, out, start)
+	meet(b, done, nil, append(sums, start)...)
 }

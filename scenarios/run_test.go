@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/kernbench/kernbench/internal/runner"
+	"github.com/kernbench/kernbench/task"
 )
 
 // TestSimulated runs every scenario on the simulated machine, and finds no two accesses
@@ -63,7 +64,7 @@ func TestManyReal(t *testing.T) {
 	}
 }
 
-// TestAnyCount: counts that ranks do not divide, and none.
+// TestAnyCount: counts that ranks do not divide, and none; kernels and tasks.
 func TestAnyCount(t *testing.T) {
 	for _, o := range variants() {
 		switch o.Scenario {
@@ -77,22 +78,26 @@ func TestAnyCount(t *testing.T) {
 				o.Params = map[string]string{}
 			}
 			o.Params["count"] = count
-			if r := run(t, o); !r.OK {
-				t.Errorf("%s, count %s: %v %v", o.Scenario, count, r.Mismatches, r.Races)
+			for _, o.Runtime = range []task.Runtime{"", task.AICPUBuildGraph} {
+				if r := run(t, o); !r.OK {
+					t.Errorf("%s, count %s, runtime %q: %v %v", o.Scenario, count, o.Runtime, r.Mismatches, r.Races)
+				}
 			}
 		}
 	}
 }
 
-// TestAnyRoot: every rank can be the root.
+// TestAnyRoot: every rank can be the root, of kernels and of tasks.
 func TestAnyRoot(t *testing.T) {
 	for _, name := range []string{"treduce", "broadcast"} {
 		for _, backend := range runner.Backends {
 			for root := range 5 {
 				o := runner.Options{Scenario: name, Backend: backend}
 				o.Ranks, o.Root = 5, &root
-				if r := right(t, o); r.Root != root {
-					t.Errorf("%s: got root %d, want %d", name, r.Root, root)
+				for _, o.Runtime = range []task.Runtime{"", task.AICPUBuildGraph} {
+					if r := right(t, o); r.Root != root {
+						t.Errorf("%s: got root %d, want %d", name, r.Root, root)
+					}
 				}
 			}
 		}

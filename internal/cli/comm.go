@@ -53,6 +53,11 @@ the system that -p names: a preset or a file; the presets default and alpha_beta
 are made as large as the ranks need. There --check race also looks for accesses that
 nothing orders.
 
+--runtime runs the scenario as a program of tasks instead: the one that its file names
+under tasks, else its kernel as the only task. Who builds the graph, who schedules it
+and what that costs differ (kernbench tasks show); values do not. On --backend sim the
+time is that of all tasks, and --gantt and --gantt-svg show who did what when.
+
 --keep DIR leaves the inputs, outputs and golden values of each rank as .npy files.
 comm prepare, execute and verify do the same in three steps.
 
@@ -61,17 +66,19 @@ span, and are exit status 1. A mistake in the scenario or a flag is 2, a rank th
 failed 3.
 
 --format json has one object: ok, scenario, backend, nranks, root (-1: none), rounds,
-devices, params, system (of sim), time_ns (in the kernels, of the slowest rank, with
+devices, params, system (of sim), runtime and tasks (with --runtime), time_ns (in the kernels, of the slowest rank, with
 the random delays if there are several rounds), compared, wrong, spans (how many there
 are), mismatches (the first 100 of these) and races (with --check race).`,
 		Example: `  kernbench comm run allreduce --set mode=ring --nranks 5
   kernbench comm run treduce --root 2 --rounds 100
   kernbench comm run ffn_tp --backend sim -p alpha_beta --format json
+  kernbench comm run allgather --backend sim --runtime tensormap_and_ringbuffer --gantt
   kernbench comm run broadcast --keep out`,
 		Args:              oneScenario,
 		ValidArgsFunction: completeScenario,
 	}
-	options := addScenarioFlags(cmd)
+	tasks := addTaskFlags(cmd)
+	options := addScenarioFlags(cmd, tasks)
 	run := addBackendFlags(cmd)
 	keep := cmd.Flags().String("keep", "", "leave inputs, outputs and golden values in `DIR`, which is new or empty")
 	format := formatFlag(cmd)
@@ -86,10 +93,13 @@ are), mismatches (the first 100 of these) and races (with --check race).`,
 		if err := run(&o); err != nil {
 			return badInput(err)
 		}
+		if err := tasks.read(&o); err != nil {
+			return badInput(err)
+		}
 		stop := watch(cmd, args[0], &o)
 		r, err := runner.Run(cmd.Context(), o)
 		stop()
-		return reportRun(cmd, r, err, *format)
+		return tasks.report(r, *format, func() error { return reportRun(cmd, r, err, *format) })
 	}
 	return cmd
 }
@@ -107,7 +117,7 @@ may be changed before comm execute; comm verify compares.`,
 		Args:              exactly("SCENARIO", "DIR"),
 		ValidArgsFunction: completeScenario,
 	}
-	options := addScenarioFlags(cmd)
+	options := addScenarioFlags(cmd, nil)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		o := runner.Options{Scenario: args[0]}
 		if err := options(&o); err != nil {
@@ -133,9 +143,13 @@ It compares nothing. Races that --check race finds are exit status 1.`,
 		Args:    exactly("DIR"),
 	}
 	run := addBackendFlags(cmd)
+	tasks := addTaskFlags(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		var o runner.Options
 		if err := run(&o); err != nil {
+			return badInput(err)
+		}
+		if err := tasks.read(&o); err != nil {
 			return badInput(err)
 		}
 		stop := watch(cmd, args[0], &o)
@@ -143,6 +157,9 @@ It compares nothing. Races that --check race finds are exit status 1.`,
 		stop()
 		if err != nil {
 			return failed(err)
+		}
+		if err := tasks.report(r, "text", nil); err != nil {
+			return err
 		}
 		_, err = fmt.Fprintf(cmd.OutOrStdout(), "%s has the outputs of %s; next: kernbench comm verify %[1]s\n", args[0], r.Scenario)
 		if err != nil || len(r.Races) == 0 {

@@ -13,14 +13,14 @@ import (
 )
 
 // addScenarioFlags gives a command the flags that choose a scenario's ranks and
-// parameters, and is how to read them.
-func addScenarioFlags(cmd *cobra.Command) func(*runner.Options) error {
+// parameters, and is how to read them. Some of --set may be for tasks.
+func addScenarioFlags(cmd *cobra.Command, tasks *taskFlags) func(*runner.Options) error {
 	var nranks, root, rounds int
 	intFlag(cmd, &nranks, "nranks", 0, "how many ranks (default: the scenario's)")
 	intFlag(cmd, &root, "root", 0, "the root, of scenarios that have one (default: the scenario's)")
 	intFlag(cmd, &rounds, "rounds", 1, "how often the kernel runs, with other inputs every time")
 	devices := cmd.Flags().StringP("devices", "d", "", "`LIST` of the ranks' devices, such as 0-3 or 0,2,5 (default: from 0 on)")
-	sets := cmd.Flags().StringArray("set", nil, "change a parameter of the scenario, `NAME=VALUE`; repeatable")
+	sets := cmd.Flags().StringArray("set", nil, "change a parameter of the scenario, `NAME=VALUE`, or with --runtime a value of tasks.yaml, tasks.KEY=VALUE; repeatable")
 	return func(o *runner.Options) error {
 		if cmd.Flags().Changed("nranks") && nranks < 1 {
 			return fmt.Errorf("--nranks %d: write 1 to 64", nranks)
@@ -37,6 +37,9 @@ func addScenarioFlags(cmd *cobra.Command) func(*runner.Options) error {
 		}
 		o.Params = map[string]string{}
 		for _, set := range *sets {
+			if tasks != nil && tasks.take(set) {
+				continue
+			}
 			name, value, ok := strings.Cut(set, "=")
 			if !ok || name == "" {
 				return fmt.Errorf("--set %s: write NAME=VALUE", set)

@@ -68,8 +68,13 @@ func runText(r *runner.Result) string {
 		if r.Rounds > 1 && r.Backend != runner.Sim {
 			delays = ", with random delays"
 		}
-		line("time", "%v in the kernel, %s%s", time.Duration(r.TimeNS), counted(r.Rounds, "round"), delays)
+		where := "in the kernel"
+		if r.Runtime != "" {
+			where = "for all tasks"
+		}
+		line("time", "%v %s, %s%s", time.Duration(r.TimeNS), where, counted(r.Rounds, "round"), delays)
 	}
+	taskLines(r, line)
 	values := "all right"
 	if r.Wrong > 0 {
 		values = fmt.Sprintf("%d wrong, in %s", r.Wrong, counted(r.Spans, "span"))

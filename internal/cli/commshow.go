@@ -76,7 +76,8 @@ type shownScenario struct {
 	Root           int               `json:"root"` // -1 if nothing has to do with one
 	Devices        []int             `json:"devices"`
 	Params         map[string]string `json:"params,omitempty"`
-	Kernel         string            `json:"kernel"`
+	Kernel         string            `json:"kernel"`          // "" if there is none
+	Tasks          string            `json:"tasks,omitempty"` // the orchestration of its tasks, if there is one
 	ContextVersion int               `json:"context_version"`
 	Windows        []shownWindow     `json:"windows"`
 	Buffers        []shownBuffer     `json:"buffers"`
@@ -123,7 +124,7 @@ signal_bytes) and buffers
 		Args:              oneScenario,
 		ValidArgsFunction: completeScenario,
 	}
-	options := addScenarioFlags(cmd)
+	options := addScenarioFlags(cmd, nil)
 	source := cmd.Flags().Bool("source", false, "print the file")
 	format := formatFlag(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
@@ -169,7 +170,7 @@ func alone(cmd *cobra.Command, flag string) (err error) {
 func describeScenario(s *scenario.Scenario, plan *scenario.Plan) *shownScenario {
 	shown := &shownScenario{
 		Scenario: plan.Name, Summary: s.Summary, NRanks: plan.Ranks, Root: -1, Devices: plan.Devices, Params: plan.Params(),
-		Kernel: plan.Kernel, ContextVersion: comm.ContextVersion, Windows: []shownWindow{}, Buffers: []shownBuffer{},
+		Kernel: plan.Kernel, Tasks: plan.Orchestration, ContextVersion: comm.ContextVersion, Windows: []shownWindow{}, Buffers: []shownBuffer{},
 	}
 	if plan.Rooted() {
 		shown.Root = plan.Root
@@ -198,7 +199,14 @@ func describeScenario(s *scenario.Scenario, plan *scenario.Plan) *shownScenario 
 func (s *shownScenario) text() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s%s: %s\n", s.Scenario, paramList(s.Params), s.Summary)
-	fmt.Fprintf(&b, "%s%s, devices %s; kernel %s; context version %d\n", counted(s.NRanks, "rank"), rootText(s.Root), numberList(s.Devices), s.Kernel, s.ContextVersion)
+	runs := ""
+	if s.Kernel != "" {
+		runs += "; kernel " + s.Kernel
+	}
+	if s.Tasks != "" {
+		runs += "; tasks " + s.Tasks
+	}
+	fmt.Fprintf(&b, "%s%s, devices %s%s; context version %d\n", counted(s.NRanks, "rank"), rootText(s.Root), numberList(s.Devices), runs, s.ContextVersion)
 	row := func(from, to, what any) { fmt.Fprintf(&b, "  %10v  %10v  %v\n", from, to, what) }
 	for i, w := range s.Windows {
 		name := "window of each rank"

@@ -10,6 +10,7 @@ import (
 
 	"github.com/kernbench/kernbench/ccl"
 	"github.com/kernbench/kernbench/internal/config"
+	"github.com/kernbench/kernbench/task"
 	"github.com/kernbench/kernbench/topology"
 )
 
@@ -35,8 +36,9 @@ func (n *systemName) Set(word string) error {
 
 // Examples of --set.
 const (
-	exampleSet    = "sip.ucie.bandwidth=256GB/s"
-	exampleCCLSet = cclPrefix + "defaults.buffer_kind=hbm"
+	exampleSet      = "sip.ucie.bandwidth=256GB/s"
+	exampleCCLSet   = cclPrefix + "defaults.buffer_kind=hbm"
+	exampleTasksSet = tasksPrefix + "control.register_read=50ns"
 )
 
 // addTopologyFlags gives a command --topology and --set.
@@ -103,17 +105,27 @@ type configFlags struct {
 	ccl string
 }
 
-// cclPrefix begins the keys of --set that are ccl.yaml's.
-const cclPrefix = "ccl."
+// What begins the keys of --set that are not the topology's.
+const (
+	cclPrefix   = "ccl."
+	tasksPrefix = "tasks."
+)
 
 // addConfigFlags gives a command --topology, --ccl, and a --set for both.
 func addConfigFlags(cmd *cobra.Command) *configFlags {
 	f := &configFlags{}
+	f.add(cmd)
+	addSet(cmd, &f.sets, exampleSet+", "+exampleCCLSet, f.keys())
+	return f
+}
+
+func (f *configFlags) add(cmd *cobra.Command) {
 	f.addTopology(cmd)
 	addCCL(cmd, &f.ccl)
-	addSet(cmd, &f.sets, exampleSet+", "+exampleCCLSet,
-		append(settableKeys[topology.Spec](""), settableKeys[ccl.Config](cclPrefix)...))
-	return f
+}
+
+func (f *configFlags) keys() []string {
+	return append(settableKeys[topology.Spec](""), settableKeys[ccl.Config](cclPrefix)...)
 }
 
 // addCCL gives a command --ccl.
@@ -123,14 +135,7 @@ func addCCL(cmd *cobra.Command, name *string) {
 
 // load reads the system and how collectives are done, with the mistakes in both.
 func (f *configFlags) load() (*topology.Graph, *ccl.Config, error) {
-	var system, collectives []string
-	for _, set := range f.sets {
-		if strings.HasPrefix(set, cclPrefix) {
-			collectives = append(collectives, set)
-		} else {
-			system = append(system, set)
-		}
-	}
+	collectives, system := splitSets(f.sets, cclPrefix)
 	g, err := (&topologyFlags{f.name, system}).load()
 	c, cclErr := loadCCL(f.ccl, collectives)
 	if err := errors.Join(err, cclErr); err != nil {
@@ -142,13 +147,72 @@ func (f *configFlags) load() (*topology.Graph, *ccl.Config, error) {
 // loadCCL reads how collectives are done. Keys of --set may begin with the prefix that
 // tells them from those of a topology.
 func loadCCL(name string, sets []string) (*ccl.Config, error) {
-	keys := make([]string, len(sets))
-	for i, set := range sets {
-		keys[i] = strings.TrimPrefix(set, cclPrefix)
-	}
-	c, err := ccl.Load(name, keys...)
+	c, err := ccl.Load(name, withoutPrefix(sets, cclPrefix)...)
 	if err != nil {
 		return nil, badInput(err)
 	}
 	return c, nil
+}
+
+// programFlags is what a program of the host API runs on: besides, what its tasks cost.
+type programFlags struct {
+	configFlags
+	tasks string
+}
+
+// addProgramFlags gives a command --topology, --ccl, --tasks, and a --set for all.
+func addProgramFlags(cmd *cobra.Command) *programFlags {
+	f := &programFlags{}
+	f.add(cmd)
+	addTasks(cmd, &f.tasks)
+	addSet(cmd, &f.sets, strings.Join([]string{exampleSet, exampleCCLSet, exampleTasksSet}, ", "),
+		append(f.keys(), settableKeys[task.Config](tasksPrefix)...))
+	return f
+}
+
+// addTasks gives a command --tasks.
+func addTasks(cmd *cobra.Command, name *string) {
+	cmd.Flags().StringVar(name, "tasks", "", "`FILE` that says what scheduling tasks costs (default ./tasks.yaml, else the embedded one)")
+}
+
+// load reads the three, with the mistakes in all of them.
+func (f *programFlags) load() (*topology.Graph, *ccl.Config, *task.Config, error) {
+	tasks, others := splitSets(f.sets, tasksPrefix)
+	g, c, err := (&configFlags{topologyFlags{f.name, others}, f.ccl}).load()
+	t, tasksErr := loadTasks(f.tasks, tasks)
+	if err := errors.Join(err, tasksErr); err != nil {
+		return nil, nil, nil, badInput(err)
+	}
+	return g, c, t, nil
+}
+
+// loadTasks reads what scheduling tasks costs. Keys of --set may begin with the prefix
+// that tells them from those of a topology.
+func loadTasks(name string, sets []string) (*task.Config, error) {
+	c, err := task.Load(name, withoutPrefix(sets, tasksPrefix)...)
+	if err != nil {
+		return nil, badInput(err)
+	}
+	return c, nil
+}
+
+// splitSets parts the arguments of --set that begin with a prefix from the others.
+func splitSets(sets []string, prefix string) (with, without []string) {
+	for _, set := range sets {
+		if strings.HasPrefix(set, prefix) {
+			with = append(with, set)
+		} else {
+			without = append(without, set)
+		}
+	}
+	return with, without
+}
+
+// withoutPrefix is arguments of --set as the file has the keys.
+func withoutPrefix(sets []string, prefix string) []string {
+	keys := make([]string, len(sets))
+	for i, set := range sets {
+		keys[i] = strings.TrimPrefix(set, prefix)
+	}
+	return keys
 }

@@ -23,6 +23,7 @@ var commands = []func() *cobra.Command{
 	probeCmd,
 	replayCmd,
 	runCmd,
+	tasksCmd,
 	topologyCmd,
 	versionCmd,
 }
@@ -69,8 +70,9 @@ machine, draws it, and times what moves on it against closed forms. Same inputs,
 same output bytes.
 
 A system is described by --topology FILE or PRESET, else ./topology.yaml, else
-the preset default, and how collectives are done on it by --ccl FILE, else ./ccl.yaml,
-else a default too; --set changes single values.
+the preset default. How collectives are done on it is said by --ccl FILE, else
+./ccl.yaml, and what scheduling tasks costs by --tasks FILE, else ./tasks.yaml, else by
+defaults too; --set changes single values.
 
 Exit status: 0 ok, 1 wrong values or a failed check, 2 bad usage or input,
 3 the run failed, 130 interrupted, 141 nobody reads the output, 143 terminated.`,

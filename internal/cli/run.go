@@ -13,6 +13,7 @@ import (
 	_ "github.com/kernbench/kernbench/benches" // registers the built-in ones
 	"github.com/kernbench/kernbench/internal/report"
 	"github.com/kernbench/kernbench/internal/sim"
+	"github.com/kernbench/kernbench/task"
 	"github.com/kernbench/kernbench/torch"
 )
 
@@ -25,7 +26,8 @@ the critical path of its slowest launch, and whether the values that its kernels
 computed are those of its reference. kernbench list shows the benches.
 
 Some benches have parameters, which are flags: kernbench list BENCH tells of them.
-Collectives are done as --ccl FILE says, else ./ccl.yaml, else the embedded one.
+Collectives are done as --ccl FILE says, else ./ccl.yaml, else the embedded one; tasks
+cost what --tasks FILE says, else ./tasks.yaml, else the embedded one.
 
 A file that ends in .yaml is a distributed scenario, which kernbench comm run runs: its
 flags are those of that command.
@@ -54,7 +56,7 @@ rows, artifacts (files written) and config.`,
 	if err := cmd.RegisterFlagCompletionFunc("bench", completeBench); err != nil {
 		panic(err) // no such flag
 	}
-	config := addConfigFlags(cmd)
+	config := addProgramFlags(cmd)
 	format := formatFlag(cmd)
 	options := addRunFlags(cmd)
 	params := addParamFlags(cmd)
@@ -70,9 +72,11 @@ rows, artifacts (files written) and config.`,
 		if o.Params, err = params(b); err != nil {
 			return badInput(err)
 		}
-		if o.Topology, o.CCL, err = config.load(); err != nil {
+		var tasks *task.Config
+		if o.Topology, o.CCL, tasks, err = config.load(); err != nil {
 			return err
 		}
+		o.Settings = []any{tasks}
 		progress := startProgress(cmd.ErrOrStderr(), b.Name)
 		o.Output = progress
 		r, err := b.Execute(cmd.Context(), o)

@@ -13,8 +13,8 @@ import (
 	"github.com/kernbench/kernbench/topology"
 )
 
-// validations is what `kernbench topology validate --format json` prints, and that of
-// ccl: what was checked, in the order of the arguments.
+// validations is what `kernbench topology validate --format json` prints, and those of
+// ccl and tasks: what was checked, in the order of the arguments.
 type validations struct {
 	Version string       `json:"version"` // of kernbench
 	Systems []validation `json:"systems,omitempty"`

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/kernbench/kernbench/scenario"
+	"github.com/kernbench/kernbench/task"
 )
 
 // Options is what to run and how.
@@ -18,6 +19,8 @@ type Options struct {
 	Race    bool          // of sim: look for accesses that nothing orders
 	Seed    uint64        // of the delays between staging and reading, on processes
 	Timeout time.Duration // of all of it; 0 is none
+	Runtime task.Runtime  // who schedules the scenario's tasks; "" runs its kernel
+	Tasks   *task.Config  // what that costs and holds; nil is the default
 	Keep    string        // folder to leave inputs, outputs and golden values in; "" is none
 	Print   io.Writer     // for what kernels print; nil drops it
 }
@@ -34,6 +37,8 @@ type Result struct {
 	Params   map[string]string `json:"params,omitempty"`
 	System   string            `json:"system,omitempty"` // of sim: where the topology came from
 	TimeNS   float64           `json:"time_ns"`          // of the kernels, all rounds: simulated, or by the clock of the slowest rank, with the random delays of several rounds
+	Runtime  task.Runtime      `json:"runtime,omitempty"`
+	Tasks    *task.Result      `json:"tasks,omitempty"` // of sim with a runtime: the last round
 	Report
 	Races []string `json:"races,omitzero"` // accesses that nothing orders; nil if they were not looked for
 }

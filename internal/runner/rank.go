@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"reflect"
@@ -14,6 +15,7 @@ import (
 	"github.com/kernbench/kernbench/comm/launch"
 	"github.com/kernbench/kernbench/internal/procpe"
 	"github.com/kernbench/kernbench/scenario"
+	"github.com/kernbench/kernbench/task"
 )
 
 // jobName is what a rank does, for comm/launch.
@@ -23,12 +25,14 @@ func init() { launch.Register(jobName, runRank) }
 
 // order is what a rank is told.
 type order struct {
-	Source string
-	Text   []byte
-	Choice scenario.Choice
-	Folder string // "" has inputs made and outputs compared by the rank
-	Seed   uint64
-	Print  int64 // the printer that kernels print to; 0 is none
+	Source  string
+	Text    []byte
+	Choice  scenario.Choice
+	Folder  string // "" has inputs made and outputs compared by the rank
+	Seed    uint64
+	Runtime task.Runtime // "" runs the kernel
+	Tasks   []byte       // the configuration of runtimes
+	Print   int64        // the printer that kernels print to; 0 is none
 }
 
 // found is what a rank returns.
@@ -186,6 +190,9 @@ func (r *rank) memory(b *scenario.Buffer) []byte {
 
 // launch runs the kernel, and notes how long it took from when all had arrived.
 func (r *rank) launch(round int) error {
+	if r.Runtime != "" {
+		return r.launchTasks(round)
+	}
 	args, err := r.plan.Args(r.comm.Rank(), round, r.windows[0].Context())
 	if err != nil {
 		return err
@@ -202,6 +209,32 @@ func (r *rank) launch(round int) error {
 		return kernel.Call(in)
 	})
 	return r.pe.Launch(r.plan.Kernel, timed.Interface(), args...)
+}
+
+// launchTasks runs the tasks of a round.
+func (r *rank) launchTasks(round int) error {
+	var wrong error
+	declare := func(b *task.Builder, buffer *scenario.Buffer) *task.Tensor {
+		return b.Declare(declared(buffer, b.Rank(), buffer))
+	}
+	own := func(int) comm.Context { return r.windows[0].Context() }
+	p, err := task.Build(r.comm.Rank(), r.comm.Size(), orchestration(r.plan, round, own, declare, &wrong))
+	if err := errors.Join(err, wrong); err != nil {
+		return err
+	}
+	config, err := task.Parse("the configuration of tasks", r.Tasks)
+	if err != nil {
+		return err
+	}
+	o := Options{Runtime: r.Runtime, Tasks: config}
+	began := time.Now()
+	defer func() { r.took += time.Since(began) }()
+	return task.RunOn(r.pe, p, o.taskOptions(r.plan), func(x *task.Tensor) procpe.Tensor {
+		if x.Source == nil {
+			return procpe.Tensor{Name: x.Name, DType: x.DType, Shape: x.Shape}
+		}
+		return r.tensor(x.Source.(*scenario.Buffer))
+	})
 }
 
 // tensor is what the kernel gets of a buffer: nothing of those of domains in which the

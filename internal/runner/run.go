@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/kernbench/kernbench/scenario"
+	"github.com/kernbench/kernbench/task"
 )
 
 // The backends.
@@ -120,6 +121,14 @@ func (o *Options) settle(ctx context.Context) (*scenario.Plan, error) {
 	return s.PlanContext(ctx, o.Choice)
 }
 
+// runs refuses a plan that has nothing to run.
+func (o *Options) runs(pl *scenario.Plan) error {
+	if pl.Func == nil && o.Runtime == "" {
+		return fmt.Errorf("the scenario %s has tasks and no kernel: add --runtime %s", pl.Name, strings.Join(task.RuntimeNames(), "|"))
+	}
+	return nil
+}
+
 // check refuses options that no run has.
 func (o *Options) check() error {
 	if o.Backend == "" {
@@ -142,6 +151,15 @@ func (o *Options) check() error {
 func (j *job) run(ctx context.Context) (*Result, error) {
 	pl := j.plan
 	r := &Result{Scenario: pl.Name, Backend: j.Backend, NRanks: pl.Ranks, Root: rootOf(pl), Rounds: pl.Rounds, Devices: pl.Devices, Params: pl.Params()}
+	if err := j.runs(pl); err != nil {
+		return nil, &InputError{err}
+	}
+	if j.Runtime != "" {
+		if err := j.checkTasks(); err != nil {
+			return nil, &InputError{err}
+		}
+		r.Runtime = j.Runtime
+	}
 	var err error
 	if j.Backend == Sim {
 		err = j.simulate(ctx, r)

@@ -6,7 +6,6 @@ import (
 	"reflect"
 
 	"github.com/kernbench/kernbench/comm"
-	"github.com/kernbench/kernbench/internal/sim"
 	"github.com/kernbench/kernbench/scenario"
 	"github.com/kernbench/kernbench/tl"
 	"github.com/kernbench/kernbench/torch"
@@ -71,11 +70,11 @@ func (s *simulation) rounds(r *Result) (err error) {
 		if err := s.stage(round); err != nil {
 			return err
 		}
-		took, err := s.launch(round)
+		took, err := s.launch(round, r)
 		if err != nil {
 			return err
 		}
-		r.TimeNS += float64(took) / float64(sim.Nanosecond)
+		r.TimeNS += nanoseconds(took)
 		if err := s.collect(round); err != nil {
 			return err
 		}
@@ -148,11 +147,14 @@ func (s *simulation) collect(round int) error {
 // launch runs the kernel on all ranks. What it is given differs by rank, so that what
 // the machine runs is a kernel of all buffers, which calls the scenario's with what its
 // rank gets.
-func (s *simulation) launch(round int) (torch.Time, error) {
+func (s *simulation) launch(round int, r *Result) (torch.Time, error) {
+	if s.Runtime != "" {
+		return s.launchTasks(round, r)
+	}
 	bound := make([]*tl.Binding, s.plan.Ranks)
 	given := make([][]*scenario.Buffer, s.plan.Ranks)
 	for rank := range bound {
-		args, err := s.plan.Args(rank, round, comm.Context{Rank: rank, Ranks: s.plan.Ranks, WindowBytes: s.plan.Windows[0].Bytes - s.plan.Windows[0].Data(), Base: make([]uint64, s.plan.Ranks)})
+		args, err := s.plan.Args(rank, round, s.deviceContext(rank))
 		if err == nil {
 			bound[rank], given[rank], err = tl.Bind[*scenario.Buffer](s.plan.Kernel, s.plan.Func, args)
 		}
@@ -191,6 +193,13 @@ func (s *simulation) launch(round int) (torch.Time, error) {
 		return 0, err
 	}
 	return l.Crit(), nil
+}
+
+// deviceContext is what a rank knows of its window, but for addresses, which simulated
+// windows have none of.
+func (j *job) deviceContext(rank int) comm.Context {
+	w := &j.plan.Windows[0]
+	return comm.Context{Rank: rank, Ranks: j.plan.Ranks, WindowBytes: w.Bytes - w.Data(), Base: make([]uint64, j.plan.Ranks)}
 }
 
 // pointer is what a rank sees of a buffer. Peers reach windows alone, and who is no

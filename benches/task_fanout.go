@@ -1,0 +1,80 @@
+package benches
+
+import (
+	"github.com/kernbench/kernbench/bench"
+	"github.com/kernbench/kernbench/task"
+	"github.com/kernbench/kernbench/tl"
+	"github.com/kernbench/kernbench/torch"
+)
+
+func init() {
+	bench.Register(bench.Bench{
+		Name:    "task_fanout",
+		Summary: "one task, then many side by side, then one: how fast the runtimes spread work",
+		Doc: `A task writes a tile, others copy it to tiles of their own, each plus its number, and a
+last one adds them all up. The many could run at once, each on a PE. How nearly they do is
+for the control cores to say: one hands out all tasks and reads all ends under
+host_build_graph, has to build them as well under aicpu_build_graph, and there are three
+under tensormap_and_ringbuffer.`,
+		Params: taskParams("24"),
+		Run:    runTaskFanOut,
+	})
+}
+
+// seed writes n elements: 0, 1, 2 ...
+func seed(t *tl.PE, x tl.Ptr, n int) { t.Store(x, t.Arange(n, tl.F32)) }
+
+// addNumber copies n elements and adds a number to each.
+func addNumber(t *tl.PE, x, y tl.Ptr, n, number int) {
+	t.Store(y, t.Load(x, tl.Shape{1, n}, tl.F32).Add(number))
+}
+
+// addRows adds up rows of n elements.
+func addRows(t *tl.PE, y, sum tl.Ptr, rows, n int) {
+	total := t.Load(y, tl.Shape{n}, tl.F32)
+	for row := 1; row < rows; row++ {
+		total = total.Add(t.Load(y.At(row), tl.Shape{n}, tl.F32))
+	}
+	t.Store(sum, total)
+}
+
+func runTaskFanOut(ctx *torch.Context) error {
+	n, elems, err := taskSizes(ctx, 10_000)
+	if err != nil {
+		return err
+	}
+	want := make([]float32, elems)
+	for i := range want {
+		want[i] = float32(n*i + n*(n-1)/2)
+	}
+	return underEach(ctx, "One task, many, one", func(r task.Runtime) (*task.Result, error) {
+		x, err := ctx.Zeros(torch.F32, torch.Shape{elems})
+		if err != nil {
+			return nil, err
+		}
+		y, err := ctx.Zeros(torch.F32, torch.Shape{n, elems}, torch.DPPolicy{Cube: torch.RowWise, PE: torch.RowWise})
+		if err != nil {
+			return nil, err
+		}
+		sum, err := ctx.Zeros(torch.F32, torch.Shape{elems})
+		if err != nil {
+			return nil, err
+		}
+		result, err := task.Run(ctx, task.Options{Name: "task_fanout", Runtime: r, Devices: []int{0}}, func(b *task.Builder) {
+			x, y, sum := b.Tensor(x), b.Tensor(y), b.Tensor(sum)
+			size := task.Scalar("n", elems)
+			source := b.Submit("seed", seed, task.Args{task.Out("x", x), size})
+			var all []task.ID
+			for i := range n {
+				all = append(all, b.Submit("add_number", addNumber, task.Args{
+					task.In("x", x), task.Out("y", y.Rows(i, 1)), size, task.Scalar("number", i),
+				}, task.After(source)))
+			}
+			b.Submit("add_rows", addRows, task.Args{task.In("y", y), task.Out("sum", sum), task.Scalar("rows", n), size}, task.After(all...))
+		})
+		if err != nil {
+			return nil, err
+		}
+		return result, ctx.Check("sum under "+string(r), sum, want)
+	}, nil)
+}

@@ -1,0 +1,93 @@
+package benches
+
+import (
+	"github.com/kernbench/kernbench/bench"
+	"github.com/kernbench/kernbench/task"
+	"github.com/kernbench/kernbench/tl"
+	"github.com/kernbench/kernbench/torch"
+)
+
+func init() {
+	bench.Register(bench.Bench{
+		Name:    "task_stencil",
+		Summary: "steps of a stencil, a task for each tile: work whose tasks wait for their neighbours",
+		Doc: `Eight steps over a row of tiles, each a task: an element becomes the sum of itself and
+its two neighbours, from one tensor to another and back. A task reads its tile and one
+element on either side, and so waits for three tasks of the step before and, since it
+overwrites what they read, for three of that step, which are mostly the same. The regions
+say so to the runtimes that look at regions, explicit edges to the one that does not. Each
+step is a scope.`,
+		Params: taskParams("12"),
+		Run:    runTaskStencil,
+	})
+}
+
+// stencilSteps is how often the stencil is applied.
+const stencilSteps = 8
+
+// sumOfThree makes n elements out of n+2: each the sum of three neighbours.
+func sumOfThree(t *tl.PE, x, y tl.Ptr, n int) {
+	shape := tl.Shape{n}
+	left, middle, right := t.Load(x, shape, tl.I32), t.Load(x.At(1), shape, tl.I32), t.Load(x.At(2), shape, tl.I32)
+	t.Store(y, left.Add(middle).Add(right))
+}
+
+func runTaskStencil(ctx *torch.Context) error {
+	tiles, elems, err := taskSizes(ctx, 10_000)
+	if err != nil {
+		return err
+	}
+	all := tiles*elems + 2 // with a 0 at either end
+	begin := make([]int32, all)
+	for i := range begin[2:] {
+		begin[i+1] = int32(i % 17)
+	}
+	want := stencil(begin)
+	return underEach(ctx, "A stencil", func(r task.Runtime) (*task.Result, error) {
+		x, err := ctx.FromSlice(begin, torch.I32, torch.Shape{all})
+		if err != nil {
+			return nil, err
+		}
+		y, err := ctx.Zeros(torch.I32, torch.Shape{all})
+		if err != nil {
+			return nil, err
+		}
+		result, err := task.Run(ctx, task.Options{Name: "task_stencil", Runtime: r, Devices: []int{0}}, func(b *task.Builder) {
+			from, to := b.Tensor(x), b.Tensor(y)
+			var last []task.ID // of the step before, by tile
+			for range stencilSteps {
+				b.Scope("step", func() {
+					var step []task.ID
+					for i := range tiles {
+						var after []task.ID
+						if last != nil {
+							after = last[max(0, i-1):min(tiles, i+2)]
+						}
+						at := i * elems
+						step = append(step, b.Submit("sum_of_three", sumOfThree, task.Args{
+							task.In("x", from.Rows(at, elems+2)), task.Out("y", to.Rows(at+1, elems)), task.Scalar("n", elems),
+						}, task.After(after...)))
+					}
+					last = step
+				})
+				from, to = to, from
+			}
+		})
+		if err != nil {
+			return nil, err
+		}
+		return result, ctx.Check("x under "+string(r), x, want) // after an even number of steps
+	}, nil)
+}
+
+// stencil is what becomes of elements.
+func stencil(x []int32) []int32 {
+	for range stencilSteps {
+		y := make([]int32, len(x))
+		for i := 1; i < len(x)-1; i++ {
+			y[i] = x[i-1] + x[i] + x[i+1]
+		}
+		x = y
+	}
+	return x
+}

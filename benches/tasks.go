@@ -1,0 +1,68 @@
+package benches
+
+import (
+	"fmt"
+	"strconv"
+
+	"github.com/kernbench/kernbench/bench"
+	"github.com/kernbench/kernbench/internal/figure"
+	"github.com/kernbench/kernbench/internal/report"
+	"github.com/kernbench/kernbench/internal/taskchart"
+	"github.com/kernbench/kernbench/task"
+	"github.com/kernbench/kernbench/torch"
+)
+
+// taskParams is the parameters of benches of tasks: how many, and what all have.
+func taskParams(count string) []bench.Param {
+	return []bench.Param{
+		{Name: "runtime", Usage: "who schedules the tasks", Default: "all", Values: append([]string{"all"}, task.RuntimeNames()...)},
+		{Name: "count", Usage: "how many tasks, or tiles", Default: count},
+		{Name: "tile", Usage: "elements that a task works on", Default: "1024"},
+		{Name: "gantt-svg", Usage: "draw who did what when to this file"},
+	}
+}
+
+// taskSizes is the parameters count and tile.
+func taskSizes(ctx *torch.Context, most int) (count, elems int, err error) {
+	read := func(name string, most int) (n int) {
+		n, wrong := strconv.Atoi(ctx.Param(name))
+		if err == nil && (wrong != nil || n < 1 || n > most) {
+			err = &bench.ParamError{Name: name, Err: fmt.Errorf("%q: write a whole number from 1 to %d", ctx.Param(name), most)}
+		}
+		return n
+	}
+	return read("count", most), read("tile", 1<<16), err
+}
+
+// underEach runs a program under each of the runtimes that were asked for. A run has a row
+// of the table, with columns of its own before and behind, and a panel of the picture.
+func underEach(ctx *torch.Context, title string, run func(r task.Runtime) (*task.Result, error), columns func(*task.Result) []torch.Metric) error {
+	var results []*task.Result
+	for _, r := range task.Runtimes {
+		if chosen := ctx.Param("runtime"); chosen != "all" && chosen != string(r) {
+			continue
+		}
+		result, err := run(r)
+		if err != nil {
+			return fmt.Errorf("%s: %w", r, err)
+		}
+		row := taskchart.Row(result)
+		if columns != nil {
+			row = append(row, columns(result)...)
+		}
+		ctx.Row(row...)
+		results = append(results, result)
+	}
+	ctx.Metric("tasks", results[0].Tasks)
+	ctx.Metric("compute_cores", results[0].Ranks*results[0].Cores)
+	file := ctx.Param("gantt-svg")
+	if file == "" {
+		return nil
+	}
+	subtitle := fmt.Sprintf("%d tasks on %d compute cores; times from the start of building", results[0].Tasks, results[0].Ranks*results[0].Cores)
+	if err := report.WriteFile(file, figure.Gantt(taskchart.Gantt(title, subtitle, results...))); err != nil {
+		return &bench.ParamError{Name: "gantt-svg", Err: err}
+	}
+	ctx.Artifact(file)
+	return nil
+}

@@ -1,0 +1,86 @@
+package benches
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/kernbench/kernbench/bench"
+	"github.com/kernbench/kernbench/task"
+	"github.com/kernbench/kernbench/torch"
+)
+
+// column is a value of each row of a result.
+func column(t *testing.T, r *bench.Result, name string) (values []torch.Time) {
+	t.Helper()
+	for _, row := range r.Rows {
+		found := false
+		for _, v := range row {
+			if v.Name == name {
+				values, found = append(values, v.Value.(torch.Time)), true
+			}
+		}
+		if !found {
+			t.Fatalf("%s: no column %s in %v", r.Bench, name, row)
+		}
+	}
+	return values
+}
+
+func TestTaskChain(t *testing.T) {
+	for _, count := range []string{"1", "16", "100"} {
+		r := execute(t, "task_chain", torch.Options{Params: map[string]string{"count": count}})
+		got, want := column(t, r, "makespan_ns"), column(t, r, "formula_ns")
+		for i := range got {
+			if got[i] != want[i] {
+				t.Errorf("%s tasks under %s: makespan %v, want the formula's %v", count, task.Runtimes[i], got[i], want[i])
+			}
+		}
+	}
+}
+
+// TestTaskBenches holds what the benches are there to show: the host's building is the
+// most of its time, on a chain nobody is disturbed by the orchestrator, a control core of
+// its own reads ends sooner, and the orchestrator is what takes the time where tasks are
+// short.
+func TestTaskBenches(t *testing.T) {
+	makespan := map[string][]torch.Time{}
+	build := map[string][]torch.Time{}
+	for _, name := range []string{"task_chain", "task_fanout", "task_stencil", "treduce_tasks"} {
+		r := execute(t, name, torch.Options{})
+		makespan[name], build[name] = column(t, r, "makespan_ns"), column(t, r, "build_ns")
+		if host := build[name][0]; name != "treduce_tasks" && 2*host < makespan[name][0] {
+			t.Errorf("%s: the host built for %v of %v, want most of it", name, host, makespan[name][0])
+		}
+	}
+	if m := makespan["task_chain"]; m[2] >= m[1] {
+		t.Errorf("task_chain: %v under %s and %v under %s, want less", m[2], task.Runtimes[2], m[1], task.Runtimes[1])
+	}
+	if m, b := makespan["task_stencil"][2], build["task_stencil"][2]; m-b > m/10 {
+		t.Errorf("task_stencil under %s: built for %v of %v, want nearly all", task.Runtimes[2], b, m)
+	}
+}
+
+func TestTaskBenchParams(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "chart.svg")
+	r := execute(t, "task_fanout", torch.Options{Params: map[string]string{"runtime": "aicpu_build_graph", "count": "3", "gantt-svg": file}})
+	if len(r.Rows) != 1 || len(r.Artifacts) != 1 || r.Artifacts[0] != file {
+		t.Errorf("%d rows and the files %v, want 1 and %s", len(r.Rows), r.Artifacts, file)
+	}
+	picture, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.HasPrefix(picture, []byte("<svg")) || !strings.Contains(string(picture), "aicpu_build_graph") {
+		t.Errorf("the picture begins with %.60q and has aicpu_build_graph: %v", picture, strings.Contains(string(picture), "aicpu_build_graph"))
+	}
+	for name, value := range map[string]string{"count": "0", "tile": "x", "gantt-svg": "/no/such/folder/x.svg"} {
+		b, _ := bench.Find("task_stencil")
+		_, err := b.Execute(t.Context(), bench.Options{Options: torch.Options{Params: map[string]string{name: value}}})
+		if err == nil || !strings.HasPrefix(err.Error(), "--"+name+": ") {
+			t.Errorf("--%s %s: %v, want a message that begins with the flag", name, value, err)
+		}
+	}
+}

@@ -1,0 +1,109 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/kernbench/kernbench/internal/figure"
+	"github.com/kernbench/kernbench/internal/report"
+	"github.com/kernbench/kernbench/internal/runner"
+	"github.com/kernbench/kernbench/internal/taskchart"
+	"github.com/kernbench/kernbench/task"
+)
+
+// taskFlags is how the tasks of a scenario are scheduled, and what is shown of it.
+type taskFlags struct {
+	cmd     *cobra.Command
+	runtime *string
+	file    string
+	sets    []string // of --set, those that are for tasks.yaml
+	gantt   bool
+	svg     string
+}
+
+// addTaskFlags gives a command the flags of task runtimes.
+func addTaskFlags(cmd *cobra.Command) *taskFlags {
+	f := &taskFlags{cmd: cmd}
+	f.runtime = wordFlag(cmd, "runtime", "", "run the scenario as tasks, scheduled by this (default: its kernel, on each rank)", "", task.RuntimeNames())
+	addTasks(cmd, &f.file)
+	cmd.Flags().BoolVar(&f.gantt, "gantt", false, "with --runtime on --backend sim: show who did what when; in json, as spans")
+	cmd.Flags().StringVar(&f.svg, "gantt-svg", "", "the same as a picture, to `FILE`")
+	return f
+}
+
+// take keeps one of --set if it is for tasks.yaml.
+func (f *taskFlags) take(set string) bool {
+	if !strings.HasPrefix(set, tasksPrefix) {
+		return false
+	}
+	f.sets = append(f.sets, set)
+	return true
+}
+
+// read checks the flags.
+func (f *taskFlags) read(o *runner.Options) (err error) {
+	if *f.runtime == "" {
+		for _, name := range []string{"tasks", "gantt", "gantt-svg"} {
+			if f.cmd.Flags().Changed(name) {
+				return fmt.Errorf("--%s is for runs of tasks: add --runtime %s", name, strings.Join(task.RuntimeNames(), "|"))
+			}
+		}
+		if len(f.sets) > 0 {
+			return fmt.Errorf("--set %s is for runs of tasks: add --runtime %s", f.sets[0], strings.Join(task.RuntimeNames(), "|"))
+		}
+		return nil
+	}
+	o.Runtime = task.Runtime(*f.runtime)
+	if (f.gantt || f.svg != "") && o.Backend != runner.Sim {
+		return errors.New("--gantt and --gantt-svg show simulated time: add --backend sim")
+	}
+	o.Tasks, err = loadTasks(f.file, f.sets)
+	return err
+}
+
+// report has a result told, by tell if that is wanted, with the charts that are.
+func (f *taskFlags) report(r *runner.Result, format string, tell func() error) error {
+	var chart *report.Gantt
+	if r != nil && r.Tasks != nil {
+		chart = taskchart.Gantt(r.Scenario, fmt.Sprintf("%s on %s", counted(r.Tasks.Tasks, "task"), counted(r.Tasks.Ranks, "rank")), r.Tasks)
+		if !f.gantt {
+			r.Tasks.Spans, r.Tasks.Control = nil, nil
+		}
+	}
+	if chart != nil && f.svg != "" {
+		if err := report.WriteFile(f.svg, figure.Gantt(chart)); err != nil {
+			return badInput(fmt.Errorf("--gantt-svg: %w", err))
+		}
+	}
+	var told error
+	if tell != nil {
+		told = tell()
+	}
+	if chart == nil || !f.gantt || format == "json" {
+		return told
+	}
+	out := f.cmd.OutOrStdout()
+	fmt.Fprintln(out)
+	return errors.Join(told, report.WriteGantt(out, chart, ganttColumns))
+}
+
+// ganttColumns is how wide a chart is.
+const ganttColumns = 100
+
+// taskLines tells people of a run of tasks.
+func taskLines(r *runner.Result, line func(name, format string, args ...any)) {
+	if r.Runtime == "" {
+		return
+	}
+	t := r.Tasks
+	if t == nil {
+		line("runtime", "%s", r.Runtime)
+		return
+	}
+	line("runtime", "%s, %s on %s", r.Runtime, counted(t.Tasks, "task"), counted(t.Ranks*t.Cores, "PE"))
+	line("control", "building %s, dispatching %s, noticing %s", report.Rounded(t.Build), report.Rounded(t.Dispatch), report.Rounded(t.Notice))
+	line("PE time", "computing %s, communicating %s, scheduling %s, idle %s", report.Rounded(t.Compute), report.Rounded(t.Communicate), report.Rounded(t.Schedule), report.Rounded(t.Idle))
+}

@@ -1,0 +1,182 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/kernbench/kernbench/bench"
+	"github.com/kernbench/kernbench/internal/config"
+	"github.com/kernbench/kernbench/internal/report"
+	"github.com/kernbench/kernbench/task"
+	"github.com/kernbench/kernbench/topology"
+	"github.com/kernbench/kernbench/torch"
+)
+
+func tasksCmd() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "tasks",
+		Short: "Show and check what scheduling tasks costs",
+		Long: `What scheduling the tasks of a program costs, and how many there is room for, is in
+tasks.yaml: what the runtimes have in common, and the numbers of each. kernbench run and
+comm run read it from --tasks FILE, else ./tasks.yaml, else it is the embedded one.`,
+		Example: `  kernbench tasks show
+  kernbench tasks show --format yaml > tasks.yaml
+  kernbench tasks validate tasks.yaml`,
+	}
+	group(cmd)
+	cmd.AddCommand(tasksShowCmd(), tasksValidateCmd(), tasksSchemaCmd())
+	return cmd
+}
+
+func tasksSchemaCmd() *cobra.Command {
+	return &cobra.Command{
+		Use:   "schema",
+		Short: "Print the JSON Schema of a tasks.yaml",
+		Long: `Schema prints the JSON Schema of a tasks.yaml, with which editors complete keys and mark
+mistakes as you type. Name it in the first line of your file:
+
+  # yaml-language-server: $schema=tasks.schema.json`,
+		Example: `  kernbench tasks schema > tasks.schema.json`,
+		Args:    noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			_, err := cmd.OutOrStdout().Write(task.Schema())
+			return err
+		},
+	}
+}
+
+func tasksValidateCmd() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "validate [FILE]...",
+		Short: "Check files of what scheduling tasks costs",
+		Long: `Validate checks files, or without arguments the one that other commands would use:
+./tasks.yaml, else the embedded one. It reports every mistake at once with file, line,
+column and what to write instead, and then ends with exit status 2.
+
+--format json has a list configs, each with its name, ok, source and hash or errors of
+file, line, column, path and message.`,
+		Example: `  kernbench tasks validate
+  kernbench tasks validate my-tasks.yaml --format json`,
+	}
+	validator{
+		presets: []string{"default"},
+		check: func(name string, sets []string) (v validation, size string, err error) {
+			c, err := loadTasks(name, sets)
+			if err != nil {
+				return v, "", err
+			}
+			v.Source, v.Hash = c.Source(), c.Hash()
+			return v, fmt.Sprintf("runtimes: %d", len(task.Runtimes)), nil
+		},
+		list: func(all *validations, v validation) { all.Configs = append(all.Configs, v) },
+	}.add(cmd, exampleTasksSet, settableKeys[task.Config](tasksPrefix))
+	return cmd
+}
+
+// scheduling is what `kernbench tasks show --format json` prints. Times are in ns, and
+// their names end so.
+type scheduling struct {
+	Version  string         `json:"version"` // of kernbench
+	Tasks    report.Used    `json:"tasks"`
+	Control  bench.Values   `json:"control"`  // what the runtimes have in common
+	Runtimes []bench.Values `json:"runtimes"` // the name first, then its own keys
+}
+
+func tasksShowCmd() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "show",
+		Short: "Print what scheduling tasks costs",
+		Long: `Show prints the numbers of tasks.yaml: those that the runtimes have in common, and a line
+for each runtime; a dash is what it does not have. The first line says which configuration
+was used. --format yaml prints a complete file, which loads back.
+
+--format json has version, tasks (source and hash), control and runtimes, each with its
+name, with the keys of the file; times are in ns, and their names end in _ns.`,
+		Example: `  kernbench tasks show
+  kernbench tasks show --set tasks.control.register_read=50ns --format yaml > tasks.yaml`,
+		Args: noArgs,
+	}
+	var file string
+	var sets []string
+	addTasks(cmd, &file)
+	addSet(cmd, &sets, exampleTasksSet, settableKeys[task.Config](tasksPrefix))
+	format := formatFlag(cmd, "yaml")
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		c, err := loadTasks(file, sets)
+		if err != nil {
+			return err
+		}
+		out := cmd.OutOrStdout()
+		if *format == "yaml" {
+			_, err := out.Write(c.YAML())
+			return err
+		}
+		all := describeTasks(c)
+		if *format == "json" {
+			return report.WriteJSON(out, all)
+		}
+		return all.writeText(out)
+	}
+	return cmd
+}
+
+func describeTasks(c *task.Config) *scheduling {
+	s := &scheduling{
+		Version: report.Version, Tasks: report.Used{Source: c.Source(), Hash: c.Hash()}, Control: numbers(c.Control),
+	}
+	parts := reflect.ValueOf(*c)
+	for _, k := range config.Keys(parts.Type()) {
+		if slices.Contains(task.Runtimes, task.Runtime(k.Name)) {
+			name := torch.Col("name", k.Name)
+			s.Runtimes = append(s.Runtimes, append(bench.Values{name}, numbers(parts.FieldByIndex(k.Index).Interface())...))
+		}
+	}
+	return s
+}
+
+// numbers is a part of the configuration by its keys.
+func numbers(part any) (list bench.Values) {
+	v := reflect.ValueOf(part)
+	for _, k := range config.Keys(v.Type()) {
+		name, value := k.Name, v.FieldByIndex(k.Index).Interface()
+		if _, ok := value.(topology.Time); ok {
+			name += "_ns"
+		}
+		list = append(list, torch.Col(name, value))
+	}
+	return list
+}
+
+func (s *scheduling) writeText(w io.Writer) error {
+	text := func(v torch.Metric) string { return strings.TrimSuffix(fmt.Sprint(v.Value), "ns") }
+	var control [][]string
+	for _, v := range s.Control {
+		control = append(control, []string{v.Name, text(v)})
+	}
+	var columns []string // in the order in which they come up
+	for _, v := range slices.Concat(s.Runtimes...) {
+		if !slices.Contains(columns, v.Name) {
+			columns = append(columns, v.Name)
+		}
+	}
+	var runtimes [][]string
+	for _, r := range s.Runtimes {
+		row := slices.Repeat([]string{"-"}, len(columns))
+		for _, v := range r {
+			row[slices.Index(columns, v.Name)] = text(v)
+		}
+		runtimes = append(runtimes, row)
+	}
+	columns[0] = "runtime"
+	fmt.Fprintf(w, "# tasks: %s (hash %s)\n\n", s.Tasks.Source, s.Tasks.Hash)
+	if err := report.WriteTable(w, []string{"control", "value"}, control); err != nil {
+		return err
+	}
+	fmt.Fprintln(w)
+	return report.WriteTable(w, columns, runtimes)
+}

@@ -1,0 +1,94 @@
+package cli
+
+import (
+	"bytes"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/kernbench/kernbench/bench"
+	"github.com/kernbench/kernbench/task"
+	"github.com/kernbench/kernbench/tl"
+	"github.com/kernbench/kernbench/torch"
+)
+
+// registerTask registers a bench of one task, which reports how long it takes.
+var registerTask = sync.OnceFunc(func() {
+	bench.Register(bench.Bench{Name: "one-task", Summary: "runs a task", Run: func(ctx *torch.Context) error {
+		r, err := task.Run(ctx, task.Options{Runtime: task.AICPUBuildGraph, Devices: []int{0}}, func(b *task.Builder) {
+			b.Submit("nothing", func(*tl.PE) {}, nil)
+		})
+		if err == nil {
+			ctx.Metric("makespan_ns", r.Makespan)
+		}
+		return err
+	}})
+})
+
+// TestRunTasks: a bench's tasks cost what --tasks, --set or ./tasks.yaml say, and the
+// result says which it was. The task is submitted in 300 ns, posted in 5, seen in 140,
+// begun in 800, and its end noticed in 100.
+func TestRunTasks(t *testing.T) {
+	registerTask()
+	t.Chdir(t.TempDir())
+	const hash, makespan = "(hash ", "makespan_ns"
+	for _, tt := range []struct {
+		file   string // tasks.yaml, if there is to be one
+		args   []string
+		source string
+		want   string
+	}{
+		{"", nil, "preset default", "1345"},
+		{"", []string{"--set", "tasks.control.register_read=50ns"}, "preset default, --set control.register_read=50ns", "1295"},
+		{"extends: default\ncontrol: {core_switch: 0 ns}\n", nil, "tasks.yaml", "545"},
+		{"extends: default\ncontrol: {core_switch: 0 ns}\n", []string{"--tasks", "default"}, "preset default", "1345"},
+		{"extends: default\n", []string{"--tasks", "tasks.yaml", "--set", "tasks.aicpu_build_graph.per_task=0ns"},
+			"tasks.yaml, --set aicpu_build_graph.per_task=0ns", "1045"},
+	} {
+		if tt.file != "" {
+			if err := os.WriteFile(task.File, []byte(tt.file), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		out := run(t, append([]string{"run", "one-task"}, tt.args...)...)
+		if want := "# tasks: " + tt.source + " " + hash; !strings.Contains(out, want) {
+			t.Errorf("%v: no line %q in\n%s", tt.args, want, out)
+		}
+		_, after, _ := strings.Cut(out, makespan)
+		if got := strings.Fields(after + " -")[0]; got != tt.want {
+			t.Errorf("%v: %s is %s, want %s", tt.args, makespan, got, tt.want)
+		}
+	}
+}
+
+// TestSetKeysOfTasks wants the shell to know the keys of tasks.yaml.
+func TestSetKeysOfTasks(t *testing.T) {
+	var got []string
+	for line := range strings.Lines(run(t, "__complete", "run", "--set", tasksPrefix)) {
+		if key, ok := strings.CutPrefix(line, tasksPrefix); ok {
+			got = append(got, strings.TrimSuffix(key, "=\n"))
+		}
+	}
+	want := strings.Fields(`
+		control.register_read control.posted_write control.to_compute control.core_switch control.compute_cores
+		host_build_graph.fixed host_build_graph.per_task host_build_graph.tasks
+		aicpu_build_graph.per_task aicpu_build_graph.per_edge aicpu_build_graph.tasks
+		tensormap_and_ringbuffer.per_task tensormap_and_ringbuffer.per_edge tensormap_and_ringbuffer.per_tensor
+		tensormap_and_ringbuffer.slots tensormap_and_ringbuffer.rings tensormap_and_ringbuffer.schedulers`)
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("keys (-want +got):\n%s", diff)
+	}
+}
+
+// TestTasksOutputFails: a full disk is an error of every command that writes.
+func TestTasksOutputFails(t *testing.T) {
+	for _, args := range [][]string{{"tasks", "show"}, {"tasks", "show", "--format", "yaml"}, {"tasks", "schema"}} {
+		var errs bytes.Buffer
+		if code := Run(t.Context(), args, failing{os.ErrClosed}, &errs); code != exitFailed {
+			t.Errorf("%v: exit status %d, want %d\n%s", args, code, exitFailed, errs.String())
+		}
+	}
+}

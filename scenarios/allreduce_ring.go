@@ -1,0 +1,163 @@
+package scenarios
+
+import (
+	"github.com/kernbench/kernbench/scenario"
+	"github.com/kernbench/kernbench/task"
+	"github.com/kernbench/kernbench/tl"
+)
+
+func init() {
+	scenario.RegisterKernel("allreduce_ring", ringAllReduce)
+	scenario.RegisterTasks("allreduce_ring", ringTasks)
+	scenario.RegisterKernel("allreduce_bidirectional_ring", bidirectionalRing)
+	scenario.RegisterTasks("allreduce_bidirectional_ring", bidirectionalRingTasks)
+}
+
+// ring is one way round the ranks, for some of the elements. Each rank puts into the
+// windows of the next one only: a part that is not complete into work, a sum into out.
+type ring struct {
+	from, n int // the elements
+	way     int // +1 or -1
+	arrived int // signal that counts what came
+}
+
+// oneWay is the ring of all elements, bothWays the two of half of them each.
+func oneWay(n int) []ring { return []ring{{0, n, +1, 2}} }
+
+func bothWays(n int) []ring { return []ring{{0, n / 2, +1, 2}, {n / 2, n - n/2, -1, 3}} }
+
+// hop is a step of a ring at a rank, one of 2P-1. In step s < P a rank has the sum of
+// s+1 ranks of a part: the part of the rank s before it. With s = P-1 that sum is
+// complete. Then complete parts come in and go on.
+type hop struct {
+	step, last  int
+	next        int // rank
+	arrived     int // signal
+	from, elems int // the part
+}
+
+func (r ring) hop(step, rank, ranks int) hop {
+	at := func(rank int) int { return (rank%ranks + ranks) % ranks }
+	from, elems := chunk(r.n, ranks, at(rank-r.way*step))
+	return hop{step, 2*ranks - 2, at(rank + r.way), r.arrived, r.from + from, elems}
+}
+
+// full reports whether the step is the one in which the sum is complete.
+func (h hop) full() bool { return 2*h.step == h.last }
+
+// sum is a step up to the one in which the sum is complete. The pointers are to the part.
+func (h hop) sum(t *tl.PE, x, work, out tl.Ptr) {
+	h.wait(t)
+	blocks(h.elems, func(at, elems int) {
+		total := t.Load(x.At(at), tl.Shape{elems}, tl.F32)
+		if h.step > 0 {
+			total = t.Load(work.At(at), tl.Shape{elems}, tl.F32).Add(total)
+		}
+		to := work.At(at)
+		if h.full() {
+			to = out.At(at)
+			t.Store(to, total)
+		}
+		if h.step < h.last {
+			t.Put(h.next, to, total)
+		}
+	})
+	h.tell(t)
+}
+
+// pass is a step after that: the sum is in its place, and goes on.
+func (h hop) pass(t *tl.PE, out tl.Ptr) {
+	h.wait(t)
+	if h.step == h.last {
+		return
+	}
+	blocks(h.elems, func(at, elems int) {
+		t.Put(h.next, out.At(at), t.Load(out.At(at), tl.Shape{elems}, tl.F32))
+	})
+	h.tell(t)
+}
+
+func (h hop) wait(t *tl.PE) {
+	if h.step > 0 {
+		t.WaitSignal(h.arrived, tl.GE, h.step)
+	}
+}
+
+func (h hop) tell(t *tl.PE) {
+	if h.step < h.last {
+		t.Notify(h.next, h.arrived, tl.Add, 1)
+	}
+}
+
+// ringAllReduce goes round one way.
+func ringAllReduce(t *tl.PE, x, work, out tl.Ptr, n int) { goRound(t, x, work, out, oneWay(n)) }
+
+// bidirectionalRing goes round both ways, with half of the elements each.
+func bidirectionalRing(t *tl.PE, x, work, out tl.Ptr, n int) { goRound(t, x, work, out, bothWays(n)) }
+
+// goRound does rings side by side, step by step.
+func goRound(t *tl.PE, x, work, out tl.Ptr, rings []ring) {
+	Barrier(t, 0) // the next rank's last outputs have been read
+	for step := range 2*t.NumRanks() - 1 {
+		for _, r := range rings {
+			h := r.hop(step, t.Rank(), t.NumRanks())
+			if step < t.NumRanks() {
+				h.sum(t, x.At(h.from), work.At(h.from), out.At(h.from))
+			} else {
+				h.pass(t, out.At(h.from))
+			}
+		}
+	}
+	Barrier(t, 1)
+}
+
+func ringTasks(b *task.Builder, x, work, out *task.Tensor, n int) {
+	submitRings(b, x, work, out, oneWay(n))
+}
+
+func bidirectionalRingTasks(b *task.Builder, x, work, out *task.Tensor, n int) {
+	submitRings(b, x, work, out, bothWays(n))
+}
+
+// submitRings has a task for each step: each ring is a chain of them, and rings run side
+// by side.
+//
+// One compute core is enough, though it runs one step at a time, and a step that waits
+// keeps it. Tasks are submitted in the order of goRound: step 0 of all rings, then step 1
+// of all. A step is ready when it has been submitted and the one before it in its ring
+// has ended; of two steps the one that comes first in that order was submitted first,
+// and, if all before it ran in order, so did the steps that the two wait for. So it is
+// ready first, and runs first. With one core all ranks thus go through the same order,
+// and a step waits only for one of another rank that comes earlier in it: whichever is
+// the earliest that has not ended, somewhere, can go on. With a core for each ring no
+// step waits for a core at all.
+func submitRings(b *task.Builder, x, work, out *task.Tensor, rings []ring) {
+	start := meet(b, 0, nil)
+	last := make([]task.ID, len(rings))
+	for i := range last {
+		last[i] = start
+	}
+	for step := range 2*b.NumRanks() - 1 {
+		for i, r := range rings {
+			last[i] = r.hop(step, b.Rank(), b.NumRanks()).submit(b, x, work, out, last[i])
+		}
+	}
+	meet(b, 1, nil, last...)
+}
+
+// submit adds the step as a task. What the rank before puts into this one's windows is
+// there when the step has waited: the step writes it, as far as others here can see.
+func (h hop) submit(b *task.Builder, x, work, out *task.Tensor, after task.ID) task.ID {
+	part := func(x *task.Tensor) task.Region { return vector(x, h.from, h.elems) }
+	if 2*h.step > h.last {
+		return b.Submit("pass", h.pass, task.Args{task.InOut("out", part(out))}, task.After(after))
+	}
+	partial, total := task.AtPeers("work", part(work)), task.AtPeers("out", part(out))
+	if h.step > 0 {
+		partial = task.InOut("work", part(work))
+	}
+	if h.full() {
+		total = task.Out("out", part(out))
+	}
+	return b.Submit("sum", h.sum, task.Args{task.In("x", part(x)), partial, total}, task.After(after))
+}

@@ -1,0 +1,64 @@
+package task
+
+import "github.com/kernbench/kernbench/tl"
+
+// Args is the arguments of a task, in the order of its kernel's parameters: tensors go
+// to parameters of type tl.Ptr, which point to the region's first element, and scalars to
+// parameters of their kind.
+//
+//	task.Args{task.In("x", x.Rows(i, 4)), task.Out("y", y), task.Scalar("n", n)}
+type Args []Arg
+
+// Arg is one of them. Its name is for messages and traces.
+type Arg struct {
+	Name   string
+	Region Region // of a tensor; Region.Tensor is nil of a scalar
+	Access Access
+	Value  any // of a scalar
+}
+
+// Access is what a task does with a region of its own rank.
+type Access uint8
+
+// Tasks of a rank conflict where their regions overlap and one of them writes. What a
+// task does to the parts of peers conflicts with nothing here: that is ordered by
+// signals.
+const (
+	Reads Access = 1 << iota
+	Writes
+)
+
+// In is a region that the kernel reads.
+func In(name string, a Area) Arg { return Arg{Name: name, Region: a.region(), Access: Reads} }
+
+// Out is a region that the kernel writes, or whose bytes it waits for that a peer writes.
+func Out(name string, a Area) Arg { return Arg{Name: name, Region: a.region(), Access: Writes} }
+
+// InOut is a region that the kernel reads and writes.
+func InOut(name string, a Area) Arg {
+	return Arg{Name: name, Region: a.region(), Access: Reads | Writes}
+}
+
+// AtPeers is a region of which the kernel reaches the parts of other ranks alone, with
+// Put and Get. It may do so with any other region as well.
+func AtPeers(name string, a Area) Arg { return Arg{Name: name, Region: a.region()} }
+
+// Scalar is a value that the kernel is given: a number, or anything its parameter takes.
+func Scalar(name string, v any) Arg { return Arg{Name: name, Value: v} }
+
+// tensorArg is an argument of a task for tl.Bind, which has tensors as a type of their
+// own.
+type tensorArg struct{ *Arg }
+
+// bind checks that a kernel takes the arguments.
+func (a Args) bind(name string, kernel any) (*tl.Binding, error) {
+	given := make([]any, len(a))
+	for i := range a {
+		given[i] = a[i].Value
+		if a[i].Region.Tensor != nil {
+			given[i] = tensorArg{&a[i]}
+		}
+	}
+	b, _, err := tl.Bind[tensorArg](name, kernel, given)
+	return b, err
+}

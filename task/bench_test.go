@@ -1,0 +1,62 @@
+package task
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/kernbench/kernbench/tl"
+	"github.com/kernbench/kernbench/torch"
+)
+
+// increment adds 1 to the elements of a region.
+func increment(t *tl.PE, x tl.Ptr, n int) {
+	t.Store(x, t.Load(x, tl.Shape{n}, tl.F32).Add(1))
+}
+
+// many submits tasks that each add 1 to one of so many tiles, round and round, in scopes
+// of a thousand.
+func many(x *torch.Tensor, tasks, tiles, elems int) func(b *Builder) {
+	return func(b *Builder) {
+		own := b.Tensor(x)
+		last := make([][]ID, tiles)
+		for first := 0; first < tasks; first += 1000 {
+			b.Scope(fmt.Sprint("from ", first), func() {
+				for i := first; i < min(tasks, first+1000); i++ {
+					k := i % tiles
+					last[k] = []ID{b.Submit("increment", increment, Args{InOut("x", own.Rows(k*elems, elems)), Scalar("n", elems)}, After(last[k]...))}
+				}
+			})
+		}
+	}
+}
+
+// BenchmarkTasks is how long it takes to schedule and simulate a task of a program of
+// 100,000, with and without values.
+func BenchmarkTasks(b *testing.B) {
+	const tasks, tiles, elems = 100_000, 1000, 16
+	for _, values := range []bool{false, true} {
+		for _, r := range Runtimes {
+			b.Run(fmt.Sprintf("values=%v/%s", values, r), func(b *testing.B) {
+				for b.Loop() {
+					ctx := system(b, "default", torch.Options{NoData: !values, Threads: 1})
+					x, err := ctx.Zeros(torch.F32, torch.Shape{tiles * elems})
+					if err != nil {
+						b.Fatal(err)
+					}
+					c := configured(b, "host_build_graph.tasks=100000", "aicpu_build_graph.tasks=100000")
+					began := time.Now()
+					if _, err := Run(ctx, Options{Runtime: r, Config: c, Devices: []int{0}}, many(x, tasks, tiles, elems)); err != nil {
+						b.Fatal(err)
+					}
+					if values {
+						if _, err := x.Numpy(); err != nil {
+							b.Fatal(err)
+						}
+					}
+					b.ReportMetric(time.Since(began).Seconds(), "s/run")
+				}
+			})
+		}
+	}
+}

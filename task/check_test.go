@@ -1,0 +1,245 @@
+package task
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/kernbench/kernbench/internal/oplog"
+)
+
+// taskTimes is what is the same of all members of a task.
+type taskTimes struct {
+	members []Span // by member
+	noticed Time   // the last end
+	builds  Time   // when its building began
+}
+
+// check checks what holds of every simulated run: times are in order and add up, nobody
+// does two things at once, nobody overtakes, storage is not overrun, and the log says who
+// waited for whom.
+func (o *outcome) check(t tester) {
+	t.Helper()
+	tasks := make([][]taskTimes, o.Ranks)
+	for rank, p := range o.programs {
+		tasks[rank] = make([]taskTimes, len(p.Tasks))
+	}
+	for _, s := range o.Spans {
+		x := &tasks[s.Rank][s.Task]
+		x.members, x.noticed = append(x.members, s), max(x.noticed, s.Noticed)
+	}
+	for _, w := range o.Control {
+		if w.Kind == Building {
+			tasks[w.Rank][w.Task].builds = w.From
+		}
+	}
+	for rank, p := range o.programs {
+		o.checkTasks(t, p, tasks[rank])
+		o.checkStorage(t, p, tasks[rank])
+	}
+	o.checkTimes(t)
+	o.checkControl(t)
+	if o.log != nil {
+		o.checkLog(t, tasks)
+	}
+}
+
+// checkTasks checks each task by itself, and beside those it waits for.
+func (o *outcome) checkTasks(t tester, p *Program, tasks []taskTimes) {
+	t.Helper()
+	c := o.config()
+	before := p.Dependencies(o.Runtime != AICPUBuildGraph)
+	order := make([]ID, len(tasks))
+	for i := range tasks {
+		x, want := &tasks[i], &p.Tasks[i]
+		order[i] = ID(i)
+		if len(x.members) != want.Members {
+			t.Fatalf("%s: rank %d, task %d ran %d times, want %d", o.Runtime, p.Rank, i, len(x.members), want.Members)
+		}
+		slices.SortFunc(x.members, func(a, b Span) int { return cmp.Compare(a.Member, b.Member) })
+		s := x.members[0]
+		for member, m := range x.members {
+			if m.Member != member || m.Begin != s.Begin || m.Name != want.Name {
+				t.Errorf("%s: member %d of rank %d's task %d is %+v, want it to begin with the first, %+v", o.Runtime, member, p.Rank, i, m, s)
+			}
+			if !slices.IsSorted([]Time{0, m.Submitted, m.Ready, m.Dispatched, m.Begin, m.End, m.Noticed, o.Makespan}) {
+				t.Errorf("%s: the times of %+v are not in order, with a makespan of %v", o.Runtime, m, o.Makespan)
+			}
+		}
+		if want := s.Dispatched + Time(want.Members)*c.Control.PostedWrite + c.Control.ToCompute + c.Control.CoreSwitch; s.Begin != want {
+			t.Errorf("%s: rank %d's task %d begins at %v, want %v", o.Runtime, p.Rank, i, s.Begin, want)
+		}
+		ready := s.Submitted
+		for _, b := range before[i] {
+			ready = max(ready, tasks[b].noticed)
+		}
+		if s.Ready != ready {
+			t.Errorf("%s: rank %d's task %d, submitted at %v, is ready at %v, want %v", o.Runtime, p.Rank, i, s.Submitted, s.Ready, ready)
+		}
+		switch {
+		case s.Released < 0:
+			if s.Ready != s.Submitted {
+				t.Errorf("%s: rank %d's task %d is ready at %v because it was submitted, and that was at %v", o.Runtime, p.Rank, i, s.Ready, s.Submitted)
+			}
+		case !slices.Contains(before[i], s.Released) || tasks[s.Released].noticed != s.Ready:
+			t.Errorf("%s: rank %d's task %d, after %v, is ready at %v because of task %d", o.Runtime, p.Rank, i, before[i], s.Ready, s.Released)
+		}
+	}
+	slices.SortStableFunc(order, func(a, b ID) int {
+		return cmp.Compare(tasks[a].members[0].Ready, tasks[b].members[0].Ready)
+	})
+	for i := 1; i < len(order); i++ {
+		a, b := tasks[order[i-1]].members[0], tasks[order[i]].members[0]
+		if a.Ready < b.Ready && a.Dispatched > b.Dispatched {
+			t.Errorf("%s: rank %d's task %d is overtaken by task %d: ready at %v and %v, dispatched at %v and %v", o.Runtime, p.Rank, a.Task, b.Task, a.Ready, b.Ready, a.Dispatched, b.Dispatched)
+		}
+	}
+}
+
+// checkStorage checks that a task is built when there is room for it.
+func (o *outcome) checkStorage(t tester, p *Program, tasks []taskTimes) {
+	t.Helper()
+	c := o.config()
+	limit := len(tasks)
+	switch o.Runtime {
+	case AICPUBuildGraph:
+		limit = c.AICPU.Tasks
+	case TensorMapAndRingBuffer:
+		limit = c.TensorMap.Slots
+	}
+	if limit >= len(tasks) {
+		return
+	}
+	for i := range tasks {
+		if held := o.held(p, tasks, i); held >= limit {
+			t.Errorf("%s: rank %d's task %d is built at %v, when %d tasks are in storage for %d", o.Runtime, p.Rank, i, tasks[i].builds, held, limit)
+		}
+	}
+}
+
+// held is how many tasks are in storage when the building of one begins. Of those whose
+// ends are noticed at that instant none is.
+func (o *outcome) held(p *Program, tasks []taskTimes, next int) (held int) {
+	rings := o.config().TensorMap.Rings
+	depth := func(i int) int { return min(int(p.Tasks[i].Depth), rings-1) }
+	for i := range next {
+		gone := tasks[i].noticed <= tasks[next].builds
+		if o.Runtime == TensorMapAndRingBuffer {
+			if depth(i) != depth(next) {
+				continue
+			}
+			if scope := p.Tasks[i].Scope; scope >= 0 {
+				gone = gone && int(p.Scopes[scope].End) <= next
+			}
+			gone = gone && held == 0 // slots are given back in order
+		}
+		if !gone {
+			held++
+		}
+	}
+	return held
+}
+
+// checkTimes checks that compute cores do one thing at a time, and that it adds up.
+func (o *outcome) checkTimes(t tester) {
+	t.Helper()
+	spans := slices.Clone(o.Spans)
+	slices.SortFunc(spans, func(a, b Span) int {
+		return cmp.Or(cmp.Compare(a.Rank, b.Rank), cmp.Compare(a.Core, b.Core), cmp.Compare(a.Dispatched, b.Dispatched), cmp.Compare(a.Noticed, b.Noticed))
+	})
+	var compute, communicate, schedule, idle Time
+	idle = Time(o.Ranks*o.Cores) * o.Makespan
+	last := Time(0)
+	for i, s := range spans {
+		if i > 0 && spans[i-1].Rank == s.Rank && spans[i-1].Core == s.Core && spans[i-1].Noticed > s.Dispatched {
+			t.Errorf("%s: a core does two things at once: %+v and %+v", o.Runtime, spans[i-1], s)
+		}
+		if s.Peers {
+			communicate += s.End - s.Begin
+		} else {
+			compute += s.End - s.Begin
+		}
+		schedule += s.Begin - s.Dispatched + s.Noticed - s.End
+		idle -= s.Noticed - s.Dispatched
+		last = max(last, s.Noticed)
+	}
+	got, want := []Time{o.Makespan, o.Compute, o.Communicate, o.Schedule, o.Idle}, []Time{last, compute, communicate, schedule, idle}
+	if !slices.Equal(got, want) || idle < 0 {
+		t.Errorf("%s: makespan, compute, communicate, schedule and idle are %v, want %v", o.Runtime, got, want)
+	}
+	if all := o.Compute + o.Communicate + o.Schedule + o.Idle; all != Time(o.Ranks*o.Cores)*o.Makespan {
+		t.Errorf("%s: compute cores account for %v, want %d ranks of %d cores for %v", o.Runtime, all, o.Ranks, o.Cores, o.Makespan)
+	}
+}
+
+// checkControl checks that control cores do one thing at a time, and all there is to do.
+func (o *outcome) checkControl(t tester) {
+	t.Helper()
+	type place struct{ rank, core int }
+	until := map[place]Time{}
+	var count [3]int
+	var took [3]Time
+	for _, w := range o.Control {
+		at := place{w.Rank, w.Core}
+		if w.From < until[at] || w.To < w.From {
+			t.Errorf("%s: %+v begins while its control core works until %v", o.Runtime, w, until[at])
+		}
+		until[at] = w.To
+		count[w.Kind]++
+		took[w.Kind] += w.To - w.From
+	}
+	want := [3]int{o.Tasks, o.Tasks, len(o.Spans)}
+	if o.Runtime == HostBuildGraph {
+		want[Building] = 0 // it is one piece of work for each rank that has tasks
+		for _, p := range o.programs {
+			want[Building] += min(1, len(p.Tasks))
+		}
+	}
+	if got := [3]Time{o.Build, o.Dispatch, o.Notice}; count != want || got != took {
+		t.Errorf("%s: control cores built, dispatched and noticed %d for %v, want %d for %v", o.Runtime, count, got, want, took)
+	}
+}
+
+// checkLog checks that the log has the ends before each beginning, and which of them
+// released it.
+func (o *outcome) checkLog(t tester, tasks [][]taskTimes) {
+	t.Helper()
+	pes := sips(o.Ranks).Spec().CubesPerSIP() * sips(o.Ranks).Spec().PEsPerCube()
+	ends := make([]map[ID][]oplog.ID, o.Ranks)
+	before := make([][][]ID, o.Ranks)
+	for rank, p := range o.programs {
+		ends[rank], before[rank] = map[ID][]oplog.ID{}, p.Dependencies(o.Runtime != AICPUBuildGraph)
+	}
+	begun := 0
+	for i := range o.log.Ops {
+		op := &o.log.Ops[i]
+		rank, id := int(op.PE)/pes, ID(op.Peer)
+		switch op.Kind {
+		case oplog.TaskEnd:
+			ends[rank][id] = append(ends[rank][id], op.ID)
+		case oplog.TaskBegin:
+			begun++
+			var after, want []oplog.ID
+			for _, a := range op.Args {
+				after = append(after, a.From)
+			}
+			for _, b := range before[rank][id] {
+				want = append(want, ends[rank][b]...)
+			}
+			if !slices.Equal(after, want) {
+				t.Errorf("%s: the log has rank %d's task %d begin after %v, want %v, the ends of %v", o.Runtime, rank, id, after, want, before[rank][id])
+			}
+			cause := oplog.ID(0)
+			if released := tasks[rank][id].members[0].Released; released >= 0 {
+				cause = slices.Max(ends[rank][released])
+			}
+			if op.Cause != cause {
+				t.Errorf("%s: the log has rank %d's task %d released by operation %d, want %d", o.Runtime, rank, id, op.Cause, cause)
+			}
+		}
+	}
+	if begun != len(o.Spans) {
+		t.Errorf("%s: the log has %d beginnings of tasks, want %d", o.Runtime, begun, len(o.Spans))
+	}
+}
+
+func (o *outcome) config() *Config { return o.options.Config }

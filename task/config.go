@@ -1,0 +1,158 @@
+package task
+
+import (
+	"crypto/sha256"
+	_ "embed"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/kernbench/kernbench/internal/config"
+	"github.com/kernbench/kernbench/topology"
+)
+
+// Runtime is who builds the graph of a program, where dependencies come from, and where
+// tasks are kept.
+type Runtime string
+
+// The runtimes.
+const (
+	HostBuildGraph         Runtime = "host_build_graph"         // the host, before anything runs
+	AICPUBuildGraph        Runtime = "aicpu_build_graph"        // a control core of the device, explicit edges alone
+	TensorMapAndRingBuffer Runtime = "tensormap_and_ringbuffer" // an orchestrator beside schedulers
+)
+
+// Runtimes lists them.
+var Runtimes = []Runtime{HostBuildGraph, AICPUBuildGraph, TensorMapAndRingBuffer}
+
+// ParseRuntime is the runtime of a name.
+func ParseRuntime(name string) (Runtime, error) {
+	if !slices.Contains(Runtimes, Runtime(name)) {
+		return "", fmt.Errorf("no runtime %.60q: write one of %s", name, strings.Join(RuntimeNames(), ", "))
+	}
+	return Runtime(name), nil
+}
+
+// RuntimeNames is their names.
+func RuntimeNames() (names []string) {
+	for _, r := range Runtimes {
+		names = append(names, string(r))
+	}
+	return names
+}
+
+// infers reports whether the runtime finds dependencies by tensor regions.
+func (r Runtime) infers() bool { return r != AICPUBuildGraph }
+
+// Config is what the runtimes cost and hold: tasks.yaml, after extends and --set.
+type Config struct {
+	Control   Control    `yaml:"control"`                  // what all have in common
+	Host      HostGraph  `yaml:"host_build_graph"`         // of host_build_graph
+	AICPU     AICPUGraph `yaml:"aicpu_build_graph"`        // of aicpu_build_graph
+	TensorMap TensorMap  `yaml:"tensormap_and_ringbuffer"` // of tensormap_and_ringbuffer
+
+	origin *config.Doc // where each value was written; nil for a config made in Go
+}
+
+// Control is how control cores hand tasks to compute cores.
+type Control struct {
+	RegisterRead topology.Time `yaml:"register_read"`                   // a look at a register of a compute core, one for each end of a kernel
+	PostedWrite  topology.Time `yaml:"posted_write"`                    // a write to one, one for each PE of a task
+	ToCompute    topology.Time `yaml:"to_compute"`                      // from such a write to when the compute core sees it
+	CoreSwitch   topology.Time `yaml:"core_switch"`                     // from there to the first instruction of the kernel
+	ComputeCores int           `yaml:"compute_cores" range:"0..131072"` // PEs of a rank that run tasks, the first of its SIP; 0: all
+}
+
+// HostGraph is what building on the host costs, and how much there is room for.
+type HostGraph struct {
+	Fixed   topology.Time `yaml:"fixed"`                     // for any graph
+	PerTask topology.Time `yaml:"per_task"`                  // for each task
+	Tasks   int           `yaml:"tasks" range:"1..16777216"` // that a graph may have
+}
+
+// AICPUGraph is the same of a control core.
+type AICPUGraph struct {
+	PerTask topology.Time `yaml:"per_task"`                  // for each task
+	PerEdge topology.Time `yaml:"per_edge"`                  // for each explicit edge
+	Tasks   int           `yaml:"tasks" range:"1..16777216"` // submitted and not ended
+}
+
+// TensorMap is the same of the orchestrator, and how many schedulers it has beside it.
+type TensorMap struct {
+	PerTask    topology.Time `yaml:"per_task"`                  // for each task
+	PerEdge    topology.Time `yaml:"per_edge"`                  // for each explicit edge
+	PerTensor  topology.Time `yaml:"per_tensor"`                // for each tensor argument
+	Slots      int           `yaml:"slots" range:"1..16777216"` // of each ring
+	Rings      int           `yaml:"rings" range:"1..64"`       // by depth of scope; deeper scopes share the last
+	Schedulers int           `yaml:"schedulers" range:"1..64"`  // control cores beside the orchestrator
+}
+
+// File is the configuration that Load reads when it is not told which.
+const File = "tasks.yaml"
+
+//go:embed tasks.yaml
+var defaultFile []byte
+
+var presets = config.Presets{Default: defaultFile}
+
+// Load reads a configuration: a file of that name, or the preset default. With an empty
+// name it is ./tasks.yaml if there is one, else the preset; [Config.Source] says which it
+// was. Each of sets changes one value, as "control.register_read=50ns". The error holds
+// every mistake, as [config.Errors].
+func Load(name string, sets ...string) (*Config, error) {
+	d, err := presets.Load(name, File, sets...)
+	if err != nil {
+		return nil, err
+	}
+	return decode(d)
+}
+
+// Parse is like Load for a text in memory, which may extend the preset but no files.
+// Errors call it by the name given.
+func Parse(file string, src []byte, sets ...string) (*Config, error) {
+	d, err := presets.Parse(file, src, sets...)
+	if err != nil {
+		return nil, err
+	}
+	return decode(d)
+}
+
+// Default is the configuration that comes with the package.
+func Default() *Config {
+	c, err := Parse("preset default", defaultFile)
+	if err != nil {
+		panic(fmt.Sprintf("task: %v", err)) // it is part of the program
+	}
+	return c
+}
+
+func decode(d *config.Doc) (*Config, error) {
+	c := &Config{origin: d}
+	var errs config.Errors
+	if err := d.Decode(c, topology.Scalars()); errors.As(err, &errs) {
+		return nil, errs.Err()
+	} else if err != nil {
+		return nil, err
+	}
+	return c, nil
+}
+
+// Source is where the configuration was loaded from: a path or "preset default", and
+// each --set argument; "" for one made in Go.
+func (c *Config) Source() string {
+	if c.origin == nil {
+		return ""
+	}
+	return c.origin.Name()
+}
+
+// YAML is the configuration as a complete file, which loads to an equal one.
+func (c *Config) YAML() []byte { return config.Encode(c, topology.Scalars()) }
+
+// Hash identifies what the configuration says, whatever files and arguments it came from.
+func (c *Config) Hash() string {
+	sum := sha256.Sum256(c.YAML())
+	return hex.EncodeToString(sum[:6])
+}

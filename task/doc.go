@@ -1,0 +1,53 @@
+// Package task runs programs of many small tasks with dependencies, under one of three
+// runtimes that schedule them.
+//
+// An orchestration function submits tasks to a [Builder]. A task is a kernel of the tile
+// language (package tl) and its arguments: regions of tensors that it reads, writes or
+// both, and scalars. Every rank has a program of its own, and all of them run side by
+// side:
+//
+//	x, err := ctx.Zeros(torch.F32, torch.Shape{64 * n})
+//	...
+//	result, err := task.Run(ctx, task.Options{Runtime: task.TensorMapAndRingBuffer}, func(b *task.Builder) {
+//		own := b.Tensor(x)
+//		for i := range 64 {
+//			b.Submit("scale", scale, task.Args{task.InOut("x", own.Rows(i*n, n)), task.Scalar("n", n)})
+//		}
+//	})
+//
+// # Order
+//
+// Two tasks of a rank conflict if their regions of a tensor overlap and one of them
+// writes there. host_build_graph and tensormap_and_ringbuffer have the later one wait for
+// the earlier one; aicpu_build_graph goes by explicit edges ([After]) alone. A program
+// whose edges cover all its conflicts has the same values under all three: those of running
+// its tasks one after the other. A kernel that touches memory beside the regions of its
+// task is stopped, since nothing would order that. Between ranks there are no edges: tasks
+// put, get, notify and wait, as kernels of different PEs do, and [AtPeers] is a region that
+// a task reaches at other ranks only.
+//
+// # Runtimes
+//
+//	host_build_graph          the host builds the graph before anything runs
+//	aicpu_build_graph         a control core of the device builds it, and schedules
+//	tensormap_and_ringbuffer  an orchestrator builds it while others schedule
+//
+// What each costs and has room for is in tasks.yaml ([Config]). Rules that all share: a
+// control core that is free takes the oldest end of a kernel that nobody knows of, else the
+// first task that is ready, if enough compute cores are free, else, if it builds too, the
+// next task to submit. Tasks become ready when control cores know that everything they wait
+// for has ended, and start in that order: a group that waits for compute cores keeps all
+// behind it waiting too, so that it cannot starve, and holds none.
+//
+// # What is here
+//
+// The program of a rank is recorded first ([Build], builder.go, program.go), and its
+// dependencies follow from it (tensormap.go). What is in storage, ready and over is for
+// schedule.go to know, which has no time. On the simulated machine ([Run], sim.go) control
+// cores are models with times, and a [Result] says who did what when; on real ranks
+// ([RunOn], rank.go) workers take turns. guard.go keeps kernels to their regions on both.
+// formula.go has closed forms, for tests and tables.
+//
+// Charts of results are internal/taskchart's, flags internal/cli's. The package imports
+// torch for the simulated machine, internal/procpe for real ranks, and what both are made of.
+package task

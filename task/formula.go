@@ -1,0 +1,90 @@
+package task
+
+import (
+	"github.com/kernbench/kernbench/topology"
+)
+
+// The closed forms of three small programs on an otherwise idle rank. They are for tests
+// and tables: the control cores are never asked. In them
+//
+//	w  is a posted write
+//	F  is the flight of a task: the way to a compute core, its switch, and the kernel
+//	R  is a register read
+//	b  is what it takes to submit a task while others run
+
+// flight is F of a kernel that takes d.
+func (c *Control) flight(d topology.Time) topology.Time { return c.ToCompute + c.CoreSwitch + d }
+
+// handling is a task from when a control core turns to it to when its end is known:
+// w + F + R.
+func (c *Control) handling(d topology.Time) topology.Time {
+	return c.PostedWrite + c.flight(d) + c.RegisterRead
+}
+
+// submit is b of a task with so many explicit edges and tensor arguments.
+func (c *Config) submit(r Runtime, edges, tensors int) topology.Time {
+	if r == AICPUBuildGraph {
+		return c.AICPU.PerTask + topology.Time(edges)*c.AICPU.PerEdge
+	}
+	return c.TensorMap.PerTask + topology.Time(edges)*c.TensorMap.PerEdge + topology.Time(tensors)*c.TensorMap.PerTensor
+}
+
+// head is from the start to when the end of the first task of n is known: after the host's
+// graph, or after the submission of that task alone.
+func (c *Config) head(r Runtime, n, tensors int, d topology.Time) topology.Time {
+	if r == HostBuildGraph {
+		return c.Host.Fixed + topology.Time(n)*c.Host.PerTask + c.Control.handling(d)
+	}
+	return c.submit(r, 0, tensors) + c.Control.handling(d)
+}
+
+// ChainTime is how long n tasks take of which each waits for the one before by an explicit
+// edge, has so many tensor arguments and runs for d:
+//
+//	host_build_graph          fixed + n·per_task + n·(w + F + R)
+//	aicpu_build_graph         b₀ + n·(w + F + R) + ⌊(n-1)/k⌋·(k·b - F), k = ⌈F/b⌉
+//	tensormap_and_ringbuffer  b₀ + n·(w + F + R), or b₀ + (n-1)·b + (w + F + R) if b > w + F + R
+//
+// The control core that builds and schedules by turns builds k tasks during a flight, and
+// the last of them keeps it from seeing the end at once. An orchestrator disturbs nobody.
+func (c *Config) ChainTime(r Runtime, n, tensors int, d topology.Time) topology.Time {
+	each, b, rest := c.Control.handling(d), c.submit(r, 1, tensors), topology.Time(n-1)
+	took := c.head(r, n, tensors, d) + rest*each
+	switch flight := c.Control.flight(d); {
+	case r == AICPUBuildGraph && b > 0:
+		k := (flight + b - 1) / b
+		took += rest / k * (k*b - flight)
+	case r == TensorMapAndRingBuffer:
+		took += rest * max(0, b-each)
+	}
+	return took
+}
+
+// FanOutTime is how long n tasks take that all wait for one before them, by an explicit
+// edge, if there is a compute core for each, every kernel takes d, all tasks are submitted
+// before the end of the first is seen (n·b ≤ F), and all are dispatched before the first
+// of them ends (n·w ≤ w + F):
+//
+//	the first + F + max(w + q·R, q·w + R), q = ⌈n / schedulers⌉
+//
+// With R > w the control cores that read the ends one after the other are what takes the
+// time.
+func (c *Config) FanOutTime(r Runtime, n, tensors int, d topology.Time) topology.Time {
+	return c.head(r, n+1, tensors, d) + c.burst(r, n, d)
+}
+
+// DiamondTime is how long it takes with one more task that waits for all of the n.
+func (c *Config) DiamondTime(r Runtime, n, tensors int, d topology.Time) topology.Time {
+	return c.head(r, n+2, tensors, d) + c.burst(r, n, d) + c.Control.handling(d)
+}
+
+// burst is from when n tasks are ready to when the end of the last is known.
+func (c *Config) burst(r Runtime, n int, d topology.Time) topology.Time {
+	schedulers := 1
+	if r == TensorMapAndRingBuffer {
+		schedulers = c.TensorMap.Schedulers
+	}
+	q := topology.Time((n + schedulers - 1) / schedulers)
+	w, read := c.Control.PostedWrite, c.Control.RegisterRead
+	return c.Control.flight(d) + max(w+q*read, q*w+read)
+}

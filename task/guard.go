@@ -1,0 +1,327 @@
+package task
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/kernbench/kernbench/internal/oplog"
+	"github.com/kernbench/kernbench/internal/procpe"
+	"github.com/kernbench/kernbench/tl"
+)
+
+// guard is the machine of a compute core as a task sees it. It keeps kernels to the
+// regions that their task has said it touches: what it reads or writes beside them, no
+// runtime could order. It also notes whether the task has to do with other ranks.
+type guard struct {
+	tl.Machine
+	place   tl.Place
+	task    *Task
+	memory  []memory // of each tensor of the program
+	scratch []stretch
+	signals int // that there are; 0 is for the machine to say
+	peers   bool
+	home    func(rank int) int // how the machine below calls the peer that is a rank
+}
+
+// memory is where a tensor lies, for the machine.
+type memory struct {
+	addr   int64
+	window int16 // as a tl.Ptr has it
+}
+
+// stretch is some scratch memory.
+type stretch struct{ addr, bytes int64 }
+
+// begin makes the guard that of a member of a task.
+func (g *guard) begin(t *Task, member int) {
+	g.task, g.scratch, g.peers = t, g.scratch[:0], false
+	g.place.PE, g.place.PEs = member, t.Members
+}
+
+// call runs the kernel of the task.
+func (g *guard) call(id ID) {
+	t := g.task
+	ptrs := make([]tl.Ptr, 0, len(t.Args))
+	for i := range t.Args {
+		if r := &t.Args[i].Region; r.Tensor != nil {
+			ptrs = append(ptrs, r.pointer(g.memory[r.Tensor.number]))
+		}
+	}
+	t.bound.Call(tl.NewPE(g, t.title(id)), ptrs...)
+}
+
+// Place is the rank, and the member of the group as its PE.
+func (g *guard) Place() tl.Place { return g.place }
+
+// local checks an access to memory of the rank.
+func (g *guard) local(b *tl.Block, access Access) error {
+	for _, s := range g.scratch {
+		if first, end := extent(b); first >= s.addr && end <= s.addr+s.bytes {
+			return nil
+		}
+	}
+	return g.inside(b, func(a *Arg) bool { return a.Access&access != 0 }, accessNames[access])
+}
+
+var accessNames = map[Access]string{Reads: "reads", Writes: "writes"}
+
+// remote checks an access to the part of a peer.
+func (g *guard) remote(b *tl.Block) error {
+	g.peers = true
+	return g.inside(b, func(*Arg) bool { return true }, "reaches at peers")
+}
+
+// inside checks that a block lies within one of the task's regions.
+func (g *guard) inside(b *tl.Block, allowed func(*Arg) bool, what string) error {
+	if b.Valid.Elems() == 0 {
+		return nil
+	}
+	var there []string
+	for i := range g.task.Args {
+		a := &g.task.Args[i]
+		if a.Region.Tensor == nil || !allowed(a) {
+			continue
+		}
+		if a.Region.holds(b, g.memory[a.Region.Tensor.number].addr) {
+			return nil
+		}
+		there = append(there, a.Name+" "+a.Region.String())
+	}
+	first, _ := extent(b)
+	for i := range g.task.Args {
+		x := g.task.Args[i].Region.Tensor
+		if x == nil || first < g.memory[x.number].addr || first >= g.memory[x.number].addr+x.bytes() {
+			continue
+		}
+		return fmt.Errorf("a block %v that begins at element %v of %s is in no region that the task %s: %s; give the task the region it needs",
+			shapeText(b.Valid), x.index((first-g.memory[x.number].addr)/int64(x.DType.Size())), x.Name, what, orNone(there))
+	}
+	return fmt.Errorf("memory that is of none of the task's tensors; it %s %s", what, orNone(there))
+}
+
+func orNone(list []string) string {
+	if len(list) == 0 {
+		return "none"
+	}
+	return strings.Join(list, ", ")
+}
+
+func shapeText(s oplog.Shape) []int32 { return s.Dim[:s.Rank] }
+
+// extent is the first byte of a block and the one behind its last.
+func extent(b *tl.Block) (first, end int64) {
+	size := int64(b.DType.Size())
+	first, end = b.Ptr.Addr, b.Ptr.Addr+size
+	for axis, n := range b.Valid.Dim[:b.Valid.Rank] {
+		along := int64(n-1) * b.Ptr.Stride[axis] * size
+		first, end = first+min(0, along), end+max(0, along)
+	}
+	return first, end
+}
+
+// index is the coordinates of an element of the tensor.
+func (x *Tensor) index(n int64) []int64 {
+	at := make([]int64, len(x.Shape))
+	for axis, stride := range x.strides() {
+		if axis < len(at) && stride > 0 {
+			at[axis], n = n/stride, n%stride
+		}
+	}
+	return at
+}
+
+// holds reports whether all bytes of a block lie in the region, in a tensor that begins
+// at an address. The block is walked by runs of neighbouring elements.
+func (r *Region) holds(b *tl.Block, base int64) bool {
+	elem, size := int64(b.DType.Size()), int64(r.Tensor.DType.Size())
+	if first, end := extent(b); first < base || end > base+r.Tensor.bytes() {
+		return false
+	} else if lo, hi, whole := r.run(); whole {
+		return first >= base+lo*size && end <= base+hi*size
+	}
+	rank := int(b.Valid.Rank)
+	run := elem
+	if rank > 0 && b.Ptr.Stride[rank-1] == 1 { // the last axis in one piece
+		rank--
+		run *= int64(b.Valid.Dim[rank])
+	}
+	var index [oplog.MaxRank]int32
+	at := b.Ptr.Addr - base
+	for {
+		if !r.contains(at, at+run, size) {
+			return false
+		}
+		axis := rank - 1
+		for ; axis >= 0; axis-- {
+			at += b.Ptr.Stride[axis] * elem
+			if index[axis]++; index[axis] < b.Valid.Dim[axis] {
+				break
+			}
+			at -= int64(b.Valid.Dim[axis]) * b.Ptr.Stride[axis] * elem
+			index[axis] = 0
+		}
+		if axis < 0 {
+			return true
+		}
+	}
+}
+
+// run is the region as a run of elements of its tensor, if it is one.
+func (r *Region) run() (from, to int64, ok bool) {
+	ok = true
+	elems, stride := int64(1), r.Tensor.strides()
+	for axis, n := range r.Tensor.Shape {
+		extent := int64(r.to[axis] - r.from[axis])
+		ok = ok && (elems == 1 || extent == int64(n)) // all axes behind the first that has several are whole
+		elems *= extent
+		from += int64(r.from[axis]) * stride[axis]
+	}
+	return from, from + elems, ok
+}
+
+// contains reports whether bytes of the tensor that lie side by side are all in the
+// region.
+func (r *Region) contains(from, to, size int64) bool {
+	strides := r.Tensor.strides()
+	for n := from / size; n*size < to; {
+		rest := n
+		var last int64
+		for axis := range r.Tensor.Shape {
+			last = rest / strides[axis]
+			rest %= strides[axis]
+			if last < int64(r.from[axis]) || last >= int64(r.to[axis]) {
+				return false
+			}
+		}
+		if len(r.Tensor.Shape) == 0 {
+			return true
+		}
+		n += int64(r.to[len(r.Tensor.Shape)-1]) - last // to where this row of the region ends
+	}
+	return true
+}
+
+func (g *guard) ref(v *tl.Value) error {
+	if !v.InMem {
+		return nil
+	}
+	return g.local(&tl.Block{Ptr: *v.Ptr, Shape: v.Shape, Valid: v.Shape, DType: v.DType}, Reads)
+}
+
+func (g *guard) Scratch(bytes int64) (int64, error) {
+	addr, err := g.Machine.Scratch(bytes)
+	if err == nil {
+		g.scratch = append(g.scratch, stretch{addr, bytes})
+	}
+	return addr, err
+}
+
+func (g *guard) Load(v *tl.Value, from tl.Block) error {
+	if err := g.local(&from, Reads); err != nil {
+		return err
+	}
+	return g.Machine.Load(v, from)
+}
+
+func (g *guard) Store(v tl.Value, to tl.Block) error {
+	if err := g.local(&to, Writes); err != nil {
+		return err
+	}
+	return g.Machine.Store(v, to)
+}
+
+func (g *guard) Composite(op *tl.Composite) (tl.Handle, error) {
+	for i := range op.Args {
+		if err := g.ref(&op.Args[i].Value); err != nil {
+			return tl.Handle{}, err
+		}
+	}
+	for _, step := range op.Epilogue {
+		for i := range step.Args {
+			if err := g.ref(&step.Args[i].Value); err != nil {
+				return tl.Handle{}, err
+			}
+		}
+	}
+	if err := g.local(&op.Out, Writes); err != nil {
+		return tl.Handle{}, err
+	}
+	return g.Machine.Composite(op)
+}
+
+// peer checks that there is a rank, and is what the machine calls it.
+func (g *guard) peer(rank int) (int, error) {
+	g.peers = true
+	if rank < 0 || rank >= g.place.Ranks {
+		return 0, fmt.Errorf("no peer %d: the ranks are 0 to %d", rank, g.place.Ranks-1)
+	}
+	return g.home(rank), nil
+}
+
+func (g *guard) Put(rank int, v tl.Value, to tl.Block) error {
+	peer, err := g.peer(rank)
+	if err == nil {
+		err = g.remote(&to)
+	}
+	if err != nil {
+		return err
+	}
+	return g.Machine.Put(peer, v, to)
+}
+
+func (g *guard) Get(rank int, v *tl.Value, from tl.Block) error {
+	peer, err := g.peer(rank)
+	if err == nil {
+		err = g.remote(&from)
+	}
+	if err != nil {
+		return err
+	}
+	return g.Machine.Get(peer, v, from)
+}
+
+// signal checks that there is such a signal.
+func (g *guard) signal(n int) error {
+	g.peers = true
+	if g.signals > 0 && (n < 0 || n >= g.signals) {
+		return procpe.NoSignal(n, g.signals)
+	}
+	return nil
+}
+
+func (g *guard) Notify(rank, signal int, op tl.SignalOp, value int64) error {
+	peer, err := g.peer(rank)
+	if err == nil {
+		err = g.signal(signal)
+	}
+	if err != nil {
+		return err
+	}
+	return g.Machine.Notify(peer, signal, op, value)
+}
+
+func (g *guard) WaitSignal(signal int, cmp tl.Cmp, value int64) error {
+	if err := g.signal(signal); err != nil {
+		return err
+	}
+	return g.Machine.WaitSignal(signal, cmp, value)
+}
+
+func (g *guard) TestSignal(signal int, cmp tl.Cmp, value int64) (bool, error) {
+	if err := g.signal(signal); err != nil {
+		return false, err
+	}
+	return g.Machine.TestSignal(signal, cmp, value)
+}
+
+func (g *guard) Select(cases []tl.Case) (int, error) {
+	for i := range cases {
+		if cases[i].Kind != tl.SignalCase {
+			continue
+		}
+		if err := g.signal(cases[i].Signal); err != nil {
+			return 0, err
+		}
+	}
+	return g.Machine.Select(cases)
+}

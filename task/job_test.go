@@ -1,0 +1,245 @@
+package task
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+
+	"github.com/kernbench/kernbench/comm"
+	"github.com/kernbench/kernbench/comm/commtest"
+	"github.com/kernbench/kernbench/comm/inproc"
+	"github.com/kernbench/kernbench/internal/oplog"
+	"github.com/kernbench/kernbench/internal/procpe"
+	"github.com/kernbench/kernbench/tl"
+	"github.com/kernbench/kernbench/topology"
+	"github.com/kernbench/kernbench/torch"
+)
+
+// job is the programs of some ranks and the arrays they work on, for the simulated
+// machine and for real ranks alike.
+type job struct {
+	ranks  int
+	arrays []array
+	submit func(b *Builder, x []*Tensor)
+}
+
+// array is a tensor of i32 of which every rank has a part of the same shape.
+type array struct {
+	shape tl.Shape
+	init  func(rank, i int) int32 // nil is 0
+}
+
+func (a *array) elems() int {
+	n := 1
+	for _, d := range a.shape {
+		n *= d
+	}
+	return n
+}
+
+func (a *array) part(rank int) []int32 {
+	part := make([]int32, a.elems())
+	for i := range part {
+		if a.init != nil {
+			part[i] = a.init(rank, i)
+		}
+	}
+	return part
+}
+
+// contents is what arrays hold, by array, rank and element.
+type contents [][][]int32
+
+// at the beginning.
+func (j *job) contents() contents {
+	all := make(contents, len(j.arrays))
+	for i := range j.arrays {
+		for rank := range j.ranks {
+			all[i] = append(all[i], j.arrays[i].part(rank))
+		}
+	}
+	return all
+}
+
+// same checks what arrays hold.
+func (got contents) same(t tester, what string, want contents) {
+	t.Helper()
+	for i := range want {
+		for rank := range want[i] {
+			if !slices.Equal(got[i][rank], want[i][rank]) {
+				t.Errorf("%s: array %d of rank %d is\n     %v\nwant %v", what, i, rank, got[i][rank], want[i][rank])
+				return
+			}
+		}
+	}
+}
+
+// sips are systems of so many SIPs of one cube.
+var sips = func() func(n int) *topology.Graph {
+	var mu sync.Mutex
+	made := map[int]*topology.Graph{}
+	return func(n int) *topology.Graph {
+		mu.Lock()
+		defer mu.Unlock()
+		if made[n] == nil {
+			spec, err := topology.Load("ring6", fmt.Sprint("system.sips.count=", n), "sip.cube_mesh.w=1", "sip.cube_mesh.h=1")
+			if err != nil {
+				panic(err)
+			}
+			if made[n], err = topology.Compile(spec); err != nil {
+				panic(err)
+			}
+		}
+		return made[n]
+	}
+}()
+
+// outcome is what became of a simulated job.
+type outcome struct {
+	contents
+	*Result
+	options  Options
+	programs []*Program
+	log      *oplog.Log
+	races    []string
+}
+
+// try runs the job on the simulated machine.
+func (j *job) try(t tester, o Options, machine torch.Options) (*outcome, error) {
+	t.Helper()
+	machine.Topology = sips(j.ranks)
+	ctx, err := torch.New(context.Background(), machine)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ctx.Close()
+	var pes []int
+	for rank := range j.ranks {
+		pes = append(pes, ctx.PE(rank, 0, 0))
+	}
+	var tensors []*torch.Tensor
+	for i := range j.arrays {
+		a := &j.arrays[i]
+		shape := slices.Clone(a.shape)
+		shape[0] *= j.ranks
+		var all []int32
+		for rank := range j.ranks {
+			all = append(all, a.part(rank)...)
+		}
+		x, err := ctx.FromSlice(all, torch.I32, shape, torch.On(pes...))
+		if err != nil {
+			t.Fatal(err)
+		}
+		tensors = append(tensors, x)
+	}
+	out := &outcome{options: o, programs: make([]*Program, j.ranks), log: ctx.Log()}
+	out.Result, err = Run(ctx, o, func(b *Builder) {
+		out.programs[b.Rank()] = b.program
+		var x []*Tensor
+		for _, of := range tensors {
+			x = append(x, b.Tensor(of))
+		}
+		j.submit(b, x)
+	})
+	if err != nil {
+		return out, err
+	}
+	if machine.Race {
+		if out.races, err = ctx.Races(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for i, x := range tensors {
+		if machine.NoData {
+			break
+		}
+		all, err := x.Numpy()
+		if err != nil {
+			t.Fatal(err)
+		}
+		out.contents = append(out.contents, nil)
+		each := len(all.Bytes) / j.ranks
+		for rank := range j.ranks {
+			out.contents[i] = append(out.contents[i], int32s(all.Bytes[rank*each:][:each]))
+		}
+	}
+	out.check(t)
+	return out, nil
+}
+
+// simulated is try of a job that works.
+func (j *job) simulated(t tester, o Options, machine torch.Options) *outcome {
+	t.Helper()
+	out, err := j.try(t, o, machine)
+	if err != nil {
+		t.Fatalf("%s: %v", o.Runtime, err)
+	}
+	return out
+}
+
+// actual runs the job on ranks that are goroutines.
+func (j *job) actual(o Options) (contents, []error) {
+	got := make(contents, len(j.arrays))
+	for i := range got {
+		got[i] = make([][]int32, j.ranks)
+	}
+	errs := commtest.World(comm.Options{Backend: inproc.Name, Timeout: commtest.Patience}, j.ranks, func(c *comm.Comm) error {
+		err := j.rank(c, o, got)
+		if err != nil {
+			return errors.Join(err, c.Abort(err))
+		}
+		return c.Barrier()
+	})
+	return got, errs
+}
+
+// rank runs the job as one rank.
+func (j *job) rank(c *comm.Comm, o Options, got contents) error {
+	r, err := procpe.New(c, procpe.Options{Signals: o.Signals})
+	if err != nil {
+		return err
+	}
+	var tensors []procpe.Tensor
+	for i := range j.arrays {
+		a := &j.arrays[i]
+		w, err := c.AllocWindow(int64(a.elems())*4, 0)
+		if err != nil {
+			return err
+		}
+		if _, err := binary.Encode(w.Local(), binary.LittleEndian, a.part(c.Rank())); err != nil {
+			return err
+		}
+		tensors = append(tensors, procpe.Tensor{Name: fmt.Sprint("tensor", i), DType: tl.I32, Shape: a.shape, Window: w})
+	}
+	p, err := Build(c.Rank(), c.Size(), func(b *Builder) {
+		var x []*Tensor
+		for i := range tensors {
+			x = append(x, b.Declare(Tensor{Name: tensors[i].Name, DType: tl.I32, Shape: tensors[i].Shape, Window: true}))
+		}
+		j.submit(b, x)
+	})
+	if err != nil {
+		return err
+	}
+	if err := RunOn(r, p, o, func(x *Tensor) procpe.Tensor { return tensors[x.number] }); err != nil {
+		return err
+	}
+	if err := c.Barrier(); err != nil {
+		return err
+	}
+	for i := range tensors {
+		got[i][c.Rank()] = int32s(tensors[i].Window.Local())
+	}
+	return nil
+}
+
+func int32s(b []byte) []int32 {
+	list := make([]int32, len(b)/4)
+	for i := range list {
+		list[i] = int32(binary.LittleEndian.Uint32(b[4*i:]))
+	}
+	return list
+}

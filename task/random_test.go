@@ -1,0 +1,293 @@
+package task
+
+import (
+	"fmt"
+	"math/rand/v2"
+
+	"github.com/kernbench/kernbench/tl"
+	"pgregory.net/rapid"
+)
+
+// sample is a random program of one rank. What its tasks compute depends on the order of
+// those that conflict.
+type sample struct {
+	arrays []array
+	tasks  []sampleTask
+	cores  int
+}
+
+// sampleTask is a task of it. Its regions have the same extents.
+type sampleTask struct {
+	kernel  int // index in kernels
+	regions []place
+	extent  []int
+	c       int
+	members int
+	depth   int  // scopes that it is in
+	fresh   bool // a scope of its own
+	also    []ID // edges beside those that it needs
+}
+
+// place is where a region begins.
+type place struct {
+	array int
+	start []int
+}
+
+// kernels is what tasks do, and what that means: c, the elements of the regions at one
+// index, of which the last is the result.
+var kernels = []struct {
+	name    string
+	kernel  any
+	access  []func(string, Area) Arg
+	compute func(c int32, x ...int32) int32
+}{
+	{"fill", fill, []func(string, Area) Arg{Out}, func(c int32, x ...int32) int32 { return c }},
+	{"affine", affine, []func(string, Area) Arg{InOut}, func(c int32, x ...int32) int32 { return 3*x[0] + c }},
+	{"mix", mix, []func(string, Area) Arg{In, In, Out}, func(c int32, x ...int32) int32 { return x[0] - 2*x[1] + c }},
+}
+
+// drawTasks draws how many tasks there are, few but now and then 2,000, and what to draw
+// them by: rapid would draw small numbers and little else.
+func drawTasks(t *rapid.T, seldom int) (int, *rand.Rand) {
+	tasks := rapid.IntRange(1, 60).Draw(t, "tasks")
+	r := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 0))
+	if r.IntN(seldom) == 0 {
+		tasks = 2000
+	}
+	return tasks, r
+}
+
+// from draws a number of a range.
+func from(r *rand.Rand, least, most int) int { return least + r.IntN(most-least+1) }
+
+// drawSample draws a program of so many tasks.
+func drawSample(r *rand.Rand, tasks int) *sample {
+	s := &sample{cores: from(r, 1, 6), tasks: make([]sampleTask, tasks)}
+	axes := from(r, 1, 3)
+	most := []int{40, 9, 5}[axes-1]
+	least := make([]int, axes)
+	for range from(r, 1, 3) {
+		a := array{init: func(_, i int) int32 { return int32(i + 1) }}
+		for axis := range axes {
+			n := from(r, 1, most)
+			a.shape = append(a.shape, n)
+			if least[axis] == 0 || n < least[axis] {
+				least[axis] = n
+			}
+		}
+		s.arrays = append(s.arrays, a)
+	}
+	depth := 0
+	for i := range s.tasks {
+		x := &s.tasks[i]
+		x.kernel, x.c = from(r, 0, len(kernels)-1), from(r, -9, 9)
+		depth = min(6, max(0, depth+from(r, -1, 1)))
+		x.depth, x.fresh = depth, from(r, 0, 3) == 0
+		for _, n := range least {
+			x.extent = append(x.extent, from(r, 0, n))
+		}
+		for range kernels[x.kernel].access {
+			p := place{array: from(r, 0, len(s.arrays)-1)}
+			for axis, n := range x.extent {
+				p.start = append(p.start, from(r, 0, s.arrays[p.array].shape[axis]-n))
+			}
+			x.regions = append(x.regions, p)
+		}
+		x.members = 1
+		if !s.aliases(x) {
+			x.members = from(r, 1, s.cores)
+		}
+		if i > 0 && from(r, 0, 7) == 0 {
+			x.also = []ID{ID(from(r, 0, i-1))}
+		}
+	}
+	return s
+}
+
+// aliases reports whether a task reads elements at one index that it writes at another:
+// its members would race.
+func (s *sample) aliases(x *sampleTask) bool {
+	last := len(x.regions) - 1
+	written := map[int]bool{}
+	s.each(x, func(at []int) { written[at[last]] = true })
+	found := false
+	s.each(x, func(at []int) {
+		for i, p := range x.regions[:last] {
+			found = found || p.array == x.regions[last].array && written[at[i]]
+		}
+	})
+	return found
+}
+
+// each calls f with the elements of a task's regions at each index.
+func (s *sample) each(x *sampleTask, f func(at []int)) {
+	at, index := make([]int, len(x.regions)), make([]int, len(x.extent))
+	for _, n := range x.extent {
+		if n == 0 {
+			return
+		}
+	}
+	for {
+		for i, p := range x.regions {
+			at[i] = 0
+			for axis, n := range s.arrays[p.array].shape {
+				at[i] = at[i]*n + p.start[axis] + index[axis]
+			}
+		}
+		f(at)
+		axis := len(index) - 1
+		for ; axis >= 0; axis-- {
+			if index[axis]++; index[axis] < x.extent[axis] {
+				break
+			}
+			index[axis] = 0
+		}
+		if axis < 0 {
+			return
+		}
+	}
+}
+
+// run is what the arrays hold when the tasks have run in the order of submission.
+func (s *sample) run() contents {
+	all := s.job(false).contents()
+	for i := range s.tasks {
+		x := &s.tasks[i]
+		var results []int32
+		operands := make([]int32, len(x.regions))
+		s.each(x, func(at []int) { // all is read before anything is written
+			for k, p := range x.regions {
+				operands[k] = all[p.array][0][at[k]]
+			}
+			results = append(results, kernels[x.kernel].compute(int32(x.c), operands...))
+		})
+		last := len(x.regions) - 1
+		s.each(x, func(at []int) {
+			all[x.regions[last].array][0][at[last]] = results[0]
+			results = results[1:]
+		})
+	}
+	return all
+}
+
+// edges is explicit edges that cover every conflict: from who wrote an element last, and
+// from who has read it since, to the next.
+func (s *sample) edges() [][]ID {
+	type history struct {
+		writer  ID
+		readers []ID
+	}
+	elements := make([][]history, len(s.arrays))
+	for i := range elements {
+		elements[i] = make([]history, s.arrays[i].elems())
+		for k := range elements[i] {
+			elements[i][k].writer = -1
+		}
+	}
+	all := make([][]ID, len(s.tasks))
+	for i := range s.tasks {
+		x, found := &s.tasks[i], map[ID]bool{}
+		s.each(x, func(at []int) {
+			for k, p := range x.regions {
+				e := &elements[p.array][at[k]]
+				found[e.writer] = true
+				if k < len(at)-1 {
+					continue
+				}
+				for _, r := range e.readers {
+					found[r] = true
+				}
+			}
+		})
+		s.each(x, func(at []int) {
+			for k, p := range x.regions[:len(at)-1] {
+				e := &elements[p.array][at[k]]
+				e.readers = append(e.readers, ID(i))
+			}
+		})
+		s.each(x, func(at []int) {
+			last := len(at) - 1
+			elements[x.regions[last].array][at[last]] = history{writer: ID(i)}
+		})
+		for id := range found {
+			if id >= 0 {
+				all[i] = append(all[i], id)
+			}
+		}
+	}
+	return all
+}
+
+// job is the program with or without the edges that it needs where none are inferred.
+func (s *sample) job(explicit bool) *job {
+	edges := make([][]ID, len(s.tasks))
+	if explicit {
+		edges = s.edges()
+	}
+	submit := func(b *Builder, x []*Tensor) {
+		var between func(from, to, depth int)
+		between = func(from, to, depth int) {
+			for i := from; i < to; i++ {
+				task := &s.tasks[i]
+				if task.depth > depth {
+					end := i + 1
+					for end < to && s.tasks[end].depth > depth && !(s.tasks[end].fresh && s.tasks[end].depth == depth+1) {
+						end++
+					}
+					b.Scope(fmt.Sprint("depth ", depth+1), func() { between(i, end, depth+1) })
+					i = end - 1
+					continue
+				}
+				k := &kernels[task.kernel]
+				var args Args
+				for n, p := range task.regions {
+					args = append(args, k.access[n](fmt.Sprint("x", n), x[p.array].Box(p.start, task.extent)))
+				}
+				options := []Option{Group(task.members), After(edges[i]...)}
+				if explicit {
+					options = append(options, After(task.also...))
+				}
+				b.Submit(k.name, k.kernel, append(args, Scalar("c", task.c)), options...)
+			}
+		}
+		between(0, len(s.tasks), 0)
+	}
+	return &job{ranks: 1, arrays: s.arrays, submit: submit}
+}
+
+// slots is the fewest slots of so many rings with which the scopes of a program can end:
+// those of its tasks that lie in the same ring from the first of a scope's own on.
+func (p *Program) slots(rings int) int {
+	ring := func(t *Task) int { return min(int(t.Depth), rings-1) }
+	most := 1
+	for scope, s := range p.Scopes {
+		n, own := 0, -1
+		for i := s.First; i < s.End; i++ {
+			if own < 0 && int(p.Tasks[i].Scope) == scope {
+				own = ring(&p.Tasks[i])
+			}
+			if own == ring(&p.Tasks[i]) {
+				n++
+			}
+		}
+		most = max(most, n)
+	}
+	return most
+}
+
+// program records the program of a rank without running it.
+func (j *job) program(t tester, rank int) *Program {
+	t.Helper()
+	p, err := Build(rank, j.ranks, func(b *Builder) {
+		var x []*Tensor
+		for i := range j.arrays {
+			x = append(x, b.Declare(Tensor{Name: fmt.Sprint("tensor", i), DType: tl.I32, Shape: j.arrays[i].shape, Window: true}))
+		}
+		j.submit(b, x)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}

@@ -1,0 +1,166 @@
+package task
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"github.com/kernbench/kernbench/internal/procpe"
+	"github.com/kernbench/kernbench/tl"
+)
+
+// RunOn runs the program of a real rank: all ranks call it, each with its own program.
+// Its tasks are kernels on workers of the rank, which take turns where they wait for
+// others: as many at once as there are compute cores (DefaultCores unless the
+// configuration says). There is no time here, but storage and dependencies are those of
+// the runtime. memory is what each tensor of the program is at the rank.
+func RunOn(r *procpe.Rank, p *Program, o Options, memory func(x *Tensor) procpe.Tensor) error {
+	if _, err := ParseRuntime(string(o.Runtime)); err != nil {
+		return err
+	}
+	if o.Config == nil {
+		o.Config = Default()
+	}
+	cores := cmp.Or(o.Config.Control.ComputeCores, DefaultCores)
+	plan, err := newSchedule(p, o.Runtime, o.Config, cores)
+	if err != nil {
+		return err
+	}
+	w := &workers{schedule: plan, free: newFreeCores(cores), members: make([]int32, len(p.Tasks))}
+	tensors := make([]procpe.Tensor, len(p.Tensors))
+	for i, x := range p.Tensors {
+		tensors[i] = memory(x)
+	}
+	if w.session, err = r.Begin(cmp.Or(o.Name, "tasks"), tensors...); err != nil {
+		return err
+	}
+	defer w.session.End()
+	for i := range tensors {
+		ptr := w.session.Pointer(i)
+		w.memory = append(w.memory, at(ptr))
+	}
+	return w.run()
+}
+
+// DefaultCores is how many tasks a real rank has under way at once, unless the
+// configuration says: as many as a device of the default system has PEs.
+const DefaultCores = 128
+
+func at(p tl.Ptr) memory { return memory{p.Addr, p.Window} }
+
+// workers is a real rank at work.
+type workers struct {
+	*schedule
+	session *procpe.Session
+	memory  []memory
+	free    freeCores
+	cores   []*worker // made so far
+	running []*worker
+	members []int32 // by task: those that have not ended
+}
+
+// worker is a compute core of a real rank.
+type worker struct {
+	*procpe.Worker
+	guard
+	core int
+	id   ID
+}
+
+// run submits, starts and resumes tasks until all have ended.
+func (w *workers) run() error {
+	for !w.over() {
+		moved, err := w.submitAll()
+		if err != nil {
+			return err
+		}
+		for {
+			id, ok := w.take(w.free.n)
+			if !ok {
+				break
+			}
+			moved = true
+			w.start(id)
+		}
+		ended, err := w.reap()
+		if err != nil {
+			return err
+		}
+		if moved || ended {
+			continue
+		}
+		if err := w.wait(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// submitAll submits what there is room for.
+func (w *workers) submitAll() (moved bool, err error) {
+	for !w.submitted() {
+		ok, err := w.room()
+		if !ok || err != nil {
+			return moved, err
+		}
+		w.submit()
+		moved = true
+	}
+	return moved, nil
+}
+
+// start runs the members of a task until they end or wait.
+func (w *workers) start(id ID) {
+	t := &w.Tasks[id]
+	w.members[id] = int32(t.Members)
+	for member := range t.Members {
+		core := w.free.take()
+		for len(w.cores) <= core {
+			w.cores = append(w.cores, &worker{Worker: w.session.Worker(), core: len(w.cores)})
+		}
+		k := w.cores[core]
+		k.id = id
+		w.running = append(w.running, k)
+		k.Start(t.title(id), func(m tl.Machine) {
+			k.guard = guard{Machine: m, place: m.Place(), memory: w.memory, scratch: k.scratch, home: func(rank int) int { return rank }}
+			k.guard.begin(t, member)
+			k.guard.call(id)
+		})
+	}
+}
+
+// reap takes note of tasks that have ended, and lets those go on that can.
+func (w *workers) reap() (moved bool, err error) {
+	w.running = slices.DeleteFunc(w.running, func(k *worker) bool {
+		if k.Running() || err != nil {
+			return false
+		}
+		moved, err = true, k.Err()
+		w.free.put(k.core)
+		if w.members[k.id]--; w.members[k.id] == 0 {
+			w.end(k.id)
+		}
+		return true
+	})
+	if err != nil || moved {
+		return moved, err
+	}
+	for _, k := range w.running {
+		if k.Resume(); !k.Running() {
+			moved = true
+		}
+	}
+	return moved, nil
+}
+
+// wait waits until some task can go on.
+func (w *workers) wait() error {
+	waiting := make([]*procpe.Worker, len(w.running))
+	for i, k := range w.running {
+		waiting[i] = k.Worker
+	}
+	if err := w.session.Wait(waiting); err != nil {
+		return fmt.Errorf("%d of %d tasks have ended, %d are ready: %w", w.done, len(w.Tasks), w.ready.len(), err)
+	}
+	return nil
+}

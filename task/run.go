@@ -1,0 +1,155 @@
+package task
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/kernbench/kernbench/internal/machine"
+	vm "github.com/kernbench/kernbench/internal/memory"
+	"github.com/kernbench/kernbench/internal/oplog"
+	"github.com/kernbench/kernbench/internal/sim"
+	"github.com/kernbench/kernbench/torch"
+)
+
+// Options choose how a program is scheduled, and where it runs.
+type Options struct {
+	Name    string  // for traces and errors; "tasks" if empty
+	Runtime Runtime // required
+	Config  *Config // nil is that among the context's Settings, else the default
+	Devices []int   // of Run: the SIP of each rank; nil is all
+	Signals int     // that kernels may use, from 0 on; 0 is as many as the machine has
+}
+
+// Run builds the programs of all ranks and runs them on the simulated machine, when
+// everything that was asked for before has ended. It waits for the end.
+func Run(ctx *torch.Context, o Options, orchestrate func(b *Builder)) (*Result, error) {
+	s, err := newSimulation(ctx, &o)
+	if err != nil {
+		return nil, err
+	}
+	p := &machine.Program{Name: o.Name, Serve: s.serve}
+	windows := map[any]int{} // by tensor, from 1
+	var tensors []*torch.Tensor
+	for rank, sip := range o.Devices {
+		program, err := build(rank, len(o.Devices), sip, orchestrate)
+		if err != nil {
+			return nil, err
+		}
+		d, err := s.add(program, ctx.Log() != nil)
+		if err != nil {
+			return nil, err
+		}
+		for _, x := range program.Tensors {
+			of, ok := x.Source.(*torch.Tensor)
+			if !ok {
+				d.memory = append(d.memory, memory{}) // the rank has nothing of it
+				continue
+			}
+			if windows[of] == 0 {
+				tensors = append(tensors, of)
+				windows[of] = len(tensors)
+				p.Windows = append(p.Windows, make([]machine.Part, len(o.Devices)*s.cores))
+			}
+			va, bytes, _, _ := of.PartOn(sip) // there is one: Tensor has looked
+			at := memory{addr: va}
+			if x.Window {
+				at.window = int16(windows[of])
+			}
+			d.memory = append(d.memory, at)
+			for core := range s.cores {
+				p.Windows[windows[of]-1][rank*s.cores+core] = machine.Part{VA: vm.VA(va), Bytes: vm.Bytes(bytes)}
+			}
+		}
+		for core := range s.cores {
+			p.Targets = append(p.Targets, s.compute(ctx, sip, core))
+			p.Homes = append(p.Homes, s.compute(ctx, sip, 0))
+		}
+	}
+	launched, err := ctx.RunProgram(p, tensors...)
+	if err == nil {
+		err = launched.Wait()
+	}
+	var stuck *sim.Deadlock
+	if errors.As(err, &stuck) {
+		var text []string
+		for _, d := range s.devices {
+			text = append(text, d.standing())
+		}
+		err = fmt.Errorf("%w\n%s", err, strings.Join(text, "\n"))
+	}
+	if err != nil {
+		return nil, err
+	}
+	s.result.sum()
+	return s.result, nil
+}
+
+// newSimulation settles the options.
+func newSimulation(ctx *torch.Context, o *Options) (*simulation, error) {
+	if _, err := ParseRuntime(string(o.Runtime)); err != nil {
+		return nil, err
+	}
+	o.Name = cmp.Or(o.Name, "tasks")
+	if o.Config == nil {
+		o.Config, _ = torch.Setting[*Config](ctx)
+	}
+	if o.Config == nil {
+		o.Config = Default()
+	}
+	ctx.Uses("tasks", o.Config.Source(), o.Config.Hash())
+	spec := ctx.Topology().Spec()
+	if o.Devices == nil {
+		for sip := range spec.System.SIPs.Count {
+			o.Devices = append(o.Devices, sip)
+		}
+	}
+	for i, sip := range o.Devices {
+		if sip < 0 || sip >= spec.System.SIPs.Count || slices.Contains(o.Devices[:i], sip) {
+			return nil, fmt.Errorf("devices %v: each rank has a SIP of its own, from 0 to %d", o.Devices, spec.System.SIPs.Count-1)
+		}
+	}
+	all := spec.CubesPerSIP() * spec.PEsPerCube()
+	cores := cmp.Or(o.Config.Control.ComputeCores, all)
+	if cores > all {
+		return nil, fmt.Errorf("tasks.control.compute_cores is %d, and a SIP has %d PEs: write 1 to %[2]d, or 0 for all", cores, all)
+	}
+	s := &simulation{
+		engine: ctx.Machine().Engine, options: o, cores: cores,
+		result: &Result{Runtime: o.Runtime, Ranks: len(o.Devices), Cores: cores},
+	}
+	s.target = s.engine.Register(s)
+	return s, nil
+}
+
+// compute is a compute core of a SIP.
+func (s *simulation) compute(ctx *torch.Context, sip, core int) machine.PEID {
+	pes := ctx.Topology().Spec().PEsPerCube()
+	return machine.PEID(ctx.PE(sip, core/pes, core%pes))
+}
+
+// add adds a rank.
+func (s *simulation) add(p *Program, logged bool) (*device, error) {
+	plan, err := newSchedule(p, s.options.Runtime, s.options.Config, s.cores)
+	if err != nil {
+		return nil, err
+	}
+	n := len(p.Tasks)
+	control := 1
+	if s.options.Runtime == TensorMapAndRingBuffer {
+		control = s.options.Config.TensorMap.Schedulers
+	}
+	d := &device{
+		simulation: s, schedule: plan, rank: len(s.devices), workers: make([]*machine.Worker, s.cores),
+		free: newFreeCores(s.cores), busy: make([]bool, control), current: make([]Span, s.cores), nextCore: make([]int32, s.cores),
+		firstCore: make([]int32, n), members: make([]int32, n), storedAt: make([]Time, n), readyAt: make([]Time, n),
+	}
+	if logged {
+		d.endOps = make([][]oplog.ID, n)
+	}
+	s.devices = append(s.devices, d)
+	s.result.Tasks += n
+	return d, nil
+}

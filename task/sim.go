@@ -1,0 +1,318 @@
+package task
+
+import (
+	"fmt"
+
+	"github.com/kernbench/kernbench/internal/machine"
+	"github.com/kernbench/kernbench/internal/oplog"
+	"github.com/kernbench/kernbench/internal/sim"
+	"github.com/kernbench/kernbench/tl"
+)
+
+// simulation is the control cores of all ranks at work on a simulated machine.
+type simulation struct {
+	engine  *sim.Engine
+	target  sim.Target
+	options *Options
+	cores   int // compute cores of each rank
+	devices []*device
+	result  *Result
+}
+
+// device is those of one rank.
+type device struct {
+	*simulation
+	*schedule
+	rank    int
+	memory  []memory // of the tensors of its program
+	start   Time
+	workers []*machine.Worker
+	began   int // workers
+
+	free      freeCores
+	ends      queue[int32] // compute cores whose kernels have ended, and nobody knows it
+	busy      []bool       // control cores that schedule
+	building  bool         // the orchestrator is
+	current   []Span       // by compute core: what it was given
+	nextCore  []int32      // by compute core: the next one of its group, -1 for none
+	firstCore []int32      // by task
+	members   []int32      // by task: those whose ends are not known
+	storedAt  []Time       // by task
+	readyAt   []Time
+	endOps    [][]oplog.ID // by task, if there is a log
+	finished  bool
+}
+
+// What events say, of a rank and a number that depends on it.
+const (
+	evBuilt      sim.Kind = iota // the host has built the graph
+	evSubmitted                  // the next task is in storage; by control core
+	evDispatched                 // its compute cores have been written to; by task and control core
+	evBegin                      // they have turned to it; by task
+	evNoticed                    // the end of a kernel is known; by compute core and control core
+)
+
+func (s *simulation) event(kind sim.Kind, rank, core int, n int32) sim.Event {
+	return sim.Event{Target: s.target, Kind: kind, Arg: uint64(rank)<<48 | uint64(core)<<32 | uint64(uint32(n))}
+}
+
+// Handle is the end of a piece of work.
+func (s *simulation) Handle(kind sim.Kind, arg uint64) {
+	d, core, n := s.devices[arg>>48], int(arg>>32&0xffff), int32(uint32(arg))
+	switch kind {
+	case evBuilt:
+		for !d.submitted() {
+			d.submit()
+		}
+	case evSubmitted:
+		d.release(core)
+		d.submit()
+	case evDispatched:
+		d.release(core)
+		c := &d.config.Control
+		s.engine.Post(s.engine.Now()+c.ToCompute+c.CoreSwitch, s.event(evBegin, d.rank, 0, n))
+	case evBegin:
+		for at := d.firstCore[n]; at >= 0; at = d.nextCore[at] {
+			d.workers[at].Wake()
+		}
+		return
+	case evNoticed:
+		d.release(core)
+		d.noticed(int(n))
+	}
+	d.step()
+}
+
+// serve runs tasks on a compute core until the rank has none left.
+func (s *simulation) serve(w *machine.Worker) {
+	d, core := s.devices[w.Rank()/s.cores], w.Rank()%s.cores
+	d.workers[core] = w
+	if d.began++; d.began == s.cores {
+		d.begin()
+	}
+	place := tl.Place{SIP: d.rank, PEs: 1, Cubes: 1, SIPs: d.Ranks, Rank: d.rank, Ranks: d.Ranks, Name: w.PE().String()}
+	g := &guard{place: place, memory: d.memory, signals: s.options.Signals, home: func(rank int) int { return rank * s.cores }}
+	for !d.finished {
+		w.Wait(idle{})
+		if d.finished {
+			return
+		}
+		run := &d.current[core]
+		t := &d.Tasks[run.Task]
+		run.Begin = w.Now() - d.start
+		w.Begin(t.Name, int(run.Task), d.afterOps(run.Task), d.causeOp(run.Task))
+		w.Run(t.Name, func(m tl.Machine) {
+			g.Machine = m
+			g.begin(t, run.Member)
+			g.call(run.Task)
+		})
+		if op := w.End(int(run.Task)); op != 0 {
+			d.endOps[run.Task] = append(d.endOps[run.Task], op)
+		}
+		run.End, run.Peers = w.Now()-d.start, g.peers
+		d.ends.push(int32(core))
+		d.step()
+	}
+}
+
+// idle is what a compute core without a task waits for.
+type idle struct{}
+
+func (idle) String() string { return "a task" }
+
+// begin begins the program of the rank.
+func (d *device) begin() {
+	d.start = d.engine.Now()
+	if d.over() {
+		d.finish()
+		return
+	}
+	if d.runtime == HostBuildGraph {
+		c := &d.config.Host
+		took := c.Fixed + Time(len(d.Tasks))*c.PerTask
+		d.did(BuilderCore, Building, 0, took)
+		d.engine.Post(d.start+took, d.event(evBuilt, d.rank, 0, 0))
+		return
+	}
+	d.step()
+}
+
+// finish sends the workers of the rank home.
+func (d *device) finish() {
+	d.finished = true
+	d.result.Makespan = max(d.result.Makespan, d.engine.Now()-d.start)
+	for _, w := range d.workers {
+		w.Wake()
+	}
+}
+
+// step gives work to control cores that have none: first what has ended, then what can
+// be dispatched, then, where a control core does that too, the next task to build.
+func (d *device) step() {
+	for core := range d.busy {
+		for !d.busy[core] && d.work(core) {
+		}
+	}
+	if d.runtime == TensorMapAndRingBuffer && !d.building && d.build() {
+		d.building = true
+		d.occupy(BuilderCore, Building, d.next, d.buildTime(), evSubmitted, 0)
+	}
+}
+
+// work finds something to do for a control core.
+func (d *device) work(core int) bool {
+	c := &d.config.Control
+	if d.ends.len() > 0 {
+		at := d.ends.pop()
+		d.occupy(core, Noticing, d.current[at].Task, c.RegisterRead, evNoticed, at)
+		return true
+	}
+	if id, ok := d.take(d.free.n); ok {
+		d.assign(id)
+		d.occupy(core, Dispatching, id, Time(d.Tasks[id].Members)*c.PostedWrite, evDispatched, int32(id))
+		return true
+	}
+	if d.runtime == AICPUBuildGraph && d.build() {
+		d.occupy(core, Building, d.next, d.buildTime(), evSubmitted, 0)
+		return true
+	}
+	return false
+}
+
+// build reports whether the next task can be submitted now.
+func (d *device) build() bool {
+	if d.submitted() {
+		return false
+	}
+	ok, err := d.room()
+	if err != nil {
+		d.engine.Stop(err)
+		return false
+	}
+	return ok
+}
+
+// buildTime is how long a control core takes to submit the next task.
+func (d *device) buildTime() Time {
+	t := &d.Tasks[d.next]
+	if d.runtime == AICPUBuildGraph {
+		c := &d.config.AICPU
+		return c.PerTask + Time(len(t.After))*c.PerEdge
+	}
+	c := &d.config.TensorMap
+	took := c.PerTask + Time(len(t.After))*c.PerEdge
+	for i := range t.Args {
+		if t.Args[i].Region.Tensor != nil {
+			took += c.PerTensor
+		}
+	}
+	return took
+}
+
+// occupy has a control core work for a while.
+func (d *device) occupy(core int, kind WorkKind, id ID, took Time, ends sim.Kind, n int32) {
+	at := core
+	if core == BuilderCore {
+		at = len(d.busy)
+	} else {
+		d.busy[core] = true
+	}
+	d.did(core, kind, id, took)
+	d.engine.Post(d.engine.Now()+took, d.event(ends, d.rank, at, n))
+}
+
+// did notes what a control core does from now on.
+func (d *device) did(core int, kind WorkKind, id ID, took Time) {
+	from := d.engine.Now() - d.start
+	d.result.Control = append(d.result.Control, Work{d.rank, core, kind, id, from, from + took})
+}
+
+// release ends what a control core does.
+func (d *device) release(core int) {
+	if core == len(d.busy) {
+		d.building = false
+		return
+	}
+	d.busy[core] = false
+}
+
+// submit puts the next task into storage.
+func (d *device) submit() {
+	was := d.ready.len()
+	id := d.schedule.submit()
+	d.storedAt[id] = d.engine.Now() - d.start
+	d.stamp(was)
+}
+
+// stamp notes when tasks became ready that were appended to those that are.
+func (d *device) stamp(was int) {
+	for i := was; i < d.ready.len(); i++ {
+		d.readyAt[d.ready.at(i)] = d.engine.Now() - d.start
+	}
+}
+
+// assign gives a task the first compute cores that are free.
+func (d *device) assign(id ID) {
+	t := &d.Tasks[id]
+	d.members[id] = int32(t.Members)
+	last := &d.firstCore[id]
+	for member := range t.Members {
+		core := d.free.take()
+		*last, last = int32(core), &d.nextCore[core]
+		d.current[core] = Span{
+			Rank: d.rank, Core: core, Task: id, Member: member, Name: t.Name, Released: d.cause[id],
+			Submitted: d.storedAt[id], Ready: d.readyAt[id], Dispatched: d.engine.Now() - d.start,
+		}
+	}
+	*last = -1
+}
+
+// noticed is a control core's knowledge that a kernel has ended on a compute core.
+func (d *device) noticed(core int) {
+	s := &d.current[core]
+	s.Noticed = d.engine.Now() - d.start
+	d.result.Spans = append(d.result.Spans, *s)
+	d.free.put(core)
+	if d.members[s.Task]--; d.members[s.Task] > 0 {
+		return
+	}
+	was := d.ready.len()
+	d.end(s.Task)
+	d.stamp(was)
+	if d.over() {
+		d.finish()
+	}
+}
+
+// afterOps is the operations of the log that ended what a task waited for.
+func (d *device) afterOps(id ID) (ops []oplog.ID) {
+	if d.endOps == nil {
+		return nil
+	}
+	for _, b := range d.before[id] {
+		ops = append(ops, d.endOps[b]...)
+	}
+	return ops
+}
+
+// causeOp is the last operation of what released a task, 0 if its submission did.
+func (d *device) causeOp(id ID) oplog.ID {
+	if d.endOps == nil || d.cause[id] < 0 {
+		return 0
+	}
+	list := d.endOps[d.cause[id]]
+	return list[len(list)-1]
+}
+
+// standing is what the rank was doing when it stopped moving.
+func (d *device) standing() string {
+	text := fmt.Sprintf("rank %d: %d of %d tasks have ended, %d have been submitted, %d are ready", d.rank, d.done, len(d.Tasks), d.next, d.ready.len())
+	for core := range d.current {
+		if s := &d.current[core]; d.free.has(core) || s.End > 0 {
+			continue
+		} else if n := len(text); n < 2000 {
+			text += fmt.Sprintf("; %v runs %s", d.workers[core].PE(), d.Tasks[s.Task].title(s.Task))
+		}
+	}
+	return text
+}

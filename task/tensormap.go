@@ -1,0 +1,169 @@
+package task
+
+import (
+	"math/bits"
+	"slices"
+
+	"github.com/kernbench/kernbench/internal/oplog"
+)
+
+// Dependencies is, for each task, the earlier tasks that it waits for, in order, each
+// once: those of its explicit edges and, if they are inferred as well, those whose
+// regions overlap its own where one side writes. Conflicts that follow from others by way
+// of a task in between that has overwritten all of a region are not listed again.
+func (p *Program) Dependencies(inferred bool) [][]ID {
+	all := make([][]ID, len(p.Tasks))
+	maps := make([]tensorMap, len(p.Tensors))
+	for i := range p.Tasks {
+		t := &p.Tasks[i]
+		found := slices.Clone(t.After)
+		for k := range t.Args {
+			if a := &t.Args[k]; inferred && a.Region.Tensor != nil && a.Access != 0 && !a.Region.empty() {
+				found = maps[a.Region.Tensor.number].conflicts(found, ID(i), a)
+			}
+		}
+		for k := range t.Args { // not before: a task does not wait for itself
+			if a := &t.Args[k]; inferred && a.Region.Tensor != nil && a.Access != 0 && !a.Region.empty() {
+				maps[a.Region.Tensor.number].add(ID(i), a)
+			}
+		}
+		slices.Sort(found)
+		all[i] = slices.Clip(slices.Compact(found))
+	}
+	return all
+}
+
+// tensorMap is who has read and written which parts of a tensor, as far as it matters to
+// those who come.
+type tensorMap struct{ reads, writes cells }
+
+// conflicts appends the tasks that an access conflicts with.
+func (m *tensorMap) conflicts(to []ID, by ID, a *Arg) []ID {
+	note := func(e *entry) { to = append(to, e.task) }
+	m.writes.overlapping(&a.Region.box, note)
+	if a.Access&Writes != 0 {
+		m.reads.overlapping(&a.Region.box, note)
+	}
+	return to
+}
+
+// add notes an access. What a write covers is over for all who come: they conflict with
+// the write as well, which comes after it.
+func (m *tensorMap) add(by ID, a *Arg) {
+	if a.Access&Writes == 0 {
+		m.reads.add(entry{task: by, box: a.Region.box})
+		return
+	}
+	hide := func(e *entry) { e.over = e.task != by && a.Region.covers(&e.box) }
+	m.writes.overlapping(&a.Region.box, hide)
+	m.reads.overlapping(&a.Region.box, hide)
+	m.writes.add(entry{task: by, box: a.Region.box})
+}
+
+// cells finds boxes that overlap another among very many. A box is filed by its extents,
+// rounded up to powers of two, on a grid of that pitch: it lies in few cells, and whoever
+// looks for it looks at the cells that its own box touches.
+type cells struct {
+	entries []entry
+	grids   []grid
+	look    int32
+}
+
+// entry is a box and whose it is.
+type entry struct {
+	task ID
+	over bool
+	seen int32 // the last look that came by
+	box
+}
+
+// grid is the boxes of about one size.
+type grid struct {
+	pitch [oplog.MaxRank]uint8 // logarithm, along each axis
+	cells map[[oplog.MaxRank]int32][]int32
+	all   []int32
+}
+
+func (c *cells) add(e entry) {
+	var pitch [oplog.MaxRank]uint8
+	for axis := range pitch {
+		pitch[axis] = uint8(bits.Len32(uint32(e.to[axis] - e.from[axis] - 1)))
+	}
+	i := slices.IndexFunc(c.grids, func(g grid) bool { return g.pitch == pitch })
+	if i < 0 {
+		i = len(c.grids)
+		c.grids = append(c.grids, grid{pitch: pitch, cells: map[[oplog.MaxRank]int32][]int32{}})
+	}
+	g, n := &c.grids[i], int32(len(c.entries))
+	e.seen = c.look
+	c.entries = append(c.entries, e)
+	g.all = append(g.all, n)
+	g.each(&e.box, func(at [oplog.MaxRank]int32) { g.cells[at] = append(g.cells[at], n) })
+}
+
+// overlapping calls f with every entry that overlaps a box and is not over.
+func (c *cells) overlapping(b *box, f func(*entry)) {
+	c.look++
+	for i := range c.grids {
+		g := &c.grids[i]
+		if g.span(b) >= len(g.all) {
+			g.all = c.visit(g.all, b, f)
+			continue
+		}
+		g.each(b, func(at [oplog.MaxRank]int32) {
+			if list, ok := g.cells[at]; ok {
+				g.cells[at] = c.visit(list, b, f)
+			}
+		})
+	}
+}
+
+// visit calls f for those of a list, each once a look, and is the list without those
+// that are over.
+func (c *cells) visit(list []int32, b *box, f func(*entry)) []int32 {
+	kept := list[:0]
+	for _, n := range list {
+		e := &c.entries[n]
+		if !e.over && e.seen != c.look && e.overlaps(b) {
+			e.seen = c.look
+			f(e)
+		}
+		if !e.over {
+			kept = append(kept, n)
+		}
+	}
+	return kept
+}
+
+// span is how many cells a box touches.
+func (g *grid) span(b *box) int {
+	n := 1
+	for axis, p := range g.pitch {
+		n *= int((b.to[axis]-1)>>p-b.from[axis]>>p) + 1
+		if n >= len(g.all) {
+			return n
+		}
+	}
+	return n
+}
+
+// each calls f for the cells that a box touches.
+func (g *grid) each(b *box, f func(at [oplog.MaxRank]int32)) {
+	var first, last, at [oplog.MaxRank]int32
+	for axis, p := range g.pitch {
+		first[axis], last[axis] = b.from[axis]>>p, (b.to[axis]-1)>>p
+	}
+	for at = first; ; {
+		f(at)
+		axis := len(at) - 1
+		for ; axis >= 0; axis-- {
+			if at[axis]++; at[axis] <= last[axis] {
+				break
+			}
+			at[axis] = first[axis]
+		}
+		if axis < 0 {
+			return
+		}
+	}
+}

@@ -1,0 +1,79 @@
+package task
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/kernbench/kernbench/internal/sim"
+	"github.com/kernbench/kernbench/torch"
+	"pgregory.net/rapid"
+)
+
+// drawConfig draws what runtimes cost and hold: little. Rings are as small as a program
+// allows.
+func drawConfig(r *rand.Rand, p *Program, cores int) *Config {
+	span := func() Time {
+		return Time([]int{0, 1, 5, 140, 2000}[r.IntN(5)]) * sim.Nanosecond
+	}
+	c := Default()
+	c.Control = Control{RegisterRead: span(), PostedWrite: span(), ToCompute: span(), CoreSwitch: span(), ComputeCores: cores}
+	c.Host = HostGraph{Fixed: span(), PerTask: span(), Tasks: max(1, len(p.Tasks))}
+	c.AICPU = AICPUGraph{PerTask: span(), PerEdge: span(), Tasks: from(r, 1, 9)}
+	rings := from(r, 1, 4)
+	c.TensorMap = TensorMap{
+		PerTask: span(), PerEdge: span(), PerTensor: span(),
+		Rings: rings, Slots: p.slots(rings) + from(r, 0, 2), Schedulers: from(r, 1, 3),
+	}
+	return c
+}
+
+// Whatever a runtime does, a program leaves what its tasks leave one after the other:
+// with no edge at all where they are inferred, and under all runtimes with edges that
+// cover every conflict; on the simulated machine and on a real rank.
+func TestValuesAreThoseOfTheOrderOfSubmission(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		tasks, r := drawTasks(t, 40)
+		s := drawSample(r, tasks)
+		want := s.run()
+		for _, explicit := range []bool{false, true} {
+			j := s.job(explicit)
+			c := drawConfig(r, j.program(t, 0), s.cores)
+			for _, runtime := range Runtimes {
+				if !explicit && !runtime.infers() {
+					continue
+				}
+				o := Options{Runtime: runtime, Config: c}
+				what := fmt.Sprintf("%d tasks under %s, explicit edges %v", len(s.tasks), runtime, explicit)
+				j.simulated(t, o, torch.Options{KeepLog: true, Threads: 1}).same(t, what, want)
+				got, errs := j.actual(o)
+				if errs[0] != nil {
+					t.Fatalf("%s, on a real rank: %v", what, errs[0])
+				}
+				got.same(t, what+", on a real rank", want)
+			}
+		}
+	})
+}
+
+// A program whose tasks are not ordered by edges runs in another order under the runtime
+// that infers none, and so leaves something else: the others are not right by luck.
+func TestWithoutEdgesNothingIsOrdered(t *testing.T) {
+	j := &job{ranks: 1, arrays: []array{{shape: []int{64}}}, submit: func(b *Builder, x []*Tensor) {
+		for i := range 8 {
+			b.Submit("affine", affine, Args{InOut("x", x[0]), Scalar("c", i)})
+		}
+	}}
+	want := int32(0)
+	for i := range int32(8) {
+		want = 3*want + i
+	}
+	c := configured(t, "control.compute_cores=8", "aicpu_build_graph.per_task=1ns")
+	for _, r := range Runtimes {
+		got := j.simulated(t, Options{Runtime: r, Config: c}, torch.Options{}).contents[0][0]
+		if same := slices.Equal(got, slices.Repeat([]int32{want}, 64)); same != r.infers() {
+			t.Errorf("%s: the tasks leave %v; want %d everywhere if edges are inferred, and something else if not", r, got, want)
+		}
+	}
+}
