@@ -9,9 +9,10 @@ import (
 	"github.com/kernbench/kernbench/tl"
 )
 
-// guard is the machine of a compute core as a task sees it. It keeps kernels to the
-// regions that their task has said it touches: what it reads or writes beside them, no
-// runtime could order. It also notes whether the task has to do with other ranks.
+// guard is a compute core as a task sees it: a machine whose place is the rank, and the
+// member of the group. It keeps kernels to the regions that their task has said it
+// touches: what it reads or writes beside them, no runtime could order. It also notes
+// whether the task has to do with other ranks.
 type guard struct {
 	tl.Machine
 	place   tl.Place
@@ -32,8 +33,9 @@ type memory struct {
 // stretch is some scratch memory.
 type stretch struct{ addr, bytes int64 }
 
-// begin makes the guard that of a member of a task.
-func (g *guard) begin(t *Task, member int) {
+// begin makes the guard that of a member of a task, on a machine.
+func (g *guard) begin(m tl.Machine, t *Task, member int) {
+	g.Machine = tl.Guarded(m, g)
 	g.task, g.scratch, g.peers = t, g.scratch[:0], false
 	g.place.PE, g.place.PEs = member, t.Members
 }
@@ -53,22 +55,42 @@ func (g *guard) call(id ID) {
 // Place is the rank, and the member of the group as its PE.
 func (g *guard) Place() tl.Place { return g.place }
 
-// local checks an access to memory of the rank.
-func (g *guard) local(b *tl.Block, access Access) error {
+// Access keeps an access to memory within the regions of the task, or within scratch.
+func (g *guard) Access(b *tl.Block, use tl.Use) error {
+	if use == tl.Reaches {
+		return g.inside(b, func(*Arg) bool { return true }, "reaches at peers")
+	}
+	first, end := extent(b)
 	for _, s := range g.scratch {
-		if first, end := extent(b); first >= s.addr && end <= s.addr+s.bytes {
+		if first >= s.addr && end <= s.addr+s.bytes {
 			return nil
 		}
 	}
-	return g.inside(b, func(a *Arg) bool { return a.Access&access != 0 }, accessNames[access])
+	if use == tl.Writes {
+		return g.inside(b, func(a *Arg) bool { return a.Access&Writes != 0 }, "writes")
+	}
+	return g.inside(b, func(a *Arg) bool { return a.Access&Reads != 0 }, "reads")
 }
 
-var accessNames = map[Access]string{Reads: "reads", Writes: "writes"}
+// Allocated adds scratch memory.
+func (g *guard) Allocated(addr, bytes int64) { g.scratch = append(g.scratch, stretch{addr, bytes}) }
 
-// remote checks an access to the part of a peer.
-func (g *guard) remote(b *tl.Block) error {
+// Peer checks that there is a rank.
+func (g *guard) Peer(rank int) (int, error) {
 	g.peers = true
-	return g.inside(b, func(*Arg) bool { return true }, "reaches at peers")
+	if rank < 0 || rank >= g.place.Ranks {
+		return 0, fmt.Errorf("no peer %d: the ranks are 0 to %d", rank, g.place.Ranks-1)
+	}
+	return g.home(rank), nil
+}
+
+// Signal checks that there is such a signal.
+func (g *guard) Signal(n int) error {
+	g.peers = true
+	if g.signals > 0 && (n < 0 || n >= g.signals) {
+		return procpe.NoSignal(n, g.signals)
+	}
+	return nil
 }
 
 // inside checks that a block lies within one of the task's regions.
@@ -199,129 +221,4 @@ func (r *Region) contains(from, to, size int64) bool {
 		n += int64(r.to[len(r.Tensor.Shape)-1]) - last // to where this row of the region ends
 	}
 	return true
-}
-
-func (g *guard) ref(v *tl.Value) error {
-	if !v.InMem {
-		return nil
-	}
-	return g.local(&tl.Block{Ptr: *v.Ptr, Shape: v.Shape, Valid: v.Shape, DType: v.DType}, Reads)
-}
-
-func (g *guard) Scratch(bytes int64) (int64, error) {
-	addr, err := g.Machine.Scratch(bytes)
-	if err == nil {
-		g.scratch = append(g.scratch, stretch{addr, bytes})
-	}
-	return addr, err
-}
-
-func (g *guard) Load(v *tl.Value, from tl.Block) error {
-	if err := g.local(&from, Reads); err != nil {
-		return err
-	}
-	return g.Machine.Load(v, from)
-}
-
-func (g *guard) Store(v tl.Value, to tl.Block) error {
-	if err := g.local(&to, Writes); err != nil {
-		return err
-	}
-	return g.Machine.Store(v, to)
-}
-
-func (g *guard) Composite(op *tl.Composite) (tl.Handle, error) {
-	for i := range op.Args {
-		if err := g.ref(&op.Args[i].Value); err != nil {
-			return tl.Handle{}, err
-		}
-	}
-	for _, step := range op.Epilogue {
-		for i := range step.Args {
-			if err := g.ref(&step.Args[i].Value); err != nil {
-				return tl.Handle{}, err
-			}
-		}
-	}
-	if err := g.local(&op.Out, Writes); err != nil {
-		return tl.Handle{}, err
-	}
-	return g.Machine.Composite(op)
-}
-
-// peer checks that there is a rank, and is what the machine calls it.
-func (g *guard) peer(rank int) (int, error) {
-	g.peers = true
-	if rank < 0 || rank >= g.place.Ranks {
-		return 0, fmt.Errorf("no peer %d: the ranks are 0 to %d", rank, g.place.Ranks-1)
-	}
-	return g.home(rank), nil
-}
-
-func (g *guard) Put(rank int, v tl.Value, to tl.Block) error {
-	peer, err := g.peer(rank)
-	if err == nil {
-		err = g.remote(&to)
-	}
-	if err != nil {
-		return err
-	}
-	return g.Machine.Put(peer, v, to)
-}
-
-func (g *guard) Get(rank int, v *tl.Value, from tl.Block) error {
-	peer, err := g.peer(rank)
-	if err == nil {
-		err = g.remote(&from)
-	}
-	if err != nil {
-		return err
-	}
-	return g.Machine.Get(peer, v, from)
-}
-
-// signal checks that there is such a signal.
-func (g *guard) signal(n int) error {
-	g.peers = true
-	if g.signals > 0 && (n < 0 || n >= g.signals) {
-		return procpe.NoSignal(n, g.signals)
-	}
-	return nil
-}
-
-func (g *guard) Notify(rank, signal int, op tl.SignalOp, value int64) error {
-	peer, err := g.peer(rank)
-	if err == nil {
-		err = g.signal(signal)
-	}
-	if err != nil {
-		return err
-	}
-	return g.Machine.Notify(peer, signal, op, value)
-}
-
-func (g *guard) WaitSignal(signal int, cmp tl.Cmp, value int64) error {
-	if err := g.signal(signal); err != nil {
-		return err
-	}
-	return g.Machine.WaitSignal(signal, cmp, value)
-}
-
-func (g *guard) TestSignal(signal int, cmp tl.Cmp, value int64) (bool, error) {
-	if err := g.signal(signal); err != nil {
-		return false, err
-	}
-	return g.Machine.TestSignal(signal, cmp, value)
-}
-
-func (g *guard) Select(cases []tl.Case) (int, error) {
-	for i := range cases {
-		if cases[i].Kind != tl.SignalCase {
-			continue
-		}
-		if err := g.signal(cases[i].Signal); err != nil {
-			return 0, err
-		}
-	}
-	return g.Machine.Select(cases)
 }

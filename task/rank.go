@@ -122,8 +122,8 @@ func (w *workers) start(id ID) {
 		k.id = id
 		w.running = append(w.running, k)
 		k.Start(t.title(id), func(m tl.Machine) {
-			k.guard = guard{Machine: m, place: m.Place(), memory: w.memory, scratch: k.scratch, home: func(rank int) int { return rank }}
-			k.guard.begin(t, member)
+			k.guard = guard{place: m.Place(), memory: w.memory, scratch: k.scratch, home: func(rank int) int { return rank }}
+			k.guard.begin(m, t, member)
 			k.guard.call(id)
 		})
 	}

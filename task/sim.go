@@ -102,8 +102,7 @@ func (s *simulation) serve(w *machine.Worker) {
 		run.Begin = w.Now() - d.start
 		w.Begin(t.Name, int(run.Task), d.afterOps(run.Task), d.causeOp(run.Task))
 		w.Run(t.Name, func(m tl.Machine) {
-			g.Machine = m
-			g.begin(t, run.Member)
+			g.begin(m, t, run.Member)
 			g.call(run.Task)
 		})
 		if op := w.End(int(run.Task)); op != 0 {

@@ -1,0 +1,161 @@
+package tl
+
+// Guard looks at what a kernel is about to do, and may refuse it: for those who run
+// kernels that must keep to some of the memory, or to some of the signals.
+type Guard interface {
+	// Access is a use of memory, of the kernel's own or in the part of a peer.
+	Access(b *Block, use Use) error
+	// Allocated is scratch memory that the kernel has got.
+	Allocated(addr, bytes int64)
+	// Peer is a rank that the kernel puts into, gets from or notifies, and what the
+	// machine calls it.
+	Peer(rank int) (int, error)
+	// Signal is one that the kernel changes at a peer, waits for or looks at.
+	Signal(number int) error
+}
+
+// Use is what a kernel does with a block of memory.
+type Use uint8
+
+// The uses.
+const (
+	Reads Use = iota
+	Writes
+	Reaches // at a peer
+)
+
+// Guarded is a machine whose operations a guard looks at first.
+func Guarded(m Machine, g Guard) Machine { return &guarded{m, g} }
+
+type guarded struct {
+	Machine
+	guard Guard
+}
+
+func (g *guarded) Scratch(bytes int64) (int64, error) {
+	addr, err := g.Machine.Scratch(bytes)
+	if err == nil {
+		g.guard.Allocated(addr, bytes)
+	}
+	return addr, err
+}
+
+func (g *guarded) Load(v *Value, from Block) error {
+	if err := g.guard.Access(&from, Reads); err != nil {
+		return err
+	}
+	return g.Machine.Load(v, from)
+}
+
+func (g *guarded) Store(v Value, to Block) error {
+	if err := g.guard.Access(&to, Writes); err != nil {
+		return err
+	}
+	return g.Machine.Store(v, to)
+}
+
+func (g *guarded) Composite(op *Composite) (Handle, error) {
+	err := g.operands(op.Args)
+	for i := 0; i < len(op.Epilogue) && err == nil; i++ {
+		err = g.operands(op.Epilogue[i].Args)
+	}
+	if err == nil {
+		err = g.guard.Access(&op.Out, Writes)
+	}
+	if err != nil {
+		return Handle{}, err
+	}
+	return g.Machine.Composite(op)
+}
+
+// operands looks at those that are in memory.
+func (g *guarded) operands(args []Arg) error {
+	for i := range args {
+		if err := g.ref(&args[i].Value); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (g *guarded) ref(v *Value) error {
+	if !v.InMem {
+		return nil
+	}
+	return g.guard.Access(&Block{Ptr: *v.Ptr, Shape: v.Shape, Valid: v.Shape, DType: v.DType}, Reads)
+}
+
+func (g *guarded) Send(port Port, v Value) error {
+	if err := g.ref(&v); err != nil {
+		return err
+	}
+	return g.Machine.Send(port, v)
+}
+
+func (g *guarded) Recv(port Port, v *Value, into *Block, wait bool) (Handle, Port, error) {
+	if into != nil {
+		if err := g.guard.Access(into, Writes); err != nil {
+			return Handle{}, 0, err
+		}
+	}
+	return g.Machine.Recv(port, v, into, wait)
+}
+
+func (g *guarded) Put(rank int, v Value, to Block) error {
+	peer, err := g.guard.Peer(rank)
+	if err == nil {
+		err = g.guard.Access(&to, Reaches)
+	}
+	if err != nil {
+		return err
+	}
+	return g.Machine.Put(peer, v, to)
+}
+
+func (g *guarded) Get(rank int, v *Value, from Block) error {
+	peer, err := g.guard.Peer(rank)
+	if err == nil {
+		err = g.guard.Access(&from, Reaches)
+	}
+	if err != nil {
+		return err
+	}
+	return g.Machine.Get(peer, v, from)
+}
+
+func (g *guarded) Notify(rank, signal int, op SignalOp, value int64) error {
+	peer, err := g.guard.Peer(rank)
+	if err == nil {
+		err = g.guard.Signal(signal)
+	}
+	if err != nil {
+		return err
+	}
+	return g.Machine.Notify(peer, signal, op, value)
+}
+
+func (g *guarded) WaitSignal(signal int, cmp Cmp, value int64) error {
+	if err := g.guard.Signal(signal); err != nil {
+		return err
+	}
+	return g.Machine.WaitSignal(signal, cmp, value)
+}
+
+func (g *guarded) TestSignal(signal int, cmp Cmp, value int64) (bool, error) {
+	if err := g.guard.Signal(signal); err != nil {
+		return false, err
+	}
+	return g.Machine.TestSignal(signal, cmp, value)
+}
+
+func (g *guarded) Select(cases []Case) (int, error) {
+	for i := range cases {
+		if cases[i].Kind != SignalCase {
+			continue
+		}
+		if err := g.guard.Signal(cases[i].Signal); err != nil {
+			return 0, err
+		}
+	}
+	return g.Machine.Select(cases)
+}
