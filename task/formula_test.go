@@ -82,3 +82,36 @@ func TestFormulas(t *testing.T) {
 		}
 	}
 }
+
+// TestBuildingOverlaps: who builds on the device does so while tasks run, the host does
+// not; and only the orchestrator does it beside the scheduling.
+func TestBuildingOverlaps(t *testing.T) {
+	for _, r := range Runtimes {
+		ctx := system(t, "default", torch.Options{NoData: true})
+		got, err := Run(ctx, Options{Runtime: r, Devices: []int{0}}, chain(16, 700))
+		if err != nil {
+			t.Fatal(err)
+		}
+		first := got.Spans[0].Begin
+		var running, scheduling Time
+		for _, w := range got.Control {
+			if w.Kind != Building {
+				continue
+			}
+			if w.To > first {
+				running += w.To - max(w.From, first)
+			}
+			for _, v := range got.Control {
+				if v.Kind != Building {
+					scheduling += max(0, min(w.To, v.To)-max(w.From, v.From))
+				}
+			}
+		}
+		if overlaps := running > 0; overlaps != (r != HostBuildGraph) {
+			t.Errorf("%s built for %v after the first task had begun", r, running)
+		}
+		if overlaps := scheduling > 0; overlaps != (r == TensorMapAndRingBuffer) {
+			t.Errorf("%s built for %v while it scheduled", r, scheduling)
+		}
+	}
+}

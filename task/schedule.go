@@ -34,6 +34,7 @@ type schedule struct {
 type ScopeError struct {
 	Rank  int
 	Scope Scope
+	Tasks int // of the scope that lie in its ring
 	Slots int
 	At    ID // the task that there is no slot for
 	Line  string
@@ -41,7 +42,7 @@ type ScopeError struct {
 
 func (e *ScopeError) Error() string {
 	return fmt.Sprintf("rank %d: deadlock of %s: scope %q at %s has %d tasks, which keep their slots until it ends, and its ring has %d: task %d, submitted at %s, can never be; make the scope smaller, or raise tasks.%s.slots",
-		e.Rank, TensorMapAndRingBuffer, e.Scope.Name, e.Scope.Line, e.Scope.End-e.Scope.First, e.Slots, e.At, e.Line, TensorMapAndRingBuffer)
+		e.Rank, TensorMapAndRingBuffer, e.Scope.Name, e.Scope.Line, e.Tasks, e.Slots, e.At, e.Line, TensorMapAndRingBuffer)
 }
 
 // TooMany is a graph that is larger than the storage of host_build_graph.
@@ -52,6 +53,18 @@ func (e *TooMany) Error() string {
 		e.Rank, e.Tasks, HostBuildGraph, e.Limit)
 }
 
+// TooLarge is a group that is larger than its rank.
+type TooLarge struct {
+	Rank, Cores int
+	ID          ID
+	Task        *Task
+}
+
+func (e *TooLarge) Error() string {
+	return fmt.Sprintf("rank %d: task %d (%s) at %s is a group of %d, and the rank has %d compute cores: make it smaller, or raise tasks.control.compute_cores",
+		e.Rank, e.ID, e.Task.Name, e.Task.Line, e.Task.Members, e.Cores)
+}
+
 // fits is why a program can be known not to run on so many compute cores.
 func (p *Program) fits(r Runtime, c *Config, cores int) error {
 	if n := len(p.Tasks); r == HostBuildGraph && n > c.Host.Tasks {
@@ -59,7 +72,7 @@ func (p *Program) fits(r Runtime, c *Config, cores int) error {
 	}
 	for i := range p.Tasks {
 		if t := &p.Tasks[i]; t.Members > cores {
-			return fmt.Errorf("rank %d: task %d (%s) at %s is a group of %d, and the rank has %d compute cores: make it smaller, or raise tasks.control.compute_cores", p.Rank, i, t.Name, t.Line, t.Members, cores)
+			return &TooLarge{p.Rank, cores, ID(i), t}
 		}
 	}
 	return nil
@@ -105,11 +118,24 @@ func (s *schedule) room() (bool, error) {
 			return true, nil
 		}
 		if oldest := r.at(0); s.open(oldest) {
-			return false, &ScopeError{s.Rank, s.Scopes[s.Tasks[oldest].Scope], slots, s.next, t.Line}
+			return false, s.tooLarge(oldest, slots)
 		}
 		return false, nil
 	}
 	return true, nil
+}
+
+// tooLarge is the error of the scope that the oldest task in a full ring is in: all that
+// has come since is of that scope.
+func (s *schedule) tooLarge(oldest ID, slots int) error {
+	scope := s.Scopes[s.Tasks[oldest].Scope]
+	e := &ScopeError{Rank: s.Rank, Scope: scope, Slots: slots, At: s.next, Line: s.Tasks[s.next].Line}
+	for id := oldest; id < scope.End; id++ {
+		if s.ring(&s.Tasks[id]) == s.ring(&s.Tasks[oldest]) {
+			e.Tasks++
+		}
+	}
+	return e
 }
 
 func (s *schedule) ring(t *Task) *queue[ID] { return &s.rings[min(int(t.Depth), len(s.rings)-1)] }

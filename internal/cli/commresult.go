@@ -3,6 +3,7 @@ package cli
 import (
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -72,7 +73,7 @@ func runText(r *runner.Result) string {
 		if r.Runtime != "" {
 			where = "for all tasks"
 		}
-		line("time", "%v %s, %s%s", time.Duration(r.TimeNS), where, counted(r.Rounds, "round"), delays)
+		line("time", "%v %s, %s%s", time.Duration(math.Round(r.TimeNS)), where, counted(r.Rounds, "round"), delays)
 	}
 	taskLines(r, line)
 	values := "all right"

@@ -108,6 +108,10 @@ func (s *simulation) launchTasks(round int, r *Result) (torch.Time, error) {
 		panic("runner: a buffer without a tensor")
 	}
 	found, err := task.Run(s.Context, s.taskOptions(s.plan), orchestration(s.plan, round, s.deviceContext, place, &wrong))
+	var large *task.TooLarge // how large the system is, checkTasks does not know
+	if errors.As(err, &large) {
+		wrong = errors.Join(wrong, large)
+	}
 	if wrong != nil {
 		return 0, &InputError{wrong}
 	}
