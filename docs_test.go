@@ -2,17 +2,20 @@ package kernbench_test
 
 import (
 	"bytes"
+	"encoding/json"
 	"flag"
 	"os"
 	"path/filepath"
 	"reflect"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/kernbench/kernbench"
+	"github.com/kernbench/kernbench/task"
 	"github.com/kernbench/kernbench/torch"
 )
 
@@ -58,20 +61,68 @@ func TestConsoleExamples(t *testing.T) {
 
 // TestDocFigures keeps the pictures of the documentation true.
 func TestDocFigures(t *testing.T) {
+	pictures := map[string]string{}
 	for _, view := range []string{"system", "sip", "cube", "pe"} {
-		file := "docs/img/" + view + ".svg"
-		got := run(t, "topology", "diagram", "--view", view)
+		pictures[view] = run(t, "topology", "diagram", "--view", view)
+	}
+	for _, name := range []string{"task_chain", "task_fanout", "task_stencil", "treduce_tasks"} {
+		pictures[name] = chart(t, name)
+	}
+	for _, name := range task.RuntimeNames() { // the one program, for each
+		pictures["task_"+name] = chart(t, "task_fanout", "--count", "8", "--tile", "16384", "--runtime", name)
+	}
+	for name, got := range pictures {
+		file := "docs/img/" + name + ".svg"
 		if *update {
 			if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
 				t.Fatal(err)
 			}
 		}
-		want, err := os.ReadFile(file)
-		if err != nil {
+		if got != read(t, file) {
+			t.Errorf("%s is not what kernbench draws: run go test . -update", file)
+		}
+	}
+}
+
+// chart is what a bench of tasks draws.
+func chart(t *testing.T, bench ...string) string {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "gantt.svg")
+	run(t, append([]string{"run", "--gantt-svg", file}, bench...)...)
+	return read(t, file)
+}
+
+// TestTaskListing holds the program of tasks.md against the example of package task.
+func TestTaskListing(t *testing.T) {
+	got := listing(t, "docs/tasks.md", "go", "package main\n")
+	want := strings.NewReplacer("package task_test", "package main", "func Example()", "func main()").Replace(read(t, "task/example_test.go"))
+	if got != want {
+		t.Errorf("the program of docs/tasks.md is not task/example_test.go (-page +example):\n%s", cmp.Diff(got, want))
+	}
+}
+
+// TestTaskTimes runs the commands in the tables of tasks.md, and compares the makespans
+// under the three runtimes that stand behind each, in µs.
+func TestTaskTimes(t *testing.T) {
+	rows := regexp.MustCompile("(?m)^\\| `kernbench (run task_[^`]*|run treduce_[^`]*)` \\| (.*) \\|$").FindAllStringSubmatch(read(t, "docs/tasks.md"), -1)
+	if len(rows) < 10 {
+		t.Errorf("found %d commands, want at least 10", len(rows))
+	}
+	for _, row := range rows {
+		var result struct {
+			Rows []struct {
+				Makespan float64 `json:"makespan_ns"`
+			}
+		}
+		if err := json.Unmarshal([]byte(run(t, append(strings.Fields(row[1]), "--data=off", "--format=json")...)), &result); err != nil {
 			t.Fatal(err)
 		}
-		if got != string(want) {
-			t.Errorf("%s is not what kernbench draws: run go test . -update", file)
+		var got []string
+		for _, r := range result.Rows {
+			got = append(got, strconv.FormatFloat(r.Makespan/1000, 'f', 2, 64))
+		}
+		if got := strings.Join(got, " | "); got != row[2] {
+			t.Errorf("docs/tasks.md: kernbench %s takes %s, and the page says %s", row[1], got, row[2])
 		}
 	}
 }

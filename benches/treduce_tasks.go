@@ -14,8 +14,8 @@ func init() {
 		Doc: `Every SIP is a rank. A task makes each block of a rank's vector and tells the root; the
 root has a task for each block, which waits until all ranks have told it, reads theirs and
 adds them to its own. So computing, communicating and scheduling overlap as far as the
-runtimes let them: under host_build_graph everything begins when the largest graph is
-built.`,
+runtimes let them: under host_build_graph a rank begins when its own graph is built, and
+the root has the largest.`,
 		Params: taskParams("12"),
 		Run:    runTReduceTasks,
 	})
