@@ -30,6 +30,8 @@ type Result struct {
 	Dispatch Time `json:"dispatch_ns"` // tasks to compute cores
 	Notice   Time `json:"notice_ns"`   // their ends
 
+	Critical Critical `json:"critical"` // what the makespan is made of
+
 	Spans   []Span `json:"spans,omitempty"`   // what compute cores did, in the order of beginning
 	Control []Work `json:"control,omitempty"` // what was done for them, in the order of beginning
 }
@@ -101,6 +103,7 @@ func (r *Result) sum() {
 		r.Schedule += s.Begin - s.Dispatched + s.Noticed - s.End
 	}
 	r.Idle = Time(r.Ranks*r.Cores)*r.Makespan - r.Compute - r.Communicate - r.Schedule
+	r.Critical = r.critical()
 	for i := range r.Control {
 		w := &r.Control[i]
 		*[]*Time{&r.Build, &r.Dispatch, &r.Notice}[w.Kind] += w.To - w.From

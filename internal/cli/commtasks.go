@@ -105,5 +105,8 @@ func taskLines(r *runner.Result, line func(name, format string, args ...any)) {
 	}
 	line("runtime", "%s, %s on %s", r.Runtime, counted(t.Tasks, "task"), counted(t.Ranks*t.Cores, "PE"))
 	line("control", "building %s, dispatching %s, noticing %s", report.Rounded(t.Build), report.Rounded(t.Dispatch), report.Rounded(t.Notice))
+	c := &t.Critical
+	line("critical", "%s: building %s, waiting %s, scheduling %s, computing %s, communicating %s", counted(c.Tasks, "task"),
+		report.Rounded(c.Build), report.Rounded(c.Wait), report.Rounded(c.Schedule), report.Rounded(c.Compute), report.Rounded(c.Communicate))
 	line("PE time", "computing %s, communicating %s, scheduling %s, idle %s", report.Rounded(t.Compute), report.Rounded(t.Communicate), report.Rounded(t.Schedule), report.Rounded(t.Idle))
 }

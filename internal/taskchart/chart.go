@@ -133,11 +133,14 @@ func (b *chart) compute() {
 	}
 }
 
-// Row is a result as a row of a table. Times of cores are sums over all of them.
+// Row is a result as a row of a table: the makespan, what it is made of on the critical
+// path, and what part of all compute cores' time was without a task.
 func Row(r *task.Result) []torch.Metric {
+	c := &r.Critical
+	idle := float64(r.Idle) / float64(torch.Time(r.Ranks*r.Cores)*max(r.Makespan, 1))
 	return []torch.Metric{
 		torch.Col("runtime", string(r.Runtime)), torch.Col("makespan_ns", r.Makespan),
-		torch.Col("build_ns", r.Build), torch.Col("dispatch_ns", r.Dispatch), torch.Col("notice_ns", r.Notice),
-		torch.Col("compute_ns", r.Compute), torch.Col("communicate_ns", r.Communicate), torch.Col("schedule_ns", r.Schedule), torch.Col("idle_ns", r.Idle),
+		torch.Col("build_ns", c.Build), torch.Col("wait_ns", c.Wait), torch.Col("schedule_ns", c.Schedule),
+		torch.Col("compute_ns", c.Compute), torch.Col("communicate_ns", c.Communicate), torch.Col("idle_share", idle),
 	}
 }
