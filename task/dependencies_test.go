@@ -32,7 +32,11 @@ func drawRegions(r *rand.Rand, tasks int) *Program {
 		axes := from(r, 1, 4)
 		var shape tl.Shape
 		for range axes {
-			shape = append(shape, from(r, 0, []int{200, 14, 6, 4}[axes-1]))
+			n := from(r, 1, []int{200, 14, 6, 4}[axes-1])
+			if r.IntN(20) == 0 {
+				n = 0
+			}
+			shape = append(shape, n)
 		}
 		b.Declare(Tensor{Name: fmt.Sprint("tensor", i), DType: tl.I32, Shape: shape})
 	}
@@ -188,6 +192,28 @@ func TestTilesAreDisjoint(t *testing.T) {
 			}
 		}
 	})
+}
+
+// Tasks on tiles of one tensor run at the same time, each released by its submission.
+func TestTilesRunAtOnce(t *testing.T) {
+	j := &job{ranks: 1, arrays: []array{{shape: []int{8, 8}}}, submit: func(b *Builder, x []*Tensor) {
+		for i := range 4 {
+			b.Submit("affine", affine, Args{InOut("x", x[0].Box([]int{i / 2 * 4, i % 2 * 4}, []int{4, 4})), Scalar("c", 1)})
+		}
+	}}
+	for _, r := range []Runtime{HostBuildGraph, TensorMapAndRingBuffer} {
+		c := configured(t, "tensormap_and_ringbuffer.per_task=0ns", "tensormap_and_ringbuffer.per_tensor=0ns")
+		out := j.simulated(t, Options{Runtime: r, Config: c}, torch.Options{})
+		first, last := out.Spans[0], out.Spans[3]
+		if first.End <= last.Begin {
+			t.Errorf("%s: the first tile's task ends at %v, and the last one's begins at %v; want them at the same time", r, first.End, last.Begin)
+		}
+		for i, s := range out.Spans {
+			if s.Released != -1 || s.Core != i {
+				t.Errorf("%s: %+v, want it on core %d, released by its submission", r, s, i)
+			}
+		}
+	}
 }
 
 // Regions that meet at one element conflict, those that touch don't, however large.

@@ -3,7 +3,6 @@ package task
 import (
 	"context"
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -189,7 +188,8 @@ func (j *job) actual(o Options) (contents, []error) {
 	errs := commtest.World(comm.Options{Backend: inproc.Name, Timeout: commtest.Patience}, j.ranks, func(c *comm.Comm) error {
 		err := j.rank(c, o, got)
 		if err != nil {
-			return errors.Join(err, c.Abort(err))
+			c.Abort(err) // is that error again
+			return err
 		}
 		return c.Barrier()
 	})

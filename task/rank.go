@@ -122,7 +122,7 @@ func (w *workers) start(id ID) {
 		k.id = id
 		w.running = append(w.running, k)
 		k.Start(t.title(id), func(m tl.Machine) {
-			k.guard = guard{place: m.Place(), memory: w.memory, scratch: k.scratch, home: func(rank int) int { return rank }}
+			k.guard = guard{place: w.place(m.Place().Name), memory: w.memory, scratch: k.scratch, home: func(rank int) int { return rank }}
 			k.guard.begin(m, t, member)
 			k.guard.call(id)
 		})

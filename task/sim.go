@@ -90,8 +90,7 @@ func (s *simulation) serve(w *machine.Worker) {
 	if d.began++; d.began == s.cores {
 		d.begin()
 	}
-	place := tl.Place{SIP: d.rank, PEs: 1, Cubes: 1, SIPs: d.Ranks, Rank: d.rank, Ranks: d.Ranks, Name: w.PE().String()}
-	g := &guard{place: place, memory: d.memory, signals: s.options.Signals, home: func(rank int) int { return rank * s.cores }}
+	g := &guard{place: d.place(w.PE().String()), memory: d.memory, signals: s.options.Signals, home: func(rank int) int { return rank * s.cores }}
 	for !d.finished {
 		w.Wait(idle{})
 		if d.finished {

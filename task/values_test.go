@@ -34,7 +34,7 @@ func drawConfig(r *rand.Rand, p *Program, cores int) *Config {
 // cover every conflict; on the simulated machine and on a real rank.
 func TestValuesAreThoseOfTheOrderOfSubmission(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		tasks, r := drawTasks(t, 40)
+		tasks, r := drawTasks(t, 15)
 		s := drawSample(r, tasks)
 		want := s.run()
 		for _, explicit := range []bool{false, true} {

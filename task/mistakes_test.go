@@ -1,0 +1,99 @@
+package task
+
+import (
+	"fmt"
+	"regexp"
+	"testing"
+
+	"github.com/kernbench/kernbench/tl"
+	"github.com/kernbench/kernbench/torch"
+)
+
+// Mistakes of an orchestration are errors of Build that say where and what.
+func TestMistakesOfOrchestrations(t *testing.T) {
+	nothing := func(t *tl.PE) {}
+	other := &Tensor{Name: "other", DType: tl.I32, Shape: tl.Shape{4}}
+	for _, c := range []struct {
+		name   string
+		submit func(b *Builder, x *Tensor)
+		want   string
+	}{
+		{"no name", func(b *Builder, x *Tensor) { b.Submit("", nothing, nil) }, "Submit: task 0 () at L: it has no name"},
+		{"a group of none", func(b *Builder, x *Tensor) { b.Submit("a", nothing, nil, Group(0)) }, "Submit: task 0 (a) at L: a group of 0: a task runs on one PE or more"},
+		{"after itself", func(b *Builder, x *Tensor) {
+			b.Submit("a", nothing, nil)
+			b.Submit("b", nothing, nil, After(0, 1))
+		}, "Submit: task 1 (b) at L: it is to be after task 1, and the tasks so far are 0 to 0"},
+		{"after nobody", func(b *Builder, x *Tensor) { b.Submit("a", nothing, nil, After(-1)) }, "Submit: task 0 (a) at L: it is to be after task -1, and the tasks so far are 0 to -1"},
+		{"a tensor of another rank", func(b *Builder, x *Tensor) {
+			b.Submit("a", affine, Args{InOut("x", other), Scalar("c", 1)})
+		}, "Submit: task 0 (a) at L: argument x is a region of other [4] i32, which belongs to another rank's program"},
+		{"a box behind the end", func(b *Builder, x *Tensor) { x.Box([]int{2, 3}, []int{2, 4}) }, "Box: 4 elements from 3 on are not all in axis 1 of x [4 6] i32"},
+		{"a box before the beginning", func(b *Builder, x *Tensor) { x.Rows(-1, 1) }, "Box: 1 elements from -1 on are not all in axis 0 of x [4 6] i32"},
+		{"a box of less than nothing", func(b *Builder, x *Tensor) { x.Rows(2, -1) }, "Box: -1 elements from 2 on are not all in axis 0 of x [4 6] i32"},
+		{"too many axes", func(b *Builder, x *Tensor) { x.Box([]int{0, 0, 0}, []int{1, 1, 1}) }, "Box: 3 indices and 3 extents for x [4 6] i32: write one of each for some of its 2 axes, from the first"},
+		{"no tensor", func(b *Builder, x *Tensor) { (*Tensor)(nil).Rows(0, 1) }, "Box: a nil tensor"},
+		{"a torch tensor elsewhere", func(b *Builder, x *Tensor) { b.Tensor(nil) }, "Tensor: the program is not for a torch.Context: use the tensors that the orchestration was given"},
+		{"five axes", func(b *Builder, x *Tensor) {
+			b.Declare(Tensor{Name: "y", DType: tl.I32, Shape: tl.Shape{1, 1, 1, 1, 1}})
+		}, "Declare: y [1 1 1 1 1] i32: a tensor has up to 4 axes and a dtype"},
+	} {
+		_, err := Build(1, 2, func(b *Builder) {
+			c.submit(b, b.Declare(Tensor{Name: "x", DType: tl.I32, Shape: tl.Shape{4, 6}}))
+		})
+		got, want := places.ReplaceAllString(fmt.Sprint(err), " at L"), "the orchestration of rank 1: task: "+c.want
+		if got != want {
+			t.Errorf("%s: got\n     %s\nwant %s", c.name, got, want)
+		}
+	}
+}
+
+// places is where the orchestrations of this file call.
+var places = regexp.MustCompile(` at mistakes_test\.go:\d+`)
+
+// A kernel whose parameters are others than its arguments is refused by name.
+func TestArgumentsThatDoNotFit(t *testing.T) {
+	for _, args := range []Args{nil, {Scalar("c", 1)}, {InOut("x", &Tensor{Name: "x", DType: tl.I32})}, {Scalar("x", 1), Scalar("c", 1)}} {
+		if _, err := args.bind("affine", affine); err == nil {
+			t.Errorf("affine takes %v: no error, want that it has a pointer and an int", args)
+		}
+	}
+}
+
+// What is wrong with options is said before anything is built.
+func TestMistakesOfOptions(t *testing.T) {
+	ctx := system(t, "default", torch.Options{}, "sip.cube_mesh.w=1", "sip.cube_mesh.h=1")
+	for _, c := range []struct {
+		o    Options
+		want string
+	}{
+		{Options{}, `no runtime "": write one of host_build_graph, aicpu_build_graph, tensormap_and_ringbuffer`},
+		{Options{Runtime: "eager"}, `no runtime "eager": write one of host_build_graph, aicpu_build_graph, tensormap_and_ringbuffer`},
+		{Options{Runtime: HostBuildGraph, Devices: []int{0, 0}}, "devices [0 0]: each rank has a SIP of its own, from 0 to 1"},
+		{Options{Runtime: HostBuildGraph, Devices: []int{2}}, "devices [2]: each rank has a SIP of its own, from 0 to 1"},
+		{Options{Runtime: HostBuildGraph, Config: configured(t, "control.compute_cores=9")}, "tasks.control.compute_cores is 9, and a SIP has 8 PEs: write 1 to 8, or 0 for all"},
+	} {
+		_, err := Run(ctx, c.o, func(b *Builder) { t.Error("an orchestration was called") })
+		if got := fmt.Sprint(err); got != c.want {
+			t.Errorf("%+v: got\n     %s\nwant %s", c.o, got, c.want)
+		}
+	}
+	if _, err := Run(ctx, Options{Runtime: HostBuildGraph}, func(b *Builder) { b.Submit("", nil, nil) }); err == nil {
+		t.Error("an orchestration with a mistake ran")
+	}
+}
+
+// Ranks without tasks end at once.
+func TestNoTasks(t *testing.T) {
+	j := &job{ranks: 2, submit: func(b *Builder, _ []*Tensor) { b.Scope("nothing", func() {}) }}
+	for _, r := range Runtimes {
+		o := Options{Runtime: r, Config: Default()}
+		out := j.simulated(t, o, torch.Options{KeepLog: true})
+		if out.Makespan != 0 || out.Tasks != 0 || len(out.Control) != 0 {
+			t.Errorf("%s: a makespan of %v, %d tasks, and control cores did %v; want nothing", r, out.Makespan, out.Tasks, out.Control)
+		}
+		if _, errs := j.actual(o); errs[0] != nil || errs[1] != nil {
+			t.Errorf("%s: real ranks: %v", r, errs)
+		}
+	}
+}

@@ -1,0 +1,240 @@
+package task
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"github.com/kernbench/kernbench/tl"
+	"github.com/kernbench/kernbench/torch"
+	"pgregory.net/rapid"
+)
+
+// both runs a job that fails on the simulated machine and on real ranks, and is the
+// errors of rank 0.
+func (j *job) both(t tester, o Options) map[string]error {
+	t.Helper()
+	_, err := j.try(t, o, torch.Options{})
+	_, errs := j.actual(o)
+	return map[string]error{"simulated": err, "real": errs[0]}
+}
+
+// A graph that the host has no room for is refused before anything runs.
+func TestHostRefusesWhatDoesNotFit(t *testing.T) {
+	ran := 0
+	touch := func(t *tl.PE, x tl.Ptr) { ran++ }
+	for _, c := range []struct {
+		tasks int
+		want  *TooMany
+	}{{4, nil}, {5, &TooMany{Rank: 0, Tasks: 5, Limit: 4}}} {
+		ran = 0
+		j := &job{ranks: 1, arrays: []array{{shape: []int{4}}}, submit: func(b *Builder, x []*Tensor) {
+			for range c.tasks {
+				b.Submit("touch", touch, Args{InOut("x", x[0])})
+			}
+		}}
+		o := Options{Runtime: HostBuildGraph, Config: configured(t, "host_build_graph.tasks=4", "aicpu_build_graph.tasks=4", "tensormap_and_ringbuffer.slots=4")}
+		errs := j.both(t, o)
+		errs["checked"] = j.program(t, 0).Check(o)
+		for where, err := range errs {
+			if c.want == nil {
+				if err != nil {
+					t.Errorf("%s: %d tasks in 4: %v, want no error", where, c.tasks, err)
+				}
+				continue
+			}
+			var got *TooMany
+			const text = "rank 0 has 5 tasks, and host_build_graph keeps at most 4: take another runtime, or raise tasks.host_build_graph.tasks"
+			if !errors.As(err, &got) || *got != *c.want || err.Error() != text {
+				t.Errorf("%s: %d tasks in 4: got\n     %v\nwant %s", where, c.tasks, err, text)
+			}
+		}
+		if want := map[bool]int{true: 2 * c.tasks}[c.want == nil]; ran != want {
+			t.Errorf("%d tasks in 4 ran %d times, want %d", c.tasks, ran, want)
+		}
+		for _, r := range []Runtime{AICPUBuildGraph, TensorMapAndRingBuffer} {
+			o.Runtime = r
+			for where, err := range j.both(t, o) {
+				if err != nil {
+					t.Errorf("%s: %d tasks in 4 under %s, which reuses storage: %v, want no error", where, c.tasks, r, err)
+				}
+			}
+		}
+	}
+}
+
+// scopes submits tasks in scopes, written as parentheses around tasks: "a(b(c)d)". A
+// scope is called by how many have been opened before it.
+func scopes(text string) *job {
+	return &job{ranks: 1, submit: func(b *Builder, _ []*Tensor) {
+		opened := 0
+		var read func(s string) string
+		read = func(s string) string {
+			for s != "" && s[0] != ')' {
+				if s[0] == '(' {
+					name := fmt.Sprint("scope ", opened)
+					opened++
+					b.Scope(name, func() { s = read(s[1:]) })
+				} else {
+					b.Submit(s[:1], count, Args{Scalar("n", 1)})
+				}
+				s = s[1:]
+			}
+			return s
+		}
+		read(text)
+	}}
+}
+
+// A scope whose tasks are more than its ring has slots is a deadlock with a name; all
+// others run.
+func TestScopesAndTheirRings(t *testing.T) {
+	for _, c := range []struct {
+		program      string
+		rings, slots int
+		want         string // "" is that it runs
+	}{
+		{"abcdefghij", 4, 1, ""},
+		{"(abcd)", 4, 4, ""},
+		{"(abcde)", 4, 4, `scope "scope 0" has 5, ring has 4, task 4`},
+		{"xxxxxxx(abcde)", 4, 4, `scope "scope 0" has 5, ring has 4, task 11`},
+		{"(ab)(cd)(ef)", 4, 2, ""},
+		{"(a(b(c(d))))", 5, 1, ""}, // a ring each
+		{"(a(b(c(d))))", 4, 1, `scope "scope 2" has 2, ring has 1, task 3`}, // the last two share one
+		{"(a(b(c(d))))", 2, 3, `scope "scope 0" has 4, ring has 3, task 3`},
+		{"(a(b(c(d))))", 1, 4, ""},
+		{"((((abcd))))", 1, 4, ""},
+		{"((((a)b)c)d)", 1, 1, ""}, // each scope that has ended gives its slot back
+		{"(a(bcde)(fghi)j)", 4, 4, ""},
+		{"(a(bcde)(fghi)jkl)", 4, 4, ""},
+		{"(a(bcde)(fghi)jklm)", 4, 4, `scope "scope 0" has 5, ring has 4, task 12`}, // of 13: the others lie elsewhere
+		{"(a(bcde)j)", 2, 5, `scope "scope 0" has 6, ring has 5, task 5`},
+		{"((bcde)aj)", 2, 4, ""}, // those of the scope within are over
+		{"()", 4, 1, ""},
+	} {
+		o := Options{Runtime: TensorMapAndRingBuffer, Config: configured(t, fmt.Sprint("tensormap_and_ringbuffer.rings=", c.rings), fmt.Sprint("tensormap_and_ringbuffer.slots=", c.slots))}
+		j := scopes(c.program)
+		p := j.program(t, 0)
+		for where, err := range j.both(t, o) {
+			var scope *ScopeError
+			got := ""
+			if errors.As(err, &scope) {
+				got = fmt.Sprintf("scope %q has %d, ring has %d, task %d", scope.Scope.Name, scope.Tasks, scope.Slots, scope.At)
+				text := fmt.Sprintf("rank 0: deadlock of tensormap_and_ringbuffer: scope %q at %s has %d tasks, which keep their slots until it ends, and its ring has %d: task %d, submitted at %s, can never be; make the scope smaller, or raise tasks.tensormap_and_ringbuffer.slots",
+					scope.Scope.Name, scope.Scope.Line, scope.Tasks, scope.Slots, scope.At, p.Tasks[scope.At].Line)
+				if !strings.HasSuffix(err.Error(), text) || !strings.HasPrefix(scope.Scope.Line, "storage_test.go:") {
+					t.Errorf("%s: %s: the error is\n     %v\nwant %s", where, c.program, err, text)
+				}
+			} else if err != nil {
+				got = err.Error()
+			}
+			if got != c.want {
+				t.Errorf("%s: %s in %d rings of %d slots: got %q, want %q", where, c.program, c.rings, c.slots, got, c.want)
+			}
+		}
+		if need := p.slots(c.rings); (need <= c.slots) != (c.want == "") {
+			t.Errorf("%s in %d rings: the reference needs %d slots, and of %d the table says %q", c.program, c.rings, need, c.slots, c.want)
+		}
+	}
+}
+
+// play runs a schedule whose tasks end in any order.
+func (s *schedule) play(r *rand.Rand, cores int) error {
+	var running []ID
+	for !s.over() {
+		for moved := true; moved && !s.submitted(); {
+			ok, err := s.room()
+			if err != nil && len(running) == 0 {
+				return err
+			}
+			if moved = ok && err == nil && r.IntN(3) > 0; moved {
+				s.submit()
+			}
+		}
+		for {
+			id, ok := s.take(cores)
+			if !ok {
+				break
+			}
+			cores -= s.Tasks[id].Members
+			running = append(running, id)
+		}
+		if len(running) > 0 {
+			k := r.IntN(len(running))
+			cores += s.Tasks[running[k]].Members
+			s.end(running[k])
+			running = append(running[:k], running[k+1:]...)
+		}
+	}
+	return nil
+}
+
+// Programs run with as many slots as their scopes need, however their tasks end, and with
+// one less they end in the error.
+func TestScopesNeedAsManySlotsAsTheirTasks(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		tasks, r := drawTasks(t, 20)
+		s := drawSample(r, tasks)
+		p := s.job(false).program(t, 0)
+		c := Default()
+		c.TensorMap.Rings = from(r, 1, 5)
+		need := p.slots(c.TensorMap.Rings)
+		for _, slots := range []int{need, need - 1} {
+			if slots == 0 {
+				continue
+			}
+			c.TensorMap.Slots = slots
+			plan, err := newSchedule(p, TensorMapAndRingBuffer, c, s.cores)
+			if err != nil {
+				t.Fatal(err)
+			}
+			err = plan.play(r, s.cores)
+			var scope *ScopeError
+			if got := errors.As(err, &scope); got != (slots < need) || got && scope.Tasks <= slots {
+				t.Fatalf("%d tasks, %d rings of %d slots, where %d are needed: %v", tasks, c.TensorMap.Rings, slots, need, err)
+			}
+		}
+	})
+}
+
+// Who builds waits for storage, to the femtosecond: with room for k tasks the building
+// of one begins when the k-th before it is known to have ended.
+func TestBackPressure(t *testing.T) {
+	const tasks = 12
+	j := scopes(strings.Repeat("x", tasks))
+	for _, r := range []Runtime{AICPUBuildGraph, TensorMapAndRingBuffer} {
+		for _, room := range []int{1, 2, 5} {
+			c := configured(t, "control.compute_cores=8",
+				fmt.Sprintf("%s.per_task=1ns", AICPUBuildGraph), fmt.Sprintf("%s.per_task=1ns", TensorMapAndRingBuffer),
+				fmt.Sprintf("%s.tasks=%d", AICPUBuildGraph, room), fmt.Sprintf("%s.slots=%d", TensorMapAndRingBuffer, room))
+			out := j.simulated(t, Options{Runtime: r, Config: c}, torch.Options{})
+			var builds, noticed [tasks]Time
+			for _, w := range out.Control {
+				if w.Kind == Building {
+					builds[w.Task] = w.From
+				}
+			}
+			for _, s := range out.Spans {
+				noticed[s.Task] = s.Noticed
+			}
+			for i := range tasks {
+				want := Time(0)
+				if i > 0 {
+					want = builds[i-1] + c.submit(r, 0, 0)
+				}
+				if i >= room {
+					want = max(want, noticed[i-room])
+				}
+				if r == TensorMapAndRingBuffer && builds[i] != want || builds[i] < want {
+					t.Errorf("%s with room for %d: task %d is built from %v on, want %v", r, room, i, builds[i], want)
+				}
+			}
+			each := c.submit(r, 0, 0) + c.Control.handling(out.Compute/tasks)
+			if room == 1 && out.Makespan != tasks*each {
+				t.Errorf("%s with room for one: makespan %v, want %v, one after the other", r, out.Makespan, tasks*each)
+			}
+		}
+	}
+}
