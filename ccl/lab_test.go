@@ -3,7 +3,6 @@ package ccl
 import (
 	"bytes"
 	"context"
-	"flag"
 	"fmt"
 	"os"
 	"testing"
@@ -12,22 +11,13 @@ import (
 	"github.com/kernbench/kernbench/internal/machine"
 	"github.com/kernbench/kernbench/internal/memory"
 	"github.com/kernbench/kernbench/internal/oplog"
+	"github.com/kernbench/kernbench/internal/rapidtest"
 	"github.com/kernbench/kernbench/internal/sim"
 	"github.com/kernbench/kernbench/tl"
 	"github.com/kernbench/kernbench/topology"
 )
 
-// TestMain draws the same cases every time, so that a change is what makes a test
-// fail. Explore others with -rapid.seed and -rapid.checks.
-func TestMain(m *testing.M) {
-	flag.Parse()
-	if seed := flag.Lookup("rapid.seed"); seed.Value.String() == seed.DefValue {
-		if err := flag.Set("rapid.seed", "1"); err != nil {
-			panic(err)
-		}
-	}
-	os.Exit(m.Run())
-}
+func TestMain(m *testing.M) { os.Exit(rapidtest.Main(m)) }
 
 // tester is what the lab needs of a *testing.T, a *testing.B or a *rapid.T.
 type tester interface {

@@ -1,27 +1,17 @@
 package scenario
 
 import (
-	"flag"
 	"os"
 	"runtime"
 	"testing"
 
 	"github.com/kernbench/kernbench/comm"
+	"github.com/kernbench/kernbench/internal/rapidtest"
 	"github.com/kernbench/kernbench/task"
 	"github.com/kernbench/kernbench/tl"
 )
 
-// TestMain draws the same cases every time, so that a change is what makes a test
-// fail. Explore others with -rapid.seed and -rapid.checks.
-func TestMain(m *testing.M) {
-	flag.Parse()
-	if seed := flag.Lookup("rapid.seed"); seed.Value.String() == seed.DefValue {
-		if err := flag.Set("rapid.seed", "1"); err != nil {
-			panic(err)
-		}
-	}
-	os.Exit(m.Run())
-}
+func TestMain(m *testing.M) { os.Exit(rapidtest.Main(m)) }
 
 // sample is a scenario with everything in it.
 const sample = `summary: "a sample"

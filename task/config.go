@@ -4,7 +4,6 @@ import (
 	"crypto/sha256"
 	_ "embed"
 	"encoding/hex"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -95,45 +94,26 @@ const File = "tasks.yaml"
 //go:embed tasks.yaml
 var defaultFile []byte
 
-var presets = config.Presets{Default: defaultFile}
+var file = config.File[*Config]{Presets: config.Presets{Default: defaultFile}, Usual: File, Decode: decode}
 
 // Load reads a configuration: a file of that name, or the preset default. With an empty
 // name it is ./tasks.yaml if there is one, else the preset; [Config.Source] says which it
 // was. Each of sets changes one value, as "control.register_read=50ns". The error holds
 // every mistake, as [config.Errors].
-func Load(name string, sets ...string) (*Config, error) {
-	d, err := presets.Load(name, File, sets...)
-	if err != nil {
-		return nil, err
-	}
-	return decode(d)
-}
+func Load(name string, sets ...string) (*Config, error) { return file.Load(name, sets...) }
 
 // Parse is like Load for a text in memory, which may extend the preset but no files.
 // Errors call it by the name given.
-func Parse(file string, src []byte, sets ...string) (*Config, error) {
-	d, err := presets.Parse(file, src, sets...)
-	if err != nil {
-		return nil, err
-	}
-	return decode(d)
+func Parse(name string, src []byte, sets ...string) (*Config, error) {
+	return file.Parse(name, src, sets...)
 }
 
 // Default is the configuration that comes with the package.
-func Default() *Config {
-	c, err := Parse("preset default", defaultFile)
-	if err != nil {
-		panic(fmt.Sprintf("task: %v", err)) // it is part of the program
-	}
-	return c
-}
+func Default() *Config { return file.MustPreset("default") }
 
 func decode(d *config.Doc) (*Config, error) {
 	c := &Config{origin: d}
-	var errs config.Errors
-	if err := d.Decode(c, topology.Scalars()); errors.As(err, &errs) {
-		return nil, errs.Err()
-	} else if err != nil {
+	if err := d.Decode(c, topology.Scalars()); err != nil {
 		return nil, err
 	}
 	return c, nil

@@ -44,7 +44,7 @@
 // The program of a rank is recorded first ([Build], builder.go, program.go), and its
 // dependencies follow from it (tensormap.go). What is in storage, ready and over is for
 // schedule.go to know, which has no time. On the simulated machine ([Run], sim.go) control
-// cores are models with times, and a [Result] says who did what when; on real ranks
+// cores are models with times (control.go), and a [Result] says who did what when; on real ranks
 // ([RunOn], rank.go) workers take turns. guard.go keeps kernels to their regions on both.
 // formula.go has closed forms, for tests and tables.
 //

@@ -18,34 +18,24 @@ const File = "topology.yaml"
 //go:embed presets/*.yaml
 var presetFiles embed.FS
 
-var presets = func() config.Presets {
+var file = func() config.File[*Spec] {
 	dir, err := fs.Sub(presetFiles, "presets")
 	if err != nil {
 		panic(err) // only for an invalid path, and this one is a constant
 	}
-	return config.Presets{FS: dir}
+	return config.File[*Spec]{Presets: config.Presets{FS: dir}, Usual: File, Decode: decode}
 }()
 
 // Load reads a system: a file of that name if there is one, else the preset.
 // With an empty name it is ./topology.yaml if there is one, else the preset
 // default; [Spec.Source] says which it was. Each of sets changes one value, as
 // "cube.hbm.channels=16". The error holds every mistake, as [config.Errors].
-func Load(name string, sets ...string) (*Spec, error) {
-	d, err := presets.Load(name, File, sets...)
-	if err != nil {
-		return nil, err
-	}
-	return decode(d)
-}
+func Load(name string, sets ...string) (*Spec, error) { return file.Load(name, sets...) }
 
 // Parse is like Load for a text in memory, which may extend presets but no
 // files. Errors call it by the name given.
-func Parse(file string, src []byte, sets ...string) (*Spec, error) {
-	d, err := presets.Parse(file, src, sets...)
-	if err != nil {
-		return nil, err
-	}
-	return decode(d)
+func Parse(name string, src []byte, sets ...string) (*Spec, error) {
+	return file.Parse(name, src, sets...)
 }
 
 // Preset reads one of the systems that come with the package.
@@ -58,10 +48,10 @@ func Preset(name string) (*Spec, error) {
 }
 
 // Presets lists the systems that come with the package.
-func Presets() []string { return presets.Names() }
+func Presets() []string { return file.Names() }
 
 // PresetSource is the text of a preset, with the reasons for its numbers.
-func PresetSource(name string) ([]byte, error) { return presets.Source(name) }
+func PresetSource(name string) ([]byte, error) { return file.Source(name) }
 
 func decode(d *config.Doc) (*Spec, error) {
 	s := &Spec{origin: d}

@@ -6,7 +6,6 @@ package commtest
 
 import (
 	"context"
-	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -17,6 +16,7 @@ import (
 	"time"
 
 	"github.com/kernbench/kernbench/comm"
+	"github.com/kernbench/kernbench/internal/rapidtest"
 )
 
 // Patience is the deadline of tests in which nobody should wait long: a hang is then an
@@ -32,12 +32,7 @@ func Name() string { return fmt.Sprintf("test-%d-%d", os.Getpid(), runs.Add(1)) 
 // cases every time, unless -rapid.seed says otherwise, and checks that nothing is left
 // in the system.
 func Main(m *testing.M) int {
-	flag.Parse()
-	if seed := flag.Lookup("rapid.seed"); seed != nil && seed.Value.String() == seed.DefValue {
-		if err := flag.Set("rapid.seed", "1"); err != nil {
-			panic(err)
-		}
-	}
+	rapidtest.Seed()
 	code := m.Run()
 	left, err := filepath.Glob(fmt.Sprintf("/dev/shm/*test-%d-*", os.Getpid()))
 	if err != nil || len(left) > 0 {

@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"flag"
 	"fmt"
 	"os"
 	"os/signal"
@@ -20,6 +19,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/kernbench/kernbench/comm"
+	"github.com/kernbench/kernbench/internal/rapidtest"
 )
 
 // Variables that make this program something else than a test.
@@ -40,12 +40,7 @@ func TestMain(m *testing.M) {
 	if err := os.Setenv("GORACE", "atexit_sleep_ms=0"); err != nil { // of ranks: each would take a second to exit
 		panic(err)
 	}
-	flag.Parse()
-	if seed := flag.Lookup("rapid.seed"); seed.Value.String() == seed.DefValue {
-		if err := flag.Set("rapid.seed", "1"); err != nil {
-			panic(err)
-		}
-	}
+	rapidtest.Seed()
 	os.Exit(m.Run())
 }
 

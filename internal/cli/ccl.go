@@ -23,25 +23,8 @@ with an algorithm, queues and a number of ranks. kernbench run and coll read it 
   kernbench ccl validate ccl.yaml`,
 	}
 	group(cmd)
-	cmd.AddCommand(cclShowCmd(), cclValidateCmd(), cclSchemaCmd())
+	cmd.AddCommand(cclShowCmd(), cclValidateCmd(), schemaCommand("ccl", "a ccl.yaml", ccl.Schema))
 	return cmd
-}
-
-func cclSchemaCmd() *cobra.Command {
-	return &cobra.Command{
-		Use:   "schema",
-		Short: "Print the JSON Schema of a ccl.yaml",
-		Long: `Schema prints the JSON Schema of a ccl.yaml, with which editors complete keys and mark
-mistakes as you type. Name it in the first line of your file:
-
-  # yaml-language-server: $schema=ccl.schema.json`,
-		Example: `  kernbench ccl schema > ccl.schema.json`,
-		Args:    noArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			_, err := cmd.OutOrStdout().Write(ccl.Schema())
-			return err
-		},
-	}
 }
 
 func cclValidateCmd() *cobra.Command {

@@ -29,25 +29,8 @@ comm run read it from --tasks FILE, else ./tasks.yaml, else it is the embedded o
   kernbench tasks validate tasks.yaml`,
 	}
 	group(cmd)
-	cmd.AddCommand(tasksShowCmd(), tasksValidateCmd(), tasksSchemaCmd())
+	cmd.AddCommand(tasksShowCmd(), tasksValidateCmd(), schemaCommand("tasks", "a tasks.yaml", task.Schema))
 	return cmd
-}
-
-func tasksSchemaCmd() *cobra.Command {
-	return &cobra.Command{
-		Use:   "schema",
-		Short: "Print the JSON Schema of a tasks.yaml",
-		Long: `Schema prints the JSON Schema of a tasks.yaml, with which editors complete keys and mark
-mistakes as you type. Name it in the first line of your file:
-
-  # yaml-language-server: $schema=tasks.schema.json`,
-		Example: `  kernbench tasks schema > tasks.schema.json`,
-		Args:    noArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			_, err := cmd.OutOrStdout().Write(task.Schema())
-			return err
-		},
-	}
 }
 
 func tasksValidateCmd() *cobra.Command {

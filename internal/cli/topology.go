@@ -22,25 +22,8 @@ description comes to, before anything runs on it.`,
   kernbench topology schema > topology.schema.json`,
 	}
 	group(cmd)
-	cmd.AddCommand(showCmd(), validateCmd(), diagramCmd(), schemaCmd(), presetsCmd())
+	cmd.AddCommand(showCmd(), validateCmd(), diagramCmd(), schemaCommand("topology", "a topology file", topology.Schema), presetsCmd())
 	return cmd
-}
-
-func schemaCmd() *cobra.Command {
-	return &cobra.Command{
-		Use:   "schema",
-		Short: "Print the JSON Schema of a topology file",
-		Long: `Schema prints the JSON Schema of a topology file, with which editors complete keys
-and mark mistakes as you type. Name it in the first line of your file:
-
-  # yaml-language-server: $schema=topology.schema.json`,
-		Example: `  kernbench topology schema > topology.schema.json`,
-		Args:    noArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			_, err := cmd.OutOrStdout().Write(topology.Schema())
-			return err
-		},
-	}
 }
 
 // preset is a row of `kernbench topology presets`.

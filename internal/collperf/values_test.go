@@ -2,7 +2,6 @@ package collperf
 
 import (
 	"bytes"
-	"flag"
 	"math"
 	"os"
 	"testing"
@@ -12,6 +11,7 @@ import (
 	"github.com/kernbench/kernbench/ccl"
 	"github.com/kernbench/kernbench/comm/launch"
 	"github.com/kernbench/kernbench/internal/numeric"
+	"github.com/kernbench/kernbench/internal/rapidtest"
 	"github.com/kernbench/kernbench/tl"
 )
 
@@ -20,12 +20,7 @@ import (
 // processes, too.
 func TestMain(m *testing.M) {
 	launch.Child()
-	flag.Parse()
-	if seed := flag.Lookup("rapid.seed"); seed.Value.String() == seed.DefValue {
-		if err := flag.Set("rapid.seed", "1"); err != nil {
-			panic(err)
-		}
-	}
+	rapidtest.Seed()
 	os.Exit(m.Run())
 }
 

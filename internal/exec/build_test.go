@@ -1,25 +1,15 @@
 package exec
 
 import (
-	"flag"
 	"os"
 	"testing"
 
 	"github.com/kernbench/kernbench/internal/numeric"
 	"github.com/kernbench/kernbench/internal/oplog"
+	"github.com/kernbench/kernbench/internal/rapidtest"
 )
 
-// TestMain draws the same cases every time, so that a change is what makes a test
-// fail. Explore others with -rapid.seed and -rapid.checks.
-func TestMain(m *testing.M) {
-	flag.Parse()
-	if seed := flag.Lookup("rapid.seed"); seed.Value.String() == seed.DefValue {
-		if err := flag.Set("rapid.seed", "1"); err != nil {
-			panic(err)
-		}
-	}
-	os.Exit(m.Run())
-}
+func TestMain(m *testing.M) { os.Exit(rapidtest.Main(m)) }
 
 const (
 	f16 = numeric.F16

@@ -3,23 +3,14 @@ package npy
 import (
 	"bytes"
 	"encoding/binary"
-	"flag"
 	"os"
 	"slices"
 	"testing"
+
+	"github.com/kernbench/kernbench/internal/rapidtest"
 )
 
-// TestMain draws the same cases every time, so that a change is what makes a test
-// fail. Explore others with -rapid.seed and -rapid.checks.
-func TestMain(m *testing.M) {
-	flag.Parse()
-	if seed := flag.Lookup("rapid.seed"); seed.Value.String() == seed.DefValue {
-		if err := flag.Set("rapid.seed", "1"); err != nil {
-			panic(err)
-		}
-	}
-	os.Exit(m.Run())
-}
+func TestMain(m *testing.M) { os.Exit(rapidtest.Main(m)) }
 
 // file is a file as it is laid out, with a header of any text.
 func file(major byte, text, data string) []byte {

@@ -5,7 +5,6 @@ import (
 	"encoding/binary"
 	"encoding/hex"
 	"errors"
-	"flag"
 	"hash/crc32"
 	"io"
 	"math"
@@ -18,20 +17,11 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/kernbench/kernbench/internal/numeric"
+	"github.com/kernbench/kernbench/internal/rapidtest"
 	"github.com/kernbench/kernbench/internal/sim"
 )
 
-// TestMain draws the same cases every time, so that a change is what makes a test
-// fail. Explore others with -rapid.seed and -rapid.checks.
-func TestMain(m *testing.M) {
-	flag.Parse()
-	if seed := flag.Lookup("rapid.seed"); seed.Value.String() == seed.DefValue {
-		if err := flag.Set("rapid.seed", "1"); err != nil {
-			panic(err)
-		}
-	}
-	os.Exit(m.Run())
-}
+func TestMain(m *testing.M) { os.Exit(rapidtest.Main(m)) }
 
 var sameLog = []cmp.Option{cmpopts.IgnoreUnexported(Log{}), cmpopts.EquateEmpty(), cmpopts.EquateNaNs()}
 

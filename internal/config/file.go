@@ -1,0 +1,38 @@
+package config
+
+import "fmt"
+
+// File is a kind of configuration: the presets there are, the file that is read if none is
+// named, and how a T is made of what was read.
+type File[T any] struct {
+	Presets
+	Usual  string // "topology.yaml"
+	Decode func(*Doc) (T, error)
+}
+
+// Load reads what the user asked for; see Presets.
+func (f File[T]) Load(name string, sets ...string) (T, error) {
+	return f.decode(f.Presets.Load(name, f.Usual, sets...))
+}
+
+// Parse is like Load for a text in memory, which may extend presets only.
+func (f File[T]) Parse(file string, text []byte, sets ...string) (T, error) {
+	return f.decode(f.Presets.Parse(file, text, sets...))
+}
+
+// MustPreset is a preset that is known to be there and right, being part of the program.
+func (f File[T]) MustPreset(name string) T {
+	t, err := f.decode(f.preset(name, nil))
+	if err != nil {
+		panic(fmt.Sprintf("config: preset %s: %v", name, err))
+	}
+	return t
+}
+
+func (f File[T]) decode(d *Doc, err error) (T, error) {
+	if err != nil {
+		var none T
+		return none, err
+	}
+	return f.Decode(d)
+}
