@@ -92,12 +92,14 @@ func chart(t *testing.T, bench ...string) string {
 	return read(t, file)
 }
 
-// TestTaskListing holds the program of tasks.md against the example of package task.
+// TestTaskListing holds the programs of tasks.md against the examples of package task: the
+// first with its imports, the second without.
 func TestTaskListing(t *testing.T) {
-	got := listing(t, "docs/tasks.md", "go", "package main\n")
-	want := strings.NewReplacer("package task_test", "package main", "func Example()", "func main()").Replace(read(t, "task/example_test.go"))
+	const page, source, second = "docs/tasks.md", "task/example_test.go", "// hand puts "
+	got := listing(t, page, "go", "package main\n") + "\n" + listing(t, page, "go", second)
+	want := strings.NewReplacer("package task_test", "package main", "func Example()", "func main()", "func Example_ranks()", "func main()").Replace(read(t, source))
 	if got != want {
-		t.Errorf("the program of docs/tasks.md is not task/example_test.go (-page +example):\n%s", cmp.Diff(got, want))
+		t.Errorf("the programs of %s are not %s (-page +example):\n%s", page, source, cmp.Diff(got, want))
 	}
 }
 

@@ -1,14 +1,14 @@
 package benches
 
 import (
+	"errors"
 	"fmt"
 	"strconv"
 
 	"github.com/kernbench/kernbench/bench"
-	"github.com/kernbench/kernbench/internal/figure"
 	"github.com/kernbench/kernbench/internal/report"
-	"github.com/kernbench/kernbench/internal/taskchart"
 	"github.com/kernbench/kernbench/task"
+	"github.com/kernbench/kernbench/task/chart"
 	"github.com/kernbench/kernbench/torch"
 )
 
@@ -35,7 +35,7 @@ func taskSizes(ctx *torch.Context, most int) (count, elems int, err error) {
 }
 
 // underEach runs a program under each of the runtimes that were asked for. A run has a row
-// of the table, with columns of its own before and behind, and a panel of the picture.
+// of the table, with columns of its own before and behind, and panels of the picture.
 func underEach(ctx *torch.Context, title string, run func(r task.Runtime) (*task.Result, error), columns func(*task.Result) []torch.Metric) error {
 	var results []*task.Result
 	for _, r := range task.Runtimes {
@@ -43,10 +43,15 @@ func underEach(ctx *torch.Context, title string, run func(r task.Runtime) (*task
 			continue
 		}
 		result, err := run(r)
+		var large *task.TooMany
+		if errors.As(err, &large) && ctx.Param("runtime") == "all" {
+			ctx.Notef("left out: %v", large)
+			continue
+		}
 		if err != nil {
 			return fmt.Errorf("%s: %w", r, err)
 		}
-		row := taskchart.Row(result)
+		row := chart.Row(result)
 		if columns != nil {
 			row = append(row, columns(result)...)
 		}
@@ -60,7 +65,7 @@ func underEach(ctx *torch.Context, title string, run func(r task.Runtime) (*task
 		return nil
 	}
 	subtitle := fmt.Sprintf("%d tasks on %d compute cores; times from the start of building", results[0].Tasks, results[0].Ranks*results[0].Cores)
-	if err := report.WriteFile(file, figure.Gantt(taskchart.Gantt(title, subtitle, results...))); err != nil {
+	if err := report.WriteFile(file, chart.SVG(title, subtitle, results...)); err != nil {
 		return &bench.ParamError{Name: "gantt-svg", Err: err}
 	}
 	ctx.Artifact(file)

@@ -35,7 +35,7 @@ func programOf(t *testing.T, pl *scenario.Plan, rank int) *task.Program {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := task.Build(rank, pl.Ranks, func(b *task.Builder) {
+	p, err := task.Build(t.Context(), rank, pl.Ranks, func(b *task.Builder) {
 		in := []reflect.Value{reflect.ValueOf(b)}
 		for _, a := range args {
 			if buffer, ok := a.(*scenario.Buffer); ok {

@@ -29,19 +29,31 @@ const (
 )
 
 // In is a region that the kernel reads.
-func In(name string, a Area) Arg { return Arg{Name: name, Region: a.region(), Access: Reads} }
+func In(name string, a Area) Arg { return Arg{Name: name, Region: regionOf(name, a), Access: Reads} }
 
 // Out is a region that the kernel writes, or whose bytes it waits for that a peer writes.
-func Out(name string, a Area) Arg { return Arg{Name: name, Region: a.region(), Access: Writes} }
+func Out(name string, a Area) Arg { return Arg{Name: name, Region: regionOf(name, a), Access: Writes} }
 
 // InOut is a region that the kernel reads and writes.
 func InOut(name string, a Area) Arg {
-	return Arg{Name: name, Region: a.region(), Access: Reads | Writes}
+	return Arg{Name: name, Region: regionOf(name, a), Access: Reads | Writes}
 }
 
 // AtPeers is a region of which the kernel reaches the parts of other ranks alone, with
 // Put and Get. It may do so with any other region as well.
-func AtPeers(name string, a Area) Arg { return Arg{Name: name, Region: a.region()} }
+func AtPeers(name string, a Area) Arg { return Arg{Name: name, Region: regionOf(name, a)} }
+
+// regionOf is the region of an argument, which must be of some tensor.
+func regionOf(name string, a Area) Region {
+	if x, isTensor := a.(*Tensor); a == nil || isTensor && x == nil {
+		panic(misuse("Args", "argument %s is a nil tensor", name))
+	}
+	r := a.region()
+	if r.Tensor == nil {
+		panic(misuse("Args", "argument %s is a Region of no tensor: regions come from Box and Rows", name))
+	}
+	return r
+}
 
 // Scalar is a value that the kernel is given: a number, or anything its parameter takes.
 func Scalar(name string, v any) Arg { return Arg{Name: name, Value: v} }

@@ -1,8 +1,11 @@
 package task
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -13,9 +16,12 @@ import (
 // one rank; every rank has its own.
 type Builder struct {
 	program *Program
-	device  int   // SIP of the rank, of programs on a torch.Context
-	open    []int // scopes, outermost first
+	ctx     *torch.Context // of programs on one, else nil
+	device  int            // SIP of the rank there
+	open    []int          // scopes, outermost first
 	sources map[any]*Tensor
+	done    context.Context // building ends with it
+	built   bool
 }
 
 // ID is the number of a task in the program of its rank, from 0, in the order of
@@ -34,25 +40,42 @@ func (b *Builder) NumRanks() int { return b.program.Ranks }
 // Tensor is what the rank has of a tensor of the host API: the rows that its device
 // holds.
 func (b *Builder) Tensor(x *torch.Tensor) *Tensor {
-	if t, ok := b.sources[x]; ok {
+	b.goesOn("Tensor")
+	switch t, known := b.sources[x]; {
+	case known:
 		return t
-	}
-	if b.device < 0 {
+	case b.ctx == nil:
 		panic(misuse("Tensor", "the program is not for a torch.Context: use the tensors that the orchestration was given"))
-	}
-	if x == nil {
+	case x == nil:
 		panic(misuse("Tensor", "a nil tensor"))
+	case x.Context() != b.ctx:
+		panic(misuse("Tensor", "%v %v is a tensor of another torch.Context", x.Shape(), x.DType()))
 	}
-	_, _, shape, ok := x.PartOn(b.device)
+	_, bytes, shape, ok := x.PartOn(b.device)
 	if !ok {
-		panic(misuse("Tensor", "rank %d is SIP %d, and what that holds of the tensor %v %v is not whole rows, one after the other: place it with torch.On", b.Rank(), b.device, x.Shape(), x.DType()))
+		has := "something that is not whole rows, one after the other"
+		if bytes == 0 && !slices.ContainsFunc(x.Shards(), func(s torch.Shard) bool { return s.SIP == b.device }) {
+			has = "nothing"
+		}
+		panic(misuse("Tensor", "rank %d is SIP %d, which holds %s of the tensor %v %v: place it with torch.On", b.Rank(), b.device, has, x.Shape(), x.DType()))
 	}
 	return b.Declare(Tensor{Name: fmt.Sprintf("tensor%d", len(b.program.Tensors)), DType: x.DType(), Shape: shape, Window: true, Source: x})
+}
+
+// goesOn checks that the program is still being built.
+func (b *Builder) goesOn(op string) {
+	if b.built {
+		panic(misuse(op, "the program has been built: a Builder is for its orchestration, not for kernels"))
+	}
+	if b.done.Err() != nil {
+		panic(misuse(op, "%w", context.Cause(b.done)))
+	}
 }
 
 // Declare makes memory known to the program, for those who run programs on memory of
 // their own: Source tells them which.
 func (b *Builder) Declare(x Tensor) *Tensor {
+	b.goesOn("Declare")
 	if len(x.Shape) > 4 || !x.DType.Valid() {
 		panic(misuse("Declare", "%v: a tensor has up to 4 axes and a dtype", &x))
 	}
@@ -82,16 +105,22 @@ func Group(members int) Option {
 // finds dependencies itself it also waits for all earlier tasks of the rank that write
 // what it reads, or touch what it writes.
 func (b *Builder) Submit(name string, kernel any, args Args, options ...Option) ID {
+	b.goesOn("Submit")
 	p := b.program
+	args = slices.Clone(args) // the caller may use the slice again
 	t := Task{Name: name, Members: 1, Args: args, Scope: -1, Depth: int32(len(b.open)), Line: caller()}
 	if len(b.open) > 0 {
 		t.Scope = int32(b.open[len(b.open)-1])
 	}
 	for _, o := range options {
-		o(&t)
+		if o != nil {
+			o(&t)
+		}
 	}
+	slices.Sort(t.After)
+	t.After = slices.Compact(t.After)
 	fail := func(format string, args ...any) {
-		panic(misuse("Submit", "task %d (%s) at %s: %s", len(p.Tasks), name, t.Line, fmt.Sprintf(format, args...)))
+		panic(misuse("Submit", "task %d (%s): %s", len(p.Tasks), name, fmt.Sprintf(format, args...)))
 	}
 	if name == "" {
 		fail("it has no name")
@@ -101,12 +130,12 @@ func (b *Builder) Submit(name string, kernel any, args Args, options ...Option) 
 	}
 	for _, id := range t.After {
 		if id < 0 || int(id) >= len(p.Tasks) {
-			fail("it is to be after task %d, and the tasks so far are 0 to %d", id, len(p.Tasks)-1)
+			fail("it is to be after task %d, and there are %d tasks so far, counted from 0", id, len(p.Tasks))
 		}
 	}
 	for i := range args {
 		if x := args[i].Region.Tensor; x != nil && (x.number >= len(p.Tensors) || p.Tensors[x.number] != x) {
-			fail("argument %s is a region of %v, which belongs to another rank's program", args[i].Name, x)
+			fail("argument %s is a region of %v, which is no tensor of this program", args[i].Name, x)
 		}
 	}
 	var err error
@@ -123,55 +152,110 @@ func (b *Builder) Submit(name string, kernel any, args Args, options ...Option) 
 // Scope submits the tasks of body as a scope: under tensormap_and_ringbuffer they lie in
 // the ring of its depth, and keep their slots until the scope ends. Scopes may be nested.
 func (b *Builder) Scope(name string, body func()) {
+	b.goesOn("Scope")
 	p := b.program
 	n := len(p.Scopes)
+	if n >= maxTasks {
+		panic(misuse("Scope", "a rank has at most %d scopes", maxTasks))
+	}
 	p.Scopes = append(p.Scopes, Scope{Name: name, First: ID(len(p.Tasks)), Line: caller()})
 	b.open = append(b.open, n)
-	body()
-	b.open = b.open[:len(b.open)-1]
-	p.Scopes[n].End = ID(len(p.Tasks))
+	defer func() { // also of a body that panics
+		b.open = b.open[:len(b.open)-1]
+		p.Scopes[n].End = ID(len(p.Tasks))
+	}()
+	if body != nil {
+		body()
+	}
 }
 
-// Build records the program of a rank.
-func Build(rank, ranks int, orchestrate func(b *Builder)) (*Program, error) {
-	return build(rank, ranks, -1, orchestrate)
+// Build records the program of a rank. If ctx ends first it does not wait for the
+// orchestration, which cannot be stopped.
+func Build(ctx context.Context, rank, ranks int, orchestrate func(b *Builder)) (*Program, error) {
+	return newBuilder(ctx, &Program{Rank: rank, Ranks: ranks}).build(orchestrate)
 }
 
-func build(rank, ranks, device int, orchestrate func(b *Builder)) (p *Program, err error) {
-	b := &Builder{program: &Program{Rank: rank, Ranks: ranks}, device: device, sources: map[any]*Tensor{}}
+func newBuilder(ctx context.Context, p *Program) *Builder {
+	return &Builder{program: p, sources: map[any]*Tensor{}, done: ctx}
+}
+
+// build runs an orchestration.
+func (b *Builder) build(orchestrate func(b *Builder)) (*Program, error) {
+	if orchestrate == nil {
+		return nil, fmt.Errorf("the orchestration of rank %d is nil", b.Rank())
+	}
+	ended := make(chan error, 1)
+	go func() {
+		ended <- called(func() { orchestrate(b) })
+	}()
+	select {
+	case err := <-ended:
+		b.built = true
+		if err != nil {
+			return nil, fmt.Errorf("the orchestration of rank %d: %w", b.Rank(), err)
+		}
+		return b.program, nil
+	case <-b.done.Done():
+		return nil, fmt.Errorf("the orchestration of rank %d has not ended: %w", b.Rank(), context.Cause(b.done))
+	}
+}
+
+// called calls a function, and is the error that it panics with, if it does.
+func called(f func()) (err error) {
+	ended := false
 	defer func() {
-		if value := recover(); value != nil {
-			wrong, ok := value.(*Error)
-			if !ok {
-				panic(value)
-			}
-			p, err = nil, fmt.Errorf("the orchestration of rank %d: %w", rank, wrong)
+		value := recover()
+		switch wrong, ok := value.(*Error); {
+		case ended:
+		case ok:
+			err = wrong
+		case value == nil:
+			err = errors.New("it ended its goroutine: return instead")
+		default:
+			err = fmt.Errorf("panic at %s: %v", outside(2), value)
 		}
 	}()
-	orchestrate(b)
-	return b.program, nil
+	f()
+	ended = true
+	return nil
 }
 
 // Error is a mistake of an orchestration. Functions panic with it, and Build returns it.
 type Error struct {
-	Op  string // "Submit"
-	Err error
+	Op   string // "Submit"
+	Line string // where it was called
+	Err  error
 }
 
-func (e *Error) Error() string { return "task: " + e.Op + ": " + e.Err.Error() }
+func (e *Error) Error() string { return e.Op + " at " + e.Line + ": " + e.Err.Error() }
 
 // Unwrap gives the reason.
 func (e *Error) Unwrap() error { return e.Err }
 
 func misuse(op, format string, args ...any) *Error {
-	return &Error{op, fmt.Errorf(format, args...)}
+	return &Error{op, outside(2), fmt.Errorf(format, args...)}
 }
 
 // caller is the line of the orchestration that called Submit or Scope.
-func caller() string {
-	_, file, line, ok := runtime.Caller(2)
-	if !ok {
-		return ""
+func caller() string { return outside(3) }
+
+// outside is the line of the first caller that is not of this package, or of the runtime,
+// from some callers up.
+func outside(skip int) string {
+	var pcs [32]uintptr
+	frames := runtime.CallersFrames(pcs[:runtime.Callers(skip+1, pcs[:])])
+	for {
+		f, more := frames.Next()
+		file := f.File[strings.LastIndexByte(f.File, '/')+1:]
+		own := strings.HasPrefix(f.Function, thisPackage) && !strings.HasSuffix(file, "_test.go")
+		if !own && !strings.HasPrefix(f.Function, "runtime.") {
+			return file + ":" + strconv.Itoa(f.Line)
+		}
+		if !more {
+			return "?"
+		}
 	}
-	return file[strings.LastIndexByte(file, '/')+1:] + ":" + strconv.Itoa(line)
 }
+
+// thisPackage begins the names of functions of this package.
+const thisPackage = "github.com/kernbench/kernbench/task."

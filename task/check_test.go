@@ -166,7 +166,7 @@ func (o *outcome) checkTimes(t tester) {
 	if !slices.Equal(got, want) || idle < 0 {
 		t.Errorf("%s: makespan, compute, communicate, schedule and idle are %v, want %v", o.Runtime, got, want)
 	}
-	if p := o.Critical; p.Build+p.Wait+p.Schedule+p.Compute+p.Communicate != o.Makespan {
+	if p := o.Critical; p.Build+p.Stall+p.Wait+p.Schedule+p.Compute+p.Communicate != o.Makespan {
 		t.Errorf("%s: the critical path %+v does not add up to the makespan, %v", o.Runtime, p, o.Makespan)
 	}
 	if all := o.Compute + o.Communicate + o.Schedule + o.Idle; all != Time(o.Ranks*o.Cores)*o.Makespan {

@@ -10,7 +10,7 @@ func (d *device) step() {
 			break // nor is there any for others
 		}
 	}
-	if d.runtime == TensorMapAndRingBuffer && !d.building && d.build() {
+	if d.runtime == TensorMapAndRingBuffer && !d.building && d.builds() {
 		d.building = true
 		d.occupy(BuilderCore, Building, d.next, d.buildTime(), evSubmitted, 0)
 	}
@@ -29,25 +29,15 @@ func (d *device) work(core int) bool {
 		d.occupy(core, Dispatching, id, Time(d.Tasks[id].Members)*c.PostedWrite, evDispatched, int32(id))
 		return true
 	}
-	if d.runtime == AICPUBuildGraph && d.build() {
+	if d.runtime == AICPUBuildGraph && d.builds() {
 		d.occupy(core, Building, d.next, d.buildTime(), evSubmitted, 0)
 		return true
 	}
 	return false
 }
 
-// build reports whether the next task can be submitted now.
-func (d *device) build() bool {
-	if d.submitted() {
-		return false
-	}
-	ok, err := d.room()
-	if err != nil {
-		d.engine.Stop(err)
-		return false
-	}
-	return ok
-}
+// builds reports whether there is a task to submit, and room for it.
+func (d *device) builds() bool { return !d.submitted() && d.room() }
 
 // buildTime is how long a control core takes to submit the next task.
 func (d *device) buildTime() Time {

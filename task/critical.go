@@ -5,7 +5,8 @@ package task
 // makespan.
 type Critical struct {
 	Tasks       int  `json:"tasks"`          // on the way
-	Build       Time `json:"build_ns"`       // until the first of them was submitted
+	Build       Time `json:"build_ns"`       // building, until the first of them was submitted
+	Stall       Time `json:"stall_ns"`       // until then, when nobody built: storage was full, or the control core scheduled
 	Wait        Time `json:"wait_ns"`        // for control cores and compute cores, while ready
 	Schedule    Time `json:"schedule_ns"`    // from dispatch to the kernel, and from its end to when that was noticed
 	Compute     Time `json:"compute_ns"`     // in kernels that have to do with their own rank alone
@@ -39,10 +40,21 @@ func (r *Result) critical() (c Critical) {
 		c.Schedule += at.Begin - at.Dispatched + at.Noticed - at.End
 		c.Wait += at.Dispatched - at.Ready
 		if at.Released < 0 {
-			c.Build = at.Ready
+			c.Build = r.built(at.Rank, at.Ready)
+			c.Stall = at.Ready - c.Build
 			break
 		}
 		at = last[key{at.Rank, at.Released}]
 	}
 	return c
+}
+
+// built is how long a rank has built until some time.
+func (r *Result) built(rank int, until Time) (took Time) {
+	for i := range r.Control {
+		if w := &r.Control[i]; w.Rank == rank && w.Kind == Building && w.From < until {
+			took += min(w.To, until) - w.From
+		}
+	}
+	return took
 }

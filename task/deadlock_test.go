@@ -36,10 +36,10 @@ func TestDeadlockBetweenRanks(t *testing.T) {
 		}
 		text := fmt.Sprintf("launch tasks: deadlock at %v: 2 processes wait and nothing can wake them", stuck.At)
 		for rank := range 2 {
-			text += fmt.Sprintf("\n  tasks@sip%d.cube0.pe0 waits for signal 3 GE 1 since %v, at deadlock_test.go:19", rank, stuck.At)
+			text += fmt.Sprintf("\n  await (task 0)@sip%d.cube0.pe0 waits for signal 3 GE 1 since %v, at deadlock_test.go:19", rank, stuck.At)
 		}
 		for rank := range 2 {
-			text += fmt.Sprintf("\nrank %d: 0 of 2 tasks have ended, 2 have been submitted, 1 are ready; sip%[1]d.cube0.pe0 runs await (task 0)", rank)
+			text += fmt.Sprintf("\nrank %d: of 2 tasks 2 have been submitted, 1 are ready and 0 have ended", rank)
 		}
 		if err.Error() != text {
 			t.Errorf("%s on one core: got\n%v\nwant\n%s", r, err, text)

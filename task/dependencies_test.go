@@ -1,15 +1,17 @@
 package task
 
 import (
+	"context"
 	"fmt"
 	"math"
 	"math/rand/v2"
 	"slices"
 	"testing"
 
+	"pgregory.net/rapid"
+
 	"github.com/kernbench/kernbench/tl"
 	"github.com/kernbench/kernbench/torch"
-	"pgregory.net/rapid"
 )
 
 // set is a set of tasks.
@@ -27,7 +29,7 @@ func (s set) union(o set) {
 // drawRegions draws a program of which there is nothing but regions and edges, of tensors
 // with one to four axes.
 func drawRegions(r *rand.Rand, tasks int) *Program {
-	b := &Builder{program: &Program{Ranks: 1}}
+	b := newBuilder(context.Background(), &Program{Ranks: 1})
 	for i := range from(r, 1, 4) {
 		axes := from(r, 1, 4)
 		var shape tl.Shape
@@ -160,7 +162,7 @@ func TestDependenciesAreTheConflicts(t *testing.T) {
 // last on the same, and for no other.
 func TestTilesAreDisjoint(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		b := &Builder{program: &Program{Ranks: 1}}
+		b := newBuilder(context.Background(), &Program{Ranks: 1})
 		var shape tl.Shape
 		tiles := [][]int{nil} // first elements
 		var size []int
@@ -239,7 +241,7 @@ func TestRegionsThatTouch(t *testing.T) {
 		{tl.Shape{}, nil, nil, nil, nil, true}, // a tensor of one element
 		{tl.Shape{0, 4}, nil, nil, nil, nil, false},
 	} {
-		b := &Builder{program: &Program{Ranks: 1}}
+		b := newBuilder(context.Background(), &Program{Ranks: 1})
 		x := b.Declare(Tensor{Name: "x", DType: tl.I32, Shape: c.shape})
 		first, second := x.Box(c.a, c.sizeA), x.Box(c.b, c.sizeB)
 		b.program.Tasks = []Task{{Args: Args{In("x", first)}}, {Args: Args{Out("x", second)}}}

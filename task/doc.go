@@ -48,6 +48,6 @@
 // ([RunOn], rank.go) workers take turns. guard.go keeps kernels to their regions on both.
 // formula.go has closed forms, for tests and tables.
 //
-// Charts of results are internal/taskchart's, flags internal/cli's. The package imports
+// Charts of results are task/chart's, flags internal/cli's. The package imports
 // torch for the simulated machine, internal/procpe for real ranks, and what both are made of.
 package task

@@ -11,6 +11,8 @@ import (
 //	F  is the flight of a task: the way to a compute core, its switch, and the kernel
 //	R  is a register read
 //	b  is what it takes to submit a task while others run
+//
+// Storage has room for all tasks.
 
 // flight is F of a kernel that takes d.
 func (c *Control) flight(d topology.Time) topology.Time { return c.ToCompute + c.CoreSwitch + d }
@@ -52,7 +54,7 @@ func (c *Config) ChainTime(r Runtime, n, tensors int, d topology.Time) topology.
 	took := c.head(r, n, tensors, d) + rest*each
 	switch flight := c.Control.flight(d); {
 	case r == AICPUBuildGraph && b > 0:
-		k := (flight + b - 1) / b
+		k := max(1, (flight+b-1)/b)
 		took += rest / k * (k*b - flight)
 	case r == TensorMapAndRingBuffer:
 		took += rest * max(0, b-each)

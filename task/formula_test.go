@@ -70,7 +70,7 @@ func TestFormulas(t *testing.T) {
 						if want := shape.time(c, r, n, 0, d); got.Makespan != want {
 							t.Errorf("%s: makespan %v, want %v", name, got.Makespan, want)
 						}
-						if p := got.Critical; p.Build+p.Wait+p.Schedule+p.Compute+p.Communicate != got.Makespan || p.Compute != Time(p.Tasks)*d {
+						if p := got.Critical; p.Build+p.Stall+p.Wait+p.Schedule+p.Compute+p.Communicate != got.Makespan || p.Compute != Time(p.Tasks)*d {
 							t.Errorf("%s: the critical path %+v does not add up to %v", name, p, got.Makespan)
 						}
 						if want := Time(shape.tasks(n)) * d; got.Compute != want {

@@ -96,7 +96,7 @@ func TestGroupTooLarge(t *testing.T) {
 			b.Submit("wide", count, Args{Scalar("n", 1)}, Group(members))
 		}}
 		line := j.program(t, 0).Tasks[1].Line
-		want := fmt.Sprintf("rank 0: task 1 (wide) at %s is a group of 5, and the rank has 4 compute cores: make it smaller, or raise tasks.control.compute_cores", line)
+		want := fmt.Sprintf("rank 0: task 1 (wide) at %s is a group of 5, and the rank has 4 compute cores: make it smaller, or give the rank more, by tasks.control.compute_cores or a larger device", line)
 		if members == 4 {
 			want = "<nil>"
 		}

@@ -40,7 +40,7 @@ func (p *Program) place(name string) tl.Place {
 
 // begin makes the guard that of a member of a task, on a machine.
 func (g *guard) begin(m tl.Machine, t *Task, member int) {
-	g.Machine = tl.Guarded(m, g)
+	g.Machine = tl.Guarded(m, g.place.Rank, g)
 	g.task, g.scratch, g.peers = t, g.scratch[:0], false
 	g.place.PE, g.place.PEs = member, t.Members
 }
@@ -120,7 +120,7 @@ func (g *guard) inside(b *tl.Block, allowed func(*Arg) bool, what string) error 
 		return fmt.Errorf("a block %v that begins at element %v of %s is in no region that the task %s: %s; give the task the region it needs",
 			shapeText(b.Valid), x.index((first-g.memory[x.number].addr)/int64(x.DType.Size())), x.Name, what, orNone(there))
 	}
-	return fmt.Errorf("memory that is of none of the task's tensors; it %s %s", what, orNone(there))
+	return fmt.Errorf("memory that is of none of the task's tensors: give the task a region of what it needs; it %s %s", what, orNone(there))
 }
 
 func orNone(list []string) string {

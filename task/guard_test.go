@@ -73,7 +73,7 @@ func TestKernelsStayInTheirRegions(t *testing.T) {
 		}, "Load([2 10] i32) at L: a block [2 10] that begins at element [1 0] of tensor0 is " + reads + "x tensor0[0:2, 0:10], y tensor0[2:4, 0:10]" + give},
 		{"another tensor", func(x, y *Tensor) Args { return Args{In("x", x)} }, func(t *tl.PE, x p) {
 			t.Load(x.At(-1), one, tl.I32)
-		}, "Load([1 1] i32) at L: memory that is of none of the task's tensors; it reads x tensor0[0:8, 0:10]"},
+		}, "Load([1 1] i32) at L: memory that is of none of the task's tensors: give the task a region of what it needs; it reads x tensor0[0:8, 0:10]"},
 		{"a part of a peer alone", func(x, y *Tensor) Args { return Args{AtPeers("x", x)} }, func(t *tl.PE, x p) {
 			t.Load(x, one, tl.I32)
 		}, "Load([1 1] i32) at L: a block [1 1] that begins at element [0 0] of tensor0 is " + reads + "none" + give},
@@ -83,7 +83,7 @@ func TestKernelsStayInTheirRegions(t *testing.T) {
 		}, ""},
 		{"behind scratch", func(x, y *Tensor) Args { return nil }, func(t *tl.PE) {
 			t.Load(t.Scratch(tl.Shape{4}, tl.I32), tl.Shape{5}, tl.I32)
-		}, "Load([5] i32) at L: memory that is of none of the task's tensors; it reads none"},
+		}, "Load([5] i32) at L: memory that is of none of the task's tensors: give the task a region of what it needs; it reads none"},
 		{"a composite", func(x, y *Tensor) Args { return Args{In("x", inner(x)), Out("y", inner(y))} }, func(t *tl.PE, x, y p) {
 			s := tl.Shape{4, 5}
 			t.Wait(t.Composite(tl.Stream(tl.OpAdd, y, t.Ref(x, s, tl.I32), t.Ref(x, s, tl.I32))))

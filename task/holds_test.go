@@ -3,9 +3,10 @@ package task
 import (
 	"testing"
 
+	"pgregory.net/rapid"
+
 	"github.com/kernbench/kernbench/internal/oplog"
 	"github.com/kernbench/kernbench/tl"
-	"pgregory.net/rapid"
 )
 
 // bytesOf is the bytes of a block's elements.

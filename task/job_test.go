@@ -214,7 +214,7 @@ func (j *job) rank(c *comm.Comm, o Options, got contents) error {
 		}
 		tensors = append(tensors, procpe.Tensor{Name: fmt.Sprint("tensor", i), DType: tl.I32, Shape: a.shape, Window: w})
 	}
-	p, err := Build(c.Rank(), c.Size(), func(b *Builder) {
+	p, err := Build(context.Background(), c.Rank(), c.Size(), func(b *Builder) {
 		var x []*Tensor
 		for i := range tensors {
 			x = append(x, b.Declare(Tensor{Name: tensors[i].Name, DType: tl.I32, Shape: tensors[i].Shape, Window: true}))

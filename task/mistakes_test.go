@@ -18,30 +18,30 @@ func TestMistakesOfOrchestrations(t *testing.T) {
 		submit func(b *Builder, x *Tensor)
 		want   string
 	}{
-		{"no name", func(b *Builder, x *Tensor) { b.Submit("", nothing, nil) }, "Submit: task 0 () at L: it has no name"},
-		{"a group of none", func(b *Builder, x *Tensor) { b.Submit("a", nothing, nil, Group(0)) }, "Submit: task 0 (a) at L: a group of 0: a task runs on one PE or more"},
+		{"no name", func(b *Builder, x *Tensor) { b.Submit("", nothing, nil) }, "Submit at L: task 0 (): it has no name"},
+		{"a group of none", func(b *Builder, x *Tensor) { b.Submit("a", nothing, nil, Group(0)) }, "Submit at L: task 0 (a): a group of 0: a task runs on one PE or more"},
 		{"after itself", func(b *Builder, x *Tensor) {
 			b.Submit("a", nothing, nil)
 			b.Submit("b", nothing, nil, After(0, 1))
-		}, "Submit: task 1 (b) at L: it is to be after task 1, and the tasks so far are 0 to 0"},
-		{"after nobody", func(b *Builder, x *Tensor) { b.Submit("a", nothing, nil, After(-1)) }, "Submit: task 0 (a) at L: it is to be after task -1, and the tasks so far are 0 to -1"},
+		}, "Submit at L: task 1 (b): it is to be after task 1, and there are 1 tasks so far, counted from 0"},
+		{"after nobody", func(b *Builder, x *Tensor) { b.Submit("a", nothing, nil, After(-1)) }, "Submit at L: task 0 (a): it is to be after task -1, and there are 0 tasks so far, counted from 0"},
 		{"a tensor of another rank", func(b *Builder, x *Tensor) {
 			b.Submit("a", affine, Args{InOut("x", other), Scalar("c", 1)})
-		}, "Submit: task 0 (a) at L: argument x is a region of other [4] i32, which belongs to another rank's program"},
-		{"a box behind the end", func(b *Builder, x *Tensor) { x.Box([]int{2, 3}, []int{2, 4}) }, "Box: 4 elements from 3 on are not all in axis 1 of x [4 6] i32"},
-		{"a box before the beginning", func(b *Builder, x *Tensor) { x.Rows(-1, 1) }, "Box: 1 elements from -1 on are not all in axis 0 of x [4 6] i32"},
-		{"a box of less than nothing", func(b *Builder, x *Tensor) { x.Rows(2, -1) }, "Box: -1 elements from 2 on are not all in axis 0 of x [4 6] i32"},
-		{"too many axes", func(b *Builder, x *Tensor) { x.Box([]int{0, 0, 0}, []int{1, 1, 1}) }, "Box: 3 indices and 3 extents for x [4 6] i32: write one of each for some of its 2 axes, from the first"},
-		{"no tensor", func(b *Builder, x *Tensor) { (*Tensor)(nil).Rows(0, 1) }, "Box: a nil tensor"},
-		{"a torch tensor elsewhere", func(b *Builder, x *Tensor) { b.Tensor(nil) }, "Tensor: the program is not for a torch.Context: use the tensors that the orchestration was given"},
+		}, "Submit at L: task 0 (a): argument x is a region of other [4] i32, which is no tensor of this program"},
+		{"a box behind the end", func(b *Builder, x *Tensor) { x.Box([]int{2, 3}, []int{2, 4}) }, "Box at L: 4 elements from 3 on are not all in axis 1 of x [4 6] i32"},
+		{"a box before the beginning", func(b *Builder, x *Tensor) { x.Rows(-1, 1) }, "Box at L: 1 elements from -1 on are not all in axis 0 of x [4 6] i32"},
+		{"a box of less than nothing", func(b *Builder, x *Tensor) { x.Rows(2, -1) }, "Box at L: -1 elements from 2 on are not all in axis 0 of x [4 6] i32"},
+		{"too many axes", func(b *Builder, x *Tensor) { x.Box([]int{0, 0, 0}, []int{1, 1, 1}) }, "Box at L: 3 indices and 3 extents for x [4 6] i32: write one of each for some of its 2 axes, from the first"},
+		{"no tensor", func(b *Builder, x *Tensor) { (*Tensor)(nil).Rows(0, 1) }, "Box at L: a nil tensor"},
+		{"a torch tensor elsewhere", func(b *Builder, x *Tensor) { b.Tensor(nil) }, "Tensor at L: the program is not for a torch.Context: use the tensors that the orchestration was given"},
 		{"five axes", func(b *Builder, x *Tensor) {
 			b.Declare(Tensor{Name: "y", DType: tl.I32, Shape: tl.Shape{1, 1, 1, 1, 1}})
-		}, "Declare: y [1 1 1 1 1] i32: a tensor has up to 4 axes and a dtype"},
+		}, "Declare at L: y [1 1 1 1 1] i32: a tensor has up to 4 axes and a dtype"},
 	} {
-		_, err := Build(1, 2, func(b *Builder) {
+		_, err := Build(t.Context(), 1, 2, func(b *Builder) {
 			c.submit(b, b.Declare(Tensor{Name: "x", DType: tl.I32, Shape: tl.Shape{4, 6}}))
 		})
-		got, want := places.ReplaceAllString(fmt.Sprint(err), " at L"), "the orchestration of rank 1: task: "+c.want
+		got, want := places.ReplaceAllString(fmt.Sprint(err), " at L"), "the orchestration of rank 1: "+c.want
 		if got != want {
 			t.Errorf("%s: got\n     %s\nwant %s", c.name, got, want)
 		}

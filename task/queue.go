@@ -39,8 +39,6 @@ func newFreeCores(n int) freeCores {
 	return f
 }
 
-func (f *freeCores) has(core int) bool { return f.words[core/64]>>(core%64)&1 == 1 }
-
 func (f *freeCores) put(core int) {
 	f.words[core/64] |= 1 << (core % 64)
 	f.n++

@@ -1,11 +1,13 @@
 package task
 
 import (
+	"context"
 	"fmt"
 	"math/rand/v2"
 
-	"github.com/kernbench/kernbench/tl"
 	"pgregory.net/rapid"
+
+	"github.com/kernbench/kernbench/tl"
 )
 
 // sample is a random program of one rank. What its tasks compute depends on the order of
@@ -279,7 +281,7 @@ func (p *Program) slots(rings int) int {
 // program records the program of a rank without running it.
 func (j *job) program(t tester, rank int) *Program {
 	t.Helper()
-	p, err := Build(rank, j.ranks, func(b *Builder) {
+	p, err := Build(context.Background(), rank, j.ranks, func(b *Builder) {
 		var x []*Tensor
 		for i := range j.arrays {
 			x = append(x, b.Declare(Tensor{Name: fmt.Sprint("tensor", i), DType: tl.I32, Shape: j.arrays[i].shape, Window: true}))

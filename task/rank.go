@@ -15,23 +15,20 @@ import (
 // configuration says). There is no time here, but storage and dependencies are those of
 // the runtime. memory is what each tensor of the program is at the rank.
 func RunOn(r *procpe.Rank, p *Program, o Options, memory func(x *Tensor) procpe.Tensor) error {
-	if _, err := ParseRuntime(string(o.Runtime)); err != nil {
+	if err := o.settle(); err != nil {
 		return err
 	}
-	if o.Config == nil {
-		o.Config = Default()
-	}
-	cores := cmp.Or(o.Config.Control.ComputeCores, DefaultCores)
-	plan, err := newSchedule(p, o.Runtime, o.Config, cores)
-	if err != nil {
+	if err := p.Check(o); err != nil {
 		return err
 	}
+	plan, cores := newSchedule(p, o.Runtime, o.Config), o.cores()
 	w := &workers{schedule: plan, free: newFreeCores(cores), members: make([]int32, len(p.Tasks))}
 	tensors := make([]procpe.Tensor, len(p.Tensors))
 	for i, x := range p.Tensors {
 		tensors[i] = memory(x)
 	}
-	if w.session, err = r.Begin(cmp.Or(o.Name, "tasks"), tensors...); err != nil {
+	var err error
+	if w.session, err = r.Begin(o.Name, tensors...); err != nil {
 		return err
 	}
 	defer w.session.End()
@@ -45,6 +42,8 @@ func RunOn(r *procpe.Rank, p *Program, o Options, memory func(x *Tensor) procpe.
 // DefaultCores is how many tasks a real rank has under way at once, unless the
 // configuration says: as many as a device of the default system has PEs.
 const DefaultCores = 128
+
+func (o *Options) cores() int { return cmp.Or(o.Config.Control.ComputeCores, DefaultCores) }
 
 func at(p tl.Ptr) memory { return memory{p.Addr, p.Window} }
 
@@ -70,10 +69,7 @@ type worker struct {
 // run submits, starts and resumes tasks until all have ended.
 func (w *workers) run() error {
 	for !w.over() {
-		moved, err := w.submitAll()
-		if err != nil {
-			return err
-		}
+		moved := w.submitAll()
 		for {
 			id, ok := w.take(w.free.n)
 			if !ok {
@@ -97,16 +93,12 @@ func (w *workers) run() error {
 }
 
 // submitAll submits what there is room for.
-func (w *workers) submitAll() (moved bool, err error) {
-	for !w.submitted() {
-		ok, err := w.room()
-		if !ok || err != nil {
-			return moved, err
-		}
+func (w *workers) submitAll() (moved bool) {
+	for !w.submitted() && w.room() {
 		w.submit()
 		moved = true
 	}
-	return moved, nil
+	return moved
 }
 
 // start runs the members of a task until they end or wait.

@@ -3,9 +3,10 @@ package task
 import (
 	"testing"
 
+	"pgregory.net/rapid"
+
 	"github.com/kernbench/kernbench/tl"
 	"github.com/kernbench/kernbench/torch"
-	"pgregory.net/rapid"
 )
 
 // previous and next are the neighbours in a ring of ranks.

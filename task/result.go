@@ -20,15 +20,15 @@ type Result struct {
 	Makespan Time    `json:"makespan_ns"` // to when the last end was noticed
 
 	// What became of the time of all compute cores: together Ranks·Cores·Makespan.
-	Compute     Time `json:"compute_ns"`     // in kernels that have to do with their own rank alone
-	Communicate Time `json:"communicate_ns"` // in those that reach or wait for others
-	Schedule    Time `json:"schedule_ns"`    // with a task that does not run yet, or whose end nobody knows yet
-	Idle        Time `json:"idle_ns"`        // without a task
+	Compute     Time `json:"pe_compute_ns"`     // in kernels that have to do with their own rank alone
+	Communicate Time `json:"pe_communicate_ns"` // in those that reach or wait for others
+	Schedule    Time `json:"pe_schedule_ns"`    // with a task that does not run yet, or whose end nobody knows yet
+	Idle        Time `json:"pe_idle_ns"`        // without a task
 
 	// What those did who build and schedule, of all ranks.
-	Build    Time `json:"build_ns"`    // graphs: the host, the control core or the orchestrator
-	Dispatch Time `json:"dispatch_ns"` // tasks to compute cores
-	Notice   Time `json:"notice_ns"`   // their ends
+	Build    Time `json:"control_build_ns"`    // graphs: the host, the control core or the orchestrator
+	Dispatch Time `json:"control_dispatch_ns"` // tasks to compute cores
+	Notice   Time `json:"control_notice_ns"`   // their ends
 
 	Critical Critical `json:"critical"` // what the makespan is made of
 

@@ -34,9 +34,11 @@ func Run(ctx *torch.Context, o Options, orchestrate func(b *Builder)) (*Result, 
 	windows := map[any]int{} // by tensor, from 1
 	var tensors []*torch.Tensor
 	for rank, sip := range o.Devices {
-		program, err := build(rank, len(o.Devices), sip, orchestrate)
+		b := newBuilder(ctx.Go(), &Program{Rank: rank, Ranks: len(o.Devices)})
+		b.ctx, b.device = ctx, sip
+		program, err := b.build(orchestrate)
 		if err != nil {
-			return nil, err
+			return nil, &Refused{err}
 		}
 		d, err := s.add(program, ctx.Log() != nil)
 		if err != nil {
@@ -89,15 +91,14 @@ func Run(ctx *torch.Context, o Options, orchestrate func(b *Builder)) (*Result, 
 
 // newSimulation settles the options.
 func newSimulation(ctx *torch.Context, o *Options) (*simulation, error) {
-	if _, err := ParseRuntime(string(o.Runtime)); err != nil {
-		return nil, err
-	}
-	o.Name = cmp.Or(o.Name, "tasks")
 	if o.Config == nil {
 		o.Config, _ = torch.Setting[*Config](ctx)
 	}
-	if o.Config == nil {
-		o.Config = Default()
+	if broken, ok := torch.Setting[*Refused](ctx); ok && o.Config == nil {
+		return nil, broken
+	}
+	if err := o.settle(); err != nil {
+		return nil, err
 	}
 	ctx.Uses("tasks", o.Config.Source(), o.Config.Hash())
 	spec := ctx.Topology().Spec()
@@ -108,13 +109,13 @@ func newSimulation(ctx *torch.Context, o *Options) (*simulation, error) {
 	}
 	for i, sip := range o.Devices {
 		if sip < 0 || sip >= spec.System.SIPs.Count || slices.Contains(o.Devices[:i], sip) {
-			return nil, fmt.Errorf("devices %v: each rank has a SIP of its own, from 0 to %d", o.Devices, spec.System.SIPs.Count-1)
+			return nil, &Refused{fmt.Errorf("devices %v: each rank has a SIP of its own, from 0 to %d", o.Devices, spec.System.SIPs.Count-1)}
 		}
 	}
 	all := spec.CubesPerSIP() * spec.PEsPerCube()
 	cores := cmp.Or(o.Config.Control.ComputeCores, all)
 	if cores > all {
-		return nil, fmt.Errorf("tasks.control.compute_cores is %d, and a SIP has %d PEs: write 1 to %[2]d, or 0 for all", cores, all)
+		return nil, &Refused{fmt.Errorf("tasks.control.compute_cores is %d, and a SIP has %d PEs: write 1 to %[2]d, or 0 for all", cores, all)}
 	}
 	s := &simulation{
 		engine: ctx.Machine().Engine, options: o, cores: cores,
@@ -122,6 +123,24 @@ func newSimulation(ctx *torch.Context, o *Options) (*simulation, error) {
 	}
 	s.target = s.engine.Register(s)
 	return s, nil
+}
+
+// settle checks the options that all machines have, and fills in the rest.
+func (o *Options) settle() error {
+	if _, err := ParseRuntime(string(o.Runtime)); err != nil {
+		return &Refused{err}
+	}
+	o.Name = cmp.Or(o.Name, "tasks")
+	if o.Config == nil {
+		o.Config = Default()
+	}
+	if o.Config.origin != nil {
+		return nil
+	}
+	if _, err := Parse("the configuration of tasks", o.Config.YAML()); err != nil { // it was made in Go
+		return &Refused{err}
+	}
+	return nil
 }
 
 // compute is a compute core of a SIP.
@@ -132,11 +151,10 @@ func (s *simulation) compute(ctx *torch.Context, sip, core int) machine.PEID {
 
 // add adds a rank.
 func (s *simulation) add(p *Program, logged bool) (*device, error) {
-	plan, err := newSchedule(p, s.options.Runtime, s.options.Config, s.cores)
-	if err != nil {
-		return nil, err
+	if err := p.fits(s.options.Runtime, s.options.Config, s.cores); err != nil {
+		return nil, &Refused{err}
 	}
-	n := len(p.Tasks)
+	plan, n := newSchedule(p, s.options.Runtime, s.options.Config), len(p.Tasks)
 	control := 1
 	if s.options.Runtime == TensorMapAndRingBuffer {
 		control = s.options.Config.TensorMap.Schedulers

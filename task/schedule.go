@@ -1,9 +1,6 @@
 package task
 
 import (
-	"cmp"
-	"fmt"
-	"math"
 	"slices"
 )
 
@@ -29,60 +26,8 @@ type schedule struct {
 	rings []queue[ID]
 }
 
-// ScopeError is a scope that can never end: its tasks keep their slots until it does, and
-// are more than its ring has.
-type ScopeError struct {
-	Rank  int
-	Scope Scope
-	Tasks int // of the scope that lie in its ring
-	Slots int
-	At    ID // the task that there is no slot for
-	Line  string
-}
-
-func (e *ScopeError) Error() string {
-	return fmt.Sprintf("rank %d: deadlock of %s: scope %q at %s has %d tasks, which keep their slots until it ends, and its ring has %d: task %d, submitted at %s, can never be; make the scope smaller, or raise tasks.%s.slots",
-		e.Rank, TensorMapAndRingBuffer, e.Scope.Name, e.Scope.Line, e.Tasks, e.Slots, e.At, e.Line, TensorMapAndRingBuffer)
-}
-
-// TooMany is a graph that is larger than the storage of host_build_graph.
-type TooMany struct{ Rank, Tasks, Limit int }
-
-func (e *TooMany) Error() string {
-	return fmt.Sprintf("rank %d has %d tasks, and %s keeps at most %d: take another runtime, or raise tasks.%[3]s.tasks",
-		e.Rank, e.Tasks, HostBuildGraph, e.Limit)
-}
-
-// TooLarge is a group that is larger than its rank.
-type TooLarge struct {
-	Rank, Cores int
-	ID          ID
-	Task        *Task
-}
-
-func (e *TooLarge) Error() string {
-	return fmt.Sprintf("rank %d: task %d (%s) at %s is a group of %d, and the rank has %d compute cores: make it smaller, or raise tasks.control.compute_cores",
-		e.Rank, e.ID, e.Task.Name, e.Task.Line, e.Task.Members, e.Cores)
-}
-
-// fits is why a program can be known not to run on so many compute cores.
-func (p *Program) fits(r Runtime, c *Config, cores int) error {
-	if n := len(p.Tasks); r == HostBuildGraph && n > c.Host.Tasks {
-		return &TooMany{p.Rank, n, c.Host.Tasks}
-	}
-	for i := range p.Tasks {
-		if t := &p.Tasks[i]; t.Members > cores {
-			return &TooLarge{p.Rank, cores, ID(i), t}
-		}
-	}
-	return nil
-}
-
-// newSchedule begins a program on a rank with so many compute cores.
-func newSchedule(p *Program, r Runtime, c *Config, cores int) (*schedule, error) {
-	if err := p.fits(r, c, cores); err != nil {
-		return nil, err
-	}
+// newSchedule begins a program that fits.
+func newSchedule(p *Program, r Runtime, c *Config) *schedule {
 	n := len(p.Tasks)
 	s := &schedule{
 		Program: p, runtime: r, config: c, before: p.Dependencies(r.infers()), behind: make([][]ID, n),
@@ -93,7 +38,7 @@ func newSchedule(p *Program, r Runtime, c *Config, cores int) (*schedule, error)
 			s.behind[b] = append(s.behind[b], ID(id))
 		}
 	}
-	return s, nil
+	return s
 }
 
 // submitted reports whether all tasks have been.
@@ -102,50 +47,24 @@ func (s *schedule) submitted() bool { return int(s.next) == len(s.Tasks) }
 // over reports whether all tasks have ended.
 func (s *schedule) over() bool { return s.done == len(s.Tasks) }
 
-// room reports whether there is storage for the next task, of which there is one. An
-// error means that there never will be.
-func (s *schedule) room() (bool, error) {
+// room reports whether there is storage for the next task, of which there is one. If there
+// is none there will be: the program fits.
+func (s *schedule) room() bool {
 	switch s.runtime {
 	case AICPUBuildGraph:
-		return s.held < s.config.AICPU.Tasks, nil
+		return s.held < s.config.AICPU.Tasks
 	case TensorMapAndRingBuffer:
-		t, slots := &s.Tasks[s.next], s.config.TensorMap.Slots
-		r := s.ring(t)
-		for r.len() > 0 && s.ended[r.at(0)] && !s.open(r.at(0)) {
+		r := s.ring(s.next)
+		for r.len() > 0 && s.ended[r.at(0)] && !s.open(r.at(0), s.next) {
 			r.pop()
 		}
-		if r.len() < slots {
-			return true, nil
-		}
-		if oldest := r.at(0); s.open(oldest) {
-			return false, s.tooLarge(oldest, slots)
-		}
-		return false, nil
+		return r.len() < s.config.TensorMap.Slots
 	}
-	return true, nil
+	return true
 }
 
-// tooLarge is the error of the scope that the oldest task in a full ring is in: all that
-// has come since is of that scope.
-func (s *schedule) tooLarge(oldest ID, slots int) error {
-	scope := s.Scopes[s.Tasks[oldest].Scope]
-	e := &ScopeError{Rank: s.Rank, Scope: scope, Slots: slots, At: s.next, Line: s.Tasks[s.next].Line}
-	for id := oldest; id < scope.End; id++ {
-		if s.ring(&s.Tasks[id]) == s.ring(&s.Tasks[oldest]) {
-			e.Tasks++
-		}
-	}
-	return e
-}
-
-func (s *schedule) ring(t *Task) *queue[ID] { return &s.rings[min(int(t.Depth), len(s.rings)-1)] }
-
-// open reports whether the scope of a task has not ended yet: more tasks of it are to be
-// submitted.
-func (s *schedule) open(id ID) bool {
-	scope := s.Tasks[id].Scope
-	return scope >= 0 && s.Scopes[scope].End > s.next
-}
+// ring is the one that a task lies in.
+func (s *schedule) ring(id ID) *queue[ID] { return &s.rings[s.depth(id, len(s.rings))] }
 
 // submit puts the next task into storage. It is ready if all it waits for has ended.
 func (s *schedule) submit() ID {
@@ -161,7 +80,7 @@ func (s *schedule) submit() ID {
 		s.ready.push(id)
 	}
 	if s.runtime == TensorMapAndRingBuffer {
-		s.ring(&s.Tasks[id]).push(id)
+		s.ring(id).push(id)
 	}
 	return id
 }
@@ -190,14 +109,4 @@ func (s *schedule) end(id ID) {
 			s.ready.push(a)
 		}
 	}
-}
-
-// Check is why a program can be known not to run under a runtime, before anything does:
-// it has more tasks than there is room for, or a group larger than the rank.
-func (p *Program) Check(o Options) error {
-	c := o.Config
-	if c == nil {
-		c = Default()
-	}
-	return p.fits(o.Runtime, c, cmp.Or(c.Control.ComputeCores, math.MaxInt))
 }

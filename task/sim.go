@@ -100,7 +100,7 @@ func (s *simulation) serve(w *machine.Worker) {
 		t := &d.Tasks[run.Task]
 		run.Begin = w.Now() - d.start
 		w.Begin(t.Name, int(run.Task), d.afterOps(run.Task), d.causeOp(run.Task))
-		w.Run(t.Name, func(m tl.Machine) {
+		w.Run(t.title(run.Task), func(m tl.Machine) {
 			g.begin(m, t, run.Member)
 			g.call(run.Task)
 		})
@@ -164,15 +164,7 @@ func (d *device) causeOp(id ID) oplog.ID {
 	return list[len(list)-1]
 }
 
-// standing is what the rank was doing when it stopped moving.
+// standing is how far the rank had come when it stopped moving.
 func (d *device) standing() string {
-	text := fmt.Sprintf("rank %d: %d of %d tasks have ended, %d have been submitted, %d are ready", d.rank, d.done, len(d.Tasks), d.next, d.ready.len())
-	for core := range d.current {
-		if s := &d.current[core]; d.free.has(core) || s.End > 0 {
-			continue
-		} else if n := len(text); n < 2000 {
-			text += fmt.Sprintf("; %v runs %s", d.workers[core].PE(), d.Tasks[s.Task].title(s.Task))
-		}
-	}
-	return text
+	return fmt.Sprintf("rank %d: of %d tasks %d have been submitted, %d are ready and %d have ended", d.rank, len(d.Tasks), d.next, d.ready.len(), d.done)
 }

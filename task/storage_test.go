@@ -7,9 +7,10 @@ import (
 	"strings"
 	"testing"
 
+	"pgregory.net/rapid"
+
 	"github.com/kernbench/kernbench/tl"
 	"github.com/kernbench/kernbench/torch"
-	"pgregory.net/rapid"
 )
 
 // both runs a job that fails on the simulated machine and on real ranks, and is the
@@ -140,17 +141,16 @@ func TestScopesAndTheirRings(t *testing.T) {
 	}
 }
 
-// play runs a schedule whose tasks end in any order.
-func (s *schedule) play(r *rand.Rand, cores int) error {
+// play runs a schedule whose tasks end in any order, and reports whether it came to its
+// end.
+func (s *schedule) play(r *rand.Rand, cores int) bool {
 	var running []ID
 	for !s.over() {
+		stuck := len(running) == 0
 		for moved := true; moved && !s.submitted(); {
-			ok, err := s.room()
-			if err != nil && len(running) == 0 {
-				return err
-			}
-			if moved = ok && err == nil && r.IntN(3) > 0; moved {
+			if moved = s.room() && (stuck || r.IntN(3) > 0); moved {
 				s.submit()
+				stuck = false
 			}
 		}
 		for {
@@ -161,14 +161,15 @@ func (s *schedule) play(r *rand.Rand, cores int) error {
 			cores -= s.Tasks[id].Members
 			running = append(running, id)
 		}
-		if len(running) > 0 {
-			k := r.IntN(len(running))
-			cores += s.Tasks[running[k]].Members
-			s.end(running[k])
-			running = append(running[:k], running[k+1:]...)
+		if len(running) == 0 {
+			return false
 		}
+		k := r.IntN(len(running))
+		cores += s.Tasks[running[k]].Members
+		s.end(running[k])
+		running = append(running[:k], running[k+1:]...)
 	}
-	return nil
+	return true
 }
 
 // Programs run with as many slots as their scopes need, however their tasks end, and with
@@ -186,11 +187,10 @@ func TestScopesNeedAsManySlotsAsTheirTasks(t *testing.T) {
 				continue
 			}
 			c.TensorMap.Slots = slots
-			plan, err := newSchedule(p, TensorMapAndRingBuffer, c, s.cores)
-			if err != nil {
-				t.Fatal(err)
+			err := p.fits(TensorMapAndRingBuffer, c, s.cores)
+			if ended := newSchedule(p, TensorMapAndRingBuffer, c).play(r, s.cores); ended != (err == nil) {
+				t.Fatalf("%d tasks, %d rings of %d slots, where %d are needed: came to an end: %v, and %v", tasks, c.TensorMap.Rings, slots, need, ended, err)
 			}
-			err = plan.play(r, s.cores)
 			var scope *ScopeError
 			if got := errors.As(err, &scope); got != (slots < need) || got && scope.Tasks <= slots {
 				t.Fatalf("%d tasks, %d rings of %d slots, where %d are needed: %v", tasks, c.TensorMap.Rings, slots, need, err)

@@ -6,9 +6,10 @@ import (
 	"slices"
 	"testing"
 
+	"pgregory.net/rapid"
+
 	"github.com/kernbench/kernbench/internal/sim"
 	"github.com/kernbench/kernbench/torch"
-	"pgregory.net/rapid"
 )
 
 // drawConfig draws what runtimes cost and hold: little. Rings are as small as a program

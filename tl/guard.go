@@ -24,12 +24,25 @@ const (
 	Reaches // at a peer
 )
 
-// Guarded is a machine whose operations a guard looks at first.
-func Guarded(m Machine, g Guard) Machine { return &guarded{m, g} }
+// Guarded is a machine whose operations a guard looks at first, of a kernel that is some
+// rank.
+func Guarded(m Machine, rank int, g Guard) Machine { return &guarded{m, rank, g} }
 
 type guarded struct {
 	Machine
+	rank  int
 	guard Guard
+}
+
+// at is what a kernel does to a block of a rank: at its own, what it would do otherwise.
+func (g *guarded) at(rank int, b *Block, own Use) (peer int, err error) {
+	if peer, err = g.guard.Peer(rank); err != nil {
+		return 0, err
+	}
+	if rank != g.rank {
+		own = Reaches
+	}
+	return peer, g.guard.Access(b, own)
 }
 
 func (g *guarded) Scratch(bytes int64) (int64, error) {
@@ -102,10 +115,7 @@ func (g *guarded) Recv(port Port, v *Value, into *Block, wait bool) (Handle, Por
 }
 
 func (g *guarded) Put(rank int, v Value, to Block) error {
-	peer, err := g.guard.Peer(rank)
-	if err == nil {
-		err = g.guard.Access(&to, Reaches)
-	}
+	peer, err := g.at(rank, &to, Writes)
 	if err != nil {
 		return err
 	}
@@ -113,10 +123,7 @@ func (g *guarded) Put(rank int, v Value, to Block) error {
 }
 
 func (g *guarded) Get(rank int, v *Value, from Block) error {
-	peer, err := g.guard.Peer(rank)
-	if err == nil {
-		err = g.guard.Access(&from, Reaches)
-	}
+	peer, err := g.at(rank, &from, Reads)
 	if err != nil {
 		return err
 	}

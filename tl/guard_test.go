@@ -54,13 +54,15 @@ func TestGuard(t *testing.T) {
 		{"RecvInto", func(t *tl.PE) { t.RecvInto(tl.East, at(64), n, tl.F32) }, []string{"write 64"}},
 		{"Put", func(t *tl.PE) { t.Put(1, at(64), t.Zeros(n, tl.F32)) }, []string{"peer 1", "reach 64"}},
 		{"Get", func(t *tl.PE) { t.Get(1, at(64), n, tl.F32) }, []string{"peer 1", "reach 64"}},
+		{"Put into one's own", func(t *tl.PE) { t.Put(3, at(64), t.Zeros(n, tl.F32)) }, []string{"peer 3", "write 64"}},
+		{"Get from one's own", func(t *tl.PE) { t.Get(3, at(64), n, tl.F32) }, []string{"peer 3", "read 64"}},
 		{"Notify", func(t *tl.PE) { t.Notify(1, 7, tl.Set, 1) }, []string{"peer 1", "signal 7"}},
 		{"WaitSignal", func(t *tl.PE) { t.WaitSignal(7, tl.EQ, 1) }, []string{"signal 7"}},
 		{"Test", func(t *tl.PE) { t.Test(7, tl.EQ, 1) }, []string{"signal 7"}},
 		{"Select", func(t *tl.PE) { t.Select(tl.CanRecv(tl.East), tl.CanSignal(7, tl.EQ, 1)) }, []string{"signal 7"}},
 	} {
 		w, r := &watch{}, &recorder{}
-		c.run(tl.NewPE(tl.Guarded(r, w), "guarded"))
+		c.run(tl.NewPE(tl.Guarded(r, 3, w), "guarded"))
 		if !slices.Equal(w.asked, c.want) {
 			t.Errorf("%s asked %q, want %q", c.name, w.asked, c.want)
 		}
@@ -76,7 +78,7 @@ func TestGuard(t *testing.T) {
 						t.Errorf("%s ended with %v, want the refusal of %s", c.name, e, c.want[i])
 					}
 				}()
-				c.run(tl.NewPE(tl.Guarded(r, w), "guarded"))
+				c.run(tl.NewPE(tl.Guarded(r, 3, w), "guarded"))
 			}()
 			if len(r.calls) >= calls {
 				t.Errorf("%s: the machine was asked for %q though %s was refused", c.name, r.calls, c.want[i])

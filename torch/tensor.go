@@ -232,6 +232,9 @@ func (c *Context) free(segments []memory.Segment) (err error) {
 	return err
 }
 
+// Context is where the tensor was made.
+func (x *Tensor) Context() *Context { return x.ctx }
+
 // Shape is the tensor's extents, and DType the type of its elements.
 func (x *Tensor) Shape() Shape { return slices.Clone(x.shape) }
 

@@ -21,7 +21,7 @@ var layers = []struct {
 	}},
 	{"collectives", []string{"ccl", "comm/coll"}},
 	{"host API", []string{"torch", "tp", "task", "scenario"}},
-	{"evaluation", []string{"internal/runner", "internal/sweep", "internal/figure", "internal/report", "internal/probe", "internal/collperf", "internal/taskchart"}},
+	{"evaluation", []string{"internal/runner", "internal/sweep", "internal/figure", "internal/report", "internal/probe", "internal/collperf", "task/chart"}},
 	{"benches", []string{"bench", "benches/...", "scenarios"}},
 	{"command", []string{
 		"internal/cli", ".", "cmd/kernbench", "cmd/collbench", "examples/...",

@@ -158,14 +158,13 @@ It compares nothing. Races that --check race finds are exit status 1.`,
 		if err != nil {
 			return failed(err)
 		}
-		if err := tasks.report(r, "text", nil); err != nil {
-			return err
-		}
-		_, err = fmt.Fprintf(cmd.OutOrStdout(), "%s has the outputs of %s; next: kernbench comm verify %[1]s\n", args[0], r.Scenario)
-		if err != nil || len(r.Races) == 0 {
-			return err
-		}
-		return wrongRun(r)
+		return tasks.report(r, "text", func() error {
+			_, err := fmt.Fprintf(cmd.OutOrStdout(), "%s has the outputs of %s; next: kernbench comm verify %[1]s\n", args[0], r.Scenario)
+			if err != nil || len(r.Races) == 0 {
+				return err
+			}
+			return wrongRun(r)
+		})
 	}
 	return cmd
 }

@@ -10,8 +10,8 @@ import (
 	"github.com/kernbench/kernbench/internal/figure"
 	"github.com/kernbench/kernbench/internal/report"
 	"github.com/kernbench/kernbench/internal/runner"
-	"github.com/kernbench/kernbench/internal/taskchart"
 	"github.com/kernbench/kernbench/task"
+	taskchart "github.com/kernbench/kernbench/task/chart"
 )
 
 // taskFlags is how the tasks of a scenario are scheduled, and what is shown of it.
@@ -64,7 +64,7 @@ func (f *taskFlags) read(o *runner.Options) (err error) {
 	return err
 }
 
-// report has a result told, by tell if that is wanted, with the charts that are.
+// report has a result told, with the charts that are wanted.
 func (f *taskFlags) report(r *runner.Result, format string, tell func() error) error {
 	var chart *report.Gantt
 	if r != nil && r.Tasks != nil {
@@ -78,10 +78,7 @@ func (f *taskFlags) report(r *runner.Result, format string, tell func() error) e
 			return badInput(fmt.Errorf("--gantt-svg: %w", err))
 		}
 	}
-	var told error
-	if tell != nil {
-		told = tell()
-	}
+	told := tell()
 	if chart == nil || !f.gantt || format == "json" {
 		return told
 	}
@@ -98,15 +95,22 @@ func taskLines(r *runner.Result, line func(name, format string, args ...any)) {
 	if r.Runtime == "" {
 		return
 	}
-	t := r.Tasks
+	t, last := r.Tasks, ""
+	if r.Rounds > 1 && t != nil {
+		last = "; in the last round:"
+	}
 	if t == nil {
 		line("runtime", "%s", r.Runtime)
+	} else {
+		line("runtime", "%s, %s on %s", r.Runtime, counted(t.Tasks, "task"), counted(t.Ranks*t.Cores, "PE"))
+	}
+	line("tasks", "%s (hash %s)%s", r.Config.Source, r.Config.Hash, last)
+	if t == nil {
 		return
 	}
-	line("runtime", "%s, %s on %s", r.Runtime, counted(t.Tasks, "task"), counted(t.Ranks*t.Cores, "PE"))
 	line("control", "building %s, dispatching %s, noticing %s", report.Rounded(t.Build), report.Rounded(t.Dispatch), report.Rounded(t.Notice))
 	c := &t.Critical
-	line("critical", "%s: building %s, waiting %s, scheduling %s, computing %s, communicating %s", counted(c.Tasks, "task"),
-		report.Rounded(c.Build), report.Rounded(c.Wait), report.Rounded(c.Schedule), report.Rounded(c.Compute), report.Rounded(c.Communicate))
+	line("critical", "%s: building %s, stalled %s, waiting %s, scheduling %s, computing %s, communicating %s", counted(c.Tasks, "task"),
+		report.Rounded(c.Build), report.Rounded(c.Stall), report.Rounded(c.Wait), report.Rounded(c.Schedule), report.Rounded(c.Compute), report.Rounded(c.Communicate))
 	line("PE time", "computing %s, communicating %s, scheduling %s, idle %s", report.Rounded(t.Compute), report.Rounded(t.Communicate), report.Rounded(t.Schedule), report.Rounded(t.Idle))
 }

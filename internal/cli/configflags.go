@@ -175,11 +175,16 @@ func addTasks(cmd *cobra.Command, name *string) {
 	cmd.Flags().StringVar(name, "tasks", "", "`FILE` that says what scheduling tasks costs (default ./tasks.yaml, else the embedded one)")
 }
 
-// load reads the three, with the mistakes in all of them.
-func (f *programFlags) load() (*topology.Graph, *ccl.Config, *task.Config, error) {
+// load reads the three, with the mistakes in all of them. What tasks cost is a setting of a
+// torch.Context: a ./tasks.yaml that nobody has asked for and that has mistakes is refused
+// by those who use it, and others never hear of it.
+func (f *programFlags) load() (*topology.Graph, *ccl.Config, any, error) {
 	tasks, others := splitSets(f.sets, tasksPrefix)
 	g, c, err := (&configFlags{topologyFlags{f.name, others}, f.ccl}).load()
 	t, tasksErr := loadTasks(f.tasks, tasks)
+	if f.tasks == "" && len(tasks) == 0 && tasksErr != nil && err == nil {
+		return g, c, &task.Refused{Err: tasksErr}, nil
+	}
 	if err := errors.Join(err, tasksErr); err != nil {
 		return nil, nil, nil, badInput(err)
 	}

@@ -72,7 +72,7 @@ rows, artifacts (files written) and config.`,
 		if o.Params, err = params(b); err != nil {
 			return badInput(err)
 		}
-		var tasks *task.Config
+		var tasks any
 		if o.Topology, o.CCL, tasks, err = config.load(); err != nil {
 			return err
 		}
@@ -84,6 +84,10 @@ rows, artifacts (files written) and config.`,
 		var param *bench.ParamError
 		if errors.As(err, &param) {
 			return badInput(param)
+		}
+		var refused *task.Refused
+		if errors.As(err, &refused) {
+			return badInput(err)
 		}
 		if err != nil {
 			return err

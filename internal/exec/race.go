@@ -21,7 +21,7 @@ type Race struct {
 // String names both accesses, with their kernels, PEs and lines, and says what to
 // do.
 func (r Race) String() string {
-	return fmt.Sprintf("race at %#x of %v: %s and %s have no order; order them by a queue, a signal or a barrier, or let them touch different bytes",
+	return fmt.Sprintf("race at %#x of %v: %s and %s have no order; order them by a queue, a signal, a barrier or an edge between tasks, or let them touch different bytes",
 		r.Addr, r.Space, r.log.Describe(r.A), r.log.Describe(r.B))
 }
 

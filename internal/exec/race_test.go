@@ -320,7 +320,7 @@ func TestRaceText(t *testing.T) {
 		t.Fatalf("Races = %v, %v, want one", races, err)
 	}
 	const want = "race at 0x11 of sip0.cube0.hbm0: operation 1 (Store at copy.go:7 of kernel copy on sip0.cube0.pe0) and " +
-		"operation 2 (Store at copy.go:8 of kernel copy on sip0.cube0.pe1) have no order; order them by a queue, a signal or a barrier, or let them touch different bytes"
+		"operation 2 (Store at copy.go:8 of kernel copy on sip0.cube0.pe1) have no order; order them by a queue, a signal, a barrier or an edge between tasks, or let them touch different bytes"
 	if got := races[0].String(); got != want {
 		t.Errorf("String()\n got %s\nwant %s", got, want)
 	}

@@ -215,7 +215,9 @@ func (c *core) serve(proc *sim.Proc) {
 	ended := false
 	defer func() { c.run.failed = c.run.failed || !ended && !proc.Cancelled() }()
 	if p := &c.run.Program; p.Serve != nil {
-		p.Serve(&Worker{core: c})
+		w := &Worker{core: c, name: p.Name}
+		proc.As = w.as
+		p.Serve(w)
 	} else {
 		c.kernel(p.Name, func(m tl.Machine) { p.Body(tl.NewPE(m, p.Name)) })
 	}

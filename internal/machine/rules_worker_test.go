@@ -262,7 +262,7 @@ func TestIdleWorkersAreNotToBlame(t *testing.T) {
 		busy bool
 		want string
 	}{
-		{"one waits for a signal", true, "serve@sip0.cube0.pe1 waits for signal 3 EQ 1"},
+		{"one waits for a signal", true, "k@sip0.cube0.pe1 waits for signal 3 EQ 1"},
 		{"all are idle", false, "serve@sip0.cube0.pe0 waits for a task; serve@sip0.cube0.pe1 waits for a task; serve@sip0.cube0.pe2 waits for a task"},
 	} {
 		r := newRig(t, Options{})

@@ -13,6 +13,7 @@ import (
 // Serve, outside of kernels, except Wake, Rank and PE.
 type Worker struct {
 	core  *core
+	name  string // of the kernel that it runs, or has run last
 	idle  idleOn
 	waits bool // in Wait, and not woken yet
 }
@@ -49,8 +50,14 @@ func (w *Worker) SleepUntil(t sim.Time) { w.core.proc.SleepUntil(t) }
 
 // Run runs a kernel, from the present instant to the end of everything that it starts.
 // It takes as long as the kernel would in a launch of its own. The machine is the
-// kernel's until it returns; name is that in its errors.
-func (w *Worker) Run(name string, body func(m tl.Machine)) { w.core.kernel(name, body) }
+// kernel's until it returns; name is that in its errors, and in reports of deadlocks.
+func (w *Worker) Run(name string, body func(m tl.Machine)) {
+	w.name = name
+	w.core.kernel(name, body)
+}
+
+// as is what reports call the worker: its kernel and where it is.
+func (w *Worker) as() string { return w.name + "@" + w.core.pe.String() }
 
 // Begin notes in the op log, if one is kept, that a task begins: which one of its rank,
 // and after which TaskEnds, of which cause released it.

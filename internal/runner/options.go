@@ -5,6 +5,7 @@ import (
 	"io"
 	"time"
 
+	"github.com/kernbench/kernbench/internal/report"
 	"github.com/kernbench/kernbench/scenario"
 	"github.com/kernbench/kernbench/task"
 )
@@ -38,7 +39,8 @@ type Result struct {
 	System   string            `json:"system,omitempty"` // of sim: where the topology came from
 	TimeNS   float64           `json:"time_ns"`          // of the kernels, all rounds: simulated, or by the clock of the slowest rank, with the random delays of several rounds
 	Runtime  task.Runtime      `json:"runtime,omitempty"`
-	Tasks    *task.Result      `json:"tasks,omitempty"` // of sim with a runtime: the last round
+	Config   *report.Used      `json:"tasks_config,omitempty"` // of runs with a runtime: what that costs
+	Tasks    *task.Result      `json:"tasks,omitempty"`        // of sim with a runtime: the last round
 	Report
 	Races []string `json:"races,omitzero"` // accesses that nothing orders; nil if they were not looked for
 }

@@ -10,7 +10,6 @@ import (
 	"github.com/kernbench/kernbench/comm/launch"
 	"github.com/kernbench/kernbench/internal/host"
 	"github.com/kernbench/kernbench/scenario"
-	"github.com/kernbench/kernbench/task"
 )
 
 // launch runs the rounds on a backend of package comm.
@@ -19,11 +18,8 @@ func (j *job) launch(ctx context.Context, r *Result) error {
 		return &InputError{fmt.Errorf("the buffers of %d ranks have %.3g GB, and this computer has %.3g GB: take fewer ranks, or smaller buffers", j.plan.Ranks, float64(need)/1e9, float64(there)/1e9)}
 	}
 	o := order{Source: j.plan.Source(), Text: j.plan.Text(), Choice: j.plan.Choice(), Seed: j.Seed, Runtime: j.Runtime}
-	if config := j.Tasks; j.Runtime != "" {
-		if config == nil {
-			config = task.Default()
-		}
-		o.Tasks = config.YAML()
+	if j.Runtime != "" {
+		o.Tasks = j.Tasks.YAML()
 	}
 	out := j.Print
 	if out != nil {

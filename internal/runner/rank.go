@@ -44,6 +44,7 @@ type found struct {
 // rank is one of a run on windows.
 type rank struct {
 	order
+	ctx     context.Context
 	plan    *scenario.Plan
 	comm    *comm.Comm
 	values  values
@@ -56,7 +57,7 @@ type rank struct {
 
 // runRank does what one rank does.
 func runRank(ctx context.Context, c *comm.Comm, arg []byte) ([]byte, error) {
-	r := &rank{comm: c}
+	r := &rank{ctx: ctx, comm: c}
 	if err := json.Unmarshal(arg, &r.order); err != nil {
 		return nil, err
 	}
@@ -218,7 +219,7 @@ func (r *rank) launchTasks(round int) error {
 		return b.Declare(declared(buffer, b.Rank(), buffer))
 	}
 	own := func(int) comm.Context { return r.windows[0].Context() }
-	p, err := task.Build(r.comm.Rank(), r.comm.Size(), orchestration(r.plan, round, own, declare, &wrong))
+	p, err := task.Build(r.ctx, r.comm.Rank(), r.comm.Size(), orchestration(r.plan, round, own, declare, &wrong))
 	if err := errors.Join(err, wrong); err != nil {
 		return err
 	}

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/kernbench/kernbench/internal/report"
 	"github.com/kernbench/kernbench/scenario"
 	"github.com/kernbench/kernbench/task"
 )
@@ -155,10 +156,13 @@ func (j *job) run(ctx context.Context) (*Result, error) {
 		return nil, &InputError{err}
 	}
 	if j.Runtime != "" {
-		if err := j.checkTasks(); err != nil {
-			return nil, &InputError{err}
+		if err := j.checkTasks(ctx); err != nil {
+			return nil, refused(ctx, err)
 		}
-		r.Runtime = j.Runtime
+		if j.Tasks == nil {
+			j.Tasks = task.Default()
+		}
+		r.Runtime, r.Config = j.Runtime, &report.Used{Source: j.Tasks.Source(), Hash: j.Tasks.Hash()}
 	}
 	var err error
 	if j.Backend == Sim {

@@ -182,7 +182,7 @@ func (s *simulation) launch(round int, r *Result) (torch.Time, error) {
 		for _, b := range given[t.Rank()] {
 			ptrs = append(ptrs, own[b])
 		}
-		bound[t.Rank()].Call(t.Through(func(m tl.Machine) tl.Machine { return tl.Guarded(m, c) }), ptrs...)
+		bound[t.Rank()].Call(t.Through(func(m tl.Machine) tl.Machine { return tl.Guarded(m, t.Rank(), c) }), ptrs...)
 		return nil
 	})
 	l, err := s.Launch(s.plan.Kernel, kernel.Interface(), args...)

@@ -1,6 +1,7 @@
 package runner
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"reflect"
@@ -78,15 +79,15 @@ func (o *Options) taskOptions(pl *scenario.Plan) task.Options {
 }
 
 // checkTasks refuses programs that their runtime has no room for, before anything runs.
-func (j *job) checkTasks() error {
+func (j *job) checkTasks(ctx context.Context) error {
 	var wrong error
 	source := func(b *task.Builder, buffer *scenario.Buffer) *task.Tensor {
 		return b.Declare(declared(buffer, b.Rank(), buffer))
 	}
 	build := orchestration(j.plan, 0, j.deviceContext, source, &wrong)
 	for rank := range j.plan.Ranks {
-		p, err := task.Build(rank, j.plan.Ranks, build)
-		if err == nil && wrong == nil {
+		p, err := task.Build(ctx, rank, j.plan.Ranks, build)
+		if err == nil && wrong == nil && j.Backend != Sim { // the simulated machine looks itself
 			err = p.Check(j.taskOptions(j.plan))
 		}
 		if err := errors.Join(err, wrong); err != nil {
@@ -108,9 +109,9 @@ func (s *simulation) launchTasks(round int, r *Result) (torch.Time, error) {
 		panic("runner: a buffer without a tensor")
 	}
 	found, err := task.Run(s.Context, s.taskOptions(s.plan), orchestration(s.plan, round, s.deviceContext, place, &wrong))
-	var large *task.TooLarge // how large the system is, checkTasks does not know
-	if errors.As(err, &large) {
-		wrong = errors.Join(wrong, large)
+	var refused *task.Refused
+	if errors.As(err, &refused) {
+		wrong = errors.Join(wrong, refused)
 	}
 	if wrong != nil {
 		return 0, &InputError{wrong}

@@ -65,7 +65,7 @@ func (ps *procs) deadlock(at Time) *Deadlock {
 	}
 	d := &Deadlock{At: at}
 	for _, p := range busy {
-		d.Blocked = append(d.Blocked, Blocked{Proc: p.name, On: p.on.String(), Since: p.since})
+		d.Blocked = append(d.Blocked, Blocked{Proc: p.Name(), On: p.on.String(), Since: p.since})
 		if d.Cycle == nil {
 			d.Cycle = p.waitCycle()
 		}
@@ -103,7 +103,7 @@ func (p *Proc) waitCycle() []string {
 	var seen []*Proc
 	for q := p; ; {
 		seen = append(seen, q)
-		names = append(names, q.name)
+		names = append(names, q.Name())
 		held, ok := q.on.(Held)
 		if !ok || held.HeldBy() == nil {
 			return nil

@@ -9,6 +9,8 @@ import (
 // Proc is a process: sequential code in simulated time. Its methods may be
 // called only from its own body, except Wake, Cancel, Name, Done and Running.
 type Proc struct {
+	// As says what reports call the process at present, where that is not as at Go.
+	As func() string
 	// Where says which line of its code the process stands at. It is called on
 	// the process's own stack when the process ends in a deadlock.
 	Where func() string
@@ -80,7 +82,7 @@ func (e *Engine) Go(name string, body func(p *Proc)) *Proc {
 			value := recover()
 			p.state = ended
 			if _, cancelled := value.(cancelSignal); value != nil && !cancelled {
-				e.Stop(&PanicError{Proc: name, At: e.now, Value: value, Stack: debug.Stack()})
+				e.Stop(&PanicError{Proc: p.Name(), At: e.now, Value: value, Stack: debug.Stack()})
 			}
 		}()
 		body(p)
@@ -89,8 +91,13 @@ func (e *Engine) Go(name string, body func(p *Proc)) *Proc {
 	return p
 }
 
-// Name is what the process was called at Go.
-func (p *Proc) Name() string { return p.name }
+// Name is what the process is called.
+func (p *Proc) Name() string {
+	if p.As != nil {
+		return p.As()
+	}
+	return p.name
+}
 
 // Now is the present instant.
 func (p *Proc) Now() Time { return p.eng.now }

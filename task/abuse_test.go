@@ -1,0 +1,193 @@
+package task
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/kernbench/kernbench/tl"
+	"github.com/kernbench/kernbench/torch"
+)
+
+// vector is a tensor of four ones.
+func vector(t *testing.T, ctx *torch.Context) *torch.Tensor {
+	t.Helper()
+	x, err := ctx.FromSlice([]float32{1, 1, 1, 1}, torch.F32, torch.Shape{4})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return x
+}
+
+// abused is where the orchestrations of this file call.
+var abused = regexp.MustCompile(` at abuse_test\.go:\d+`)
+
+// A slice of arguments may be used again for the next task.
+func TestArgsAreCopied(t *testing.T) {
+	ctx := system(t, "default", torch.Options{})
+	x := vector(t, ctx)
+	_, err := Run(ctx, Options{Runtime: AICPUBuildGraph, Devices: []int{0}}, func(b *Builder) {
+		args := Args{InOut("x", b.Tensor(x)), Scalar("n", 1)}
+		after := []ID{0}
+		for i := range 4 {
+			args[0] = InOut("x", b.Tensor(x).Rows(i, 1))
+			if i == 0 {
+				b.Submit("increment", increment, args)
+				continue
+			}
+			b.Submit("increment", increment, args, After(after...))
+			after[0] = ID(i)
+		}
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, err := x.Numpy()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, want := a.Float64s(), []float64{2, 2, 2, 2}; !slices.Equal(got, want) {
+		t.Errorf("got %v, want %v", got, want)
+	}
+}
+
+// An edge that is given twice is one.
+func TestEdgesAreCountedOnce(t *testing.T) {
+	p, err := Build(t.Context(), 0, 1, func(b *Builder) {
+		for range 3 {
+			b.Submit("count", count, Args{Scalar("n", 1)})
+		}
+		b.Submit("count", count, Args{Scalar("n", 1)}, After(2, 0, 2), After(0))
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, want := p.Tasks[3].After, []ID{0, 2}; !slices.Equal(got, want) {
+		t.Errorf("edges from %v, want %v", got, want)
+	}
+}
+
+// What is wrong with an orchestration or a configuration is refused, with a line where it
+// has one.
+func TestRefused(t *testing.T) {
+	ctx, other := system(t, "default", torch.Options{}), system(t, "default", torch.Options{})
+	x, y := vector(t, ctx), vector(t, other)
+	for _, c := range []struct {
+		name   string
+		config *Config
+		submit func(b *Builder)
+		want   string // with L for the place
+	}{
+		{"another context", nil, func(b *Builder) { b.Tensor(y) }, "the orchestration of rank 0: Tensor at L: [4] f32 is a tensor of another torch.Context"},
+		{"no such part", nil, func(b *Builder) {
+			if b.Rank() == 1 {
+				b.Tensor(x)
+			}
+		}, "the orchestration of rank 1: Tensor at L: rank 1 is SIP 1, which holds nothing of the tensor [4] f32: place it with torch.On"},
+		{"no area", nil, func(b *Builder) { In("x", nil) }, "the orchestration of rank 0: Args at L: argument x is a nil tensor"},
+		{"no tensor", nil, func(b *Builder) { Out("x", (*Tensor)(nil)) }, "the orchestration of rank 0: Args at L: argument x is a nil tensor"},
+		{"no region", nil, func(b *Builder) { InOut("x", Region{}) }, "the orchestration of rank 0: Args at L: argument x is a Region of no tensor: regions come from Box and Rows"},
+		{"a panic", nil, func(b *Builder) { panic("broken") }, "the orchestration of rank 0: panic at L: broken"},
+		{"a panic of Go's", nil, func(b *Builder) { _ = []int{}[b.NumRanks()] }, "the orchestration of rank 0: panic at L: runtime error: index out of range [2] with length 0"},
+		{"no orchestration", nil, nil, "the orchestration of rank 0 is nil"},
+		{"no rings", &Config{}, func(b *Builder) {}, "the configuration of tasks:10:10: host_build_graph.tasks: expected a whole number from 1 to 16777216, got 0"},
+	} {
+		_, err := Run(ctx, Options{Runtime: TensorMapAndRingBuffer, Config: c.config}, c.submit)
+		var refused *Refused
+		if !errors.As(err, &refused) {
+			t.Errorf("%s: %v, want that it is refused", c.name, err)
+			continue
+		}
+		got, _, _ := strings.Cut(err.Error(), "\n")
+		if got = abused.ReplaceAllString(got, " at L"); got != c.want {
+			t.Errorf("%s: got\n     %s\nwant %s", c.name, got, c.want)
+		}
+	}
+	bad := *Default()
+	bad.origin, bad.Control.CoreSwitch = nil, -1
+	if _, err := Run(ctx, Options{Runtime: HostBuildGraph, Config: &bad}, func(b *Builder) {}); err == nil || !strings.Contains(err.Error(), "core_switch") {
+		t.Errorf("a core switch of -1 fs: %v, want an error that names it", err)
+	}
+}
+
+// A Builder is for its orchestration: not for kernels, and not for later.
+func TestBuilderIsOverWhenItIsBuilt(t *testing.T) {
+	ctx := system(t, "default", torch.Options{})
+	var kept *Builder
+	_, err := Run(ctx, Options{Runtime: HostBuildGraph, Devices: []int{0}}, func(b *Builder) {
+		kept = b
+		b.Submit("greedy", func(t *tl.PE) { kept.Submit("more", count, Args{Scalar("n", 1)}) }, nil)
+	})
+	if err == nil || !strings.Contains(err.Error(), "the program has been built: a Builder is for its orchestration, not for kernels") {
+		t.Errorf("a kernel that submits: %v, want that it may not", err)
+	}
+}
+
+// An orchestration that does not end is not waited for when the context has ended.
+func TestOrchestrationThatDoesNotEnd(t *testing.T) {
+	ctx, cancel := context.WithCancelCause(t.Context())
+	stopped, over := errors.New("enough"), make(chan struct{})
+	defer close(over)
+	_, err := Build(ctx, 0, 1, func(b *Builder) {
+		cancel(stopped)
+		<-over
+	})
+	if !errors.Is(err, stopped) {
+		t.Errorf("an orchestration that waits: %v, want %v", err, stopped)
+	}
+	ctx, stop := context.WithTimeout(t.Context(), time.Millisecond)
+	defer stop()
+	if _, err := Build(ctx, 0, 1, func(b *Builder) {
+		for {
+			b.Scope("for ever", nil)
+		}
+	}); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("an orchestration without end: %v, want %v", err, context.DeadlineExceeded)
+	}
+}
+
+// A scope whose body panics is closed, for those who go on.
+func TestScopeThatPanics(t *testing.T) {
+	p, err := Build(t.Context(), 0, 1, func(b *Builder) {
+		func() {
+			defer func() { _ = recover() }()
+			b.Scope("broken", func() { panic("here") })
+		}()
+		b.Submit("count", count, Args{Scalar("n", 1)})
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := fmt.Sprint(p.Tasks[0].Scope, p.Tasks[0].Depth, p.Scopes[0].End); got != "-1 0 0" {
+		t.Errorf("scope, depth and end are %s, want -1 0 0", got)
+	}
+}
+
+// To put into one's own part is to write there.
+func TestPutIntoOwnPart(t *testing.T) {
+	put := func(t *tl.PE, x tl.Ptr) { t.Put(t.Rank(), x, t.Zeros(tl.Shape{4}, tl.F32)) }
+	get := func(t *tl.PE, x tl.Ptr) { t.Get(t.Rank(), x, tl.Shape{4}, tl.F32) }
+	for _, c := range []struct {
+		name    string
+		kernel  func(t *tl.PE, x tl.Ptr)
+		arg     func(name string, a Area) Arg
+		refused bool
+	}{
+		{"put, out", put, Out, false}, {"put, in", put, In, true}, {"put, at peers", put, AtPeers, true},
+		{"get, in", get, In, false}, {"get, out", get, Out, true}, {"get, at peers", get, AtPeers, true},
+	} {
+		ctx := system(t, "default", torch.Options{})
+		x := vector(t, ctx)
+		_, err := Run(ctx, Options{Runtime: HostBuildGraph, Devices: []int{0}}, func(b *Builder) {
+			b.Submit("own", c.kernel, Args{c.arg("x", b.Tensor(x))})
+		})
+		if got := err != nil && strings.Contains(err.Error(), "is in no region that the task"); got != c.refused || (err != nil) != c.refused {
+			t.Errorf("%s: %v, want refused: %v", c.name, err, c.refused)
+		}
+	}
+}

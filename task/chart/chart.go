@@ -1,0 +1,71 @@
+package chart
+
+import (
+	"io"
+	"strings"
+
+	"github.com/kernbench/kernbench/internal/figure"
+	"github.com/kernbench/kernbench/internal/report"
+	"github.com/kernbench/kernbench/task"
+	"github.com/kernbench/kernbench/torch"
+)
+
+// Text writes runs as a chart of text, at most columns wide, which are at least 20. A
+// character is a stretch of time and shows what most of it went into; below the panels it
+// says which character is what. A panel has the first 40 rows in which somebody works, and
+// says how many others there are.
+//
+// Runs share one axis of time, unless one is more than four times as long as another: then
+// each panel has its own. All ranks of a run are on the same scale.
+func Text(w io.Writer, columns int, results ...*task.Result) error {
+	var b strings.Builder
+	if err := report.WriteGantt(&b, Gantt("", "", results...), columns); err != nil {
+		return err
+	}
+	// Without a title there is nothing for the first panel to keep apart from.
+	_, err := io.WriteString(w, strings.TrimPrefix(b.String(), "\n"))
+	return err
+}
+
+// SVG draws runs as a picture, 1600 wide and as high as it needs, with axes as those of
+// [Text]. Panels have up to 400 rows together. Bars have the names and times of their tasks
+// as tooltips.
+//
+//	err := os.WriteFile("squares.svg", chart.SVG("Squares", "four rows", result), 0o644)
+func SVG(title, subtitle string, results ...*task.Result) []byte {
+	return figure.Gantt(Gantt(title, subtitle, results...))
+}
+
+// Gantt is such a chart before it is drawn, for packages of this module: to others its
+// type is of no use.
+func Gantt(title, subtitle string, results ...*task.Result) *report.Gantt {
+	g := &report.Gantt{Title: title, Subtitle: subtitle, Apart: apart(results)}
+	for _, r := range results {
+		g.Panels = append(g.Panels, panels(r)...)
+	}
+	return g
+}
+
+// apart reports whether runs differ so much in length that one axis could not show all.
+func apart(results []*task.Result) bool {
+	var least, most torch.Time
+	for i, r := range results {
+		if i == 0 || r.Makespan < least {
+			least = r.Makespan
+		}
+		most = max(most, r.Makespan)
+	}
+	return most > 4*least
+}
+
+// Row is a run as a row of a table: the makespan, what it is made of on the critical path,
+// and what part of all compute cores' time was without a task.
+func Row(r *task.Result) []torch.Metric {
+	c := &r.Critical
+	idle := float64(r.Idle) / float64(torch.Time(r.Ranks*r.Cores)*max(r.Makespan, 1))
+	return []torch.Metric{
+		torch.Col("runtime", string(r.Runtime)), torch.Col("makespan_ns", r.Makespan),
+		torch.Col("build_ns", c.Build), torch.Col("stall_ns", c.Stall), torch.Col("wait_ns", c.Wait), torch.Col("schedule_ns", c.Schedule),
+		torch.Col("compute_ns", c.Compute), torch.Col("communicate_ns", c.Communicate), torch.Col("idle_share", idle),
+	}
+}

@@ -1,0 +1,274 @@
+package chart
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"github.com/kernbench/kernbench/internal/figure"
+	"github.com/kernbench/kernbench/internal/rapidtest"
+	"github.com/kernbench/kernbench/internal/report"
+	"github.com/kernbench/kernbench/internal/sim"
+	"github.com/kernbench/kernbench/task"
+)
+
+func TestMain(m *testing.M) { os.Exit(rapidtest.Main(m)) }
+
+// told is a run of two tasks on two ranks of two cores, the second of which is told by
+// the first.
+func told(r task.Runtime) *task.Result {
+	return &task.Result{
+		Runtime: r, Ranks: 2, Cores: 2, Tasks: 2, Makespan: 100 * sim.Nanosecond,
+		Control: []task.Work{
+			{Rank: 0, Core: task.BuilderCore, Kind: task.Building, Task: 0, From: 0, To: 10 * sim.Nanosecond},
+			{Rank: 0, Core: 0, Kind: task.Dispatching, Task: 0, From: 10 * sim.Nanosecond, To: 15 * sim.Nanosecond},
+			{Rank: 0, Core: 0, Kind: task.Noticing, Task: 0, From: 50 * sim.Nanosecond, To: 60 * sim.Nanosecond},
+		},
+		Spans: []task.Span{
+			{Rank: 0, Core: 1, Task: 0, Name: "tell", Peers: true, Dispatched: 10 * sim.Nanosecond, Begin: 20 * sim.Nanosecond, End: 50 * sim.Nanosecond, Noticed: 60 * sim.Nanosecond},
+			{Rank: 1, Core: 0, Task: 0, Name: "add", Dispatched: 10 * sim.Nanosecond, Begin: 20 * sim.Nanosecond, End: 90 * sim.Nanosecond, Noticed: 100 * sim.Nanosecond},
+		},
+	}
+}
+
+// busy is a run in which every compute core of every rank has one task, and the ranks have
+// a control core each.
+func busy(r task.Runtime, ranks, cores int) *task.Result {
+	result := &task.Result{Runtime: r, Ranks: ranks, Cores: cores, Tasks: ranks * cores, Makespan: 100 * sim.Nanosecond}
+	for rank := range ranks {
+		result.Control = append(result.Control, task.Work{Rank: rank, To: 5 * sim.Nanosecond})
+		for core := range cores {
+			result.Spans = append(result.Spans, task.Span{Rank: rank, Core: core, Name: "work", End: 90 * sim.Nanosecond, Noticed: 100 * sim.Nanosecond})
+		}
+	}
+	return result
+}
+
+func TestText(t *testing.T) {
+	short := told(task.HostBuildGraph)
+	short.Makespan, short.Control, short.Spans = 20*sim.Nanosecond, short.Control[:1], nil
+	const legend = "B building   s scheduling   # computing   ~ communicating\n· mostly idle\n"
+	tests := []struct {
+		name    string
+		results []*task.Result
+		want    string
+	}{
+		{"none", nil, legend},
+		{"one rank", []*task.Result{busy(task.AICPUBuildGraph, 1, 2)}, `aicpu_build_graph: makespan 100 ns
+control 0│BB·                                              │
+pe 0     │############################################sssss│
+pe 1     │############################################sssss│
+         └┬────────┬─────────┬─────────┬─────────┬─────────┬
+       ns 0        20        40        60        80      100
+` + legend},
+		{"two ranks, one axis", []*task.Result{told(task.HostBuildGraph), told(task.TensorMapAndRingBuffer)}, `host_build_graph, rank 0: makespan 100 ns
+host        │BBBBB                                         │
+control 0   │    ·ss                sssss                  │
+pe 1        │    ·ssss~~~~~~~~~~~~~~sssss                  │
+… 1 idle
+
+host_build_graph, rank 1
+pe 0        │    ·ssss################################sssss│
+… 1 idle
+
+tensormap_and_ringbuffer, rank 0: makespan 100 ns
+orchestrator│BBBBB                                         │
+control 0   │    ·ss                sssss                  │
+pe 1        │    ·ssss~~~~~~~~~~~~~~sssss                  │
+… 1 idle
+
+tensormap_and_ringbuffer, rank 1
+pe 0        │    ·ssss################################sssss│
+… 1 idle
+            └┬────────┬────────┬────────┬────────┬─────────┬
+          ns 0        20       40       60       80      100
+` + legend},
+		{"two ranks, axes of their own", []*task.Result{short, told(task.TensorMapAndRingBuffer)}, `host_build_graph, rank 0: makespan 20 ns
+host        │BBBBBBBBBBBBBBBBBBBBBBB                       │
+… 2 idle
+            └┬──────────┬───────────┬──────────┬───────────┬
+          ns 0          5           10         15         20
+
+host_build_graph, rank 1
+… 2 idle
+            └┬──────────┬───────────┬──────────┬───────────┬
+          ns 0          5           10         15         20
+
+tensormap_and_ringbuffer, rank 0: makespan 100 ns
+orchestrator│BBBBB                                         │
+control 0   │    ·ss                sssss                  │
+pe 1        │    ·ssss~~~~~~~~~~~~~~sssss                  │
+… 1 idle
+            └┬────────┬────────┬────────┬────────┬─────────┬
+          ns 0        20       40       60       80      100
+
+tensormap_and_ringbuffer, rank 1
+pe 0        │    ·ssss################################sssss│
+… 1 idle
+            └┬────────┬────────┬────────┬────────┬─────────┬
+          ns 0        20       40       60       80      100
+` + legend},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			var got strings.Builder
+			if err := Text(&got, 60, tt.results...); err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(tt.want, got.String()); diff != "" {
+				t.Errorf("chart (-want +got):\n%s\ngot:\n%s", diff, got.String())
+			}
+		})
+	}
+}
+
+func TestTextErrors(t *testing.T) {
+	const want = "write a Gantt chart in 19 columns: it takes at least 20; widen the terminal or write it as SVG"
+	if err := Text(io.Discard, 19, told(task.HostBuildGraph)); err == nil || err.Error() != want {
+		t.Errorf("19 columns: got error %v, want %q", err, want)
+	}
+	r, w := io.Pipe()
+	r.Close()
+	if err := Text(w, 60, told(task.HostBuildGraph)); err != io.ErrClosedPipe {
+		t.Errorf("nobody reads: got error %v, want %v", err, io.ErrClosedPipe)
+	}
+}
+
+// Panels are apart if a run is more than four times as long as another, however many ranks
+// they have.
+func TestApart(t *testing.T) {
+	long := told(task.HostBuildGraph)
+	for _, tt := range []struct {
+		makespan task.Time
+		want     bool
+	}{{100 * sim.Nanosecond, false}, {25 * sim.Nanosecond, false}, {24 * sim.Nanosecond, true}, {401 * sim.Nanosecond, true}} {
+		other := told(task.AICPUBuildGraph)
+		other.Makespan = tt.makespan
+		if got := Gantt("", "", long, other).Apart; got != tt.want {
+			t.Errorf("runs of %v and %v are apart: %v, want %v", long.Makespan, other.Makespan, got, tt.want)
+		}
+	}
+	if Gantt("", "", long).Apart {
+		t.Error("the ranks of one run are apart, want one axis")
+	}
+}
+
+// However many rows a rank has, all ranks are there, at the same scale: with eight busy
+// ranks a text has 40 rows for each, and a picture of three runs 16.
+func TestManyRanks(t *testing.T) {
+	const ranks, cores = 8, 128
+	var results []*task.Result
+	for _, r := range task.Runtimes {
+		results = append(results, busy(r, ranks, cores))
+	}
+	var text strings.Builder
+	if err := Text(&text, 100, results...); err != nil {
+		t.Fatal(err)
+	}
+	picture := SVG("Many ranks", "all busy", results...)
+	for _, r := range task.Runtimes {
+		for rank := range ranks {
+			title := fmt.Sprintf("%s, rank %d", r, rank)
+			if !strings.Contains(text.String(), title) || !bytes.Contains(picture, []byte(">"+title+"<")) {
+				t.Errorf("%s is missing", title)
+			}
+		}
+	}
+	panels := ranks * len(results)
+	for what, want := range map[string]int{"\npe 38 ": panels, "\npe 39 ": 0, "\n… 89 more\n": panels} {
+		if got := strings.Count(text.String(), what); got != want {
+			t.Errorf("text: %q is there %d times, want %d", what, got, want)
+		}
+	}
+	for what, want := range map[string]int{">pe 14<": panels, ">pe 15<": 0, ">… 113 more<": panels} {
+		if got := bytes.Count(picture, []byte(what)); got != want {
+			t.Errorf("picture: %q is there %d times, want %d", what, got, want)
+		}
+	}
+	if want := figure.Gantt(Gantt("Many ranks", "all busy", results...)); !bytes.Equal(picture, want) {
+		t.Error("SVG is not what internal/figure draws of Gantt")
+	}
+	for _, p := range Gantt("", "", results...).Panels {
+		if p.Span() != results[0].Makespan {
+			t.Errorf("%s is %v long, want %v", p.Title, p.Span(), results[0].Makespan)
+		}
+	}
+}
+
+// A bar says what it is of.
+func TestBars(t *testing.T) {
+	want := []report.GanttRow{
+		{Label: "orchestrator", Bars: []report.GanttBar{{From: 0, To: 10 * sim.Nanosecond, Activity: report.Building, Text: "submit task 0"}}},
+		{Label: "control 0", Bars: []report.GanttBar{
+			{From: 10 * sim.Nanosecond, To: 15 * sim.Nanosecond, Activity: report.Scheduling, Text: "dispatch task 0"},
+			{From: 50 * sim.Nanosecond, To: 60 * sim.Nanosecond, Activity: report.Scheduling, Text: "notice task 0"},
+		}},
+		{Label: "pe 0"},
+		{Label: "pe 1", Bars: []report.GanttBar{
+			{From: 10 * sim.Nanosecond, To: 20 * sim.Nanosecond, Activity: report.Scheduling, Text: "start tell 0"},
+			{From: 20 * sim.Nanosecond, To: 50 * sim.Nanosecond, Activity: report.Communicating, Text: "tell 0"},
+			{From: 50 * sim.Nanosecond, To: 60 * sim.Nanosecond, Activity: report.Scheduling, Text: "end of tell 0"},
+		}},
+	}
+	if diff := cmp.Diff(want, Gantt("", "", told(task.TensorMapAndRingBuffer)).Panels[0].Rows); diff != "" {
+		t.Errorf("rows of rank 0 (-want +got):\n%s", diff)
+	}
+}
+
+// Whatever ran, all of a rank's work is in its panel, and all of its compute cores are.
+func TestPanelsHaveEverything(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		r := &task.Result{
+			Runtime: rapid.SampledFrom(task.Runtimes).Draw(t, "runtime"),
+			Ranks:   rapid.IntRange(1, 9).Draw(t, "ranks"), Cores: rapid.IntRange(1, 5).Draw(t, "cores"),
+		}
+		rank, length := rapid.IntRange(0, r.Ranks-1), rapid.Int64Range(0, 1000)
+		want := make([]task.Time, r.Ranks)
+		for range rapid.IntRange(0, 20).Draw(t, "spans") {
+			s := task.Span{Rank: rank.Draw(t, "rank"), Core: rapid.IntRange(0, r.Cores-1).Draw(t, "core"), Dispatched: r.Makespan}
+			s.Begin = s.Dispatched + task.Time(length.Draw(t, "start"))
+			s.End = s.Begin + task.Time(length.Draw(t, "kernel"))
+			s.Noticed = s.End + task.Time(length.Draw(t, "end"))
+			w := task.Work{Rank: rank.Draw(t, "for"), Core: rapid.IntRange(task.BuilderCore, 2).Draw(t, "control"), From: s.Begin, To: s.End}
+			r.Spans, r.Control, r.Makespan = append(r.Spans, s), append(r.Control, w), s.Noticed
+			want[s.Rank] += s.Noticed - s.Dispatched
+			want[w.Rank] += w.To - w.From
+		}
+		g := Gantt("", "", r)
+		if len(g.Panels) != r.Ranks {
+			t.Fatalf("%d ranks have %d panels", r.Ranks, len(g.Panels))
+		}
+		for rank, p := range g.Panels {
+			var got task.Time
+			cores := 0
+			for _, row := range p.Rows {
+				for _, b := range row.Bars {
+					got += b.To - b.From
+				}
+				if strings.HasPrefix(row.Label, "pe ") {
+					cores++
+				}
+			}
+			if got != want[rank] || cores != r.Cores || p.End != r.Makespan {
+				t.Errorf("%s has %v of work, %d compute cores and ends at %v, want %v, %d and %v", p.Title, got, cores, p.End, want[rank], r.Cores, r.Makespan)
+			}
+		}
+	})
+}
+
+func BenchmarkGantt(b *testing.B) {
+	r := busy(task.AICPUBuildGraph, 8, 128)
+	for len(r.Spans) < 1<<16 {
+		r.Spans = append(r.Spans, r.Spans...)
+	}
+	for b.Loop() {
+		Gantt("", "", r)
+	}
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(len(r.Spans)), "ns/span")
+}

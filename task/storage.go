@@ -1,0 +1,115 @@
+package task
+
+import "fmt"
+
+// ScopeError is a scope that can never end: its tasks keep their slots until it does, and
+// are more than its ring has.
+type ScopeError struct {
+	Rank  int
+	Scope Scope
+	Tasks int // of the scope that lie in its ring
+	Slots int
+	At    ID // the task that there is no slot for
+	Line  string
+}
+
+func (e *ScopeError) Error() string {
+	return fmt.Sprintf("rank %d: deadlock of %s: scope %q at %s has %d tasks, which keep their slots until it ends, and its ring has %d: task %d, submitted at %s, can never be; make the scope smaller, or raise tasks.%s.slots",
+		e.Rank, TensorMapAndRingBuffer, e.Scope.Name, e.Scope.Line, e.Tasks, e.Slots, e.At, e.Line, TensorMapAndRingBuffer)
+}
+
+// TooMany is a graph that is larger than the storage of host_build_graph.
+type TooMany struct{ Rank, Tasks, Limit int }
+
+func (e *TooMany) Error() string {
+	return fmt.Sprintf("rank %d has %d tasks, and %s keeps at most %d: take another runtime, or raise tasks.%[3]s.tasks",
+		e.Rank, e.Tasks, HostBuildGraph, e.Limit)
+}
+
+// TooLarge is a group that is larger than its rank.
+type TooLarge struct {
+	Rank, Cores int
+	ID          ID
+	Task        *Task
+}
+
+func (e *TooLarge) Error() string {
+	return fmt.Sprintf("rank %d: task %d (%s) at %s is a group of %d, and the rank has %d compute cores: make it smaller, or give the rank more, by tasks.control.compute_cores or a larger device",
+		e.Rank, e.ID, e.Task.Name, e.Task.Line, e.Task.Members, e.Cores)
+}
+
+// Refused is why something was not run: a mistake, not a failure of the run.
+type Refused struct{ Err error }
+
+func (e *Refused) Error() string { return e.Err.Error() }
+
+// Unwrap gives the reason.
+func (e *Refused) Unwrap() error { return e.Err }
+
+// Check is why a program would be refused on real ranks.
+func (p *Program) Check(o Options) error {
+	if err := o.settle(); err != nil {
+		return err
+	}
+	if err := p.fits(o.Runtime, o.Config, o.cores()); err != nil {
+		return &Refused{err}
+	}
+	return nil
+}
+
+// fits is why a program can be known not to run on so many compute cores.
+func (p *Program) fits(r Runtime, c *Config, cores int) error {
+	if n := len(p.Tasks); r == HostBuildGraph && n > c.Host.Tasks {
+		return &TooMany{p.Rank, n, c.Host.Tasks}
+	}
+	for i := range p.Tasks {
+		if t := &p.Tasks[i]; t.Members > cores {
+			return &TooLarge{p.Rank, cores, ID(i), t}
+		}
+	}
+	if r == TensorMapAndRingBuffer {
+		return p.scopesFit(&c.TensorMap)
+	}
+	return nil
+}
+
+// scopesFit goes through the rings as if tasks ended at once: what is then in the way of a
+// task is so for ever.
+func (p *Program) scopesFit(c *TensorMap) error {
+	rings := make([]queue[ID], c.Rings)
+	for i := range p.Tasks {
+		next := ID(i)
+		r := &rings[p.depth(next, c.Rings)]
+		for r.len() > 0 && !p.open(r.at(0), next) {
+			r.pop()
+		}
+		if r.len() >= c.Slots {
+			return p.tooLarge(r.at(0), next, c)
+		}
+		r.push(next)
+	}
+	return nil
+}
+
+// tooLarge is the error of the scope that the oldest task in a full ring is in: all that
+// has come since is of that scope.
+func (p *Program) tooLarge(oldest, next ID, c *TensorMap) error {
+	scope := p.Scopes[p.Tasks[oldest].Scope]
+	e := &ScopeError{Rank: p.Rank, Scope: scope, Slots: c.Slots, At: next, Line: p.Tasks[next].Line}
+	for id := oldest; id < scope.End; id++ {
+		if p.depth(id, c.Rings) == p.depth(oldest, c.Rings) {
+			e.Tasks++
+		}
+	}
+	return e
+}
+
+// depth is the ring that a task lies in, of so many.
+func (p *Program) depth(id ID, rings int) int { return min(int(p.Tasks[id].Depth), rings-1) }
+
+// open reports whether the scope of a task has not ended when the next task is to be
+// submitted: there are more tasks of it to come.
+func (p *Program) open(id, next ID) bool {
+	scope := p.Tasks[id].Scope
+	return scope >= 0 && p.Scopes[scope].End > next
+}
