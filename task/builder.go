@@ -51,10 +51,10 @@ func (b *Builder) Tensor(x *torch.Tensor) *Tensor {
 	case x.Context() != b.ctx:
 		panic(misuse("Tensor", "%v %v is a tensor of another torch.Context", x.Shape(), x.DType()))
 	}
-	_, bytes, shape, ok := x.PartOn(b.device)
+	_, _, shape, ok := x.PartOn(b.device)
 	if !ok {
 		has := "something that is not whole rows, one after the other"
-		if bytes == 0 && !slices.ContainsFunc(x.Shards(), func(s torch.Shard) bool { return s.SIP == b.device }) {
+		if !slices.ContainsFunc(x.Shards(), func(s torch.Shard) bool { return s.SIP == b.device }) {
 			has = "nothing"
 		}
 		panic(misuse("Tensor", "rank %d is SIP %d, which holds %s of the tensor %v %v: place it with torch.On", b.Rank(), b.device, has, x.Shape(), x.DType()))

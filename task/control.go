@@ -49,7 +49,7 @@ func (d *device) buildTime() Time {
 	c := &d.config.TensorMap
 	took := c.PerTask + Time(len(t.After))*c.PerEdge
 	for i := range t.Args {
-		if t.Args[i].Region.Tensor != nil {
+		if t.Args[i].Access != 0 { // the others are not in the map
 			took += c.PerTensor
 		}
 	}

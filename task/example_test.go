@@ -90,5 +90,5 @@ func Example_ranks() {
 	// Output:
 	// host_build_graph          61121.236865ns  [1 2 31 42]
 	// aicpu_build_graph          2644.348105ns  [1 2 31 42]
-	// tensormap_and_ringbuffer   3044.348105ns  [1 2 31 42]
+	// tensormap_and_ringbuffer   2844.348105ns  [1 2 31 42]
 }

@@ -23,7 +23,7 @@ func (c *Control) handling(d topology.Time) topology.Time {
 	return c.PostedWrite + c.flight(d) + c.RegisterRead
 }
 
-// submit is b of a task with so many explicit edges and tensor arguments.
+// submit is b of a task with so many explicit edges and regions.
 func (c *Config) submit(r Runtime, edges, tensors int) topology.Time {
 	if r == AICPUBuildGraph {
 		return c.AICPU.PerTask + topology.Time(edges)*c.AICPU.PerEdge
@@ -41,7 +41,7 @@ func (c *Config) head(r Runtime, n, tensors int, d topology.Time) topology.Time 
 }
 
 // ChainTime is how long n tasks take of which each waits for the one before by an explicit
-// edge, has so many tensor arguments and runs for d:
+// edge, has so many regions and runs for d:
 //
 //	host_build_graph          fixed + n·per_task + n·(w + F + R)
 //	aicpu_build_graph         b₀ + n·(w + F + R) + ⌊(n-1)/k⌋·(k·b - F), k = ⌈F/b⌉

@@ -134,7 +134,10 @@ func (j *job) try(t tester, o Options, machine torch.Options) (*outcome, error) 
 		}
 		tensors = append(tensors, x)
 	}
-	out := &outcome{options: o, programs: make([]*Program, j.ranks), log: ctx.Log()}
+	out := &outcome{options: o, programs: make([]*Program, j.ranks)}
+	if ctx.KeepsLog() {
+		out.log = ctx.Log()
+	}
 	out.Result, err = Run(ctx, o, func(b *Builder) {
 		out.programs[b.Rank()] = b.program
 		var x []*Tensor

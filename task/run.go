@@ -40,7 +40,7 @@ func Run(ctx *torch.Context, o Options, orchestrate func(b *Builder)) (*Result, 
 		if err != nil {
 			return nil, &Refused{err}
 		}
-		d, err := s.add(program, ctx.Log() != nil)
+		d, err := s.add(program, ctx.KeepsLog())
 		if err != nil {
 			return nil, err
 		}

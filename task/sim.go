@@ -19,7 +19,7 @@ type simulation struct {
 	result  *Result
 }
 
-// device is those of one rank.
+// device is the control cores of one rank, and what they keep of its compute cores.
 type device struct {
 	*simulation
 	*schedule
@@ -39,7 +39,7 @@ type device struct {
 	members   []int32      // by task: those whose ends are not known
 	storedAt  []Time       // by task
 	readyAt   []Time
-	endOps    [][]oplog.ID // by task, if there is a log
+	endOps    [][]oplog.ID // by task, if somebody wants to see the log
 	finished  bool
 }
 
@@ -99,13 +99,15 @@ func (s *simulation) serve(w *machine.Worker) {
 		run := &d.current[core]
 		t := &d.Tasks[run.Task]
 		run.Begin = w.Now() - d.start
-		w.Begin(t.Name, int(run.Task), d.afterOps(run.Task), d.causeOp(run.Task))
+		if d.endOps != nil {
+			w.Begin(t.Name, int(run.Task), d.afterOps(run.Task), d.causeOp(run.Task))
+		}
 		w.Run(t.title(run.Task), func(m tl.Machine) {
 			g.begin(m, t, run.Member)
 			g.call(run.Task)
 		})
-		if op := w.End(int(run.Task)); op != 0 {
-			d.endOps[run.Task] = append(d.endOps[run.Task], op)
+		if d.endOps != nil {
+			d.endOps[run.Task] = append(d.endOps[run.Task], w.End(int(run.Task)))
 		}
 		run.End, run.Peers = w.Now()-d.start, g.peers
 		d.ends.push(int32(core))
@@ -146,9 +148,6 @@ func (d *device) finish() {
 
 // afterOps is the operations of the log that ended what a task waited for.
 func (d *device) afterOps(id ID) (ops []oplog.ID) {
-	if d.endOps == nil {
-		return nil
-	}
 	for _, b := range d.before[id] {
 		ops = append(ops, d.endOps[b]...)
 	}
@@ -157,7 +156,7 @@ func (d *device) afterOps(id ID) (ops []oplog.ID) {
 
 // causeOp is the last operation of what released a task, 0 if its submission did.
 func (d *device) causeOp(id ID) oplog.ID {
-	if d.endOps == nil || d.cause[id] < 0 {
+	if d.cause[id] < 0 {
 		return 0
 	}
 	list := d.endOps[d.cause[id]]

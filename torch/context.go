@@ -99,7 +99,7 @@ func New(ctx context.Context, o Options) (*Context, error) {
 	c := &Context{ctx: ctx, options: o, lastUse: map[use]int32{}}
 	c.m = machine.New(o.Topology, machine.Options{
 		Fidelity: fidelity, Limit: o.Limit, Log: !o.NoData || o.Race || o.KeepLog,
-		NoLines: !o.Race && !o.KeepLog, // nobody but the data phase reads it
+		NoLines: !c.KeepsLog(), // nobody but the data phase reads it
 	})
 	c.driver = &worker{}
 	c.current = c.driver
@@ -215,6 +215,9 @@ func (c *Context) Go() context.Context { return c.ctx }
 
 // Now is the simulated time.
 func (c *Context) Now() Time { return c.m.Engine.Now() }
+
+// KeepsLog reports whether somebody wants to see the op log: not the data phase alone.
+func (c *Context) KeepsLog() bool { return c.options.Race || c.options.KeepLog }
 
 // Log is the op log, nil if none is kept.
 func (c *Context) Log() *oplog.Log { return c.m.Log }
