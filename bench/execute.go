@@ -71,8 +71,13 @@ func (b Bench) result(c *torch.Context, o Options) (*Result, error) {
 		r.Config.CCL = &report.Used{Source: c.CCL().Source(), Hash: c.CCL().Hash()}
 	}
 	for _, u := range c.Report.Used {
-		if u.Kind == "tasks" {
-			r.Config.Tasks = &report.Used{Source: u.Source, Hash: u.Hash}
+		used := report.Used{Source: u.Source, Hash: u.Hash}
+		switch {
+		case u.Kind != "tasks":
+		case r.Config.Tasks == nil:
+			r.Config.Tasks = &used
+		default:
+			r.Config.TasksAlso = append(r.Config.TasksAlso, used)
 		}
 	}
 	if o.Flit {

@@ -30,14 +30,15 @@ type Result struct {
 // Config is what a result was made with. What cannot change a result, such as the
 // number of threads, is not in it.
 type Config struct {
-	Version  string            `json:"version"` // of kernbench
-	Topology report.Used       `json:"topology"`
-	CCL      *report.Used      `json:"ccl,omitempty"`    // of runs with collectives
-	Tasks    *report.Used      `json:"tasks,omitempty"`  // of runs with programs of tasks
-	Params   map[string]string `json:"params,omitempty"` // of benches that have some
-	Fidelity string            `json:"fidelity"`         // train or flit
-	Data     string            `json:"data"`             // on or off
-	Check    string            `json:"check"`            // race or none
+	Version   string            `json:"version"` // of kernbench
+	Topology  report.Used       `json:"topology"`
+	CCL       *report.Used      `json:"ccl,omitempty"`        // of runs with collectives
+	Tasks     *report.Used      `json:"tasks,omitempty"`      // of runs with programs of tasks: of the first
+	TasksAlso []report.Used     `json:"tasks_also,omitempty"` // and others than that
+	Params    map[string]string `json:"params,omitempty"`     // of benches that have some
+	Fidelity  string            `json:"fidelity"`             // train or flit
+	Data      string            `json:"data"`                 // on or off
+	Check     string            `json:"check"`                // race or none
 }
 
 // Values is named values, which JSON has as an object in this order.

@@ -20,7 +20,9 @@ func (r *Result) WriteText(w io.Writer) error {
 		fmt.Fprintf(w, "# ccl: %s (hash %s)\n", used.Source, used.Hash)
 	}
 	if used := r.Config.Tasks; used != nil {
-		fmt.Fprintf(w, "# tasks: %s (hash %s)\n", used.Source, used.Hash)
+		for _, u := range append([]report.Used{*used}, r.Config.TasksAlso...) {
+			fmt.Fprintf(w, "# tasks: %s (hash %s)\n", u.Source, u.Hash)
+		}
 	}
 	if params := r.Config.paramText(); params != "" {
 		fmt.Fprintf(w, "# params: %s\n", params)

@@ -12,26 +12,31 @@ import (
 )
 
 // TestUsedTasks: results of runs with tasks, and only those, say which tasks.yaml, after
-// the line of ccl.yaml.
+// the line of ccl.yaml, and each of several once.
 func TestUsedTasks(t *testing.T) {
-	uses := func(kinds ...string) Bench {
+	uses := func(list ...torch.Used) Bench {
 		return Bench{Name: "uses", Run: func(ctx *torch.Context) error {
-			for _, kind := range kinds {
-				ctx.Uses(kind, kind+".yaml", "0123")
-				ctx.Uses(kind, "another.yaml", "4567") // the first is what counts
+			for _, u := range append(list, list...) {
+				ctx.Uses(u.Kind, u.Source, u.Hash)
 			}
 			return nil
 		}}
 	}
 	tasks := &report.Used{Source: "tasks.yaml", Hash: "0123"}
+	used := torch.Used{Kind: "tasks", Source: "tasks.yaml", Hash: "0123"}
+	changed := torch.Used{Kind: "tasks", Source: "tasks.yaml", Hash: "4567"} // the file was edited
+	renamed := torch.Used{Kind: "tasks", Source: "copy.yaml", Hash: "0123"}
+	other := torch.Used{Kind: "other", Source: "other.yaml", Hash: "89ab"}
 	for _, tt := range []struct {
 		bench      Bench
 		want       *report.Used
 		text, json string
 	}{
-		{uses("tasks"), tasks, "# ccl: c.yaml (hash 89ab)\n# tasks: tasks.yaml (hash 0123)\n# fidelity: train\n", `"tasks":{"source":"tasks.yaml","hash":"0123"}`},
-		{uses("other", "tasks"), tasks, "# ccl: c.yaml (hash 89ab)\n# tasks: tasks.yaml (hash 0123)\n# fidelity: train\n", `"tasks":{"source":"tasks.yaml","hash":"0123"}`},
-		{uses("other"), nil, "# ccl: c.yaml (hash 89ab)\n# fidelity: train\n", ""},
+		{uses(used), tasks, "# ccl: c.yaml (hash 89ab)\n# tasks: tasks.yaml (hash 0123)\n# fidelity: train\n", `"tasks":{"source":"tasks.yaml","hash":"0123"},"fidelity"`},
+		{uses(used, changed, renamed), tasks, "# tasks: tasks.yaml (hash 0123)\n# tasks: tasks.yaml (hash 4567)\n# tasks: copy.yaml (hash 0123)\n# fidelity: train\n",
+			`"tasks":{"source":"tasks.yaml","hash":"0123"},"tasks_also":[{"source":"tasks.yaml","hash":"4567"},{"source":"copy.yaml","hash":"0123"}],`},
+		{uses(other, used), tasks, "# ccl: c.yaml (hash 89ab)\n# tasks: tasks.yaml (hash 0123)\n# fidelity: train\n", `"tasks":{"source":"tasks.yaml","hash":"0123"},"fidelity"`},
+		{uses(other), nil, "# ccl: c.yaml (hash 89ab)\n# fidelity: train\n", ""},
 		{uses(), nil, "# ccl: c.yaml (hash 89ab)\n# fidelity: train\n", ""},
 	} {
 		r := execute(t, tt.bench, Options{})

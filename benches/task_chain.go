@@ -18,7 +18,8 @@ aicpu_build_graph builds while a task runs, and sees the end of the task late if
 just building another. The orchestrator of tensormap_and_ringbuffer disturbs nobody.
 
 formula_ns is the closed form of docs/tasks.md for kernels that take kernel_ns, as these
-do, and equals makespan_ns.`,
+do, and equals makespan_ns. It knows nothing of full storage: rows with more tasks than the
+runtime has places for are without it.`,
 		Params: taskParams("16"),
 		Run:    runTaskChain,
 	})
@@ -53,8 +54,23 @@ func runTaskChain(ctx *torch.Context) error {
 		return result, ctx.Check("x under "+string(r), x, repeated(float32(n), elems))
 	}, func(r *task.Result) []torch.Metric {
 		kernel := r.Compute / torch.Time(n)
-		return []torch.Metric{torch.Col("kernel_ns", kernel), torch.Col("formula_ns", configOf(ctx).ChainTime(r.Runtime, n, 1, kernel))}
+		columns := []torch.Metric{torch.Col("kernel_ns", kernel)}
+		if c := configOf(ctx); n <= places(c, r.Runtime) {
+			columns = append(columns, torch.Col("formula_ns", c.ChainTime(r.Runtime, n, 1, kernel)))
+		}
+		return columns
 	})
+}
+
+// places is how many tasks outside of scopes the storage of a runtime has room for.
+func places(c *task.Config, r task.Runtime) int {
+	switch r {
+	case task.HostBuildGraph:
+		return c.Host.Tasks
+	case task.AICPUBuildGraph:
+		return c.AICPU.Tasks
+	}
+	return c.TensorMap.Slots
 }
 
 // configOf is what runtimes cost in this run.

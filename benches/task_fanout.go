@@ -22,18 +22,18 @@ under tensormap_and_ringbuffer.`,
 }
 
 // seed writes n elements: 0, 1, 2 ...
-func seed(t *tl.PE, x tl.Ptr, n int) { t.Store(x, t.Arange(n, tl.F32)) }
+func seed(t *tl.PE, x tl.Ptr, n int) { t.Store(x, t.Arange(n, tl.I32)) }
 
 // addNumber copies n elements and adds a number to each.
 func addNumber(t *tl.PE, x, y tl.Ptr, n, number int) {
-	t.Store(y, t.Load(x, tl.Shape{1, n}, tl.F32).Add(number))
+	t.Store(y, t.Load(x, tl.Shape{1, n}, tl.I32).Add(number))
 }
 
 // addRows adds up rows of n elements.
 func addRows(t *tl.PE, y, sum tl.Ptr, rows, n int) {
-	total := t.Load(y, tl.Shape{n}, tl.F32)
+	total := t.Load(y, tl.Shape{n}, tl.I32)
 	for row := 1; row < rows; row++ {
-		total = total.Add(t.Load(y.At(row), tl.Shape{n}, tl.F32))
+		total = total.Add(t.Load(y.At(row), tl.Shape{n}, tl.I32))
 	}
 	t.Store(sum, total)
 }
@@ -43,20 +43,20 @@ func runTaskFanOut(ctx *torch.Context) error {
 	if err != nil {
 		return err
 	}
-	want := make([]float32, elems)
+	want := make([]int32, elems) // at most 705,345,000, with the largest count and tile
 	for i := range want {
-		want[i] = float32(n*i + n*(n-1)/2)
+		want[i] = int32(n*i + n*(n-1)/2)
 	}
 	return underEach(ctx, "One task, many, one", func(r task.Runtime) (*task.Result, error) {
-		x, err := ctx.Zeros(torch.F32, torch.Shape{elems})
+		x, err := ctx.Zeros(torch.I32, torch.Shape{elems})
 		if err != nil {
 			return nil, err
 		}
-		y, err := ctx.Zeros(torch.F32, torch.Shape{n, elems}, torch.DPPolicy{Cube: torch.RowWise, PE: torch.RowWise})
+		y, err := ctx.Zeros(torch.I32, torch.Shape{n, elems}, torch.DPPolicy{Cube: torch.RowWise, PE: torch.RowWise})
 		if err != nil {
 			return nil, err
 		}
-		sum, err := ctx.Zeros(torch.F32, torch.Shape{elems})
+		sum, err := ctx.Zeros(torch.I32, torch.Shape{elems})
 		if err != nil {
 			return nil, err
 		}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -37,6 +38,47 @@ func TestTaskChain(t *testing.T) {
 			if got[i] != want[i] {
 				t.Errorf("%s tasks under %s: makespan %v, want the formula's %v", count, task.Runtimes[i], got[i], want[i])
 			}
+		}
+	}
+}
+
+// TestTaskChainStorage: a row has the formula if the runtime has a place for every task.
+func TestTaskChainStorage(t *testing.T) {
+	c, err := task.Load("default", "host_build_graph.tasks=20", "aicpu_build_graph.tasks=18", "tensormap_and_ringbuffer.slots=17")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for count, want := range map[string][]string{
+		"17": {"host_build_graph", "aicpu_build_graph", "tensormap_and_ringbuffer"},
+		"18": {"host_build_graph", "aicpu_build_graph", "tensormap_and_ringbuffer without"},
+		"19": {"host_build_graph", "aicpu_build_graph without", "tensormap_and_ringbuffer without"},
+		"21": {"aicpu_build_graph without", "tensormap_and_ringbuffer without"}, // the host has refused
+	} {
+		r := execute(t, "task_chain", torch.Options{NoData: true, Params: map[string]string{"count": count}, Settings: []any{c}})
+		var got []string
+		for _, row := range r.Rows {
+			name := row[0].Value.(string)
+			if !slices.ContainsFunc(row, func(v torch.Metric) bool { return v.Name == "formula_ns" }) {
+				name += " without"
+			}
+			got = append(got, name)
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("%s tasks: rows %q, want %q", count, got, want)
+		}
+	}
+}
+
+// TestTaskFanOutSums: sums are exact beyond 2²⁴, from where on f32 has no odd numbers.
+func TestTaskFanOutSums(t *testing.T) {
+	for _, p := range []map[string]string{
+		{"count": "4900"},
+		{"count": "10000", "tile": "1"},
+		{"count": "260", "tile": "65536"},
+	} {
+		p["runtime"] = "aicpu_build_graph"
+		if r := execute(t, "task_fanout", torch.Options{Params: p}); !r.OK || len(r.Checks) != 1 {
+			t.Errorf("%v: %d checks, wrong values %q, want 1 and none", p, len(r.Checks), r.Wrong())
 		}
 	}
 }

@@ -23,7 +23,7 @@ the root has the largest.`,
 
 // makeBlock makes a block of a rank, and tells the root.
 func makeBlock(t *tl.PE, x tl.Ptr, n, block int) {
-	t.Store(x, t.Arange(n, tl.F32).Add(100*t.Rank()+block))
+	t.Store(x, t.Arange(n, tl.I32).Add(100*t.Rank()+block))
 	if t.Rank() > 0 {
 		t.Notify(0, block, tl.Add, 1)
 	}
@@ -31,10 +31,10 @@ func makeBlock(t *tl.PE, x tl.Ptr, n, block int) {
 
 // addBlocks adds up a block of all ranks, at rank 0.
 func addBlocks(t *tl.PE, x, sum tl.Ptr, n, block int) {
-	total := t.Load(x, tl.Shape{n}, tl.F32)
+	total := t.Load(x, tl.Shape{n}, tl.I32)
 	t.WaitSignal(block, tl.EQ, t.NumRanks()-1)
 	for peer := 1; peer < t.NumRanks(); peer++ {
-		total = total.Add(t.Get(peer, x, tl.Shape{n}, tl.F32))
+		total = total.Add(t.Get(peer, x, tl.Shape{n}, tl.I32))
 	}
 	t.Store(sum, total)
 }
@@ -49,17 +49,17 @@ func runTReduceTasks(ctx *torch.Context) error {
 		homes = append(homes, ctx.PE(sip, 0, 0))
 	}
 	ranks, all := len(homes), blocks*elems
-	want := make([]float32, all)
+	want := make([]int32, all)
 	for i := range want {
 		block, within := i/elems, i%elems
-		want[i] = float32(ranks*(within+block) + 100*ranks*(ranks-1)/2)
+		want[i] = int32(ranks*(within+block) + 100*ranks*(ranks-1)/2)
 	}
 	return underEach(ctx, "A reduction to rank 0", func(r task.Runtime) (*task.Result, error) {
-		x, err := ctx.Zeros(torch.F32, torch.Shape{ranks * all}, torch.On(homes...))
+		x, err := ctx.Zeros(torch.I32, torch.Shape{ranks * all}, torch.On(homes...))
 		if err != nil {
 			return nil, err
 		}
-		sum, err := ctx.Zeros(torch.F32, torch.Shape{all})
+		sum, err := ctx.Zeros(torch.I32, torch.Shape{all})
 		if err != nil {
 			return nil, err
 		}

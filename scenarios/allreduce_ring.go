@@ -122,15 +122,9 @@ func bidirectionalRingTasks(b *task.Builder, x, work, out *task.Tensor, n int) {
 // submitRings has a task for each step: each ring is a chain of them, and rings run side
 // by side.
 //
-// One compute core is enough, though it runs one step at a time, and a step that waits
-// keeps it. Tasks are submitted in the order of goRound: step 0 of all rings, then step 1
-// of all. A step is ready when it has been submitted and the one before it in its ring
-// has ended; of two steps the one that comes first in that order was submitted first,
-// and, if all before it ran in order, so did the steps that the two wait for. So it is
-// ready first, and runs first. With one core all ranks thus go through the same order,
-// and a step waits only for one of another rank that comes earlier in it: whichever is
-// the earliest that has not ended, somewhere, can go on. With a core for each ring no
-// step waits for a core at all.
+// One compute core is enough: tasks are submitted in the order of goRound, step 0 of all
+// rings, then step 1 of all, and a step waits only for one of another rank that comes
+// earlier in it. So they could run one by one, and runtimes never keep such from running.
 func submitRings(b *task.Builder, x, work, out *task.Tensor, rings []ring) {
 	start := meet(b, 0, nil)
 	last := make([]task.ID, len(rings))

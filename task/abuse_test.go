@@ -191,3 +191,48 @@ func TestPutIntoOwnPart(t *testing.T) {
 		}
 	}
 }
+
+// An orchestration has its Builder: the host API is closed to it.
+func TestHostCallsInOrchestrations(t *testing.T) {
+	ctx := system(t, "default", torch.Options{})
+	x := vector(t, ctx)
+	_, err := Run(ctx, Options{Runtime: HostBuildGraph, Devices: []int{0}}, func(b *Builder) { _, _ = x.Numpy() })
+	if err == nil || !strings.Contains(err.Error(), "an orchestration its Builder") {
+		t.Errorf("a read in an orchestration: %v, want that it may not", err)
+	}
+	if _, err := x.Numpy(); err != nil {
+		t.Errorf("a read after it: %v", err)
+	}
+}
+
+// Kernels have the signals of the options: all, some or none.
+func TestSignalsOfOptions(t *testing.T) {
+	for signals, want := range map[int]string{
+		0: "", 2: "", 1: "no signal 1: this kernel has 0 to 0", -1: "no signal 1: this kernel has none",
+	} {
+		ctx := system(t, "default", torch.Options{NoData: true})
+		_, err := Run(ctx, Options{Runtime: HostBuildGraph, Devices: []int{0}, Signals: signals}, func(b *Builder) {
+			b.Submit("tell", func(t *tl.PE) { t.Notify(0, 1, tl.Set, 1) }, nil)
+		})
+		if got := fmt.Sprint(err); want == "" && err != nil || want != "" && !strings.Contains(got, want) {
+			t.Errorf("%d signals: %v, want %q", signals, err, want)
+		}
+	}
+}
+
+// What a task tells its own rank is no communication; to wait for it is.
+func TestOwnSignalsAreNoCommunication(t *testing.T) {
+	ctx := system(t, "default", torch.Options{NoData: true})
+	got, err := Run(ctx, Options{Runtime: HostBuildGraph, Devices: []int{0}}, func(b *Builder) {
+		b.Submit("tell", func(t *tl.PE) { t.Notify(0, 1, tl.Set, 1) }, nil)
+		b.Submit("await", func(t *tl.PE) { t.WaitSignal(1, tl.EQ, 1) }, nil)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range got.Spans {
+		if want := s.Name == "await"; s.Peers != want {
+			t.Errorf("%s has to do with other ranks: %v, want %v", s.Name, s.Peers, want)
+		}
+	}
+}

@@ -60,3 +60,29 @@ func BenchmarkTasks(b *testing.B) {
 		}
 	}
 }
+
+// BenchmarkDependencies finds those of steps that update the tiles of a tensor one by one
+// and then read all of it: 101,000 tasks.
+func BenchmarkDependencies(b *testing.B) {
+	const steps, tiles = 1000, 100
+	p, err := Build(b.Context(), 0, 1, func(b *Builder) {
+		x := b.Declare(Tensor{Name: "x", DType: tl.F32, Shape: tl.Shape{tiles, 16}})
+		for range steps {
+			for k := range tiles {
+				b.Submit("update", increment, Args{InOut("x", x.Rows(k, 1)), Scalar("n", 16)})
+			}
+			b.Submit("norm", func(t *tl.PE, x tl.Ptr) {}, Args{In("x", x)})
+		}
+	})
+	if err != nil {
+		b.Fatal(err)
+	}
+	edges := 0
+	for b.Loop() {
+		edges = 0
+		for _, list := range p.Dependencies(true) {
+			edges += len(list)
+		}
+	}
+	b.ReportMetric(float64(edges), "edges")
+}

@@ -4,11 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"runtime"
 	"slices"
 	"strconv"
 	"strings"
 
+	"github.com/kernbench/kernbench/internal/oplog"
 	"github.com/kernbench/kernbench/torch"
 )
 
@@ -76,8 +78,11 @@ func (b *Builder) goesOn(op string) {
 // their own: Source tells them which.
 func (b *Builder) Declare(x Tensor) *Tensor {
 	b.goesOn("Declare")
-	if len(x.Shape) > 4 || !x.DType.Valid() {
-		panic(misuse("Declare", "%v: a tensor has up to 4 axes and a dtype", &x))
+	if len(x.Shape) > oplog.MaxRank || !x.DType.Valid() || slices.ContainsFunc(x.Shape, func(n int) bool { return n < 0 || n > math.MaxInt32 }) {
+		panic(misuse("Declare", "%v: a tensor has a dtype and up to %d axes, each of 0 to %d elements", &x, oplog.MaxRank, math.MaxInt32))
+	}
+	if other, taken := b.sources[x.Source]; taken && x.Source != nil {
+		panic(misuse("Declare", "%v is of the same memory as %v, which is declared already: use that one, or conflicts would not be seen", &x, other))
 	}
 	x.number = len(b.program.Tensors)
 	b.program.Tensors = append(b.program.Tensors, &x)
@@ -212,12 +217,20 @@ func called(f func()) (err error) {
 		case value == nil:
 			err = errors.New("it ended its goroutine: return instead")
 		default:
-			err = fmt.Errorf("panic at %s: %v", outside(2), value)
+			err = fmt.Errorf("panic at %s: %w", outside(2), asError(value))
 		}
 	}()
 	f()
 	ended = true
 	return nil
+}
+
+// asError is what somebody panicked with.
+func asError(value any) error {
+	if err, ok := value.(error); ok {
+		return err
+	}
+	return fmt.Errorf("%v", value)
 }
 
 // Error is a mistake of an orchestration. Functions panic with it, and Build returns it.

@@ -36,8 +36,9 @@
 // control core that is free takes the oldest end of a kernel that nobody knows of, else the
 // first task that is ready, if enough compute cores are free, else, if it builds too, the
 // next task to submit. Tasks become ready when control cores know that everything they wait
-// for has ended, and start in that order: a group that waits for compute cores keeps all
-// behind it waiting too, so that it cannot starve, and holds none.
+// for has ended, and start in that order, but cores are kept for older ones (turn.go): a
+// group that waits holds none and cannot starve, and a program whose tasks could run one by
+// one never stands still for want of cores.
 //
 // # What is here
 //

@@ -10,7 +10,7 @@ import (
 //	w  is a posted write
 //	F  is the flight of a task: the way to a compute core, its switch, and the kernel
 //	R  is a register read
-//	b  is what it takes to submit a task while others run
+//	b  is what it takes to submit a task while others run: 0 under host_build_graph
 //
 // Storage has room for all tasks.
 
@@ -64,8 +64,8 @@ func (c *Config) ChainTime(r Runtime, n, tensors int, d topology.Time) topology.
 
 // FanOutTime is how long n tasks take that all wait for one before them, by an explicit
 // edge, if there is a compute core for each, every kernel takes d, all tasks are submitted
-// before the end of the first is seen (n·b ≤ F), and all are dispatched before the first
-// of them ends (n·w ≤ w + F):
+// when the first ends (n·b ≤ F), and all of the n are dispatched when one of them ends
+// (n·w ≤ w + F):
 //
 //	the first + F + max(w + q·R, q·w + R), q = ⌈n / schedulers⌉
 //
@@ -75,7 +75,9 @@ func (c *Config) FanOutTime(r Runtime, n, tensors int, d topology.Time) topology
 	return c.head(r, n+1, tensors, d) + c.burst(r, n, d)
 }
 
-// DiamondTime is how long it takes with one more task that waits for all of the n.
+// DiamondTime is how long it takes with one more task that waits for all of the n, and is
+// submitted when the first ends as well: n·b + bₗ ≤ F, where bₗ is that of a task with n
+// edges.
 func (c *Config) DiamondTime(r Runtime, n, tensors int, d topology.Time) topology.Time {
 	return c.head(r, n+2, tensors, d) + c.burst(r, n, d) + c.Control.handling(d)
 }

@@ -33,17 +33,44 @@ func fanOut(n, ops int, closes bool) func(b *Builder) {
 	}
 }
 
-func TestFormulas(t *testing.T) {
-	type shape struct {
-		name    string
-		program func(n, ops int) func(b *Builder)
-		time    func(c *Config, r Runtime, n, tensors int, d topology.Time) topology.Time
-		tasks   func(n int) int
+// shape is a program that has a closed form.
+type shape struct {
+	name    string
+	program func(n, ops int) func(b *Builder)
+	time    func(c *Config, r Runtime, n, tensors int, d topology.Time) topology.Time
+	tasks   func(n int) int
+	built   func(c *Config, r Runtime, n int) Time // how long it takes to submit what has to be when the first task ends
+}
+
+var (
+	chained = shape{
+		"chain", chain, (*Config).ChainTime, func(n int) int { return n }, nil,
 	}
-	shapes := []shape{
-		{"chain", chain, (*Config).ChainTime, func(n int) int { return n }},
-		{"fan-out", func(n, ops int) func(*Builder) { return fanOut(n, ops, false) }, (*Config).FanOutTime, func(n int) int { return n + 1 }},
-		{"diamond", func(n, ops int) func(*Builder) { return fanOut(n, ops, true) }, (*Config).DiamondTime, func(n int) int { return n + 2 }},
+	fannedOut = shape{
+		"fan-out", func(n, ops int) func(*Builder) { return fanOut(n, ops, false) }, (*Config).FanOutTime, func(n int) int { return n + 1 },
+		func(c *Config, r Runtime, n int) Time { return Time(n) * c.submit(r, 1, 0) },
+	}
+	diamond = shape{
+		"diamond", func(n, ops int) func(*Builder) { return fanOut(n, ops, true) }, (*Config).DiamondTime, func(n int) int { return n + 2 },
+		func(c *Config, r Runtime, n int) Time { return Time(n)*c.submit(r, 1, 0) + c.submit(r, n, 0) },
+	}
+)
+
+// holds reports whether the conditions are met that the closed form states.
+func (s *shape) holds(c *Config, r Runtime, n int, d Time) bool {
+	if s.built == nil {
+		return true
+	}
+	flight, w := c.Control.flight(d), c.Control.PostedWrite
+	return (r == HostBuildGraph || s.built(c, r, n) <= flight) && Time(n)*w <= w+flight
+}
+
+func TestFormulas(t *testing.T) {
+	ctx := system(t, "default", torch.Options{NoData: true})
+	operations := []int{1, 700, 12000}
+	var kernels []Time
+	for _, ops := range operations {
+		kernels = append(kernels, alone(t, ctx, ops))
 	}
 	for _, sets := range [][]string{
 		nil,
@@ -52,18 +79,15 @@ func TestFormulas(t *testing.T) {
 		{"control.register_read=0ns", "control.posted_write=0ns", "control.to_compute=0ns", "control.core_switch=0ns", "host_build_graph.fixed=0ns"},
 	} {
 		c := configured(t, sets...)
-		for _, shape := range shapes {
+		for _, shape := range []shape{chained, fannedOut, diamond} {
 			for _, r := range Runtimes {
 				for _, n := range []int{1, 2, 7, 24} {
-					for _, ops := range []int{1, 700, 12000} {
-						ctx := system(t, "default", torch.Options{NoData: true})
-						d := alone(t, ctx, ops)
-						b := c.submit(r, 1, 0)
-						if flight := c.Control.flight(d); shape.name != "chain" && (r != HostBuildGraph && Time(n)*b+c.submit(r, n, 0) > flight || Time(n-1)*c.Control.PostedWrite > flight) {
-							continue // outside of what the form is for
+					for i, d := range kernels {
+						if !shape.holds(c, r, n, d) {
+							continue
 						}
 						name := fmt.Sprintf("%s of %d under %s with %v, kernels of %v", shape.name, n, r, sets, d)
-						got, err := Run(ctx, Options{Runtime: r, Config: c, Devices: []int{0}}, shape.program(n, ops))
+						got, err := Run(ctx, Options{Runtime: r, Config: c, Devices: []int{0}}, shape.program(n, operations[i]))
 						if err != nil {
 							t.Fatalf("%s: %v", name, err)
 						}
@@ -80,6 +104,52 @@ func TestFormulas(t *testing.T) {
 							t.Errorf("%s: compute cores account for %v, want %v", name, all, want)
 						}
 					}
+				}
+			}
+		}
+	}
+}
+
+// TestFormulaBounds takes the conditions of the closed forms to where they just hold, and a
+// femtosecond further: a control core that is still busy then sees an end so much later.
+func TestFormulaBounds(t *testing.T) {
+	const n, ops = 8, 1
+	ctx := system(t, "default", torch.Options{NoData: true})
+	d := alone(t, ctx, ops)
+	building := []string{"control.core_switch=0ns"}
+	dispatching := []string{
+		"control.core_switch=0ns", "control.posted_write=200ns", "control.register_read=300ns", "aicpu_build_graph.per_task=1ns", "aicpu_build_graph.per_edge=1ns",
+		"tensormap_and_ringbuffer.schedulers=1", "tensormap_and_ringbuffer.per_task=1ns", "tensormap_and_ringbuffer.per_edge=1ns",
+	}
+	for _, shape := range []shape{fannedOut, diamond} {
+		built := func(r Runtime) func(c *Config) Time { return func(c *Config) Time { return shape.built(c, r, n) } }
+		dispatched := func(c *Config) Time { return (n - 1) * c.Control.PostedWrite }
+		for _, tt := range []struct {
+			runtime Runtime
+			bound   string
+			sets    []string
+			flight  func(c *Config) Time // the shortest that the condition allows
+			late    Time                 // what the form does not know of if it is 1 fs shorter
+		}{
+			{AICPUBuildGraph, "building", building, built(AICPUBuildGraph), 1},
+			{TensorMapAndRingBuffer, "building", building, built(TensorMapAndRingBuffer), 0}, // who sees ends does not build
+			{HostBuildGraph, "dispatching", dispatching, dispatched, 1},
+			{AICPUBuildGraph, "dispatching", dispatching, dispatched, 1},
+			{TensorMapAndRingBuffer, "dispatching", dispatching, dispatched, 1},
+		} {
+			for beyond := range Time(2) {
+				c := configured(t, tt.sets...)
+				c.Control.ToCompute = tt.flight(c) - beyond - d
+				name := fmt.Sprintf("%s under %s, %v beyond the bound of %s", shape.name, tt.runtime, beyond, tt.bound)
+				if got, want := shape.holds(c, tt.runtime, n, d), beyond == 0; got != want {
+					t.Errorf("%s: the conditions hold: %v, want %v", name, got, want)
+				}
+				got, err := Run(ctx, Options{Runtime: tt.runtime, Config: c, Devices: []int{0}}, shape.program(n, ops))
+				if err != nil {
+					t.Fatalf("%s: %v", name, err)
+				}
+				if want := shape.time(c, tt.runtime, n, 0, d) + beyond*tt.late; got.Makespan != want {
+					t.Errorf("%s: makespan %v, want %v", name, got.Makespan, want)
 				}
 			}
 		}

@@ -19,7 +19,7 @@ type guard struct {
 	task    *Task
 	memory  []memory // of each tensor of the program
 	scratch []stretch
-	signals int // that there are; 0 is for the machine to say
+	signals int // as in Options
 	peers   bool
 	home    func(rank int) int // how the machine below calls the peer that is a rank
 }
@@ -82,15 +82,16 @@ func (g *guard) Allocated(addr, bytes int64) { g.scratch = append(g.scratch, str
 
 // Peer is what the machine below calls a rank. There is one: the PE has looked.
 func (g *guard) Peer(rank int) (int, error) {
-	g.peers = true
+	g.peers = g.peers || rank != g.place.Rank
 	return g.home(rank), nil
 }
 
-// Signal checks that there is such a signal.
-func (g *guard) Signal(n int) error {
-	g.peers = true
-	if g.signals > 0 && (n < 0 || n >= g.signals) {
-		return procpe.NoSignal(n, g.signals)
+// Signal checks that there is such a signal. Who waits for one has to do with those who
+// change it.
+func (g *guard) Signal(n int, changes bool) error {
+	g.peers = g.peers || !changes
+	if has := max(0, g.signals); g.signals != 0 && (n < 0 || n >= has) {
+		return procpe.NoSignal(n, has)
 	}
 	return nil
 }

@@ -34,9 +34,16 @@ func TestMistakesOfOrchestrations(t *testing.T) {
 		{"too many axes", func(b *Builder, x *Tensor) { x.Box([]int{0, 0, 0}, []int{1, 1, 1}) }, "Box at L: 3 indices and 3 extents for x [4 6] i32: write one of each for some of its 2 axes, from the first"},
 		{"no tensor", func(b *Builder, x *Tensor) { (*Tensor)(nil).Rows(0, 1) }, "Box at L: a nil tensor"},
 		{"a torch tensor elsewhere", func(b *Builder, x *Tensor) { b.Tensor(nil) }, "Tensor at L: the program is not for a torch.Context: use the tensors that the orchestration was given"},
+		{"a long axis", func(b *Builder, x *Tensor) {
+			b.Declare(Tensor{Name: "y", DType: tl.I8, Shape: tl.Shape{1 << 31}})
+		}, "Declare at L: y [2147483648] i8: a tensor has a dtype and up to 4 axes, each of 0 to 2147483647 elements"},
+		{"the same memory twice", func(b *Builder, x *Tensor) {
+			b.Declare(Tensor{Name: "y", DType: tl.I8, Shape: tl.Shape{4}, Source: 1})
+			b.Declare(Tensor{Name: "z", DType: tl.I8, Shape: tl.Shape{4}, Source: 1})
+		}, "Declare at L: z [4] i8 is of the same memory as y [4] i8, which is declared already: use that one, or conflicts would not be seen"},
 		{"five axes", func(b *Builder, x *Tensor) {
 			b.Declare(Tensor{Name: "y", DType: tl.I32, Shape: tl.Shape{1, 1, 1, 1, 1}})
-		}, "Declare at L: y [1 1 1 1 1] i32: a tensor has up to 4 axes and a dtype"},
+		}, "Declare at L: y [1 1 1 1 1] i32: a tensor has a dtype and up to 4 axes, each of 0 to 2147483647 elements"},
 	} {
 		_, err := Build(t.Context(), 1, 2, func(b *Builder) {
 			c.submit(b, b.Declare(Tensor{Name: "x", DType: tl.I32, Shape: tl.Shape{4, 6}}))

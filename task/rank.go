@@ -13,19 +13,20 @@ import (
 // Its tasks are kernels on workers of the rank, which take turns where they wait for
 // others: as many at once as there are compute cores (DefaultCores unless the
 // configuration says). There is no time here, but storage and dependencies are those of
-// the runtime. memory is what each tensor of the program is at the rank.
-func RunOn(r *procpe.Rank, p *Program, o Options, memory func(x *Tensor) procpe.Tensor) error {
+// the runtime. tensor is what each tensor of the program is at the rank.
+func RunOn(r *procpe.Rank, p *Program, o Options, tensor func(x *Tensor) procpe.Tensor) error {
 	if err := o.settle(); err != nil {
 		return err
 	}
-	if err := p.Check(o); err != nil {
-		return err
+	cores := o.cores()
+	if err := p.fits(o.Runtime, o.Config, cores); err != nil {
+		return &Refused{err}
 	}
-	plan, cores := newSchedule(p, o.Runtime, o.Config), o.cores()
-	w := &workers{schedule: plan, free: newFreeCores(cores), members: make([]int32, len(p.Tasks))}
+	plan := newSchedule(p, o.Runtime, o.Config, cores)
+	w := &workers{schedule: plan, signals: o.Signals, free: newFreeCores(cores), members: make([]int32, len(p.Tasks))}
 	tensors := make([]procpe.Tensor, len(p.Tensors))
 	for i, x := range p.Tensors {
-		tensors[i] = memory(x)
+		tensors[i] = tensor(x)
 	}
 	var err error
 	if w.session, err = r.Begin(o.Name, tensors...); err != nil {
@@ -33,8 +34,11 @@ func RunOn(r *procpe.Rank, p *Program, o Options, memory func(x *Tensor) procpe.
 	}
 	defer w.session.End()
 	for i := range tensors {
-		ptr := w.session.Pointer(i)
-		w.memory = append(w.memory, at(ptr))
+		p := w.session.Pointer(i)
+		w.memory = append(w.memory, memory{p.Addr, p.Window})
+	}
+	if o.Began != nil {
+		o.Began()
 	}
 	return w.run()
 }
@@ -45,12 +49,11 @@ const DefaultCores = 128
 
 func (o *Options) cores() int { return cmp.Or(o.Config.Control.ComputeCores, DefaultCores) }
 
-func at(p tl.Ptr) memory { return memory{p.Addr, p.Window} }
-
 // workers is a real rank at work.
 type workers struct {
 	*schedule
 	session *procpe.Session
+	signals int // as in Options
 	memory  []memory
 	free    freeCores
 	cores   []*worker // made so far
@@ -114,7 +117,7 @@ func (w *workers) start(id ID) {
 		k.id = id
 		w.running = append(w.running, k)
 		k.Start(t.title(id), func(m tl.Machine) {
-			k.guard = guard{place: w.place(m.Place().Name), memory: w.memory, scratch: k.scratch, home: func(rank int) int { return rank }}
+			k.guard = guard{place: w.place(m.Place().Name), memory: w.memory, signals: w.signals, scratch: k.scratch, home: func(rank int) int { return rank }}
 			k.guard.begin(m, t, member)
 			k.guard.call(id)
 		})
@@ -152,7 +155,7 @@ func (w *workers) wait() error {
 		waiting[i] = k.Worker
 	}
 	if err := w.session.Wait(waiting); err != nil {
-		return fmt.Errorf("%d of %d tasks have ended, %d are ready: %w", w.done, len(w.Tasks), w.ready.len(), err)
+		return fmt.Errorf("%d of %d tasks have ended, %d are ready: %w", w.done, len(w.Tasks), w.readyNow(), err)
 	}
 	return nil
 }

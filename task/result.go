@@ -2,6 +2,7 @@ package task
 
 import (
 	"cmp"
+	"math/bits"
 	"slices"
 
 	"github.com/kernbench/kernbench/internal/sim"
@@ -19,7 +20,8 @@ type Result struct {
 	Tasks    int     `json:"tasks"`       // of all ranks
 	Makespan Time    `json:"makespan_ns"` // to when the last end was noticed
 
-	// What became of the time of all compute cores: together Ranks·Cores·Makespan.
+	// What became of the time of all compute cores: together Ranks·Cores·Makespan. Idle is
+	// sim.Never if it is longer than that: 131,072 cores without work for 71 ms.
 	Compute     Time `json:"pe_compute_ns"`     // in kernels that have to do with their own rank alone
 	Communicate Time `json:"pe_communicate_ns"` // in those that reach or wait for others
 	Schedule    Time `json:"pe_schedule_ns"`    // with a task that does not run yet, or whose end nobody knows yet
@@ -102,10 +104,20 @@ func (r *Result) sum() {
 		}
 		r.Schedule += s.Begin - s.Dispatched + s.Noticed - s.End
 	}
-	r.Idle = Time(r.Ranks*r.Cores)*r.Makespan - r.Compute - r.Communicate - r.Schedule
+	r.Idle = r.idle()
 	r.Critical = r.critical()
 	for i := range r.Control {
 		w := &r.Control[i]
 		*[]*Time{&r.Build, &r.Dispatch, &r.Notice}[w.Kind] += w.To - w.From
 	}
+}
+
+// idle is what is left of the time of all compute cores, which may not fit a Time.
+func (r *Result) idle() Time {
+	hi, lo := bits.Mul64(uint64(r.Ranks*r.Cores), uint64(r.Makespan))
+	lo, borrow := bits.Sub64(lo, uint64(r.Compute+r.Communicate+r.Schedule), 0)
+	if hi != borrow || lo > uint64(sim.Never) {
+		return sim.Never
+	}
+	return Time(lo)
 }

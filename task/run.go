@@ -20,7 +20,8 @@ type Options struct {
 	Runtime Runtime // required
 	Config  *Config // nil is that among the context's Settings, else the default
 	Devices []int   // of Run: the SIP of each rank; nil is all
-	Signals int     // that kernels may use, from 0 on; 0 is as many as the machine has
+	Signals int     // that kernels may use, from 0 on; 0 is as many as the machine has, negative none
+	Began   func()  // of RunOn: called when all ranks have begun, before the first task; may be nil
 }
 
 // Run builds the programs of all ranks and runs them on the simulated machine, when
@@ -36,7 +37,11 @@ func Run(ctx *torch.Context, o Options, orchestrate func(b *Builder)) (*Result, 
 	for rank, sip := range o.Devices {
 		b := newBuilder(ctx.Go(), &Program{Rank: rank, Ranks: len(o.Devices)})
 		b.ctx, b.device = ctx, sip
-		program, err := b.build(orchestrate)
+		var program *Program
+		ctx.Closed(func() { program, err = b.build(orchestrate) })
+		if err != nil && ctx.Go().Err() != nil {
+			return nil, err
+		}
 		if err != nil {
 			return nil, &Refused{err}
 		}
@@ -46,6 +51,9 @@ func Run(ctx *torch.Context, o Options, orchestrate func(b *Builder)) (*Result, 
 		}
 		for _, x := range program.Tensors {
 			of, ok := x.Source.(*torch.Tensor)
+			if !ok && x.bytes() > 0 {
+				return nil, &Refused{fmt.Errorf("rank %d: %v has no torch.Tensor as its Source", rank, x)}
+			}
 			if !ok {
 				d.memory = append(d.memory, memory{}) // the rank has nothing of it
 				continue
@@ -55,7 +63,10 @@ func Run(ctx *torch.Context, o Options, orchestrate func(b *Builder)) (*Result, 
 				windows[of] = len(tensors)
 				p.Windows = append(p.Windows, make([]machine.Part, len(o.Devices)*s.cores))
 			}
-			va, bytes, _, _ := of.PartOn(sip) // there is one: Tensor has looked
+			va, bytes, shape, ok := of.PartOn(sip)
+			if !ok || of.DType() != x.DType || !slices.Equal(shape, x.Shape) {
+				return nil, &Refused{fmt.Errorf("rank %d: %v is declared as what SIP %d has of a tensor %v %v, and that is another shape or dtype", rank, x, sip, of.Shape(), of.DType())}
+			}
 			at := memory{addr: va}
 			if x.Window {
 				at.window = int16(windows[of])
@@ -70,6 +81,7 @@ func Run(ctx *torch.Context, o Options, orchestrate func(b *Builder)) (*Result, 
 			p.Homes = append(p.Homes, s.compute(ctx, sip, 0))
 		}
 	}
+	defer func() { *s = simulation{} }() // the engine knows it for as long as it lives
 	launched, err := ctx.RunProgram(p, tensors...)
 	if err == nil {
 		err = launched.Wait()
@@ -154,7 +166,7 @@ func (s *simulation) add(p *Program, logged bool) (*device, error) {
 	if err := p.fits(s.options.Runtime, s.options.Config, s.cores); err != nil {
 		return nil, &Refused{err}
 	}
-	plan, n := newSchedule(p, s.options.Runtime, s.options.Config), len(p.Tasks)
+	plan, n := newSchedule(p, s.options.Runtime, s.options.Config, s.cores), len(p.Tasks)
 	control := 1
 	if s.options.Runtime == TensorMapAndRingBuffer {
 		control = s.options.Config.TensorMap.Schedulers

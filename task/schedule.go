@@ -11,27 +11,28 @@ type schedule struct {
 	*Program
 	runtime Runtime
 	config  *Config
+	cores   int    // compute cores
 	before  [][]ID // dependencies, by task
 	behind  [][]ID // the same from the other side
 
-	next  ID      // the first task that is not submitted
-	left  []int32 // dependencies of each task that have not ended
-	ended []bool
+	next  ID        // the first task that is not submitted
+	left  []int32   // dependencies of each task that have not ended
 	done  int       // tasks that have ended
 	cause []ID      // whose end released each task, -1 if its submission did
-	ready queue[ID] // in the order in which they became so
-	held  int       // tasks in storage, of aicpu_build_graph
+	ready queue[ID] // in the order in which they became so; those that have started are stale
+	turn
+	held int // tasks in storage, of aicpu_build_graph
 	// rings is, by depth of scope, the tasks in the order of submission without those that
 	// have given their slots back, of tensormap_and_ringbuffer.
 	rings []queue[ID]
 }
 
-// newSchedule begins a program that fits.
-func newSchedule(p *Program, r Runtime, c *Config) *schedule {
+// newSchedule begins a program that fits on so many compute cores.
+func newSchedule(p *Program, r Runtime, c *Config, cores int) *schedule {
 	n := len(p.Tasks)
 	s := &schedule{
-		Program: p, runtime: r, config: c, before: p.Dependencies(r.infers()), behind: make([][]ID, n),
-		left: make([]int32, n), ended: make([]bool, n), cause: slices.Repeat([]ID{-1}, n), rings: make([]queue[ID], c.TensorMap.Rings),
+		Program: p, runtime: r, config: c, cores: cores, turn: newTurn(p), before: p.Dependencies(r.infers()), behind: make([][]ID, n),
+		left: make([]int32, n), cause: slices.Repeat([]ID{-1}, n), rings: make([]queue[ID], c.TensorMap.Rings),
 	}
 	for id, list := range s.before {
 		for _, b := range list {
@@ -85,19 +86,44 @@ func (s *schedule) submit() ID {
 	return id
 }
 
-// take is the next task that may run, if so many compute cores are free. The first of
-// those that are ready is the only one: a group for which there are too few waits, and
-// all behind it do, so that it holds no core and nobody overtakes it for ever.
+// take is the next task that may run, if so many compute cores are free: the first of
+// those that are ready, or else the oldest of all that have not started.
 func (s *schedule) take(free int) (ID, bool) {
-	if s.ready.len() == 0 || s.Tasks[s.ready.at(0)].Members > free {
+	for s.ready.len() > 0 && s.started[s.ready.at(0)] {
+		s.ready.pop()
+	}
+	if s.ready.len() == 0 {
 		return 0, false
 	}
-	return s.ready.pop(), true
+	id := s.ready.at(0)
+	if !s.may(id, free) {
+		if id = s.oldest; id >= s.next || s.left[id] > 0 || !s.may(id, free) {
+			return 0, false
+		}
+	}
+	s.start(id)
+	return id, true
+}
+
+// may reports whether a task may start, if so many compute cores are free.
+func (s *schedule) may(id ID, free int) bool {
+	n := s.Tasks[id].Members
+	return n <= free && (id == s.oldest || s.younger+n+s.largest.before(int(id)) <= s.cores)
+}
+
+// readyNow is how many tasks are ready.
+func (s *schedule) readyNow() (n int) {
+	for i := range s.ready.len() {
+		if !s.started[s.ready.at(i)] {
+			n++
+		}
+	}
+	return n
 }
 
 // end notes that a task has ended, and what that releases.
 func (s *schedule) end(id ID) {
-	s.ended[id] = true
+	s.leave(id)
 	s.done++
 	s.held--
 	for _, a := range s.behind[id] {

@@ -165,5 +165,5 @@ func (d *device) causeOp(id ID) oplog.ID {
 
 // standing is how far the rank had come when it stopped moving.
 func (d *device) standing() string {
-	return fmt.Sprintf("rank %d: of %d tasks %d have been submitted, %d are ready and %d have ended", d.rank, len(d.Tasks), d.next, d.ready.len(), d.done)
+	return fmt.Sprintf("rank %d: of %d tasks %d have been submitted, %d are ready and %d have ended", d.rank, len(d.Tasks), d.next, d.readyNow(), d.done)
 }

@@ -1,6 +1,7 @@
 package task
 
 import (
+	"iter"
 	"math/bits"
 	"slices"
 
@@ -17,28 +18,38 @@ func (p *Program) Dependencies(inferred bool) [][]ID {
 	for i := range p.Tasks {
 		t := &p.Tasks[i]
 		found := slices.Clone(t.After)
-		for k := range t.Args {
-			if a := &t.Args[k]; inferred && a.Region.Tensor != nil && a.Access != 0 && !a.Region.empty() {
-				found = maps[a.Region.Tensor.number].conflicts(found, ID(i), a)
-			}
-		}
-		for k := range t.Args { // not before: a task does not wait for itself
-			if a := &t.Args[k]; inferred && a.Region.Tensor != nil && a.Access != 0 && !a.Region.empty() {
-				maps[a.Region.Tensor.number].add(ID(i), a)
-			}
+		for a := range t.accesses(inferred) {
+			found = maps[a.Region.Tensor.number].conflicts(found, a)
 		}
 		slices.Sort(found)
 		all[i] = slices.Clip(slices.Compact(found))
+		for a := range t.accesses(inferred) { // not before: a task does not wait for itself
+			maps[a.Region.Tensor.number].add(ID(i), a, all)
+		}
 	}
 	return all
 }
 
+// accesses is the arguments that may conflict with others, if that is looked for.
+func (t *Task) accesses(wanted bool) iter.Seq[*Arg] {
+	return func(yield func(*Arg) bool) {
+		for i := range t.Args {
+			if a := &t.Args[i]; wanted && a.Access != 0 && !a.Region.empty() && !yield(a) {
+				return
+			}
+		}
+	}
+}
+
 // tensorMap is who has read and written which parts of a tensor, as far as it matters to
 // those who come.
-type tensorMap struct{ reads, writes cells }
+type tensorMap struct {
+	reads, writes cells
+	swept         ID // the last task that looked for reads that its own stands for
+}
 
 // conflicts appends the tasks that an access conflicts with.
-func (m *tensorMap) conflicts(to []ID, by ID, a *Arg) []ID {
+func (m *tensorMap) conflicts(to []ID, a *Arg) []ID {
 	note := func(e *entry) { to = append(to, e.task) }
 	m.writes.overlapping(&a.Region.box, note)
 	if a.Access&Writes != 0 {
@@ -47,10 +58,11 @@ func (m *tensorMap) conflicts(to []ID, by ID, a *Arg) []ID {
 	return to
 }
 
-// add notes an access. What a write covers is over for all who come: they conflict with
-// the write as well, which comes after it.
-func (m *tensorMap) add(by ID, a *Arg) {
+// add notes an access of a task, given what all so far wait for. What a write covers is
+// over for all who come: they conflict with the write as well, which comes after it.
+func (m *tensorMap) add(by ID, a *Arg, before [][]ID) {
 	if a.Access&Writes == 0 {
+		m.sweep(by, a, before)
 		m.reads.add(entry{task: by, box: a.Region.box})
 		return
 	}
@@ -58,6 +70,25 @@ func (m *tensorMap) add(by ID, a *Arg) {
 	m.writes.overlapping(&a.Region.box, hide)
 	m.reads.overlapping(&a.Region.box, hide)
 	m.writes.add(entry{task: by, box: a.Region.box})
+}
+
+// sweep drops the reads that a read covers and that are known to come before it, since the
+// last task that it waits for waits for them: else whoever reads all of a tensor between
+// writes of its parts would wait there for ever. It looks only where that task is new.
+func (m *tensorMap) sweep(by ID, a *Arg, before [][]ID) {
+	if len(before[by]) == 0 {
+		return
+	}
+	last := before[by][len(before[by])-1]
+	if last < m.swept {
+		return
+	}
+	m.swept = by
+	m.reads.overlapping(&a.Region.box, func(e *entry) {
+		if a.Region.covers(&e.box) {
+			_, e.over = slices.BinarySearch(before[last], e.task)
+		}
+	})
 }
 
 // cells finds boxes that overlap another among very many. A box is filed by its extents,

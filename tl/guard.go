@@ -10,8 +10,8 @@ type Guard interface {
 	// Peer is a rank that the kernel puts into, gets from or notifies, and what the
 	// machine calls it.
 	Peer(rank int) (int, error)
-	// Signal is one that the kernel changes at a peer, waits for or looks at.
-	Signal(number int) error
+	// Signal is one that the kernel changes at a peer, or else waits for or looks at.
+	Signal(number int, changes bool) error
 }
 
 // Use is what a kernel does with a block of memory.
@@ -133,7 +133,7 @@ func (g *guarded) Get(rank int, v *Value, from Block) error {
 func (g *guarded) Notify(rank, signal int, op SignalOp, value int64) error {
 	peer, err := g.guard.Peer(rank)
 	if err == nil {
-		err = g.guard.Signal(signal)
+		err = g.guard.Signal(signal, true)
 	}
 	if err != nil {
 		return err
@@ -142,14 +142,14 @@ func (g *guarded) Notify(rank, signal int, op SignalOp, value int64) error {
 }
 
 func (g *guarded) WaitSignal(signal int, cmp Cmp, value int64) error {
-	if err := g.guard.Signal(signal); err != nil {
+	if err := g.guard.Signal(signal, false); err != nil {
 		return err
 	}
 	return g.Machine.WaitSignal(signal, cmp, value)
 }
 
 func (g *guarded) TestSignal(signal int, cmp Cmp, value int64) (bool, error) {
-	if err := g.guard.Signal(signal); err != nil {
+	if err := g.guard.Signal(signal, false); err != nil {
 		return false, err
 	}
 	return g.Machine.TestSignal(signal, cmp, value)
@@ -160,7 +160,7 @@ func (g *guarded) Select(cases []Case) (int, error) {
 		if cases[i].Kind != SignalCase {
 			continue
 		}
-		if err := g.guard.Signal(cases[i].Signal); err != nil {
+		if err := g.guard.Signal(cases[i].Signal, false); err != nil {
 			return 0, err
 		}
 	}

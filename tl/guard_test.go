@@ -30,7 +30,9 @@ func (w *watch) Allocated(_, bytes int64) {
 	w.asked = append(w.asked, fmt.Sprintf("scratch of %d", bytes))
 }
 func (w *watch) Peer(rank int) (int, error) { return rank + 40, w.ask("peer %d", rank) }
-func (w *watch) Signal(n int) error         { return w.ask("signal %d", n) }
+func (w *watch) Signal(n int, changes bool) error {
+	return w.ask("%s %d", map[bool]string{false: "look at", true: "change"}[changes], n)
+}
 
 // TestGuard: a guard is asked about every use of memory, peers and signals, and what it
 // refuses does not reach the machine.
@@ -56,10 +58,10 @@ func TestGuard(t *testing.T) {
 		{"Get", func(t *tl.PE) { t.Get(1, at(64), n, tl.F32) }, []string{"peer 1", "reach 64"}},
 		{"Put into one's own", func(t *tl.PE) { t.Put(3, at(64), t.Zeros(n, tl.F32)) }, []string{"peer 3", "write 64"}},
 		{"Get from one's own", func(t *tl.PE) { t.Get(3, at(64), n, tl.F32) }, []string{"peer 3", "read 64"}},
-		{"Notify", func(t *tl.PE) { t.Notify(1, 7, tl.Set, 1) }, []string{"peer 1", "signal 7"}},
-		{"WaitSignal", func(t *tl.PE) { t.WaitSignal(7, tl.EQ, 1) }, []string{"signal 7"}},
-		{"Test", func(t *tl.PE) { t.Test(7, tl.EQ, 1) }, []string{"signal 7"}},
-		{"Select", func(t *tl.PE) { t.Select(tl.CanRecv(tl.East), tl.CanSignal(7, tl.EQ, 1)) }, []string{"signal 7"}},
+		{"Notify", func(t *tl.PE) { t.Notify(1, 7, tl.Set, 1) }, []string{"peer 1", "change 7"}},
+		{"WaitSignal", func(t *tl.PE) { t.WaitSignal(7, tl.EQ, 1) }, []string{"look at 7"}},
+		{"Test", func(t *tl.PE) { t.Test(7, tl.EQ, 1) }, []string{"look at 7"}},
+		{"Select", func(t *tl.PE) { t.Select(tl.CanRecv(tl.East), tl.CanSignal(7, tl.EQ, 1)) }, []string{"look at 7"}},
 	} {
 		w, r := &watch{}, &recorder{}
 		c.run(tl.NewPE(tl.Guarded(r, 3, w), "guarded"))

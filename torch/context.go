@@ -147,7 +147,7 @@ func (c *Context) operation(name string) error {
 	w := c.current
 	switch {
 	case w == nil:
-		panic(misuse(name, "called from a kernel, or from a goroutine beside a worker: a kernel has its tl.PE, and the context belongs to one goroutine at a time"))
+		panic(misuse(name, "called from a kernel, an orchestration, or a goroutine beside a worker: a kernel has its tl.PE, an orchestration its Builder, and the context belongs to one goroutine at a time"))
 	case c.err != nil:
 		return fmt.Errorf("%s: the machine has ended before: %w", name, unwrap(c.err))
 	case w.proc != nil && w.proc.Cancelled():
@@ -155,6 +155,14 @@ func (c *Context) operation(name string) error {
 	}
 	c.m.Engine.Beat()
 	return nil
+}
+
+// Closed calls a function that must not use the context for operations of the host: they
+// panic in it.
+func (c *Context) Closed(f func()) {
+	defer func(w *worker) { c.current = w }(c.current)
+	c.current = nil
+	f()
 }
 
 // Close ends what still runs. A kernel in an endless loop of Go code cannot be ended.

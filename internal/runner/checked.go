@@ -60,7 +60,7 @@ func (c *checked) Allocated(addr, bytes int64) {
 func (c *checked) Peer(rank int) (int, error) { return rank, nil }
 
 // Signal checks that the scenario has a signal.
-func (c *checked) Signal(n int) error {
+func (c *checked) Signal(n int, _ bool) error {
 	if n < 0 || n >= c.signals {
 		return procpe.NoSignal(n, c.signals)
 	}

@@ -62,7 +62,10 @@ func apart(results []*task.Result) bool {
 // and what part of all compute cores' time was without a task.
 func Row(r *task.Result) []torch.Metric {
 	c := &r.Critical
-	idle := float64(r.Idle) / float64(torch.Time(r.Ranks*r.Cores)*max(r.Makespan, 1))
+	// Idle may be cut off, and all of the time may be more than a Time holds.
+	all := float64(r.Ranks*r.Cores) * float64(r.Makespan)
+	busy := float64(r.Compute) + float64(r.Communicate) + float64(r.Schedule)
+	idle := max(0, all-busy) / max(all, 1)
 	return []torch.Metric{
 		torch.Col("runtime", string(r.Runtime)), torch.Col("makespan_ns", r.Makespan),
 		torch.Col("build_ns", c.Build), torch.Col("stall_ns", c.Stall), torch.Col("wait_ns", c.Wait), torch.Col("schedule_ns", c.Schedule),

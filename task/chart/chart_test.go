@@ -272,3 +272,23 @@ func BenchmarkGantt(b *testing.B) {
 	}
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(len(r.Spans)), "ns/span")
 }
+
+// TestIdleShare: it is right where all of the time of compute cores is more than a Time
+// holds, and neither negative nor of nothing.
+func TestIdleShare(t *testing.T) {
+	for _, tt := range []struct {
+		name string
+		run  task.Result
+		want float64
+	}{
+		{"nothing ran", task.Result{Ranks: 1, Cores: 128}, 0},
+		{"a quarter", task.Result{Ranks: 2, Cores: 2, Makespan: 100, Compute: 200, Communicate: 60, Schedule: 40, Idle: 100}, 0.25},
+		{"all busy", task.Result{Ranks: 1, Cores: 1, Makespan: sim.Never, Compute: sim.Never - 2, Communicate: 1, Schedule: 1}, 0},
+		{"131,072 cores", task.Result{Ranks: 1024, Cores: 128, Makespan: 128 * sim.Millisecond, Compute: 4096 * sim.Second, Idle: sim.Never}, 0.755859375},
+	} {
+		row := Row(&tt.run)
+		if got := row[len(row)-1]; got.Name != "idle_share" || got.Value != tt.want {
+			t.Errorf("%s: %s is %v, want idle_share %v", tt.name, got.Name, got.Value, tt.want)
+		}
+	}
+}

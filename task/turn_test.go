@@ -1,0 +1,133 @@
+package task
+
+import (
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/kernbench/kernbench/internal/procpe"
+	"github.com/kernbench/kernbench/tl"
+	"github.com/kernbench/kernbench/torch"
+)
+
+// conversation is tasks of ranks that tell each other and wait for it, drawn one after the
+// other: nobody waits for what is told later, so that they could run one by one.
+type conversation struct {
+	ranks int
+	turns []turnOf
+}
+
+// turnOf is a task of a rank.
+type turnOf struct {
+	rank, members int
+	signal        int // that it changes at the peer, or waits for; -1 for neither
+	peer          int // -1 if it waits
+	after         []ID
+}
+
+func drawConversation(t *rapid.T) (c conversation, most int) {
+	n, r := drawTasks(t, 60)
+	n = min(n, procpe.DefaultSignals)
+	c.ranks = from(r, 2, 3)
+	count := make([]ID, c.ranks)
+	var told [][2]int // signal and rank that was told, and nobody waits for yet
+	for range n {
+		x := turnOf{rank: r.IntN(c.ranks), members: 1, signal: -1, peer: -1}
+		if r.IntN(4) == 0 {
+			x.members = from(r, 1, 3)
+		}
+		switch r.IntN(3) {
+		case 0:
+			x.signal, x.peer = len(c.turns), r.IntN(c.ranks)
+			told = append(told, [2]int{x.signal, x.peer})
+		case 1:
+			if len(told) > 0 {
+				k := r.IntN(len(told))
+				x.signal, x.rank = told[k][0], told[k][1]
+				told = append(told[:k], told[k+1:]...)
+			}
+		}
+		for id := range count[x.rank] {
+			if r.IntN(6) == 0 {
+				x.after = append(x.after, id)
+			}
+		}
+		count[x.rank]++
+		most = max(most, x.members)
+		c.turns = append(c.turns, x)
+	}
+	return c, most
+}
+
+// job is the conversation as a program of each rank.
+func (c conversation) job() *job {
+	tell := func(t *tl.PE, peer, signal int) {
+		if t.ProgramID(0) == 0 {
+			t.Notify(peer, signal, tl.Set, 1)
+		}
+	}
+	await := func(t *tl.PE, signal int) { t.WaitSignal(signal, tl.EQ, 1) }
+	return &job{ranks: c.ranks, submit: func(b *Builder, _ []*Tensor) {
+		for _, x := range c.turns {
+			if x.rank != b.Rank() {
+				continue
+			}
+			switch options := []Option{After(x.after...), Group(x.members)}; {
+			case x.signal < 0:
+				b.Submit("count", count, Args{Scalar("n", 50)}, options...)
+			case x.peer >= 0:
+				b.Submit("tell", tell, Args{Scalar("peer", x.peer), Scalar("signal", x.signal)}, options...)
+			default:
+				b.Submit("await", await, Args{Scalar("signal", x.signal)}, options...)
+			}
+		}
+	}}
+}
+
+// Programs whose tasks could run one by one come to their end under every runtime, with
+// as few compute cores as their largest group has members.
+func TestWhatRunsOneByOneRuns(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		c, most := drawConversation(t)
+		cores := most + rapid.IntRange(0, 3).Draw(t, "more cores")
+		_, r := drawTasks(t, 1)
+		j := c.job()
+		for _, runtime := range Runtimes {
+			o := Options{Runtime: runtime, Config: drawConfig(r, j.program(t, 0), cores)}
+			o.Config.Host.Tasks = len(c.turns)
+			j.simulated(t, o, torch.Options{NoData: true})
+			if _, errs := j.actual(o); errs != nil {
+				for rank, err := range errs {
+					if err != nil {
+						t.Fatalf("%s, real rank %d: %v", runtime, rank, err)
+					}
+				}
+			}
+		}
+	})
+}
+
+// The tree knows the largest of those that are left.
+func TestMaxTree(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		p := &Program{Tasks: make([]Task, rapid.IntRange(0, 40).Draw(t, "tasks"))}
+		for i := range p.Tasks {
+			p.Tasks[i].Members = rapid.IntRange(1, 9).Draw(t, "members")
+		}
+		tree, gone := newMaxTree(p), make([]bool, len(p.Tasks))
+		for range len(p.Tasks) {
+			k := rapid.IntRange(0, len(p.Tasks)-1).Draw(t, "gone")
+			gone[k] = true
+			tree.clear(k)
+			want := 0
+			for i := range p.Tasks {
+				if got := tree.before(i); got != want {
+					t.Fatalf("before task %d: %d, want %d", i, got, want)
+				}
+				if !gone[i] {
+					want = max(want, p.Tasks[i].Members)
+				}
+			}
+		}
+	})
+}
