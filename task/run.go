@@ -31,58 +31,29 @@ func Run(ctx *torch.Context, o Options, orchestrate func(b *Builder)) (*Result, 
 	if err != nil {
 		return nil, err
 	}
-	p := &machine.Program{Name: o.Name, Serve: s.serve}
-	windows := map[any]int{} // by tensor, from 1
-	var tensors []*torch.Tensor
+	defer func() { *s = simulation{} }() // the engine knows it for as long as it lives
+	l := &launch{simulation: s, windows: map[*torch.Tensor]int{}}
+	l.Name, l.Serve = o.Name, s.serve
 	for rank, sip := range o.Devices {
-		b := newBuilder(ctx.Go(), &Program{Rank: rank, Ranks: len(o.Devices)})
-		b.ctx, b.device = ctx, sip
-		var program *Program
-		ctx.Closed(func() { program, err = b.build(orchestrate) })
-		if err != nil && ctx.Go().Err() != nil {
-			return nil, err
+		p, err := s.build(ctx, rank, orchestrate)
+		if err == nil {
+			err = p.fits(o.Runtime, o.Config, s.cores)
+		}
+		if err == nil {
+			err = l.add(s.add(p, ctx.KeepsLog()), sip)
+		}
+		if err != nil && ctx.Go().Err() == nil {
+			err = &Refused{err}
 		}
 		if err != nil {
-			return nil, &Refused{err}
-		}
-		d, err := s.add(program, ctx.KeepsLog())
-		if err != nil {
 			return nil, err
-		}
-		for _, x := range program.Tensors {
-			of, ok := x.Source.(*torch.Tensor)
-			if !ok && x.bytes() > 0 {
-				return nil, &Refused{fmt.Errorf("rank %d: %v has no torch.Tensor as its Source", rank, x)}
-			}
-			if !ok {
-				d.memory = append(d.memory, memory{}) // the rank has nothing of it
-				continue
-			}
-			if windows[of] == 0 {
-				tensors = append(tensors, of)
-				windows[of] = len(tensors)
-				p.Windows = append(p.Windows, make([]machine.Part, len(o.Devices)*s.cores))
-			}
-			va, bytes, shape, ok := of.PartOn(sip)
-			if !ok || of.DType() != x.DType || !slices.Equal(shape, x.Shape) {
-				return nil, &Refused{fmt.Errorf("rank %d: %v is declared as what SIP %d has of a tensor %v %v, and that is another shape or dtype", rank, x, sip, of.Shape(), of.DType())}
-			}
-			at := memory{addr: va}
-			if x.Window {
-				at.window = int16(windows[of])
-			}
-			d.memory = append(d.memory, at)
-			for core := range s.cores {
-				p.Windows[windows[of]-1][rank*s.cores+core] = machine.Part{VA: vm.VA(va), Bytes: vm.Bytes(bytes)}
-			}
 		}
 		for core := range s.cores {
-			p.Targets = append(p.Targets, s.compute(ctx, sip, core))
-			p.Homes = append(p.Homes, s.compute(ctx, sip, 0))
+			l.Targets = append(l.Targets, s.compute(ctx, sip, core))
+			l.Homes = append(l.Homes, s.compute(ctx, sip, 0))
 		}
 	}
-	defer func() { *s = simulation{} }() // the engine knows it for as long as it lives
-	launched, err := ctx.RunProgram(p, tensors...)
+	launched, err := ctx.RunProgram(&l.Program, l.tensors...)
 	if err == nil {
 		err = launched.Wait()
 	}
@@ -99,6 +70,54 @@ func Run(ctx *torch.Context, o Options, orchestrate func(b *Builder)) (*Result, 
 	}
 	s.result.sum()
 	return s.result, nil
+}
+
+// build records the program of a rank.
+func (s *simulation) build(ctx *torch.Context, rank int, orchestrate func(b *Builder)) (p *Program, err error) {
+	b := newBuilder(ctx.Go(), &Program{Rank: rank, Ranks: len(s.options.Devices)})
+	b.ctx, b.device = ctx, s.options.Devices[rank]
+	ctx.Closed(func() { p, err = b.build(orchestrate) })
+	return p, err
+}
+
+// launch is what the programs of all ranks are for the machine: one program of workers.
+type launch struct {
+	*simulation
+	machine.Program
+	tensors []*torch.Tensor
+	windows map[*torch.Tensor]int // of these, from 1
+}
+
+// add finds the memory of the tensors of a rank on its SIP.
+func (l *launch) add(d *device, sip int) error {
+	for _, x := range d.Tensors {
+		if x.bytes() == 0 {
+			d.memory = append(d.memory, memory{}) // the rank has nothing of it
+			continue
+		}
+		of, ok := x.Source.(*torch.Tensor)
+		if !ok {
+			return fmt.Errorf("rank %d: %v has no torch.Tensor as its Source", d.rank, x)
+		}
+		va, bytes, shape, ok := of.PartOn(sip)
+		if !ok || of.DType() != x.DType || !slices.Equal(shape, x.Shape) {
+			return fmt.Errorf("rank %d: %v is declared as what SIP %d has of a tensor %v %v, and that is another shape or dtype", d.rank, x, sip, of.Shape(), of.DType())
+		}
+		if l.windows[of] == 0 {
+			l.tensors = append(l.tensors, of)
+			l.windows[of] = len(l.tensors)
+			l.Windows = append(l.Windows, make([]machine.Part, len(l.options.Devices)*l.cores))
+		}
+		at := memory{addr: va}
+		if x.Window {
+			at.window = int16(l.windows[of])
+		}
+		d.memory = append(d.memory, at)
+		for core := range l.cores {
+			l.Windows[l.windows[of]-1][d.rank*l.cores+core] = machine.Part{VA: vm.VA(va), Bytes: vm.Bytes(bytes)}
+		}
+	}
+	return nil
 }
 
 // newSimulation settles the options.
@@ -161,11 +180,8 @@ func (s *simulation) compute(ctx *torch.Context, sip, core int) machine.PEID {
 	return machine.PEID(ctx.PE(sip, core/pes, core%pes))
 }
 
-// add adds a rank.
-func (s *simulation) add(p *Program, logged bool) (*device, error) {
-	if err := p.fits(s.options.Runtime, s.options.Config, s.cores); err != nil {
-		return nil, &Refused{err}
-	}
+// add adds a rank with a program that fits.
+func (s *simulation) add(p *Program, logged bool) *device {
 	plan, n := newSchedule(p, s.options.Runtime, s.options.Config, s.cores), len(p.Tasks)
 	control := 1
 	if s.options.Runtime == TensorMapAndRingBuffer {
@@ -181,5 +197,5 @@ func (s *simulation) add(p *Program, logged bool) (*device, error) {
 	}
 	s.devices = append(s.devices, d)
 	s.result.Tasks += n
-	return d, nil
+	return d
 }

@@ -66,9 +66,12 @@ span, and are exit status 1. A mistake in the scenario or a flag is 2, a rank th
 failed 3.
 
 --format json has one object: ok, scenario, backend, nranks, root (-1: none), rounds,
-devices, params, system (of sim), runtime and tasks (with --runtime), time_ns (in the kernels, of the slowest rank, with
-the random delays if there are several rounds), compared, wrong, spans (how many there
-are), mismatches (the first 100 of these) and races (with --check race).`,
+devices, params, system (of sim), runtime, tasks_config and tasks (with --runtime),
+time_ns (in the kernels, of the slowest rank, with the random delays if there are
+several rounds), compared, wrong, spans (how many there are), mismatches (the first 100
+of these) and races (with --check race). With --runtime, time_ns is from when all ranks
+have begun to when the last task has ended, all rounds together; on sim these are the
+makespans, with what the host builds before tasks run. tasks is of sim alone.`,
 		Example: `  kernbench comm run allreduce --set mode=ring --nranks 5
   kernbench comm run treduce --root 2 --rounds 100
   kernbench comm run ffn_tp --backend sim -p alpha_beta --format json
@@ -138,13 +141,21 @@ func commExecuteCmd() *cobra.Command {
 		Short: "Run what was prepared in a folder",
 		Long: `Execute runs the scenario of a folder that comm prepare has made, on the inputs
 there, and writes the outputs beside them; those of an earlier run are removed first.
-It compares nothing. Races that --check race finds are exit status 1.`,
-		Example: `  kernbench comm execute out --backend shm`,
-		Args:    exactly("DIR"),
+It compares nothing. Races that --check race finds are exit status 1.
+
+With --runtime it runs the tasks, as comm run does, and says how they were scheduled.
+Parameters are those of comm prepare; --set changes what tasks cost, tasks.KEY=VALUE.`,
+		Example: `  kernbench comm execute out --backend shm
+  kernbench comm execute out --backend sim --runtime host_build_graph --set tasks.host_build_graph.per_task=1us`,
+		Args: exactly("DIR"),
 	}
 	run := addBackendFlags(cmd)
 	tasks := addTaskFlags(cmd)
+	tasks.addSet()
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if err := tasks.onlyTasks(); err != nil {
+			return badInput(err)
+		}
 		var o runner.Options
 		if err := run(&o); err != nil {
 			return badInput(err)
@@ -159,7 +170,7 @@ It compares nothing. Races that --check race finds are exit status 1.`,
 			return failed(err)
 		}
 		return tasks.report(r, "text", func() error {
-			_, err := fmt.Fprintf(cmd.OutOrStdout(), "%s has the outputs of %s; next: kernbench comm verify %[1]s\n", args[0], r.Scenario)
+			_, err := cmd.OutOrStdout().Write([]byte(executedText(args[0], r)))
 			if err != nil || len(r.Races) == 0 {
 				return err
 			}

@@ -46,12 +46,25 @@ func wrongRun(r *runner.Result) error {
 	return &exitError{exitWrong, errors.Join(all...)}
 }
 
+// lines is text for people, a name before each line.
+type lines struct{ strings.Builder }
+
+func (l *lines) add(name, format string, args ...any) {
+	fmt.Fprintf(l, "%-9s %s\n", name, fmt.Sprintf(format, args...))
+}
+
+// executedText is what comm execute tells people.
+func executedText(dir string, r *runner.Result) string {
+	var b lines
+	fmt.Fprintf(&b, "%s has the outputs of %s; next: kernbench comm verify %[1]s\n", dir, r.Scenario)
+	taskLines(r, b.add)
+	return b.String()
+}
+
 // runText is a result for people.
 func runText(r *runner.Result) string {
-	var b strings.Builder
-	line := func(name, format string, args ...any) {
-		fmt.Fprintf(&b, "%-9s %s\n", name, fmt.Sprintf(format, args...))
-	}
+	var b lines
+	line := b.add
 	line("scenario", "%s%s", r.Scenario, paramList(r.Params))
 	ranks := strconv.Itoa(r.NRanks)
 	switch r.Backend {

@@ -43,6 +43,19 @@ func (f *taskFlags) take(set string) bool {
 	return true
 }
 
+// addSet gives a command that has no parameters to set a --set for tasks.yaml alone.
+func (f *taskFlags) addSet() {
+	addSet(f.cmd, &f.sets, exampleTasksSet, settableKeys[task.Config](tasksPrefix))
+}
+
+// onlyTasks refuses what is not for tasks.yaml.
+func (f *taskFlags) onlyTasks() error {
+	if _, others := splitSets(f.sets, tasksPrefix); len(others) > 0 {
+		return fmt.Errorf("--set %s: parameters are those that the folder was prepared with: set them in comm prepare, and here %sKEY=VALUE alone", others[0], tasksPrefix)
+	}
+	return nil
+}
+
 // read checks the flags.
 func (f *taskFlags) read(o *runner.Options) (err error) {
 	if *f.runtime == "" {
@@ -66,20 +79,23 @@ func (f *taskFlags) read(o *runner.Options) (err error) {
 
 // report has a result told, with the charts that are wanted.
 func (f *taskFlags) report(r *runner.Result, format string, tell func() error) error {
-	var chart *report.Gantt
-	if r != nil && r.Tasks != nil {
-		chart = taskchart.Gantt(r.Scenario, fmt.Sprintf("%s on %s", counted(r.Tasks.Tasks, "task"), counted(r.Tasks.Ranks, "rank")), r.Tasks)
-		if !f.gantt {
-			r.Tasks.Spans, r.Tasks.Control = nil, nil
-		}
+	if r == nil || r.Tasks == nil {
+		return tell()
 	}
-	if chart != nil && f.svg != "" {
+	var chart *report.Gantt
+	if f.gantt && format != "json" || f.svg != "" {
+		chart = taskchart.Gantt(r.Scenario, fmt.Sprintf("%s on %s", counted(r.Tasks.Tasks, "task"), counted(r.Tasks.Ranks, "rank")), r.Tasks)
+	}
+	if !f.gantt {
+		r.Tasks.Spans, r.Tasks.Control = nil, nil
+	}
+	if f.svg != "" {
 		if err := report.WriteFile(f.svg, figure.Gantt(chart)); err != nil {
 			return badInput(fmt.Errorf("--gantt-svg: %w", err))
 		}
 	}
 	told := tell()
-	if chart == nil || !f.gantt || format == "json" {
+	if !f.gantt || format == "json" {
 		return told
 	}
 	out := f.cmd.OutOrStdout()

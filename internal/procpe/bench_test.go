@@ -156,6 +156,28 @@ func BenchmarkSwitch(b *testing.B) {
 	})
 }
 
+// BenchmarkPoll is a test in vain: a pause, a Wait that waits for nothing, and a resume.
+func BenchmarkPoll(b *testing.B) {
+	b.ReportAllocs()
+	inBench(b, 1, func(_ *comm.Comm, s *Session) error {
+		w := s.Worker()
+		w.Start("poll", func(m tl.Machine) {
+			t := tl.NewPE(m, "poll")
+			for range b.N {
+				t.Test(0, tl.EQ, 1)
+			}
+		})
+		workers := []*Worker{w}
+		for w.Running() {
+			if err := s.Wait(workers); err != nil {
+				return err
+			}
+			w.Resume()
+		}
+		return w.Err()
+	})
+}
+
 // BenchmarkPingPongOfWorkers is BenchmarkPingPong without data, by one worker of several
 // that wait at each rank.
 func BenchmarkPingPongOfWorkers(b *testing.B) {

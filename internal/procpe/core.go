@@ -28,6 +28,8 @@ type core struct {
 	// nothing else meanwhile, or other workers go on.
 	await      func(conditions []comm.Condition) (int, error)
 	conditions []comm.Condition // of the last wait
+	// pause lets other workers go on after a test in vain; nil where there are none.
+	pause func() error
 
 	eager  exec.Eager
 	op     oplog.Op // at hand

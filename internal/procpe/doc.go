@@ -18,7 +18,8 @@
 // here.
 //
 // A [Session] is a launch of many kernels, for programs of tasks. Its workers run them
-// side by side, as coroutines that switch only where a kernel waits for signals:
+// side by side, as coroutines that switch only where a kernel waits for signals, or tests
+// one in vain:
 //
 //	s, err := r.Begin("step", tensors...)
 //	...
@@ -34,7 +35,9 @@
 //	}
 //
 // Which kernel goes to which worker, and when, is the caller's matter. A kernel that asks
-// with Test in a loop keeps the others from going on: it should wait.
+// with Test in a loop lets the others go on each time, but never lets the rank sleep: one
+// that waits costs less. It does not wait either, and so a rank with such a kernel is
+// never part of a deadlock: if nobody does what it asks for, only a limit ends it.
 //
 // Neither how memory is shared nor how ranks wait is known here: that is comm's. The
 // package imports comm, tl, internal/exec, internal/oplog and internal/sim.

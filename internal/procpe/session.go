@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"runtime"
 	"slices"
 	"strings"
 
@@ -69,14 +70,20 @@ func (s *Session) core(await func([]comm.Condition) (int, error)) *core {
 }
 
 // Wait waits until what one of some workers waits for is so: [Worker.Resume] then has it
-// go on. Those that run no kernel don't count. An error is comm's, and says what they
-// wait for; Resume then has their waits fail too.
+// go on. It waits for nothing if one of them can go on already. Those that run no kernel
+// don't count. An error is comm's, and says what they wait for; Resume then has their
+// waits fail too.
 func (s *Session) Wait(workers []*Worker) error {
 	s.conditions = s.conditions[:0]
 	for _, w := range workers {
-		if w.running {
-			s.conditions = append(s.conditions, w.waits...)
+		if !w.running {
+			continue
 		}
+		if w.polls() {
+			runtime.Gosched() // what it asks for may be up to a rank that is a goroutine
+			return nil
+		}
+		s.conditions = append(s.conditions, w.waits...)
 	}
 	if len(s.conditions) == 0 {
 		return errors.New("no worker waits for anything: Start a kernel instead")
@@ -103,8 +110,8 @@ func waiting(workers []*Worker) string {
 	return strings.Join(list, ", ")
 }
 
-// End ends the session: kernels that still wait are unwound, by an error of what they
-// wait in, and so of every further wait. No kernel may call it. A second End does
+// End ends the session: kernels that still wait, or ask for signals in vain, are unwound,
+// by an error of what they do that in, and so of every further wait. No kernel may call it. A second End does
 // nothing.
 func (s *Session) End() {
 	if s.ended {

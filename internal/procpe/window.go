@@ -71,12 +71,17 @@ func (c *core) WaitSignal(signal int, cmp tl.Cmp, value int64) error {
 	return err
 }
 
-// TestSignal reports whether it does now.
+// TestSignal reports whether it does now. If it does not, other workers go on first: a
+// kernel that asks in a loop may wait for what they do.
 func (c *core) TestSignal(signal int, cmp tl.Cmp, value int64) (bool, error) {
 	if err := c.isSignal(signal); err != nil {
 		return false, err
 	}
-	return c.signals.TestSignal(signal, cmp, value)
+	holds, err := c.signals.TestSignal(signal, cmp, value)
+	if holds || err != nil || c.pause == nil {
+		return holds, err
+	}
+	return false, c.pause()
 }
 
 // NoSignal is the error of a signal that a kernel does not have.

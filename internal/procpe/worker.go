@@ -10,14 +10,14 @@ import (
 )
 
 // Worker runs kernels of a session, one after the other, beside those of other workers:
-// where a kernel waits, others go on. It is a coroutine: a kernel runs inside of Start
-// and Resume, and so one at a time.
+// where a kernel waits, or asks for a signal in vain, others go on. It is a coroutine: a
+// kernel runs inside of Start and Resume, and so one at a time.
 type Worker struct {
 	session *Session
 	core    *core
 	body    func(m tl.Machine)
 	running bool
-	waits   []comm.Condition // what a kernel that runs waits for
+	waits   []comm.Condition // what a kernel that runs waits for; nothing if it can go on
 	err     error
 
 	next  func() (struct{}, bool)
@@ -30,6 +30,7 @@ func (s *Session) Worker() *Worker {
 	s.mustGoOn()
 	w := &Worker{session: s}
 	w.core = s.core(w.await)
+	w.core.pause = w.pause
 	w.next, w.stop = iter.Pull(w.serve)
 	s.workers = append(s.workers, w)
 	return w
@@ -41,8 +42,8 @@ func (s *Session) mustGoOn() {
 	}
 }
 
-// Start begins a kernel, which errors name, and runs it until it ends or waits. The
-// worker must not be running one.
+// Start begins a kernel, which errors name, and runs it until it ends or waits, or has
+// asked for a signal in vain. The worker must not be running one.
 func (w *Worker) Start(kernel string, body func(m tl.Machine)) {
 	w.session.mustGoOn()
 	if w.running {
@@ -52,18 +53,22 @@ func (w *Worker) Start(kernel string, body func(m tl.Machine)) {
 	w.next()
 }
 
-// Resume lets a kernel go on, until it ends or waits again, if what it waits for is so
-// or can no longer be.
+// Resume lets a kernel go on, as far as Start does, if it waits for nothing, or what it
+// waits for is so or can no longer be.
 func (w *Worker) Resume() {
 	if !w.running {
 		return
 	}
-	if i, err := w.session.rank.test(w.waits); i >= 0 || err != nil {
+	if i, err := w.session.rank.test(w.waits); i >= 0 || err != nil || w.polls() {
 		w.next()
 	}
 }
 
-// Running reports whether a kernel has started and not ended: it waits.
+// polls reports whether a kernel that runs can go on: it asks, and does not wait.
+func (w *Worker) polls() bool { return len(w.waits) == 0 }
+
+// Running reports whether a kernel has started and not ended: it waits, or it asks for
+// signals and can go on.
 func (w *Worker) Running() bool { return w.running }
 
 // Err is the error of the last kernel, if it has ended: a *tl.Error, as of
@@ -80,6 +85,18 @@ func (w *Worker) serve(yield func(struct{}) bool) {
 }
 
 var errEnded = errors.New("the session ended while the kernel waited")
+
+// pause lets the rank do something else, once.
+func (w *Worker) pause() error {
+	if !w.session.ended {
+		w.waits = nil
+		w.yield(struct{}{})
+	}
+	if w.session.ended {
+		return errEnded
+	}
+	return nil
+}
 
 // await lets the rank do something else until one of some conditions is so.
 func (w *Worker) await(conditions []comm.Condition) (int, error) {

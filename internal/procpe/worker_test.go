@@ -51,14 +51,15 @@ func TestErrorsInWorkers(t *testing.T) {
 	}
 }
 
-// TestEnd ends a session whose kernels wait: their deferred calls run, and wait no more.
+// TestEnd ends a session whose kernels wait, or ask in a loop: their deferred calls run,
+// and wait no more.
 func TestEnd(t *testing.T) {
 	alone(t, Options{Signals: 8}, func(s *Session) {
 		var log []string
 		s.Worker() // for nothing
-		done, stuck, twice := s.Worker(), s.Worker(), s.Worker()
+		done, stuck, twice, asks := s.Worker(), s.Worker(), s.Worker(), s.Worker()
 		start(done, "done", func(t *tl.PE, _ tl.Ptr) {})
-		var line, again string
+		var line, again, last string
 		start(stuck, "stuck", func(t *tl.PE, _ tl.Ptr) {
 			t.Zeros(tl.Shape{4}, tl.F32).Pin()
 			defer func() { log = append(log, "stuck unwinds") }()
@@ -75,9 +76,18 @@ func TestEnd(t *testing.T) {
 			}()
 			t.WaitSignal(0, tl.EQ, 1)
 		})
+		start(asks, "asks", func(t *tl.PE, _ tl.Ptr) {
+			defer func() {
+				log = append(log, "asks unwinds")
+				last = here(1)
+				t.Test(0, tl.EQ, 1)
+				log = append(log, "asks goes on")
+			}()
+			until(t, 0)
+		})
 		s.End()
 		s.End()
-		if want := []string{"stuck unwinds", "twice unwinds"}; !slices.Equal(log, want) {
+		if want := []string{"stuck unwinds", "twice unwinds", "asks unwinds"}; !slices.Equal(log, want) {
 			t.Errorf("%q, want %q", log, want)
 		}
 		for _, c := range []struct {
@@ -87,6 +97,7 @@ func TestEnd(t *testing.T) {
 			{done, ""},
 			{stuck, "kernel stuck on rank 0: WaitSignal(signal 0) at " + line + ": the session ended while the kernel waited"},
 			{twice, "kernel twice on rank 0: Select(CanSignal(1, EQ, 0)) at " + again + ": the session ended while the kernel waited"},
+			{asks, "kernel asks on rank 0: Test(signal 0) at " + last + ": the session ended while the kernel waited"},
 		} {
 			if got := text(c.w.Err()); c.w.Running() || got != c.want {
 				t.Errorf("running %v, error %q, want %q", c.w.Running(), got, c.want)
@@ -253,7 +264,7 @@ func TestTilesOfWorkers(t *testing.T) {
 }
 
 // TestKernelsAllocateNothing holds kernels to what their worker has already, whether
-// they wait or not.
+// they wait, ask or do neither.
 func TestKernelsAllocateNothing(t *testing.T) {
 	alone(t, Options{}, func(s *Session) {
 		w := s.Worker()
@@ -272,6 +283,30 @@ func TestKernelsAllocateNothing(t *testing.T) {
 		})
 		if n != 0 || w.Running() || failed != nil {
 			t.Errorf("a kernel that waits: %v allocations, running %v, %v, want 0, false and no error", n, w.Running(), failed)
+		}
+		workers := []*Worker{w}
+		asks := func(m tl.Machine) {
+			holds := false
+			for !holds && failed == nil {
+				holds, failed = m.TestSignal(0, tl.EQ, 1)
+			}
+			failed = errors.Join(failed, m.Notify(0, 0, tl.Set, 0))
+		}
+		n = testing.AllocsPerRun(100, func() {
+			w.Start("asks", asks)
+			for range 3 {
+				w.Resume()
+				if err := s.Wait(workers); err != nil {
+					t.Error(err)
+				}
+			}
+			if err := s.rank.signals.Notify(0, 0, tl.Set, 1); err != nil {
+				t.Error(err)
+			}
+			w.Resume()
+		})
+		if n != 0 || w.Running() || failed != nil {
+			t.Errorf("a kernel that asks: %v allocations, running %v, %v, want 0, false and no error", n, w.Running(), failed)
 		}
 	})
 }

@@ -107,7 +107,7 @@ func TestInput(t *testing.T) {
 		want string
 		o    runner.Options
 	}{
-		{"no file probe_sun and no scenario of that name; scenarios: probe_beyond, probe_context, ", runner.Options{Scenario: "probe_sun"}},
+		{"no file probe_sun and no scenario of that name; scenarios: probe_asks, probe_beyond, ", runner.Options{Scenario: "probe_sun"}},
 		{`no backend "gpu": use one of shm, inproc, sim`, runner.Options{Scenario: "probe_sum", Backend: "gpu"}},
 		{"-p ring6: only the backend sim has a system to choose", runner.Options{Scenario: "probe_sum", Preset: "ring6"}},
 		{"races are looked for by the backend sim alone", runner.Options{Scenario: "probe_sum", Race: true}},

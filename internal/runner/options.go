@@ -37,7 +37,7 @@ type Result struct {
 	Devices  []int             `json:"devices"`
 	Params   map[string]string `json:"params,omitempty"`
 	System   string            `json:"system,omitempty"` // of sim: where the topology came from
-	TimeNS   float64           `json:"time_ns"`          // of the kernels, all rounds: simulated, or by the clock of the slowest rank, with the random delays of several rounds
+	TimeNS   float64           `json:"time_ns"`          // of the kernels, or with a runtime of all tasks, all rounds: simulated, or by the clock of the slowest rank, with the random delays of several rounds
 	Runtime  task.Runtime      `json:"runtime,omitempty"`
 	Config   *report.Used      `json:"tasks_config,omitempty"` // of runs with a runtime: what that costs
 	Tasks    *task.Result      `json:"tasks,omitempty"`        // of sim with a runtime: the last round

@@ -19,6 +19,9 @@ func (j *job) launch(ctx context.Context, r *Result) error {
 	}
 	o := order{Source: j.plan.Source(), Text: j.plan.Text(), Choice: j.plan.Choice(), Seed: j.Seed, Runtime: j.Runtime}
 	if j.Runtime != "" {
+		if err := j.checkTasks(ctx, 0); err != nil {
+			return err
+		}
 		o.Tasks = j.Tasks.YAML()
 	}
 	out := j.Print

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"math/rand/v2"
 	"reflect"
@@ -38,7 +37,7 @@ type order struct {
 // found is what a rank returns.
 type found struct {
 	Report Report
-	Took   time.Duration // in the kernel
+	Took   time.Duration // in the kernel, or for all tasks
 }
 
 // rank is one of a run on windows.
@@ -212,30 +211,31 @@ func (r *rank) launch(round int) error {
 	return r.pe.Launch(r.plan.Kernel, timed.Interface(), args...)
 }
 
-// launchTasks runs the tasks of a round.
+// launchTasks runs the tasks of a round, and notes how long they took from when all ranks
+// had begun.
 func (r *rank) launchTasks(round int) error {
-	var wrong error
-	declare := func(b *task.Builder, buffer *scenario.Buffer) *task.Tensor {
-		return b.Declare(declared(buffer, b.Rank(), buffer))
-	}
-	own := func(int) comm.Context { return r.windows[0].Context() }
-	p, err := task.Build(r.ctx, r.comm.Rank(), r.comm.Size(), orchestration(r.plan, round, own, declare, &wrong))
-	if err := errors.Join(err, wrong); err != nil {
+	p, err := build(r.ctx, r.plan, r.comm.Rank(), round, r.windows[0].Context())
+	if err != nil {
 		return err
 	}
 	config, err := task.Parse("the configuration of tasks", r.Tasks)
 	if err != nil {
 		return err
 	}
-	o := Options{Runtime: r.Runtime, Tasks: config}
-	began := time.Now()
-	defer func() { r.took += time.Since(began) }()
-	return task.RunOn(r.pe, p, o.taskOptions(r.plan), func(x *task.Tensor) procpe.Tensor {
+	o := (&Options{Runtime: r.Runtime, Tasks: config}).taskOptions(r.plan)
+	var began time.Time
+	o.Began = func() { began = time.Now() }
+	err = task.RunOn(r.pe, p, o, func(x *task.Tensor) procpe.Tensor {
 		if x.Source == nil {
 			return procpe.Tensor{Name: x.Name, DType: x.DType, Shape: x.Shape}
 		}
 		return r.tensor(x.Source.(*scenario.Buffer))
 	})
+	if err != nil {
+		return err
+	}
+	r.took += time.Since(began)
+	return nil
 }
 
 // tensor is what the kernel gets of a buffer: nothing of those of domains in which the

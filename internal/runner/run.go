@@ -156,9 +156,6 @@ func (j *job) run(ctx context.Context) (*Result, error) {
 		return nil, &InputError{err}
 	}
 	if j.Runtime != "" {
-		if err := j.checkTasks(ctx); err != nil {
-			return nil, refused(ctx, err)
-		}
 		if j.Tasks == nil {
 			j.Tasks = task.Default()
 		}

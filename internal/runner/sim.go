@@ -33,7 +33,13 @@ func (j *job) simulate(ctx context.Context, r *Result) error {
 	if err != nil {
 		return &InputError{err}
 	}
-	r.System = graph.Spec().Source()
+	spec := graph.Spec()
+	r.System = spec.Source()
+	if j.Runtime != "" {
+		if err := j.checkTasks(ctx, spec.CubesPerSIP()*spec.PEsPerCube()); err != nil {
+			return err
+		}
+	}
 	c, err := torch.New(ctx, torch.Options{Topology: graph, Race: j.Race, Output: j.Print})
 	if err != nil {
 		return &RankError{-1, err}

@@ -1,10 +1,12 @@
 package runner
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"reflect"
+	"slices"
 
 	"github.com/kernbench/kernbench/comm"
 	"github.com/kernbench/kernbench/internal/sim"
@@ -14,37 +16,47 @@ import (
 	"github.com/kernbench/kernbench/torch"
 )
 
-// orchestration submits the tasks of a rank in a round: those of the scenario, or its
-// kernel as the only one. declare makes the tensor of a buffer known to the builder.
-func orchestration(pl *scenario.Plan, round int, ctx func(rank int) comm.Context, declare func(*task.Builder, *scenario.Buffer) *task.Tensor, wrong *error) func(*task.Builder) {
-	return func(b *task.Builder) {
-		tensors := map[*scenario.Buffer]*task.Tensor{}
-		for _, buffer := range pl.Buffers {
-			tensors[buffer] = declare(b, buffer)
-		}
-		given := pl.Args
-		if pl.Tasks != nil {
-			given = pl.TaskArgs
-		}
-		args, err := given(b.Rank(), round, ctx(b.Rank()))
-		if err != nil {
-			*wrong = errors.Join(*wrong, err)
-			return
-		}
-		if pl.Tasks == nil {
-			b.Submit(pl.Kernel, pl.Func, oneTask(args, tensors))
-			return
-		}
-		f := reflect.ValueOf(pl.Tasks)
-		in := []reflect.Value{reflect.ValueOf(b)}
-		for i, a := range args {
-			if buffer, ok := a.(*scenario.Buffer); ok {
-				a = tensors[buffer]
-			}
-			in = append(in, reflect.ValueOf(a).Convert(f.Type().In(i+1))) // the plan has checked that it can be
-		}
-		f.Call(in)
+// taskArgs is what the tasks of a rank are given in a round, or its kernel if the scenario
+// has none.
+func taskArgs(pl *scenario.Plan, rank, round int, ctx comm.Context) ([]any, error) {
+	if pl.Tasks == nil {
+		return pl.Args(rank, round, ctx)
 	}
+	return pl.TaskArgs(rank, round, ctx)
+}
+
+// orchestrate submits the tasks of a rank, which are given args: those of the scenario, or
+// its kernel as the only one. source is where a buffer lies, for who runs the program.
+func orchestrate(b *task.Builder, pl *scenario.Plan, args []any, source func(*scenario.Buffer) any) {
+	tensors := map[*scenario.Buffer]*task.Tensor{}
+	for _, buffer := range pl.Buffers {
+		tensors[buffer] = b.Declare(declared(buffer, b.Rank(), source(buffer)))
+	}
+	if pl.Tasks == nil {
+		b.Submit(pl.Kernel, pl.Func, oneTask(args, tensors))
+		return
+	}
+	f := reflect.ValueOf(pl.Tasks)
+	in := []reflect.Value{reflect.ValueOf(b)}
+	for i, a := range args {
+		if buffer, ok := a.(*scenario.Buffer); ok {
+			a = tensors[buffer]
+		}
+		in = append(in, reflect.ValueOf(a).Convert(f.Type().In(i+1))) // the plan has checked that it can be
+	}
+	f.Call(in)
+}
+
+// build records the program of a rank in a round, whose tensors have their buffers as
+// sources.
+func build(ctx context.Context, pl *scenario.Plan, rank, round int, device comm.Context) (*task.Program, error) {
+	args, err := taskArgs(pl, rank, round, device)
+	if err != nil {
+		return nil, err
+	}
+	return task.Build(ctx, rank, pl.Ranks, func(b *task.Builder) {
+		orchestrate(b, pl, args, func(buffer *scenario.Buffer) any { return buffer })
+	})
 }
 
 // oneTask is the arguments of a kernel as those of a task that may do anything to them.
@@ -75,23 +87,28 @@ func (o *Options) taskOptions(pl *scenario.Plan) task.Options {
 	if name == "" {
 		name = pl.Kernel
 	}
-	return task.Options{Name: name, Runtime: o.Runtime, Config: o.Tasks, Devices: pl.Devices, Signals: pl.Windows[0].Signals}
+	return task.Options{Name: name, Runtime: o.Runtime, Config: o.Tasks, Devices: pl.Devices, Signals: cmp.Or(pl.Windows[0].Signals, -1)}
 }
 
-// checkTasks refuses programs that their runtime has no room for, before anything runs.
-func (j *job) checkTasks(ctx context.Context) error {
-	var wrong error
-	source := func(b *task.Builder, buffer *scenario.Buffer) *task.Tensor {
-		return b.Declare(declared(buffer, b.Rank(), buffer))
+// checkTasks refuses programs that their runtime has no room for, before anything runs, by
+// the first and the last round. cores is how many compute cores a rank has, unless the
+// configuration says; 0 is as many as real ones have.
+func (j *job) checkTasks(ctx context.Context, cores int) error {
+	o := j.taskOptions(j.plan)
+	if o.Config.Control.ComputeCores == 0 {
+		config := *o.Config
+		config.Control.ComputeCores = cores
+		o.Config = &config
 	}
-	build := orchestration(j.plan, 0, j.deviceContext, source, &wrong)
-	for rank := range j.plan.Ranks {
-		p, err := task.Build(ctx, rank, j.plan.Ranks, build)
-		if err == nil && wrong == nil && j.Backend != Sim { // the simulated machine looks itself
-			err = p.Check(j.taskOptions(j.plan))
-		}
-		if err := errors.Join(err, wrong); err != nil {
-			return err
+	for _, round := range slices.Compact([]int{0, j.plan.Rounds - 1}) {
+		for rank := range j.plan.Ranks {
+			p, err := build(ctx, j.plan, rank, round, j.deviceContext(rank))
+			if err == nil {
+				err = p.Check(o)
+			}
+			if err != nil {
+				return refused(ctx, err)
+			}
 		}
 	}
 	return nil
@@ -99,22 +116,21 @@ func (j *job) checkTasks(ctx context.Context) error {
 
 // launchTasks runs the tasks of a round on the simulated machine.
 func (s *simulation) launchTasks(round int, r *Result) (torch.Time, error) {
-	var wrong error
-	place := func(b *task.Builder, buffer *scenario.Buffer) *task.Tensor {
-		for _, t := range s.tensors {
-			if t.Buffer == buffer {
-				return b.Declare(declared(buffer, b.Rank(), t.Tensor))
-			}
+	args := make([][]any, s.plan.Ranks)
+	for rank := range args {
+		var err error
+		if args[rank], err = taskArgs(s.plan, rank, round, s.deviceContext(rank)); err != nil {
+			return 0, &InputError{err}
 		}
-		panic("runner: a buffer without a tensor")
 	}
-	found, err := task.Run(s.Context, s.taskOptions(s.plan), orchestration(s.plan, round, s.deviceContext, place, &wrong))
+	place := func(buffer *scenario.Buffer) any {
+		i := slices.IndexFunc(s.tensors, func(t *tensor) bool { return t.Buffer == buffer })
+		return s.tensors[i].Tensor
+	}
+	found, err := task.Run(s.Context, s.taskOptions(s.plan), func(b *task.Builder) { orchestrate(b, s.plan, args[b.Rank()], place) })
 	var refused *task.Refused
 	if errors.As(err, &refused) {
-		wrong = errors.Join(wrong, refused)
-	}
-	if wrong != nil {
-		return 0, &InputError{wrong}
+		return 0, &InputError{refused}
 	}
 	if err != nil {
 		return 0, err
