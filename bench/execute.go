@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/kernbench/kernbench/internal/exec"
 	"github.com/kernbench/kernbench/internal/report"
 	"github.com/kernbench/kernbench/torch"
 )
@@ -98,13 +97,11 @@ func (b Bench) result(c *torch.Context, o Options) (*Result, error) {
 		}
 	}
 	if o.Race {
-		races, err := exec.Races(c.Log())
+		races, err := c.Races()
 		if err != nil {
 			return nil, err
 		}
-		for _, race := range races {
-			r.Races = append(r.Races, race.String())
-		}
+		r.Races = races
 	}
 	r.OK = c.Report.OK() && len(r.Races) == 0
 	return r, nil

@@ -42,6 +42,9 @@ func Run(ctx *torch.Context, o Options, orchestrate func(b *Builder)) (*Result, 
 		if err == nil {
 			err = l.add(s.add(p, ctx.KeepsLog()), sip)
 		}
+		if err == nil && ctx.LooksForRaces() && !o.Runtime.infers() {
+			p.tellUnordered(ctx.AddRace)
+		}
 		if err != nil && ctx.Go().Err() == nil {
 			err = &Refused{err}
 		}
@@ -193,7 +196,7 @@ func (s *simulation) add(p *Program, logged bool) *device {
 		firstCore: make([]int32, n), members: make([]int32, n), storedAt: make([]Time, n), readyAt: make([]Time, n),
 	}
 	if logged {
-		d.endOps = make([][]oplog.ID, n)
+		d.endOps, d.afterFirst = make([][]oplog.ID, n), map[ID][]oplog.Operand{}
 	}
 	s.devices = append(s.devices, d)
 	s.result.Tasks += n

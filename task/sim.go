@@ -29,18 +29,19 @@ type device struct {
 	workers []*machine.Worker
 	began   int // workers
 
-	free      freeCores
-	ends      queue[int32] // compute cores whose kernels have ended, and nobody knows it
-	busy      []bool       // control cores that schedule
-	building  bool         // the orchestrator is
-	current   []Span       // by compute core: what it was given
-	nextCore  []int32      // by compute core: the next one of its group, -1 for none
-	firstCore []int32      // by task
-	members   []int32      // by task: those whose ends are not known
-	storedAt  []Time       // by task
-	readyAt   []Time
-	endOps    [][]oplog.ID // by task, if somebody wants to see the log
-	finished  bool
+	free       freeCores
+	ends       queue[int32] // compute cores whose kernels have ended, and nobody knows it
+	busy       []bool       // control cores that schedule
+	building   bool         // the orchestrator is
+	current    []Span       // by compute core: what it was given
+	nextCore   []int32      // by compute core: the next one of its group, -1 for none
+	firstCore  []int32      // by task
+	members    []int32      // by task: those whose ends are not known
+	storedAt   []Time       // by task
+	readyAt    []Time
+	endOps     [][]oplog.ID           // by task, if somebody wants to see the log
+	afterFirst map[ID][]oplog.Operand // what the members of a group began after
+	finished   bool
 }
 
 // What events say, of a rank and a number that depends on it.
@@ -100,7 +101,7 @@ func (s *simulation) serve(w *machine.Worker) {
 		t := &d.Tasks[run.Task]
 		run.Begin = w.Now() - d.start
 		if d.endOps != nil {
-			w.Begin(t.Name, int(run.Task), d.afterOps(run.Task), d.causeOp(run.Task))
+			w.Begin(t.Name, int(run.Task), d.afterOps(run), d.causeOp(run.Task))
 		}
 		w.Run(t.title(run.Task), func(m tl.Machine) {
 			g.begin(m, t, run.Member)
@@ -146,10 +147,20 @@ func (d *device) finish() {
 	}
 }
 
-// afterOps is the operations of the log that ended what a task waited for.
-func (d *device) afterOps(id ID) (ops []oplog.ID) {
-	for _, b := range d.before[id] {
-		ops = append(ops, d.endOps[b]...)
+// afterOps is the operations of the log that ended what a task waited for, one list for
+// all members of a group.
+func (d *device) afterOps(run *Span) []oplog.Operand {
+	if run.Member > 0 {
+		return d.afterFirst[run.Task]
+	}
+	var ops []oplog.Operand
+	for _, b := range d.before[run.Task] {
+		for _, id := range d.endOps[b] {
+			ops = append(ops, oplog.Operand{From: id})
+		}
+	}
+	if d.Tasks[run.Task].Members > 1 {
+		d.afterFirst[run.Task] = ops
 	}
 	return ops
 }

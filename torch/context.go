@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"runtime"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -67,6 +68,7 @@ type Context struct {
 	outbox   []*operation              // messages that begin at the present instant
 	choices  map[choice]*ccl.Algorithm // by algorithm auto
 
+	races []string // that others have found
 	// Collective is what was found out of the last collective that has ended.
 	Collective Collective
 
@@ -201,6 +203,12 @@ func (c *Context) PE(sip, cube, pe int) int {
 	return int(c.m.ID(sip, cube, pe))
 }
 
+// LooksForRaces reports whether the context was made with Race.
+func (c *Context) LooksForRaces() bool { return c.options.Race }
+
+// AddRace adds to Races what somebody else has found.
+func (c *Context) AddRace(text string) { c.races = append(c.races, text) }
+
 // Races is the races between PEs so far, of a Context made with Race: each says
 // which accesses of which kernels nothing orders, and where they are.
 func (c *Context) Races() ([]string, error) {
@@ -211,7 +219,7 @@ func (c *Context) Races() ([]string, error) {
 		return nil, err
 	}
 	races, err := exec.Races(c.m.Log)
-	var texts []string
+	texts := slices.Clone(c.races)
 	for _, r := range races {
 		texts = append(texts, r.String())
 	}

@@ -47,6 +47,14 @@ type waiting string
 
 func (s waiting) String() string { return string(s) }
 
+// operands is operations as a TaskBegin has them.
+func operands(ids []oplog.ID) (list []oplog.Operand) {
+	for _, id := range ids {
+		list = append(list, oplog.Operand{From: id})
+	}
+	return list
+}
+
 // relay is a program of two workers: a task of the first writes y = x + 1, a task of
 // the second, after it, z = 2 y. The log says so if edge is set.
 func relay(l *lab, x, y, z *torch.Tensor, edge bool) *machine.Program {
@@ -54,7 +62,7 @@ func relay(l *lab, x, y, z *torch.Tensor, edge bool) *machine.Program {
 	var workers [2]*machine.Worker
 	var ended []oplog.ID
 	run := func(w *machine.Worker, name string, after []oplog.ID, body func(t *tl.PE)) oplog.ID {
-		w.Begin(name, w.Rank(), after, 0)
+		w.Begin(name, w.Rank(), operands(after), 0)
 		w.Run(name, func(m tl.Machine) { body(tl.NewPE(m, name)) })
 		return w.End(w.Rank())
 	}
@@ -156,7 +164,7 @@ func TestTasksAfterALongLog(t *testing.T) {
 		l.run(&machine.Program{Name: "long", Targets: []machine.PEID{0}, Serve: func(w *machine.Worker) {
 			var ended []oplog.ID
 			for i := range 100 {
-				w.Begin("look", i, ended, 0)
+				w.Begin("look", i, operands(ended), 0)
 				w.Run("look", func(m tl.Machine) {
 					for range 700 {
 						if _, err := m.TestSignal(0, tl.EQ, 0); err != nil {

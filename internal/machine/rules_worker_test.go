@@ -295,7 +295,7 @@ func TestTasksInTheLog(t *testing.T) {
 			return
 		}
 		w.SleepUntil(w.Now() + sim.Microsecond)
-		w.Begin("second", 7, []oplog.ID{ended}, ended)
+		w.Begin("second", 7, []oplog.Operand{{From: ended}}, ended)
 		at[1][0] = w.Now()
 		w.runs("second", func(t *tl.PE) { t.Zeros(tl.Shape{64}, tl.F16) })
 		w.End(7)

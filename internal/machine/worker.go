@@ -60,20 +60,15 @@ func (w *Worker) Run(name string, body func(m tl.Machine)) {
 func (w *Worker) as() string { return w.name + "@" + w.core.pe.String() }
 
 // Begin notes in the op log, if one is kept, that a task begins: which one of its rank,
-// and after which TaskEnds, of which cause released it.
-func (w *Worker) Begin(name string, number int, after []oplog.ID, cause oplog.ID) oplog.ID {
+// and after which TaskEnds, of which cause released it. The list is the log's from then on,
+// and members of a group may share one.
+func (w *Worker) Begin(name string, number int, after []oplog.Operand, cause oplog.ID) oplog.ID {
 	log := w.core.m.Log
 	if log == nil {
 		return 0
 	}
 	op := w.task(oplog.TaskBegin, number)
-	op.Line, op.Cause = log.Line(name), cause
-	if len(after) > 0 {
-		op.Args = make([]oplog.Operand, len(after))
-	}
-	for i, id := range after {
-		op.Args[i].From = id
-	}
+	op.Line, op.Cause, op.Args = log.Line(name), cause, after
 	return log.Add(op)
 }
 

@@ -1,0 +1,81 @@
+package task
+
+import "fmt"
+
+// Unordered is two tasks of a rank that conflict, with no path of explicit edges from the
+// earlier to the later one: under a runtime that knows only edges nothing orders them.
+type Unordered struct {
+	Earlier, Later ID
+	Region         Region // where they do, of the later one
+	program        *Program
+}
+
+func (u Unordered) String() string {
+	a, b := &u.program.Tasks[u.Earlier], &u.program.Tasks[u.Later]
+	return fmt.Sprintf("rank %d: %s, submitted at %s, and %s, at %s, conflict in %v, and no edge orders them: submit the second with task.After",
+		u.program.Rank, a.title(u.Earlier), a.Line, b.title(u.Later), b.Line, u.Region)
+}
+
+// Unordered finds the conflicts of a program that its explicit edges do not order,
+// whatever happened in a run. Those that follow from others are left out, as in
+// Dependencies.
+func (p *Program) Unordered() (list []Unordered) {
+	w := walk{program: p, seen: make([]ID, len(p.Tasks))}
+	for i, before := range p.Dependencies(true) {
+		if len(before) == 0 {
+			continue
+		}
+		w.back(ID(i), before[0])
+		for _, b := range before {
+			if w.seen[b] != ID(i) {
+				list = append(list, Unordered{b, ID(i), p.conflict(b, ID(i)), p})
+			}
+		}
+	}
+	return list
+}
+
+// tellUnordered tells of them, once for each pair of lines.
+func (p *Program) tellUnordered(tell func(text string)) {
+	told := map[[2]string]bool{}
+	for _, u := range p.Unordered() {
+		if lines := [2]string{p.Tasks[u.Earlier].Line, p.Tasks[u.Later].Line}; !told[lines] {
+			told[lines] = true
+			tell(u.String())
+		}
+	}
+}
+
+// conflict is a region of the later of two tasks that conflicts with the earlier.
+func (p *Program) conflict(earlier, later ID) Region {
+	for b := range p.Tasks[later].accesses(true) {
+		for a := range p.Tasks[earlier].accesses(true) {
+			if (a.Access|b.Access)&Writes != 0 && a.Region.Overlaps(b.Region) {
+				return b.Region
+			}
+		}
+	}
+	panic("task: two tasks that do not conflict") // Dependencies has said that they do
+}
+
+// walk finds the tasks from which there is a path of edges to another.
+type walk struct {
+	program *Program
+	seen    []ID // by task: the last walk that came by, by where it began
+	open    []ID
+}
+
+// back goes from a task against its edges, as far as some task or a later one.
+func (w *walk) back(from, first ID) {
+	w.open = append(w.open[:0], from)
+	for len(w.open) > 0 {
+		id := w.open[len(w.open)-1]
+		w.open = w.open[:len(w.open)-1]
+		for _, b := range w.program.Tasks[id].After {
+			if b >= first && w.seen[b] != from {
+				w.seen[b] = from
+				w.open = append(w.open, b)
+			}
+		}
+	}
+}
