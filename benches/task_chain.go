@@ -55,8 +55,8 @@ func runTaskChain(ctx *torch.Context) error {
 	}, func(r *task.Result) []torch.Metric {
 		kernel := r.Compute / torch.Time(n)
 		columns := []torch.Metric{torch.Col("kernel_ns", kernel)}
-		if c := configOf(ctx); n <= places(c, r.Runtime) {
-			columns = append(columns, torch.Col("formula_ns", c.ChainTime(r.Runtime, n, 1, kernel)))
+		if n <= places(r.Config, r.Runtime) {
+			columns = append(columns, torch.Col("formula_ns", r.Config.ChainTime(r.Runtime, n, 1, kernel)))
 		}
 		return columns
 	})
@@ -71,14 +71,6 @@ func places(c *task.Config, r task.Runtime) int {
 		return c.AICPU.Tasks
 	}
 	return c.TensorMap.Slots
-}
-
-// configOf is what runtimes cost in this run.
-func configOf(ctx *torch.Context) *task.Config {
-	if c, ok := torch.Setting[*task.Config](ctx); ok {
-		return c
-	}
-	return task.Default()
 }
 
 // repeated is n elements of one value.

@@ -15,6 +15,7 @@ type Time = sim.Time
 // launch began on all PEs; building on the host counts from there as well.
 type Result struct {
 	Runtime  Runtime `json:"runtime"`
+	Config   *Config `json:"-"` // what that cost, and had room for
 	Ranks    int     `json:"ranks"`
 	Cores    int     `json:"cores"`       // compute cores of each rank
 	Tasks    int     `json:"tasks"`       // of all ranks

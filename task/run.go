@@ -45,7 +45,7 @@ func Run(ctx *torch.Context, o Options, orchestrate func(b *Builder)) (*Result, 
 		if err == nil && ctx.LooksForRaces() && !o.Runtime.infers() {
 			p.tellUnordered(ctx.AddRace)
 		}
-		if err != nil && ctx.Go().Err() == nil {
+		if err != nil && ctx.GoContext().Err() == nil {
 			err = &Refused{err}
 		}
 		if err != nil {
@@ -77,7 +77,7 @@ func Run(ctx *torch.Context, o Options, orchestrate func(b *Builder)) (*Result, 
 
 // build records the program of a rank.
 func (s *simulation) build(ctx *torch.Context, rank int, orchestrate func(b *Builder)) (p *Program, err error) {
-	b := newBuilder(ctx.Go(), &Program{Rank: rank, Ranks: len(s.options.Devices)})
+	b := newBuilder(ctx.GoContext(), &Program{Rank: rank, Ranks: len(s.options.Devices)})
 	b.ctx, b.device = ctx, s.options.Devices[rank]
 	ctx.Closed(func() { p, err = b.build(orchestrate) })
 	return p, err
@@ -153,7 +153,7 @@ func newSimulation(ctx *torch.Context, o *Options) (*simulation, error) {
 	}
 	s := &simulation{
 		engine: ctx.Machine().Engine, options: o, cores: cores,
-		result: &Result{Runtime: o.Runtime, Ranks: len(o.Devices), Cores: cores},
+		result: &Result{Runtime: o.Runtime, Config: o.Config, Ranks: len(o.Devices), Cores: cores},
 	}
 	s.target = s.engine.Register(s)
 	return s, nil

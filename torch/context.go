@@ -226,8 +226,8 @@ func (c *Context) Races() ([]string, error) {
 	return texts, err
 }
 
-// Go is the context.Context that this one ends with.
-func (c *Context) Go() context.Context { return c.ctx }
+// GoContext is the context.Context that this one ends with.
+func (c *Context) GoContext() context.Context { return c.ctx }
 
 // Now is the simulated time.
 func (c *Context) Now() Time { return c.m.Engine.Now() }
