@@ -19,6 +19,8 @@ type request struct {
 	in, out    []span
 	what       string // what all ranks have to agree on
 	device     int
+	making     *Making // of what is reduced, if that is done beside it
+	pieces     []*request
 }
 
 // span is some elements of a tensor: of the whole, in a program without Spawn of each

@@ -2,6 +2,7 @@ package torch
 
 import (
 	"fmt"
+	"math"
 
 	"github.com/kernbench/kernbench/internal/numeric"
 )
@@ -24,13 +25,44 @@ func (c *Context) Check(name string, x *Tensor, want any) error {
 		checkNumbers("Check", want, x.shape)
 		right.Bytes = encode(want, x.dtype)
 	}
+	return c.check("Check", name, x, func(got *Array, which string) string {
+		i := numeric.Equal(x.dtype, got.Bytes, right.Bytes)
+		if i < 0 {
+			return ""
+		}
+		return fmt.Sprintf("element %d%s is %s, want %s", i, which, got.text(i), right.text(i))
+	})
+}
+
+// CheckWithin compares a tensor with numbers, element by element, each of which may be
+// off by as much as its tolerance, and adds the result to the report as Check does. NaN
+// is right where NaN is wanted, and nowhere else.
+func (c *Context) CheckWithin(name string, x *Tensor, want, tolerance []float64) error {
+	if !c.HasData() {
+		return nil
+	}
+	checkNumbers("CheckWithin", want, x.shape)
+	checkNumbers("CheckWithin", tolerance, x.shape)
+	return c.check("CheckWithin", name, x, func(got *Array, which string) string {
+		for i, v := range got.Float64s() {
+			if off := math.Abs(v - want[i]); !(off <= tolerance[i] || v == want[i] || math.IsNaN(v) && math.IsNaN(want[i])) {
+				return fmt.Sprintf("element %d%s is %s, want %g ± %.2g", i, which, got.text(i), want[i], tolerance[i])
+			}
+		}
+		return ""
+	})
+}
+
+// check compares every copy of a tensor: wrong is the first difference, or nothing, and
+// is told which copy it is.
+func (c *Context) check(op, name string, x *Tensor, wrong func(got *Array, which string) string) error {
 	check := Check{Name: name}
 	copies := 0
 	for _, s := range x.shards {
 		copies = max(copies, s.copy+1)
 	}
 	for k := range copies {
-		got, err := x.copyOf("Check", k)
+		got, err := x.copyOf(op, k)
 		if err != nil {
 			return err
 		}
@@ -39,8 +71,8 @@ func (c *Context) Check(name string, x *Tensor, want any) error {
 			which = " of the copy on " + x.where(k)
 		}
 		check.Elems += got.Len()
-		if i := numeric.Equal(x.dtype, got.Bytes, right.Bytes); i >= 0 && check.Wrong == "" {
-			check.Wrong = fmt.Sprintf("element %d%s is %s, want %s", i, which, got.text(i), right.text(i))
+		if check.Wrong == "" {
+			check.Wrong = wrong(got, which)
 		}
 	}
 	c.Report.Checks = append(c.Report.Checks, check)

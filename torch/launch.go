@@ -17,11 +17,18 @@ type launchOptions struct {
 	pes    []int
 	links  []Connection
 	queues topology.IPCQ // where they differ from the topology
+	using  []*Tensor
 }
 
 // PEs names the PEs that a kernel runs on, by rank. Without it they are those that
 // hold its tensors.
 func PEs(pes ...int) Option { return func(o *launchOptions) { o.pes = pes } }
+
+// Using names tensors that the kernel knows from elsewhere than its arguments, such as
+// from Pieces: like those it may read and write them.
+func Using(tensors ...*Tensor) Option {
+	return func(o *launchOptions) { o.using = append(o.using, tensors...) }
+}
 
 // Neighbors is the table of the queues between the PEs of a launch.
 func Neighbors(table []Connection) Option {
@@ -157,7 +164,10 @@ func (c *Context) Launch(name string, kernel any, args ...any) (*Launched, error
 		}
 		bound.Call(t, ptrs...)
 	}
-	l.enqueue(p, tensors)
+	for _, x := range o.using {
+		x.usable("Launch")
+	}
+	l.enqueue(p, slices.Concat(tensors, o.using))
 	return l, nil
 }
 

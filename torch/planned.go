@@ -16,13 +16,23 @@ type planned struct {
 	program   machine.Program
 	algorithm *ccl.Algorithm
 	lanes     int
-	args      []*ccl.Args // by rank of the launch
-	inboxes   int         // elements of memory for messages of each, if they do not go through queues
-	work      *Tensor     // that memory
+	args      []*ccl.Args  // by rank of the launch
+	inboxes   int          // elements of memory for messages of each, if they do not go through queues
+	work      *Tensor      // that memory
+	room      memory.Bytes // of TCM that is for others
 }
 
 // plan makes a program of a collective.
 func (c *Context) plan(k *call, members []member) (*planned, error) {
+	r := members[0].request
+	if r.making != nil {
+		return c.planMaking(k, members)
+	}
+	return c.planOne(k, members, k.group.settings.Algorithm, 0)
+}
+
+// planOne makes a program of a collective by an algorithm, which leaves some room in TCM.
+func (c *Context) planOne(k *call, members []member, algorithm string, room memory.Bytes) (*planned, error) {
 	r, settings := members[0].request, k.group.settings
 	lanes, err := cut(members)
 	if err != nil {
@@ -41,12 +51,12 @@ func (c *Context) plan(k *call, members []member) (*planned, error) {
 		}
 		settings.Size(plans[j], queues)
 	}
-	a, err := c.algorithm(settings.Algorithm, plans[0], lanes, queues)
+	a, err := c.algorithm(algorithm, plans[0], lanes, queues)
 	if err != nil {
 		return nil, err
 	}
 	p := c.newPlanned(a, r.collective, settings)
-	p.lanes = len(lanes)
+	p.lanes, p.room = len(lanes), room
 	seen := map[machine.PEID]bool{}
 	for j, plan := range plans {
 		l := &lanes[j]
@@ -77,6 +87,7 @@ func (c *Context) newPlanned(a *ccl.Algorithm, does ccl.Collective, settings ccl
 // fit says whether messages of a plan go through queues, and what TCM has room for then.
 func (p *planned) fit(plan *ccl.Plan, tcm memory.Bytes) {
 	queues, ports := p.program.Queues, p.algorithm.Ports(plan)
+	tcm -= p.room
 	if ports > queues.MaxPorts {
 		p.inboxes = max(p.inboxes, ports*max(1, p.algorithm.Inbox(plan)))
 	} else if queues.BufferKind == topology.BufferTCM {

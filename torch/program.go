@@ -60,6 +60,7 @@ func (c *Context) runs(op *operation, p *machine.Program, prepare func() error, 
 			c.data.End(op.run.LogID())
 		}
 		c.Report.Crit = max(c.Report.Crit, op.run.Critical())
+		c.profiled(op)
 		if ended != nil {
 			ended(op.run)
 		}

@@ -255,11 +255,9 @@ type Shard struct {
 // Shards is where the tensor lies, in the order of its addresses.
 func (x *Tensor) Shards() (list []Shard) {
 	for _, s := range x.shards {
-		pe := x.ctx.m.PE(s.at)
-		list = append(list, Shard{
-			SIP: pe.SIP, Cube: pe.Cube, PE: pe.PE, Start: slices.Clone(s.box.start), Extent: slices.Clone(s.box.extent),
-			Copy: s.copy, Addend: s.addend, Offset: int64(s.va - x.base), Bytes: int64(s.bytes),
-		})
+		where := x.ctx.shard(&s)
+		where.Offset, where.Bytes = int64(s.va-x.base), int64(s.bytes)
+		list = append(list, where)
 	}
 	return list
 }

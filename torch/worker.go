@@ -3,6 +3,7 @@ package torch
 import (
 	"errors"
 	"fmt"
+	"reflect"
 	"runtime/debug"
 	"slices"
 	"strings"
@@ -24,6 +25,8 @@ type worker struct {
 	made     int      // groups, with those that it has destroyed
 	returned bool
 	err      error // of its own account
+	locals   map[reflect.Type]any
+	profile  *Profile // that it keeps now
 }
 
 // Spawn runs a worker for each rank, side by side on one simulated clock, and waits

@@ -13,14 +13,14 @@ var layers = []struct {
 	packages []string
 }{
 	{"foundation", []string{"internal/sim", "topology", "internal/config", "internal/config/configtest", "internal/rapidtest", "internal/host"}},
-	{"values", []string{"internal/numeric", "internal/oplog", "internal/npy"}},
+	{"values", []string{"internal/numeric", "internal/oplog", "internal/npy", "internal/dense"}},
 	{"kernels", []string{"tl"}},
 	{"machines", []string{
 		"internal/fabric", "internal/memory", "internal/pe", "internal/ipcq", "internal/machine", "internal/exec",
 		"comm", "comm/commtest", "comm/inproc", "comm/shm", "comm/launch", "internal/procpe",
 	}},
 	{"collectives", []string{"ccl", "comm/coll"}},
-	{"host API", []string{"torch", "tp", "task", "scenario"}},
+	{"host API", []string{"torch", "tp", "attention", "task", "scenario"}},
 	{"evaluation", []string{"internal/runner", "internal/sweep", "internal/figure", "internal/report", "internal/probe", "internal/collperf", "task/chart"}},
 	{"benches", []string{"bench", "benches/...", "scenarios"}},
 	{"command", []string{

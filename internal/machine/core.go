@@ -48,6 +48,7 @@ type core struct {
 	selects selection
 
 	unusedReceives []*receive
+	usage          *pe.Usage // if it is wanted
 
 	tiles map[int32][]oplog.ID // who made what is in each slot, if values are computed
 

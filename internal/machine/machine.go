@@ -26,6 +26,7 @@ type Machine struct {
 	Print func(text string) // shows what kernels print
 
 	lines         bool  // wanted in the log
+	measuring     bool  // what PEs do
 	pes           []*PE // by PEID; nil until used
 	memories      map[memory.ID]*Memory
 	launcher      launcher

@@ -153,6 +153,7 @@ func (r *Run) prepare() (err error) {
 	}
 	for rank, id := range r.ranks {
 		r.cores[id] = m.newCore(r, m.PE(id), rank)
+		r.cores[id].measure()
 		clear(r.cores[id].home.signals)
 	}
 	if err := m.connect(r); err != nil {

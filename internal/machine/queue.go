@@ -123,6 +123,7 @@ func slice(r memory.Region, off, n memory.Bytes) (memory.Region, bool) {
 // credit takes a credit, waiting for one to come back if all are out: asleep, or
 // looking for it every few cycles.
 func (c *core) credit(ring *ipcq.Ring) {
+	first := c.now
 	for {
 		at, ok := ring.TakeCredit(c.now)
 		if ok {
@@ -131,6 +132,7 @@ func (c *core) credit(ring *ipcq.Ring) {
 				c.pe.Polled += at - c.now
 			}
 			c.now = at
+			c.waited(first)
 			return
 		}
 		began := c.now
@@ -203,8 +205,10 @@ func (c *core) Recv(name tl.Port, v *tl.Value, into *tl.Block, wait bool) (tl.Ha
 
 // await waits for a receive.
 func (c *core) await(rc *receive) error {
+	began := c.now
 	err := rc.Await(c.proc, c.now)
 	c.caughtUp()
+	c.waited(began)
 	if rc.Into == nil && rc.ID == 0 { // nobody is interested in its end
 		c.unusedReceives = append(c.unusedReceives, rc)
 	}
@@ -227,11 +231,13 @@ func (c *core) anyPort() (tl.Port, error) {
 		return tl.AnyPort, err
 	}
 	c.sync()
+	began := c.now
 	for {
 		for i := range c.ports {
 			p := (c.turn + i) % len(c.ports)
 			if in := c.ports[p].in; in != nil && in.Waiting() {
 				c.turn = p + 1
+				c.waited(began)
 				return tl.Port(p), nil
 			}
 		}

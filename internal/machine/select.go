@@ -40,6 +40,7 @@ func (c *core) Select(cases []tl.Case) (int, error) {
 			at := s.ready(i, began)
 			if at <= c.now {
 				s.polled(c.now - began)
+				c.waited(began)
 				return i, nil
 			}
 			next = min(next, at)

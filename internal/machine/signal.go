@@ -151,7 +151,7 @@ func (c *core) WaitSignal(number int, cmp tl.Cmp, value int64) error {
 	if err != nil || holds {
 		return err
 	}
-	s := c.home.signal(number)
+	s, began := c.home.signal(number), c.now
 	for !cmp.Holds(s.value, value) {
 		c.home.listen(c.proc)
 		c.awaits = awaited{number, cmp, value}
@@ -159,6 +159,7 @@ func (c *core) WaitSignal(number int, cmp tl.Cmp, value int64) error {
 		c.home.unlisten(c.proc)
 		c.caughtUp()
 	}
+	c.waited(began)
 	c.noticed(number, s)
 	return nil
 }

@@ -187,10 +187,17 @@ func (c *Composite) settle(s *Step, at sim.Time, b, o int) {
 			p.began[unit], end = p.Units[unit].Serve(end, run)
 		}
 	}
+	if p.Usage != nil {
+		p.Usage.Compute.Add(start, end)
+	}
 	if !s.Output {
 		return
 	}
-	_, c.stored = p.Store.Serve(max(end, c.written[o]), s.Store)
+	storing, stored := p.Store.Serve(max(end, c.written[o]), s.Store)
+	c.stored = stored
+	if p.Usage != nil {
+		p.Usage.Compute.Add(storing, stored)
+	}
 	c.out++
 	c.writing[o], c.written[o] = int32(len(s.Writes)), c.stored
 	for k := range s.Writes {

@@ -76,7 +76,9 @@ type DMA struct {
 	// Followed, if set, is told of an operation that had to wait for another to be
 	// done with the same memory.
 	Followed func(id, other oplog.ID)
+	Usage    *Usage // of the PE, if it is wanted
 
+	inUse    inUse
 	eng      *sim.Engine
 	fab      *fabric.Fabric
 	cfg      topology.DMA
@@ -345,6 +347,7 @@ func (d *DMA) channel(op memory.Op) *dmaChannel {
 func (d *DMA) start(ch *dmaChannel, i int32) {
 	q := &d.pool[i]
 	ch.started++
+	d.inUse.begin(q.class, d.eng.Now())
 	if !q.loose {
 		for k := range d.program {
 			if e := &d.program[k]; e.request == i {
@@ -406,6 +409,7 @@ func (d *DMA) Handle(kind sim.Kind, arg uint64) {
 // end is the end of request i.
 func (d *DMA) end(i int32) {
 	q := &d.pool[i]
+	d.inUse.end(q.class, d.eng.Now(), d.Usage)
 	loose, source, target, done, waiter := q.loose, q.source, q.target, q.done, q.waiter
 	if q.ends != 0 {
 		d.unpaired = append(d.unpaired, q.ends)

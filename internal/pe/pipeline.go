@@ -36,6 +36,7 @@ type Pipeline struct {
 	// Settled, if set, is told when a command's operands are fetched from and when
 	// its result is there, once that is known.
 	Settled func(id oplog.ID, start, end sim.Time)
+	Usage   *Usage // of the PE, if it is wanted
 
 	Fetch, Store sim.Server
 	Units        [numUnits]sim.Server
@@ -132,6 +133,9 @@ func (p *Pipeline) settle(c *Command) bool {
 	}
 	if p.Settled != nil {
 		p.Settled(c.ID, start, end)
+	}
+	if p.Usage != nil {
+		p.Usage.Compute.Add(start, end)
 	}
 	p.tiles.resolve(c.Result, end)
 	return true

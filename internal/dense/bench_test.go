@@ -1,0 +1,24 @@
+package dense
+
+import (
+	"math/rand/v2"
+	"testing"
+)
+
+// BenchmarkMatMul is a layer of 512 tokens. An exact b are weights; one with errors is
+// what was computed, as keys are.
+func BenchmarkMatMul(b *testing.B) {
+	r := rand.New(rand.NewPCG(1, 1))
+	x, w := normal(r, 512, 1024, 1, f16), normal(r, 1024, 1024, 1, f16)
+	for _, c := range []struct {
+		name string
+		w    *Matrix
+	}{{"exact", w}, {"errors", w.Round(f16)}} {
+		b.Run(c.name, func(b *testing.B) {
+			for b.Loop() {
+				MatMul(x.Round(f16), c.w, 8, f16)
+			}
+			b.ReportMetric(512*1024*1024*float64(b.N)/b.Elapsed().Seconds()/1e9, "Gterm/s")
+		})
+	}
+}

@@ -1,0 +1,236 @@
+package machine
+
+import (
+	"slices"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/kernbench/kernbench/internal/fabric"
+	"github.com/kernbench/kernbench/internal/oplog"
+	"github.com/kernbench/kernbench/internal/pe"
+	"github.com/kernbench/kernbench/internal/sim"
+	"github.com/kernbench/kernbench/tl"
+	"github.com/kernbench/kernbench/topology"
+)
+
+// deed is a step of a random kernel, which all PEs of a ring run: x and y are tensors of
+// the PE's own, x one that others may write, and v the last tile.
+type deed struct {
+	name string
+	do   func(t *tl.PE, n int, x, y tl.Ptr, v tl.Tile) tl.Tile
+}
+
+func next(t *tl.PE) int { return (t.Rank() + 1) % t.NumRanks() }
+
+var deeds = []deed{
+	{"load", func(t *tl.PE, n int, x, _ tl.Ptr, _ tl.Tile) tl.Tile { return t.Load(x, tl.Shape{n, n}, tl.F16) }},
+	{"store", func(t *tl.PE, n int, _, y tl.Ptr, v tl.Tile) tl.Tile { t.Store(y, v); return v }},
+	{"dot", func(t *tl.PE, n int, _, _ tl.Ptr, _ tl.Tile) tl.Tile {
+		a := t.Zeros(tl.Shape{n, n}, tl.F16)
+		return t.Dot(a, a).To(tl.F16)
+	}},
+	{"math", func(t *tl.PE, _ int, _, _ tl.Ptr, v tl.Tile) tl.Tile { return v.Exp() }},
+	{"nothing", func(t *tl.PE, n int, _, _ tl.Ptr, v tl.Tile) tl.Tile { pass(t, n); return v }},
+	{"send", func(t *tl.PE, n int, _, _ tl.Ptr, v tl.Tile) tl.Tile {
+		t.Send(tl.East, t.Zeros(tl.Shape{n, n}, tl.F16))
+		return t.Recv(tl.West, tl.Shape{n, n}, tl.F16)
+	}},
+	{"send from memory", func(t *tl.PE, n int, x, y tl.Ptr, v tl.Tile) tl.Tile {
+		t.Send(tl.East, t.Ref(x, tl.Shape{n}, tl.F16))
+		t.RecvInto(tl.West, y, tl.Shape{n}, tl.F16)
+		return v
+	}},
+	{"receive beside", func(t *tl.PE, n int, _, _ tl.Ptr, v tl.Tile) tl.Tile {
+		h := t.RecvAsync(tl.West, tl.Shape{n}, tl.F16)
+		t.Send(tl.East, t.Zeros(tl.Shape{n}, tl.F16))
+		v.Exp()
+		h.Wait()
+		return v
+	}},
+	{"receive from anybody", func(t *tl.PE, n int, _, _ tl.Ptr, v tl.Tile) tl.Tile {
+		t.Send(tl.East, t.Zeros(tl.Shape{n}, tl.F16))
+		t.Select(tl.CanRecv(tl.West))
+		t.RecvAny(tl.Shape{n}, tl.F16)
+		return v
+	}},
+	{"put", func(t *tl.PE, n int, x, _ tl.Ptr, v tl.Tile) tl.Tile {
+		t.Put(next(t), x, t.Zeros(tl.Shape{n, n}, tl.F16))
+		return v
+	}},
+	{"get", func(t *tl.PE, n int, x, _ tl.Ptr, _ tl.Tile) tl.Tile {
+		return t.Get(next(t), x, tl.Shape{n, n}, tl.F16)
+	}},
+	{"signal", func(t *tl.PE, n int, _, _ tl.Ptr, v tl.Tile) tl.Tile {
+		t.Notify(next(t), n, tl.Add, 1)
+		t.WaitSignal(n, tl.GE, 1)
+		t.Notify(t.Rank(), n, tl.Add, -1)
+		t.WaitSignal(n, tl.LE, 0)
+		return v
+	}},
+}
+
+// composites are apart: the log does not say when their engines are at work.
+var composites = []deed{
+	{"product", func(t *tl.PE, n int, x, y tl.Ptr, v tl.Tile) tl.Tile {
+		a := t.Ref(x, tl.Shape{n, n}, tl.F16)
+		t.Composite(tl.Gemm(a, a, y))
+		return v
+	}},
+	{"stream", func(t *tl.PE, n int, x, _ tl.Ptr, v tl.Tile) tl.Tile {
+		t.Wait(t.Composite(tl.Stream(tl.OpNeg, x, t.Ref(x, tl.Shape{n, n}, tl.F16))))
+		return v
+	}},
+}
+
+// kernel is steps and their sizes.
+type kernel struct {
+	steps    []deed
+	sizes    []int
+	ids      []PEID
+	kind     topology.BufferKind
+	fidelity fabric.Fidelity
+}
+
+func anyKernel(t *rapid.T, of []deed) (k kernel) {
+	k.ids = rapid.SampledFrom([][]PEID{{0, 1}, {0, 100}, {3, 9, 200}}).Draw(t, "PEs")
+	k.kind = rapid.SampledFrom(topology.BufferKinds).Draw(t, "slots")
+	k.fidelity = rapid.SampledFrom([]fabric.Fidelity{fabric.Train, fabric.Flit}).Draw(t, "fidelity")
+	names := make([]string, len(of))
+	for i, d := range of {
+		names[i] = d.name
+	}
+	for _, name := range rapid.SliceOfN(rapid.SampledFrom(names), 1, 12).Draw(t, "steps") {
+		i := slices.Index(names, name)
+		k.steps, k.sizes = append(k.steps, of[i]), append(k.sizes, rapid.SampledFrom([]int{1, 16, 64, 90}).Draw(t, "size"))
+	}
+	return k
+}
+
+// run runs the kernel on a new machine.
+func (k kernel) run(t tester, measure bool) (*rig, *Run) {
+	t.Helper()
+	const n = 90
+	r := newRig(t, Options{Log: true, Fidelity: k.fidelity})
+	r.Measure(measure)
+	x, windows := r.window(n*n, k.ids...)
+	y := make([]tl.Ptr, len(k.ids))
+	for i, id := range k.ids {
+		y[i] = r.tensor(id, n, n)
+		x[i].Rank, x[i].Stride = 2, y[i].Stride
+	}
+	return r, r.on(Program{Targets: k.ids, Links: ring(k.ids...), Windows: windows, Queues: topology.IPCQ{BufferKind: k.kind}, Body: func(t *tl.PE) {
+		v := t.Zeros(tl.Shape{n, n}, tl.F16)
+		for i, s := range k.steps {
+			v = s.do(t, k.sizes[i], x[t.Rank()], y[t.Rank()], v)
+		}
+	}})
+}
+
+// swept adds up a PE's time piece by piece, between instants at which anything changes.
+func swept(u *pe.Usage, from, own, end sim.Time) (b Breakdown) {
+	comm := slices.Concat(u.DMA[fabric.Comm], u.Waits, pe.Spans{{Start: own, End: end}})
+	at := []sim.Time{from, end}
+	for _, list := range []pe.Spans{u.Compute, u.DMA[fabric.Compute], comm} {
+		for _, s := range list {
+			at = append(at, max(from, min(end, s.Start)), max(from, min(end, s.End)))
+		}
+	}
+	slices.Sort(at)
+	for i := range at[1:] {
+		during := func(list pe.Spans) bool {
+			return slices.ContainsFunc(list, func(s pe.Span) bool { return s.Start <= at[i] && at[i+1] <= s.End })
+		}
+		took := at[i+1] - at[i]
+		computes, moves, talks := during(u.Compute), during(u.DMA[fabric.Compute]), during(comm)
+		switch {
+		case computes:
+			b.Compute += took
+			if moves {
+				b.HiddenMemory += took
+			}
+			if talks {
+				b.HiddenComm += took
+			}
+		case talks:
+			b.Comm += took
+		case moves:
+			b.Memory += took
+		default:
+			b.Idle += took
+		}
+	}
+	return b
+}
+
+// The parts of any kernel's time add up, on every PE and from any instant on, and are
+// what one gets by looking at each piece of time for itself.
+func TestAnyBreakdownAddsUp(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		k := anyKernel(t, slices.Concat(deeds, composites))
+		_, run := k.run(t, true)
+		end := run.Start + run.Critical()
+		from := run.Start + run.Critical()*sim.Time(rapid.IntRange(0, 8).Draw(t, "from"))/8
+		for i, id := range run.Targets {
+			b, ok := run.Breakdown(func(pe PEID) bool { return pe == id }, from)
+			u := run.cores[id].usage
+			if want := swept(u, from, run.end[i], end); !ok || b != want || b.Total() != end-from {
+				t.Fatalf("PE %d from %v to %v: %+v, together %v, want %+v", id, from, end, b, b.Total(), want)
+			}
+			if memory := u.DMA[fabric.Compute].Total(); b.HiddenMemory > b.Compute || b.HiddenComm > b.Compute || b.HiddenMemory+b.Memory > memory {
+				t.Fatalf("PE %d: %+v, and memory is at work for %v", id, b, memory)
+			}
+		}
+	})
+}
+
+// Engines are at work when the log says that commands are.
+func TestComputeIsWhatTheLogSays(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		k := anyKernel(t, deeds)
+		r, run := k.run(t, true)
+		for _, id := range run.Targets {
+			var want pe.Spans
+			for _, op := range r.Log.Ops {
+				if op.PE == int32(id) && slices.Contains([]oplog.Kind{oplog.Full, oplog.Cast, oplog.Dot, oplog.Math}, op.Kind) {
+					want.Add(op.Start, op.End)
+				}
+			}
+			if got := run.cores[id].usage.Compute; !slices.Equal(got, want) {
+				t.Fatalf("PE %d computes %v, want %v", id, got, want)
+			}
+		}
+	})
+}
+
+// Measuring changes no time.
+func TestMeasuringTakesNoTime(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		k := anyKernel(t, slices.Concat(deeds, composites))
+		_, with := k.run(t, true)
+		_, without := k.run(t, false)
+		if with.Start != without.Start || !slices.Equal(with.end, without.end) {
+			t.Fatalf("measured it runs from %v to %v, want %v to %v", with.Start, with.end, without.Start, without.end)
+		}
+		if _, ok := without.Breakdown(func(PEID) bool { return true }, without.Start); ok {
+			t.Fatal("it was measured without being asked for")
+		}
+	})
+}
+
+// BenchmarkMeasured is the ring of 256 PEs with and without a note of what they do.
+func BenchmarkMeasured(b *testing.B) {
+	for _, on := range []bool{false, true} {
+		b.Run(map[bool]string{false: "off", true: "on"}[on], func(b *testing.B) {
+			for b.Loop() {
+				m := build(b, Options{}, "default")
+				m.Measure(on)
+				if _, err := m.Start(ringOf(everyPE(m), 100), sim.Event{}); err != nil {
+					b.Fatal(err)
+				}
+				m.mustRun(b)
+				m.Close()
+			}
+		})
+	}
+}

@@ -1,0 +1,277 @@
+package machine
+
+import (
+	"testing"
+
+	"github.com/kernbench/kernbench/internal/memory"
+	"github.com/kernbench/kernbench/internal/pe"
+	"github.com/kernbench/kernbench/internal/sim"
+	"github.com/kernbench/kernbench/tl"
+	"github.com/kernbench/kernbench/topology"
+)
+
+// measured is what a PE did while a program ran, which is the one that is looked at.
+func (r *rig) measured(id PEID, p Program) (b Breakdown, run *Run) {
+	r.Helper()
+	r.Measure(true)
+	run = r.on(p)
+	b, ok := run.Breakdown(func(pe PEID) bool { return pe == id }, run.Start)
+	if !ok {
+		r.Fatalf("PE %d was not measured", id)
+	}
+	same(r, "all parts together are", b.Total(), run.Critical())
+	return b, run
+}
+
+// overlap is how long a time from a to b has in common with one from c to d.
+func overlap(a, b, c, d sim.Time) sim.Time { return max(0, min(b, d)-max(a, c)) }
+
+// A kernel on one PE: the parts follow from the formulas of its commands and transfers.
+func TestBreakdownOfAKernelAlone(t *testing.T) {
+	sq := tl.Shape{64, 64}
+	r := newRig(t, Options{})
+	s := r.spec.PE
+	const rows = 64 * 64 * 2 // bytes of a square
+	full, dot := r.full(64*64, 2), pe.CommandTime(s, 2*rows, pe.GemmTime(s.GEMM, 64, 64, 64), 2*rows)
+	moved := func(n memory.Bytes) sim.Time { return r.moves(r.hbm(0), r.tcm(0), n) }
+	idle := r.passFor(r.scheduler + full)
+	square := moved(rows)
+	// A product after so many calls, and a load right behind it, of n bytes.
+	beside := func(n memory.Bytes) Breakdown {
+		begins := r.dispatch + r.setup // after the product
+		hidden := overlap(0, dot, begins, begins+moved(n))
+		b := Breakdown{Compute: full + dot, HiddenMemory: hidden, Memory: moved(n) - hidden}
+		b.Idle = r.calls(1) + sim.Time(1+idle)*r.dispatch - full // to the product
+		return b
+	}
+	for _, c := range []struct {
+		name string
+		body func(t *tl.PE, x, y tl.Ptr)
+		want Breakdown
+	}{
+		{"nothing", func(*tl.PE, tl.Ptr, tl.Ptr) {}, Breakdown{}},
+		{"calls that no engine hears of", func(t *tl.PE, _, _ tl.Ptr) { pass(t, 20) }, Breakdown{Idle: 20 * r.dispatch}},
+		{"a load", func(t *tl.PE, x, _ tl.Ptr) { t.Load(x, sq, tl.F16) },
+			Breakdown{Memory: square, Idle: r.calls(1) + r.setup}},
+		{"a product of what is loaded", func(t *tl.PE, x, _ tl.Ptr) { a := t.Load(x, sq, tl.F16); t.Dot(a, a) },
+			Breakdown{Memory: square, Compute: dot, Idle: r.calls(1) + r.setup}},
+		{"a store of what is made", func(t *tl.PE, x, _ tl.Ptr) { t.Store(x, t.Zeros(sq, tl.F16)) },
+			Breakdown{Compute: full, Memory: r.moves(r.tcm(0), r.hbm(0), rows), Idle: r.calls(1) + r.setup}},
+		{"a short load beside a product", func(t *tl.PE, x, _ tl.Ptr) {
+			a := t.Zeros(sq, tl.F16)
+			pass(t, idle)
+			t.Dot(a, a)
+			t.Load(x, tl.Shape{1024}, tl.F16)
+		}, beside(2048)},
+		{"a long load beside a product", func(t *tl.PE, _, y tl.Ptr) {
+			a := t.Zeros(sq, tl.F16)
+			pass(t, idle)
+			t.Dot(a, a)
+			t.Load(y, tl.Shape{65536}, tl.F16)
+		}, beside(131072)},
+	} {
+		r := newRig(t, Options{})
+		x, y := r.tensor(0, 64, 64), r.tensor(0, 65536)
+		b, _ := r.measured(0, Program{Targets: []PEID{0}, Body: func(t *tl.PE) { c.body(t, x, y) }})
+		same(t, c.name, b, c.want)
+	}
+}
+
+// The results of a stream wait for those before them to be written, far away: their
+// stores are apart from the rest of the work, all of which counts.
+func TestBreakdownOfACompositeThatWaitsForItsWrites(t *testing.T) {
+	const n = 4 * 2048 // four chunks of 4 KiB
+	r := newRig(t, Options{})
+	s := r.spec.PE
+	x, far := r.tensor(0, n), r.tensor(255, n)
+	b, _ := r.measured(0, Program{Targets: []PEID{0}, Body: func(t *tl.PE) {
+		t.Composite(tl.Stream(tl.OpNeg, far, t.Ref(x, tl.Shape{n}, tl.F16)))
+	}})
+	fetch, run, store := pe.CommandTime(s, 4096, 0, 0), pe.MathTime(s.Math, s.Math.Cycles.Simple, 2048), pe.CommandTime(s, 0, 0, 4096)
+	if write := r.setup + r.moves(r.tcm(0), r.hbm(255), 4096); write < 3*run {
+		t.Fatalf("a write takes %v, and MATH %v: choose another case", write, 3*run)
+	}
+	// MATH has one chunk after the other; the third and the fourth result are stored
+	// when the first and the second have been written.
+	same(t, "engines are at work for", b.Compute, fetch+4*run+2*store)
+}
+
+// Composites are of class compute, as loads and stores are: what they move is Memory.
+func TestCompositesAreOfClassCompute(t *testing.T) {
+	for _, c := range []struct {
+		name    string
+		command func(t *tl.PE, x, y tl.Ptr) tl.Command
+	}{
+		{"a stream", func(t *tl.PE, x, y tl.Ptr) tl.Command {
+			return tl.Stream(tl.OpNeg, y, t.Ref(x, tl.Shape{64, 64}, tl.F16))
+		}},
+		{"a product", func(t *tl.PE, x, y tl.Ptr) tl.Command {
+			a := t.Ref(x, tl.Shape{64, 64}, tl.F16)
+			return tl.Gemm(a, a, y)
+		}},
+	} {
+		r := newRig(t, Options{})
+		x, y := r.tensor(0, 64, 64), r.tensor(0, 64, 64)
+		b, _ := r.measured(0, Program{Targets: []PEID{0}, Body: func(t *tl.PE) { t.Composite(c.command(t, x, y)) }})
+		if b.Comm+b.HiddenComm != 0 || b.Memory == 0 {
+			t.Errorf("%s on one PE: %+v, want memory and no communication", c.name, b)
+		}
+	}
+}
+
+// What a PE does that has to do with another.
+func TestBreakdownOfCommunication(t *testing.T) {
+	const a, b, n, size = 0, 100, 1024, 2048
+	sq := tl.Shape{64, 64}
+	terms := newRig(t, Options{})
+	s := terms.spec.PE
+	const rows = 64 * 64 * 2
+	full, square := terms.full(n, 2), terms.full(64*64, 2)
+	dot := pe.CommandTime(s, 2*rows, pe.GemmTime(s.GEMM, 64, 64, 64), 2*rows)
+	d, calls := terms.dispatch, terms.calls
+	idle := terms.passFor(terms.scheduler + full + square)
+	both := pe.MathTime(s.Math, s.Math.Cycles.Simple, n) + square // one is stored while the other is made
+	put := terms.moves(terms.tcm(a), terms.tcm(b), size)
+	toHBM := terms.moves(terms.tcm(a), terms.hbm(b), size)
+	fromHBM := terms.moves(terms.hbm(b), terms.tcm(a), size)
+	notice := terms.notice(a, b)
+	for _, c := range []struct {
+		name  string
+		kind  topology.BufferKind
+		at    PEID
+		left  func(t *tl.PE, x tl.Ptr)
+		right func(t *tl.PE, x tl.Ptr)
+		want  Breakdown
+	}{
+		{
+			// It waits from its own call on. The copy out of a slot in TCM is no request of
+			// the DMA's channels.
+			"a receive that waits", topology.BufferTCM, b,
+			func(t *tl.PE, _ tl.Ptr) { x := t.Zeros(tl.Shape{n}, tl.F16); pass(t, idle); t.Send(tl.East, x) },
+			func(t *tl.PE, _ tl.Ptr) { t.Recv(tl.West, tl.Shape{n}, tl.F16) },
+			Breakdown{Comm: calls(1+idle) + terms.put(topology.BufferTCM, a, b, size), Idle: d + terms.take(topology.BufferTCM, b, size)},
+		},
+		{
+			"a receive from slots in SRAM", topology.BufferSRAM, b,
+			func(t *tl.PE, _ tl.Ptr) { x := t.Zeros(tl.Shape{n}, tl.F16); pass(t, idle); t.Send(tl.East, x) },
+			func(t *tl.PE, _ tl.Ptr) { t.Recv(tl.West, tl.Shape{n}, tl.F16) },
+			Breakdown{
+				Comm: calls(1+idle) + terms.put(topology.BufferSRAM, a, b, size) + terms.take(topology.BufferSRAM, b, size) - terms.setup,
+				Idle: d + terms.setup,
+			},
+		},
+		{
+			"a wait for a signal", topology.BufferTCM, b,
+			func(t *tl.PE, _ tl.Ptr) { pass(t, idle); t.Notify(1, 0, tl.Set, 1) },
+			func(t *tl.PE, _ tl.Ptr) { t.WaitSignal(0, tl.EQ, 1) },
+			Breakdown{Comm: sim.Time(idle)*d + notice, Idle: d},
+		},
+		{
+			// The product begins while it waits, and is shorter.
+			"a wait for a signal beside a product", topology.BufferTCM, b,
+			func(t *tl.PE, _ tl.Ptr) { pass(t, 10*idle); t.Notify(1, 0, tl.Set, 1) },
+			func(t *tl.PE, _ tl.Ptr) {
+				x := t.Zeros(sq, tl.F16)
+				pass(t, idle)
+				t.Dot(x, x)
+				t.WaitSignal(0, tl.EQ, 1)
+			},
+			Breakdown{
+				Compute: square + dot, HiddenComm: dot - d + terms.scheduler,
+				Comm: sim.Time(10*idle+1)*d + notice - calls(2+idle) - dot, Idle: calls(2+idle) - square,
+			},
+		},
+		{
+			// A signal that is there already is not waited for.
+			"a signal that is there", topology.BufferTCM, b,
+			func(t *tl.PE, _ tl.Ptr) { t.Notify(1, 0, tl.Set, 1) },
+			func(t *tl.PE, _ tl.Ptr) { pass(t, 10*idle); t.WaitSignal(0, tl.EQ, 1) },
+			Breakdown{Idle: sim.Time(10*idle+1) * d},
+		},
+		{
+			// It waits for the end of all, which the one that receives has later.
+			"a send beside a product", topology.BufferTCM, a,
+			func(t *tl.PE, _ tl.Ptr) {
+				x, y := t.Zeros(tl.Shape{n}, tl.F16), t.Zeros(sq, tl.F16)
+				pass(t, idle)
+				t.Dot(y, y)
+				t.Send(tl.East, x)
+			},
+			func(t *tl.PE, _ tl.Ptr) { t.Recv(tl.West, tl.Shape{n}, tl.F16) },
+			Breakdown{
+				Compute: both + dot, HiddenComm: overlap(0, dot, d+terms.setup, d+terms.setup+put), Idle: calls(3+idle) - both,
+			},
+		},
+		{
+			"a put", topology.BufferTCM, a,
+			func(t *tl.PE, x tl.Ptr) { v := t.Zeros(tl.Shape{n}, tl.F16); pass(t, idle); t.Put(1, x, v) },
+			func(*tl.PE, tl.Ptr) {},
+			Breakdown{Compute: full, Comm: toHBM, Idle: calls(2+idle) + terms.setup - full},
+		},
+		{
+			"a get", topology.BufferTCM, a,
+			func(t *tl.PE, x tl.Ptr) { t.Get(1, x, tl.Shape{n}, tl.F16) },
+			func(*tl.PE, tl.Ptr) {},
+			Breakdown{Comm: fromHBM, Idle: calls(1) + terms.setup},
+		},
+		{
+			"one that has nothing to do", topology.BufferTCM, b,
+			func(t *tl.PE, x tl.Ptr) { t.Get(1, x, tl.Shape{n}, tl.F16) },
+			func(t *tl.PE, _ tl.Ptr) { pass(t, 2) },
+			Breakdown{Idle: 2 * d, Comm: calls(1) + terms.setup + fromHBM - 2*d},
+		},
+	} {
+		r := newRig(t, Options{})
+		x, windows := r.window(n, a, b)
+		got, _ := r.measured(c.at, Program{
+			Targets: []PEID{a, b}, Links: pair(a, b), Windows: windows, Queues: topology.IPCQ{BufferKind: c.kind},
+			Body: by(func(t *tl.PE) { c.left(t, x[0]) }, func(t *tl.PE) { c.right(t, x[1]) }),
+		})
+		same(t, c.name, got, c.want)
+	}
+}
+
+// A part of a run is that part: the parts of two halves are those of the whole.
+func TestBreakdownFromAnInstantOn(t *testing.T) {
+	r := newRig(t, Options{})
+	x := r.tensor(0, 64, 64)
+	whole, run := r.measured(0, Program{Targets: []PEID{0}, Body: func(t *tl.PE) {
+		a := t.Load(x, tl.Shape{64, 64}, tl.F16)
+		t.Store(x, t.Dot(a, a).To(tl.F16))
+	}})
+	every := func(PEID) bool { return true }
+	for _, part := range []sim.Time{0, 1, 3, 7, 8} {
+		from := run.Start + run.Critical()*part/8
+		b, ok := run.Breakdown(every, from)
+		same(t, "it was measured", ok, true)
+		same(t, "together", b.Total(), run.Start+run.Critical()-from)
+		if b.Compute > whole.Compute || b.Memory > whole.Memory || b.HiddenMemory > whole.HiddenMemory || b.Idle > whole.Idle {
+			t.Errorf("from %v on it is %+v, and all of it %+v", from, b, whole)
+		}
+	}
+	if _, ok := run.Breakdown(func(PEID) bool { return false }, run.Start); ok {
+		t.Error("there is a breakdown of no PE")
+	}
+}
+
+// Nothing is kept unless it is wanted: of programs that start after Measure(true) and
+// before Measure(false).
+func TestNothingIsMeasuredUnlessWanted(t *testing.T) {
+	r := newRig(t, Options{})
+	x := r.tensor(0, 64, 64)
+	p := Program{Name: "k", Targets: []PEID{0}, Body: func(t *tl.PE) { t.Load(x, tl.Shape{64, 64}, tl.F16).Neg() }}
+	every := func(PEID) bool { return true }
+	for _, on := range []bool{false, true, false} {
+		r.Measure(on)
+		run, err := r.Start(p, sim.Event{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.mustRun(t)
+		_, ok := run.Breakdown(every, run.Start)
+		same(t, "it was measured", ok, on)
+		home := r.PE(0)
+		same(t, "its engines note what they do", home.DMA.Usage != nil && home.Pipeline.Usage != nil, on)
+	}
+	r.Close()
+}

@@ -1,0 +1,149 @@
+package pe
+
+import (
+	"fmt"
+	"os"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/kernbench/kernbench/internal/fabric"
+	"github.com/kernbench/kernbench/internal/rapidtest"
+	"github.com/kernbench/kernbench/internal/sim"
+)
+
+func TestMain(m *testing.M) { os.Exit(rapidtest.Main(m)) }
+
+// instants is times as a plain set: instant i is from i to i+1.
+type instants [40]bool
+
+func (s *instants) add(span Span) {
+	for i := span.Start; i < span.End; i++ {
+		s[i] = true
+	}
+}
+
+// spans is the set as spans, which do not touch.
+func (s *instants) spans() (list Spans) {
+	for i := 0; i < len(s); i++ {
+		start := i
+		for i < len(s) && s[i] {
+			i++
+		}
+		if i > start {
+			list = append(list, Span{sim.Time(start), sim.Time(i)})
+		}
+	}
+	return list
+}
+
+func (s *instants) combine(other *instants, f func(a, b bool) bool) (out instants) {
+	for i := range s {
+		out[i] = f(s[i], other[i])
+	}
+	return out
+}
+
+func (s *instants) total() (n sim.Time) {
+	for _, in := range s {
+		if in {
+			n++
+		}
+	}
+	return n
+}
+
+// anySpans is spans in any order, empty ones and such that end before they start too.
+var anySpans = rapid.SliceOfN(rapid.Custom(func(t *rapid.T) Span {
+	at := rapid.IntRange(0, len(instants{}))
+	return Span{sim.Time(at.Draw(t, "start")), sim.Time(at.Draw(t, "end"))}
+}), 0, 8)
+
+// drawn is some spans both ways.
+func drawn(t *rapid.T, name string) (s Spans, set instants) {
+	for _, span := range anySpans.Draw(t, name) {
+		s.Add(span.Start, span.End)
+		set.add(span)
+		if got, want := fmt.Sprint(s), fmt.Sprint(set.spans()); got != want {
+			t.Fatalf("with %v they are %s, want %s", span, got, want)
+		}
+	}
+	return s, set
+}
+
+func TestSpansAreSetsOfInstants(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		a, setA := drawn(t, "a")
+		b, setB := drawn(t, "b")
+		union := setA.combine(&setB, func(a, b bool) bool { return a || b })
+		common := setA.combine(&setB, func(a, b bool) bool { return a && b })
+		before := fmt.Sprint(a, b)
+		for _, c := range []struct {
+			what string
+			got  Spans
+			want *instants
+		}{
+			{"the union", a.Union(b), &union},
+			{"the union the other way", b.Union(a), &union},
+			{"what is common", a.Common(b), &common},
+			{"what is common the other way", b.Common(a), &common},
+		} {
+			if fmt.Sprint(c.got) != fmt.Sprint(c.want.spans()) || c.got.Total() != c.want.total() {
+				t.Fatalf("%s of %v and %v is %v, together %v, want %v, %v", c.what, a, b, c.got, c.got.Total(), c.want.spans(), c.want.total())
+			}
+		}
+		if after := fmt.Sprint(a, b); after != before {
+			t.Fatalf("they were %s, and are %s", before, after)
+		}
+	})
+}
+
+// What has been added to a union does not change what it is of.
+func TestAUnionIsItsOwn(t *testing.T) {
+	a := Spans{{0, 10}, {20, 30}}
+	both := a.Union(nil)
+	both.Add(5, 25)
+	if got, want := fmt.Sprint(a, both), fmt.Sprint(Spans{{0, 10}, {20, 30}}, Spans{{0, 30}}); got != want {
+		t.Errorf("they are %s, want %s", got, want)
+	}
+}
+
+// A class is in use while any of its requests is under way: from when the first has its
+// place at a channel, after its descriptor, to when the last has ended.
+func TestRequestsUnderWayAreInUse(t *testing.T) {
+	for _, c := range []struct {
+		name          string
+		outstanding   int
+		requests      []Request
+		compute, comm Spans
+	}{
+		{"one", 8, []Request{load(0, 0, 4096)}, Spans{{4 * ns, 120 * ns}}, nil},
+		{"two at once", 8, []Request{load(0, 0, 256), store(4096, 4096, 512)}, Spans{{4 * ns, 106 * ns}}, nil},
+		{"one behind the other", 1, []Request{load(0, 0, 256), load(256, 256, 256)}, Spans{{4 * ns, 206 * ns}}, nil},
+		{
+			// The second has no place before 105 ns.
+			"two classes", 1,
+			[]Request{comm(load(0, 0, 256)), load(256, 256, 256)},
+			Spans{{105 * ns, 206 * ns}}, Spans{{4 * ns, 105 * ns}},
+		},
+	} {
+		b := newBench(c.outstanding)
+		b.dma.Usage = &Usage{}
+		b.run(t, c.requests...)
+		got := fmt.Sprint(b.dma.Usage.DMA[fabric.Compute], b.dma.Usage.DMA[fabric.Comm])
+		if want := fmt.Sprint(c.compute, c.comm); got != want {
+			t.Errorf("%s: in use %s, want %s", c.name, got, want)
+		}
+	}
+}
+
+// BenchmarkSpansAdd adds a million spans in order, which is how most come.
+func BenchmarkSpansAdd(b *testing.B) {
+	b.ReportAllocs()
+	for b.Loop() {
+		s := make(Spans, 0, 1<<20)
+		for i := range sim.Time(1 << 20) {
+			s.Add(2*i, 2*i+1)
+		}
+	}
+}

@@ -1,0 +1,23 @@
+package torch
+
+import "reflect"
+
+// Local is the value of type T that belongs to the calling rank, zero until somebody
+// has set it: what a package that builds on this one keeps for each worker of Spawn,
+// whose goroutine it shares. It ends with the worker.
+func Local[T any](c *Context) *T {
+	w := c.current
+	if w == nil {
+		panic(misuse("Local", "called from a kernel"))
+	}
+	kind := reflect.TypeFor[T]()
+	if value, ok := w.locals[kind]; ok {
+		return value.(*T)
+	}
+	if w.locals == nil {
+		w.locals = map[reflect.Type]any{}
+	}
+	value := new(T)
+	w.locals[kind] = value
+	return value
+}

@@ -1,0 +1,202 @@
+package torch
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/kernbench/kernbench/ccl"
+	"github.com/kernbench/kernbench/internal/machine"
+	"github.com/kernbench/kernbench/internal/memory"
+	"github.com/kernbench/kernbench/tl"
+)
+
+// Making is a tensor that kernels make piece by piece on the PEs that hold it, where
+// pieces that are done are reduced while the next one is being made. The pieces are
+// tensors of their own, laid out alike: each PE makes what it holds of them.
+type Making struct {
+	Name  string
+	Using []*Tensor // that Make and Use read and write besides
+	// Make begins with a piece on a PE. It is the function that issues the next step
+	// of the work, and reports whether there was one: the shorter steps are, the less
+	// they hold up messages.
+	Make func(t *tl.PE, pe, piece int) (next func() bool)
+	// Together, if it is set, is the PEs of the device, itself among them, that write what
+	// a PE holds of the pieces: a piece is reduced when all of them have made it. Each of
+	// them names the same PEs.
+	Together func(pe int) []int
+	// Use, if it is set, is called on each PE when a piece has been reduced.
+	Use func(t *tl.PE, pe, piece int)
+	// Room is the bytes of TCM that Make and Use take on a PE.
+	Room int
+}
+
+// AllReduceMaking is AllReduce of several tensors one after the other, in one program
+// that also makes them.
+func (d *Distributed) AllReduceMaking(m Making, pieces []*Tensor, op ReduceOp, group ...*Group) error {
+	var list []*request
+	for _, x := range pieces {
+		x.usable("all_reduce")
+		op.check("all_reduce", x)
+		list = append(list, &request{collective: ccl.AllReduce, reduction: op, in: []span{whole(x)}, out: []span{whole(x)}})
+	}
+	return d.making(m, list, group)
+}
+
+// ReduceScatterMaking is ReduceScatter of several lists one after the other, in one
+// program that also makes them: in[i][r] is what rank r of the group gets in out[i].
+func (d *Distributed) ReduceScatterMaking(m Making, out []*Tensor, in [][]*Tensor, op ReduceOp, group ...*Group) error {
+	if len(in) != len(out) {
+		panic(misuse("reduce_scatter", "%d pieces to receive and %d to send", len(out), len(in)))
+	}
+	var list []*request
+	for i, x := range out {
+		dtypeOf(ccl.ReduceScatter, append(slices.Clone(in[i]), x))
+		op.check("reduce_scatter", x)
+		r := &request{collective: ccl.ReduceScatter, reduction: op, out: []span{whole(x)}}
+		if n := d.GetWorldSize(group...); len(in[i]) != n {
+			panic(misuse("reduce_scatter", "%d tensors to send, want %d: one for each rank", len(in[i]), n))
+		}
+		for _, y := range in[i] {
+			r.in = append(r.in, whole(y))
+		}
+		list = append(list, r)
+	}
+	return d.making(m, list, group)
+}
+
+// making is a call of all the pieces.
+func (d *Distributed) making(m Making, pieces []*request, group []*Group) error {
+	if len(pieces) == 0 || m.Make == nil {
+		panic(misuse("Making", "%s has no pieces, or no Make", m.Name))
+	}
+	first := pieces[0]
+	g, err := d.group(first.collective.String(), group)
+	if err != nil {
+		return err
+	}
+	if !d.c.spawned() {
+		panic(misuse("Making", "%s: a rank has to be a worker of Spawn", m.Name))
+	}
+	all := &request{collective: first.collective, reduction: first.reduction, making: &m, pieces: pieces}
+	all.what = fmt.Sprintf("%v of %d pieces of %s, %v, beside %s", first.collective, len(pieces), d.describe(g, first.out[0].x), first.reduction, m.Name)
+	for _, r := range pieces {
+		all.in, all.out = append(all.in, r.in...), append(all.out, r.out...)
+	}
+	for _, x := range m.Using {
+		x.usable(m.Name)
+		all.out = append(all.out, whole(x)) // it may write them
+	}
+	return inOrder(d.call(g, all))
+}
+
+// planMaking makes one program of the collectives of all pieces and of what makes them.
+func (c *Context) planMaking(k *call, members []member) (*planned, error) {
+	room := 0
+	makers := map[int]*Making{} // by device
+	for _, m := range members {
+		room = max(room, m.making.Room)
+		makers[m.device] = m.making
+	}
+	algorithm := k.group.settings.Algorithm
+	var pieces []*planned
+	for i := range members[0].pieces {
+		of := slices.Clone(members)
+		for j := range of {
+			r := *members[j].pieces[i]
+			r.device = members[j].device
+			of[j].request = &r
+		}
+		p, err := c.planOne(k, of, algorithm, memory.Bytes(room))
+		if err != nil {
+			return nil, err
+		}
+		if p.inboxes > 0 {
+			return nil, fmt.Errorf("%s needs more ports than a PE has, and messages go to inboxes, which serve one piece alone: choose another algorithm", p.algorithm.Name)
+		}
+		if i > 0 && !slices.Equal(p.program.Targets, pieces[0].program.Targets) {
+			return nil, fmt.Errorf("piece %d is on other PEs than the first: lay all pieces out alike", i)
+		}
+		pieces = append(pieces, p)
+		algorithm = p.algorithm.Name // one for all, since they share the queues
+	}
+	whole := pieces[0]
+	reducing := len(whole.program.Targets)
+	ranks := map[int]int{} // of the launch, by PE
+	for rank, pe := range whole.program.Targets {
+		ranks[int(pe)] = rank
+	}
+	maker := func(pe machine.PEID) *Making { return makers[c.m.PE(pe).SIP] }
+	for _, pe := range whole.program.Targets {
+		if m := maker(pe); m.Together != nil {
+			for _, other := range m.Together(int(pe)) {
+				if _, known := ranks[other]; !known { // it makes something, and holds nothing
+					ranks[other] = len(whole.program.Targets)
+					whole.program.Targets = append(whole.program.Targets, machine.PEID(other))
+				}
+			}
+		}
+	}
+	whole.program.Name = members[0].making.Name
+	whole.program.Body = func(t *tl.PE) {
+		target := whole.program.Targets[t.Rank()]
+		m, pe := maker(target), int(target)
+		next := m.Make(t, pe, 0)
+		for i, p := range pieces {
+			for next() {
+			}
+			if m.Together != nil {
+				meet(t, m.Together(pe), ranks, i)
+			}
+			next = func() bool { return false }
+			if i+1 < len(pieces) {
+				next = m.Make(t, pe, i+1)
+			}
+			if t.Rank() >= reducing {
+				continue
+			}
+			p.algorithm.Kernel(t.Through(func(on tl.Machine) tl.Machine { return &beside{on, next} }), p.args[t.Rank()])
+			if m.Use != nil {
+				m.Use(t, pe, i)
+			}
+		}
+	}
+	return whole, nil
+}
+
+// meet waits until some PEs have all come so far, for the ith time.
+func meet(t *tl.PE, pes []int, ranks map[int]int, i int) {
+	const signal = 0 // messages go through queues
+	for _, pe := range pes {
+		t.Notify(ranks[pe], signal, tl.Add, 1)
+	}
+	t.WaitSignal(signal, tl.GE, len(pes)*(i+1))
+}
+
+// beside is a machine on which, each time that a kernel is about to wait for others, a
+// step of other work is issued.
+type beside struct {
+	tl.Machine
+	next func() bool
+}
+
+func (b *beside) Recv(port tl.Port, v *tl.Value, into *tl.Block, wait bool) (tl.Handle, tl.Port, error) {
+	if wait {
+		b.next()
+	}
+	return b.Machine.Recv(port, v, into, wait)
+}
+
+func (b *beside) Wait(h tl.Handle) error {
+	b.next()
+	return b.Machine.Wait(h)
+}
+
+func (b *beside) Select(cases []tl.Case) (int, error) {
+	b.next()
+	return b.Machine.Select(cases)
+}
+
+func (b *beside) WaitSignal(signal int, cmp tl.Cmp, value int64) error {
+	b.next()
+	return b.Machine.WaitSignal(signal, cmp, value)
+}

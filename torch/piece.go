@@ -1,0 +1,153 @@
+package torch
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/kernbench/kernbench/internal/machine"
+	"github.com/kernbench/kernbench/tl"
+)
+
+// Piece is a part of a box of a matrix that a kernel reads or writes in one go: rows one
+// below the other at one distance, on one PE or on several whose shards follow each other.
+type Piece struct {
+	Row, Col   int // where it begins, in the tensor
+	Rows, Cols int
+	Ptr        tl.Ptr // to its first element
+}
+
+// Pieces cuts a box of a matrix, or of a vector, which is a row, into such parts, by
+// columns and then by rows: what a kernel on a PE reads that needs more of a tensor than
+// its own part. Of a replicated tensor it is the copy nearest to the PE: its own, one of
+// its cube, of its SIP, any. A partial tensor has no pieces: reduce it first.
+func (x *Tensor) Pieces(row, col, rows, cols, pe int) []Piece {
+	near := x.ctx.m.PE(machine.PEID(pe))
+	distance := func(s *shard) int {
+		switch at := x.ctx.m.PE(s.at); {
+		case at == near:
+			return 0
+		case at.SIP == near.SIP && at.Cube == near.Cube:
+			return 1
+		case at.SIP == near.SIP:
+			return 2
+		}
+		return 3
+	}
+	var list []Piece
+	nearest := map[[2]int]int{} // place in the list by where it begins
+	far := map[[2]int]int{}
+	x.box("Pieces", row, col, rows, cols, func(s *shard, p Piece) {
+		at := [2]int{p.Row, p.Col}
+		switch i, known := nearest[at]; {
+		case !known:
+			nearest[at], far[at] = len(list), distance(s)
+			list = append(list, p)
+		case distance(s) < far[at]:
+			list[i], far[at] = p, distance(s)
+		}
+	})
+	return joined(list)
+}
+
+// Copies is Pieces of all copies: what a kernel writes that makes a box of the tensor.
+func (x *Tensor) Copies(row, col, rows, cols int) (list []Piece) {
+	x.box("Copies", row, col, rows, cols, func(_ *shard, p Piece) { list = append(list, p) })
+	return joined(list)
+}
+
+// joined makes one piece of those one below the other, or one beside the other in a row,
+// that follow each other in the addresses.
+func joined(list []Piece) (out []Piece) {
+	slices.SortFunc(list, func(a, b Piece) int {
+		return cmp.Or(a.Col-b.Col, cmp.Compare(a.Ptr.Addr, b.Ptr.Addr))
+	})
+	for _, p := range list {
+		if n := len(out); n > 0 {
+			last := &out[n-1]
+			stride, size := last.Ptr.Stride[0], int64(p.Ptr.DType.Size())
+			switch {
+			case last.Col == p.Col && last.Cols == p.Cols && last.Row+last.Rows == p.Row && stride == p.Ptr.Stride[0] &&
+				last.Ptr.Addr+int64(last.Rows)*stride*size == p.Ptr.Addr:
+				last.Rows += p.Rows
+				continue
+			case last.Row == p.Row && last.Rows == 1 && p.Rows == 1 && last.Col+last.Cols == p.Col &&
+				last.Ptr.Addr+int64(last.Cols)*size == p.Ptr.Addr:
+				last.Cols += p.Cols
+				continue
+			}
+		}
+		out = append(out, p)
+	}
+	return out
+}
+
+// Layout is who would hold what of a tensor: its shards, without addresses.
+func (c *Context) Layout(shape Shape, on Placement) (list []Shard) {
+	for _, s := range on.place(c, "Layout", shape) {
+		list = append(list, c.shard(&s))
+	}
+	return list
+}
+
+// shard is where a shard is and what of the tensor it has.
+func (c *Context) shard(s *shard) Shard {
+	pe := c.m.PE(s.at)
+	return Shard{
+		SIP: pe.SIP, Cube: pe.Cube, PE: pe.PE, Start: slices.Clone(s.box.start), Extent: slices.Clone(s.box.extent), Copy: s.copy, Addend: s.addend,
+	}
+}
+
+// box calls a function for each shard that has some of a box.
+func (x *Tensor) box(op string, row, col, rows, cols int, found func(*shard, Piece)) {
+	x.usable(op)
+	height, width := x.matrix(op)
+	if row < 0 || col < 0 || rows < 0 || cols < 0 || row+rows > height || col+cols > width {
+		panic(misuse(op, "rows %d to %d and columns %d to %d of %s", row, row+rows, col, col+cols, x.name))
+	}
+	for i := range x.shards {
+		s := &x.shards[i]
+		if s.addend > 0 {
+			panic(misuse(op, "%s is partial: each PE has an addend of it: reduce it first", x.name))
+		}
+		top, left, h, w := s.asMatrix()
+		p := Piece{Row: max(row, top), Col: max(col, left)}
+		p.Rows, p.Cols = min(row+rows, top+h)-p.Row, min(col+cols, left+w)-p.Col
+		if p.Rows <= 0 || p.Cols <= 0 {
+			continue
+		}
+		size := int64(x.dtype.Size())
+		p.Ptr = tl.Ptr{Addr: int64(s.va) + (int64(p.Row-top)*int64(w)+int64(p.Col-left))*size, DType: x.dtype, Rank: 2}
+		p.Ptr.Stride[0], p.Ptr.Stride[1] = int64(w), 1
+		found(s, p)
+	}
+}
+
+// matrix is the rows and columns of a tensor of at most two axes.
+func (x *Tensor) matrix(op string) (rows, cols int) {
+	switch len(x.shape) {
+	case 0:
+		return 1, 1
+	case 1:
+		return 1, x.shape[0]
+	case 2:
+		return x.shape[0], x.shape[1]
+	}
+	panic(misuse(op, "%s has %d axes: it has to be a matrix or a vector", x.name, len(x.shape)))
+}
+
+// asMatrix is the box of a shard of such a tensor.
+func (s *shard) asMatrix() (row, col, rows, cols int) {
+	if len(s.box.extent) == 1 {
+		return 0, s.box.start[0], 1, s.box.extent[0]
+	}
+	return s.box.start[0], s.box.start[1], s.box.extent[0], s.box.extent[1]
+}
+
+// Place is what a PE of a number is: its SIP, its cube in that, and its place in the cube.
+func (c *Context) Place(number int) (sip, cube, pe int) {
+	if number < 0 || number >= c.NumPEs() {
+		panic(misuse("Place", "PE %d of a system that has 0 to %d", number, c.NumPEs()-1))
+	}
+	p := c.m.PE(machine.PEID(number))
+	return p.SIP, p.Cube, p.PE
+}

@@ -1,0 +1,85 @@
+package torch
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/kernbench/kernbench/internal/machine"
+)
+
+// Breakdown is where some time went: every instant is in one of Compute, Memory, Comm
+// and Idle, and HiddenMemory and HiddenComm say how much of Compute had memory or
+// communication going on beside it.
+type Breakdown = machine.Breakdown
+
+// Phase is a program that a rank took part in, a launch or a collective. It begins with
+// the end of the one before it, the first with the profile. Of the PEs of the rank's
+// device the one that ended last is looked at, until all of the program has ended; the
+// way from one program to the next is Idle.
+type Phase struct {
+	Name       string
+	Start, End Time
+	Breakdown
+}
+
+// Profile is the phases of a rank since Context.Profile.
+type Profile struct {
+	ctx    *Context
+	worker *worker
+	last   Time
+	phases []Phase
+}
+
+// Profile begins to note what the calling rank's programs do, once all that it asked for
+// before has ended. Copies between host and device count as Idle. A rank keeps one
+// profile at a time.
+func (c *Context) Profile() (*Profile, error) {
+	if err := c.Synchronize(); err != nil {
+		return nil, err
+	}
+	w := c.current
+	if w.profile != nil {
+		panic(misuse("Profile", "this rank keeps a profile already: Stop it first"))
+	}
+	w.profile = &Profile{ctx: c, worker: w, last: c.Now()}
+	c.profiles++
+	c.m.Measure(true)
+	return w.profile, nil
+}
+
+// Stop waits for what the rank has asked for and is the phases, whose times add up to
+// that from the beginning of the profile to the end of the last of them.
+func (p *Profile) Stop() ([]Phase, error) {
+	if p.worker.profile != p {
+		panic(misuse("Stop", "the profile was stopped before"))
+	}
+	err := p.ctx.Synchronize()
+	p.worker.profile = nil
+	if p.ctx.profiles--; p.ctx.profiles == 0 {
+		p.ctx.m.Measure(false)
+	}
+	return p.phases, err
+}
+
+// profiled adds an operation that has ended to the profiles of its ranks.
+func (c *Context) profiled(op *operation) {
+	if c.profiles == 0 {
+		return
+	}
+	for _, w := range append([]*worker{c.driver}, c.workers...) {
+		p := w.profile
+		if p == nil || !slices.Contains(op.streams, &w.stream) {
+			continue
+		}
+		start, end := max(op.run.Start, p.last), op.run.Start+op.run.Critical() // an asynchronous one may overlap those before it
+		b, ok := op.run.Breakdown(func(pe machine.PEID) bool {
+			return w.proc == nil || c.m.PE(pe).SIP == w.device
+		}, start)
+		if !ok || end < p.last {
+			continue
+		}
+		b.Idle += start - p.last
+		p.phases = append(p.phases, Phase{Name: strings.TrimPrefix(op.name, "launch "), Start: p.last, End: end, Breakdown: b})
+		p.last = end
+	}
+}

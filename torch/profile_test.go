@@ -1,0 +1,276 @@
+package torch_test
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/kernbench/kernbench/tl"
+	"github.com/kernbench/kernbench/torch"
+)
+
+// phaseNames is what phases are called.
+func phaseNames(phases []torch.Phase) (names []string) {
+	for _, p := range phases {
+		names = append(names, p.Name)
+	}
+	return names
+}
+
+// contiguous checks phases that began at an instant: each begins with the end of the one
+// before, and its parts are all of it. It is the end of the last.
+func contiguous(t *testing.T, what string, began torch.Time, phases []torch.Phase) torch.Time {
+	t.Helper()
+	at := began
+	var all torch.Breakdown
+	for _, p := range phases {
+		if p.Start != at || p.Total() != p.End-p.Start || p.End < p.Start {
+			t.Errorf("%s: %q is from %v to %v, of parts that are %v together; it has to begin at %v", what, p.Name, p.Start, p.End, p.Total(), at)
+		}
+		if p.HiddenMemory > p.Compute || p.HiddenComm > p.Compute || min(p.Compute, p.Memory, p.Comm, p.Idle, p.HiddenMemory, p.HiddenComm) < 0 {
+			t.Errorf("%s: parts of %q: %+v", what, p.Name, p.Breakdown)
+		}
+		at, all = p.End, all.Add(p.Breakdown)
+	}
+	if all.Total() != at-began {
+		t.Errorf("%s: all phases together are %v, want %v", what, all.Total(), at-began)
+	}
+	return at
+}
+
+// triple is a kernel that reads, computes and writes n elements.
+func triple(t *tl.PE, x tl.Ptr, n int) { t.Store(x, t.Load(x, tl.Shape{n}, tl.F32).Mul(3)) }
+
+// A program without Spawn: what is between two launches, the copy of a tensor by way of
+// the host, is Idle of the second; all else is the same.
+func TestProfileWithoutSpawn(t *testing.T) {
+	const n = 1000
+	l := newLab(t, machines(t)(trial{}))
+	x, y := l.zeros(torch.F32, torch.On(0, 1, 9), 3*n), l.zeros(torch.F32, torch.On(0), 10*n)
+	l.launch("before", triple, x, n)
+	began := l.Now()
+	p, err := l.Profile()
+	if err != nil {
+		t.Fatal(err)
+	}
+	first, err := l.Launch("first", triple, x, n)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := y.CopyFrom(fill(1, 10*n)); err != nil {
+		t.Fatal(err)
+	}
+	second, err := l.Launch("second", triple, x, n)
+	if err != nil {
+		t.Fatal(err)
+	}
+	phases, err := p.Stop()
+	if err != nil {
+		t.Fatal(err)
+	}
+	end := contiguous(t, "the program", began, phases)
+	if got, want := fmt.Sprint(phaseNames(phases)), "[first second]"; got != want {
+		t.Fatalf("phases %s, want %s", got, want)
+	}
+	if want := second.Start() + second.Crit(); end != want || first.Start()+first.Crit() != phases[0].End {
+		t.Errorf("phases end at %v and %v, want %v and %v", phases[0].End, end, first.Start()+first.Crit(), want)
+	}
+	a, b := phases[0].Breakdown, phases[1].Breakdown
+	a.Idle -= first.Start() - began
+	b.Idle -= second.Start() - phases[0].End
+	if a != b || a.Idle < 0 {
+		t.Errorf("without the way to it the first is %+v, the second %+v", a, b)
+	}
+	l.launch("after", triple, x, n)
+	if len(phases) != 2 {
+		t.Errorf("phases %v after the end of the profile", phaseNames(phases))
+	}
+}
+
+// Two ranks profile at once launches, collectives and messages.
+func TestProfileOfRanks(t *testing.T) {
+	const n = 4000
+	want := [][]string{
+		{"triple", "all_reduce 1 of the default group", "triple", "message from rank 0 to rank 1 with tag 0", "barrier 2 of the default group"},
+		{"triple", "all_reduce 1 of the default group", "message from rank 0 to rank 1 with tag 0", "barrier 2 of the default group"},
+	}
+	_, err := spawn(t, 2, func(rank int, ctx *torch.Context, dist *torch.Distributed) error {
+		x := full(ctx, 1, n)
+		p, err := ctx.Profile()
+		if err != nil {
+			return err
+		}
+		began := ctx.Now()
+		_, err = ctx.Launch("triple", triple, x, n*(1+rank)/2)
+		err = errors.Join(err, dist.AllReduce(x, torch.SUM))
+		if rank == 0 {
+			_, again := ctx.Launch("triple", triple, x, n)
+			err = errors.Join(err, again, dist.Send(x, 1, 0))
+		} else {
+			err = errors.Join(err, dist.Recv(x, 0, 0))
+		}
+		if err = errors.Join(err, dist.Barrier()); err != nil {
+			return err
+		}
+		phases, err := p.Stop()
+		what := fmt.Sprint("rank ", rank)
+		end := contiguous(t, what, began, phases)
+		if got := phaseNames(phases); !slices.Equal(got, want[rank]) {
+			t.Errorf("%s: phases %q, want %q", what, got, want[rank])
+		} else {
+			reduce := phases[1]
+			if reduce.Comm == 0 || phases[0].Compute == 0 || phases[0].Memory == 0 || phases[0].Comm != 0 {
+				t.Errorf("%s: a launch without messages %+v, and a collective %+v", what, phases[0].Breakdown, reduce.Breakdown)
+			}
+		}
+		if end != ctx.Now() {
+			t.Errorf("%s: the last phase ends at %v, and the rank has waited until %v", what, end, ctx.Now())
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// A collective that goes on beside launches on other PEs has the time that nothing before
+// it had; one that has ended before what is noted already has none.
+func TestProfileOfAsyncCollectives(t *testing.T) {
+	const n = 20000
+	_, err := spawn(t, 2, func(rank int, ctx *torch.Context, dist *torch.Distributed) error {
+		x := full(ctx, 1, n)
+		y, err := ctx.Full(1, torch.F32, torch.Shape{n}, torch.On(ctx.PE(rank, 0, 3)))
+		if err != nil {
+			return err
+		}
+		p, err := ctx.Profile()
+		if err != nil {
+			return err
+		}
+		began := ctx.Now()
+		w, err := dist.AllReduceAsync(x, torch.SUM)
+		if err != nil {
+			return err
+		}
+		for range 3 {
+			if _, err := ctx.Launch("beside", triple, y, n/4); err != nil {
+				return err
+			}
+		}
+		if err := w.Wait(); err != nil {
+			return err
+		}
+		phases, err := p.Stop()
+		contiguous(t, fmt.Sprint("rank ", rank), began, phases)
+		got := strings.Join(phaseNames(phases), ", ")
+		if want := "beside, beside, beside, all_reduce 1 of the default group"; got != want {
+			t.Errorf("rank %d: phases %s, want %s", rank, got, want)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Who profiles alone has its own phases, whatever the others do before and after; the
+// profile of another begins when it asks for it.
+func TestAProfileIsOfItsRank(t *testing.T) {
+	const n = 1000
+	_, err := spawn(t, 3, func(rank int, ctx *torch.Context, dist *torch.Distributed) error {
+		x := full(ctx, 1, n)
+		for turn := range 3 {
+			var p *torch.Profile
+			var began torch.Time
+			if turn == rank {
+				var err error
+				if p, err = ctx.Profile(); err != nil {
+					return err
+				}
+				began = ctx.Now()
+			}
+			if _, err := ctx.Launch(fmt.Sprint("turn ", turn), triple, x, n); err != nil {
+				return err
+			}
+			if err := dist.AllReduce(x, torch.MAX); err != nil {
+				return err
+			}
+			if p == nil {
+				continue
+			}
+			phases, err := p.Stop()
+			if err != nil {
+				return err
+			}
+			contiguous(t, fmt.Sprint("rank ", rank), began, phases)
+			want := []string{fmt.Sprint("turn ", turn), fmt.Sprintf("all_reduce %d of the default group", turn+1)}
+			if got := phaseNames(phases); !slices.Equal(got, want) {
+				t.Errorf("rank %d: phases %q, want %q", rank, got, want)
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Profiles take no simulated time, and one of nothing has no phases.
+func TestAProfileTakesNoTime(t *testing.T) {
+	const n = 1000
+	var ends [2]torch.Time
+	for i, profile := range []bool{false, true} {
+		l, err := spawn(t, 2, func(rank int, ctx *torch.Context, dist *torch.Distributed) error {
+			x := full(ctx, 1, n)
+			if err := ctx.Synchronize(); err != nil {
+				return err
+			}
+			var p *torch.Profile
+			if profile {
+				empty := torch.Must(ctx.Profile())
+				if phases, err := empty.Stop(); len(phases) > 0 || err != nil {
+					t.Errorf("the phases of nothing are %q, and the error %v", phaseNames(phases), err)
+				}
+				p = torch.Must(ctx.Profile())
+			}
+			_, err := ctx.Launch("triple", triple, x, n)
+			err = errors.Join(err, dist.AllReduce(x, torch.SUM))
+			if profile {
+				_, stopped := p.Stop()
+				err = errors.Join(err, stopped)
+			}
+			return errors.Join(err, ctx.Synchronize())
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ends[i] = l.Now()
+	}
+	if ends[0] != ends[1] {
+		t.Errorf("with profiles it ends at %v, want %v", ends[1], ends[0])
+	}
+}
+
+func TestProfileMisuse(t *testing.T) {
+	l := newLab(t, machines(t)(trial{}))
+	p := torch.Must(l.Profile())
+	stop := func() { p.Stop() }
+	again := func() { l.Profile() }
+	for _, c := range []struct {
+		name, want string
+		f          func()
+	}{
+		{"a second profile", "torch: Profile: this rank keeps a profile already: Stop it first", again},
+		{"Stop", "", stop},
+		{"Stop again", "torch: Stop: the profile was stopped before", stop},
+		{"another profile", "", again},
+		{"Stop of the first", "torch: Stop: the profile was stopped before", stop},
+	} {
+		err := misuse(c.f)
+		if got := fmt.Sprint(err); c.want == "" && err != nil || c.want != "" && got != c.want {
+			t.Errorf("%s: %s, want %q", c.name, got, c.want)
+		}
+	}
+}
