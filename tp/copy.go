@@ -1,0 +1,85 @@
+package tp
+
+import (
+	"github.com/kernbench/kernbench/tl"
+	"github.com/kernbench/kernbench/torch"
+)
+
+// Spread is how tensors of this package are laid out: columns over the cubes of a device,
+// rows over the PEs of each.
+var Spread = torch.DPPolicy{Cube: torch.ColumnWise, PE: torch.RowWise}
+
+// corner is an element of a matrix, the first of a box.
+type corner struct {
+	x        *torch.Tensor
+	row, col int
+}
+
+// move is a box of a matrix that is copied to a place in another.
+type move struct {
+	from, to   corner
+	rows, cols int
+}
+
+// copied is a tile of a move, as a kernel copies it.
+type copied struct {
+	from, to tl.Ptr
+	shape    tl.Shape
+}
+
+// tilesOfTCM is how many tiles of a copy TCM has room for: so many are on their way at
+// once, since a load does not wait for the stores before it.
+const tilesOfTCM = 64
+
+// copyBoxes copies boxes between matrices, in one launch: each PE reads what it holds of
+// the destinations. All matrices have one dtype.
+func copyBoxes(ctx *torch.Context, name string, moves []move) error {
+	room := int(ctx.Topology().Spec().PE.TCM.Size) / tilesOfTCM
+	var pes []int
+	var tensors []*torch.Tensor
+	tiles := map[int][]copied{} // by PE
+	for _, m := range moves {
+		tensors = append(tensors, m.from.x, m.to.x)
+		for _, s := range m.to.x.Shards() {
+			row, col := max(m.to.row, s.Start[0]), max(m.to.col, s.Start[1])
+			rows := min(m.to.row+m.rows, s.Start[0]+s.Extent[0]) - row
+			cols := min(m.to.col+m.cols, s.Start[1]+s.Extent[1]) - col
+			if rows <= 0 || cols <= 0 {
+				continue
+			}
+			pe := ctx.PE(s.SIP, s.Cube, s.PE)
+			if tiles[pe] == nil {
+				pes = append(pes, pe)
+			}
+			own := m.to.x.Pieces(row, col, rows, cols, pe)[0]
+			row, col = row-m.to.row+m.from.row, col-m.to.col+m.from.col
+			for _, p := range m.from.x.Pieces(row, col, rows, cols, pe) {
+				to := own.Ptr.At(p.Row-row, p.Col-col)
+				tiles[pe] = append(tiles[pe], tilesOf(p, to, room/m.to.x.DType().Size())...)
+			}
+		}
+	}
+	if len(pes) == 0 {
+		return nil
+	}
+	_, err := ctx.Launch(name, func(t *tl.PE) {
+		for _, c := range tiles[pes[t.Rank()]] {
+			t.Store(c.to, t.Load(c.from, c.shape, c.from.DType))
+		}
+	}, torch.PEs(pes...), torch.Using(tensors...))
+	return err
+}
+
+// tilesOf cuts the copy of a piece into tiles of so many elements at most: of whole rows,
+// or where a row is too long for that of a part of one.
+func tilesOf(p torch.Piece, to tl.Ptr, elems int) (list []copied) {
+	cols := min(p.Cols, elems)
+	rows := min(p.Rows, elems/cols)
+	for row := 0; row < p.Rows; row += rows {
+		for col := 0; col < p.Cols; col += cols {
+			shape := tl.Shape{min(rows, p.Rows-row), min(cols, p.Cols-col)}
+			list = append(list, copied{p.Ptr.At(row, col), to.At(row, col), shape})
+		}
+	}
+	return list
+}

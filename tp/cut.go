@@ -1,0 +1,62 @@
+package tp
+
+import "slices"
+
+// cuts is where a product is cut because of where its operands and its result lie, along
+// each axis: both ends and what is between them, in any order.
+type cuts struct{ rows, cols, k []int }
+
+// Blocks are as large as keeps the array busy and the number of commands small.
+const (
+	blockRows = 128
+	blockCols = 512
+	blockK    = 512
+	stages    = 3 // operands in TCM: in use, there, and on their way
+)
+
+// blockSize is the largest block of a result, and how much of K is read at once.
+type blockSize struct{ rows, cols, k int }
+
+// fit is the largest blocks of elements of so many bytes for which TCM has room.
+func (c *cuts) fit(elem, room int) blockSize {
+	s := blockSize{rows: min(blockRows, widest(c.rows)), cols: min(blockCols, widest(c.cols)), k: min(blockK, widest(c.k))}
+	for {
+		operands, sums := stages*s.k*(s.rows+s.cols)*elem, 5*s.rows*s.cols*4 // sums: two, each before and after, and as written
+		switch {
+		case operands+sums <= room || s.rows*s.cols*s.k == 1:
+			return s
+		case s.k > 64 || s.k > 1 && s.k >= s.rows && s.k >= s.cols:
+			s.k = (s.k + 1) / 2
+		case s.cols >= s.rows:
+			s.cols = (s.cols + 1) / 2
+		default:
+			s.rows = (s.rows + 1) / 2
+		}
+	}
+}
+
+// interval is n places from one on.
+type interval struct{ from, n int }
+
+// ranges is the intervals between cuts, each cut further into parts of equal size, up to
+// the last, none of which has more than so many.
+func ranges(cuts []int, most int) (list []interval) {
+	sorted := slices.Compact(slices.Sorted(slices.Values(cuts)))
+	for i := range len(sorted) - 1 {
+		from, n := sorted[i], sorted[i+1]-sorted[i]
+		parts := (n + most - 1) / most
+		each := (n + parts - 1) / parts
+		for at := 0; at < n; at += each {
+			list = append(list, interval{from + at, min(each, n-at)})
+		}
+	}
+	return list
+}
+
+// widest is the largest interval between cuts.
+func widest(cuts []int) (most int) {
+	for _, r := range ranges(cuts, 1<<62) {
+		most = max(most, r.n)
+	}
+	return most
+}

@@ -1,0 +1,24 @@
+// Package tp is tensor parallelism with Megatron's names: which ranks belong together,
+// the mappings between the regions of a model, and layers that are cut over ranks.
+//
+//	err := ctx.Spawn(func(rank int, ctx *torch.Context) error {
+//		torch.OK(ctx.Distributed().InitProcessGroup("ahbm"))
+//		torch.OK(tp.InitializeModelParallel(ctx, 4, 1, 1, 1, ""))
+//		...
+//		y, err := tp.ReduceFromTensorModelParallelRegion.Forward(ctx, x)
+//
+// Every rank is in one group of each kind (groups.go), along dimensions of parallelism
+// whose order says which ranks are next to each other (order.go). InitializeModelParallel
+// makes the groups and keeps them with the rank (state.go), getters tell of them
+// (getters.go).
+//
+// Tensors are matrices of tokens by features. What this package makes is laid out as
+// Spread says. A mapping (mappings.go) is a pair of functions, since there is no autograd:
+// Forward for values and Backward for gradients. Each is a collective (moves.go) of parts
+// of a matrix (parts.go). A collective needs tensors that are laid out alike, and a part of
+// a matrix is not laid out like the whole: a kernel copies boxes from one to the other
+// (copy.go).
+//
+// Process groups, collectives and tensors are package torch's. This package imports torch,
+// tl and topology. Benches and examples are above it.
+package tp

@@ -1,0 +1,108 @@
+package tp
+
+import (
+	"fmt"
+	"slices"
+)
+
+// kind is what the ranks of a group share the work of.
+type kind int
+
+const (
+	tensorGroup kind = iota
+	pipelineGroup
+	dataGroup
+	contextGroup
+	dataContextGroup
+	modelGroup
+	tensorDataGroup
+	tensorContextGroup
+	tensorDataContextGroup
+	embeddingGroup
+	positionEmbeddingGroup
+	expertGroup
+	expertTensorGroup
+	expertDataGroup
+	expertTensorModelGroup
+	expertTensorModelPipelineGroup
+	numKinds
+)
+
+// kinds is what Megatron calls each kind of group, and along which dimensions it is: of
+// the layers that all ranks have, or of experts, whose ranks are divided in another way.
+// Some have only a few ranks of each such group.
+var kinds = [numKinds]struct {
+	name, dims string
+	expert     bool
+	of         func(ranks []int) []int
+}{
+	tensorGroup:                    {name: "TensorModelParallel", dims: "tp"},
+	pipelineGroup:                  {name: "PipelineModelParallel", dims: "pp"},
+	dataGroup:                      {name: "DataParallel", dims: "dp"},
+	contextGroup:                   {name: "ContextParallel", dims: "cp"},
+	dataContextGroup:               {name: "DataAndContextParallel", dims: "dp-cp"},
+	modelGroup:                     {name: "ModelParallel", dims: "tp-pp"},
+	tensorDataGroup:                {name: "TensorAndDataParallel", dims: "tp-dp"},
+	tensorContextGroup:             {name: "TensorAndContextParallel", dims: "tp-cp"},
+	tensorDataContextGroup:         {name: "TensorAndDataAndContextParallel", dims: "tp-dp-cp"},
+	embeddingGroup:                 {name: "Embedding", dims: "pp", of: firstAndLast},
+	positionEmbeddingGroup:         {name: "PositionEmbedding", dims: "pp", of: first},
+	expertGroup:                    {name: "ExpertModelParallel", dims: "ep", expert: true},
+	expertTensorGroup:              {name: "ExpertTensorParallel", dims: "tp", expert: true},
+	expertDataGroup:                {name: "ExpertDataParallel", dims: "dp", expert: true},
+	expertTensorModelGroup:         {name: "ExpertTensorAndModelParallel", dims: "tp-ep", expert: true},
+	expertTensorModelPipelineGroup: {name: "ExpertTensorModelPipelineParallel", dims: "tp-ep-pp", expert: true},
+}
+
+// first is the first stage of a pipeline, which has the position embedding.
+func first(stages []int) []int { return stages[:1] }
+
+// firstAndLast is the stages that have the word embedding: its input and its output
+// share weights.
+func firstAndLast(stages []int) []int {
+	if len(stages) == 1 {
+		return stages
+	}
+	return []int{stages[0], stages[len(stages)-1]}
+}
+
+// allGroups is the ranks of every group of each kind. Sizes of 0 are 1.
+func allGroups(world, tensor, pipeline, context, expert int, order string) (all [numKinds][][]int, err error) {
+	for _, n := range []*int{&tensor, &pipeline, &context, &expert} {
+		if *n < 0 {
+			return all, fmt.Errorf("tensor %d, pipeline %d, context %d, expert %d: sizes are at least 1, or 0 for 1", tensor, pipeline, context, expert)
+		}
+		*n = max(*n, 1)
+	}
+	if world%(tensor*pipeline*context) != 0 {
+		return all, fmt.Errorf("tensor %d × pipeline %d × context %d = %d ranks do not divide the world of %d", tensor, pipeline, context, tensor*pipeline*context, world)
+	}
+	if world%(tensor*expert*pipeline) != 0 {
+		return all, fmt.Errorf("tensor %d × expert %d × pipeline %d = %d ranks do not divide the world of %d", tensor, expert, pipeline, tensor*expert*pipeline, world)
+	}
+	dense := sizes{"tp": tensor, "cp": context, "ep": 1, "dp": world / (tensor * pipeline * context), "pp": pipeline}
+	experts := sizes{"tp": tensor, "cp": 1, "ep": expert, "dp": world / (tensor * expert * pipeline), "pp": pipeline}
+	denseOrder, err := dense.ordered(order)
+	if err != nil {
+		return all, err
+	}
+	expertOrder, err := experts.ordered(order)
+	if err != nil {
+		return all, err
+	}
+	for k, of := range kinds {
+		all[k] = groups(dense, denseOrder, of.dims)
+		if of.expert {
+			all[k] = groups(experts, expertOrder, of.dims)
+		}
+		if of.of != nil {
+			for i, ranks := range all[k] {
+				all[k][i] = of.of(ranks)
+			}
+		}
+	}
+	if !slices.EqualFunc(all[pipelineGroup], groups(experts, expertOrder, "pp"), slices.Equal) {
+		return all, fmt.Errorf("order %q has the pipelines of experts on other ranks than those of the other layers: write an order that ends with pp", order)
+	}
+	return all, nil
+}

@@ -1,0 +1,92 @@
+package tp
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+func TestGroupsOfEachKind(t *testing.T) {
+	type want map[kind]string
+	for _, c := range []struct {
+		name                                     string
+		world, tensor, pipeline, context, expert int
+		want                                     want
+	}{
+		{"pipeline", 16, 2, 4, 0, 0, want{
+			tensorGroup: "[[0 1] [2 3] [4 5] [6 7] [8 9] [10 11] [12 13] [14 15]]", pipelineGroup: "[[0 4 8 12] [1 5 9 13] [2 6 10 14] [3 7 11 15]]",
+			dataGroup: "[[0 2] [1 3] [4 6] [5 7] [8 10] [9 11] [12 14] [13 15]]", modelGroup: "[[0 1 4 5 8 9 12 13] [2 3 6 7 10 11 14 15]]",
+			embeddingGroup: "[[0 12] [1 13] [2 14] [3 15]]", positionEmbeddingGroup: "[[0] [1] [2] [3]]",
+			tensorDataGroup: "[[0 1 2 3] [4 5 6 7] [8 9 10 11] [12 13 14 15]]",
+		}},
+		{"context", 8, 2, 1, 2, 0, want{
+			contextGroup: "[[0 2] [1 3] [4 6] [5 7]]", dataGroup: "[[0 4] [1 5] [2 6] [3 7]]", dataContextGroup: "[[0 2 4 6] [1 3 5 7]]",
+			tensorContextGroup: "[[0 1 2 3] [4 5 6 7]]", tensorDataGroup: "[[0 1 4 5] [2 3 6 7]]", tensorDataContextGroup: "[[0 1 2 3 4 5 6 7]]",
+			expertDataGroup: "[[0 2 4 6] [1 3 5 7]]", embeddingGroup: "[[0] [1] [2] [3] [4] [5] [6] [7]]",
+		}},
+		{"experts", 8, 2, 1, 1, 2, want{
+			expertGroup: "[[0 2] [1 3] [4 6] [5 7]]", expertTensorGroup: "[[0 1] [2 3] [4 5] [6 7]]", expertDataGroup: "[[0 4] [1 5] [2 6] [3 7]]",
+			expertTensorModelGroup: "[[0 1 2 3] [4 5 6 7]]", expertTensorModelPipelineGroup: "[[0 1 2 3] [4 5 6 7]]", dataGroup: "[[0 2 4 6] [1 3 5 7]]",
+		}},
+		{"experts of two stages beside context", 8, 1, 2, 2, 2, want{
+			expertGroup: "[[0 1] [2 3] [4 5] [6 7]]", expertDataGroup: "[[0 2] [1 3] [4 6] [5 7]]", contextGroup: "[[0 1] [2 3] [4 5] [6 7]]",
+			expertTensorModelPipelineGroup: "[[0 1 4 5] [2 3 6 7]]", pipelineGroup: "[[0 4] [1 5] [2 6] [3 7]]",
+		}},
+	} {
+		all, err := allGroups(c.world, c.tensor, c.pipeline, c.context, c.expert, "")
+		if err != nil {
+			t.Errorf("%s: %v", c.name, err)
+			continue
+		}
+		for k, want := range c.want {
+			if got := fmt.Sprint(all[k]); got != want {
+				t.Errorf("%s: %s:\ngot  %s\nwant %s", c.name, kinds[k].name, got, want)
+			}
+		}
+	}
+}
+
+// Every rank is in one group of each kind, but for the embeddings, which some are not in.
+func TestEveryRankIsInOneGroupOfEachKind(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		n := func(name string) int { return rapid.IntRange(1, 3).Draw(t, name) }
+		tensor, pipeline, context, expert := n("tensor"), n("pipeline"), n("context"), n("expert")
+		world := tensor * pipeline * context * expert * n("data")
+		all, err := allGroups(world, tensor, pipeline, context, expert, "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for k, list := range all {
+			found := slices.Concat(list...)
+			slices.Sort(found)
+			once := slices.Compact(slices.Clone(found))
+			if some := k == int(embeddingGroup) || k == int(positionEmbeddingGroup); len(once) != len(found) || !some && len(once) != world {
+				t.Errorf("%s: groups %v have ranks twice, or not all of %d", kinds[k].name, list, world)
+			}
+		}
+	})
+}
+
+func TestSizesThatAreRefused(t *testing.T) {
+	for _, c := range []struct {
+		tensor, pipeline, context, expert int
+		order, want                       string
+	}{
+		{2, 3, 1, 1, "", "tensor 2 × pipeline 3 × context 1 = 6 ranks do not divide the world of 8"},
+		{2, 1, 1, 3, "", "tensor 2 × expert 3 × pipeline 1 = 6 ranks do not divide the world of 8"},
+		{-1, 1, 1, 1, "", "tensor -1, pipeline 1, context 1, expert 1: sizes are at least 1, or 0 for 1"},
+		{2, 0, 0, 2, "tp-dp", `order "tp-dp" leaves out ep, which has 2 ranks: add it, as in "tp-dp-ep"`},
+		{1, 2, 1, 2, "pp-ep-dp", ""},
+		{1, 2, 1, 2, "ep-pp-dp", `order "ep-pp-dp" has the pipelines of experts on other ranks than those of the other layers: write an order that ends with pp`},
+	} {
+		got := ""
+		if _, err := allGroups(8, c.tensor, c.pipeline, c.context, c.expert, c.order); err != nil {
+			got = err.Error()
+		}
+		if got != c.want {
+			t.Errorf("%+v:\ngot  %s\nwant %s", c, got, c.want)
+		}
+	}
+}

@@ -1,0 +1,135 @@
+package tp
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/kernbench/kernbench/torch"
+)
+
+// linear is what both kinds of layers are: y = x·weight + bias.
+type linear struct {
+	Name string
+	// Weight is the rank's part of the weight, in × out: one tensor, or with Overlap one
+	// for each piece, whose columns are those of the piece.
+	Weight []*torch.Tensor
+	Bias   *torch.Tensor // of the columns of Weight; nil if there is none
+
+	ctx       *torch.Context
+	o         Options
+	in, out   int     // of the whole layer
+	row       int     // of the whole weight where the rank's part begins
+	columns   [][]int // of the whole weight, for each tensor: -1 is none, and zero
+	biasFirst int     // of the whole bias
+}
+
+// newLinear makes the tensors of a rank's part of a layer: so many rows of the weight,
+// and for each tensor these columns.
+func newLinear(ctx *torch.Context, name string, o Options, in int, columns [][]int, bias int) (l linear, err error) {
+	l = linear{Name: name, ctx: ctx, o: o, columns: columns}
+	for _, list := range columns {
+		w, err := ctx.Zeros(o.dtype(), torch.Shape{in, len(list)}, o.weight())
+		if err != nil {
+			return l, err
+		}
+		l.Weight = append(l.Weight, w)
+	}
+	if o.Bias {
+		w := o.weight()
+		// Every PE of a cube needs the bias of the cube's columns.
+		l.Bias, err = ctx.Zeros(o.dtype(), torch.Shape{bias}, torch.DPPolicy{Cube: torch.ColumnWise, NumCubes: w.NumCubes})
+	}
+	return l, err
+}
+
+// Load copies a rank's part of the whole weight, in × out in row-major order, and of the
+// whole bias, nil if the layer has none, to the device.
+func (l *linear) Load(weight, bias []float32) error {
+	if len(weight) != l.in*l.out {
+		return fmt.Errorf("%s: a weight of %d elements, and the layer has %d × %d", l.Name, len(weight), l.in, l.out)
+	}
+	if l.Bias == nil && bias != nil || l.Bias != nil && len(bias) != l.out {
+		return fmt.Errorf("%s: a bias of %d elements, and the layer has %d outputs, with a bias: %t", l.Name, len(bias), l.out, l.Bias != nil)
+	}
+	for i, w := range l.Weight {
+		rows, cols := w.Shape()[0], len(l.columns[i])
+		part := make([]float32, rows*cols)
+		for row := range rows {
+			for j, col := range l.columns[i] {
+				if col >= 0 {
+					part[row*cols+j] = weight[(l.row+row)*l.out+col]
+				}
+			}
+		}
+		if err := w.CopyFrom(part); err != nil {
+			return err
+		}
+	}
+	if l.Bias == nil {
+		return nil
+	}
+	return l.Bias.CopyFrom(bias[l.biasFirst : l.biasFirst+l.Bias.Numel()])
+}
+
+// Free gives the memory of the layer back.
+func (l *linear) Free() error {
+	err := stack(l.Weight).free()
+	if l.Bias != nil {
+		err = errors.Join(err, l.Bias.Free())
+	}
+	return err
+}
+
+// check looks at an input, which has to have so many columns.
+func (l *linear) check(x *torch.Tensor, cols int) error {
+	shape := x.Shape()
+	if len(shape) != 2 || shape[1] != cols || x.DType() != l.o.dtype() {
+		return fmt.Errorf("%s: input %v %v: want [tokens %d] %v", l.Name, x.DType(), shape, cols, l.o.dtype())
+	}
+	return nil
+}
+
+// skipped is the bias that Forward has not added.
+func (l *linear) skipped() *torch.Tensor {
+	if l.o.SkipBiasAdd {
+		return l.Bias
+	}
+	return nil
+}
+
+// added is the bias that Forward adds.
+func (l *linear) added() *torch.Tensor {
+	if l.o.SkipBiasAdd {
+		return nil
+	}
+	return l.Bias
+}
+
+// count is n numbers from one on.
+func count(first, n int) []int {
+	list := make([]int, n)
+	for i := range list {
+		list[i] = first + i
+	}
+	return list
+}
+
+// empties makes tensors of a shape.
+func (l *linear) empties(n int, shape torch.Shape, on torch.DPPolicy) (list stack, err error) {
+	for range n {
+		x, err := l.ctx.Empty(l.o.dtype(), shape, on)
+		if err != nil {
+			return nil, errors.Join(err, list.free())
+		}
+		list = append(list, x)
+	}
+	return list, nil
+}
+
+// free frees all of them.
+func (s stack) free() (err error) {
+	for _, x := range s {
+		err = errors.Join(err, x.Free())
+	}
+	return err
+}

@@ -1,0 +1,140 @@
+package tp
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/kernbench/kernbench/torch"
+)
+
+// whole is small integers, so that sums of products are exact in f32.
+func whole(n, seed int) []float32 {
+	list := make([]float32, n)
+	for i := range list {
+		list[i] = float32((i*7+i*i*seed+seed)%11 - 5)
+	}
+	return list
+}
+
+// times is a·b + bias, exact.
+func times(a, b, bias []float32, m, k, n int) []float32 {
+	c := make([]float32, m*n)
+	for i := range m {
+		for j := range n {
+			for l := range k {
+				c[i*n+j] += a[i*k+l] * b[l*n+j]
+			}
+			if bias != nil {
+				c[i*n+j] += bias[j]
+			}
+		}
+	}
+	return c
+}
+
+// block is a box of a matrix of so many columns.
+func cutOut(a []float32, width, row, col, rows, cols int) (list []float32) {
+	for i := range rows {
+		list = append(list, a[(row+i)*width+col:(row+i)*width+col+cols]...)
+	}
+	return list
+}
+
+// TestLinear runs both layers with every option on 4 ranks, by tp of 1, 2 and 4, on
+// integers, which come out exactly.
+func TestLinear(t *testing.T) {
+	const m, k, n = 12, 20, 24
+	x, w, bias := whole(m*k, 3), whole(k*n, 5), whole(n, 7)
+	for _, tp := range []int{1, 2, 4} {
+		for _, o := range []Options{
+			{}, {Bias: true}, {Bias: true, SkipBiasAdd: true}, {Bias: true, GatherOutput: true}, {Bias: true, SequenceParallel: true},
+			{Bias: true, Weight: &torch.DPPolicy{Cube: torch.ColumnWise, PE: torch.ColumnWise}},
+			{Weight: &torch.DPPolicy{Cube: torch.RowWise, PE: torch.RowWise}, Output: &torch.DPPolicy{PE: torch.RowWise}},
+		} {
+			o.DType = torch.F32
+			t.Run(fmt.Sprintf("column tp=%d %+v", tp, o), func(t *testing.T) {
+				ctx := systemOf(t, 4)
+				spawned(t, ctx, 4, tp, func(rank int, ctx *torch.Context) error {
+					at := rank % tp
+					l := torch.Must(NewColumnParallelLinear(ctx, "fc1", k, n, o))
+					b, want := bias, times(x, w, nil, m, k, n)
+					if !o.Bias {
+						b = nil
+					} else if !o.SkipBiasAdd {
+						want = times(x, w, bias, m, k, n)
+					}
+					torch.OK(l.Load(w, b))
+					rows, in := m, x
+					if o.SequenceParallel {
+						rows = m / tp
+						in = cutOut(x, k, at*rows, 0, rows, k)
+					}
+					y, skipped, err := l.Forward(torch.Must(ctx.FromSlice(in, torch.F32, torch.Shape{rows, k}, Spread)))
+					torch.OK(err)
+					if !o.GatherOutput {
+						want = cutOut(want, n, 0, at*n/tp, m, n/tp)
+					}
+					torch.OK(ctx.Check("y", y, want))
+					if (skipped != nil) != o.SkipBiasAdd {
+						return fmt.Errorf("skipped bias: %v", skipped)
+					}
+					if skipped != nil {
+						torch.OK(ctx.Check("bias", skipped, bias[at*n/tp:(at+1)*n/tp]))
+					}
+					return nil
+				})
+				right(t, ctx)
+			})
+		}
+		for _, o := range []Options{
+			{InputIsParallel: true}, {Bias: true}, {Bias: true, InputIsParallel: true, SkipBiasAdd: true},
+			{Bias: true, InputIsParallel: true, SequenceParallel: true}, {Bias: true, InputIsParallel: true, Overlap: 3},
+			{InputIsParallel: true, Overlap: 4, SequenceParallel: true}, {Bias: true, InputIsParallel: true, Overlap: 5, SequenceParallel: true},
+			{InputIsParallel: true, Overlap: 2, Weight: &torch.DPPolicy{Cube: torch.ColumnWise, PE: torch.ColumnWise}},
+			{InputIsParallel: true, Overlap: 2, SequenceParallel: true, Weight: &torch.DPPolicy{Cube: torch.RowWise, PE: torch.RowWise}},
+		} {
+			o.DType = torch.F32
+			t.Run(fmt.Sprintf("row tp=%d %+v", tp, o), func(t *testing.T) {
+				ctx := systemOf(t, 4)
+				spawned(t, ctx, 4, tp, func(rank int, ctx *torch.Context) error {
+					at := rank % tp
+					l := torch.Must(NewRowParallelLinear(ctx, "fc2", k, n, o))
+					b, want := bias, times(x, w, nil, m, k, n)
+					if !o.Bias {
+						b = nil
+					} else if !o.SkipBiasAdd {
+						want = times(x, w, bias, m, k, n)
+					}
+					torch.OK(l.Load(w, b))
+					cols, in := k, x
+					if o.InputIsParallel {
+						cols = k / tp
+						in = cutOut(x, k, 0, at*cols, m, cols)
+					}
+					y, _, err := l.Forward(torch.Must(ctx.FromSlice(in, torch.F32, torch.Shape{m, cols}, Spread)))
+					torch.OK(err)
+					if o.SequenceParallel {
+						want = cutOut(want, n, at*m/tp, 0, m/tp, n)
+					}
+					torch.OK(ctx.Check("y", y, want))
+					return nil
+				})
+				right(t, ctx)
+			})
+		}
+	}
+}
+
+// right fails the test if a check of the context found something wrong, or there was
+// none.
+func right(t *testing.T, ctx *torch.Context) {
+	t.Helper()
+	if len(ctx.Report.Checks) == 0 {
+		t.Error("nothing was checked")
+	}
+	for _, c := range ctx.Report.Checks {
+		if c.Wrong != "" {
+			t.Errorf("%s: %s", c.Name, c.Wrong)
+		}
+	}
+}

@@ -1,0 +1,250 @@
+package tp
+
+import (
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+	"testing"
+
+	"github.com/kernbench/kernbench/torch"
+)
+
+// matrix is the values of a tensor on the host, as rows.
+type matrix [][]int
+
+// matrixOf is a matrix whose elements tell the rank and the place.
+func matrixOf(rank, rows, cols int) matrix {
+	m := make(matrix, rows)
+	for i := range m {
+		for j := range cols {
+			m[i] = append(m[i], 10000*rank+100*i+j)
+		}
+	}
+	return m
+}
+
+func (m matrix) transposed() matrix {
+	t := make(matrix, len(m[0]))
+	for _, row := range m {
+		for j, v := range row {
+			t[j] = append(t[j], v)
+		}
+	}
+	return t
+}
+
+// The references: what rank me of n has, given what all of them had.
+type reference func(all []matrix, me int) matrix
+
+func same(all []matrix, me int) matrix { return all[me] }
+
+func sum(all []matrix, _ int) matrix {
+	total := make(matrix, len(all[0]))
+	for i, row := range all[0] {
+		total[i] = make([]int, len(row))
+		for _, m := range all {
+			for j, v := range m[i] {
+				total[i][j] += v
+			}
+		}
+	}
+	return total
+}
+
+func ownRows(all []matrix, me int) matrix {
+	n := len(all[me]) / len(all)
+	return all[me][me*n : (me+1)*n]
+}
+
+func allRows(all []matrix, _ int) matrix { return slices.Concat(all...) }
+
+func ownRowsOfSum(all []matrix, me int) matrix {
+	return ownRows(slices.Repeat([]matrix{sum(all, me)}, len(all)), me)
+}
+
+// ownRowsOfEach is an all-to-all.
+func ownRowsOfEach(all []matrix, me int) (m matrix) {
+	for _, from := range all {
+		m = append(m, ownRows(slices.Repeat([]matrix{from}, len(all)), me)...)
+	}
+	return m
+}
+
+// byColumns is a reference for columns instead of rows.
+func byColumns(of reference) reference {
+	return func(all []matrix, me int) matrix {
+		var turned []matrix
+		for _, m := range all {
+			turned = append(turned, m.transposed())
+		}
+		return of(turned, me).transposed()
+	}
+}
+
+// rowsToColumns sends rows and puts what comes side by side.
+func rowsToColumns(all []matrix, me int) matrix {
+	var parts []matrix
+	for _, from := range all {
+		parts = append(parts, ownRows(slices.Repeat([]matrix{from}, len(all)), me).transposed())
+	}
+	return allRows(parts, me).transposed()
+}
+
+// flat is the elements in row-major order.
+func (m matrix) flat() []int { return slices.Concat(m...) }
+
+// Every mapping, both ways, for ranks in several tensor parallel groups at once; columns
+// and rows are ragged over cubes and PEs.
+func TestMappings(t *testing.T) {
+	cases := []struct {
+		m                 Mapping
+		forward, backward reference
+	}{
+		{CopyToTensorModelParallelRegion, same, sum},
+		{ReduceFromTensorModelParallelRegion, sum, same},
+		{ScatterToTensorModelParallelRegion, byColumns(ownRows), byColumns(allRows)},
+		{GatherFromTensorModelParallelRegion, byColumns(allRows), byColumns(ownRows)},
+		{ScatterToSequenceParallelRegion, ownRows, allRows},
+		{GatherFromSequenceParallelRegion, allRows, ownRowsOfSum},
+		{GatherFromSequenceParallelRegionSplitGrad, allRows, ownRows},
+		{ReduceScatterToSequenceParallelRegion, ownRowsOfSum, allRows},
+		{AllGatherLastDimFromTensorParallelRegion, byColumns(allRows), byColumns(ownRowsOfSum)},
+		{ReduceScatterLastDimToTensorParallelRegion, byColumns(ownRowsOfSum), byColumns(allRows)},
+		{AllToAll(nil, nil, nil), ownRowsOfEach, ownRowsOfEach},
+		{AllToAllSP2HP, byColumns(rowsToColumns), rowsToColumns},
+		{AllToAllHP2SP, rowsToColumns, byColumns(rowsToColumns)},
+	}
+	const world, rows, cols = 8, 12, 20
+	everywhere := torch.DPPolicy{} // a copy on every PE
+	for _, n := range []int{1, 2, 4} {
+		for _, on := range []torch.DPPolicy{Spread, everywhere} {
+			ctx := systemOf(t, world)
+			spawned(t, ctx, world, n, func(rank int, ctx *torch.Context) error {
+				var all []matrix
+				for i := range n {
+					all = append(all, matrixOf(rank/n*n+i, rows, cols))
+				}
+				check := func(what string, do func(*torch.Context, *torch.Tensor) (*torch.Tensor, error), of reference) {
+					want := of(all, rank%n)
+					x := torch.Must(ctx.FromSlice(all[rank%n].flat(), torch.F32, torch.Shape{rows, cols}, on))
+					y := torch.Must(do(ctx, x))
+					shape := torch.Shape{len(want), len(want[0])}
+					name := fmt.Sprintf("%s over %d of rank %d, x %v", what, n, rank, on)
+					if !slices.Equal(y.Shape(), shape) {
+						t.Errorf("%s: shape %v, want %v", name, y.Shape(), shape)
+						return
+					}
+					torch.OK(ctx.Check(name, y, want.flat()))
+					if y == x {
+						torch.OK(x.Free())
+						return
+					}
+					like := torch.Must(ctx.Empty(torch.F32, shape, Spread))
+					if !reflect.DeepEqual(y.Shards(), like.Shards()) {
+						t.Errorf("%s: lies at %v, want %v", name, y.Shards(), like.Shards())
+					}
+					torch.OK(ctx.Check(name+", x afterwards", x, all[rank%n].flat()))
+					torch.OK(errors.Join(x.Free(), y.Free(), like.Free()))
+				}
+				for _, c := range cases {
+					check(c.m.Name, c.m.Forward, c.forward)
+					check(c.m.Name+" backward", c.m.Backward, c.backward)
+				}
+				return nil
+			})
+			for _, c := range ctx.Report.Checks {
+				if c.Wrong != "" {
+					t.Errorf("%s: %s", c.Name, c.Wrong)
+				}
+			}
+			if n := used(ctx); n > 0 {
+				t.Errorf("%v are not freed", n)
+			}
+		}
+	}
+}
+
+// In place means that the result is the tensor itself; over one rank it always is.
+func TestWhatIsInPlace(t *testing.T) {
+	inPlace := []string{"CopyToTensorModelParallelRegion", "ReduceFromTensorModelParallelRegion"}
+	for _, n := range []int{1, 2} {
+		spawned(t, systemOf(t, 2), 2, n, func(rank int, ctx *torch.Context) error {
+			for _, m := range []Mapping{
+				CopyToTensorModelParallelRegion, ReduceFromTensorModelParallelRegion, ScatterToTensorModelParallelRegion,
+				GatherFromTensorModelParallelRegion, ScatterToSequenceParallelRegion, GatherFromSequenceParallelRegion,
+				ReduceScatterToSequenceParallelRegion, AllToAll(GetTensorModelParallelGroup(ctx), nil, nil), AllToAllSP2HP,
+			} {
+				x := torch.Must(ctx.Zeros(torch.F32, torch.Shape{4, 4}, Spread))
+				want := n == 1 || slices.Contains(inPlace, m.Name)
+				if y := torch.Must(m.Forward(ctx, x)); (y == x) != want {
+					t.Errorf("%s over %d: in place %v, want %v", m.Name, n, y == x, want)
+				}
+				if y := torch.Must(m.Backward(ctx, x)); (y == x) != want {
+					t.Errorf("%s backward over %d: in place %v, want %v", m.Name, n, y == x, want)
+				}
+			}
+			return nil
+		})
+	}
+}
+
+// Tokens go to experts in numbers that differ, some of them none, and come back.
+func TestUnevenAllToAll(t *testing.T) {
+	const world, cols = 4, 6
+	sent := [world][world]int{{1, 0, 3, 2}, {0, 0, 0, 0}, {2, 5, 1, 0}, {0, 1, 0, 7}}
+	ctx := systemOf(t, world)
+	err := ctx.Spawn(func(rank int, ctx *torch.Context) error {
+		torch.OK(ctx.Distributed().InitProcessGroup("ahbm"))
+		torch.OK(InitializeModelParallel(ctx, 1, 1, 1, world, ""))
+		var in, out []int
+		var want []int
+		for r := range world {
+			in, out = append(in, sent[rank][r]), append(out, sent[r][rank])
+			before, rows := 0, matrixOf(r, 8, cols)
+			for _, k := range sent[r][:rank] {
+				before += k
+			}
+			want = append(want, rows[before:before+sent[r][rank]].flat()...)
+		}
+		total := func(list []int) (n int) {
+			for _, k := range list {
+				n += k
+			}
+			return n
+		}
+		x := matrixOf(rank, total(in), cols).flat()
+		m := AllToAll(GetExpertModelParallelGroup(ctx), out, in)
+		y := torch.Must(m.Forward(ctx, torch.Must(ctx.FromSlice(x, torch.F32, torch.Shape{total(in), cols}, Spread))))
+		torch.OK(ctx.Check(fmt.Sprintf("rank %d", rank), y, want))
+		back := torch.Must(m.Backward(ctx, y))
+		return ctx.Check(fmt.Sprintf("rank %d back", rank), back, x)
+	}, world)
+	if err != nil || !ctx.Report.OK() || len(ctx.Report.Checks) != 2*world {
+		t.Errorf("error %v, checks %+v", err, ctx.Report.Checks)
+	}
+}
+
+func TestSizesThatDoNotDivide(t *testing.T) {
+	spawned(t, systemOf(t, 4), 4, 4, func(rank int, ctx *torch.Context) error {
+		x := torch.Must(ctx.Zeros(torch.F32, torch.Shape{10, 6}, Spread))
+		line := torch.Must(ctx.Zeros(torch.F32, torch.Shape{8}))
+		for _, c := range []struct {
+			do   func(*torch.Context, *torch.Tensor) (*torch.Tensor, error)
+			x    *torch.Tensor
+			want string
+		}{
+			{ScatterToTensorModelParallelRegion.Forward, x, "ScatterToTensorModelParallelRegion: the last dimension of [10 6], 6, does not divide by the world size of 4"},
+			{GatherFromSequenceParallelRegion.Backward, x, "GatherFromSequenceParallelRegion backward: the first dimension of [10 6], 10, does not divide by the world size of 4"},
+			{AllToAllSP2HP.Forward, x, "AllToAllSP2HP: the last dimension of [10 6], 6, does not divide by the world size of 4"},
+			{AllToAllSP2HP.Forward, line, "AllToAllSP2HP: a tensor of shape [8]: it has to be a matrix of tokens by features"},
+			{AllToAll(nil, []int{1, 2, 3, 4}, []int{4, 3, 2, 2}).Forward, x, "AllToAll: splits [4 3 2 2] to send and [1 2 3 4] to receive: give one for each of 4 ranks, of which those to send add up to the first dimension, 10"},
+			{AllToAll(nil, nil, []int{4, 3, 2, 1}).Forward, x, "AllToAll: splits [4 3 2 1] to send and [] to receive: give one for each of 4 ranks, of which those to send add up to the first dimension, 10"},
+		} {
+			if _, err := c.do(ctx, c.x); err == nil || err.Error() != c.want {
+				t.Errorf("got  %v\nwant %s", err, c.want)
+			}
+		}
+		return nil
+	})
+}

@@ -1,0 +1,112 @@
+package tp
+
+import (
+	"errors"
+	"reflect"
+	"slices"
+
+	"github.com/kernbench/kernbench/torch"
+)
+
+// peers is a group as one of its ranks sees it, for a mapping under way.
+type peers struct {
+	ctx        *torch.Context
+	who        string // name of the launches
+	group      *torch.Group
+	rank, size int
+}
+
+// step is one direction of a mapping, over a group of several ranks.
+type step func(p peers, x *torch.Tensor) (*torch.Tensor, error)
+
+// keep is x itself.
+func keep(_ peers, x *torch.Tensor) (*torch.Tensor, error) { return x, nil }
+
+// allReduce is the sum of all ranks', in place.
+func allReduce(p peers, x *torch.Tensor) (*torch.Tensor, error) {
+	return x, p.ctx.Distributed().AllReduce(x, torch.SUM, p.group)
+}
+
+// split is the rank's own part along an axis.
+func split(a axis) step {
+	return func(p peers, x *torch.Tensor) (*torch.Tensor, error) {
+		parts, err := p.even(a, x)
+		if err != nil {
+			return nil, err
+		}
+		out, err := p.empty(x, a, parts[p.rank])
+		if err != nil {
+			return nil, err
+		}
+		return out, copyBoxes(p.ctx, p.who, []move{a.move(x, p.rank*parts[0], out, 0, out.Shape())})
+	}
+}
+
+// gather puts the ranks' tensors together along an axis.
+func gather(a axis) step {
+	return func(p peers, x *torch.Tensor) (_ *torch.Tensor, err error) {
+		shape := x.Shape()
+		list, err := p.empties(x, a, slices.Repeat([]int{shape[a]}, p.size))
+		if err != nil {
+			return nil, err
+		}
+		in := x
+		if !reflect.DeepEqual(x.Shards(), list[0].Shards()) { // a collective's tensors are laid out alike
+			if in, err = p.empty(x, a, shape[a]); err != nil {
+				return nil, err
+			}
+			defer func() { err = errors.Join(err, in.Free()) }()
+			if err := copyBoxes(p.ctx, p.who, []move{a.move(x, 0, in, 0, shape)}); err != nil {
+				return nil, err
+			}
+		}
+		if err := p.ctx.Distributed().AllGather(list, in, p.group); err != nil {
+			return nil, err
+		}
+		return p.join(a, list)
+	}
+}
+
+// reduceScatter is the rank's part along an axis of the sum of all ranks'.
+func reduceScatter(a axis) step {
+	return func(p peers, x *torch.Tensor) (*torch.Tensor, error) {
+		parts, err := p.even(a, x)
+		if err != nil {
+			return nil, err
+		}
+		list, err := p.cut(a, x, parts)
+		if err != nil {
+			return nil, err
+		}
+		out, err := p.empty(x, a, parts[p.rank])
+		if err != nil {
+			return nil, err
+		}
+		err = p.ctx.Distributed().ReduceScatter(out, list, torch.SUM, p.group)
+		return out, errors.Join(err, free(list))
+	}
+}
+
+// allToAll cuts a tensor along one axis into a part for each rank and puts what they send
+// together along another. Parts are even if their sizes are nil.
+func allToAll(cut, join axis, in, out []int) step {
+	return func(p peers, x *torch.Tensor) (*torch.Tensor, error) {
+		send, receive, err := p.splits(cut, x, in, out)
+		if err != nil {
+			return nil, err
+		}
+		from, err := p.cut(cut, x, send)
+		if err != nil {
+			return nil, err
+		}
+		to, err := p.empties(x, cut, receive)
+		if err != nil {
+			return nil, err
+		}
+		if err := p.ctx.Distributed().AllToAll(to, from, p.group); err != nil {
+			return nil, err
+		}
+		y, err := p.join(join, to)
+		return y, errors.Join(err, free(from))
+	}
+}

@@ -1,0 +1,63 @@
+package tp
+
+import (
+	"cmp"
+	"fmt"
+
+	"github.com/kernbench/kernbench/torch"
+)
+
+// Options are those of a parallel layer. The zero value is a layer of f16 without bias
+// whose weight is laid out as Spread says, and so is its result.
+type Options struct {
+	DType torch.DType // of the weight and the result; F16 if it is zero
+
+	Bias        bool // the layer has one
+	SkipBiasAdd bool // Forward does not add it, and gives it back instead
+
+	// GatherOutput, of a ColumnParallelLinear, has every rank get all columns of the
+	// result, and not its own alone.
+	GatherOutput bool
+	// InputIsParallel, of a RowParallelLinear, says that each rank brings its own columns
+	// of the input, and not all of them.
+	InputIsParallel bool
+	// SequenceParallel says that ranks have rows of their own outside of the layers: a
+	// ColumnParallelLinear gathers the rows of its input, a RowParallelLinear scatters
+	// those of its result.
+	SequenceParallel bool
+	// Overlap, of a RowParallelLinear, is the pieces into which the columns of the result
+	// are cut, so that one is reduced while the next is computed; 0 and 1 compute all of
+	// it first.
+	Overlap int
+
+	// Weight is where the weight lies in the device; nil is Spread. Output is where the
+	// result lies; nil is where it is made: with columns where the weight has columns,
+	// and with rows where PEs share these.
+	Weight, Output *torch.DPPolicy
+}
+
+func (o *Options) dtype() torch.DType { return cmp.Or(o.DType, torch.F16) }
+
+// weight is where the weight lies.
+func (o *Options) weight() torch.DPPolicy {
+	if o.Weight != nil {
+		return *o.Weight
+	}
+	return Spread
+}
+
+// output is where the result lies.
+func (o *Options) output() torch.DPPolicy {
+	if o.Output != nil {
+		return *o.Output
+	}
+	return gridOf(o.weight())
+}
+
+// divide is a rank's share of a dimension of a layer.
+func divide(who, what string, n, size int) (int, error) {
+	if n <= 0 || n%size != 0 {
+		return 0, fmt.Errorf("%s: %d %s do not divide by the tensor parallel world size %d: choose a multiple", who, n, what, size)
+	}
+	return n / size, nil
+}

@@ -1,0 +1,165 @@
+package tp
+
+import (
+	"errors"
+
+	"github.com/kernbench/kernbench/tl"
+	"github.com/kernbench/kernbench/torch"
+)
+
+// copyBytes is a tile of a copy to y.
+const copyBytes = 16 << 10
+
+// overlap is a row-parallel product that is made in pieces, of which one is reduced while
+// the next is computed. A piece has some columns of what each PE makes of the result, so
+// that each has its own part of the sum and copies it to y.
+type overlap struct {
+	l           *RowParallelLinear
+	y           *torch.Tensor
+	addends     [][]*torch.Tensor // by piece; of each, one or one for each rank
+	sums        []*torch.Tensor   // by piece
+	temporaries stack
+	plans       map[int][]*plan // by PE, then by piece
+	copies      map[int][]*pass
+	keep        bool          // see product
+	own         *torch.Tensor // if it does not fit
+}
+
+// pieces is the columns of each piece of a result of so many: a part of the columns that
+// each PE makes, or as many -1 where it has fewer than the others.
+func pieces(ctx *torch.Context, o Options, out int) (list [][]int) {
+	for _, part := range partsOf(ctx, o, out) {
+		var columns []int
+		for _, b := range part.boxes {
+			for i := range part.n {
+				if col := part.from + i; col < b.cols {
+					columns = append(columns, b.col+col)
+				} else {
+					columns = append(columns, -1)
+				}
+			}
+		}
+		list = append(list, columns)
+	}
+	return list
+}
+
+// part is some columns of each box of a result that are one beside the other.
+type part struct {
+	boxes []box
+	interval
+}
+
+func partsOf(ctx *torch.Context, o Options, out int) (list []part) {
+	var across []box
+	most := 0
+	for _, b := range boxes(ctx, o.weight(), 1, out) {
+		if b.row == 0 {
+			across, most = append(across, b), max(most, b.cols)
+		}
+	}
+	for _, cols := range ranges([]int{0, most}, tl.CDiv(most, o.Overlap)) {
+		list = append(list, part{across, cols})
+	}
+	return list
+}
+
+// overlapped is afterwards, piece by piece.
+func (l *RowParallelLinear) overlapped(s *state, x, y *torch.Tensor) error {
+	o := &overlap{l: l, y: y, plans: map[int][]*plan{}, copies: map[int][]*pass{}}
+	for i, part := range partsOf(l.ctx, l.o, l.out) {
+		if err := o.piece(s, x, l.Weight[i], part.interval); err != nil {
+			return errors.Join(err, o.temporaries.free())
+		}
+	}
+	return errors.Join(o.run(s, x), o.temporaries.free())
+}
+
+// piece adds a piece: some columns of each PE's box.
+func (o *overlap) piece(s *state, x, w *torch.Tensor, cols interval) error {
+	l, ctx := o.l, o.l.ctx
+	n := 1
+	if l.o.SequenceParallel {
+		n = s.tensorSize() + 1 // an addend for each, and the sum
+	}
+	made, err := l.empties(n, torch.Shape{o.y.Shape()[0], w.Shape()[1]}, gridOf(l.o.weight()))
+	if err != nil {
+		return err
+	}
+	o.temporaries = append(o.temporaries, made...)
+	sum, addends := made[n-1], made[:max(1, n-1)]
+	o.addends, o.sums = append(o.addends, addends), append(o.sums, sum)
+	work := boxes(ctx, l.o.weight(), x.Shape()[0], w.Shape()[1])
+	p := product{x: stack{x}, w: w, y: addends, keep: o.keep, own: o.own, written: o.own != nil}
+	if len(o.sums) == 1 {
+		if err := p.again(ctx, l.o.weight(), work, o.room()); err != nil {
+			return err
+		}
+		if o.keep, o.own = p.keep, p.own; p.own != nil {
+			o.temporaries = append(o.temporaries, p.own)
+		}
+	}
+	for _, b := range work {
+		o.plans[b.pe] = append(o.plans[b.pe], p.plan(ctx, b, o.room()))
+	}
+	from, to := boxes(ctx, l.o.weight(), sum.Shape()[0], w.Shape()[1]), boxes(ctx, l.o.weight(), sum.Shape()[0], l.out)
+	for i, b := range to {
+		o.copies[b.pe] = append(o.copies[b.pe], o.copy(sum, from[i], b, cols))
+	}
+	return nil
+}
+
+// room is the bytes of TCM for the product: the rest is for messages and copies.
+func (o *overlap) room() int { return tcm(o.l.ctx) * 3 / 4 }
+
+// copy is how a PE's box of a piece of the sum, which it holds itself, gets to y, with
+// the bias.
+func (o *overlap) copy(sum *torch.Tensor, from, to box, cols interval) *pass {
+	to.col, to.cols = to.col+cols.from, max(0, min(cols.n, to.cols-cols.from))
+	in := []operand{{x: sum, shift: from.col - to.col}}
+	f := func(_ *tl.PE, in []tl.Tile) tl.Tile { return in[0] }
+	if bias := o.l.added(); bias != nil {
+		in = append(in, operand{x: bias, vector: true})
+		f = func(_ *tl.PE, in []tl.Tile) tl.Tile { return in[0].Add(in[1]) }
+	}
+	return newPass(to, operand{x: o.y}, in, f, copyBytes)
+}
+
+// run runs it all in one program.
+func (o *overlap) run(s *state, x *torch.Tensor) error {
+	l, dist := o.l, o.l.ctx.Distributed()
+	kept := map[int]map[tl.Ptr]tl.Tile{} // by PE: all pieces need the same rows of x
+	m := torch.Making{
+		Name: l.Name, Using: append([]*torch.Tensor{x, o.y}, l.Weight...), Room: o.room() + 2*copyBytes,
+		Make: func(t *tl.PE, pe, piece int) func() bool {
+			if kept[pe] == nil {
+				kept[pe] = map[tl.Ptr]tl.Tile{}
+			}
+			return newSummer(t, o.plans[pe][piece], kept[pe]).next
+		},
+		Use:  func(t *tl.PE, pe, piece int) { o.copies[pe][piece].run(t) },
+	}
+	for _, x := range []*torch.Tensor{l.added(), o.own} {
+		if x != nil {
+			m.Using = append(m.Using, x)
+		}
+	}
+	if !l.o.SequenceParallel {
+		return dist.AllReduceMaking(m, o.sums, torch.SUM, s.tensor)
+	}
+	m.Together = o.together
+	return dist.ReduceScatterMaking(m, o.sums, o.addends, torch.SUM, s.tensor)
+}
+
+// together is the PEs that make rows of each other's: those of a column of boxes.
+func (o *overlap) together(pe int) (all []int) {
+	ctx := o.l.ctx
+	sip, cube, _ := ctx.Place(pe)
+	if gridOf(o.l.o.weight()).Cube == torch.ColumnWise {
+		return ctx.CubePEs(sip, cube)
+	}
+	for c := range ctx.Topology().Spec().CubesPerSIP() {
+		all = append(all, ctx.CubePEs(sip, c)...)
+	}
+	return all
+}

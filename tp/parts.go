@@ -1,0 +1,116 @@
+package tp
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/kernbench/kernbench/torch"
+)
+
+// axis is a dimension of a matrix.
+type axis int
+
+const (
+	tokens axis = iota
+	features
+)
+
+func (a axis) String() string { return [...]string{"first", "last"}[a] }
+
+// move is that of a box between places along an axis.
+func (a axis) move(from *torch.Tensor, source int, to *torch.Tensor, target int, shape torch.Shape) move {
+	at := func(x *torch.Tensor, place int) corner {
+		if a == tokens {
+			return corner{x, place, 0}
+		}
+		return corner{x, 0, place}
+	}
+	return move{at(from, source), at(to, target), shape[0], shape[1]}
+}
+
+// even is the sizes of each rank's part of a tensor along an axis.
+func (p peers) even(a axis, x *torch.Tensor) ([]int, error) {
+	n := x.Shape()[a]
+	if n%p.size != 0 {
+		return nil, fmt.Errorf("the %v dimension of %v, %d, does not divide by the world size of %d", a, x.Shape(), n, p.size)
+	}
+	return slices.Repeat([]int{n / p.size}, p.size), nil
+}
+
+// splits is the sizes of the parts that are sent and received along an axis, even if they
+// are not given.
+func (p peers) splits(a axis, x *torch.Tensor, in, out []int) (send, receive []int, err error) {
+	if in == nil && out == nil {
+		send, err = p.even(a, x)
+		return send, send, err
+	}
+	sum := 0
+	for _, k := range in {
+		sum += k
+	}
+	if len(in) != p.size || len(out) != p.size || slices.Min(in) < 0 || slices.Min(out) < 0 || sum != x.Shape()[a] {
+		return nil, nil, fmt.Errorf("splits %v to send and %v to receive: give one for each of %d ranks, of which those to send add up to the %v dimension, %d", in, out, p.size, a, x.Shape()[a])
+	}
+	return in, out, nil
+}
+
+// empty is a tensor like x of another extent along an axis.
+func (p peers) empty(x *torch.Tensor, a axis, extent int) (*torch.Tensor, error) {
+	shape := x.Shape()
+	shape[a] = extent
+	return p.ctx.Empty(x.DType(), shape, Spread)
+}
+
+// empties is empty for several extents.
+func (p peers) empties(x *torch.Tensor, a axis, extents []int) (list []*torch.Tensor, err error) {
+	for _, n := range extents {
+		y, err := p.empty(x, a, n)
+		if err != nil {
+			return nil, errors.Join(err, free(list))
+		}
+		list = append(list, y)
+	}
+	return list, nil
+}
+
+// cut copies parts of a tensor along an axis to tensors of their own.
+func (p peers) cut(a axis, x *torch.Tensor, extents []int) ([]*torch.Tensor, error) {
+	list, err := p.empties(x, a, extents)
+	if err != nil {
+		return nil, err
+	}
+	var moves []move
+	at := 0
+	for i, y := range list {
+		moves = append(moves, a.move(x, at, y, 0, y.Shape()))
+		at += extents[i]
+	}
+	return list, copyBoxes(p.ctx, p.who, moves)
+}
+
+// join puts tensors together along an axis and frees them.
+func (p peers) join(a axis, list []*torch.Tensor) (*torch.Tensor, error) {
+	extent := 0
+	for _, x := range list {
+		extent += x.Shape()[a]
+	}
+	y, err := p.empty(list[0], a, extent)
+	if err != nil {
+		return nil, err
+	}
+	var moves []move
+	at := 0
+	for _, x := range list {
+		moves = append(moves, a.move(x, 0, y, at, x.Shape()))
+		at += x.Shape()[a]
+	}
+	return y, errors.Join(copyBoxes(p.ctx, p.who, moves), free(list))
+}
+
+func free(list []*torch.Tensor) (err error) {
+	for _, x := range list {
+		err = errors.Join(err, x.Free())
+	}
+	return err
+}

@@ -1,0 +1,139 @@
+package tp
+
+import (
+	"slices"
+
+	"github.com/kernbench/kernbench/tl"
+	"github.com/kernbench/kernbench/torch"
+)
+
+// pass is an elementwise pass of a PE over a box of a matrix: out = f(in…), tile by tile.
+type pass struct {
+	tiles []passTile
+	f     func(t *tl.PE, in []tl.Tile) tl.Tile
+}
+
+// passTile is a tile of a pass: where its operands are, and every copy of the result.
+type passTile struct {
+	in     []tl.Ptr
+	shapes []tl.Shape
+	to     []torch.Piece
+}
+
+// operand is a matrix that a pass reads or writes, whose columns may be shifted against
+// those of the box, or a vector, one row that goes with every row of the box.
+type operand struct {
+	x      *torch.Tensor
+	shift  int
+	vector bool
+}
+
+// pieces is where the operand's part of a box is, in coordinates of the box.
+func (o operand) pieces(b box, of func(row, col, rows, cols int) []torch.Piece) []torch.Piece {
+	row, rows := b.row, b.rows
+	if o.vector {
+		row, rows = 0, 1
+	}
+	list := of(row, b.col+o.shift, rows, b.cols)
+	for i := range list {
+		list[i].Col -= o.shift
+	}
+	return list
+}
+
+// newPass plans a pass over a box, with tiles of so many bytes at most.
+func newPass(b box, out operand, in []operand, f func(*tl.PE, []tl.Tile) tl.Tile, most int) *pass {
+	p := &pass{f: f}
+	if b.rows*b.cols == 0 {
+		return p
+	}
+	to := out.pieces(b, out.x.Copies)
+	c := cuts{rows: []int{b.row, b.row + b.rows}, cols: []int{b.col, b.col + b.cols}}
+	from := make([][]torch.Piece, len(in))
+	size := out.x.DType().Size()
+	for i, o := range in {
+		size = max(size, o.x.DType().Size())
+		from[i] = o.pieces(b, func(row, col, rows, cols int) []torch.Piece { return o.x.Pieces(row, col, rows, cols, b.pe) })
+		for _, piece := range from[i] {
+			c.cols = append(c.cols, piece.Col)
+			if !o.vector {
+				c.rows = append(c.rows, piece.Row)
+			}
+		}
+	}
+	for _, piece := range to {
+		c.rows, c.cols = append(c.rows, piece.Row), append(c.cols, piece.Col)
+	}
+	cols := max(1, min(widest(c.cols), most/size))
+	for _, r := range ranges(c.rows, max(1, most/size/cols)) {
+		for _, n := range ranges(c.cols, cols) {
+			tile := passTile{to: at(to, r.from, n.from)}
+			for i, o := range in {
+				row, rows := r.from, r.n
+				if o.vector {
+					row, rows = 0, 1
+				}
+				tile.in = append(tile.in, at(from[i], row, n.from)[0].Ptr)
+				tile.shapes = append(tile.shapes, tl.Shape{rows, n.n})
+			}
+			tile.shapes = append(tile.shapes, tl.Shape{r.n, n.n}) // of the result
+			p.tiles = append(p.tiles, tile)
+		}
+	}
+	return p
+}
+
+// run makes the pass on its PE. Operands of the next tile are asked for before the
+// arithmetic on this one.
+func (p *pass) run(t *tl.PE) {
+	var ahead []tl.Tile
+	load := func(i int) (list []tl.Tile) {
+		if i < len(p.tiles) {
+			for k, from := range p.tiles[i].in {
+				list = append(list, t.Load(from, p.tiles[i].shapes[k], from.DType).Pin())
+			}
+		}
+		return list
+	}
+	ahead = load(0)
+	for i, tile := range p.tiles {
+		in := ahead
+		ahead = load(i + 1)
+		out := p.f(t, in)
+		if dtype := tile.to[0].Ptr.DType; out.DType() != dtype {
+			out = out.To(dtype)
+		}
+		for _, to := range tile.to {
+			t.Store(to.Ptr, out)
+		}
+		for _, x := range in {
+			x.Free()
+		}
+	}
+}
+
+// elementwise makes out = f(in…) on the PEs that hold out, each of which makes its own
+// part, and all copies of it.
+func elementwise(ctx *torch.Context, name string, out *torch.Tensor, f func(*tl.PE, []tl.Tile) tl.Tile, in ...operand) error {
+	var passes []*pass
+	var pes []int
+	using := []*torch.Tensor{out}
+	for _, o := range in {
+		using = append(using, o.x)
+	}
+	for _, s := range out.Shards() {
+		b := box{pe: ctx.PE(s.SIP, s.Cube, s.PE), row: s.Start[0], col: s.Start[1], rows: s.Extent[0], cols: s.Extent[1]}
+		if s.Copy > 0 || b.rows*b.cols == 0 {
+			continue
+		}
+		pes = append(pes, b.pe)
+		passes = append(passes, newPass(b, operand{x: out}, in, f, tcm(ctx)/16/(len(in)+1)))
+	}
+	_, err := ctx.Launch(name, func(t *tl.PE) { passes[t.Rank()].run(t) }, torch.PEs(pes...), torch.Using(slices.Compact(using)...))
+	return err
+}
+
+// addRow adds a vector to every row of a matrix, in place.
+func addRow(ctx *torch.Context, name string, x, row *torch.Tensor) error {
+	return elementwise(ctx, name, x, func(_ *tl.PE, in []tl.Tile) tl.Tile { return in[0].Add(in[1]) }, operand{x: x}, operand{x: row, vector: true})
+}

@@ -1,0 +1,142 @@
+package tp
+
+import (
+	"slices"
+
+	"github.com/kernbench/kernbench/tl"
+	"github.com/kernbench/kernbench/torch"
+)
+
+// plan is what a PE does of a product: blocks of the result, one after the other.
+type plan struct {
+	pe     int
+	dtype  torch.DType
+	blocks []block
+	keep   bool // tiles of x in TCM
+}
+
+// block is a box of the result that is made in one go: the sum of products of some
+// columns of x by as many rows of w.
+type block struct {
+	rows, cols int
+	terms      []term
+	bias       *torch.Piece
+	to         []torch.Piece // every copy of it
+}
+
+// term is a part of the sum: n columns of x by n rows of w.
+type term struct {
+	n    int
+	x, w tl.Ptr
+	own  *tl.Ptr // where x is to be written for later, if it is
+}
+
+// box is what a PE, of a place in a cube, makes of a matrix.
+type box struct {
+	pe, cube, place      int
+	row, col, rows, cols int
+}
+
+// gridOf is how the result of a product is cut over the PEs that hold the weight: they
+// make columns of the result as they have columns of the weight, and where they share
+// columns, having rows or copies, rows of the result.
+func gridOf(weight torch.DPPolicy) torch.DPPolicy {
+	for _, level := range []*torch.Split{&weight.Cube, &weight.PE} {
+		if *level != torch.ColumnWise {
+			*level = torch.RowWise
+		}
+	}
+	return weight
+}
+
+// boxes is what each PE makes of a result of so many rows and columns.
+func boxes(ctx *torch.Context, weight torch.DPPolicy, rows, cols int) (list []box) {
+	for _, s := range ctx.Layout(torch.Shape{rows, cols}, gridOf(weight)) {
+		list = append(list, box{
+			pe: ctx.PE(s.SIP, s.Cube, s.PE), cube: s.Cube, place: s.PE,
+			row: s.Start[0], col: s.Start[1], rows: s.Extent[0], cols: s.Extent[1],
+		})
+	}
+	return list
+}
+
+// plan is how a PE makes a box, with so many bytes of TCM.
+func (p *product) plan(ctx *torch.Context, b box, room int) *plan {
+	plan := &plan{pe: b.pe, dtype: p.w.DType(), keep: p.keep}
+	if b.rows*b.cols == 0 {
+		return plan
+	}
+	k := p.x.cols()
+	x, w, to := p.x.pieces(b.row, 0, b.rows, k, b.pe), p.w.Pieces(0, b.col, k, b.cols, b.pe), p.y.copies(b.row, b.col, b.rows, b.cols)
+	var bias []torch.Piece
+	if p.bias != nil {
+		bias = p.bias.Pieces(0, b.col, 1, b.cols, b.pe)
+	}
+	c := cuts{rows: []int{b.row, b.row + b.rows}, cols: []int{b.col, b.col + b.cols}, k: []int{0, k}}
+	for _, piece := range x {
+		c.rows, c.k = append(c.rows, piece.Row), append(c.k, piece.Col)
+	}
+	for _, piece := range w {
+		c.k, c.cols = append(c.k, piece.Row), append(c.cols, piece.Col)
+	}
+	for _, piece := range slices.Concat(to, bias) {
+		c.cols = append(c.cols, piece.Col)
+	}
+	for _, piece := range to {
+		c.rows = append(c.rows, piece.Row)
+	}
+	var own []torch.Piece
+	if p.own != nil {
+		own = p.own.Pieces(b.row, 0, b.rows, k, b.pe)
+	}
+	if plan.keep {
+		room -= b.rows * k * p.w.DType().Size()
+	}
+	size := c.fit(p.w.DType().Size(), room)
+	spec := ctx.Topology().Spec()
+	for _, r := range ranges(c.rows, size.rows) {
+		written := p.written
+		for _, n := range ranges(c.cols, size.cols) {
+			made := block{rows: r.n, cols: n.n, to: at(to, r.from, n.from)}
+			for _, s := range ranges(c.k, size.k) {
+				t := term{n: s.n, w: at(w, s.from, n.from)[0].Ptr}
+				if written {
+					t.x = at(own, r.from, s.from)[0].Ptr
+				} else {
+					t.x = at(x, r.from, s.from)[0].Ptr
+				}
+				if p.own != nil && !written {
+					t.own = &at(own, r.from, s.from)[0].Ptr
+				}
+				made.terms = append(made.terms, t)
+			}
+			written = p.own != nil
+			made.rotate(b.cube, spec.CubesPerSIP(), b.place, spec.PEsPerCube())
+			if p.bias != nil {
+				made.bias = &at(bias, 0, n.from)[0]
+			}
+			plan.blocks = append(plan.blocks, made)
+		}
+	}
+	return plan
+}
+
+// rotate has the PEs of a device begin with different terms, so that not all read the
+// same memory at the same time: cubes are apart by a cube's share of the terms, PEs of a
+// cube by a PE's.
+func (b *block) rotate(cube, cubes, pe, pes int) {
+	n := len(b.terms)
+	first := (cube*n/cubes + pe*n/pes) % n
+	b.terms = slices.Concat(b.terms[first:], b.terms[:first])
+}
+
+// at is the pieces that have an element, from there on.
+func at(list []torch.Piece, row, col int) (found []torch.Piece) {
+	for _, p := range list {
+		if row >= p.Row && row < p.Row+p.Rows && col >= p.Col && col < p.Col+p.Cols {
+			p.Ptr = p.Ptr.At(row-p.Row, col-p.Col)
+			found = append(found, p)
+		}
+	}
+	return found
+}

@@ -1,0 +1,113 @@
+package tp
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/kernbench/kernbench/torch"
+)
+
+// RowParallelLinear is a linear layer whose weight is cut by rows: each rank of the tensor
+// parallel group makes an addend of the result, and the ranks reduce these.
+type RowParallelLinear struct{ linear }
+
+// NewRowParallelLinear makes the calling rank's part of a layer from in to out features,
+// all zero: in/tp × out of the weight, and all of the bias.
+func NewRowParallelLinear(ctx *torch.Context, name string, in, out int, o Options) (*RowParallelLinear, error) {
+	who := "RowParallelLinear " + name
+	s := of(ctx, who)
+	switch {
+	case o.GatherOutput:
+		return nil, fmt.Errorf("%s: GatherOutput is for a ColumnParallelLinear", who)
+	case o.SequenceParallel && !o.InputIsParallel:
+		return nil, fmt.Errorf("%s: SequenceParallel without InputIsParallel: the rows of the input are not the result's: set both", who)
+	case o.Overlap < 0 || o.Overlap > out:
+		return nil, fmt.Errorf("%s: Overlap %d: the result has %d columns to cut into pieces", who, o.Overlap, out)
+	}
+	mine, err := divide(who, "input features", in, s.tensorSize())
+	if err != nil {
+		return nil, err
+	}
+	columns := [][]int{count(0, out)}
+	if o.Overlap > 1 && s.tensorSize() > 1 {
+		columns = pieces(ctx, o, out)
+	}
+	l, err := newLinear(ctx, who, o, mine, columns, out)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", who, err)
+	}
+	l.in, l.out, l.row = in, out, s.tensorRank()*mine
+	return &RowParallelLinear{l}, nil
+}
+
+// Forward is x·weight + bias: a new tensor that all ranks have, or, with
+// SequenceParallel, the rank's rows of it. x is the rank's columns of the input with
+// InputIsParallel, and otherwise all of them. The second result is the bias with
+// SkipBiasAdd, and nil otherwise.
+func (l *RowParallelLinear) Forward(x *torch.Tensor) (y, bias *torch.Tensor, err error) {
+	s := of(l.ctx, l.Name)
+	cols := l.Weight[0].Shape()[0]
+	scatter := !l.o.InputIsParallel && s.tensorSize() > 1
+	if scatter {
+		cols = l.in
+	}
+	if err := l.check(x, cols); err != nil {
+		return nil, nil, err
+	}
+	if scatter {
+		if x, err = ScatterToTensorModelParallelRegion.Forward(l.ctx, x); err != nil {
+			return nil, nil, fmt.Errorf("%s: %w", l.Name, err)
+		}
+	}
+	y, err = l.reduced(s, x)
+	if scatter {
+		err = errors.Join(err, x.Free())
+	}
+	if err != nil {
+		return nil, nil, fmt.Errorf("%s: %w", l.Name, err)
+	}
+	return y, l.skipped(), nil
+}
+
+// reduced is the sum of the ranks' products.
+func (l *RowParallelLinear) reduced(s *state, x *torch.Tensor) (*torch.Tensor, error) {
+	rows, err := x.Shape()[0], error(nil)
+	if l.o.SequenceParallel {
+		if rows, err = divide(l.Name, "tokens", rows, s.tensorSize()); err != nil {
+			return nil, err
+		}
+	}
+	y, err := l.ctx.Empty(l.o.dtype(), torch.Shape{rows, l.out}, l.o.output())
+	if err != nil {
+		return nil, err
+	}
+	if len(l.Weight) > 1 {
+		return y, l.overlapped(s, x, y)
+	}
+	return y, l.afterwards(s, x, y)
+}
+
+// afterwards computes all of the rank's addend and then reduces it into y.
+func (l *RowParallelLinear) afterwards(s *state, x, y *torch.Tensor) error {
+	dist, parts := l.ctx.Distributed(), stack{y}
+	scatter := l.o.SequenceParallel && s.tensorSize() > 1
+	if scatter {
+		var err error
+		if parts, err = l.empties(s.tensorSize(), y.Shape(), l.o.output()); err != nil {
+			return err
+		}
+	}
+	p := product{x: stack{x}, w: l.Weight[0], y: parts}
+	err := p.launch(l.ctx, l.Name, l.o.weight())
+	switch {
+	case err != nil:
+	case scatter:
+		err = errors.Join(dist.ReduceScatter(y, parts, torch.SUM, s.tensor), parts.free())
+	case s.tensorSize() > 1:
+		err = dist.AllReduce(y, torch.SUM, s.tensor)
+	}
+	if b := l.added(); b != nil && err == nil {
+		err = addRow(l.ctx, l.Name+" bias", y, b)
+	}
+	return err
+}

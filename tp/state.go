@@ -1,0 +1,85 @@
+package tp
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/kernbench/kernbench/torch"
+)
+
+// state is the groups of a rank. It is zero before InitializeModelParallel.
+type state struct {
+	rank   int          // of the world
+	tensor *torch.Group // that of own[tensorGroup]
+	own    [numKinds]membership
+}
+
+// membership is a rank's group of a kind. It is zero if the rank is in none.
+type membership struct {
+	ranks []int // of the world, by rank of the group
+	at    int   // the rank in the group
+	group *torch.Group
+}
+
+// InitializeModelParallel divides the world into groups: each worker of Spawn calls it,
+// with the same arguments, after InitProcessGroup. The sizes are the ranks of a group of
+// each kind, 0 for 1, and what is left of the world is data parallel. The order says along
+// which dimension ranks count first, and is "tp-cp-ep-dp-pp" if it is empty. Experts have
+// the tensor parallel size of the other layers and no context parallelism, so that their
+// data parallel size may be another. The options are for all groups.
+func InitializeModelParallel(ctx *torch.Context, tensor, pipeline, context, expert int, order string, opts ...torch.GroupOption) error {
+	const who = "InitializeModelParallel"
+	dist, s := ctx.Distributed(), torch.Local[state](ctx)
+	if !dist.IsInitialized() {
+		return fmt.Errorf("%s: there is no process group: call InitProcessGroup first", who)
+	}
+	if s.tensor != nil {
+		return fmt.Errorf("%s: called twice: DestroyModelParallel comes first", who)
+	}
+	all, err := allGroups(dist.GetWorldSize(), tensor, pipeline, context, expert, order)
+	if err != nil {
+		return fmt.Errorf("%s: %w", who, err)
+	}
+	made := state{rank: dist.GetRank()}
+	known := map[string]*torch.Group{} // kinds may have the same ranks
+	for k, list := range all {
+		for _, ranks := range list {
+			key := fmt.Sprint(ranks)
+			if known[key] == nil {
+				if known[key], err = dist.NewGroup(ranks, opts...); err != nil {
+					return fmt.Errorf("%s: %w", who, err)
+				}
+			}
+			if at := slices.Index(ranks, made.rank); at >= 0 {
+				made.own[k] = membership{ranks, at, known[key]}
+			}
+		}
+	}
+	made.tensor = made.own[tensorGroup].group
+	*s = made
+	return nil
+}
+
+// ModelParallelIsInitialized reports whether the calling rank has its groups.
+func ModelParallelIsInitialized(ctx *torch.Context) bool {
+	return torch.Local[state](ctx).tensor != nil
+}
+
+// DestroyModelParallel forgets the groups of the calling rank.
+func DestroyModelParallel(ctx *torch.Context) { *torch.Local[state](ctx) = state{} }
+
+// of is the groups of the calling rank. Who needs them is for the panic if it has none.
+func of(ctx *torch.Context, who string) *state {
+	s := torch.Local[state](ctx)
+	if s.tensor == nil {
+		panic(&torch.Error{Op: who, Err: errors.New("model parallel is not initialised: call tp.InitializeModelParallel first")})
+	}
+	return s
+}
+
+// tensorRank is the rank in the tensor parallel group.
+func (s *state) tensorRank() int { return s.own[tensorGroup].at }
+
+// tensorSize is the number of ranks of the tensor parallel group.
+func (s *state) tensorSize() int { return len(s.own[tensorGroup].ranks) }
