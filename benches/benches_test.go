@@ -38,7 +38,7 @@ func execute(t *testing.T, name string, o torch.Options) *bench.Result {
 }
 
 // names is the built-in benches, so that one that is lost is missed.
-var names = []string{"ccl_allreduce", "center_root_buffers", "data_parallel", "gemm_single_pe", "hello_send", "matmul_composite", "pe2pe", "qkv_gemm", "task_chain", "task_fanout", "task_stencil", "treduce_tasks"}
+var names = []string{"attention_decode", "attention_prefill", "ccl_allreduce", "center_root_buffers", "data_parallel", "gemm_single_pe", "hello_send", "matmul_composite", "pe2pe", "qkv_gemm", "task_chain", "task_fanout", "task_stencil", "treduce_tasks"}
 
 // quick is the parameters with which a bench that takes long is run on every system.
 var quick = map[string]map[string]string{"ccl_allreduce": {"ranks-per": "sip"}, "center_root_buffers": {"elems": "128"}}

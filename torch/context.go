@@ -61,7 +61,6 @@ type Context struct {
 	inFlight   int           // operations that have started on the machine
 	lastUse    map[use]int32 // the last launch of the log, if others may be under way
 	awaited    *operation    // by the program itself
-	profiles   int           // that ranks keep now
 	culprit    *operation    // could not begin
 
 	groups   []*groupState             // process groups, by number

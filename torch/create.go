@@ -200,3 +200,17 @@ func (x *Tensor) pieces(shards []shard) func(func(piece) bool) {
 func (x *Tensor) linear(va memory.VA) tl.Ptr {
 	return tl.Ptr{Addr: int64(va), DType: x.dtype, Rank: 1, Stride: [4]int64{1}}
 }
+
+// EmptyLike is Empty of the shape of another tensor, laid out as that one, and of its
+// dtype if no other is given.
+func (c *Context) EmptyLike(x *Tensor, dtype ...DType) (*Tensor, error) {
+	x.usable("EmptyLike")
+	if err := c.operation("EmptyLike"); err != nil {
+		return nil, err
+	}
+	d := x.dtype
+	if len(dtype) > 0 {
+		d = dtype[0]
+	}
+	return c.newTensor("EmptyLike", d, x.shape, slices.Clone(x.shards), x.cuts)
+}

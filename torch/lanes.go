@@ -85,6 +85,10 @@ func addends(members []member) ([]member, error) {
 		if n > 1 && m.collective != ccl.AllReduce {
 			return nil, fmt.Errorf("rank %d brings a partial tensor, whose holders have addends: all-reduce it first", m.rank)
 		}
+		if n == 1 {
+			all = append(all, m)
+			continue
+		}
 		shards := m.shards
 		for i := range n {
 			m.shards = func(of span) (list []shard) {

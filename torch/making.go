@@ -18,7 +18,7 @@ type Making struct {
 	Using []*Tensor // that Make and Use read and write besides
 	// Make begins with a piece on a PE. It is the function that issues the next step
 	// of the work, and reports whether there was one: the shorter steps are, the less
-	// they hold up messages.
+	// they hold up messages. It may be called again when there is none.
 	Make func(t *tl.PE, pe, piece int) (next func() bool)
 	// Together, if it is set, is the PEs of the device, itself among them, that write what
 	// a PE holds of the pieces: a piece is reduced when all of them have made it. Each of
@@ -39,7 +39,13 @@ func (d *Distributed) AllReduceMaking(m Making, pieces []*Tensor, op ReduceOp, g
 		op.check("all_reduce", x)
 		list = append(list, &request{collective: ccl.AllReduce, reduction: op, in: []span{whole(x)}, out: []span{whole(x)}})
 	}
-	return d.making(m, list, group)
+	if err := d.making(m, list, group); err != nil {
+		return err
+	}
+	for _, x := range pieces {
+		x.replicate()
+	}
+	return nil
 }
 
 // ReduceScatterMaking is ReduceScatter of several lists one after the other, in one
@@ -48,12 +54,16 @@ func (d *Distributed) ReduceScatterMaking(m Making, out []*Tensor, in [][]*Tenso
 	if len(in) != len(out) {
 		panic(misuse("reduce_scatter", "%d pieces to receive and %d to send", len(out), len(in)))
 	}
+	g, err := d.group("reduce_scatter", group)
+	if err != nil {
+		return err
+	}
 	var list []*request
 	for i, x := range out {
 		dtypeOf(ccl.ReduceScatter, append(slices.Clone(in[i]), x))
 		op.check("reduce_scatter", x)
 		r := &request{collective: ccl.ReduceScatter, reduction: op, out: []span{whole(x)}}
-		if n := d.GetWorldSize(group...); len(in[i]) != n {
+		if n := len(g.shared.ranks); len(in[i]) != n {
 			panic(misuse("reduce_scatter", "%d tensors to send, want %d: one for each rank", len(in[i]), n))
 		}
 		for _, y := range in[i] {
@@ -80,6 +90,11 @@ func (d *Distributed) making(m Making, pieces []*request, group []*Group) error 
 	all := &request{collective: first.collective, reduction: first.reduction, making: &m, pieces: pieces}
 	all.what = fmt.Sprintf("%v of %d pieces of %s, %v, beside %s", first.collective, len(pieces), d.describe(g, first.out[0].x), first.reduction, m.Name)
 	for _, r := range pieces {
+		for _, s := range all.out {
+			if s.x == r.out[0].x {
+				panic(misuse("Making", "%s: %s is two pieces: make each a tensor of its own", m.Name, s.x.name))
+			}
+		}
 		all.in, all.out = append(all.in, r.in...), append(all.out, r.out...)
 	}
 	for _, x := range m.Using {
@@ -163,13 +178,15 @@ func (c *Context) planMaking(k *call, members []member) (*planned, error) {
 	return whole, nil
 }
 
-// meet waits until some PEs have all come so far, for the ith time.
+// meet waits until some PEs have all come so far, for the ith time. None can be two
+// meetings ahead of another, so that two signals tell one from the next. They are free:
+// messages go through queues.
 func meet(t *tl.PE, pes []int, ranks map[int]int, i int) {
-	const signal = 0 // messages go through queues
+	signal := i % 2
 	for _, pe := range pes {
 		t.Notify(ranks[pe], signal, tl.Add, 1)
 	}
-	t.WaitSignal(signal, tl.GE, len(pes)*(i+1))
+	t.WaitSignal(signal, tl.GE, len(pes)*(i/2+1))
 }
 
 // beside is a machine on which, each time that a kernel is about to wait for others, a

@@ -21,7 +21,7 @@ type Piece struct {
 // its own part. Of a replicated tensor it is the copy nearest to the PE: its own, one of
 // its cube, of its SIP, any. A partial tensor has no pieces: reduce it first.
 func (x *Tensor) Pieces(row, col, rows, cols, pe int) []Piece {
-	near := x.ctx.m.PE(machine.PEID(pe))
+	near := x.ctx.numbered("Pieces", pe)
 	distance := func(s *shard) int {
 		switch at := x.ctx.m.PE(s.at); {
 		case at == near:
@@ -83,6 +83,9 @@ func joined(list []Piece) (out []Piece) {
 
 // Layout is who would hold what of a tensor: its shards, without addresses.
 func (c *Context) Layout(shape Shape, on Placement) (list []Shard) {
+	if c.current == nil {
+		panic(misuse("Layout", "called from a kernel, which has no device of its own"))
+	}
 	for _, s := range on.place(c, "Layout", shape) {
 		list = append(list, c.shard(&s))
 	}
@@ -145,9 +148,14 @@ func (s *shard) asMatrix() (row, col, rows, cols int) {
 
 // Place is what a PE of a number is: its SIP, its cube in that, and its place in the cube.
 func (c *Context) Place(number int) (sip, cube, pe int) {
-	if number < 0 || number >= c.NumPEs() {
-		panic(misuse("Place", "PE %d of a system that has 0 to %d", number, c.NumPEs()-1))
-	}
-	p := c.m.PE(machine.PEID(number))
+	p := c.numbered("Place", number)
 	return p.SIP, p.Cube, p.PE
+}
+
+// numbered is the PE of a number.
+func (c *Context) numbered(op string, number int) *machine.PE {
+	if number < 0 || number >= c.NumPEs() {
+		panic(misuse(op, "PE %d of a system that has 0 to %d", number, c.NumPEs()-1))
+	}
+	return c.m.PE(machine.PEID(number))
 }

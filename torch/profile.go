@@ -8,7 +8,7 @@ import (
 )
 
 // Breakdown is where some time went: every instant is in one of Compute, Memory, Comm
-// and Idle, and HiddenMemory and HiddenComm say how much of Compute had memory or
+// and Idle, and OverlappedMemory and OverlappedComm say how much of Compute had memory or
 // communication going on beside it.
 type Breakdown = machine.Breakdown
 
@@ -42,9 +42,13 @@ func (c *Context) Profile() (*Profile, error) {
 		panic(misuse("Profile", "this rank keeps a profile already: Stop it first"))
 	}
 	w.profile = &Profile{ctx: c, worker: w, last: c.Now()}
-	c.profiles++
-	c.m.Measure(true)
+	c.measure()
 	return w.profile, nil
+}
+
+// measure has PEs note what they do while somebody wants to know.
+func (c *Context) measure() {
+	c.m.Measure(slices.ContainsFunc(append(c.workers, c.driver), func(w *worker) bool { return w.profile != nil }))
 }
 
 // Stop waits for what the rank has asked for and is the phases, whose times add up to
@@ -55,18 +59,13 @@ func (p *Profile) Stop() ([]Phase, error) {
 	}
 	err := p.ctx.Synchronize()
 	p.worker.profile = nil
-	if p.ctx.profiles--; p.ctx.profiles == 0 {
-		p.ctx.m.Measure(false)
-	}
+	p.ctx.measure()
 	return p.phases, err
 }
 
 // profiled adds an operation that has ended to the profiles of its ranks.
 func (c *Context) profiled(op *operation) {
-	if c.profiles == 0 {
-		return
-	}
-	for _, w := range append([]*worker{c.driver}, c.workers...) {
+	for _, w := range append(c.workers, c.driver) {
 		p := w.profile
 		if p == nil || !slices.Contains(op.streams, &w.stream) {
 			continue

@@ -161,13 +161,17 @@ func (c *Context) allocate(op string, dtype DType, shape Shape, on []Placement) 
 		}
 		size *= max(d, 1)
 	}
+	placement := c.placement(op, on)
+	return c.newTensor(op, dtype, shape, placement.place(c, op, shape), cuts(placement.levels(c), shape))
+}
+
+// newTensor is a tensor of shards that are yet to get their memory.
+func (c *Context) newTensor(op string, dtype DType, shape Shape, shards []shard, cuts string) (*Tensor, error) {
 	if !dtype.Valid() {
 		panic(misuse(op, "no such dtype: use torch.F16 to torch.U64"))
 	}
 	c.tensors++
-	x := &Tensor{ctx: c, name: fmt.Sprintf("tensor %d %v %v", c.tensors, shape, dtype), shape: slices.Clone(shape), dtype: dtype}
-	placement := c.placement(op, on)
-	x.shards, x.cuts = placement.place(c, op, shape), cuts(placement.levels(c), shape)
+	x := &Tensor{ctx: c, name: fmt.Sprintf("tensor %d %v %v", c.tensors, shape, dtype), shape: slices.Clone(shape), dtype: dtype, shards: shards, cuts: cuts}
 	for i := range x.shards {
 		s := &x.shards[i]
 		s.elems = elems(s.box.extent)

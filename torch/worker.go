@@ -74,6 +74,7 @@ func (c *Context) Spawn(run func(rank int, ctx *Context) error, nprocs int) erro
 	err = c.verdict(err)
 	c.withdraw(begun)
 	c.workers, c.groups, c.messages = nil, own, nil
+	c.measure() // a worker may not have stopped its profile
 	return err
 }
 

@@ -9,6 +9,15 @@ import (
 // rows over the PEs of each.
 var Spread = torch.DPPolicy{Cube: torch.ColumnWise, PE: torch.RowWise}
 
+// ByTokens is another way to lay out weights: each cube has a copy of all of them, cut by
+// columns over its PEs, and works on tokens of its own. Activations do not cross from
+// cube to cube then, at the price of memory.
+var ByTokens = torch.DPPolicy{Cube: torch.Replicate, PE: torch.ColumnWise}
+
+// Activations is where the results of a layer lie, and where its input is best, given
+// the placement of its weight.
+func Activations(weight torch.DPPolicy) torch.DPPolicy { return gridOf(weight) }
+
 // corner is an element of a matrix, the first of a box.
 type corner struct {
 	x        *torch.Tensor

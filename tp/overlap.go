@@ -137,7 +137,7 @@ func (o *overlap) run(s *state, x *torch.Tensor) error {
 			}
 			return newSummer(t, o.plans[pe][piece], kept[pe]).next
 		},
-		Use:  func(t *tl.PE, pe, piece int) { o.copies[pe][piece].run(t) },
+		Use: func(t *tl.PE, pe, piece int) { o.copies[pe][piece].run(t) },
 	}
 	for _, x := range []*torch.Tensor{l.added(), o.own} {
 		if x != nil {

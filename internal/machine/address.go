@@ -1,6 +1,7 @@
 package machine
 
 import (
+	"github.com/kernbench/kernbench/internal/fabric"
 	"github.com/kernbench/kernbench/internal/memory"
 	"github.com/kernbench/kernbench/internal/oplog"
 	"github.com/kernbench/kernbench/internal/pe"
@@ -146,7 +147,7 @@ func (c *core) transfers(to []pe.Request, pieces []piece, op memory.Op) ([]pe.Re
 			to = append(to, pe.Request{})
 		}
 		path := to[n].Path[:0] // of an earlier request
-		to[n] = pe.Request{Op: op}
+		to[n] = pe.Request{Op: op, Class: fabric.Compute}
 		from, dest, end := p.memory, tcm, &to[n].From
 		if op == memory.Write {
 			from, dest, end = tcm, p.memory, &to[n].To

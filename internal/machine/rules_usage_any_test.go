@@ -147,10 +147,10 @@ func swept(u *pe.Usage, from, own, end sim.Time) (b Breakdown) {
 		case computes:
 			b.Compute += took
 			if moves {
-				b.HiddenMemory += took
+				b.OverlappedMemory += took
 			}
 			if talks {
-				b.HiddenComm += took
+				b.OverlappedComm += took
 			}
 		case talks:
 			b.Comm += took
@@ -177,7 +177,7 @@ func TestAnyBreakdownAddsUp(t *testing.T) {
 			if want := swept(u, from, run.end[i], end); !ok || b != want || b.Total() != end-from {
 				t.Fatalf("PE %d from %v to %v: %+v, together %v, want %+v", id, from, end, b, b.Total(), want)
 			}
-			if memory := u.DMA[fabric.Compute].Total(); b.HiddenMemory > b.Compute || b.HiddenComm > b.Compute || b.HiddenMemory+b.Memory > memory {
+			if memory := u.DMA[fabric.Compute].Total(); b.OverlappedMemory > b.Compute || b.OverlappedComm > b.Compute || b.OverlappedMemory+b.Memory > memory {
 				t.Fatalf("PE %d: %+v, and memory is at work for %v", id, b, memory)
 			}
 		}

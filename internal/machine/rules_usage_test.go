@@ -40,7 +40,7 @@ func TestBreakdownOfAKernelAlone(t *testing.T) {
 	beside := func(n memory.Bytes) Breakdown {
 		begins := r.dispatch + r.setup // after the product
 		hidden := overlap(0, dot, begins, begins+moved(n))
-		b := Breakdown{Compute: full + dot, HiddenMemory: hidden, Memory: moved(n) - hidden}
+		b := Breakdown{Compute: full + dot, OverlappedMemory: hidden, Memory: moved(n) - hidden}
 		b.Idle = r.calls(1) + sim.Time(1+idle)*r.dispatch - full // to the product
 		return b
 	}
@@ -113,7 +113,7 @@ func TestCompositesAreOfClassCompute(t *testing.T) {
 		r := newRig(t, Options{})
 		x, y := r.tensor(0, 64, 64), r.tensor(0, 64, 64)
 		b, _ := r.measured(0, Program{Targets: []PEID{0}, Body: func(t *tl.PE) { t.Composite(c.command(t, x, y)) }})
-		if b.Comm+b.HiddenComm != 0 || b.Memory == 0 {
+		if b.Comm+b.OverlappedComm != 0 || b.Memory == 0 {
 			t.Errorf("%s on one PE: %+v, want memory and no communication", c.name, b)
 		}
 	}
@@ -177,7 +177,7 @@ func TestBreakdownOfCommunication(t *testing.T) {
 				t.WaitSignal(0, tl.EQ, 1)
 			},
 			Breakdown{
-				Compute: square + dot, HiddenComm: dot - d + terms.scheduler,
+				Compute: square + dot, OverlappedComm: dot - d + terms.scheduler,
 				Comm: sim.Time(10*idle+1)*d + notice - calls(2+idle) - dot, Idle: calls(2+idle) - square,
 			},
 		},
@@ -199,7 +199,7 @@ func TestBreakdownOfCommunication(t *testing.T) {
 			},
 			func(t *tl.PE, _ tl.Ptr) { t.Recv(tl.West, tl.Shape{n}, tl.F16) },
 			Breakdown{
-				Compute: both + dot, HiddenComm: overlap(0, dot, d+terms.setup, d+terms.setup+put), Idle: calls(3+idle) - both,
+				Compute: both + dot, OverlappedComm: overlap(0, dot, d+terms.setup, d+terms.setup+put), Idle: calls(3+idle) - both,
 			},
 		},
 		{
@@ -245,7 +245,7 @@ func TestBreakdownFromAnInstantOn(t *testing.T) {
 		b, ok := run.Breakdown(every, from)
 		same(t, "it was measured", ok, true)
 		same(t, "together", b.Total(), run.Start+run.Critical()-from)
-		if b.Compute > whole.Compute || b.Memory > whole.Memory || b.HiddenMemory > whole.HiddenMemory || b.Idle > whole.Idle {
+		if b.Compute > whole.Compute || b.Memory > whole.Memory || b.OverlappedMemory > whole.OverlappedMemory || b.Idle > whole.Idle {
 			t.Errorf("from %v on it is %+v, and all of it %+v", from, b, whole)
 		}
 	}

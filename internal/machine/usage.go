@@ -14,8 +14,8 @@ type Breakdown struct {
 	Comm    sim.Time // none was: messages moved, or the CPU waited for another PE
 	Idle    sim.Time // none of these
 
-	HiddenMemory sim.Time // data moved under Compute
-	HiddenComm   sim.Time // messages moved, or the CPU waited, under Compute
+	OverlappedMemory sim.Time // data moved under Compute
+	OverlappedComm   sim.Time // messages moved, or the CPU waited, under Compute
 }
 
 // Total is the whole time.
@@ -25,7 +25,7 @@ func (b Breakdown) Total() sim.Time { return b.Compute + b.Memory + b.Comm + b.I
 func (b Breakdown) Add(other Breakdown) Breakdown {
 	return Breakdown{
 		Compute: b.Compute + other.Compute, Memory: b.Memory + other.Memory, Comm: b.Comm + other.Comm, Idle: b.Idle + other.Idle,
-		HiddenMemory: b.HiddenMemory + other.HiddenMemory, HiddenComm: b.HiddenComm + other.HiddenComm,
+		OverlappedMemory: b.OverlappedMemory + other.OverlappedMemory, OverlappedComm: b.OverlappedComm + other.OverlappedComm,
 	}
 }
 
@@ -73,8 +73,8 @@ func (r *Run) Breakdown(of func(PEID) bool, from sim.Time) (b Breakdown, ok bool
 	comm.Add(r.end[last], end)
 	comm = comm.Common(window)
 	b.Compute = compute.Total()
-	b.HiddenComm, b.HiddenMemory = comm.Common(compute).Total(), memory.Common(compute).Total()
-	b.Comm = comm.Total() - b.HiddenComm
+	b.OverlappedComm, b.OverlappedMemory = comm.Common(compute).Total(), memory.Common(compute).Total()
+	b.Comm = comm.Total() - b.OverlappedComm
 	b.Memory = memory.Union(comm).Union(compute).Total() - b.Compute - b.Comm
 	b.Idle = window.Total() - b.Compute - b.Comm - b.Memory
 	return b, true

@@ -1,0 +1,177 @@
+package attention
+
+import (
+	"fmt"
+	"math"
+	"testing"
+
+	"github.com/kernbench/kernbench/internal/dense"
+	"github.com/kernbench/kernbench/tl"
+	"github.com/kernbench/kernbench/topology"
+	"github.com/kernbench/kernbench/torch"
+)
+
+// numbers is n numbers between -2 and 2 that f16 holds exactly.
+func numbers(n, step int) []float32 {
+	x := make([]float32, n)
+	for i := range x {
+		x[i] = float32((i+1)*step%2039-1019) / 512
+	}
+	return x
+}
+
+// newContext is a machine that looks for races: the default, with settings.
+func newContext(t testing.TB, o torch.Options, sets ...string) *torch.Context {
+	t.Helper()
+	spec, err := topology.Load("default", sets...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if o.Topology, err = topology.Compile(spec); err != nil {
+		t.Fatal(err)
+	}
+	ctx, err := torch.New(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(ctx.Close)
+	return ctx
+}
+
+// onPEs is a mesh of the first PEs of the system.
+func onPEs(w, h int) Mesh {
+	pes := make([]int, w*h)
+	for i := range pes {
+		pes[i] = i
+	}
+	return Mesh{W: w, H: h, Lanes: [][]int{pes}}
+}
+
+// operands is Q, K and V of some tokens.
+type operands struct {
+	heads   Heads
+	dtype   tl.DType
+	q, k, v []float32
+}
+
+func newOperands(h Heads, queries, keys int, dtype tl.DType) *operands {
+	return &operands{h, dtype, numbers(queries*h.Query*h.Dim, 7), numbers(keys*h.KV*h.Dim, 11), numbers(keys*h.KV*h.Dim, 13)}
+}
+
+// reference is the attention of query i with keys up to i + offset.
+func (o *operands) reference(offset int) *dense.Matrix {
+	matrix := func(x []float32, heads int) *dense.Matrix {
+		return dense.New(len(x)/(heads*o.heads.Dim), heads*o.heads.Dim, x, o.dtype)
+	}
+	q, k, v := matrix(o.q, o.heads.Query), matrix(o.k, o.heads.KV), matrix(o.v, o.heads.KV)
+	var all []*dense.Matrix
+	d := o.heads.Dim
+	for head := range o.heads.Query {
+		at := head / (o.heads.Query / o.heads.KV) * d
+		all = append(all, dense.Attention(q.Slice(0, head*d, q.Rows, d), k.Slice(0, at, k.Rows, d), v.Slice(0, at, v.Rows, d),
+			1/math.Sqrt(float64(d)), offset, tl.F32, o.dtype))
+	}
+	return dense.Beside(all...)
+}
+
+// tensors makes Q, K and V, placed as a mesh needs them.
+func (o *operands) tensors(ctx *torch.Context, m Mesh, queries torch.Placement) (q, k, v *torch.Tensor) {
+	lanes := len(m.Lanes)
+	matrix := func(x []float32, heads int, on torch.Placement) *torch.Tensor {
+		return torch.Must(ctx.FromSlice(x, o.dtype, torch.Shape{len(x) / (heads * o.heads.Dim), heads * o.heads.Dim}, on))
+	}
+	spread := max(o.heads.KV, lanes)
+	return matrix(o.q, o.heads.Query, queries), matrix(o.heads.Spread(o.k, lanes), spread, m.Rows()), matrix(o.heads.Spread(o.v, lanes), spread, m.Rows())
+}
+
+// compare compares a tensor with its reference, and the whole run with one without races.
+func compare(t testing.TB, ctx *torch.Context, what string, x *torch.Tensor, want *dense.Matrix) {
+	t.Helper()
+	torch.OK(ctx.CheckWithin(what, x, want.V, want.Tolerances()))
+	for _, c := range ctx.Report.Checks {
+		if c.Wrong != "" {
+			t.Errorf("%s: %s", c.Name, c.Wrong)
+		}
+	}
+	if !ctx.LooksForRaces() {
+		return
+	}
+	races, err := ctx.Races()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range races {
+		t.Errorf("%s: race: %s", what, r)
+	}
+}
+
+// runPrefill runs a prefill and compares every element.
+func runPrefill(t testing.TB, ctx *torch.Context, p Prefill, dtype tl.DType) *torch.Launched {
+	t.Helper()
+	what := fmt.Sprintf("%v of %v, %d tokens %v, causal %v", p.Mesh, p.Heads, p.Tokens, dtype, p.Causal)
+	o := newOperands(p.Heads, p.Tokens, p.Tokens, dtype)
+	q, k, v := o.tensors(ctx, p.Mesh, p.Mesh.Rows())
+	out := torch.Must(ctx.Zeros(dtype, q.Shape(), p.Mesh.Rows()))
+	l, err := p.Launch(ctx, q, k, v, out)
+	if err == nil {
+		err = l.Wait()
+	}
+	if err != nil {
+		t.Fatalf("%s: %v", what, err)
+	}
+	if !ctx.HasData() {
+		return l
+	}
+	offset := dense.NoMask
+	if p.Causal {
+		offset = 0
+	}
+	compare(t, ctx, what, out, o.reference(offset))
+	return l
+}
+
+// laned is a matrix as the roots of a mesh have it: the columns of each lane in turn.
+func laned(m *dense.Matrix, lanes int) *dense.Matrix {
+	cols := m.Cols / lanes
+	out := &dense.Matrix{Rows: lanes * m.Rows, Cols: cols}
+	for lane := range lanes {
+		part := m.Slice(0, lane*cols, m.Rows, cols)
+		out.V, out.Var = append(out.V, part.V...), append(out.Var, part.Var...)
+	}
+	return out
+}
+
+// runDecode runs a decode, at once and in halves, and compares every element.
+func runDecode(t testing.TB, ctx *torch.Context, d Decode, dtype tl.DType) *torch.Launched {
+	t.Helper()
+	what := fmt.Sprintf("%v of %v, %d of %d tokens %v", d.Mesh, d.Heads, d.Tokens, d.Context, dtype)
+	o := newOperands(d.Heads, d.Tokens, d.Context, dtype)
+	q, k, v := o.tensors(ctx, d.Mesh, d.Mesh.Copies())
+	lanes := len(d.Mesh.Lanes)
+	shape := torch.Shape{lanes * d.Tokens, d.Heads.Query * d.Heads.Dim / lanes}
+	out := torch.Must(ctx.Zeros(dtype, shape, torch.On(d.Mesh.Roots()...)))
+	l, err := d.Launch(ctx, q, k, v, out)
+	if err == nil {
+		err = l.Wait()
+	}
+	if err != nil {
+		t.Fatalf("%s: %v", what, err)
+	}
+	if !ctx.HasData() {
+		return l
+	}
+	want := laned(o.reference(d.Context-d.Tokens), lanes)
+	compare(t, ctx, what, out, want)
+
+	again := torch.Must(ctx.Zeros(dtype, shape, torch.On(d.Mesh.Roots()...)))
+	states := torch.Must(ctx.Zeros(tl.F32, torch.Shape{len(d.Mesh.PEs()) * d.StateElems()}, torch.On(d.Mesh.PEs()...)))
+	if _, err := d.LaunchLocal(ctx, q, k, v, states); err != nil {
+		t.Fatalf("%s: %v", what, err)
+	}
+	if _, err := d.LaunchMerge(ctx, states, again); err != nil {
+		t.Fatalf("%s: %v", what, err)
+	}
+	torch.OK(ctx.Check(what+", in halves", again, torch.Must(out.Numpy())))
+	compare(t, ctx, what+", in halves", again, want)
+	return l
+}

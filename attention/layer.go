@@ -1,0 +1,84 @@
+package attention
+
+import (
+	"fmt"
+
+	"github.com/kernbench/kernbench/tl"
+	"github.com/kernbench/kernbench/topology"
+	"github.com/kernbench/kernbench/torch"
+)
+
+// layer is what the kernels of this package have in common: whose keys are where, which
+// heads a PE has, and in what blocks it works.
+type layer struct {
+	grid
+	dtype  tl.DType
+	kv     int // KV heads of a PE
+	group  int // query heads for each of them
+	dim    int
+	scale  float64
+	tokens int // whose keys and values are cut over the holders
+	share  int // of them at a holder, fewer at the last ones
+	keys   int // in a block
+	chunk  int // tokens whose queries are one tile
+	tcm    int // bytes for tiles
+}
+
+// blockKeys is the keys in a block where there is room: the scores of fewer have their
+// output rescaled more often, and more do not make much of a difference.
+const blockKeys = 128
+
+// tileRows is how many rows of queries a tile has, roughly.
+const tileRows = 64
+
+func newLayer(ctx *torch.Context, m Mesh, h Heads, tokens int, dtype tl.DType) (layer, error) {
+	lanes := len(m.Lanes)
+	switch {
+	case lanes == 0 || m.W < 1 || m.H < 1 || len(m.PEs()) != lanes*m.Holders():
+		return layer{}, fmt.Errorf("attention: a mesh of %v with %d PEs: give each lane one for each place", m, len(m.PEs()))
+	case h.Query < 1 || h.KV < 1 || h.Dim < 1 || h.Query%h.KV != 0:
+		return layer{}, fmt.Errorf("attention: %d query heads and %d KV heads of %d: the first has to be a multiple of the second", h.Query, h.KV, h.Dim)
+	case h.Lanes(lanes) != lanes:
+		return layer{}, fmt.Errorf("attention: %d query and %d KV heads over %d lanes: take %d lanes, which share them evenly", h.Query, h.KV, lanes, h.Lanes(lanes))
+	case tokens < 1:
+		return layer{}, fmt.Errorf("attention: %d tokens: there has to be one", tokens)
+	}
+	spec := ctx.Topology().Spec().PE
+	l := layer{grid: m.grid(), dtype: dtype, dim: h.Dim, scale: h.Scale(), tokens: tokens, tcm: int(spec.TCM.Size)}
+	l.kv, l.group = h.of(lanes)
+	l.share = tl.CDiv(tokens, m.Holders())
+	l.keys = min(blockKeys, l.share)
+	l.chunk = max(1, tileRows/l.group)
+	if spec.IPCQ.BufferKind == topology.BufferTCM {
+		l.tcm -= len(ports) * spec.IPCQ.NSlots * int(spec.IPCQ.SlotSize)
+	}
+	return l, nil
+}
+
+// fit makes tiles smaller, of queries or of keys, until what depends on their sizes is no
+// more than so many bytes, if it can.
+func (l *layer) fit(need func() int, bytes int) {
+	for need() > bytes && (l.chunk > 1 || l.keys > 1) {
+		if l.chunk > 1 && l.chunk*l.group >= l.keys {
+			l.chunk /= 2
+		} else {
+			l.keys /= 2
+		}
+	}
+}
+
+// held is how many tokens a holder has.
+func (l *layer) held(place int) int { return max(0, min(l.share, l.tokens-place*l.share)) }
+
+// stateBytes is the room that Running takes for so many rows.
+func (l *layer) stateBytes(rows int) int { return rows*4*l.dim + 2*roundUp(4*rows) }
+
+// stepBytes is the room that a step takes in TCM, of so many rows and keys: scores, which of
+// them are seen and these, exponents, exponentials, weights; the output before and after;
+// and columns.
+func (l *layer) stepBytes(rows, keys int) int {
+	return rows*(keys*(4*4+1+l.dtype.Size())+2*4*l.dim) + 12*roundUp(4*rows)
+}
+
+// roundUp is the bytes that TCM takes for so many.
+func roundUp(bytes int) int { return tl.CDiv(bytes, 256) * 256 }

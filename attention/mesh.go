@@ -1,0 +1,111 @@
+package attention
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"github.com/kernbench/kernbench/tl"
+	"github.com/kernbench/kernbench/topology"
+	"github.com/kernbench/kernbench/torch"
+)
+
+// Mesh is w × h holders of shards. A holder is a PE, or several that share the heads: then
+// each of them is in a lane, a mesh with the same PE of the other holders.
+type Mesh struct {
+	W, H  int
+	Lanes [][]int // the PEs of each lane, row by row
+}
+
+// OfCube is the PEs of a cube as a mesh of one lane, each of them beside those that are
+// near it on the die.
+func OfCube(ctx *torch.Context, sip, cube int) Mesh {
+	g := ctx.Topology()
+	pes := ctx.CubePEs(sip, cube)
+	at := func(number int) topology.Point {
+		sip, cube, pe := ctx.Place(number)
+		return g.Node(g.PERouter(sip, cube, pe)).Pos
+	}
+	slices.SortStableFunc(pes, func(a, b int) int {
+		return cmp.Or(cmp.Compare(at(a).Y, at(b).Y), cmp.Compare(at(a).X, at(b).X))
+	})
+	rows := 1
+	for i := 1; i < len(pes); i++ {
+		if at(pes[i]).Y != at(pes[i-1]).Y {
+			rows++
+		}
+	}
+	if len(pes)%rows != 0 { // rows are of unequal lengths
+		rows = 1
+	}
+	return Mesh{W: len(pes) / rows, H: rows, Lanes: [][]int{pes}}
+}
+
+// OfSIP is the cubes of the first SIP as a mesh, with so many PEs of each at work.
+func OfSIP(ctx *torch.Context, lanes int) Mesh {
+	cubes := ctx.Topology().Spec().SIP.CubeMesh
+	m := Mesh{W: cubes.W, H: cubes.H, Lanes: make([][]int, lanes)}
+	for cube := range m.W * m.H {
+		for lane, pe := range ctx.CubePEs(0, cube)[:lanes] {
+			m.Lanes[lane] = append(m.Lanes[lane], pe)
+		}
+	}
+	return m
+}
+
+// PEs is all PEs of the mesh, lane by lane.
+func (m Mesh) PEs() []int { return slices.Concat(m.Lanes...) }
+
+// Holders is how many holders there are.
+func (m Mesh) Holders() int { return m.W * m.H }
+
+// Roots is the PE in the middle of each lane.
+func (m Mesh) Roots() (pes []int) {
+	for _, lane := range m.Lanes {
+		pes = append(pes, lane[m.grid().middle()])
+	}
+	return pes
+}
+
+// Connections is the neighbours of each PE in its lane, by the ports West, East, North and
+// South; row 0 is the northernmost.
+func (m Mesh) Connections() (table []torch.Connection) {
+	for _, lane := range m.Lanes {
+		for i, pe := range lane {
+			for _, p := range []tl.Port{tl.East, tl.South} {
+				if next := m.grid().neighbour(i, p); next >= 0 {
+					table = append(table, torch.Connection{A: pe, APort: p, B: lane[next], BPort: opposite(p)})
+				}
+			}
+		}
+	}
+	return table
+}
+
+// Rows places a matrix whose rows are cut over the holders and whose columns are cut over
+// the lanes. Several lanes have to be the PEs of all cubes of the current device.
+func (m Mesh) Rows() torch.Placement {
+	if len(m.Lanes) == 1 {
+		return torch.On(m.Lanes[0]...)
+	}
+	return torch.DPPolicy{Cube: torch.RowWise, PE: torch.ColumnWise, NumPEs: len(m.Lanes)}
+}
+
+// Copies places a matrix of which every holder has a copy, with its columns cut over the
+// lanes as Rows does.
+func (m Mesh) Copies() torch.Placement {
+	if len(m.Lanes) == 1 {
+		return torch.OnEach(m.Lanes[0]...)
+	}
+	return torch.DPPolicy{Cube: torch.Replicate, PE: torch.ColumnWise, NumPEs: len(m.Lanes)}
+}
+
+func (m Mesh) grid() grid { return grid{m.W, m.H} }
+
+// String is the size: "4×2, 1 lane".
+func (m Mesh) String() string {
+	if len(m.Lanes) == 1 {
+		return fmt.Sprintf("%d×%d, 1 lane", m.W, m.H)
+	}
+	return fmt.Sprintf("%d×%d, %d lanes", m.W, m.H, len(m.Lanes))
+}

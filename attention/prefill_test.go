@@ -1,0 +1,147 @@
+package attention
+
+import (
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/kernbench/kernbench/internal/oplog"
+	"github.com/kernbench/kernbench/tl"
+	"github.com/kernbench/kernbench/torch"
+)
+
+// meshes is the shapes that values are compared over: columns and rows.
+var meshes = [][2]int{{1, 1}, {1, 4}, {4, 1}, {2, 2}, {3, 2}, {4, 4}}
+
+func TestPrefill(t *testing.T) {
+	for _, size := range meshes {
+		for _, dtype := range []tl.DType{tl.F16, tl.F32} {
+			for _, causal := range []bool{false, true} {
+				runPrefill(t, newContext(t, torch.Options{Race: true}), Prefill{
+					Mesh: onPEs(size[0], size[1]), Heads: Heads{4, 2, 16}, Tokens: 37, Causal: causal,
+				}, dtype)
+			}
+		}
+	}
+}
+
+// TestPrefillOfAnything: any mesh, any number of tokens and heads, and queues as short as
+// they come, in which a message is many fragments: values are right and nothing is stuck.
+func TestPrefillOfAnything(t *testing.T) {
+	rapid.Check(t, func(r *rapid.T) {
+		slots := rapid.SampledFrom([]string{"1", "4"}).Draw(r, "slots")
+		ctx := newContext(t, torch.Options{Race: true}, "pe.ipcq.n_slots="+slots, "pe.ipcq.slot_size=256 B")
+		kv := rapid.IntRange(1, 4).Draw(r, "kv")
+		runPrefill(t, ctx, Prefill{
+			Mesh:         onPEs(rapid.IntRange(1, 5).Draw(r, "w"), rapid.IntRange(1, 4).Draw(r, "h")),
+			Heads:        Heads{kv * rapid.IntRange(1, 3).Draw(r, "group"), kv, 8},
+			Tokens:       rapid.IntRange(1, 60).Draw(r, "tokens"),
+			Causal:       rapid.Bool().Draw(r, "causal"),
+			ComputeFirst: rapid.Bool().Draw(r, "compute first"),
+		}, rapid.SampledFrom([]tl.DType{tl.F16, tl.F32}).Draw(r, "dtype"))
+	})
+}
+
+// TestPrefillOverCubes: the heads are cut over the PEs of cubes, whole or by their groups.
+func TestPrefillOverCubes(t *testing.T) {
+	for _, h := range []Heads{{8, 1, 16}, {16, 2, 16}, {8, 8, 16}, {16, 16, 8}, {6, 3, 16}, {5, 1, 16}} {
+		ctx := newContext(t, torch.Options{Race: true})
+		runPrefill(t, ctx, Prefill{Mesh: OfSIP(ctx, h.Lanes(8)), Heads: h, Tokens: 50, Causal: true}, tl.F16)
+	}
+}
+
+// TestPrefillInLittleRoom: shards that are larger than TCM go block by block, queries chunk
+// by chunk.
+func TestPrefillInLittleRoom(t *testing.T) {
+	ctx := newContext(t, torch.Options{Race: true}, "pe.tcm.size=64 KiB", "pe.ipcq.slot_size=512 B")
+	p := Prefill{Mesh: onPEs(2, 1), Heads: Heads{1, 1, 128}, Tokens: 270, Causal: true}
+	if shard := p.Tokens / p.Mesh.Holders() * 2 * p.Heads.Dim * 2; shard <= 64<<10 {
+		t.Fatalf("a shard of %d bytes, want more than the 64 KiB of TCM", shard)
+	}
+	runPrefill(t, ctx, p, tl.F16)
+}
+
+// TestPrefillMessages: every PE gets the keys and the values of every other once, for each
+// head, and what is in the future is passed on all the same.
+func TestPrefillMessages(t *testing.T) {
+	for _, size := range meshes {
+		ctx := newContext(t, torch.Options{KeepLog: true})
+		p := Prefill{Mesh: onPEs(size[0], size[1]), Heads: Heads{4, 2, 16}, Tokens: 64, Causal: true}
+		runPrefill(t, ctx, p, tl.F16)
+		came := map[int32]int{}
+		sent := 0
+		for _, op := range ctx.Log().Ops {
+			switch op.Kind {
+			case oplog.Recv:
+				came[int32(op.PE)]++
+			case oplog.Send:
+				sent++
+			}
+		}
+		n := p.Mesh.Holders()
+		for _, pe := range p.Mesh.PEs() {
+			if got, want := came[int32(pe)], 2*p.Heads.KV*(n-1); got != want {
+				t.Errorf("%v: %d messages came to PE %d, want %d", p.Mesh, got, pe, want)
+			}
+		}
+		if want := n * 2 * p.Heads.KV * (n - 1); sent != want {
+			t.Errorf("%v: %d messages were sent, want %d", p.Mesh, sent, want)
+		}
+	}
+}
+
+// TestPassingFirst: passing keys on before computing with them is faster than after.
+func TestPassingFirst(t *testing.T) {
+	crit := func(computeFirst bool) torch.Time {
+		ctx := newContext(t, torch.Options{NoData: true})
+		return runPrefill(t, ctx, Prefill{Mesh: OfCube(ctx, 0, 0), Heads: Heads{8, 1, 128}, Tokens: 256, ComputeFirst: computeFirst}, tl.F16).Crit()
+	}
+	if first, after := crit(false), crit(true); first >= after {
+		t.Errorf("passing on first takes %v, want less than the %v of computing first", first, after)
+	}
+}
+
+func TestPrefillMistakes(t *testing.T) {
+	ctx := newContext(t, torch.Options{NoData: true})
+	x := torch.Must(ctx.Zeros(tl.F16, torch.Shape{8, 8}))
+	for _, test := range []struct {
+		p    Prefill
+		want string
+	}{
+		{Prefill{Mesh: Mesh{W: 2, H: 2, Lanes: [][]int{{0, 1, 2}}}, Heads: Heads{1, 1, 8}, Tokens: 8}, "a mesh of 2×2, 1 lane with 3 PEs"},
+		{Prefill{Mesh: onPEs(2, 1), Heads: Heads{3, 2, 8}, Tokens: 8}, "3 query heads and 2 KV heads"},
+		{Prefill{Mesh: onPEs(2, 1), Heads: Heads{2, 2, 8}}, "0 tokens"},
+		{Prefill{Mesh: OfSIP(ctx, 5), Heads: Heads{8, 8, 8}, Tokens: 8}, "take 4 lanes"},
+		{Prefill{Mesh: onPEs(1, 1), Heads: Heads{1024, 1, 2048}, Tokens: 8}, "bytes of TCM"},
+	} {
+		if _, err := test.p.Launch(ctx, x, x, x, x); err == nil || !strings.Contains(err.Error(), test.want) {
+			t.Errorf("Launch: got %v, want an error with %q", err, test.want)
+		}
+	}
+}
+
+// TestPrefillByHand is one head of 16 tokens of 16 elements on one PE, each command of which
+// waits for the one before it:
+//
+//	load of K: dispatch 3, scheduler 1, descriptor 4, 2 flits 12.51687   20.51687
+//	Trans: fetch 1, MATH 4, store 1                                      26.51687
+//	Dot: fetch 2, GEMM 9, store 2                                        39.51687
+//	Max: fetch 2, MATH 4, store 0.125                                    45.64187
+//	Mul, Maximum, Neg of a column: 1.25 each                             49.39187
+//	FMA: fetch 2.125, MATH 4, store 2                                    57.51687
+//	Exp: fetch 2, MATH 16, store 2                                       77.51687
+//	Sum: fetch 2, MATH 4; To: fetched meanwhile, MATH 4, store 1         88.51687
+//	Dot: fetch 2, GEMM 9, store 2                                       101.51687
+//	Maximum of a column: computed meanwhile, store 0.125                101.64187
+//	Div: fetch 0.125, MATH 4, store 0.125                               105.89187
+//	Mul: fetch 2.125, MATH 4, store 2                                   114.01687
+//	To: fetch 2, MATH 4, store 1                                        121.01687
+//	store: descriptor 4, 2 flits and a burst 12.51687                   137.53374
+func TestPrefillByHand(t *testing.T) {
+	ctx := newContext(t, torch.Options{})
+	l := runPrefill(t, ctx, Prefill{Mesh: onPEs(1, 1), Heads: Heads{1, 1, 16}, Tokens: 16}, tl.F16)
+	if got, want := l.Crit(), torch.Time(137_533_740); got != want {
+		t.Errorf("crit %v, want %v", got, want)
+	}
+}

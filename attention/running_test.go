@@ -1,0 +1,196 @@
+package attention
+
+import (
+	"math"
+	"slices"
+	"testing"
+
+	"github.com/kernbench/kernbench/tl"
+	"github.com/kernbench/kernbench/torch"
+)
+
+// stateOf is what a kernel on one PE leaves in a state of 2 rows of 2 elements: o, m, l, and
+// then what comes out.
+func stateOf(t *testing.T, kernel func(t *tl.PE, q, k, v tl.Tile) *Running) []float64 {
+	t.Helper()
+	ctx := newContext(t, torch.Options{})
+	x := torch.Must(ctx.FromSlice([]float32{1, 0, 0, 2, 3, 0, 1, 1, 10, 20, 30, 40}, tl.F32, torch.Shape{6, 2}))
+	out := torch.Must(ctx.Zeros(tl.F32, torch.Shape{StateElems(2, 2) + 4}))
+	torch.Must(ctx.Launch("state", func(t *tl.PE, x, out tl.Ptr) {
+		load := func(row int) tl.Tile { return t.Load(x.At(row), tl.Shape{2, 2}, tl.F32) }
+		r := kernel(t, load(0), load(2), load(4))
+		r.Store(out)
+		t.Store(out.At(StateElems(2, 2)), r.Out())
+	}, x, out))
+	return torch.Must(out.Numpy()).Float64s()
+}
+
+// The scores of the queries (1 0) and (0 2) with the keys (3 0) and (1 1) are 3 1 and 0 2.
+// The values are (10 20) and (30 40). Numbers are those of f32.
+var (
+	e2   = float64(float32(math.Exp(-2)))
+	inf  = math.Inf(-1)
+	full = []float64{ // of both keys
+		f32(10 + f32(e2*30)), f32(20 + f32(e2*40)), f32(f32(e2*10) + 30), f32(f32(e2*20) + 40),
+		3, 2,
+		f32(1 + e2), f32(e2 + 1),
+	}
+)
+
+func f32(x float64) float64 { return float64(float32(x)) }
+
+func TestRunning(t *testing.T) {
+	quotient := func(s []float64) []float64 { // o times 1/l, as Out has it
+		a, b := f32(1/s[6]), f32(1/s[7])
+		return append(s, f32(s[0]*a), f32(s[1]*a), f32(s[2]*b), f32(s[3]*b))
+	}
+	whole := quotient(slices.Clone(full))
+	empty := []float64{0, 0, 0, 0, inf, inf, 0, 0, 0, 0, 0, 0}
+	second := []float64{0, 0, 10, 20, inf, 0, 0, 1, 0, 0, 10, 20} // query 1 with key 0 alone
+	for _, test := range []struct {
+		name   string
+		kernel func(t *tl.PE, q, k, v tl.Tile) *Running
+		want   []float64
+	}{
+		{"no keys", func(t *tl.PE, q, k, v tl.Tile) *Running { return New(t, 2, 2) }, empty},
+		{"all keys", func(t *tl.PE, q, k, v tl.Tile) *Running {
+			r := New(t, 2, 2)
+			r.Add(q, k, v, 1, Mask{})
+			return r
+		}, whole},
+		{"scores made before", func(t *tl.PE, q, k, v tl.Tile) *Running {
+			r := New(t, 2, 2)
+			r.Step(q.Dot(k.Trans()), v, 1, Mask{})
+			return r
+		}, whole},
+		{"keys of the future", func(t *tl.PE, q, k, v tl.Tile) *Running {
+			r := New(t, 2, 2)
+			r.Add(q, k, v, 1, Causal(-2, 1))
+			return r
+		}, empty},
+		{"one row sees a key", func(t *tl.PE, q, k, v tl.Tile) *Running {
+			r := New(t, 2, 2)
+			r.Add(q, k, v, 1, Causal(-1, 1))
+			return r
+		}, second},
+		{"one row, then both", func(t *tl.PE, q, k, v tl.Tile) *Running {
+			r := New(t, 2, 2)
+			r.Step(t.Full(tl.Shape{2, 2}, tl.F32, inf), v, 1, Mask{})
+			r.Add(q, k, v, 1, Mask{})
+			return r
+		}, whole},
+		{"a state without keys merged in", func(t *tl.PE, q, k, v tl.Tile) *Running {
+			r, none := New(t, 2, 2), New(t, 2, 2)
+			r.Add(q, k, v, 1, Mask{})
+			none.begin()
+			r.Merge(none)
+			r.Merge(New(t, 2, 2))
+			return r
+		}, whole},
+		{"merged into a state without keys", func(t *tl.PE, q, k, v tl.Tile) *Running {
+			r, none := New(t, 2, 2), New(t, 2, 2)
+			r.Add(q, k, v, 1, Mask{})
+			none.begin()
+			none.Merge(r)
+			first := New(t, 2, 2)
+			first.Merge(none)
+			return first
+		}, whole},
+		{"states without keys merged", func(t *tl.PE, q, k, v tl.Tile) *Running {
+			r, none := New(t, 2, 2), New(t, 2, 2)
+			r.begin()
+			none.begin()
+			r.Merge(none)
+			return r
+		}, empty},
+	} {
+		if got := stateOf(t, test.kernel); !slices.Equal(got, test.want) {
+			t.Errorf("%s: o, m, l and out: got\n%v, want\n%v", test.name, got, test.want)
+		}
+	}
+}
+
+// TestScale: only positive ones make the largest score stay the largest.
+func TestScale(t *testing.T) {
+	ctx := newContext(t, torch.Options{NoData: true})
+	x := torch.Must(ctx.Zeros(tl.F32, torch.Shape{2, 2}))
+	l := torch.Must(ctx.Launch("negative", func(t *tl.PE, x tl.Ptr) {
+		tile := t.Load(x, tl.Shape{2, 2}, tl.F32)
+		New(t, 2, 2).Add(tile, tile, tile, -1, Mask{})
+	}, x))
+	if err := l.Wait(); err == nil {
+		t.Error("a scale of -1 is no error")
+	}
+}
+
+// TestMask: which of 3 keys rows see, by the definition.
+func TestMask(t *testing.T) {
+	const keys = 3
+	for group := 1; group <= 2; group++ {
+		for offset := -4; offset <= 4; offset++ {
+			rows := 2 * group
+			seen := 0
+			var want []float64
+			for r := range rows {
+				for j := range keys {
+					if j <= r/group+offset {
+						seen++
+						want = append(want, 1)
+					} else {
+						want = append(want, inf)
+					}
+				}
+			}
+			mask := Causal(offset, group)
+			if got := mask.Hides(rows); got != (seen == 0) {
+				t.Errorf("offset %d, group %d: hides all is %v, and %d are seen", offset, group, got, seen)
+			}
+			if got := mask.cuts(keys); got != (seen < rows*keys) {
+				t.Errorf("offset %d, group %d: hides some is %v, and %d of %d are seen", offset, group, got, seen, rows*keys)
+			}
+			ctx := newContext(t, torch.Options{})
+			x := torch.Must(ctx.Zeros(tl.F32, torch.Shape{rows, keys}))
+			torch.Must(ctx.Launch("mask", func(t *tl.PE, x tl.Ptr) {
+				t.Store(x, mask.apply(t, t.Full(tl.Shape{rows, keys}, tl.F32, 1)))
+			}, x))
+			if got := torch.Must(x.Numpy()).Float64s(); !slices.Equal(got, want) {
+				t.Errorf("offset %d, group %d: got %v, want %v", offset, group, got, want)
+			}
+		}
+	}
+	if (Mask{}).Hides(1) || (Mask{}).cuts(1<<20) {
+		t.Error("the zero mask hides something")
+	}
+}
+
+// TestPipeline: blocks that go through a pipeline, to states in turn, leave the same bits
+// there as one by one.
+func TestPipeline(t *testing.T) {
+	const rows, d, keys, blocks = 4, 8, 5, 7
+	n := StateElems(rows, d)
+	ctx := newContext(t, torch.Options{})
+	x := torch.Must(ctx.FromSlice(numbers(blocks*keys*d, 7), tl.F16, torch.Shape{blocks * keys, d}))
+	out := torch.Must(ctx.Zeros(tl.F32, torch.Shape{4 * n}))
+	torch.Must(ctx.Launch("pipeline", func(t *tl.PE, x, out tl.Ptr) {
+		var p Pipeline
+		q := t.Load(x, tl.Shape{rows, d}, tl.F16)
+		load := func(i int) tl.Tile { return t.Load(x.At(i*keys), tl.Shape{keys, d}, tl.F16) }
+		var rs [4]*Running // two of each kind
+		for i := range rs {
+			rs[i] = New(t, rows, d)
+		}
+		for i := range blocks {
+			mask := Causal(4*i-8, 1)
+			rs[i%2].Add(q, load(i), load(i), 0.5, mask)
+			p.Add(rs[2+i%2], q, load(i), load(i), 0.5, mask)
+		}
+		p.Flush()
+		for i, r := range rs {
+			r.Store(out.At(i * n))
+		}
+	}, x, out))
+	got := torch.Must(out.Numpy()).Float64s()
+	if !slices.Equal(got[2*n:], got[:2*n]) {
+		t.Errorf("through a pipeline %v, want %v", got[2*n:], got[:2*n])
+	}
+}

@@ -1,0 +1,108 @@
+package benches
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+
+	"github.com/kernbench/kernbench/attention"
+	"github.com/kernbench/kernbench/bench"
+	"github.com/kernbench/kernbench/internal/dense"
+	"github.com/kernbench/kernbench/torch"
+)
+
+// attentionParams is the parameters of the benches of attention: how many tokens have
+// queries, and what all have.
+func attentionParams(tokens string) []bench.Param {
+	return []bench.Param{
+		{Name: "scale", Usage: "what the 64 query and 8 KV heads of Llama-70B are divided by", Default: "8", Values: []string{"1", "2", "4", "8"}},
+		{Name: "tokens", Usage: "how many tokens are computed", Default: tokens},
+		{Name: "over", Usage: "what holds a shard: each PE of a cube, or each cube of a SIP", Default: "pe", Values: []string{"pe", "cube"}},
+	}
+}
+
+// attentionCase is heads over a mesh, by the parameters.
+type attentionCase struct {
+	heads attention.Heads
+	mesh  attention.Mesh
+}
+
+func newAttentionCase(ctx *torch.Context) attentionCase {
+	scale := torch.Must(strconv.Atoi(ctx.Param("scale")))
+	c := attentionCase{heads: attention.Heads{Query: 64 / scale, KV: 8 / scale, Dim: 128}}
+	if ctx.Param("over") == "pe" {
+		c.mesh = attention.OfCube(ctx, 0, 0)
+	} else {
+		c.mesh = attention.OfSIP(ctx, c.heads.Lanes(ctx.Topology().Spec().PEsPerCube()))
+	}
+	ctx.Metric("query_heads", c.heads.Query)
+	ctx.Metric("kv_heads", c.heads.KV)
+	ctx.Metric("mesh_columns", c.mesh.W)
+	ctx.Metric("mesh_rows", c.mesh.H)
+	ctx.Metric("pes_per_holder", len(c.mesh.Lanes))
+	return c
+}
+
+// count is the value of a parameter that is a number of tokens.
+func count(ctx *torch.Context, name string, most int) (int, error) {
+	n, err := strconv.Atoi(ctx.Param(name))
+	if err != nil || n < 1 || n > most {
+		return 0, &bench.ParamError{Name: name, Err: fmt.Errorf("%q: write a whole number from 1 to %d", ctx.Param(name), most)}
+	}
+	return n, nil
+}
+
+// inputs is Q of some tokens, and K and V of some: a column for each element of each head.
+func (c attentionCase) inputs(queries, keys int) (q, k, v []float32) {
+	wide := c.heads.KV * c.heads.Dim
+	return values(queries*c.heads.Query*c.heads.Dim, 7), values(keys*wide, 11), values(keys*wide, 13)
+}
+
+// tensors is Q where it is told, K and V cut over the holders.
+func (c attentionCase) tensors(ctx *torch.Context, q, k, v []float32, on torch.Placement) (list [3]*torch.Tensor, err error) {
+	lanes := len(c.mesh.Lanes)
+	for i, x := range [][]float32{q, c.heads.Spread(k, lanes), c.heads.Spread(v, lanes)} {
+		wide := c.heads.Query * c.heads.Dim
+		if i > 0 {
+			wide, on = max(c.heads.KV, lanes)*c.heads.Dim, c.mesh.Rows()
+		}
+		if list[i], err = ctx.FromSlice(x, torch.F16, torch.Shape{len(x) / wide, wide}, on); err != nil {
+			return list, err
+		}
+	}
+	return list, nil
+}
+
+// reference is the attention of each query head, a column for each element: token i sees
+// the keys up to i + offset.
+func (c attentionCase) reference(q, k, v []float32, offset int) *dense.Matrix {
+	d := c.heads.Dim
+	matrix := func(x []float32, heads int) *dense.Matrix { return dense.New(len(x)/(heads*d), heads*d, x, torch.F16) }
+	qs, ks, vs := matrix(q, c.heads.Query), matrix(k, c.heads.KV), matrix(v, c.heads.KV)
+	var all []*dense.Matrix
+	for head := range c.heads.Query {
+		kv := head * c.heads.KV / c.heads.Query * d
+		all = append(all, dense.Attention(qs.Slice(0, head*d, qs.Rows, d), ks.Slice(0, kv, ks.Rows, d), vs.Slice(0, kv, vs.Rows, d),
+			1/math.Sqrt(float64(d)), offset, torch.F32, torch.F16))
+	}
+	return dense.Beside(all...)
+}
+
+// attentionRow runs something and reports how long it took and where the time went, after
+// what it is.
+func attentionRow(ctx *torch.Context, what torch.Metric, launch func() (*torch.Launched, error)) error {
+	profile, err := ctx.Profile()
+	if err != nil {
+		return err
+	}
+	l, err := launch()
+	if err != nil {
+		return err
+	}
+	phases, err := profile.Stop()
+	if err != nil {
+		return err
+	}
+	ctx.Row(append([]torch.Metric{what, torch.Col("crit_ns", l.Crit())}, breakdown(together(phases))...)...)
+	return nil
+}

@@ -1,0 +1,76 @@
+package benches
+
+import (
+	"github.com/kernbench/kernbench/attention"
+	"github.com/kernbench/kernbench/bench"
+	"github.com/kernbench/kernbench/internal/dense"
+	"github.com/kernbench/kernbench/torch"
+)
+
+func init() {
+	bench.Register(bench.Bench{
+		Name:    "attention_prefill",
+		Summary: "Llama-70B attention of a prompt, keys and values passing through a mesh of PEs or cubes",
+		Doc: `Grouped-query attention of f16 with heads of 128 elements, 8 query heads to a KV head.
+The tokens of a prompt are cut over the holders of a mesh: the PEs of a cube, or with
+--over cube the cubes of a SIP, whose PEs share the heads. Every holder has the queries,
+keys and values of its tokens. Keys and values go east and west along their row of the
+mesh and from each place of it north and south, block by block, so that every holder gets
+those of every other once; it computes its queries with each block that comes and keeps
+the softmax running. With --mask causal a token sees itself and those before it: blocks of
+the future are passed on and not computed with, so that the holder of the last tokens has
+most to do and the others wait.
+
+A row for each order of the two: pass_first sends a block on before it computes with it,
+compute_first waits for the arithmetic before it does.
+
+Every element is compared with a dense computation in float64; it may be off by 8 standard
+deviations of what rounding makes of it.
+` + breakdownDoc,
+		Params: append(attentionParams("256"), bench.Param{
+			Name: "mask", Usage: "which keys a query sees", Default: "causal", Values: []string{"causal", "none"},
+		}),
+		Run: runAttentionPrefill,
+	})
+}
+
+func runAttentionPrefill(ctx *torch.Context) error {
+	tokens, err := count(ctx, "tokens", 1<<20)
+	if err != nil {
+		return err
+	}
+	c := newAttentionCase(ctx)
+	q, k, v := c.inputs(tokens, tokens)
+	x, err := c.tensors(ctx, q, k, v, c.mesh.Rows())
+	if err != nil {
+		return err
+	}
+	p := attention.Prefill{Mesh: c.mesh, Heads: c.heads, Tokens: tokens, Causal: ctx.Param("mask") == "causal"}
+	var want dense.Matrix
+	if ctx.HasData() {
+		offset := dense.NoMask
+		if p.Causal {
+			offset = 0
+		}
+		want = *c.reference(q, k, v, offset)
+	}
+	for _, order := range []string{"pass_first", "compute_first"} {
+		out, err := ctx.Zeros(torch.F16, x[0].Shape(), c.mesh.Rows())
+		if err != nil {
+			return err
+		}
+		p.ComputeFirst = order == "compute_first"
+		if err := attentionRow(ctx, torch.Col("order", order), func() (*torch.Launched, error) {
+			return p.Launch(ctx, x[0], x[1], x[2], out)
+		}); err != nil {
+			return err
+		}
+		if err := ctx.CheckWithin(order, out, want.V, want.Tolerances()); err != nil {
+			return err
+		}
+		if err := out.Free(); err != nil {
+			return err
+		}
+	}
+	return nil
+}

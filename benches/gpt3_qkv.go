@@ -1,0 +1,98 @@
+package benches
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+
+	"github.com/kernbench/kernbench/bench"
+	"github.com/kernbench/kernbench/internal/dense"
+	"github.com/kernbench/kernbench/tl"
+	"github.com/kernbench/kernbench/torch"
+	"github.com/kernbench/kernbench/tp"
+)
+
+func init() {
+	bench.Register(bench.Bench{
+		Name:    "gpt3_qkv",
+		Summary: "the Q, K and V projection of GPT-3 as one column-parallel layer, by ranks",
+		Doc: `GPT-3 has 12288 features and 96 heads of 128: the projection is 12288 × 36864 in one
+ColumnParallelLinear with bias. --divide makes the features and the heads fewer. A row for
+each number of ranks, each on a system like the given one with as many SIPs as ranks.
+
+Every element is compared with a dense computation in float64; it may be off by 8
+standard deviations of what rounding makes of it. gemm_ns is how long the GEMM engine of
+rank 0 that worked longest did, ideal_ns the product on all MAC arrays of the device at
+full rate, and utilization how much of total_ns that is.
+` + breakdownDoc,
+		Params: []bench.Param{
+			tpParam("1,2,4,8"), tokensParam("128"),
+			{Name: "divide", Usage: "what GPT-3's 12288 features and 96 heads are divided by", Default: "16", Values: []string{"1", "2", "4", "8", "16", "32"}},
+			dtypeParam, placementParam, groupParam,
+		},
+		Run: runGPT3QKV,
+	})
+}
+
+func runGPT3QKV(ctx *torch.Context) error {
+	tokens, err := count(ctx, "tokens", 1<<24)
+	if err != nil {
+		return err
+	}
+	ranks, err := counts(ctx, "tp", 1<<10)
+	if err != nil {
+		return err
+	}
+	dtype, err := floats(ctx)
+	if err != nil {
+		return err
+	}
+	hidden := 12288 / torch.Must(strconv.Atoi(ctx.Param("divide")))
+	out := 3 * hidden
+	var x, w, b []float32
+	var want *dense.Matrix
+	if ctx.HasData() {
+		x, w, b = normal(tokens*hidden, 1, 1), normal(hidden*out, 1/math.Sqrt(float64(hidden)), 2), normal(out, 1, 3)
+		product := dense.MatMul(dense.New(tokens, hidden, x, dtype), dense.New(hidden, out, w, dtype), 1, torch.F32)
+		want = dense.Add(product, dense.New(1, out, b, dtype), torch.F32).Round(dtype)
+	}
+	placement := weightPlacement(ctx)
+	for _, n := range ranks {
+		err := onRanks(ctx, n, func(rank int, c *torch.Context) error {
+			qkv := torch.Must(tp.NewColumnParallelLinear(c, "qkv", hidden, out, tp.Options{DType: dtype, Bias: true, Weight: &placement}))
+			in := torch.Must(c.Empty(dtype, torch.Shape{tokens, hidden}, tp.Activations(placement)))
+			if c.HasData() {
+				torch.OK(qkv.Load(w, b))
+				torch.OK(in.CopyFrom(x))
+			}
+			profile := torch.Must(c.Profile())
+			y, _, err := qkv.Forward(in)
+			torch.OK(err)
+			phases := torch.Must(profile.Stop())
+			if rank == 0 {
+				all := together(phases)
+				ideal := idealGEMM(c, tokens, hidden, out/n)
+				ctx.Row(append([]torch.Metric{
+					torch.Col("tp", n), torch.Col("gemm_ns", gemmTime(c, 0)), torch.Col("ideal_ns", ideal), torch.Col("utilization", share(ideal, all.Total())),
+				}, breakdown(all)...)...)
+			}
+			if !c.HasData() {
+				return nil
+			}
+			part := want.Slice(0, rank*out/n, tokens, out/n)
+			return c.CheckWithin(fmt.Sprintf("tp %d, rank %d", n, rank), y, part.V, part.Tolerances())
+		})
+		if err != nil {
+			return fmt.Errorf("tp %d: %w", n, err)
+		}
+	}
+	return nil
+}
+
+// idealGEMM is how long a product takes on all MAC arrays of a device at full rate.
+func idealGEMM(ctx *torch.Context, m, k, n int) torch.Time {
+	spec := ctx.Topology().Spec()
+	g := spec.PE.GEMM
+	macs := g.Array.M * g.Array.K * g.Array.N * spec.CubesPerSIP() * spec.PEsPerCube()
+	return g.Clock.Cycles(tl.CDiv(m*k*n, macs))
+}

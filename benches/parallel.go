@@ -1,0 +1,174 @@
+package benches
+
+import (
+	"bytes"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/kernbench/kernbench/bench"
+	"github.com/kernbench/kernbench/ccl"
+	"github.com/kernbench/kernbench/topology"
+	"github.com/kernbench/kernbench/torch"
+	"github.com/kernbench/kernbench/tp"
+)
+
+// Parameters of benches with tensor parallelism.
+var (
+	dtypeParam     = bench.Param{Name: "dtype", Usage: "type of the elements", Default: "f16", Values: []string{"f16", "bf16", "f32", "i32"}}
+	placementParam = bench.Param{
+		Name: "placement", Usage: "weights cut over the cubes of a device, or a copy in each, which then has tokens of its own",
+		Default: "columns", Values: []string{"columns", "tokens"},
+	}
+	groupParam = bench.Param{Name: "ccl-algorithm", Usage: "algorithm of collectives between ranks, or auto: what costs least", Default: ccl.Auto}
+)
+
+// sizeParam is a parameter that is a number.
+func sizeParam(name, usage, value string) bench.Param {
+	return bench.Param{Name: name, Usage: usage, Default: value}
+}
+
+func tpParam(value string) bench.Param {
+	return sizeParam("tp", "ranks of tensor parallelism, each a SIP; several with commas", value)
+}
+
+func tokensParam(value string) bench.Param {
+	return sizeParam("tokens", "how many tokens are computed", value)
+}
+
+func overlapParam(value string) bench.Param {
+	return sizeParam("overlap", "pieces in which a row-parallel result is reduced while later ones are computed; several with commas", value)
+}
+
+func sequenceParam(value string) bench.Param {
+	return bench.Param{Name: "sequence-parallel", Usage: "whether ranks have tokens of their own between layers", Default: value, Values: []string{"off", "on", "both"}}
+}
+
+// counts is the value of a parameter that is a list of numbers.
+func counts(ctx *torch.Context, name string, most int) (list []int, err error) {
+	for _, text := range strings.Split(ctx.Param(name), ",") {
+		n, err := strconv.Atoi(text)
+		if err != nil || n < 1 || n > most || slices.Contains(list, n) {
+			return nil, &bench.ParamError{Name: name, Err: fmt.Errorf("%q: write whole numbers from 1 to %d, each once, with commas between them", ctx.Param(name), most)}
+		}
+		list = append(list, n)
+	}
+	return list, nil
+}
+
+// floats is the dtype that a parameter names.
+func floats(ctx *torch.Context) (torch.DType, error) {
+	name := ctx.Param("dtype")
+	if name == "i32" {
+		return 0, &bench.ParamError{Name: "dtype", Err: fmt.Errorf("%s: a layer is of f16, bf16 or f32", name)}
+	}
+	return exactTypes[name].dtype, nil
+}
+
+// sequences is whether ranks have tokens of their own, by the parameter.
+func sequences(ctx *torch.Context) []bool {
+	return map[string][]bool{"off": {false}, "on": {true}, "both": {false, true}}[ctx.Param("sequence-parallel")]
+}
+
+// weights is where those of a layer lie, by the parameter.
+func weightPlacement(ctx *torch.Context) torch.DPPolicy {
+	if ctx.Param("placement") == "tokens" {
+		return tp.ByTokens
+	}
+	return tp.Spread
+}
+
+// withSIPs is a system like that of the context with so many SIPs: the same if it has them.
+func withSIPs(ctx *torch.Context, sips int) (*topology.Graph, error) {
+	spec := *ctx.Topology().Spec()
+	if spec.System.SIPs.Count == sips {
+		return ctx.Topology(), nil
+	}
+	s := &spec.System.SIPs
+	s.Count = sips
+	if s.Topology.Grid() {
+		s.H = 1
+		for h := 2; h*h <= sips; h++ {
+			if sips%h == 0 {
+				s.H = h
+			}
+		}
+		s.W = sips / s.H
+	}
+	g, err := topology.Compile(&spec)
+	if err != nil {
+		return nil, fmt.Errorf("with %d SIPs: %w", sips, err)
+	}
+	return g, nil
+}
+
+// onRanks runs a worker on each of so many SIPs, with tensor parallelism over all of
+// them, on a machine of its own, and adds what it checked to the report.
+func onRanks(ctx *torch.Context, ranks int, worker func(rank int, ctx *torch.Context) error) error {
+	g, err := withSIPs(ctx, ranks)
+	if err != nil {
+		return err
+	}
+	on, err := ctx.Another(g)
+	if err != nil {
+		return err
+	}
+	defer on.Close()
+	err = on.Spawn(func(rank int, c *torch.Context) error {
+		dist := c.Distributed()
+		torch.OK(dist.InitProcessGroup(torch.Backend, torch.Algorithm(ctx.Param("ccl-algorithm"))))
+		torch.OK(tp.InitializeModelParallel(c, ranks, 1, 1, 1, ""))
+		torch.OK(worker(rank, c))
+		return dist.DestroyProcessGroup()
+	}, ranks)
+	if err != nil {
+		return err
+	}
+	if on.LooksForRaces() {
+		var races []string
+		races, err = on.Races()
+		for _, r := range races {
+			ctx.AddRace(r)
+		}
+	}
+	ctx.Report.Crit = max(ctx.Report.Crit, on.Report.Crit)
+	ctx.Report.Checks = append(ctx.Report.Checks, on.Report.Checks...)
+	if on.Collective.Name != "" {
+		ctx.Collective = on.Collective
+	}
+	return err
+}
+
+// agree checks that the ranks have the same bits.
+func agree(ctx *torch.Context, name string, ranks []*torch.Array) {
+	check := torch.Check{Name: name}
+	for rank, a := range ranks {
+		check.Elems += a.Len()
+		if check.Wrong == "" && !bytes.Equal(a.Bytes, ranks[0].Bytes) {
+			check.Wrong = fmt.Sprintf("rank %d has other bits than rank 0", rank)
+		}
+	}
+	ctx.Report.Checks = append(ctx.Report.Checks, check)
+}
+
+// gemmTime is how long the GEMM engine of a SIP that worked longest did.
+func gemmTime(ctx *torch.Context, sip int) (most torch.Time) {
+	spec := ctx.Topology().Spec()
+	first := ctx.PE(sip, 0, 0)
+	for i := range spec.CubesPerSIP() * spec.PEsPerCube() {
+		most = max(most, ctx.Engines(first+i).GEMM)
+	}
+	return most
+}
+
+// normal is n numbers of a normal distribution with this deviation: the seed says which.
+func normal(n int, deviation float64, seed uint64) []float32 {
+	r := rand.New(rand.NewPCG(seed, 0))
+	x := make([]float32, n)
+	for i := range x {
+		x[i] = float32(r.NormFloat64() * deviation)
+	}
+	return x
+}

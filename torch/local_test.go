@@ -1,0 +1,54 @@
+package torch_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/kernbench/kernbench/tl"
+	"github.com/kernbench/kernbench/torch"
+)
+
+// A value belongs to its rank and to its type, and ends with the worker; the program has
+// its own.
+func TestLocalIsOfItsRank(t *testing.T) {
+	type other int
+	l := newLab(t, machines(t)(trial{}))
+	*torch.Local[int](l.Context) = 100
+	for round := range 2 {
+		err := l.Spawn(func(rank int, ctx *torch.Context) error {
+			if got := *torch.Local[int](ctx); got != 0 {
+				return fmt.Errorf("round %d: rank %d has %d before it has set anything", round, rank, got)
+			}
+			*torch.Local[int](ctx), *torch.Local[other](ctx) = rank+1, other(-rank)
+			full(ctx, 1, 4)
+			if err := ctx.Synchronize(); err != nil { // the others get on meanwhile
+				return err
+			}
+			if got, same := torch.Local[int](ctx), torch.Local[int](ctx); *got != rank+1 || got != same || *torch.Local[other](ctx) != other(-rank) {
+				return fmt.Errorf("rank %d has %d and %d, want %d and %d", rank, *got, *torch.Local[other](ctx), rank+1, -rank)
+			}
+			return nil
+		}, 3)
+		if err != nil {
+			t.Error(err)
+		}
+	}
+	if got := *torch.Local[int](l.Context); got != 100 {
+		t.Errorf("the program has %d, want 100", got)
+	}
+}
+
+// What depends on whose code runs is not for kernels.
+func TestLocalIsNotForKernels(t *testing.T) {
+	for want, f := range map[string]func(l *lab){
+		"torch: Local: called from a kernel":  func(l *lab) { torch.Local[int](l.Context) },
+		"torch: Layout: called from a kernel": func(l *lab) { l.Layout(torch.Shape{4}, torch.DPPolicy{}) },
+	} {
+		l := newLab(t, machines(t)(trial{}))
+		err := l.try("k", func(*tl.PE) { f(l) }, torch.PEs(0))
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("error %v, want one with %q", err, want)
+		}
+	}
+}

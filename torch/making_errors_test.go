@@ -1,0 +1,123 @@
+package torch_test
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/kernbench/kernbench/tl"
+	"github.com/kernbench/kernbench/torch"
+)
+
+// idle is a Make that has nothing to do.
+func idle(*tl.PE, int, int) func() bool { return func() bool { return false } }
+
+// Of a partial tensor the addends are reduced as well, as all_reduce does.
+func TestMakingReducesAddends(t *testing.T) {
+	l, err := spawn(t, 2, func(rank int, ctx *torch.Context, dist *torch.Distributed) error {
+		on := torch.DPPolicy{Cube: torch.Partial, NumCubes: 2, NumPEs: 1}
+		x, err := ctx.Full(float64(rank+1), torch.F32, torch.Shape{8}, on)
+		if err != nil {
+			return err
+		}
+		err = dist.AllReduceMaking(torch.Making{Name: "nothing", Make: idle}, []*torch.Tensor{x}, torch.SUM)
+		return errors.Join(err, ctx.Check("x", x, fill(3, 8)))
+	})
+	if err != nil || !l.Report.OK() {
+		t.Errorf("error %v, checks %+v", err, l.Report.Checks)
+	}
+}
+
+func TestMakingErrors(t *testing.T) {
+	rows := torch.DPPolicy{PE: torch.RowWise, NumCubes: 1, NumPEs: 2}
+	vector := func(ctx *torch.Context, on ...torch.Placement) *torch.Tensor {
+		return torch.Must(ctx.Full(1, torch.F32, torch.Shape{8}, on...))
+	}
+	nothing := torch.Making{Name: "nothing", Make: idle}
+	for _, c := range []struct {
+		name  string
+		ranks []int // to blame
+		run   worker
+		texts []string
+	}{
+		{"other PEs", []int{0, 1}, func(_ int, ctx *torch.Context, dist *torch.Distributed) error {
+			return dist.AllReduceMaking(nothing, []*torch.Tensor{vector(ctx, rows), vector(ctx)}, torch.SUM)
+		}, []string{"all_reduce 1 of the default group: piece 1 is on other PEs than the first: lay all pieces out alike"}},
+		{"other numbers of pieces", []int{0, 1}, func(rank int, ctx *torch.Context, dist *torch.Distributed) error {
+			list := []*torch.Tensor{vector(ctx), vector(ctx)}
+			return dist.AllReduceMaking(nothing, list[:1+rank], torch.SUM)
+		}, []string{"the ranks do not agree", "all_reduce of 1 pieces of f32 [8], sum, beside nothing", "all_reduce of 2 pieces of f32 [8], sum, beside nothing"}},
+		{"other work", []int{0, 1}, func(rank int, ctx *torch.Context, dist *torch.Distributed) error {
+			return dist.AllReduceMaking(torch.Making{Name: fmt.Sprint("work ", rank), Make: idle}, []*torch.Tensor{vector(ctx)}, torch.SUM)
+		}, []string{"the ranks do not agree", "beside work 0", "beside work 1"}},
+		{"one that does not make", []int{0, 1}, func(rank int, ctx *torch.Context, dist *torch.Distributed) error {
+			if rank == 0 {
+				return dist.AllReduce(vector(ctx), torch.SUM)
+			}
+			return dist.AllReduceMaking(nothing, []*torch.Tensor{vector(ctx)}, torch.SUM)
+		}, []string{"the ranks do not agree"}},
+		{"a Make that fails", []int{0, 1}, func(rank int, ctx *torch.Context, dist *torch.Distributed) error {
+			x := vector(ctx)
+			m := torch.Making{Name: "half", Make: func(t *tl.PE, pe, piece int) func() bool {
+				if rank == 1 {
+					t.Load(x.Pieces(0, 0, 1, 8, pe)[0].Ptr, tl.Shape{8}, tl.F16)
+				}
+				return func() bool { return false }
+			}}
+			return errors.Join(dist.AllReduceMaking(m, []*torch.Tensor{x}, torch.SUM), ctx.Synchronize())
+		}, []string{"all_reduce 1 of the default group: kernel half on sip1.cube0.pe0: Load([8] f16) at making_errors_test.go:", "the pointer is to f32"}},
+		{"no pieces", []int{0, 1}, func(_ int, ctx *torch.Context, dist *torch.Distributed) error {
+			return dist.AllReduceMaking(nothing, nil, torch.SUM)
+		}, []string{"torch: Making: nothing has no pieces, or no Make"}},
+		{"no Make", []int{0, 1}, func(_ int, ctx *torch.Context, dist *torch.Distributed) error {
+			return dist.AllReduceMaking(torch.Making{Name: "none"}, []*torch.Tensor{vector(ctx)}, torch.SUM)
+		}, []string{"torch: Making: none has no pieces, or no Make"}},
+		{"lists that do not fit", []int{0, 1}, func(_ int, ctx *torch.Context, dist *torch.Distributed) error {
+			return dist.ReduceScatterMaking(nothing, []*torch.Tensor{vector(ctx)}, nil, torch.SUM)
+		}, []string{"torch: reduce_scatter: 1 pieces to receive and 0 to send"}},
+		{"too few to send", []int{0, 1}, func(_ int, ctx *torch.Context, dist *torch.Distributed) error {
+			return dist.ReduceScatterMaking(nothing, []*torch.Tensor{vector(ctx)}, [][]*torch.Tensor{{vector(ctx)}}, torch.SUM)
+		}, []string{"torch: reduce_scatter: 1 tensors to send, want 2: one for each rank"}},
+		{"a tensor that is gone", []int{0, 1}, func(_ int, ctx *torch.Context, dist *torch.Distributed) error {
+			x := vector(ctx)
+			torch.OK(x.Free())
+			return dist.AllReduceMaking(torch.Making{Name: "n", Make: idle, Using: []*torch.Tensor{x}}, []*torch.Tensor{vector(ctx)}, torch.SUM)
+		}, []string{"has been freed"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			_, err := spawn(t, 2, c.run)
+			ranks := c.ranks
+			var failed *torch.SpawnError
+			if errors.As(err, &failed) && strings.Contains(err.Error(), "torch: ") {
+				ranks = []int{failed.Ranks[0].Rank} // the first that panics stops the others
+			}
+			blames(t, err, ranks, c.texts...)
+		})
+	}
+}
+
+// Messages that go to inboxes serve one piece alone.
+func TestMakingNeedsQueues(t *testing.T) {
+	l := newLab(t, torch.Options{Topology: system(t, "ring6", "pe.ipcq.max_ports=2")})
+	err := l.Spawn(func(rank int, ctx *torch.Context) error {
+		dist := ctx.Distributed()
+		torch.OK(dist.InitProcessGroup("ahbm", torch.Algorithm("direct")))
+		return dist.AllReduceMaking(torch.Making{Name: "nothing", Make: idle}, []*torch.Tensor{full(ctx, 1, 8)}, torch.SUM)
+	}, 6)
+	blames(t, err, []int{0, 1, 2, 3, 4, 5}, "direct needs more ports than a PE has, and messages go to inboxes, which serve one piece alone: choose another algorithm")
+}
+
+// A rank that is a PE makes nothing beside a collective.
+func TestMakingNeedsSpawn(t *testing.T) {
+	l := newLab(t, machines(t)(trial{}))
+	dist := l.Distributed()
+	torch.OK(dist.InitProcessGroup("ahbm"))
+	x := l.zeros(torch.F32, torch.On(dist.PEs()...), 24)
+	err := misuse(func() {
+		torch.OK(dist.AllReduceMaking(torch.Making{Name: "nothing", Make: idle}, []*torch.Tensor{x}, torch.SUM))
+	})
+	if want := "torch: Making: nothing: a rank has to be a worker of Spawn"; err == nil || err.Error() != want {
+		t.Errorf("got  %v\nwant %s", err, want)
+	}
+}

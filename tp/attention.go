@@ -1,0 +1,115 @@
+package tp
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/kernbench/kernbench/attention"
+	"github.com/kernbench/kernbench/tl"
+	"github.com/kernbench/kernbench/torch"
+)
+
+// keyBlock is the keys that are taken in at once, and queryRows the most rows of queries,
+// one for each head of a token, that take them in.
+const (
+	keyBlock  = 128
+	queryRows = 256
+)
+
+// DotProductAttention is the causal attention of a rank's own heads. qkv has a row for
+// each token: its queries, head by head, then its keys and its values, as one projection
+// makes them. The result is a new tensor, tokens × Query·Dim, of which each PE has some
+// tokens whole. Keys and values are first copied to every cube, and queries to the PEs
+// that work on them: each has the queries of some tokens for one KV head, or for several
+// where there are more of them than PEs.
+func DotProductAttention(ctx *torch.Context, name string, qkv *torch.Tensor, h attention.Heads) (*torch.Tensor, error) {
+	if h.KV < 1 || h.Query%h.KV != 0 || h.Dim < 1 {
+		return nil, fmt.Errorf("%s: %d query heads and %d KV heads of %d elements: the first is a multiple of the second", name, h.Query, h.KV, h.Dim)
+	}
+	if shape := qkv.Shape(); len(shape) != 2 || shape[1] != (h.Query+2*h.KV)*h.Dim {
+		return nil, fmt.Errorf("%s: input %v: want [tokens %d] of %d query heads, %d key heads and as many of values, of %d elements", name, shape, (h.Query+2*h.KV)*h.Dim, h.Query, h.KV, h.Dim)
+	}
+	tokens := qkv.Shape()[0]
+	byToken, everyCube := torch.DPPolicy{Cube: torch.RowWise, PE: torch.RowWise}, torch.DPPolicy{PE: torch.RowWise}
+	var local stack
+	var moves []move
+	col := 0
+	for i, heads := range []int{h.Query, h.KV, h.KV, h.Query} { // the last is the result
+		on := byToken
+		if i == 1 || i == 2 {
+			on = everyCube
+		}
+		x, err := ctx.Empty(qkv.DType(), torch.Shape{tokens, heads * h.Dim}, on)
+		if err != nil {
+			return nil, errors.Join(fmt.Errorf("%s: %w", name, err), local.free())
+		}
+		local = append(local, x)
+		if i < 3 {
+			moves = append(moves, move{from: corner{qkv, 0, col}, to: corner{x: x}, rows: tokens, cols: heads * h.Dim})
+		}
+		col += heads * h.Dim
+	}
+	out := local[3]
+	err := copyBoxes(ctx, name+" queries, keys, values", moves)
+	if err == nil {
+		err = attend(ctx, name, h, local[0], local[1], local[2], out)
+	}
+	if err = errors.Join(err, local[:3].free()); err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	return out, nil
+}
+
+// unit is the queries of some tokens of one KV head.
+type unit struct {
+	first, tokens int
+	q, out        tl.Ptr
+	k, v          []torch.Piece // of all keys that these see
+}
+
+// attend runs the attention, of tensors that have whole heads on each PE.
+func attend(ctx *torch.Context, name string, h attention.Heads, q, k, v, out *torch.Tensor) error {
+	spec := ctx.Topology().Spec()
+	n := spec.CubesPerSIP() * spec.PEsPerCube()
+	units := make([][]unit, n)
+	pes := count(ctx.PE(q.Shards()[0].SIP, 0, 0), n)
+	group, next := h.Query/h.KV, 0
+	most := max(1, min(tl.CDiv(q.Shape()[0]*h.KV, n), queryRows/group))
+	for head := range h.KV {
+		for _, r := range ranges([]int{0, q.Shape()[0]}, most) {
+			pe := pes[next%n]
+			keys := r.from + r.n
+			units[next%n] = append(units[next%n], unit{
+				first: r.from, tokens: r.n,
+				q:   q.Pieces(r.from, head*group*h.Dim, r.n, group*h.Dim, pe)[0].Ptr,
+				out: out.Copies(r.from, head*group*h.Dim, r.n, group*h.Dim)[0].Ptr,
+				k:   k.Pieces(0, head*h.Dim, keys, h.Dim, pe), v: v.Pieces(0, head*h.Dim, keys, h.Dim, pe),
+			})
+			next++
+		}
+	}
+	_, err := ctx.Launch(name, func(t *tl.PE) {
+		for _, u := range units[t.Rank()] {
+			u.run(t, h, q.DType())
+		}
+	}, torch.PEs(pes...), torch.Using(q, k, v, out))
+	return err
+}
+
+// run is the attention of a unit.
+func (u *unit) run(t *tl.PE, h attention.Heads, dtype torch.DType) {
+	group := h.Query / h.KV
+	q := t.Load(u.q, tl.Shape{u.tokens, group * h.Dim}, dtype).Pin()
+	rows := q.Reshape(u.tokens*group, h.Dim)
+	running := attention.New(t, u.tokens*group, h.Dim)
+	for i, keys := range u.k {
+		for from := 0; from < keys.Rows; from += keyBlock {
+			shape := tl.Shape{min(keyBlock, keys.Rows-from), h.Dim}
+			k, v := t.Load(keys.Ptr.At(from, 0), shape, dtype), t.Load(u.v[i].Ptr.At(from, 0), shape, dtype)
+			running.Add(rows, k, v, h.Scale(), attention.Causal(u.first-keys.Row-from, group))
+		}
+	}
+	t.Store(u.out, running.Out().To(dtype).Reshape(u.tokens, group*h.Dim))
+	running.Free()
+	q.Free()
+}

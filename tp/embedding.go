@@ -1,0 +1,183 @@
+package tp
+
+import (
+	"errors"
+	"fmt"
+	"math"
+
+	"github.com/kernbench/kernbench/tl"
+	"github.com/kernbench/kernbench/torch"
+)
+
+// VocabParallelEmbedding is a table of a row for each token of a vocabulary, which is cut
+// by rows: each rank of the tensor parallel group has the rows of some tokens.
+type VocabParallelEmbedding struct {
+	Name   string
+	Weight *torch.Tensor // vocab/tp × hidden
+
+	ctx           *torch.Context
+	o             Options
+	vocab, hidden int // of the whole table
+	first         int // token of the rank
+}
+
+// NewVocabParallelEmbedding makes the calling rank's part of a table, all zero. The
+// vocabulary has to divide by the size of the group: pad it. Of the options it uses
+// DType, SequenceParallel, Weight and Output.
+func NewVocabParallelEmbedding(ctx *torch.Context, name string, vocab, hidden int, o Options) (*VocabParallelEmbedding, error) {
+	who := "VocabParallelEmbedding " + name
+	s := of(ctx, who)
+	if hidden < 1 {
+		return nil, fmt.Errorf("%s: %d hidden features: there has to be one", who, hidden)
+	}
+	mine, err := divide(who, "tokens of the vocabulary", vocab, s.tensorSize())
+	if err != nil {
+		return nil, err
+	}
+	e := &VocabParallelEmbedding{Name: who, ctx: ctx, o: o, vocab: vocab, hidden: hidden, first: s.tensorRank() * mine}
+	if e.Weight, err = ctx.Zeros(o.dtype(), torch.Shape{mine, hidden}, o.weight()); err != nil {
+		return nil, fmt.Errorf("%s: %w", who, err)
+	}
+	return e, nil
+}
+
+// Load copies the rank's part of the whole table, vocab × hidden in row-major order, to
+// the device.
+func (e *VocabParallelEmbedding) Load(weight []float32) error {
+	if len(weight) != e.vocab*e.hidden {
+		return fmt.Errorf("%s: a weight of %d elements, and the table has %d × %d", e.Name, len(weight), e.vocab, e.hidden)
+	}
+	return e.Weight.CopyFrom(weight[e.first*e.hidden:][:e.Weight.Numel()])
+}
+
+// Free gives the memory of the table back.
+func (e *VocabParallelEmbedding) Free() error { return e.Weight.Free() }
+
+// Forward is the rows of the tokens that ids name, the same on all ranks: a new tensor of
+// all of them on every rank or, with SequenceParallel, of the rank's share.
+//
+// The ids are the host's: kernels then read the rows of the table and nothing else, need
+// no values to know which, and run with --data=off too.
+//
+// The rows are the table's, bit for bit. A rank that does not have a token adds -0, and
+// not 0, which would make 0 of a -0 in the table.
+func (e *VocabParallelEmbedding) Forward(ids []int) (*torch.Tensor, error) {
+	s := of(e.ctx, e.Name)
+	for i, id := range ids {
+		if id < 0 || id >= e.vocab {
+			return nil, fmt.Errorf("%s: id %d at position %d: the vocabulary has 0 to %d", e.Name, id, i, e.vocab-1)
+		}
+	}
+	size, rows := s.tensorSize(), len(ids)
+	scatter := e.o.SequenceParallel && size > 1
+	if scatter {
+		var err error
+		if rows, err = divide(e.Name, "tokens", rows, size); err != nil {
+			return nil, err
+		}
+	}
+	y, err := e.empty(rows)
+	if err != nil {
+		return nil, err
+	}
+	parts := stack{y}
+	if scatter {
+		parts = nil
+		for range size {
+			x, err := e.empty(rows)
+			if err != nil {
+				return nil, errors.Join(err, y.Free(), free(parts))
+			}
+			parts = append(parts, x)
+		}
+	}
+	err = e.lookUp(parts, ids)
+	switch dist := e.ctx.Distributed(); {
+	case err != nil:
+	case scatter:
+		err = dist.ReduceScatter(y, parts, torch.SUM, s.tensor)
+	case size > 1:
+		err = dist.AllReduce(y, torch.SUM, s.tensor)
+	}
+	if scatter {
+		err = errors.Join(err, free(parts))
+	}
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("%s: %w", e.Name, err), y.Free())
+	}
+	return y, nil
+}
+
+func (e *VocabParallelEmbedding) empty(rows int) (*torch.Tensor, error) {
+	x, err := e.ctx.Empty(e.o.dtype(), torch.Shape{rows, e.hidden}, e.o.output())
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", e.Name, err)
+	}
+	return x, nil
+}
+
+// lookup is some columns of the rows that a PE fills: where they are, and where in the
+// table, nil for those of other ranks.
+type lookup struct {
+	cols int
+	to   []tl.Ptr
+	from []*tl.Ptr
+}
+
+// lookUp fills tensors one below the other: each PE what it holds of them.
+func (e *VocabParallelEmbedding) lookUp(parts stack, ids []int) error {
+	var pes []int
+	work := map[int][]lookup{} // by PE
+	room := tcm(e.ctx) / tilesOfTCM / e.o.dtype().Size()
+	for i, y := range parts {
+		for _, s := range y.Shards() {
+			row, col, rows, cols := s.Start[0], s.Start[1], s.Extent[0], s.Extent[1]
+			if rows*cols == 0 {
+				continue
+			}
+			pe := e.ctx.PE(s.SIP, s.Cube, s.PE)
+			if work[pe] == nil {
+				pes = append(pes, pe)
+			}
+			own := y.Pieces(row, col, rows, cols, pe)[0].Ptr
+			table := e.Weight.Pieces(0, col, e.Weight.Shape()[0], cols, pe)
+			cuts := []int{col, col + cols}
+			for _, p := range table {
+				cuts = append(cuts, p.Col)
+			}
+			for _, n := range ranges(cuts, room) {
+				l := lookup{cols: n.n}
+				for k := range rows {
+					var from *tl.Ptr
+					if found := at(table, ids[i*y.Shape()[0]+row+k]-e.first, n.from); found != nil {
+						from = &found[0].Ptr
+					}
+					l.to, l.from = append(l.to, own.At(k, n.from-col)), append(l.from, from)
+				}
+				work[pe] = append(work[pe], l)
+			}
+		}
+	}
+	if len(pes) == 0 {
+		return nil
+	}
+	_, err := e.ctx.Launch(e.Name, func(t *tl.PE) {
+		for _, l := range work[pes[t.Rank()]] {
+			l.run(t)
+		}
+	}, torch.PEs(pes...), torch.Using(e.Weight), torch.Using(parts...))
+	return err
+}
+
+func (l *lookup) run(t *tl.PE) {
+	shape, dtype := tl.Shape{1, l.cols}, l.to[0].DType
+	nothing := t.Full(shape, dtype, math.Copysign(0, -1)).Pin()
+	for i, to := range l.to {
+		if from := l.from[i]; from != nil {
+			t.Store(to, t.Load(*from, shape, dtype))
+		} else {
+			t.Store(to, nothing)
+		}
+	}
+	nothing.Free()
+}

@@ -1,0 +1,184 @@
+package tp
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/kernbench/kernbench/tl"
+	"github.com/kernbench/kernbench/torch"
+)
+
+// norm is what both kinds are: rows are scaled, and multiplied by a gain.
+type norm struct {
+	Name   string
+	Weight *torch.Tensor // the gain of each column
+	Bias   *torch.Tensor // of each column; nil if there is none
+
+	ctx    *torch.Context
+	o      Options
+	hidden int
+	eps    float64
+}
+
+// RMSNorm divides each row of a matrix by the root of its mean square plus eps, and
+// multiplies it by a gain.
+type RMSNorm struct{ norm }
+
+// LayerNorm subtracts from each row of a matrix its mean, divides it by the root of its
+// mean square plus eps, multiplies it by a gain and adds a bias.
+type LayerNorm struct{ norm }
+
+// NewRMSNorm makes a norm of rows of hidden features, with a gain of 1. Of the options it
+// uses DType, and Output for where it puts the gain: beside matrices that are laid out
+// so. Every rank has all of it, whatever the groups.
+func NewRMSNorm(ctx *torch.Context, name string, hidden int, eps float64, o Options) (*RMSNorm, error) {
+	n, err := newNorm(ctx, "RMSNorm "+name, hidden, eps, o)
+	if err != nil {
+		return nil, err
+	}
+	return &RMSNorm{n}, nil
+}
+
+// NewLayerNorm is NewRMSNorm of the other kind, with a bias of 0.
+func NewLayerNorm(ctx *torch.Context, name string, hidden int, eps float64, o Options) (*LayerNorm, error) {
+	n, err := newNorm(ctx, "LayerNorm "+name, hidden, eps, o)
+	if err != nil {
+		return nil, err
+	}
+	if n.Bias, err = ctx.Zeros(o.dtype(), torch.Shape{hidden}, beside(o.output())); err != nil {
+		return nil, errors.Join(fmt.Errorf("%s: %w", n.Name, err), n.Weight.Free())
+	}
+	return &LayerNorm{n}, nil
+}
+
+func newNorm(ctx *torch.Context, name string, hidden int, eps float64, o Options) (n norm, err error) {
+	n = norm{Name: name, ctx: ctx, o: o, hidden: hidden, eps: eps}
+	if hidden < 1 {
+		return n, fmt.Errorf("%s: %d hidden features: there has to be one", name, hidden)
+	}
+	if n.Weight, err = ctx.Full(1, o.dtype(), torch.Shape{hidden}, beside(o.output())); err != nil {
+		return n, fmt.Errorf("%s: %w", name, err)
+	}
+	return n, nil
+}
+
+// beside is where a vector lies that has an element for each column of matrices: on each
+// PE those of its columns.
+func beside(matrix torch.DPPolicy) torch.DPPolicy {
+	for _, level := range []*torch.Split{&matrix.Cube, &matrix.PE} {
+		if *level == torch.RowWise {
+			*level = torch.Replicate
+		}
+	}
+	return matrix
+}
+
+// Load copies the gain to the device.
+func (n *RMSNorm) Load(gain []float32) error { return n.load(n.Weight, "gain", gain) }
+
+// Load copies gain and bias to the device.
+func (n *LayerNorm) Load(gain, bias []float32) error {
+	if err := n.load(n.Weight, "gain", gain); err != nil {
+		return err
+	}
+	return n.load(n.Bias, "bias", bias)
+}
+
+func (n *norm) load(to *torch.Tensor, what string, values []float32) error {
+	if len(values) != n.hidden {
+		return fmt.Errorf("%s: a %s of %d elements, and rows have %d", n.Name, what, len(values), n.hidden)
+	}
+	return to.CopyFrom(values)
+}
+
+// Free gives the memory of the norm back.
+func (n *norm) Free() error {
+	err := n.Weight.Free()
+	if n.Bias != nil {
+		err = errors.Join(err, n.Bias.Free())
+	}
+	return err
+}
+
+// Forward is the norm of the rows of x: a new tensor, laid out as x is. It is computed in
+// f32 and rounded once.
+func (n *RMSNorm) Forward(x *torch.Tensor) (*torch.Tensor, error) {
+	return n.forward(x, 1, func(r *rowwise, p *partials, y *torch.Tensor) error {
+		err := r.launch("squares", besides{others: []*torch.Tensor{p.Tensor}}, func(b *band) {
+			b.t.Store(b.own(p, 0), b.fold(adding, func(x tl.Tile) []tl.Tile { return []tl.Tile{x.Mul(x)} })[0])
+		})
+		if err != nil {
+			return err
+		}
+		to := r.owned(y)
+		return r.launch("scale", besides{vectors: []*torch.Tensor{n.Weight}, others: []*torch.Tensor{p.Tensor, y}}, func(b *band) {
+			scale := b.keep(n.inverse(b, p, 0))
+			for x := range b.tiles() {
+				b.write(to, x, x.Mul(scale).Mul(x.vectors[0]))
+			}
+		})
+	})
+}
+
+// Forward is the norm of the rows of x: a new tensor, laid out as x is. It is computed in
+// f32 and rounded once. The mean square is that of what is left when the mean has been
+// subtracted.
+func (n *LayerNorm) Forward(x *torch.Tensor) (*torch.Tensor, error) {
+	const sums, squares = 0, 1
+	return n.forward(x, 2, func(r *rowwise, p *partials, y *torch.Tensor) error {
+		use := besides{others: []*torch.Tensor{p.Tensor}}
+		err := r.launch("mean", use, func(b *band) {
+			b.t.Store(b.own(p, sums), b.fold(adding, func(x tl.Tile) []tl.Tile { return []tl.Tile{x} })[0])
+		})
+		if err != nil {
+			return err
+		}
+		mean := func(b *band) tl.Tile { return b.keep(b.total(p, sums, adding).Div(n.hidden)) }
+		err = r.launch("variance", use, func(b *band) {
+			m := mean(b)
+			b.t.Store(b.own(p, squares), b.fold(adding, func(x tl.Tile) []tl.Tile {
+				c := x.Sub(m)
+				return []tl.Tile{c.Mul(c)}
+			})[0])
+		})
+		if err != nil {
+			return err
+		}
+		to := r.owned(y)
+		use = besides{vectors: []*torch.Tensor{n.Weight, n.Bias}, others: []*torch.Tensor{p.Tensor, y}}
+		return r.launch("scale", use, func(b *band) {
+			m, scale := mean(b), b.keep(n.inverse(b, p, squares))
+			for x := range b.tiles() {
+				b.write(to, x, x.Sub(m).Mul(scale).Mul(x.vectors[0]).Add(x.vectors[1]))
+			}
+		})
+	})
+}
+
+// forward makes the result, with partials of so many kinds.
+func (n *norm) forward(x *torch.Tensor, kinds int, do func(r *rowwise, p *partials, y *torch.Tensor) error) (*torch.Tensor, error) {
+	if shape := x.Shape(); len(shape) != 2 || shape[1] != n.hidden || x.DType() != n.o.dtype() {
+		return nil, fmt.Errorf("%s: input %v %v: want [tokens %d] %v", n.Name, x.DType(), shape, n.hidden, n.o.dtype())
+	}
+	y, err := n.ctx.EmptyLike(x)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", n.Name, err)
+	}
+	if x.Numel() == 0 {
+		return y, nil
+	}
+	r := newRowwise(n.ctx, n.Name, x)
+	p, err := r.partials(kinds)
+	if err == nil {
+		err = errors.Join(do(r, p, y), p.Free())
+	}
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("%s: %w", n.Name, err), y.Free())
+	}
+	return y, nil
+}
+
+// inverse is one over the root of the mean square plus eps, of each row of a band.
+func (n *norm) inverse(b *band, p *partials, squares int) tl.Tile {
+	return b.total(p, squares, adding).Div(n.hidden).Add(n.eps).Rsqrt()
+}

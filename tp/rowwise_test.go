@@ -1,0 +1,133 @@
+package tp
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"reflect"
+	"slices"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/kernbench/kernbench/tl"
+	"github.com/kernbench/kernbench/torch"
+)
+
+// layouts is ways to cut matrices, the usual ones first.
+var layouts = []torch.DPPolicy{
+	Spread,
+	{Cube: torch.Replicate, PE: torch.RowWise},
+	{Cube: torch.RowWise, PE: torch.ColumnWise},
+	{Cube: torch.ColumnWise, PE: torch.ColumnWise},
+
+	{Cube: torch.RowWise, PE: torch.RowWise},
+	{Cube: torch.ColumnWise, PE: torch.Replicate},
+	{Cube: torch.RowWise, PE: torch.Replicate},
+	{Cube: torch.Replicate, PE: torch.ColumnWise},
+	{Cube: torch.ColumnWise, PE: torch.RowWise, NumCubes: 1},
+	{},
+}
+
+// Sums and maxima along rows of any shape and layout, in tiles of any size, with operands
+// that lie elsewhere, are those of plain Go on integers.
+func TestRowwise(t *testing.T) {
+	ctx := systemOf(t, 1, "sip.cube_mesh.w=3", "sip.cube_mesh.h=1", "cube.pe_layout.corners=4", "cube.pe_layout.pe_per_corner=1")
+	before := used(ctx)
+	rapid.Check(t, func(t *rapid.T) {
+		n := func(name string, most int) int { return rapid.IntRange(1, most).Draw(t, name) }
+		layout := func(name string) torch.DPPolicy { return rapid.SampledFrom(layouts).Draw(t, name) }
+		rows, cols := n("rows", 10), n("cols", 24)
+		values, gain, addend := matrixOf(0, rows, cols), matrixOf(0, 1, cols)[0], matrixOf(0, 1, rows)[0]
+		rng := rand.New(rand.NewPCG(uint64(n("seed", 1000)), 0))
+		for i := range values {
+			for j := range values[i] {
+				values[i][j] = rng.IntN(19) - 9
+			}
+		}
+		x := torch.Must(ctx.FromSlice(values.flat(), rapid.SampledFrom([]torch.DType{torch.F16, torch.F32}).Draw(t, "dtype"), torch.Shape{rows, cols}, layout("x")))
+		vector := torch.Must(ctx.FromSlice(gain, torch.F16, torch.Shape{cols}, layout("vector")))
+		column := torch.Must(ctx.FromSlice(addend, torch.F32, torch.Shape{rows, 1}, layout("column")))
+		y := torch.Must(ctx.EmptyLike(x, torch.F32))
+		if got, want := layoutOf(y), layoutOf(x); !reflect.DeepEqual(got, want) {
+			t.Fatalf("a tensor like x is laid out as\n%v, want\n%v", got, want)
+		}
+
+		r := newRowwise(ctx, "test", x)
+		r.room = 4 * (2 + n("room", 40))
+		p := torch.Must(r.partials(2))
+		torch.OK(r.launch("sum", besides{others: []*torch.Tensor{p.Tensor}}, func(b *band) {
+			all := b.fold(adding, func(x tl.Tile) []tl.Tile { return []tl.Tile{x, x.Mul(x)} })
+			b.t.Store(b.own(p, 0), all[0])
+			b.t.Store(b.own(p, 1), all[1])
+		}))
+		m := torch.Must(r.partials(1))
+		torch.OK(r.launch("max", besides{others: []*torch.Tensor{m.Tensor}}, func(b *band) {
+			b.t.Store(b.own(m, 0), b.fold(largest, func(x tl.Tile) []tl.Tile { return []tl.Tile{x} })[0])
+		}))
+		to := r.owned(y)
+		use := besides{vectors: []*torch.Tensor{vector}, columns: []*torch.Tensor{column}, others: []*torch.Tensor{p.Tensor, m.Tensor, y}}
+		torch.OK(r.launch("use", use, func(b *band) {
+			of := b.keep(b.total(p, 0, adding).Mul(1000).Add(b.total(p, 1, adding)).Mul(100).Add(b.total(m, 0, largest)).Add(b.columns[0]))
+			for x := range b.tiles() {
+				b.write(to, x, x.Mul(x.vectors[0]).Add(of))
+			}
+		}))
+
+		var want []int
+		for i, row := range values {
+			sum, squares := 0, 0
+			for _, v := range row {
+				sum, squares = sum+v, squares+v*v
+			}
+			for j, v := range row {
+				want = append(want, v*gain[j]+(sum*1000+squares)*100+slices.Max(row)+addend[i])
+			}
+		}
+		torch.OK(ctx.Check("y", y, want))
+		if c := ctx.Report.Checks[len(ctx.Report.Checks)-1]; c.Wrong != "" {
+			t.Fatalf("%s: %s", c.Name, c.Wrong)
+		}
+		for _, y := range []*torch.Tensor{x, y, vector, column, p.Tensor, m.Tensor} {
+			torch.OK(y.Free())
+		}
+	})
+	if n := used(ctx) - before; n > 0 {
+		t.Errorf("%v are not freed", n)
+	}
+}
+
+const usual = 4 // of the layouts
+
+// layoutOf is where the parts of a tensor are, whatever their size in bytes.
+func layoutOf(x *torch.Tensor) []torch.Shard {
+	list := x.Shards()
+	for i := range list {
+		list[i].Offset, list[i].Bytes = 0, 0
+	}
+	return list
+}
+
+// BenchmarkRMSNorm is the host's work and the simulation of a norm on a SIP of the default
+// system, and beside it the simulated time.
+func BenchmarkRMSNorm(b *testing.B) {
+	for _, tokens := range []int{16, 512, 4096} {
+		b.Run(fmt.Sprintf("tokens=%d", tokens), func(b *testing.B) {
+			ctx, err := torch.New(context.Background(), torch.Options{NoData: true})
+			if err != nil {
+				b.Fatal(err)
+			}
+			defer ctx.Close()
+			norm := torch.Must(NewRMSNorm(ctx, "norm", 8192, 1e-5, Options{}))
+			x := torch.Must(ctx.Empty(torch.F16, torch.Shape{tokens, 8192}, Spread))
+			torch.OK(ctx.Synchronize())
+			began := ctx.Now()
+			for range b.N {
+				y := torch.Must(norm.Forward(x))
+				torch.OK(errors.Join(y.Free(), ctx.Synchronize()))
+			}
+			b.ReportMetric((ctx.Now()-began).NS()/float64(b.N), "simulated-ns/op")
+		})
+	}
+}
