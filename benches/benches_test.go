@@ -38,10 +38,14 @@ func execute(t *testing.T, name string, o torch.Options) *bench.Result {
 }
 
 // names is the built-in benches, so that one that is lost is missed.
-var names = []string{"attention_decode", "attention_prefill", "ccl_allreduce", "center_root_buffers", "data_parallel", "gemm_single_pe", "hello_send", "matmul_composite", "pe2pe", "qkv_gemm", "task_chain", "task_fanout", "task_stencil", "treduce_tasks"}
+var names = []string{"attention_decode", "attention_prefill", "ccl_allreduce", "center_root_buffers", "data_parallel", "gemm_single_pe", "gpt3_qkv", "hello_send", "matmul_composite", "pe2pe", "qkv_gemm", "task_chain", "task_fanout", "task_stencil", "tp_mlp", "transformer_block", "treduce_tasks"}
 
 // quick is the parameters with which a bench that takes long is run on every system.
-var quick = map[string]map[string]string{"ccl_allreduce": {"ranks-per": "sip"}, "center_root_buffers": {"elems": "128"}}
+var quick = map[string]map[string]string{
+	"ccl_allreduce": {"ranks-per": "sip"}, "center_root_buffers": {"elems": "128"},
+	"gpt3_qkv": {"tp": "2", "tokens": "16", "divide": "32"}, "tp_mlp": {"tp": "2", "tokens": "16", "hidden": "64", "ffn": "128"},
+	"transformer_block": {"tp": "2", "tokens": "8"},
+}
 
 func TestRegistered(t *testing.T) {
 	var got []string

@@ -16,8 +16,8 @@ func init() {
 		Name:    "transformer_block",
 		Summary: "a block of a transformer, forward: norm, attention, norm, MLP, on tensor-parallel ranks",
 		Doc: `A block as Llama has it, without rotary positions: RMSNorm, the projection to Q, K and V,
-causal grouped-query attention, the projection back and the residual; RMSNorm, gate and up
-projections, SwiGLU, the projection down and the residual. Heads and features are cut over
+causal grouped-query attention, the projection back and the residual; RMSNorm, the gated
+projection up, SwiGLU, the projection down and the residual. Heads and features are cut over
 the ranks; with sequence parallelism the norms and residuals are cut by tokens. --shape
 chooses the sizes: llama-70b has 8192 features, 64 query and 8 KV heads of 128, and 28672
 features in its MLP; tiny has 256, 16 and 8 of 16, and 512.
@@ -62,7 +62,7 @@ func (b *block) layers() []blockLayer {
 	q, kv := b.heads.Query*b.heads.Dim, b.heads.KV*b.heads.Dim
 	return []blockLayer{
 		{"qkv", b.hidden, q + 2*kv}, {"o", q, b.hidden},
-		{"gate", b.hidden, b.ffn}, {"up", b.hidden, b.ffn}, {"down", b.ffn, b.hidden},
+		{"up", b.hidden, 2 * b.ffn}, {"down", b.ffn, b.hidden},
 	}
 }
 

@@ -9,17 +9,18 @@ import (
 
 // blockLayers is a rank's part of a transformer block.
 type blockLayers struct {
-	ctx           *torch.Context
-	heads         attention.Heads // of the rank
-	sequence      bool
-	norm1, norm2  *tp.RMSNorm
-	qkv, gate, up *tp.ColumnParallelLinear
-	o, down       *tp.RowParallelLinear
+	ctx          *torch.Context
+	heads        attention.Heads // of the rank
+	sequence     bool
+	placement    torch.DPPolicy
+	norm1, norm2 *tp.RMSNorm
+	qkv, up      *tp.ColumnParallelLinear
+	o, down      *tp.RowParallelLinear
 }
 
 // parallel makes the calling rank's part of the block, with its weights.
 func (b *block) parallel(ctx *torch.Context, ranks int, sequence bool, overlap int) *blockLayers {
-	l := &blockLayers{ctx: ctx, sequence: sequence, heads: b.of(ranks)}
+	l := &blockLayers{ctx: ctx, sequence: sequence, placement: b.placement, heads: b.of(ranks)}
 	column := tp.Options{DType: b.dtype, Weight: &b.placement}
 	row := column
 	row.InputIsParallel, row.SequenceParallel, row.Overlap = true, sequence, overlap
@@ -31,12 +32,14 @@ func (b *block) parallel(ctx *torch.Context, ranks int, sequence bool, overlap i
 		return n
 	}
 	l.norm1, l.norm2 = norm("norm1"), norm("norm2")
-	columns := map[string]**tp.ColumnParallelLinear{"qkv": &l.qkv, "gate": &l.gate, "up": &l.up}
+	columns := map[string]**tp.ColumnParallelLinear{"qkv": &l.qkv, "up": &l.up}
 	rows := map[string]**tp.RowParallelLinear{"o": &l.o, "down": &l.down}
 	for _, spec := range b.layers() {
 		var load func(weight, bias []float32) error
 		if to, ok := columns[spec.name]; ok {
-			*to = torch.Must(tp.NewColumnParallelLinear(ctx, spec.name, spec.in, spec.out, column))
+			o := column
+			o.Gated = spec.name == "up"
+			*to = torch.Must(tp.NewColumnParallelLinear(ctx, spec.name, spec.in, spec.out, o))
 			load = (*to).Load
 		} else {
 			*rows[spec.name] = torch.Must(tp.NewRowParallelLinear(ctx, spec.name, spec.in, spec.out, row))
@@ -63,10 +66,10 @@ func (l *blockLayers) forward(x *torch.Tensor) *torch.Tensor {
 	free(h, qkv, a)
 
 	h = l.gathered(torch.Must(l.norm2.Forward(x)))
-	gate, up := linear(l.gate, h), linear(l.up, h)
-	g := torch.Must(tp.SwiGLU(l.ctx, "SwiGLU", gate, up))
+	up := linear(l.up, h)
+	g := torch.Must(tp.SwiGLU(l.ctx, "SwiGLU", up, l.placement))
 	y := l.residual(x, l.down, g)
-	free(x, h, gate, up, g)
+	free(x, h, up, g)
 	return y
 }
 
@@ -130,6 +133,8 @@ func (b *block) reference(ranks int) *dense.Matrix {
 	}
 	x = dense.Add(x, dense.MatMul(dense.Beside(heads...), w["o"], ranks, b.dtype), b.dtype)
 	h = norm(x, "norm2")
-	g := dense.Mul(dense.Map(column(h, "gate"), dense.SiLU, torch.F32), column(h, "up"), torch.F32).Round(b.dtype)
+	up := column(h, "up") // the gates, and what they gate
+	gate := dense.Map(up.Slice(0, 0, b.tokens, b.ffn), dense.SiLU, torch.F32)
+	g := dense.Mul(gate, up.Slice(0, b.ffn, b.tokens, b.ffn), torch.F32).Round(b.dtype)
 	return dense.Add(x, dense.MatMul(g, w["down"], ranks, b.dtype), b.dtype)
 }

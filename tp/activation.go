@@ -18,13 +18,54 @@ func GELU(ctx *torch.Context, name string, x *torch.Tensor) (*torch.Tensor, erro
 	}, x)
 }
 
-// SwiGLU is gate·sigmoid(gate)·up of each element: a new tensor like gate. It is computed
-// in f32 and rounded once.
-func SwiGLU(ctx *torch.Context, name string, gate, up *torch.Tensor) (*torch.Tensor, error) {
-	return mapped(ctx, name, func(_ *tl.PE, in []tl.Tile) tl.Tile {
+// SwiGLU is gate·sigmoid(gate)·up of each element of what a layer with Gated has made,
+// whose weight is laid out so: a new tensor of half as many columns. It is computed in
+// f32 and rounded once.
+func SwiGLU(ctx *torch.Context, name string, x *torch.Tensor, weight torch.DPPolicy) (*torch.Tensor, error) {
+	shape := x.Shape()
+	if len(shape) != 2 || shape[1]%2 != 0 {
+		return nil, fmt.Errorf("%s: input %v: want a matrix of gates and what they gate, as a layer with Gated makes it", name, shape)
+	}
+	shape[1] /= 2
+	if err := evenly(ctx, shape[1], weight); err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	out, err := ctx.Empty(x.DType(), shape, gridOf(weight))
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	return out, elementwise(ctx, name, out, func(_ *tl.PE, in []tl.Tile) tl.Tile {
 		g := wide(in[0])
 		return g.Mul(g.Sigmoid()).Mul(wide(in[1]))
-	}, gate, up)
+	}, func(b box) []operand { // its gates lie before what they gate, in the same part of x
+		return []operand{{x: x, shift: b.col}, {x: x, shift: b.col + b.cols}}
+	})
+}
+
+// gated is the order of a rank's columns with Gated: for each part of the result first its
+// gates, and then what they gate, each of half columns from one on.
+func gated(ctx *torch.Context, weight torch.DPPolicy, first, half, out int) (columns []int) {
+	for _, b := range boxes(ctx, weight, 1, half) {
+		if b.row == 0 {
+			columns = append(columns, count(first+b.col, b.cols)...)
+			columns = append(columns, count(out/2+first+b.col, b.cols)...)
+		}
+	}
+	return columns
+}
+
+// evenly checks that all parts of a result have as many of its columns.
+func evenly(ctx *torch.Context, cols int, weight torch.DPPolicy) error {
+	parts := 0
+	for _, b := range boxes(ctx, weight, 1, cols) {
+		if b.row == 0 {
+			parts++
+		}
+	}
+	if cols%parts != 0 {
+		return fmt.Errorf("%d gated features of a rank do not divide by the %d parts that cubes and PEs have of them: choose a multiple, or another placement of the weight", cols, parts)
+	}
+	return nil
 }
 
 // Add is the sum of each element: a new tensor like x.
@@ -53,5 +94,5 @@ func mapped(ctx *torch.Context, name string, f func(*tl.PE, []tl.Tile) tl.Tile, 
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
-	return out, elementwise(ctx, name, out, f, operands...)
+	return out, elementwise(ctx, name, out, f, func(box) []operand { return operands })
 }

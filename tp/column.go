@@ -16,22 +16,34 @@ type ColumnParallelLinear struct{ linear }
 func NewColumnParallelLinear(ctx *torch.Context, name string, in, out int, o Options) (*ColumnParallelLinear, error) {
 	who := "ColumnParallelLinear " + name
 	s := of(ctx, who)
-	if o.GatherOutput && o.SequenceParallel {
+	switch {
+	case o.GatherOutput && o.SequenceParallel:
 		return nil, fmt.Errorf("%s: GatherOutput with SequenceParallel: outside of the layers ranks have rows, not all columns: choose one", who)
-	}
-	if o.InputIsParallel || o.Overlap > 1 {
+	case o.GatherOutput && o.Gated:
+		return nil, fmt.Errorf("%s: GatherOutput with Gated: the columns of the result are not in their order: choose one", who)
+	case o.InputIsParallel || o.Overlap > 1:
 		return nil, fmt.Errorf("%s: InputIsParallel and Overlap are for a RowParallelLinear", who)
 	}
-	mine, err := divide(who, "output features", out, s.tensorSize())
+	what := out
+	if o.Gated {
+		what = out / 2
+	}
+	mine, err := divide(who, "output features", what, s.tensorSize())
 	if err != nil {
 		return nil, err
 	}
-	first := s.tensorRank() * mine
-	l, err := newLinear(ctx, who, o, in, [][]int{count(first, mine)}, mine)
+	columns := count(s.tensorRank()*mine, mine)
+	if o.Gated {
+		if err := evenly(ctx, mine, o.weight()); err != nil {
+			return nil, fmt.Errorf("%s: %w", who, err)
+		}
+		columns = gated(ctx, o.weight(), s.tensorRank()*mine, mine, out)
+	}
+	l, err := newLinear(ctx, who, o, in, [][]int{columns}, columns)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", who, err)
 	}
-	l.in, l.out, l.biasFirst = in, out, first
+	l.in, l.out = in, out
 	return &ColumnParallelLinear{l}, nil
 }
 

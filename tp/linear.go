@@ -15,18 +15,18 @@ type linear struct {
 	Weight []*torch.Tensor
 	Bias   *torch.Tensor // of the columns of Weight; nil if there is none
 
-	ctx       *torch.Context
-	o         Options
-	in, out   int     // of the whole layer
-	row       int     // of the whole weight where the rank's part begins
-	columns   [][]int // of the whole weight, for each tensor: -1 is none, and zero
-	biasFirst int     // of the whole bias
+	ctx     *torch.Context
+	o       Options
+	in, out int     // of the whole layer
+	row     int     // of the whole weight where the rank's part begins
+	columns [][]int // of the whole weight, for each tensor: -1 is none, and zero
+	biased  []int   // columns that Bias has
 }
 
 // newLinear makes the tensors of a rank's part of a layer: so many rows of the weight,
-// and for each tensor these columns.
-func newLinear(ctx *torch.Context, name string, o Options, in int, columns [][]int, bias int) (l linear, err error) {
-	l = linear{Name: name, ctx: ctx, o: o, columns: columns}
+// for each tensor these columns, and these of the bias.
+func newLinear(ctx *torch.Context, name string, o Options, in int, columns [][]int, biased []int) (l linear, err error) {
+	l = linear{Name: name, ctx: ctx, o: o, columns: columns, biased: biased}
 	for _, list := range columns {
 		w, err := ctx.Zeros(o.dtype(), torch.Shape{in, len(list)}, o.weight())
 		if err != nil {
@@ -37,7 +37,7 @@ func newLinear(ctx *torch.Context, name string, o Options, in int, columns [][]i
 	if o.Bias {
 		w := o.weight()
 		// Every PE of a cube needs the bias of the cube's columns.
-		l.Bias, err = ctx.Zeros(o.dtype(), torch.Shape{bias}, torch.DPPolicy{Cube: torch.ColumnWise, NumCubes: w.NumCubes})
+		l.Bias, err = ctx.Zeros(o.dtype(), torch.Shape{len(biased)}, torch.DPPolicy{Cube: torch.ColumnWise, NumCubes: w.NumCubes})
 	}
 	return l, err
 }
@@ -68,7 +68,11 @@ func (l *linear) Load(weight, bias []float32) error {
 	if l.Bias == nil {
 		return nil
 	}
-	return l.Bias.CopyFrom(bias[l.biasFirst : l.biasFirst+l.Bias.Numel()])
+	part := make([]float32, len(l.biased))
+	for i, col := range l.biased {
+		part[i] = bias[col]
+	}
+	return l.Bias.CopyFrom(part)
 }
 
 // Free gives the memory of the layer back.

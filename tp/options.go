@@ -18,6 +18,10 @@ type Options struct {
 	// GatherOutput, of a ColumnParallelLinear, has every rank get all columns of the
 	// result, and not its own alone.
 	GatherOutput bool
+	// Gated, of a ColumnParallelLinear, says that the first half of its columns are gates
+	// of the second half: a rank has its part of both, and each PE those that belong
+	// together side by side, for SwiGLU.
+	Gated bool
 	// InputIsParallel, of a RowParallelLinear, says that each rank brings its own columns
 	// of the input, and not all of them.
 	InputIsParallel bool

@@ -113,27 +113,34 @@ func (p *pass) run(t *tl.PE) {
 }
 
 // elementwise makes out = f(in…) on the PEs that hold out, each of which makes its own
-// part, and all copies of it.
-func elementwise(ctx *torch.Context, name string, out *torch.Tensor, f func(*tl.PE, []tl.Tile) tl.Tile, in ...operand) error {
+// part, and all copies of it. The operands may depend on the part.
+func elementwise(ctx *torch.Context, name string, out *torch.Tensor, f func(*tl.PE, []tl.Tile) tl.Tile, in func(b box) []operand) error {
 	var passes []*pass
 	var pes []int
 	using := []*torch.Tensor{out}
-	for _, o := range in {
-		using = append(using, o.x)
-	}
 	for _, s := range out.Shards() {
 		b := box{pe: ctx.PE(s.SIP, s.Cube, s.PE), row: s.Start[0], col: s.Start[1], rows: s.Extent[0], cols: s.Extent[1]}
 		if s.Copy > 0 || b.rows*b.cols == 0 {
 			continue
 		}
+		list := in(b)
+		for _, o := range list {
+			if !slices.Contains(using, o.x) {
+				using = append(using, o.x)
+			}
+		}
 		pes = append(pes, b.pe)
-		passes = append(passes, newPass(b, operand{x: out}, in, f, tcm(ctx)/16/(len(in)+1)))
+		passes = append(passes, newPass(b, operand{x: out}, list, f, tcm(ctx)/16/(len(list)+1)))
 	}
-	_, err := ctx.Launch(name, func(t *tl.PE) { passes[t.Rank()].run(t) }, torch.PEs(pes...), torch.Using(slices.Compact(using)...))
+	if len(pes) == 0 {
+		return nil // there is nothing to make
+	}
+	_, err := ctx.Launch(name, func(t *tl.PE) { passes[t.Rank()].run(t) }, torch.PEs(pes...), torch.Using(using...))
 	return err
 }
 
 // addRow adds a vector to every row of a matrix, in place.
 func addRow(ctx *torch.Context, name string, x, row *torch.Tensor) error {
-	return elementwise(ctx, name, x, func(_ *tl.PE, in []tl.Tile) tl.Tile { return in[0].Add(in[1]) }, operand{x: x}, operand{x: row, vector: true})
+	return elementwise(ctx, name, x, func(_ *tl.PE, in []tl.Tile) tl.Tile { return in[0].Add(in[1]) },
+		func(box) []operand { return []operand{{x: x}, {x: row, vector: true}} })
 }

@@ -17,8 +17,8 @@ func NewRowParallelLinear(ctx *torch.Context, name string, in, out int, o Option
 	who := "RowParallelLinear " + name
 	s := of(ctx, who)
 	switch {
-	case o.GatherOutput:
-		return nil, fmt.Errorf("%s: GatherOutput is for a ColumnParallelLinear", who)
+	case o.GatherOutput || o.Gated:
+		return nil, fmt.Errorf("%s: GatherOutput and Gated are for a ColumnParallelLinear", who)
 	case o.SequenceParallel && !o.InputIsParallel:
 		return nil, fmt.Errorf("%s: SequenceParallel without InputIsParallel: the rows of the input are not the result's: set both", who)
 	case o.Overlap < 0 || o.Overlap > out:
@@ -32,7 +32,7 @@ func NewRowParallelLinear(ctx *torch.Context, name string, in, out int, o Option
 	if o.Overlap > 1 && s.tensorSize() > 1 {
 		columns = pieces(ctx, o, out)
 	}
-	l, err := newLinear(ctx, who, o, mine, columns, out)
+	l, err := newLinear(ctx, who, o, mine, columns, count(0, out))
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", who, err)
 	}
