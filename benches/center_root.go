@@ -79,36 +79,28 @@ func runCenterRoot(ctx *torch.Context) error {
 	if err != nil {
 		return err
 	}
-	on := ctx
-	if g != ctx.Topology() {
-		if on, err = ctx.Another(g); err != nil {
-			return err
-		}
-		defer on.Close()
-	}
 	ctx.Notef("torus_2d of 3×2 SIPs with 4×4 cubes each (hash %s)", g.Spec().Hash())
-	for _, f := range figures {
-		if only := ctx.Param("elems"); only != "all" && only != strconv.Itoa(f.elems) {
-			continue
+	return elsewhere(ctx, g, true, func(on *torch.Context) error {
+		for _, f := range figures {
+			if only := ctx.Param("elems"); only != "all" && only != strconv.Itoa(f.elems) {
+				continue
+			}
+			if err := centerRootAllReduce(on, f); err != nil {
+				return fmt.Errorf("slots in %s, %d elements: %w", f.kind, f.elems, err)
+			}
+			latency, bound := on.Collective.Crit, centerRootBound(on, f.elems)
+			ctx.Row(
+				torch.Col("buffer_kind", string(f.kind)),
+				torch.Col("n_elem", f.elems),
+				torch.Col("bytes_per_pe", f.elems*torch.F16.Size()),
+				torch.Col("latency_ns", latency),
+				torch.Col("reference_ns", f.latency),
+				torch.Col("ratio", math.Round(1000*float64(latency)/float64(f.latency))/1000),
+				torch.Col("bound_ns", bound),
+			)
 		}
-		if err := centerRootAllReduce(on, f); err != nil {
-			return fmt.Errorf("slots in %s, %d elements: %w", f.kind, f.elems, err)
-		}
-		latency, bound := on.Collective.Crit, centerRootBound(on, f.elems)
-		ctx.Row(
-			torch.Col("buffer_kind", string(f.kind)),
-			torch.Col("n_elem", f.elems),
-			torch.Col("bytes_per_pe", f.elems*torch.F16.Size()),
-			torch.Col("latency_ns", latency),
-			torch.Col("reference_ns", f.latency),
-			torch.Col("ratio", math.Round(1000*float64(latency)/float64(f.latency))/1000),
-			torch.Col("bound_ns", bound),
-		)
-	}
-	if on != ctx {
-		ctx.Report.Crit, ctx.Report.Checks, ctx.Collective = on.Report.Crit, on.Report.Checks, on.Collective
-	}
-	return nil
+		return nil
+	})
 }
 
 // centerRootSystem is a system with its SIPs and cubes as the reference has them: the

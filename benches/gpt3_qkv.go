@@ -58,7 +58,7 @@ func runGPT3QKV(ctx *torch.Context) error {
 	}
 	placement := weightPlacement(ctx)
 	for _, n := range ranks {
-		err := onRanks(ctx, n, func(rank int, c *torch.Context) error {
+		err := onRanks(ctx, n, len(ranks) == 1, func(rank int, c *torch.Context) error {
 			qkv := torch.Must(tp.NewColumnParallelLinear(c, "qkv", hidden, out, tp.Options{DType: dtype, Bias: true, Weight: &placement}))
 			in := torch.Must(c.Empty(dtype, torch.Shape{tokens, hidden}, tp.Activations(placement)))
 			if c.HasData() {

@@ -105,40 +105,21 @@ func withSIPs(ctx *torch.Context, sips int) (*topology.Graph, error) {
 }
 
 // onRanks runs a worker on each of so many SIPs, with tensor parallelism over all of
-// them, on a machine of its own, and adds what it checked to the report.
-func onRanks(ctx *torch.Context, ranks int, worker func(rank int, ctx *torch.Context) error) error {
+// them. It may be the whole bench.
+func onRanks(ctx *torch.Context, ranks int, whole bool, worker func(rank int, ctx *torch.Context) error) error {
 	g, err := withSIPs(ctx, ranks)
 	if err != nil {
 		return err
 	}
-	on, err := ctx.Another(g)
-	if err != nil {
-		return err
-	}
-	defer on.Close()
-	err = on.Spawn(func(rank int, c *torch.Context) error {
-		dist := c.Distributed()
-		torch.OK(dist.InitProcessGroup(torch.Backend, torch.Algorithm(ctx.Param("ccl-algorithm"))))
-		torch.OK(tp.InitializeModelParallel(c, ranks, 1, 1, 1, ""))
-		torch.OK(worker(rank, c))
-		return dist.DestroyProcessGroup()
-	}, ranks)
-	if err != nil {
-		return err
-	}
-	if on.LooksForRaces() {
-		var races []string
-		races, err = on.Races()
-		for _, r := range races {
-			ctx.AddRace(r)
-		}
-	}
-	ctx.Report.Crit = max(ctx.Report.Crit, on.Report.Crit)
-	ctx.Report.Checks = append(ctx.Report.Checks, on.Report.Checks...)
-	if on.Collective.Name != "" {
-		ctx.Collective = on.Collective
-	}
-	return err
+	return elsewhere(ctx, g, whole, func(on *torch.Context) error {
+		return on.Spawn(func(rank int, c *torch.Context) error {
+			dist := c.Distributed()
+			torch.OK(dist.InitProcessGroup(torch.Backend, torch.Algorithm(ctx.Param("ccl-algorithm"))))
+			torch.OK(tp.InitializeModelParallel(c, ranks, 1, 1, 1, ""))
+			torch.OK(worker(rank, c))
+			return dist.DestroyProcessGroup()
+		}, ranks)
+	})
 }
 
 // agree checks that the ranks have the same bits.

@@ -84,6 +84,7 @@ func runTPMLP(ctx *torch.Context) error {
 	if err != nil {
 		return err
 	}
+	whole := len(ranks)*len(sequences(ctx))*len(pieces) == 1
 	for _, n := range ranks {
 		var want *dense.Matrix
 		if ctx.HasData() {
@@ -94,7 +95,7 @@ func runTPMLP(ctx *torch.Context) error {
 				if n == 1 && (sequence != sequences(ctx)[0] || overlap != pieces[0]) {
 					continue // there is nothing to do in another way
 				}
-				if err := m.run(ctx, n, sequence, overlap, want); err != nil {
+				if err := m.run(ctx, n, whole, sequence, overlap, want); err != nil {
 					return fmt.Errorf("tp %d, sequence parallel %t, overlap %d: %w", n, sequence, overlap, err)
 				}
 			}
@@ -103,10 +104,10 @@ func runTPMLP(ctx *torch.Context) error {
 	return nil
 }
 
-// run is the MLP on so many ranks.
-func (m *mlp) run(ctx *torch.Context, ranks int, sequence bool, overlap int, want *dense.Matrix) error {
+// run is the MLP on so many ranks: the whole bench, or a row of it.
+func (m *mlp) run(ctx *torch.Context, ranks int, whole, sequence bool, overlap int, want *dense.Matrix) error {
 	results := make([]*torch.Array, ranks)
-	err := onRanks(ctx, ranks, func(rank int, c *torch.Context) error {
+	err := onRanks(ctx, ranks, whole, func(rank int, c *torch.Context) error {
 		o := tp.Options{DType: m.dtype, Bias: true, SequenceParallel: sequence, Weight: &m.placement}
 		fc1 := torch.Must(tp.NewColumnParallelLinear(c, "fc1", m.hidden, m.ffn, o))
 		o.InputIsParallel, o.Overlap = true, overlap

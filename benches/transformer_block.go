@@ -102,6 +102,7 @@ func runTransformerBlock(ctx *torch.Context) error {
 	if err != nil {
 		return err
 	}
+	whole := len(ranks)*len(sequences(ctx))*len(pieces) == 1
 	for _, n := range ranks {
 		var want *dense.Matrix
 		if ctx.HasData() {
@@ -109,7 +110,7 @@ func runTransformerBlock(ctx *torch.Context) error {
 		}
 		for _, sequence := range sequences(ctx) {
 			for _, overlap := range pieces {
-				if err := b.run(ctx, n, sequence, overlap, want); err != nil {
+				if err := b.run(ctx, n, whole, sequence, overlap, want); err != nil {
 					return fmt.Errorf("tp %d, sequence parallel %t, overlap %d: %w", n, sequence, overlap, err)
 				}
 			}
@@ -118,8 +119,8 @@ func runTransformerBlock(ctx *torch.Context) error {
 	return nil
 }
 
-// run is the block on so many ranks.
-func (b *block) run(ctx *torch.Context, ranks int, sequence bool, overlap int, want *dense.Matrix) error {
+// run is the block on so many ranks: the whole bench, or a part of it.
+func (b *block) run(ctx *torch.Context, ranks int, whole, sequence bool, overlap int, want *dense.Matrix) error {
 	if b.heads.KV%ranks != 0 {
 		return &bench.ParamError{Name: "tp", Err: fmt.Errorf("%d KV heads do not divide by %d ranks", b.heads.KV, ranks)}
 	}
@@ -128,7 +129,7 @@ func (b *block) run(ctx *torch.Context, ranks int, sequence bool, overlap int, w
 	}
 	results := make([]*torch.Array, ranks)
 	name := fmt.Sprintf("tp %d, sequence parallel %t, overlap %d", ranks, sequence, overlap)
-	err := onRanks(ctx, ranks, func(rank int, c *torch.Context) error {
+	err := onRanks(ctx, ranks, whole, func(rank int, c *torch.Context) error {
 		l := b.parallel(c, ranks, sequence, overlap)
 		rows, first := b.tokens, 0
 		if sequence {

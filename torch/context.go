@@ -235,6 +235,9 @@ func (c *Context) Now() Time { return c.m.Engine.Now() }
 // KeepsLog reports whether somebody wants to see the op log: not the data phase alone.
 func (c *Context) KeepsLog() bool { return c.options.Race || c.options.KeepLog }
 
+// SavesLog reports whether the op log will be saved as a whole.
+func (c *Context) SavesLog() bool { return c.options.KeepLog }
+
 // Log is the op log, nil if none is kept.
 func (c *Context) Log() *oplog.Log { return c.m.Log }
 

@@ -9,12 +9,26 @@ import (
 	"github.com/kernbench/kernbench/torch"
 )
 
-// keyBlock is the keys that are taken in at once, and queryRows the most rows of queries,
-// one for each head of a token, that take them in.
-const (
-	keyBlock  = 128
-	queryRows = 256
-)
+// attentionBlock is how many keys are taken in at once, and by the queries of how many
+// tokens: at most so many keys, and rows of queries, one for each head of a token, and as
+// many as TCM has room for.
+func attentionBlock(ctx *torch.Context, h attention.Heads, tokens, elem int) (queries, keys int) {
+	group := h.Query / h.KV
+	queries, keys = max(1, min(tokens, 256/group)), 128
+	for {
+		rows := queries * group
+		step := rows * (keys*(20+elem) + 8*h.Dim) // scores, exponents and weights; the output before and after
+		need := rows*h.Dim*(elem+4) + 4*2*keys*h.Dim*elem + 3*step + 64*256
+		switch {
+		case need <= tcm(ctx) || queries*keys == 1:
+			return queries, keys
+		case keys >= rows && keys > 1 || queries == 1:
+			keys /= 2
+		default:
+			queries /= 2
+		}
+	}
+}
 
 // DotProductAttention is the causal attention of a rank's own heads. qkv has a row for
 // each token: its queries, head by head, then its keys and its values, as one projection
@@ -74,7 +88,7 @@ func attend(ctx *torch.Context, name string, h attention.Heads, q, k, v, out *to
 	units := make([][]unit, n)
 	pes := count(ctx.PE(q.Shards()[0].SIP, 0, 0), n)
 	group, next := h.Query/h.KV, 0
-	most := max(1, min(tl.CDiv(q.Shape()[0]*h.KV, n), queryRows/group))
+	most, keyBlock := attentionBlock(ctx, h, max(1, tl.CDiv(q.Shape()[0]*h.KV, n)), q.DType().Size())
 	for head := range h.KV {
 		for _, r := range ranges([]int{0, q.Shape()[0]}, most) {
 			pe := pes[next%n]
@@ -90,25 +104,27 @@ func attend(ctx *torch.Context, name string, h attention.Heads, q, k, v, out *to
 	}
 	_, err := ctx.Launch(name, func(t *tl.PE) {
 		for _, u := range units[t.Rank()] {
-			u.run(t, h, q.DType())
+			u.run(t, h, keyBlock, q.DType())
 		}
 	}, torch.PEs(pes...), torch.Using(q, k, v, out))
 	return err
 }
 
 // run is the attention of a unit.
-func (u *unit) run(t *tl.PE, h attention.Heads, dtype torch.DType) {
+func (u *unit) run(t *tl.PE, h attention.Heads, keyBlock int, dtype torch.DType) {
 	group := h.Query / h.KV
 	q := t.Load(u.q, tl.Shape{u.tokens, group * h.Dim}, dtype).Pin()
 	rows := q.Reshape(u.tokens*group, h.Dim)
 	running := attention.New(t, u.tokens*group, h.Dim)
+	var steps attention.Pipeline
 	for i, keys := range u.k {
 		for from := 0; from < keys.Rows; from += keyBlock {
 			shape := tl.Shape{min(keyBlock, keys.Rows-from), h.Dim}
 			k, v := t.Load(keys.Ptr.At(from, 0), shape, dtype), t.Load(u.v[i].Ptr.At(from, 0), shape, dtype)
-			running.Add(rows, k, v, h.Scale(), attention.Causal(u.first-keys.Row-from, group))
+			steps.Add(running, rows, k, v, h.Scale(), attention.Causal(u.first-keys.Row-from, group))
 		}
 	}
+	steps.Flush()
 	t.Store(u.out, running.Out().To(dtype).Reshape(u.tokens, group*h.Dim))
 	running.Free()
 	q.Free()
