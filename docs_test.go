@@ -214,6 +214,55 @@ func TestWorkerListing(t *testing.T) {
 	}
 }
 
+// TestParallelListing holds the worker of tp.md against the example of package tp, and
+// against its Megatron original: a line for a line, but for closing braces and errors.
+func TestParallelListing(t *testing.T) {
+	const page, source = "docs/tp.md", "tp/example_test.go"
+	ours := listing(t, page, "go", "func mlp(")
+	if !strings.Contains(read(t, source), "\n"+ours+"\n") {
+		t.Errorf("mlp in %s is not that of %s:\n%s", page, source, ours)
+	}
+	lines := 0
+	for line := range strings.Lines(ours) {
+		if line = strings.TrimSpace(line); line != "}" && line != "torch.OK(err)" {
+			lines++
+		}
+	}
+	original := listing(t, page, "python", "def mlp(")
+	if got := strings.Count(original, "\n"); got != lines {
+		t.Errorf("mlp in %s has %d lines in Megatron and %d here", page, got, lines)
+	}
+}
+
+// TestParallelPageNamesEverything looks for all that package tp exports in tp.md, where
+// getters about one kind of group may share a row.
+func TestParallelPageNamesEverything(t *testing.T) {
+	const page = "docs/tp.md"
+	text := read(t, page)
+	files, err := filepath.Glob("tp/*.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	exported := regexp.MustCompile(`(?m)^(?:func |\t|var )([A-Z]\w*)(?:\(| = )`)
+	about := regexp.MustCompile("(Group|Rank|WorldSize)$")
+	names := 0
+	for _, file := range files {
+		if strings.HasSuffix(file, "_test.go") {
+			continue
+		}
+		for _, found := range exported.FindAllStringSubmatch(read(t, file), -1) {
+			name := about.ReplaceAllString(found[1], "")
+			if !strings.Contains(text, name) {
+				t.Errorf("%s does not name %s of %s", page, found[1], file)
+			}
+			names++
+		}
+	}
+	if names < 70 {
+		t.Errorf("found %d names, want at least 70", names)
+	}
+}
+
 // TestHostAPINamesEverything looks for the methods that PyTorch's users come for in
 // host-api.md.
 func TestHostAPINamesEverything(t *testing.T) {

@@ -26,6 +26,12 @@ type Decode struct {
 // on the roots, lane by lane: [lanes·Tokens Query·Dim/lanes] on torch.On(Mesh.Roots()...).
 func (d Decode) Launch(ctx *torch.Context, q, k, v, out *torch.Tensor) (*torch.Launched, error) {
 	l, err := d.launch(ctx, q.DType())
+	if err == nil {
+		err = l.inputs(q, k, v)
+	}
+	if err == nil {
+		err = l.result(out)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -36,6 +42,9 @@ func (d Decode) Launch(ctx *torch.Context, q, k, v, out *torch.Tensor) (*torch.L
 // writes states, a vector of f32 over Mesh.PEs with StateElems for each.
 func (d Decode) LaunchLocal(ctx *torch.Context, q, k, v, states *torch.Tensor) (*torch.Launched, error) {
 	l, err := d.launch(ctx, q.DType())
+	if err == nil {
+		err = l.inputs(q, k, v)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -45,6 +54,9 @@ func (d Decode) LaunchLocal(ctx *torch.Context, q, k, v, states *torch.Tensor) (
 // LaunchMerge is the second half: out from states.
 func (d Decode) LaunchMerge(ctx *torch.Context, states, out *torch.Tensor) (*torch.Launched, error) {
 	l, err := d.launch(ctx, out.DType())
+	if err == nil {
+		err = l.result(out)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -72,6 +84,29 @@ func (d Decode) launch(ctx *torch.Context, dtype tl.DType) (*decode, error) {
 type decode struct {
 	layer
 	queries int // tokens with queries
+}
+
+// inputs checks where the inputs lie.
+func (d *decode) inputs(q, k, v *torch.Tensor) error {
+	if err := d.cache(k, v); err != nil {
+		return err
+	}
+	return d.laid("queries", q, d.queries, d.queryCols(), false)
+}
+
+// result checks where the result goes: to the root of each lane.
+func (d *decode) result(out *torch.Tensor) error {
+	roots := d.mesh.Roots()
+	want := torch.Shape{len(roots) * d.queries, d.queryCols() / len(roots)}
+	shards := out.Shards()
+	ok := out.Shape().String() == want.String() && out.DType() == d.dtype && len(shards) == len(roots)
+	for i, s := range shards {
+		ok = ok && d.ctx.PE(s.SIP, s.Cube, s.PE) == roots[i]
+	}
+	if !ok {
+		return fmt.Errorf("attention: the result %v %v: want %v %v on torch.On(Mesh.Roots()...)", out.DType(), out.Shape(), d.dtype, want)
+	}
+	return nil
 }
 
 // loadAhead is how many blocks are on their way from memory, or there, before their scores

@@ -41,7 +41,7 @@ func TestDecodeOfAnything(t *testing.T) {
 func TestDecodeOverCubes(t *testing.T) {
 	for _, h := range []Heads{{8, 1, 16}, {16, 2, 16}, {8, 8, 16}, {6, 3, 16}} {
 		ctx := newContext(t, torch.Options{Race: true})
-		runDecode(t, ctx, Decode{Mesh: OfSIP(ctx, h.Lanes(8)), Heads: h, Context: 50, Tokens: 2}, tl.F16)
+		runDecode(t, ctx, Decode{Mesh: OfSIP(ctx, 0, h.Lanes(8)), Heads: h, Context: 50, Tokens: 2}, tl.F16)
 	}
 }
 
@@ -84,7 +84,7 @@ func TestMeshes(t *testing.T) {
 	if want := []int{8, 9, 11, 10, 12, 13, 15, 14}; cube.W != 4 || cube.H != 2 || !slices.Equal(cube.Lanes[0], want) {
 		t.Errorf("a cube is %v of %v, want 4×2 of %v", cube, cube.Lanes, want)
 	}
-	sip := OfSIP(ctx, 8)
+	sip := OfSIP(ctx, 0, 8)
 	if sip.W != 4 || sip.H != 4 || len(sip.Lanes) != 8 || sip.Lanes[3][5] != ctx.PE(0, 5, 3) {
 		t.Errorf("a SIP is %v, with PE %d as lane 3 of cube 5; want 4×4, 8 lanes and PE %d", sip, sip.Lanes[3][5], ctx.PE(0, 5, 3))
 	}

@@ -12,6 +12,8 @@ import (
 // heads a PE has, and in what blocks it works.
 type layer struct {
 	grid
+	ctx    *torch.Context
+	mesh   Mesh
 	dtype  tl.DType
 	kv     int // KV heads of a PE
 	group  int // query heads for each of them
@@ -32,10 +34,11 @@ const blockKeys = 128
 const tileRows = 64
 
 func newLayer(ctx *torch.Context, m Mesh, h Heads, tokens int, dtype tl.DType) (layer, error) {
+	if err := m.check(); err != nil {
+		return layer{}, err
+	}
 	lanes := len(m.Lanes)
 	switch {
-	case lanes == 0 || m.W < 1 || m.H < 1 || len(m.PEs()) != lanes*m.Holders():
-		return layer{}, fmt.Errorf("attention: a mesh of %v with %d PEs: give each lane one for each place", m, len(m.PEs()))
 	case h.Query < 1 || h.KV < 1 || h.Dim < 1 || h.Query%h.KV != 0:
 		return layer{}, fmt.Errorf("attention: %d query heads and %d KV heads of %d: the first has to be a multiple of the second", h.Query, h.KV, h.Dim)
 	case h.Lanes(lanes) != lanes:
@@ -44,7 +47,7 @@ func newLayer(ctx *torch.Context, m Mesh, h Heads, tokens int, dtype tl.DType) (
 		return layer{}, fmt.Errorf("attention: %d tokens: there has to be one", tokens)
 	}
 	spec := ctx.Topology().Spec().PE
-	l := layer{grid: m.grid(), dtype: dtype, dim: h.Dim, scale: h.Scale(), tokens: tokens, tcm: int(spec.TCM.Size)}
+	l := layer{grid: m.grid(), ctx: ctx, mesh: m, dtype: dtype, dim: h.Dim, scale: h.Scale(), tokens: tokens, tcm: int(spec.TCM.Size)}
 	l.kv, l.group = h.of(lanes)
 	l.share = tl.CDiv(tokens, m.Holders())
 	l.keys = min(blockKeys, l.share)
@@ -54,6 +57,47 @@ func newLayer(ctx *torch.Context, m Mesh, h Heads, tokens int, dtype tl.DType) (
 	}
 	return l, nil
 }
+
+// laid checks that a matrix of so many rows and columns lies on the mesh as kernels expect
+// it: rows cut over the holders, or all with each, and columns over the lanes.
+func (l *layer) laid(name string, x *torch.Tensor, rows, cols int, cut bool) error {
+	if want := (torch.Shape{rows, cols}); x.Shape().String() != want.String() || x.DType() != l.dtype {
+		return fmt.Errorf("attention: %s %v %v: want %v %v", name, x.DType(), x.Shape(), l.dtype, want)
+	}
+	held := map[int]torch.Shard{}
+	for _, s := range x.Shards() {
+		held[l.ctx.PE(s.SIP, s.Cube, s.PE)] = s
+	}
+	wide := cols / len(l.mesh.Lanes)
+	for lane, pes := range l.mesh.Lanes {
+		for place, pe := range pes {
+			from, n, placement := 0, rows, "Copies"
+			if cut {
+				share := tl.CDiv(rows, l.places())
+				from, placement = min(place*share, rows), "Rows"
+				n = min(share, rows-from)
+			}
+			s, ok := held[pe]
+			if !ok || n > 0 && (s.Start[0] != from || s.Start[1] != lane*wide || s.Extent[0] != n || s.Extent[1] != wide) {
+				return fmt.Errorf("attention: %s: PE %d does not hold rows %d to %d and columns %d to %d of it: place it as Mesh.%s says, and several lanes on all cubes of the current device",
+					name, pe, from, from+n, lane*wide, (lane+1)*wide, placement)
+			}
+		}
+	}
+	return nil
+}
+
+// cache checks keys and values: rows of tokens, columns as Heads.Spread has them.
+func (l *layer) cache(k, v *torch.Tensor) error {
+	wide := len(l.mesh.Lanes) * l.kv * l.dim
+	if err := l.laid("keys, as Heads.Spread has them for the lanes,", k, l.tokens, wide, true); err != nil {
+		return err
+	}
+	return l.laid("values, as Heads.Spread has them for the lanes,", v, l.tokens, wide, true)
+}
+
+// queryCols is the columns of queries and results.
+func (l *layer) queryCols() int { return len(l.mesh.Lanes) * l.kv * l.group * l.dim }
 
 // fit makes tiles smaller, of queries or of keys, until what depends on their sizes is no
 // more than so many bytes, if it can.

@@ -41,12 +41,16 @@ func OfCube(ctx *torch.Context, sip, cube int) Mesh {
 	return Mesh{W: len(pes) / rows, H: rows, Lanes: [][]int{pes}}
 }
 
-// OfSIP is the cubes of the first SIP as a mesh, with so many PEs of each at work.
-func OfSIP(ctx *torch.Context, lanes int) Mesh {
-	cubes := ctx.Topology().Spec().SIP.CubeMesh
+// OfSIP is the cubes of a SIP as a mesh, with so many PEs of each at work.
+func OfSIP(ctx *torch.Context, sip, lanes int) Mesh {
+	spec := ctx.Topology().Spec()
+	if lanes < 1 || lanes > spec.PEsPerCube() {
+		panic(&torch.Error{Op: "OfSIP", Err: fmt.Errorf("%d PEs of each cube, and a cube has %d: take 1 to %d", lanes, spec.PEsPerCube(), spec.PEsPerCube())})
+	}
+	cubes := spec.SIP.CubeMesh
 	m := Mesh{W: cubes.W, H: cubes.H, Lanes: make([][]int, lanes)}
 	for cube := range m.W * m.H {
-		for lane, pe := range ctx.CubePEs(0, cube)[:lanes] {
+		for lane, pe := range ctx.CubePEs(sip, cube)[:lanes] {
 			m.Lanes[lane] = append(m.Lanes[lane], pe)
 		}
 	}
@@ -59,8 +63,29 @@ func (m Mesh) PEs() []int { return slices.Concat(m.Lanes...) }
 // Holders is how many holders there are.
 func (m Mesh) Holders() int { return m.W * m.H }
 
+// check is why a mesh is none.
+func (m Mesh) check() error {
+	if m.W < 1 || m.H < 1 || len(m.Lanes) == 0 {
+		return fmt.Errorf("attention: a mesh of %v: it has to have a place and a lane", m)
+	}
+	for i, lane := range m.Lanes {
+		if len(lane) != m.Holders() {
+			return fmt.Errorf("attention: a mesh of %v with %d PEs in lane %d: give each lane one for each place", m, len(lane), i)
+		}
+	}
+	return nil
+}
+
+// must panics if the mesh is none.
+func (m Mesh) must(op string) {
+	if err := m.check(); err != nil {
+		panic(&torch.Error{Op: op, Err: err})
+	}
+}
+
 // Roots is the PE in the middle of each lane.
 func (m Mesh) Roots() (pes []int) {
+	m.must("Roots")
 	for _, lane := range m.Lanes {
 		pes = append(pes, lane[m.grid().middle()])
 	}
@@ -70,6 +95,7 @@ func (m Mesh) Roots() (pes []int) {
 // Connections is the neighbours of each PE in its lane, by the ports West, East, North and
 // South; row 0 is the northernmost.
 func (m Mesh) Connections() (table []torch.Connection) {
+	m.must("Connections")
 	for _, lane := range m.Lanes {
 		for i, pe := range lane {
 			for _, p := range []tl.Port{tl.East, tl.South} {
@@ -85,6 +111,7 @@ func (m Mesh) Connections() (table []torch.Connection) {
 // Rows places a matrix whose rows are cut over the holders and whose columns are cut over
 // the lanes. Several lanes have to be the PEs of all cubes of the current device.
 func (m Mesh) Rows() torch.Placement {
+	m.must("Rows")
 	if len(m.Lanes) == 1 {
 		return torch.On(m.Lanes[0]...)
 	}
@@ -94,6 +121,7 @@ func (m Mesh) Rows() torch.Placement {
 // Copies places a matrix of which every holder has a copy, with its columns cut over the
 // lanes as Rows does.
 func (m Mesh) Copies() torch.Placement {
+	m.must("Copies")
 	if len(m.Lanes) == 1 {
 		return torch.OnEach(m.Lanes[0]...)
 	}

@@ -31,7 +31,18 @@ func (p Prefill) Launch(ctx *torch.Context, q, k, v, out *torch.Tensor) (*torch.
 		return nil, err
 	}
 	pass := prefill{layer: l, causal: p.Causal, computeFirst: p.ComputeFirst}
-	if err := pass.size(); err != nil {
+	if err = pass.size(); err == nil {
+		err = pass.cache(k, v)
+	}
+	for _, x := range []struct {
+		name string
+		x    *torch.Tensor
+	}{{"queries", q}, {"the result", out}} {
+		if err == nil {
+			err = pass.laid(x.name, x.x, p.Tokens, pass.queryCols(), true)
+		}
+	}
+	if err != nil {
 		return nil, err
 	}
 	return ctx.Launch("attention_prefill", pass.kernel, q, k, v, out, torch.PEs(p.Mesh.PEs()...), torch.Neighbors(p.Mesh.Connections()))

@@ -47,7 +47,7 @@ func TestPrefillOfAnything(t *testing.T) {
 func TestPrefillOverCubes(t *testing.T) {
 	for _, h := range []Heads{{8, 1, 16}, {16, 2, 16}, {8, 8, 16}, {16, 16, 8}, {6, 3, 16}, {5, 1, 16}} {
 		ctx := newContext(t, torch.Options{Race: true})
-		runPrefill(t, ctx, Prefill{Mesh: OfSIP(ctx, h.Lanes(8)), Heads: h, Tokens: 50, Causal: true}, tl.F16)
+		runPrefill(t, ctx, Prefill{Mesh: OfSIP(ctx, 0, h.Lanes(8)), Heads: h, Tokens: 50, Causal: true}, tl.F16)
 	}
 }
 
@@ -112,7 +112,7 @@ func TestPrefillMistakes(t *testing.T) {
 		{Prefill{Mesh: Mesh{W: 2, H: 2, Lanes: [][]int{{0, 1, 2}}}, Heads: Heads{1, 1, 8}, Tokens: 8}, "a mesh of 2×2, 1 lane with 3 PEs"},
 		{Prefill{Mesh: onPEs(2, 1), Heads: Heads{3, 2, 8}, Tokens: 8}, "3 query heads and 2 KV heads"},
 		{Prefill{Mesh: onPEs(2, 1), Heads: Heads{2, 2, 8}}, "0 tokens"},
-		{Prefill{Mesh: OfSIP(ctx, 5), Heads: Heads{8, 8, 8}, Tokens: 8}, "take 4 lanes"},
+		{Prefill{Mesh: OfSIP(ctx, 0, 5), Heads: Heads{8, 8, 8}, Tokens: 8}, "take 4 lanes"},
 		{Prefill{Mesh: onPEs(1, 1), Heads: Heads{1024, 1, 2048}, Tokens: 8}, "bytes of TCM"},
 	} {
 		if _, err := test.p.Launch(ctx, x, x, x, x); err == nil || !strings.Contains(err.Error(), test.want) {
@@ -143,5 +143,38 @@ func TestPrefillByHand(t *testing.T) {
 	l := runPrefill(t, ctx, Prefill{Mesh: onPEs(1, 1), Heads: Heads{1, 1, 16}, Tokens: 16}, tl.F16)
 	if got, want := l.Crit(), torch.Time(137_533_740); got != want {
 		t.Errorf("crit %v, want %v", got, want)
+	}
+}
+
+// TestLaidOut refuses tensors that do not lie on the mesh as kernels expect them.
+func TestLaidOut(t *testing.T) {
+	ctx := newContext(t, torch.Options{NoData: true})
+	h := Heads{Query: 8, KV: 4, Dim: 8}
+	matrix := func(on torch.Placement, cols int) *torch.Tensor {
+		return torch.Must(ctx.Zeros(tl.F16, torch.Shape{16, cols}, on))
+	}
+	sip0, sip1 := OfSIP(ctx, 0, 4), OfSIP(ctx, 1, 4)
+	p := Prefill{Mesh: sip0, Heads: h, Tokens: 16}
+	q, k := matrix(sip0.Rows(), 64), matrix(sip0.Rows(), 32)
+	for _, c := range []struct {
+		p          Prefill
+		q, k, v, y *torch.Tensor
+		want       string
+	}{
+		{p, q, k, k, q, ""},
+		{Prefill{Mesh: sip1, Heads: h, Tokens: 16}, q, k, k, q, "does not hold rows 0 to 1 and columns 0 to 8 of it: place it as Mesh.Rows says"},
+		{p, q, matrix(sip0.Rows(), 64), k, q, "attention: keys, as Heads.Spread has them for the lanes, f16 [16 64]: want f16 [16 32]"},
+		{p, matrix(torch.DPPolicy{Cube: torch.RowWise, NumPEs: 4}, 64), k, k, q, "attention: queries: PE"},
+		{p, q, k, k, torch.Must(ctx.Zeros(tl.F32, torch.Shape{16, 64}, sip0.Rows())), "attention: the result f32 [16 64]: want f16 [16 64]"},
+	} {
+		_, err := c.p.Launch(ctx, c.q, c.k, c.v, c.y)
+		if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
+			t.Errorf("got %v, want %q", err, c.want)
+		}
+	}
+	d := Decode{Mesh: sip0, Heads: h, Context: 16, Tokens: 1}
+	one := torch.Must(ctx.Zeros(tl.F16, torch.Shape{1, 64}, sip0.Copies()))
+	if _, err := d.Launch(ctx, one, k, k, q); err == nil || !strings.Contains(err.Error(), "the result f16 [16 64]: want f16 [4 16] on torch.On(Mesh.Roots()...)") {
+		t.Errorf("decode into the wrong place: %v", err)
 	}
 }

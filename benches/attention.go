@@ -33,7 +33,7 @@ func newAttentionCase(ctx *torch.Context) attentionCase {
 	if ctx.Param("over") == "pe" {
 		c.mesh = attention.OfCube(ctx, 0, 0)
 	} else {
-		c.mesh = attention.OfSIP(ctx, c.heads.Lanes(ctx.Topology().Spec().PEsPerCube()))
+		c.mesh = attention.OfSIP(ctx, 0, c.heads.Lanes(ctx.Topology().Spec().PEsPerCube()))
 	}
 	ctx.Metric("query_heads", c.heads.Query)
 	ctx.Metric("kv_heads", c.heads.KV)

@@ -111,6 +111,9 @@ func onRanks(ctx *torch.Context, ranks int, whole bool, worker func(rank int, ct
 	if err != nil {
 		return err
 	}
+	if note := fmt.Sprintf("tp %d runs on as many SIPs (hash %s)", ranks, g.Spec().Hash()); g != ctx.Topology() && !slices.Contains(ctx.Report.Notes, note) {
+		ctx.Notef("%s", note)
+	}
 	return elsewhere(ctx, g, whole, func(on *torch.Context) error {
 		return on.Spawn(func(rank int, c *torch.Context) error {
 			dist := c.Distributed()

@@ -36,7 +36,7 @@ func (c *Context) Check(name string, x *Tensor, want any) error {
 
 // CheckWithin compares a tensor with numbers, element by element, each of which may be
 // off by as much as its tolerance, and adds the result to the report as Check does. NaN
-// is right where NaN is wanted, and nowhere else.
+// is right where NaN is wanted, and nowhere else, and so is an infinity.
 func (c *Context) CheckWithin(name string, x *Tensor, want, tolerance []float64) error {
 	if !c.HasData() {
 		return nil
@@ -45,7 +45,7 @@ func (c *Context) CheckWithin(name string, x *Tensor, want, tolerance []float64)
 	checkNumbers("CheckWithin", tolerance, x.shape)
 	return c.check("CheckWithin", name, x, func(got *Array, which string) string {
 		for i, v := range got.Float64s() {
-			if off := math.Abs(v - want[i]); !(off <= tolerance[i] || v == want[i] || math.IsNaN(v) && math.IsNaN(want[i])) {
+			if off := math.Abs(v - want[i]); !(off <= tolerance[i] && off < math.Inf(1) || v == want[i] || math.IsNaN(v) && math.IsNaN(want[i])) {
 				return fmt.Sprintf("element %d%s is %s, want %g ± %.2g", i, which, got.text(i), want[i], tolerance[i])
 			}
 		}

@@ -27,6 +27,7 @@ func TestCheckWithin(t *testing.T) {
 		{"a number for NaN", 1, nan, inf, "element 1 is 1, want NaN ± +Inf"},
 		{"infinity that is wanted", inf, inf, 0, ""},
 		{"infinity that is not", inf, 1, 1e300, "element 1 is +Inf, want 1 ± 1e+300"},
+		{"infinity for any number", inf, 1, inf, "element 1 is +Inf, want 1 ± +Inf"},
 		{"the other infinity", -inf, inf, 1, "element 1 is -Inf, want +Inf ± 1"},
 		{"a number for infinity", 1, inf, 1, "element 1 is 1, want +Inf ± 1"},
 		{"a tolerance that is NaN", 1, 2, nan, "element 1 is 1, want 2 ± NaN"},

@@ -29,6 +29,12 @@ type Group struct {
 	next   int // number of its next collective
 }
 
+// Ranks is the ranks of the world that are in the group, by their rank in it.
+func (g *Group) Ranks() []int { return slices.Clone(g.shared.ranks) }
+
+// String names the group and its ranks: "group 1 of ranks [0 1]".
+func (g *Group) String() string { return fmt.Sprintf("%v of ranks %v", g.shared, g.shared.ranks) }
+
 // groupState is a process group.
 type groupState struct {
 	number   int   // 0 is the default group

@@ -87,14 +87,18 @@ func (d *Distributed) making(m Making, pieces []*request, group []*Group) error 
 	if !d.c.spawned() {
 		panic(misuse("Making", "%s: a rank has to be a worker of Spawn", m.Name))
 	}
+	if tcm := int(d.c.Topology().Spec().PE.TCM.Size); m.Room < 0 || m.Room > tcm {
+		panic(misuse("Making", "%s: room of %d bytes, and a TCM has %d", m.Name, m.Room, tcm))
+	}
 	all := &request{collective: first.collective, reduction: first.reduction, making: &m, pieces: pieces}
-	all.what = fmt.Sprintf("%v of %d pieces of %s, %v, beside %s", first.collective, len(pieces), d.describe(g, first.out[0].x), first.reduction, m.Name)
+	all.what = fmt.Sprintf("%v of %d pieces beside %s, %v", first.collective, len(pieces), m.Name, first.reduction)
 	for _, r := range pieces {
 		for _, s := range all.out {
 			if s.x == r.out[0].x {
 				panic(misuse("Making", "%s: %s is two pieces: make each a tensor of its own", m.Name, s.x.name))
 			}
 		}
+		all.what += ", " + d.describe(g, r.out[0].x)
 		all.in, all.out = append(all.in, r.in...), append(all.out, r.out...)
 	}
 	for _, x := range m.Using {
@@ -104,16 +108,48 @@ func (d *Distributed) making(m Making, pieces []*request, group []*Group) error 
 	return inOrder(d.call(g, all))
 }
 
+// made is a program that makes pieces and reduces them.
+type made struct {
+	pieces   []*planned
+	targets  []machine.PEID
+	makers   []*Making   // by rank of the launch
+	ranks    map[int]int // of the launch, by PE
+	reducing int         // ranks that hold some of the pieces; those after them only make some
+}
+
 // planMaking makes one program of the collectives of all pieces and of what makes them.
 func (c *Context) planMaking(k *call, members []member) (*planned, error) {
+	var p made
+	var err error
+	if p.pieces, err = c.planPieces(k, members); err != nil {
+		return nil, err
+	}
+	holders, err := addends(members) // as the lanes have them
+	if err != nil {
+		return nil, err
+	}
+	whole := p.pieces[0]
+	p.targets, p.reducing, p.ranks = whole.program.Targets, len(whole.program.Targets), map[int]int{}
+	for rank, pe := range p.targets {
+		p.ranks[int(pe)] = rank
+		p.makers = append(p.makers, holders[whole.args[rank].Rank].making)
+	}
+	if err := p.invite(); err != nil {
+		return nil, err
+	}
+	whole.program.Targets = p.targets
+	whole.program.Name = fmt.Sprintf("%s, %s", members[0].making.Name, whole.program.Name)
+	whole.program.Body = p.run
+	return whole, nil
+}
+
+// planPieces makes a program of each piece.
+func (c *Context) planPieces(k *call, members []member) (pieces []*planned, err error) {
 	room := 0
-	makers := map[int]*Making{} // by device
 	for _, m := range members {
 		room = max(room, m.making.Room)
-		makers[m.device] = m.making
 	}
 	algorithm := k.group.settings.Algorithm
-	var pieces []*planned
 	for i := range members[0].pieces {
 		of := slices.Clone(members)
 		for j := range of {
@@ -134,48 +170,60 @@ func (c *Context) planMaking(k *call, members []member) (*planned, error) {
 		pieces = append(pieces, p)
 		algorithm = p.algorithm.Name // one for all, since they share the queues
 	}
-	whole := pieces[0]
-	reducing := len(whole.program.Targets)
-	ranks := map[int]int{} // of the launch, by PE
-	for rank, pe := range whole.program.Targets {
-		ranks[int(pe)] = rank
-	}
-	maker := func(pe machine.PEID) *Making { return makers[c.m.PE(pe).SIP] }
-	for _, pe := range whole.program.Targets {
-		if m := maker(pe); m.Together != nil {
-			for _, other := range m.Together(int(pe)) {
-				if _, known := ranks[other]; !known { // it makes something, and holds nothing
-					ranks[other] = len(whole.program.Targets)
-					whole.program.Targets = append(whole.program.Targets, machine.PEID(other))
-				}
+	return pieces, nil
+}
+
+// invite adds the PEs to the program that make some of what others hold, and hold nothing
+// themselves.
+func (p *made) invite() error {
+	for rank, pe := range p.targets[:p.reducing] {
+		m := p.makers[rank]
+		if m.Together == nil {
+			continue
+		}
+		others := m.Together(int(pe))
+		if !slices.Contains(others, int(pe)) {
+			return fmt.Errorf("%s: Together of PE %d is %v: it has to be among them", m.Name, pe, others)
+		}
+		for _, other := range others {
+			if _, known := p.ranks[other]; !known {
+				p.ranks[other] = len(p.targets)
+				p.targets, p.makers = append(p.targets, machine.PEID(other)), append(p.makers, m)
 			}
 		}
 	}
-	whole.program.Name = members[0].making.Name
-	whole.program.Body = func(t *tl.PE) {
-		target := whole.program.Targets[t.Rank()]
-		m, pe := maker(target), int(target)
-		next := m.Make(t, pe, 0)
-		for i, p := range pieces {
-			for next() {
-			}
-			if m.Together != nil {
-				meet(t, m.Together(pe), ranks, i)
-			}
-			next = func() bool { return false }
-			if i+1 < len(pieces) {
-				next = m.Make(t, pe, i+1)
-			}
-			if t.Rank() >= reducing {
-				continue
-			}
-			p.algorithm.Kernel(t.Through(func(on tl.Machine) tl.Machine { return &beside{on, next} }), p.args[t.Rank()])
-			if m.Use != nil {
-				m.Use(t, pe, i)
-			}
+	return nil
+}
+
+// run is the program of a PE.
+func (p *made) run(t *tl.PE) {
+	m, pe := p.makers[t.Rank()], int(p.targets[t.Rank()])
+	next := m.begin(t, pe, 0)
+	for i, piece := range p.pieces {
+		for next() {
+		}
+		if m.Together != nil {
+			meet(t, m.Together(pe), p.ranks, i)
+		}
+		next = func() bool { return false }
+		if i+1 < len(p.pieces) {
+			next = m.begin(t, pe, i+1)
+		}
+		if t.Rank() >= p.reducing {
+			continue
+		}
+		piece.algorithm.Kernel(t.Through(func(on tl.Machine) tl.Machine { return &beside{on, next} }), piece.args[t.Rank()])
+		if m.Use != nil {
+			m.Use(t, pe, i)
 		}
 	}
-	return whole, nil
+}
+
+// begin is Make, which has to be a function.
+func (m *Making) begin(t *tl.PE, pe, piece int) func() bool {
+	next := m.Make(t, pe, piece)
+	t.Assert(next != nil, "%s: Make of piece %d on PE %d is nil: it has to be a function, which may report that there is nothing to do", m.Name, piece, pe)
+	return next
 }
 
 // meet waits until some PEs have all come so far, for the ith time. None can be two

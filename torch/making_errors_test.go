@@ -47,7 +47,7 @@ func TestMakingErrors(t *testing.T) {
 		{"other numbers of pieces", []int{0, 1}, func(rank int, ctx *torch.Context, dist *torch.Distributed) error {
 			list := []*torch.Tensor{vector(ctx), vector(ctx)}
 			return dist.AllReduceMaking(nothing, list[:1+rank], torch.SUM)
-		}, []string{"the ranks do not agree", "all_reduce of 1 pieces of f32 [8], sum, beside nothing", "all_reduce of 2 pieces of f32 [8], sum, beside nothing"}},
+		}, []string{"the ranks do not agree", "all_reduce of 1 pieces beside nothing, sum, f32 [8]", "all_reduce of 2 pieces beside nothing, sum, f32 [8], f32 [8]"}},
 		{"other work", []int{0, 1}, func(rank int, ctx *torch.Context, dist *torch.Distributed) error {
 			return dist.AllReduceMaking(torch.Making{Name: fmt.Sprint("work ", rank), Make: idle}, []*torch.Tensor{vector(ctx)}, torch.SUM)
 		}, []string{"the ranks do not agree", "beside work 0", "beside work 1"}},
@@ -66,7 +66,22 @@ func TestMakingErrors(t *testing.T) {
 				return func() bool { return false }
 			}}
 			return errors.Join(dist.AllReduceMaking(m, []*torch.Tensor{x}, torch.SUM), ctx.Synchronize())
-		}, []string{"all_reduce 1 of the default group: kernel half on sip1.cube0.pe0: Load([8] f16) at making_errors_test.go:", "the pointer is to f32"}},
+		}, []string{"all_reduce 1 of the default group: kernel half, all_reduce(ring) on sip1.cube0.pe0: Load([8] f16) at making_errors_test.go:", "the pointer is to f32"}},
+		{"a later piece that differs", []int{0, 1}, func(rank int, ctx *torch.Context, dist *torch.Distributed) error {
+			second := torch.Must(ctx.Zeros(torch.F32, torch.Shape{8 << (3 * rank)}))
+			return dist.AllReduceMaking(nothing, []*torch.Tensor{vector(ctx), second}, torch.SUM)
+		}, []string{"the ranks do not agree", "f32 [64]"}},
+		{"more room than there is", []int{0, 1}, func(_ int, ctx *torch.Context, dist *torch.Distributed) error {
+			return dist.AllReduceMaking(torch.Making{Name: "n", Make: idle, Room: 1 << 30}, []*torch.Tensor{vector(ctx)}, torch.SUM)
+		}, []string{"torch: Making: n: room of 1073741824 bytes, and a TCM has 2097152"}},
+		{"a PE that is not with those beside it", []int{0, 1}, func(_ int, ctx *torch.Context, dist *torch.Distributed) error {
+			m := torch.Making{Name: "n", Make: idle, Together: func(pe int) []int { return []int{pe + 1} }}
+			return dist.AllReduceMaking(m, []*torch.Tensor{vector(ctx)}, torch.SUM)
+		}, []string{"n: Together of PE 0 is [1]: it has to be among them"}},
+		{"a Make that is nil", []int{0, 1}, func(_ int, ctx *torch.Context, dist *torch.Distributed) error {
+			m := torch.Making{Name: "n", Make: func(*tl.PE, int, int) func() bool { return nil }}
+			return errors.Join(dist.AllReduceMaking(m, []*torch.Tensor{vector(ctx)}, torch.SUM), ctx.Synchronize())
+		}, []string{"n: Make of piece 0 on PE 0 is nil"}},
 		{"no pieces", []int{0, 1}, func(_ int, ctx *torch.Context, dist *torch.Distributed) error {
 			return dist.AllReduceMaking(nothing, nil, torch.SUM)
 		}, []string{"torch: Making: nothing has no pieces, or no Make"}},

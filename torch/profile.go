@@ -2,7 +2,6 @@ package torch
 
 import (
 	"slices"
-	"strings"
 
 	"github.com/kernbench/kernbench/internal/machine"
 )
@@ -12,10 +11,11 @@ import (
 // communication going on beside it.
 type Breakdown = machine.Breakdown
 
-// Phase is a program that a rank took part in, a launch or a collective. It begins with
-// the end of the one before it, the first with the profile. Of the PEs of the rank's
-// device the one that ended last is looked at, until all of the program has ended; the
-// way from one program to the next is Idle.
+// Phase is a program that a rank took part in: a launch, by its name, or a collective and
+// its algorithm, as "all_reduce(ring)". It begins with the end of the one before it, the
+// first with the profile. Of the PEs of the rank's device the one that ended last is
+// looked at, until all of the program has ended. Waiting for other ranks to come to a
+// collective is Comm, the rest of the way from one program to the next Idle.
 type Phase struct {
 	Name       string
 	Start, End Time
@@ -48,7 +48,11 @@ func (c *Context) Profile() (*Profile, error) {
 
 // measure has PEs note what they do while somebody wants to know.
 func (c *Context) measure() {
-	c.m.Measure(slices.ContainsFunc(append(c.workers, c.driver), func(w *worker) bool { return w.profile != nil }))
+	wanted := c.driver.profile != nil
+	for _, w := range c.workers {
+		wanted = wanted || w.profile != nil
+	}
+	c.m.Measure(wanted)
 }
 
 // Stop waits for what the rank has asked for and is the phases, whose times add up to
@@ -65,20 +69,41 @@ func (p *Profile) Stop() ([]Phase, error) {
 
 // profiled adds an operation that has ended to the profiles of its ranks.
 func (c *Context) profiled(op *operation) {
-	for _, w := range append(c.workers, c.driver) {
-		p := w.profile
-		if p == nil || !slices.Contains(op.streams, &w.stream) {
-			continue
-		}
-		start, end := max(op.run.Start, p.last), op.run.Start+op.run.Critical() // an asynchronous one may overlap those before it
-		b, ok := op.run.Breakdown(func(pe machine.PEID) bool {
-			return w.proc == nil || c.m.PE(pe).SIP == w.device
-		}, start)
-		if !ok || end < p.last {
-			continue
-		}
-		b.Idle += start - p.last
-		p.phases = append(p.phases, Phase{Name: strings.TrimPrefix(op.name, "launch "), Start: p.last, End: end, Breakdown: b})
-		p.last = end
+	c.driver.profiled(c, op)
+	for _, w := range c.workers {
+		w.profiled(c, op)
 	}
+}
+
+func (w *worker) profiled(c *Context, op *operation) {
+	p := w.profile
+	if p == nil || !slices.Contains(op.streams, &w.stream) {
+		return
+	}
+	start, end := max(op.run.Start, p.last), op.run.Start+op.run.Critical() // an asynchronous one may overlap those before it
+	b, ok := op.run.Breakdown(func(pe machine.PEID) bool {
+		return w.proc == nil || c.m.PE(pe).SIP == w.device
+	}, start)
+	if !ok || end < p.last {
+		return
+	}
+	waited := min(op.waited(&w.stream, p.last), start-p.last)
+	b.Comm += waited
+	b.Idle += start - p.last - waited
+	p.phases = append(p.phases, Phase{Name: op.run.Name, Start: p.last, End: end, Breakdown: b})
+	p.last = end
+}
+
+// waited is how long a rank that had come to a collective, and had ended what was before,
+// waited for the last of the others to come.
+func (op *operation) waited(s *stream, since Time) Time {
+	own, ok := op.entered[s]
+	if !ok {
+		return 0
+	}
+	last := own
+	for _, at := range op.entered {
+		last = max(last, at)
+	}
+	return max(0, last-max(own, since))
 }

@@ -94,8 +94,8 @@ func TestProfileWithoutSpawn(t *testing.T) {
 func TestProfileOfRanks(t *testing.T) {
 	const n = 4000
 	want := [][]string{
-		{"triple", "all_reduce 1 of the default group", "triple", "barrier 2 of the default group", "message from rank 0 to rank 1"},
-		{"triple", "all_reduce 1 of the default group", "barrier 2 of the default group", "message from rank 0 to rank 1"},
+		{"triple", "all_reduce(ring)", "triple", "barrier(tree)", "sendrecv(direct)"},
+		{"triple", "all_reduce(ring)", "barrier(tree)", "sendrecv(direct)"},
 	}
 	_, err := spawn(t, 2, func(rank int, ctx *torch.Context, dist *torch.Distributed) error {
 		x := full(ctx, 1, n)
@@ -166,7 +166,7 @@ func TestProfileOfAsyncCollectives(t *testing.T) {
 		phases, err := p.Stop()
 		contiguous(t, fmt.Sprint("rank ", rank), began, phases)
 		got := strings.Join(phaseNames(phases), ", ")
-		if want := "beside, beside, beside, all_reduce 1 of the default group"; got != want {
+		if want := "beside, beside, beside, all_reduce(ring)"; got != want {
 			t.Errorf("rank %d: phases %s, want %s", rank, got, want)
 		}
 		return err
@@ -206,7 +206,7 @@ func TestAProfileIsOfItsRank(t *testing.T) {
 				return err
 			}
 			contiguous(t, fmt.Sprint("rank ", rank), began, phases)
-			want := []string{fmt.Sprint("turn ", turn), fmt.Sprintf("all_reduce %d of the default group", turn+1)}
+			want := []string{fmt.Sprint("turn ", turn), "all_reduce(ring)"}
 			if got := phaseNames(phases); !slices.Equal(got, want) {
 				t.Errorf("rank %d: phases %q, want %q", rank, got, want)
 			}
@@ -273,5 +273,32 @@ func TestProfileMisuse(t *testing.T) {
 		if got := fmt.Sprint(err); c.want == "" && err != nil || c.want != "" && got != c.want {
 			t.Errorf("%s: %s, want %q", c.name, got, c.want)
 		}
+	}
+}
+
+// Waiting for a rank that comes late to a collective is communication, not idleness.
+func TestProfileOfALateRank(t *testing.T) {
+	const late = torch.Time(1e9) // 1 µs
+	spawned := func(rank int, ctx *torch.Context, dist *torch.Distributed) error {
+		x := torch.Must(ctx.Zeros(torch.F32, torch.Shape{8}))
+		torch.OK(dist.AllReduce(x, torch.SUM)) // both begin together
+		p := torch.Must(ctx.Profile())
+		if rank == 1 {
+			torch.Must(ctx.Launch("busy", func(t *tl.PE, x tl.Ptr) {
+				for range 100 {
+					t.Store(x, t.Load(x, tl.Shape{8}, tl.F32))
+				}
+			}, x))
+		}
+		torch.OK(dist.AllReduce(x, torch.SUM))
+		phases := torch.Must(p.Stop())
+		last := phases[len(phases)-1]
+		if rank == 0 && last.Comm < late || rank == 1 && last.Comm > late {
+			return fmt.Errorf("rank %d: %v of %v", rank, last.Breakdown, last.Name)
+		}
+		return nil
+	}
+	if _, err := spawn(t, 2, spawned); err != nil {
+		t.Error(err)
 	}
 }

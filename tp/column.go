@@ -21,8 +21,12 @@ func NewColumnParallelLinear(ctx *torch.Context, name string, in, out int, o Opt
 		return nil, fmt.Errorf("%s: GatherOutput with SequenceParallel: outside of the layers ranks have rows, not all columns: choose one", who)
 	case o.GatherOutput && o.Gated:
 		return nil, fmt.Errorf("%s: GatherOutput with Gated: the columns of the result are not in their order: choose one", who)
-	case o.InputIsParallel || o.Overlap > 1:
+	case o.InputIsParallel || o.Overlap < 0 || o.Overlap > 1:
 		return nil, fmt.Errorf("%s: InputIsParallel and Overlap are for a RowParallelLinear", who)
+	case in < 1:
+		return nil, fmt.Errorf("%s: %d input features: there has to be one", who, in)
+	case o.Gated && out%2 != 0:
+		return nil, fmt.Errorf("%s: %d output features with Gated: there are as many gates as features that they gate: choose an even number", who, out)
 	}
 	what := out
 	if o.Gated {
@@ -56,29 +60,50 @@ func (l *ColumnParallelLinear) Forward(x *torch.Tensor) (y, bias *torch.Tensor, 
 		return nil, nil, err
 	}
 	in := stack{x}
-	rows := x.Shape()[0]
 	if l.o.SequenceParallel && s.tensorSize() > 1 {
-		if in, err = l.empties(s.tensorSize(), x.Shape(), Spread); err != nil {
-			return nil, nil, fmt.Errorf("%s: %w", l.Name, err)
-		}
-		rows *= s.tensorSize()
-		if err := l.ctx.Distributed().AllGather(in, x, s.tensor); err != nil {
+		if in, err = l.gathered(s, x); err != nil {
 			return nil, nil, fmt.Errorf("%s: %w", l.Name, err)
 		}
 	}
-	if y, err = l.ctx.Empty(l.o.dtype(), torch.Shape{rows, l.Weight[0].Shape()[1]}, l.o.output()); err != nil {
-		return nil, nil, fmt.Errorf("%s: %w", l.Name, err)
-	}
-	p := product{x: in, w: l.Weight[0], bias: l.added(), y: stack{y}}
-	err = p.launch(l.ctx, l.Name, l.o.weight())
-	if l.o.SequenceParallel && s.tensorSize() > 1 {
+	y, err = l.times(in)
+	if in[0] != x {
 		err = errors.Join(err, in.free())
 	}
 	if err == nil && l.o.GatherOutput && s.tensorSize() > 1 {
 		part := y
-		if y, err = GatherFromTensorModelParallelRegion.Forward(l.ctx, part); err == nil {
-			err = part.Free()
-		}
+		y, err = GatherFromTensorModelParallelRegion.Forward(l.ctx, part)
+		err = errors.Join(err, part.Free())
 	}
-	return y, l.skipped(), err
+	if err != nil {
+		return nil, nil, fmt.Errorf("%s: %w", l.Name, err)
+	}
+	return y, l.skipped(), nil
+}
+
+// gathered is the rows of all ranks, each laid out as those of the rank.
+func (l *ColumnParallelLinear) gathered(s *state, x *torch.Tensor) (all stack, err error) {
+	for range s.tensorSize() {
+		y, err := l.ctx.EmptyLike(x)
+		if err != nil {
+			return nil, errors.Join(err, all.free())
+		}
+		all = append(all, y)
+	}
+	if err := l.ctx.Distributed().AllGather(all, x, s.tensor); err != nil {
+		return nil, errors.Join(err, all.free())
+	}
+	return all, nil
+}
+
+// times is x·weight + bias, of the rank's columns.
+func (l *ColumnParallelLinear) times(x stack) (*torch.Tensor, error) {
+	y, err := l.ctx.Empty(l.o.dtype(), torch.Shape{x.rows(), l.Weight[0].Shape()[1]}, l.o.output())
+	if err != nil {
+		return nil, err
+	}
+	p := product{x: x, w: l.Weight[0], bias: l.added(), y: stack{y}}
+	if err := p.launch(l.ctx, l.Name, l.o.weight()); err != nil {
+		return nil, errors.Join(err, y.Free())
+	}
+	return y, nil
 }

@@ -17,9 +17,10 @@ const (
 // blockSize is the largest block of a result, and how much of K is read at once.
 type blockSize struct{ rows, cols, k int }
 
-// fit is the largest blocks of elements of so many bytes for which TCM has room.
-func (c *cuts) fit(elem, room int) blockSize {
-	s := blockSize{rows: min(blockRows, widest(c.rows)), cols: min(blockCols, widest(c.cols)), k: min(blockK, widest(c.k))}
+// fit is the largest blocks of elements of so many bytes for which TCM has room, as if
+// there were at least so many columns.
+func (c *cuts) fit(wide, elem, room int) blockSize {
+	s := blockSize{rows: min(blockRows, widest(c.rows)), cols: min(blockCols, max(wide, widest(c.cols))), k: min(blockK, widest(c.k))}
 	for {
 		operands, sums := stages*s.k*(s.rows+s.cols)*elem, 5*s.rows*s.cols*4 // sums: two, each before and after, and as written
 		switch {

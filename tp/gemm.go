@@ -23,6 +23,7 @@ type product struct {
 	keep    bool
 	own     *torch.Tensor
 	written bool // all of own, by an earlier product
+	wide    int  // columns of a box of the widest of several products that keep the same tiles
 }
 
 // launch runs the product.

@@ -6,6 +6,8 @@ import (
 	"os"
 	"testing"
 
+	"pgregory.net/rapid"
+
 	"github.com/kernbench/kernbench/internal/machine"
 	"github.com/kernbench/kernbench/internal/memory"
 	"github.com/kernbench/kernbench/internal/rapidtest"
@@ -15,12 +17,26 @@ import (
 
 func TestMain(m *testing.M) { os.Exit(rapidtest.Main(m)) }
 
-// systemOf is a context for so many SIPs of 2 cubes with 2 PEs each, or as sets says.
+// systemOf is a context for so many SIPs of 2 cubes with 2 PEs each, or as sets says, in
+// which nothing may race.
 func systemOf(t testing.TB, sips int, sets ...string) *torch.Context {
 	t.Helper()
 	if sets == nil {
 		sets = []string{"sip.cube_mesh.w=2", "sip.cube_mesh.h=1", "cube.pe_layout.corners=2", "cube.pe_layout.pe_per_corner=1"}
 	}
+	ctx := laboratory(t, sips, sets)
+	t.Cleanup(func() {
+		if races, err := ctx.Races(); len(races) > 0 || err != nil {
+			t.Errorf("races %q, error %v, want none", races, err)
+		}
+		ctx.Close()
+	})
+	return ctx
+}
+
+// laboratory is a context for so many SIPs that looks for races.
+func laboratory(t rapid.TB, sips int, sets []string) *torch.Context {
+	t.Helper()
 	spec, err := topology.Load("ring6", append(sets, fmt.Sprintf("system.sips.count=%d", sips))...)
 	if err != nil {
 		t.Fatal(err)
@@ -33,12 +49,6 @@ func systemOf(t testing.TB, sips int, sets ...string) *torch.Context {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() {
-		if races, err := ctx.Races(); len(races) > 0 || err != nil {
-			t.Errorf("races %q, error %v, want none", races, err)
-		}
-		ctx.Close()
-	})
 	return ctx
 }
 

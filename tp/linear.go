@@ -30,16 +30,18 @@ func newLinear(ctx *torch.Context, name string, o Options, in int, columns [][]i
 	for _, list := range columns {
 		w, err := ctx.Zeros(o.dtype(), torch.Shape{in, len(list)}, o.weight())
 		if err != nil {
-			return l, err
+			return l, errors.Join(err, l.Free())
 		}
 		l.Weight = append(l.Weight, w)
 	}
 	if o.Bias {
 		w := o.weight()
 		// Every PE of a cube needs the bias of the cube's columns.
-		l.Bias, err = ctx.Zeros(o.dtype(), torch.Shape{len(biased)}, torch.DPPolicy{Cube: torch.ColumnWise, NumCubes: w.NumCubes})
+		if l.Bias, err = ctx.Zeros(o.dtype(), torch.Shape{len(biased)}, torch.DPPolicy{Cube: torch.ColumnWise, NumCubes: w.NumCubes}); err != nil {
+			return l, errors.Join(err, l.Free())
+		}
 	}
-	return l, err
+	return l, nil
 }
 
 // Load copies a rank's part of the whole weight, in × out in row-major order, and of the

@@ -2,6 +2,7 @@ package tp
 
 import (
 	"errors"
+	"slices"
 
 	"github.com/kernbench/kernbench/tl"
 	"github.com/kernbench/kernbench/torch"
@@ -23,6 +24,7 @@ type overlap struct {
 	copies      map[int][]*pass
 	keep        bool          // see product
 	own         *torch.Tensor // if it does not fit
+	wide        int
 }
 
 // pieces is the columns of each piece of a result of so many: a part of the columns that
@@ -90,7 +92,8 @@ func (o *overlap) piece(s *state, x, w *torch.Tensor, cols interval) error {
 	sum, addends := made[n-1], made[:max(1, n-1)]
 	o.addends, o.sums = append(o.addends, addends), append(o.sums, sum)
 	work := boxes(ctx, l.o.weight(), x.Shape()[0], w.Shape()[1])
-	p := product{x: stack{x}, w: w, y: addends, keep: o.keep, own: o.own, written: o.own != nil}
+	o.wide = max(o.wide, cols.n) // the first is the widest
+	p := product{x: stack{x}, w: w, y: addends, keep: o.keep, own: o.own, written: o.own != nil, wide: o.wide}
 	if len(o.sums) == 1 {
 		if err := p.again(ctx, l.o.weight(), work, o.room()); err != nil {
 			return err
@@ -155,11 +158,10 @@ func (o *overlap) run(s *state, x *torch.Tensor) error {
 func (o *overlap) together(pe int) (all []int) {
 	ctx := o.l.ctx
 	sip, cube, _ := ctx.Place(pe)
-	if gridOf(o.l.o.weight()).Cube == torch.ColumnWise {
-		return ctx.CubePEs(sip, cube)
-	}
 	for c := range ctx.Topology().Spec().CubesPerSIP() {
-		all = append(all, ctx.CubePEs(sip, c)...)
+		if c == cube || o.l.o.weight().Cube != torch.ColumnWise {
+			all = append(all, ctx.CubePEs(sip, c)...)
+		}
 	}
-	return all
+	return slices.DeleteFunc(all, func(pe int) bool { return o.plans[pe] == nil }) // it makes nothing
 }

@@ -92,7 +92,7 @@ func (p *product) plan(ctx *torch.Context, b box, room int) *plan {
 	if plan.keep {
 		room -= b.rows * k * p.w.DType().Size()
 	}
-	size := c.fit(p.w.DType().Size(), room)
+	size := c.fit(p.wide, p.w.DType().Size(), room)
 	spec := ctx.Topology().Spec()
 	for _, r := range ranges(c.rows, size.rows) {
 		written := p.written

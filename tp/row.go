@@ -21,6 +21,8 @@ func NewRowParallelLinear(ctx *torch.Context, name string, in, out int, o Option
 		return nil, fmt.Errorf("%s: GatherOutput and Gated are for a ColumnParallelLinear", who)
 	case o.SequenceParallel && !o.InputIsParallel:
 		return nil, fmt.Errorf("%s: SequenceParallel without InputIsParallel: the rows of the input are not the result's: set both", who)
+	case out < 1:
+		return nil, fmt.Errorf("%s: %d output features: there has to be one", who, out)
 	case o.Overlap < 0 || o.Overlap > out:
 		return nil, fmt.Errorf("%s: Overlap %d: the result has %d columns to cut into pieces", who, o.Overlap, out)
 	}
@@ -30,7 +32,9 @@ func NewRowParallelLinear(ctx *torch.Context, name string, in, out int, o Option
 	}
 	columns := [][]int{count(0, out)}
 	if o.Overlap > 1 && s.tensorSize() > 1 {
-		columns = pieces(ctx, o, out)
+		if list := pieces(ctx, o, out); len(list) > 1 { // one piece, of a column on each PE, is all of it
+			columns = list
+		}
 	}
 	l, err := newLinear(ctx, who, o, mine, columns, count(0, out))
 	if err != nil {
@@ -54,12 +58,18 @@ func (l *RowParallelLinear) Forward(x *torch.Tensor) (y, bias *torch.Tensor, err
 	if err := l.check(x, cols); err != nil {
 		return nil, nil, err
 	}
+	rows := x.Shape()[0]
+	if l.o.SequenceParallel {
+		if rows, err = divide(l.Name, "tokens", rows, s.tensorSize()); err != nil {
+			return nil, nil, err
+		}
+	}
 	if scatter {
 		if x, err = ScatterToTensorModelParallelRegion.Forward(l.ctx, x); err != nil {
 			return nil, nil, fmt.Errorf("%s: %w", l.Name, err)
 		}
 	}
-	y, err = l.reduced(s, x)
+	y, err = l.reduced(s, x, rows)
 	if scatter {
 		err = errors.Join(err, x.Free())
 	}
@@ -69,22 +79,20 @@ func (l *RowParallelLinear) Forward(x *torch.Tensor) (y, bias *torch.Tensor, err
 	return y, l.skipped(), nil
 }
 
-// reduced is the sum of the ranks' products.
-func (l *RowParallelLinear) reduced(s *state, x *torch.Tensor) (*torch.Tensor, error) {
-	rows, err := x.Shape()[0], error(nil)
-	if l.o.SequenceParallel {
-		if rows, err = divide(l.Name, "tokens", rows, s.tensorSize()); err != nil {
-			return nil, err
-		}
-	}
+// reduced is the sum of the ranks' products, of which the rank has so many rows.
+func (l *RowParallelLinear) reduced(s *state, x *torch.Tensor, rows int) (*torch.Tensor, error) {
 	y, err := l.ctx.Empty(l.o.dtype(), torch.Shape{rows, l.out}, l.o.output())
 	if err != nil {
 		return nil, err
 	}
+	run := l.afterwards
 	if len(l.Weight) > 1 {
-		return y, l.overlapped(s, x, y)
+		run = l.overlapped
 	}
-	return y, l.afterwards(s, x, y)
+	if err := run(s, x, y); err != nil {
+		return nil, errors.Join(err, y.Free())
+	}
+	return y, nil
 }
 
 // afterwards computes all of the rank's addend and then reduces it into y.
@@ -102,9 +110,12 @@ func (l *RowParallelLinear) afterwards(s *state, x, y *torch.Tensor) error {
 	switch {
 	case err != nil:
 	case scatter:
-		err = errors.Join(dist.ReduceScatter(y, parts, torch.SUM, s.tensor), parts.free())
+		err = dist.ReduceScatter(y, parts, torch.SUM, s.tensor)
 	case s.tensorSize() > 1:
 		err = dist.AllReduce(y, torch.SUM, s.tensor)
+	}
+	if scatter {
+		err = errors.Join(err, parts.free())
 	}
 	if b := l.added(); b != nil && err == nil {
 		err = addRow(l.ctx, l.Name+" bias", y, b)

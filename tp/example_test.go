@@ -1,0 +1,50 @@
+package tp_test
+
+import (
+	"context"
+	"fmt"
+	"math"
+
+	"github.com/kernbench/kernbench/torch"
+	"github.com/kernbench/kernbench/tp"
+)
+
+const ranks, tokens, hidden, ffn = 2, 4, 64, 256
+
+// wave is n numbers between -scale and scale.
+func wave(n int, scale float64) []float32 {
+	x := make([]float32, n)
+	for i := range x {
+		x[i] = float32(scale * math.Sin(float64(i)))
+	}
+	return x
+}
+
+// mlp is a rank's part of two layers.
+func mlp(rank int, ctx *torch.Context) error {
+	ctx.SetDevice(rank)
+	torch.OK(ctx.Distributed().InitProcessGroup("ahbm"))
+	torch.OK(tp.InitializeModelParallel(ctx, ranks, 1, 1, 1, ""))
+	fc1 := torch.Must(tp.NewColumnParallelLinear(ctx, "fc1", hidden, ffn, tp.Options{Bias: true}))
+	fc2 := torch.Must(tp.NewRowParallelLinear(ctx, "fc2", ffn, hidden, tp.Options{Bias: true, InputIsParallel: true}))
+	torch.OK(fc1.Load(wave(hidden*ffn, 0.2), wave(ffn, 1)))
+	torch.OK(fc2.Load(wave(ffn*hidden, 0.1), wave(hidden, 1)))
+	x := torch.Must(ctx.FromSlice(wave(tokens*hidden, 1), torch.F16, torch.Shape{tokens, hidden}, tp.Spread))
+	h, _, err := fc1.Forward(x)
+	torch.OK(err)
+	g := torch.Must(tp.GELU(ctx, "gelu", h))
+	y, _, err := fc2.Forward(g)
+	torch.OK(err)
+	fmt.Printf("rank %d of %d: y[0, 1] is %.4f\n", tp.GetTensorModelParallelRank(ctx), ranks, torch.Must(y.At(0, 1)))
+	tp.DestroyModelParallel(ctx)
+	return ctx.Distributed().DestroyProcessGroup()
+}
+
+func Example() {
+	ctx := torch.Must(torch.New(context.Background(), torch.Options{}))
+	defer ctx.Close()
+	torch.OK(ctx.Spawn(mlp, ranks))
+	// Output:
+	// rank 0 of 2: y[0, 1] is 0.7437
+	// rank 1 of 2: y[0, 1] is 0.7437
+}

@@ -1,0 +1,117 @@
+package tp
+
+import (
+	"testing"
+
+	"github.com/kernbench/kernbench/attention"
+	"github.com/kernbench/kernbench/torch"
+)
+
+// second is the error of a call that also makes something.
+func second(_ any, err error) error { return err }
+
+// third is that of a layer's Forward.
+func third(_, _ any, err error) error { return err }
+
+// Errors of layers name the layer, say what does not fit, and what would.
+func TestLinearMisuse(t *testing.T) {
+	spawned(t, systemOf(t, 4), 4, 4, func(rank int, ctx *torch.Context) error {
+		column := func(in, out int, o Options) error { return second(NewColumnParallelLinear(ctx, "up", in, out, o)) }
+		row := func(in, out int, o Options) error { return second(NewRowParallelLinear(ctx, "down", in, out, o)) }
+		zeros := func(dtype torch.DType, shape ...int) *torch.Tensor {
+			return torch.Must(ctx.Zeros(dtype, shape, Spread))
+		}
+		up := torch.Must(NewColumnParallelLinear(ctx, "up", 6, 8, Options{Bias: true}))
+		down := torch.Must(NewRowParallelLinear(ctx, "down", 8, 6, Options{}))
+		parallel := torch.Must(NewRowParallelLinear(ctx, "own", 8, 6, Options{InputIsParallel: true, SequenceParallel: true}))
+		overlapped := torch.Must(NewRowParallelLinear(ctx, "own", 8, 6, Options{InputIsParallel: true, SequenceParallel: true, Overlap: 2}))
+		embedding := torch.Must(NewVocabParallelEmbedding(ctx, "wte", 8, 4, Options{SequenceParallel: true}))
+		heads := attention.Heads{Query: 4, KV: 2, Dim: 8}
+		for _, c := range []struct {
+			err  error
+			want string
+		}{
+			{column(6, 10, Options{}), "ColumnParallelLinear up: 10 output features do not divide by the tensor parallel world size 4: choose a multiple"},
+			{column(6, 0, Options{}), "ColumnParallelLinear up: 0 output features do not divide by the tensor parallel world size 4: choose a multiple"},
+			{row(10, 6, Options{}), "RowParallelLinear down: 10 input features do not divide by the tensor parallel world size 4: choose a multiple"},
+			{column(0, 8, Options{}), "ColumnParallelLinear up: 0 input features: there has to be one"},
+			{row(8, 0, Options{}), "RowParallelLinear down: 0 output features: there has to be one"},
+			{third(parallel.Forward(zeros(torch.F16, 6, 2))), "RowParallelLinear own: 6 tokens do not divide by the tensor parallel world size 4: choose a multiple"},
+			{third(overlapped.Forward(zeros(torch.F16, 6, 2))), "RowParallelLinear own: 6 tokens do not divide by the tensor parallel world size 4: choose a multiple"},
+			{second(NewVocabParallelEmbedding(ctx, "wte", 10, 4, Options{})), "VocabParallelEmbedding wte: 10 tokens of the vocabulary do not divide by the tensor parallel world size 4: choose a multiple"},
+			{second(embedding.Forward([]int{1, 2, 3})), "VocabParallelEmbedding wte: 3 tokens do not divide by the tensor parallel world size 4: choose a multiple"},
+
+			{third(up.Forward(zeros(torch.F16, 3, 5))), "ColumnParallelLinear up: input f16 [3 5]: want [tokens 6] f16"},
+			{third(up.Forward(zeros(torch.F32, 3, 6))), "ColumnParallelLinear up: input f32 [3 6]: want [tokens 6] f16"},
+			{third(up.Forward(zeros(torch.F16, 6))), "ColumnParallelLinear up: input f16 [6]: want [tokens 6] f16"},
+			{third(down.Forward(zeros(torch.F16, 3, 2))), "RowParallelLinear down: input f16 [3 2]: want [tokens 8] f16"},
+			{third(parallel.Forward(zeros(torch.F16, 4, 8))), "RowParallelLinear own: input f16 [4 8]: want [tokens 2] f16"},
+
+			{column(6, 8, Options{GatherOutput: true, SequenceParallel: true}), "ColumnParallelLinear up: GatherOutput with SequenceParallel: outside of the layers ranks have rows, not all columns: choose one"},
+			{column(6, 16, Options{GatherOutput: true, Gated: true}), "ColumnParallelLinear up: GatherOutput with Gated: the columns of the result are not in their order: choose one"},
+			{column(6, 8, Options{InputIsParallel: true}), "ColumnParallelLinear up: InputIsParallel and Overlap are for a RowParallelLinear"},
+			{column(6, 8, Options{Overlap: 2}), "ColumnParallelLinear up: InputIsParallel and Overlap are for a RowParallelLinear"},
+			{column(6, 8, Options{Overlap: -1}), "ColumnParallelLinear up: InputIsParallel and Overlap are for a RowParallelLinear"},
+			{column(6, 17, Options{Gated: true}), "ColumnParallelLinear up: 17 output features with Gated: there are as many gates as features that they gate: choose an even number"},
+			{column(6, 24, Options{Gated: true}), "ColumnParallelLinear up: 3 gated features of a rank do not divide by the 2 parts that cubes and PEs have of them: choose a multiple, or another placement of the weight"},
+			{row(8, 6, Options{GatherOutput: true}), "RowParallelLinear down: GatherOutput and Gated are for a ColumnParallelLinear"},
+			{row(8, 6, Options{Gated: true}), "RowParallelLinear down: GatherOutput and Gated are for a ColumnParallelLinear"},
+			{row(8, 6, Options{SequenceParallel: true}), "RowParallelLinear down: SequenceParallel without InputIsParallel: the rows of the input are not the result's: set both"},
+			{row(8, 6, Options{Overlap: 7}), "RowParallelLinear down: Overlap 7: the result has 6 columns to cut into pieces"},
+			{row(8, 6, Options{Overlap: -1}), "RowParallelLinear down: Overlap -1: the result has 6 columns to cut into pieces"},
+
+			{up.Load(make([]float32, 47), make([]float32, 8)), "ColumnParallelLinear up: a weight of 47 elements, and the layer has 6 × 8"},
+			{up.Load(make([]float32, 48), make([]float32, 2)), "ColumnParallelLinear up: a bias of 2 elements, and the layer has 8 outputs, with a bias: true"},
+			{up.Load(make([]float32, 48), nil), "ColumnParallelLinear up: a bias of 0 elements, and the layer has 8 outputs, with a bias: true"},
+			{down.Load(make([]float32, 48), make([]float32, 6)), "RowParallelLinear down: a bias of 6 elements, and the layer has 6 outputs, with a bias: false"},
+
+			{second(SwiGLU(ctx, "act", zeros(torch.F16, 3, 7), Spread)), "act: input [3 7]: want a matrix of gates and what they gate, as a layer with Gated makes it"},
+			{second(SwiGLU(ctx, "act", zeros(torch.F16, 8), Spread)), "act: input [8]: want a matrix of gates and what they gate, as a layer with Gated makes it"},
+			{second(SwiGLU(ctx, "act", zeros(torch.F16, 3, 6), Spread)), "act: 3 gated features of a rank do not divide by the 2 parts that cubes and PEs have of them: choose a multiple, or another placement of the weight"},
+			{second(Add(ctx, "residual", zeros(torch.F16, 3, 4), zeros(torch.F16, 4, 3))), "residual: f16 [3 4] and f16 [4 3]: want tensors alike"},
+			{second(Add(ctx, "residual", zeros(torch.F16, 3, 4), zeros(torch.F32, 3, 4))), "residual: f16 [3 4] and f32 [3 4]: want tensors alike"},
+			{second(DotProductAttention(ctx, "core", zeros(torch.F16, 3, 60), heads)), "core: input [3 60]: want [tokens 64] of 4 query heads, 2 key heads and as many of values, of 8 elements"},
+			{second(DotProductAttention(ctx, "core", zeros(torch.F16, 3, 64), attention.Heads{Query: 3, KV: 2, Dim: 8})), "core: 3 query heads and 2 KV heads of 8 elements: the first is a multiple of the second"},
+		} {
+			if c.err == nil || c.err.Error() != c.want {
+				t.Errorf("rank %d:\ngot  %v\nwant %s", rank, c.err, c.want)
+			}
+		}
+		return nil
+	})
+}
+
+// Layers are used after InitializeModelParallel, and those made before
+// DestroyModelParallel no longer after it.
+func TestLayersBeforeInitialisation(t *testing.T) {
+	err := systemOf(t, 1).Spawn(func(_ int, ctx *torch.Context) error {
+		torch.OK(ctx.Distributed().InitProcessGroup("ahbm"))
+		torch.OK(InitializeModelParallel(ctx, 1, 1, 1, 1, ""))
+		column := torch.Must(NewColumnParallelLinear(ctx, "up", 6, 8, Options{}))
+		row := torch.Must(NewRowParallelLinear(ctx, "down", 6, 8, Options{}))
+		embedding := torch.Must(NewVocabParallelEmbedding(ctx, "wte", 8, 4, Options{}))
+		x := torch.Must(ctx.Zeros(torch.F16, torch.Shape{2, 6}, Spread))
+		DestroyModelParallel(ctx)
+		for _, c := range []struct {
+			who string
+			use func()
+		}{
+			{"ColumnParallelLinear up", func() { NewColumnParallelLinear(ctx, "up", 6, 8, Options{}) }},
+			{"ColumnParallelLinear up", func() { column.Forward(x) }},
+			{"RowParallelLinear down", func() { NewRowParallelLinear(ctx, "down", 6, 8, Options{}) }},
+			{"RowParallelLinear down", func() { row.Forward(x) }},
+			{"VocabParallelEmbedding wte", func() { NewVocabParallelEmbedding(ctx, "wte", 8, 4, Options{}) }},
+			{"VocabParallelEmbedding wte", func() { embedding.Forward([]int{1}) }},
+			{"VocabParallelCrossEntropy", func() { VocabParallelCrossEntropy(ctx, x, []int{1, 2}, 0) }},
+		} {
+			want := "torch: " + c.who + ": model parallel is not initialised: call tp.InitializeModelParallel first"
+			if got := misuse(c.use); got == nil || got.Error() != want {
+				t.Errorf("got  %v\nwant %s", got, want)
+			}
+		}
+		return nil
+	}, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+}

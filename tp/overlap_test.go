@@ -1,0 +1,119 @@
+package tp
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/kernbench/kernbench/torch"
+)
+
+// small is a system of devices of 2 cubes of 2 PEs whose TCM does not hold all rows of
+// some inputs.
+var small = []string{"sip.cube_mesh.w=2", "sip.cube_mesh.h=1", "cube.pe_layout.corners=2", "cube.pe_layout.pe_per_corner=1", "pe.tcm.size=192 KiB", "pe.ipcq.buffer_kind=sram"}
+
+// piecewise is a row-parallel layer in pieces, of integers.
+type piecewise struct {
+	ranks, rows, in, out int
+	o                    Options
+	on                   torch.DPPolicy // x
+	kept, owned          int            // how often ranks keep their rows in TCM, and in memory
+}
+
+// Row-parallel layers in pieces of any number come out exactly wherever weights and
+// results lie: whether PEs keep their rows of the input, write them to memory of their own,
+// or have none, and whoever makes what a PE holds.
+func TestOverlap(t *testing.T) {
+	kept, owned := 0, 0
+	rapid.Check(t, func(t *rapid.T) {
+		n := func(name string, least, most int) int { return rapid.IntRange(least, most).Draw(t, name) }
+		policy := func(name string) torch.DPPolicy {
+			split := func(level string) torch.Split { return torch.Split(n(name+level, 0, int(torch.RowWise))) }
+			return torch.DPPolicy{Cube: split(" cube"), PE: split(" PE"), NumCubes: n(name+" cubes", 0, 2), NumPEs: n(name+" PEs", 0, 2)}
+		}
+		ranks, weight, output := n("ranks", 2, 3), policy("weight"), policy("output")
+		c := piecewise{ranks: ranks, rows: n("rows", 1, 20) * ranks, in: n("in", 1, 20) * ranks, out: n("out", 2, 40), on: policy("x")}
+		if n("large", 0, 7) == 0 {
+			c.rows, c.in = c.rows+150/ranks*ranks, c.in+150*ranks
+		}
+		c.o = Options{
+			Overlap: n("pieces", 2, min(6, c.out)), Weight: &weight,
+			Bias: rapid.Bool().Draw(t, "bias"), SequenceParallel: rapid.Bool().Draw(t, "sequence"),
+		}
+		if rapid.Bool().Draw(t, "elsewhere") {
+			c.o.Output = &output
+		}
+		c.run(t)
+		kept, owned = kept+c.kept, owned+c.owned
+	})
+	if kept == 0 || owned == 0 {
+		t.Errorf("ranks kept their rows in TCM %d times and in memory %d times, want both", kept, owned)
+	}
+}
+
+// A last piece that is narrower than the others leaves room for larger tiles of x, and
+// still uses those that the others have kept. One of a column on each PE is all there is.
+func TestOverlapOfUnevenPieces(t *testing.T) {
+	alone := torch.DPPolicy{NumCubes: 1, NumPEs: 1}
+	c := piecewise{ranks: 2, rows: 24, in: 600, out: 15, o: Options{Overlap: 2, Weight: &alone}, on: alone}
+	if c.run(t); c.kept != 2 {
+		t.Errorf("%d ranks kept their rows in TCM, want both", c.kept)
+	}
+	columns := torch.DPPolicy{Cube: torch.ColumnWise, PE: torch.ColumnWise}
+	c = piecewise{ranks: 2, rows: 6, in: 8, out: 2, o: Options{Overlap: 2, Weight: &columns, SequenceParallel: true}, on: Spread}
+	c.run(t)
+}
+
+// run runs and checks it.
+func (c *piecewise) run(t rapid.TB) {
+	t.Helper()
+	c.o.DType, c.o.InputIsParallel = torch.F32, true
+	x, w := whole(c.rows*c.in, 3), whole(c.in*c.out, 5)
+	var bias []float32
+	if c.o.Bias {
+		bias = whole(c.out, 7)
+	}
+	want := times(x, w, bias, c.rows, c.in, c.out)
+	ctx := laboratory(t, c.ranks, small)
+	defer ctx.Close()
+	err := ctx.Spawn(func(rank int, ctx *torch.Context) error {
+		torch.OK(ctx.Distributed().InitProcessGroup("ahbm"))
+		torch.OK(InitializeModelParallel(ctx, c.ranks, 1, 1, 1, ""))
+		l := torch.Must(NewRowParallelLinear(ctx, "fc2", c.in, c.out, c.o))
+		torch.OK(l.Load(w, bias))
+		width := c.in / c.ranks
+		mine := torch.Must(ctx.FromSlice(cutOut(x, c.in, 0, rank*width, c.rows, width), torch.F32, torch.Shape{c.rows, width}, c.on))
+		p := product{x: stack{mine}, w: l.Weight[0]}
+		torch.OK(p.again(ctx, *c.o.Weight, boxes(ctx, *c.o.Weight, c.rows, c.out), tcm(ctx)*3/4))
+		if p.keep {
+			c.kept++
+		} else {
+			c.owned++
+			torch.OK(p.own.Free())
+		}
+		y, _, err := l.Forward(mine)
+		torch.OK(err)
+		part := want
+		if c.o.SequenceParallel {
+			part = want[rank*len(want)/c.ranks : (rank+1)*len(want)/c.ranks]
+		}
+		torch.OK(ctx.Check(fmt.Sprintf("rank %d", rank), y, part))
+		return errors.Join(mine.Free(), y.Free(), l.Free())
+	}, c.ranks)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, check := range ctx.Report.Checks {
+		if check.Wrong != "" {
+			t.Errorf("%s: %s", check.Name, check.Wrong)
+		}
+	}
+	if races, err := ctx.Races(); len(races) > 0 || err != nil {
+		t.Errorf("races %q, error %v, want none", races, err)
+	}
+	if n := used(ctx); n > 0 {
+		t.Errorf("%v are not freed", n)
+	}
+}

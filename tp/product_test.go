@@ -1,0 +1,148 @@
+package tp
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/kernbench/kernbench/tl"
+	"github.com/kernbench/kernbench/torch"
+)
+
+// tiny is a device of 2 cubes of 2 PEs whose TCM has room for a few tiles of a few
+// elements.
+var tiny = []string{"sip.cube_mesh.w=2", "sip.cube_mesh.h=1", "cube.pe_layout.corners=2", "cube.pe_layout.pe_per_corner=1", "pe.tcm.size=96 KiB", "pe.ipcq.buffer_kind=sram"}
+
+// paths is what products have done so far: each has to be seen.
+type paths struct{ keep, own, directly, rows, cols, terms, rotated, idle int }
+
+// see notes what a product did, and forgets its own, which it has freed.
+func (n *paths) see(ctx *torch.Context, p *product, work []box) {
+	switch {
+	case p.keep:
+		n.keep++
+	case p.own != nil:
+		n.own++
+	default:
+		n.directly++
+	}
+	p.own = nil
+	for _, b := range work {
+		blocks := p.plan(ctx, b, tcm(ctx)).blocks
+		if len(blocks) == 0 {
+			n.idle++
+			continue
+		}
+		first := blocks[0]
+		if first.rows < b.rows {
+			n.rows++
+		}
+		if first.cols < b.cols {
+			n.cols++
+		}
+		if len(first.terms) > 2 {
+			n.terms++
+		}
+		if len(first.terms) > 1 && b.cube+b.place > 0 {
+			n.rotated++
+		}
+	}
+}
+
+// Products of integers come out exactly, in every copy of the result, wherever operands
+// and results lie and however small TCM is.
+func TestProduct(t *testing.T) {
+	ctx := systemOf(t, 1, tiny...)
+	var seen paths
+	rapid.Check(t, func(t *rapid.T) {
+		n := func(name string, least, most int) int { return rapid.IntRange(least, most).Draw(t, name) }
+		policy := func(name string) torch.DPPolicy {
+			split := func(level string) torch.Split { return torch.Split(n(name+level, 0, int(torch.RowWise))) }
+			return torch.DPPolicy{Cube: split(" cube"), PE: split(" PE"), NumCubes: n(name+" cubes", 0, 2), NumPEs: n(name+" PEs", 0, 2)}
+		}
+		m, k, cols, weight := n("m", 1, 70), n("k", 1, 70), n("n", 1, 70), policy("weight")
+		if n("wide", 0, 3) == 0 { // so wide that a PE needs its rows of x several times
+			m, k, cols = n("rows", 1, 170), n("inner", 1, 110), cols+blockCols
+			weight = rapid.SampledFrom([]torch.DPPolicy{{NumCubes: 1, NumPEs: 1}, {Cube: torch.RowWise, PE: torch.RowWise}, {PE: torch.RowWise, NumCubes: 1}, {PE: torch.ColumnWise, NumPEs: 1}}).Draw(t, "wide weight")
+		}
+		grid := weight
+		if n("elsewhere", 0, 3) == 0 && cols < blockCols {
+			grid = policy("grid")
+		}
+		stacked := func(name string, width int, values []float32) (s stack) {
+			for row := 0; row < m; {
+				rows := n(name+" rows", 1, m-row)
+				if len(s) == 2 {
+					rows = m - row
+				}
+				x := torch.Must(ctx.Empty(torch.F32, torch.Shape{rows, width}, policy(name)))
+				torch.OK(x.CopyFrom(values[row*width : (row+rows)*width]))
+				s = append(s, x)
+				row += rows
+			}
+			return s
+		}
+		x, w := whole(m*k, n("x", 1, 9)), whole(k*cols, n("w", 1, 9))
+		p := product{x: stacked("x", k, x), w: torch.Must(ctx.FromSlice(w, torch.F32, torch.Shape{k, cols}, weight))}
+		p.y = stacked("y", cols, slices.Repeat([]float32{0.5}, m*cols))
+		var bias []float32
+		if rapid.Bool().Draw(t, "biased") {
+			bias = whole(cols, 4)
+			p.bias = torch.Must(ctx.FromSlice(bias, torch.F32, torch.Shape{cols}, policy("bias")))
+		}
+		before := used(ctx)
+		torch.OK(p.launch(ctx, "product", grid))
+		seen.see(ctx, &p, boxes(ctx, grid, m, cols))
+		want, row := times(x, w, bias, m, k, cols), 0
+		for i, y := range p.y {
+			rows := y.Shape()[0]
+			torch.OK(ctx.Check(fmt.Sprintf("rows from %d", row), y, want[row*cols:(row+rows)*cols]))
+			if wrong := ctx.Report.Checks[len(ctx.Report.Checks)-1].Wrong; wrong != "" {
+				t.Errorf("y[%d]: %s", i, wrong)
+			}
+			row += rows
+		}
+		if after := used(ctx); after != before {
+			t.Errorf("%v in use afterwards, want the %v of before", after, before)
+		}
+		torch.OK(stack(p.tensors()).free())
+	})
+	if min(seen.keep, seen.own, seen.directly, seen.rows, seen.cols, seen.terms, seen.rotated, seen.idle) == 0 {
+		t.Errorf("products went %+v, want each at least once", seen)
+	}
+}
+
+// Rows of x that are needed several times and do not fit in TCM are written to the PE's
+// own memory with the first columns, and read there with all others.
+func TestOwnRows(t *testing.T) {
+	ctx := systemOf(t, 1, tiny...)
+	grid := torch.DPPolicy{PE: torch.RowWise, NumCubes: 1}
+	empty := func(rows, cols int, on torch.DPPolicy) *torch.Tensor {
+		return torch.Must(ctx.Empty(torch.F32, torch.Shape{rows, cols}, on))
+	}
+	const rows, k, cols = 256, 100, 2 * blockCols
+	p := product{x: stack{empty(rows, k, Spread)}, w: empty(k, cols, grid), y: stack{empty(rows, cols, grid)}}
+	work := boxes(ctx, grid, rows, cols)
+	torch.OK(p.again(ctx, grid, work, tcm(ctx)))
+	for _, b := range work {
+		written := map[tl.Ptr]bool{}
+		later := 0
+		for _, block := range p.plan(ctx, b, tcm(ctx)).blocks {
+			for _, term := range block.terms {
+				switch {
+				case term.own != nil:
+					written[*term.own] = true
+				case !written[term.x]:
+					t.Fatalf("PE %d reads x at %#x, want where it has written it", b.pe, term.x.Addr)
+				default:
+					later++
+				}
+			}
+		}
+		if len(written) == 0 || later < 2*len(written) {
+			t.Errorf("PE %d writes %d tiles and reads %d, want some and several times as many", b.pe, len(written), later)
+		}
+	}
+}

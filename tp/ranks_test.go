@@ -1,0 +1,49 @@
+package tp
+
+import (
+	"bytes"
+	"fmt"
+	"testing"
+
+	"github.com/kernbench/kernbench/ccl"
+	"github.com/kernbench/kernbench/torch"
+)
+
+// After a reduction by any algorithm all ranks have the same bits, whether it goes on
+// beside the product or comes after it.
+func TestRanksHaveTheSameBits(t *testing.T) {
+	const rows, in, out = 12, 24, 20
+	x, w, bias := noise(rows*in, 1, 1), noise(in*out, 1, 2), noise(out, 1, 3)
+	for _, a := range ccl.Algorithms(ccl.AllReduce) {
+		for _, ranks := range []int{3, 4} {
+			ctx := systemOf(t, ranks)
+			results := map[int][][]byte{} // by pieces
+			err := ctx.Spawn(func(rank int, ctx *torch.Context) error {
+				torch.OK(ctx.Distributed().InitProcessGroup("ahbm", torch.Algorithm(a.Name)))
+				torch.OK(InitializeModelParallel(ctx, ranks, 1, 1, 1, ""))
+				for _, overlap := range []int{1, 3} {
+					l := torch.Must(NewRowParallelLinear(ctx, "fc2", in, out, Options{InputIsParallel: true, Bias: true, Overlap: overlap}))
+					torch.OK(l.Load(w, bias))
+					mine := torch.Must(ctx.FromSlice(cutOut(x, in, 0, rank*in/ranks, rows, in/ranks), torch.F16, torch.Shape{rows, in / ranks}, Spread))
+					y, _, err := l.Forward(mine)
+					torch.OK(err)
+					results[overlap] = append(results[overlap], torch.Must(y.Numpy()).Bytes)
+					if got := ctx.Collective.Algorithm; got != a.Name {
+						return fmt.Errorf("overlap %d: reduced by %s", overlap, got)
+					}
+				}
+				return nil
+			}, ranks)
+			if err != nil {
+				t.Errorf("%s on %d ranks: %v", a.Name, ranks, err)
+			}
+			for overlap, list := range results {
+				for _, b := range list {
+					if len(list) != ranks || !bytes.Equal(b, list[0]) {
+						t.Errorf("%s on %d ranks, overlap %d: %d results, one of which is\n%x, another\n%x", a.Name, ranks, overlap, len(list), b, list[0])
+					}
+				}
+			}
+		}
+	}
+}

@@ -1,0 +1,29 @@
+package tp
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/kernbench/kernbench/torch"
+)
+
+// TCM is enough for blocks of any shape, beside rows of x that nearly fill their half of
+// it, and nothing that is still to be used is lost.
+func TestTightTCM(t *testing.T) {
+	alone := torch.DPPolicy{NumCubes: 1, NumPEs: 1}
+	for _, c := range []struct{ m, k, n int }{
+		{8, 1536, 600}, {16, 768, 600}, {32, 384, 600}, {64, 192, 600}, {128, 96, 600}, {384, 32, 600},
+		{128, 200, 512}, {16, 512, 512}, {128, 512, 16}, {300, 300, 30}, {1, 3000, 520},
+	} {
+		ctx := systemOf(t, 1, tiny...)
+		x, w := whole(c.m*c.k, 3), whole(c.k*c.n, 5)
+		p := product{
+			x: stack{torch.Must(ctx.FromSlice(x, torch.F32, torch.Shape{c.m, c.k}, alone))},
+			w: torch.Must(ctx.FromSlice(w, torch.F32, torch.Shape{c.k, c.n}, alone)),
+			y: stack{torch.Must(ctx.Empty(torch.F32, torch.Shape{c.m, c.n}, alone))},
+		}
+		torch.OK(p.launch(ctx, "product", alone))
+		torch.OK(ctx.Check(fmt.Sprintf("%+v", c), p.y[0], times(x, w, nil, c.m, c.k, c.n)))
+		right(t, ctx)
+	}
+}
