@@ -1,10 +1,21 @@
 package attention
 
-import "math"
+import (
+	"fmt"
+	"math"
+)
 
 // Heads is the heads of an attention layer: Query of them, in groups of equal size that
 // share one of the KV heads, in order. Each has Dim elements.
 type Heads struct{ Query, KV, Dim int }
+
+// Check is why there can be no such heads.
+func (h Heads) Check() error {
+	if h.Query < 1 || h.KV < 1 || h.Dim < 1 || h.Query%h.KV != 0 {
+		return fmt.Errorf("%d query heads and %d KV heads of %d elements: the first has to be a multiple of the second", h.Query, h.KV, h.Dim)
+	}
+	return nil
+}
 
 // Scale is what scores are multiplied by: 1/√Dim.
 func (h Heads) Scale() float64 { return 1 / math.Sqrt(float64(h.Dim)) }

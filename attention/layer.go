@@ -37,10 +37,11 @@ func newLayer(ctx *torch.Context, m Mesh, h Heads, tokens int, dtype tl.DType) (
 	if err := m.check(); err != nil {
 		return layer{}, err
 	}
+	if err := h.Check(); err != nil {
+		return layer{}, fmt.Errorf("attention: %w", err)
+	}
 	lanes := len(m.Lanes)
 	switch {
-	case h.Query < 1 || h.KV < 1 || h.Dim < 1 || h.Query%h.KV != 0:
-		return layer{}, fmt.Errorf("attention: %d query heads and %d KV heads of %d: the first has to be a multiple of the second", h.Query, h.KV, h.Dim)
 	case h.Lanes(lanes) != lanes:
 		return layer{}, fmt.Errorf("attention: %d query and %d KV heads over %d lanes: take %d lanes, which share them evenly", h.Query, h.KV, lanes, h.Lanes(lanes))
 	case tokens < 1:

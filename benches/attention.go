@@ -43,7 +43,7 @@ func newAttentionCase(ctx *torch.Context) attentionCase {
 	return c
 }
 
-// count is the value of a parameter that is a number of tokens.
+// count is the value of a parameter that is a number.
 func count(ctx *torch.Context, name string, most int) (int, error) {
 	n, err := strconv.Atoi(ctx.Param(name))
 	if err != nil || n < 1 || n > most {
@@ -53,21 +53,31 @@ func count(ctx *torch.Context, name string, most int) (int, error) {
 }
 
 // inputs is Q of some tokens, and K and V of some: a column for each element of each head.
-func (c attentionCase) inputs(queries, keys int) (q, k, v []float32) {
+// Without values there are none.
+func (c attentionCase) inputs(ctx *torch.Context, queries, keys int) (q, k, v []float32, err error) {
+	if err := affordable(ctx, 2*float64(queries)*float64(keys)*float64(c.heads.Query*c.heads.Dim)); err != nil || !ctx.HasData() {
+		return nil, nil, nil, err
+	}
 	wide := c.heads.KV * c.heads.Dim
-	return values(queries*c.heads.Query*c.heads.Dim, 7), values(keys*wide, 11), values(keys*wide, 13)
+	return values(queries*c.heads.Query*c.heads.Dim, 7), values(keys*wide, 11), values(keys*wide, 13), nil
 }
 
 // tensors is Q where it is told, K and V cut over the holders.
-func (c attentionCase) tensors(ctx *torch.Context, q, k, v []float32, on torch.Placement) (list [3]*torch.Tensor, err error) {
+func (c attentionCase) tensors(ctx *torch.Context, queries, keys int, q, k, v []float32, on torch.Placement) (list [3]*torch.Tensor, err error) {
 	lanes := len(c.mesh.Lanes)
-	for i, x := range [][]float32{q, c.heads.Spread(k, lanes), c.heads.Spread(v, lanes)} {
-		wide := c.heads.Query * c.heads.Dim
+	for i, x := range [][]float32{q, k, v} {
+		rows, wide := queries, c.heads.Query*c.heads.Dim
 		if i > 0 {
-			wide, on = max(c.heads.KV, lanes)*c.heads.Dim, c.mesh.Rows()
+			rows, wide, on = keys, max(c.heads.KV, lanes)*c.heads.Dim, c.mesh.Rows()
+			x = c.heads.Spread(x, lanes)
 		}
-		if list[i], err = ctx.FromSlice(x, torch.F16, torch.Shape{len(x) / wide, wide}, on); err != nil {
+		if list[i], err = ctx.Empty(torch.F16, torch.Shape{rows, wide}, on); err != nil {
 			return list, err
+		}
+		if ctx.HasData() {
+			if err := list[i].CopyFrom(x); err != nil {
+				return list, err
+			}
 		}
 	}
 	return list, nil

@@ -35,7 +35,7 @@ deviations of what rounding makes of it.
 }
 
 func runAttentionDecode(ctx *torch.Context) error {
-	context, err := count(ctx, "context", 1<<24)
+	context, err := count(ctx, "context", 1<<20)
 	if err != nil {
 		return err
 	}
@@ -45,8 +45,11 @@ func runAttentionDecode(ctx *torch.Context) error {
 	}
 	c := newAttentionCase(ctx)
 	lanes := len(c.mesh.Lanes)
-	q, k, v := c.inputs(tokens, context)
-	x, err := c.tensors(ctx, q, k, v, c.mesh.Copies())
+	q, k, v, err := c.inputs(ctx, tokens, context)
+	if err != nil {
+		return err
+	}
+	x, err := c.tensors(ctx, tokens, context, q, k, v, c.mesh.Copies())
 	if err != nil {
 		return err
 	}

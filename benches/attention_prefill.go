@@ -35,13 +35,16 @@ deviations of what rounding makes of it.
 }
 
 func runAttentionPrefill(ctx *torch.Context) error {
-	tokens, err := count(ctx, "tokens", 1<<20)
+	tokens, err := count(ctx, "tokens", 1<<17)
 	if err != nil {
 		return err
 	}
 	c := newAttentionCase(ctx)
-	q, k, v := c.inputs(tokens, tokens)
-	x, err := c.tensors(ctx, q, k, v, c.mesh.Rows())
+	q, k, v, err := c.inputs(ctx, tokens, tokens)
+	if err != nil {
+		return err
+	}
+	x, err := c.tensors(ctx, tokens, tokens, q, k, v, c.mesh.Rows())
 	if err != nil {
 		return err
 	}

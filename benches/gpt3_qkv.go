@@ -28,14 +28,14 @@ full rate, and utilization how much of total_ns that is.
 		Params: []bench.Param{
 			tpParam("1,2,4,8"), tokensParam("128"),
 			{Name: "divide", Usage: "what GPT-3's 12288 features and 96 heads are divided by", Default: "16", Values: []string{"1", "2", "4", "8", "16", "32"}},
-			dtypeParam, placementParam, groupParam,
+			precisionParam, placementParam("columns"), groupParam,
 		},
 		Run: runGPT3QKV,
 	})
 }
 
 func runGPT3QKV(ctx *torch.Context) error {
-	tokens, err := count(ctx, "tokens", 1<<24)
+	tokens, err := count(ctx, "tokens", 1<<17)
 	if err != nil {
 		return err
 	}
@@ -43,12 +43,15 @@ func runGPT3QKV(ctx *torch.Context) error {
 	if err != nil {
 		return err
 	}
-	dtype, err := floats(ctx)
-	if err != nil {
-		return err
-	}
+	dtype := precision(ctx)
 	hidden := 12288 / torch.Must(strconv.Atoi(ctx.Param("divide")))
 	out := 3 * hidden
+	if err := divides("tp", "columns of the projection", out, ranks); err != nil {
+		return err
+	}
+	if err := affordable(ctx, float64(tokens)*float64(hidden)*float64(out)); err != nil {
+		return err
+	}
 	var x, w, b []float32
 	var want *dense.Matrix
 	if ctx.HasData() {

@@ -17,13 +17,16 @@ import (
 
 // Parameters of benches with tensor parallelism.
 var (
-	dtypeParam     = bench.Param{Name: "dtype", Usage: "type of the elements", Default: "f16", Values: []string{"f16", "bf16", "f32", "i32"}}
-	placementParam = bench.Param{
-		Name: "placement", Usage: "weights cut over the cubes of a device, or a copy in each, which then has tokens of its own",
-		Default: "columns", Values: []string{"columns", "tokens"},
-	}
-	groupParam = bench.Param{Name: "ccl-algorithm", Usage: "algorithm of collectives between ranks, or auto: what costs least", Default: ccl.Auto}
+	precisionParam = bench.Param{Name: "precision", Usage: "floating-point type of the elements", Default: "f16", Values: []string{"f16", "bf16", "f32"}}
+	groupParam     = bench.Param{Name: "ccl-algorithm", Usage: "algorithm of collectives between ranks; auto is what costs least, ccl.yaml what that says", Default: ccl.Auto}
 )
+
+func placementParam(value string) bench.Param {
+	return bench.Param{
+		Name: "placement", Usage: "weights cut over the cubes of a device, or a copy in each, which then has tokens of its own",
+		Default: value, Values: []string{"columns", "tokens"},
+	}
+}
 
 // sizeParam is a parameter that is a number.
 func sizeParam(name, usage, value string) bench.Param {
@@ -58,13 +61,41 @@ func counts(ctx *torch.Context, name string, most int) (list []int, err error) {
 	return list, nil
 }
 
-// floats is the dtype that a parameter names.
-func floats(ctx *torch.Context) (torch.DType, error) {
-	name := ctx.Param("dtype")
-	if name == "i32" {
-		return 0, &bench.ParamError{Name: "dtype", Err: fmt.Errorf("%s: a layer is of f16, bf16 or f32", name)}
+// precision is the dtype that a parameter names.
+func precision(ctx *torch.Context) torch.DType { return exactTypes[ctx.Param("precision")].dtype }
+
+// divides refuses a size that does not divide by ranks.
+func divides(param, what string, n int, ranks []int) error {
+	for _, r := range ranks {
+		if n%r != 0 {
+			return &bench.ParamError{Name: param, Err: fmt.Errorf("%d %s do not divide by %d ranks", n, what, r)}
+		}
 	}
-	return exactTypes[name].dtype, nil
+	return nil
+}
+
+// mostProducts is how many products of two numbers a bench computes to check values: some
+// minutes' worth.
+const mostProducts = 1 << 37
+
+// affordable refuses values that would take too long to compute and to check.
+func affordable(ctx *torch.Context, products float64) error {
+	if ctx.HasData() && products > mostProducts {
+		return &bench.ParamError{Name: "tokens", Err: fmt.Errorf("%.1g products of numbers are too many to compute and check: take fewer tokens, or find out times only with --data=off", products)}
+	}
+	return nil
+}
+
+// between is the algorithm of collectives between ranks, by the parameter.
+func between(ctx *torch.Context) ([]torch.GroupOption, error) {
+	name := ctx.Param("ccl-algorithm")
+	if name == ccl.File {
+		return nil, nil
+	}
+	if names := append([]string{ccl.Auto, ccl.File}, ccl.Names()...); !slices.Contains(names, name) {
+		return nil, &bench.ParamError{Name: "ccl-algorithm", Err: fmt.Errorf("no algorithm %q: there are %s", name, strings.Join(names, ", "))}
+	}
+	return []torch.GroupOption{torch.Algorithm(name)}, nil
 }
 
 // sequences is whether ranks have tokens of their own, by the parameter.
@@ -72,7 +103,7 @@ func sequences(ctx *torch.Context) []bool {
 	return map[string][]bool{"off": {false}, "on": {true}, "both": {false, true}}[ctx.Param("sequence-parallel")]
 }
 
-// weights is where those of a layer lie, by the parameter.
+// weightPlacement is where the weights of layers lie, by the parameter.
 func weightPlacement(ctx *torch.Context) torch.DPPolicy {
 	if ctx.Param("placement") == "tokens" {
 		return tp.ByTokens
@@ -114,10 +145,14 @@ func onRanks(ctx *torch.Context, ranks int, whole bool, worker func(rank int, ct
 	if note := fmt.Sprintf("tp %d runs on as many SIPs (hash %s)", ranks, g.Spec().Hash()); g != ctx.Topology() && !slices.Contains(ctx.Report.Notes, note) {
 		ctx.Notef("%s", note)
 	}
+	options, err := between(ctx)
+	if err != nil {
+		return err
+	}
 	return elsewhere(ctx, g, whole, func(on *torch.Context) error {
 		return on.Spawn(func(rank int, c *torch.Context) error {
 			dist := c.Distributed()
-			torch.OK(dist.InitProcessGroup(torch.Backend, torch.Algorithm(ctx.Param("ccl-algorithm"))))
+			torch.OK(dist.InitProcessGroup(torch.Backend, options...))
 			torch.OK(tp.InitializeModelParallel(c, ranks, 1, 1, 1, ""))
 			torch.OK(worker(rank, c))
 			return dist.DestroyProcessGroup()

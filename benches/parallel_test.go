@@ -3,9 +3,11 @@ package benches
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/kernbench/kernbench/bench"
+	"github.com/kernbench/kernbench/ccl"
 	"github.com/kernbench/kernbench/topology"
 	"github.com/kernbench/kernbench/torch"
 )
@@ -113,7 +115,7 @@ func TestParallelValues(t *testing.T) {
 			"gpt3_qkv":          {"tp": "2,4", "tokens": "10", "divide": "32"},
 			"transformer_block": {"tp": "4", "tokens": "8", "sequence-parallel": "both", "overlap": "1,2"},
 		} {
-			params["placement"], params["dtype"] = way.placement, way.dtype
+			params["placement"], params["precision"] = way.placement, way.dtype
 			// One of each rank, and one of all where they have the same: tp_mlp on 1 rank, and 2 and
 			// 4 in four ways; the block in four ways.
 			checks := map[string]int{"tp_mlp": 2 + 2*(2+1) + 2*2 + 2*(4+1) + 2*4, "gpt3_qkv": 2 + 4, "transformer_block": 2*(4+1) + 2*4}[name]
@@ -136,16 +138,19 @@ func TestParallelParams(t *testing.T) {
 		{"tp_mlp", "tp", "2,x", "", "", "--tp: " + numbers("2,x")},
 		{"tp_mlp", "overlap", "0", "", "", "--overlap: " + numbers("0")},
 		{"tp_mlp", "overlap", "1,1", "", "", "--overlap: " + numbers("1,1")},
-		{"tp_mlp", "dtype", "i32", "", "", "--dtype: i32: a layer is of f16, bf16 or f32"},
-		{"tp_mlp", "tokens", "0", "", "", `--tokens: "0": write a whole number from 1 to 16777216`},
-		{"tp_mlp", "hidden", "-4", "", "", `--hidden: "-4": write a whole number from 1 to 16777216`},
+		{"tp_mlp", "precision", "i32", "", "", `--precision: "i32": write one of f16, bf16, f32`},
+		{"tp_mlp", "tp", "1,3", "", "", "--tp: 2048 features of the MLP do not divide by 3 ranks"},
+		{"tp_mlp", "overlap", "513", "", "", "--overlap: 513 pieces of 512 columns"},
+		{"tp_mlp", "ccl-algorithm", "round", "", "", "--ccl-algorithm: no algorithm \"round\": there are auto, ccl.yaml, " + strings.Join(ccl.Names(), ", ")},
+		{"tp_mlp", "tokens", "0", "", "", `--tokens: "0": write a whole number from 1 to 131072`},
+		{"tp_mlp", "hidden", "-4", "", "", `--hidden: "-4": write a whole number from 1 to 131072`},
 		{"tp_mlp", "tokens", "10", "sequence-parallel", "on", "--tokens: 10 tokens do not divide by 4 ranks"},
 		{"gpt3_qkv", "tp", "1,1", "", "", "--tp: " + numbers("1,1")},
-		{"gpt3_qkv", "dtype", "i32", "", "", "--dtype: i32: a layer is of f16, bf16 or f32"},
+		{"gpt3_qkv", "tp", "5", "", "", "--tp: 2304 columns of the projection do not divide by 5 ranks"},
 		{"transformer_block", "tp", "0", "", "", "--tp: " + numbers("0")},
 		{"transformer_block", "tp", "3", "", "", "--tp: 8 KV heads do not divide by 3 ranks"},
 		{"transformer_block", "overlap", "0", "", "", "--overlap: " + numbers("0")},
-		{"transformer_block", "dtype", "i32", "", "", "--dtype: i32: a layer is of f16, bf16 or f32"},
+		{"transformer_block", "overlap", "300", "", "", "--overlap: 300 pieces of 256 columns"},
 		{"transformer_block", "tokens", "10", "sequence-parallel", "on", "--tokens: 10 tokens do not divide by 8 ranks"},
 	} {
 		b, _ := bench.Find(c.bench)
@@ -158,6 +163,16 @@ func TestParallelParams(t *testing.T) {
 		if !errors.As(err, &wrong) || wrong.Name != c.name || wrong.Error() != c.want {
 			t.Errorf("%s %v:\ngot  %v\nwant %s", c.bench, params, err, c.want)
 		}
+	}
+}
+
+// TestTooManyValues: work of hours is refused, and offered without values.
+func TestTooManyValues(t *testing.T) {
+	b, _ := bench.Find("transformer_block")
+	_, err := b.Execute(t.Context(), bench.Options{Options: torch.Options{Params: map[string]string{"shape": "llama-70b", "tokens": "512"}}})
+	want := "--tokens: 4e+11 products of numbers are too many to compute and check: take fewer tokens, or find out times only with --data=off"
+	if err == nil || err.Error() != want {
+		t.Errorf("got %v, want %s", err, want)
 	}
 }
 

@@ -3,6 +3,7 @@ package benches
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/kernbench/kernbench/bench"
 	"github.com/kernbench/kernbench/internal/dense"
@@ -25,12 +26,12 @@ Every element on every rank is compared with a dense computation in float64; it 
 off by 8 standard deviations of what rounding makes of it, to dtype after each step and to
 f32 in sums (docs/tp.md). After the reduction all ranks must have the same bits.
 
-gemm_ns is how long the GEMM engine of rank 0 that worked longest did, comm_share the
-part of total_ns in which messages moved or were waited for.
+collective is the algorithm that reduces, gemm_ns how long the GEMM engine of rank 0 that
+worked longest did, and comm_share how much of total_ns is exposed_comm_ns.
 ` + breakdownDoc,
 		Params: []bench.Param{
-			tpParam("1,2,4,8"), tokensParam("64"), sizeParam("hidden", "features between layers", "256"),
-			sizeParam("ffn", "features within an MLP", "1024"), dtypeParam, sequenceParam("off"), overlapParam("1,2"), placementParam, groupParam,
+			tpParam("1,2,4,8"), tokensParam("256"), sizeParam("hidden", "features between layers", "512"),
+			sizeParam("ffn", "features within an MLP", "2048"), precisionParam, sequenceParam("off"), overlapParam("1,2"), placementParam("tokens"), groupParam,
 		},
 		Run: runTPMLP,
 	})
@@ -50,17 +51,35 @@ func newMLP(ctx *torch.Context) (m *mlp, err error) {
 		name string
 		to   *int
 	}{{"tokens", &m.tokens}, {"hidden", &m.hidden}, {"ffn", &m.ffn}} {
-		if *p.to, err = count(ctx, p.name, 1<<24); err != nil {
+		if *p.to, err = count(ctx, p.name, 1<<17); err != nil {
 			return nil, err
 		}
 	}
-	if m.dtype, err = floats(ctx); err != nil || !ctx.HasData() {
-		return m, err
+	m.dtype = precision(ctx)
+	return m, affordable(ctx, 2*float64(m.tokens)*float64(m.hidden)*float64(m.ffn))
+}
+
+// check refuses ranks and pieces that the layers cannot be cut into.
+func (m *mlp) check(ctx *torch.Context, ranks, pieces []int) error {
+	if err := divides("tp", "features of the MLP", m.ffn, ranks); err != nil {
+		return err
 	}
+	if slices.Contains(sequences(ctx), true) {
+		if err := divides("tokens", "tokens", m.tokens, ranks); err != nil {
+			return err
+		}
+	}
+	if most := slices.Max(pieces); most > m.hidden {
+		return &bench.ParamError{Name: "overlap", Err: fmt.Errorf("%d pieces of %d columns", most, m.hidden)}
+	}
+	return nil
+}
+
+// fill makes what goes in.
+func (m *mlp) fill() {
 	m.x = normal(m.tokens*m.hidden, 1, 1)
 	m.w1, m.b1 = normal(m.hidden*m.ffn, 1/math.Sqrt(float64(m.hidden)), 2), normal(m.ffn, 1, 3)
 	m.w2, m.b2 = normal(m.ffn*m.hidden, 1/math.Sqrt(float64(m.ffn)), 4), normal(m.hidden, 1, 5)
-	return m, nil
 }
 
 // reference is the dense result, as ranks add it up.
@@ -83,6 +102,12 @@ func runTPMLP(ctx *torch.Context) error {
 	pieces, err := counts(ctx, "overlap", 1<<10)
 	if err != nil {
 		return err
+	}
+	if err := m.check(ctx, ranks, pieces); err != nil {
+		return err
+	}
+	if ctx.HasData() {
+		m.fill()
 	}
 	whole := len(ranks)*len(sequences(ctx))*len(pieces) == 1
 	for _, n := range ranks {
@@ -114,9 +139,6 @@ func (m *mlp) run(ctx *torch.Context, ranks int, whole, sequence bool, overlap i
 		fc2 := torch.Must(tp.NewRowParallelLinear(c, "fc2", m.ffn, m.hidden, o))
 		rows, first := m.tokens, 0
 		if sequence {
-			if m.tokens%ranks != 0 {
-				return &bench.ParamError{Name: "tokens", Err: fmt.Errorf("%d tokens do not divide by %d ranks", m.tokens, ranks)}
-			}
 			rows = m.tokens / ranks
 			first = rank * rows
 		}
@@ -153,6 +175,6 @@ func (m *mlp) row(c *torch.Context, ranks int, sequence bool, overlap int, phase
 	b := together(phases)
 	return append([]torch.Metric{
 		torch.Col("tp", ranks), torch.Col("sequence_parallel", sequence), torch.Col("overlap", overlap),
-		torch.Col("gemm_ns", gemmTime(c, 0)), torch.Col("comm_share", share(b.Comm+b.OverlappedComm, b.Total())),
+		torch.Col("collective", c.Collective.Algorithm), torch.Col("gemm_ns", gemmTime(c, 0)), torch.Col("comm_share", share(b.Comm, b.Total())),
 	}, breakdown(b)...)
 }

@@ -3,6 +3,7 @@ package benches
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/kernbench/kernbench/attention"
 	"github.com/kernbench/kernbench/bench"
@@ -30,7 +31,7 @@ A row for each step of rank 0: launches and collectives in their order, and all 
 ` + breakdownDoc,
 		Params: []bench.Param{
 			{Name: "shape", Usage: "sizes of the block", Default: "tiny", Values: []string{"tiny", "llama-70b"}},
-			tpParam("8"), tokensParam("32"), dtypeParam, sequenceParam("off"), overlapParam("1"), placementParam, groupParam,
+			tpParam("8"), tokensParam("32"), precisionParam, sequenceParam("off"), overlapParam("1"), placementParam("columns"), groupParam,
 		},
 		Run: runTransformerBlock,
 	})
@@ -47,7 +48,7 @@ type block struct {
 	weights     map[string][]float32
 }
 
-// shapes is the sizes by name.
+// blockShapes is the sizes by name.
 var blockShapes = map[string]block{
 	"tiny":      {hidden: 256, ffn: 512, heads: attention.Heads{Query: 16, KV: 8, Dim: 16}},
 	"llama-70b": {hidden: 8192, ffn: 28672, heads: attention.Heads{Query: 64, KV: 8, Dim: 128}},
@@ -75,18 +76,40 @@ func newBlock(ctx *torch.Context) (*block, error) {
 	b := blockShapes[ctx.Param("shape")]
 	b.placement = weightPlacement(ctx)
 	var err error
-	if b.tokens, err = count(ctx, "tokens", 1<<24); err != nil {
+	if b.tokens, err = count(ctx, "tokens", 1<<17); err != nil {
 		return nil, err
 	}
-	if b.dtype, err = floats(ctx); err != nil || !ctx.HasData() {
-		return &b, err
+	b.dtype = precision(ctx)
+	products := 0.0
+	for _, l := range b.layers() {
+		products += float64(b.tokens) * float64(l.in) * float64(l.out)
 	}
+	return &b, affordable(ctx, products)
+}
+
+// check refuses ranks and pieces that the block cannot be cut into.
+func (b *block) check(ctx *torch.Context, ranks, pieces []int) error {
+	if err := divides("tp", "KV heads", b.heads.KV, ranks); err != nil {
+		return err
+	}
+	if slices.Contains(sequences(ctx), true) {
+		if err := divides("tokens", "tokens", b.tokens, ranks); err != nil {
+			return err
+		}
+	}
+	if most := slices.Max(pieces); most > b.hidden {
+		return &bench.ParamError{Name: "overlap", Err: fmt.Errorf("%d pieces of %d columns", most, b.hidden)}
+	}
+	return nil
+}
+
+// fill makes the weights and what goes in.
+func (b *block) fill() {
 	b.x = normal(b.tokens*b.hidden, 1, 1)
 	b.weights = map[string][]float32{"norm1": normal(b.hidden, 1, 2), "norm2": normal(b.hidden, 1, 3)}
 	for i, l := range b.layers() {
 		b.weights[l.name] = normal(l.in*l.out, 1/math.Sqrt(float64(l.in)), uint64(4+i))
 	}
-	return &b, nil
 }
 
 func runTransformerBlock(ctx *torch.Context) error {
@@ -102,6 +125,12 @@ func runTransformerBlock(ctx *torch.Context) error {
 	if err != nil {
 		return err
 	}
+	if err := b.check(ctx, ranks, pieces); err != nil {
+		return err
+	}
+	if ctx.HasData() {
+		b.fill()
+	}
 	whole := len(ranks)*len(sequences(ctx))*len(pieces) == 1
 	for _, n := range ranks {
 		var want *dense.Matrix
@@ -110,6 +139,9 @@ func runTransformerBlock(ctx *torch.Context) error {
 		}
 		for _, sequence := range sequences(ctx) {
 			for _, overlap := range pieces {
+				if n == 1 && (sequence != sequences(ctx)[0] || overlap != pieces[0]) {
+					continue // there is nothing to do in another way
+				}
 				if err := b.run(ctx, n, whole, sequence, overlap, want); err != nil {
 					return fmt.Errorf("tp %d, sequence parallel %t, overlap %d: %w", n, sequence, overlap, err)
 				}
@@ -121,12 +153,6 @@ func runTransformerBlock(ctx *torch.Context) error {
 
 // run is the block on so many ranks: the whole bench, or a part of it.
 func (b *block) run(ctx *torch.Context, ranks int, whole, sequence bool, overlap int, want *dense.Matrix) error {
-	if b.heads.KV%ranks != 0 {
-		return &bench.ParamError{Name: "tp", Err: fmt.Errorf("%d KV heads do not divide by %d ranks", b.heads.KV, ranks)}
-	}
-	if sequence && b.tokens%ranks != 0 {
-		return &bench.ParamError{Name: "tokens", Err: fmt.Errorf("%d tokens do not divide by %d ranks", b.tokens, ranks)}
-	}
 	results := make([]*torch.Array, ranks)
 	name := fmt.Sprintf("tp %d, sequence parallel %t, overlap %d", ranks, sequence, overlap)
 	err := onRanks(ctx, ranks, whole, func(rank int, c *torch.Context) error {

@@ -1,6 +1,8 @@
 package benches
 
 import (
+	"math"
+
 	"github.com/kernbench/kernbench/attention"
 	"github.com/kernbench/kernbench/internal/dense"
 	"github.com/kernbench/kernbench/torch"
@@ -12,7 +14,6 @@ type blockLayers struct {
 	ctx          *torch.Context
 	heads        attention.Heads // of the rank
 	sequence     bool
-	placement    torch.DPPolicy
 	norm1, norm2 *tp.RMSNorm
 	qkv, up      *tp.ColumnParallelLinear
 	o, down      *tp.RowParallelLinear
@@ -20,7 +21,7 @@ type blockLayers struct {
 
 // parallel makes the calling rank's part of the block, with its weights.
 func (b *block) parallel(ctx *torch.Context, ranks int, sequence bool, overlap int) *blockLayers {
-	l := &blockLayers{ctx: ctx, sequence: sequence, placement: b.placement, heads: b.of(ranks)}
+	l := &blockLayers{ctx: ctx, sequence: sequence, heads: b.of(ranks)}
 	column := tp.Options{DType: b.dtype, Weight: &b.placement}
 	row := column
 	row.InputIsParallel, row.SequenceParallel, row.Overlap = true, sequence, overlap
@@ -67,7 +68,7 @@ func (l *blockLayers) forward(x *torch.Tensor) *torch.Tensor {
 
 	h = l.gathered(torch.Must(l.norm2.Forward(x)))
 	up := linear(l.up, h)
-	g := torch.Must(tp.SwiGLU(l.ctx, "SwiGLU", up, l.placement))
+	g := torch.Must(tp.SwiGLU("SwiGLU", l.up, up))
 	y := l.residual(x, l.down, g)
 	free(x, h, up, g)
 	return y
@@ -128,7 +129,7 @@ func (b *block) reference(ranks int) *dense.Matrix {
 		first := rank * (own.Query + 2*own.KV)
 		for i := range own.Query {
 			kv := first + own.Query + i*own.KV/own.Query
-			heads = append(heads, dense.Attention(head(first+i), head(kv), head(kv+own.KV), own.Scale(), 0, torch.F32, b.dtype))
+			heads = append(heads, dense.Attention(head(first+i), head(kv), head(kv+own.KV), 1/math.Sqrt(float64(own.Dim)), 0, torch.F32, b.dtype))
 		}
 	}
 	x = dense.Add(x, dense.MatMul(dense.Beside(heads...), w["o"], ranks, b.dtype), b.dtype)

@@ -18,18 +18,15 @@ func GELU(ctx *torch.Context, name string, x *torch.Tensor) (*torch.Tensor, erro
 	}, x)
 }
 
-// SwiGLU is gate·sigmoid(gate)·up of each element of what a layer with Gated has made,
-// whose weight is laid out so: a new tensor of half as many columns. It is computed in
-// f32 and rounded once.
-func SwiGLU(ctx *torch.Context, name string, x *torch.Tensor, weight torch.DPPolicy) (*torch.Tensor, error) {
+// SwiGLU is gate·sigmoid(gate)·up of each element of x, which a layer with Gated has made: a
+// new tensor of half as many columns. It is computed in f32 and rounded once.
+func SwiGLU(name string, layer *ColumnParallelLinear, x *torch.Tensor) (*torch.Tensor, error) {
+	ctx, weight := layer.ctx, layer.o.weight()
 	shape := x.Shape()
-	if len(shape) != 2 || shape[1]%2 != 0 {
-		return nil, fmt.Errorf("%s: input %v: want a matrix of gates and what they gate, as a layer with Gated makes it", name, shape)
+	if !layer.o.Gated || len(shape) != 2 || shape[1] != layer.Weight[0].Shape()[1] {
+		return nil, fmt.Errorf("%s: input %v of %s, Gated %t: want what a layer with Gated has made of some tokens, [tokens %d]", name, shape, layer.Name, layer.o.Gated, layer.Weight[0].Shape()[1])
 	}
 	shape[1] /= 2
-	if err := evenly(ctx, shape[1], weight); err != nil {
-		return nil, fmt.Errorf("%s: %w", name, err)
-	}
 	out, err := ctx.Empty(x.DType(), shape, gridOf(weight))
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)

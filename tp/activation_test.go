@@ -67,7 +67,7 @@ func TestGated(t *testing.T) {
 						}
 						up, _, err := l.Forward(torch.Must(ctx.FromSlice(x[first*in:(first+n)*in], dtype, torch.Shape{n, in}, Activations(on))))
 						torch.OK(err)
-						y := torch.Must(SwiGLU(ctx, "SwiGLU", up, on))
+						y := torch.Must(SwiGLU("SwiGLU", l, up))
 						name := fmt.Sprintf("%v, %v, tp %d, sequence %t, rank %d", dtype, on, ranks, sequence, rank)
 						torch.OK(ctx.CheckWithin(name, y, want.V, want.Tolerances()))
 					}

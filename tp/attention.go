@@ -37,8 +37,8 @@ func attentionBlock(ctx *torch.Context, h attention.Heads, tokens, elem int) (qu
 // that work on them: each has the queries of some tokens for one KV head, or for several
 // where there are more of them than PEs.
 func DotProductAttention(ctx *torch.Context, name string, qkv *torch.Tensor, h attention.Heads) (*torch.Tensor, error) {
-	if h.KV < 1 || h.Query%h.KV != 0 || h.Dim < 1 {
-		return nil, fmt.Errorf("%s: %d query heads and %d KV heads of %d elements: the first is a multiple of the second", name, h.Query, h.KV, h.Dim)
+	if err := h.Check(); err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
 	}
 	if shape := qkv.Shape(); len(shape) != 2 || shape[1] != (h.Query+2*h.KV)*h.Dim {
 		return nil, fmt.Errorf("%s: input %v: want [tokens %d] of %d query heads, %d key heads and as many of values, of %d elements", name, shape, (h.Query+2*h.KV)*h.Dim, h.Query, h.KV, h.Dim)

@@ -9,7 +9,7 @@ import (
 
 // ColumnParallelLinear is a linear layer whose weight is cut by columns: each rank of the
 // tensor parallel group makes its own columns of the result.
-type ColumnParallelLinear struct{ linear }
+type ColumnParallelLinear struct{ Linear }
 
 // NewColumnParallelLinear makes the calling rank's part of a layer from in to out
 // features, all zero: in × out/tp of the weight, out/tp of the bias.
@@ -55,7 +55,7 @@ func NewColumnParallelLinear(ctx *torch.Context, name string, in, out int, o Opt
 // all of them. With SequenceParallel x is the rank's rows. The second result is the bias
 // with SkipBiasAdd, and nil otherwise.
 func (l *ColumnParallelLinear) Forward(x *torch.Tensor) (y, bias *torch.Tensor, err error) {
-	s := of(l.ctx, l.Name)
+	s := l.state()
 	if err := l.check(x, l.in); err != nil {
 		return nil, nil, err
 	}
@@ -80,19 +80,29 @@ func (l *ColumnParallelLinear) Forward(x *torch.Tensor) (y, bias *torch.Tensor, 
 	return y, l.skipped(), nil
 }
 
-// gathered is the rows of all ranks, each laid out as those of the rank.
-func (l *ColumnParallelLinear) gathered(s *state, x *torch.Tensor) (all stack, err error) {
-	for range s.tensorSize() {
-		y, err := l.ctx.EmptyLike(x)
-		if err != nil {
-			return nil, errors.Join(err, all.free())
-		}
-		all = append(all, y)
+// gathered is the rows of all ranks, each laid out as those of the rank. Where cubes have
+// tokens of their own, they then move to the cubes that work on them: all PEs of a cube
+// read them.
+func (l *ColumnParallelLinear) gathered(s *state, x *torch.Tensor) (stack, error) {
+	all, err := alike(l.ctx, x, s.tensorSize())
+	if err != nil {
+		return nil, err
 	}
 	if err := l.ctx.Distributed().AllGather(all, x, s.tensor); err != nil {
 		return nil, errors.Join(err, all.free())
 	}
-	return all, nil
+	grid := gridOf(l.o.weight())
+	if grid.Cube != torch.RowWise {
+		return all, nil
+	}
+	whole, err := l.ctx.Empty(l.o.dtype(), torch.Shape{all.rows(), all.cols()}, grid)
+	if err != nil {
+		return nil, errors.Join(err, all.free())
+	}
+	if err := errors.Join(copyBoxes(l.ctx, l.Name+" tokens", all.restack(stack{whole})), all.free()); err != nil {
+		return nil, errors.Join(err, whole.Free())
+	}
+	return stack{whole}, nil
 }
 
 // times is x·weight + bias, of the rank's columns.

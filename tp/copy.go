@@ -92,3 +92,20 @@ func tilesOf(p torch.Piece, to tl.Ptr, elems int) (list []copied) {
 	}
 	return list
 }
+
+// restack is the moves of all rows of a stack to another of as many.
+func (s stack) restack(to stack) (moves []move) {
+	top := 0
+	for _, x := range s {
+		below := 0
+		for _, y := range to {
+			from, end := max(top, below), min(top+x.Shape()[0], below+y.Shape()[0])
+			if from < end {
+				moves = append(moves, move{corner{x, from - top, 0}, corner{y, from - below, 0}, end - from, s.cols()})
+			}
+			below += y.Shape()[0]
+		}
+		top += x.Shape()[0]
+	}
+	return moves
+}

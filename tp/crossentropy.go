@@ -48,7 +48,7 @@ func VocabParallelCrossEntropy(ctx *torch.Context, logits *torch.Tensor, targets
 		return nil, fmt.Errorf("%s: logits of shape %v for %d targets: want [tokens vocab/tp], with a target for each token", who, shape, len(targets))
 	}
 	vocab := shape[1] * s.tensorSize()
-	if labelSmoothing < 0 || labelSmoothing >= 1 || labelSmoothing > 0 && vocab == 1 {
+	if !(labelSmoothing >= 0 && labelSmoothing < 1) || labelSmoothing > 0 && vocab == 1 {
 		return nil, fmt.Errorf("%s: label smoothing of %v with a vocabulary of %d: want 0 to less than 1, and a second token to smooth to", who, labelSmoothing, vocab)
 	}
 	for i, id := range targets {
@@ -102,7 +102,7 @@ func (c *CrossEntropy) forward(s *state) (err error) {
 		c.Loss, err = c.rows.ctx.Empty(torch.F32, torch.Shape{c.rows.x.Shape()[0], 1}, Spread)
 	}
 	if err != nil {
-		return errors.Join(err, free(tensors))
+		return errors.Join(err, stack(tensors).free())
 	}
 	err = c.maximum(s, maxima)
 	if err == nil {

@@ -19,6 +19,17 @@
 // a matrix is not laid out like the whole: a kernel copies boxes from one to the other
 // (copy.go).
 //
-// Process groups, collectives and tensors are package torch's. This package imports torch,
-// tl and topology. Benches and examples are above it.
+// ColumnParallelLinear (column.go) and RowParallelLinear (row.go) multiply on all PEs of a
+// device: each makes a box of the result (plan.go, cut.go, gemm.go) out of what it reads
+// wherever it lies. A row-parallel layer can reduce what is done while it computes the
+// rest (overlap.go). Weights are laid out as Spread or ByTokens say, or any torch.DPPolicy.
+//
+// Work along rows, which cubes share, goes by partial results (rowwise.go, walk.go,
+// band.go): RMSNorm, LayerNorm, VocabParallelCrossEntropy. VocabParallelEmbedding,
+// activations (activation.go over pass.go) and DotProductAttention make up the rest of a
+// transformer.
+//
+// Process groups, collectives and tensors are package torch's, attention over meshes is in
+// package attention, whose running softmax this one uses. It imports these two and tl.
+// Benches and examples are above it.
 package tp

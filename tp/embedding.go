@@ -16,6 +16,7 @@ type VocabParallelEmbedding struct {
 	Weight *torch.Tensor // vocab/tp × hidden
 
 	ctx           *torch.Context
+	group         *torch.Group
 	o             Options
 	vocab, hidden int // of the whole table
 	first         int // token of the rank
@@ -34,7 +35,7 @@ func NewVocabParallelEmbedding(ctx *torch.Context, name string, vocab, hidden in
 	if err != nil {
 		return nil, err
 	}
-	e := &VocabParallelEmbedding{Name: who, ctx: ctx, o: o, vocab: vocab, hidden: hidden, first: s.tensorRank() * mine}
+	e := &VocabParallelEmbedding{Name: who, ctx: ctx, group: s.tensor, o: o, vocab: vocab, hidden: hidden, first: s.tensorRank() * mine}
 	if e.Weight, err = ctx.Zeros(o.dtype(), torch.Shape{mine, hidden}, o.weight()); err != nil {
 		return nil, fmt.Errorf("%s: %w", who, err)
 	}
@@ -53,8 +54,9 @@ func (e *VocabParallelEmbedding) Load(weight []float32) error {
 // Free gives the memory of the table back.
 func (e *VocabParallelEmbedding) Free() error { return e.Weight.Free() }
 
-// Forward is the rows of the tokens that ids name, the same on all ranks: a new tensor of
-// all of them on every rank or, with SequenceParallel, of the rank's share.
+// Forward is the rows of the tokens that ids name: a new tensor of all of them on every
+// rank or, with SequenceParallel, of the rank's share. All ranks have to give the same ids,
+// which is not checked.
 //
 // The ids are the host's: kernels then read the rows of the table and nothing else, need
 // no values to know which, and run with --data=off too.
@@ -62,17 +64,16 @@ func (e *VocabParallelEmbedding) Free() error { return e.Weight.Free() }
 // The rows are the table's, bit for bit. A rank that does not have a token adds -0, and
 // not 0, which would make 0 of a -0 in the table.
 func (e *VocabParallelEmbedding) Forward(ids []int) (*torch.Tensor, error) {
-	s := of(e.ctx, e.Name)
+	s := sameGroups(e.ctx, e.Name, e.group)
 	for i, id := range ids {
 		if id < 0 || id >= e.vocab {
 			return nil, fmt.Errorf("%s: id %d at position %d: the vocabulary has 0 to %d", e.Name, id, i, e.vocab-1)
 		}
 	}
-	size, rows := s.tensorSize(), len(ids)
-	scatter := e.o.SequenceParallel && size > 1
-	if scatter {
+	rows := len(ids)
+	if e.o.SequenceParallel && s.tensorSize() > 1 {
 		var err error
-		if rows, err = divide(e.Name, "tokens", rows, size); err != nil {
+		if rows, err = divide(e.Name, "tokens", rows, s.tensorSize()); err != nil {
 			return nil, err
 		}
 	}
@@ -80,28 +81,7 @@ func (e *VocabParallelEmbedding) Forward(ids []int) (*torch.Tensor, error) {
 	if err != nil {
 		return nil, err
 	}
-	parts := stack{y}
-	if scatter {
-		parts = nil
-		for range size {
-			x, err := e.empty(rows)
-			if err != nil {
-				return nil, errors.Join(err, y.Free(), free(parts))
-			}
-			parts = append(parts, x)
-		}
-	}
-	err = e.lookUp(parts, ids)
-	switch dist := e.ctx.Distributed(); {
-	case err != nil:
-	case scatter:
-		err = dist.ReduceScatter(y, parts, torch.SUM, s.tensor)
-	case size > 1:
-		err = dist.AllReduce(y, torch.SUM, s.tensor)
-	}
-	if scatter {
-		err = errors.Join(err, free(parts))
-	}
+	err = addUp(e.ctx, s, y, e.o.SequenceParallel, func(addend stack) error { return e.lookUp(addend, ids) })
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("%s: %w", e.Name, err), y.Free())
 	}

@@ -7,8 +7,8 @@ import (
 	"github.com/kernbench/kernbench/torch"
 )
 
-// linear is what both kinds of layers are: y = x·weight + bias.
-type linear struct {
+// Linear is what both kinds of linear layers are: y = x·weight + bias.
+type Linear struct {
 	Name string
 	// Weight is the rank's part of the weight, in × out: one tensor, or with Overlap one
 	// for each piece, whose columns are those of the piece.
@@ -16,6 +16,7 @@ type linear struct {
 	Bias   *torch.Tensor // of the columns of Weight; nil if there is none
 
 	ctx     *torch.Context
+	group   *torch.Group
 	o       Options
 	in, out int     // of the whole layer
 	row     int     // of the whole weight where the rank's part begins
@@ -25,8 +26,11 @@ type linear struct {
 
 // newLinear makes the tensors of a rank's part of a layer: so many rows of the weight,
 // for each tensor these columns, and these of the bias.
-func newLinear(ctx *torch.Context, name string, o Options, in int, columns [][]int, biased []int) (l linear, err error) {
-	l = linear{Name: name, ctx: ctx, o: o, columns: columns, biased: biased}
+func newLinear(ctx *torch.Context, name string, o Options, in int, columns [][]int, biased []int) (l Linear, err error) {
+	l = Linear{Name: name, ctx: ctx, group: of(ctx, name).tensor, o: o, columns: columns, biased: biased}
+	if err := o.check(); err != nil {
+		return l, err
+	}
 	for _, list := range columns {
 		w, err := ctx.Zeros(o.dtype(), torch.Shape{in, len(list)}, o.weight())
 		if err != nil {
@@ -46,7 +50,7 @@ func newLinear(ctx *torch.Context, name string, o Options, in int, columns [][]i
 
 // Load copies a rank's part of the whole weight, in × out in row-major order, and of the
 // whole bias, nil if the layer has none, to the device.
-func (l *linear) Load(weight, bias []float32) error {
+func (l *Linear) Load(weight, bias []float32) error {
 	if len(weight) != l.in*l.out {
 		return fmt.Errorf("%s: a weight of %d elements, and the layer has %d × %d", l.Name, len(weight), l.in, l.out)
 	}
@@ -78,7 +82,7 @@ func (l *linear) Load(weight, bias []float32) error {
 }
 
 // Free gives the memory of the layer back.
-func (l *linear) Free() error {
+func (l *Linear) Free() error {
 	err := stack(l.Weight).free()
 	if l.Bias != nil {
 		err = errors.Join(err, l.Bias.Free())
@@ -86,8 +90,12 @@ func (l *linear) Free() error {
 	return err
 }
 
+// state is the groups of the calling rank, which have to be those that the layer was made
+// for.
+func (l *Linear) state() *state { return sameGroups(l.ctx, l.Name, l.group) }
+
 // check looks at an input, which has to have so many columns.
-func (l *linear) check(x *torch.Tensor, cols int) error {
+func (l *Linear) check(x *torch.Tensor, cols int) error {
 	shape := x.Shape()
 	if len(shape) != 2 || shape[1] != cols || x.DType() != l.o.dtype() {
 		return fmt.Errorf("%s: input %v %v: want [tokens %d] %v", l.Name, x.DType(), shape, cols, l.o.dtype())
@@ -96,7 +104,7 @@ func (l *linear) check(x *torch.Tensor, cols int) error {
 }
 
 // skipped is the bias that Forward has not added.
-func (l *linear) skipped() *torch.Tensor {
+func (l *Linear) skipped() *torch.Tensor {
 	if l.o.SkipBiasAdd {
 		return l.Bias
 	}
@@ -104,7 +112,7 @@ func (l *linear) skipped() *torch.Tensor {
 }
 
 // added is the bias that Forward adds.
-func (l *linear) added() *torch.Tensor {
+func (l *Linear) added() *torch.Tensor {
 	if l.o.SkipBiasAdd {
 		return nil
 	}
@@ -121,7 +129,7 @@ func count(first, n int) []int {
 }
 
 // empties makes tensors of a shape.
-func (l *linear) empties(n int, shape torch.Shape, on torch.DPPolicy) (list stack, err error) {
+func (l *Linear) empties(n int, shape torch.Shape, on torch.DPPolicy) (list stack, err error) {
 	for range n {
 		x, err := l.ctx.Empty(l.o.dtype(), shape, on)
 		if err != nil {

@@ -1,6 +1,7 @@
 package tp
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/kernbench/kernbench/torch"
@@ -98,6 +99,12 @@ func (m Mapping) Backward(ctx *torch.Context, x *torch.Tensor) (*torch.Tensor, e
 
 func (m Mapping) run(ctx *torch.Context, who string, do step, x *torch.Tensor) (*torch.Tensor, error) {
 	s := of(ctx, who)
+	switch {
+	case do == nil:
+		panic(&torch.Error{Op: "Mapping", Err: errors.New("the zero Mapping maps nothing: use one of the package's")})
+	case x == nil:
+		panic(&torch.Error{Op: who, Err: errors.New("a nil tensor")})
+	}
 	p := peers{ctx: ctx, who: who, group: s.tensor, rank: s.tensorRank(), size: s.tensorSize()}
 	if m.group != nil {
 		dist := ctx.Distributed()

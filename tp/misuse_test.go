@@ -23,6 +23,7 @@ func TestLinearMisuse(t *testing.T) {
 		}
 		up := torch.Must(NewColumnParallelLinear(ctx, "up", 6, 8, Options{Bias: true}))
 		down := torch.Must(NewRowParallelLinear(ctx, "down", 8, 6, Options{}))
+		gate := torch.Must(NewColumnParallelLinear(ctx, "gate", 6, 32, Options{Gated: true}))
 		parallel := torch.Must(NewRowParallelLinear(ctx, "own", 8, 6, Options{InputIsParallel: true, SequenceParallel: true}))
 		overlapped := torch.Must(NewRowParallelLinear(ctx, "own", 8, 6, Options{InputIsParallel: true, SequenceParallel: true, Overlap: 2}))
 		embedding := torch.Must(NewVocabParallelEmbedding(ctx, "wte", 8, 4, Options{SequenceParallel: true}))
@@ -32,8 +33,9 @@ func TestLinearMisuse(t *testing.T) {
 			want string
 		}{
 			{column(6, 10, Options{}), "ColumnParallelLinear up: 10 output features do not divide by the tensor parallel world size 4: choose a multiple"},
-			{column(6, 0, Options{}), "ColumnParallelLinear up: 0 output features do not divide by the tensor parallel world size 4: choose a multiple"},
+			{column(6, 0, Options{}), "ColumnParallelLinear up: 0 output features: there has to be one for each of 4 ranks"},
 			{row(10, 6, Options{}), "RowParallelLinear down: 10 input features do not divide by the tensor parallel world size 4: choose a multiple"},
+			{column(6, 8, Options{DType: torch.I32}), "ColumnParallelLinear up: dtype i32: a layer is of f16, bf16, f32 or f64"},
 			{column(0, 8, Options{}), "ColumnParallelLinear up: 0 input features: there has to be one"},
 			{row(8, 0, Options{}), "RowParallelLinear down: 0 output features: there has to be one"},
 			{third(parallel.Forward(zeros(torch.F16, 6, 2))), "RowParallelLinear own: 6 tokens do not divide by the tensor parallel world size 4: choose a multiple"},
@@ -65,13 +67,12 @@ func TestLinearMisuse(t *testing.T) {
 			{up.Load(make([]float32, 48), nil), "ColumnParallelLinear up: a bias of 0 elements, and the layer has 8 outputs, with a bias: true"},
 			{down.Load(make([]float32, 48), make([]float32, 6)), "RowParallelLinear down: a bias of 6 elements, and the layer has 6 outputs, with a bias: false"},
 
-			{second(SwiGLU(ctx, "act", zeros(torch.F16, 3, 7), Spread)), "act: input [3 7]: want a matrix of gates and what they gate, as a layer with Gated makes it"},
-			{second(SwiGLU(ctx, "act", zeros(torch.F16, 8), Spread)), "act: input [8]: want a matrix of gates and what they gate, as a layer with Gated makes it"},
-			{second(SwiGLU(ctx, "act", zeros(torch.F16, 3, 6), Spread)), "act: 3 gated features of a rank do not divide by the 2 parts that cubes and PEs have of them: choose a multiple, or another placement of the weight"},
+			{second(SwiGLU("act", up, zeros(torch.F16, 3, 4))), "act: input [3 4] of ColumnParallelLinear up, Gated false: want what a layer with Gated has made of some tokens, [tokens 2]"},
+			{second(SwiGLU("act", gate, zeros(torch.F16, 3, 6))), "act: input [3 6] of ColumnParallelLinear gate, Gated true: want what a layer with Gated has made of some tokens, [tokens 8]"},
 			{second(Add(ctx, "residual", zeros(torch.F16, 3, 4), zeros(torch.F16, 4, 3))), "residual: f16 [3 4] and f16 [4 3]: want tensors alike"},
 			{second(Add(ctx, "residual", zeros(torch.F16, 3, 4), zeros(torch.F32, 3, 4))), "residual: f16 [3 4] and f32 [3 4]: want tensors alike"},
 			{second(DotProductAttention(ctx, "core", zeros(torch.F16, 3, 60), heads)), "core: input [3 60]: want [tokens 64] of 4 query heads, 2 key heads and as many of values, of 8 elements"},
-			{second(DotProductAttention(ctx, "core", zeros(torch.F16, 3, 64), attention.Heads{Query: 3, KV: 2, Dim: 8})), "core: 3 query heads and 2 KV heads of 8 elements: the first is a multiple of the second"},
+			{second(DotProductAttention(ctx, "core", zeros(torch.F16, 3, 64), attention.Heads{Query: 3, KV: 2, Dim: 8})), "core: 3 query heads and 2 KV heads of 8 elements: the first has to be a multiple of the second"},
 		} {
 			if c.err == nil || c.err.Error() != c.want {
 				t.Errorf("rank %d:\ngot  %v\nwant %s", rank, c.err, c.want)
@@ -114,4 +115,25 @@ func TestLayersBeforeInitialisation(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+}
+
+// A layer is of the groups that it was made for.
+func TestLayerOfOtherGroups(t *testing.T) {
+	spawned(t, systemOf(t, 4), 4, 4, func(rank int, ctx *torch.Context) error {
+		layer := torch.Must(NewRowParallelLinear(ctx, "down", 8, 6, Options{InputIsParallel: true}))
+		table := torch.Must(NewVocabParallelEmbedding(ctx, "wte", 8, 4, Options{}))
+		x := torch.Must(ctx.Zeros(torch.F16, torch.Shape{2, 2}, Spread))
+		DestroyModelParallel(ctx)
+		torch.OK(InitializeModelParallel(ctx, 2, 1, 1, 1, ""))
+		const why = "it was made for groups that are no more: make it anew after InitializeModelParallel"
+		for want, call := range map[string]func(){
+			"torch: RowParallelLinear down: " + why:     func() { _, _, _ = layer.Forward(x) },
+			"torch: VocabParallelEmbedding wte: " + why: func() { _, _ = table.Forward([]int{1}) },
+		} {
+			if err := misuse(call); err == nil || err.Error() != want {
+				t.Errorf("got %v, want %s", err, want)
+			}
+		}
+		return nil
+	})
 }

@@ -38,13 +38,13 @@ func split(a axis) step {
 		if err != nil {
 			return nil, err
 		}
-		return out, copyBoxes(p.ctx, p.who, []move{a.move(x, p.rank*parts[0], out, 0, out.Shape())})
+		return orFree(out, copyBoxes(p.ctx, p.who, []move{a.move(x, p.rank*parts[0], out, 0, out.Shape())}))
 	}
 }
 
 // gather puts the ranks' tensors together along an axis.
 func gather(a axis) step {
-	return func(p peers, x *torch.Tensor) (_ *torch.Tensor, err error) {
+	return func(p peers, x *torch.Tensor) (*torch.Tensor, error) {
 		shape := x.Shape()
 		list, err := p.empties(x, a, slices.Repeat([]int{shape[a]}, p.size))
 		if err != nil {
@@ -52,18 +52,23 @@ func gather(a axis) step {
 		}
 		in := x
 		if !reflect.DeepEqual(x.Shards(), list[0].Shards()) { // a collective's tensors are laid out alike
-			if in, err = p.empty(x, a, shape[a]); err != nil {
-				return nil, err
-			}
-			defer func() { err = errors.Join(err, in.Free()) }()
-			if err := copyBoxes(p.ctx, p.who, []move{a.move(x, 0, in, 0, shape)}); err != nil {
-				return nil, err
+			var copied stack
+			if copied, err = p.cut(a, x, []int{shape[a]}); err == nil {
+				in = copied[0]
 			}
 		}
-		if err := p.ctx.Distributed().AllGather(list, in, p.group); err != nil {
-			return nil, err
+		if err == nil {
+			err = p.ctx.Distributed().AllGather(list, in, p.group)
 		}
-		return p.join(a, list)
+		var y *torch.Tensor
+		if err == nil {
+			y, err = p.join(a, list)
+		}
+		err = errors.Join(err, list.free())
+		if in != x {
+			err = errors.Join(err, in.Free())
+		}
+		return orFree(y, err)
 	}
 }
 
@@ -79,11 +84,10 @@ func reduceScatter(a axis) step {
 			return nil, err
 		}
 		out, err := p.empty(x, a, parts[p.rank])
-		if err != nil {
-			return nil, err
+		if err == nil {
+			err = p.ctx.Distributed().ReduceScatter(out, list, torch.SUM, p.group)
 		}
-		err = p.ctx.Distributed().ReduceScatter(out, list, torch.SUM, p.group)
-		return out, errors.Join(err, free(list))
+		return orFree(out, errors.Join(err, list.free()))
 	}
 }
 
@@ -100,13 +104,21 @@ func allToAll(cut, join axis, in, out []int) step {
 			return nil, err
 		}
 		to, err := p.empties(x, cut, receive)
-		if err != nil {
-			return nil, err
+		if err == nil {
+			err = p.ctx.Distributed().AllToAll(to, from, p.group)
 		}
-		if err := p.ctx.Distributed().AllToAll(to, from, p.group); err != nil {
-			return nil, err
+		var y *torch.Tensor
+		if err == nil {
+			y, err = p.join(join, to)
 		}
-		y, err := p.join(join, to)
-		return y, errors.Join(err, free(from))
+		return orFree(y, errors.Join(err, to.free(), from.free()))
 	}
+}
+
+// orFree is a new tensor, or what went wrong: then there is none.
+func orFree(x *torch.Tensor, err error) (*torch.Tensor, error) {
+	if err != nil && x != nil {
+		return nil, errors.Join(err, x.Free())
+	}
+	return x, err
 }

@@ -3,13 +3,14 @@ package tp
 import (
 	"errors"
 	"fmt"
+	"math"
 
 	"github.com/kernbench/kernbench/tl"
 	"github.com/kernbench/kernbench/torch"
 )
 
-// norm is what both kinds are: rows are scaled, and multiplied by a gain.
-type norm struct {
+// Norm is what both kinds of norms are: rows are scaled, and multiplied by a gain.
+type Norm struct {
 	Name   string
 	Weight *torch.Tensor // the gain of each column
 	Bias   *torch.Tensor // of each column; nil if there is none
@@ -22,11 +23,11 @@ type norm struct {
 
 // RMSNorm divides each row of a matrix by the root of its mean square plus eps, and
 // multiplies it by a gain.
-type RMSNorm struct{ norm }
+type RMSNorm struct{ Norm }
 
 // LayerNorm subtracts from each row of a matrix its mean, divides it by the root of its
 // mean square plus eps, multiplies it by a gain and adds a bias.
-type LayerNorm struct{ norm }
+type LayerNorm struct{ Norm }
 
 // NewRMSNorm makes a norm of rows of hidden features, with a gain of 1. Of the options it
 // uses DType, and Output for where it puts the gain: beside matrices that are laid out
@@ -51,8 +52,14 @@ func NewLayerNorm(ctx *torch.Context, name string, hidden int, eps float64, o Op
 	return &LayerNorm{n}, nil
 }
 
-func newNorm(ctx *torch.Context, name string, hidden int, eps float64, o Options) (n norm, err error) {
-	n = norm{Name: name, ctx: ctx, o: o, hidden: hidden, eps: eps}
+func newNorm(ctx *torch.Context, name string, hidden int, eps float64, o Options) (n Norm, err error) {
+	n = Norm{Name: name, ctx: ctx, o: o, hidden: hidden, eps: eps}
+	if err := o.check(); err != nil {
+		return n, fmt.Errorf("%s: %w", name, err)
+	}
+	if !(eps >= 0) || math.IsInf(eps, 0) {
+		return n, fmt.Errorf("%s: eps of %v: want a number, 0 or more", name, eps)
+	}
 	if hidden < 1 {
 		return n, fmt.Errorf("%s: %d hidden features: there has to be one", name, hidden)
 	}
@@ -84,7 +91,7 @@ func (n *LayerNorm) Load(gain, bias []float32) error {
 	return n.load(n.Bias, "bias", bias)
 }
 
-func (n *norm) load(to *torch.Tensor, what string, values []float32) error {
+func (n *Norm) load(to *torch.Tensor, what string, values []float32) error {
 	if len(values) != n.hidden {
 		return fmt.Errorf("%s: a %s of %d elements, and rows have %d", n.Name, what, len(values), n.hidden)
 	}
@@ -92,7 +99,7 @@ func (n *norm) load(to *torch.Tensor, what string, values []float32) error {
 }
 
 // Free gives the memory of the norm back.
-func (n *norm) Free() error {
+func (n *Norm) Free() error {
 	err := n.Weight.Free()
 	if n.Bias != nil {
 		err = errors.Join(err, n.Bias.Free())
@@ -156,7 +163,7 @@ func (n *LayerNorm) Forward(x *torch.Tensor) (*torch.Tensor, error) {
 }
 
 // forward makes the result, with partials of so many kinds.
-func (n *norm) forward(x *torch.Tensor, kinds int, do func(r *rowwise, p *partials, y *torch.Tensor) error) (*torch.Tensor, error) {
+func (n *Norm) forward(x *torch.Tensor, kinds int, do func(r *rowwise, p *partials, y *torch.Tensor) error) (*torch.Tensor, error) {
 	if shape := x.Shape(); len(shape) != 2 || shape[1] != n.hidden || x.DType() != n.o.dtype() {
 		return nil, fmt.Errorf("%s: input %v %v: want [tokens %d] %v", n.Name, x.DType(), shape, n.hidden, n.o.dtype())
 	}
@@ -179,6 +186,6 @@ func (n *norm) forward(x *torch.Tensor, kinds int, do func(r *rowwise, p *partia
 }
 
 // inverse is one over the root of the mean square plus eps, of each row of a band.
-func (n *norm) inverse(b *band, p *partials, squares int) tl.Tile {
+func (n *Norm) inverse(b *band, p *partials, squares int) tl.Tile {
 	return b.total(p, squares, adding).Div(n.hidden).Add(n.eps).Rsqrt()
 }

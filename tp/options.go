@@ -58,9 +58,22 @@ func (o *Options) output() torch.DPPolicy {
 	return gridOf(o.weight())
 }
 
+// check refuses what no layer can be made of.
+func (o *Options) check() error {
+	switch d := o.dtype(); d {
+	case torch.F16, torch.BF16, torch.F32, torch.F64:
+		return nil
+	default:
+		return fmt.Errorf("dtype %v: a layer is of f16, bf16, f32 or f64", d)
+	}
+}
+
 // divide is a rank's share of a dimension of a layer.
 func divide(who, what string, n, size int) (int, error) {
-	if n <= 0 || n%size != 0 {
+	if n <= 0 {
+		return 0, fmt.Errorf("%s: %d %s: there has to be one for each of %d ranks", who, n, what, size)
+	}
+	if n%size != 0 {
 		return 0, fmt.Errorf("%s: %d %s do not divide by the tensor parallel world size %d: choose a multiple", who, n, what, size)
 	}
 	return n / size, nil

@@ -2,7 +2,6 @@ package tp
 
 import (
 	"errors"
-	"slices"
 
 	"github.com/kernbench/kernbench/tl"
 	"github.com/kernbench/kernbench/torch"
@@ -22,6 +21,7 @@ type overlap struct {
 	temporaries stack
 	plans       map[int][]*plan // by PE, then by piece
 	copies      map[int][]*pass
+	column      map[int][]int // PEs of the boxes that begin at a column, in the first piece
 	keep        bool          // see product
 	own         *torch.Tensor // if it does not fit
 	wide        int
@@ -68,7 +68,7 @@ func partsOf(ctx *torch.Context, o Options, out int) (list []part) {
 
 // overlapped is afterwards, piece by piece.
 func (l *RowParallelLinear) overlapped(s *state, x, y *torch.Tensor) error {
-	o := &overlap{l: l, y: y, plans: map[int][]*plan{}, copies: map[int][]*pass{}}
+	o := &overlap{l: l, y: y, plans: map[int][]*plan{}, copies: map[int][]*pass{}, column: map[int][]int{}}
 	for i, part := range partsOf(l.ctx, l.o, l.out) {
 		if err := o.piece(s, x, l.Weight[i], part.interval); err != nil {
 			return errors.Join(err, o.temporaries.free())
@@ -104,6 +104,9 @@ func (o *overlap) piece(s *state, x, w *torch.Tensor, cols interval) error {
 	}
 	for _, b := range work {
 		o.plans[b.pe] = append(o.plans[b.pe], p.plan(ctx, b, o.room()))
+		if len(o.sums) == 1 {
+			o.column[b.col] = append(o.column[b.col], b.pe)
+		}
 	}
 	from, to := boxes(ctx, l.o.weight(), sum.Shape()[0], w.Shape()[1]), boxes(ctx, l.o.weight(), sum.Shape()[0], l.out)
 	for i, b := range to {
@@ -155,13 +158,4 @@ func (o *overlap) run(s *state, x *torch.Tensor) error {
 }
 
 // together is the PEs that make rows of each other's: those of a column of boxes.
-func (o *overlap) together(pe int) (all []int) {
-	ctx := o.l.ctx
-	sip, cube, _ := ctx.Place(pe)
-	for c := range ctx.Topology().Spec().CubesPerSIP() {
-		if c == cube || o.l.o.weight().Cube != torch.ColumnWise {
-			all = append(all, ctx.CubePEs(sip, c)...)
-		}
-	}
-	return slices.DeleteFunc(all, func(pe int) bool { return o.plans[pe] == nil }) // it makes nothing
-}
+func (o *overlap) together(pe int) []int { return o.column[o.plans[pe][0].col] }

@@ -63,11 +63,11 @@ func (p peers) empty(x *torch.Tensor, a axis, extent int) (*torch.Tensor, error)
 }
 
 // empties is empty for several extents.
-func (p peers) empties(x *torch.Tensor, a axis, extents []int) (list []*torch.Tensor, err error) {
+func (p peers) empties(x *torch.Tensor, a axis, extents []int) (list stack, err error) {
 	for _, n := range extents {
 		y, err := p.empty(x, a, n)
 		if err != nil {
-			return nil, errors.Join(err, free(list))
+			return nil, errors.Join(err, list.free())
 		}
 		list = append(list, y)
 	}
@@ -75,7 +75,7 @@ func (p peers) empties(x *torch.Tensor, a axis, extents []int) (list []*torch.Te
 }
 
 // cut copies parts of a tensor along an axis to tensors of their own.
-func (p peers) cut(a axis, x *torch.Tensor, extents []int) ([]*torch.Tensor, error) {
+func (p peers) cut(a axis, x *torch.Tensor, extents []int) (stack, error) {
 	list, err := p.empties(x, a, extents)
 	if err != nil {
 		return nil, err
@@ -86,11 +86,14 @@ func (p peers) cut(a axis, x *torch.Tensor, extents []int) ([]*torch.Tensor, err
 		moves = append(moves, a.move(x, at, y, 0, y.Shape()))
 		at += extents[i]
 	}
-	return list, copyBoxes(p.ctx, p.who, moves)
+	if err := copyBoxes(p.ctx, p.who, moves); err != nil {
+		return nil, errors.Join(err, list.free())
+	}
+	return list, nil
 }
 
-// join puts tensors together along an axis and frees them.
-func (p peers) join(a axis, list []*torch.Tensor) (*torch.Tensor, error) {
+// join puts tensors together along an axis.
+func (p peers) join(a axis, list stack) (*torch.Tensor, error) {
 	extent := 0
 	for _, x := range list {
 		extent += x.Shape()[a]
@@ -105,12 +108,5 @@ func (p peers) join(a axis, list []*torch.Tensor) (*torch.Tensor, error) {
 		moves = append(moves, a.move(x, 0, y, at, x.Shape()))
 		at += x.Shape()[a]
 	}
-	return y, errors.Join(copyBoxes(p.ctx, p.who, moves), free(list))
-}
-
-func free(list []*torch.Tensor) (err error) {
-	for _, x := range list {
-		err = errors.Join(err, x.Free())
-	}
-	return err
+	return orFree(y, copyBoxes(p.ctx, p.who, moves))
 }

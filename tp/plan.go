@@ -11,6 +11,7 @@ import (
 type plan struct {
 	pe     int
 	dtype  torch.DType
+	col    int // of the box
 	blocks []block
 	keep   bool // tiles of x in TCM
 }
@@ -62,7 +63,7 @@ func boxes(ctx *torch.Context, weight torch.DPPolicy, rows, cols int) (list []bo
 
 // plan is how a PE makes a box, with so many bytes of TCM.
 func (p *product) plan(ctx *torch.Context, b box, room int) *plan {
-	plan := &plan{pe: b.pe, dtype: p.w.DType(), keep: p.keep}
+	plan := &plan{pe: b.pe, col: b.col, dtype: p.w.DType(), keep: p.keep}
 	if b.rows*b.cols == 0 {
 		return plan
 	}

@@ -9,7 +9,7 @@ import (
 
 // RowParallelLinear is a linear layer whose weight is cut by rows: each rank of the tensor
 // parallel group makes an addend of the result, and the ranks reduce these.
-type RowParallelLinear struct{ linear }
+type RowParallelLinear struct{ Linear }
 
 // NewRowParallelLinear makes the calling rank's part of a layer from in to out features,
 // all zero: in/tp × out of the weight, and all of the bias.
@@ -49,7 +49,7 @@ func NewRowParallelLinear(ctx *torch.Context, name string, in, out int, o Option
 // InputIsParallel, and otherwise all of them. The second result is the bias with
 // SkipBiasAdd, and nil otherwise.
 func (l *RowParallelLinear) Forward(x *torch.Tensor) (y, bias *torch.Tensor, err error) {
-	s := of(l.ctx, l.Name)
+	s := l.state()
 	cols := l.Weight[0].Shape()[0]
 	scatter := !l.o.InputIsParallel && s.tensorSize() > 1
 	if scatter {
@@ -97,28 +97,32 @@ func (l *RowParallelLinear) reduced(s *state, x *torch.Tensor, rows int) (*torch
 
 // afterwards computes all of the rank's addend and then reduces it into y.
 func (l *RowParallelLinear) afterwards(s *state, x, y *torch.Tensor) error {
-	dist, parts := l.ctx.Distributed(), stack{y}
-	scatter := l.o.SequenceParallel && s.tensorSize() > 1
-	if scatter {
-		var err error
-		if parts, err = l.empties(s.tensorSize(), y.Shape(), l.o.output()); err != nil {
-			return err
-		}
-	}
-	p := product{x: stack{x}, w: l.Weight[0], y: parts}
-	err := p.launch(l.ctx, l.Name, l.o.weight())
-	switch {
-	case err != nil:
-	case scatter:
-		err = dist.ReduceScatter(y, parts, torch.SUM, s.tensor)
-	case s.tensorSize() > 1:
-		err = dist.AllReduce(y, torch.SUM, s.tensor)
-	}
-	if scatter {
-		err = errors.Join(err, parts.free())
-	}
+	err := addUp(l.ctx, s, y, l.o.SequenceParallel, func(addend stack) error { return l.times(x, addend) })
 	if b := l.added(); b != nil && err == nil {
 		err = addRow(l.ctx, l.Name+" bias", y, b)
 	}
 	return err
+}
+
+// times makes the rank's addend. Where cubes have tokens of their own, those of a rank are
+// a few of many cubes: a product that was cut so would be one of few rows at a time.
+func (l *RowParallelLinear) times(x *torch.Tensor, addend stack) error {
+	to, grid := addend, gridOf(l.o.weight())
+	scattered := len(addend) > 1 && grid.Cube == torch.RowWise
+	if scattered {
+		whole, err := l.ctx.Empty(l.o.dtype(), torch.Shape{addend.rows(), l.out}, grid)
+		if err != nil {
+			return err
+		}
+		to = stack{whole}
+	}
+	p := product{x: stack{x}, w: l.Weight[0], y: to}
+	err := p.launch(l.ctx, l.Name, l.o.weight())
+	if !scattered {
+		return err
+	}
+	if err == nil {
+		err = copyBoxes(l.ctx, l.Name+" tokens", to.restack(addend))
+	}
+	return errors.Join(err, to.free())
 }

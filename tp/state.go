@@ -78,6 +78,16 @@ func of(ctx *torch.Context, who string) *state {
 	return s
 }
 
+// sameGroups is of for a layer that was made when the tensor parallel group was this one:
+// it has its part of the weights for no other.
+func sameGroups(ctx *torch.Context, who string, group *torch.Group) *state {
+	s := of(ctx, who)
+	if s.tensor != group {
+		panic(&torch.Error{Op: who, Err: errors.New("it was made for groups that are no more: make it anew after InitializeModelParallel")})
+	}
+	return s
+}
+
 // tensorRank is the rank in the tensor parallel group.
 func (s *state) tensorRank() int { return s.own[tensorGroup].at }
 

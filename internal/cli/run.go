@@ -48,6 +48,7 @@ rows, artifacts (files written) and config.`,
   kernbench run pe2pe --data=off --topology torus2x3
   kernbench run ccl_allreduce --ranks-per sip --topology ring6
   kernbench run qkv_gemm --check=race --log qkv.oplog
+  kernbench run transformer_block --shape llama-70b --tokens 512 --data=off
   kernbench run my-scenario.yaml --nranks 4`,
 		Args:              atMostOne("BENCH"),
 		ValidArgsFunction: completeBench,
