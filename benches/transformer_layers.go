@@ -19,12 +19,11 @@ type blockLayers struct {
 	o, down      *tp.RowParallelLinear
 }
 
-// parallel makes the calling rank's part of the block, with its weights.
-func (b *block) parallel(ctx *torch.Context, ranks int, sequence bool, overlap int) *blockLayers {
-	l := &blockLayers{ctx: ctx, sequence: sequence, heads: b.of(ranks)}
+func (b *block) layers(ctx *torch.Context, w way) func(x *torch.Tensor) *torch.Tensor {
+	l := &blockLayers{ctx: ctx, sequence: w.sequence, heads: b.of(w.ranks)}
 	column := tp.Options{DType: b.dtype, Weight: &b.placement}
 	row := column
-	row.InputIsParallel, row.SequenceParallel, row.Overlap = true, sequence, overlap
+	row.InputIsParallel, row.SequenceParallel, row.Overlap = true, w.sequence, w.overlap
 	norm := func(name string) *tp.RMSNorm {
 		n := torch.Must(tp.NewRMSNorm(ctx, name, b.hidden, blockEps, column))
 		if ctx.HasData() {
@@ -35,7 +34,7 @@ func (b *block) parallel(ctx *torch.Context, ranks int, sequence bool, overlap i
 	l.norm1, l.norm2 = norm("norm1"), norm("norm2")
 	columns := map[string]**tp.ColumnParallelLinear{"qkv": &l.qkv, "up": &l.up}
 	rows := map[string]**tp.RowParallelLinear{"o": &l.o, "down": &l.down}
-	for _, spec := range b.layers() {
+	for _, spec := range b.linear() {
 		var load func(weight, bias []float32) error
 		if to, ok := columns[spec.name]; ok {
 			o := column
@@ -50,7 +49,7 @@ func (b *block) parallel(ctx *torch.Context, ranks int, sequence bool, overlap i
 			torch.OK(load(b.weights[spec.name], nil))
 		}
 	}
-	return l
+	return l.forward
 }
 
 // of is the heads of one of so many ranks.
@@ -112,7 +111,7 @@ func free(list ...*torch.Tensor) {
 func (b *block) reference(ranks int) *dense.Matrix {
 	weight := func(name string, in, out int) *dense.Matrix { return dense.New(in, out, b.weights[name], b.dtype) }
 	w := map[string]*dense.Matrix{}
-	for _, l := range b.layers() {
+	for _, l := range b.linear() {
 		w[l.name] = weight(l.name, l.in, l.out)
 	}
 	column := func(x *dense.Matrix, name string) *dense.Matrix { return dense.MatMul(x, w[name], 1, b.dtype) }

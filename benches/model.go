@@ -1,0 +1,154 @@
+package benches
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/kernbench/kernbench/bench"
+	"github.com/kernbench/kernbench/internal/dense"
+	"github.com/kernbench/kernbench/torch"
+	"github.com/kernbench/kernbench/tp"
+)
+
+// model is tensor-parallel layers that make of tokens with some features others with as
+// many. Benches embed activations and add the rest.
+type model interface {
+	io() *activations
+	divided() (n int, what string) // what is cut over the ranks
+	products() float64             // of two numbers, to compute it
+	fill()                         // makes weights and input
+	reference(ranks int) *dense.Matrix
+	// layers makes those of the calling rank, with their weights if there are values.
+	layers(c *torch.Context, w way) (forward func(x *torch.Tensor) *torch.Tensor)
+	// report adds the rows of a way to do it, which has run on c.
+	report(ctx, c *torch.Context, w way, phases []torch.Phase)
+}
+
+// activations is what goes into a model, by the parameters.
+type activations struct {
+	tokens, hidden int
+	dtype          torch.DType
+	placement      torch.DPPolicy // of weights
+	x              []float32
+}
+
+func (a *activations) io() *activations { return a }
+
+// newActivations reads the parameters.
+func newActivations(ctx *torch.Context, hidden int) (a activations, err error) {
+	a = activations{hidden: hidden, dtype: precision(ctx), placement: weightPlacement(ctx)}
+	a.tokens, err = count(ctx, "tokens", mostSize)
+	return a, err
+}
+
+// mostSize bounds each size of a model.
+const mostSize = 1 << 17
+
+// way is one to run a model.
+type way struct {
+	ranks    int
+	sequence bool // parallelism
+	overlap  int
+}
+
+func (w way) String() string {
+	return fmt.Sprintf("tp %d, sequence parallel %t, overlap %d", w.ranks, w.sequence, w.overlap)
+}
+
+// columns is those of a row that say which way it is.
+func (w way) columns() []torch.Metric {
+	return []torch.Metric{torch.Col("tp", w.ranks), torch.Col("sequence_parallel", w.sequence), torch.Col("overlap", w.overlap)}
+}
+
+// ways is all ways that the parameters ask for.
+func ways(ctx *torch.Context, m model) (list []way, err error) {
+	ranks, err := counts(ctx, "tp", 1<<10)
+	if err != nil {
+		return nil, err
+	}
+	pieces, err := counts(ctx, "overlap", 1<<10)
+	if err != nil {
+		return nil, err
+	}
+	n, what := m.divided()
+	if err := divides("tp", what, n, ranks); err != nil {
+		return nil, err
+	}
+	sequence := sequences(ctx)
+	if slices.Contains(sequence, true) {
+		if err := divides("tokens", "tokens", m.io().tokens, ranks); err != nil {
+			return nil, err
+		}
+	}
+	if most := slices.Max(pieces); most > m.io().hidden {
+		return nil, &bench.ParamError{Name: "overlap", Err: fmt.Errorf("%d pieces of %d columns", most, m.io().hidden)}
+	}
+	for _, r := range ranks {
+		for _, s := range sequence {
+			for _, overlap := range pieces {
+				if r > 1 || s == sequence[0] && overlap == pieces[0] { // one rank does it in one way
+					list = append(list, way{r, s, overlap})
+				}
+			}
+		}
+	}
+	return list, nil
+}
+
+// runModel runs a model in all ways that the parameters ask for.
+func runModel(ctx *torch.Context, m model) error {
+	if err := affordable(ctx, m.products()); err != nil {
+		return err
+	}
+	list, err := ways(ctx, m)
+	if err != nil {
+		return err
+	}
+	if ctx.HasData() {
+		m.fill()
+	}
+	want := map[int]*dense.Matrix{} // by ranks
+	for _, w := range list {
+		if ctx.HasData() && want[w.ranks] == nil {
+			want[w.ranks] = m.reference(w.ranks)
+		}
+		if err := w.run(ctx, m, len(list) == 1, want[w.ranks]); err != nil {
+			return fmt.Errorf("%v: %w", w, err)
+		}
+	}
+	return nil
+}
+
+// run is one way: the whole bench, or a part of it.
+func (w way) run(ctx *torch.Context, m model, whole bool, want *dense.Matrix) error {
+	results := make([]*torch.Array, w.ranks)
+	a := m.io()
+	err := onRanks(ctx, w.ranks, whole, func(rank int, c *torch.Context) error {
+		forward := m.layers(c, w)
+		rows, first := a.tokens, 0
+		if w.sequence {
+			rows = a.tokens / w.ranks
+			first = rank * rows
+		}
+		x := torch.Must(c.Empty(a.dtype, torch.Shape{rows, a.hidden}, tp.Activations(a.placement)))
+		if c.HasData() {
+			torch.OK(x.CopyFrom(a.x[first*a.hidden : (first+rows)*a.hidden]))
+		}
+		profile := torch.Must(c.Profile())
+		y := forward(x)
+		phases := torch.Must(profile.Stop())
+		if rank == 0 {
+			m.report(ctx, c, w, phases)
+		}
+		if !c.HasData() {
+			return nil
+		}
+		results[rank] = torch.Must(y.Numpy())
+		part := want.Slice(first, 0, rows, a.hidden)
+		return c.CheckWithin(fmt.Sprintf("%v, rank %d", w, rank), y, part.V, part.Tolerances())
+	})
+	if err == nil && ctx.HasData() && !w.sequence {
+		agree(ctx, fmt.Sprintf("%v, all ranks alike", w), results)
+	}
+	return err
+}
