@@ -17,6 +17,7 @@ func attentionParams(tokens string) []bench.Param {
 	return []bench.Param{
 		{Name: "scale", Usage: "what the 64 query and 8 KV heads of Llama-70B are divided by", Default: "8", Values: []string{"1", "2", "4", "8"}},
 		{Name: "tokens", Usage: "how many tokens are computed", Default: tokens},
+		precisionParam,
 		{Name: "over", Usage: "what holds a shard: each PE of a cube, or each cube of a SIP", Default: "pe", Values: []string{"pe", "cube"}},
 	}
 }
@@ -25,11 +26,12 @@ func attentionParams(tokens string) []bench.Param {
 type attentionCase struct {
 	heads attention.Heads
 	mesh  attention.Mesh
+	dtype torch.DType
 }
 
 func newAttentionCase(ctx *torch.Context) attentionCase {
 	scale := torch.Must(strconv.Atoi(ctx.Param("scale")))
-	c := attentionCase{heads: attention.Heads{Query: 64 / scale, KV: 8 / scale, Dim: 128}}
+	c := attentionCase{heads: attention.Heads{Query: 64 / scale, KV: 8 / scale, Dim: 128}, dtype: precision(ctx)}
 	if ctx.Param("over") == "pe" {
 		c.mesh = attention.OfCube(ctx, 0, 0)
 	} else {
@@ -59,7 +61,7 @@ func (c attentionCase) inputs(ctx *torch.Context, queries, keys int) (q, k, v []
 		return nil, nil, nil, err
 	}
 	wide := c.heads.KV * c.heads.Dim
-	return values(queries*c.heads.Query*c.heads.Dim, 7), values(keys*wide, 11), values(keys*wide, 13), nil
+	return normal(queries*c.heads.Query*c.heads.Dim, 1, 1), normal(keys*wide, 1, 2), normal(keys*wide, 1, 3), nil
 }
 
 // tensors is Q where it is told, K and V cut over the holders.
@@ -71,7 +73,7 @@ func (c attentionCase) tensors(ctx *torch.Context, queries, keys int, q, k, v []
 			rows, wide, on = keys, max(c.heads.KV, lanes)*c.heads.Dim, c.mesh.Rows()
 			x = c.heads.Spread(x, lanes)
 		}
-		if list[i], err = ctx.Empty(torch.F16, torch.Shape{rows, wide}, on); err != nil {
+		if list[i], err = ctx.Empty(c.dtype, torch.Shape{rows, wide}, on); err != nil {
 			return list, err
 		}
 		if ctx.HasData() {
@@ -87,13 +89,13 @@ func (c attentionCase) tensors(ctx *torch.Context, queries, keys int, q, k, v []
 // the keys up to i + offset.
 func (c attentionCase) reference(q, k, v []float32, offset int) *dense.Matrix {
 	d := c.heads.Dim
-	matrix := func(x []float32, heads int) *dense.Matrix { return dense.New(len(x)/(heads*d), heads*d, x, torch.F16) }
+	matrix := func(x []float32, heads int) *dense.Matrix { return dense.New(len(x)/(heads*d), heads*d, x, c.dtype) }
 	qs, ks, vs := matrix(q, c.heads.Query), matrix(k, c.heads.KV), matrix(v, c.heads.KV)
 	var all []*dense.Matrix
 	for head := range c.heads.Query {
 		kv := head * c.heads.KV / c.heads.Query * d
 		all = append(all, dense.Attention(qs.Slice(0, head*d, qs.Rows, d), ks.Slice(0, kv, ks.Rows, d), vs.Slice(0, kv, vs.Rows, d),
-			1/math.Sqrt(float64(d)), offset, torch.F32, torch.F16))
+			1/math.Sqrt(float64(d)), offset, torch.F32, c.dtype))
 	}
 	return dense.Beside(all...)
 }

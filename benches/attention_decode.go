@@ -13,7 +13,7 @@ func init() {
 	bench.Register(bench.Bench{
 		Name:    "attention_decode",
 		Summary: "Llama-70B attention of new tokens with a KV cache cut over a mesh of PEs or cubes",
-		Doc: `Grouped-query attention of f16 with heads of 128 elements, 8 query heads to a KV head.
+		Doc: `Grouped-query attention with heads of 128 elements, 8 query heads to a KV head.
 The keys and values of a context, the new tokens' included, are cut along the sequence
 over the holders of a mesh: the PEs of a cube, or with --over cube the cubes of a SIP,
 whose PEs share the heads. Every holder computes the new tokens' queries with its own
@@ -64,7 +64,7 @@ func runAttentionDecode(ctx *torch.Context) error {
 	}
 	shape := torch.Shape{lanes * tokens, c.heads.Query * c.heads.Dim / lanes}
 	for _, phase := range []string{"local", "merge", "both"} {
-		out, err := ctx.Zeros(torch.F16, shape, torch.On(c.mesh.Roots()...))
+		out, err := ctx.Zeros(c.dtype, shape, torch.On(c.mesh.Roots()...))
 		if err != nil {
 			return err
 		}

@@ -11,7 +11,7 @@ func init() {
 	bench.Register(bench.Bench{
 		Name:    "attention_prefill",
 		Summary: "Llama-70B attention of a prompt, keys and values passing through a mesh of PEs or cubes",
-		Doc: `Grouped-query attention of f16 with heads of 128 elements, 8 query heads to a KV head.
+		Doc: `Grouped-query attention with heads of 128 elements, 8 query heads to a KV head.
 The tokens of a prompt are cut over the holders of a mesh: the PEs of a cube, or with
 --over cube the cubes of a SIP, whose PEs share the heads. Every holder has the queries,
 keys and values of its tokens. Keys and values go east and west along their row of the
@@ -58,7 +58,7 @@ func runAttentionPrefill(ctx *torch.Context) error {
 		want = *c.reference(q, k, v, offset)
 	}
 	for _, order := range []string{"pass_first", "compute_first"} {
-		out, err := ctx.Zeros(torch.F16, x[0].Shape(), c.mesh.Rows())
+		out, err := ctx.Zeros(c.dtype, x[0].Shape(), c.mesh.Rows())
 		if err != nil {
 			return err
 		}

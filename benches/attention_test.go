@@ -63,3 +63,17 @@ func TestAttentionParams(t *testing.T) {
 		}
 	}
 }
+
+// TestAttentionPrecisions: values of each type of elements are right.
+func TestAttentionPrecisions(t *testing.T) {
+	for _, precision := range []string{"f16", "bf16", "f32"} {
+		for name, params := range map[string]map[string]string{
+			"attention_prefill": {"tokens": "72"}, "attention_decode": {"context": "200", "tokens": "2"},
+		} {
+			params["precision"] = precision
+			if r := execute(t, name, torch.Options{Params: params}); !r.OK || len(r.Checks) != 2 {
+				t.Errorf("%s %v: ok %v after %d checks, want true after 2: %v", name, params, r.OK, len(r.Checks), r.Wrong())
+			}
+		}
+	}
+}

@@ -36,6 +36,18 @@ func (c *cuts) fit(wide, elem, room int) blockSize {
 	}
 }
 
+// kept is the bytes that all tiles of x take in TCM, in blocks of these sizes: each takes
+// whole granules of 256.
+func (c *cuts) kept(s blockSize, elem int) (bytes int) {
+	const granule = 256
+	for _, r := range ranges(c.rows, s.rows) {
+		for _, k := range ranges(c.k, s.k) {
+			bytes += (r.n*k.n*elem + granule - 1) / granule * granule
+		}
+	}
+	return bytes
+}
+
 // interval is n places from one on.
 type interval struct{ from, n int }
 

@@ -90,10 +90,14 @@ func (p *product) plan(ctx *torch.Context, b box, room int) *plan {
 	if p.own != nil {
 		own = p.own.Pieces(b.row, 0, b.rows, k, b.pe)
 	}
+	elem := p.w.DType().Size()
+	size := c.fit(p.wide, elem, room)
 	if plan.keep {
-		room -= b.rows * k * p.w.DType().Size()
+		size = c.fit(p.wide, elem, room-b.rows*k*elem)
+		if plan.keep = c.kept(size, elem) <= room/2; !plan.keep { // many small pieces take more than their bytes
+			size = c.fit(p.wide, elem, room)
+		}
 	}
-	size := c.fit(p.wide, p.w.DType().Size(), room)
 	spec := ctx.Topology().Spec()
 	for _, r := range ranges(c.rows, size.rows) {
 		written := p.written
