@@ -4,11 +4,11 @@ import "github.com/kernbench/kernbench/torch"
 
 // breakdownDoc is the end of the Doc of benches that have these columns.
 const breakdownDoc = `
-Where time went is told of the PE of rank 0 that ends last: compute_ns is when an engine
-of it was at work, exposed_memory_ns when none was and data moved between memories and
-TCM, exposed_comm_ns when none was and messages moved or were waited for, idle_ns the
-rest: they add up to total_ns. overlapped_memory_ns and overlapped_comm_ns is how much of
-compute_ns had data or messages moving beside it.`
+Where time went is told of the PE that ends last, of rank 0 where there are ranks:
+compute_ns is when an engine of it was at work, exposed_memory_ns when none was and data
+moved between memories and TCM, exposed_comm_ns when none was and messages moved or were
+waited for, idle_ns the rest: they add up to total_ns. overlapped_memory_ns and
+overlapped_comm_ns is how much of compute_ns had data or messages moving beside it.`
 
 // breakdown is columns of a row that say where time went.
 func breakdown(b torch.Breakdown) []torch.Metric {

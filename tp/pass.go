@@ -76,7 +76,6 @@ func newPass(b box, out operand, in []operand, f func(*tl.PE, []tl.Tile) tl.Tile
 				tile.in = append(tile.in, at(from[i], row, n.from)[0].Ptr)
 				tile.shapes = append(tile.shapes, tl.Shape{rows, n.n})
 			}
-			tile.shapes = append(tile.shapes, tl.Shape{r.n, n.n}) // of the result
 			p.tiles = append(p.tiles, tile)
 		}
 	}
@@ -86,7 +85,6 @@ func newPass(b box, out operand, in []operand, f func(*tl.PE, []tl.Tile) tl.Tile
 // run makes the pass on its PE. Operands of the next tile are asked for before the
 // arithmetic on this one.
 func (p *pass) run(t *tl.PE) {
-	var ahead []tl.Tile
 	load := func(i int) (list []tl.Tile) {
 		if i < len(p.tiles) {
 			for k, from := range p.tiles[i].in {
@@ -95,7 +93,7 @@ func (p *pass) run(t *tl.PE) {
 		}
 		return list
 	}
-	ahead = load(0)
+	ahead := load(0)
 	for i, tile := range p.tiles {
 		in := ahead
 		ahead = load(i + 1)

@@ -9,7 +9,6 @@ import (
 
 // plan is what a PE does of a product: blocks of the result, one after the other.
 type plan struct {
-	pe     int
 	dtype  torch.DType
 	col    int // of the box
 	blocks []block
@@ -63,7 +62,7 @@ func boxes(ctx *torch.Context, weight torch.DPPolicy, rows, cols int) (list []bo
 
 // plan is how a PE makes a box, with so many bytes of TCM.
 func (p *product) plan(ctx *torch.Context, b box, room int) *plan {
-	plan := &plan{pe: b.pe, col: b.col, dtype: p.w.DType(), keep: p.keep}
+	plan := &plan{col: b.col, dtype: p.w.DType(), keep: p.keep}
 	if b.rows*b.cols == 0 {
 		return plan
 	}
