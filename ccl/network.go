@@ -23,6 +23,9 @@ type Network struct {
 	// Lanes is how many collectives of the same kind go on side by side, on other PEs of
 	// the same devices: they share the links between these.
 	Lanes int
+	// QueuesAlone says that messages cannot go to inboxes: algorithms with more neighbours
+	// than a PE has ports are not picked.
+	QueuesAlone bool
 	// Beat, if there is one, is called now and then: costs of very many ranks take time.
 	Beat func()
 	path []topology.LinkID

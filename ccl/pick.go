@@ -39,9 +39,13 @@ func plainer(a, b *Algorithm) bool {
 	return i >= 0 && (j < 0 || i < j)
 }
 
-// holds reports whether the queues of so many ports fit into TCM, with room for tiles.
+// holds reports whether messages can go over so many ports: through queues, if these fit
+// into TCM with room for tiles, or to inboxes.
 func (n *Network) holds(ports int) bool {
-	if ports > n.queues.MaxPorts || n.queues.BufferKind != topology.BufferTCM {
+	if ports > n.queues.MaxPorts {
+		return !n.QueuesAlone
+	}
+	if n.queues.BufferKind != topology.BufferTCM {
 		return true
 	}
 	slots := topology.Bytes(n.queues.NSlots) * n.queues.SlotSize

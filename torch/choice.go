@@ -9,11 +9,11 @@ import (
 )
 
 // algorithm is the one of a name if it does a collective, and else the usual one; or what
-// costs least, which all lanes do.
-func (c *Context) algorithm(name string, plan *ccl.Plan, lanes []lane, queues topology.IPCQ) (*ccl.Algorithm, error) {
+// costs least, which all lanes do, of those that do with queues alone if that is asked for.
+func (c *Context) algorithm(name string, plan *ccl.Plan, lanes []lane, queues topology.IPCQ, alone bool) (*ccl.Algorithm, error) {
 	does := plan.Collective
 	if name == ccl.Auto {
-		if a := c.cheapest(plan, lanes, queues); a != nil {
+		if a := c.cheapest(plan, lanes, queues, alone); a != nil {
 			return a, nil
 		}
 		name = ccl.Usual(does)
@@ -32,18 +32,19 @@ type choice struct {
 	root, count int
 	lanes       int
 	queues      topology.IPCQ
+	alone       bool // no inboxes
 	chunk       int
 }
 
 // cheapest is the algorithm that costs least. Programs ask for the same again and again.
-func (c *Context) cheapest(plan *ccl.Plan, lanes []lane, queues topology.IPCQ) *ccl.Algorithm {
+func (c *Context) cheapest(plan *ccl.Plan, lanes []lane, queues topology.IPCQ, alone bool) *ccl.Algorithm {
 	places := lanes[0].places()
-	key := choice{plan.Collective, plan.DType, fmt.Sprint(places), plan.Root, plan.Counts[0], len(lanes), queues, plan.Chunk}
+	key := choice{plan.Collective, plan.DType, fmt.Sprint(places), plan.Root, plan.Counts[0], len(lanes), queues, alone, plan.Chunk}
 	if a := c.choices[key]; a != nil && len(plan.Counts) == 1 {
 		return a
 	}
 	network := ccl.NewNetwork(c.Topology(), places, queues)
-	network.Lanes, network.Beat = len(lanes), c.m.Engine.Beat
+	network.Lanes, network.Beat, network.QueuesAlone = len(lanes), c.m.Engine.Beat, alone
 	a, _ := ccl.Pick(plan, network)
 	if c.choices == nil {
 		c.choices = map[choice]*ccl.Algorithm{}

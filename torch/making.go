@@ -157,7 +157,7 @@ func (c *Context) planPieces(k *call, members []member) (pieces []*planned, err 
 			r.device = members[j].device
 			of[j].request = &r
 		}
-		p, err := c.planOne(k, of, algorithm, memory.Bytes(room))
+		p, err := c.planOne(k, of, algorithm, memory.Bytes(room), true)
 		if err != nil {
 			return nil, err
 		}

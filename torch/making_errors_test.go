@@ -136,3 +136,25 @@ func TestMakingNeedsSpawn(t *testing.T) {
 		t.Errorf("got  %v\nwant %s", err, want)
 	}
 }
+
+// The algorithm that costs least is chosen from those that need no inboxes: alone, six
+// ranks would exchange so little with everyone at once.
+func TestMakingChoosesQueues(t *testing.T) {
+	l := newLab(t, torch.Options{Topology: system(t, "ring6", "pe.ipcq.max_ports=2")})
+	var alone, beside string
+	err := l.Spawn(func(rank int, ctx *torch.Context) error {
+		dist := ctx.Distributed()
+		torch.OK(dist.InitProcessGroup("ahbm", torch.Algorithm("auto")))
+		x := full(ctx, rank, 8)
+		torch.OK(dist.AllReduce(x, torch.SUM))
+		torch.OK(ctx.Synchronize())
+		alone = ctx.Collective.Algorithm
+		torch.OK(dist.AllReduceMaking(torch.Making{Name: "nothing", Make: idle}, []*torch.Tensor{x}, torch.SUM))
+		torch.OK(ctx.Synchronize())
+		beside = ctx.Collective.Algorithm
+		return ctx.Check("sum", x, []int{90, 90, 90, 90, 90, 90, 90, 90})
+	}, 6)
+	if err != nil || !l.Report.OK() || !strings.HasPrefix(alone, "direct") || strings.HasPrefix(beside, "direct") {
+		t.Errorf("error %v, checks %+v; alone by %s, beside something by %s, want direct ones alone only", err, l.Report.Checks, alone, beside)
+	}
+}

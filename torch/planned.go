@@ -28,11 +28,12 @@ func (c *Context) plan(k *call, members []member) (*planned, error) {
 	if r.making != nil {
 		return c.planMaking(k, members)
 	}
-	return c.planOne(k, members, k.group.settings.Algorithm, 0)
+	return c.planOne(k, members, k.group.settings.Algorithm, 0, false)
 }
 
-// planOne makes a program of a collective by an algorithm, which leaves some room in TCM.
-func (c *Context) planOne(k *call, members []member, algorithm string, room memory.Bytes) (*planned, error) {
+// planOne makes a program of a collective by an algorithm, which leaves some room in TCM,
+// and if it is to be chosen does with queues alone if that is wanted.
+func (c *Context) planOne(k *call, members []member, algorithm string, room memory.Bytes, alone bool) (*planned, error) {
 	r, settings := members[0].request, k.group.settings
 	lanes, err := cut(members)
 	if err != nil {
@@ -51,7 +52,7 @@ func (c *Context) planOne(k *call, members []member, algorithm string, room memo
 		}
 		settings.Size(plans[j], queues)
 	}
-	a, err := c.algorithm(algorithm, plans[0], lanes, queues)
+	a, err := c.algorithm(algorithm, plans[0], lanes, queues, alone)
 	if err != nil {
 		return nil, err
 	}
