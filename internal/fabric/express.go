@@ -104,5 +104,5 @@ func (m *trains) join(i int32, st int) {
 	m.arrive(m.add(train{
 		msg: i, stage: int32(st), class: msg.Class, last: true, flits: 1, short: msg.isShort(0, m.cfg.Flit),
 		head: now, tail: now, share: m.split,
-	}))
+	}), msg.stages[st])
 }

@@ -103,7 +103,7 @@ func newTrains(f *Fabric) *trains {
 func (m *trains) Handle(kind sim.Kind, arg uint64) {
 	switch kind & 0xff {
 	case evArrive:
-		m.arrive(int32(arg))
+		m.arrive(int32(uint32(arg)), stage(arg>>32))
 	case evFree:
 		m.freed(m.server(stage(int32(arg))))
 	case evRefill:
@@ -184,7 +184,7 @@ func (m *trains) offer(i int32) {
 	}
 	t.last, t.refill = end == msg.flits, end < msg.flits
 	src.offered = end
-	m.arrive(m.add(t))
+	m.arrive(m.add(t), msg.stages[t.stage])
 }
 
 func (m *trains) add(t train) int32 {

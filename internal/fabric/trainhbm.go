@@ -31,7 +31,8 @@ func (m *trains) throughMemory(s *server, i int32) Time {
 // channels do, go as one train but for the last, which decides when it ends.
 type runs struct {
 	*trains
-	perFlit Time  // of the link
+	link    stage // that it goes over
+	perFlit Time  // of that
 	run     train // the present one
 	dry     Time  // when the link has sent it
 	even    train // those before it that are alike, none if it has no flits
@@ -43,7 +44,8 @@ type runs struct {
 func (m *trains) newRuns(msg *message, t *train) runs {
 	run := t.before(0)
 	run.stage, run.asServed = 1, false
-	return runs{trains: m, perFlit: m.server(msg.stages[1]).perFlit, run: run}
+	link := msg.stages[1]
+	return runs{trains: m, link: link, perFlit: m.server(link).perFlit, run: run}
 }
 
 // add takes the next flit, which is there at an instant.
@@ -84,7 +86,7 @@ func (r *runs) end(last bool) {
 
 func (r *runs) send(t *train) {
 	if t.flits > 0 {
-		r.eng.At(t.head, r.target, evArrive, uint64(r.trains.add(*t)))
+		r.arriveAt(t.head, r.trains.add(*t), r.link)
 	}
 }
 
