@@ -7,9 +7,6 @@ import (
 	"github.com/kernbench/kernbench/torch"
 )
 
-// copyBytes is a tile of a copy to y.
-const copyBytes = 16 << 10
-
 // overlap is a row-parallel product that is made in pieces, of which one is reduced while
 // the next is computed. A piece has some columns of what each PE makes of the result, so
 // that each has its own part of the sum and copies it to y.
@@ -118,6 +115,9 @@ func (o *overlap) piece(s *state, x, w *torch.Tensor, cols interval) error {
 // room is the bytes of TCM for the product: the rest is for messages and copies.
 func (o *overlap) room() int { return tcm(o.l.ctx) * 3 / 4 }
 
+// copyBytes is a tile of a copy to y.
+func (o *overlap) copyBytes() int { return min(16<<10, tcm(o.l.ctx)/32) }
+
 // copy is how a PE's box of a piece of the sum, which it holds itself, gets to y, with
 // the bias.
 func (o *overlap) copy(sum *torch.Tensor, from, to box, cols interval) *pass {
@@ -128,7 +128,7 @@ func (o *overlap) copy(sum *torch.Tensor, from, to box, cols interval) *pass {
 		in = append(in, operand{x: bias, vector: true})
 		f = func(_ *tl.PE, in []tl.Tile) tl.Tile { return in[0].Add(in[1]) }
 	}
-	return newPass(to, operand{x: o.y}, in, f, copyBytes)
+	return newPass(to, operand{x: o.y}, in, f, o.copyBytes())
 }
 
 // run runs it all in one program.
@@ -136,7 +136,7 @@ func (o *overlap) run(s *state, x *torch.Tensor) error {
 	l, dist := o.l, o.l.ctx.Distributed()
 	kept := map[int]map[tl.Ptr]tl.Tile{} // by PE: all pieces need the same rows of x
 	m := torch.Making{
-		Name: l.Name, Using: append([]*torch.Tensor{x, o.y}, l.Weight...), Room: o.room() + 2*copyBytes,
+		Name: l.Name, Using: append([]*torch.Tensor{x, o.y}, l.Weight...), Room: o.room() + 2*o.copyBytes(),
 		Make: func(t *tl.PE, pe, piece int) func() bool {
 			if kept[pe] == nil {
 				kept[pe] = map[tl.Ptr]tl.Tile{}
