@@ -112,19 +112,12 @@ func (c *Context) ccl() *ccl.Config {
 // join makes the next group of the calling rank, which other ranks may have made
 // before.
 func (c *Context) join(op string, members []int, settings ccl.Settings) (*Group, error) {
-	if names := append(ccl.Names(), ccl.Auto); !slices.Contains(names, settings.Algorithm) {
-		return nil, fmt.Errorf("%s: no algorithm %q: there are %s", op, settings.Algorithm, strings.Join(names, ", "))
-	}
-	if err := settings.Check(c.Topology().Spec()); err != nil {
-		return nil, fmt.Errorf("%s: %w", op, err)
-	}
-	queues := c.m.Queues(settings.Queues())
-	if room := topology.Bytes(queues.NSlots) * queues.SlotSize; settings.ChunkBytes > room {
-		return nil, fmt.Errorf("%s: chunks of %v, and a queue has %d slots of %v: lower ccl's chunk_bytes to %v", op, settings.ChunkBytes, queues.NSlots, queues.SlotSize, room)
-	}
 	w := c.current
 	number := w.made
 	if number == len(c.groups) {
+		if err := c.checkSettings(op, settings); err != nil {
+			return nil, err
+		}
 		c.groups = append(c.groups, &groupState{number: len(w.groups), ranks: slices.Clone(members), forming: map[int]*call{}, settings: settings})
 	}
 	s := c.groups[number]
@@ -146,6 +139,21 @@ func (c *Context) join(op string, members []int, settings ccl.Settings) (*Group,
 	return g, nil
 }
 
+// checkSettings is why a group cannot do its collectives so.
+func (c *Context) checkSettings(op string, settings ccl.Settings) error {
+	if names := append(ccl.Names(), ccl.Auto); !slices.Contains(names, settings.Algorithm) {
+		return fmt.Errorf("%s: no algorithm %q: there are %s", op, settings.Algorithm, strings.Join(names, ", "))
+	}
+	if err := settings.Check(c.Topology().Spec()); err != nil {
+		return fmt.Errorf("%s: %w", op, err)
+	}
+	queues := c.m.Queues(settings.Queues())
+	if room := topology.Bytes(queues.NSlots) * queues.SlotSize; settings.ChunkBytes > room {
+		return fmt.Errorf("%s: chunks of %v, and a queue has %d slots of %v: lower ccl's chunk_bytes to %v", op, settings.ChunkBytes, queues.NSlots, queues.SlotSize, room)
+	}
+	return nil
+}
+
 // NewGroup makes a group of some ranks of the world. All ranks call it, members or
 // not, in the same order.
 func (d *Distributed) NewGroup(members []int, opts ...GroupOption) (*Group, error) {
@@ -155,12 +163,9 @@ func (d *Distributed) NewGroup(members []int, opts ...GroupOption) (*Group, erro
 		return nil, err
 	}
 	n := len(world.shared.ranks)
-	named := make([]bool, n)
-	for _, r := range members {
-		if r < 0 || r >= n || named[r] {
-			panic(misuse("NewGroup", "ranks %v: each is one of 0 to %d, once", members, n-1))
-		}
-		named[r] = true
+	sorted := slices.Sorted(slices.Values(members))
+	if len(sorted) > 0 && (sorted[0] < 0 || sorted[len(sorted)-1] >= n) || len(slices.Compact(sorted)) != len(members) {
+		panic(misuse("NewGroup", "ranks %v: each is one of 0 to %d, once", members, n-1))
 	}
 	if len(members) == 0 {
 		panic(misuse("NewGroup", "a group of no ranks"))

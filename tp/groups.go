@@ -3,6 +3,7 @@ package tp
 import (
 	"fmt"
 	"slices"
+	"sync"
 )
 
 // kind is what the ranks of a group share the work of.
@@ -64,6 +65,50 @@ func firstAndLast(stages []int) []int {
 		return stages
 	}
 	return []int{stages[0], stages[len(stages)-1]}
+}
+
+// division is how a world is divided: what InitializeModelParallel is given.
+type division struct {
+	world, tensor, pipeline, context, expert int
+	order                                    string
+}
+
+// grouping is the groups of a division: each once, since kinds may have the same
+// ranks, and for each kind which of them a rank is in, -1 if in none.
+type grouping struct {
+	distinct [][]int
+	of       [numKinds][]int
+}
+
+// divisions is those that have been made: every rank of a world asks for the same.
+var divisions sync.Map
+
+// divided is the groups of a division.
+func divided(d division) (*grouping, error) {
+	if known, ok := divisions.Load(d); ok {
+		return known.(*grouping), nil
+	}
+	all, err := allGroups(d.world, d.tensor, d.pipeline, d.context, d.expert, d.order)
+	if err != nil {
+		return nil, err
+	}
+	m := &grouping{}
+	known := map[string]int{}
+	for k, list := range all {
+		m.of[k] = slices.Repeat([]int{-1}, d.world)
+		for _, ranks := range list {
+			key := fmt.Sprint(ranks)
+			if _, ok := known[key]; !ok {
+				known[key] = len(m.distinct)
+				m.distinct = append(m.distinct, ranks)
+			}
+			for _, rank := range ranks {
+				m.of[k][rank] = known[key]
+			}
+		}
+	}
+	divisions.Store(d, m)
+	return m, nil
 }
 
 // allGroups is the ranks of every group of each kind. Sizes of 0 are 1.

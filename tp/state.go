@@ -37,23 +37,21 @@ func InitializeModelParallel(ctx *torch.Context, tensor, pipeline, context, expe
 	if s.tensor != nil {
 		return fmt.Errorf("%s: called twice: DestroyModelParallel comes first", who)
 	}
-	all, err := allGroups(dist.GetWorldSize(), tensor, pipeline, context, expert, order)
+	d, err := divided(division{dist.GetWorldSize(), tensor, pipeline, context, expert, order})
 	if err != nil {
 		return fmt.Errorf("%s: %w", who, err)
 	}
+	groups := make([]*torch.Group, len(d.distinct))
+	for i, ranks := range d.distinct {
+		if groups[i], err = dist.NewGroup(ranks, opts...); err != nil {
+			return fmt.Errorf("%s: %w", who, err)
+		}
+	}
 	made := state{rank: dist.GetRank()}
-	known := map[string]*torch.Group{} // kinds may have the same ranks
-	for k, list := range all {
-		for _, ranks := range list {
-			key := fmt.Sprint(ranks)
-			if known[key] == nil {
-				if known[key], err = dist.NewGroup(ranks, opts...); err != nil {
-					return fmt.Errorf("%s: %w", who, err)
-				}
-			}
-			if at := slices.Index(ranks, made.rank); at >= 0 {
-				made.own[k] = membership{ranks, at, known[key]}
-			}
+	for k := range made.own {
+		if i := d.of[k][made.rank]; i >= 0 {
+			ranks := d.distinct[i]
+			made.own[k] = membership{ranks, slices.Index(ranks, made.rank), groups[i]}
 		}
 	}
 	made.tensor = made.own[tensorGroup].group
