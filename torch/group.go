@@ -114,10 +114,12 @@ func (c *Context) ccl() *ccl.Config {
 func (c *Context) join(op string, members []int, settings ccl.Settings) (*Group, error) {
 	w := c.current
 	number := w.made
-	if number == len(c.groups) {
+	if number == len(c.groups) || c.groups[number].settings != settings {
 		if err := c.checkSettings(op, settings); err != nil {
 			return nil, err
 		}
+	}
+	if number == len(c.groups) {
 		c.groups = append(c.groups, &groupState{number: len(w.groups), ranks: slices.Clone(members), forming: map[int]*call{}, settings: settings})
 	}
 	s := c.groups[number]
