@@ -28,6 +28,9 @@ type VocabParallelEmbedding struct {
 func NewVocabParallelEmbedding(ctx *torch.Context, name string, vocab, hidden int, o Options) (*VocabParallelEmbedding, error) {
 	who := "VocabParallelEmbedding " + name
 	s := of(ctx, who)
+	if err := o.checkOther(); err != nil {
+		return nil, fmt.Errorf("%s: %w", who, err)
+	}
 	if hidden < 1 {
 		return nil, fmt.Errorf("%s: %d hidden features: there has to be one", who, hidden)
 	}

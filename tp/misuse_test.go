@@ -13,6 +13,8 @@ func second(_ any, err error) error { return err }
 // third is that of a layer's Forward.
 func third(_, _ any, err error) error { return err }
 
+const linearAlone = "options Bias, SkipBiasAdd, GatherOutput, Gated, InputIsParallel and Overlap are for linear layers: leave them out"
+
 // Errors of layers name the layer, say what does not fit, and what would.
 func TestLinearMisuse(t *testing.T) {
 	spawned(t, systemOf(t, 4), 4, 4, func(rank int, ctx *torch.Context) error {
@@ -36,6 +38,11 @@ func TestLinearMisuse(t *testing.T) {
 			{column(6, 0, Options{}), "ColumnParallelLinear up: 0 output features: there has to be one for each of 4 ranks"},
 			{row(10, 6, Options{}), "RowParallelLinear down: 10 input features do not divide by the tensor parallel world size 4: choose a multiple"},
 			{column(6, 8, Options{DType: torch.I32}), "ColumnParallelLinear up: dtype i32: a layer is of f16, bf16, f32 or f64"},
+			{second(NewRMSNorm(ctx, "in", 8, 0, Options{Overlap: 2})), "RMSNorm in: " + linearAlone},
+			{second(NewLayerNorm(ctx, "in", 8, 0, Options{Bias: true})), "LayerNorm in: " + linearAlone},
+			{second(NewRMSNorm(ctx, "in", 8, -1, Options{})), "RMSNorm in: eps of -1: want a number, 0 or more"},
+			{second(NewVocabParallelEmbedding(ctx, "wte", 8, 4, Options{GatherOutput: true})), "VocabParallelEmbedding wte: " + linearAlone},
+			{second(NewVocabParallelEmbedding(ctx, "wte", 8, 4, Options{DType: torch.I32})), "VocabParallelEmbedding wte: dtype i32: a layer is of f16, bf16, f32 or f64"},
 			{column(0, 8, Options{}), "ColumnParallelLinear up: 0 input features: there has to be one"},
 			{row(8, 0, Options{}), "RowParallelLinear down: 0 output features: there has to be one"},
 			{third(parallel.Forward(zeros(torch.F16, 6, 2))), "RowParallelLinear own: 6 tokens do not divide by the tensor parallel world size 4: choose a multiple"},

@@ -31,7 +31,8 @@ type LayerNorm struct{ Norm }
 
 // NewRMSNorm makes a norm of rows of hidden features, with a gain of 1. Of the options it
 // uses DType, and Output for where it puts the gain: beside matrices that are laid out
-// so. Every rank has all of it, whatever the groups.
+// so; with SequenceParallel it is the same, of the rows that it is given. Every rank has
+// all of it, whatever the groups.
 func NewRMSNorm(ctx *torch.Context, name string, hidden int, eps float64, o Options) (*RMSNorm, error) {
 	n, err := newNorm(ctx, "RMSNorm "+name, hidden, eps, o)
 	if err != nil {
@@ -54,7 +55,7 @@ func NewLayerNorm(ctx *torch.Context, name string, hidden int, eps float64, o Op
 
 func newNorm(ctx *torch.Context, name string, hidden int, eps float64, o Options) (n Norm, err error) {
 	n = Norm{Name: name, ctx: ctx, o: o, hidden: hidden, eps: eps}
-	if err := o.check(); err != nil {
+	if err := o.checkOther(); err != nil {
 		return n, fmt.Errorf("%s: %w", name, err)
 	}
 	if !(eps >= 0) || math.IsInf(eps, 0) {

@@ -2,6 +2,7 @@ package tp
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 
 	"github.com/kernbench/kernbench/torch"
@@ -66,6 +67,14 @@ func (o *Options) check() error {
 	default:
 		return fmt.Errorf("dtype %v: a layer is of f16, bf16, f32 or f64", d)
 	}
+}
+
+// checkOther is check of a layer that is not linear, and has no use for what those have.
+func (o *Options) checkOther() error {
+	if o.Bias || o.SkipBiasAdd || o.GatherOutput || o.Gated || o.InputIsParallel || o.Overlap != 0 {
+		return errors.New("options Bias, SkipBiasAdd, GatherOutput, Gated, InputIsParallel and Overlap are for linear layers: leave them out")
+	}
+	return o.check()
 }
 
 // divide is a rank's share of a dimension of a layer.
