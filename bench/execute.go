@@ -1,11 +1,14 @@
 package bench
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"os"
 
 	"github.com/kernbench/kernbench/internal/report"
+	"github.com/kernbench/kernbench/internal/trace"
 	"github.com/kernbench/kernbench/torch"
 )
 
@@ -24,6 +27,9 @@ func (b Bench) Execute(ctx context.Context, o Options) (*Result, error) {
 	if o.Params, err = b.params(o.Params); err != nil {
 		return nil, err
 	}
+	if err := b.folder(&o); err != nil {
+		return nil, err
+	}
 	c, err := torch.New(ctx, o.Options)
 	if err != nil {
 		return nil, err
@@ -37,13 +43,36 @@ func (b Bench) Execute(ctx context.Context, o Options) (*Result, error) {
 		err = c.Synchronize() // what the bench has not waited for, or errors it overlooked
 	}
 	if err != nil {
-		return nil, explain(err, c.Err())
+		return nil, errors.Join(explain(err, c.Err()), c.DropTrace())
 	}
 	r, err := b.result(c, o)
 	if err == nil && o.Log != "" {
 		err = r.save(c, o.Log)
 	}
+	if err == nil && o.Trace != "" {
+		err = c.SaveTrace(trace.About{Version: report.Version, Program: b.Name})
+		r.Artifacts = append(r.Artifacts, o.Trace)
+	}
 	return r, err
+}
+
+// folder makes the folder that the bench writes its files to.
+func (b Bench) folder(o *Options) error {
+	many := "bench %s runs many machines, and this is of one: take a bench of one, or kernbench coll"
+	switch {
+	case b.Folder != "" && o.Log != "":
+		return &ParamError{"log", fmt.Errorf(many, b.Name)}
+	case b.Folder != "" && o.Trace != "":
+		return &ParamError{"trace", fmt.Errorf(many, b.Name)}
+	case b.Folder != "":
+		o.Folder = cmp.Or(o.Folder, b.Folder)
+		return os.MkdirAll(o.Folder, 0o777)
+	case o.Folder != "":
+		return &ParamError{"out", fmt.Errorf("bench %s writes no files", b.Name)}
+	case o.Resume:
+		return &ParamError{"resume", fmt.Errorf("bench %s keeps no results to go on from", b.Name)}
+	}
+	return nil
 }
 
 // run is the bench's Run with panics as errors.

@@ -15,6 +15,9 @@ type Bench struct {
 	Summary string // one line, for the list
 	Doc     string // what it does and reports, for those who want to know more
 	Params  []Param
+	// Folder is where a bench that writes files puts them, unless whoever runs it says
+	// otherwise: "1H_milestone_output/ccl". Results there may be taken over (Resume).
+	Folder string
 	// Run launches kernels, checks values with Check, and reports with Metric and
 	// Row. An error means that it could not be run, not that a value is wrong.
 	Run func(ctx *torch.Context) error

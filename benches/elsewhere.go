@@ -1,7 +1,7 @@
 package benches
 
 import (
-	"errors"
+	"fmt"
 
 	"github.com/kernbench/kernbench/bench"
 	"github.com/kernbench/kernbench/topology"
@@ -15,8 +15,12 @@ func elsewhere(ctx *torch.Context, g *topology.Graph, whole bool, run func(on *t
 	if whole && g == ctx.Topology() {
 		return run(ctx)
 	}
-	if ctx.SavesLog() {
-		return &bench.ParamError{Name: "log", Err: errors.New("an op log is of one machine, and this bench makes others: choose parameters for one row alone, and a system with as many SIPs as it has ranks")}
+	const alone = "%s is of one machine, and this bench makes others: choose parameters for one row alone, and a system with as many SIPs as it has ranks"
+	switch {
+	case ctx.SavesLog():
+		return &bench.ParamError{Name: "log", Err: fmt.Errorf(alone, "an op log")}
+	case ctx.Traced():
+		return &bench.ParamError{Name: "trace", Err: fmt.Errorf(alone, "a trace")}
 	}
 	on, err := ctx.Another(g)
 	if err != nil {

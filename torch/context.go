@@ -16,6 +16,7 @@ import (
 	"github.com/kernbench/kernbench/internal/memory"
 	"github.com/kernbench/kernbench/internal/oplog"
 	"github.com/kernbench/kernbench/internal/sim"
+	"github.com/kernbench/kernbench/internal/trace"
 	"github.com/kernbench/kernbench/tl"
 	"github.com/kernbench/kernbench/topology"
 )
@@ -36,12 +37,18 @@ type Options struct {
 	// Stall is how long, by the wall clock, a kernel may compute without an
 	// operation of the tile language before the run is given up; 0 is 10 s.
 	Stall  time.Duration
+	Trace  string      // file to record what the machine does to; "" is none
 	Output io.Writer   // of Printf in kernels; nil is nowhere
 	CCL    *ccl.Config // how collectives are done; nil is the default
 	// Params is the parameters of the program and their values, for Param.
 	Params map[string]string
 	// Settings is values for packages that build on this one, by their types: see Setting.
 	Settings []any
+	// Folder is where the program writes its files, and Resume says that results which
+	// lie there already are to be taken over. Progress is told how much is done.
+	Folder   string
+	Resume   bool
+	Progress func(done, total int)
 }
 
 // Context is a machine with its tensors.
@@ -52,7 +59,8 @@ type Context struct {
 	options Options
 	m       *machine.Machine
 	data    *exec.Executor
-	tensors int // made so far
+	trace   *trace.File // that it is recorded to; nil is none
+	tensors int         // made so far
 
 	driver     *worker   // the program itself
 	workers    []*worker // of Spawn, by rank
@@ -99,10 +107,18 @@ func New(ctx context.Context, o Options) (*Context, error) {
 		fidelity = fabric.Flit
 	}
 	c := &Context{ctx: ctx, options: o, lastUse: map[use]int32{}}
-	c.m = machine.New(o.Topology, machine.Options{
+	how := machine.Options{
 		Fidelity: fidelity, Limit: o.Limit, Log: !o.NoData || o.Race || o.KeepLog,
 		NoLines: !c.KeepsLog(), // nobody but the data phase reads it
-	})
+	}
+	if o.Trace != "" {
+		var err error
+		if c.trace, err = trace.Create(o.Trace); err != nil {
+			return nil, err
+		}
+		how.Trace = c.trace.Recorder
+	}
+	c.m = machine.New(o.Topology, how)
 	c.driver = &worker{}
 	c.current = c.driver
 	c.operations.ctx = c
@@ -120,7 +136,7 @@ func New(ctx context.Context, o Options) (*Context, error) {
 // this one does, and has to be closed.
 func (c *Context) Another(g *topology.Graph) (*Context, error) {
 	o := c.options
-	o.Topology = g
+	o.Topology, o.Trace = g, ""
 	return New(c.ctx, o)
 }
 

@@ -13,7 +13,7 @@ var layers = []struct {
 	packages []string
 }{
 	{"foundation", []string{"internal/sim", "topology", "internal/config", "internal/config/configtest", "internal/rapidtest", "internal/host"}},
-	{"values", []string{"internal/numeric", "internal/oplog", "internal/npy", "internal/dense"}},
+	{"values", []string{"internal/numeric", "internal/oplog", "internal/npy", "internal/dense", "internal/trace"}},
 	{"kernels", []string{"tl"}},
 	{"machines", []string{
 		"internal/fabric", "internal/memory", "internal/pe", "internal/ipcq", "internal/machine", "internal/exec",
@@ -21,7 +21,7 @@ var layers = []struct {
 	}},
 	{"collectives", []string{"ccl", "comm/coll"}},
 	{"host API", []string{"torch", "tp", "attention", "task", "scenario"}},
-	{"evaluation", []string{"internal/runner", "internal/sweep", "internal/figure", "internal/report", "internal/probe", "internal/collperf", "task/chart"}},
+	{"evaluation", []string{"internal/runner", "internal/sweep", "internal/figure", "internal/chart", "internal/report", "internal/probe", "internal/collperf", "internal/trace/analysis", "internal/results", "internal/reference", "task/chart"}},
 	{"benches", []string{"bench", "benches/...", "scenarios"}},
 	{"command", []string{
 		"internal/cli", ".", "cmd/kernbench", "cmd/collbench", "examples/...",

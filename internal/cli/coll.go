@@ -54,6 +54,8 @@ all_reduce sums 96 of them on 6 SIPs of 16 cubes. The size is that of one addend
 the n of busbw is how many addends there are.
 
 Rows are measured side by side, as many as --threads says; that changes no number.
+--trace records what every engine and link does in a single row, for kernbench trace and
+Perfetto.
 
 --on shm does the same between real ranks and measures them: --nranks processes of this
 computer that share memory, each bound to a core if there are as many. --on inproc takes
@@ -78,6 +80,7 @@ the sentence; best is empty without --algo all, and what is left out has no rows
 		Example: `  kernbench coll all_reduce
   kernbench coll all_reduce -b 1K -e 16M -f 4 --topology ring6 --algo ring
   kernbench coll all_reduce --topology torus2x3 --partial --algo all -b 1K -e 64K -f 8
+  kernbench coll all_reduce --topology ring6 -b 1M -e 1M --trace ring.json.gz
   kernbench coll all_gather --ranks-per pe --world 8 -d all
   kernbench coll reduce_scatter -o all -d int32 --buffer hbm
   kernbench coll broadcast -r all -b 64K -e 64K --format json

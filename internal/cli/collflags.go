@@ -66,6 +66,7 @@ type collFlags struct {
 	world               int
 	per, data, fidelity *string
 	partial             *bool
+	trace               *string
 	threads             func() (int, error)
 
 	// Of real ones.
@@ -97,6 +98,7 @@ func addCollFlags(cmd *cobra.Command) *collFlags {
 	f.data = choiceFlag(cmd, "data", "compute values and check them, or times only", "on", "off")
 	f.fidelity = fidelityFlag(cmd)
 	f.threads = threadsFlag(cmd)
+	f.trace = traceFlag(cmd)
 	intFlag(cmd, &f.nranks, "nranks", 2, "`N` real ranks")
 	flags.VarP((*wholeNumber)(&f.warmups), "warmup-iters", "w", "iterations of real ranks before those that are measured")
 	return f
@@ -134,7 +136,7 @@ func (f *collFlags) simulated(c ccl.Collective, g *topology.Graph, how *ccl.Conf
 		return o, err
 	}
 	o.Topology, o.CCL, o.World, o.Partial = g, how, f.world, *f.partial
-	o.Buffer, o.Flit = topology.BufferKind(*f.buffer), *f.fidelity == "flit"
+	o.Buffer, o.Flit, o.Trace = topology.BufferKind(*f.buffer), *f.fidelity == "flit", *f.trace
 	o.NoCheck = o.NoCheck || *f.data == "off"
 	o.RanksPer = collperf.RanksPer(*f.per)
 	if *f.per == "" {

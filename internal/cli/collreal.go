@@ -28,7 +28,7 @@ const realIters = 20
 
 // simulatedOnly is the flags that mean nothing to real ranks, and what does instead.
 var simulatedOnly = []struct{ flag, instead string }{
-	{"topology", ""}, {"ccl", ""}, {"set", ""}, {"partial", ""}, {"ranks-per", ""}, {"fidelity", ""}, {"threads", ""},
+	{"topology", ""}, {"ccl", ""}, {"set", ""}, {"partial", ""}, {"ranks-per", ""}, {"fidelity", ""}, {"threads", ""}, {"trace", ""},
 	{"world", "--nranks says how many there are"}, {"data", "--check 0 compares no values"},
 }
 

@@ -34,8 +34,12 @@ flags are those of that command.
 
 --data=off finds out times only and is faster. --check=race looks for accesses of
 different PEs to the same memory that nothing orders. --log saves the op log, for
-kernbench replay. A kernel that never ends is stopped by --limit, and by --stall if
+kernbench replay. --trace records what every engine and link does, for kernbench trace
+and Perfetto. A kernel that never ends is stopped by --limit, and by --stall if
 it does not even call the tile language.
+
+Benches that write files, such as milestone-1h-ccl, write them to --out; with --resume
+they go on from the results that lie there.
 
 What kernels print with Printf goes to standard error, as do wrong values and
 races, for which the exit status is 1. A kernel that is misused, panics, waits for
@@ -48,6 +52,7 @@ rows, artifacts (files written) and config.`,
   kernbench run pe2pe --data=off --topology torus2x3
   kernbench run ccl_allreduce --ranks-per sip --topology ring6
   kernbench run qkv_gemm --check=race --log qkv.oplog
+  kernbench run qkv_gemm --trace qkv.json
   kernbench run transformer_block --shape llama-70b --tokens 512 --data=off
   kernbench run my-scenario.yaml --nranks 4`,
 		Args:              atMostOne("BENCH"),
@@ -78,6 +83,7 @@ rows, artifacts (files written) and config.`,
 			return err
 		}
 		o.Settings = []any{tasks}
+		o.Resume = o.Resume || b.Folder != "" && os.Getenv("MILESTONE_FAST") == "1"
 		progress := startProgress(cmd.ErrOrStderr(), b.Name)
 		o.Output = progress
 		r, err := b.Execute(cmd.Context(), o)
@@ -127,18 +133,22 @@ func addRunFlags(cmd *cobra.Command) func() (bench.Options, error) {
 	fidelity := fidelityFlag(cmd)
 	threads := threadsFlag(cmd)
 	log := cmd.Flags().String("log", "", "save the op log to `FILE`")
+	traces := traceFlag(cmd)
+	out := cmd.Flags().String("out", "", "`FOLDER` for the files of a bench that writes some, instead of its own")
+	resume := cmd.Flags().Bool("resume", false, "take over results that lie in the folder already; also MILESTONE_FAST=1")
 	limit := cmd.Flags().Duration("limit", 10*time.Second, "simulated `TIME` after which a run is given up")
 	stall := cmd.Flags().Duration("stall", 10*time.Second, "wall-clock `TIME` that a kernel may go on without calling the tile language")
 	return func() (o bench.Options, err error) {
 		o.Log = *log
-		o.Options = torch.Options{NoData: *data == "off", Race: *check == "race", Flit: *fidelity == "flit", Stall: *stall}
+		o.Options = torch.Options{
+			NoData: *data == "off", Race: *check == "race", Flit: *fidelity == "flit", Stall: *stall,
+			Trace: *traces, Folder: *out, Resume: *resume,
+		}
 		if o.Threads, err = threads(); err != nil {
 			return o, err
 		}
-		if dir := filepath.Dir(o.Log); o.Log != "" {
-			if info, err := os.Stat(dir); err != nil || !info.IsDir() {
-				return o, fmt.Errorf("--log %s: there is no folder %s: create it first", o.Log, dir)
-			}
+		if err := errors.Join(folderOf("log", o.Log), folderOf("trace", o.Trace)); err != nil {
+			return o, err
 		}
 		if *stall < time.Millisecond {
 			return o, fmt.Errorf("--stall %v is too short: write at least 1ms", *stall)
@@ -149,6 +159,20 @@ func addRunFlags(cmd *cobra.Command) func() (bench.Options, error) {
 		o.Limit = torch.Time(limit.Nanoseconds()) * sim.Nanosecond
 		return o, nil
 	}
+}
+
+// traceFlag gives a command --trace.
+func traceFlag(cmd *cobra.Command) *string {
+	return cmd.Flags().String("trace", "", "record what the machine does to `FILE`, for kernbench trace and Perfetto; compressed if it ends in .gz")
+}
+
+// folderOf reports that the folder of a flag's file is missing, before anything runs.
+func folderOf(flag, file string) error {
+	dir := filepath.Dir(file)
+	if info, err := os.Stat(dir); file != "" && (err != nil || !info.IsDir()) {
+		return fmt.Errorf("--%s %s: there is no folder %s: create it first", flag, file, dir)
+	}
+	return nil
 }
 
 // longestRun is within what the simulated clock can count.

@@ -46,6 +46,7 @@ type Options struct {
 	Partial  bool                // an all-reduce of SIPs' tensors that have an addend on each cube
 	Buffer   topology.BufferKind // of queue slots; "" is as CCL says
 	Flit     bool                // simulate every flit
+	Trace    string              // file to record a single row to; "" is none
 	Threads  int                 // that compute values, and rows at a time; 0 is one for each core
 }
 
@@ -112,6 +113,9 @@ func (o *Options) Validate() error {
 	}
 	if err := o.validateAlgorithm(); err != nil {
 		return err
+	}
+	if rows := len(o.problems(ranks)) * len(o.algorithms()); o.Trace != "" && rows > 1 {
+		return fmt.Errorf("--trace is of one row, and these are %d: choose one size (-b and -e the same), one algorithm, one type", rows)
 	}
 	if len(o.series()) == 0 {
 		return fmt.Errorf("there is no %v of %v: avg is for floats, band, bor and bxor for integers", o.reductions()[0], o.dtypes()[0])

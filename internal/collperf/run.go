@@ -2,10 +2,13 @@ package collperf
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/kernbench/kernbench/ccl"
+	"github.com/kernbench/kernbench/internal/report"
 	"github.com/kernbench/kernbench/internal/sim"
+	"github.com/kernbench/kernbench/internal/trace"
 	"github.com/kernbench/kernbench/torch"
 )
 
@@ -188,11 +191,16 @@ func (o *Options) measure(ctx context.Context, p *problem, algorithm string) (ro
 	if times := p.slow[algorithm]; times > hopeless {
 		return row, &hopelessError{times}
 	}
-	c, err := torch.New(ctx, torch.Options{Topology: o.Topology, CCL: o.CCL, Flit: o.Flit, NoData: !o.checks(), Threads: o.Threads})
+	c, err := torch.New(ctx, torch.Options{Topology: o.Topology, CCL: o.CCL, Flit: o.Flit, NoData: !o.checks(), Threads: o.Threads, Trace: o.Trace})
 	if err != nil {
 		return row, err
 	}
 	defer c.Close()
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, c.DropTrace())
+		}
+	}()
 	wrong, total, iters := 0, sim.Time(0), o.iters()
 	for range iters {
 		result, err := p.execute(c, settings, o.RanksPer)
@@ -209,7 +217,7 @@ func (o *Options) measure(ctx context.Context, p *problem, algorithm string) (ro
 	if o.checks() {
 		row.Wrong = &wrong
 	}
-	return row, nil
+	return row, c.SaveTrace(trace.About{Version: report.Version, Program: o.Collective.String()})
 }
 
 // checks reports whether there are values to compare.

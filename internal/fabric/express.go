@@ -32,7 +32,7 @@ func (m *trains) express(i int32, st int, link stage) {
 		l.busy += takes
 		l.count++
 		if m.observe != nil {
-			m.observe(Passage{Link: link, Head: at, Start: at, End: l.free})
+			m.passed(i, true, Passage{Link: link, Bytes: msg.Bytes, Head: at, Start: at, End: l.free})
 		}
 		at = l.free + l.hop.Latency
 		if st++; st == len(msg.stages) {

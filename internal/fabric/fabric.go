@@ -126,6 +126,8 @@ type Fabric struct {
 	banks    []banks // of the messages
 	free     []int32 // unused messages
 	observe  func(Passage)
+	waits    []Time // of the heads of messages so far, if somebody observes
+	waited   Time   // by the head of the message that has just ended
 }
 
 // model is one of the two fidelities.
@@ -162,6 +164,8 @@ func slice(st stage) (SliceID, bool) { return SliceID(^st), st < 0 }
 // Passage is the way of one message over one link, as an observer sees it.
 type Passage struct {
 	Link             topology.LinkID
+	Class            Class
+	Bytes            Bytes
 	Head, Start, End Time // first flit arrives, begins to leave; last flit has left
 }
 
@@ -179,9 +183,25 @@ func New(eng *sim.Engine, net Network, cfg Config) *Fabric {
 	return f
 }
 
-// Observe calls fn for every service of every link: each flit, or each train. It
-// is for tests and probes of single transfers; nil switches it off.
+// Observe calls fn for every service of every link: each flit, or each train, which
+// another may cut short after that. It is for tests and traces; nil switches it off.
 func (f *Fabric) Observe(fn func(Passage)) { f.observe = fn }
+
+// Waited is how long the head of the message that ends now waited in front of links, if
+// somebody observes.
+func (f *Fabric) Waited() Time { return f.waited }
+
+// passed tells of the service of a part of message i.
+func (f *Fabric) passed(i int32, head bool, p Passage) {
+	for len(f.waits) <= int(i) {
+		f.waits = append(f.waits, 0)
+	}
+	if head {
+		f.waits[i] += p.Start - p.Head
+	}
+	p.Class = f.messages[i].Class
+	f.observe(p)
+}
 
 // Stats is what a link has done so far.
 func (f *Fabric) Stats(id topology.LinkID) Stats { return f.model.stats(id) }
@@ -236,6 +256,9 @@ func (f *Fabric) checkBank(b *Bank, n Bytes) {
 func (f *Fabric) finish(i int32) {
 	done := f.messages[i].Done
 	f.free = append(f.free, i)
+	if int(i) < len(f.waits) {
+		f.waited, f.waits[i] = f.waits[i], 0
+	}
 	f.eng.Call(done)
 }
 

@@ -176,7 +176,7 @@ func (m *flits) serve(s *flitServer, i int32) {
 	s.bytes += n
 	s.busy += ser
 	if m.observe != nil {
-		m.observe(Passage{Link: s.id, Head: fl.arrived, Start: now, End: s.free})
+		m.passed(fl.msg, fl.index == 0, Passage{Link: s.id, Bytes: n, Head: fl.arrived, Start: now, End: s.free})
 	}
 	if fl.stage == 0 && fl.index+1 < msg.flits { // before any queued flit is picked
 		m.eng.At(s.free, m.target, evFlitOffer, uint64(m.add(flit{msg: fl.msg, index: fl.index + 1})))

@@ -230,7 +230,7 @@ func (m *trains) passLink(s *server, i int32, perFlit, waits Time) {
 		s.wait((waits+left-perFlit-t.tail)/2, t.flits) // evenly, from the first to the last
 	}
 	if m.observe != nil {
-		m.observe(Passage{Link: s.key, Head: t.head, Start: s.since, End: left})
+		m.passed(t.msg, t.first == 0, Passage{Link: s.key, Bytes: m.trainBytes(t), Head: t.head, Start: s.since, End: left})
 	}
 	t.stage++
 	t.head, t.tail = s.since+perFlit+s.hop.Latency, left+s.hop.Latency
@@ -245,6 +245,12 @@ func (m *trains) passLink(s *server, i int32, perFlit, waits Time) {
 		m.finishAt(t.msg, t.tail)
 	}
 	m.drop(i)
+}
+
+// trainBytes is how much a train carries.
+func (m *trains) trainBytes(t *train) Bytes {
+	all := Bytes(t.flits) * m.cfg.Flit
+	return min(all, m.messages[t.msg].Bytes-Bytes(t.first)*m.cfg.Flit)
 }
 
 // arriveAt brings train i to the server of its stage at an instant.

@@ -19,6 +19,7 @@ type Receive struct {
 	DType numeric.DType
 	Bytes memory.Bytes
 	At    sim.Time // from when on it may be copied
+	By    sim.Mark // who asked for it, if somebody traces
 	Tile  int32    // where to, a tile with a part for each fragment
 	// Into, if there is no tile, appends the transfers that move bytes off to
 	// off+n of the message to their place in memory, without a beginning. They are
@@ -66,7 +67,7 @@ func (m *Message) what() string {
 
 // Post asks for the next message that nobody has asked for yet.
 func (r *Ring) Post(rc *Receive) {
-	rc.ring = r
+	rc.ring, rc.By = r, r.queues.eng.By
 	r.posted = append(r.posted, rc)
 	r.match()
 }
@@ -120,19 +121,27 @@ func (rc *Receive) complete() {
 // Within a TCM the time of that is known at once, and nothing has to be waited for.
 func (r *Ring) take(rc *Receive, f *fragment, slot uint64) {
 	r.taken++
+	by, now := r.queues.eng.By, r.queues.eng.Now()
+	if rc.At > now {
+		by = rc.By // it is there before the receiver's clock is
+	}
+	if r.To.DMA.Trace != nil {
+		r.deep(max(rc.At, now))
+	}
 	if r.Local && rc.Into == nil {
-		end := r.To.DMA.CopyLocal(rc.At, f.bytes)
-		r.To.DMA.Arrive(rc.Tile, end)
+		end, mark := r.To.DMA.CopyLocal(rc.At, f.bytes, by, f.write)
+		r.To.DMA.Arrive(rc.Tile, end, mark)
 		f.parts = 0
 		rc.taken += f.bytes
 		rc.copied(end)
-		r.returnCredits(end)
+		r.returnCredits(end, mark)
 		return
 	}
 	req := pe.Request{
 		Op: memory.Read, Class: fabric.Comm, Bytes: f.bytes, From: r.slotAccess(slot, f.bytes), Tail: r.Access,
 		At:   rc.At,
 		Done: sim.Event{Target: r.queues.target, Kind: evCopied, Arg: uint64(r.number)<<32 | slot},
+		What: pe.Receive, By: by, Receives: f.write,
 	}
 	if rc.Into != nil || rc.ID != 0 { // somebody wants to know its end
 		f.receive = rc
@@ -153,6 +162,10 @@ func (r *Ring) take(rc *Receive, f *fragment, slot uint64) {
 		piece := &r.requests[k]
 		n := piece.To.Region.Bytes()
 		piece.Class, piece.At, piece.Done, piece.Tail, piece.Order = req.Class, req.At, req.Done, req.Tail, rc.Order
+		piece.What, piece.By = req.What, req.By
+		if k == 0 {
+			piece.Receives = req.Receives
+		}
 		if req.From.Slice != 0 {
 			piece.From = req.From
 			piece.From.Region = memory.Contiguous(req.From.Region.Addr+memory.Addr(off), n)

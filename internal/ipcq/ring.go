@@ -1,6 +1,8 @@
 package ipcq
 
 import (
+	"strings"
+
 	"github.com/kernbench/kernbench/internal/fabric"
 	"github.com/kernbench/kernbench/internal/memory"
 	"github.com/kernbench/kernbench/internal/numeric"
@@ -57,6 +59,10 @@ type Ring struct {
 	used    uint64     // credits spent beyond the first Slots
 	slots   []fragment // number n is in slot n mod Slots
 	credits []sim.Time // when that of fragment n comes back, at n mod Slots
+	freed   []sim.Mark // and which activity gave it back, if somebody traces
+	credit  sim.Mark   // that of the credit taken last
+	seen    uint64     // fragments that became visible
+	counted sim.Time   // when somebody who traces was told last how many there are
 	posted  []*Receive // receives that are not complete, in order
 	number  int32
 	wanted  uint64 // how many have to be read for the sender to go on; 0 if it does not wait
@@ -79,6 +85,7 @@ type fragment struct {
 	visible bool
 	parts   int       // transfers to come until it is copied out; -1 before that begins
 	left    sim.Event // called when it is in its slot
+	write   sim.Mark  // the transfer that brought it there, if somebody traces
 	receive *Receive  // that copies it to memory
 }
 
@@ -129,9 +136,15 @@ func (r *Ring) TakeCredit(now sim.Time) (at sim.Time, ok bool) {
 		return 0, false
 	}
 	at = r.credits[r.used%uint64(r.Slots)]
+	if r.freed != nil {
+		r.credit = r.freed[r.used%uint64(r.Slots)]
+	}
 	r.used++
 	return max(now, at), true
 }
+
+// CreditBy is the activity that gave back the credit which was taken last.
+func (r *Ring) CreditBy() sim.Mark { return r.credit }
 
 // room is what a sender without credit waits for.
 type room Ring
@@ -172,6 +185,7 @@ func (r *Ring) Put(m *Message, i int, req *pe.Request) {
 	}
 	req.Bytes, req.To, req.Tail = bytes, r.slotAccess(slot, bytes), r.Access
 	req.Done = sim.Event{Target: r.queues.target, Kind: evArrived, Arg: uint64(r.number)<<32 | slot}
+	req.What = pe.Send
 	r.From.DMA.Submit(req)
 }
 
@@ -191,6 +205,7 @@ func (q *Queues) Handle(kind sim.Kind, arg uint64) {
 	switch kind {
 	case evArrived:
 		f := &r.slots[slot]
+		f.write = q.eng.By
 		q.eng.Call(f.left)
 		if !r.From.DMA.Settled(f.After) {
 			r.From.DMA.After(f.After, sim.Event{Target: q.target, Kind: evVisible, Arg: arg})
@@ -208,6 +223,10 @@ func (q *Queues) Handle(kind sim.Kind, arg uint64) {
 func (r *Ring) see(slot uint64) {
 	f := &r.slots[slot]
 	f.visible = true
+	r.seen++
+	if r.To.DMA.Trace != nil {
+		r.deep(r.queues.eng.Now())
+	}
 	if f.last && f.ID != 0 {
 		r.queues.Seen(f.ID)
 	}
@@ -226,22 +245,40 @@ func (r *Ring) copied(f *fragment) {
 			rc.copied(r.queues.eng.Now())
 		}
 	}
-	r.returnCredits(r.queues.eng.Now())
+	r.returnCredits(r.queues.eng.Now(), r.queues.eng.By)
+}
+
+// deep tells who traces how many fragments are visible and not taken, from an instant on.
+func (r *Ring) deep(at sim.Time) {
+	r.counted = max(r.counted, at)
+	_, port, _ := strings.Cut(r.To.Name, " ")
+	r.To.DMA.Trace.Depth(r.counted, port, int(r.seen-r.taken))
 }
 
 // returnCredits sends the credits of the slots that are free at an instant, and
-// were not before.
-func (r *Ring) returnCredits(at sim.Time) {
+// were not before, by an activity.
+func (r *Ring) returnCredits(at sim.Time, by sim.Mark) {
 	if len(r.credits) < r.Slots {
 		r.credits = append(r.credits, make([]sim.Time, r.Slots-len(r.credits))...)
 	}
 	for r.read < r.taken && r.slots[r.read%uint64(r.Slots)].parts == 0 {
 		r.credits[r.read%uint64(r.Slots)] = at + r.CreditTime
+		if by != 0 {
+			r.givenBack(by)
+		}
 		r.read++
 	}
 	if r.wanted > 0 && r.wanted <= r.read {
 		r.From.Proc.Wake()
 	}
+}
+
+// givenBack notes which activity gives back the credit of the next fragment.
+func (r *Ring) givenBack(by sim.Mark) {
+	if r.freed == nil {
+		r.freed = make([]sim.Mark, r.Slots)
+	}
+	r.freed[r.read%uint64(r.Slots)] = by
 }
 
 // String names the ring by its ends.

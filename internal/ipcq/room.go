@@ -18,6 +18,17 @@ func (r *Ring) Room(n memory.Bytes) (at sim.Time, ok bool) {
 	return at, true
 }
 
+// RoomBy is the activity that gave back the credit which Room waits for longest.
+func (r *Ring) RoomBy(n memory.Bytes) (by sim.Mark) {
+	at := sim.Time(-1)
+	for i := r.used; i < r.before(n) && r.freed != nil; i++ {
+		if slot := i % uint64(r.Slots); r.credits[slot] > at {
+			at, by = r.credits[slot], r.freed[slot]
+		}
+	}
+	return by
+}
+
 // before is how many fragments have to be read before that message has its slots.
 func (r *Ring) before(n memory.Bytes) uint64 {
 	after, slots := r.sent+uint64(min(r.Fragments(n), r.Slots)), uint64(r.Slots)

@@ -48,7 +48,7 @@ func (c *core) read(v *tl.Value, from *tl.Block, kind oplog.Kind, peer int) erro
 	if len(c.requests) == 0 {
 		c.pe.Tiles.Settle(v.Slot, c.arrival())
 	}
-	c.submit(v.ID, class(kind))
+	c.submit(v.ID, kind)
 	return nil
 }
 
@@ -92,7 +92,7 @@ func (c *core) write(v *tl.Value, to *tl.Block, kind oplog.Kind, peer int) error
 	for i := range c.requests {
 		c.requests[i].Source = v.Slot
 	}
-	c.submit(id, class(kind))
+	c.submit(id, kind)
 	return nil
 }
 
@@ -103,6 +103,9 @@ func class(kind oplog.Kind) fabric.Class {
 	}
 	return fabric.Compute
 }
+
+// whats is what traces call accesses.
+var whats = [oplog.NumKinds]pe.What{oplog.Load: pe.Load, oplog.Store: pe.Store, oplog.Get: pe.Get, oplog.Put: pe.Put}
 
 // atPeer moves a block to the same place in the part of its window that a peer
 // holds.
@@ -132,11 +135,11 @@ func (c *core) atPeer(b *tl.Block, peer int) error {
 }
 
 // submit hands the core's requests to the DMA engine as one operation.
-func (c *core) submit(id oplog.ID, class fabric.Class) {
-	n := len(c.requests)
+func (c *core) submit(id oplog.ID, kind oplog.Kind) {
+	n, class, what := len(c.requests), class(kind), whats[kind]
 	if id == 0 && n == 1 {
 		r := &c.requests[0]
-		r.Class, r.At = class, c.arrival()
+		r.Class, r.At, r.What = class, c.arrival(), what
 		c.pe.DMA.Submit(r)
 		return
 	}
@@ -147,7 +150,7 @@ func (c *core) submit(id oplog.ID, class fabric.Class) {
 	begun, ended := c.m.transfers.add(t)
 	for i := range c.requests {
 		r := &c.requests[i]
-		r.ID, r.Class, r.At, r.Order = id, class, c.arrival(), t.order
+		r.ID, r.Class, r.At, r.Order, r.What = id, class, c.arrival(), t.order, what
 		r.Begun, r.Done = begun, ended
 		c.pe.DMA.Submit(r)
 	}

@@ -265,10 +265,12 @@ func (c *core) Wait(h tl.Handle) error {
 			return err
 		}
 	} else {
+		began := c.now
 		for !p.composite.Done() {
 			c.pe.Pipeline.Await(c.proc, "the end of a composite command", c.now)
 			c.caughtUp()
 		}
+		c.waitedFor("composite", began, c.proc.Woken)
 	}
 	if c.m.Log != nil {
 		op := c.op(oplog.Wait)

@@ -13,7 +13,7 @@ func (c *core) Compute(v *tl.Value, cmd *tl.Compute) error {
 	if err := c.tick(); err != nil {
 		return err
 	}
-	run := pe.Command{Unit: pe.MATH}
+	run := pe.Command{Unit: pe.MATH, Math: mathOp(cmd)}
 	var fetched memory.Bytes
 	for i := range cmd.Args[:cmd.N] {
 		arg := &cmd.Args[i]

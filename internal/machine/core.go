@@ -50,6 +50,9 @@ type core struct {
 	unusedReceives []*receive
 	usage          *pe.Usage // if it is wanted
 
+	trace *pe.Trace // likewise
+	cpu   cpuTrace
+
 	tiles map[int32][]oplog.ID // who made what is in each slot, if values are computed
 
 	pieces   []piece // buffers of the operation at hand
@@ -146,12 +149,16 @@ func (c *core) room(n memory.Bytes, keep ...int32) error {
 		if err != nil {
 			return err
 		}
+		began := c.now
 		c.now = max(c.now, at)
+		c.waitedFor("TCM", began, c.pe.Tiles.FreedBy())
 		if ok {
 			return nil
 		}
+		began = c.now
 		c.pe.Pipeline.Await(c.proc, "room in TCM", c.now)
 		c.caughtUp()
+		c.waitedFor("TCM", began, c.proc.Woken)
 	}
 }
 
@@ -248,11 +255,13 @@ func (c *core) Bytes(v tl.Value) ([]byte, error) {
 	if err := c.use(&v); err != nil {
 		return nil, err
 	}
+	began := c.now
 	for c.pe.Tiles.Ready(v.Slot) == sim.Never {
 		c.pe.Pipeline.Await(c.proc, "the value of a tile", c.now)
 		c.caughtUp()
 	}
 	c.now = max(c.now, c.pe.Tiles.Ready(v.Slot))
+	c.waitedFor("value", began, c.pe.Tiles.MadeBy(v.Slot))
 	c.sync()
 	if err := c.m.Data.Flush(); err != nil {
 		return nil, err
@@ -268,6 +277,7 @@ const over sim.Time = -1
 func (c *core) kernel(name string, body func(m tl.Machine)) {
 	c.name, c.now, c.calls, c.limit = name, c.eng.Now(), 0, cmp.Or(c.eng.Limit, sim.Never)
 	c.pe.lastCommand = 0
+	c.runs(c.cpu.last)
 	body(c)
 	c.end()
 }
@@ -276,7 +286,9 @@ func (c *core) kernel(name string, body func(m tl.Machine)) {
 // that it left nothing undone.
 func (c *core) end() {
 	c.sync()
+	began := c.now
 	c.pe.Pipeline.Drain(c.proc)
+	c.drained(began)
 	for _, p := range c.handles.all {
 		if p.receive != nil {
 			panic(&tl.Error{

@@ -44,7 +44,7 @@ func (m *Machine) hostOp(kind oplog.Kind, va memory.VA, n memory.Bytes, data []b
 	if err != nil {
 		return 0, err
 	}
-	t := transfer{begins: len(pieces), ends: len(pieces), done: done}
+	t := transfer{begins: len(pieces), ends: len(pieces), done: done, copy: m.tracer.copying(kind, n)}
 	if m.Log != nil {
 		op := m.hostRecord(kind, pieces, n)
 		op.Data = data

@@ -21,7 +21,9 @@ type Launch struct {
 	number  int        // by which events know it
 	ready   []sim.Time // when each target could have started
 	end     []sim.Time
-	waiting int // arrivals, ends and a Begin that are still to come
+	last    []sim.Mark // the last activity of each, if somebody traces
+	lane    int        // of the trace
+	waiting int        // arrivals, ends and a Begin that are still to come
 	running int
 	kernel  Kernel
 	begins  func() error // just before it starts, if somebody wants to know
@@ -67,6 +69,9 @@ func (m *Machine) hold(name string, targets []PEID, kernel Kernel, done sim.Even
 		return nil, fmt.Errorf("launch %s: a PE is named twice", name)
 	}
 	l.ready, l.end = make([]sim.Time, len(targets)), make([]sim.Time, len(targets))
+	if m.tracer != nil {
+		l.last = make([]sim.Mark, len(targets))
+	}
 	m.launcher.send(l)
 	return l, nil
 }
@@ -149,7 +154,7 @@ func (lr *launcher) release(l *Launch) {
 			return
 		}
 	}
-	l.Start, l.running = m.Engine.Now(), len(l.Targets)
+	l.Start, l.running, l.lane = m.Engine.Now(), len(l.Targets), m.tracer.launchLane()
 	for i, id := range l.Targets {
 		pe := m.PE(id)
 		m.Engine.Go(l.Name+"@"+pe.String(), func(p *sim.Proc) {
@@ -173,9 +178,16 @@ func (lr *launcher) ended(l *Launch, i int, pe *PE) {
 		lr.release(next)
 	}
 	if l.running--; l.running == 0 {
+		lr.machine.tracer.launched(l)
 		lr.all.drop(uint64(l.number))
 		lr.machine.Engine.Post(now, l.done)
 	}
+}
+
+// target is the index of a PE among the targets.
+func (l *Launch) target(id PEID) int {
+	i, _ := slices.BinarySearch(l.Targets, id)
+	return i
 }
 
 // Ended reports whether every PE has ended its kernel.

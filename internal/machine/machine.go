@@ -11,6 +11,7 @@ import (
 	"github.com/kernbench/kernbench/internal/oplog"
 	"github.com/kernbench/kernbench/internal/pe"
 	"github.com/kernbench/kernbench/internal/sim"
+	"github.com/kernbench/kernbench/internal/trace"
 	"github.com/kernbench/kernbench/topology"
 )
 
@@ -25,8 +26,9 @@ type Machine struct {
 	Data  Data              // computes values from it, if they are wanted
 	Print func(text string) // shows what kernels print
 
-	lines         bool  // wanted in the log
-	measuring     bool  // what PEs do
+	lines         bool // wanted in the log
+	measuring     bool // what PEs do
+	tracer        *tracer
 	pes           []*PE // by PEID; nil until used
 	memories      map[memory.ID]*Memory
 	launcher      launcher
@@ -65,6 +67,7 @@ type PE struct {
 	lastCommand oplog.ID    // of its engines, in the op log
 	listeners   []*sim.Proc // wait for one of its signals
 	launches    []*Launch   // not ended, in order; the first may be running
+	trace       *pe.Trace   // of its engines, if it is wanted
 }
 
 // Options choose how a machine is simulated.
@@ -73,6 +76,7 @@ type Options struct {
 	Limit    sim.Time // of simulated time, for endless kernels; DefaultLimit if 0
 	Log      bool     // keep an op log
 	NoLines  bool     // without the lines of kernels, which are a quarter of its cost
+	Trace    *trace.Recorder
 }
 
 // DefaultLimit is more than any kernel should take.
@@ -108,6 +112,9 @@ func New(g *topology.Graph, o Options) *Machine {
 	m.recvs.target = m.Engine.Register(&m.recvs)
 	m.notifications.m = m
 	m.notifications.target = m.Engine.Register(&m.notifications)
+	if o.Trace != nil {
+		m.trace(o.Trace)
+	}
 	return m
 }
 

@@ -195,7 +195,7 @@ func (m *Machine) Queues(over topology.IPCQ) topology.IPCQ {
 func (m *Machine) newCore(r *Run, p *PE, rank int) *core {
 	s := &m.Graph.Spec().PE
 	c := &core{
-		m: m, eng: m.Engine, pe: p, run: r, rank: rank, home: r.home(rank), limit: over,
+		m: m, eng: m.Engine, pe: p, run: r, rank: rank, home: r.home(rank), limit: over, trace: p.trace,
 		dispatch: s.CPU.Clock.Cycles(s.CPU.DispatchCycles), scheduler: s.Scheduler.Overhead,
 	}
 	if r.queues.Backpressure == topology.Poll {
@@ -218,11 +218,16 @@ func (c *core) serve(proc *sim.Proc) {
 	if p := &c.run.Program; p.Serve != nil {
 		w := &Worker{core: c, name: p.Name}
 		proc.As = w.as
+		c.cpu.ended = proc.Now()
 		p.Serve(w)
+		c.idled()
 	} else {
 		c.kernel(p.Name, func(m tl.Machine) { p.Body(tl.NewPE(m, p.Name)) })
 	}
 	ended = true
+	if c.trace != nil {
+		c.run.last[c.run.target(c.pe.ID)] = c.cpu.last
+	}
 	if c.run.left--; c.run.left == 0 {
 		c.m.finish(c.run)
 	}
@@ -280,6 +285,7 @@ func (m *Machine) engines(p *PE) {
 	p.Tiles.Init(s.TCM.Size)
 	p.DMA.Init(m.Engine, m.Fabric, s.DMA, s.TCM, &p.Tiles)
 	p.Pipeline.Init(m.Engine, &p.Tiles, &p.DMA)
+	m.traces(p)
 	if m.Log != nil {
 		p.Pipeline.Settled = p.command
 		p.DMA.Followed = m.followed

@@ -132,7 +132,7 @@ func (c *core) credit(ring *ipcq.Ring) {
 				c.pe.Polled += at - c.now
 			}
 			c.now = at
-			c.waited(first)
+			c.waited("credit", first, ring.CreditBy())
 			return
 		}
 		began := c.now
@@ -208,7 +208,7 @@ func (c *core) await(rc *receive) error {
 	began := c.now
 	err := rc.Await(c.proc, c.now)
 	c.caughtUp()
-	c.waited(began)
+	c.waited("message", began, c.proc.Woken)
 	if rc.Into == nil && rc.ID == 0 { // nobody is interested in its end
 		c.unusedReceives = append(c.unusedReceives, rc)
 	}
@@ -237,7 +237,7 @@ func (c *core) anyPort() (tl.Port, error) {
 			p := (c.turn + i) % len(c.ports)
 			if in := c.ports[p].in; in != nil && in.Waiting() {
 				c.turn = p + 1
-				c.waited(began)
+				c.waited("message", began, c.proc.Woken)
 				return tl.Port(p), nil
 			}
 		}

@@ -10,6 +10,7 @@ import (
 	"github.com/kernbench/kernbench/internal/oplog"
 	"github.com/kernbench/kernbench/internal/pe"
 	"github.com/kernbench/kernbench/internal/sim"
+	"github.com/kernbench/kernbench/internal/trace"
 	"github.com/kernbench/kernbench/tl"
 	"github.com/kernbench/kernbench/topology"
 )
@@ -108,10 +109,14 @@ func anyKernel(t *rapid.T, of []deed) (k kernel) {
 }
 
 // run runs the kernel on a new machine.
-func (k kernel) run(t tester, measure bool) (*rig, *Run) {
+func (k kernel) run(t tester, measure bool, rec ...*trace.Recorder) (*rig, *Run) {
 	t.Helper()
 	const n = 90
-	r := newRig(t, Options{Log: true, Fidelity: k.fidelity})
+	o := Options{Log: true, Fidelity: k.fidelity}
+	if len(rec) > 0 {
+		o.Trace = rec[0]
+	}
+	r := newRig(t, o)
 	r.Measure(measure)
 	x, windows := r.window(n*n, k.ids...)
 	y := make([]tl.Ptr, len(k.ids))

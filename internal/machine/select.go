@@ -40,7 +40,7 @@ func (c *core) Select(cases []tl.Case) (int, error) {
 			at := s.ready(i, began)
 			if at <= c.now {
 				s.polled(c.now - began)
-				c.waited(began)
+				c.waited("select", began, s.releasedBy(i))
 				return i, nil
 			}
 			next = min(next, at)
@@ -88,6 +88,14 @@ func (s *selection) ready(i int, began sim.Time) sim.Time {
 		}
 	}
 	return sim.Never
+}
+
+// releasedBy is the activity that made a case ready.
+func (s *selection) releasedBy(i int) sim.Mark {
+	if x := &s.cases[i]; x.Kind == tl.SendCase {
+		return s.core.ports[x.Port].out.RoomBy(memory.Bytes(x.Bytes))
+	}
+	return s.core.proc.Woken
 }
 
 // listen has whatever may make a case ready wake the kernel.

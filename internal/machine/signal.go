@@ -74,6 +74,7 @@ func (c *core) Notify(peer, number int, op tl.SignalOp, value int64) error {
 	c.pe.DMA.Submit(&pe.Request{
 		Op: memory.Write, Class: fabric.Comm, Path: path, Bytes: c.m.Graph.Spec().PE.IPCQ.CreditBytes, Loose: true,
 		At:   c.arrival(),
+		What: pe.Notify,
 		Done: sim.Event{Target: ns.target, Kind: evNotified, Arg: uint64(k)},
 	})
 	return nil
@@ -159,7 +160,7 @@ func (c *core) WaitSignal(number int, cmp tl.Cmp, value int64) error {
 		c.home.unlisten(c.proc)
 		c.caughtUp()
 	}
-	c.waited(began)
+	c.waited("signal", began, c.proc.Woken)
 	c.noticed(number, s)
 	return nil
 }

@@ -16,6 +16,7 @@ type transfer struct {
 	reserved     memory.Bytes // of TCM, for the composite's buffers
 	begins, ends int
 	done         sim.Event // of a host's copy
+	copy         *hostCopy // likewise, if somebody traces
 }
 
 // transfers notes the beginnings and ends of operations.
@@ -65,5 +66,6 @@ func (ts *transfers) Handle(kind sim.Kind, arg uint64) {
 	if done.reserved > 0 {
 		done.core.pe.Tiles.Release(done.reserved)
 	}
+	ts.m.tracer.copied(done.copy)
 	ts.m.Engine.Call(done.done)
 }

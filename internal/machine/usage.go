@@ -49,11 +49,13 @@ func (c *core) measure() {
 	c.pe.DMA.Usage, c.pe.Pipeline.Usage = c.usage, c.usage
 }
 
-// waited notes that the CPU has waited for another PE.
-func (c *core) waited(since sim.Time) {
+// waited notes that the CPU has waited for another PE, for something since an instant,
+// and goes on because of an activity.
+func (c *core) waited(what string, since sim.Time, by sim.Mark) {
 	if c.usage != nil {
 		c.usage.Waits.Add(since, c.now)
 	}
+	c.waitedFor(what, since, by)
 }
 
 // Breakdown is what the PE that ended last, of some of a run's, did from an instant on

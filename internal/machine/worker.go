@@ -53,6 +53,7 @@ func (w *Worker) SleepUntil(t sim.Time) { w.core.proc.SleepUntil(t) }
 // kernel's until it returns; name is that in its errors, and in reports of deadlocks.
 func (w *Worker) Run(name string, body func(m tl.Machine)) {
 	w.name = name
+	w.core.idled()
 	w.core.kernel(name, body)
 }
 

@@ -30,6 +30,9 @@ type Plan interface {
 	Output() memory.Bytes
 }
 
+// stepName is what traces call the steps of a composite.
+const stepName = "tile"
+
 // depth is how many steps may have data in TCM: those being read, one being fetched.
 // Reads of several steps share the channels of an HBM slice and end close together;
 // with as many again waiting behind them the channels do not fall idle meanwhile.
@@ -48,6 +51,7 @@ type Composite struct {
 
 	Begun, Ended sim.Event // called when its first data moves and when the last is there
 
+	marks    *compositeMarks // if somebody traces
 	pipeline *Pipeline
 	number   int32
 	plan     Plan
@@ -64,6 +68,14 @@ type Composite struct {
 	writing  [outputs]int32  // transfers to go of a tile of the result
 	written  [outputs]sim.Time
 	stored   sim.Time
+}
+
+// compositeMarks is the activities behind the times of a composite.
+type compositeMarks struct {
+	by      sim.Mark // who gave it
+	read    [depth]sim.Mark
+	fetched [depth]sim.Mark
+	written [outputs]sim.Mark
 }
 
 const (
@@ -107,6 +119,9 @@ func (p *Pipeline) PushComposite(c *Composite, plan Plan, deep int) {
 	for _, t := range c.Args {
 		p.tiles.slots[t].uses++
 	}
+	if p.Trace != nil {
+		c.marks = &compositeMarks{by: p.eng.By}
+	}
 	p.pending.push(queued{composite: c})
 	c.ask()
 	p.run()
@@ -117,15 +132,22 @@ func (c *Composite) ask() {
 	p := c.pipeline
 	for ; c.asked < c.steps && c.asked < c.next+c.deep; c.asked++ {
 		at := c.At
-		if c.asked >= c.deep {
-			at = max(at, c.fetched[(c.asked-c.deep)%c.deep])
-		}
 		b := c.asked % c.deep
+		by := c.given()
+		if c.asked >= c.deep && c.fetched[b] > at {
+			at = c.fetched[b]
+			if c.marks != nil {
+				by = c.marks.fetched[b]
+			}
+		}
 		reads := c.plan.Reads(c.asked)
 		c.reading[b], c.read[b] = int32(len(reads)), at
+		if c.marks != nil {
+			c.marks.read[b] = by
+		}
 		for k := range reads {
 			r := &reads[k]
-			r.ID, r.At, r.Order = c.ID, at, c.Order
+			r.ID, r.At, r.Order, r.What, r.By = c.ID, at, c.Order, Stream, by
 			r.Done = c.event(evRead, b)
 			if !c.began {
 				c.began, r.Begun = true, c.event(evBegun, 0)
@@ -135,6 +157,14 @@ func (c *Composite) ask() {
 	}
 }
 
+// given is the activity that gave it to the scheduler.
+func (c *Composite) given() sim.Mark {
+	if c.marks == nil {
+		return 0
+	}
+	return c.marks.by
+}
+
 func (c *Composite) event(kind sim.Kind, i int) sim.Event {
 	return sim.Event{Target: c.pipeline.target, Kind: kind, Arg: uint64(c.number)<<32 | uint64(i)}
 }
@@ -142,13 +172,15 @@ func (c *Composite) event(kind sim.Kind, i int) sim.Event {
 // advance settles the steps whose data is there, and reports whether all are.
 func (c *Composite) advance() bool {
 	p := c.pipeline
-	at := c.At
+	at, by := c.At, c.given()
 	for _, t := range c.Args {
-		ready := p.tiles.slots[t].ready
-		if ready == sim.Never {
+		s := &p.tiles.slots[t]
+		if s.ready == sim.Never {
 			return false
 		}
-		at = max(at, ready)
+		if s.ready > at {
+			at, by = s.ready, s.by
+		}
 	}
 	for c.next < c.steps {
 		b := c.next % c.deep
@@ -160,31 +192,56 @@ func (c *Composite) advance() bool {
 		if s.Output && c.writing[o] > 0 {
 			return false
 		}
-		c.settle(&s, max(at, c.read[b]), b, o)
+		last := by
+		if c.marks != nil && c.read[b] >= at {
+			last = c.marks.read[b]
+		}
+		c.settle(&s, max(at, c.read[b]), last, b, o)
 		c.next++
 		c.ask()
 	}
 	for _, t := range c.Args {
-		slot := &p.tiles.slots[t]
-		slot.uses--
-		slot.busy = max(slot.busy, p.Fetch.Free())
+		p.tiles.slots[t].uses--
+		fetch := sim.Mark(0)
+		if p.Trace != nil {
+			fetch = p.Trace.fetch.last
+		}
+		p.tiles.read(t, p.Fetch.Free(), fetch)
 	}
 	c.finish() // for a plan that writes nothing, or has written all
 	return true
 }
 
-// settle works out when a step runs.
-func (c *Composite) settle(s *Step, at sim.Time, b, o int) {
+// settle works out when a step runs, whose operands are there at an instant by an
+// activity.
+func (c *Composite) settle(s *Step, at sim.Time, by sim.Mark, b, o int) {
 	p := c.pipeline
-	start, end := p.Fetch.Serve(max(at, p.began[GEMM], p.began[MATH]), s.Fetch)
+	for unit, began := range p.began {
+		if began > at {
+			at = began
+			if p.Trace != nil {
+				by = p.Trace.units[unit].last
+			}
+		}
+	}
+	start, end := p.Fetch.Serve(at, s.Fetch)
 	if !c.began {
 		c.began, c.started = true, start
 		p.eng.Call(c.Begun)
 	}
 	c.fetched[b] = end
+	if p.Trace != nil {
+		by = p.Trace.stage(&p.Trace.fetch, stepName, at, start, end, by, 0)
+		c.marks.fetched[b] = by
+	}
 	for unit, run := range s.Run {
-		if run > 0 {
-			p.began[unit], end = p.Units[unit].Serve(end, run)
+		if run == 0 {
+			continue
+		}
+		fetched := end
+		p.began[unit], end = p.Units[unit].Serve(end, run)
+		if p.Trace != nil {
+			by = p.Trace.stage(&p.Trace.units[unit], stepName, fetched, p.began[unit], end, by, 0)
 		}
 	}
 	if p.Usage != nil {
@@ -193,8 +250,18 @@ func (c *Composite) settle(s *Step, at sim.Time, b, o int) {
 	if !s.Output {
 		return
 	}
-	storing, stored := p.Store.Serve(max(end, c.written[o]), s.Store)
+	if c.written[o] > end {
+		end = c.written[o]
+		if c.marks != nil {
+			by = c.marks.written[o]
+		}
+	}
+	storing, stored := p.Store.Serve(end, s.Store)
 	c.stored = stored
+	if p.Trace != nil {
+		by = p.Trace.stage(&p.Trace.store, stepName, end, storing, stored, by, 0)
+		c.marks.written[o] = by
+	}
 	if p.Usage != nil {
 		p.Usage.Compute.Add(storing, stored)
 	}
@@ -202,7 +269,7 @@ func (c *Composite) settle(s *Step, at sim.Time, b, o int) {
 	c.writing[o], c.written[o] = int32(len(s.Writes)), c.stored
 	for k := range s.Writes {
 		r := &s.Writes[k]
-		r.ID, r.At, r.Order = c.ID, c.stored, c.Order
+		r.ID, r.At, r.Order, r.What, r.By = c.ID, c.stored, c.Order, Stream, by
 		r.Done = c.event(evWritten, o)
 		p.dma.Submit(r)
 	}
@@ -247,9 +314,15 @@ func (p *Pipeline) Handle(kind sim.Kind, arg uint64) {
 	case evRead:
 		c.reading[i]--
 		c.read[i] = p.eng.Now()
+		if c.marks != nil {
+			c.marks.read[i] = p.eng.By
+		}
 	case evWritten:
 		c.writing[i]--
 		c.written[i] = p.eng.Now()
+		if c.marks != nil {
+			c.marks.written[i] = p.eng.By
+		}
 		c.finish()
 	}
 	p.run()

@@ -30,6 +30,10 @@ type Request struct {
 	Loose bool      // it touches only memory that others protect, such as queue slots
 	Begun sim.Event // called when it starts to read
 	Done  sim.Event // called when the last byte is there
+
+	What     What     // it is for, in traces,
+	By       sim.Mark // whose doing it is, if not the present activity's,
+	Receives sim.Mark // and which message it takes out of its slot
 }
 
 // Order is a place in the program of a PE, counted from 1.
@@ -77,6 +81,7 @@ type DMA struct {
 	// done with the same memory.
 	Followed func(id, other oplog.ID)
 	Usage    *Usage // of the PE, if it is wanted
+	Trace    *Trace // likewise
 
 	inUse    inUse
 	eng      *sim.Engine
@@ -175,14 +180,19 @@ func (d *DMA) Do(p *sim.Proc, r *Request) {
 }
 
 // CopyLocal copies n bytes within the TCM, from `at` on: it takes the set-up and
-// one pass through the TCM's slower port, one copy after another.
-func (d *DMA) CopyLocal(at sim.Time, n memory.Bytes) (end sim.Time) {
-	_, end = d.local.Serve(max(at, d.eng.Now())+d.cfg.Setup, d.port.Overhead+slower(d.port.ReadBandwidth, d.port.WriteBandwidth).Serialize(n))
-	return end
+// one pass through the TCM's slower port, one copy after another. In traces it is
+// released by an activity and takes a message out of its slot, and has a mark.
+func (d *DMA) CopyLocal(at sim.Time, n memory.Bytes, by, message sim.Mark) (end sim.Time, mark sim.Mark) {
+	at = max(at, d.eng.Now()) + d.cfg.Setup
+	start, end := d.local.Serve(at, d.port.Overhead+slower(d.port.ReadBandwidth, d.port.WriteBandwidth).Serialize(n))
+	if d.Trace != nil {
+		mark = d.Trace.stage(&d.Trace.copies, Receive.String(), at, start, end, by, message)
+	}
+	return end, mark
 }
 
-// Arrive notes the arrival of a part of a tile, at an instant to come.
-func (d *DMA) Arrive(tile int32, at sim.Time) { d.tiles.arrive(tile, at) }
+// Arrive notes the arrival of a part of a tile, at an instant to come, by an activity.
+func (d *DMA) Arrive(tile int32, at sim.Time, by sim.Mark) { d.tiles.arrive(tile, at, by) }
 
 // Drain waits for the end of every request submitted so far.
 func (d *DMA) Drain(p *sim.Proc) {
@@ -206,6 +216,9 @@ func (d *DMA) submit(r *Request, waiter *sim.Proc) {
 		d.program = append(d.program, entry{order: d.last, id: r.ID, from: r.From, to: r.To, request: i})
 	}
 	d.under++
+	if d.Trace != nil {
+		d.Trace.asked(i, r, d.eng.Now(), d.eng.By)
+	}
 	if q.source != 0 && !d.tiles.wait(q.source, i) {
 		return // form is called when the tile is there
 	}
@@ -252,7 +265,11 @@ func (d *DMA) form(i int32) {
 	q := &d.pool[i]
 	at := max(d.eng.Now(), q.at)
 	if q.source != 0 {
-		at = max(at, d.tiles.slots[q.source].ready)
+		s := &d.tiles.slots[q.source]
+		if d.Trace != nil && s.ready >= at && s.ready > q.at {
+			d.Trace.requests[i].by = s.by
+		}
+		at = max(at, s.ready)
 	}
 	d.eng.At(at+d.cfg.Setup, d.target, evFormed, uint64(i))
 }
@@ -348,6 +365,9 @@ func (d *DMA) start(ch *dmaChannel, i int32) {
 	q := &d.pool[i]
 	ch.started++
 	d.inUse.begin(q.class, d.eng.Now())
+	if d.Trace != nil {
+		d.Trace.begun(i, q.op, d.eng.Now(), d.eng.By)
+	}
 	if !q.loose {
 		for k := range d.program {
 			if e := &d.program[k]; e.request == i {
@@ -391,8 +411,13 @@ func (d *DMA) Handle(kind sim.Kind, arg uint64) {
 			return
 		}
 		d.enqueue(i)
+		d.at(i) // a read that has begun may be what a fence waits for
 		d.passFences()
 	case evArrived:
+		d.at(i)
+		if d.Trace != nil {
+			d.Trace.requests[i].queued = d.fab.Waited()
+		}
 		ch := d.channel(d.pool[i].op)
 		ch.started--
 		if tail := d.pool[i].tail; tail > 0 {
@@ -402,7 +427,15 @@ func (d *DMA) Handle(kind sim.Kind, arg uint64) {
 		}
 		d.next(ch)
 	case evSettled:
+		d.at(i)
 		d.end(i)
+	}
+}
+
+// at notes that what happens now is the doing of request i.
+func (d *DMA) at(i int32) {
+	if d.Trace != nil {
+		d.eng.By = d.Trace.requests[i].mark
 	}
 }
 
@@ -410,6 +443,9 @@ func (d *DMA) Handle(kind sim.Kind, arg uint64) {
 func (d *DMA) end(i int32) {
 	q := &d.pool[i]
 	d.inUse.end(q.class, d.eng.Now(), d.Usage)
+	if d.Trace != nil {
+		d.Trace.ended(i, q.op, q.bytes, d.eng.Now())
+	}
 	loose, source, target, done, waiter := q.loose, q.source, q.target, q.done, q.waiter
 	if q.ends != 0 {
 		d.unpaired = append(d.unpaired, q.ends)
@@ -427,7 +463,7 @@ func (d *DMA) end(i int32) {
 		d.tiles.unuse(source, d.eng.Now())
 	}
 	if target != 0 {
-		d.tiles.arrive(target, d.eng.Now())
+		d.tiles.arrive(target, d.eng.Now(), d.eng.By)
 	}
 	if waiter != nil {
 		waiter.Wake()

@@ -1,6 +1,7 @@
 package pe
 
 import (
+	"github.com/kernbench/kernbench/internal/numeric"
 	"github.com/kernbench/kernbench/internal/oplog"
 	"github.com/kernbench/kernbench/internal/sim"
 )
@@ -20,10 +21,12 @@ const (
 type Command struct {
 	ID     oplog.ID
 	Unit   Unit
-	At     sim.Time // when it reaches the scheduler
-	Args   [3]int32 // tiles; 0 is none
-	Result int32    // a tile
-	Fetch  sim.Time // how long each stage takes
+	Math   numeric.Op // of the MATH engine, for traces
+	At     sim.Time   // when it reaches the scheduler
+	By     sim.Mark   // who gave it, if somebody traces
+	Args   [3]int32   // tiles; 0 is none
+	Result int32      // a tile
+	Fetch  sim.Time   // how long each stage takes
 	Run    sim.Time
 	Store  sim.Time
 }
@@ -37,6 +40,7 @@ type Pipeline struct {
 	// its result is there, once that is known.
 	Settled func(id oplog.ID, start, end sim.Time)
 	Usage   *Usage // of the PE, if it is wanted
+	Trace   *Trace // likewise
 
 	Fetch, Store sim.Server
 	Units        [numUnits]sim.Server
@@ -67,6 +71,7 @@ func (p *Pipeline) Init(eng *sim.Engine, tiles *Tiles, dma *DMA) {
 
 // Push hands a command to the scheduler.
 func (p *Pipeline) Push(c *Command) {
+	c.By = p.eng.By
 	for _, t := range c.Args {
 		if t != 0 {
 			p.tiles.slots[t].uses++
@@ -120,15 +125,21 @@ func (p *Pipeline) settle(c *Command) bool {
 		}
 		at = max(at, ready)
 	}
+	var by, fetch, store sim.Mark
+	if p.Trace != nil {
+		by = p.released(c, at)
+	}
 	start, fetched := p.Fetch.Serve(at, c.Fetch)
 	began, done := p.Units[c.Unit].Serve(fetched, c.Run)
 	p.began[c.Unit] = began
-	_, end := p.Store.Serve(done, c.Store)
+	storing, end := p.Store.Serve(done, c.Store)
+	if p.Trace != nil {
+		fetch, store = p.Trace.command(c, by, at, start, fetched, began, done, storing, end)
+	}
 	for _, t := range c.Args {
 		if t != 0 {
-			s := &p.tiles.slots[t]
-			s.uses--
-			s.busy = max(s.busy, fetched)
+			p.tiles.slots[t].uses--
+			p.tiles.read(t, fetched, fetch)
 		}
 	}
 	if p.Settled != nil {
@@ -137,7 +148,7 @@ func (p *Pipeline) settle(c *Command) bool {
 	if p.Usage != nil {
 		p.Usage.Compute.Add(start, end)
 	}
-	p.tiles.resolve(c.Result, end)
+	p.tiles.resolve(c.Result, end, store)
 	return true
 }
 

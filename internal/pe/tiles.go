@@ -26,6 +26,7 @@ type Tiles struct {
 	slots          []slot       // index 0 means none
 	unused         int32
 	newest, oldest int32
+	freedBy        sim.Mark // what the room that was made last had waited for
 	dma            *DMA
 	pipeline       *Pipeline
 }
@@ -40,6 +41,8 @@ const maxTiles = 1024
 type slot struct {
 	ready    sim.Time // when it is there; sim.Never if that is not known yet
 	busy     sim.Time // until when it is read, as far as known
+	by       sim.Mark // what made it ready, if somebody traces
+	busyBy   sim.Mark // and what reads it until then
 	granules int32    // its size
 	turn     uint32   // tells the tile from earlier ones
 	uses     int32    // that will read it, and are not over or not known yet
@@ -91,11 +94,22 @@ func (m *Tiles) Room(n memory.Bytes, keep ...int32) (at sim.Time, ok bool, err e
 		if s.uses > 0 || s.ready == sim.Never {
 			return at, false, nil
 		}
-		at = max(at, s.ready, s.busy)
+		if s.ready > at {
+			at, m.freedBy = s.ready, s.by
+		}
+		if s.busy > at {
+			at, m.freedBy = s.busy, s.busyBy
+		}
 		m.drop(old)
 	}
 	return at, true, nil
 }
+
+// FreedBy is the activity that the room which was made last had waited for.
+func (m *Tiles) FreedBy() sim.Mark { return m.freedBy }
+
+// MadeBy is the activity that made a tile ready.
+func (m *Tiles) MadeBy(i int32) sim.Mark { return m.slots[i].by }
 
 // Reserve takes n bytes that Room made, for something other than tiles; Release
 // gives them back.
@@ -244,30 +258,36 @@ func (m *Tiles) wait(i, r int32) bool {
 
 // unuse ends a use of tile i at an instant.
 func (m *Tiles) unuse(i int32, at sim.Time) {
-	s := &m.slots[i]
-	s.uses--
-	s.busy = max(s.busy, at)
+	m.slots[i].uses--
+	m.read(i, at, m.dma.eng.By)
 	m.pipeline.progress()
 }
 
-// arrive is the arrival, at an instant, of one of the transfers that tile i waits
-// for.
-func (m *Tiles) arrive(i int32, at sim.Time) {
+// read notes that an activity reads tile i, or writes a part of it, until an instant.
+func (m *Tiles) read(i int32, at sim.Time, by sim.Mark) {
+	if s := &m.slots[i]; at >= s.busy {
+		s.busy, s.busyBy = at, by
+	}
+}
+
+// arrive is the arrival, at an instant and by an activity, of one of the transfers that
+// tile i waits for.
+func (m *Tiles) arrive(i int32, at sim.Time, by sim.Mark) {
+	m.read(i, at, by)
 	s := &m.slots[i]
-	s.busy = max(s.busy, at)
 	if s.parts--; s.parts == 0 {
-		m.resolve(i, s.busy)
+		m.resolve(i, s.busy, s.busyBy)
 		m.pipeline.run()
 	}
 }
 
 // Settle says when tile i is there, of one that nothing is loaded into.
-func (m *Tiles) Settle(i int32, at sim.Time) { m.resolve(i, at) }
+func (m *Tiles) Settle(i int32, at sim.Time) { m.resolve(i, at, m.dma.eng.By) }
 
-// resolve settles when tile i is there.
-func (m *Tiles) resolve(i int32, at sim.Time) {
+// resolve settles when tile i is there, made by an activity.
+func (m *Tiles) resolve(i int32, at sim.Time, by sim.Mark) {
 	s := &m.slots[i]
-	s.ready = at
+	s.ready, s.by = at, by
 	first := int32(0)
 	for r := s.waiting; r != 0; { // the list is in reverse
 		next := m.dma.pool[r].next

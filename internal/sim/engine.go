@@ -25,11 +25,18 @@ type Event struct {
 	Arg    uint64
 }
 
+// Mark is the number of an activity, for those who trace: something that takes time and
+// lets other things happen. 0 is none.
+type Mark int64
+
 // Engine is the clock and everything that waits for it.
 type Engine struct {
 	// Limit is the simulated time at which Run gives up, for processes that never
 	// end. Zero is none.
 	Limit Time
+	// By is the activity whose doing the present event is, if somebody traces. What
+	// happens now happens because of it.
+	By Mark
 
 	queue    queue
 	now      Time
@@ -184,7 +191,7 @@ func (e *Engine) run(ctx context.Context, limit Time) error {
 		if !ok {
 			return nil
 		}
-		e.now = at
+		e.now, e.By = at, 0
 		e.ran++
 		e.handlers[ev.Target].Handle(ev.Kind, ev.Arg)
 	}

@@ -14,6 +14,9 @@ type Proc struct {
 	// Where says which line of its code the process stands at. It is called on
 	// the process's own stack when the process ends in a deadlock.
 	Where func() string
+	// Mark is the activity at work while the process runs, and Woken the one that woke
+	// it last, for those who trace.
+	Mark, Woken Mark
 
 	eng    *Engine
 	name   string
@@ -136,7 +139,10 @@ func (p *Proc) Wake() {
 	p.wakeNow()
 }
 
-func (p *Proc) wakeNow() { p.eng.woken.push(uint64(p.wakes)<<32 | uint64(p.id)) }
+func (p *Proc) wakeNow() {
+	p.Woken = p.eng.By
+	p.eng.woken.push(uint64(p.wakes)<<32 | uint64(p.id))
+}
 
 // Cancel unwinds the process where it waits, running its deferred calls. A
 // process that cancels itself does not return.
@@ -181,6 +187,7 @@ func (ps *procs) Handle(_ Kind, arg uint64) {
 	}
 	p.wakes++
 	p.state, p.on = running, nil
+	p.eng.By = p.Mark
 	p.resume()
 	if p.state == ended {
 		ps.remove(p)

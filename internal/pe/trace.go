@@ -1,0 +1,167 @@
+package pe
+
+import (
+	"github.com/kernbench/kernbench/internal/memory"
+	"github.com/kernbench/kernbench/internal/sim"
+	"github.com/kernbench/kernbench/internal/trace"
+)
+
+// What is what a request is for, as traces call it.
+type What uint8
+
+// What requests are for.
+const (
+	Transfer What = iota // of nobody who said so
+	Load
+	Store
+	Get
+	Put
+	Send
+	Receive
+	Notify
+	Stream // tiles of a composite
+)
+
+var whats = [...]string{"transfer", "load", "store", "get", "put", "send", "recv", "notify", "stream"}
+
+func (w What) String() string { return whats[w] }
+
+// Trace is where the engines of a PE note what they did, and what they had waited for, if
+// somebody wants to see it.
+type Trace struct {
+	rec      *trace.Recorder
+	process  *trace.Process
+	CPU      *trace.Track
+	fetch    server
+	units    [numUnits]server
+	store    server
+	copies   server
+	channels [2]*trace.Lanes
+	requests []traced // of the DMA engine, by number
+}
+
+// server is a track of a serial server, and its latest activity.
+type server struct {
+	track *trace.Track
+	last  sim.Mark
+}
+
+// traced is a request of the DMA engine.
+type traced struct {
+	what     What
+	lane     int
+	by       sim.Mark // whose doing it is
+	mark     sim.Mark // its own, once it has started
+	receives sim.Mark // the message that it takes out of its slot
+	started  sim.Time
+	queued   sim.Time // its head, in front of links
+}
+
+// NewTrace is the tracks of a PE.
+func NewTrace(rec *trace.Recorder, name string, order int) *Trace {
+	p := rec.Process(name, order)
+	t := &Trace{rec: rec, process: p, CPU: p.Track("cpu")}
+	t.channels[0], t.channels[1] = p.Lanes("dma read"), p.Lanes("dma write")
+	t.copies.track, t.fetch.track = p.Track("copy"), p.Track("fetch")
+	t.units[GEMM].track, t.units[MATH].track = p.Track("gemm"), p.Track("math")
+	t.store.track = p.Track("store")
+	return t
+}
+
+// Mark is the number of a new activity.
+func (t *Trace) Mark() sim.Mark { return t.rec.Mark() }
+
+// stage notes the work of a serial server that could have begun at an instant, released
+// by an activity, and began when the server was free.
+func (t *Trace) stage(s *server, name string, asked, start, end sim.Time, by, receives sim.Mark) sim.Mark {
+	if start > asked {
+		by = s.last
+	}
+	s.last = t.rec.Mark()
+	s.track.Slice(trace.Slice{Name: name, Start: start, End: end, ID: s.last, After: by, Receives: receives})
+	return s.last
+}
+
+// Depth notes how many fragments wait in a queue of the PE.
+func (t *Trace) Depth(at sim.Time, queue string, n int) {
+	t.process.Counter(at, "queue "+queue, "slots", float64(n))
+}
+
+// asked notes a request, now and by an activity: but if it has its own time and reason to
+// come, and that is not over, it is for that.
+func (t *Trace) asked(i int32, r *Request, now sim.Time, by sim.Mark) {
+	for len(t.requests) <= int(i) {
+		t.requests = append(t.requests, traced{})
+	}
+	if r.By != 0 && r.At >= now {
+		by = r.By
+	}
+	t.requests[i] = traced{what: r.What, by: by, receives: r.Receives}
+}
+
+// begun notes that a request has started; if somebody made it wait, released by whom.
+func (t *Trace) begun(i int32, op memory.Op, now sim.Time, by sim.Mark) {
+	r := &t.requests[i]
+	if by != 0 {
+		r.by = by
+	}
+	r.mark, r.started, r.lane = t.rec.Mark(), now, t.channel(op).Take()
+}
+
+func (t *Trace) channel(op memory.Op) *trace.Lanes {
+	if op == memory.Write {
+		return t.channels[1]
+	}
+	return t.channels[0]
+}
+
+// ended notes that it has ended.
+func (t *Trace) ended(i int32, op memory.Op, n memory.Bytes, now sim.Time) {
+	r := &t.requests[i]
+	s := trace.Slice{
+		Name: r.what.String(), Start: r.started, End: now, ID: r.mark, After: r.by, Receives: r.receives,
+		Args: []trace.Arg{trace.Number("bytes", int64(n)), trace.Nanoseconds("queued_ns", r.queued)},
+	}
+	if r.what == Send {
+		s.Sends = r.mark
+	}
+	t.channel(op).Slice(r.lane, s)
+}
+
+// released is the activity that lets a command begin at an instant: what made its latest
+// operand, the command before it, or whoever gave it.
+func (p *Pipeline) released(c *Command, at sim.Time) sim.Mark {
+	for _, t := range c.Args {
+		if t != 0 && p.tiles.slots[t].ready == at {
+			return p.tiles.slots[t].by
+		}
+	}
+	if at > c.At {
+		return p.Trace.units[c.Unit].last
+	}
+	return c.By
+}
+
+// command notes the stages of a command that could have begun at an instant, and is the
+// activities that fetched its operands and stored its result.
+func (t *Trace) command(c *Command, by sim.Mark, asked, start, fetched, began, done, storing, end sim.Time) (fetch, store sim.Mark) {
+	name := "dot"
+	if c.Unit == MATH {
+		name = c.Math.String()
+	}
+	fetch = t.stage(&t.fetch, name, asked, start, fetched, by, 0)
+	run := t.stage(&t.units[c.Unit], name, fetched, began, done, fetch, 0)
+	return fetch, t.stage(&t.store, name, done, storing, end, run, 0)
+}
+
+// LastOf is the activity that ends the work of the PE's engines, if that is what ends at
+// an instant.
+func (p *Pipeline) LastOf(now sim.Time) sim.Mark {
+	switch now {
+	case p.Store.Free():
+		return p.Trace.store.last
+	case p.dma.local.Free():
+		return p.Trace.copies.last
+	}
+	return 0
+}

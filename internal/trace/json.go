@@ -1,0 +1,179 @@
+package trace
+
+import (
+	"bufio"
+	"encoding/json"
+	"io"
+	"strconv"
+
+	"github.com/kernbench/kernbench/internal/sim"
+)
+
+// events writes the events of a trace, a line of JSON each. It remembers the first error.
+type events struct {
+	w    *bufio.Writer
+	line []byte
+	any  bool
+}
+
+func (e *events) begin(w io.Writer) {
+	e.w = bufio.NewWriterSize(w, 1<<16)
+	e.w.WriteString(`{"displayTimeUnit":"ns","traceEvents":[`)
+}
+
+func (e *events) end(about []byte) error {
+	e.w.WriteString("\n],\"otherData\":")
+	e.w.Write(about)
+	e.w.WriteString("}\n")
+	return e.w.Flush() // says what went wrong before, too
+}
+
+// event begins a line of a kind.
+func (e *events) event(phase byte, process, thread int) {
+	e.line = e.line[:0]
+	if e.any {
+		e.line = append(e.line, ',')
+	}
+	e.any = true
+	e.line = append(e.line, '\n', '{')
+	e.key("ph")
+	e.line = append(e.line, '"', phase, '"')
+	e.integer("pid", int64(process))
+	if thread > 0 {
+		e.integer("tid", int64(thread))
+	}
+}
+
+func (e *events) done() {
+	e.line = append(e.line, '}')
+	e.w.Write(e.line)
+}
+
+// key begins a field of the line, or of the object in it.
+func (e *events) key(name string) {
+	if last := e.line[len(e.line)-1]; last != '{' {
+		e.line = append(e.line, ',')
+	}
+	e.line = append(e.line, '"')
+	e.line = append(e.line, name...)
+	e.line = append(e.line, '"', ':')
+}
+
+func (e *events) integer(name string, n int64) {
+	e.key(name)
+	e.line = strconv.AppendInt(e.line, n, 10)
+}
+
+func (e *events) text(name, text string) {
+	e.key(name)
+	quoted, _ := json.Marshal(text) // a string never fails
+	e.line = append(e.line, quoted...)
+}
+
+// time is a time in units of so many femtoseconds, to the last digit.
+func (e *events) time(name string, t, unit sim.Time) {
+	e.key(name)
+	e.line = appendTime(e.line, t, unit)
+}
+
+func appendTime(line []byte, t, unit sim.Time) []byte {
+	line = strconv.AppendInt(line, int64(t/unit), 10)
+	rest := t % unit
+	if rest == 0 {
+		return line
+	}
+	line = append(line, '.')
+	for rest > 0 {
+		unit /= 10
+		line = append(line, byte('0'+rest/unit))
+		rest %= unit
+	}
+	return line
+}
+
+// name names a process or a thread.
+func (e *events) name(what string, process, thread int, name string) {
+	e.event('M', process, thread)
+	e.text("name", what)
+	e.key("args")
+	e.line = append(e.line, '{')
+	e.text("name", name)
+	e.line = append(e.line, '}')
+	e.done()
+}
+
+// order says where a viewer shows a process or a thread.
+func (e *events) order(what string, process, thread, order int) {
+	e.event('M', process, thread)
+	e.text("name", what)
+	e.key("args")
+	e.line = append(e.line, '{')
+	e.integer("sort_index", int64(order))
+	e.line = append(e.line, '}')
+	e.done()
+}
+
+func (e *events) slice(t *Track, s *Slice) {
+	e.event('B', t.p.id, t.id)
+	e.time("ts", s.Start, sim.Microsecond)
+	e.text("name", s.Name)
+	if s.ID != 0 || s.After != 0 || len(s.Args) > 0 {
+		e.key("args")
+		e.line = append(e.line, '{')
+		if s.ID != 0 {
+			e.integer("id", int64(s.ID))
+		}
+		if s.After != 0 {
+			e.integer("after", int64(s.After))
+		}
+		for i := range s.Args {
+			e.arg(&s.Args[i])
+		}
+		e.line = append(e.line, '}')
+	}
+	e.done()
+}
+
+func (e *events) arg(a *Arg) {
+	switch a.kind {
+	case timeArg:
+		e.time(a.Name, a.Time, sim.Nanosecond)
+	case textArg:
+		e.text(a.Name, a.Text)
+	default:
+		e.integer(a.Name, a.Number)
+	}
+}
+
+func (e *events) sliceEnd(t *Track, at sim.Time) {
+	e.event('E', t.p.id, t.id)
+	e.time("ts", at, sim.Microsecond)
+	e.done()
+}
+
+// flow is an end of an arrow.
+func (e *events) flow(phase byte, t *Track, at sim.Time, message sim.Mark) {
+	e.event(phase, t.p.id, t.id)
+	if phase == 'f' {
+		e.text("bp", "e") // it binds to the slice around it
+	}
+	e.time("ts", at, sim.Microsecond)
+	e.text("name", "message")
+	e.text("cat", "queue")
+	e.integer("id", int64(message))
+	e.done()
+}
+
+func (e *events) counter(process int, at sim.Time, name, unit string, value float64) {
+	e.event('C', process, 0)
+	e.time("ts", at, sim.Microsecond)
+	e.text("name", name)
+	e.key("args")
+	e.line = append(e.line, '{')
+	e.key(unit)
+	e.line = strconv.AppendFloat(e.line, value, 'g', 6, 64)
+	e.line = append(e.line, '}', '}')
+	e.w.Write(e.line)
+}
+
+func numbered(name string, n int) string { return name + " " + strconv.Itoa(n) }

@@ -1,0 +1,156 @@
+package trace
+
+import (
+	"encoding/json"
+	"io"
+
+	"github.com/kernbench/kernbench/internal/sim"
+)
+
+// Recorder writes a trace.
+type Recorder struct {
+	out       events
+	marks     sim.Mark
+	processes int
+}
+
+// New begins a trace.
+func New(w io.Writer) *Recorder {
+	r := &Recorder{}
+	r.out.begin(w)
+	return r
+}
+
+// Mark is the number of a new activity. What an activity causes has a higher one.
+func (r *Recorder) Mark() sim.Mark {
+	r.marks++
+	return r.marks
+}
+
+// Close ends the trace with what else there is to know of it, as JSON. It does not close
+// the writer.
+func (r *Recorder) Close(about any) error {
+	text, err := json.Marshal(about)
+	if err != nil {
+		return err
+	}
+	return r.out.end(text)
+}
+
+// Process is a part of the machine with tracks of its own: a PE, the links of a SIP, the
+// host.
+type Process struct {
+	r       *Recorder
+	id      int
+	threads int
+}
+
+// Process is a new one. Viewers show those of a lower order first.
+func (r *Recorder) Process(name string, order int) *Process {
+	r.processes++
+	p := &Process{r: r, id: r.processes}
+	r.out.name("process_name", p.id, 0, name)
+	r.out.order("process_sort_index", p.id, 0, order)
+	return p
+}
+
+// Counter notes the value of a counter from an instant on.
+func (p *Process) Counter(at sim.Time, name, unit string, value float64) {
+	p.r.out.counter(p.id, at, name, unit, value)
+}
+
+// Track is slices of a process, one after another.
+type Track struct {
+	p  *Process
+	id int
+}
+
+// Track is a new track, shown behind those before it.
+func (p *Process) Track(name string) *Track {
+	p.threads++
+	p.r.out.name("thread_name", p.id, p.threads, name)
+	p.r.out.order("thread_sort_index", p.id, p.threads, p.threads)
+	return &Track{p, p.threads}
+}
+
+// Slice is some time of a track.
+type Slice struct {
+	Name       string
+	Start, End sim.Time
+	ID, After  sim.Mark // of an activity: its number, and who released it
+	Sends      sim.Mark // the message whose arrow begins with the slice
+	Receives   sim.Mark // or ends
+	Args       []Arg
+}
+
+// Arg is something to know of a slice: a time, a number or a text.
+type Arg struct {
+	Name   string
+	Time   sim.Time
+	Number int64
+	Text   string
+	kind   argKind
+}
+
+type argKind uint8
+
+const (
+	numberArg argKind = iota
+	timeArg
+	textArg
+)
+
+// Number is an argument that counts.
+func Number(name string, n int64) Arg { return Arg{Name: name, Number: n} }
+
+// Nanoseconds is an argument that is a time; its name ends in _ns.
+func Nanoseconds(name string, t sim.Time) Arg { return Arg{Name: name, Time: t, kind: timeArg} }
+
+// Text is an argument in words.
+func Text(name, text string) Arg { return Arg{Name: name, Text: text, kind: textArg} }
+
+// Slice adds a slice, which does not begin before the end of the one before.
+func (t *Track) Slice(s Slice) {
+	out := &t.p.r.out
+	out.slice(t, &s)
+	if s.Sends != 0 {
+		out.flow('s', t, s.Start, s.Sends)
+	}
+	if s.Receives != 0 {
+		out.flow('f', t, s.Start, s.Receives)
+	}
+	out.sliceEnd(t, s.End)
+}
+
+// Lanes is tracks for what may be under way several times at once.
+type Lanes struct {
+	p      *Process
+	name   string
+	tracks []*Track
+	taken  []bool
+}
+
+// Lanes is no tracks yet.
+func (p *Process) Lanes(name string) *Lanes { return &Lanes{p: p, name: name} }
+
+// Take is a lane that is free from now on, until its slice is added.
+func (l *Lanes) Take() int {
+	for i, taken := range l.taken {
+		if !taken {
+			l.taken[i] = true
+			return i
+		}
+	}
+	name := l.name
+	if n := len(l.tracks); n > 0 {
+		name = numbered(name, n+1)
+	}
+	l.tracks, l.taken = append(l.tracks, l.p.Track(name)), append(l.taken, true)
+	return len(l.tracks) - 1
+}
+
+// Slice adds the slice that a lane was taken for.
+func (l *Lanes) Slice(lane int, s Slice) {
+	l.tracks[lane].Slice(s)
+	l.taken[lane] = false
+}

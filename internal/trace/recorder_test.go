@@ -1,0 +1,186 @@
+package trace
+
+import (
+	"bytes"
+	"compress/gzip"
+	"encoding/json"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/kernbench/kernbench/internal/sim"
+)
+
+const ns = sim.Nanosecond
+
+// TestEvents is every kind of event, as the format has it.
+func TestEvents(t *testing.T) {
+	var got bytes.Buffer
+	r := New(&got)
+	pe := r.Process(`pe "0"`, 7)
+	cpu, lanes := pe.Track("cpu"), pe.Lanes("dma read")
+	first := r.Mark()
+	a, b := lanes.Take(), lanes.Take()
+	cpu.Slice(Slice{Name: "run", Start: 0, End: 1, ID: first, Sends: first})
+	lanes.Slice(b, Slice{
+		Name: "load", Start: 1500 * ns, End: 1500*ns + 1, ID: r.Mark(), After: first, Receives: first,
+		Args: []Arg{Number("bytes", 64), Nanoseconds("queued_ns", 2*ns+500_000), Text("pe", "sip0\n")},
+	})
+	lanes.Slice(a, Slice{Name: "load", Start: 0, End: 2 * ns})
+	pe.Counter(3*ns, "queue west", "slots", 2.5)
+	if lane := lanes.Take(); lane != a {
+		t.Errorf("lane %d is taken, want %d, which is free again", lane, a)
+	}
+	if err := r.Close(About{Tool: "kernbench", Version: "1"}); err != nil {
+		t.Fatal(err)
+	}
+	want := `{"displayTimeUnit":"ns","traceEvents":[
+{"ph":"M","pid":1,"name":"process_name","args":{"name":"pe \"0\""}},
+{"ph":"M","pid":1,"name":"process_sort_index","args":{"sort_index":7}},
+{"ph":"M","pid":1,"tid":1,"name":"thread_name","args":{"name":"cpu"}},
+{"ph":"M","pid":1,"tid":1,"name":"thread_sort_index","args":{"sort_index":1}},
+{"ph":"M","pid":1,"tid":2,"name":"thread_name","args":{"name":"dma read"}},
+{"ph":"M","pid":1,"tid":2,"name":"thread_sort_index","args":{"sort_index":2}},
+{"ph":"M","pid":1,"tid":3,"name":"thread_name","args":{"name":"dma read 2"}},
+{"ph":"M","pid":1,"tid":3,"name":"thread_sort_index","args":{"sort_index":3}},
+{"ph":"B","pid":1,"tid":1,"ts":0,"name":"run","args":{"id":1}},
+{"ph":"s","pid":1,"tid":1,"ts":0,"name":"message","cat":"queue","id":1},
+{"ph":"E","pid":1,"tid":1,"ts":0.000000001},
+{"ph":"B","pid":1,"tid":3,"ts":1.5,"name":"load","args":{"id":2,"after":1,"bytes":64,"queued_ns":2.5,"pe":"sip0\n"}},
+{"ph":"f","pid":1,"tid":3,"bp":"e","ts":1.5,"name":"message","cat":"queue","id":1},
+{"ph":"E","pid":1,"tid":3,"ts":1.500000001},
+{"ph":"B","pid":1,"tid":2,"ts":0,"name":"load"},
+{"ph":"E","pid":1,"tid":2,"ts":0.002},
+{"ph":"C","pid":1,"ts":0.003,"name":"queue west","args":{"slots":2.5}}
+],"otherData":{"tool":"kernbench","version":"1","topology":"","bench":"","links":null}}
+`
+	if diff := cmp.Diff(want, got.String()); diff != "" {
+		t.Errorf("the trace (-want +got):\n%s", diff)
+	}
+	if !json.Valid(got.Bytes()) {
+		t.Error("it is not JSON")
+	}
+}
+
+// TestLinks: a slice is cut short by what comes before its end, and links of a kind share
+// windows of their use.
+func TestLinks(t *testing.T) {
+	var got bytes.Buffer
+	r := New(&got)
+	ls := r.Links(3, func(link int) LinkInfo {
+		return LinkInfo{Process: "sip0 links", Order: 5, Name: "l" + string(rune('0'+link)), Kind: "noc", Count: 4}
+	})
+	ls.Passage(2, "comm", 100, 0, 0, 8*ns)
+	ls.Passage(2, "compute", 50, 3*ns, 6*ns, 10*ns) // interrupts it
+	ls.Passage(0, "comm", 10, 0, 0, 1*ns)
+	ls.Close(9)
+	if err := r.Close(nil); err != nil {
+		t.Fatal(err)
+	}
+	var events []string
+	for _, line := range strings.Split(got.String(), "\n") {
+		if !strings.Contains(line, `"ph":"M"`) && strings.HasPrefix(line, `{"ph"`) {
+			events = append(events, strings.TrimSuffix(line, ","))
+		}
+	}
+	want := []string{
+		`{"ph":"B","pid":1,"tid":1,"ts":0,"name":"comm","args":{"bytes":100,"wait_ns":0}}`,
+		`{"ph":"E","pid":1,"tid":1,"ts":0.006}`,
+		`{"ph":"B","pid":1,"tid":2,"ts":0,"name":"comm","args":{"bytes":10,"wait_ns":0}}`,
+		`{"ph":"E","pid":1,"tid":2,"ts":0.001}`,
+		`{"ph":"B","pid":1,"tid":1,"ts":0.006,"name":"compute","args":{"bytes":50,"wait_ns":3}}`,
+		`{"ph":"E","pid":1,"tid":1,"ts":0.01}`,
+		`{"ph":"C","pid":2,"ts":0,"name":"noc","args":{"percent":50}}`,
+		`{"ph":"C","pid":2,"ts":0.001,"name":"noc","args":{"percent":25}}`,
+		`{"ph":"C","pid":2,"ts":0.01,"name":"noc","args":{"percent":0}}`,
+	}
+	if diff := cmp.Diff(want, events); diff != "" {
+		t.Errorf("events (-want +got):\n%s", diff)
+	}
+}
+
+// TestWindows: windows get wider as time goes on and lose no work.
+func TestWindows(t *testing.T) {
+	w := &window{width: ns, links: 1}
+	for i := range sim.Time(5000) {
+		w.add(i*ns, i*ns+ns/2)
+	}
+	if w.width != 16*ns || w.used != 313 {
+		t.Errorf("%d windows of %v, want 313 of 16ns for 5 us", w.used, w.width)
+	}
+	var sum sim.Time
+	for i, busy := range w.busy {
+		if sum += busy; i < 312 && busy != 8*ns {
+			t.Errorf("window %d: %v at work, want half of 16ns", i, busy)
+		}
+	}
+	if sum != 2500*ns {
+		t.Errorf("%v at work in all windows, want 2500ns", sum)
+	}
+}
+
+// TestBounded: nothing is kept of what has ended.
+func TestBounded(t *testing.T) {
+	r := New(io.Discard)
+	track := r.Process("pe", 0).Track("cpu")
+	args := []Arg{Number("bytes", 64)}
+	at := sim.Time(0)
+	if n := testing.AllocsPerRun(1000, func() {
+		track.Slice(Slice{Name: "run", Start: at, End: at + ns, ID: r.Mark(), Args: args})
+		at += ns
+	}); n > 2 { // the name as JSON
+		t.Errorf("a slice allocates %v times, want at most 2", n)
+	}
+}
+
+func TestFile(t *testing.T) {
+	dir := t.TempDir()
+	for _, name := range []string{"a.json", "a.json.gz"} {
+		path := filepath.Join(dir, name)
+		f, err := Create(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		f.Process("pe", 0)
+		if _, err := os.Stat(path); !errors.Is(err, os.ErrNotExist) {
+			t.Errorf("%s is there before it is complete: %v", name, err)
+		}
+		if err := f.Close(About{}); err != nil {
+			t.Fatal(err)
+		}
+		data, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if name == "a.json.gz" {
+			z, err := gzip.NewReader(bytes.NewReader(data))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if data, err = io.ReadAll(z); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if !json.Valid(data) {
+			t.Errorf("%s is not JSON:\n%s", name, data)
+		}
+	}
+	f, err := Create(filepath.Join(dir, "b.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := f.Discard(); err != nil {
+		t.Fatal(err)
+	}
+	if left, _ := filepath.Glob(filepath.Join(dir, "b*")); left != nil {
+		t.Errorf("a trace that was given up leaves %v", left)
+	}
+	if _, err := Create(filepath.Join(dir, "none", "c.json")); err == nil || !strings.Contains(err.Error(), "create it first") {
+		t.Errorf("no folder: got %v, want what to do", err)
+	}
+}
