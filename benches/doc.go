@@ -6,5 +6,7 @@
 // written down apart from the simulator's own arithmetic (reference.go). They run on
 // any system, with values and without.
 //
-// The package imports bench, torch, tl, ccl and topology, as a bench of your own does.
+// The package imports bench, torch, tl, ccl and topology, as a bench of your own does. The
+// milestones, which run sweeps and write figures (milestone.go), also import the packages
+// of internal that do that: sweep, results, reference, chart and report.
 package benches

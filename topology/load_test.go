@@ -16,7 +16,7 @@ import (
 )
 
 func TestPresets(t *testing.T) {
-	want := []string{"alpha_beta", "default", "mesh2x3", "ring6", "torus2x3"}
+	want := []string{"alpha_beta", "blackhole", "default", "mesh2x3", "ring6", "torus2x3"}
 	if diff := cmp.Diff(want, Presets()); diff != "" {
 		t.Fatalf("presets (-want +got):\n%s", diff)
 	}
@@ -30,6 +30,7 @@ func TestPresets(t *testing.T) {
 		{"torus2x3", SIPs{Count: 6, Topology: Torus2D, W: 2, H: 3}, 16, 8},
 		{"mesh2x3", SIPs{Count: 6, Topology: Mesh2DNoWrap, W: 2, H: 3}, 16, 8},
 		{"alpha_beta", SIPs{Count: 4, Topology: Ring1D}, 1, 1},
+		{"blackhole", SIPs{Count: 8, Topology: Ring1D}, 1, 1},
 	} {
 		s, err := Preset(c.name)
 		if err != nil {
@@ -84,8 +85,8 @@ func TestLoadFindsWhatWasAskedFor(t *testing.T) {
 	check("machines/base.yaml", "machines/base.yaml", 2)
 
 	for _, c := range []struct{ name, want string }{
-		{"rnig6", `no file rnig6 and no preset "rnig6"; presets: alpha_beta, default, mesh2x3, ring6, torus2x3; did you mean ring6?`},
-		{"machines/none.yaml", `no file machines/none.yaml and no preset "machines/none.yaml"; presets: alpha_beta, default, mesh2x3, ring6, torus2x3`},
+		{"rnig6", `no file rnig6 and no preset "rnig6"; presets: alpha_beta, blackhole, default, mesh2x3, ring6, torus2x3; did you mean ring6?`},
+		{"machines/none.yaml", `no file machines/none.yaml and no preset "machines/none.yaml"; presets: alpha_beta, blackhole, default, mesh2x3, ring6, torus2x3`},
 	} {
 		if _, err := Load(c.name); err == nil || err.Error() != c.want {
 			t.Errorf("Load(%q): got %v, want %s", c.name, err, c.want)

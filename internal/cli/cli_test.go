@@ -127,8 +127,8 @@ func TestJSON(t *testing.T) {
 	if d := decode[drawing](t, run(t, "topology", "diagram", "--format", "json")); d.Version != report.Version || len(d.Blocks) != 3 {
 		t.Errorf("diagram: got version %q and %d blocks, want %q and 3", d.Version, len(d.Blocks), report.Version)
 	}
-	if ps := decode[[]preset](t, run(t, "topology", "presets", "--format", "json")); len(ps) != 5 {
-		t.Errorf("presets: got %+v, want 5", ps)
+	if ps := decode[[]preset](t, run(t, "topology", "presets", "--format", "json")); len(ps) != 6 {
+		t.Errorf("presets: got %+v, want 6", ps)
 	}
 	if b := decode[report.Build](t, run(t, "version", "--format", "json")); b.Version != report.Version {
 		t.Errorf("version: got %q, want %q", b.Version, report.Version)

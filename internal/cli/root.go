@@ -19,12 +19,17 @@ var commands = []func() *cobra.Command{
 	cclCmd,
 	collCmd,
 	commCmd,
+	compareCmd,
 	listCmd,
+	mergeCmd,
+	plotCmd,
 	probeCmd,
 	replayCmd,
 	runCmd,
+	sweepCmd,
 	tasksCmd,
 	topologyCmd,
+	traceCmd,
 	versionCmd,
 }
 

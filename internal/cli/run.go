@@ -84,10 +84,7 @@ rows, artifacts (files written) and config.`,
 		}
 		o.Settings = []any{tasks}
 		o.Resume = o.Resume || b.Folder != "" && os.Getenv("MILESTONE_FAST") == "1"
-		progress := startProgress(cmd.ErrOrStderr(), b.Name)
-		o.Output = progress
-		r, err := b.Execute(cmd.Context(), o)
-		progress.stop()
+		r, err := executed(cmd, b, o)
 		var param *bench.ParamError
 		if errors.As(err, &param) {
 			return badInput(param)
@@ -110,6 +107,21 @@ rows, artifacts (files written) and config.`,
 		return err
 	}
 	return cmd
+}
+
+// executed runs a bench and tells whoever waits how far it is: of one that runs sweeps,
+// how many of their points are done.
+func executed(cmd *cobra.Command, b bench.Bench, o bench.Options) (*bench.Result, error) {
+	if b.Folder != "" {
+		points := startBar(cmd.ErrOrStderr(), b.Name, "points")
+		defer points.stop()
+		o.Output, o.Progress = points, points.tell
+		return b.Execute(cmd.Context(), o)
+	}
+	running := startProgress(cmd.ErrOrStderr(), b.Name)
+	defer running.stop()
+	o.Output = running
+	return b.Execute(cmd.Context(), o)
 }
 
 // chosenBench is the bench that the argument or --bench names.

@@ -44,12 +44,13 @@ func (m *Machine) hostOp(kind oplog.Kind, va memory.VA, n memory.Bytes, data []b
 	if err != nil {
 		return 0, err
 	}
-	t := transfer{begins: len(pieces), ends: len(pieces), done: done, copy: m.tracer.copying(kind, n)}
+	t := transfer{begins: len(pieces), ends: len(pieces), done: done}
 	if m.Log != nil {
 		op := m.hostRecord(kind, pieces, n)
 		op.Data = data
 		t.id = m.Log.Add(op)
 	}
+	m.tracer.copying(1)
 	begun, ended := m.transfers.add(t)
 	if len(pieces) == 0 {
 		m.Engine.Call(begun)

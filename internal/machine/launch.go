@@ -23,6 +23,7 @@ type Launch struct {
 	end     []sim.Time
 	last    []sim.Mark // the last activity of each, if somebody traces
 	lane    int        // of the trace
+	trace   int64      // its number there
 	waiting int        // arrivals, ends and a Begin that are still to come
 	running int
 	kernel  Kernel
@@ -154,7 +155,8 @@ func (lr *launcher) release(l *Launch) {
 			return
 		}
 	}
-	l.Start, l.running, l.lane = m.Engine.Now(), len(l.Targets), m.tracer.launchLane()
+	l.Start, l.running = m.Engine.Now(), len(l.Targets)
+	m.tracer.launching(l)
 	for i, id := range l.Targets {
 		pe := m.PE(id)
 		m.Engine.Go(l.Name+"@"+pe.String(), func(p *sim.Proc) {

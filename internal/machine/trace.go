@@ -5,8 +5,6 @@ import (
 	"strconv"
 
 	"github.com/kernbench/kernbench/internal/fabric"
-	"github.com/kernbench/kernbench/internal/memory"
-	"github.com/kernbench/kernbench/internal/oplog"
 	"github.com/kernbench/kernbench/internal/pe"
 	"github.com/kernbench/kernbench/internal/sim"
 	"github.com/kernbench/kernbench/internal/trace"
@@ -17,10 +15,11 @@ import (
 type tracer struct {
 	m        *Machine
 	rec      *trace.Recorder
+	host     *trace.Process
 	launches *trace.Lanes
-	copies   *trace.Lanes
 	links    *trace.Links
 	number   int64 // of launches
+	copies   int   // of the host, under way
 }
 
 // Where viewers show the processes of a trace: the host, PEs, links.
@@ -32,7 +31,7 @@ const (
 // trace has the machine recorded.
 func (m *Machine) trace(rec *trace.Recorder) {
 	host := rec.Process("host", hostOrder)
-	t := &tracer{m: m, rec: rec, launches: host.Lanes("launches"), copies: host.Lanes("copies")}
+	t := &tracer{m: m, rec: rec, host: host, launches: host.Lanes("launches")}
 	counts := map[string]int{}
 	for id := range m.Graph.NumLinks() {
 		counts[m.linkKind(topology.LinkID(id))]++
@@ -103,12 +102,13 @@ func (m *Machine) TraceLinks() (used []trace.LinkUse) {
 	return used
 }
 
-// launchLane is where a launch is shown: it has begun.
-func (t *tracer) launchLane() int {
+// launching notes that a launch begins.
+func (t *tracer) launching(l *Launch) {
 	if t == nil {
-		return 0
+		return
 	}
-	return t.launches.Take()
+	l.lane, l.trace = t.launches.Take(), t.number
+	t.number++
 }
 
 // launched notes a launch that has ended.
@@ -126,37 +126,20 @@ func (t *tracer) launched(l *Launch) {
 	t.launches.Slice(l.lane, trace.Slice{
 		Name: l.Name, Start: l.Start, End: l.end[last], After: l.last[last],
 		Args: []trace.Arg{
-			trace.Number("launch", t.number), trace.Number("pes", int64(len(l.Targets))),
+			trace.Number("launch", l.trace), trace.Number("pes", int64(len(l.Targets))),
 			trace.Nanoseconds("crit_ns", l.Critical()), trace.Text("pe", p.String()),
 		},
 	})
-	t.number++
 }
 
-// hostCopy is a copy of the host under way.
-type hostCopy struct {
-	lane  int
-	kind  oplog.Kind
-	bytes memory.Bytes
-	start sim.Time
-}
-
-// copying notes that the host begins to copy.
-func (t *tracer) copying(kind oplog.Kind, n memory.Bytes) *hostCopy {
+// copying notes that the host begins to copy, or has ended to, by the change in how many
+// copies are under way.
+func (t *tracer) copying(more int) {
 	if t == nil {
-		return nil
-	}
-	return &hostCopy{t.copies.Take(), kind, n, t.m.Engine.Now()}
-}
-
-// copied notes the end of that.
-func (t *tracer) copied(c *hostCopy) {
-	if c == nil {
 		return
 	}
-	t.copies.Slice(c.lane, trace.Slice{
-		Name: c.kind.String(), Start: c.start, End: t.m.Engine.Now(), Args: []trace.Arg{trace.Number("bytes", int64(c.bytes))},
-	})
+	t.copies += more
+	t.host.Counter(t.m.Engine.Now(), "copies", "under way", float64(t.copies))
 }
 
 // cpuTrace is what the CPU of a PE does: a segment, an activity in which it does not wait,
@@ -179,7 +162,16 @@ func (c *core) runs(after sim.Mark) {
 
 // stops ends the segment at an instant.
 func (c *core) stops(at sim.Time) {
-	c.trace.CPU.Slice(trace.Slice{Name: "run", Start: c.cpu.start, End: at, ID: c.cpu.mark, After: c.cpu.after})
+	s := trace.Slice{Name: "run", Start: c.cpu.start, End: at, ID: c.cpu.mark, After: c.cpu.after}
+	c.first(&s)
+	c.trace.CPU.Slice(s)
+}
+
+// first says of an activity that nothing released but the launch which one that is.
+func (c *core) first(s *trace.Slice) {
+	if s.After == 0 {
+		s.Args = []trace.Arg{trace.Number("launch", c.run.Launch.trace)}
+	}
 }
 
 // waitedFor notes that the CPU has waited for something since an instant, and goes on
@@ -217,7 +209,9 @@ func (c *core) idled() {
 		return
 	}
 	mark := c.trace.Mark()
-	c.trace.CPU.Slice(trace.Slice{Name: "wait: task", Start: c.cpu.ended, End: c.eng.Now(), ID: mark, After: c.cpu.last})
+	s := trace.Slice{Name: "wait: task", Start: c.cpu.ended, End: c.eng.Now(), ID: mark, After: c.cpu.last}
+	c.first(&s)
+	c.trace.CPU.Slice(s)
 	c.cpu.ended, c.cpu.last = c.eng.Now(), mark
 }
 

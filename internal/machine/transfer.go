@@ -16,7 +16,6 @@ type transfer struct {
 	reserved     memory.Bytes // of TCM, for the composite's buffers
 	begins, ends int
 	done         sim.Event // of a host's copy
-	copy         *hostCopy // likewise, if somebody traces
 }
 
 // transfers notes the beginnings and ends of operations.
@@ -66,6 +65,8 @@ func (ts *transfers) Handle(kind sim.Kind, arg uint64) {
 	if done.reserved > 0 {
 		done.core.pe.Tiles.Release(done.reserved)
 	}
-	ts.m.tracer.copied(done.copy)
+	if done.core == nil { // the host's
+		ts.m.tracer.copying(-1)
+	}
 	ts.m.Engine.Call(done.done)
 }

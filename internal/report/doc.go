@@ -12,6 +12,8 @@
 // A [Gantt] is schedules, whoever made them: here it becomes text, and in
 // internal/figure a picture.
 //
-// Pictures live in internal/figure, flags and exit codes in internal/cli. The
+// A [Page] is figures, tables and how to get them again as one HTML file.
+//
+// Pictures live in internal/figure and internal/chart, flags and exit codes in internal/cli. The
 // package imports topology and the layers above it, never a machine.
 package report

@@ -1,0 +1,110 @@
+package benches
+
+import (
+	"fmt"
+	"math"
+	"strings"
+
+	"github.com/kernbench/kernbench/internal/chart"
+	"github.com/kernbench/kernbench/topology"
+	"github.com/kernbench/kernbench/torch"
+)
+
+// latencyFigure is the latencies of some systems by size, and their bounds.
+func latencyFigure(title, note string, systems ...[]cclPoint) chart.Lines {
+	f := chart.Lines{
+		Title: title, Note: note,
+		X: chart.Axis{Label: "bytes on each PE", Log: true, Format: chart.Bytes},
+		Y: chart.Axis{Label: "latency (µs)", Log: true, Format: chart.SI},
+	}
+	var bounds []chart.Series
+	for _, s := range systems {
+		line, bound := chart.Series{Name: "simulated"}, chart.Series{Name: "bound: no algorithm is faster", Theory: true}
+		if len(systems) > 1 {
+			line.Name, bound.Name = s[0].at.String(), fmt.Sprintf("bound of %s", s[0].at.shape)
+		}
+		for _, p := range s {
+			x := float64(p.row.BytesPerPE)
+			line.X, line.Y = append(line.X, x), append(line.Y, p.row.Latency.micros())
+			bound.X, bound.Y = append(bound.X, x), append(bound.Y, p.row.Bound.micros())
+		}
+		f.Series, bounds = append(f.Series, line), append(bounds, bound)
+	}
+	f.Series = append(f.Series, bounds...)
+	return f
+}
+
+// bufferFigure is the latencies by size and memory of the queue slots.
+func bufferFigure(kinds [][]cclPoint, note string) chart.Bars {
+	f := chart.Bars{
+		Title: fmt.Sprintf("center_root all-reduce on a %v, by memory of the queue slots", kinds[0][0].at),
+		Note:  note, X: "bytes on each PE", Y: chart.Axis{Label: "latency (µs)", Format: chart.SI},
+	}
+	for _, p := range kinds[0] {
+		f.Groups = append(f.Groups, p.size())
+	}
+	for _, s := range kinds {
+		bars := chart.BarSeries{Name: memoryName(s[0].kind)}
+		for _, p := range s {
+			bars.Values = append(bars.Values, p.row.Latency.micros())
+		}
+		f.Series = append(f.Series, bars)
+	}
+	return f
+}
+
+// fsimFigure is the latencies of the largest size beside an external figure.
+func fsimFigure(systems [][]cclPoint, fsim float64, note string) chart.Bars {
+	f := chart.Bars{
+		Title: "center_root all-reduce of the model beside an external result",
+		Note:  note, Y: chart.Axis{Label: "latency (µs)", Format: chart.SI},
+	}
+	last := len(systems[0]) - 1
+	model := chart.BarSeries{Name: fmt.Sprintf("model, %s on each of 96 PEs", systems[0][last].size())}
+	other := chart.BarSeries{Name: "FSIM, a single device, workload not known"}
+	most := 0.0
+	for _, s := range systems {
+		f.Groups = append(f.Groups, s[0].at.String())
+		most = max(most, s[last].row.Latency.micros())
+		model.Values, other.Values = append(model.Values, s[last].row.Latency.micros()), append(other.Values, math.NaN())
+	}
+	f.Groups = append(f.Groups, "FSIM")
+	model.Values, other.Values = append(model.Values, math.NaN()), append(other.Values, fsim)
+	f.Series = []chart.BarSeries{model, other}
+	// Above what is left out FSIM has as much room as the model below.
+	if from, to := 5*math.Ceil(most*1.2/5), 5*math.Floor(fsim*0.99/5); from < to/2 {
+		f.Break, f.Y.Max = [2]float64{from, to}, to+from
+		f.Note += fmt.Sprintf(" Axis cut from %g to %g µs.", from, to)
+	}
+	return f
+}
+
+// systemsFigure is the systems of the latency sweep: SIPs and the links between them.
+func (m *cclMilestone) systemsFigure(note string) chart.Network {
+	f := chart.Network{Title: "Systems of 6 SIPs with 4×4 cubes each", Note: note}
+	for _, at := range latencySystems {
+		g := m.systems[at]
+		panel := chart.Panel{Title: at.String(), Cells: [2]int{g.Spec().SIP.CubeMesh.W, g.Spec().SIP.CubeMesh.H}}
+		for sip := range at.sips() {
+			col, row := g.SIPAt(sip)
+			node := chart.Node{Name: fmt.Sprintf("sip%d", sip), X: float64(col), Y: float64(row)}
+			if at.shape == topology.Ring1D { // a circle, neighbours a step apart
+				sin, cos := math.Sincos(2 * math.Pi * float64(sip) / float64(at.sips()))
+				radius := 0.5 / math.Sin(math.Pi/float64(at.sips()))
+				node.X, node.Y = radius*sin, -radius*cos
+			}
+			panel.Nodes = append(panel.Nodes, node)
+			for _, other := range g.SIPNeighbors(sip) {
+				if sip < other {
+					panel.Links = append(panel.Links, [2]int{sip, other})
+				}
+			}
+		}
+		f.Panels = append(f.Panels, panel)
+	}
+	return f
+}
+
+func memoryName(kind topology.BufferKind) string { return strings.ToUpper(string(kind)) }
+
+func (t exactTime) micros() float64 { return torch.Time(t).NS() / 1000 }

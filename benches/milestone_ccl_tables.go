@@ -1,0 +1,47 @@
+package benches
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/kernbench/kernbench/internal/results"
+	"github.com/kernbench/kernbench/torch"
+)
+
+// writeTables writes the CSV files.
+func (m *cclMilestone) writeTables(ctx *torch.Context) error {
+	return errors.Join(writeTable(ctx, "summary.csv", m.summary()), writeTable(ctx, "buffer_kind.csv", m.bufferKinds()))
+}
+
+// summary is the points of the latency sweep.
+func (m *cclMilestone) summary() *results.Table {
+	t := &results.Table{Columns: []string{"algorithm", "sip_topology", "n_sips", "n_elem", "bytes_per_pe", "bytes_per_sip", "latency_ns", "bound_ns", "wrong"}}
+	for _, p := range m.points {
+		if r := p.row; p.sweep == latencySweep {
+			t.Rows = append(t.Rows, cells(r.Algorithm, p.at.shape, r.SIPs, p.elems, r.BytesPerPE, r.BytesPerSIP, r.Latency, r.Bound, r.wrong()))
+		}
+	}
+	return t
+}
+
+// bufferKinds is the points of the sweep of memories.
+func (m *cclMilestone) bufferKinds() *results.Table {
+	t := &results.Table{Columns: []string{"buffer_kind", "n_elem", "bytes_per_pe", "latency_ns", "bound_ns", "wrong"}}
+	for _, p := range m.points {
+		if r := p.row; p.sweep == bufferSweep {
+			t.Rows = append(t.Rows, cells(p.kind, p.elems, r.BytesPerPE, r.Latency, r.Bound, r.wrong()))
+		}
+	}
+	return t
+}
+
+// cells is values as text; what is not known is empty.
+func cells(values ...any) (row []string) {
+	for _, v := range values {
+		if v == nil {
+			v = ""
+		}
+		row = append(row, fmt.Sprint(v))
+	}
+	return row
+}

@@ -1,0 +1,83 @@
+package benches
+
+import (
+	"encoding/json"
+	"errors"
+	"flag"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/kernbench/kernbench/internal/rapidtest"
+	"github.com/kernbench/kernbench/internal/sweep"
+	"github.com/kernbench/kernbench/torch"
+)
+
+var update = flag.Bool("update", false, "rewrite the figures of docs/milestones.md")
+
+func TestMain(m *testing.M) { os.Exit(rapidtest.Main(m)) }
+
+// checkDocFigures holds figures of docs/img against those that a milestone has drawn.
+func checkDocFigures(t *testing.T, dir, prefix string, names ...string) {
+	t.Helper()
+	for _, name := range names {
+		drawn, err := os.ReadFile(filepath.Join(dir, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		file := filepath.Join("../docs/img", prefix+name)
+		if *update {
+			if err := os.WriteFile(file, drawn, 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if shown, err := os.ReadFile(file); string(shown) != string(drawn) || err != nil {
+			t.Errorf("%s is not what the milestone draws (error %v): run go test ./benches -run Milestone -update", file, err)
+		}
+	}
+}
+
+// TestExactTime: a time that a file has kept is the same to the last digit.
+func TestExactTime(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		want := exactTime(rapid.Int64Range(0, math.MaxInt64).Draw(t, "fs"))
+		text, err := json.Marshal(want)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got exactTime
+		if err := json.Unmarshal(text, &got); got != want || err != nil {
+			t.Fatalf("%s is read as %d fs, error %v, want %d fs", text, got, err, want)
+		}
+	})
+	for _, text := range []string{"1.0000001", "1e3", `"1"`, "99999999999999999999"} {
+		var got exactTime
+		if err := json.Unmarshal([]byte(text), &got); err == nil {
+			t.Errorf("%s is read as %v ns, want an error", text, got)
+		}
+	}
+}
+
+// TestRunPointsPanics: a point that panics is one that failed, as a bench that does.
+func TestRunPointsPanics(t *testing.T) {
+	ctx, err := torch.New(t.Context(), torch.Options{Folder: t.TempDir(), NoData: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ctx.Close()
+	points := sweep.Grid(sweep.Dimension{Name: "n", Values: []string{"1", "2"}})
+	_, err = runPoints(ctx, points, func(p sweep.Point) (int, error) {
+		if p.Get("n") == "2" {
+			torch.OK(errors.New("no room"))
+		}
+		return 1, nil
+	})
+	var failed *sweep.Failed
+	if !errors.As(err, &failed) || len(failed.Points) != 1 || !strings.Contains(err.Error(), "n=2): no room") {
+		t.Errorf("got %v, want that n=2 failed for lack of room", err)
+	}
+}

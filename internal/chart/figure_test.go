@@ -1,0 +1,131 @@
+package chart
+
+import (
+	"bytes"
+	"image/png"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// TestSameBytes wants a figure to be the same every time, also at the same time.
+func TestSameBytes(t *testing.T) {
+	for name, f := range all() {
+		for format, draw := range map[string]func(Figure) ([]byte, error){"svg": SVG, "png": PNG} {
+			first, err := draw(f)
+			if err != nil {
+				t.Fatalf("%s: %v", name, err)
+			}
+			others := make(chan []byte, 2)
+			for range cap(others) {
+				go func() {
+					data, err := draw(f)
+					if err != nil {
+						t.Error(err)
+					}
+					others <- data
+				}()
+			}
+			for range cap(others) {
+				if again := <-others; !bytes.Equal(first, again) {
+					t.Errorf("%s as %s: %d bytes, then %d others", name, format, len(first), len(again))
+				}
+			}
+		}
+	}
+}
+
+func TestWrite(t *testing.T) {
+	base := filepath.Join(t.TempDir(), "latency")
+	names, err := Write(base, latencies())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := []string{base + ".svg", base + ".png"}; !slices.Equal(names, want) {
+		t.Errorf("files: got %v, want %v", names, want)
+	}
+	svg, err := os.ReadFile(names[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	head := `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 960 540" width="960" height="540" role="img" font-family="'Liberation Sans', Arimo, Arial, Helvetica, sans-serif">` +
+		"\n<title>Latency by topology</title>\n"
+	if !strings.HasPrefix(string(svg), head) {
+		t.Errorf("SVG begins with %q, want %q", svg[:len(head)], head)
+	}
+	if n := bytes.Count(svg, []byte("font-family")); n != 1 {
+		t.Errorf("SVG names fonts %d times, want once", n)
+	}
+	file, err := os.Open(names[1])
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	if c, err := png.DecodeConfig(file); err != nil || c.Width != 1280 || c.Height != 720 {
+		t.Errorf("PNG: got %d×%d, error %v, want 1280×720", c.Width, c.Height, err)
+	}
+	if _, err := Write(filepath.Join(base, "x", "y"), latencies()); err == nil || !strings.Contains(err.Error(), "create it first") {
+		t.Errorf("without a folder: got %v, want advice to create it", err)
+	}
+}
+
+func TestErrors(t *testing.T) {
+	tests := []struct {
+		figure Figure
+		want   string
+	}{
+		{Lines{Title: "T"}, `figure "T": no series: a chart of lines needs one`},
+		{Lines{Series: []Series{{Name: "a", X: []float64{1}}}}, `figure "": series "a" has 1 x and 0 y: give as many of both, and at least one`},
+		{Lines{Series: []Series{{Name: "a", X: []float64{1, 2}, Y: []float64{3, nan}}}}, `figure "": y of series "a", point 2: NaN is no number to draw`},
+		{Lines{X: Axis{Log: true}, Series: []Series{{Name: "a", X: []float64{0}, Y: []float64{3}}}},
+			`figure "": x of series "a", point 1: 0 has no place on a logarithmic axis; leave it out or draw a linear one`},
+		{Lines{Y: Axis{Min: 3, Max: 2}, Series: []Series{{Name: "a", X: []float64{1}, Y: []float64{3}}}},
+			`figure "": y of series "a": an axis from 3 to 2; the end has to be above the start`},
+		{Lines{Y: Axis{Log: true, Min: -1}, Series: []Series{{Name: "a", X: []float64{1}, Y: []float64{3}}}},
+			`figure "": y of series "a": a logarithmic axis from -1 to 0; both ends have to be above zero`},
+		{Bars{}, `figure "": no bars: give groups and at least one series`},
+		{Bars{Groups: []string{"a", "b"}, Series: []BarSeries{{"s", []float64{1}}}}, `figure "": series "s" has 1 values for 2 groups: give one for each, NaN for no bar`},
+		{Bars{Groups: []string{"a"}, Series: []BarSeries{{"s", []float64{nan}}}}, `figure "": no bars: all values are NaN`},
+		{Bars{Groups: []string{"a"}, Series: []BarSeries{{"s", []float64{-1}}}}, `figure "": series "s" of group "a": -1 is below zero; bars begin there, so draw lines`},
+		{Bars{Groups: []string{"a"}, Series: []BarSeries{{"s", []float64{math.Inf(1)}}}}, `figure "": series "s" of group "a", point 1: +Inf is no number to draw`},
+		{Bars{Groups: []string{"a"}, Series: []BarSeries{{"s", []float64{1}}}, Stacked: true, Y: Axis{Log: true}},
+			`figure "": a stack on a logarithmic axis: its parts could not be compared; draw a linear axis or groups`},
+		{Bars{Groups: []string{"a"}, Series: []BarSeries{{"s", []float64{9}}}, Break: [2]float64{2, 3}, Y: Axis{Log: true}},
+			`figure "": a break in a logarithmic axis: it has room for all sizes; drop one of the two`},
+		{Bars{Groups: []string{"a"}, Series: []BarSeries{{"s", []float64{9}}}, Break: [2]float64{20, 30}},
+			`figure "": a break from 20 to 30 does not lie within the axis from 0 to 10`},
+		{Bars{Groups: []string{"a", "b"}, Series: []BarSeries{{"s", []float64{25, 99}}}, Break: [2]float64{20, 30}},
+			`figure "": the bar of series "s" and group "a" ends at 25, within the break from 20 to 30: move that`},
+		{HeatMap{}, `figure "": 0 columns, 0 rows and values of 0 rows: give values of each row, and at least one column`},
+		{HeatMap{Columns: []string{"a"}, Rows: []string{"r"}, Values: [][]float64{{1, 2}}}, `figure "": row "r" has 2 values for 1 columns: give one for each, NaN for none`},
+		{HeatMap{Columns: []string{"a"}, Rows: []string{"r"}, Values: [][]float64{{nan}}}, `figure "": no values: all are NaN`},
+		{HeatMap{Columns: []string{"a"}, Rows: []string{"r"}, Values: [][]float64{{0}}, Log: true},
+			`figure "": row "r", column "a", point 1: 0 has no place on a logarithmic axis; leave it out or draw a linear one`},
+	}
+	for _, tt := range tests {
+		for _, draw := range []func(Figure) ([]byte, error){SVG, PNG} {
+			if _, err := draw(tt.figure); err == nil || err.Error() != tt.want {
+				t.Errorf("got  %v\nwant %s", err, tt.want)
+			}
+		}
+	}
+}
+
+func BenchmarkSVG(b *testing.B) { benchmark(b, SVG) }
+func BenchmarkPNG(b *testing.B) { benchmark(b, PNG) }
+
+func benchmark(b *testing.B, draw func(Figure) ([]byte, error)) {
+	for name, f := range all() {
+		b.Run(name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				if _, err := draw(f); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}

@@ -1,0 +1,108 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/kernbench/kernbench/internal/reference"
+	"github.com/kernbench/kernbench/internal/results"
+)
+
+func compareCmd() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "compare A B",
+		Short: "What changed between two results, or ours beside numbers of others",
+		Long: `Compare reads two files of results and prints what changed from A to B: CSV, JSON of
+run, coll and probe, JSONL of a sweep, or two folders of CSV files, as the milestones
+write, whose files are compared by name.
+
+Rows are matched by the columns that say what they are about. Compared are those that
+were measured, by their names. Less is better of what ends in _ns, _us, _ms, _s, _time,
+latency or makespan; more of gbps, gbs, algbw, busbw, bandwidth, gflops and utilization;
+neither of share and ratio, and of what begins with bound, roofline, formula, ideal or
+reference. ok, wrong and match must not change. version and hash are passed over. --key and
+--value name others.
+
+--threshold 2% lets all columns change by that much, --threshold latency_ns=0.5% one of
+them. The default is 0: same inputs, same numbers. Differences are worked out exactly.
+
+The exit status is 1 if a value got worse by more than its threshold, ok, wrong or match
+changed, or B lacks a row, a column or a file of A; 0 otherwise. --all prints what is equal
+too. --format json has a, b, ok, tables (name, keys, values, matched, missing, added, lost
+and new columns, count of verdicts, cells), missing_files and new_files.
+
+--reference puts our numbers beside those of others, which it measures now: without a name
+it lists what there is and where it comes from. --format json has reference, title,
+source, date, about, unknown, columns (of theirs), systems, difference and rows.`,
+		Example: `  kernbench compare before.csv after.csv
+  kernbench compare before.json after.json --threshold 2%
+  kernbench compare old/ccl new/ccl --threshold latency_ns=1% --format csv
+  kernbench compare ring.csv torus.csv --key n_elem --value latency_ns --all
+  kernbench compare --reference
+  kernbench compare --reference tenstorrent_blackhole`,
+	}
+	var (
+		ours   = cmd.Flags().Bool("reference", false, "put ours beside the numbers of others that the argument names")
+		limits = cmd.Flags().StringArray("threshold", nil, "how much may change, `SHARE` or COLUMN=SHARE (default 0)")
+		keys   = cmd.Flags().StringSlice("key", nil, "`COLUMNS` that say what a row is about, instead of all that are not measured")
+		values = cmd.Flags().StringSlice("value", nil, "`COLUMNS` to compare, instead of all that are measured")
+		all    = cmd.Flags().Bool("all", false, "print what is equal too")
+		format = formatFlag(cmd, "csv")
+	)
+	cmd.ValidArgsFunction = func(cmd *cobra.Command, args []string, word string) ([]string, cobra.ShellCompDirective) {
+		if *ours {
+			return reference.Names(), cobra.ShellCompDirectiveNoFileComp
+		}
+		return nil, cobra.ShellCompDirectiveDefault
+	}
+	cmd.Args = func(cmd *cobra.Command, args []string) error {
+		if *ours {
+			for _, flag := range []string{"threshold", "key", "value", "all"} {
+				if cmd.Flags().Changed(flag) {
+					return fmt.Errorf("--%s is for two files: leave it out with --reference", flag)
+				}
+			}
+			return atMostOne("reference")(cmd, args)
+		}
+		if len(args) != 2 {
+			return fmt.Errorf("%s: name two, A and B, or write --reference%s", counted(len(args), "result"), seeHelp(cmd))
+		}
+		return nil
+	}
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if *ours {
+			return compareReference(cmd, strings.Join(args, ""), *format)
+		}
+		o := results.CompareOptions{Keys: *keys, Values: *values}
+		for _, text := range *limits {
+			if err := o.Thresholds.Set(text); err != nil {
+				return badInput(err)
+			}
+		}
+		return compareFiles(cmd, args[0], args[1], o, compareStyle{format: *format, all: *all})
+	}
+	return cmd
+}
+
+// compareFiles compares two files or folders.
+func compareFiles(cmd *cobra.Command, a, b string, o results.CompareOptions, style compareStyle) error {
+	filesA, errA := results.ReadAll(a)
+	filesB, errB := results.ReadAll(b)
+	if err := errors.Join(errA, errB); err != nil {
+		return badInput(err)
+	}
+	sum, err := results.CompareAll(filesA, filesB, o)
+	if err != nil {
+		return badInput(fmt.Errorf("%s and %s: %w", a, b, err))
+	}
+	if err := style.print(cmd.OutOrStdout(), a, b, sum); err != nil {
+		return err
+	}
+	if sum.Bad() {
+		return &exitError{exitWrong, fmt.Errorf("%s is worse than %s", b, a)}
+	}
+	return nil
+}

@@ -1,0 +1,146 @@
+package cli
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/kernbench/kernbench/internal/reference"
+	"github.com/kernbench/kernbench/internal/report"
+	"github.com/kernbench/kernbench/internal/results"
+)
+
+// compareReference prints ours beside a reference, or which references there are.
+func compareReference(cmd *cobra.Command, name, format string) error {
+	if name == "" {
+		return listReferences(cmd.OutOrStdout(), format)
+	}
+	if _, err := reference.Get(name); err != nil {
+		return badInput(err)
+	}
+	p := startProgress(cmd.ErrOrStderr(), name)
+	b, err := reference.Run(cmd.Context(), name)
+	p.stop()
+	if err != nil {
+		return err
+	}
+	w := cmd.OutOrStdout()
+	switch format {
+	case "csv":
+		return results.WriteCSV(w, b.Table)
+	case "json":
+		return report.WriteJSON(w, besideJSON(b))
+	}
+	fmt.Fprintf(w, "# reference: %s, %s\n", b.Name, b.Title)
+	comments(w, "source", b.Source)
+	comments(w, "date", []string{b.Date})
+	comments(w, "about", b.About)
+	comments(w, "not known", b.Unknown)
+	comments(w, "ours on", b.Systems)
+	fmt.Fprintln(w)
+	if err := report.WriteTable(w, b.Table.Columns, b.Table.Rows); err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(w, "\ndifferent: %s\n", b.Difference)
+	return err
+}
+
+func comments(w io.Writer, word string, lines []string) {
+	for _, line := range lines {
+		fmt.Fprintf(w, "# %s: %s\n", word, line)
+	}
+}
+
+// knownOf is what is known of a reference.
+type knownOf struct {
+	Reference string            `json:"reference"`
+	Title     string            `json:"title"`
+	Source    []string          `json:"source"`
+	Date      string            `json:"date"`
+	About     []string          `json:"about"`
+	Unknown   []string          `json:"unknown"`
+	Columns   map[string]string `json:"columns"` // of theirs, and what they mean
+}
+
+func listReferences(w io.Writer, format string) error {
+	var list []knownOf
+	t := &results.Table{Columns: []string{"reference", "title", "date", "source"}}
+	for _, name := range reference.Names() {
+		r, err := reference.Get(name)
+		if err != nil {
+			return err
+		}
+		list = append(list, known(r))
+		t.Rows = append(t.Rows, []string{name, r.Title, r.Date, strings.Join(r.Source, "; ")})
+	}
+	switch format {
+	case "json":
+		return report.WriteJSON(w, struct {
+			References []knownOf `json:"references"`
+		}{list})
+	case "csv":
+		return results.WriteCSV(w, t)
+	}
+	for i, l := range list {
+		if i > 0 {
+			fmt.Fprintln(w)
+		}
+		fmt.Fprintf(w, "%s: %s\n", l.Reference, l.Title)
+		for _, part := range []struct {
+			word  string
+			lines []string
+		}{{"source", l.Source}, {"date", []string{l.Date}}, {"about", l.About}, {"not known", l.Unknown}} {
+			for _, line := range part.lines {
+				fmt.Fprintf(w, "  %s: %s\n", part.word, line)
+			}
+		}
+	}
+	return nil
+}
+
+func known(r *reference.Reference) knownOf {
+	columns := map[string]string{}
+	for _, c := range r.Columns {
+		columns[c.Name] = c.Meaning
+	}
+	return knownOf{r.Name, r.Title, r.Source, r.Date, r.About, r.Unknown, columns}
+}
+
+// besideJSON is ours beside a reference, in JSON.
+func besideJSON(b *reference.Beside) any {
+	rows := make([]json.RawMessage, len(b.Table.Rows))
+	for i := range rows {
+		rows[i] = rowJSON(b.Table, i)
+	}
+	return struct {
+		knownOf
+		Systems    []string          `json:"systems"`
+		Difference string            `json:"difference"`
+		Rows       []json.RawMessage `json:"rows"`
+		Version    string            `json:"version"`
+	}{known(b.Reference), b.Systems, b.Difference, rows, report.Version}
+}
+
+// rowJSON is a row as an object in the order of its columns, numbers as numbers.
+func rowJSON(t *results.Table, row int) json.RawMessage {
+	var b strings.Builder
+	for i, column := range t.Columns {
+		cell := t.Rows[row][i]
+		if _, isNumber := t.Number(row, i); !isNumber {
+			cell = quoted(cell)
+		}
+		fmt.Fprintf(&b, "%c%s:%s", "{,"[min(i, 1)], quoted(column), cell)
+	}
+	return json.RawMessage(b.String() + "}")
+}
+
+func quoted(text string) string {
+	raw, err := json.Marshal(text)
+	if err != nil {
+		panic(err) // a text
+	}
+	return string(raw)
+}

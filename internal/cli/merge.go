@@ -1,0 +1,63 @@
+package cli
+
+import (
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/kernbench/kernbench/internal/report"
+	"github.com/kernbench/kernbench/internal/sweep"
+)
+
+// mergeResult is the JSON of kernbench merge.
+type mergeResult struct {
+	File    string `json:"file"`
+	Points  int    `json:"points"` // of the whole sweep
+	Missing []int  `json:"missing"`
+}
+
+func mergeCmd() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "merge OUT FILE...",
+		Short: "Put the shards of a sweep together",
+		Long: `Merge puts the files that kernbench sweep --shard has written together: OUT is byte for
+byte what the whole sweep would have written.
+
+Files of different sweeps are refused, and so are points with different rows, and
+points that are in none of the files. --partial leaves those out: kernbench sweep
+--resume --out OUT runs them.
+
+--format json has one object: file, points (of the whole sweep) and missing (the numbers of
+points left out).`,
+		Example: `  kernbench merge sweep.jsonl sweep.*-of-4.jsonl
+  kernbench merge --partial sweep.jsonl sweep.1-of-4.jsonl sweep.3-of-4.jsonl`,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) < 2 {
+				return fmt.Errorf("name the file to write, and those to put together%s", seeHelp(cmd))
+			}
+			return nil
+		},
+	}
+	partial := cmd.Flags().Bool("partial", false, "points may be missing")
+	format := formatFlag(cmd)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		m, err := sweep.Merge(args[0], *partial, args[1:]...)
+		switch {
+		case err != nil && len(m.Missing) > 0 && !*partial:
+			return badInput(fmt.Errorf("%w; run those, or merge with --partial", err))
+		case err != nil:
+			return badInput(err)
+		}
+		r := mergeResult{args[0], m.Points, append([]int{}, m.Missing...)}
+		if *format == "json" {
+			return report.WriteJSON(cmd.OutOrStdout(), r)
+		}
+		text := fmt.Sprintf("written: %s, %d of %s", r.File, m.Points-len(m.Missing), counted(m.Points, "point"))
+		if len(m.Missing) > 0 {
+			text += fmt.Sprintf("\nrun the others: kernbench sweep FILE --resume --out %s", r.File)
+		}
+		_, err = fmt.Fprintln(cmd.OutOrStdout(), text)
+		return err
+	}
+	return cmd
+}

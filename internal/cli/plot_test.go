@@ -1,0 +1,90 @@
+package cli
+
+import (
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/kernbench/kernbench/internal/report"
+	"github.com/kernbench/kernbench/internal/results"
+)
+
+func TestQuantities(t *testing.T) {
+	tests := []struct {
+		column, name string
+		v            float64
+		text         string // of v, "" if as written
+		suited       string // of numbers up to v
+	}{
+		{"latency_ns", "latency", 1500, "1.5 µs", "latency (µs)"},
+		{"time_us", "time", 1500, "1.5 ms", "time (ms)"},
+		{"time_ms", "time", 0.5, "500 µs", "time (µs)"},
+		{"elapsed_s", "elapsed", 2, "2 s", "elapsed (s)"},
+		{"bytes_per_pe", "bytes per pe", 4096, "4 KiB", "bytes per pe (KiB)"},
+		{"slice_bytes", "slice", 512, "512 B", "slice (B)"},
+		{"size", "size", 1 << 20, "1 MiB", "size (MiB)"},
+		{"bandwidth_gbs", "bandwidth (GB/s)", 5, "", "bandwidth (GB/s)"},
+		{"busbw", "busbw (GB/s)", 5, "", "busbw (GB/s)"},
+		{"n_elem", "n_elem", 8, "", "n_elem"},
+		{"_ns", "_ns", 8, "", "_ns"},
+	}
+	for _, tt := range tests {
+		q := quantityOf(tt.column)
+		if got := q.name(); got != tt.name {
+			t.Errorf("%s: got name %q, want %q", tt.column, got, tt.name)
+		}
+		if got := q.text(tt.v, ""); got != tt.text {
+			t.Errorf("%s of %v: got text %q, want %q", tt.column, tt.v, got, tt.text)
+		}
+		if suited, _ := q.suit(tt.v); suited.name() != tt.suited {
+			t.Errorf("%s up to %v: got %q, want %q", tt.column, tt.v, suited.name(), tt.suited)
+		}
+	}
+}
+
+// TestPlotTellsApart wants as few settings as tell rows apart, and never a measurement.
+func TestPlotTellsApart(t *testing.T) {
+	table := &results.Table{Columns: []string{"n", "latency_ns", "crit_ns", "kind", "dtype"}}
+	for i, kind := range []string{"tcm", "sram", "hbm"} {
+		for _, dtype := range []string{"f16", "f32"} {
+			for _, n := range []string{"8", "16"} {
+				table.Rows = append(table.Rows, []string{n, "1." + n, kind + n + dtype + strings.Repeat("0", i), kind, dtype})
+			}
+		}
+	}
+	tests := []struct {
+		by   []string
+		want string
+	}{
+		{nil, "6 rows for n = 8 (rows 1 and 3): tell them apart with --by dtype,kind, or draw some with --where dtype=f16 --where kind=tcm"},
+		{[]string{"kind"}, "2 rows for n = 8 of tcm (rows 1 and 3): tell them apart with --by dtype, or draw some with --where dtype=f16"},
+		{[]string{"dtype"}, "3 rows for n = 8 of f16 (rows 1 and 5): tell them apart with --by kind, or draw some with --where kind=tcm"},
+		{[]string{"kind", "dtype"}, ""},
+	}
+	for _, tt := range tests {
+		r := plotRequest{x: "n", y: []string{"latency_ns"}, by: tt.by, kind: "lines"}
+		_, err := r.read(table)
+		got := ""
+		if err != nil {
+			got = err.Error()
+		}
+		if got != tt.want {
+			t.Errorf("--by %v: got  %q\nwant %q", tt.by, got, tt.want)
+		}
+	}
+}
+
+func TestPlotJSON(t *testing.T) {
+	t.Chdir(t.TempDir())
+	if err := os.WriteFile("a.csv", []byte("kind,t_ns\ntcm,1.5\nhbm,2\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	p := decode[plotted](t, run(t, "plot", "a.csv", "-x", "kind", "-y", "t_ns", "--kind", "bars", "-o", "a.svg", "--format", "json"))
+	want := plotted{Version: report.Version, File: "a.csv", Kind: "bars", X: "kind", Y: []string{"t_ns"}, Log: "none", Out: "a.svg",
+		Series: []plotSeries{{Name: "t", Column: "t_ns", Points: []plotPoint{{"tcm", 1.5}, {"hbm", 2}}}}}
+	if diff := cmp.Diff(want, p); diff != "" {
+		t.Errorf("what was drawn (-want +got):\n%s", diff)
+	}
+}

@@ -1,0 +1,94 @@
+package cli
+
+import (
+	"fmt"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/kernbench/kernbench/internal/sweep"
+)
+
+func sweepCmd() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "sweep FILE",
+		Short: "Run a bench at all points of a grid of settings",
+		Long: `Sweep runs a bench at every point of a grid that a YAML file describes: systems,
+settings as of --set, parameters of the bench. All points are checked before the
+first runs; then they run side by side, on one thread each, and the results do not
+depend on how many do.
+
+A point that has ended is a line of --out at once: a sweep that is interrupted, or
+killed, is gone on with by --resume and runs nothing twice. --shard i/n runs every
+n-th point, for several machines; kernbench merge puts their files together.
+
+What the file says goes before ./topology.yaml, ./ccl.yaml and ./tasks.yaml, flags go before
+the file, and files that it names are relative to it. docs/sweeps.md has all its keys.
+
+Wrong values are exit status 1, points that failed 3; the others are kept all the same.
+
+--format json has one object: sweep, bench, file, ok, total (points of the shard) and
+points of point, settings and row. With --dry-run it is a list of point and settings.`,
+		Example: `  kernbench sweep sweep.yaml
+  kernbench sweep sweep.yaml --dry-run
+  kernbench sweep sweep.yaml --out bandwidth.jsonl --resume
+  kernbench sweep sweep.yaml --shard 2/4 --set sip.ucie.bandwidth=256GB/s`,
+		Args: exactlyOne("FILE"),
+	}
+	flags := addProgramFlags(cmd)
+	format := formatFlag(cmd, "csv")
+	out := cmd.Flags().String("out", "", "`FILE` for the results (default: the name of the sweep with .jsonl, in the current folder)")
+	resume := cmd.Flags().Bool("resume", false, "take over the points that --out has already")
+	part := cmd.Flags().String("shard", "", "run a part of the points, as `I/N`: 2/4 is the second of four")
+	dry := cmd.Flags().Bool("dry-run", false, "check all points and print those that would run")
+	var workers int
+	intFlag(cmd, &workers, "workers", 0, "points to run side by side, 0 for one on each core; results do not depend on it")
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		shard, err := sweep.ParseShard(*part)
+		switch {
+		case err != nil:
+			return badInput(fmt.Errorf("--shard: %w", err))
+		case workers < 0:
+			return badInput(fmt.Errorf("--workers %d: write 0 or more", workers))
+		}
+		plan, err := planSweep(args[0], *flags)
+		if err != nil {
+			return badInput(err)
+		}
+		if *dry {
+			return writePoints(cmd.OutOrStdout(), plan, shard, *format)
+		}
+		if *out == "" {
+			*out = defaultOut(args[0], shard)
+		}
+		if ext := filepath.Ext(*out); ext != ".jsonl" {
+			return badInput(fmt.Errorf("--out %s: the results are lines of JSON: write a name that ends in .jsonl", *out))
+		}
+		progress := startBar(cmd.ErrOrStderr(), "sweep", "points")
+		o := sweep.Options{File: *out, Identity: plan.identity, Resume: *resume, Shard: shard, Workers: workers, Progress: progress.tell}
+		rows, err := sweep.Run(cmd.Context(), o, plan.points, plan.run)
+		progress.stop()
+		return finishSweep(cmd, plan, o, *format, rows, err)
+	}
+	return cmd
+}
+
+// exactlyOne wants one argument.
+func exactlyOne(what string) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if len(args) == 0 {
+			return fmt.Errorf("no %s: name one%s", what, seeHelp(cmd))
+		}
+		return atMostOne(what)(cmd, args)
+	}
+}
+
+// defaultOut is where results go: beside each other, if there are shards.
+func defaultOut(file string, shard sweep.Shard) string {
+	name := strings.TrimSuffix(filepath.Base(file), filepath.Ext(file))
+	if shard.N > 0 {
+		name += fmt.Sprintf(".%d-of-%d", shard.I, shard.N)
+	}
+	return name + ".jsonl"
+}

@@ -1,0 +1,143 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// fast is a sweep of 200 points that take a millisecond each.
+const fast = `bench: task_chain
+data: off
+params: {runtime: tensormap_and_ringbuffer}
+grid:
+  - {key: params.count, from: 1, to: 20, step: 1}
+  - {key: params.tile, from: 1, to: 512, times: 2}
+`
+
+// TestSweepSurvivesKills kills a sweep five times, whenever its file has come to some size.
+// It loses no line, runs no point whose line is whole, and ends with the bytes of a sweep
+// that nothing happened to.
+func TestSweepSurvivesKills(t *testing.T) {
+	t.Chdir(t.TempDir())
+	if err := os.WriteFile("fast.yaml", []byte(fast), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	run(t, "sweep", "fast.yaml", "--out", "whole.jsonl")
+	whole := wholeLines(t, "whole.jsonl")
+	if len(whole) != 201 {
+		t.Fatalf("%d lines, want a header and 200 points", len(whole))
+	}
+	random := rand.New(rand.NewPCG(9, 9))
+	size := len(strings.Join(whole, ""))
+	for kill := range 5 {
+		before := wholeLines(t, "fast.jsonl")
+		killAt(t, random.IntN(size/5)+kill*size/5)
+		after := wholeLines(t, "fast.jsonl")
+		for _, line := range before { // not as a prefix: the sweep may just have put them in order
+			if !slices.Contains(after, line) {
+				t.Fatalf("kill %d: of %d lines, this is not among the %d there are now: %s", kill, len(before), len(after), line)
+			}
+		}
+		t.Logf("kill %d: %d points before, %d after", kill, max(len(before)-1, 0), max(len(after)-1, 0))
+	}
+	run(t, "sweep", "fast.yaml", "--resume")
+	if diff := cmp.Diff(whole, wholeLines(t, "fast.jsonl")); diff != "" {
+		t.Errorf("(-whole +killed):\n%s", diff)
+	}
+}
+
+// killAt goes on with the sweep and kills it when the file has so many bytes. A sweep that
+// ends first has nothing left to lose.
+func killAt(t *testing.T, size int) {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var errs bytes.Buffer
+	cmd := exec.Command(self, "sweep", "fast.yaml", "--resume")
+	cmd.Args[0] = "kernbench" // which is what TestMain goes by
+	cmd.Stderr = &errs
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- cmd.Wait() }()
+	for look := time.NewTicker(50 * time.Microsecond); ; {
+		select {
+		case err := <-ended:
+			var exit *exec.ExitError
+			if err != nil && (!errors.As(err, &exit) || exit.Sys().(syscall.WaitStatus).Signal() != syscall.SIGKILL) {
+				t.Fatalf("the sweep ended with %v\n%s", err, errs.String())
+			}
+			return
+		case <-look.C:
+			if info, err := os.Stat("fast.jsonl"); err == nil && info.Size() >= int64(size) {
+				look.Stop()
+				if err := cmd.Process.Kill(); err != nil && !errors.Is(err, os.ErrProcessDone) {
+					t.Fatal(err)
+				}
+			}
+		}
+	}
+}
+
+// wholeLines is the whole lines of a file; none if there is no file.
+func wholeLines(t *testing.T, file string) []string {
+	t.Helper()
+	text, err := os.ReadFile(file)
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		t.Fatal(err)
+	}
+	all := strings.SplitAfter(string(text), "\n")
+	return all[:len(all)-1]
+}
+
+// TestSweepInterrupted: Ctrl-C keeps what has ended, and says how to go on.
+func TestSweepInterrupted(t *testing.T) {
+	t.Chdir(t.TempDir())
+	if err := os.WriteFile("fast.yaml", []byte(fast), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancelCause(t.Context())
+	cancel(Signal{syscall.SIGINT})
+	var errs bytes.Buffer
+	code := Run(ctx, []string{"sweep", "fast.yaml"}, io.Discard, &errs)
+	if got, want := fmt.Sprint(code, " ", errs.String()), "130 kernbench: points that have ended are in fast.jsonl: go on with --resume\nkernbench: interrupted\n"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	if got := len(wholeLines(t, "fast.jsonl")); got != 1 {
+		t.Errorf("the file has %d lines, want the header", got)
+	}
+}
+
+// TestSweepPage: the file that the page shows is the one that its commands run.
+func TestSweepPage(t *testing.T) {
+	const page, file = "../../docs/sweeps.md", "testdata/sweep/allreduce.yaml"
+	text, err := os.ReadFile(page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, got, _ := strings.Cut(string(text), "```yaml\n")
+	got, _, _ = strings.Cut(got, "```")
+	if diff := cmp.Diff(string(want), got); diff != "" {
+		t.Errorf("the first file of %s is not %s (-file +page):\n%s", page, file, diff)
+	}
+}

@@ -1,0 +1,158 @@
+package cli
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/kernbench/kernbench/bench"
+	"github.com/kernbench/kernbench/internal/config"
+	"github.com/kernbench/kernbench/internal/report"
+	"github.com/kernbench/kernbench/internal/sweep"
+)
+
+// paramPrefix is what begins the keys of a grid that are parameters of the bench.
+const paramPrefix = "params."
+
+// sweepPlan is a sweep whose settings all mean something.
+type sweepPlan struct {
+	*sweepFile
+	bench     bench.Bench
+	base      programFlags // with what the command line says
+	points    []sweep.Point
+	places    map[[2]string]place // of values of the grid, by key and value
+	ready     map[string]loaded   // some configurations, by the key of setups
+	hashes    map[string]string   // of all of them
+	identity  string
+	elsewhere []error // mistakes that are not in the file of the sweep
+}
+
+// place is where a setting is written, as paths of the file; "" on the command line.
+type place struct{ key, value string }
+
+// planSweep reads a file and checks all its points. Flags go before what the file says, and
+// the grid before both.
+func planSweep(name string, flags programFlags) (*sweepPlan, error) {
+	f, err := readSweep(name)
+	if err != nil {
+		return nil, err
+	}
+	p := &sweepPlan{sweepFile: f, base: flags, points: f.points(), places: map[[2]string]place{}, ready: map[string]loaded{}, hashes: map[string]string{}}
+	for _, c := range slices.Concat(f.grid...) {
+		for i, v := range c.values {
+			p.places[[2]string{c.key, v}] = place{c.keyAt, c.at[i]}
+		}
+	}
+	p.checkBench()
+	p.checkClashes()
+	p.checkPoints()
+	return p, errors.Join(append(p.elsewhere, p.errs.Err())...)
+}
+
+// checkBench checks the bench and the values of its parameters.
+func (p *sweepPlan) checkBench() {
+	var err error
+	if p.bench, err = findBench(p.Bench); err != nil {
+		p.fail("bench", "%v", err)
+		return
+	}
+	if p.bench.Folder != "" {
+		p.fail("bench", "%s writes files and has a sweep of its own: run it with kernbench run %s", p.Bench, p.Bench)
+	}
+	for name, value := range p.Params {
+		path := paramPrefix + name
+		p.checkParam(name, string(value), place{path, path})
+	}
+	for _, c := range slices.Concat(p.grid...) {
+		if name, ok := strings.CutPrefix(c.key, paramPrefix); ok {
+			for i, v := range c.values {
+				if !p.checkParam(name, v, place{c.keyAt, c.at[i]}) {
+					break
+				}
+			}
+		}
+	}
+}
+
+// checkParam checks a value of a parameter, and reports whether there is such a parameter.
+func (p *sweepPlan) checkParam(name, value string, at place) bool {
+	i := slices.IndexFunc(p.bench.Params, func(q bench.Param) bool { return q.Name == name })
+	if i < 0 {
+		names := paramNames(p.bench)
+		p.fail(at.key, "%s is no parameter of %s, which has %s%s", name, p.Bench, cmp.Or(strings.Join(names, ", "), "none"), didYouMean(name, names))
+		return false
+	}
+	if allowed := p.bench.Params[i].Values; len(allowed) > 0 && !slices.Contains(allowed, value) {
+		p.fail(at.value, "%q: write one of %s%s", value, strings.Join(allowed, ", "), didYouMean(value, allowed))
+	}
+	return true
+}
+
+func paramNames(b bench.Bench) (names []string) {
+	for _, q := range b.Params {
+		names = append(names, q.Name)
+	}
+	return names
+}
+
+// checkClashes refuses to say twice what something is.
+func (p *sweepPlan) checkClashes() {
+	fixed := map[string]string{}
+	if p.Topology != "" {
+		fixed["topology"] = "topology"
+	}
+	if p.base.name != "" {
+		fixed["topology"] = "--topology"
+	}
+	for name := range p.Params {
+		fixed[paramPrefix+name] = "params"
+	}
+	for _, set := range p.Set {
+		key, _, _ := strings.Cut(set, "=")
+		fixed[key] = "set"
+	}
+	for _, set := range p.base.sets {
+		key, _, _ := strings.Cut(set, "=")
+		fixed[key] = "--set"
+	}
+	for _, c := range slices.Concat(p.grid...) {
+		if by := fixed[c.key]; by != "" {
+			p.fail(c.keyAt, "%s is fixed by %s: delete one of them", c.key, by)
+		}
+	}
+}
+
+// checkPoints loads the configuration of every point, each kind once, and finds out what
+// rows depend on.
+func (p *sweepPlan) checkPoints() {
+	sum := sha256.New()
+	for _, point := range p.points {
+		s := p.setup(point)
+		key := s.key()
+		if _, known := p.hashes[key]; !known {
+			l, err := s.loaded()
+			switch {
+			case err != nil:
+				p.mistakes(s)
+			case len(p.ready) < maxReady:
+				p.ready[key] = l
+			}
+			p.hashes[key] = l.hashes
+		}
+		if len(p.errs)+len(p.elsewhere) >= config.MaxErrors {
+			break
+		}
+		fmt.Fprintf(sum, "%v %s", point, p.hashes[key])
+		for _, name := range slices.Sorted(maps.Keys(s.params)) {
+			fmt.Fprintf(sum, " %q=%q", name, s.params[name])
+		}
+		fmt.Fprintln(sum)
+	}
+	p.identity = fmt.Sprintf("kernbench %s, bench %s, data %s, check %s, fidelity %s, configuration %s", report.Version, p.Bench,
+		cmp.Or(p.Data, "on"), cmp.Or(p.Check, "none"), cmp.Or(p.Fidelity, "train"), hex.EncodeToString(sum.Sum(nil)[:6]))
+}

@@ -1,0 +1,39 @@
+package cli
+
+import (
+	"io"
+	"strconv"
+
+	"github.com/kernbench/kernbench/internal/report"
+	"github.com/kernbench/kernbench/internal/results"
+	"github.com/kernbench/kernbench/internal/sweep"
+)
+
+// plannedPoint is an element of `kernbench sweep --dry-run --format json`.
+type plannedPoint struct {
+	Point    int         `json:"point"`
+	Settings sweep.Point `json:"settings"`
+}
+
+// writePoints writes the points that a sweep would run.
+func writePoints(w io.Writer, p *sweepPlan, shard sweep.Shard, format string) error {
+	list, table := []plannedPoint{}, &results.Table{Columns: []string{"point"}}
+	for _, s := range p.points[0] { // all have the same settings
+		table.Columns = append(table.Columns, s.Name)
+	}
+	for _, i := range p.indices(shard) {
+		list = append(list, plannedPoint{i, p.points[i]})
+		row := []string{strconv.Itoa(i)}
+		for _, s := range p.points[i] {
+			row = append(row, s.Value)
+		}
+		table.Rows = append(table.Rows, row)
+	}
+	switch format {
+	case "json":
+		return report.WriteJSON(w, list)
+	case "csv":
+		return results.WriteCSV(w, table)
+	}
+	return report.WriteTable(w, table.Columns, table.Rows)
+}

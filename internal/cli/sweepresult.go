@@ -1,0 +1,217 @@
+package cli
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/kernbench/kernbench/bench"
+	"github.com/kernbench/kernbench/internal/report"
+	"github.com/kernbench/kernbench/internal/results"
+	"github.com/kernbench/kernbench/internal/sweep"
+)
+
+// sweepRow is what is kept of a point.
+type sweepRow struct {
+	OK       bool            `json:"ok"`
+	Crit     json.Number     `json:"crit_ns"`
+	Metrics  json.RawMessage `json:"metrics"`
+	Rows     json.RawMessage `json:"rows"`
+	Wrong    []string        `json:"wrong,omitempty"` // values and races
+	Topology string          `json:"topology_hash"`
+	CCL      string          `json:"ccl_hash,omitempty"`
+	Tasks    string          `json:"tasks_hash,omitempty"`
+}
+
+// run runs a point.
+func (p *sweepPlan) run(ctx context.Context, point sweep.Point) (row sweepRow, err error) {
+	o, err := p.options(p.setup(point))
+	if err != nil {
+		return row, err
+	}
+	r, err := p.bench.Execute(ctx, o)
+	if err != nil {
+		return row, err
+	}
+	return newSweepRow(r)
+}
+
+// newSweepRow is the parts of the JSON of a result that a row has, as they are there.
+func newSweepRow(r *bench.Result) (row sweepRow, err error) {
+	var text bytes.Buffer
+	if err := report.WriteJSON(&text, r); err != nil {
+		return row, err
+	}
+	if err := json.Unmarshal(text.Bytes(), &row); err != nil {
+		return row, err
+	}
+	row.Wrong = append(r.Wrong(), r.Races...)
+	row.Topology = r.Config.Topology.Hash
+	if r.Config.CCL != nil {
+		row.CCL = r.Config.CCL.Hash
+	}
+	if r.Config.Tasks != nil {
+		row.Tasks = r.Config.Tasks.Hash
+	}
+	return row, nil
+}
+
+// sweepPoint is an element of points in `kernbench sweep --format json`.
+type sweepPoint struct {
+	Point    int         `json:"point"`
+	Settings sweep.Point `json:"settings"`
+	Row      sweepRow    `json:"row"`
+}
+
+// sweepResult is the JSON of kernbench sweep.
+type sweepResult struct {
+	Sweep  string       `json:"sweep"`
+	Bench  string       `json:"bench"`
+	File   string       `json:"file"`
+	OK     bool         `json:"ok"`
+	Total  int          `json:"total"`
+	Points []sweepPoint `json:"points"`
+}
+
+// finishSweep prints what came of a sweep, and is how it ends.
+func finishSweep(cmd *cobra.Command, p *sweepPlan, o sweep.Options, format string, rows []sweepRow, err error) error {
+	var refused *sweep.FileError
+	var failed *sweep.Failed
+	switch {
+	case errors.As(err, &refused):
+		return badInput(err)
+	case err != nil && !errors.As(err, &failed):
+		fmt.Fprintf(cmd.ErrOrStderr(), "kernbench: points that have ended are in %s: go on with --resume\n", o.File)
+		return err
+	}
+	r := sweepResult{Sweep: p.name, Bench: p.Bench, File: o.File, OK: failed == nil, Total: len(rows), Points: []sweepPoint{}}
+	without := map[int]bool{}
+	var wrong []error
+	if failed != nil {
+		for _, f := range failed.Points {
+			without[f.Index] = true
+		}
+	}
+	for i, index := range p.indices(o.Shard) {
+		row := rows[i]
+		if without[index] {
+			continue
+		}
+		r.OK = r.OK && row.OK
+		r.Points = append(r.Points, sweepPoint{index, p.points[index], row})
+		for _, text := range row.Wrong {
+			wrong = append(wrong, fmt.Errorf("point %d (%v): %s", index, p.points[index], text))
+		}
+	}
+	if err := p.write(cmd.OutOrStdout(), r, o, format); err != nil {
+		return err
+	}
+	switch {
+	case failed != nil:
+		hint := fmt.Errorf("%d of %d points failed; the others are in %s: --resume runs the failed ones again", len(failed.Points), r.Total, o.File)
+		return errors.Join(slices.Concat(few(wrong), few(failed.Unwrap()), []error{hint})...)
+	case !r.OK:
+		return &exitError{exitWrong, errors.Join(few(wrong)...)}
+	}
+	return nil
+}
+
+// indices is the points of a shard.
+func (p *sweepPlan) indices(shard sweep.Shard) (list []int) {
+	for i := range p.points {
+		if shard.Has(i) {
+			list = append(list, i)
+		}
+	}
+	return list
+}
+
+// few is the first errors of many.
+func few(errs []error) []error {
+	const most = 20
+	if len(errs) <= most {
+		return errs
+	}
+	return append(errs[:most:most], fmt.Errorf("and %d more", len(errs)-most))
+}
+
+// write writes the results in one of the formats.
+func (p *sweepPlan) write(w io.Writer, r sweepResult, o sweep.Options, format string) error {
+	if format == "json" {
+		return report.WriteJSON(w, r)
+	}
+	table := &results.Table{}
+	if len(r.Points) > 0 {
+		var err error
+		if table, err = results.Read(o.File); err != nil {
+			return err
+		}
+	}
+	switch {
+	case format == "csv" && len(table.Rows) == 0:
+		return nil
+	case format == "csv":
+		return results.WriteCSV(w, table)
+	}
+	fmt.Fprintf(w, "# sweep: %s\n# bench: %s\n# points: %d of %d\n\n", r.Sweep, r.Bench, len(r.Points), r.Total)
+	if header, cells := shown(table); len(cells) > 0 {
+		if err := report.WriteTable(w, header, cells); err != nil {
+			return err
+		}
+	}
+	fmt.Fprintf(w, "\nwritten: %s\n", o.File)
+	if o.Shard.N > 0 {
+		_, err := fmt.Fprintln(w, "put the shards together: kernbench merge OUT.jsonl FILE...")
+		return err
+	}
+	if len(table.Rows) == len(r.Points) {
+		fmt.Fprintln(w, p.plotHint(o.File))
+	}
+	_, err := fmt.Fprintf(w, "compare them with others: kernbench compare OTHER.jsonl %s\n", o.File)
+	return err
+}
+
+// plotHint is how to draw the results: over the dimension that changes fastest.
+func (p *sweepPlan) plotHint(file string) string {
+	if len(p.grid) == 0 {
+		return "draw them: kernbench plot --help"
+	}
+	var by []string
+	for _, columns := range p.grid[:len(p.grid)-1] {
+		by = append(by, columns[0].key)
+	}
+	x := p.grid[len(p.grid)-1][0]
+	hint := fmt.Sprintf("draw them: kernbench plot %s -x %s -y crit_ns", file, x.key)
+	if len(by) > 0 {
+		hint += " --by " + strings.Join(by, ",")
+	}
+	if slices.ContainsFunc(x.values, func(v string) bool { _, err := strconv.ParseFloat(v, 64); return err != nil }) {
+		hint += " --kind bars"
+	}
+	return hint + " -o " + strings.TrimSuffix(filepath.Base(file), ".jsonl") + ".svg"
+}
+
+// shown is the columns of a table that people want to see: hashes are for programs.
+func shown(t *results.Table) (header []string, rows [][]string) {
+	rows = make([][]string, len(t.Rows))
+	for i, name := range t.Columns {
+		if strings.HasSuffix(name, "_hash") {
+			continue
+		}
+		header = append(header, name)
+		for k, row := range t.Rows {
+			rows[k] = append(rows[k], cmp.Or(row[i], "-"))
+		}
+	}
+	return header, rows
+}

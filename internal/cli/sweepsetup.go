@@ -1,0 +1,177 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+
+	"github.com/kernbench/kernbench/bench"
+	"github.com/kernbench/kernbench/ccl"
+	"github.com/kernbench/kernbench/internal/config"
+	"github.com/kernbench/kernbench/internal/sweep"
+	"github.com/kernbench/kernbench/task"
+	"github.com/kernbench/kernbench/topology"
+	"github.com/kernbench/kernbench/torch"
+)
+
+// setup is what a point runs on.
+type setup struct {
+	programFlags
+	at     []place // of each of sets
+	system place   // of the topology
+	params map[string]string
+}
+
+// setup is that of a point.
+func (p *sweepPlan) setup(point sweep.Point) setup {
+	s := setup{programFlags: p.base, params: map[string]string{}}
+	s.sets = nil
+	for i, set := range p.Set {
+		at := fmt.Sprintf("set[%d]", i)
+		s.sets, s.at = append(s.sets, set), append(s.at, place{at, at})
+	}
+	for _, set := range p.base.sets {
+		s.sets, s.at = append(s.sets, set), append(s.at, place{})
+	}
+	if s.name == "" && p.Topology != "" {
+		s.name, s.system = systemName(p.beside(p.Topology)), place{"topology", "topology"}
+	}
+	if s.ccl == "" {
+		s.ccl = p.beside(p.CCL)
+	}
+	if s.tasks == "" {
+		s.tasks = p.beside(p.Tasks)
+	}
+	for name, value := range p.Params {
+		s.params[name] = string(value)
+	}
+	for _, setting := range point {
+		at := p.places[[2]string{setting.Name, setting.Value}]
+		param, isParam := strings.CutPrefix(setting.Name, paramPrefix)
+		switch {
+		case isParam:
+			s.params[param] = setting.Value
+		case setting.Name == "topology":
+			s.name, s.system = systemName(p.beside(setting.Value)), at
+		default:
+			s.sets, s.at = append(s.sets, setting.Name+"="+setting.Value), append(s.at, at)
+		}
+	}
+	return s
+}
+
+// beside is a file that the sweep names, which is relative to it; presets and absolute
+// names stay.
+func (p *sweepPlan) beside(name string) string {
+	isFile := strings.ContainsAny(name, `/\`) || strings.HasSuffix(name, ".yaml") || strings.HasSuffix(name, ".yml")
+	if !isFile || filepath.IsAbs(name) {
+		return name
+	}
+	return filepath.Join(filepath.Dir(p.name), name)
+}
+
+// loaded is the configurations of a setup, which points may share.
+type loaded struct {
+	system *topology.Graph
+	ccl    *ccl.Config
+	tasks  any
+	hashes string // of the three
+}
+
+// maxReady is how many configurations are kept for when their points run. Others are read
+// again: large systems take memory, and a grid may have any number of them.
+const maxReady = 16
+
+// key is the same for setups with the same configurations.
+func (s setup) key() string { return fmt.Sprintf("%q %q", s.name, s.sets) }
+
+func (s setup) loaded() (l loaded, err error) {
+	if l.system, l.ccl, l.tasks, err = s.load(); err != nil {
+		return l, err
+	}
+	tasks := "refused"
+	if c, ok := l.tasks.(*task.Config); ok {
+		tasks = c.Hash()
+	}
+	l.hashes = strings.Join([]string{l.system.Spec().Hash(), l.ccl.Hash(), tasks}, " ")
+	return l, nil
+}
+
+// mistakes tells what is wrong with a setup that cannot be loaded.
+func (p *sweepPlan) mistakes(s setup) {
+	tasks, others := splitSets(s.sets, tasksPrefix)
+	collectives, system := splitSets(others, cclPrefix)
+	_, err := (&topologyFlags{s.name, system}).load()
+	p.place(s, err, s.system.value)
+	_, err = loadCCL(s.ccl, collectives)
+	p.place(s, err, written("ccl", p.CCL, p.base.ccl))
+	if s.tasks != "" || len(tasks) > 0 {
+		_, err = loadTasks(s.tasks, tasks)
+		p.place(s, err, written("tasks", p.Tasks, p.base.tasks))
+	}
+}
+
+// written is the path of a key, if it is there and no flag goes before it.
+func written(key, value, flag string) string {
+	if value == "" || flag != "" {
+		return ""
+	}
+	return key
+}
+
+// place puts the mistakes of one configuration, which the value at a path names, where they
+// can be mended: in the file, if it is to blame.
+func (p *sweepPlan) place(s setup, err error, path string) {
+	for _, e := range flatten(err) {
+		var at *config.Error
+		path, text := path, e.Error()
+		switch {
+		case !errors.As(e, &at): // of the name itself
+		case at.File == "--set":
+			path, text = s.setAt(at), at.Path+": "+at.Msg
+		default:
+			path = "" // has its place in another file
+		}
+		if path != "" {
+			p.fail(path, "%s", text)
+		} else {
+			p.elsewhere = append(p.elsewhere, e)
+		}
+	}
+}
+
+// setAt is where a setting is written that has a mistake: the last that can have made it.
+func (s setup) setAt(e *config.Error) string {
+	for i := len(s.sets) - 1; i >= 0; i-- {
+		key, _, _ := strings.Cut(s.sets[i], "=")
+		for _, k := range []string{key, strings.TrimPrefix(key, cclPrefix), strings.TrimPrefix(key, tasksPrefix)} {
+			switch {
+			case k != e.Path && !strings.HasPrefix(k, e.Path+".") && !strings.HasPrefix(e.Path, k+".") && !strings.HasPrefix(e.Path, k+"["):
+			case e.Kept: // an unknown key
+				return s.at[i].key
+			default:
+				return s.at[i].value
+			}
+		}
+	}
+	return ""
+}
+
+// options is how a point is run: on one thread, beside others.
+func (p *sweepPlan) options(s setup) (o bench.Options, err error) {
+	l, ok := p.ready[s.key()]
+	if !ok {
+		if l, err = s.loaded(); err != nil {
+			return o, err
+		}
+		if l.hashes != p.hashes[s.key()] {
+			return o, errors.New("its configuration was changed while the sweep ran: begin the sweep anew")
+		}
+	}
+	o.Options = torch.Options{
+		Topology: l.system, CCL: l.ccl, Settings: []any{l.tasks}, Params: s.params, Threads: 1,
+		NoData: p.Data == "off", Race: p.Check == "race", Flit: p.Fidelity == "flit",
+	}
+	return o, nil
+}

@@ -1,0 +1,156 @@
+package cli
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/kernbench/kernbench/internal/sim"
+	"github.com/kernbench/kernbench/internal/trace/analysis"
+	"github.com/kernbench/kernbench/topology"
+)
+
+// TestTracesOfRuns records runs and wants every launch to have a critical path that takes
+// exactly as long as the launch, without latencies that the topology does not explain.
+func TestTracesOfRuns(t *testing.T) {
+	small := []string{"sip.cube_mesh.w=2", "sip.cube_mesh.h=1"} // for what takes long
+	tests := []struct {
+		command string
+		sets    []string
+	}{
+		{"run hello_send", nil},
+		{"run hello_send --fidelity=flit", small},
+		{"run gemm_single_pe", nil},
+		{"run matmul_composite", nil},
+		{"run qkv_gemm", nil},
+		{"run task_chain", small},
+		{"run ccl_allreduce --algorithm=halving_doubling_allreduce", nil},
+		{"run ccl_allreduce --algorithm=ring_allreduce_tcm", small},
+		{"run ccl_allreduce --algorithm=torus_allreduce --n-elem=2048", append([]string{"pe.ipcq.n_slots=1"}, small...)}, // it waits for credits
+		{"run attention_decode", nil},
+		{"run transformer_block --tp=2", small},
+	}
+	kinds := map[string]bool{}
+	for _, tt := range tests {
+		t.Run(tt.command, func(t *testing.T) {
+			spec, err := topology.Load("default", tt.sets...)
+			if err != nil {
+				t.Fatal(err)
+			}
+			g, err := topology.Compile(spec)
+			if err != nil {
+				t.Fatal(err)
+			}
+			file := filepath.Join(t.TempDir(), "trace.json.gz")
+			args := append(strings.Fields(tt.command), "--data=off", "--format=json", "--trace", file)
+			for _, set := range tt.sets {
+				args = append(args, "--set", set)
+			}
+			var result struct {
+				Critical json.Number `json:"crit_ns"`
+			}
+			if err := json.Unmarshal([]byte(run(t, args...)), &result); err != nil {
+				t.Fatal(err)
+			}
+			trace, err := analysis.Open(t.Context(), file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			r, err := trace.Analyse(analysis.Longest, 0)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := exactNS(r.Launch.Critical); got != string(result.Critical) {
+				t.Errorf("the longest launch of the trace takes %s ns, and the run says %s", got, result.Critical)
+			}
+			if int64(r.Slowest.Of) != r.Launch.PEs || r.Slowest.PE != r.Launch.Last || r.Slowest.Took != r.Launch.Critical {
+				t.Errorf("got %s of %d, for %v, as the slowest PE, want %s of %d, for %v", r.Slowest.PE, r.Slowest.Of, r.Slowest.Took, r.Launch.Last, r.Launch.PEs, r.Launch.Critical)
+			}
+			for _, l := range trace.Launches() {
+				path, err := trace.CriticalPath(l)
+				if err != nil {
+					t.Error(err)
+					continue
+				}
+				checkPath(t, g, path)
+				for _, k := range path.Kinds {
+					kinds[k.Kind] = true
+				}
+			}
+		})
+	}
+	for _, kind := range []string{"cpu", "dma send", "dma stream", "gemm", "copy", "wait: task", "latency: issue", "latency: set-up", "latency: credit"} {
+		if !kinds[kind] {
+			t.Errorf("no path had any %s", kind)
+		}
+	}
+}
+
+// checkPath wants the segments to follow each other for as long as the launch took, and
+// latencies that are due to issue, set-up and credits.
+func checkPath(t *testing.T, g *topology.Graph, p *analysis.Path) {
+	t.Helper()
+	at := sim.Time(0)
+	for i, s := range p.Segments {
+		if s.At != at {
+			t.Errorf("launch %d: a segment begins at %v, want %v, the end of the one before", p.Launch.Number, s.At, at)
+		}
+		at += s.For
+		if s.Count > 0 {
+			continue
+		}
+		if most := longestLatency(t, g, p, i); s.For > most {
+			t.Errorf("launch %d: %s of %v at %v on %s, want at most %v", p.Launch.Number, s.Kind, s.For, s.At, s.Where, most)
+		}
+	}
+	if at != p.Launch.Critical {
+		t.Errorf("launch %d: the path takes %v, want %v", p.Launch.Number, at, p.Launch.Critical)
+	}
+}
+
+// longestLatency is what the topology explains of a latency.
+func longestLatency(t *testing.T, g *topology.Graph, p *analysis.Path, i int) sim.Time {
+	t.Helper()
+	pe := g.Spec().PE
+	switch p.Segments[i].Kind {
+	case "latency: issue":
+		return pe.CPU.Clock.Cycles(pe.CPU.DispatchCycles) + pe.Scheduler.Overhead + pe.DMA.Setup
+	case "latency: set-up":
+		return pe.DMA.Setup
+	case "latency: credit":
+		path, err := g.Route(nil, tcmOf(t, g, p.Segments[i-1].Where), tcmOf(t, g, p.Segments[i].Where))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return g.Latency(path) + g.Bottleneck(path).Serialize(pe.IPCQ.CreditBytes)
+	}
+	return 0
+}
+
+// tcmOf is the TCM of a PE of some name.
+func tcmOf(t *testing.T, g *topology.Graph, name string) topology.NodeID {
+	t.Helper()
+	var sip, cube, pe int
+	if _, err := fmt.Sscanf(name, "sip%d.cube%d.pe%d", &sip, &cube, &pe); err != nil {
+		t.Fatalf("%q is no PE: %v", name, err)
+	}
+	return g.PENode(sip, cube, pe, topology.KindTCM)
+}
+
+// TestTracePage keeps the example of docs/traces.md true.
+func TestTracePage(t *testing.T) {
+	page, err := os.ReadFile("../../docs/traces.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Chdir(t.TempDir())
+	run(t, "run", "hello_send", "--trace", "run.json")
+	const command = "kernbench trace run.json --top 3"
+	want := "```\n$ " + command + "\n" + run(t, strings.Fields(command)[1:]...) + "```\n"
+	if !strings.Contains(string(page), want) {
+		t.Errorf("docs/traces.md does not have what kernbench prints:\n%s", want)
+	}
+}

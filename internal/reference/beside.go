@@ -1,0 +1,117 @@
+package reference
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+
+	"github.com/kernbench/kernbench/internal/collperf"
+	"github.com/kernbench/kernbench/internal/results"
+	"github.com/kernbench/kernbench/topology"
+)
+
+// Beside is a reference with ours beside it.
+type Beside struct {
+	*Reference
+	Systems    []string       // that ours were measured on: "preset ring6 (hash 88275a90ffa3)"
+	Table      *results.Table // theirs and ours
+	Difference string         // what is different, in a line
+}
+
+// runs is how ours are measured.
+var runs = map[string]func(*lab, *Reference) (*results.Table, error){
+	"allreduce_lower_bounds": runBounds,
+	"fsim":                   runFSIM,
+	"tenstorrent_blackhole":  runBlackhole,
+	"torus6_buffer_kind":     runTorus6,
+}
+
+// differences is what is different between theirs and ours.
+var differences = map[string]string{
+	"allreduce_lower_bounds": "theirs is the optimum of any algorithm; bound is ours, which is never weaker on these six but for their rounding, and takes is the fastest algorithm here at 16 MiB",
+	"fsim":                   "nothing is known to compare with: theirs is an unknown workload on one device, ours an all-reduce over 6 SIPs, and the ratio says nothing about either",
+	"tenstorrent_blackhole":  "theirs has barriers and the set-up of a call in it, and a reduce-scatter that does not keep links busy; call_us, what like lacks at the smallest size of each series, is all that is fitted",
+	"torus6_buffer_kind":     "theirs is of another machine, and its times grow as if tensors moved whole from hop to hop; ours move in chunks that overlap",
+}
+
+// Run measures what comes nearest to a reference on our machines.
+func Run(ctx context.Context, name string) (*Beside, error) {
+	r, err := Get(name)
+	if err != nil {
+		return nil, err
+	}
+	l := &lab{ctx: ctx}
+	t, err := runs[name](l, r)
+	if err != nil {
+		return nil, fmt.Errorf("ours beside %s: %w", name, err)
+	}
+	return &Beside{r, l.systems, t, differences[name]}, nil
+}
+
+// lab measures on systems, and remembers which.
+type lab struct {
+	ctx     context.Context
+	systems []string
+}
+
+// system is a preset with some values changed, whatever files are about.
+func (l *lab) system(preset string, sets ...string) (*topology.Graph, error) {
+	src, err := topology.PresetSource(preset)
+	if err != nil {
+		return nil, err
+	}
+	spec, err := topology.Parse("preset "+preset, src, sets...)
+	if err != nil {
+		return nil, err
+	}
+	if name := fmt.Sprintf("%s (hash %s)", spec.Source(), spec.Hash()); !slices.Contains(l.systems, name) {
+		l.systems = append(l.systems, name)
+	}
+	return topology.Compile(spec)
+}
+
+// measure is the rows of a collective at one size: of one algorithm, or of all. Ranks are
+// SIPs; values are not computed.
+func (l *lab) measure(o collperf.Options, size topology.Bytes) ([]collperf.Row, error) {
+	o.Min, o.Max, o.RanksPer, o.NoCheck = size, size, collperf.PerSIP, true
+	rows, _, err := collperf.Run(l.ctx, o, nil)
+	return rows, err
+}
+
+// one is measure of one algorithm.
+func (l *lab) one(o collperf.Options, size topology.Bytes) (collperf.Row, error) {
+	rows, err := l.measure(o, size)
+	if err != nil {
+		return collperf.Row{}, err
+	}
+	return rows[0], nil
+}
+
+// best is the fastest of all algorithms at a size, the first of several.
+func (l *lab) best(o collperf.Options, size topology.Bytes) (collperf.Row, error) {
+	o.Algorithm = collperf.AllAlgorithms
+	rows, err := l.measure(o, size)
+	if err != nil {
+		return collperf.Row{}, err
+	}
+	return slices.MinFunc(rows, func(a, b collperf.Row) int {
+		switch {
+		case a.TimeUS < b.TimeUS:
+			return -1
+		case a.TimeUS > b.TimeUS:
+			return 1
+		}
+		return 0
+	}), nil
+}
+
+// fixed writes a number with some places behind the point.
+func fixed(x float64, places int) string { return strconv.FormatFloat(x, 'f', places, 64) }
+
+// ns is a time in ns, to the femtosecond.
+func ns(us float64) string { return strconv.FormatFloat(math.Round(us*1e9)/1e6, 'f', -1, 64) }
+
+// ratio is how many times theirs ours is.
+func ratio(ours, theirs float64) string { return fixed(ours/theirs, 3) }

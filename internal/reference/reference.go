@@ -1,0 +1,121 @@
+package reference
+
+import (
+	"bufio"
+	"bytes"
+	"embed"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/kernbench/kernbench/internal/config"
+	"github.com/kernbench/kernbench/internal/results"
+)
+
+// Reference is numbers of others, and what is known of them.
+type Reference struct {
+	Name    string
+	Title   string
+	Date    string
+	Source  []string
+	About   []string
+	Columns []Column
+	Unknown []string // what nobody told us
+	Table   *results.Table
+}
+
+// Column is what a column of a reference means.
+type Column struct {
+	Name, Meaning string
+}
+
+//go:embed data/*.csv
+var data embed.FS
+
+// Names lists the references.
+func Names() (names []string) {
+	entries, err := data.ReadDir("data")
+	if err != nil {
+		panic(err) // it is part of the program
+	}
+	for _, e := range entries {
+		names = append(names, strings.TrimSuffix(e.Name(), ".csv"))
+	}
+	return names
+}
+
+// Get is a reference.
+func Get(name string) (*Reference, error) {
+	if !slices.Contains(Names(), name) {
+		hint := ""
+		if near := config.Nearest(name, Names()); near != "" {
+			hint = "; did you mean " + near + "?"
+		}
+		return nil, fmt.Errorf("no reference %q: there are %s%s", name, strings.Join(Names(), ", "), hint)
+	}
+	text, err := data.ReadFile(path.Join("data", name+".csv"))
+	if err != nil {
+		return nil, err
+	}
+	r, err := parse(text)
+	if err != nil {
+		return nil, fmt.Errorf("reference %s: %w", name, err)
+	}
+	r.Name = name
+	return r, nil
+}
+
+// parse reads a file: lines "# key: value" tell of it, the rest is the table.
+func parse(text []byte) (*Reference, error) {
+	r := &Reference{}
+	for lines := bufio.NewScanner(bytes.NewReader(text)); lines.Scan(); {
+		comment, is := strings.CutPrefix(lines.Text(), "# ")
+		if !is {
+			break
+		}
+		key, value, _ := strings.Cut(comment, ": ")
+		column, ofColumn := strings.CutPrefix(key, "column ")
+		switch {
+		case ofColumn:
+			r.Columns = append(r.Columns, Column{column, value})
+		case key == "title":
+			r.Title = value
+		case key == "date":
+			r.Date = value
+		case key == "source":
+			r.Source = append(r.Source, value)
+		case key == "about":
+			r.About = append(r.About, value)
+		case key == "unknown":
+			r.Unknown = append(r.Unknown, value)
+		default:
+			return nil, fmt.Errorf("what is %q? write title, source, date, about, column NAME or unknown", key)
+		}
+	}
+	var err error
+	r.Table, err = results.ParseCSV(text)
+	return r, err
+}
+
+// Text is a cell.
+func (r *Reference) Text(row int, column string) string {
+	i, err := r.Table.Column(column)
+	if err != nil {
+		panic("reference " + r.Name + ": " + err.Error()) // the file is part of the program
+	}
+	return r.Table.Rows[row][i]
+}
+
+// Number is a cell that is a number.
+func (r *Reference) Number(row int, column string) float64 {
+	i, err := r.Table.Column(column)
+	if err != nil {
+		panic("reference " + r.Name + ": " + err.Error())
+	}
+	x, ok := r.Table.Number(row, i)
+	if !ok {
+		panic(fmt.Sprintf("reference %s: %s of row %d is %q, no number", r.Name, column, row+1, r.Table.Rows[row][i]))
+	}
+	return x
+}

@@ -1,0 +1,24 @@
+// Package sweep runs independent points in parallel and keeps their rows durably.
+//
+// A [Point] is one configuration of a [Grid]. [Run] gives each to a function, on as
+// many cores as there are, and is their rows in the order of the points, whatever
+// order they ended in. Rows pass through encoding/json even if no file is kept, so
+// that a row is the same whether it was just made or read back.
+//
+// A file of results is lines of JSON: one that says what the sweep is, and one for
+// each point that has ended.
+//
+//	{"sweep":{"identity":"kernbench 0.1.0 ...","points":200,"grid":"5f2a..."}}
+//	{"point":3,"settings":{"topology":"ring_1d","n_elem":"8"},"row":{...}}
+//
+// A line is appended by one write as soon as its point has ended, and synced to the
+// disk with those that end meanwhile. A process that is killed leaves whole lines
+// and perhaps part of one, which the next to open the file cuts off; all other damage
+// is refused with its line. When all points have been run the lines are put in order, by
+// a file that takes the place of the first, so that neither workers nor interruptions
+// nor shards that were merged ([Merge]) show in the bytes. A lock keeps a second
+// process from the file.
+//
+// What a point means, and what a row holds, is the caller's affair: this package
+// imports nothing of the module. Reading files into tables is internal/results.
+package sweep

@@ -1,0 +1,84 @@
+package sweep
+
+import (
+	"fmt"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestMerge(t *testing.T) {
+	dir := t.TempDir()
+	out := filepath.Join(dir, "out.jsonl")
+	file := func(name, text string) string {
+		path := filepath.Join(dir, name)
+		write(t, path, text)
+		return path
+	}
+	all := whole(t, numbers, Shard{})
+	one, two := file("1", whole(t, numbers, Shard{1, 2})), file("2", whole(t, numbers, Shard{2, 2}))
+	third := file("3", whole(t, numbers, Shard{1, 3}))
+	other := file("other", strings.Replace(all, "v1", "v2", 1))
+	fewer := file("fewer", whole(t, numbers[:3], Shard{}))
+	wrong := file("wrong", strings.Replace(all, `a n=2","value":2`, `a n=2","value":3`, 1))
+	empty := file("empty", all[:20])
+	foreign := file("foreign", "bench: x\n")
+	for _, tt := range []struct {
+		files   []string
+		partial bool
+		want    string // of the file, or of the error
+		missing []int
+	}{
+		{[]string{two, one}, false, all, nil},
+		{[]string{one, two, one, third}, false, all, nil},
+		{[]string{file("whole", all)}, false, all, nil},
+		{[]string{one}, true, strings.ReplaceAll(read(t, one), `,"shard":"1/2"`, ""), []int{1, 3, 5}},
+		{[]string{one}, false, "3 of 6 points are in none of the files: 1, 3, 5 (of shard 2/2)", []int{1, 3, 5}},
+		{[]string{one, third}, false, "2 of 6 points are in none of the files: 1, 5", []int{1, 5}},
+		{[]string{one, other}, false, one + " and " + other + " are not of one sweep:\n  v1\n  v2\nleave out one of them", nil},
+		{[]string{one, fewer}, false, one + " and " + fewer + " are not of one sweep: of 6 points (digest", nil},
+		{[]string{two, wrong}, false, `point 1 ({"kind":"a","n":"2"}) has different rows in ` + two + " and " + wrong, nil},
+		{[]string{one, empty}, true, empty + ": the file is empty: its sweep has not begun", nil},
+		{[]string{one, foreign}, true, foreign + " was not written by a sweep", nil},
+	} {
+		write(t, out, "")
+		m, err := Merge(out, tt.partial, tt.files...)
+		got := read(t, out)
+		if err != nil {
+			got = err.Error()
+		}
+		if !strings.HasPrefix(got, tt.want) || err == nil && got != tt.want {
+			t.Errorf("%v: got\n%s\nwant\n%s", tt.files, got, tt.want)
+		}
+		if tt.missing != nil && !cmp.Equal(m.Missing, tt.missing) {
+			t.Errorf("%v: missing: got %v, want %v", tt.files, m.Missing, tt.missing)
+		}
+	}
+	if _, err := Merge(foreign, false, one, two); err == nil || read(t, foreign) != "bench: x\n" {
+		t.Errorf("a file of somebody else is overwritten: %v", err)
+	}
+	if _, err := Merge(one, false, one, two); err != nil || read(t, one) != all {
+		t.Errorf("into one of the files: %v and\n%s\nwant\n%s", err, read(t, one), all)
+	}
+}
+
+func TestRanges(t *testing.T) {
+	var odd []int
+	for i := range 20 {
+		odd = append(odd, 2*i+1)
+	}
+	for _, tt := range []struct {
+		list []int
+		want string
+	}{
+		{[]int{3}, "3"},
+		{[]int{0, 1, 2, 5, 7, 8}, "0-2, 5, 7-8"},
+		{odd, "1, 3, 5, 7, 9, 11, 13, 15, 17, 19, 21, 23, ..."},
+	} {
+		if got := ranges(tt.list); got != tt.want {
+			t.Errorf("%v: got %s, want %s", fmt.Sprint(tt.list), got, tt.want)
+		}
+	}
+}

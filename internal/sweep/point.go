@@ -1,0 +1,102 @@
+package sweep
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"strings"
+)
+
+// Setting is one choice of a point.
+type Setting struct{ Name, Value string }
+
+// Point is one configuration, its settings in the order of the sweep.
+type Point []Setting
+
+// Get is the value of a setting. It panics if the point has none of that name, which
+// is a slip of the program.
+func (p Point) Get(name string) string {
+	for _, s := range p {
+		if s.Name == name {
+			return s.Value
+		}
+	}
+	panic(fmt.Sprintf("sweep: no setting %q in the point %q", name, p.String()))
+}
+
+// String is "topology=ring_1d n_elem=8".
+func (p Point) String() string {
+	words := make([]string, len(p))
+	for i, s := range p {
+		words[i] = s.Name + "=" + s.Value
+	}
+	return strings.Join(words, " ")
+}
+
+// MarshalJSON writes an object with the settings in order.
+func (p Point) MarshalJSON() ([]byte, error) {
+	b := []byte{'{'}
+	for i, s := range p {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = append(append(append(b, encode(s.Name)...), ':'), encode(s.Value)...)
+	}
+	return append(b, '}'), nil
+}
+
+// encode is a text as JSON.
+func encode(text string) []byte {
+	raw, err := marshal(text)
+	if err != nil {
+		panic(fmt.Sprintf("sweep: %q as JSON: %v", text, err)) // every string can be written
+	}
+	return raw
+}
+
+// marshal is a value as JSON on one line, with < and > as they are.
+func marshal(v any) ([]byte, error) {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(v); err != nil {
+		return nil, err
+	}
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
+}
+
+// Dimension is a setting and all its values.
+type Dimension struct {
+	Name   string
+	Values []string
+}
+
+// Grid is all combinations of the values, the last dimension changing fastest. Without
+// dimensions it is one point that has no settings.
+func Grid(dims ...Dimension) []Point {
+	points := []Point{{}}
+	for _, d := range dims {
+		wider := make([]Point, 0, len(points)*len(d.Values))
+		for _, p := range points {
+			for _, v := range d.Values {
+				wider = append(wider, append(p[:len(p):len(p)], Setting{d.Name, v}))
+			}
+		}
+		points = wider
+	}
+	return points
+}
+
+// digest identifies points and their order.
+func digest(points []Point) string {
+	sum := sha256.New()
+	for _, p := range points {
+		for _, s := range p {
+			fmt.Fprintf(sum, "%q=%q ", s.Name, s.Value)
+		}
+		fmt.Fprintln(sum)
+	}
+	return hex.EncodeToString(sum.Sum(nil)[:6])
+}

@@ -1,0 +1,77 @@
+package sweep
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/kernbench/kernbench/internal/rapidtest"
+)
+
+func TestMain(m *testing.M) { os.Exit(rapidtest.Main(m)) }
+
+func TestGrid(t *testing.T) {
+	for _, tt := range []struct {
+		dims []Dimension
+		want []string
+	}{
+		{nil, []string{""}},
+		{[]Dimension{{"n", nil}}, nil},
+		{[]Dimension{{"n", []string{"8", "9"}}}, []string{"n=8", "n=9"}},
+		{
+			[]Dimension{{"topology", []string{"ring", "mesh"}}, {"n", []string{"1", "2", "3"}}},
+			[]string{"topology=ring n=1", "topology=ring n=2", "topology=ring n=3", "topology=mesh n=1", "topology=mesh n=2", "topology=mesh n=3"},
+		},
+	} {
+		var got []string
+		for _, p := range Grid(tt.dims...) {
+			got = append(got, p.String())
+		}
+		if diff := cmp.Diff(tt.want, got); diff != "" {
+			t.Errorf("%v (-want +got):\n%s", tt.dims, diff)
+		}
+	}
+}
+
+func TestPoint(t *testing.T) {
+	p := Point{{"b", `say "8"`}, {"a<", "2"}}
+	if got, want := p.Get("a<"), "2"; got != want {
+		t.Errorf("a<: got %q, want %q", got, want)
+	}
+	raw, err := json.Marshal(p)
+	if got, want := string(raw), `{"b":"say \"8\"","a\u003c":"2"}`; err != nil || got != want {
+		t.Errorf("JSON: got %s, %v, want %s", got, err, want)
+	}
+	if got, want := string(newRecord(3, p, json.RawMessage("{}")).line()), `{"point":3,"settings":{"b":"say \"8\"","a<":"2"},"row":{}}`; got != want {
+		t.Errorf("line: got %s, want %s", got, want)
+	}
+	defer func() {
+		if got, want := fmt.Sprint(recover()), `sweep: no setting "c" in the point`; !strings.HasPrefix(got, want) {
+			t.Errorf("c: got %q, want it to begin with %q", got, want)
+		}
+	}()
+	p.Get("c")
+}
+
+func TestShard(t *testing.T) {
+	for text, want := range map[string]Shard{"": {}, "1/1": {1, 1}, "2/4": {2, 4}, "4/4": {4, 4}} {
+		got, err := ParseShard(text)
+		if err != nil || got != want || got.String() != text {
+			t.Errorf("%q: got %v %q, %v, want %v", text, got, got.String(), err, want)
+		}
+	}
+	for text, want := range map[string]string{
+		"0/4":  `"0/4" is no shard: write i/n, such as 2/4 for the second of four`,
+		"2":    `"2" is no shard: write i/n, such as 2/4 for the second of four`,
+		"2/4x": `"2/4x" is no shard: write i/n, such as 2/4 for the second of four`,
+		"5/4":  "no shard 5 of 4: the first is 1/4 and the last 4/4",
+	} {
+		if got, err := ParseShard(text); err == nil || err.Error() != want {
+			t.Errorf("%q: got %v, %v, want %s", text, got, err, want)
+		}
+	}
+}

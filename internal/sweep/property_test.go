@@ -1,0 +1,114 @@
+package sweep
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+// TestAnySweep: whatever the grid, the workers, the shards, and wherever sweeps are cut
+// off, rows are complete and in order, no point runs while its line is whole, and
+// the bytes of the merged files are those of one sweep that nothing happened to.
+func TestAnySweep(t *testing.T) {
+	dir := t.TempDir()
+	rapid.Check(t, func(t *rapid.T) {
+		points := anyGrid(t)
+		name := func(s string) string { return filepath.Join(dir, s+".jsonl") }
+		o := Options{File: name("whole"), Identity: "v1", Workers: rapid.IntRange(1, 4).Draw(t, "workers")}
+		rows, err := Run(t.Context(), o, points, named)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, r := range rows {
+			if want := (row{points[i].String(), len(points[i])}); r != want {
+				t.Fatalf("row %d: got %v, want %v", i, r, want)
+			}
+		}
+		var files []string
+		shards := rapid.IntRange(1, 4).Draw(t, "shards")
+		for i := range shards {
+			o := Options{File: name(fmt.Sprint(i)), Identity: "v1", Shard: Shard{i + 1, shards}}
+			for kill := range rapid.IntRange(0, 3).Draw(t, "kills") {
+				o.Resume = kill > 0
+				cutOff(t, o, points)
+				o.Resume = true
+			}
+			o.Workers = rapid.IntRange(1, 4).Draw(t, "workers")
+			mustRun(t, o, points)
+			files = append(files, o.File)
+		}
+		if _, err := Merge(name("merged"), false, rapid.Permutation(files).Draw(t, "order")...); err != nil {
+			t.Fatal(err)
+		}
+		if got, want := text(t, name("merged")), text(t, name("whole")); got != want {
+			t.Fatalf("merged:\n%s\nwhole:\n%s", got, want)
+		}
+	})
+}
+
+func anyGrid(t *rapid.T) []Point {
+	var dims []Dimension
+	for i := range rapid.IntRange(0, 3).Draw(t, "dimensions") {
+		d := Dimension{Name: fmt.Sprintf("d%d", i)}
+		for v := range rapid.IntRange(1, 4).Draw(t, "values") {
+			d.Values = append(d.Values, strings.Repeat("x\n\"é", v))
+		}
+		dims = append(dims, d)
+	}
+	return Grid(dims...)
+}
+
+// cutOff runs a part of a sweep and leaves the file as a kill might, at any byte.
+func cutOff(t *rapid.T, o Options, points []Point) {
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	o.Workers = rapid.IntRange(1, 4).Draw(t, "workers")
+	most := rapid.IntRange(0, len(points)).Draw(t, "points before the kill")
+	o.Progress = func(done, _ int) {
+		if done >= most {
+			cancel()
+		}
+	}
+	if _, err := Run(ctx, o, points, named); err != nil && !errors.Is(err, context.Canceled) {
+		t.Fatal(err)
+	}
+	size := len(text(t, o.File))
+	if err := os.Truncate(o.File, int64(rapid.IntRange(0, size).Draw(t, "size"))); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// mustRun ends a sweep, and wants it to run just the points that have no whole line.
+func mustRun(t *rapid.T, o Options, points []Point) {
+	lines := 0
+	if o.Resume {
+		lines = max(strings.Count(text(t, o.File), "\n")-1, 0)
+	}
+	var ran atomic.Int64
+	rows, err := Run(t.Context(), o, points, func(ctx context.Context, p Point) (row, error) {
+		ran.Add(1)
+		return named(ctx, p)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if int(ran.Load())+lines != len(rows) {
+		t.Fatalf("%d points were there and %d were run, want %d in all", lines, ran.Load(), len(rows))
+	}
+}
+
+func text(t *rapid.T, file string) string {
+	t.Helper()
+	b, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
+}

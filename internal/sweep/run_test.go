@@ -1,0 +1,209 @@
+package sweep
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// row is what the points of tests come to.
+type row struct {
+	Name  string `json:"name"`
+	Value int    `json:"value"`
+}
+
+// named is a row that tells of its point.
+func named(_ context.Context, p Point) (row, error) { return row{p.String(), len(p)}, nil }
+
+var numbers = Grid(Dimension{"kind", []string{"a", "b"}}, Dimension{"n", []string{"1", "2", "3"}})
+
+func read(t testing.TB, file string) string {
+	t.Helper()
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+func write(t testing.TB, file, text string) {
+	t.Helper()
+	if err := os.WriteFile(file, []byte(text), 0o666); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// whole is the file of a sweep that nothing happened to.
+func whole(t testing.TB, points []Point, shard Shard) string {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "whole.jsonl")
+	if _, err := Run(t.Context(), Options{File: file, Identity: "v1", Shard: shard, Workers: 1}, points, named); err != nil {
+		t.Fatal(err)
+	}
+	return read(t, file)
+}
+
+// TestFile is the format.
+func TestFile(t *testing.T) {
+	want := `{"sweep":{"identity":"v1","points":6,"grid":"` + digest(numbers) + `","shard":"2/3"}}
+{"point":1,"settings":{"kind":"a","n":"2"},"row":{"name":"kind=a n=2","value":2}}
+{"point":4,"settings":{"kind":"b","n":"2"},"row":{"name":"kind=b n=2","value":2}}
+`
+	if diff := cmp.Diff(want, whole(t, numbers, Shard{2, 3})); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if got := whole(t, numbers, Shard{}); strings.Contains(got, "shard") || strings.Count(got, "\n") != 7 {
+		t.Errorf("the whole sweep is\n%s\nwant 7 lines without a shard", got)
+	}
+}
+
+// TestRows: rows come in the order of the points and through JSON, with a file or without.
+func TestRows(t *testing.T) {
+	for _, file := range []string{"", filepath.Join(t.TempDir(), "r.jsonl")} {
+		var told []string
+		o := Options{File: file, Workers: 3, Progress: func(done, total int) { told = append(told, fmt.Sprintf("%d/%d", done, total)) }}
+		rows, err := Run(t.Context(), o, numbers, func(_ context.Context, p Point) (map[string]any, error) {
+			return map[string]any{"n": p.Get("n"), "hidden": nil, "pi": 3}, nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, r := range rows {
+			want := map[string]any{"n": strconv.Itoa(i%3 + 1), "hidden": nil, "pi": 3.0}
+			if diff := cmp.Diff(want, r); diff != "" {
+				t.Errorf("row %d (-want +got):\n%s", i, diff)
+			}
+		}
+		if got, want := strings.Join(told, " "), "0/6 1/6 2/6 3/6 4/6 5/6 6/6"; got != want {
+			t.Errorf("progress: got %s, want %s", got, want)
+		}
+	}
+}
+
+// TestFailed: what fails is told of in the end, and run again by the next.
+func TestFailed(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "r.jsonl")
+	o := Options{File: file, Identity: "v1", Workers: 2}
+	thrown := errors.New("thrown")
+	rows, err := Run(t.Context(), o, numbers, func(ctx context.Context, p Point) (row, error) {
+		switch p.String() {
+		case "kind=b n=1":
+			return row{}, errors.New("no luck")
+		case "kind=a n=2":
+			panic(thrown)
+		case "kind=b n=3":
+			list := []int{}
+			return row{Value: list[len(p)]}, nil
+		}
+		return named(ctx, p)
+	})
+	var failed *Failed
+	if !errors.As(err, &failed) || len(failed.Points) != 3 || failed.Total != 6 {
+		t.Fatalf("got %v, want three points that failed", err)
+	}
+	for i, want := range []string{"point 1 (kind=a n=2): thrown", "point 3 (kind=b n=1): no luck", "point 5 (kind=b n=3): panic: runtime error: index out of range [2] with length 0\n"} {
+		if got := failed.Points[i].Error(); !strings.HasPrefix(got, want) {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+	if got, want := err.Error(), "3 of 6 points failed, the first of them point 1 (kind=a n=2): thrown"; got != want || !errors.Is(err, thrown) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	if want := []row{{"kind=a n=1", 2}, {}, {"kind=a n=3", 2}, {}, {"kind=b n=2", 2}, {}}; !cmp.Equal(rows, want) {
+		t.Errorf("rows: got %v, want %v", rows, want)
+	}
+	o.Resume = true
+	var mu sync.Mutex
+	ran := map[string]int{}
+	if _, err := Run(t.Context(), o, numbers, func(ctx context.Context, p Point) (row, error) {
+		mu.Lock()
+		defer mu.Unlock()
+		ran[p.String()]++
+		return named(ctx, p)
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if want := map[string]int{"kind=a n=2": 1, "kind=b n=1": 1, "kind=b n=3": 1}; !cmp.Equal(ran, want) {
+		t.Errorf("run again: got %v, want %v", ran, want)
+	}
+	if diff := cmp.Diff(whole(t, numbers, Shard{}), read(t, file)); diff != "" {
+		t.Errorf("file (-want +got):\n%s", diff)
+	}
+}
+
+// TestRowThatIsNoJSON: a row that cannot be kept is a point that failed.
+func TestRowThatIsNoJSON(t *testing.T) {
+	_, err := Run(t.Context(), Options{}, numbers[:1], func(context.Context, Point) (func(), error) { return func() {}, nil })
+	if got, want := fmt.Sprint(err), "1 of 1 points failed, the first of them point 0 (kind=a n=1): json: unsupported type: func()"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+// TestInterrupted: a context that ends stops what runs, keeps what has ended, and is no
+// failure of points.
+func TestInterrupted(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "r.jsonl")
+	ctx, cancel := context.WithCancelCause(t.Context())
+	cause := errors.New("enough")
+	rows, err := Run(ctx, Options{File: file, Identity: "v1", Workers: 2}, numbers, func(ctx context.Context, p Point) (row, error) {
+		switch p.Get("n") {
+		case "2": // ends when it is told to, and well
+			cancel(cause)
+			return named(ctx, p)
+		case "3":
+			<-ctx.Done()
+			return row{}, ctx.Err()
+		}
+		return named(ctx, p)
+	})
+	if !errors.Is(err, cause) || rows != nil {
+		t.Errorf("got %v, %v, want no rows and %v", rows, err, cause)
+	}
+	for _, want := range []string{`"point":0,`, `"point":1,`} {
+		if got := read(t, file); !strings.Contains(got, want) {
+			t.Errorf("%s is not in\n%s", want, got)
+		}
+	}
+	if _, err := Run(t.Context(), Options{File: file, Identity: "v1", Resume: true}, numbers, named); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(whole(t, numbers, Shard{}), read(t, file)); diff != "" {
+		t.Errorf("file (-want +got):\n%s", diff)
+	}
+}
+
+// TestBrokenFile: a file that cannot be written any more ends the sweep, and what is in
+// it stays of use.
+func TestBrokenFile(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "r.jsonl")
+	s := &state{Options: Options{File: file, Identity: "v1", Workers: 1}, points: numbers}
+	s.check = func(json.RawMessage) error { return nil }
+	runs := 0
+	s.run = func(_ context.Context, p Point) (json.RawMessage, error) {
+		if runs++; runs == 3 {
+			if err := s.out.f.Close(); err != nil {
+				t.Error(err)
+			}
+		}
+		return marshal(row{p.String(), len(p)})
+	}
+	err := s.all(t.Context())
+	if err == nil || !strings.HasPrefix(err.Error(), "write results: write "+file) || runs != 3 {
+		t.Errorf("got %v after %d points, want an error of the third write", err, runs)
+	}
+	if _, err := Run(t.Context(), Options{File: file, Identity: "v1", Resume: true}, numbers, named); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(whole(t, numbers, Shard{}), read(t, file)); diff != "" {
+		t.Errorf("file (-want +got):\n%s", diff)
+	}
+}

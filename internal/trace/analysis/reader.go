@@ -1,0 +1,213 @@
+package analysis
+
+import (
+	"fmt"
+
+	"github.com/kernbench/kernbench/internal/sim"
+)
+
+// reader makes a Trace of events, and holds them to the rules of the format.
+type reader struct {
+	t         *Trace
+	line      int
+	broken    []*Mistake
+	processes map[int64]int32
+	tracks    map[trackKey]int32
+	states    []trackState // of tracks
+	names     map[string]int32
+	flows     map[flowKey]flow
+	counters  map[counterKey]sim.Time // the last of each
+}
+
+type trackKey struct{ pid, tid int64 }
+
+type counterKey struct {
+	process int32
+	name    int32
+}
+
+// trackState is where a track is in the file.
+type trackState struct {
+	at     sim.Time
+	open   []int32 // slices that have begun
+	closed int32   // the slice that ended last, or -1
+	used   int     // the line that used it first
+}
+
+// flowKey tells arrows apart: numbers are those of a category.
+type flowKey struct {
+	category int32
+	id       int64
+}
+
+// flow is an arrow, of which one end may have come.
+type flow struct {
+	from, to     sim.Time
+	begun, ended bool
+	line         int
+}
+
+func newReader() *reader {
+	return &reader{
+		t:         &Trace{From: sim.Never, launchOf: map[int32]int64{}},
+		processes: map[int64]int32{}, tracks: map[trackKey]int32{}, names: map[string]int32{},
+		flows: map[flowKey]flow{}, counters: map[counterKey]sim.Time{},
+	}
+}
+
+func (rd *reader) process(pid int64) int32 {
+	i, ok := rd.processes[pid]
+	if !ok {
+		i = int32(len(rd.t.processes))
+		rd.processes[pid] = i
+		rd.t.processes = append(rd.t.processes, process{pid: pid, line: rd.line})
+	}
+	return i
+}
+
+func (rd *reader) track(pid, tid int64) int32 {
+	key := trackKey{pid, tid}
+	i, ok := rd.tracks[key]
+	if !ok {
+		i = int32(len(rd.t.tracks))
+		rd.tracks[key] = i
+		rd.t.tracks = append(rd.t.tracks, track{tid: tid, process: rd.process(pid)})
+		rd.states = append(rd.states, trackState{closed: -1})
+	}
+	return i
+}
+
+func (rd *reader) name(text []byte) int32 {
+	i, ok := rd.names[string(text)]
+	if !ok {
+		i = int32(len(rd.t.names))
+		rd.t.names = append(rd.t.names, string(text))
+		rd.names[string(text)] = i
+	}
+	return i
+}
+
+// event adds an event to the trace.
+func (rd *reader) event(e *event) {
+	bad := func(what string) { rd.broken = append(rd.broken, &Mistake{Line: rd.line, What: what}) }
+	switch {
+	case !e.has.phase:
+		bad("the event has no ph")
+	case !e.has.pid:
+		bad("the event has no pid")
+	case e.phase == 'M':
+		rd.metadata(e)
+	case !e.has.at:
+		bad("the event has no ts")
+	case e.phase == 'C':
+		rd.counter(e)
+	case !e.has.tid:
+		bad("the event has no tid")
+	case e.phase == 'B':
+		rd.begin(e)
+	case e.phase == 'E':
+		rd.end(e)
+	case e.phase != 's' && e.phase != 'f':
+		bad(fmt.Sprintf("no event of a trace of kernbench has ph %q", string(e.phase)))
+	case !e.has.flow:
+		bad("the end of an arrow has no id")
+	default:
+		rd.flow(e)
+	}
+}
+
+// metadata takes the names of processes and threads.
+func (rd *reader) metadata(e *event) {
+	switch string(e.name) {
+	case "process_name":
+		p := &rd.t.processes[rd.process(e.pid)]
+		p.name, p.named = string(e.args.name), true
+	case "thread_name":
+		k := &rd.t.tracks[rd.track(e.pid, e.tid)]
+		k.name, k.named, k.engine = string(e.args.name), true, engineOf(string(e.args.name))
+	}
+}
+
+// advance moves the clock of a track, which does not go back.
+func (rd *reader) advance(e *event) (track int32, state *trackState) {
+	track = rd.track(e.pid, e.tid)
+	state = &rd.states[track]
+	if state.used == 0 {
+		state.used = rd.line
+	}
+	if e.at < state.at {
+		rd.fail(rd.line, track, "an event at %v comes behind one at %v", e.at, state.at)
+	}
+	state.at = max(e.at, state.at)
+	rd.t.From, rd.t.To = min(rd.t.From, e.at), max(rd.t.To, e.at)
+	return track, state
+}
+
+func (rd *reader) begin(e *event) {
+	track, state := rd.advance(e)
+	s := slice{
+		start: e.at, queued: e.args.queued, bytes: e.args.bytes, id: e.args.id, after: e.args.after,
+		track: track, name: rd.name(e.name), wait: -1, line: int32(rd.line),
+	}
+	if before := state.closed; before >= 0 && rd.t.slices[before].end == s.start && rd.t.waits(&rd.t.slices[before]) {
+		s.wait = before
+	}
+	state.open = append(state.open, int32(len(rd.t.slices)))
+	rd.t.slices = append(rd.t.slices, s)
+	switch {
+	case e.args.ended:
+		rd.t.launches = append(rd.t.launches, Launch{
+			Number: e.args.launch, Name: string(e.name), Start: e.at, Critical: e.args.critical, PEs: e.args.pes, Last: string(e.args.pe),
+			after: e.args.after, slice: int32(len(rd.t.slices) - 1),
+		})
+	case e.args.inLaunch:
+		rd.t.launchOf[int32(len(rd.t.slices)-1)] = e.args.launch
+	}
+}
+
+func (rd *reader) end(e *event) {
+	track, state := rd.advance(e)
+	n := len(state.open)
+	if n == 0 {
+		rd.fail(rd.line, track, "an E at %v without a B before it", e.at)
+		return
+	}
+	state.closed = state.open[n-1]
+	state.open = state.open[:n-1]
+	rd.t.slices[state.closed].end = e.at
+}
+
+// flow notes an end of an arrow.
+func (rd *reader) flow(e *event) {
+	track, state := rd.advance(e)
+	if len(state.open) == 0 {
+		rd.fail(rd.line, track, "an end of arrow %d at %v is in no slice", e.flow, e.at)
+	}
+	key := flowKey{rd.name(e.category), e.flow}
+	f := rd.flows[key]
+	f.line = rd.line
+	if e.phase == 's' {
+		if f.begun {
+			rd.fail(rd.line, track, "arrow %d begins twice", e.flow)
+		}
+		f.from, f.begun = e.at, true
+	} else {
+		if f.ended {
+			rd.fail(rd.line, track, "arrow %d ends twice", e.flow)
+		}
+		f.to, f.ended = e.at, true
+	}
+	if f.begun && f.ended && f.to < f.from {
+		rd.fail(rd.line, track, "arrow %d ends at %v, before it begins at %v", e.flow, f.to, f.from)
+	}
+	rd.flows[key] = f
+}
+
+func (rd *reader) counter(e *event) {
+	key := counterKey{rd.process(e.pid), rd.name(e.name)}
+	if last := rd.counters[key]; e.at < last {
+		what := fmt.Sprintf("a value at %v comes behind one at %v", e.at, last)
+		rd.broken = append(rd.broken, &Mistake{rd.line, "counter " + string(e.name), what})
+	}
+	rd.counters[key] = e.at
+}

@@ -1,0 +1,130 @@
+package analysis
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+)
+
+// Mistake is a rule of the format that a trace breaks.
+type Mistake struct {
+	Line  int
+	Track string // if it is one of a track
+	What  string
+}
+
+func (m *Mistake) Error() string {
+	if m.Track == "" {
+		return fmt.Sprintf("line %d: %s", m.Line, m.What)
+	}
+	return fmt.Sprintf("line %d: %s: %s", m.Line, m.Track, m.What)
+}
+
+// maxBroken is how many mistakes to tell of: the first tell most.
+const maxBroken = 10
+
+// err is the first mistakes, joined, or nil.
+func (rd *reader) err() error {
+	slices.SortStableFunc(rd.broken, func(a, b *Mistake) int { return cmp.Compare(a.Line, b.Line) })
+	var all []error
+	for i, m := range rd.broken {
+		if i == maxBroken {
+			all = append(all, errors.New("and more: the rest is not shown"))
+			break
+		}
+		all = append(all, m)
+	}
+	return errors.Join(all...)
+}
+
+// fail notes a broken rule of a track.
+func (rd *reader) fail(line int, track int32, format string, args ...any) {
+	rd.broken = append(rd.broken, &Mistake{line, rd.t.trackText(track), fmt.Sprintf(format, args...)})
+}
+
+// trackText names a track as well as is known.
+func (t *Trace) trackText(track int32) string {
+	k := &t.tracks[track]
+	p := &t.processes[k.process]
+	process, thread := p.name, k.name
+	if !p.named {
+		process = fmt.Sprintf("process %d", p.pid)
+	}
+	if !k.named {
+		thread = fmt.Sprintf("thread %d", k.tid)
+	}
+	return process + " " + thread
+}
+
+const noName = "no name: a trace names all its processes and threads"
+
+// finish checks what only the whole trace shows, and puts it in order.
+func (rd *reader) finish() {
+	t := rd.t
+	if t.From > t.To {
+		t.From = 0 // it has no slice
+	}
+	for _, p := range t.processes {
+		if !p.named {
+			rd.broken = append(rd.broken, &Mistake{p.line, fmt.Sprintf("process %d", p.pid), noName})
+		}
+	}
+	for i := range t.tracks {
+		k, state := &t.tracks[i], &rd.states[i]
+		for _, open := range state.open {
+			s := &t.slices[open]
+			rd.fail(int(s.line), int32(i), "%s begins at %v and does not end", t.names[s.name], s.start)
+		}
+		if state.used > 0 && !k.named {
+			rd.fail(state.used, int32(i), noName)
+		}
+	}
+	for key, f := range rd.flows {
+		if !f.begun || !f.ended {
+			rd.broken = append(rd.broken, &Mistake{Line: f.line, What: fmt.Sprintf("arrow %d has one end only", key.id)})
+		}
+	}
+	rd.causes()
+	rd.durations()
+}
+
+// causes checks that activities have numbers of their own, and come behind those that
+// released them.
+func (rd *reader) causes() {
+	t := rd.t
+	for i := range t.slices {
+		if t.slices[i].id != 0 {
+			t.activities = append(t.activities, int32(i))
+		}
+	}
+	slices.SortFunc(t.activities, func(a, b int32) int { return cmp.Compare(t.slices[a].id, t.slices[b].id) })
+	for n, i := range t.activities {
+		s := &t.slices[i]
+		if n > 0 && t.slices[t.activities[n-1]].id == s.id {
+			rd.fail(int(s.line), s.track, "activity %d is there twice", s.id)
+		}
+		if s.after == 0 {
+			continue
+		}
+		switch before, ok := t.activity(s.after); {
+		case !ok:
+			rd.fail(int(s.line), s.track, "activity %d was released by %d, which is not in the trace", s.id, s.after)
+		case s.after >= s.id:
+			rd.fail(int(s.line), s.track, "activity %d was released by %d, whose number should be lower", s.id, s.after)
+		case t.slices[before].start > s.start:
+			rd.fail(int(s.line), s.track, "activity %d begins at %v, before %d that released it, at %v", s.id, s.start, s.after, t.slices[before].start)
+		}
+	}
+}
+
+// durations checks that launches are as long as they say.
+func (rd *reader) durations() {
+	t := rd.t
+	slices.SortStableFunc(t.launches, func(a, b Launch) int { return cmp.Compare(a.Number, b.Number) })
+	for _, l := range t.launches {
+		if s := &t.slices[l.slice]; s.end != l.End() {
+			rd.fail(int(s.line), s.track, "launch %d takes %v, and says %v", l.Number, s.end-s.start, l.Critical)
+		}
+	}
+}
