@@ -1,0 +1,92 @@
+package bench
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/kernbench/kernbench/torch"
+)
+
+// writer is a bench that writes a file.
+var writer = Bench{Name: "writer", Folder: "own/results", Run: func(ctx *torch.Context) error {
+	file := filepath.Join(ctx.Folder(), "a.txt")
+	ctx.Artifact(file)
+	ctx.Metric("resumes", ctx.Resumes())
+	ctx.Progress(1, 2)
+	return os.WriteFile(file, []byte("a"), 0o666)
+}}
+
+func TestFolder(t *testing.T) {
+	t.Chdir(t.TempDir())
+	told := 0
+	for _, tt := range []struct {
+		folder string
+		resume bool
+		want   string
+	}{
+		{"", false, "own/results/a.txt"},
+		{"elsewhere", true, "elsewhere/a.txt"},
+	} {
+		r, err := writer.Execute(t.Context(), Options{Options: torch.Options{
+			Folder: tt.folder, Resume: tt.resume, Progress: func(done, total int) { told += 10*done + total },
+		}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(r.Artifacts) != 1 || r.Artifacts[0] != tt.want || r.Metrics[0].Value != tt.resume {
+			t.Errorf("--out %q: files %v, resumes %v, want %s and %v", tt.folder, r.Artifacts, r.Metrics[0].Value, tt.want, tt.resume)
+		}
+		if _, err := os.Stat(tt.want); err != nil {
+			t.Error(err)
+		}
+	}
+	if told != 24 {
+		t.Errorf("told %d, want twice that 1 of 2 is done", told)
+	}
+}
+
+// TestFolderRefused: what a bench has no use for is refused, not ignored.
+func TestFolderRefused(t *testing.T) {
+	t.Chdir(t.TempDir())
+	for _, tt := range []struct {
+		bench Bench
+		o     Options
+		want  string
+	}{
+		{sample, Options{Options: torch.Options{Folder: "x"}}, "--out: bench sample writes no files"},
+		{sample, Options{Options: torch.Options{Resume: true}}, "--resume: bench sample keeps no results to go on from"},
+		{writer, Options{Log: "x"}, "--log: bench writer runs many machines, and this is of one: take a bench of one, or kernbench coll"},
+		{writer, Options{Options: torch.Options{Trace: "x"}}, "--trace: bench writer runs many machines, and this is of one: take a bench of one, or kernbench coll"},
+	} {
+		_, err := tt.bench.Execute(t.Context(), tt.o)
+		var param *ParamError
+		if !errors.As(err, &param) || err.Error() != tt.want {
+			t.Errorf("got %v, want %s", err, tt.want)
+		}
+	}
+	if left, _ := filepath.Glob("*"); len(left) > 0 {
+		t.Errorf("left behind: %v", left)
+	}
+}
+
+// TestTraceOfAFailure: a run that fails leaves no trace.
+func TestTraceOfAFailure(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "t.json")
+	fails := errors.New("no luck")
+	b := Bench{Name: "b", Run: func(*torch.Context) error { return fails }}
+	if _, err := b.Execute(t.Context(), Options{Options: torch.Options{Trace: file}}); !errors.Is(err, fails) {
+		t.Errorf("got %v, want %v", err, fails)
+	}
+	if left, _ := filepath.Glob(filepath.Dir(file) + "/*"); len(left) > 0 {
+		t.Errorf("left behind: %v", left)
+	}
+	r, err := sample.Execute(t.Context(), Options{Options: torch.Options{Trace: file}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(file); err != nil || r.Artifacts[len(r.Artifacts)-1] != file {
+		t.Errorf("files %v, %v, want %s", r.Artifacts, err, file)
+	}
+}
