@@ -6,13 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
-	"strconv"
-	"strings"
 
 	"github.com/kernbench/kernbench/bench"
 	"github.com/kernbench/kernbench/internal/chart"
 	"github.com/kernbench/kernbench/internal/report"
 	"github.com/kernbench/kernbench/internal/results"
+	"github.com/kernbench/kernbench/internal/sim"
 	"github.com/kernbench/kernbench/internal/sweep"
 	"github.com/kernbench/kernbench/torch"
 )
@@ -104,26 +103,6 @@ func writePage(ctx *torch.Context, p *report.Page) error {
 	return writeFile(ctx, "report.html", b.Bytes())
 }
 
-// exactTime is a simulated time that a file of points gives back to the last digit.
-type exactTime torch.Time
-
-// MarshalJSON writes an exact number of nanoseconds.
-func (t exactTime) MarshalJSON() ([]byte, error) { return torch.Time(t).MarshalJSON() }
-
-// UnmarshalJSON reads what MarshalJSON writes.
-func (t *exactTime) UnmarshalJSON(text []byte) error {
-	const digits = 6 // of a nanosecond, behind the point
-	whole, fraction, _ := strings.Cut(string(text), ".")
-	if len(fraction) > digits {
-		return fmt.Errorf("%s ns is not a whole number of femtoseconds", text)
-	}
-	fs, err := strconv.ParseInt(whole+fraction+strings.Repeat("0", digits-len(fraction)), 10, 64)
-	if err != nil {
-		return fmt.Errorf("%s is no number of nanoseconds", text)
-	}
-	*t = exactTime(fs)
-	return nil
-}
-
-// String is the number of nanoseconds alone, as tables have it.
-func (t exactTime) String() string { return strings.TrimSuffix(torch.Time(t).String(), "ns") }
+// nanoseconds is a time as tables have it, a number alone, and micros as figures do.
+func nanoseconds(t torch.Time) string { return string(t.AppendIn(nil, sim.Nanosecond)) }
+func micros(t torch.Time) float64     { return t.NS() / 1000 }

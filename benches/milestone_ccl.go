@@ -81,8 +81,8 @@ func (m *cclMilestone) report(ctx *torch.Context) {
 			torch.Col("buffer_kind", string(p.kind)),
 			torch.Col("n_elem", p.elems),
 			torch.Col("bytes_per_pe", p.row.BytesPerPE),
-			torch.Col("latency_ns", torch.Time(p.row.Latency)),
-			torch.Col("bound_ns", torch.Time(p.row.Bound)),
+			torch.Col("latency_ns", p.row.Latency),
+			torch.Col("bound_ns", p.row.Bound),
 			torch.Col("wrong", p.row.wrong()),
 		)
 		ctx.Report.Crit = max(ctx.Report.Crit, torch.Time(p.row.Crit))

@@ -27,7 +27,7 @@ func aboveBound(s []cclPoint) torch.Check {
 	check := torch.Check{Name: s[0].name() + ": latency_ns is at least bound_ns"}
 	for _, p := range s {
 		if p.row.Latency < p.row.Bound {
-			check.Wrong = fmt.Sprintf("%d elements take %v ns, less than the bound of %v ns", p.elems, p.row.Latency, p.row.Bound)
+			check.Wrong = fmt.Sprintf("%d elements take %v, less than the bound of %v", p.elems, p.row.Latency, p.row.Bound)
 			break
 		}
 	}
@@ -39,7 +39,7 @@ func rises(s []cclPoint) torch.Check {
 	check := torch.Check{Name: s[0].name() + ": latency_ns rises with n_elem"}
 	for i, p := range s[1:] {
 		if fewer := s[i]; p.row.Latency < fewer.row.Latency {
-			check.Wrong = fmt.Sprintf("%d elements take %v ns, less than the %v ns of %d", p.elems, p.row.Latency, fewer.row.Latency, fewer.elems)
+			check.Wrong = fmt.Sprintf("%d elements take %v, less than the %v of %d", p.elems, p.row.Latency, fewer.row.Latency, fewer.elems)
 			break
 		}
 	}

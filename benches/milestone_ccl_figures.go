@@ -7,7 +7,6 @@ import (
 
 	"github.com/kernbench/kernbench/internal/chart"
 	"github.com/kernbench/kernbench/topology"
-	"github.com/kernbench/kernbench/torch"
 )
 
 // latencyFigure is the latencies of some systems by size, and their bounds.
@@ -25,8 +24,8 @@ func latencyFigure(title, note string, systems ...[]cclPoint) chart.Lines {
 		}
 		for _, p := range s {
 			x := float64(p.row.BytesPerPE)
-			line.X, line.Y = append(line.X, x), append(line.Y, p.row.Latency.micros())
-			bound.X, bound.Y = append(bound.X, x), append(bound.Y, p.row.Bound.micros())
+			line.X, line.Y = append(line.X, x), append(line.Y, micros(p.row.Latency))
+			bound.X, bound.Y = append(bound.X, x), append(bound.Y, micros(p.row.Bound))
 		}
 		f.Series, bounds = append(f.Series, line), append(bounds, bound)
 	}
@@ -46,7 +45,7 @@ func bufferFigure(kinds [][]cclPoint, note string) chart.Bars {
 	for _, s := range kinds {
 		bars := chart.BarSeries{Name: memoryName(s[0].kind)}
 		for _, p := range s {
-			bars.Values = append(bars.Values, p.row.Latency.micros())
+			bars.Values = append(bars.Values, micros(p.row.Latency))
 		}
 		f.Series = append(f.Series, bars)
 	}
@@ -65,8 +64,8 @@ func fsimFigure(systems [][]cclPoint, fsim float64, note string) chart.Bars {
 	most := 0.0
 	for _, s := range systems {
 		f.Groups = append(f.Groups, s[0].at.String())
-		most = max(most, s[last].row.Latency.micros())
-		model.Values, other.Values = append(model.Values, s[last].row.Latency.micros()), append(other.Values, math.NaN())
+		most = max(most, micros(s[last].row.Latency))
+		model.Values, other.Values = append(model.Values, micros(s[last].row.Latency)), append(other.Values, math.NaN())
 	}
 	f.Groups = append(f.Groups, "FSIM")
 	model.Values, other.Values = append(model.Values, math.NaN()), append(other.Values, fsim)
@@ -106,5 +105,3 @@ func (m *cclMilestone) systemsFigure(note string) chart.Network {
 }
 
 func memoryName(kind topology.BufferKind) string { return strings.ToUpper(string(kind)) }
-
-func (t exactTime) micros() float64 { return torch.Time(t).NS() / 1000 }

@@ -42,17 +42,17 @@ type cclPoint struct {
 
 // cclRow is what points.jsonl keeps of a point.
 type cclRow struct {
-	Algorithm   string    `json:"algorithm"`
-	SIPs        int       `json:"n_sips"`
-	BytesPerPE  int       `json:"bytes_per_pe"`
-	BytesPerSIP int       `json:"bytes_per_sip"`
-	Latency     exactTime `json:"latency_ns"` // the longest that the all-reduce ran on a PE
-	Bound       exactTime `json:"bound_ns"`
-	Crit        exactTime `json:"crit_ns"` // of all launches
-	Elems       int       `json:"elems"`   // compared
-	Wrong       *int      `json:"wrong"`   // SIPs with a wrong result; null without values
-	Difference  string    `json:"difference,omitempty"`
-	Races       []string  `json:"races,omitempty"`
+	Algorithm   string     `json:"algorithm"`
+	SIPs        int        `json:"n_sips"`
+	BytesPerPE  int        `json:"bytes_per_pe"`
+	BytesPerSIP int        `json:"bytes_per_sip"`
+	Latency     torch.Time `json:"latency_ns"` // the longest that the all-reduce ran on a PE
+	Bound       torch.Time `json:"bound_ns"`
+	Crit        torch.Time `json:"crit_ns"` // of all launches
+	Elems       int        `json:"elems"`   // compared
+	Wrong       *int       `json:"wrong"`   // SIPs with a wrong result; null without values
+	Difference  string     `json:"difference,omitempty"`
+	Races       []string   `json:"races,omitempty"`
 }
 
 // wrong is a cell of a table.
@@ -162,7 +162,7 @@ func (p *cclPoint) measure(ctx *torch.Context, g *topology.Graph) (row cclRow, e
 	bytes := p.elems * torch.F16.Size()
 	row = cclRow{
 		Algorithm: ccl.CenterRoot.Name, SIPs: p.at.sips(), BytesPerPE: bytes, BytesPerSIP: bytes * g.Spec().CubesPerSIP(),
-		Latency: exactTime(on.Collective.Crit), Bound: exactTime(centerRootBound(on, p.elems)), Crit: exactTime(on.Report.Crit),
+		Latency: on.Collective.Crit, Bound: centerRootBound(on, p.elems), Crit: on.Report.Crit,
 	}
 	if on.HasData() {
 		row.Wrong = new(int)

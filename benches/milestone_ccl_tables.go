@@ -38,8 +38,11 @@ func (m *cclMilestone) bufferKinds() *results.Table {
 // cells is values as text; what is not known is empty.
 func cells(values ...any) (row []string) {
 	for _, v := range values {
-		if v == nil {
+		switch t := v.(type) {
+		case nil:
 			v = ""
+		case torch.Time:
+			v = nanoseconds(t)
 		}
 		row = append(row, fmt.Sprint(v))
 	}

@@ -22,7 +22,7 @@ func latencyText(systems [][]cclPoint) string {
 	for _, s := range systems {
 		first, last := s[0], s[len(s)-1]
 		paragraphs = append(paragraphs, fmt.Sprintf("On a %v, latency rises from %.2f µs for %s on each PE to %.2f µs for %s: %.1f and %.1f times the bound.",
-			first.at, first.row.Latency.micros(), first.size(), last.row.Latency.micros(), last.size(), first.overBound(), last.overBound()))
+			first.at, micros(first.row.Latency), first.size(), micros(last.row.Latency), last.size(), first.overBound(), last.overBound()))
 	}
 	if text := sameText(systems); text != "" {
 		paragraphs = append(paragraphs, text)
@@ -72,7 +72,7 @@ func fsimText(r *reference.Reference, systems [][]cclPoint) string {
 	}
 	return fmt.Sprintf("FSIM says %g µs: %s With %s on each PE the model takes %.2f to %.2f µs, but what FSIM did in its time is not known. "+
 		"The figure puts two numbers side by side and does not say that one machine is faster than the other.",
-		us, fsimKnown(r), last.size(), least.micros(), most.micros())
+		us, fsimKnown(r), last.size(), micros(least), micros(most))
 }
 
 // fsimKnown is what is known of the external figure, and what is not.

@@ -122,7 +122,7 @@ func (m *gemmMilestone) report(ctx *torch.Context) {
 		best := gemmRow{}
 		for _, r := range s.rows {
 			ctx.Row(r.columns()...)
-			ctx.Report.Crit = max(ctx.Report.Crit, torch.Time(r.Crit))
+			ctx.Report.Crit = max(ctx.Report.Crit, r.Crit)
 			for _, race := range r.Races {
 				ctx.AddRace(race)
 			}

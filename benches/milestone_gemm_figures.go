@@ -103,9 +103,9 @@ func (s *gemmSweep) drawTimes() chart.Figure {
 				series.X = append(series.X, float64(m))
 				if theory {
 					series.Name = o.name + " (theory)"
-					series.Y = append(series.Y, torch.Time(row.Roofline).NS())
+					series.Y = append(series.Y, row.Roofline.NS())
 				} else {
-					series.Y = append(series.Y, torch.Time(row.Crit).NS())
+					series.Y = append(series.Y, row.Crit.NS())
 				}
 			}
 			if len(series.X) > 0 {
@@ -155,14 +155,14 @@ func (s *gemmSweep) drawStages() chart.Figure {
 	}
 	stages := []struct {
 		name string
-		of   func(*gemmRow) exactTime
+		of   func(*gemmRow) torch.Time
 	}{
-		{"DMA read", func(r *gemmRow) exactTime { return r.DMARead }},
-		{"fetch", func(r *gemmRow) exactTime { return r.Fetch }},
-		{"GEMM", func(r *gemmRow) exactTime { return r.GEMM }},
-		{"math", func(r *gemmRow) exactTime { return r.Math }},
-		{"store", func(r *gemmRow) exactTime { return r.Store }},
-		{"DMA write", func(r *gemmRow) exactTime { return r.DMAWrite }},
+		{"DMA read", func(r *gemmRow) torch.Time { return r.DMARead }},
+		{"fetch", func(r *gemmRow) torch.Time { return r.Fetch }},
+		{"GEMM", func(r *gemmRow) torch.Time { return r.GEMM }},
+		{"math", func(r *gemmRow) torch.Time { return r.Math }},
+		{"store", func(r *gemmRow) torch.Time { return r.Store }},
+		{"DMA write", func(r *gemmRow) torch.Time { return r.DMAWrite }},
 	}
 	for _, stage := range stages {
 		f.Series = append(f.Series, chart.BarSeries{Name: stage.name})

@@ -100,7 +100,7 @@ func TestMilestoneGEMMPage(t *testing.T) {
 		fmt.Fprintf(&got, "| %d |", m)
 		for _, o := range operandVariants {
 			if r := one.row(o, one.curve(m)); r != nil {
-				fmt.Fprintf(&got, " %.3f | %.3f |", torch.Time(r.Crit).NS()/1000, torch.Time(r.Roofline).NS()/1000)
+				fmt.Fprintf(&got, " %.3f | %.3f |", r.Crit.NS()/1000, r.Roofline.NS()/1000)
 			} else {
 				got.WriteString(" - | - |")
 			}
@@ -118,7 +118,7 @@ func TestMilestoneGEMMPage(t *testing.T) {
 		t.Errorf("512×64×32 ref_ref has %v of the roofline, and docs/milestones.md says 93 %%", r.Share)
 	}
 	part := runPoint(t, gemmPoint{"pe", operandVariants[2], 128, 2048, 256})
-	if got, want := torch.Time(part[0].Crit).String(), "30797.03374ns"; got != want || math.Round(128*part[0].GFlops/1000) != 558 {
+	if got, want := part[0].Crit.String(), "30797.03374ns"; got != want || math.Round(128*part[0].GFlops/1000) != 558 {
 		t.Errorf("the part of a PE takes %s at %v GFLOP/s, want %s, and docs/milestones.md says 30.8 µs and 558 TFLOP/s", got, part[0].GFlops, want)
 	}
 	checkDocFigures(t, dir, "gemm_", "roofline_pe.svg", "time_pe.svg", "utilization_load_load_pe.svg")

@@ -90,7 +90,7 @@ func aboveRoofline(rows []gemmRow) torch.Check {
 	for _, r := range rows {
 		check.Elems++
 		if check.Wrong == "" && float64(r.Crit) < float64(r.Roofline)*(1-rounding) {
-			check.Wrong = fmt.Sprintf("%v took %v ns, and the theory says at least %v ns", r.gemmPoint, r.Crit, r.Roofline)
+			check.Wrong = fmt.Sprintf("%v took %v, and the theory says at least %v", r.gemmPoint, r.Crit, r.Roofline)
 		}
 	}
 	return check

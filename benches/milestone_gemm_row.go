@@ -12,23 +12,23 @@ import (
 type gemmRow struct {
 	gemmPoint `json:"-"`
 
-	PEs         int        `json:"pes"`
-	Crit        exactTime  `json:"crit_ns"`
-	Window      *exactTime `json:"composite_window_ns"` // nil without an op log
-	Count       *int       `json:"gemm_count"`
-	DMARead     exactTime  `json:"dma_read_ns"` // of the PE that ended last, as all engines
-	Fetch       exactTime  `json:"fetch_ns"`
-	GEMM        exactTime  `json:"gemm_ns"`
-	Math        exactTime  `json:"math_ns"`
-	Store       exactTime  `json:"store_ns"`
-	DMAWrite    exactTime  `json:"dma_write_ns"`
-	Utilization float64    `json:"gemm_utilization"`
-	Flops       int64      `json:"flops"`
-	Bytes       int64      `json:"bytes"`
-	Intensity   float64    `json:"intensity_flop_per_byte"`
-	GFlops      float64    `json:"gflops"`
-	Roofline    exactTime  `json:"roofline_ns"`
-	Share       float64    `json:"roofline_share"`
+	PEs         int         `json:"pes"`
+	Crit        torch.Time  `json:"crit_ns"`
+	Window      *torch.Time `json:"composite_window_ns"` // nil without an op log
+	Count       *int        `json:"gemm_count"`
+	DMARead     torch.Time  `json:"dma_read_ns"` // of the PE that ended last, as all engines
+	Fetch       torch.Time  `json:"fetch_ns"`
+	GEMM        torch.Time  `json:"gemm_ns"`
+	Math        torch.Time  `json:"math_ns"`
+	Store       torch.Time  `json:"store_ns"`
+	DMAWrite    torch.Time  `json:"dma_write_ns"`
+	Utilization float64     `json:"gemm_utilization"`
+	Flops       int64       `json:"flops"`
+	Bytes       int64       `json:"bytes"`
+	Intensity   float64     `json:"intensity_flop_per_byte"`
+	GFlops      float64     `json:"gflops"`
+	Roofline    torch.Time  `json:"roofline_ns"`
+	Share       float64     `json:"roofline_share"`
 
 	Checked int      `json:"checked"` // elements compared
 	Wrong   string   `json:"wrong,omitempty"`
@@ -39,7 +39,7 @@ type gemmRow struct {
 func (p gemmPoint) measure(on *torch.Context, l *torch.Launched, parts []torch.Shard) gemmRow {
 	spec := on.Topology().Spec()
 	last := slices.Index(l.Exec(), l.Crit())
-	row := gemmRow{gemmPoint: p, PEs: len(parts), Crit: exactTime(l.Crit()), Flops: 2 * int64(p.m) * int64(p.k) * int64(p.n)}
+	row := gemmRow{gemmPoint: p, PEs: len(parts), Crit: l.Crit(), Flops: 2 * int64(p.m) * int64(p.k) * int64(p.n)}
 	var read, written topology.Bytes
 	var busy torch.Time
 	for i, s := range parts {
@@ -48,16 +48,16 @@ func (p gemmPoint) measure(on *torch.Context, l *torch.Launched, parts []torch.S
 		in, out := traffic(spec.PE.GEMM.Tile, p.operands, topology.Dims3{M: s.Extent[0], K: p.k, N: s.Extent[1]})
 		read, written = read+in, written+out
 		if i == last {
-			row.DMARead, row.Fetch, row.GEMM = exactTime(e.DMARead), exactTime(e.Fetch), exactTime(e.GEMM)
-			row.Math, row.Store, row.DMAWrite = exactTime(e.Math), exactTime(e.Store), exactTime(e.DMAWrite)
+			row.DMARead, row.Fetch, row.GEMM = e.DMARead, e.Fetch, e.GEMM
+			row.Math, row.Store, row.DMAWrite = e.Math, e.Store, e.DMAWrite
 		}
 	}
 	row.Bytes = int64(read + written)
 	row.Intensity = rounded(float64(row.Flops)/float64(row.Bytes), 3)
-	row.Roofline = exactTime(newRoofline(spec, row.PEs).least(float64(row.Flops), read, written))
+	row.Roofline = torch.Time(newRoofline(spec, row.PEs).least(float64(row.Flops), read, written))
 	if row.Crit > 0 { // a system may take no time at all
 		row.Utilization = rounded(float64(busy)/float64(row.Crit)/float64(row.PEs), 4)
-		row.GFlops = rounded(float64(row.Flops)/torch.Time(row.Crit).NS(), 3)
+		row.GFlops = rounded(float64(row.Flops)/row.Crit.NS(), 3)
 		row.Share = rounded(float64(row.Roofline)/float64(row.Crit), 4)
 	}
 	row.composites(on.Composites())
@@ -74,7 +74,7 @@ func (row *gemmRow) composites(all []torch.Composite) {
 		count += c.Tiles
 		first, end = min(first, c.Start), max(end, c.End)
 	}
-	window := exactTime(end - first)
+	window := torch.Time(end - first)
 	row.Count, row.Window = &count, &window
 }
 
@@ -88,26 +88,26 @@ func rounded(x float64, digits int) float64 {
 func (row *gemmRow) columns() []torch.Metric {
 	var window, count any // unknown without an op log
 	if row.Window != nil {
-		window, count = torch.Time(*row.Window), *row.Count
+		window, count = *row.Window, *row.Count
 	}
 	return []torch.Metric{
 		torch.Col("sweep", row.sweep),
 		torch.Col("operands", row.operands.name),
 		torch.Col("m", row.m), torch.Col("k", row.k), torch.Col("n", row.n),
 		torch.Col("pes", row.PEs),
-		torch.Col("crit_ns", torch.Time(row.Crit)),
-		torch.Col("roofline_ns", torch.Time(row.Roofline)),
+		torch.Col("crit_ns", row.Crit),
+		torch.Col("roofline_ns", row.Roofline),
 		torch.Col("roofline_share", row.Share),
 		torch.Col("gflops", row.GFlops),
 		torch.Col("gemm_utilization", row.Utilization),
 		torch.Col("gemm_count", count),
 		torch.Col("composite_window_ns", window),
-		torch.Col("dma_read_ns", torch.Time(row.DMARead)),
-		torch.Col("fetch_ns", torch.Time(row.Fetch)),
-		torch.Col("gemm_ns", torch.Time(row.GEMM)),
-		torch.Col("math_ns", torch.Time(row.Math)),
-		torch.Col("store_ns", torch.Time(row.Store)),
-		torch.Col("dma_write_ns", torch.Time(row.DMAWrite)),
+		torch.Col("dma_read_ns", row.DMARead),
+		torch.Col("fetch_ns", row.Fetch),
+		torch.Col("gemm_ns", row.GEMM),
+		torch.Col("math_ns", row.Math),
+		torch.Col("store_ns", row.Store),
+		torch.Col("dma_write_ns", row.DMAWrite),
 		torch.Col("flops", row.Flops),
 		torch.Col("bytes", row.Bytes),
 		torch.Col("intensity_flop_per_byte", row.Intensity),

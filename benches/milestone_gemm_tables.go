@@ -40,7 +40,7 @@ func (s *gemmSweep) table() *results.Table {
 func exactly(value any) any {
 	switch v := value.(type) {
 	case torch.Time:
-		return exactTime(v)
+		return torch.Time(v)
 	case float64:
 		return strconv.FormatFloat(v, 'f', -1, 64)
 	}
@@ -92,7 +92,7 @@ func (s *gemmSweep) shown() report.PageTable {
 			}
 			window, count := "", ""
 			if r.Window != nil {
-				window, count = r.Window.String(), strconv.Itoa(*r.Count)
+				window, count = nanoseconds(*r.Window), strconv.Itoa(*r.Count)
 			}
 			t.Rows = append(t.Rows, cells(o.name, r.shape(), r.Crit, r.Roofline, percent(r.Share), window, count, r.DMARead, r.Fetch, r.GEMM, r.Store, r.DMAWrite))
 		}

@@ -155,7 +155,7 @@ func TestGemmVerdict(t *testing.T) {
 		{"slower", gemmRow{Crit: 101 * ns, Roofline: 100 * ns}, ""},
 		{"as fast", gemmRow{Crit: 100 * ns, Roofline: 100 * ns}, ""},
 		{"rounded", gemmRow{Crit: 99.995 * ns, Roofline: 100 * ns}, ""},
-		{"faster", gemmRow{Crit: 99.98 * ns, Roofline: 100 * ns}, "pe 1×2×3 ref_ref took 99.98 ns, and the theory says at least 100 ns"},
+		{"faster", gemmRow{Crit: 99.98 * ns, Roofline: 100 * ns}, "pe 1×2×3 ref_ref took 99.98ns, and the theory says at least 100ns"},
 		{"wrong", gemmRow{Crit: 100 * ns, Roofline: 100 * ns, Checked: 3, Wrong: "element 1 is 2, want 3"}, "element 1 is 2, want 3"},
 	} {
 		tt.row.gemmPoint = gemmPoint{"pe", operandVariants[0], 1, 2, 3}

@@ -44,18 +44,18 @@ func checkDocFigures(t *testing.T, dir, prefix string, names ...string) {
 // TestExactTime: a time that a file has kept is the same to the last digit.
 func TestExactTime(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		want := exactTime(rapid.Int64Range(0, math.MaxInt64).Draw(t, "fs"))
+		want := torch.Time(rapid.Int64Range(0, math.MaxInt64).Draw(t, "fs"))
 		text, err := json.Marshal(want)
 		if err != nil {
 			t.Fatal(err)
 		}
-		var got exactTime
+		var got torch.Time
 		if err := json.Unmarshal(text, &got); got != want || err != nil {
 			t.Fatalf("%s is read as %d fs, error %v, want %d fs", text, got, err, want)
 		}
 	})
 	for _, text := range []string{"1.0000001", "1e3", `"1"`, "99999999999999999999"} {
-		var got exactTime
+		var got torch.Time
 		if err := json.Unmarshal([]byte(text), &got); err == nil {
 			t.Errorf("%s is read as %v ns, want an error", text, got)
 		}

@@ -14,12 +14,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	_ "github.com/kernbench/kernbench" // what the examples are built from: a change runs the tests again
 )
 
-var update = flag.Bool("update", false, "rewrite the outputs in docs/first-kernel.md")
+var update = flag.Bool("update", false, "rewrite the outputs in the pages that say how to make the examples, and their pictures")
 
 // build builds the module in a folder. What this test was built from is in the
 // module cache, so that no network is needed.
@@ -33,7 +31,7 @@ func build(t *testing.T, dir string) (program string) {
 		t.Skip("no go command to build a program with")
 	}
 	program = filepath.Join(t.TempDir(), "program")
-	cmd := exec.Command(tool, "build", "-o", program, ".")
+	cmd := exec.Command(tool, "build", "-ldflags=-w", "-o", program, ".") // no debugger will look at it
 	cmd.Dir = dir
 	cmd.Env = append(os.Environ(), "GOFLAGS=-mod=readonly", "GOPROXY=off", "GOWORK=off")
 	if out, err := cmd.CombinedOutput(); err != nil {
@@ -103,52 +101,6 @@ func TestOwnBench(t *testing.T) {
 	}
 }
 
-const page = "../docs/first-kernel.md"
-
-// TestFirstKernelPage does what the page says. A go block is the whole program, which
-// is also in the folder first-kernel; a diff block changes lines of it until the next
-// block; a console block runs it and shows what it prints, both outputs, with the exit
-// status as `go run` tells it.
-func TestFirstKernelPage(t *testing.T) {
-	const fence = "```"
-	program := read(t, "first-kernel/main.go")
-	now, binary, runs := program, "", 0
-	parts := strings.Split(read(t, page), fence)
-	for i := 1; i < len(parts); i += 2 { // every other part is a block
-		language, body, _ := strings.Cut(parts[i], "\n")
-		switch language {
-		case "go":
-			if diff := cmp.Diff(program, body); diff != "" {
-				t.Fatalf("the program of %s is not that of the folder (-folder +page):\n%s", page, diff)
-			}
-		case "diff":
-			now, binary = change(t, program, body), ""
-		case "console":
-			command, _, _ := strings.Cut(body, "\n")
-			args, ok := strings.CutPrefix(command, "$ go run . ")
-			if !ok {
-				t.Fatalf("%s: console block %q: want $ go run . ARGUMENTS", page, command)
-			}
-			if binary == "" {
-				binary = buildProgram(t, now, "first-kernel")
-			}
-			got := command + "\n" + goRun(t, binary, strings.Fields(args))
-			if *update {
-				parts[i] = "console\n" + got
-			} else if diff := cmp.Diff(body, got); diff != "" {
-				t.Errorf("%s: %s prints something else (-page +now):\n%s", page, command, diff)
-			}
-			runs++
-		}
-	}
-	if runs < 4 {
-		t.Errorf("%s has %d console blocks, want at least 4", page, runs)
-	}
-	if *update {
-		write(t, page, strings.Join(parts, fence))
-	}
-}
-
 // change replaces the lines of a diff that begin with - by those that begin with +.
 func change(t *testing.T, program, diff string) string {
 	t.Helper()
@@ -161,7 +113,7 @@ func change(t *testing.T, program, diff string) string {
 		}
 	}
 	if n := strings.Count(program, before.String()); n != 1 {
-		t.Fatalf("%s changes lines that the program has %d times:\n%s", page, n, before.String())
+		t.Fatalf("a diff changes lines that the program has %d times:\n%s", n, before.String())
 	}
 	return strings.Replace(program, before.String(), after.String(), 1)
 }

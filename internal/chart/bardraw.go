@@ -52,7 +52,7 @@ func (d barDrawer) all(bars []bar) {
 		switch {
 		case !b.top:
 		case level:
-			d.pen.text(style{size: sizeTick, across: atMiddle}, vg.Point{X: (r.Min.X + r.Max.X) / 2, Y: r.Max.Y + sizeTick*0.75}, d.text(b.to))
+			d.above(b, r)
 		case upright:
 			d.upright(b, r)
 		}
@@ -74,6 +74,15 @@ func (d barDrawer) text(v float64) string {
 		return d.Y.Format(rounded(v))
 	}
 	return SI(rounded(v))
+}
+
+// above writes the value of a bar over it, on paper: lines of the grid end there.
+func (d barDrawer) above(b bar, r vg.Rectangle) {
+	s, text := style{size: sizeTick, across: atMiddle}, d.text(b.to)
+	at := vg.Point{X: (r.Min.X + r.Max.X) / 2, Y: r.Max.Y + s.size*0.75}
+	half := vg.Point{X: s.width(text) / 2, Y: s.size / 2}
+	d.box(paper, vg.Rectangle{Min: at.Sub(half), Max: at.Add(half)})
+	d.pen.text(s, at, text)
 }
 
 // upright writes the value of a bar along it, above it or at its top inside.

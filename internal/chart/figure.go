@@ -13,7 +13,7 @@ import (
 	"github.com/kernbench/kernbench/internal/report"
 )
 
-// Figure is a [Lines], [Bars] or [HeatMap].
+// Figure is a [Lines], [Bars], [HeatMap] or [Network].
 type Figure interface {
 	heading() string
 	check() error // what cannot be drawn

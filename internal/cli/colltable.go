@@ -116,6 +116,9 @@ func collText(w io.Writer, o collperf.Options, ranks int) collPrinter {
 			for _, b := range bounds(rows) {
 				_, err = fmt.Fprintf(w, collFooter, "Bound by "+b.BoundKind, b.Bound)
 			}
+			if o.Trace != "" {
+				_, err = fmt.Fprintf(w, collFooter, "Written", o.Trace)
+			}
 			return err
 		},
 	}

@@ -1,8 +1,10 @@
 package sim
 
 import (
+	"fmt"
 	"math/bits"
 	"strconv"
+	"strings"
 )
 
 // Time is simulated time in femtoseconds: an instant since the start of the
@@ -31,23 +33,54 @@ func (t Time) String() string { return string(t.appendNS(nil)) + "ns" }
 // MarshalJSON writes the time as an exact decimal number of nanoseconds.
 func (t Time) MarshalJSON() ([]byte, error) { return t.appendNS(nil), nil }
 
-func (t Time) appendNS(b []byte) []byte {
-	u := uint64(t)
+// UnmarshalJSON reads what MarshalJSON writes.
+func (t *Time) UnmarshalJSON(text []byte) (err error) {
+	*t, err = ParseTime(string(text), Nanosecond)
+	return err
+}
+
+func (t Time) appendNS(b []byte) []byte { return t.AppendIn(b, Nanosecond) }
+
+// AppendIn appends the time as an exact decimal number of units, each a power of ten of
+// femtoseconds.
+func (t Time) AppendIn(b []byte, unit Time) []byte {
+	u, scale := uint64(t), uint64(unit)
 	if t < 0 {
 		b = append(b, '-')
 		u = -u
 	}
-	b = strconv.AppendUint(b, u/uint64(Nanosecond), 10)
-	frac := u % uint64(Nanosecond)
+	b = strconv.AppendUint(b, u/scale, 10)
+	frac := u % scale
 	if frac == 0 {
 		return b
 	}
 	b = append(b, '.')
-	for scale := uint64(Nanosecond) / 10; frac != 0; scale /= 10 {
+	for scale /= 10; frac != 0; scale /= 10 {
 		b = append(b, byte('0'+frac/scale))
 		frac %= scale
 	}
 	return b
+}
+
+// ParseTime reads what AppendIn writes: a decimal number of units that is a whole number of
+// femtoseconds.
+func ParseTime(text string, unit Time) (Time, error) {
+	whole, fraction, _ := strings.Cut(text, ".")
+	digits := 0 // of a unit, behind the point
+	for u := unit; u > 1; u /= 10 {
+		digits++
+	}
+	if whole == "" {
+		return 0, fmt.Errorf("%q is no time: write a decimal number", text)
+	}
+	if len(fraction) > digits {
+		return 0, fmt.Errorf("%s is not a whole number of femtoseconds", text)
+	}
+	fs, err := strconv.ParseInt(whole+fraction+strings.Repeat("0", digits-len(fraction)), 10, 64)
+	if err != nil {
+		return 0, fmt.Errorf("%q is no time: write a decimal number", text)
+	}
+	return Time(fs), nil
 }
 
 // MulDiv is a·b/c rounded to nearest with a 128-bit intermediate, so that a

@@ -1,4 +1,4 @@
-// Command firstkernel is the program of docs/first-kernel.md.
+// Command tutorial is the program of docs/tutorial.md.
 package main
 
 import (
