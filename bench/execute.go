@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 
 	"github.com/kernbench/kernbench/internal/report"
 	"github.com/kernbench/kernbench/internal/trace"
@@ -56,7 +55,7 @@ func (b Bench) Execute(ctx context.Context, o Options) (*Result, error) {
 	return r, err
 }
 
-// folder makes the folder that the bench writes its files to.
+// folder chooses the folder that the bench writes its files to.
 func (b Bench) folder(o *Options) error {
 	many := "bench %s runs many machines, and this is of one: take a bench of one, or kernbench coll"
 	switch {
@@ -66,7 +65,6 @@ func (b Bench) folder(o *Options) error {
 		return &ParamError{"trace", fmt.Errorf(many, b.Name)}
 	case b.Folder != "":
 		o.Folder = cmp.Or(o.Folder, b.Folder)
-		return os.MkdirAll(o.Folder, 0o777)
 	case o.Folder != "":
 		return &ParamError{"out", fmt.Errorf("bench %s writes no files", b.Name)}
 	case o.Resume:

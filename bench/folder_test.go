@@ -15,6 +15,9 @@ var writer = Bench{Name: "writer", Folder: "own/results", Run: func(ctx *torch.C
 	ctx.Artifact(file)
 	ctx.Metric("resumes", ctx.Resumes())
 	ctx.Progress(1, 2)
+	if err := os.MkdirAll(ctx.Folder(), 0o777); err != nil {
+		return err
+	}
 	return os.WriteFile(file, []byte("a"), 0o666)
 }}
 

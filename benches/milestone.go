@@ -5,6 +5,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
+	"os"
 	"path/filepath"
 
 	"github.com/kernbench/kernbench/bench"
@@ -19,12 +21,35 @@ import (
 // A milestone is a bench that runs sweeps, each point on a machine of its own, and
 // writes tables, figures and a page to its folder. What all milestones need is here.
 
+// milestone is a bench of that kind, and the tables it writes.
+type milestone struct {
+	name   string
+	tables []string
+}
+
 // runPoints runs the points of a milestone side by side, or takes over those that the
 // folder has of an earlier run with the same numbers.
-func runPoints[Row any](ctx *torch.Context, points []sweep.Point, run func(sweep.Point) (Row, error)) ([]Row, error) {
+//
+// Tables and the page of that run go first: they are not of the points that come.
+func runPoints[Row any](ctx *torch.Context, m milestone, points []sweep.Point, run func(sweep.Point) (Row, error)) ([]Row, error) {
 	file := filepath.Join(ctx.Folder(), "points.jsonl")
+	id, err := identity(ctx, m.name)
+	if err != nil {
+		return nil, err
+	}
+	if err := os.MkdirAll(ctx.Folder(), 0o777); err != nil {
+		return nil, &bench.ParamError{Name: "out", Err: err}
+	}
+	if err := ownFolder(ctx.Folder(), file, m.name); err != nil {
+		return nil, &bench.ParamError{Name: "out", Err: err}
+	}
+	for _, old := range append([]string{pageFile}, m.tables...) {
+		if err := os.Remove(filepath.Join(ctx.Folder(), old)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return nil, err
+		}
+	}
 	rows, err := sweep.Run(ctx.Context(), sweep.Options{
-		File: file, Identity: identity(ctx), Resume: ctx.Resumes(), Workers: ctx.Workers(), Progress: ctx.Progress,
+		File: file, Identity: id, Resume: ctx.Resumes(), Replace: true, Workers: ctx.Workers(), Progress: ctx.Progress,
 	}, points, func(_ context.Context, p sweep.Point) (row Row, err error) {
 		defer func() { // as of a bench of one machine
 			if value := recover(); value != nil {
@@ -45,10 +70,34 @@ func runPoints[Row any](ctx *torch.Context, points []sweep.Point, run func(sweep
 }
 
 // identity is of all that the rows of a milestone depend on beside their point.
-func identity(ctx *torch.Context) string {
-	return fmt.Sprintf("kernbench %s, topology %s, ccl %s, values %v, races %v, flit %v",
-		report.Version, ctx.Topology().Spec().Hash(), ctx.CCL().Hash(), ctx.HasData(), ctx.LooksForRaces(), ctx.Flit())
+func identity(ctx *torch.Context, name string) (string, error) {
+	program, err := report.Program()
+	if err != nil {
+		return "", fmt.Errorf("find out which program this is: %w", err)
+	}
+	return fmt.Sprintf("%s, kernbench %s, program %s, topology %s, ccl %s, values %v, races %v, flit %v", name,
+		report.Version, program, ctx.Topology().Spec().Hash(), ctx.CCL().Hash(), ctx.HasData(), ctx.LooksForRaces(), ctx.Flit()), nil
 }
+
+// ownFolder refuses a folder that has the points of another bench.
+func ownFolder(folder, file, name string) error {
+	text, err := os.ReadFile(file)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	for _, b := range bench.All() {
+		if b.Folder != "" && b.Name != name && bytes.HasPrefix(text, fmt.Appendf(nil, `{"sweep":{"identity":"%s, `, b.Name)) {
+			return fmt.Errorf("%s has the results of %s: choose another folder", folder, b.Name)
+		}
+	}
+	return nil
+}
+
+// pageFile is the name of the page of a milestone.
+const pageFile = "report.html"
 
 // flags is those that the rows of a milestone depend on, of a command line that gives the
 // same again.
@@ -94,13 +143,18 @@ func writeFigure(ctx *torch.Context, name, caption string, f chart.Figure) (repo
 	return report.PageFigure{Caption: caption, SVG: svg}, errors.Join(writeFile(ctx, name+".svg", svg), writeFile(ctx, name+".png", png))
 }
 
-// writePage writes report.html.
+// writePage writes the configuration, as the page says how to use it, and the page.
 func writePage(ctx *torch.Context, p *report.Page) error {
+	for _, c := range p.Config {
+		if err := writeFile(ctx, c.Name, []byte(c.Text)); err != nil {
+			return err
+		}
+	}
 	var b bytes.Buffer
 	if err := p.WriteHTML(&b); err != nil {
 		return err
 	}
-	return writeFile(ctx, "report.html", b.Bytes())
+	return writeFile(ctx, pageFile, b.Bytes())
 }
 
 // nanoseconds is a time as tables have it, a number alone, and micros as figures do.

@@ -17,7 +17,7 @@ func (m *cclMilestone) writePage(ctx *torch.Context) error {
 		Title: "Milestone 1H: collectives",
 		Lead: "All-reduce by center_root over 6 SIPs of 4×4 cubes, simulated: f16 tensors that have an addend on the first PE of each cube, " +
 			"every rank a SIP. Latency is the longest that the all-reduce ran on a PE. No algorithm takes less time than the bound.",
-		Reproduce: []string{"kernbench run milestone-1h-ccl --topology topology.yaml --ccl ccl.yaml --max-elems " + ctx.Param("max-elems") + flags(ctx)},
+		Reproduce: []string{"# beside this page:", "kernbench run milestone-1h-ccl --out . --topology topology.yaml --ccl ccl.yaml --max-elems " + ctx.Param("max-elems") + flags(ctx)},
 		Facts:     m.facts(ctx),
 		Config: []report.PageFile{
 			{Name: "topology.yaml", Text: string(ctx.Topology().Spec().YAML())},

@@ -136,7 +136,7 @@ func (m *cclMilestone) run(ctx *torch.Context) error {
 		points[i] = m.points[i].setting()
 		of[points[i].String()] = &m.points[i]
 	}
-	rows, err := runPoints(ctx, points, func(p sweep.Point) (cclRow, error) {
+	rows, err := runPoints(ctx, milestoneCCL, points, func(p sweep.Point) (cclRow, error) {
 		point := of[p.String()]
 		return point.measure(ctx, m.systems[point.at])
 	})

@@ -10,7 +10,7 @@ import (
 
 // writeTables writes the CSV files.
 func (m *cclMilestone) writeTables(ctx *torch.Context) error {
-	return errors.Join(writeTable(ctx, "summary.csv", m.summary()), writeTable(ctx, "buffer_kind.csv", m.bufferKinds()))
+	return errors.Join(writeTable(ctx, milestoneCCL.tables[0], m.summary()), writeTable(ctx, milestoneCCL.tables[1], m.bufferKinds()))
 }
 
 // summary is the points of the latency sweep.

@@ -2,6 +2,7 @@ package benches
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"maps"
@@ -18,14 +19,12 @@ import (
 	"github.com/kernbench/kernbench/torch"
 )
 
-const milestoneCCL = "milestone-1h-ccl"
-
 // cclFiles is what the bench writes, in its order.
 var cclFiles = []string{
 	"points.jsonl", "summary.csv", "buffer_kind.csv",
 	"latency_topologies.svg", "latency_topologies.png", "latency_ring_1d.svg", "latency_ring_1d.png",
 	"latency_torus_2d.svg", "latency_torus_2d.png", "latency_mesh_2d_no_wrap.svg", "latency_mesh_2d_no_wrap.png",
-	"buffer_kind.svg", "buffer_kind.png", "topology.svg", "topology.png", "fsim.svg", "fsim.png", "report.html",
+	"buffer_kind.svg", "buffer_kind.png", "topology.svg", "topology.png", "fsim.svg", "fsim.png", "topology.yaml", "ccl.yaml", "report.html",
 }
 
 // folderOf is the files of a folder.
@@ -49,7 +48,7 @@ func folderOf(t *testing.T, dir string) map[string]string {
 // TestMilestoneCCLFew runs the smallest sizes with values, and compares the tables.
 func TestMilestoneCCLFew(t *testing.T) {
 	dir := t.TempDir()
-	r := execute(t, milestoneCCL, torch.Options{Params: quick[milestoneCCL], Folder: dir})
+	r := execute(t, milestoneCCL.name, torch.Options{Params: quick[milestoneCCL.name], Folder: dir})
 	// 12 points and 3: 96 results each, of 8+32+64+128 elements on three systems, and of 128.
 	elems := 0
 	for _, c := range r.Checks {
@@ -98,7 +97,7 @@ hbm,128,256,2156.73862,472.325,0
 // them is true, and all that holds of them with values but that they are right.
 func TestMilestoneCCLAll(t *testing.T) {
 	dir := t.TempDir()
-	r := execute(t, milestoneCCL, torch.Options{NoData: true, Folder: dir})
+	r := execute(t, milestoneCCL.name, torch.Options{NoData: true, Folder: dir})
 	if len(r.Rows) != 48 || !r.OK || len(r.Checks) != 12 {
 		t.Fatalf("%d rows, ok %v after %d checks, want 48, true after 12: %v", len(r.Rows), r.OK, len(r.Checks), r.Wrong())
 	}
@@ -128,8 +127,8 @@ func TestMilestoneCCLAll(t *testing.T) {
 // written and reported.
 func TestMilestoneCCLResume(t *testing.T) {
 	whole, resumed := t.TempDir(), t.TempDir()
-	o := torch.Options{Params: quick[milestoneCCL], Folder: whole, Threads: 1}
-	first := execute(t, milestoneCCL, o)
+	o := torch.Options{Params: quick[milestoneCCL.name], Folder: whole, Threads: 1}
+	first := execute(t, milestoneCCL.name, o)
 	lines := strings.SplitAfter(folderOf(t, whole)["points.jsonl"], "\n")
 	part := lines[0] + lines[9] + lines[3] + lines[5][:20] // killed while it wrote the third
 	if err := os.WriteFile(filepath.Join(resumed, "points.jsonl"), []byte(part), 0o666); err != nil {
@@ -137,7 +136,7 @@ func TestMilestoneCCLResume(t *testing.T) {
 	}
 	var steps []int
 	o.Folder, o.Threads, o.Resume, o.Progress = resumed, 3, true, func(done, total int) { steps = append(steps, done, total) }
-	second := execute(t, milestoneCCL, o)
+	second := execute(t, milestoneCCL.name, o)
 	if diff := cmp.Diff(folderOf(t, whole), folderOf(t, resumed)); diff != "" {
 		t.Errorf("files (-whole +resumed):\n%s", diff)
 	}
@@ -149,7 +148,7 @@ func TestMilestoneCCLResume(t *testing.T) {
 		t.Errorf("progress %v, want 15 of 15 in the end", steps)
 	}
 	o.NoData = true
-	b, _ := bench.Find(milestoneCCL)
+	b, _ := bench.Find(milestoneCCL.name)
 	var refused *bench.ParamError
 	if _, err := b.Execute(t.Context(), bench.Options{Options: o}); !errors.As(err, &refused) || refused.Name != "out" {
 		t.Errorf("without values on top of a run with: got %v, want one about --out", err)
@@ -160,8 +159,8 @@ func TestMilestoneCCLResume(t *testing.T) {
 // latency that falls, and one below its bound are found.
 func TestMilestoneCCLWrong(t *testing.T) {
 	dir := t.TempDir()
-	o := torch.Options{Params: quick[milestoneCCL], Folder: dir, Resume: true}
-	execute(t, milestoneCCL, o)
+	o := torch.Options{Params: quick[milestoneCCL.name], Folder: dir, Resume: true}
+	execute(t, milestoneCCL.name, o)
 	points := folderOf(t, dir)["points.jsonl"]
 	for from, to := range map[string]string{
 		`"crit_ns":2239.3061,"elems":6144,"wrong":0`: `"crit_ns":2239.3061,"elems":6144,"wrong":1,"difference":"SIP 3: element 0 is 7, want 5"`,
@@ -181,7 +180,7 @@ func TestMilestoneCCLWrong(t *testing.T) {
 		"wrong value: latency on ring_1d of 6 SIPs, slots in tcm: latency_ns rises with n_elem: 32 elements take 2072.804849ns, less than the 2072.80485ns of 8",
 		"wrong value: buffer_kind on torus_2d of 3×2 SIPs, slots in hbm: latency_ns is at least bound_ns: 128 elements take 2156.73862ns, less than the bound of 2156.738621ns",
 	}
-	r := execute(t, milestoneCCL, o)
+	r := execute(t, milestoneCCL.name, o)
 	if diff := cmp.Diff(want, r.Wrong()); diff != "" || r.OK {
 		t.Errorf("ok %v, wrong (-want +got):\n%s", r.OK, diff)
 	}
@@ -197,7 +196,7 @@ func TestMilestoneCCLTimeless(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := execute(t, milestoneCCL, torch.Options{Topology: g, NoData: true, Params: quick[milestoneCCL]})
+	r := execute(t, milestoneCCL.name, torch.Options{Topology: g, NoData: true, Params: quick[milestoneCCL.name]})
 	if len(r.Artifacts) != 3 || len(r.Rows) != 15 || !r.OK {
 		t.Errorf("files %v, %d rows, ok %v, want the points and two tables, 15, true", r.Artifacts, len(r.Rows), r.OK)
 	}
@@ -205,7 +204,7 @@ func TestMilestoneCCLTimeless(t *testing.T) {
 
 // TestMilestoneCCLMisuse: what the bench cannot do is said before it begins.
 func TestMilestoneCCLMisuse(t *testing.T) {
-	b, _ := bench.Find(milestoneCCL)
+	b, _ := bench.Find(milestoneCCL.name)
 	for _, test := range []struct {
 		name, most, log string
 	}{{"max-elems", "127", ""}, {"max-elems", "many", ""}, {"log", "128", "x.oplog"}} {
@@ -219,11 +218,53 @@ func TestMilestoneCCLMisuse(t *testing.T) {
 
 // BenchmarkMilestoneCCL is all 48 points with values, and all that is written of them.
 func BenchmarkMilestoneCCL(b *testing.B) {
-	program, _ := bench.Find(milestoneCCL)
+	program, _ := bench.Find(milestoneCCL.name)
 	dir := b.TempDir()
 	for b.Loop() {
 		if _, err := program.Execute(b.Context(), bench.Options{Options: torch.Options{Folder: dir}}); err != nil {
 			b.Fatal(err)
 		}
+	}
+}
+
+// TestMilestoneFolder: the tables and the page of an earlier run do not outlive the start of the
+// next, and a folder with the points of another milestone is refused.
+func TestMilestoneFolder(t *testing.T) {
+	dir := t.TempDir()
+	for _, name := range []string{"summary.csv", "report.html", "mine.csv"} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte("old"), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	b, _ := bench.Find(milestoneCCL.name)
+	ctx, cancel := context.WithCancel(t.Context())
+	o := bench.Options{Options: torch.Options{
+		NoData: true, Params: quick[milestoneCCL.name], Folder: dir, Progress: func(done, _ int) {
+			if done > 0 {
+				cancel()
+			}
+		},
+	}}
+	if _, err := b.Execute(ctx, o); !errors.Is(err, context.Canceled) {
+		t.Fatalf("got %v, want that it was cancelled", err)
+	}
+	var left []string
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range entries {
+		left = append(left, e.Name())
+	}
+	if diff := cmp.Diff([]string{"mine.csv", "points.jsonl"}, left); diff != "" {
+		t.Errorf("files after the cancelled run (-want +got):\n%s", diff)
+	}
+	b, _ = bench.Find(milestoneGEMM.name)
+	o.Progress = nil
+	o.Params = quick[milestoneGEMM.name]
+	_, err = b.Execute(t.Context(), o)
+	var param *bench.ParamError
+	if want := "--out: " + dir + " has the results of milestone-1h-ccl: choose another folder"; !errors.As(err, &param) || err.Error() != want {
+		t.Errorf("got %v, want %s", err, want)
 	}
 }

@@ -10,9 +10,11 @@ import (
 	"github.com/kernbench/kernbench/torch"
 )
 
+var milestoneGEMM = milestone{"milestone-1h-gemm", []string{"gemm.csv", "device.csv"}}
+
 func init() {
 	bench.Register(bench.Bench{
-		Name:    "milestone-1h-gemm",
+		Name:    milestoneGEMM.name,
 		Summary: "every figure of matrix products on one PE and on a device: sizes and ways to give operands, beside the roofline",
 		Doc: `Matrix products of f16, M × K by K × N, as composite commands in two sweeps: on one PE,
 and cut over all PEs of a SIP, where each cube has rows of the result and each of its PEs
@@ -62,7 +64,7 @@ func runGemmSweeps(ctx *torch.Context, grids []gemmGrid) (*gemmMilestone, error)
 		of = append(of, slices.Repeat([]int{i}, len(points)-len(of))...)
 	}
 	references := gemmReferences{made: map[topology.Dims3]func() []float32{}}
-	rows, err := runPoints(ctx, points, func(point sweep.Point) ([]gemmRow, error) {
+	rows, err := runPoints(ctx, milestoneGEMM, points, func(point sweep.Point) ([]gemmRow, error) {
 		on, err := ctx.Beside(ctx.Topology())
 		if err != nil {
 			return nil, err

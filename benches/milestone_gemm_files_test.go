@@ -24,8 +24,8 @@ func TestMilestoneGEMMFiles(t *testing.T) {
 	folder := t.TempDir()
 	r := runGemm(t, torch.Options{Folder: folder, Threads: 1})
 	first := folderOf(t, folder)
-	if len(first) != len(r.Artifacts) || len(first) != 28 {
-		t.Errorf("%d files and %d artifacts, want 28: 12 figures in two forms, 2 tables, points and a page", len(first), len(r.Artifacts))
+	if len(first) != len(r.Artifacts) || len(first) != 29 {
+		t.Errorf("%d files and %d artifacts, want 29: 12 figures in two forms, 2 tables, points, the topology and a page", len(first), len(r.Artifacts))
 	}
 	checkGemmTables(t, folder, len(r.Rows))
 	lines := strings.SplitAfter(first["points.jsonl"], "\n")

@@ -17,7 +17,7 @@ func (m *gemmMilestone) page(ctx *torch.Context, sections []report.PageSection) 
 		Lead: "Products of f16, M × K by K × N, as composite commands on one PE and on a device. " +
 			"ref_ref streams both operands from HBM tile by tile, load_ref has the first in TCM beforehand, load_load both. " +
 			"Every point is a simulation of its own, whose result is compared bit for bit with a computation in plain Go.",
-		Reproduce: []string{"kernbench run milestone-1h-gemm --topology topology.yaml --sizes " + ctx.Param("sizes")},
+		Reproduce: []string{"# beside this page:", "kernbench run milestone-1h-gemm --out . --topology topology.yaml --sizes " + ctx.Param("sizes") + flags(ctx)},
 		Facts: [][2]string{
 			{"kernbench", report.Version},
 			{"topology", fmt.Sprintf("%s (hash %s)", m.system.Source(), m.system.Hash())},

@@ -12,7 +12,7 @@ import (
 
 // writeTables writes the CSV files.
 func (m *gemmMilestone) writeTables(ctx *torch.Context) error {
-	for i, name := range []string{"gemm.csv", "device.csv"} {
+	for i, name := range milestoneGEMM.tables {
 		if err := writeTable(ctx, name, m.sweeps[i].table()); err != nil {
 			return err
 		}

@@ -70,7 +70,7 @@ func TestRunPointsPanics(t *testing.T) {
 	}
 	defer ctx.Close()
 	points := sweep.Grid(sweep.Dimension{Name: "n", Values: []string{"1", "2"}})
-	_, err = runPoints(ctx, points, func(p sweep.Point) (int, error) {
+	_, err = runPoints(ctx, milestoneCCL, points, func(p sweep.Point) (int, error) {
 		if p.Get("n") == "2" {
 			torch.OK(errors.New("no room"))
 		}

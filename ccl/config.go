@@ -63,12 +63,8 @@ const (
 func (c *Config) Named(name string) (Settings, error) {
 	e, ok := c.Algorithms[name]
 	if !ok && name != "" {
-		near := config.Nearest(name, c.Names())
-		if near != "" {
-			near = "; did you mean " + near + "?"
-		}
 		return Settings{}, fmt.Errorf("no algorithm is named %.60q in %s: there are %s%s",
-			name, cmp.Or(c.Source(), "the configuration"), cmp.Or(strings.Join(c.Names(), ", "), "none"), near)
+			name, cmp.Or(c.Source(), "the configuration"), cmp.Or(strings.Join(c.Names(), ", "), "none"), config.DidYouMean(name, c.Names()))
 	}
 	return c.settings(e), nil
 }

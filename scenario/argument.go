@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/kernbench/kernbench/comm"
+	"github.com/kernbench/kernbench/internal/config"
 )
 
 // argument is one of a function's, as the file says it: one of these, or nothing if it
@@ -32,7 +33,7 @@ func (s *Scenario) compileArg(p *problems, path, text string) argument {
 	switch {
 	case p.known(path):
 	case isDomain && !slices.Contains(s.domains, name):
-		p.put(p.doc.ErrorIn(path, text, len(text)-len(name), "unknown domain %.60q; domains: %s%s", name, list(s.domains), didYouMean(name, s.domains)))
+		p.put(p.doc.ErrorIn(path, text, len(text)-len(name), "unknown domain %.60q; domains: %s%s", name, list(s.domains), config.DidYouMean(name, s.domains)))
 	case isDomain:
 		a.domain = name
 	case s.buffer(text) >= 0:
@@ -46,7 +47,7 @@ func (s *Scenario) compileArg(p *problems, path, text string) argument {
 			break // one of those, for all we know
 		}
 		known := append(append(s.bufferNames(), contextArg), s.names[slotRank:]...)
-		p.at(path, "unknown argument %.60q: write a buffer, an expression, domain:NAME or %s; known here: %s%s", text, contextArg, strings.Join(known, ", "), didYouMean(text, known))
+		p.at(path, "unknown argument %.60q: write a buffer, an expression, domain:NAME or %s; known here: %s%s", text, contextArg, strings.Join(known, ", "), config.DidYouMean(text, known))
 	default:
 		a.expr = p.expr(path, exprText(text), s.scope(slotI))
 	}

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/kernbench/kernbench/internal/config"
 	"github.com/kernbench/kernbench/task"
 	"github.com/kernbench/kernbench/tl"
 )
@@ -71,14 +72,14 @@ func (pl *Plan) settle(p *problems, c *call) (name string, f any) {
 	}
 	if missing := paramInName.FindString(name); missing != "" {
 		if !p.unread {
-			p.put(p.doc.ErrorIn(at, c.text.Name, strings.Index(c.text.Name, missing), "no parameter %s: params has %s%s", missing[1:], list(s.paramNames()), didYouMean(missing[1:], s.paramNames())))
+			p.put(p.doc.ErrorIn(at, c.text.Name, strings.Index(c.text.Name, missing), "no parameter %s: params has %s%s", missing[1:], list(s.paramNames()), config.DidYouMean(missing[1:], s.paramNames())))
 		}
 		return "", nil
 	}
 	f = c.funcs[name]
 	if f == nil {
 		known := slices.Sorted(maps.Keys(c.funcs))
-		p.at(at, "unknown %s %.60q; registered: %s%s", c.what, name, list(known), didYouMean(name, known))
+		p.at(at, "unknown %s %.60q; registered: %s%s", c.what, name, list(known), config.DidYouMean(name, known))
 		return "", nil
 	}
 	t := reflect.TypeOf(f)

@@ -5,6 +5,8 @@ import (
 	"maps"
 	"slices"
 	"strconv"
+
+	"github.com/kernbench/kernbench/internal/config"
 )
 
 // Choice is what a run wants otherwise than the file says. The zero value is nothing.
@@ -74,7 +76,7 @@ func (pl *Plan) chooseParams(c Choice, p *problems) {
 	}
 	for _, name := range slices.Sorted(maps.Keys(c.Params)) {
 		if _, ok := s.Params[name]; !ok {
-			p.flag("--set %s: no parameter of %s, which has %s%s", name, s.Source, list(s.paramNames()), didYouMean(name, s.paramNames()))
+			p.flag("--set %s: no parameter of %s, which has %s%s", name, s.Source, list(s.paramNames()), config.DidYouMean(name, s.paramNames()))
 		}
 	}
 }

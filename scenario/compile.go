@@ -107,7 +107,7 @@ func (s *Scenario) compileBuffer(p *problems, i int, sizes scope) {
 		p.at(path+".offset", "unused: only buffers in the window have an offset; delete it, or write placement: window")
 	}
 	if b.Domain != nil && !slices.Contains(s.domains, *b.Domain) {
-		p.at(path+".domain", "unknown domain %.60q; domains: %s%s", *b.Domain, list(s.domains), didYouMean(*b.Domain, s.domains))
+		p.at(path+".domain", "unknown domain %.60q; domains: %s%s", *b.Domain, list(s.domains), config.DidYouMean(*b.Domain, s.domains))
 	}
 	s.buffers = append(s.buffers, x)
 }
@@ -122,7 +122,7 @@ func (s *Scenario) source(p *problems, path string, text exprText, kind string, 
 	f := from[name]
 	if f == nil {
 		known := slices.Sorted(maps.Keys(from))
-		p.put(p.doc.ErrorIn(path, string(text), len(text)-len(name), "unknown %s function %.60q; registered: %s%s", kind, name, list(known), didYouMean(name, known)))
+		p.put(p.doc.ErrorIn(path, string(text), len(text)-len(name), "unknown %s function %.60q; registered: %s%s", kind, name, list(known), config.DidYouMean(name, known)))
 	}
 	return source{path: path, fill: f, name: name}
 }
@@ -139,7 +139,7 @@ func (s *Scenario) compileOutput(p *problems, i int) {
 		return
 	}
 	if s.buffer(o.Buffer) < 0 {
-		p.at(path+".buffer", "unknown buffer %.60q; buffers: %s%s", o.Buffer, list(s.bufferNames()), didYouMean(o.Buffer, s.bufferNames()))
+		p.at(path+".buffer", "unknown buffer %.60q; buffers: %s%s", o.Buffer, list(s.bufferNames()), config.DidYouMean(o.Buffer, s.bufferNames()))
 	}
 	if slices.ContainsFunc(s.file.Outputs[:i], func(q outputText) bool { return q.Buffer == o.Buffer }) {
 		p.at(path+".buffer", "%s is an output already: delete one", o.Buffer)

@@ -165,17 +165,10 @@ func (x *expr) variable(t *term, name string, s scope) error {
 		return errUnread
 	case t.name < 0:
 		known := slices.DeleteFunc(slices.Clone(s.names), func(n string) bool { return n == "" })
-		return &exprError{t.at, fmt.Errorf("unknown name %.60q; known here: %s%s", name, list(known), didYouMean(name, known))}
+		return &exprError{t.at, fmt.Errorf("unknown name %.60q; known here: %s%s", name, list(known), config.DidYouMean(name, known))}
 	}
 	x.uses = append(x.uses, t.name)
 	return nil
-}
-
-func didYouMean(word string, known []string) string {
-	if near := config.Nearest(word, known); near != "" {
-		return "; did you mean " + near + "?"
-	}
-	return ""
 }
 
 // eval computes the expression for the values of the names in its scope. The error is

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/kernbench/kernbench/internal/config"
 )
 
 // Param is a parameter of a scenario: a number, or some words of which one is chosen.
@@ -61,7 +63,7 @@ func (p Param) choose(text string) (setting, error) {
 		return setting{word: p.Words[0]}, nil
 	case p.Words != nil:
 		if !slices.Contains(p.Words, text) {
-			return setting{}, fmt.Errorf("write one of %s%s", strings.Join(p.Words, ", "), didYouMean(text, p.Words))
+			return setting{}, fmt.Errorf("write one of %s%s", strings.Join(p.Words, ", "), config.DidYouMean(text, p.Words))
 		}
 		return setting{word: text}, nil
 	case text == "":

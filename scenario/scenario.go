@@ -76,7 +76,7 @@ func Load(name string) (*Scenario, error) {
 	text, err := os.ReadFile(name)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return nil, fmt.Errorf("no file %s and no scenario of that name; scenarios: %s%s", name, strings.Join(Names(), ", "), didYouMean(name, Names()))
+		return nil, fmt.Errorf("no file %s and no scenario of that name; scenarios: %s%s", name, strings.Join(Names(), ", "), config.DidYouMean(name, Names()))
 	case err != nil:
 		return nil, fmt.Errorf("reading a scenario: %w", err)
 	}

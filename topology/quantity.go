@@ -166,11 +166,7 @@ func (q *quantity) scale(name string) (int64, error) {
 			return 0, fmt.Errorf("unit %q: %s", name, h.text)
 		}
 	}
-	near := config.Nearest(name, names)
-	if near != "" {
-		near = "; did you mean " + near + "?"
-	}
-	return 0, fmt.Errorf("unknown unit %q; units of %s: %s%s", name, q.name, strings.Join(names, ", "), near)
+	return 0, fmt.Errorf("unknown unit %q; units of %s: %s%s", name, q.name, strings.Join(names, ", "), config.DidYouMean(name, names))
 }
 
 // format writes a value exactly, in the largest unit that needs no more than

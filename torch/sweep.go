@@ -9,7 +9,7 @@ import (
 // A program may run many machines side by side, each of which is a point of a sweep,
 // and write files. What it needs to know for that is here.
 
-// Folder is where the program writes its files; it exists. "" is nowhere.
+// Folder is where the program writes its files, which may have to be made. "" is nowhere.
 func (c *Context) Folder() string { return c.options.Folder }
 
 // Resumes reports whether results that lie in the folder already are to be taken over.

@@ -26,13 +26,19 @@ func (a Axis) check(name string, values []float64) error {
 			return fmt.Errorf("%s, point %d: %v has no place on a logarithmic axis; leave it out or draw a linear one", name, i+1, v)
 		}
 	}
-	switch {
-	case a.Log && (a.Min < 0 || a.Max < 0):
+	if a.Log && (a.Min < 0 || a.Max < 0) {
 		return fmt.Errorf("%s: a logarithmic axis from %v to %v; both ends have to be above zero", name, a.Min, a.Max)
-	case a.Max != 0 && a.Min >= a.Max:
-		return fmt.Errorf("%s: an axis from %v to %v; the end has to be above the start", name, a.Min, a.Max)
 	}
 	return nil
+}
+
+// checkSpan finds ends that leave nothing between them, such as a given start above all
+// values.
+func checkSpan(axis string, lo, hi float64) error {
+	if lo < hi {
+		return nil
+	}
+	return fmt.Errorf("%s axis from %v to %v: the end has to be above the start", axis, lo, hi)
 }
 
 // span is the axis from end to end, whole steps of its ticks unless its ends are given.
@@ -62,7 +68,7 @@ func (a Axis) span(values []float64, fromZero bool) (lo, hi float64) {
 	if a.Max != 0 {
 		hi = a.Max
 	}
-	if !a.Log {
+	if !a.Log && lo < hi {
 		step := niceStep(lo, hi, mostSteps)
 		if a.Min == 0 {
 			lo = math.Floor(lo/step+1e-9) * step

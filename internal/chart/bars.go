@@ -55,15 +55,18 @@ func (b Bars) check() error {
 	case b.broken():
 		return b.checkBreak(bars)
 	}
-	return nil
+	lo, hi := b.span(bars)
+	return checkSpan("y", lo, hi)
 }
 
 func (b Bars) checkBreak(bars []bar) error {
-	lo, hi := b.span(bars)
 	switch {
 	case b.Y.Log:
 		return errors.New("a break in a logarithmic axis: it has room for all sizes; drop one of the two")
-	case !(lo < b.Break[0] && b.Break[0] < b.Break[1] && b.Break[1] < hi):
+	case !(b.Y.Min < b.Break[0] && b.Break[0] < b.Break[1]):
+		return fmt.Errorf("a break from %v to %v: let it begin above %v, where the axis does, and end above that", b.Break[0], b.Break[1], b.Y.Min)
+	}
+	if lo, hi := b.span(bars); b.Break[1] >= hi {
 		return fmt.Errorf("a break from %v to %v does not lie within the axis from %v to %v", b.Break[0], b.Break[1], lo, hi)
 	}
 	for _, bar := range bars {

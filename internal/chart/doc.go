@@ -12,6 +12,5 @@
 // of the computer: same figure, same bytes. The SVG has real text and no font; it
 // names those of the same widths.
 //
-// The package imports internal/report to write files, and nothing else of this
-// module.
+// The package imports nothing of this module.
 package chart

@@ -9,8 +9,6 @@ import (
 
 	"gonum.org/v1/plot/vg/vgimg"
 	"gonum.org/v1/plot/vg/vgsvg"
-
-	"github.com/kernbench/kernbench/internal/report"
 )
 
 // Figure is a [Lines], [Bars], [HeatMap] or [Network].
@@ -46,25 +44,6 @@ func PNG(f Figure) ([]byte, error) {
 		return nil, fmt.Errorf("figure %q: %w", f.heading(), err)
 	}
 	return b.Bytes(), nil
-}
-
-// Write writes base.svg and base.png, and is their names.
-func Write(base string, f Figure) ([]string, error) {
-	vector, err := SVG(f)
-	if err != nil {
-		return nil, err
-	}
-	pixels, err := PNG(f)
-	if err != nil {
-		return nil, err
-	}
-	names := []string{base + ".svg", base + ".png"}
-	for i, data := range [][]byte{vector, pixels} {
-		if err := report.WriteFile(names[i], data); err != nil {
-			return nil, err
-		}
-	}
-	return names, nil
 }
 
 func checked(f Figure) error {

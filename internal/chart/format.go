@@ -36,9 +36,6 @@ func Nanoseconds(v float64) string {
 	return scaled(v, " ", []prefix{{1e9, "s"}, {1e6, "ms"}, {1e3, "µs"}, {1, "ns"}, {1e-3, "ps"}, {1e-6, "fs"}})
 }
 
-// Microseconds is a time given in µs, in the unit that suits it: "1.5 ms".
-func Microseconds(v float64) string { return Nanoseconds(v * 1000) }
-
 // prefix is a name for many.
 type prefix struct {
 	size float64

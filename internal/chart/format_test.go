@@ -7,7 +7,7 @@ import (
 
 func TestFormats(t *testing.T) {
 	formats := map[string]func(float64) string{
-		"Bytes": Bytes, "Binary": Binary, "SI": SI, "Nanoseconds": Nanoseconds, "Microseconds": Microseconds,
+		"Bytes": Bytes, "Binary": Binary, "SI": SI, "Nanoseconds": Nanoseconds,
 	}
 	tests := []struct {
 		format string
@@ -42,8 +42,6 @@ func TestFormats(t *testing.T) {
 		{"Nanoseconds", 12_345_678, "12.35 ms"},
 		{"Nanoseconds", 2e9, "2 s"},
 		{"Nanoseconds", 0.25, "250 ps"},
-		{"Microseconds", 366, "366 µs"},
-		{"Microseconds", 0.0005, "500 ps"},
 	}
 	for _, tt := range tests {
 		if got := formats[tt.format](tt.v); got != tt.want {

@@ -45,7 +45,11 @@ func (h HeatMap) check() error {
 	if !found {
 		return errors.New("no values: all are NaN")
 	}
-	return nil
+	lo, hi := h.span()
+	if h.Log && lo <= 0 {
+		return fmt.Errorf("logarithmic colours from %v to %v: let Min be above zero, or give neither", lo, hi)
+	}
+	return checkSpan("colour", lo, hi)
 }
 
 // span is the values of the first and the last colour.

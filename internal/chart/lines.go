@@ -46,7 +46,18 @@ func (l Lines) check() error {
 			return err
 		}
 	}
-	return nil
+	xs, ys := l.values()
+	xLo, xHi := l.X.span(xs, false)
+	yLo, yHi := l.Y.span(ys, true)
+	return errors.Join(checkSpan("x", xLo, xHi), checkSpan("y", yLo, yHi))
+}
+
+// values is those of all series.
+func (l Lines) values() (xs, ys []float64) {
+	for _, s := range l.Series {
+		xs, ys = append(xs, s.X...), append(ys, s.Y...)
+	}
+	return xs, ys
 }
 
 // inset keeps markers off the ends of the x axis.
@@ -63,10 +74,7 @@ func (l Lines) draw(p pen) {
 	}
 	plot := p.frame(l.Title, l.Note, legend)
 
-	var xs, ys []float64
-	for _, s := range l.Series {
-		xs, ys = append(xs, s.X...), append(ys, s.Y...)
-	}
+	xs, ys := l.values()
 	x, y := ruler{label: l.X.Label}, ruler{label: l.Y.Label}
 	x.log, y.log = l.X.Log, l.Y.Log
 	plot.Min.Y += bottomHeight(x.label)

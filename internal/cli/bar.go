@@ -41,7 +41,7 @@ func (b *bar) tell(done, total int) {
 	if b.begun.IsZero() {
 		b.begun, b.first = b.now(), done
 		b.said = b.begun
-		if isTerminal(b.w) {
+		if isTerminal(b.w) && hasWidth(b.w) {
 			b.draw(total)
 		}
 	}

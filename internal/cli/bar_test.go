@@ -32,7 +32,8 @@ func TestBarLines(t *testing.T) {
 	}
 }
 
-// TestBarScreen: on a terminal the bar is drawn and taken away, and text stays.
+// TestBarScreen: on a terminal text goes through the bar and stays, whether it was drawn
+// meanwhile or not.
 func TestBarScreen(t *testing.T) {
 	var out bytes.Buffer
 	b := startBar(&out, "sweep", "points")

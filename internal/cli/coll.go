@@ -9,6 +9,7 @@ import (
 
 	"github.com/kernbench/kernbench/ccl"
 	"github.com/kernbench/kernbench/internal/collperf"
+	"github.com/kernbench/kernbench/internal/config"
 )
 
 func collCmd() *cobra.Command {
@@ -64,7 +65,7 @@ that; it takes as long as its slowest rank, and a row is the average over --iter
 iterations, 20 unless given, as in nccl-tests. --warmup-iters more come before them.
 Every rank compares its own result after every iteration. There are all collectives but
 sendrecv; sum, prod, min, max and avg, of integers rounded towards zero; f16 (the default
-here too), bf16, f32, f64, i32 and i64. --root is refused of collectives without one.
+here too), bf16, f32, f64, i32 and i64.
 --algo is auto, direct or, of all_reduce and reduce, direct_one_phase; --buffer window
 puts buffers where other ranks can reach them, private where they cannot, and have to be
 copied. The columns %bound and bound are empty (-), and rows are printed when all have
@@ -94,13 +95,13 @@ the sentence; best is empty without --algo all, and what is left out has no rows
 			return atMostOne("COLLECTIVE")(cmd, args)
 		},
 	}
-	config := addConfigFlags(cmd)
+	files := addConfigFlags(cmd)
 	format := formatFlag(cmd, "csv")
 	flags := addCollFlags(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		c, err := ccl.ParseCollective(args[0])
 		if err != nil {
-			return badInput(fmt.Errorf("%w%s", err, didYouMean(args[0], collectiveNames())))
+			return badInput(fmt.Errorf("%w%s", err, config.DidYouMean(args[0], collectiveNames())))
 		}
 		if err := flags.misplaced(); err != nil {
 			return badInput(err)
@@ -112,7 +113,7 @@ the sentence; best is empty without --algo all, and what is left out has no rows
 			}
 			return measure(cmd, o, *format)
 		}
-		g, how, err := config.load()
+		g, how, err := files.load()
 		if err != nil {
 			return err
 		}

@@ -69,9 +69,6 @@ func (f *collFlags) real(c ccl.Collective) (collperf.Options, error) {
 	if err != nil {
 		return o, err
 	}
-	if f.cmd.Flags().Changed("root") && !c.Rooted() {
-		return o, fmt.Errorf("--root %s: %v has no root: leave it out", *f.root, c)
-	}
 	if !f.cmd.Flags().Changed("iters") {
 		o.Iters = realIters
 	}

@@ -22,16 +22,18 @@ write, whose files are compared by name.
 Rows are matched by the columns that say what they are about. Compared are those that
 were measured, by their names. Less is better of what ends in _ns, _us, _ms, _s, _time,
 latency or makespan; more of gbps, gbs, algbw, busbw, bandwidth, gflops and utilization;
-neither of share and ratio, and of what begins with bound, roofline, formula, ideal or
-reference. ok, wrong and match must not change. version and hash are passed over. --key and
---value name others.
+neither of share and ratio, and of what begins with bound, roofline, formula, ideal, theory
+or reference. ok and match are better true than false, and wrong is the less the better. version
+and hash are passed over. --key and --value name others. Rows of one file with the same keys are
+one if they are alike in all columns, and else refused, with the columns that would tell them
+apart.
 
 --threshold 2% lets all columns change by that much, --threshold latency_ns=0.5% one of
-them. The default is 0: same inputs, same numbers. Differences are worked out exactly.
+them, but never ok, match and wrong. The default is 0: same inputs, same numbers. Differences are
+worked out exactly.
 
-The exit status is 1 if a value got worse by more than its threshold, ok, wrong or match
-changed, or B lacks a row, a column or a file of A; 0 otherwise. --all prints what is equal
-too. --format json has a, b, ok, tables (name, keys, values, matched, missing, added, lost
+The exit status is 1 if a value got worse by more than its threshold, or is no longer there, or
+B lacks a row, a column or a file of A; 0 otherwise. --all prints what is equal too. --format json has a, b, ok, tables (name, keys, values, matched, missing, added, lost
 and new columns, count of verdicts, cells), missing_files and new_files.
 
 --reference puts our numbers beside those of others, which it measures now: without a name
@@ -76,7 +78,7 @@ source, date, about, unknown, columns (of theirs), systems, difference and rows.
 		if *ours {
 			return compareReference(cmd, strings.Join(args, ""), *format)
 		}
-		o := results.CompareOptions{Keys: *keys, Values: *values}
+		o := results.CompareOptions{A: args[0], B: args[1], Keys: *keys, Values: *values}
 		for _, text := range *limits {
 			if err := o.Thresholds.Set(text); err != nil {
 				return badInput(err)

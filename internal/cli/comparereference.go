@@ -35,11 +35,8 @@ func compareReference(cmd *cobra.Command, name, format string) error {
 		return report.WriteJSON(w, besideJSON(b))
 	}
 	fmt.Fprintf(w, "# reference: %s, %s\n", b.Name, b.Title)
-	comments(w, "source", b.Source)
-	comments(w, "date", []string{b.Date})
-	comments(w, "about", b.About)
-	comments(w, "not known", b.Unknown)
-	comments(w, "ours on", b.Systems)
+	writeKnown(w, "# ", b.Reference)
+	writeLines(w, "# ours on", b.Systems)
 	fmt.Fprintln(w)
 	if err := report.WriteTable(w, b.Table.Columns, b.Table.Rows); err != nil {
 		return err
@@ -48,65 +45,47 @@ func compareReference(cmd *cobra.Command, name, format string) error {
 	return err
 }
 
-func comments(w io.Writer, word string, lines []string) {
+// writeKnown writes what is known of a reference, and what is not.
+func writeKnown(w io.Writer, indent string, r *reference.Reference) {
+	writeLines(w, indent+"source", r.Source)
+	writeLines(w, indent+"date", []string{r.Date})
+	writeLines(w, indent+"about", r.About)
+	writeLines(w, indent+"not known", r.Unknown)
+}
+
+func writeLines(w io.Writer, word string, lines []string) {
 	for _, line := range lines {
-		fmt.Fprintf(w, "# %s: %s\n", word, line)
+		fmt.Fprintf(w, "%s: %s\n", word, line)
 	}
 }
 
-// knownOf is what is known of a reference.
-type knownOf struct {
-	Reference string            `json:"reference"`
-	Title     string            `json:"title"`
-	Source    []string          `json:"source"`
-	Date      string            `json:"date"`
-	About     []string          `json:"about"`
-	Unknown   []string          `json:"unknown"`
-	Columns   map[string]string `json:"columns"` // of theirs, and what they mean
-}
-
 func listReferences(w io.Writer, format string) error {
-	var list []knownOf
+	var list []*reference.Reference
 	t := &results.Table{Columns: []string{"reference", "title", "date", "source"}}
 	for _, name := range reference.Names() {
 		r, err := reference.Get(name)
 		if err != nil {
 			return err
 		}
-		list = append(list, known(r))
+		list = append(list, r)
 		t.Rows = append(t.Rows, []string{name, r.Title, r.Date, strings.Join(r.Source, "; ")})
 	}
 	switch format {
 	case "json":
 		return report.WriteJSON(w, struct {
-			References []knownOf `json:"references"`
+			References []*reference.Reference `json:"references"`
 		}{list})
 	case "csv":
 		return results.WriteCSV(w, t)
 	}
-	for i, l := range list {
+	for i, r := range list {
 		if i > 0 {
 			fmt.Fprintln(w)
 		}
-		fmt.Fprintf(w, "%s: %s\n", l.Reference, l.Title)
-		for _, part := range []struct {
-			word  string
-			lines []string
-		}{{"source", l.Source}, {"date", []string{l.Date}}, {"about", l.About}, {"not known", l.Unknown}} {
-			for _, line := range part.lines {
-				fmt.Fprintf(w, "  %s: %s\n", part.word, line)
-			}
-		}
+		fmt.Fprintf(w, "%s: %s\n", r.Name, r.Title)
+		writeKnown(w, "  ", r)
 	}
 	return nil
-}
-
-func known(r *reference.Reference) knownOf {
-	columns := map[string]string{}
-	for _, c := range r.Columns {
-		columns[c.Name] = c.Meaning
-	}
-	return knownOf{r.Name, r.Title, r.Source, r.Date, r.About, r.Unknown, columns}
 }
 
 // besideJSON is ours beside a reference, in JSON.
@@ -116,12 +95,10 @@ func besideJSON(b *reference.Beside) any {
 		rows[i] = rowJSON(b.Table, i)
 	}
 	return struct {
-		knownOf
-		Systems    []string          `json:"systems"`
-		Difference string            `json:"difference"`
-		Rows       []json.RawMessage `json:"rows"`
-		Version    string            `json:"version"`
-	}{known(b.Reference), b.Systems, b.Difference, rows, report.Version}
+		*reference.Beside
+		Rows    []json.RawMessage `json:"rows"`
+		Version string            `json:"version"`
+	}{b, rows, report.Version}
 }
 
 // rowJSON is a row as an object in the order of its columns, numbers as numbers.

@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+
+	"github.com/kernbench/kernbench/internal/config"
 )
 
 // wholeNumber is the value of a flag that counts.
@@ -40,7 +42,7 @@ func (c *choice) String() string { return c.value }
 func (c *choice) Type() string   { return wordText(c.allowed) }
 func (c *choice) Set(word string) error {
 	if len(c.allowed) > 0 && !slices.Contains(c.allowed, word) {
-		return fmt.Errorf("write one of %s%s", strings.Join(c.allowed, ", "), didYouMean(word, c.allowed))
+		return fmt.Errorf("write one of %s%s", strings.Join(c.allowed, ", "), config.DidYouMean(word, c.allowed))
 	}
 	c.value = word
 	return nil

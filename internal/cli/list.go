@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/kernbench/kernbench/bench"
+	"github.com/kernbench/kernbench/internal/config"
 	"github.com/kernbench/kernbench/internal/report"
 )
 
@@ -77,7 +78,7 @@ func findBench(name string) (bench.Bench, error) {
 	if b, ok := bench.Find(name); ok {
 		return b, nil
 	}
-	return bench.Bench{}, badInput(fmt.Errorf("no bench %q; benches: %s%s", name, strings.Join(benchNames(), ", "), didYouMean(name, benchNames())))
+	return bench.Bench{}, badInput(fmt.Errorf("no bench %q; benches: %s%s", name, strings.Join(benchNames(), ", "), config.DidYouMean(name, benchNames())))
 }
 
 func benchNames() (names []string) {

@@ -25,7 +25,8 @@ byte what the whole sweep would have written.
 
 Files of different sweeps are refused, and so are points with different rows, and
 points that are in none of the files. --partial leaves those out: kernbench sweep
---resume --out OUT runs them.
+--resume --out OUT runs them. OUT may be one of the files; points that only it has are not
+overwritten.
 
 --format json has one object: file, points (of the whole sweep) and missing (the numbers of
 points left out).`,
@@ -41,6 +42,9 @@ points left out).`,
 	partial := cmd.Flags().Bool("partial", false, "points may be missing")
 	format := formatFlag(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if err := wantJSONL("OUT", args[0]); err != nil {
+			return badInput(err)
+		}
 		m, err := sweep.Merge(args[0], *partial, args[1:]...)
 		switch {
 		case err != nil && len(m.Missing) > 0 && !*partial:

@@ -31,6 +31,7 @@ type plotted struct {
 	Y       []string     `json:"y"`
 	Log     string       `json:"log"` // the logarithmic axes, or none
 	Out     string       `json:"out"`
+	NotOK   int          `json:"not_ok"` // points with ok false
 	Series  []plotSeries `json:"series"`
 }
 
@@ -49,17 +50,18 @@ whose cells are of one column -y.
 --where takes the rows with that value of a column, of several for the same column those
 with any of them. Rows with an empty cell are left out of lines and bars. Several rows for
 the same x of one line, bar or cell are an error, which names the columns that would tell
-them apart.
+them apart. Rows whose ok is false are drawn, and a message says how many points that are.
 
 Columns that end in _ns, _us, _ms, _s, _gbs or bytes are labelled with their unit, and so are
-those that begin with bytes. Those that begin with bound, theory, formula or reference are
-theory, and dashed; one that is the same for all of --by is drawn once. Of lines, the x axis
-is logarithmic if the largest x is at least 16 times the smallest, and the y axis if that
-holds for both. The colours of a heat map are if it holds for them. --log says otherwise,
-y being the colours; bars are linear unless it does.
+those that begin with bytes. Those that begin with bound, roofline, formula, ideal, theory or
+reference are theory, and dashed, unless they end in share or ratio; one that is the same
+for all of --by is drawn once. Of lines, the x axis is logarithmic if the largest x is at
+least 16 times the smallest, and the y axis if that holds for both. The colours of a heat
+map are if it holds for them. --log says otherwise, y being the colours; bars are linear
+unless it does.
 
 --format json has the version, file, kind, x, y, the logarithmic axes (log), the picture (out),
-and series of name, column and points of x and y.`,
+the number of points whose ok is false (not_ok), and series of name, column and points of x and y.`,
 		Example: `  kernbench plot summary.csv -x n_elem -y latency_ns,bound_ns --by sip_topology -o latency.svg
   kernbench plot buffer_kind.csv -x n_elem -y latency_ns --by buffer_kind --kind bars -o kinds.png
   kernbench plot sweep.jsonl -x n -y utilization --by m --where k=256 --kind heat -o use.svg
@@ -108,9 +110,12 @@ and series of name, column and points of x and y.`,
 		if err := report.WriteFile(r.file, picture); err != nil {
 			return err
 		}
+		if data.notOK > 0 {
+			fmt.Fprintf(cmd.ErrOrStderr(), "kernbench: %s drawn of rows whose ok is false: their values are wrong\n", counted(data.notOK, "point"))
+		}
 		out := cmd.OutOrStdout()
 		if *format == "json" {
-			return report.WriteJSON(out, plotted{report.Version, args[0], r.kind, r.x, r.y, axes, r.file, data.series})
+			return report.WriteJSON(out, plotted{report.Version, args[0], r.kind, r.x, r.y, axes, r.file, data.notOK, data.series})
 		}
 		points := 0
 		for _, s := range data.series {

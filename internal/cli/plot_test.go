@@ -44,13 +44,13 @@ func TestQuantities(t *testing.T) {
 	}
 }
 
-// TestPlotTellsApart wants as few settings as tell rows apart, and never a measurement.
+// TestPlotTellsApart wants as few settings as tell rows apart, and never a measurement or a hash.
 func TestPlotTellsApart(t *testing.T) {
-	table := &results.Table{Columns: []string{"n", "latency_ns", "crit_ns", "kind", "dtype"}}
+	table := &results.Table{Columns: []string{"n", "latency_ns", "crit_ns", "topology_hash", "kind", "dtype"}}
 	for i, kind := range []string{"tcm", "sram", "hbm"} {
 		for _, dtype := range []string{"f16", "f32"} {
 			for _, n := range []string{"8", "16"} {
-				table.Rows = append(table.Rows, []string{n, "1." + n, kind + n + dtype + strings.Repeat("0", i), kind, dtype})
+				table.Rows = append(table.Rows, []string{n, "1." + n, kind + n + dtype + strings.Repeat("0", i), kind + dtype, kind, dtype})
 			}
 		}
 	}
@@ -59,8 +59,8 @@ func TestPlotTellsApart(t *testing.T) {
 		want string
 	}{
 		{nil, "6 rows for n = 8 (rows 1 and 3): tell them apart with --by dtype,kind, or draw some with --where dtype=f16 --where kind=tcm"},
-		{[]string{"kind"}, "2 rows for n = 8 of tcm (rows 1 and 3): tell them apart with --by dtype, or draw some with --where dtype=f16"},
-		{[]string{"dtype"}, "3 rows for n = 8 of f16 (rows 1 and 5): tell them apart with --by kind, or draw some with --where kind=tcm"},
+		{[]string{"kind"}, "2 rows for n = 8 of tcm (rows 1 and 3): tell them apart with --by kind,dtype, or draw some with --where dtype=f16"},
+		{[]string{"dtype"}, "3 rows for n = 8 of f16 (rows 1 and 5): tell them apart with --by dtype,kind, or draw some with --where kind=tcm"},
 		{[]string{"kind", "dtype"}, ""},
 	}
 	for _, tt := range tests {
@@ -73,6 +73,61 @@ func TestPlotTellsApart(t *testing.T) {
 		if got != tt.want {
 			t.Errorf("--by %v: got  %q\nwant %q", tt.by, got, tt.want)
 		}
+	}
+}
+
+func TestShellWord(t *testing.T) {
+	for text, want := range map[string]string{
+		"n_elem=8": "n_elem=8", "link.bandwidth=64 GB/s": "'link.bandwidth=64 GB/s'", "k=it's": `'k=it'\''s'`, "k=$(x)": "'k=$(x)'", "k=": "k=",
+	} {
+		if got := shellWord(text); got != want {
+			t.Errorf("%s: got %s, want %s", text, got, want)
+		}
+	}
+}
+
+// TestPlotFits: numbers of hundreds of digits are refused, wherever they would be written.
+func TestPlotFits(t *testing.T) {
+	for _, tt := range []struct {
+		x, y, by, want string
+	}{
+		{"1", "1e18", "a", ""},
+		{"-1e-18", "0", "1e300", ""}, // of --by as it is written
+		{"inf", "5", "1", ""},        // a word
+		{"1", "1e300", "1", "row 1 has t_ns = 1e300, and numbers are drawn from 1e-18 to 1e+18: leave such rows out with --where, or draw another column"},
+		{"-1e300", "1", "1", "row 1 has n = -1e300, and numbers are drawn from 1e-18 to 1e+18: leave such rows out with --where, or draw another column"},
+		{"1e-300", "1", "1", "row 1 has n = 1e-300, and numbers are drawn from 1e-18 to 1e+18: leave such rows out with --where, or draw another column"},
+	} {
+		table := &results.Table{Columns: []string{"n", "t_ns", "k"}, Rows: [][]string{{tt.x, tt.y, tt.by}}}
+		r := plotRequest{x: "n", y: []string{"t_ns"}, by: []string{"k"}, kind: "bars"}
+		_, err := r.read(table)
+		got := ""
+		if err != nil {
+			got = err.Error()
+		}
+		if got != tt.want {
+			t.Errorf("x %s, y %s, by %s:\n got %s\nwant %s", tt.x, tt.y, tt.by, got, tt.want)
+		}
+	}
+}
+
+// TestPlotNearNumbers: numbers that look the same when rounded are different series.
+func TestPlotNearNumbers(t *testing.T) {
+	table := &results.Table{
+		Columns: []string{"bytes_per_pe", "n", "t_ns"},
+		Rows:    [][]string{{"1000000", "1", "5"}, {"1000001", "2", "6"}, {"1000000", "4", "9"}},
+	}
+	r := plotRequest{x: "n", y: []string{"t_ns"}, by: []string{"bytes_per_pe"}, kind: "lines"}
+	d, err := r.read(table)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []plotSeries{
+		{Name: "bytes per pe 976.6 KiB", Column: "t_ns", Points: []plotPoint{{1.0, 5}, {4.0, 9}}},
+		{Name: "1000001", Column: "t_ns", Points: []plotPoint{{2.0, 6}}},
+	}
+	if diff := cmp.Diff(want, d.series); diff != "" {
+		t.Errorf("series (-want +got):\n%s", diff)
 	}
 }
 

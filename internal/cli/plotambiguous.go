@@ -9,7 +9,7 @@ import (
 
 // plotPlace is where a row is drawn.
 type plotPlace struct {
-	by string
+	by string // cells
 	x  any
 }
 
@@ -31,58 +31,41 @@ func (d *plotData) ambiguous(places map[plotPlace][]int) error {
 		where += " of " + by
 	}
 	message := fmt.Sprintf("%d rows for %s (rows %d and %d)", len(first), where, first[0]+1, first[1]+1)
-	tell := d.telling(clashes)
+	tell := d.table.TellApart(clashes, d.settings())
 	if len(tell) == 0 {
 		return fmt.Errorf("%s, alike in all columns that could tell them apart: leave one of them out of the file", message)
 	}
 	var names, values []string
+	for _, c := range d.by {
+		names = append(names, d.table.Columns[c])
+	}
 	for _, c := range tell {
 		names = append(names, d.table.Columns[c])
-		values = append(values, fmt.Sprintf("--where %s=%s", d.table.Columns[c], d.table.Rows[first[0]][c]))
+		values = append(values, "--where "+shellWord(d.table.Columns[c]+"="+d.table.Rows[first[0]][c]))
 	}
-	return fmt.Errorf("%s: tell them apart with --by %s, or draw some with %s", message, strings.Join(names, ","), strings.Join(values, " "))
+	return fmt.Errorf("%s: tell them apart with --by %s, or draw some with %s", message, shellWord(strings.Join(names, ",")), strings.Join(values, " "))
 }
 
-// telling is the columns that tell the rows of all clashes apart: one if it can do so,
-// else as many as it takes, those with the fewest values first. What was measured tells
-// nothing.
-func (d *plotData) telling(clashes [][]int) []int {
-	var settings []int
+// settings is the columns that could tell rows apart: not those that are drawn, and nothing
+// that was measured.
+func (d *plotData) settings() (columns []int) {
 	for c, name := range d.table.Columns {
 		kind := quantityOf(name).kind
-		if used := c == d.x || slices.Contains(d.ys, c) || slices.Contains(d.by, c); used || kind != "" && kind != "_bytes" {
-			continue
-		}
-		if d.apart(clashes, []int{c}) {
-			return []int{c}
-		}
-		if slices.ContainsFunc(clashes, func(rows []int) bool { return d.combinations(rows, []int{c}) > 1 }) {
-			settings = append(settings, c)
+		used := c == d.x || slices.Contains(d.ys, c) || slices.Contains(d.by, c)
+		if !used && d.table.IsKey(c) && (kind == "" || kind == "_bytes") {
+			columns = append(columns, c)
 		}
 	}
-	slices.SortStableFunc(settings, func(a, b int) int { return cmp.Compare(len(valuesOf(d.table, a)), len(valuesOf(d.table, b))) })
-	for n := range settings {
-		if d.apart(clashes, settings[:n+1]) {
-			return settings[:n+1]
-		}
-	}
-	return nil
+	return columns
 }
 
-// apart tells whether columns differ between all rows of each clash.
-func (d *plotData) apart(clashes [][]int, columns []int) bool {
-	return !slices.ContainsFunc(clashes, func(rows []int) bool { return d.combinations(rows, columns) < len(rows) })
-}
-
-// combinations is how many different values of columns some rows have.
-func (d *plotData) combinations(rows, columns []int) int {
-	seen := map[string]bool{}
-	for _, row := range rows {
-		var cells []string
-		for _, c := range columns {
-			cells = append(cells, d.table.Rows[row][c])
-		}
-		seen[strings.Join(cells, "\x00")] = true
+// shellWord is a text as one word of a command line.
+func shellWord(text string) string {
+	plain := func(r rune) bool {
+		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("_-+.,:=/%@", r)
 	}
-	return len(seen)
+	if strings.IndexFunc(text, func(r rune) bool { return !plain(r) }) < 0 {
+		return text
+	}
+	return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'"
 }

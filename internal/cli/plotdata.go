@@ -1,11 +1,14 @@
 package cli
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 
+	"github.com/kernbench/kernbench/internal/config"
 	"github.com/kernbench/kernbench/internal/results"
 )
 
@@ -30,10 +33,14 @@ type plotData struct {
 	rows   []int
 	bare   bool // values of --by stand on an axis that says what they are
 	series []plotSeries
+	notOK  int // points that were measured, and whose rows say that values are wrong
 }
 
 // read picks rows and columns, and cuts them into series.
 func (r *plotRequest) read(t *results.Table) (*plotData, error) {
+	if len(t.Rows) == 0 {
+		return nil, errors.New("it has no rows: there is nothing to draw")
+	}
 	d := &plotData{table: t, bare: r.kind == "heat"}
 	xs, err := columns(t, []string{r.x})
 	if err != nil {
@@ -48,6 +55,9 @@ func (r *plotRequest) read(t *results.Table) (*plotData, error) {
 	}
 	if d.rows, err = matching(t, r.where); err != nil {
 		return nil, fmt.Errorf("--where: %w", err)
+	}
+	if err := d.fits(); err != nil {
+		return nil, err
 	}
 	if err := d.cut(); err != nil {
 		return nil, err
@@ -82,8 +92,8 @@ func matching(t *results.Table, conditions []string) ([]int, error) {
 		if err != nil {
 			return nil, err
 		}
-		if values := valuesOf(t, column); !slices.Contains(values, value) {
-			return nil, fmt.Errorf("no row has %s: %s is one of %s%s", c, name, shortList(values), didYouMean(value, values))
+		if values := t.Values(column); !slices.Contains(values, value) {
+			return nil, fmt.Errorf("no row has %s: %s is one of %s%s", c, name, shortList(values), config.DidYouMean(value, values))
 		}
 		allowed[column] = append(allowed[column], value)
 	}
@@ -103,19 +113,6 @@ func matching(t *results.Table, conditions []string) ([]int, error) {
 	return rows, nil
 }
 
-// valuesOf is the values of a column, in order of appearance.
-func valuesOf(t *results.Table, column int) []string {
-	var values []string
-	seen := map[string]bool{}
-	for _, row := range t.Rows {
-		if v := row[column]; !seen[v] {
-			seen[v] = true
-			values = append(values, v)
-		}
-	}
-	return values
-}
-
 // shortList is a few of a list.
 func shortList(values []string) string {
 	const few = 8
@@ -123,6 +120,27 @@ func shortList(values []string) string {
 		return strings.Join(values[:few], ", ") + fmt.Sprintf(" and %d more", len(values)-few)
 	}
 	return strings.Join(values, ", ")
+}
+
+// fits refuses numbers that no label has room for.
+func (d *plotData) fits() error {
+	const least, most = 1e-18, 1e18
+	columns := append([]int{d.x}, d.ys...)
+	for _, c := range d.by {
+		if quantityOf(d.table.Columns[c]).format != nil { // others are told as they are written
+			columns = append(columns, c)
+		}
+	}
+	for _, row := range d.rows {
+		for _, c := range columns {
+			v, ok := d.table.Number(row, c)
+			if size := math.Abs(v); ok && size != 0 && (size < least || size > most) {
+				return fmt.Errorf("row %d has %s = %s, and numbers are drawn from %g to %g: leave such rows out with --where, or draw another column",
+					row+1, d.table.Columns[c], d.table.Rows[row][c], least, most)
+			}
+		}
+	}
+	return nil
 }
 
 // cut makes series of the rows: in order of the columns, and for each of those in order
@@ -133,7 +151,7 @@ func (d *plotData) cut() error {
 		if err != nil {
 			return err
 		}
-		if isTheory(d.table.Columns[y]) && alike(series) {
+		if results.Theory(d.table.Columns[y]) && alike(series) {
 			series = series[:1]
 			series[0].Name = quantityOf(d.table.Columns[y]).label
 		}
@@ -149,6 +167,7 @@ func (d *plotData) cutColumn(y int) ([]plotSeries, error) {
 	var series []plotSeries
 	index := map[string]int{}
 	places := map[plotPlace][]int{}
+	verdict := slices.Index(d.table.Columns, "ok")
 	for _, row := range d.rows {
 		cell := d.table.Rows[row][y]
 		if cell == "" {
@@ -159,12 +178,19 @@ func (d *plotData) cutColumn(y int) ([]plotSeries, error) {
 			return nil, fmt.Errorf("-y: row %d has %s = %q, which is no number to draw: leave such rows out with --where, or draw another column",
 				row+1, d.table.Columns[y], cell)
 		}
-		by := d.byText(row)
+		by := d.cells(row, d.by)
 		i, ok := index[by]
 		if !ok {
 			i = len(series)
 			index[by] = i
-			series = append(series, plotSeries{Name: d.name(by, y), Column: d.table.Columns[y]})
+			name := d.name(d.byText(row), y)
+			if slices.ContainsFunc(series, func(s plotSeries) bool { return s.Name == name }) {
+				name = d.name(strings.ReplaceAll(by, "\x00", ", "), y) // numbers that differ in digits which are not told
+			}
+			series = append(series, plotSeries{Name: name, Column: d.table.Columns[y]})
+		}
+		if verdict >= 0 && d.table.Rows[row][verdict] == "false" && !results.Theory(d.table.Columns[y]) {
+			d.notOK++
 		}
 		x := d.xOf(row)
 		series[i].Points = append(series[i].Points, plotPoint{x, v})
@@ -192,6 +218,15 @@ func (d *plotData) xOf(row int) any {
 	return d.table.Rows[row][d.x]
 }
 
+// cells is those of a row in some columns.
+func (d *plotData) cells(row int, columns []int) string {
+	var cells []string
+	for _, c := range columns {
+		cells = append(cells, d.table.Rows[row][c])
+	}
+	return strings.Join(cells, "\x00")
+}
+
 // byText names the values of --by of a row: words as they are, numbers with what they
 // count.
 func (d *plotData) byText(row int) string {
@@ -214,9 +249,9 @@ func (d *plotData) byText(row int) string {
 // theory.
 func (d *plotData) name(by string, y int) string {
 	label := quantityOf(d.table.Columns[y]).label
-	alone := !isTheory(d.table.Columns[y])
+	alone := !results.Theory(d.table.Columns[y])
 	for _, other := range d.ys {
-		alone = alone && (other == y || isTheory(d.table.Columns[other]))
+		alone = alone && (other == y || results.Theory(d.table.Columns[other]))
 	}
 	switch {
 	case by == "":
@@ -235,12 +270,7 @@ func (d *plotData) sort() error {
 				return fmt.Errorf("-x: column %s has %q, and lines need numbers: draw --kind bars, or another column", d.table.Columns[d.x], word)
 			}
 		}
-		slices.SortStableFunc(s.Points, func(a, b plotPoint) int {
-			if a.X.(float64) < b.X.(float64) {
-				return -1
-			}
-			return 1
-		})
+		slices.SortFunc(s.Points, func(a, b plotPoint) int { return cmp.Compare(a.X.(float64), b.X.(float64)) })
 	}
 	return nil
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/kernbench/kernbench/internal/chart"
+	"github.com/kernbench/kernbench/internal/results"
 )
 
 // figure is the picture of what was read, and which of its axes are logarithmic.
@@ -55,7 +56,7 @@ func (r *plotRequest) lines(d *plotData, title, note string) (chart.Figure, stri
 	l.X, toX = quantityOf(r.x).axis(xs, logX)
 	l.Y, toY = together(r.y).axis(ys, logY)
 	for _, s := range d.series {
-		line := chart.Series{Name: s.Name, Theory: isTheory(s.Column)}
+		line := chart.Series{Name: s.Name, Theory: results.Theory(s.Column)}
 		for _, p := range s.Points {
 			line.X, line.Y = append(line.X, p.X.(float64)*toX), append(line.Y, p.Y*toY)
 		}

@@ -125,10 +125,3 @@ func oneUnit(names []string) error {
 	}
 	return nil
 }
-
-// isTheory tells columns that were calculated, not measured.
-func isTheory(column string) bool {
-	return slices.ContainsFunc([]string{"bound", "theory", "formula", "reference"}, func(word string) bool {
-		return strings.HasPrefix(column, word)
-	})
-}

@@ -126,7 +126,7 @@ func unknownCommand(cmd *cobra.Command, word string) error {
 		}
 	}
 	return badInput(fmt.Errorf("unknown command %q for %q; commands: %s%s%s",
-		word, cmd.CommandPath(), strings.Join(names, ", "), didYouMean(word, names), seeHelp(cmd)))
+		word, cmd.CommandPath(), strings.Join(names, ", "), config.DidYouMean(word, names), seeHelp(cmd)))
 }
 
 // addBuiltins adds the commands help and completion of cobra, which would take a
@@ -173,16 +173,9 @@ func flagError(cmd *cobra.Command, err error) error {
 	if errors.As(err, &unknown) {
 		var names []string
 		cmd.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, "--"+f.Name) })
-		hint = didYouMean("--"+unknown.GetSpecifiedName(), names)
+		hint = config.DidYouMean("--"+unknown.GetSpecifiedName(), names)
 	}
 	return fmt.Errorf("%w%s%s", err, hint, seeHelp(cmd))
-}
-
-func didYouMean(word string, known []string) string {
-	if near := config.Nearest(word, known); near != "" {
-		return "; did you mean " + near + "?"
-	}
-	return ""
 }
 
 func seeHelp(cmd *cobra.Command) string {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -83,7 +84,7 @@ rows, artifacts (files written) and config.`,
 			return err
 		}
 		o.Settings = []any{tasks}
-		o.Resume = o.Resume || b.Folder != "" && os.Getenv("MILESTONE_FAST") == "1"
+		o.Resume = o.Resume || b.Folder != "" && !slices.Contains([]string{"", "0", "false"}, os.Getenv("MILESTONE_FAST"))
 		r, err := executed(cmd, b, o)
 		var param *bench.ParamError
 		if errors.As(err, &param) {
@@ -161,6 +162,9 @@ func addRunFlags(cmd *cobra.Command) func() (bench.Options, error) {
 		}
 		if err := errors.Join(folderOf("log", o.Log), folderOf("trace", o.Trace)); err != nil {
 			return o, err
+		}
+		if o.Log != "" && o.Log == o.Trace {
+			return o, fmt.Errorf("--log and --trace are both %s: give each a file of its own", o.Log)
 		}
 		if *stall < time.Millisecond {
 			return o, fmt.Errorf("--stall %v is too short: write at least 1ms", *stall)

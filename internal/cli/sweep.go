@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"errors"
 	"fmt"
 	"path/filepath"
 	"strings"
@@ -20,7 +21,7 @@ first runs; then they run side by side, on one thread each, and the results do n
 depend on how many do.
 
 A point that has ended is a line of --out at once: a sweep that is interrupted, or
-killed, is gone on with by --resume and runs nothing twice. --shard i/n runs every
+killed, is gone on with by --resume and runs nothing twice; --replace begins anew. --shard i/n runs every
 n-th point, for several machines; kernbench merge puts their files together.
 
 What the file says goes before ./topology.yaml, ./ccl.yaml and ./tasks.yaml, flags go before
@@ -41,18 +42,25 @@ points of point, settings and row. With --dry-run it is a list of point and sett
 	out := cmd.Flags().String("out", "", "`FILE` for the results (default: the name of the sweep with .jsonl, in the current folder)")
 	resume := cmd.Flags().Bool("resume", false, "take over the points that --out has already")
 	part := cmd.Flags().String("shard", "", "run a part of the points, as `I/N`: 2/4 is the second of four")
+	replace := cmd.Flags().Bool("replace", false, "begin anew where --out has points")
 	dry := cmd.Flags().Bool("dry-run", false, "check all points and print those that would run")
 	var workers int
 	intFlag(cmd, &workers, "workers", 0, "points to run side by side, 0 for one on each core; results do not depend on it")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		shard, err := sweep.ParseShard(*part)
 		switch {
+		case err == nil && shard.N == 0 && cmd.Flags().Changed("shard"):
+			return badInput(errors.New("--shard \"\": write I/N, such as 2/4"))
 		case err != nil:
 			return badInput(fmt.Errorf("--shard: %w", err))
+		case *resume && *replace:
+			return badInput(errors.New("--resume and --replace: give one"))
+		case *dry && (*resume || *replace):
+			return badInput(errors.New("--dry-run looks at no results: leave out --resume and --replace"))
 		case workers < 0:
 			return badInput(fmt.Errorf("--workers %d: write 0 or more", workers))
 		}
-		plan, err := planSweep(args[0], *flags)
+		plan, err := planSweep(cmd.Context(), args[0], *flags)
 		if err != nil {
 			return badInput(err)
 		}
@@ -62,11 +70,15 @@ points of point, settings and row. With --dry-run it is a list of point and sett
 		if *out == "" {
 			*out = defaultOut(args[0], shard)
 		}
-		if ext := filepath.Ext(*out); ext != ".jsonl" {
-			return badInput(fmt.Errorf("--out %s: the results are lines of JSON: write a name that ends in .jsonl", *out))
+		if err := wantJSONL("--out", *out); err != nil {
+			return badInput(err)
+		}
+		identity, err := plan.identity()
+		if err != nil {
+			return err
 		}
 		progress := startBar(cmd.ErrOrStderr(), "sweep", "points")
-		o := sweep.Options{File: *out, Identity: plan.identity, Resume: *resume, Shard: shard, Workers: workers, Progress: progress.tell}
+		o := sweep.Options{File: *out, Identity: identity, Resume: *resume, Replace: *replace, Shard: shard, Workers: workers, Progress: progress.tell}
 		rows, err := sweep.Run(cmd.Context(), o, plan.points, plan.run)
 		progress.stop()
 		return finishSweep(cmd, plan, o, *format, rows, err)
@@ -82,6 +94,14 @@ func exactlyOne(what string) cobra.PositionalArgs {
 		}
 		return atMostOne(what)(cmd, args)
 	}
+}
+
+// wantJSONL refuses names of results that no other command would read.
+func wantJSONL(what, name string) error {
+	if filepath.Ext(name) != ".jsonl" {
+		return fmt.Errorf("%s %s: the results are lines of JSON: write a name that ends in .jsonl", what, name)
+	}
+	return nil
 }
 
 // defaultOut is where results go: beside each other, if there are shards.

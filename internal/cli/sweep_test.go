@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"math/rand/v2"
 	"os"
 	"os/exec"
@@ -106,21 +107,69 @@ func wholeLines(t *testing.T, file string) []string {
 	return all[:len(all)-1]
 }
 
-// TestSweepInterrupted: Ctrl-C keeps what has ended, and says how to go on.
+// TestSweepInterrupted: Ctrl-C keeps what has ended, and says how to go on. Before the first
+// point, while all are checked, there is nothing to keep.
 func TestSweepInterrupted(t *testing.T) {
 	t.Chdir(t.TempDir())
-	if err := os.WriteFile("fast.yaml", []byte(fast), 0o666); err != nil {
+	const points = 20 * 512 // more than can end meanwhile
+	long := strings.Replace(fast, "times: 2", "step: 1", 1)
+	if err := os.WriteFile("long.yaml", []byte(long), 0o666); err != nil {
 		t.Fatal(err)
 	}
+	run := func(ctx context.Context) string {
+		var errs bytes.Buffer
+		code := Run(ctx, []string{"sweep", "long.yaml"}, io.Discard, &errs)
+		return fmt.Sprint(code, " ", errs.String())
+	}
 	ctx, cancel := context.WithCancelCause(t.Context())
+	said := make(chan string)
+	go func() { said <- run(ctx) }()
+	for look := time.NewTicker(50 * time.Microsecond); len(wholeLines(t, "long.jsonl")) == 0; {
+		select {
+		case text := <-said:
+			t.Fatalf("the sweep ended before it began: %s", text)
+		case <-look.C:
+		}
+	}
 	cancel(Signal{syscall.SIGINT})
-	var errs bytes.Buffer
-	code := Run(ctx, []string{"sweep", "fast.yaml"}, io.Discard, &errs)
-	if got, want := fmt.Sprint(code, " ", errs.String()), "130 kernbench: points that have ended are in fast.jsonl: go on with --resume\nkernbench: interrupted\n"; got != want {
+	if got, want := <-said, "130 kernbench: points that have ended are in long.jsonl: go on with --resume\nkernbench: interrupted\n"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
-	if got := len(wholeLines(t, "fast.jsonl")); got != 1 {
-		t.Errorf("the file has %d lines, want the header", got)
+	before := wholeLines(t, "long.jsonl")
+	if len(before) > points {
+		t.Errorf("the file has all %d points, want some", points)
+	}
+	if got, want := run(ctx), "130 kernbench: interrupted\n"; got != want {
+		t.Errorf("while points are checked: got %q, want %q", got, want)
+	}
+	if diff := cmp.Diff(before, wholeLines(t, "long.jsonl")); diff != "" {
+		t.Errorf("while points are checked the file has changed (-before +after):\n%s", diff)
+	}
+}
+
+// TestSweepRange: a range has its ends, as far as it meets them, and ends before numbers do.
+func TestSweepRange(t *testing.T) {
+	const most = math.MaxInt
+	for _, tt := range []struct {
+		from, to    int
+		times, step int
+		want        []string
+	}{
+		{8, 8192, 4, 0, []string{"8", "32", "128", "512", "2048", "8192"}},
+		{3, 20, 2, 0, []string{"3", "6", "12"}},
+		{5, 5, 2, 0, []string{"5"}},
+		{most/2 + 1, most, 2, 0, []string{fmt.Sprint(most/2 + 1)}},
+		{1, 8, 0, 3, []string{"1", "4", "7"}},
+		{-2, 2, 0, 2, []string{"-2", "0", "2"}},
+		{most - 7, most, 0, 5, []string{fmt.Sprint(most - 7), fmt.Sprint(most - 2)}},
+	} {
+		d := dimensionText{From: &tt.from, To: &tt.to}
+		if d.Times = &tt.times; tt.step > 0 {
+			d.Times, d.Step = nil, &tt.step
+		}
+		if got := new(sweepFile).numbers("", d); !slices.Equal(got, tt.want) {
+			t.Errorf("%d to %d, times %d, step %d: got %v, want %v", tt.from, tt.to, tt.times, tt.step, got, tt.want)
+		}
 	}
 }
 

@@ -121,7 +121,9 @@ func (f *sweepFile) fail(path, format string, args ...any) {
 // dimension is the columns of a dimension.
 func (f *sweepFile) dimension(path string, d dimensionText) (columns []column) {
 	if d.Zip == nil {
-		return f.column(path, d)
+		columns = f.column(path, d)
+		f.checkTwice(columns)
+		return columns
 	}
 	if d.Key != "" || d.Values != nil || d.ranged() {
 		f.fail(path, "zip stands alone: its dimensions have the keys and values")
@@ -137,9 +139,31 @@ func (f *sweepFile) dimension(path string, d dimensionText) (columns []column) {
 	for i, c := range columns {
 		if n := len(columns[0].values); i > 0 && len(c.values) != n {
 			f.fail(c.keyAt, "%d values, and %s has %d: what changes together has as many", len(c.values), columns[0].key, n)
+			return columns
 		}
 	}
+	f.checkTwice(columns)
 	return columns
+}
+
+// checkTwice refuses values that are given twice; of several columns, all of their values
+// together.
+func (f *sweepFile) checkTwice(columns []column) {
+	if len(columns) == 0 {
+		return
+	}
+	seen := map[string]bool{}
+	for i, at := range columns[0].at {
+		var values []string
+		for _, c := range columns {
+			values = append(values, c.values[i])
+		}
+		id := fmt.Sprintf("%q", values)
+		if seen[id] {
+			f.fail(at, "%s is given twice: delete one", strings.Join(values, ", "))
+		}
+		seen[id] = true
+	}
 }
 
 func (d dimensionText) ranged() bool {
@@ -161,14 +185,8 @@ func (f *sweepFile) column(path string, d dimensionText) []column {
 			return nil
 		}
 	default:
-		seen := map[valueText]bool{}
 		for i, v := range d.Values {
-			at := fmt.Sprintf("%s.values[%d]", path, i)
-			if seen[v] {
-				f.fail(at, "%s is given twice: delete one", v)
-			}
-			seen[v] = true
-			c.values, c.at = append(c.values, string(v)), append(c.at, at)
+			c.values, c.at = append(c.values, string(v)), append(c.at, fmt.Sprintf("%s.values[%d]", path, i))
 		}
 	}
 	if len(c.values) == 0 {
@@ -195,14 +213,15 @@ func (f *sweepFile) numbers(path string, d dimensionText) (values []string) {
 		f.fail(path+".to", "the range ends before it begins, with %d", *d.From)
 		return nil
 	}
-	for n := *d.From; n <= *d.To && len(values) <= maxPoints; {
+	for n := *d.From; len(values) <= maxPoints; {
 		values = append(values, strconv.Itoa(n))
-		if d.Times == nil {
+		switch { // compared before it grows, lest it overflow
+		case d.Step != nil && n <= *d.To-*d.Step:
 			n += *d.Step
-		} else if n > *d.To / *d.Times { // the product might not be a number
-			break
-		} else {
+		case d.Times != nil && n <= *d.To / *d.Times:
 			n *= *d.Times
+		default:
+			return values
 		}
 	}
 	return values

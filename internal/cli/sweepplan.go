@@ -2,17 +2,13 @@ package cli
 
 import (
 	"cmp"
-	"crypto/sha256"
-	"encoding/hex"
+	"context"
 	"errors"
-	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
 	"github.com/kernbench/kernbench/bench"
 	"github.com/kernbench/kernbench/internal/config"
-	"github.com/kernbench/kernbench/internal/report"
 	"github.com/kernbench/kernbench/internal/sweep"
 )
 
@@ -28,16 +24,15 @@ type sweepPlan struct {
 	places    map[[2]string]place // of values of the grid, by key and value
 	ready     map[string]loaded   // some configurations, by the key of setups
 	hashes    map[string]string   // of all of them
-	identity  string
-	elsewhere []error // mistakes that are not in the file of the sweep
+	elsewhere []error             // mistakes that are not in the file of the sweep
 }
 
 // place is where a setting is written, as paths of the file; "" on the command line.
 type place struct{ key, value string }
 
 // planSweep reads a file and checks all its points. Flags go before what the file says, and
-// the grid before both.
-func planSweep(name string, flags programFlags) (*sweepPlan, error) {
+// the grid before both. A large grid takes a while, which ctx can end.
+func planSweep(ctx context.Context, name string, flags programFlags) (*sweepPlan, error) {
 	f, err := readSweep(name)
 	if err != nil {
 		return nil, err
@@ -50,7 +45,9 @@ func planSweep(name string, flags programFlags) (*sweepPlan, error) {
 	}
 	p.checkBench()
 	p.checkClashes()
-	p.checkPoints()
+	if err := p.checkPoints(ctx); err != nil {
+		return nil, err
+	}
 	return p, errors.Join(append(p.elsewhere, p.errs.Err())...)
 }
 
@@ -84,11 +81,11 @@ func (p *sweepPlan) checkParam(name, value string, at place) bool {
 	i := slices.IndexFunc(p.bench.Params, func(q bench.Param) bool { return q.Name == name })
 	if i < 0 {
 		names := paramNames(p.bench)
-		p.fail(at.key, "%s is no parameter of %s, which has %s%s", name, p.Bench, cmp.Or(strings.Join(names, ", "), "none"), didYouMean(name, names))
+		p.fail(at.key, "%s is no parameter of %s, which has %s%s", name, p.Bench, cmp.Or(strings.Join(names, ", "), "none"), config.DidYouMean(name, names))
 		return false
 	}
 	if allowed := p.bench.Params[i].Values; len(allowed) > 0 && !slices.Contains(allowed, value) {
-		p.fail(at.value, "%q: write one of %s%s", value, strings.Join(allowed, ", "), didYouMean(value, allowed))
+		p.fail(at.value, "%q: write one of %s%s", value, strings.Join(allowed, ", "), config.DidYouMean(value, allowed))
 	}
 	return true
 }
@@ -127,32 +124,28 @@ func (p *sweepPlan) checkClashes() {
 	}
 }
 
-// checkPoints loads the configuration of every point, each kind once, and finds out what
-// rows depend on.
-func (p *sweepPlan) checkPoints() {
-	sum := sha256.New()
+// checkPoints loads the configuration of every point, each kind once.
+func (p *sweepPlan) checkPoints(ctx context.Context) error {
 	for _, point := range p.points {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
 		s := p.setup(point)
 		key := s.key()
-		if _, known := p.hashes[key]; !known {
-			l, err := s.loaded()
-			switch {
-			case err != nil:
-				p.mistakes(s)
-			case len(p.ready) < maxReady:
-				p.ready[key] = l
-			}
-			p.hashes[key] = l.hashes
+		if _, known := p.hashes[key]; known {
+			continue
 		}
+		l, err := s.loaded()
+		switch {
+		case err != nil:
+			p.mistakes(s)
+		case len(p.ready) < maxReady:
+			p.ready[key] = l
+		}
+		p.hashes[key] = l.hashes
 		if len(p.errs)+len(p.elsewhere) >= config.MaxErrors {
-			break
+			return nil
 		}
-		fmt.Fprintf(sum, "%v %s", point, p.hashes[key])
-		for _, name := range slices.Sorted(maps.Keys(s.params)) {
-			fmt.Fprintf(sum, " %q=%q", name, s.params[name])
-		}
-		fmt.Fprintln(sum)
 	}
-	p.identity = fmt.Sprintf("kernbench %s, bench %s, data %s, check %s, fidelity %s, configuration %s", report.Version, p.Bench,
-		cmp.Or(p.Data, "on"), cmp.Or(p.Check, "none"), cmp.Or(p.Fidelity, "train"), hex.EncodeToString(sum.Sum(nil)[:6]))
+	return nil
 }

@@ -21,7 +21,7 @@ func writePoints(w io.Writer, p *sweepPlan, shard sweep.Shard, format string) er
 	for _, s := range p.points[0] { // all have the same settings
 		table.Columns = append(table.Columns, s.Name)
 	}
-	for _, i := range p.indices(shard) {
+	for _, i := range shard.Indices(len(p.points)) {
 		list = append(list, plannedPoint{i, p.points[i]})
 		row := []string{strconv.Itoa(i)}
 		for _, s := range p.points[i] {

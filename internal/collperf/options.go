@@ -142,10 +142,7 @@ func (o *Options) validateAlgorithm() error {
 	if slices.Contains(ccl.Names(), o.Algorithm) {
 		return err
 	}
-	if near := config.Nearest(o.Algorithm, append(o.served(), Auto, AllAlgorithms)); near != "" {
-		return fmt.Errorf("%w; did you mean %s?", err, near)
-	}
-	return err
+	return fmt.Errorf("%w%s", err, config.DidYouMean(o.Algorithm, append(o.served(), Auto, AllAlgorithms)))
 }
 
 // validatePartial reports what is wrong with partial tensors.

@@ -247,4 +247,9 @@ func TestNearest(t *testing.T) {
 			t.Errorf("nearest to %q: got %q, want %q", word, got, want)
 		}
 	}
+	for word, want := range map[string]string{"hmb": "; did you mean hbm?", "json": ""} {
+		if got := DidYouMean(word, known); got != want {
+			t.Errorf("did you mean of %q: got %q, want %q", word, got, want)
+		}
+	}
 }

@@ -113,7 +113,7 @@ func (d decoder) fields(v reflect.Value, f *field, path string) {
 		k := slices.IndexFunc(known, func(k Key) bool { return k.Name == g.key })
 		if k < 0 {
 			names := keyNames(known)
-			d.failKept(g.at, join(path, g.key), "unknown key; known here: %s%s", strings.Join(names, ", "), didYouMean(g.key, names))
+			d.failKept(g.at, join(path, g.key), "unknown key; known here: %s%s", strings.Join(names, ", "), DidYouMean(g.key, names))
 			continue
 		}
 		d.value(v.FieldByIndex(known[k].Index), g, join(path, g.key), known[k].Tag)

@@ -47,7 +47,7 @@ func (p Presets) Source(name string) ([]byte, error) {
 		}
 	}
 	names := p.Names()
-	return nil, fmt.Errorf("no preset %s; presets: %s%s", quote(name), strings.Join(names, ", "), didYouMean(name, names))
+	return nil, fmt.Errorf("no preset %s; presets: %s%s", quote(name), strings.Join(names, ", "), DidYouMean(name, names))
 }
 
 // Load reads what the user asked for, with its extends and --set arguments

@@ -37,7 +37,7 @@ func DefineWords[T ~string](s Scalars, words []T) {
 	want := "one of " + strings.Join(names, ", ")
 	Define(s, want, func(text string) (T, error) {
 		if !slices.Contains(names, text) {
-			return "", fmt.Errorf("unknown word %s: write %s%s", quote(text), want, didYouMean(text, names))
+			return "", fmt.Errorf("unknown word %s: write %s%s", quote(text), want, DidYouMean(text, names))
 		}
 		return T(text), nil
 	}, func(v T) string { return string(v) })

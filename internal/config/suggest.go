@@ -26,8 +26,9 @@ func Nearest(word string, known []string) string {
 	return best
 }
 
-// didYouMean is the end of a message about an unknown word.
-func didYouMean(word string, known []string) string {
+// DidYouMean is the end of a message about an unknown word, "; did you mean ring6?", if one
+// that is known is near.
+func DidYouMean(word string, known []string) string {
 	if near := Nearest(word, known); near != "" {
 		return "; did you mean " + near + "?"
 	}

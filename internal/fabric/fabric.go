@@ -167,6 +167,7 @@ type Passage struct {
 	Class            Class
 	Bytes            Bytes
 	Head, Start, End Time // first flit arrives, begins to leave; last flit has left
+	Cut              bool // it is the one before on this link, cut short: the rest passes later
 }
 
 // New returns an idle fabric on the engine's clock.
@@ -183,8 +184,8 @@ func New(eng *sim.Engine, net Network, cfg Config) *Fabric {
 	return f
 }
 
-// Observe calls fn for every service of every link: each flit, or each train, which
-// another may cut short after that. It is for tests and traces; nil switches it off.
+// Observe calls fn for every service of every link: each flit, or each train, and once
+// more for one that another cuts short. It is for tests and traces; nil switches it off.
 func (f *Fabric) Observe(fn func(Passage)) { f.observe = fn }
 
 // Waited is how long the head of the message that ends now waited in front of links, if

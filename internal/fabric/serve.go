@@ -128,6 +128,10 @@ func (m *trains) cutShort(s *server, rest *train, k int64) {
 		} else if cur.last {
 			m.sources[cur.msg].end++ // it ends with the rest
 		}
+		if m.observe != nil {
+			part := cur.before(k)
+			m.observe(Passage{Link: s.key, Class: cur.class, Bytes: m.trainBytes(&part), Head: cur.head, Start: s.since, End: left, Cut: true})
+		}
 	default:
 		rest.ghost = true
 	}

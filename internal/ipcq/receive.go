@@ -139,9 +139,9 @@ func (r *Ring) take(rc *Receive, f *fragment, slot uint64) {
 	}
 	req := pe.Request{
 		Op: memory.Read, Class: fabric.Comm, Bytes: f.bytes, From: r.slotAccess(slot, f.bytes), Tail: r.Access,
-		At:   rc.At,
-		Done: sim.Event{Target: r.queues.target, Kind: evCopied, Arg: uint64(r.number)<<32 | slot},
-		What: pe.Receive, By: by, Receives: f.write,
+		At:      rc.At,
+		Done:    sim.Event{Target: r.queues.target, Kind: evCopied, Arg: uint64(r.number)<<32 | slot},
+		Purpose: pe.Receive, By: by, Receives: f.write,
 	}
 	if rc.Into != nil || rc.ID != 0 { // somebody wants to know its end
 		f.receive = rc
@@ -162,7 +162,7 @@ func (r *Ring) take(rc *Receive, f *fragment, slot uint64) {
 		piece := &r.requests[k]
 		n := piece.To.Region.Bytes()
 		piece.Class, piece.At, piece.Done, piece.Tail, piece.Order = req.Class, req.At, req.Done, req.Tail, rc.Order
-		piece.What, piece.By = req.What, req.By
+		piece.Purpose, piece.By = req.Purpose, req.By
 		if k == 0 {
 			piece.Receives = req.Receives
 		}
@@ -174,9 +174,10 @@ func (r *Ring) take(rc *Receive, f *fragment, slot uint64) {
 		r.To.DMA.Submit(piece)
 	}
 	rc.copying += f.parts
-	if f.parts == 0 { // no bytes
-		f.parts, rc.copying = 1, rc.copying+1
-		r.copied(f)
+	if f.parts == 0 { // no bytes: the slot is free as soon as the receiver's clock is there
+		at := max(rc.At, now)
+		rc.copied(at)
+		r.returnCredits(at, by)
 	}
 }
 

@@ -185,7 +185,7 @@ func (r *Ring) Put(m *Message, i int, req *pe.Request) {
 	}
 	req.Bytes, req.To, req.Tail = bytes, r.slotAccess(slot, bytes), r.Access
 	req.Done = sim.Event{Target: r.queues.target, Kind: evArrived, Arg: uint64(r.number)<<32 | slot}
-	req.What = pe.Send
+	req.Purpose = pe.Send
 	r.From.DMA.Submit(req)
 }
 
@@ -205,7 +205,9 @@ func (q *Queues) Handle(kind sim.Kind, arg uint64) {
 	switch kind {
 	case evArrived:
 		f := &r.slots[slot]
-		f.write = q.eng.By
+		if f.bytes > 0 { // of no bytes there may be nothing that takes it out
+			f.write = q.eng.By
+		}
 		q.eng.Call(f.left)
 		if !r.From.DMA.Settled(f.After) {
 			r.From.DMA.After(f.After, sim.Event{Target: q.target, Kind: evVisible, Arg: arg})

@@ -104,8 +104,8 @@ func class(kind oplog.Kind) fabric.Class {
 	return fabric.Compute
 }
 
-// whats is what traces call accesses.
-var whats = [oplog.NumKinds]pe.What{oplog.Load: pe.Load, oplog.Store: pe.Store, oplog.Get: pe.Get, oplog.Put: pe.Put}
+// purposes is what traces call accesses.
+var purposes = [oplog.NumKinds]pe.Purpose{oplog.Load: pe.Load, oplog.Store: pe.Store, oplog.Get: pe.Get, oplog.Put: pe.Put}
 
 // atPeer moves a block to the same place in the part of its window that a peer
 // holds.
@@ -136,10 +136,10 @@ func (c *core) atPeer(b *tl.Block, peer int) error {
 
 // submit hands the core's requests to the DMA engine as one operation.
 func (c *core) submit(id oplog.ID, kind oplog.Kind) {
-	n, class, what := len(c.requests), class(kind), whats[kind]
+	n, class, purpose := len(c.requests), class(kind), purposes[kind]
 	if id == 0 && n == 1 {
 		r := &c.requests[0]
-		r.Class, r.At, r.What = class, c.arrival(), what
+		r.Class, r.At, r.Purpose = class, c.arrival(), purpose
 		c.pe.DMA.Submit(r)
 		return
 	}
@@ -150,7 +150,7 @@ func (c *core) submit(id oplog.ID, kind oplog.Kind) {
 	begun, ended := c.m.transfers.add(t)
 	for i := range c.requests {
 		r := &c.requests[i]
-		r.ID, r.Class, r.At, r.Order, r.What = id, class, c.arrival(), t.order, what
+		r.ID, r.Class, r.At, r.Order, r.Purpose = id, class, c.arrival(), t.order, purpose
 		r.Begun, r.Done = begun, ended
 		c.pe.DMA.Submit(r)
 	}

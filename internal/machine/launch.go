@@ -172,6 +172,9 @@ func (lr *launcher) release(l *Launch) {
 func (lr *launcher) ended(l *Launch, i int, pe *PE) {
 	now := lr.machine.Engine.Now()
 	l.end[i] = now
+	if l.running == 1 { // the next may have its track
+		lr.machine.tracer.launched(l)
+	}
 	pe.launches = pe.launches[1:]
 	if len(pe.launches) > 0 {
 		next := pe.launches[0]
@@ -180,7 +183,6 @@ func (lr *launcher) ended(l *Launch, i int, pe *PE) {
 		lr.release(next)
 	}
 	if l.running--; l.running == 0 {
-		lr.machine.tracer.launched(l)
 		lr.all.drop(uint64(l.number))
 		lr.machine.Engine.Post(now, l.done)
 	}

@@ -278,3 +278,25 @@ func fills(sizes []int, slots, flits int) (in int) {
 	}
 	return in
 }
+
+// A message of no bytes, to memory, takes no time, but its credit does not go back before
+// the receiver's clock is where it asks for it.
+func TestCreditOfNoBytes(t *testing.T) {
+	r := newRig(t, Options{}, "pe.ipcq.n_slots=1")
+	y := r.tensor(9, 1)
+	const late = 50
+	var at sim.Time
+	run := r.on(Program{Targets: []PEID{0, 9}, Links: pair(0, 9), Body: by(func(t *tl.PE) {
+		none := t.Zeros(tl.Shape{0}, tl.F16)
+		t.Send(tl.East, none)
+		t.Send(tl.East, none)
+		at = r.clock(t)
+	}, func(t *tl.PE) {
+		for range late { // without a look at what others do
+			t.Zeros(tl.Shape{1}, tl.F16)
+		}
+		t.RecvInto(tl.West, y, tl.Shape{0}, tl.F16)
+		t.RecvInto(tl.West, y, tl.Shape{0}, tl.F16)
+	})})
+	same(t, "the second is sent at", at-run.Start, r.calls(late+1)+r.creditTime(0, 9))
+}

@@ -280,3 +280,23 @@ func TestAQueueDoesNotWaitForComposites(t *testing.T) {
 		}
 	}
 }
+
+// A notification waits for reads before it to begin, and no longer: also for one that had to
+// wait for a place in its channel.
+func TestNotifyComesWhenTheLastReadBegins(t *testing.T) {
+	r := newRig(t, Options{Log: true})
+	x := r.tensor(0, 1<<16)
+	reads := r.spec.PE.DMA.Outstanding + 1
+	r.on(Program{Targets: []PEID{0}, Body: func(t *tl.PE) {
+		for i := range reads {
+			t.Load(x.Add(i*2048), tl.Shape{2048}, tl.F16)
+		}
+		t.Notify(0, 0, tl.Set, 1)
+		t.WaitSignal(0, tl.EQ, 1)
+	}})
+	loads, seen := r.ops(oplog.Load), r.op(oplog.Notify).End
+	if last, first := loads[reads-1].Start, loads[0].End; last != first {
+		t.Fatalf("the last read begins at %v, want when the first ends, at %v", last, first)
+	}
+	same(t, "the notification is seen at", seen, loads[reads-1].Start)
+}

@@ -9,8 +9,6 @@ import (
 	"strings"
 	"testing"
 
-	"pgregory.net/rapid"
-
 	"github.com/kernbench/kernbench/internal/pe"
 	"github.com/kernbench/kernbench/internal/sim"
 	"github.com/kernbench/kernbench/internal/trace"
@@ -25,9 +23,9 @@ type traceEvent struct {
 	Name     string
 	ID       int64
 	Args     struct {
-		ID, After, Launch int64
-		Crit              json.Number `json:"crit_ns"`
-		Name              string
+		ID, After, Launch, Bytes int64
+		Crit                     json.Number `json:"crit_ns"`
+		Name                     string
 	}
 }
 
@@ -41,10 +39,12 @@ func (e *traceEvent) at() sim.Time {
 	return sim.Time(t)
 }
 
-// traced is a trace as read back: activities by number, and launches.
+// traced is a trace as read back: activities by number, launches, and the bytes on each
+// track.
 type traced struct {
 	activities map[int64]*tracedSlice
 	launches   []*tracedSlice
+	bytes      map[string]int64
 }
 
 type tracedSlice struct {
@@ -60,7 +60,7 @@ func readTrace(t tester, data []byte) *traced {
 	if err := json.Unmarshal(data, &file); err != nil {
 		t.Fatalf("not JSON: %v", err)
 	}
-	tr := &traced{activities: map[int64]*tracedSlice{}}
+	tr := &traced{activities: map[int64]*tracedSlice{}, bytes: map[string]int64{}}
 	names, open, last, flows := map[[2]int]string{}, map[[2]int]*tracedSlice{}, map[[2]int]sim.Time{}, map[int64]int{}
 	for i := range file.TraceEvents {
 		e := &file.TraceEvents[i]
@@ -82,6 +82,7 @@ func readTrace(t tester, data []byte) *traced {
 			}
 			s := &tracedSlice{names[[2]int{e.PID}] + " " + names[track], e.Name, e.at(), 0, e.Args.After}
 			open[track] = s
+			tr.bytes[names[track]] += e.Args.Bytes
 			if e.Args.ID != 0 {
 				tr.activities[e.Args.ID] = s
 			}
@@ -144,21 +145,35 @@ func (tr *traced) path(t tester, launch *tracedSlice, longest sim.Time) (steps [
 	return steps
 }
 
-// A load and a product of what it brought, stored: its path has every part of it.
-func TestTraceOfAKernelAlone(t *testing.T) {
+// recorded runs something on a machine that is recorded, and is the trace.
+func recorded(t tester, o Options, run func(o Options) *rig) *traced {
+	t.Helper()
 	var file bytes.Buffer
-	rec := trace.New(&file)
-	r := newRig(t, Options{Trace: rec})
-	x := r.tensor(0, 64, 64)
-	run := r.on(Program{Targets: []PEID{0}, Body: func(t *tl.PE) {
-		a := t.Load(x, tl.Shape{64, 64}, tl.F16)
-		t.Store(x, t.Dot(a, a).To(tl.F16))
-	}})
-	r.TraceLinks()
-	if err := rec.Close(nil); err != nil {
+	o.Trace = trace.New(&file)
+	links := run(o).TraceLinks()
+	if err := o.Trace.Close(nil); err != nil {
 		t.Fatal(err)
 	}
 	tr := readTrace(t, file.Bytes())
+	for _, l := range links {
+		same(t, "bytes on "+l.Name, tr.bytes[l.Name], l.Bytes)
+	}
+	return tr
+}
+
+// A load and a product of what it brought, stored: its path has every part of it.
+func TestTraceOfAKernelAlone(t *testing.T) {
+	var r *rig
+	var run *Run
+	tr := recorded(t, Options{}, func(o Options) *rig {
+		r = newRig(t, o)
+		x := r.tensor(0, 64, 64)
+		run = r.on(Program{Targets: []PEID{0}, Body: func(t *tl.PE) {
+			a := t.Load(x, tl.Shape{64, 64}, tl.F16)
+			t.Store(x, t.Dot(a, a).To(tl.F16))
+		}})
+		return r
+	})
 	same(t, "launches", len(tr.launches), 1)
 	same(t, "the launch takes", tr.launches[0].end-tr.launches[0].start, run.Critical())
 	const rows = 64 * 64 * 2
@@ -183,31 +198,48 @@ func TestTraceOfAKernelAlone(t *testing.T) {
 	}
 }
 
-// Whatever kernels do: tracing changes no time, and the critical path is the launch, with
-// no latency that the machine has no reason for.
-func TestTraceOfAnyKernel(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		k := anyKernel(t, slices.Concat(deeds, composites))
-		_, plain := k.run(t, false)
-		var file bytes.Buffer
-		rec := trace.New(&file)
-		r, run := k.run(t, false, rec)
-		r.TraceLinks()
-		if err := rec.Close(nil); err != nil {
-			t.Fatal(err)
-		}
-		same(t, "with a trace it takes", run.Critical(), plain.Critical())
-		tr := readTrace(t, file.Bytes())
-		same(t, "launches", len(tr.launches), 1)
-		same(t, "the launch takes", tr.launches[0].end-tr.launches[0].start, run.Critical())
-		longest := r.setup + r.scheduler
-		for i, id := range k.ids { // a credit goes back
-			back, err := r.route(nil, r.tcm(k.ids[(i+1)%len(k.ids)]), r.tcm(id))
-			if err != nil {
-				t.Fatal(err)
+// Launches that follow each other are on one track, those side by side on several.
+func TestLaunchesShareATrack(t *testing.T) {
+	for _, c := range []struct {
+		pes  [2]PEID
+		want string
+	}{
+		{[2]PEID{0, 0}, "host launches, host launches"},
+		{[2]PEID{0, 1}, "host launches, host launches 2"},
+	} {
+		tr := recorded(t, Options{}, func(o Options) *rig {
+			r := newRig(t, o)
+			defer r.Close()
+			for _, id := range c.pes {
+				if _, err := r.Start(Program{Name: "k", Targets: []PEID{id}, Body: func(t *tl.PE) { pass(t, 100) }}, sim.Event{}); err != nil {
+					t.Fatal(err)
+				}
 			}
-			longest = max(longest, r.Graph.Latency(back)+r.Graph.Bottleneck(back).Serialize(r.spec.PE.IPCQ.CreditBytes))
-		}
-		tr.path(t, tr.launches[0], longest)
+			r.mustRun(t)
+			return r
+		})
+		same(t, "tracks", tr.launches[0].track+", "+tr.launches[1].track, c.want)
+	}
+}
+
+// Large transfers that meet on links interrupt each other: slices are cut short there, and
+// what each carried is still what the link did.
+func TestTraceOfInterruptions(t *testing.T) {
+	recorded(t, Options{}, func(o Options) *rig {
+		r := newRig(t, o)
+		x, y := r.tensor(0, 512, 512), r.tensor(3, 512, 512)
+		r.on(Program{Targets: []PEID{1, 2, 9}, Body: by(func(t *tl.PE) {
+			t.Store(y, t.Load(x, tl.Shape{512, 512}, tl.F16))
+		}, func(t *tl.PE) {
+			pass(t, 100)
+			t.Load(x, tl.Shape{512, 512}, tl.F16)
+		}, func(t *tl.PE) {
+			for range 50 {
+				pass(t, 20)
+				t.Load(x, tl.Shape{16}, tl.F16)
+				t.Notify(0, 0, tl.Add, 1)
+			}
+		})})
+		return r
 	})
 }

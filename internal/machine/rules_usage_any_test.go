@@ -89,13 +89,13 @@ type kernel struct {
 	steps    []deed
 	sizes    []int
 	ids      []PEID
-	kind     topology.BufferKind
+	queues   topology.IPCQ
 	fidelity fabric.Fidelity
 }
 
 func anyKernel(t *rapid.T, of []deed) (k kernel) {
 	k.ids = rapid.SampledFrom([][]PEID{{0, 1}, {0, 100}, {3, 9, 200}}).Draw(t, "PEs")
-	k.kind = rapid.SampledFrom(topology.BufferKinds).Draw(t, "slots")
+	k.queues.BufferKind = rapid.SampledFrom(topology.BufferKinds).Draw(t, "slots")
 	k.fidelity = rapid.SampledFrom([]fabric.Fidelity{fabric.Train, fabric.Flit}).Draw(t, "fidelity")
 	names := make([]string, len(of))
 	for i, d := range of {
@@ -111,25 +111,31 @@ func anyKernel(t *rapid.T, of []deed) (k kernel) {
 // run runs the kernel on a new machine.
 func (k kernel) run(t tester, measure bool, rec ...*trace.Recorder) (*rig, *Run) {
 	t.Helper()
-	const n = 90
 	o := Options{Log: true, Fidelity: k.fidelity}
 	if len(rec) > 0 {
 		o.Trace = rec[0]
 	}
 	r := newRig(t, o)
 	r.Measure(measure)
+	return r, r.on(k.program(r))
+}
+
+// program is the kernel, with tensors on a machine.
+func (k kernel) program(r *rig) Program {
+	r.Helper()
+	const n = 90
 	x, windows := r.window(n*n, k.ids...)
 	y := make([]tl.Ptr, len(k.ids))
 	for i, id := range k.ids {
 		y[i] = r.tensor(id, n, n)
 		x[i].Rank, x[i].Stride = 2, y[i].Stride
 	}
-	return r, r.on(Program{Targets: k.ids, Links: ring(k.ids...), Windows: windows, Queues: topology.IPCQ{BufferKind: k.kind}, Body: func(t *tl.PE) {
+	return Program{Name: "k", Targets: k.ids, Links: ring(k.ids...), Windows: windows, Queues: k.queues, Body: func(t *tl.PE) {
 		v := t.Zeros(tl.Shape{n, n}, tl.F16)
 		for i, s := range k.steps {
 			v = s.do(t, k.sizes[i], x[t.Rank()], y[t.Rank()], v)
 		}
-	}})
+	}}
 }
 
 // swept adds up a PE's time piece by piece, between instants at which anything changes.

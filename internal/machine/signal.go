@@ -73,8 +73,7 @@ func (c *core) Notify(peer, number int, op tl.SignalOp, value int64) error {
 	k := ns.pool.add(n)
 	c.pe.DMA.Submit(&pe.Request{
 		Op: memory.Write, Class: fabric.Comm, Path: path, Bytes: c.m.Graph.Spec().PE.IPCQ.CreditBytes, Loose: true,
-		At:   c.arrival(),
-		What: pe.Notify,
+		At: c.arrival(), Purpose: pe.Notify,
 		Done: sim.Event{Target: ns.target, Kind: evNotified, Arg: uint64(k)},
 	})
 	return nil

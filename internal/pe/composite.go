@@ -147,7 +147,7 @@ func (c *Composite) ask() {
 		}
 		for k := range reads {
 			r := &reads[k]
-			r.ID, r.At, r.Order, r.What, r.By = c.ID, at, c.Order, Stream, by
+			r.ID, r.At, r.Order, r.Purpose, r.By = c.ID, at, c.Order, Stream, by
 			r.Done = c.event(evRead, b)
 			if !c.began {
 				c.began, r.Begun = true, c.event(evBegun, 0)
@@ -269,7 +269,7 @@ func (c *Composite) settle(s *Step, at sim.Time, by sim.Mark, b, o int) {
 	c.writing[o], c.written[o] = int32(len(s.Writes)), c.stored
 	for k := range s.Writes {
 		r := &s.Writes[k]
-		r.ID, r.At, r.Order, r.What, r.By = c.ID, c.stored, c.Order, Stream, by
+		r.ID, r.At, r.Order, r.Purpose, r.By = c.ID, c.stored, c.Order, Stream, by
 		r.Done = c.event(evWritten, o)
 		p.dma.Submit(r)
 	}

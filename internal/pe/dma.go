@@ -31,7 +31,7 @@ type Request struct {
 	Begun sim.Event // called when it starts to read
 	Done  sim.Event // called when the last byte is there
 
-	What     What     // it is for, in traces,
+	Purpose  Purpose  // in traces,
 	By       sim.Mark // whose doing it is, if not the present activity's,
 	Receives sim.Mark // and which message it takes out of its slot
 }
@@ -390,15 +390,17 @@ func (d *DMA) start(ch *dmaChannel, i int32) {
 	d.fab.Send(&t)
 }
 
-// next starts what waits for a channel, class comm first.
-func (d *DMA) next(ch *dmaChannel) {
+// next starts what waits for a channel, class comm first, and reports whether anything did.
+func (d *DMA) next(ch *dmaChannel) (started bool) {
 	for class := range ch.queues {
 		for len(ch.queues[class]) > 0 && ch.started < d.cfg.Outstanding {
 			first := ch.queues[class][0]
 			ch.queues[class] = slices.Delete(ch.queues[class], 0, 1)
 			d.start(ch, first)
+			started = true
 		}
 	}
+	return started
 }
 
 // Handle is the engine's events.
@@ -425,7 +427,9 @@ func (d *DMA) Handle(kind sim.Kind, arg uint64) {
 		} else {
 			d.end(i)
 		}
-		d.next(ch)
+		if d.next(ch) {
+			d.passFences() // a read that has begun may be what one waits for
+		}
 	case evSettled:
 		d.at(i)
 		d.end(i)

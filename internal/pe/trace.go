@@ -6,12 +6,12 @@ import (
 	"github.com/kernbench/kernbench/internal/trace"
 )
 
-// What is what a request is for, as traces call it.
-type What uint8
+// Purpose is what a request is for, as traces call it.
+type Purpose uint8
 
 // What requests are for.
 const (
-	Transfer What = iota // of nobody who said so
+	Transfer Purpose = iota // of nobody who said so
 	Load
 	Store
 	Get
@@ -22,9 +22,9 @@ const (
 	Stream // tiles of a composite
 )
 
-var whats = [...]string{"transfer", "load", "store", "get", "put", "send", "recv", "notify", "stream"}
+var purposes = [...]string{"transfer", "load", "store", "get", "put", "send", "recv", "notify", "stream"}
 
-func (w What) String() string { return whats[w] }
+func (p Purpose) String() string { return purposes[p] }
 
 // Trace is where the engines of a PE note what they did, and what they had waited for, if
 // somebody wants to see it.
@@ -48,7 +48,7 @@ type server struct {
 
 // traced is a request of the DMA engine.
 type traced struct {
-	what     What
+	purpose  Purpose
 	lane     int
 	by       sim.Mark // whose doing it is
 	mark     sim.Mark // its own, once it has started
@@ -96,7 +96,7 @@ func (t *Trace) asked(i int32, r *Request, now sim.Time, by sim.Mark) {
 	if r.By != 0 && r.At >= now {
 		by = r.By
 	}
-	t.requests[i] = traced{what: r.What, by: by, receives: r.Receives}
+	t.requests[i] = traced{purpose: r.Purpose, by: by, receives: r.Receives}
 }
 
 // begun notes that a request has started; if somebody made it wait, released by whom.
@@ -119,10 +119,10 @@ func (t *Trace) channel(op memory.Op) *trace.Lanes {
 func (t *Trace) ended(i int32, op memory.Op, n memory.Bytes, now sim.Time) {
 	r := &t.requests[i]
 	s := trace.Slice{
-		Name: r.what.String(), Start: r.started, End: now, ID: r.mark, After: r.by, Receives: r.receives,
+		Name: r.purpose.String(), Start: r.started, End: now, ID: r.mark, After: r.by, Receives: r.receives,
 		Args: []trace.Arg{trace.Number("bytes", int64(n)), trace.Nanoseconds("queued_ns", r.queued)},
 	}
-	if r.what == Send {
+	if r.purpose == Send && n > 0 {
 		s.Sends = r.mark
 	}
 	t.channel(op).Slice(r.lane, s)

@@ -1,6 +1,7 @@
 package reference
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -15,25 +16,20 @@ import (
 // Beside is a reference with ours beside it.
 type Beside struct {
 	*Reference
-	Systems    []string       // that ours were measured on: "preset ring6 (hash 88275a90ffa3)"
-	Table      *results.Table // theirs and ours
-	Difference string         // what is different, in a line
+	Systems    []string       `json:"systems"`    // that ours were measured on: "preset ring6 (hash 88275a90ffa3)"
+	Difference string         `json:"difference"` // in a line
+	Table      *results.Table `json:"-"`          // theirs and ours
 }
 
-// runs is how ours are measured.
-var runs = map[string]func(*lab, *Reference) (*results.Table, error){
-	"allreduce_lower_bounds": runBounds,
-	"fsim":                   runFSIM,
-	"tenstorrent_blackhole":  runBlackhole,
-	"torus6_buffer_kind":     runTorus6,
-}
-
-// differences is what is different between theirs and ours.
-var differences = map[string]string{
-	"allreduce_lower_bounds": "theirs is the optimum of any algorithm; bound is ours, which is never weaker on these six but for their rounding, and takes is the fastest algorithm here at 16 MiB",
-	"fsim":                   "nothing is known to compare with: theirs is an unknown workload on one device, ours an all-reduce over 6 SIPs, and the ratio says nothing about either",
-	"tenstorrent_blackhole":  "theirs has barriers and the set-up of a call in it, and a reduce-scatter that does not keep links busy; call_us, what like lacks at the smallest size of each series, is all that is fitted",
-	"torus6_buffer_kind":     "theirs is of another machine, and its times grow as if tensors moved whole from hop to hop; ours move in chunks that overlap",
+// nearest is what is measured beside each reference, and what is different about it.
+var nearest = map[string]struct {
+	run        func(*lab, *Reference) (*results.Table, error)
+	difference string
+}{
+	"allreduce_lower_bounds": {runBounds, "theirs is the optimum of any algorithm; bound is ours, which is never weaker on these six but for their rounding, and takes is the fastest algorithm here at 16 MiB"},
+	"fsim":                   {runFSIM, "nothing is known to compare with: theirs is an unknown workload on one device, ours an all-reduce over 6 SIPs, and the ratio says nothing about either"},
+	"tenstorrent_blackhole":  {runBlackhole, "theirs has barriers and the set-up of a call in it, and a reduce-scatter that does not keep links busy; call_us, what like lacks at the smallest size of each series, is all that is fitted"},
+	"torus6_buffer_kind":     {runTorus6, "theirs is of another machine, and its times grow as if tensors moved whole from hop to hop; ours move in chunks that overlap"},
 }
 
 // Run measures what comes nearest to a reference on our machines.
@@ -43,11 +39,11 @@ func Run(ctx context.Context, name string) (*Beside, error) {
 		return nil, err
 	}
 	l := &lab{ctx: ctx}
-	t, err := runs[name](l, r)
+	t, err := nearest[name].run(l, r)
 	if err != nil {
 		return nil, fmt.Errorf("ours beside %s: %w", name, err)
 	}
-	return &Beside{r, l.systems, t, differences[name]}, nil
+	return &Beside{r, l.systems, nearest[name].difference, t}, nil
 }
 
 // lab measures on systems, and remembers which.
@@ -96,15 +92,7 @@ func (l *lab) best(o collperf.Options, size topology.Bytes) (collperf.Row, error
 	if err != nil {
 		return collperf.Row{}, err
 	}
-	return slices.MinFunc(rows, func(a, b collperf.Row) int {
-		switch {
-		case a.TimeUS < b.TimeUS:
-			return -1
-		case a.TimeUS > b.TimeUS:
-			return 1
-		}
-		return 0
-	}), nil
+	return slices.MinFunc(rows, func(a, b collperf.Row) int { return cmp.Compare(a.TimeUS, b.TimeUS) }), nil
 }
 
 // fixed writes a number with some places behind the point.

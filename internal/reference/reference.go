@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"path"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/kernbench/kernbench/internal/config"
@@ -15,19 +16,14 @@ import (
 
 // Reference is numbers of others, and what is known of them.
 type Reference struct {
-	Name    string
-	Title   string
-	Date    string
-	Source  []string
-	About   []string
-	Columns []Column
-	Unknown []string // what nobody told us
-	Table   *results.Table
-}
-
-// Column is what a column of a reference means.
-type Column struct {
-	Name, Meaning string
+	Name    string            `json:"reference"`
+	Title   string            `json:"title"`
+	Source  []string          `json:"source"`
+	Date    string            `json:"date"`
+	About   []string          `json:"about"`
+	Unknown []string          `json:"unknown"` // what nobody told us
+	Columns map[string]string `json:"columns"` // of the table, and what they mean
+	Table   *results.Table    `json:"-"`
 }
 
 //go:embed data/*.csv
@@ -48,11 +44,7 @@ func Names() (names []string) {
 // Get is a reference.
 func Get(name string) (*Reference, error) {
 	if !slices.Contains(Names(), name) {
-		hint := ""
-		if near := config.Nearest(name, Names()); near != "" {
-			hint = "; did you mean " + near + "?"
-		}
-		return nil, fmt.Errorf("no reference %q: there are %s%s", name, strings.Join(Names(), ", "), hint)
+		return nil, fmt.Errorf("no reference %q: there are %s%s", name, strings.Join(Names(), ", "), config.DidYouMean(name, Names()))
 	}
 	text, err := data.ReadFile(path.Join("data", name+".csv"))
 	if err != nil {
@@ -68,7 +60,7 @@ func Get(name string) (*Reference, error) {
 
 // parse reads a file: lines "# key: value" tell of it, the rest is the table.
 func parse(text []byte) (*Reference, error) {
-	r := &Reference{}
+	r := &Reference{Columns: map[string]string{}}
 	for lines := bufio.NewScanner(bytes.NewReader(text)); lines.Scan(); {
 		comment, is := strings.CutPrefix(lines.Text(), "# ")
 		if !is {
@@ -78,7 +70,7 @@ func parse(text []byte) (*Reference, error) {
 		column, ofColumn := strings.CutPrefix(key, "column ")
 		switch {
 		case ofColumn:
-			r.Columns = append(r.Columns, Column{column, value})
+			r.Columns[column] = value
 		case key == "title":
 			r.Title = value
 		case key == "date":
@@ -109,13 +101,9 @@ func (r *Reference) Text(row int, column string) string {
 
 // Number is a cell that is a number.
 func (r *Reference) Number(row int, column string) float64 {
-	i, err := r.Table.Column(column)
+	x, err := strconv.ParseFloat(r.Text(row, column), 64)
 	if err != nil {
-		panic("reference " + r.Name + ": " + err.Error())
-	}
-	x, ok := r.Table.Number(row, i)
-	if !ok {
-		panic(fmt.Sprintf("reference %s: %s of row %d is %q, no number", r.Name, column, row+1, r.Table.Rows[row][i]))
+		panic(fmt.Sprintf("reference %s: %s of row %d: %v", r.Name, column, row+1, err))
 	}
 	return x
 }

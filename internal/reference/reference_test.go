@@ -26,22 +26,20 @@ func TestReferences(t *testing.T) {
 		if r.Name != name || r.Title == "" || r.Date == "" || len(r.Source) == 0 || len(r.About) == 0 || len(r.Unknown) == 0 {
 			t.Errorf("%s: something is missing in %+v", name, r)
 		}
-		var columns []string
-		for _, c := range r.Columns {
-			columns = append(columns, c.Name)
-			if c.Meaning == "" {
-				t.Errorf("%s: column %s means nothing", name, c.Name)
+		for _, c := range r.Table.Columns {
+			if r.Columns[c] == "" {
+				t.Errorf("%s: nothing says what column %s means", name, c)
 			}
 		}
-		if diff := cmp.Diff(r.Table.Columns, columns); diff != "" {
-			t.Errorf("%s: columns (-table +told of):\n%s", name, diff)
+		if len(r.Columns) != len(r.Table.Columns) {
+			t.Errorf("%s: meanings of %d columns, and the table has %d", name, len(r.Columns), len(r.Table.Columns))
 		}
-		if runs[name] == nil || differences[name] == "" {
+		if nearest[name].run == nil || nearest[name].difference == "" {
 			t.Errorf("%s: nothing is measured beside it, or nothing said on what is different", name)
 		}
 	}
-	if len(runs) != len(want) || len(differences) != len(want) {
-		t.Errorf("%d runs and %d differences, want %d", len(runs), len(differences), len(want))
+	if len(nearest) != len(want) {
+		t.Errorf("ours are measured beside %d references, want %d", len(nearest), len(want))
 	}
 }
 
@@ -80,7 +78,7 @@ func TestFacts(t *testing.T) {
 // TestParse: what is known is in the head, and a key that nobody knows is a mistake.
 func TestParse(t *testing.T) {
 	r, err := parse([]byte("# title: t\n# source: a: b\n# unknown: u\n# column n: number\nn\n1\n# about: not in the head\n"))
-	if err != nil || r.Title != "t" || !slices.Equal(r.Source, []string{"a: b"}) || r.Columns[0] != (Column{"n", "number"}) || r.About != nil {
+	if err != nil || r.Title != "t" || !slices.Equal(r.Source, []string{"a: b"}) || r.Columns["n"] != "number" || r.About != nil {
 		t.Errorf("got %+v, %v", r, err)
 	}
 	if _, err := parse([]byte("# titel: t\nn\n1\n")); err == nil || !strings.HasPrefix(err.Error(), `what is "titel"? write title, source,`) {

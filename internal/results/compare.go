@@ -1,18 +1,18 @@
 package results
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
-	"math/big"
 	"slices"
-	"strconv"
 	"strings"
 )
 
 // CompareOptions is how to compare tables. The zero value goes by the names of columns, and
 // counts every change.
 type CompareOptions struct {
+	A, B       string   // what the tables are called in messages; A and B if nothing else
 	Keys       []string // columns that say what a row is about; none: all that are not measured
 	Values     []string // columns to compare; none: all that are measured
 	Thresholds Thresholds
@@ -24,8 +24,8 @@ type Verdict string
 // The verdicts.
 const (
 	Equal   Verdict = "equal"   // the same, or within the threshold
-	Better  Verdict = "better"  // less time or more bandwidth
-	Worse   Verdict = "worse"   // the other way, or what says whether values are right has changed
+	Better  Verdict = "better"  // less time, more bandwidth, or less that is wrong
+	Worse   Verdict = "worse"   // the other way, or no longer measured
 	Changed Verdict = "changed" // neither better nor worse
 )
 
@@ -51,15 +51,17 @@ type Comparison struct {
 	Count   map[Verdict]int `json:"count"`
 	Cells   []Cell          `json:"cells"`
 
-	shown []bool // keys that tell rows apart, by column of Keys
+	shown []bool // keys that rows are named by, by column of Keys
 }
 
 // Bad reports whether something got worse, or is no longer there.
 func (c *Comparison) Bad() bool { return c.Count[Worse] > 0 || len(c.Missing) > 0 || len(c.Lost) > 0 }
 
 // Compare compares the rows of two tables that are about the same: those whose keys are
-// equal, the first of several with the first.
+// equal, or, if there are no keys in either, those with the same number. Rows with the same
+// keys in one table are one if they are alike in all columns, and refused if not.
 func Compare(a, b *Table, o CompareOptions) (*Comparison, error) {
+	o.A, o.B = cmp.Or(o.A, "A"), cmp.Or(o.B, "B")
 	c := &Comparison{
 		Missing: []string{}, Added: []string{}, Lost: []string{}, New: []string{}, Cells: []Cell{},
 		Count: map[Verdict]int{Worse: 0, Better: 0, Changed: 0, Equal: 0},
@@ -68,31 +70,38 @@ func Compare(a, b *Table, o CompareOptions) (*Comparison, error) {
 		return nil, err
 	}
 	c.shown = telling(c.Keys, a, b)
+	rowsA, err := c.distinct(a, b, o.A, o.B)
+	if err != nil {
+		return nil, err
+	}
+	rowsB, err := c.distinct(b, a, o.B, o.A)
+	if err != nil {
+		return nil, err
+	}
 	keysA, keysB := columnsOf(a, c.Keys), columnsOf(b, c.Keys)
 	valuesA, valuesB := columnsOf(a, c.Values), columnsOf(b, c.Values)
-	rest := map[string][]int{} // rows of B by key, those that are not matched
-	for i, row := range b.Rows {
-		k := identity(row, keysB)
-		rest[k] = append(rest[k], i)
+	rest := map[string]int{} // rows of B by key, those that are not matched
+	for _, i := range rowsB {
+		rest[identity(b, i, keysB)] = i
 	}
-	for i, row := range a.Rows {
-		k, name := identity(row, keysA), c.name(i, row, keysA)
-		same := rest[k]
-		if len(same) == 0 {
+	for _, i := range rowsA {
+		k, name := identity(a, i, keysA), c.name(a, i, keysA)
+		same, found := rest[k]
+		if !found {
 			c.Missing = append(c.Missing, name)
 			continue
 		}
-		rest[k] = same[1:]
+		delete(rest, k)
 		c.Matched++
 		for j, column := range c.Values {
-			cell := judge(column, row[valuesA[j]], b.Rows[same[0]][valuesB[j]], o.Thresholds.of(column))
+			cell := judge(column, a.Rows[i][valuesA[j]], b.Rows[same][valuesB[j]], o.Thresholds.of(column))
 			cell.Row = name
 			c.Count[cell.Verdict]++
 			c.Cells = append(c.Cells, cell)
 		}
 	}
-	for _, i := range slices.Sorted(slices.Values(slices.Concat(slices.Collect(maps.Values(rest))...))) {
-		c.Added = append(c.Added, c.name(i, b.Rows[i], keysB))
+	for _, i := range slices.Sorted(maps.Values(rest)) {
+		c.Added = append(c.Added, c.name(b, i, keysB))
 	}
 	return c, nil
 }
@@ -107,12 +116,13 @@ func (c *Comparison) choose(a, b *Table, o CompareOptions) error {
 		}
 	}
 	c.Keys, c.Values = o.Keys, o.Values
+	gone := false // something that was measured
 	for i, name := range a.Columns {
 		list, fixed := &c.Values, o.Values != nil
-		switch r := roleOf(name); {
-		case i < a.Settings || r == key:
+		switch {
+		case a.IsKey(i):
 			list, fixed = &c.Keys, o.Keys != nil
-		case r == origin:
+		case roleOf(name) == origin:
 			continue
 		}
 		switch {
@@ -121,6 +131,7 @@ func (c *Comparison) choose(a, b *Table, o CompareOptions) error {
 			*list = append(*list, name)
 		default:
 			c.Lost = append(c.Lost, name)
+			gone = gone || list == &c.Values
 		}
 	}
 	for _, name := range b.Columns {
@@ -128,98 +139,12 @@ func (c *Comparison) choose(a, b *Table, o CompareOptions) error {
 			c.New = append(c.New, name)
 		}
 	}
-	if len(c.Values) == 0 {
+	if len(c.Values) == 0 && !gone {
 		return errors.New("no column that both have is measured: name those to compare with --value")
 	}
+	if keysA, keysB := a.keys(), b.keys(); len(c.Keys) == 0 && len(keysA)+len(keysB) > 0 {
+		return &unmatchable{fmt.Errorf("no column that both have says what a row is about: %s has %s, %s has %s",
+			o.A, cmp.Or(strings.Join(keysA, ", "), "none"), o.B, cmp.Or(strings.Join(keysB, ", "), "none"))}
+	}
 	return nil
-}
-
-func columnsOf(t *Table, names []string) (list []int) {
-	for _, name := range names {
-		list = append(list, slices.Index(t.Columns, name))
-	}
-	return list
-}
-
-// identity is the keys of a row, to find the same.
-func identity(row []string, columns []int) string {
-	var cells []string
-	for _, col := range columns {
-		cells = append(cells, strconv.Quote(row[col]))
-	}
-	return strings.Join(cells, " ")
-}
-
-// name is the keys of a row for people, "topology=ring_1d n_elem=8", without those that are
-// the same in all rows; or its number if there are no keys.
-func (c *Comparison) name(i int, row []string, columns []int) string {
-	if len(columns) == 0 {
-		return fmt.Sprintf("row %d", i+1)
-	}
-	var words []string
-	for i, col := range columns {
-		if c.shown[i] {
-			words = append(words, c.Keys[i]+"="+row[col])
-		}
-	}
-	return strings.Join(words, " ")
-}
-
-// telling is which keys have more than one value; all if there is none such.
-func telling(keys []string, tables ...*Table) []bool {
-	first, shown := map[string]string{}, make([]bool, len(keys))
-	for _, t := range tables {
-		columns := columnsOf(t, keys)
-		for _, row := range t.Rows {
-			for i, col := range columns {
-				if value, seen := first[keys[i]]; !seen {
-					first[keys[i]] = row[col]
-				} else if value != row[col] {
-					shown[i] = true
-				}
-			}
-		}
-	}
-	if !slices.Contains(shown, true) {
-		return slices.Repeat([]bool{true}, len(keys))
-	}
-	return shown
-}
-
-// no reports whether a cell says no: JSON may leave out what is false.
-func no(cell string) bool { return cell == "" || cell == "false" }
-
-// judge compares two cells of a column.
-func judge(column, a, b string, threshold *big.Rat) Cell {
-	c := Cell{Column: column, A: a, B: b, Verdict: Equal}
-	role := asValue(column)
-	if a == b || role == neutral && no(a) && no(b) {
-		return c
-	}
-	x, y := number(a), number(b)
-	if x == nil || y == nil {
-		c.Verdict = Changed
-		if role == verdict || role != neutral && x != nil {
-			c.Verdict = Worse // what was measured no longer is
-		}
-		return c
-	}
-	more, size := new(big.Rat).Sub(y, x), new(big.Rat).Abs(x)
-	if x.Sign() != 0 {
-		percent, _ := new(big.Rat).Quo(new(big.Rat).Mul(more, big.NewRat(100, 1)), size).Float64()
-		c.Change = &percent
-	}
-	allowed := size.Mul(size, threshold)
-	switch {
-	case more.Sign() == 0 || role != verdict && new(big.Rat).Abs(more).Cmp(allowed) <= 0:
-	case role == verdict:
-		c.Verdict = Worse
-	case role == neutral:
-		c.Verdict = Changed
-	case (role == lower) == (more.Sign() < 0):
-		c.Verdict = Better
-	default:
-		c.Verdict = Worse
-	}
-	return c
 }

@@ -26,12 +26,23 @@ func TestRoles(t *testing.T) {
 		"n_elem": key, "topology": key, "runtime": key, "size": key, "gemm_count": key, "devices": key, "n_sips": key, "flops": key,
 		"latency_ns": lower, "time_us": lower, "time": lower, "wall_time": lower, "metrics.makespan_ns": lower,
 		"algbw": higher, "busbw": higher, "bandwidth_gbs": higher, "link_gbps": higher, "gemm_utilization": higher, "gflops": higher,
-		"comm_share": neutral, "ratio": neutral, "bound_ns": neutral, "bound_share": neutral, "bound": neutral, "best": neutral, "reference_ns": neutral, "roofline_ns": neutral,
-		"ok": verdict, "wrong": verdict, "match": verdict,
+		"comm_share": neutral, "ratio": neutral, "bound_ns": neutral, "bound_share": neutral, "bound": neutral, "best": neutral, "reference_ns": neutral, "roofline_ns": neutral, "theory_ns": neutral, "theirs_us": neutral,
+		"ok": right, "point.ok": right, "match": right, "wrong": wrong,
 		"version": origin, "hash": origin, "topology_hash": origin, "config.topology.hash": origin,
 	} {
 		if got := roleOf(name); got != want {
 			t.Errorf("%s: got role %d, want %d", name, got, want)
+		}
+	}
+}
+
+func TestTheory(t *testing.T) {
+	for name, want := range map[string]bool{
+		"bound_ns": true, "roofline_ns": true, "theory": true, "metrics.Ideal_ns": true, "reference_ns": true,
+		"bound_share": false, "roofline_ratio": false, "theirs_us": false, "latency_ns": false, "bound.latency_ns": false,
+	} {
+		if got := Theory(name); got != want {
+			t.Errorf("%s: got %v, want %v", name, got, want)
 		}
 	}
 }
@@ -87,11 +98,18 @@ func TestJudge(t *testing.T) {
 		{"best", "true", "", "0", Changed, ""},
 		{"wrong", "0", "1", "0", Worse, ""},
 		{"wrong", "100", "101", "5%", Worse, "1"}, // no threshold for that
-		{"wrong", "1", "0", "0", Worse, "-100"},
-		{"wrong", "", "0", "0", Worse, ""},
-		{"ok", "true", "false", "0", Worse, ""},
-		{"ok", "false", "true", "0", Worse, ""},
+		{"wrong", "3", "1", "100%", Better, "-66.66666666666667"},
+		{"wrong", "1", "0", "0", Better, "-100"},
+		{"wrong", "0", "", "0", Worse, ""}, // nobody looked
+		{"wrong", "", "0", "0", Changed, ""},
+		{"wrong", "", "1", "0", Worse, ""},
+		{"ok", "true", "false", "100%", Worse, ""},
+		{"ok", "false", "true", "0", Better, ""},
 		{"ok", "true", "true", "0", Equal, ""},
+		{"match", "true", "", "0", Worse, ""},
+		{"match", "", "true", "0", Changed, ""},
+		{"match", "", "false", "0", Worse, ""},
+		{"match", "yes", "no", "0", Worse, ""}, // who knows
 	} {
 		var o Thresholds
 		if err := o.Set(tt.threshold); err != nil {
@@ -109,8 +127,8 @@ func TestJudge(t *testing.T) {
 }
 
 func TestCompare(t *testing.T) {
-	a := table(t, "system n t_ns wrong version\nring 8 10 0 1\nring 16 20 0 1\ntorus 8 5 0 1\ntorus 8 6 0 1\n")
-	b := table(t, "n system wrong t_ns version hops\n8 torus 0 5 2 1\n8 ring 0 11 2 1\n32 ring 0 9 2 1\n8 torus 1 4 2 1\n")
+	a := table(t, "system n t_ns wrong version\nring 8 10 0 1\nring 16 20 0 1\ntorus 8 5 0 1\ntorus 16 6 1 1\ntorus 8 5 0 1\n")
+	b := table(t, "n system wrong t_ns version hops\n8 torus 0 5 2 1\n8 ring 0 11 2 1\n32 ring 0 9 2 1\n16 torus 0 4 2 1\n")
 	got, err := Compare(a, b, CompareOptions{})
 	if err != nil {
 		t.Fatal(err)
@@ -122,7 +140,7 @@ func TestCompare(t *testing.T) {
 	want := []string{
 		"system=ring n=8: t_ns 10->11 worse", "system=ring n=8: wrong 0->0 equal",
 		"system=torus n=8: t_ns 5->5 equal", "system=torus n=8: wrong 0->0 equal",
-		"system=torus n=8: t_ns 6->4 better", "system=torus n=8: wrong 0->1 worse",
+		"system=torus n=16: t_ns 6->4 better", "system=torus n=16: wrong 1->0 better",
 	}
 	if diff := cmp.Diff(want, lines); diff != "" {
 		t.Errorf("cells (-want +got):\n%s", diff)
@@ -131,7 +149,7 @@ func TestCompare(t *testing.T) {
 	wantRest := Comparison{
 		Keys: []string{"system", "n"}, Values: []string{"t_ns", "wrong"}, Matched: 3,
 		Missing: []string{"system=ring n=16"}, Added: []string{"system=ring n=32"}, Lost: []string{}, New: []string{"hops"},
-		Count: map[Verdict]int{Worse: 2, Better: 1, Changed: 0, Equal: 3},
+		Count: map[Verdict]int{Worse: 1, Better: 2, Changed: 0, Equal: 3},
 	}
 	if diff := cmp.Diff(wantRest, *got, cmp.AllowUnexported(Comparison{})); diff != "" || !got.Bad() {
 		t.Errorf("bad %v, the rest (-want +got):\n%s", got.Bad(), diff)
@@ -170,10 +188,70 @@ func TestCompareColumns(t *testing.T) {
 	}{
 		{CompareOptions{Values: []string{"t_us"}}, `no column "t_us": there are n, t_ns, u_ns, x; did you mean t_ns?`},
 		{CompareOptions{Keys: []string{"u_ns"}}, `no column "u_ns": there are n, t_ns, x; did you mean t_ns?`},
-		{CompareOptions{Keys: []string{"t_ns"}}, "no column that both have is measured: name those to compare with --value"},
 	} {
 		if _, err := Compare(a, b, tt.o); err == nil || err.Error() != tt.want {
 			t.Errorf("%v: got %v, want %s", tt.o, err, tt.want)
+		}
+	}
+}
+
+// TestCompareWords: a bandwidth with its unit was set, and one without was measured.
+func TestCompareWords(t *testing.T) {
+	a := table(t, "link.bandwidth bandwidth t_ns\n64GB/s 60 1\n128GB/s  2\n")
+	c, err := Compare(a, a, CompareOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	keys, values := strings.Join(c.Keys, " "), strings.Join(c.Values, " ")
+	if keys != "link.bandwidth" || values != "bandwidth t_ns" {
+		t.Errorf("got keys %q and values %q, want %q and %q", keys, values, "link.bandwidth", "bandwidth t_ns")
+	}
+}
+
+// TestCompareAmbiguous: rows of one table with the same keys are refused, unless they are alike.
+func TestCompareAmbiguous(t *testing.T) {
+	kinds := table(t, "kind n dtype t_ns\ntcm 8 f16 1\nhbm 8 f16 2\ntcm 16 f16 3\n")
+	both := table(t, "kind n dtype t_ns\ntcm 8 f16 1\nhbm 8 f16 2\ntcm 8 f32 3\n")
+	plain := table(t, "n dtype t_ns\n8 f16 1\n16 f16 3\n")
+	for _, tt := range []struct {
+		name string
+		a, b *Table
+		keys []string
+		want string // the error, or how many rows are matched
+	}{
+		{"other columns tell", kinds, kinds, []string{"n"}, "a.csv has 2 rows with n=8 (rows 1 and 2): tell them apart with --key n,kind"},
+		{"two columns tell", both, both, []string{"n"}, "a.csv has 3 rows with n=8 (rows 1 and 2): tell them apart with --key n,kind,dtype"},
+		{"all together", both, both, nil, "3"},
+		{"a column that only the first has", kinds, plain, nil, "a.csv has 2 rows with n=8 (rows 1 and 2): kind would tell them apart, and b.csv lacks that"},
+		{"a column that only the second has", plain, kinds, nil, "b.csv has 2 rows with n=8 (rows 1 and 2): kind would tell them apart, and a.csv lacks that"},
+		{"no column", table(t, "n t_ns\n8 1\n8 2\n"), plain, nil, "a.csv has 2 rows with n=8 (rows 1 and 2), alike in all columns that could tell them apart: leave one of them out of the file"},
+		{"alike", table(t, "n t_ns\n8 1\n8 1\n"), table(t, "n t_ns\n8 2\n"), nil, "1"},
+		{"no key in both", table(t, "n t_ns\n8 1\n"), table(t, "t_ns\n1\n"), nil, "no column that both have says what a row is about: a.csv has n, b.csv has none"},
+	} {
+		c, err := Compare(tt.a, tt.b, CompareOptions{A: "a.csv", B: "b.csv", Keys: tt.keys})
+		got := fmt.Sprint(err)
+		if err == nil {
+			got = strconv.Itoa(c.Matched)
+		}
+		if got != tt.want {
+			t.Errorf("%s:\n got %s\nwant %s", tt.name, got, tt.want)
+		}
+	}
+}
+
+// TestRowNames: rows are named by the keys that tell something, once.
+func TestRowNames(t *testing.T) {
+	for _, tt := range []struct{ a, b, want string }{
+		{"k n row.n bytes t_ns\nx 8 8 16 1\nx 16 16 32 1\n", "k n row.n bytes t_ns\nx 8 8 16 1\n", "n=16 bytes=32"},
+		{"k n row.n t_ns\nx 8 8 1\nx 16 16 1\n", "k n row.n t_ns\nx 8 4 1\n", "n=8 row.n=8, n=16 row.n=16"},
+		{"k n row.n t_ns\nx 8 8 1\n", "k n row.n t_ns\n", "k=x n=8"},
+	} {
+		c, err := Compare(table(t, tt.a), table(t, tt.b), CompareOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := strings.Join(c.Missing, ", "); got != tt.want {
+			t.Errorf("missing of %q in %q: got %s, want %s", tt.a, tt.b, got, tt.want)
 		}
 	}
 }
@@ -205,6 +283,11 @@ func TestCompareAll(t *testing.T) {
 		{"worse", []File{n("", "t_ns\n1\n")}, []File{n("", "t_ns\n2\n")}, "", "", " [] [] true"},
 		{"no column", []File{n("a.csv", "t_ns\n1\n")}, []File{n("a.csv", "t_ns\n1\n")}, "v_ns", "", `a.csv: no column "v_ns": there are t_ns; did you mean t_ns?`},
 		{"threshold of no column", []File{n("a.csv", "t_ns\n1\n")}, []File{n("a.csv", "t_ns\n1\n")}, "", "size=1%", `threshold: no column "size": there are t_ns`},
+		{"all that was measured is gone", []File{n("a.csv", "n t_ns\n1 1\n"), n("b.csv", "t_ns\n1\n")}, []File{n("a.csv", "n\n1\n"), n("b.csv", "t_ns\n1\n")}, "", "", "a.csv b.csv [] [] true"},
+		{"a table of no measurements", []File{n("a.csv", "n\n1\n"), n("b.csv", "t_ns\n1\n")}, []File{n("a.csv", "n\n1\n"), n("b.csv", "t_ns\n1\n")}, "", "", "b.csv [] [] false"},
+		{"rows that cannot be matched", []File{n("a.csv", "t_ns\n1\n"), n("b.csv", "n t_ns\n1 1\n1 2\n")}, []File{n("a.csv", "t_ns\n1\n"), n("b.csv", "n t_ns\n1 1\n")}, "", "",
+			"b.csv: A has 2 rows with n=1 (rows 1 and 2), alike in all columns that could tell them apart: leave one of them out of the file"},
+		{"no measurements", []File{n("", "n\n1\n")}, []File{n("", "n\n1\n")}, "", "", "no column that both have is measured: name those to compare with --value"},
 		{"a file and a folder", []File{n("", "t_ns\n1\n")}, []File{n("a.csv", "t_ns\n1\n")}, "", "", "they have no table of the same name: compare two files, or two folders with the same files"},
 	} {
 		var o CompareOptions
@@ -242,8 +325,9 @@ func TestCompareIsFair(t *testing.T) {
 			}
 		})
 		columns := []string{"k", "t_ns", "busbw"}
-		a := &Table{Columns: columns, Rows: rapid.SliceOfN(row, 1, 6).Draw(t, "a")}
-		b := &Table{Columns: columns, Rows: rapid.SliceOfN(row, 1, 6).Draw(t, "b")}
+		rows := rapid.SliceOfNDistinct(row, 1, 3, func(cells []string) string { return cells[0] })
+		a := &Table{Columns: columns, Rows: rows.Draw(t, "a")}
+		b := &Table{Columns: columns, Rows: rows.Draw(t, "b")}
 		shuffled := &Table{Columns: columns, Rows: slices.Clone(a.Rows)}
 		slices.SortStableFunc(shuffled.Rows, func(x, y []string) int { return strings.Compare(x[0], y[0]) })
 		count := func(a, b *Table) Comparison {

@@ -56,35 +56,20 @@ type builder struct {
 
 func (b *builder) add(o object) {
 	row := make([]string, len(b.columns))
-	b.fill(&row, "", o)
-	b.rows = append(b.rows, row)
-}
-
-// fill puts the values of an object into a row. Objects within it are columns with a dot;
-// lists are no cells.
-func (b *builder) fill(row *[]string, prefix string, o object) {
-	for _, m := range o {
-		name := prefix + m.name
-		switch v := m.value.(type) {
-		case object:
-			b.fill(row, name+".", v)
-		case []any:
-		default:
-			i, known := b.index[name]
-			if !known {
-				if b.index == nil {
-					b.index = map[string]int{}
-				}
-				i = len(b.columns)
-				b.index[name] = i
-				b.columns = append(b.columns, name)
+	for _, m := range o.flat() {
+		i, known := b.index[m.name]
+		if !known {
+			if b.index == nil {
+				b.index = map[string]int{}
 			}
-			for len(*row) <= i {
-				*row = append(*row, "")
-			}
-			(*row)[i] = cell(v)
+			i = len(b.columns)
+			b.index[m.name] = i
+			b.columns = append(b.columns, m.name)
+			row = append(row, "")
 		}
+		row[i] = cell(m.value)
 	}
+	b.rows = append(b.rows, row)
 }
 
 // table is the lines, each with all columns.

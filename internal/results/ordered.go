@@ -27,6 +27,24 @@ func (o object) get(name string) any {
 	return nil
 }
 
+// flat is the cells of an object: those of objects within it have names with a dot. Lists are
+// no cells.
+func (o object) flat() object {
+	cells := object{}
+	for _, m := range o {
+		switch v := m.value.(type) {
+		case object:
+			for _, within := range v.flat() {
+				cells = append(cells, member{m.name + "." + within.name, within.value})
+			}
+		case []any:
+		default:
+			cells = append(cells, m)
+		}
+	}
+	return cells
+}
+
 // decodeObject reads one object and nothing else.
 func decodeObject(text []byte) (object, error) {
 	d := json.NewDecoder(bytes.NewReader(text))

@@ -54,7 +54,7 @@ func TestRead(t *testing.T) {
 				`{"point":1,"settings":{"n":"16","topology":"ring"},"row":{"n":16,"t_ns":2.0}}` + "\n" +
 				`{"point":0,"settings":{"n":"8","topology":"ring"},"row":{"n":8,"t_ns":1.0}}` + "\n" +
 				`{"point":2,"settings":{"n":"3`,
-			Table{Columns: []string{"n", "topology", "t_ns"}, Settings: 2, Rows: [][]string{{"8", "ring", "1.0"}, {"16", "ring", "2.0"}}},
+			Table{Columns: []string{"n", "topology", "row.n", "t_ns"}, Settings: 2, Rows: [][]string{{"8", "ring", "8", "1.0"}, {"16", "ring", "16", "2.0"}}},
 		},
 		{
 			"what sweep prints", "a.json", `{"sweep":"s","points":[{"point":0,"settings":{"n":"8"},"row":{"ok":true,"metrics":{"pes":2},"rows":[{"t_ns":1}]}}]}`,
@@ -67,7 +67,17 @@ func TestRead(t *testing.T) {
 				`{"point":1,"settings":{"algorithm":"tree"},"row":[{"t_ns":3},{"t_ns":4}]}` + "\n" +
 				`{"point":2,"settings":{"algorithm":"none"},"row":{"ok":false,"rows":[]}}` + "\n",
 			Table{Columns: []string{"algorithm", "ok", "row.algorithm", "t_ns"}, Settings: 1, Rows: [][]string{
-				{"auto", "true", "ring", "1"}, {"auto", "true", "", "2"}, {"tree", "", "", "3"}, {"tree", "", "", "4"}, {"none", "false", "", ""},
+				{"auto", "true", "ring", "1"}, {"auto", "true", "auto", "2"}, {"tree", "", "", "3"}, {"tree", "", "", "4"}, {"none", "false", "", ""},
+			}},
+		},
+		{
+			"what points and rows both say, in any of them", "a.jsonl",
+			`{"sweep":{}}` + "\n" +
+				`{"point":0,"settings":{"metrics.pes":"2"},"row":{"ok":true,"crit_ns":5,"metrics":{"pes":2},"rows":[]}}` + "\n" +
+				`{"point":1,"settings":{"metrics.pes":"4"},"row":{"ok":true,"crit_ns":6,"metrics":{"pes":4},"rows":[{"crit_ns":6}]}}` + "\n" +
+				`{"point":2,"settings":{"metrics.pes":"8"},"row":{"ok":true,"crit_ns":7,"metrics":{"pes":8},"rows":[{"crit_ns":3},{"crit_ns":7}]}}` + "\n",
+			Table{Columns: []string{"metrics.pes", "ok", "point.crit_ns", "point.metrics.pes", "crit_ns"}, Settings: 1, Rows: [][]string{
+				{"2", "true", "5", "2", ""}, {"4", "true", "6", "4", "6"}, {"8", "true", "7", "8", "3"}, {"8", "true", "7", "8", "7"},
 			}},
 		},
 	} {

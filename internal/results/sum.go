@@ -27,7 +27,7 @@ func (s *Sum) Bad() bool {
 
 // CompareAll compares the tables of two files or folders that have the same names. Tables
 // without the columns that the options name are passed over, and so is what a run says as a
-// whole if the other file is none of a run.
+// whole if the other file is none of a run. Rows that cannot be matched are an error.
 func CompareAll(a, b []File, o CompareOptions) (*Sum, error) {
 	if err := o.Thresholds.check(a); err != nil {
 		return nil, err
@@ -49,6 +49,9 @@ func CompareAll(a, b []File, o CompareOptions) (*Sum, error) {
 		}
 		if fa.Name != "" {
 			err = fmt.Errorf("%s: %w", fa.Name, err)
+		}
+		if refused := new(unmatchable); errors.As(err, &refused) {
+			return nil, err
 		}
 		if passed == nil {
 			passed = err

@@ -32,93 +32,102 @@ func readSweep(text []byte) ([]File, error) {
 	return pointsTable(points)
 }
 
+// record is what a sweep kept of a point, its columns flat.
+type record struct {
+	point    float64
+	settings object
+	shared   object   // what the point says beside its rows
+	rows     []object // of the bench
+}
+
 // pointsTable is the rows of points, in the order of these: a sweep that has not ended has
 // them as they did.
 func pointsTable(points []any) ([]File, error) {
-	type record struct {
-		point float64
-		rows  []object
-	}
 	var records []record
-	settings := 0 // of every point the same
 	for i, p := range points {
 		point, _ := p.(object)
-		set, _ := point.get("settings").(object)
-		settings = len(set)
+		settings, _ := point.get("settings").(object)
 		at, ok := finite(cell(point.get("point")))
 		if !ok {
 			return nil, fmt.Errorf(`point %d in the file: no number as "point"`, i+1)
 		}
-		rows, err := pointRows(point.get("row"))
+		shared, rows, err := pointRows(point.get("row"))
 		if err != nil {
 			return nil, fmt.Errorf("point %v: %w", at, err)
 		}
-		for i, row := range rows {
-			rows[i] = beside(set, row)
-		}
-		records = append(records, record{at, rows})
+		records = append(records, record{at, settings.flat(), shared, rows})
 	}
 	if len(records) == 0 {
 		return nil, errors.New("no point in it: the sweep ended before the first")
 	}
 	slices.SortStableFunc(records, func(a, b record) int { return cmp.Compare(a.point, b.point) })
+	nameColumns(records)
 	var lines builder
 	for _, r := range records {
 		for _, row := range r.rows {
-			lines.add(row)
+			lines.add(slices.Concat(r.settings, r.shared, row))
+		}
+		if len(r.rows) == 0 {
+			lines.add(slices.Concat(r.settings, r.shared))
 		}
 	}
 	t := lines.table()
-	t.Settings = settings
+	t.Settings = len(records[0].settings) // of every point the same
 	return []File{{"", t}}, nil
 }
 
-// pointRows is the rows of a point: its own, those of a list, or those it has under "rows",
-// each with what else the point says.
-func pointRows(row any) ([]object, error) {
-	var shared object
+// nameColumns gives every column a name of its own, which depends on what columns there are and never
+// on what is in them. Settings keep theirs; a column of rows that is also a setting is called
+// "row." and its name, one of points that is also a setting or of rows "point." and its name.
+func nameColumns(records []record) {
+	settings, taken := map[string]bool{}, map[string]bool{}
+	for _, r := range records {
+		for _, m := range r.settings {
+			settings[m.name], taken[m.name] = true, true
+		}
+	}
+	for _, r := range records {
+		for _, row := range r.rows {
+			row.rename("row.", settings)
+			for _, m := range row {
+				taken[m.name] = true
+			}
+		}
+	}
+	for _, r := range records {
+		r.shared.rename("point.", taken)
+	}
+}
+
+// rename puts a word before the names that are taken.
+func (o object) rename(word string, taken map[string]bool) {
+	for i := range o {
+		for taken[o[i].name] {
+			o[i].name = word + o[i].name
+		}
+	}
+}
+
+// pointRows is the rows of a point: itself, those of a list, or those it has under "rows",
+// beside which the point may say more.
+func pointRows(row any) (shared object, rows []object, err error) {
 	if whole, ok := row.(object); ok {
 		list, several := whole.get("rows").([]any)
 		if !several {
-			return []object{whole}, nil
+			return nil, []object{whole.flat()}, nil
 		}
-		for _, m := range whole {
-			if m.name != "rows" {
-				shared = append(shared, m)
-			}
-		}
-		if len(list) == 0 {
-			return []object{shared}, nil
-		}
-		row = list
+		shared, row = whole.flat(), list // a list is no cell
 	}
 	list, ok := row.([]any)
 	if !ok {
-		return nil, errors.New(`"row" is neither an object nor a list of them`)
+		return nil, nil, errors.New(`"row" is neither an object nor a list of them`)
 	}
-	var rows []object
 	for _, r := range list {
 		o, ok := r.(object)
 		if !ok {
-			return nil, errors.New(`"row" has something that is no object`)
+			return nil, nil, errors.New(`"row" has something that is no object`)
 		}
-		rows = append(rows, beside(shared, o))
+		rows = append(rows, o.flat())
 	}
-	return rows, nil
-}
-
-// beside is the members of one object, then those of another. One that both have is that of
-// the first if they say the same, else the second's is called "row." and its name.
-func beside(a, b object) object {
-	all := append(object{}, a...)
-	for _, m := range b {
-		if same := a.get(m.name); same != nil {
-			if cell(same) == cell(m.value) {
-				continue
-			}
-			m.name = "row." + m.name
-		}
-		all = append(all, m)
-	}
-	return all
+	return shared, rows, nil
 }

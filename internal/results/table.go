@@ -26,15 +26,24 @@ func (t *Table) Column(name string) (int, error) {
 	if i := slices.Index(t.Columns, name); i >= 0 {
 		return i, nil
 	}
-	hint := ""
-	if near := config.Nearest(name, t.Columns); near != "" {
-		hint = "; did you mean " + near + "?"
-	}
-	return 0, fmt.Errorf("no column %q: there are %s%s", name, strings.Join(t.Columns, ", "), hint)
+	return 0, fmt.Errorf("no column %q: there are %s%s", name, strings.Join(t.Columns, ", "), config.DidYouMean(name, t.Columns))
 }
 
 // Number is a cell as a number, if it is a finite one.
 func (t *Table) Number(row, col int) (float64, bool) { return finite(t.Rows[row][col]) }
+
+// words reports whether a column has texts such as "64 GB/s" and no numbers: a setting, in the
+// CSV of a sweep, whatever its name.
+func (t *Table) words(col int) bool {
+	some := false
+	for i, row := range t.Rows {
+		if _, is := t.Number(i, col); is {
+			return false
+		}
+		some = some || row[col] != ""
+	}
+	return some
+}
 
 func finite(cell string) (float64, bool) {
 	x, err := strconv.ParseFloat(cell, 64)

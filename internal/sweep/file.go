@@ -22,14 +22,14 @@ type file struct {
 	syncErr error // for close, after syncing
 }
 
-// open locks a file, reads it and makes it ready for more records. If its rows are not
-// wanted, or there is none, it is begun anew.
-func open(name string, h header, resume bool) (*file, *contents, error) {
+// open locks a file, reads it and makes it ready for more records. If its rows are to be
+// replaced, or there is none, it is begun anew.
+func open(name string, h header, resume, replace bool) (*file, *contents, error) {
 	f, name, err := openLocked(name)
 	if err != nil {
 		return nil, nil, err
 	}
-	c, err := begun(f, name, h, resume)
+	c, err := begun(f, name, h, resume, replace)
 	if err != nil {
 		return nil, nil, errors.Join(err, f.Close())
 	}
@@ -73,7 +73,7 @@ func openLocked(name string) (*os.File, string, error) {
 
 // begun is what a file has that can be gone on with. After it the file ends with a
 // whole line.
-func begun(f *os.File, name string, h header, resume bool) (*contents, error) {
+func begun(f *os.File, name string, h header, resume, replace bool) (*contents, error) {
 	text, err := io.ReadAll(f)
 	if err != nil {
 		return nil, fmt.Errorf("read %s: %w", name, err)
@@ -82,10 +82,14 @@ func begun(f *os.File, name string, h header, resume bool) (*contents, error) {
 	switch {
 	case errors.Is(err, errForeign): // somebody else's, whatever is wanted of it
 		return nil, err
-	case !resume:
+	case !resume && replace:
 		c = &contents{}
 	case err != nil:
 		return nil, err
+	case !resume && len(c.records) > 0:
+		return nil, fmt.Errorf("%s has %d of %d points: --resume goes on with them, --replace begins anew", name, len(c.records), c.header.Points)
+	case !resume:
+		c = &contents{}
 	}
 	if c.size > 0 {
 		if err := c.differs(name, h); err != nil {

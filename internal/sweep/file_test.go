@@ -68,6 +68,7 @@ func TestRefused(t *testing.T) {
 		{Options{File: file, Identity: "v2", Resume: true}, numbers, file + " has results of something else, which cannot be gone on with:\n  it has v1\n  this is v2\nbegin"},
 		{Options{File: file, Identity: "v1", Resume: true}, numbers[:5], file + " has results of other points, which cannot be gone on with: it is of a grid of 6 points"},
 		{Options{File: file, Identity: "v1", Resume: true, Shard: Shard{1, 2}}, numbers, file + " is the file of the whole sweep, and this is shard 1/2: give each a file of its own"},
+		{Options{File: file, Identity: "v1"}, numbers, file + " has 6 of 6 points: --resume goes on with them, --replace begins anew"},
 		{Options{File: dir}, numbers, dir + " is no regular file"},
 		{Options{File: filepath.Join(dir, "no", "r.jsonl")}, numbers, "no folder " + filepath.Join(dir, "no") + " to write r.jsonl in: create it first"},
 		{Options{Shard: Shard{3, 2}}, numbers, "no shard 3 of 2: the first is 1/2 and the last 2/2"},
@@ -80,7 +81,7 @@ func TestRefused(t *testing.T) {
 		t.Errorf("the file was changed (-want +got):\n%s", cmp.Diff(want, got))
 	}
 	// Begun anew, a file may be of anything.
-	if _, err := Run(t.Context(), Options{File: file, Identity: "v2", Shard: Shard{1, 2}}, numbers, named); err != nil {
+	if _, err := Run(t.Context(), Options{File: file, Identity: "v2", Replace: true, Shard: Shard{1, 2}}, numbers, named); err != nil {
 		t.Error(err)
 	}
 }

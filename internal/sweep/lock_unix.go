@@ -15,8 +15,11 @@ import (
 // lock makes a file this process's until it is closed.
 func lock(f *os.File) error {
 	err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
-	if !errors.Is(err, syscall.EWOULDBLOCK) {
-		return err
+	switch {
+	case err == nil:
+		return nil
+	case !errors.Is(err, syscall.EWOULDBLOCK):
+		return fmt.Errorf("lock %s: %w: choose a folder whose file system has locks", f.Name(), err)
 	}
 	who := "another process"
 	if pid := holder(f); pid != "" {

@@ -19,7 +19,7 @@ type Merged struct {
 // Merge writes the results of shards, or of parts of a sweep, to one file: byte for byte
 // what the whole sweep would have written. Missing points are refused unless a partial
 // file will do, which a sweep can go on with. The files may be those of running
-// sweeps.
+// sweeps. What out has of the sweep is never lost.
 func Merge(out string, partial bool, files ...string) (m Merged, err error) {
 	h, shards, records, err := gather(files)
 	if err != nil {
@@ -46,10 +46,42 @@ func Merge(out string, partial bool, files ...string) (m Merged, err error) {
 	if err != nil {
 		return m, fmt.Errorf("read %s: %w", out, err)
 	}
-	if _, err := parse(out, text); errors.Is(err, errForeign) {
+	before, err := parse(out, text)
+	if errors.Is(err, errForeign) {
 		return m, err
 	}
+	if err == nil { // what is damaged is in nobody's way
+		if err := before.loses(out, h, records); err != nil {
+			return m, err
+		}
+	}
 	return m, rewrite(f, out, h, there)
+}
+
+// loses is why a file must not be replaced by some records.
+func (c *contents) loses(name string, h header, records map[int]record) error {
+	if len(c.records) == 0 {
+		return nil
+	}
+	c.header.Shard = ""
+	if c.header != h {
+		return fmt.Errorf("%s has points of another sweep, and would lose them: choose another name, or delete it first", name)
+	}
+	if lost := c.beyond(records); len(lost) > 0 {
+		return fmt.Errorf("%s has points of this sweep that none of the files has, and would lose them: %s; name it among the files too, or choose another name", name, ranges(lost))
+	}
+	return nil
+}
+
+// beyond is the points that a file has beside some records.
+func (c *contents) beyond(records map[int]record) (list []int) {
+	for _, r := range c.records {
+		if _, there := records[r.Point]; !there {
+			list = append(list, r.Point)
+		}
+	}
+	slices.Sort(list)
+	return list
 }
 
 // gather reads files of one sweep; shards is how many there are, if all files are ones of
@@ -93,7 +125,7 @@ func homes(points []int, shards int) string {
 	var words []string
 	for i := range shards {
 		s := Shard{i + 1, shards}
-		if slices.ContainsFunc(points, s.Has) {
+		if slices.ContainsFunc(points, s.has) {
 			words = append(words, s.String())
 		}
 	}

@@ -59,6 +59,15 @@ func TestMerge(t *testing.T) {
 	if _, err := Merge(foreign, false, one, two); err == nil || read(t, foreign) != "bench: x\n" {
 		t.Errorf("a file of somebody else is overwritten: %v", err)
 	}
+	had := read(t, one)
+	want := one + " has points of this sweep that none of the files has, and would lose them: 0, 2, 4; name it among the files too"
+	if _, err := Merge(one, true, two); err == nil || !strings.HasPrefix(err.Error(), want) || read(t, one) != had {
+		t.Errorf("over a shard: got %v and\n%s\nwant %s and\n%s", err, read(t, one), want, had)
+	}
+	had, want = read(t, other), other+" has points of another sweep, and would lose them: choose another name, or delete it first"
+	if _, err := Merge(other, false, one, two); err == nil || err.Error() != want || read(t, other) != had {
+		t.Errorf("over another sweep: got %v and\n%s\nwant %s and\n%s", err, read(t, other), want, had)
+	}
 	if _, err := Merge(one, false, one, two); err != nil || read(t, one) != all {
 		t.Errorf("into one of the files: %v and\n%s\nwant\n%s", err, read(t, one), all)
 	}

@@ -21,7 +21,7 @@ func TestAnySweep(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		points := anyGrid(t)
 		name := func(s string) string { return filepath.Join(dir, s+".jsonl") }
-		o := Options{File: name("whole"), Identity: "v1", Workers: rapid.IntRange(1, 4).Draw(t, "workers")}
+		o := Options{File: name("whole"), Identity: "v1", Replace: true, Workers: rapid.IntRange(1, 4).Draw(t, "workers")}
 		rows, err := Run(t.Context(), o, points, named)
 		if err != nil {
 			t.Fatal(err)
@@ -34,7 +34,7 @@ func TestAnySweep(t *testing.T) {
 		var files []string
 		shards := rapid.IntRange(1, 4).Draw(t, "shards")
 		for i := range shards {
-			o := Options{File: name(fmt.Sprint(i)), Identity: "v1", Shard: Shard{i + 1, shards}}
+			o := Options{File: name(fmt.Sprint(i)), Identity: "v1", Replace: true, Shard: Shard{i + 1, shards}}
 			for kill := range rapid.IntRange(0, 3).Draw(t, "kills") {
 				o.Resume = kill > 0
 				cutOff(t, o, points)
@@ -43,6 +43,9 @@ func TestAnySweep(t *testing.T) {
 			o.Workers = rapid.IntRange(1, 4).Draw(t, "workers")
 			mustRun(t, o, points)
 			files = append(files, o.File)
+		}
+		if err := os.RemoveAll(name("merged")); err != nil {
+			t.Fatal(err)
 		}
 		if _, err := Merge(name("merged"), false, rapid.Permutation(files).Draw(t, "order")...); err != nil {
 			t.Fatal(err)

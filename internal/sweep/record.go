@@ -114,7 +114,7 @@ func (c *contents) parseRecord(line []byte) (r record, err error) {
 	if !bytes.Equal(r.line(), line) {
 		return r, errors.New("damaged: not as a sweep writes it")
 	}
-	if r.Point < 0 || r.Point >= c.header.Points || !c.shard.Has(r.Point) {
+	if r.Point < 0 || r.Point >= c.header.Points || !c.shard.has(r.Point) {
 		return r, fmt.Errorf("damaged: point %d is none of the %d of %s", r.Point, c.header.Points, c.shard.name())
 	}
 	return r, nil

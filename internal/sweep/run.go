@@ -15,7 +15,8 @@ import (
 type Options struct {
 	File     string // of results, a line of JSON for each point; "" keeps none
 	Identity string // of all that rows depend on beside the point; a File of another is refused
-	Resume   bool   // take over the points that File has; else it is begun anew
+	Resume   bool   // take over the points that File has
+	Replace  bool   // begin anew where File has points; without either it is refused
 	Shard    Shard
 	Workers  int // points run side by side; 0: one for each core
 	// Progress, if there is one, is told how many points of the shard there are and have a
@@ -74,16 +75,11 @@ func (s *state) all(ctx context.Context) (err error) {
 	if err := s.Shard.check(); err != nil {
 		return err
 	}
-	for i := range s.points {
-		if s.Shard.Has(i) {
-			s.mine = append(s.mine, i)
-		}
-	}
-	s.rows, s.last = map[int]json.RawMessage{}, -1
+	s.mine, s.rows, s.last = s.Shard.Indices(len(s.points)), map[int]json.RawMessage{}, -1
 	h := header{Identity: s.Identity, Points: len(s.points), Grid: digest(s.points), Shard: s.Shard.String()}
 	if s.File != "" {
 		var c *contents
-		if s.out, c, err = open(s.File, h, s.Resume); err != nil {
+		if s.out, c, err = open(s.File, h, s.Resume, s.Replace); err != nil {
 			return &FileError{err}
 		}
 		defer func() {

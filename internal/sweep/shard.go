@@ -42,8 +42,17 @@ func (s Shard) check() error {
 	return nil
 }
 
-// Has reports whether the point of an index is in the shard.
-func (s Shard) Has(index int) bool { return s.N == 0 || index%s.N == s.I-1 }
+// Indices is those of the shard among so many points.
+func (s Shard) Indices(points int) (list []int) {
+	for i := range points {
+		if s.has(i) {
+			list = append(list, i)
+		}
+	}
+	return list
+}
+
+func (s Shard) has(index int) bool { return s.N == 0 || index%s.N == s.I-1 }
 
 // name is what messages call it.
 func (s Shard) name() string {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"io"
 	"strconv"
+	"strings"
 
 	"github.com/kernbench/kernbench/internal/sim"
 )
@@ -45,9 +46,17 @@ func (e *events) event(phase byte, process, thread int) {
 }
 
 func (e *events) done() {
-	e.line = append(e.line, '}')
+	e.close()
 	e.w.Write(e.line)
 }
+
+// args begins the arguments of an event, close ends them.
+func (e *events) args() {
+	e.key("args")
+	e.line = append(e.line, '{')
+}
+
+func (e *events) close() { e.line = append(e.line, '}') }
 
 // key begins a field of the line, or of the object in it.
 func (e *events) key(name string) {
@@ -66,8 +75,14 @@ func (e *events) integer(name string, n int64) {
 
 func (e *events) text(name, text string) {
 	e.key(name)
-	quoted, _ := json.Marshal(text) // a string never fails
-	e.line = append(e.line, quoted...)
+	if strings.ContainsFunc(text, func(r rune) bool { return r < ' ' || r > '~' || r == '"' || r == '\\' }) {
+		quoted, _ := json.Marshal(text) // a string never fails
+		e.line = append(e.line, quoted...)
+		return
+	}
+	e.line = append(e.line, '"')
+	e.line = append(e.line, text...)
+	e.line = append(e.line, '"')
 }
 
 // time is a time in units of so many femtoseconds, to the last digit.
@@ -95,10 +110,9 @@ func appendTime(line []byte, t, unit sim.Time) []byte {
 func (e *events) name(what string, process, thread int, name string) {
 	e.event('M', process, thread)
 	e.text("name", what)
-	e.key("args")
-	e.line = append(e.line, '{')
+	e.args()
 	e.text("name", name)
-	e.line = append(e.line, '}')
+	e.close()
 	e.done()
 }
 
@@ -106,10 +120,9 @@ func (e *events) name(what string, process, thread int, name string) {
 func (e *events) order(what string, process, thread, order int) {
 	e.event('M', process, thread)
 	e.text("name", what)
-	e.key("args")
-	e.line = append(e.line, '{')
+	e.args()
 	e.integer("sort_index", int64(order))
-	e.line = append(e.line, '}')
+	e.close()
 	e.done()
 }
 
@@ -118,8 +131,7 @@ func (e *events) slice(t *Track, s *Slice) {
 	e.time("ts", s.Start, sim.Microsecond)
 	e.text("name", s.Name)
 	if s.ID != 0 || s.After != 0 || len(s.Args) > 0 {
-		e.key("args")
-		e.line = append(e.line, '{')
+		e.args()
 		if s.ID != 0 {
 			e.integer("id", int64(s.ID))
 		}
@@ -129,7 +141,7 @@ func (e *events) slice(t *Track, s *Slice) {
 		for i := range s.Args {
 			e.arg(&s.Args[i])
 		}
-		e.line = append(e.line, '}')
+		e.close()
 	}
 	e.done()
 }
@@ -168,12 +180,9 @@ func (e *events) counter(process int, at sim.Time, name, unit string, value floa
 	e.event('C', process, 0)
 	e.time("ts", at, sim.Microsecond)
 	e.text("name", name)
-	e.key("args")
-	e.line = append(e.line, '{')
+	e.args()
 	e.key(unit)
 	e.line = strconv.AppendFloat(e.line, value, 'g', 6, 64)
-	e.line = append(e.line, '}', '}')
-	e.w.Write(e.line)
+	e.close()
+	e.done()
 }
-
-func numbered(name string, n int) string { return name + " " + strconv.Itoa(n) }

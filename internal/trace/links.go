@@ -38,8 +38,16 @@ func (r *Recorder) Links(n int, about func(link int) LinkInfo) *Links {
 	return &Links{r: r, about: about, links: make([]*linkTrack, n), processes: map[string]*Process{}, kinds: map[string]*window{}}
 }
 
+// Cut notes that of what a link has carried last it carries fewer bytes for now, up to an
+// instant.
+func (ls *Links) Cut(link int, bytes int64, end sim.Time) {
+	l := ls.links[link]
+	l.args[0] = Number("bytes", bytes)
+	l.End = min(l.End, end)
+}
+
 // Passage notes that a link carries something. If that comes before what it carried last
-// has ended, that has been cut short.
+// has ended, the slice of that ends there: both have gaps.
 func (ls *Links) Passage(link int, class string, bytes int64, waited, start, end sim.Time) {
 	l := ls.links[link]
 	if l == nil {

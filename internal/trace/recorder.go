@@ -1,7 +1,9 @@
 package trace
 
 import (
+	"bytes"
 	"encoding/json"
+	"fmt"
 	"io"
 
 	"github.com/kernbench/kernbench/internal/sim"
@@ -30,11 +32,13 @@ func (r *Recorder) Mark() sim.Mark {
 // Close ends the trace with what else there is to know of it, as JSON. It does not close
 // the writer.
 func (r *Recorder) Close(about any) error {
-	text, err := json.Marshal(about)
-	if err != nil {
+	var text bytes.Buffer
+	enc := json.NewEncoder(&text)
+	enc.SetEscapeHTML(false) // links are called a->b
+	if err := enc.Encode(about); err != nil {
 		return err
 	}
-	return r.out.end(text)
+	return r.out.end(bytes.TrimSpace(text.Bytes()))
 }
 
 // Process is a part of the machine with tracks of its own: a PE, the links of a SIP, the
@@ -143,7 +147,7 @@ func (l *Lanes) Take() int {
 	}
 	name := l.name
 	if n := len(l.tracks); n > 0 {
-		name = numbered(name, n+1)
+		name = fmt.Sprintf("%s %d", name, n+1)
 	}
 	l.tracks, l.taken = append(l.tracks, l.p.Track(name)), append(l.taken, true)
 	return len(l.tracks) - 1

@@ -30,14 +30,8 @@ func Open(ctx context.Context, path string) (*Trace, error) {
 	return Read(ctx, zip)
 }
 
-// Validate checks a trace against the rules of the format. What it breaks is joined in
-// the error.
-func Validate(ctx context.Context, r io.Reader) error {
-	_, err := Read(ctx, r)
-	return err
-}
-
-// Read reads a trace, and refuses one that breaks the rules.
+// Read reads a trace, and refuses one that breaks the rules of the format: which ones is
+// joined in the error.
 func Read(ctx context.Context, r io.Reader) (*Trace, error) {
 	rd := newReader()
 	lines := bufio.NewScanner(r)

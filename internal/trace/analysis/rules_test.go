@@ -109,7 +109,7 @@ func TestRules(t *testing.T) {
 			"line 33: link a->b: busy_ns: write a decimal that is not negative, exact to the femtosecond, without an exponent"},
 	}
 	for _, tt := range tests {
-		err := Validate(t.Context(), strings.NewReader(tt.text))
+		_, err := Read(t.Context(), strings.NewReader(tt.text))
 		if got := fmt.Sprint(err); got != tt.want {
 			t.Errorf("%s: got\n%s\nwant\n%s", tt.name, got, tt.want)
 		}
@@ -122,7 +122,7 @@ func TestManyMistakes(t *testing.T) {
 	for range 30 {
 		b.add(`{"ph":"B","pid":1}`)
 	}
-	err := Validate(t.Context(), strings.NewReader(b.String()))
+	_, err := Read(t.Context(), strings.NewReader(b.String()))
 	got := strings.Split(fmt.Sprint(err), "\n")
 	if len(got) != maxBroken+1 || got[0] != "line 2: the event has no ts" || got[maxBroken] != "and more: the rest is not shown" {
 		t.Errorf("got %d lines:\n%v\nwant %d mistakes and a line that there are more", len(got), err, maxBroken)
@@ -133,7 +133,7 @@ func TestMistake(t *testing.T) {
 	b := newBuilder()
 	b.add(`{"ph":"E",%s,"ts":1}`, b.on("pe0", "cpu"))
 	var got *Mistake
-	err := Validate(t.Context(), strings.NewReader(b.String()))
+	_, err := Read(t.Context(), strings.NewReader(b.String()))
 	if want := (Mistake{4, "pe0 cpu", "an E at 1000ns without a B before it"}); !errors.As(err, &got) || *got != want {
 		t.Errorf("got %v, want %v", err, want)
 	}

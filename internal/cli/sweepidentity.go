@@ -1,0 +1,32 @@
+package cli
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/kernbench/kernbench/internal/report"
+)
+
+// identity is of all that rows depend on beside their point: the program with its kernels,
+// how benches are run, and the configurations and parameters of all points.
+func (p *sweepPlan) identity() (string, error) {
+	program, err := report.Program()
+	if err != nil {
+		return "", fmt.Errorf("find out which program this is: %w", err)
+	}
+	sum := sha256.New()
+	for _, point := range p.points {
+		s := p.setup(point)
+		fmt.Fprintf(sum, "%v %s", point, p.hashes[s.key()])
+		for _, name := range slices.Sorted(maps.Keys(s.params)) {
+			fmt.Fprintf(sum, " %q=%q", name, s.params[name])
+		}
+		fmt.Fprintln(sum)
+	}
+	return fmt.Sprintf("kernbench %s, program %s, bench %s, data %s, check %s, fidelity %s, configuration %s", report.Version, program, p.Bench,
+		cmp.Or(p.Data, "on"), cmp.Or(p.Check, "none"), cmp.Or(p.Fidelity, "train"), hex.EncodeToString(sum.Sum(nil)[:6])), nil
+}

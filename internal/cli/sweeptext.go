@@ -1,0 +1,101 @@
+package cli
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/kernbench/kernbench/internal/report"
+	"github.com/kernbench/kernbench/internal/results"
+	"github.com/kernbench/kernbench/internal/sweep"
+)
+
+// write writes the results in one of the formats.
+func (p *sweepPlan) write(w io.Writer, r sweepResult, o sweep.Options, format string) error {
+	if format == "json" {
+		return report.WriteJSON(w, r)
+	}
+	table := &results.Table{}
+	if len(r.Points) > 0 {
+		var err error
+		if table, err = results.Read(o.File); err != nil {
+			return err
+		}
+	}
+	switch {
+	case format == "csv" && len(table.Rows) == 0:
+		return nil
+	case format == "csv":
+		return results.WriteCSV(w, table)
+	}
+	fmt.Fprintf(w, "# sweep: %s\n# bench: %s\n# points: %d of %d\n\n", r.Sweep, r.Bench, len(r.Points), r.Total)
+	if header, cells := shown(table); len(cells) > 0 {
+		if err := report.WriteTable(w, header, cells); err != nil {
+			return err
+		}
+	}
+	fmt.Fprintf(w, "\nwritten: %s\n", o.File)
+	if o.Shard.N > 0 {
+		_, err := fmt.Fprintln(w, "put the shards together: kernbench merge OUT.jsonl FILE...")
+		return err
+	}
+	if len(table.Rows) == len(r.Points) {
+		fmt.Fprintln(w, p.plotHint(o.File))
+	}
+	_, err := fmt.Fprintf(w, "compare them with others: kernbench compare OTHER.jsonl %s\n", o.File)
+	return err
+}
+
+// plotHint is how to draw the results: over the dimension that changes fastest.
+func (p *sweepPlan) plotHint(file string) string {
+	if len(p.grid) == 0 {
+		return "draw them: kernbench plot --help"
+	}
+	last := len(p.grid) - 1
+	across := telling(p.grid[last])
+	x, others := across[0], across[1:]
+	for _, columns := range p.grid[:last] {
+		others = append(others, telling(columns)...)
+	}
+	var by []string
+	for _, c := range others {
+		by = append(by, c.key)
+	}
+	hint := fmt.Sprintf("draw them: kernbench plot %s -x %s -y crit_ns", file, x.key)
+	if len(by) > 0 {
+		hint += " --by " + strings.Join(by, ",")
+	}
+	if slices.ContainsFunc(x.values, func(v string) bool { _, err := strconv.ParseFloat(v, 64); return err != nil }) {
+		hint += " --kind bars"
+	}
+	return hint + " -o " + strings.TrimSuffix(filepath.Base(file), ".jsonl") + ".svg"
+}
+
+// telling is the settings that tell the points of a dimension apart: one if it can, else all.
+func telling(columns []column) []column {
+	for _, c := range columns {
+		if len(slices.Compact(slices.Sorted(slices.Values(c.values)))) == len(c.values) {
+			return []column{c}
+		}
+	}
+	return slices.Clone(columns)
+}
+
+// shown is the columns of a table that people want to see: hashes are for programs.
+func shown(t *results.Table) (header []string, rows [][]string) {
+	rows = make([][]string, len(t.Rows))
+	for i, name := range t.Columns {
+		if strings.HasSuffix(name, "_hash") {
+			continue
+		}
+		header = append(header, name)
+		for k, row := range t.Rows {
+			rows[k] = append(rows[k], cmp.Or(row[i], "-"))
+		}
+	}
+	return header, rows
+}

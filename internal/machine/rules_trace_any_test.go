@@ -1,0 +1,248 @@
+package machine
+
+import (
+	"context"
+	"slices"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/kernbench/kernbench/internal/sim"
+	"github.com/kernbench/kernbench/tl"
+	"github.com/kernbench/kernbench/topology"
+)
+
+// crowded are deeds that no queue is too small for: who sends has asked before for what
+// it is sent.
+var crowded = []deed{
+	{"large message", func(t *tl.PE, n int, _, _ tl.Ptr, v tl.Tile) tl.Tile {
+		h := t.RecvAsync(tl.West, tl.Shape{n, n}, tl.F16)
+		t.Send(tl.East, t.Zeros(tl.Shape{n, n}, tl.F16))
+		return h.Wait()
+	}},
+	{"two receives under way", func(t *tl.PE, n int, _, _ tl.Ptr, v tl.Tile) tl.Tile {
+		first, second := t.RecvAsync(tl.West, tl.Shape{n}, tl.F16), t.RecvAsync(tl.West, tl.Shape{n, n}, tl.F16)
+		t.Send(tl.East, t.Zeros(tl.Shape{n}, tl.F16))
+		t.Send(tl.East, t.Zeros(tl.Shape{n, n}, tl.F16))
+		second.Wait()
+		return first.Wait()
+	}},
+	{"messages both ways", func(t *tl.PE, n int, _, _ tl.Ptr, v tl.Tile) tl.Tile {
+		const messages = 3
+		s := tl.Shape{n}
+		for sent, got := 0, 0; sent < messages || got < messages; {
+			var cases []tl.Case
+			if got < messages {
+				cases = append(cases, tl.CanRecv(tl.West))
+			}
+			if sent < messages {
+				cases = append(cases, tl.CanSend(tl.East, s, tl.F16))
+			}
+			if i := t.Select(cases...); got < messages && i == 0 {
+				t.Recv(tl.West, s, tl.F16)
+				got++
+			} else {
+				t.Send(tl.East, t.Zeros(s, tl.F16))
+				sent++
+			}
+		}
+		return v
+	}},
+	{"a message or a signal", func(t *tl.PE, n int, _, _ tl.Ptr, v tl.Tile) tl.Tile {
+		const signal = 1000
+		t.Notify(next(t), signal, tl.Add, 1)
+		t.Send(tl.East, t.Zeros(tl.Shape{n}, tl.F16))
+		if t.Select(tl.CanSignal(signal, tl.GE, 1), tl.CanRecv(tl.West)) == 1 {
+			t.WaitSignal(signal, tl.GE, 1)
+		}
+		t.Recv(tl.West, tl.Shape{n}, tl.F16)
+		clearSignal(t, signal)
+		return v
+	}},
+	{"no bytes", func(t *tl.PE, n int, x, y tl.Ptr, v tl.Tile) tl.Tile {
+		none := tl.Shape{0}
+		t.Send(tl.East, t.Zeros(none, tl.F16))
+		t.RecvInto(tl.West, y, none, tl.F16)
+		t.Send(tl.East, t.Ref(x, none, tl.F16))
+		t.Recv(tl.West, none, tl.F16)
+		return v
+	}},
+	{"message to memory", func(t *tl.PE, n int, _, y tl.Ptr, v tl.Tile) tl.Tile {
+		h := t.RecvAsync(tl.West, tl.Shape{n}, tl.F16)
+		t.Send(tl.East, t.Zeros(tl.Shape{n}, tl.F16))
+		t.Send(tl.East, t.Zeros(tl.Shape{n}, tl.F16))
+		t.RecvInto(tl.West, y, tl.Shape{n}, tl.F16)
+		return h.Wait()
+	}},
+	{"a TCM too small", func(t *tl.PE, n int, x, y tl.Ptr, _ tl.Tile) tl.Tile {
+		t.Store(y, t.Load(x, tl.Shape{n, n}, tl.F16))
+		for range 6 { // of half a MiB, and of 2 there are
+			t.Zeros(tl.Shape{512, 512}, tl.F16).Exp()
+		}
+		return t.Load(x, tl.Shape{n, n}, tl.F16)
+	}},
+	{"a message before its receiver's clock", func(t *tl.PE, n int, _, _ tl.Ptr, _ tl.Tile) tl.Tile {
+		t.Send(tl.East, t.Zeros(tl.Shape{n}, tl.F16))
+		for range 5 { // the CPU's clock is far ahead then
+			t.Zeros(tl.Shape{512, 512}, tl.F16).Exp()
+		}
+		return t.Recv(tl.West, tl.Shape{n}, tl.F16)
+	}},
+	{"product of a tile", func(t *tl.PE, n int, x, y tl.Ptr, _ tl.Tile) tl.Tile {
+		a := t.Load(x, tl.Shape{n, n}, tl.F16).Exp()
+		t.Wait(t.Composite(tl.Gemm(a, t.Ref(x, tl.Shape{n, n}, tl.F16), y)))
+		return a
+	}},
+	{"many loads and a signal", func(t *tl.PE, n int, x, y tl.Ptr, v tl.Tile) tl.Tile {
+		for range 12 { // more than are under way at a time
+			v = t.Load(x, tl.Shape{n, n}, tl.F16)
+		}
+		t.Store(y, v)
+		const signal = 1001
+		t.Notify(next(t), signal, tl.Add, 1)
+		t.WaitSignal(signal, tl.GE, 1)
+		clearSignal(t, signal)
+		return v
+	}},
+}
+
+// clearSignal has a signal be 0 again before the PE that sets it can do so once more.
+func clearSignal(t *tl.PE, signal int) {
+	t.Notify(t.Rank(), signal, tl.Add, -1)
+	t.WaitSignal(signal, tl.LE, 0)
+	t.Send(tl.West, t.Zeros(tl.Shape{1}, tl.F16))
+	t.Recv(tl.East, tl.Shape{1}, tl.F16)
+}
+
+// released checks that every activity, on the critical path or not, begins at most so long
+// after what released it, and not before that began.
+func (tr *traced) released(t tester, longest sim.Time) {
+	t.Helper()
+	for id, a := range tr.activities {
+		if a.after == 0 {
+			if !slices.ContainsFunc(tr.launches, func(l *tracedSlice) bool { return l.start == a.start }) {
+				t.Fatalf("activity %d, %s %s, begins at %v, with no launch, and nothing released it", id, a.track, a.name, a.start)
+			}
+			continue
+		}
+		by := tr.activities[a.after]
+		if by == nil {
+			t.Fatalf("no activity %d, which releases %d: %s %s", a.after, id, a.track, a.name)
+		}
+		if a.start < by.start || a.start-by.end > longest {
+			t.Fatalf("activity %d, %s %s, begins at %v, and %d, which released it, is %s %s from %v to %v", id, a.track, a.name, a.start, a.after, by.track, by.name, by.start, by.end)
+		}
+	}
+}
+
+// latency is the longest that can be between two activities of a kernel on a ring of PEs.
+func (r *rig) latency(ids []PEID, q topology.IPCQ) sim.Time {
+	r.Helper()
+	longest := r.setup + r.scheduler
+	var polls sim.Time
+	if q.Backpressure == topology.Poll {
+		polls = r.spec.PE.CPU.Clock.Cycles(r.Queues(q).PollCycles)
+	}
+	for i, id := range ids {
+		longest = max(longest, r.creditTime(id, ids[(i+1)%len(ids)])+polls)
+	}
+	return longest
+}
+
+// anyTraced is a kernel of all deeds, with queues that may be small and may be polled.
+func anyTraced(t *rapid.T) kernel {
+	of := slices.Concat(deeds, composites, crowded)
+	few := rapid.Bool().Draw(t, "few slots")
+	if few {
+		of = slices.DeleteFunc(of, func(d deed) bool { return d.name == "send" })
+	}
+	k := anyKernel(t, of)
+	if few {
+		k.queues.NSlots, k.queues.SlotSize = rapid.IntRange(1, 3).Draw(t, "count"), 256
+	}
+	if rapid.Bool().Draw(t, "polls") {
+		k.queues.Backpressure, k.queues.PollCycles = topology.Poll, rapid.IntRange(1, 50).Draw(t, "cycles")
+	}
+	return k
+}
+
+// Whatever kernels do: tracing changes no time, and the critical path is the launch, with
+// no latency that the machine has no reason for.
+func TestTraceOfAnyKernel(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		k := anyTraced(t)
+		_, plain := k.run(t, false)
+		var r *rig
+		var run *Run
+		tr := recorded(t, Options{}, func(o Options) *rig {
+			r, run = k.run(t, false, o.Trace)
+			return r
+		})
+		same(t, "with a trace it takes", run.Critical(), plain.Critical())
+		same(t, "launches", len(tr.launches), 1)
+		same(t, "the launch takes", tr.launches[0].end-tr.launches[0].start, run.Critical())
+		longest := r.latency(k.ids, k.queues)
+		tr.released(t, longest)
+		tr.path(t, tr.launches[0], longest)
+	})
+}
+
+// Launches come one after another where they share PEs, and side by side where not; each has
+// a path of its own. Workers run kernels between waits for tasks, which are on it.
+func TestTraceOfAnyLaunches(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		all := rapid.SliceOfN(rapid.Custom(anyTraced), 2, 3).Draw(t, "kernels")
+		works := rapid.SliceOfN(rapid.Bool(), len(all), len(all)).Draw(t, "workers")
+		var r *rig
+		var runs []*Run
+		tr := recorded(t, Options{Fidelity: all[0].fidelity}, func(o Options) *rig {
+			r = newRig(t, o)
+			defer r.Close()
+			for i, k := range all {
+				p := k.program(r)
+				if works[i] {
+					p = served(p)
+				}
+				run, err := r.Start(p, sim.Event{})
+				if err != nil {
+					t.Fatal(err)
+				}
+				runs = append(runs, run)
+			}
+			if err := r.Engine.Run(context.Background()); err != nil {
+				t.Fatal(err)
+			}
+			return r
+		})
+		same(t, "launches", len(tr.launches), len(all))
+		var longest sim.Time
+		for _, k := range all {
+			longest = max(longest, r.latency(k.ids, k.queues))
+		}
+		tr.released(t, longest)
+		for _, run := range runs {
+			at := slices.IndexFunc(tr.launches, func(l *tracedSlice) bool {
+				return l.start == run.Start && l.end == run.Start+run.Critical()
+			})
+			if at < 0 {
+				t.Fatalf("no launch from %v to %v", run.Start, run.Start+run.Critical())
+			}
+			tr.path(t, tr.launches[at], longest)
+		}
+	})
+}
+
+// served is a program whose kernel workers run, and a short one after it, with waits before,
+// between and after.
+func served(p Program) Program {
+	body := p.Body
+	p.Body, p.Serve = nil, func(w *Worker) {
+		wait := func(n int) { w.SleepUntil(w.Now() + sim.Time(n*(w.Rank()+1))*123_457) }
+		wait(1)
+		w.runs("first", body)
+		wait(2)
+		w.runs("second", func(t *tl.PE) { pass(t, 3) })
+		wait(1)
+	}
+	return p
+}
