@@ -36,9 +36,6 @@ type Request struct {
 	Receives sim.Mark // and which message it takes out of its slot
 }
 
-// Order is a place in the program of a PE, counted from 1.
-type Order uint64
-
 // Access is one end of a request: which bytes of which memory. The zero value is
 // the PE's own tiles and registers.
 type Access struct {
@@ -134,23 +131,6 @@ type request struct {
 
 	own    []topology.LinkID // for a path that is copied
 	waiter *sim.Proc
-}
-
-// entry is a memory access that later ones may have to wait for.
-type entry struct {
-	order    Order
-	from, to Access
-	id       oplog.ID
-	hold     bool // its requests come apart
-	async    bool
-	started  bool
-	request  int32
-}
-
-// fence is something that happens when everything before it in the program has.
-type fence struct {
-	before Order
-	then   sim.Event
 }
 
 const (
@@ -272,75 +252,6 @@ func (d *DMA) form(i int32) {
 		at = max(at, s.ready)
 	}
 	d.eng.At(at+d.cfg.Setup, d.target, evFormed, uint64(i))
-}
-
-// Hold takes one place in the program for several requests, which come later under
-// that Order and touch what is given. Release ends it. An asynchronous one, of a
-// composite, is nothing that After waits for.
-func (d *DMA) Hold(id oplog.ID, reads, writes []Access, async bool) Order {
-	d.last++
-	for _, a := range reads {
-		d.program = append(d.program, entry{order: d.last, id: id, from: a, hold: true, async: async})
-	}
-	for _, a := range writes {
-		d.program = append(d.program, entry{order: d.last, id: id, to: a, hold: true, async: async})
-	}
-	return d.last
-}
-
-// Release ends what Hold began.
-func (d *DMA) Release(o Order) {
-	d.program = slices.DeleteFunc(d.program, func(e entry) bool { return e.hold && e.order == o })
-	d.progress()
-}
-
-// Mark is the present place in the program.
-func (d *DMA) Mark() Order { return d.last }
-
-// After calls then when everything up to a place in the program, but for
-// composites, is done as far as others can tell: reads have started, writes have
-// ended.
-func (d *DMA) After(o Order, then sim.Event) {
-	if d.Settled(o) {
-		d.eng.Call(then)
-		return
-	}
-	d.fences = append(d.fences, fence{o, then})
-}
-
-// Settled reports whether that is so already.
-func (d *DMA) Settled(o Order) bool {
-	for i := range d.program {
-		e := &d.program[i]
-		if e.order > o {
-			return true
-		}
-		if !e.async && !(e.started && e.to.Region.Rows == 0) {
-			return false
-		}
-	}
-	return true
-}
-
-// mustFollow reports whether request i has to wait for an access before it in the
-// program: it reads what that writes, or writes what that reads or writes.
-func (d *DMA) mustFollow(i int32) bool {
-	q := &d.pool[i]
-	if q.loose || len(d.program) == 0 {
-		return false
-	}
-	mine := &d.accesses[q.ends]
-	for k := range d.program {
-		e := &d.program[k]
-		if e.order >= q.order {
-			return false
-		}
-		if mine.from.Overlaps(&e.to) || mine.to.Overlaps(&e.from) || mine.to.Overlaps(&e.to) {
-			q.behind = e.id
-			return true
-		}
-	}
-	return false
 }
 
 // enqueue lets a request wait for its channel.
@@ -480,36 +391,5 @@ func (d *DMA) end(i int32) {
 		if d.tiles != nil {
 			d.tiles.pipeline.progress()
 		}
-	}
-}
-
-// progress lets go what waited for the program to get on.
-func (d *DMA) progress() {
-	d.passFences()
-	waited := len(d.stalled)
-	for k := 0; k < len(d.stalled); {
-		i := d.stalled[k]
-		if d.mustFollow(i) {
-			k++
-			continue
-		}
-		d.stalled = slices.Delete(d.stalled, k, k+1)
-		d.enqueue(i)
-	}
-	if len(d.stalled) < waited {
-		d.passFences()
-	}
-}
-
-// passFences calls what comes after accesses that are all done.
-func (d *DMA) passFences() {
-	for k := 0; k < len(d.fences); {
-		f := d.fences[k]
-		if !d.Settled(f.before) {
-			k++
-			continue
-		}
-		d.fences = slices.Delete(d.fences, k, k+1)
-		d.eng.Call(f.then)
 	}
 }
