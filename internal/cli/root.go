@@ -70,9 +70,9 @@ func rootCmd() (root *cobra.Command, started *bool) {
 		Use:   "kernbench",
 		Short: "How long will it take on an accelerator that does not exist yet?",
 		Long: `kernbench simulates a multi-device chiplet accelerator with an exact clock: it
-runs kernels on it and checks what they compute, checks the description of a
-machine, draws it, and times what moves on it against closed forms. Same inputs,
-same output bytes.
+runs kernels and collectives on it, checks what they compute, and says where the
+time went; it sweeps over machines, draws and compares results. Same inputs, same
+output bytes.
 
 A system is described by --topology FILE or PRESET, else ./topology.yaml, else
 the preset default. How collectives are done on it is said by --ccl FILE, else
@@ -82,8 +82,11 @@ defaults too; --set changes single values.
 Exit status: 0 ok, 1 wrong values or a failed check, 2 bad usage or input,
 3 the run failed, 130 interrupted, 141 nobody reads the output, 143 terminated.`,
 		Example: `  kernbench list
-  kernbench run hello_send
+  kernbench run milestone-1h-ccl
   kernbench coll all_reduce --topology ring6
+  kernbench coll all_reduce -b 64K -e 64K --trace ring.json
+  kernbench trace ring.json
+  kernbench sweep sweep.yaml
   kernbench comm run allreduce --nranks 4
   kernbench probe
   kernbench topology show

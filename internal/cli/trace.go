@@ -41,9 +41,9 @@ file opens in ui.perfetto.dev and in chrome://tracing. docs/traces.md has the fo
 --format json has all of the path, with trace (recorded by which version, with which
 topology), events, launches, longest, launch, path (kinds, segments, visits), slowest (cpu, engines,
 waited_from, text), engines and links (kinds, busiest, most_queued).`,
-		Example: `  kernbench run ccl_allreduce --trace run.json
+		Example: `  kernbench run qkv_gemm --trace run.json
   kernbench trace run.json
-  kernbench trace run.json --launch 2 --all
+  kernbench trace run.json --launch 0 --all
   kernbench trace run.json.gz --top 3 --format json`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {

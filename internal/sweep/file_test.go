@@ -65,7 +65,7 @@ func TestRefused(t *testing.T) {
 		points []Point
 		want   string
 	}{
-		{Options{File: file, Identity: "v2", Resume: true}, numbers, file + " has results of something else, which cannot be gone on with:\n  it has v1\n  this is v2\nbegin"},
+		{Options{File: file, Identity: "v2", Resume: true}, numbers, file + " has results of something else, which cannot be gone on with:\n  it has v1\n  this is v2\nleave out --resume to begin"},
 		{Options{File: file, Identity: "v1", Resume: true}, numbers[:5], file + " has results of other points, which cannot be gone on with: it is of a grid of 6 points"},
 		{Options{File: file, Identity: "v1", Resume: true, Shard: Shard{1, 2}}, numbers, file + " is the file of the whole sweep, and this is shard 1/2: give each a file of its own"},
 		{Options{File: file, Identity: "v1"}, numbers, file + " has 6 of 6 points: --resume goes on with them, --replace begins anew"},

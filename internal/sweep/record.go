@@ -127,9 +127,9 @@ func (c *contents) differs(name string, want header) error {
 	case have == want:
 		return nil
 	case have.Identity != want.Identity:
-		return fmt.Errorf("%s has results of something else, which cannot be gone on with:\n  it has %s\n  this is %s\nbegin the file anew, or choose another name", name, have.Identity, want.Identity)
+		return fmt.Errorf("%s has results of something else, which cannot be gone on with:\n  it has %s\n  this is %s\nleave out --resume to begin the file anew, or choose another name", name, have.Identity, want.Identity)
 	case have.Points != want.Points || have.Grid != want.Grid:
-		return fmt.Errorf("%s has results of other points, which cannot be gone on with: it is of a grid of %d points (digest %s), and this is one of %d (%s); begin the file anew, or choose another name", name, have.Points, have.Grid, want.Points, want.Grid)
+		return fmt.Errorf("%s has results of other points, which cannot be gone on with: it is of a grid of %d points (digest %s), and this is one of %d (%s); leave out --resume to begin the file anew, or choose another name", name, have.Points, have.Grid, want.Points, want.Grid)
 	}
 	wanted, _ := ParseShard(want.Shard) // made from one
 	return fmt.Errorf("%s is the file of %s, and this is %s: give each a file of its own", name, c.shard.name(), wanted.name())
