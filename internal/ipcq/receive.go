@@ -131,7 +131,7 @@ func (r *Ring) take(rc *Receive, f *fragment, slot uint64) {
 	if r.Local && rc.Into == nil {
 		end, mark := r.To.DMA.CopyLocal(rc.At, f.bytes, by, f.write)
 		r.To.DMA.Arrive(rc.Tile, end, mark)
-		f.parts = 0
+		f.parts, f.end, f.copy = 0, end, mark
 		rc.taken += f.bytes
 		rc.copied(end)
 		r.returnCredits(end, mark)

@@ -84,6 +84,8 @@ type fragment struct {
 	last    bool
 	visible bool
 	parts   int       // transfers to come until it is copied out; -1 before that begins
+	end     sim.Time  // of a copy within a TCM, which is known when it begins,
+	copy    sim.Mark  // and that, if somebody traces
 	left    sim.Event // called when it is in its slot
 	write   sim.Mark  // the transfer that brought it there, if somebody traces
 	receive *Receive  // that copies it to memory
@@ -264,6 +266,10 @@ func (r *Ring) returnCredits(at sim.Time, by sim.Mark) {
 		r.credits = append(r.credits, make([]sim.Time, r.Slots-len(r.credits))...)
 	}
 	for r.read < r.taken && r.slots[r.read%uint64(r.Slots)].parts == 0 {
+		f := &r.slots[r.read%uint64(r.Slots)]
+		if f.end > at { // it waited for the one before, and that has ended sooner
+			at, by = f.end, f.copy
+		}
 		r.credits[r.read%uint64(r.Slots)] = at + r.CreditTime
 		if by != 0 {
 			r.givenBack(by)

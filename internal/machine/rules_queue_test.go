@@ -300,3 +300,31 @@ func TestCreditOfNoBytes(t *testing.T) {
 	})})
 	same(t, "the second is sent at", at-run.Start, r.calls(late+1)+r.creditTime(0, 9))
 }
+
+// A slot's credit goes back when its own copy has ended, also if that of the slot before it, to
+// memory and begun earlier, ends between its beginning and its end.
+func TestCreditOfALongCopyBehindAShortOne(t *testing.T) {
+	r := newRig(t, Options{Log: true}, "pe.ipcq.n_slots=2", "pe.ipcq.slot_size=64KiB")
+	y := r.tensor(9, 8)
+	const long = 32 << 10
+	var at sim.Time
+	r.on(Program{Targets: []PEID{0, 9}, Links: pair(0, 9), Body: by(func(t *tl.PE) {
+		short, tile := t.Zeros(tl.Shape{8}, tl.F16), t.Zeros(tl.Shape{long}, tl.F16)
+		t.Send(tl.East, short)
+		t.Send(tl.East, tile)
+		t.Send(tl.East, short) // into the first slot,
+		t.Send(tl.East, short) // and into the second
+		at = r.clock(t)
+	}, func(t *tl.PE) {
+		pass(t, 2000) // both are there
+		t.RecvInto(tl.West, y, tl.Shape{8}, tl.F16)
+		t.Recv(tl.West, tl.Shape{long}, tl.F16)
+		t.Recv(tl.West, tl.Shape{8}, tl.F16)
+		t.Recv(tl.West, tl.Shape{8}, tl.F16)
+	})})
+	received := r.ops(oplog.Recv)
+	if received[0].End >= received[1].End {
+		t.Fatalf("the short one is copied at %v, want sooner than the long one, at %v", received[0].End, received[1].End)
+	}
+	same(t, "the second slot is used again at", at, received[1].End+r.creditTime(0, 9))
+}

@@ -69,6 +69,9 @@ func Compare(a, b *Table, o CompareOptions) (*Comparison, error) {
 	if err := c.choose(a, b, o); err != nil {
 		return nil, err
 	}
+	if o.Keys == nil {
+		c.compareChoice(a, b, o)
+	}
 	c.shown = telling(c.Keys, a, b)
 	rowsA, err := c.distinct(a, b, o.A, o.B)
 	if err != nil {

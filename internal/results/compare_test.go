@@ -384,3 +384,28 @@ func TestSettingsAreKeys(t *testing.T) {
 		t.Errorf("got %+v, want two rows, of which that of 128 GB/s got worse", c)
 	}
 }
+
+// TestAnotherChoice: an algorithm that was picked for a row is compared, and a key only where
+// nothing else tells rows apart.
+func TestAnotherChoice(t *testing.T) {
+	table := func(rows ...[]string) *Table {
+		return &Table{Columns: []string{"size", "algorithm", "time_us"}, Rows: rows}
+	}
+	auto := table([]string{"8", "direct", "5"}, []string{"16", "direct", "9"})
+	then := table([]string{"8", "direct", "5"}, []string{"16", "ring", "7"})
+	c, err := Compare(auto, then, CompareOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c.Matched != 2 || c.Bad() || c.Count[Better] != 1 || c.Count[Changed] != 1 {
+		t.Errorf("another algorithm: got %+v, want two rows, a better time and a changed algorithm", c)
+	}
+	all := table([]string{"8", "direct", "5"}, []string{"8", "ring", "6"})
+	c, err = Compare(all, all, CompareOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := []string{"size", "algorithm"}; c.Matched != 2 || !slices.Equal(c.Keys, want) {
+		t.Errorf("all algorithms: %d rows matched by %v, want 2 by %v", c.Matched, c.Keys, want)
+	}
+}

@@ -27,6 +27,29 @@ func (t *Table) keys() (names []string) {
 	return names
 }
 
+// choice is the column of what was chosen for a row, if it was left to the library.
+const choice = "algorithm"
+
+// compareChoice makes what was chosen a value, if the other keys tell rows apart: another
+// choice is not another row then.
+func (c *Comparison) compareChoice(a, b *Table, o CompareOptions) {
+	i := slices.Index(c.Keys, choice)
+	if i < 0 || slices.Index(a.Columns, choice) < a.Settings {
+		return
+	}
+	without := &Comparison{Keys: slices.Delete(slices.Clone(c.Keys), i, i+1)}
+	without.shown = telling(without.Keys, a, b)
+	_, errA := without.distinct(a, b, o.A, o.B)
+	_, errB := without.distinct(b, a, o.B, o.A)
+	if len(without.Keys) == 0 || errA != nil || errB != nil {
+		return
+	}
+	c.Keys = without.Keys
+	if o.Values == nil {
+		c.Values = append(c.Values, choice)
+	}
+}
+
 func columnsOf(t *Table, names []string) (list []int) {
 	for _, name := range names {
 		list = append(list, slices.Index(t.Columns, name))

@@ -108,14 +108,16 @@ func (t *Trace) sources(m *member) (list []Source) {
 	return list
 }
 
-// releasedBy is the process that a wait was ended by: another that the chain of causes
-// leads to while the wait lasts, otherwise its own.
+// releasedBy is the process that a wait was ended by: that of the activity which did, even if
+// it is over when the wait begins, as one is whose credit is on its way; or another that the
+// chain of causes leads to while the wait lasts; otherwise its own.
 func (t *Trace) releasedBy(wait, then *slice) int32 {
 	own := t.tracks[wait.track].process
 	for s := then; s.after != 0; {
 		i, _ := t.activity(s.after) // every cause is in the trace
+		late := s == then || t.slices[i].end >= wait.start
 		s = &t.slices[i]
-		if s.end < wait.start {
+		if !late {
 			break
 		}
 		if p := t.tracks[s.track].process; p != own {

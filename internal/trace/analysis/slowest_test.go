@@ -182,3 +182,29 @@ func TestPick(t *testing.T) {
 		t.Errorf("no launches: got %v, want an error", err)
 	}
 }
+
+// TestCreditsOfOthers: a credit is of the PE that gave it back, also if it was on its way before
+// the wait for it began; and what the median PE waited for instead is said.
+func TestCreditsOfOthers(t *testing.T) {
+	b := newBuilder()
+	b.activity("pe1", "cpu", "run", 0, 5*ns, 1, 0)
+	b.activity("pe1", "copy", "recv", 5*ns, 10*ns, 2, 1)
+	b.activity("pe0", "cpu", "run", 0, 20*ns, 3, 0)
+	b.slice("pe0", "cpu", "wait: credit", 20*ns, 60*ns, "")
+	b.activity("pe0", "cpu", "run", 60*ns, 90*ns, 4, 2)
+	b.slice("pe1", "cpu", "wait: message", 5*ns, 80*ns, "")
+	b.activity("pe1", "cpu", "run", 80*ns, 81*ns, 5, 4)
+	b.launch(0, 2, 0, 90*ns, "pe0", 4)
+	r, err := b.read(t).Analyse(0, 10)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, want := fmt.Sprint(r.Slowest.From), "[{credit pe1 40ns}]"; got != want {
+		t.Errorf("waited for: got %s, want %s", got, want)
+	}
+	want := "pe0 ended last of 2 PEs, 9 ns after the median; 56% of its time its CPU was at work. " +
+		"The median PE, pe1, spent 44 ns less on CPU work, and 75 ns more on waiting for messages"
+	if r.Slowest.Text != want {
+		t.Errorf("got %s\nwant %s", r.Slowest.Text, want)
+	}
+}

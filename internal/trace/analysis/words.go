@@ -2,6 +2,7 @@ package analysis
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/kernbench/kernbench/internal/report"
@@ -48,8 +49,11 @@ func (s *Slowest) words() string {
 	if len(s.CPU) > 0 {
 		text += "; " + s.mostly()
 	}
-	if what, more := s.excess(); late > 0 && more > 0 {
+	if what, more := s.excess(1); late > 0 && more > 0 {
 		text += fmt.Sprintf(". The median PE, %s, spent %s less on %s", s.Median, report.Rounded(more), gerund(what))
+		if what, less := s.excess(-1); less > late {
+			text += fmt.Sprintf(", and %s more on %s", report.Rounded(less), gerund(what))
+		}
 	}
 	return text
 }
@@ -64,10 +68,8 @@ func (s *Slowest) mostly() string {
 	text := fmt.Sprintf("%.0f%% of its time its CPU waited for %s", 100*most.Share, things(wait))
 	switch waitWords[wait].ender {
 	case othersEnd:
-		for _, from := range s.From {
-			if from.Wait == wait && from.PE != s.PE {
-				return text + ", longest for those from " + from.PE
-			}
+		if i := slices.IndexFunc(s.From, func(f Source) bool { return f.Wait == wait }); i >= 0 && s.From[i].PE != s.PE {
+			text += ", longest for those from " + s.From[i].PE
 		}
 	case enginesEnd:
 		if len(s.Engines) > 0 {
@@ -78,12 +80,12 @@ func (s *Slowest) mostly() string {
 	return text
 }
 
-// excess is what the CPU spent more time on than that of the median PE, and how much:
-// the most there is.
-func (s *Slowest) excess() (what string, more sim.Time) {
+// excess is what the CPU spent more time on than that of the median PE, or with the other sign
+// less, and how much: the most there is.
+func (s *Slowest) excess(sign sim.Time) (what string, more sim.Time) {
 	for _, c := range s.CPU {
-		if c.Time-c.Median > more {
-			what, more = c.What, c.Time-c.Median
+		if d := sign * (c.Time - c.Median); d > more {
+			what, more = c.What, d
 		}
 	}
 	return what, more
