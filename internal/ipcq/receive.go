@@ -125,13 +125,19 @@ func (r *Ring) take(rc *Receive, f *fragment, slot uint64) {
 	if rc.At > now {
 		by = rc.By // it is there before the receiver's clock is
 	}
-	if r.To.DMA.Trace != nil {
+	var write sim.Mark
+	m := r.mark(slot)
+	if m != nil {
+		write = m.write
 		r.deep(max(rc.At, now))
 	}
 	if r.Local && rc.Into == nil {
-		end, mark := r.To.DMA.CopyLocal(rc.At, f.bytes, by, f.write)
+		end, mark := r.To.DMA.CopyLocal(rc.At, f.bytes, by, write)
+		if m != nil {
+			m.copy = mark
+		}
 		r.To.DMA.Arrive(rc.Tile, end, mark)
-		f.parts, f.end, f.copy = 0, end, mark
+		f.parts, f.end = 0, end
 		rc.taken += f.bytes
 		rc.copied(end)
 		r.returnCredits(end, mark)
@@ -141,7 +147,7 @@ func (r *Ring) take(rc *Receive, f *fragment, slot uint64) {
 		Op: memory.Read, Class: fabric.Comm, Bytes: f.bytes, From: r.slotAccess(slot, f.bytes), Tail: r.Access,
 		At:      rc.At,
 		Done:    sim.Event{Target: r.queues.target, Kind: evCopied, Arg: uint64(r.number)<<32 | slot},
-		Purpose: pe.Receive, By: by, Receives: f.write,
+		Purpose: pe.Receive, By: by, Receives: write,
 	}
 	if rc.Into != nil || rc.ID != 0 { // somebody wants to know its end
 		f.receive = rc

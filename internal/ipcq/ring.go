@@ -1,8 +1,6 @@
 package ipcq
 
 import (
-	"strings"
-
 	"github.com/kernbench/kernbench/internal/fabric"
 	"github.com/kernbench/kernbench/internal/memory"
 	"github.com/kernbench/kernbench/internal/numeric"
@@ -59,10 +57,7 @@ type Ring struct {
 	used    uint64     // credits spent beyond the first Slots
 	slots   []fragment // number n is in slot n mod Slots
 	credits []sim.Time // when that of fragment n comes back, at n mod Slots
-	freed   []sim.Mark // and which activity gave it back, if somebody traces
-	credit  sim.Mark   // that of the credit taken last
-	seen    uint64     // fragments that became visible
-	counted sim.Time   // when somebody who traces was told last how many there are
+	marks   *marks     // of activities, if somebody traces
 	posted  []*Receive // receives that are not complete, in order
 	number  int32
 	wanted  uint64 // how many have to be read for the sender to go on; 0 if it does not wait
@@ -84,10 +79,8 @@ type fragment struct {
 	last    bool
 	visible bool
 	parts   int       // transfers to come until it is copied out; -1 before that begins
-	end     sim.Time  // of a copy within a TCM, which is known when it begins,
-	copy    sim.Mark  // and that, if somebody traces
+	end     sim.Time  // of a copy within a TCM, which is known when it begins
 	left    sim.Event // called when it is in its slot
-	write   sim.Mark  // the transfer that brought it there, if somebody traces
 	receive *Receive  // that copies it to memory
 }
 
@@ -118,6 +111,7 @@ func (q *Queues) Add(from, to End, cfg Config) *Ring {
 		r.number = int32(len(q.rings))
 		q.rings = append(q.rings, r)
 	}
+	r.traced()
 	return r
 }
 
@@ -138,15 +132,12 @@ func (r *Ring) TakeCredit(now sim.Time) (at sim.Time, ok bool) {
 		return 0, false
 	}
 	at = r.credits[r.used%uint64(r.Slots)]
-	if r.freed != nil {
-		r.credit = r.freed[r.used%uint64(r.Slots)]
+	if m := r.mark(r.used); m != nil {
+		r.marks.credit = m.freed
 	}
 	r.used++
 	return max(now, at), true
 }
-
-// CreditBy is the activity that gave back the credit which was taken last.
-func (r *Ring) CreditBy() sim.Mark { return r.credit }
 
 // room is what a sender without credit waits for.
 type room Ring
@@ -207,8 +198,11 @@ func (q *Queues) Handle(kind sim.Kind, arg uint64) {
 	switch kind {
 	case evArrived:
 		f := &r.slots[slot]
-		if f.bytes > 0 { // of no bytes there may be nothing that takes it out
-			f.write = q.eng.By
+		if m := r.mark(slot); m != nil {
+			m.write = 0
+			if f.bytes > 0 { // of no bytes there may be nothing that takes it out
+				m.write = q.eng.By
+			}
 		}
 		q.eng.Call(f.left)
 		if !r.From.DMA.Settled(f.After) {
@@ -227,8 +221,8 @@ func (q *Queues) Handle(kind sim.Kind, arg uint64) {
 func (r *Ring) see(slot uint64) {
 	f := &r.slots[slot]
 	f.visible = true
-	r.seen++
-	if r.To.DMA.Trace != nil {
+	if r.marks != nil {
+		r.marks.seen++
 		r.deep(r.queues.eng.Now())
 	}
 	if f.last && f.ID != 0 {
@@ -252,13 +246,6 @@ func (r *Ring) copied(f *fragment) {
 	r.returnCredits(r.queues.eng.Now(), r.queues.eng.By)
 }
 
-// deep tells who traces how many fragments are visible and not taken, from an instant on.
-func (r *Ring) deep(at sim.Time) {
-	r.counted = max(r.counted, at)
-	_, port, _ := strings.Cut(r.To.Name, " ")
-	r.To.DMA.Trace.Depth(r.counted, port, int(r.seen-r.taken))
-}
-
 // returnCredits sends the credits of the slots that are free at an instant, and
 // were not before, by an activity.
 func (r *Ring) returnCredits(at sim.Time, by sim.Mark) {
@@ -267,26 +254,22 @@ func (r *Ring) returnCredits(at sim.Time, by sim.Mark) {
 	}
 	for r.read < r.taken && r.slots[r.read%uint64(r.Slots)].parts == 0 {
 		f := &r.slots[r.read%uint64(r.Slots)]
+		m := r.mark(r.read)
 		if f.end > at { // it waited for the one before, and that has ended sooner
-			at, by = f.end, f.copy
+			at = f.end
+			if m != nil {
+				by = m.copy
+			}
 		}
 		r.credits[r.read%uint64(r.Slots)] = at + r.CreditTime
-		if by != 0 {
-			r.givenBack(by)
+		if m != nil {
+			m.freed = by
 		}
 		r.read++
 	}
 	if r.wanted > 0 && r.wanted <= r.read {
 		r.From.Proc.Wake()
 	}
-}
-
-// givenBack notes which activity gives back the credit of the next fragment.
-func (r *Ring) givenBack(by sim.Mark) {
-	if r.freed == nil {
-		r.freed = make([]sim.Mark, r.Slots)
-	}
-	r.freed[r.read%uint64(r.Slots)] = by
 }
 
 // String names the ring by its ends.

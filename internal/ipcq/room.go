@@ -21,9 +21,9 @@ func (r *Ring) Room(n memory.Bytes) (at sim.Time, ok bool) {
 // RoomBy is the activity that gave back the credit which Room waits for longest.
 func (r *Ring) RoomBy(n memory.Bytes) (by sim.Mark) {
 	at := sim.Time(-1)
-	for i := r.used; i < r.before(n) && r.freed != nil; i++ {
+	for i := r.used; i < r.before(n) && r.marks != nil; i++ {
 		if slot := i % uint64(r.Slots); r.credits[slot] > at {
-			at, by = r.credits[slot], r.freed[slot]
+			at, by = r.credits[slot], r.mark(i).freed
 		}
 	}
 	return by
