@@ -409,3 +409,25 @@ func TestAnotherChoice(t *testing.T) {
 		t.Errorf("all algorithms: %d rows matched by %v, want 2 by %v", c.Matched, c.Keys, want)
 	}
 }
+
+// TestSaidOnce: what a point says of its only row is not compared twice.
+func TestSaidOnce(t *testing.T) {
+	table := func(whole, row string) *Table {
+		return &Table{Columns: []string{"n", "point.crit_ns", "crit_ns"}, Rows: [][]string{{"8", whole, row}}, Settings: 1}
+	}
+	for _, tt := range []struct {
+		a, b *Table
+		want []string
+	}{
+		{table("5", "5"), table("6", "6"), []string{"crit_ns"}},
+		{table("5", "5"), table("9", "6"), []string{"point.crit_ns", "crit_ns"}},
+	} {
+		c, err := Compare(tt.a, tt.b, CompareOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !slices.Equal(c.Values, tt.want) {
+			t.Errorf("%v and %v: %v are compared, want %v", tt.a.Rows, tt.b.Rows, c.Values, tt.want)
+		}
+	}
+}

@@ -40,6 +40,9 @@ type record struct {
 	rows     []object // of the bench
 }
 
+// ofPoint begins the names of what a point says that its rows have too.
+const ofPoint = "point."
+
 // pointsTable is the rows of points, in the order of these: a sweep that has not ended has
 // them as they did.
 func pointsTable(points []any) ([]File, error) {
@@ -95,7 +98,7 @@ func nameColumns(records []record) {
 		}
 	}
 	for _, r := range records {
-		r.shared.rename("point.", taken)
+		r.shared.rename(ofPoint, taken)
 	}
 }
 
