@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"maps"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -32,7 +33,7 @@ func (p *sweepPlan) write(w io.Writer, r sweepResult, o sweep.Options, format st
 	case format == "csv":
 		return results.WriteCSV(w, table)
 	}
-	fmt.Fprintf(w, "# sweep: %s\n# bench: %s\n# points: %d of %d\n\n", r.Sweep, r.Bench, len(r.Points), r.Total)
+	fmt.Fprintf(w, "# sweep: %s\n# bench: %s\n%s# points: %d of %d\n\n", r.Sweep, r.Bench, p.fixed(), len(r.Points), r.Total)
 	if header, cells := shown(table); len(cells) > 0 {
 		if err := report.WriteTable(w, header, cells); err != nil {
 			return err
@@ -48,6 +49,28 @@ func (p *sweepPlan) write(w io.Writer, r sweepResult, o sweep.Options, format st
 	}
 	_, err := fmt.Fprintf(w, "compare them with others: kernbench compare OTHER.jsonl %s\n", o.File)
 	return err
+}
+
+// fixed is what is the same for all points, as far as somebody has said it, a line each.
+func (p *sweepPlan) fixed() string {
+	var params []string
+	for _, name := range slices.Sorted(maps.Keys(p.Params)) {
+		params = append(params, name+"="+string(p.Params[name]))
+	}
+	var lines strings.Builder
+	for _, line := range []struct{ what, is string }{
+		{"topology", cmp.Or(string(p.base.name), p.Topology)},
+		{"ccl", cmp.Or(p.base.ccl, p.CCL)},
+		{"tasks", cmp.Or(p.base.tasks, p.Tasks)},
+		{"set", strings.Join(slices.Concat(p.Set, p.base.sets), ", ")},
+		{"params", strings.Join(params, " ")},
+		{"data", string(p.Data)}, {"check", string(p.Check)}, {"fidelity", string(p.Fidelity)},
+	} {
+		if line.is != "" {
+			fmt.Fprintf(&lines, "# %s: %s\n", line.what, line.is)
+		}
+	}
+	return lines.String()
 }
 
 // plotHint is how to draw the results: over the dimension that changes fastest.
@@ -85,11 +108,12 @@ func telling(columns []column) []column {
 	return slices.Clone(columns)
 }
 
-// shown is the columns of a table that people want to see: hashes are for programs.
+// shown is the columns of a table that people want to see: hashes are for programs, and what a
+// point says of its only row is said by that.
 func shown(t *results.Table) (header []string, rows [][]string) {
 	rows = make([][]string, len(t.Rows))
 	for i, name := range t.Columns {
-		if strings.HasSuffix(name, "_hash") {
+		if strings.HasSuffix(name, "_hash") || t.RepeatsRow(name) {
 			continue
 		}
 		header = append(header, name)

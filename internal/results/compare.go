@@ -130,7 +130,7 @@ func (c *Comparison) choose(a, b *Table, o CompareOptions) error {
 		}
 		switch {
 		case fixed || slices.Contains(o.Keys, name) || slices.Contains(o.Values, name):
-		case a.repeatsRow(name) && b.repeatsRow(name): // said once is enough
+		case a.RepeatsRow(name) && b.RepeatsRow(name): // said once is enough
 		case slices.Contains(b.Columns, name):
 			*list = append(*list, name)
 		default:

@@ -27,9 +27,9 @@ func (t *Table) keys() (names []string) {
 	return names
 }
 
-// repeatsRow reports whether a column of points says in every row what the row says itself, as
+// RepeatsRow reports whether a column of points says in every row what the row says itself, as
 // it does if points have one each.
-func (t *Table) repeatsRow(name string) bool {
+func (t *Table) RepeatsRow(name string) bool {
 	own, of := strings.CutPrefix(name, ofPoint)
 	i, j := slices.Index(t.Columns, name), slices.Index(t.Columns, own)
 	return of && i >= 0 && j >= 0 && !slices.ContainsFunc(t.Rows, func(row []string) bool { return row[i] != row[j] })
