@@ -151,7 +151,7 @@ func (s *gemmSweep) drawStages() chart.Figure {
 		Title: fmt.Sprintf("Stages of matrix products on %s", s.title),
 		Note:  "Busy times of the PE that ends last, in % of the time that the product takes. Stages overlap.",
 		X:     s.along + ", by how operands are given",
-		Y:     chart.Axis{Label: "busy, % of the time"}, Stacked: true,
+		Y:     chart.Axis{Label: "busy, % of the time"},
 	}
 	stages := []struct {
 		name string
