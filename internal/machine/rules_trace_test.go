@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 
@@ -31,12 +30,11 @@ type traceEvent struct {
 
 // at is the time of an event, to the femtosecond.
 func (e *traceEvent) at() sim.Time {
-	whole, part, _ := strings.Cut(e.TS.String(), ".")
-	t, err := strconv.ParseInt(whole+(part + "000000000")[:9], 10, 64)
+	t, err := sim.ParseTime(e.TS.String(), sim.Microsecond)
 	if err != nil {
 		panic(err)
 	}
-	return sim.Time(t)
+	return t
 }
 
 // traced is a trace as read back: activities by number, launches, and the bytes on each

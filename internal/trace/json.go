@@ -88,22 +88,7 @@ func (e *events) text(name, text string) {
 // time is a time in units of so many femtoseconds, to the last digit.
 func (e *events) time(name string, t, unit sim.Time) {
 	e.key(name)
-	e.line = appendTime(e.line, t, unit)
-}
-
-func appendTime(line []byte, t, unit sim.Time) []byte {
-	line = strconv.AppendInt(line, int64(t/unit), 10)
-	rest := t % unit
-	if rest == 0 {
-		return line
-	}
-	line = append(line, '.')
-	for rest > 0 {
-		unit /= 10
-		line = append(line, byte('0'+rest/unit))
-		rest %= unit
-	}
-	return line
+	e.line = t.AppendIn(e.line, unit)
 }
 
 // name names a process or a thread.
