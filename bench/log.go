@@ -1,13 +1,14 @@
 package bench
 
 import (
-	"bytes"
+	"bufio"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"hash/fnv"
 
+	"github.com/kernbench/kernbench/internal/file"
 	"github.com/kernbench/kernbench/internal/oplog"
-	"github.com/kernbench/kernbench/internal/report"
 	"github.com/kernbench/kernbench/torch"
 )
 
@@ -45,16 +46,23 @@ func ReadsOf(log *oplog.Log) (r Reads) {
 }
 
 // save writes the op log of a run to a file.
-func (r *Result) save(c *torch.Context, file string) error {
-	var data bytes.Buffer
+func (r *Result) save(c *torch.Context, name string) error {
+	out, err := file.Create(name)
+	if err != nil {
+		return err
+	}
+	buffered := bufio.NewWriterSize(out, 1<<16)
 	h := oplog.Header{Tool: r.Config.Version, Config: r.Config.Topology.Hash, Notes: map[string]string{"bench": r.Bench}}
-	if err := oplog.Encode(&data, h, c.Log()); err != nil {
+	if err = oplog.Encode(buffered, h, c.Log()); err == nil {
+		err = buffered.Flush()
+	}
+	if err != nil {
+		return errors.Join(err, out.Discard())
+	}
+	if err := out.Commit(); err != nil {
 		return err
 	}
-	if err := report.WriteFile(file, data.Bytes()); err != nil {
-		return err
-	}
-	r.Artifacts = append(r.Artifacts, file)
+	r.Artifacts = append(r.Artifacts, name)
 	reads := ReadsOf(c.Log())
 	r.logged = fmt.Sprintf("%s, %s", count(len(c.Log().Ops), "operation"), count(reads.Reads, "host read"))
 	if reads.Digest != "" {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/kernbench/kernbench/bench"
 	"github.com/kernbench/kernbench/internal/chart"
+	"github.com/kernbench/kernbench/internal/file"
 	"github.com/kernbench/kernbench/internal/report"
 	"github.com/kernbench/kernbench/internal/results"
 	"github.com/kernbench/kernbench/internal/sim"
@@ -113,11 +114,11 @@ func flags(ctx *torch.Context) (text string) {
 
 // writeFile writes a file of a milestone to its folder.
 func writeFile(ctx *torch.Context, name string, data []byte) error {
-	file := filepath.Join(ctx.Folder(), name)
-	if err := report.WriteFile(file, data); err != nil {
+	path := filepath.Join(ctx.Folder(), name)
+	if err := file.Write(path, data); err != nil {
 		return err
 	}
-	ctx.Artifact(file)
+	ctx.Artifact(path)
 	return nil
 }
 

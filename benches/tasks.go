@@ -6,7 +6,7 @@ import (
 	"strconv"
 
 	"github.com/kernbench/kernbench/bench"
-	"github.com/kernbench/kernbench/internal/report"
+	"github.com/kernbench/kernbench/internal/file"
 	"github.com/kernbench/kernbench/task"
 	"github.com/kernbench/kernbench/task/chart"
 	"github.com/kernbench/kernbench/torch"
@@ -60,14 +60,14 @@ func underEach(ctx *torch.Context, title string, run func(r task.Runtime) (*task
 	}
 	ctx.Metric("tasks", results[0].Tasks)
 	ctx.Metric("compute_cores", results[0].Ranks*results[0].Cores)
-	file := ctx.Param("gantt-svg")
-	if file == "" {
+	svg := ctx.Param("gantt-svg")
+	if svg == "" {
 		return nil
 	}
 	subtitle := fmt.Sprintf("%d tasks on %d compute cores; times from the start of building", results[0].Tasks, results[0].Ranks*results[0].Cores)
-	if err := report.WriteFile(file, chart.SVG(title, subtitle, results...)); err != nil {
+	if err := file.Write(svg, chart.SVG(title, subtitle, results...)); err != nil {
 		return &bench.ParamError{Name: "gantt-svg", Err: err}
 	}
-	ctx.Artifact(file)
+	ctx.Artifact(svg)
 	return nil
 }

@@ -1,6 +1,7 @@
 package ccl
 
 import (
+	"context"
 	"crypto/sha256"
 	_ "embed"
 	"encoding/hex"
@@ -24,7 +25,14 @@ var file = config.File[*Config]{Presets: config.Presets{Default: defaultFile}, U
 // empty name it is ./ccl.yaml if there is one, else the preset; [Config.Source] says
 // which it was. Each of sets changes one value, as "defaults.buffer_kind=hbm". The
 // error holds every mistake, as [config.Errors].
-func Load(name string, sets ...string) (*Config, error) { return file.Load(name, sets...) }
+func Load(name string, sets ...string) (*Config, error) {
+	return LoadContext(context.Background(), name, sets...)
+}
+
+// LoadContext is like Load and returns the cause of ctx when ctx ends before all is read.
+func LoadContext(ctx context.Context, name string, sets ...string) (*Config, error) {
+	return file.Load(ctx, name, sets...)
+}
 
 // Parse is like Load for a text in memory, which may extend the preset but no files.
 // Errors call it by the name given.

@@ -1,11 +1,11 @@
 package scenario
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
 	"maps"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -69,11 +69,14 @@ var slotNames = []string{slotI: "i", slotRank: "rank", slotRound: "round", slotD
 
 // Load finds a registered scenario, or else reads a file of that name. The error holds
 // every mistake, as [config.Errors].
-func Load(name string) (*Scenario, error) {
+func Load(name string) (*Scenario, error) { return LoadContext(context.Background(), name) }
+
+// LoadContext is like Load and returns the cause of ctx when ctx ends before all is read.
+func LoadContext(ctx context.Context, name string) (*Scenario, error) {
 	if text, ok := scenarios[name]; ok {
 		return Parse("scenario "+name, text)
 	}
-	text, err := os.ReadFile(name)
+	text, err := config.ReadFile(ctx, name)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil, fmt.Errorf("no file %s and no scenario of that name; scenarios: %s%s", name, strings.Join(Names(), ", "), config.DidYouMean(name, Names()))

@@ -2,6 +2,7 @@ package topology
 
 import (
 	"bytes"
+	"context"
 	"crypto/sha256"
 	"embed"
 	"encoding/hex"
@@ -30,7 +31,14 @@ var file = func() config.File[*Spec] {
 // With an empty name it is ./topology.yaml if there is one, else the preset
 // default; [Spec.Source] says which it was. Each of sets changes one value, as
 // "cube.hbm.channels=16". The error holds every mistake, as [config.Errors].
-func Load(name string, sets ...string) (*Spec, error) { return file.Load(name, sets...) }
+func Load(name string, sets ...string) (*Spec, error) {
+	return LoadContext(context.Background(), name, sets...)
+}
+
+// LoadContext is like Load and returns the cause of ctx when ctx ends before all is read.
+func LoadContext(ctx context.Context, name string, sets ...string) (*Spec, error) {
+	return file.Load(ctx, name, sets...)
+}
 
 // Parse is like Load for a text in memory, which may extend presets but no
 // files. Errors call it by the name given.

@@ -2,10 +2,11 @@ package torch
 
 import (
 	"bytes"
+	"context"
 	"fmt"
-	"os"
 	"reflect"
 
+	"github.com/kernbench/kernbench/internal/file"
 	"github.com/kernbench/kernbench/internal/npy"
 	"github.com/kernbench/kernbench/internal/numeric"
 )
@@ -17,28 +18,34 @@ type Array struct {
 	Bytes []byte // little-endian
 }
 
+// maxNumpyBytes is the limit on the size of a .npy file.
+const maxNumpyBytes = 64 << 30
+
 // LoadNumpy reads a .npy file.
-func LoadNumpy(file string) (*Array, error) {
-	f, err := os.Open(file)
+func LoadNumpy(name string) (*Array, error) { return loadNumpy(context.Background(), name) }
+
+// loadNumpy is LoadNumpy until ctx ends.
+func loadNumpy(ctx context.Context, name string) (*Array, error) {
+	f, err := file.Open(ctx, name, maxNumpyBytes)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
 	a, err := npy.Read(f)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", file, err)
+		return nil, fmt.Errorf("%s: %w", name, err)
 	}
 	return &Array{a.Shape, a.DType, a.Bytes}, nil
 }
 
 // Save writes the array to a .npy file. bf16, which NumPy does not have, is written
 // as two-byte items without a type ('V2').
-func (a *Array) Save(file string) error {
+func (a *Array) Save(name string) error {
 	var data bytes.Buffer
 	if err := npy.Write(&data, &npy.Array{Shape: a.Shape, DType: a.DType, Bytes: a.Bytes}); err != nil {
-		return fmt.Errorf("%s: %w", file, err)
+		return fmt.Errorf("%s: %w", name, err)
 	}
-	return os.WriteFile(file, data.Bytes(), 0o666)
+	return file.Write(name, data.Bytes())
 }
 
 // Len is the number of elements.

@@ -74,7 +74,7 @@ func (c *Context) FromSlice(data any, dtype DType, shape Shape, on ...Placement)
 
 // FromNumpy is a tensor of the contents of a .npy file.
 func (c *Context) FromNumpy(file string, on ...Placement) (*Tensor, error) {
-	a, err := LoadNumpy(file)
+	a, err := loadNumpy(c.ctx, file)
 	if err != nil {
 		return nil, err
 	}

@@ -43,7 +43,7 @@ column and what to write instead, and then ends with exit status 2.
 	validator{
 		presets: []string{"default"},
 		check: func(name string, sets []string) (v validation, size string, err error) {
-			c, err := loadCCL(name, sets)
+			c, err := loadCCL(cmd.Context(), name, sets)
 			if err != nil {
 				return v, "", err
 			}
@@ -98,7 +98,7 @@ without a name, with the keys of the file; sizes are in bytes.`,
 	addSet(cmd, &sets, exampleCCLSet, settableKeys[ccl.Config](cclPrefix))
 	format := formatFlag(cmd, "yaml")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		c, err := loadCCL(file, sets)
+		c, err := loadCCL(cmd.Context(), file, sets)
 		if err != nil {
 			return err
 		}

@@ -113,7 +113,7 @@ the sentence; best is empty without --algo all, and what is left out has no rows
 			}
 			return measure(cmd, o, *format)
 		}
-		g, how, err := files.load()
+		g, how, err := files.load(cmd.Context())
 		if err != nil {
 			return err
 		}

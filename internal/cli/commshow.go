@@ -43,7 +43,7 @@ those that have one.`,
 		var rows [][]string
 		var broken []error
 		for _, name := range scenario.Names() {
-			s, err := scenario.Load(name)
+			s, err := scenario.LoadContext(cmd.Context(), name)
 			if err != nil {
 				broken = append(broken, err)
 				why, _, _ := strings.Cut(err.Error(), "\n")
@@ -128,7 +128,7 @@ signal_bytes) and buffers
 	source := cmd.Flags().Bool("source", false, "print the file")
 	format := formatFlag(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		s, err := scenario.Load(args[0])
+		s, err := scenario.LoadContext(cmd.Context(), args[0])
 		if err != nil {
 			return badInput(err)
 		}

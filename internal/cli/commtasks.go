@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/kernbench/kernbench/internal/figure"
+	"github.com/kernbench/kernbench/internal/file"
 	"github.com/kernbench/kernbench/internal/report"
 	"github.com/kernbench/kernbench/internal/runner"
 	"github.com/kernbench/kernbench/task"
@@ -73,7 +74,7 @@ func (f *taskFlags) read(o *runner.Options) (err error) {
 	if (f.gantt || f.svg != "") && o.Backend != runner.Sim {
 		return errors.New("--gantt and --gantt-svg show simulated time: add --backend sim")
 	}
-	o.Tasks, err = loadTasks(f.file, f.sets)
+	o.Tasks, err = loadTasks(f.cmd.Context(), f.file, f.sets)
 	return err
 }
 
@@ -90,7 +91,7 @@ func (f *taskFlags) report(r *runner.Result, format string, tell func() error) e
 		r.Tasks.Spans, r.Tasks.Control = nil, nil
 	}
 	if f.svg != "" {
-		if err := report.WriteFile(f.svg, figure.Gantt(chart)); err != nil {
+		if err := file.Write(f.svg, figure.Gantt(chart)); err != nil {
 			return badInput(fmt.Errorf("--gantt-svg: %w", err))
 		}
 	}

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"reflect"
@@ -87,8 +88,8 @@ func settableKeys[T any](prefix string) []string {
 }
 
 // load reads and compiles the system. Its errors are mistakes of the user.
-func (f *topologyFlags) load() (*topology.Graph, error) {
-	spec, err := topology.Load(string(f.name), f.sets...)
+func (f *topologyFlags) load(ctx context.Context) (*topology.Graph, error) {
+	spec, err := topology.LoadContext(ctx, string(f.name), f.sets...)
 	if err != nil {
 		return nil, badInput(err)
 	}
@@ -134,10 +135,10 @@ func addCCL(cmd *cobra.Command, name *string) {
 }
 
 // load reads the system and how collectives are done, with the mistakes in both.
-func (f *configFlags) load() (*topology.Graph, *ccl.Config, error) {
+func (f *configFlags) load(ctx context.Context) (*topology.Graph, *ccl.Config, error) {
 	collectives, system := splitSets(f.sets, cclPrefix)
-	g, err := (&topologyFlags{f.name, system}).load()
-	c, cclErr := loadCCL(f.ccl, collectives)
+	g, err := (&topologyFlags{f.name, system}).load(ctx)
+	c, cclErr := loadCCL(ctx, f.ccl, collectives)
 	if err := errors.Join(err, cclErr); err != nil {
 		return nil, nil, badInput(err)
 	}
@@ -146,8 +147,8 @@ func (f *configFlags) load() (*topology.Graph, *ccl.Config, error) {
 
 // loadCCL reads how collectives are done. Keys of --set may begin with the prefix that
 // tells them from those of a topology.
-func loadCCL(name string, sets []string) (*ccl.Config, error) {
-	c, err := ccl.Load(name, withoutPrefix(sets, cclPrefix)...)
+func loadCCL(ctx context.Context, name string, sets []string) (*ccl.Config, error) {
+	c, err := ccl.LoadContext(ctx, name, withoutPrefix(sets, cclPrefix)...)
 	if err != nil {
 		return nil, badInput(err)
 	}
@@ -178,10 +179,10 @@ func addTasks(cmd *cobra.Command, name *string) {
 // load reads the three, with the mistakes in all of them. What tasks cost is a setting of a
 // torch.Context: a ./tasks.yaml that nobody has asked for and that has mistakes is refused
 // by those who use it, and others never hear of it.
-func (f *programFlags) load() (*topology.Graph, *ccl.Config, any, error) {
+func (f *programFlags) load(ctx context.Context) (*topology.Graph, *ccl.Config, any, error) {
 	tasks, others := splitSets(f.sets, tasksPrefix)
-	g, c, err := (&configFlags{topologyFlags{f.name, others}, f.ccl}).load()
-	t, tasksErr := loadTasks(f.tasks, tasks)
+	g, c, err := (&configFlags{topologyFlags{f.name, others}, f.ccl}).load(ctx)
+	t, tasksErr := loadTasks(ctx, f.tasks, tasks)
 	if f.tasks == "" && len(tasks) == 0 && tasksErr != nil && err == nil {
 		return g, c, &task.Refused{Err: tasksErr}, nil
 	}
@@ -193,8 +194,8 @@ func (f *programFlags) load() (*topology.Graph, *ccl.Config, any, error) {
 
 // loadTasks reads what scheduling tasks costs. Keys of --set may begin with the prefix
 // that tells them from those of a topology.
-func loadTasks(name string, sets []string) (*task.Config, error) {
-	c, err := task.Load(name, withoutPrefix(sets, tasksPrefix)...)
+func loadTasks(ctx context.Context, name string, sets []string) (*task.Config, error) {
+	c, err := task.LoadContext(ctx, name, withoutPrefix(sets, tasksPrefix)...)
 	if err != nil {
 		return nil, badInput(err)
 	}

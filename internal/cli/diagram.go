@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/kernbench/kernbench/internal/figure"
+	"github.com/kernbench/kernbench/internal/file"
 	"github.com/kernbench/kernbench/internal/report"
 )
 
@@ -49,15 +50,15 @@ block: one_way, and a state that is usual, changed, one_way or absent.`,
 	intFlag(cmd, &at.SIP, "sip", 0, "which SIP, for all views but system")
 	intFlag(cmd, &at.Cube, "cube", 0, "which cube, for the views cube and pe")
 	intFlag(cmd, &at.PE, "pe", 0, "which PE, for the view pe")
-	var file string
-	cmd.Flags().StringVarP(&file, "out", "o", "-", "`FILE` to write, - for standard output")
+	var out string
+	cmd.Flags().StringVarP(&out, "out", "o", "-", "`FILE` to write, - for standard output")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		for i, flag := range []string{"sip", "cube", "pe"} {
 			if needed := views[i+1:]; cmd.Flags().Changed(flag) && !slices.Contains(needed, *view) {
 				return badInput(fmt.Errorf("--%s says nothing to the view %s: drop it or draw one of %v", flag, *view, needed))
 			}
 		}
-		g, err := system.load()
+		g, err := system.load(cmd.Context())
 		if err != nil {
 			return err
 		}
@@ -76,11 +77,11 @@ block: one_way, and a state that is usual, changed, one_way or absent.`,
 				return err
 			}
 		}
-		if file == "-" {
+		if out == "-" {
 			_, err := picture.WriteTo(cmd.OutOrStdout())
 			return err
 		}
-		return report.WriteFile(file, picture.Bytes())
+		return file.Write(out, picture.Bytes())
 	}
 	return cmd
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/kernbench/kernbench/internal/chart"
+	"github.com/kernbench/kernbench/internal/file"
 	"github.com/kernbench/kernbench/internal/report"
 	"github.com/kernbench/kernbench/internal/results"
 )
@@ -107,7 +108,7 @@ the number of points whose ok is false (not_ok), and series of name, column and 
 		if err != nil {
 			return badInput(err)
 		}
-		if err := report.WriteFile(r.file, picture); err != nil {
+		if err := file.Write(r.file, picture); err != nil {
 			return err
 		}
 		if data.notOK > 0 {

@@ -40,7 +40,7 @@ The exit status is 1 if a simulated time differs from its formula.`,
 	sizes := cmd.Flags().StringSlice("sizes", []string{"4KiB", "16KiB", "64KiB", "256KiB", "1MiB"}, "transfer `SIZES`")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		o := probe.Options{Fidelity: map[string]fabric.Fidelity{"train": fabric.Train, "flit": fabric.Flit}[*fidelity]}
-		g, err := system.load()
+		g, err := system.load(cmd.Context())
 		if err != nil {
 			return err
 		}

@@ -80,7 +80,7 @@ rows, artifacts (files written) and config.`,
 			return badInput(err)
 		}
 		var tasks any
-		if o.Topology, o.CCL, tasks, err = config.load(); err != nil {
+		if o.Topology, o.CCL, tasks, err = config.load(cmd.Context()); err != nil {
 			return err
 		}
 		o.Settings = []any{tasks}

@@ -45,7 +45,7 @@ latency_ns and overhead_ns.`,
 		case *format == "yaml" && *links:
 			return badInput(fmt.Errorf("--links is for --format text and json: the configuration does not list links"))
 		}
-		g, err := system.load()
+		g, err := system.load(cmd.Context())
 		if err != nil {
 			return err
 		}

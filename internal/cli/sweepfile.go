@@ -1,8 +1,8 @@
 package cli
 
 import (
+	"context"
 	"fmt"
-	"os"
 	"strconv"
 	"strings"
 
@@ -73,8 +73,8 @@ type sweepFile struct {
 
 // readSweep reads a file. Its mistakes are all of its form; whether the settings mean
 // something is for sweepPlan to find out.
-func readSweep(name string) (*sweepFile, error) {
-	text, err := os.ReadFile(name)
+func readSweep(ctx context.Context, name string) (*sweepFile, error) {
+	text, err := config.ReadFile(ctx, name)
 	if err != nil {
 		return nil, fmt.Errorf("read a sweep: %w", err)
 	}

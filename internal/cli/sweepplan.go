@@ -33,7 +33,7 @@ type place struct{ key, value string }
 // planSweep reads a file and checks all its points. Flags go before what the file says, and
 // the grid before both. A large grid takes a while, which ctx can end.
 func planSweep(ctx context.Context, name string, flags programFlags) (*sweepPlan, error) {
-	f, err := readSweep(name)
+	f, err := readSweep(ctx, name)
 	if err != nil {
 		return nil, err
 	}
@@ -135,10 +135,10 @@ func (p *sweepPlan) checkPoints(ctx context.Context) error {
 		if _, known := p.hashes[key]; known {
 			continue
 		}
-		l, err := s.loaded()
+		l, err := s.loaded(ctx)
 		switch {
 		case err != nil:
-			p.mistakes(s)
+			p.mistakes(ctx, s)
 		case len(p.ready) < maxReady:
 			p.ready[key] = l
 		}

@@ -29,7 +29,7 @@ type sweepRow struct {
 
 // run runs a point.
 func (p *sweepPlan) run(ctx context.Context, point sweep.Point) (row sweepRow, err error) {
-	o, err := p.options(p.setup(point))
+	o, err := p.options(ctx, p.setup(point))
 	if err != nil {
 		return row, err
 	}

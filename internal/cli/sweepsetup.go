@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -86,8 +87,8 @@ const maxReady = 16
 // key is the same for setups with the same configurations.
 func (s setup) key() string { return fmt.Sprintf("%q %q", s.name, s.sets) }
 
-func (s setup) loaded() (l loaded, err error) {
-	if l.system, l.ccl, l.tasks, err = s.load(); err != nil {
+func (s setup) loaded(ctx context.Context) (l loaded, err error) {
+	if l.system, l.ccl, l.tasks, err = s.load(ctx); err != nil {
 		return l, err
 	}
 	tasks := "refused"
@@ -99,15 +100,15 @@ func (s setup) loaded() (l loaded, err error) {
 }
 
 // mistakes tells what is wrong with a setup that cannot be loaded.
-func (p *sweepPlan) mistakes(s setup) {
+func (p *sweepPlan) mistakes(ctx context.Context, s setup) {
 	tasks, others := splitSets(s.sets, tasksPrefix)
 	collectives, system := splitSets(others, cclPrefix)
-	_, err := (&topologyFlags{s.name, system}).load()
+	_, err := (&topologyFlags{s.name, system}).load(ctx)
 	p.place(s, err, s.system.value)
-	_, err = loadCCL(s.ccl, collectives)
+	_, err = loadCCL(ctx, s.ccl, collectives)
 	p.place(s, err, written("ccl", p.CCL, p.base.ccl))
 	if s.tasks != "" || len(tasks) > 0 {
-		_, err = loadTasks(s.tasks, tasks)
+		_, err = loadTasks(ctx, s.tasks, tasks)
 		p.place(s, err, written("tasks", p.Tasks, p.base.tasks))
 	}
 }
@@ -159,10 +160,10 @@ func (s setup) setAt(e *config.Error) string {
 }
 
 // options is how a point is run: on one thread, beside others.
-func (p *sweepPlan) options(s setup) (o bench.Options, err error) {
+func (p *sweepPlan) options(ctx context.Context, s setup) (o bench.Options, err error) {
 	l, ok := p.ready[s.key()]
 	if !ok {
-		if l, err = s.loaded(); err != nil {
+		if l, err = s.loaded(ctx); err != nil {
 			return o, err
 		}
 		if l.hashes != p.hashes[s.key()] {

@@ -49,7 +49,7 @@ file, line, column, path and message.`,
 	validator{
 		presets: []string{"default"},
 		check: func(name string, sets []string) (v validation, size string, err error) {
-			c, err := loadTasks(name, sets)
+			c, err := loadTasks(cmd.Context(), name, sets)
 			if err != nil {
 				return v, "", err
 			}
@@ -90,7 +90,7 @@ name, with the keys of the file; times are in ns, and their names end in _ns.`,
 	addSet(cmd, &sets, exampleTasksSet, settableKeys[task.Config](tasksPrefix))
 	format := formatFlag(cmd, "yaml")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		c, err := loadTasks(file, sets)
+		c, err := loadTasks(cmd.Context(), file, sets)
 		if err != nil {
 			return err
 		}

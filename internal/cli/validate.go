@@ -60,7 +60,7 @@ errors of file, line, column, path and message.`,
 	validator{
 		presets: topology.Presets(),
 		check: func(name string, sets []string) (v validation, size string, err error) {
-			g, err := (&topologyFlags{systemName(name), sets}).load()
+			g, err := (&topologyFlags{systemName(name), sets}).load(cmd.Context())
 			if err != nil {
 				return v, "", err
 			}

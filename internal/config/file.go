@@ -1,6 +1,9 @@
 package config
 
-import "fmt"
+import (
+	"context"
+	"fmt"
+)
 
 // File is a kind of configuration: the presets there are, the file that is read if none is
 // named, and how a T is made of what was read.
@@ -10,9 +13,9 @@ type File[T any] struct {
 	Decode func(*Doc) (T, error)
 }
 
-// Load reads what the user asked for; see Presets.
-func (f File[T]) Load(name string, sets ...string) (T, error) {
-	return f.decode(f.Presets.Load(name, f.Usual, sets...))
+// Load reads what the user asked for, until ctx ends; see Presets.
+func (f File[T]) Load(ctx context.Context, name string, sets ...string) (T, error) {
+	return f.decode(f.Presets.Load(ctx, name, f.Usual, sets...))
 }
 
 // Parse is like Load for a text in memory, which may extend presets only.

@@ -1,14 +1,16 @@
 package config
 
 import (
+	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/kernbench/kernbench/internal/file"
 )
 
 // Presets is the configurations that a program carries: the NAME.yaml files of
@@ -54,7 +56,7 @@ func (p Presets) Source(name string) ([]byte, error) {
 // applied: a file if there is one of that name, else a preset. Without a name it
 // is the usual file if there is one, else the preset default. A file that exists
 // but cannot be read is an error, never passed over.
-func (p Presets) Load(name, usual string, sets ...string) (*Doc, error) {
+func (p Presets) Load(ctx context.Context, name, usual string, sets ...string) (*Doc, error) {
 	if name == "" {
 		switch there, err := usualExists(usual); {
 		case err != nil:
@@ -72,11 +74,11 @@ func (p Presets) Load(name, usual string, sets ...string) (*Doc, error) {
 		_, err := p.Source(name)
 		return nil, fmt.Errorf("no file %s and %w", name, err)
 	}
-	text, err := readFile(name)
+	text, err := ReadFile(ctx, name)
 	if err != nil {
 		return nil, err
 	}
-	return p.build(name, text, chain{filepath.Clean(name)}, sets)
+	return p.build(ctx, name, text, chain{filepath.Clean(name)}, sets)
 }
 
 // usualExists reports whether there is anything under the name of the usual
@@ -98,16 +100,16 @@ func (p Presets) preset(name string, sets []string) (*Doc, error) {
 	if err != nil {
 		return nil, err
 	}
-	return p.build(presetFile(name), text, chain{presetFile(name)}, sets)
+	return p.build(context.Background(), presetFile(name), text, chain{presetFile(name)}, sets)
 }
 
 // Parse is like Load for a text in memory, which may extend presets only.
 func (p Presets) Parse(file string, text []byte, sets ...string) (*Doc, error) {
-	return p.build(file, text, nil, sets)
+	return p.build(context.Background(), file, text, nil, sets)
 }
 
-func (p Presets) build(file string, text []byte, from chain, sets []string) (*Doc, error) {
-	d, err := p.extended(file, text, from)
+func (p Presets) build(ctx context.Context, file string, text []byte, from chain, sets []string) (*Doc, error) {
+	d, err := p.extended(ctx, file, text, from)
 	if err != nil {
 		return nil, err
 	}
@@ -122,17 +124,17 @@ func (p Presets) build(file string, text []byte, from chain, sets []string) (*Do
 type chain []string
 
 // extended parses a text and lays it over what it extends.
-func (p Presets) extended(file string, text []byte, from chain) (*Doc, error) {
+func (p Presets) extended(ctx context.Context, file string, text []byte, from chain) (*Doc, error) {
 	d, err := Parse(file, text)
 	if err != nil || d.extends == nil {
 		return d, err
 	}
-	baseFile, baseText, err := p.open(d.extends, from)
+	baseFile, baseText, err := p.open(ctx, d.extends, from)
 	if err != nil {
 		d.fail(d.extends.at, "extends", "%v", err)
 		return nil, d.errs.Err()
 	}
-	base, err := p.extended(baseFile, baseText, append(slices.Clone(from), baseFile))
+	base, err := p.extended(ctx, baseFile, baseText, append(slices.Clone(from), baseFile))
 	if err != nil {
 		return nil, err
 	}
@@ -142,23 +144,23 @@ func (p Presets) extended(file string, text []byte, from chain) (*Doc, error) {
 
 // open finds what an extends key names: a preset if it is a bare word, else a
 // file, relative to the one that extends it.
-func (p Presets) open(n *node, from chain) (file string, text []byte, err error) {
+func (p Presets) open(ctx context.Context, n *node, from chain) (name string, text []byte, err error) {
 	presets := strings.Join(p.Names(), ", ")
 	if n.kind != scalar || n.tag != "!!str" {
 		return "", nil, fmt.Errorf("expected a preset or a file to extend, got %s; presets: %s", n.describe(), presets)
 	}
-	file = n.text
+	name = n.text
 	switch {
-	case !isPath(file):
-		file = presetFile(file)
+	case !isPath(name):
+		name = presetFile(name)
 	case from == nil:
 		return "", nil, fmt.Errorf("a text in memory can extend presets only: %s", presets)
-	case !filepath.IsAbs(file):
-		file = filepath.Join(filepath.Dir(from[len(from)-1]), file)
+	case !filepath.IsAbs(name):
+		name = filepath.Join(filepath.Dir(from[len(from)-1]), name)
 	}
 	switch {
-	case slices.Contains(from, file):
-		return "", nil, fmt.Errorf("a cycle: %s", strings.Join(append(from, file), " extends "))
+	case slices.Contains(from, name):
+		return "", nil, fmt.Errorf("a cycle: %s", strings.Join(append(from, name), " extends "))
 	case len(from) >= maxChain:
 		return "", nil, fmt.Errorf("more than %d files extend one another", maxChain)
 	case !isPath(n.text):
@@ -166,9 +168,9 @@ func (p Presets) open(n *node, from chain) (file string, text []byte, err error)
 			err = fmt.Errorf("%w%s", err, fileInstead(filepath.Dir(from[len(from)-1]), n.text))
 		}
 	default:
-		text, err = readFile(file)
+		text, err = ReadFile(ctx, name)
 	}
-	return file, text, err
+	return name, text, err
 }
 
 // fileInstead is the end of a message about a bare word that is no preset, when
@@ -191,21 +193,27 @@ func isPath(name string) bool {
 
 func presetFile(name string) string { return "preset " + name }
 
-// readFile reads a file, but no more of it than Parse needs to refuse it. A FIFO
-// that nobody writes to is empty rather than a wait without end.
-func readFile(name string) (text []byte, err error) {
-	f, err := os.OpenFile(name, os.O_RDONLY|nonblock, 0)
-	if errors.Is(err, fs.ErrNotExist) {
+// ReadFile reads a file for Parse, of at most maxSize bytes. The error for a file that does
+// not exist is fs.ErrNotExist.
+func ReadFile(ctx context.Context, name string) ([]byte, error) {
+	text, err := file.Read(ctx, name, maxSize)
+	var large *file.LimitError
+	switch {
+	case errors.As(err, &large):
+		return nil, Errors{tooLarge(&source{name: name})}
+	case errors.Is(err, fs.ErrNotExist):
 		if target, err := os.Readlink(name); err == nil {
-			return nil, fmt.Errorf("%s is a link to %s, which does not exist", name, target)
+			return nil, noFile(fmt.Sprintf("%s is a link to %s, which does not exist", name, target))
 		}
-		return nil, fmt.Errorf("no file %s", name)
-	} else if err != nil {
-		return nil, err
+		return nil, noFile("no file " + name)
 	}
-	defer func() { err = errors.Join(err, f.Close()) }()
-	if info, err := f.Stat(); err == nil && info.IsDir() {
-		return nil, fmt.Errorf("%s is a directory, not a file", name)
-	}
-	return io.ReadAll(io.LimitReader(f, maxSize+1))
+	return text, err
 }
+
+// noFile is the message for a file that does not exist.
+type noFile string
+
+func (e noFile) Error() string { return string(e) }
+
+// Is reports that the error is fs.ErrNotExist.
+func (e noFile) Is(target error) bool { return target == fs.ErrNotExist }

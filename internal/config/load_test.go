@@ -42,21 +42,21 @@ func TestExtends(t *testing.T) {
 		{"./loop_a.yaml", "loop_b.yaml:1:10: extends: a cycle: loop_a.yaml extends loop_b.yaml extends loop_a.yaml"},
 		{"default", ""},
 		{"alias.yaml", "alias.yaml:1:7: name: anchors and aliases are not supported"},
-		{"on_big.yaml", "big.yaml:1:1: the file has more than 1048576 bytes"},
+		{"on_big.yaml", "on_big.yaml:1:10: extends: big.yaml:1:1: the file has more than 1048576 bytes"},
 		{"number.yaml", "number.yaml:1:10: extends: expected a preset or a file to extend, got 4; presets: default"},
 		{"nowhere.yaml", "nowhere.yaml:1:10: extends: no file lib/base.yaml"},
 		{"chain0.yaml", "chain15.yaml:1:10: extends: more than 16 files extend one another"},
-		{".", ". is a directory, not a file"},
+		{".", ". is a folder, not a file"},
 		{"deft", `no file deft and no preset "deft"; presets: default`},
-		{"lib", "lib is a directory, not a file"},
+		{"lib", "lib is a folder, not a file"},
 		{"lib/none/x.yaml", `no file lib/none/x.yaml and no preset "lib/none/x.yaml"; presets: default`},
 		{"astray.yaml", "astray.yaml is a link to nothing.yaml, which does not exist"},
 		{"round.yaml", "open round.yaml: too many levels of symbolic links"},
 		{"on_dir.yaml", `on_dir.yaml:1:10: extends: no preset "lib"; presets: default; lib is a directory`},
 		{"on_file.yaml", `on_file.yaml:1:10: extends: no preset "bare"; presets: default; for the file write ./bare`},
-		{"on_path.yaml", "on_path.yaml:1:10: extends: lib is a directory, not a file"},
+		{"on_path.yaml", "on_path.yaml:1:10: extends: lib is a folder, not a file"},
 	} {
-		_, err := p.Load(c.name, "usual.yaml")
+		_, err := p.Load(t.Context(), c.name, "usual.yaml")
 		if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.HasPrefix(err.Error(), c.want)) {
 			t.Errorf("%s: got %v, want %q", c.name, err, c.want)
 		}
@@ -100,14 +100,14 @@ func TestUsualFile(t *testing.T) {
 		{"there", write("usual.yaml"), "usual.yaml", ""},
 		{"a file called like the preset", write("default"), "preset default", ""},
 		{"a directory called like the preset", mkdir("default"), "preset default", ""},
-		{"directory", mkdir("usual.yaml"), "", "usual.yaml is a directory, not a file"},
+		{"directory", mkdir("usual.yaml"), "", "usual.yaml is a folder, not a file"},
 		{"broken link", func(t *testing.T) { link(t, "x", "usual.yaml") }, "", "usual.yaml is a link to x, which does not exist"},
 		{"other ending", write("usual.yml"), "", "found usual.yml: name it usual.yaml or pass --usual usual.yml"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Chdir(t.TempDir())
 			c.lay(t)
-			d, err := p.Load("", "usual.yaml")
+			d, err := p.Load(t.Context(), "", "usual.yaml")
 			switch {
 			case c.fail != "" && (err == nil || err.Error() != c.fail):
 				t.Errorf("got %v, want %s", err, c.fail)

@@ -92,7 +92,7 @@ func TestDecodeMapErrors(t *testing.T) {
 func TestOnePreset(t *testing.T) {
 	t.Chdir(t.TempDir())
 	p := Presets{Default: []byte("ages: {rex: 3}\n")}
-	d, err := p.Load("", "zoo.yaml", "ages.ida=4")
+	d, err := p.Load(t.Context(), "", "zoo.yaml", "ages.ida=4")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -25,6 +25,11 @@ func Parse(file string, src []byte) (*Doc, error) { return parse(file, src, fals
 // a key like any other.
 func ParseAlone(file string, src []byte) (*Doc, error) { return parse(file, src, true) }
 
+// tooLarge returns the error for a file of more than maxSize bytes.
+func tooLarge(s *source) *Error {
+	return (pos{s, 1, 1}).error("the file has more than %d bytes: a configuration has a few thousand", maxSize)
+}
+
 func parse(file string, src []byte, alone bool) (*Doc, error) {
 	s := &source{name: file}
 	least, start := "keys and values", ""
@@ -32,7 +37,7 @@ func parse(file string, src []byte, alone bool) (*Doc, error) {
 		least, start = "at least \"extends: default\"", ", starting with \"extends: default\""
 	}
 	if len(src) > maxSize {
-		return nil, Errors{(pos{s, 1, 1}).error("the file has more than %d bytes: a configuration has a few thousand", maxSize)}
+		return nil, Errors{tooLarge(s)}
 	}
 	src = bytes.TrimPrefix(src, []byte("\ufeff"))
 	s.lines = strings.Split(string(src), "\n")

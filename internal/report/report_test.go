@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -30,59 +29,6 @@ d2h         8
 `
 	if diff := cmp.Diff(want, b.String()); diff != "" {
 		t.Errorf("table (-want +got):\n%s", diff)
-	}
-}
-
-func TestWriteFile(t *testing.T) {
-	dir := t.TempDir()
-	file := filepath.Join(dir, "a.svg")
-	write := func(path, text string) {
-		t.Helper()
-		if err := WriteFile(path, []byte(text)); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want := func(path, text string) {
-		t.Helper()
-		got, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if string(got) != text {
-			t.Errorf("%s: got %q, want %q", path, got, text)
-		}
-	}
-	write(file, "one")
-	want(file, "one")
-	if err := os.Chmod(file, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	link := filepath.Join(dir, "link")
-	if err := os.Symlink("a.svg", link); err != nil {
-		t.Fatal(err)
-	}
-	write(link, "two")
-	want(file, "two")
-	if info, err := os.Lstat(link); err != nil || info.Mode()&os.ModeSymlink == 0 {
-		t.Errorf("the link is gone: %v, %v", info, err)
-	}
-	if info, err := os.Stat(file); err != nil || info.Mode().Perm() != 0o600 {
-		t.Errorf("mode of a file written again: got %v, %v, want 0600", info.Mode(), err)
-	}
-	write(os.DevNull, "three")
-	if info, err := os.Stat(os.DevNull); err != nil || info.Mode().IsRegular() {
-		t.Errorf("%s is a regular file now: %v", os.DevNull, err)
-	}
-	// A folder in the way: nothing is changed, nothing is left behind.
-	if err := WriteFile(dir, nil); err == nil {
-		t.Error("a folder was written as a file")
-	}
-	if err := WriteFile(filepath.Join(dir, "no", "a"), nil); err == nil || !strings.Contains(err.Error(), "create it first") {
-		t.Errorf("no folder: got %v, want advice to create it", err)
-	}
-	names, err := filepath.Glob(filepath.Join(dir, "*"))
-	if err != nil || len(names) != 2 {
-		t.Errorf("files: got %v, %v, want a.svg and link", names, err)
 	}
 }
 

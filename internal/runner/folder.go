@@ -5,10 +5,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
 
+	"github.com/kernbench/kernbench/internal/file"
 	"github.com/kernbench/kernbench/internal/npy"
 	"github.com/kernbench/kernbench/scenario"
 )
@@ -18,6 +20,9 @@ const (
 	scenarioFile = "scenario.yaml"
 	choiceFile   = "run.json"
 )
+
+// maxChoiceBytes is the limit on the size of choiceFile.
+const maxChoiceBytes = 1 << 20
 
 // prepared is what Prepare has settled: choiceFile.
 type prepared struct {
@@ -51,12 +56,12 @@ func (f folder) output(o *scenario.Output, rank, round int, got []byte) error {
 
 func (f folder) read(b *scenario.Buffer, rank, round int, kind string) ([]byte, error) {
 	name := f.path(b, rank, round, kind)
-	file, err := os.Open(name)
+	in, err := file.Open(f.ctx, name, maxHeaderBytes+b.Bytes())
 	if err != nil {
 		return nil, err
 	}
-	defer file.Close()
-	a, err := npy.Read(&partly{f.ctx, file})
+	defer in.Close()
+	a, err := npy.Read(in)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
@@ -66,45 +71,40 @@ func (f folder) read(b *scenario.Buffer, rank, round int, kind string) ([]byte, 
 	return a.Bytes, nil
 }
 
+// maxHeaderBytes is the space for the header of a .npy file, which has some hundred bytes.
+const maxHeaderBytes = 1 << 20
+
 // write leaves all of the values in the file, or no file.
 func (f folder) write(b *scenario.Buffer, rank, round int, kind string, values []byte) error {
 	name := f.path(b, rank, round, kind)
 	if err := os.MkdirAll(filepath.Dir(name), 0o777); err != nil {
 		return err
 	}
-	file, err := os.Create(name)
+	out, err := file.Create(name)
 	if err != nil {
 		return err
 	}
-	err = errors.Join(npy.Write(&partly{f.ctx, file}, &npy.Array{Shape: b.Shape, DType: b.DType, Bytes: values}), file.Close())
-	if err != nil {
-		return fmt.Errorf("%s: %w", name, errors.Join(err, os.Remove(name)))
+	if err := npy.Write(&interruptible{f.ctx, out}, &npy.Array{Shape: b.Shape, DType: b.DType, Bytes: values}); err != nil {
+		return errors.Join(err, out.Discard())
 	}
-	return nil
+	return out.Commit()
 }
 
-// partly is a file that is read and written in parts, until a context ends.
-type partly struct {
-	ctx  context.Context
-	file *os.File
+// interruptible is a writer that stops when ctx ends.
+type interruptible struct {
+	ctx context.Context
+	w   io.Writer
 }
 
-const partBytes = 1 << 20
-
-func (p *partly) Read(to []byte) (int, error) {
-	if p.ctx.Err() != nil {
-		return 0, context.Cause(p.ctx)
-	}
-	return p.file.Read(to[:min(len(to), partBytes)])
-}
-
-func (p *partly) Write(from []byte) (n int, err error) {
+// Write writes in parts, and looks at the context before each.
+func (i *interruptible) Write(from []byte) (n int, err error) {
+	const partBytes = 1 << 20
 	for err == nil && n < len(from) {
-		if p.ctx.Err() != nil {
-			return n, context.Cause(p.ctx)
+		if i.ctx.Err() != nil {
+			return n, context.Cause(i.ctx)
 		}
 		var wrote int
-		wrote, err = p.file.Write(from[n:min(len(from), n+partBytes)])
+		wrote, err = i.w.Write(from[n:min(len(from), n+partBytes)])
 		n += wrote
 	}
 	return n, err
@@ -133,15 +133,20 @@ func (f folder) each(plan *scenario.Plan, do func(o *scenario.Output, rank, roun
 
 // open is the plan of a folder that was prepared.
 func (f folder) open() (*scenario.Plan, error) {
-	text, err := os.ReadFile(filepath.Join(f.dir, choiceFile))
-	if err != nil {
+	text, err := file.Read(f.ctx, filepath.Join(f.dir, choiceFile), maxChoiceBytes)
+	switch {
+	case f.ctx.Err() != nil:
+		return nil, context.Cause(f.ctx)
+	case errors.Is(err, fs.ErrNotExist):
 		return nil, fmt.Errorf("%s was not prepared: %w", f.dir, err)
+	case err != nil:
+		return nil, err
 	}
 	var p prepared
 	if err := json.Unmarshal(text, &p); err != nil {
 		return nil, fmt.Errorf("%s: %w", filepath.Join(f.dir, choiceFile), err)
 	}
-	s, err := scenario.Load(filepath.Join(f.dir, scenarioFile))
+	s, err := scenario.LoadContext(f.ctx, filepath.Join(f.dir, scenarioFile))
 	if err != nil {
 		return nil, err
 	}

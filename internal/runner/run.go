@@ -115,7 +115,7 @@ func (o *Options) settle(ctx context.Context) (*scenario.Plan, error) {
 	if err := o.check(); err != nil {
 		return nil, err
 	}
-	s, err := scenario.Load(o.Scenario)
+	s, err := scenario.LoadContext(ctx, o.Scenario)
 	if err != nil {
 		return nil, err
 	}

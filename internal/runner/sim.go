@@ -29,7 +29,7 @@ type tensor struct {
 
 // simulate runs the rounds on the simulated machine.
 func (j *job) simulate(ctx context.Context, r *Result) error {
-	graph, err := system(j.Preset, j.plan)
+	graph, err := system(ctx, j.Preset, j.plan)
 	if err != nil {
 		return &InputError{err}
 	}

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/kernbench/kernbench/internal/file"
 	"github.com/kernbench/kernbench/scenario"
 )
 
@@ -78,8 +79,8 @@ func (f folder) prepare(plan *scenario.Plan) error {
 		return err
 	}
 	return errors.Join(
-		os.WriteFile(filepath.Join(f.dir, scenarioFile), plan.Text(), 0o666),
-		os.WriteFile(filepath.Join(f.dir, choiceFile), append(settled, '\n'), 0o666))
+		file.Write(filepath.Join(f.dir, scenarioFile), plan.Text()),
+		file.Write(filepath.Join(f.dir, choiceFile), append(settled, '\n')))
 }
 
 // remove undoes prepare in a folder that was empty, or was not there. A folder with

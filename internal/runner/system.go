@@ -1,6 +1,7 @@
 package runner
 
 import (
+	"context"
 	"fmt"
 	"slices"
 
@@ -13,7 +14,7 @@ import (
 var families = []string{"default", "alpha_beta"}
 
 // system is the simulated system that has the devices of a run.
-func system(preset string, plan *scenario.Plan) (*topology.Graph, error) {
+func system(ctx context.Context, preset string, plan *scenario.Plan) (*topology.Graph, error) {
 	if preset == "" {
 		preset = families[0]
 	}
@@ -22,7 +23,7 @@ func system(preset string, plan *scenario.Plan) (*topology.Graph, error) {
 	if slices.Contains(families, preset) {
 		sets = append(sets, fmt.Sprintf("system.sips.count=%d", need))
 	}
-	spec, err := topology.Load(preset, sets...)
+	spec, err := topology.LoadContext(ctx, preset, sets...)
 	if err != nil {
 		return nil, err
 	}

@@ -1,0 +1,63 @@
+package file
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+)
+
+// Lines reads a stream line by line in time linear in its length.
+type Lines struct {
+	r   *bufio.Reader
+	max int    // bytes of a line
+	buf []byte // of a line that the buffer of r does not hold
+	n   int
+}
+
+// NewLines returns a reader of lines of at most max bytes each.
+func NewLines(r io.Reader, max int) *Lines {
+	return &Lines{r: bufio.NewReaderSize(r, 1<<16), max: max}
+}
+
+// ErrLineTooLong is the cause of the error for a line over the limit.
+var ErrLineTooLong = errors.New("the line is too long")
+
+// Next returns the next line without its newline. The line is valid until the
+// next call. whole is false for a last line that has no newline. At the end of the
+// stream err is io.EOF.
+func (l *Lines) Next() (line []byte, whole bool, err error) {
+	l.buf = l.buf[:0]
+	for {
+		part, err := l.r.ReadSlice('\n')
+		if len(l.buf)+len(part) > l.max+1 {
+			l.n++
+			return nil, false, fmt.Errorf("%w: it has more than %d bytes", ErrLineTooLong, l.max)
+		}
+		switch {
+		case err == nil && len(l.buf) == 0:
+			line = part
+		case err == nil || err == io.EOF || err == bufio.ErrBufferFull:
+			l.buf = append(l.buf, part...)
+			line = l.buf
+		default:
+			return nil, false, err
+		}
+		switch {
+		case err == bufio.ErrBufferFull:
+			continue
+		case err == io.EOF && len(line) == 0:
+			return nil, false, io.EOF
+		}
+		l.n++
+		line, whole = bytes.CutSuffix(line, []byte("\n"))
+		return line, whole, nil
+	}
+}
+
+// Line returns the number of the line that Next returned, from 1.
+func (l *Lines) Line() int { return l.n }
+
+// Rest returns a reader of what follows the last line.
+func (l *Lines) Rest() io.Reader { return l.r }

@@ -1,0 +1,153 @@
+package file
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"time"
+)
+
+// Reader is an open file or pipe with a limit on its size and a context that
+// interrupts it.
+type Reader struct {
+	name  string
+	f     *os.File
+	ctx   context.Context
+	stop  func() bool // ends the watch over ctx
+	limit int64
+	read  int64
+	pipe  bool
+	size  int64 // of a regular file when it was opened
+}
+
+// maxRead is the most bytes of one read of a file, so that an interrupt is seen
+// soon.
+const maxRead = 1 << 20
+
+// Open opens a regular file, or a pipe that some process writes to. It refuses
+// folders, devices and files of more than limit bytes. When ctx ends, reading
+// returns the cause of ctx.
+func Open(ctx context.Context, name string, limit int64) (*Reader, error) {
+	f, err := os.OpenFile(name, os.O_RDONLY|nonblock, 0)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, missing(name, err)
+	} else if err != nil {
+		return nil, err
+	}
+	r := &Reader{name: name, f: f, ctx: ctx, limit: limit, stop: func() bool { return true }}
+	if err := r.check(); err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	if r.pipe {
+		r.stop = context.AfterFunc(ctx, func() { f.SetReadDeadline(time.Unix(0, 0)) }) // fails for a file that is closed
+	}
+	return r, nil
+}
+
+// missing returns the error for a name under which there is no file.
+func missing(name string, err error) error {
+	if target, linkErr := os.Readlink(name); linkErr == nil {
+		return &fs.PathError{Op: "open", Path: name, Err: fmt.Errorf("a link to %s: %w", target, fs.ErrNotExist)}
+	}
+	return err
+}
+
+// check refuses what cannot be read as a file.
+func (r *Reader) check() error {
+	info, err := r.f.Stat()
+	if err != nil {
+		return err
+	}
+	switch mode := info.Mode(); {
+	case mode.IsRegular():
+		if r.size = info.Size(); r.size > r.limit {
+			return r.tooLarge(fmt.Sprintf("has %d bytes", r.size))
+		}
+	case mode.IsDir():
+		return fmt.Errorf("%s is a folder, not a file", r.name)
+	case mode&fs.ModeNamedPipe != 0:
+		r.pipe = true
+	default:
+		return fmt.Errorf("%s is a device, not a file: name a file or a pipe", r.name)
+	}
+	return nil
+}
+
+// LimitError reports that a file is larger than its kind of content may be.
+type LimitError struct {
+	Name  string
+	Limit int64
+	what  string
+}
+
+func (e *LimitError) Error() string {
+	return fmt.Sprintf("%s %s, and the limit is %d", e.Name, e.what, e.Limit)
+}
+
+func (r *Reader) tooLarge(what string) error { return &LimitError{r.name, r.limit, what} }
+
+// Read reads the next bytes.
+func (r *Reader) Read(p []byte) (int, error) {
+	if r.ctx.Err() != nil {
+		return 0, context.Cause(r.ctx)
+	}
+	n, err := r.f.Read(p[:min(len(p), maxRead)])
+	r.read += int64(n)
+	switch {
+	case r.read > r.limit:
+		return 0, r.tooLarge("has more bytes than it may")
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		return n, context.Cause(r.ctx)
+	case err == io.EOF && r.pipe && r.read == 0:
+		return 0, fmt.Errorf("%s is a pipe to which nothing was written: start the program that writes it first", r.name)
+	}
+	return n, err
+}
+
+// Close closes the file.
+func (r *Reader) Close() error {
+	r.stop()
+	return r.f.Close()
+}
+
+// Read returns the content of a file of at most limit bytes; see [Open].
+func Read(ctx context.Context, name string, limit int64) (text []byte, err error) {
+	r, err := Open(ctx, name, limit)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, r.Close()) }()
+	// One byte more, so that the end of the file is seen without growing.
+	text = make([]byte, 0, r.size+1)
+	for {
+		if len(text) == cap(text) {
+			text = append(text, 0)[:len(text)]
+		}
+		n, err := r.Read(text[len(text):cap(text)])
+		text = text[:len(text)+n]
+		if err == io.EOF {
+			return text, nil
+		} else if err != nil {
+			return nil, err
+		}
+	}
+}
+
+// WithContext returns a reader of r that ends when ctx does, for streams that are
+// made of a file, such as its decompressed content.
+func WithContext(ctx context.Context, r io.Reader) io.Reader { return &interruptible{ctx, r} }
+
+type interruptible struct {
+	ctx context.Context
+	r   io.Reader
+}
+
+func (i *interruptible) Read(p []byte) (int, error) {
+	if i.ctx.Err() != nil {
+		return 0, context.Cause(i.ctx)
+	}
+	return i.r.Read(p[:min(len(p), maxRead)])
+}

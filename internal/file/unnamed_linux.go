@@ -1,0 +1,35 @@
+package file
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+
+	"golang.org/x/sys/unix"
+)
+
+// ownFiles is the folder with a link for each open file of this process.
+const ownFiles = "/proc/self/fd"
+
+// openUnnamed opens a file without a name, which vanishes with the process. The
+// error is errors.ErrUnsupported where the file system has no such files.
+func openUnnamed(folder string, perm fs.FileMode) (*os.File, error) {
+	if _, err := os.Stat(ownFiles); err != nil {
+		return nil, errors.ErrUnsupported // without it the file could not get a name
+	}
+	f, err := os.OpenFile(folder, os.O_WRONLY|unix.O_TMPFILE, perm)
+	if errors.Is(err, unix.EOPNOTSUPP) || errors.Is(err, unix.EISDIR) || errors.Is(err, unix.EINVAL) {
+		return nil, errors.ErrUnsupported
+	}
+	return f, err
+}
+
+// linkUnnamed gives such a file a name that must not exist.
+func linkUnnamed(f *os.File, name string) error {
+	err := unix.Linkat(unix.AT_FDCWD, fmt.Sprintf("%s/%d", ownFiles, f.Fd()), unix.AT_FDCWD, name, unix.AT_SYMLINK_FOLLOW)
+	if err != nil {
+		return &os.LinkError{Op: "link", Old: f.Name(), New: name, Err: err}
+	}
+	return nil
+}

@@ -1,0 +1,14 @@
+//go:build !linux
+
+package file
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+)
+
+// openUnnamed is for Linux alone.
+func openUnnamed(string, fs.FileMode) (*os.File, error) { return nil, errors.ErrUnsupported }
+
+func linkUnnamed(*os.File, string) error { return errors.ErrUnsupported }

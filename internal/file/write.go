@@ -1,0 +1,275 @@
+package file
+
+import (
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+)
+
+// Writer is a file on its way to its name: what is written is seen by others only
+// after Commit. What is no regular file, such as /dev/null or a pipe, is written
+// directly.
+type Writer struct {
+	name   string // as given
+	path   string // name with its links followed
+	before fs.FileInfo
+	f      *os.File
+	temp   string // name of f; "" if f has no name yet, or is written directly
+	direct bool
+}
+
+// Create begins a file that replaces the one under name, if there is one. A link
+// is followed. Each Writer must be ended by Commit or Discard.
+func Create(name string) (*Writer, error) {
+	w := &Writer{name: name, path: name}
+	if target, err := filepath.EvalSymlinks(name); err == nil {
+		w.path = target
+	}
+	info, err := os.Lstat(w.path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		info = nil
+	case err != nil:
+		return nil, fmt.Errorf("write %s: %w", name, err)
+	case info.Mode()&fs.ModeSymlink != 0:
+		return nil, fmt.Errorf("write %s: it is a link to a file that does not exist: remove the link or create the file", name)
+	case info.IsDir():
+		return nil, fmt.Errorf("write %s: it is a folder: name a file in it", name)
+	case !info.Mode().IsRegular() || isStdout(info):
+		return w, w.openDirect(info)
+	}
+	w.before = info
+	return w, w.openTemp()
+}
+
+// isStdout reports whether a file is what standard output goes to. Replacing that
+// file would leave the shell's redirection with the old one.
+func isStdout(info fs.FileInfo) bool {
+	out, err := os.Stdout.Stat()
+	return err == nil && os.SameFile(out, info)
+}
+
+// openDirect opens what is not replaced but written to.
+func (w *Writer) openDirect(info fs.FileInfo) (err error) {
+	w.direct = true
+	if isStdout(info) {
+		w.f = os.Stdout
+		return nil
+	}
+	w.f, err = os.OpenFile(w.path, os.O_WRONLY|nonblock, 0)
+	if errors.Is(err, syscall.ENXIO) {
+		return fmt.Errorf("write %s: it is a pipe that no process reads: start the program that reads it first", w.name)
+	} else if err != nil {
+		return fmt.Errorf("write %s: %w", w.name, unwrapPath(err))
+	}
+	return nil
+}
+
+// openTemp opens the temporary file, in the folder of the file to replace.
+func (w *Writer) openTemp() (err error) {
+	perm := fs.FileMode(0o666) // less the umask, as for any new file
+	if w.before != nil {
+		perm = w.before.Mode().Perm()
+	}
+	folder := filepath.Dir(w.path)
+	if w.f, err = openUnnamed(folder, perm); errors.Is(err, errors.ErrUnsupported) {
+		w.temp = filepath.Join(folder, tempName())
+		w.f, err = os.OpenFile(w.temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, perm)
+	}
+	if err == nil && w.before != nil {
+		if err = w.f.Chmod(perm); err != nil { // the umask may have taken bits away
+			err = errors.Join(err, w.Discard())
+		}
+	}
+	if err == nil {
+		return nil
+	}
+	if errors.Is(err, fs.ErrNotExist) {
+		if _, err := os.Stat(folder); err == nil {
+			return fmt.Errorf("write %s: no file can be created in %s: choose another folder", w.name, filepath.Dir(w.name))
+		}
+		return fmt.Errorf("no folder %s to write %s in: create it first", filepath.Dir(w.name), filepath.Base(w.name))
+	}
+	return fmt.Errorf("write %s: %w", w.name, unwrapPath(err))
+}
+
+// unwrapPath returns the cause of an error about a path that the message names
+// otherwise.
+func unwrapPath(err error) error {
+	var path *fs.PathError
+	if errors.As(err, &path) {
+		return path.Err
+	}
+	return err
+}
+
+// tempName returns a name that no other process can know beforehand.
+func tempName() string { return ".kernbench-" + rand.Text() }
+
+// Write adds to the file.
+func (w *Writer) Write(p []byte) (int, error) {
+	n, err := w.f.Write(p)
+	if err != nil {
+		err = fmt.Errorf("write %s: %w", w.name, unwrapPath(err))
+	}
+	return n, err
+}
+
+// ChangedError reports that the file to be replaced is another one than it was
+// when its replacement was begun.
+type ChangedError struct {
+	Name string
+	Kept string // what was written
+}
+
+func (e *ChangedError) Error() string {
+	return fmt.Sprintf("another process has changed %s meanwhile: that file is left as it is, and what was to be written there is in %s", e.Name, e.Kept)
+}
+
+// Commit syncs the file to the disk and gives it its name. After an error the file
+// under that name is as it was. If another process has changed that file since
+// Create, the error is a [*ChangedError] and the data is kept beside it.
+func (w *Writer) Commit() error {
+	if w.direct {
+		return w.closeDirect()
+	}
+	err := w.f.Sync()
+	if err == nil {
+		err = w.place()
+	}
+	if err = errors.Join(err, w.f.Close()); err == nil {
+		err = SyncFolder(w.path)
+	}
+	var changed *ChangedError
+	if err == nil || errors.As(err, &changed) {
+		return err
+	}
+	return errors.Join(fmt.Errorf("write %s: %w", w.name, unwrapPath(err)), w.removeTemp())
+}
+
+func (w *Writer) closeDirect() error {
+	if w.f == os.Stdout {
+		return nil
+	}
+	if err := w.f.Close(); err != nil {
+		return fmt.Errorf("write %s: %w", w.name, unwrapPath(err))
+	}
+	return nil
+}
+
+// place gives the file its name, unless that has become the name of another file.
+func (w *Writer) place() error {
+	now, err := os.Lstat(w.path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		if err = w.link(w.path); !errors.Is(err, fs.ErrExist) {
+			return err
+		}
+		return w.keep()
+	case err != nil:
+		return err
+	case w.before == nil || !same(w.before, now):
+		return w.keep()
+	}
+	if w.temp == "" {
+		temp := filepath.Join(filepath.Dir(w.path), tempName())
+		if err := w.link(temp); err != nil {
+			return err
+		}
+		w.temp = temp
+	}
+	if err := os.Rename(w.temp, w.path); err != nil {
+		return err
+	}
+	w.temp = ""
+	return nil
+}
+
+// same reports whether a file is the one it was, and has the same content as far
+// as size and time tell.
+func same(before, now fs.FileInfo) bool {
+	return os.SameFile(before, now) && before.Size() == now.Size() && before.ModTime().Equal(now.ModTime())
+}
+
+// keep gives the file a new name beside the one it was meant for.
+func (w *Writer) keep() error {
+	kept := Beside(w.path)
+	if err := w.link(kept); err != nil {
+		return err
+	}
+	return &ChangedError{w.name, kept}
+}
+
+// Beside returns an unused name like the given one, with the same extension.
+func Beside(name string) string {
+	ext := filepath.Ext(name)
+	return fmt.Sprintf("%s.kept-%s%s", strings.TrimSuffix(name, ext), strings.ToLower(rand.Text()[:8]), ext)
+}
+
+// link gives the file a name that must not exist.
+func (w *Writer) link(name string) error {
+	if w.temp == "" {
+		return linkUnnamed(w.f, name)
+	}
+	err := os.Link(w.temp, name)
+	switch {
+	case err == nil:
+		return w.removeTemp()
+	case errors.Is(err, fs.ErrExist):
+		return err
+	}
+	if err := os.Rename(w.temp, name); err != nil { // not every file system has links
+		return err
+	}
+	w.temp = ""
+	return nil
+}
+
+// removeTemp removes the name of the temporary file, if it has one.
+func (w *Writer) removeTemp() error {
+	if w.temp == "" {
+		return nil
+	}
+	err := os.Remove(w.temp)
+	w.temp = ""
+	return err
+}
+
+// Discard ends the writing and leaves no file behind.
+func (w *Writer) Discard() error {
+	if w.direct {
+		return w.closeDirect()
+	}
+	return errors.Join(w.f.Close(), w.removeTemp())
+}
+
+// Write replaces the file under name by one with the given content, as a whole or
+// not at all; see [Create].
+func Write(name string, data []byte) error {
+	w, err := Create(name)
+	if err != nil {
+		return err
+	}
+	if _, err := w.Write(data); err != nil {
+		return errors.Join(err, w.Discard())
+	}
+	return w.Commit()
+}
+
+// SyncFolder brings the name of a file to the disk.
+func SyncFolder(name string) error {
+	folder, err := os.Open(filepath.Dir(name))
+	if err != nil {
+		return err
+	}
+	err = folder.Sync()
+	if errors.Is(err, syscall.EINVAL) {
+		err = nil // not every file system can
+	}
+	return errors.Join(err, folder.Close())
+}
