@@ -5,7 +5,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
+	"math"
 	"os"
 	"path/filepath"
 
@@ -29,28 +31,23 @@ type milestone struct {
 }
 
 // runPoints runs the points of a milestone side by side, or takes over those that the
-// folder has of an earlier run with the same numbers.
-//
-// Tables and the page of that run go first: they are not of the points that come.
+// folder has of an earlier run with the same numbers. The tables and the page of that run
+// are removed when this one is known to go on: they are not of the points that come.
 func runPoints[Row any](ctx *torch.Context, m milestone, points []sweep.Point, run func(sweep.Point) (Row, error)) ([]Row, error) {
-	file := filepath.Join(ctx.Folder(), "points.jsonl")
-	id, err := identity(ctx, m.name)
+	results := filepath.Join(ctx.Folder(), "points.jsonl")
+	program, err := report.Program()
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("find out which program this is: %w", err)
 	}
 	if err := os.MkdirAll(ctx.Folder(), 0o777); err != nil {
 		return nil, &bench.ParamError{Name: "out", Err: err}
 	}
-	if err := ownFolder(ctx.Folder(), file, m.name); err != nil {
+	if err := ownFolder(ctx, results, m.name); err != nil {
 		return nil, &bench.ParamError{Name: "out", Err: err}
 	}
-	for _, old := range append([]string{pageFile}, m.tables...) {
-		if err := os.Remove(filepath.Join(ctx.Folder(), old)); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return nil, err
-		}
-	}
 	rows, err := sweep.Run(ctx.Context(), sweep.Options{
-		File: file, Identity: id, Resume: ctx.Resumes(), Replace: true, Workers: ctx.Workers(), Progress: ctx.Progress,
+		File: results, Identity: identity(ctx, m.name), Program: program, Resume: ctx.Resumes(), Strict: ctx.Strict(), Replace: true,
+		Workers: ctx.Workers(), Progress: ctx.Progress, Warn: ctx.Warn, Begin: func() error { return m.removeTables(ctx.Folder()) },
 	}, points, func(_ context.Context, p sweep.Point) (row Row, err error) {
 		defer func() { // as of a bench of one machine
 			if value := recover(); value != nil {
@@ -66,23 +63,30 @@ func runPoints[Row any](ctx *torch.Context, m milestone, points []sweep.Point, r
 	case err != nil:
 		return nil, err
 	}
-	ctx.Artifact(file)
+	ctx.Artifact(results)
 	return rows, nil
 }
 
-// identity is of all that the rows of a milestone depend on beside their point.
-func identity(ctx *torch.Context, name string) (string, error) {
-	program, err := report.Program()
-	if err != nil {
-		return "", fmt.Errorf("find out which program this is: %w", err)
+// removeTables removes the tables and the page of an earlier run.
+func (m milestone) removeTables(folder string) error {
+	for _, old := range append([]string{pageFile}, m.tables...) {
+		if err := os.Remove(filepath.Join(folder, old)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
 	}
-	return fmt.Sprintf("%s, kernbench %s, program %s, topology %s, ccl %s, values %v, races %v, flit %v", name,
-		report.Version, program, ctx.Topology().Spec().Hash(), ctx.CCL().Hash(), ctx.HasData(), ctx.LooksForRaces(), ctx.Flit()), nil
+	return nil
+}
+
+// identity returns a text of all that the rows of a milestone depend on beside their point
+// and the program.
+func identity(ctx *torch.Context, name string) string {
+	return fmt.Sprintf("%s, topology %s, ccl %s, values %v, races %v, flit %v", name,
+		ctx.Topology().Spec().Hash(), ctx.CCL().Hash(), ctx.HasData(), ctx.LooksForRaces(), ctx.Flit())
 }
 
 // ownFolder refuses a folder that has the points of another bench.
-func ownFolder(folder, file, name string) error {
-	text, err := os.ReadFile(file)
+func ownFolder(ctx *torch.Context, results, name string) error {
+	first, err := firstLine(ctx.Context(), results)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
@@ -90,11 +94,26 @@ func ownFolder(folder, file, name string) error {
 		return err
 	}
 	for _, b := range bench.All() {
-		if b.Folder != "" && b.Name != name && bytes.HasPrefix(text, fmt.Appendf(nil, `{"sweep":{"identity":"%s, `, b.Name)) {
-			return fmt.Errorf("%s has the results of %s: choose another folder", folder, b.Name)
+		if b.Folder != "" && b.Name != name && bytes.HasPrefix(first, fmt.Appendf(nil, `{"sweep":{"identity":"%s, `, b.Name)) {
+			return fmt.Errorf("%s has the results of %s: choose another folder", ctx.Folder(), b.Name)
 		}
 	}
 	return nil
+}
+
+// firstLine returns the start of a file.
+func firstLine(ctx context.Context, name string) ([]byte, error) {
+	r, err := file.Open(ctx, name, math.MaxInt64)
+	if err != nil {
+		return nil, err
+	}
+	defer r.Close()
+	line := make([]byte, 256)
+	n, err := io.ReadFull(r, line)
+	if err == io.EOF || err == io.ErrUnexpectedEOF {
+		err = nil
+	}
+	return line[:n], err
 }
 
 // pageFile is the name of the page of a milestone.

@@ -66,7 +66,7 @@ func checkGemmTables(t *testing.T, folder string, want int) {
 			}
 		}
 	}
-	points, err := results.Read(filepath.Join(folder, "points.jsonl"))
+	points, err := results.Read(t.Context(), filepath.Join(folder, "points.jsonl"))
 	if err != nil {
 		t.Fatal(err)
 	}

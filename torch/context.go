@@ -45,9 +45,12 @@ type Options struct {
 	// Settings is values for packages that build on this one, by their types: see Setting.
 	Settings []any
 	// Folder is where the program writes its files, and Resume says that results which
-	// lie there already are to be taken over. Progress is told how much is done.
+	// lie there already are to be taken over; Strict refuses those of another build of the
+	// program, instead of a call of Warn. Progress is told how much is done.
 	Folder   string
 	Resume   bool
+	Strict   bool
+	Warn     func(text string)
 	Progress func(done, total int)
 }
 

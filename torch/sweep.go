@@ -15,6 +15,16 @@ func (c *Context) Folder() string { return c.options.Folder }
 // Resumes reports whether results that lie in the folder already are to be taken over.
 func (c *Context) Resumes() bool { return c.options.Resume }
 
+// Strict reports whether results of another build of the program are refused.
+func (c *Context) Strict() bool { return c.options.Strict }
+
+// Warn tells the user of something that does not stop the run.
+func (c *Context) Warn(text string) {
+	if c.options.Warn != nil {
+		c.options.Warn(text)
+	}
+}
+
 // Progress tells whoever waits how much is done.
 func (c *Context) Progress(done, total int) {
 	if c.options.Progress != nil {

@@ -91,10 +91,18 @@ source, date, about, unknown, columns (of theirs), systems, difference and rows.
 
 // compareFiles compares two files or folders.
 func compareFiles(cmd *cobra.Command, a, b string, o results.CompareOptions, style compareStyle) error {
-	filesA, errA := results.ReadAll(a)
-	filesB, errB := results.ReadAll(b)
+	filesA, errA := results.ReadAll(cmd.Context(), a)
+	filesB, errB := results.ReadAll(cmd.Context(), b)
 	if err := errors.Join(errA, errB); err != nil {
 		return badInput(err)
+	}
+	for _, side := range []struct {
+		name  string
+		files []results.File
+	}{{a, filesA}, {b, filesB}} {
+		for _, f := range side.files {
+			warnMissing(cmd, side.name, f.Table)
+		}
 	}
 	sum, err := results.CompareAll(filesA, filesB, o)
 	if err != nil {

@@ -81,6 +81,9 @@ func complain(w io.Writer, err error) {
 	}
 }
 
+// warn prints a warning: the command goes on.
+func warn(w io.Writer, text string) { fmt.Fprintf(w, "kernbench: warning: %s\n", text) }
+
 // flatten is the errors that err joins, at any depth, in order.
 func flatten(err error) []error {
 	if exit, ok := err.(*exitError); ok {

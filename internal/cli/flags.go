@@ -32,6 +32,11 @@ func intFlag(cmd *cobra.Command, p *int, name string, value int, usage string) {
 	cmd.Flags().Var((*wholeNumber)(p), name, usage)
 }
 
+// strictFlag gives a command --strict.
+func strictFlag(cmd *cobra.Command) *bool {
+	return cmd.Flags().Bool("strict", false, "refuse kept points that another build of the program has run, instead of warning")
+}
+
 // choice is the value of a flag that allows a few words, or any text if there are none.
 type choice struct {
 	value   string

@@ -1,7 +1,9 @@
 package cli
 
 import (
+	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -23,10 +25,11 @@ func mergeCmd() *cobra.Command {
 		Long: `Merge puts the files that kernbench sweep --shard has written together: OUT is byte for
 byte what the whole sweep would have written.
 
-Files of different sweeps are refused, and so are points with different rows, and
-points that are in none of the files. --partial leaves those out: kernbench sweep
---resume --out OUT runs them. OUT may be one of the files; points that only it has are not
-overwritten.
+Files of different sweeps are refused, and so are damaged files, points with different
+rows, and points that are in none of the files. --partial leaves those out: kernbench
+sweep --resume --out OUT runs them. OUT may be one of the files. An OUT that is damaged,
+of another sweep, or has points that no file has is not overwritten. Points of different
+builds of the program are merged with a warning, or refused with --strict.
 
 --format json has one object: file, points (of the whole sweep) and missing (the numbers of
 points left out).`,
@@ -40,17 +43,23 @@ points left out).`,
 		},
 	}
 	partial := cmd.Flags().Bool("partial", false, "points may be missing")
+	strict := strictFlag(cmd)
 	format := formatFlag(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if err := wantJSONL("OUT", args[0]); err != nil {
 			return badInput(err)
 		}
-		m, err := sweep.Merge(args[0], *partial, args[1:]...)
+		m, err := sweep.Merge(cmd.Context(), args[0], sweep.MergeOptions{Partial: *partial, Strict: *strict}, args[1:]...)
 		switch {
+		case errors.As(err, new(*sweep.WriteError)):
+			return err
 		case err != nil && len(m.Missing) > 0 && !*partial:
 			return badInput(fmt.Errorf("%w; run those, or merge with --partial", err))
 		case err != nil:
 			return badInput(err)
+		}
+		if len(m.Programs) > 1 {
+			warn(cmd.ErrOrStderr(), fmt.Sprintf("the points are of different builds of the program (%s): --strict refuses them", strings.Join(m.Programs, ", ")))
 		}
 		r := mergeResult{args[0], m.Points, append([]int{}, m.Missing...)}
 		if *format == "json" {

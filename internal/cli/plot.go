@@ -95,7 +95,7 @@ the number of points whose ok is false (not_ok), and series of name, column and 
 		if err := r.check(); err != nil {
 			return badInput(err)
 		}
-		table, err := results.Read(args[0])
+		table, err := readResults(cmd, args[0])
 		if err != nil {
 			return badInput(err)
 		}
@@ -159,6 +159,22 @@ func (r *plotRequest) draw(f chart.Figure) ([]byte, error) {
 	return chart.SVG(f)
 }
 
+// readResults reads a table, with a warning if it is of a sweep that has not ended.
+func readResults(cmd *cobra.Command, path string) (*results.Table, error) {
+	t, err := results.Read(cmd.Context(), path)
+	if err == nil {
+		warnMissing(cmd, path, t)
+	}
+	return t, err
+}
+
+// warnMissing warns of the points that a sweep has no rows of.
+func warnMissing(cmd *cobra.Command, path string, t *results.Table) {
+	if t.Missing > 0 {
+		warn(cmd.ErrOrStderr(), fmt.Sprintf("%s has no rows of %s: kernbench sweep --resume runs what is missing", path, counted(t.Missing, "point")))
+	}
+}
+
 // completeColumns teaches the shell the columns of the file that is named already.
 func completeColumns(cmd *cobra.Command, flags ...string) {
 	for _, flag := range flags {
@@ -166,7 +182,7 @@ func completeColumns(cmd *cobra.Command, flags ...string) {
 			if len(args) == 0 {
 				return nil, cobra.ShellCompDirectiveNoFileComp
 			}
-			table, err := results.Read(args[0])
+			table, err := results.Read(cmd.Context(), args[0])
 			if err != nil {
 				return nil, cobra.ShellCompDirectiveError
 			}

@@ -85,6 +85,9 @@ rows, artifacts (files written) and config.`,
 		}
 		o.Settings = []any{tasks}
 		o.Resume = o.Resume || b.Folder != "" && !slices.Contains([]string{"", "0", "false"}, os.Getenv("MILESTONE_FAST"))
+		if o.Strict && !o.Resume {
+			return badInput(errors.New("--strict is for --resume: add it"))
+		}
 		r, err := executed(cmd, b, o)
 		var param *bench.ParamError
 		if errors.As(err, &param) {
@@ -117,6 +120,7 @@ func executed(cmd *cobra.Command, b bench.Bench, o bench.Options) (*bench.Result
 		points := startBar(cmd.ErrOrStderr(), b.Name, "points")
 		defer points.stop()
 		o.Output, o.Progress = points, points.tell
+		o.Warn = func(text string) { warn(points, text) }
 		return b.Execute(cmd.Context(), o)
 	}
 	running := startProgress(cmd.ErrOrStderr(), b.Name)
@@ -149,13 +153,14 @@ func addRunFlags(cmd *cobra.Command) func() (bench.Options, error) {
 	traces := traceFlag(cmd)
 	out := cmd.Flags().String("out", "", "`FOLDER` for the files of a bench that writes some, instead of its own")
 	resume := cmd.Flags().Bool("resume", false, "take over results that lie in the folder already; also MILESTONE_FAST=1")
+	strict := strictFlag(cmd)
 	limit := cmd.Flags().Duration("limit", 10*time.Second, "simulated `TIME` after which a run is given up")
 	stall := cmd.Flags().Duration("stall", 10*time.Second, "wall-clock `TIME` that a kernel may go on without calling the tile language")
 	return func() (o bench.Options, err error) {
 		o.Log = *log
 		o.Options = torch.Options{
 			NoData: *data == "off", Race: *check == "race", Flit: *fidelity == "flit", Stall: *stall,
-			Trace: *traces, Folder: *out, Resume: *resume,
+			Trace: *traces, Folder: *out, Resume: *resume, Strict: *strict,
 		}
 		if o.Threads, err = threads(); err != nil {
 			return o, err

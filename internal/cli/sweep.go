@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/kernbench/kernbench/internal/report"
 	"github.com/kernbench/kernbench/internal/sweep"
 )
 
@@ -41,6 +42,7 @@ points of point, settings and row. With --dry-run it is a list of point and sett
 	format := formatFlag(cmd, "csv")
 	out := cmd.Flags().String("out", "", "`FILE` for the results (default: the name of the sweep with .jsonl, in the current folder)")
 	resume := cmd.Flags().Bool("resume", false, "take over the points that --out has already")
+	strict := strictFlag(cmd)
 	part := cmd.Flags().String("shard", "", "run a part of the points, as `I/N`: 2/4 is the second of four")
 	replace := cmd.Flags().Bool("replace", false, "begin anew where --out has points")
 	dry := cmd.Flags().Bool("dry-run", false, "check all points and print those that would run")
@@ -57,6 +59,8 @@ points of point, settings and row. With --dry-run it is a list of point and sett
 			return badInput(errors.New("--resume and --replace: give one"))
 		case *dry && (*resume || *replace):
 			return badInput(errors.New("--dry-run looks at no results: leave out --resume and --replace"))
+		case *strict && !*resume:
+			return badInput(errors.New("--strict is for --resume: add it"))
 		case workers < 0:
 			return badInput(fmt.Errorf("--workers %d: write 0 or more", workers))
 		}
@@ -73,12 +77,15 @@ points of point, settings and row. With --dry-run it is a list of point and sett
 		if err := wantJSONL("--out", *out); err != nil {
 			return badInput(err)
 		}
-		identity, err := plan.identity()
+		program, err := report.Program()
 		if err != nil {
-			return err
+			return fmt.Errorf("find out which program this is: %w", err)
 		}
 		progress := startBar(cmd.ErrOrStderr(), "sweep", "points")
-		o := sweep.Options{File: *out, Identity: identity, Resume: *resume, Replace: *replace, Shard: shard, Workers: workers, Progress: progress.tell}
+		o := sweep.Options{
+			File: *out, Identity: plan.identity(), Program: program, Resume: *resume, Strict: *strict, Replace: *replace,
+			Shard: shard, Workers: workers, Progress: progress.tell, Warn: func(text string) { warn(progress, text) },
+		}
 		rows, err := sweep.Run(cmd.Context(), o, plan.points, plan.run)
 		progress.stop()
 		return finishSweep(cmd, plan, o, *format, rows, err)

@@ -51,9 +51,6 @@ func sweepScalars() config.Scalars {
 	return s
 }
 
-// maxPoints is the most points of a sweep: a larger one is a slip in a range.
-const maxPoints = 1_000_000
-
 // column is one setting of a grid with its values, and where in the file all this is.
 type column struct {
 	key    string
@@ -103,11 +100,11 @@ func readSweep(ctx context.Context, name string) (*sweepFile, error) {
 		}
 		if len(columns) > 0 {
 			f.grid = append(f.grid, columns)
-			points = min(points*len(columns[0].values), maxPoints+1)
+			points = min(points*len(columns[0].values), sweep.MaxPoints+1)
 		}
 	}
-	if points > maxPoints {
-		f.fail("grid", "more than %d points: make lists or ranges shorter", maxPoints)
+	if points > sweep.MaxPoints {
+		f.fail("grid", "more than %d points: make lists or ranges shorter", sweep.MaxPoints)
 	}
 	return f, f.errs.Err()
 }
@@ -213,7 +210,7 @@ func (f *sweepFile) numbers(path string, d dimensionText) (values []string) {
 		f.fail(path+".to", "the range ends before it begins, with %d", *d.From)
 		return nil
 	}
-	for n := *d.From; len(values) <= maxPoints; {
+	for n := *d.From; len(values) <= sweep.MaxPoints; {
 		values = append(values, strconv.Itoa(n))
 		switch { // compared before it grows, lest it overflow
 		case d.Step != nil && n <= *d.To-*d.Step:

@@ -7,17 +7,11 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-
-	"github.com/kernbench/kernbench/internal/report"
 )
 
-// identity is of all that rows depend on beside their point: the program with its kernels,
+// identity returns a text of all that rows depend on beside their point and the program:
 // how benches are run, and the configurations and parameters of all points.
-func (p *sweepPlan) identity() (string, error) {
-	program, err := report.Program()
-	if err != nil {
-		return "", fmt.Errorf("find out which program this is: %w", err)
-	}
+func (p *sweepPlan) identity() string {
 	sum := sha256.New()
 	for _, point := range p.points {
 		s := p.setup(point)
@@ -27,6 +21,6 @@ func (p *sweepPlan) identity() (string, error) {
 		}
 		fmt.Fprintln(sum)
 	}
-	return fmt.Sprintf("kernbench %s, program %s, bench %s, data %s, check %s, fidelity %s, configuration %s", report.Version, program, p.Bench,
-		cmp.Or(p.Data, "on"), cmp.Or(p.Check, "none"), cmp.Or(p.Fidelity, "train"), hex.EncodeToString(sum.Sum(nil)[:6])), nil
+	return fmt.Sprintf("bench %s, data %s, check %s, fidelity %s, configuration %s", p.Bench,
+		cmp.Or(p.Data, "on"), cmp.Or(p.Check, "none"), cmp.Or(p.Fidelity, "train"), hex.EncodeToString(sum.Sum(nil)[:6]))
 }

@@ -84,6 +84,8 @@ func finishSweep(cmd *cobra.Command, p *sweepPlan, o sweep.Options, format strin
 	switch {
 	case errors.As(err, &refused):
 		return badInput(err)
+	case errors.As(err, new(*sweep.ReplacedError)):
+		return err
 	case err != nil && !errors.As(err, &failed):
 		fmt.Fprintf(cmd.ErrOrStderr(), "kernbench: points that have ended are in %s: go on with --resume\n", o.File)
 		return err
@@ -107,7 +109,7 @@ func finishSweep(cmd *cobra.Command, p *sweepPlan, o sweep.Options, format strin
 			wrong = append(wrong, fmt.Errorf("point %d (%v): %s", index, p.points[index], text))
 		}
 	}
-	if err := p.write(cmd.OutOrStdout(), r, o, format); err != nil {
+	if err := p.write(cmd.Context(), cmd.OutOrStdout(), r, o, format); err != nil {
 		return err
 	}
 	switch {

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"io"
 	"maps"
@@ -16,14 +17,14 @@ import (
 )
 
 // write writes the results in one of the formats.
-func (p *sweepPlan) write(w io.Writer, r sweepResult, o sweep.Options, format string) error {
+func (p *sweepPlan) write(ctx context.Context, w io.Writer, r sweepResult, o sweep.Options, format string) error {
 	if format == "json" {
 		return report.WriteJSON(w, r)
 	}
 	table := &results.Table{}
 	if len(r.Points) > 0 {
 		var err error
-		if table, err = results.Read(o.File); err != nil {
+		if table, err = results.Read(ctx, o.File); err != nil {
 			return err
 		}
 	}

@@ -37,14 +37,20 @@ func Open(ctx context.Context, name string, limit int64) (*Reader, error) {
 	} else if err != nil {
 		return nil, err
 	}
-	r := &Reader{name: name, f: f, ctx: ctx, limit: limit, stop: func() bool { return true }}
-	if err := r.check(); err != nil {
+	r, err := NewReader(ctx, f, limit)
+	if err != nil {
 		return nil, errors.Join(err, f.Close())
 	}
 	if r.pipe {
 		r.stop = context.AfterFunc(ctx, func() { f.SetReadDeadline(time.Unix(0, 0)) }) // fails for a file that is closed
 	}
 	return r, nil
+}
+
+// NewReader returns a Reader of a file that was opened otherwise; see [Open].
+func NewReader(ctx context.Context, f *os.File, limit int64) (*Reader, error) {
+	r := &Reader{name: f.Name(), f: f, ctx: ctx, limit: limit, stop: func() bool { return true }}
+	return r, r.check()
 }
 
 // missing returns the error for a name under which there is no file.

@@ -86,7 +86,7 @@ func parse(text []byte) (*Reference, error) {
 		}
 	}
 	var err error
-	r.Table, err = results.ParseCSV(text)
+	r.Table, err = results.ParseCSV(bytes.NewReader(text))
 	return r, err
 }
 

@@ -8,8 +8,8 @@ import (
 	"sync"
 )
 
-// Program is a hash of the running binary. A version does not tell a kernel from the one that
-// it was before it was changed.
+// Program returns the version and a hash of the running binary. The version alone does not
+// tell a kernel from the one that it was before it was changed.
 var Program = sync.OnceValues(func() (string, error) {
 	name, err := os.Executable()
 	if err != nil {
@@ -24,5 +24,5 @@ var Program = sync.OnceValues(func() (string, error) {
 	if _, err := io.Copy(sum, f); err != nil {
 		return "", err
 	}
-	return hex.EncodeToString(sum.Sum(nil)[:6]), nil
+	return Version + " " + hex.EncodeToString(sum.Sum(nil)[:6]), nil
 })

@@ -14,7 +14,7 @@ import (
 // table reads one that is written in lines, cells apart by spaces.
 func table(t testing.TB, lines string) *Table {
 	t.Helper()
-	got, err := ParseCSV([]byte(strings.ReplaceAll(lines, " ", ",")))
+	got, err := ParseCSV(strings.NewReader(strings.ReplaceAll(lines, " ", ",")))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -364,13 +364,13 @@ func BenchmarkCompare(b *testing.B) {
 
 // TestSettingsAreKeys: what a sweep has set says what a row is about, whatever it is called.
 func TestSettingsAreKeys(t *testing.T) {
-	const sweep = `{"sweep":{}}
+	const sweep = `{"sweep":{"identity":"x","points":2,"grid":"g"}}
 {"point":0,"settings":{"link.bandwidth":"64 GB/s"},"row":{"crit_ns":5}}
 {"point":1,"settings":{"link.bandwidth":"128 GB/s"},"row":{"crit_ns":%d}}
 `
 	var tables []*Table
 	for _, crit := range []int{3, 4} {
-		files, err := readSweep(fmt.Appendf(nil, sweep, crit))
+		files, err := readFile(t.Context(), put(t, "a.jsonl", fmt.Sprintf(sweep, crit)))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -4,14 +4,15 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"slices"
 	"strconv"
 )
 
 // readJSON reads what a command printed with --format json: the rows, and, of a run, what it
 // says as a whole.
-func readJSON(text []byte) ([]File, error) {
-	o, err := decodeObject(text)
+func readJSON(r io.Reader) ([]File, error) {
+	o, err := decodeObject(r)
 	if err != nil {
 		return nil, err
 	}

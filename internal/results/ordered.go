@@ -1,7 +1,6 @@
 package results
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -45,9 +44,9 @@ func (o object) flat() object {
 	return cells
 }
 
-// decodeObject reads one object and nothing else.
-func decodeObject(text []byte) (object, error) {
-	d := json.NewDecoder(bytes.NewReader(text))
+// decode reads one value and nothing else.
+func decode(r io.Reader) (any, error) {
+	d := json.NewDecoder(r)
 	d.UseNumber()
 	v, err := decodeValue(d, deepest)
 	if err != nil {
@@ -55,6 +54,15 @@ func decodeObject(text []byte) (object, error) {
 	}
 	if _, err := d.Token(); err != io.EOF {
 		return nil, errors.New("more text behind the JSON")
+	}
+	return v, nil
+}
+
+// decodeObject reads one object and nothing else.
+func decodeObject(r io.Reader) (object, error) {
+	v, err := decode(r)
+	if err != nil {
+		return nil, err
 	}
 	o, ok := v.(object)
 	if !ok {

@@ -1,7 +1,7 @@
 package results
 
 import (
-	"bytes"
+	"context"
 	"encoding/csv"
 	"errors"
 	"fmt"
@@ -10,6 +10,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"github.com/kernbench/kernbench/internal/file"
 )
 
 // File is a table and where it was found.
@@ -25,8 +27,8 @@ const Metrics = "metrics"
 // run and coll print it; .jsonl of a sweep, whose settings come before the columns of its
 // rows, and which has a line for each row where a point has several. Of a run without rows
 // it is the one line of its metrics.
-func Read(path string) (*Table, error) {
-	files, err := readFile(path)
+func Read(ctx context.Context, path string) (*Table, error) {
+	files, err := readFile(ctx, path)
 	if err != nil {
 		return nil, err
 	}
@@ -35,20 +37,20 @@ func Read(path string) (*Table, error) {
 
 // ReadAll reads the tables of a file, of which one of a run has two, or those of the CSV
 // files of a folder.
-func ReadAll(path string) ([]File, error) {
+func ReadAll(ctx context.Context, path string) ([]File, error) {
 	info, err := os.Stat(path)
 	if err != nil {
 		return nil, unread(path, err)
 	}
 	if !info.IsDir() {
-		return readFile(path)
+		return readFile(ctx, path)
 	}
 	var files []File
 	err = filepath.WalkDir(path, func(file string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() || filepath.Ext(file) != ".csv" {
 			return err
 		}
-		t, err := Read(file)
+		t, err := Read(ctx, file)
 		if err != nil {
 			return err
 		}
@@ -69,33 +71,44 @@ func unread(path string, err error) error {
 	return fmt.Errorf("read results: %w", err)
 }
 
-// readers is how files are read, by the end of their names.
-var readers = map[string]func(text []byte) ([]File, error){".csv": readCSV, ".json": readJSON, ".jsonl": readSweep}
+// maxBytes is the limit on the size of a file with results.
+const maxBytes = 256 << 20
 
-func readFile(path string) ([]File, error) {
-	read := readers[strings.ToLower(filepath.Ext(path))]
+// readers is how files are read, by the end of their names.
+var readers = map[string]func(io.Reader) ([]File, error){".csv": readCSV, ".json": readJSON}
+
+func readFile(ctx context.Context, path string) ([]File, error) {
+	ext := strings.ToLower(filepath.Ext(path))
+	if ext == ".jsonl" {
+		return readSweep(ctx, path)
+	}
+	read := readers[ext]
 	if read == nil {
 		return nil, fmt.Errorf("%s: results are in files that end in .csv, .json or .jsonl", path)
 	}
-	text, err := os.ReadFile(path)
+	r, err := file.Open(ctx, path, maxBytes)
 	if err != nil {
 		return nil, unread(path, err)
 	}
-	files, err := read(text)
-	if err != nil {
+	defer r.Close()
+	files, err := read(r)
+	switch {
+	case ctx.Err() != nil:
+		return nil, context.Cause(ctx)
+	case err != nil:
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
 	return files, nil
 }
 
-func readCSV(text []byte) ([]File, error) {
-	t, err := ParseCSV(text)
+func readCSV(r io.Reader) ([]File, error) {
+	t, err := ParseCSV(r)
 	return []File{{"", t}}, err
 }
 
-// ParseCSV reads a table from text. Lines with # are comments.
-func ParseCSV(text []byte) (*Table, error) {
-	r := csv.NewReader(bytes.NewReader(text))
+// ParseCSV reads a table. Lines with # are comments.
+func ParseCSV(in io.Reader) (*Table, error) {
+	r := csv.NewReader(in)
 	r.Comment = '#'
 	columns, err := r.Read()
 	if err == io.EOF {

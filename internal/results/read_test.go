@@ -26,6 +26,9 @@ func put(t testing.TB, name, text string) string {
 	return path
 }
 
+// head is the first line of a sweep of three points, as early versions wrote it.
+const head = `{"sweep":{"identity":"x","points":3,"grid":"g"}}`
+
 func TestRead(t *testing.T) {
 	for _, tt := range []struct {
 		name, file, text string
@@ -50,11 +53,11 @@ func TestRead(t *testing.T) {
 		},
 		{
 			"points of a sweep in their order, the last line cut off", "a.jsonl",
-			`{"sweep":{"identity":"x","points":3}}` + "\n" +
+			head + "\n" +
 				`{"point":1,"settings":{"n":"16","topology":"ring"},"row":{"n":16,"t_ns":2.0}}` + "\n" +
 				`{"point":0,"settings":{"n":"8","topology":"ring"},"row":{"n":8,"t_ns":1.0}}` + "\n" +
 				`{"point":2,"settings":{"n":"3`,
-			Table{Columns: []string{"n", "topology", "row.n", "t_ns"}, Settings: 2, Rows: [][]string{{"8", "ring", "8", "1.0"}, {"16", "ring", "16", "2.0"}}},
+			Table{Columns: []string{"n", "topology", "row.n", "t_ns"}, Settings: 2, Missing: 1, Rows: [][]string{{"8", "ring", "8", "1.0"}, {"16", "ring", "16", "2.0"}}},
 		},
 		{
 			"what sweep prints", "a.json", `{"sweep":"s","points":[{"point":0,"settings":{"n":"8"},"row":{"ok":true,"metrics":{"pes":2},"rows":[{"t_ns":1}]}}]}`,
@@ -62,7 +65,7 @@ func TestRead(t *testing.T) {
 		},
 		{
 			"several rows of a point", "a.jsonl",
-			`{"sweep":{}}` + "\n" +
+			head + "\n" +
 				`{"point":0,"settings":{"algorithm":"auto"},"row":{"ok":true,"rows":[{"algorithm":"ring","t_ns":1},{"algorithm":"auto","t_ns":2}]}}` + "\n" +
 				`{"point":1,"settings":{"algorithm":"tree"},"row":[{"t_ns":3},{"t_ns":4}]}` + "\n" +
 				`{"point":2,"settings":{"algorithm":"none"},"row":{"ok":false,"rows":[]}}` + "\n",
@@ -72,7 +75,7 @@ func TestRead(t *testing.T) {
 		},
 		{
 			"what points and rows both say, in any of them", "a.jsonl",
-			`{"sweep":{}}` + "\n" +
+			head + "\n" +
 				`{"point":0,"settings":{"metrics.pes":"2"},"row":{"ok":true,"crit_ns":5,"metrics":{"pes":2},"rows":[]}}` + "\n" +
 				`{"point":1,"settings":{"metrics.pes":"4"},"row":{"ok":true,"crit_ns":6,"metrics":{"pes":4},"rows":[{"crit_ns":6}]}}` + "\n" +
 				`{"point":2,"settings":{"metrics.pes":"8"},"row":{"ok":true,"crit_ns":7,"metrics":{"pes":8},"rows":[{"crit_ns":3},{"crit_ns":7}]}}` + "\n",
@@ -82,7 +85,7 @@ func TestRead(t *testing.T) {
 		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			got, err := Read(put(t, tt.file, tt.text))
+			got, err := Read(t.Context(), put(t, tt.file, tt.text))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -109,34 +112,34 @@ func TestReadDamaged(t *testing.T) {
 		{"a.json", `{"rows":[]}`, "no rows in it"},
 		{"a.json", strings.Repeat(`{"rows":`, 200), "values within values, more than 100 deep"},
 		{"a.json", "{]", "no JSON: invalid character ']'"},
-		{"a.jsonl", "", `the first line does not tell of a sweep, {"sweep": ...}`},
+		{"a.jsonl", "", "no point in it: the sweep ended before the first"},
 		{"a.jsonl", `{"point":0}` + "\n", `the first line does not tell of a sweep, {"sweep": ...}`},
-		{"a.jsonl", `{"sweep":{}}` + "\n", "no point in it: the sweep ended before the first"},
-		{"a.jsonl", `{"sweep":{}}` + "\n" + `{"point":0,"settings":{},"row":{}` + "\n", "line 2: the JSON ends in the middle: the file was cut off"},
-		{"a.jsonl", `{"sweep":{}}` + "\n" + `{"point":0,"settings":{},"row":1}` + "\n", `point 0: "row" is neither an object nor a list of them`},
-		{"a.jsonl", `{"sweep":{}}` + "\n" + `{"settings":{},"row":{}}` + "\n", `point 1 in the file: no number as "point"`},
+		{"a.jsonl", head + "\n", "no point in it: the sweep ended before the first"},
+		{"a.jsonl", head + "\n" + `{"point":0,"settings":{},"row":{}` + "\n", ":2: damaged: unexpected end of JSON input: delete the line to have its point run again"},
+		{"a.jsonl", head + "\n" + `{"point":0,"settings":{},"row":1}` + "\n", `point 0: "row" is neither an object nor a list of them`},
+		{"a.jsonl", head + "\n" + `{"settings":{},"row":{}}` + "\n", ":2: damaged: not as a sweep writes it: delete the line to have its point run again"},
 		{"a.json", `{"sweep":"s","points":[1]}`, `point 1 in the file: no number as "point"`},
 		{"a.txt", "n\n", "results are in files that end in .csv, .json or .jsonl"},
 	} {
 		path := put(t, tt.file, tt.text)
-		_, err := Read(path)
-		if err == nil || !strings.HasPrefix(err.Error(), path+": "+tt.want) {
+		_, err := Read(t.Context(), path)
+		if err == nil || !strings.HasPrefix(strings.TrimPrefix(strings.TrimPrefix(err.Error(), path), ": "), tt.want) {
 			t.Errorf("%s with %.40q: got error %v, want one that begins with %s: %s", tt.file, tt.text, err, path, tt.want)
 		}
 	}
-	if _, err := Read("nowhere.csv"); err == nil || err.Error() != "nowhere.csv: there is no such file: name a .csv, .json or .jsonl with results" {
+	if _, err := Read(t.Context(), "nowhere.csv"); err == nil || err.Error() != "nowhere.csv: there is no such file: name a .csv, .json or .jsonl with results" {
 		t.Errorf("no file: got %v", err)
 	}
 }
 
 // TestReadAll: a run has two tables, a folder those of its CSV files.
 func TestReadAll(t *testing.T) {
-	files, err := ReadAll(put(t, "a.json", `{"bench":"b","ok":true,"crit_ns":5,"rows":[{"n":1}]}`))
+	files, err := ReadAll(t.Context(), put(t, "a.json", `{"bench":"b","ok":true,"crit_ns":5,"rows":[{"n":1}]}`))
 	if err != nil || len(files) != 2 || files[0].Name != "" || files[1].Name != Metrics || files[1].Table.Rows[0][2] != "5" {
 		t.Errorf("a run: got %v, %v, want rows and metrics", files, err)
 	}
 	folder := t.TempDir()
-	if _, err := ReadAll(folder); err == nil || err.Error() != folder+": no .csv in this folder: name a file, or a folder with results" {
+	if _, err := ReadAll(t.Context(), folder); err == nil || err.Error() != folder+": no .csv in this folder: name a file, or a folder with results" {
 		t.Errorf("an empty folder: got %v", err)
 	}
 	for _, name := range []string{"summary.csv", "sub/more.csv", "figure.svg"} {
@@ -148,7 +151,7 @@ func TestReadAll(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	files, err = ReadAll(folder)
+	files, err = ReadAll(t.Context(), folder)
 	if err != nil || len(files) != 2 || files[0].Name != "sub/more.csv" || files[1].Name != "summary.csv" {
 		t.Errorf("a folder: got %v, %v, want sub/more.csv and summary.csv", files, err)
 	}
@@ -183,7 +186,7 @@ func TestCSVComesBack(t *testing.T) {
 		if err := WriteCSV(&b, want); err != nil {
 			t.Fatal(err)
 		}
-		got, err := ParseCSV(b.Bytes())
+		got, err := ParseCSV(&b)
 		if err != nil {
 			t.Fatalf("%q: %v", b.String(), err)
 		}
@@ -197,10 +200,10 @@ func TestCSVComesBack(t *testing.T) {
 func FuzzRead(f *testing.F) {
 	f.Add("a,b\n1,2\n")
 	f.Add(`{"bench":"b","rows":[{"n":1},{"m":{"k":2}}]}`)
-	f.Add("{\"sweep\":{}}\n{\"point\":0,\"settings\":{\"n\":\"1\"},\"row\":{\"rows\":[{\"n\":2}]}}\n")
+	f.Add(head + "\n" + `{"point":0,"settings":{"n":"1"},"row":{"rows":[{"n":2}]}}` + "\n")
 	f.Fuzz(func(t *testing.T, text string) {
-		for end, read := range readers {
-			files, err := read([]byte(text))
+		for _, end := range []string{".csv", ".json", ".jsonl"} {
+			files, err := readFile(t.Context(), put(t, "a"+end, text))
 			if err != nil {
 				continue
 			}

@@ -3,33 +3,43 @@ package results
 import (
 	"bytes"
 	"cmp"
+	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"slices"
+	"strconv"
+
+	"github.com/kernbench/kernbench/internal/sweep"
 )
 
-// readSweep reads the lines of a sweep: one that tells of it, then one for each point.
-// A last line that was cut off is passed over, as by the sweep that goes on there.
-func readSweep(text []byte) ([]File, error) {
-	first, rest, _ := bytes.Cut(text, []byte("\n"))
-	head, err := decodeObject(first)
-	if err != nil || head.get("sweep") == nil {
-		return nil, errors.New(`the first line does not tell of a sweep, {"sweep": ...}`)
+// readSweep reads the results of a sweep.
+func readSweep(ctx context.Context, path string) ([]File, error) {
+	r, err := sweep.Read(ctx, path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, unread(path, err)
+	} else if err != nil {
+		return nil, err
 	}
 	var points []any
-	for n := 2; len(rest) > 0; n++ {
-		line, after, whole := bytes.Cut(rest, []byte("\n"))
-		rest = after
-		if !whole {
-			break
-		}
-		point, err := decodeObject(line)
+	for _, p := range r.Points {
+		settings, err := decodeObject(bytes.NewReader(p.Settings))
 		if err != nil {
-			return nil, fmt.Errorf("line %d: %w", n, err)
+			return nil, fmt.Errorf("%s: settings of point %d: %w", path, p.Point, err)
 		}
-		points = append(points, point)
+		row, err := decode(bytes.NewReader(p.Row))
+		if err != nil {
+			return nil, fmt.Errorf("%s: row of point %d: %w", path, p.Point, err)
+		}
+		points = append(points, object{{"point", json.Number(strconv.Itoa(p.Point))}, {"settings", settings}, {"row", row}})
 	}
-	return pointsTable(points)
+	files, err := pointsTable(points)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	files[0].Table.Missing = r.Missing
+	return files, nil
 }
 
 // record is what a sweep kept of a point, its columns flat.

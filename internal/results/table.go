@@ -18,6 +18,7 @@ type Table struct {
 	Columns  []string
 	Rows     [][]string
 	Settings int // how many of the first columns are settings of a sweep
+	Missing  int // how many points of the sweep have no row
 }
 
 // Column is the index of a column. The error of a name that there is not lists those that

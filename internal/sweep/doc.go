@@ -8,17 +8,22 @@
 // A file of results is lines of JSON: one that says what the sweep is, and one for
 // each point that has ended.
 //
-//	{"sweep":{"identity":"kernbench 0.1.0 ...","points":200,"grid":"5f2a..."}}
-//	{"point":3,"settings":{"topology":"ring_1d","n_elem":"8"},"row":{...}}
+//	{"sweep":{"identity":"bench ...","programs":["0.1.0 3b34..."],"points":200,"grid":"5f2a..."},"sum":"84bd56a5"}
+//	{"point":3,"settings":{"topology":"ring_1d","n_elem":"8"},"row":{...},"sum":"e3114891"}
 //
 // A line is appended by one write as soon as its point has ended, and synced to the
 // disk with those that end meanwhile. A process that is killed leaves whole lines
-// and perhaps part of one, which the next to open the file cuts off; all other damage
-// is refused with its line. When all points have been run the lines are put in order, by
-// a file that takes the place of the first, so that neither workers nor interruptions
-// nor shards that were merged ([Merge]) show in the bytes. A lock keeps a second
-// process from the file.
+// and perhaps part of one, which the next to open the file cuts off. The checksum of a
+// line, CRC-32C, covers the line and what the sweep is, so that damage and rows of other
+// sweeps are refused with their line. Files of early versions have no checksums and are
+// still read.
 //
-// What a point means, and what a row holds, is the caller's affair: this package
-// imports nothing of the module. Reading files into tables is internal/results.
+// When all points have been run the lines are put in order, by a file that takes the
+// place of the first, so that neither workers nor interruptions nor shards that were
+// merged ([Merge]) show in the bytes. A lock keeps a second process from the file. A file
+// that is removed during the sweep is written again; one that is replaced is left alone,
+// and the rows are kept under a new name.
+//
+// What a point means, and what a row holds, is the caller's affair. Reading files into
+// tables is internal/results.
 package sweep

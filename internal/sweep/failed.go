@@ -40,6 +40,18 @@ func (e *PointError) Error() string {
 // Unwrap is why.
 func (e *PointError) Unwrap() error { return e.Err }
 
+// ReplacedError reports that another file has got the name of the results while the sweep
+// ran.
+type ReplacedError struct {
+	Name   string
+	Kept   string // the file that has the points of the sweep
+	Points int    // how many those are
+}
+
+func (e *ReplacedError) Error() string {
+	return fmt.Sprintf("another process has replaced %s: that file is left as it is, and the %d points of this sweep are in %s; go on with --resume --out %s", e.Name, e.Points, e.Kept, e.Kept)
+}
+
 // FileError is why a file of results cannot be used, before any point has been run: it is
 // another sweep's, damaged, being written by another process, or out of reach.
 type FileError struct{ Err error }

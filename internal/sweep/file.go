@@ -1,45 +1,70 @@
 package sweep
 
 import (
-	"bytes"
+	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
-	"syscall"
+
+	"github.com/kernbench/kernbench/internal/file"
 )
 
-// file is a file of results that this process writes, and no other.
-type file struct {
-	name string
-	f    *os.File
+// output is the file of results that this process writes.
+type output struct {
+	name   string
+	f      *os.File
+	info   fs.FileInfo
+	header header
 
 	dirty   chan struct{} // something was written since the last sync
 	syncing sync.WaitGroup
 	syncErr error // for close, after syncing
 }
 
-// open locks a file, reads it and makes it ready for more records. If its rows are to be
-// replaced, or there is none, it is begun anew.
-func open(name string, h header, resume, replace bool) (*file, *contents, error) {
-	f, name, err := openLocked(name)
-	if err != nil {
-		return nil, nil, err
+// open locks the file of the options, reads it and makes it ready for more records. If
+// there is none, or its rows are to be replaced, the file is begun anew.
+func open(ctx context.Context, o Options, h header) (*output, *contents, error) {
+	for {
+		f, name, err := openLocked(o.File)
+		if err != nil {
+			return nil, nil, &FileError{err}
+		}
+		c, err := o.accept(ctx, f, name, h)
+		if err != nil {
+			return nil, nil, &FileError{errors.Join(err, f.Close())}
+		}
+		if c.size > 0 && c.missing() > 0 && (!c.sealed || !c.header.has(h.Programs)) {
+			// The file gets checksums and the name of this program before it gets rows.
+			c.header.add(h.Programs)
+			if err := errors.Join(file.Write(name, lines(c.header, c.records)), f.Close()); err != nil {
+				return nil, nil, fmt.Errorf("go on with %s: %w", name, err)
+			}
+			continue
+		}
+		if err := begun(f, name, c, h); err != nil {
+			return nil, nil, errors.Join(err, f.Close())
+		}
+		out, err := newOutput(f, name, c.header)
+		return out, c, err
 	}
-	c, err := begun(f, name, h, resume, replace)
-	if err != nil {
-		return nil, nil, errors.Join(err, f.Close())
-	}
-	out := &file{name: name, f: f, dirty: make(chan struct{}, 1)}
-	out.syncing.Go(out.sync)
-	return out, c, nil
 }
 
-// openLocked opens a file, made if need be, that is this process's until it is closed. The
-// name returned is that of the file which a link leads to.
+func newOutput(f *os.File, name string, h header) (*output, error) {
+	info, err := f.Stat()
+	if err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	out := &output{name: name, f: f, info: info, header: h, dirty: make(chan struct{}, 1)}
+	out.syncing.Go(out.sync)
+	return out, nil
+}
+
+// openLocked opens a file, creating it if there is none, and locks it until it is closed.
+// The name returned is that of the file which a link leads to.
 func openLocked(name string) (*os.File, string, error) {
 	if target, err := filepath.EvalSymlinks(name); err == nil {
 		name = target
@@ -57,7 +82,7 @@ func openLocked(name string) (*os.File, string, error) {
 		if err := lock(f); err != nil {
 			return nil, "", errors.Join(err, f.Close())
 		}
-		// Whoever had it before may have put another in its place.
+		// The process that had the lock before may have put another file in its place.
 		ours, err := f.Stat()
 		if err != nil {
 			return nil, "", errors.Join(err, f.Close())
@@ -71,56 +96,77 @@ func openLocked(name string) (*os.File, string, error) {
 	}
 }
 
-// begun is what a file has that can be gone on with. After it the file ends with a
-// whole line.
-func begun(f *os.File, name string, h header, resume, replace bool) (*contents, error) {
-	text, err := io.ReadAll(f)
+// accept returns the contents of a file that a sweep takes over, empty if it takes over
+// none.
+func (o Options) accept(ctx context.Context, f *os.File, name string, h header) (*contents, error) {
+	r, err := file.NewReader(ctx, f, maxFileBytes)
 	if err != nil {
-		return nil, fmt.Errorf("read %s: %w", name, err)
-	}
-	c, err := parse(name, text)
-	switch {
-	case errors.Is(err, errForeign): // somebody else's, whatever is wanted of it
 		return nil, err
-	case !resume && replace:
-		c = &contents{}
+	}
+	c, err := parse(name, r)
+	switch {
+	case errors.Is(err, errForeign): // never overwritten
+		return nil, err
+	case !o.Resume && o.Replace:
+		return &contents{}, nil
 	case err != nil:
 		return nil, err
-	case !resume && len(c.records) > 0:
+	case !o.Resume && len(c.records) > 0:
 		return nil, fmt.Errorf("%s has %d of %d points: --resume goes on with them, --replace begins anew", name, len(c.records), c.header.Points)
-	case !resume:
-		c = &contents{}
-	}
-	if c.size > 0 {
-		if err := c.differs(name, h); err != nil {
-			return nil, err
-		}
-	}
-	if int64(len(text)) > c.size {
-		if err := f.Truncate(c.size); err != nil {
-			return nil, fmt.Errorf("cut off what is of no use in %s: %w", name, err)
-		}
-	}
-	if c.size > 0 {
+	case !o.Resume:
+		return &contents{}, nil
+	case c.size == 0:
 		return c, nil
 	}
+	if err := c.differs(name, h); err != nil {
+		return nil, err
+	}
+	if olds := c.header.olds(o.Program); len(olds) > 0 {
+		text := fmt.Sprintf("%s has points of another build of the program (%s, and this is %s)", name, strings.Join(olds, ", "), o.Program)
+		if o.Strict {
+			return nil, fmt.Errorf("%s: leave out --strict to keep them, or --resume to begin the file anew", text)
+		}
+		o.warn("%s: they are kept, since the points and their configuration are the same; --strict refuses them", text)
+	}
+	return c, nil
+}
+
+func (o Options) warn(format string, args ...any) {
+	if o.Warn != nil {
+		o.Warn(fmt.Sprintf(format, args...))
+	}
+}
+
+// begun makes the file end with its last whole line, the header if it has no other.
+func begun(f *os.File, name string, c *contents, h header) error {
+	info, err := f.Stat()
+	if err == nil && info.Size() > c.size {
+		err = f.Truncate(c.size)
+	}
+	if err != nil {
+		return fmt.Errorf("cut off what is of no use in %s: %w", name, err)
+	}
+	if c.size > 0 {
+		return nil
+	}
+	c.header = h
 	_, err = f.Write(append(h.line(), '\n'))
 	if err == nil {
 		err = f.Sync()
 	}
 	if err == nil {
-		err = syncFolder(name)
+		err = file.SyncFolder(name)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("begin %s: %w", name, err)
+		return fmt.Errorf("begin %s: %w", name, err)
 	}
-	return c, nil
+	return nil
 }
 
 // append adds a record, which outlives the process from then on, and soon the machine.
 // After an error the file must not be written any more: its last line may be a part.
-func (out *file) append(r record) error {
-	if _, err := out.f.Write(append(r.line(), '\n')); err != nil {
+func (out *output) append(r record) error {
+	if _, err := out.f.Write(append(r.line(out.header.seed()), '\n')); err != nil {
 		return fmt.Errorf("write results: %w", err)
 	}
 	select {
@@ -131,7 +177,7 @@ func (out *file) append(r record) error {
 }
 
 // sync brings what was written to the disk, all that has come together at once.
-func (out *file) sync() {
+func (out *output) sync() {
 	for range out.dirty {
 		if err := out.f.Sync(); err != nil && out.syncErr == nil {
 			out.syncErr = fmt.Errorf("write results: %w", err)
@@ -140,55 +186,21 @@ func (out *file) sync() {
 }
 
 // close ends the writing; all records are on the disk then.
-func (out *file) close() error {
+func (out *output) close() error {
 	close(out.dirty)
 	out.syncing.Wait()
 	return errors.Join(out.syncErr, out.f.Close())
 }
 
-// rewrite replaces the file whole, or not at all.
-func rewrite(f *os.File, name string, h header, records []record) (err error) {
-	defer func() {
-		if err != nil {
-			err = fmt.Errorf("put %s in order: %w", name, err)
-		}
-	}()
-	info, err := f.Stat()
-	if err != nil {
-		return err
+// replaced reports whether the name of the file is that of another file now, and removed
+// whether it is that of none.
+func (out *output) replaced() (replaced, removed bool, err error) {
+	now, err := os.Stat(out.name)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return false, true, nil
+	case err != nil:
+		return false, false, err
 	}
-	var text bytes.Buffer
-	text.Write(append(h.line(), '\n'))
-	for _, r := range records {
-		text.Write(append(r.line(), '\n'))
-	}
-	temp := name + ".tmp" // ours, as the lock is; one that was left behind is overwritten
-	t, err := os.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, info.Mode().Perm())
-	if err != nil {
-		return err
-	}
-	_, err = t.Write(text.Bytes())
-	if err == nil {
-		err = t.Sync()
-	}
-	if err = errors.Join(err, t.Close()); err == nil {
-		err = os.Rename(temp, name)
-	}
-	if err != nil {
-		return errors.Join(err, os.Remove(temp))
-	}
-	return syncFolder(name)
-}
-
-// syncFolder brings the name of a file to the disk.
-func syncFolder(name string) error {
-	dir, err := os.Open(filepath.Dir(name))
-	if err != nil {
-		return err
-	}
-	err = dir.Sync()
-	if errors.Is(err, syscall.EINVAL) {
-		err = nil // not every file system can
-	}
-	return errors.Join(err, dir.Close())
+	return !os.SameFile(now, out.info), false, nil
 }

@@ -1,21 +1,29 @@
 package sweep
 
 import (
+	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestDamage: only a last line that was not written to its end is mended, all else has
-// its line.
+var sums = regexp.MustCompile(`,"sum":"[0-9a-f]{8}"`)
+
+// early returns a file as early versions wrote it, without checksums.
+func early(text string) string { return sums.ReplaceAllString(text, "") }
+
+// TestDamage: only a last line that was not written to its end is mended, all else is
+// refused with its line. Files without checksums show what the other checks find.
 func TestDamage(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "r.jsonl")
-	good := whole(t, numbers, Shard{2, 3})
+	good := early(whole(t, numbers, Shard{2, 3}))
 	for _, tt := range []struct{ name, text, want string }{
 		{"nothing", "", ""},
 		{"part of the header", good[:30], ""},
@@ -23,6 +31,7 @@ func TestDamage(t *testing.T) {
 		{"part of a line", good[:len(good)-1], ""},
 		{"half a line", good[:len(good)-40], ""},
 		{"zeros after a power failure", good + "\x00\x00\x00", ""},
+		{"too many points", strings.Replace(good, `"points":6`, `"points":100000000`, 1), ":1: damaged: 100000000 points, and a sweep has at most 1000000"},
 		{"header damaged", strings.Replace(good, `"points":6`, `"points":x`, 1), ":1: damaged: invalid character"},
 		{"shard of no kind", strings.Replace(good, `2/3`, `4/3`, 1), ":1: damaged: no shard 4 of 3"},
 		{"header with more", strings.Replace(good, `"points":6`, `"points": 6`, 1), ":1: damaged: not as a sweep writes it: begin the file anew"},
@@ -40,7 +49,7 @@ func TestDamage(t *testing.T) {
 		write(t, file, tt.text)
 		_, err := Run(t.Context(), Options{File: file, Identity: "v1", Shard: Shard{2, 3}, Resume: true}, numbers, named)
 		if tt.want == "" {
-			if got := read(t, file); err != nil || got != good {
+			if got := early(read(t, file)); err != nil || got != good {
 				t.Errorf("%s: got %v and\n%s\nwant\n%s", tt.name, err, got, good)
 			}
 			continue
@@ -107,19 +116,19 @@ func TestLocked(t *testing.T) {
 	}
 }
 
-// TestLink: results go where a link leads, and what was left behind is in nobody's way.
+// TestLink: results go where a link leads, and files beside them are left alone.
 func TestLink(t *testing.T) {
 	dir := t.TempDir()
 	file, link := filepath.Join(dir, "r.jsonl"), filepath.Join(dir, "link.jsonl")
 	write(t, file, "")
-	write(t, file+".tmp", "half a file")
+	write(t, file+".tmp", "a user's file")
 	if err := os.Symlink(file, link); err != nil {
 		t.Fatal(err)
 	}
 	// The second of two points first, so that there is something to put in order.
 	o := Options{File: link, Identity: "v1"}
 	h := header{Identity: "v1", Points: 6, Grid: digest(numbers)}
-	write(t, file, string(h.line())+"\n"+string(newRecord(5, numbers[5], []byte(`{"name":"kind=b n=3","value":2}`)).line())+"\n")
+	write(t, file, string(h.line())+"\n"+string(newRecord(5, numbers[5], []byte(`{"name":"kind=b n=3","value":2}`)).line(h.seed()))+"\n")
 	o.Resume = true
 	if _, err := Run(t.Context(), o, numbers, named); err != nil {
 		t.Fatal(err)
@@ -127,8 +136,11 @@ func TestLink(t *testing.T) {
 	if diff := cmp.Diff(whole(t, numbers, Shard{}), read(t, file)); diff != "" {
 		t.Errorf("file (-want +got):\n%s", diff)
 	}
-	if entries, err := os.ReadDir(dir); err != nil || len(entries) != 2 {
-		t.Errorf("the folder has %v, %v, want the file and the link", entries, err)
+	if entries, err := os.ReadDir(dir); err != nil || len(entries) != 3 {
+		t.Errorf("the folder has %v, %v, want the file, the link and the other file", entries, err)
+	}
+	if got := read(t, file+".tmp"); got != "a user's file" {
+		t.Errorf("the file beside the results has %q", got)
 	}
 }
 
@@ -138,17 +150,196 @@ func FuzzParse(f *testing.F) {
 	f.Add(good)
 	f.Add(good[:len(good)-7])
 	f.Add("{\"sweep\":{}}\n{}\n")
+	f.Add(early(good))
 	f.Fuzz(func(t *testing.T, text string) {
-		c, err := parse("r.jsonl", []byte(text))
+		c, err := parse("r.jsonl", strings.NewReader(text))
 		if err != nil || c.size == 0 {
 			return
 		}
-		again := string(c.header.line()) + "\n"
-		for _, r := range c.records {
-			again += string(r.line()) + "\n"
+		again, want := string(lines(c.header, c.records)), text[:c.size]
+		if !c.sealed { // the header may have been that of an early version
+			_, again, _ = strings.Cut(early(again), "\n")
+			_, want, _ = strings.Cut(want, "\n")
 		}
-		if again != text[:c.size] {
-			t.Errorf("got %q, want %q", again, text[:c.size])
+		if again != want {
+			t.Errorf("got %q, want %q", again, want)
 		}
 	})
+}
+
+// TestBits flips every bit of a file: each is refused, or costs the last point, which is
+// known to be missing then.
+func TestBits(t *testing.T) {
+	good := []byte(whole(t, numbers, Shard{2, 3}))
+	want, err := parse("r.jsonl", bytes.NewReader(good))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range good {
+		for bit := range 8 {
+			bad := bytes.Clone(good)
+			bad[i] ^= 1 << bit
+			c, err := parse("r.jsonl", bytes.NewReader(bad))
+			if err != nil {
+				continue
+			}
+			if i != len(good)-1 || c.missing() != 1 || len(c.records) != 1 || !c.records[0].equal(want.records[0]) {
+				t.Errorf("bit %d of byte %d (%q) passes", bit, i, bad[max(0, i-5):min(i+5, len(bad))])
+			}
+		}
+	}
+}
+
+// TestForeignRow: a row of another sweep is refused, although it is undamaged.
+func TestForeignRow(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "r.jsonl")
+	if _, err := Run(t.Context(), Options{File: file, Identity: "v2", Workers: 1}, numbers, named); err != nil {
+		t.Fatal(err)
+	}
+	ours, theirs := strings.SplitAfter(whole(t, numbers, Shard{}), "\n"), strings.SplitAfter(read(t, file), "\n")
+	mixed := strings.Join(append(ours[:3:3], theirs[3:]...), "")
+	write(t, file, mixed)
+	want := file + ":4: damaged: its checksum is wrong: delete the line to have its point run again"
+	if _, err := Run(t.Context(), Options{File: file, Identity: "v1", Resume: true}, numbers, named); err == nil || err.Error() != want {
+		t.Errorf("resume: got %v, want %s", err, want)
+	}
+	if _, err := Merge(t.Context(), file+"l", MergeOptions{}, file); err == nil || err.Error() != want {
+		t.Errorf("merge: got %v, want %s", err, want)
+	}
+	if _, err := Read(t.Context(), file); err == nil || err.Error() != want {
+		t.Errorf("read: got %v, want %s", err, want)
+	}
+}
+
+// TestEarly: a file of an early version is gone on with, and has checksums then.
+func TestEarly(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "r.jsonl")
+	o := Options{File: file, Identity: "bench x", Program: "0.1.0 0123456789ab", Workers: 1}
+	if _, err := Run(t.Context(), o, numbers, named); err != nil {
+		t.Fatal(err)
+	}
+	want := read(t, file)
+	old := strings.Replace(early(want), `"identity":"bench x","programs":["0.1.0 0123456789ab"]`, `"identity":"kernbench 0.1.0, program 0123456789ab, bench x"`, 1)
+	part := strings.Join(strings.SplitAfter(old, "\n")[:4], "")
+	write(t, file, part)
+	r, err := Read(t.Context(), file)
+	if err != nil || len(r.Points) != 3 || r.Missing != 3 {
+		t.Fatalf("got %+v, %v, want 3 points of 6", r, err)
+	}
+	o.Resume, o.Strict = true, true
+	if _, err := Run(t.Context(), o, numbers, named); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(want, read(t, file)); diff != "" {
+		t.Errorf("gone on with (-want +got):\n%s", diff)
+	}
+	// One that has all points is left as it is.
+	write(t, file, old)
+	if _, err := Run(t.Context(), o, numbers, named); err != nil || read(t, file) != old {
+		t.Errorf("got %v and\n%s\nwant\n%s", err, read(t, file), old)
+	}
+}
+
+// TestAnotherProgram: points of another build are kept with a warning, or refused.
+func TestAnotherProgram(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "r.jsonl")
+	o := Options{File: file, Identity: "v1", Program: "1 a", Workers: 1}
+	if _, err := Run(t.Context(), o, numbers, named); err != nil {
+		t.Fatal(err)
+	}
+	all := read(t, file)
+	var warned []string
+	o = Options{File: file, Identity: "v1", Program: "1 b", Workers: 1, Resume: true, Warn: func(text string) { warned = append(warned, text) }}
+	ran := func(context.Context, Point) (row, error) { return row{}, errors.New("this point has a row") }
+	if _, err := Run(t.Context(), o, numbers, ran); err != nil {
+		t.Fatal(err)
+	}
+	want := []string{file + " has points of another build of the program (1 a, and this is 1 b): they are kept, since the points and their configuration are the same; --strict refuses them"}
+	if diff := cmp.Diff(want, warned); diff != "" {
+		t.Errorf("warnings (-want +got):\n%s", diff)
+	}
+	if got := read(t, file); got != all {
+		t.Errorf("the file was changed to\n%s", got)
+	}
+	o.Strict = true
+	refused := file + " has points of another build of the program (1 a, and this is 1 b): leave out --strict to keep them, or --resume to begin the file anew"
+	if _, err := Run(t.Context(), o, numbers, named); err == nil || err.Error() != refused {
+		t.Errorf("strict: got %v, want %s", err, refused)
+	}
+	// A point that is run adds its program.
+	write(t, file, all[:len(all)-1])
+	o.Strict = false
+	if _, err := Run(t.Context(), o, numbers, named); err != nil {
+		t.Fatal(err)
+	}
+	if got := read(t, file); !strings.Contains(got, `"programs":["1 a","1 b"]`) || strings.Count(got, "\n") != 7 {
+		t.Errorf("gone on with:\n%s", got)
+	}
+	refused = "the points are of different builds of the program (1 a, 1 b): leave out --strict to put them together"
+	if _, err := Merge(t.Context(), file+"l", MergeOptions{Strict: true}, file); err == nil || err.Error() != refused {
+		t.Errorf("strict merge: got %v, want %s", err, refused)
+	}
+}
+
+// TestRemovedOrReplaced: whatever happens to the name of the file, no point is lost and no
+// other file overwritten.
+func TestRemovedOrReplaced(t *testing.T) {
+	for _, after := range []int{1, 3, 6} {
+		for _, newcomer := range []string{"", "another file\n"} {
+			t.Run(fmt.Sprintf("after %d %q", after, newcomer), func(t *testing.T) {
+				t.Chdir(t.TempDir())
+				o := Options{File: "r.jsonl", Identity: "v1", Workers: 1, Progress: func(n, _ int) {
+					if n != after {
+						return
+					}
+					if err := os.Remove("r.jsonl"); err != nil {
+						t.Fatal(err)
+					}
+					if newcomer != "" {
+						write(t, "r.jsonl", newcomer)
+					}
+				}}
+				_, err := Run(t.Context(), o, numbers, named)
+				kept, _ := filepath.Glob("r.kept-*.jsonl")
+				if newcomer == "" {
+					if got := read(t, "r.jsonl"); err != nil || got != whole(t, numbers, Shard{}) || kept != nil {
+						t.Errorf("got %v, %v and\n%s", err, kept, got)
+					}
+					return
+				}
+				if len(kept) != 1 || read(t, "r.jsonl") != newcomer {
+					t.Fatalf("kept as %v; the other file has\n%s", kept, read(t, "r.jsonl"))
+				}
+				points := min(after+1, 6) // the one that found it out is kept too
+				want := fmt.Sprintf("another process has replaced r.jsonl: that file is left as it is, and the %d points of this sweep are in %s; go on with --resume --out %[2]s", points, kept[0])
+				if err == nil || err.Error() != want {
+					t.Errorf("got %v, want %s", err, want)
+				}
+				o = Options{File: kept[0], Identity: "v1", Resume: true}
+				if _, err := Run(t.Context(), o, numbers, named); err != nil || read(t, kept[0]) != whole(t, numbers, Shard{}) {
+					t.Errorf("gone on with: %v and\n%s", err, read(t, kept[0]))
+				}
+			})
+		}
+	}
+}
+
+// TestBegin: the caller's preparations are made when the file is accepted, not before.
+func TestBegin(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "r.jsonl")
+	write(t, file, whole(t, numbers, Shard{}))
+	began := 0
+	o := Options{File: file, Identity: "v2", Resume: true, Begin: func() error { began++; return nil }}
+	if _, err := Run(t.Context(), o, numbers, named); err == nil || began != 0 {
+		t.Errorf("a file of another sweep: %v, begun %d times", err, began)
+	}
+	o.Identity = "v1"
+	if _, err := Run(t.Context(), o, numbers, named); err != nil || began != 1 {
+		t.Errorf("its own file: %v, begun %d times", err, began)
+	}
+	stop := errors.New("stop")
+	o.Begin = func() error { return stop }
+	if _, err := Run(t.Context(), o, numbers, named); !errors.Is(err, stop) {
+		t.Errorf("got %v, want the error of Begin", err)
+	}
 }

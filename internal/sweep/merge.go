@@ -1,73 +1,99 @@
 package sweep
 
 import (
+	"context"
 	"errors"
 	"fmt"
-	"io"
+	"io/fs"
 	"os"
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/kernbench/kernbench/internal/file"
 )
 
 // Merged is what a merge has put together.
 type Merged struct {
-	Points  int   // of the whole sweep
-	Missing []int // indices of those that no file has
+	Points   int      // of the whole sweep
+	Missing  []int    // indices of those that no file has
+	Programs []string // builds of the program that have run points
+}
+
+// MergeOptions choose what a merge accepts.
+type MergeOptions struct {
+	Partial bool // points may be missing
+	Strict  bool // refuse points of different builds of the program
 }
 
 // Merge writes the results of shards, or of parts of a sweep, to one file: byte for byte
-// what the whole sweep would have written. Missing points are refused unless a partial
-// file will do, which a sweep can go on with. The files may be those of running
-// sweeps. What out has of the sweep is never lost.
-func Merge(out string, partial bool, files ...string) (m Merged, err error) {
-	h, shards, records, err := gather(files)
+// what the whole sweep would have written. The files may be those of running sweeps. A
+// file under the name out is replaced only if it is a sweep's, undamaged, and all its points
+// are in the files.
+func Merge(ctx context.Context, out string, o MergeOptions, files ...string) (m Merged, err error) {
+	g, err := gather(ctx, files)
 	if err != nil {
 		return m, err
 	}
-	m.Points = h.Points
+	h := g.header
+	m.Points, m.Programs = h.Points, h.Programs
 	var there []record
 	for i := range h.Points {
-		if r, ok := records[i]; ok {
+		if r, ok := g.records[i]; ok {
 			there = append(there, r)
 		} else {
 			m.Missing = append(m.Missing, i)
 		}
 	}
-	if len(m.Missing) > 0 && !partial {
-		return m, fmt.Errorf("%d of %d points are in none of the files: %s%s", len(m.Missing), m.Points, ranges(m.Missing), homes(m.Missing, shards))
+	switch {
+	case len(m.Missing) > 0 && !o.Partial:
+		return m, fmt.Errorf("%d of %d points are in none of the files: %s%s", len(m.Missing), m.Points, ranges(m.Missing), homes(m.Missing, g.shards))
+	case o.Strict && len(h.Programs) > 1:
+		return m, fmt.Errorf("the points are of different builds of the program (%s): leave out --strict to put them together", strings.Join(h.Programs, ", "))
 	}
-	f, out, err := openLocked(out)
-	if err != nil {
-		return m, err
-	}
-	defer func() { err = errors.Join(err, f.Close()) }()
-	text, err := io.ReadAll(f)
-	if err != nil {
-		return m, fmt.Errorf("read %s: %w", out, err)
-	}
-	before, err := parse(out, text)
-	if errors.Is(err, errForeign) {
-		return m, err
-	}
-	if err == nil { // what is damaged is in nobody's way
-		if err := before.loses(out, h, records); err != nil {
+	if _, missing := os.Lstat(out); !errors.Is(missing, fs.ErrNotExist) {
+		var f *os.File
+		if f, out, err = openLocked(out); err != nil {
+			return m, err
+		}
+		defer func() { err = errors.Join(err, f.Close()) }()
+		if err := mayReplace(ctx, f, out, g); err != nil {
 			return m, err
 		}
 	}
-	return m, rewrite(f, out, h, there)
+	if err := file.Write(out, lines(h, there)); err != nil {
+		return m, &WriteError{err}
+	}
+	return m, nil
 }
 
-// loses is why a file must not be replaced by some records.
-func (c *contents) loses(name string, h header, records map[int]record) error {
-	if len(c.records) == 0 {
-		return nil
+// WriteError is why a file could not be written, although it might have been.
+type WriteError struct{ Err error }
+
+func (e *WriteError) Error() string { return e.Err.Error() }
+
+// Unwrap returns the cause.
+func (e *WriteError) Unwrap() error { return e.Err }
+
+// mayReplace returns why a file must not be replaced by points: it would lose some, or
+// may have some that cannot be read.
+func mayReplace(ctx context.Context, f *os.File, name string, g *gathered) error {
+	r, err := file.NewReader(ctx, f, maxFileBytes)
+	if err != nil {
+		return err
 	}
-	c.header.Shard = ""
-	if c.header != h {
+	c, err := parse(name, r)
+	switch {
+	case errors.Is(err, errForeign):
+		return err
+	case err != nil:
+		return fmt.Errorf("%w; or choose another name for the merged file", err)
+	case len(c.records) == 0:
+		return nil
+	case !c.header.sameSweep(g.header):
 		return fmt.Errorf("%s has points of another sweep, and would lose them: choose another name, or delete it first", name)
 	}
-	if lost := c.beyond(records); len(lost) > 0 {
+	if lost := c.beyond(g.records); len(lost) > 0 {
 		return fmt.Errorf("%s has points of this sweep that none of the files has, and would lose them: %s; name it among the files too, or choose another name", name, ranges(lost))
 	}
 	return nil
@@ -84,40 +110,54 @@ func (c *contents) beyond(records map[int]record) (list []int) {
 	return list
 }
 
-// gather reads files of one sweep; shards is how many there are, if all files are ones of
-// as many.
-func gather(files []string) (h header, shards int, records map[int]record, err error) {
-	records, from := map[int]record{}, map[int]string{}
+// gathered is the points of several files of one sweep.
+type gathered struct {
+	header  header // with the programs of all files, and no shard
+	shards  int    // how many there are, if all files are ones of as many
+	records map[int]record
+}
+
+// gather reads files of one sweep.
+func gather(ctx context.Context, files []string) (*gathered, error) {
+	g := &gathered{records: map[int]record{}}
+	from := map[int]string{}
 	for i, name := range files {
-		text, err := os.ReadFile(name)
-		if err != nil {
-			return h, 0, nil, err
-		}
-		c, err := parse(name, text)
+		c, err := load(ctx, name)
 		switch {
 		case err != nil:
-			return h, 0, nil, err
+			return nil, err
 		case c.size == 0:
-			return h, 0, nil, fmt.Errorf("%s: the file is empty: its sweep has not begun", name)
+			return nil, fmt.Errorf("%s: the file is empty: its sweep has not begun", name)
 		}
-		c.header.Shard = ""
 		if i == 0 {
-			h, shards = c.header, c.shard.N
-		} else if h != c.header {
-			return h, 0, nil, unlike(files[0], h, name, c.header)
+			g.header, g.shards = c.header, c.shard.N
+			g.header.Shard = ""
+		} else if !g.header.sameSweep(c.header) {
+			return nil, unlike(files[0], g.header, name, c.header)
 		}
-		if shards != c.shard.N {
-			shards = 0
+		g.header.add(c.header.Programs)
+		if g.shards != c.shard.N {
+			g.shards = 0
 		}
 		for _, r := range c.records {
-			other, twice := records[r.Point]
+			other, twice := g.records[r.Point]
 			if twice && !r.equal(other) {
-				return h, 0, nil, fmt.Errorf("point %d (%s) has different rows in %s and %s: leave out the one that is wrong, or run the point again", r.Point, r.Settings, from[r.Point], name)
+				return nil, fmt.Errorf("point %d (%s) has different rows in %s and %s: leave out the one that is wrong, or run the point again", r.Point, r.Settings, from[r.Point], name)
 			}
-			records[r.Point], from[r.Point] = r, name
+			g.records[r.Point], from[r.Point] = r, name
 		}
 	}
-	return h, shards, records, nil
+	return g, nil
+}
+
+// load reads a file of results.
+func load(ctx context.Context, name string) (*contents, error) {
+	r, err := file.Open(ctx, name, maxFileBytes)
+	if err != nil {
+		return nil, err
+	}
+	defer r.Close()
+	return parse(name, r)
 }
 
 // homes is the shards that points are of: " (of shard 2/4, 3/4)".

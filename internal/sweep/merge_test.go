@@ -2,6 +2,7 @@ package sweep
 
 import (
 	"fmt"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -20,9 +21,9 @@ func TestMerge(t *testing.T) {
 	all := whole(t, numbers, Shard{})
 	one, two := file("1", whole(t, numbers, Shard{1, 2})), file("2", whole(t, numbers, Shard{2, 2}))
 	third := file("3", whole(t, numbers, Shard{1, 3}))
-	other := file("other", strings.Replace(all, "v1", "v2", 1))
+	other := file("other", strings.Replace(early(all), "v1", "v2", 1))
 	fewer := file("fewer", whole(t, numbers[:3], Shard{}))
-	wrong := file("wrong", strings.Replace(all, `a n=2","value":2`, `a n=2","value":3`, 1))
+	wrong := file("wrong", strings.Replace(early(all), `a n=2","value":2`, `a n=2","value":3`, 1))
 	empty := file("empty", all[:20])
 	foreign := file("foreign", "bench: x\n")
 	for _, tt := range []struct {
@@ -34,7 +35,7 @@ func TestMerge(t *testing.T) {
 		{[]string{two, one}, false, all, nil},
 		{[]string{one, two, one, third}, false, all, nil},
 		{[]string{file("whole", all)}, false, all, nil},
-		{[]string{one}, true, strings.ReplaceAll(read(t, one), `,"shard":"1/2"`, ""), []int{1, 3, 5}},
+		{[]string{one}, true, partial(t, 0, 2, 4), []int{1, 3, 5}},
 		{[]string{one}, false, "3 of 6 points are in none of the files: 1, 3, 5 (of shard 2/2)", []int{1, 3, 5}},
 		{[]string{one, third}, false, "2 of 6 points are in none of the files: 1, 5", []int{1, 5}},
 		{[]string{one, other}, false, one + " and " + other + " are not of one sweep:\n  v1\n  v2\nleave out one of them", nil},
@@ -44,7 +45,7 @@ func TestMerge(t *testing.T) {
 		{[]string{one, foreign}, true, foreign + " was not written by a sweep", nil},
 	} {
 		write(t, out, "")
-		m, err := Merge(out, tt.partial, tt.files...)
+		m, err := Merge(t.Context(), out, MergeOptions{Partial: tt.partial}, tt.files...)
 		got := read(t, out)
 		if err != nil {
 			got = err.Error()
@@ -56,20 +57,69 @@ func TestMerge(t *testing.T) {
 			t.Errorf("%v: missing: got %v, want %v", tt.files, m.Missing, tt.missing)
 		}
 	}
-	if _, err := Merge(foreign, false, one, two); err == nil || read(t, foreign) != "bench: x\n" {
+	if _, err := Merge(t.Context(), foreign, MergeOptions{}, one, two); err == nil || read(t, foreign) != "bench: x\n" {
 		t.Errorf("a file of somebody else is overwritten: %v", err)
 	}
 	had := read(t, one)
 	want := one + " has points of this sweep that none of the files has, and would lose them: 0, 2, 4; name it among the files too"
-	if _, err := Merge(one, true, two); err == nil || !strings.HasPrefix(err.Error(), want) || read(t, one) != had {
+	if _, err := Merge(t.Context(), one, MergeOptions{Partial: true}, two); err == nil || !strings.HasPrefix(err.Error(), want) || read(t, one) != had {
 		t.Errorf("over a shard: got %v and\n%s\nwant %s and\n%s", err, read(t, one), want, had)
 	}
 	had, want = read(t, other), other+" has points of another sweep, and would lose them: choose another name, or delete it first"
-	if _, err := Merge(other, false, one, two); err == nil || err.Error() != want || read(t, other) != had {
+	if _, err := Merge(t.Context(), other, MergeOptions{}, one, two); err == nil || err.Error() != want || read(t, other) != had {
 		t.Errorf("over another sweep: got %v and\n%s\nwant %s and\n%s", err, read(t, other), want, had)
 	}
-	if _, err := Merge(one, false, one, two); err != nil || read(t, one) != all {
+	if _, err := Merge(t.Context(), one, MergeOptions{}, one, two); err != nil || read(t, one) != all {
 		t.Errorf("into one of the files: %v and\n%s\nwant\n%s", err, read(t, one), all)
+	}
+}
+
+// partial returns the file of a sweep with some of its points.
+func partial(t *testing.T, points ...int) string {
+	h := header{Identity: "v1", Points: len(numbers), Grid: digest(numbers)}
+	var records []record
+	for _, i := range points {
+		row, _ := named(t.Context(), numbers[i])
+		raw, err := marshal(row)
+		if err != nil {
+			t.Fatal(err)
+		}
+		records = append(records, newRecord(i, numbers[i], raw))
+	}
+	return string(lines(h, records))
+}
+
+// TestMergeIntoDamaged: a damaged file is never replaced: its good points would be lost.
+func TestMergeIntoDamaged(t *testing.T) {
+	dir := t.TempDir()
+	out, in := filepath.Join(dir, "out.jsonl"), filepath.Join(dir, "in.jsonl")
+	all := whole(t, numbers, Shard{})
+	write(t, in, partial(t, 0, 2, 4))
+	for _, damaged := range []string{
+		strings.Replace(all, `"n":"2"`, `"n":"4"`, 1),
+		strings.Replace(all, `"n":"2"`, `"n":2`, 1),
+		strings.Replace(all, "v1", "v3", 1), // of another sweep, perhaps
+	} {
+		write(t, out, damaged)
+		_, err := Merge(t.Context(), out, MergeOptions{Partial: true}, in)
+		if err == nil || !strings.Contains(err.Error(), "damaged: its checksum is wrong") || !strings.HasSuffix(err.Error(), "; or choose another name for the merged file") || read(t, out) != damaged {
+			t.Errorf("got %v and\n%s\nwant it refused, and\n%s", err, read(t, out), damaged)
+		}
+	}
+}
+
+// TestMergeLeavesNothing: a merge that is refused makes no file.
+func TestMergeLeavesNothing(t *testing.T) {
+	t.Chdir(t.TempDir())
+	write(t, "in.jsonl", partial(t, 0, 2, 4))
+	if _, err := Merge(t.Context(), "out.jsonl", MergeOptions{}, "in.jsonl"); err == nil {
+		t.Error("missing points are accepted")
+	}
+	if _, err := Merge(t.Context(), "no/out.jsonl", MergeOptions{Partial: true}, "in.jsonl"); err == nil || err.Error() != "no folder no to write out.jsonl in: create it first" {
+		t.Errorf("got %v", err)
+	}
+	if entries, err := os.ReadDir("."); err != nil || len(entries) != 1 {
+		t.Errorf("the folder has %v, %v", entries, err)
 	}
 }
 

@@ -46,7 +46,7 @@ func TestPoint(t *testing.T) {
 	if got, want := string(raw), `{"b":"say \"8\"","a\u003c":"2"}`; err != nil || got != want {
 		t.Errorf("JSON: got %s, %v, want %s", got, err, want)
 	}
-	if got, want := string(newRecord(3, p, json.RawMessage("{}")).line()), `{"point":3,"settings":{"b":"say \"8\"","a<":"2"},"row":{}}`; got != want {
+	if got, want := string(newRecord(3, p, json.RawMessage("{}")).plain()), `{"point":3,"settings":{"b":"say \"8\"","a<":"2"},"row":{}}`; got != want {
 		t.Errorf("line: got %s, want %s", got, want)
 	}
 	defer func() {

@@ -47,7 +47,7 @@ func TestAnySweep(t *testing.T) {
 		if err := os.RemoveAll(name("merged")); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := Merge(name("merged"), false, rapid.Permutation(files).Draw(t, "order")...); err != nil {
+		if _, err := Merge(t.Context(), name("merged"), MergeOptions{}, rapid.Permutation(files).Draw(t, "order")...); err != nil {
 			t.Fatal(err)
 		}
 		if got, want := text(t, name("merged")), text(t, name("whole")); got != want {

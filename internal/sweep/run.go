@@ -5,10 +5,13 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"runtime"
 	"runtime/debug"
 	"slices"
 	"sync"
+
+	"github.com/kernbench/kernbench/internal/file"
 )
 
 // Options choose which points are run and what is kept of them.
@@ -17,6 +20,10 @@ type Options struct {
 	Identity string // of all that rows depend on beside the point; a File of another is refused
 	Resume   bool   // take over the points that File has
 	Replace  bool   // begin anew where File has points; without either it is refused
+	Program  string // the build of the program that runs points
+	Strict   bool   // refuse to take over points of another Program
+	Warn     func(text string)
+	Begin    func() error // called when File is accepted, before the first point runs
 	Shard    Shard
 	Workers  int // points run side by side; 0: one for each core
 	// Progress, if there is one, is told how many points of the shard there are and have a
@@ -63,7 +70,7 @@ type state struct {
 	check  func(json.RawMessage) error
 
 	mu     sync.Mutex // of all below
-	out    *file      // nil: no file
+	out    *output    // nil: no file
 	rows   map[int]json.RawMessage
 	todo   []int // indices that nobody has begun, in order
 	failed []*PointError
@@ -76,11 +83,17 @@ func (s *state) all(ctx context.Context) (err error) {
 		return err
 	}
 	s.mine, s.rows, s.last = s.Shard.Indices(len(s.points)), map[int]json.RawMessage{}, -1
+	if len(s.points) > MaxPoints {
+		return fmt.Errorf("%d points, and a sweep has at most %d: make lists or ranges shorter", len(s.points), MaxPoints)
+	}
 	h := header{Identity: s.Identity, Points: len(s.points), Grid: digest(s.points), Shard: s.Shard.String()}
+	if s.Program != "" {
+		h.Programs = []string{s.Program}
+	}
 	if s.File != "" {
 		var c *contents
-		if s.out, c, err = open(s.File, h, s.Resume, s.Replace); err != nil {
-			return &FileError{err}
+		if s.out, c, err = open(ctx, s.Options, h); err != nil {
+			return err
 		}
 		defer func() {
 			if closed := s.out.close(); closed != nil {
@@ -96,15 +109,23 @@ func (s *state) all(ctx context.Context) (err error) {
 			s.todo = append(s.todo, i)
 		}
 	}
+	if s.Begin != nil {
+		if err := s.Begin(); err != nil {
+			return err
+		}
+	}
 	s.tell()
 	s.work(ctx)
+	if s.broken == nil {
+		s.broken = s.secure()
+	}
 	switch {
 	case s.broken != nil:
 		return s.broken
 	case len(s.rows)+len(s.failed) < len(s.mine):
 		return context.Cause(ctx)
 	}
-	if err := s.arrange(h); err != nil || len(s.failed) == 0 {
+	if err := s.arrange(); err != nil || len(s.failed) == 0 {
 		return err
 	}
 	slices.SortFunc(s.failed, func(a, b *PointError) int { return a.Index - b.Index })
@@ -112,17 +133,62 @@ func (s *state) all(ctx context.Context) (err error) {
 }
 
 // arrange puts the records of the file in the order of the points, if they are not.
-func (s *state) arrange(h header) error {
+func (s *state) arrange() error {
 	if s.out == nil || s.last < len(s.points) {
 		return nil
 	}
+	if err := file.Write(s.out.name, s.text()); err != nil {
+		return fmt.Errorf("put %s in order: %w", s.out.name, err)
+	}
+	return nil
+}
+
+// text returns the file with all rows, in the order of the points.
+func (s *state) text() []byte {
 	var records []record
 	for _, index := range s.mine {
 		if row := s.rows[index]; row != nil {
 			records = append(records, newRecord(index, s.points[index], row))
 		}
 	}
-	return rewrite(s.out.f, s.out.name, h, records)
+	return lines(s.out.header, records)
+}
+
+// secure checks that the file still has its name. A file that was removed is written
+// again. If another file has its name the rows are kept under a new one, and the sweep
+// cannot go on.
+func (s *state) secure() error {
+	if s.out == nil {
+		return nil
+	}
+	replaced, removed, err := s.out.replaced()
+	switch {
+	case err != nil:
+		return fmt.Errorf("write results: %w", err)
+	case replaced:
+		e := &ReplacedError{Name: s.out.name, Kept: file.Beside(s.out.name), Points: len(s.rows)}
+		if err := file.Write(e.Kept, s.text()); err != nil {
+			return err
+		}
+		return e
+	case !removed:
+		return nil
+	}
+	if err := file.Write(s.out.name, s.text()); err != nil {
+		return err
+	}
+	s.warn("%s was removed, and has been written again with %d points", s.out.name, len(s.rows))
+	f, name, err := openLocked(s.out.name)
+	if err != nil {
+		return err
+	}
+	old := s.out
+	if s.out, err = newOutput(f, name, old.header); err != nil {
+		s.out = old
+		return err
+	}
+	s.last = slices.Max(append(slices.Collect(maps.Keys(s.rows)), -1))
+	return old.close()
 }
 
 // takeOver makes the records of the file rows of the sweep.
@@ -224,15 +290,23 @@ func (s *state) ended(ctx context.Context, index int, row json.RawMessage, err e
 		s.failed = append(s.failed, &PointError{index, s.points[index], err})
 		return true
 	}
+	s.rows[index] = row
 	if s.out != nil {
-		if s.broken = s.out.append(newRecord(index, s.points[index], row)); s.broken != nil {
+		if s.broken = s.keep(index, row); s.broken != nil {
 			return false
 		}
 	}
-	s.rows[index] = row
-	s.follow(index)
 	s.tell()
 	return true
+}
+
+// keep adds a row to the file.
+func (s *state) keep(index int, row json.RawMessage) error {
+	if err := s.out.append(newRecord(index, s.points[index], row)); err != nil {
+		return err
+	}
+	s.follow(index)
+	return s.secure()
 }
 
 func (s *state) tell() {

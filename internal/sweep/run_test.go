@@ -54,9 +54,9 @@ func whole(t testing.TB, points []Point, shard Shard) string {
 
 // TestFile is the format.
 func TestFile(t *testing.T) {
-	want := `{"sweep":{"identity":"v1","points":6,"grid":"` + digest(numbers) + `","shard":"2/3"}}
-{"point":1,"settings":{"kind":"a","n":"2"},"row":{"name":"kind=a n=2","value":2}}
-{"point":4,"settings":{"kind":"b","n":"2"},"row":{"name":"kind=b n=2","value":2}}
+	want := `{"sweep":{"identity":"v1","points":6,"grid":"` + digest(numbers) + `","shard":"2/3"},"sum":"84bd56a5"}
+{"point":1,"settings":{"kind":"a","n":"2"},"row":{"name":"kind=a n=2","value":2},"sum":"e3114891"}
+{"point":4,"settings":{"kind":"b","n":"2"},"row":{"name":"kind=b n=2","value":2},"sum":"0bde5a08"}
 `
 	if diff := cmp.Diff(want, whole(t, numbers, Shard{2, 3})); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)

@@ -52,6 +52,14 @@ func (s Shard) Indices(points int) (list []int) {
 	return list
 }
 
+// count returns the number of points of the shard, of so many in all.
+func (s Shard) count(points int) int {
+	if s.N == 0 {
+		return points
+	}
+	return (points - s.I + s.N) / s.N
+}
+
 func (s Shard) has(index int) bool { return s.N == 0 || index%s.N == s.I-1 }
 
 // name is what messages call it.
