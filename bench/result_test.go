@@ -168,7 +168,7 @@ func TestLog(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	h, log, err := oplog.Decode(f)
+	h, log, err := oplog.Decode(t.Context(), f)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -255,7 +255,7 @@ func TestAReplayedLogGivesTheSameBytes(t *testing.T) {
 	if err := oplog.Encode(&file, oplog.Header{Tool: "test"}, l.Log()); err != nil {
 		t.Fatal(err)
 	}
-	_, log, err := oplog.Decode(bytes.NewReader(file.Bytes()))
+	_, log, err := oplog.Decode(t.Context(), bytes.NewReader(file.Bytes()))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -267,7 +267,7 @@ func TestAReplayedLogGivesTheSameBytes(t *testing.T) {
 		t.Errorf("the log read back is another file, of %d bytes where %d are wanted", again.Len(), file.Len())
 	}
 	for _, threads := range []int{1, 2, 16} {
-		r, err := exec.Replay(log, threads)
+		r, err := exec.Replay(t.Context(), log, threads)
 		if err != nil || r.Reads != 4 || r.Unknown != 0 || len(r.Mismatched) != 0 {
 			t.Errorf("%d threads: %+v, %v, want 4 reads that all match", threads, r, err)
 		}
@@ -278,7 +278,7 @@ func TestAReplayedLogGivesTheSameBytes(t *testing.T) {
 			op.Data[0] ^= 64
 		}
 	}
-	if r, err := exec.Replay(log, 1); err != nil || len(r.Mismatched) == 0 {
+	if r, err := exec.Replay(t.Context(), log, 1); err != nil || len(r.Mismatched) == 0 {
 		t.Errorf("with other data: %+v, %v, want reads that do not match", r, err)
 	}
 }

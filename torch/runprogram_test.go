@@ -132,7 +132,7 @@ func TestTasksAreOrderedByTheirEnds(t *testing.T) {
 		if err := oplog.Encode(&file, oplog.Header{Tool: "test"}, l.Log()); err != nil {
 			t.Fatal(err)
 		}
-		_, log, err := oplog.Decode(&file)
+		_, log, err := oplog.Decode(t.Context(), &file)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -149,7 +149,7 @@ func TestTasksAreOrderedByTheirEnds(t *testing.T) {
 		if again, err := exec.Races(log); err != nil || len(again) != want {
 			t.Errorf("with the edge %v: races of the file %v, %v, want %d", edge, again, err, want)
 		}
-		if r, err := exec.Replay(log, 2); err != nil || r.Reads != 1 || r.Unknown != 0 || r.Mismatched != nil {
+		if r, err := exec.Replay(t.Context(), log, 2); err != nil || r.Reads != 1 || r.Unknown != 0 || r.Mismatched != nil {
 			t.Errorf("Replay = %+v, %v, want one read as recorded", r, err)
 		}
 	}

@@ -262,7 +262,7 @@ func TestAReplayOfWorkersGivesTheSameBytes(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, threads := range []int{1, 2, 16} {
-		r, err := exec.Replay(l.Log(), threads)
+		r, err := exec.Replay(t.Context(), l.Log(), threads)
 		if err != nil || r.Reads != 12 || r.Unknown != 0 || len(r.Mismatched) != 0 {
 			t.Errorf("%d threads: %+v, %v, want 12 reads that all match", threads, r, err)
 		}

@@ -2,10 +2,10 @@ package cli
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"runtime"
 
 	"github.com/spf13/cobra"
@@ -60,7 +60,7 @@ operations, launches, host_reads, reads_compared, bytes_compared and digest.`,
 		if err != nil {
 			return badInput(err)
 		}
-		h, log, found, err := replay(args[0], n)
+		h, log, found, err := replay(cmd.Context(), args[0], n)
 		if err != nil {
 			return badInput(fmt.Errorf("replay %s: %w", args[0], err))
 		}
@@ -83,20 +83,15 @@ operations, launches, host_reads, reads_compared, bytes_compared and digest.`,
 	return cmd
 }
 
-// replay reads a log and computes its values.
-func replay(file string, threads int) (h oplog.Header, log *oplog.Log, r exec.Replayed, err error) {
-	f, err := os.Open(file)
-	if err != nil {
-		return h, nil, r, err
-	}
-	defer f.Close()
-	if h, log, err = oplog.Decode(f); err != nil {
+// replay reads a log and computes its values, until ctx ends.
+func replay(ctx context.Context, file string, threads int) (h oplog.Header, log *oplog.Log, r exec.Replayed, err error) {
+	if h, log, err = oplog.Open(ctx, file); err != nil {
 		return h, nil, r, err
 	}
 	if threads == 0 {
 		threads = runtime.GOMAXPROCS(0)
 	}
-	r, err = exec.Replay(log, threads)
+	r, err = exec.Replay(ctx, log, threads)
 	return h, log, r, err
 }
 

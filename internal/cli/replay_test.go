@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bytes"
+	"context"
 	"log"
 	"os"
 
@@ -16,7 +17,7 @@ func forge() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	h, l, err := oplog.Decode(bytes.NewReader(file))
+	h, l, err := oplog.Decode(context.Background(), bytes.NewReader(file))
 	if err != nil {
 		log.Fatal(err)
 	}

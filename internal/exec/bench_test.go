@@ -40,7 +40,7 @@ func BenchmarkExec(b *testing.B) {
 		b.Run(fmt.Sprintf("threads=%d", threads), func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				if _, err := Replay(log, threads); err != nil {
+				if _, err := Replay(b.Context(), log, threads); err != nil {
 					b.Fatal(err)
 				}
 			}
@@ -66,7 +66,7 @@ func BenchmarkGemm(b *testing.B) {
 	for _, threads := range []int{1, 2} {
 		b.Run(fmt.Sprintf("threads=%d", threads), func(b *testing.B) {
 			for b.Loop() {
-				if _, err := Replay(&log.Log, threads); err != nil {
+				if _, err := Replay(b.Context(), &log.Log, threads); err != nil {
 					b.Fatal(err)
 				}
 			}

@@ -21,7 +21,7 @@ func TestDamagedLogs(t *testing.T) {
 		for range 1 + r.IntN(3) {
 			damage(r, log)
 		}
-		if _, err := Replay(log, 2); err != nil {
+		if _, err := Replay(t.Context(), log, 2); err != nil {
 			failed++
 		}
 		if _, err := Races(log); err != nil {

@@ -73,10 +73,28 @@ func (e *Executor) Flush() error {
 	return e.err
 }
 
+// effectsPerPoll is how many effects are applied between calls of Poll.
+const effectsPerPoll = 1 << 10
+
+// poll calls Poll and keeps its error.
+func (e *Executor) poll() {
+	if e.Poll == nil {
+		return
+	}
+	if err := e.Poll(); err != nil && e.err == nil {
+		e.err = err
+	}
+}
+
 func (e *Executor) flush() {
 	e.count()
 	e.match()
 	for e.err == nil && e.effects < len(e.log.Effects) {
+		if e.effects%effectsPerPoll == 0 {
+			if e.poll(); e.err != nil {
+				return
+			}
+		}
 		effect := e.log.Effects[e.effects]
 		// Operations are computed from when they were issued, not before, so that
 		// values exist for about as long as the tiles did.

@@ -56,11 +56,11 @@ func replayFile(t *rapid.T, log *oplog.Log) {
 	if err := oplog.Encode(&file, oplog.Header{Tool: "test"}, log); err != nil {
 		t.Fatal(err)
 	}
-	_, log, err := oplog.Decode(&file)
+	_, log, err := oplog.Decode(t.Context(), &file)
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := Replay(log, 2)
+	r, err := Replay(t.Context(), log, 2)
 	if err != nil || r.Reads != len(randomSpaces) || r.Unknown != 0 || r.Mismatched != nil {
 		t.Fatalf("Replay = %+v, %v, want %d reads as recorded", r, err, len(randomSpaces))
 	}

@@ -265,7 +265,7 @@ func TestMemory(t *testing.T) {
 					t.Errorf("with %d threads memory is\n     %v\nwant %v", threads, got, tt.want)
 				}
 			}
-			r, err := Replay(&b.Log, 2)
+			r, err := Replay(t.Context(), &b.Log, 2)
 			if err != nil || r.Reads != 1 || r.Unknown != 0 || r.Mismatched != nil {
 				t.Errorf("Replay = %+v, %v, want one read as recorded", r, err)
 			}

@@ -149,7 +149,7 @@ func TestReplayCompares(t *testing.T) {
 	good, bad := b.read(0, 4), b.read(4, 4)
 	b.read(8, 4)
 	b.Op(good).Digest, b.Op(bad).Digest = digest(values(f32, 1)), digest(values(f32, 1))
-	r, err := Replay(&b.Log, 1)
+	r, err := Replay(t.Context(), &b.Log, 1)
 	if err != nil || r.Reads != 3 || r.Unknown != 1 || !slices.Equal(r.Mismatched, []oplog.ID{bad}) {
 		t.Errorf("Replay = %+v, %v, want 3 reads, 1 unknown, %d mismatched", r, err, bad)
 	}

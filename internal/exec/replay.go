@@ -1,6 +1,7 @@
 package exec
 
 import (
+	"context"
 	"hash/fnv"
 	"math"
 
@@ -17,11 +18,18 @@ type Replayed struct {
 }
 
 // Replay executes a whole log in memories of its own and compares what hosts read
-// with what the log says they read. It does not change the log.
-func Replay(log *oplog.Log, threads int) (Replayed, error) {
+// with what the log says they read. It does not change the log. It returns the cause of ctx
+// when ctx ends.
+func Replay(ctx context.Context, log *oplog.Log, threads int) (Replayed, error) {
 	var r Replayed
 	e := New(log, memories(), threads)
 	e.keep = false
+	e.Poll = func() error {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		return nil
+	}
 	e.onRead = func(op *oplog.Op, digest uint64) {
 		r.Reads++
 		switch op.Digest {

@@ -49,11 +49,7 @@ func (e *Executor) work() {
 
 // step does one job. It is called with the lock, and gives it up meanwhile.
 func (e *Executor) step(s *scratch) {
-	if e.Poll != nil {
-		if err := e.Poll(); err != nil && e.err == nil {
-			e.err = err
-		}
-	}
+	e.poll()
 	t := e.ready[len(e.ready)-1]
 	e.ready = e.ready[:len(e.ready)-1]
 	e.queued -= t.cost

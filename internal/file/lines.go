@@ -24,6 +24,30 @@ func NewLines(r io.Reader, max int) *Lines {
 // ErrLineTooLong is the cause of the error for a line over the limit.
 var ErrLineTooLong = errors.New("the line is too long")
 
+// LimitLines returns a reader of r that refuses lines of more than max bytes, for parsers
+// that would keep a line of any length.
+func LimitLines(r io.Reader, max int) io.Reader { return &lineGuard{r, max, 0} }
+
+type lineGuard struct {
+	r   io.Reader
+	max int
+	n   int // bytes of the line so far
+}
+
+func (g *lineGuard) Read(p []byte) (int, error) {
+	n, err := g.r.Read(p)
+	for rest := p[:n]; ; {
+		line, after, ended := bytes.Cut(rest, []byte("\n"))
+		if g.n += len(line); g.n > g.max {
+			return 0, fmt.Errorf("%w: it has more than %d bytes", ErrLineTooLong, g.max)
+		}
+		if !ended {
+			return n, err
+		}
+		g.n, rest = 0, after
+	}
+}
+
 // Next returns the next line without its newline. The line is valid until the
 // next call. whole is false for a last line that has no newline. At the end of the
 // stream err is io.EOF.
@@ -54,6 +78,15 @@ func (l *Lines) Next() (line []byte, whole bool, err error) {
 		line, whole = bytes.CutSuffix(line, []byte("\n"))
 		return line, whole, nil
 	}
+}
+
+// Peek returns the first byte of the next line, 0 at the end of the stream.
+func (l *Lines) Peek() byte {
+	b, err := l.r.Peek(1)
+	if err != nil {
+		return 0 // Next returns the error
+	}
+	return b[0]
 }
 
 // Line returns the number of the line that Next returned, from 1.

@@ -113,6 +113,16 @@ func (r *Reader) Read(p []byte) (int, error) {
 	return n, err
 }
 
+// Rewindable reports whether the file can be read again, which a pipe cannot.
+func (r *Reader) Rewindable() bool { return !r.pipe }
+
+// Rewind goes back to the start of the file.
+func (r *Reader) Rewind() error {
+	r.read = 0
+	_, err := r.f.Seek(0, io.SeekStart)
+	return err
+}
+
 // Close closes the file.
 func (r *Reader) Close() error {
 	r.stop()

@@ -132,11 +132,30 @@ func TestEndlessLine(t *testing.T) {
 	}
 }
 
-// zeros is a stream without an end.
-type zeros struct{ read int }
+func TestLimitLines(t *testing.T) {
+	text := "12345\n\n1234\n12345"
+	for _, r := range []io.Reader{strings.NewReader(text), &single{strings.NewReader(text)}} {
+		if got, err := io.ReadAll(LimitLines(r, 5)); err != nil || string(got) != text {
+			t.Errorf("got %q, %v", got, err)
+		}
+	}
+	for _, r := range []io.Reader{strings.NewReader(text), &single{strings.NewReader(text)}, &zeros{}} {
+		if _, err := io.ReadAll(LimitLines(r, 4)); !errors.Is(err, ErrLineTooLong) {
+			t.Errorf("got %v, want %v", err, ErrLineTooLong)
+		}
+	}
+}
+
+// zeros is a stream of one byte without an end.
+type zeros struct {
+	fill byte
+	read int
+}
 
 func (z *zeros) Read(p []byte) (int, error) {
-	clear(p)
+	for i := range p {
+		p[i] = z.fill
+	}
 	z.read += len(p)
 	return len(p), nil
 }

@@ -1,6 +1,7 @@
 package oplog
 
 import (
+	"context"
 	"encoding/binary"
 	"fmt"
 	"hash/crc32"
@@ -12,6 +13,9 @@ import (
 // again is what to do about a damaged file.
 const again = "the file is damaged: copy it again, or record the run again"
 
+// recordsPerCtx is how many records are read between looks at the context.
+const recordsPerCtx = 1 << 12
+
 // coder writes a log, if out is set, or reads one. One walk over the fields
 // (walk.go) serves both, so that the two cannot drift apart, and so do its checks:
 // what Decode would refuse, Encode does not write. The first error stays.
@@ -20,6 +24,7 @@ type coder struct {
 	buf []byte
 	sum uint32
 
+	ctx context.Context // of reading
 	in  []byte
 	off int
 	end int // of what may be read: the checksum follows
@@ -174,7 +179,10 @@ func table[T any](c *coder, part string, list *[]T, walk func(*coder, *T)) {
 	c.part, c.index = part, 0
 	n := c.count(len(*list))
 	elements(c, list, n, func(c *coder, v *T) {
-		c.index++
+		if c.index++; c.reading() && c.index%recordsPerCtx == 0 && c.ctx.Err() != nil {
+			c.fail("%w", context.Cause(c.ctx))
+			return
+		}
 		walk(c, v)
 	})
 }

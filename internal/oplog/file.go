@@ -2,6 +2,7 @@ package oplog
 
 import (
 	"bytes"
+	"context"
 	"encoding/binary"
 	"encoding/json"
 	"fmt"
@@ -38,6 +39,8 @@ const (
 	flushBytes     = 1 << 16
 )
 
+const noLog = `this is no op log, which starts with "kboplog\n"; name a file that was recorded as one`
+
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 // Header says where a log comes from.
@@ -73,13 +76,13 @@ func Encode(w io.Writer, h Header, l *Log) error {
 
 // Decode reads a log from a file. Its memory grows with the bytes of the file,
 // never with the counts that the file claims. The data of host writes are slices
-// of one block.
-func Decode(r io.Reader) (Header, *Log, error) {
+// of one block. It ends when ctx does.
+func Decode(ctx context.Context, r io.Reader) (Header, *Log, error) {
 	file, err := io.ReadAll(r)
 	if err != nil {
 		return Header{}, nil, fmt.Errorf("op log: read after byte %d: %w", len(file), err)
 	}
-	c := &coder{in: file, end: max(0, len(file)-checksumBytes)}
+	c := &coder{ctx: ctx, in: file, end: max(0, len(file)-checksumBytes)}
 	h := c.header()
 	l := &Log{}
 	c.log(l)
@@ -100,7 +103,7 @@ func Decode(r io.Reader) (Header, *Log, error) {
 func (c *coder) header() (h Header) {
 	c.part = "header"
 	if !bytes.HasPrefix(c.in[:c.end], []byte(magic)) {
-		c.fail("this is no op log, which starts with %q; name a file that was recorded as one", magic)
+		c.fail(noLog)
 		return h
 	}
 	c.off = len(magic)
@@ -134,8 +137,7 @@ func (c *coder) checkEnd() {
 		c.fail("%d bytes are left, of which the checksum takes %d; %s", len(c.in)-c.off, checksumBytes, again)
 		return
 	}
-	want := binary.LittleEndian.Uint32(c.in[c.end:])
-	if got := crc32.Checksum(c.in[:c.end], castagnoli); got != want {
-		c.fail("the checksum is %#08x, that of the bytes before it %#08x; %s", want, got, again)
+	if err := checkSum(binary.LittleEndian.Uint32(c.in[c.end:]), crc32.Checksum(c.in[:c.end], castagnoli)); err != nil {
+		c.fail("%w", err)
 	}
 }

@@ -77,7 +77,7 @@ e007030602c60202080604f90102028040021010e701040204040609011e81808002329f1f030302
 
 func TestRoundTrip(t *testing.T) {
 	h, l := sample()
-	gotHeader, got, err := Decode(bytes.NewReader(encode(t, h, l)))
+	gotHeader, got, err := Decode(t.Context(), bytes.NewReader(encode(t, h, l)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -97,7 +97,7 @@ func TestRoundTripOfRandomLogs(t *testing.T) {
 		l := randomLog(t)
 		h := Header{Tool: rapid.String().Draw(t, "tool"), Notes: map[string]string{"k": "v"}}
 		file := encode(t, h, l)
-		_, got, err := Decode(iotestHalf{bytes.NewReader(file)})
+		_, got, err := Decode(t.Context(), iotestHalf{bytes.NewReader(file)})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -178,7 +178,7 @@ func TestLargeData(t *testing.T) {
 	data := bytes.Repeat([]byte("kernbench"), flushBytes)
 	l.Add(Op{Kind: HostWrite, Data: data})
 	l.Add(Op{Kind: HostWrite, Data: data[:100]})
-	_, got, err := Decode(bytes.NewReader(encode(t, Header{}, l)))
+	_, got, err := Decode(t.Context(), bytes.NewReader(encode(t, Header{}, l)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -193,13 +193,13 @@ func TestLargeData(t *testing.T) {
 func TestDamage(t *testing.T) {
 	file := encode(t, Header{}, func() *Log { _, l := sample(); return l }())
 	for n := range file {
-		_, _, err := Decode(bytes.NewReader(file[:n]))
+		_, _, err := Decode(t.Context(), bytes.NewReader(file[:n]))
 		if err == nil || !strings.Contains(err.Error(), "byte ") {
 			t.Errorf("of the first %d of %d bytes: error %v, want one that names a byte", n, len(file), err)
 		}
 		bad := bytes.Clone(file)
 		bad[n] ^= 1 << (n % 8)
-		if _, _, err := Decode(bytes.NewReader(bad)); err == nil || !strings.Contains(err.Error(), "byte ") {
+		if _, _, err := Decode(t.Context(), bytes.NewReader(bad)); err == nil || !strings.Contains(err.Error(), "byte ") {
 			t.Errorf("with a bit of byte %d flipped: error %v, want one that names a byte", n, err)
 		}
 	}
@@ -246,7 +246,7 @@ func TestDecodeErrors(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			_, _, err := Decode(bytes.NewReader(tt.file))
+			_, _, err := Decode(t.Context(), bytes.NewReader(tt.file))
 			if err == nil || err.Error() != tt.want {
 				t.Errorf("Decode error\n got %v\nwant %s", err, tt.want)
 			}
@@ -295,11 +295,11 @@ func FuzzRead(f *testing.F) {
 		if len(file) >= checksumBytes {
 			file = sealed(string(file[:len(file)-checksumBytes]))
 		}
-		h, l, err := Decode(bytes.NewReader(file))
+		h, l, err := Decode(t.Context(), bytes.NewReader(file))
 		if err != nil {
 			return
 		}
-		_, again, err := Decode(bytes.NewReader(encode(t, h, l)))
+		_, again, err := Decode(t.Context(), bytes.NewReader(encode(t, h, l)))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -326,7 +326,7 @@ func BenchmarkFile(b *testing.B) {
 	})
 	b.Run("decode", func(b *testing.B) {
 		for b.Loop() {
-			if _, _, err := Decode(bytes.NewReader(file)); err != nil {
+			if _, _, err := Decode(b.Context(), bytes.NewReader(file)); err != nil {
 				b.Fatal(err)
 			}
 		}

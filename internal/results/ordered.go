@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+
+	"github.com/kernbench/kernbench/internal/file"
 )
 
 // member is a name and a value of a JSON object.
@@ -46,7 +48,7 @@ func (o object) flat() object {
 
 // decode reads one value and nothing else.
 func decode(r io.Reader) (any, error) {
-	d := json.NewDecoder(r)
+	d := file.NewDecoder(r)
 	d.UseNumber()
 	v, err := decodeValue(d, deepest)
 	if err != nil {

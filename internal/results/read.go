@@ -71,8 +71,10 @@ func unread(path string, err error) error {
 	return fmt.Errorf("read results: %w", err)
 }
 
-// maxBytes is the limit on the size of a file with results.
-const maxBytes = 256 << 20
+const (
+	maxBytes     = 256 << 20 // of a file with results
+	maxLineBytes = 1 << 20   // of a row of CSV
+)
 
 // readers is how files are read, by the end of their names.
 var readers = map[string]func(io.Reader) ([]File, error){".csv": readCSV, ".json": readJSON}
@@ -102,7 +104,7 @@ func readFile(ctx context.Context, path string) ([]File, error) {
 }
 
 func readCSV(r io.Reader) ([]File, error) {
-	t, err := ParseCSV(r)
+	t, err := ParseCSV(file.LimitLines(r, maxLineBytes))
 	return []File{{"", t}}, err
 }
 

@@ -1,7 +1,6 @@
 package analysis
 
 import (
-	"bufio"
 	"bytes"
 	"compress/gzip"
 	"context"
@@ -9,13 +8,21 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"strings"
+
+	"github.com/kernbench/kernbench/internal/file"
 )
 
-// Open reads the trace in a file; one whose name ends in .gz is compressed.
+const (
+	maxFileBytes = 64 << 30
+	maxLineBytes = 1 << 20   // of an event
+	maxTailBytes = 128 << 20 // behind the events, with all links
+	linesPerCtx  = 4096      // between looks at the context
+)
+
+// Open reads the trace in a file. A name that ends in .gz is that of a compressed file.
 func Open(ctx context.Context, path string) (*Trace, error) {
-	f, err := os.Open(path)
+	f, err := file.Open(ctx, path, maxFileBytes)
 	if err != nil {
 		return nil, err
 	}
@@ -30,19 +37,21 @@ func Open(ctx context.Context, path string) (*Trace, error) {
 	return Read(ctx, zip)
 }
 
-// Read reads a trace, and refuses one that breaks the rules of the format: which ones is
-// joined in the error.
+// Read reads a trace, and refuses one that breaks the rules of the format: the error joins
+// the rules that are broken. Its memory grows with the events, whatever their text is.
 func Read(ctx context.Context, r io.Reader) (*Trace, error) {
 	rd := newReader()
-	lines := bufio.NewScanner(r)
-	lines.Buffer(make([]byte, 0, 1<<16), maxLine)
+	lines := file.NewLines(file.WithContext(ctx, r), maxLineBytes)
 	if err := rd.head(lines); err != nil {
 		return nil, err
 	}
 	closed, err := rd.events(ctx, lines)
-	if closed != nil {
-		err = rd.tail(closed, lines)
+	if closed {
+		err = rd.tail(lines.Rest())
 		rd.finish()
+	}
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
 	}
 	if err := errors.Join(rd.err(), err); err != nil {
 		return nil, err
@@ -50,84 +59,162 @@ func Read(ctx context.Context, r io.Reader) (*Trace, error) {
 	return rd.t, nil
 }
 
-const (
-	maxLine     = 1 << 30 // the last has all links
-	linesPerCtx = 4096    // between looks at the context
-)
-
 // head reads the first line, up to the list of events.
-func (rd *reader) head(lines *bufio.Scanner) error {
-	if !lines.Scan() && lines.Err() != nil {
-		return lines.Err()
-	}
+func (rd *reader) head(lines *file.Lines) error {
+	line, _, err := lines.Next()
 	rd.line++
-	first := bytes.TrimSpace(lines.Bytes())
+	if err != nil && err != io.EOF && !errors.Is(err, file.ErrLineTooLong) {
+		return err
+	}
+	first := bytes.TrimSpace(line)
 	if !bytes.HasSuffix(first, []byte(`"traceEvents":[`)) || !json.Valid(append(bytes.Clone(first), "]}"...)) {
 		return errors.New("line 1: this is no trace: record one with kernbench run --trace FILE")
 	}
 	return nil
 }
 
-// events reads the list of events, and is the line that closes it. It stops early at
-// mistakes that leave nothing to go on with.
-func (rd *reader) events(ctx context.Context, lines *bufio.Scanner) (closed []byte, err error) {
+// events reads the list of events, and reports whether the bracket that closes it comes next.
+// It stops early at mistakes after which it cannot go on.
+func (rd *reader) events(ctx context.Context, lines *file.Lines) (closed bool, err error) {
 	var e event
 	more := true // an event may follow
-	for n := 0; lines.Scan(); n++ {
+	for n := 0; ; n++ {
 		if n%linesPerCtx == 0 && ctx.Err() != nil {
-			return nil, context.Cause(ctx)
+			return false, context.Cause(ctx)
+		}
+		if lines.Peek() == ']' {
+			rd.line++
+			if more && rd.t.Events > 0 {
+				return false, fmt.Errorf("line %d: the last event has a comma behind it", rd.line-1)
+			}
+			return true, nil
+		}
+		line, _, err := lines.Next()
+		if err == io.EOF {
+			return false, fmt.Errorf("line %d: the trace ends within its events: the run that wrote it did not end", rd.line)
 		}
 		rd.line++
-		line := bytes.TrimSpace(lines.Bytes())
-		if len(line) > 0 && line[0] == ']' {
-			if more && rd.t.Events > 0 {
-				return nil, fmt.Errorf("line %d: the last event has a comma behind it", rd.line-1)
-			}
-			return bytes.Clone(line), nil
+		if err != nil {
+			return false, fmt.Errorf("line %d: %w", rd.line, err)
 		}
 		if !more {
-			return nil, fmt.Errorf("line %d: a comma is missing behind the event", rd.line-1)
+			return false, fmt.Errorf("line %d: a comma is missing behind the event", rd.line-1)
 		}
-		line, more = bytes.CutSuffix(line, []byte(","))
+		line, more = bytes.CutSuffix(bytes.TrimSpace(line), []byte(","))
 		if err := e.parse(line); err != nil {
-			return nil, fmt.Errorf("line %d: %w", rd.line, err)
+			return false, fmt.Errorf("line %d: %w", rd.line, err)
 		}
 		rd.t.Events++
 		if rd.event(&e); len(rd.broken) > maxBroken {
-			return nil, nil
+			return false, nil
 		}
 	}
-	if err := lines.Err(); err != nil {
-		return nil, fmt.Errorf("line %d: %w", rd.line+1, err)
-	}
-	return nil, fmt.Errorf("line %d: the trace ends within its events: the run that wrote it did not end", rd.line)
 }
 
-// tail reads what comes behind the events.
-func (rd *reader) tail(closed []byte, lines *bufio.Scanner) error {
-	for lines.Scan() {
-		closed = append(closed, lines.Bytes()...)
-	}
-	if err := lines.Err(); err != nil {
-		return fmt.Errorf("line %d: %w", rd.line+1, err)
-	}
-	rest := append([]byte("{"), bytes.TrimPrefix(closed[1:], []byte(","))...)
-	var end struct {
-		OtherData struct {
-			About
-			Links []linkRecord `json:"links"`
-		} `json:"otherData"`
-	}
-	if err := json.Unmarshal(rest, &end); err != nil {
+// tail reads the end of the file, from the bracket that closes the events.
+func (rd *reader) tail(r io.Reader) error {
+	limited := &io.LimitedReader{R: r, N: maxTailBytes}
+	start := make([]byte, 2) // ], or ]}
+	if _, err := io.ReadFull(limited, start); err != nil {
 		return fmt.Errorf("line %d: behind the events: %w", rd.line, err)
 	}
-	rd.t.About = end.OtherData.About
-	for _, l := range end.OtherData.Links {
+	text := strings.NewReader("{" + strings.TrimPrefix(string(start[1:]), ","))
+	err := rd.members(file.NewDecoder(io.MultiReader(text, limited)))
+	switch {
+	case err != nil && limited.N <= 0:
+		return fmt.Errorf("line %d: behind the events: there are more than %d bytes", rd.line, maxTailBytes)
+	case err != nil:
+		return fmt.Errorf("line %d: behind the events: %w", rd.line, err)
+	}
+	return nil
+}
+
+// members reads what a trace says beside its events.
+func (rd *reader) members(d *json.Decoder) error {
+	err := eachMember(d, func(key string) error {
+		if key != "otherData" {
+			return skip(d)
+		}
+		about := map[string]json.RawMessage{}
+		err := eachMember(d, func(key string) error {
+			if key == "links" {
+				return rd.links(d)
+			}
+			var value json.RawMessage
+			err := d.Decode(&value)
+			about[key] = value
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		text, err := json.Marshal(about)
+		if err != nil {
+			return err
+		}
+		return json.Unmarshal(text, &rd.t.About)
+	})
+	if err != nil {
+		return err
+	}
+	if _, err := d.Token(); err != io.EOF {
+		return errors.New("there is more text")
+	}
+	return nil
+}
+
+// links reads the list of links, one at a time.
+func (rd *reader) links(d *json.Decoder) error {
+	if err := wantDelim(d, '['); err != nil {
+		return fmt.Errorf("links: %w", err)
+	}
+	for d.More() {
+		var l linkRecord
+		if err := d.Decode(&l); err != nil {
+			return err
+		}
 		link, err := l.read()
 		if err != nil {
-			return fmt.Errorf("line %d: link %s: %w", rd.line, l.Name, err)
+			return fmt.Errorf("link %s: %w", l.Name, err)
 		}
 		rd.t.About.Links = append(rd.t.About.Links, link)
 	}
+	return wantDelim(d, ']')
+}
+
+// eachMember reads an object and calls read at the value of each member.
+func eachMember(d *json.Decoder, read func(key string) error) error {
+	if err := wantDelim(d, '{'); err != nil {
+		return err
+	}
+	for d.More() {
+		key, err := d.Token()
+		if err != nil {
+			return err
+		}
+		if err := read(key.(string)); err != nil { // keys of objects are strings
+			return err
+		}
+	}
+	return wantDelim(d, '}')
+}
+
+// wantDelim reads a bracket.
+func wantDelim(d *json.Decoder, want json.Delim) error {
+	token, err := d.Token()
+	switch {
+	case err == io.EOF:
+		return io.ErrUnexpectedEOF
+	case err != nil:
+		return err
+	case token != want:
+		return fmt.Errorf("%v stands where %v should", token, want)
+	}
 	return nil
+}
+
+// skip reads a value and forgets it.
+func skip(d *json.Decoder) error {
+	var value json.RawMessage
+	return d.Decode(&value)
 }

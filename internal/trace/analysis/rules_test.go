@@ -106,7 +106,7 @@ func TestRules(t *testing.T) {
 		{"a number that is none", line(`{"ph":"B","pid":1.5,"tid":1,"ts":1}`), "line 4: pid: write a whole number"},
 		{"arguments that are none", line(`{"ph":"B","pid":1,"tid":1,"ts":1,"args":3}`), "line 4: args: write an object"},
 		{"a link without a time", strings.Replace(message().String(), `"topology":"abc"`, `"links":[{"name":"a->b","busy_ns":-1,"queued_ns":0}]`, 1),
-			"line 33: link a->b: busy_ns: write a decimal that is not negative, exact to the femtosecond, without an exponent"},
+			"line 33: behind the events: link a->b: busy_ns: write a decimal that is not negative, exact to the femtosecond, without an exponent"},
 	}
 	for _, tt := range tests {
 		_, err := Read(t.Context(), strings.NewReader(tt.text))
@@ -201,6 +201,60 @@ func TestInterruptedRead(t *testing.T) {
 	cancel()
 	if _, err := Read(ctx, strings.NewReader(message().String())); !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v, want %v", err, context.Canceled)
+	}
+}
+
+// endless is a stream of one line without an end, which counts what is read of it and calls
+// a function when that is more than a limit.
+type endless struct {
+	start string
+	fill  byte
+	read  int
+	limit int
+	past  func()
+}
+
+func (e *endless) Read(p []byte) (int, error) {
+	n := copy(p, e.start)
+	e.start = e.start[n:]
+	for i := range p[n:] {
+		p[n+i] = e.fill
+	}
+	e.read += len(p)
+	if e.past != nil && e.read > e.limit {
+		e.past()
+	}
+	return len(p), nil
+}
+
+// TestEndlessLine: a line that does not end is refused after its limit, and an interrupt is
+// seen at the next read, within an event as behind the events.
+func TestEndlessLine(t *testing.T) {
+	const head, event = "{\"traceEvents\":[\n", "{\"ph\":\"B\""
+	for _, tt := range []struct {
+		start string
+		fill  byte
+		want  string
+		limit int
+	}{
+		{"", ' ', "line 1: this is no trace: record one with kernbench run --trace FILE", maxLineBytes},
+		{head + event, ' ', "line 2: the line is too long: it has more than 1048576 bytes", maxLineBytes},
+		{head + "],", ' ', "line 2: behind the events: this is no JSON: it has more than 65536 blanks in a row", maxLineBytes},
+		{head + "],\"a\":\"", 'x', "line 2: behind the events: there are more than 134217728 bytes", maxTailBytes},
+	} {
+		r := &endless{start: tt.start, fill: tt.fill}
+		if _, err := Read(t.Context(), r); err == nil || err.Error() != tt.want || r.read > tt.limit+1<<17 {
+			t.Errorf("%q: got %v after %d bytes, want %s", tt.start, err, r.read, tt.want)
+		}
+		if tt.start == head+"]," {
+			continue // is refused before it could be interrupted
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		r = &endless{start: tt.start, fill: 'x', limit: 1 << 19, past: cancel}
+		if _, err := Read(ctx, r); !errors.Is(err, context.Canceled) || r.read > 1<<21 {
+			t.Errorf("%q: got %v after %d bytes, want %v soon after %d", tt.start, err, r.read, context.Canceled, r.limit)
+		}
+		cancel()
 	}
 }
 
