@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"strings"
 	"testing"
 )
 
@@ -177,3 +179,14 @@ func TestPause(t *testing.T) {
 type callback func()
 
 func (f callback) Handle(Kind, uint64) { f() }
+
+// TestDocsOfBeats holds the page of the engine to the number of events between beats.
+func TestDocsOfBeats(t *testing.T) {
+	page, err := os.ReadFile("../../docs/engine.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := fmt.Sprintf("every %d events", beatEvery); !strings.Contains(string(page), want) {
+		t.Errorf("docs/engine.md does not say %q", want)
+	}
+}
