@@ -14,6 +14,7 @@ type Param struct {
 	Usage   string   `json:"usage"` // one line, for the help
 	Default string   `json:"default"`
 	Values  []string `json:"values,omitempty"` // what it may be; empty: any text
+	Output  bool     `json:"-"`                // the value is the name of a file that the bench writes, "" for none
 }
 
 // same reports whether two parameters of one name can be one flag.

@@ -18,6 +18,10 @@ type Bench struct {
 	// Folder is where a bench that writes files puts them, unless whoever runs it says
 	// otherwise: "1H_milestone_output/ccl". Results there may be taken over (Resume).
 	Folder string
+	// Files are the names of the files that the bench writes to its folder, as patterns of
+	// [path/filepath.Match]: "*.svg". A configuration that is read from a file of such a name
+	// in the folder is refused, unless the bench would write the same again.
+	Files []string
 	// Run launches kernels, checks values with Check, and reports with Metric and
 	// Row. An error means that it could not be run, not that a value is wrong.
 	Run func(ctx *torch.Context) error

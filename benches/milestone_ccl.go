@@ -37,6 +37,7 @@ over what is there.`,
 			{Name: "max-elems", Usage: "leave out sizes of more elements than this", Default: "49152"},
 		},
 		Folder: "1H_milestone_output/ccl",
+		Files:  []string{"points.jsonl", "summary.csv", "buffer_kind.csv", "*.svg", "*.png", "topology.yaml", "ccl.yaml", "report.html"},
 		Run:    runMilestoneCCL,
 	})
 }

@@ -62,6 +62,7 @@ func TestMilestoneCCLFew(t *testing.T) {
 	if got, want := slices.Sorted(maps.Keys(files)), slices.Sorted(slices.Values(cclFiles)); !slices.Equal(got, want) {
 		t.Errorf("files %v, want %v", got, want)
 	}
+	checkFiles(t, milestoneCCL.name, r.Artifacts)
 	for i, name := range cclFiles {
 		if want := filepath.Join(dir, name); r.Artifacts[i] != want {
 			t.Errorf("artifact %d: %s, want %s", i, r.Artifacts[i], want)

@@ -40,6 +40,7 @@ everything on one page, and points.jsonl, with which --resume takes over what is
 			{Name: "sizes", Usage: "which sizes are multiplied: few is for a quick look", Default: "all", Values: []string{"all", "few"}},
 		},
 		Folder: "1H_milestone_output/gemm",
+		Files:  []string{"points.jsonl", "gemm.csv", "device.csv", "*.svg", "*.png", "topology.yaml", "report.html"},
 		Run:    runMilestoneGEMM,
 	})
 }

@@ -27,6 +27,7 @@ func TestMilestoneGEMMFiles(t *testing.T) {
 	if len(first) != len(r.Artifacts) || len(first) != 29 {
 		t.Errorf("%d files and %d artifacts, want 29: 12 figures in two forms, 2 tables, points, the topology and a page", len(first), len(r.Artifacts))
 	}
+	checkFiles(t, milestoneGEMM.name, r.Artifacts)
 	checkGemmTables(t, folder, len(r.Rows))
 	lines := strings.SplitAfter(first["points.jsonl"], "\n")
 	part := strings.Join(append(lines[:1:1], lines[9:20]...), "") + lines[3][:20] // killed while it wrote

@@ -12,6 +12,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/kernbench/kernbench/bench"
 	"github.com/kernbench/kernbench/internal/rapidtest"
 	"github.com/kernbench/kernbench/internal/sweep"
 	"github.com/kernbench/kernbench/torch"
@@ -38,6 +39,32 @@ func checkDocFigures(t *testing.T, dir, prefix string, names ...string) {
 		if shown, err := os.ReadFile(file); string(shown) != string(drawn) || err != nil {
 			t.Errorf("%s is not what the milestone draws (error %v): run go test ./benches -run Milestone -update", file, err)
 		}
+	}
+}
+
+// checkFiles wants the files that a milestone has written to match the patterns of its bench,
+// and each pattern to match one of the files.
+func checkFiles(t *testing.T, name string, written []string) {
+	t.Helper()
+	b, _ := bench.Find(name)
+	unused := map[string]bool{}
+	for _, pattern := range b.Files {
+		unused[pattern] = true
+	}
+	for _, file := range written {
+		known := false
+		for _, pattern := range b.Files {
+			if match, err := filepath.Match(pattern, filepath.Base(file)); match || err != nil {
+				known = true
+				delete(unused, pattern)
+			}
+		}
+		if !known {
+			t.Errorf("%s writes %s, which its Files %q do not name", name, file, b.Files)
+		}
+	}
+	if len(unused) > 0 {
+		t.Errorf("%s writes no file of the patterns %v", name, unused)
 	}
 }
 

@@ -18,7 +18,7 @@ func taskParams(count string) []bench.Param {
 		{Name: "runtime", Usage: "who schedules the tasks", Default: "all", Values: append([]string{"all"}, task.RuntimeNames()...)},
 		{Name: "count", Usage: "how many tasks, or tiles", Default: count},
 		{Name: "tile", Usage: "elements that a task works on", Default: "1024"},
-		{Name: "gantt-svg", Usage: "draw who did what when to this file"},
+		{Name: "gantt-svg", Usage: "draw who did what when to this file", Output: true},
 	}
 }
 

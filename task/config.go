@@ -136,6 +136,15 @@ func (c *Config) Source() string {
 	return c.origin.Name()
 }
 
+// Files lists the files that the configuration was loaded from: the one asked for, and those
+// that it extends. Presets are none.
+func (c *Config) Files() []string {
+	if c.origin == nil {
+		return nil
+	}
+	return c.origin.Files()
+}
+
 // YAML is the configuration as a complete file, which loads to an equal one.
 func (c *Config) YAML() []byte { return config.Encode(c, topology.Scalars()) }
 

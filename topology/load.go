@@ -92,6 +92,15 @@ func (s *Spec) errorAt(path, format string, args ...any) *config.Error {
 	return s.origin.Errorf(path, format, args...)
 }
 
+// Files lists the files that the spec was loaded from: the one asked for, and those
+// that it extends. Presets are none.
+func (s *Spec) Files() []string {
+	if s.origin == nil {
+		return nil
+	}
+	return s.origin.Files()
+}
+
 // YAML is the spec as a complete file, which loads to an equal one.
 func (s *Spec) YAML() []byte { return config.Encode(s, scalars) }
 

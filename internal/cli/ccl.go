@@ -44,6 +44,9 @@ column and what to write instead, and then ends with exit status 2.
 		presets: []string{"default"},
 		check: func(name string, sets []string) (v validation, size string, err error) {
 			c, err := loadCCL(cmd.Context(), name, sets)
+			if err == nil {
+				err = checkRead("ccl", c)
+			}
 			if err != nil {
 				return v, "", err
 			}
@@ -99,6 +102,9 @@ without a name, with the keys of the file; sizes are in bytes.`,
 	format := formatFlag(cmd, "yaml")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		c, err := loadCCL(cmd.Context(), file, sets)
+		if err == nil {
+			err = checkRead("ccl", c)
+		}
 		if err != nil {
 			return err
 		}

@@ -95,7 +95,7 @@ the sentence; best is empty without --algo all, and what is left out has no rows
 			return atMostOne("COLLECTIVE")(cmd, args)
 		},
 	}
-	files := addConfigFlags(cmd)
+	configs := addConfigFlags(cmd)
 	format := formatFlag(cmd, "csv")
 	flags := addCollFlags(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
@@ -113,13 +113,19 @@ the sentence; best is empty without --algo all, and what is left out has no rows
 			}
 			return measure(cmd, o, *format)
 		}
-		g, how, err := files.load(cmd.Context())
+		g, how, err := configs.load(cmd.Context())
 		if err != nil {
 			return err
 		}
 		o, err := flags.simulated(c, g, how)
 		if err != nil {
 			return badInput(err)
+		}
+		var use files
+		use.readsProgram(g, how, nil)
+		use.writes("--trace", o.Trace)
+		if err := use.check(); err != nil {
+			return err
 		}
 		return measure(cmd, o, *format)
 	}

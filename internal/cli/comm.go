@@ -99,6 +99,9 @@ makespans, with what the host builds before tasks run. tasks is of sim alone.`,
 		if err := tasks.read(&o); err != nil {
 			return badInput(err)
 		}
+		if err := tasks.checkFiles(&o, o.Keep); err != nil {
+			return err
+		}
 		stop := watch(cmd, args[0], &o)
 		r, err := runner.Run(cmd.Context(), o)
 		stop()
@@ -162,6 +165,9 @@ Parameters are those of comm prepare; --set changes what tasks cost, tasks.KEY=V
 		}
 		if err := tasks.read(&o); err != nil {
 			return badInput(err)
+		}
+		if err := tasks.checkFiles(&o, args[0]); err != nil {
+			return err
 		}
 		stop := watch(cmd, args[0], &o)
 		r, err := runner.Execute(cmd.Context(), args[0], o)

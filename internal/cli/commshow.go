@@ -128,6 +128,11 @@ signal_bytes) and buffers
 	source := cmd.Flags().Bool("source", false, "print the file")
 	format := formatFlag(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		var use files
+		use.readsScenario(args[0])
+		if err := use.check(); err != nil {
+			return err
+		}
 		s, err := scenario.LoadContext(cmd.Context(), args[0])
 		if err != nil {
 			return badInput(err)

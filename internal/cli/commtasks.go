@@ -3,6 +3,7 @@ package cli
 import (
 	"errors"
 	"fmt"
+	"os"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -13,6 +14,7 @@ import (
 	"github.com/kernbench/kernbench/internal/runner"
 	"github.com/kernbench/kernbench/task"
 	taskchart "github.com/kernbench/kernbench/task/chart"
+	"github.com/kernbench/kernbench/topology"
 )
 
 // taskFlags is how the tasks of a scenario are scheduled, and what is shown of it.
@@ -76,6 +78,25 @@ func (f *taskFlags) read(o *runner.Options) (err error) {
 	}
 	o.Tasks, err = loadTasks(f.cmd.Context(), f.file, f.sets)
 	return err
+}
+
+// checkFiles checks the files of a run: its scenario, "" for that of the folder; its
+// configurations; the folder of its values, "" if it has none; and the picture of its tasks.
+func (f *taskFlags) checkFiles(o *runner.Options, folder string) error {
+	var use files
+	use.readsScenario(o.Scenario)
+	// A pipe can be read once only, by the run. The run also reports errors.
+	if info, err := os.Stat(o.Preset); err == nil && info.Mode().IsRegular() {
+		if spec, err := topology.LoadContext(f.cmd.Context(), o.Preset); err == nil {
+			use.readsConfig("topology", spec)
+		}
+	}
+	if o.Tasks != nil {
+		use.readsConfig("tasks", o.Tasks)
+	}
+	use.writesIn("the folder", folder, runner.FolderFiles...)
+	use.writes("--gantt-svg", f.svg)
+	return use.check()
 }
 
 // report has a result told, with the charts that are wanted.

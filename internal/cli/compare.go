@@ -91,6 +91,12 @@ source, date, about, unknown, columns (of theirs), systems, difference and rows.
 
 // compareFiles compares two files or folders.
 func compareFiles(cmd *cobra.Command, a, b string, o results.CompareOptions, style compareStyle) error {
+	var use files
+	use.reads("A", a)
+	use.reads("B", b)
+	if err := use.check(); err != nil {
+		return err
+	}
 	filesA, errA := results.ReadAll(cmd.Context(), a)
 	filesB, errB := results.ReadAll(cmd.Context(), b)
 	if err := errors.Join(errA, errB); err != nil {

@@ -192,6 +192,15 @@ func (f *programFlags) load(ctx context.Context) (*topology.Graph, *ccl.Config, 
 	return g, c, t, nil
 }
 
+// readsProgram declares the files of the configurations that a program runs on.
+func (f *files) readsProgram(g *topology.Graph, c *ccl.Config, tasks any) {
+	f.readsConfig("topology", g.Spec())
+	f.readsConfig("ccl", c)
+	if t, ok := tasks.(*task.Config); ok { // else it was refused, and is not used
+		f.readsConfig("tasks", t)
+	}
+}
+
 // loadTasks reads what scheduling tasks costs. Keys of --set may begin with the prefix
 // that tells them from those of a topology.
 func loadTasks(ctx context.Context, name string, sets []string) (*task.Config, error) {

@@ -62,6 +62,14 @@ block: one_way, and a state that is usual, changed, one_way or absent.`,
 		if err != nil {
 			return err
 		}
+		var use files
+		use.readsConfig("topology", g.Spec())
+		if out != "-" {
+			use.writes("--out", out)
+		}
+		if err := use.check(); err != nil {
+			return err
+		}
 		d, err := figure.Topology(g, figure.View(*view), at)
 		if err != nil {
 			return badInput(err)

@@ -49,6 +49,12 @@ points left out).`,
 		if err := wantJSONL("OUT", args[0]); err != nil {
 			return badInput(err)
 		}
+		var use files
+		use.reads("shard", args[1:]...)
+		use.updates("OUT", args[0])
+		if err := use.check(); err != nil {
+			return err
+		}
 		m, err := sweep.Merge(cmd.Context(), args[0], sweep.MergeOptions{Partial: *partial, Strict: *strict}, args[1:]...)
 		switch {
 		case errors.As(err, new(*sweep.WriteError)):

@@ -95,6 +95,12 @@ the number of points whose ok is false (not_ok), and series of name, column and 
 		if err := r.check(); err != nil {
 			return badInput(err)
 		}
+		var use files
+		use.reads("results", args[0])
+		use.writes("--out", r.file)
+		if err := use.check(); err != nil {
+			return err
+		}
 		table, err := readResults(cmd, args[0])
 		if err != nil {
 			return badInput(err)

@@ -44,6 +44,9 @@ The exit status is 1 if a simulated time differs from its formula.`,
 		if err != nil {
 			return err
 		}
+		if err := checkRead("topology", g.Spec()); err != nil {
+			return err
+		}
 		if o.Sizes, err = parseSizes(*sizes); err != nil {
 			return badInput(err)
 		}

@@ -60,6 +60,11 @@ operations, launches, host_reads, reads_compared, bytes_compared and digest.`,
 		if err != nil {
 			return badInput(err)
 		}
+		var use files
+		use.reads("op log", args[0])
+		if err := use.check(); err != nil {
+			return err
+		}
 		h, log, found, err := replay(cmd.Context(), args[0], n)
 		if err != nil {
 			return badInput(fmt.Errorf("replay %s: %w", args[0], err))

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -81,6 +82,21 @@ rows, artifacts (files written) and config.`,
 		}
 		var tasks any
 		if o.Topology, o.CCL, tasks, err = config.load(cmd.Context()); err != nil {
+			return err
+		}
+		var use files
+		use.readsProgram(o.Topology, o.CCL, tasks)
+		use.writes("--log", o.Log)
+		use.writes("--trace", o.Trace)
+		for _, p := range b.Params {
+			if p.Output {
+				use.writes("--"+p.Name, cmp.Or(o.Params[p.Name], p.Default))
+			}
+		}
+		if b.Folder != "" {
+			use.writesIn("--out", cmp.Or(o.Folder, b.Folder), b.Files...)
+		}
+		if err := use.check(); err != nil {
 			return err
 		}
 		o.Settings = []any{tasks}
@@ -167,9 +183,6 @@ func addRunFlags(cmd *cobra.Command) func() (bench.Options, error) {
 		}
 		if err := errors.Join(folderOf("log", o.Log), folderOf("trace", o.Trace)); err != nil {
 			return o, err
-		}
-		if o.Log != "" && o.Log == o.Trace {
-			return o, fmt.Errorf("--log and --trace are both %s: give each a file of its own", o.Log)
 		}
 		if *stall < time.Millisecond {
 			return o, fmt.Errorf("--stall %v is too short: write at least 1ms", *stall)

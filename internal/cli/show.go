@@ -49,6 +49,9 @@ latency_ns and overhead_ns.`,
 		if err != nil {
 			return err
 		}
+		if err := checkRead("topology", g.Spec()); err != nil {
+			return err
+		}
 		ctx, out := cmd.Context(), cmd.OutOrStdout()
 		if *format == "yaml" {
 			_, err := out.Write(g.Spec().YAML())

@@ -68,14 +68,20 @@ points of point, settings and row. With --dry-run it is a list of point and sett
 		if err != nil {
 			return badInput(err)
 		}
+		if !*dry {
+			if *out == "" {
+				*out = defaultOut(args[0], shard)
+			}
+			if err := wantJSONL("--out", *out); err != nil {
+				return badInput(err)
+			}
+			plan.use.writes("--out", *out)
+		}
+		if err := plan.use.check(); err != nil {
+			return err
+		}
 		if *dry {
 			return writePoints(cmd.OutOrStdout(), plan, shard, *format)
-		}
-		if *out == "" {
-			*out = defaultOut(args[0], shard)
-		}
-		if err := wantJSONL("--out", *out); err != nil {
-			return badInput(err)
 		}
 		program, err := report.Program()
 		if err != nil {

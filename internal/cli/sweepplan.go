@@ -25,6 +25,7 @@ type sweepPlan struct {
 	ready     map[string]loaded   // some configurations, by the key of setups
 	hashes    map[string]string   // of all of them
 	elsewhere []error             // mistakes that are not in the file of the sweep
+	use       files               // that the sweep reads
 }
 
 // place is where a setting is written, as paths of the file; "" on the command line.
@@ -43,6 +44,7 @@ func planSweep(ctx context.Context, name string, flags programFlags) (*sweepPlan
 			p.places[[2]string{c.key, v}] = place{c.keyAt, c.at[i]}
 		}
 	}
+	p.use.reads("sweep", name)
 	p.checkBench()
 	p.checkClashes()
 	if err := p.checkPoints(ctx); err != nil {
@@ -83,6 +85,9 @@ func (p *sweepPlan) checkParam(name, value string, at place) bool {
 		names := paramNames(p.bench)
 		p.fail(at.key, "%s is no parameter of %s, which has %s%s", name, p.Bench, cmp.Or(strings.Join(names, ", "), "none"), config.DidYouMean(name, names))
 		return false
+	}
+	if p.bench.Params[i].Output {
+		p.fail(at.key, "%s is a file that each point would write: delete it, and draw single points with kernbench run %s", name, p.Bench)
 	}
 	if allowed := p.bench.Params[i].Values; len(allowed) > 0 && !slices.Contains(allowed, value) {
 		p.fail(at.value, "%q: write one of %s%s", value, strings.Join(allowed, ", "), config.DidYouMean(value, allowed))
@@ -136,6 +141,9 @@ func (p *sweepPlan) checkPoints(ctx context.Context) error {
 			continue
 		}
 		l, err := s.loaded(ctx)
+		if err == nil {
+			p.use.readsProgram(l.system, l.ccl, l.tasks)
+		}
 		switch {
 		case err != nil:
 			p.mistakes(ctx, s)

@@ -50,6 +50,9 @@ file, line, column, path and message.`,
 		presets: []string{"default"},
 		check: func(name string, sets []string) (v validation, size string, err error) {
 			c, err := loadTasks(cmd.Context(), name, sets)
+			if err == nil {
+				err = checkRead("tasks", c)
+			}
 			if err != nil {
 				return v, "", err
 			}
@@ -91,6 +94,9 @@ name, with the keys of the file; times are in ns, and their names end in _ns.`,
 	format := formatFlag(cmd, "yaml")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		c, err := loadTasks(cmd.Context(), file, sets)
+		if err == nil {
+			err = checkRead("tasks", c)
+		}
 		if err != nil {
 			return err
 		}

@@ -61,6 +61,11 @@ waited_from, text), engines and links (kinds, busiest, most_queued).`,
 		if top < 0 {
 			return badInput(fmt.Errorf("--top %d: write how many to list", top))
 		}
+		var use files
+		use.reads("trace", args[0])
+		if err := use.check(); err != nil {
+			return err
+		}
 		t, err := analysis.Open(cmd.Context(), args[0])
 		if err == nil {
 			r := traced{Version: report.Version, File: args[0]}

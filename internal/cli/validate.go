@@ -64,6 +64,9 @@ errors of file, line, column, path and message.`,
 			if err != nil {
 				return v, "", err
 			}
+			if err := checkRead("topology", g.Spec()); err != nil {
+				return v, "", err
+			}
 			m := report.Describe(g)
 			v.Source, v.Hash, v.PEs = m.Topology.Source, m.Topology.Hash, m.Totals.PEs
 			return v, fmt.Sprintf("%d PEs", v.PEs), nil

@@ -55,7 +55,8 @@ func (p Presets) Source(name string) ([]byte, error) {
 // Load reads what the user asked for, with its extends and --set arguments
 // applied: a file if there is one of that name, else a preset. Without a name it
 // is the usual file if there is one, else the preset default. A file that exists
-// but cannot be read is an error, never passed over.
+// but cannot be read is an error, never passed over. The one exception is the usual file
+// that standard output goes to and that is still empty: the output is to become the file.
 func (p Presets) Load(ctx context.Context, name, usual string, sets ...string) (*Doc, error) {
 	if name == "" {
 		switch there, err := usualExists(usual); {
@@ -78,21 +79,36 @@ func (p Presets) Load(ctx context.Context, name, usual string, sets ...string) (
 	if err != nil {
 		return nil, err
 	}
-	return p.build(ctx, name, text, chain{filepath.Clean(name)}, sets)
+	d, err := p.build(ctx, name, text, chain{filepath.Clean(name)}, sets)
+	if err == nil {
+		d.sources[0].file = true
+	}
+	return d, err
 }
 
-// usualExists reports whether there is anything under the name of the usual
+// usualExists reports whether there is anything to read under the name of the usual
 // file. The other ending of YAML files is a slip, which must not go unnoticed.
 func usualExists(usual string) (bool, error) {
 	_, err := os.Lstat(usual)
 	if !errors.Is(err, fs.ErrNotExist) {
-		return err == nil, err
+		return err == nil && !emptied(usual), err
 	}
 	stem := strings.TrimSuffix(usual, ".yaml")
-	if _, err := os.Lstat(stem + ".yml"); err == nil {
+	if _, err := os.Lstat(stem + ".yml"); err == nil && !emptied(stem+".yml") {
 		return false, fmt.Errorf("found %s.yml: name it %s or pass --%s %s.yml", stem, usual, stem, stem)
 	}
 	return false, nil
+}
+
+// emptied reports whether a file is the one that standard output goes to, and empty, as the
+// shell makes it for `kernbench ccl show --format yaml > ccl.yaml`.
+func emptied(name string) bool {
+	info, err := os.Stat(name)
+	if err != nil || !info.Mode().IsRegular() || info.Size() > 0 {
+		return false
+	}
+	out, err := os.Stdout.Stat()
+	return err == nil && os.SameFile(info, out)
 }
 
 func (p Presets) preset(name string, sets []string) (*Doc, error) {
@@ -138,6 +154,7 @@ func (p Presets) extended(ctx context.Context, file string, text []byte, from ch
 	if err != nil {
 		return nil, err
 	}
+	base.sources[0].file = isPath(d.extends.text)
 	d.Extend(base)
 	return d, nil
 }
@@ -206,6 +223,9 @@ func ReadFile(ctx context.Context, name string) ([]byte, error) {
 			return nil, noFile(fmt.Sprintf("%s is a link to %s, which does not exist", name, target))
 		}
 		return nil, noFile("no file " + name)
+	}
+	if err == nil && emptied(name) {
+		return nil, fmt.Errorf("standard output goes to %s, which is read, and the shell has emptied it: send it to another file", name)
 	}
 	return text, err
 }

@@ -130,3 +130,27 @@ func TestName(t *testing.T) {
 		t.Errorf("got %s, want %s", got, want)
 	}
 }
+
+// TestFiles: a configuration knows the files that it was read from, and presets are none.
+func TestFiles(t *testing.T) {
+	t.Chdir(t.TempDir())
+	for name, text := range map[string]string{"top.yaml": "extends: ./base.yaml\n", "base.yaml": "extends: default\n"} {
+		if err := os.WriteFile(name, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	p := Presets{FS: fstest.MapFS{"default.yaml": {Data: []byte(good)}}}
+	for name, want := range map[string]string{"./top.yaml": "[./top.yaml base.yaml]", "base.yaml": "[base.yaml]", "default": "[]", "": "[]"} {
+		d, err := p.Load(t.Context(), name, "usual.yaml", "a=1")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := fmt.Sprint(d.Files()); got != want {
+			t.Errorf("files of %q: got %s, want %s", name, got, want)
+		}
+	}
+	d, err := p.Parse("text", []byte("extends: default\n"))
+	if err != nil || d.Files() != nil {
+		t.Errorf("files of a text in memory: got %v, %v, want none", d.Files(), err)
+	}
+}

@@ -24,6 +24,7 @@ type source struct {
 	name  string
 	lines []string
 	set   bool
+	file  bool // read from a file, not from a preset or from memory
 }
 
 // pos is a place in a source; line and column count from 1.
@@ -97,6 +98,17 @@ func (d *Doc) Name() string {
 		}
 	}
 	return name
+}
+
+// Files lists the files that the configuration was read from: the one asked for, and
+// those that it extends. Presets are none.
+func (d *Doc) Files() (names []string) {
+	for _, s := range d.sources {
+		if s.file {
+			names = append(names, s.name)
+		}
+	}
+	return names
 }
 
 // Errorf is an error in the value at a path such as "overrides[2].link", placed

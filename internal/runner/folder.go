@@ -24,6 +24,9 @@ const (
 // maxChoiceBytes is the limit on the size of choiceFile.
 const maxChoiceBytes = 1 << 20
 
+// FolderFiles is the names of the files of a folder, as patterns of [filepath.Match].
+var FolderFiles = []string{scenarioFile, choiceFile, "round*/rank*/*.npy"}
+
 // prepared is what Prepare has settled: choiceFile.
 type prepared struct {
 	Scenario string `json:"scenario"`
