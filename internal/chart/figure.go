@@ -9,6 +9,8 @@ import (
 
 	"gonum.org/v1/plot/vg/vgimg"
 	"gonum.org/v1/plot/vg/vgsvg"
+
+	"github.com/kernbench/kernbench/internal/printable"
 )
 
 // Figure is a [Lines], [Bars], [HeatMap] or [Network].
@@ -64,7 +66,7 @@ func tidy(title string, svg []byte) []byte {
 	var head bytes.Buffer
 	fmt.Fprintf(&head, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %d" width="%[1]d" height="%d" role="img" font-family="%s">`+"\n<title>",
 		int(slideW), int(slideH), fontFamilies)
-	if err := xml.EscapeText(&head, []byte(title)); err != nil {
+	if err := xml.EscapeText(&head, []byte(printable.Line(title))); err != nil {
 		panic(err) // a buffer takes everything
 	}
 	head.WriteString("</title>")

@@ -12,6 +12,8 @@ import (
 	"golang.org/x/image/font/opentype"
 	"gonum.org/v1/plot/font"
 	"gonum.org/v1/plot/vg"
+
+	"github.com/kernbench/kernbench/internal/printable"
 )
 
 // pen draws on a canvas whose y axis points up.
@@ -57,10 +59,10 @@ func (s style) face() font.Face {
 	return font.Face{Font: f, Face: fonts()[0]}
 }
 
-// width is that of a text.
+// width returns the width of a text as pen.text writes it.
 func (s style) width(text string) vg.Length {
 	face := s.face()
-	return face.Width(text)
+	return face.Width(printable.Line(text))
 }
 
 // wrap is a text in lines of at most a width, broken at spaces, and if within words
@@ -68,6 +70,7 @@ func (s style) width(text string) vg.Length {
 func (s style) wrap(text string, most vg.Length, within bool) []string {
 	var lines []string
 	for _, word := range strings.Fields(text) {
+		word = printable.Line(word)
 		parts := []string{word}
 		if within {
 			parts = strings.SplitAfter(word, "_")
@@ -89,6 +92,7 @@ func (s style) wrap(text string, most vg.Length, within bool) []string {
 
 // cut is a text of at most a width, with dots where the rest was.
 func (s style) cut(text string, most vg.Length) string {
+	text = printable.Line(text)
 	short := []rune(text)
 	for s.width(text) > most && len(short) > 0 {
 		short = short[:len(short)-1]
@@ -100,11 +104,13 @@ func (s style) cut(text string, most vg.Length) string {
 // lineHeight is the distance of lines of text.
 func (s style) lineHeight() vg.Length { return s.size * 1.25 }
 
-// text writes one line, the anchor at the middle of its capitals' height.
+// text writes one line, the anchor at the middle of its capitals' height. What is not
+// printable is escaped.
 func (p pen) text(s style, at vg.Point, text string) {
 	if text == "" {
 		return
 	}
+	text = printable.Line(text)
 	if s.colour == nil {
 		s.colour = ink
 	}

@@ -132,6 +132,7 @@ may be changed before comm execute; comm verify compares.`,
 		if err := runner.Prepare(cmd.Context(), o, args[1]); err != nil {
 			return failed(err)
 		}
+		forPeople(cmd, true)
 		_, err := fmt.Fprintf(cmd.OutOrStdout(), "%s has the inputs and golden values of %s; next: kernbench comm execute %[1]s\n", args[1], args[0])
 		return err
 	}
@@ -175,6 +176,7 @@ Parameters are those of comm prepare; --set changes what tasks cost, tasks.KEY=V
 		if err != nil {
 			return failed(err)
 		}
+		forPeople(cmd, true)
 		return tasks.report(r, "text", func() error {
 			_, err := cmd.OutOrStdout().Write([]byte(executedText(args[0], r)))
 			if err != nil || len(r.Races) == 0 {

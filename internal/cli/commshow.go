@@ -141,6 +141,7 @@ signal_bytes) and buffers
 			if err := alone(cmd, "source"); err != nil {
 				return badInput(err)
 			}
+			forPeople(cmd, false)
 			_, err := cmd.OutOrStdout().Write(s.Text)
 			return err
 		}

@@ -5,9 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 	"syscall"
 
+	"github.com/spf13/cobra"
+
 	"github.com/kernbench/kernbench/internal/config"
+	"github.com/kernbench/kernbench/internal/printable"
 )
 
 // The exit statuses.
@@ -77,7 +81,8 @@ func complain(w io.Writer, err error) {
 		if errors.As(e, &at) && at.Line > 0 {
 			prefix = ""
 		}
-		fmt.Fprintf(w, "%s%v\n", prefix, e)
+		text := strings.ReplaceAll(e.Error(), "\t", "    ") // traces of goroutines have tabs
+		fmt.Fprintf(w, "%s%s\n", prefix, printable.Text(text))
 	}
 }
 
@@ -104,17 +109,39 @@ func flatten(err error) []error {
 }
 
 // output is a writer that remembers its first error, so that commands need not
-// look at every line they write.
+// look at every line they write. It escapes text for people.
 type output struct {
-	w   io.Writer
-	err error
+	w    io.Writer
+	text *printable.Writer // to w; nil for data
+	err  error
 }
 
-func (o *output) Write(p []byte) (int, error) {
-	if o.err != nil {
-		return 0, o.err
+func (o *output) Write(p []byte) (n int, err error) {
+	switch {
+	case o.err != nil:
+	case o.text != nil:
+		n, o.err = o.text.Write(p)
+	default:
+		n, o.err = o.w.Write(p)
 	}
-	n, err := o.w.Write(p)
-	o.err = err
-	return n, err
+	return n, o.err
+}
+
+// flush writes what is left of a text.
+func (o *output) flush() {
+	if o.text != nil && o.err == nil {
+		o.err = o.text.Flush()
+	}
+}
+
+// forPeople says whether what a command prints is text for people, or data for programs.
+func forPeople(cmd *cobra.Command, people bool) {
+	o, ok := cmd.OutOrStdout().(*output)
+	switch {
+	case !ok: // the writer of a test
+	case people:
+		o.text = &printable.Writer{W: o.w}
+	default:
+		o.text = nil
+	}
 }

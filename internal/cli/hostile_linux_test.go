@@ -47,8 +47,8 @@ var readers = []struct {
 	{"run milestone-1h-ccl --max-elems 128 --resume --out d", "d/points.jsonl", "", true},
 }
 
-// hostile is what a name may lead to instead of the file that was meant.
-var hostile = []struct {
+// hostileFiles is what a name may lead to instead of the file that was meant.
+var hostileFiles = []struct {
 	name string
 	make func(path string) error
 }{
@@ -74,7 +74,7 @@ func TestHostileFiles(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, r := range readers {
-		for _, h := range hostile {
+		for _, h := range hostileFiles {
 			t.Run(strings.Fields(r.args)[0]+" "+r.file+" "+h.name, func(t *testing.T) {
 				t.Chdir(t.TempDir())
 				if err := os.WriteFile("small.yaml", []byte(small), 0o666); err != nil {

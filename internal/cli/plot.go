@@ -4,12 +4,14 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/kernbench/kernbench/internal/chart"
 	"github.com/kernbench/kernbench/internal/file"
+	"github.com/kernbench/kernbench/internal/printable"
 	"github.com/kernbench/kernbench/internal/report"
 	"github.com/kernbench/kernbench/internal/results"
 )
@@ -192,6 +194,8 @@ func completeColumns(cmd *cobra.Command, flags ...string) {
 			if err != nil {
 				return nil, cobra.ShellCompDirectiveError
 			}
+			// The shell would obey what is not printable.
+			table.Columns = slices.DeleteFunc(table.Columns, func(c string) bool { return printable.Line(c) != c })
 			if flag != "where" {
 				return table.Columns, cobra.ShellCompDirectiveNoFileComp
 			}

@@ -6,6 +6,8 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/kernbench/kernbench/internal/chart"
 	"github.com/kernbench/kernbench/internal/results"
@@ -39,7 +41,11 @@ func (r *plotRequest) describe() string {
 	if len(r.by) > 0 {
 		text += map[bool]string{true: " and ", false: ", by "}[r.kind == "heat"] + together(r.by).label
 	}
-	return strings.ToUpper(text[:1]) + text[1:]
+	first, size := utf8.DecodeRuneInString(text)
+	if first == utf8.RuneError {
+		return text
+	}
+	return string(unicode.ToUpper(first)) + text[size:]
 }
 
 func (r *plotRequest) lines(d *plotData, title, note string) (chart.Figure, string) {

@@ -46,6 +46,7 @@ func Run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	if err != nil && !*started {
 		err = badInput(err) // refused before any command ran
 	}
+	out.flush()
 	if out.err != nil {
 		err = fmt.Errorf("write output: %w", out.err)
 	}
@@ -96,8 +97,10 @@ Exit status: 0 ok, 1 wrong values or a failed check, 2 bad usage or input,
 		Version:       report.Version,
 		SilenceErrors: true,
 		SilenceUsage:  true,
-		PersistentPreRun: func(*cobra.Command, []string) {
+		PersistentPreRun: func(cmd *cobra.Command, _ []string) {
 			*started = true
+			format := cmd.Flags().Lookup("format")
+			forPeople(cmd, format != nil && format.Value.String() == "text")
 		},
 	}
 	group(root)

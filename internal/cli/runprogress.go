@@ -6,6 +6,8 @@ import (
 	"os"
 	"sync"
 	"time"
+
+	"github.com/kernbench/kernbench/internal/printable"
 )
 
 // progress tells a person at a terminal that a bench is still running, from the
@@ -21,7 +23,7 @@ type progress struct {
 
 // startProgress begins to tell, if w is a terminal.
 func startProgress(w io.Writer, bench string) *progress {
-	p := &progress{w: w, bench: bench, ended: make(chan struct{})}
+	p := &progress{w: w, bench: printable.Line(bench), ended: make(chan struct{})}
 	if isTerminal(w) {
 		p.all.Go(p.tell)
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/kernbench/kernbench/internal/printable"
 	"github.com/kernbench/kernbench/internal/report"
 	"github.com/kernbench/kernbench/internal/sweep"
 )
@@ -117,9 +118,10 @@ func wantJSONL(what, name string) error {
 	return nil
 }
 
-// defaultOut is where results go: beside each other, if there are shards.
+// defaultOut returns the file that results go to, one for each shard. It is named after the
+// file of the sweep.
 func defaultOut(file string, shard sweep.Shard) string {
-	name := strings.TrimSuffix(filepath.Base(file), filepath.Ext(file))
+	name := printable.Line(strings.TrimSuffix(filepath.Base(file), filepath.Ext(file)))
 	if shard.N > 0 {
 		name += fmt.Sprintf(".%d-of-%d", shard.I, shard.N)
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/kernbench/kernbench/bench"
+	"github.com/kernbench/kernbench/internal/printable"
 	"github.com/kernbench/kernbench/internal/report"
 	"github.com/kernbench/kernbench/internal/sweep"
 )
@@ -87,7 +88,7 @@ func finishSweep(cmd *cobra.Command, p *sweepPlan, o sweep.Options, format strin
 	case errors.As(err, new(*sweep.ReplacedError)):
 		return err
 	case err != nil && !errors.As(err, &failed):
-		fmt.Fprintf(cmd.ErrOrStderr(), "kernbench: points that have ended are in %s: go on with --resume\n", o.File)
+		fmt.Fprintf(cmd.ErrOrStderr(), "kernbench: points that have ended are in %s: go on with --resume\n", printable.Line(o.File))
 		return err
 	}
 	r := sweepResult{Sweep: p.name, Bench: p.Bench, File: o.File, OK: failed == nil, Total: len(rows), Points: []sweepPoint{}}

@@ -219,7 +219,8 @@ func TestExcerpt(t *testing.T) {
 		want   string
 	}{
 		{"a: é: 1", 4, "  7 | a: é: 1\n    |    ^"},
-		{"\ta: 1\r", 5, "  7 | \ta: 1\n    | \t   ^"},
+		{"\ta: 1\r", 5, "  7 |  a: 1\n    |     ^"},
+		{"a\u202e: 1", 4, "  7 | a�: 1\n    |    ^"},
 		{"a\x1b[1m", 9, "  7 | a�[1m\n    |      ^"},
 		{strings.Repeat("x", 200), 100, "  7 | …" + strings.Repeat("x", 120) + "…\n    | " + strings.Repeat(" ", 61) + "^"},
 	} {

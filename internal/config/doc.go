@@ -21,5 +21,5 @@
 // not text, null, several documents, nesting beyond 64, and files over 1 MiB.
 //
 // The package knows no configuration in particular. It is the only one that
-// imports the YAML library, and imports nothing of ours.
+// imports the YAML library, and imports nothing of ours but internal/printable.
 package config

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/kernbench/kernbench/internal/printable"
 )
 
 // Error is one mistake in a configuration, at the place where it can be mended.
@@ -85,11 +87,15 @@ func (es Errors) Err() error {
 const excerptWidth = 60
 
 // excerpt shows a line with a caret under a column, both from 1. Long lines are
-// cut around the column, and what a terminal would obey is replaced.
+// cut around the column, and characters that are not printable are replaced, each by one
+// that is, so that the caret stays under the column.
 func excerpt(label, line string, column int) string {
 	runes := []rune(strings.TrimRight(line, "\r\n"))
 	for i, r := range runes {
-		if r < ' ' && r != '\t' || r == 0x7f || r == utf8.RuneError {
+		switch {
+		case r == '\t':
+			runes[i] = ' '
+		case !printable.Is(r):
 			runes[i] = '�'
 		}
 	}
@@ -102,13 +108,7 @@ func excerpt(label, line string, column int) string {
 	if to < len(runes) {
 		after = "…"
 	}
-	// Tabs are kept in the padding, so that the caret lines up with them.
-	pad := strings.Map(func(r rune) rune {
-		if r == '\t' {
-			return r
-		}
-		return ' '
-	}, before+string(runes[from:at]))
+	pad := strings.Repeat(" ", utf8.RuneCountInString(before)+at-from)
 	margin := strings.Repeat(" ", utf8.RuneCountInString(label))
 	return fmt.Sprintf("%s | %s%s%s\n%s | %s^", label, before, string(runes[from:to]), after, margin, pad)
 }

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"math"
 	"strings"
+
+	"github.com/kernbench/kernbench/internal/printable"
 )
 
 // DOT is the diagram as a Graphviz file: frames are clusters, a wire of both
@@ -76,5 +78,5 @@ func (w wire) attributes() string {
 
 // quote is a string of the language, in which a line break is \n.
 func quote(s string) string {
-	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`).Replace(s) + `"`
+	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`).Replace(printable.Text(s)) + `"`
 }

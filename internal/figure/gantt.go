@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/kernbench/kernbench/internal/printable"
 	"github.com/kernbench/kernbench/internal/report"
 )
 
@@ -171,9 +172,9 @@ func (s *svg) panel(c *chart, a *axis, p panel) {
 	s.close("g")
 }
 
-// cut is a text of at most n characters.
+// cut returns a text as one line of at most n characters.
 func cut(text string, n int) string {
-	runes := []rune(text)
+	runes := []rune(printable.Line(text))
 	if len(runes) > n {
 		runes = append(slices.Clip(runes[:max(n-1, 0)]), '…')
 	}

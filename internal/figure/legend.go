@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/kernbench/kernbench/internal/printable"
 	"github.com/kernbench/kernbench/topology"
 )
 
@@ -77,7 +78,7 @@ func wrap(lines []string) []string {
 		current := ""
 		words := strings.Fields(line)
 		for i := 0; i < len(words); i++ {
-			word := words[i]
+			word := printable.Line(words[i])
 			if from, to, ok := strings.Cut(word, "->"); ok && to != "" && len(word) > legendChars {
 				word = from + "->"
 				words = slices.Insert(words, i+1, to)

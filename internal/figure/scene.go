@@ -3,6 +3,8 @@ package figure
 import (
 	"fmt"
 	"slices"
+
+	"github.com/kernbench/kernbench/internal/printable"
 )
 
 // Diagram is a laid-out picture.
@@ -24,7 +26,7 @@ type Diagram struct {
 // subtitle says which system it is, in at most a number of characters: a source
 // with many changes is cut.
 func (d *Diagram) subtitle(most int) string {
-	hash, source := fmt.Sprintf(" (hash %s)", d.hash), []rune(d.source)
+	hash, source := fmt.Sprintf(" (hash %s)", d.hash), []rune(printable.Line(d.source))
 	if room := most - len(hash); len(source) > room {
 		source = append(source[:room-1:room-1], '…')
 	}

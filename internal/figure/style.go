@@ -1,6 +1,10 @@
 package figure
 
-import "unicode/utf8"
+import (
+	"unicode/utf8"
+
+	"github.com/kernbench/kernbench/internal/printable"
+)
 
 // look is what a block or wire is for, which decides its colour.
 type look uint8
@@ -58,10 +62,10 @@ const (
 	lineHeight = 5 // quarters of the font size
 )
 
-// width is that of a text, from above: an em is never that wide in common
-// sans-serif fonts, on average over a word.
+// width returns an upper bound for the width of a text as svg.text writes it: an em is
+// never that wide in common sans-serif fonts, on average over a word.
 func width(text string, size int, bold bool) int {
-	return (utf8.RuneCountInString(text)*size*perMille(bold) + 999) / 1000
+	return (utf8.RuneCountInString(printable.Line(text))*size*perMille(bold) + 999) / 1000
 }
 
 // room is how many characters are at most as wide as that.

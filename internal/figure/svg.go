@@ -7,6 +7,8 @@ import (
 	"math"
 	"slices"
 	"strings"
+
+	"github.com/kernbench/kernbench/internal/printable"
 )
 
 // SVG is the diagram as a picture with title and legend, of 1600×900 unless it
@@ -114,7 +116,7 @@ func (s *svg) tag(name string, attrs []any) {
 }
 
 func (s *svg) text(t string) {
-	if err := xml.EscapeText(&s.b, []byte(t)); err != nil {
+	if err := xml.EscapeText(&s.b, []byte(printable.Text(t))); err != nil {
 		panic(err) // a buffer takes everything
 	}
 }

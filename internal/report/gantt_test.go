@@ -130,7 +130,7 @@ B building   s scheduling   # computing
 			Title: "a title that is too long", Subtitle: "two\nlines",
 			Panels: []GanttPanel{{Title: "tensormap_and_ringbuffer", Note: "12 ns", Rows: []GanttRow{row("sip0.cube0.pe0", "#0-12")}}},
 		}, 20, `a title that is too…
-two lines
+two\nlines
 
 tensormap_and_ringb…
 sip0.…│############│

@@ -5,9 +5,9 @@ import (
 	"io"
 	"slices"
 	"strings"
-	"unicode"
 	"unicode/utf8"
 
+	"github.com/kernbench/kernbench/internal/printable"
 	"github.com/kernbench/kernbench/internal/sim"
 )
 
@@ -73,7 +73,7 @@ func newChart(g *Gantt, columns int) *chart {
 	for i := range g.Panels {
 		rows, _ := g.Panels[i].Fold(ganttRows)
 		for _, r := range rows {
-			c.label = max(c.label, utf8.RuneCountInString(r.Label))
+			c.label = max(c.label, utf8.RuneCountInString(printable.Line(r.Label)))
 		}
 	}
 	c.label = min(c.label, ganttLabel, columns/3)
@@ -205,14 +205,9 @@ func (c *chart) legend() {
 
 func spaces(n int) string { return strings.Repeat(" ", n) }
 
-// cut is a text on one line of at most n characters.
+// cut returns a text as one line of at most n characters.
 func cut(text string, n int) string {
-	runes := []rune(text)
-	for i, r := range runes {
-		if unicode.IsControl(r) {
-			runes[i] = ' '
-		}
-	}
+	runes := []rune(printable.Line(text))
 	if len(runes) > n {
 		runes = append(runes[:n-1], '…')
 	}

@@ -6,6 +6,8 @@ import (
 	"html/template"
 	"io"
 	"strings"
+
+	"github.com/kernbench/kernbench/internal/printable"
 )
 
 // Page is a page of results in one file: figures, tables, and what it takes to get
@@ -73,7 +75,8 @@ type tableView struct {
 }
 
 // WriteHTML writes the page: no scripts, nothing outside of it, to be read by day and
-// by night and printed. A picture that would bring in either is refused.
+// by night and printed. A picture that would bring in either is refused. What is not
+// printable is escaped.
 func (p *Page) WriteHTML(w io.Writer) error {
 	view := pageView{Page: p, Version: Version}
 	figures := 0
@@ -96,7 +99,11 @@ func (p *Page) WriteHTML(w io.Writer) error {
 		}
 		view.Sections = append(view.Sections, part)
 	}
-	return pageTemplate.Execute(w, view)
+	text := &printable.Writer{W: w}
+	if err := pageTemplate.Execute(text, view); err != nil {
+		return err
+	}
+	return text.Flush()
 }
 
 // numeric is which columns hold numbers, with or without a unit.

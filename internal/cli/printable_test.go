@@ -1,0 +1,179 @@
+package cli
+
+import (
+	"bytes"
+	"encoding/json"
+	"encoding/xml"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/spf13/cobra"
+
+	"github.com/kernbench/kernbench/internal/oplog"
+	"github.com/kernbench/kernbench/internal/printable"
+)
+
+// hostile is names that a terminal obeys, that turn text round, or that no XML may have.
+var hostile = []string{"a\x1b[31mb", "a\ab", "a\u202eb", "a\nb", "a\xffb", "a\x00b", "a\u2028\tb", "öl", "\xffx"}
+
+// TestHostileNames gives such names to commands, as bench names, settings, columns, cells, keys,
+// values, arguments and file names. What is printed for people is printable, and pictures are
+// well-formed.
+func TestHostileNames(t *testing.T) {
+	for _, name := range hostile {
+		t.Run(printable.Line(name), func(t *testing.T) {
+			t.Chdir(t.TempDir())
+			quoted := fmt.Sprintf("%q", name) // YAML has the same escapes
+			asJSON, err := json.Marshal(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			cell := `"` + name + `"` // of CSV, and of flags with several columns
+			write := func(file, format string, args ...any) {
+				t.Helper()
+				if err := os.WriteFile(file, fmt.Appendf(nil, format, args...), 0o666); err != nil {
+					t.Fatal(err)
+				}
+			}
+			write("bench.yaml", "bench: %s\n", quoted)
+			write("grid.yaml", "bench: hello_send\ndata: off\ngrid: [{key: %s, values: [%s, 2]}]\n", quoted, quoted)
+			write("params.yaml", "bench: hello_send\nparams: {%s: %s}\n", quoted, quoted)
+			write("topo.yaml", "extends: default\nsystem: {sips: {%s: 1, topology: %s}}\n%s: 3\n", quoted, quoted, quoted)
+			write("raw.yaml", "extends: default\n%s: 3\n", name)
+			write("extends.yaml", "extends: %s\n", quoted)
+			write("how.yaml", "extends: default\nalgorithms: {%s: {n_elem: 64}}\n", quoted)
+			write("scenario.yaml", "nranks: 2\nkernel: %s\n%s: 1\nbuffers: {%s: {shape: [1]}}\n", quoted, quoted, quoted)
+			write("a.csv", "n,kind,%s\n1,%s,10\n2,%s,20\n1,other,30\n", cell, cell, cell)
+			write("b.csv", "n,kind,%s\n1,%s,11\n3,%s,20\n", cell, cell, cell)
+			write("rows.json", `{"rows": [{"n": 1, %s: 2, "kind": %[1]s}, {"n": 2, %[1]s: 3, "kind": "x"}]}`, asJSON)
+			write("words.csv", "n,t\n%s,x\n", cell)
+			log := &bytes.Buffer{}
+			if err := oplog.Encode(log, oplog.Header{Tool: name, Config: name, Notes: map[string]string{"bench": name}}, &oplog.Log{}); err != nil {
+				t.Fatal(err)
+			}
+			write("log.oplog", "%s", log)
+
+			show := func(args ...string) { t.Helper(); checkPrintable(t, args) }
+			show("sweep", "bench.yaml")
+			show("sweep", "grid.yaml")
+			show("sweep", "params.yaml")
+			show("topology", "show", "-t", "topo.yaml")
+			show("topology", "validate", "topo.yaml", "raw.yaml", "extends.yaml", name)
+			show("ccl", "show", "--ccl", "how.yaml")
+			show("ccl", "show", "--set", name)
+			show("tasks", "show", "--set", name+"=1")
+			show("topology", "show", "--set", "system.sips.count="+name)
+			show("topology", "show", "--set", "overrides=[{link: "+quoted+"}]")
+			show("comm", "run", "scenario.yaml")
+			show("comm", "run", "allreduce", "--set", "mode="+name)
+			show("comm", "show", name)
+			show("plot", "a.csv", "-x", "n", "-y", cell, "-o", "ambiguous.svg")
+			show("plot", "a.csv", "-x", "n", "-y", cell, "--by", "kind", "-o", "lines.svg")
+			show("plot", "a.csv", "-x", "kind", "-y", cell, "--by", "n", "--kind", "bars", "-o", "bars.svg", "--title", name)
+			show("plot", "a.csv", "-x", "n", "-y", cell, "--by", "kind", "--kind", "heat", "-o", "heat.svg", "--where", "kind="+name)
+			show("plot", "rows.json", "-x", "n", "-y", strings.ToValidUTF8(cell, "\ufffd"), "--by", "kind", "-o", "rows.svg")
+			show("plot", "words.csv", "-x", "n", "-y", "t", "-o", "words.svg")
+			show("plot", "a.csv", "-x", name+"?", "-y", "n", "-o", "none.svg")
+			show("compare", "a.csv", "b.csv", "--key", "n,kind", "--value", cell, "--all")
+			show("compare", "a.csv", "words.csv")
+			show("replay", "log.oplog")
+			for _, args := range [][]string{{name}, {"run", name}, {"list", name}, {"coll", name}, {"topology", name}, {"run", "--" + name}, {"plot", name + ".csv", "-x", "n", "-y", "n", "-o", "x.svg"},
+				{"topology", "show", "--format", name}, {"replay", name}, {"trace", name}, {"sweep", name}, {"merge", name, name}, {"compare", name, name + "2"},
+				{"run", "hello_send", "--trace", filepath.Join(name, "x")}, {"comm", "prepare", "allreduce", filepath.Join("a.csv", name)}} {
+				show(args...)
+			}
+			checkPictures(t, "lines.svg", "bars.svg", "heat.svg", "rows.svg")
+			if strings.ContainsRune(name, 0) {
+				return // no name of a file
+			}
+			write(name+".yaml", "extends: default\nsystem: {sips: {count: 2}}\n")
+			write("grid_"+name+".yaml", "bench: hello_send\ndata: off\ngrid: [{key: system.sips.count, values: [1, 2]}]\n")
+			show("topology", "show", "-t", name+".yaml")
+			show("topology", "validate", name+".yaml")
+			show("run", "hello_send", "--data=off", "-t", name+".yaml", "--trace", name+".json", "--log", name+".oplog")
+			show("trace", name+".json")
+			show("replay", name+".oplog")
+			show("probe", "-t", name+".yaml", "--sizes", "4KiB")
+			show("sweep", "grid_"+name+".yaml")
+			show("sweep", "grid_"+name+".yaml")
+			show("comm", "run", "allreduce", "--nranks", "2", "--backend", "sim", "-p", name+".yaml", "--runtime", "host_build_graph", "--gantt", "--gantt-svg", "gantt.svg")
+			show("topology", "diagram", "-t", name+".yaml", "-o", "system.svg")
+			checkPictures(t, "gantt.svg", "system.svg")
+			if _, err := os.Stat(printable.Line("grid_"+name) + ".jsonl"); err != nil {
+				t.Errorf("the results of a sweep are not where a printable name says: %v", err)
+			}
+		})
+	}
+}
+
+// checkPrintable runs a command and wants all that it prints to be printable.
+func checkPrintable(t *testing.T, args []string) {
+	t.Helper()
+	var out, errs bytes.Buffer
+	Run(t.Context(), args, &out, &errs)
+	for stream, text := range map[string]string{"standard output": out.String(), "standard error": errs.String()} {
+		if bad := strings.IndexFunc(text, func(r rune) bool { return r != '\n' && !printable.Is(r) }); bad >= 0 || !utf8.ValidString(text) {
+			t.Errorf("%q: %s is not printable: %q", args, stream, text)
+		}
+	}
+}
+
+// checkPictures wants SVG files to be well-formed, and their text printable.
+func checkPictures(t *testing.T, files ...string) {
+	t.Helper()
+	for _, file := range files {
+		svg, err := os.ReadFile(file)
+		if err != nil {
+			t.Error(err)
+			continue
+		}
+		for dec := xml.NewDecoder(bytes.NewReader(svg)); ; {
+			token, err := dec.Token()
+			if errors.Is(err, io.EOF) {
+				break
+			}
+			if err != nil {
+				t.Errorf("%s is no XML: %v", file, err)
+				break
+			}
+			if text, ok := token.(xml.CharData); ok && printable.Text(string(text)) != string(text) {
+				t.Errorf("%s has the text %q, which is not printable", file, text)
+			}
+		}
+	}
+}
+
+// TestUpperCase: the title of a plot begins with a letter, not with a byte.
+func TestUpperCase(t *testing.T) {
+	for y, want := range map[string]string{"öl": "Öl over n", "time_ns": "Time over n", "ß": "ß over n", "\xffx": "\xffx over n", "": " over n"} {
+		if got := (&plotRequest{x: "n", y: []string{y}, kind: "lines"}).describe(); got != want {
+			t.Errorf("title of %q: got %q, want %q", y, got, want)
+		}
+	}
+}
+
+// TestOutputsAreDeclared: each command has --format, which says whether its output is text for
+// people, or is known to print one kind alone.
+func TestOutputsAreDeclared(t *testing.T) {
+	known := map[string]bool{
+		"kernbench comm prepare": true, "kernbench comm execute": true, // text
+		"kernbench topology schema": true, "kernbench ccl schema": true, "kernbench tasks schema": true, // data
+	}
+	var check func(*cobra.Command)
+	check = func(c *cobra.Command) {
+		if len(c.Commands()) == 0 && c.Flags().Lookup("format") == nil && !known[c.CommandPath()] {
+			t.Errorf("%s has no --format: say with forPeople what it prints", c.CommandPath())
+		}
+		for _, sub := range c.Commands() {
+			check(sub)
+		}
+	}
+	root, _ := rootCmd()
+	check(root)
+}

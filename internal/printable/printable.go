@@ -1,0 +1,82 @@
+package printable
+
+import (
+	"fmt"
+	"io"
+	"strconv"
+	"unicode"
+	"unicode/utf8"
+)
+
+// Is reports whether a character can be shown as it is: letters, marks, digits,
+// punctuation, symbols and spaces. Control characters, those that only direct the text around
+// them (U+202E), and separators of lines and paragraphs cannot.
+func Is(r rune) bool { return unicode.IsPrint(r) || unicode.Is(unicode.Zs, r) }
+
+// Line returns a text as one line: all that is not printable is escaped.
+func Line(text string) string { return escape(text, false) }
+
+// Text returns a text with its ends of lines: all else that is not printable is escaped.
+func Text(text string) string { return escape(text, true) }
+
+func escape(text string, lines bool) string {
+	shown := func(r rune, size int) bool {
+		return r == '\n' && lines || Is(r) && (r != utf8.RuneError || size > 1)
+	}
+	at := 0 // the first character that is to be escaped
+	for at < len(text) {
+		r, size := utf8.DecodeRuneInString(text[at:])
+		if !shown(r, size) {
+			break
+		}
+		at += size
+	}
+	if at == len(text) {
+		return text
+	}
+	b := []byte(text[:at])
+	for at < len(text) {
+		r, size := utf8.DecodeRuneInString(text[at:])
+		switch {
+		case shown(r, size):
+			b = append(b, text[at:at+size]...)
+		case r == utf8.RuneError && size == 1, r < utf8.RuneSelf && r != '\n' && r != '\t' && r != '\r':
+			b = fmt.Appendf(b, `\x%02x`, text[at])
+		default:
+			quoted := strconv.QuoteRuneToASCII(r)
+			b = append(b, quoted[1:len(quoted)-1]...)
+		}
+		at += size
+	}
+	return string(b)
+}
+
+// Writer writes text for people, as [Text] returns it.
+type Writer struct {
+	W    io.Writer
+	part []byte // of a character, whose other bytes have not been written yet
+}
+
+func (w *Writer) Write(p []byte) (int, error) {
+	text := append(w.part, p...)
+	end := len(text)
+	for i := max(0, end-utf8.UTFMax+1); i < end; i++ {
+		if utf8.RuneStart(text[i]) && !utf8.FullRune(text[i:]) {
+			end = i
+		}
+	}
+	_, err := io.WriteString(w.W, Text(string(text[:end])))
+	w.part = append([]byte(nil), text[end:]...)
+	if err != nil {
+		return 0, err
+	}
+	return len(p), nil
+}
+
+// Flush writes what is left of a character that never became whole.
+func (w *Writer) Flush() error {
+	rest := string(w.part)
+	w.part = nil
+	_, err := io.WriteString(w.W, Text(rest))
+	return err
+}
