@@ -54,6 +54,8 @@ whose cells are of one column -y.
 with any of them. Rows with an empty cell are left out of lines and bars. Several rows for
 the same x of one line, bar or cell are an error, which names the columns that would tell
 them apart. Rows whose ok is false are drawn, and a message says how many points that are.
+A figure has at most 10000 points, bars or cells, and at most 100 lines or colours of bars:
+more are refused, with their number.
 
 Columns that end in _ns, _us, _ms, _s, _gbs or bytes are labelled with their unit, and so are
 those that begin with bytes. Those that begin with bound, roofline, formula, ideal, theory or

@@ -56,11 +56,17 @@ func (r *plotRequest) read(t *results.Table) (*plotData, error) {
 	if d.rows, err = matching(t, r.where); err != nil {
 		return nil, fmt.Errorf("--where: %w", err)
 	}
+	if err := d.count(r.kind); err != nil {
+		return nil, err
+	}
 	if err := d.fits(); err != nil {
 		return nil, err
 	}
 	if err := d.cut(); err != nil {
 		return nil, err
+	}
+	if n := len(d.series); n > maxPlotSeries && r.kind != "heat" {
+		return nil, fmt.Errorf("%d series, and a figure has at most %d: take fewer rows with --where, or another column for --by", n, maxPlotSeries)
 	}
 	if r.kind == "lines" {
 		return d, d.sort()
@@ -111,6 +117,41 @@ func matching(t *results.Table, conditions []string) ([]int, error) {
 		return nil, errors.New("no row has all of these values: drop one")
 	}
 	return rows, nil
+}
+
+// A figure is a slide of 1280×720 pixels: more marks than maxPlotMarks lie over one another,
+// and more series than maxPlotSeries leave no room beside their legend. The limits also bound
+// the time and the memory to draw a figure, and its size: a mark is less than 1 KB of SVG.
+const (
+	maxPlotMarks  = 10_000 // points, bars or cells
+	maxPlotSeries = 100    // of lines and bars
+)
+
+// count refuses more marks than a figure has room for, before any is made.
+func (d *plotData) count(kind string) error {
+	if kind == "heat" {
+		columns, rows := map[any]bool{}, map[string]bool{}
+		for _, row := range d.rows {
+			columns[d.xOf(row)] = true
+			rows[d.cells(row, d.by)] = true
+		}
+		if n := len(columns) * len(rows); n > maxPlotMarks {
+			return fmt.Errorf("%d × %d = %d cells, and a figure has at most %d: take fewer rows with --where, or other columns for -x and --by", len(columns), len(rows), n, maxPlotMarks)
+		}
+		return nil
+	}
+	points := 0
+	for _, row := range d.rows {
+		for _, y := range d.ys {
+			if d.table.Rows[row][y] != "" {
+				points++
+			}
+		}
+	}
+	if points > maxPlotMarks {
+		return fmt.Errorf("%d points, and a figure has at most %d: take fewer rows with --where, or fewer columns with -y", points, maxPlotMarks)
+	}
+	return nil
 }
 
 // shortList is a few of a list.

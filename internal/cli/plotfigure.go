@@ -132,15 +132,18 @@ func (d *plotData) over() (xs []any, names []string) {
 	return xs, names
 }
 
-// at is the values of a series at each x, NaN where it has none.
+// at returns the values of a series at each x, NaN where it has none.
 func (s plotSeries) at(xs []any, factor float64) []float64 {
+	byX := make(map[any]float64, len(s.Points))
+	for _, p := range s.Points {
+		byX[p.X] = p.Y
+	}
 	values := make([]float64, len(xs))
 	for i, x := range xs {
-		values[i] = math.NaN()
-		for _, p := range s.Points {
-			if p.X == x {
-				values[i] = p.Y * factor
-			}
+		if y, ok := byX[x]; ok {
+			values[i] = y * factor
+		} else {
+			values[i] = math.NaN()
 		}
 	}
 	return values
