@@ -33,7 +33,8 @@ them, but never ok, match and wrong. The default is 0: same inputs, same numbers
 worked out exactly.
 
 The exit status is 1 if a value got worse by more than its threshold, or is no longer there, or
-B lacks a row, a column or a file of A; 0 otherwise. --all prints what is equal too. --format json has a, b, ok, tables (name, keys, values, matched, missing, added, lost
+B lacks a row, a column or a file of A, and 2 if no row is in both, so that nothing was
+compared; 0 otherwise. --all prints what is equal too. --format json has a, b, ok, tables (name, keys, values, matched, missing, added, lost
 and new columns, count of verdicts, cells), missing_files and new_files.
 
 --reference puts our numbers beside those of others, which it measures now: without a name
@@ -117,8 +118,48 @@ func compareFiles(cmd *cobra.Command, a, b string, o results.CompareOptions, sty
 	if err := style.print(cmd.OutOrStdout(), a, b, sum); err != nil {
 		return err
 	}
+	if sum.Matched() == 0 {
+		return badInput(fmt.Errorf("nothing was compared: %s", unmatched(sum, a, b)))
+	}
 	if sum.Bad() {
-		return &exitError{exitWrong, fmt.Errorf("%s is worse than %s", b, a)}
+		return &exitError{exitWrong, errors.New(trouble(sum, a, b))}
 	}
 	return nil
+}
+
+// trouble says what is bad about B, in a sentence.
+func trouble(s *results.Sum, a, b string) string {
+	worse, rows, columns := 0, 0, 0
+	for _, n := range s.Tables {
+		worse, rows, columns = worse+n.Count[results.Worse], rows+len(n.Missing), columns+len(n.Lost)
+	}
+	var lacks []string
+	for _, list := range []struct {
+		n    int
+		what string
+	}{{rows, "row"}, {columns, "column"}, {len(s.Missing), "file"}} {
+		if list.n > 0 {
+			lacks = append(lacks, counted(list.n, list.what))
+		}
+	}
+	switch missing := strings.Join(lacks, ", "); {
+	case worse > 0 && missing != "":
+		return fmt.Sprintf("%s is worse than %s in %s, and lacks %s of it", b, a, counted(worse, "value"), missing)
+	case worse > 0:
+		return fmt.Sprintf("%s is worse than %s in %s", b, a, counted(worse, "value"))
+	default:
+		return fmt.Sprintf("%s lacks %s of %s", b, missing, a)
+	}
+}
+
+// unmatched says why no row of A is in B, and what to do.
+func unmatched(s *results.Sum, a, b string) string {
+	t := s.Tables[0]
+	switch {
+	case len(t.Missing) == 0:
+		return fmt.Sprintf("%s has no rows: compare another file", a)
+	case len(t.Added) == 0:
+		return fmt.Sprintf("%s has no rows: compare another file", b)
+	}
+	return fmt.Sprintf("no row has the same %s in both: name the columns to match rows by with --key", strings.Join(t.Keys, ", "))
 }

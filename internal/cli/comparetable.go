@@ -33,7 +33,7 @@ func (s compareStyle) print(w io.Writer, a, b string, sum *results.Sum) error {
 	}
 	switch s.format {
 	case "json":
-		return report.WriteJSON(w, compared{a, b, !sum.Bad(), sum})
+		return report.WriteJSON(w, compared{a, b, sum.Matched() > 0 && !sum.Bad(), sum})
 	case "csv":
 		return compareCSV(w, sum)
 	}

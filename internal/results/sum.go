@@ -25,6 +25,15 @@ func (s *Sum) Bad() bool {
 	return len(s.Missing) > 0 || slices.ContainsFunc(s.Tables, func(n Named) bool { return n.Bad() })
 }
 
+// Matched returns the number of rows of all tables that both have. Without any, nothing was
+// compared.
+func (s *Sum) Matched() (rows int) {
+	for _, n := range s.Tables {
+		rows += n.Matched
+	}
+	return rows
+}
+
 // CompareAll compares the tables of two files or folders that have the same names. Tables
 // without the columns that the options name are passed over, and so is what a run says as a
 // whole if the other file is none of a run. Rows that cannot be matched are an error.
