@@ -145,6 +145,7 @@ values ok: 4 elements compared in 1 check
 
 func TestVerdict(t *testing.T) {
 	right, bad := torch.Check{Name: "x", Elems: 8}, torch.Check{Name: "y", Elems: 1, Wrong: "element 0 is 1, want 2"}
+	holds, fails := torch.Check{Name: "no time below the bound"}, torch.Check{Name: "times rise", Wrong: "8 take 2ns, less than 4"}
 	for _, tt := range []struct {
 		r    Result
 		want string
@@ -153,10 +154,19 @@ func TestVerdict(t *testing.T) {
 		{Result{Checks: []torch.Check{right, bad}}, "values WRONG in 1 of 2 checks, 9 elements compared"},
 		{Result{}, "values not checked: the bench has nothing to compare them with"},
 		{Result{Config: Config{Data: "off"}}, "values not computed"},
+		{Result{Checks: []torch.Check{right, holds, holds}}, "values ok: 8 elements compared in 1 check; 2 other checks passed"},
+		{Result{Checks: []torch.Check{right, holds, fails}}, "values ok: 8 elements compared in 1 check; 1 of 2 other checks FAILED"},
+		{Result{Checks: []torch.Check{bad, holds}}, "values WRONG in 1 of 1 check, 1 element compared; 1 other check passed"},
+		{Result{Config: Config{Data: "off"}, Checks: []torch.Check{fails}}, "values not computed; 1 of 1 other check FAILED"},
 	} {
 		if got := tt.r.verdict(); got != tt.want {
 			t.Errorf("%+v: got %q, want %q", tt.r.Checks, got, tt.want)
 		}
+	}
+	r := Result{Checks: []torch.Check{right, bad, holds, fails}}
+	want := []string{"wrong value: y: element 0 is 1, want 2", "failed check: times rise: 8 take 2ns, less than 4"}
+	if diff := cmp.Diff(want, r.Wrong()); diff != "" {
+		t.Errorf("what is wrong (-want +got):\n%s", diff)
 	}
 }
 

@@ -115,30 +115,51 @@ func cell(value any) string {
 	return fmt.Sprint(value)
 }
 
-// verdict is the last line: what was compared, and how it came out.
-func (r *Result) verdict() string {
-	if r.Config.Data == "off" {
-		return "values not computed"
+// verdict returns the last line: what was compared, and how it came out.
+func (r *Result) verdict() string { return "values " + Verdict(r.Config.Data != "off", r.Checks) }
+
+// Verdict says how checks came out: those of values, if values were computed, and apart from
+// them all others.
+func Verdict(computed bool, checks []torch.Check) string {
+	var elems, values, wrong, others, failed int
+	for _, c := range checks {
+		bad := 0
+		if c.Wrong != "" {
+			bad = 1
+		}
+		if c.Elems > 0 {
+			elems, values, wrong = elems+c.Elems, values+1, wrong+bad
+		} else {
+			others, failed = others+1, failed+bad
+		}
 	}
-	elems := 0
-	for _, c := range r.Checks {
-		elems += c.Elems
-	}
-	compared, checks := count(elems, "element")+" compared", count(len(r.Checks), "check")
-	switch wrong := len(r.Wrong()); {
+	compared := count(elems, "element") + " compared"
+	text := fmt.Sprintf("ok: %s in %s", compared, count(values, "check"))
+	switch {
+	case !computed:
+		text = "not computed"
 	case wrong > 0:
-		return fmt.Sprintf("values WRONG in %d of %s, %s", wrong, checks, compared)
-	case len(r.Checks) == 0:
-		return "values not checked: the bench has nothing to compare them with"
+		text = fmt.Sprintf("WRONG in %d of %s, %s", wrong, count(values, "check"), compared)
+	case values == 0:
+		text = "not checked: the bench has nothing to compare them with"
 	}
-	return fmt.Sprintf("values ok: %s in %s", compared, checks)
+	switch {
+	case failed > 0:
+		text += fmt.Sprintf("; %d of %s FAILED", failed, count(others, "other check"))
+	case others > 0:
+		text += fmt.Sprintf("; %s passed", count(others, "other check"))
+	}
+	return text
 }
 
-// Wrong is what is wrong with the values, a sentence for each check that failed.
+// Wrong returns a sentence for each check that failed.
 func (r *Result) Wrong() (list []string) {
 	for _, c := range r.Checks {
-		if c.Wrong != "" {
+		switch {
+		case c.Wrong != "" && c.Elems > 0:
 			list = append(list, fmt.Sprintf("wrong value: %s: %s", c.Name, c.Wrong))
+		case c.Wrong != "":
+			list = append(list, fmt.Sprintf("failed check: %s: %s", c.Name, c.Wrong))
 		}
 	}
 	return list

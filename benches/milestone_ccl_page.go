@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/kernbench/kernbench/bench"
 	"github.com/kernbench/kernbench/internal/chart"
 	"github.com/kernbench/kernbench/internal/reference"
 	"github.com/kernbench/kernbench/internal/report"
@@ -36,16 +37,13 @@ func (m *cclMilestone) writePage(ctx *torch.Context) error {
 
 // facts is what the results were made with, and how the checks came out.
 func (m *cclMilestone) facts(ctx *torch.Context) [][2]string {
-	used, values := report.UsedBy(ctx.Topology().Spec()), "not computed"
-	if ctx.HasData() {
-		values = valuesFact(ctx.Report.Checks)
-	}
+	used := report.UsedBy(ctx.Topology().Spec())
 	return [][2]string{
 		{"kernbench", report.Version},
 		{"topology", fmt.Sprintf("%s (hash %s)", used.Source, used.Hash)},
 		{"ccl", fmt.Sprintf("%s (hash %s)", ctx.CCL().Source(), ctx.CCL().Hash())},
 		{"points", fmt.Sprint(len(m.points))},
-		{"values", values},
+		{"values", bench.Verdict(ctx.HasData(), ctx.Report.Checks)},
 	}
 }
 

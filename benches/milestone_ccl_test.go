@@ -199,8 +199,8 @@ func TestMilestoneCCLWrong(t *testing.T) {
 	}
 	want := []string{
 		"wrong value: sweep=latency sip_topology=ring_1d sips=6 buffer_kind=tcm n_elem=64: SIP 3: element 0 is 7, want 5",
-		"wrong value: latency on ring_1d of 6 SIPs, slots in tcm: latency_ns rises with n_elem: 32 elements take 2072.804849ns, less than the 2072.80485ns of 8",
-		"wrong value: buffer_kind on torus_2d of 3×2 SIPs, slots in hbm: latency_ns is at least bound_ns: 128 elements take 2156.73862ns, less than the bound of 2156.738621ns",
+		"failed check: latency on ring_1d of 6 SIPs, slots in tcm: latency_ns rises with n_elem: 32 elements take 2072.804849ns, less than the 2072.80485ns of 8",
+		"failed check: buffer_kind on torus_2d of 3×2 SIPs, slots in hbm: latency_ns is at least bound_ns: 128 elements take 2156.73862ns, less than the bound of 2156.738621ns",
 	}
 	r := execute(t, milestoneCCL.name, o)
 	if diff := cmp.Diff(want, r.Wrong()); diff != "" || r.OK {

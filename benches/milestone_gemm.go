@@ -32,7 +32,9 @@ without one (--data=off). The times of engines are how long those of the PE that
 last worked; they overlap. gemm_utilization is how much of crit_ns the GEMM engines of all
 PEs worked. bytes is what moves between HBM and TCM, intensity_flop_per_byte operations for
 each of those, and roofline_ns the theory: the longer of all operations on the MAC arrays
-and all bytes through the memories. roofline_share is roofline_ns of crit_ns.
+and all bytes through the memories. roofline_share is roofline_ns of crit_ns. The metrics
+best_gflops and best_roofline_share of a sweep are the largest of their columns, which may
+be of different rows.
 
 The folder then has gemm.csv and device.csv, all figures as SVG and PNG, report.html with
 everything on one page, and points.jsonl, with which --resume takes over what is there.`,
@@ -122,7 +124,7 @@ func (m *gemmMilestone) report(ctx *torch.Context) {
 		ctx.Notef("%s", noRoofline)
 	}
 	for _, s := range m.sweeps {
-		best := gemmRow{}
+		var gflops, share float64 // the best of all rows, each of its own
 		for _, r := range s.rows {
 			ctx.Row(r.columns()...)
 			ctx.Report.Crit = max(ctx.Report.Crit, r.Crit)
@@ -132,14 +134,12 @@ func (m *gemmMilestone) report(ctx *torch.Context) {
 			if ctx.HasData() {
 				ctx.Report.Checks = append(ctx.Report.Checks, torch.Check{Name: r.String(), Elems: r.Checked, Wrong: r.Wrong})
 			}
-			if r.GFlops > best.GFlops {
-				best = r
-			}
+			gflops, share = max(gflops, r.GFlops), max(share, r.Share)
 		}
 		ctx.Report.Checks = append(ctx.Report.Checks, aboveRoofline(s.rows))
 		ctx.Metric(s.name+"_points", len(s.rows))
-		ctx.Metric(s.name+"_best_gflops", best.GFlops)
-		ctx.Metric(s.name+"_best_roofline_share", best.Share)
+		ctx.Metric(s.name+"_best_gflops", gflops)
+		ctx.Metric(s.name+"_best_roofline_share", share)
 		for _, o := range operandVariants {
 			if n := s.tooLarge[o.name]; n > 0 {
 				ctx.Notef("%s %s: without a row, as TCM (%v) does not hold what is to be loaded: %d of %d", s.name, o.name, m.system.PE.TCM.Size, n, len(s.m)*len(s.k)*len(s.n))

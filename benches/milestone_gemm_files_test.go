@@ -93,8 +93,12 @@ func TestMilestoneGEMMPage(t *testing.T) {
 		t.Fatal(err)
 	}
 	one := &m.sweeps[0]
-	if check := aboveRoofline(one.rows); check.Wrong != "" || check.Elems != 398 {
-		t.Errorf("%d products, want 398, and none below the roofline: %s", check.Elems, check.Wrong)
+	if check := aboveRoofline(one.rows); check.Wrong != "" || len(one.rows) != 398 {
+		t.Errorf("%d products, want 398, and none below the roofline: %s", len(one.rows), check.Wrong)
+	}
+	m.report(ctx)
+	if best, want := ctx.Report.Metrics[2], torch.Col("pe_best_roofline_share", 0.9301); best != want {
+		t.Errorf("got metric %v, want %v", best, want)
 	}
 	var got strings.Builder
 	for _, m := range one.m {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/kernbench/kernbench/bench"
 	"github.com/kernbench/kernbench/internal/report"
 	"github.com/kernbench/kernbench/tl"
 	"github.com/kernbench/kernbench/topology"
@@ -21,33 +22,15 @@ func (m *gemmMilestone) page(ctx *torch.Context, sections []report.PageSection) 
 		Facts: [][2]string{
 			{"kernbench", report.Version},
 			{"topology", fmt.Sprintf("%s (hash %s)", m.system.Source(), m.system.Hash())},
-			{"values", "not computed"},
+			{"values", bench.Verdict(ctx.HasData(), ctx.Report.Checks)},
 		},
 		Sections: sections,
 		Config:   []report.PageFile{{Name: "topology.yaml", Text: string(m.system.YAML())}},
-	}
-	if ctx.HasData() {
-		p.Facts[2][1] = valuesFact(ctx.Report.Checks)
 	}
 	for _, s := range m.sweeps {
 		p.Facts = append(p.Facts, [2]string{"at best, " + s.title, s.roofline.String()})
 	}
 	return p
-}
-
-// valuesFact says how checks came out.
-func valuesFact(checks []torch.Check) string {
-	elems, wrong := 0, 0
-	for _, c := range checks {
-		elems += c.Elems
-		if c.Wrong != "" {
-			wrong++
-		}
-	}
-	if wrong > 0 {
-		return fmt.Sprintf("WRONG in %d of %d checks", wrong, len(checks))
-	}
-	return fmt.Sprintf("right: %d compared in %d checks", elems, len(checks))
 }
 
 // noRoofline is said instead of figures.

@@ -84,11 +84,10 @@ func (r roofline) formula() string {
 // flit is rounded to the femtosecond, 0.01 % of one on a link of 10 TB/s.
 const rounding = 1e-4
 
-// aboveRoofline is a check that no simulated time is below its least.
+// aboveRoofline checks that no simulated time is below its least.
 func aboveRoofline(rows []gemmRow) torch.Check {
 	check := torch.Check{Name: "no time below the roofline"}
 	for _, r := range rows {
-		check.Elems++
 		if check.Wrong == "" && float64(r.Crit) < float64(r.Roofline)*(1-rounding) {
 			check.Wrong = fmt.Sprintf("%v took %v, and the theory says at least %v", r.gemmPoint, r.Crit, r.Roofline)
 		}

@@ -143,6 +143,27 @@ func TestGemmTooLarge(t *testing.T) {
 	}
 }
 
+// TestGemmBest: the best of a sweep are the largest values of their columns, of whatever rows, and
+// only elements of products count as compared.
+func TestGemmBest(t *testing.T) {
+	ctx, err := torch.New(t.Context(), torch.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ctx.Close()
+	m := gemmMilestone{system: ctx.Topology().Spec(), sweeps: []gemmSweep{{gemmGrid: gemmGrid{name: "pe"}, rows: []gemmRow{
+		{Crit: 10, Roofline: 9, GFlops: 100, Share: 0.9301, Checked: 6}, {Crit: 10, Roofline: 6, GFlops: 200, Share: 0.6136, Checked: 8},
+	}}}}
+	m.report(ctx)
+	want := []torch.Metric{torch.Col("pe_points", 2), torch.Col("pe_best_gflops", 200.0), torch.Col("pe_best_roofline_share", 0.9301)}
+	if diff := cmp.Diff(want, ctx.Report.Metrics); diff != "" {
+		t.Errorf("metrics (-want +got):\n%s", diff)
+	}
+	if got, want := bench.Verdict(true, ctx.Report.Checks), "ok: 14 elements compared in 2 checks; 1 other check passed"; got != want {
+		t.Errorf("verdict: got %q, want %q", got, want)
+	}
+}
+
 // TestGemmVerdict: a wrong value of a point and a time below the roofline make the bench
 // fail, a time at it or a rounding below does not.
 func TestGemmVerdict(t *testing.T) {

@@ -28,10 +28,11 @@ type Metric struct {
 // Row is one line of a bench's table: named values, in order.
 type Row []Metric
 
-// Check is a comparison of values with a reference.
+// Check is a comparison of values with a reference, or of something else that has to hold, such
+// as of times with a bound.
 type Check struct {
 	Name  string
-	Elems int    // compared
+	Elems int    // of tensors that were compared; 0 if the check is not of values
 	Wrong string // the first difference; empty if there is none
 }
 
