@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -200,11 +201,20 @@ func traceFlag(cmd *cobra.Command) *string {
 	return cmd.Flags().String("trace", "", "record what the machine does to `FILE`, for kernbench trace and Perfetto; compressed if it ends in .gz")
 }
 
-// folderOf reports that the folder of a flag's file is missing, before anything runs.
+// folderOf reports that the file of a flag has no folder to be written in, before anything
+// runs.
 func folderOf(flag, file string) error {
+	if file == "" {
+		return nil
+	}
 	dir := filepath.Dir(file)
-	if info, err := os.Stat(dir); file != "" && (err != nil || !info.IsDir()) {
+	switch info, err := os.Stat(dir); {
+	case errors.Is(err, fs.ErrNotExist):
 		return fmt.Errorf("--%s %s: there is no folder %s: create it first", flag, file, dir)
+	case err != nil:
+		return fmt.Errorf("--%s %s: %w", flag, file, err)
+	case !info.IsDir():
+		return fmt.Errorf("--%s %s: %s is no folder: name another", flag, file, dir)
 	}
 	return nil
 }

@@ -74,7 +74,7 @@ func openLocked(name string) (*os.File, string, error) {
 			return nil, "", fmt.Errorf("%s is no regular file: choose another name for the results", name)
 		}
 		f, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_APPEND, 0o666)
-		if errors.Is(err, fs.ErrNotExist) {
+		if _, missing := os.Stat(filepath.Dir(name)); errors.Is(err, fs.ErrNotExist) && errors.Is(missing, fs.ErrNotExist) {
 			return nil, "", fmt.Errorf("no folder %s to write %s in: create it first", filepath.Dir(name), filepath.Base(name))
 		} else if err != nil {
 			return nil, "", err
