@@ -26,6 +26,8 @@ func (g *goroutine) kill() (how string, became blame) {
 	return "left running, since a goroutine cannot be killed", running
 }
 
+func (*goroutine) suspended() int { return 0 }
+
 // startGoroutines starts ranks of backend inproc.
 func startGoroutines(_ context.Context, o Options, out *output, all order, arg []byte, s *supervisor) (end func() error, err error) {
 	at := fmt.Sprintf("launch %d", inprocRuns.Add(1))

@@ -55,8 +55,9 @@ type Options struct {
 	// started.
 	Timeout time.Duration
 
-	// Output gets what processes of ranks write to stdout and stderr, and the stack of a
-	// job that panics, a line at a time, after the rank: "rank 2: ". Nil drops it.
+	// Output gets what processes of ranks write to stdout and stderr, the stack of a job
+	// that panics, and that a process has been stopped by a signal such as SIGSTOP for
+	// some seconds, a line at a time, after the rank: "rank 2: ". Nil drops it.
 	Output io.Writer
 
 	CPUs []int // rank r is bound to CPUs[r], unless that is negative; nil binds none
@@ -64,6 +65,10 @@ type Options struct {
 
 // grace is for ranks to stop by themselves.
 const grace = 500 * time.Millisecond
+
+// suspendedPeriod is how often the launcher looks for ranks that a signal has stopped. It
+// tells of those that it finds stopped twice in a row.
+var suspendedPeriod = 2 * time.Second
 
 // startTimeout is how long at least a process may take to arrive after another.
 var startTimeout = 2 * time.Second
@@ -86,7 +91,7 @@ func Run(ctx context.Context, o Options, job string, arg []byte) (results [][]by
 		start = startGoroutines
 	}
 	out := &output{to: o.Output}
-	s := newSupervisor(o)
+	s := newSupervisor(o, out)
 	end, err := start(ctx, o, out, order{Ranks: o.Ranks, Job: job, Timeout: o.Timeout}, arg, s)
 	if err != nil {
 		return nil, fmt.Errorf("launch: %w", err)

@@ -166,6 +166,12 @@ func fault(ctx context.Context, c *comm.Comm, arg []byte) ([]byte, error) {
 	case "kill":
 		time.AfterFunc(f.After, func() { syscall.Kill(os.Getpid(), syscall.SIGKILL) })
 		return nil, loop(c)
+	case "stop":
+		fmt.Println("pid", os.Getpid())
+		syscall.Kill(os.Getpid(), syscall.SIGSTOP)
+		return nil, c.Barrier()
+	case "barrier":
+		return nil, c.Barrier()
 	case "exit 0":
 		os.Exit(0)
 	case "exit 7":

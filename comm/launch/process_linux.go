@@ -52,6 +52,18 @@ func (p *process) kill() (how string, became blame) {
 	return "killed by SIGKILL", killed
 }
 
+// suspended returns the process if a signal has stopped it. One that a debugger has stopped
+// is not reported.
+func (p *process) suspended() (pid int) {
+	pid = p.cmd.Process.Pid
+	var info unix.Siginfo
+	err := unix.Waitid(unix.P_PID, pid, &info, unix.WSTOPPED|unix.WNOHANG|unix.WNOWAIT, nil)
+	if err != nil || info.Signo == 0 { // it has ended, or runs
+		return 0
+	}
+	return pid
+}
+
 // startProcesses starts ranks of backend shm. It ends early, with the ranks that there
 // are, when one cannot be started or the context ends.
 func startProcesses(ctx context.Context, o Options, out *output, all order, arg []byte, s *supervisor) (end func() error, err error) {
@@ -96,6 +108,7 @@ type unstarted struct{}
 
 func (unstarted) stop(string)           {}
 func (unstarted) kill() (string, blame) { return "", killed }
+func (unstarted) suspended() int        { return 0 }
 
 // startProcess starts a rank.
 func startProcess(o order, memory *os.File, out *output) (*process, error) {
@@ -151,7 +164,7 @@ func (p *process) watch(o order, arg []byte, events chan<- event) {
 	if last != nil {
 		e.outcome = *last
 	} else {
-		e.died = death(p.cmd.ProcessState)
+		e.asked, e.died = death(p.cmd.ProcessState)
 	}
 	events <- e
 }
@@ -198,15 +211,17 @@ func (p *process) listen(events chan<- event) *outcome {
 	}
 }
 
-// death is how a process ended that told no outcome.
-func death(state *os.ProcessState) error {
+// death returns how a process ended that told no outcome, and whether a signal that asks
+// programs to end was the reason.
+func death(state *os.ProcessState) (asked bool, err error) {
 	status, ok := state.Sys().(syscall.WaitStatus)
 	switch {
 	case ok && status.Signaled():
-		return fmt.Errorf("killed by %s", unix.SignalName(status.Signal()))
+		s := status.Signal()
+		return s == syscall.SIGTERM || s == syscall.SIGINT, fmt.Errorf("killed by %s", unix.SignalName(s))
 	case state.ExitCode() == 2: // of a Go program that crashes
-		return errors.New("exited with status 2 before its job returned: its output may have the reason")
+		return false, errors.New("exited with status 2 before its job returned: its output may have the reason")
 	default:
-		return fmt.Errorf("exited with status %d before its job returned", state.ExitCode())
+		return false, fmt.Errorf("exited with status %d before its job returned", state.ExitCode())
 	}
 }

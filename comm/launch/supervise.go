@@ -7,10 +7,11 @@ import (
 	"time"
 )
 
-// runner is a rank as the launcher has it in hand. Neither call waits.
+// runner is a started rank, as the launcher controls it. No call waits.
 type runner interface {
 	stop(why string)                  // asks it to end
 	kill() (how string, became blame) // ends it, if that can be done
+	suspended() (pid int)             // returns its process if a signal has stopped that, else 0
 }
 
 // event is what became of a rank.
@@ -18,7 +19,8 @@ type event struct {
 	rank int
 	kind eventKind
 	outcome
-	died error // of ended: how, if the rank told no outcome
+	died  error // of ended: how, if the rank told no outcome
+	asked bool  // of died: by a signal that asks programs to end
 }
 
 type eventKind uint8
@@ -35,6 +37,7 @@ const eventsPerRank = 5
 
 // supervisor waits for the ranks of a run, and stops all when one fails.
 type supervisor struct {
+	out      *output
 	patience time.Duration // for one more rank to arrive
 	events   chan event
 	ranks    []watched
@@ -43,6 +46,7 @@ type supervisor struct {
 	failures []failure
 	stopping bool
 	cause    error // that the context ended with
+	asked    bool  // a rank has died of a signal that asks programs to end
 	overdue  <-chan time.Time
 }
 
@@ -55,11 +59,12 @@ type watched struct {
 	result    []byte
 	condemned error // why it was killed from here
 	blame     blame // for that
+	suspended int   // how often in a row its process was found stopped
 }
 
-func newSupervisor(o Options) *supervisor {
+func newSupervisor(o Options, out *output) *supervisor {
 	return &supervisor{
-		patience: max(o.Timeout, startTimeout), ranks: make([]watched, o.Ranks), events: make(chan event, eventsPerRank*o.Ranks),
+		out: out, patience: max(o.Timeout, startTimeout), ranks: make([]watched, o.Ranks), events: make(chan event, eventsPerRank*o.Ranks),
 	}
 }
 
@@ -73,6 +78,8 @@ func (s *supervisor) add(rank int, r runner) {
 func (s *supervisor) wait(ctx context.Context) {
 	late := time.NewTimer(s.patience)
 	defer late.Stop()
+	look := time.NewTicker(suspendedPeriod)
+	defer look.Stop()
 	done := ctx.Done()
 	for s.left > 0 {
 		select {
@@ -89,6 +96,16 @@ func (s *supervisor) wait(ctx context.Context) {
 			s.missing()
 		case <-s.overdue:
 			s.killRest()
+		case <-look.C:
+			s.reportSuspended()
+		}
+	}
+	if s.asked && s.cause == nil {
+		// The signal may have been sent to the group of processes. Then the caller gets it
+		// too and ends ctx, and the ranks have not failed.
+		select {
+		case <-done:
+		case <-time.After(grace):
 		}
 	}
 	if s.cause == nil && s.done < len(s.ranks) {
@@ -111,6 +128,7 @@ func (s *supervisor) handle(e event) {
 	case ended:
 		r.ended, r.result = true, e.result
 		s.left--
+		s.asked = s.asked || e.asked
 		if e.died != nil {
 			e.err = fmt.Errorf("%s%w", r.phase, e.died)
 			if r.condemned != nil {
@@ -165,6 +183,26 @@ func (s *supervisor) killRest() {
 		if r := &s.ranks[i]; r.runner != nil && !r.ended && r.condemned == nil {
 			how, became := r.kill()
 			r.condemned, r.blame = fmt.Errorf("did not stop in %v: %s", grace, how), became
+		}
+	}
+}
+
+// reportSuspended tells, once, of each rank whose process a signal has stopped. Ranks that
+// wait for it do so without an end, which looks like a hang. A process that is found stopped
+// only once may be about to go on, together with this one.
+func (s *supervisor) reportSuspended() {
+	for i := range s.ranks {
+		r := &s.ranks[i]
+		if r.runner == nil || r.ended || s.stopping {
+			continue
+		}
+		pid := r.runner.suspended()
+		if pid == 0 {
+			r.suspended = 0
+			continue
+		}
+		if r.suspended++; r.suspended == 2 {
+			fmt.Fprintf(s.out.of(i), "process %d is stopped, and ranks that need it wait: continue it with kill -CONT %[1]d, or end the run\n", pid)
 		}
 	}
 }
