@@ -25,18 +25,23 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the golden files of the scripts")
 
+// kernbench is the main function of the command in scripts.
+func kernbench() { os.Exit(Run(context.Background(), os.Args[1:], os.Stdout, os.Stderr)) }
+
+// testCommands has the programs that this one is besides, by name.
+var testCommands = map[string]func(){
+	"kernbench": kernbench,
+	"badbench": func() {
+		registerBad()
+		kernbench()
+	},
+	"forge": forge,
+}
+
 // TestMain is main of the commands of scripts, and of ranks that are processes.
 func TestMain(m *testing.M) {
 	launch.Child()
-	kernbench := func() { os.Exit(Run(context.Background(), os.Args[1:], os.Stdout, os.Stderr)) }
-	testscript.Main(m, map[string]func(){
-		"kernbench": kernbench,
-		"badbench": func() {
-			registerBad()
-			kernbench()
-		},
-		"forge": forge,
-	})
+	testscript.Main(m, testCommands)
 }
 
 func TestScripts(t *testing.T) {

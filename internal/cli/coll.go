@@ -71,7 +71,7 @@ puts buffers where other ranks can reach them, private where they cannot, and ha
 copied. The columns %bound and bound are empty (-), and rows are printed when all have
 been measured. Flags of the simulated machine are refused.
 
-The exit status is 1 if a value is wrong, 3 if a rank fails. --format json has
+--timeout gives up what is not done by then, with exit status 3. --format json has
 collective, ranks, ranks_per, rows of the columns above (time_us, and bound_share for
 %bound, with bound_us, bound_kind, the sentence bound, and best), avg_busbw, wrong and
 config, and of --algo all wins and left_out (algorithm, at how many sizes, reason)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -61,6 +62,7 @@ type collFlags struct {
 	op, root, check, values, buffer *string
 	algorithm                       *string
 	types                           dtypes
+	timeout                         *timeoutValue
 
 	// Of simulated ranks.
 	world               int
@@ -88,6 +90,7 @@ func addCollFlags(cmd *cobra.Command) *collFlags {
 	flags.VarP((*wholeNumber)(&f.iters), "iters", "n", "iterations, whose times are averaged; of real ranks 20 unless given")
 	f.check = wordFlag(cmd, "check", "c", "compare the values of every rank", "1", []string{"0", "1"})
 	f.values = choiceFlag(cmd, "values", "what tensors hold", "integers", "reals")
+	f.timeout = timeoutFlag(cmd)
 	f.algorithm = flags.String("algo", "", "`NAME` of the algorithm, auto, or all to compare them (default as ccl.yaml says; auto of real ranks)")
 	complete(cmd, "algo", append(ccl.Names(), collperf.Auto, collperf.AllAlgorithms), cobra.ShellCompDirectiveNoFileComp)
 	f.per = wordFlag(cmd, "ranks-per", "", "what a rank is (default sip if there are several)", "", []string{"pe", "sip"})
@@ -109,7 +112,7 @@ func (f *collFlags) common(c ccl.Collective) (o collperf.Options, err error) {
 	o = collperf.Options{
 		Backend: collperf.Backend(*f.on), Collective: c, Algorithm: *f.algorithm,
 		Min: topology.Bytes(f.least), Max: topology.Bytes(f.most), StepFactor: f.factor, StepBytes: topology.Bytes(f.step),
-		Iters: f.iters, Values: collperf.Values(*f.values), NoCheck: *f.check == "0",
+		Iters: f.iters, Timeout: time.Duration(*f.timeout), Values: collperf.Values(*f.values), NoCheck: *f.check == "0",
 	}
 	flags := f.cmd.Flags()
 	switch {
@@ -148,6 +151,9 @@ func (f *collFlags) simulated(c ccl.Collective, g *topology.Graph, how *ccl.Conf
 		}
 	}
 	if o.Threads, err = f.threads(); err != nil {
+		return o, err
+	}
+	if err := folderOf("trace", o.Trace); err != nil {
 		return o, err
 	}
 	return o, o.Validate()

@@ -62,12 +62,11 @@ func addBackendFlags(cmd *cobra.Command) func(*runner.Options) error {
 	backend := choiceFlag(cmd, "backend", "what ranks are: processes, goroutines, or SIPs of a simulated machine", runner.Backends...)
 	preset := cmd.Flags().StringP("preset", "p", "", "`NAME` or file of the simulated system, of --backend sim (default: default)")
 	check := choiceFlag(cmd, "check", "look for accesses that nothing orders, on --backend sim", "none", "race")
-	seed, timeout := seedValue(1), timeoutValue(0)
+	seed, timeout := seedValue(1), timeoutFlag(cmd)
 	cmd.Flags().Var(&seed, "seed", "`NUMBER` that the random delays of --rounds begin with")
-	cmd.Flags().Var(&timeout, "timeout", "wall-clock `TIME` after which the run is given up (default: none)")
 	return func(o *runner.Options) error {
 		o.Backend, o.Preset, o.Race = *backend, *preset, *check == "race"
-		o.Seed, o.Timeout = uint64(seed), time.Duration(timeout)
+		o.Seed, o.Timeout = uint64(seed), time.Duration(*timeout)
 		switch {
 		case !cmd.Flags().Changed("seed"):
 		case o.Backend == runner.Sim:
@@ -91,6 +90,13 @@ func (s *seedValue) Set(text string) error {
 	}
 	*s = seedValue(n)
 	return nil
+}
+
+// timeoutFlag gives a command --timeout.
+func timeoutFlag(cmd *cobra.Command) *timeoutValue {
+	var timeout timeoutValue
+	cmd.Flags().Var(&timeout, "timeout", "wall-clock `TIME` after which the run is given up (default: none)")
+	return &timeout
 }
 
 // timeoutValue is the value of --timeout; 0 is none.

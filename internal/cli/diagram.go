@@ -89,7 +89,10 @@ block: one_way, and a state that is usual, changed, one_way or absent.`,
 			_, err := picture.WriteTo(cmd.OutOrStdout())
 			return err
 		}
-		return file.Write(out, picture.Bytes())
+		if err := file.Write(out, picture.Bytes()); err != nil {
+			return badInput(err)
+		}
+		return nil
 	}
 	return cmd
 }

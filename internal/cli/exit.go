@@ -5,16 +5,21 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
+	"os"
+	"slices"
 	"strings"
 	"syscall"
 
 	"github.com/spf13/cobra"
 
 	"github.com/kernbench/kernbench/internal/config"
+	"github.com/kernbench/kernbench/internal/file"
+	"github.com/kernbench/kernbench/internal/memory"
 	"github.com/kernbench/kernbench/internal/printable"
 )
 
-// The exit statuses.
+// The exit statuses. The help of kernbench explains them, and docs/commands.md has that.
 const (
 	exitOK          = 0
 	exitWrong       = 1 // wrong values or a failed check
@@ -45,26 +50,50 @@ func (e *exitError) Error() string {
 
 func (e *exitError) Unwrap() error { return e.err }
 
-// badInput is an error in what the user gave.
+// badInput marks err as a mistake in what the user gave.
 func badInput(err error) error { return &exitError{exitUsage, err} }
 
-// status is the exit status that an error ends the program with.
+// Causes of errors with files, which decide the exit status whichever command meets them.
+var (
+	// systemErrors are failures of the system. Names have nothing to do with them.
+	systemErrors = []error{syscall.ENOSPC, syscall.EDQUOT, syscall.EFBIG, syscall.EIO, syscall.ENOMEM, syscall.EMFILE, syscall.ENFILE}
+	// nameErrors are mistakes in the name of a file.
+	nameErrors = []error{fs.ErrNotExist, fs.ErrPermission, fs.ErrExist, syscall.EISDIR, syscall.ENOTDIR, syscall.EROFS, syscall.ENAMETOOLONG, syscall.ELOOP, syscall.ETXTBSY}
+)
+
+// status returns the exit status that an error ends the program with. The cause of the
+// error decides, not the command that met it: a signal before anything that failed
+// because of it, then a failure of the system, then what the command says.
 func status(ctx context.Context, err error) int {
 	var exit *exitError
+	var full *memory.OutOfMemory
+	is := func(target error) bool { return errors.Is(err, target) }
 	switch {
 	case err == nil:
 		return exitOK
-	case errors.Is(err, syscall.EPIPE), errors.Is(err, io.ErrClosedPipe):
-		return exitClosedPipe
-	case ctx.Err() != nil && (errors.Is(err, ctx.Err()) || errors.Is(err, context.Cause(ctx))):
-		if errors.Is(context.Cause(ctx), Signal{syscall.SIGTERM}) {
-			return exitTerminated
-		}
+	case errors.Is(context.Cause(ctx), Signal{syscall.SIGTERM}):
+		return exitTerminated
+	case ctx.Err() != nil:
 		return exitInterrupted
+	case is(syscall.EPIPE), is(io.ErrClosedPipe):
+		return exitClosedPipe
+	case slices.ContainsFunc(systemErrors, is):
+		return exitFailed
 	case errors.As(err, &exit):
 		return exit.code
+	case errors.As(err, &full), ofName(err):
+		return exitUsage
 	}
 	return exitFailed
+}
+
+// ofName reports whether the cause of an error is the name of a file.
+func ofName(err error) bool {
+	var path *fs.PathError
+	var link *os.LinkError
+	var name *file.NameError
+	return errors.As(err, &name) || (errors.As(err, &path) || errors.As(err, &link)) &&
+		slices.ContainsFunc(nameErrors, func(target error) bool { return errors.Is(err, target) })
 }
 
 // complain prints an error, a message for each of those it joins, and says

@@ -119,7 +119,7 @@ the number of points whose ok is false (not_ok), and series of name, column and 
 			return badInput(err)
 		}
 		if err := file.Write(r.file, picture); err != nil {
-			return err
+			return badInput(err)
 		}
 		if data.notOK > 0 {
 			fmt.Fprintf(cmd.ErrOrStderr(), "kernbench: %s drawn of rows whose ok is false: their values are wrong\n", counted(data.notOK, "point"))

@@ -38,10 +38,10 @@ var commands = []func() *cobra.Command{
 func Run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	out := &output{w: stdout}
 	root, started := rootCmd()
-	addBuiltins(root)
-	root.SetArgs(append([]string{}, asScenario(root, args)...)) // nil would mean os.Args
 	root.SetOut(out)
 	root.SetErr(stderr)
+	addBuiltins(root)                                           // after SetOut: the writer of completion is chosen when it is added
+	root.SetArgs(append([]string{}, asScenario(root, args)...)) // nil would mean os.Args
 	err := root.ExecuteContext(ctx)
 	if err != nil && !*started {
 		err = badInput(err) // refused before any command ran
@@ -80,8 +80,20 @@ the preset default. How collectives are done on it is said by --ccl FILE, else
 ./ccl.yaml, and what scheduling tasks costs by --tasks FILE, else ./tasks.yaml, else by
 defaults too; --set changes single values.
 
-Exit status: 0 ok, 1 wrong values or a failed check, 2 bad usage or input,
-3 the run failed, 130 interrupted, 141 nobody reads the output, 143 terminated.`,
+Exit status, of all commands:
+
+    0    all is well
+    1    a value is wrong, a race was found, a check or comparison failed; the
+         result is printed all the same
+    2    bad usage or input: a flag, a file that is missing, malformed or not
+         permitted, a name that cannot be written to, a size that does not fit into
+         the memory of the simulated machine or of this computer
+    3    the run failed: a kernel was misused, panicked, waited for ever or never
+         ended, a rank or a point of a sweep failed, --timeout has passed, or the
+         system failed, such as by a full disk
+    130  interrupted (SIGINT, Ctrl-C), whatever failed because of that
+    141  the reader of the output has gone
+    143  terminated (SIGTERM), whatever failed because of that`,
 		Example: `  kernbench list
   kernbench run milestone-1h-ccl
   kernbench coll all_reduce --topology ring6

@@ -201,8 +201,8 @@ func traceFlag(cmd *cobra.Command) *string {
 	return cmd.Flags().String("trace", "", "record what the machine does to `FILE`, for kernbench trace and Perfetto; compressed if it ends in .gz")
 }
 
-// folderOf reports that the file of a flag has no folder to be written in, before anything
-// runs.
+// folderOf refuses a file of a flag that cannot be made, since its folder is missing or it
+// is a folder itself, before anything runs.
 func folderOf(flag, file string) error {
 	if file == "" {
 		return nil
@@ -215,6 +215,9 @@ func folderOf(flag, file string) error {
 		return fmt.Errorf("--%s %s: %w", flag, file, err)
 	case !info.IsDir():
 		return fmt.Errorf("--%s %s: %s is no folder: name another", flag, file, dir)
+	}
+	if info, err := os.Stat(file); err == nil && info.IsDir() {
+		return fmt.Errorf("--%s %s: it is a folder: name a file in it", flag, file)
 	}
 	return nil
 }

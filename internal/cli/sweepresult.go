@@ -116,7 +116,7 @@ func finishSweep(cmd *cobra.Command, p *sweepPlan, o sweep.Options, format strin
 	switch {
 	case failed != nil:
 		hint := fmt.Errorf("%d of %d points failed; the others are in %s: --resume runs the failed ones again", len(failed.Points), r.Total, o.File)
-		return errors.Join(slices.Concat(few(wrong), few(failed.Unwrap()), []error{hint})...)
+		return &exitError{exitFailed, errors.Join(slices.Concat(few(wrong), few(failed.Unwrap()), []error{hint})...)}
 	case !r.OK:
 		return &exitError{exitWrong, errors.Join(few(wrong)...)}
 	}

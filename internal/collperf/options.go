@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"time"
 
 	"github.com/kernbench/kernbench/ccl"
 	"github.com/kernbench/kernbench/internal/config"
@@ -31,6 +32,8 @@ type Options struct {
 	Iters   int    // times that are averaged; 0 is 1
 	NoCheck bool   // nothing is compared, and of Sim no values are computed
 	Values  Values // "" is Integers
+
+	Timeout time.Duration // wall-clock limit of the whole measurement; 0 is none
 
 	// Of real ranks alone.
 	NRanks  int       // needed
@@ -120,7 +123,7 @@ func (o *Options) Validate() error {
 	if len(o.series()) == 0 {
 		return fmt.Errorf("there is no %v of %v: avg is for floats, band, bor and bxor for integers", o.reductions()[0], o.dtypes()[0])
 	}
-	return nil
+	return o.validateValues(ranks)
 }
 
 // validateAlgorithm reports what is wrong with the algorithm, or its settings.

@@ -32,6 +32,11 @@ func Run(ctx context.Context, o Options, onRow func(Row)) ([]Row, Summary, error
 	if err != nil {
 		return nil, Summary{}, err
 	}
+	if o.Timeout > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeoutCause(ctx, o.Timeout, fmt.Errorf("not done within %v", o.Timeout))
+		defer cancel()
+	}
 	t := &tally{sum: Summary{Ranks: n}, onRow: onRow}
 	if o.Real() {
 		err = o.launch(ctx, rankJob, t)

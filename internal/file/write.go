@@ -37,15 +37,22 @@ func Create(name string) (*Writer, error) {
 	case err != nil:
 		return nil, fmt.Errorf("write %s: %w", name, err)
 	case info.Mode()&fs.ModeSymlink != 0:
-		return nil, fmt.Errorf("write %s: it is a link to a file that does not exist: remove the link or create the file", name)
+		return nil, refuse("write %s: it is a link to a file that does not exist: remove the link or create the file", name)
 	case info.IsDir():
-		return nil, fmt.Errorf("write %s: it is a folder: name a file in it", name)
+		return nil, refuse("write %s: it is a folder: name a file in it", name)
 	case !info.Mode().IsRegular() || isStdout(info):
 		return w, w.openDirect(info)
 	}
 	w.before = info
 	return w, w.openTemp()
 }
+
+// NameError reports that a file cannot be written under the name that the user gave.
+type NameError struct{ text string }
+
+func (e *NameError) Error() string { return e.text }
+
+func refuse(format string, args ...any) error { return &NameError{fmt.Sprintf(format, args...)} }
 
 // isStdout reports whether a file is what standard output goes to. Replacing that
 // file would leave the shell's redirection with the old one.
@@ -63,9 +70,9 @@ func (w *Writer) openDirect(info fs.FileInfo) (err error) {
 	}
 	w.f, err = os.OpenFile(w.path, os.O_WRONLY|nonblock, 0)
 	if errors.Is(err, syscall.ENXIO) {
-		return fmt.Errorf("write %s: it is a pipe that no process reads: start the program that reads it first", w.name)
+		return refuse("write %s: it is a pipe that no process reads: start the program that reads it first", w.name)
 	} else if err != nil {
-		return fmt.Errorf("write %s: %w", w.name, unwrapPath(err))
+		return &fs.PathError{Op: "write", Path: w.name, Err: unwrapPath(err)}
 	}
 	return nil
 }
@@ -91,11 +98,11 @@ func (w *Writer) openTemp() (err error) {
 	}
 	if errors.Is(err, fs.ErrNotExist) {
 		if _, err := os.Stat(folder); err == nil {
-			return fmt.Errorf("write %s: no file can be created in %s: choose another folder", w.name, filepath.Dir(w.name))
+			return refuse("write %s: no file can be created in %s: choose another folder", w.name, filepath.Dir(w.name))
 		}
-		return fmt.Errorf("no folder %s to write %s in: create it first", filepath.Dir(w.name), filepath.Base(w.name))
+		return refuse("no folder %s to write %s in: create it first", filepath.Dir(w.name), filepath.Base(w.name))
 	}
-	return fmt.Errorf("write %s: %w", w.name, unwrapPath(err))
+	return &fs.PathError{Op: "write", Path: w.name, Err: unwrapPath(err)}
 }
 
 // unwrapPath returns the cause of an error about a path that the message names
@@ -115,7 +122,7 @@ func tempName() string { return ".kernbench-" + rand.Text() }
 func (w *Writer) Write(p []byte) (int, error) {
 	n, err := w.f.Write(p)
 	if err != nil {
-		err = fmt.Errorf("write %s: %w", w.name, unwrapPath(err))
+		err = &fs.PathError{Op: "write", Path: w.name, Err: unwrapPath(err)}
 	}
 	return n, err
 }
@@ -149,7 +156,7 @@ func (w *Writer) Commit() error {
 	if err == nil || errors.As(err, &changed) {
 		return err
 	}
-	return errors.Join(fmt.Errorf("write %s: %w", w.name, unwrapPath(err)), w.removeTemp())
+	return errors.Join(&fs.PathError{Op: "write", Path: w.name, Err: unwrapPath(err)}, w.removeTemp())
 }
 
 func (w *Writer) closeDirect() error {
@@ -157,7 +164,7 @@ func (w *Writer) closeDirect() error {
 		return nil
 	}
 	if err := w.f.Close(); err != nil {
-		return fmt.Errorf("write %s: %w", w.name, unwrapPath(err))
+		return &fs.PathError{Op: "write", Path: w.name, Err: unwrapPath(err)}
 	}
 	return nil
 }

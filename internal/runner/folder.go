@@ -134,6 +134,36 @@ func (f folder) each(plan *scenario.Plan, do func(o *scenario.Output, rank, roun
 	return nil
 }
 
+// eachInput calls do for every input of a plan, at every rank in every round, up to the
+// first error.
+func (f folder) eachInput(plan *scenario.Plan, do func(b *scenario.Buffer, rank, round int) error) error {
+	for round := range plan.Rounds {
+		for rank := range plan.Ranks {
+			for _, b := range plan.Buffers {
+				if !b.On(rank) || !plan.HasInput(b) {
+					continue
+				}
+				if f.ctx.Err() != nil {
+					return context.Cause(f.ctx)
+				}
+				if err := do(b, rank, round); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// checkInputs refuses a folder whose inputs cannot be read, before ranks start: the error
+// of a rank would be a failure of the run.
+func (f folder) checkInputs(plan *scenario.Plan) error {
+	return f.eachInput(plan, func(b *scenario.Buffer, rank, round int) error {
+		_, err := f.input(b, rank, round)
+		return err
+	})
+}
+
 // open is the plan of a folder that was prepared.
 func (f folder) open() (*scenario.Plan, error) {
 	text, err := file.Read(f.ctx, filepath.Join(f.dir, choiceFile), maxChoiceBytes)

@@ -48,23 +48,17 @@ func (f folder) prepare(plan *scenario.Plan) error {
 	if err := os.MkdirAll(f.dir, 0o777); err != nil {
 		return err
 	}
-	for round := range plan.Rounds {
-		for rank := range plan.Ranks {
-			for _, b := range plan.Buffers {
-				if !b.On(rank) || !plan.HasInput(b) {
-					continue
-				}
-				values, err := plan.Input(b, rank, round)
-				if err == nil {
-					err = f.write(b, rank, round, "in", values)
-				}
-				if err != nil {
-					return err
-				}
-			}
+	err := f.eachInput(plan, func(b *scenario.Buffer, rank, round int) error {
+		values, err := plan.Input(b, rank, round)
+		if err != nil {
+			return err
 		}
+		return f.write(b, rank, round, "in", values)
+	})
+	if err != nil {
+		return err
 	}
-	err := f.each(plan, func(o *scenario.Output, rank, round int) error {
+	err = f.each(plan, func(o *scenario.Output, rank, round int) error {
 		values, err := plan.Golden(o, rank, round)
 		if err != nil {
 			return err
@@ -123,6 +117,9 @@ func (o *Options) execute(ctx context.Context, dir string) (*Result, error) {
 	plan, err := f.open()
 	if err == nil {
 		err = f.removeOutputs(plan)
+	}
+	if err == nil {
+		err = f.checkInputs(plan)
 	}
 	if err != nil {
 		return nil, refused(ctx, err)
