@@ -11,12 +11,13 @@ import (
 
 // Choice is what a run wants otherwise than the file says. The zero value is nothing.
 type Choice struct {
-	Ranks   int               `json:"nranks"`            // 0 is the file's
-	Root    *int              `json:"root,omitempty"`    // nil is the file's
-	Rounds  int               `json:"rounds"`            // 0 is one
-	Devices string            `json:"devices,omitempty"` // such as 0-3 or 0,2,5; "" is the file's
-	Params  map[string]string `json:"params,omitempty"`  // values, by name
-	Trusted bool              `json:"-"`                 // values are not tried: somebody has made this plan before
+	Ranks   int               `json:"nranks" yaml:"nranks" range:"1..64"`                 // 0 is the file's
+	Root    *int              `json:"root,omitempty" yaml:"root,omitempty" range:"0..63"` // nil is the file's
+	Rounds  int               `json:"rounds" yaml:"rounds" range:"1..1000000000"`         // 0 is one
+	Devices string            `json:"devices,omitempty" yaml:"devices,omitempty"`         // such as 0-3 or 0,2,5; "" is the file's
+	Params  map[string]string `json:"params,omitempty" yaml:"params,omitempty"`           // values, by name
+	Trusted bool              `json:"-"`                                                  // values are not tried: this plan was made before
+	From    *config.Doc       `json:"-"`                                                  // the file that the choice was read from, for the places of mistakes; nil: flags
 }
 
 // chooseRanks settles the number of ranks, and reports whether there is one.
@@ -40,7 +41,7 @@ func (pl *Plan) chooseRanks(c Choice, p *problems) (ok bool) {
 	case least <= pl.Ranks && pl.Ranks <= most:
 		return true
 	case c.Ranks != 0:
-		p.flag("--nranks %s", wrong(c.Ranks))
+		p.chosen(c, "nranks", "--nranks", wrong(c.Ranks))
 	default:
 		p.at("nranks", "%s", wrong(pl.Ranks))
 	}
@@ -51,11 +52,11 @@ func (pl *Plan) chooseRoot(c Choice, p *problems) {
 	s := pl.scenario
 	switch {
 	case c.Root != nil && !s.rooted:
-		p.flag("--root %d: the scenario has no root: delete it", *c.Root)
+		p.chosen(c, "root", "--root", fmt.Sprintf("%d: the scenario has no root: delete it", *c.Root))
 	case c.Root != nil:
 		pl.Root = *c.Root
 		if pl.Root < 0 || pl.Root >= pl.Ranks {
-			p.flag("--root %d: the ranks are 0 to %d", pl.Root, pl.Ranks-1)
+			p.chosen(c, "root", "--root", fmt.Sprintf("%d: the ranks are 0 to %d", pl.Root, pl.Ranks-1))
 		}
 	case s.file.Root != nil:
 		pl.Root = *s.file.Root
@@ -70,20 +71,22 @@ func (pl *Plan) chooseParams(c Choice, p *problems) {
 	for _, name := range s.paramNames() {
 		value, err := s.Params[name].choose(c.Params[name])
 		if err != nil {
-			p.flag("--set %s=%s: %v", name, c.Params[name], err)
+			p.chosen(c, "params."+name, "--set "+name+"=", fmt.Sprintf("%s: %v", c.Params[name], err))
 		}
 		pl.params[name] = value
 	}
 	for _, name := range slices.Sorted(maps.Keys(c.Params)) {
 		if _, ok := s.Params[name]; !ok {
-			p.flag("--set %s: no parameter of %s, which has %s%s", name, s.Source, list(s.paramNames()), config.DidYouMean(name, s.paramNames()))
+			p.chosen(c, "params."+name, "--set", fmt.Sprintf("%s: no parameter of %s, which has %s%s", name, s.Source, list(s.paramNames()), config.DidYouMean(name, s.paramNames())))
 		}
 	}
 }
 
 func (pl *Plan) chooseDevices(c Choice, p *problems) {
 	text, given := c.Devices, pl.scenario.file.Devices
-	wrong := func(format string, args ...any) { p.flag("-d %s: %s", text, fmt.Sprintf(format, args...)) }
+	wrong := func(format string, args ...any) {
+		p.chosen(c, "devices", "-d", fmt.Sprintf("%s: %s", text, fmt.Sprintf(format, args...)))
+	}
 	switch {
 	case text == "" && (given == nil || p.known("devices")):
 		for rank := range pl.Ranks {

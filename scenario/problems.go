@@ -25,10 +25,17 @@ func (p *problems) put(e *config.Error) {
 // at is a mistake in the value at a path of the file.
 func (p *problems) at(path, format string, args ...any) { p.put(p.doc.Errorf(path, format, args...)) }
 
-// flag is a mistake in what was asked for beside the file.
-func (p *problems) flag(format string, args ...any) {
-	e := p.doc.Errorf("", format, args...)
-	p.put(&config.Error{Msg: e.Msg})
+// chosen adds a mistake in a choice, which begins with the value: at the key of the file
+// that the choice was read from, else with the flag before it.
+func (p *problems) chosen(c Choice, key, flag, text string) {
+	switch {
+	case c.From != nil:
+		p.put(c.From.Errorf(key, "%s", text))
+	case strings.HasSuffix(flag, "="):
+		p.put(&config.Error{Msg: flag + text})
+	default:
+		p.put(&config.Error{Msg: flag + " " + text})
+	}
 }
 
 // in is a mistake in an expression, or in the values that it has.

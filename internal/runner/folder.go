@@ -1,6 +1,7 @@
 package runner
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -9,7 +10,9 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"unicode/utf8"
 
+	"github.com/kernbench/kernbench/internal/config"
 	"github.com/kernbench/kernbench/internal/file"
 	"github.com/kernbench/kernbench/internal/npy"
 	"github.com/kernbench/kernbench/scenario"
@@ -29,8 +32,24 @@ var FolderFiles = []string{scenarioFile, choiceFile, "round*/rank*/*.npy"}
 
 // prepared is what Prepare has settled: choiceFile.
 type prepared struct {
-	Scenario string `json:"scenario"`
+	Scenario string `json:"scenario" yaml:"scenario" want:"the name of the scenario"`
 	scenario.Choice
+}
+
+// parsePrepared reads the text of a choiceFile. The error has the places of its mistakes.
+// Whether the scenario has what was chosen is for its plan to find out.
+func parsePrepared(file string, text []byte) (p prepared, err error) {
+	var syntax *json.SyntaxError
+	if err := json.Unmarshal(text, new(any)); errors.As(err, &syntax) {
+		before := text[:max(0, min(syntax.Offset-1, int64(len(text))))]
+		line := 1 + bytes.Count(before, []byte{'\n'})
+		column := 1 + utf8.RuneCount(before[bytes.LastIndexByte(before, '\n')+1:])
+		return p, fmt.Errorf("%s:%d:%d: not JSON: %w: mend it, or prepare the folder again", file, line, column, err)
+	}
+	if p.From, err = config.ParseAlone(file, text); err != nil {
+		return p, err
+	}
+	return p, p.From.Decode(&p, nil)
 }
 
 // folder has the values of a run in files.
@@ -160,6 +179,9 @@ func (f folder) eachInput(plan *scenario.Plan, do func(b *scenario.Buffer, rank,
 func (f folder) checkInputs(plan *scenario.Plan) error {
 	return f.eachInput(plan, func(b *scenario.Buffer, rank, round int) error {
 		_, err := f.input(b, rank, round)
+		if errors.Is(err, fs.ErrNotExist) {
+			err = fmt.Errorf("an input is missing: put it back, or prepare the folder again: %w", err)
+		}
 		return err
 	})
 }
@@ -175,9 +197,9 @@ func (f folder) open() (*scenario.Plan, error) {
 	case err != nil:
 		return nil, err
 	}
-	var p prepared
-	if err := json.Unmarshal(text, &p); err != nil {
-		return nil, fmt.Errorf("%s: %w", filepath.Join(f.dir, choiceFile), err)
+	p, err := parsePrepared(filepath.Join(f.dir, choiceFile), text)
+	if err != nil {
+		return nil, err
 	}
 	s, err := scenario.LoadContext(f.ctx, filepath.Join(f.dir, scenarioFile))
 	if err != nil {

@@ -111,7 +111,7 @@ func TestInput(t *testing.T) {
 		{`no backend "gpu": use one of shm, inproc, sim`, runner.Options{Scenario: "probe_sum", Backend: "gpu"}},
 		{"-p ring6: only the backend sim has a system to choose", runner.Options{Scenario: "probe_sum", Preset: "ring6"}},
 		{"races are looked for by the backend sim alone", runner.Options{Scenario: "probe_sum", Race: true}},
-		{"unknown device 7: the system ring6 has 0 to 5; choose others with -d, fewer with --nranks, or -p default, which has as many as needed", runner.Options{Scenario: "probe_sum", Backend: runner.Sim, Preset: "ring6", Choice: choose(8)}},
+		{"unknown device 7: the system ring6 has 0 to 5; choose others with -d, fewer with --nranks, or choose -p default, which has as many as needed", runner.Options{Scenario: "probe_sum", Backend: runner.Sim, Preset: "ring6", Choice: choose(8)}},
 		{"no file ring7 and no preset", runner.Options{Scenario: "probe_sum", Backend: runner.Sim, Preset: "ring7"}},
 		{"--nranks 17: the scenario is defined for 2 to 16 ranks", runner.Options{Scenario: "probe_sum", Choice: choose(17)}},
 		{"--root 6: the ranks are 0 to 3", runner.Options{Scenario: "probe_sum", Choice: scenario.Choice{Root: &six}}},

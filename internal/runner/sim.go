@@ -29,7 +29,11 @@ type tensor struct {
 
 // simulate runs the rounds on the simulated machine.
 func (j *job) simulate(ctx context.Context, r *Result) error {
-	graph, err := system(ctx, j.Preset, j.plan)
+	others := "choose others with -d, fewer with --nranks"
+	if _, ok := j.values.(folder); ok && j.Keep == "" {
+		others = "prepare another folder with other devices (-d) or fewer ranks (--nranks)"
+	}
+	graph, err := system(ctx, j.Preset, j.plan, others)
 	if err != nil {
 		return &InputError{err}
 	}

@@ -13,8 +13,9 @@ import (
 // links. Other presets and files are one system each.
 var families = []string{"default", "alpha_beta"}
 
-// system is the simulated system that has the devices of a run.
-func system(ctx context.Context, preset string, plan *scenario.Plan) (*topology.Graph, error) {
+// system returns the simulated system that has the devices of a run. others says how to
+// choose other devices.
+func system(ctx context.Context, preset string, plan *scenario.Plan, others string) (*topology.Graph, error) {
 	if preset == "" {
 		preset = families[0]
 	}
@@ -28,8 +29,8 @@ func system(ctx context.Context, preset string, plan *scenario.Plan) (*topology.
 		return nil, err
 	}
 	if n := spec.System.SIPs.Count; need > n {
-		return nil, fmt.Errorf("unknown device %d: the system %s has 0 to %d; choose others with -d, fewer with --nranks, or -p %s, which has as many as needed",
-			need-1, preset, n-1, families[0])
+		return nil, fmt.Errorf("unknown device %d: the system %s has 0 to %d; %s, or choose -p %s, which has as many as needed",
+			need-1, preset, n-1, others, families[0])
 	}
 	return topology.Compile(spec)
 }
