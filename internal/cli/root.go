@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -184,16 +185,51 @@ func noArgs(cmd *cobra.Command, args []string) error {
 	return fmt.Errorf("unexpected argument %q%s", args[0], seeHelp(cmd))
 }
 
-// flagError adds to a mistake in a flag what was probably meant.
+// flagError adds to a mistake in a flag what was probably meant. A letter says too little to
+// guess a flag of this command: what it means to other commands is told instead.
 func flagError(cmd *cobra.Command, err error) error {
 	hint := ""
 	var unknown *pflag.NotExistError
 	if errors.As(err, &unknown) {
 		var names []string
 		cmd.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, "--"+f.Name) })
-		hint = config.DidYouMean("--"+unknown.GetSpecifiedName(), names)
+		name := unknown.GetSpecifiedName()
+		if unknown.GetSpecifiedShortnames() != "" {
+			name = name[:1]
+			hint = letterElsewhere(cmd, name)
+		} else {
+			hint = config.DidYouMean("--"+name, names)
+		}
+		if (name == "t" || name == "topology") && cmd.Flags().Lookup("preset") != nil {
+			hint = "; --topology (-t) names the simulated system of other commands: write -p NAME here, with --backend sim"
+		}
 	}
 	return fmt.Errorf("%w%s%s", err, hint, seeHelp(cmd))
+}
+
+// letterElsewhere tells what a letter for short means to other commands.
+func letterElsewhere(cmd *cobra.Command, letter string) string {
+	var flags, of []string
+	var look func(*cobra.Command)
+	look = func(c *cobra.Command) {
+		if f := c.Flags().ShorthandLookup(letter); f != nil {
+			of = append(of, c.CommandPath())
+			if !slices.Contains(flags, "--"+f.Name) {
+				flags = append(flags, "--"+f.Name)
+			}
+		}
+		for _, sub := range c.Commands() {
+			look(sub)
+		}
+	}
+	look(cmd.Root())
+	if len(of) == 0 {
+		return ""
+	}
+	if len(of) > 2 {
+		of = []string{"other commands"}
+	}
+	return fmt.Sprintf("; -%s is %s of %s", letter, strings.Join(flags, " or "), strings.Join(of, " and "))
 }
 
 func seeHelp(cmd *cobra.Command) string {
