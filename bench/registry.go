@@ -15,6 +15,9 @@ type Bench struct {
 	Summary string // one line, for the list
 	Doc     string // what it does and reports, for those who want to know more
 	Params  []Param
+	// Uses says which settings the bench reads beside those of the machine: others are
+	// refused where they are given. Zero takes all, and a run tells if they had no effect.
+	Uses Uses
 	// Folder is where a bench that writes files puts them, unless whoever runs it says
 	// otherwise: "1H_milestone_output/ccl". Results there may be taken over (Resume).
 	Folder string

@@ -12,6 +12,7 @@ import (
 func init() {
 	bench.Register(bench.Bench{
 		Name:    "attention_decode",
+		Uses:    bench.UsesNothing,
 		Summary: "Llama-70B attention of new tokens with a KV cache cut over a mesh of PEs or cubes",
 		Doc: `Grouped-query attention with heads of 128 elements, 8 query heads to a KV head.
 The keys and values of a context, the new tokens' included, are cut along the sequence

@@ -10,6 +10,7 @@ import (
 func init() {
 	bench.Register(bench.Bench{
 		Name:    "attention_prefill",
+		Uses:    bench.UsesNothing,
 		Summary: "Llama-70B attention of a prompt, keys and values passing through a mesh of PEs or cubes",
 		Doc: `Grouped-query attention with heads of 128 elements, 8 query heads to a KV head.
 The tokens of a prompt are cut over the holders of a mesh: the PEs of a cube, or with

@@ -14,6 +14,7 @@ import (
 func init() {
 	bench.Register(bench.Bench{
 		Name:    "ccl_allreduce",
+		Uses:    bench.UsesCollectives,
 		Summary: "all-reduce of a few elements by every entry of ccl.yaml, over PEs or SIPs",
 		Doc: `Every entry of ccl.yaml sums the ranks' elements, and every rank's result is compared
 bit for bit. Rank r starts with r+1, or with smaller numbers where the dtype could

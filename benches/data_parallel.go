@@ -11,6 +11,7 @@ import (
 func init() {
 	bench.Register(bench.Bench{
 		Name:    "data_parallel",
+		Uses:    bench.UsesCollectives,
 		Summary: "data-parallel training of a vector on all SIPs: broadcast, gradient, all-reduce, SGD step",
 		Doc: `Each SIP is a rank of a process group and has a copy of 4096 weights, spread over its PEs. In
 each of 4 steps every rank has data of its own, computes the gradient of half the squared distance

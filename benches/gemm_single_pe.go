@@ -9,6 +9,7 @@ import (
 func init() {
 	bench.Register(bench.Bench{
 		Name:    "gemm_single_pe",
+		Uses:    bench.UsesNothing,
 		Summary: "32×128×32 matrix product of f16 on one PE: load, dot, store",
 		Doc: `The plainest matrix product: both operands are loaded whole, multiplied by one Dot
 and the result is stored. Nothing overlaps but the two loads, so that crit_ns is

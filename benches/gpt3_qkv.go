@@ -15,6 +15,7 @@ import (
 func init() {
 	bench.Register(bench.Bench{
 		Name:    "gpt3_qkv",
+		Uses:    bench.UsesNothing,
 		Summary: "the Q, K and V projection of GPT-3 as one column-parallel layer, by ranks",
 		Doc: `GPT-3 has 12288 features and 96 heads of 128: the projection is 12288 × 36864 in one
 ColumnParallelLinear with bias. --divide makes the features and the heads fewer. A row for
@@ -28,7 +29,7 @@ full rate, and utilization how much of total_ns that is.
 		Params: []bench.Param{
 			tpParam("1,2,4,8"), tokensParam("128"),
 			{Name: "divide", Usage: "what GPT-3's 12288 features and 96 heads are divided by", Default: "16", Values: []string{"1", "2", "4", "8", "16", "32"}},
-			precisionParam, placementParam("columns"), groupParam,
+			precisionParam, placementParam("columns"),
 		},
 		Run: runGPT3QKV,
 	})
@@ -61,7 +62,7 @@ func runGPT3QKV(ctx *torch.Context) error {
 	}
 	placement := weightPlacement(ctx)
 	for _, n := range ranks {
-		err := onRanks(ctx, n, len(ranks) == 1, func(rank int, c *torch.Context) error {
+		err := onRanks(ctx, n, len(ranks) == 1, nil, func(rank int, c *torch.Context) error {
 			qkv := torch.Must(tp.NewColumnParallelLinear(c, "qkv", hidden, out, tp.Options{DType: dtype, Bias: true, Weight: &placement}))
 			in := torch.Must(c.Empty(dtype, torch.Shape{tokens, hidden}, tp.Activations(placement)))
 			if c.HasData() {

@@ -11,6 +11,7 @@ import (
 func init() {
 	bench.Register(bench.Bench{
 		Name:    "matmul_composite",
+		Uses:    bench.UsesNothing,
 		Summary: "32×3072×32 f16 as one composite command, operands streamed or loaded",
 		Doc: `A row for each way to give a composite its operands: ref_ref streams both from HBM
 tile by tile, load_ref has the first in TCM beforehand, load_load both. Streaming

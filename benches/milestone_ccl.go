@@ -16,6 +16,7 @@ var milestoneCCL = milestone{"milestone-1h-ccl", []string{"summary.csv", "buffer
 func init() {
 	bench.Register(bench.Bench{
 		Name:    milestoneCCL.name,
+		Uses:    bench.UsesCollectives,
 		Summary: "every figure of the center_root all-reduce over 6 SIPs: sizes by topology, and memories of queue slots",
 		Doc: `All-reduce by center_root of f16 tensors that have an addend on the first PE of each
 cube, of 6 SIPs with 4×4 cubes each, every rank a SIP, in two sweeps: 12 sizes on a

@@ -15,6 +15,7 @@ var milestoneGEMM = milestone{"milestone-1h-gemm", []string{"gemm.csv", "device.
 func init() {
 	bench.Register(bench.Bench{
 		Name:    milestoneGEMM.name,
+		Uses:    bench.UsesNothing,
 		Summary: "every figure of matrix products on one PE and on a device: sizes and ways to give operands, beside the roofline",
 		Doc: `Matrix products of f16, M × K by K × N, as composite commands in two sweeps: on one PE,
 and cut over all PEs of a SIP, where each cube has rows of the result and each of its PEs

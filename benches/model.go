@@ -123,7 +123,11 @@ func runModel(ctx *torch.Context, m model) error {
 func (w way) run(ctx *torch.Context, m model, whole bool, want *dense.Matrix) error {
 	results := make([]*torch.Array, w.ranks)
 	a := m.io()
-	err := onRanks(ctx, w.ranks, whole, func(rank int, c *torch.Context) error {
+	options, err := between(ctx)
+	if err != nil {
+		return err
+	}
+	err = onRanks(ctx, w.ranks, whole, options, func(rank int, c *torch.Context) error {
 		forward := m.layers(c, w)
 		rows, first := a.tokens, 0
 		if w.sequence {

@@ -136,18 +136,14 @@ func withSIPs(ctx *torch.Context, sips int) (*topology.Graph, error) {
 }
 
 // onRanks runs a worker on each of so many SIPs, with tensor parallelism over all of
-// them. It may be the whole bench.
-func onRanks(ctx *torch.Context, ranks int, whole bool, worker func(rank int, ctx *torch.Context) error) error {
+// them, whose group has the options. It may be the whole bench.
+func onRanks(ctx *torch.Context, ranks int, whole bool, options []torch.GroupOption, worker func(rank int, ctx *torch.Context) error) error {
 	g, err := withSIPs(ctx, ranks)
 	if err != nil {
 		return err
 	}
 	if note := fmt.Sprintf("tp %d runs on as many SIPs (hash %s)", ranks, g.Spec().Hash()); g != ctx.Topology() && !slices.Contains(ctx.Report.Notes, note) {
 		ctx.Notef("%s", note)
-	}
-	options, err := between(ctx)
-	if err != nil {
-		return err
 	}
 	return elsewhere(ctx, g, whole, func(on *torch.Context) error {
 		return on.Spawn(func(rank int, c *torch.Context) error {

@@ -13,6 +13,7 @@ import (
 func init() {
 	bench.Register(bench.Bench{
 		Name:    "pe2pe",
+		Uses:    bench.UsesNothing,
 		Summary: "latency between two PEs by distance and size: queues against raw DMA",
 		Doc: `Two PEs throw a tile to and fro. A latency is half of the second round trip: what
 comes before the first send drops out. The far end is the next PE of the cube, the

@@ -9,6 +9,7 @@ import (
 func init() {
 	bench.Register(bench.Bench{
 		Name:    "qkv_gemm",
+		Uses:    bench.UsesNothing,
 		Summary: "Q, K and V projections of 128×256×128 f16, over the PEs of a cube",
 		Doc: `An attention layer's first step: x, 128 tokens of 256, times three weights of
 256 × 128. The tokens are cut over the PEs of a cube, and each PE has a copy of the

@@ -10,6 +10,7 @@ import (
 func init() {
 	bench.Register(bench.Bench{
 		Name:    "task_chain",
+		Uses:    bench.UsesTasks,
 		Summary: "a chain of tasks under the three runtimes: what it costs to go from one to the next",
 		Doc: `Each task adds 1 to the same tile, and so waits for the one before: nothing runs beside
 anything, and what the runtimes differ in is what they do between two tasks and before

@@ -10,6 +10,7 @@ import (
 func init() {
 	bench.Register(bench.Bench{
 		Name:    "task_fanout",
+		Uses:    bench.UsesTasks,
 		Summary: "one task, then many side by side, then one: how fast the runtimes spread work",
 		Doc: `A task writes a tile, others copy it to tiles of their own, each plus its number, and a
 last one adds them all up. The many could run at once, each on a PE. How nearly they do is

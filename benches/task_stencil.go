@@ -10,6 +10,7 @@ import (
 func init() {
 	bench.Register(bench.Bench{
 		Name:    "task_stencil",
+		Uses:    bench.UsesTasks,
 		Summary: "steps of a stencil, a task for each tile: work whose tasks wait for their neighbours",
 		Doc: `Eight steps over a row of tiles, each a task: an element becomes the sum of itself and
 its two neighbours, from one tensor to another and back. A task reads its tile and one

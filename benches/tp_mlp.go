@@ -13,6 +13,7 @@ import (
 func init() {
 	bench.Register(bench.Bench{
 		Name:    "tp_mlp",
+		Uses:    bench.UsesCollectives,
 		Summary: "an MLP of two tensor-parallel layers, by ranks, with sequence parallelism and overlap or not",
 		Doc: `A ColumnParallelLinear from hidden to ffn features, GELU, and a RowParallelLinear back, both
 with bias, on all PEs of every rank. A row for each number of ranks, without and with

@@ -12,6 +12,7 @@ import (
 func init() {
 	bench.Register(bench.Bench{
 		Name:    "transformer_block",
+		Uses:    bench.UsesCollectives,
 		Summary: "a block of a transformer, forward: norm, attention, norm, MLP, on tensor-parallel ranks",
 		Doc: `A block as Llama has it, without rotary positions: RMSNorm, the projection to Q, K and V,
 causal grouped-query attention, the projection back and the residual; RMSNorm, the gated

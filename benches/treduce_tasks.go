@@ -10,6 +10,7 @@ import (
 func init() {
 	bench.Register(bench.Bench{
 		Name:    "treduce_tasks",
+		Uses:    bench.UsesTasks,
 		Summary: "ranks make blocks and a root adds them up as they come, all by tasks",
 		Doc: `Every SIP is a rank. A task makes each block of a rank's vector and tells the root; the
 root has a task for each block, which waits until all ranks have told it, reads theirs and

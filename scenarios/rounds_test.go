@@ -26,7 +26,7 @@ func TestRounds(t *testing.T) {
 				if !defined(o, ranks) {
 					continue
 				}
-				o.Backend, o.Ranks, o.Rounds, o.Seed = backend, ranks, 100, 7
+				o.Backend, o.Ranks, o.Rounds = backend, ranks, 100
 				right(t, o)
 			}
 			t.Logf("%d ranks on %s: all right", ranks, backend)

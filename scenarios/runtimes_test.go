@@ -28,10 +28,10 @@ func TestRuntimes(t *testing.T) {
 					if !defined(o, ranks) {
 						continue
 					}
-					o.Backend, o.Runtime, o.Ranks, o.Rounds, o.Seed = backend, runtime, ranks, 2, 0
+					o.Backend, o.Runtime, o.Ranks, o.Rounds = backend, runtime, ranks, 2
 					o.Race = backend == runner.Sim
 					if backend == runner.InProc {
-						o.Rounds, o.Seed = 3, 1
+						o.Rounds = 3
 					}
 					o.Tasks = cores(t, []string{"2", "1", "0"}[i])
 					right(t, o)

@@ -71,6 +71,9 @@ puts buffers where other ranks can reach them, private where they cannot, and ha
 copied. The columns %bound and bound are empty (-), and rows are printed when all have
 been measured. Flags of the simulated machine are refused.
 
+Flags without effect on a collective are refused too: sizes, types and checks of a
+barrier, --op of those that reduce nothing, --root of those that have none.
+
 --timeout gives up what is not done by then, with exit status 3. --format json has
 collective, ranks, ranks_per, rows of the columns above (time_us, and bound_share for
 %bound, with bound_us, bound_kind, the sentence bound, and best), avg_busbw, wrong and
@@ -104,6 +107,9 @@ the sentence; best is empty without --algo all, and what is left out has no rows
 			return badInput(fmt.Errorf("%w%s", err, config.DidYouMean(args[0], collectiveNames())))
 		}
 		if err := flags.misplaced(); err != nil {
+			return badInput(err)
+		}
+		if err := flags.unused(c); err != nil {
 			return badInput(err)
 		}
 		if *flags.on != onSim {

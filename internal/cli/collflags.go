@@ -124,8 +124,6 @@ func (f *collFlags) common(c ccl.Collective) (o collperf.Options, err error) {
 		return o, errors.New("--stepbytes 0: write 1 or more")
 	case f.factor < 2:
 		return o, fmt.Errorf("--stepfactor %d: write 2 or more", f.factor)
-	case flags.Changed("root") && !c.Rooted():
-		return o, fmt.Errorf("--root %s: %v has no root: leave it out", *f.root, c)
 	case f.iters < 1:
 		return o, fmt.Errorf("--iters %d: write 1 or more", f.iters)
 	}

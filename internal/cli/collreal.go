@@ -32,6 +32,49 @@ var simulatedOnly = []struct{ flag, instead string }{
 	{"world", "--nranks says how many there are"}, {"data", "--check 0 compares no values"},
 }
 
+// collUses is the flags that not every collective uses.
+var collUses = []struct {
+	flags []string
+	by    func(ccl.Collective) bool
+	why   string // a collective has no use for them
+}{
+	{[]string{"minbytes", "maxbytes", "stepfactor", "stepbytes", "datatype", "check", "values", "data"}, func(c ccl.Collective) bool { return c != ccl.Barrier }, "moves no data"},
+	{[]string{"op"}, ccl.Collective.Reduces, "reduces nothing"},
+	{[]string{"root"}, ccl.Collective.Rooted, "has no root"},
+}
+
+// unused refuses flags that a collective does not use.
+func (f *collFlags) unused(c ccl.Collective) error {
+	for _, use := range collUses {
+		if use.by(c) {
+			continue
+		}
+		for _, flag := range use.flags {
+			if !f.cmd.Flags().Changed(flag) {
+				continue
+			}
+			var others []string
+			for _, other := range ccl.Collectives() {
+				if use.by(other) {
+					others = append(others, other.String())
+				}
+			}
+			return fmt.Errorf("--%s has no effect: %v %s: leave it out; it is for %s", flag, c, use.why, strings.Join(others, ", "))
+		}
+	}
+	switch flags := f.cmd.Flags(); {
+	case *f.on != onSim && c == ccl.Barrier && flags.Changed("buffer"):
+		return fmt.Errorf("--buffer has no effect: %v moves no data: leave it out", c)
+	case *f.on == onSim && flags.Changed("check") && *f.check == "1" && *f.data == "off":
+		return errors.New("--check 1 has no effect: --data off computes no values to compare: delete one of them")
+	case *f.on == onSim && flags.Changed("values") && *f.data == "off":
+		return errors.New("--values has no effect: --data off computes no values: delete one of them")
+	case *f.on == onSim && flags.Changed("values") && *f.check == "0":
+		return errors.New("--values has no effect: --check 0 computes no values: delete one of them")
+	}
+	return nil
+}
+
 // misplaced refuses flags that the ranks of --on have no use for.
 func (f *collFlags) misplaced() error {
 	flags, word := f.cmd.Flags(), *f.buffer

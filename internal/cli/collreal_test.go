@@ -26,8 +26,8 @@ func TestMisplacedFlags(t *testing.T) {
 		"--on shm --ranks-per pe":               "--ranks-per is for --on sim: with --on shm, leave it out",
 		"--on shm --fidelity flit":              "--fidelity is for --on sim: with --on shm, leave it out",
 		"--on inproc --threads 1":               "--threads is for --on sim: with --on inproc, leave it out",
-		"--on shm -r 1":                         "--root 1: all_reduce has no root: leave it out",
-		"--on inproc -r all":                    "--root all: all_reduce has no root: leave it out",
+		"--on shm -r 1":                         "--root has no effect: all_reduce has no root: leave it out; it is for reduce, broadcast, gather, scatter",
+		"--on inproc -r all":                    "--root has no effect: all_reduce has no root: leave it out; it is for reduce, broadcast, gather, scatter",
 		"--on shm --buffer tcm":                 "--buffer tcm is for --on sim: with --on shm write one of private, window",
 		"--on shm --nranks 0":                   "--nranks 0: write 1 to 1024",
 		"--on shm -w -1":                        "--warmup-iters -1: write 0 or more",
@@ -42,6 +42,41 @@ func TestMisplacedFlags(t *testing.T) {
 		code := Run(t.Context(), append([]string{"coll", "all_reduce"}, strings.Fields(args)...), &out, &errs)
 		if got := errs.String(); code != exitUsage || got != "kernbench: "+want+"\n" || out.Len() > 0 {
 			t.Errorf("%s: exit status %d, %q and %q on stdout, want %d, %q and nothing", args, code, got, out.String(), exitUsage, "kernbench: "+want+"\n")
+		}
+	}
+}
+
+// TestUnusedCollFlags: flags that a collective does not use are refused, not ignored.
+func TestUnusedCollFlags(t *testing.T) {
+	const moving = "all_reduce, reduce, broadcast, all_gather, reduce_scatter, all_to_all, gather, scatter, sendrecv"
+	for _, tt := range []struct{ line, want string }{
+		{"barrier -b 8", "--minbytes has no effect: barrier moves no data: leave it out; it is for " + moving},
+		{"barrier -e 8", "--maxbytes has no effect: barrier moves no data: leave it out; it is for " + moving},
+		{"barrier -f 2", "--stepfactor has no effect: barrier moves no data: leave it out; it is for " + moving},
+		{"barrier -i 8", "--stepbytes has no effect: barrier moves no data: leave it out; it is for " + moving},
+		{"barrier -d f32", "--datatype has no effect: barrier moves no data: leave it out; it is for " + moving},
+		{"barrier -c 0", "--check has no effect: barrier moves no data: leave it out; it is for " + moving},
+		{"barrier --values reals", "--values has no effect: barrier moves no data: leave it out; it is for " + moving},
+		{"barrier --data off", "--data has no effect: barrier moves no data: leave it out; it is for " + moving},
+		{"barrier -d f32 --on shm", "--datatype has no effect: barrier moves no data: leave it out; it is for " + moving},
+		{"barrier --buffer window --on shm", "--buffer has no effect: barrier moves no data: leave it out"},
+		{"barrier -o sum", "--op has no effect: barrier reduces nothing: leave it out; it is for all_reduce, reduce, reduce_scatter"},
+		{"all_gather -o sum", "--op has no effect: all_gather reduces nothing: leave it out; it is for all_reduce, reduce, reduce_scatter"},
+		{"sendrecv -o max", "--op has no effect: sendrecv reduces nothing: leave it out; it is for all_reduce, reduce, reduce_scatter"},
+		{"broadcast -o max --on inproc", "--op has no effect: broadcast reduces nothing: leave it out; it is for all_reduce, reduce, reduce_scatter"},
+		{"all_to_all -r 0", "--root has no effect: all_to_all has no root: leave it out; it is for reduce, broadcast, gather, scatter"},
+		{"all_reduce --data off --check 1", "--check 1 has no effect: --data off computes no values to compare: delete one of them"},
+		{"all_reduce --data off --values reals", "--values has no effect: --data off computes no values: delete one of them"},
+		{"all_reduce --check 0 --values reals", "--values has no effect: --check 0 computes no values: delete one of them"},
+	} {
+		code, stdout, stderr := command(t.Context(), append([]string{"coll"}, strings.Fields(tt.line)...)...)
+		if code != exitUsage || stderr != "kernbench: "+tt.want+"\n" || stdout != "" {
+			t.Errorf("%s: exit status %d, %q and %q on stdout, want %d, %q and nothing", tt.line, code, stderr, stdout, exitUsage, tt.want)
+		}
+	}
+	for _, line := range []string{"barrier", "barrier --algo tree", "barrier --buffer hbm", "all_gather -e 8 -d f32 --data off", "reduce -e 8 -r 1 -o max"} {
+		if code, _, stderr := command(t.Context(), append([]string{"coll"}, strings.Fields(line)...)...); code != exitOK {
+			t.Errorf("%s: exit status %d: %s", line, code, stderr)
 		}
 	}
 }

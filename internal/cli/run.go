@@ -30,7 +30,9 @@ computed are those of its reference. kernbench list shows the benches.
 
 Some benches have parameters, which are flags: kernbench list BENCH tells of them.
 Collectives are done as --ccl FILE says, else ./ccl.yaml, else the embedded one; tasks
-cost what --tasks FILE says, else ./tasks.yaml, else the embedded one.
+cost what --tasks FILE says, else ./tasks.yaml, else the embedded one. A bench that does
+no collectives refuses --ccl and --set ccl.KEY, one that runs no tasks --tasks and --set
+tasks.KEY.
 
 A file that ends in .yaml is a distributed scenario, which kernbench comm run runs: its
 flags are those of that command.
@@ -81,6 +83,9 @@ rows, artifacts (files written) and config.`,
 		if o.Params, err = params(b); err != nil {
 			return badInput(err)
 		}
+		if err := config.checkEffect(b); err != nil {
+			return badInput(err)
+		}
 		var tasks any
 		if o.Topology, o.CCL, tasks, err = config.load(cmd.Context()); err != nil {
 			return err
@@ -116,6 +121,9 @@ rows, artifacts (files written) and config.`,
 		}
 		if err != nil {
 			return err
+		}
+		if b.Uses == 0 {
+			config.tellEffect(cmd.ErrOrStderr(), r)
 		}
 		if *format == "json" {
 			err = report.WriteJSON(cmd.OutOrStdout(), r)

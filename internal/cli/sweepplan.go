@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -46,6 +47,7 @@ func planSweep(ctx context.Context, name string, flags programFlags) (*sweepPlan
 	}
 	p.use.reads("sweep", name)
 	p.checkBench()
+	p.checkEffect()
 	p.checkClashes()
 	if err := p.checkPoints(ctx); err != nil {
 		return nil, err
@@ -100,6 +102,33 @@ func paramNames(b bench.Bench) (names []string) {
 		names = append(names, q.Name)
 	}
 	return names
+}
+
+// checkEffect refuses settings that the bench ignores: of flags, and of the file.
+func (p *sweepPlan) checkEffect() {
+	if err := p.base.checkEffect(p.bench); err != nil {
+		p.elsewhere = append(p.elsewhere, err)
+	}
+	refuse := func(path, text string, uses bench.Uses) {
+		if err := noEffect(p.bench, text, uses); err != nil {
+			p.fail(path, "%v", err)
+		}
+	}
+	for _, s := range benchSettings {
+		if file := map[string]string{"ccl": p.CCL, "tasks": p.Tasks}[s.name]; file != "" {
+			refuse(s.name, file, s.uses)
+		}
+		for i, set := range p.Set {
+			if strings.HasPrefix(set, s.prefix) {
+				refuse(fmt.Sprintf("set[%d]", i), set, s.uses)
+			}
+		}
+		for _, c := range slices.Concat(p.grid...) {
+			if strings.HasPrefix(c.key, s.prefix) {
+				refuse(c.keyAt, c.key, s.uses)
+			}
+		}
+	}
 }
 
 // checkClashes refuses to say twice what something is.

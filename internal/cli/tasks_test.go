@@ -92,3 +92,13 @@ func TestTasksOutputFails(t *testing.T) {
 		}
 	}
 }
+
+// TestHadNoEffect: a bench that does not say what it uses takes all settings, and a run tells
+// of those that had no effect.
+func TestHadNoEffect(t *testing.T) {
+	registerTask()
+	code, _, stderr := command(t.Context(), "run", "one-task", "--ccl", "default", "--set", "tasks.control.register_read=50ns")
+	if want := "kernbench: --ccl default had no effect: this run of one-task did no collective\n"; code != exitOK || stderr != want {
+		t.Errorf("exit status %d and %q, want %d and %q", code, stderr, exitOK, want)
+	}
+}

@@ -92,6 +92,10 @@ func TestOwnInput(t *testing.T) {
 	if _, err := runner.Verify(t.Context(), dir); err == nil || !strings.HasPrefix(err.Error(), "no output yet, run the folder first: ") {
 		t.Errorf("verified after a run that failed: got %v", err)
 	}
+	seed := uint64(6)
+	if _, err := runner.Execute(t.Context(), dir, runner.Options{Backend: runner.InProc, Seed: &seed}); !errors.As(err, &bad) {
+		t.Errorf("a seed without effect: got %v", err)
+	}
 	if err := runner.Prepare(t.Context(), o, dir); !errors.As(err, &bad) || !strings.HasSuffix(err.Error(), "the folder is not empty: name a new one") {
 		t.Errorf("prepared twice: got %v", err)
 	}
@@ -102,16 +106,18 @@ func TestOwnInput(t *testing.T) {
 
 // TestInput: what is refused before anything runs.
 func TestInput(t *testing.T) {
-	six := 6
+	six, seed := 6, uint64(6)
 	for _, tt := range []struct {
 		want string
 		o    runner.Options
 	}{
 		{"no file probe_sun and no scenario of that name; scenarios: probe_asks, probe_beyond, ", runner.Options{Scenario: "probe_sun"}},
 		{`no backend "gpu": use one of shm, inproc, sim`, runner.Options{Scenario: "probe_sum", Backend: "gpu"}},
-		{"-p ring6: only the backend sim has a system to choose", runner.Options{Scenario: "probe_sum", Preset: "ring6"}},
-		{"races are looked for by the backend sim alone", runner.Options{Scenario: "probe_sum", Race: true}},
+		{"-p ring6: only the backend sim has a system to choose: add --backend sim, or delete it", runner.Options{Scenario: "probe_sum", Preset: "ring6"}},
+		{"--check race: only the backend sim looks for races: add --backend sim, or delete it", runner.Options{Scenario: "probe_sum", Race: true}},
 		{"unknown device 7: the system ring6 has 0 to 5; choose others with -d, fewer with --nranks, or choose -p default, which has as many as needed", runner.Options{Scenario: "probe_sum", Backend: runner.Sim, Preset: "ring6", Choice: choose(8)}},
+		{"--seed 6: the simulated machine has no random delays: delete it", runner.Options{Scenario: "probe_sum", Backend: runner.Sim, Seed: &seed}},
+		{"--seed 6: there are random delays with several rounds (--rounds) alone, and this is one: delete it", runner.Options{Scenario: "probe_sum", Seed: &seed}},
 		{"no file ring7 and no preset", runner.Options{Scenario: "probe_sum", Backend: runner.Sim, Preset: "ring7"}},
 		{"--nranks 17: the scenario is defined for 2 to 16 ranks", runner.Options{Scenario: "probe_sum", Choice: choose(17)}},
 		{"--root 6: the ranks are 0 to 3", runner.Options{Scenario: "probe_sum", Choice: scenario.Choice{Root: &six}}},

@@ -18,7 +18,7 @@ type Options struct {
 	Backend string        // one of Backends; "" is DefaultBackend
 	Preset  string        // of sim: a preset or a topology file; "" is the preset default
 	Race    bool          // of sim: look for accesses that nothing orders
-	Seed    uint64        // of the delays between staging and reading, on processes
+	Seed    *uint64       // of the delays between staging and reading, on processes and goroutines, of several rounds; nil is 1
 	Timeout time.Duration // of all of it; 0 is none
 	Runtime task.Runtime  // who schedules the scenario's tasks; "" runs its kernel
 	Tasks   *task.Config  // what that costs and holds; nil is the default

@@ -17,7 +17,10 @@ func (j *job) launch(ctx context.Context, r *Result) error {
 	if need, there := bytesOf(j.plan), host.Memory(); there > 0 && need > there {
 		return &InputError{fmt.Errorf("the buffers of %d ranks have %.3g GB, and this computer has %.3g GB: take fewer ranks, or smaller buffers", j.plan.Ranks, float64(need)/1e9, float64(there)/1e9)}
 	}
-	o := order{Source: j.plan.Source(), Text: j.plan.Text(), Choice: j.plan.Choice(), Seed: j.Seed, Runtime: j.Runtime}
+	o := order{Source: j.plan.Source(), Text: j.plan.Text(), Choice: j.plan.Choice(), Seed: 1, Runtime: j.Runtime}
+	if j.Seed != nil {
+		o.Seed = *j.Seed
+	}
 	if j.Runtime != "" {
 		if err := j.checkTasks(ctx, 0); err != nil {
 			return err

@@ -122,8 +122,11 @@ func (o *Options) settle(ctx context.Context) (*scenario.Plan, error) {
 	return s.PlanContext(ctx, o.Choice)
 }
 
-// runs refuses a plan that has nothing to run.
+// runs refuses a plan that has nothing to run, or makes an option mean nothing.
 func (o *Options) runs(pl *scenario.Plan) error {
+	if o.Seed != nil && pl.Rounds == 1 {
+		return fmt.Errorf("--seed %d: there are random delays with several rounds (--rounds) alone, and this is one: delete it", *o.Seed)
+	}
 	if pl.Func == nil && o.Runtime == "" {
 		return fmt.Errorf("the scenario %s has tasks and no kernel: add --runtime %s", pl.Name, strings.Join(task.RuntimeNames(), "|"))
 	}
@@ -139,9 +142,11 @@ func (o *Options) check() error {
 	case !slices.Contains(Backends, o.Backend):
 		return fmt.Errorf("no backend %.60q: use one of %s", o.Backend, strings.Join(Backends, ", "))
 	case o.Backend != Sim && o.Preset != "":
-		return fmt.Errorf("-p %s: only the backend sim has a system to choose", o.Preset)
+		return fmt.Errorf("-p %s: only the backend sim has a system to choose: add --backend sim, or delete it", o.Preset)
 	case o.Backend != Sim && o.Race:
-		return errors.New("races are looked for by the backend sim alone")
+		return errors.New("--check race: only the backend sim looks for races: add --backend sim, or delete it")
+	case o.Backend == Sim && o.Seed != nil:
+		return fmt.Errorf("--seed %d: the simulated machine has no random delays: delete it", *o.Seed)
 	case o.Ranks < 0 || o.Rounds < 0 || o.Timeout < 0:
 		return errors.New("ranks, rounds and timeout are 0 or more")
 	}
