@@ -15,7 +15,8 @@ import (
 // parameters.
 type Fill func(e Env, out []float64) error
 
-// Env is what a registered function knows of the values that it makes.
+// Env is what a registered function knows of the values that it makes. Root is 0 unless the
+// file has a root: scenarios whose functions use it say root: 0.
 type Env struct {
 	Rank, Ranks, Root, Round, Device int
 	Shape                            []int // of the buffer

@@ -164,7 +164,8 @@ func (pl *Plan) domain(name string) *Domain {
 	return nil
 }
 
-// Rooted reports whether anything in the scenario has to do with the root.
+// Rooted reports whether the scenario has a root: something in the file uses it, or the file
+// names one for its functions.
 func (pl *Plan) Rooted() bool { return pl.scenario.rooted }
 
 // Args is what the kernel is given at a rank in a round: a *Buffer for each tl.Ptr, and

@@ -26,7 +26,7 @@ type Scenario struct {
 	doc  *config.Doc
 
 	names   []string // of all that expressions may use; see the slots
-	rooted  bool     // something uses the root
+	rooted  bool     // there is a root
 	signals *expr
 	window  *expr
 	domains []string

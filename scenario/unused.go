@@ -54,7 +54,8 @@ func (s *Scenario) unused(p *problems) {
 			p.at("params."+name, "unused: delete it, or use it in an expression, an argument or the name of the kernel or the tasks")
 		}
 	}
-	s.rooted = slices.Contains(used, "root") || fills
+	// A function may use the root, which cannot be seen here: the file says so by naming one.
+	s.rooted = slices.Contains(used, "root") || fills && s.file.Root != nil
 	if s.file.Root != nil && !s.rooted && len(s.file.Outputs) > 0 {
 		p.at("root", "unused: delete it, or use root in an expression, an argument or as the ranks of an output")
 	}

@@ -21,6 +21,17 @@ import (
 // scenarios that come with the command.
 var registerScenarios = sync.OnceFunc(func() {
 	scenario.Register("a_broken_one", []byte("summary: \"s\"\nnranks: 65\n"))
+	scenario.Register("rooted_function", []byte(`summary: "a function that may use the root"
+nranks: 2
+root: 1
+buffers:
+  - {name: x, dtype: f32, shape: [4], placement: window, init: i}
+  - {name: out, dtype: f32, shape: [4], placement: device}
+kernel: {name: prints, args: [x, out]}
+outputs:
+  - {buffer: out, golden: "func:rooted_zero"}
+`))
+	scenario.RegisterGolden("rooted_zero", func(scenario.Env, []float64) error { return nil })
 	for name, kernel := range map[string]any{
 		"prints": func(t *tl.PE, x, out tl.Ptr) {
 			t.Printf("hello from rank %d", t.Rank())
@@ -112,6 +123,32 @@ func TestRaces(t *testing.T) {
 		code, _, stderr := command(t.Context(), append([]string{"comm", args[0], args[1]}, "--backend", "sim", "--check", "race")...)
 		if want := "kernbench: race at 0x0 of sip0.cube0.hbm0: operation 10 (Put at comm_test.go"; code != exitWrong || !strings.Contains(stderr, want) {
 			t.Errorf("%s: status %d and %q, want %d and %s", args[0], code, stderr, exitWrong, want)
+		}
+	}
+}
+
+// TestRoots: a root is told of scenarios that have one, and --root refused by others.
+func TestRoots(t *testing.T) {
+	registerScenarios()
+	for _, name := range []string{"all_to_all", "allgather", "allreduce", "broadcast", "domain_rank_map", "dual_domain_overlap", "ep_dispatch_combine", "ffn_tp", "reduce_scatter", "treduce", "rooted_function"} {
+		root, text := -1, ""
+		switch name {
+		case "broadcast", "treduce":
+			root, text = 0, ", root 0"
+		case "rooted_function":
+			root, text = 1, ", root 1"
+		}
+		var r runner.Result
+		if err := json.Unmarshal([]byte(run(t, "comm", "run", name, "--backend", "inproc", "--format", "json")), &r); err != nil || r.Root != root {
+			t.Errorf("%s: %v, root %d, want %d", name, err, r.Root, root)
+		}
+		want := fmt.Sprintf("ranks     %d goroutines%s, devices 0-%d\n", r.NRanks, text, r.NRanks-1)
+		if got := run(t, "comm", "run", name, "--backend", "inproc"); !strings.Contains(got, want) {
+			t.Errorf("%s: got\n%swant %s", name, got, want)
+		}
+		code, _, stderr := command(t.Context(), "comm", "run", name, "--backend", "inproc", "--root", "1")
+		if refused := "kernbench: --root 1: the scenario has no root: delete it\n"; root < 0 && (code != exitUsage || stderr != refused) || root >= 0 && code != exitOK {
+			t.Errorf("%s --root 1: exit status %d and %s", name, code, stderr)
 		}
 	}
 }

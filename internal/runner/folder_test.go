@@ -157,7 +157,7 @@ func TestJSON(t *testing.T) {
 	r := run(t, o)
 	r.TimeNS = 1.5
 	got, err := json.Marshal(r)
-	want := `{"ok":false,"scenario":"probe_golden","backend":"sim","nranks":2,"root":0,"rounds":1,"devices":[0,1],` +
+	want := `{"ok":false,"scenario":"probe_golden","backend":"sim","nranks":2,"root":-1,"rounds":1,"devices":[0,1],` +
 		`"system":"preset default, --set system.sips.count=2","time_ns":1.5,"compared":8,"wrong":3,"spans":2,"mismatches":[` +
 		`{"rank":0,"round":0,"buffer":"out","first":1,"last":2,"worst":1,"got":"1","want":"2","ulp":8388608},` +
 		`{"rank":1,"round":0,"buffer":"out","first":3,"last":3,"worst":3,"got":"13","want":"13.000001","ulp":1}]}`
