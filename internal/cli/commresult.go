@@ -58,6 +58,7 @@ func executedText(dir string, r *runner.Result) string {
 	var b lines
 	fmt.Fprintf(&b, "%s has the outputs of %s; next: kernbench comm verify %[1]s\n", dir, r.Scenario)
 	taskLines(r, b.add)
+	raceLines(r, b.add)
 	return b.String()
 }
 
@@ -94,10 +95,21 @@ func runText(r *runner.Result) string {
 		values = fmt.Sprintf("%d wrong, in %s", r.Wrong, counted(r.Spans, "span"))
 	}
 	line("values", "%d compared, %s", r.Compared, values)
-	if len(r.Races) > 0 {
+	raceLines(r, line)
+	return b.String()
+}
+
+// raceLines tells whether there are races, if they were looked for, and what was not.
+func raceLines(r *runner.Result, line func(name, format string, args ...any)) {
+	switch {
+	case r.Races == nil:
+		return
+	case len(r.Races) == 0:
+		line("races", "no races")
+	default:
 		line("races", "%d", len(r.Races))
 	}
-	return b.String()
+	line("", "not looked for: accesses of different rounds, those that other inputs would make, Go variables that kernels share")
 }
 
 // rootText tells of the root, if there is one.
