@@ -14,11 +14,11 @@ func init() {
 
 // allToAll leaves row d of rank s in row s of rank d.
 func allToAll(t *tl.PE, x, out tl.Ptr, n int) {
-	Barrier(t, ready) // the last outputs have been read everywhere
+	t.Barrier(ready) // the last outputs have been read everywhere
 	for peer := range t.NumRanks() {
 		sendTile(t, peer, x.At(peer), out.At(t.Rank()), n)
 	}
-	Barrier(t, done)
+	t.Barrier(done)
 }
 
 // allToAllTasks has a task for each row.

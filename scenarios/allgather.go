@@ -14,11 +14,11 @@ func init() {
 
 // allGather leaves x of rank r in row r of everybody's out.
 func allGather(t *tl.PE, x, out tl.Ptr, n int) {
-	Barrier(t, ready)
+	t.Barrier(ready)
 	for peer := range t.NumRanks() {
 		copyTile(t, peer, x, out.At(peer), n)
 	}
-	Barrier(t, done)
+	t.Barrier(done)
 }
 
 // allGatherTasks has a task for each row.

@@ -17,9 +17,9 @@ func init() {
 // onePhase has every rank read all windows.
 func onePhase(t *tl.PE, x, _, out tl.Ptr, n int) {
 	ranks := upTo(t.NumRanks())
-	Barrier(t, 0)
+	t.Barrier(0)
 	sumTile(t, ranks, x, out, n)
-	Barrier(t, 1)
+	t.Barrier(1)
 }
 
 // onePhaseTasks has a task for each tile of the sum.
@@ -34,15 +34,15 @@ func onePhaseTasks(b *task.Builder, x, _, out *task.Tensor, n int) {
 // collect the parts.
 func twoPhase(t *tl.PE, x, work, out tl.Ptr, n int) {
 	ranks := upTo(t.NumRanks())
-	Barrier(t, 0)
+	t.Barrier(0)
 	from, elems := chunk(n, len(ranks), t.Rank())
 	sumTile(t, ranks, x.At(from), work.At(from), elems)
-	Barrier(t, 1)
+	t.Barrier(1)
 	for _, peer := range ranks {
 		from, elems := chunk(n, len(ranks), peer)
 		copyTile(t, peer, work.At(from), out.At(from), elems)
 	}
-	Barrier(t, 2)
+	t.Barrier(2)
 }
 
 // twoPhaseTasks has a task for each part that is summed or collected.

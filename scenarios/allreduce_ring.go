@@ -97,7 +97,7 @@ func bidirectionalRing(t *tl.PE, x, work, out tl.Ptr, n int) { goRound(t, x, wor
 
 // goRound does rings side by side, step by step.
 func goRound(t *tl.PE, x, work, out tl.Ptr, rings []ring) {
-	Barrier(t, 0) // the next rank's last outputs have been read
+	t.Barrier(0) // the next rank's last outputs have been read
 	for step := range 2*t.NumRanks() - 1 {
 		for _, r := range rings {
 			h := r.hop(step, t.Rank(), t.NumRanks())
@@ -108,7 +108,7 @@ func goRound(t *tl.PE, x, work, out tl.Ptr, rings []ring) {
 			}
 		}
 	}
-	Barrier(t, 1)
+	t.Barrier(1)
 }
 
 func ringTasks(b *task.Builder, x, work, out *task.Tensor, n int) {

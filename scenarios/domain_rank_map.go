@@ -28,9 +28,9 @@ func sumInDomain(t *tl.PE, d scenario.Domain, signal int, x, shown, out tl.Ptr, 
 		return
 	}
 	copyTile(t, t.Rank(), x, shown, n)
-	Barrier(t, signal, d.Ranks...)
+	t.Barrier(signal, d.Ranks...)
 	sumTile(t, d.Ranks, shown, out, n)
-	Barrier(t, signal+1, d.Ranks...)
+	t.Barrier(signal+1, d.Ranks...)
 }
 
 // writeMap leaves the ranks of all in a domain in out.

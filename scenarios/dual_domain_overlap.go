@@ -35,7 +35,7 @@ func sides[T any](left, right scenario.Domain, leftX, rightX, leftOut, rightOut 
 func dualDomainOverlap(t *tl.PE, x, leftX, rightX, leftOut, rightOut tl.Ptr, n int, left, right scenario.Domain) {
 	list := sides(left, right, leftX, rightX, leftOut, rightOut)
 	for _, s := range list {
-		Barrier(t, s.signal+ready, s.Ranks...)
+		t.Barrier(s.signal+ready, s.Ranks...)
 	}
 	for _, s := range list {
 		for _, peer := range s.Ranks {

@@ -23,7 +23,7 @@ const (
 // and in y the sum of what the experts of each token of this rank return, by weight.
 func epDispatchCombine(t *tl.PE, x, w, recv, y tl.Ptr, tokens, topk, dim, experts, seed int) {
 	routes := route(t.NumRanks(), tokens, topk, experts, seed)[t.Rank()]
-	Barrier(t, ready) // the rows of the last round are gone everywhere
+	t.Barrier(ready) // the rows of the last round are gone everywhere
 	for token, visits := range routes {
 		blocks(dim, func(at, elems int) {
 			row := t.Load(x.At(token, at), tl.Shape{elems}, tl.BF16)
@@ -36,11 +36,11 @@ func epDispatchCombine(t *tl.PE, x, w, recv, y tl.Ptr, tokens, topk, dim, expert
 			}
 		})
 	}
-	Barrier(t, dispatched)
+	t.Barrier(dispatched)
 	for token, visits := range routes {
 		epCombine(t, visits, w.At(token), recv, y.At(token), dim)
 	}
-	Barrier(t, combined)
+	t.Barrier(combined)
 }
 
 // epCombine leaves in y the sum of what the experts of a token return, by weight.

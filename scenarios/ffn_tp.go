@@ -24,9 +24,9 @@ func ffnTP(t *tl.PE, x, w, partial, out tl.Ptr, m, k, n int) {
 		rows := min(ffnRows, m-row)
 		t.Store(partial.At(row), t.Load(x.At(row), tl.Shape{rows, k}, tl.F32).Dot(weights))
 	}
-	Barrier(t, ready)
+	t.Barrier(ready)
 	sumTile(t, ranks, partial, out, m*n)
-	Barrier(t, done)
+	t.Barrier(done)
 }
 
 // ffnTaskRows is the rows of x that a task multiplies, or whose products it sums.

@@ -15,9 +15,9 @@ func init() {
 // reduceScatter leaves the sum of everybody's row r of x in out of rank r.
 func reduceScatter(t *tl.PE, x, out tl.Ptr, n int) {
 	ranks := upTo(t.NumRanks())
-	Barrier(t, ready)
+	t.Barrier(ready)
 	sumTile(t, ranks, x.At(t.Rank()), out, n)
-	Barrier(t, done)
+	t.Barrier(done)
 }
 
 // reduceScatterTasks has a task for each tile of the sum.

@@ -5,13 +5,13 @@ import (
 	"github.com/kernbench/kernbench/tl"
 )
 
-// meet submits a Barrier of all ranks, or of those given. Barriers of a program come one
-// after the other: a task that waits keeps its compute core, and there may be one only.
+// meet submits a barrier of all ranks, or of the given ones. Barriers of a program come one
+// after the other: a task that waits keeps its compute core, and a rank may have only one.
 func meet(b *task.Builder, signal int, ranks []int, after ...task.ID) task.ID {
 	return b.Submit("barrier", barrierOf, task.Args{task.Scalar("signal", signal), task.Scalar("ranks", ranks)}, task.After(after...))
 }
 
-func barrierOf(t *tl.PE, signal int, ranks []int) { Barrier(t, signal, ranks...) }
+func barrierOf(t *tl.PE, signal int, ranks []int) { t.Barrier(signal, ranks...) }
 
 // tileCount is how many tasks share what one kernel would do in a loop.
 const tileCount = 4

@@ -41,6 +41,7 @@ func TestNoAllocation(t *testing.T) {
 			pe.Select(tl.CanRecv(tl.West), tl.CanSend(tl.East, tl.Shape{n}, tl.F16), tl.CanSignal(n, tl.GE, n))
 		}},
 		{"Put and Notify", func() { pe.Put(1, vector, o.v); pe.Notify(1, 0, tl.Add, n) }},
+		{"Barrier", func() { pe.Barrier(0) }},
 		{"Get", func() { pe.Get(1, vector, tl.Shape{n}, tl.F16) }},
 		{"Caller", func() { tl.Caller() }},
 	} {

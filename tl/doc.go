@@ -42,7 +42,7 @@
 //	           Neg, Abs, Exp, Log, Sqrt, Rsqrt, Sigmoid, Tanh
 //	composite  Composite with Gemm or Stream and an epilogue of Do; Wait
 //	queues     Send, Recv, RecvAny, RecvAsync, RecvInto
-//	windows    Put, Get, Notify, WaitSignal, Test
+//	windows    Put, Get, Notify, WaitSignal, Test, Barrier
 //	either     Select of CanRecv, CanSend, CanSignal
 //	tiles      Shape, Dim, DType, Pin, Free, Item, Values
 //	debugging  Printf, Assert

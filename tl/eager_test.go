@@ -83,7 +83,7 @@ func (e *eager) values(p tl.Ptr, n int) []float64 {
 
 // pe is one rank, for kernel code that runs in place.
 func (e *eager) pe(rank int, kernel string) *tl.PE {
-	return tl.NewPE(&eagerPE{eager: e, rank: rank}, kernel)
+	return tl.NewPE(&eagerPE{eager: e, rank: rank, barriers: map[int]*tl.Barrier{}}, kernel)
 }
 
 // run runs a kernel on every rank and returns what stopped each of them.
@@ -106,6 +106,7 @@ func (e *eager) run(name string, kernel func(t *tl.PE)) []error {
 
 // eagerPE is the machine of one rank.
 type eagerPE struct {
+	barriers map[int]*tl.Barrier
 	*eager
 	rank     int
 	tiles    [][]byte // by slot

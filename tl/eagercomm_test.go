@@ -26,6 +26,13 @@ func (e *eagerPE) WaitSignal(signal int, cmp tl.Cmp, value int64) error {
 	return nil
 }
 
+func (e *eagerPE) Barrier(signal int) *tl.Barrier {
+	if e.barriers[signal] == nil {
+		e.barriers[signal] = &tl.Barrier{}
+	}
+	return e.barriers[signal]
+}
+
 func (e *eagerPE) TestSignal(signal int, cmp tl.Cmp, value int64) (bool, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()

@@ -53,6 +53,9 @@ type Machine interface {
 	WaitSignal(signal int, cmp Cmp, value int64) error
 	// TestSignal reports whether it does now.
 	TestSignal(signal int, cmp Cmp, value int64) (bool, error)
+	// Barrier is the state of the barrier on a signal of this rank. It is zero when the
+	// signals are.
+	Barrier(signal int) *Barrier
 	// Bytes computes the value of a tile.
 	Bytes(v Value) ([]byte, error)
 	// Pin keeps a tile in TCM until it is freed.

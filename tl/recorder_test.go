@@ -17,13 +17,14 @@ func TestMain(m *testing.M) { os.Exit(rapidtest.Main(m)) }
 // recorder is a machine that writes down what it is asked for, one line a call.
 // Tiles are #1, #2 ... as they are made.
 type recorder struct {
-	calls  []string
-	silent bool  // do nothing, for measurements
-	fail   error // what every call returns
-	wait   error // what Wait returns
-	tiles  int32
-	now    sim.Time
-	line   string // of the kernel, at the last call
+	calls   []string
+	silent  bool  // do nothing, for measurements
+	fail    error // what every call returns
+	wait    error // what Wait returns
+	tiles   int32
+	barrier tl.Barrier // of all signals
+	now     sim.Time
+	line    string // of the kernel, at the last call
 }
 
 // say is deferred formatting: a silent recorder must not allocate.
@@ -172,6 +173,8 @@ func (r *recorder) WaitSignal(signal int, cmp tl.Cmp, value int64) error {
 func (r *recorder) TestSignal(signal int, cmp tl.Cmp, value int64) (bool, error) {
 	return true, r.say(func() string { return fmt.Sprintf("test signal %d cmp %d value %d", signal, cmp, value) })
 }
+
+func (r *recorder) Barrier(int) *tl.Barrier { return &r.barrier }
 
 func (r *recorder) Bytes(v tl.Value) ([]byte, error) {
 	return []byte{0, 0x3c, 0, 0xc0}, r.say(func() string { return "bytes " + valueText(v) }) // 1, -2 in f16

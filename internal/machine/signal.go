@@ -16,8 +16,9 @@ import (
 // signal is a number at a PE that others change. All whose home that PE is see it at
 // the same instant: the signals of a device are one set of registers.
 type signal struct {
-	value int64
-	from  []oplog.Operand // the last notification of each PE so far, the latest last, for the log
+	value   int64
+	barrier tl.Barrier
+	from    []oplog.Operand // the last notification of each PE so far, the latest last, for the log
 }
 
 // maxSignals bounds the signals of a PE.
@@ -163,6 +164,9 @@ func (c *core) WaitSignal(number int, cmp tl.Cmp, value int64) error {
 	c.noticed(number, s)
 	return nil
 }
+
+// Barrier returns the state of the barrier on a signal.
+func (c *core) Barrier(number int) *tl.Barrier { return &c.home.signal(number).barrier }
 
 // TestSignal reports whether a signal compares true now.
 func (c *core) TestSignal(number int, cmp tl.Cmp, value int64) (bool, error) {

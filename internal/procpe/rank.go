@@ -40,6 +40,7 @@ type Rank struct {
 	// its barrier, and so has everybody ended the one before it: the bank of the last but
 	// one is quiet when a launch begins, and its owner can clear it before the barrier.
 	signals  *comm.Window
+	barriers map[int]*tl.Barrier // of the launch, by signal
 	launches int
 	open     *Session // nil if there is none
 }
@@ -100,6 +101,7 @@ func (r *Rank) meet() error {
 		return err
 	}
 	r.launches++
+	r.barriers = map[int]*tl.Barrier{}
 	for i := range r.options.Signals {
 		zero, err := r.signals.TestSignal(i, tl.EQ, 0)
 		if err == nil && !zero {

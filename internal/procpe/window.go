@@ -84,6 +84,16 @@ func (c *core) TestSignal(signal int, cmp tl.Cmp, value int64) (bool, error) {
 	return false, c.pause()
 }
 
+// Barrier returns the state of the barrier on a signal, which all workers of the rank share.
+func (c *core) Barrier(signal int) *tl.Barrier {
+	b := c.barriers[signal]
+	if b == nil {
+		b = &tl.Barrier{}
+		c.barriers[signal] = b
+	}
+	return b
+}
+
 // NoSignal is the error of a signal that a kernel does not have.
 func NoSignal(n, signals int) error {
 	has := "none"
