@@ -65,7 +65,7 @@ func (g *guard) Access(b *tl.Block, use tl.Use) error {
 	if use == tl.Reaches {
 		return g.inside(b, func(*Arg) bool { return true }, "reaches at peers")
 	}
-	first, end := extent(b)
+	first, end := b.Span()
 	for _, s := range g.scratch {
 		if first >= s.addr && end <= s.addr+s.bytes {
 			return nil
@@ -112,7 +112,7 @@ func (g *guard) inside(b *tl.Block, allowed func(*Arg) bool, what string) error 
 		}
 		there = append(there, a.Name+" "+a.Region.String())
 	}
-	first, _ := extent(b)
+	first, _ := b.Span()
 	for i := range g.task.Args {
 		x := g.task.Args[i].Region.Tensor
 		if x == nil || first < g.memory[x.number].addr || first >= g.memory[x.number].addr+x.bytes() {
@@ -133,17 +133,6 @@ func orNone(list []string) string {
 
 func shapeText(s oplog.Shape) []int32 { return s.Dim[:s.Rank] }
 
-// extent is the first byte of a block and the one behind its last.
-func extent(b *tl.Block) (first, end int64) {
-	size := int64(b.DType.Size())
-	first, end = b.Ptr.Addr, b.Ptr.Addr+size
-	for axis, n := range b.Valid.Dim[:b.Valid.Rank] {
-		along := int64(n-1) * b.Ptr.Stride[axis] * size
-		first, end = first+min(0, along), end+max(0, along)
-	}
-	return first, end
-}
-
 // index is the coordinates of an element of the tensor.
 func (x *Tensor) index(n int64) []int64 {
 	at := make([]int64, len(x.Shape))
@@ -159,7 +148,7 @@ func (x *Tensor) index(n int64) []int64 {
 // at an address. The block is walked by runs of neighbouring elements.
 func (r *Region) holds(b *tl.Block, base int64) bool {
 	elem, size := int64(b.DType.Size()), int64(r.Tensor.DType.Size())
-	if first, end := extent(b); first < base || end > base+r.Tensor.bytes() {
+	if first, end := b.Span(); first < base || end > base+r.Tensor.bytes() {
 		return false
 	} else if lo, hi, whole := r.run(); whole {
 		return first >= base+lo*size && end <= base+hi*size

@@ -13,11 +13,14 @@ func TestNoAllocation(t *testing.T) {
 	o := newOperands(pe)
 	r.silent = true
 	n, scale := 500, 1.0
+	shard := inShard(matrix, 1<<30)
 	for _, tt := range []struct {
 		name string
 		do   func()
 	}{
 		{"Load", func() { pe.Load(vector.At(n), tl.Shape{64}, tl.F16) }},
+		{"Load from a shard", func() { pe.Load(shard.At(1, 4), tl.Shape{32, n}, tl.F16) }},
+		{"Store to a shard", func() { pe.Store(shard.At(n), o.m) }},
 		{"Load masked", func() { pe.Load(matrix.At(n, n), tl.Shape{8, n}, tl.F16, tl.Mask(n, 3), tl.Other(scale)) }},
 		{"Store", func() { pe.Store(vector.At(n), o.v, tl.Mask(n)) }},
 		{"Zeros", func() { pe.Zeros(tl.Shape{n, 4}, tl.F32) }},
@@ -62,12 +65,19 @@ func BenchmarkAdd(b *testing.B) {
 	}
 }
 
-// BenchmarkLoad is a masked load of a block.
+// inShard returns a pointer that is kept to a shard of some bytes.
+func inShard(p tl.Ptr, bytes int64) tl.Ptr {
+	p.Shard = &tl.Shard{Tensor: "tensor 1", Addr: p.Addr, Bytes: bytes}
+	return p
+}
+
+// BenchmarkLoad is a masked load of a block of a shard.
 func BenchmarkLoad(b *testing.B) {
 	pe := tl.NewPE(&recorder{silent: true}, "bench")
+	shard := inShard(matrix, 1<<20)
 	b.ReportAllocs()
 	for b.Loop() {
-		pe.Load(matrix.At(3, 4), tl.Shape{32, 64}, tl.F16, tl.Mask(30, 60))
+		pe.Load(shard.At(3, 4), tl.Shape{32, 64}, tl.F16, tl.Mask(30, 60))
 	}
 }
 

@@ -91,7 +91,9 @@ func (t *PE) command(c *Composite, cmd Command) (d DType, err error) {
 	if err != nil {
 		return 0, err
 	}
-	c.Out, err = newBlock(cmd.out, s, cmd.out.DType, nil)
+	if err = c.Out.set(&cmd.out, s, cmd.out.DType, nil); err == nil {
+		err = c.Out.inShard()
+	}
 	return d, err
 }
 

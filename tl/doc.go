@@ -34,7 +34,7 @@
 // # Operations
 //
 //	place      ProgramID, NumPrograms (0 PE, 1 cube, 2 SIP), Rank, NumRanks
-//	memory     Load, Store, Ref, Scratch; Mask, Other; Ptr.At, Add, As, Strided
+//	memory     Load, Store, Ref, Scratch; Mask, Other; Ptr.At, Add, As, Strided, Whole
 //	make       Full, Zeros, Arange
 //	compute    Dot, Softmax, Sum, Max, Min, To, Trans, Reshape, Broadcast
 //	math       Add, Sub, Mul, Div, Maximum, Minimum, FMA, Clamp, Where,

@@ -33,7 +33,8 @@ func Other(v float64) Option { return Option{fills: true, other: v} }
 
 // Load brings a block of memory into TCM. dtype must be the pointer's.
 func (t *PE) Load(p Ptr, s Shape, dtype DType, opts ...Option) Tile {
-	b := t.block("Load", p, t.extents("Load", s, dtype), dtype, opts)
+	var b Block
+	t.block(&b, "Load", &p, t.extents("Load", s, dtype), dtype, opts)
 	t.v = Value{Shape: b.Shape, DType: dtype}
 	if err := t.m.Load(&t.v, b); err != nil {
 		panic(t.fail("Load", b.String(), err))
@@ -44,8 +45,10 @@ func (t *PE) Load(p Ptr, s Shape, dtype DType, opts ...Option) Tile {
 // Ref is a handle of a block of memory. No data moves: [Gemm] and [Stream] stream
 // from it, Send sends from it.
 func (t *PE) Ref(p Ptr, s Shape, dtype DType) Tile {
-	b := t.block("Ref", p, t.extents("Ref", s, dtype), dtype, nil)
-	return Tile{t, Value{Shape: b.Shape, DType: dtype, InMem: true, Ptr: &b.Ptr}}
+	var b Block
+	t.block(&b, "Ref", &p, t.extents("Ref", s, dtype), dtype, nil)
+	at := b.Ptr // a copy, so that only the pointer goes to the heap
+	return Tile{t, Value{Shape: b.Shape, DType: dtype, InMem: true, Ptr: &at}}
 }
 
 // Store writes a tile to memory. Its dtype must be the pointer's.
@@ -53,7 +56,8 @@ func (t *PE) Store(p Ptr, x Tile, opts ...Option) {
 	if err := t.usable(&x); err != nil {
 		panic(t.fail("Store", x.v.String(), err))
 	}
-	b := t.block("Store", p, x.v.Shape, x.v.DType, opts)
+	var b Block
+	t.block(&b, "Store", &p, x.v.Shape, x.v.DType, opts)
 	if err := t.m.Store(x.v, b); err != nil {
 		panic(t.fail("Store", b.String(), err))
 	}
@@ -67,16 +71,20 @@ func (t *PE) Scratch(s Shape, dtype DType) Ptr {
 	if err != nil {
 		panic(t.fail("Scratch", v.String(), err))
 	}
-	return Ptr{Addr: addr, DType: dtype}.view(v.Shape)
+	p := Ptr{Addr: addr, DType: dtype}
+	p.view(&v.Shape)
+	return p
 }
 
-// block is the memory that an operation reads or writes.
-func (t *PE) block(op string, p Ptr, s oplog.Shape, d DType, opts []Option) Block {
-	b, err := newBlock(p, s, d, opts)
+// block sets b to the memory that an operation reads or writes.
+func (t *PE) block(b *Block, op string, p *Ptr, s oplog.Shape, d DType, opts []Option) {
+	err := b.set(p, s, d, opts)
+	if err == nil {
+		err = b.inShard()
+	}
 	if err != nil {
 		panic(t.fail(op, b.String(), err))
 	}
-	return b
 }
 
 // extents is a shape as a value, for tiles of dtype d.
@@ -91,13 +99,16 @@ func (t *PE) extents(op string, s Shape, d DType) oplog.Shape {
 	return e
 }
 
-func newBlock(p Ptr, s oplog.Shape, d DType, opts []Option) (Block, error) {
-	b := Block{Ptr: p.view(s), Shape: s, Valid: s, DType: d}
+// set makes b, a zero Block, the elements of a shape that a pointer points to, as options
+// say.
+func (b *Block) set(p *Ptr, s oplog.Shape, d DType, opts []Option) error {
+	b.Ptr, b.Shape, b.Valid, b.DType = *p, s, s, d
+	b.Ptr.view(&s)
 	if !p.DType.Valid() {
-		return b, fmt.Errorf("a zero Ptr points nowhere: pointers come from the launch and from Scratch")
+		return fmt.Errorf("a zero Ptr points nowhere: pointers come from the launch and from Scratch")
 	}
 	if p.DType != d {
-		return b, fmt.Errorf("the pointer is to %v: use that dtype and convert with To, or reinterpret memory with As", p.DType)
+		return fmt.Errorf("the pointer is to %v: use that dtype and convert with To, or reinterpret memory with As", p.DType)
 	}
 	for i := range opts {
 		o := &opts[i]
@@ -108,16 +119,16 @@ func newBlock(p Ptr, s oplog.Shape, d DType, opts []Option) (Block, error) {
 			continue
 		}
 		if o.valid.Rank != s.Rank {
-			return b, fmt.Errorf("the mask does not have %d counts: give one for each axis of the block", s.Rank)
+			return fmt.Errorf("the mask does not have %d counts: give one for each axis of the block", s.Rank)
 		}
 		for i := range s.Dim[:s.Rank] {
 			b.Valid.Dim[i] = min(s.Dim[i], o.valid.Dim[i])
 		}
 	}
 	if !fits(d, b.Fill) {
-		return b, fmt.Errorf("%v is not a value of %v: give Other one that is", b.Fill, d)
+		return fmt.Errorf("%v is not a value of %v: give Other one that is", b.Fill, d)
 	}
-	return b, nil
+	return nil
 }
 
 // String is the shape and dtype of a block, and its mask: "[64] f16 mask [3]".

@@ -12,7 +12,8 @@ import (
 // t.Load(x.At(row, col), tl.Shape{rows, cols}, tl.F16).
 //
 // A kernel gets a pointer to the part of each tensor argument that its own PE
-// holds, or to the start of the whole tensor if the PE holds none of it.
+// holds, or to the start of the whole tensor if the PE holds none of it. An access that
+// leaves that part is an error, unless it is by way of [Ptr.Whole].
 //
 // A tile with fewer axes than the tensor lies along the tensor's last ones: a tile
 // of one axis through a pointer into a matrix is a piece of a row. A tile with more
@@ -25,6 +26,7 @@ type Ptr struct {
 	Window int16    // which tensor argument of the launch, from 1, for Put and Get
 	Stride [4]int64 // elements between neighbours along each axis of the tensor
 	Extent [4]int32 // elements of the PE's own part along each axis; see Dim
+	Shard  *Shard   // what it may reach; nil is what the machine says
 }
 
 // Dim is how many elements the part of the tensor that the PE holds has along an axis,
@@ -121,19 +123,17 @@ func (p Ptr) inner() int64 {
 	return p.Stride[p.Rank-1]
 }
 
-// view is the pointer with a stride for each axis of a tile.
-func (p Ptr) view(s oplog.Shape) Ptr {
-	v := p
-	v.Rank = s.Rank
-	v.Stride = [4]int64{}
-	next := p.inner()
+// view gives the pointer a stride for each axis of a tile.
+func (p *Ptr) view(s *oplog.Shape) {
+	next, stride, rank := p.inner(), p.Stride, int(p.Rank)
+	p.Rank = s.Rank
+	p.Stride = [4]int64{}
 	for back := 1; back <= int(s.Rank); back++ {
 		i := int(s.Rank) - back
-		if back <= int(p.Rank) {
-			next = p.Stride[int(p.Rank)-back]
+		if back <= rank {
+			next = stride[rank-back]
 		}
-		v.Stride[i] = next
+		p.Stride[i] = next
 		next *= int64(s.Dim[i])
 	}
-	return v
 }

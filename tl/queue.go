@@ -43,7 +43,8 @@ func (t *PE) RecvAny(s Shape, dtype DType) (Tile, Port) {
 
 // RecvInto waits for the next message of a port and moves it straight to memory.
 func (t *PE) RecvInto(port Port, p Ptr, s Shape, dtype DType) {
-	t.into = t.block("RecvInto", p, t.extents("RecvInto", s, dtype), dtype, nil)
+	t.into = Block{}
+	t.block(&t.into, "RecvInto", &p, t.extents("RecvInto", s, dtype), dtype, nil)
 	t.post("RecvInto", port, t.into.Shape, dtype, &t.into, true)
 }
 

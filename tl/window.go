@@ -12,7 +12,8 @@ func (t *PE) Put(peer int, p Ptr, x Tile, opts ...Option) {
 	if err := t.usable(&x); err != nil {
 		panic(t.fail("Put", peerText(peer, x.v.String()), err))
 	}
-	b := t.window("Put", peer, p, x.v, opts)
+	var b Block
+	t.window(&b, "Put", peer, &p, &x.v, opts)
 	if err := t.m.Put(peer, x.v, b); err != nil {
 		panic(t.fail("Put", peerText(peer, b.String()), err))
 	}
@@ -21,18 +22,23 @@ func (t *PE) Put(peer int, p Ptr, x Tile, opts ...Option) {
 // Get reads a tile from the part of a window that a peer holds, at the place that p
 // is in this PE's own part.
 func (t *PE) Get(peer int, p Ptr, s Shape, dtype DType, opts ...Option) Tile {
-	b := t.window("Get", peer, p, Value{Shape: t.extents("Get", s, dtype), DType: dtype}, opts)
-	t.v = Value{Shape: b.Shape, DType: dtype}
+	t.v = Value{Shape: t.extents("Get", s, dtype), DType: dtype}
+	var b Block
+	t.window(&b, "Get", peer, &p, &t.v, opts)
 	if err := t.m.Get(peer, &t.v, b); err != nil {
 		panic(t.fail("Get", peerText(peer, b.String()), err))
 	}
 	return Tile{t, t.v}
 }
 
-func (t *PE) window(op string, peer int, p Ptr, v Value, opts []Option) Block {
-	b, err := newBlock(p, v.Shape, v.DType, opts)
+// window sets b to the memory of a tile v at a peer.
+func (t *PE) window(b *Block, op string, peer int, p *Ptr, v *Value, opts []Option) {
+	err := b.set(p, v.Shape, v.DType, opts)
 	if err == nil && p.Window == 0 {
 		err = errors.New("the pointer is into no window: only tensor arguments of the launch are windows")
+		if p.Shard != nil && p.Shard.Part == nil {
+			err = errors.New("the pointer is to the whole tensor: Put and Get count from the start of a shard, so leave out Whole")
+		}
 	}
 	if err == nil {
 		err = t.isPeer(peer)
@@ -40,7 +46,6 @@ func (t *PE) window(op string, peer int, p Ptr, v Value, opts []Option) Block {
 	if err != nil {
 		panic(t.fail(op, peerText(peer, b.String()), err))
 	}
-	return b
 }
 
 // Notify changes a signal of a peer, by [Set] or [Add], once everything that this

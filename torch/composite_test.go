@@ -102,6 +102,7 @@ func TestTilesAcrossShardsKeepProgramOrder(t *testing.T) {
 		want := count(0, rows*cols)
 		shape := tl.Shape{14, width}
 		l.launch("shards", func(t *tl.PE, x tl.Ptr) {
+			x = x.Whole()
 			for i := range 12 {
 				t.Store(x.At(i+3, 2), t.Load(x.At(i, 1), shape, tl.I32, tl.Mask(14, width-3)), tl.Mask(14, width-3))
 				t.Composite(tl.Stream(tl.OpAdd, x.At(i+1), t.Ref(x.At(i+7), tl.Shape{6, width}, tl.I32), 1))

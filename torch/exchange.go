@@ -109,8 +109,9 @@ func (c *Context) launchMessages(list []*operation) {
 	plan.Ranks = len(ranks)
 	list[0].settings.Size(plan, p.program.Queues)
 	p.fit(plan, c.Topology().Spec().PE.TCM.Size)
+	from, to := pointers(in, U8), pointers(out, U8)
 	for i := range plan.Ranks {
-		p.args = append(p.args, &ccl.Args{Plan: plan, Rank: i, In: pointers(in, U8), Out: pointers(out, U8)})
+		p.args = append(p.args, &ccl.Args{Plan: plan, Rank: i, In: from, Out: to})
 	}
 	if p.inboxes == 0 {
 		p.connect()

@@ -27,6 +27,7 @@ func (l *lane) places() []int {
 
 // block is some elements at consecutive addresses.
 type block struct {
+	x     *Tensor
 	va    memory.VA
 	elems int
 }
@@ -169,9 +170,9 @@ func (s span) of(held shard, elems int) (block, bool) {
 	size := memory.VA(s.x.dtype.Size())
 	switch {
 	case s.count < 0 || s.count == elems:
-		return block{held.va, held.elems}, true
+		return block{s.x, held.va, held.elems}, true
 	case held.elems == elems:
-		return block{held.va + memory.VA(s.from)*size, s.count}, true
+		return block{s.x, held.va + memory.VA(s.from)*size, s.count}, true
 	}
 	rows := axes(s.x.shape)[0]
 	if held.box.extent[0] != rows || rows == 0 || s.from%(elems/rows) != 0 || s.count%(elems/rows) != 0 {
@@ -179,7 +180,7 @@ func (s span) of(held shard, elems int) (block, bool) {
 	}
 	width := elems / rows
 	mine := held.elems / rows
-	return block{held.va + memory.VA(s.from/width*mine)*size, s.count / width * mine}, true
+	return block{s.x, held.va + memory.VA(s.from/width*mine)*size, s.count / width * mine}, true
 }
 
 // rowLanes is a lane for each shard of the tensor that a rank brings whole, if there is
@@ -250,7 +251,7 @@ func rowLane(members []member, j, from, elems int) (l lane) {
 				if n < 0 {
 					n = m.elems(s)
 				}
-				out = append(out, block{s.x.base + memory.VA((s.from+from)*s.x.dtype.Size()), n})
+				out = append(out, block{s.x, s.x.base + memory.VA((s.from+from)*s.x.dtype.Size()), n})
 			}
 			return out
 		}

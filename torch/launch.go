@@ -2,7 +2,9 @@ package torch
 
 import (
 	"errors"
+	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/kernbench/kernbench/internal/machine"
 	"github.com/kernbench/kernbench/tl"
@@ -157,10 +159,15 @@ func (c *Context) Launch(name string, kernel any, args ...any) (*Launched, error
 		x.usable("Launch")
 		p.Windows = append(p.Windows, x.parts(p.Targets))
 	}
+	wholes := make([]*tl.Ptr, len(tensors))
+	for w, x := range tensors {
+		wholes[w] = x.whole()
+	}
 	p.Body = func(t *tl.PE) {
 		ptrs := make([]tl.Ptr, len(tensors))
 		for w, x := range tensors {
-			ptrs[w] = x.pointer(p.Windows[w][t.Rank()], w)
+			ptrs[w] = x.pointer(p.Windows[w][t.Rank()], wholes[w])
+			ptrs[w].Window = int16(w + 1)
 		}
 		bound.Call(t, ptrs...)
 	}
@@ -236,19 +243,50 @@ func (x *Tensor) parts(pes []machine.PEID) []machine.Part {
 	return parts
 }
 
-// pointer is the tensor as the kernel on a PE sees it: the part that it holds, or the
-// first if it holds none.
-func (x *Tensor) pointer(at machine.Part, window int) tl.Ptr {
-	p := tl.Ptr{Addr: int64(at.VA), DType: x.dtype, Rank: int8(len(x.shape)), Window: int16(window + 1)}
+// pointer returns the tensor as the kernel on a PE sees it: the part that the PE holds, or
+// the whole tensor if it holds none.
+func (x *Tensor) pointer(at machine.Part, whole *tl.Ptr) tl.Ptr {
 	i := slices.IndexFunc(x.shards, func(s shard) bool { return s.va == at.VA && s.bytes == at.Bytes })
-	extent := x.shards[max(0, i)].box.extent
+	if i < 0 {
+		return *whole
+	}
+	s := &x.shards[i]
+	p := x.strided(s)
+	for axis, n := range s.box.extent {
+		p.Extent[axis] = int32(n)
+	}
+	p.Shard = &tl.Shard{Tensor: x.name, Part: s, Addr: p.Addr, Bytes: int64(s.bytes), Whole: whole}
+	return p
+}
+
+// whole returns the pointer to the start of the whole tensor, with the strides of its first
+// shard.
+func (x *Tensor) whole() *tl.Ptr {
+	p := x.strided(&x.shards[0])
+	p.Addr = int64(x.base)
+	p.Shard = &tl.Shard{Tensor: x.name, Addr: p.Addr, Whole: &p}
+	for i := range x.shards {
+		p.Shard.Bytes += int64(x.shards[i].bytes)
+	}
+	return &p
+}
+
+// strided returns a pointer to the start of a shard, with its strides.
+func (x *Tensor) strided(s *shard) tl.Ptr {
+	p := tl.Ptr{Addr: int64(s.va), DType: x.dtype, Rank: int8(len(x.shape))}
 	stride := int64(1)
 	for axis := len(x.shape) - 1; axis >= 0; axis-- {
 		p.Stride[axis] = stride
-		stride *= int64(extent[axis])
-		if i >= 0 {
-			p.Extent[axis] = int32(extent[axis])
-		}
+		stride *= int64(s.box.extent[axis])
 	}
 	return p
+}
+
+// String names the shard in errors of kernels: "this PE's shard [64:128, 0:32]".
+func (s *shard) String() string {
+	ranges := make([]string, len(s.box.extent))
+	for axis, n := range s.box.extent {
+		ranges[axis] = fmt.Sprintf("%d:%d", s.box.start[axis], s.box.start[axis]+n)
+	}
+	return "this PE's shard [" + strings.Join(ranges, ", ") + "]"
 }

@@ -121,12 +121,24 @@ func (p *planned) connect() {
 	}
 }
 
-// pointers is where blocks are.
+// pointers returns the pointer to each block, by its number.
 func pointers(blocks []block, d DType) func(int) tl.Ptr {
-	return func(i int) tl.Ptr {
-		return tl.Ptr{Addr: int64(blocks[i].va), DType: d, Rank: 1, Stride: [oplog.MaxRank]int64{1}}
+	shards := make([]tl.Shard, len(blocks))
+	for i, b := range blocks {
+		shards[i] = tl.Shard{Tensor: b.x.name, Part: ofCollective("a block"), Addr: int64(b.va), Bytes: int64(b.elems) * int64(b.x.dtype.Size())}
 	}
+	return func(i int) tl.Ptr { return vector(&shards[i], d) }
 }
+
+// vector returns a pointer to a shard as elements one after the other.
+func vector(s *tl.Shard, d DType) tl.Ptr {
+	return tl.Ptr{Addr: s.Addr, DType: d, Rank: 1, Stride: [oplog.MaxRank]int64{1}, Shard: s}
+}
+
+// ofCollective names memory of a collective in errors of its kernels.
+type ofCollective string
+
+func (s ofCollective) String() string { return string(s) }
 
 // allocate gives the program memory for messages, if it needs any.
 func (p *planned) allocate(c *Context, op *operation) error {
@@ -144,7 +156,8 @@ func (p *planned) allocate(c *Context, op *operation) error {
 	var window []machine.Part
 	for i, s := range p.work.shards {
 		window = append(window, machine.Part{VA: s.va, Bytes: s.bytes})
-		p.args[i].Work = tl.Ptr{Addr: int64(s.va), DType: dtype, Rank: 1, Window: 1, Stride: [oplog.MaxRank]int64{1}}
+		p.args[i].Work = vector(&tl.Shard{Tensor: p.work.name, Part: ofCollective("this PE's part"), Addr: int64(s.va), Bytes: int64(s.bytes)}, dtype)
+		p.args[i].Work.Window = 1
 	}
 	op.run.Program.Windows = [][]machine.Part{window}
 	return nil

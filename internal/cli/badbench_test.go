@@ -93,6 +93,9 @@ func registerBad() {
 			_, err := ctx.FromSlice([]int{1, 2, 3}, torch.F32, torch.Shape{4})
 			return err
 		},
+		"beyond-shard": onPEs(2, func(t *tl.PE, x tl.Ptr) {
+			t.Load(x.At(16), tl.Shape{32}, tl.F16)
+		}),
 		"host-panic": func(ctx *torch.Context) error {
 			list := make([]int, 3)
 			list[len(ctx.AllPEs())]++
@@ -113,6 +116,15 @@ func registerBad() {
 		Neighbors: func(*ccl.Plan, int) []ccl.Neighbor { return nil },
 		Inbox:     func(*ccl.Plan) int { return 0 },
 		Kernel:    func(*tl.PE, *ccl.Args) {},
+	})
+	// An all-reduce that reads what lies behind its input.
+	ccl.Register(&ccl.Algorithm{
+		Name: "beyond", Summary: "reads too much", Collectives: []ccl.Collective{ccl.AllReduce},
+		Neighbors: func(*ccl.Plan, int) []ccl.Neighbor { return nil },
+		Inbox:     func(*ccl.Plan) int { return 0 },
+		Kernel: func(t *tl.PE, a *ccl.Args) {
+			t.Load(a.In(0).At(1), tl.Shape{a.Counts[0]}, a.DType)
+		},
 	})
 }
 

@@ -118,21 +118,22 @@ func (c *core) atPeer(b *tl.Block, peer int) error {
 		return fmt.Errorf("the pointer is not into a window: pass a tensor argument of the launch, not scratch")
 	}
 	mine, theirs := c.run.Program.Windows[w][c.rank], c.run.Program.Windows[w][peer]
-	if theirs.Bytes == 0 && b.Valid.Elems() > 0 {
-		return fmt.Errorf("peer %d holds no part of the window", peer)
+	first, end := b.Span()
+	if b.Valid.Elems() > 0 && (first < int64(mine.VA) || end > int64(mine.VA)+int64(theirs.Bytes)) {
+		there := tl.Shard{Tensor: "the window", Part: shardOf(peer), Addr: int64(mine.VA), Bytes: int64(theirs.Bytes)}
+		if b.Ptr.Shard != nil {
+			there.Tensor = b.Ptr.Shard.Tensor
+		}
+		return there.Beyond(b)
 	}
-	off := memory.Bytes(b.Ptr.Addr) - memory.Bytes(mine.VA)
-	x := newBox(b)
-	end := off + x.elem
-	for i, n := range x.extent {
-		end += memory.Bytes(n-1) * x.stride[i]
-	}
-	if b.Valid.Elems() > 0 && (off < 0 || end > theirs.Bytes) {
-		return fmt.Errorf("bytes %d to %d of the window: peer %d holds %d", off, end, peer, theirs.Bytes)
-	}
-	b.Ptr.Addr = int64(theirs.VA) + int64(off)
+	b.Ptr.Addr += int64(theirs.VA) - int64(mine.VA)
 	return nil
 }
+
+// shardOf is a rank whose shard an error names.
+type shardOf int
+
+func (rank shardOf) String() string { return fmt.Sprintf("the shard of rank %d", int(rank)) }
 
 // submit hands the core's requests to the DMA engine as one operation.
 func (c *core) submit(id oplog.ID, kind oplog.Kind) {

@@ -213,8 +213,8 @@ func TestWindowMisuseIsAnError(t *testing.T) {
 		{"test of a wrong signal", func(t *tl.PE, x tl.Ptr) { t.Test(65536, tl.EQ, 0) }, "no signal 65536: a PE has 0 to 65535"},
 		{"scratch", func(t *tl.PE, x tl.Ptr) { t.Put(1, t.Scratch(tl.Shape{64}, tl.F16), v(t)) }, "the pointer is into no window: only tensor arguments of the launch are windows"},
 		{"no such window", func(t *tl.PE, x tl.Ptr) { x.Window = 2; t.Put(1, x, v(t)) }, "the pointer is not into a window: pass a tensor argument of the launch, not scratch"},
-		{"behind the end", func(t *tl.PE, x tl.Ptr) { t.Put(1, x.At(1), v(t)) }, "bytes 2 to 130 of the window: peer 1 holds 128"},
-		{"before the start", func(t *tl.PE, x tl.Ptr) { t.Get(1, x.At(-1), tl.Shape{64}, tl.F16) }, "bytes -2 to 126 of the window: peer 1 holds 128"},
+		{"behind the end", func(t *tl.PE, x tl.Ptr) { t.Put(1, x.At(1), v(t)) }, "elements 1 to 64 are not all in the shard of rank 1 of the window, which has 64: move the pointer, or mask what lies beyond"},
+		{"before the start", func(t *tl.PE, x tl.Ptr) { t.Get(1, x.At(-1), tl.Shape{64}, tl.F16) }, "elements -1 to 62 are not all in the shard of rank 1 of the window, which has 64: move the pointer, or mask what lies beyond"},
 	} {
 		r := newRig(t, Options{})
 		x, windows := r.window(64, 0, 1)
@@ -225,7 +225,7 @@ func TestWindowMisuseIsAnError(t *testing.T) {
 	x, windows := r.window(64, 0, 1)
 	windows[0][1].Bytes = 0
 	e := r.failure(Program{Targets: []PEID{0, 1}, Windows: windows, Body: by(func(t *tl.PE) { t.Put(1, x[0], v(t)) }, func(*tl.PE) {})})
-	same(t, "peer without a part", e.Err.Error(), "peer 1 holds no part of the window")
+	same(t, "peer without a part", e.Err.Error(), "elements 0 to 63 are not all in the shard of rank 1 of the window, which has 0: move the pointer, or mask what lies beyond")
 }
 
 // A message is visible when everything its sender stored before is in memory, and a

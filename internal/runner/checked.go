@@ -27,12 +27,7 @@ func (c *checked) Access(b *tl.Block, _ tl.Use) error {
 	if b.Valid.Elems() == 0 {
 		return nil
 	}
-	size := int64(b.DType.Size())
-	first, end := b.Ptr.Addr, b.Ptr.Addr+size
-	for axis, n := range b.Valid.Dim[:b.Valid.Rank] {
-		along := int64(n-1) * b.Ptr.Stride[axis] * size
-		first, end = first+min(0, along), end+max(0, along)
-	}
+	first, end := b.Span()
 	var near *region
 	least := int64(0)
 	for i := range c.regions {

@@ -215,6 +215,7 @@ func (j *job) deviceContext(rank int) comm.Context {
 // pointer is what a rank sees of a buffer. Peers reach windows alone, and who is no
 // member of a domain has no part of its buffers.
 func pointer(b *scenario.Buffer, p tl.Ptr, rank int) tl.Ptr {
+	p.Shard = nil // checked keeps it to what a real rank has
 	if b.Window < 0 {
 		p.Window = 0
 	}
