@@ -19,6 +19,9 @@ type Algorithm struct {
 	// Inbox is the most elements that a rank receives from one neighbour, which is
 	// what it has to have memory for where there are too few ports for queues.
 	Inbox func(p *Plan) int
+	// Tiles is how many tiles, each as large as a message, the kernel has to have room for
+	// in TCM; 0 is topology.LeastTiles.
+	Tiles int
 	// Kernel does the collective on one rank.
 	Kernel func(t *tl.PE, a *Args)
 	// Cost is how long it takes, as far as a formula can say. Without one the algorithm

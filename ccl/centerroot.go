@@ -11,6 +11,7 @@ import (
 // devices over their fabric.
 var CenterRoot = Register(&Algorithm{
 	Name:        "center_root",
+	Tiles:       4,
 	Summary:     "along rows and columns of cubes to a root in the middle of each device, between the roots over the fabric, and back",
 	Collectives: []Collective{AllReduce},
 	Neighbors:   centerRootNeighbors,

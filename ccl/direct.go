@@ -10,6 +10,7 @@ import (
 // step.
 var Direct = Register(&Algorithm{
 	Name:    "direct",
+	Tiles:   4,
 	Summary: "straight from each rank to each other: an all-reduce is a reduce-scatter and an all-gather",
 	Collectives: []Collective{
 		AllReduce, AllGather, ReduceScatter, AllToAll, SendRecv, Reduce, Broadcast, Gather, Scatter,

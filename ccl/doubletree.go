@@ -6,6 +6,7 @@ import "github.com/kernbench/kernbench/tl"
 // the other, so that nobody sends the data more than twice.
 var DoubleTree = Register(&Algorithm{
 	Name:        "double_tree",
+	Tiles:       5,
 	Summary:     "over two binary trees with half of the data each, the inner ranks of one being leaves of the other",
 	Collectives: []Collective{AllReduce},
 	Neighbors:   doubleTreeNeighbors,

@@ -10,6 +10,7 @@ import (
 // many as the ranks can be halved, and as many back.
 var HalvingDoubling = Register(&Algorithm{
 	Name:        "halving_doubling",
+	Tiles:       3,
 	Summary:     "in pairs: half of what is left to reduce in each step, near ranks first, and twice as much in each step back",
 	Collectives: []Collective{AllReduce, AllGather, ReduceScatter},
 	Neighbors:   partnerNeighbors,

@@ -26,6 +26,8 @@ type Network struct {
 	// QueuesAlone says that messages cannot go to inboxes: algorithms with more neighbours
 	// than a PE has ports are not picked.
 	QueuesAlone bool
+	// Room is the bytes of TCM that something else needs at the same time.
+	Room topology.Bytes
 	// Beat, if there is one, is called now and then: costs of very many ranks take time.
 	Beat func()
 	path []topology.LinkID

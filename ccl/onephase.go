@@ -6,6 +6,7 @@ import "github.com/kernbench/kernbench/tl"
 // and receives N-1 times all elements, Direct 2(N-1)/N times.
 var DirectOnePhase = Register(&Algorithm{
 	Name:        "direct_one_phase",
+	Tiles:       4,
 	Summary:     "everything straight from each rank to each other in one step, added up by everyone",
 	Collectives: []Collective{AllReduce},
 	Neighbors:   directNeighbors,

@@ -1,6 +1,8 @@
 package ccl
 
 import (
+	"cmp"
+	"fmt"
 	"slices"
 
 	"github.com/kernbench/kernbench/topology"
@@ -17,12 +19,12 @@ const mostNear = 1024
 // as a mesh of one row: of those that cost the same it is the first of these.
 var plain = []*Algorithm{Ring, BidirectionalRing, Mesh, DualMesh, Torus}
 
-// Pick is the algorithm that costs least by its formula, and that cost; of those that
-// cost the same, the plain one, or the first by name. It is nil if none of those that do the collective has
-// a formula, and queues that fit into TCM.
+// Pick returns the algorithm that costs least by its formula, and that cost; of those that
+// cost the same, the plain one, or the first by name. It returns nil if no algorithm for the
+// collective has a formula and fits.
 func Pick(p *Plan, n *Network) (best *Algorithm, cost Time) {
 	for _, a := range Algorithms(p.Collective) {
-		if p.Ranks > mostNear && len(a.Neighbors(p, 0)) > mostNear || !n.holds(a.Ports(p)) {
+		if p.Ranks > mostNear && len(a.Neighbors(p, 0)) > mostNear || n.Fits(a, p) != nil {
 			continue
 		}
 		t, ok := Cost(a, p, n)
@@ -39,15 +41,53 @@ func plainer(a, b *Algorithm) bool {
 	return i >= 0 && (j < 0 || i < j)
 }
 
-// holds reports whether messages can go over so many ports: through queues, if these fit
-// into TCM with room for tiles, or to inboxes.
-func (n *Network) holds(ports int) bool {
-	if ports > n.queues.MaxPorts {
-		return !n.QueuesAlone
+// Fits returns an error unless messages can go over the ports of an algorithm: through
+// queues, if these fit into their memory, or to inboxes. In TCM there has to be room for
+// the tiles of the algorithm besides, and for what Room says.
+func (n *Network) Fits(a *Algorithm, p *Plan) error {
+	q, spec, ports := &n.queues, n.g.Spec(), a.Ports(p)
+	tiles := cmp.Or(a.Tiles, topology.LeastTiles)
+	message := 1
+	for _, count := range p.Counts {
+		message = max(message, min(count, p.Chunk))
 	}
-	if n.queues.BufferKind != topology.BufferTCM {
-		return true
+	tile := max(leastTile, topology.Bytes(message*p.DType.Size()))
+	tcm := n.Room + topology.Bytes(tiles)*tile
+	text := fmt.Sprintf("%s needs %d × %v of tiles", a.Name, tiles, tile)
+	if n.Room > 0 {
+		text += fmt.Sprintf(", %v of the kernel that it overlaps with", n.Room)
 	}
-	slots := topology.Bytes(n.queues.NSlots) * n.queues.SlotSize
-	return topology.Bytes(ports)*slots+8*n.queues.SlotSize <= n.g.Spec().PE.TCM.Size
+	if ports > q.MaxPorts {
+		if n.QueuesAlone {
+			return fmt.Errorf("%s needs %d ports, and pe.ipcq.max_ports is %d", a.Name, ports, q.MaxPorts)
+		}
+	} else if ports > 0 {
+		text += fmt.Sprintf(" and %d ports × %d slots × %v of queues in %s", ports, q.NSlots, q.SlotSize, q.BufferKind)
+		rings := topology.Bytes(ports) * topology.Bytes(q.NSlots) * q.SlotSize
+		switch sram := topology.Bytes(n.sharers()) * rings; {
+		case q.BufferKind == topology.BufferTCM:
+			tcm += rings
+		case q.BufferKind == topology.BufferSRAM && sram > spec.Cube.SRAM.Size:
+			return fmt.Errorf("%s, %v for the PEs of a cube, and cube.sram.size is %v", text, sram, spec.Cube.SRAM.Size)
+		case q.BufferKind == topology.BufferHBM && rings > spec.Cube.HBM.SliceSize:
+			return fmt.Errorf("%s, %v, and cube.hbm.slice_size is %v", text, rings, spec.Cube.HBM.SliceSize)
+		}
+	}
+	if tcm > spec.PE.TCM.Size {
+		return fmt.Errorf("%s, %v of TCM, and pe.tcm.size is %v", text, tcm, spec.PE.TCM.Size)
+	}
+	return nil
+}
+
+// leastTile is the least that a tile takes of TCM.
+const leastTile topology.Bytes = 256
+
+// sharers returns how many PEs of one cube take part, at most.
+func (n *Network) sharers() (most int) {
+	each, count := n.g.Spec().PEsPerCube(), map[int]int{}
+	for _, pe := range n.pes {
+		count[pe/each]++
+		most = max(most, count[pe/each])
+	}
+	return min(each, most*n.Lanes)
 }

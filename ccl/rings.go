@@ -34,7 +34,7 @@ var (
 func bucketAlgorithm(name, summary string, neighbors func(*Plan, int) []Neighbor, paths func(*Plan, int) []path, also ...Collective) *Algorithm {
 	return Register(&Algorithm{
 		Name: name, Summary: summary, Collectives: append([]Collective{AllReduce, AllGather, ReduceScatter}, also...),
-		Neighbors: neighbors, Inbox: bucketInbox,
+		Neighbors: neighbors, Inbox: bucketInbox, Tiles: 3,
 		Cost: func(p *Plan, n *Network) Time {
 			if p.Collective == AllToAll {
 				return n.relayed(p)

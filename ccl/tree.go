@@ -6,6 +6,7 @@ import "github.com/kernbench/kernbench/tl"
 // high.
 var Tree = Register(&Algorithm{
 	Name:        "tree",
+	Tiles:       4,
 	Summary:     "over a binary tree: up to the root, down from it, or both, chunk by chunk",
 	Collectives: []Collective{AllReduce, Reduce, Broadcast, Gather, Scatter, Barrier},
 	Neighbors:   binaryNeighbors,
@@ -21,6 +22,7 @@ var Tree = Register(&Algorithm{
 // Chain is for large messages: nobody sends anything twice.
 var Chain = Register(&Algorithm{
 	Name:        "chain",
+	Tiles:       3,
 	Summary:     "over a line from the root on, chunk by chunk",
 	Collectives: []Collective{Reduce, Broadcast, Gather, Scatter},
 	Neighbors:   chainNeighbors,

@@ -87,9 +87,10 @@ func TestBarrierAgain(t *testing.T) {
 	for _, backend := range runner.Backends {
 		o.Backend, o.Race = backend, backend == runner.Sim
 		for _, o.Runtime = range append([]task.Runtime{""}, task.Runtimes...) {
-			o.Rounds, o.Seed = 2, 0
+			o.Rounds, o.Seed = 2, nil
 			if backend != runner.Sim {
-				o.Rounds, o.Seed = 5, 3
+				seed := uint64(3)
+				o.Rounds, o.Seed = 5, &seed
 			}
 			if o.Runtime != "" {
 				o.Tasks = cores(t, "2")

@@ -158,7 +158,12 @@ func (c *checker) memory() {
 	}
 }
 
-// ipcq checks that the queue rings fit into the memory they are put in.
+// LeastTiles is how many tiles, each as large as a slot, queues in TCM have to leave room
+// for. Kernels of collectives need up to five tiles for their messages.
+const LeastTiles = 8
+
+// ipcq checks that the queue rings fit into the memory they are put in, with what else has
+// to be there: tiles in TCM, tensors in HBM.
 func (c *checker) ipcq() {
 	q := c.PE.IPCQ
 	if !c.ok("pe.ipcq.max_ports", "pe.ipcq.n_slots", "pe.ipcq.slot_size", "pe.ipcq.buffer_kind") {
@@ -176,12 +181,23 @@ func (c *checker) ipcq() {
 	if !c.ok(path) || sharers > 1 && !c.ok("cube.pe_layout") {
 		return
 	}
-	need := product(sharers, q.MaxPorts, q.NSlots, int(q.SlotSize))
-	if need > int(memory) {
-		rings := fmt.Sprintf("%d ports × %d slots × %s", q.MaxPorts, q.NSlots, size.format(int64(q.SlotSize)))
-		if sharers > 1 {
-			rings = fmt.Sprintf("%d PEs × %s", sharers, rings)
+	slot := size.format(int64(q.SlotSize))
+	rings := fmt.Sprintf("%d ports × %d slots × %s", q.MaxPorts, q.NSlots, slot)
+	need, beside := product(sharers, q.MaxPorts, q.NSlots, int(q.SlotSize)), 0
+	switch q.BufferKind {
+	case BufferTCM:
+		beside = product(LeastTiles, int(q.SlotSize))
+		rings += fmt.Sprintf(", and %d tiles of %s", LeastTiles, slot)
+	case BufferSRAM:
+		if sharers == 1 {
+			break
 		}
+		rings = fmt.Sprintf("%d PEs × %s", sharers, rings)
+	case BufferHBM:
+		beside = 1
+		rings += ", and tensors"
+	}
+	if need > int(memory)-beside {
 		changed := c.origin.Latest("pe.ipcq.slot_size", "pe.ipcq.n_slots", "pe.ipcq.max_ports", "pe.ipcq.buffer_kind", path)
 		c.fail(changed, "the queue rings do not fit in %s, %s: %s; use fewer or smaller slots, or another memory, pe.ipcq.buffer_kind",
 			path, size.format(int64(memory)), rings)

@@ -5,18 +5,17 @@ import (
 	"slices"
 
 	"github.com/kernbench/kernbench/ccl"
+	"github.com/kernbench/kernbench/internal/memory"
 	"github.com/kernbench/kernbench/topology"
 )
 
-// algorithm is the one of a name if it does a collective, and else the usual one; or what
-// costs least, which all lanes do, of those that do with queues alone if that is asked for.
-func (c *Context) algorithm(name string, plan *ccl.Plan, lanes []lane, queues topology.IPCQ, alone bool) (*ccl.Algorithm, error) {
+// algorithm returns the algorithm of a name if it does the collective, and else the usual
+// one. For auto it returns the cheapest that fits, the same for all lanes. Room is the bytes
+// of TCM that other work needs at the same time, and alone excludes inboxes.
+func (c *Context) algorithm(name string, plan *ccl.Plan, lanes []lane, queues topology.IPCQ, room memory.Bytes, alone bool) (*ccl.Algorithm, error) {
 	does := plan.Collective
 	if name == ccl.Auto {
-		if a := c.cheapest(plan, lanes, queues, alone); a != nil {
-			return a, nil
-		}
-		name = ccl.Usual(does)
+		return c.cheapest(plan, lanes, queues, room, alone)
 	}
 	if a, err := ccl.Find(name, does); err == nil || !slices.Contains(ccl.Names(), name) {
 		return a, err // which says what there is
@@ -32,23 +31,35 @@ type choice struct {
 	root, count int
 	lanes       int
 	queues      topology.IPCQ
+	room        memory.Bytes
 	alone       bool // no inboxes
 	chunk       int
 }
 
-// cheapest is the algorithm that costs least. Programs ask for the same again and again.
-func (c *Context) cheapest(plan *ccl.Plan, lanes []lane, queues topology.IPCQ, alone bool) *ccl.Algorithm {
+// cheapest returns the algorithm that costs least, or the usual one if no cost is known. It
+// is an error if that does not fit either. Programs ask for the same again and again.
+func (c *Context) cheapest(plan *ccl.Plan, lanes []lane, queues topology.IPCQ, room memory.Bytes, alone bool) (*ccl.Algorithm, error) {
 	places := lanes[0].places()
-	key := choice{plan.Collective, plan.DType, fmt.Sprint(places), plan.Root, plan.Counts[0], len(lanes), queues, alone, plan.Chunk}
+	key := choice{plan.Collective, plan.DType, fmt.Sprint(places), plan.Root, plan.Counts[0], len(lanes), queues, room, alone, plan.Chunk}
 	if a := c.choices[key]; a != nil && len(plan.Counts) == 1 {
-		return a
+		return a, nil
 	}
 	network := ccl.NewNetwork(c.Topology(), places, queues)
-	network.Lanes, network.Beat, network.QueuesAlone = len(lanes), c.m.Engine.Beat, alone
+	network.Lanes, network.Beat, network.QueuesAlone, network.Room = len(lanes), c.m.Engine.Beat, alone, room
 	a, _ := ccl.Pick(plan, network)
+	if a == nil {
+		usual, err := ccl.Find(ccl.Usual(plan.Collective), plan.Collective)
+		if err != nil {
+			return nil, err
+		}
+		if err := network.Fits(usual, plan); err != nil {
+			return nil, fmt.Errorf("auto finds no algorithm for %v that fits: %w; use fewer or smaller slots (n_slots, slot_size), another memory for them (buffer_kind), or smaller messages (chunk_bytes)", plan.Collective, err)
+		}
+		a = usual
+	}
 	if c.choices == nil {
 		c.choices = map[choice]*ccl.Algorithm{}
 	}
 	c.choices[key] = a
-	return a
+	return a, nil
 }

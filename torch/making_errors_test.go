@@ -71,6 +71,9 @@ func TestMakingErrors(t *testing.T) {
 			second := torch.Must(ctx.Zeros(torch.F32, torch.Shape{8 << (3 * rank)}))
 			return dist.AllReduceMaking(nothing, []*torch.Tensor{vector(ctx), second}, torch.SUM)
 		}, []string{"the ranks do not agree", "f32 [64]"}},
+		{"more room than queues leave", []int{0, 1}, func(_ int, ctx *torch.Context, dist *torch.Distributed) error {
+			return dist.AllReduceMaking(torch.Making{Name: "n", Make: idle, Room: 2<<20 - 16<<10}, []*torch.Tensor{vector(ctx)}, torch.SUM)
+		}, []string{"all_reduce 1 of the default group: ring has queues of 4 slots of 4KiB in TCM, which has 2MiB, beside 2032KiB of the kernel that it overlaps with: use fewer or smaller slots (n_slots, slot_size), or another memory for them (buffer_kind)"}},
 		{"more room than there is", []int{0, 1}, func(_ int, ctx *torch.Context, dist *torch.Distributed) error {
 			return dist.AllReduceMaking(torch.Making{Name: "n", Make: idle, Room: 1 << 30}, []*torch.Tensor{vector(ctx)}, torch.SUM)
 		}, []string{"torch: Making: n: room of 1073741824 bytes, and a TCM has 2097152"}},

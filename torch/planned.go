@@ -52,7 +52,7 @@ func (c *Context) planOne(k *call, members []member, algorithm string, room memo
 		}
 		settings.Size(plans[j], queues)
 	}
-	a, err := c.algorithm(algorithm, plans[0], lanes, queues, alone)
+	a, err := c.algorithm(algorithm, plans[0], lanes, queues, room, alone)
 	if err != nil {
 		return nil, err
 	}
@@ -61,7 +61,10 @@ func (c *Context) planOne(k *call, members []member, algorithm string, room memo
 	seen := map[machine.PEID]bool{}
 	for j, plan := range plans {
 		l := &lanes[j]
-		p.fit(plan, c.Topology().Spec().PE.TCM.Size)
+		if tcm := c.Topology().Spec().PE.TCM.Size; p.fit(plan, tcm) < 0 && room > 0 {
+			return nil, fmt.Errorf("%s has queues of %d slots of %v in TCM, which has %v, beside %v of the kernel that it overlaps with: use fewer or smaller slots (n_slots, slot_size), or another memory for them (buffer_kind)",
+				a.Name, p.program.Queues.NSlots, p.program.Queues.SlotSize, tcm, room)
+		}
 		first := len(p.args)
 		for i, pe := range l.pes {
 			if seen[pe] {
@@ -85,8 +88,9 @@ func (c *Context) newPlanned(a *ccl.Algorithm, does ccl.Collective, settings ccl
 	return p
 }
 
-// fit says whether messages of a plan go through queues, and what TCM has room for then.
-func (p *planned) fit(plan *ccl.Plan, tcm memory.Bytes) {
+// fit sets whether messages of a plan go through queues, and how many tiles TCM has room
+// for then. It returns the bytes of TCM that are left for them.
+func (p *planned) fit(plan *ccl.Plan, tcm memory.Bytes) memory.Bytes {
 	queues, ports := p.program.Queues, p.algorithm.Ports(plan)
 	tcm -= p.room
 	if ports > queues.MaxPorts {
@@ -96,6 +100,7 @@ func (p *planned) fit(plan *ccl.Plan, tcm memory.Bytes) {
 	}
 	const least = 256 // that a tile takes
 	plan.Tiles = max(1, int(tcm/max(memory.Bytes(plan.Chunk*plan.DType.Size()), least)))
+	return tcm
 }
 
 // dtype is that of the request's tensors.

@@ -183,7 +183,7 @@ func TestSlotsAreAllocatedAndRunOut(t *testing.T) {
 			"launch k: slots of the queue sip0.cube0.pe0 port2 -> sip0.cube0.pe1 port0: sip0.cube0.hbm1: out of memory: asked 16KiB aligned to 256B, free 8KiB of 40KiB, largest block 8KiB; free something, ask for less, or raise cube.hbm.slice_size in the topology"},
 		topology.BufferSRAM: {"cube.sram.size=80 KiB",
 			"launch k: slots of the queue sip0.cube0.pe1 port0 -> sip0.cube0.pe0 port2: sip0.cube0.sram: out of memory: asked 16KiB aligned to 256B, free 0B of 80KiB, largest block 0B; free something, ask for less, or raise cube.sram.size in the topology"},
-		topology.BufferTCM: {"pe.tcm.size=128 KiB", ""},
+		topology.BufferTCM: {"pe.tcm.size=160 KiB", ""}, // the least for 8 ports
 	} {
 		r := newRig(t, Options{}, c.set)
 		var held [3]memory.Bytes

@@ -222,7 +222,7 @@ func TestTCMOverflowNamesWhatWasAskedAndFree(t *testing.T) {
 		{"no room beside scratch", func(t *tl.PE, x tl.Ptr) {
 			t.Scratch(tl.Shape{4096}, tl.F16)
 			t.Load(x, tl.Shape{8192}, tl.F16)
-		}, pe0 + "Load([8192] f16)", pe.Overflow{Asked: 16384, Free: 8192, Size: 16384}},
+		}, pe0 + "Load([8192] f16)", pe.Overflow{Asked: 16384, Free: 8192, Size: 16384, Reserved: 8192}},
 		{"scratch too large", func(t *tl.PE, x tl.Ptr) {
 			t.Scratch(tl.Shape{9000}, tl.F16)
 		}, pe0 + "Scratch([9000] f16)", pe.Overflow{Asked: 18176, Free: 16384, Size: 16384}},

@@ -23,6 +23,7 @@ type Tiles struct {
 	used           memory.Bytes
 	count          int          // tiles
 	held           memory.Bytes // of what is used, pinned or reserved
+	reserved       memory.Bytes // of what is held
 	slots          []slot       // index 0 means none
 	unused         int32
 	newest, oldest int32
@@ -60,8 +61,9 @@ func (m *Tiles) Init(size memory.Bytes) { m.Size, m.slots = size, make([]slot, 1
 // Overflow is the error of a kernel whose tiles do not fit into TCM.
 type Overflow struct {
 	Asked, Free, Size memory.Bytes
-	Gone              bool // it is a tile used again, and not a new one
-	Freed             bool // by the kernel itself
+	Reserved          memory.Bytes // for slots of queues, Scratch and buffers of composites
+	Gone              bool         // it is a tile used again, and not a new one
+	Freed             bool         // by the kernel itself
 }
 
 func (o *Overflow) Error() string {
@@ -70,6 +72,9 @@ func (o *Overflow) Error() string {
 	}
 	if o.Gone {
 		return fmt.Sprintf("TCM overflow: the tile of %v is no longer there: %v of others, or %d, came after its last use, and there is no more room; use fewer or smaller tiles, Pin this one, or Free others", o.Asked, o.Size, maxTiles)
+	}
+	if o.Reserved > o.Size/2 {
+		return fmt.Sprintf("TCM overflow: %v asked, %v of %v free, and %v taken by slots of queues, Scratch and composites: use fewer or smaller slots (pe.ipcq), or another memory for them (buffer_kind)", o.Asked, o.Free, o.Size, o.Reserved)
 	}
 	return fmt.Sprintf("TCM overflow: %v asked, %v of %v free: use fewer or smaller tiles, or Free pinned ones", o.Asked, o.Free, o.Size)
 }
@@ -88,7 +93,7 @@ func (m *Tiles) Room(n memory.Bytes, keep ...int32) (at sim.Time, ok bool, err e
 			old = m.slots[old].newer
 		}
 		if old == 0 || slices.Contains(keep, old) {
-			return 0, false, &Overflow{Asked: n, Free: m.Size - m.used, Size: m.Size}
+			return 0, false, &Overflow{Asked: n, Free: m.Size - m.used, Size: m.Size, Reserved: m.reserved}
 		}
 		s := &m.slots[old]
 		if s.uses > 0 || s.ready == sim.Never {
@@ -116,12 +121,14 @@ func (m *Tiles) MadeBy(i int32) sim.Mark { return m.slots[i].by }
 func (m *Tiles) Reserve(n memory.Bytes) {
 	m.used += roundUp(n)
 	m.held += roundUp(n)
+	m.reserved += roundUp(n)
 }
 
 // Release gives back what Reserve took.
 func (m *Tiles) Release(n memory.Bytes) {
 	m.used -= roundUp(n)
 	m.held -= roundUp(n)
+	m.reserved -= roundUp(n)
 }
 
 func roundUp(n memory.Bytes) memory.Bytes { return (n + granule - 1) / granule * granule }
