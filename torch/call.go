@@ -43,7 +43,7 @@ type call struct {
 }
 
 func newCall(g *groupState, op *operation) *call {
-	op.partial, op.strict = true, map[*stream]bool{}
+	op.partial = true
 	return &call{group: g, requests: map[int]*request{}, lines: map[int]string{}, op: op}
 }
 
@@ -68,6 +68,8 @@ func (d *Distributed) call(g *Group, r *request) (*Work, error) {
 		k = newCall(g.shared, &operation{name: name})
 		if c.spawned() {
 			g.shared.forming[number] = k
+			k.op.calls = &g.shared.calls
+			k.op.places = map[*stream]place{k.op.calls: {number: number}}
 			for _, rank := range g.shared.ranks {
 				k.op.forming = append(k.op.forming, c.workers[rank])
 			}
@@ -97,7 +99,7 @@ func (c *Context) arrive(k *call, rank int, r *request, number int) (*Work, erro
 	}
 	if !slices.Contains(op.streams, &w.stream) {
 		op.streams = append(op.streams, &w.stream)
-		w.stream.ops = append(w.stream.ops, op)
+		c.place(op, &w.stream)
 	}
 	if op.entered == nil {
 		op.entered = map[*stream]sim.Time{}
@@ -110,11 +112,17 @@ func (c *Context) arrive(k *call, rank int, r *request, number int) (*Work, erro
 	for _, s := range slices.Concat(r.in, r.out) {
 		s.x.uses++
 		op.tensors = append(op.tensors, s.x)
-		if op.message && k.places != nil {
+		switch {
+		case !op.message:
+			s.x.users.add(op)
+		case k.places != nil:
 			op.touches = append(op.touches, touch{s.x, k.places[rank]})
-		} else if op.message {
+		default:
 			op.touches = append(op.touches, touch{s.x, 0})
 		}
+	}
+	for _, t := range op.touches {
+		t.x.users.addMessage(op, t.part)
 	}
 	for _, s := range r.out {
 		s.x.writer, s.x.work = op, work
@@ -123,6 +131,7 @@ func (c *Context) arrive(k *call, rank int, r *request, number int) (*Work, erro
 		return work, nil
 	}
 	op.partial = false
+	c.wake(op)
 	if c.spawned() {
 		delete(k.group.forming, number)
 		guilty, err := k.disagreement()
@@ -142,6 +151,7 @@ func (c *Context) cancel(op *operation) {
 	op.partial = false
 	op.begin = func(sim.Event) error { return nil }
 	if len(op.streams) > 0 {
+		c.wake(op)
 		c.advance(op)
 	}
 }

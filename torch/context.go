@@ -72,10 +72,12 @@ type Context struct {
 	inFlight   int           // operations that have started on the machine
 	lastUse    map[use]int32 // the last launch of the log, if others may be under way
 	awaited    *operation    // by the program itself
+	placed     int           // operations in streams so far
+	looks      int           // at operations, to find out which can go on: the cost of scheduling
 	culprit    *operation    // could not begin
 
 	groups   []*groupState             // process groups, by number
-	messages []*message                // that have one end only so far
+	messages map[message][]*call       // that have one end only so far
 	outbox   []*operation              // messages that begin at the present instant
 	choices  map[choice]*ccl.Algorithm // by algorithm auto
 
@@ -109,7 +111,7 @@ func New(ctx context.Context, o Options) (*Context, error) {
 	if o.Flit {
 		fidelity = fabric.Flit
 	}
-	c := &Context{ctx: ctx, options: o, lastUse: map[use]int32{}}
+	c := &Context{ctx: ctx, options: o, lastUse: map[use]int32{}, messages: map[message][]*call{}}
 	how := machine.Options{
 		Fidelity: fidelity, Limit: o.Limit, Log: !o.NoData || o.Race || o.KeepLog,
 		NoLines: !c.KeepsLog(), // nobody but the data phase reads it
@@ -122,7 +124,7 @@ func New(ctx context.Context, o Options) (*Context, error) {
 		how.Trace = c.trace.Recorder
 	}
 	c.m = machine.New(o.Topology, how)
-	c.driver = &worker{}
+	c.driver = newWorker(0)
 	c.current = c.driver
 	c.operations.ctx = c
 	c.operations.target = c.m.Engine.Register(&c.operations)

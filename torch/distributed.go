@@ -12,7 +12,7 @@ func inOrder(w *Work, err error) error {
 	if w != nil {
 		w.waited = true
 		if !w.op.message {
-			w.op.strict[&w.c.current.stream] = true
+			w.op.hold(&w.c.current.stream)
 		}
 	}
 	return err

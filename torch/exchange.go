@@ -127,6 +127,7 @@ func (c *Context) launchMessages(list []*operation) {
 	c.start(op)
 	for _, m := range list {
 		m.boxed = false
+		c.passed(m)
 		c.advance(m) // what is behind it may be sent now
 	}
 }

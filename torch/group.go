@@ -41,6 +41,7 @@ type groupState struct {
 	ranks    []int // of the world, by rank of the group
 	made     []int // ranks that have made it
 	forming  map[int]*call
+	calls    stream // the order of its calls, which is that in all streams of workers
 	settings ccl.Settings
 }
 
@@ -120,7 +121,9 @@ func (c *Context) join(op string, members []int, settings ccl.Settings) (*Group,
 		}
 	}
 	if number == len(c.groups) {
-		c.groups = append(c.groups, &groupState{number: len(w.groups), ranks: slices.Clone(members), forming: map[int]*call{}, settings: settings})
+		g := &groupState{number: len(w.groups), ranks: slices.Clone(members), forming: map[int]*call{}, calls: stream{calls: true}, settings: settings}
+		g.calls.init()
+		c.groups = append(c.groups, g)
 	}
 	s := c.groups[number]
 	if slices.Equal(s.ranks, members) && s.settings != settings {

@@ -61,10 +61,14 @@ func (c *Context) end(op *operation) {
 	}
 	c.release(op)
 	for _, s := range op.streams {
-		if n := len(s.ops); n > 0 {
-			if s.ops = slices.DeleteFunc(s.ops, func(o *operation) bool { return o == op }); len(s.ops) < n {
-				s.sent--
-			}
+		if _, in := op.places[s]; in {
+			s.sent--
+		}
+	}
+	c.leave(op)
+	for _, s := range op.streams {
+		for order := range s.short {
+			c.admit(order)
 		}
 		c.enter(s)
 	}
@@ -77,17 +81,38 @@ func (c *Context) end(op *operation) {
 	if len(op.streams) > 0 {
 		c.advance(op)
 	}
-	op.send, op.begin, op.finish, op.tensors, op.streams = nil, nil, nil, nil, nil // a tensor may keep it
+	op.send, op.begin, op.finish, op.tensors, op.touches, op.streams = nil, nil, nil, nil, nil, nil // a tensor may keep it
+	op.places, op.behind = nil, nil
+}
+
+// leave takes an operation out of its streams and wakes those that wait for it.
+func (c *Context) leave(op *operation) {
+	for _, s := range op.streams {
+		if s.ops.remove(op) {
+			s.strict.remove(op)
+			s.ready.remove(op)
+		}
+	}
+	if len(op.places) > 0 && !op.message {
+		op.order().room.remove(op)
+		for _, x := range op.tensors {
+			x.users.remove(op)
+		}
+	}
+	for _, t := range op.touches {
+		t.x.users.removeMessage(op, t.part)
+	}
+	c.passed(op)
 }
 
 // enter notes that a rank has come to the collective that is at the front of its
 // stream, if one is.
 func (c *Context) enter(s *stream) {
-	if len(s.ops) == 0 || s.ops[0].entered == nil {
+	if len(s.ops.ops) == 0 || s.ops.ops[0].entered == nil {
 		return
 	}
-	if _, known := s.ops[0].entered[s]; !known {
-		s.ops[0].entered[s] = c.Now()
+	if _, known := s.ops.ops[0].entered[s]; !known {
+		s.ops.ops[0].entered[s] = c.Now()
 	}
 }
 
@@ -128,7 +153,7 @@ func (c *Context) starting(op *operation) (after []int32) {
 	}
 	for _, s := range op.streams {
 		note(s.last-1, s.last > 0)
-		if op.strict[s] {
+		if op.places[s].strict {
 			s.last = next + 1
 		}
 		for _, x := range op.tensors {

@@ -28,13 +28,13 @@ const (
 	Recvs
 )
 
-// message is a message that one end of has been asked for.
+// message says which ends of messages belong together: those of one kind with those of
+// the other, in the order in which they are asked for.
 type message struct {
 	group    *groupState
 	from, to int // ranks of the group
 	tag      int
-	first    P2PKind // the end that is there
-	call     *call
+	first    P2PKind // the end that was asked for first
 }
 
 // Send sends a tensor to rank dst of the world. (In a program without Spawn it is rank
@@ -106,15 +106,14 @@ func (d *Distributed) message(op P2POp, group []*Group) (*Work, error) {
 	return c.arrive(c.matched(g.shared, from, to, op), int(op.Kind), r, -1)
 }
 
-// matched is the call of a message, whose other end may be there.
+// matched returns the call of a message, whose other end may have been asked for.
 func (c *Context) matched(g *groupState, from, to int, op P2POp) *call {
-	i := slices.IndexFunc(c.messages, func(m *message) bool {
-		return m.group == g && m.from == from && m.to == to && m.tag == op.Tag && m.first != op.Kind
-	})
-	if i >= 0 {
-		k := c.messages[i].call
-		c.messages = slices.Delete(c.messages, i, i+1)
-		return k
+	other := message{g, from, to, op.Tag, Sends + Recvs - op.Kind}
+	if waiting := c.messages[other]; len(waiting) > 0 {
+		if c.messages[other] = waiting[1:]; len(waiting) == 1 {
+			delete(c.messages, other)
+		}
+		return waiting[0]
 	}
 	ranks := []int{g.ranks[from], g.ranks[to]}
 	name := fmt.Sprintf("message from rank %d to rank %d", ranks[0], ranks[1])
@@ -127,6 +126,7 @@ func (c *Context) matched(g *groupState, from, to int, op P2POp) *call {
 	} else {
 		k.places = []int{from, to}
 	}
-	c.messages = append(c.messages, &message{g, from, to, op.Tag, op.Kind, k})
+	own := message{g, from, to, op.Tag, op.Kind}
+	c.messages[own] = append(c.messages[own], k)
 	return k
 }

@@ -1,7 +1,6 @@
 package torch
 
 import (
-	"iter"
 	"slices"
 
 	"github.com/kernbench/kernbench/ccl"
@@ -12,10 +11,30 @@ import (
 // stream is the operations of a rank that have not ended, in the order in which it
 // asked for them. Each begins when those before it have ended, but for asynchronous
 // ones that it has no tensor in common with.
+//
+// An operation that cannot go on waits for one other operation, or for room in one
+// stream, and is tried again when that has changed: see step.
 type stream struct {
-	ops  []*operation
-	sent int   // of these
-	last int32 // of its launches in the op log, from 1; 0 if all before is known to be over
+	ops    sequence
+	strict sequence         // those that all later operations wait for
+	ready  sequence         // those to try when the stream has changed
+	room   sequence         // those that wait for room in command queues, of this order
+	short  map[*stream]bool // the orders whose operations wait for room, also in this stream
+	sent   int              // number of operations whose commands the device has
+	last   int32            // of its launches in the op log, from 1; 0 if all before is known to be over
+	calls  bool             // the order of a group's calls: it has room alone
+}
+
+// init makes a stream ready for use.
+func (s *stream) init() {
+	s.ops.of, s.strict.of, s.ready.of, s.room.of = s, s, s, s
+	s.short = map[*stream]bool{}
+}
+
+// place is where an operation is in a stream.
+type place struct {
+	number int
+	strict bool // later operations of the stream wait for it: it is not asynchronous there
 }
 
 // operation is something that takes simulated time: a launch, a copy, or a
@@ -26,16 +45,18 @@ type operation struct {
 	streams []*stream // none for reads of the host, which wait for nothing but their tensor
 	tensors []*Tensor // in use until it ends
 
-	partial bool             // somebody has yet to call it
-	forming []*worker        // who, of the workers
-	strict  map[*stream]bool // in which what comes after it waits for it: it is not asynchronous there
-	message bool             // between two ranks: asynchronous, and sent with others
-	looks   int              // for what it waits for
-	apart   glance           // who found last that it has no tensor in common with this one
+	places  map[*stream]place // also in the calls of its group, of a collective of workers
+	calls   *stream           // the calls of its group, of a collective of workers
+	partial bool              // some rank has yet to call it
+	forming []*worker         // these ranks, of the workers
+	message bool              // between two ranks: asynchronous, and sent with others
 	send    func(done sim.Event) error
 	begin   func(done sim.Event) error
 	finish  func()       // at its end
 	run     *machine.Run // while it is under way, if it is a program
+
+	ready  bool         // to be tried when a stream of it has changed
+	behind []*operation // that wait for this one
 
 	lanes    []lane       // of a message
 	settings ccl.Settings // of its group
@@ -63,39 +84,86 @@ const (
 // are sent before their turn, so that the way from the host takes no time of its own.
 const ahead = 64
 
-// newOperation is an operation of the calling rank's stream.
+// newOperation returns an operation of the calling rank's stream.
 func (c *Context) newOperation(name string, tensors ...*Tensor) *operation {
-	s := &c.current.stream
-	return &operation{name: name, streams: []*stream{s}, strict: map[*stream]bool{s: true}, tensors: tensors}
+	return &operation{name: name, streams: []*stream{&c.current.stream}, tensors: tensors}
 }
 
-// enqueue puts an operation at the end of its streams.
+// enqueue puts an operation at the end of its stream, if it has one. Later operations of
+// the stream wait for it.
 func (c *Context) enqueue(op *operation) {
 	for _, x := range op.tensors {
 		x.uses++
 	}
 	for _, s := range op.streams {
-		s.ops = append(s.ops, op)
+		c.place(op, s)
+		op.hold(s)
+		for _, x := range op.tensors {
+			x.users.add(op)
+		}
 	}
+	c.wake(op)
 	c.advance(op)
 }
 
-// advance sends and begins what can be, after a change of the operation's streams.
+// place puts an operation at the end of a stream.
+func (c *Context) place(op *operation, s *stream) {
+	if op.places == nil {
+		op.places = map[*stream]place{}
+	}
+	c.placed++
+	op.places[s] = place{number: c.placed}
+	s.ops.add(op)
+}
+
+// hold makes later operations of a stream wait for this one.
+func (op *operation) hold(s *stream) {
+	if p, in := op.places[s]; in {
+		op.places[s] = place{p.number, true}
+		s.strict.add(op)
+	}
+}
+
+// order returns the stream that says which operations come before this one: the calls of
+// the group, of a collective of workers. Messages have no such stream.
+func (op *operation) order() *stream {
+	if op.calls != nil {
+		return op.calls
+	}
+	return op.streams[0]
+}
+
+// wake has an operation tried when a stream of it changes, or has changed.
+func (c *Context) wake(ops ...*operation) {
+	for _, op := range ops {
+		if !op.ready {
+			op.ready = true
+			for _, s := range op.streams {
+				s.ready.add(op)
+			}
+		}
+	}
+}
+
+// advance tries the operations that may go on, after a change of op or of its streams: in
+// the order of these streams, and in each stream by place.
 func (c *Context) advance(op *operation) {
 	if len(op.streams) == 0 {
 		c.step(op)
 		return
 	}
 	for _, s := range op.streams {
-		for i := 0; i < len(s.ops); i++ {
-			next := s.ops[i]
-			c.step(next)
-			if i < len(s.ops) && s.ops[i] != next {
-				i-- // it has ended
-				continue
-			}
-			if next.state == queued && next.strict[s] {
+		for from := 0; ; {
+			i := s.ready.search(from)
+			if i == len(s.ready.ops) {
 				break
+			}
+			next := s.ready.ops[i]
+			from = next.places[s].number + 1
+			s.ready.remove(next)
+			if next.ready { // it was not tried in another stream
+				next.ready = false
+				c.step(next)
 			}
 		}
 	}
@@ -103,26 +171,42 @@ func (c *Context) advance(op *operation) {
 
 // step takes an operation as far as it may go now.
 func (c *Context) step(op *operation) {
+	c.looks++
 	if c.err != nil || op.partial {
 		return
 	}
 	ready := sent
 	if op.message { // it is sent with others, when its turn has come
 		ready = ended
+	} else if op.state == queued && len(op.streams) > 0 {
+		if !op.fits() {
+			op.waitForRoom()
+			return
+		}
+		defer c.admit(op.order())
 	}
-	if op.state == queued && op.fits() && op.after(ready) {
+	if op.state == queued && c.after(op, ready) {
 		op.number = c.operations.add(op)
 		op.state = sent
 		for _, s := range op.streams {
 			s.sent++
 		}
+		if !op.message {
+			c.passed(op)
+		}
 		if op.send != nil {
 			c.failed(op, op.send(c.operations.event(op)))
 		}
 	}
-	if op.state == sent && op.after(ended) {
+	if op.state == sent && c.after(op, ended) {
 		c.start(op)
 	}
+}
+
+// passed wakes the operations that wait for this one.
+func (c *Context) passed(op *operation) {
+	c.wake(op.behind...)
+	op.behind = op.behind[:0]
 }
 
 // start begins an operation.
@@ -136,69 +220,33 @@ func (c *Context) start(op *operation) {
 	c.operations.Handle(evEnd, uint64(op.number))
 }
 
-// glance is one of an operation's looks at those before it.
-type glance struct {
-	op     *operation
-	number int
-}
-
-// after reports whether everything that the operation waits for has come as far as a
-// state.
-func (op *operation) after(state opState) bool {
-	op.looks++
-	for _, s := range op.streams {
-		for _, earlier := range s.ops {
-			if earlier == op {
-				break
-			}
-			switch {
-			case earlier.state >= state && !earlier.boxed:
-			case earlier.strict[s]:
-				return false
-			case earlier.apart == glance{op, op.looks}: // it is in another stream too
-			case op.shares(earlier):
-				return false
-			default:
-				earlier.apart = glance{op, op.looks}
-			}
-		}
-	}
-	return true
-}
-
-// before is the operations of a stream that this one waits for.
-func (op *operation) before(s *stream) iter.Seq[*operation] {
-	return func(yield func(*operation) bool) {
-		for _, earlier := range s.ops {
-			if earlier == op || (earlier.strict[s] || op.shares(earlier)) && !yield(earlier) {
-				return
-			}
-		}
-	}
-}
-
-// fits reports whether the command queues have room for the operation. Messages are not
-// sent ahead.
+// fits reports whether the command queues have room for the operation.
 func (op *operation) fits() bool {
-	return op.message || !slices.ContainsFunc(op.streams, func(s *stream) bool { return s.sent >= ahead })
+	return !slices.ContainsFunc(op.streams, func(s *stream) bool { return s.sent >= ahead })
 }
 
-// shares reports whether two operations have a tensor in common, or two messages the
-// same part of one.
-func (op *operation) shares(other *operation) bool {
-	if !op.message || !other.message {
-		for _, x := range other.tensors {
-			x.marked = other
-		}
-		return slices.ContainsFunc(op.tensors, func(x *Tensor) bool { return x.marked == other })
+// waitForRoom puts an operation among those that wait for room.
+func (op *operation) waitForRoom() {
+	order := op.order()
+	order.room.add(op)
+	for _, s := range op.streams {
+		s.short[order] = true
 	}
-	return slices.ContainsFunc(op.touches, func(t touch) bool { return slices.Contains(other.touches, t) })
 }
 
-// touch is one end of a message: a tensor, in a program without Spawn a part of it.
-type touch struct {
-	x    *Tensor
-	part int
+// admit wakes the next operation of an order that waits for room, if there is room. The
+// operations of an order are in the same streams.
+func (c *Context) admit(order *stream) {
+	if len(order.room.ops) == 0 || !order.room.ops[0].fits() {
+		return
+	}
+	next := order.room.ops[0]
+	if order.room.remove(next); len(order.room.ops) == 0 {
+		for _, s := range next.streams {
+			delete(s.short, order)
+		}
+	}
+	c.wake(next)
 }
 
 // failed ends the machine if an operation could not be sent or begun: what is behind

@@ -33,7 +33,7 @@ func (c *Context) stuck(blame func(*worker, error), d *sim.Deadlock) {
 		return
 	}
 	for _, w := range c.workers {
-		if slices.ContainsFunc(w.stream.ops, func(op *operation) bool { return op.state == begun }) {
+		if slices.ContainsFunc(w.stream.ops.ops, func(op *operation) bool { return op.state == begun }) {
 			blame(w, d)
 		}
 	}
@@ -45,7 +45,7 @@ func (c *Context) owed(w *worker) *operation {
 		return nil
 	}
 	for _, other := range c.workers {
-		for _, op := range other.stream.ops {
+		for _, op := range other.stream.ops.ops {
 			if slices.Contains(op.forming, w) {
 				return op
 			}
@@ -88,7 +88,7 @@ func (c *Context) reasons(op *operation) (list []reason) {
 // it has to come before it as well.
 func (c *Context) circular(w *worker) *operation {
 	for _, other := range c.workers {
-		for _, op := range other.stream.ops {
+		for _, op := range other.stream.ops.ops {
 			for _, r := range c.reasons(op) {
 				if r.of == w && c.needs(r.first, op, map[*operation]bool{}) {
 					return r.first

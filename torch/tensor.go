@@ -23,7 +23,8 @@ type Tensor struct {
 
 	writer *operation // the last that writes it
 	work   *Work      // asynchronous, and not waited for yet
-	uses   int        // operations that have not ended
+	uses   int        // number of operations that have not ended
+	users  users      // these
 	marked *operation // that was last compared with another, and has it
 	freed  bool
 }

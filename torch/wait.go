@@ -63,9 +63,9 @@ func (c *Context) Synchronize() error {
 	if err := c.operation("Synchronize"); err != nil {
 		return err
 	}
-	s := &c.current.stream
-	for len(s.ops) > 0 {
-		if err := c.await(s.ops[len(s.ops)-1]); err != nil {
+	pending := &c.current.stream.ops
+	for len(pending.ops) > 0 {
+		if err := c.await(pending.ops[len(pending.ops)-1]); err != nil {
 			return err
 		}
 	}

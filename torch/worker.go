@@ -29,6 +29,13 @@ type worker struct {
 	profile  *Profile // that it keeps now
 }
 
+// newWorker returns a worker on the device of its rank.
+func newWorker(rank int) *worker {
+	w := &worker{rank: rank, device: rank}
+	w.stream.init()
+	return w
+}
+
 // Spawn runs a worker for each rank, side by side on one simulated clock, and waits
 // for all of them and everything they asked for. The worker gets its rank, whose
 // device is the SIP of that number; its code looks as if it were alone. Workers share
@@ -54,9 +61,9 @@ func (c *Context) Spawn(run func(rank int, ctx *Context) error, nprocs int) erro
 		return err
 	}
 	own := c.groups // of the program itself
-	c.workers, c.groups, c.messages = nil, nil, nil
+	c.workers, c.groups, c.messages = nil, nil, map[message][]*call{}
 	for rank := range nprocs {
-		c.workers = append(c.workers, &worker{rank: rank, device: rank})
+		c.workers = append(c.workers, newWorker(rank))
 	}
 	for _, w := range c.workers {
 		w.proc = c.m.Engine.Go(fmt.Sprintf("rank %d", w.rank), func(p *sim.Proc) { c.work(w, p, run) })
@@ -73,7 +80,7 @@ func (c *Context) Spawn(run func(rank int, ctx *Context) error, nprocs int) erro
 	}
 	err = c.verdict(err)
 	c.withdraw(begun)
-	c.workers, c.groups, c.messages = nil, own, nil
+	c.workers, c.groups, c.messages = nil, own, map[message][]*call{}
 	c.measure() // a worker may not have stopped its profile
 	return err
 }
@@ -157,18 +164,14 @@ func (c *Context) abort() {
 // withdraw takes operations that have come no further than a state out of the
 // workers' streams.
 func (c *Context) withdraw(state opState) {
-	gone := map[*operation]bool{}
 	for _, w := range c.workers {
-		w.stream.ops = slices.DeleteFunc(w.stream.ops, func(op *operation) bool {
-			if op.state > state {
-				return false
-			}
-			if !gone[op] {
-				gone[op] = true
+		for _, op := range slices.Clone(w.stream.ops.ops) {
+			if op.state <= state {
 				c.release(op)
+				c.leave(op)
+				op.streams = nil // it is never tried again
 			}
-			return true
-		})
+		}
 	}
 }
 
