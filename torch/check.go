@@ -9,7 +9,8 @@ import (
 
 // Check compares a tensor with a slice of numbers, rounded to its dtype, or with an
 // *Array, element by element and bit for bit, and adds the result to the report: a bench with a wrong
-// value fails. Without values it does nothing.
+// value fails. An *Array of another shape or dtype is an error, since it may be a file's.
+// Without values it does nothing.
 func (c *Context) Check(name string, x *Tensor, want any) error {
 	if !c.HasData() {
 		return nil
@@ -18,7 +19,7 @@ func (c *Context) Check(name string, x *Tensor, want any) error {
 	switch want := want.(type) {
 	case *Array:
 		if want.DType != x.dtype || want.Shape.String() != x.shape.String() {
-			panic(misuse("Check", "%s: %v %v for %s", name, want.DType, want.Shape, x.name))
+			return misuse("Check", "%s: %v %v is wanted of %s: shape and dtype must be the same", name, want.Shape, want.DType, x.name)
 		}
 		right.Bytes = want.Bytes
 	default:

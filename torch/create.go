@@ -72,11 +72,14 @@ func (c *Context) FromSlice(data any, dtype DType, shape Shape, on ...Placement)
 	return x, x.copyIn(encodeIf(c.m.Log != nil, data, dtype))
 }
 
-// FromNumpy is a tensor of the contents of a .npy file.
+// FromNumpy returns a tensor of the contents of a .npy file.
 func (c *Context) FromNumpy(file string, on ...Placement) (*Tensor, error) {
 	a, err := loadNumpy(c.ctx, file)
 	if err != nil {
 		return nil, err
+	}
+	if err := checkShape(a.Shape); err != nil {
+		return nil, fmt.Errorf("%s: %w", file, err)
 	}
 	x, err := c.allocate("FromNumpy", a.DType, a.Shape, on)
 	if err != nil {
@@ -87,24 +90,30 @@ func (c *Context) FromNumpy(file string, on ...Placement) (*Tensor, error) {
 
 // CopyFrom copies elements into the tensor, in row-major order: those of a slice of
 // numbers, rounded to the tensor's dtype, of an *Array, or of another *Tensor, by way
-// of the host, of the same shape and dtype.
+// of the host, of the same shape and dtype. An *Array of another shape or dtype is an
+// error, since it may be a file's.
 func (x *Tensor) CopyFrom(src any) error {
 	x.usable("CopyFrom")
 	if err := x.ctx.operation("CopyFrom"); err != nil {
 		return err
 	}
-	same := func(shape Shape, d DType) {
-		if shape.String() != x.shape.String() || d != x.dtype {
-			panic(misuse("CopyFrom", "%v %v into %s: shape and dtype must be the same", shape, d, x.name))
+	same := func(shape Shape, d DType) *Error {
+		if shape.String() == x.shape.String() && d == x.dtype {
+			return nil
 		}
+		return misuse("CopyFrom", "%v %v into %s: shape and dtype must be the same", shape, d, x.name)
 	}
 	switch src := src.(type) {
 	case *Array:
-		same(src.Shape, src.DType)
+		if err := same(src.Shape, src.DType); err != nil {
+			return err
+		}
 		return x.copyIn(slices.Clone(src.Bytes)) // the copy comes later
 	case *Tensor:
 		src.usable("CopyFrom")
-		same(src.shape, src.dtype)
+		if err := same(src.shape, src.dtype); err != nil {
+			panic(err)
+		}
 		a, err := src.read("CopyFrom")
 		if err != nil {
 			return err

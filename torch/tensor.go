@@ -149,21 +149,29 @@ func (c *Context) allocate(op string, dtype DType, shape Shape, on []Placement) 
 	if err := c.operation(op); err != nil {
 		return nil, err
 	}
+	if err := checkShape(shape); err != nil {
+		panic(misuse(op, "%w", err))
+	}
+	placement := c.placement(op, on)
+	return c.newTensor(op, dtype, shape, placement.place(c, op, shape), cuts(placement.levels(c), shape))
+}
+
+// checkShape returns why no tensor can have a shape.
+func checkShape(shape Shape) error {
 	if len(shape) > oplog.MaxRank {
-		panic(misuse(op, "shape %v has more than %d axes", shape, oplog.MaxRank))
+		return fmt.Errorf("shape %v has %d axes, and a tensor has at most %d: merge some of them", shape, len(shape), oplog.MaxRank)
 	}
 	size := 1
 	for _, d := range shape {
 		if d < 0 {
-			panic(misuse(op, "shape %v has a negative extent", shape))
+			return fmt.Errorf("shape %v has a negative extent", shape)
 		}
 		if d > 0 && size > maxElems/d {
-			panic(misuse(op, "shape %v has more than 2^48 elements", shape))
+			return fmt.Errorf("shape %v has more than 2^48 elements", shape)
 		}
 		size *= max(d, 1)
 	}
-	placement := c.placement(op, on)
-	return c.newTensor(op, dtype, shape, placement.place(c, op, shape), cuts(placement.levels(c), shape))
+	return nil
 }
 
 // newTensor is a tensor of shards that are yet to get their memory.

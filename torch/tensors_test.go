@@ -365,19 +365,48 @@ func TestFreeWhileInUse(t *testing.T) {
 		"torch: At: index [100] of tensor 2 [100] i32: axis 0 has 0 to 99":                                         func() { y.At(100) },
 		"torch: At: 2 indices for tensor 2 [100] i32":                                                              func() { y.At(0, 0) },
 		"torch: CopyFrom: 3 elements for shape [100], which has 100":                                               func() { y.CopyFrom([]int{1, 2, 3}) },
-		"torch: CopyFrom: [100] f32 into tensor 2 [100] i32: shape and dtype must be the same":                     func() { y.CopyFrom(&torch.Array{Shape: torch.Shape{100}, DType: torch.F32}) },
-		"torch: CopyFrom: [10 10] i32 into tensor 2 [100] i32: shape and dtype must be the same":                   func() { y.CopyFrom(&torch.Array{Shape: torch.Shape{10, 10}, DType: torch.I32}) },
 		"torch: CopyFrom: string is not a slice of numbers":                                                        func() { y.CopyFrom("x") },
 		"torch: SetDevice: no SIP 3: the system has 0 to 2":                                                        func() { l.SetDevice(3) },
 		"torch: Zeros: 2 placements: give one":                                                                     func() { l.Zeros(torch.F32, nil, torch.On(0), torch.On(1)) },
 		"torch: Zeros: no PEs to hold the tensor":                                                                  func() { l.Zeros(torch.F32, nil, torch.On()) },
 		"torch: Zeros: PE 24 of a system that has 0 to 23":                                                         func() { l.Zeros(torch.F32, nil, torch.On(24)) },
-		"torch: Zeros: shape [1 1 1 1 1] has more than 4 axes":                                                     func() { l.Zeros(torch.F32, torch.Shape{1, 1, 1, 1, 1}) },
+		"torch: Zeros: shape [1 1 1 1 1] has 5 axes, and a tensor has at most 4: merge some of them":               func() { l.Zeros(torch.F32, torch.Shape{1, 1, 1, 1, 1}) },
 		"torch: Zeros: shape [-1] has a negative extent":                                                           func() { l.Zeros(torch.F32, torch.Shape{-1}) },
 		"torch: DPPolicy: cube=replicate(3) pe=replicate(all): 3 cubes, and a SIP has 2: use 1 to 2, or 0 for all": func() { l.Zeros(torch.F32, nil, torch.DPPolicy{NumCubes: 3}) },
 	} {
 		says(t, "misuse", misuse(f), want)
 	}
+}
+
+// What files hold is no mistake of the program: it gets errors, not panics.
+func TestArraysOfFilesThatDoNotFit(t *testing.T) {
+	l := newLab(t, torch.Options{})
+	x := l.zeros(torch.I32, torch.On(0), 6)
+	for name, tt := range map[string]struct {
+		shape torch.Shape
+		want  string
+	}{
+		"axes":     {torch.Shape{1, 2, 1, 3, 1}, ": shape [1 2 1 3 1] has 5 axes, and a tensor has at most 4: merge some of them"},
+		"elements": {torch.Shape{0, 1 << 25, 1 << 25}, ": shape [0 33554432 33554432] has more than 2^48 elements"},
+	} {
+		file := filepath.Join(t.TempDir(), name+".npy")
+		elems := 1
+		for _, n := range tt.shape {
+			elems *= n
+		}
+		if err := (&torch.Array{Shape: tt.shape, DType: torch.I32, Bytes: make([]byte, 4*elems)}).Save(file); err != nil {
+			t.Fatal(err)
+		}
+		_, err := l.FromNumpy(file)
+		says(t, name, err, file+tt.want)
+		a, err := torch.LoadNumpy(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		says(t, name, x.CopyFrom(a), fmt.Sprintf("torch: CopyFrom: %v i32 into tensor 1 [6] i32: shape and dtype must be the same", tt.shape))
+		says(t, name, l.Check("x", x, a), fmt.Sprintf("torch: Check: x: %v i32 is wanted of tensor 1 [6] i32: shape and dtype must be the same", tt.shape))
+	}
+	says(t, "dtype", x.CopyFrom(&torch.Array{Shape: torch.Shape{6}, DType: torch.F32}), "torch: CopyFrom: [6] f32 into tensor 1 [6] i32: shape and dtype must be the same")
 }
 
 // A kernel knows how much of a tensor its PE holds.
