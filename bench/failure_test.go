@@ -24,7 +24,7 @@ func TestFailures(t *testing.T) {
 		{"error", func(*torch.Context) error { return errors.New("no luck") }, "no luck"},
 		{"panic", func(*torch.Context) error { panic("no luck") }, "the bench: panic at failure_test.go:NNN: no luck"},
 		{"in the standard library", func(*torch.Context) error { return errors.New(strings.Repeat("x", -1)) }, "the bench: panic at failure_test.go:NNN: strings: negative Repeat count"},
-		{"misuse", func(ctx *torch.Context) error { _, err := ctx.Zeros(torch.F16, torch.Shape{-1}); return err }, "the bench at failure_test.go:NNN: torch: Zeros: shape [-1] has a negative extent"},
+		{"misuse", func(ctx *torch.Context) error { _, err := ctx.Zeros(torch.F16, torch.Shape{-1}); return err }, "the bench: at failure_test.go:NNN: torch: Zeros: shape [-1] has a negative extent"},
 		{"pointer misuse", func(ctx *torch.Context) error { tl.Ptr{DType: tl.F16, Rank: 1}.At(1, 2); return nil }, "At(pointer to f16) at failure_test.go:NNN: 2 indices are too many: what it points into has 1 axes"},
 		{"no number", func(ctx *torch.Context) error {
 			zero := 0.0

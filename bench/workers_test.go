@@ -20,7 +20,7 @@ func TestFailuresOfWorkers(t *testing.T) {
 		{"Must", func(int, *torch.Context) error { torch.OK(errors.New("out of luck")); return nil }, "rank 0: out of luck"},
 		{"panic", func(int, *torch.Context) error { panic("no") }, "rank 0: panic at workers_test.go:"},
 		{"misuse", func(_ int, ctx *torch.Context) error { _, err := ctx.Zeros(torch.F16, torch.Shape{-1}); return err },
-			"rank 0 at workers_test.go:"},
+			"rank 0: at workers_test.go:"},
 	} {
 		b := Bench{Name: "bad", Summary: "s", Run: func(ctx *torch.Context) error { return ctx.Spawn(c.worker, 2) }}
 		if _, err := b.Execute(context.Background(), Options{}); err == nil || !strings.HasPrefix(err.Error(), c.want) {

@@ -4,10 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"regexp"
 	"runtime"
 	"strings"
 	"time"
+
+	"github.com/kernbench/kernbench/internal/stack"
 )
 
 // Stalled is the end of a run whose kernel computed too long without an operation
@@ -84,29 +85,15 @@ const endWithin = 200 * time.Millisecond
 // stallLooks is how often the guard looks in the time it allows.
 const stallLooks = 20
 
-var stackLine = regexp.MustCompile(`(?m)^\t(\S+/([^/\s]+\.go:\d+))`)
-
-// stalledLine finds the line of the kernel or worker that is running: in the stack
-// that has its frame, the innermost line outside the standard library.
+// stalledLine finds the author's line of the kernel or worker that is running.
 func stalledLine() string {
 	buf := make([]byte, 1<<20)
 	buf = buf[:runtime.Stack(buf, true)]
-	for _, stack := range strings.Split(string(buf), "\n\n") {
-		code := strings.Contains(stack, "torch.(*Context).work(") || strings.Contains(stack, "machine.(*core).kernel")
-		if !code || strings.Contains(stack, "[coroutine]") {
-			continue
-		}
-		lines := stackLine.FindAllStringSubmatch(stack, -1)
-		library := "" // the folder of the standard library
-		for _, m := range lines {
-			if before, _, ok := strings.Cut(m[1], "iter/iter.go"); ok { // it is a coroutine
-				library = before
-			}
-		}
-		for _, m := range lines {
-			if library == "" || !strings.HasPrefix(m[1], library) {
-				return m[2]
-			}
+	for _, text := range strings.Split(string(buf), "\n\n") {
+		code := strings.Contains(text, "torch.(*Context).work(") || strings.Contains(text, "machine.(*core).kernel")
+		if code && !strings.Contains(text, "[coroutine") {
+			line, _ := stack.Line(text)
+			return line
 		}
 	}
 	return ""

@@ -105,7 +105,7 @@ func TestRanksOnOtherDevices(t *testing.T) {
 		if c.want == "" && (err != nil || !l.Report.OK()) {
 			t.Errorf("devices %v: error %v, checks %+v", c.devices, err, l.Report.Checks)
 		} else if c.want != "" {
-			says(t, fmt.Sprint("devices ", c.devices), err, fmt.Sprintf("rank 0: %s\nrank 1: %[1]s", c.want))
+			says(t, fmt.Sprint("devices ", c.devices), err, "ranks 0, 1: "+c.want)
 		}
 	}
 }

@@ -7,16 +7,18 @@ import (
 	"strings"
 )
 
-// hostLine is the line of host code that called into this package: the innermost frame
-// outside of it, as "train.go:41".
+// hostLine returns the line of host code that called into this package: the innermost
+// frame outside of it and of internal packages, as "train.go:41".
 func hostLine() string {
 	pcs := make([]uintptr, 64)
 	frames := runtime.CallersFrames(pcs[:runtime.Callers(2, pcs)])
 	inside := false
 	for {
 		f, more := frames.Next()
-		ours := strings.HasPrefix(f.Function, "github.com/kernbench/kernbench/torch.") && !strings.HasSuffix(f.File, "_test.go")
-		if inside && !ours && !strings.HasPrefix(f.Function, "runtime.") {
+		test := strings.HasSuffix(f.File, "_test.go")
+		ours := strings.HasPrefix(f.Function, "github.com/kernbench/kernbench/torch.") && !test
+		hidden := strings.HasPrefix(f.Function, "github.com/kernbench/kernbench/internal/") && !test || strings.HasPrefix(f.Function, "iter.")
+		if inside && !ours && !hidden && !strings.HasPrefix(f.Function, "runtime.") {
 			return filepath.Base(f.File) + ":" + strconv.Itoa(f.Line)
 		}
 		inside = inside || ours

@@ -132,7 +132,12 @@ func pointers(blocks []block, d DType) func(int) tl.Ptr {
 	for i, b := range blocks {
 		shards[i] = tl.Shard{Tensor: b.x.name, Part: ofCollective("a block"), Addr: int64(b.va), Bytes: int64(b.elems) * int64(b.x.dtype.Size())}
 	}
-	return func(i int) tl.Ptr { return vector(&shards[i], d) }
+	return func(i int) tl.Ptr {
+		if i < 0 || i >= len(blocks) {
+			panic(misuse("Args", "no block %d: this rank has %d, from 0", i, len(blocks)))
+		}
+		return vector(&shards[i], d)
+	}
 }
 
 // vector returns a pointer to a shard as elements one after the other.

@@ -58,7 +58,12 @@ func TestBadKernelsStopWithOneError(t *testing.T) {
 		}, is[*sim.TimeLimit], []string{"20000ns"}},
 		{"panic", func(t *tl.PE, x tl.Ptr) {
 			panic("oops")
-		}, is[*sim.PanicError], []string{"bad@sip0.cube0.pe0", "oops", "stop_test.go:"}},
+		}, is[*sim.PanicError], []string{"launch bad: kernel bad on sip0.cube0.pe0: panic at stop_test.go:60: oops"}},
+		{"endless pointers", func(t *tl.PE, x tl.Ptr) {
+			for !release.Load() {
+				x.Add(1)
+			}
+		}, is[*torch.Stalled], []string{" at stop_test.go:6", "100ms"}},
 		{"endless Go loop", func(t *tl.PE, x tl.Ptr) {
 			for !release.Load() {
 			}

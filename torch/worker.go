@@ -6,9 +6,10 @@ import (
 	"reflect"
 	"runtime/debug"
 	"slices"
-	"strings"
 
 	"github.com/kernbench/kernbench/internal/sim"
+	"github.com/kernbench/kernbench/internal/stack"
+	"github.com/kernbench/kernbench/tl"
 )
 
 // worker is host code with a stream and a device of its own: the program itself, or
@@ -187,19 +188,23 @@ type RankError struct {
 	Err  error
 }
 
-func (e *SpawnError) Error() string {
-	var lines []string
-	for _, r := range e.Ranks {
-		lines = append(lines, fmt.Sprintf("rank %d: %v", r.Rank, r.Err))
-	}
-	return strings.Join(lines, "\n")
-}
+// Error has a line for each rank, or for several that failed for the same reason.
+func (e *SpawnError) Error() string { return errors.Join(e.Unwrap()...).Error() }
 
-// Unwrap is the errors of the ranks.
+// Unwrap gives an error for each reason, with the ranks that failed for it: "ranks 0-3: why".
 func (e *SpawnError) Unwrap() []error {
-	var all []error
+	var reasons []RankError // of the first rank
+	of := map[string][]int{}
 	for _, r := range e.Ranks {
-		all = append(all, r.Err)
+		text := r.Err.Error()
+		if of[text] == nil {
+			reasons = append(reasons, r)
+		}
+		of[text] = append(of[text], r.Rank)
+	}
+	all := make([]error, len(reasons))
+	for i, r := range reasons {
+		all[i] = fmt.Errorf("%s: %w", rankList(of[r.Err.Error()]), r.Err)
 	}
 	return all
 }
@@ -207,7 +212,7 @@ func (e *SpawnError) Unwrap() []error {
 // HostPanic is a panic of host code, outside of kernels.
 type HostPanic struct {
 	Value any
-	Stack []byte
+	Stack string
 }
 
 // Recovered is the error of host code that has panicked with a value: that of Must and
@@ -220,10 +225,26 @@ func Recovered(value any) error {
 	case *Failure:
 		return v.Err
 	}
-	return &HostPanic{value, debug.Stack()}
+	return &HostPanic{value, string(debug.Stack())}
 }
 
-func (p *HostPanic) Error() string { return fmt.Sprint(p.Value) }
+// Error says where in the author's code the panic was. The stack is added if this
+// module's own code panicked.
+func (p *HostPanic) Error() string {
+	err, _ := p.Value.(error)
+	var wrong *tl.Error
+	var misuse *Error
+	switch {
+	case errors.As(err, &wrong):
+		return err.Error() // says where
+	case errors.As(err, &misuse):
+		if line, _ := stack.Line(p.Stack); line != "" {
+			return fmt.Sprintf("at %s: %v", line, err)
+		}
+		return err.Error()
+	}
+	return sim.Panicked(p.Value, p.Stack)
+}
 
 // Unwrap is the panic's value where that is an error.
 func (p *HostPanic) Unwrap() error {

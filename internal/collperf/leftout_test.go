@@ -24,7 +24,7 @@ func TestLeftOut(t *testing.T) {
 		{&pe.Overflow{Freed: true}, nil},
 		{&hopelessError{31.2}, &LeftOut{"ring", 1, 31.2, "by its formula 31 times as long as the best"}},
 		{&pe.Overflow{Asked: 256, Size: 2 << 20}, &LeftOut{"ring", 1, 0, "does not fit: TCM has 0B free of 2MiB, asked 256B"}},
-		{ranksError{&torch.SpawnError{Ranks: []torch.RankError{{Rank: 0, Err: &memory.OutOfMemory{Free: 1024, Size: 2048, Asked: 4096}}}}},
+		{&torch.SpawnError{Ranks: []torch.RankError{{Rank: 0, Err: &memory.OutOfMemory{Free: 1024, Size: 2048, Asked: 4096}}}},
 			&LeftOut{"ring", 1, 0, fmt.Sprintf("does not fit: %v has 1KiB free of 2KiB, asked 4KiB", memory.ID{})}},
 	} {
 		if diff := cmp.Diff(tt.want, leftOut("ring", tt.err)); diff != "" {
@@ -106,31 +106,6 @@ func TestNothingMoves(t *testing.T) {
 		}
 		if best != tt.best {
 			t.Errorf("%d ranks, %d bytes: got a best one %d, want %d", tt.world, tt.size, best, tt.best)
-		}
-	}
-}
-
-func TestRanksError(t *testing.T) {
-	failure := func(texts ...string) error {
-		e := &torch.SpawnError{}
-		for rank, text := range texts {
-			if text != "" {
-				e.Ranks = append(e.Ranks, torch.RankError{Rank: rank, Err: errors.New(text)})
-			}
-		}
-		return e
-	}
-	for _, tt := range []struct {
-		err  error
-		want string
-	}{
-		{errors.New("other"), "other"},
-		{failure("", "a"), "rank 1: a"},
-		{failure("a", "a", "a"), "ranks 0-2: a"},
-		{failure("a", "b", "a", "a", "", "a"), "ranks 0, 2-3, 5: a\nrank 1: b"},
-	} {
-		if got := together(tt.err).Error(); got != tt.want {
-			t.Errorf("got %q, want %q", got, tt.want)
 		}
 	}
 }

@@ -158,7 +158,7 @@ func (o *Options) job(p *problem, algorithm string) job {
 		run: func(ctx context.Context) (Row, error) {
 			row, err := o.measure(ctx, p, algorithm)
 			if err != nil {
-				return row, fmt.Errorf("%v of %d bytes%s: %w", o.Collective, p.size, by(o, algorithm), together(err))
+				return row, fmt.Errorf("%v of %d bytes%s: %w", o.Collective, p.size, by(o, algorithm), err)
 			}
 			return row, nil
 		},

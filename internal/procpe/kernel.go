@@ -3,11 +3,10 @@ package procpe
 import (
 	"errors"
 	"fmt"
-	"runtime"
-	"strconv"
-	"strings"
+	"runtime/debug"
 	"time"
 
+	"github.com/kernbench/kernbench/internal/stack"
 	"github.com/kernbench/kernbench/tl"
 )
 
@@ -43,23 +42,6 @@ func (c *core) failure(stopped any) error {
 	if !ok {
 		err = errors.New(fmt.Sprint(stopped))
 	}
-	return &tl.Error{Kernel: c.kernel, PE: c.name(), Op: "panic", Line: panicked(), Err: err}
-}
-
-// panicked is the line that the panic in progress comes from.
-func panicked() string {
-	var pcs [64]uintptr
-	frames := runtime.CallersFrames(pcs[:runtime.Callers(0, pcs[:])])
-	for inside := false; ; {
-		f, more := frames.Next()
-		if f.Function == "runtime.gopanic" {
-			inside = true
-		}
-		if inside && !strings.HasPrefix(f.Function, "runtime.") {
-			return f.File[strings.LastIndexByte(f.File, '/')+1:] + ":" + strconv.Itoa(f.Line)
-		}
-		if !more {
-			return ""
-		}
-	}
+	line, _ := stack.Line(string(debug.Stack()))
+	return &tl.Error{Kernel: c.kernel, PE: c.name(), Op: "panic", Line: line, Err: err}
 }

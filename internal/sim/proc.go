@@ -57,24 +57,6 @@ type procSlot struct {
 // cancelSignal unwinds the body of a cancelled process.
 type cancelSignal struct{}
 
-// PanicError is a panic inside a process.
-type PanicError struct {
-	Proc  string
-	At    Time
-	Value any
-	Stack []byte
-}
-
-func (e *PanicError) Error() string {
-	return fmt.Sprintf("process %s panicked at %v: %v\n%s", e.Proc, e.At, e.Value, e.Stack)
-}
-
-// Unwrap is the panic's value where that is an error.
-func (e *PanicError) Unwrap() error {
-	err, _ := e.Value.(error)
-	return err
-}
-
 // Go starts a process at the present instant, as soon as the present event is over.
 func (e *Engine) Go(name string, body func(p *Proc)) *Proc {
 	p := &Proc{eng: e, name: name, since: e.now}
@@ -85,7 +67,7 @@ func (e *Engine) Go(name string, body func(p *Proc)) *Proc {
 			value := recover()
 			p.state = ended
 			if _, cancelled := value.(cancelSignal); value != nil && !cancelled {
-				e.Stop(&PanicError{Proc: p.Name(), At: e.now, Value: value, Stack: debug.Stack()})
+				e.Stop(&PanicError{Proc: p.Name(), At: e.now, Value: value, Stack: string(debug.Stack())})
 			}
 		}()
 		body(p)

@@ -1,0 +1,62 @@
+package stack
+
+import (
+	"runtime/debug"
+	"strings"
+	"testing"
+)
+
+// panicked returns what Line finds in the stack of a panic of f.
+func panicked(f func()) (line string, inside bool) {
+	defer func() {
+		recover()
+		line, inside = Line(string(debug.Stack()))
+	}()
+	f()
+	return "", false
+}
+
+func TestLineOfAPanic(t *testing.T) {
+	var list []int
+	for name, f := range map[string]func(){
+		"own":                     func() { panic("no luck") },
+		"runtime":                 func() { list[len(list)]++ },
+		"in the standard library": func() { _ = strings.Repeat("x", -1) },
+	} {
+		if line, inside := panicked(f); !strings.HasPrefix(line, "stack_test.go:2") || inside {
+			t.Errorf("%s: got %q, inside %v, want a line of this file", name, line, inside)
+		}
+	}
+}
+
+// Stacks of programs that use this module.
+func TestLine(t *testing.T) {
+	const (
+		spin    = "main.spin(...)\n\t/home/a/spin.go:7\n"
+		kernel  = "main.kernel(0x1, 0x2)\n\t/home/a/kernel.go:31 +0x3d\n"
+		tl      = "github.com/kernbench/kernbench/tl.Ptr.Add(...)\n\t/go/kernbench/tl/ptr.go:9 +0x3\n"
+		args    = "github.com/kernbench/kernbench/ccl.(*Args).Combine(0x1)\n\t/go/kernbench/ccl/args.go:5 +0x3\n"
+		machine = "github.com/kernbench/kernbench/internal/machine.(*core).kernel(0x1)\n\t/go/kernbench/internal/machine/core.go:281 +0x106\n"
+		pull    = "iter.Pull[...].func1()\n\t/usr/local/go/src/iter/iter.go:301 +0xe5\ncreated by iter.Pull[...] in goroutine 26\n\t/usr/local/go/src/iter/iter.go:271 +0x90"
+		running = "goroutine 7 [running]:\n"
+		panics  = "goroutine 7 [running]:\nruntime/debug.Stack()\n\t/usr/local/go/src/runtime/debug/stack.go:26 +0x5e\n" +
+			"github.com/kernbench/kernbench/internal/sim.(*Engine).Go.func1.1()\n\t/go/kernbench/internal/sim/proc.go:71\npanic({0x1, 0x2})\n\t/usr/local/go/src/runtime/panic.go:783 +0x132\n"
+	)
+	for _, tt := range []struct {
+		name, text, line string
+		inside           bool
+	}{
+		{"a loop of Go code", running + spin + kernel + machine + pull, "spin.go:7", false},
+		{"a loop of pointers", running + tl + kernel + machine + pull, "kernel.go:31", true},
+		{"a panic", panics + kernel + machine + pull, "kernel.go:31", false},
+		{"a panic of the tile language", panics + tl + kernel + machine + pull, "kernel.go:31", true},
+		{"a panic in what a collective calls", panics + args + kernel + machine + pull, "kernel.go:31", false},
+		{"a panic in a built-in collective", panics + args + machine + pull, "args.go:5", false},
+		{"a panic of the simulator alone", panics + machine + pull, "", true},
+		{"nothing", "", "", false},
+	} {
+		if line, inside := Line(tt.text); line != tt.line || inside != tt.inside {
+			t.Errorf("%s: got %q, inside %v, want %q, %v", tt.name, line, inside, tt.line, tt.inside)
+		}
+	}
+}
