@@ -199,9 +199,15 @@ func (rc *Receive) copied(at sim.Time) {
 type message Receive
 
 func (m *message) String() string {
-	return fmt.Sprintf("a message %v %v on %v", m.Shape.Dim[:m.Shape.Rank], m.DType, m.ring)
+	return fmt.Sprintf("%s on %v", m.Kind(), m.ring)
 }
 
+// Kind describes the message without its queue.
+func (m *message) Kind() string {
+	return fmt.Sprintf("a message %v %v", m.Shape.Dim[:m.Shape.Rank], m.DType)
+}
+
+// HeldBy is the sender's kernel.
 func (m *message) HeldBy() *sim.Proc { return m.ring.From.Proc }
 
 // Await parks the receiver, whose clock is at now, until the message is complete, or

@@ -142,7 +142,12 @@ func (r *Ring) TakeCredit(now sim.Time) (at sim.Time, ok bool) {
 // room is what a sender without credit waits for.
 type room Ring
 
-func (r *room) String() string    { return "a free slot of " + (*Ring)(r).String() }
+func (r *room) String() string { return r.Kind() + " of " + (*Ring)(r).String() }
+
+// Kind describes the wait without its queue.
+func (r *room) Kind() string { return "a free slot" }
+
+// HeldBy is the receiver's kernel.
 func (r *room) HeldBy() *sim.Proc { return r.To.Proc }
 
 // AwaitRoom parks the sender, whose clock is at now, until another credit is on its

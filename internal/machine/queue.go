@@ -242,7 +242,7 @@ func (c *core) anyPort() (tl.Port, error) {
 			}
 		}
 		c.listen(true)
-		c.proc.Park(anyMessage{})
+		c.proc.Park(anyMessage{c})
 		c.listen(false)
 		c.caughtUp()
 	}
@@ -257,9 +257,23 @@ func (c *core) listen(on bool) {
 	}
 }
 
-type anyMessage struct{}
+// anyMessage is what RecvAny waits for.
+type anyMessage struct{ *core }
 
 func (anyMessage) String() string { return "a message on any port" }
+
+// HeldBy is the kernel at the other end of the first queue whose kernel has not ended, or
+// one of those that have ended.
+func (m anyMessage) HeldBy() (ended *sim.Proc) {
+	for i := range m.ports {
+		if in := m.ports[i].in; in != nil && in.From.Proc != nil {
+			if ended = in.From.Proc; !ended.Done() {
+				return ended
+			}
+		}
+	}
+	return ended
+}
 
 // into is how a message gets to memory.
 func (c *core) into(to *tl.Block, ring *ipcq.Ring) (func([]pe.Request, memory.Bytes, memory.Bytes) []pe.Request, error) {

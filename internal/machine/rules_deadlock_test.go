@@ -1,6 +1,7 @@
 package machine
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -53,7 +54,7 @@ func TestARingOfSendsIsADeadlock(t *testing.T) {
 		cycle = append(cycle, "flood@"+from.String())
 		want := sim.Blocked{
 			Proc: "flood@" + from.String(), On: fmt.Sprintf("a free slot of the queue %v east -> %v west", from, to),
-			At: line, Since: since[from.String()],
+			Kind: "a free slot", At: line, Since: since[from.String()],
 		}
 		if i < len(d.Blocked) {
 			same(t, "blocked", d.Blocked[i], want)
@@ -103,18 +104,21 @@ func TestWaitsThatNobodyEndsAreDeadlocks(t *testing.T) {
 		name string
 		body func(t *tl.PE, x tl.Ptr) // after 10 calls
 		on   string
-		sets []string
+		kind string // of wait, if it is not on
+		ends bool   // the report says that the peer has ended
 	}{
 		{"Recv", func(t *tl.PE, x tl.Ptr) { t.Recv(tl.East, tl.Shape{64}, tl.F16) },
-			"a message [64] f16 on the queue sip0.cube0.pe1 west -> sip0.cube0.pe0 east", nil},
+			"a message [64] f16 on the queue sip0.cube0.pe1 west -> sip0.cube0.pe0 east", "a message [64] f16", true},
 		{"RecvInto", func(t *tl.PE, x tl.Ptr) { t.RecvInto(tl.East, x, tl.Shape{64}, tl.F16) },
-			"a message [64] f16 on the queue sip0.cube0.pe1 west -> sip0.cube0.pe0 east", nil},
-		{"RecvAny", func(t *tl.PE, x tl.Ptr) { t.RecvAny(tl.Shape{64}, tl.F16) }, "a message on any port", nil},
-		{"WaitSignal", func(t *tl.PE, x tl.Ptr) { t.WaitSignal(3, tl.GE, 2) }, "signal 3 GE 2", nil},
+			"a message [64] f16 on the queue sip0.cube0.pe1 west -> sip0.cube0.pe0 east", "a message [64] f16", true},
+		{"RecvAny", func(t *tl.PE, x tl.Ptr) { t.RecvAny(tl.Shape{64}, tl.F16) }, "a message on any port", "", true},
+		{"WaitSignal", func(t *tl.PE, x tl.Ptr) { t.WaitSignal(3, tl.GE, 2) }, "signal 3 GE 2", "", false},
 		{"Select", func(t *tl.PE, x tl.Ptr) { t.Select(tl.CanRecv(tl.East), tl.CanSignal(3, tl.GE, 2)) },
-			"a message on the queue sip0.cube0.pe1 west -> sip0.cube0.pe0 east, or signal 3 GE 2", nil},
+			"a message on the queue sip0.cube0.pe1 west -> sip0.cube0.pe0 east, or signal 3 GE 2", "a message, or signal 3 GE 2", false},
+		{"Select of a queue", func(t *tl.PE, x tl.Ptr) { t.Select(tl.CanRecv(tl.East)) },
+			"a message on the queue sip0.cube0.pe1 west -> sip0.cube0.pe0 east", "a message", true},
 	} {
-		r := newRig(t, Options{}, c.sets...)
+		r := newRig(t, Options{})
 		x := r.tensor(0, 64)
 		var start sim.Time
 		d := r.deadlock(Program{Targets: []PEID{0, 1}, Links: pair(0, 1), Body: by(func(t *tl.PE) {
@@ -128,7 +132,15 @@ func TestWaitsThatNobodyEndsAreDeadlocks(t *testing.T) {
 			t.Errorf("%s: at %q, want a line of this file", c.name, got.At)
 		}
 		got.At = ""
-		same(t, c.name, got, sim.Blocked{Proc: "k@sip0.cube0.pe0", On: c.on, Since: start + 11*r.dispatch})
+		want := sim.Blocked{Proc: "k@sip0.cube0.pe0", On: c.on, Kind: cmp.Or(c.kind, c.on), Since: start + 11*r.dispatch}
+		if c.ends {
+			want.Ended = "k@sip0.cube0.pe1"
+			if text := d.Error(); !strings.HasSuffix(text, ": k@sip0.cube0.pe1 has ended") {
+				t.Errorf("%s: the report is %q, want it to say that the peer has ended", c.name, text)
+			}
+		}
+		same(t, c.name, got, want)
+		same(t, c.name+": the deadlock is", d.At, got.Since) // not before the wait
 		same(t, c.name+": cycle", len(d.Cycle), 0)
 	}
 }
@@ -192,6 +204,9 @@ func TestEndlessKernelsEndAtTheLimit(t *testing.T) {
 		var limit *sim.TimeLimit
 		if !errors.As(err, &limit) || limit.Limit != 20*sim.Microsecond {
 			t.Errorf("%s: the run ends with %v, want a *sim.TimeLimit of 20 µs", name, err)
+		}
+		if strings.Count(err.Error(), " at rules_deadlock_test.go:") != 1 || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%s: the run ends with %v, want one line that names the kernel's", name, err)
 		}
 	}
 }

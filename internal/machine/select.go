@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/kernbench/kernbench/internal/ipcq"
 	"github.com/kernbench/kernbench/internal/memory"
 	"github.com/kernbench/kernbench/internal/sim"
 	"github.com/kernbench/kernbench/tl"
@@ -143,13 +144,22 @@ func (s *selection) polled(waited sim.Time) {
 
 // String is all of the cases.
 func (s *selection) String() string {
+	return s.text(func(r *ipcq.Ring, before string) string { return before + r.String() })
+}
+
+// Kind is all of the cases without their queues.
+func (s *selection) Kind() string {
+	return s.text(func(*ipcq.Ring, string) string { return "" })
+}
+
+func (s *selection) text(queue func(r *ipcq.Ring, before string) string) string {
 	texts := make([]string, len(s.cases))
 	for i, x := range s.cases {
 		switch x.Kind {
 		case tl.RecvCase:
-			texts[i] = fmt.Sprintf("a message on %v", s.core.ports[x.Port].in)
+			texts[i] = "a message" + queue(s.core.ports[x.Port].in, " on ")
 		case tl.SendCase:
-			texts[i] = fmt.Sprintf("room for %v in %v", memory.Bytes(x.Bytes), s.core.ports[x.Port].out)
+			texts[i] = fmt.Sprintf("room for %v", memory.Bytes(x.Bytes)) + queue(s.core.ports[x.Port].out, " in ")
 		case tl.SignalCase:
 			texts[i] = (&awaited{x.Signal, x.Cmp, x.Value}).String()
 		}
@@ -157,17 +167,25 @@ func (s *selection) String() string {
 	return strings.Join(texts, ", or ")
 }
 
-// HeldBy is the PE at the other end of the first queue whose kernel has not ended:
-// who could change a signal is not known.
-func (s *selection) HeldBy() *sim.Proc {
+// HeldBy is the kernel at the other end of the first queue whose kernel has not ended. If
+// all have, it is one of these, unless there is a signal: which kernel could change that
+// is not known.
+func (s *selection) HeldBy() (ended *sim.Proc) {
+	signal := false
 	for i := range s.cases {
 		x := &s.cases[i]
 		if x.Kind == tl.SignalCase {
+			signal = true
 			continue
 		}
 		if p := s.core.ports[x.Port].out.To.Proc; p != nil && !p.Done() {
 			return p
+		} else if p != nil {
+			ended = p
 		}
 	}
-	return nil
+	if signal {
+		return nil
+	}
+	return ended
 }

@@ -118,12 +118,23 @@ func (e *Engine) Pause() { e.paused = true }
 
 // TimeLimit is the end of a run that had events left at its limit.
 type TimeLimit struct {
-	Limit  Time
-	Events uint64 // run so far
+	Limit   Time
+	Events  uint64    // run so far
+	Running []Blocked // the processes that had not ended, if the limit is not the error of one of them
 }
 
 func (l *TimeLimit) Error() string {
-	return fmt.Sprintf("still running at the limit of %v of simulated time, after %d events: an endless kernel, or raise the limit", l.Limit, l.Events)
+	where := ""
+	for _, p := range l.Running {
+		if p.At != "" {
+			where = fmt.Sprintf(" in %s at %s", p.Proc, p.At)
+			break
+		}
+	}
+	if n := len(l.Running) - 1; where != "" && n > 0 {
+		where += fmt.Sprintf(" and %d other processes", n)
+	}
+	return fmt.Sprintf("still running at the limit of %v of simulated time%s, after %d events: an endless kernel, or raise the limit (--limit, Options.Limit)", l.Limit, where, l.Events)
 }
 
 // Run runs until no event is left, or until Pause. It returns ctx's error if ctx ends, the error
@@ -143,8 +154,8 @@ func (e *Engine) Run(ctx context.Context) error {
 		return nil
 	}
 	if e.queue.pending > 0 {
-		e.Close()
-		return &TimeLimit{limit, e.ran}
+		running, _ := e.procs.unwind()
+		return &TimeLimit{limit, e.ran, running}
 	}
 	if d := e.procs.deadlock(e.now); d != nil {
 		return d

@@ -226,7 +226,7 @@ func TestDeadlockLeavesIdleProcessesOut(t *testing.T) {
 		idle, busy int
 		want       string
 	}{
-		{2, 1, "deadlock at 0ns: 1 processes wait and nothing can wake them\n  busy0 waits for a condition since 0ns"},
+		{2, 1, "deadlock at 0ns: 1 process waits and nothing can wake it\n  busy0 waits for a condition since 0ns"},
 		{2, 0, "deadlock at 0ns: 2 processes wait and nothing can wake them\n  idle0 waits for work since 0ns\n  idle1 waits for work since 0ns"},
 	} {
 		leakCheck(t)
@@ -245,11 +245,17 @@ func TestDeadlockLeavesIdleProcessesOut(t *testing.T) {
 	}
 }
 
+// numbered is a condition of a kind.
+type numbered struct{ kind, number int }
+
+func (n numbered) String() string { return fmt.Sprintf("%s, number %d", n.Kind(), n.number) }
+func (n numbered) Kind() string   { return fmt.Sprint("kind ", n.kind) }
+
+// A report shows six waits of a kind, and four kinds.
 func TestDeadlockReportIsBounded(t *testing.T) {
 	eng := New()
-	var never Cond
 	for i := range 1000 {
-		eng.Go(fmt.Sprint("p", i), func(p *Proc) { p.Wait(&never) })
+		eng.Go(fmt.Sprint("p", i), func(p *Proc) { p.ParkFrom(numbered{i % 8, i}, Time(i)*Nanosecond) })
 	}
 	var d *Deadlock
 	if err := eng.Run(context.Background()); !errors.As(err, &d) {
@@ -258,8 +264,18 @@ func TestDeadlockReportIsBounded(t *testing.T) {
 	if len(d.Blocked) != 1000 {
 		t.Errorf("%d blocked, want 1000", len(d.Blocked))
 	}
-	if text := d.Error(); !strings.HasSuffix(text, "... and 980 more") {
-		t.Errorf("report ends %q", text[len(text)-40:])
+	want := "deadlock at 999ns: 1000 processes wait and nothing can wake them"
+	for i := range 48 {
+		if i%8 < 4 {
+			want += fmt.Sprintf("\n  p%d waits for kind %d, number %d since %dns", i, i%8, i, i)
+		}
+	}
+	for i := range 4 {
+		want += fmt.Sprintf("\n  ... and 119 more for kind %d", i)
+	}
+	want += "\n  ... and 500 more in 4 other waits"
+	if got := d.Error(); got != want {
+		t.Errorf("got  %s\nwant %s", got, want)
 	}
 }
 
