@@ -51,6 +51,17 @@ func registerBad() {
 				sink = i
 			}
 		}),
+		"endless-pointer": onPEs(1, func(_ *tl.PE, x tl.Ptr) {
+			for {
+				sink = x.Add(1).Dim(0)
+			}
+		}),
+		// Rank 1 waits for what rank 0 never sends.
+		"peer-ended": onPEs(2, func(t *tl.PE, x tl.Ptr) {
+			if t.Rank() == 1 {
+				t.Recv(tl.West, tl.Shape{8}, tl.F16)
+			}
+		}),
 		"panics": onPEs(4, func(t *tl.PE, x tl.Ptr) {
 			list := []int{1, 2, 3}
 			t.Printf("%d", list[t.Rank()])
@@ -117,15 +128,30 @@ func registerBad() {
 		Inbox:     func(*ccl.Plan) int { return 0 },
 		Kernel:    func(*tl.PE, *ccl.Args) {},
 	})
-	// An all-reduce that reads what lies behind its input.
-	ccl.Register(&ccl.Algorithm{
-		Name: "beyond", Summary: "reads too much", Collectives: []ccl.Collective{ccl.AllReduce},
-		Neighbors: func(*ccl.Plan, int) []ccl.Neighbor { return nil },
-		Inbox:     func(*ccl.Plan) int { return 0 },
-		Kernel: func(t *tl.PE, a *ccl.Args) {
+	// All-reduces that go wrong.
+	for name, kernel := range map[string]func(*tl.PE, *ccl.Args){
+		"slip": func(t *tl.PE, a *ccl.Args) {
+			t.Load(a.In(len(a.Counts)), tl.Shape{1}, a.DType)
+		},
+		"slip_of_its_own": func(t *tl.PE, a *ccl.Args) {
+			sink = a.Counts[a.Rank+7]
+		},
+		"beyond": func(t *tl.PE, a *ccl.Args) { // reads what lies behind its input
 			t.Load(a.In(0).At(1), tl.Shape{a.Counts[0]}, a.DType)
 		},
-	})
+		"halfway": func(t *tl.PE, a *ccl.Args) {
+			if a.Rank > 0 {
+				t.WaitSignal(0, tl.GE, 1)
+			}
+		},
+	} {
+		ccl.Register(&ccl.Algorithm{
+			Name: name, Summary: "goes wrong", Collectives: []ccl.Collective{ccl.AllReduce},
+			Neighbors: func(*ccl.Plan, int) []ccl.Neighbor { return nil },
+			Inbox:     func(*ccl.Plan) int { return 0 },
+			Kernel:    kernel,
+		})
+	}
 }
 
 // onPEs is a bench that runs a kernel on some PEs in a ring, with a tensor of 32

@@ -1,6 +1,9 @@
 package sweep
 
-import "fmt"
+import (
+	"fmt"
+	"regexp"
+)
 
 // Failed is the points of a sweep that have no row, because their run failed.
 type Failed struct {
@@ -8,33 +11,69 @@ type Failed struct {
 	Total  int           // points of the shard
 }
 
-// Error counts them and tells of the first.
+// Error counts them and gives each reason once.
 func (f *Failed) Error() string {
-	return fmt.Sprintf("%d of %d points failed, the first of them %v", len(f.Points), f.Total, f.Points[0])
+	text := fmt.Sprintf("%d of %d points failed", len(f.Points), f.Total)
+	for _, err := range f.Unwrap() {
+		text += "\n" + err.Error()
+	}
+	return text
 }
 
-// Unwrap gives the single points.
-func (f *Failed) Unwrap() []error {
-	errs := make([]error, len(f.Points))
-	for i, p := range f.Points {
-		errs[i] = p
+// Unwrap gives a *PointError for each reason: that of the first point that failed for it,
+// with the others in Also.
+func (f *Failed) Unwrap() (reasons []error) {
+	first := map[string]*PointError{}
+	for _, p := range f.Points {
+		reason := numeral.ReplaceAllString(p.Err.Error(), "0")
+		if known := first[reason]; known != nil {
+			known.Also = append(known.Also, p)
+			continue
+		}
+		own := *p
+		first[reason] = &own
+		reasons = append(reasons, &own)
 	}
-	return errs
+	return reasons
 }
+
+// numeral is what may differ between two errors of one reason: times, sizes, and names of
+// PEs.
+var numeral = regexp.MustCompile(`[0-9]+(\.[0-9]+)?(e[+-][0-9]+)?`)
 
 // PointError is why a point failed.
 type PointError struct {
 	Index int // among all points
 	Point Point
 	Err   error
+	Also  []*PointError // that failed for the same reason, but for its numbers
 }
 
-// Error is "point 3 (topology=ring_1d n_elem=8): why".
+// shownAlso is how many points are named that failed for the same reason as another.
+const shownAlso = 8
+
+// Error is "point 3 (topology=ring_1d n_elem=8): why", and behind it the points that failed
+// for the same reason.
 func (e *PointError) Error() string {
-	if len(e.Point) == 0 {
-		return fmt.Sprintf("point %d: %v", e.Index, e.Err)
+	text := fmt.Sprintf("%s: %v", e.name(), e.Err)
+	for i, p := range e.Also {
+		switch {
+		case i == 0:
+			text += "\n  likewise " + p.name()
+		case i == shownAlso:
+			return text + fmt.Sprintf(" and %d more", len(e.Also)-i)
+		default:
+			text += ", " + p.name()
+		}
 	}
-	return fmt.Sprintf("point %d (%v): %v", e.Index, e.Point, e.Err)
+	return text
+}
+
+func (e *PointError) name() string {
+	if len(e.Point) == 0 {
+		return fmt.Sprintf("point %d", e.Index)
+	}
+	return fmt.Sprintf("point %d (%v)", e.Index, e.Point)
 }
 
 // Unwrap is why.

@@ -12,6 +12,7 @@ import (
 	"sync"
 
 	"github.com/kernbench/kernbench/internal/file"
+	"github.com/kernbench/kernbench/internal/sim"
 )
 
 // Options choose which points are run and what is kept of them.
@@ -267,14 +268,14 @@ func (s *state) attempt(ctx context.Context, p Point) (row json.RawMessage, err 
 }
 
 // recovered is a panic as an error. An error that was thrown on purpose is that error;
-// with slips such as an index out of range the stack tells where.
+// a slip such as an index out of range says where it was.
 func recovered(value any) error {
 	err, ok := value.(error)
 	var slip runtime.Error
 	if ok && !errors.As(err, &slip) {
 		return err
 	}
-	return fmt.Errorf("panic: %v\n%s", value, debug.Stack())
+	return errors.New(sim.Panicked(value, string(debug.Stack())))
 }
 
 // ended keeps what came of a point, and reports whether others can be kept too.
@@ -287,7 +288,7 @@ func (s *state) ended(ctx context.Context, index int, row json.RawMessage, err e
 	case err != nil && ctx.Err() != nil: // it was stopped
 		return true
 	case err != nil:
-		s.failed = append(s.failed, &PointError{index, s.points[index], err})
+		s.failed = append(s.failed, &PointError{Index: index, Point: s.points[index], Err: err})
 		return true
 	}
 	s.rows[index] = row

@@ -110,12 +110,12 @@ func TestFailed(t *testing.T) {
 	if !errors.As(err, &failed) || len(failed.Points) != 3 || failed.Total != 6 {
 		t.Fatalf("got %v, want three points that failed", err)
 	}
-	for i, want := range []string{"point 1 (kind=a n=2): thrown", "point 3 (kind=b n=1): no luck", "point 5 (kind=b n=3): panic: runtime error: index out of range [2] with length 0\n"} {
-		if got := failed.Points[i].Error(); !strings.HasPrefix(got, want) {
+	for i, want := range []string{"point 1 (kind=a n=2): thrown", "point 3 (kind=b n=1): no luck", "point 5 (kind=b n=3): panic at run_test.go:105: runtime error: index out of range [2] with length 0"} {
+		if got := failed.Points[i].Error(); got != want {
 			t.Errorf("got %q, want %q", got, want)
 		}
 	}
-	if got, want := err.Error(), "3 of 6 points failed, the first of them point 1 (kind=a n=2): thrown"; got != want || !errors.Is(err, thrown) {
+	if got, want := err.Error(), "3 of 6 points failed\npoint 1 (kind=a n=2): thrown\npoint 3 (kind=b n=1): no luck\npoint 5 (kind=b n=3): panic at run_test.go:105: runtime error: index out of range [2] with length 0"; got != want || !errors.Is(err, thrown) {
 		t.Errorf("got %q, want %q", got, want)
 	}
 	if want := []row{{"kind=a n=1", 2}, {}, {"kind=a n=3", 2}, {}, {"kind=b n=2", 2}, {}}; !cmp.Equal(rows, want) {
@@ -140,10 +140,31 @@ func TestFailed(t *testing.T) {
 	}
 }
 
+// TestReasonsAreSaidOnce: points that failed for one reason, but for its numbers, are named
+// together.
+func TestReasonsAreSaidOnce(t *testing.T) {
+	var points []Point
+	for n := range 13 {
+		points = append(points, Point{{Name: "n", Value: fmt.Sprint(n)}})
+	}
+	_, err := Run(t.Context(), Options{}, points, func(_ context.Context, p Point) (row, error) {
+		if n := p[0].Value; n != "4" {
+			return row{}, fmt.Errorf("deadlock at %s.5ns\n  pe%s waits", n, n)
+		}
+		return row{}, errors.New("no luck")
+	})
+	want := "13 of 13 points failed\npoint 0 (n=0): deadlock at 0.5ns\n  pe0 waits\n" +
+		"  likewise point 1 (n=1), point 2 (n=2), point 3 (n=3), point 5 (n=5), point 6 (n=6), point 7 (n=7), point 8 (n=8), point 9 (n=9) and 3 more\n" +
+		"point 4 (n=4): no luck"
+	if got := fmt.Sprint(err); got != want {
+		t.Errorf("got  %s\nwant %s", got, want)
+	}
+}
+
 // TestRowThatIsNoJSON: a row that cannot be kept is a point that failed.
 func TestRowThatIsNoJSON(t *testing.T) {
 	_, err := Run(t.Context(), Options{}, numbers[:1], func(context.Context, Point) (func(), error) { return func() {}, nil })
-	if got, want := fmt.Sprint(err), "1 of 1 points failed, the first of them point 0 (kind=a n=1): json: unsupported type: func()"; got != want {
+	if got, want := fmt.Sprint(err), "1 of 1 points failed\npoint 0 (kind=a n=1): json: unsupported type: func()"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
 }
