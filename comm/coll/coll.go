@@ -190,8 +190,6 @@ func (g *Group) fit(c *call) error {
 	return c.overlap(g.rank)
 }
 
-var errOverlap = errors.New("dst and src overlap: they may only be the same, or a rank's own part of the other")
-
 // overlap refuses buffers that would be read after they were written.
 func (c *call) overlap(rank int) error {
 	if len(c.dst) == 0 || len(c.src) == 0 {
@@ -202,16 +200,22 @@ func (c *call) overlap(rank int) error {
 		return nil
 	}
 	own := uintptr(rank * c.bytes())
+	part, whole := "src", "dst"
 	switch c.kind {
 	case KindAllReduce, KindReduce, KindBroadcast:
-		own = 0
+		if src != dst {
+			return errors.New("dst and src overlap in part: give the same slice for both, or slices that do not overlap")
+		}
+		return nil
 	case KindAllToAll:
-		return errOverlap
+		return fmt.Errorf("dst and src overlap: %v is not done in place, give a dst of its own", c.kind)
 	case KindReduceScatter, KindScatter:
 		own = -own
+		part, whole = whole, part
 	}
 	if src != dst+own {
-		return errOverlap
+		return fmt.Errorf("dst and src overlap: %s may only be this rank's own part of %s, elements %d to %d, or outside of it",
+			part, whole, rank*c.count, (rank+1)*c.count-1)
 	}
 	return nil
 }

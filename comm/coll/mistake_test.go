@@ -35,16 +35,17 @@ func TestMistakes(t *testing.T) {
 		{func(g *coll.Group) error {
 			return g.Do(coll.KindAllReduce, 3, coll.Sum, 0, make([]byte, 7), make([]byte, 4))
 		}, "all_reduce: out of range: dst has 7 bytes, src 4: elements of f32 have 4"},
-		{func(g *coll.Group) error { return coll.AllReduce(g, wide[1:5], wide[:4], coll.Sum) }, "all_reduce: " + overlap},
-		{func(g *coll.Group) error { return coll.AllToAll(g, wide, wide) }, "all_to_all: " + overlap},
-		{func(g *coll.Group) error { return coll.AllGather(g, wide, wide[4-4*g.Comm().Rank():][:4]) }, "all_gather: " + overlap},
-		{func(g *coll.Group) error { return coll.ReduceScatter(g, wide[1:5], wide, coll.Sum) }, "reduce_scatter: " + overlap},
-		{func(g *coll.Group) error { return coll.Scatter(g, wide[1:5], wide, g.Comm().Rank()) }, "scatter: " + overlap},
-		{func(g *coll.Group) error { return coll.Gather(g, wide, wide[1:5], g.Comm().Rank()) }, "gather: " + overlap},
+		{func(g *coll.Group) error { return coll.AllReduce(g, wide[1:5], wide[:4], coll.Sum) }, "all_reduce: dst and src overlap in part: give the same slice for both, or slices that do not overlap"},
+		{func(g *coll.Group) error { return coll.AllToAll(g, wide, wide) }, "all_to_all: dst and src overlap: all_to_all is not done in place, give a dst of its own"},
+		{func(g *coll.Group) error { return coll.AllToAll(g, wide[:4], wide[2:6]) }, "all_to_all: dst and src overlap: all_to_all is not done in place, give a dst of its own"},
+		{func(g *coll.Group) error { return coll.AllGather(g, wide, wide[4-4*g.Comm().Rank():][:4]) }, "all_gather: dst and src overlap: src may only be this rank's own part of dst, " + own},
+		{func(g *coll.Group) error { return coll.ReduceScatter(g, wide[1:5], wide, coll.Sum) }, "reduce_scatter: dst and src overlap: dst may only be this rank's own part of src, " + own},
+		{func(g *coll.Group) error { return coll.Scatter(g, wide[1:5], wide, g.Comm().Rank()) }, "scatter: dst and src overlap: dst may only be this rank's own part of src, " + own},
+		{func(g *coll.Group) error { return coll.Gather(g, wide, wide[1:5], g.Comm().Rank()) }, "gather: dst and src overlap: src may only be this rank's own part of dst, " + own},
 	}
 	commtest.Succeed(t, group("inproc", 2, coll.Options{}, func(g *coll.Group) error {
 		for _, test := range tests {
-			if err := commtest.Says(test.call(g), fmt.Sprintf("rank %d: %s", g.Comm().Rank(), test.want)); err != nil {
+			if err := commtest.Says(test.call(g), fmt.Sprintf("rank %d: %s", g.Comm().Rank(), strings.ReplaceAll(test.want, own, ranges[g.Comm().Rank()]))); err != nil {
 				return err
 			}
 		}
@@ -64,7 +65,10 @@ func TestMistakes(t *testing.T) {
 	}))
 }
 
-const overlap = "dst and src overlap: they may only be the same, or a rank's own part of the other"
+// own stands for the elements of a rank's part, of eight elements of two ranks.
+const own = "OWN"
+
+var ranges = []string{"elements 0 to 3, or outside of it", "elements 4 to 7, or outside of it"}
 
 // TestClosed uses groups and windows that are closed.
 func TestClosed(t *testing.T) {
