@@ -21,6 +21,8 @@ func stopped(t *testing.T, do func()) (err *tl.Error) {
 	return nil
 }
 
+const upwards = "give a pointer to the lowest element and a positive stride, or load the parts one by one"
+
 func TestMisuse(t *testing.T) {
 	const at = "kernel matmul on sip1.cube5.pe3: "
 	foreign := tl.NewPE(&recorder{}, "other").Zeros(tl.Shape{64}, tl.F16)
@@ -169,6 +171,24 @@ func TestMisuse(t *testing.T) {
 			"As(DType(0)) AT: no such dtype: use tl.F16 to tl.U64"},
 		{func(t *tl.PE, o operands) { vector.Strided(5, 4, 3, 2, 1) },
 			"Strided([5 4 3 2 1]) AT: 5 axes are too many: a tensor has at most 4"},
+		{func(t *tl.PE, o operands) { t.Load(vector.Add(63).Strided(-4), tl.Shape{16}, tl.F16) },
+			at + "Load([16] f16) AT: stride -4 of axis 0 is negative: " + upwards},
+		{func(t *tl.PE, o operands) { t.Store(vector.Add(63).Strided(-1), o.v) },
+			at + "Store([64] f16) AT: stride -1 of axis 0 is negative: " + upwards},
+		{func(t *tl.PE, o operands) { t.Ref(matrix.Strided(-100, 1), tl.Shape{4, 8}, tl.F16) },
+			at + "Ref([4 8] f16) AT: stride -100 of axis 0 is negative: " + upwards},
+		{func(t *tl.PE, o operands) { t.RecvInto(tl.West, vector.Strided(-1), tl.Shape{16}, tl.F16) },
+			at + "RecvInto([16] f16) AT: stride -1 of axis 0 is negative: " + upwards},
+		{func(t *tl.PE, o operands) { t.Put(0, vector.Strided(-1), o.v) },
+			at + "Put(rank 0, [64] f16) AT: stride -1 of axis 0 is negative: " + upwards},
+		{func(t *tl.PE, o operands) { t.Get(0, vector.Strided(-1), tl.Shape{16}, tl.F16) },
+			at + "Get(rank 0, [16] f16) AT: stride -1 of axis 0 is negative: " + upwards},
+		{func(t *tl.PE, o operands) { t.Composite(tl.Gemm(o.m, o.k, matrix.Strided(64, -1))) },
+			at + "Gemm([32 64] f16, [64 16] f16) AT: stride -1 of axis 1 is negative: " + upwards},
+		{func(t *tl.PE, o operands) { t.Load(vector.Strided(1<<62), tl.Shape{16}, tl.F16) },
+			at + "Load([16] f16) AT: stride 4611686018427387904 of axis 0 is too large: 16 elements that far apart reach beyond 2^48"},
+		{func(t *tl.PE, o operands) { t.Load(vector.Strided(1<<46, 1), tl.Shape{6, 2}, tl.F16) },
+			at + "Load([6 2] f16) AT: stride 70368744177664 of axis 0 is too large: 6 elements that far apart reach beyond 2^48"},
 
 		// Composites.
 		{func(t *tl.PE, o operands) { t.Composite(tl.Command{}) },

@@ -92,7 +92,7 @@ func (p Ptr) As(d DType) Ptr {
 
 // Strided sees the same memory as a tensor of as many axes as strides are given:
 // x.Strided(ld, 1) is a matrix whose rows are ld elements apart, x.Strided(ld) a
-// column of it.
+// column of it. Strides along which a block has several elements must not be negative.
 func (p Ptr) Strided(stride ...int) Ptr {
 	if len(stride) > oplog.MaxRank {
 		panic(misuse("Strided", Shape(stride).String(),
