@@ -106,11 +106,11 @@ func TestMisuseOfGroupsByWorkers(t *testing.T) {
 		{"a short list", func(ctx *torch.Context, dist *torch.Distributed) error {
 			x := zeros(ctx, 4)
 			return dist.AllGather([]*torch.Tensor{x}, x)
-		}, "torch: all_gather: 1 tensors to receive, want 3: one for each rank, and of gather and scatter a list at the root alone"},
+		}, "torch: all_gather: 1 tensors to receive, want 3: one for each rank"},
 		{"a list that only the root has", func(ctx *torch.Context, dist *torch.Distributed) error {
 			x := zeros(ctx, 4)
 			return dist.Scatter(x, []*torch.Tensor{x, x, x}, 0)
-		}, "torch: scatter: 3 tensors to send, want 0: one for each rank, and of gather and scatter a list at the root alone"},
+		}, "torch: scatter: 3 tensors to send, want 0: the root alone gives a list"},
 		{"two dtypes", func(ctx *torch.Context, dist *torch.Distributed) error {
 			x := zeros(ctx, 4)
 			y, err := ctx.Zeros(torch.F16, torch.Shape{4})
@@ -118,13 +118,16 @@ func TestMisuseOfGroupsByWorkers(t *testing.T) {
 		}, "torch: all_to_all: tensors of f32 and of f16: all have one dtype"},
 		{"a small result", func(ctx *torch.Context, dist *torch.Distributed) error {
 			return dist.AllGatherIntoTensor(zeros(ctx, 11), zeros(ctx, 4))
-		}, "torch: all_gather: f32 [11] and f32 [4]: one has to be 3 times the other, and of the same dtype"},
+		}, "torch: all_gather: out is f32 [11], in f32 [4]: out needs 3 times the elements of in, a block for each rank, and the same dtype"},
 		{"rows that do not divide", func(ctx *torch.Context, dist *torch.Distributed) error {
 			return dist.AllToAllSingle(zeros(ctx, 4, 3), zeros(ctx, 4, 3), nil, nil)
 		}, "torch: all_to_all: 4 rows to send do not divide by 3 ranks: give splits"},
+		{"a small source", func(ctx *torch.Context, dist *torch.Distributed) error {
+			return dist.ReduceScatterTensor(zeros(ctx, 4), zeros(ctx, 11), torch.SUM)
+		}, "torch: reduce_scatter: in is f32 [11], out f32 [4]: in needs 3 times the elements of out, a block for each rank, and the same dtype"},
 		{"splits of other rows", func(ctx *torch.Context, dist *torch.Distributed) error {
 			return dist.AllToAllSingle(zeros(ctx, 4), zeros(ctx, 4), []int{4, 1, -1}, []int{2, 2, 0})
-		}, "torch: all_to_all: splits [4 1 -1] to receive: there are 3 ranks and 4 rows"},
+		}, "torch: all_to_all: splits [4 1 -1] to receive: give one for each of 3 ranks, none negative, that add up to 4 rows"},
 		{"PEs of workers", func(ctx *torch.Context, dist *torch.Distributed) error {
 			dist.PEs()
 			return nil

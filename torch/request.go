@@ -39,7 +39,11 @@ func (d *Distributed) lists(c ccl.Collective, out, in []*Tensor, root int, op Re
 	}
 	check := func(name string, list []*Tensor, want int) {
 		if len(list) != want {
-			panic(misuse(c.String(), "%d tensors to %s, want %d: one for each rank, and of gather and scatter a list at the root alone", len(list), name, want))
+			reason := "one for each rank"
+			if want == 0 {
+				reason = "the root alone gives a list"
+			}
+			panic(misuse(c.String(), "%d tensors to %s, want %d: %s", len(list), name, want, reason))
 		}
 	}
 	each := 0
@@ -87,13 +91,14 @@ func (d *Distributed) tensors(c ccl.Collective, out, in *Tensor, op ReduceOp, gr
 	n := len(g.shared.ranks)
 	in.usable(c.String())
 	out.usable(c.String())
-	large, small := out, in
+	large, small, names := out, in, [2]string{"out", "in"}
 	if c == ccl.ReduceScatter {
 		op.check(c.String(), out)
-		large, small = in, out
+		large, small, names = in, out, [2]string{"in", "out"}
 	}
 	if large.Numel() != n*small.Numel() || large.dtype != small.dtype {
-		panic(misuse(c.String(), "%v %v and %v %v: one has to be %d times the other, and of the same dtype", out.dtype, out.shape, in.dtype, in.shape, n))
+		panic(misuse(c.String(), "%s is %v %v, %s %v %v: %[1]s needs %[7]d times the elements of %[4]s, a block for each rank, and the same dtype",
+			names[0], large.dtype, large.shape, names[1], small.dtype, small.shape, n))
 	}
 	r := &request{collective: c, reduction: op, what: fmt.Sprintf("%v of %s", c, d.describe(g, small))}
 	if c.Reduces() {
@@ -141,7 +146,7 @@ func (d *Distributed) split(g *Group, what string, x *Tensor, splits []int) (lis
 		sum += k
 	}
 	if len(splits) != n || sum != rows || slices.Min(splits) < 0 {
-		panic(misuse("all_to_all", "splits %v to %s: there are %d ranks and %d rows", splits, what, n, rows))
+		panic(misuse("all_to_all", "splits %v to %s: give one for each of %d ranks, none negative, that add up to %d rows", splits, what, n, rows))
 	}
 	width := 0
 	if rows > 0 {
