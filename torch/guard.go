@@ -92,8 +92,7 @@ func stalledLine() string {
 	for _, text := range strings.Split(string(buf), "\n\n") {
 		code := strings.Contains(text, "torch.(*Context).work(") || strings.Contains(text, "machine.(*core).kernel")
 		if code && !strings.Contains(text, "[coroutine") {
-			line, _ := stack.Line(text)
-			return line
+			return stack.Loop(text)
 		}
 	}
 	return ""

@@ -51,6 +51,7 @@ func registerBad() {
 				sink = i
 			}
 		}),
+		"endless-empty": onPEs(1, spin),
 		"endless-pointer": onPEs(1, func(_ *tl.PE, x tl.Ptr) {
 			for {
 				sink = x.Add(1).Dim(0)
@@ -165,5 +166,15 @@ func onPEs(n int, kernel func(*tl.PE, tl.Ptr)) func(*torch.Context) error {
 		}
 		_, err = ctx.Launch("bad", kernel, x, torch.Neighbors(torch.Ring(pes...)))
 		return err
+	}
+}
+
+// spin has nothing to do, for ever.
+func spin(t *tl.PE, _ tl.Ptr) {
+	if t.Rank() > 0 {
+		return
+	}
+	//lint:ignore SA5002 it is what goes wrong
+	for {
 	}
 }

@@ -1,6 +1,9 @@
 package stack
 
 import (
+	"fmt"
+	"os"
+	"path/filepath"
 	"runtime/debug"
 	"strings"
 	"testing"
@@ -58,5 +61,58 @@ func TestLine(t *testing.T) {
 		if line, inside := Line(tt.text); line != tt.line || inside != tt.inside {
 			t.Errorf("%s: got %q, inside %v, want %q, %v", tt.name, line, inside, tt.line, tt.inside)
 		}
+	}
+}
+
+// A loop with an empty body is found in the source of its function.
+func TestLoop(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "kernel.go")
+	source := `package main
+
+func kernel(n int) {
+	n++
+	for {
+	}
+}
+
+func (k *kind) run(list []int) {
+	func() {
+		for range list {
+			list[0]++
+		}
+		for {
+		}
+	}()
+}
+
+func two() {
+	for {
+	}
+	for {
+	}
+}
+`
+	if err := os.WriteFile(file, []byte(source), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct {
+		function string
+		line     int
+		want     string
+	}{
+		{"main.kernel(...)", 4, "kernel.go:5"},
+		{"main.kernel(0x1)", 1, "kernel.go:5"},
+		{"example.com/m.(*kind).run.func1()", 9, "kernel.go:14"},
+		{"example.com/m.(*kind).run.func1()", 12, "kernel.go:12"},
+		{"main.two()", 18, "kernel.go:18"},
+		{"main.other()", 3, "kernel.go:3"},
+	} {
+		text := fmt.Sprintf("goroutine 7 [running]:\n%s\n\t%s:%d +0x3d\n", tt.function, file, tt.line)
+		if got := Loop(text); got != tt.want {
+			t.Errorf("%s at line %d: got %s, want %s", tt.function, tt.line, got, tt.want)
+		}
+	}
+	if got := Loop("goroutine 7 [running]:\nmain.kernel()\n\t/gone/kernel.go:4 +0x3d\n"); got != "kernel.go:4" {
+		t.Errorf("without source: got %s, want kernel.go:4", got)
 	}
 }

@@ -1,0 +1,76 @@
+package stack
+
+import (
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"path"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Loop is Line for a goroutine that does not end. The compiler gives a loop with an empty
+// body the line of another statement. Where the source can be read, Loop returns the line
+// of the only such loop in the function, unless Line is in a loop with a body.
+func Loop(text string) string {
+	line, _ := Line(text)
+	if line == "" {
+		return ""
+	}
+	at := regexp.MustCompile(`(?m)^(\S+)\(.*\n\t(\S+/` + regexp.QuoteMeta(path.Base(line)) + `)\b`).FindStringSubmatch(text)
+	if at == nil {
+		return line
+	}
+	file, number, _ := strings.Cut(at[2], ".go:")
+	n, err := strconv.Atoi(number)
+	if err != nil {
+		return line
+	}
+	set := token.NewFileSet()
+	source, err := parser.ParseFile(set, file+".go", nil, 0)
+	if err != nil {
+		return line
+	}
+	if empty := emptyLoop(set, source, path.Base(at[1]), n); empty > 0 {
+		return fmt.Sprintf("%s.go:%d", path.Base(file), empty)
+	}
+	return line
+}
+
+// emptyLoop returns the line of the only endless loop without a body in a function, which
+// is named as in stacks: "main.kernel", "main.(*tiles).kernel" or "main.run.func1". It
+// returns 0 if there is none, or if line n is in another loop.
+func emptyLoop(set *token.FileSet, source *ast.File, function string, n int) (line int) {
+	names := strings.Split(function, ".")
+	loops, inside := 0, false
+	for _, d := range source.Decls {
+		f, ok := d.(*ast.FuncDecl)
+		if !ok || !slices.Contains(names[1:], f.Name.Name) {
+			continue
+		}
+		ast.Inspect(f, func(node ast.Node) bool {
+			switch loop := node.(type) {
+			case *ast.RangeStmt:
+				inside = inside || within(set, loop, n)
+			case *ast.ForStmt:
+				if loop.Cond == nil && loop.Post == nil && len(loop.Body.List) == 0 {
+					loops, line = loops+1, set.Position(loop.Pos()).Line
+				} else {
+					inside = inside || within(set, loop, n)
+				}
+			}
+			return true
+		})
+	}
+	if loops != 1 || inside {
+		return 0
+	}
+	return line
+}
+
+func within(set *token.FileSet, node ast.Node, n int) bool {
+	return set.Position(node.Pos()).Line <= n && n <= set.Position(node.End()).Line
+}
