@@ -7,6 +7,9 @@ import (
 
 // sequence is operations that have not ended, in the order of their places in one
 // stream, or in the calls of one group.
+//
+// Sequences are looked at as they are when an operation is tried: ranks that join a
+// collective may bring tensors that change what others wait for.
 type sequence struct {
 	of  *stream
 	ops []*operation
@@ -69,12 +72,15 @@ func (op *operation) follows(other *operation) bool {
 }
 
 // users is the operations on a tensor that have not ended. Those of one sequence wait for
-// each other, and so do those of two sequences, unless both are of messages.
+// each other, and so do those of two sequences, unless both are of messages. A collective of
+// workers is in one sequence, not in one for each of its streams, of which there may be a
+// thousand.
 type users struct {
 	whole    []*sequence          // launches and copies by stream, collectives of workers by group
 	messages map[corner]*sequence // by stream and part of the tensor
 }
 
+// corner is a part of a tensor as the messages of a stream use it.
 type corner struct {
 	of   *stream
 	part int
