@@ -83,11 +83,12 @@ func (d *Deadlock) Error() string {
 
 // deadlock describes the processes that wait, nil if none does, and ends them.
 func (ps *procs) deadlock(at Time) *Deadlock {
-	d := &Deadlock{At: at}
-	if d.Blocked, d.Cycle = ps.unwind(); len(d.Blocked) == 0 {
+	blocked, cycle := ps.unwind()
+	if len(blocked) == 0 {
 		return nil
 	}
-	for _, w := range d.Blocked {
+	d := &Deadlock{at, blocked, cycle}
+	for _, w := range blocked {
 		d.At = max(d.At, w.Since) // the clock of a process may be ahead
 	}
 	return d
