@@ -114,9 +114,9 @@ func (b *Block) set(p *Ptr, s oplog.Shape, d DType, opts []Option) error {
 		switch stride := b.Ptr.Stride[i]; {
 		case n < 2:
 		case stride < 0:
-			return b, fmt.Errorf("stride %d of axis %d is negative: give a pointer to the lowest element and a positive stride, or load the parts one by one", stride, i)
+			return fmt.Errorf("stride %d of axis %d is negative: give a pointer to the lowest element and a positive stride, or load the parts one by one", stride, i)
 		case stride > maxElems/int64(n-1):
-			return b, fmt.Errorf("stride %d of axis %d is too large: %d elements that far apart reach beyond 2^48", stride, i, n)
+			return fmt.Errorf("stride %d of axis %d is too large: %d elements that far apart reach beyond 2^48", stride, i, n)
 		}
 	}
 	for i := range opts {

@@ -35,8 +35,8 @@ func TestMisuse(t *testing.T) {
 			"Store([4] f32) at LINE: bytes -4 to 12 are not all in x [16] f32, which has 64: move the pointer, or mask what lies beyond", here(-1)},
 		{func(t *tl.PE, x, own tl.Ptr) { t.Load(t.Scratch(vec, tl.F32).At(1), vec, tl.F32) },
 			"Load([4] f32) at LINE: bytes 4 to 20 are not all in scratch of 16 bytes, which has 16: move the pointer, or mask what lies beyond", here(-1)},
-		{func(t *tl.PE, x, own tl.Ptr) { t.Load(x.Strided(1<<60), vec, tl.F32) },
-			"Load([4] f32) at LINE: axis 0 of the block, 4 elements that are 1152921504606846976 apart, is longer than x [16] f32, which has 64 bytes", here(-1)},
+		{func(t *tl.PE, x, own tl.Ptr) { t.Load(x.Strided(1<<40), vec, tl.F32) },
+			"Load([4] f32) at LINE: axis 0 of the block, 4 elements that are 1099511627776 apart, is longer than x [16] f32, which has 64 bytes", here(-1)},
 		{func(t *tl.PE, x, own tl.Ptr) {
 			t.Composite(tl.Stream(tl.OpNeg, x, t.Ref(x.At(13), vec, tl.F32)))
 		},
