@@ -18,6 +18,20 @@ func (pl *Plan) Input(b *Buffer, rank, round int) ([]byte, error) {
 	return pl.make(pl.scenario.buffers[b.index].init, b, rank, round)
 }
 
+// ValueBytes estimates the memory that it takes to make the input or the golden values of
+// a buffer. Functions make them as float64.
+func (pl *Plan) ValueBytes(b *Buffer) uint64 {
+	source := func(s source) bool { return s.exists() && s.fill != nil }
+	filled := source(pl.scenario.buffers[b.index].init)
+	for _, o := range pl.Outputs {
+		filled = filled || o.Buffer == b && source(pl.scenario.outputs[o.index])
+	}
+	if filled {
+		return uint64(b.Bytes()) + 8*uint64(b.Elems())
+	}
+	return uint64(b.Bytes())
+}
+
 // Golden is the values that an output must have at a rank after a round.
 func (pl *Plan) Golden(o *Output, rank, round int) ([]byte, error) {
 	return pl.make(pl.scenario.outputs[o.index], o.Buffer, rank, round)

@@ -4,10 +4,9 @@ import (
 	"errors"
 	"flag"
 	"strconv"
-	"strings"
 	"testing"
 
-	"github.com/kernbench/kernbench/internal/host"
+	"github.com/kernbench/kernbench/internal/host/hosttest"
 	"github.com/kernbench/kernbench/internal/runner"
 )
 
@@ -34,22 +33,22 @@ func TestRounds(t *testing.T) {
 	}
 }
 
-// TestTooLarge: what does not fit into the computer is refused before a rank starts.
+// TestTooLarge refuses what does not fit into the computer before a rank starts: three
+// buffers of 4 GiB at each rank, and two of values on the way.
 func TestTooLarge(t *testing.T) {
-	if host.Memory() == 0 {
-		t.Skip("how much memory there is cannot be found out")
-	}
-	const count = 1 << 30 // three buffers of 4 GiB at each rank
-	for _, backend := range []string{runner.InProc, runner.SHM} {
-		o := runner.Options{Scenario: "allreduce", Backend: backend}
-		o.Ranks, o.Params = 64, map[string]string{"count": strconv.Itoa(count)}
-		if host.Memory() > 64*3*4*count {
-			t.Skip("this computer has room for it")
-		}
+	hosttest.SetMemory(t, 2000)
+	for _, tt := range []struct {
+		backend, want string
+	}{
+		{runner.InProc, "the buffers of 64 ranks: 1.37e+03 GB of memory are needed, and 2 GB are free of the 16 GB that this computer has: take fewer ranks, or smaller buffers"},
+		{runner.SHM, "the buffers of 64 ranks: 1.37e+03 GB of memory are needed, and 2 GB are free of the 16 GB that this computer has: take fewer ranks, or smaller buffers"},
+	} {
+		o := runner.Options{Scenario: "allreduce", Backend: tt.backend}
+		o.Ranks, o.Params = 64, map[string]string{"count": strconv.Itoa(1 << 30)}
 		_, err := runner.Run(t.Context(), o)
 		var bad *runner.InputError
-		if want := "the buffers of 64 ranks have 825 GB, and this computer has "; !errors.As(err, &bad) || !strings.HasPrefix(err.Error(), want) {
-			t.Errorf("%s: got %v, want an InputError that begins with %q", backend, err, want)
+		if !errors.As(err, &bad) || err.Error() != tt.want {
+			t.Errorf("%s: got %v, want an InputError, %s", tt.backend, err, tt.want)
 		}
 	}
 }

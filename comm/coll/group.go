@@ -64,7 +64,7 @@ func New(c *comm.Comm, o Options) (*Group, error) {
 	}
 	g := &Group{comm: c, rank: c.Rank(), n: c.Size(), options: o, slot: o.SlotBytes}
 	if g.slot == 0 {
-		g.slot = max(64<<10, (2<<20)/g.n)
+		g.slot = defaultSlot(g.n)
 	}
 	if g.slot < 64*g.n {
 		return nil, fmt.Errorf("slots of %d bytes: %d ranks need at least %d", g.slot, g.n, 64*g.n)
@@ -74,13 +74,24 @@ func New(c *comm.Comm, o Options) (*Group, error) {
 		return nil, fmt.Errorf("no algorithm %d", o.Algorithm)
 	}
 	var err error
-	g.window, err = c.AllocWindow(int64(4*g.slot), signalKinds*g.n)
+	g.window, err = c.AllocWindow(int64(slots*g.slot), signalKinds*g.n)
 	if err != nil {
 		return nil, err
 	}
 	g.acc, g.sum = make([]byte, block), make([]byte, block)
 	g.call.at, g.call.into = make([]place, g.n), make([]place, g.n)
 	return g, nil
+}
+
+// slots is how many a group has: two for data and two for results, by parity of the step.
+const slots = 4
+
+// defaultSlot returns the bytes of a slot between some ranks.
+func defaultSlot(ranks int) int { return max(64<<10, (2<<20)/ranks) }
+
+// GroupBytes returns how much memory a group of default options takes at each rank.
+func GroupBytes(ranks int) uint64 {
+	return uint64(comm.WindowLayout(int64(slots*defaultSlot(ranks)), signalKinds*ranks).Bytes + 2*block)
 }
 
 // Close frees what the group has at this rank.

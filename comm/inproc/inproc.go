@@ -104,8 +104,8 @@ type link struct {
 
 // Reserve allocates a segment.
 func (l *link) Reserve(members int, bytes int64) (uint64, error) {
-	if there := host.Memory(); there > 0 && uint64(members)*uint64(bytes) > there {
-		return 0, fmt.Errorf("%w: %d bytes at each of %d ranks are more than the machine has; ask for less", comm.ErrNoMemory, bytes, members)
+	if err := host.Available().Check(host.Product(int64(members), bytes)); err != nil {
+		return 0, fmt.Errorf("%w: %d bytes at each of %d ranks: %w; ask for less", comm.ErrNoMemory, bytes, members, err)
 	}
 	m := newMemory(members, bytes)
 	l.mu.Lock()

@@ -33,7 +33,8 @@ func Child() {
 // could be.
 func serve() error {
 	signal.Ignore(syscall.SIGINT) // the terminal sends it to all; the launcher decides
-	os.Unsetenv(rankVariable)     // what the job starts is no rank
+	preferAsVictim()
+	os.Unsetenv(rankVariable) // what the job starts is no rank
 	for fd := memoryFD; fd <= reportFD; fd++ {
 		syscall.CloseOnExec(fd)
 	}
@@ -78,6 +79,11 @@ func serve() error {
 	}
 	return nil
 }
+
+// preferAsVictim has the kernel kill this process before the launcher when memory runs
+// out, so that the launcher is there to say so. Every process may raise its own score;
+// where there is no such file ranks are as likely to be killed as the launcher.
+func preferAsVictim() { os.WriteFile("/proc/self/oom_score_adj", []byte("1000"), 0) }
 
 // bind binds a thread to a CPU; 0 is the one that calls.
 func bind(thread, cpu int) error {

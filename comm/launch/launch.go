@@ -63,6 +63,15 @@ type Options struct {
 	CPUs []int // rank r is bound to CPUs[r], unless that is negative; nil binds none
 }
 
+// Overhead estimates the memory that ranks of a backend take besides what their jobs
+// allocate: a process of Go has 3 MB of its own, and its share of pages of the program.
+func Overhead(backend string, ranks int) uint64 {
+	if backend == inprocName {
+		return 64 << 10 * uint64(ranks)
+	}
+	return 4 << 20 * uint64(ranks)
+}
+
 // grace is for ranks to stop by themselves.
 const grace = 500 * time.Millisecond
 

@@ -2,6 +2,7 @@ package launch
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -19,12 +20,14 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/kernbench/kernbench/comm"
+	"github.com/kernbench/kernbench/internal/host/hosttest"
 	"github.com/kernbench/kernbench/internal/rapidtest"
 )
 
 // Variables that make this program something else than a test.
 const (
 	launcherVariable = "LAUNCH_TEST_LAUNCHER"  // it launches ranks that never end
+	groupVariable    = "LAUNCH_TEST_GROUP"     // it joins this control group and launches ranks that use it up
 	stillbornRank    = "LAUNCH_TEST_STILLBORN" // this rank does not get as far as Child
 )
 
@@ -36,6 +39,9 @@ func TestMain(m *testing.M) {
 	Child()
 	if os.Getenv(launcherVariable) != "" {
 		os.Exit(launcher())
+	}
+	if group := os.Getenv(groupVariable); group != "" {
+		os.Exit(hungry(group))
 	}
 	if err := os.Setenv("GORACE", "atexit_sleep_ms=0"); err != nil { // of ranks: each would take a second to exit
 		panic(err)
@@ -56,7 +62,31 @@ func launcher() int {
 	return 4
 }
 
+// hungry runs ranks in a control group, one of which uses up its memory.
+func hungry(group string) int {
+	if err := hosttest.Join(group); err != nil {
+		fmt.Println(err)
+		return 5
+	}
+	_, err := Run(context.Background(), Options{Ranks: 3, Output: os.Stdout}, "eat", nil)
+	fmt.Println(err)
+	return 6
+}
+
 func init() {
+	Register("eat", func(_ context.Context, c *comm.Comm, _ []byte) ([]byte, error) {
+		if c.Rank() != 1 {
+			return nil, loop(c)
+		}
+		var eaten [][]byte
+		for len(eaten) < 1<<10 { // of 1 MiB, far more than the group has
+			eaten = append(eaten, bytes.Repeat([]byte{1}, 1<<20))
+		}
+		return nil, fmt.Errorf("rank 1 has %d MiB and is not killed", len(eaten))
+	})
+	Register("score", func(context.Context, *comm.Comm, []byte) ([]byte, error) {
+		return os.ReadFile("/proc/self/oom_score_adj")
+	})
 	Register("echo", func(_ context.Context, c *comm.Comm, arg []byte) ([]byte, error) {
 		return fmt.Appendf(nil, "%d of %d: %s", c.Rank(), c.Size(), arg), c.Barrier()
 	})

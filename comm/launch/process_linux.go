@@ -211,6 +211,19 @@ func (p *process) listen(events chan<- event) *outcome {
 	}
 }
 
+// signalError reports that a process was ended by a signal.
+type signalError struct{ syscall.Signal }
+
+// Error is such as "killed by SIGKILL".
+func (e *signalError) Error() string { return "killed by " + unix.SignalName(e.Signal) }
+
+// killedForMemory reports whether a death can be the kernel's way to get memory back. It
+// has no other sign than the signal, and a counter that goes up before it.
+func killedForMemory(died error) bool {
+	var by *signalError
+	return errors.As(died, &by) && by.Signal == syscall.SIGKILL
+}
+
 // death returns how a process ended that told no outcome, and whether a signal that asks
 // programs to end was the reason.
 func death(state *os.ProcessState) (asked bool, err error) {
@@ -218,7 +231,7 @@ func death(state *os.ProcessState) (asked bool, err error) {
 	switch {
 	case ok && status.Signaled():
 		s := status.Signal()
-		return s == syscall.SIGTERM || s == syscall.SIGINT, fmt.Errorf("killed by %s", unix.SignalName(s))
+		return s == syscall.SIGTERM || s == syscall.SIGINT, &signalError{s}
 	case state.ExitCode() == 2: // of a Go program that crashes
 		return false, errors.New("exited with status 2 before its job returned: its output may have the reason")
 	default:

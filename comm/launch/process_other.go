@@ -14,4 +14,6 @@ func startProcesses(context.Context, Options, *output, order, []byte, *superviso
 	return nil, errors.New("processes can be ranks on Linux alone: use backend inproc")
 }
 
+func killedForMemory(error) bool { return false }
+
 func bind(int, int) error { return errors.New("only Linux binds threads") }

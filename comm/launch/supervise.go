@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"time"
+
+	"github.com/kernbench/kernbench/internal/host"
 )
 
 // runner is a started rank, as the launcher controls it. No call waits.
@@ -45,8 +47,9 @@ type supervisor struct {
 	done     int // have done their job
 	failures []failure
 	stopping bool
-	cause    error // that the context ended with
-	asked    bool  // a rank has died of a signal that asks programs to end
+	cause    error  // that the context ended with
+	asked    bool   // a rank has died of a signal that asks programs to end
+	oomKills uint64 // of this control group, before the run or known to be of its ranks
 	overdue  <-chan time.Time
 }
 
@@ -65,6 +68,7 @@ type watched struct {
 func newSupervisor(o Options, out *output) *supervisor {
 	return &supervisor{
 		out: out, patience: max(o.Timeout, startTimeout), ranks: make([]watched, o.Ranks), events: make(chan event, eventsPerRank*o.Ranks),
+		oomKills: host.OOMKills(),
 	}
 }
 
@@ -130,7 +134,7 @@ func (s *supervisor) handle(e event) {
 		s.left--
 		s.asked = s.asked || e.asked
 		if e.died != nil {
-			e.err = fmt.Errorf("%s%w", r.phase, e.died)
+			e.err = fmt.Errorf("%s%w", r.phase, s.explain(e.died))
 			if r.condemned != nil {
 				e.err, e.blame = r.condemned, r.blame
 			}
@@ -141,6 +145,20 @@ func (s *supervisor) handle(e event) {
 			s.done++
 		}
 	}
+}
+
+// explain adds to the death of a rank that the kernel killed it for want of memory, if it
+// did: once for each process of the control group that it says it has killed.
+func (s *supervisor) explain(died error) error {
+	if !killedForMemory(died) || host.OOMKills() <= s.oomKills {
+		return died
+	}
+	s.oomKills++
+	why := ""
+	if m := host.Available(); m.Total > 0 {
+		why = fmt.Sprintf(", %s %s", m.Where, host.GB(m.Total))
+	}
+	return fmt.Errorf("%w: out of memory%s: take fewer ranks, or have them use less", died, why)
 }
 
 func (s *supervisor) fail(rank int, o outcome) {

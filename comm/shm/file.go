@@ -72,12 +72,18 @@ func prepare(f *os.File, ranks, first int) error {
 	return m.unmap()
 }
 
-// allocate makes sure that a part of the file has memory, which a write to memory that
-// is not there would be too late to find out. Not every file system knows a limit before
-// processes are killed for want of memory.
+// large is how many bytes of shared memory are worth a look at how many are free.
+const large = 1 << 20
+
+// allocate gives memory to a part of the file: a write to memory that is not there would
+// be too late to find out. Before that it compares the size with what is free. The pages
+// count against the control group of this process, in which the kernel kills processes
+// instead of refusing pages.
 func allocate(f *os.File, off, n int64) error {
-	if there := host.Memory(); there > 0 && uint64(n) > there {
-		return fmt.Errorf("%w: %d bytes of shared memory are more than the machine has; ask for less", comm.ErrNoMemory, n)
+	if n >= large {
+		if err := host.Available().Check(uint64(n)); err != nil {
+			return fmt.Errorf("%w: %d bytes of shared memory: %w; ask for less", comm.ErrNoMemory, n, err)
+		}
 	}
 	for {
 		err := unix.Fallocate(int(f.Fd()), 0, off, n)

@@ -12,7 +12,7 @@ var layers = []struct {
 	name     string
 	packages []string
 }{
-	{"foundation", []string{"internal/sim", "topology", "internal/printable", "internal/config", "internal/config/configtest", "internal/file", "internal/rapidtest", "internal/host", "internal/stack"}},
+	{"foundation", []string{"internal/sim", "topology", "internal/printable", "internal/config", "internal/config/configtest", "internal/file", "internal/rapidtest", "internal/host", "internal/host/hosttest", "internal/stack"}},
 	{"values", []string{"internal/numeric", "internal/oplog", "internal/npy", "internal/dense", "internal/trace"}},
 	{"kernels", []string{"tl"}},
 	{"machines", []string{

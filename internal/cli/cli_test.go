@@ -20,13 +20,18 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/kernbench/kernbench/comm/launch"
+	"github.com/kernbench/kernbench/internal/host"
+	"github.com/kernbench/kernbench/internal/host/hosttest"
 	"github.com/kernbench/kernbench/internal/report"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files of the scripts")
 
 // kernbench is the main function of the command in scripts.
-func kernbench() { os.Exit(Run(context.Background(), os.Args[1:], os.Stdout, os.Stderr)) }
+func kernbench() {
+	pretend()
+	os.Exit(Run(context.Background(), os.Args[1:], os.Stdout, os.Stderr))
+}
 
 // testCommands has the programs that this one is besides, by name.
 var testCommands = map[string]func(){
@@ -42,6 +47,24 @@ var testCommands = map[string]func(){
 func TestMain(m *testing.M) {
 	launch.Child()
 	testscript.Main(m, testCommands)
+}
+
+// Variables that change what the computer is to commands of tests.
+const (
+	hostVariable  = "CLI_TEST_HOST"  // root folder with the files that tell of its memory
+	groupVariable = "CLI_TEST_GROUP" // control group to join
+)
+
+// pretend makes this computer what the variables say.
+func pretend() {
+	if root := os.Getenv(hostVariable); root != "" {
+		host.Pretend(root)
+	}
+	if group := os.Getenv(groupVariable); group != "" {
+		if err := hosttest.Join(group); err != nil {
+			panic(err)
+		}
+	}
 }
 
 func TestScripts(t *testing.T) {

@@ -7,9 +7,9 @@ import (
 
 	"github.com/kernbench/kernbench/ccl"
 	"github.com/kernbench/kernbench/comm/coll"
+	"github.com/kernbench/kernbench/comm/launch"
 	"github.com/kernbench/kernbench/internal/host"
 	"github.com/kernbench/kernbench/tl"
-	"github.com/kernbench/kernbench/topology"
 )
 
 // Backend is what ranks are.
@@ -94,15 +94,26 @@ func (o *Options) validateMemory() error {
 	if err != nil {
 		return err
 	}
-	each := topology.Bytes(1)
-	if !inPlace(o.Collective) {
-		each = 2 // at most
-	}
-	need, there := float64(o.Max*each)*float64(ranks), float64(host.Memory())
-	if there > 0 && need > there {
-		return fmt.Errorf("the buffers of %d ranks are %.3g GB, and this computer has %.3g GB: take smaller sizes", ranks, need/1e9, there/1e9)
+	if err := host.Available().Check(o.realBytes(ranks)); err != nil {
+		return fmt.Errorf("the buffers of %d ranks: %w: take smaller sizes, fewer ranks or fewer iterations", ranks, err)
 	}
 	return nil
+}
+
+// realBytes estimates the memory of all ranks: buffers for the largest size, a copy of the
+// result where ranks compare theirs with rank 0's, the slots of each algorithm's group, and
+// what a rank has besides.
+func (o *Options) realBytes(ranks int) uint64 {
+	copies := int64(1)
+	if !inPlace(o.Collective) {
+		copies = 2 // at most
+	}
+	if o.Values == Reals && o.checks() {
+		copies++
+	}
+	each := host.Product(int64(o.Max), copies) +
+		uint64(len(o.algorithms()))*coll.GroupBytes(ranks)
+	return host.Product(uint64(ranks), each) + launch.Overhead(string(o.Backend), ranks)
 }
 
 // realRanks is how many real ranks there are.

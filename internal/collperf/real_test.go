@@ -5,7 +5,6 @@ import (
 	gocmp "cmp"
 	"context"
 	"errors"
-	"fmt"
 	"syscall"
 	"testing"
 	"time"
@@ -17,7 +16,7 @@ import (
 	"github.com/kernbench/kernbench/comm"
 	"github.com/kernbench/kernbench/comm/coll"
 	"github.com/kernbench/kernbench/comm/launch"
-	"github.com/kernbench/kernbench/internal/host"
+	"github.com/kernbench/kernbench/internal/host/hosttest"
 	"github.com/kernbench/kernbench/internal/numeric"
 	"github.com/kernbench/kernbench/tl"
 )
@@ -261,6 +260,7 @@ func TestRealFails(t *testing.T) {
 }
 
 func TestValidateReal(t *testing.T) {
+	hosttest.SetMemory(t, 2000)
 	for _, tt := range []struct {
 		o    Options
 		want string
@@ -278,7 +278,13 @@ func TestValidateReal(t *testing.T) {
 			"there is no bxor of i32 between real ranks: use sum, prod, min, max or avg of f16, bf16, f32, f64, i32 or i64"},
 		{Options{Collective: ccl.AllGather, DTypes: []tl.DType{tl.U8}}, "there is no u8 between real ranks: use f16, bf16, f32, f64, i32 or i64"},
 		{Options{NRanks: 1024, Max: largest},
-			fmt.Sprintf("the buffers of 1024 ranks are 1.13e+06 GB, and this computer has %.3g GB: take smaller sizes", float64(host.Memory())/1e9)},
+			"the buffers of 1024 ranks: 1.13e+06 GB of memory are needed, and 2 GB are free of the 16 GB that this computer has: take smaller sizes, fewer ranks or fewer iterations"},
+		{Options{Max: 1 << 30},
+			"the buffers of 2 ranks: 2.16 GB of memory are needed, and 2 GB are free of the 16 GB that this computer has: take smaller sizes, fewer ranks or fewer iterations"},
+		{Options{Collective: ccl.AllGather, Max: 1 << 29, Min: 1 << 29},
+			"the buffers of 2 ranks: 2.16 GB of memory are needed, and 2 GB are free of the 16 GB that this computer has: take smaller sizes, fewer ranks or fewer iterations"},
+		{Options{NRanks: 1024, Max: 8},
+			"the buffers of 1024 ranks: 4.93 GB of memory are needed, and 2 GB are free of the 16 GB that this computer has: take smaller sizes, fewer ranks or fewer iterations"},
 	} {
 		tt.o.Backend, tt.o.NRanks = Processes, gocmp.Or(tt.o.NRanks, 2)
 		if _, _, err := Run(t.Context(), tt.o, nil); err == nil || err.Error() != tt.want {

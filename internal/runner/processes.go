@@ -14,9 +14,11 @@ import (
 
 // launch runs the rounds on a backend of package comm.
 func (j *job) launch(ctx context.Context, r *Result) error {
-	if need, there := bytesOf(j.plan), host.Memory(); there > 0 && need > there {
-		return &InputError{fmt.Errorf("the buffers of %d ranks have %.3g GB, and this computer has %.3g GB: take fewer ranks, or smaller buffers", j.plan.Ranks, float64(need)/1e9, float64(there)/1e9)}
+	release, err := host.Reserve(bytesOf(j.plan) + launch.Overhead(j.Backend, j.plan.Ranks))
+	if err != nil {
+		return &InputError{fmt.Errorf("the buffers of %d ranks: %w: take fewer ranks, or smaller buffers", j.plan.Ranks, err)}
 	}
+	defer release()
 	o := order{Source: j.plan.Source(), Text: j.plan.Text(), Choice: j.plan.Choice(), Seed: 1, Runtime: j.Runtime}
 	if j.Seed != nil {
 		o.Seed = *j.Seed
@@ -63,21 +65,29 @@ func (j *job) launch(ctx context.Context, r *Result) error {
 	return nil
 }
 
-// bytesOf is the memory of all ranks' windows and buffers.
+// bytesOf estimates the memory of all ranks' windows, buffers and values: beside its
+// memory a rank holds the values of one buffer at a time, and those of the one before
+// until they are collected.
 func bytesOf(pl *scenario.Plan) (n uint64) {
 	for _, w := range pl.Windows {
 		ranks := pl.Ranks
 		if w.Domain != nil {
 			ranks = len(w.Domain.Ranks)
 		}
-		n += uint64(ranks) * uint64(w.Bytes)
+		n += host.Product(int64(ranks), w.Bytes)
 	}
-	for _, b := range pl.Buffers {
-		for rank := range pl.Ranks {
-			if b.Window < 0 && b.On(rank) {
+	for rank := range pl.Ranks {
+		var values uint64
+		for _, b := range pl.Buffers {
+			if !b.On(rank) {
+				continue
+			}
+			if b.Window < 0 {
 				n += uint64(b.Bytes())
 			}
+			values = max(values, pl.ValueBytes(b))
 		}
+		n += 2 * values
 	}
 	return n
 }

@@ -1,0 +1,93 @@
+package host
+
+import (
+	"fmt"
+	"math"
+	"runtime/debug"
+	"sync"
+)
+
+// MemoryError reports that more memory is needed than there is.
+type MemoryError struct {
+	Need  uint64
+	Free  uint64 // what is left of Total beside other reservations
+	Total uint64
+	Where string // as in Memory
+}
+
+// Error is such as "34.4 GB of memory are needed, and 0.9 GB are free of the 1.07 GB that
+// control group /a allows".
+func (e *MemoryError) Error() string {
+	return fmt.Sprintf("%s of memory are needed, and %s are free of the %s that %s", GB(e.Need), GB(e.Free), GB(e.Total), e.Where)
+}
+
+// Check returns a *MemoryError if fewer bytes are free. Consumers whose memory a
+// reservation of another one covers already use it; all others use Reserve.
+func (m Memory) Check(bytes uint64) error {
+	if m.Total == 0 || bytes <= m.Free {
+		return nil
+	}
+	return &MemoryError{bytes, m.Free, m.Total, m.Where}
+}
+
+// ledger is what this process has reserved.
+var ledger book
+
+type book struct {
+	mu sync.Mutex
+	account
+}
+
+// account is a sum of reservations, and what there was before the first.
+type account struct {
+	capacity Memory
+	reserved uint64
+}
+
+// Reserve announces that this process, or processes that it starts, will use bytes of
+// memory besides those that are reserved already, and returns how to take that back. The
+// error is a *MemoryError if there is not as much; nothing is allocated.
+//
+// What a reservation holds is not measured again, so that memory which is reserved and
+// not yet written counts as used.
+func Reserve(bytes uint64) (release func(), err error) {
+	ledger.mu.Lock()
+	defer ledger.mu.Unlock()
+	if ledger.reserved == 0 {
+		ledger.capacity = Available()
+	}
+	err = ledger.check(bytes)
+	if err != nil && ledger.reserved == 0 {
+		debug.FreeOSMemory() // what earlier work has left to the garbage collector
+		ledger.capacity = Available()
+		err = ledger.check(bytes)
+	}
+	if err != nil {
+		return nil, err
+	}
+	bytes = min(bytes, math.MaxUint64-ledger.reserved) // if nothing is known
+	ledger.reserved += bytes
+	var once sync.Once
+	return func() {
+		once.Do(func() {
+			ledger.mu.Lock()
+			defer ledger.mu.Unlock()
+			ledger.reserved -= min(bytes, ledger.reserved) // a test may have swapped the account
+		})
+	}, nil
+}
+
+// check reports whether there is room for bytes more.
+func (a *account) check(bytes uint64) error {
+	left := a.capacity
+	left.Free -= min(left.Free, a.reserved)
+	return left.Check(bytes)
+}
+
+// swap puts another account in the place of this one, which it returns.
+func (b *book) swap(a account) account {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	a, b.account = b.account, a
+	return a
+}
