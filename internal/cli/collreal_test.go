@@ -30,7 +30,7 @@ func TestMisplacedFlags(t *testing.T) {
 		"--on inproc -r all":                    "--root has no effect: all_reduce has no root: leave it out; it is for reduce, broadcast, gather, scatter",
 		"--on shm --buffer tcm":                 "--buffer tcm is for --on sim: with --on shm write one of private, window",
 		"--on shm --nranks 0":                   "--nranks 0: write 1 to 1024",
-		"--on shm -w -1":                        "--warmup-iters -1: write 0 or more",
+		"--on shm -w -1":                        "--warmup-iters -1: write 0 to 1000000",
 		"--on shm --algo ring":                  `no algorithm "ring": of all_reduce between real ranks there are direct_one_phase, direct, auto, all`,
 		"--on shm -d u8":                        "there is no sum of u8 between real ranks: use sum, prod, min, max or avg of f16, bf16, f32, f64, i32 or i64",
 		"--on shm -n 0":                         "--iters 0: write 1 or more",

@@ -233,13 +233,16 @@ func folderOf(flag, file string) error {
 // longestRun is within what the simulated clock can count.
 const longestRun = 2 * time.Hour
 
+// mostThreads bounds what runs side by side: far more than a computer has cores.
+const mostThreads = 1024
+
 // threadsFlag gives a command --threads, and is how to read it.
 func threadsFlag(cmd *cobra.Command) func() (int, error) {
 	var n int
 	intFlag(cmd, &n, "threads", 0, "threads that compute values, 0 for one on each core; results do not depend on it")
 	return func() (int, error) {
-		if n < 0 {
-			return 0, fmt.Errorf("--threads %d: write 0 or more", n)
+		if n < 0 || n > mostThreads {
+			return 0, fmt.Errorf("--threads %d: write 0 to %d", n, mostThreads)
 		}
 		return n, nil
 	}

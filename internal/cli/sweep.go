@@ -62,8 +62,8 @@ points of point, settings and row. With --dry-run it is a list of point and sett
 			return badInput(errors.New("--dry-run looks at no results: leave out --resume and --replace"))
 		case *strict && !*resume:
 			return badInput(errors.New("--strict is for --resume: add it"))
-		case workers < 0:
-			return badInput(fmt.Errorf("--workers %d: write 0 or more", workers))
+		case workers < 0 || workers > mostThreads:
+			return badInput(fmt.Errorf("--workers %d: write 0 to %d", workers, mostThreads))
 		}
 		plan, err := planSweep(cmd.Context(), args[0], *flags)
 		if err != nil {

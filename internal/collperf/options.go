@@ -83,6 +83,9 @@ const (
 // largest bounds sizes, so that no product of one overflows.
 const largest = topology.Bytes(1) << 40
 
+// mostIters bounds iterations, measured ones and warm-ups alike.
+const mostIters = 1_000_000
+
 // Validate reports what is wrong with the options.
 func (o *Options) Validate() error {
 	ranks, err := o.Ranks()
@@ -99,14 +102,17 @@ func (o *Options) Validate() error {
 		return fmt.Errorf("steps of %d bytes: write 1 or more", o.StepBytes)
 	case o.StepFactor < 0 || o.StepFactor == 1:
 		return fmt.Errorf("a step factor of %d: write 2 or more", o.StepFactor)
-	case o.Iters < 0:
-		return fmt.Errorf("%d iterations: write 1 or more", o.Iters)
-	case o.Warmups < 0:
-		return fmt.Errorf("--warmup-iters %d: write 0 or more", o.Warmups)
+	case o.Iters < 0 || o.Iters > mostIters:
+		return fmt.Errorf("%d iterations: write 1 to %d", o.Iters, mostIters)
+	case o.Warmups < 0 || o.Warmups > mostIters:
+		return fmt.Errorf("--warmup-iters %d: write 0 to %d", o.Warmups, mostIters)
 	case c.Rooted() && (o.Root >= ranks || o.Root < AllRoots):
 		return fmt.Errorf("no rank %d to be the root: there are 0 to %d", o.Root, ranks-1)
 	case c == ccl.SendRecv && ranks < 2:
 		return errors.New("sendrecv needs two ranks: take a larger system")
+	}
+	if err := o.validateRows(); err != nil {
+		return err
 	}
 	if o.Real() {
 		return o.validateReal()
@@ -117,7 +123,7 @@ func (o *Options) Validate() error {
 	if err := o.validateAlgorithm(); err != nil {
 		return err
 	}
-	if rows := len(o.problems(ranks)) * len(o.algorithms()); o.Trace != "" && rows > 1 {
+	if rows := o.rows(); o.Trace != "" && rows > 1 {
 		return fmt.Errorf("--trace is of one row, and these are %d: choose one size (-b and -e the same), one algorithm, one type", rows)
 	}
 	if len(o.series()) == 0 {

@@ -2,7 +2,11 @@ package collperf
 
 import (
 	"context"
+	"fmt"
 	"runtime"
+
+	"github.com/kernbench/kernbench/ccl"
+	"github.com/kernbench/kernbench/internal/host"
 )
 
 // job is a row to be measured, and about how many bytes of this computer that takes.
@@ -13,6 +17,14 @@ type job struct {
 
 // mostMemory bounds the bytes of jobs side by side. One alone may take more.
 const mostMemory = 4 << 30
+
+// memoryForJobs returns how many bytes jobs side by side may take.
+func memoryForJobs() int64 {
+	if m := host.Available(); m.Total > 0 {
+		return int64(min(m.Free, mostMemory))
+	}
+	return mostMemory
+}
 
 // inOrder runs jobs, up to so many at a time, and gives their rows to done in the order
 // of the jobs. It ends with the first error in this order, and then no job runs any
@@ -25,11 +37,11 @@ func inOrder(ctx context.Context, jobs []job, atATime int, done func(Row)) error
 	}
 	results := make(chan result)
 	ended := make(map[int]result) // and not given to done yet
-	stop := make(map[int]context.CancelFunc, atATime)
+	stop := make(map[int]context.CancelFunc)
 	failed := len(jobs) // the first that has
-	next, first, used := 0, 0, int64(0)
+	next, first, used, most := 0, 0, int64(0), memoryForJobs()
 	for {
-		for next < failed && len(stop) < atATime && (len(stop) == 0 || used+jobs[next].weight <= mostMemory) {
+		for next < failed && len(stop) < atATime && (len(stop) == 0 || used+jobs[next].weight <= most) {
 			i := next
 			mine, cancel := context.WithCancel(ctx)
 			stop[i] = cancel
@@ -77,14 +89,44 @@ func (o *Options) threads() int {
 	return runtime.GOMAXPROCS(0)
 }
 
-// memory is about how many bytes a row takes: the machine, and values of ranks in its
-// memory, in the op log, and here.
+// memory estimates how many bytes of this computer a row takes: the PEs that ranks are on,
+// routes and costs between all pairs of ranks, and values of ranks in the memory of the
+// machine, in the op log, and here.
 func (o *Options) memory(p *problem) int64 {
-	const perPE = 8 << 10
-	spec := o.Topology.Spec()
-	machine := int64(spec.System.SIPs.Count*spec.CubesPerSIP()*spec.PEsPerCube()) * perPE
-	if !o.checks() {
-		return machine
+	const (
+		perPE     = 32 << 10
+		perPair   = 128
+		perQueues = 512 // of a pair, where all ranks have queues to all others
+	)
+	each := uint64(perPair)
+	if o.Collective == ccl.AllToAll {
+		each = perQueues
 	}
-	return machine + int64(min(4*p.bytes(), 1<<60))
+	n := uint64(p.holders())*perPE + host.Product(uint64(p.ranks), uint64(p.ranks), each)
+	if o.checks() {
+		n += uint64(min(4*p.bytes(), 1<<60))
+	}
+	return int64(min(n, 1<<61))
+}
+
+// validateValues refuses rows that this computer has no room for, or that have too many
+// values for it to compute.
+func (o *Options) validateValues(ranks int) error {
+	var largest *problem
+	for _, s := range o.series() {
+		if p := newProblem(o, s, ranks, o.Max); largest == nil || p.bytes() > largest.bytes() {
+			largest = p
+		}
+	}
+	if bytes := largest.bytes(); o.checks() && bytes > mostValues {
+		return fmt.Errorf("%v of %d bytes: the values of all ranks are %s, too many to compute here: add --data off, or take smaller sizes", o.Collective, largest.size, host.GB(bytes))
+	}
+	if err := host.Check(uint64(o.memory(largest))); err != nil {
+		fix := "take fewer ranks"
+		if o.checks() {
+			fix = "add --data off, take smaller sizes, or fewer ranks"
+		}
+		return fmt.Errorf("%v of %d bytes between %d ranks: %w: %s", o.Collective, o.Max, ranks, err, fix)
+	}
+	return nil
 }

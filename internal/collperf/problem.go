@@ -2,7 +2,6 @@ package collperf
 
 import (
 	"context"
-	"fmt"
 	"math"
 	"sync"
 
@@ -71,21 +70,6 @@ func (p *problem) bytes() float64 {
 
 // mostValues bounds the bytes of all ranks' values, which this computer has to hold.
 const mostValues = 8 << 30
-
-// validateValues refuses sizes whose values this computer cannot hold.
-func (o *Options) validateValues(ranks int) error {
-	if !o.checks() {
-		return nil
-	}
-	sizes := o.sizes()
-	for _, s := range o.series() {
-		p := newProblem(o, s, ranks, sizes[len(sizes)-1])
-		if bytes := p.bytes(); bytes > mostValues {
-			return fmt.Errorf("%v of %d bytes: the values of all ranks are %.3g GB, too many to compute here: add --data off, or take smaller sizes", o.Collective, p.size, bytes/1e9)
-		}
-	}
-	return nil
-}
 
 // fill makes the whole inputs of all ranks and the reference.
 func (p *problem) fill(ctx context.Context) error {

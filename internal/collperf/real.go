@@ -101,8 +101,8 @@ func (o *Options) validateMemory() error {
 }
 
 // realBytes estimates the memory of all ranks: buffers for the largest size, a copy of the
-// result where ranks compare theirs with rank 0's, the slots of each algorithm's group, and
-// what a rank has besides.
+// result where ranks compare theirs with rank 0's, times of all iterations, the slots of
+// each algorithm's group, and what a rank has besides.
 func (o *Options) realBytes(ranks int) uint64 {
 	copies := int64(1)
 	if !inPlace(o.Collective) {
@@ -112,9 +112,14 @@ func (o *Options) realBytes(ranks int) uint64 {
 		copies++
 	}
 	each := host.Product(int64(o.Max), copies) +
+		host.Product(o.rows(), int64(o.iters()), bytesPerTime) +
 		uint64(len(o.algorithms()))*coll.GroupBytes(ranks)
 	return host.Product(uint64(ranks), each) + launch.Overhead(string(o.Backend), ranks)
 }
+
+// bytesPerTime is what an iteration's time takes at its rank, as a number and as text on
+// the way to the launcher, where it is a number again.
+const bytesPerTime = 48
 
 // realRanks is how many real ranks there are.
 func (o *Options) realRanks() (int, error) {

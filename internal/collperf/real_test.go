@@ -267,7 +267,7 @@ func TestValidateReal(t *testing.T) {
 	}{
 		{Options{NRanks: -1}, "--nranks -1: write 1 to 1024"},
 		{Options{NRanks: 1025}, "--nranks 1025: write 1 to 1024"},
-		{Options{Warmups: -1}, "--warmup-iters -1: write 0 or more"},
+		{Options{Warmups: -1}, "--warmup-iters -1: write 0 to 1000000"},
 		{Options{Min: 9, Max: 8}, "the smallest size, 9 bytes, is more than the largest, 8"},
 		{Options{Collective: ccl.Reduce, Root: 2}, "no rank 2 to be the root: there are 0 to 1"},
 		{Options{Collective: ccl.SendRecv}, "there is no sendrecv between real ranks: use one of all_reduce, reduce, broadcast, all_gather, reduce_scatter, all_to_all, gather, scatter, barrier"},
@@ -285,6 +285,9 @@ func TestValidateReal(t *testing.T) {
 			"the buffers of 2 ranks: 2.16 GB of memory are needed, and 2 GB are free of the 16 GB that this computer has: take smaller sizes, fewer ranks or fewer iterations"},
 		{Options{NRanks: 1024, Max: 8},
 			"the buffers of 1024 ranks: 4.93 GB of memory are needed, and 2 GB are free of the 16 GB that this computer has: take smaller sizes, fewer ranks or fewer iterations"},
+		{Options{Iters: 1 << 32}, "4294967296 iterations: write 1 to 1000000"},
+		{Options{Max: 8, Iters: 1_000_000, DTypes: numeric.DTypes, Reductions: ccl.Reductions()},
+			"the buffers of 2 ranks: 5.78 GB of memory are needed, and 2 GB are free of the 16 GB that this computer has: take smaller sizes, fewer ranks or fewer iterations"},
 	} {
 		tt.o.Backend, tt.o.NRanks = Processes, gocmp.Or(tt.o.NRanks, 2)
 		if _, _, err := Run(t.Context(), tt.o, nil); err == nil || err.Error() != tt.want {

@@ -77,7 +77,7 @@ func (t *tally) add(o *Options, latest []Row) {
 // problems is one for each size of each series, in order.
 func (o *Options) problems(ranks int) (all []*problem) {
 	for _, s := range o.series() {
-		for _, size := range o.sizes() {
+		for size := range o.sizes() {
 			all = append(all, newProblem(o, s, ranks, size))
 		}
 	}

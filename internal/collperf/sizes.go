@@ -2,8 +2,11 @@ package collperf
 
 import (
 	"cmp"
+	"fmt"
+	"iter"
 
 	"github.com/kernbench/kernbench/ccl"
+	"github.com/kernbench/kernbench/internal/host"
 	"github.com/kernbench/kernbench/tl"
 	"github.com/kernbench/kernbench/topology"
 )
@@ -11,26 +14,55 @@ import (
 // smallest is the size after 0, where sizes are multiplied.
 const smallest topology.Bytes = 8
 
-// sizes is the sizes to measure.
-func (o *Options) sizes() (all []topology.Bytes) {
-	if o.Collective == ccl.Barrier {
-		return []topology.Bytes{0}
-	}
-	factor := topology.Bytes(cmp.Or(o.StepFactor, 2))
-	for size := o.Min; size <= o.Max; {
-		all = append(all, size)
-		switch {
-		case o.StepBytes > 0:
-			size += o.StepBytes
-		case size == 0:
-			size = smallest
-		case size > o.Max/factor:
-			return all
-		default:
-			size *= factor
+// sizes yields the sizes to measure.
+func (o *Options) sizes() iter.Seq[topology.Bytes] {
+	return func(yield func(topology.Bytes) bool) {
+		if o.Collective == ccl.Barrier {
+			yield(0)
+			return
+		}
+		factor := topology.Bytes(cmp.Or(o.StepFactor, 2))
+		for size := o.Min; size <= o.Max && yield(size); {
+			switch {
+			case o.StepBytes > 0:
+				size += o.StepBytes
+			case size == 0:
+				size = smallest
+			case size > o.Max/factor:
+				return
+			default:
+				size *= factor
+			}
 		}
 	}
-	return all
+}
+
+// numSizes returns how many sizes there are.
+func (o *Options) numSizes() (n int64) {
+	if o.StepBytes > 0 && o.Collective != ccl.Barrier {
+		return int64((o.Max-o.Min)/o.StepBytes) + 1
+	}
+	for range o.sizes() { // at most 64
+		n++
+	}
+	return n
+}
+
+// mostRows bounds the rows of a measurement: more are a mistake in the steps.
+const mostRows = 100_000
+
+// rows returns how many rows there are: one for each size, series and algorithm.
+func (o *Options) rows() int64 {
+	return int64(host.Product(o.numSizes(), int64(len(o.series())), int64(len(o.algorithms()))))
+}
+
+// validateRows refuses more rows than can be measured, or kept.
+func (o *Options) validateRows() error {
+	if rows := o.rows(); rows < 0 || rows > mostRows {
+		return fmt.Errorf("%d sizes make %d rows, and there are at most %d: take larger steps (-i or -f), or fewer sizes, types, reductions and roots",
+			o.numSizes(), rows, mostRows)
+	}
+	return nil
 }
 
 // blocks is how many blocks of one size a rank sends and receives. Collectives with one

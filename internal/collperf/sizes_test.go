@@ -25,8 +25,11 @@ func TestSizes(t *testing.T) {
 		{Options{Min: 64, Max: 64}, []topology.Bytes{64}},
 		{Options{Min: 8, Max: 64, Collective: ccl.Barrier}, []topology.Bytes{0}},
 	} {
-		if got := tt.o.sizes(); !slices.Equal(got, tt.want) {
+		if got := slices.Collect(tt.o.sizes()); !slices.Equal(got, tt.want) {
 			t.Errorf("%+v: got %v, want %v", tt.o, got, tt.want)
+		}
+		if got := tt.o.numSizes(); got != int64(len(tt.want)) {
+			t.Errorf("%+v: %d sizes, want %d", tt.o, got, len(tt.want))
 		}
 	}
 }

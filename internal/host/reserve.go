@@ -38,9 +38,10 @@ type book struct {
 	account
 }
 
-// account is a sum of reservations, and what there was before the first.
+// account is a sum of reservations, and what there was before the first that matters.
 type account struct {
 	capacity Memory
+	measured bool // capacity is known
 	reserved uint64
 }
 
@@ -53,16 +54,7 @@ type account struct {
 func Reserve(bytes uint64) (release func(), err error) {
 	ledger.mu.Lock()
 	defer ledger.mu.Unlock()
-	if ledger.reserved == 0 {
-		ledger.capacity = Available()
-	}
-	err = ledger.check(bytes)
-	if err != nil && ledger.reserved == 0 {
-		debug.FreeOSMemory() // what earlier work has left to the garbage collector
-		ledger.capacity = Available()
-		err = ledger.check(bytes)
-	}
-	if err != nil {
+	if err := ledger.check(bytes); err != nil {
 		return nil, err
 	}
 	bytes = min(bytes, math.MaxUint64-ledger.reserved) // if nothing is known
@@ -73,15 +65,48 @@ func Reserve(bytes uint64) (release func(), err error) {
 			ledger.mu.Lock()
 			defer ledger.mu.Unlock()
 			ledger.reserved -= min(bytes, ledger.reserved) // a test may have swapped the account
+			ledger.measured = ledger.measured && ledger.reserved > 0
 		})
 	}, nil
 }
 
-// check reports whether there is room for bytes more.
+// Check returns the error that Reserve would return, and reserves nothing: for memory that
+// is allocated and written at once, or given back soon.
+func Check(bytes uint64) error {
+	release, err := Reserve(bytes)
+	if err == nil {
+		release()
+	}
+	return err
+}
+
+// negligible is a sum of reservations that fits wherever this program can run.
+const negligible = 16 << 20
+
+// check reports whether there is room for bytes more. It looks at the computer with the
+// first reservation that matters, and before one that would be refused because of memory
+// that earlier work has left to the garbage collector.
 func (a *account) check(bytes uint64) error {
-	left := a.capacity
-	left.Free -= min(left.Free, a.reserved)
-	return left.Check(bytes)
+	if bytes <= negligible && a.reserved <= negligible-bytes {
+		return nil
+	}
+	fits := func() error {
+		left := a.capacity
+		left.Free -= min(left.Free, a.reserved)
+		return left.Check(bytes)
+	}
+	first := !a.measured
+	if first {
+		a.capacity, a.measured = Available(), true
+	}
+	err := fits()
+	if err != nil && first {
+		debug.FreeOSMemory()
+		a.capacity = Available()
+		err = fits()
+	}
+	a.measured = err == nil || a.reserved > 0
+	return err
 }
 
 // swap puts another account in the place of this one, which it returns.
