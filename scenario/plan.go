@@ -30,6 +30,9 @@ type Plan struct {
 	values   []number // of the names in expressions, but for i, rank, round and device
 }
 
+// mostRounds bounds the rounds of a run: more are a digit too many.
+const mostRounds = 10_000_000
+
 // Memory is a window that ranks share: that of all, or of a domain.
 type Memory struct {
 	Domain  *Domain // nil: all ranks
@@ -115,6 +118,9 @@ func (s *Scenario) PlanContext(ctx context.Context, c Choice) (*Plan, error) {
 func (s *Scenario) plan(c Choice, p *problems) *Plan {
 	before := len(p.errs)
 	pl := &Plan{Name: s.Name, scenario: s, params: map[string]setting{}, Rounds: max(c.Rounds, 1)}
+	if pl.Rounds > mostRounds {
+		p.flag("--rounds %d: write 1 to %d", pl.Rounds, mostRounds)
+	}
 	pl.chooseParams(c, p)
 	if pl.chooseRanks(c, p) {
 		pl.chooseRoot(c, p)

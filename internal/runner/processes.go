@@ -65,6 +65,16 @@ func (j *job) launch(ctx context.Context, r *Result) error {
 	return nil
 }
 
+// affordable refuses buffers whose values this computer cannot hold as often as a
+// simulation does: in the memory of the machine and in the op log.
+func affordable(pl *scenario.Plan) error {
+	const times = 2
+	if err := host.Check(host.Product(times, bytesOf(pl))); err != nil {
+		return &InputError{fmt.Errorf("the buffers of %d ranks: %w: take fewer ranks, or smaller buffers", pl.Ranks, err)}
+	}
+	return nil
+}
+
 // bytesOf estimates the memory of all ranks' windows, buffers and values: beside its
 // memory a rank holds the values of one buffer at a time, and those of the one before
 // until they are collected.

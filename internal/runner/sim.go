@@ -29,6 +29,9 @@ type tensor struct {
 
 // simulate runs the rounds on the simulated machine.
 func (j *job) simulate(ctx context.Context, r *Result) error {
+	if err := affordable(j.plan); err != nil {
+		return err
+	}
 	others := "choose others with -d, fewer with --nranks"
 	if _, ok := j.values.(folder); ok && j.Keep == "" {
 		others = "prepare another folder with other devices (-d) or fewer ranks (--nranks)"

@@ -28,6 +28,9 @@ func (o *Options) prepare(ctx context.Context, dir string) (undo func() error, e
 	if err != nil {
 		return nil, refused(ctx, err)
 	}
+	if n := numFiles(plan); n > mostFiles {
+		return nil, &InputError{fmt.Errorf("preparing %s: %d files are too many, there may be %d: take fewer rounds or ranks", dir, n, mostFiles)}
+	}
 	there, err := os.ReadDir(dir)
 	isNew := errors.Is(err, fs.ErrNotExist)
 	if err == nil && len(there) > 0 {
@@ -42,6 +45,27 @@ func (o *Options) prepare(ctx context.Context, dir string) (undo func() error, e
 		return nil, refused(ctx, fmt.Errorf("preparing %s: %w", dir, errors.Join(err, undo())))
 	}
 	return undo, nil
+}
+
+// mostFiles bounds the files of a folder.
+const mostFiles = 1_000_000
+
+// numFiles returns how many files of values a run has: inputs, outputs and golden values of
+// every rank in every round.
+func numFiles(plan *scenario.Plan) (n int) {
+	for rank := range plan.Ranks {
+		for _, b := range plan.Buffers {
+			if b.On(rank) && plan.HasInput(b) {
+				n++
+			}
+		}
+		for _, o := range plan.Outputs {
+			if o.On(rank) {
+				n += 2
+			}
+		}
+	}
+	return n * plan.Rounds
 }
 
 func (f folder) prepare(plan *scenario.Plan) error {
