@@ -20,6 +20,7 @@ import (
 
 	"github.com/kernbench/kernbench/comm/launch"
 	"github.com/kernbench/kernbench/internal/cli"
+	"github.com/kernbench/kernbench/internal/host"
 	"github.com/kernbench/kernbench/internal/report"
 )
 
@@ -30,6 +31,7 @@ const Version = report.Version
 // Ctrl-C asks what runs to end; a second one ends the program at once.
 func Main() {
 	launch.Child() // a rank of a run is this program again
+	host.LimitHeap()
 	ctx, cancel := context.WithCancelCause(context.Background())
 	asked := make(chan os.Signal, 1)
 	signal.Notify(asked, os.Interrupt, syscall.SIGTERM)

@@ -57,10 +57,12 @@ func count(ctx *torch.Context, name string, most int) (int, error) {
 // inputs is Q of some tokens, and K and V of some: a column for each element of each head.
 // Without values there are none.
 func (c attentionCase) inputs(ctx *torch.Context, queries, keys int) (q, k, v []float32, err error) {
-	if err := affordable(ctx, 2*float64(queries)*float64(keys)*float64(c.heads.Query*c.heads.Dim)); err != nil || !ctx.HasData() {
+	wide := c.heads.KV * c.heads.Dim
+	products := 2 * float64(queries) * float64(keys) * float64(c.heads.Query*c.heads.Dim)
+	elements := float64(queries)*float64(c.heads.Query*c.heads.Dim) + 2*float64(keys)*float64(wide) + float64(queries)*float64(keys)
+	if err := affordable(ctx, products, elements); err != nil || !ctx.HasData() {
 		return nil, nil, nil, err
 	}
-	wide := c.heads.KV * c.heads.Dim
 	return normal(queries*c.heads.Query*c.heads.Dim, 1, 1), normal(keys*wide, 1, 2), normal(keys*wide, 1, 3), nil
 }
 

@@ -149,8 +149,8 @@ func TestAllReduceParams(t *testing.T) {
 	program, _ := bench.Find("ccl_allreduce")
 	for _, tt := range []struct{ name, value, want string }{
 		{"algorithm", "rng_allreduce_8", `--algorithm: no algorithm is named "rng_allreduce_8" in preset default: `},
-		{"n-elem", "many", `--n-elem: "many": write a whole number, 0 or more`},
-		{"n-elem", "-1", `--n-elem: "-1": write a whole number, 0 or more`},
+		{"n-elem", "many", `--n-elem: "many": write a whole number from 0 to 4294967296`},
+		{"n-elem", "-1", `--n-elem: "-1": write a whole number from 0 to 4294967296`},
 	} {
 		_, err := program.Execute(t.Context(), bench.Options{Options: torch.Options{Params: map[string]string{tt.name: tt.value}}})
 		var wrong *bench.ParamError

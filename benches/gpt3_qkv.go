@@ -50,7 +50,7 @@ func runGPT3QKV(ctx *torch.Context) error {
 	if err := divides("tp", "columns of the projection", out, ranks); err != nil {
 		return err
 	}
-	if err := affordable(ctx, float64(tokens)*float64(hidden)*float64(out)); err != nil {
+	if err := affordable(ctx, float64(tokens)*float64(hidden)*float64(out), float64(hidden)*float64(out)+float64(tokens)*float64(hidden+out)); err != nil {
 		return err
 	}
 	var x, w, b []float32

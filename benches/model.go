@@ -16,6 +16,7 @@ type model interface {
 	io() *activations
 	divided() (n int, what string) // what is cut over the ranks
 	products() float64             // of two numbers, to compute it
+	elements() float64             // of weights, input and what lies between layers
 	fill()                         // makes weights and input
 	reference(ranks int) *dense.Matrix
 	// layers makes those of the calling rank, with their weights if there are values.
@@ -97,7 +98,7 @@ func ways(ctx *torch.Context, m model) (list []way, err error) {
 
 // runModel runs a model in all ways that the parameters ask for.
 func runModel(ctx *torch.Context, m model) error {
-	if err := affordable(ctx, m.products()); err != nil {
+	if err := affordable(ctx, m.products(), m.elements()); err != nil {
 		return err
 	}
 	list, err := ways(ctx, m)

@@ -78,12 +78,20 @@ func divides(param, what string, n int, ranks []int) error {
 // minutes' worth.
 const mostProducts = 1 << 37
 
-// affordable refuses values that would take too long to compute and to check.
-func affordable(ctx *torch.Context, products float64) error {
-	if ctx.HasData() && products > mostProducts {
+// bytesPerElement estimates what an element of inputs and weights takes of this computer: a
+// number, and in the reference its value and its error, with those of products on the way.
+const bytesPerElement = 64
+
+// affordable refuses values that would take too long to compute and to check, or more
+// memory than this computer has: elements is how many inputs and weights have.
+func affordable(ctx *torch.Context, products, elements float64) error {
+	if !ctx.HasData() {
+		return nil
+	}
+	if products > mostProducts {
 		return &bench.ParamError{Name: "tokens", Err: fmt.Errorf("%.1g products of numbers are too many to compute and check: take fewer tokens, or find out times only with --data=off", products)}
 	}
-	return nil
+	return ctx.Reserve("inputs and reference", uint64(bytesPerElement*elements))
 }
 
 // between is the algorithm of collectives between ranks, by the parameter.

@@ -5,10 +5,13 @@ package benches
 func values(n, step int) []float32 {
 	x := make([]float32, n)
 	for i := range x {
-		x[i] = float32(i*step%2039-1019) / 1024
+		x[i] = float32(valueAt(i, step))
 	}
 	return x
 }
+
+// valueAt returns number i of those of values.
+func valueAt(i, step int) float64 { return float64(i*step%2039-1019) / 1024 }
 
 // matmul is the product of a, m × k, and b, k × n, as Dot adds it up: in f32, in
 // ascending k, each product rounded before it is added.

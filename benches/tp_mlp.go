@@ -64,6 +64,10 @@ func (m *mlp) divided() (int, string) { return m.ffn, "features of the MLP" }
 
 func (m *mlp) products() float64 { return 2 * float64(m.tokens) * float64(m.hidden) * float64(m.ffn) }
 
+func (m *mlp) elements() float64 {
+	return 2*float64(m.hidden)*float64(m.ffn) + float64(m.tokens)*float64(2*m.hidden+m.ffn)
+}
+
 // fill makes what goes in.
 func (m *mlp) fill() {
 	m.x = normal(m.tokens*m.hidden, 1, 1)

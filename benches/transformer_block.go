@@ -90,6 +90,13 @@ func (b *block) products() (n float64) {
 	return n
 }
 
+func (b *block) elements() (n float64) {
+	for _, l := range b.linear() {
+		n += float64(l.in)*float64(l.out) + float64(b.tokens)*float64(l.in+l.out)
+	}
+	return n + float64(b.tokens)*float64(b.tokens) // and the scores of a head
+}
+
 // fill makes the weights and what goes in.
 func (b *block) fill() {
 	b.x = normal(b.tokens*b.hidden, 1, 1)

@@ -13,7 +13,7 @@ import (
 type Choice struct {
 	Ranks   int               `json:"nranks" yaml:"nranks" range:"1..64"`                 // 0 is the file's
 	Root    *int              `json:"root,omitempty" yaml:"root,omitempty" range:"0..63"` // nil is the file's
-	Rounds  int               `json:"rounds" yaml:"rounds" range:"1..1000000000"`         // 0 is one
+	Rounds  int               `json:"rounds" yaml:"rounds" range:"1..10000000"`           // 0 is one
 	Devices string            `json:"devices,omitempty" yaml:"devices,omitempty"`         // such as 0-3 or 0,2,5; "" is the file's
 	Params  map[string]string `json:"params,omitempty" yaml:"params,omitempty"`           // values, by name
 	Trusted bool              `json:"-"`                                                  // values are not tried: this plan was made before

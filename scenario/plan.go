@@ -119,7 +119,7 @@ func (s *Scenario) plan(c Choice, p *problems) *Plan {
 	before := len(p.errs)
 	pl := &Plan{Name: s.Name, scenario: s, params: map[string]setting{}, Rounds: max(c.Rounds, 1)}
 	if pl.Rounds > mostRounds {
-		p.flag("--rounds %d: write 1 to %d", pl.Rounds, mostRounds)
+		p.chosen(c, "rounds", "--rounds", fmt.Sprintf("%d: write 1 to %d", pl.Rounds, mostRounds))
 	}
 	pl.chooseParams(c, p)
 	if pl.chooseRanks(c, p) {

@@ -6,11 +6,15 @@ import (
 )
 
 // Compile lays out the system that s describes and applies its overrides, whose
-// errors come all at once. Other values must be those that loading a file lets
+// errors come all at once. A system whose graph this computer has no memory for is
+// refused. Other values must be those that loading a file lets
 // through: positive counts, and sites and corners on the NoC. Time and memory
 // are linear in the number of links: a thousand SIPs take well under a second.
 // The graph keeps s, which must not change afterwards.
 func Compile(s *Spec) (*Graph, error) {
+	if err := s.affordable(); err != nil {
+		return nil, err
+	}
 	g, err := layOut(s)
 	if err != nil {
 		return nil, err

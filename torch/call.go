@@ -82,6 +82,11 @@ func (d *Distributed) call(g *Group, r *request) (*Work, error) {
 // program without Spawn is all ranks at once, but for messages.
 func (c *Context) arrive(k *call, rank int, r *request, number int) (*Work, error) {
 	w, op := c.current, k.op
+	for _, s := range slices.Concat(r.in, r.out) {
+		if err := c.hold(r.collective.String(), onceWritten, s.x); err != nil {
+			return nil, err
+		}
+	}
 	k.requests[rank], k.lines[rank] = r, hostLine()
 	op.forming = slices.DeleteFunc(op.forming, func(f *worker) bool { return f == w })
 	complete := len(op.forming) == 0

@@ -35,6 +35,25 @@ func (c *Context) Check(name string, x *Tensor, want any) error {
 	})
 }
 
+// CheckFunc is Check with the elements that a function returns for their numbers in
+// row-major order. The function is not called in a run without values.
+func (c *Context) CheckFunc(name string, x *Tensor, want func(i int) float64) error {
+	if !c.HasData() {
+		return nil
+	}
+	right := Array{Shape: Shape{1}, DType: x.dtype, Bytes: make([]byte, x.dtype.Size())}
+	return c.check("CheckFunc", name, x, func(got *Array, which string) string {
+		size := x.dtype.Size()
+		for i := range got.Len() {
+			numeric.Set(x.dtype, right.Bytes, 0, want(i))
+			if numeric.Equal(x.dtype, got.Bytes[i*size:(i+1)*size], right.Bytes) >= 0 {
+				return fmt.Sprintf("element %d%s is %s, want %s", i, which, got.text(i), right.text(0))
+			}
+		}
+		return ""
+	})
+}
+
 // CheckWithin compares a tensor with numbers, element by element, each of which may be
 // off by as much as its tolerance, and adds the result to the report as Check does. NaN
 // is right where NaN is wanted, and nowhere else, and so is an infinity.

@@ -65,6 +65,11 @@ type Context struct {
 	trace   *trace.File // that it is recorded to; nil is none
 	tensors int         // made so far
 
+	used     []bool               // PEs that hold a tensor or have run a kernel
+	usedPEs  int                  // how many
+	reserved []func()             // takes back reservations of this computer's memory
+	holding  map[*Tensor][]func() // and those for the values of tensors
+
 	driver     *worker   // the program itself
 	workers    []*worker // of Spawn, by rank
 	current    *worker   // whose code runs; nil while the machine does
@@ -111,7 +116,7 @@ func New(ctx context.Context, o Options) (*Context, error) {
 	if o.Flit {
 		fidelity = fabric.Flit
 	}
-	c := &Context{ctx: ctx, options: o, lastUse: map[use]int32{}, messages: map[message][]*call{}}
+	c := &Context{ctx: ctx, options: o, lastUse: map[use]int32{}, messages: map[message][]*call{}, holding: map[*Tensor][]func(){}}
 	how := machine.Options{
 		Fidelity: fidelity, Limit: o.Limit, Log: !o.NoData || o.Race || o.KeepLog,
 		NoLines: !c.KeepsLog(), // nobody but the data phase reads it
@@ -190,6 +195,7 @@ func (c *Context) Closed(f func()) {
 
 // Close ends what still runs. A kernel in an endless loop of Go code cannot be ended.
 func (c *Context) Close() {
+	c.releaseAll()
 	if c.lost.Load() == nil {
 		c.m.Close()
 	}

@@ -1,11 +1,13 @@
 package torch
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 
 	"github.com/kernbench/kernbench/internal/machine"
 	"github.com/kernbench/kernbench/internal/memory"
+	"github.com/kernbench/kernbench/internal/numeric"
 	"github.com/kernbench/kernbench/internal/sim"
 	"github.com/kernbench/kernbench/tl"
 )
@@ -36,6 +38,9 @@ func (c *Context) Full(v float64, dtype DType, shape Shape, on ...Placement) (*T
 	if err != nil {
 		return nil, err
 	}
+	if err := c.hold("Full", onceWritten, x); err != nil {
+		return nil, errors.Join(err, x.Free())
+	}
 	p := machine.Program{Name: "full"}
 	for _, s := range x.shards {
 		p.Targets = append(p.Targets, s.at)
@@ -65,11 +70,32 @@ const fillElems = 1 << 14
 // tensor the first addend gets them and the others are zero.
 func (c *Context) FromSlice(data any, dtype DType, shape Shape, on ...Placement) (*Tensor, error) {
 	checkNumbers("FromSlice", data, shape)
-	x, err := c.allocate("FromSlice", dtype, shape, on)
+	return c.from("FromSlice", dtype, shape, on, func() []byte { return encode(data, dtype) })
+}
+
+// FromFunc is FromSlice of the elements that a function returns for their numbers in
+// row-major order, 0, 1, 2 and so on. The function is not called in a run without values,
+// which then needs no memory for them.
+func (c *Context) FromFunc(f func(i int) float64, dtype DType, shape Shape, on ...Placement) (*Tensor, error) {
+	return c.from("FromFunc", dtype, shape, on, func() []byte {
+		out := make([]byte, elems(shape)*dtype.Size())
+		for i := range elems(shape) {
+			numeric.Set(dtype, out, i, f(i))
+		}
+		return out
+	})
+}
+
+// from makes a tensor of bytes that are made if values are wanted.
+func (c *Context) from(op string, dtype DType, shape Shape, on []Placement, make func() []byte) (*Tensor, error) {
+	x, err := c.allocate(op, dtype, shape, on)
 	if err != nil {
 		return nil, err
 	}
-	return x, x.copyIn(encodeIf(c.m.Log != nil, data, dtype))
+	if err := x.copyOver(op, make); err != nil {
+		return nil, errors.Join(err, x.Free())
+	}
+	return x, nil
 }
 
 // FromNumpy returns a tensor of the contents of a .npy file.
@@ -81,11 +107,7 @@ func (c *Context) FromNumpy(file string, on ...Placement) (*Tensor, error) {
 	if err := checkShape(a.Shape); err != nil {
 		return nil, fmt.Errorf("%s: %w", file, err)
 	}
-	x, err := c.allocate("FromNumpy", a.DType, a.Shape, on)
-	if err != nil {
-		return nil, err
-	}
-	return x, x.copyIn(a.Bytes)
+	return c.from("FromNumpy", a.DType, a.Shape, on, func() []byte { return a.Bytes })
 }
 
 // CopyFrom copies elements into the tensor, in row-major order: those of a slice of
@@ -108,7 +130,7 @@ func (x *Tensor) CopyFrom(src any) error {
 		if err := same(src.Shape, src.DType); err != nil {
 			return err
 		}
-		return x.copyIn(slices.Clone(src.Bytes)) // the copy comes later
+		return x.copyOver("CopyFrom", func() []byte { return slices.Clone(src.Bytes) }) // the copy comes later
 	case *Tensor:
 		src.usable("CopyFrom")
 		if err := same(src.shape, src.dtype); err != nil {
@@ -118,10 +140,21 @@ func (x *Tensor) CopyFrom(src any) error {
 		if err != nil {
 			return err
 		}
-		return x.copyIn(a.Bytes)
+		return x.copyOver("CopyFrom", func() []byte { return a.Bytes })
 	}
 	checkNumbers("CopyFrom", src, x.shape)
-	return x.copyIn(encodeIf(x.ctx.m.Log != nil, src, x.dtype))
+	return x.copyOver("CopyFrom", func() []byte { return encode(src, x.dtype) })
+}
+
+// copyOver copies bytes into the tensor, which are made if values are wanted.
+func (x *Tensor) copyOver(op string, make func() []byte) error {
+	if !x.ctx.hasValues() {
+		return x.copyIn(nil)
+	}
+	if err := x.ctx.hold(op, onceCopied, x); err != nil {
+		return err
+	}
+	return x.copyIn(make())
 }
 
 func checkNumbers(op string, data any, shape Shape) {
@@ -134,20 +167,12 @@ func checkNumbers(op string, data any, shape Shape) {
 	}
 }
 
-// encodeIf is a slice as bytes, where somebody wants values.
-func encodeIf(wanted bool, data any, d DType) []byte {
-	if !wanted {
-		return nil
-	}
-	return encode(data, d)
-}
-
 // copyIn copies the bytes of the whole tensor from the host, when it is their turn;
 // nil if only the time matters.
 func (x *Tensor) copyIn(values []byte) error {
 	c := x.ctx
 	held := make([][]byte, len(x.shards))
-	if values != nil && c.m.Log != nil {
+	if values != nil {
 		for i := range x.shards {
 			s := &x.shards[i]
 			if s.addend == 0 && len(x.shards) == 1 {

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/kernbench/kernbench/internal/host"
 	"github.com/kernbench/kernbench/internal/stack"
 )
 
@@ -31,19 +32,24 @@ func (s *Stalled) Error() string {
 	return fmt.Sprintf("a %s has run for %v%s without an operation of %s: an endless loop, or raise the limit (--stall, Options.Stall)", what, s.After, where, without)
 }
 
-// guarded runs the machine and gives up when it gets stuck in a kernel, or when it
-// is asked to end and does not. A loop of Go code cannot be stopped from outside: its
-// goroutine is left behind, and the machine is not used again.
+// guarded runs the machine and gives up when it gets stuck in a kernel, when it is asked
+// to end and does not, or when it is about to use up the memory of this computer. A loop
+// of Go code cannot be stopped from outside: its goroutine is left behind, and the machine
+// is not used again.
 func (c *Context) guarded() error {
+	ctx, cancel := context.WithCancelCause(c.ctx)
+	defer cancel(nil)
 	done := make(chan error, 1)
 	go func() {
 		err := errors.New("a kernel or a worker ended its goroutine: return instead")
 		defer func() { done <- err }()
-		err = c.m.Engine.Run(c.ctx)
+		err = c.m.Engine.Run(ctx)
 	}()
 	ticker := time.NewTicker(max(1, c.options.Stall/stallLooks))
 	defer ticker.Stop()
-	asked := c.ctx.Done()
+	memory := time.NewTicker(memoryLooks)
+	defer memory.Stop()
+	asked := ctx.Done()
 	var patience <-chan time.Time
 	last, still := uint64(0), 0
 	for {
@@ -53,7 +59,11 @@ func (c *Context) guarded() error {
 		case <-asked:
 			asked, patience = nil, time.After(endWithin)
 		case <-patience:
-			return c.abandon(context.Cause(c.ctx))
+			return c.abandon(context.Cause(ctx))
+		case <-memory.C:
+			if err := host.Exhausted(); err != nil {
+				cancel(fmt.Errorf("the simulation was stopped: %w: take a smaller system, shorter programs, or no op log", err))
+			}
 		case <-ticker.C:
 			now := c.m.Engine.Beats()
 			if now != last {
@@ -81,6 +91,9 @@ func (c *Context) abandon(err error) error {
 
 // endWithin is how long a machine that is asked to end may take for it.
 const endWithin = 200 * time.Millisecond
+
+// memoryLooks is how long the guard waits before it looks at the memory again.
+const memoryLooks = 100 * time.Millisecond
 
 // stallLooks is how often the guard looks in the time it allows.
 const stallLooks = 20

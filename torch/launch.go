@@ -152,6 +152,9 @@ func (c *Context) Launch(name string, kernel any, args ...any) (*Launched, error
 	for _, pe := range o.pes {
 		p.Targets = append(p.Targets, machine.PEID(pe))
 	}
+	if err := c.usePEs("Launch", len(p.Targets), func(i int) machine.PEID { return p.Targets[i] }); err != nil {
+		return nil, err
+	}
 	for _, link := range o.links {
 		p.Links = append(p.Links, machine.Connection{A: machine.PEID(link.A), APort: link.APort, B: machine.PEID(link.B), BPort: link.BPort})
 	}
@@ -174,7 +177,11 @@ func (c *Context) Launch(name string, kernel any, args ...any) (*Launched, error
 	for _, x := range o.using {
 		x.usable("Launch")
 	}
-	l.enqueue(p, slices.Concat(tensors, o.using))
+	written := slices.Concat(tensors, o.using)
+	if err := c.hold("Launch", onceWritten, written...); err != nil {
+		return nil, err
+	}
+	l.enqueue(p, written)
 	return l, nil
 }
 

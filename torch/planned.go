@@ -75,6 +75,9 @@ func (c *Context) planOne(k *call, members []member, algorithm string, room memo
 			p.args = append(p.args, &ccl.Args{Plan: plan, Rank: i, First: first, In: pointers(l.in[i], plan.DType), Out: pointers(l.out[i], plan.DType)})
 		}
 	}
+	if err := c.usePEs(p.program.Name, len(p.program.Targets), func(i int) machine.PEID { return p.program.Targets[i] }); err != nil {
+		return nil, err
+	}
 	if p.inboxes == 0 {
 		p.connect()
 	}

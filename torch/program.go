@@ -15,12 +15,18 @@ func (c *Context) RunProgram(p *machine.Program, tensors ...*Tensor) (*Launched,
 	if err := c.operation("RunProgram"); err != nil {
 		return nil, err
 	}
+	if err := c.hold("RunProgram", onceWritten, tensors...); err != nil {
+		return nil, err
+	}
 	own := *p
 	pes := make([]int, len(p.Targets))
 	for i, pe := range p.Targets {
 		pes[i] = int(pe)
 	}
 	l := c.launched("RunProgram", p.Name, pes)
+	if err := c.usePEs("RunProgram", len(p.Targets), func(i int) machine.PEID { return p.Targets[i] }); err != nil {
+		return nil, err
+	}
 	l.enqueue(&own, tensors)
 	return l, nil
 }

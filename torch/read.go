@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/kernbench/kernbench/internal/host"
 	"github.com/kernbench/kernbench/internal/machine"
 	"github.com/kernbench/kernbench/internal/memory"
 	"github.com/kernbench/kernbench/internal/numeric"
@@ -73,6 +74,16 @@ func (x *Tensor) fetch(op string, list []shard) ([][]byte, error) {
 	if x.writer != nil {
 		if err := c.await(x.writer); err != nil {
 			return nil, err
+		}
+	}
+	if c.data != nil {
+		n := memory.Bytes(0)
+		for i := range list {
+			n += list[i].bytes
+		}
+		// The value of the read, its parts and the whole.
+		if err := host.Check(host.Product(3, uint64(n))); err != nil {
+			return nil, x.tooLarge(op, err)
 		}
 	}
 	out := make([][]byte, len(list))

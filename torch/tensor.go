@@ -27,6 +27,8 @@ type Tensor struct {
 	users  users      // these
 	marked *operation // that was last compared with another, and has it
 	freed  bool
+
+	held uint64 // how often its values are held by this computer, at most
 }
 
 // shard is what one PE holds of a tensor: a box of it, row-major without gaps.
@@ -50,6 +52,15 @@ type Placement interface {
 type level struct {
 	split Split
 	n     int
+}
+
+// placed returns how many PEs hold a tensor.
+func placed(levels []level) int {
+	n := 1
+	for _, l := range levels {
+		n *= l.n
+	}
+	return n
 }
 
 // cuts is the levels of a tensor as far as they say which element is where: two
@@ -153,6 +164,9 @@ func (c *Context) allocate(op string, dtype DType, shape Shape, on []Placement) 
 		panic(misuse(op, "%w", err))
 	}
 	placement := c.placement(op, on)
+	if err := c.affordPEs(op, placed(placement.levels(c))); err != nil {
+		return nil, err
+	}
 	return c.newTensor(op, dtype, shape, placement.place(c, op, shape), cuts(placement.levels(c), shape))
 }
 
@@ -178,6 +192,9 @@ func checkShape(shape Shape) error {
 func (c *Context) newTensor(op string, dtype DType, shape Shape, shards []shard, cuts string) (*Tensor, error) {
 	if !dtype.Valid() {
 		panic(misuse(op, "no such dtype: use torch.F16 to torch.U64"))
+	}
+	if err := c.usePEs(op, len(shards), func(i int) machine.PEID { return shards[i].at }); err != nil {
+		return nil, err
 	}
 	c.tensors++
 	x := &Tensor{ctx: c, name: fmt.Sprintf("tensor %d %v %v", c.tensors, shape, dtype), shape: slices.Clone(shape), dtype: dtype, shards: shards, cuts: cuts}
@@ -231,6 +248,7 @@ func (x *Tensor) Free() error {
 }
 
 func (x *Tensor) unmap() error {
+	x.release()
 	segments, err := x.ctx.m.Space.Unmap(x.base)
 	if err != nil {
 		return err

@@ -15,6 +15,7 @@ import (
 
 	"github.com/kernbench/kernbench/internal/config"
 	"github.com/kernbench/kernbench/internal/file"
+	"github.com/kernbench/kernbench/internal/host"
 	"github.com/kernbench/kernbench/internal/memory"
 	"github.com/kernbench/kernbench/internal/printable"
 )
@@ -68,6 +69,7 @@ func status(ctx context.Context, err error) int {
 	var exit *exitError
 	var full *memory.OutOfMemory
 	is := func(target error) bool { return errors.Is(err, target) }
+	var short *host.MemoryError
 	switch {
 	case err == nil:
 		return exitOK
@@ -81,7 +83,7 @@ func status(ctx context.Context, err error) int {
 		return exitFailed
 	case errors.As(err, &exit):
 		return exit.code
-	case errors.As(err, &full), ofName(err):
+	case errors.As(err, &full), errors.As(err, &short), ofName(err):
 		return exitUsage
 	}
 	return exitFailed

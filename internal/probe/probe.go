@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/kernbench/kernbench/internal/fabric"
+	"github.com/kernbench/kernbench/internal/host"
 	"github.com/kernbench/kernbench/internal/machine"
 	"github.com/kernbench/kernbench/internal/memory"
 	"github.com/kernbench/kernbench/internal/report"
@@ -81,6 +83,9 @@ func Run(ctx context.Context, g *topology.Graph, o Options) (*Report, error) {
 		Version: report.Version, Topology: report.UsedBy(g.Spec()), OK: true,
 		Fidelity: map[fabric.Fidelity]string{fabric.Train: "train", fabric.Flit: "flit"}[o.Fidelity],
 	}
+	if err := affordable(g, o); err != nil {
+		return nil, err
+	}
 	var err error
 	if r.Launch, err = measureLaunch(ctx, g, o); err != nil {
 		return nil, err
@@ -108,6 +113,25 @@ func Run(ctx context.Context, g *topology.Graph, o Options) (*Report, error) {
 		}
 	}
 	return r, nil
+}
+
+// affordable refuses probes that this computer has no memory for: a launch on all PEs, and
+// flit by flit, the bursts of as many transfers as a cube has PEs.
+func affordable(g *topology.Graph, o Options) error {
+	const perPE, perBurst = 12 << 10, 80
+	s := g.Spec()
+	pes := s.System.SIPs.Count * s.CubesPerSIP() * s.PEsPerCube()
+	if err := host.Check(host.Product(pes, perPE)); err != nil {
+		return fmt.Errorf("a launch on %d PEs: %w: take a smaller system", pes, err)
+	}
+	if o.Fidelity != fabric.Flit || len(o.Sizes) == 0 {
+		return nil
+	}
+	largest := min(slices.Max(o.Sizes), s.Cube.HBM.SliceSize) // more is left out
+	if err := host.Check(host.Product(int64(largest/s.Cube.HBM.Burst)+1, int64(s.PEsPerCube()), perBurst)); err != nil {
+		return fmt.Errorf("transfers of %v flit by flit: %w: take smaller sizes, or --fidelity train", largest, err)
+	}
+	return nil
 }
 
 func measureLaunch(ctx context.Context, g *topology.Graph, o Options) (Launch, error) {

@@ -54,7 +54,7 @@ func TestPreparedMistakes(t *testing.T) {
 		{`"nranks": 2,`, ``, `:1:1: nranks: missing: add a whole number from 1 to 64`},
 		{`"root": 0`, `"root": 5`, `:4:11: root: 5: the ranks are 0 to 1`},
 		{`"root": 0`, `"root": null`, `:4:3: root: no value: give a whole number from 0 to 63, or delete the key`},
-		{`"rounds": 1`, `"rounds": 0`, `:5:13: rounds: expected a whole number from 1 to 1000000000, got 0`},
+		{`"rounds": 1`, `"rounds": 0`, `:5:13: rounds: expected a whole number from 1 to 10000000, got 0`},
 		{`"rounds": 1`, `"rounds": 1, "Trusted": true`, `:5:16: Trusted: unknown key; known here: scenario, nranks, root, rounds, devices, params`},
 		{`"0,1"`, `"0,0"`, `:6:14: devices: 0,0: device 0 is there twice: each rank has a device of its own`},
 		{`"0,1"`, `[0, 1]`, `:6:14: devices: expected a text, got a list`},

@@ -1,0 +1,132 @@
+package torch
+
+import (
+	"fmt"
+
+	"github.com/kernbench/kernbench/internal/host"
+	"github.com/kernbench/kernbench/internal/machine"
+	"github.com/kernbench/kernbench/internal/memory"
+)
+
+// Estimates of what the simulation of a PE that holds a tensor or runs a kernel takes of
+// this computer: its queues, engines and coroutine, and the records of its operations if
+// they are kept.
+const (
+	perPE     = 24 << 10
+	perPELogs = 8 << 10
+)
+
+// Reserve announces that the program will use bytes of this computer's memory for values of
+// its own, such as inputs and references, until the context is closed. It returns an error,
+// for which nothing has been allocated, if this computer, or a control group of this
+// process, has not as many. Tensors make reservations by themselves.
+func (c *Context) Reserve(what string, bytes uint64) error {
+	release, err := host.Reserve(bytes)
+	if err != nil {
+		return fmt.Errorf("%s: %w: take smaller sizes, or find out times only with --data=off", what, err)
+	}
+	c.reserved = append(c.reserved, release)
+	return nil
+}
+
+// affordPEs refuses more PEs than this computer can simulate, before they are listed.
+func (c *Context) affordPEs(op string, pes int) error {
+	if pes <= c.usedPEs {
+		return nil
+	}
+	if err := host.Check(host.Product(uint64(pes-c.usedPEs), c.perPE())); err != nil {
+		return fmt.Errorf("%s on %d PEs: %w: take a smaller system, or fewer PEs", op, pes, err)
+	}
+	return nil
+}
+
+// usePEs reserves memory for those of n different PEs that have not been used before.
+func (c *Context) usePEs(op string, n int, pe func(i int) machine.PEID) error {
+	if c.used == nil {
+		c.used = make([]bool, c.NumPEs())
+	}
+	more := 0
+	for i := range n {
+		if !c.used[pe(i)] {
+			more++
+		}
+	}
+	if more == 0 {
+		return nil
+	}
+	release, err := host.Reserve(host.Product(uint64(more), c.perPE()))
+	if err != nil {
+		return fmt.Errorf("%s, with %d PEs in use: %w: take a smaller system, or fewer PEs", op, c.usedPEs+more, err)
+	}
+	c.reserved = append(c.reserved, release)
+	c.usedPEs += more
+	for i := range n {
+		c.used[pe(i)] = true
+	}
+	return nil
+}
+
+func (c *Context) perPE() uint64 {
+	if c.m.Log != nil {
+		return perPE + perPELogs
+	}
+	return perPE
+}
+
+// hasValues reports whether the values of tensors are kept: to compute with them, or in an
+// op log that is saved.
+func (c *Context) hasValues() bool { return c.data != nil || c.options.KeepLog }
+
+// How often the values of a tensor are held: in the memory of the machine once an operation
+// may have written them, and when they come from the host, as a whole and in the op log too.
+const (
+	onceWritten = 1
+	onceCopied  = 3
+)
+
+// hold announces that the values of tensors will be held so many times, until the tensors
+// are freed.
+func (c *Context) hold(op string, times uint64, tensors ...*Tensor) error {
+	for _, x := range tensors {
+		if times <= x.held || !c.hasValues() {
+			continue
+		}
+		release, err := host.Reserve(host.Product(times-x.held, uint64(x.bytes())))
+		if err != nil {
+			return x.tooLarge(op, err)
+		}
+		x.held, c.holding[x] = times, append(c.holding[x], release)
+	}
+	return nil
+}
+
+func (x *Tensor) tooLarge(op string, err error) error {
+	return fmt.Errorf("%s: values of %s: %w: make it smaller, or find out times only with --data=off", op, x.name, err)
+}
+
+// bytes returns the size of all shards.
+func (x *Tensor) bytes() (n memory.Bytes) {
+	for i := range x.shards {
+		n += x.shards[i].bytes
+	}
+	return n
+}
+
+// release gives up what was reserved for the tensor.
+func (x *Tensor) release() {
+	for _, release := range x.ctx.holding[x] {
+		release()
+	}
+	delete(x.ctx.holding, x)
+}
+
+// releaseAll gives up what was reserved for the context and its tensors.
+func (c *Context) releaseAll() {
+	for _, release := range c.reserved {
+		release()
+	}
+	c.reserved = nil
+	for x := range c.holding {
+		x.release()
+	}
+}
