@@ -1,6 +1,7 @@
 package scenario
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"reflect"
@@ -64,13 +65,19 @@ func (pl *Plan) settle(p *problems, c *call) (name string, f any) {
 	if c.text == nil || p.known(at) || p.known(c.key) {
 		return "", nil
 	}
-	name = c.text.Name
 	params := s.paramNames()
 	slices.SortFunc(params, func(a, b string) int { return len(b) - len(a) }) // $mode_2 before $mode
-	for _, param := range params {
-		name = strings.ReplaceAll(name, "$"+param, pl.params[param].String())
-	}
-	if missing := paramInName.FindString(name); missing != "" {
+	missing := ""
+	name = paramInName.ReplaceAllStringFunc(c.text.Name, func(word string) string {
+		for _, param := range params {
+			if rest, ok := strings.CutPrefix(word, "$"+param); ok {
+				return pl.params[param].String() + rest
+			}
+		}
+		missing = cmp.Or(missing, word)
+		return word
+	})
+	if missing != "" {
 		if !p.unread {
 			p.put(p.doc.ErrorIn(at, c.text.Name, strings.Index(c.text.Name, missing), "no parameter %s: params has %s%s", missing[1:], list(s.paramNames()), config.DidYouMean(missing[1:], s.paramNames())))
 		}

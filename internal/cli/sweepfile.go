@@ -119,7 +119,9 @@ func (f *sweepFile) fail(path, format string, args ...any) {
 func (f *sweepFile) dimension(path string, d dimensionText) (columns []column) {
 	if d.Zip == nil {
 		columns = f.column(path, d)
-		f.checkTwice(columns)
+		if !d.ranged() { // a range has no value twice
+			f.checkTwice(columns)
+		}
 		return columns
 	}
 	if d.Key != "" || d.Values != nil || d.ranged() {
@@ -209,8 +211,11 @@ func (f *sweepFile) numbers(path string, d dimensionText) (values []string) {
 	case *d.From > *d.To:
 		f.fail(path+".to", "the range ends before it begins, with %d", *d.From)
 		return nil
+	case d.Step != nil && (uint64(*d.To)-uint64(*d.From))/uint64(*d.Step) >= sweep.MaxPoints:
+		f.fail(path, "more than %d values: take larger steps, or an end that is nearer", sweep.MaxPoints)
+		return nil
 	}
-	for n := *d.From; len(values) <= sweep.MaxPoints; {
+	for n := *d.From; ; {
 		values = append(values, strconv.Itoa(n))
 		switch { // compared before it grows, lest it overflow
 		case d.Step != nil && n <= *d.To-*d.Step:
@@ -221,7 +226,6 @@ func (f *sweepFile) numbers(path string, d dimensionText) (values []string) {
 			return values
 		}
 	}
-	return values
 }
 
 // points is all combinations, the last dimension changing fastest.
