@@ -73,3 +73,30 @@ func TestBusFactor(t *testing.T) {
 		}
 	}
 }
+
+// FuzzSizes: whatever sizes and steps are asked for, they are refused, or as many as were
+// counted before, ascending, within their bounds.
+func FuzzSizes(f *testing.F) {
+	f.Add(int64(8), int64(64), int64(0), 2)
+	f.Add(int64(8), int64(8<<30), int64(8), 0)
+	f.Add(int64(0), int64(1<<40), int64(1<<62-1), 1<<62)
+	f.Fuzz(func(t *testing.T, least, most, step int64, factor int) {
+		o := Options{
+			Backend: Goroutines, NRanks: 2, Min: topology.Bytes(least), Max: topology.Bytes(most),
+			StepBytes: topology.Bytes(step), StepFactor: factor,
+		}
+		if o.Validate() != nil {
+			return
+		}
+		n, last := int64(0), topology.Bytes(-1)
+		for size := range o.sizes() {
+			if n++; size <= last || size < o.Min || size > o.Max || n > mostRows {
+				t.Fatalf("%+v: size %d is %d, after %d", o, n, size, last)
+			}
+			last = size
+		}
+		if n != o.numSizes() {
+			t.Errorf("%+v: %d sizes, and %d were counted", o, n, o.numSizes())
+		}
+	})
+}
