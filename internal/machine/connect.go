@@ -58,6 +58,7 @@ func (m *Machine) connect(r *Run) error {
 		if err != nil {
 			return err
 		}
+		m.Engine.Beat() // a large launch has very many
 		r.cores[l.A].ports[l.APort] = port{out: ab, in: ba}
 		r.cores[l.B].ports[l.BPort] = port{out: ba, in: ab}
 	}
@@ -124,6 +125,7 @@ func (m *Machine) disconnect(r *Run) {
 		if err := m.Memory(b.memory).Allocator.Free(b.addr); err != nil {
 			panic(err) // it was allocated above
 		}
+		m.Engine.Beat()
 	}
 	r.rings, r.blocks = nil, nil
 }

@@ -164,6 +164,7 @@ func (lr *launcher) release(l *Launch) {
 			pe.DMA.Drain(p) // a kernel ends with its last transfer
 			lr.ended(l, i, pe)
 		})
+		m.Engine.Beat()
 	}
 }
 

@@ -155,6 +155,7 @@ func (r *Run) prepare() (err error) {
 		r.cores[id] = m.newCore(r, m.PE(id), rank)
 		r.cores[id].measure()
 		clear(r.cores[id].home.signals)
+		m.Engine.Beat()
 	}
 	if err := m.connect(r); err != nil {
 		m.disconnect(r)
