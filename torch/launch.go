@@ -1,6 +1,7 @@
 package torch
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -253,8 +254,10 @@ func (x *Tensor) parts(pes []machine.PEID) []machine.Part {
 // pointer returns the tensor as the kernel on a PE sees it: the part that the PE holds, or
 // the whole tensor if it holds none.
 func (x *Tensor) pointer(at machine.Part, whole *tl.Ptr) tl.Ptr {
-	i := slices.IndexFunc(x.shards, func(s shard) bool { return s.va == at.VA && s.bytes == at.Bytes })
-	if i < 0 {
+	i, found := slices.BinarySearchFunc(x.shards, at, func(s shard, at machine.Part) int {
+		return cmp.Or(cmp.Compare(s.va, at.VA), cmp.Compare(s.bytes, at.Bytes)) // an empty one shares its address with the next
+	})
+	if !found {
 		return *whole
 	}
 	s := &x.shards[i]
