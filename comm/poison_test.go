@@ -201,8 +201,12 @@ func TestClosed(t *testing.T) {
 func TestBarrierWithoutOne(t *testing.T) {
 	for _, b := range backends {
 		t.Run(b, func(t *testing.T) {
+			var have sync.WaitGroup // all ranks have the window
+			have.Add(4)
 			errs := commtest.World(comm.Options{Backend: b, Timeout: commtest.Patience}, 4, func(c *comm.Comm) error {
 				w, err := c.AllocWindow(8, 1)
+				have.Done()
+				have.Wait()
 				if err != nil || c.Rank() == 2 {
 					return err
 				}
