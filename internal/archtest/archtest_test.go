@@ -91,6 +91,16 @@ func TestCheck(t *testing.T) {
 			want: []string{"internal/pe/pe.go:3: fmt.Printf in library code; return the text, or write to an io.Writer the caller gives"},
 		},
 		{
+			name: "files",
+			files: map[string]string{
+				"internal/file/read.go":     "package file\nimport \"os\"\nvar _, _ = os.Open(\"\")\n",
+				"internal/host/memory.go":   "package host\nimport \"os\"\nvar _, _ = os.ReadFile(\"/proc/meminfo\")\n",
+				"internal/npy/read_test.go": "package npy\nimport \"os\"\nvar _, _ = os.ReadFile(\"\")\n",
+				"internal/npy/read.go":      "package npy\nimport \"os\"\nvar _, _ = os.Stat(\"\")\nvar _, _ = os.ReadFile(\"\")\n",
+			},
+			want: []string{"internal/npy/read.go:4: os.ReadFile outside of internal/file; read with its Reader, write with its Writer"},
+		},
+		{
 			name: "closed form that only computes",
 			files: map[string]string{
 				"internal/pe/formula.go":      "package pe\n" + simImport + "func GemmTime() sim.Time { return sim.MulDiv(1, 2, 3) + sim.Second }\n",

@@ -24,6 +24,7 @@ func check(fsys fs.FS) ([]string, error) {
 		p := pass{dir: dir, fset: fset, files: files}
 		p.imports()
 		p.prints()
+		p.fileAccess()
 		p.formulas()
 		found = append(found, p.found...)
 	}
@@ -117,6 +118,26 @@ func (p *pass) prints() {
 		for _, sel := range selectionsFrom(file, "fmt") {
 			if strings.HasPrefix(sel.Sel.Name, "Print") {
 				p.report(sel.Pos(), "fmt.%s in library code; return the text, or write to an io.Writer the caller gives", sel.Sel.Name)
+			}
+		}
+	}
+}
+
+// fileCalls is the functions of package os that open, read, write or rename a file.
+var fileCalls = []string{"Create", "CreateTemp", "Open", "OpenFile", "ReadFile", "Rename", "WriteFile"}
+
+// fileAccess checks that files of the user are read and written by internal/file.
+func (p *pass) fileAccess() {
+	if matchesAny(fileAccessors, p.dir) {
+		return
+	}
+	for _, file := range p.files {
+		if p.isTest(file) {
+			continue
+		}
+		for _, sel := range selectionsFrom(file, "os") {
+			if slices.Contains(fileCalls, sel.Sel.Name) {
+				p.report(sel.Pos(), "os.%s outside of internal/file; read with its Reader, write with its Writer", sel.Sel.Name)
 			}
 		}
 	}

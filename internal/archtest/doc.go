@@ -16,6 +16,9 @@
 //     "C".
 //   - Only commands and examples print: fmt.Print, Printf and Println appear in
 //     cmd, internal/cli, examples and tests alone.
+//   - Only internal/file opens, reads, writes and renames files of the user. The
+//     packages that deal with files of the system or with temporary ones are listed
+//     in layers_test.go.
 //
 // Archtest imports nothing of the module. When a rule is wrong, change it
 // here with an ADR that says why.

@@ -38,6 +38,14 @@ var simInFormulas = []string{
 // printers is where fmt.Print may appear.
 var printers = []string{"cmd/...", "internal/cli", "examples/..."}
 
+// fileAccessors is the packages that may open files by themselves, beside internal/file: for
+// shared memory and locks, for files of the system, for the running program, and for
+// tests and tools.
+var fileAccessors = []string{
+	"internal/file", "internal/sweep", "internal/report", "internal/host/...", "comm/shm", "comm/launch",
+	"internal/adrindex", "internal/config/configtest", "cmd/collbench", "examples/...",
+}
+
 // yamlLibraries are the import paths that only internal/config, and tests, may use.
 var yamlLibraries = []string{"go.yaml.in/yaml/...", "gopkg.in/yaml.v2", "gopkg.in/yaml.v3"}
 
