@@ -24,7 +24,7 @@ const maxNumpyBytes = 64 << 30
 // LoadNumpy reads a .npy file.
 func LoadNumpy(name string) (*Array, error) { return loadNumpy(context.Background(), name) }
 
-// loadNumpy is LoadNumpy until ctx ends.
+// loadNumpy reads a .npy file, until ctx ends.
 func loadNumpy(ctx context.Context, name string) (*Array, error) {
 	f, err := file.Open(ctx, name, maxNumpyBytes)
 	if err != nil {

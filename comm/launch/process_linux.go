@@ -214,7 +214,7 @@ func (p *process) listen(events chan<- event) *outcome {
 // signalError reports that a process was ended by a signal.
 type signalError struct{ syscall.Signal }
 
-// Error is such as "killed by SIGKILL".
+// Error returns a text such as "killed by SIGKILL".
 func (e *signalError) Error() string { return "killed by " + unix.SignalName(e.Signal) }
 
 // killedForMemory reports whether a death can be the kernel's way to get memory back. It

@@ -15,7 +15,7 @@ type MemoryError struct {
 	Where string // as in Memory
 }
 
-// Error is such as "34.4 GB of memory are needed, and 0.9 GB are free of the 1.07 GB that
+// Error returns a text such as "34.4 GB of memory are needed, and 0.9 GB are free of the 1.07 GB that
 // control group /a allows".
 func (e *MemoryError) Error() string {
 	return fmt.Sprintf("%s of memory are needed, and %s are free of the %s that %s", GB(e.Need), GB(e.Free), GB(e.Total), e.Where)

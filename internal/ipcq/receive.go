@@ -207,7 +207,7 @@ func (m *message) Kind() string {
 	return fmt.Sprintf("a message %v %v", m.Shape.Dim[:m.Shape.Rank], m.DType)
 }
 
-// HeldBy is the sender's kernel.
+// HeldBy returns the sender's kernel.
 func (m *message) HeldBy() *sim.Proc { return m.ring.From.Proc }
 
 // Await parks the receiver, whose clock is at now, until the message is complete, or

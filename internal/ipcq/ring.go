@@ -147,7 +147,7 @@ func (r *room) String() string { return r.Kind() + " of " + (*Ring)(r).String() 
 // Kind describes the wait without its queue.
 func (r *room) Kind() string { return "a free slot" }
 
-// HeldBy is the receiver's kernel.
+// HeldBy returns the receiver's kernel.
 func (r *room) HeldBy() *sim.Proc { return r.To.Proc }
 
 // AwaitRoom parks the sender, whose clock is at now, until another credit is on its

@@ -262,8 +262,8 @@ type anyMessage struct{ *core }
 
 func (anyMessage) String() string { return "a message on any port" }
 
-// HeldBy is the kernel at the other end of the first queue whose kernel has not ended, or
-// one of those that have ended.
+// HeldBy returns the kernel at the other end of the first queue whose kernel has not ended,
+// or else a kernel that has ended.
 func (m anyMessage) HeldBy() (ended *sim.Proc) {
 	for i := range m.ports {
 		if in := m.ports[i].in; in != nil && in.From.Proc != nil {

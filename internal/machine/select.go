@@ -147,7 +147,7 @@ func (s *selection) String() string {
 	return s.text(func(r *ipcq.Ring, before string) string { return before + r.String() })
 }
 
-// Kind is all of the cases without their queues.
+// Kind returns the names of all cases, without their queues.
 func (s *selection) Kind() string {
 	return s.text(func(*ipcq.Ring, string) string { return "" })
 }
@@ -167,8 +167,8 @@ func (s *selection) text(queue func(r *ipcq.Ring, before string) string) string 
 	return strings.Join(texts, ", or ")
 }
 
-// HeldBy is the kernel at the other end of the first queue whose kernel has not ended. If
-// all have, it is one of these, unless there is a signal: which kernel could change that
+// HeldBy returns the kernel at the other end of the first queue whose kernel has not ended. If
+// all have ended, it returns one of them, unless there is a signal: which kernel could change that
 // is not known.
 func (s *selection) HeldBy() (ended *sim.Proc) {
 	signal := false

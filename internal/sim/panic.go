@@ -17,7 +17,7 @@ type PanicError struct {
 	Stack string
 }
 
-// Error is one line that says where in the author's code the panic was. The stack is added
+// Error returns one line that says where in the author's code the panic was. The stack is added
 // if the simulator panicked by itself, not with an error for the author.
 func (e *PanicError) Error() string {
 	who := e.Proc
@@ -47,7 +47,7 @@ func Panicked(value any, text string) string {
 	return fmt.Sprintf("panic%s: %v", line, value)
 }
 
-// Unwrap is the panic's value where that is an error.
+// Unwrap returns the panic's value where that is an error.
 func (e *PanicError) Unwrap() error {
 	err, _ := e.Value.(error)
 	return err

@@ -12,7 +12,7 @@ import (
 	"strings"
 )
 
-// Loop is Line for a goroutine that does not end. The compiler gives a loop with an empty
+// Loop returns what Line returns, for a goroutine that does not end. The compiler gives a loop with an empty
 // body the line of another statement. Where the source can be read, Loop returns the line
 // of the only such loop in the function, unless Line is in a loop with a body.
 func Loop(text string) string {
