@@ -173,3 +173,40 @@ func TestBank(t *testing.T) {
 		return commtest.Says(w.Bank(5), fmt.Sprintf("rank %d: bank, signal 5: out of range: the window has 4 signals", c.Rank()))
 	})
 }
+
+// TestWaitAnyOfWindows waits for signals of two windows, of which either comes.
+func TestWaitAnyOfWindows(t *testing.T) {
+	everywhere(t, 2, func(c *comm.Comm) error {
+		a, err := c.AllocWindow(0, 1)
+		if err != nil {
+			return err
+		}
+		b, err := c.AllocWindow(8, 3)
+		if err != nil {
+			return err
+		}
+		for round := range int64(20) {
+			w, signal := a, 0
+			if round%2 == 1 {
+				w, signal = b, 2
+			}
+			if c.Rank() == 0 {
+				if err := w.Notify(1, signal, comm.Add, 1); err != nil {
+					return err
+				}
+			} else {
+				got, err := a.WaitAny([]comm.Condition{{Signal: 0, Cmp: comm.GT, Value: (round + 1) / 2}, {Window: b, Signal: 2, Cmp: comm.GT, Value: round / 2}})
+				if want := int(round % 2); err != nil || got != want {
+					return fmt.Errorf("round %d: condition %d, %v, want %d", round, got, err, want)
+				}
+			}
+			if err := c.Barrier(); err != nil {
+				return err
+			}
+		}
+		if _, err := a.WaitAny([]comm.Condition{{Window: b, Signal: 3}}); err == nil {
+			return fmt.Errorf("no error for signal 3 of a window that has 3")
+		}
+		return nil
+	})
+}

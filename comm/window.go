@@ -186,20 +186,35 @@ type Condition struct {
 	Signal int
 	Cmp    Cmp
 	Value  int64
+	Window *Window // that has the signal, of the same world; nil is the window that is asked
+}
+
+// of returns the window that has the signal.
+func (c *Condition) of(w *Window) *Window {
+	if c.Window != nil {
+		return c.Window
+	}
+	return w
+}
+
+// holds reports whether the comparison is true now.
+func (c *Condition) holds(w *Window) bool {
+	w = c.of(w)
+	return c.Cmp.Holds(int64(atomic.LoadUint64(word(w.local, w.at(c.Signal)))), c.Value)
 }
 
 // WaitAny waits until one of some conditions, of which there is one at least, is so, and
 // is the index of the first that is.
 func (w *Window) WaitAny(conditions []Condition) (int, error) {
 	for _, c := range conditions {
-		if err := w.checkWait(place{op: "wait", peer: -1, signal: c.Signal}, c.Cmp); err != nil {
+		if err := c.of(w).checkWait(place{op: "wait", peer: -1, signal: c.Signal}, c.Cmp); err != nil {
 			return 0, err
 		}
 	}
 	found := 0
 	err := w.comm.awaitLong(func() bool {
-		for i, c := range conditions {
-			if c.Cmp.Holds(int64(atomic.LoadUint64(word(w.local, w.at(c.Signal)))), c.Value) {
+		for i := range conditions {
+			if conditions[i].holds(w) {
 				found = i
 				return true
 			}

@@ -93,6 +93,9 @@ func (r *Rank) refused(name string, err error) error {
 	return fmt.Errorf("launch of %s on %s: %w", name, r.name(), err)
 }
 
+// Comm returns the communicator of the rank.
+func (r *Rank) Comm() *comm.Comm { return r.comm }
+
 func (r *Rank) name() string { return "rank " + strconv.Itoa(r.comm.Rank()) }
 
 // meet waits for the other ranks, with signals that are 0.
@@ -117,7 +120,7 @@ func (r *Rank) meet() error {
 // wait waits until one of some conditions, of which there is one at least, is so, and is
 // the index of the first that is.
 func (r *Rank) wait(conditions []comm.Condition) (int, error) {
-	if only := conditions[0]; len(conditions) == 1 { // errors name it
+	if only := conditions[0]; len(conditions) == 1 && only.Window == nil { // errors name it
 		return 0, r.signals.WaitSignal(only.Signal, only.Cmp, only.Value)
 	}
 	return r.signals.WaitAny(conditions)

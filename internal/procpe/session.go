@@ -71,10 +71,10 @@ func (s *Session) core(await func([]comm.Condition) (int, error)) *core {
 
 // Wait waits until what one of some workers waits for is so: [Worker.Resume] then has it
 // go on. It waits for nothing if one of them can go on already. Those that run no kernel
-// don't count. An error is comm's, and says what they wait for; Resume then has their
-// waits fail too.
-func (s *Session) Wait(workers []*Worker) error {
-	s.conditions = s.conditions[:0]
+// don't count. It also ends when one of some further conditions is so. An error is comm's,
+// and says what workers wait for; Resume then has their waits fail too.
+func (s *Session) Wait(workers []*Worker, also ...comm.Condition) error {
+	s.conditions = append(s.conditions[:0], also...)
 	for _, w := range workers {
 		if !w.running {
 			continue
@@ -89,7 +89,11 @@ func (s *Session) Wait(workers []*Worker) error {
 		return errors.New("no worker waits for anything: Start a kernel instead")
 	}
 	if _, err := s.rank.wait(s.conditions); err != nil {
-		return fmt.Errorf("%s on %s, where %s: %w", s.name, s.rank.name(), waiting(workers), err)
+		where := waiting(workers)
+		if where == "" {
+			where = "no kernel runs"
+		}
+		return fmt.Errorf("%s on %s, where %s: %w", s.name, s.rank.name(), where, err)
 	}
 	return nil
 }
