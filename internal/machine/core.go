@@ -247,7 +247,7 @@ func (c *core) Scratch(n int64) (int64, error) {
 // Bytes computes a tile's value, once the tile is there.
 func (c *core) Bytes(v tl.Value) ([]byte, error) {
 	if c.m.Data == nil {
-		return nil, errors.New("values are not computed in this run: leave out --data=off, or do not branch on them")
+		return nil, errNoValues
 	}
 	if err := c.tick(); err != nil {
 		return nil, err

@@ -1,6 +1,9 @@
 package machine
 
 import (
+	"errors"
+	"fmt"
+
 	"github.com/kernbench/kernbench/internal/fabric"
 	"github.com/kernbench/kernbench/internal/memory"
 	"github.com/kernbench/kernbench/internal/numeric"
@@ -9,6 +12,8 @@ import (
 	"github.com/kernbench/kernbench/internal/sim"
 	"github.com/kernbench/kernbench/topology"
 )
+
+var errNoValues = errors.New("values are not computed in this run: leave out --data=off, or do not branch on them")
 
 // CopyIn copies bytes from the host to a range of virtual addresses, from the present
 // instant on; done is called at its end. In a run without values, data may be nil.
@@ -37,6 +42,43 @@ func (m *Machine) Clear(va memory.VA, n memory.Bytes) error {
 	op.Start, op.End = op.Issue, op.Issue
 	m.Log.Effect(m.Log.Add(op), oplog.Write)
 	return nil
+}
+
+// Peek returns bytes of memory as they are now: it computes what has been written so far.
+// It takes no simulated time, and the op log does not have it.
+func (m *Machine) Peek(va memory.VA, n memory.Bytes) ([]byte, error) {
+	if m.Data == nil {
+		return nil, errNoValues
+	}
+	if err := m.Data.Flush(); err != nil {
+		return nil, err
+	}
+	pieces, err := m.pieces(nil, va, 1, n, n)
+	if err != nil {
+		return nil, err
+	}
+	var all []byte
+	for _, p := range pieces {
+		part := make([]byte, p.region.Bytes())
+		if err := m.Memory(p.memory).Store.Read(p.region.Addr, part); err != nil {
+			return nil, err
+		}
+		all = append(all, part...)
+	}
+	return all, nil
+}
+
+// HostPeek takes the time of copying bytes to the host, from the present instant on. The op
+// log does not have it: Peek returns the bytes when done is called.
+func (m *Machine) HostPeek(va memory.VA, n memory.Bytes, done sim.Event) error {
+	pieces, err := m.pieces(nil, va, 1, n, n)
+	if err != nil {
+		return err
+	}
+	if len(pieces) != 1 {
+		return fmt.Errorf("%d bytes at %v are not in one memory", n, va)
+	}
+	return m.HostRead(pieces[0].memory, pieces[0].region, done)
 }
 
 func (m *Machine) hostOp(kind oplog.Kind, va memory.VA, n memory.Bytes, data []byte, done sim.Event) (oplog.ID, error) {

@@ -80,6 +80,18 @@ func (c *core) Notify(peer, number int, op tl.SignalOp, value int64) error {
 	return nil
 }
 
+// Message sends a message of a signal's size from one PE's TCM to that of another, over
+// the fabric but without a DMA engine: those who schedule kernels tell each other what
+// has happened. done is called when it is there.
+func (m *Machine) Message(from, to PEID, done sim.Event) error {
+	path, err := m.route(nil, m.PE(from).Memory(topology.KindTCM), m.PE(to).Memory(topology.KindTCM))
+	if err != nil {
+		return err
+	}
+	m.Fabric.Send(&fabric.Transfer{Path: path, Bytes: m.Graph.Spec().PE.IPCQ.CreditBytes, Class: fabric.Comm, Done: done})
+	return nil
+}
+
 func checkSignal(number int) error {
 	if number < 0 || number >= maxSignals {
 		return fmt.Errorf("no signal %d: a PE has 0 to %d", number, maxSignals-1)
