@@ -15,53 +15,104 @@ import (
 )
 
 // Builder is what an orchestration function submits tasks to. It makes the program of
-// one rank; every rank has its own.
+// one rank or, for an orchestration of all ranks (Options.Single), those of all.
 type Builder struct {
-	program *Program
-	ctx     *torch.Context // of programs on one, else nil
-	device  int            // SIP of the rank there
-	open    []int          // scopes, outermost first
-	sources map[any]*Tensor
-	done    context.Context // building ends with it
-	built   bool
+	program  *Program   // of the first of its ranks
+	programs []*Program // of one rank, or of all by rank
+	single   bool       // of all ranks
+	tasks    []Ref      // by ID
+	posted   map[outwardKey]bool
+	ctx      *torch.Context // of programs on one, else nil
+	devices  []int          // the SIP of each rank there
+	open     []int          // scopes, outermost first
+	sources  map[sourceKey]*Tensor
+	domains  []*Domain
+	done     context.Context // building ends with it
+	beat     func()          // called while building goes on; may be nil
+	recording
 }
 
-// ID is the number of a task in the program of its rank, from 0, in the order of
-// submission.
+// outwardKey identifies the one message about the end of a task that a rank gets.
+type outwardKey struct {
+	Ref
+	to int
+}
+
+// sourceKey identifies memory of a rank.
+type sourceKey struct {
+	rank   int
+	source any
+}
+
+// ID is the number that Submit returns: from 0, in the order of submission, among the
+// tasks of the orchestration.
 type ID int32
 
 // maxTasks bounds the tasks of a rank, so that an endless orchestration ends.
 const maxTasks = 1 << 20
 
-// Rank is the rank whose program is built.
-func (b *Builder) Rank() int { return b.program.Rank }
+// Rank returns the rank whose program is built, and -1 for an orchestration of all ranks.
+func (b *Builder) Rank() int {
+	if b.single {
+		return -1
+	}
+	return b.program.Rank
+}
 
 // NumRanks is how many ranks there are.
 func (b *Builder) NumRanks() int { return b.program.Ranks }
 
+// of returns the program of a rank; op is for whom.
+func (b *Builder) of(op string, rank int) *Program {
+	switch {
+	case rank < 0 || rank >= b.NumRanks():
+		panic(misuse(op, "no rank %d: there are 0 to %d", rank, b.NumRanks()-1))
+	case b.single:
+		return b.programs[rank]
+	case rank != b.Rank():
+		panic(misuse(op, "rank %d in the orchestration of rank %d, which is for that rank alone: run one orchestration for all ranks, with Options.Single", rank, b.Rank()))
+	}
+	return b.program
+}
+
+// own returns the rank of an orchestration of one rank.
+func (b *Builder) own(op string) int {
+	if b.single {
+		panic(misuse(op, "the orchestration is for all ranks: say of which one, with %sOn", op))
+	}
+	return b.Rank()
+}
+
 // Tensor is what the rank has of a tensor of the host API: the rows that its device
 // holds.
-func (b *Builder) Tensor(x *torch.Tensor) *Tensor {
-	b.goesOn("Tensor")
-	switch t, known := b.sources[x]; {
+func (b *Builder) Tensor(x *torch.Tensor) *Tensor { return b.tensor("Tensor", b.own("Tensor"), x) }
+
+// TensorOn is like Tensor for what a rank has, in an orchestration of all ranks.
+func (b *Builder) TensorOn(rank int, x *torch.Tensor) *Tensor { return b.tensor("TensorOn", rank, x) }
+
+func (b *Builder) tensor(op string, rank int, x *torch.Tensor) *Tensor {
+	b.goesOn(op)
+	p := b.of(op, rank)
+	switch t, known := b.sources[sourceKey{rank, x}]; {
 	case known:
 		return t
 	case b.ctx == nil:
-		panic(misuse("Tensor", "the program is not for a torch.Context: use the tensors that the orchestration was given"))
+		panic(misuse(op, "the program is not for a torch.Context: use the tensors that the orchestration was given"))
 	case x == nil:
-		panic(misuse("Tensor", "a nil tensor"))
+		panic(misuse(op, "a nil tensor"))
 	case x.Context() != b.ctx:
-		panic(misuse("Tensor", "%v %v is a tensor of another torch.Context", x.Shape(), x.DType()))
+		panic(misuse(op, "%v %v is a tensor of another torch.Context", x.Shape(), x.DType()))
 	}
-	_, _, shape, ok := x.PartOn(b.device)
+	device := b.devices[rank]
+	_, _, shape, ok := x.PartOn(device)
 	if !ok {
 		has := "something that is not whole rows, one after the other"
-		if !slices.ContainsFunc(x.Shards(), func(s torch.Shard) bool { return s.SIP == b.device }) {
+		if !slices.ContainsFunc(x.Shards(), func(s torch.Shard) bool { return s.SIP == device }) {
 			has = "nothing"
 		}
-		panic(misuse("Tensor", "rank %d is SIP %d, which holds %s of the tensor %v %v: place it with torch.On", b.Rank(), b.device, has, x.Shape(), x.DType()))
+		panic(misuse(op, "rank %d is SIP %d, which holds %s of the tensor %v %v: place it with torch.On", rank, device, has, x.Shape(), x.DType()))
 	}
-	return b.Declare(Tensor{Name: fmt.Sprintf("tensor%d", len(b.program.Tensors)), DType: x.DType(), Shape: shape, Window: true, Source: x})
+	return b.declare(op, p, Tensor{Name: fmt.Sprintf("tensor%d", len(p.Tensors)), DType: x.DType(), Shape: shape, Window: true, Source: x})
 }
 
 // goesOn checks that the program is still being built.
@@ -72,22 +123,36 @@ func (b *Builder) goesOn(op string) {
 	if b.done.Err() != nil {
 		panic(misuse(op, "%w", context.Cause(b.done)))
 	}
+	if b.beat != nil {
+		b.beat()
+	}
 }
 
 // Declare makes memory known to the program, for those who run programs on memory of
 // their own: Source tells them which.
-func (b *Builder) Declare(x Tensor) *Tensor {
+func (b *Builder) Declare(x Tensor) *Tensor { return b.DeclareOn(b.own("Declare"), x) }
+
+// DeclareOn is like Declare for memory of a rank, in an orchestration of all ranks.
+func (b *Builder) DeclareOn(rank int, x Tensor) *Tensor {
 	b.goesOn("Declare")
+	return b.declare("Declare", b.of("Declare", rank), x)
+}
+
+func (b *Builder) declare(op string, p *Program, x Tensor) *Tensor {
+	if len(b.pauses) > 0 {
+		panic(misuse(op, "%v after the first Value, when tasks run already: declare all tensors before it", &x))
+	}
 	if len(x.Shape) > oplog.MaxRank || !x.DType.Valid() || slices.ContainsFunc(x.Shape, func(n int) bool { return n < 0 || n > math.MaxInt32 }) {
-		panic(misuse("Declare", "%v: a tensor has a dtype and up to %d axes, each of 0 to %d elements", &x, oplog.MaxRank, math.MaxInt32))
+		panic(misuse(op, "%v: a tensor has a dtype and up to %d axes, each of 0 to %d elements", &x, oplog.MaxRank, math.MaxInt32))
 	}
-	if other, taken := b.sources[x.Source]; taken && x.Source != nil {
-		panic(misuse("Declare", "%v is of the same memory as %v, which is declared already: use that one, or conflicts would not be seen", &x, other))
+	key := sourceKey{p.Rank, x.Source}
+	if other, taken := b.sources[key]; taken && x.Source != nil {
+		panic(misuse(op, "%v is of the same memory as %v, which is declared already: use that one, or conflicts would not be seen", &x, other))
 	}
-	x.number = len(b.program.Tensors)
-	b.program.Tensors = append(b.program.Tensors, &x)
+	x.number, x.rank = len(p.Tensors), p.Rank
+	p.Tensors = append(p.Tensors, &x)
 	if x.Source != nil {
-		b.sources[x.Source] = &x
+		b.sources[key] = &x
 	}
 	return &x
 }
@@ -95,9 +160,16 @@ func (b *Builder) Declare(x Tensor) *Tensor {
 // Option changes how a task is run.
 type Option func(*Task)
 
-// After has a task begin when others have ended: an explicit edge from each.
+// After has a task begin when others have ended: an explicit edge from each. In an
+// orchestration of all ranks those may be tasks of other ranks.
 func After(ids ...ID) Option {
-	return func(t *Task) { t.After = append(t.After, ids...) }
+	return func(t *Task) { t.after = append(t.after, ids...) }
+}
+
+// OnRank has a task run on a rank, in an orchestration of all ranks, where every task has
+// to say so.
+func OnRank(rank int) Option {
+	return func(t *Task) { t.rank = rank }
 }
 
 // Group has a task run on so many PEs, which begin at one instant. The kernel is called
@@ -111,9 +183,9 @@ func Group(members int) Option {
 // what it reads, or touch what it writes.
 func (b *Builder) Submit(name string, kernel any, args Args, options ...Option) ID {
 	b.goesOn("Submit")
-	p := b.program
 	args = slices.Clone(args) // the caller may use the slice again
-	t := Task{Name: name, Members: 1, Args: args, Scope: -1, Depth: int32(len(b.open)), Line: caller()}
+	id := ID(len(b.tasks))
+	t := Task{Name: name, Members: 1, Args: args, ID: id, Scope: -1, Depth: int32(len(b.open)), Line: caller(), rank: b.Rank(), read: b.read}
 	if len(b.open) > 0 {
 		t.Scope = int32(b.open[len(b.open)-1])
 	}
@@ -122,24 +194,30 @@ func (b *Builder) Submit(name string, kernel any, args Args, options ...Option) 
 			o(&t)
 		}
 	}
-	slices.Sort(t.After)
-	t.After = slices.Compact(t.After)
 	fail := func(format string, args ...any) {
-		panic(misuse("Submit", "task %d (%s): %s", len(p.Tasks), name, fmt.Sprintf(format, args...)))
+		panic(misuse("Submit", "task %d (%s): %s", id, name, fmt.Sprintf(format, args...)))
 	}
 	if name == "" {
 		fail("it has no name")
 	}
+	if t.rank < 0 && b.single {
+		fail("it is for no rank: the orchestration is for all ranks, so say which with task.OnRank")
+	}
+	p := b.of("Submit", t.rank)
 	if t.Members < 1 {
 		fail("a group of %d: a task runs on one PE or more", t.Members)
 	}
-	for _, id := range t.After {
-		if id < 0 || int(id) >= len(p.Tasks) {
-			fail("it is to be after task %d, and there are %d tasks so far, counted from 0", id, len(p.Tasks))
+	for _, on := range t.after {
+		if on < 0 || on >= id {
+			fail("it is to be after task %d, and there are %d tasks so far, counted from 0", on, id)
 		}
 	}
 	for i := range args {
-		if x := args[i].Region.Tensor; x != nil && (x.number >= len(p.Tensors) || p.Tensors[x.number] != x) {
+		switch x := args[i].Region.Tensor; {
+		case x == nil:
+		case x.rank != p.Rank && b.single:
+			fail("argument %s is a region of %v, which is memory of rank %d, and the task runs on rank %d: a kernel reaches other ranks with Put and Get, by way of a region of its own rank (task.AtPeers)", args[i].Name, x, x.rank, p.Rank)
+		case x.number >= len(p.Tensors) || p.Tensors[x.number] != x:
 			fail("argument %s is a region of %v, which is no tensor of this program", args[i].Name, x)
 		}
 	}
@@ -150,59 +228,93 @@ func (b *Builder) Submit(name string, kernel any, args Args, options ...Option) 
 	if len(p.Tasks) >= maxTasks {
 		fail("a rank has at most %d tasks", maxTasks)
 	}
+	b.connect(p, &t)
+	b.tasks = append(b.tasks, Ref{int32(p.Rank), ID(len(p.Tasks))})
 	p.Tasks = append(p.Tasks, t)
-	return ID(len(p.Tasks) - 1)
+	return id
+}
+
+// connect adds the explicit edges of the next task of a program: those from tasks of its own
+// rank, and those from tasks of other ranks, which will send messages.
+func (b *Builder) connect(p *Program, t *Task) {
+	slices.Sort(t.after)
+	for _, on := range slices.Compact(t.after) {
+		from := b.tasks[on]
+		if int(from.Rank) == p.Rank {
+			t.After = append(t.After, from.Task)
+			continue
+		}
+		t.Across = append(t.Across, from)
+		if key := (outwardKey{from, p.Rank}); !b.posted[key] {
+			b.posted[key] = true
+			other := b.programs[from.Rank]
+			other.out = append(other.out, outward{from.Task, p.Rank})
+		}
+	}
+	t.after = nil
 }
 
 // Scope submits the tasks of body as a scope: under tensormap_and_ringbuffer they lie in
 // the ring of its depth, and keep their slots until the scope ends. Scopes may be nested.
 func (b *Builder) Scope(name string, body func()) {
 	b.goesOn("Scope")
-	p := b.program
-	n := len(p.Scopes)
+	n := len(b.program.Scopes)
 	if n >= maxTasks {
 		panic(misuse("Scope", "a rank has at most %d scopes", maxTasks))
 	}
-	p.Scopes = append(p.Scopes, Scope{Name: name, First: ID(len(p.Tasks)), Line: caller()})
+	line := caller()
+	for _, p := range b.programs {
+		p.Scopes = append(p.Scopes, Scope{Name: name, First: ID(len(p.Tasks)), End: math.MaxInt32, Line: line})
+	}
 	b.open = append(b.open, n)
 	defer func() { // also of a body that panics
 		b.open = b.open[:len(b.open)-1]
-		p.Scopes[n].End = ID(len(p.Tasks))
+		for _, p := range b.programs {
+			p.Scopes[n].End = ID(len(p.Tasks))
+		}
 	}()
 	if body != nil {
 		body()
 	}
 }
 
-// Build records the program of a rank. If ctx ends first it does not wait for the
-// orchestration, which cannot be stopped.
+// Build records the program of a rank, up to the first Value if it asks for any. If ctx
+// ends first it does not wait for the orchestration, which cannot be stopped.
 func Build(ctx context.Context, rank, ranks int, orchestrate func(b *Builder)) (*Program, error) {
-	return newBuilder(ctx, &Program{Rank: rank, Ranks: ranks}).build(orchestrate)
+	b := newBuilder(ctx, &Program{Rank: rank, Ranks: ranks})
+	if err := b.build(orchestrate); err != nil {
+		return nil, err
+	}
+	return b.program, nil
 }
 
-func newBuilder(ctx context.Context, p *Program) *Builder {
-	return &Builder{program: p, sources: map[any]*Tensor{}, done: ctx}
+// BuildAll is like Build for one orchestration that submits the tasks of all ranks, and
+// returns the program of each.
+func BuildAll(ctx context.Context, ranks int, orchestrate func(b *Builder)) ([]*Program, error) {
+	b := newBuilder(ctx, newPrograms(ranks)...)
+	b.single = true
+	if err := b.build(orchestrate); err != nil {
+		return nil, err
+	}
+	return b.programs, nil
 }
 
-// build runs an orchestration.
-func (b *Builder) build(orchestrate func(b *Builder)) (*Program, error) {
-	if orchestrate == nil {
-		return nil, fmt.Errorf("the orchestration of rank %d is nil", b.Rank())
+// newPrograms makes an empty program for each rank.
+func newPrograms(ranks int) (list []*Program) {
+	for rank := range ranks {
+		list = append(list, &Program{Rank: rank, Ranks: ranks})
 	}
-	ended := make(chan error, 1)
-	go func() {
-		ended <- called(func() { orchestrate(b) })
-	}()
-	select {
-	case err := <-ended:
-		b.built = true
-		if err != nil {
-			return nil, fmt.Errorf("the orchestration of rank %d: %w", b.Rank(), err)
-		}
-		return b.program, nil
-	case <-b.done.Done():
-		return nil, fmt.Errorf("the orchestration of rank %d has not ended: %w", b.Rank(), context.Cause(b.done))
+	return list
+}
+
+// newBuilder makes the builder of programs: of a rank, or of all.
+func newBuilder(ctx context.Context, programs ...*Program) *Builder {
+	b := &Builder{program: programs[0], programs: programs, posted: map[outwardKey]bool{}, sources: map[sourceKey]*Tensor{}, done: ctx}
+	b.start()
+	for i, p := range programs {
+		p.by, p.index = b, i
 	}
+	return b
 }
 
 // called calls a function, and is the error that it panics with, if it does.

@@ -24,16 +24,20 @@ func (o *outcome) check(t tester) {
 		tasks[rank] = make([]taskTimes, len(p.Tasks))
 	}
 	for _, s := range o.Spans {
-		x := &tasks[s.Rank][s.Task]
+		at := o.ref(s.Rank, s.Task)
+		if int(at.Rank) != s.Rank {
+			t.Fatalf("%s: task %d of rank %d runs on rank %d", o.Runtime, s.Task, at.Rank, s.Rank)
+		}
+		x := &tasks[s.Rank][at.Task]
 		x.members, x.noticed = append(x.members, s), max(x.noticed, s.Noticed)
 	}
 	for _, w := range o.Control {
-		if w.Kind == Building {
-			tasks[w.Rank][w.Task].builds = w.From
+		if at := o.ref(w.Rank, w.Task); w.Kind == Building && o.Runtime != HostBuildGraph {
+			tasks[at.Rank][at.Task].builds = w.From
 		}
 	}
 	for rank, p := range o.programs {
-		o.checkTasks(t, p, tasks[rank])
+		o.checkTasks(t, p, tasks)
 		o.checkStorage(t, p, tasks[rank])
 	}
 	o.checkTimes(t)
@@ -43,9 +47,25 @@ func (o *outcome) check(t tester) {
 	}
 }
 
+// ref is a task of the results.
+func (o *outcome) ref(rank int, id ID) Ref {
+	if b := o.programs[rank].by; b.single {
+		return b.tasks[id]
+	}
+	return Ref{int32(rank), id}
+}
+
+// heard reports whether a control core of a rank has just read of a task's end.
+func (o *outcome) heard(rank int, id ID, at Time) bool {
+	return slices.ContainsFunc(o.Control, func(w Work) bool {
+		return w.Kind == Receiving && w.Rank == rank && w.Task == id && w.To == at
+	})
+}
+
 // checkTasks checks each task by itself, and beside those it waits for.
-func (o *outcome) checkTasks(t tester, p *Program, tasks []taskTimes) {
+func (o *outcome) checkTasks(t tester, p *Program, all [][]taskTimes) {
 	t.Helper()
+	tasks := all[p.Rank]
 	c := o.config()
 	before := p.Dependencies(o.Runtime != AICPUBuildGraph)
 	order := make([]ID, len(tasks))
@@ -72,6 +92,34 @@ func (o *outcome) checkTasks(t tester, p *Program, tasks []taskTimes) {
 		for _, b := range before[i] {
 			ready = max(ready, tasks[b].noticed)
 		}
+		released := Ref{Rank: -1}
+		if s.Released >= 0 {
+			released = o.ref(p.Rank, s.Released)
+		}
+		for _, b := range want.Across {
+			known := all[b.Rank][b.Task].noticed + c.Control.PostedWrite + c.Control.RegisterRead
+			if s.Ready < known {
+				t.Errorf("%s: rank %d's task %d is ready at %v, want %v or later, after %v", o.Runtime, p.Rank, i, s.Ready, known, b)
+			}
+			if b == released {
+				ready = s.Ready
+				if !o.heard(p.Rank, s.Released, s.Ready) {
+					t.Errorf("%s: rank %d's task %d is ready at %v, when nobody there hears of task %d", o.Runtime, p.Rank, i, s.Ready, s.Released)
+				}
+			}
+		}
+		for _, b := range want.read { // its submission came after
+			known := all[b.Rank][b.Task].noticed
+			if o.Runtime != HostBuildGraph {
+				known += c.Control.RegisterRead
+				if int(b.Rank) != p.Rank {
+					known += c.Control.PostedWrite + c.Control.RegisterRead
+				}
+			}
+			if s.Submitted < known {
+				t.Errorf("%s: rank %d's task %d is submitted at %v, when the value of %v is not known before %v", o.Runtime, p.Rank, i, s.Submitted, b, known)
+			}
+		}
 		if s.Ready != ready {
 			t.Errorf("%s: rank %d's task %d, submitted at %v, is ready at %v, want %v", o.Runtime, p.Rank, i, s.Submitted, s.Ready, ready)
 		}
@@ -80,7 +128,8 @@ func (o *outcome) checkTasks(t tester, p *Program, tasks []taskTimes) {
 			if s.Ready != s.Submitted {
 				t.Errorf("%s: rank %d's task %d is ready at %v because it was submitted, and that was at %v", o.Runtime, p.Rank, i, s.Ready, s.Submitted)
 			}
-		case !slices.Contains(before[i], s.Released) || tasks[s.Released].noticed != s.Ready:
+		case slices.Contains(want.Across, released):
+		case !slices.Contains(before[i], released.Task) || tasks[released.Task].noticed != s.Ready:
 			t.Errorf("%s: rank %d's task %d, after %v, is ready at %v because of task %d", o.Runtime, p.Rank, i, before[i], s.Ready, s.Released)
 		}
 	}
@@ -89,7 +138,7 @@ func (o *outcome) checkTasks(t tester, p *Program, tasks []taskTimes) {
 	})
 	for i := 1; i < len(order); i++ {
 		a, b := tasks[order[i-1]].members[0], tasks[order[i]].members[0]
-		oldest := !slices.ContainsFunc(tasks[:b.Task], func(x taskTimes) bool { return x.members[0].Dispatched > b.Dispatched })
+		oldest := !slices.ContainsFunc(tasks[:order[i]], func(x taskTimes) bool { return x.members[0].Dispatched > b.Dispatched })
 		if a.Ready < b.Ready && a.Dispatched > b.Dispatched && !oldest {
 			t.Errorf("%s: rank %d's task %d is overtaken by task %d: ready at %v and %v, dispatched at %v and %v", o.Runtime, p.Rank, a.Task, b.Task, a.Ready, b.Ready, a.Dispatched, b.Dispatched)
 		}
@@ -163,6 +212,11 @@ func (o *outcome) checkTimes(t tester) {
 		idle -= s.Noticed - s.Dispatched
 		last = max(last, s.Noticed)
 	}
+	for _, w := range o.Control {
+		if w.Kind == Reading || w.Kind == Receiving { // a value may be the last that happens
+			last = max(last, w.To)
+		}
+	}
 	got, want := []Time{o.Makespan, o.Compute, o.Communicate, o.Schedule, o.Idle}, []Time{last, compute, communicate, schedule, idle}
 	if !slices.Equal(got, want) || idle < 0 {
 		t.Errorf("%s: makespan, compute, communicate, schedule and idle are %v, want %v", o.Runtime, got, want)
@@ -180,8 +234,8 @@ func (o *outcome) checkControl(t tester) {
 	t.Helper()
 	type place struct{ rank, core int }
 	until := map[place]Time{}
-	var count [3]int
-	var took [3]Time
+	var count [6]int
+	var took [6]Time
 	for _, w := range o.Control {
 		at := place{w.Rank, w.Core}
 		if w.From < until[at] || w.To < w.From {
@@ -191,16 +245,48 @@ func (o *outcome) checkControl(t tester) {
 		count[w.Kind]++
 		took[w.Kind] += w.To - w.From
 	}
-	want := [3]int{o.Tasks, o.Tasks, len(o.Spans)}
-	if o.Runtime == HostBuildGraph {
-		want[Building] = 0 // it is one piece of work for each rank that has tasks
-		for _, p := range o.programs {
-			want[Building] += min(1, len(p.Tasks))
+	b := o.programs[0].by
+	want := [6]int{Building: o.Tasks, Dispatching: o.Tasks, Noticing: len(o.Spans), Posting: count[Posting], Receiving: count[Posting]}
+	messages := 0
+	for _, p := range o.programs {
+		messages += len(p.out)
+		if !b.single || p.Rank == 0 {
+			want[Reading] += len(p.by.pauses)
 		}
 	}
-	if got := [3]Time{o.Build, o.Dispatch, o.Notice}; count != want || got != took {
-		t.Errorf("%s: control cores built, dispatched and noticed %d for %v, want %d for %v", o.Runtime, count, got, want, took)
+	if b.single && o.Runtime != HostBuildGraph { // each value is told to all others
+		messages += len(b.pauses) * (o.Ranks - 1)
 	}
+	if count[Posting] != messages {
+		t.Errorf("%s: %d messages between ranks, want %d", o.Runtime, count[Posting], messages)
+	}
+	if o.Runtime == HostBuildGraph {
+		want[Building] = o.parts()
+	}
+	if got := [3]Time{o.Build, o.Dispatch, o.Notice}; count != want || got != [3]Time{took[Building] + took[Reading], took[Dispatching] + took[Posting], took[Noticing] + took[Receiving]} {
+		t.Errorf("%s: control cores did %d for %v, want %d for %v", o.Runtime, count, got, want, took)
+	}
+}
+
+// parts is how many graphs the hosts build: one for each stretch between values in which
+// tasks are submitted.
+func (o *outcome) parts() (n int) {
+	for _, p := range o.programs {
+		if p.by.single && p.Rank > 0 {
+			break // one host builds for all
+		}
+		last := 0
+		for i := range len(p.by.pauses) + 1 {
+			tasks := 0
+			for _, q := range p.by.programs {
+				upTo, _ := q.rest(i)
+				tasks += upTo
+			}
+			n += min(1, tasks-last)
+			last = tasks
+		}
+	}
+	return n
 }
 
 // checkLog checks that the log has the ends before each beginning, and which of them
@@ -216,7 +302,11 @@ func (o *outcome) checkLog(t tester, tasks [][]taskTimes) {
 	begun := 0
 	for i := range o.log.Ops {
 		op := &o.log.Ops[i]
-		rank, id := int(op.PE)/pes, ID(op.Peer)
+		if op.Kind != oplog.TaskBegin && op.Kind != oplog.TaskEnd {
+			continue
+		}
+		rank := int(op.PE) / pes
+		id := o.ref(rank, ID(op.Peer)).Task
 		switch op.Kind {
 		case oplog.TaskEnd:
 			ends[rank][id] = append(ends[rank][id], op.ID)
@@ -229,12 +319,20 @@ func (o *outcome) checkLog(t tester, tasks [][]taskTimes) {
 			for _, b := range before[rank][id] {
 				want = append(want, ends[rank][b]...)
 			}
+			about := &o.programs[rank].Tasks[id]
+			for _, b := range slices.Concat(about.Across, about.read) {
+				want = append(want, ends[b.Rank][b.Task]...)
+			}
 			if !slices.Equal(after, want) {
 				t.Errorf("%s: the log has rank %d's task %d begin after %v, want %v, the ends of %v", o.Runtime, rank, id, after, want, before[rank][id])
 			}
 			cause := oplog.ID(0)
-			if released := tasks[rank][id].members[0].Released; released >= 0 {
-				cause = slices.Max(ends[rank][released])
+			if s := tasks[rank][id].members[0]; s.Released >= 0 {
+				by := o.ref(rank, s.Released)
+				cause = slices.Max(ends[by.Rank][by.Task])
+			} else if s.Value != nil {
+				by := o.ref(rank, *s.Value)
+				cause = slices.Max(ends[by.Rank][by.Task])
 			}
 			if op.Cause != cause {
 				t.Errorf("%s: the log has rank %d's task %d released by operation %d, want %d", o.Runtime, rank, id, op.Cause, cause)

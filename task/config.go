@@ -58,8 +58,8 @@ type Config struct {
 
 // Control is how control cores hand tasks to compute cores.
 type Control struct {
-	RegisterRead topology.Time `yaml:"register_read"`                   // a look at a register of a compute core, one for each end of a kernel
-	PostedWrite  topology.Time `yaml:"posted_write"`                    // a write to one, one for each PE of a task
+	RegisterRead topology.Time `yaml:"register_read"`                   // a look at a register of a compute core, one for each end of a kernel; also at a message of another rank, or at a value
+	PostedWrite  topology.Time `yaml:"posted_write"`                    // a write to one, one for each PE of a task; also to another rank
 	ToCompute    topology.Time `yaml:"to_compute"`                      // from such a write to when the compute core sees it
 	CoreSwitch   topology.Time `yaml:"core_switch"`                     // from there to the first instruction of the kernel
 	ComputeCores int           `yaml:"compute_cores" range:"0..131072"` // PEs of a rank that run tasks, the first of its SIP; 0: all

@@ -2,35 +2,57 @@ package task
 
 import "github.com/kernbench/kernbench/internal/sim"
 
-// step gives work to control cores that have none: first what has ended, then what can
-// be dispatched, then, where a control core does that too, the next task to build.
+// step gives work to idle control cores: first messages to other ranks, then ends and
+// messages to read, then tasks to dispatch, then, under aicpu_build_graph, the next task to
+// build or value to read.
 func (d *device) step() {
 	for core := range d.busy {
 		if !d.busy[core] && !d.work(core) {
 			break // nor is there any for others
 		}
 	}
-	if d.runtime == TensorMapAndRingBuffer && !d.building && d.builds() {
-		d.building = true
-		d.occupy(BuilderCore, Building, d.next, d.buildTime(), evSubmitted, 0)
+	switch d.runtime {
+	case TensorMapAndRingBuffer:
+		if !d.building {
+			d.building = d.build(BuilderCore)
+		}
+	case HostBuildGraph:
+		d.host.read(d)
 	}
 }
 
 // work has a control core do something, if there is anything to do.
 func (d *device) work(core int) bool {
 	c := &d.config.Control
+	if d.post(core) {
+		return true
+	}
 	if d.ends.len() > 0 {
-		at := d.ends.pop()
-		d.occupy(core, Noticing, d.current[at].Task, c.RegisterRead, evNoticed, at)
+		if at := d.ends.pop(); at.core < 0 {
+			d.occupy(core, Receiving, d.by.task(d.messages[at.message].task).ID, c.RegisterRead, evReceived, at.message)
+		} else {
+			d.occupy(core, Noticing, d.current[at.core].Task, c.RegisterRead, evNoticed, at.core)
+		}
 		return true
 	}
 	if id, ok := d.take(d.free.n); ok {
 		d.assign(id)
-		d.occupy(core, Dispatching, id, Time(d.Tasks[id].Members)*c.PostedWrite, evDispatched, int32(id))
+		d.occupy(core, Dispatching, d.Tasks[id].ID, Time(d.Tasks[id].Members)*c.PostedWrite, evDispatched, int32(id))
 		return true
 	}
-	if d.runtime == AICPUBuildGraph && d.builds() {
-		d.occupy(core, Building, d.next, d.buildTime(), evSubmitted, 0)
+	return d.runtime == AICPUBuildGraph && d.build(core)
+}
+
+// build starts to submit the next task or, where the orchestration waits for it, to read a
+// value. It reports whether there was either.
+func (d *device) build(core int) bool {
+	if d.builds() {
+		d.occupy(core, Building, d.Tasks[d.next].ID, d.buildTime(), evSubmitted, 0)
+		return true
+	}
+	if p, ok := d.asked(); ok && !d.reading {
+		d.reading = true
+		d.occupy(core, Reading, d.Tasks[p.task.Task].ID, d.config.Control.RegisterRead, evValue, 0)
 		return true
 	}
 	return false
@@ -44,10 +66,10 @@ func (d *device) buildTime() Time {
 	t := &d.Tasks[d.next]
 	if d.runtime == AICPUBuildGraph {
 		c := &d.config.AICPU
-		return c.PerTask + Time(len(t.After))*c.PerEdge
+		return c.PerTask + Time(t.edges())*c.PerEdge
 	}
 	c := &d.config.TensorMap
-	took := c.PerTask + Time(len(t.After))*c.PerEdge
+	took := c.PerTask + Time(t.edges())*c.PerEdge
 	for i := range t.Args {
 		if t.Args[i].Access != 0 { // the others are not in the map
 			took += c.PerTensor
@@ -74,7 +96,7 @@ func (d *device) did(core int, kind WorkKind, id ID, took Time) {
 	d.result.Control = append(d.result.Control, Work{d.rank, core, kind, id, from, from + took})
 }
 
-// release ends what a control core does.
+// release ends what a control core does, or the orchestrator.
 func (d *device) release(core int) {
 	if core == len(d.busy) {
 		d.building = false
@@ -106,27 +128,42 @@ func (d *device) assign(id ID) {
 	for member := range t.Members {
 		core := d.free.take()
 		*last, last = int32(core), &d.nextCore[core]
-		d.current[core] = Span{
-			Rank: d.rank, Core: core, Task: id, Member: member, Name: t.Name, Released: d.cause[id],
+		d.current[core] = running{task: id, Span: Span{
+			Rank: d.rank, Core: core, Task: t.ID, Member: member, Name: t.Name, Released: d.released(id), Value: d.valueOf(t),
 			Submitted: d.storedAt[id], Ready: d.readyAt[id], Dispatched: d.engine.Now() - d.start,
-		}
+		}}
 	}
 	*last = -1
+}
+
+// released returns whose end released a task, -1 if its submission did.
+func (d *device) released(id ID) ID {
+	if d.cause[id].Rank < 0 {
+		return -1
+	}
+	return d.by.task(d.cause[id]).ID
+}
+
+// valueOf returns the task whose value was read last before a task was submitted.
+func (d *device) valueOf(t *Task) *ID {
+	if len(t.read) == 0 {
+		return nil
+	}
+	return &d.by.task(t.read[len(t.read)-1]).ID
 }
 
 // noticed is a control core's knowledge that a kernel has ended on a compute core.
 func (d *device) noticed(core int) {
 	s := &d.current[core]
 	s.Noticed = d.engine.Now() - d.start
-	d.result.Spans = append(d.result.Spans, *s)
+	d.result.Spans = append(d.result.Spans, s.Span)
 	d.free.put(core)
-	if d.members[s.Task]--; d.members[s.Task] > 0 {
+	if d.members[s.task]--; d.members[s.task] > 0 {
 		return
 	}
 	was := d.ready.len()
-	d.end(s.Task)
+	d.end(s.task)
+	d.postEnd(s.task)
 	d.stamp(was)
-	if d.over() {
-		d.finish()
-	}
+	d.finishIfOver()
 }

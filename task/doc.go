@@ -22,9 +22,14 @@
 // the earlier one; aicpu_build_graph goes by explicit edges ([After]) alone. A program
 // whose edges cover all its conflicts has the same values under all three: those of running
 // its tasks one after the other. A kernel that touches memory beside the regions of its
-// task is stopped, since nothing would order that. Between ranks there are no edges: tasks
-// put, get, notify and wait, as kernels of different PEs do, and [AtPeers] is a region that
-// a task reaches at other ranks only.
+// task is stopped, since nothing would order that. Ranks whose programs have orchestrations
+// of their own have no edges between them: tasks put, get, notify and wait, as kernels of
+// different PEs do, and [AtPeers] is a region that a task reaches at other ranks only. One
+// orchestration may submit the tasks of all ranks ([Options].Single, [OnRank]), with edges
+// between any of them. A [Domain] is memory that some of the ranks share.
+//
+// An orchestration that asks for a value of a task ([Builder.Value]) waits for that, and
+// what it submits next may depend on it.
 //
 // # Runtimes
 //
@@ -33,21 +38,23 @@
 //	tensormap_and_ringbuffer  an orchestrator builds it while others schedule
 //
 // What each costs and has room for is in tasks.yaml ([Config]). Rules that all share: a
-// control core that is free takes the oldest end of a kernel that nobody knows of, else the
-// first task that is ready, if enough compute cores are free, else, if it builds too, the
-// next task to submit. Tasks become ready when control cores know that everything they wait
-// for has ended, and start in that order, but cores are kept for older ones (turn.go): a
-// group that waits holds none and cannot starve, and a program whose tasks could run one by
-// one never stands still for want of cores.
+// control core that is free takes the next message to another rank, else the oldest end of a
+// kernel or message that has not been read, else the first task that is ready, if enough
+// compute cores are free, else, if it builds too, the next task to submit. Tasks become ready
+// when control cores know that everything they wait for has ended, and start in that order,
+// but cores are kept for older ones (turn.go): a group that waits holds none and cannot
+// starve, and a program whose tasks could run one by one never stands still for want of cores.
 //
 // # What is here
 //
-// The program of a rank is recorded first ([Build], builder.go, program.go), and its
-// dependencies follow from it (tensormap.go). What is in storage, ready and over is for
-// schedule.go to know, which has no time. On the simulated machine ([Run], sim.go) control
-// cores are models with times (control.go), and a [Result] says who did what when; on real ranks
-// ([RunOn], rank.go) workers take turns. guard.go keeps kernels to their regions on both.
-// formula.go has closed forms, for tests and tables.
+// The program of a rank is recorded first ([Build], builder.go, program.go), up to the first
+// value that it asks for (value.go), and its dependencies follow from it (tensormap.go). What
+// is in storage, ready and over is for schedule.go to know, which has no time, and what ranks
+// tell each other for across.go. On the simulated machine ([Run], sim.go) control cores are
+// models with times (control.go), which send messages (message.go) and read values (host.go),
+// and a [Result] says who did what when; on real ranks ([RunOn], rank.go) workers take turns,
+// and messages are lists in windows (inbox.go). guard.go keeps kernels to their regions on
+// both. formula.go has closed forms, for tests and tables.
 //
 // Charts of results are task/chart's, flags internal/cli's. The package imports
 // torch for the simulated machine, internal/procpe for real ranks, and what both are made of.

@@ -84,11 +84,62 @@ func (c *Config) DiamondTime(r Runtime, n, tensors int, d topology.Time) topolog
 
 // burst is from when n tasks are ready to when the end of the last is known.
 func (c *Config) burst(r Runtime, n int, d topology.Time) topology.Time {
-	schedulers := 1
-	if r == TensorMapAndRingBuffer {
-		schedulers = c.TensorMap.Schedulers
-	}
-	q := topology.Time((n + schedulers - 1) / schedulers)
+	s := c.schedulers(r)
+	q := topology.Time((n + s - 1) / s)
 	w, read := c.Control.PostedWrite, c.Control.RegisterRead
 	return c.Control.flight(d) + max(w+q*read, q*w+read)
+}
+
+// The same programs across two ranks of one orchestration (Options.Single). m is how long a
+// message takes from one to the other: what the fabric takes for credit_bytes from the TCM
+// of the first PE of one SIP to that of the other.
+
+// edge returns the time from when the end of a task is known at its rank to when it is known
+// at the other: w + m + R.
+func (c *Control) edge(m topology.Time) topology.Time { return c.PostedWrite + m + c.RegisterRead }
+
+// ChainAcrossTime returns how long n tasks take of which each waits for the one before, on the
+// other rank:
+//
+//	the first + (n-1)·(w + m + R + w + F + R)
+//
+// The tasks of the first rank are submitted when the first of them ends,
+// (⌈n/2⌉-1)·b ≤ F, and those of the second when the first message arrives there,
+// ⌊n/2⌋·b ≤ b₀ + w + F + R + w + m.
+func (c *Config) ChainAcrossTime(r Runtime, n, tensors int, d, m topology.Time) topology.Time {
+	return c.head(r, n, tensors, d) + topology.Time(n-1)*(c.Control.edge(m)+c.Control.handling(d))
+}
+
+// FanOutAcrossTime returns how long n tasks of a rank take that all wait for one of the other
+// rank: one message, after which they are ready at once. The conditions are those of
+// FanOutTime, but the n need not be submitted before the message arrives:
+// n·b ≤ b₀ + w + F + R + w + m.
+//
+//	the first + w + m + R + F + max(w + q·R, q·w + R), q = ⌈n / schedulers⌉
+func (c *Config) FanOutAcrossTime(r Runtime, n, tensors int, d, m topology.Time) topology.Time {
+	return c.head(r, n+1, tensors, d) + c.Control.edge(m) + c.burst(r, n, d)
+}
+
+// DiamondAcrossTime returns how long it takes with one more task on the rank of the first, which
+// waits for all of the n: for n messages. Control cores read an end and then post a message
+// of it, so that every R + w as many messages leave as there are control cores. Those that
+// leave at one instant arrive gap apart: what the narrowest link of their way takes for a
+// message. The last task is submitted when the first ends, bₗ ≤ F.
+//
+//	the first + w + m + R + F + w + q·(R + w) + m + ((n-1) mod schedulers)·gap + R + (w + F + R)
+func (c *Config) DiamondAcrossTime(r Runtime, n, tensors int, d, m, gap topology.Time) topology.Time {
+	control := &c.Control
+	s := c.schedulers(r)
+	q := topology.Time((n + s - 1) / s)
+	leaves := control.flight(d) + control.PostedWrite + q*(control.RegisterRead+control.PostedWrite)
+	last := m + topology.Time((n-1)%s)*gap + control.RegisterRead
+	return c.head(r, n+2, tensors, d) + control.edge(m) + leaves + last + control.handling(d)
+}
+
+// schedulers returns the number of control cores of a rank that schedule.
+func (c *Config) schedulers(r Runtime) int {
+	if r == TensorMapAndRingBuffer {
+		return c.TensorMap.Schedulers
+	}
+	return 1
 }

@@ -21,6 +21,7 @@ type guard struct {
 	scratch []stretch
 	signals int // as in Options
 	peers   bool
+	peer    int                // that the kernel reached for last
 	home    func(rank int) int // how the machine below calls the peer that is a rank
 }
 
@@ -46,7 +47,7 @@ func (g *guard) begin(m tl.Machine, t *Task, member int) {
 }
 
 // call runs the kernel of the task.
-func (g *guard) call(id ID) {
+func (g *guard) call() {
 	t := g.task
 	ptrs := make([]tl.Ptr, 0, len(t.Args))
 	for i := range t.Args {
@@ -54,7 +55,7 @@ func (g *guard) call(id ID) {
 			ptrs = append(ptrs, r.pointer(g.memory[r.Tensor.number]))
 		}
 	}
-	t.bound.Call(tl.NewPE(g, t.title(id)), ptrs...)
+	t.bound.Call(tl.NewPE(g, t.title()), ptrs...)
 }
 
 // Place is the rank, and the member of the group as its PE.
@@ -63,6 +64,9 @@ func (g *guard) Place() tl.Place { return g.place }
 // Access keeps an access to memory within the regions of the task, or within scratch.
 func (g *guard) Access(b *tl.Block, use tl.Use) error {
 	if use == tl.Reaches {
+		if err := g.member(b); err != nil {
+			return err
+		}
 		return g.inside(b, func(*Arg) bool { return true }, "reaches at peers")
 	}
 	first, end := b.Span()
@@ -77,12 +81,27 @@ func (g *guard) Access(b *tl.Block, use tl.Use) error {
 	return g.inside(b, func(a *Arg) bool { return a.Access&Reads != 0 }, "reads")
 }
 
+// member checks that the rank which a kernel reaches for has a part of the block, if that
+// is memory of a domain.
+func (g *guard) member(b *tl.Block) error {
+	for i := range g.task.Args {
+		x := g.task.Args[i].Region.Tensor
+		if x == nil || x.domain == nil || x.domain.RankOf(g.peer) >= 0 {
+			continue
+		}
+		if first, end := b.Span(); first >= g.memory[x.number].addr && end <= g.memory[x.number].addr+x.bytes() {
+			return fmt.Errorf("rank %d has no part of %v: the members of the domain are %v", g.peer, x, x.domain.ranks)
+		}
+	}
+	return nil
+}
+
 // Allocated adds scratch memory.
 func (g *guard) Allocated(addr, bytes int64) { g.scratch = append(g.scratch, stretch{addr, bytes}) }
 
 // Peer is what the machine below calls a rank. There is one: the PE has looked.
 func (g *guard) Peer(rank int) (int, error) {
-	g.peers = g.peers || rank != g.place.Rank
+	g.peers, g.peer = g.peers || rank != g.place.Rank, rank
 	return g.home(rank), nil
 }
 

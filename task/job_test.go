@@ -23,6 +23,7 @@ type job struct {
 	ranks  int
 	arrays []array
 	submit func(b *Builder, x []*Tensor)
+	all    func(b *Builder, x [][]*Tensor) // instead of it: one orchestration of all ranks, with their arrays
 }
 
 // array is a tensor of i32 of which every rank has a part of the same shape.
@@ -134,11 +135,23 @@ func (j *job) try(t tester, o Options, machine torch.Options) (*outcome, error) 
 		}
 		tensors = append(tensors, x)
 	}
+	o.Single = j.all != nil
 	out := &outcome{options: o, programs: make([]*Program, j.ranks)}
 	if ctx.KeepsLog() {
 		out.log = ctx.Log()
 	}
 	out.Result, err = Run(ctx, o, func(b *Builder) {
+		if j.all != nil {
+			out.programs = b.programs
+			x := make([][]*Tensor, j.ranks)
+			for rank := range x {
+				for _, of := range tensors {
+					x[rank] = append(x[rank], b.TensorOn(rank, of))
+				}
+			}
+			j.all(b, x)
+			return
+		}
 		out.programs[b.Rank()] = b.program
 		var x []*Tensor
 		for _, of := range tensors {
@@ -183,12 +196,15 @@ func (j *job) simulated(t tester, o Options, machine torch.Options) *outcome {
 }
 
 // actual runs the job on ranks that are goroutines.
-func (j *job) actual(o Options) (contents, []error) {
+func (j *job) actual(o Options) (contents, []error) { return j.actualOn(inproc.Name, o) }
+
+// actualOn is actual on a backend.
+func (j *job) actualOn(backend string, o Options) (contents, []error) {
 	got := make(contents, len(j.arrays))
 	for i := range got {
 		got[i] = make([][]int32, j.ranks)
 	}
-	errs := commtest.World(comm.Options{Backend: inproc.Name, Timeout: commtest.Patience}, j.ranks, func(c *comm.Comm) error {
+	errs := commtest.World(comm.Options{Backend: backend, Timeout: commtest.Patience}, j.ranks, func(c *comm.Comm) error {
 		err := j.rank(c, o, got)
 		if err != nil {
 			c.Abort(err) // is that error again
@@ -217,14 +233,31 @@ func (j *job) rank(c *comm.Comm, o Options, got contents) error {
 		}
 		tensors = append(tensors, procpe.Tensor{Name: fmt.Sprint("tensor", i), DType: tl.I32, Shape: a.shape, Window: w})
 	}
-	p, err := Build(context.Background(), c.Rank(), c.Size(), func(b *Builder) {
+	declared := func(i int) Tensor {
+		return Tensor{Name: tensors[i].Name, DType: tl.I32, Shape: tensors[i].Shape, Window: true}
+	}
+	var p *Program
+	if j.all != nil {
+		programs, err := BuildAll(context.Background(), c.Size(), func(b *Builder) {
+			x := make([][]*Tensor, j.ranks)
+			for rank := range x {
+				for i := range tensors {
+					x[rank] = append(x[rank], b.DeclareOn(rank, declared(i)))
+				}
+			}
+			j.all(b, x)
+		})
+		if err != nil {
+			return err
+		}
+		p = programs[c.Rank()]
+	} else if p, err = Build(context.Background(), c.Rank(), c.Size(), func(b *Builder) {
 		var x []*Tensor
 		for i := range tensors {
-			x = append(x, b.Declare(Tensor{Name: tensors[i].Name, DType: tl.I32, Shape: tensors[i].Shape, Window: true}))
+			x = append(x, b.Declare(declared(i)))
 		}
 		j.submit(b, x)
-	})
-	if err != nil {
+	}); err != nil {
 		return err
 	}
 	if err := RunOn(r, p, o, func(x *Tensor) procpe.Tensor { return tensors[x.number] }); err != nil {

@@ -2,6 +2,7 @@ package task
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -14,26 +15,42 @@ import (
 // others: as many at once as there are compute cores (DefaultCores unless the
 // configuration says). There is no time here, but storage and dependencies are those of
 // the runtime. tensor is what each tensor of the program is at the rank.
-func RunOn(r *procpe.Rank, p *Program, o Options, tensor func(x *Tensor) procpe.Tensor) error {
+func RunOn(r *procpe.Rank, p *Program, o Options, tensor func(x *Tensor) procpe.Tensor) (err error) {
+	defer p.Discard()
 	if err := o.settle(); err != nil {
 		return err
 	}
 	cores := o.cores()
-	if err := p.fits(o.Runtime, o.Config, cores); err != nil {
+	fitting := newFitting(o.Runtime, o.Config, cores)
+	if err := fitting.extend(p); err != nil {
 		return &Refused{err}
 	}
-	plan := newSchedule(p, o.Runtime, o.Config, cores)
-	w := &workers{schedule: plan, signals: o.Signals, free: newFreeCores(cores), members: make([]int32, len(p.Tasks))}
-	tensors := make([]procpe.Tensor, len(p.Tensors))
-	for i, x := range p.Tensors {
-		tensors[i] = tensor(x)
+	w := &workers{
+		schedule: newSchedule(p, o.Runtime, o.Config, cores), fitting: fitting, signals: o.Signals, free: newFreeCores(cores),
+		members: make([]int32, len(p.Tasks)), value: map[int]float64{},
 	}
-	var err error
-	if w.session, err = r.Begin(o.Name, tensors...); err != nil {
+	w.list()
+	shared, err := newDomainMemory(r.Comm(), p)
+	defer func() { err = errors.Join(err, shared.close()) }()
+	if err != nil {
+		return err
+	}
+	for _, x := range p.Tensors {
+		part, ok := shared.tensors[x]
+		if !ok {
+			part = tensor(x)
+		}
+		w.tensors = append(w.tensors, part)
+	}
+	if w.inboxes, err = newInboxes(r.Comm(), p); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, w.inboxes.close()) }()
+	if w.session, err = r.Begin(o.Name, w.tensors...); err != nil {
 		return err
 	}
 	defer w.session.End()
-	for i := range tensors {
+	for i := range w.tensors {
 		p := w.session.Pointer(i)
 		w.memory = append(w.memory, memory{p.Addr, p.Window})
 	}
@@ -52,8 +69,12 @@ func (o *Options) cores() int { return cmp.Or(o.Config.Control.ComputeCores, Def
 // workers is a real rank at work.
 type workers struct {
 	*schedule
+	fitting *fitting
 	session *procpe.Session
-	signals int // as in Options
+	inboxes *inboxes // nil if the program is of one rank alone
+	signals int      // as in Options
+	tensors []procpe.Tensor
+	value   map[int]float64 // by pause: values that are known
 	memory  []memory
 	free    freeCores
 	cores   []*worker // made so far
@@ -69,10 +90,24 @@ type worker struct {
 	id   ID
 }
 
-// run submits, starts and resumes tasks until all have ended.
+// run submits, starts and resumes tasks until all have ended, and the orchestration has.
 func (w *workers) run() error {
 	for !w.over() {
-		moved := w.submitAll()
+		moved, err := w.receiveAll()
+		if err == nil {
+			var read bool
+			read, err = w.readValues()
+			moved = moved || read
+		}
+		if err == nil {
+			err = w.postAll()
+		}
+		if err != nil {
+			return err
+		}
+		if w.submitAll() {
+			moved = true
+		}
 		for {
 			id, ok := w.take(w.free.n)
 			if !ok {
@@ -92,7 +127,7 @@ func (w *workers) run() error {
 			return err
 		}
 	}
-	return nil
+	return w.postAll()
 }
 
 // submitAll submits what there is room for.
@@ -116,10 +151,10 @@ func (w *workers) start(id ID) {
 		k := w.cores[core]
 		k.id = id
 		w.running = append(w.running, k)
-		k.Start(t.title(id), func(m tl.Machine) {
+		k.Start(t.title(), func(m tl.Machine) {
 			k.guard = guard{place: w.place(m.Place().Name), memory: w.memory, signals: w.signals, scratch: k.scratch, home: func(rank int) int { return rank }}
 			k.guard.begin(m, t, member)
-			k.guard.call(id)
+			k.guard.call()
 		})
 	}
 }
@@ -134,6 +169,7 @@ func (w *workers) reap() (moved bool, err error) {
 		w.free.put(k.core)
 		if w.members[k.id]--; w.members[k.id] == 0 {
 			w.end(k.id)
+			w.postEnd(k.id)
 		}
 		return true
 	})
@@ -148,14 +184,19 @@ func (w *workers) reap() (moved bool, err error) {
 	return moved, nil
 }
 
-// wait waits until some task can go on.
+// wait waits until some task can go on, or another rank tells something.
 func (w *workers) wait() error {
 	waiting := make([]*procpe.Worker, len(w.running))
 	for i, k := range w.running {
 		waiting[i] = k.Worker
 	}
-	if err := w.session.Wait(waiting); err != nil {
-		return fmt.Errorf("%d of %d tasks have ended, %d are ready: %w", w.done, len(w.Tasks), w.readyNow(), err)
+	if err := w.session.Wait(waiting, w.inboxes.conditions()...); err != nil {
+		text := ""
+		if w.waits(w.passed) {
+			p := &w.by.pauses[w.passed]
+			text = fmt.Sprintf(", the orchestration waits for a value of %s, at %s", w.by.task(p.task).title(), p.line)
+		}
+		return fmt.Errorf("%d of %d tasks have ended, %d are ready%s: %w", w.done, len(w.Tasks), w.readyNow(), text, err)
 	}
 	return nil
 }

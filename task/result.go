@@ -29,11 +29,13 @@ type Result struct {
 	Idle        Time `json:"pe_idle_ns"`        // without a task
 
 	// What those did who build and schedule, of all ranks.
-	Build    Time `json:"control_build_ns"`    // graphs: the host, the control core or the orchestrator
-	Dispatch Time `json:"control_dispatch_ns"` // tasks to compute cores
-	Notice   Time `json:"control_notice_ns"`   // their ends
+	Build    Time `json:"control_build_ns"`    // graphs, and reading values: the host, the control core or the orchestrator
+	Dispatch Time `json:"control_dispatch_ns"` // tasks to compute cores, messages to other ranks
+	Notice   Time `json:"control_notice_ns"`   // ends of tasks, messages of other ranks
 
 	Critical Critical `json:"critical"` // what the makespan is made of
+
+	single bool // one orchestration for all ranks: IDs are unique over all
 
 	Spans   []Span `json:"spans,omitempty"`   // what compute cores did, in the order of beginning
 	Control []Work `json:"control,omitempty"` // what was done for them, in the order of beginning
@@ -46,8 +48,9 @@ type Span struct {
 	Task     ID     `json:"task"`
 	Member   int    `json:"member"`
 	Name     string `json:"name"`
-	Released ID     `json:"released"` // whose end made it ready; -1: its submission did
-	Peers    bool   `json:"peers"`    // it has to do with other ranks
+	Released ID     `json:"released"`        // whose end made it ready; -1: its submission did
+	Value    *ID    `json:"value,omitempty"` // whose value the orchestration had read last when it submitted the task
+	Peers    bool   `json:"peers"`           // it has to do with other ranks
 
 	Submitted  Time `json:"submitted_ns"`  // it was in storage
 	Ready      Time `json:"ready_ns"`      // what it waits for had ended, as far as control cores knew
@@ -79,9 +82,12 @@ const (
 	Building    WorkKind = iota // submitting a task
 	Dispatching                 // handing a task to its compute cores
 	Noticing                    // reading that a compute core has ended
+	Posting                     // telling another rank of the end of a task, or of a value
+	Receiving                   // reading what another rank tells
+	Reading                     // reading a value of a task, which the orchestration waits for
 )
 
-var workNames = [...]string{"build", "dispatch", "notice"}
+var workNames = [...]string{"build", "dispatch", "notice", "post", "receive", "read"}
 
 func (k WorkKind) String() string { return workNames[k] }
 
@@ -109,7 +115,7 @@ func (r *Result) sum() {
 	r.Critical = r.critical()
 	for i := range r.Control {
 		w := &r.Control[i]
-		*[]*Time{&r.Build, &r.Dispatch, &r.Notice}[w.Kind] += w.To - w.From
+		*[]*Time{&r.Build, &r.Dispatch, &r.Notice, &r.Dispatch, &r.Notice, &r.Build}[w.Kind] += w.To - w.From
 	}
 }
 

@@ -20,13 +20,14 @@ type Options struct {
 	Runtime Runtime // required
 	Config  *Config // nil is that among the context's Settings, else the default
 	Devices []int   // of Run: the SIP of each rank; nil is all
+	Single  bool    // of Run: the orchestration is called once, and submits the tasks of all ranks (OnRank)
 	Signals int     // that kernels may use, from 0 on; 0 is as many as the machine has, negative none
 	Began   func()  // of RunOn: called when all ranks have begun, before the first task; may be nil
 }
 
 // Run builds the programs of all ranks and runs them on the simulated machine, when
 // everything that was asked for before has ended. It waits for the end.
-func Run(ctx *torch.Context, o Options, orchestrate func(b *Builder)) (*Result, error) {
+func Run(ctx *torch.Context, o Options, orchestrate func(b *Builder)) (_ *Result, err error) {
 	s, err := newSimulation(ctx, &o)
 	if err != nil {
 		return nil, err
@@ -34,27 +35,25 @@ func Run(ctx *torch.Context, o Options, orchestrate func(b *Builder)) (*Result, 
 	defer func() { *s = simulation{} }() // the engine knows it for as long as it lives
 	l := &launch{simulation: s, windows: map[*torch.Tensor]int{}}
 	l.Name, l.Serve = o.Name, s.serve
-	for rank, sip := range o.Devices {
-		p, err := s.build(ctx, rank, orchestrate)
-		if err == nil {
-			err = p.fits(o.Runtime, o.Config, s.cores)
+	builders, err := s.build(ctx, orchestrate)
+	defer func() {
+		for _, b := range builders {
+			b.discard()
 		}
-		if err == nil {
-			err = l.add(s.add(p, ctx.KeepsLog()), sip)
+	}()
+	defer func() {
+		if failed := l.free(); err == nil {
+			err = failed
 		}
-		if err == nil && ctx.LooksForRaces() && !o.Runtime.infers() {
-			p.tellUnordered(ctx.AddRace)
-		}
-		if err != nil && ctx.GoContext().Err() == nil {
-			err = &Refused{err}
-		}
-		if err != nil {
-			return nil, err
-		}
-		for core := range s.cores {
-			l.Targets = append(l.Targets, s.compute(ctx, sip, core))
-			l.Homes = append(l.Homes, s.compute(ctx, sip, 0))
-		}
+	}()
+	if err == nil {
+		err = l.place(ctx)
+	}
+	if err != nil && ctx.GoContext().Err() == nil {
+		err = &Refused{err}
+	}
+	if err != nil {
+		return nil, err
 	}
 	launched, err := ctx.RunProgram(&l.Program, l.tensors...)
 	if err == nil {
@@ -68,19 +67,47 @@ func Run(ctx *torch.Context, o Options, orchestrate func(b *Builder)) (*Result, 
 		}
 		err = fmt.Errorf("%w\n%s", err, strings.Join(text, "\n"))
 	}
+	if s.failed != nil && ctx.GoContext().Err() == nil {
+		err = &Refused{s.failed}
+	}
 	if err != nil {
 		return nil, err
+	}
+	if ctx.LooksForRaces() && !o.Runtime.infers() {
+		for _, d := range s.devices {
+			d.tellUnordered(ctx.AddRace)
+		}
 	}
 	s.result.sum()
 	return s.result, nil
 }
 
-// build records the program of a rank.
-func (s *simulation) build(ctx *torch.Context, rank int, orchestrate func(b *Builder)) (p *Program, err error) {
-	b := newBuilder(ctx.GoContext(), &Program{Rank: rank, Ranks: len(s.options.Devices)})
-	b.ctx, b.device = ctx, s.options.Devices[rank]
-	ctx.Closed(func() { p, err = b.build(orchestrate) })
-	return p, err
+// build records the programs of all ranks, each by an orchestration of its own unless
+// there is one for all.
+func (s *simulation) build(ctx *torch.Context, orchestrate func(b *Builder)) (builders []*Builder, err error) {
+	for _, p := range newPrograms(len(s.options.Devices)) {
+		programs := []*Program{p}
+		if s.options.Single {
+			programs = newPrograms(len(s.options.Devices))
+		}
+		b := newBuilder(ctx.GoContext(), programs...)
+		b.ctx, b.devices, b.single, b.beat = ctx, s.options.Devices, s.options.Single, s.engine.Beat
+		if !ctx.HasData() {
+			b.noValues = errors.New("values are not computed in this run: leave out --data=off, or submit tasks that do not depend on them")
+		}
+		builders = append(builders, b)
+		ctx.Closed(func() { err = b.build(orchestrate) })
+		host := &hostBuilder{}
+		for _, p := range programs {
+			if err == nil {
+				err = s.add(p, host, ctx.KeepsLog())
+			}
+		}
+		if err != nil || b.single {
+			break
+		}
+	}
+	return builders, err
 }
 
 // launch is what the programs of all ranks are for the machine: one program of workers.
@@ -88,7 +115,94 @@ type launch struct {
 	*simulation
 	machine.Program
 	tensors []*torch.Tensor
-	windows map[*torch.Tensor]int // of these, from 1
+	windows map[*torch.Tensor]int     // of these, from 1
+	domains map[*Tensor]*torch.Tensor // memory of domains, by the parts of their tensors
+	owned   []*torch.Tensor           // the same, each once
+}
+
+// allocate makes the memory of domains.
+func (l *launch) allocate(ctx *torch.Context) error {
+	var programs []*Program
+	for _, d := range l.devices {
+		programs = append(programs, d.Program)
+	}
+	if !l.options.Single {
+		if err := sameDomains(programs); err != nil {
+			return err
+		}
+	}
+	l.domains = map[*Tensor]*torch.Tensor{}
+	for _, p := range programs {
+		for n, d := range p.led(p.Rank) {
+			if err := l.allocateDomain(ctx, programs, p, n, d); err != nil {
+				return fmt.Errorf("domain %s: %w", d.name, err)
+			}
+		}
+	}
+	return nil
+}
+
+// allocateDomain makes the tensors of the n-th domain that a rank leads, and notes of which
+// parts they are the memory.
+func (l *launch) allocateDomain(ctx *torch.Context, programs []*Program, first *Program, n int, d *Domain) error {
+	var pes []int
+	for _, rank := range d.ranks {
+		pes = append(pes, int(l.compute(ctx, l.options.Devices[rank], 0)))
+	}
+	for i := range d.tensors {
+		x := &d.tensors[i]
+		elems := x.parts[first.Rank].bytes() / int64(x.dtype.Size())
+		if elems == 0 {
+			continue
+		}
+		memory, err := ctx.Zeros(x.dtype, torch.Shape{int(elems) * len(pes)}, torch.On(pes...))
+		if err != nil {
+			return err
+		}
+		l.owned = append(l.owned, memory)
+		for _, rank := range d.ranks {
+			l.domains[programs[rank].counterpart(first, n).tensors[i].parts[rank]] = memory
+		}
+	}
+	return nil
+}
+
+// counterpart returns the n-th domain that a first member leads as this program knows it.
+func (p *Program) counterpart(first *Program, n int) *Domain {
+	k := 0 // of those that the rank is a member of
+	for _, e := range first.led(first.Rank)[:n] {
+		if e.RankOf(p.Rank) >= 0 {
+			k++
+		}
+	}
+	return p.led(first.Rank)[k]
+}
+
+// free gives the memory of domains back.
+func (l *launch) free() (err error) {
+	for _, x := range l.owned {
+		err = errors.Join(err, x.Free())
+	}
+	return err
+}
+
+// place finds the memory of all ranks, and the PEs of the launch.
+func (l *launch) place(ctx *torch.Context) error {
+	if err := l.allocate(ctx); err != nil {
+		return err
+	}
+	for rank, sip := range l.options.Devices {
+		d := l.devices[rank]
+		if err := l.add(d, sip); err != nil {
+			return err
+		}
+		d.home = l.compute(ctx, sip, 0)
+		for core := range l.cores {
+			l.Targets = append(l.Targets, l.compute(ctx, sip, core))
+			l.Homes = append(l.Homes, d.home)
+		}
+	}
+	return nil
 }
 
 // add finds the memory of the tensors of a rank on its SIP.
@@ -98,12 +212,15 @@ func (l *launch) add(d *device, sip int) error {
 			d.memory = append(d.memory, memory{}) // the rank has nothing of it
 			continue
 		}
-		of, ok := x.Source.(*torch.Tensor)
+		of, ok := l.domains[x]
+		if !ok {
+			of, ok = x.Source.(*torch.Tensor)
+		}
 		if !ok {
 			return fmt.Errorf("rank %d: %v has no torch.Tensor as its Source", d.rank, x)
 		}
 		va, bytes, shape, ok := of.PartOn(sip)
-		if !ok || of.DType() != x.DType || !slices.Equal(shape, x.Shape) {
+		if x.domain == nil && (!ok || of.DType() != x.DType || !slices.Equal(shape, x.Shape)) {
 			return fmt.Errorf("rank %d: %v is declared as what SIP %d has of a tensor %v %v, and that is another shape or dtype", d.rank, x, sip, of.Shape(), of.DType())
 		}
 		if l.windows[of] == 0 {
@@ -152,8 +269,8 @@ func newSimulation(ctx *torch.Context, o *Options) (*simulation, error) {
 		return nil, &Refused{fmt.Errorf("tasks.control.compute_cores is %d, and a SIP has %d PEs: write 1 to %[2]d, or 0 for all", cores, all)}
 	}
 	s := &simulation{
-		engine: ctx.Machine().Engine, options: o, cores: cores,
-		result: &Result{Runtime: o.Runtime, Config: o.Config, Ranks: len(o.Devices), Cores: cores},
+		engine: ctx.Machine().Engine, machine: ctx.Machine(), options: o, cores: cores,
+		result: &Result{Runtime: o.Runtime, Config: o.Config, Ranks: len(o.Devices), Cores: cores, single: o.Single},
 	}
 	s.target = s.engine.Register(s)
 	return s, nil
@@ -183,22 +300,26 @@ func (s *simulation) compute(ctx *torch.Context, sip, core int) machine.PEID {
 	return machine.PEID(ctx.PE(sip, core/pes, core%pes))
 }
 
-// add adds a rank with a program that fits.
-func (s *simulation) add(p *Program, logged bool) *device {
-	plan, n := newSchedule(p, s.options.Runtime, s.options.Config, s.cores), len(p.Tasks)
+// add adds a rank with its program, if there is room for that.
+func (s *simulation) add(p *Program, at *hostBuilder, logged bool) error {
+	o := s.options
+	fitting := newFitting(o.Runtime, o.Config, s.cores)
+	if err := fitting.extend(p); err != nil {
+		return err
+	}
 	control := 1
-	if s.options.Runtime == TensorMapAndRingBuffer {
-		control = s.options.Config.TensorMap.Schedulers
+	if o.Runtime == TensorMapAndRingBuffer {
+		control = o.Config.TensorMap.Schedulers
 	}
 	d := &device{
-		simulation: s, schedule: plan, rank: len(s.devices), workers: make([]*machine.Worker, s.cores),
-		free: newFreeCores(s.cores), busy: make([]bool, control), current: make([]Span, s.cores), nextCore: make([]int32, s.cores),
-		firstCore: make([]int32, n), members: make([]int32, n), storedAt: make([]Time, n), readyAt: make([]Time, n),
+		simulation: s, schedule: newSchedule(p, o.Runtime, o.Config, s.cores), host: at, fitting: fitting,
+		rank: len(s.devices), workers: make([]*machine.Worker, s.cores),
+		free: newFreeCores(s.cores), busy: make([]bool, control), posting: make([]message, control),
+		current: make([]running, s.cores), nextCore: make([]int32, s.cores),
+		logged: logged, afterFirst: map[ID][]oplog.Operand{},
 	}
-	if logged {
-		d.endOps, d.afterFirst = make([][]oplog.ID, n), map[ID][]oplog.Operand{}
-	}
+	d.enlarge()
+	at.devices = append(at.devices, d)
 	s.devices = append(s.devices, d)
-	s.result.Tasks += n
-	return d
+	return nil
 }

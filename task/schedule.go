@@ -11,42 +11,60 @@ type schedule struct {
 	*Program
 	runtime Runtime
 	config  *Config
-	cores   int    // compute cores
-	before  [][]ID // dependencies, by task
-	behind  [][]ID // the same from the other side
+	cores   int // compute cores
+	dependencies
+	behind [][]ID // by task: those that wait for it
 
-	next  ID        // the first task that is not submitted
-	left  []int32   // dependencies of each task that have not ended
-	done  int       // tasks that have ended
-	cause []ID      // whose end released each task, -1 if its submission did
-	ready queue[ID] // in the order in which they became so; those that have started are stale
+	next   ID        // the first task that is not submitted
+	passed int       // pauses of the orchestration whose values the rank has
+	left   []int32   // dependencies of each task that have not ended, as far as the rank knows
+	done   int       // tasks that have ended
+	cause  []Ref     // whose end released each task, of rank -1 if its submission did
+	ready  queue[ID] // in the order in which they became so; those that have started are stale
 	turn
 	held int // tasks in storage, of aicpu_build_graph
 	// rings is, by depth of scope, the tasks in the order of submission without those that
 	// have given their slots back, of tensormap_and_ringbuffer.
 	rings []queue[ID]
+	across
 }
 
 // newSchedule begins a program that fits on so many compute cores.
 func newSchedule(p *Program, r Runtime, c *Config, cores int) *schedule {
-	n := len(p.Tasks)
 	s := &schedule{
-		Program: p, runtime: r, config: c, cores: cores, turn: newTurn(p), before: p.Dependencies(r.infers()), behind: make([][]ID, n),
-		left: make([]int32, n), cause: slices.Repeat([]ID{-1}, n), rings: make([]queue[ID], c.TensorMap.Rings),
+		Program: p, runtime: r, config: c, cores: cores, dependencies: dependencies{inferred: r.infers()},
+		rings: make([]queue[ID], c.TensorMap.Rings), across: newAcross(),
 	}
-	for id, list := range s.before {
-		for _, b := range list {
-			s.behind[b] = append(s.behind[b], ID(id))
-		}
-	}
+	s.grow()
 	return s
 }
 
-// submitted reports whether all tasks have been.
-func (s *schedule) submitted() bool { return int(s.next) == len(s.Tasks) }
+// grow takes the tasks into account that the orchestration has recorded since.
+func (s *schedule) grow() {
+	old, n := len(s.left), len(s.Tasks)
+	s.extend(s.Program)
+	s.behind = append(s.behind, make([][]ID, n-old)...)
+	s.left = append(s.left, make([]int32, n-old)...)
+	s.cause = append(s.cause, slices.Repeat([]Ref{{Rank: -1}}, n-old)...)
+	s.turn.grow(s.Program)
+	for id := ID(old); int(id) < n; id++ {
+		for _, b := range s.before[id] {
+			s.behind[b] = append(s.behind[b], id)
+		}
+		s.await(id, s.Tasks[id].Across)
+	}
+}
 
-// over reports whether all tasks have ended.
-func (s *schedule) over() bool { return s.done == len(s.Tasks) }
+// submitted reports whether all tasks have been that are recorded up to the next value.
+func (s *schedule) submitted() bool {
+	n, _ := s.rest(s.passed)
+	return int(s.next) == n
+}
+
+// over reports whether all tasks have ended, and none will follow.
+func (s *schedule) over() bool {
+	return s.done == len(s.Tasks) && s.recorded() && !s.waits(s.passed)
+}
 
 // room reports whether there is storage for the next task, of which there is one. If there
 // is none there will be: the program fits.
@@ -77,6 +95,7 @@ func (s *schedule) submit() ID {
 			s.left[id]++
 		}
 	}
+	s.left[id] += s.unknown(s.Tasks[id].Across)
 	if s.left[id] == 0 {
 		s.ready.push(id)
 	}
@@ -126,12 +145,17 @@ func (s *schedule) end(id ID) {
 	s.leave(id)
 	s.done++
 	s.held--
-	for _, a := range s.behind[id] {
+	s.unblock(s.behind[id], Ref{int32(s.Rank), id})
+}
+
+// unblock notes that a task has ended which others of the rank wait for.
+func (s *schedule) unblock(behind []ID, by Ref) {
+	for _, a := range behind {
 		if a >= s.next {
 			break // it is not submitted yet
 		}
 		if s.left[a]--; s.left[a] == 0 {
-			s.cause[a] = id
+			s.cause[a] = by
 			s.ready.push(a)
 		}
 	}

@@ -11,37 +11,58 @@ import (
 
 // simulation is the control cores of all ranks at work on a simulated machine.
 type simulation struct {
-	engine  *sim.Engine
-	target  sim.Target
-	options *Options
-	cores   int // compute cores of each rank
-	devices []*device
-	result  *Result
+	engine   *sim.Engine
+	machine  *machine.Machine
+	target   sim.Target
+	options  *Options
+	cores    int // compute cores of each rank
+	devices  []*device
+	messages []message // between ranks, by number
+	result   *Result
+	failed   error // why an orchestration could not go on
 }
 
 // device is the control cores of one rank, and what they keep of its compute cores.
 type device struct {
 	*simulation
 	*schedule
+	host    *hostBuilder
+	fitting *fitting
 	rank    int
-	memory  []memory // of the tensors of its program
+	home    machine.PEID // where messages of other ranks arrive
+	memory  []memory     // of the tensors of its program
 	start   Time
 	workers []*machine.Worker
 	began   int // workers
 
 	free       freeCores
-	ends       queue[int32] // compute cores whose kernels have ended, and nobody knows it
-	busy       []bool       // control cores that schedule
-	building   bool         // the orchestrator is
-	current    []Span       // by compute core: what it was given
-	nextCore   []int32      // by compute core: the next one of its group, -1 for none
-	firstCore  []int32      // by task
-	members    []int32      // by task: those whose ends are not known
-	storedAt   []Time       // by task
+	ends       queue[arrival] // ends of kernels, and messages, that no control core has read
+	busy       []bool         // control cores that schedule
+	posting    []message      // by control core: what it sends
+	building   bool           // the orchestrator is
+	reading    bool           // a value is being read
+	current    []running      // by compute core: what it was given
+	nextCore   []int32        // by compute core: the next one of its group, -1 for none
+	firstCore  []int32        // by task
+	members    []int32        // by task: those whose ends are not known
+	storedAt   []Time         // by task
 	readyAt    []Time
+	logged     bool
 	endOps     [][]oplog.ID           // by task, if somebody wants to see the log
 	afterFirst map[ID][]oplog.Operand // what the members of a group began after
 	finished   bool
+}
+
+// running is a task on a compute core.
+type running struct {
+	Span
+	task ID // in the program of the rank
+}
+
+// arrival is the end of a kernel on a compute core, or a message.
+type arrival struct {
+	core    int32 // -1 of a message
+	message int32
 }
 
 // What events say, of a rank and a number that depends on it.
@@ -51,6 +72,10 @@ const (
 	evDispatched                 // its compute cores have been written to; by task and control core
 	evBegin                      // they have turned to it; by task
 	evNoticed                    // the end of a kernel is known; by compute core and control core
+	evPosted                     // a message is on its way; by control core
+	evArrived                    // a message is there; by its number
+	evReceived                   // it is read; by its number and control core
+	evValue                      // a value is read; by control core
 )
 
 func (s *simulation) event(kind sim.Kind, rank, core int, n int32) sim.Event {
@@ -62,9 +87,8 @@ func (s *simulation) Handle(kind sim.Kind, arg uint64) {
 	d, core, n := s.devices[arg>>48], int(arg>>32&0xffff), int32(uint32(arg))
 	switch kind {
 	case evBuilt:
-		for !d.submitted() {
-			d.submit()
-		}
+		d.host.launch()
+		return
 	case evSubmitted:
 		d.release(core)
 		d.submit()
@@ -80,6 +104,17 @@ func (s *simulation) Handle(kind sim.Kind, arg uint64) {
 	case evNoticed:
 		d.release(core)
 		d.noticed(int(n))
+	case evPosted:
+		d.release(core)
+		d.send(d.posting[core])
+	case evArrived:
+		d.ends.push(arrival{-1, n})
+	case evReceived:
+		d.release(core)
+		d.received(s.messages[n])
+	case evValue:
+		d.release(core)
+		d.value()
 	}
 	d.step()
 }
@@ -98,20 +133,20 @@ func (s *simulation) serve(w *machine.Worker) {
 			return
 		}
 		run := &d.current[core]
-		t := &d.Tasks[run.Task]
+		t := &d.Tasks[run.task]
 		run.Begin = w.Now() - d.start
-		if d.endOps != nil {
-			w.Begin(t.Name, int(run.Task), d.afterOps(run), d.causeOp(run.Task))
+		if d.logged {
+			w.Begin(t.Name, int(t.ID), d.afterOps(run), d.causeOp(run.task))
 		}
-		w.Run(t.title(run.Task), func(m tl.Machine) {
+		w.Run(t.title(), func(m tl.Machine) {
 			g.begin(m, t, run.Member)
-			g.call(run.Task)
+			g.call()
 		})
-		if d.endOps != nil {
-			d.endOps[run.Task] = append(d.endOps[run.Task], w.End(int(run.Task)))
+		if d.logged {
+			d.endOps[run.task] = append(d.endOps[run.task], w.End(int(t.ID)))
 		}
 		run.End, run.Peers = w.Now()-d.start, g.peers
-		d.ends.push(int32(core))
+		d.ends.push(arrival{core: int32(core)})
 		d.step()
 	}
 }
@@ -124,22 +159,22 @@ func (idle) String() string { return "a task" }
 // begin begins the program of the rank.
 func (d *device) begin() {
 	d.start = d.engine.Now()
-	if d.over() {
-		d.finish()
+	d.list()
+	if d.host.began++; d.runtime == HostBuildGraph {
+		if d.host.began == len(d.host.devices) {
+			d.host.build()
+		}
 		return
 	}
-	if d.runtime == HostBuildGraph {
-		c := &d.config.Host
-		took := c.Fixed + Time(len(d.Tasks))*c.PerTask
-		d.did(BuilderCore, Building, 0, took)
-		d.engine.Post(d.start+took, d.event(evBuilt, d.rank, 0, 0))
-		return
-	}
+	d.finishIfOver()
 	d.step()
 }
 
-// finish sends the workers of the rank home.
-func (d *device) finish() {
+// finishIfOver sends the workers of the rank home, if its program has ended.
+func (d *device) finishIfOver() {
+	if d.finished || !d.over() {
+		return
+	}
 	d.finished = true
 	d.result.Makespan = max(d.result.Makespan, d.engine.Now()-d.start)
 	for _, w := range d.workers {
@@ -148,33 +183,57 @@ func (d *device) finish() {
 }
 
 // afterOps is the operations of the log that ended what a task waited for, one list for
-// all members of a group.
-func (d *device) afterOps(run *Span) []oplog.Operand {
+// all members of a group: the tasks before it, and those whose values decided that it was
+// submitted.
+func (d *device) afterOps(run *running) []oplog.Operand {
 	if run.Member > 0 {
-		return d.afterFirst[run.Task]
+		return d.afterFirst[run.task]
 	}
 	var ops []oplog.Operand
-	for _, b := range d.before[run.Task] {
-		for _, id := range d.endOps[b] {
+	add := func(ends []oplog.ID) {
+		for _, id := range ends {
 			ops = append(ops, oplog.Operand{From: id})
 		}
 	}
-	if d.Tasks[run.Task].Members > 1 {
-		d.afterFirst[run.Task] = ops
+	t := &d.Tasks[run.task]
+	for _, b := range d.before[run.task] {
+		add(d.endOps[b])
+	}
+	for _, list := range [][]Ref{t.Across, t.read} {
+		for _, b := range list {
+			add(d.endsOf(b))
+		}
+	}
+	if t.Members > 1 {
+		d.afterFirst[run.task] = ops
 	}
 	return ops
 }
 
-// causeOp is the last operation of what released a task, 0 if its submission did.
+// endsOf is the operations that ended a task of any rank.
+func (d *device) endsOf(t Ref) []oplog.ID { return d.devices[t.Rank].endOps[t.Task] }
+
+// causeOp is the last operation of what released a task: the task that it waited for
+// last, or, if its submission did, the one whose value was read last before that; 0 if
+// there is neither.
 func (d *device) causeOp(id ID) oplog.ID {
-	if d.cause[id] < 0 {
+	cause := d.cause[id]
+	if read := d.Tasks[id].read; cause.Rank < 0 && len(read) > 0 {
+		cause = read[len(read)-1]
+	}
+	if cause.Rank < 0 {
 		return 0
 	}
-	list := d.endOps[d.cause[id]]
+	list := d.endsOf(cause)
 	return list[len(list)-1]
 }
 
 // standing is how far the rank had come when it stopped moving.
 func (d *device) standing() string {
-	return fmt.Sprintf("rank %d: of %d tasks %d have been submitted, %d are ready and %d have ended", d.rank, len(d.Tasks), d.next, d.readyNow(), d.done)
+	text := fmt.Sprintf("rank %d: of %d tasks %d have been submitted, %d are ready and %d have ended", d.rank, len(d.Tasks), d.next, d.readyNow(), d.done)
+	if d.waits(d.passed) {
+		p := &d.by.pauses[d.passed]
+		text += fmt.Sprintf("; the orchestration waits for a value of %s, at %s", d.by.task(p.task).title(), p.line)
+	}
+	return text
 }

@@ -29,13 +29,12 @@ func (e *TooMany) Error() string {
 // TooLarge is a group that is larger than its rank.
 type TooLarge struct {
 	Rank, Cores int
-	ID          ID
 	Task        *Task
 }
 
 func (e *TooLarge) Error() string {
 	return fmt.Sprintf("rank %d: task %d (%s) at %s is a group of %d, and the rank has %d compute cores: make it smaller, or give the rank more, by tasks.control.compute_cores or a larger device",
-		e.Rank, e.ID, e.Task.Name, e.Task.Line, e.Task.Members, e.Cores)
+		e.Rank, e.Task.ID, e.Task.Name, e.Task.Line, e.Task.Members, e.Cores)
 }
 
 // Refused is why something was not run: a mistake, not a failure of the run.
@@ -59,27 +58,46 @@ func (p *Program) Check(o Options) error {
 
 // fits is why a program can be known not to run on so many compute cores.
 func (p *Program) fits(r Runtime, c *Config, cores int) error {
-	if n := len(p.Tasks); r == HostBuildGraph && n > c.Host.Tasks {
-		return &TooMany{p.Rank, n, c.Host.Tasks}
+	return newFitting(r, c, cores).extend(p)
+}
+
+// fitting checks that there is room for a program, also while that grows.
+type fitting struct {
+	runtime Runtime
+	config  *Config
+	cores   int
+	checked int // tasks
+	rings   []queue[ID]
+}
+
+func newFitting(r Runtime, c *Config, cores int) *fitting {
+	return &fitting{runtime: r, config: c, cores: cores, rings: make([]queue[ID], c.TensorMap.Rings)}
+}
+
+// extend checks the tasks that the program has more than before.
+func (f *fitting) extend(p *Program) error {
+	from := f.checked
+	f.checked = len(p.Tasks)
+	if n := len(p.Tasks) - from; f.runtime == HostBuildGraph && n > f.config.Host.Tasks {
+		return &TooMany{p.Rank, n, f.config.Host.Tasks}
 	}
-	for i := range p.Tasks {
-		if t := &p.Tasks[i]; t.Members > cores {
-			return &TooLarge{p.Rank, cores, ID(i), t}
+	for i := from; i < len(p.Tasks); i++ {
+		if t := &p.Tasks[i]; t.Members > f.cores {
+			return &TooLarge{p.Rank, f.cores, t}
 		}
 	}
-	if r == TensorMapAndRingBuffer {
-		return p.scopesFit(&c.TensorMap)
+	if f.runtime == TensorMapAndRingBuffer {
+		return f.scopes(p, ID(from))
 	}
 	return nil
 }
 
-// scopesFit goes through the rings as if tasks ended at once: what is then in the way of a
+// scopes goes through the rings as if tasks ended at once: what is then in the way of a
 // task is so for ever.
-func (p *Program) scopesFit(c *TensorMap) error {
-	rings := make([]queue[ID], c.Rings)
-	for i := range p.Tasks {
-		next := ID(i)
-		r := &rings[p.depth(next, c.Rings)]
+func (f *fitting) scopes(p *Program, from ID) error {
+	c := &f.config.TensorMap
+	for next := from; int(next) < len(p.Tasks); next++ {
+		r := &f.rings[p.depth(next, c.Rings)]
 		for r.len() > 0 && !p.open(r.at(0), next) {
 			r.pop()
 		}
@@ -95,8 +113,8 @@ func (p *Program) scopesFit(c *TensorMap) error {
 // has come since is of that scope.
 func (p *Program) tooLarge(oldest, next ID, c *TensorMap) error {
 	scope := p.Scopes[p.Tasks[oldest].Scope]
-	e := &ScopeError{Rank: p.Rank, Scope: scope, Slots: c.Slots, At: next, Line: p.Tasks[next].Line}
-	for id := oldest; id < scope.End; id++ {
+	e := &ScopeError{Rank: p.Rank, Scope: scope, Slots: c.Slots, At: p.Tasks[next].ID, Line: p.Tasks[next].Line}
+	for id := oldest; id < min(scope.End, ID(len(p.Tasks))); id++ {
 		if p.depth(id, c.Rings) == p.depth(oldest, c.Rings) {
 			e.Tasks++
 		}

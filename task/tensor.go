@@ -16,7 +16,9 @@ type Tensor struct {
 	Window bool // other ranks have a part as well, which Put and Get reach
 	Source any  // whose memory it is: what it was made of
 
-	number int // in its program
+	number int     // in its program
+	rank   int     // of that program
+	domain *Domain // whose memory it is, if it is one's
 }
 
 func (x *Tensor) String() string { return fmt.Sprintf("%s %v %v", x.Name, x.Shape, x.DType) }

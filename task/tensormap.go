@@ -8,26 +8,41 @@ import (
 	"github.com/kernbench/kernbench/internal/oplog"
 )
 
-// Dependencies is, for each task, the earlier tasks that it waits for, in order, each
-// once: those of its explicit edges and, if they are inferred as well, those whose
+// Dependencies is, for each task, the earlier tasks of its rank that it waits for, in order,
+// each once: those of its explicit edges and, if they are inferred as well, those whose
 // regions overlap its own where one side writes. Conflicts that follow from others by way
 // of a task in between that has overwritten all of a region are not listed again.
 func (p *Program) Dependencies(inferred bool) [][]ID {
-	all := make([][]ID, len(p.Tasks))
-	maps := make([]tensorMap, len(p.Tensors))
-	for i := range p.Tasks {
+	d := dependencies{inferred: inferred}
+	d.extend(p)
+	return d.before
+}
+
+// dependencies finds what the tasks of a program wait for at their own rank, also while
+// the program grows.
+type dependencies struct {
+	inferred bool
+	before   [][]ID // by task
+	maps     []tensorMap
+}
+
+// extend finds the dependencies of the tasks that the program has more than before.
+func (d *dependencies) extend(p *Program) {
+	if d.maps == nil {
+		d.maps, d.before = make([]tensorMap, len(p.Tensors)), make([][]ID, 0, len(p.Tasks))
+	}
+	for i := len(d.before); i < len(p.Tasks); i++ {
 		t := &p.Tasks[i]
 		found := slices.Clone(t.After)
-		for a := range t.accesses(inferred) {
-			found = maps[a.Region.Tensor.number].conflicts(found, a)
+		for a := range t.accesses(d.inferred) {
+			found = d.maps[a.Region.Tensor.number].conflicts(found, a)
 		}
 		slices.Sort(found)
-		all[i] = slices.Clip(slices.Compact(found))
-		for a := range t.accesses(inferred) { // not before: a task does not wait for itself
-			maps[a.Region.Tensor.number].add(ID(i), a, all)
+		d.before = append(d.before, slices.Clip(slices.Compact(found)))
+		for a := range t.accesses(d.inferred) { // not before: a task does not wait for itself
+			d.maps[a.Region.Tensor.number].add(ID(i), a, d.before)
 		}
 	}
-	return all
 }
 
 // accesses is the arguments that may conflict with others, if that is looked for.

@@ -17,8 +17,11 @@ type turn struct {
 	largest maxTree // members of tasks that have not started
 }
 
-func newTurn(p *Program) turn {
-	return turn{program: p, started: make([]bool, len(p.Tasks)), ended: make([]bool, len(p.Tasks)), largest: newMaxTree(p)}
+// grow adds the tasks that a program has more than before.
+func (t *turn) grow(p *Program) {
+	more := make([]bool, len(p.Tasks)-len(t.started))
+	t.program, t.started, t.ended = p, append(t.started, more...), append(t.ended, more...)
+	t.largest.grow(p)
 }
 
 // start notes that a task has started.
@@ -44,28 +47,42 @@ func (t *turn) leave(id ID) {
 
 // maxTree is the members of tasks, with the largest of each half, quarter and so on.
 type maxTree struct {
-	n    int
-	node []int32 // the leaves are the second half
+	tasks int
+	n     int     // leaves: tasks that there is room for
+	node  []int32 // the leaves are the second half
 }
 
-func newMaxTree(p *Program) maxTree {
-	t := maxTree{n: len(p.Tasks), node: make([]int32, 2*len(p.Tasks))}
-	for i := range p.Tasks {
-		t.node[t.n+i] = int32(p.Tasks[i].Members)
+// grow adds the tasks that a program has more than the tree.
+func (t *maxTree) grow(p *Program) {
+	old := *t
+	if len(p.Tasks) > t.n {
+		t.n = max(len(p.Tasks), 2*old.n)
+		t.node = make([]int32, 2*t.n)
+		copy(t.node[t.n:], old.node[old.n:])
 	}
-	for i := t.n - 1; i > 0; i-- {
+	for ; t.tasks < len(p.Tasks); t.tasks++ {
+		i := t.n + t.tasks
+		t.node[i] = int32(p.Tasks[t.tasks].Members)
+		if t.n == old.n {
+			t.raise(i)
+		}
+	}
+	for i := t.n - 1; i > 0 && t.n > old.n; i-- {
 		t.node[i] = max(t.node[2*i], t.node[2*i+1])
 	}
-	return t
+}
+
+// raise corrects the nodes above a leaf.
+func (t *maxTree) raise(i int) {
+	for i /= 2; i > 0; i /= 2 {
+		t.node[i] = max(t.node[2*i], t.node[2*i+1])
+	}
 }
 
 // clear removes a task.
 func (t *maxTree) clear(i int) {
-	i += t.n
-	t.node[i] = 0
-	for i /= 2; i > 0; i /= 2 {
-		t.node[i] = max(t.node[2*i], t.node[2*i+1])
-	}
+	t.node[t.n+i] = 0
+	t.raise(t.n + i)
 }
 
 // before is the largest of the tasks before one.

@@ -110,11 +110,15 @@ func TestWhatRunsOneByOneRuns(t *testing.T) {
 // The tree knows the largest of those that are left.
 func TestMaxTree(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		p := &Program{Tasks: make([]Task, rapid.IntRange(0, 40).Draw(t, "tasks"))}
-		for i := range p.Tasks {
-			p.Tasks[i].Members = rapid.IntRange(1, 9).Draw(t, "members")
+		p := &Program{}
+		var tree maxTree
+		for range rapid.IntRange(0, 4).Draw(t, "parts") {
+			for range rapid.IntRange(0, 20).Draw(t, "tasks") {
+				p.Tasks = append(p.Tasks, Task{Members: rapid.IntRange(1, 9).Draw(t, "members")})
+			}
+			tree.grow(p)
 		}
-		tree, gone := newMaxTree(p), make([]bool, len(p.Tasks))
+		gone := make([]bool, len(p.Tasks))
 		for range len(p.Tasks) {
 			k := rapid.IntRange(0, len(p.Tasks)-1).Draw(t, "gone")
 			gone[k] = true

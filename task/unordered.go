@@ -13,21 +13,22 @@ type Unordered struct {
 func (u Unordered) String() string {
 	a, b := &u.program.Tasks[u.Earlier], &u.program.Tasks[u.Later]
 	return fmt.Sprintf("rank %d: %s, submitted at %s, and %s, at %s, conflict in %v, and no edge orders them: submit the second with task.After",
-		u.program.Rank, a.title(u.Earlier), a.Line, b.title(u.Later), b.Line, u.Region)
+		u.program.Rank, a.title(), a.Line, b.title(), b.Line, u.Region)
 }
 
 // Unordered finds the conflicts of a program that its explicit edges do not order,
-// whatever happened in a run. Those that follow from others are left out, as in
-// Dependencies.
+// whatever happened in a run. A path of edges may lead over other ranks, and what is
+// submitted after a Value comes after the task that it waited for. Conflicts that follow
+// from others are left out, as in Dependencies.
 func (p *Program) Unordered() (list []Unordered) {
-	w := walk{program: p, seen: make([]ID, len(p.Tasks))}
+	w := newWalk(p)
 	for i, before := range p.Dependencies(true) {
 		if len(before) == 0 {
 			continue
 		}
 		w.back(ID(i), before[0])
 		for _, b := range before {
-			if w.seen[b] != ID(i) {
+			if w.seen[p.index][b] != p.Tasks[i].ID {
 				list = append(list, Unordered{b, ID(i), p.conflict(b, ID(i)), p})
 			}
 		}
@@ -60,22 +61,58 @@ func (p *Program) conflict(earlier, later ID) Region {
 
 // walk finds the tasks from which there is a path of edges to another.
 type walk struct {
-	program *Program
-	seen    []ID // by task: the last walk that came by, by where it began
-	open    []ID
+	program  *Program
+	programs []*Program // that edges may lead over: all of its builder's
+	seen     [][]ID     // by program and task: the last walk that came by, by where it began
+	open     []Ref
+	from     ID
+	first    ID
 }
 
-// back goes from a task against its edges, as far as some task or a later one.
+func newWalk(p *Program) *walk {
+	w := &walk{program: p, programs: []*Program{p}}
+	if p.by != nil {
+		w.programs = p.by.programs
+	}
+	for _, q := range w.programs {
+		w.seen = append(w.seen, make([]ID, len(q.Tasks)))
+	}
+	return w
+}
+
+// back goes from a task against its edges, as far as some task or one that was submitted
+// later.
 func (w *walk) back(from, first ID) {
-	w.open = append(w.open[:0], from)
+	w.from, w.first = w.program.Tasks[from].ID, w.program.Tasks[first].ID
+	w.open = append(w.open[:0], Ref{int32(w.program.Rank), from})
 	for len(w.open) > 0 {
-		id := w.open[len(w.open)-1]
+		at := w.open[len(w.open)-1]
 		w.open = w.open[:len(w.open)-1]
-		for _, b := range w.program.Tasks[id].After {
-			if b >= first && w.seen[b] != from {
-				w.seen[b] = from
-				w.open = append(w.open, b)
-			}
+		t := &w.at(at).Tasks[at.Task]
+		for _, b := range t.After {
+			w.visit(Ref{at.Rank, b})
 		}
+		for _, b := range t.Across {
+			w.visit(b)
+		}
+		for _, b := range t.read {
+			w.visit(b)
+		}
+	}
+}
+
+// at returns the program of a task.
+func (w *walk) at(r Ref) *Program {
+	if len(w.programs) == 1 {
+		return w.programs[0]
+	}
+	return w.programs[r.Rank]
+}
+
+func (w *walk) visit(r Ref) {
+	p := w.at(r)
+	if seen := &w.seen[p.index][r.Task]; p.Tasks[r.Task].ID >= w.first && *seen != w.from {
+		*seen = w.from
+		w.open = append(w.open, r)
 	}
 }

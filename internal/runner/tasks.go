@@ -105,6 +105,7 @@ func (j *job) checkTasks(ctx context.Context, cores int) error {
 			p, err := build(ctx, j.plan, rank, round, j.deviceContext(rank))
 			if err == nil {
 				err = p.Check(o)
+				p.Discard()
 			}
 			if err != nil {
 				return refused(ctx, err)

@@ -42,6 +42,25 @@ func init() {
 		}, nil)
 		b.Submit("tells", func(t *tl.PE) { t.Notify(1-t.Rank(), 0, tl.Set, 1) }, nil)
 	})
+	registerTasks("probe_decides", "", func(b *task.Builder, out *task.Tensor) {
+		d := b.Domain("pair", 1, 0)
+		box := d.Tensor("box", tl.F32, tl.Shape{1})
+		move := func(add float64) task.ID {
+			return b.Submit("move", func(t *tl.PE, x, y tl.Ptr) {
+				v := t.Load(x, tl.Shape{1}, tl.F32).Add(add)
+				t.Store(x, v)
+				t.Put(1-t.Rank(), y, v)
+				t.Notify(1-t.Rank(), 1, tl.Add, 1)
+				t.WaitSignal(1, tl.GE, 1)
+			}, task.Args{task.InOut("x", out.Rows(3, 1)), task.Out("y", box)})
+		}
+		id := move(5)
+		if v := b.Value(id, out, 3); v < 8 || b.Value(id, box, 0) != v { // it was 3 and more
+			panic(v)
+		}
+		b.Submit("back", func(t *tl.PE, x tl.Ptr) { t.Store(x, t.Load(x, tl.Shape{1}, tl.F32).Sub(5)) },
+			task.Args{task.InOut("x", out.Rows(3, 1))}, task.After(id))
+	})
 	registerTasks("probe_late", "", func(b *task.Builder, out *task.Tensor) {
 		if b.Rank() == 1 {
 			for range 1 << 13 {
@@ -118,6 +137,15 @@ func TestTasksThatAsk(t *testing.T) {
 	for _, backend := range []string{runner.InProc, runner.SHM} {
 		for _, name := range task.Runtimes {
 			right(t, runner.Options{Scenario: "probe_asks", Backend: backend, Runtime: name})
+		}
+	}
+}
+
+// TestTasksThatDecide: orchestrations of scenarios look at values and make domains.
+func TestTasksThatDecide(t *testing.T) {
+	for _, backend := range runner.Backends {
+		for _, name := range task.Runtimes {
+			right(t, runner.Options{Scenario: "probe_decides", Backend: backend, Runtime: name, Choice: scenario.Choice{Rounds: 2}})
 		}
 	}
 }

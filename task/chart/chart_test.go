@@ -221,6 +221,22 @@ func TestBars(t *testing.T) {
 	}
 }
 
+// Bars of messages between ranks, and of values, say what they are of.
+func TestBarsOfMessages(t *testing.T) {
+	ns := sim.Nanosecond
+	r := &task.Result{Runtime: task.AICPUBuildGraph, Ranks: 1, Cores: 1, Makespan: 30 * ns, Control: []task.Work{
+		{Kind: task.Posting, Task: 7, To: 5 * ns}, {Kind: task.Receiving, Task: 8, From: 5 * ns, To: 15 * ns}, {Kind: task.Reading, Task: 9, From: 20 * ns, To: 30 * ns},
+	}}
+	want := []report.GanttBar{
+		{To: 5 * ns, Activity: report.Scheduling, Text: "send a message about task 7"},
+		{From: 5 * ns, To: 15 * ns, Activity: report.Scheduling, Text: "read a message about task 8"},
+		{From: 20 * ns, To: 30 * ns, Activity: report.Building, Text: "read a value of task 9"},
+	}
+	if diff := cmp.Diff(want, Gantt("", "", r).Panels[0].Rows[0].Bars); diff != "" {
+		t.Errorf("bars of the control core (-want +got):\n%s", diff)
+	}
+}
+
 // Whatever ran, all of a rank's work is in its panel, and all of its compute cores are.
 func TestPanelsHaveEverything(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {

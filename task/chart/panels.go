@@ -90,6 +90,12 @@ func (all work) control(r *task.Result) {
 			bar.Text = fmt.Sprintf("dispatch task %d", done.Task)
 		case task.Noticing:
 			bar.Text = fmt.Sprintf("notice task %d", done.Task)
+		case task.Posting:
+			bar.Text = fmt.Sprintf("send a message about task %d", done.Task)
+		case task.Receiving:
+			bar.Text = fmt.Sprintf("read a message about task %d", done.Task)
+		case task.Reading:
+			bar.Activity, bar.Text = report.Building, fmt.Sprintf("read a value of task %d", done.Task)
 		}
 		all[w] = append(all[w], bar)
 	}

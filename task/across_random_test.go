@@ -1,0 +1,451 @@
+package task
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/kernbench/kernbench/comm/commtest"
+	"github.com/kernbench/kernbench/comm/shm"
+	"github.com/kernbench/kernbench/tl"
+	"github.com/kernbench/kernbench/torch"
+)
+
+// ranksProgram is a random program of several ranks, whose tasks reach into each other's
+// memory and whose orchestration looks at values. Its arrays are first those of the host, then
+// those of domains, of which not all ranks have a part.
+type ranksProgram struct {
+	ranks      int
+	single     bool // one orchestration for all ranks
+	length     int  // of each array
+	hosts      int  // arrays of the host; those of domains are copied to the last of these
+	members    [][]int
+	operations []operation
+}
+
+// operation is a task, and whether a value is read after it that later operations depend on.
+type operation struct {
+	kind      int // of the list below
+	rank      int // where it runs
+	peer      int
+	x, y, z   int // arrays
+	from, n   int
+	c         int
+	members   int
+	onlyIfOdd bool // the last value
+	asks      int  // so often for element from of x, when its task has ended
+	old       bool // asks for that element after the task that wrote it last
+	scope     bool // it and the next two operations are a scope
+}
+
+// The kinds of operations.
+const (
+	fills   = iota // x = c
+	affines        // x = 3 x + c
+	mixes          // z = x - 2 y + c
+	gives          // x of the peer = x
+	takes          // x = 3 x + x of the peer
+	copies         // z = x
+)
+
+// give puts a region into the same place of a peer, take makes x = 3 x + that of the peer.
+func give(t *tl.PE, x, there tl.Ptr, peer int) {
+	rows(t, x, func(first int, s tl.Shape) { t.Put(peer, there.At(first), t.Load(x.At(first), s, tl.I32)) })
+}
+
+func take(t *tl.PE, x, there tl.Ptr, peer int) {
+	rows(t, x, func(first int, s tl.Shape) {
+		t.Store(x.At(first), t.Load(x.At(first), s, tl.I32).Mul(3).Add(t.Get(peer, there.At(first), s, tl.I32)))
+	})
+}
+
+// drawRanksProgram draws a program of that many operations.
+func drawRanksProgram(r *rand.Rand, operations int) *ranksProgram {
+	p := &ranksProgram{ranks: from(r, 1, 4), single: r.IntN(3) > 0, length: from(r, 1, 12), hosts: 2}
+	for range from(r, 0, 3) {
+		p.members = append(p.members, r.Perm(p.ranks)[:from(r, 1, p.ranks)])
+	}
+	p.hosts += len(p.members)
+	for range operations {
+		a := operation{kind: r.IntN(copies), rank: r.IntN(p.ranks), c: from(r, -9, 9), members: from(r, 1, 2), onlyIfOdd: r.IntN(4) == 0}
+		a.n = from(r, 0, p.length)
+		a.from = from(r, 0, p.length-a.n)
+		own := p.arraysOf(a.rank)
+		a.x, a.y, a.z = own[r.IntN(len(own))], own[r.IntN(len(own))], own[r.IntN(len(own))]
+		who := p.holders(a.x)
+		a.peer = who[r.IntN(len(who))]
+		if a.kind >= gives && (!p.single || a.peer == a.rank) {
+			a.kind = r.IntN(gives) // nothing but edges orders ranks
+		}
+		if a.kind == mixes && (a.z == a.x || a.z == a.y) {
+			a.members = 1
+		}
+		if r.IntN(5) == 0 {
+			a.kind, a.asks, a.n, a.from, a.members = affines, from(r, 1, 2), 1, r.IntN(p.length), 1
+		}
+		a.old, a.scope = r.IntN(8) == 0 && a.from < p.length, r.IntN(8) == 0
+		p.operations = append(p.operations, a)
+	}
+	return p
+}
+
+// arraysOf is the arrays of which a rank has a part, but for the copies of domains.
+func (p *ranksProgram) arraysOf(rank int) []int {
+	list := []int{0, 1}
+	for d, members := range p.members {
+		if slices.Contains(members, rank) {
+			list = append(list, p.hosts+d)
+		}
+	}
+	return list
+}
+
+// holders is the ranks that have a part of an array.
+func (p *ranksProgram) holders(array int) (list []int) {
+	if array >= p.hosts {
+		return p.members[array-p.hosts]
+	}
+	for rank := range p.ranks {
+		list = append(list, rank)
+	}
+	return list
+}
+
+// interpreter runs a program in plain Go, in the order of submission. With a builder it
+// submits the tasks as well.
+type interpreter struct {
+	*ranksProgram
+	memory  [][][]int32 // by array, rank and element
+	history [][][]past  // the same
+	odd     bool        // the last value
+
+	t        tester
+	b        *Builder // nil for the values alone
+	x        func(rank, array int) *Tensor
+	explicit bool // edges for all conflicts, else for those that no runtime infers
+	values   int  // read so far
+}
+
+// past is the accesses of an element that the next one may conflict with.
+type past struct {
+	writer  touch
+	readers []touch
+}
+
+// touch is an access of a task; remote if it was done by Put or Get.
+type touch struct {
+	id     ID
+	remote bool
+}
+
+func initial(array, rank, i int) int32 {
+	if array > 1 {
+		return 0
+	}
+	return int32(100*array + 10*rank + i)
+}
+
+func (p *ranksProgram) interpreter() *interpreter {
+	s := &interpreter{ranksProgram: p}
+	for array := range p.hosts + len(p.members) {
+		s.memory, s.history = append(s.memory, make([][]int32, p.ranks)), append(s.history, make([][]past, p.ranks))
+		for rank := range p.ranks {
+			s.history[array][rank] = make([]past, p.length)
+			for i := range p.length {
+				s.memory[array][rank] = append(s.memory[array][rank], initial(array, rank, i))
+				s.history[array][rank][i].writer.id = -1
+			}
+		}
+	}
+	return s
+}
+
+// use notes that a task touches some elements of a rank's part, and appends the tasks that
+// it needs edges from.
+func (s *interpreter) use(edges []ID, id ID, array, rank, from, n int, writes, remote bool) []ID {
+	needs := func(t touch) {
+		if t.id >= 0 && t.id != id && (s.explicit || t.remote || remote) {
+			edges = append(edges, t.id)
+		}
+	}
+	for i := from; i < from+n; i++ {
+		e := &s.history[array][rank][i]
+		needs(e.writer)
+		if !writes {
+			e.readers = append(e.readers, touch{id, remote})
+			continue
+		}
+		for _, r := range e.readers {
+			needs(r)
+		}
+		*e = past{writer: touch{id, remote}}
+	}
+	return edges
+}
+
+// run does the operations of a rank, or of all for -1, and then copies what domains hold to
+// arrays that outlast them.
+func (s *interpreter) run(rank int) {
+	next := ID(0)
+	for i := 0; i < len(s.operations); i++ {
+		if s.operations[i].rank != rank && rank >= 0 {
+			continue
+		}
+		if end := min(i+3, len(s.operations)); s.operations[i].scope && s.b != nil {
+			s.b.Scope("three", func() {
+				for ; i < end; i++ {
+					if s.operations[i].rank == rank || rank < 0 {
+						s.do(&s.operations[i], &next)
+					}
+				}
+			})
+			i--
+			continue
+		}
+		s.do(&s.operations[i], &next)
+	}
+	for d, members := range s.members {
+		for _, at := range members {
+			if at == rank || rank < 0 {
+				s.submit(&next, &operation{kind: copies, rank: at, x: s.hosts + d, z: 2 + d, n: s.length, members: 1})
+			}
+		}
+	}
+}
+
+// do does an operation, and looks at a value if it asks for one.
+func (s *interpreter) do(a *operation, next *ID) {
+	if a.onlyIfOdd && !s.odd {
+		return
+	}
+	id := s.submit(next, a)
+	if a.old { // the last task that has written some element, if it was one of the rank's own
+		if w := s.history[a.x][a.rank][a.from].writer; w.id >= 0 && !w.remote {
+			s.look(a, w.id)
+		}
+	}
+	for range a.asks {
+		s.look(a, id)
+	}
+}
+
+// look reads the element from of x.
+func (s *interpreter) look(a *operation, id ID) {
+	v := s.memory[a.x][a.rank][a.from]
+	if s.b != nil {
+		if got := s.b.Value(id, s.x(a.rank, a.x), a.from); got != float64(v) {
+			s.t.Errorf("the value of task %d is %v, want %v", id, got, v)
+		}
+	}
+	s.odd = v%2 != 0
+	s.values++
+}
+
+// submit does what the task of an operation does, and submits it.
+func (s *interpreter) submit(next *ID, a *operation) ID {
+	id := *next
+	*next++
+	c := a.c
+	if s.odd {
+		c++ // so that values matter
+	}
+	var edges []ID
+	for i := a.from; i < a.from+a.n; i++ {
+		x, y, z := &s.memory[a.x][a.rank][i], &s.memory[a.y][a.rank][i], &s.memory[a.z][a.rank][i]
+		switch there := &s.memory[a.x][a.peer][i]; a.kind {
+		case fills:
+			*x = int32(c)
+		case affines:
+			*x = 3**x + int32(c)
+		case mixes:
+			*z = *x - 2**y + int32(c)
+		case gives:
+			*there = *x
+		case takes:
+			*x = 3**x + *there
+		case copies:
+			*z = *x
+		}
+	}
+	own := func(array int, writes bool) { edges = s.use(edges, id, array, a.rank, a.from, a.n, writes, false) }
+	peer := func(writes bool) { edges = s.use(edges, id, a.x, a.peer, a.from, a.n, writes, true) }
+	region := func(array int) Region { return s.x(a.rank, array).Box([]int{a.from}, []int{a.n}) }
+	var kernel any
+	var args func() Args
+	switch a.kind {
+	case fills:
+		own(a.x, true)
+		kernel, args = fill, func() Args { return Args{Out("x", region(a.x)), Scalar("c", c)} }
+	case affines:
+		own(a.x, true)
+		kernel, args = affine, func() Args { return Args{InOut("x", region(a.x)), Scalar("c", c)} }
+	case mixes:
+		own(a.x, false)
+		own(a.y, false)
+		own(a.z, true)
+		kernel, args = mix, func() Args {
+			return Args{In("x", region(a.x)), In("y", region(a.y)), Out("z", region(a.z)), Scalar("c", c)}
+		}
+	case gives:
+		own(a.x, false)
+		peer(true)
+		kernel, args = give, func() Args {
+			return Args{In("x", region(a.x)), AtPeers("there", region(a.x)), Scalar("peer", a.peer)}
+		}
+	case takes:
+		peer(false)
+		own(a.x, true)
+		kernel, args = take, func() Args {
+			return Args{InOut("x", region(a.x)), AtPeers("there", region(a.x)), Scalar("peer", a.peer)}
+		}
+	case copies:
+		own(a.x, false)
+		own(a.z, true)
+		kernel, args = publish, func() Args { return Args{In("x", region(a.x)), Out("z", region(a.z))} }
+	}
+	if s.b != nil {
+		options := []Option{After(edges...), Group(a.members)}
+		if s.single {
+			options = append(options, OnRank(a.rank))
+		}
+		if got := s.b.Submit(fmt.Sprint("kind", a.kind), kernel, args(), options...); got != id {
+			s.t.Errorf("Submit returns %d, want %d", got, id)
+		}
+	}
+	return id
+}
+
+// job returns the program with edges for all conflicts, or for those that no runtime infers.
+func (p *ranksProgram) job(t tester, explicit bool) *job {
+	j := &job{ranks: p.ranks}
+	for array := range p.hosts {
+		j.arrays = append(j.arrays, initialArray(p.length, array))
+	}
+	on := func(b *Builder, hosts func(rank, array int) *Tensor) *interpreter {
+		s := p.interpreter()
+		s.t, s.b, s.explicit = t, b, explicit
+		domains := make([]map[int]*Tensor, len(p.members))
+		for i, members := range p.members {
+			d := b.Domain(fmt.Sprint("domain", i), members...)
+			domains[i] = map[int]*Tensor{}
+			if p.single {
+				for member, x := range d.Tensors("x", tl.I32, tl.Shape{p.length}) {
+					domains[i][d.World(member)] = x
+				}
+			} else if d.Rank() >= 0 {
+				domains[i][b.Rank()] = d.Tensor("x", tl.I32, tl.Shape{p.length})
+			}
+		}
+		s.x = func(rank, array int) *Tensor {
+			if array >= p.hosts {
+				return domains[array-p.hosts][rank]
+			}
+			return hosts(rank, array)
+		}
+		return s
+	}
+	if p.single {
+		j.all = func(b *Builder, x [][]*Tensor) {
+			on(b, func(rank, array int) *Tensor { return x[rank][array] }).run(-1)
+		}
+	} else {
+		j.submit = func(b *Builder, x []*Tensor) {
+			on(b, func(_, array int) *Tensor { return x[array] }).run(b.Rank())
+		}
+	}
+	return j
+}
+
+func initialArray(length, number int) array {
+	return array{shape: tl.Shape{length}, init: func(rank, i int) int32 { return initial(number, rank, i) }}
+}
+
+// want returns what the arrays of the host hold at the end.
+func (p *ranksProgram) want() (contents, int) {
+	if p.single {
+		s := p.interpreter()
+		s.run(-1)
+		return s.memory[:p.hosts], s.values
+	}
+	var all contents
+	values := 0
+	for rank := range p.ranks {
+		s := p.interpreter()
+		s.run(rank)
+		if values += s.values; rank == 0 {
+			all = s.memory[:p.hosts]
+			continue
+		}
+		for array := range all {
+			all[array][rank] = s.memory[array][rank]
+		}
+	}
+	return all, values
+}
+
+// Random programs of ranks run on real ranks that share memory, too.
+func TestRanksProgramsOnSharedMemory(t *testing.T) {
+	for seed := range uint64(4) {
+		r := rand.New(rand.NewPCG(seed, 1))
+		p := drawRanksProgram(r, 30)
+		want, _ := p.want()
+		o := Options{Runtime: Runtimes[r.IntN(len(Runtimes))], Config: drawConfig(r, &Program{}, 3)}
+		o.Config.Host.Tasks, o.Config.TensorMap.Slots = 1000, 3
+		got, errs := p.job(t, true).actualOn(shm.Name, o)
+		commtest.Succeed(t, errs)
+		got.same(t, fmt.Sprintf("seed %d under %s", seed, o.Runtime), want)
+	}
+}
+
+// Programs with edges between ranks, domains, and tasks that depend on values leave what
+// their tasks leave one after the other, under all runtimes, on the simulated machine and on
+// real ranks.
+func TestRanksPrograms(t *testing.T) {
+	programs, values, messages := 0, 0, 0
+	rapid.Check(t, func(t *rapid.T) {
+		r := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 0))
+		operations := from(r, 1, 24) // rapid would draw small numbers
+		p := drawRanksProgram(r, operations)
+		programs++
+		want, asked := p.want()
+		values += asked
+		for _, explicit := range []bool{false, true} {
+			j := p.job(t, explicit)
+			c := drawConfig(r, &Program{}, from(r, 2, 4))
+			c.Host.Tasks, c.TensorMap.Slots = 1000, from(r, 3, 9)
+			for _, runtime := range Runtimes {
+				if !explicit && !runtime.infers() {
+					continue
+				}
+				o := Options{Runtime: runtime, Config: c}
+				what := fmt.Sprintf("%d operations under %s, explicit edges %v", operations, runtime, explicit)
+				out := j.simulated(t, o, torch.Options{KeepLog: true, Race: true, Threads: 1})
+				out.same(t, what, want)
+				if len(out.races) > 0 {
+					t.Errorf("%s: races %q", what, out.races)
+				}
+				for _, w := range out.Control {
+					if w.Kind == Posting {
+						messages++
+					}
+				}
+				if r.IntN(4) > 0 {
+					continue
+				}
+				got, errs := j.actual(o)
+				for rank, err := range errs {
+					if err != nil {
+						t.Fatalf("%s, real rank %d: %v", what, rank, err)
+					}
+				}
+				got.same(t, what+", on real ranks", want)
+			}
+		}
+	})
+	if values < programs || messages < 5*programs {
+		t.Errorf("%d values and %d messages in %d programs: they test little", values, messages, programs)
+	}
+}

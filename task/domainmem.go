@@ -1,0 +1,84 @@
+package task
+
+import (
+	"cmp"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"slices"
+
+	"github.com/kernbench/kernbench/comm"
+	"github.com/kernbench/kernbench/internal/procpe"
+)
+
+// domainMemory is the windows of a real rank's domains.
+type domainMemory struct {
+	tensors map[*Tensor]procpe.Tensor
+	comms   []*comm.Comm
+}
+
+// domainAlign is what tensors of a domain begin at multiples of.
+const domainAlign = 64
+
+// newDomainMemory makes a window for each domain that the rank is a member of. All ranks
+// take them in one order, that of the first members, so that each can begin.
+func newDomainMemory(c *comm.Comm, p *Program) (*domainMemory, error) {
+	m := &domainMemory{tensors: map[*Tensor]procpe.Tensor{}}
+	list := p.domains()
+	slices.SortStableFunc(list, func(a, b *Domain) int { return cmp.Compare(a.ranks[0], b.ranks[0]) })
+	for _, d := range list {
+		if err := m.add(c, p.Rank, d); err != nil {
+			return m, fmt.Errorf("domain %s: %w", d.name, err)
+		}
+	}
+	return m, nil
+}
+
+// add makes the window of a domain. It begins with a hash of what the rank makes, which
+// has to be that of the first member.
+func (m *domainMemory) add(c *comm.Comm, rank int, d *Domain) error {
+	members, err := c.Domain(d.ranks...)
+	if err != nil {
+		return err
+	}
+	m.comms = append(m.comms, members)
+	size := int64(domainAlign)
+	var offsets []int64
+	for i := range d.tensors {
+		offsets = append(offsets, size)
+		n := d.tensors[i].parts[rank].bytes()
+		size += (n + domainAlign - 1) / domainAlign * domainAlign
+	}
+	w, err := members.AllocWindow(size, 0)
+	if err != nil {
+		return err
+	}
+	hash := fnv.New64a()
+	fmt.Fprint(hash, d)
+	own, first := hash.Sum64(), make([]byte, 8)
+	binary.LittleEndian.PutUint64(w.Local(), own)
+	if err := members.Barrier(); err != nil {
+		return err
+	}
+	if err := w.Get(0, 0, first); err != nil {
+		return err
+	}
+	if own != binary.LittleEndian.Uint64(first) {
+		return fmt.Errorf("rank %d makes the domain %v, and rank %d another one of that size: %s", rank, d, d.ranks[0], sameRule)
+	}
+	for i := range d.tensors {
+		x := &d.tensors[i]
+		part := x.parts[rank]
+		m.tensors[part] = procpe.Tensor{Name: part.Name, DType: x.dtype, Shape: x.shape, Window: w, Offset: offsets[i]}
+	}
+	return nil
+}
+
+// close gives the windows back.
+func (m *domainMemory) close() (err error) {
+	for _, c := range m.comms {
+		err = errors.Join(err, c.Close())
+	}
+	return err
+}

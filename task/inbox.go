@@ -1,0 +1,173 @@
+package task
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math"
+
+	"github.com/kernbench/kernbench/comm"
+	"github.com/kernbench/kernbench/internal/numeric"
+	"github.com/kernbench/kernbench/tl"
+)
+
+// inboxes carries messages between the real ranks of one orchestration. The window of each
+// rank has a list of messages from every other rank. A sender appends to its list, and then
+// sets a signal to the number of messages in it.
+type inboxes struct {
+	window *comm.Window
+	rank   int
+	ranks  int
+	most   int   // messages that a list has room for
+	sent   []int // by rank: messages sent to it
+	read   []int // by rank: messages of its list that have been read
+}
+
+// messageBytes is the size of a message: the number of a task or pause, and a value.
+const messageBytes = 16
+
+// maxMessages bounds the messages from one rank to another in a program with values, whose
+// number is not known in advance.
+const maxMessages = 1 << 16
+
+// newInboxes allocates the window, at all ranks together. It returns nil for an orchestration
+// of one rank.
+func newInboxes(c *comm.Comm, p *Program) (*inboxes, error) {
+	if p.by == nil || !p.by.single {
+		return nil, nil
+	}
+	m := &inboxes{rank: p.Rank, ranks: p.Ranks, most: maxMessages, sent: make([]int, p.Ranks), read: make([]int, p.Ranks)}
+	if p.recorded() {
+		m.most = 0
+		for _, q := range p.by.programs {
+			m.most = max(m.most, len(q.out))
+		}
+	}
+	var err error
+	m.window, err = c.AllocWindow(int64(m.ranks)*int64(m.most)*messageBytes, m.ranks)
+	return m, err
+}
+
+// close frees the window.
+func (m *inboxes) close() error {
+	if m == nil {
+		return nil
+	}
+	return m.window.Close()
+}
+
+// send appends a message to the list of a rank.
+func (m *inboxes) send(to int, what int64, value float64) error {
+	if m.sent[to] == m.most {
+		return fmt.Errorf("rank %d has sent %d messages to rank %d, and a program with values has at most that number between two real ranks: use fewer edges between ranks, or fewer values", m.rank, m.most, to)
+	}
+	var b [messageBytes]byte
+	binary.LittleEndian.PutUint64(b[:], uint64(what))
+	binary.LittleEndian.PutUint64(b[8:], math.Float64bits(value))
+	if err := m.window.Put(to, int64(m.rank*m.most+m.sent[to])*messageBytes, b[:]); err != nil {
+		return err
+	}
+	m.sent[to]++
+	return m.window.Notify(to, m.rank, tl.Set, int64(m.sent[to]))
+}
+
+// next returns the next unread message, if there is one.
+func (m *inboxes) next() (from int, what int64, value float64, ok bool, err error) {
+	for from = range m.ranks {
+		if ok, err = m.window.TestSignal(from, tl.GT, int64(m.read[from])); err != nil || !ok {
+			if err != nil {
+				return
+			}
+			continue
+		}
+		b := m.window.Local()[(from*m.most+m.read[from])*messageBytes:]
+		m.read[from]++
+		return from, int64(binary.LittleEndian.Uint64(b)), math.Float64frombits(binary.LittleEndian.Uint64(b[8:])), true, nil
+	}
+	return
+}
+
+// conditions returns the conditions under which there is an unread message.
+func (m *inboxes) conditions() (list []comm.Condition) {
+	if m == nil {
+		return nil
+	}
+	for from := range m.ranks {
+		if from != m.rank {
+			list = append(list, comm.Condition{Window: m.window, Signal: from, Cmp: tl.GT, Value: int64(m.read[from])})
+		}
+	}
+	return list
+}
+
+// postAll sends the messages that are due. An end is sent as the number of its task, a value
+// as -1 minus the number of its pause.
+func (w *workers) postAll() error {
+	for w.due.len() > 0 {
+		m := w.due.pop()
+		what := int64(m.task.Task)
+		if m.pause >= 0 {
+			what = int64(-1 - m.pause)
+		}
+		if err := w.inboxes.send(m.to, what, w.value[m.pause]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// receiveAll reads the messages that are there.
+func (w *workers) receiveAll() (moved bool, err error) {
+	for w.inboxes != nil {
+		from, what, value, ok, err := w.inboxes.next()
+		if !ok || err != nil {
+			return moved, err
+		}
+		moved = true
+		if what >= 0 {
+			w.receiveEnd(Ref{int32(from), ID(what)})
+			continue
+		}
+		w.value[int(-1-what)] = value
+	}
+	return moved, nil
+}
+
+// readValues resumes the orchestration while the value that it waits for is known: read at
+// this rank, or received from another.
+func (w *workers) readValues() (moved bool, err error) {
+	for w.waits(w.passed) {
+		number := w.passed
+		v, received := w.value[number]
+		if p, ok := w.asked(); ok {
+			v = w.element(p)
+			w.value[number] = v
+		} else if !received {
+			break
+		}
+		moved = true
+		err := w.by.resume(v)
+		if err == nil {
+			err = w.fitting.extend(w.Program)
+		}
+		if err != nil {
+			return false, &Refused{err}
+		}
+		w.grow()
+		w.members = append(w.members, make([]int32, len(w.Tasks)-len(w.members))...)
+		w.pass()
+		if !received {
+			w.postValue(number)
+		}
+	}
+	return moved, nil
+}
+
+// element reads the value of a pause at this rank.
+func (w *workers) element(p *pause) float64 {
+	x := &w.tensors[p.x.number]
+	data := x.Memory
+	if x.Window != nil {
+		data = x.Window.Local()[x.Offset:]
+	}
+	return numeric.Get(p.x.DType, data, int(p.elem))
+}

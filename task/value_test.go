@@ -1,0 +1,307 @@
+package task
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/kernbench/kernbench/comm/commtest"
+	"github.com/kernbench/kernbench/internal/sim"
+	"github.com/kernbench/kernbench/tl"
+	"github.com/kernbench/kernbench/torch"
+)
+
+// counts is the kernel count of a task with a region, which it does not touch.
+func counts(t *tl.PE, _ tl.Ptr, n int) { count(t, n) }
+
+// A value costs whoever builds a read when the end of its task is known; on the device of
+// another rank it is a message; the host reads over its link and pays for another graph.
+func TestValueTimes(t *testing.T) {
+	const ops = 700
+	for _, across := range []bool{false, true} {
+		for _, r := range Runtimes {
+			ctx := system(t, "ring6", torch.Options{}, "sip.cube_mesh.w=1", "sip.cube_mesh.h=1")
+			d := alone(t, ctx, ops)
+			devices := []int{1, 3}
+			x, err := ctx.Zeros(torch.F32, torch.Shape{2}, torch.On(ctx.PE(1, 0, 0), ctx.PE(3, 0, 0)))
+			if err != nil {
+				t.Fatal(err)
+			}
+			before := ctx.Now()
+			if _, err := x.At(0); err != nil {
+				t.Fatal(err)
+			}
+			link := ctx.Now() - before
+			m, _ := messageTime(t, ctx.Topology(), 1, 3)
+			got, err := Run(ctx, Options{Runtime: r, Devices: devices, Single: across}, func(b *Builder) {
+				if !across && b.Rank() == 1 {
+					return
+				}
+				own := []*Tensor{b.TensorOn(0, x), nil}
+				if across {
+					own[1] = b.TensorOn(1, x)
+				}
+				submit := func(name string, rank int) ID {
+					return b.Submit(name, counts, Args{InOut("x", own[rank]), Scalar("n", ops)}, OnRank(rank))
+				}
+				if v := b.Value(submit("first", 0), own[0], 0); v != 0 {
+					t.Errorf("the value is %v, want 0", v)
+				}
+				if across {
+					submit("second", 1)
+				} else {
+					b.Submit("second", count, Args{Scalar("n", ops)})
+				}
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			c := Default()
+			R, w, handling := c.Control.RegisterRead, c.Control.PostedWrite, c.Control.handling(d)
+			first, second := c.submit(r, 0, 1), c.submit(r, 0, 0)
+			if across {
+				second = first
+			}
+			want := first + handling + R + second + handling
+			build, messages := first+R+second, Time(0)
+			if across {
+				want += w + m + R
+				build, messages = first+second, R+w+m+R // what rank 0 does is none of the building of rank 1
+			}
+			if r == HostBuildGraph {
+				build, messages = 2*c.Host.Fixed+2*c.Host.PerTask+link, 0
+				want = build + 2*handling
+			}
+			if got.Makespan != want {
+				t.Errorf("%s, across ranks %v: makespan %v, want %v", r, across, got.Makespan, want)
+			}
+			wantPath := Critical{Tasks: 2, Build: build, Schedule: 2 * (handling - d), Compute: 2 * d, Communicate: messages}
+			if got.Critical != wantPath {
+				t.Errorf("%s, across ranks %v: critical path\n     %+v\nwant %+v", r, across, got.Critical, wantPath)
+			}
+			if s := got.Spans[1]; s.Released != -1 || s.Value == nil || *s.Value != 0 || got.Spans[0].Value != nil {
+				t.Errorf("%s, across ranks %v: the spans are %+v, want the second to follow a value of task 0", r, across, got.Spans)
+			}
+		}
+	}
+}
+
+// An orchestration goes on until a value is small enough: how many tasks there are follows
+// from the values, on the simulated machine and on real ranks. Each rank asks for its own.
+func TestValuesDecide(t *testing.T) {
+	halve := func(t *tl.PE, x tl.Ptr) {
+		t.Store(x, t.Load(x, tl.Shape{1}, tl.I32).Div(2))
+	}
+	var steps [2]int
+	j := &job{ranks: 2, arrays: []array{{shape: tl.Shape{1}, init: func(rank, _ int) int32 { return int32(1000 * (1 + 9*rank)) }}}, submit: func(b *Builder, x []*Tensor) {
+		n := 0
+		for v := 1000.0; v > 10; n++ {
+			v = b.Value(b.Submit("halve", halve, Args{InOut("x", x[0])}), x[0], 0)
+		}
+		steps[b.Rank()] = n
+	}}
+	want := contents{{{7}, {9}}} // 1000, 500, 250, 125, 62, 31, 15, 7 and 10000, 5000, 2500, 1250, 625, 312, 156, 78, 39, 19, 9
+	for _, r := range Runtimes {
+		o := Options{Runtime: r, Config: Default()}
+		out := j.simulated(t, o, torch.Options{KeepLog: true, Race: true})
+		out.same(t, string(r), want)
+		if steps != [2]int{7, 10} || out.Tasks != 17 || len(out.races) > 0 {
+			t.Errorf("%s: %d steps, %d tasks, races %q; want 7 and 10 steps, and no races", r, steps, out.Tasks, out.races)
+		}
+		got, errs := j.actual(o)
+		commtest.Succeed(t, errs)
+		got.same(t, string(r)+", on real ranks", want)
+	}
+}
+
+// An orchestration that cannot have a value says why.
+func TestMistakesOfValues(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		submit func(b *Builder, x, y *Tensor, id ID)
+		want   string
+	}{
+		{"no task", func(b *Builder, x, _ *Tensor, id ID) { b.Value(id+1, x, 0, 0) }, "Value at L: of task 1, and there are 1 tasks so far, counted from 0"},
+		{"no tensor", func(b *Builder, _, _ *Tensor, id ID) { b.Value(id, nil, 0, 0) }, "Value at L: of a (task 0): the tensor is none of rank 0, where the task runs"},
+		{"a tensor of others", func(b *Builder, _, _ *Tensor, id ID) { b.Value(id, &Tensor{}, 0, 0) }, "Value at L: of a (task 0): the tensor is none of rank 0, where the task runs"},
+		{"too few indices", func(b *Builder, x, _ *Tensor, id ID) { b.Value(id, x, 0) }, "Value at L: of a (task 0): 1 indices for x [4 6] i32: write one for each of its 2 axes"},
+		{"an index outside", func(b *Builder, x, _ *Tensor, id ID) { b.Value(id, x, 4, 0) }, "Value at L: of a (task 0): index [4 0] is outside of x [4 6] i32"},
+		{"an element of other tasks", func(b *Builder, x, _ *Tensor, id ID) { b.Value(id, x, 3, 0) }, "Value at L: of a (task 0): x[3:4, 0:1] is in no region of the task: ask for an element that it reads or writes"},
+		{"at peers", func(b *Builder, _, y *Tensor, id ID) { b.Value(id, y, 0, 0) }, "Value at L: of a (task 0): y[0:1, 0:1] is in no region of the task: ask for an element that it reads or writes"},
+		{"written later", func(b *Builder, x, _ *Tensor, id ID) {
+			b.Submit("b", affine, Args{InOut("x", x), Scalar("c", 1)})
+			b.Value(id, x, 2, 5)
+		}, "Value at L: of a (task 0): b (task 1), submitted at L, writes x[2:3, 5:6] later: ask for its value instead"},
+	} {
+		_, err := Build(t.Context(), 0, 2, func(b *Builder) {
+			x := b.Declare(Tensor{Name: "x", DType: tl.I32, Shape: tl.Shape{4, 6}})
+			y := b.Declare(Tensor{Name: "y", DType: tl.I32, Shape: tl.Shape{4, 6}})
+			id := b.Submit("a", mix, Args{In("x", x.Rows(0, 2)), AtPeers("y", y), Out("z", x.Rows(2, 1)), Scalar("c", 1)})
+			c.submit(b, x, y, id)
+		})
+		if got, want := noLines(fmt.Sprint(err)), "the orchestration of rank 0: "+c.want; got != want {
+			t.Errorf("%s: got\n     %s\nwant %s", c.name, got, want)
+		}
+	}
+	j := &job{ranks: 1, arrays: []array{{shape: tl.Shape{2}}}, submit: func(b *Builder, x []*Tensor) {
+		b.Value(b.Submit("a", affine, Args{InOut("x", x[0]), Scalar("c", 1)}), x[0], 0)
+	}}
+	_, err := j.try(t, Options{Runtime: HostBuildGraph, Config: Default()}, torch.Options{NoData: true})
+	const want = "the orchestration of rank 0: Value at L: values are not computed in this run: leave out --data=off, or submit tasks that do not depend on them"
+	if got := noLines(fmt.Sprint(err)); got != want {
+		t.Errorf("without values: got\n     %s\nwant %s", got, want)
+	}
+}
+
+// anyLine is where the orchestrations of these files call.
+var anyLine = regexp.MustCompile(`\b(value|domain|across)_test\.go:\d+`)
+
+// noLines has L instead of lines.
+func noLines(text string) string { return anyLine.ReplaceAllString(text, "L") }
+
+// What is wrong behind a value ends the run, as a mistake of the program.
+func TestMistakesBehindValues(t *testing.T) {
+	for _, c := range []struct {
+		runtime Runtime
+		sets    []string
+		then    func(b *Builder, x *Tensor)
+		want    string
+	}{
+		{HostBuildGraph, nil, func(b *Builder, x *Tensor) { panic("no more") }, "the orchestration of rank 0: panic at L: no more"},
+		{HostBuildGraph, nil, func(b *Builder, x *Tensor) { b.Submit("", fill, nil) }, "the orchestration of rank 0: Submit at L: task 1 (): it has no name"},
+		{AICPUBuildGraph, nil, func(b *Builder, x *Tensor) { b.Declare(Tensor{Name: "y", DType: tl.I8}) },
+			"the orchestration of rank 0: Declare at L: y [] i8 after the first Value, when tasks run already: declare all tensors before it"},
+		{AICPUBuildGraph, nil, func(b *Builder, x *Tensor) { b.Domain("all") },
+			"the orchestration of rank 0: Domain at L: domain all: it is made after the first Value, when tasks run already: make all domains before it"},
+		{AICPUBuildGraph, []string{"control.compute_cores=2"}, func(b *Builder, x *Tensor) { b.Submit("b", count, Args{Scalar("n", 1)}, Group(3)) },
+			"rank 0: task 1 (b) at L is a group of 3, and the rank has 2 compute cores: make it smaller, or give the rank more, by tasks.control.compute_cores or a larger device"},
+		{TensorMapAndRingBuffer, []string{"tensormap_and_ringbuffer.slots=2"}, func(b *Builder, x *Tensor) {
+			b.Scope("big", func() {
+				for range 3 {
+					b.Submit("b", count, Args{Scalar("n", 1)})
+				}
+			})
+		}, `rank 0: deadlock of tensormap_and_ringbuffer: scope "big" at L has 3 tasks, which keep their slots until it ends, and its ring has 2: task 3, submitted at L, can never be; make the scope smaller, or raise tasks.tensormap_and_ringbuffer.slots`},
+		{HostBuildGraph, []string{"host_build_graph.tasks=2"}, func(b *Builder, x *Tensor) {
+			for range 3 {
+				b.Submit("b", count, Args{Scalar("n", 1)})
+			}
+		}, "rank 0 has 3 tasks, and host_build_graph keeps at most 2: take another runtime, or raise tasks.host_build_graph.tasks"},
+	} {
+		j := &job{ranks: 1, arrays: []array{{shape: tl.Shape{2}}}, submit: func(b *Builder, x []*Tensor) {
+			b.Value(b.Submit("a", affine, Args{InOut("x", x[0]), Scalar("c", 1)}), x[0], 0)
+			c.then(b, x[0])
+		}}
+		o := Options{Runtime: c.runtime, Config: configured(t, c.sets...)}
+		_, err := j.try(t, o, torch.Options{})
+		_, errs := j.actual(o)
+		for where, err := range map[string]error{"simulated": err, "real": errs[0]} {
+			var refused *Refused
+			if got := noLines(fmt.Sprint(err)); got != c.want || !errors.As(err, &refused) {
+				t.Errorf("%s, %s: got\n     %s\nwant %s, refused", where, c.runtime, got, c.want)
+			}
+		}
+	}
+}
+
+// A graph of the host may be as large as its storage in each part.
+func TestEachPartIsAGraph(t *testing.T) {
+	j := &job{ranks: 1, arrays: []array{{shape: tl.Shape{2}}}, submit: func(b *Builder, x []*Tensor) {
+		for range 3 {
+			var last ID
+			for range 2 {
+				last = b.Submit("a", affine, Args{InOut("x", x[0]), Scalar("c", 1)})
+			}
+			b.Value(last, x[0], 1)
+		}
+	}}
+	c := configured(t, "host_build_graph.tasks=2")
+	j.simulated(t, Options{Runtime: HostBuildGraph, Config: c}, torch.Options{KeepLog: true}).same(t, "simulated", contents{{{364, 364}}})
+}
+
+// A value of a task that waits for what only a later one does is a deadlock, and is
+// reported: it says who waits for what.
+func TestDeadlockOfAValue(t *testing.T) {
+	await := func(t *tl.PE, _ tl.Ptr) { t.WaitSignal(3, tl.GE, 1) }
+	release := func(t *tl.PE) { t.Notify(t.Rank(), 3, tl.Add, 1) }
+	for _, single := range []bool{false, true} {
+		j := &job{ranks: 2, arrays: []array{{shape: tl.Shape{2}}}}
+		play := func(b *Builder, rank int, x *Tensor) {
+			id := b.Submit("await", await, Args{Out("x", x)}, OnRank(rank))
+			b.Value(id, x, 0)
+			b.Submit("release", release, nil, OnRank(rank))
+		}
+		if j.all = func(b *Builder, x [][]*Tensor) { play(b, 1, x[1][0]) }; !single {
+			j.all, j.submit = nil, func(b *Builder, x []*Tensor) { play(b, b.Rank(), x[0]) }
+		}
+		for _, r := range Runtimes {
+			o := Options{Runtime: r, Config: Default()}
+			_, err := j.try(t, o, torch.Options{})
+			var stuck *sim.Deadlock
+			const want = "rank 1: of 1 tasks 1 have been submitted, 0 are ready and 0 have ended; the orchestration waits for a value of await (task 0), at L"
+			if !errors.As(err, &stuck) || !strings.Contains(noLines(err.Error()), want) {
+				t.Errorf("%s, for all ranks %v: got\n%v\nwant a deadlock and %s", r, single, err, want)
+			}
+			_, errs := j.actual(o)
+			const real = "0 of 1 tasks have ended, 0 are ready, the orchestration waits for a value of await (task 0), at L: tasks on rank 1, where await (task 0) waits for signal 3 GE 1"
+			if err := errs[1]; err == nil || !strings.HasPrefix(noLines(err.Error()), real) {
+				t.Errorf("%s, for all ranks %v, in reality: got\n%v\nwant %s", r, single, err, real)
+			}
+		}
+	}
+}
+
+// Programs that ask for values and are not run leave no goroutine behind.
+func TestDiscard(t *testing.T) {
+	before := runtime.NumGoroutine()
+	var programs []*Program
+	for range 20 {
+		p, err := Build(t.Context(), 0, 1, func(b *Builder) {
+			x := b.Declare(Tensor{Name: "x", DType: tl.I32, Shape: tl.Shape{2}})
+			b.Value(b.Submit("a", affine, Args{InOut("x", x), Scalar("c", 1)}), x, 0)
+			t.Error("the orchestration went on")
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(p.Tasks) != 1 {
+			t.Errorf("%d tasks before the value, want 1", len(p.Tasks))
+		}
+		programs = append(programs, p)
+	}
+	for _, p := range programs {
+		p.Discard()
+		p.Discard()
+	}
+	for runtime.NumGoroutine() > before {
+		runtime.Gosched()
+	}
+}
+
+// What is submitted behind a value comes after the task that had it, and after those whose
+// values were read before: no edge is needed, and none is missed.
+func TestValuesOrder(t *testing.T) {
+	for _, asks := range []bool{false, true} {
+		j := &job{ranks: 1, arrays: []array{{shape: tl.Shape{4}}, {shape: tl.Shape{4}}}, submit: func(b *Builder, x []*Tensor) {
+			one := b.Submit("one", affine, Args{InOut("x", x[0]), Scalar("c", 1)})
+			two := b.Submit("two", affine, Args{InOut("x", x[1]), Scalar("c", 2)})
+			if asks {
+				b.Value(two, x[1], 0)
+				b.Value(one, x[0], 0)
+			}
+			b.Submit("sum", mix, Args{In("x", x[0]), In("y", x[1]), Out("z", x[0]), Scalar("c", 0)})
+			b.Submit("then", affine, Args{InOut("x", x[1]), Scalar("c", 0)}, After(2))
+		}}
+		out := j.simulated(t, Options{Runtime: AICPUBuildGraph, Config: Default()}, torch.Options{Race: true, KeepLog: true})
+		if got := slices.ContainsFunc(out.races, func(s string) bool { return strings.Contains(s, "no edge orders them") }); got == asks {
+			t.Errorf("asked for values: %v, races %q", asks, out.races)
+		}
+		if asks {
+			out.same(t, "values", contents{{slices.Repeat([]int32{-3}, 4)}, {slices.Repeat([]int32{6}, 4)}})
+		}
+	}
+}
