@@ -242,6 +242,18 @@ func (o *outcome) checkControl(t tester) {
 			t.Errorf("%s: %+v begins while its control core works until %v", o.Runtime, w, until[at])
 		}
 		until[at] = w.To
+		if at := o.ref(w.Rank, w.Task); w.Kind == Building && o.Runtime != HostBuildGraph {
+			x := &o.programs[at.Rank].Tasks[at.Task]
+			tensors := 0
+			for _, a := range x.Args {
+				if a.Region.Tensor != nil && a.Access != 0 {
+					tensors++
+				}
+			}
+			if want := o.config().submit(o.Runtime, len(x.After)+len(x.Across), tensors); w.To-w.From != want {
+				t.Errorf("%s: task %d is built for %v, want %v", o.Runtime, w.Task, w.To-w.From, want)
+			}
+		}
 		count[w.Kind]++
 		took[w.Kind] += w.To - w.From
 	}

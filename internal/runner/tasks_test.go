@@ -3,6 +3,7 @@ package runner_test
 import (
 	"errors"
 	"fmt"
+	"runtime"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -147,6 +148,11 @@ func TestTasksThatDecide(t *testing.T) {
 		for _, name := range task.Runtimes {
 			right(t, runner.Options{Scenario: "probe_decides", Backend: backend, Runtime: name, Choice: scenario.Choice{Rounds: 2}})
 		}
+	}
+	stacks := make([]byte, 1<<20)
+	stacks = stacks[:runtime.Stack(stacks, true)]
+	if n := strings.Count(string(stacks), "task.(*Builder).pause("); n > 0 {
+		t.Errorf("%d orchestrations still wait for values", n)
 	}
 }
 
