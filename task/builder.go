@@ -120,6 +120,9 @@ func (b *Builder) goesOn(op string) {
 	if b.built {
 		panic(misuse(op, "the program has been built: a Builder is for its orchestration, not for kernels"))
 	}
+	if b.paused.Load() {
+		panic(misuse(op, "the orchestration waits for a value: a Builder is for its orchestration, not for kernels"))
+	}
 	if b.done.Err() != nil {
 		panic(misuse(op, "%w", context.Cause(b.done)))
 	}

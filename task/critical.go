@@ -1,5 +1,10 @@
 package task
 
+import (
+	"cmp"
+	"slices"
+)
+
 // Critical is what the makespan went into: from the end that was noticed last, back by way
 // of what released each task to the submission of the first. Where the orchestration had
 // waited for a value of a task, it goes on from a submission to that task. The times add up
@@ -30,6 +35,7 @@ func (r *Result) key(rank int, id ID) spanKey {
 // critical follows the tasks that the makespan is made of.
 func (r *Result) critical() (c Critical) {
 	last := make(map[spanKey]*Span, len(r.Spans)) // the member of each task that was noticed last
+	builds := r.builds()
 	var at *Span
 	for i := range r.Spans {
 		s := &r.Spans[i]
@@ -41,7 +47,7 @@ func (r *Result) critical() (c Critical) {
 		}
 	}
 	if at != nil {
-		c.between(r, at.Rank, at.Noticed, r.Makespan, at.Rank) // a value that nothing was submitted after
+		c.between(r, builds, at.Rank, at.Noticed, r.Makespan, at.Rank) // a value that nothing was submitted after
 	}
 	for at != nil {
 		c.Tasks++
@@ -64,7 +70,7 @@ func (r *Result) critical() (c Critical) {
 			from = last[r.key(at.Rank, *at.Value)]
 			since, rank = from.Noticed, from.Rank
 		}
-		c.between(r, at.Rank, since, at.Ready, rank)
+		c.between(r, builds, at.Rank, since, at.Ready, rank)
 		at = from
 	}
 	return c
@@ -73,8 +79,8 @@ func (r *Result) critical() (c Critical) {
 // between adds what a rank did until a task was submitted, since the start or since the end
 // of a task whose value decided. If that was of another rank, what is no building was a
 // message.
-func (c *Critical) between(r *Result, rank int, since, until Time, of int) {
-	built := r.built(rank, since, until)
+func (c *Critical) between(r *Result, builds [][]*Work, rank int, since, until Time, of int) {
+	built := r.built(builds, rank, since, until)
 	c.Build += built
 	if rest := until - since - built; of == rank {
 		c.Stall += rest
@@ -83,16 +89,29 @@ func (c *Critical) between(r *Result, rank int, since, until Time, of int) {
 	}
 }
 
+// builds returns what each rank did for building and for values, in order.
+func (r *Result) builds() [][]*Work {
+	list := make([][]*Work, r.Ranks)
+	for i := range r.Control {
+		if w := &r.Control[i]; w.Kind == Building || w.Kind == Reading {
+			list[w.Rank] = append(list[w.Rank], w)
+		}
+	}
+	return list
+}
+
 // built returns how long a rank has built, or read values, between two times.
-func (r *Result) built(rank int, since, until Time) (took Time) {
+func (r *Result) built(builds [][]*Work, rank int, since, until Time) (took Time) {
 	if r.single && r.Runtime == HostBuildGraph {
 		rank = 0 // one host builds for all
 	}
-	for i := range r.Control {
-		w := &r.Control[i]
-		if w.Rank == rank && (w.Kind == Building || w.Kind == Reading) && w.From < until && w.To > since {
-			took += min(w.To, until) - max(w.From, since)
+	list := builds[rank]
+	first, _ := slices.BinarySearchFunc(list, since, func(w *Work, t Time) int { return cmp.Compare(w.To, t) })
+	for _, w := range list[first:] {
+		if w.From >= until {
+			break
 		}
+		took += min(w.To, until) - max(w.From, since)
 	}
 	return took
 }

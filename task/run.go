@@ -32,7 +32,12 @@ func Run(ctx *torch.Context, o Options, orchestrate func(b *Builder)) (_ *Result
 	if err != nil {
 		return nil, err
 	}
-	defer func() { *s = simulation{} }() // the engine knows it for as long as it lives
+	failed := false
+	defer func() {
+		if !failed { // else a kernel or an orchestration may still run, and come back to it
+			*s = simulation{} // the engine knows it for as long as it lives
+		}
+	}()
 	l := &launch{simulation: s, windows: map[*torch.Tensor]int{}}
 	l.Name, l.Serve = o.Name, s.serve
 	builders, err := s.build(ctx, orchestrate)
@@ -42,8 +47,8 @@ func Run(ctx *torch.Context, o Options, orchestrate func(b *Builder)) (_ *Result
 		}
 	}()
 	defer func() {
-		if failed := l.free(); err == nil {
-			err = failed
+		if freed := l.free(); err == nil {
+			err = freed
 		}
 	}()
 	if err == nil {
@@ -59,6 +64,7 @@ func Run(ctx *torch.Context, o Options, orchestrate func(b *Builder)) (_ *Result
 	if err == nil {
 		err = launched.Wait()
 	}
+	failed = err != nil
 	var stuck *sim.Deadlock
 	if errors.As(err, &stuck) {
 		var text []string

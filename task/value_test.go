@@ -1,6 +1,7 @@
 package task
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"regexp"
@@ -8,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/kernbench/kernbench/comm/commtest"
 	"github.com/kernbench/kernbench/internal/sim"
@@ -281,6 +283,87 @@ func TestDiscard(t *testing.T) {
 		runtime.Gosched()
 	}
 }
+
+// A kernel that uses the builder while its orchestration waits is stopped.
+func TestBuilderInAKernel(t *testing.T) {
+	j := &job{ranks: 1, arrays: []array{{shape: tl.Shape{2}}}, submit: func(b *Builder, x []*Tensor) {
+		kernel := func(*tl.PE, tl.Ptr) { b.Submit("inner", count, Args{Scalar("n", 1)}) }
+		b.Value(b.Submit("outer", kernel, Args{Out("x", x[0])}), x[0], 0)
+	}}
+	o := Options{Runtime: AICPUBuildGraph, Config: Default()}
+	_, err := j.try(t, o, torch.Options{})
+	_, errs := j.actual(o)
+	const want = "Submit at L: the orchestration waits for a value: a Builder is for its orchestration, not for kernels"
+	for where, err := range map[string]error{"simulated": err, "real": errs[0]} {
+		if err == nil || !strings.Contains(noLines(err.Error()), want) {
+			t.Errorf("%s: %v, want %s", where, err, want)
+		}
+	}
+}
+
+// An orchestration that computes without end behind a value, or whose context ends there, is
+// given up.
+func TestEndlessBehindAValue(t *testing.T) {
+	for _, cancels := range []bool{false, true} {
+		goCtx, cancel := context.WithCancelCause(t.Context())
+		stop := make(chan bool)
+		ctx, err := torch.New(goCtx, torch.Options{Topology: sips(1), Stall: 100 * time.Millisecond})
+		if err != nil {
+			t.Fatal(err)
+		}
+		x, err := ctx.Zeros(torch.I32, torch.Shape{2})
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = Run(ctx, Options{Runtime: HostBuildGraph}, func(b *Builder) {
+			own := b.Tensor(x)
+			b.Value(b.Submit("a", affine, Args{InOut("x", own), Scalar("c", 1)}), own, 0)
+			if cancels {
+				cancel(errors.New("no time"))
+			}
+			<-stop
+		})
+		want := "without an operation"
+		if cancels {
+			want = "no time"
+		}
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("cancelled: %v: %v, want %s", cancels, err, want)
+		}
+		close(stop)
+		cancel(nil)
+		ctx.Close()
+	}
+}
+
+// Many values take time in proportion to their number.
+func TestManyValues(t *testing.T) {
+	const n = 3000
+	j := &job{ranks: 1, arrays: []array{{shape: tl.Shape{1}}}, submit: func(b *Builder, x []*Tensor) {
+		for range n {
+			b.Value(b.Submit("add", addOne, Args{InOut("x", x[0])}), x[0], 0)
+		}
+	}}
+	ctx, err := torch.New(t.Context(), torch.Options{Topology: sips(1)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ctx.Close()
+	x, err := ctx.Zeros(torch.I32, torch.Shape{1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := Run(ctx, Options{Runtime: AICPUBuildGraph}, func(b *Builder) { j.submit(b, []*Tensor{b.Tensor(x)}) })
+	if err != nil {
+		t.Fatal(err)
+	}
+	if v, err := x.At(0); err != nil || v != n || got.Tasks != n || got.Critical.Tasks != n {
+		t.Errorf("x is %v, %v, after %d tasks, %d of them on the critical path; want %d", v, err, got.Tasks, got.Critical.Tasks, n)
+	}
+}
+
+// addOne adds 1 to an element.
+func addOne(t *tl.PE, x tl.Ptr) { t.Store(x, t.Load(x, tl.Shape{1}, tl.I32).Add(1)) }
 
 // What is submitted behind a value comes after the task that had it, and after those whose
 // values were read before: no edge is needed, and none is missed.
