@@ -166,7 +166,7 @@ func TestDomainsThatDiffer(t *testing.T) {
 		name string
 		make func(b *Builder)
 		want string // on the simulated machine
-		real string // on real ranks, if that can tell
+		real string // on real ranks
 	}{
 		{"another size", func(b *Builder) {
 			b.Domain("a", 0, 2).Tensor("x", tl.I32, tl.Shape{100 + b.Rank()})
@@ -186,7 +186,8 @@ func TestDomainsThatDiffer(t *testing.T) {
 			if b.Rank() == 0 {
 				b.Domain("a", 0, 2)
 			}
-		}, "rank 2 makes no such domain, and rank 0 makes the domain a of [0 2]: " + sameRule, ""},
+		}, "rank 2 makes no such domain, and rank 0 makes the domain a of [0 2]: " + sameRule,
+			"a deadlock, every rank waits: rank 0: window, all have it, rank 2; "},
 	} {
 		j := &job{ranks: 3, submit: func(b *Builder, _ []*Tensor) {
 			if b.Rank() != 1 {
@@ -196,9 +197,6 @@ func TestDomainsThatDiffer(t *testing.T) {
 		o := Options{Runtime: AICPUBuildGraph, Config: Default()}
 		if _, err := j.try(t, o, torch.Options{}); fmt.Sprint(err) != c.want {
 			t.Errorf("%s: got\n     %v\nwant %s", c.name, err, c.want)
-		}
-		if c.real == "" {
-			continue
 		}
 		_, errs := j.actual(o)
 		if err := errs[2]; err == nil || !strings.Contains(err.Error(), c.real) {
