@@ -42,9 +42,12 @@ func (x *across) unknown(tasks []Ref) (n int32) {
 // list adds the edges to other ranks that are recorded up to the next value. For tasks that
 // have ended already the messages are due at once.
 func (s *schedule) list() {
-	_, n := s.rest(s.passed)
-	for ; s.listed < n; s.listed++ {
-		if o := s.out[s.listed]; s.ended[o.task] {
+	kind := 0
+	if s.inferred {
+		kind = 1
+	}
+	for n := s.recordedUntil(s.passed).out[kind]; s.listed < n; s.listed++ {
+		if o := s.out[kind][s.listed]; s.ended[o.task] {
 			s.postTo(o.to, o.task)
 		} else {
 			s.outward[o.task] = append(s.outward[o.task], o.to)

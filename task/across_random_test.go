@@ -126,6 +126,7 @@ type interpreter struct {
 	b        *Builder // nil for the values alone
 	x        func(rank, array int) *Tensor
 	explicit bool // edges for all conflicts, else for those that no runtime infers
+	tells    bool // which regions of other ranks tasks reach: then there are none of these
 	values   int  // read so far
 }
 
@@ -167,7 +168,7 @@ func (p *ranksProgram) interpreter() *interpreter {
 // it needs edges from.
 func (s *interpreter) use(edges []ID, id ID, array, rank, from, n int, writes, remote bool) []ID {
 	needs := func(t touch) {
-		if t.id >= 0 && t.id != id && (s.explicit || t.remote || remote) {
+		if t.id >= 0 && t.id != id && (s.explicit || !s.tells && (t.remote || remote)) {
 			edges = append(edges, t.id)
 		}
 	}
@@ -273,6 +274,16 @@ func (s *interpreter) submit(next *ID, a *operation) ID {
 	own := func(array int, writes bool) { edges = s.use(edges, id, array, a.rank, a.from, a.n, writes, false) }
 	peer := func(writes bool) { edges = s.use(edges, id, a.x, a.peer, a.from, a.n, writes, true) }
 	region := func(array int) Region { return s.x(a.rank, array).Box([]int{a.from}, []int{a.n}) }
+	reach := Gets
+	if s.explicit && !s.tells {
+		reach = AtPeers
+	}
+	there := func() Region {
+		if s.tells {
+			return s.x(a.peer, a.x).Box([]int{a.from}, []int{a.n})
+		}
+		return region(a.x)
+	}
 	var kernel any
 	var args func() Args
 	switch a.kind {
@@ -293,13 +304,13 @@ func (s *interpreter) submit(next *ID, a *operation) ID {
 		own(a.x, false)
 		peer(true)
 		kernel, args = give, func() Args {
-			return Args{In("x", region(a.x)), AtPeers("there", region(a.x)), Scalar("peer", a.peer)}
+			return Args{In("x", region(a.x)), Puts("there", there()), Scalar("peer", a.peer)}
 		}
 	case takes:
 		peer(false)
 		own(a.x, true)
 		kernel, args = take, func() Args {
-			return Args{InOut("x", region(a.x)), AtPeers("there", region(a.x)), Scalar("peer", a.peer)}
+			return Args{InOut("x", region(a.x)), reach("there", there()), Scalar("peer", a.peer)}
 		}
 	case copies:
 		own(a.x, false)
@@ -318,15 +329,16 @@ func (s *interpreter) submit(next *ID, a *operation) ID {
 	return id
 }
 
-// job returns the program with edges for all conflicts, or for those that no runtime infers.
-func (p *ranksProgram) job(t tester, explicit bool) *job {
+// job returns the program with edges for all conflicts, or for those that no runtime infers:
+// none, if it tells which regions of other ranks its tasks reach.
+func (p *ranksProgram) job(t tester, explicit, tells bool) *job {
 	j := &job{ranks: p.ranks}
 	for array := range p.hosts {
 		j.arrays = append(j.arrays, initialArray(p.length, array))
 	}
 	on := func(b *Builder, hosts func(rank, array int) *Tensor) *interpreter {
 		s := p.interpreter()
-		s.t, s.b, s.explicit = t, b, explicit
+		s.t, s.b, s.explicit, s.tells = t, b, explicit, tells
 		domains := make([]map[int]*Tensor, len(p.members))
 		for i, members := range p.members {
 			d := b.Domain(fmt.Sprint("domain", i), members...)
@@ -394,7 +406,7 @@ func TestRanksProgramsOnSharedMemory(t *testing.T) {
 		want, _ := p.want()
 		o := Options{Runtime: Runtimes[r.IntN(len(Runtimes))], Config: drawConfig(r, &Program{}, 3)}
 		o.Config.Host.Tasks, o.Config.TensorMap.Slots = 1000, 3
-		got, errs := p.job(t, true).actualOn(shm.Name, o)
+		got, errs := p.job(t, true, false).actualOn(shm.Name, o)
 		commtest.Succeed(t, errs)
 		got.same(t, fmt.Sprintf("seed %d under %s", seed, o.Runtime), want)
 	}
@@ -413,7 +425,7 @@ func TestRanksPrograms(t *testing.T) {
 		want, asked := p.want()
 		values += asked
 		for _, explicit := range []bool{false, true} {
-			j := p.job(t, explicit)
+			j := p.job(t, explicit, r.IntN(2) == 0)
 			c := drawConfig(r, &Program{}, from(r, 2, 4))
 			c.Host.Tasks, c.TensorMap.Slots = 1000, from(r, 3, 9)
 			for _, runtime := range Runtimes {

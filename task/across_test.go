@@ -2,8 +2,11 @@ package task
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 	"testing"
 
+	"github.com/kernbench/kernbench/comm/commtest"
 	"github.com/kernbench/kernbench/internal/fabric"
 	"github.com/kernbench/kernbench/tl"
 	"github.com/kernbench/kernbench/topology"
@@ -144,7 +147,10 @@ func TestMistakesOfOneOrchestration(t *testing.T) {
 		{"no such rank", true, func(b *Builder, _ func(int) *Tensor) { b.Submit("a", nothing, nil, OnRank(2)) }, ": Submit at L: no rank 2: there are 0 to 1"},
 		{"memory of another rank", true, func(b *Builder, x func(int) *Tensor) {
 			b.Submit("a", fill, Args{Out("x", x(1)), Scalar("c", 1)}, OnRank(0))
-		}, ": Submit at L: task 0 (a): argument x is a region of x [4] i32, which is memory of rank 1, and the task runs on rank 0: a kernel reaches other ranks with Put and Get, by way of a region of its own rank (task.AtPeers)"},
+		}, ": Submit at L: task 0 (a): argument x is a region of x [4] i32, which is memory of rank 1, and the task runs on rank 0: a kernel reaches other ranks with Put and Get, so name the region with task.Puts, task.Gets or task.AtPeers"},
+		{"no part of its own", true, func(b *Builder, x func(int) *Tensor) {
+			b.Submit("a", fill, Args{Puts("x", x(1)), Scalar("c", 1)}, OnRank(0))
+		}, ": Submit at L: task 0 (a): argument x is a region of x [4] i32 of rank 1, and rank 0 has no part of that: declare it there as well"},
 		{"after a later one", true, func(b *Builder, _ func(int) *Tensor) {
 			b.Submit("a", nothing, nil, OnRank(0))
 			b.Submit("b", nothing, nil, OnRank(1), After(1))
@@ -173,6 +179,50 @@ func TestMistakesOfOneOrchestration(t *testing.T) {
 		}
 	}); err != nil {
 		t.Error(err)
+	}
+}
+
+// Conflicts between ranks are found where tasks name the regions of other ranks that they
+// reach: by the runtimes that infer edges, and by the race check where nothing orders them.
+func TestConflictsAcrossRanks(t *testing.T) {
+	for _, arg := range []func(string, Area) Arg{Puts, AtPeers} {
+		j := &job{ranks: 2, arrays: []array{{shape: tl.Shape{4}, init: func(rank, i int) int32 { return int32(10*rank + i) }}}, all: func(b *Builder, x [][]*Tensor) {
+			first, second := x[0][0], x[1][0]
+			b.Submit("give", give, Args{In("x", first.Rows(0, 3)), arg("there", second.Rows(1, 3)), Scalar("peer", 1)}, OnRank(0))
+			b.Submit("affine", affine, Args{InOut("x", second), Scalar("c", 1)}, OnRank(1))
+			b.Submit("take", take, Args{InOut("x", first.Rows(0, 1)), Gets("there", second.Rows(3, 1)), Scalar("peer", 1)}, OnRank(0))
+		}}
+		want := contents{{{7, 1, 2, 3}, {31, 1, 4, 7}}}
+		for _, r := range Runtimes {
+			o := Options{Runtime: r, Config: Default()}
+			out := j.simulated(t, o, torch.Options{Race: true, KeepLog: true})
+			var missing []string
+			for _, race := range out.races {
+				if strings.Contains(race, "no edge orders them") {
+					missing = append(missing, noLines(race))
+				}
+			}
+			if r.infers() {
+				if out.same(t, string(r), want); len(out.races) > 0 {
+					t.Errorf("%s: races %q", r, out.races)
+				}
+				got, errs := j.actual(o)
+				commtest.Succeed(t, errs)
+				got.same(t, string(r)+", on real ranks", want)
+				continue
+			}
+			const text = " conflict in tensor0[%s], and no edge orders them: submit the second with task.After"
+			want := []string{
+				"rank 1: affine (task 1), submitted at L, and rank 0's take (task 2), at L," + fmt.Sprintf(text, "3:4"),
+				"rank 0: give (task 0), submitted at L, and take (task 2), at L," + fmt.Sprintf(text, "0:1"),
+				"rank 0: give (task 0), submitted at L, and rank 1's affine (task 1), at L," + fmt.Sprintf(text, "0:4"),
+			}
+			slices.Sort(missing)
+			slices.Sort(want)
+			if !slices.Equal(missing, want) {
+				t.Errorf("%s: got\n     %q\nwant %q", r, missing, want)
+			}
+		}
 	}
 }
 

@@ -13,6 +13,8 @@ type Args []Arg
 type Arg struct {
 	Name   string
 	Region Region // of a tensor; Region.Tensor is nil of a scalar
+	Peer   Region // of another rank, if the kernel reaches that one there; Region is then the same of the task's own rank
+	Reach  Access // what the kernel does with it there
 	Access Access
 	Value  any // of a scalar
 }
@@ -21,8 +23,8 @@ type Arg struct {
 type Access uint8
 
 // Tasks of a rank conflict where their regions overlap and one of them writes. What a
-// task does to the parts of peers conflicts with nothing here: that is ordered by
-// signals.
+// task does to the parts of peers conflicts with nothing, and is ordered by signals, unless
+// an orchestration of all ranks names the rank (Gets, Puts, AtPeers).
 const (
 	Reads Access = 1 << iota
 	Writes
@@ -40,8 +42,18 @@ func InOut(name string, a Area) Arg {
 }
 
 // AtPeers is a region of which the kernel reaches the parts of other ranks alone, with
-// Put and Get. It may do so with any other region as well.
-func AtPeers(name string, a Area) Arg { return Arg{Name: name, Region: regionOf(name, a)} }
+// Put and Get. It may do so with any other region as well. In an orchestration of all ranks
+// it may be a region of the rank that the kernel reaches, so that conflicts there are found;
+// the kernel gets a pointer to the same region of its own rank.
+func AtPeers(name string, a Area) Arg {
+	return Arg{Name: name, Region: regionOf(name, a), Reach: Reads | Writes}
+}
+
+// Gets is like AtPeers for a region that the kernel reads with Get and does not change.
+func Gets(name string, a Area) Arg { return Arg{Name: name, Region: regionOf(name, a), Reach: Reads} }
+
+// Puts is like AtPeers for a region that the kernel writes with Put and does not read.
+func Puts(name string, a Area) Arg { return Arg{Name: name, Region: regionOf(name, a), Reach: Writes} }
 
 // regionOf is the region of an argument, which must be of some tensor.
 func regionOf(name string, a Area) Region {
@@ -53,6 +65,15 @@ func regionOf(name string, a Area) Region {
 		panic(misuse("Args", "argument %s is a Region of no tensor: regions come from Box and Rows", name))
 	}
 	return r
+}
+
+// touched returns the region that the task accesses, here or at another rank, and how, as
+// far as that is known.
+func (a *Arg) touched() (Region, Access) {
+	if a.Peer.Tensor != nil {
+		return a.Peer, a.Reach
+	}
+	return a.Region, a.Access
 }
 
 // Scalar is a value that the kernel is given: a number, or anything its parameter takes.

@@ -27,15 +27,18 @@ type Builder struct {
 	open     []int          // scopes, outermost first
 	sources  map[sourceKey]*Tensor
 	domains  []*Domain
-	done     context.Context // building ends with it
-	beat     func()          // called while building goes on; may be nil
+	maps     map[*Tensor]*tensorMap // accesses so far, of an orchestration of all ranks
+	before   [][]ID                 // by ID: what each task waits for there
+	done     context.Context        // building ends with it
+	beat     func()                 // called while building goes on; may be nil
 	recording
 }
 
 // outwardKey identifies the one message about the end of a task that a rank gets.
 type outwardKey struct {
 	Ref
-	to int
+	to   int
+	kind int // as in Program.out
 }
 
 // sourceKey identifies memory of a rank.
@@ -218,8 +221,15 @@ func (b *Builder) Submit(name string, kernel any, args Args, options ...Option) 
 	for i := range args {
 		switch x := args[i].Region.Tensor; {
 		case x == nil:
+		case x.rank != p.Rank && b.single && args[i].Access == 0:
+			own := b.counterpart(x, p)
+			if own == nil {
+				fail("argument %s is a region of %v of rank %d, and rank %d has no part of that: declare it there as well", args[i].Name, x, x.rank, p.Rank)
+			}
+			args[i].Peer = args[i].Region
+			args[i].Region.Tensor = own
 		case x.rank != p.Rank && b.single:
-			fail("argument %s is a region of %v, which is memory of rank %d, and the task runs on rank %d: a kernel reaches other ranks with Put and Get, by way of a region of its own rank (task.AtPeers)", args[i].Name, x, x.rank, p.Rank)
+			fail("argument %s is a region of %v, which is memory of rank %d, and the task runs on rank %d: a kernel reaches other ranks with Put and Get, so name the region with task.Puts, task.Gets or task.AtPeers", args[i].Name, x, x.rank, p.Rank)
 		case x.number >= len(p.Tensors) || p.Tensors[x.number] != x:
 			fail("argument %s is a region of %v, which is no tensor of this program", args[i].Name, x)
 		}
@@ -241,20 +251,77 @@ func (b *Builder) Submit(name string, kernel any, args Args, options ...Option) 
 // rank, and those from tasks of other ranks, which will send messages.
 func (b *Builder) connect(p *Program, t *Task) {
 	slices.Sort(t.after)
-	for _, on := range slices.Compact(t.after) {
-		from := b.tasks[on]
-		if int(from.Rank) == p.Rank {
+	t.after = slices.Compact(t.after)
+	for _, on := range t.after {
+		if from := b.tasks[on]; int(from.Rank) == p.Rank {
 			t.After = append(t.After, from.Task)
-			continue
+		} else {
+			t.Across = append(t.Across, from)
+			b.post(from, p.Rank, 0)
+			b.post(from, p.Rank, 1)
 		}
-		t.Across = append(t.Across, from)
-		if key := (outwardKey{from, p.Rank}); !b.posted[key] {
-			b.posted[key] = true
-			other := b.programs[from.Rank]
-			other.out = append(other.out, outward{from.Task, p.Rank})
+	}
+	if b.single {
+		for _, on := range b.conflicts(t) {
+			if from := b.tasks[on]; int(from.Rank) == p.Rank {
+				t.found = append(t.found, from.Task)
+			} else {
+				t.foundAcross = append(t.foundAcross, from)
+				b.post(from, p.Rank, 1)
+			}
 		}
 	}
 	t.after = nil
+}
+
+// post records that a rank gets a message about the end of a task, once, with explicit
+// edges or with inferred ones (Program.out).
+func (b *Builder) post(from Ref, to, kind int) {
+	if key := (outwardKey{from, to, kind}); !b.posted[key] {
+		b.posted[key] = true
+		p := b.programs[from.Rank]
+		p.out[kind] = append(p.out[kind], outward{from.Task, to})
+	}
+}
+
+// conflicts returns the tasks of all ranks that the next task conflicts with, without those
+// that it has explicit edges from.
+func (b *Builder) conflicts(t *Task) (found []ID) {
+	each := func(f func(m *tensorMap, a *Arg)) {
+		for _, a := range t.Args {
+			a.Region, a.Access = a.touched()
+			if a.Region.Tensor == nil || a.Access == 0 || a.Region.empty() {
+				continue
+			}
+			if b.maps[a.Region.Tensor] == nil {
+				b.maps[a.Region.Tensor] = &tensorMap{}
+			}
+			f(b.maps[a.Region.Tensor], &a)
+		}
+	}
+	found = slices.Clone(t.after)
+	each(func(m *tensorMap, a *Arg) { found = m.conflicts(found, a) })
+	slices.Sort(found)
+	found = slices.Compact(found)
+	b.before = append(b.before, found)
+	each(func(m *tensorMap, a *Arg) { m.add(t.ID, a, b.before) })
+	return slices.DeleteFunc(slices.Clone(found), func(id ID) bool { return slices.Contains(t.after, id) })
+}
+
+// counterpart returns what a rank has of a tensor of another rank, nil if that is nothing
+// or another shape.
+func (b *Builder) counterpart(x *Tensor, p *Program) (own *Tensor) {
+	if of, ok := x.Source.(*torch.Tensor); ok && b.ctx != nil {
+		own = b.tensor("Submit", p.Rank, of)
+	} else if x.Source != nil {
+		own = b.sources[sourceKey{p.Rank, x.Source}]
+	} else if x.domain != nil {
+		own = x.domain.counterpart(x, p.Rank)
+	}
+	if own != nil && !slices.Equal(own.Shape, x.Shape) {
+		return nil
+	}
+	return own
 }
 
 // Scope submits the tasks of body as a scope: under tensormap_and_ringbuffer they lie in
@@ -312,7 +379,7 @@ func newPrograms(ranks int) (list []*Program) {
 
 // newBuilder makes the builder of programs: of a rank, or of all.
 func newBuilder(ctx context.Context, programs ...*Program) *Builder {
-	b := &Builder{program: programs[0], programs: programs, posted: map[outwardKey]bool{}, sources: map[sourceKey]*Tensor{}, done: ctx}
+	b := &Builder{program: programs[0], programs: programs, posted: map[outwardKey]bool{}, maps: map[*Tensor]*tensorMap{}, sources: map[sourceKey]*Tensor{}, done: ctx}
 	b.start()
 	for i, p := range programs {
 		p.by, p.index = b, i

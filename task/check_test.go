@@ -96,7 +96,7 @@ func (o *outcome) checkTasks(t tester, p *Program, all [][]taskTimes) {
 		if s.Released >= 0 {
 			released = o.ref(p.Rank, s.Released)
 		}
-		for _, b := range want.Across {
+		for _, b := range want.across(o.Runtime.infers()) {
 			known := all[b.Rank][b.Task].noticed + c.Control.PostedWrite + c.Control.RegisterRead
 			if s.Ready < known {
 				t.Errorf("%s: rank %d's task %d is ready at %v, want %v or later, after %v", o.Runtime, p.Rank, i, s.Ready, known, b)
@@ -128,7 +128,7 @@ func (o *outcome) checkTasks(t tester, p *Program, all [][]taskTimes) {
 			if s.Ready != s.Submitted {
 				t.Errorf("%s: rank %d's task %d is ready at %v because it was submitted, and that was at %v", o.Runtime, p.Rank, i, s.Ready, s.Submitted)
 			}
-		case slices.Contains(want.Across, released):
+		case slices.Contains(want.across(o.Runtime.infers()), released):
 		case !slices.Contains(before[i], released.Task) || tasks[released.Task].noticed != s.Ready:
 			t.Errorf("%s: rank %d's task %d, after %v, is ready at %v because of task %d", o.Runtime, p.Rank, i, before[i], s.Ready, s.Released)
 		}
@@ -246,7 +246,7 @@ func (o *outcome) checkControl(t tester) {
 			x := &o.programs[at.Rank].Tasks[at.Task]
 			tensors := 0
 			for _, a := range x.Args {
-				if a.Region.Tensor != nil && a.Access != 0 {
+				if a.Region.Tensor != nil && (a.Access != 0 || a.Peer.Tensor != nil) {
 					tensors++
 				}
 			}
@@ -261,7 +261,11 @@ func (o *outcome) checkControl(t tester) {
 	want := [6]int{Building: o.Tasks, Dispatching: o.Tasks, Noticing: len(o.Spans), Posting: count[Posting], Receiving: count[Posting]}
 	messages := 0
 	for _, p := range o.programs {
-		messages += len(p.out)
+		if o.Runtime.infers() {
+			messages += len(p.out[1])
+		} else {
+			messages += len(p.out[0])
+		}
 		if !b.single || p.Rank == 0 {
 			want[Reading] += len(p.by.pauses)
 		}
@@ -291,8 +295,7 @@ func (o *outcome) parts() (n int) {
 		for i := range len(p.by.pauses) + 1 {
 			tasks := 0
 			for _, q := range p.by.programs {
-				upTo, _ := q.rest(i)
-				tasks += upTo
+				tasks += q.recordedUntil(i).tasks
 			}
 			n += min(1, tasks-last)
 			last = tasks
@@ -332,7 +335,7 @@ func (o *outcome) checkLog(t tester, tasks [][]taskTimes) {
 				want = append(want, ends[rank][b]...)
 			}
 			about := &o.programs[rank].Tasks[id]
-			for _, b := range slices.Concat(about.Across, about.read) {
+			for _, b := range slices.Concat(about.across(o.Runtime.infers()), about.read) {
 				want = append(want, ends[b.Rank][b.Task]...)
 			}
 			if !slices.Equal(after, want) {

@@ -83,7 +83,7 @@ type AICPUGraph struct {
 type TensorMap struct {
 	PerTask    topology.Time `yaml:"per_task"`                  // for each task
 	PerEdge    topology.Time `yaml:"per_edge"`                  // for each explicit edge
-	PerTensor  topology.Time `yaml:"per_tensor"`                // for each region of the rank's own that it touches
+	PerTensor  topology.Time `yaml:"per_tensor"`                // for each region that it touches, of its own rank or named of another
 	Slots      int           `yaml:"slots" range:"1..16777216"` // of each ring
 	Rings      int           `yaml:"rings" range:"1..64"`       // by depth of scope; deeper scopes share the last
 	Schedulers int           `yaml:"schedulers" range:"1..64"`  // control cores beside the orchestrator

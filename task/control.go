@@ -71,7 +71,7 @@ func (d *device) buildTime() Time {
 	c := &d.config.TensorMap
 	took := c.PerTask + Time(t.edges())*c.PerEdge
 	for i := range t.Args {
-		if t.Args[i].Access != 0 { // the others are not in the map
+		if _, access := t.Args[i].touched(); access != 0 { // the others are not in the map
 			took += c.PerTensor
 		}
 	}

@@ -26,7 +26,7 @@
 // of their own have no edges between them: tasks put, get, notify and wait, as kernels of
 // different PEs do, and [AtPeers] is a region that a task reaches at other ranks only. One
 // orchestration may submit the tasks of all ranks ([Options].Single, [OnRank]), with edges
-// between any of them. A [Domain] is memory that some of the ranks share.
+// between any of them, and name what tasks reach at other ranks ([Puts], [Gets]). A [Domain] is memory that some of the ranks share.
 //
 // An orchestration that asks for a value of a task ([Builder.Value]) waits for that, and
 // what it submits next may depend on it.

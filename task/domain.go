@@ -124,6 +124,17 @@ func (d *Domain) add(op, name string, dtype tl.DType, shape tl.Shape) map[int]*T
 	return x.parts
 }
 
+// counterpart returns the part that a rank has of a tensor, of which x is a part, nil if it
+// has none.
+func (d *Domain) counterpart(x *Tensor, rank int) *Tensor {
+	for i := range d.tensors {
+		if d.tensors[i].parts[x.rank] == x {
+			return d.tensors[i].parts[rank]
+		}
+	}
+	return nil
+}
+
 // domains returns the domains of which the program's rank is a member, in the order in
 // which it made them.
 func (p *Program) domains() (list []*Domain) {

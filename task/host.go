@@ -20,8 +20,7 @@ type hostBuilder struct {
 func (s *hostBuilder) build() {
 	n, d := 0, s.devices[0]
 	for _, e := range s.devices {
-		tasks, _ := e.rest(e.passed)
-		n += tasks - int(e.next)
+		n += e.recordedUntil(e.passed).tasks - int(e.next)
 	}
 	if n == 0 {
 		s.launch()

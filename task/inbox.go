@@ -39,7 +39,7 @@ func newInboxes(c *comm.Comm, p *Program) (*inboxes, error) {
 	if p.recorded() {
 		m.most = 0
 		for _, q := range p.by.programs {
-			m.most = max(m.most, len(q.out))
+			m.most = max(m.most, len(q.out[1]))
 		}
 	}
 	var err error

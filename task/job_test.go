@@ -234,7 +234,7 @@ func (j *job) rank(c *comm.Comm, o Options, got contents) error {
 		tensors = append(tensors, procpe.Tensor{Name: fmt.Sprint("tensor", i), DType: tl.I32, Shape: a.shape, Window: w})
 	}
 	declared := func(i int) Tensor {
-		return Tensor{Name: tensors[i].Name, DType: tl.I32, Shape: tensors[i].Shape, Window: true}
+		return Tensor{Name: tensors[i].Name, DType: tl.I32, Shape: tensors[i].Shape, Window: true, Source: i}
 	}
 	var p *Program
 	if j.all != nil {

@@ -1,6 +1,7 @@
 package task
 
 import (
+	"slices"
 	"strconv"
 
 	"github.com/kernbench/kernbench/tl"
@@ -17,6 +18,11 @@ type Task struct {
 	Scope   int32  // index of the innermost scope in the program, -1 outside of all
 	Depth   int32  // scopes that it is in
 	Line    string // of the orchestration
+
+	// Tasks that it conflicts with, in an orchestration of all ranks: of its own rank, and of
+	// others.
+	found       []ID
+	foundAcross []Ref
 
 	rank  int   // that OnRank names, -1 for none
 	after []ID  // that After names
@@ -50,9 +56,9 @@ type Program struct {
 	Scopes      []Scope
 	Tensors     []*Tensor
 
-	by    *Builder // that records it; nil for a program that was made by hand
-	index int      // among the programs of the builder
-	out   []outward
+	by    *Builder     // that records it; nil for a program that was made by hand
+	index int          // among the programs of the builder
+	out   [2][]outward // those of explicit edges, and those of inferred ones as well
 }
 
 // outward is an edge to another rank: a task, and a rank that gets a message when it ends.
@@ -61,14 +67,22 @@ type outward struct {
 	to   int
 }
 
-// rest returns how many tasks and outward edges are recorded up to a pause of the
+// recordedUntil returns how much of the program is recorded up to a pause of the
 // orchestration, or in all after the last one.
-func (p *Program) rest(pause int) (tasks, out int) {
-	if !p.waits(pause) {
-		return len(p.Tasks), len(p.out)
+func (p *Program) recordedUntil(pause int) extent {
+	if p.waits(pause) {
+		return p.by.pauses[pause].recorded[p.index]
 	}
-	at := p.by.pauses[pause].recorded[p.index]
-	return at.tasks, at.out
+	return extent{len(p.Tasks), [2]int{len(p.out[0]), len(p.out[1])}}
+}
+
+// across returns the tasks of other ranks that a task waits for, with inferred edges or
+// without.
+func (t *Task) across(inferred bool) []Ref {
+	if !inferred || len(t.foundAcross) == 0 {
+		return t.Across
+	}
+	return slices.Concat(t.Across, t.foundAcross)
 }
 
 // waits reports whether the orchestration has come to a pause of that number.

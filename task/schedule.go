@@ -51,14 +51,13 @@ func (s *schedule) grow() {
 		for _, b := range s.before[id] {
 			s.behind[b] = append(s.behind[b], id)
 		}
-		s.await(id, s.Tasks[id].Across)
+		s.await(id, s.Tasks[id].across(s.inferred))
 	}
 }
 
 // submitted reports whether all tasks have been that are recorded up to the next value.
 func (s *schedule) submitted() bool {
-	n, _ := s.rest(s.passed)
-	return int(s.next) == n
+	return int(s.next) == s.recordedUntil(s.passed).tasks
 }
 
 // over reports whether all tasks have ended, and none will follow.
@@ -95,7 +94,7 @@ func (s *schedule) submit() ID {
 			s.left[id]++
 		}
 	}
-	s.left[id] += s.unknown(s.Tasks[id].Across)
+	s.left[id] += s.unknown(s.Tasks[id].across(s.inferred))
 	if s.left[id] == 0 {
 		s.ready.push(id)
 	}

@@ -199,7 +199,7 @@ func (d *device) afterOps(run *running) []oplog.Operand {
 	for _, b := range d.before[run.task] {
 		add(d.endOps[b])
 	}
-	for _, list := range [][]Ref{t.Across, t.read} {
+	for _, list := range [][]Ref{t.across(d.inferred), t.read} {
 		for _, b := range list {
 			add(d.endsOf(b))
 		}

@@ -34,6 +34,14 @@ func (d *dependencies) extend(p *Program) {
 	for i := len(d.before); i < len(p.Tasks); i++ {
 		t := &p.Tasks[i]
 		found := slices.Clone(t.After)
+		if p.by != nil && p.by.single { // conflicts were found when it was submitted
+			if d.inferred {
+				found = append(found, t.found...)
+			}
+			slices.Sort(found)
+			d.before = append(d.before, found)
+			continue
+		}
 		for a := range t.accesses(d.inferred) {
 			found = d.maps[a.Region.Tensor.number].conflicts(found, a)
 		}

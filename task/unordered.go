@@ -2,18 +2,23 @@ package task
 
 import "fmt"
 
-// Unordered is two tasks of a rank that conflict, with no path of explicit edges from the
-// earlier to the later one: under a runtime that knows only edges nothing orders them.
+// Unordered is two tasks that conflict, with no path of explicit edges from the earlier to
+// the later one: under a runtime that knows only edges nothing orders them.
 type Unordered struct {
 	Earlier, Later ID
 	Region         Region // where they do, of the later one
 	program        *Program
+	earlier        *Program // the program of the earlier one
 }
 
 func (u Unordered) String() string {
-	a, b := &u.program.Tasks[u.Earlier], &u.program.Tasks[u.Later]
-	return fmt.Sprintf("rank %d: %s, submitted at %s, and %s, at %s, conflict in %v, and no edge orders them: submit the second with task.After",
-		u.program.Rank, a.title(), a.Line, b.title(), b.Line, u.Region)
+	a, b := &u.earlier.Tasks[u.Earlier], &u.program.Tasks[u.Later]
+	where, there := fmt.Sprintf("rank %d: ", u.earlier.Rank), ""
+	if u.earlier != u.program {
+		there = fmt.Sprintf("rank %d's ", u.program.Rank)
+	}
+	return fmt.Sprintf("%s%s, submitted at %s, and %s%s, at %s, conflict in %v, and no edge orders them: submit the second with task.After",
+		where, a.title(), a.Line, there, b.title(), b.Line, u.Region)
 }
 
 // Unordered finds the conflicts of a program that its explicit edges do not order,
@@ -23,13 +28,26 @@ func (u Unordered) String() string {
 func (p *Program) Unordered() (list []Unordered) {
 	w := newWalk(p)
 	for i, before := range p.Dependencies(true) {
-		if len(before) == 0 {
+		t := &p.Tasks[i]
+		if len(before)+len(t.foundAcross) == 0 {
 			continue
 		}
-		w.back(ID(i), before[0])
+		first := t.ID
 		for _, b := range before {
-			if w.seen[p.index][b] != p.Tasks[i].ID {
-				list = append(list, Unordered{b, ID(i), p.conflict(b, ID(i)), p})
+			first = min(first, p.Tasks[b].ID)
+		}
+		for _, b := range t.foundAcross {
+			first = min(first, w.at(b).Tasks[b.Task].ID)
+		}
+		w.back(ID(i), first)
+		for _, b := range before {
+			if w.seen[p.index][b] != t.ID {
+				list = append(list, Unordered{b, ID(i), t.conflict(&p.Tasks[b]), p, p})
+			}
+		}
+		for _, b := range t.foundAcross {
+			if q := w.at(b); w.seen[q.index][b.Task] != t.ID {
+				list = append(list, Unordered{b.Task, ID(i), t.conflict(&q.Tasks[b.Task]), p, q})
 			}
 		}
 	}
@@ -40,19 +58,21 @@ func (p *Program) Unordered() (list []Unordered) {
 func (p *Program) tellUnordered(tell func(text string)) {
 	told := map[[2]string]bool{}
 	for _, u := range p.Unordered() {
-		if lines := [2]string{p.Tasks[u.Earlier].Line, p.Tasks[u.Later].Line}; !told[lines] {
+		if lines := [2]string{u.earlier.Tasks[u.Earlier].Line, p.Tasks[u.Later].Line}; !told[lines] {
 			told[lines] = true
 			tell(u.String())
 		}
 	}
 }
 
-// conflict is a region of the later of two tasks that conflicts with the earlier.
-func (p *Program) conflict(earlier, later ID) Region {
-	for b := range p.Tasks[later].accesses(true) {
-		for a := range p.Tasks[earlier].accesses(true) {
-			if (a.Access|b.Access)&Writes != 0 && a.Region.Overlaps(b.Region) {
-				return b.Region
+// conflict returns a region of the task that conflicts with an earlier one.
+func (t *Task) conflict(earlier *Task) Region {
+	for i := range t.Args {
+		for k := range earlier.Args {
+			a, x := earlier.Args[k].touched()
+			b, y := t.Args[i].touched()
+			if x != 0 && y != 0 && (x|y)&Writes != 0 && a.Overlaps(b) {
+				return b
 			}
 		}
 	}
@@ -80,10 +100,10 @@ func newWalk(p *Program) *walk {
 	return w
 }
 
-// back goes from a task against its edges, as far as some task or one that was submitted
-// later.
+// back goes from a task against its edges, as far as the task of an ID, or one that was
+// submitted later.
 func (w *walk) back(from, first ID) {
-	w.from, w.first = w.program.Tasks[from].ID, w.program.Tasks[first].ID
+	w.from, w.first = w.program.Tasks[from].ID, first
 	w.open = append(w.open[:0], Ref{int32(w.program.Rank), from})
 	for len(w.open) > 0 {
 		at := w.open[len(w.open)-1]

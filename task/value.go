@@ -31,7 +31,10 @@ type pause struct {
 }
 
 // extent is how much of a program is recorded.
-type extent struct{ tasks, out int }
+type extent struct {
+	tasks int
+	out   [2]int // as in Program
+}
 
 // step reports that an orchestration has paused or ended.
 type step struct {
@@ -106,7 +109,7 @@ func (r *Region) offset() (n int64) {
 // pause stops the orchestration until it is given a value of a task.
 func (b *Builder) pause(at pause, of *Task) float64 {
 	for _, p := range b.programs {
-		at.recorded = append(at.recorded, extent{len(p.Tasks), len(p.out)})
+		at.recorded = append(at.recorded, extent{len(p.Tasks), [2]int{len(p.out[0]), len(p.out[1])}})
 	}
 	b.pauses = append(b.pauses, at)
 	b.moved <- step{}
