@@ -48,13 +48,14 @@
 // # What is here
 //
 // The program of a rank is recorded first ([Build], builder.go, program.go), up to the first
-// value that it asks for (value.go), and its dependencies follow from it (tensormap.go). What
-// is in storage, ready and over is for schedule.go to know, which has no time, and what ranks
-// tell each other for across.go. On the simulated machine ([Run], sim.go) control cores are
-// models with times (control.go), which send messages (message.go) and read values (host.go),
-// and a [Result] says who did what when; on real ranks ([RunOn], rank.go) workers take turns,
-// and messages are lists in windows (inbox.go). guard.go keeps kernels to their regions on
-// both. formula.go has closed forms, for tests and tables.
+// value that it asks for (value.go), and its dependencies follow from it (tensormap.go,
+// edges.go). What is in storage, ready and over is for schedule.go to know, which has no
+// time, and what ranks know of each other for across.go. On the simulated machine ([Run],
+// sim.go) control cores are models with times (control.go), which send messages (message.go)
+// and read values (host.go), and a [Result] says who did what when; on real ranks ([RunOn],
+// rank.go) workers take turns, messages are lists in windows (inbox.go), and the memory of
+// domains is windows as well (domainmem.go; domainsim.go on the simulator). guard.go keeps
+// kernels to their regions on both. formula.go has closed forms, for tests and tables.
 //
 // Charts of results are task/chart's, flags internal/cli's. The package imports
 // torch for the simulated machine, internal/procpe for real ranks, and what both are made of.
