@@ -408,7 +408,7 @@ func TestCollectivesInPlace(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			for _, algorithm := range algorithms(name) {
 				l, err := spawn(t, 3, func(rank int, ctx *torch.Context, dist *torch.Distributed) error {
-					g, err := dist.NewGroup(count(0, 3), torch.Algorithm(algorithm), func(s *ccl.Settings) { s.ChunkBytes = 32 })
+					g, err := dist.NewGroup(count(0, 3), torch.Algorithm(algorithm), func(o *torch.GroupOptions) { o.ChunkBytes = 32 })
 					if err != nil {
 						return err
 					}

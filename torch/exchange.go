@@ -23,7 +23,7 @@ func (c *Context) formMessage(k *call, members []member) error {
 		return fmt.Errorf("%s: %w", k.op.name, err)
 	}
 	op := k.op
-	op.lanes, op.settings = lanes, k.group.settings
+	op.lanes, op.settings = lanes, k.group.options.Settings
 	op.begin = func(done sim.Event) error {
 		op.left++
 		if len(c.outbox) == 0 { // others may begin at this instant

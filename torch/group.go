@@ -37,34 +37,42 @@ func (g *Group) String() string { return fmt.Sprintf("%v of ranks %v", g.shared,
 
 // groupState is a process group.
 type groupState struct {
-	number   int   // 0 is the default group
-	ranks    []int // of the world, by rank of the group
-	made     []int // ranks that have made it
-	forming  map[int]*call
-	calls    stream // the order of its calls, which is that in all streams of workers
-	settings ccl.Settings
+	name    string
+	ranks   []int // of the world, by rank of the group
+	made    []int // ranks that have made it
+	forming map[int]*call
+	calls   stream // the order of its calls, which is that in all streams of workers
+	options GroupOptions
 }
 
-func (g *groupState) String() string {
-	if g.number == 0 {
-		return "the default group"
-	}
-	return fmt.Sprintf("group %d", g.number)
-}
+func (g *groupState) String() string { return g.name }
 
 // Backend is the one backend that there is: the simulated machine's own.
 const Backend = "ahbm"
 
-// GroupOption changes how a process group does its collectives.
-type GroupOption func(*ccl.Settings)
+// GroupOptions are the properties of a process group. A new group has those of the default
+// group where no option changes them.
+type GroupOptions struct {
+	ccl.Settings // of its collectives
+	// KeepOrder numbers the ranks of a group in the order in which NewGroup lists them. It is
+	// not inherited.
+	KeepOrder bool
+}
+
+// GroupOption changes a property of a process group.
+type GroupOption func(*GroupOptions)
 
 // Settings has a group do its collectives as an entry of ccl.yaml says, instead of its
 // defaults.
-func Settings(s ccl.Settings) GroupOption { return func(to *ccl.Settings) { *to = s } }
+func Settings(s ccl.Settings) GroupOption { return func(o *GroupOptions) { o.Settings = s } }
 
 // Algorithm chooses the algorithm of a group's collectives, where it serves them; ccl.Auto
 // is for each the one that costs least.
-func Algorithm(name string) GroupOption { return func(s *ccl.Settings) { s.Algorithm = name } }
+func Algorithm(name string) GroupOption { return func(o *GroupOptions) { o.Algorithm = name } }
+
+// KeepOrder numbers the ranks of a group in the order in which they are listed. Without it
+// they are sorted, as PyTorch does.
+func KeepOrder() GroupOption { return func(o *GroupOptions) { o.KeepOrder = true } }
 
 // InitProcessGroup makes the default group: all workers of Spawn, or else as many PEs
 // as ccl.yaml says, and all if it does not.
@@ -83,19 +91,20 @@ func (d *Distributed) InitProcessGroup(backend string, opts ...GroupOption) erro
 	if err != nil {
 		return err
 	}
-	for _, o := range opts {
-		o(&settings)
+	o := GroupOptions{Settings: settings}
+	for _, change := range opts {
+		change(&o)
 	}
 	n := len(c.workers)
 	if !c.spawned() {
-		if n = settings.WorldSize; n == 0 {
+		if n = o.WorldSize; n == 0 {
 			n = c.NumPEs()
 		}
 		if n > c.NumPEs() {
 			return fmt.Errorf("InitProcessGroup: a world of %d ranks on a system of %d PEs: lower world_size", n, c.NumPEs())
 		}
 	}
-	_, err = c.join("InitProcessGroup", count(0, n), settings)
+	_, err = c.join("InitProcessGroup", count(0, n), o)
 	return err
 }
 
@@ -112,21 +121,25 @@ func (c *Context) ccl() *ccl.Config {
 
 // join makes the next group of the calling rank, which other ranks may have made
 // before.
-func (c *Context) join(op string, members []int, settings ccl.Settings) (*Group, error) {
+func (c *Context) join(op string, members []int, o GroupOptions) (*Group, error) {
 	w := c.current
-	number := w.made
-	if number == len(c.groups) || c.groups[number].settings != settings {
-		if err := c.checkSettings(op, settings); err != nil {
+	o.KeepOrder = false // the members are in their order
+	if w.made == len(c.groups) || c.groups[w.made].options != o {
+		if err := c.checkSettings(op, o.Settings); err != nil {
 			return nil, err
 		}
 	}
-	if number == len(c.groups) {
-		g := &groupState{number: len(w.groups), ranks: slices.Clone(members), forming: map[int]*call{}, calls: stream{calls: true}, settings: settings}
+	if w.made == len(c.groups) {
+		name := "the default group"
+		if n := len(w.groups); n > 0 {
+			name = fmt.Sprintf("group %d", n)
+		}
+		g := &groupState{name: name, ranks: slices.Clone(members), forming: map[int]*call{}, calls: stream{calls: true}, options: o}
 		g.calls.init()
 		c.groups = append(c.groups, g)
 	}
-	s := c.groups[number]
-	if slices.Equal(s.ranks, members) && s.settings != settings {
+	s := c.groups[w.made]
+	if slices.Equal(s.ranks, members) && s.options != o {
 		return nil, fmt.Errorf("%s: rank %d makes %s with other settings than %s: all ranks make the same groups in the same order",
 			op, w.rank, s, rankList(slices.Clone(s.made)))
 	}
@@ -159,27 +172,29 @@ func (c *Context) checkSettings(op string, settings ccl.Settings) error {
 	return nil
 }
 
-// NewGroup makes a group of some ranks of the world. All ranks call it, members or
-// not, in the same order.
-func (d *Distributed) NewGroup(members []int, opts ...GroupOption) (*Group, error) {
-	c := d.c
+// NewGroup makes a group of some ranks of the world, sorted unless KeepOrder is given. All
+// ranks call it, members or not, in the same order.
+func (d *Distributed) NewGroup(ranks []int, opts ...GroupOption) (*Group, error) {
 	world, err := d.group("NewGroup", nil)
 	if err != nil {
 		return nil, err
 	}
 	n := len(world.shared.ranks)
-	sorted := slices.Sorted(slices.Values(members))
-	if len(sorted) > 0 && (sorted[0] < 0 || sorted[len(sorted)-1] >= n) || len(slices.Compact(sorted)) != len(members) {
-		panic(misuse("NewGroup", "ranks %v: each is one of 0 to %d, once", members, n-1))
+	sorted := slices.Sorted(slices.Values(ranks))
+	if len(sorted) > 0 && (sorted[0] < 0 || sorted[len(sorted)-1] >= n) || len(slices.Compact(slices.Clone(sorted))) != len(ranks) {
+		panic(misuse("NewGroup", "ranks %v: each is one of 0 to %d, once", ranks, n-1))
 	}
-	if len(members) == 0 {
+	if len(ranks) == 0 {
 		panic(misuse("NewGroup", "a group of no ranks"))
 	}
-	settings := world.shared.settings
-	for _, o := range opts {
-		o(&settings)
+	o := world.shared.options
+	for _, change := range opts {
+		change(&o)
 	}
-	return c.join("NewGroup", members, settings)
+	if !o.KeepOrder {
+		ranks = sorted
+	}
+	return d.c.join("NewGroup", ranks, o)
 }
 
 // DestroyProcessGroup waits for what the rank has asked for and forgets its groups.

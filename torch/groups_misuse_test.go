@@ -5,7 +5,6 @@ import (
 	"regexp"
 	"testing"
 
-	"github.com/kernbench/kernbench/ccl"
 	"github.com/kernbench/kernbench/torch"
 )
 
@@ -42,7 +41,7 @@ func TestMisuseOfGroupsByWorkers(t *testing.T) {
 			return err
 		}, "NewGroup: rank 1 makes group 1 of ranks [1 2], rank 0 made it of [0 2]: all ranks make the same groups in the same order"},
 		{"another order than others", func(ctx *torch.Context, dist *torch.Distributed) error {
-			_, err := dist.NewGroup([]int{2, 0})
+			_, err := dist.NewGroup([]int{2, 0}, torch.KeepOrder())
 			return err
 		}, "NewGroup: rank 1 makes group 1 of ranks [2 0], rank 0 made it of [0 2]: all ranks make the same groups in the same order"},
 		{"a group of a rank twice", func(ctx *torch.Context, dist *torch.Distributed) error {
@@ -177,7 +176,7 @@ func TestMisuseOfGroupsOfPEs(t *testing.T) {
 		says(t, "misuse", misuse(f), want)
 	}
 	l = newLab(t, machines(t)(trial{}))
-	says(t, "too large", l.Distributed().InitProcessGroup("ahbm", func(s *ccl.Settings) { s.WorldSize = 25 }),
+	says(t, "too large", l.Distributed().InitProcessGroup("ahbm", func(o *torch.GroupOptions) { o.WorldSize = 25 }),
 		"InitProcessGroup: a world of 25 ranks on a system of 24 PEs: lower world_size")
 }
 

@@ -149,7 +149,7 @@ func (c *Context) planPieces(k *call, members []member) (pieces []*planned, err 
 	for _, m := range members {
 		room = max(room, m.making.Room)
 	}
-	algorithm := k.group.settings.Algorithm
+	algorithm := k.group.options.Settings.Algorithm
 	for i := range members[0].pieces {
 		of := slices.Clone(members)
 		for j := range of {

@@ -11,7 +11,7 @@ import (
 func TestBatchedMessages(t *testing.T) {
 	const n = 5
 	l, err := spawn(t, n, func(rank int, ctx *torch.Context, dist *torch.Distributed) error {
-		g, err := dist.NewGroup([]int{4, 2, 0, 1, 3})
+		g, err := dist.NewGroup([]int{4, 2, 0, 1, 3}, torch.KeepOrder())
 		if err != nil {
 			return err
 		}

@@ -120,7 +120,7 @@ func (c *Context) matched(g *groupState, from, to int, op P2POp) *call {
 	if op.Tag != 0 {
 		name += fmt.Sprintf(" with tag %d", op.Tag)
 	}
-	k := newCall(&groupState{number: g.number, ranks: ranks, settings: g.settings}, &operation{name: name, message: true})
+	k := newCall(&groupState{name: g.name, ranks: ranks, options: g.options}, &operation{name: name, message: true})
 	if c.spawned() {
 		k.op.forming = []*worker{c.workers[ranks[0]], c.workers[ranks[1]]}
 	} else {

@@ -28,13 +28,13 @@ func (c *Context) plan(k *call, members []member) (*planned, error) {
 	if r.making != nil {
 		return c.planMaking(k, members)
 	}
-	return c.planOne(k, members, k.group.settings.Algorithm, 0, false)
+	return c.planOne(k, members, k.group.options.Settings.Algorithm, 0, false)
 }
 
 // planOne makes a program of a collective by an algorithm, which leaves some room in TCM,
 // and if it is to be chosen does with queues alone if that is wanted.
 func (c *Context) planOne(k *call, members []member, algorithm string, room memory.Bytes, alone bool) (*planned, error) {
-	r, settings := members[0].request, k.group.settings
+	r, settings := members[0].request, k.group.options.Settings
 	lanes, err := cut(members)
 	if err != nil {
 		return nil, err

@@ -82,7 +82,7 @@ func (p *player) start() (err error) {
 	}
 	p.groups = []*torch.Group{nil}
 	for _, members := range actGroups[1:] {
-		g, err := p.dist.NewGroup(members)
+		g, err := p.dist.NewGroup(members, torch.KeepOrder())
 		if err != nil {
 			return err
 		}

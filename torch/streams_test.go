@@ -246,7 +246,7 @@ func TestAReplayOfWorkersGivesTheSameBytes(t *testing.T) {
 			return err
 		}
 		for i, algorithm := range []string{"ring", "direct", "tree", "mesh"} {
-			g, err := dist.NewGroup([]int{2, 0, 1}, torch.Algorithm(algorithm))
+			g, err := dist.NewGroup([]int{2, 0, 1}, torch.KeepOrder(), torch.Algorithm(algorithm))
 			if err != nil {
 				return err
 			}

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/kernbench/kernbench/ccl"
 	"github.com/kernbench/kernbench/tl"
 	"github.com/kernbench/kernbench/topology"
 	"github.com/kernbench/kernbench/torch"
@@ -372,10 +371,10 @@ func (tr trial) run(o torch.Options) error {
 // rank is what each worker does, or the program for all ranks.
 func (tr trial) rank(rank int, ctx *torch.Context) error {
 	c := &caller{trial: tr, Context: ctx, dist: ctx.Distributed(), rank: rank}
-	if err := c.dist.InitProcessGroup("ahbm", func(s *ccl.Settings) { s.WorldSize = tr.world }); err != nil {
+	if err := c.dist.InitProcessGroup("ahbm", func(o *torch.GroupOptions) { o.WorldSize = tr.world }); err != nil {
 		return err
 	}
-	g, err := c.dist.NewGroup(tr.group, torch.Algorithm(tr.algorithm), func(s *ccl.Settings) { s.ChunkBytes = tr.chunk })
+	g, err := c.dist.NewGroup(tr.group, torch.KeepOrder(), torch.Algorithm(tr.algorithm), func(o *torch.GroupOptions) { o.ChunkBytes = tr.chunk })
 	if err != nil {
 		return err
 	}
