@@ -214,6 +214,25 @@ func TestWorkerListing(t *testing.T) {
 	}
 }
 
+// TestHostAPIListings holds the other workers of host-api.md against the examples of
+// package torch, which run them.
+func TestHostAPIListings(t *testing.T) {
+	const page, source = "docs/host-api.md", "torch/groups_example_test.go"
+	examples, found := read(t, source), 0
+	for _, block := range strings.Split(read(t, page), "```go\n")[1:] {
+		block, _, _ = strings.Cut(block, "```")
+		if strings.HasPrefix(block, "func train(") {
+			continue // of a bench
+		}
+		if found++; !strings.Contains(examples, "\n"+block+"\n") {
+			t.Errorf("%s has a listing that %s has not:\n%s", page, source, block)
+		}
+	}
+	if found == 0 {
+		t.Errorf("%s has no listing", page)
+	}
+}
+
 // TestParallelListing holds the worker of tp.md against the example of package tp, and
 // against its Megatron original: a line for a line, but for closing braces and errors.
 func TestParallelListing(t *testing.T) {

@@ -27,9 +27,10 @@ type Group struct {
 	shared *groupState
 	rank   int // in the group; -1 if it is not a member
 	next   int // number of its next collective
+	split  int // groups that SplitGroup has made of it
 }
 
-// Ranks is the ranks of the world that are in the group, by their rank in it.
+// Ranks returns the ranks of the world that are in the group, by their rank in it.
 func (g *Group) Ranks() []int { return slices.Clone(g.shared.ranks) }
 
 // String names the group and its ranks: "group 1 of ranks [0 1]".
@@ -40,6 +41,7 @@ type groupState struct {
 	name    string
 	ranks   []int // of the world, by rank of the group
 	made    []int // ranks that have made it
+	splits  []*groupState
 	forming map[int]*call
 	calls   stream // the order of its calls, which is that in all streams of workers
 	options GroupOptions
@@ -104,7 +106,8 @@ func (d *Distributed) InitProcessGroup(backend string, opts ...GroupOption) erro
 			return fmt.Errorf("InitProcessGroup: a world of %d ranks on a system of %d PEs: lower world_size", n, c.NumPEs())
 		}
 	}
-	_, err = c.join("InitProcessGroup", count(0, n), o)
+	c.current.before = c.current.made
+	_, err = c.join("InitProcessGroup", nil, count(0, n), o)
 	return err
 }
 
@@ -119,26 +122,29 @@ func (c *Context) ccl() *ccl.Config {
 	return c.options.CCL
 }
 
-// join makes the next group of the calling rank, which other ranks may have made
-// before.
-func (c *Context) join(op string, members []int, o GroupOptions) (*Group, error) {
+// join makes the next group of the calling rank, which other ranks may have made before:
+// of a parent, or of the world if that is nil.
+func (c *Context) join(op string, parent *Group, members []int, o GroupOptions) (*Group, error) {
 	w := c.current
+	all, made, name := &c.groups, &w.made, "the default group"
+	if n := w.made - w.before; n > 0 {
+		name = fmt.Sprintf("group %d", n)
+	}
+	if parent != nil {
+		all, made, name = &parent.shared.splits, &parent.split, fmt.Sprintf("%v.%d", parent.shared, parent.split+1)
+	}
 	o.KeepOrder = false // the members are in their order
-	if w.made == len(c.groups) || c.groups[w.made].options != o {
+	if *made == len(*all) || (*all)[*made].options != o {
 		if err := c.checkSettings(op, o.Settings); err != nil {
 			return nil, err
 		}
 	}
-	if w.made == len(c.groups) {
-		name := "the default group"
-		if n := len(w.groups); n > 0 {
-			name = fmt.Sprintf("group %d", n)
-		}
+	if *made == len(*all) {
 		g := &groupState{name: name, ranks: slices.Clone(members), forming: map[int]*call{}, calls: stream{calls: true}, options: o}
 		g.calls.init()
-		c.groups = append(c.groups, g)
+		*all = append(*all, g)
 	}
-	s := c.groups[w.made]
+	s := (*all)[*made]
 	if slices.Equal(s.ranks, members) && s.options != o {
 		return nil, fmt.Errorf("%s: rank %d makes %s with other settings than %s: all ranks make the same groups in the same order",
 			op, w.rank, s, rankList(slices.Clone(s.made)))
@@ -148,7 +154,7 @@ func (c *Context) join(op string, members []int, o GroupOptions) (*Group, error)
 			op, w.rank, s, members, rankList(slices.Clone(s.made)), s.ranks)
 	}
 	s.made = append(s.made, w.rank)
-	w.made++
+	*made++
 	g := &Group{shared: s, rank: slices.Index(members, w.rank)}
 	if !c.spawned() {
 		g.rank = 0
@@ -175,26 +181,36 @@ func (c *Context) checkSettings(op string, settings ccl.Settings) error {
 // NewGroup makes a group of some ranks of the world, sorted unless KeepOrder is given. All
 // ranks call it, members or not, in the same order.
 func (d *Distributed) NewGroup(ranks []int, opts ...GroupOption) (*Group, error) {
-	world, err := d.group("NewGroup", nil)
+	return d.subgroup("NewGroup", nil, ranks, opts)
+}
+
+// subgroup makes a group of some ranks of the default group, or of a parent by their ranks
+// there.
+func (d *Distributed) subgroup(op string, parent *Group, ranks []int, opts []GroupOption) (*Group, error) {
+	of, err := d.group(op, []*Group{parent})
 	if err != nil {
 		return nil, err
 	}
-	n := len(world.shared.ranks)
+	n := len(of.shared.ranks)
 	sorted := slices.Sorted(slices.Values(ranks))
 	if len(sorted) > 0 && (sorted[0] < 0 || sorted[len(sorted)-1] >= n) || len(slices.Compact(slices.Clone(sorted))) != len(ranks) {
-		panic(misuse("NewGroup", "ranks %v: each is one of 0 to %d, once", ranks, n-1))
+		panic(misuse(op, "ranks %v: each is one of 0 to %d, once", ranks, n-1))
 	}
 	if len(ranks) == 0 {
-		panic(misuse("NewGroup", "a group of no ranks"))
+		panic(misuse(op, "a group of no ranks"))
 	}
-	o := world.shared.options
+	o := of.shared.options
 	for _, change := range opts {
 		change(&o)
 	}
-	if !o.KeepOrder {
-		ranks = sorted
+	if o.KeepOrder {
+		sorted = ranks
 	}
-	return d.c.join("NewGroup", ranks, o)
+	members := make([]int, n)[:0]
+	for _, rank := range sorted {
+		members = append(members, of.shared.ranks[rank])
+	}
+	return d.c.join(op, parent, members, o)
 }
 
 // DestroyProcessGroup waits for what the rank has asked for and forgets its groups.

@@ -127,6 +127,39 @@ func TestMisuseOfGroupsByWorkers(t *testing.T) {
 		{"splits of other rows", func(ctx *torch.Context, dist *torch.Distributed) error {
 			return dist.AllToAllSingle(zeros(ctx, 4), zeros(ctx, 4), []int{4, 1, -1}, []int{2, 2, 0})
 		}, "torch: all_to_all: splits [4 1 -1] to receive: give one for each of 3 ranks, none negative, that add up to 4 rows"},
+		{"subgroups that leave a rest", func(ctx *torch.Context, dist *torch.Distributed) error {
+			_, _, err := dist.NewSubgroups(2)
+			return err
+		}, "torch: NewSubgroups: groups of 2 in a world of 3 ranks: the size has to divide the world"},
+		{"subgroups of nothing", func(ctx *torch.Context, dist *torch.Distributed) error {
+			_, _, err := dist.NewSubgroups(0)
+			return err
+		}, "torch: NewSubgroups: groups of 0 in a world of 3 ranks: the size has to divide the world"},
+		{"no subgroups", func(ctx *torch.Context, dist *torch.Distributed) error {
+			_, _, err := dist.NewSubgroupsByEnumeration(nil)
+			return err
+		}, "torch: NewSubgroupsByEnumeration: no groups: give a list of ranks for each"},
+		{"subgroups that share a rank", func(ctx *torch.Context, dist *torch.Distributed) error {
+			_, _, err := dist.NewSubgroupsByEnumeration([][]int{{0, 1}, {1, 2}})
+			return err
+		}, "torch: NewSubgroupsByEnumeration: rank 1 is in lists 0 and 1, [0 1] and [1 2]: a rank is in one group"},
+		{"a split by another rank than the members", func(ctx *torch.Context, dist *torch.Distributed) error {
+			g, err := dist.NewGroup([]int{0, 2})
+			return errors.Join(err, second(dist.SplitGroup(g, [][]int{{0, 2}})))
+		}, "SplitGroup: rank 1 is not in group 1"},
+		{"a split by another list", func(ctx *torch.Context, dist *torch.Distributed) error {
+			return second(dist.SplitGroup(nil, [][]int{{0}, {1, 2}}))
+		}, "SplitGroup: rank 1 makes group 1 of ranks [0], rank 0 made it of [0 2]: all ranks make the same groups in the same order"},
+		{"a rank that a group lacks", func(ctx *torch.Context, dist *torch.Distributed) error {
+			g, err := dist.NewGroup([]int{0, 2})
+			dist.GetGroupRank(g, 1)
+			return err
+		}, "torch: GetGroupRank: rank 1 is not in group 1 of ranks [0 2]"},
+		{"a rank beyond a group", func(ctx *torch.Context, dist *torch.Distributed) error {
+			g, err := dist.NewGroup([]int{0, 2})
+			dist.GetGlobalRank(g, 2)
+			return err
+		}, "torch: GetGlobalRank: no rank 2 in group 1 of ranks [0 2]: it has 0 to 1"},
 		{"PEs of workers", func(ctx *torch.Context, dist *torch.Distributed) error {
 			dist.PEs()
 			return nil

@@ -23,7 +23,8 @@ type worker struct {
 
 	works    []*Work  // that it may not have waited for
 	groups   []*Group // in the order in which it made them; the first is the default one
-	made     int      // groups, with those that it has destroyed
+	made     int      // groups of the world, with those that it has destroyed
+	before   int      // those of them that it made before the default one
 	returned bool
 	err      error // of its own account
 	locals   map[reflect.Type]any

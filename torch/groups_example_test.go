@@ -1,0 +1,43 @@
+package torch_test
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/kernbench/kernbench/topology"
+	"github.com/kernbench/kernbench/torch"
+)
+
+// example runs a worker of host-api.md on a ring of SIPs.
+func example(worker func(rank int, ctx *torch.Context) error, ranks int) {
+	spec := torch.Must(topology.Load("ring6", fmt.Sprintf("system.sips.count=%d", ranks)))
+	ctx := torch.Must(torch.New(context.Background(), torch.Options{Topology: torch.Must(topology.Compile(spec))}))
+	defer ctx.Close()
+	if err := ctx.Spawn(worker, ranks); err != nil {
+		fmt.Println(err)
+	}
+}
+
+func pairs(rank int, ctx *torch.Context) error {
+	dist := ctx.Distributed()
+	torch.OK(dist.InitProcessGroup("ahbm"))
+	own, _, err := dist.NewSubgroups(3) // ranks 0-2 and 3-5
+	torch.OK(err)
+	pair := torch.Must(dist.SplitGroup(own, [][]int{{0, 2}})) // by ranks of own
+	if pair == nil {                                          // the rank between the two
+		return nil
+	}
+	x := torch.Must(ctx.Full(float64(rank), torch.F32, torch.Shape{1}))
+	torch.OK(dist.Broadcast(x, dist.GetGlobalRank(pair, 1), pair))
+	fmt.Printf("rank %d is %d in %v and has %v\n", rank, dist.GetRank(pair), pair, torch.Must(x.At(0)))
+	return nil
+}
+
+func ExampleDistributed_SplitGroup() {
+	example(pairs, 6)
+	// Output:
+	// rank 0 is 0 in group 1.1 of ranks [0 2] and has 2
+	// rank 2 is 1 in group 1.1 of ranks [0 2] and has 2
+	// rank 3 is 0 in group 2.1 of ranks [3 5] and has 5
+	// rank 5 is 1 in group 2.1 of ranks [3 5] and has 5
+}
