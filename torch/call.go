@@ -87,6 +87,13 @@ func (c *Context) arrive(k *call, rank int, r *request, number int) (*Work, erro
 			return nil, err
 		}
 	}
+	work := &Work{c: c, op: op}
+	if c.stopping { // it never begins
+		for _, s := range r.out {
+			s.x.writer, s.x.work = op, work
+		}
+		return work, nil
+	}
 	k.requests[rank], k.lines[rank] = r, hostLine()
 	op.forming = slices.DeleteFunc(op.forming, func(f *worker) bool { return f == w })
 	complete := len(op.forming) == 0
@@ -110,7 +117,6 @@ func (c *Context) arrive(k *call, rank int, r *request, number int) (*Work, erro
 		op.entered = map[*stream]sim.Time{}
 	}
 	c.enter(&w.stream)
-	work := &Work{c: c, op: op}
 	if w.works = append(w.works, work); len(w.works)%1024 == 0 {
 		w.works = slices.DeleteFunc(w.works, func(w *Work) bool { return w.waited })
 	}

@@ -73,6 +73,7 @@ type Context struct {
 	driver     *worker   // the program itself
 	workers    []*worker // of Spawn, by rank
 	current    *worker   // whose code runs; nil while the machine does
+	stopping   bool      // a worker has failed, and the others are stopped where they wait
 	operations operations
 	inFlight   int           // operations that have started on the machine
 	lastUse    map[use]int32 // the last launch of the log, if others may be under way

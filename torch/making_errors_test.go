@@ -105,12 +105,7 @@ func TestMakingErrors(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			_, err := spawn(t, 2, c.run)
-			ranks := c.ranks
-			var failed *torch.SpawnError
-			if errors.As(err, &failed) && strings.Contains(err.Error(), "torch: ") {
-				ranks = []int{failed.Ranks[0].Rank} // the first that panics stops the others
-			}
-			blames(t, err, ranks, c.texts...)
+			blames(t, err, c.ranks, c.texts...)
 		})
 	}
 }

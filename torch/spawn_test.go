@@ -87,8 +87,8 @@ func TestAWorkerThatFailsIsTheOnlyOneNamed(t *testing.T) {
 		return err
 	})
 	blames(t, err, []int{2}, "rank 2: boom")
-	if !errors.Is(err, boom) || stopped != 3 { // rank 3 had not begun
-		t.Errorf("errors.Is is %v, and %d of 3 workers were unwound", errors.Is(err, boom), stopped)
+	if !errors.Is(err, boom) || stopped != 4 { // rank 3 had not begun
+		t.Errorf("errors.Is is %v, and %d of 4 workers were unwound", errors.Is(err, boom), stopped)
 	}
 }
 

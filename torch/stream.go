@@ -90,8 +90,11 @@ func (c *Context) newOperation(name string, tensors ...*Tensor) *operation {
 }
 
 // enqueue puts an operation at the end of its stream, if it has one. Later operations of
-// the stream wait for it.
+// the stream wait for it. It never begins if a worker has failed.
 func (c *Context) enqueue(op *operation) {
+	if c.stopping {
+		return
+	}
 	for _, x := range op.tensors {
 		x.uses++
 	}
