@@ -102,11 +102,11 @@ func (m *member) copy(to, from tl.Ptr, n int) {
 
 // alone does a collective of one rank, and reports whether it is one.
 func (m *member) alone() bool {
-	if m.Ranks > 1 {
+	if m.Ranks > 1 || m.Collective == SendRecv {
 		return false
 	}
 	switch {
-	case m.Collective == Barrier || m.Collective == SendRecv || m.count(0) == 0:
+	case m.Collective == Barrier || m.count(0) == 0:
 	case m.Collective.Reduces() && (m.Reduction == PremulSum || m.Reduction == Avg && m.Divisor > 1):
 		for at, n := range m.messages(m.count(0)) {
 			x := m.addend(m.In(0).Add(at), n)

@@ -95,7 +95,9 @@ func (c *Context) arrive(k *call, rank int, r *request, number int) (*Work, erro
 		return work, nil
 	}
 	k.requests[rank], k.lines[rank] = r, hostLine()
-	op.forming = slices.DeleteFunc(op.forming, func(f *worker) bool { return f == w })
+	if i := slices.Index(op.forming, w); i >= 0 { // twice there for a message to itself
+		op.forming = slices.Delete(op.forming, i, i+1)
+	}
 	complete := len(op.forming) == 0
 	if !c.spawned() {
 		if complete = !op.message || len(k.requests) == 2; complete {

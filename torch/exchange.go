@@ -15,7 +15,7 @@ import (
 func (c *Context) formMessage(k *call, members []member) error {
 	lanes, err := cut(members)
 	for i := range lanes {
-		if l := &lanes[i]; err == nil && l.pes[0] == l.pes[1] {
+		if l := &lanes[i]; err == nil && l.pes[0] == l.pes[1] && members[0].rank != members[1].rank {
 			err = fmt.Errorf("both ranks are on %v: give each a device of its own with SetDevice", c.m.PE(l.pes[0]))
 		}
 	}

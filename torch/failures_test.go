@@ -3,6 +3,7 @@ package torch_test
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"regexp"
 	"strings"
 	"testing"
@@ -116,6 +117,21 @@ func TestAllWorkersThatFailAreNamed(t *testing.T) {
 				t.Errorf("checks after it %+v", l.Report.Checks)
 			}
 		})
+	}
+}
+
+// The error of each rank is found by its type, also where others say the same.
+func TestErrorsOfEachRankByType(t *testing.T) {
+	_, err := spawn(t, 3, func(rank int, _ *torch.Context, _ *torch.Distributed) error {
+		if rank == 2 {
+			return &fs.PathError{Op: "open", Path: "x", Err: fs.ErrNotExist}
+		}
+		return errors.New("open x: file does not exist")
+	})
+	says(t, "error", err, "ranks 0-2: open x: file does not exist")
+	var path *fs.PathError
+	if !errors.As(err, &path) || !errors.Is(err, fs.ErrNotExist) {
+		t.Error("errors.As and errors.Is do not find the error of rank 2")
 	}
 }
 

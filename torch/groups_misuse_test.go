@@ -80,10 +80,14 @@ func TestMisuseOfGroupsByWorkers(t *testing.T) {
 		}, "torch: all_reduce: the group is not one that this rank has made"},
 		{"a message to oneself", func(ctx *torch.Context, dist *torch.Distributed) error {
 			return dist.Send(zeros(ctx, 4), 1, 0)
-		}, "torch: Send: the peer, rank 1, is not another rank of the default group"},
+		}, "torch: Send: the peer, rank 1, is the caller: put both ends of the message into one BatchISendIRecv"},
 		{"a message to nobody", func(ctx *torch.Context, dist *torch.Distributed) error {
 			return dist.Recv(zeros(ctx, 4), 7, 0)
-		}, "torch: Recv: the peer, rank 7, is not another rank of the default group"},
+		}, "torch: Recv: the peer, rank 7, is not in the default group"},
+		{"a message from oneself without its other end", func(ctx *torch.Context, dist *torch.Distributed) error {
+			ops := []torch.P2POp{{Kind: torch.Sends, Tensor: zeros(ctx, 4), Peer: 1, Tag: 3}, {Kind: torch.Recvs, Tensor: zeros(ctx, 4), Peer: 1, Tag: 4}}
+			return second(dist.BatchISendIRecv(ops))
+		}, "torch: BatchISendIRecv: rank 1 sends itself 1 messages with tag 3 and receives 0: put both ends of each into one batch"},
 		{"no tensor", func(ctx *torch.Context, dist *torch.Distributed) error {
 			return dist.AllReduce(nil, torch.SUM)
 		}, "torch: all_reduce: a nil tensor"},
@@ -195,7 +199,7 @@ func TestMisuseOfGroupsOfPEs(t *testing.T) {
 	few := l.zeros(torch.F32, torch.On(0, 1), 8)
 	ragged := l.zeros(torch.F32, torch.On(0, 1, 2, 3), 9)
 	for want, f := range map[string]func(){
-		"torch: Send: the peer, rank 0, is not another rank of the default group": func() { dist.Send(x, 0, 0) },
+		"torch: Send: the peer, rank 0, is the caller: put both ends of the message into one BatchISendIRecv": func() { dist.Send(x, 0, 0) },
 		"torch: Distributed: tensor 2 [8] f32 does not lie over the 4 PEs of the default group: make it with torch.On(dist.PEs()...)": func() {
 			dist.AllReduce(order, torch.SUM)
 		},

@@ -52,19 +52,21 @@ func (d *Distributed) Recv(x *Tensor, src, tag int, group ...*Group) error {
 
 // ISend is Send that goes on until Wait.
 func (d *Distributed) ISend(x *Tensor, dst, tag int, group ...*Group) (*Work, error) {
-	return d.message(P2POp{Kind: Sends, Tensor: x, Peer: dst, Tag: tag}, group)
+	return d.message(P2POp{Kind: Sends, Tensor: x, Peer: dst, Tag: tag}, group, false)
 }
 
 // IRecv is Recv that goes on until Wait.
 func (d *Distributed) IRecv(x *Tensor, src, tag int, group ...*Group) (*Work, error) {
-	return d.message(P2POp{Kind: Recvs, Tensor: x, Peer: src, Tag: tag}, group)
+	return d.message(P2POp{Kind: Recvs, Tensor: x, Peer: src, Tag: tag}, group, false)
 }
 
 // BatchISendIRecv asks for several messages. Like all messages that begin at one
-// instant they go on side by side.
+// instant they go on side by side. A rank may send to itself if it receives that in the same
+// batch.
 func (d *Distributed) BatchISendIRecv(ops []P2POp) (works []*Work, err error) {
+	d.pairSelf(ops)
 	for _, op := range ops {
-		w, err := d.message(op, []*Group{op.Group})
+		w, err := d.message(op, []*Group{op.Group}, true)
 		if err != nil {
 			return works, err
 		}
@@ -73,8 +75,42 @@ func (d *Distributed) BatchISendIRecv(ops []P2POp) (works []*Work, err error) {
 	return works, nil
 }
 
-// message asks for one end of a message, and starts it if the other end is there.
-func (d *Distributed) message(op P2POp, group []*Group) (*Work, error) {
+// pairSelf checks that a batch has both ends of each message of a rank to itself. These could
+// not be ordered with what the rank asks for between two batches.
+func (d *Distributed) pairSelf(ops []P2POp) {
+	type pair struct {
+		group     *Group
+		rank, tag int
+	}
+	ends := map[pair]*[2]int{} // sends and receives
+	for _, op := range ops {
+		if self := d.rankOf(op); op.Peer == self && op.Kind <= Recvs {
+			key := pair{op.Group, self, op.Tag}
+			if ends[key] == nil {
+				ends[key] = &[2]int{}
+			}
+			ends[key][op.Kind]++
+		}
+	}
+	for _, op := range ops {
+		key := pair{op.Group, d.rankOf(op), op.Tag}
+		if n := ends[key]; op.Peer == key.rank && n != nil && n[Sends] != n[Recvs] {
+			panic(misuse("BatchISendIRecv", "rank %d sends itself %d messages with tag %d and receives %d: put both ends of each into one batch", key.rank, n[Sends], key.tag, n[Recvs]))
+		}
+	}
+}
+
+// rankOf returns the rank of the world whose end of a message an operation is.
+func (d *Distributed) rankOf(op P2POp) int {
+	if w := d.c.current; w != nil && d.c.spawned() {
+		return w.rank
+	}
+	return op.Rank
+}
+
+// message asks for one end of a message, and starts it if the other end is there. A rank's
+// messages to itself are in batches only.
+func (d *Distributed) message(op P2POp, group []*Group, batch bool) (*Work, error) {
 	c, x := d.c, op.Tensor
 	if op.Kind > Recvs {
 		panic(misuse("BatchISendIRecv", "no kind %d of message: use torch.Sends or torch.Recvs", op.Kind))
@@ -94,8 +130,11 @@ func (d *Distributed) message(op P2POp, group []*Group) (*Work, error) {
 		return nil, fmt.Errorf("%s: rank %d is not in %s", what, max(c.current.rank, op.Rank), g.shared)
 	}
 	other := slices.Index(g.shared.ranks, op.Peer)
-	if other < 0 || other == self {
-		panic(misuse(what, "the peer, rank %d, is not another rank of %s", op.Peer, g.shared))
+	switch {
+	case other < 0:
+		panic(misuse(what, "the peer, rank %d, is not in %s", op.Peer, g.shared))
+	case other == self && !batch:
+		panic(misuse(what, "the peer, rank %d, is the caller: put both ends of the message into one BatchISendIRecv", op.Peer))
 	}
 	from, to := self, other
 	r := &request{collective: ccl.SendRecv, in: []span{whole(x)}, what: "a message of " + d.describePart(g, x, self), device: c.current.device}
