@@ -99,6 +99,28 @@ var collectives = map[string]func(c *caller) call{
 				return c.dist.AllToAllSingleAsync(x[1], x[0], outSplits, inSplits, c.g)
 			}}
 	},
+	"all_to_all_in_place": func(c *caller) call {
+		c.inPlace()
+		in, out := c.pairs()
+		return call{in, out,
+			func(x []*torch.Tensor) error { return c.dist.AllToAll(x, x, c.g) },
+			func(x []*torch.Tensor) (*torch.Work, error) { return c.dist.AllToAllAsync(x, slices.Clone(x), c.g) }}
+	},
+	"all_to_all_single_in_place": func(c *caller) call {
+		c.inPlace()
+		var splits []int
+		if c.rank >= 0 && len(c.rows) > 1 {
+			for peer := range c.group {
+				splits = append(splits, c.pair(c.rank, peer))
+			}
+		}
+		ins, outs := c.pairs()
+		return call{[]slot{joined(ins)}, []slot{joined(outs)},
+			func(x []*torch.Tensor) error { return c.dist.AllToAllSingle(x[0], x[0], splits, splits, c.g) },
+			func(x []*torch.Tensor) (*torch.Work, error) {
+				return c.dist.AllToAllSingleAsync(x[0], x[0], splits, splits, c.g)
+			}}
+	},
 	"gather": func(c *caller) call {
 		own, root := c.slot(0, c.block), c.group[c.root]
 		k := call{[]slot{own}, []slot{own},
@@ -209,14 +231,14 @@ func (tr trial) possible() bool {
 
 // ofParts reports whether the collective is on parts of one tensor.
 func (tr trial) ofParts() bool {
-	return strings.HasSuffix(tr.collective, "_tensor") || strings.HasSuffix(tr.collective, "_single")
+	return strings.HasSuffix(tr.collective, "_tensor") || strings.Contains(tr.collective, "_single")
 }
 
 func names() []string { return slices.Sorted(maps.Keys(collectives)) }
 
 // algorithms is those that do a collective.
 func algorithms(name string) (list []string) {
-	for _, cut := range []string{"", "_into_tensor", "_tensor", "_single"} {
+	for _, cut := range []string{"", "_into_tensor", "_tensor", "_single", "_in_place", "_single_in_place"} {
 		if c, err := ccl.ParseCollective(strings.TrimSuffix(name, cut)); err == nil {
 			for _, a := range ccl.Algorithms(c) {
 				list = append(list, a.Name)

@@ -1,7 +1,9 @@
 package torch
 
 import (
+	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/kernbench/kernbench/ccl"
 	"github.com/kernbench/kernbench/internal/machine"
@@ -19,6 +21,8 @@ type planned struct {
 	args      []*ccl.Args  // by rank of the launch
 	inboxes   int          // elements of memory for messages of each, if they do not go through queues
 	work      *Tensor      // that memory
+	staged    [][]block    // by rank of the launch: what is sent, where the same memory is received into
+	stage     *Tensor      // copies of those
 	room      memory.Bytes // of TCM that is for others
 }
 
@@ -73,6 +77,9 @@ func (c *Context) planOne(k *call, members []member, algorithm string, room memo
 			seen[pe] = true
 			p.program.Targets = append(p.program.Targets, pe)
 			p.args = append(p.args, &ccl.Args{Plan: plan, Rank: i, First: first, In: pointers(l.in[i], plan.DType), Out: pointers(l.out[i], plan.DType)})
+			if r.collective == ccl.AllToAll {
+				p.staged = append(p.staged, overwritten(l.in[i], l.out[i], i))
+			}
 		}
 	}
 	if err := c.usePEs(p.program.Name, len(p.program.Targets), func(i int) machine.PEID { return p.program.Targets[i] }); err != nil {
@@ -87,7 +94,10 @@ func (c *Context) planOne(k *call, members []member, algorithm string, room memo
 func (c *Context) newPlanned(a *ccl.Algorithm, does ccl.Collective, settings ccl.Settings) *planned {
 	p := &planned{algorithm: a, lanes: 1}
 	p.program = machine.Program{Name: fmt.Sprintf("%v(%s)", does, a.Name), Queues: c.m.Queues(settings.Queues())}
-	p.program.Body = func(t *tl.PE) { a.Kernel(t, p.args[t.Rank()]) }
+	p.program.Body = func(t *tl.PE) {
+		p.fillStage(t)
+		a.Kernel(t, p.args[t.Rank()])
+	}
 	return p
 }
 
@@ -153,35 +163,64 @@ type ofCollective string
 
 func (s ofCollective) String() string { return string(s) }
 
-// allocate gives the program memory for messages, if it needs any.
-func (p *planned) allocate(c *Context, op *operation) error {
-	if p.inboxes == 0 {
+// allocate gives the program memory for messages, and for copies of what it sends, if it
+// needs any.
+func (p *planned) allocate(c *Context, op *operation) (err error) {
+	elems := make([]int, len(p.args))
+	if p.inboxes > 0 {
+		for i := range elems {
+			elems[i] = p.inboxes
+		}
+		if p.work, err = p.scratch(c, "messages of "+op.name, elems); err != nil {
+			return err
+		}
+		var window []machine.Part
+		for i, s := range p.work.shards {
+			window = append(window, machine.Part{VA: s.va, Bytes: s.bytes})
+			p.args[i].Work = p.scratchPtr(p.work, i)
+			p.args[i].Work.Window = 1
+		}
+		op.run.Program.Windows = [][]machine.Part{window}
+	}
+	clear(elems)
+	for i, blocks := range p.staged {
+		for _, b := range blocks {
+			elems[i] += b.elems
+		}
+	}
+	if !slices.ContainsFunc(elems, func(n int) bool { return n > 0 }) {
 		return nil
 	}
-	dtype := p.args[0].DType
-	p.work = &Tensor{ctx: c, name: "messages of " + op.name, dtype: dtype}
-	for _, pe := range p.program.Targets {
-		p.work.shards = append(p.work.shards, shard{at: pe, elems: p.inboxes, bytes: memory.Bytes(p.inboxes) * memory.Bytes(dtype.Size())})
-	}
-	if err := p.work.mapped(); err != nil {
+	if p.stage, err = p.scratch(c, "copies of what "+op.name+" sends", elems); err != nil {
 		return err
 	}
-	var window []machine.Part
-	for i, s := range p.work.shards {
-		window = append(window, machine.Part{VA: s.va, Bytes: s.bytes})
-		p.args[i].Work = vector(&tl.Shard{Tensor: p.work.name, Part: ofCollective("this PE's part"), Addr: int64(s.va), Bytes: int64(s.bytes)}, dtype)
-		p.args[i].Work.Window = 1
+	return c.hold(op.name, onceWritten, p.stage)
+}
+
+// scratch allocates memory on the PEs of the program, until its end.
+func (p *planned) scratch(c *Context, name string, elems []int) (*Tensor, error) {
+	dtype := p.args[0].DType
+	x := &Tensor{ctx: c, name: name, dtype: dtype}
+	for i, pe := range p.program.Targets {
+		x.shards = append(x.shards, shard{at: pe, elems: elems[i], bytes: memory.Bytes(elems[i]) * memory.Bytes(dtype.Size())})
 	}
-	op.run.Program.Windows = [][]machine.Part{window}
-	return nil
+	return x, x.mapped()
+}
+
+// scratchPtr returns a pointer to the part of scratch memory that a rank of the launch has.
+func (p *planned) scratchPtr(x *Tensor, rank int) tl.Ptr {
+	s := x.shards[rank]
+	return vector(&tl.Shard{Tensor: x.name, Part: ofCollective("this PE's part"), Addr: int64(s.va), Bytes: int64(s.bytes)}, x.dtype)
 }
 
 // free gives that memory back.
-func (p *planned) free() error {
-	if p.work == nil {
-		return nil
+func (p *planned) free() (err error) {
+	for _, x := range []*Tensor{p.work, p.stage} {
+		if x != nil {
+			err = errors.Join(err, x.unmap())
+		}
 	}
-	return p.work.unmap()
+	return err
 }
 
 // counts is the elements of the lane's blocks as a plan has them. Every rank has to

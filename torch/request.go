@@ -117,12 +117,15 @@ func (d *Distributed) tensors(c ccl.Collective, out, in *Tensor, op ReduceOp, gr
 	return d.call(g, r)
 }
 
-// apart checks that an all-to-all is not to be done in place: what comes in would be
-// written over what has not gone out.
+// apart checks that the lists of an all-to-all have no tensor in common, or are the same:
+// what is sent is copied first if it is done in place.
 func apart(in, out []*Tensor) {
+	if slices.Equal(in, out) {
+		return
+	}
 	for _, x := range in {
 		if slices.Contains(out, x) {
-			panic(misuse("all_to_all", "%s is to be sent and received into: receive into another tensor", x.name))
+			panic(misuse("all_to_all", "%s is in both lists, and these differ: receive into the tensors that are sent, in their order, or into others", x.name))
 		}
 	}
 }

@@ -29,6 +29,7 @@ type trial struct {
 	async      bool
 	chunk      topology.Bytes // of messages; 0 is as usual
 	mix        []mixed        // of tensors, by rank and number, instead of layout
+	symmetric  bool           // blocks between two ranks are of one size
 }
 
 // mixed is a layout of one tensor that others need not have.
@@ -220,6 +221,9 @@ func (tr trial) reduce(block, rows int) []float64 {
 func (tr trial) block(rank int) int { return tr.rows[rank%len(tr.rows)] }
 func (tr trial) same(int) int       { return tr.rows[0] }
 func (tr trial) pair(from, to int) int {
+	if tr.symmetric {
+		return tr.rows[(from+to)%len(tr.rows)]
+	}
 	if tr.spawned {
 		from *= len(tr.group)
 	} else {
@@ -236,6 +240,13 @@ type caller struct {
 	g    *torch.Group
 	rank int // in the group; -1 for all
 	made int // tensors
+}
+
+// inPlace has ranks send blocks of the sizes that they receive.
+func (c *caller) inPlace() {
+	if c.symmetric = c.spawned; !c.spawned {
+		c.rows = c.rows[:1]
+	}
 }
 
 // own is what the caller has of a slot.
