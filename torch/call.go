@@ -40,6 +40,8 @@ type call struct {
 	places   []int            // of the ranks in a program's tensors, if these are not all of a group
 	requests map[int]*request // by rank of the group
 	lines    map[int]string   // where it was called
+	number   int              // of the end of a message that was asked for first, among all ends
+	at       sim.Time         // when it was
 }
 
 func newCall(g *groupState, op *operation) *call {
@@ -290,10 +292,15 @@ func (k *call) disagreement() (guilty []int, err error) {
 
 // condemn ends all workers on account of some.
 func (c *Context) condemn(k *call, guilty []int, err error) {
-	for _, rank := range guilty {
-		c.workers[k.group.ranks[rank]].err = err
-	}
+	c.blame(k, guilty, err)
 	w := c.current
 	c.abort()
 	w.proc.Cancel() // does not return
+}
+
+// blame notes the error of some ranks of a call.
+func (c *Context) blame(k *call, guilty []int, err error) {
+	for _, rank := range guilty {
+		c.workers[k.group.ranks[rank]].err = err
+	}
 }

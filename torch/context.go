@@ -82,10 +82,14 @@ type Context struct {
 	looks      int           // at operations, to find out which can go on: the cost of scheduling
 	culprit    *operation    // could not begin
 
-	groups   []*groupState             // process groups, by number
-	messages map[message][]*call       // that have one end only so far
-	outbox   []*operation              // messages that begin at the present instant
-	choices  map[choice]*ccl.Algorithm // by algorithm auto
+	groups   []*groupState       // process groups, by number
+	messages map[message][]*call // that have one end only so far
+	outbox   []*operation        // messages that begin at the present instant
+	ends     int                 // of messages that were asked for first, so far
+	matching bool                // ends are matched after what happens at the present instant
+
+	anyReceives []anyReceive              // that have no message yet, in the order in which they were asked for
+	choices     map[choice]*ccl.Algorithm // by algorithm auto
 
 	races []string // that others have found
 	// Collective is what was found out of the last collective that has ended.

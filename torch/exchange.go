@@ -83,7 +83,7 @@ func (c *Context) launchMessages(list []*operation) {
 		op.name = fmt.Sprintf("%s and %d more", op.name, len(list)-1)
 	}
 	for _, m := range list {
-		for _, s := range m.streams {
+		for _, s := range slices.Concat(m.streams, m.also) {
 			if !slices.Contains(op.streams, s) {
 				op.streams = append(op.streams, s)
 			}

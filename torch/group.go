@@ -112,7 +112,7 @@ func (d *Distributed) InitProcessGroup(backend string, opts ...GroupOption) erro
 }
 
 // spawned reports whether ranks are workers of Spawn, and not PEs.
-func (c *Context) spawned() bool { return c.current.proc != nil }
+func (c *Context) spawned() bool { return len(c.workers) > 0 }
 
 // ccl is the configuration of collectives.
 func (c *Context) ccl() *ccl.Config {

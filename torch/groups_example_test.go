@@ -41,3 +41,25 @@ func ExampleDistributed_SplitGroup() {
 	// rank 3 is 0 in group 2.1 of ranks [3 5] and has 5
 	// rank 5 is 1 in group 2.1 of ranks [3 5] and has 5
 }
+
+func collect(rank int, ctx *torch.Context) error {
+	dist := ctx.Distributed()
+	torch.OK(dist.InitProcessGroup("ahbm"))
+	x := torch.Must(ctx.Full(float64(rank), torch.F32, torch.Shape{1}))
+	if rank > 0 {
+		return dist.Send(x, 0, 0)
+	}
+	for range dist.GetWorldSize() - 1 {
+		source := torch.Must(dist.RecvAny(x, 0))
+		fmt.Printf("%v from rank %d\n", torch.Must(x.At(0)), source)
+	}
+	return nil
+}
+
+func ExampleDistributed_RecvAny() {
+	example(collect, 4)
+	// Output:
+	// 1 from rank 1
+	// 2 from rank 2
+	// 3 from rank 3
+}

@@ -18,6 +18,7 @@ type operations struct {
 const (
 	evEnd      sim.Kind = iota // of something that an operation waits for
 	evMessages                 // of this instant are all there
+	evMatch                    // receives from any source
 )
 
 func (o *operations) add(op *operation) int {
@@ -37,8 +38,12 @@ func (o *operations) event(op *operation) sim.Event {
 
 // Handle counts an end, and with the last of them the operation has ended.
 func (o *operations) Handle(kind sim.Kind, arg uint64) {
-	if kind == evMessages {
+	switch kind {
+	case evMessages:
 		o.ctx.exchange()
+		return
+	case evMatch:
+		o.ctx.match()
 		return
 	}
 	op := o.all[arg]

@@ -11,7 +11,7 @@ import (
 type P2POp struct {
 	Kind   P2PKind
 	Tensor *Tensor
-	Peer   int // rank of the world
+	Peer   int // rank of the world, or AnySource for a receive
 	Tag    int
 	Group  *Group // nil is the default group
 	// Rank is whose end it is in a program without Spawn, which has all of them: the
@@ -45,7 +45,7 @@ func (d *Distributed) Send(x *Tensor, dst, tag int, group ...*Group) error {
 	return inOrder(d.ISend(x, dst, tag, group...))
 }
 
-// Recv receives a tensor from rank src of the world.
+// Recv receives a tensor from rank src of the world, or from AnySource: see RecvAny.
 func (d *Distributed) Recv(x *Tensor, src, tag int, group ...*Group) error {
 	return inOrder(d.IRecv(x, src, tag, group...))
 }
@@ -129,6 +129,13 @@ func (d *Distributed) message(op P2POp, group []*Group, batch bool) (*Work, erro
 	if self < 0 {
 		return nil, fmt.Errorf("%s: rank %d is not in %s", what, max(c.current.rank, op.Rank), g.shared)
 	}
+	r := &request{collective: ccl.SendRecv, in: []span{whole(x)}, what: "a message of " + d.describePart(g, x, self), device: c.current.device}
+	if op.Kind == Recvs {
+		r.in, r.out = nil, []span{whole(x)}
+		if op.Peer == AnySource {
+			return c.receiveAny(g.shared, self, op, r)
+		}
+	}
 	other := slices.Index(g.shared.ranks, op.Peer)
 	switch {
 	case other < 0:
@@ -137,10 +144,8 @@ func (d *Distributed) message(op P2POp, group []*Group, batch bool) (*Work, erro
 		panic(misuse(what, "the peer, rank %d, is the caller: put both ends of the message into one BatchISendIRecv", op.Peer))
 	}
 	from, to := self, other
-	r := &request{collective: ccl.SendRecv, in: []span{whole(x)}, what: "a message of " + d.describePart(g, x, self), device: c.current.device}
 	if op.Kind == Recvs {
 		from, to = to, from
-		r.in, r.out = nil, []span{whole(x)}
 	}
 	return c.arrive(c.matched(g.shared, from, to, op), int(op.Kind), r, -1)
 }
@@ -148,24 +153,25 @@ func (d *Distributed) message(op P2POp, group []*Group, batch bool) (*Work, erro
 // matched returns the call of a message, whose other end may have been asked for.
 func (c *Context) matched(g *groupState, from, to int, op P2POp) *call {
 	other := message{g, from, to, op.Tag, Sends + Recvs - op.Kind}
-	if waiting := c.messages[other]; len(waiting) > 0 {
-		if c.messages[other] = waiting[1:]; len(waiting) == 1 {
-			delete(c.messages, other)
+	first := c.waitsForAny(mailbox{g, to, op.Tag})
+	if first == 0 || op.Kind == Sends && len(c.messages[other]) > 0 && c.messages[other][0].number < first {
+		if k := c.take(other); k != nil {
+			return k
 		}
-		return waiting[0]
 	}
 	ranks := []int{g.ranks[from], g.ranks[to]}
-	name := fmt.Sprintf("message from rank %d to rank %d", ranks[0], ranks[1])
-	if op.Tag != 0 {
-		name += fmt.Sprintf(" with tag %d", op.Tag)
-	}
-	k := newCall(&groupState{name: g.name, ranks: ranks, options: g.options}, &operation{name: name, message: true})
+	name := fmt.Sprintf("message from rank %d to %s", ranks[0], destination(ranks[1], op.Tag))
+	k := newCall(&groupState{name: g.name, ranks: ranks, options: g.options}, &operation{name: name, message: true, source: ranks[0]})
 	if c.spawned() {
 		k.op.forming = []*worker{c.workers[ranks[0]], c.workers[ranks[1]]}
 	} else {
 		k.places = []int{from, to}
 	}
+	c.posted(k)
 	own := message{g, from, to, op.Tag, op.Kind}
 	c.messages[own] = append(c.messages[own], k)
+	if first > 0 {
+		c.matchLater()
+	}
 	return k
 }

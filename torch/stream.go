@@ -63,6 +63,11 @@ type operation struct {
 	boxed    bool         // in the outbox
 	touches  []touch
 
+	source    int        // of a message: the rank of the world that sends it
+	anySource bool       // a receive that was asked for without a source
+	carrier   *operation // of a receive that was matched later: the send
+	also      []*stream  // of the receive that it carries
+
 	state   opState
 	started bool                 // on the machine
 	entered map[*stream]sim.Time // when it came to the front of each, of a collective

@@ -84,7 +84,7 @@ func (c *Context) Spawn(run func(rank int, ctx *Context) error, nprocs int) erro
 	}
 	err = c.verdict(err)
 	c.withdraw(begun)
-	c.stopping = false
+	c.stopping, c.anyReceives = false, nil
 	c.workers, c.groups, c.messages = nil, own, map[message][]*call{}
 	c.measure() // a worker may not have stopped its profile
 	return err
