@@ -25,16 +25,17 @@ func TestReceiveFromAnySource(t *testing.T) {
 	for _, late := range []bool{false, true} {
 		var got []int
 		l, err := spawn(t, 7, func(rank int, ctx *torch.Context, dist *torch.Distributed) error {
+			g := torch.Must(dist.NewGroup([]int{6, 2, 3, 5, 4, 0, 1}, torch.KeepOrder()))
 			if rank != 3 {
 				pause(ctx, []int{2, 1, 0, 0, 1, 2, 0}[rank])
-				return dist.Send(full(ctx, rank, 5), 3, 4)
+				return dist.Send(full(ctx, rank, 5), 3, 4, g)
 			}
 			if late {
 				pause(ctx, 9)
 			}
 			x := full(ctx, 99, 5)
 			for range 6 {
-				source, err := dist.RecvAny(x, 4)
+				source, err := dist.RecvAny(x, 4, g)
 				if err != nil {
 					return err
 				}

@@ -1,6 +1,7 @@
 package torch
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -21,7 +22,11 @@ type request struct {
 	device     int
 	making     *Making // of what is reduced, if that is done beside it
 	pieces     []*request
+	label      string // of collectives that are coalesced
 }
+
+// name returns what the request is called.
+func (r *request) name() string { return cmp.Or(r.label, r.collective.String()) }
 
 // span is some elements of a tensor: of the whole, in a program without Spawn of each
 // rank's part.
@@ -53,7 +58,7 @@ func newCall(g *groupState, op *operation) *call {
 func (d *Distributed) call(g *Group, r *request) (*Work, error) {
 	c := d.c
 	if g.rank < 0 {
-		return nil, fmt.Errorf("%v: rank %d is not in %s", r.collective, c.current.rank, g.shared)
+		return nil, fmt.Errorf("%v: rank %d is not in %s", r.name(), c.current.rank, g.shared)
 	}
 	for _, s := range slices.Concat(r.in, r.out) {
 		s.x.usable(r.collective.String())
@@ -61,9 +66,13 @@ func (d *Distributed) call(g *Group, r *request) (*Work, error) {
 			d.overRanks(g, s.x)
 		}
 	}
+	if b := c.current.coalescing; b != nil {
+		b.add(g, r)
+		return nil, nil
+	}
 	number := g.next
 	g.next++
-	name := fmt.Sprintf("%v %d of %s", r.collective, number+1, g.shared)
+	name := fmt.Sprintf("%v %d of %s", r.name(), number+1, g.shared)
 	r.device = c.current.device
 	k := g.shared.forming[number]
 	if k == nil {
@@ -177,11 +186,11 @@ func (c *Context) form(k *call) error {
 	if members[0].collective == ccl.SendRecv {
 		return c.formMessage(k, members)
 	}
-	p, err := c.plan(k, members)
+	programs, err := c.plan(k, members)
 	if err != nil {
 		return fmt.Errorf("%s: %w", k.op.name, err)
 	}
-	c.collective(k.op, p, nil)
+	c.collectives(k.op, programs)
 	return nil
 }
 
@@ -189,7 +198,7 @@ func (c *Context) form(k *call) error {
 func (c *Context) collective(op *operation, p *planned, ended func()) {
 	c.runs(op, &p.program, func() error { return p.allocate(c, op) }, func(run *machine.Run) {
 		c.Collective = Collective{
-			Name: op.name, Algorithm: p.algorithm.Name, Start: run.Start, Crit: run.Critical(), Spread: op.spread(), Lanes: p.lanes,
+			Name: op.name, Algorithm: p.algorithm.Name, Start: run.Start, Crit: run.Critical(), Spread: op.whole().spread(), Lanes: p.lanes,
 			Buffer: string(p.program.Queues.BufferKind),
 		}
 		if p.inboxes > 0 {

@@ -121,10 +121,7 @@ func (c *Context) launchMessages(list []*operation) {
 			c.operations.Handle(evEnd, uint64(m.number))
 		}
 	})
-	op.number = c.operations.add(op)
-	op.state = sent
-	c.failed(op, op.send(c.operations.event(op)))
-	c.start(op)
+	c.launch(op)
 	for _, m := range list {
 		m.boxed = false
 		c.passed(m)

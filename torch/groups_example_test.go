@@ -63,3 +63,26 @@ func ExampleDistributed_RecvAny() {
 	// 2 from rank 2
 	// 3 from rank 3
 }
+
+func buckets(rank int, ctx *torch.Context) error {
+	dist := ctx.Distributed()
+	torch.OK(dist.InitProcessGroup("ahbm"))
+	grads := []*torch.Tensor{torch.Must(ctx.Full(1, torch.F16, torch.Shape{48, 16})), torch.Must(ctx.Full(2, torch.F32, torch.Shape{48}))}
+	torch.OK(dist.AllReduceCoalesced(grads, torch.SUM))
+	loss := torch.Must(ctx.Full(float64(rank), torch.F32, torch.Shape{1}))
+	work := torch.Must(dist.CoalescingAsync(func() error {
+		torch.OK(dist.Broadcast(grads[0], 0))
+		return dist.Reduce(loss, 2, torch.MAX)
+	}))
+	torch.OK(work.Wait())
+	fmt.Printf("rank %d has %v and %v\n", rank, torch.Must(grads[1].At(47)), torch.Must(loss.At(0)))
+	return nil
+}
+
+func ExampleDistributed_Coalescing() {
+	example(buckets, 3)
+	// Output:
+	// rank 0 has 6 and 0
+	// rank 1 has 6 and 1
+	// rank 2 has 6 and 2
+}

@@ -151,13 +151,7 @@ func (c *Context) planPieces(k *call, members []member) (pieces []*planned, err 
 	}
 	algorithm := k.group.options.Settings.Algorithm
 	for i := range members[0].pieces {
-		of := slices.Clone(members)
-		for j := range of {
-			r := *members[j].pieces[i]
-			r.device = members[j].device
-			of[j].request = &r
-		}
-		p, err := c.planOne(k, of, algorithm, memory.Bytes(room), true)
+		p, err := c.planOne(k, piecesOf(members, i), algorithm, memory.Bytes(room), true)
 		if err != nil {
 			return nil, err
 		}

@@ -1,6 +1,7 @@
 package torch
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 
@@ -156,12 +157,13 @@ func (c *Context) starting(op *operation) (after []int32) {
 			after = append(after, last)
 		}
 	}
+	whole := op.whole()
 	for _, s := range op.streams {
 		note(s.last-1, s.last > 0)
-		if op.places[s].strict {
+		if whole.places[s].strict {
 			s.last = next + 1
 		}
-		for _, x := range op.tensors {
+		for _, x := range whole.tensors {
 			last, known := c.lastUse[use{x, s}]
 			note(last, known && last != next)
 			c.lastUse[use{x, s}] = next
@@ -169,6 +171,9 @@ func (c *Context) starting(op *operation) (after []int32) {
 	}
 	return after
 }
+
+// whole returns the operation that an operation is a part of, or is.
+func (op *operation) whole() *operation { return cmp.Or(op.of, op) }
 
 // use is the use of a tensor by the operations of a stream.
 type use struct {

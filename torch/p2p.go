@@ -116,6 +116,9 @@ func (d *Distributed) message(op P2POp, group []*Group, batch bool) (*Work, erro
 		panic(misuse("BatchISendIRecv", "no kind %d of message: use torch.Sends or torch.Recvs", op.Kind))
 	}
 	what := [...]string{"Send", "Recv"}[op.Kind]
+	if c.current != nil && c.current.coalescing != nil {
+		panic(misuse(what, "a message is not coalesced with collectives: use BatchISendIRecv"))
+	}
 	g, err := d.group(what, group)
 	if err != nil {
 		return nil, err

@@ -16,6 +16,7 @@ import (
 // planned is a collective as a program: one launch over all ranks and lanes.
 type planned struct {
 	program   machine.Program
+	then      []*planned // that follow in the same launch
 	algorithm *ccl.Algorithm
 	lanes     int
 	args      []*ccl.Args  // by rank of the launch
@@ -26,13 +27,19 @@ type planned struct {
 	room      memory.Bytes // of TCM that is for others
 }
 
-// plan makes a program of a collective.
-func (c *Context) plan(k *call, members []member) (*planned, error) {
+// plan makes programs of a collective: one, unless it is several that were called together.
+func (c *Context) plan(k *call, members []member) ([]*planned, error) {
 	r := members[0].request
-	if r.making != nil {
-		return c.planMaking(k, members)
+	if r.making == nil && len(r.pieces) > 0 {
+		return c.planCoalesced(k, members)
 	}
-	return c.planOne(k, members, k.group.options.Settings.Algorithm, 0, false)
+	p, err := (*planned)(nil), error(nil)
+	if r.making != nil {
+		p, err = c.planMaking(k, members)
+	} else {
+		p, err = c.planOne(k, members, k.group.options.Algorithm, 0, false)
+	}
+	return []*planned{p}, err
 }
 
 // planOne makes a program of a collective by an algorithm, which leaves some room in TCM,
@@ -97,6 +104,9 @@ func (c *Context) newPlanned(a *ccl.Algorithm, does ccl.Collective, settings ccl
 	p.program.Body = func(t *tl.PE) {
 		p.fillStage(t)
 		a.Kernel(t, p.args[t.Rank()])
+		for _, next := range p.then {
+			a.Kernel(t, next.args[t.Rank()])
+		}
 	}
 	return p
 }

@@ -63,6 +63,7 @@ type operation struct {
 	boxed    bool         // in the outbox
 	touches  []touch
 
+	of        *operation // that this one is a part of, if it is one of several programs
 	source    int        // of a message: the rank of the world that sends it
 	anySource bool       // a receive that was asked for without a source
 	carrier   *operation // of a receive that was matched later: the send
@@ -97,6 +98,9 @@ func (c *Context) newOperation(name string, tensors ...*Tensor) *operation {
 // enqueue puts an operation at the end of its stream, if it has one. Later operations of
 // the stream wait for it. It never begins if a worker has failed.
 func (c *Context) enqueue(op *operation) {
+	if w := c.current; w != nil && w.coalescing != nil {
+		panic(misuse("Coalescing", "%s is not a collective: do it before or after", op.name))
+	}
 	if c.stopping {
 		return
 	}

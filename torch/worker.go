@@ -29,7 +29,9 @@ type worker struct {
 	returned bool
 	err      error // of its own account
 	locals   map[reflect.Type]any
-	profile  *Profile // that it keeps now
+
+	coalescing *coalescing // while it calls collectives that become one
+	profile    *Profile    // that it keeps now
 }
 
 // newWorker returns a worker on the device of its rank.
