@@ -16,8 +16,8 @@
 // # Order
 //
 // Events run in order of time and, at the same time, in the order in which they
-// were scheduled. Nothing else decides: no map order, no goroutine, no wall
-// clock. One engine is single-threaded; independent engines may run on as many
+// were scheduled; timers ring after the events of their instant. Nothing else
+// decides: no map order, no goroutine, no wall clock. One engine is single-threaded; independent engines may run on as many
 // goroutines as there are cores.
 //
 // # The end of a run

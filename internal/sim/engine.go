@@ -44,9 +44,11 @@ type Engine struct {
 	look     uint64 // how many events have run when the context is next looked at
 	handlers []Handler
 	procs    procs
-	woken    fifo  // processes that go on at the present instant
-	err      error // ends the run: set by Stop
-	paused   bool  // the run is interrupted: set by Pause
+	timers   timers
+	made     uint64 // timers
+	woken    fifo   // processes that go on at the present instant
+	err      error  // ends the run: set by Stop
+	paused   bool   // the run is interrupted: set by Pause
 	beats    atomic.Uint64
 }
 
@@ -153,7 +155,7 @@ func (e *Engine) Run(ctx context.Context) error {
 		e.paused = false
 		return nil
 	}
-	if e.queue.pending > 0 {
+	if e.queue.pending > 0 || len(e.timers) > 0 {
 		running, _ := e.procs.unwind()
 		return &TimeLimit{limit, e.ran, running}
 	}
@@ -198,8 +200,15 @@ func (e *Engine) run(ctx context.Context, limit Time) error {
 			e.procs.Handle(0, arg)
 			continue
 		}
-		at, ev, ok := e.queue.pop(limit)
+		until := limit
+		if len(e.timers) > 0 {
+			until = min(limit, e.timers[0].at)
+		}
+		at, ev, ok := e.queue.pop(until)
 		if !ok {
+			if e.ring(limit) {
+				continue
+			}
 			return nil
 		}
 		e.now, e.By = at, 0
