@@ -22,7 +22,8 @@ type request struct {
 	device     int
 	making     *Making // of what is reduced, if that is done beside it
 	pieces     []*request
-	label      string // of collectives that are coalesced
+	label      string // instead of the name of the collective
+	monitored  bool   // the caller sees to the timeout
 }
 
 // name returns what the request is called.
@@ -98,6 +99,9 @@ func (c *Context) arrive(k *call, rank int, r *request, number int) (*Work, erro
 			return nil, err
 		}
 	}
+	if op.failure != nil { // the others have given up
+		return nil, op.failure
+	}
 	work := &Work{c: c, op: op}
 	if c.stopping { // it never begins
 		for _, s := range r.out {
@@ -150,6 +154,9 @@ func (c *Context) arrive(k *call, rank int, r *request, number int) (*Work, erro
 	}
 	for _, s := range r.out {
 		s.x.writer, s.x.work = op, work
+	}
+	if !r.monitored && (c.spawned() || complete) {
+		c.limit(op, k.group.options.Timeout)
 	}
 	if !complete {
 		return work, nil

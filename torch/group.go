@@ -55,7 +55,8 @@ const Backend = "ahbm"
 // GroupOptions are the properties of a process group. A new group has those of the default
 // group where no option changes them.
 type GroupOptions struct {
-	ccl.Settings // of its collectives
+	ccl.Settings      // of its collectives
+	Timeout      Time // of its collectives and messages; 0 is none
 	// KeepOrder numbers the ranks of a group in the order in which NewGroup lists them. It is
 	// not inherited.
 	KeepOrder bool

@@ -3,6 +3,7 @@ package torch_test
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/kernbench/kernbench/topology"
 	"github.com/kernbench/kernbench/torch"
@@ -85,4 +86,27 @@ func ExampleDistributed_Coalescing() {
 	// rank 0 has 6 and 0
 	// rank 1 has 6 and 1
 	// rank 2 has 6 and 2
+}
+
+func late(rank int, ctx *torch.Context) error {
+	dist := ctx.Distributed()
+	torch.OK(dist.InitProcessGroup("ahbm", torch.Timeout(time.Millisecond)))
+	x := torch.Must(ctx.Full(1, torch.F32, torch.Shape{1 << 16}))
+	if rank == 2 {
+		torch.OK(ctx.Synchronize()) // busy, until x is written
+	}
+	work := torch.Must(dist.AllReduceAsync(x, torch.SUM))
+	if err := work.WaitTimeout(300 * time.Nanosecond); err != nil {
+		fmt.Println("rank", rank, "goes on:", err)
+	}
+	torch.OK(work.Wait())
+	return dist.MonitoredBarrier(10*time.Microsecond, true)
+}
+
+func ExampleTimeout() {
+	example(late, 3)
+	// Output:
+	// rank 0 goes on: all_reduce 1 of the default group: not ended within 300ns: rank 2 has not called it
+	// rank 1 goes on: all_reduce 1 of the default group: not ended within 300ns: rank 2 has not called it
+	// rank 2 goes on: all_reduce 1 of the default group: not ended within 300ns, though all its ranks have called it: raise the timeout
 }

@@ -69,6 +69,8 @@ type operation struct {
 	carrier   *operation // of a receive that was matched later: the send
 	also      []*stream  // of the receive that it carries
 
+	timer   *sim.Timer // ends the workers, if the group has a timeout
+	failure error      // of a barrier that some rank has not come to
 	state   opState
 	started bool                 // on the machine
 	entered map[*stream]sim.Time // when it came to the front of each, of a collective

@@ -1,12 +1,21 @@
 package torch
 
-import "fmt"
+import (
+	"errors"
+	"fmt"
+)
 
 // await waits for an operation: a worker lets others go on meanwhile, the host drives
 // the machine.
 func (c *Context) await(op *operation) error {
+	return c.awaitUnless(op, func() bool { return false })
+}
+
+// awaitUnless is await that ends as well when a condition holds. What makes it hold wakes the
+// worker, or interrupts the machine.
+func (c *Context) awaitUnless(op *operation, done func() bool) error {
 	w := c.current
-	for op.state != ended && c.err == nil {
+	for op.state != ended && op.failure == nil && c.err == nil && !done() {
 		if w.proc != nil {
 			op.waiters = append(op.waiters, w.proc)
 			c.park(w, op)
@@ -17,20 +26,26 @@ func (c *Context) await(op *operation) error {
 		if c.lost.Load() != nil {
 			return err
 		}
-		if err == nil && op.state != ended && c.awaited == op {
+		if err == nil && op.state != ended && c.awaited == op && !done() {
 			c.err = misuse(op.name, "nothing is left that could end it")
 		}
 		c.awaited = nil
 	}
-	if op.state == ended {
+	switch {
+	case op.state == ended:
 		return nil
+	case op.failure != nil:
+		return op.failure
+	case c.err == nil:
+		return nil // the condition holds
 	}
 	return c.reason()
 }
 
 // reason is why the machine has ended, for whoever waits for it.
 func (c *Context) reason() error {
-	if op := c.guilty(); op != nil {
+	var late *TimeoutError // which names its operation
+	if op := c.guilty(); op != nil && !errors.As(c.err, &late) {
 		return fmt.Errorf("%s: %w", op.name, unwrap(c.err))
 	}
 	return unwrap(c.err)

@@ -175,8 +175,10 @@ func (c *Context) abort() {
 }
 
 // runnable reports whether a worker that is not running can go on at the present instant: it
-// has yet to begin, or what it waited for has ended.
-func (w *worker) runnable() bool { return !w.begun || w.waits != nil && w.waits.state == ended }
+// has yet to begin, or what it waited for has ended or failed.
+func (w *worker) runnable() bool {
+	return !w.begun || w.waits != nil && (w.waits.state == ended || w.waits.failure != nil)
+}
 
 // withdraw takes operations that have come no further than a state out of the
 // workers' streams.
@@ -184,6 +186,7 @@ func (c *Context) withdraw(state opState) {
 	for _, w := range c.workers {
 		for _, op := range slices.Clone(w.stream.ops.ops) {
 			if op.state <= state {
+				op.timer.Stop()
 				c.release(op)
 				c.leave(op)
 				op.streams = nil // it is never tried again
