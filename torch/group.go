@@ -28,6 +28,8 @@ type Group struct {
 	rank   int // in the group; -1 if it is not a member
 	next   int // number of its next collective
 	split  int // groups that SplitGroup has made of it
+
+	objects int // number of its next collective of objects
 }
 
 // Ranks returns the ranks of the world that are in the group, by their rank in it.
@@ -45,6 +47,9 @@ type groupState struct {
 	forming map[int]*call
 	calls   stream // the order of its calls, which is that in all streams of workers
 	options GroupOptions
+
+	posted map[int]map[int][][]byte // objects by number of the call that ranks have not all made, and by rank
+	sent   map[[2]int][][][]byte    // lists of objects by sender and receiver, ranks of the world
 }
 
 func (g *groupState) String() string { return g.name }

@@ -110,3 +110,26 @@ func ExampleTimeout() {
 	// rank 1 goes on: all_reduce 1 of the default group: not ended within 300ns: rank 2 has not called it
 	// rank 2 goes on: all_reduce 1 of the default group: not ended within 300ns, though all its ranks have called it: raise the timeout
 }
+
+func configure(rank int, ctx *torch.Context) error {
+	dist := ctx.Distributed()
+	torch.OK(dist.InitProcessGroup("ahbm"))
+	plan := make([]map[string]int, 1)
+	if rank == 0 {
+		plan[0] = map[string]int{"batch": 12, "layers": 48}
+	}
+	torch.OK(torch.BroadcastObjectList(dist, plan, 0))
+	texts := torch.Must(torch.GatherObject(dist, fmt.Sprintf("rank %d: batch %d", rank, plan[0]["batch"]), 1))
+	for _, text := range texts { // of rank 1 alone
+		fmt.Println(text)
+	}
+	return nil
+}
+
+func ExampleBroadcastObjectList() {
+	example(configure, 3)
+	// Output:
+	// rank 0: batch 12
+	// rank 1: batch 12
+	// rank 2: batch 12
+}
