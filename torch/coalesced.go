@@ -9,50 +9,52 @@ import (
 	"github.com/kernbench/kernbench/internal/sim"
 )
 
-// AllReduceCoalesced is AllReduce of several tensors as one collective. They may differ in
-// shape, dtype and layout.
+// AllReduceCoalesced reduces several tensors as AllReduce does, in one collective. They may
+// differ in shape, dtype and layout.
 func (d *Distributed) AllReduceCoalesced(list []*Tensor, op ReduceOp, group ...*Group) error {
 	return inOrder(d.AllReduceCoalescedAsync(list, op, group...))
 }
 
-// AllReduceCoalescedAsync is AllReduceCoalesced that goes on until Wait.
+// AllReduceCoalescedAsync starts AllReduceCoalesced, which goes on until Wait.
 func (d *Distributed) AllReduceCoalescedAsync(list []*Tensor, op ReduceOp, group ...*Group) (*Work, error) {
 	return d.coalesced(ccl.AllReduce, len(list), 0, func(i int) error { return d.AllReduce(list[i], op, group...) })
 }
 
-// AllGatherCoalesced is AllGather of several tensors as one collective: lists[i] receives
-// the i-th tensor of every rank.
+// AllGatherCoalesced gathers several tensors as AllGather does, in one collective: lists[i]
+// receives the i-th tensor of every rank.
 func (d *Distributed) AllGatherCoalesced(lists [][]*Tensor, in []*Tensor, group ...*Group) error {
 	return inOrder(d.AllGatherCoalescedAsync(lists, in, group...))
 }
 
-// AllGatherCoalescedAsync is AllGatherCoalesced that goes on until Wait.
+// AllGatherCoalescedAsync starts AllGatherCoalesced, which goes on until Wait.
 func (d *Distributed) AllGatherCoalescedAsync(lists [][]*Tensor, in []*Tensor, group ...*Group) (*Work, error) {
 	return d.coalesced(ccl.AllGather, len(in), len(lists)-len(in), func(i int) error { return d.AllGather(lists[i], in[i], group...) })
 }
 
-// AllGatherIntoTensorCoalesced is AllGatherIntoTensor of several tensors as one collective.
+// AllGatherIntoTensorCoalesced gathers several tensors as AllGatherIntoTensor does, in one
+// collective.
 func (d *Distributed) AllGatherIntoTensorCoalesced(out, in []*Tensor, group ...*Group) error {
 	return inOrder(d.AllGatherIntoTensorCoalescedAsync(out, in, group...))
 }
 
-// AllGatherIntoTensorCoalescedAsync is AllGatherIntoTensorCoalesced that goes on until Wait.
+// AllGatherIntoTensorCoalescedAsync starts AllGatherIntoTensorCoalesced, which goes on until Wait.
 func (d *Distributed) AllGatherIntoTensorCoalescedAsync(out, in []*Tensor, group ...*Group) (*Work, error) {
 	return d.coalesced(ccl.AllGather, len(in), len(out)-len(in), func(i int) error { return d.AllGatherIntoTensor(out[i], in[i], group...) })
 }
 
-// ReduceScatterTensorCoalesced is ReduceScatterTensor of several tensors as one collective.
+// ReduceScatterTensorCoalesced reduces several tensors as ReduceScatterTensor does, in one
+// collective.
 func (d *Distributed) ReduceScatterTensorCoalesced(out, in []*Tensor, op ReduceOp, group ...*Group) error {
 	return inOrder(d.ReduceScatterTensorCoalescedAsync(out, in, op, group...))
 }
 
-// ReduceScatterTensorCoalescedAsync is ReduceScatterTensorCoalesced that goes on until Wait.
+// ReduceScatterTensorCoalescedAsync starts ReduceScatterTensorCoalesced, which goes on until Wait.
 func (d *Distributed) ReduceScatterTensorCoalescedAsync(out, in []*Tensor, op ReduceOp, group ...*Group) (*Work, error) {
 	return d.coalesced(ccl.ReduceScatter, len(in), len(out)-len(in), func(i int) error { return d.ReduceScatterTensor(out[i], in[i], op, group...) })
 }
 
-// coalesced makes one collective of n calls, in which other tensors than those of the first
-// list are as many unless the difference says otherwise.
+// coalesced makes one collective of n calls. The difference is by how many the tensors to
+// receive are more than those to send.
 func (d *Distributed) coalesced(c ccl.Collective, n, difference int, do func(i int) error) (*Work, error) {
 	if n == 0 || difference != 0 {
 		panic(misuse(c.String(), "%d tensors to send and %d to receive: give as many, at least one", n, n+difference))
@@ -74,7 +76,7 @@ func (d *Distributed) Coalescing(calls func() error) error {
 	return inOrder(d.CoalescingAsync(calls))
 }
 
-// CoalescingAsync is Coalescing that goes on until Wait. The Work is nil if the function
+// CoalescingAsync starts Coalescing, which goes on until Wait. The Work is nil if the function
 // calls no collective, and so is that of each call in it.
 func (d *Distributed) CoalescingAsync(calls func() error) (*Work, error) {
 	if err := d.c.operation("Coalescing"); err != nil {

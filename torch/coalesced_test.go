@@ -26,10 +26,7 @@ func TestCoalescedAllReduce(t *testing.T) {
 			list := waves(ctx, rank)
 			torch.OK(ctx.Synchronize())
 			torch.OK(torch.Must(dist.BarrierAsync()).Wait())
-			start := ctx.Now()
-			torch.OK(how(dist, list))
-			torch.OK(ctx.Synchronize())
-			time = ctx.Now() - start
+			time = elapsed(ctx, func() error { return how(dist, list) })
 			for _, x := range list {
 				values += fmt.Sprint(torch.Must(x.Numpy()).Bytes)
 			}
@@ -66,11 +63,7 @@ func TestCoalescedOnOtherPEs(t *testing.T) {
 			for _, i := range numbers {
 				list = append(list, torch.Must(ctx.Zeros(torch.F32, torch.Shape{1000 >> (6 * i)}, torch.On(ctx.PE(rank, i, 0)))))
 			}
-			torch.OK(ctx.Synchronize())
-			start := ctx.Now()
-			torch.OK(dist.AllReduceCoalesced(list, torch.SUM))
-			torch.OK(ctx.Synchronize())
-			time = ctx.Now() - start
+			time = elapsed(ctx, func() error { return dist.AllReduceCoalesced(list, torch.SUM) })
 			return nil
 		})
 		if err != nil {

@@ -158,11 +158,7 @@ func TestTheTimeOfAMessageToOneself(t *testing.T) {
 	took := func(do func(ctx *torch.Context, dist *torch.Distributed, x, y *torch.Tensor) error) (time torch.Time) {
 		_, err := spawn(t, 3, func(rank int, ctx *torch.Context, dist *torch.Distributed) error {
 			x, y := torch.Must(ctx.Zeros(torch.F32, torch.Shape{1024})), torch.Must(ctx.Zeros(torch.F32, torch.Shape{1024}))
-			torch.OK(ctx.Synchronize())
-			start := ctx.Now()
-			torch.OK(do(ctx, dist, x, y))
-			torch.OK(ctx.Synchronize())
-			time = ctx.Now() - start
+			time = elapsed(ctx, func() error { return do(ctx, dist, x, y) })
 			return nil
 		})
 		if err != nil {

@@ -69,7 +69,7 @@ func RecvObjectList[T any](d *Distributed, list []T, src int, group ...*Group) (
 	return source, err
 }
 
-// parcel is an encoded object.
+// parcel is an encoded object with its sender.
 type parcel struct {
 	from  int // rank of the world
 	bytes []byte
@@ -188,7 +188,7 @@ func (o *objects) read(x *Tensor, posted func() []byte) (data []byte) {
 	return data
 }
 
-// readSizes is read of the sizes of objects.
+// readSizes reads the sizes of objects.
 func (o *objects) readSizes(x *Tensor, posted func() [][]byte) (sizes []int) {
 	data := o.read(x, func() []byte { return encode(lengths(posted()), I64) })
 	for i := range len(data) / I64.Size() {

@@ -44,7 +44,7 @@ func (e *TimeoutError) Error() string {
 	return fmt.Sprintf("%s: not ended within %v: %s not called it", e.Name, e.After, hasRanks(e.Missing))
 }
 
-// hasRanks is ranks with the verb.
+// hasRanks names ranks with the verb: "rank 1 has".
 func hasRanks(ranks []int) string {
 	if len(ranks) == 1 {
 		return rankList(ranks) + " has"

@@ -11,8 +11,8 @@ func (c *Context) await(op *operation) error {
 	return c.awaitUnless(op, func() bool { return false })
 }
 
-// awaitUnless is await that ends as well when a condition holds. What makes it hold wakes the
-// worker, or interrupts the machine.
+// awaitUnless waits for an operation, or until a condition holds. What makes it hold wakes
+// the worker, or interrupts the machine.
 func (c *Context) awaitUnless(op *operation, done func() bool) error {
 	w := c.current
 	for op.state != ended && op.failure == nil && c.err == nil && !done() {

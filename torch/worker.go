@@ -291,7 +291,7 @@ func (p *HostPanic) Unwrap() error {
 	return err
 }
 
-// verdict is the error of a Spawn: who failed and whose kernels did, or else who returned
+// verdict returns the error of a Spawn: who failed and whose kernels did, or else who returned
 // while others wait for it, or who wait for each other.
 func (c *Context) verdict(end error) error {
 	e := &SpawnError{}
