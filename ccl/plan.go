@@ -27,7 +27,7 @@ type Plan struct {
 	places []int // of the ranks in it
 }
 
-// Message is elements that one rank has for another.
+// Message is elements that one rank has for another, or copies for itself.
 type Message struct{ From, To, Count int }
 
 // count is the elements of block i.
