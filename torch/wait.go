@@ -3,6 +3,7 @@ package torch
 import (
 	"errors"
 	"fmt"
+	"slices"
 )
 
 // await waits for an operation: a worker lets others go on meanwhile, the host drives
@@ -51,6 +52,20 @@ func (c *Context) reason() error {
 	return unwrap(c.err)
 }
 
+// kernelError returns the error of a kernel that a worker has launched, or that is part of a
+// collective of it, if one has failed.
+func (c *Context) kernelError(w *worker) error {
+	if op := c.guilty(); op != nil && slices.Contains(op.streams, &w.stream) {
+		return c.reason()
+	}
+	for _, op := range c.operations.all { // at the instant of the first
+		if op != nil && op.run != nil && op.run.Err() != nil && slices.Contains(op.streams, &w.stream) {
+			return fmt.Errorf("%s: %w", op.name, unwrap(op.run.Err()))
+		}
+	}
+	return nil
+}
+
 // guilty is the operation that ended the machine, if one did: it failed, or nothing
 // else was under way.
 func (c *Context) guilty() *operation {
@@ -62,7 +77,7 @@ func (c *Context) guilty() *operation {
 		if op == nil || op.state != begun {
 			continue
 		}
-		if op.run != nil && op.run.Failed() {
+		if op.run != nil && op.run.Failed() && (op.run.Err() == nil || op.run.Err() == c.err) {
 			return op
 		}
 		under = append(under, op)

@@ -296,15 +296,13 @@ func (p *HostPanic) Unwrap() error {
 func (c *Context) verdict(end error) error {
 	e := &SpawnError{}
 	blame := func(w *worker, err error) { e.Ranks = append(e.Ranks, RankError{w.rank, err}) }
-	failed := func(w *worker) bool {
-		return end != nil && c.guilty() != nil && slices.Contains(c.guilty().streams, &w.stream)
-	}
 	for _, w := range c.workers {
-		switch {
-		case w.err != nil:
-			blame(w, w.err)
-		case failed(w):
-			blame(w, c.reason())
+		err := w.err
+		if err == nil && end != nil {
+			err = c.kernelError(w)
+		}
+		if err != nil {
+			blame(w, err)
 		}
 	}
 	if len(e.Ranks) > 0 {

@@ -62,11 +62,15 @@ type Run struct {
 	blocks  []block
 	left    int // PEs that have not ended
 	failed  bool
+	err     error // of the first kernel that has panicked
 	machine *Machine
 }
 
-// Failed reports whether it was a kernel of this program that ended the machine.
+// Failed reports whether a kernel of this program has failed, which ends the machine.
 func (r *Run) Failed() bool { return r.failed }
+
+// Err returns the error of the first kernel of this program that has panicked.
+func (r *Run) Err() error { return r.err }
 
 // LogID is the number of the launch in the op log.
 func (r *Run) LogID() int32 { return r.log }
@@ -216,6 +220,7 @@ func (c *core) serve(proc *sim.Proc) {
 	}
 	ended := false
 	defer func() { c.run.failed = c.run.failed || !ended && !proc.Cancelled() }()
+	proc.Failed = func(err *sim.PanicError) { c.run.err = cmp.Or[error](c.run.err, err) }
 	if p := &c.run.Program; p.Serve != nil {
 		w := &Worker{core: c, name: p.Name}
 		proc.As = w.as

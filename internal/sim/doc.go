@@ -24,8 +24,9 @@
 //
 // Run returns when no event is left. If processes still wait then, nothing can
 // ever wake them and Run returns a *Deadlock that names each of them and what it
-// waits for. A process that panics ends the run with a *PanicError, one that never
-// ends with a *TimeLimit if the engine has a limit. Whenever Run
+// waits for. A process that panics ends the run with a *PanicError, after the
+// instant in which it does, one that never ends with a *TimeLimit if the engine
+// has a limit. Whenever Run
 // returns an error, and on Close, the processes that are left unwind through
 // their deferred calls and their goroutines are gone.
 //
