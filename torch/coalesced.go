@@ -175,28 +175,39 @@ func piecesOf(members []member, i int) []member {
 	return of
 }
 
-// collectives makes an operation of programs, which are started together. Where they have
-// PEs in common one comes after the other.
+// collectives makes an operation of programs, which are sent and started together. Where
+// they have PEs in common one comes after the other.
 func (c *Context) collectives(op *operation, programs []*planned) {
 	if len(programs) == 1 {
 		c.collective(op, programs[0], nil)
 		return
 	}
+	parts := make([]*operation, len(programs))
+	for i, p := range programs {
+		parts[i] = &operation{name: fmt.Sprintf("%s, program %d of %d", op.name, i+1, len(programs)), of: op}
+		c.collective(parts[i], p, func() { c.operations.Handle(evEnd, uint64(op.number)) })
+	}
+	op.send = func(sim.Event) (err error) {
+		for _, part := range parts {
+			part.streams = slices.Clone(op.streams)
+			if err == nil {
+				err = c.sendPart(part)
+			}
+		}
+		return err
+	}
 	op.begin = func(sim.Event) error {
-		for i, p := range programs {
-			part := &operation{name: fmt.Sprintf("%s, program %d of %d", op.name, i+1, len(programs)), streams: slices.Clone(op.streams), of: op}
+		for _, part := range parts {
 			op.left++
-			c.collective(part, p, func() { c.operations.Handle(evEnd, uint64(op.number)) })
-			c.launch(part)
+			c.start(part)
 		}
 		return nil
 	}
 }
 
-// launch sends and starts an operation that is part of others.
-func (c *Context) launch(op *operation) {
+// sendPart sends an operation that is part of others, and in no stream of its own.
+func (c *Context) sendPart(op *operation) error {
 	op.number = c.operations.add(op)
 	op.state = sent
-	c.failed(op, op.send(c.operations.event(op)))
-	c.start(op)
+	return op.send(c.operations.event(op))
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/kernbench/kernbench/tl"
 	"github.com/kernbench/kernbench/torch"
 )
 
@@ -168,4 +169,25 @@ func TestMisuseOfCoalescing(t *testing.T) {
 	})
 	blames(t, err, []int{2}, "all_reduce_coalesced 1 of the default group: the ranks do not agree: ranks 0, 1: all_reduce_coalesced: all_reduce of f32 [4], sum; all_reduce of f32 [5], sum (coalesced_test.go:",
 		"rank 2: all_reduce_coalesced: all_reduce of f32 [4], sum; all_reduce of f32 [5], sum; all_reduce of f32 [6], sum")
+}
+
+// What comes after coalesced collectives of several launches is sent ahead, and waits for
+// them on its PEs.
+func TestALaunchBehindCoalescedCollectives(t *testing.T) {
+	l, err := spawn(t, 3, func(rank int, ctx *torch.Context, dist *torch.Distributed) error {
+		x := torch.Must(ctx.Full(1, torch.F32, torch.Shape{5}, torch.On(ctx.PE(rank, 0, 0))))
+		y := torch.Must(ctx.Full(2, torch.F32, torch.Shape{5}, torch.On(ctx.PE(rank, 0, 1))))
+		for range 3 {
+			torch.OK(dist.AllReduceCoalesced([]*torch.Tensor{x, y}, torch.SUM))
+			for _, z := range []*torch.Tensor{y, x} {
+				torch.Must(ctx.Launch("one less", func(t *tl.PE, x tl.Ptr) {
+					t.Store(x, t.Load(x, tl.Shape{5}, tl.F32).Sub(1))
+				}, z))
+			}
+		}
+		return errors.Join(ctx.Check("x", x, fill(14, 5)), ctx.Check("y", y, fill(41, 5)))
+	})
+	if err != nil || !l.Report.OK() || len(l.Report.Checks) != 6 {
+		t.Errorf("error %v, checks %+v", err, l.Report.Checks)
+	}
 }

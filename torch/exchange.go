@@ -121,7 +121,8 @@ func (c *Context) launchMessages(list []*operation) {
 			c.operations.Handle(evEnd, uint64(m.number))
 		}
 	})
-	c.launch(op)
+	c.failed(op, c.sendPart(op))
+	c.start(op)
 	for _, m := range list {
 		m.boxed = false
 		c.passed(m)

@@ -22,6 +22,7 @@ type act struct {
 	value  int
 	group  int
 	asynch bool
+	number int // of the step
 }
 
 const actTensors, actElems = 3, 6
@@ -43,24 +44,38 @@ func (a act) run(s *state) {
 		for i := range x {
 			x[i] = int32(a.value + i)
 		}
-	case "copy":
+	case "copy", "self":
 		s[a.rank][a.y] = *x
-	case "send":
+	case "send", "any":
 		s[a.peer][a.y] = *x
 	case "broadcast":
 		from := s[members[a.value%len(members)]][a.x]
 		for _, r := range members {
 			s[r][a.x] = from
 		}
-	case "sum":
-		var sum [actElems]int32
-		for _, r := range members {
-			for i := range sum {
-				sum[i] += s[r][a.x][i]
+	case "turn":
+		members = actGroups[2]
+		before := *s
+		for i, r := range members {
+			for j, from := range members {
+				copy(s[r][a.x][j*2:j*2+2], before[from][a.x][i*2:i*2+2])
 			}
 		}
-		for _, r := range members {
-			s[r][a.x] = sum
+	case "sum", "sums":
+		tensors := []int{a.x}
+		if a.what == "sums" && a.y != a.x {
+			tensors = append(tensors, a.y)
+		}
+		for _, x := range tensors {
+			var sum [actElems]int32
+			for _, r := range members {
+				for i := range sum {
+					sum[i] += s[r][x][i]
+				}
+			}
+			for _, r := range members {
+				s[r][x] = sum
+			}
 		}
 	}
 }
@@ -125,6 +140,25 @@ func (p *player) do(a act, s *state) (err error) {
 	case a.what == "send" && p.rank == a.peer:
 		w, err = p.dist.IRecv(y, a.rank, a.value)
 		written = a.y
+	case a.what == "any" && p.rank == a.rank:
+		return second(p.dist.ISend(x, a.peer, 100+a.number))
+	case a.what == "any" && p.rank == a.peer:
+		w, err = p.dist.IRecv(y, torch.AnySource, 100+a.number)
+		written = a.y
+	case a.what == "self" && p.rank == a.rank && a.x != a.y:
+		works, err := p.dist.BatchISendIRecv([]torch.P2POp{{Kind: torch.Recvs, Tensor: y, Peer: p.rank}, {Kind: torch.Sends, Tensor: x, Peer: p.rank}})
+		if err != nil {
+			return err
+		}
+		w, written = works[0], a.y
+	case a.what == "turn" && slices.Contains(actGroups[2], p.rank):
+		w, err = p.dist.AllToAllSingleAsync(x, x, nil, nil, p.groups[2])
+	case a.what == "sums" && slices.Contains(actGroups[a.group], p.rank) && a.x != a.y:
+		if w, err = p.dist.AllReduceCoalescedAsync([]*torch.Tensor{x, y}, torch.SUM, p.groups[a.group]); err == nil {
+			p.works[a.y] = w
+		}
+	case a.what == "sums" && slices.Contains(actGroups[a.group], p.rank):
+		w, err = p.dist.AllReduceAsync(x, torch.SUM, p.groups[a.group])
 	case a.what == "sum" && slices.Contains(actGroups[a.group], p.rank):
 		w, err = p.dist.AllReduceAsync(x, torch.SUM, p.groups[a.group])
 	case a.what == "broadcast" && slices.Contains(actGroups[a.group], p.rank):
@@ -161,7 +195,7 @@ func TestAnyProgramOfWorkers(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		program := rapid.SliceOfN(rapid.Custom(func(t *rapid.T) act {
 			a := act{
-				what: rapid.SampledFrom([]string{"launch", "fill", "copy", "send", "broadcast", "sum", "read"}).Draw(t, "what"),
+				what: rapid.SampledFrom([]string{"launch", "fill", "copy", "send", "broadcast", "sum", "read", "any", "self", "turn", "sums"}).Draw(t, "what"),
 				rank: rapid.IntRange(0, 3).Draw(t, "rank"), x: rapid.IntRange(0, actTensors-1).Draw(t, "x"), y: rapid.IntRange(0, actTensors-1).Draw(t, "y"),
 				value: rapid.IntRange(0, 9).Draw(t, "value"), group: rapid.IntRange(0, len(actGroups)-1).Draw(t, "group"), asynch: rapid.Bool().Draw(t, "async"),
 			}
@@ -169,6 +203,9 @@ func TestAnyProgramOfWorkers(t *testing.T) {
 			return a
 		}), 1, 40).Draw(t, "program")
 		after := make([]state, len(program)+1)
+		for i := range program {
+			program[i].number = i
+		}
 		for i, a := range program {
 			after[i+1] = after[i]
 			a.run(&after[i+1])
