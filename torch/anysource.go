@@ -185,7 +185,7 @@ func (c *Context) take(m message) *call {
 // carries it, when the turn of the receive has come, and the receive ends with it.
 func (c *Context) joinEnds(receive, send *call) {
 	r, s := receive.op, send.op
-	r.source, r.carrier, s.also = s.source, s, r.streams
+	r.source, r.carrier, s.carries = s.source, s, r
 	r.forming, s.forming, r.partial = nil, nil, false
 	send.requests[int(Recvs)], send.lines[int(Recvs)] = receive.requests[int(Recvs)], receive.lines[int(Recvs)]
 	guilty, err := send.disagreement()
@@ -203,6 +203,7 @@ func (c *Context) joinEnds(receive, send *call) {
 	}
 	r.begin = func(sim.Event) error {
 		r.left++
+		r.boxed = true // until the message is sent
 		s.partial = false
 		c.wake(s)
 		c.advance(s)

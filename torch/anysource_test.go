@@ -7,6 +7,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/kernbench/kernbench/tl"
 	"github.com/kernbench/kernbench/torch"
 )
 
@@ -134,6 +135,33 @@ func TestAnySourceKeepsTheOrderOfTensors(t *testing.T) {
 		}
 		torch.OK(ctx.Synchronize())
 		return ctx.Check("x", x, fill(1, 5))
+	})
+	if err != nil || !l.Report.OK() || len(l.Report.Checks) != 3 {
+		t.Errorf("error %v, checks %+v", err, l.Report.Checks)
+	}
+}
+
+// What comes after a receive from any source is not sent ahead of a message whose sender is
+// busy: it would take the PE that the message needs.
+func TestALaunchBehindAnySource(t *testing.T) {
+	l, err := spawn(t, 3, func(rank int, ctx *torch.Context, dist *torch.Distributed) error {
+		x := torch.Must(ctx.Zeros(torch.F32, torch.Shape{3000}))
+		add := func(t *tl.PE, x tl.Ptr, n int) {
+			for range n {
+				t.Store(x, t.Load(x, tl.Shape{3000}, tl.F32).Add(1))
+			}
+		}
+		if rank == 1 {
+			torch.Must(ctx.Launch("long", add, x, 9))
+			torch.OK(dist.Send(x, 2, 0))
+		}
+		if rank == 2 {
+			torch.OK(dist.Recv(x, torch.AnySource, 0))
+			pause(ctx, 1) // the message is known by then
+			torch.Must(ctx.Launch("behind", add, x, 1))
+		}
+		torch.OK(ctx.Synchronize())
+		return ctx.Check("x", x, fill([]int{0, 9, 10}[rank], 3000))
 	})
 	if err != nil || !l.Report.OK() || len(l.Report.Checks) != 3 {
 		t.Errorf("error %v, checks %+v", err, l.Report.Checks)

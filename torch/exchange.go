@@ -83,7 +83,7 @@ func (c *Context) launchMessages(list []*operation) {
 		op.name = fmt.Sprintf("%s and %d more", op.name, len(list)-1)
 	}
 	for _, m := range list {
-		for _, s := range slices.Concat(m.streams, m.also) {
+		for _, s := range m.parties() {
 			if !slices.Contains(op.streams, s) {
 				op.streams = append(op.streams, s)
 			}
@@ -124,8 +124,20 @@ func (c *Context) launchMessages(list []*operation) {
 	c.failed(op, c.sendPart(op))
 	c.start(op)
 	for _, m := range list {
-		m.boxed = false
-		c.passed(m)
-		c.advance(m) // what is behind it may be sent now
+		for _, end := range []*operation{m, m.carries} {
+			if end != nil {
+				end.boxed = false
+				c.passed(end)
+				c.advance(end) // what is behind it may be sent now
+			}
+		}
 	}
+}
+
+// parties returns the streams of the ranks that call an operation.
+func (op *operation) parties() []*stream {
+	if op.carries == nil {
+		return op.streams
+	}
+	return slices.Concat(op.streams, op.carries.streams)
 }

@@ -89,7 +89,7 @@ func (c *Context) end(op *operation) {
 		c.advance(op)
 	}
 	op.send, op.begin, op.finish, op.tensors, op.touches, op.streams = nil, nil, nil, nil, nil, nil // a tensor may keep it
-	op.places, op.behind = nil, nil
+	op.places, op.behind, op.carrier, op.carries = nil, nil, nil, nil
 }
 
 // leave takes an operation out of its streams and wakes those that wait for it.

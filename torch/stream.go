@@ -67,7 +67,7 @@ type operation struct {
 	source    int        // of a message: the rank of the world that sends it
 	anySource bool       // a receive that was asked for without a source
 	carrier   *operation // of a receive that was matched later: the send
-	also      []*stream  // of the receive that it carries
+	carries   *operation // of a send: such a receive
 
 	timer   *sim.Timer // ends the workers, if the group has a timeout
 	failure error      // of a barrier that some rank has not come to

@@ -78,7 +78,7 @@ func (c *Context) limit(op *operation, after Time) {
 		found := false // ranks for which there is no use in waiting
 		c.stuck(func(w *worker, err error) { found, w.err = true, err }, nil)
 		for _, w := range c.workers {
-			if !found && slices.Contains(slices.Concat(op.streams, op.also), &w.stream) {
+			if !found && slices.Contains(op.parties(), &w.stream) {
 				w.err = err
 			}
 		}
