@@ -55,6 +55,34 @@ func TestCoalescedAllReduce(t *testing.T) {
 	}
 }
 
+// Whatever the algorithm and the ranks, collectives take no longer together than one after
+// the other, on the same PEs and on others.
+func TestCoalescingTakesNoLonger(t *testing.T) {
+	for _, algorithm := range append(algorithms("all_reduce"), "auto") {
+		for _, n := range []int{3, 5} {
+			var each, together torch.Time
+			_, err := spawn(t, n, func(rank int, ctx *torch.Context, dist *torch.Distributed) error {
+				g := torch.Must(dist.NewGroup(count(0, n), torch.Algorithm(algorithm)))
+				list := append(waves(ctx, rank), waves(ctx, rank, torch.On(ctx.PE(rank, 0, 1)))...)
+				torch.OK(ctx.Synchronize())
+				torch.OK(torch.Must(dist.BarrierAsync()).Wait())
+				each = elapsed(ctx, func() (err error) {
+					for _, x := range list {
+						err = errors.Join(err, dist.AllReduce(x, torch.SUM, g))
+					}
+					return err
+				})
+				torch.OK(torch.Must(dist.BarrierAsync()).Wait())
+				together = elapsed(ctx, func() error { return dist.AllReduceCoalesced(list, torch.SUM, g) })
+				return nil
+			})
+			if err != nil || together > each || together == 0 {
+				t.Errorf("%s on %d ranks: error %v, %v together, %v one after the other", algorithm, n, err, together, each)
+			}
+		}
+	}
+}
+
 // Where tensors are on different PEs, their collectives go on side by side: the longer one
 // takes no more time than alone.
 func TestCoalescedOnOtherPEs(t *testing.T) {
