@@ -156,7 +156,10 @@ func (d *Distributed) message(op P2POp, group []*Group, batch bool) (*Work, erro
 // matched returns the call of a message, whose other end may have been asked for.
 func (c *Context) matched(g *groupState, from, to int, op P2POp) *call {
 	other := message{g, from, to, op.Tag, Sends + Recvs - op.Kind}
-	first := c.waitsForAny(mailbox{g, to, op.Tag})
+	first := 0
+	if from != to { // a message to oneself is for no other receive
+		first = c.waitsForAny(mailbox{g, to, op.Tag})
+	}
 	if first == 0 || op.Kind == Sends && len(c.messages[other]) > 0 && c.messages[other][0].number < first {
 		if k := c.take(other); k != nil {
 			return k
