@@ -20,7 +20,7 @@
 // # Keys
 //
 //	summary   one line
-//	nranks    how many ranks, if nobody says otherwise
+//	nranks    how many ranks, unless a [Choice] has Ranks or Devices
 //	ranks     {min, max}: for how many it is defined; 1 to 64 if not given
 //	root      the root, if nobody says otherwise; only where something uses it
 //	devices   which device each rank has, such as 0-3 or 0,2,5; from 0 on if not given

@@ -141,6 +141,48 @@ func TestSameAgain(t *testing.T) {
 	}
 }
 
+// TestRanksOfDevices settles the number of ranks by -d, --nranks and the devices and ranks of
+// the file.
+func TestRanksOfDevices(t *testing.T) {
+	const own = "domains: {even: [0, 2]}"
+	for _, tt := range []struct {
+		more   string // in the file
+		choice Choice
+		want   []int // devices, by rank
+		wrong  string
+	}{
+		{"", Choice{}, []int{0, 1, 2, 3}, ""},
+		{"", Choice{Devices: "0-2"}, []int{0, 1, 2}, ""},
+		{"", Choice{Devices: "5,0,2,7,9"}, []int{5, 0, 2, 7, 9}, ""},
+		{"", Choice{Ranks: 3}, []int{0, 1, 2}, ""},
+		{"", Choice{Ranks: 3, Devices: "6-8"}, []int{6, 7, 8}, ""},
+		{"", Choice{Ranks: 5, Devices: "6-8"}, nil, "-d 6-8: 3 devices, and --nranks is 5: name a device for each rank, or delete --nranks"},
+		{"", Choice{Devices: "0"}, nil, "sample.yaml:3:7: root: rank 1 does not exist: with nranks 1 the ranks are 0 to 0"},
+		{"", Choice{Devices: "0,x"}, nil, "-d 0,x: \"x\" names no devices: write numbers and ranges such as 0-3 or 0,2,5"},
+		{"ranks: {min: 4, max: 4}\n", Choice{Devices: "0-2"}, nil, "-d 0-2: nranks is 3, one for each device: the scenario is defined for 4 ranks only"},
+		{"ranks: {min: 2, max: 4}\n", Choice{Devices: "0-4"}, nil, "-d 0-4: nranks is 5, one for each device: the scenario is defined for 2 to 4 ranks"},
+		{"ranks: {min: 2, max: 4}\n", Choice{Ranks: 5, Devices: "0-4"}, nil, "--nranks 5: the scenario is defined for 2 to 4 ranks"},
+		{"devices: 4-7\n", Choice{}, []int{4, 5, 6, 7}, ""},
+		{"devices: 4-7\n", Choice{Devices: "1-3"}, []int{1, 2, 3}, ""},
+		{"devices: 4-7\n", Choice{Ranks: 3}, nil, "sample.yaml:6:10: devices: 4 devices for 3 ranks: each rank has one of its own"},
+	} {
+		s, err := Parse("sample.yaml", []byte(strings.Replace(sample, own, tt.more+own, 1)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		pl, err := s.Plan(tt.choice)
+		if tt.wrong != "" {
+			if err == nil || !strings.HasPrefix(err.Error(), tt.wrong) {
+				t.Errorf("%q, %+v: got %v, want %s", tt.more, tt.choice, err, tt.wrong)
+			}
+			continue
+		}
+		if err != nil || pl.Ranks != len(tt.want) || !slices.Equal(pl.Devices, tt.want) {
+			t.Errorf("%q, %+v: got %v, %+v, want devices %v", tt.more, tt.choice, err, pl, tt.want)
+		}
+	}
+}
+
 // TestLayout: whatever the sizes, nothing in a window overlaps.
 func TestLayout(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
