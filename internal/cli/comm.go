@@ -51,7 +51,9 @@ does not wait where it should shows. kernbench run FILE.yaml does the same.
 -d says which devices the ranks are, 0-3 or 0,2,5, and so how many ranks there are:
 --nranks beside it must agree. On --backend sim they are SIPs of the system that -p
 names: a preset or a file; the presets default and alpha_beta are made as large as
-the ranks need. There --check race also looks for accesses of
+the ranks need. -p a2a3sim and -p a5sim stand for these two, in this order, and choose
+--backend sim; they are names for convenience, without numbers of those machines. On
+--backend sim --check race also looks for accesses of
 different PEs to the same bytes that nothing orders, and says no races if there are none.
 It takes rounds for ordered, which real ranks do not: those may be in different rounds. It
 sees the accesses of this run alone, and no Go variables that kernels share.

@@ -60,12 +60,18 @@ func addScenarioFlags(cmd *cobra.Command, tasks *taskFlags) func(*runner.Options
 // them.
 func addBackendFlags(cmd *cobra.Command) func(*runner.Options) error {
 	backend := choiceFlag(cmd, "backend", "what ranks are: processes, goroutines, or SIPs of a simulated machine", runner.Backends...)
-	preset := cmd.Flags().StringP("preset", "p", "", "`NAME` or file of the simulated system, of --backend sim (default: default)")
+	preset := cmd.Flags().StringP("preset", "p", "", "`NAME` or file of the simulated system, of --backend sim (default: default); a2a3sim and a5sim stand for default and alpha_beta, and for --backend sim")
 	check := choiceFlag(cmd, "check", "look for accesses that nothing orders, on --backend sim", "none", "race")
 	seed, timeout := seedValue(1), timeoutFlag(cmd)
 	cmd.Flags().Var(&seed, "seed", "`NUMBER` that the random delays of --rounds begin with")
 	return func(o *runner.Options) error {
-		o.Backend, o.Preset, o.Race = *backend, *preset, *check == "race"
+		o.Preset, o.Race = *preset, *check == "race"
+		if cmd.Flags().Changed("backend") {
+			o.Backend = *backend
+		}
+		if err := o.ResolvePlatform(); err != nil {
+			return err
+		}
 		o.Timeout = time.Duration(*timeout)
 		if cmd.Flags().Changed("seed") {
 			o.Seed = (*uint64)(&seed)

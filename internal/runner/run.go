@@ -135,6 +135,9 @@ func (o *Options) runs(pl *scenario.Plan) error {
 
 // check refuses options that no run has.
 func (o *Options) check() error {
+	if err := o.ResolvePlatform(); err != nil {
+		return err
+	}
 	if o.Backend == "" {
 		o.Backend = DefaultBackend
 	}
