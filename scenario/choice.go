@@ -15,6 +15,7 @@ type Choice struct {
 	Root    *int              `json:"root,omitempty" yaml:"root,omitempty" range:"0..63"` // nil is the file's
 	Rounds  int               `json:"rounds" yaml:"rounds" range:"1..10000000"`           // 0 is one
 	Devices string            `json:"devices,omitempty" yaml:"devices,omitempty"`         // such as 0-3 or 0,2,5; "" is the file's
+	Bind    bool              `json:"bind,omitempty" yaml:"bind,omitempty"`               // of a file: Devices were named, see Plan.Bind
 	Params  map[string]string `json:"params,omitempty" yaml:"params,omitempty"`           // values, by name
 	Trusted bool              `json:"-"`                                                  // values are not tried: this plan was made before
 	From    *config.Doc       `json:"-"`                                                  // the file that the choice was read from, for the places of mistakes; nil: flags
@@ -90,6 +91,7 @@ func (pl *Plan) chooseParams(c Choice, p *problems) {
 
 func (pl *Plan) chooseDevices(c Choice, p *problems) {
 	text, given := c.Devices, pl.scenario.file.Devices
+	pl.Bind = c.Bind || c.From == nil && (text != "" || given != nil)
 	wrong := func(format string, args ...any) {
 		p.chosen(c, "devices", "-d", fmt.Sprintf("%s: %s", text, fmt.Sprintf(format, args...)))
 	}
@@ -126,7 +128,7 @@ func (pl *Plan) Params() map[string]string {
 
 // Choice is what makes the same plan of the same file.
 func (pl *Plan) Choice() Choice {
-	c := Choice{Ranks: pl.Ranks, Rounds: pl.Rounds, Params: pl.Params()}
+	c := Choice{Ranks: pl.Ranks, Rounds: pl.Rounds, Bind: pl.Bind, Params: pl.Params()}
 	if pl.scenario.rooted {
 		c.Root = &pl.Root
 	}

@@ -15,6 +15,7 @@ type Plan struct {
 	Name                string
 	Ranks, Root, Rounds int
 	Devices             []int // by rank
+	Bind                bool  // Devices were named: ranks that are processes are bound to the cores of these numbers
 	Windows             []Memory
 	Domains             []Domain // in alphabetical order; Rank is -1
 	Buffers             []*Buffer

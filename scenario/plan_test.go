@@ -178,7 +178,10 @@ func TestRanksOfDevices(t *testing.T) {
 			continue
 		}
 		if err != nil || pl.Ranks != len(tt.want) || !slices.Equal(pl.Devices, tt.want) {
-			t.Errorf("%q, %+v: got %v, %+v, want devices %v", tt.more, tt.choice, err, pl, tt.want)
+			t.Fatalf("%q, %+v: got %v, %+v, want devices %v", tt.more, tt.choice, err, pl, tt.want)
+		}
+		if named := tt.choice.Devices != "" || strings.HasPrefix(tt.more, "devices"); pl.Bind != named {
+			t.Errorf("%q, %+v: got bind %v, want %v", tt.more, tt.choice, pl.Bind, named)
 		}
 	}
 }

@@ -49,7 +49,9 @@ other inputs every time and random delays (--seed) in between, so that a kernel 
 does not wait where it should shows. kernbench run FILE.yaml does the same.
 
 -d says which devices the ranks are, 0-3 or 0,2,5, and so how many ranks there are:
---nranks beside it must agree. On --backend sim they are SIPs of the system that -p
+--nranks beside it must agree. On --backend shm each rank is bound to the core with
+the number of its device, if the process may use all of these, and the line cores of the
+output says so or why not; goroutines are not bound. On --backend sim devices are SIPs of the system that -p
 names: a preset or a file; the presets default and alpha_beta are made as large as
 the ranks need. -p a2a3sim and -p a5sim stand for these two, in this order, and choose
 --backend sim; they are names for convenience, without numbers of those machines. On
@@ -71,7 +73,8 @@ span, and are exit status 1. A mistake in the scenario or a flag is 2, a rank th
 failed 3.
 
 --format json has one object: ok, scenario, backend, nranks, root (-1: none), rounds,
-devices, params, system (of sim), runtime, tasks_config and tasks (with --runtime),
+devices, binding (cores by rank, empty if not bound, and the allowed ones; of shm and
+inproc with -d), params, system (of sim), runtime, tasks_config and tasks (with --runtime),
 time_ns (in the kernels, of the slowest rank, with the random delays if there are
 several rounds), compared, wrong, spans (how many there are), mismatches (the first 100
 of these) and races (with --check race). With --runtime, time_ns is from when all ranks

@@ -35,6 +35,7 @@ type Result struct {
 	Root     int               `json:"root"` // -1 if nothing has to do with one
 	Rounds   int               `json:"rounds"`
 	Devices  []int             `json:"devices"`
+	Binding  *Binding          `json:"binding,omitempty"` // of shm and inproc, if devices were named
 	Params   map[string]string `json:"params,omitempty"`
 	System   string            `json:"system,omitempty"` // of sim: where the topology came from
 	TimeNS   float64           `json:"time_ns"`          // of the kernels, or with a runtime of all tasks, all rounds: simulated, or by the clock of the slowest rank, with the random delays of several rounds
@@ -43,6 +44,12 @@ type Result struct {
 	Tasks    *task.Result      `json:"tasks,omitempty"`        // of sim with a runtime: the last round
 	Report
 	Races []string `json:"races,omitzero"` // accesses that nothing orders; nil if they were not looked for
+}
+
+// Binding is the cores that ranks are bound to.
+type Binding struct {
+	Cores   []int `json:"cores"`   // by rank, each the number of its device; empty if ranks are not bound
+	Allowed []int `json:"allowed"` // cores that this process may use
 }
 
 // Report is what comparing found.
