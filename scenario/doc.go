@@ -31,7 +31,7 @@
 //	buffers   name, dtype, shape, placement; init; offset and bytes; domain
 //	kernel    name, in which $mode is the value of a parameter, and args
 //	tasks     the same of an orchestration; one of the two may be missing
-//	outputs   buffer, golden; ranks: all or root; relative
+//	outputs   buffer, golden; ranks: all or root; relative, absolute
 //
 // A buffer is memory of each rank, or of each member of its domain. Placement window
 // is memory that peers can reach, device is the rank's own. In the window of a rank
@@ -41,7 +41,7 @@
 // first, and then what the round before has left.
 //
 // An output is compared with its golden values, rounded to its dtype, after every
-// round: for equality, or, with relative: 1e-4, as |got - want| <= 1e-4 |want|.
+// round: for equality, or as |got - want| <= absolute + relative |want|.
 //
 // # Expressions
 //

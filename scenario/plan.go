@@ -81,7 +81,10 @@ func (b *Buffer) On(rank int) bool { return b.Domain == nil || slices.Contains(b
 // Output is a buffer whose values are compared.
 type Output struct {
 	*Buffer
-	Relative float64 // largest difference as a share of what is wanted; 0: no bit differs
+
+	// An element may differ from the golden value by Absolute + Relative·|golden value|.
+	// If both are 0, no bit differs.
+	Relative, Absolute float64
 
 	index int
 	at    Where
@@ -144,7 +147,7 @@ func (s *Scenario) plan(c Choice, p *problems) *Plan {
 	pl.place(p)
 	for i, o := range s.file.Outputs {
 		if k := s.buffer(o.Buffer); k >= 0 {
-			pl.Outputs = append(pl.Outputs, &Output{Buffer: pl.Buffers[k], Relative: float64(o.Relative), index: i, at: o.Ranks, root: pl.Root})
+			pl.Outputs = append(pl.Outputs, &Output{Buffer: pl.Buffers[k], Relative: float64(o.Relative), Absolute: float64(o.Absolute), index: i, at: o.Ranks, root: pl.Root})
 		}
 	}
 	pl.Kernel, pl.Func = pl.settle(p, &s.kernel)

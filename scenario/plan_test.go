@@ -186,6 +186,17 @@ func TestRanksOfDevices(t *testing.T) {
 	}
 }
 
+// TestTolerance reads what the outputs of a file allow.
+func TestTolerance(t *testing.T) {
+	pl := plan(t, strings.Replace(sample, "relative: 1e-3", "relative: 1e-3, absolute: 2.5", 1), Choice{})
+	if half := pl.Outputs[1]; half.Relative != 1e-3 || half.Absolute != 2.5 {
+		t.Errorf("got relative %v, absolute %v, want 0.001 and 2.5", half.Relative, half.Absolute)
+	}
+	if out := pl.Outputs[0]; out.Relative != 0 || out.Absolute != 0 {
+		t.Errorf("got relative %v, absolute %v where the file has none", out.Relative, out.Absolute)
+	}
+}
+
 // TestLayout: whatever the sizes, nothing in a window overlaps.
 func TestLayout(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
