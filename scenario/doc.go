@@ -28,7 +28,7 @@
 //	signals   how many signals the kernel and the tasks use; none if not given
 //	window    bytes of each rank's window, signals included; what is needed if not given
 //	domains   names with the ranks that are members, in the order of their ranks there
-//	buffers   name, dtype, shape, placement; init; offset and bytes; domain
+//	buffers   name, dtype, shape, placement; init; staged; offset and bytes; domain
 //	kernel    name, in which $mode is the value of a parameter, and args
 //	tasks     the same of an orchestration; one of the two may be missing
 //	outputs   buffer, golden; ranks: all or root; relative, absolute
@@ -38,7 +38,8 @@
 // signals come first, 64 bytes each, in two banks, then the buffers in order, each from
 // a multiple of 64 bytes on, unless offset says where. A domain has a window of its own, without
 // signals. A buffer with init gets it before every round; one without is zero at
-// first, and then what the round before has left.
+// first, and then what the round before has left. The init of a buffer with staged: true goes
+// to memory of the rank's own, from which a phase before the kernel copies it into the window.
 //
 // An output is compared with its golden values, rounded to its dtype, after every
 // round: for equality, or as |got - want| <= absolute + relative |want|.

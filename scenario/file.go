@@ -40,6 +40,7 @@ type bufferText struct {
 	Shape     []exprText    `yaml:"shape" want:"a list of extents such as [nranks, 64]"`
 	Placement Placement     `yaml:"placement"`
 	Init      *exprText     `yaml:"init,omitempty"`
+	Staged    bool          `yaml:"staged,omitempty"`
 	Offset    *exprText     `yaml:"offset,omitempty"`
 	Bytes     *exprText     `yaml:"bytes,omitempty"`
 	Domain    *string       `yaml:"domain,omitempty" want:"the name of a domain"`

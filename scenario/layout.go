@@ -36,7 +36,7 @@ func (pl *Plan) size(p *problems, x *expr, what string, most int64) int64 {
 // addBuffer computes the shape of a buffer. One with mistakes has none.
 func (pl *Plan) addBuffer(p *problems, i int) {
 	text, x := pl.scenario.file.Buffers[i], pl.scenario.buffers[i]
-	b := &Buffer{Name: text.Name, DType: text.DType, Window: -1, index: i}
+	b := &Buffer{Name: text.Name, DType: text.DType, Window: -1, Staged: text.Staged, index: i}
 	if text.Domain != nil {
 		b.Domain = pl.domain(*text.Domain)
 	}

@@ -58,6 +58,7 @@ type Buffer struct {
 	Shape  []int
 	Window int   // which of the plan's it lies in; -1: memory of the rank's own
 	Offset int64 // in the window
+	Staged bool  // inputs begin in memory of the rank's own, and are copied into the window before each round
 	Domain *Domain
 
 	index int
@@ -172,6 +173,11 @@ func (pl *Plan) domain(name string) *Domain {
 		}
 	}
 	return nil
+}
+
+// Staged reports whether any buffer is staged.
+func (pl *Plan) Staged() bool {
+	return slices.ContainsFunc(pl.Buffers, func(b *Buffer) bool { return b.Staged })
 }
 
 // Rooted reports whether the scenario has a root: something in the file uses it, or the file

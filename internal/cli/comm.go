@@ -76,7 +76,8 @@ failed 3.
 devices, binding (cores by rank, empty if not bound, and the allowed ones; of shm and
 inproc with -d), params, system (of sim), runtime, tasks_config and tasks (with --runtime),
 time_ns (in the kernels, of the slowest rank, with the random delays if there are
-several rounds), compared, wrong, spans (how many there are), mismatches (the first 100
+several rounds), staging_ns (copying staged buffers into windows, if there are any),
+compared, wrong, spans (how many there are), mismatches (the first 100
 of these) and races (with --check race). With --runtime, time_ns is from when all ranks
 have begun to when the last task has ended, all rounds together; on sim these are the
 makespans, with what the host builds before tasks run. tasks is of sim alone.`,

@@ -85,6 +85,9 @@ func runText(r *runner.Result) string {
 		if r.Rounds > 1 && r.Backend != runner.Sim {
 			delays = ", with random delays"
 		}
+		if r.Staging != nil {
+			line("staging", "%v into windows, %s", time.Duration(math.Round(*r.Staging)), counted(r.Rounds, "round"))
+		}
 		where := "in the kernel"
 		if r.Runtime != "" {
 			where = "for all tasks"

@@ -101,6 +101,7 @@ type shownBuffer struct {
 	Bytes  int64  `json:"bytes"`
 	Window int    `json:"window"` // which of windows; -1: the rank's own memory
 	Offset int64  `json:"offset"` // in the window
+	Staged bool   `json:"staged,omitempty"`
 	Domain string `json:"domain,omitempty"`
 }
 
@@ -118,7 +119,7 @@ of its own, in two banks that runs of the kernel use by turns.
 --format json has scenario, summary, nranks, root, devices, params, kernel,
 context_version, windows (domain, ranks, bytes, signals, signal_banks,
 signal_bytes) and buffers
-(name, dtype, shape, bytes, window, offset, domain).`,
+(name, dtype, shape, bytes, window, offset, staged, domain).`,
 		Example: `  kernbench comm show allreduce --nranks 8
   kernbench comm show allreduce --source > my-scenario.yaml`,
 		Args:              oneScenario,
@@ -192,7 +193,7 @@ func describeScenario(s *scenario.Scenario, plan *scenario.Plan) *shownScenario 
 		shown.Windows = append(shown.Windows, m)
 	}
 	for _, b := range plan.Buffers {
-		k := shownBuffer{Name: b.Name, DType: b.DType.String(), Shape: b.Shape, Bytes: b.Bytes(), Window: b.Window, Offset: b.Offset}
+		k := shownBuffer{Name: b.Name, DType: b.DType.String(), Shape: b.Shape, Bytes: b.Bytes(), Window: b.Window, Offset: b.Offset, Staged: b.Staged}
 		if b.Domain != nil {
 			k.Domain = b.Domain.Name
 		}
@@ -234,14 +235,18 @@ func (s *shownScenario) text() string {
 	}
 	own := false
 	for _, k := range s.Buffers {
-		if k.Window >= 0 {
+		if k.Window >= 0 && !k.Staged {
 			continue
 		}
 		if !own {
 			fmt.Fprintf(&b, "\nmemory of the rank's own\n")
 			own = true
 		}
-		fmt.Fprintf(&b, "  %10d bytes     %s %s %v\n", k.Bytes, k.Name, k.DType, k.Shape)
+		where := ""
+		if k.Staged {
+			where = ", copied into the window before each round"
+		}
+		fmt.Fprintf(&b, "  %10d bytes     %s %s %v%s\n", k.Bytes, k.Name, k.DType, k.Shape, where)
 	}
 	return b.String()
 }

@@ -37,8 +37,9 @@ type Result struct {
 	Devices  []int             `json:"devices"`
 	Binding  *Binding          `json:"binding,omitempty"` // of shm and inproc, if devices were named
 	Params   map[string]string `json:"params,omitempty"`
-	System   string            `json:"system,omitempty"` // of sim: where the topology came from
-	TimeNS   float64           `json:"time_ns"`          // of the kernels, or with a runtime of all tasks, all rounds: simulated, or by the clock of the slowest rank, with the random delays of several rounds
+	System   string            `json:"system,omitempty"`     // of sim: where the topology came from
+	TimeNS   float64           `json:"time_ns"`              // of the kernels, or with a runtime of all tasks, all rounds: simulated, or by the clock of the slowest rank, with the random delays of several rounds
+	Staging  *float64          `json:"staging_ns,omitempty"` // of all rounds: copying staged buffers into windows, before the kernels; nil if none is staged
 	Runtime  task.Runtime      `json:"runtime,omitempty"`
 	Config   *report.Used      `json:"tasks_config,omitempty"` // of runs with a runtime: what that costs
 	Tasks    *task.Result      `json:"tasks,omitempty"`        // of sim with a runtime: the last round

@@ -66,6 +66,9 @@ func (j *job) launch(ctx context.Context, r *Result) error {
 		}
 		r.add(f.Report)
 		r.TimeNS = max(r.TimeNS, float64(f.Took.Nanoseconds()))
+		if r.Staging != nil {
+			*r.Staging = max(*r.Staging, float64(f.Staging.Nanoseconds()))
+		}
 	}
 	return nil
 }
@@ -112,7 +115,7 @@ func bytesOf(pl *scenario.Plan) (n uint64) {
 			if !b.On(rank) {
 				continue
 			}
-			if b.Window < 0 {
+			if b.Window < 0 || b.Staged {
 				n += uint64(b.Bytes())
 			}
 			values = max(values, pl.ValueBytes(b))

@@ -163,6 +163,9 @@ func (j *job) run(ctx context.Context) (*Result, error) {
 	if err := j.runs(pl); err != nil {
 		return nil, &InputError{err}
 	}
+	if pl.Staged() {
+		r.Staging = new(float64)
+	}
 	if j.Runtime != "" {
 		if j.Tasks == nil {
 			j.Tasks = task.Default()
