@@ -33,6 +33,16 @@ func (s *Scenario) compile(p *problems) {
 	for _, name := range s.domains {
 		s.checkDomain(p, name)
 	}
+	for i, name := range s.file.Matrix {
+		path := fmt.Sprintf("signal_matrices[%d]", i)
+		if p.known(path) {
+			continue
+		}
+		s.checkName(p, path, name)
+		if slices.Contains(s.file.Matrix[:i], name) {
+			p.at(path, "another matrix is called %s: rename one", name)
+		}
+	}
 	sizes := s.scope(slotI, slotRank, slotRound, slotDevice)
 	s.signals = p.optional("signals", s.file.Signals, sizes)
 	s.window = p.optional("window", s.file.Window, sizes)

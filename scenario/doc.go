@@ -26,6 +26,7 @@
 //	devices   which device each rank has, such as 0-3 or 0,2,5; from 0 on if not given
 //	params    names with a number, or with words of which the first is the default: ring|tree
 //	signals   how many signals the kernel and the tasks use; none if not given
+//	signal_matrices  names of matrices, each a signal for each pair of ranks; none if not given
 //	window    bytes of each rank's window, signals included; what is needed if not given
 //	domains   names with the ranks that are members, in the order of their ranks there
 //	buffers   name, dtype, shape, placement; init; staged; offset and bytes; domain
@@ -55,8 +56,8 @@
 // was registered.
 //
 // Arguments are buffers (tl.Ptr of a kernel, *task.Tensor of an orchestration),
-// expressions (numbers), parameters that are words (string), domain:NAME ([Domain]) and
-// deviceCtx ([comm.Context], of which the simulated machine has no addresses).
+// expressions (numbers), parameters that are words (string), domain:NAME ([Domain]),
+// matrix:NAME ([Matrix]) and deviceCtx ([comm.Context], of which the simulated machine has no addresses).
 //
 // # Programs
 //

@@ -21,6 +21,7 @@ type file struct {
 	Devices *deviceText      `yaml:"devices,omitempty"`
 	Params  map[string]Param `yaml:"params,omitempty"`
 	Signals *exprText        `yaml:"signals,omitempty"`
+	Matrix  []string         `yaml:"signal_matrices,omitempty" want:"names such as [sent, taken]"`
 	Window  *exprText        `yaml:"window,omitempty"`
 	Domains map[string][]int `yaml:"domains,omitempty" range:"0..63"`
 	Buffers []bufferText     `yaml:"buffers" want:"a list of buffers, each with name, dtype, shape and placement"`

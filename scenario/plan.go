@@ -36,9 +36,10 @@ const mostRounds = 10_000_000
 
 // Memory is a window that ranks share: that of all, or of a domain.
 type Memory struct {
-	Domain  *Domain // nil: all ranks
-	Signals int     // that a kernel has; each lies in the window SignalBanks times
-	Bytes   int64   // of each rank's part, signals included
+	Domain   *Domain  // nil: all ranks
+	Signals  int      // that a kernel has; each lies in the window SignalBanks times
+	Matrices []Matrix // the last of these signals
+	Bytes    int64    // of each rank's part, signals included
 }
 
 // Data is where the bytes after the signals begin.
@@ -185,7 +186,7 @@ func (pl *Plan) Staged() bool {
 func (pl *Plan) Rooted() bool { return pl.scenario.rooted }
 
 // Args is what the kernel is given at a rank in a round: a *Buffer for each tl.Ptr, and
-// numbers, texts, a [Domain] or the context as they are.
+// numbers, texts, a [Domain], a [Matrix] or the context as they are.
 func (pl *Plan) Args(rank, round int, ctx comm.Context) ([]any, error) {
 	return pl.args(&pl.scenario.kernel, rank, round, ctx)
 }

@@ -186,6 +186,50 @@ func TestRanksOfDevices(t *testing.T) {
 	}
 }
 
+// TestMatrices places the signals of matrices behind the others, and hands them to kernels.
+func TestMatrices(t *testing.T) {
+	text := strings.NewReplacer("signals: 2\n", "signals: 2\nsignal_matrices: [sent, taken]\n", "tasks: {name: copied_$mode, args: [out, x, rank + round, deviceCtx]}\n", "",
+		`kernel: {name: copied, args: [x, half, out, count, 0.5, mode, "domain:even", deviceCtx]}`, `kernel: {name: notifies_$mode, args: [x, half, out, "matrix:taken", "matrix:sent", count]}`,
+		`"domain:even", deviceCtx`, "").Replace(sample)
+	for _, ranks := range []int{3, 5, 64} {
+		pl := plan(t, text, Choice{Ranks: ranks})
+		sent, taken := Matrix{"sent", 2, ranks}, Matrix{"taken", 2 + ranks, ranks}
+		w := pl.Windows[0]
+		if diff := cmp.Diff([]Matrix{sent, taken}, w.Matrices); diff != "" || w.Signals != 2+2*ranks {
+			t.Errorf("%d ranks: %d signals, want %d; matrices (-want +got):\n%s", ranks, w.Signals, 2+2*ranks, diff)
+		}
+		if want := int64(2 * (2 + 2*ranks) * 64); w.Data() != want || pl.Buffers[0].Offset != want {
+			t.Errorf("%d ranks: signals have %d bytes and x begins at %d, want %d", ranks, w.Data(), pl.Buffers[0].Offset, want)
+		}
+		for rank := range ranks {
+			args, err := pl.Args(rank, 0, comm.Context{})
+			if err != nil || args[3] != taken || args[4] != sent {
+				t.Errorf("rank %d of %d: got %v, %v, want the same matrices at every rank", rank, ranks, args, err)
+			}
+			if got := taken.From(rank); got != 2+ranks+rank {
+				t.Errorf("from rank %d of %d: got signal %d, want %d", rank, ranks, got, 2+ranks+rank)
+			}
+		}
+	}
+	for _, rank := range []int{-1, 3} {
+		func() {
+			want := fmt.Sprintf("matrix sent: no rank %d: it has a signal for each of the ranks 0 to 2", rank)
+			defer func() {
+				if got := recover(); got != want {
+					t.Errorf("from rank %d: got %v, want the panic %s", rank, got, want)
+				}
+			}()
+			Matrix{"sent", 2, 3}.From(rank)
+		}()
+	}
+	many := strings.Replace(text, "signals: 2\n", "signals: 65528\n", 1)
+	err := refusal(strings.Replace(many, "nranks: 4", "nranks: 5", 1), Choice{})
+	if want := "bad.yaml:6:1: signal_matrices: 10 signals, 5 for each matrix, are too many: at most 65536, with those of signals\n"; err == nil || !strings.HasPrefix(err.Error(), want) {
+		t.Errorf("got %v, want %s", err, want)
+	}
+	plan(t, many, Choice{}) // 65528 + 2*4 is the most
+}
+
 // TestTolerance reads what the outputs of a file allow.
 func TestTolerance(t *testing.T) {
 	pl := plan(t, strings.Replace(sample, "relative: 1e-3", "relative: 1e-3, absolute: 2.5", 1), Choice{})
