@@ -16,10 +16,10 @@ import (
 // parameters, and is how to read them. Some of --set may be for tasks.
 func addScenarioFlags(cmd *cobra.Command, tasks *taskFlags) func(*runner.Options) error {
 	var nranks, root, rounds int
-	intFlag(cmd, &nranks, "nranks", 0, "how many ranks (default: as many as -d names, else the scenario's)")
+	intFlag(cmd, &nranks, "nranks", 0, "how many ranks (default: as many as -d has, else the scenario's)")
 	intFlag(cmd, &root, "root", 0, "the root, of scenarios that have one (default: the scenario's)")
 	intFlag(cmd, &rounds, "rounds", 1, "how often the kernel runs, with other inputs every time")
-	devices := cmd.Flags().StringP("devices", "d", "", "`LIST` of the ranks' devices, such as 0-3 or 0,2,5: also how many ranks (default: from 0 on)")
+	devices := cmd.Flags().StringP("devices", "d", "", "`LIST` of the ranks' devices, such as 0-3 or 0,2,5 (default: from 0 on)")
 	sets := cmd.Flags().StringArray("set", nil, "change a parameter of the scenario, `NAME=VALUE`, or with --runtime a value of tasks.yaml, tasks.KEY=VALUE; repeatable")
 	return func(o *runner.Options) error {
 		if cmd.Flags().Changed("nranks") && nranks < 1 {
@@ -60,7 +60,7 @@ func addScenarioFlags(cmd *cobra.Command, tasks *taskFlags) func(*runner.Options
 // them.
 func addBackendFlags(cmd *cobra.Command) func(*runner.Options) error {
 	backend := choiceFlag(cmd, "backend", "what ranks are: processes, goroutines, or SIPs of a simulated machine", runner.Backends...)
-	preset := cmd.Flags().StringP("preset", "p", "", "`NAME` or file of the simulated system, of --backend sim (default: default); a2a3sim and a5sim stand for default and alpha_beta, and for --backend sim")
+	preset := cmd.Flags().StringP("preset", "p", "", "`NAME` or file of the simulated system, of --backend sim (default: default), or a2a3sim or a5sim")
 	check := choiceFlag(cmd, "check", "look for accesses that nothing orders, on --backend sim", "none", "race")
 	seed, timeout := seedValue(1), timeoutFlag(cmd)
 	cmd.Flags().Var(&seed, "seed", "`NUMBER` that the random delays of --rounds begin with")
