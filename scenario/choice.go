@@ -15,7 +15,7 @@ type Choice struct {
 	Root    *int              `json:"root,omitempty" yaml:"root,omitempty" range:"0..63"` // nil is the file's
 	Rounds  int               `json:"rounds" yaml:"rounds" range:"1..10000000"`           // 0 is one
 	Devices string            `json:"devices,omitempty" yaml:"devices,omitempty"`         // such as 0-3 or 0,2,5; "" is the file's
-	Bind    bool              `json:"bind,omitempty" yaml:"bind,omitempty"`               // of a file: Devices were named, see Plan.Bind
+	Bind    bool              `json:"bind,omitempty" yaml:"bind,omitempty"`               // Devices were named, see Plan.Bind: for choices read from a file, which always has Devices
 	Params  map[string]string `json:"params,omitempty" yaml:"params,omitempty"`           // values, by name
 	Trusted bool              `json:"-"`                                                  // values are not tried: this plan was made before
 	From    *config.Doc       `json:"-"`                                                  // the file that the choice was read from, for the places of mistakes; nil: flags

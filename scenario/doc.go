@@ -57,7 +57,8 @@
 //
 // Arguments are buffers (tl.Ptr of a kernel, *task.Tensor of an orchestration),
 // expressions (numbers), parameters that are words (string), domain:NAME ([Domain]),
-// matrix:NAME ([Matrix]) and deviceCtx ([comm.Context], of which the simulated machine has no addresses).
+// matrix:NAME ([Matrix]) and deviceCtx ([comm.Context], of which the simulated machine has
+// no addresses).
 //
 // # Programs
 //

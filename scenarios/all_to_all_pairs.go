@@ -40,7 +40,7 @@ func takeRow(t *tl.PE, inbox, out tl.Ptr, n, signal int) {
 	copyTile(t, t.Rank(), inbox, out, n)
 }
 
-// allToAllPairsTasks has a task for each row that is sent and for each that is taken. No edge
+// allToAllPairsTasks submits a task for each row that is sent and for each that is taken. No edge
 // is needed: tasks of a rank have no rows in common. All rows are sent before one is waited
 // for, so that one compute core is enough.
 func allToAllPairsTasks(b *task.Builder, x, inbox, out *task.Tensor, n int, sent scenario.Matrix) {

@@ -126,7 +126,8 @@ of its own, in two banks that runs of the kernel use by turns.
 
 --format json has scenario, summary, nranks, root, devices, params, kernel,
 tasks, context_version, windows (domain, ranks, bytes, signals, matrices (name, first,
-signals), signal_banks, signal_bytes) and buffers (name, dtype, shape, bytes, window, offset, staged, domain).`,
+signals), signal_banks, signal_bytes) and buffers (name, dtype, shape, bytes, window,
+offset, staged, domain).`,
 		Example: `  kernbench comm show allreduce --nranks 8
   kernbench comm show allreduce --source > my-scenario.yaml`,
 		Args:              oneScenario,

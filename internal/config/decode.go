@@ -130,7 +130,8 @@ func (d decoder) fields(v reflect.Value, f *field, path string) {
 	}
 }
 
-// didYouMeanKey is DidYouMean for a key, which may also be known by its aka tag.
+// didYouMeanKey returns what DidYouMean returns for an unknown key. A key is also found by the
+// name in its aka tag.
 func didYouMeanKey(word string, known []Key) string {
 	for _, k := range known {
 		if aka := k.Tag.Get("aka"); aka == strings.ToLower(word) && aka != "" {

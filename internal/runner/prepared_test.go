@@ -127,3 +127,29 @@ func FuzzPrepared(f *testing.F) {
 		}
 	})
 }
+
+// TestStagedBytes counts the memory in which staged inputs begin.
+func TestStagedBytes(t *testing.T) {
+	bytes := func(staged string) uint64 {
+		s, err := scenario.Parse("s.yaml", []byte(`summary: "a probe"
+nranks: 3
+domains: {some: [0, 2]}
+buffers:
+  - {name: x, dtype: f64, shape: [1000], placement: window, init: i, domain: some`+staged+`}
+kernel: {name: probe_prepared_a, args: [x, 0]}
+outputs:
+  - {buffer: x, golden: i}
+`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		plan, err := s.Plan(scenario.Choice{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return bytesOf(plan)
+	}
+	if got, want := bytes(", staged: true"), bytes("")+2*8000; got != want {
+		t.Errorf("%d bytes, want %d: 8000 more for each of two members", got, want)
+	}
+}
