@@ -38,7 +38,7 @@ func TestCells(t *testing.T) {
 	for _, tt := range []struct {
 		backend string
 		ranks   []int
-	}{{runner.Sim, []int{1, 3, 7, 64}}, {runner.InProc, []int{1, 3, 7, 64}}, {runner.SHM, []int{1, 3, 7}}} {
+	}{{runner.Sim, []int{1, 3, 7, 64}}, {runner.InProc, []int{1, 3, 7}}, {runner.SHM, []int{1, 3, 7}}} {
 		for _, ranks := range tt.ranks {
 			o := runner.Options{Scenario: "probe_cells", Backend: tt.backend}
 			if tt.backend == runner.Sim {

@@ -115,7 +115,7 @@ func TestStaging(t *testing.T) {
 		for _, runtime := range []task.Runtime{"", task.AICPUBuildGraph} {
 			for _, ranks := range []int{3, 5} {
 				o := runner.Options{Scenario: "probe_staged", Backend: backend, Runtime: runtime, Race: backend == runner.Sim}
-				o.Ranks, o.Rounds, o.Params = ranks, 3, map[string]string{"count": "4099"}
+				o.Ranks, o.Rounds, o.Params = ranks, 2, map[string]string{"count": "1031"}
 				if r := right(t, o); r.Staging == nil || *r.Staging <= 0 {
 					t.Errorf("%s, %d ranks, runtime %q: staging takes %v, want some time", backend, ranks, runtime, show(r.Staging))
 				}
