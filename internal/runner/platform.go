@@ -2,7 +2,12 @@ package runner
 
 import (
 	"fmt"
+	"os"
 	"slices"
+	"strings"
+
+	"github.com/kernbench/kernbench/internal/config"
+	"github.com/kernbench/kernbench/topology"
 )
 
 // Platform is a name of -p that is common elsewhere for a kind of machine. Names that end in
@@ -24,13 +29,19 @@ var Platforms = []Platform{
 
 // ResolvePlatform replaces the name of a platform by the preset that it stands for, and
 // chooses the simulated machine if there is no backend yet. A platform that a run cannot have
-// is an error. Other presets are left as they are.
+// is an error, and so is a name that is nearly one. Other presets are left as they are.
 func (o *Options) ResolvePlatform() error {
-	find := func(name string) int {
-		return slices.IndexFunc(Platforms, func(p Platform) bool { return p.Name == name })
+	var names []string
+	for _, p := range Platforms {
+		names = append(names, p.Name)
 	}
+	find := func(name string) int { return slices.Index(names, name) }
 	i := find(o.Preset)
 	if i < 0 {
+		_, err := os.Stat(o.Preset)
+		if near := config.DidYouMean(o.Preset, names); near != "" && err != nil && !slices.Contains(topology.Presets(), o.Preset) {
+			return fmt.Errorf("-p %s: no file, preset or platform; platforms: %s%s", o.Preset, strings.Join(names, ", "), near)
+		}
 		return nil
 	}
 	p := Platforms[i]

@@ -2,6 +2,9 @@ package runner_test
 
 import (
 	"errors"
+	"fmt"
+	"os"
+	"strings"
 	"testing"
 
 	"github.com/kernbench/kernbench/internal/runner"
@@ -14,6 +17,10 @@ func TestPlatforms(t *testing.T) {
 		chiplets = "preset default, --set system.sips.count=3"
 		links    = "preset alpha_beta, --set system.sips.count=3"
 	)
+	page, err := os.ReadFile("../../docs/scenarios.md")
+	if err != nil {
+		t.Fatal(err)
+	}
 	silicon := func(name, sim, preset string) string {
 		return "-p " + name + ": this is silicon, which kernbench does not run on: write -p " + sim + ", which stands for the preset " + preset +
 			" of the simulated machine, or run real processes with --backend shm and without -p"
@@ -44,6 +51,8 @@ func TestPlatforms(t *testing.T) {
 		{"a5", runner.Sim, "", "", silicon("a5", "a5sim", "alpha_beta")},
 		{"a5", runner.SHM, "", "", silicon("a5", "a5sim", "alpha_beta")},
 		{"a5", runner.InProc, "", "", silicon("a5", "a5sim", "alpha_beta")},
+		{"a2a3sm", "", "", "", "-p a2a3sm: no file, preset or platform; platforms: a2a3sim, a5sim, a2a3, a5; did you mean a2a3sim?"},
+		{"A5sim", runner.SHM, "", "", "-p A5sim: no file, preset or platform; platforms: a2a3sim, a5sim, a2a3, a5; did you mean a5sim?"},
 		{"default", "", "", "", "-p default: only the backend sim has a system to choose: add --backend sim, or delete it"},
 	} {
 		o := runner.Options{Scenario: "probe_sum", Backend: tt.backend, Preset: tt.preset}
@@ -55,6 +64,9 @@ func TestPlatforms(t *testing.T) {
 				t.Errorf("-p %s, backend %q: got %v, want an InputError, %s", tt.preset, tt.backend, err, tt.wrong)
 			}
 			continue
+		}
+		if row := fmt.Sprintf("| `%s` | the preset `%s`, on `--backend sim` |", tt.preset, tt.as); !strings.Contains(string(page), row) {
+			t.Errorf("docs/scenarios.md has no line %s", row)
 		}
 		r := right(t, o)
 		o.Backend, o.Preset = runner.Sim, tt.as
