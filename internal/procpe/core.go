@@ -1,7 +1,6 @@
 package procpe
 
 import (
-	"errors"
 	"io"
 	"math"
 	"strings"
@@ -24,12 +23,17 @@ type core struct {
 	tensors int
 	tiles   tiles
 
-	// await waits until one of some conditions is so and is its index: the rank does
-	// nothing else meanwhile, or other workers go on.
-	await      func(conditions []comm.Condition) (int, error)
+	// await waits until one of some conditions is so and is its index, that of a local one
+	// behind all others: the rank does nothing else meanwhile, or other workers go on.
+	await      func(conditions []comm.Condition, locals ...local) (int, error)
 	conditions []comm.Condition // of the last wait
 	// pause lets other workers go on after a test in vain; nil where there are none.
 	pause func() error
+
+	ports    []port                 // by tl.Port, if it is a member of a group with queues
+	turn     int                    // port that RecvAny looks at first
+	receives map[tl.Handle]*receive // that Wait has not been called for
+	asked    uint64                 // receives that had a handle
 
 	eager  exec.Eager
 	op     oplog.Op // at hand
@@ -132,9 +136,6 @@ func (c *core) operands(to []oplog.Operand, args []tl.Arg) ([]oplog.Operand, err
 	return to, nil
 }
 
-// Wait has nothing to wait for.
-func (c *core) Wait(tl.Handle) error { return nil }
-
 // Bytes is the value of a tile.
 func (c *core) Bytes(v tl.Value) ([]byte, error) { return c.tiles.use(&v) }
 
@@ -154,14 +155,4 @@ func (c *core) Free(v tl.Value) error {
 	}
 	c.tiles.drop(v.Slot)
 	return nil
-}
-
-var errQueues = errors.New("ranks have no queues between them: Put into a window of the peer and Notify it, and have it WaitSignal")
-
-// Send is refused.
-func (c *core) Send(tl.Port, tl.Value) error { return errQueues }
-
-// Recv is refused.
-func (c *core) Recv(tl.Port, *tl.Value, *tl.Block, bool) (tl.Handle, tl.Port, error) {
-	return tl.Handle{}, 0, errQueues
 }
