@@ -102,8 +102,13 @@ func After(ids ...ID) Option {
 
 // Group has a task run on so many PEs, which begin at one instant. The kernel is called
 // on each, and tells its members apart by t.ProgramID(0) of t.NumPrograms(0).
-func Group(members int) Option {
-	return func(t *Task) { t.Members = members }
+//
+// neighbors are functions that return neighbour tables, such as torch.Ring, torch.Line and
+// torch.AllPairs. They are called with the numbers of the members, which count from 0, and
+// the tables join members where those of a launch join PEs: the members can exchange tiles
+// with t.Send and t.Recv.
+func Group(members int, neighbors ...func(members ...int) []torch.Connection) Option {
+	return func(t *Task) { t.Members, t.Neighbors, t.tables = members, nil, neighbors }
 }
 
 // Submit adds a task: a kernel, its arguments, and what it waits for. Where the runtime
@@ -132,6 +137,9 @@ func (b *Builder) Submit(name string, kernel any, args Args, options ...Option) 
 	}
 	if t.Members < 1 {
 		fail("a group of %d: a task runs on one PE or more", t.Members)
+	}
+	if err := t.join(); err != nil {
+		fail("%v", err)
 	}
 	for _, id := range t.After {
 		if id < 0 || int(id) >= len(p.Tasks) {

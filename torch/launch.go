@@ -71,6 +71,18 @@ func Line(pes ...int) []Connection {
 	return table[:max(0, len(table)-1)]
 }
 
+// AllPairs joins each PE with every other. The numbered ports of a PE lead to the others in
+// the order of the list: tl.Numbered(i) to the i-th PE.
+func AllPairs(pes ...int) []Connection {
+	var table []Connection
+	for i, a := range pes {
+		for j := i + 1; j < len(pes); j++ {
+			table = append(table, Connection{a, tl.Numbered(j), pes[j], tl.Numbered(i)})
+		}
+	}
+	return table
+}
+
 // Launched is a kernel that has been launched. What it says of times waits for the
 // end; it is zero if the kernel failed, which Wait reports.
 type Launched struct {
