@@ -151,3 +151,33 @@ func TestGroupsThatCannotBe(t *testing.T) {
 		}
 	}
 }
+
+// RecvAny begins with the first port in every group, and a worker that has left a group has
+// no queues.
+func TestGroupsFollowEachOther(t *testing.T) {
+	r := newRig(t, Options{})
+	order := map[int][]tl.Port{}
+	body := func(t *tl.PE) {
+		t.Send(tl.West, t.Zeros(tl.Shape{1}, tl.F16))
+		t.Send(tl.East, t.Zeros(tl.Shape{1}, tl.F16))
+		pass(t, 1000)
+		_, port := t.RecvAny(tl.Shape{1}, tl.F16)
+		order[t.Rank()] = append(order[t.Rank()], port)
+		t.Recv(tl.East+tl.West-port, tl.Shape{1}, tl.F16)
+	}
+	r.groups([]PEID{0, 1, 100}, [][]int{{0, 1, 2}, {2, 0}, {0, 1, 2}}, body, func(int) {})
+	for rank, want := range []string{"[east east east]", "[east east]", "[east east east]"} {
+		same(t, fmt.Sprint("ports of rank ", rank), fmt.Sprint(order[rank]), want)
+	}
+	r = newRig(t, Options{})
+	e := r.failure(Program{Targets: []PEID{0}, Serve: func(w *Worker) {
+		group, err := Join("k", []*Worker{w}, circle(0), topology.IPCQ{})
+		if err != nil {
+			t.Error(err)
+		}
+		w.runs("k", trade)
+		same(t, "the only member is the last", group.Leave(w), true)
+		w.runs("later", trade)
+	}})
+	same(t, "a Send after the group", e.Err.Error(), "no port east: the launch has no neighbour table, or this PE is not in it")
+}

@@ -1,6 +1,7 @@
 package procpe
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"testing"
@@ -108,7 +109,8 @@ func TestSelectOfPorts(t *testing.T) {
 	}
 }
 
-// TestReceiveKeepsItsTile has other tiles take all the room while a message is awaited.
+// TestReceiveKeepsItsTile has other tiles take all the room while a message is awaited, and
+// then as many messages as there would be room for if none of them went.
 func TestReceiveKeepsItsTile(t *testing.T) {
 	alone(t, Options{TileBytes: 8 << 10}, func(s *Session) {
 		a, b, _ := members(s)
@@ -119,18 +121,54 @@ func TestReceiveKeepsItsTile(t *testing.T) {
 			}
 			t.Store(x, r.Wait())
 			for range 9 {
-				tile(t, 256, 0)
-			}
-			if used := b.core.tiles.used; used < 6<<10 {
-				panic(fmt.Sprint(used, " bytes of tiles, want as many as there is room for"))
+				t.Recv(tl.West, tl.Shape{128}, tl.I64)
 			}
 		})
-		start(a, "a", func(t *tl.PE, x tl.Ptr) { t.Send(tl.East, tile(t, 3, 41)) })
+		start(a, "a", func(t *tl.PE, x tl.Ptr) {
+			t.Send(tl.East, tile(t, 3, 41))
+			for range 9 {
+				t.Send(tl.East, tile(t, 128, 0))
+			}
+		})
 		if err := finish(s, a, b); err != nil {
 			t.Fatal(err)
 		}
 		if got := s.regions[0].bytes[16]; got != 41 {
 			t.Errorf("the message is %d, want 41", got)
+		}
+	})
+}
+
+// TestGroupsFollowEachOther has the same workers in two groups. RecvAny begins with the first
+// port in both, and a worker that has left a group has no queues.
+func TestGroupsFollowEachOther(t *testing.T) {
+	alone(t, Options{}, func(s *Session) {
+		a, b := s.Worker(), s.Worker()
+		for round := range 2 {
+			g := s.Join("k", []*Worker{a, b}, []Connection{{0, tl.East, 1, tl.West}, {0, tl.West, 1, tl.East}, {0, tl.North, 1, tl.North}})
+			var got []tl.Port
+			start(a, "a", func(t *tl.PE, _ tl.Ptr) {
+				for _, port := range []tl.Port{tl.West, tl.North, tl.East} {
+					t.Send(port, tile(t, 1, 0))
+				}
+			})
+			start(b, "b", func(t *tl.PE, _ tl.Ptr) {
+				for range 2 {
+					_, port := t.RecvAny(tl.Shape{1}, tl.I64)
+					got = append(got, port)
+				}
+				t.Recv(tl.West, tl.Shape{1}, tl.I64)
+			})
+			if err := errors.Join(finish(s, a, b), g.Leave(a), g.Leave(b)); err != nil {
+				t.Fatal(err)
+			}
+			if want := []tl.Port{tl.North, tl.East}; !slices.Equal(got, want) {
+				t.Errorf("round %d: messages from %v, want %v", round, got, want)
+			}
+			start(a, "later", func(t *tl.PE, _ tl.Ptr) { t.Send(tl.East, tile(t, 1, 0)) })
+			if err := a.Err(); !errors.Is(err, errQueues) {
+				t.Errorf("round %d: a Send after the group: %v, want %v", round, err, errQueues)
+			}
 		}
 	})
 }
