@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/kernbench/kernbench/internal/oplog"
+	"github.com/kernbench/kernbench/topology"
 	"github.com/kernbench/kernbench/torch"
 )
 
@@ -109,6 +110,13 @@ func After(ids ...ID) Option {
 // with t.Send and t.Recv.
 func Group(members int, neighbors ...func(members ...int) []torch.Connection) Option {
 	return func(t *Task) { t.Members, t.Neighbors, t.tables = members, nil, neighbors }
+}
+
+// Buffers chooses the memory of the slots of the queues between the members of a task, tcm,
+// sram or hbm, instead of that of the topology, as torch.Buffers does for a launch. It makes
+// no difference on real ranks.
+func Buffers(kind topology.BufferKind) Option {
+	return func(t *Task) { t.Buffers = kind }
 }
 
 // Submit adds a task: a kernel, its arguments, and what it waits for. Where the runtime

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/kernbench/kernbench/tl"
+	"github.com/kernbench/kernbench/topology"
 	"github.com/kernbench/kernbench/torch"
 )
 
@@ -32,6 +33,10 @@ func TestMistakesOfOrchestrations(t *testing.T) {
 		}, "Submit at L: task 0 (a): the neighbour table gives member 1 the port any, which is none"},
 		{"a ring of too many", func(b *Builder, x *Tensor) { b.Submit("a", nothing, nil, Group(1<<40, torch.Ring)) },
 			"Submit at L: task 0 (a): a group of 1099511627776 with a neighbour table: at most 65536 members can have one"},
+		{"slots in no memory", func(b *Builder, x *Tensor) { b.Submit("a", nothing, nil, Group(2, torch.Line), Buffers("l2")) },
+			`Submit at L: task 0 (a): no memory "l2" for slots of queues: use one of [tcm sram hbm]`},
+		{"slots of no queues", func(b *Builder, x *Tensor) { b.Submit("a", nothing, nil, Group(2), Buffers(topology.BufferHBM)) },
+			"Submit at L: task 0 (a): slots in hbm, and no queues: give its group a neighbour table, or leave Buffers out"},
 		{"after itself", func(b *Builder, x *Tensor) {
 			b.Submit("a", nothing, nil)
 			b.Submit("b", nothing, nil, After(0, 1))

@@ -18,6 +18,12 @@ const maxNeighbors = 1 << 16
 
 // join makes the neighbour table of the task, and checks it as far as every machine does.
 func (t *Task) join() error {
+	if t.Buffers != "" && !slices.Contains(topology.BufferKinds, t.Buffers) {
+		return fmt.Errorf("no memory %q for slots of queues: use one of %v", t.Buffers, topology.BufferKinds)
+	}
+	if t.Buffers != "" && len(t.tables) == 0 {
+		return fmt.Errorf("slots in %s, and no queues: give its group a neighbour table, or leave Buffers out", t.Buffers)
+	}
 	if len(t.tables) == 0 {
 		return nil
 	}
@@ -96,7 +102,7 @@ func (d *device) connect(id ID) error {
 		members = append(members, d.workers[at])
 	}
 	table := t.table(func(member int) machine.PEID { return members[member].PE().ID })
-	group, err := machine.Join(t.title(id), members, table, topology.IPCQ{})
+	group, err := machine.Join(t.title(id), members, table, topology.IPCQ{BufferKind: t.Buffers})
 	d.groups[id] = group
 	return err
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/kernbench/kernbench/internal/procpe"
 	"github.com/kernbench/kernbench/internal/sim"
 	"github.com/kernbench/kernbench/tl"
+	"github.com/kernbench/kernbench/topology"
 	"github.com/kernbench/kernbench/torch"
 )
 
@@ -122,7 +123,9 @@ var talks = []talk{
 // the same PEs, to the femtosecond and for each member, wherever they are and whatever ran
 // there before; and what runs there afterwards takes as long as ever.
 func TestGroupTakesAsLongAsALaunch(t *testing.T) {
-	for _, sets := range [][]string{nil, {"pe.ipcq.buffer_kind=sram"}, {"pe.ipcq.buffer_kind=hbm", "pe.ipcq.backpressure=poll"}} {
+	for kind, sets := range map[topology.BufferKind][]string{
+		"": nil, topology.BufferSRAM: nil, topology.BufferTCM: {"pe.ipcq.buffer_kind=sram"}, topology.BufferHBM: {"pe.ipcq.backpressure=poll"},
+	} {
 		ctx := system(t, "ring6", torch.Options{NoData: true}, append(sets, "sip.cube_mesh.w=2", "sip.cube_mesh.h=1")...)
 		c := configured(t, "control.compute_cores=11")
 		for i, k := range talks {
@@ -130,15 +133,15 @@ func TestGroupTakesAsLongAsALaunch(t *testing.T) {
 				n := []int{37, 1031, 1733}[(i+members)%3] // with messages of up to two fragments
 				busy := members % 4
 				x := torch.Must(ctx.Zeros(torch.I32, torch.Shape{members, n}, torch.On(0)))
-				name := fmt.Sprintf("%s of %d with %d elements, %v", k.name, members, n, sets)
+				name := fmt.Sprintf("%s of %d with %d elements, slots in %q, %v", k.name, members, n, kind, sets)
 				result, err := Run(ctx, Options{Runtime: Runtimes[i], Config: c, Devices: []int{0}}, func(b *Builder) {
 					own := b.Tensor(x)
 					for range busy {
 						b.Submit("busy", count, Args{Scalar("n", 30000)})
 					}
 					args := Args{InOut("x", own), Scalar("n", n), Scalar("launched", 0)}
-					first := b.Submit(k.name, k.kernel, args, Group(members, k.table))
-					b.Submit(k.name, k.kernel, args, Group(members, k.table), After(first))
+					first := b.Submit(k.name, k.kernel, args, Group(members, k.table), Buffers(kind))
+					b.Submit(k.name, k.kernel, args, Group(members, k.table), Buffers(kind), After(first))
 				})
 				if err != nil {
 					t.Fatalf("%s: %v", name, err)
@@ -153,7 +156,7 @@ func TestGroupTakesAsLongAsALaunch(t *testing.T) {
 				if pes[0] != busy {
 					t.Fatalf("%s ran on the cores %v, want them from %d on", name, pes, busy)
 				}
-				l := torch.Must(ctx.Launch(k.name, k.kernel, x, n, 1, torch.PEs(pes...), torch.Neighbors(k.table(pes...))))
+				l := torch.Must(ctx.Launch(k.name, k.kernel, x, n, 1, torch.PEs(pes...), torch.Neighbors(k.table(pes...)), torch.Buffers(kind)))
 				want := l.Exec()
 				for round := range took {
 					if !slices.Equal(took[round], want) {

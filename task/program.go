@@ -4,6 +4,7 @@ import (
 	"strconv"
 
 	"github.com/kernbench/kernbench/tl"
+	"github.com/kernbench/kernbench/topology"
 	"github.com/kernbench/kernbench/torch"
 )
 
@@ -18,6 +19,7 @@ type Task struct {
 	Line    string // of the orchestration
 	// Neighbors is the queues between the members, which A and B count from 0.
 	Neighbors []torch.Connection
+	Buffers   topology.BufferKind // memory of their slots; "" is that of the topology
 
 	tables []func(members ...int) []torch.Connection // that Neighbors is made of
 	bound  *tl.Binding
