@@ -1,6 +1,7 @@
 package task
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"regexp"
@@ -11,6 +12,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/kernbench/kernbench/comm/commtest"
+	"github.com/kernbench/kernbench/internal/exec"
 	"github.com/kernbench/kernbench/internal/procpe"
 	"github.com/kernbench/kernbench/internal/sim"
 	"github.com/kernbench/kernbench/tl"
@@ -288,7 +290,8 @@ func (c *exchange) run() contents {
 
 // Groups of any size that exchange messages, several at once, waiting for cores, one after
 // another on the same PEs with other partners, compute the values of their tasks run one by
-// one: under every runtime, simulated and on real ranks. Messages order what members do.
+// one: under every runtime, simulated, replayed and on real ranks. Messages order what
+// members do.
 func TestExchanges(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c := drawExchange(t)
@@ -300,6 +303,9 @@ func TestExchanges(t *testing.T) {
 			out.same(t, string(r), want)
 			if len(out.races) > 0 {
 				t.Errorf("%s: races %q, want none", r, out.races)
+			}
+			if again, err := exec.Replay(context.Background(), out.log, 2); err != nil || again.Reads != 1 || again.Unknown+len(again.Mismatched) > 0 {
+				t.Errorf("%s: a replay gives %+v, %v, want the bytes that were read", r, again, err)
 			}
 			got, errs := j.actual(o)
 			if err := errors.Join(errs...); err != nil {

@@ -72,7 +72,8 @@ func Line(pes ...int) []Connection {
 }
 
 // AllPairs joins each PE with every other. The numbered ports of a PE lead to the others in
-// the order of the list: tl.Numbered(i) to the i-th PE.
+// the order of the list: tl.Numbered(i) to the i-th PE. The PEs are at most one more than a
+// PE has ports, 9 by default.
 func AllPairs(pes ...int) []Connection {
 	var table []Connection
 	for i, a := range pes {
