@@ -101,13 +101,13 @@ func After(ids ...ID) Option {
 	return func(t *Task) { t.After = append(t.After, ids...) }
 }
 
-// Group has a task run on so many PEs, which begin at one instant. The kernel is called
-// on each, and tells its members apart by t.ProgramID(0) of t.NumPrograms(0).
+// Group runs a task on a number of PEs, its members, which begin at one instant. The kernel
+// is called on each, and tells members apart by t.ProgramID(0) of t.NumPrograms(0).
 //
 // neighbors are functions that return neighbour tables, such as torch.Ring, torch.Line and
-// torch.AllPairs. They are called with the numbers of the members, which count from 0, and
-// the tables join members where those of a launch join PEs: the members can exchange tiles
-// with t.Send and t.Recv.
+// torch.AllPairs. Group calls them with the numbers of the members, which count from 0. The
+// tables join members as those of a launch join PEs, and the members can exchange tiles with
+// t.Send and t.Recv.
 func Group(members int, neighbors ...func(members ...int) []torch.Connection) Option {
 	return func(t *Task) { t.Members, t.Neighbors, t.tables = members, nil, neighbors }
 }

@@ -26,6 +26,9 @@ func TestMistakesOfOrchestrations(t *testing.T) {
 		{"a neighbour of nobody", func(b *Builder, x *Tensor) {
 			b.Submit("a", nothing, nil, Group(3, func(m ...int) []torch.Connection { return torch.Line(len(m)-1, len(m)) }))
 		}, "Submit at L: task 0 (a): the neighbour table names member 3, and the group has members 0 to 2"},
+		{"a neighbour of less than nobody", func(b *Builder, x *Tensor) {
+			b.Submit("a", nothing, nil, Group(3, func(...int) []torch.Connection { return torch.Line(1<<32, -1) }))
+		}, "Submit at L: task 0 (a): the neighbour table names member 4294967296, and the group has members 0 to 2"},
 		{"a port twice", func(b *Builder, x *Tensor) { b.Submit("a", nothing, nil, Group(3, torch.Line, torch.Ring)) },
 			"Submit at L: task 0 (a): the neighbour table gives member 0 the port east twice"},
 		{"a port of any name", func(b *Builder, x *Tensor) {

@@ -40,20 +40,27 @@ func (t *Task) join() error {
 		}
 		t.Neighbors = append(t.Neighbors, table(slices.Clone(members)...)...)
 	}
+	for _, n := range t.Neighbors {
+		for _, member := range [...]int{n.A, n.B} {
+			if member < 0 || member >= t.Members {
+				return fmt.Errorf("the neighbour table names member %d, and the group has members 0 to %d", member, t.Members-1)
+			}
+		}
+	}
 	return t.checkPorts(math.MaxInt)
 }
 
 // checkPorts checks the neighbour table of a task whose members have at most a number of
 // ports each.
 func (t *Task) checkPorts(most int) error {
-	return machine.CheckNeighbors(t.table(func(member int) machine.PEID { return machine.PEID(member) }), most,
-		func(id machine.PEID) (string, error) {
-			if id < 0 || int(id) >= t.Members {
-				return "", fmt.Errorf("the neighbour table names member %d, and the group has members 0 to %d", id, t.Members-1)
-			}
-			return fmt.Sprintf("member %d", id), nil
-		})
+	table := t.table(func(member int) machine.PEID { return machine.PEID(member) })
+	return machine.CheckNeighbors(table, most, func(id machine.PEID) (fmt.Stringer, error) { return memberName(id), nil })
 }
+
+// memberName is a member of a group in errors.
+type memberName int
+
+func (m memberName) String() string { return fmt.Sprintf("member %d", int(m)) }
 
 // table returns the neighbour table with PEs for members.
 func (t *Task) table(pe func(member int) machine.PEID) []machine.Connection {

@@ -25,7 +25,7 @@ type neighbors struct {
 // CheckNeighbors reports what is wrong with a neighbour table whose PEs have at most a
 // number of ports each. name returns what errors call a PE, or why the table must not name
 // that PE.
-func CheckNeighbors(table []Connection, most int, name func(id PEID) (string, error)) error {
+func CheckNeighbors(table []Connection, most int, name func(id PEID) (fmt.Stringer, error)) error {
 	ports := map[PEID][]tl.Port{}
 	for _, l := range table {
 		for _, end := range [...]struct {
@@ -37,13 +37,13 @@ func CheckNeighbors(table []Connection, most int, name func(id PEID) (string, er
 				return err
 			}
 			if end.port < 0 {
-				return fmt.Errorf("the neighbour table gives %s the port %v, which is none", at, end.port)
+				return fmt.Errorf("the neighbour table gives %v the port %v, which is none", at, end.port)
 			}
 			if slices.Contains(ports[end.pe], end.port) {
-				return fmt.Errorf("the neighbour table gives %s the port %v twice", at, end.port)
+				return fmt.Errorf("the neighbour table gives %v the port %v twice", at, end.port)
 			}
 			if len(ports[end.pe]) == most {
-				return fmt.Errorf("the neighbour table gives %s more than %d ports: use Put and Notify instead, or raise pe.ipcq.max_ports", at, most)
+				return fmt.Errorf("the neighbour table gives %v more than %d ports: use Put and Notify instead, or raise pe.ipcq.max_ports", at, most)
 			}
 			ports[end.pe] = append(ports[end.pe], end.port)
 		}
@@ -54,12 +54,12 @@ func CheckNeighbors(table []Connection, most int, name func(id PEID) (string, er
 // connect builds the queues of a neighbour table.
 func (n *neighbors) connect(table []Connection) error {
 	m := n.machine
-	err := CheckNeighbors(table, n.config.MaxPorts, func(id PEID) (string, error) {
+	err := CheckNeighbors(table, n.config.MaxPorts, func(id PEID) (fmt.Stringer, error) {
 		c := n.core(id)
 		if c == nil {
-			return "", fmt.Errorf("the neighbour table names PE %d, which the launch does not run on", id)
+			return nil, fmt.Errorf("the neighbour table names PE %d, which the launch does not run on", id)
 		}
-		return c.pe.String(), nil
+		return c.pe, nil
 	})
 	if err != nil {
 		return err
