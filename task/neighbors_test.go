@@ -645,3 +645,15 @@ func TestMembersAndRanks(t *testing.T) {
 		}
 	}
 }
+
+// Queues that there is no memory for end the run when their group begins.
+func TestNoMemoryForSlots(t *testing.T) {
+	ctx := system(t, "ring6", torch.Options{NoData: true}, "cube.sram.size=16KiB")
+	_, err := Run(ctx, Options{Runtime: AICPUBuildGraph, Devices: []int{0}}, func(b *Builder) {
+		b.Submit("talk", func(t *tl.PE) { t.Recv(tl.East, tl.Shape{1}, tl.I8) }, nil, Group(2, torch.Line), Buffers(topology.BufferSRAM))
+	})
+	want := "launch tasks: kernel talk (task 0): slots of the queue sip0.cube0.pe1 west (member 1) -> sip0.cube0.pe0 east (member 0): "
+	if err == nil || !strings.HasPrefix(err.Error(), want) {
+		t.Errorf("got  %v\nwant %s", err, want)
+	}
+}
