@@ -83,10 +83,16 @@ func (g *guarded) Composite(op *Composite) (Handle, error) {
 	return g.Machine.Composite(op)
 }
 
-// operands looks at those that are in memory.
-func (g *guarded) operands(args []Arg) error {
+// operands looks at those that are in memory, of this PE or of a peer.
+func (g *guarded) operands(args []Arg) (err error) {
 	for i := range args {
-		if err := g.ref(&args[i].Value); err != nil {
+		if a := &args[i]; a.AtPeer {
+			b := a.Value.Block()
+			a.Peer, err = g.at(a.Peer, &b, Reads)
+		} else {
+			err = g.ref(&a.Value)
+		}
+		if err != nil {
 			return err
 		}
 	}
@@ -97,7 +103,8 @@ func (g *guarded) ref(v *Value) error {
 	if !v.InMem {
 		return nil
 	}
-	return g.guard.Access(&Block{Ptr: *v.Ptr, Shape: v.Shape, Valid: v.Shape, DType: v.DType}, Reads)
+	b := v.Block()
+	return g.guard.Access(&b, Reads)
 }
 
 func (g *guarded) Send(port Port, v Value) error {

@@ -53,6 +53,8 @@ func TestGuard(t *testing.T) {
 		{"Composite", func(t *tl.PE) {
 			t.Composite(tl.Stream(tl.OpExp, at(128), t.Ref(at(64), n, tl.F32)), tl.Do(tl.OpAdd, t.Ref(at(192), n, tl.F32)))
 		}, []string{"read 64", "read 192", "write 128"}},
+		{"ReducePeers", func(t *tl.PE) { t.Composite(tl.ReducePeers(tl.OpAdd, at(128), at(64), n, tl.F32, 3, 1)) },
+			[]string{"peer 3", "read 64", "peer 1", "reach 64", "write 128"}},
 		{"Send of a Ref", func(t *tl.PE) { t.Send(tl.East, t.Ref(at(64), n, tl.F32)) }, []string{"port east", "read 64"}},
 		{"Recv", func(t *tl.PE) { t.Recv(tl.West, n, tl.F32) }, []string{"port west"}},
 		{"RecvAny", func(t *tl.PE) { t.RecvAny(n, tl.F32) }, []string{"port any"}},

@@ -3,6 +3,7 @@ package procpe
 import (
 	"io"
 	"math"
+	"slices"
 	"strings"
 	"time"
 
@@ -39,6 +40,8 @@ type core struct {
 	op     oplog.Op // at hand
 	data   [][]byte // of its operands
 	result []byte   // of a composite
+
+	reduced [2][]byte // of a reduction over peers: the result so far and the next operand
 }
 
 // Place is a system of one cube with a PE for each rank.
@@ -87,7 +90,13 @@ func (c *core) Compute(v *tl.Value, cmd *tl.Compute) error {
 
 // Composite does a command from memory to memory.
 func (c *core) Composite(cmd *tl.Composite) (tl.Handle, error) {
-	if err := c.begin(cmd.Kind, cmd.Args); err != nil {
+	var err error
+	if cmd.Kind == oplog.ReducePeers {
+		err = c.reduce(cmd)
+	} else {
+		err = c.begin(cmd.Kind, cmd.Args)
+	}
+	if err != nil {
 		return tl.Handle{}, err
 	}
 	for _, s := range cmd.Epilogue {
@@ -105,6 +114,36 @@ func (c *core) Composite(cmd *tl.Composite) (tl.Handle, error) {
 	// Not straight to memory: operands may be there.
 	c.eager.Compute(&c.op, c.result[:bytes], c.data)
 	return tl.Handle{}, c.write(&cmd.Out, c.result[:bytes])
+}
+
+// reduce begins a reduction over peers: it combines what they have, and leaves the result
+// as the only operand. At most two operands of the reduction are in memory at a time.
+func (c *core) reduce(cmd *tl.Composite) error {
+	total := oplog.Operand{From: 1, Shape: cmd.Args[0].Value.Shape, DType: cmd.Args[0].Value.DType}
+	for i := range cmd.Args {
+		if err := c.fetch(&c.reduced[min(i, 1)], &cmd.Args[i]); err != nil {
+			return err
+		}
+		if i > 0 {
+			c.op = oplog.Op{Kind: oplog.Math, Math: cmd.Math, Shape: total.Shape, DType: total.DType, Args: append(c.op.Args[:0], total, total), Epilogue: c.op.Epilogue[:0]}
+			c.eager.Compute(&c.op, c.reduced[0], c.reduced[:])
+		}
+	}
+	c.op = oplog.Op{Kind: cmd.Kind, Args: append(c.op.Args[:0], total), Epilogue: c.op.Epilogue[:0]}
+	c.data = append(c.data[:0], c.reduced[0])
+	return nil
+}
+
+// fetch reads an operand at a peer.
+func (c *core) fetch(to *[]byte, a *tl.Arg) error {
+	c.delay()
+	b := a.Value.Block()
+	w, member, x, err := c.atPeer(a.Peer, &b)
+	if err != nil {
+		return err
+	}
+	*to = slices.Grow((*to)[:0], int(a.Value.Bytes()))[:a.Value.Bytes()]
+	return x.each(func(at, in, n int64) error { return w.Get(member, at, (*to)[in:in+n]) })
 }
 
 // begin begins an operation, with its operands.
