@@ -177,10 +177,12 @@ func (c *Context) form(k *call) error {
 
 // collective makes an operation of a plan; ended is called at its end, if it is wanted.
 func (c *Context) collective(op *operation, p *planned, ended func()) {
+	op.members = p.members
 	c.runs(op, &p.program, func() error { return p.allocate(c, op) }, func(run *machine.Run) {
+		times := rankTimes(run, p.members)
 		c.Collective = Collective{
 			Name: op.name, Algorithm: p.algorithm.Name, Start: run.Start, Crit: run.Critical(), Spread: op.spread(), Lanes: p.lanes,
-			Buffer: string(p.program.Queues.BufferKind),
+			Buffer: string(p.program.Queues.BufferKind), Ranks: times.Ranks, Exec: times.Exec,
 		}
 		if p.inboxes > 0 {
 			c.Collective.Buffer = "inbox"
@@ -202,6 +204,10 @@ type Collective struct {
 	Lanes     int  // that ran side by side
 	// Buffer is the memory of queue slots, or "inbox" if messages went to inboxes in HBM.
 	Buffer string
+	Ranks  []int // that took part, by their numbers in the world, ascending
+	// Exec is how long it ran on each of Ranks: the longest of the rank's PEs. The
+	// longest of all is Crit.
+	Exec []Time
 }
 
 // member is a rank of a collective, with the shards that it has of each tensor.

@@ -33,6 +33,7 @@ type Options struct {
 	Threads  int             // of the data phase; 0 is one for each core
 	Race     bool            // look for races between PEs; implies values' op log
 	KeepLog  bool            // keep the whole op log, to be saved
+	PerRank  bool            // keep the times of every rank of every launch: Report.Launches
 	Limit    Time            // of simulated time, for endless kernels; 0 is 10 s
 	// Stall is how long, by the wall clock, a kernel may compute without an
 	// operation of the tile language before the run is given up; 0 is 10 s.

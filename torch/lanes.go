@@ -34,18 +34,18 @@ type block struct {
 
 // cut makes lanes of the members' tensors: one for each shard where all tensors are
 // cut alike, and otherwise, where all are row-major in their addresses, one for each
-// shard of the tensor that a rank brings whole.
-func cut(members []member) ([]lane, error) {
-	members, err := addends(members)
-	if err != nil {
-		return nil, err
+// shard of the tensor that a rank brings whole. It also returns the members of a lane, by
+// rank: each holder of an addend is one.
+func cut(members []member) (lanes []lane, holders []member, err error) {
+	if holders, err = addends(members); err != nil {
+		return nil, nil, err
 	}
-	lanes, err := shardLanes(members)
+	lanes, err = shardLanes(holders)
 	if lanes == nil && err == nil {
-		lanes, err = rowLanes(members)
+		lanes, err = rowLanes(holders)
 	}
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	used := lanes[:0:0]
 	for _, l := range lanes {
@@ -56,7 +56,7 @@ func cut(members []member) ([]lane, error) {
 	if len(used) == 0 {
 		used = lanes[:1] // there is nothing to do, and that takes its time
 	}
-	return used, nil
+	return used, holders, nil
 }
 
 func (l *lane) elems() (n int) {

@@ -120,13 +120,10 @@ func (l *Launched) time(of func() Time) Time {
 
 // Exec is the time from Start to the end of the kernel, by rank.
 func (l *Launched) Exec() []Time {
-	exec := make([]Time, len(l.rank))
-	if l.Wait() == nil {
-		for i, pe := range l.run.Targets {
-			exec[l.rank[pe]] = l.run.Exec(i)
-		}
+	if l.Wait() != nil {
+		return make([]Time, len(l.rank))
 	}
-	return exec
+	return rankTimes(l.run, nil).Exec
 }
 
 // Launch runs a kernel, a function of a *tl.PE and arguments, on the PEs that hold

@@ -176,6 +176,7 @@ func (c *Context) planPieces(k *call, members []member) (pieces []*planned, err 
 // invite adds the PEs to the program that make some of what others hold, and hold nothing
 // themselves.
 func (p *made) invite() error {
+	whole := p.pieces[0]
 	for rank, pe := range p.targets[:p.reducing] {
 		m := p.makers[rank]
 		if m.Together == nil {
@@ -189,6 +190,7 @@ func (p *made) invite() error {
 			if _, known := p.ranks[other]; !known {
 				p.ranks[other] = len(p.targets)
 				p.targets, p.makers = append(p.targets, machine.PEID(other)), append(p.makers, m)
+				whole.members = append(whole.members, whole.members[rank])
 			}
 		}
 	}

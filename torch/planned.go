@@ -17,6 +17,7 @@ type planned struct {
 	algorithm *ccl.Algorithm
 	lanes     int
 	args      []*ccl.Args  // by rank of the launch
+	members   []int        // the rank in the world of each target
 	inboxes   int          // elements of memory for messages of each, if they do not go through queues
 	work      *Tensor      // that memory
 	room      memory.Bytes // of TCM that is for others
@@ -35,7 +36,7 @@ func (c *Context) plan(k *call, members []member) (*planned, error) {
 // and if it is to be chosen does with queues alone if that is wanted.
 func (c *Context) planOne(k *call, members []member, algorithm string, room memory.Bytes, alone bool) (*planned, error) {
 	r, settings := members[0].request, k.group.settings
-	lanes, err := cut(members)
+	lanes, holders, err := cut(members)
 	if err != nil {
 		return nil, err
 	}
@@ -72,6 +73,7 @@ func (c *Context) planOne(k *call, members []member, algorithm string, room memo
 			}
 			seen[pe] = true
 			p.program.Targets = append(p.program.Targets, pe)
+			p.members = append(p.members, holders[i].rank)
 			p.args = append(p.args, &ccl.Args{Plan: plan, Rank: i, First: first, In: pointers(l.in[i], plan.DType), Out: pointers(l.out[i], plan.DType)})
 		}
 	}

@@ -66,6 +66,9 @@ func (c *Context) runs(op *operation, p *machine.Program, prepare func() error, 
 			c.data.End(op.run.LogID())
 		}
 		c.Report.Crit = max(c.Report.Crit, op.run.Critical())
+		if c.options.PerRank {
+			c.Report.Launches = append(c.Report.Launches, rankTimes(op.run, op.members))
+		}
 		c.profiled(op)
 		if ended != nil {
 			ended(op.run)
