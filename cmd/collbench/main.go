@@ -15,7 +15,6 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
-	"slices"
 	"strings"
 
 	"github.com/kernbench/kernbench/comm/launch"
@@ -47,6 +46,7 @@ func run(ctx context.Context) error {
 	collectives := flag.String("collectives", "all_reduce,all_gather,reduce_scatter,all_to_all,broadcast", "what is measured")
 	dtypes := flag.String("dtypes", "f32,f16", "of which elements")
 	check := flag.Bool("check", false, "fail if all_reduce of f32 between 2 ranks is slower than it has to be")
+	perRank := flag.Bool("per-rank", false, "also print the times of every rank")
 	flag.Parse()
 	folder, err := os.MkdirTemp("", "collbench")
 	if err != nil {
@@ -69,6 +69,9 @@ func run(ctx context.Context) error {
 				}
 			}
 			t.print()
+			if *perRank {
+				t.printRanks()
+			}
 			if *check && *ranks == 2 && collective == "all_reduce" && dtype == "f32" && other != nil {
 				short = append(short, t.check()...)
 			}
@@ -88,7 +91,10 @@ type table struct {
 }
 
 // round is one alternation: microseconds by case, and of MPI by the private one.
-type round struct{ ours, mpi, tuned map[Case]float64 }
+type round struct {
+	ours, mpi, tuned map[Case]float64
+	ranks            map[Case][]float64 // of ours, by rank
+}
 
 func (t *table) cases() (list []Case) {
 	for _, s := range sizes {
@@ -102,13 +108,13 @@ func (t *table) cases() (list []Case) {
 }
 
 func (t *table) measure(ctx context.Context, other *mpi) error {
-	r := round{ours: map[Case]float64{}}
+	r := round{ours: map[Case]float64{}, ranks: map[Case][]float64{}}
 	list, err := ours(ctx, t.ranks, t.cases())
 	if err != nil {
 		return err
 	}
 	for _, m := range list {
-		r.ours[m.Case] = m.Micros
+		r.ours[m.Case], r.ranks[m.Case] = m.Micros, m.Ranks
 	}
 	if other != nil {
 		if r.mpi, err = other.measure(ctx, t.ranks, t.cases()); err != nil {
@@ -128,8 +134,7 @@ func (t *table) median(of func(round) float64) float64 {
 	for _, r := range t.rounds {
 		list = append(list, of(r))
 	}
-	slices.Sort(list)
-	return list[len(list)/2]
+	return median(list)
 }
 
 // print shows times in microseconds and how many times as fast as MPI that is.
@@ -149,6 +154,29 @@ func (t *table) print() {
 		fmt.Printf("%10.1f %10.1f %10.1f | %7.2fx %7.2fx %7.2fx %7.2fx\n",
 			t.median(func(r round) float64 { return r.mpi[private] }), t.median(func(r round) float64 { return r.tuned[private] }), time(copied),
 			t.ratio(private, private), t.ratio(window, private), t.tunedRatio(private, private), t.tunedRatio(window, private))
+	}
+}
+
+// printRanks shows our times in microseconds as each rank measured them.
+func (t *table) printRanks() {
+	fmt.Printf("\n# %s of %s by rank; times in us\n%10s %8s", t.collective, t.dtype, "bytes", "buffer")
+	for rank := range t.ranks {
+		fmt.Printf(" %10s", fmt.Sprint("rank ", rank))
+	}
+	fmt.Println()
+	for _, k := range t.cases() {
+		if k.Collective == memcpy {
+			continue
+		}
+		buffer := "private"
+		if k.Window {
+			buffer = "window"
+		}
+		fmt.Printf("%10d %8s", k.Bytes, buffer)
+		for rank := range t.ranks {
+			fmt.Printf(" %10.1f", t.median(func(r round) float64 { return r.ranks[k][rank] }))
+		}
+		fmt.Println()
 	}
 }
 
