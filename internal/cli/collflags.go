@@ -63,6 +63,7 @@ type collFlags struct {
 	algorithm                       *string
 	types                           dtypes
 	timeout                         *timeoutValue
+	perRank                         *bool
 
 	// Of simulated ranks.
 	world               int
@@ -90,6 +91,7 @@ func addCollFlags(cmd *cobra.Command) *collFlags {
 	flags.VarP((*wholeNumber)(&f.iters), "iters", "n", "iterations, whose times are averaged; of real ranks 20 unless given")
 	f.check = wordFlag(cmd, "check", "c", "compare the values of every rank", "1", []string{"0", "1"})
 	f.values = choiceFlag(cmd, "values", "what tensors hold", "integers", "reals")
+	f.perRank = flags.Bool("per-rank", false, "also print how long every rank took")
 	f.timeout = timeoutFlag(cmd)
 	f.algorithm = flags.String("algo", "", "`NAME` of the algorithm, auto, or all to compare them (default as ccl.yaml says; auto of real ranks)")
 	complete(cmd, "algo", append(ccl.Names(), collperf.Auto, collperf.AllAlgorithms), cobra.ShellCompDirectiveNoFileComp)
@@ -112,7 +114,7 @@ func (f *collFlags) common(c ccl.Collective) (o collperf.Options, err error) {
 	o = collperf.Options{
 		Backend: collperf.Backend(*f.on), Collective: c, Algorithm: *f.algorithm,
 		Min: topology.Bytes(f.least), Max: topology.Bytes(f.most), StepFactor: f.factor, StepBytes: topology.Bytes(f.step),
-		Iters: f.iters, Timeout: time.Duration(*f.timeout), Values: collperf.Values(*f.values), NoCheck: *f.check == "0",
+		Iters: f.iters, Timeout: time.Duration(*f.timeout), Values: collperf.Values(*f.values), NoCheck: *f.check == "0", PerRank: *f.perRank,
 	}
 	flags := f.cmd.Flags()
 	switch {
