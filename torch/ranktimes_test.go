@@ -139,3 +139,18 @@ func TestReportOfRankTimes(t *testing.T) {
 		}
 	}
 }
+
+// PEs that only make some of what is reduced count as PEs of their rank.
+func TestRankTimesOfMakers(t *testing.T) {
+	l, err := spawn(t, 3, func(rank int, ctx *torch.Context, dist *torch.Distributed) error {
+		m := torch.Making{Name: "two", Make: func(*tl.PE, int, int) func() bool { return func() bool { return false } },
+			Together: func(pe int) []int { return []int{pe / 2 * 2, pe/2*2 + 1} }}
+		return dist.AllReduceMaking(m, []*torch.Tensor{full(ctx, rank, 64)}, torch.SUM)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := l.Collective; !slices.Equal(got.Ranks, count(0, 3)) || len(got.Exec) != 3 || slices.Max(got.Exec) != got.Crit {
+		t.Errorf("ranks %v take %v, the longest %v", got.Ranks, got.Exec, got.Crit)
+	}
+}
