@@ -137,6 +137,28 @@ func TestReducePeersTakesItsFormula(t *testing.T) {
 	}
 }
 
+// TestReducePeersOfOneChunk: where the reads set the pace, the operation takes the sum of
+// them, one fetch, operation and store, and the write.
+func TestReducePeersOfOneChunk(t *testing.T) {
+	const n, bytes = 249, 1992
+	for _, ranks := range []int{2, 3, 5, 7} {
+		r := newRig(t, Options{Log: true}, set("pe.dma.outstanding", 1))
+		var pes []PEID
+		for i := range ranks {
+			pes = append(pes, PEID(30*i))
+		}
+		x := newReduction(r, pes, n, tl.F64, topology.KindHBM)
+		run := r.on(x.program(func(t *tl.PE) { x.reduce(t, tl.OpMinimum) }))
+		want := r.calls(1) + r.setup + pe.CommandTime(r.spec.PE, bytes, pe.MathTime(r.spec.PE.Math, r.spec.PE.Math.Cycles.Simple, n), bytes) +
+			r.setup + r.moves(r.tcm(0), r.hbm(0), bytes)
+		for _, id := range pes {
+			want += r.moves(r.hbm(id), r.tcm(0), bytes)
+		}
+		same(t, fmt.Sprintf("%d ranks", ranks), r.op(oplog.ReducePeers).End-run.Start, want)
+		same(t, fmt.Sprintf("the root of %d ranks", ranks), run.exec(0), want)
+	}
+}
+
 // TestReducePeersIsItsSlowestGet: on a machine where only links between devices take time,
 // the reads of a chunk go at once, and the farthest is d = ranks/2 devices away. A flit
 // passes d links, the rest of the chunk follows on the last.
