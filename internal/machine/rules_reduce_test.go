@@ -159,6 +159,30 @@ func TestReducePeersOfOneChunk(t *testing.T) {
 	}
 }
 
+// TestReducePeersOverlapsItsReads: with more requests under way the operation is faster,
+// and no faster than its reads keep the port of the DMA engine busy.
+func TestReducePeersOverlapsItsReads(t *testing.T) {
+	const bytes = 5*chunk + 1000
+	for _, ranks := range []int{2, 3, 5, 7} {
+		var took []sim.Time
+		for _, outstanding := range []int{1, 2, 8} {
+			r := newRig(t, Options{Log: true}, set("pe.dma.outstanding", outstanding))
+			var pes []PEID
+			for i := range ranks {
+				pes = append(pes, PEID(9*i))
+			}
+			x := newReduction(r, pes, bytes/4, tl.F32, topology.KindSRAM)
+			took = append(took, r.on(x.program(func(t *tl.PE) { x.reduce(t, tl.OpAdd) })).exec(0))
+			if least := sim.Time(ranks) * r.beats(bytes); took[len(took)-1] < least {
+				t.Errorf("%d ranks, %d outstanding: %v, less than the %v of the port", ranks, outstanding, took[len(took)-1], least)
+			}
+		}
+		if took[1] >= took[0] || took[2] >= took[0] { // 8 may be slower than 2: reads of one slice share its channels
+			t.Errorf("%d ranks: %v with 1, 2 and 8 requests outstanding, want less with several", ranks, took)
+		}
+	}
+}
+
 // TestReducePeersIsItsSlowestGet: on a machine where only links between devices take time,
 // the reads of a chunk go at once, and the farthest is d = ranks/2 devices away. A flit
 // passes d links, the rest of the chunk follows on the last.
