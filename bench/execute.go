@@ -23,7 +23,7 @@ type Options struct {
 func (b Bench) Execute(ctx context.Context, o Options) (*Result, error) {
 	o.KeepLog = o.KeepLog || o.Log != ""
 	var err error
-	if o.Params, err = b.params(o.Params); err != nil {
+	if o.Params, err = b.params(o.Params, o.CCL); err != nil {
 		return nil, err
 	}
 	if err := b.folder(&o); err != nil {

@@ -66,8 +66,10 @@ func Settings(s ccl.Settings) GroupOption { return func(to *ccl.Settings) { *to 
 // is for each the one that costs least.
 func Algorithm(name string) GroupOption { return func(s *ccl.Settings) { s.Algorithm = name } }
 
-// InitProcessGroup makes the default group: all workers of Spawn, or else as many PEs
-// as ccl.yaml says, and all if it does not.
+// InitProcessGroup makes the default group. It does its collectives as the defaults of
+// ccl.yaml say, or the entry that they name, unless options say otherwise. Its ranks are all
+// workers of Spawn, whatever world_size is; in a program without Spawn they are the first
+// world_size PEs, or all PEs if ccl.yaml gives no world_size.
 func (d *Distributed) InitProcessGroup(backend string, opts ...GroupOption) error {
 	c := d.c
 	if err := c.operation("InitProcessGroup"); err != nil {
