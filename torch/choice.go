@@ -53,7 +53,7 @@ func (c *Context) cheapest(plan *ccl.Plan, lanes []lane, queues topology.IPCQ, r
 			return nil, err
 		}
 		if err := network.Fits(usual, plan); err != nil {
-			return nil, fmt.Errorf("auto finds no algorithm for %v that fits: %w; use fewer or smaller slots (n_slots, slot_size), another memory for them (buffer_kind), or smaller messages (chunk_bytes)", plan.Collective, err)
+			return nil, fmt.Errorf("auto finds no algorithm for %v that fits: %w", plan.Collective, err)
 		}
 		a = usual
 	}

@@ -86,3 +86,29 @@ func TestSpawnCountsWorkers(t *testing.T) {
 		return nil
 	}, 3))
 }
+
+// TestQueuesAreCheckedAtTheStart: a group whose queues do not fit is refused when it is made,
+// not by its first collective, and the program can go on with another one.
+func TestQueuesAreCheckedAtTheStart(t *testing.T) {
+	const full = ", and pe.tcm.size is 2MiB; use fewer or smaller slots (n_slots, slot_size), another memory for them (buffer_kind), or smaller messages (chunk_bytes)"
+	for _, world := range []int{7, 12} {
+		l := newLab(t, torch.Options{CCL: collectivesAre(t, "defaults: {n_slots: 256}\n")})
+		dist, size := l.Distributed(), func(s *ccl.Settings) { s.WorldSize = world }
+		says(t, "the world", dist.InitProcessGroup("ahbm", size),
+			"InitProcessGroup: ring needs 3 × 256B of tiles and 2 ports × 256 slots × 4KiB of queues in tcm, 2097920B of TCM"+full)
+		if dist.IsInitialized() {
+			t.Error("there is a group")
+		}
+		torch.OK(dist.InitProcessGroup("ahbm", size, func(s *ccl.Settings) { s.NSlots = 100 }))
+		_, err := dist.NewGroup([]int{6, 2, 4, 0, 5, 1, 3}, torch.Algorithm("direct"))
+		says(t, "a group", err, "NewGroup: direct needs 4 × 256B of tiles and 6 ports × 100 slots × 4KiB of queues in tcm, 2401KiB of TCM"+full)
+		g := torch.Must(dist.NewGroup([]int{6, 2, 4}, torch.Algorithm("direct")))
+		x := l.tensor(count(0, 3), torch.I32, torch.On(dist.PEs(g)...))
+		torch.OK(dist.AllReduce(x, torch.SUM, g))
+		l.holds("a smaller group", x, fill(3, 3))
+	}
+	l := newLab(t, torch.Options{Topology: system(t, "default", "system.sips.count=3"), CCL: collectivesAre(t, "defaults: {n_slots: 256, algorithm: auto}\n")})
+	err := l.Spawn(func(_ int, ctx *torch.Context) error { return ctx.Distributed().InitProcessGroup("ahbm") }, 3)
+	says(t, "workers", err, "rank 0: InitProcessGroup: auto finds no algorithm for all_reduce that fits: "+
+		"ring needs 3 × 256B of tiles and 2 ports × 256 slots × 4KiB of queues in tcm, 2097920B of TCM"+full)
+}

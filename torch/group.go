@@ -118,7 +118,7 @@ func (c *Context) join(op string, members []int, settings ccl.Settings) (*Group,
 	w := c.current
 	number := w.made
 	if number == len(c.groups) || c.groups[number].settings != settings {
-		if err := c.checkSettings(op, settings); err != nil {
+		if err := c.checkSettings(op, members, settings); err != nil {
 			return nil, err
 		}
 	}
@@ -146,8 +146,8 @@ func (c *Context) join(op string, members []int, settings ccl.Settings) (*Group,
 	return g, nil
 }
 
-// checkSettings is why a group cannot do its collectives so.
-func (c *Context) checkSettings(op string, settings ccl.Settings) error {
+// checkSettings returns an error if a group of some ranks cannot do its collectives so.
+func (c *Context) checkSettings(op string, members []int, settings ccl.Settings) error {
 	if names := append(ccl.Names(), ccl.Auto); !slices.Contains(names, settings.Algorithm) {
 		return fmt.Errorf("%s: no algorithm %q: there are %s", op, settings.Algorithm, strings.Join(names, ", "))
 	}
@@ -157,6 +157,16 @@ func (c *Context) checkSettings(op string, settings ccl.Settings) error {
 	queues := c.m.Queues(settings.Queues())
 	if room := topology.Bytes(queues.NSlots) * queues.SlotSize; settings.ChunkBytes > room {
 		return fmt.Errorf("%s: chunks of %v, and a queue has %d slots of %v: lower ccl's chunk_bytes to %v", op, settings.ChunkBytes, queues.NSlots, queues.SlotSize, room)
+	}
+	pes := members
+	if c.spawned() { // tensors will say which PEs of a device hold them: one does at least
+		pes = nil
+		for _, rank := range members {
+			pes = append(pes, int(c.m.ID(rank, 0, 0)))
+		}
+	}
+	if err := settings.Fit(c.Topology(), pes, queues); err != nil {
+		return fmt.Errorf("%s: %w", op, err)
 	}
 	return nil
 }

@@ -162,7 +162,7 @@ func (c *Context) planPieces(k *call, members []member) (pieces []*planned, err 
 			return nil, err
 		}
 		if p.inboxes > 0 {
-			return nil, fmt.Errorf("%s needs more ports than a PE has, and messages go to inboxes, which serve one piece alone: choose another algorithm", p.algorithm.Name)
+			return nil, fmt.Errorf("messages that overlap with a kernel go through queues: %w", ccl.TooManyPorts(p.algorithm, p.args[0].Plan, p.program.Queues.MaxPorts))
 		}
 		if i > 0 && !slices.Equal(p.program.Targets, pieces[0].program.Targets) {
 			return nil, fmt.Errorf("piece %d is on other PEs than the first: lay all pieces out alike", i)

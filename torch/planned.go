@@ -62,6 +62,9 @@ func (c *Context) planOne(k *call, members []member, algorithm string, room memo
 	seen := map[machine.PEID]bool{}
 	for j, plan := range plans {
 		l := &lanes[j]
+		if ports := queues.MaxPorts; a.Inbox == nil && a.Ports(plan) > ports {
+			return nil, ccl.TooManyPorts(a, plan, ports)
+		}
 		if tcm := c.Topology().Spec().PE.TCM.Size; p.fit(plan, tcm) < 0 && room > 0 {
 			return nil, fmt.Errorf("%s has queues of %d slots of %v in TCM, which has %v, beside %v of the kernel that it overlaps with: use fewer or smaller slots (n_slots, slot_size), or another memory for them (buffer_kind)",
 				a.Name, p.program.Queues.NSlots, p.program.Queues.SlotSize, tcm, room)
