@@ -36,12 +36,12 @@ func (m *member) exchange() {
 	for round := range rounds {
 		for i, msg := range m.Messages {
 			if at, n := m.chunk(msg, round); n > 0 && msg.From == m.Rank {
-				m.send(ports[i], m.load(m.In(i).Add(at), n))
+				m.Send(ports[i], m.load(m.In(i).Add(at), n))
 			}
 		}
 		for i, msg := range m.Messages {
 			if at, n := m.chunk(msg, round); n > 0 && msg.To == m.Rank {
-				m.t.Store(m.Out(i).Add(at), m.recv(ports[i], n))
+				m.t.Store(m.Out(i).Add(at), m.Recv(ports[i], n))
 			}
 		}
 	}

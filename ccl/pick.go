@@ -49,7 +49,13 @@ type FitError struct {
 	fix       func() string // what to change
 }
 
-func (e *FitError) Error() string { return fmt.Sprintf("%s %s; %s", e.Algorithm, e.Reason, e.fix()) }
+func (e *FitError) Error() string {
+	text := e.Algorithm + " " + e.Reason
+	if e.fix != nil {
+		text += "; " + e.fix()
+	}
+	return text
+}
 
 // TooManyPorts returns the error of an algorithm that needs a queue to each neighbour, and
 // has more neighbours than a PE has ports. It names the algorithms that do with the ports.
@@ -93,10 +99,7 @@ func (n *Network) fits(a *Algorithm, p *Plan, ports int) error {
 		}}
 	}
 	tiles := cmp.Or(a.Tiles, topology.LeastTiles)
-	message := 1
-	for _, count := range p.Counts {
-		message = max(message, min(count, p.Chunk))
-	}
+	message := max(1, min(p.Largest(), p.Chunk))
 	tile := max(leastTile, topology.Bytes(message*p.DType.Size()))
 	tcm := n.Room + topology.Bytes(tiles)*tile
 	text := fmt.Sprintf("needs %d × %v of tiles", tiles, tile)
