@@ -158,17 +158,23 @@ func (c *Context) checkSettings(op string, members []int, settings ccl.Settings)
 	if room := topology.Bytes(queues.NSlots) * queues.SlotSize; settings.ChunkBytes > room {
 		return fmt.Errorf("%s: chunks of %v, and a queue has %d slots of %v: lower ccl's chunk_bytes to %v", op, settings.ChunkBytes, queues.NSlots, queues.SlotSize, room)
 	}
-	pes := members
-	if c.spawned() { // tensors will say which PEs of a device hold them: one does at least
-		pes = nil
-		for _, rank := range members {
-			pes = append(pes, int(c.m.ID(rank, 0, 0)))
-		}
-	}
-	if err := settings.Fit(c.Topology(), pes, queues); err != nil {
+	if err := settings.Fit(c.Topology(), c.places(members), queues); err != nil {
 		return fmt.Errorf("%s: %w", op, err)
 	}
 	return nil
+}
+
+// places returns the PEs that ranks are, or, under Spawn, one of each rank's device: tensors
+// say later which PEs hold them.
+func (c *Context) places(ranks []int) []int {
+	if !c.spawned() {
+		return ranks
+	}
+	var pes []int
+	for _, rank := range ranks {
+		pes = append(pes, int(c.m.ID(rank, 0, 0)))
+	}
+	return pes
 }
 
 // NewGroup makes a group of some ranks of the world. All ranks call it, members or

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/kernbench/kernbench/ccl"
 	"github.com/kernbench/kernbench/torch"
 )
 
@@ -34,6 +35,13 @@ func NewRowParallelLinear(ctx *torch.Context, name string, in, out int, o Option
 	if o.Overlap > 1 && s.tensorSize() > 1 {
 		if list := pieces(ctx, o, out); len(list) > 1 { // one piece, of a column on each PE, is all of it
 			columns = list
+			does := ccl.AllReduce
+			if o.SequenceParallel {
+				does = ccl.ReduceScatter
+			}
+			if err := ctx.Distributed().CheckMaking(does, s.tensor); err != nil {
+				return nil, fmt.Errorf("%s: Overlap: %w", who, err)
+			}
 		}
 	}
 	l, err := newLinear(ctx, who, o, mine, columns, count(0, out))

@@ -27,11 +27,36 @@ func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	err := run(ctx)
 	stop()
-	if err != nil {
+	var wrong *usageError
+	switch {
+	case errors.As(err, &wrong):
+		fmt.Fprintln(os.Stderr, "collbench:", err)
+		os.Exit(2)
+	case err != nil:
 		fmt.Fprintln(os.Stderr, "collbench:", err)
 		os.Exit(1)
 	}
 }
+
+// usageError is a flag that collbench can do nothing with.
+type usageError struct{ error }
+
+// oneOf splits the words of a flag, each of which has to be one of those known.
+func oneOf(flag, words string, known []string) ([]string, error) {
+	list := strings.Split(words, ",")
+	for _, word := range list {
+		if !slices.Contains(known, word) {
+			return nil, &usageError{fmt.Errorf("-%s: no %q between processes: there are %s", flag, word, strings.Join(known, ", "))}
+		}
+	}
+	return list, nil
+}
+
+// What is measured unless flags say otherwise, which is all there is.
+var (
+	allCollectives = []string{"all_reduce", "all_gather", "reduce_scatter", "all_to_all", "broadcast"}
+	allDTypes      = []string{"f32", "f16"}
+)
 
 // memcpy is what a copy of the buffer takes, when all ranks do it at once.
 const memcpy = "memcpy"
@@ -44,11 +69,19 @@ var sizes = []struct{ bytes, iterations int }{
 func run(ctx context.Context) error {
 	ranks := flag.Int("ranks", 2, "processes")
 	alternations := flag.Int("alternations", 10, "how often both are measured")
-	collectives := flag.String("collectives", "all_reduce,all_gather,reduce_scatter,all_to_all,broadcast", "what is measured")
-	dtypes := flag.String("dtypes", "f32,f16", "of which elements")
+	collectives := flag.String("collectives", strings.Join(allCollectives, ","), "what is measured; algorithms are those of package coll")
+	dtypes := flag.String("dtypes", strings.Join(allDTypes, ","), "of which elements")
 	check := flag.Bool("check", false, "fail if all_reduce of f32 between 2 ranks is slower than it has to be")
 	perRank := flag.Bool("per-rank", false, "also print the times of every rank")
 	flag.Parse()
+	types, err := oneOf("dtypes", *dtypes, allDTypes)
+	if err != nil {
+		return err
+	}
+	kinds, err := oneOf("collectives", *collectives, allCollectives)
+	if err != nil {
+		return err
+	}
 	folder, err := os.MkdirTemp("", "collbench")
 	if err != nil {
 		return err
@@ -61,8 +94,8 @@ func run(ctx context.Context) error {
 		return err
 	}
 	var short []string
-	for _, dtype := range strings.Split(*dtypes, ",") {
-		for _, collective := range strings.Split(*collectives, ",") {
+	for _, dtype := range types {
+		for _, collective := range kinds {
 			t := table{collective: collective, dtype: dtype, ranks: *ranks}
 			for range *alternations {
 				if err := t.measure(ctx, other); err != nil {
