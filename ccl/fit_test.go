@@ -11,14 +11,7 @@ import (
 // TestSettingsFit: settings are refused whose queues, with the tiles of the least messages, are
 // more than the memory that they are in.
 func TestSettingsFit(t *testing.T) {
-	spec, err := topology.Load("default") // 2 SIPs of 16 cubes of 8 PEs
-	if err != nil {
-		t.Fatal(err)
-	}
-	g, err := topology.Compile(spec)
-	if err != nil {
-		t.Fatal(err)
-	}
+	g := graph(t, "default") // 2 SIPs of 16 cubes of 8 PEs
 	some := func(ranks, apart int) (pes []int) {
 		for rank := range ranks {
 			pes = append(pes, rank*apart)
@@ -57,7 +50,7 @@ func TestSettingsFit(t *testing.T) {
 			"auto finds no algorithm for all_reduce that fits: ring needs 3 × 256B of tiles and 2 ports × 256 slots × 4KiB of queues in tcm, 2097920B of TCM, and pe.tcm.size is 2MiB" + slots},
 		{Settings{Algorithm: Auto, NSlots: 256}, some(12, 1), ""}, // direct has inboxes
 	} {
-		q := spec.PE.IPCQ
+		q := g.Spec().PE.IPCQ
 		over := tt.s.Queues()
 		if over.NSlots != 0 {
 			q.NSlots = over.NSlots
@@ -82,14 +75,7 @@ func TestSettingsFit(t *testing.T) {
 // TestQueuesAlone: an algorithm without inboxes is refused where a rank has more neighbours
 // than a PE has ports, with those that are not.
 func TestQueuesAlone(t *testing.T) {
-	spec, err := topology.Load("default")
-	if err != nil {
-		t.Fatal(err)
-	}
-	g, err := topology.Compile(spec)
-	if err != nil {
-		t.Fatal(err)
-	}
+	g := graph(t, "default")
 	a := *Direct
 	a.Name, a.Inbox = "near", nil
 	for ranks, want := range map[int]string{
@@ -97,7 +83,7 @@ func TestQueuesAlone(t *testing.T) {
 			"bidirectional_ring, center_root, double_tree, dual_mesh, halving_doubling, mesh, ring, torus, tree",
 	} {
 		p := &Plan{Collective: AllReduce, Ranks: ranks, DType: tl.F16, Counts: []int{100}, Chunk: 2048, Slots: 4}
-		err, got := NewNetwork(g, make([]int, ranks), spec.PE.IPCQ).Fits(&a, p), ""
+		err, got := NewNetwork(g, make([]int, ranks), g.Spec().PE.IPCQ).Fits(&a, p), ""
 		if err != nil {
 			got = err.Error()
 		}
