@@ -44,8 +44,8 @@ func (s Settings) Fit(g *topology.Graph, pes []int, q topology.IPCQ) error {
 	layout := NewLayout(g, pes)
 	var unfit error
 	for _, a := range algorithms {
-		if a.Name != s.Algorithm && s.Algorithm != Auto {
-			continue
+		if a.Name != s.Algorithm && (s.Algorithm != Auto || a.Cost == nil) {
+			continue // auto never picks what has no formula
 		}
 		for _, c := range a.Collectives {
 			if c == SendRecv {

@@ -66,10 +66,11 @@ func Settings(s ccl.Settings) GroupOption { return func(to *ccl.Settings) { *to 
 // is for each the one that costs least.
 func Algorithm(name string) GroupOption { return func(s *ccl.Settings) { s.Algorithm = name } }
 
-// InitProcessGroup makes the default group. It does its collectives as the defaults of
-// ccl.yaml say, or the entry that they name, unless options say otherwise. Its ranks are all
-// workers of Spawn, whatever world_size is; in a program without Spawn they are the first
-// world_size PEs, or all PEs if ccl.yaml gives no world_size.
+// InitProcessGroup makes the default group. The group does its collectives as the defaults
+// of ccl.yaml say, or the entry that they name, unless options say otherwise. Its ranks are
+// all workers of Spawn, whatever world_size is; in a program without Spawn they are the first
+// world_size PEs, or all PEs if ccl.yaml gives no world_size. A group whose queues cannot fit
+// is refused.
 func (d *Distributed) InitProcessGroup(backend string, opts ...GroupOption) error {
 	c := d.c
 	if err := c.operation("InitProcessGroup"); err != nil {
