@@ -54,6 +54,18 @@ func (e *VocabParallelEmbedding) Load(weight []float32) error {
 	return e.Weight.CopyFrom(weight[e.first*e.hidden:][:e.Weight.Numel()])
 }
 
+// NumEmbeddings returns the number of rows of the whole table, the size of the vocabulary.
+func (e *VocabParallelEmbedding) NumEmbeddings() int { return e.vocab }
+
+// EmbeddingDim returns the number of columns of the table.
+func (e *VocabParallelEmbedding) EmbeddingDim() int { return e.hidden }
+
+// VocabStartIndex returns the first token whose row the rank has.
+func (e *VocabParallelEmbedding) VocabStartIndex() int { return e.first }
+
+// VocabEndIndex returns the token after the last whose row the rank has.
+func (e *VocabParallelEmbedding) VocabEndIndex() int { return e.first + e.Weight.Shape()[0] }
+
 // Free gives the memory of the table back.
 func (e *VocabParallelEmbedding) Free() error { return e.Weight.Free() }
 

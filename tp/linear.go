@@ -81,6 +81,24 @@ func (l *Linear) Load(weight, bias []float32) error {
 	return l.Bias.CopyFrom(part)
 }
 
+// InFeatures returns the number of input features of the whole layer: Megatron's
+// input_size.
+func (l *Linear) InFeatures() int { return l.in }
+
+// OutFeatures returns the number of output features of the whole layer: Megatron's
+// output_size.
+func (l *Linear) OutFeatures() int { return l.out }
+
+// InFeaturesPerPartition returns the number of rows of the rank's part of the weight:
+// in/tp of a RowParallelLinear, which Megatron calls input_size_per_partition, and all of
+// them of a ColumnParallelLinear.
+func (l *Linear) InFeaturesPerPartition() int { return l.Weight[0].Shape()[0] }
+
+// OutFeaturesPerPartition returns the number of columns of the rank's part of the weight:
+// out/tp of a ColumnParallelLinear, which Megatron calls output_size_per_partition, and
+// all of them of a RowParallelLinear.
+func (l *Linear) OutFeaturesPerPartition() int { return len(l.biased) }
+
 // Free gives the memory of the layer back.
 func (l *Linear) Free() error {
 	err := stack(l.Weight).free()

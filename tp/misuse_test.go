@@ -26,6 +26,7 @@ func TestLinearMisuse(t *testing.T) {
 		up := torch.Must(NewColumnParallelLinear(ctx, "up", 6, 8, Options{Bias: true}))
 		down := torch.Must(NewRowParallelLinear(ctx, "down", 8, 6, Options{}))
 		gate := torch.Must(NewColumnParallelLinear(ctx, "gate", 6, 32, Options{Gated: true}))
+		own := torch.Must(NewRowParallelLinear(ctx, "own", 8, 6, Options{InputIsParallel: true}))
 		parallel := torch.Must(NewRowParallelLinear(ctx, "own", 8, 6, Options{InputIsParallel: true, SequenceParallel: true}))
 		overlapped := torch.Must(NewRowParallelLinear(ctx, "own", 8, 6, Options{InputIsParallel: true, SequenceParallel: true, Overlap: 2}))
 		embedding := torch.Must(NewVocabParallelEmbedding(ctx, "wte", 8, 4, Options{SequenceParallel: true}))
@@ -53,8 +54,12 @@ func TestLinearMisuse(t *testing.T) {
 			{third(up.Forward(zeros(torch.F16, 3, 5))), "ColumnParallelLinear up: input f16 [3 5]: want [tokens 6] f16"},
 			{third(up.Forward(zeros(torch.F32, 3, 6))), "ColumnParallelLinear up: input f32 [3 6]: want [tokens 6] f16"},
 			{third(up.Forward(zeros(torch.F16, 6))), "ColumnParallelLinear up: input f16 [6]: want [tokens 6] f16"},
-			{third(down.Forward(zeros(torch.F16, 3, 2))), "RowParallelLinear down: input f16 [3 2]: want [tokens 8] f16"},
-			{third(parallel.Forward(zeros(torch.F16, 4, 8))), "RowParallelLinear own: input f16 [4 8]: want [tokens 2] f16"},
+			{third(down.Forward(zeros(torch.F16, 3, 2))), "RowParallelLinear down: input f16 [3 2] has the rank's 2 of 8 columns, and Options.InputIsParallel is false, which asks for all of them: set it to true, or give all columns"},
+			{third(own.Forward(zeros(torch.F16, 4, 8))), "RowParallelLinear own: input f16 [4 8] has all 8 columns, and Options.InputIsParallel is true, which asks for the rank's 2: set it to false, or give these"},
+			{third(parallel.Forward(zeros(torch.F16, 4, 8))), "RowParallelLinear own: input f16 [4 8] has all 8 columns, and Options.InputIsParallel is true, which asks for the rank's 2: give these, since SequenceParallel needs InputIsParallel"},
+			{third(down.Forward(zeros(torch.F16, 3, 4))), "RowParallelLinear down: input f16 [3 4]: want [tokens 8] f16"},
+			{third(down.Forward(zeros(torch.F32, 3, 2))), "RowParallelLinear down: input f32 [3 2]: want [tokens 8] f16"},
+			{third(own.Forward(zeros(torch.F16))), "RowParallelLinear own: input f16 []: want [tokens 2] f16"},
 
 			{column(6, 8, Options{GatherOutput: true, SequenceParallel: true}), "ColumnParallelLinear up: GatherOutput with SequenceParallel: outside of the layers ranks have rows, not all columns: choose one"},
 			{column(6, 16, Options{GatherOutput: true, Gated: true}), "ColumnParallelLinear up: GatherOutput with Gated: the columns of the result are not in their order: choose one"},

@@ -24,7 +24,8 @@ type Options struct {
 	// together side by side, for SwiGLU.
 	Gated bool
 	// InputIsParallel, of a RowParallelLinear, says that each rank brings its own columns
-	// of the input, and not all of them.
+	// of the input, and not all of them. It is false unless set; Megatron Core's
+	// input_is_parallel has no default.
 	InputIsParallel bool
 	// SequenceParallel says that ranks have rows of their own outside of the layers: a
 	// ColumnParallelLinear gathers the rows of its input, a RowParallelLinear scatters

@@ -63,7 +63,7 @@ func (l *RowParallelLinear) Forward(x *torch.Tensor) (y, bias *torch.Tensor, err
 	if scatter {
 		cols = l.in
 	}
-	if err := l.check(x, cols); err != nil {
+	if err := l.checkInput(x, cols); err != nil {
 		return nil, nil, err
 	}
 	rows := x.Shape()[0]
@@ -85,6 +85,25 @@ func (l *RowParallelLinear) Forward(x *torch.Tensor) (y, bias *torch.Tensor, err
 		return nil, nil, fmt.Errorf("%s: %w", l.Name, err)
 	}
 	return y, l.skipped(), nil
+}
+
+// checkInput refuses an input that does not have so many columns. One that has the columns
+// which the other value of InputIsParallel asks for gets an error that names the option.
+func (l *RowParallelLinear) checkInput(x *torch.Tensor, cols int) error {
+	err := l.check(x, cols)
+	shape, mine := x.Shape(), l.InFeaturesPerPartition()
+	if err == nil || len(shape) < 2 || x.DType() != l.o.dtype() || mine == l.in {
+		return err
+	}
+	switch last := shape[len(shape)-1]; {
+	case last == mine:
+		return fmt.Errorf("%s: input %v %v has the rank's %d of %d columns, and Options.InputIsParallel is false, which asks for all of them: set it to true, or give all columns", l.Name, x.DType(), shape, mine, l.in)
+	case last == l.in && l.o.SequenceParallel:
+		return fmt.Errorf("%s: input %v %v has all %d columns, and Options.InputIsParallel is true, which asks for the rank's %d: give these, since SequenceParallel needs InputIsParallel", l.Name, x.DType(), shape, l.in, mine)
+	case last == l.in:
+		return fmt.Errorf("%s: input %v %v has all %d columns, and Options.InputIsParallel is true, which asks for the rank's %d: set it to false, or give these", l.Name, x.DType(), shape, l.in, mine)
+	}
+	return err
 }
 
 // reduced is the sum of the ranks' products, of which the rank has so many rows.
