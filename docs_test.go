@@ -219,13 +219,17 @@ func TestWorkerListing(t *testing.T) {
 	}
 }
 
-// TestParallelListing holds the worker of tp.md against the example of package tp, and
-// against its Megatron original: a line for a line, but for closing braces and errors.
+// TestParallelListing holds the workers of tp.md against the examples of package tp, and
+// the first against its Megatron original: a line for a line, but for closing braces and
+// errors.
 func TestParallelListing(t *testing.T) {
 	const page, source = "docs/tp.md", "tp/example_test.go"
 	ours := listing(t, page, "go", "func mlp(")
 	if !strings.Contains(read(t, source), "\n"+ours+"\n") {
 		t.Errorf("mlp in %s is not that of %s:\n%s", page, source, ours)
+	}
+	if step := listing(t, page, "go", "func step("); !strings.Contains(read(t, source), "\n"+step+"\n") {
+		t.Errorf("step in %s is not that of %s:\n%s", page, source, step)
 	}
 	lines := 0
 	for line := range strings.Lines(ours) {

@@ -18,7 +18,8 @@ type Piece struct {
 
 // Pieces cuts a box of a matrix, or of a vector, which is a row, into such parts, by
 // columns and then by rows: what a kernel on a PE reads that needs more of a tensor than
-// its own part. Of a replicated tensor it is the copy nearest to the PE: its own, one of
+// its own part. A tensor of more axes is seen as a matrix whose columns are the last axis:
+// [s, b, h] is s·b rows of h. Of a replicated tensor it is the copy nearest to the PE: its own, one of
 // its cube, of its SIP, any. A partial tensor has no pieces: reduce it first.
 func (x *Tensor) Pieces(row, col, rows, cols, pe int) []Piece {
 	near := x.ctx.numbered("Pieces", pe)
@@ -103,7 +104,7 @@ func (c *Context) shard(s *shard) Shard {
 // box calls a function for each shard that has some of a box.
 func (x *Tensor) box(op string, row, col, rows, cols int, found func(*shard, Piece)) {
 	x.usable(op)
-	height, width := x.matrix(op)
+	height, width := x.matrix()
 	if row < 0 || col < 0 || rows < 0 || cols < 0 || row+rows > height || col+cols > width {
 		panic(misuse(op, "rows %d to %d and columns %d to %d of %s", row, row+rows, col, col+cols, x.name))
 	}
@@ -112,7 +113,7 @@ func (x *Tensor) box(op string, row, col, rows, cols int, found func(*shard, Pie
 		if s.addend > 0 {
 			panic(misuse(op, "%s is partial: each PE has an addend of it: reduce it first", x.name))
 		}
-		top, left, h, w := s.asMatrix()
+		top, left, h, w := s.box.asMatrix()
 		p := Piece{Row: max(row, top), Col: max(col, left)}
 		p.Rows, p.Cols = min(row+rows, top+h)-p.Row, min(col+cols, left+w)-p.Col
 		if p.Rows <= 0 || p.Cols <= 0 {
@@ -125,25 +126,26 @@ func (x *Tensor) box(op string, row, col, rows, cols int, found func(*shard, Pie
 	}
 }
 
-// matrix is the rows and columns of a tensor of at most two axes.
-func (x *Tensor) matrix(op string) (rows, cols int) {
-	switch len(x.shape) {
-	case 0:
-		return 1, 1
-	case 1:
-		return 1, x.shape[0]
-	case 2:
-		return x.shape[0], x.shape[1]
-	}
-	panic(misuse(op, "%s has %d axes: it has to be a matrix or a vector", x.name, len(x.shape)))
+// matrix returns the rows and columns of a tensor: the last axis is columns, and all axes
+// before it are rows.
+func (x *Tensor) matrix() (rows, cols int) {
+	shape := axes(x.shape)
+	last := len(shape) - 1
+	return elems(shape[:last]), shape[last]
 }
 
-// asMatrix is the box of a shard of such a tensor.
-func (s *shard) asMatrix() (row, col, rows, cols int) {
-	if len(s.box.extent) == 1 {
-		return 0, s.box.start[0], 1, s.box.extent[0]
+// asMatrix returns what a box is of the tensor seen as a matrix. Axes between the first and
+// the last are never cut.
+func (b box) asMatrix() (row, col, rows, cols int) {
+	last := len(b.extent) - 1
+	rows = 1
+	for axis, n := range b.extent[:last] {
+		if axis > 0 {
+			row *= n
+		}
+		row, rows = row+b.start[axis], rows*n
 	}
-	return s.box.start[0], s.box.start[1], s.box.extent[0], s.box.extent[1]
+	return row, b.start[last], rows, b.extent[last]
 }
 
 // Place is what a PE of a number is: its SIP, its cube in that, and its place in the cube.

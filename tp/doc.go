@@ -23,6 +23,9 @@
 // device: each makes a box of the result (plan.go, cut.go, gemm.go) out of what it reads
 // wherever it lies. A row-parallel layer can reduce what is done while it computes the
 // rest (overlap.go). Weights are laid out as Spread or ByTokens say, or any torch.DPPolicy.
+// Backward of both layers (backward.go), and of VocabParallelEmbedding
+// (embeddingbackward.go), returns the gradient of the input and adds up those of the
+// weights.
 //
 // Work along rows, which cubes share, goes by partial results (rowwise.go, walk.go,
 // band.go): RMSNorm, LayerNorm, VocabParallelCrossEntropy. VocabParallelEmbedding,

@@ -61,6 +61,16 @@ func TestLinearMisuse(t *testing.T) {
 			{third(down.Forward(zeros(torch.F32, 3, 2))), "RowParallelLinear down: input f32 [3 2]: want [tokens 8] f16"},
 			{third(own.Forward(zeros(torch.F16))), "RowParallelLinear own: input f16 []: want [tokens 2] f16"},
 
+			{second(up.Backward(zeros(torch.F16, 3, 5), zeros(torch.F16, 3, 2))), "ColumnParallelLinear up: input f16 [3 5]: want [tokens 6] f16"},
+			{second(up.Backward(zeros(torch.F16, 3, 6), zeros(torch.F16, 3, 8))), "ColumnParallelLinear up: gradient f16 [3 8]: want that of the result, [3 2] f16"},
+			{second(up.Backward(zeros(torch.F16, 3, 6), zeros(torch.F32, 3, 2))), "ColumnParallelLinear up: gradient f32 [3 2]: want that of the result, [3 2] f16"},
+			{second(down.Backward(zeros(torch.F16, 3, 2), zeros(torch.F16, 3, 6))), "RowParallelLinear down: input f16 [3 2] has the rank's 2 of 8 columns, and Options.InputIsParallel is false, which asks for all of them: set it to true, or give all columns"},
+			{second(down.Backward(zeros(torch.F16, 3, 8), zeros(torch.F16, 4, 6))), "RowParallelLinear down: gradient f16 [4 6]: want that of the result, [3 6] f16"},
+			{second(parallel.Backward(zeros(torch.F16, 6, 2), zeros(torch.F16, 3, 6))), "RowParallelLinear own: 6 tokens do not divide by the tensor parallel world size 4: choose a multiple"},
+			{second(parallel.Backward(zeros(torch.F16, 8, 2), zeros(torch.F16, 8, 6))), "RowParallelLinear own: gradient f16 [8 6]: want that of the result, [2 6] f16"},
+			{column(6, 8, Options{GradDType: torch.F64}), "ColumnParallelLinear up: GradDType f64 of a layer of f16: gradients are of f16 or f32"},
+			{second(NewRMSNorm(ctx, "in", 8, 0, Options{GradDType: torch.F32})), "RMSNorm in: option GradDType is for layers that have a Backward: leave it out"},
+
 			{column(6, 8, Options{GatherOutput: true, SequenceParallel: true}), "ColumnParallelLinear up: GatherOutput with SequenceParallel: outside of the layers ranks have rows, not all columns: choose one"},
 			{column(6, 16, Options{GatherOutput: true, Gated: true}), "ColumnParallelLinear up: GatherOutput with Gated: the columns of the result are not in their order: choose one"},
 			{column(6, 8, Options{InputIsParallel: true}), "ColumnParallelLinear up: InputIsParallel and Overlap are for a RowParallelLinear"},
@@ -114,6 +124,9 @@ func TestLayersBeforeInitialisation(t *testing.T) {
 			{"RowParallelLinear down", func() { NewRowParallelLinear(ctx, "down", 6, 8, Options{}) }},
 			{"RowParallelLinear down", func() { row.Forward(x) }},
 			{"VocabParallelEmbedding wte", func() { NewVocabParallelEmbedding(ctx, "wte", 8, 4, Options{}) }},
+			{"ColumnParallelLinear up", func() { column.Backward(x, x) }},
+			{"RowParallelLinear down", func() { row.Backward(x, x) }},
+			{"VocabParallelEmbedding wte", func() { embedding.Backward([]int{1}, x) }},
 			{"VocabParallelEmbedding wte", func() { embedding.Forward([]int{1}) }},
 			{"VocabParallelCrossEntropy", func() { VocabParallelCrossEntropy(ctx, x, []int{1, 2}, 0) }},
 		} {

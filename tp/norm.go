@@ -58,6 +58,9 @@ func newNorm(ctx *torch.Context, name string, hidden int, eps float64, o Options
 	if err := o.checkOther(); err != nil {
 		return n, fmt.Errorf("%s: %w", name, err)
 	}
+	if o.GradDType != 0 {
+		return n, fmt.Errorf("%s: option GradDType is for layers that have a Backward: leave it out", name)
+	}
 	if !(eps >= 0) || math.IsInf(eps, 0) {
 		return n, fmt.Errorf("%s: eps of %v: want a number, 0 or more", name, eps)
 	}

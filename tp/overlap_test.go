@@ -85,7 +85,7 @@ func (c *piecewise) run(t rapid.TB) {
 		torch.OK(l.Load(w, bias))
 		width := c.in / c.ranks
 		mine := torch.Must(ctx.FromSlice(cutOut(x, c.in, 0, rank*width, c.rows, width), torch.F32, torch.Shape{c.rows, width}, c.on))
-		p := product{x: stack{mine}, w: l.Weight[0]}
+		p := product{x: stack{mine}.blocks().factor(), w: stack(l.Weight[:1]).blocks().factor()}
 		torch.OK(p.again(ctx, *c.o.Weight, boxes(ctx, *c.o.Weight, c.rows, c.out), tcm(ctx)*3/4))
 		if p.keep {
 			c.kept++

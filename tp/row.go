@@ -58,7 +58,7 @@ func NewRowParallelLinear(ctx *torch.Context, name string, in, out int, o Option
 // SkipBiasAdd, and nil otherwise.
 func (l *RowParallelLinear) Forward(x *torch.Tensor) (y, bias *torch.Tensor, err error) {
 	s := l.state()
-	cols := l.Weight[0].Shape()[0]
+	cols := l.InFeaturesPerPartition()
 	scatter := !l.o.InputIsParallel && s.tensorSize() > 1
 	if scatter {
 		cols = l.in
@@ -66,9 +66,9 @@ func (l *RowParallelLinear) Forward(x *torch.Tensor) (y, bias *torch.Tensor, err
 	if err := l.checkInput(x, cols); err != nil {
 		return nil, nil, err
 	}
-	rows := x.Shape()[0]
+	shape := resized(x.Shape(), x.Shape()[0], l.out)
 	if l.o.SequenceParallel {
-		if rows, err = divide(l.Name, "tokens", rows, s.tensorSize()); err != nil {
+		if shape[0], err = divide(l.Name, "tokens", shape[0], s.tensorSize()); err != nil {
 			return nil, nil, err
 		}
 	}
@@ -77,7 +77,7 @@ func (l *RowParallelLinear) Forward(x *torch.Tensor) (y, bias *torch.Tensor, err
 			return nil, nil, fmt.Errorf("%s: %w", l.Name, err)
 		}
 	}
-	y, err = l.reduced(s, x, rows)
+	y, err = l.reduced(s, x, shape)
 	if scatter {
 		err = errors.Join(err, x.Free())
 	}
@@ -106,9 +106,9 @@ func (l *RowParallelLinear) checkInput(x *torch.Tensor, cols int) error {
 	return err
 }
 
-// reduced is the sum of the ranks' products, of which the rank has so many rows.
-func (l *RowParallelLinear) reduced(s *state, x *torch.Tensor, rows int) (*torch.Tensor, error) {
-	y, err := l.ctx.Empty(l.o.dtype(), torch.Shape{rows, l.out}, l.o.output())
+// reduced returns the sum of the ranks' products, of which the rank has a part of a shape.
+func (l *RowParallelLinear) reduced(s *state, x *torch.Tensor, shape torch.Shape) (*torch.Tensor, error) {
+	y, err := l.empty(shape, l.o.output())
 	if err != nil {
 		return nil, err
 	}
@@ -124,32 +124,11 @@ func (l *RowParallelLinear) reduced(s *state, x *torch.Tensor, rows int) (*torch
 
 // afterwards computes all of the rank's addend and then reduces it into y.
 func (l *RowParallelLinear) afterwards(s *state, x, y *torch.Tensor) error {
-	err := addUp(l.ctx, s, y, l.o.SequenceParallel, func(addend stack) error { return l.times(x, addend) })
+	err := addUp(l.ctx, s, y, l.o.SequenceParallel, func(addend stack) error {
+		return l.multiply(l.Name, product{x: stack{x}.blocks().factor(), w: stack(l.Weight).blocks().factor()}, addend)
+	})
 	if b := l.added(); b != nil && err == nil {
 		err = addRow(l.ctx, l.Name+" bias", y, b)
 	}
 	return err
-}
-
-// times makes the rank's addend. Where cubes have tokens of their own, those of a rank are
-// a few of many cubes: a product that was cut so would be one of few rows at a time.
-func (l *RowParallelLinear) times(x *torch.Tensor, addend stack) error {
-	to, grid := addend, gridOf(l.o.weight())
-	scattered := len(addend) > 1 && grid.Cube == torch.RowWise
-	if scattered {
-		whole, err := l.ctx.Empty(l.o.dtype(), torch.Shape{addend.rows(), l.out}, grid)
-		if err != nil {
-			return err
-		}
-		to = stack{whole}
-	}
-	p := product{x: stack{x}, w: l.Weight[0], y: to}
-	err := p.launch(l.ctx, l.Name, l.o.weight())
-	if !scattered {
-		return err
-	}
-	if err == nil {
-		err = copyBoxes(l.ctx, l.Name+" tokens", to.restack(addend))
-	}
-	return errors.Join(err, to.free())
 }
