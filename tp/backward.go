@@ -40,7 +40,7 @@ func (l *ColumnParallelLinear) Backward(x, dy *torch.Tensor) (dx *torch.Tensor, 
 		}
 	}
 	grad := columnsOf(dy, first, mine)
-	dx, err = l.sum(s, shape, l.o.SequenceParallel, l.inputGradient(grad))
+	dx, err = l.sum(s, shape, gridOf(l.o.weight()), l.o.SequenceParallel, l.inputGradient(grad))
 	if err == nil {
 		err = l.accumulate(in.blocks(), grad)
 	}

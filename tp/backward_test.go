@@ -65,24 +65,23 @@ func (g *gradients) tensor(ctx *torch.Context, values []float32, width, row, col
 	return torch.Must(ctx.FromSlice(cutOut(values, width, row, col, rows, cols), g.o.dtype(), shape, on))
 }
 
-// results is what a rank has after Backward.
+// results is a rank's layer, its operands and what it has after Backward.
 type results struct {
-	dx         *torch.Tensor
+	loadedLayer
+	x, dy, dx  *torch.Tensor
 	l          *Linear
 	row, rows  int // of the whole dx
 	col, first int // of the whole dx, and the first of the rank's features
 }
 
-// run runs a rank's Backward so many times, with operands of own, and checks the results if
-// a check is given.
-func (g *gradients) run(ctx *torch.Context, rank, ranks, times int, own *gradients) (r results, free func()) {
-	var l loadedLayer
+// made makes a rank's layer and its operands, which are those of own.
+func (g *gradients) made(ctx *torch.Context, rank, ranks int, own *gradients) (r results) {
 	tokens := g.tokens * max(1, g.batch)
 	xRows, xRow, xCols, xCol := tokens, 0, g.in, 0
 	yRows, yRow, yCols, yCol := tokens, 0, g.out, 0
 	if g.rows {
 		row := torch.Must(NewRowParallelLinear(ctx, "fc", g.in, g.out, g.o))
-		l, r.l = row, &row.Linear
+		r.loadedLayer, r.l = row, &row.Linear
 		r.first = rank * g.in / ranks
 		if g.o.InputIsParallel {
 			xCols, xCol = g.in/ranks, r.first
@@ -93,7 +92,7 @@ func (g *gradients) run(ctx *torch.Context, rank, ranks, times int, own *gradien
 		}
 	} else {
 		column := torch.Must(NewColumnParallelLinear(ctx, "fc", g.in, g.out, g.o))
-		l, r.l = column, &column.Linear
+		r.loadedLayer, r.l = column, &column.Linear
 		r.first = rank * g.out / ranks
 		if g.o.SequenceParallel {
 			xRows = tokens / ranks
@@ -104,9 +103,9 @@ func (g *gradients) run(ctx *torch.Context, rank, ranks, times int, own *gradien
 		}
 	}
 	r.row, r.rows, r.col = xRow, xRows, xCol
-	torch.OK(l.Load(own.w, own.bias))
-	x := g.tensor(ctx, own.x, g.in, xRow, xCol, xRows, xCols, g.onX)
-	dy := g.tensor(ctx, own.dy, g.out, yRow, yCol, yRows, yCols, g.onGradient)
+	torch.OK(r.Load(own.w, own.bias))
+	r.x = g.tensor(ctx, own.x, g.in, xRow, xCol, xRows, xCols, g.onX)
+	r.dy = g.tensor(ctx, own.dy, g.out, yRow, yCol, yRows, yCols, g.onGradient)
 	if g.o.Gated { // columns as the layer has them
 		values := make([]float32, 0, tokens*yCols)
 		for i := range tokens {
@@ -114,15 +113,21 @@ func (g *gradients) run(ctx *torch.Context, rank, ranks, times int, own *gradien
 				values = append(values, own.dy[i*g.out+col])
 			}
 		}
-		torch.OK(dy.CopyFrom(values))
+		torch.OK(r.dy.CopyFrom(values))
 	}
+	return r
+}
+
+// run runs a rank's Backward so many times, with operands of own.
+func (g *gradients) run(ctx *torch.Context, rank, ranks, times int, own *gradients) (r results, free func()) {
+	r = g.made(ctx, rank, ranks, own)
 	for i := range times {
 		if i > 0 {
 			torch.OK(r.dx.Free())
 		}
-		r.dx = torch.Must(l.Backward(x, dy))
+		r.dx = torch.Must(r.Backward(r.x, r.dy))
 	}
-	return r, func() { torch.OK(errors.Join(x.Free(), dy.Free(), r.dx.Free(), l.Free())) }
+	return r, func() { torch.OK(errors.Join(r.x.Free(), r.dy.Free(), r.dx.Free(), r.Free())) }
 }
 
 // check compares what a rank has with the reference.

@@ -50,7 +50,7 @@ func step(rank int, ctx *torch.Context) error {
 	fc2 := torch.Must(tp.NewRowParallelLinear(ctx, "fc2", ffn, hidden, tp.Options{Bias: true, InputIsParallel: true}))
 	torch.OK(fc1.Load(wave(hidden*ffn, 0.2), wave(ffn, 1)))
 	torch.OK(fc2.Load(wave(ffn*hidden, 0.1), wave(hidden, 1)))
-	x := torch.Must(ctx.FromSlice(wave(tokens*hidden, 1), torch.F16, torch.Shape{tokens, hidden}, tp.Spread))
+	x := torch.Must(ctx.FromSlice(wave(tokens*hidden, 1), torch.F16, torch.Shape{tokens / 2, 2, hidden}, tp.Spread)) // [s, b, h]
 	h, _, err := fc1.Forward(x)
 	torch.OK(err)
 	y, _, err := fc2.Forward(h)
@@ -59,7 +59,7 @@ func step(rank int, ctx *torch.Context) error {
 	dh := torch.Must(fc2.Backward(h, dy))
 	dx := torch.Must(fc1.Backward(x, dh))
 	dw, db := torch.Must(fc2.WeightGrad[0].At(0, 1)), torch.Must(fc2.BiasGrad.At(1))
-	fmt.Printf("rank %d of %d: dx[0, 1] is %.4f, dw[0, 1] %.4f and db[1] %.0f\n", rank, ranks, torch.Must(dx.At(0, 1)), dw, db)
+	fmt.Printf("rank %d of %d: dx[0, 1, 1] is %.4f, dw[0, 1] %.4f and db[1] %.0f\n", rank, ranks, torch.Must(dx.At(0, 1, 1)), dw, db)
 	return errors.Join(fc1.ZeroGrad(), fc2.ZeroGrad())
 }
 
@@ -77,6 +77,6 @@ func ExampleRowParallelLinear_Backward() {
 	defer ctx.Close()
 	torch.OK(ctx.Spawn(step, ranks))
 	// Output:
-	// rank 0 of 2: dx[0, 1] is -0.0261, dw[0, 1] -0.1423 and db[1] 4
-	// rank 1 of 2: dx[0, 1] is -0.0261, dw[0, 1] 3.2480 and db[1] 4
+	// rank 0 of 2: dx[0, 1, 1] is -0.0261, dw[0, 1] -0.1423 and db[1] 4
+	// rank 1 of 2: dx[0, 1, 1] is -0.0261, dw[0, 1] 3.2480 and db[1] 4
 }

@@ -3,6 +3,7 @@ package tp
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/kernbench/kernbench/torch"
 )
@@ -202,13 +203,26 @@ func (l *Linear) gathered(s *state, x *torch.Tensor) (stack, error) {
 }
 
 // sum returns the sum of the ranks' addends of a shape, or with scatter the rank's rows of
-// it.
-func (l *Linear) sum(s *state, shape torch.Shape, scatter bool, fill func(addend stack) error) (*torch.Tensor, error) {
-	y, err := l.empty(shape, gridOf(l.o.weight()))
+// it. In which order an all-reduce adds may depend on where an element lies. Where a tensor
+// of three axes lies otherwise than the matrix of its rows, that matrix is reduced, and
+// copied: the bits are the same whatever the number of axes.
+func (l *Linear) sum(s *state, shape torch.Shape, on torch.DPPolicy, scatter bool, fill func(addend stack) error) (*torch.Tensor, error) {
+	y, err := l.empty(shape, on)
 	if err != nil {
 		return nil, err
 	}
-	return orFree(y, addUp(l.ctx, s, y, scatter, fill))
+	rows := torch.Shape{rowsOf(y), colsOf(y)}
+	if scatter || s.tensorSize() == 1 || slices.Equal(layout(l.ctx, shape, on), layout(l.ctx, rows, on)) {
+		return orFree(y, addUp(l.ctx, s, y, scatter, fill))
+	}
+	matrix, err := l.empty(rows, on)
+	if err != nil {
+		return orFree(y, err)
+	}
+	if err = addUp(l.ctx, s, matrix, false, fill); err == nil {
+		err = copyBoxes(l.ctx, l.Name+" rows", stack{matrix}.restack(stack{y}))
+	}
+	return orFree(y, errors.Join(err, matrix.Free()))
 }
 
 // multiply runs a product into a rank's addend. Where cubes have tokens of their own, those

@@ -63,7 +63,7 @@ func partsOf(ctx *torch.Context, o Options, out int) (list []part) {
 	return list
 }
 
-// overlapped is afterwards, piece by piece.
+// overlapped computes and reduces the product into y, piece by piece.
 func (l *RowParallelLinear) overlapped(s *state, x, y *torch.Tensor) error {
 	o := &overlap{l: l, y: y, plans: map[int][]*plan{}, copies: map[int][]*pass{}, column: map[int][]int{}}
 	for i, part := range partsOf(l.ctx, l.o, l.out) {

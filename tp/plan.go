@@ -52,8 +52,13 @@ func gridOf(weight torch.DPPolicy) torch.DPPolicy {
 }
 
 // boxes is what each PE makes of a result of so many rows and columns.
-func boxes(ctx *torch.Context, weight torch.DPPolicy, rows, cols int) (list []box) {
-	for _, s := range ctx.Layout(torch.Shape{rows, cols}, gridOf(weight)) {
+func boxes(ctx *torch.Context, weight torch.DPPolicy, rows, cols int) []box {
+	return layout(ctx, torch.Shape{rows, cols}, gridOf(weight))
+}
+
+// layout returns what each PE would have of a tensor seen as a matrix.
+func layout(ctx *torch.Context, shape torch.Shape, on torch.DPPolicy) (list []box) {
+	for _, s := range ctx.Layout(shape, on) {
 		list = append(list, boxOf(ctx, s))
 	}
 	return list

@@ -106,29 +106,21 @@ func (l *RowParallelLinear) checkInput(x *torch.Tensor, cols int) error {
 	return err
 }
 
-// reduced returns the sum of the ranks' products, of which the rank has a part of a shape.
+// reduced returns the sum of the ranks' products, of which the rank has a part of a shape,
+// with the bias.
 func (l *RowParallelLinear) reduced(s *state, x *torch.Tensor, shape torch.Shape) (*torch.Tensor, error) {
-	y, err := l.empty(shape, l.o.output())
-	if err != nil {
-		return nil, err
-	}
-	run := l.afterwards
 	if len(l.Weight) > 1 {
-		run = l.overlapped
+		y, err := l.empty(shape, l.o.output())
+		if err != nil {
+			return nil, err
+		}
+		return orFree(y, l.overlapped(s, x, y))
 	}
-	if err := run(s, x, y); err != nil {
-		return nil, errors.Join(err, y.Free())
-	}
-	return y, nil
-}
-
-// afterwards computes all of the rank's addend and then reduces it into y.
-func (l *RowParallelLinear) afterwards(s *state, x, y *torch.Tensor) error {
-	err := addUp(l.ctx, s, y, l.o.SequenceParallel, func(addend stack) error {
+	y, err := l.sum(s, shape, l.o.output(), l.o.SequenceParallel, func(addend stack) error {
 		return l.multiply(l.Name, product{x: stack{x}.blocks().factor(), w: stack(l.Weight).blocks().factor()}, addend)
 	})
 	if b := l.added(); b != nil && err == nil {
 		err = addRow(l.ctx, l.Name+" bias", y, b)
 	}
-	return err
+	return orFree(y, err)
 }
