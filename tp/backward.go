@@ -21,33 +21,23 @@ func (l *ColumnParallelLinear) Backward(x, dy *torch.Tensor) (dx *torch.Tensor, 
 	if err := l.check(x, l.in); err != nil {
 		return nil, err
 	}
-	shape := x.Shape()
-	want := resized(shape, shape[0], mine)
-	if l.o.SequenceParallel {
-		want[0] *= s.tensorSize()
-	}
-	first := 0
+	want, first := l.resultShape(s, x), 0
 	if l.o.GatherOutput {
 		want[len(want)-1], first = l.out, s.tensorRank()*mine
 	}
 	if err := l.checkGradient(dy, want); err != nil {
 		return nil, err
 	}
-	in := stack{x}
-	if l.o.SequenceParallel && s.tensorSize() > 1 {
-		if in, err = l.gathered(s, x); err != nil {
-			return nil, fmt.Errorf("%s: %w", l.Name, err)
-		}
+	in, err := l.gathered(s, x)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", l.Name, err)
 	}
 	grad := columnsOf(dy, first, mine)
-	dx, err = l.sum(s, shape, gridOf(l.o.weight()), l.o.SequenceParallel, l.inputGradient(grad))
+	dx, err = l.sum(s, x.Shape(), gridOf(l.o.weight()), l.o.SequenceParallel, l.inputGradient(grad))
 	if err == nil {
 		err = l.accumulate(in.blocks(), grad)
 	}
-	if in[0] != x {
-		err = errors.Join(err, in.free())
-	}
-	return l.orFree(dx, err)
+	return l.orFree(dx, errors.Join(err, in.freeBut(x)))
 }
 
 // Backward returns the gradient of x, given x and the gradient of what Forward made of it,
@@ -68,23 +58,18 @@ func (l *RowParallelLinear) Backward(x, dy *torch.Tensor) (dx *torch.Tensor, err
 	if err := l.checkInput(x, cols); err != nil {
 		return nil, err
 	}
-	shape := x.Shape()
-	want := resized(shape, shape[0], l.out)
-	if l.o.SequenceParallel {
-		if want[0], err = divide(l.Name, "tokens", shape[0], s.tensorSize()); err != nil {
-			return nil, err
-		}
+	want, err := l.resultShape(s, x)
+	if err != nil {
+		return nil, err
 	}
 	if err := l.checkGradient(dy, want); err != nil {
 		return nil, err
 	}
-	grad := stack{dy}
-	if l.o.SequenceParallel && s.tensorSize() > 1 {
-		if grad, err = l.gathered(s, dy); err != nil {
-			return nil, fmt.Errorf("%s: %w", l.Name, err)
-		}
+	grad, err := l.gathered(s, dy)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", l.Name, err)
 	}
-	dx, err = l.empty(resized(shape, shape[0], mine), gridOf(l.o.weight()))
+	dx, err = l.empty(resized(x.Shape(), x.Shape()[0], mine), gridOf(l.o.weight()))
 	if err == nil {
 		err = l.inputGradient(grad.blocks())(stack{dx})
 	}
@@ -96,10 +81,7 @@ func (l *RowParallelLinear) Backward(x, dy *torch.Tensor) (dx *torch.Tensor, err
 	if err == nil {
 		err = l.accumulate(columnsOf(x, first, mine), grad.blocks())
 	}
-	if grad[0] != dy {
-		err = errors.Join(err, grad.free())
-	}
-	return l.orFree(dx, err)
+	return l.orFree(dx, errors.Join(err, grad.freeBut(dy)))
 }
 
 // ZeroGrad frees the gradients: WeightGrad and BiasGrad are nil until the next Backward,

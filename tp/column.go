@@ -59,17 +59,12 @@ func (l *ColumnParallelLinear) Forward(x *torch.Tensor) (y, bias *torch.Tensor, 
 	if err := l.check(x, l.in); err != nil {
 		return nil, nil, err
 	}
-	in, shape := stack{x}, resized(x.Shape(), x.Shape()[0], l.OutFeaturesPerPartition())
-	if l.o.SequenceParallel && s.tensorSize() > 1 {
-		shape[0] *= s.tensorSize()
-		if in, err = l.gathered(s, x); err != nil {
-			return nil, nil, fmt.Errorf("%s: %w", l.Name, err)
-		}
+	in, err := l.gathered(s, x)
+	if err != nil {
+		return nil, nil, fmt.Errorf("%s: %w", l.Name, err)
 	}
-	y, err = l.times(in, shape)
-	if in[0] != x {
-		err = errors.Join(err, in.free())
-	}
+	y, err = l.times(in, l.resultShape(s, x))
+	err = errors.Join(err, in.freeBut(x))
 	if err == nil && l.o.GatherOutput && s.tensorSize() > 1 {
 		part := y
 		y, err = GatherFromTensorModelParallelRegion.Forward(l.ctx, part)
@@ -79,6 +74,15 @@ func (l *ColumnParallelLinear) Forward(x *torch.Tensor) (y, bias *torch.Tensor, 
 		return nil, nil, fmt.Errorf("%s: %w", l.Name, err)
 	}
 	return y, l.skipped(), nil
+}
+
+// resultShape returns the shape of what the rank makes of x.
+func (l *ColumnParallelLinear) resultShape(s *state, x *torch.Tensor) torch.Shape {
+	shape := resized(x.Shape(), x.Shape()[0], l.OutFeaturesPerPartition())
+	if l.o.SequenceParallel {
+		shape[0] *= s.tensorSize()
+	}
+	return shape
 }
 
 // times returns x·weight + bias, of the rank's columns, in a new tensor of a shape.

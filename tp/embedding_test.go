@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"reflect"
 	"slices"
 	"testing"
 
@@ -93,6 +94,9 @@ func TestEmbeddingBackward(t *testing.T) {
 					name := fmt.Sprintf("%+v over %d, rank %d, %s", c, tp, rank, times)
 					torch.OK(ctx.CheckWithin(name, e.WeightGrad, want.V, want.Tolerances()))
 					want = dense.Add(want, want, c.gradDType())
+				}
+				if got, want := layoutOf(e.WeightGrad), ctx.Layout(e.WeightGrad.Shape(), Activations(*c.Weight)); !reflect.DeepEqual(got, want) {
+					t.Errorf("the gradient of %v lies at\n%v, want\n%v", *c.Weight, got, want)
 				}
 				if got := torch.Must(e.WeightGrad.At(1, 2)); tp == 8 && at == 0 && got != 0 {
 					t.Errorf("token 1, which is not there, has a gradient of %v, want 0", got)

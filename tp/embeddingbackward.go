@@ -33,10 +33,7 @@ func (e *VocabParallelEmbedding) Backward(ids []int, dy *torch.Tensor) error {
 	if err == nil {
 		err = e.accumulate(all, ids)
 	}
-	if len(all) > 0 && all[0] != dy {
-		err = errors.Join(err, all.free())
-	}
-	if err != nil {
+	if err = errors.Join(err, all.freeBut(dy)); err != nil {
 		return fmt.Errorf("%s: %w", e.Name, err)
 	}
 	return nil

@@ -177,10 +177,13 @@ func (l *Linear) orFree(x *torch.Tensor, err error) (*torch.Tensor, error) {
 	return x, nil
 }
 
-// gathered returns the rows of all ranks, each laid out as those of the rank. Where cubes
-// have tokens of their own, they then move to the cubes that work on them: all PEs of a
-// cube read them.
+// gathered returns x, or with SequenceParallel the rows of all ranks, each laid out as those
+// of the rank. Where cubes have tokens of their own, they then move to the cubes that work
+// on them: all PEs of a cube read them.
 func (l *Linear) gathered(s *state, x *torch.Tensor) (stack, error) {
+	if !l.o.SequenceParallel || s.tensorSize() == 1 {
+		return stack{x}, nil
+	}
 	all, err := alike(l.ctx, x, s.tensorSize())
 	if err != nil {
 		return nil, err
@@ -247,6 +250,11 @@ func (l *Linear) multiply(name string, p product, addend stack) error {
 		err = copyBoxes(l.ctx, l.Name+" tokens", to.restack(addend))
 	}
 	return errors.Join(err, to.free())
+}
+
+// freeBut frees all of them but x.
+func (s stack) freeBut(x *torch.Tensor) error {
+	return slices.DeleteFunc(s, func(y *torch.Tensor) bool { return y == x }).free()
 }
 
 // free frees all of them.

@@ -66,11 +66,9 @@ func (l *RowParallelLinear) Forward(x *torch.Tensor) (y, bias *torch.Tensor, err
 	if err := l.checkInput(x, cols); err != nil {
 		return nil, nil, err
 	}
-	shape := resized(x.Shape(), x.Shape()[0], l.out)
-	if l.o.SequenceParallel {
-		if shape[0], err = divide(l.Name, "tokens", shape[0], s.tensorSize()); err != nil {
-			return nil, nil, err
-		}
+	shape, err := l.resultShape(s, x)
+	if err != nil {
+		return nil, nil, err
 	}
 	if scatter {
 		if x, err = ScatterToTensorModelParallelRegion.Forward(l.ctx, x); err != nil {
@@ -104,6 +102,15 @@ func (l *RowParallelLinear) checkInput(x *torch.Tensor, cols int) error {
 		return fmt.Errorf("%s: input %v %v has all %d columns, and Options.InputIsParallel is true, which asks for the rank's %d: set it to false, or give these", l.Name, x.DType(), shape, l.in, mine)
 	}
 	return err
+}
+
+// resultShape returns the shape of what the rank gets of the result for x.
+func (l *RowParallelLinear) resultShape(s *state, x *torch.Tensor) (shape torch.Shape, err error) {
+	shape = resized(x.Shape(), x.Shape()[0], l.out)
+	if l.o.SequenceParallel {
+		shape[0], err = divide(l.Name, "tokens", shape[0], s.tensorSize())
+	}
+	return shape, err
 }
 
 // reduced returns the sum of the ranks' products, of which the rank has a part of a shape,

@@ -96,7 +96,7 @@ func TestLayersOfThreeAxes(t *testing.T) {
 				if o.SequenceParallel {
 					s = 3 * ranks
 				}
-				cases = append(cases, [2]*gradients{newGradients(rows, o, s, b, in, out, ranks, random), newGradients(rows, o, s*b, 0, in, out, ranks, random)})
+				cases = append(cases, [2]*gradients{newGradients(rows, o, 1, s, b, in, out, ranks, random), newGradients(rows, o, 1, s*b, 0, in, out, ranks, random)})
 			}
 			ctx := systemOf(t, ranks)
 			err := ctx.Spawn(func(rank int, ctx *torch.Context) error {
