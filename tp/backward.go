@@ -33,7 +33,7 @@ func (l *ColumnParallelLinear) Backward(x, dy *torch.Tensor) (dx *torch.Tensor, 
 		return nil, fmt.Errorf("%s: %w", l.Name, err)
 	}
 	grad := columnsOf(dy, first, mine)
-	dx, err = l.sum(s, x.Shape(), gridOf(l.o.weight()), l.o.SequenceParallel, l.inputGradient(grad))
+	dx, err = l.sum(s, x.Shape(), gridOf(l.o.weight()), l.o.SequenceParallel, func(addend stack) error { return l.inputGradient(grad, addend) })
 	if err == nil {
 		err = l.accumulate(in.blocks(), grad)
 	}
@@ -71,7 +71,7 @@ func (l *RowParallelLinear) Backward(x, dy *torch.Tensor) (dx *torch.Tensor, err
 	}
 	dx, err = l.empty(resized(x.Shape(), x.Shape()[0], mine), gridOf(l.o.weight()))
 	if err == nil {
-		err = l.inputGradient(grad.blocks())(stack{dx})
+		err = l.inputGradient(grad.blocks(), stack{dx})
 	}
 	if err == nil && whole {
 		part := dx
@@ -103,40 +103,45 @@ func (l *Linear) checkGradient(dy *torch.Tensor, want torch.Shape) error {
 	return nil
 }
 
-// inputGradient returns a function that fills tensors with dy·weightᵀ. Where the cubes make
-// columns of it and their PEs rows, all PEs of a cube read the same rows of the weight,
-// which lie in all cubes: these rows are copied to the cube first.
-func (l *Linear) inputGradient(dy blockMatrix) func(to stack) error {
-	return func(to stack) error {
-		weight, on := l.whole(l.Weight), gridOf(l.o.weight())
-		copied := on.Cube == torch.ColumnWise && on.PE == torch.RowWise
-		if copied {
-			on.Cube, on.PE = torch.RowWise, torch.ColumnWise
-			near, err := l.empty(torch.Shape{l.rows, len(l.biased)}, on)
-			if err != nil {
-				return err
-			}
-			var moves []move
-			for _, s := range weight {
-				moves = append(moves, move{s.from, corner{near, s.row, s.col}, s.rows, s.cols})
-			}
-			if err := copyBoxes(l.ctx, l.Name+" weight", moves); err != nil {
-				return errors.Join(err, near.Free())
-			}
-			weight = stack{near}.blocks()
-		}
-		err := l.multiply(l.Name+" input gradient", product{x: dy.factor(), w: weight.transpose()}, to)
-		if copied {
-			err = errors.Join(err, stack(weight.tensors()).free())
-		}
+// inputGradient fills tensors with dy·weightᵀ.
+func (l *Linear) inputGradient(dy blockMatrix, to stack) error {
+	weight, copied, err := l.nearbyWeight()
+	if err != nil {
 		return err
 	}
+	err = l.multiply(l.Name+" input gradient", product{x: dy.factor(), w: weight.transpose()}, to)
+	return errors.Join(err, copied.free())
+}
+
+// nearbyWeight returns the weight for a product with its transpose, and what of it is a copy.
+// Where cubes make columns of that product and their PEs rows, all PEs of a cube read the
+// same rows of the weight, which lie in all cubes: these rows are copied to the cube.
+func (l *Linear) nearbyWeight() (weight blockMatrix, copied stack, err error) {
+	weight = l.whole(l.Weight)
+	on := gridOf(l.o.weight())
+	if on.Cube != torch.ColumnWise || on.PE != torch.RowWise {
+		return weight, nil, nil
+	}
+	on.Cube, on.PE = torch.RowWise, torch.ColumnWise
+	near, err := l.empty(torch.Shape{l.rows, len(l.biased)}, on)
+	if err != nil {
+		return nil, nil, err
+	}
+	var moves []move
+	for _, s := range weight {
+		moves = append(moves, move{s.from, corner{near, s.row, s.col}, s.rows, s.cols})
+	}
+	if near, err = orFree(near, copyBoxes(l.ctx, l.Name+" weight", moves)); err != nil {
+		return nil, nil, err
+	}
+	return stack{near}.blocks(), stack{near}, nil
 }
 
 // accumulate adds xᵀ·dy to the gradient of the weight, and the sums of the columns of dy to
 // that of the bias.
 func (l *Linear) accumulate(x, dy blockMatrix) (err error) {
-	add, columns := l.WeightGrad != nil, l.o.weight() // all PEs have some columns of the one row of a bias
+	add := l.WeightGrad != nil
+	columns := l.o.weight() // of the one row of a bias all PEs have some
 	columns.Cube, columns.PE = torch.ColumnWise, torch.ColumnWise
 	if !add {
 		if l.WeightGrad, l.BiasGrad, err = l.parameters(l.o.gradDType(), gridOf(l.o.weight()), columns); err != nil {
@@ -176,7 +181,7 @@ func (l *Linear) whole(list []*torch.Tensor) (m blockMatrix) {
 	return m
 }
 
-// gatheredColumns returns the columns of all ranks side by side.
+// gatheredColumns returns the ranks' columns of the input side by side.
 func (l *Linear) gatheredColumns(s *state, part *torch.Tensor) (*torch.Tensor, error) {
 	all, err := alike(l.ctx, part, s.tensorSize())
 	if err != nil {

@@ -15,7 +15,7 @@ type product struct {
 	x, w factor        // x without a matrix is a row of ones: y is the sums of the columns of w
 	bias *torch.Tensor // nil if there is none
 	y    blockMatrix
-	add  bool // to what y has, which is no option beside a bias
+	add  bool // to what y has; not together with a bias
 
 	// A PE that needs its rows of x several times keeps them in TCM, if they fit. If they
 	// do not, it writes them to its part of own when it first reads them, and then reads
