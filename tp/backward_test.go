@@ -237,6 +237,34 @@ func TestBackward(t *testing.T) {
 	}
 }
 
+// After ZeroGrad there are no gradients, and then those of the next Backward alone.
+func TestZeroGrad(t *testing.T) {
+	ctx := systemOf(t, 1)
+	spawned(t, ctx, 1, 1, func(rank int, ctx *torch.Context) error {
+		g := newGradients(true, Options{DType: torch.F32, Bias: true}, 1, 5, 0, 6, 7, 1, whole)
+		r := g.made(ctx, 0, 1, g)
+		first := torch.Must(r.Backward(r.x, r.dy))
+		table := torch.Must(NewVocabParallelEmbedding(ctx, "wte", 3, 7, Options{DType: torch.F32}))
+		torch.OK(table.Backward([]int{1, 1, 0, 2, 1}, r.dy))
+		torch.OK(errors.Join(r.ZeroGrad(), table.ZeroGrad()))
+		if r.l.WeightGrad != nil || r.l.BiasGrad != nil || table.WeightGrad != nil {
+			t.Errorf("gradients %v, %v and %v after ZeroGrad, want none", r.l.WeightGrad, r.l.BiasGrad, table.WeightGrad)
+		}
+		torch.OK(errors.Join(r.ZeroGrad(), table.ZeroGrad())) // there is nothing to free
+		again := torch.Must(r.Backward(r.x, r.dy))
+		torch.OK(table.Backward([]int{2, 2, 2, 2, 2}, r.dy))
+		torch.OK(ctx.Check("dw", r.l.WeightGrad[0], times(transposed(g.x, 5, 6), g.dy, nil, 6, 5, 7)))
+		sums := times([]float32{1, 1, 1, 1, 1}, g.dy, nil, 1, 5, 7)
+		torch.OK(ctx.Check("dbias", r.l.BiasGrad, sums))
+		torch.OK(ctx.Check("table", table.WeightGrad, slices.Concat(make([]float32, 14), sums)))
+		return errors.Join(stack{first, again, r.x, r.dy}.free(), r.Free(), table.Free())
+	})
+	right(t, ctx)
+	if n := used(ctx); n > 0 {
+		t.Errorf("%v are not freed", n)
+	}
+}
+
 // random returns normally distributed numbers.
 func random(n, seed int) []float32 { return noise(n, 1, uint64(seed)) }
 
