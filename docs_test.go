@@ -219,6 +219,26 @@ func TestWorkerListing(t *testing.T) {
 	}
 }
 
+// TestTensorListings holds the other listings of host-api.md against the examples of package
+// torch.
+func TestTensorListings(t *testing.T) {
+	const page, source = "docs/host-api.md", "torch/example_test.go"
+	listings := strings.Split(read(t, page), "```go\n")[1:]
+	for _, text := range listings {
+		text, _, _ = strings.Cut(text, "```")
+		if strings.HasPrefix(text, "func train(") { // of TestWorkerListing
+			continue
+		}
+		indented := regexp.MustCompile("(?m)^(.)").ReplaceAllString(text, "\t$1")
+		if !strings.Contains(read(t, source), "\n"+indented) {
+			t.Errorf("%s does not have this listing of %s:\n%s", source, page, text)
+		}
+	}
+	if len(listings) < 2 {
+		t.Errorf("%s has %d listings, want at least 2", page, len(listings))
+	}
+}
+
 // TestParallelListing holds the workers of tp.md against the examples of package tp, and
 // the first against its Megatron original: a line for a line, but for closing braces and
 // errors.

@@ -217,6 +217,7 @@ type member struct {
 	shards func(span) []shard
 	elems  func(span) int // of what the rank calls its tensor
 	single machine.PEID   // where it runs if it has no tensor
+	part   bool           // its tensor is one shard of a tensor over all ranks
 }
 
 // members is the ranks of a call: the workers, or, where the program drives all of
@@ -237,7 +238,7 @@ func (k *call) members(c *Context) []member {
 			r, place = k.requests[i], k.places[i]
 		}
 		list = append(list, member{
-			request: r, rank: rank, single: machine.PEID(rank),
+			request: r, rank: rank, single: machine.PEID(rank), part: true,
 			shards: func(s span) []shard {
 				held := s.shards[place]
 				held.part, held.copy, held.addend = 0, 0, 0

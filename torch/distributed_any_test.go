@@ -106,7 +106,7 @@ func TestAnyMixOfLayouts(t *testing.T) {
 	split := rapid.SampledFrom([]torch.Split{torch.Replicate, torch.ColumnWise, torch.RowWise})
 	layouts := rapid.Custom(func(t *rapid.T) mixed {
 		return mixed{
-			on:     torch.DPPolicy{split.Draw(t, "Cube"), split.Draw(t, "PE"), rapid.IntRange(1, 2).Draw(t, "NumCubes"), rapid.IntRange(1, 3).Draw(t, "NumPEs")},
+			on:     torch.DPPolicy{Cube: split.Draw(t, "Cube"), PE: split.Draw(t, "PE"), NumCubes: rapid.IntRange(1, 2).Draw(t, "NumCubes"), NumPEs: rapid.IntRange(1, 3).Draw(t, "NumPEs")},
 			other:  rapid.IntRange(0, 3).Draw(t, "other") == 0,
 			turned: rapid.IntRange(0, 3).Draw(t, "turned") == 0,
 		}

@@ -116,7 +116,7 @@ func shardLanes(members []member) ([]lane, error) {
 				if first == nil {
 					first, n = s.x, len(m.shards(s))
 				}
-				alike = alike && len(m.shards(s)) == n && s.x.cuts == first.cuts
+				alike = alike && len(m.shards(s)) == n && (m.part || s.x.cuts == first.cuts)
 			}
 		}
 	}

@@ -45,7 +45,7 @@ var anyPieced = rapid.Custom(func(t *rapid.T) (p pieced) {
 		p.on, p.copies, p.description = torch.OnEach(list...), len(list), fmt.Sprint("OnEach", list)
 	default:
 		split := rapid.SampledFrom([]torch.Split{torch.Replicate, torch.ColumnWise, torch.RowWise})
-		policy := torch.DPPolicy{split.Draw(t, "Cube"), split.Draw(t, "PE"), rapid.IntRange(1, 2).Draw(t, "NumCubes"), rapid.IntRange(1, 4).Draw(t, "NumPEs")}
+		policy := torch.DPPolicy{Cube: split.Draw(t, "Cube"), PE: split.Draw(t, "PE"), NumCubes: rapid.IntRange(1, 2).Draw(t, "NumCubes"), NumPEs: rapid.IntRange(1, 4).Draw(t, "NumPEs")}
 		p.on, p.copies, p.description = policy, 1, policy.String()
 		if policy.Cube == torch.Replicate {
 			p.copies *= policy.NumCubes

@@ -2,6 +2,7 @@ package torch
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/kernbench/kernbench/ccl"
 	"github.com/kernbench/kernbench/internal/machine"
@@ -72,7 +73,7 @@ func (c *Context) planOne(k *call, members []member, algorithm string, room memo
 		first := len(p.args)
 		for i, pe := range l.pes {
 			if seen[pe] {
-				return nil, fmt.Errorf("two ranks are on %v: give each a device of its own with SetDevice", c.m.PE(pe))
+				return nil, l.crowded(c, i)
 			}
 			seen[pe] = true
 			p.program.Targets = append(p.program.Targets, pe)
@@ -87,6 +88,17 @@ func (c *Context) planOne(k *call, members []member, algorithm string, room memo
 		p.connect()
 	}
 	return p, nil
+}
+
+// crowded returns the error of a lane whose rank i is on the PE of another rank.
+func (l *lane) crowded(c *Context, i int) error {
+	pe := c.m.PE(l.pes[i])
+	for _, b := range slices.Concat(l.in[i], l.out[i]) {
+		if first, last := b.x.sips(); first != last {
+			return fmt.Errorf("two ranks are on %v, since %s lies over SIPs %d to %d: under Spawn a rank is a SIP: lay the tensor out on the device of its rank, or call the collective in a program without Spawn", pe, b.x.name, first, last)
+		}
+	}
+	return fmt.Errorf("two ranks are on %v: give each a device of its own with SetDevice", pe)
 }
 
 func (c *Context) newPlanned(a *ccl.Algorithm, does ccl.Collective, settings ccl.Settings) *planned {

@@ -189,14 +189,20 @@ func (x *Tensor) numpy() (a *Array, err error) {
 
 // device names the SIP, or the SIPs, that the tensor is on.
 func (x *Tensor) device() string {
-	first, last := x.sip(0), x.sip(0)
-	for i := range x.shards {
-		first, last = min(first, x.sip(i)), max(last, x.sip(i))
-	}
+	first, last := x.sips()
 	if first == last {
 		return fmt.Sprintf("sip%d", first)
 	}
 	return fmt.Sprintf("sip%d-%d", first, last)
+}
+
+// sips returns the first and the last SIP that the tensor is on.
+func (x *Tensor) sips() (first, last int) {
+	first, last = x.sip(0), x.sip(0)
+	for i := range x.shards {
+		first, last = min(first, x.sip(i)), max(last, x.sip(i))
+	}
+	return first, last
 }
 
 func (x *Tensor) sip(shard int) int {

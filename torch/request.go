@@ -244,7 +244,11 @@ func (d *Distributed) alike(g *Group, x *Tensor) {
 	d.overRanks(g, x)
 	for _, s := range x.shards {
 		if s.elems != x.shards[0].elems {
-			panic(misuse("Distributed", "%s is cut into parts of %d and of %d elements: its rows have to be a multiple of the %d ranks", x.name, x.shards[0].elems, s.elems, len(g.shared.ranks)))
+			what := "rows"
+			if first := &x.shards[0].box; len(x.shape) > 1 && first.extent[0] == x.shape[0] {
+				what = "columns"
+			}
+			panic(misuse("Distributed", "%s is cut into parts of %d and of %d elements: its %s have to be a multiple of the %d ranks", x.name, x.shards[0].elems, s.elems, what, len(g.shared.ranks)))
 		}
 	}
 }

@@ -85,19 +85,22 @@ func cuts(levels []level, shape Shape) string {
 	return text
 }
 
-// place lays the tensor out on the device of the rank.
+// place lays the tensor out on the device of the rank, or over SIPs.
 func (p DPPolicy) place(c *Context, _ string, shape Shape) (shards []shard) {
-	s := c.Topology().Spec()
-	for _, h := range p.layout(shape, s.CubesPerSIP(), s.PEsPerCube()) {
-		shards = append(shards, shard{holding: h, at: c.m.ID(c.current.device, h.cube, h.pe)})
+	first, s := 0, c.Topology().Spec()
+	if p.onDevice() {
+		first = c.current.device
+	}
+	for _, h := range p.layout(shape, s.System.SIPs.Count, s.CubesPerSIP(), s.PEsPerCube()) {
+		shards = append(shards, shard{holding: h, at: c.m.ID(first+h.sip, h.cube, h.pe)})
 	}
 	return shards
 }
 
 func (p DPPolicy) levels(c *Context) []level {
 	s := c.Topology().Spec()
-	cubes, pes := p.members(s.CubesPerSIP(), s.PEsPerCube())
-	return []level{{p.Cube, cubes}, {p.PE, pes}}
+	levels := p.members(s.System.SIPs.Count, s.CubesPerSIP(), s.PEsPerCube())
+	return levels[:]
 }
 
 // pesPlacement is a list of PEs, each of which has a part or a copy.

@@ -38,6 +38,8 @@ func TestLinearMisuse(t *testing.T) {
 			{column(6, 10, Options{}), "ColumnParallelLinear up: 10 output features do not divide by the tensor parallel world size 4: choose a multiple"},
 			{column(6, 0, Options{}), "ColumnParallelLinear up: 0 output features: there has to be one for each of 4 ranks"},
 			{row(10, 6, Options{}), "RowParallelLinear down: 10 input features do not divide by the tensor parallel world size 4: choose a multiple"},
+			{column(6, 8, Options{Weight: &torch.DPPolicy{SIP: torch.RowWise}}), "ColumnParallelLinear up: placement sip=row_wise(all) cube=replicate(all) pe=replicate(all): a layer lies on the device of its rank: leave SIP and NumSIPs out"},
+			{column(6, 8, Options{Output: &torch.DPPolicy{NumSIPs: 2}}), "ColumnParallelLinear up: placement sip=replicate(2) cube=replicate(all) pe=replicate(all): a layer lies on the device of its rank: leave SIP and NumSIPs out"},
 			{column(6, 8, Options{DType: torch.I32}), "ColumnParallelLinear up: dtype i32: a layer is of f16, bf16, f32 or f64"},
 			{second(NewRMSNorm(ctx, "in", 8, 0, Options{Overlap: 2})), "RMSNorm in: " + linearAlone},
 			{second(NewLayerNorm(ctx, "in", 8, 0, Options{Bias: true})), "LayerNorm in: " + linearAlone},

@@ -68,6 +68,11 @@ func (o *Options) output() torch.DPPolicy {
 
 // check refuses what no layer can be made of.
 func (o *Options) check() error {
+	for _, p := range []torch.DPPolicy{o.weight(), o.output()} {
+		if p.SIP != torch.Replicate || p.NumSIPs != 0 {
+			return fmt.Errorf("placement %v: a layer lies on the device of its rank: leave SIP and NumSIPs out", p)
+		}
+	}
 	switch d := o.dtype(); d {
 	case torch.F16, torch.BF16, torch.F32, torch.F64:
 		if g := o.gradDType(); g != d && g != torch.F32 {

@@ -1,0 +1,28 @@
+package torch_test
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/kernbench/kernbench/topology"
+	"github.com/kernbench/kernbench/torch"
+)
+
+// small returns the context of a system of some SIPs with 2 cubes of 8 PEs each.
+func small(sips int) *torch.Context {
+	spec := torch.Must(topology.Load("default", fmt.Sprintf("system.sips.count=%d", sips), "sip.cube_mesh.w=2", "sip.cube_mesh.h=1"))
+	return torch.Must(torch.New(context.Background(), torch.Options{Topology: torch.Must(topology.Compile(spec))}))
+}
+
+func ExampleDPPolicy() {
+	ctx := small(3)
+	defer ctx.Close()
+	dist := ctx.Distributed()
+	torch.OK(dist.InitProcessGroup("ahbm"))
+
+	columns := torch.DPPolicy{SIP: torch.ColumnWise, Cube: torch.ColumnWise, PE: torch.ColumnWise}
+	x := torch.Must(ctx.Full(1, torch.F32, torch.Shape{1, dist.GetWorldSize() * 3}, columns))
+	torch.OK(dist.AllReduce(x, torch.SUM)) // 3 elements of each of 48 PEs
+	fmt.Println(x.Shape(), torch.Must(x.At(0, 0)), len(x.Shards()))
+	// Output: [1 144] 48 48
+}
