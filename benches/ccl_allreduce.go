@@ -142,7 +142,7 @@ func exactAddends(ranks, limit int) []int {
 
 // allReduce sums tensors that have n_elem times each of the addends, and is what comes
 // out; nil without values.
-func allReduce(ctx *torch.Context, s ccl.Settings, dtype torch.DType, addends []int, on ...torch.Placement) (sum *torch.Array) {
+func allReduce(ctx *torch.Context, s ccl.Settings, dtype torch.DType, addends []int, on ...torch.TensorOption) (sum *torch.Array) {
 	dist := ctx.Distributed()
 	torch.OK(dist.InitProcessGroup(torch.Backend, torch.Settings(s)))
 	x := torch.Must(ctx.FromFunc(func(i int) float64 { return float64(addends[i/s.NElem]) }, dtype, torch.Shape{len(addends) * s.NElem}, on...))

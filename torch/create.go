@@ -13,13 +13,13 @@ import (
 )
 
 // Empty is a tensor whose elements are whatever its memory held.
-func (c *Context) Empty(dtype DType, shape Shape, on ...Placement) (*Tensor, error) {
-	return c.allocate("Empty", dtype, shape, on)
+func (c *Context) Empty(dtype DType, shape Shape, options ...TensorOption) (*Tensor, error) {
+	return c.allocate("Empty", dtype, shape, options)
 }
 
 // Zeros is a tensor of zeros. Nothing is copied to make it.
-func (c *Context) Zeros(dtype DType, shape Shape, on ...Placement) (*Tensor, error) {
-	x, err := c.allocate("Zeros", dtype, shape, on)
+func (c *Context) Zeros(dtype DType, shape Shape, options ...TensorOption) (*Tensor, error) {
+	x, err := c.allocate("Zeros", dtype, shape, options)
 	if err != nil {
 		return nil, err
 	}
@@ -33,8 +33,8 @@ func (c *Context) Zeros(dtype DType, shape Shape, on ...Placement) (*Tensor, err
 
 // Full is a tensor whose elements are all v, rounded to the dtype. The PEs that hold
 // it write them. Of a partial tensor the first addend is v, the others zero.
-func (c *Context) Full(v float64, dtype DType, shape Shape, on ...Placement) (*Tensor, error) {
-	x, err := c.allocate("Full", dtype, shape, on)
+func (c *Context) Full(v float64, dtype DType, shape Shape, options ...TensorOption) (*Tensor, error) {
+	x, err := c.allocate("Full", dtype, shape, options)
 	if err != nil {
 		return nil, err
 	}
@@ -68,16 +68,16 @@ const fillElems = 1 << 14
 // FromSlice is a tensor of the elements of a slice of numbers in row-major order, each
 // rounded to the dtype; integers lose fractions and stay within what the dtype has. The copy from the host takes its time. Of a partial
 // tensor the first addend gets them and the others are zero.
-func (c *Context) FromSlice(data any, dtype DType, shape Shape, on ...Placement) (*Tensor, error) {
+func (c *Context) FromSlice(data any, dtype DType, shape Shape, options ...TensorOption) (*Tensor, error) {
 	checkNumbers("FromSlice", data, shape)
-	return c.from("FromSlice", dtype, shape, on, func() []byte { return encode(data, dtype) })
+	return c.from("FromSlice", dtype, shape, options, func() []byte { return encode(data, dtype) })
 }
 
 // FromFunc is FromSlice of the elements that a function returns for their numbers in
 // row-major order, 0, 1, 2 and so on. The function is not called in a run without values,
 // which then needs no memory for them.
-func (c *Context) FromFunc(f func(i int) float64, dtype DType, shape Shape, on ...Placement) (*Tensor, error) {
-	return c.from("FromFunc", dtype, shape, on, func() []byte {
+func (c *Context) FromFunc(f func(i int) float64, dtype DType, shape Shape, options ...TensorOption) (*Tensor, error) {
+	return c.from("FromFunc", dtype, shape, options, func() []byte {
 		out := make([]byte, elems(shape)*dtype.Size())
 		for i := range elems(shape) {
 			numeric.Set(dtype, out, i, f(i))
@@ -87,8 +87,8 @@ func (c *Context) FromFunc(f func(i int) float64, dtype DType, shape Shape, on .
 }
 
 // from makes a tensor of bytes that are made if values are wanted.
-func (c *Context) from(op string, dtype DType, shape Shape, on []Placement, make func() []byte) (*Tensor, error) {
-	x, err := c.allocate(op, dtype, shape, on)
+func (c *Context) from(op string, dtype DType, shape Shape, options []TensorOption, make func() []byte) (*Tensor, error) {
+	x, err := c.allocate(op, dtype, shape, options)
 	if err != nil {
 		return nil, err
 	}
@@ -99,7 +99,7 @@ func (c *Context) from(op string, dtype DType, shape Shape, on []Placement, make
 }
 
 // FromNumpy returns a tensor of the contents of a .npy file.
-func (c *Context) FromNumpy(file string, on ...Placement) (*Tensor, error) {
+func (c *Context) FromNumpy(file string, options ...TensorOption) (*Tensor, error) {
 	a, err := loadNumpy(c.ctx, file)
 	if err != nil {
 		return nil, err
@@ -107,7 +107,7 @@ func (c *Context) FromNumpy(file string, on ...Placement) (*Tensor, error) {
 	if err := checkShape(a.Shape); err != nil {
 		return nil, fmt.Errorf("%s: %w", file, err)
 	}
-	return c.from("FromNumpy", a.DType, a.Shape, on, func() []byte { return a.Bytes })
+	return c.from("FromNumpy", a.DType, a.Shape, options, func() []byte { return a.Bytes })
 }
 
 // CopyFrom copies elements into the tensor, in row-major order: those of a slice of
@@ -246,5 +246,5 @@ func (c *Context) EmptyLike(x *Tensor, dtype ...DType) (*Tensor, error) {
 	if len(dtype) > 0 {
 		d = dtype[0]
 	}
-	return c.newTensor("EmptyLike", d, x.shape, slices.Clone(x.shards), x.cuts)
+	return c.newTensor("EmptyLike", "", d, x.shape, slices.Clone(x.shards), x.cuts)
 }

@@ -26,3 +26,13 @@ func ExampleDPPolicy() {
 	fmt.Println(x.Shape(), torch.Must(x.At(0, 0)), len(x.Shards()))
 	// Output: [1 144] 48 48
 }
+
+func ExampleNamed() {
+	ctx := small(1)
+	defer ctx.Close()
+
+	w := torch.Must(ctx.Zeros(torch.F32, torch.Shape{4, 8}, torch.DPPolicy{PE: torch.RowWise}, torch.Named("weights")))
+	err := w.CopyFrom(&torch.Array{Shape: torch.Shape{8, 4}, DType: torch.F32})
+	fmt.Println(err)
+	// Output: torch: CopyFrom: [8 4] f32 into weights (tensor 1) [4 8] f32: shape and dtype must be the same
+}

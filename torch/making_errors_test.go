@@ -31,7 +31,7 @@ func TestMakingReducesAddends(t *testing.T) {
 
 func TestMakingErrors(t *testing.T) {
 	rows := torch.DPPolicy{PE: torch.RowWise, NumCubes: 1, NumPEs: 2}
-	vector := func(ctx *torch.Context, on ...torch.Placement) *torch.Tensor {
+	vector := func(ctx *torch.Context, on ...torch.TensorOption) *torch.Tensor {
 		return torch.Must(ctx.Full(1, torch.F32, torch.Shape{8}, on...))
 	}
 	nothing := torch.Making{Name: "nothing", Make: idle}

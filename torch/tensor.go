@@ -14,7 +14,9 @@ import (
 // Tensor is an array in the HBM of one or more PEs.
 type Tensor struct {
 	ctx    *Context
-	name   string
+	number int    // of the context's tensors, from 1
+	given  string // name of the program's own, or none
+	name   string // as errors have it
 	shape  Shape
 	dtype  DType
 	base   memory.VA
@@ -40,8 +42,26 @@ type shard struct {
 	bytes memory.Bytes
 }
 
+// TensorOption says something of a tensor that is made: a Placement where it lies, Named
+// what it is called.
+type TensorOption interface{ of(*tensorOptions) }
+
+type tensorOptions struct {
+	on   []Placement
+	name string
+}
+
+// Named is the name of a tensor: ctx.Zeros(torch.F32, shape, torch.Named("weights")).
+// Errors then say "weights (tensor 3) [8] f32" for "tensor 3 [8] f32".
+type Named string
+
+func (n Named) of(o *tensorOptions)        { o.name = string(n) }
+func (p DPPolicy) of(o *tensorOptions)     { o.on = append(o.on, p) }
+func (p pesPlacement) of(o *tensorOptions) { o.on = append(o.on, p) }
+
 // Placement says which PEs hold a tensor, and what of it: On, OnEach or a DPPolicy.
 type Placement interface {
+	TensorOption
 	// place is who holds what of a tensor; op is for whom.
 	place(c *Context, op string, shape Shape) []shard
 	// levels is by how many each level of the machine divides a tensor, and how.
@@ -136,16 +156,22 @@ func (p pesPlacement) place(c *Context, op string, shape Shape) (shards []shard)
 	return shards
 }
 
-// placement is where a tensor goes: onto the first PE of the rank's device unless
-// something else is said.
-func (c *Context) placement(op string, on []Placement) Placement {
-	switch {
-	case len(on) > 1:
-		panic(misuse(op, "%d placements: give one", len(on)))
-	case len(on) == 1 && on[0] != nil:
-		return on[0]
+// placement returns where a tensor goes, onto the first PE of the rank's device unless
+// an option says otherwise, and its name.
+func (c *Context) placement(op string, options []TensorOption) (Placement, string) {
+	var o tensorOptions
+	for _, option := range options {
+		if option != nil {
+			option.of(&o)
+		}
 	}
-	return On(int(c.m.ID(c.current.device, 0, 0)))
+	switch len(o.on) {
+	case 0:
+		return On(int(c.m.ID(c.current.device, 0, 0))), o.name
+	case 1:
+		return o.on[0], o.name
+	}
+	panic(misuse(op, "%d placements: give one", len(o.on)))
 }
 
 // maxElems bounds the elements of a tensor, so that its size in bytes is an int64.
@@ -159,18 +185,18 @@ func elems(shape []int) int {
 	return n
 }
 
-func (c *Context) allocate(op string, dtype DType, shape Shape, on []Placement) (*Tensor, error) {
+func (c *Context) allocate(op string, dtype DType, shape Shape, options []TensorOption) (*Tensor, error) {
 	if err := c.operation(op); err != nil {
 		return nil, err
 	}
 	if err := checkShape(shape); err != nil {
 		panic(misuse(op, "%w", err))
 	}
-	placement := c.placement(op, on)
+	placement, name := c.placement(op, options)
 	if err := c.affordPEs(op, placed(placement.levels(c))); err != nil {
 		return nil, err
 	}
-	return c.newTensor(op, dtype, shape, placement.place(c, op, shape), cuts(placement.levels(c), shape))
+	return c.newTensor(op, name, dtype, shape, placement.place(c, op, shape), cuts(placement.levels(c), shape))
 }
 
 // checkShape returns why no tensor can have a shape.
@@ -191,8 +217,8 @@ func checkShape(shape Shape) error {
 	return nil
 }
 
-// newTensor is a tensor of shards that are yet to get their memory.
-func (c *Context) newTensor(op string, dtype DType, shape Shape, shards []shard, cuts string) (*Tensor, error) {
+// newTensor returns a tensor of shards that have no memory yet.
+func (c *Context) newTensor(op, name string, dtype DType, shape Shape, shards []shard, cuts string) (*Tensor, error) {
 	if !dtype.Valid() {
 		panic(misuse(op, "no such dtype: use torch.F16 to torch.U64"))
 	}
@@ -200,7 +226,8 @@ func (c *Context) newTensor(op string, dtype DType, shape Shape, shards []shard,
 		return nil, err
 	}
 	c.tensors++
-	x := &Tensor{ctx: c, name: fmt.Sprintf("tensor %d %v %v", c.tensors, shape, dtype), shape: slices.Clone(shape), dtype: dtype, shards: shards, cuts: cuts}
+	x := &Tensor{ctx: c, number: c.tensors, shape: slices.Clone(shape), dtype: dtype, shards: shards, cuts: cuts}
+	x.SetName(name)
 	for i := range x.shards {
 		s := &x.shards[i]
 		s.elems = elems(s.box.extent)
@@ -265,6 +292,19 @@ func (c *Context) free(segments []memory.Segment) (err error) {
 	}
 	return err
 }
+
+// SetName names the tensor as Named does; "" takes the name away.
+func (x *Tensor) SetName(name string) {
+	x.given = name
+	who := fmt.Sprintf("tensor %d", x.number)
+	if name != "" {
+		who = fmt.Sprintf("%s (%s)", name, who)
+	}
+	x.name = fmt.Sprintf("%s %v %v", who, x.shape, x.dtype)
+}
+
+// Name returns the name that the tensor was given, "" if it was given none.
+func (x *Tensor) Name() string { return x.given }
 
 // Context is where the tensor was made.
 func (x *Tensor) Context() *Context { return x.ctx }

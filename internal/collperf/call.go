@@ -21,7 +21,7 @@ type party struct {
 	ctx     *torch.Context
 	dist    *torch.Distributed
 	mine    []int // ranks, or holders of addends
-	on      []torch.Placement
+	on      []torch.TensorOption
 	tensors []*torch.Tensor // all, to be freed
 	finish  func()          // before results are read, if there is something to do
 }
@@ -46,7 +46,7 @@ func (p *problem) execute(ctx *torch.Context, s ccl.Settings, per RanksPer) (*ou
 		}, p.ranks)
 	}
 	s.WorldSize = p.ranks
-	a := &party{problem: p, ctx: ctx, on: []torch.Placement{torch.On(ctx.AllPEs()[:p.ranks]...)}}
+	a := &party{problem: p, ctx: ctx, on: []torch.TensorOption{torch.On(ctx.AllPEs()[:p.ranks]...)}}
 	for rank := range p.ranks {
 		a.mine = append(a.mine, rank)
 	}

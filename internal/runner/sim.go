@@ -210,7 +210,7 @@ func (s *simulation) launch(round int, r *Result) (torch.Time, error) {
 			p := pointer(x.Buffer, in[1+i].Interface().(tl.Ptr), t.Rank())
 			own[x.Buffer] = p
 			if x.On(t.Rank()) {
-				c.regions = append(c.regions, region{fmt.Sprintf("%s %v %v", x.Name, x.Buffer.Shape, x.Buffer.DType), p.Addr, x.Bytes()})
+				c.regions = append(c.regions, region{fmt.Sprintf("%s %v %v", x.Buffer.Name, x.Buffer.Shape, x.Buffer.DType), p.Addr, x.Bytes()})
 			}
 		}
 		var ptrs []tl.Ptr
