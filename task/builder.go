@@ -54,6 +54,9 @@ func (b *Builder) Tensor(x *torch.Tensor) *Tensor {
 	case x.Context() != b.ctx:
 		panic(misuse("Tensor", "%v %v is a tensor of another torch.Context", x.Shape(), x.DType()))
 	}
+	if n := len(x.Shape()); n > oplog.MaxRank {
+		panic(misuse("Tensor", "%v %v has %d axes, and tasks have tensors of up to %d: give a View with fewer", x.Shape(), x.DType(), n, oplog.MaxRank))
+	}
 	_, _, shape, ok := x.PartOn(b.device)
 	if !ok {
 		has := "something that is not whole rows, one after the other"

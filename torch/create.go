@@ -65,7 +65,7 @@ func (c *Context) Full(v float64, dtype DType, shape Shape, options ...TensorOpt
 // fillElems is how many elements Full writes at a time.
 const fillElems = 1 << 14
 
-// FromSlice is a tensor of the elements of a slice of numbers in row-major order, each
+// FromSlice is a tensor of the elements of a slice of numbers, or of bools, in row-major order, each
 // rounded to the dtype; integers lose fractions and stay within what the dtype has. The copy from the host takes its time. Of a partial
 // tensor the first addend gets them and the others are zero.
 func (c *Context) FromSlice(data any, dtype DType, shape Shape, options ...TensorOption) (*Tensor, error) {
@@ -98,16 +98,33 @@ func (c *Context) from(op string, dtype DType, shape Shape, options []TensorOpti
 	return x, nil
 }
 
-// FromNumpy returns a tensor of the contents of a .npy file.
-func (c *Context) FromNumpy(file string, options ...TensorOption) (*Tensor, error) {
-	a, err := loadNumpy(c.ctx, file)
-	if err != nil {
-		return nil, err
+// FromNumpy returns a tensor of the shape, dtype and elements of an array: an *Array, or the
+// name of a .npy file. A later change of the *Array does not change the tensor.
+func (c *Context) FromNumpy(src any, options ...TensorOption) (*Tensor, error) {
+	var a *Array
+	from, values := "FromNumpy", func() []byte { return a.Bytes }
+	switch src := src.(type) {
+	case string:
+		var err error
+		if a, err = loadNumpy(c.ctx, src); err != nil {
+			return nil, err
+		}
+		from = src
+	case *Array:
+		if a = src; a == nil {
+			panic(misuse("FromNumpy", "a nil array"))
+		}
+		values = func() []byte { return slices.Clone(a.Bytes) } // the copy comes later
+	default:
+		panic(misuse("FromNumpy", "%T is no *torch.Array, and no name of a file", src))
 	}
 	if err := checkShape(a.Shape); err != nil {
-		return nil, fmt.Errorf("%s: %w", file, err)
+		return nil, fmt.Errorf("%s: %w", from, err)
 	}
-	return c.from("FromNumpy", a.DType, a.Shape, options, func() []byte { return a.Bytes })
+	if a.DType.Valid() && c.hasValues() && len(a.Bytes) != a.Len()*a.DType.Size() {
+		panic(misuse("FromNumpy", "an array %v %v of %d bytes, want %d", a.Shape, a.DType, len(a.Bytes), a.Len()*a.DType.Size()))
+	}
+	return c.from("FromNumpy", a.DType, a.Shape, options, values)
 }
 
 // CopyFrom copies elements into the tensor, in row-major order: those of a slice of

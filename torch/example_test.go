@@ -3,6 +3,8 @@ package torch_test
 import (
 	"context"
 	"fmt"
+	"os"
+	"path/filepath"
 
 	"github.com/kernbench/kernbench/topology"
 	"github.com/kernbench/kernbench/torch"
@@ -35,4 +37,21 @@ func ExampleNamed() {
 	err := w.CopyFrom(&torch.Array{Shape: torch.Shape{8, 4}, DType: torch.F32})
 	fmt.Println(err)
 	// Output: torch: CopyFrom: [8 4] f32 into weights (tensor 1) [4 8] f32: shape and dtype must be the same
+}
+
+func ExampleContext_FromNumpy() {
+	ctx := small(1)
+	defer ctx.Close()
+	dir := torch.Must(os.MkdirTemp("", "numpy"))
+	defer os.RemoveAll(dir)
+	file := filepath.Join(dir, "mask.npy")
+	torch.OK((&torch.Array{Shape: torch.Shape{3}, DType: torch.U8, Bytes: []byte{1, 0, 1}, Bool: true}).Save(file))
+
+	mask := torch.Must(torch.LoadNumpy(file)) // numpy.save(file, x > 0)
+	m := torch.Must(ctx.FromNumpy(mask, torch.On(0, 1)))
+	a := torch.Must(m.Numpy())
+	fmt.Println(mask, m.DType(), a)
+	a.Bool = true
+	torch.OK(a.Save(file))
+	// Output: [True, False, True] u8 [1, 0, 1]
 }

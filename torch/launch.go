@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/kernbench/kernbench/internal/machine"
+	"github.com/kernbench/kernbench/internal/oplog"
 	"github.com/kernbench/kernbench/tl"
 	"github.com/kernbench/kernbench/topology"
 )
@@ -129,8 +130,9 @@ func (l *Launched) Exec() []Time {
 // Launch runs a kernel, a function of a *tl.PE and arguments, on the PEs that hold
 // its tensors, when everything that this rank asked for before has ended; it does not
 // wait for that. A *Tensor goes to a tl.Ptr parameter: to the part that the PE holds,
-// or to the start of the tensor if it holds none. Numbers go to parameters of their
-// kind.
+// or to the start of the tensor if it holds none. The pointer has up to four axes: of a
+// tensor with more, the leading ones are merged into the first. Numbers go to parameters
+// of their kind.
 func (c *Context) Launch(name string, kernel any, args ...any) (*Launched, error) {
 	var o launchOptions
 	for i, a := range args {
@@ -272,9 +274,6 @@ func (x *Tensor) pointer(at machine.Part, whole *tl.Ptr) tl.Ptr {
 	}
 	s := &x.shards[i]
 	p := x.strided(s)
-	for axis, n := range s.box.extent {
-		p.Extent[axis] = int32(n)
-	}
 	p.Shard = &tl.Shard{Tensor: x.name, Part: s, Addr: p.Addr, Bytes: int64(s.bytes), Whole: whole}
 	return p
 }
@@ -283,7 +282,7 @@ func (x *Tensor) pointer(at machine.Part, whole *tl.Ptr) tl.Ptr {
 // shard.
 func (x *Tensor) whole() *tl.Ptr {
 	p := x.strided(&x.shards[0])
-	p.Addr = int64(x.base)
+	p.Addr, p.Extent = int64(x.base), [oplog.MaxRank]int32{}
 	p.Shard = &tl.Shard{Tensor: x.name, Addr: p.Addr, Whole: &p}
 	for i := range x.shards {
 		p.Shard.Bytes += int64(x.shards[i].bytes)
@@ -291,13 +290,21 @@ func (x *Tensor) whole() *tl.Ptr {
 	return &p
 }
 
-// strided returns a pointer to the start of a shard, with its strides.
+// strided returns a pointer to the start of a shard, with its strides and extents. The
+// leading axes of a tensor with more axes than a pointer has are merged into one.
 func (x *Tensor) strided(s *shard) tl.Ptr {
-	p := tl.Ptr{Addr: int64(s.va), DType: x.dtype, Rank: int8(len(x.shape))}
+	p := tl.Ptr{Addr: int64(s.va), DType: x.dtype, Rank: int8(min(len(x.shape), oplog.MaxRank))}
+	merged := len(x.shape) - int(p.Rank)
 	stride := int64(1)
 	for axis := len(x.shape) - 1; axis >= 0; axis-- {
-		p.Stride[axis] = stride
-		stride *= int64(s.box.extent[axis])
+		n := s.box.extent[axis]
+		switch to := axis - merged; {
+		case to >= 0:
+			p.Stride[to], p.Extent[to] = stride, int32(n)
+		default:
+			p.Extent[0] *= int32(n)
+		}
+		stride *= int64(n)
 	}
 	return p
 }

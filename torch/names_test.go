@@ -32,7 +32,9 @@ func TestNamesInErrors(t *testing.T) {
 		{func() error { return misuse(func() { plain.At(9) }) }, "torch: At: index [9] of tensor 4 [8] f32: axis 0 has 0 to 7"},
 		{func() error { return a.CopyFrom(&torch.Array{Shape: torch.Shape{2}, DType: torch.F32}) }, "torch: CopyFrom: [2] f32 into w (tensor 2) [8] f32: shape and dtype must be the same"},
 		{func() error { return l.Check("sum", a, &torch.Array{Shape: torch.Shape{2}, DType: torch.F32}) }, "torch: Check: sum: [2] f32 is wanted of w (tensor 2) [8] f32: shape and dtype must be the same"},
-		{func() error { return misuse(func() { l.Zeros(torch.F32, torch.Shape{8}, torch.On(1), torch.Named("x"), torch.On(2)) }) }, "torch: Zeros: 2 placements: give one"},
+		{func() error {
+			return misuse(func() { l.Zeros(torch.F32, torch.Shape{8}, torch.On(1), torch.Named("x"), torch.On(2)) })
+		}, "torch: Zeros: 2 placements: give one"},
 		{func() error { b.SetName("bias"); return misuse(func() { b.At(9) }) }, "torch: At: index [9] of bias (tensor 3) [8] f32: axis 0 has 0 to 7"},
 		{func() error { b.SetName(""); return misuse(func() { b.At(9) }) }, "torch: At: index [9] of tensor 3 [8] f32: axis 0 has 0 to 7"},
 		{func() error { a.Free(); return misuse(func() { a.Numpy() }) }, "torch: Numpy: w (tensor 2) [8] f32 has been freed"},

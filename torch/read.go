@@ -248,8 +248,13 @@ func (a *Array) write(b *strings.Builder, axis, at int, short bool) {
 
 // text is one element to the last digit.
 func (a *Array) text(i int) string {
-	if a.DType.IsFloat() {
+	switch {
+	case a.DType.IsFloat():
 		return fmt.Sprint(a.At(i))
+	case a.Bool && a.At(i) != 0:
+		return "True"
+	case a.Bool:
+		return "False"
 	}
 	n := numeric.GetInt(a.DType, a.Bytes, i)
 	if a.DType.IsSigned() {

@@ -7,7 +7,6 @@ import (
 
 	"github.com/kernbench/kernbench/internal/machine"
 	"github.com/kernbench/kernbench/internal/memory"
-	"github.com/kernbench/kernbench/internal/oplog"
 	"github.com/kernbench/kernbench/topology"
 )
 
@@ -199,10 +198,13 @@ func (c *Context) allocate(op string, dtype DType, shape Shape, options []Tensor
 	return c.newTensor(op, name, dtype, shape, placement.place(c, op, shape), cuts(placement.levels(c), shape))
 }
 
+// maxAxes is the most axes that a tensor has. Pointers of kernels have oplog.MaxRank.
+const maxAxes = 8
+
 // checkShape returns why no tensor can have a shape.
 func checkShape(shape Shape) error {
-	if len(shape) > oplog.MaxRank {
-		return fmt.Errorf("shape %v has %d axes, and a tensor has at most %d: merge some of them", shape, len(shape), oplog.MaxRank)
+	if len(shape) > maxAxes {
+		return fmt.Errorf("shape %v has %d axes, and a tensor has at most %d: merge some of them", shape, len(shape), maxAxes)
 	}
 	size := 1
 	for _, d := range shape {
