@@ -77,6 +77,7 @@ func TestEdgesAreCountedOnce(t *testing.T) {
 func TestRefused(t *testing.T) {
 	ctx, other := system(t, "default", torch.Options{}), system(t, "default", torch.Options{})
 	x, y := vector(t, ctx), vector(t, other)
+	deep := torch.Must(ctx.Zeros(torch.F32, torch.Shape{1, 1, 2, 1, 2}))
 	for _, c := range []struct {
 		name   string
 		config *Config
@@ -84,7 +85,7 @@ func TestRefused(t *testing.T) {
 		want   string // with L for the place
 	}{
 		{"another context", nil, func(b *Builder) { b.Tensor(y) }, "the orchestration of rank 0: Tensor at L: [4] f32 is a tensor of another torch.Context"},
-		{"many axes", nil, func(b *Builder) { b.Tensor(torch.Must(ctx.Zeros(torch.F32, torch.Shape{1, 1, 2, 1, 2}))) }, "the orchestration of rank 0: Tensor at L: [1 1 2 1 2] f32 has 5 axes, and tasks have tensors of up to 4: give a View with fewer"},
+		{"many axes", nil, func(b *Builder) { b.Tensor(deep) }, "the orchestration of rank 0: Tensor at L: [1 1 2 1 2] f32 has 5 axes, and tasks have tensors of up to 4: give a View with fewer"},
 		{"no such part", nil, func(b *Builder) {
 			if b.Rank() == 1 {
 				b.Tensor(x)
