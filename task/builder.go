@@ -57,6 +57,11 @@ func (b *Builder) Tensor(x *torch.Tensor) *Tensor {
 	if n := len(x.Shape()); n > oplog.MaxRank {
 		panic(misuse("Tensor", "%v %v has %d axes, and tasks have tensors of up to %d: give a View with fewer", x.Shape(), x.DType(), n, oplog.MaxRank))
 	}
+	for of, other := range b.sources {
+		if y, ok := of.(*torch.Tensor); ok && x.SharesMemory(y) {
+			panic(misuse("Tensor", "%v %v shares memory with %v, one being a view: use one of them, or conflicts would not be seen", x.Shape(), x.DType(), other))
+		}
+	}
 	_, _, shape, ok := x.PartOn(b.device)
 	if !ok {
 		has := "something that is not whole rows, one after the other"

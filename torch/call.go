@@ -55,6 +55,9 @@ func (d *Distributed) call(g *Group, r *request) (*Work, error) {
 	}
 	for _, s := range slices.Concat(r.in, r.out) {
 		s.x.usable(r.collective.String())
+		if r.making == nil || !slices.Contains(r.making.Using, s.x) {
+			s.x.packed(r.collective.String())
+		}
 		if !c.spawned() {
 			d.overRanks(g, s.x)
 		}
@@ -123,14 +126,14 @@ func (c *Context) arrive(k *call, rank int, r *request, number int) (*Work, erro
 		case k.places != nil:
 			op.touches = append(op.touches, touch{s.x, k.places[rank]})
 		default:
-			op.touches = append(op.touches, touch{s.x, 0})
+			op.touches = append(op.touches, touch{s.x, allParts})
 		}
 	}
 	for _, t := range op.touches {
-		t.x.users.addMessage(op, t.part)
+		t.x.users.addMessage(op, t)
 	}
 	for _, s := range r.out {
-		s.x.writer, s.x.work = op, work
+		s.x.wrote(op, work)
 	}
 	if !complete {
 		return work, nil

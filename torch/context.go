@@ -66,10 +66,10 @@ type Context struct {
 	trace   *trace.File // that it is recorded to; nil is none
 	tensors int         // made so far
 
-	used     []bool               // PEs that hold a tensor or have run a kernel
-	usedPEs  int                  // how many
-	reserved []func()             // takes back reservations of this computer's memory
-	holding  map[*Tensor][]func() // and those for the values of tensors
+	used     []bool                // PEs that hold a tensor or have run a kernel
+	usedPEs  int                   // how many
+	reserved []func()              // takes back reservations of this computer's memory
+	holding  map[*storage][]func() // and those for the values of tensors
 
 	driver     *worker   // the program itself
 	workers    []*worker // of Spawn, by rank
@@ -117,7 +117,7 @@ func New(ctx context.Context, o Options) (*Context, error) {
 	if o.Flit {
 		fidelity = fabric.Flit
 	}
-	c := &Context{ctx: ctx, options: o, lastUse: map[use]int32{}, messages: map[message][]*call{}, holding: map[*Tensor][]func(){}}
+	c := &Context{ctx: ctx, options: o, lastUse: map[use]int32{}, messages: map[message][]*call{}, holding: map[*storage][]func(){}}
 	how := machine.Options{
 		Fidelity: fidelity, Limit: o.Limit, Log: !o.NoData || o.Race || o.KeepLog,
 		NoLines: !c.KeepsLog(), // nobody but the data phase reads it

@@ -219,7 +219,7 @@ func (x *Tensor) copyIn(values []byte) error {
 		held = nil
 		return nil
 	}
-	x.writer = op
+	x.wrote(op, nil)
 	c.enqueue(op)
 	return nil
 }
@@ -238,10 +238,16 @@ const most memory.Bytes = 1 << 30
 func (x *Tensor) pieces(shards []shard) func(func(piece) bool) {
 	return func(yield func(piece) bool) {
 		for _, s := range shards {
-			for off := memory.Bytes(0); off < s.bytes; off += most {
-				if !yield(piece{s.va + memory.VA(off), off, min(most, s.bytes-off)}) {
-					return
+			size, first := memory.Bytes(x.dtype.Size()), memory.Bytes(0)
+			n, _, starts := s.runs()
+			for at := range starts {
+				run := memory.Bytes(n) * size
+				for off := memory.Bytes(0); off < run; off += most {
+					if !yield(piece{s.va + memory.VA(memory.Bytes(at)*size+off), first + off, min(most, run-off)}) {
+						return
+					}
 				}
+				first += run
 			}
 		}
 	}
@@ -263,5 +269,9 @@ func (c *Context) EmptyLike(x *Tensor, dtype ...DType) (*Tensor, error) {
 	if len(dtype) > 0 {
 		d = dtype[0]
 	}
-	return c.newTensor("EmptyLike", "", d, x.shape, slices.Clone(x.shards), x.cuts)
+	shards := slices.Clone(x.shards)
+	for i := range shards {
+		shards[i].stride = nil
+	}
+	return c.newTensor("EmptyLike", "", d, x.shape, shards, x.levels, x.cuts)
 }

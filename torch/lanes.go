@@ -260,10 +260,10 @@ func rowLane(members []member, j, from, elems int) (l lane) {
 	return l
 }
 
-// rowMajor reports whether shards one after the other are the whole tensor in
-// row-major order.
+// rowMajor reports whether shards without gaps, one after the other in their addresses, are
+// the whole tensor in row-major order.
 func rowMajor(shards []shard, shape Shape) bool {
-	at := 0
+	at, next := 0, memory.VA(0)
 	for _, s := range shards {
 		if s.copy > 0 || s.addend > 0 || !s.box.contiguous(shape) {
 			return false
@@ -275,10 +275,11 @@ func rowMajor(shards []shard, shape Shape) bool {
 		for axis, n := range axes(shape) {
 			start = start*n + s.box.start[axis]
 		}
-		if start != at {
+		if start != at || at > 0 && s.va != next {
 			return false
 		}
 		at += s.elems
+		next = s.va + memory.VA(s.bytes)
 	}
 	return at == elems(shape)
 }

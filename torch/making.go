@@ -95,7 +95,7 @@ func (d *Distributed) making(m Making, pieces []*request, group []*Group) error 
 	all.what = fmt.Sprintf("%v of %d pieces beside %s, %v", first.collective, len(pieces), m.Name, first.reduction)
 	for _, r := range pieces {
 		for _, s := range all.out {
-			if s.x == r.out[0].x {
+			if s.x.overlaps(r.out[0].x) {
 				panic(misuse("Making", "%s: %s is two pieces: make each a tensor of its own", m.Name, s.x.name))
 			}
 		}

@@ -67,12 +67,13 @@ func joined(list []Piece) (out []Piece) {
 			last := &out[n-1]
 			stride, size := last.Ptr.Stride[0], int64(p.Ptr.DType.Size())
 			switch {
+			case last.Ptr.Stride[1] != p.Ptr.Stride[1]:
 			case last.Col == p.Col && last.Cols == p.Cols && last.Row+last.Rows == p.Row && stride == p.Ptr.Stride[0] &&
 				last.Ptr.Addr+int64(last.Rows)*stride*size == p.Ptr.Addr:
 				last.Rows += p.Rows
 				continue
 			case last.Row == p.Row && last.Rows == 1 && p.Rows == 1 && last.Col+last.Cols == p.Col &&
-				last.Ptr.Addr+int64(last.Cols)*size == p.Ptr.Addr:
+				last.Ptr.Addr+int64(last.Cols)*last.Ptr.Stride[1]*size == p.Ptr.Addr:
 				last.Cols += p.Cols
 				continue
 			}
@@ -113,15 +114,19 @@ func (x *Tensor) box(op string, row, col, rows, cols int, found func(*shard, Pie
 		if s.addend > 0 {
 			panic(misuse(op, "%s is partial: each PE has an addend of it: reduce it first", x.name))
 		}
-		top, left, h, w := s.box.asMatrix()
+		top, left, h, w, ok := s.asMatrix(x.shape)
+		if !ok {
+			panic(misuse(op, "%s: what PE %d holds, %s, is not a block of rows: place the tensor so that only its first and its last axis are cut", x.name, s.at, s.box.ranges()))
+		}
+		down, across := s.steps()
 		p := Piece{Row: max(row, top), Col: max(col, left)}
 		p.Rows, p.Cols = min(row+rows, top+h)-p.Row, min(col+cols, left+w)-p.Col
 		if p.Rows <= 0 || p.Cols <= 0 {
 			continue
 		}
 		size := int64(x.dtype.Size())
-		p.Ptr = tl.Ptr{Addr: int64(s.va) + (int64(p.Row-top)*int64(w)+int64(p.Col-left))*size, DType: x.dtype, Rank: 2}
-		p.Ptr.Stride[0], p.Ptr.Stride[1] = int64(w), 1
+		p.Ptr = tl.Ptr{Addr: int64(s.va) + (int64(p.Row-top)*down+int64(p.Col-left)*across)*size, DType: x.dtype, Rank: 2}
+		p.Ptr.Stride[0], p.Ptr.Stride[1] = down, across
 		found(s, p)
 	}
 }
@@ -134,18 +139,39 @@ func (x *Tensor) matrix() (rows, cols int) {
 	return elems(shape[:last]), shape[last]
 }
 
-// asMatrix returns what a box is of the tensor seen as a matrix. Axes between the first and
-// the last are never cut.
-func (b box) asMatrix() (row, col, rows, cols int) {
-	last := len(b.extent) - 1
-	rows = 1
-	for axis, n := range b.extent[:last] {
-		if axis > 0 {
-			row *= n
-		}
-		row, rows = row+b.start[axis], rows*n
+// asMatrix returns what a shard of a tensor of a shape has of the tensor seen as a matrix. It
+// reports whether that is a box whose rows follow each other in memory at one distance.
+func (s *shard) asMatrix(shape Shape) (row, col, rows, cols int, ok bool) {
+	last := len(s.box.extent) - 1
+	col, cols = s.box.start[last], s.box.extent[last]
+	if last == 0 {
+		return 0, col, 1, cols, true
 	}
-	return row, b.start[last], rows, b.extent[last]
+	if s.elems == 0 {
+		return 0, col, 0, cols, true
+	}
+	lead := box{s.box.start[:last], s.box.extent[:last]}
+	rows, count, starts := lead.runs(axes(shape)[:last])
+	for first := range starts {
+		row = first
+	}
+	_, even := distance(lead.extent, s.strides()[:last])
+	return row, col, rows, cols, even && count == 1
+}
+
+// steps returns the elements from one row to the next, and from one column to the next, of a
+// shard seen as a matrix.
+func (s *shard) steps() (down, across int64) {
+	stride := s.strides()
+	last := len(stride) - 1
+	down, across = int64(s.box.extent[last]), int64(stride[last])
+	for axis := last - 1; axis >= 0; axis-- {
+		down = int64(stride[axis])
+		if s.box.extent[axis] > 1 {
+			break
+		}
+	}
+	return down, across
 }
 
 // Place is what a PE of a number is: its SIP, its cube in that, and its place in the cube.

@@ -176,7 +176,7 @@ func (p *planned) allocate(c *Context, op *operation) error {
 		return nil
 	}
 	dtype := p.args[0].DType
-	p.work = &Tensor{ctx: c, name: "messages of " + op.name, dtype: dtype}
+	p.work = &Tensor{storage: &storage{}, ctx: c, name: "messages of " + op.name, dtype: dtype}
 	for _, pe := range p.program.Targets {
 		p.work.shards = append(p.work.shards, shard{at: pe, elems: p.inboxes, bytes: memory.Bytes(p.inboxes) * memory.Bytes(dtype.Size())})
 	}

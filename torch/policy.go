@@ -193,25 +193,39 @@ func (b box) contiguous(shape Shape) bool {
 	return count <= 1
 }
 
-// runs is the box as runs of n elements of the row-major whole: how many there are and
+// runs returns the box as runs of n elements of the row-major whole: how many there are and
 // where each starts, in order. They are as long as whole inner axes make them.
 func (b box) runs(shape Shape) (n, count int, starts iter.Seq[int]) {
-	shape = axes(shape)
-	first, stride := 0, make([]int, len(shape))
-	for axis, step := len(shape)-1, 1; axis >= 0; axis-- {
-		stride[axis] = step
-		first += b.start[axis] * step
-		step *= shape[axis]
+	stride := packed(axes(shape))
+	first := 0
+	for axis, from := range b.start {
+		first += from * stride[axis]
 	}
+	return runs(first, b.extent, stride)
+}
 
-	outer := len(shape) - 1 // the axes before this one count the runs
-	n = b.extent[outer]
-	for outer > 0 && b.extent[outer] == shape[outer] {
-		outer--
-		n *= b.extent[outer]
+// packed returns the distances between neighbours along each axis of a row-major array
+// without gaps.
+func packed(extent []int) []int {
+	stride := make([]int, len(extent))
+	for axis, step := len(extent)-1, 1; axis >= 0; axis-- {
+		stride[axis] = step
+		step *= extent[axis]
 	}
-	count = min(n, 1) // an empty box has none
-	for _, extent := range b.extent[:outer] {
+	return stride
+}
+
+// runs returns a strided array whose first element is at a place as runs of n elements: how
+// many there are and where each starts, in row-major order.
+func runs(first int, extent, stride []int) (n, count int, starts iter.Seq[int]) {
+	outer := len(extent) // the axes before this one count the runs
+	n = 1
+	for outer > 0 && (stride[outer-1] == n || extent[outer-1] == 1) {
+		outer--
+		n *= extent[outer]
+	}
+	count = min(n, 1) // an empty array has none
+	for _, extent := range extent[:outer] {
 		count *= extent
 	}
 
@@ -224,7 +238,7 @@ func (b box) runs(shape Shape) (n, count int, starts iter.Seq[int]) {
 			for axis := outer - 1; axis >= 0; axis-- {
 				at += stride[axis]
 				index[axis]++
-				if index[axis] < b.extent[axis] {
+				if index[axis] < extent[axis] {
 					break
 				}
 				at -= index[axis] * stride[axis]

@@ -37,7 +37,7 @@ func (c *Context) program(p *machine.Program, tensors []*Tensor, ended func(*mac
 	op := c.newOperation("launch "+p.Name, tensors...)
 	c.runs(op, p, nil, ended)
 	for _, x := range tensors {
-		x.writer = op
+		x.wrote(op, nil)
 	}
 	return op
 }

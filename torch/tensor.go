@@ -12,33 +12,29 @@ import (
 
 // Tensor is an array in the HBM of one or more PEs.
 type Tensor struct {
+	*storage
 	ctx    *Context
-	number int    // of the context's tensors, from 1
+	label  string // what it is without a name: "tensor 3", "tensor 3[2:4]"
 	given  string // name of the program's own, or none
 	name   string // as errors have it
 	shape  Shape
 	dtype  DType
-	base   memory.VA
-	shards []shard // in the order of their addresses
-	cuts   string  // how it is cut, level by level
-
-	writer *operation // the last that writes it
-	work   *Work      // asynchronous, and not waited for yet
-	uses   int        // number of operations that have not ended
-	users  users      // these
-	marked *operation // that was last compared with another, and has it
-	freed  bool
-
-	held uint64 // how often its values are held by this computer, at most
+	base   memory.VA // of its first element
+	shards []shard   // in the order of their addresses
+	levels []level   // how its storage was cut
+	cuts   string    // tensors with the same have corresponding shards
+	of     *Tensor   // that it is a view of; nil if it is none
+	entire bool      // it has all elements of its storage
 }
 
-// shard is what one PE holds of a tensor: a box of it, row-major without gaps.
+// shard is what one PE holds of a tensor: a box of it, row-major.
 type shard struct {
 	holding
-	at    machine.PEID
-	va    memory.VA
-	elems int
-	bytes memory.Bytes
+	at     machine.PEID
+	va     memory.VA
+	elems  int
+	bytes  memory.Bytes // of these elements
+	stride []int        // elements between neighbours along each axis; nil if there are no gaps
 }
 
 // TensorOption says something of a tensor that is made: a Placement where it lies, Named
@@ -195,7 +191,7 @@ func (c *Context) allocate(op string, dtype DType, shape Shape, options []Tensor
 	if err := c.affordPEs(op, placed(placement.levels(c))); err != nil {
 		return nil, err
 	}
-	return c.newTensor(op, name, dtype, shape, placement.place(c, op, shape), cuts(placement.levels(c), shape))
+	return c.newTensor(op, name, dtype, shape, placement.place(c, op, shape), placement.levels(c), cuts(placement.levels(c), shape))
 }
 
 // maxAxes is the most axes that a tensor has. Pointers of kernels have oplog.MaxRank.
@@ -220,7 +216,7 @@ func checkShape(shape Shape) error {
 }
 
 // newTensor returns a tensor of shards that have no memory yet.
-func (c *Context) newTensor(op, name string, dtype DType, shape Shape, shards []shard, cuts string) (*Tensor, error) {
+func (c *Context) newTensor(op, name string, dtype DType, shape Shape, shards []shard, levels []level, cuts string) (*Tensor, error) {
 	if !dtype.Valid() {
 		panic(misuse(op, "no such dtype: use torch.F16 to torch.U64"))
 	}
@@ -228,13 +224,12 @@ func (c *Context) newTensor(op, name string, dtype DType, shape Shape, shards []
 		return nil, err
 	}
 	c.tensors++
-	x := &Tensor{ctx: c, number: c.tensors, shape: slices.Clone(shape), dtype: dtype, shards: shards, cuts: cuts}
-	x.SetName(name)
-	for i := range x.shards {
-		s := &x.shards[i]
-		s.elems = elems(s.box.extent)
-		s.bytes = memory.Bytes(s.elems) * memory.Bytes(dtype.Size())
+	x := &Tensor{
+		storage: &storage{}, ctx: c, label: fmt.Sprintf("tensor %d", c.tensors),
+		shape: slices.Clone(shape), dtype: dtype, shards: shards, levels: levels, cuts: cuts, entire: true,
 	}
+	x.SetName(name)
+	x.settle()
 	if err := x.mapped(); err != nil {
 		return nil, fmt.Errorf("%s: %w", op, err)
 	}
@@ -259,17 +254,22 @@ func (x *Tensor) mapped() error {
 	if err != nil {
 		return err
 	}
-	x.base = base
+	x.base, x.storage.va = base, base
 	for i := range x.shards {
 		x.shards[i].va = base
 		base += memory.VA(x.shards[i].bytes)
+		x.size += x.shards[i].bytes
 	}
 	return nil
 }
 
-// Free gives the tensor's memory back, when the last operation on it has ended.
+// Free gives the tensor's memory back, when the last operation on it has ended. It is an
+// error for a view, which has no memory of its own.
 func (x *Tensor) Free() error {
-	if x.freed {
+	switch {
+	case x.of != nil:
+		return fmt.Errorf("%s is a view: free %s", x.name, x.of.name)
+	case x.freed:
 		return fmt.Errorf("%s: freed twice", x.name)
 	}
 	x.freed = true
@@ -280,8 +280,8 @@ func (x *Tensor) Free() error {
 }
 
 func (x *Tensor) unmap() error {
-	x.release()
-	segments, err := x.ctx.m.Space.Unmap(x.base)
+	x.ctx.releaseValues(x.storage)
+	segments, err := x.ctx.m.Space.Unmap(x.storage.va)
 	if err != nil {
 		return err
 	}
@@ -298,11 +298,16 @@ func (c *Context) free(segments []memory.Segment) (err error) {
 // SetName names the tensor as Named does; "" takes the name away.
 func (x *Tensor) SetName(name string) {
 	x.given = name
-	who := fmt.Sprintf("tensor %d", x.number)
-	if name != "" {
-		who = fmt.Sprintf("%s (%s)", name, who)
+	x.name = fmt.Sprintf("%s %v %v", x.title(), x.shape, x.dtype)
+}
+
+// title returns the tensor's name and number: "weights (tensor 3)", or "tensor 3" without
+// a name.
+func (x *Tensor) title() string {
+	if x.given == "" {
+		return x.label
 	}
-	x.name = fmt.Sprintf("%s %v %v", who, x.shape, x.dtype)
+	return fmt.Sprintf("%s (%s)", x.given, x.label)
 }
 
 // Name returns the name that the tensor was given, "" if it was given none.
@@ -332,7 +337,9 @@ type Shard struct {
 func (x *Tensor) Shards() (list []Shard) {
 	for _, s := range x.shards {
 		where := x.ctx.shard(&s)
-		where.Offset, where.Bytes = int64(s.va-x.base), int64(s.bytes)
+		if where.Bytes = int64(s.bytes); s.bytes > 0 || x.of == nil {
+			where.Offset = int64(s.va - x.base)
+		}
 		list = append(list, where)
 	}
 	return list
@@ -343,6 +350,8 @@ func (x *Tensor) usable(op string) {
 	switch {
 	case x == nil:
 		panic(misuse(op, "a nil tensor"))
+	case x.freed && x.of != nil:
+		panic(misuse(op, "%s is a view of %s, which has been freed", x.name, x.of.name))
 	case x.freed:
 		panic(misuse(op, "%s has been freed", x.name))
 	}
