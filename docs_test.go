@@ -229,8 +229,8 @@ func TestTensorListings(t *testing.T) {
 		if strings.HasPrefix(text, "func train(") { // of TestWorkerListing
 			continue
 		}
-		indented := regexp.MustCompile("(?m)^(.)").ReplaceAllString(text, "\t$1")
-		if !strings.Contains(read(t, source), "\n"+indented) {
+		margin := regexp.MustCompile(`(?m)^\s+`)
+		if !strings.Contains(margin.ReplaceAllString(read(t, source), ""), "\n"+margin.ReplaceAllString(text, "")) {
 			t.Errorf("%s does not have this listing of %s:\n%s", source, page, text)
 		}
 	}

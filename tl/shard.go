@@ -109,7 +109,11 @@ func (s *Shard) Beyond(b *Block) error {
 	}
 	has := fmt.Sprint(s.Bytes / size)
 	if s.Box != nil {
-		has += ", with gaps"
+		n := 1
+		for _, extent := range s.Box.Extent[:s.Box.Rank] {
+			n *= int(extent)
+		}
+		has = fmt.Sprintf("%d, with gaps between them", n)
 	}
 	return fmt.Errorf("elements %d to %d are not all in %s, which has %s: %s", floorDiv(first-s.Addr, size), floorDiv(end-s.Addr-1, size), where, has, do)
 }

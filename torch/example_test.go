@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/kernbench/kernbench/tl"
 	"github.com/kernbench/kernbench/topology"
 	"github.com/kernbench/kernbench/torch"
 )
@@ -54,4 +55,42 @@ func ExampleContext_FromNumpy() {
 	a.Bool = true
 	torch.OK(a.Save(file))
 	// Output: [True, False, True] u8 [1, 0, 1]
+}
+
+func ExampleTensor_Narrow() {
+	ctx := small(2)
+	defer ctx.Close()
+	scale := func(t *tl.PE, x tl.Ptr) {
+		t.Store(x, t.Load(x, tl.Shape{x.Dim(0), x.Dim(1)}, tl.F32).Mul(10))
+	}
+	torch.OK(ctx.Spawn(func(rank int, ctx *torch.Context) error {
+		dist := ctx.Distributed()
+		torch.OK(dist.InitProcessGroup("ahbm"))
+
+		grads := torch.Must(ctx.Full(1, torch.F32, torch.Shape{12}, torch.Named("grads")))
+		w, b := grads.Narrow(0, 0, 8).View(2, 4), grads.Narrow(0, 8, 4)
+		torch.OK(b.CopyFrom([]float32{5, 6, 7, 8}))
+		torch.OK(dist.AllReduce(b, torch.SUM)) // a slice of the bucket, in place
+		torch.Must(ctx.Launch("scale", scale, w.Narrow(1, 1, 2)))
+		fmt.Println(grads)
+		return nil
+	}, 2))
+	// Unordered output:
+	// tensor([1, 10, 10, 1, 1, 10, 10, 1, 10, 12, 14, 16], dtype=f32, device=sip0)
+	// tensor([1, 10, 10, 1, 1, 10, 10, 1, 10, 12, 14, 16], dtype=f32, device=sip1)
+}
+
+func ExampleTensor_Data() {
+	ctx := small(1)
+	defer ctx.Close()
+
+	x := torch.Must(ctx.FromSlice([]int{1, 2, 3, 4, 5}, torch.I32, torch.Shape{5}, torch.DPPolicy{Cube: torch.Partial, PE: torch.RowWise, NumPEs: 2}))
+	for i, s := range x.Shards() {
+		fmt.Println(s.Cube, s.PE, s.Start, torch.Must(x.Data(i)))
+	}
+	// Output:
+	// 0 0 [0] [1, 2, 3]
+	// 0 1 [3] [4, 5]
+	// 1 0 [0] [0, 0, 0]
+	// 1 1 [3] [0, 0]
 }

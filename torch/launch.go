@@ -258,16 +258,33 @@ func (x *Tensor) on(pes []machine.PEID) []*shard {
 	return list
 }
 
-// parts returns the memory of some shards: nothing for those that are nil.
+// parts returns the memory of some shards that Put and Get reach: nothing for those that are
+// nil. Of a tensor with gaps it is nothing unless these are at the same places in all shards.
 func (x *Tensor) parts(shards []*shard) []machine.Part {
+	reach := x.IsContiguous() || x.sameGaps()
 	parts := make([]machine.Part, len(shards))
 	for i, s := range shards {
 		parts[i].VA = x.base
 		if s != nil {
-			parts[i] = machine.Part{VA: s.va, Bytes: memory.Bytes(s.end(x.dtype) - s.va)}
+			parts[i].VA = s.va
+		}
+		if s != nil && reach {
+			parts[i].Bytes = memory.Bytes(s.end(x.dtype) - s.va)
 		}
 	}
 	return parts
+}
+
+// sameGaps reports whether shards with elements differ in their first extent alone.
+func (x *Tensor) sameGaps() bool {
+	first := x.first()
+	for i := range x.shards {
+		s := &x.shards[i]
+		if s.elems > 0 && (!slices.Equal(s.strides(), first.strides()) || !slices.Equal(s.box.extent[1:], first.box.extent[1:])) {
+			return false
+		}
+	}
+	return true
 }
 
 // pointer returns the tensor as the kernel on a PE sees it: the shard that the PE holds, or
@@ -279,7 +296,8 @@ func (x *Tensor) pointer(s *shard, whole *tl.Ptr) tl.Ptr {
 	p := x.strided(s)
 	p.Shard = &tl.Shard{Tensor: x.name, Part: s, Addr: p.Addr, Bytes: int64(s.end(x.dtype) - s.va), Whole: whole}
 	if s.stride != nil {
-		p.Shard.Box = &p
+		box := p
+		p.Shard.Box = &box
 	}
 	return p
 }
