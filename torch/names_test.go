@@ -22,6 +22,10 @@ func TestNamesInErrors(t *testing.T) {
 	if a.Name() != "w" || b.Name() != "w" || plain.Name() != "" || a.Shards()[0].PE != 1 || a.Shards()[0].Cube != 1 {
 		t.Errorf("names %q, %q and %q, %+v", a.Name(), b.Name(), plain.Name(), a.Shards())
 	}
+	torch.OK(l.Check("", a, fill(0, 8)))
+	if got, want := l.Report.Checks[0].Name, "w (tensor 2) [8] f32"; got != want {
+		t.Errorf("the check is called %q, want %q", got, want)
+	}
 	beyond := func(t *tl.PE, x tl.Ptr) { t.Load(x.Add(1), tl.Shape{8}, tl.F32) }
 	for _, c := range []struct {
 		got  func() error

@@ -257,6 +257,35 @@ func TestCollectivesOnViews(t *testing.T) {
 	}
 }
 
+// Pieces that are made and reduced may be chunks of one tensor.
+func TestMakingOfChunks(t *testing.T) {
+	l, err := spawn(t, 2, func(rank int, ctx *torch.Context, dist *torch.Distributed) error {
+		x := torch.Must(ctx.Zeros(torch.I32, torch.Shape{7, 3}))
+		pieces := x.Chunk(3, 0)
+		torch.OK(dist.AllReduceMaking(torch.Making{Name: "fill", Room: 1024, Make: func(t *tl.PE, pe, piece int) func() bool {
+			made := false
+			return func() bool {
+				if made {
+					return false
+				}
+				rows := pieces[piece].Shape()[0]
+				to := pieces[piece].Copies(0, 0, rows, 3)[0].Ptr
+				t.Store(to, t.Full(tl.Shape{rows, 3}, tl.I32, float64(10*piece+rank)))
+				made = true
+				return true
+			}
+		}}, pieces, torch.SUM))
+		overlap := misuse(func() {
+			dist.AllReduceMaking(torch.Making{Name: "fill", Make: func(*tl.PE, int, int) func() bool { return nil }}, []*torch.Tensor{pieces[0], x.Narrow(0, 2, 2)}, torch.SUM)
+		})
+		says(t, "overlap", overlap, fmt.Sprintf("torch: Making: fill: tensor %d[0:3] [3 3] i32 is two pieces: make each a tensor of its own", rank+1))
+		return ctx.Check("", x, slices.Concat(fill(1, 9), fill(21, 9), fill(41, 3)))
+	})
+	if err != nil || !l.Report.OK() {
+		t.Errorf("error %v, checks %+v", err, l.Report.Checks)
+	}
+}
+
 // In a program without Spawn, columns of a tensor of a row for each rank are a slice of each
 // rank's vector.
 func TestViewsOfPrograms(t *testing.T) {
