@@ -258,20 +258,27 @@ func (x *Tensor) linear(va memory.VA) tl.Ptr {
 	return tl.Ptr{Addr: int64(va), DType: x.dtype, Rank: 1, Stride: [4]int64{1}}
 }
 
-// EmptyLike is Empty of the shape of another tensor, laid out as that one, and of its
-// dtype if no other is given.
-func (c *Context) EmptyLike(x *Tensor, dtype ...DType) (*Tensor, error) {
+// EmptyLike returns an Empty tensor of the shape of another, laid out as that one. The
+// options are a DType, if it is not to be that of x, and a name, Named.
+func (c *Context) EmptyLike(x *Tensor, options ...any) (*Tensor, error) {
 	x.usable("EmptyLike")
 	if err := c.operation("EmptyLike"); err != nil {
 		return nil, err
 	}
-	d := x.dtype
-	if len(dtype) > 0 {
-		d = dtype[0]
+	d, name := x.dtype, Named("")
+	for _, option := range options {
+		switch option := option.(type) {
+		case DType:
+			d = option
+		case Named:
+			name = option
+		default:
+			panic(misuse("EmptyLike", "%T is no option: give a DType or Named, since the tensor is laid out as %s", option, x.name))
+		}
 	}
 	shards := slices.Clone(x.shards)
 	for i := range shards {
 		shards[i].stride = nil
 	}
-	return c.newTensor("EmptyLike", "", d, x.shape, shards, x.levels, x.cuts)
+	return c.newTensor("EmptyLike", string(name), d, x.shape, shards, x.levels, x.cuts)
 }

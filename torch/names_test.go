@@ -26,6 +26,14 @@ func TestNamesInErrors(t *testing.T) {
 	if got, want := l.Report.Checks[0].Name, "w (tensor 2) [8] f32"; got != want {
 		t.Errorf("the check is called %q, want %q", got, want)
 	}
+	big := torch.Must(l.Empty(torch.U8, torch.Shape{4 << 30}))
+	if _, err := l.EmptyLike(big, torch.Named("copy")); err == nil || !strings.HasPrefix(err.Error(), "EmptyLike: copy (tensor 6) [4294967296] u8: sip0.cube0.hbm0: out of memory") {
+		t.Errorf("got %v", err)
+	}
+	if y := torch.Must(l.EmptyLike(plain, torch.Named("y"), torch.I8)); y.Name() != "y" || y.DType() != torch.I8 {
+		t.Errorf("%s of %v, want y of i8", y.Name(), y.DType())
+	}
+	says(t, "option", misuse(func() { l.EmptyLike(plain, torch.On(0)) }), "torch: EmptyLike: torch.pesPlacement is no option: give a DType or Named, since the tensor is laid out as tensor 4 [8] f32")
 	beyond := func(t *tl.PE, x tl.Ptr) { t.Load(x.Add(1), tl.Shape{8}, tl.F32) }
 	for _, c := range []struct {
 		got  func() error
@@ -46,7 +54,7 @@ func TestNamesInErrors(t *testing.T) {
 		says(t, "named", c.got(), c.want)
 	}
 	w := torch.Must(l.Zeros(torch.F32, torch.Shape{8}, torch.Named("w")))
-	if err := l.try("beyond", beyond, w); err == nil || !strings.Contains(err.Error(), "elements 1 to 8 are not all in this PE's shard [0:8] of w (tensor 5) [8] f32, which has 8") {
+	if err := l.try("beyond", beyond, w); err == nil || !strings.Contains(err.Error(), "elements 1 to 8 are not all in this PE's shard [0:8] of w (tensor 8) [8] f32, which has 8") {
 		t.Errorf("got %v", err)
 	}
 }
