@@ -38,6 +38,9 @@ func (c *Context) plan(k *call, members []member) (*planned, error) {
 func (c *Context) planOne(k *call, members []member, algorithm string, room memory.Bytes, alone bool) (*planned, error) {
 	r, settings := members[0].request, k.group.settings
 	lanes, holders, err := cut(members)
+	if err == nil {
+		err = inPlace(r.collective, members, lanes)
+	}
 	if err != nil {
 		return nil, err
 	}
