@@ -3,6 +3,7 @@ package torch
 import (
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -253,12 +254,23 @@ func (k *call) members(c *Context) []member {
 	return list
 }
 
+// inParts is how describe says that a tensor is cut.
+var inParts = regexp.MustCompile(` in \d+ parts of \[[\d ]*\]`)
+
 // disagreement finds ranks that called something else than most: all of them if there
 // is no such thing as most.
 func (k *call) disagreement() (guilty []int, err error) {
 	groups := map[string][]int{}
+	sliced := false // views of ranks need not be cut alike
+	for _, r := range k.requests {
+		sliced = sliced || slices.ContainsFunc(slices.Concat(r.in, r.out), func(s span) bool { return s.x.of != nil })
+	}
 	for rank, r := range k.requests {
-		groups[r.what] = append(groups[r.what], rank)
+		what := r.what
+		if sliced {
+			what = inParts.ReplaceAllString(what, "")
+		}
+		groups[what] = append(groups[what], rank)
 	}
 	if len(groups) == 1 {
 		return nil, nil

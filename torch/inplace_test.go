@@ -59,6 +59,26 @@ func TestChunksInPlace(t *testing.T) {
 	}
 }
 
+// The chunks of ranks lie on other PEs of their devices: where as many of these have as much,
+// each is a lane.
+func TestLanesOfChunks(t *testing.T) {
+	for _, c := range []struct{ elems, lanes int }{{16, 2}, {14, 1}, {2, 1}} {
+		l, err := spawn(t, 2, func(rank int, ctx *torch.Context, dist *torch.Distributed) error {
+			x := torch.Must(ctx.FromSlice(count(100*rank, c.elems), torch.I32, torch.Shape{c.elems}, torch.DPPolicy{PE: torch.RowWise, NumCubes: 1, NumPEs: 4}))
+			half := c.elems / 2
+			torch.OK(dist.ReduceScatterTensor(x.Chunk(2, 0)[rank], x, torch.SUM))
+			want := count(100*rank, c.elems)
+			for i := rank * half; i < (rank+1)*half; i++ {
+				want[i] = 100 + 2*i
+			}
+			return ctx.Check("x", x, want)
+		})
+		if err != nil || !l.Report.OK() || l.Collective.Lanes != c.lanes {
+			t.Errorf("%d elements: error %v, %d lanes, want %d, checks %+v", c.elems, err, l.Collective.Lanes, c.lanes, l.Report.Checks)
+		}
+	}
+}
+
 // Memory that is sent and received into at once, and is not the rank's own block, is
 // refused, on one PE and over several.
 func TestBlocksThatOverlap(t *testing.T) {

@@ -2,6 +2,7 @@ package torch
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/kernbench/kernbench/ccl"
 	"github.com/kernbench/kernbench/internal/machine"
@@ -183,11 +184,11 @@ func (s span) of(held shard, elems int) (block, bool) {
 	return block{s.x, held.va + memory.VA(s.from/width*mine)*size, s.count / width * mine}, true
 }
 
-// rowLanes is a lane for each shard of the tensor that a rank brings whole, if there is
+// rowLanes returns a lane for each shard of the tensor that a rank brings whole, if there is
 // one and blocks are as large as it, and otherwise one lane. It needs tensors whose
-// addresses are row-major.
+// addresses are row-major. Slices that ranks have cut differently are one lane too.
 func rowLanes(members []member) ([]lane, error) {
-	uniform := true
+	uniform, sliced := true, false
 	first := -1
 	for _, m := range members {
 		for _, list := range [][]span{m.in, m.out} {
@@ -200,6 +201,7 @@ func rowLanes(members []member) ([]lane, error) {
 					n = m.elems(s)
 				}
 				uniform = uniform && (first < 0 || n == first)
+				sliced = sliced || s.x.irregular()
 				first = n
 			}
 		}
@@ -212,9 +214,14 @@ func rowLanes(members []member) ([]lane, error) {
 	from := 0
 	for j, held := range pattern {
 		for _, m := range members {
-			if mine := m.entire(); len(mine) != len(pattern) || mine[j].elems != held.elems {
-				return nil, fmt.Errorf("ranks %d and %d bring tensors that are cut differently: lay them out alike", members[0].rank, m.rank)
+			mine := m.entire()
+			if len(mine) == len(pattern) && mine[j].elems == held.elems {
+				continue
 			}
+			if sliced {
+				return []lane{rowLane(members, 0, 0, -1)}, nil
+			}
+			return nil, fmt.Errorf("ranks %d and %d bring tensors that are cut differently: lay them out alike", members[0].rank, m.rank)
 		}
 		lanes = append(lanes, rowLane(members, j, from, held.elems))
 		from += held.elems
@@ -222,12 +229,18 @@ func rowLanes(members []member) ([]lane, error) {
 	return lanes, nil
 }
 
-// entire is the shards of a tensor that the rank brings whole.
+// entire returns the shards of a tensor that the rank brings whole, without empty ones unless
+// there are no others.
 func (m *member) entire() []shard {
 	for _, list := range [][]span{m.in, m.out} {
 		for _, s := range list {
 			if s.count < 0 || s.count == m.elems(s) {
-				return m.shards(s)
+				all := m.shards(s)
+				used := slices.DeleteFunc(slices.Clone(all), func(s shard) bool { return s.elems == 0 })
+				if len(used) == 0 {
+					return all
+				}
+				return used
 			}
 		}
 	}

@@ -221,7 +221,7 @@ func (d *Distributed) describe(g *Group, x *Tensor) string {
 	for _, n := range []struct {
 		count int
 		text  string
-	}{{parts, " in %d parts of " + fmt.Sprint(x.first().box.extent)}, {copies, " in %d copies"}, {addends, " in %d addends"}} {
+	}{{parts, " in %d parts of " + fmt.Sprint(x.shards[0].box.extent)}, {copies, " in %d copies"}, {addends, " in %d addends"}} {
 		if n.count > 1 {
 			fmt.Fprintf(&b, n.text, n.count)
 		}

@@ -151,7 +151,7 @@ func (x *Tensor) view(index string, shape Shape, change func(*shard)) *Tensor {
 	}
 	y.SetName("")
 	y.settle()
-	if y.cuts = cuts(y.levels, shape); !y.regular() {
+	if y.cuts = cuts(y.levels, shape); !y.fits() {
 		for i := range y.shards {
 			y.cuts += " " + y.shards[i].box.ranges()
 		}
@@ -186,9 +186,12 @@ func (x *Tensor) settle() {
 	}
 }
 
-// regular reports whether the tensor's boxes are those that its levels cut its shape into.
-// Boxes of a view need not be.
-func (x *Tensor) regular() bool {
+// irregular reports whether the boxes of a tensor are not those that its levels cut its shape
+// into: it is a view of which PEs have what they have, or laid out as such a view is.
+func (x *Tensor) irregular() bool { return x.cuts != cuts(x.levels, x.shape) }
+
+// fits reports whether the boxes of a view are those that its levels cut its shape into.
+func (x *Tensor) fits() bool {
 	for i := range x.shards {
 		h, members := undivided(x.shape), placed(x.levels)
 		for _, l := range x.levels {

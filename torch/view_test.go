@@ -227,15 +227,21 @@ func TestCollectivesOnViews(t *testing.T) {
 			torch.OK(dist.AllGather(y.Chunk(ranks, 0), bucket(n)))
 			all := slices.Concat(count(0, n), count(100, n), count(200, n))
 			torch.OK(ctx.Check(name+": all_gather", y, all))
-			if name == "one PE" { // the chunks of ranks do not lie alike otherwise
-				// In place, as NCCL has it: the input is the rank's own chunk of the output.
-				z := bucket(ranks * n)
-				torch.OK(dist.AllGatherIntoTensor(z, z.Chunk(ranks, 0)[rank]))
-				for r := range ranks {
-					copy(all[r*n:], count(100*r+r*n, n))
-				}
-				torch.OK(ctx.Check(name+": all_gather_into_tensor", z, all))
+			// In place, as NCCL has it: the input is the rank's own chunk of the output. The
+			// chunks of ranks lie on other PEs of their devices, of which some have more.
+			z := bucket(ranks * n)
+			torch.OK(dist.AllGatherIntoTensor(z, z.Chunk(ranks, 0)[rank]))
+			for r := range ranks {
+				copy(all[r*n:], count(100*r+r*n, n))
 			}
+			torch.OK(ctx.Check(name+": all_gather_into_tensor", z, all))
+			u := bucket(ranks * 8)
+			torch.OK(dist.ReduceScatterTensor(u.Chunk(ranks, 0)[rank], u, torch.SUM))
+			want = count(100*rank, ranks*8)
+			for i := rank * 8; i < rank*8+8; i++ {
+				want[i] = 300 + 3*i
+			}
+			torch.OK(ctx.Check(name+": reduce_scatter_tensor", u, want))
 			v := bucket(n + 2)
 			torch.OK(dist.ReduceScatter(v.Narrow(0, 1, n), bucket(ranks*n).Chunk(ranks, 0), torch.SUM))
 			want = count(100*rank, n+2)
@@ -348,6 +354,29 @@ func TestMessagesOnViews(t *testing.T) {
 		copy(want, count(100*last+20, 5))
 		copy(want[25:], count(100*next+5, 5))
 		return ctx.Check("halo", x, want)
+	})
+	if err != nil || !l.Report.OK() {
+		t.Errorf("error %v, checks %+v", err, l.Report.Checks)
+	}
+}
+
+// The rows that ranks exchange lie on the last PE of one device and the first of another.
+func TestMessagesOnRowsOfPEs(t *testing.T) {
+	l, err := spawn(t, 3, func(rank int, ctx *torch.Context, dist *torch.Distributed) error {
+		x := torch.Must(ctx.FromSlice(count(100*rank, 8*5), torch.I32, torch.Shape{8, 5}, torch.DPPolicy{PE: torch.RowWise, NumCubes: 1, NumPEs: 3}))
+		next, last := (rank+1)%3, (rank+2)%3
+		for _, w := range torch.Must(dist.BatchISendIRecv([]torch.P2POp{
+			{Kind: torch.Sends, Tensor: x.Narrow(0, 6, 1), Peer: next},
+			{Kind: torch.Recvs, Tensor: x.Narrow(0, 0, 1), Peer: last},
+		})) {
+			torch.OK(w.Wait())
+		}
+		// Two rows here, on one PE, are two rows there, on two.
+		torch.OK(errors.Join(dist.Send(x.Narrow(0, 3, 2), next, 1), dist.Recv(x.Narrow(0, 5, 2), last, 1)))
+		want := count(100*rank, 40)
+		copy(want, count(100*last+30, 5))
+		copy(want[25:], count(100*last+15, 10))
+		return ctx.Check("rows", x, want)
 	})
 	if err != nil || !l.Report.OK() {
 		t.Errorf("error %v, checks %+v", err, l.Report.Checks)
