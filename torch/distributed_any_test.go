@@ -100,7 +100,7 @@ func TestAnyCollective(t *testing.T) {
 	})
 }
 
-// Tensors that are not laid out alike, each in any way: what is not refused is right.
+// Tensors that are not laid out alike, each in any way, and slices of such: what is not refused is right.
 func TestAnyMixOfLayouts(t *testing.T) {
 	options := machines(t)
 	split := rapid.SampledFrom([]torch.Split{torch.Replicate, torch.ColumnWise, torch.RowWise})
@@ -109,9 +109,11 @@ func TestAnyMixOfLayouts(t *testing.T) {
 			on:     torch.DPPolicy{Cube: split.Draw(t, "Cube"), PE: split.Draw(t, "PE"), NumCubes: rapid.IntRange(1, 2).Draw(t, "NumCubes"), NumPEs: rapid.IntRange(1, 3).Draw(t, "NumPEs")},
 			other:  rapid.IntRange(0, 3).Draw(t, "other") == 0,
 			turned: rapid.IntRange(0, 3).Draw(t, "turned") == 0,
+			before: max(0, rapid.IntRange(-3, 4).Draw(t, "before")),
+			behind: max(0, rapid.IntRange(-3, 4).Draw(t, "behind")),
 		}
 	})
-	refusals := []string{scattered, "lay them out alike", "the ranks do not agree", "has room for", "there are 2 ranks and", "there are 3 ranks and"}
+	refusals := []string{scattered, "lay them out alike", "the ranks do not agree", "has room for", "that add up to", "there are 2 ranks and", "there are 3 ranks and"}
 	done := 0
 	rapid.Check(t, func(t *rapid.T) {
 		tr := usual(rapid.SampledFrom(names()).Draw(t, "collective"), true, rapid.IntRange(2, 3).Draw(t, "world"))
