@@ -206,24 +206,28 @@ func rowLanes(members []member) ([]lane, error) {
 			}
 		}
 	}
-	pattern := members[0].entire()
+	entire := make([][]shard, len(members))
+	for i := range members {
+		entire[i] = members[i].entire()
+	}
+	pattern := entire[0]
 	if pattern == nil || !uniform {
-		return []lane{rowLane(members, 0, 0, -1)}, nil
+		return []lane{rowLane(members, entire, 0, 0, -1)}, nil
 	}
 	var lanes []lane
 	from := 0
 	for j, held := range pattern {
-		for _, m := range members {
-			mine := m.entire()
+		for i, m := range members {
+			mine := entire[i]
 			if len(mine) == len(pattern) && mine[j].elems == held.elems {
 				continue
 			}
 			if sliced {
-				return []lane{rowLane(members, 0, 0, -1)}, nil
+				return []lane{rowLane(members, entire, 0, 0, -1)}, nil
 			}
 			return nil, fmt.Errorf("ranks %d and %d bring tensors that are cut differently: lay them out alike", members[0].rank, m.rank)
 		}
-		lanes = append(lanes, rowLane(members, j, from, held.elems))
+		lanes = append(lanes, rowLane(members, entire, j, from, held.elems))
 		from += held.elems
 	}
 	return lanes, nil
@@ -238,7 +242,7 @@ func (m *member) entire() []shard {
 				all := m.shards(s)
 				used := slices.DeleteFunc(slices.Clone(all), func(s shard) bool { return s.elems == 0 })
 				if len(used) == 0 {
-					return all
+					used = all
 				}
 				return used
 			}
@@ -249,11 +253,11 @@ func (m *member) entire() []shard {
 
 // rowLane is the lane of some elements of every block, on shard j of the tensors that
 // ranks bring whole; elems is -1 for all of them.
-func rowLane(members []member, j, from, elems int) (l lane) {
-	for _, m := range members {
+func rowLane(members []member, entire [][]shard, j, from, elems int) (l lane) {
+	for i, m := range members {
 		at := m.single
-		if mine := m.entire(); mine != nil {
-			at = mine[j].at
+		if entire[i] != nil {
+			at = entire[i][j].at
 		}
 		blocks := func(list []span) (out []block) {
 			for _, s := range list {

@@ -224,11 +224,11 @@ func (s *shard) runs() (n, count int, starts iter.Seq[int]) {
 
 // end returns the address behind the last element.
 func (s *shard) end(d DType) memory.VA {
-	if s.elems == 0 {
-		return s.va
+	if s.stride == nil {
+		return s.va + memory.VA(s.bytes)
 	}
 	last := 0
-	for axis, step := range s.strides() {
+	for axis, step := range s.stride {
 		last += (s.box.extent[axis] - 1) * step
 	}
 	return s.va + memory.VA((last+1)*d.Size())
