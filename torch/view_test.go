@@ -555,6 +555,35 @@ func TestViewsOfPartialTensors(t *testing.T) {
 	l.holds("x", x.Narrow(0, 1, 5), []int{n + 1, 24 * (n + 2), 24 * (n + 3), 24 * (n + 4), n + 5})
 }
 
+// Views take as long without values as with them.
+func TestViewsWithoutValues(t *testing.T) {
+	var took [2]torch.Time
+	for i, off := range []bool{false, true} {
+		o := machines(t)(trial{spawned: true, world: 2})
+		o.NoData = off
+		l := newLab(t, o)
+		torch.OK(l.Spawn(func(rank int, ctx *torch.Context) error {
+			dist := ctx.Distributed()
+			torch.OK(dist.InitProcessGroup("ahbm"))
+			x := torch.Must(ctx.FromSlice(count(0, 60), torch.I32, torch.Shape{6, 10}, torch.DPPolicy{PE: torch.RowWise, NumCubes: 1, NumPEs: 2}))
+			cols := x.Narrow(1, 2, 5)
+			torch.OK(cols.CopyFrom(count(0, 30)))
+			torch.Must(ctx.Launch("tens", tens, cols, 2))
+			y := torch.Must(cols.Contiguous())
+			torch.OK(dist.AllReduce(y, torch.SUM))
+			torch.OK(errors.Join(cols.CopyFrom(y), dist.AllReduce(x.Narrow(0, 1, 4), torch.SUM), ctx.Synchronize()))
+			took[i] = max(took[i], ctx.Now())
+			if _, err := cols.Numpy(); off && !strings.HasSuffix(err.Error(), "[:, 2:7] [6 5] i32 has no values: this run was made without data") {
+				t.Errorf("a read: %v", err)
+			}
+			return nil
+		}, 2))
+	}
+	if took[0] != took[1] || took[1] == 0 {
+		t.Errorf("%v with values, %v without", took[0], took[1])
+	}
+}
+
 // Clone takes the time of its launch, which reads rows of a slice with gaps between them.
 func TestCloneTakesTime(t *testing.T) {
 	var took [2]torch.Time
