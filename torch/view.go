@@ -59,12 +59,12 @@ func (x *Tensor) Narrow(dim, start, length int) *Tensor {
 }
 
 func (x *Tensor) narrow(op string, dim, start, length int) *Tensor {
-	n := x.shape[dim]
+	n, given := x.shape[dim], start
 	if start < 0 {
 		start += n
 	}
 	if start < 0 || length < 0 || start > n-length {
-		panic(misuse(op, "%d elements from %d on of axis %d of %s, which has %d", length, start, dim, x.name, n))
+		panic(misuse(op, "%d elements from %d on of axis %d of %s, which has %d", length, given, dim, x.name, n))
 	}
 	shape := x.Shape()
 	shape[dim] = length

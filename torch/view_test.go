@@ -115,7 +115,7 @@ func TestViewMisuse(t *testing.T) {
 		{func() { x.Narrow(2, 0, 1) }, "torch: Narrow: no axis 2: w (tensor 1) [4 6] f32 has 2"},
 		{func() { x.Narrow(-3, 0, 1) }, "torch: Narrow: no axis -3: w (tensor 1) [4 6] f32 has 2"},
 		{func() { x.Narrow(0, 3, 2) }, "torch: Narrow: 2 elements from 3 on of axis 0 of w (tensor 1) [4 6] f32, which has 4"},
-		{func() { x.Narrow(0, -5, 2) }, "torch: Narrow: 2 elements from -1 on of axis 0 of w (tensor 1) [4 6] f32, which has 4"},
+		{func() { x.Narrow(0, -5, 2) }, "torch: Narrow: 2 elements from -5 on of axis 0 of w (tensor 1) [4 6] f32, which has 4"},
 		{func() { x.Narrow(0, 1, -1) }, "torch: Narrow: -1 elements from 1 on of axis 0 of w (tensor 1) [4 6] f32, which has 4"},
 		{func() { x.Select(1, 6) }, "torch: Select: index 6 of axis 1 of w (tensor 1) [4 6] f32, which has 0 to 5"},
 		{func() { x.Select(1, -7) }, "torch: Select: index -7 of axis 1 of w (tensor 1) [4 6] f32, which has 0 to 5"},
