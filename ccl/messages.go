@@ -49,12 +49,12 @@ func (m *member) exchange() {
 			if x := m.load(m.In(i).Add(at), n); msg.From == msg.To {
 				m.t.Store(m.Out(i).Add(at), x)
 			} else {
-				m.send(ports[i], x)
+				m.Send(ports[i], x)
 			}
 		}
 		for i, msg := range m.Messages {
 			if at, n := m.chunk(msg, round); n > 0 && msg.To == m.Rank && msg.From != msg.To {
-				m.t.Store(m.Out(i).Add(at), m.recv(ports[i], n))
+				m.t.Store(m.Out(i).Add(at), m.Recv(ports[i], n))
 			}
 		}
 	}

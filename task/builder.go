@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/kernbench/kernbench/internal/oplog"
+	"github.com/kernbench/kernbench/topology"
 	"github.com/kernbench/kernbench/torch"
 )
 
@@ -52,6 +53,14 @@ func (b *Builder) Tensor(x *torch.Tensor) *Tensor {
 		panic(misuse("Tensor", "a nil tensor"))
 	case x.Context() != b.ctx:
 		panic(misuse("Tensor", "%v %v is a tensor of another torch.Context", x.Shape(), x.DType()))
+	}
+	if n := len(x.Shape()); n > oplog.MaxRank {
+		panic(misuse("Tensor", "%v %v has %d axes, and tasks have tensors of up to %d: give a View with fewer", x.Shape(), x.DType(), n, oplog.MaxRank))
+	}
+	for of, other := range b.sources {
+		if y, ok := of.(*torch.Tensor); ok && x.SharesMemory(y) {
+			panic(misuse("Tensor", "%v %v shares memory with %v, one being a view: use one of them, or conflicts would not be seen", x.Shape(), x.DType(), other))
+		}
 	}
 	_, _, shape, ok := x.PartOn(b.device)
 	if !ok {
@@ -100,10 +109,22 @@ func After(ids ...ID) Option {
 	return func(t *Task) { t.After = append(t.After, ids...) }
 }
 
-// Group has a task run on so many PEs, which begin at one instant. The kernel is called
-// on each, and tells its members apart by t.ProgramID(0) of t.NumPrograms(0).
-func Group(members int) Option {
-	return func(t *Task) { t.Members = members }
+// Group runs a task on a number of PEs, its members, which begin at one instant. The kernel
+// is called on each, and tells members apart by t.ProgramID(0) of t.NumPrograms(0).
+//
+// neighbors are functions that return neighbour tables, such as torch.Ring, torch.Line and
+// torch.AllPairs. Group calls them with the numbers of the members, which count from 0. The
+// tables join members as those of a launch join PEs, and the members can exchange tiles with
+// t.Send and t.Recv.
+func Group(members int, neighbors ...func(members ...int) []torch.Connection) Option {
+	return func(t *Task) { t.Members, t.Neighbors, t.tables = members, nil, neighbors }
+}
+
+// Buffers chooses the memory of the slots of the queues between the members of a task, tcm,
+// sram or hbm, instead of that of the topology, as torch.Buffers does for a launch. It makes
+// no difference on real ranks.
+func Buffers(kind topology.BufferKind) Option {
+	return func(t *Task) { t.Buffers = kind }
 }
 
 // Submit adds a task: a kernel, its arguments, and what it waits for. Where the runtime
@@ -132,6 +153,9 @@ func (b *Builder) Submit(name string, kernel any, args Args, options ...Option) 
 	}
 	if t.Members < 1 {
 		fail("a group of %d: a task runs on one PE or more", t.Members)
+	}
+	if err := t.join(); err != nil {
+		fail("%v", err)
 	}
 	for _, id := range t.After {
 		if id < 0 || int(id) >= len(p.Tasks) {

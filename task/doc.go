@@ -24,7 +24,8 @@
 // its tasks one after the other. A kernel that touches memory beside the regions of its
 // task is stopped, since nothing would order that. Between ranks there are no edges: tasks
 // put, get, notify and wait, as kernels of different PEs do, and [AtPeers] is a region that
-// a task reaches at other ranks only.
+// a task reaches at other ranks only. Members of a [Group] with a neighbour table also send
+// and receive tiles.
 //
 // # Runtimes
 //
@@ -46,7 +47,8 @@
 // dependencies follow from it (tensormap.go). What is in storage, ready and over is for
 // schedule.go to know, which has no time. On the simulated machine ([Run], sim.go) control
 // cores are models with times (control.go), and a [Result] says who did what when; on real ranks
-// ([RunOn], rank.go) workers take turns. guard.go keeps kernels to their regions on both.
+// ([RunOn], rank.go) workers take turns. guard.go keeps kernels to their regions on both,
+// and neighbors.go has the queues between the members of a group.
 // formula.go has closed forms, for tests and tables.
 //
 // Charts of results are task/chart's, flags internal/cli's. The package imports

@@ -4,6 +4,8 @@ import (
 	"strconv"
 
 	"github.com/kernbench/kernbench/tl"
+	"github.com/kernbench/kernbench/topology"
+	"github.com/kernbench/kernbench/torch"
 )
 
 // Task is one task of a program.
@@ -15,8 +17,12 @@ type Task struct {
 	Scope   int32  // index of the innermost scope in the program, -1 outside of all
 	Depth   int32  // scopes that it is in
 	Line    string // of the orchestration
+	// Neighbors is the queues between the members, which A and B count from 0.
+	Neighbors []torch.Connection
+	Buffers   topology.BufferKind // memory of their slots; "" is that of the topology
 
-	bound *tl.Binding
+	tables []func(members ...int) []torch.Connection // that Neighbors is made of
+	bound  *tl.Binding
 }
 
 // title is the task in messages.

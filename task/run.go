@@ -40,6 +40,9 @@ func Run(ctx *torch.Context, o Options, orchestrate func(b *Builder)) (*Result, 
 			err = p.fits(o.Runtime, o.Config, s.cores)
 		}
 		if err == nil {
+			err = p.portsFit(ctx.Topology().Spec().PE.IPCQ.MaxPorts)
+		}
+		if err == nil {
 			err = l.add(s.add(p, ctx.KeepsLog()), sip)
 		}
 		if err == nil && ctx.LooksForRaces() && !o.Runtime.infers() {
@@ -193,7 +196,7 @@ func (s *simulation) add(p *Program, logged bool) *device {
 	d := &device{
 		simulation: s, schedule: plan, rank: len(s.devices), workers: make([]*machine.Worker, s.cores),
 		free: newFreeCores(s.cores), busy: make([]bool, control), current: make([]Span, s.cores), nextCore: make([]int32, s.cores),
-		firstCore: make([]int32, n), members: make([]int32, n), storedAt: make([]Time, n), readyAt: make([]Time, n),
+		groups: map[ID]*machine.Group{}, firstCore: make([]int32, n), members: make([]int32, n), storedAt: make([]Time, n), readyAt: make([]Time, n),
 	}
 	if logged {
 		d.endOps, d.afterFirst = make([][]oplog.ID, n), map[ID][]oplog.Operand{}

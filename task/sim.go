@@ -30,14 +30,15 @@ type device struct {
 	began   int // workers
 
 	free       freeCores
-	ends       queue[int32] // compute cores whose kernels have ended, and nobody knows it
-	busy       []bool       // control cores that schedule
-	building   bool         // the orchestrator is
-	current    []Span       // by compute core: what it was given
-	nextCore   []int32      // by compute core: the next one of its group, -1 for none
-	firstCore  []int32      // by task
-	members    []int32      // by task: those whose ends are not known
-	storedAt   []Time       // by task
+	ends       queue[int32]          // compute cores whose kernels have ended, and nobody knows it
+	busy       []bool                // control cores that schedule
+	building   bool                  // the orchestrator is
+	current    []Span                // by compute core: what it was given
+	nextCore   []int32               // by compute core: the next one of its group, -1 for none
+	firstCore  []int32               // by task
+	groups     map[ID]*machine.Group // by task: the queues of members that run
+	members    []int32               // by task: those whose ends are not known
+	storedAt   []Time                // by task
 	readyAt    []Time
 	endOps     [][]oplog.ID           // by task, if somebody wants to see the log
 	afterFirst map[ID][]oplog.Operand // what the members of a group began after
@@ -73,6 +74,10 @@ func (s *simulation) Handle(kind sim.Kind, arg uint64) {
 		c := &d.config.Control
 		s.engine.Post(s.engine.Now()+c.ToCompute+c.CoreSwitch, s.event(evBegin, d.rank, 0, n))
 	case evBegin:
+		if err := d.connect(ID(n)); err != nil {
+			s.engine.Stop(err)
+			return
+		}
 		for at := d.firstCore[n]; at >= 0; at = d.nextCore[at] {
 			d.workers[at].Wake()
 		}
@@ -107,6 +112,9 @@ func (s *simulation) serve(w *machine.Worker) {
 			g.begin(m, t, run.Member)
 			g.call(run.Task)
 		})
+		if group := d.groups[run.Task]; group != nil && group.Leave(w) {
+			delete(d.groups, run.Task)
+		}
 		if d.endOps != nil {
 			d.endOps[run.Task] = append(d.endOps[run.Task], w.End(int(run.Task)))
 		}

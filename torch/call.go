@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -63,6 +64,9 @@ func (d *Distributed) call(g *Group, r *request) (*Work, error) {
 	}
 	for _, s := range slices.Concat(r.in, r.out) {
 		s.x.usable(r.collective.String())
+		if r.making == nil || !slices.Contains(r.making.Using, s.x) {
+			s.x.packed(r.collective.String())
+		}
 		if !c.spawned() {
 			d.overRanks(g, s.x)
 		}
@@ -105,7 +109,7 @@ func (c *Context) arrive(k *call, rank int, r *request, number int) (*Work, erro
 	work := &Work{c: c, op: op}
 	if c.stopping { // it never begins
 		for _, s := range r.out {
-			s.x.writer, s.x.work = op, work
+			s.x.wrote(op, work)
 		}
 		return work, nil
 	}
@@ -146,14 +150,14 @@ func (c *Context) arrive(k *call, rank int, r *request, number int) (*Work, erro
 		case k.places != nil:
 			op.touches = append(op.touches, touch{s.x, k.places[rank]})
 		default:
-			op.touches = append(op.touches, touch{s.x, 0})
+			op.touches = append(op.touches, touch{s.x, allParts})
 		}
 	}
 	for _, t := range op.touches {
-		t.x.users.addMessage(op, t.part)
+		t.x.users.addMessage(op, t)
 	}
 	for _, s := range r.out {
-		s.x.writer, s.x.work = op, work
+		s.x.wrote(op, work)
 	}
 	if !r.monitored && (c.spawned() || complete) {
 		c.limit(op, k.group.options.Timeout)
@@ -203,10 +207,12 @@ func (c *Context) form(k *call) error {
 
 // collective makes an operation of a plan; ended is called at its end, if it is wanted.
 func (c *Context) collective(op *operation, p *planned, ended func()) {
+	op.members = p.members
 	c.runs(op, &p.program, func() error { return p.allocate(c, op) }, func(run *machine.Run) {
+		times := rankTimes(run, p.members)
 		c.Collective = Collective{
 			Name: op.name, Algorithm: p.algorithm.Name, Start: run.Start, Crit: run.Critical(), Spread: op.whole().spread(), Lanes: p.lanes,
-			Buffer: string(p.program.Queues.BufferKind),
+			Buffer: string(p.program.Queues.BufferKind), Ranks: times.Ranks, Exec: times.Exec,
 		}
 		if p.inboxes > 0 {
 			c.Collective.Buffer = "inbox"
@@ -228,6 +234,10 @@ type Collective struct {
 	Lanes     int  // that ran side by side
 	// Buffer is the memory of queue slots, or "inbox" if messages went to inboxes in HBM.
 	Buffer string
+	Ranks  []int // that took part, by their numbers in the world, ascending
+	// Exec is how long it ran on each of Ranks: the longest of the rank's PEs. The
+	// longest of all is Crit.
+	Exec []Time
 }
 
 // member is a rank of a collective, with the shards that it has of each tensor.
@@ -237,6 +247,7 @@ type member struct {
 	shards func(span) []shard
 	elems  func(span) int // of what the rank calls its tensor
 	single machine.PEID   // where it runs if it has no tensor
+	part   bool           // its tensor is one shard of a tensor over all ranks
 }
 
 // members is the ranks of a call: the workers, or, where the program drives all of
@@ -257,7 +268,7 @@ func (k *call) members(c *Context) []member {
 			r, place = k.requests[i], k.places[i]
 		}
 		list = append(list, member{
-			request: r, rank: rank, single: machine.PEID(rank),
+			request: r, rank: rank, single: machine.PEID(rank), part: true,
 			shards: func(s span) []shard {
 				held := s.shards[place]
 				held.part, held.copy, held.addend = 0, 0, 0
@@ -269,12 +280,23 @@ func (k *call) members(c *Context) []member {
 	return list
 }
 
+// inParts is how describe says that a tensor is cut.
+var inParts = regexp.MustCompile(` in \d+ parts of \[[\d ]*\]`)
+
 // disagreement finds ranks that called something else than most: all of them if there
 // is no such thing as most.
 func (k *call) disagreement() (guilty []int, err error) {
 	groups := map[string][]int{}
+	sliced := false // views of ranks need not be cut alike
+	for _, r := range k.requests {
+		sliced = sliced || slices.ContainsFunc(slices.Concat(r.in, r.out), func(s span) bool { return s.x.of != nil })
+	}
 	for rank, r := range k.requests {
-		groups[r.what] = append(groups[r.what], rank)
+		what := r.what
+		if sliced {
+			what = inParts.ReplaceAllString(what, "")
+		}
+		groups[what] = append(groups[what], rank)
 	}
 	if len(groups) == 1 {
 		return nil, nil

@@ -116,7 +116,7 @@ func (b *coalescing) add(g *Group, r *request) {
 	for _, earlier := range b.pieces {
 		for _, pair := range [][2][]span{{r.out, earlier.in}, {r.out, earlier.out}, {r.in, earlier.out}} {
 			for _, s := range pair[0] {
-				if slices.ContainsFunc(pair[1], func(t span) bool { return t.x == s.x }) {
+				if slices.ContainsFunc(pair[1], func(t span) bool { return t.x.overlaps(s.x) }) {
 					panic(misuse(r.collective.String(), "%s is used by an earlier collective of the same Coalescing, and these have no order", s.x.name))
 				}
 			}

@@ -12,7 +12,7 @@ import (
 )
 
 // waves makes a rank's tensors of numbers whose sums are rounded, of odd sizes.
-func waves(ctx *torch.Context, rank int, on ...torch.Placement) (list []*torch.Tensor) {
+func waves(ctx *torch.Context, rank int, on ...torch.TensorOption) (list []*torch.Tensor) {
 	for i, n := range []int{1029, 7, 301} {
 		list = append(list, torch.Must(ctx.FromFunc(func(k int) float64 { return math.Sin(float64(k + 31*i + 7*rank)) }, torch.F16, torch.Shape{n}, on...)))
 	}

@@ -33,6 +33,7 @@ type Options struct {
 	Threads  int             // of the data phase; 0 is one for each core
 	Race     bool            // look for races between PEs; implies values' op log
 	KeepLog  bool            // keep the whole op log, to be saved
+	PerRank  bool            // keep the times of every rank of every launch: Report.Launches
 	Limit    Time            // of simulated time, for endless kernels; 0 is 10 s
 	// Stall is how long, by the wall clock, a kernel may compute without an
 	// operation of the tile language before the run is given up; 0 is 10 s.
@@ -65,10 +66,10 @@ type Context struct {
 	trace   *trace.File // that it is recorded to; nil is none
 	tensors int         // made so far
 
-	used     []bool               // PEs that hold a tensor or have run a kernel
-	usedPEs  int                  // how many
-	reserved []func()             // takes back reservations of this computer's memory
-	holding  map[*Tensor][]func() // and those for the values of tensors
+	used     []bool                // PEs that hold a tensor or have run a kernel
+	usedPEs  int                   // how many
+	reserved []func()              // takes back reservations of this computer's memory
+	holding  map[*storage][]func() // and those for the values of tensors
 
 	driver     *worker   // the program itself
 	workers    []*worker // of Spawn, by rank
@@ -121,7 +122,7 @@ func New(ctx context.Context, o Options) (*Context, error) {
 	if o.Flit {
 		fidelity = fabric.Flit
 	}
-	c := &Context{ctx: ctx, options: o, lastUse: map[use]int32{}, messages: map[message][]*call{}, holding: map[*Tensor][]func(){}}
+	c := &Context{ctx: ctx, options: o, lastUse: map[use]int32{}, messages: map[message][]*call{}, holding: map[*storage][]func(){}}
 	how := machine.Options{
 		Fidelity: fidelity, Limit: o.Limit, Log: !o.NoData || o.Race || o.KeepLog,
 		NoLines: !c.KeepsLog(), // nobody but the data phase reads it

@@ -13,17 +13,22 @@ import (
 // become a program of its own: a PE runs one at a time, and messages that begin at one
 // instant would wait for each other.
 func (c *Context) formMessage(k *call, members []member) error {
-	lanes, err := cut(members)
+	lanes, _, err := cut(members)
 	for i := range lanes {
-		if l := &lanes[i]; err == nil && l.pes[0] == l.pes[1] && members[0].rank != members[1].rank {
+		l, self := &lanes[i], members[0].rank == members[1].rank
+		switch {
+		case err != nil:
+		case l.pes[0] == l.pes[1] && !self:
 			err = fmt.Errorf("both ranks are on %v: give each a device of its own with SetDevice", c.m.PE(l.pes[0]))
+		case self && l.in[0][0].va != l.out[1][0].va && l.in[0][0].overlaps(l.out[1][0]):
+			err = fmt.Errorf("%s is sent and %s received into, which share memory: receive into memory of its own", l.in[0][0].x.name, l.out[1][0].x.name)
 		}
 	}
 	if err != nil {
 		return fmt.Errorf("%s: %w", k.op.name, err)
 	}
 	op := k.op
-	op.lanes, op.settings = lanes, k.group.options.Settings
+	op.lanes, op.settings, op.members = lanes, k.group.options.Settings, []int{members[0].rank, members[1].rank}
 	op.begin = func(done sim.Event) error {
 		op.left++
 		if len(c.outbox) == 0 { // others may begin at this instant
@@ -92,17 +97,17 @@ func (c *Context) launchMessages(list []*operation) {
 	p := c.newPlanned(ccl.Direct, ccl.SendRecv, list[0].settings)
 	plan := &ccl.Plan{Collective: ccl.SendRecv, DType: U8} // of any dtype
 	ranks := map[machine.PEID]int{}
-	rank := func(pe machine.PEID) int {
+	rank := func(pe machine.PEID, member int) int {
 		if _, known := ranks[pe]; !known {
 			ranks[pe] = len(ranks)
-			p.program.Targets = append(p.program.Targets, pe)
+			p.program.Targets, p.members = append(p.program.Targets, pe), append(p.members, member)
 		}
 		return ranks[pe]
 	}
 	var in, out []block
 	for _, m := range list {
 		for _, l := range m.lanes {
-			plan.Messages = append(plan.Messages, ccl.Message{From: rank(l.pes[0]), To: rank(l.pes[1]), Count: l.in[0][0].elems * m.tensors[0].dtype.Size()})
+			plan.Messages = append(plan.Messages, ccl.Message{From: rank(l.pes[0], m.members[0]), To: rank(l.pes[1], m.members[1]), Count: l.in[0][0].elems * m.tensors[0].dtype.Size()})
 			in, out = append(in, l.in[0][0]), append(out, l.out[1][0])
 		}
 	}

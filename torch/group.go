@@ -82,8 +82,11 @@ func Algorithm(name string) GroupOption { return func(o *GroupOptions) { o.Algor
 // they are sorted, as PyTorch does.
 func KeepOrder() GroupOption { return func(o *GroupOptions) { o.KeepOrder = true } }
 
-// InitProcessGroup makes the default group: all workers of Spawn, or else as many PEs
-// as ccl.yaml says, and all if it does not.
+// InitProcessGroup makes the default group. The group does its collectives as the defaults
+// of ccl.yaml say, or the entry that they name, unless options say otherwise. Its ranks are
+// all workers of Spawn, whatever world_size is; in a program without Spawn they are the first
+// world_size PEs, or all PEs if ccl.yaml gives no world_size. A group whose queues cannot fit
+// is refused.
 func (d *Distributed) InitProcessGroup(backend string, opts ...GroupOption) error {
 	c := d.c
 	if err := c.operation("InitProcessGroup"); err != nil {
@@ -141,7 +144,7 @@ func (c *Context) join(op string, parent *Group, members []int, o GroupOptions) 
 	}
 	o.KeepOrder = false // the members are in their order
 	if *made == len(*all) || (*all)[*made].options != o {
-		if err := c.checkSettings(op, o.Settings); err != nil {
+		if err := c.checkSettings(op, members, o.Settings); err != nil {
 			return nil, err
 		}
 	}
@@ -169,8 +172,8 @@ func (c *Context) join(op string, parent *Group, members []int, o GroupOptions) 
 	return g, nil
 }
 
-// checkSettings is why a group cannot do its collectives so.
-func (c *Context) checkSettings(op string, settings ccl.Settings) error {
+// checkSettings returns an error if a group of some ranks cannot do its collectives so.
+func (c *Context) checkSettings(op string, members []int, settings ccl.Settings) error {
 	if names := append(ccl.Names(), ccl.Auto); !slices.Contains(names, settings.Algorithm) {
 		return fmt.Errorf("%s: no algorithm %q: there are %s", op, settings.Algorithm, strings.Join(names, ", "))
 	}
@@ -181,7 +184,23 @@ func (c *Context) checkSettings(op string, settings ccl.Settings) error {
 	if room := topology.Bytes(queues.NSlots) * queues.SlotSize; settings.ChunkBytes > room {
 		return fmt.Errorf("%s: chunks of %v, and a queue has %d slots of %v: lower ccl's chunk_bytes to %v", op, settings.ChunkBytes, queues.NSlots, queues.SlotSize, room)
 	}
+	if err := settings.Fit(c.Topology(), c.places(members), queues); err != nil {
+		return fmt.Errorf("%s: %w", op, err)
+	}
 	return nil
+}
+
+// places returns the PEs that ranks are, or, under Spawn, one of each rank's device: tensors
+// say later which PEs hold them.
+func (c *Context) places(ranks []int) []int {
+	if !c.spawned() {
+		return ranks
+	}
+	var pes []int
+	for _, rank := range ranks {
+		pes = append(pes, int(c.m.ID(rank, 0, 0)))
+	}
+	return pes
 }
 
 // NewGroup makes a group of some ranks of the world, sorted unless KeepOrder is given. All

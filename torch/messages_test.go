@@ -117,7 +117,7 @@ func TestMessagesToOneself(t *testing.T) {
 	l, err := spawn(t, n, func(rank int, ctx *torch.Context, dist *torch.Distributed) error {
 		next, prev := (rank+1)%n, (rank+n-1)%n
 		rows := torch.DPPolicy{PE: torch.RowWise, NumCubes: 1, NumPEs: 3}
-		tensor := func(v int, on ...torch.Placement) *torch.Tensor {
+		tensor := func(v int, on ...torch.TensorOption) *torch.Tensor {
 			return torch.Must(ctx.Full(float64(v), torch.F32, torch.Shape{1029}, on...))
 		}
 		got := []*torch.Tensor{tensor(0), tensor(0), tensor(0, rows), tensor(0)}

@@ -107,7 +107,7 @@ func (c *Context) leave(op *operation) {
 		}
 	}
 	for _, t := range op.touches {
-		t.x.users.removeMessage(op, t.part)
+		t.x.users.removeMessage(op, t)
 	}
 	c.passed(op)
 }
@@ -165,9 +165,9 @@ func (c *Context) starting(op *operation) (after []int32) {
 			s.last = next + 1
 		}
 		for _, x := range whole.tensors {
-			last, known := c.lastUse[use{x, s}]
+			last, known := c.lastUse[use{x.storage, s}]
 			note(last, known && last != next)
-			c.lastUse[use{x, s}] = next
+			c.lastUse[use{x.storage, s}] = next
 		}
 	}
 	return after
@@ -176,9 +176,9 @@ func (c *Context) starting(op *operation) (after []int32) {
 // whole returns the operation that an operation is a part of, or is.
 func (op *operation) whole() *operation { return cmp.Or(op.of, op) }
 
-// use is the use of a tensor by the operations of a stream.
+// use is the use of a storage by the operations of a stream.
 type use struct {
-	x *Tensor
+	x *storage
 	s *stream
 }
 

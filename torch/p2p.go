@@ -124,6 +124,7 @@ func (d *Distributed) message(op P2POp, group []*Group, batch bool) (*Work, erro
 		return nil, err
 	}
 	x.usable(what)
+	x.packed(what)
 	self := g.rank
 	if !c.spawned() {
 		self = slices.Index(g.shared.ranks, op.Rank)

@@ -20,6 +20,7 @@ type planned struct {
 	algorithm *ccl.Algorithm
 	lanes     int
 	args      []*ccl.Args  // by rank of the launch
+	members   []int        // the rank in the world of each target
 	inboxes   int          // elements of memory for messages of each, if they do not go through queues
 	work      *Tensor      // that memory
 	staged    [][]block    // by rank of the launch: what is sent, where the same memory is received into
@@ -46,7 +47,10 @@ func (c *Context) plan(k *call, members []member) ([]*planned, error) {
 // and if it is to be chosen does with queues alone if that is wanted.
 func (c *Context) planOne(k *call, members []member, algorithm string, room memory.Bytes, alone bool) (*planned, error) {
 	r, settings := members[0].request, k.group.options.Settings
-	lanes, err := cut(members)
+	lanes, holders, err := cut(members)
+	if err == nil {
+		err = inPlace(r.collective, members, lanes)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -72,6 +76,9 @@ func (c *Context) planOne(k *call, members []member, algorithm string, room memo
 	seen := map[machine.PEID]bool{}
 	for j, plan := range plans {
 		l := &lanes[j]
+		if ports := queues.MaxPorts; a.Inbox == nil && a.Ports(plan) > ports {
+			return nil, ccl.TooManyPorts(a, plan, ports)
+		}
 		if tcm := c.Topology().Spec().PE.TCM.Size; p.fit(plan, tcm) < 0 && room > 0 {
 			return nil, fmt.Errorf("%s has queues of %d slots of %v in TCM, which has %v, beside %v of the kernel that it overlaps with: use fewer or smaller slots (n_slots, slot_size), or another memory for them (buffer_kind)",
 				a.Name, p.program.Queues.NSlots, p.program.Queues.SlotSize, tcm, room)
@@ -79,10 +86,11 @@ func (c *Context) planOne(k *call, members []member, algorithm string, room memo
 		first := len(p.args)
 		for i, pe := range l.pes {
 			if seen[pe] {
-				return nil, fmt.Errorf("two ranks are on %v: give each a device of its own with SetDevice", c.m.PE(pe))
+				return nil, l.crowded(c, i)
 			}
 			seen[pe] = true
 			p.program.Targets = append(p.program.Targets, pe)
+			p.members = append(p.members, holders[i].rank)
 			p.args = append(p.args, &ccl.Args{Plan: plan, Rank: i, First: first, In: pointers(l.in[i], plan.DType), Out: pointers(l.out[i], plan.DType)})
 			if r.collective == ccl.AllToAll {
 				p.staged = append(p.staged, overwritten(l.in[i], l.out[i], i))
@@ -96,6 +104,17 @@ func (c *Context) planOne(k *call, members []member, algorithm string, room memo
 		p.connect()
 	}
 	return p, nil
+}
+
+// crowded returns the error of a lane whose rank i is on the PE of another rank.
+func (l *lane) crowded(c *Context, i int) error {
+	pe := c.m.PE(l.pes[i])
+	for _, b := range slices.Concat(l.in[i], l.out[i]) {
+		if first, last := b.x.sips(); first != last {
+			return fmt.Errorf("two ranks are on %v, since %s lies over SIPs %d to %d: under Spawn a rank is a SIP: lay the tensor out on the device of its rank, or call the collective in a program without Spawn", pe, b.x.name, first, last)
+		}
+	}
+	return fmt.Errorf("two ranks are on %v: give each a device of its own with SetDevice", pe)
 }
 
 func (c *Context) newPlanned(a *ccl.Algorithm, does ccl.Collective, settings ccl.Settings) *planned {
@@ -210,7 +229,7 @@ func (p *planned) allocate(c *Context, op *operation) (err error) {
 // scratch allocates memory on the PEs of the program, until its end.
 func (p *planned) scratch(c *Context, name string, elems []int) (*Tensor, error) {
 	dtype := p.args[0].DType
-	x := &Tensor{ctx: c, name: name, dtype: dtype}
+	x := &Tensor{storage: &storage{}, ctx: c, name: name, dtype: dtype}
 	for i, pe := range p.program.Targets {
 		x.shards = append(x.shards, shard{at: pe, elems: elems[i], bytes: memory.Bytes(elems[i]) * memory.Bytes(dtype.Size())})
 	}

@@ -59,5 +59,5 @@ func TestAnAllToAllOfListsThatOverlap(t *testing.T) {
 		x := []*torch.Tensor{full(ctx, 0, 1), full(ctx, 1, 1), full(ctx, 2, 1), full(ctx, 3, 1)}
 		return dist.AllToAll(x[1:], x[:3])
 	})
-	blames(t, err, []int{0, 1, 2}, "torch: all_to_all: tensor 2 [1] f32 is in both lists, and these differ: receive into the tensors that are sent, in their order, or into others")
+	blames(t, err, []int{0, 1, 2}, "torch: all_to_all: tensor 2 [1] f32 is to be sent and received into, and the lists differ: receive into the tensors that are sent, in their order, or into others")
 }

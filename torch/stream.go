@@ -58,6 +58,7 @@ type operation struct {
 	ready  bool         // to be tried when a stream of it has changed
 	behind []*operation // that wait for this one
 
+	members  []int        // of a collective, the rank in the world of each target; of a message, of its two ends
 	lanes    []lane       // of a message
 	settings ccl.Settings // of its group
 	boxed    bool         // in the outbox

@@ -37,6 +37,8 @@ type mixed struct {
 	on     torch.DPPolicy
 	other  bool // on one PE that is not the first
 	turned bool // rows and columns are exchanged
+
+	before, behind int // rows of a larger tensor, of which it is a slice
 }
 
 func (tr trial) String() string {
@@ -240,6 +242,8 @@ type caller struct {
 	g    *torch.Group
 	rank int // in the group; -1 for all
 	made int // tensors
+
+	around []*torch.Tensor // rows before and behind slices, which have to stay as they are
 }
 
 // inPlace has ranks send blocks of the sizes that they receive.
@@ -278,6 +282,9 @@ func (c *caller) tensor(s slot) (*torch.Tensor, error) {
 		if m.turned {
 			slices.Reverse(shape)
 		}
+		if m.before+m.behind > 0 {
+			return c.slice(m, data, shape, on)
+		}
 	}
 	x, err := c.FromSlice(c.numbers(data), c.dtype, shape, on)
 	if err != nil || c.layout.addends == 1 {
@@ -290,6 +297,23 @@ func (c *caller) tensor(s slot) (*torch.Tensor, error) {
 		}
 	}, x)
 	return x, err
+}
+
+// surroundings is what rows before and behind a slice hold.
+const surroundings = 77
+
+// slice makes the caller's tensor as rows of a larger one.
+func (c *caller) slice(m mixed, data []float64, shape torch.Shape, on torch.Placement) (*torch.Tensor, error) {
+	n := shape[0]
+	whole := slices.Clone(shape)
+	whole[0] += m.before + m.behind
+	all, err := c.Full(surroundings, c.dtype, whole, on)
+	if err != nil {
+		return nil, err
+	}
+	x := all.Narrow(0, m.before, n)
+	c.around = append(c.around, all.Narrow(0, 0, m.before), all.Narrow(0, m.before+n, m.behind))
+	return x, x.CopyFrom(c.numbers(data))
 }
 
 // numbers is numbers as a slice that is exact, and wraps around, in the dtype.
@@ -334,6 +358,11 @@ func (c *caller) do(k call) error {
 		}
 	} else if err := k.sync(x); err != nil {
 		return err
+	}
+	for _, y := range c.around {
+		if err := c.Check("", y, slices.Repeat([]int{surroundings}, y.Numel())); err != nil {
+			return err
+		}
 	}
 	for i := range x {
 		if err := c.Check(fmt.Sprintf("tensor %d of rank %d", i, c.rank), x[i], c.numbers(c.own(after[i]))); err != nil {

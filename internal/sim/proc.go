@@ -79,6 +79,10 @@ func (e *Engine) Go(name string, body func(p *Proc)) *Proc {
 	return p
 }
 
+// Ended returns a process that has ended. It stands for code that is over, in reports of
+// deadlocks, while the process that ran the code has gone on to other code.
+func Ended(name string) *Proc { return &Proc{name: name, state: ended} }
+
 // Name is what the process is called.
 func (p *Proc) Name() string {
 	if p.As != nil {
