@@ -97,7 +97,7 @@ func chart(t *testing.T, bench ...string) string {
 func TestTaskListing(t *testing.T) {
 	const page, source = "docs/tasks.md", "task/example_test.go"
 	var got []string
-	for _, begin := range []string{"package main\n", "// hand puts ", "// give puts ", "// halve halves ", "func main() {\n"} {
+	for _, begin := range []string{"package main\n", "// hand puts ", "// give puts ", "// halve halves ", "func main() {\n", "// ringSum makes "} {
 		got = append(got, listing(t, page, "go", begin))
 	}
 	want := strings.Replace(read(t, source), "package task_test", "package main", 1)
@@ -218,13 +218,37 @@ func TestWorkerListing(t *testing.T) {
 	}
 }
 
-// TestParallelListing holds the worker of tp.md against the example of package tp, and
-// against its Megatron original: a line for a line, but for closing braces and errors.
+// TestHostAPIListings holds the listings of host-api.md, other than that of a bench, against
+// the examples of package torch.
+func TestHostAPIListings(t *testing.T) {
+	const page = "docs/host-api.md"
+	margin := regexp.MustCompile(`(?m)^\s+`)
+	examples, found := margin.ReplaceAllString(read(t, "torch/example_test.go")+read(t, "torch/groups_example_test.go"), ""), 0
+	for _, block := range strings.Split(read(t, page), "```go\n")[1:] {
+		block, _, _ = strings.Cut(block, "```")
+		if strings.HasPrefix(block, "func train(") {
+			continue // of a bench
+		}
+		if found++; !strings.Contains(examples, "\n"+margin.ReplaceAllString(block, "")) {
+			t.Errorf("%s has a listing that the examples of package torch lack:\n%s", page, block)
+		}
+	}
+	if found == 0 {
+		t.Errorf("%s has no listing", page)
+	}
+}
+
+// TestParallelListing holds the workers of tp.md against the examples of package tp, and
+// the first against its Megatron original: a line for a line, but for closing braces and
+// errors.
 func TestParallelListing(t *testing.T) {
 	const page, source = "docs/tp.md", "tp/example_test.go"
 	ours := listing(t, page, "go", "func mlp(")
 	if !strings.Contains(read(t, source), "\n"+ours+"\n") {
 		t.Errorf("mlp in %s is not that of %s:\n%s", page, source, ours)
+	}
+	if step := listing(t, page, "go", "func step("); !strings.Contains(read(t, source), "\n"+step+"\n") {
+		t.Errorf("step in %s is not that of %s:\n%s", page, source, step)
 	}
 	lines := 0
 	for line := range strings.Lines(ours) {

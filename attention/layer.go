@@ -65,6 +65,9 @@ func (l *layer) laid(name string, x *torch.Tensor, rows, cols int, cut bool) err
 	if want := (torch.Shape{rows, cols}); x.Shape().String() != want.String() || x.DType() != l.dtype {
 		return fmt.Errorf("attention: %s %v %v: want %v %v", name, x.DType(), x.Shape(), l.dtype, want)
 	}
+	if !x.IsContiguous() {
+		return fmt.Errorf("attention: %s is a view that is not contiguous: give what Contiguous returns", name)
+	}
 	held := map[int]torch.Shard{}
 	for _, s := range x.Shards() {
 		held[l.ctx.PE(s.SIP, s.Cube, s.PE)] = s

@@ -164,6 +164,7 @@ func TestLaidOut(t *testing.T) {
 		{p, q, k, k, q, ""},
 		{Prefill{Mesh: sip1, Heads: h, Tokens: 16}, q, k, k, q, "does not hold rows 0 to 1 and columns 0 to 8 of it: place it as Mesh.Rows says"},
 		{p, q, matrix(sip0.Rows(), 64), k, q, "attention: keys, as Heads.Spread has them for the lanes, f16 [16 64]: want f16 [16 32]"},
+		{p, q, matrix(torch.OnEach(0), 64).Narrow(1, 8, 32), k, q, "attention: keys, as Heads.Spread has them for the lanes, is a view that is not contiguous: give what Contiguous returns"},
 		{p, matrix(torch.DPPolicy{Cube: torch.RowWise, NumPEs: 4}, 64), k, k, q, "attention: queries: PE"},
 		{p, q, k, k, torch.Must(ctx.Zeros(tl.F32, torch.Shape{16, 64}, sip0.Rows())), "attention: the result f32 [16 64]: want f16 [16 64]"},
 	} {

@@ -23,7 +23,7 @@ type Options struct {
 func (b Bench) Execute(ctx context.Context, o Options) (*Result, error) {
 	o.KeepLog = o.KeepLog || o.Log != ""
 	var err error
-	if o.Params, err = b.params(o.Params); err != nil {
+	if o.Params, err = b.params(o.Params, o.CCL); err != nil {
 		return nil, err
 	}
 	if err := b.folder(&o); err != nil {
@@ -63,6 +63,8 @@ func (b Bench) folder(o *Options) error {
 		return &ParamError{"log", fmt.Errorf(many, b.Name)}
 	case b.Folder != "" && o.Trace != "":
 		return &ParamError{"trace", fmt.Errorf(many, b.Name)}
+	case b.Folder != "" && o.PerRank:
+		return &ParamError{"per-rank", fmt.Errorf(many, b.Name)}
 	case b.Folder != "":
 		o.Folder = cmp.Or(o.Folder, b.Folder)
 	case o.Folder != "":
@@ -87,7 +89,7 @@ func (b Bench) run(c *torch.Context) (err error) {
 func (b Bench) result(c *torch.Context, o Options) (*Result, error) {
 	r := &Result{
 		Bench: b.Name, Crit: c.Report.Crit, Notes: c.Report.Notes, Metrics: c.Report.Metrics,
-		Rows: []Values{}, Artifacts: append([]string{}, c.Report.Files...), Checks: c.Report.Checks,
+		Rows: []Values{}, Artifacts: append([]string{}, c.Report.Files...), Checks: c.Report.Checks, Launches: c.Report.Launches,
 		Config: Config{
 			Version: report.Version, Topology: report.UsedBy(c.Topology().Spec()), Params: o.Params,
 			Fidelity: "train", Data: "on", Check: "none",

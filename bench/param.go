@@ -1,10 +1,13 @@
 package bench
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
 	"strings"
+
+	"github.com/kernbench/kernbench/ccl"
 )
 
 // Param is a parameter of a bench: a flag of kernbench run, and for the bench the
@@ -15,6 +18,9 @@ type Param struct {
 	Default string   `json:"default"`
 	Values  []string `json:"values,omitempty"` // what it may be; empty: any text
 	Output  bool     `json:"-"`                // the value is the name of a file that the bench writes, "" for none
+	// Choose, if it is set, returns the default that a configuration of collectives gives,
+	// and "" if it gives none: then Default holds.
+	Choose func(c *ccl.Config) string `json:"-"`
 }
 
 // same reports whether two parameters of one name can be one flag.
@@ -64,14 +70,17 @@ func (b Bench) checkParams() {
 	}
 }
 
-// params is the values of all parameters: those given, and the defaults.
-func (b Bench) params(given map[string]string) (map[string]string, error) {
+// params returns the values of all parameters: those given, and the defaults.
+func (b Bench) params(given map[string]string, collectives *ccl.Config) (map[string]string, error) {
 	if len(b.Params)+len(given) == 0 {
 		return nil, nil
 	}
 	all := map[string]string{}
 	for _, p := range b.Params {
 		all[p.Name] = p.Default
+		if p.Choose != nil && collectives != nil { // nil is the preset, which gives none
+			all[p.Name] = cmp.Or(p.Choose(collectives), p.Default)
+		}
 		if value, ok := given[p.Name]; ok {
 			all[p.Name] = value
 		}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -134,6 +135,37 @@ func TestUsedCCL(t *testing.T) {
 		r := execute(t, tt.bench, Options{Options: torch.Options{CCL: tt.config}})
 		if diff := cmp.Diff(tt.want, r.Config.CCL); diff != "" {
 			t.Errorf("%s: (-want +got):\n%s", tt.bench.Name, diff)
+		}
+	}
+}
+
+// TestChosenDefault: a configuration of collectives may give the default of a parameter; a value
+// that is given goes before it.
+func TestChosenDefault(t *testing.T) {
+	b := asked
+	b.Params = slices.Clone(asked.Params)
+	note := slices.IndexFunc(b.Params, func(p Param) bool { return p.Name == "note" })
+	b.Params[note].Default, b.Params[note].Choose = "none", (*ccl.Config).DefaultEntry
+	for _, tt := range []struct {
+		defaults string
+		given    map[string]string
+		want     string
+	}{
+		{"", nil, "none"},
+		{"defaults: {algorithm: ring}", nil, "none"},
+		{"defaults: {algorithm: pair}", nil, "pair"},
+		{"defaults: {algorithm: pair}", map[string]string{"note": "mine"}, "mine"},
+	} {
+		o := Options{Options: torch.Options{Params: tt.given}}
+		if tt.defaults != "" {
+			config, err := ccl.Parse("c.yaml", []byte(tt.defaults+"\nalgorithms: {pair: {}}\n"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			o.CCL = config
+		}
+		if got := execute(t, b, o).Config.Params["note"]; got != tt.want {
+			t.Errorf("%q, given %v: the parameter is %q, want %q", tt.defaults, tt.given, got, tt.want)
 		}
 	}
 }

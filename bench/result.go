@@ -21,6 +21,9 @@ type Result struct {
 	Rows      []Values   `json:"rows"`
 	Artifacts []string   `json:"artifacts"` // files written
 	Config    Config     `json:"config"`
+	// Launches is how long every launch and collective ran on each rank, if that was
+	// asked for.
+	Launches []torch.RankTimes `json:"launches,omitempty"`
 
 	Checks []torch.Check `json:"-"` // comparisons with a reference
 	Races  []string      `json:"-"` // pairs of accesses that nothing orders

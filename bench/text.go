@@ -37,6 +37,9 @@ func (r *Result) WriteText(w io.Writer) error {
 			return err
 		}
 	}
+	if err := r.writeLaunches(w); err != nil {
+		return err
+	}
 	metrics := append(Values{torch.Col("crit_ns", r.Crit)}, r.Metrics...)
 	var rows [][]string
 	for _, m := range metrics {
@@ -60,6 +63,21 @@ func (r *Result) WriteText(w io.Writer) error {
 		fmt.Fprintf(w, "written: %s\n", file)
 	}
 	return nil
+}
+
+// writeLaunches writes a table with a row for each rank of each launch, if there are any.
+func (r *Result) writeLaunches(w io.Writer) error {
+	if len(r.Launches) == 0 {
+		return nil
+	}
+	var rows [][]string
+	for i, l := range r.Launches {
+		for j, rank := range l.Ranks {
+			rows = append(rows, []string{strconv.Itoa(i + 1), l.Name, cell(l.Start), strconv.Itoa(rank), cell(l.Exec[j])})
+		}
+	}
+	fmt.Fprintln(w)
+	return report.WriteTable(w, []string{"launch", "name", "start_ns", "rank", "pe_exec_ns"}, rows)
 }
 
 // paramText is the parameters that have a value: "ranks-per=pe".

@@ -19,13 +19,15 @@ func init() {
 bit for bit. Rank r starts with r+1, or with smaller numbers where the dtype could
 not hold all sums of these exactly. A rank is a PE, or with --ranks-per sip a
 device, whose first PE has its tensor; each device is then a worker of Spawn. An
-entry for more ranks than there are is skipped, and a note says so.
+entry for more ranks than there are is skipped, and a note says so. Where
+defaults.algorithm of ccl.yaml names an entry, that entry alone runs unless --algorithm
+says otherwise.
 
 crit_ns is the longest that the all-reduce ran on a PE, spread_ns how far apart its
 PEs could have started.`,
 		Params: []bench.Param{
 			{Name: "ranks-per", Usage: "what a rank is", Default: "pe", Values: []string{"pe", "sip"}},
-			{Name: "algorithm", Usage: "name of an entry of ccl.yaml, or all", Default: "all"},
+			{Name: "algorithm", Usage: "name of an entry of ccl.yaml, or all; not given, the entry that the defaults there name, if they name one", Default: "all", Choose: (*ccl.Config).DefaultEntry},
 			{Name: "dtype", Usage: "type of the elements", Default: "f16", Values: []string{"f16", "bf16", "f32", "i32"}},
 			{Name: "n-elem", Usage: "elements of each rank, instead of as many as ccl.yaml says"},
 		},
@@ -140,7 +142,7 @@ func exactAddends(ranks, limit int) []int {
 
 // allReduce sums tensors that have n_elem times each of the addends, and is what comes
 // out; nil without values.
-func allReduce(ctx *torch.Context, s ccl.Settings, dtype torch.DType, addends []int, on ...torch.Placement) (sum *torch.Array) {
+func allReduce(ctx *torch.Context, s ccl.Settings, dtype torch.DType, addends []int, on ...torch.TensorOption) (sum *torch.Array) {
 	dist := ctx.Distributed()
 	torch.OK(dist.InitProcessGroup(torch.Backend, torch.Settings(s)))
 	x := torch.Must(ctx.FromFunc(func(i int) float64 { return float64(addends[i/s.NElem]) }, dtype, torch.Shape{len(addends) * s.NElem}, on...))

@@ -41,6 +41,7 @@ func elsewhere(ctx *torch.Context, g *topology.Graph, whole bool, run func(on *t
 	}
 	ctx.Report.Crit = max(ctx.Report.Crit, on.Report.Crit)
 	ctx.Report.Checks = append(ctx.Report.Checks, on.Report.Checks...)
+	ctx.Report.Launches = append(ctx.Report.Launches, on.Report.Launches...)
 	if on.Collective.Name != "" {
 		ctx.Collective = on.Collective
 	}

@@ -17,7 +17,8 @@ type Algorithm struct {
 	// neighbour names the rank back.
 	Neighbors func(p *Plan, rank int) []Neighbor
 	// Inbox is the most elements that a rank receives from one neighbour, which is
-	// what it has to have memory for where there are too few ports for queues.
+	// what it has to have memory for where there are too few ports for queues. Without it
+	// the algorithm has queues alone, and a group with too many neighbours is refused.
 	Inbox func(p *Plan) int
 	// Tiles is how many tiles, each as large as a message, the kernel has to have room for
 	// in TCM; 0 is topology.LeastTiles.
@@ -54,7 +55,7 @@ var algorithms []*Algorithm
 // has its name.
 func Register(a *Algorithm) *Algorithm {
 	switch {
-	case a.Name == "" || a.Summary == "" || len(a.Collectives) == 0 || a.Neighbors == nil || a.Inbox == nil || a.Kernel == nil:
+	case a.Name == "" || a.Summary == "" || len(a.Collectives) == 0 || a.Neighbors == nil || a.Kernel == nil:
 		panic(fmt.Sprintf("ccl: algorithm %q is not complete", a.Name))
 	case slices.ContainsFunc(algorithms, func(b *Algorithm) bool { return b.Name == a.Name }):
 		panic(fmt.Sprintf("ccl: two algorithms are called %q", a.Name))

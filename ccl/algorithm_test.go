@@ -136,7 +136,7 @@ func TestKernelsNeedFewTiles(t *testing.T) {
 			e := classic(a, c, ranks, n)
 			e.Chunk, e.Slots, e.Tiles = 512, 8, 32
 			e.queues = topology.IPCQ{}
-			e.Messages = shift(e.Ranks, e.count)
+			e.Messages = shift(e.Ranks, func(int) int { return n })
 			queues, tcm := a.Ports(&e.Plan), 32
 			if tcm += 8 * queues; queues > 8 {
 				queues, tcm = 1, 32 // inboxes need none

@@ -1,8 +1,6 @@
 package ccl
 
 import (
-	"slices"
-
 	"github.com/kernbench/kernbench/tl"
 )
 
@@ -23,7 +21,7 @@ type relay struct {
 }
 
 func (m *member) relay() {
-	r := relay{member: m, cut: newCut(m.Plan, slices.Max(m.Counts))}
+	r := relay{member: m, cut: newCut(m.Plan, m.Largest())}
 	if r.cut.pieces == 0 {
 		return
 	}
@@ -47,13 +45,13 @@ func (r *relay) parcel(at item, hops int) parcel {
 	}
 	p := parcel{from: (r.Rank - hops + r.Ranks) % r.Ranks, arrived: hops == distance}
 	p.to = (p.from + distance) % r.Ranks
-	p.at, p.n = r.cut.piece(r.pair(p.from, p.to), at.segment%r.cut.segments, at.message%r.cut.pieces)
+	p.at, p.n = r.cut.piece(r.Between(p.from, p.to), at.segment%r.cut.segments, at.message%r.cut.pieces)
 	return p
 }
 
 func (r *relay) take(at item) (x tl.Tile) {
 	if p := r.parcel(at, at.step+1); p.n > 0 {
-		x = r.recv(tl.West, p.n)
+		x = r.Recv(tl.West, p.n)
 	}
 	return x
 }
@@ -66,7 +64,7 @@ func (r *relay) pass(at item, x tl.Tile) {
 	if at.step == 0 {
 		x = r.load(r.In(p.to).Add(p.at), p.n)
 	}
-	r.send(tl.East, x)
+	r.Send(tl.East, x)
 }
 
 func (r *relay) keep(at item, x tl.Tile) bool {
@@ -82,7 +80,7 @@ func (r *relay) keep(at item, x tl.Tile) bool {
 // settle copies a piece of the block that a rank has for itself: one by one, because a
 // message is not seen before the stores in front of it have ended.
 func (m *member) settle(c cut, at item) {
-	from, n := c.piece(m.pair(m.Rank, m.Rank), at.segment, at.message)
+	from, n := c.piece(m.Between(m.Rank, m.Rank), at.segment, at.message)
 	if n > 0 {
 		m.t.Store(m.Out(m.Rank).Add(from), m.load(m.In(m.Rank).Add(from), n))
 	}
@@ -93,13 +91,13 @@ func relayInbox(p *Plan) int {
 	load := 0 // of the link into rank 0: what goes to lower ranks
 	for from := range p.Ranks {
 		for to := range from {
-			load += p.pair(from, to)
+			load += p.Between(from, to)
 		}
 	}
 	most := load
 	for rank := range p.Ranks { // the link out of it has not what ends here, but what begins
 		for other := range p.Ranks {
-			load += p.pair(rank, other) - p.pair(other, rank)
+			load += p.Between(rank, other) - p.Between(other, rank)
 		}
 		most = max(most, load)
 	}
@@ -113,14 +111,14 @@ type swap struct {
 }
 
 func (m *member) swap() {
-	x := swap{m, newCut(m.Plan, slices.Max(m.Counts))}
+	x := swap{m, newCut(m.Plan, m.Largest())}
 	schedule{&x, x.cut.segments, 1, x.cut.pieces}.run(m)
 }
 
 func (x *swap) take(at item) (none tl.Tile) {
 	for rank := range x.preceding {
-		if from, n := x.cut.piece(x.pair(rank, x.Rank), at.segment, at.message); n > 0 {
-			x.t.Store(x.Out(rank).Add(from), x.recv(x.port(rank), n))
+		if from, n := x.cut.piece(x.Between(rank, x.Rank), at.segment, at.message); n > 0 {
+			x.t.Store(x.Out(rank).Add(from), x.Recv(x.port(rank), n))
 		}
 	}
 	return none
@@ -128,8 +126,8 @@ func (x *swap) take(at item) (none tl.Tile) {
 
 func (x *swap) pass(at item, _ tl.Tile) {
 	for rank := range x.following {
-		if from, n := x.cut.piece(x.pair(x.Rank, rank), at.segment, at.message); n > 0 {
-			x.send(x.port(rank), x.load(x.In(rank).Add(from), n))
+		if from, n := x.cut.piece(x.Between(x.Rank, rank), at.segment, at.message); n > 0 {
+			x.Send(x.port(rank), x.load(x.In(rank).Add(from), n))
 		}
 	}
 }

@@ -55,7 +55,7 @@ func (b *bucket) number(rank int) (n int) {
 
 // run is so many blocks of an all-reduce from one on.
 func (b *bucket) run(first, count int) block {
-	at, n := b.share(b.count(0))
+	at, n := b.share(b.Count(0))
 	from, _ := part(n, first, b.Ranks)
 	to, last := part(n, first+count-1, b.Ranks)
 	return block{b.In(0).Add(at + from), b.Out(0).Add(at + from), to + last - from}
@@ -184,7 +184,7 @@ func (b *bucket) take(at item) tl.Tile {
 		if x.n == 0 {
 			return tl.Tile{}
 		}
-		return b.recv(d.previous, x.n)
+		return b.Recv(d.previous, x.n)
 	}
 	x, h := b.message(at, k, d.place-2-s)
 	if x.n == 0 {
@@ -200,7 +200,7 @@ func (b *bucket) take(at item) tl.Tile {
 		own = b.release(h)
 		defer b.spend(own)
 	}
-	sum := b.Combine(b.recv(d.previous, x.n), own)
+	sum := b.Combine(b.Recv(d.previous, x.n), own)
 	if k == len(b.dims)-1 && s == d.size()-2 {
 		sum = b.Result(sum)
 	}
@@ -230,22 +230,22 @@ func (b *bucket) pass(at item, tile tl.Tile) {
 	switch {
 	case x.n == 0:
 	case b.turns(at.step) && b.joined != nil:
-		b.send(d.next, b.load(x.out, x.n))
+		b.Send(d.next, b.load(x.out, x.n))
 	case b.turns(at.step):
 		tile = b.release(h)
-		b.send(d.next, tile)
+		b.Send(d.next, tile)
 		b.spend(tile)
 	case at.step > 0:
-		b.send(d.next, tile)
+		b.Send(d.next, tile)
 	case gathers:
 		tile = b.load(x.in, x.n)
-		b.send(d.next, tile)
+		b.Send(d.next, tile)
 		if x.in.Addr != x.out.Addr {
 			b.t.Store(x.out, tile) // the own block is where it belongs, too
 		}
 		b.hold(k, h, tile)
 	default:
-		b.send(d.next, b.addend(x.in, x.n))
+		b.Send(d.next, b.addend(x.in, x.n))
 	}
 }
 

@@ -36,7 +36,7 @@ func (p *Plan) hierarchy() Layout {
 func (p *Plan) trades() bool {
 	const little = 16 << 10 // bytes
 	l := p.hierarchy()
-	return l.W*l.H > 1 && l.wraps() && p.count(0)*p.DType.Size() > little
+	return l.W*l.H > 1 && l.wraps() && p.Count(0)*p.DType.Size() > little
 }
 
 // compass is the ports of a rank in the four directions.
@@ -129,7 +129,7 @@ func rootPaths(p *Plan, device int) []path {
 	list := bothWays(paths(round(p, device)))
 	if p.Layout.Fabric == topology.Torus2D {
 		list = bothWays(p.split(p.alongs(device), 2))
-		if p.count(0) < 64*p.Ranks {
+		if p.Count(0) < 64*p.Ranks {
 			list = paths(p.alongs(device)...)
 		}
 	}
@@ -165,7 +165,7 @@ func centerRootNeighbors(p *Plan, rank int) []Neighbor {
 	})
 }
 
-func centerRootInbox(p *Plan) int { return 2 * p.count(0) }
+func centerRootInbox(p *Plan) int { return 2 * p.Count(0) }
 
 func centerRootKernel(t *tl.PE, a *Args) {
 	m := join(t, a, centerRootNeighbors, centerRootInbox)
@@ -176,7 +176,7 @@ func centerRootKernel(t *tl.PE, a *Args) {
 	b, device := centerTree(a.Plan, a.Rank)
 	c := newClimber(m, b)
 	if !a.trades() {
-		m.play(c.allReduce(a.linear(a.count(0)))...)
+		m.play(c.allReduce(a.linear(a.Count(0)))...)
 		return
 	}
 	sub := *a
@@ -184,12 +184,12 @@ func centerRootKernel(t *tl.PE, a *Args) {
 	if l.cubes() > 1 {
 		sub.In = a.Out // sums of the device
 	}
-	x := newRootExchange(&member{Args: &sub, t: t, lines: m.lines}, rootPaths(sub.Plan, max(0, device)))
+	x := newRootExchange(&member{Args: &sub, Transport: m.Transport}, rootPaths(sub.Plan, max(0, device)))
 	switch {
 	case l.cubes() == 1:
 		x.weave.run()
 	case device == none:
-		m.play(c.downwards(x.chunks), c.upwards(x.chunks, func(_ int, y tl.Tile) { c.send(c.up, y) }, c.up))
+		m.play(c.downwards(x.chunks), c.upwards(x.chunks, func(_ int, y tl.Tile) { c.Send(c.up, y) }, c.up))
 	default:
 		x.between(c)
 	}
@@ -227,7 +227,7 @@ func centerRootCost(p *Plan, n *Network) Time {
 		}
 		return t
 	}
-	segment := tl.CDiv(p.count(0), max(1, of(0).segments))
+	segment := tl.CDiv(p.Count(0), max(1, of(0).segments))
 	memory := 4 * (n.burst() + n.g.Spec().PE.DMA.Setup)
-	return ways(segment) + max(t, ways(p.count(0))) + memory
+	return ways(segment) + max(t, ways(p.Count(0))) + memory
 }

@@ -50,9 +50,9 @@ func (m *member) climb(place tree) {
 	}
 	switch m.Collective {
 	case AllReduce:
-		m.play(c.allReduce(m.linear(m.count(0)))...)
+		m.play(c.allReduce(m.linear(m.Count(0)))...)
 	case Reduce:
-		for at, n := range m.inParts(m.count(0)) {
+		for at, n := range m.inParts(m.Count(0)) {
 			if x := c.reduce(at, n); place.isRoot() {
 				m.t.Store(m.Out(0).Add(at), x)
 			}
@@ -73,29 +73,29 @@ func (m *member) climb(place tree) {
 func (c *climber) reduce(at, n int) tl.Tile {
 	x := c.addend(c.In(0).Add(at), n)
 	for _, child := range c.down {
-		x = c.Combine(x, c.recv(child, n))
+		x = c.Combine(x, c.Recv(child, n))
 	}
 	if c.root {
 		return c.Result(x)
 	}
-	c.send(c.up, x)
+	c.Send(c.up, x)
 	return x
 }
 
 // pass sends a tile to all children.
 func (c *climber) pass(x tl.Tile) {
 	for _, child := range c.down {
-		c.send(child, x)
+		c.Send(child, x)
 	}
 }
 
 func (c *climber) broadcast() {
-	for at, n := range c.inParts(c.count(0)) {
+	for at, n := range c.inParts(c.Count(0)) {
 		var x tl.Tile
 		if c.root {
 			x = c.load(c.In(0).Add(at), n)
 		} else {
-			x = c.recv(c.up, n)
+			x = c.Recv(c.up, n)
 		}
 		c.pass(x)
 		if !c.root || c.In(0).Addr != c.Out(0).Addr {
@@ -108,19 +108,19 @@ func (c *climber) broadcast() {
 // children: the nearest first, so that the way up is never idle.
 func (c *climber) gather() {
 	if c.root {
-		c.copy(c.Out(c.Rank), c.In(0), c.count(c.Rank))
+		c.copy(c.Out(c.Rank), c.In(0), c.Count(c.Rank))
 	} else {
-		for at, n := range c.messages(c.count(c.Rank)) {
-			c.send(c.up, c.load(c.In(0).Add(at), n))
+		for at, n := range c.messages(c.Count(c.Rank)) {
+			c.Send(c.up, c.load(c.In(0).Add(at), n))
 		}
 	}
 	for _, from := range c.below() {
-		for at, n := range c.messages(c.count(from.rank)) {
-			x := c.recv(from.port, n)
+		for at, n := range c.messages(c.Count(from.rank)) {
+			x := c.Recv(from.port, n)
 			if c.root {
 				c.t.Store(c.Out(from.rank).Add(at), x)
 			} else {
-				c.send(c.up, x)
+				c.Send(c.up, x)
 			}
 		}
 	}
@@ -129,20 +129,20 @@ func (c *climber) gather() {
 // scatter is gather in reverse: the farthest block goes first, the own one comes last.
 func (c *climber) scatter() {
 	for _, to := range slices.Backward(c.below()) {
-		for at, n := range c.messages(c.count(to.rank)) {
+		for at, n := range c.messages(c.Count(to.rank)) {
 			if c.root {
-				c.send(to.port, c.load(c.In(to.rank).Add(at), n))
+				c.Send(to.port, c.load(c.In(to.rank).Add(at), n))
 			} else {
-				c.send(to.port, c.recv(c.up, n))
+				c.Send(to.port, c.Recv(c.up, n))
 			}
 		}
 	}
 	if c.root {
-		c.copy(c.Out(0), c.In(c.Rank), c.count(c.Rank))
+		c.copy(c.Out(0), c.In(c.Rank), c.Count(c.Rank))
 		return
 	}
-	for at, n := range c.messages(c.count(c.Rank)) {
-		c.t.Store(c.Out(0).Add(at), c.recv(c.up, n))
+	for at, n := range c.messages(c.Count(c.Rank)) {
+		c.t.Store(c.Out(0).Add(at), c.Recv(c.up, n))
 	}
 }
 
@@ -167,11 +167,11 @@ func (c *climber) below() (list []descendant) {
 func (c *climber) barrier() {
 	x := c.t.Zeros(tl.Shape{1}, c.DType)
 	for _, child := range c.down {
-		c.recv(child, 1)
+		c.Recv(child, 1)
 	}
 	if !c.root {
-		c.send(c.up, x)
-		c.recv(c.up, 1)
+		c.Send(c.up, x)
+		c.Recv(c.up, 1)
 	}
 	c.pass(x)
 }

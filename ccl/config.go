@@ -20,9 +20,19 @@ type Config struct {
 	origin *config.Doc // where each value was written; nil for a config made in Go
 }
 
-// Defaults is what every way to do a collective has. Each key is optional.
+// Defaults is the settings of an entry that does not give them itself. Each key is optional.
 type Defaults struct {
-	Algorithm    string                `yaml:"algorithm,omitempty"`                  // an algorithm of the library, or auto; ring if not given
+	Algorithm AlgorithmOrEntry `yaml:"algorithm,omitempty"` // an algorithm of the library, auto, or an entry of algorithms, whose settings then are the defaults; ring if not given
+	Tuning
+	WorldSize int `yaml:"world_size,omitempty" range:"1..16777216"` // ranks where neither an entry nor a flag gives them; all PEs if not given
+}
+
+// AlgorithmOrEntry is the name of an algorithm of the library, auto, or the name of an entry
+// of ccl.yaml. An algorithm's name means the algorithm, also where an entry has the name too.
+type AlgorithmOrEntry string
+
+// Tuning is the queues and the messages of collectives. Each key is optional.
+type Tuning struct {
 	BufferKind   topology.BufferKind   `yaml:"buffer_kind,omitempty"`                // memory of the receiver that holds queue slots; as in the topology if not given
 	Backpressure topology.Backpressure `yaml:"backpressure,omitempty"`               // what a sender without credit does; as in the topology if not given
 	NSlots       int                   `yaml:"n_slots,omitempty" range:"1..65536"`   // slots of a queue; as in the topology if not given
@@ -34,9 +44,10 @@ type Defaults struct {
 
 // Entry is a way to do a collective, where it differs from the defaults.
 type Entry struct {
-	Defaults
+	Algorithm string `yaml:"algorithm,omitempty"` // an algorithm of the library, or auto; that of the defaults if not given
+	Tuning
 	NElem     *int `yaml:"n_elem,omitempty" range:"0..1099511627776"` // elements of each rank; 32 if not given
-	WorldSize int  `yaml:"world_size,omitempty" range:"1..16777216"`  // ranks; all PEs if not given
+	WorldSize int  `yaml:"world_size,omitempty" range:"1..16777216"`  // ranks; as in the defaults if not given
 }
 
 // Settings is an entry and the defaults in one. Zero values mean: as the topology
@@ -59,14 +70,34 @@ const (
 	defaultElems     = 32
 )
 
-// Named is the settings of a name. With an empty name they are the defaults alone.
+// Named returns the settings of an entry. With an empty name it returns the defaults: those of
+// the entry that defaults.algorithm names, or else the values of defaults alone.
 func (c *Config) Named(name string) (Settings, error) {
-	e, ok := c.Algorithms[name]
-	if !ok && name != "" {
+	e, ok := c.entry(name)
+	if !ok {
 		return Settings{}, fmt.Errorf("no algorithm is named %.60q in %s: there are %s%s",
 			name, cmp.Or(c.Source(), "the configuration"), cmp.Or(strings.Join(c.Names(), ", "), "none"), config.DidYouMean(name, c.Names()))
 	}
 	return c.settings(e), nil
+}
+
+// entry returns the entry of a name, or for "" that of the defaults.
+func (c *Config) entry(name string) (e Entry, ok bool) {
+	if name == "" {
+		name = c.DefaultEntry()
+	}
+	e, ok = c.Algorithms[name]
+	return e, ok || name == ""
+}
+
+// DefaultEntry returns the entry that defaults.algorithm names. It returns "" if that names
+// an algorithm, or is not given.
+func (c *Config) DefaultEntry() string {
+	name := string(c.Defaults.Algorithm)
+	if _, ok := c.Algorithms[name]; !ok || slices.Contains(append(Names(), Auto), name) {
+		return ""
+	}
+	return name
 }
 
 // Names is the names of all entries, in alphabetical order.
@@ -74,6 +105,10 @@ func (c *Config) Names() []string { return slices.Sorted(maps.Keys(c.Algorithms)
 
 func (c *Config) settings(e Entry) Settings {
 	d, elems := c.Defaults, defaultElems
+	algorithm := string(d.Algorithm)
+	if entry := c.DefaultEntry(); entry != "" {
+		algorithm = c.Algorithms[entry].Algorithm
+	}
 	if e.NElem != nil {
 		elems = *e.NElem
 	}
@@ -82,7 +117,7 @@ func (c *Config) settings(e Entry) Settings {
 		root = *cube + 1
 	}
 	return Settings{
-		Algorithm:    cmp.Or(e.Algorithm, d.Algorithm, defaultAlgorithm),
+		Algorithm:    cmp.Or(e.Algorithm, algorithm, defaultAlgorithm),
 		BufferKind:   cmp.Or(e.BufferKind, d.BufferKind),
 		Backpressure: cmp.Or(e.Backpressure, d.Backpressure),
 		NSlots:       cmp.Or(e.NSlots, d.NSlots),
@@ -91,7 +126,7 @@ func (c *Config) settings(e Entry) Settings {
 		ChunkBytes:   cmp.Or(e.ChunkBytes, d.ChunkBytes),
 		RootCube:     root,
 		NElem:        elems,
-		WorldSize:    e.WorldSize,
+		WorldSize:    cmp.Or(e.WorldSize, d.WorldSize),
 	}
 }
 
@@ -103,10 +138,16 @@ func (c *Config) check(errs config.Errors) error {
 			return !e.Kept && strings.HasPrefix(e.Path+".", path+".")
 		})
 	}
-	if len(errs) >= config.MaxErrors || unread("defaults") {
+	found := slices.Clone(errs)
+	if len(errs) >= config.MaxErrors {
 		return errs.Err()
 	}
-	found := slices.Clone(errs)
+	if name, known := string(c.Defaults.Algorithm), append(append(Names(), Auto), c.Names()...); name != "" && !slices.Contains(known, name) {
+		found = append(found, c.origin.Errorf("defaults.algorithm", "unknown word %.60q: write %s%s", name, algorithmOrEntry(), config.DidYouMean(name, known)))
+	}
+	if unread("defaults") {
+		return found.Err()
+	}
 	fits := func(path string, e Entry) {
 		if s := c.settings(e); !s.fits() && !unread(path) && len(found) < config.MaxErrors {
 			found = append(found, c.origin.Errorf(c.latest(path, e),

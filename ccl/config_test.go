@@ -73,6 +73,43 @@ algorithms:
 	}
 }
 
+// TestDefaultEntry: defaults.algorithm names an algorithm or an entry, whose settings then are
+// the defaults; other entries take its algorithm alone.
+func TestDefaultEntry(t *testing.T) {
+	const entries = `
+algorithms:
+  pair: {algorithm: tree, buffer_kind: hbm, n_elem: 5, world_size: 6}
+  plain: {n_slots: 3}
+  ring: {algorithm: mesh, n_elem: 7}
+  auto: {algorithm: mesh}
+`
+	pair := Settings{Algorithm: "tree", BufferKind: topology.BufferHBM, NSlots: 8, NElem: 5, WorldSize: 6}
+	for _, tt := range []struct {
+		defaults, entry string
+		want, plain     Settings // with an empty name, and of the entry plain
+	}{
+		{"{algorithm: pair, n_slots: 8}", "pair", pair, Settings{Algorithm: "tree", NSlots: 3, NElem: 32}},
+		{"{algorithm: plain, world_size: 12}", "plain", Settings{Algorithm: "ring", NSlots: 3, NElem: 32, WorldSize: 12}, Settings{Algorithm: "ring", NSlots: 3, NElem: 32, WorldSize: 12}},
+		{"{algorithm: pair, n_slots: 8, world_size: 12}", "pair", pair, Settings{Algorithm: "tree", NSlots: 3, NElem: 32, WorldSize: 12}},
+		{"{algorithm: ring}", "", Settings{Algorithm: "ring", NElem: 32}, Settings{Algorithm: "ring", NSlots: 3, NElem: 32}},
+		{"{algorithm: auto}", "", Settings{Algorithm: "auto", NElem: 32}, Settings{Algorithm: "auto", NSlots: 3, NElem: 32}},
+		{"{world_size: 12}", "", Settings{Algorithm: "ring", NElem: 32, WorldSize: 12}, Settings{Algorithm: "ring", NSlots: 3, NElem: 32, WorldSize: 12}},
+	} {
+		c, err := Parse("c.yaml", []byte("defaults: "+tt.defaults+entries))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := c.DefaultEntry(); got != tt.entry {
+			t.Errorf("%s: the default entry is %q, want %q", tt.defaults, got, tt.entry)
+		}
+		for name, want := range map[string]Settings{"": tt.want, "plain": tt.plain} {
+			if got, err := c.Named(name); err != nil || got != want {
+				t.Errorf("%s: %q is %+v, %v; want %+v", tt.defaults, name, got, err, want)
+			}
+		}
+	}
+}
+
 func TestNamedUnknown(t *testing.T) {
 	all := strings.Join(Default().Names(), ", ")
 	for _, c := range []struct {
@@ -112,7 +149,7 @@ func TestHash(t *testing.T) {
 	seen := map[string]string{hash(src): src}
 	for _, set := range []string{
 		"defaults.algorithm=tree", "algorithms.a.algorithm=tree", "algorithms.a.n_elem=0", "algorithms.a.world_size=1", "algorithms.b={}",
-		"defaults.buffer_kind=hbm", "defaults.slot_size=4 KiB",
+		"defaults.buffer_kind=hbm", "defaults.slot_size=4 KiB", "defaults={algorithm: a, n_slots: 2}", "defaults.world_size=12",
 	} {
 		h := hash(src, set)
 		if other, ok := seen[h]; ok {
@@ -128,8 +165,8 @@ func TestHash(t *testing.T) {
 func TestYAML(t *testing.T) {
 	elems := 0
 	c := &Config{
-		Defaults:   Defaults{NSlots: 8},
-		Algorithms: map[string]Entry{"b": {}, "a": {Defaults: Defaults{SlotSize: topology.KiB}, NElem: &elems}},
+		Defaults:   Defaults{Tuning: Tuning{NSlots: 8}},
+		Algorithms: map[string]Entry{"b": {}, "a": {Tuning: Tuning{SlotSize: topology.KiB}, NElem: &elems}},
 	}
 	const want = "defaults:\n  n_slots: 8\nalgorithms:\n  a:\n    slot_size: 1 KiB\n    n_elem: 0\n  b: {}\n"
 	if diff := cmp.Diff(want, string(c.YAML())); diff != "" {

@@ -1,8 +1,6 @@
 package ccl
 
 import (
-	"slices"
-
 	"github.com/kernbench/kernbench/tl"
 )
 
@@ -39,17 +37,11 @@ func directNeighbors(p *Plan, rank int) (list []Neighbor) {
 func directInbox(p *Plan) int {
 	switch p.Collective {
 	case AllReduce:
-		return 2 * tl.CDiv(p.count(0), p.Ranks)
+		return 2 * tl.CDiv(p.Count(0), p.Ranks)
 	case Reduce, Broadcast:
-		return p.count(0)
-	case SendRecv:
-		most := 0
-		for _, m := range p.Messages {
-			most = max(most, m.Count)
-		}
-		return most
+		return p.Count(0)
 	}
-	return slices.Max(p.Counts)
+	return p.Largest()
 }
 
 func directKernel(t *tl.PE, a *Args) {
@@ -94,7 +86,7 @@ func (d *direct) take(at item) (x tl.Tile) {
 	if d.gathered(at) >= 0 {
 		for rank := range d.preceding {
 			if b := d.piece(at, rank); b.n > 0 {
-				d.t.Store(b.out, d.recv(d.port(rank), b.n))
+				d.t.Store(b.out, d.Recv(d.port(rank), b.n))
 			}
 		}
 		return x
@@ -110,7 +102,7 @@ func (d *direct) take(at item) (x tl.Tile) {
 		}
 		y := own
 		if rank != d.Rank {
-			y = d.recv(d.port(rank), b.n)
+			y = d.Recv(d.port(rank), b.n)
 		}
 		if rank > 0 {
 			y = d.Combine(x, y)
@@ -128,7 +120,7 @@ func (d *direct) pass(at item, x tl.Tile) {
 	if d.gathered(at) < 0 {
 		for rank := range d.following {
 			if b := d.piece(at, rank); b.n > 0 {
-				d.send(d.port(rank), d.first(b))
+				d.Send(d.port(rank), d.first(b))
 			}
 		}
 		return
@@ -141,7 +133,7 @@ func (d *direct) pass(at item, x tl.Tile) {
 		x = d.first(b)
 	}
 	for rank := range d.following {
-		d.send(d.port(rank), x)
+		d.Send(d.port(rank), x)
 	}
 	if d.does == AllGather {
 		d.stay(b, x)

@@ -1,8 +1,6 @@
 package ccl
 
 import (
-	"slices"
-
 	"github.com/kernbench/kernbench/internal/sim"
 	"github.com/kernbench/kernbench/tl"
 )
@@ -66,13 +64,13 @@ func directCost(p *Plan, n *Network) Time {
 	case p.Collective.Rooted():
 		return n.climbed(p, func(rank int) branch { return star(p, rank).branch() })
 	case p.Collective == AllReduce:
-		return n.straight(p, 2, 1, tl.CDiv(p.count(0), p.Ranks))
+		return n.straight(p, 2, 1, tl.CDiv(p.Count(0), p.Ranks))
 	case p.Collective == ReduceScatter:
-		return n.straight(p, 1, 1, slices.Max(p.Counts))
+		return n.straight(p, 1, 1, p.Largest())
 	case p.Collective == SendRecv:
 		return n.messages(p)
 	}
-	return n.straight(p, 1, 0, slices.Max(p.Counts))
+	return n.straight(p, 1, 0, p.Largest())
 }
 
 // messages is the cost of single messages: the longest of them alone, or those of the
@@ -91,7 +89,7 @@ func (n *Network) messages(p *Plan) (t Time) {
 // relayed is the cost of an all-to-all on a ring: N-1 steps for the first blocks, and the
 // busiest link's blocks behind them.
 func (n *Network) relayed(p *Plan) Time {
-	largest := slices.Max(p.Counts)
+	largest := p.Largest()
 	c := newCut(p, largest)
 	if c.pieces == 0 {
 		return 0

@@ -10,7 +10,7 @@
 // (package torch). Adding an algorithm is one file and one registration.
 //
 // Kernels exchange messages over ports: queues, or inboxes where there are too few
-// ports for that (transport.go). Those that trade blocks, round rings, in pairs or with
+// ports for that. A [Transport] is either, for kernels of authors too. Those that trade blocks, round rings, in pairs or with
 // everyone, are strands: what happens to a message, while a weave says which is next, in
 // one order for all ranks (weave.go, bucket.go, halving.go, trade.go). Those over trees
 // are streams up and down, each of which goes on when it can (stream.go, treeallreduce.go).

@@ -18,7 +18,7 @@ var DoubleTree = Register(&Algorithm{
 		}
 		var down, up []*stream
 		for i := range twins {
-			from, n := part(a.count(0), i, len(twins))
+			from, n := part(a.Count(0), i, len(twins))
 			s := newClimber(m, twins[i].branch(a.Ranks, a.Rank)).allReduce(a.linear(n).from(from))
 			last := len(s) - 1
 			down, up = append(down, s[:last]...), append(up, s[last])
@@ -27,7 +27,7 @@ var DoubleTree = Register(&Algorithm{
 	},
 	Cost: func(p *Plan, n *Network) Time {
 		half := *p
-		half.Counts = []int{tl.CDiv(p.count(0), 2)}
+		half.Counts = []int{tl.CDiv(p.Count(0), 2)}
 		return n.climbed(&half,
 			func(rank int) branch { return twins[0].branch(p.Ranks, rank) },
 			func(rank int) branch { return twins[1].branch(p.Ranks, rank) })

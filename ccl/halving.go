@@ -39,7 +39,7 @@ func partnerNeighbors(p *Plan, rank int) (list []Neighbor) {
 func halvingInbox(p *Plan) int {
 	if p.Collective == AllReduce {
 		blocks := p.halvedBlocks()
-		return 2 * min(blocks, p.Ranks/2) * tl.CDiv(p.count(0), blocks)
+		return 2 * min(blocks, p.Ranks/2) * tl.CDiv(p.Count(0), blocks)
 	}
 	return p.total()
 }
@@ -49,7 +49,7 @@ func halvingInbox(p *Plan) int {
 const leastBlock = 256
 
 // halvedBlocks is how many blocks an all-reduce has. They are the first ranks'.
-func (p *Plan) halvedBlocks() int { return max(1, min(p.Ranks, p.count(0)/leastBlock)) }
+func (p *Plan) halvedBlocks() int { return max(1, min(p.Ranks, p.Count(0)/leastBlock)) }
 
 // halving is a rank at work: a strand whose steps are halves. What has come and is not
 // sent on at once waits in TCM.
@@ -117,7 +117,7 @@ func newHalving(m *member) *halving {
 	}
 	if m.Collective == AllReduce {
 		n := m.halvedBlocks()
-		of := blocks(m.In(0), m.Out(0), m.count(0), n)
+		of := blocks(m.In(0), m.Out(0), m.Count(0), n)
 		h.block = func(rank int) (none block) {
 			if rank < n {
 				return of(rank)
@@ -130,7 +130,7 @@ func newHalving(m *member) *halving {
 
 // largest is the elements of the largest block.
 func (h *halving) largest() int {
-	n := slices.Max(h.Counts)
+	n := h.Largest()
 	if h.Collective == AllReduce {
 		n = tl.CDiv(n, h.halvedBlocks())
 	}
@@ -223,10 +223,10 @@ func (h *halving) take(at item) tl.Tile {
 	case x.n == 0:
 		return tl.Tile{}
 	case s.gathers:
-		return h.recv(s.from, x.n)
+		return h.Recv(s.from, x.n)
 	}
 	own, held := h.own(x, key) // on its way while the message is
-	sum := h.Combine(h.recv(s.from, x.n), own)
+	sum := h.Combine(h.Recv(s.from, x.n), own)
 	if held {
 		h.spend(own)
 	}
@@ -259,7 +259,7 @@ func (h *halving) pass(at item, tile tl.Tile) {
 			delete(h.held, key)
 		}
 	}
-	h.send(s.to, tile)
+	h.Send(s.to, tile)
 	if held {
 		h.spend(tile)
 	}

@@ -77,7 +77,7 @@ func TestHalvingOfAnyRanks(t *testing.T) {
 		}
 		if e.Collective == AllReduce {
 			messages := rapid.IntRange(1, 20).Draw(t, "messages of a block")
-			e.Chunk = max(1, e.count(0)/(e.Ranks*messages))
+			e.Chunk = max(1, e.Count(0)/(e.Ranks*messages))
 			e.queues.SlotSize, e.queues.NSlots = memory.Bytes(e.Chunk*e.DType.Size()), e.Slots
 		}
 		e.Tiles = rapid.SampledFrom([]int{0, 8, 40}).Draw(t, "tiles")

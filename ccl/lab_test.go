@@ -112,7 +112,9 @@ func (e *experiment) counts(rank int) (in, out []int) {
 		}
 		return list
 	}
-	one, all, root := []int{e.count(0)}, every(e.count), rank == e.Root
+	blocks := e.Plan
+	blocks.Collective = AllGather // in a SendRecv a rank's message is as large as its block
+	one, all, root := []int{blocks.Count(0)}, every(blocks.Count), rank == e.Root
 	switch e.Collective {
 	case Reduce:
 		if in = one; root {
@@ -127,8 +129,8 @@ func (e *experiment) counts(rank int) (in, out []int) {
 	case ReduceScatter:
 		return all, all[rank : rank+1]
 	case AllToAll:
-		in = every(func(to int) int { return e.pair(rank, to) })
-		out = every(func(from int) int { return e.pair(from, rank) })
+		in = every(func(to int) int { return e.Between(rank, to) })
+		out = every(func(from int) int { return e.Between(from, rank) })
 	case Gather:
 		if in = all[rank : rank+1]; root {
 			out = all
@@ -138,10 +140,10 @@ func (e *experiment) counts(rank int) (in, out []int) {
 			in = all
 		}
 	case SendRecv: // each rank has a message for the next one
-		e.Messages = shift(e.Ranks, e.count)
+		e.Messages = shift(e.Ranks, blocks.Count)
 		only := func(own int) []int {
 			list := make([]int, e.Ranks)
-			list[own] = e.count(own)
+			list[own] = blocks.Count(own)
 			return list
 		}
 		if e.Ranks > 1 {

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"strings"
 
 	"github.com/kernbench/kernbench/internal/config"
 	"github.com/kernbench/kernbench/topology"
@@ -55,12 +56,24 @@ func decode(d *config.Doc) (*Config, error) {
 	return c, nil
 }
 
-// scalars is the syntax of values: that of the topology, and the names of the
-// algorithms there are by now, or auto, which are the only texts.
+// scalars returns the syntax of values: that of the topology, and the names of the
+// algorithms that are registered by now, or auto, which are the only texts. The name in
+// defaults may be an entry's: [Config.check] looks for it when all entries have been read.
 func scalars() config.Scalars {
 	s := maps.Clone(topology.Scalars())
 	config.DefineWords(s, append(Names(), Auto))
+	config.Define(s, algorithmOrEntry(), func(text string) (AlgorithmOrEntry, error) {
+		if text == "" {
+			return "", fmt.Errorf("unknown word %q: write %s", text, algorithmOrEntry())
+		}
+		return AlgorithmOrEntry(text), nil
+	}, func(v AlgorithmOrEntry) string { return string(v) })
 	return s
+}
+
+// algorithmOrEntry says in errors what defaults.algorithm may be.
+func algorithmOrEntry() string {
+	return "one of " + strings.Join(append(Names(), Auto), ", ") + ", or the name of an entry of algorithms"
 }
 
 // Source is where the configuration was loaded from: a path or "preset default", and
@@ -89,7 +102,8 @@ func (c *Config) YAML() []byte { return config.Encode(c, scalars()) }
 func (c *Config) Hash() string {
 	h := sha256.New()
 	for _, name := range append(c.Names(), "") {
-		fmt.Fprintf(h, "%s %+v\n", name, c.settings(c.Algorithms[name]))
+		e, _ := c.entry(name)
+		fmt.Fprintf(h, "%s %+v\n", name, c.settings(e))
 	}
 	return hex.EncodeToString(h.Sum(nil)[:6])
 }

@@ -93,8 +93,8 @@ func TestBad(t *testing.T) {
 func TestBadSet(t *testing.T) {
 	for _, c := range []struct{ set, want string }{
 		{"defaults.chunk_bytes=1 MiB", ""}, // of no known queue
-		{"defaults.algorithm=5", `--set: defaults.algorithm: unknown word "5": write one of ` + strings.Join(append(Names(), Auto), ", ")},
-		{"defaults.slot=1 KiB", "--set: defaults.slot: unknown key; known here: algorithm, buffer_kind, backpressure, n_slots, slot_size, credit_bytes, chunk_bytes, root_cube; did you mean slot_size?"},
+		{"defaults.algorithm=5", `--set: defaults.algorithm: unknown word "5": write one of ` + strings.Join(append(Names(), Auto), ", ") + ", or the name of an entry of algorithms"},
+		{"defaults.slot=1 KiB", "--set: defaults.slot: unknown key; known here: algorithm, buffer_kind, backpressure, n_slots, slot_size, credit_bytes, chunk_bytes, root_cube, world_size; did you mean slot_size?"},
 		{"algorithms.X={}", `--set: algorithms.X: "X" is not a name: write lower-case words joined by _ or -, such as my_name_2`},
 		{"algorithms=[]", "--set: algorithms: expected a mapping of names, each with a mapping with the keys algorithm, buffer_kind, backpressure, n_slots, slot_size, credit_bytes, chunk_bytes, root_cube, n_elem, world_size, got a list"},
 		{"defaults={n_slots: 4, slot_size: 1 KiB, chunk_bytes: 4096 B}", ""},

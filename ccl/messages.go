@@ -3,10 +3,13 @@ package ccl
 import "github.com/kernbench/kernbench/tl"
 
 // messageNeighbors has a port for each message that a rank sends or receives, in the
-// order of the messages.
+// order of the messages. A message of a rank to itself needs none.
 func messageNeighbors(p *Plan, rank int) (list []Neighbor) {
 	ports := make(map[int]int, 2) // so far, by rank
 	for _, m := range p.Messages {
+		if m.From == m.To {
+			continue
+		}
 		from, to := ports[m.From], ports[m.To]
 		ports[m.From]++
 		ports[m.To]++
@@ -22,26 +25,36 @@ func messageNeighbors(p *Plan, rank int) (list []Neighbor) {
 
 // exchange sends and receives the rank's messages side by side: a chunk of each that it
 // sends, then a chunk of each that it receives. Nobody waits forever: whoever has come
-// least far waits for chunks that others have sent, and they for room that is there.
+// least far waits for chunks that others have sent, and they for room that is there. A chunk
+// of a message to itself is copied when it would be sent.
 func (m *member) exchange() {
 	rounds, port := 0, 0
 	ports := make([]tl.Port, len(m.Messages))
 	for i, msg := range m.Messages {
-		if msg.From == m.Rank || msg.To == m.Rank {
+		if msg.From != m.Rank && msg.To != m.Rank {
+			continue
+		}
+		rounds = max(rounds, tl.CDiv(msg.Count, m.Chunk))
+		if msg.From != msg.To {
 			ports[i] = tl.Numbered(port)
-			rounds = max(rounds, tl.CDiv(msg.Count, m.Chunk))
 			port++
 		}
 	}
 	for round := range rounds {
 		for i, msg := range m.Messages {
-			if at, n := m.chunk(msg, round); n > 0 && msg.From == m.Rank {
-				m.send(ports[i], m.load(m.In(i).Add(at), n))
+			at, n := m.chunk(msg, round)
+			if n == 0 || msg.From != m.Rank {
+				continue
+			}
+			if x := m.load(m.In(i).Add(at), n); msg.From == msg.To {
+				m.t.Store(m.Out(i).Add(at), x)
+			} else {
+				m.Send(ports[i], x)
 			}
 		}
 		for i, msg := range m.Messages {
-			if at, n := m.chunk(msg, round); n > 0 && msg.To == m.Rank {
-				m.t.Store(m.Out(i).Add(at), m.recv(ports[i], n))
+			if at, n := m.chunk(msg, round); n > 0 && msg.To == m.Rank && msg.From != msg.To {
+				m.t.Store(m.Out(i).Add(at), m.Recv(ports[i], n))
 			}
 		}
 	}

@@ -38,8 +38,8 @@ func newNeed(p *Plan, ranks int) *need {
 			n.pairs = append(n.pairs, pairNeed{m.From, m.To, uint64(m.Count)})
 		}
 		n.alike()
-	case len(p.Counts) == 1:
-		n.unit = times(uint64(p.Counts[0]), size)
+	case len(p.Counts) <= 1:
+		n.unit = times(uint64(p.Count(0)), size)
 		if n.whole() {
 			n.noun = ""
 		}
@@ -47,12 +47,12 @@ func newNeed(p *Plan, ranks int) *need {
 		elements()
 		for from := range ranks {
 			for to := range ranks {
-				n.pairs = append(n.pairs, pairNeed{from, to, uint64(p.pair(from, to))})
+				n.pairs = append(n.pairs, pairNeed{from, to, uint64(p.Between(from, to))})
 			}
 		}
 	default:
 		elements()
-		n.weight = func(rank int) uint64 { return uint64(p.Counts[rank]) }
+		n.weight = func(rank int) uint64 { return uint64(p.Count(rank)) }
 		n.total = uint64(p.total())
 	}
 	return n

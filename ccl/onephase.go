@@ -16,14 +16,14 @@ var DirectOnePhase = Register(&Algorithm{
 		if m.alone() {
 			return
 		}
-		all := block{a.In(0), a.Out(0), a.count(0)}
+		all := block{a.In(0), a.Out(0), a.Count(0)}
 		x := onePhase{direct{newTrade(m, ReduceScatter, func(int) block { return all }, a.Ranks, 1)}}
 		x.schedule(&x).run(m)
 	},
-	Cost: func(p *Plan, n *Network) Time { return n.straight(p, 1, 1, p.count(0)) },
+	Cost: func(p *Plan, n *Network) Time { return n.straight(p, 1, 1, p.Count(0)) },
 })
 
-func onePhaseInbox(p *Plan) int { return p.count(0) }
+func onePhaseInbox(p *Plan) int { return p.Count(0) }
 
 // onePhase is a direct reduce-scatter in which the block of every rank is all elements.
 // Everyone combines them in the order of the ranks, and gets the same bits.
@@ -36,6 +36,6 @@ func (x *onePhase) pass(at item, _ tl.Tile) {
 	}
 	tile := x.first(b)
 	for rank := range x.following {
-		x.send(x.port(rank), tile)
+		x.Send(x.port(rank), tile)
 	}
 }

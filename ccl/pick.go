@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/kernbench/kernbench/topology"
 )
@@ -41,25 +42,73 @@ func plainer(a, b *Algorithm) bool {
 	return i >= 0 && (j < 0 || i < j)
 }
 
-// Fits returns an error unless messages can go over the ports of an algorithm: through
-// queues, if these fit into their memory, or to inboxes. In TCM there has to be room for
-// the tiles of the algorithm besides, and for what Room says.
-func (n *Network) Fits(a *Algorithm, p *Plan) error {
-	q, spec, ports := &n.queues, n.g.Spec(), a.Ports(p)
-	tiles := cmp.Or(a.Tiles, topology.LeastTiles)
-	message := 1
-	for _, count := range p.Counts {
-		message = max(message, min(count, p.Chunk))
+// FitError reports that an algorithm does not fit on the PEs of a group.
+type FitError struct {
+	Algorithm string
+	Reason    string        // what the algorithm needs, and what there is
+	fix       func() string // what to change
+}
+
+func (e *FitError) Error() string {
+	text := e.Algorithm + " " + e.Reason
+	if e.fix != nil {
+		text += "; " + e.fix()
 	}
+	return text
+}
+
+// TooManyPorts returns the error of an algorithm that needs a queue to each neighbour, and
+// has more neighbours than a PE has ports. It names the algorithms that do with the ports.
+func TooManyPorts(a *Algorithm, p *Plan, maxPorts int) *FitError {
+	plan := *p
+	return &FitError{a.Name, fmt.Sprintf("needs %d ports, and pe.ipcq.max_ports is %d", a.Ports(p), maxPorts), func() string {
+		fix := "use fewer ranks, or raise pe.ipcq.max_ports"
+		var others []string
+		for _, b := range Algorithms(plan.Collective) {
+			if b.Ports(&plan) <= maxPorts {
+				others = append(others, b.Name)
+			}
+		}
+		if len(others) > 0 {
+			fix += fmt.Sprintf(", or choose an algorithm for %v that needs no more: %s", plan.Collective, strings.Join(others, ", "))
+		}
+		return fix
+	}}
+}
+
+// Fits returns a *FitError unless messages can go over the ports of an algorithm: through
+// queues, if these fit into their memory, or to inboxes, if the algorithm has some. In TCM
+// there has to be room for the tiles of the algorithm besides, and for what Room says.
+func (n *Network) Fits(a *Algorithm, p *Plan) error {
+	// Most often as many queues fit as a PE may have, and need not be counted.
+	if !n.queuesAlone(a) && n.fits(a, p, n.queues.MaxPorts) == nil {
+		return nil
+	}
+	return n.fits(a, p, a.Ports(p))
+}
+
+// queuesAlone reports whether messages of an algorithm cannot go to inboxes.
+func (n *Network) queuesAlone(a *Algorithm) bool { return n.QueuesAlone || a.Inbox == nil }
+
+// fits is Fits for an algorithm that needs some ports.
+func (n *Network) fits(a *Algorithm, p *Plan, ports int) error {
+	q, spec := &n.queues, n.g.Spec()
+	memory := func(format string, args ...any) error {
+		return &FitError{a.Name, fmt.Sprintf(format, args...), func() string {
+			return "use fewer or smaller slots (n_slots, slot_size), another memory for them (buffer_kind), or smaller messages (chunk_bytes)"
+		}}
+	}
+	tiles := cmp.Or(a.Tiles, topology.LeastTiles)
+	message := max(1, min(p.Largest(), p.Chunk))
 	tile := max(leastTile, topology.Bytes(message*p.DType.Size()))
 	tcm := n.Room + topology.Bytes(tiles)*tile
-	text := fmt.Sprintf("%s needs %d × %v of tiles", a.Name, tiles, tile)
+	text := fmt.Sprintf("needs %d × %v of tiles", tiles, tile)
 	if n.Room > 0 {
 		text += fmt.Sprintf(", %v of the kernel that it overlaps with", n.Room)
 	}
 	if ports > q.MaxPorts {
-		if n.QueuesAlone {
-			return fmt.Errorf("%s needs %d ports, and pe.ipcq.max_ports is %d", a.Name, ports, q.MaxPorts)
+		if n.queuesAlone(a) {
+			return TooManyPorts(a, p, q.MaxPorts)
 		}
 	} else if ports > 0 {
 		text += fmt.Sprintf(" and %d ports × %d slots × %v of queues in %s", ports, q.NSlots, q.SlotSize, q.BufferKind)
@@ -68,13 +117,13 @@ func (n *Network) Fits(a *Algorithm, p *Plan) error {
 		case q.BufferKind == topology.BufferTCM:
 			tcm += rings
 		case q.BufferKind == topology.BufferSRAM && sram > spec.Cube.SRAM.Size:
-			return fmt.Errorf("%s, %v for the PEs of a cube, and cube.sram.size is %v", text, sram, spec.Cube.SRAM.Size)
+			return memory("%s, %v for the PEs of a cube, and cube.sram.size is %v", text, sram, spec.Cube.SRAM.Size)
 		case q.BufferKind == topology.BufferHBM && rings > spec.Cube.HBM.SliceSize:
-			return fmt.Errorf("%s, %v, and cube.hbm.slice_size is %v", text, rings, spec.Cube.HBM.SliceSize)
+			return memory("%s, %v, and cube.hbm.slice_size is %v", text, rings, spec.Cube.HBM.SliceSize)
 		}
 	}
 	if tcm > spec.PE.TCM.Size {
-		return fmt.Errorf("%s, %v of TCM, and pe.tcm.size is %v", text, tcm, spec.PE.TCM.Size)
+		return memory("%s, %v of TCM, and pe.tcm.size is %v", text, tcm, spec.PE.TCM.Size)
 	}
 	return nil
 }

@@ -13,8 +13,9 @@ type Plan struct {
 	Factor     float64   // of PremulSum
 	Divisor    int       // of Avg; 0 stands for Ranks, which count addends of one rank too
 	DType      tl.DType
-	// Counts is how many elements a block has: one number for all blocks, one for the
-	// block of each rank, or, of AllToAll, one for each pair: from*Ranks + to.
+	// Counts is how many elements blocks have: one number for all blocks, one for the block
+	// of each rank, or, of AllToAll, one for each pair: from*Ranks + to. The caller of a
+	// collective gives it in whichever form is shortest; algorithms ask Count.
 	Counts   []int
 	Messages []Message // of SendRecv
 	Layout   Layout    // where the ranks lie
@@ -27,29 +28,56 @@ type Plan struct {
 	places []int // of the ranks in it
 }
 
-// Message is elements that one rank has for another.
+// Message is elements that one rank has for another, or copies for itself.
 type Message struct{ From, To, Count int }
 
-// count is the elements of block i.
-func (p *Plan) count(i int) int {
-	if len(p.Counts) == 1 {
+// Count returns how many elements block i has: of AllReduce, Reduce and Broadcast block 0, of
+// AllGather, Gather, ReduceScatter and Scatter the block of rank i, of SendRecv message i, and
+// of AllToAll the block from rank i/Ranks to rank i%Ranks.
+func (p *Plan) Count(i int) int {
+	switch {
+	case p.Collective == SendRecv:
+		return p.Messages[i].Count
+	case len(p.Counts) == 0:
+		return 0
+	case len(p.Counts) == 1:
 		return p.Counts[0]
 	}
 	return p.Counts[i]
 }
 
-// pair is the elements that rank `from` has for rank `to` in AllToAll.
-func (p *Plan) pair(from, to int) int {
-	if len(p.Counts) == 1 {
-		return p.Counts[0]
+// Block returns where block i begins if all blocks lie one after the other, in elements, and
+// how many elements it has.
+func (p *Plan) Block(i int) (from, count int) {
+	count = p.Count(i)
+	if p.Collective != SendRecv && len(p.Counts) <= 1 {
+		return i * count, count
 	}
-	return p.Counts[from*p.Ranks+to]
+	for before := range i {
+		from += p.Count(before)
+	}
+	return from, count
 }
 
-// total is the elements of the blocks of all ranks.
-func (p *Plan) total() (n int) {
-	for rank := range p.Ranks {
-		n += p.count(rank)
+// Between returns how many elements rank from has for rank to in AllToAll.
+func (p *Plan) Between(from, to int) int { return p.Count(from*p.Ranks + to) }
+
+// total returns how many elements the blocks of all ranks have.
+func (p *Plan) total() int {
+	from, count := p.Block(p.Ranks - 1)
+	return from + count
+}
+
+// Largest returns how many elements the largest block has.
+func (p *Plan) Largest() (n int) {
+	if p.Collective == SendRecv {
+		for _, m := range p.Messages {
+			n = max(n, m.Count)
+		}
+		return n
+	}
+	for _, count := range p.Counts {
+		n = max(n, count)
 	}
 	return n
 }
@@ -66,7 +94,7 @@ func (p *Plan) tiles() int {
 //
 // The blocks of In and Out are, by collective:
 //
-//	AllReduce, Reduce, Broadcast   In(0), Out(0)          the elements, Counts[0] of them
+//	AllReduce, Reduce, Broadcast   In(0), Out(0)          the elements, Count(0) of them
 //	AllGather, Gather              In(0), Out(r)          one's own, and that of rank r
 //	ReduceScatter, Scatter         In(r), Out(0)          that for rank r, and one's own
 //	AllToAll                       In(r), Out(r)          that for rank r, and that from it
@@ -83,6 +111,29 @@ type Args struct {
 	// nothing to do with each other may run in one launch.
 	First int
 	// Work is memory for messages where the algorithm has more neighbours than a PE
-	// has ports, a window of the launch; a zero Ptr if it has not.
+	// has ports, a window of the launch, which Connect divides into inboxes; a zero Ptr if
+	// it has not.
 	Work tl.Ptr
+}
+
+// InCount returns how many elements In(block) has.
+func (a *Args) InCount(block int) int {
+	switch a.Collective {
+	case AllGather, Gather:
+		return a.Count(a.Rank)
+	case AllToAll:
+		return a.Between(a.Rank, block)
+	}
+	return a.Count(block)
+}
+
+// OutCount returns how many elements Out(block) has.
+func (a *Args) OutCount(block int) int {
+	switch a.Collective {
+	case ReduceScatter, Scatter:
+		return a.Count(a.Rank)
+	case AllToAll:
+		return a.Between(block, a.Rank)
+	}
+	return a.Count(block)
 }

@@ -59,7 +59,7 @@ func bucketAlgorithm(name, summary string, neighbors func(*Plan, int) []Neighbor
 func bucketInbox(p *Plan) int {
 	switch p.Collective {
 	case AllReduce:
-		return 2 * p.count(0)
+		return 2 * p.Count(0)
 	case AllToAll:
 		return relayInbox(p)
 	}
@@ -172,7 +172,7 @@ func newWeave(m *member, list []path) *weave {
 	var all []*bucket
 	for _, p := range list {
 		b := newBucket(m, p)
-		for _, n := range m.Counts {
+		for _, n := range m.Counts { // each size once
 			_, n = p.share(n)
 			b.largest = max(b.largest, n)
 		}

@@ -18,7 +18,7 @@ type rootExchange struct {
 
 func newRootExchange(m *member, list []path) *rootExchange {
 	w := newWeave(m, list)
-	x := &rootExchange{weave: w, chunks: m.linear(m.count(0)), segment: func(int) int { return 0 }}
+	x := &rootExchange{weave: w, chunks: m.linear(m.Count(0)), segment: func(int) int { return 0 }}
 	x.complete = make([]int, len(w.strands))
 	if w.segments < 2 {
 		return x
@@ -28,7 +28,7 @@ func newRootExchange(m *member, list []path) *rootExchange {
 	x.segment = func(chunk int) int { return chunk / each }
 	x.chunks = func(i int) (at, n int, more bool) {
 		b := w.strands[i%each/(m.Ranks*pieces)].(*bucket)
-		at, n = b.share(m.count(0))
+		at, n = b.share(m.Count(0))
 		at, n = inside(at, n, i/pieces%m.Ranks, m.Ranks)
 		at, n = inside(at, n, i/each*pieces+i%pieces, w.segments*pieces)
 		return at, n, i < each*w.segments
@@ -54,7 +54,7 @@ func (x *rootExchange) between(c *climber) {
 		needs: func(int) (cases []tl.Case, more bool) {
 			a, more = next()
 			if port, waits := x.awaits(a); more && waits {
-				need[0] = c.canRecv(port)
+				need[0] = c.CanRecv(port)
 				cases = need[:]
 			}
 			return cases, more
@@ -72,7 +72,7 @@ func (x *rootExchange) between(c *climber) {
 			_, n, more := x.chunks(i)
 			for _, child := range c.down {
 				if more && n > 0 {
-					cases = c.canSend(cases, child, n)
+					cases = c.CanSend(cases, child, n)
 				}
 			}
 			return cases, more

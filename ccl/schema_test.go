@@ -61,7 +61,11 @@ func (w schemaWriter) of(t reflect.Type, tag reflect.StructTag) *jsonschema.Sche
 		}
 		for _, k := range config.Keys(t) {
 			p := w.of(k.Type, k.Tag)
-			p.Description = w.comments[k.StructField.Name]
+			in := t // the struct that declares the key
+			for _, i := range k.Index[:len(k.Index)-1] {
+				in = in.Field(i).Type
+			}
+			p.Description = w.comments[in.Name()+"."+k.StructField.Name]
 			s.Properties[k.Name] = p
 			s.PropertyOrder = append(s.PropertyOrder, k.Name)
 		}
@@ -93,8 +97,8 @@ func queueSchemas(t *testing.T) map[reflect.Type]*jsonschema.Schema {
 	}
 }
 
-// comments gives the comment of each type and of each field of config.go, as sentences.
-// No two of the fields that are keys have the same name.
+// comments gives the comment of each type of config.go and, as "Type.Field", of each field,
+// as sentences.
 func comments(t *testing.T) map[string]string {
 	file, err := parser.ParseFile(token.NewFileSet(), "config.go", nil, parser.ParseComments)
 	if err != nil {
@@ -108,14 +112,20 @@ func comments(t *testing.T) map[string]string {
 		}
 	}
 	ast.Inspect(file, func(n ast.Node) bool {
-		switch n := n.(type) {
-		case *ast.GenDecl:
-			if typ, ok := n.Specs[0].(*ast.TypeSpec); ok {
-				note(typ.Name.Name, n.Doc)
-			}
-		case *ast.Field:
-			for _, name := range n.Names {
-				note(name.Name, n.Comment)
+		decl, ok := n.(*ast.GenDecl)
+		if !ok {
+			return true
+		}
+		typ, ok := decl.Specs[0].(*ast.TypeSpec)
+		if !ok {
+			return true
+		}
+		note(typ.Name.Name, decl.Doc)
+		if fields, ok := typ.Type.(*ast.StructType); ok {
+			for _, f := range fields.Fields.List {
+				for _, name := range f.Names {
+					note(typ.Name.Name+"."+name.Name, f.Comment)
+				}
 			}
 		}
 		return true
@@ -146,8 +156,9 @@ algorithms:
   mine: {algorithm: tree, buffer_kind: hbm, backpressure: sleep, n_slots: 2, slot_size: 1 MiB, credit_bytes: 1 B, chunk_bytes: 2 MiB, root_cube: 0, n_elem: 0, world_size: 3}
   yours: {}
 `
+	const named = "defaults: {algorithm: mine, world_size: 12}\nalgorithms: {mine: {buffer_kind: hbm}}\n"
 	cases, accepted := 0, 0
-	for _, src := range []string{full, string(defaultFile), string(Default().YAML())} {
+	for _, src := range []string{full, named, string(defaultFile), string(Default().YAML())} {
 		var tree map[string]any
 		if err := yaml.Load([]byte(src), &tree); err != nil {
 			t.Fatal(err)

@@ -69,21 +69,3 @@ func (m *member) pick(streams []*stream) int {
 	}
 	return m.waiting[m.t.Select(m.waits...)]
 }
-
-// canRecv is that a message is there from the neighbour at a port.
-func (m *member) canRecv(port tl.Port) tl.Case {
-	if m.lines == nil {
-		return tl.CanRecv(port)
-	}
-	l := &m.lines[port]
-	return tl.CanSignal(l.inbox, tl.GE, l.received+1)
-}
-
-// canSend appends that there is room for n elements to the neighbour at a port, unless
-// there always is.
-func (m *member) canSend(cases []tl.Case, port tl.Port, n int) []tl.Case {
-	if m.lines != nil {
-		return cases
-	}
-	return append(cases, tl.CanSend(port, tl.Shape{n}, m.DType))
-}

@@ -24,19 +24,19 @@ func (a *Args) blocks() func(int) block {
 	case ReduceScatter:
 		return func(b int) block {
 			if b == a.Rank {
-				return block{a.In(b), a.Out(0), a.count(b)}
+				return block{a.In(b), a.Out(0), a.Count(b)}
 			}
-			return block{in: a.In(b), n: a.count(b)}
+			return block{in: a.In(b), n: a.Count(b)}
 		}
 	case AllGather:
 		return func(b int) block {
 			if b == a.Rank {
-				return block{a.In(0), a.Out(b), a.count(b)}
+				return block{a.In(0), a.Out(b), a.Count(b)}
 			}
-			return block{out: a.Out(b), n: a.count(b)}
+			return block{out: a.Out(b), n: a.Count(b)}
 		}
 	}
-	return blocks(a.In(0), a.Out(0), a.count(0), a.Ranks)
+	return blocks(a.In(0), a.Out(0), a.Count(0), a.Ranks)
 }
 
 // trade is a reduce-scatter, after which each rank has its own block reduced, an

@@ -4,75 +4,117 @@ import (
 	"github.com/kernbench/kernbench/tl"
 )
 
-// member is a rank at work: its arguments, its PE, and the ways to its neighbours.
-//
-// Kernels exchange messages over ports, and never an empty one. Where there are queues
-// a port is one. Where a rank has more neighbours than a PE has ports, messages go to
-// inboxes in the receiver's memory: the sender puts each one behind the one before
-// and then counts it in the receiver's signal of the same number. A kernel uses each
-// element of an inbox once, so that nobody ever waits for room.
+// Transport carries messages between a rank and its neighbours, by port, and never an empty
+// one. Where every rank has a port for each neighbour, a message goes through a queue. Where
+// some rank has more neighbours than a PE has ports, messages go to inboxes in the receiver's
+// memory: the sender puts each message behind the one before and then counts it in the
+// receiver's signal of the same number. Each element of an inbox is used once, so that no
+// sender ever waits for room. A kernel that uses a Transport does not know which it is.
+type Transport struct {
+	t     *tl.PE
+	dtype tl.DType
+	lines []line // by port; none if there are queues
+}
+
+// line is the way to a neighbour and back where there are no queues.
+type line struct {
+	known    bool   // there is a neighbour
+	peer     int    // rank in the launch
+	signal   int    // of the peer
+	out      tl.Ptr // where the next message goes, in the peer's inbox
+	room     int    // elements that are left there
+	in       tl.Ptr // where the next message from there will be
+	inbox    int    // whose signal counts them
+	received int    // messages so far
+}
+
+// Connect returns the transport of a rank, given Neighbors and Inbox of its algorithm.
+func (a *Args) Connect(t *tl.PE, neighbors func(*Plan, int) []Neighbor, inbox func(*Plan) int) *Transport {
+	c := &Transport{t: t, dtype: a.DType}
+	if !a.Work.DType.Valid() {
+		return c
+	}
+	size := inbox(a.Plan)
+	for i, n := range neighbors(a.Plan, a.Rank) {
+		for int(n.Port) >= len(c.lines) {
+			c.lines = append(c.lines, line{})
+		}
+		c.lines[n.Port] = line{
+			known: true, peer: a.First + n.Rank, signal: n.Inbox, out: a.Work.Add(n.Inbox * size), room: size,
+			in: a.Work.Add(i * size), inbox: i,
+		}
+	}
+	return c
+}
+
+// line returns the way to the neighbour at a port.
+func (c *Transport) line(port tl.Port) *line {
+	if port < 0 || int(port) >= len(c.lines) || !c.lines[port].known {
+		c.t.Assert(false, "no port %v: Neighbors of the algorithm gives this rank none", port)
+	}
+	return &c.lines[port]
+}
+
+// Send sends a tile to the neighbour at a port. It waits for room in the queue, if there is
+// one.
+func (c *Transport) Send(port tl.Port, x tl.Tile) {
+	if c.lines == nil {
+		c.t.Send(port, x)
+		return
+	}
+	l, n := c.line(port), x.Dim(0)
+	if n > l.room {
+		c.t.Assert(false, "%d elements to port %v, and the inbox there has room for %d: Inbox of the algorithm has to count all that a neighbour sends", n, port, l.room)
+	}
+	c.t.Put(l.peer, l.out, x)
+	c.t.Notify(l.peer, l.signal, tl.Add, 1)
+	l.out, l.room = l.out.Add(n), l.room-n
+}
+
+// Recv waits for the next message of the neighbour at a port, of n elements, and returns it.
+func (c *Transport) Recv(port tl.Port, n int) tl.Tile {
+	if c.lines == nil {
+		return c.t.Recv(port, tl.Shape{n}, c.dtype)
+	}
+	l := c.line(port)
+	l.received++
+	c.t.WaitSignal(l.inbox, tl.GE, l.received)
+	x := c.t.Load(l.in, tl.Shape{n}, c.dtype)
+	l.in = l.in.Add(n)
+	return x
+}
+
+// CanRecv returns the case, for Select, that a message of the neighbour at a port is there.
+func (c *Transport) CanRecv(port tl.Port) tl.Case {
+	if c.lines == nil {
+		return tl.CanRecv(port)
+	}
+	l := c.line(port)
+	return tl.CanSignal(l.inbox, tl.GE, l.received+1)
+}
+
+// CanSend appends to cases that there is room for n elements to the neighbour at a port. It
+// appends nothing where there always is.
+func (c *Transport) CanSend(cases []tl.Case, port tl.Port, n int) []tl.Case {
+	if c.lines != nil {
+		return cases
+	}
+	return append(cases, tl.CanSend(port, tl.Shape{n}, c.dtype))
+}
+
+// member is a rank at work: its arguments, and the ways to its neighbours.
 type member struct {
 	*Args
-	t     *tl.PE
-	lines []line // by port; none if there are queues
+	Transport
 	spent []tl.Tile
 
 	waits   []tl.Case // of play
 	waiting []int
 }
 
-// line is the way to a neighbour and back where there are no queues.
-type line struct {
-	peer     int    // rank in the launch
-	signal   int    // of the peer
-	out      tl.Ptr // where the next message goes, in the peer's inbox
-	in       tl.Ptr // where the next message from there will be
-	inbox    int    // whose signal counts them
-	received int    // messages so far
-}
-
 // join makes a rank a member, given the neighbours and the inboxes of its algorithm.
 func join(t *tl.PE, a *Args, neighbors func(*Plan, int) []Neighbor, inbox func(*Plan) int) *member {
-	m := &member{Args: a, t: t}
-	if !a.Work.DType.Valid() {
-		return m
-	}
-	size := inbox(a.Plan)
-	for i, n := range neighbors(a.Plan, a.Rank) {
-		for int(n.Port) >= len(m.lines) {
-			m.lines = append(m.lines, line{})
-		}
-		m.lines[n.Port] = line{
-			peer: a.First + n.Rank, signal: n.Inbox, out: a.Work.Add(n.Inbox * size),
-			in: a.Work.Add(i * size), inbox: i,
-		}
-	}
-	return m
-}
-
-// send sends a tile to the neighbour at a port.
-func (m *member) send(port tl.Port, x tl.Tile) {
-	if m.lines == nil {
-		m.t.Send(port, x)
-		return
-	}
-	l := &m.lines[port]
-	m.t.Put(l.peer, l.out, x)
-	m.t.Notify(l.peer, l.signal, tl.Add, 1)
-	l.out = l.out.Add(x.Dim(0))
-}
-
-// recv takes the next message, of n elements, from the neighbour at a port.
-func (m *member) recv(port tl.Port, n int) tl.Tile {
-	if m.lines == nil {
-		return m.t.Recv(port, tl.Shape{n}, m.DType)
-	}
-	l := &m.lines[port]
-	l.received++
-	m.t.WaitSignal(l.inbox, tl.GE, l.received)
-	x := m.load(l.in, n)
-	l.in = l.in.Add(n)
-	return x
+	return &member{Args: a, Transport: *a.Connect(t, neighbors, inbox)}
 }
 
 // spend gives a pinned tile back, but not at once: its room would be the next that is
@@ -102,18 +144,18 @@ func (m *member) copy(to, from tl.Ptr, n int) {
 
 // alone does a collective of one rank, and reports whether it is one.
 func (m *member) alone() bool {
-	if m.Ranks > 1 {
+	if m.Ranks > 1 || m.Collective == SendRecv {
 		return false
 	}
 	switch {
-	case m.Collective == Barrier || m.Collective == SendRecv || m.count(0) == 0:
+	case m.Collective == Barrier || m.Count(0) == 0:
 	case m.Collective.Reduces() && (m.Reduction == PremulSum || m.Reduction == Avg && m.Divisor > 1):
-		for at, n := range m.messages(m.count(0)) {
+		for at, n := range m.messages(m.Count(0)) {
 			x := m.addend(m.In(0).Add(at), n)
 			m.t.Store(m.Out(0).Add(at), m.Result(x))
 		}
 	default:
-		m.copy(m.Out(0), m.In(0), m.count(0))
+		m.copy(m.Out(0), m.In(0), m.Count(0))
 	}
 	return true
 }

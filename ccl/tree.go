@@ -134,5 +134,5 @@ func treeInbox(p *Plan) int {
 	case Barrier:
 		return 1
 	}
-	return p.count(0)
+	return p.Count(0)
 }

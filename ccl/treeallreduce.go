@@ -53,7 +53,7 @@ func (c *climber) allReduce(list chunks) []*stream {
 			c.t.Store(c.Out(0).Add(at), x)
 		}, c.down...)}
 	}
-	up := c.upwards(list, func(_ int, x tl.Tile) { c.send(c.up, x) }, c.up)
+	up := c.upwards(list, func(_ int, x tl.Tile) { c.Send(c.up, x) }, c.up)
 	return []*stream{c.downwards(list), up}
 }
 
@@ -74,10 +74,10 @@ func (c *climber) upwards(list chunks, handOn func(at int, x tl.Tile), to ...tl.
 			own = c.addend(c.In(0).Add(at), n).Pin() // on its way while messages are
 			cases = cases[:0]
 			for _, child := range c.down {
-				cases = append(cases, c.canRecv(child))
+				cases = append(cases, c.CanRecv(child))
 			}
 			for _, port := range to {
-				cases = c.canSend(cases, port, n)
+				cases = c.CanSend(cases, port, n)
 			}
 			return cases, true
 		},
@@ -88,7 +88,7 @@ func (c *climber) upwards(list chunks, handOn func(at int, x tl.Tile), to ...tl.
 			}
 			x := own
 			for _, child := range c.down {
-				x = c.Combine(x, c.recv(child, n))
+				x = c.Combine(x, c.Recv(child, n))
 			}
 			handOn(at, x)
 			c.spend(own)
@@ -108,15 +108,15 @@ func (c *climber) downwards(list chunks) *stream {
 			if n == 0 {
 				return nil, true
 			}
-			cases = append(cases[:0], c.canRecv(c.up))
+			cases = append(cases[:0], c.CanRecv(c.up))
 			for _, child := range c.down {
-				cases = c.canSend(cases, child, n)
+				cases = c.CanSend(cases, child, n)
 			}
 			return cases, true
 		},
 		do: func(i int) {
 			if at, n, _ := list(i); n > 0 {
-				x := c.recv(c.up, n)
+				x := c.Recv(c.up, n)
 				c.pass(x)
 				c.t.Store(c.Out(0).Add(at), x)
 			}

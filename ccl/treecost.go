@@ -10,11 +10,11 @@ import "github.com/kernbench/kernbench/tl"
 // a chunk for each slot in the time until a credit is back; or what the busiest rank has
 // to do for it. In a gather or scatter it is blocks that follow each other.
 func (n *Network) climbed(p *Plan, trees ...func(rank int) branch) Time {
-	chunks := tl.CDiv(p.count(0), p.Chunk)
+	chunks := tl.CDiv(p.Count(0), p.Chunk)
 	if p.Collective == AllReduce || p.Collective == Reduce || p.Collective == Broadcast {
-		chunks = p.parts(p.count(0))
+		chunks = p.parts(p.Count(0))
 	}
-	elems := tl.CDiv(p.count(0), max(1, chunks))
+	elems := tl.CDiv(p.Count(0), max(1, chunks))
 	if p.Collective == Barrier {
 		elems = 1
 	}
@@ -132,7 +132,7 @@ func (t *climbing) carried(tree func(rank int) branch, rank int) int64 {
 	if t.Collective != Gather && t.Collective != Scatter {
 		return t.bytes
 	}
-	n := int64(t.count(rank) * t.DType.Size())
+	n := int64(t.Count(rank) * t.DType.Size())
 	for _, child := range tree(rank).children {
 		n += t.carried(tree, child.Rank)
 	}

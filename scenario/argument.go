@@ -19,6 +19,7 @@ type argument struct {
 	buffer string
 	param  string // that is a word
 	domain string
+	matrix string
 	ctx    bool
 	expr   *expr
 }
@@ -29,6 +30,7 @@ const contextArg = "deviceCtx"
 func (s *Scenario) compileArg(p *problems, path, text string) argument {
 	a := argument{path: path, text: text}
 	name, isDomain := strings.CutPrefix(text, "domain:")
+	matrix, isMatrix := strings.CutPrefix(text, "matrix:")
 	param, isParam := s.Params[text]
 	switch {
 	case p.known(path):
@@ -36,6 +38,10 @@ func (s *Scenario) compileArg(p *problems, path, text string) argument {
 		p.put(p.doc.ErrorIn(path, text, len(text)-len(name), "unknown domain %.60q; domains: %s%s", name, list(s.domains), config.DidYouMean(name, s.domains)))
 	case isDomain:
 		a.domain = name
+	case isMatrix && !slices.Contains(s.file.Matrix, matrix):
+		p.put(p.doc.ErrorIn(path, text, len(text)-len(matrix), "unknown matrix %.60q; signal_matrices: %s%s", matrix, list(s.file.Matrix), config.DidYouMean(matrix, s.file.Matrix)))
+	case isMatrix:
+		a.matrix = matrix
 	case s.buffer(text) >= 0:
 		a.buffer = text
 	case isParam && param.Words != nil:
@@ -47,7 +53,7 @@ func (s *Scenario) compileArg(p *problems, path, text string) argument {
 			break // one of those, for all we know
 		}
 		known := append(append(s.bufferNames(), contextArg), s.names[slotRank:]...)
-		p.at(path, "unknown argument %.60q: write a buffer, an expression, domain:NAME or %s; known here: %s%s", text, contextArg, strings.Join(known, ", "), config.DidYouMean(text, known))
+		p.at(path, "unknown argument %.60q: write a buffer, an expression, domain:NAME, matrix:NAME or %s; known here: %s%s", text, contextArg, strings.Join(known, ", "), config.DidYouMean(text, known))
 	default:
 		a.expr = p.expr(path, exprText(text), s.scope(slotI))
 	}
@@ -86,8 +92,8 @@ func article(noun string) string {
 	return "a " + noun
 }
 
-// arg is the value of an argument: a *Buffer, an int, a float64, a string, a Domain or
-// a comm.Context; nil of one with mistakes.
+// arg is the value of an argument: a *Buffer, an int, a float64, a string, a Domain, a Matrix
+// or a comm.Context; nil of one with mistakes.
 func (pl *Plan) arg(a argument, rank, round int, ctx comm.Context) (any, error) {
 	switch {
 	case a.buffer != "":
@@ -98,6 +104,8 @@ func (pl *Plan) arg(a argument, rank, round int, ctx comm.Context) (any, error) 
 		d := *pl.domain(a.domain)
 		d.Rank = slices.Index(d.Ranks, rank)
 		return d, nil
+	case a.matrix != "":
+		return pl.Windows[0].Matrices[slices.Index(pl.scenario.file.Matrix, a.matrix)], nil
 	case a.ctx:
 		return ctx, nil
 	case a.expr != nil:

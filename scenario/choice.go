@@ -11,10 +11,11 @@ import (
 
 // Choice is what a run wants otherwise than the file says. The zero value is nothing.
 type Choice struct {
-	Ranks   int               `json:"nranks" yaml:"nranks" range:"1..64"`                 // 0 is the file's
+	Ranks   int               `json:"nranks" yaml:"nranks" range:"1..64"`                 // 0 is one for each of Devices, else the file's
 	Root    *int              `json:"root,omitempty" yaml:"root,omitempty" range:"0..63"` // nil is the file's
 	Rounds  int               `json:"rounds" yaml:"rounds" range:"1..10000000"`           // 0 is one
 	Devices string            `json:"devices,omitempty" yaml:"devices,omitempty"`         // such as 0-3 or 0,2,5; "" is the file's
+	Bind    bool              `json:"bind,omitempty" yaml:"bind,omitempty"`               // Devices were named, see Plan.Bind: for choices read from a file, which always has Devices
 	Params  map[string]string `json:"params,omitempty" yaml:"params,omitempty"`           // values, by name
 	Trusted bool              `json:"-"`                                                  // values are not tried: this plan was made before
 	From    *config.Doc       `json:"-"`                                                  // the file that the choice was read from, for the places of mistakes; nil: flags
@@ -23,27 +24,33 @@ type Choice struct {
 // chooseRanks settles the number of ranks, and reports whether there is one.
 func (pl *Plan) chooseRanks(c Choice, p *problems) (ok bool) {
 	s := pl.scenario
+	wrong := func(format string, args ...any) { p.at("nranks", format, args...) }
+	text := fmt.Sprintf("%d: ", s.Ranks)
 	pl.Ranks = s.Ranks
+	switch {
+	case c.Ranks != 0:
+		pl.Ranks, text = c.Ranks, fmt.Sprintf("%d: ", c.Ranks)
+		wrong = func(format string, args ...any) { p.chosen(c, "nranks", "--nranks", fmt.Sprintf(format, args...)) }
+	case c.Devices != "":
+		wrong = func(format string, args ...any) { p.chosen(c, "devices", "-d", fmt.Sprintf(format, args...)) }
+		devices, err := ParseDevices(c.Devices)
+		if err != nil {
+			wrong("%s: %v", c.Devices, err)
+			return false
+		}
+		pl.Ranks, text = len(devices), fmt.Sprintf("%s: nranks is %d, one for each device: ", c.Devices, len(devices))
+	}
 	least, most := 1, MaxRanks
 	if r := s.file.Ranks; r != nil && r.Min > 0 && r.Max >= r.Min {
 		least, most = r.Min, r.Max
 	}
-	wrong := func(n int) string {
-		if least == most {
-			return fmt.Sprintf("%d: the scenario is defined for %d ranks only", n, least)
-		}
-		return fmt.Sprintf("%d: the scenario is defined for %d to %d ranks", n, least, most)
-	}
-	if c.Ranks != 0 {
-		pl.Ranks = c.Ranks
-	}
 	switch {
 	case least <= pl.Ranks && pl.Ranks <= most:
 		return true
-	case c.Ranks != 0:
-		p.chosen(c, "nranks", "--nranks", wrong(c.Ranks))
+	case least == most:
+		wrong("%sthe scenario is defined for %d ranks only", text, least)
 	default:
-		p.at("nranks", "%s", wrong(pl.Ranks))
+		wrong("%sthe scenario is defined for %d to %d ranks", text, least, most)
 	}
 	return false
 }
@@ -84,6 +91,7 @@ func (pl *Plan) chooseParams(c Choice, p *problems) {
 
 func (pl *Plan) chooseDevices(c Choice, p *problems) {
 	text, given := c.Devices, pl.scenario.file.Devices
+	pl.Bind = c.Bind || c.From == nil && (text != "" || given != nil)
 	wrong := func(format string, args ...any) {
 		p.chosen(c, "devices", "-d", fmt.Sprintf("%s: %s", text, fmt.Sprintf(format, args...)))
 	}
@@ -101,6 +109,8 @@ func (pl *Plan) chooseDevices(c Choice, p *problems) {
 	switch {
 	case err != nil:
 		wrong("%v", err)
+	case len(devices) != pl.Ranks && c.Devices != "" && c.From == nil:
+		wrong("%d devices, and --nranks is %d: name a device for each rank, or delete --nranks", len(devices), pl.Ranks)
 	case len(devices) != pl.Ranks:
 		wrong("%d devices for %d ranks: each rank has one of its own", len(devices), pl.Ranks)
 	}
@@ -118,7 +128,7 @@ func (pl *Plan) Params() map[string]string {
 
 // Choice is what makes the same plan of the same file.
 func (pl *Plan) Choice() Choice {
-	c := Choice{Ranks: pl.Ranks, Rounds: pl.Rounds, Params: pl.Params()}
+	c := Choice{Ranks: pl.Ranks, Rounds: pl.Rounds, Bind: pl.Bind, Params: pl.Params()}
 	if pl.scenario.rooted {
 		c.Root = &pl.Root
 	}

@@ -33,6 +33,16 @@ func (s *Scenario) compile(p *problems) {
 	for _, name := range s.domains {
 		s.checkDomain(p, name)
 	}
+	for i, name := range s.file.Matrix {
+		path := fmt.Sprintf("signal_matrices[%d]", i)
+		if p.known(path) {
+			continue
+		}
+		s.checkName(p, path, name)
+		if slices.Contains(s.file.Matrix[:i], name) {
+			p.at(path, "another matrix is called %s: rename one", name)
+		}
+	}
 	sizes := s.scope(slotI, slotRank, slotRound, slotDevice)
 	s.signals = p.optional("signals", s.file.Signals, sizes)
 	s.window = p.optional("window", s.file.Window, sizes)
@@ -105,6 +115,12 @@ func (s *Scenario) compileBuffer(p *problems, i int, sizes scope) {
 	}
 	if b.Offset != nil && b.Placement == Device {
 		p.at(path+".offset", "unused: only buffers in the window have an offset; delete it, or write placement: window")
+	}
+	switch {
+	case b.Staged && b.Placement == Device:
+		p.at(path+".staged", "unused: only buffers in the window are staged; delete it, or write placement: window")
+	case b.Staged && b.Init == nil:
+		p.at(path+".staged", "nothing to stage: the buffer has no init; write one, or delete staged")
 	}
 	if b.Domain != nil && !slices.Contains(s.domains, *b.Domain) {
 		p.at(path+".domain", "unknown domain %.60q; domains: %s%s", *b.Domain, list(s.domains), config.DidYouMean(*b.Domain, s.domains))

@@ -20,28 +20,30 @@
 // # Keys
 //
 //	summary   one line
-//	nranks    how many ranks, if nobody says otherwise
+//	nranks    how many ranks, unless a [Choice] has Ranks or Devices
 //	ranks     {min, max}: for how many it is defined; 1 to 64 if not given
 //	root      the root, if nobody says otherwise; only where something uses it
 //	devices   which device each rank has, such as 0-3 or 0,2,5; from 0 on if not given
 //	params    names with a number, or with words of which the first is the default: ring|tree
 //	signals   how many signals the kernel and the tasks use; none if not given
+//	signal_matrices  names of matrices, each a signal for each pair of ranks; none if not given
 //	window    bytes of each rank's window, signals included; what is needed if not given
 //	domains   names with the ranks that are members, in the order of their ranks there
-//	buffers   name, dtype, shape, placement; init; offset and bytes; domain
+//	buffers   name, dtype, shape, placement; init; staged; offset and bytes; domain
 //	kernel    name, in which $mode is the value of a parameter, and args
 //	tasks     the same of an orchestration; one of the two may be missing
-//	outputs   buffer, golden; ranks: all or root; relative
+//	outputs   buffer, golden; ranks: all or root; relative, absolute
 //
 // A buffer is memory of each rank, or of each member of its domain. Placement window
 // is memory that peers can reach, device is the rank's own. In the window of a rank
 // signals come first, 64 bytes each, in two banks, then the buffers in order, each from
 // a multiple of 64 bytes on, unless offset says where. A domain has a window of its own, without
 // signals. A buffer with init gets it before every round; one without is zero at
-// first, and then what the round before has left.
+// first, and then what the round before has left. The init of a buffer with staged: true goes
+// to memory of the rank's own, from which a phase before the kernel copies it into the window.
 //
 // An output is compared with its golden values, rounded to its dtype, after every
-// round: for equality, or, with relative: 1e-4, as |got - want| <= 1e-4 |want|.
+// round: for equality, or as |got - want| <= absolute + relative |want|.
 //
 // # Expressions
 //
@@ -54,8 +56,9 @@
 // was registered.
 //
 // Arguments are buffers (tl.Ptr of a kernel, *task.Tensor of an orchestration),
-// expressions (numbers), parameters that are words (string), domain:NAME ([Domain]) and
-// deviceCtx ([comm.Context], of which the simulated machine has no addresses).
+// expressions (numbers), parameters that are words (string), domain:NAME ([Domain]),
+// matrix:NAME ([Matrix]) and deviceCtx ([comm.Context], of which the simulated machine has
+// no addresses).
 //
 // # Programs
 //

@@ -21,6 +21,7 @@ type file struct {
 	Devices *deviceText      `yaml:"devices,omitempty"`
 	Params  map[string]Param `yaml:"params,omitempty"`
 	Signals *exprText        `yaml:"signals,omitempty"`
+	Matrix  []string         `yaml:"signal_matrices,omitempty" want:"names such as [sent, taken]"`
 	Window  *exprText        `yaml:"window,omitempty"`
 	Domains map[string][]int `yaml:"domains,omitempty" range:"0..63"`
 	Buffers []bufferText     `yaml:"buffers" want:"a list of buffers, each with name, dtype, shape and placement"`
@@ -40,6 +41,7 @@ type bufferText struct {
 	Shape     []exprText    `yaml:"shape" want:"a list of extents such as [nranks, 64]"`
 	Placement Placement     `yaml:"placement"`
 	Init      *exprText     `yaml:"init,omitempty"`
+	Staged    bool          `yaml:"staged,omitempty"`
 	Offset    *exprText     `yaml:"offset,omitempty"`
 	Bytes     *exprText     `yaml:"bytes,omitempty"`
 	Domain    *string       `yaml:"domain,omitempty" want:"the name of a domain"`
@@ -54,7 +56,8 @@ type outputText struct {
 	Buffer   string    `yaml:"buffer" want:"the name of a buffer"`
 	Golden   exprText  `yaml:"golden"`
 	Ranks    Where     `yaml:"ranks,omitempty"`
-	Relative tolerance `yaml:"relative,omitempty"`
+	Relative tolerance `yaml:"relative,omitempty" aka:"rtol"`
+	Absolute distance  `yaml:"absolute,omitempty" aka:"atol"`
 }
 
 // Placement is where a buffer lies.
@@ -78,7 +81,8 @@ const (
 type (
 	exprText   string
 	deviceText string
-	tolerance  float64
+	tolerance  float64 // a share of the golden value
+	distance   float64 // in units of the golden value
 )
 
 // scalars is the syntax of values that are written as one.
@@ -94,11 +98,18 @@ func scalars() config.Scalars {
 	}, func(t deviceText) string { return string(t) })
 	config.Define(s, "a number such as 1e-4", func(text string) (tolerance, error) {
 		f, err := strconv.ParseFloat(text, 64)
-		if err != nil || f < 0 || f >= 1 || math.IsNaN(f) {
+		if err != nil || !(f >= 0 && f < 1) {
 			return 0, fmt.Errorf("expected a number from 0 to below 1 such as 1e-4, got %.60q", text)
 		}
 		return tolerance(f), nil
 	}, func(t tolerance) string { return fmt.Sprint(float64(t)) })
+	config.Define(s, "a number such as 1e-3", func(text string) (distance, error) {
+		f, err := strconv.ParseFloat(text, 64)
+		if err != nil || !(f >= 0 && f <= math.MaxFloat64) {
+			return 0, fmt.Errorf("expected a number from 0 on such as 1e-3, got %.60q", text)
+		}
+		return distance(f), nil
+	}, func(d distance) string { return fmt.Sprint(float64(d)) })
 	config.DefineWords(s, []Placement{Window, Device})
 	config.DefineWords(s, []Where{AllRanks, AtRoot})
 	return s

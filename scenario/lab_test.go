@@ -34,6 +34,7 @@ outputs:
 func init() {
 	RegisterKernel("copied", func(*tl.PE, tl.Ptr, tl.Ptr, tl.Ptr, int, float32, string, Domain, comm.Context) {})
 	RegisterKernel("samples", func(*tl.PE, tl.Ptr, tl.Ptr, tl.Ptr, tl.Ptr, int, Domain) {})
+	RegisterKernel("notifies_plain", func(*tl.PE, tl.Ptr, tl.Ptr, tl.Ptr, Matrix, Matrix, int) {})
 	RegisterTasks("copied_plain", func(*task.Builder, *task.Tensor, *task.Tensor, int8, comm.Context) {})
 	RegisterTasks("copied_fancy", func(*task.Builder, *task.Tensor, *task.Tensor, float32, comm.Context) {})
 	RegisterTasks("sample_tasks", func(*task.Builder, *task.Tensor, *task.Tensor, *task.Tensor, *task.Tensor, int, Domain) {})

@@ -36,7 +36,7 @@ func (pl *Plan) size(p *problems, x *expr, what string, most int64) int64 {
 // addBuffer computes the shape of a buffer. One with mistakes has none.
 func (pl *Plan) addBuffer(p *problems, i int) {
 	text, x := pl.scenario.file.Buffers[i], pl.scenario.buffers[i]
-	b := &Buffer{Name: text.Name, DType: text.DType, Window: -1, index: i}
+	b := &Buffer{Name: text.Name, DType: text.DType, Window: -1, Staged: text.Staged, index: i}
 	if text.Domain != nil {
 		b.Domain = pl.domain(*text.Domain)
 	}
@@ -67,10 +67,16 @@ func (pl *Plan) addBuffer(p *problems, i int) {
 func (pl *Plan) place(p *problems) {
 	s := pl.scenario
 	pl.Windows = []Memory{{}}
-	if n := pl.size(p, s.signals, "a count", maxSignals); n > 0 {
-		pl.Windows[0].Signals = int(n)
-		pl.Windows[0].Bytes = pl.Windows[0].Data()
+	first := &pl.Windows[0]
+	first.Signals = int(max(0, pl.size(p, s.signals, "a count", maxSignals)))
+	for _, name := range s.file.Matrix {
+		first.Matrices = append(first.Matrices, Matrix{Name: name, First: first.Signals, Ranks: pl.Ranks})
+		first.Signals += pl.Ranks
 	}
+	if first.Signals > maxSignals {
+		p.at("signal_matrices", "%d signals, %d for each matrix, are too many: at most %d, with those of signals", len(first.Matrices)*pl.Ranks, pl.Ranks, maxSignals)
+	}
+	first.Bytes = first.Data()
 	for i := range pl.Domains {
 		pl.Windows = append(pl.Windows, Memory{Domain: &pl.Domains[i]})
 	}

@@ -15,6 +15,7 @@ type Plan struct {
 	Name                string
 	Ranks, Root, Rounds int
 	Devices             []int // by rank
+	Bind                bool  // Devices were named: ranks that are processes are bound to the cores of these numbers
 	Windows             []Memory
 	Domains             []Domain // in alphabetical order; Rank is -1
 	Buffers             []*Buffer
@@ -35,9 +36,10 @@ const mostRounds = 10_000_000
 
 // Memory is a window that ranks share: that of all, or of a domain.
 type Memory struct {
-	Domain  *Domain // nil: all ranks
-	Signals int     // that a kernel has; each lies in the window SignalBanks times
-	Bytes   int64   // of each rank's part, signals included
+	Domain   *Domain  // nil: all ranks
+	Signals  int      // that a kernel has; each lies in the window SignalBanks times
+	Matrices []Matrix // the last of these signals
+	Bytes    int64    // of each rank's part, signals included
 }
 
 // Data is where the bytes after the signals begin.
@@ -57,6 +59,7 @@ type Buffer struct {
 	Shape  []int
 	Window int   // which of the plan's it lies in; -1: memory of the rank's own
 	Offset int64 // in the window
+	Staged bool  // inputs begin in memory of the rank's own, and are copied into the window before each round
 	Domain *Domain
 
 	index int
@@ -80,7 +83,10 @@ func (b *Buffer) On(rank int) bool { return b.Domain == nil || slices.Contains(b
 // Output is a buffer whose values are compared.
 type Output struct {
 	*Buffer
-	Relative float64 // largest difference as a share of what is wanted; 0: no bit differs
+
+	// An element may differ from the golden value by Absolute + Relative·|golden value|.
+	// If both are 0, no bit differs.
+	Relative, Absolute float64
 
 	index int
 	at    Where
@@ -143,7 +149,7 @@ func (s *Scenario) plan(c Choice, p *problems) *Plan {
 	pl.place(p)
 	for i, o := range s.file.Outputs {
 		if k := s.buffer(o.Buffer); k >= 0 {
-			pl.Outputs = append(pl.Outputs, &Output{Buffer: pl.Buffers[k], Relative: float64(o.Relative), index: i, at: o.Ranks, root: pl.Root})
+			pl.Outputs = append(pl.Outputs, &Output{Buffer: pl.Buffers[k], Relative: float64(o.Relative), Absolute: float64(o.Absolute), index: i, at: o.Ranks, root: pl.Root})
 		}
 	}
 	pl.Kernel, pl.Func = pl.settle(p, &s.kernel)
@@ -170,12 +176,17 @@ func (pl *Plan) domain(name string) *Domain {
 	return nil
 }
 
+// Staged reports whether any buffer is staged.
+func (pl *Plan) Staged() bool {
+	return slices.ContainsFunc(pl.Buffers, func(b *Buffer) bool { return b.Staged })
+}
+
 // Rooted reports whether the scenario has a root: something in the file uses it, or the file
 // names one for its functions.
 func (pl *Plan) Rooted() bool { return pl.scenario.rooted }
 
 // Args is what the kernel is given at a rank in a round: a *Buffer for each tl.Ptr, and
-// numbers, texts, a [Domain] or the context as they are.
+// numbers, texts, a [Domain], a [Matrix] or the context as they are.
 func (pl *Plan) Args(rank, round int, ctx comm.Context) ([]any, error) {
 	return pl.args(&pl.scenario.kernel, rank, round, ctx)
 }

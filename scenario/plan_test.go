@@ -141,6 +141,106 @@ func TestSameAgain(t *testing.T) {
 	}
 }
 
+// TestRanksOfDevices settles the number of ranks by -d, --nranks and the devices and ranks of
+// the file.
+func TestRanksOfDevices(t *testing.T) {
+	const own = "domains: {even: [0, 2]}"
+	for _, tt := range []struct {
+		more   string // in the file
+		choice Choice
+		want   []int // devices, by rank
+		wrong  string
+	}{
+		{"", Choice{}, []int{0, 1, 2, 3}, ""},
+		{"", Choice{Devices: "0-2"}, []int{0, 1, 2}, ""},
+		{"", Choice{Devices: "5,0,2,7,9"}, []int{5, 0, 2, 7, 9}, ""},
+		{"", Choice{Ranks: 3}, []int{0, 1, 2}, ""},
+		{"", Choice{Ranks: 3, Devices: "6-8"}, []int{6, 7, 8}, ""},
+		{"", Choice{Ranks: 5, Devices: "6-8"}, nil, "-d 6-8: 3 devices, and --nranks is 5: name a device for each rank, or delete --nranks"},
+		{"", Choice{Devices: "0"}, nil, "sample.yaml:3:7: root: rank 1 does not exist: with nranks 1 the ranks are 0 to 0"},
+		{"", Choice{Devices: "0,x"}, nil, "-d 0,x: \"x\" names no devices: write numbers and ranges such as 0-3 or 0,2,5"},
+		{"ranks: {min: 4, max: 4}\n", Choice{Devices: "0-2"}, nil, "-d 0-2: nranks is 3, one for each device: the scenario is defined for 4 ranks only"},
+		{"ranks: {min: 2, max: 4}\n", Choice{Devices: "0-4"}, nil, "-d 0-4: nranks is 5, one for each device: the scenario is defined for 2 to 4 ranks"},
+		{"ranks: {min: 2, max: 4}\n", Choice{Ranks: 5, Devices: "0-4"}, nil, "--nranks 5: the scenario is defined for 2 to 4 ranks"},
+		{"devices: 4-7\n", Choice{}, []int{4, 5, 6, 7}, ""},
+		{"devices: 4-7\n", Choice{Devices: "1-3"}, []int{1, 2, 3}, ""},
+		{"devices: 4-7\n", Choice{Ranks: 3}, nil, "sample.yaml:6:10: devices: 4 devices for 3 ranks: each rank has one of its own"},
+	} {
+		s, err := Parse("sample.yaml", []byte(strings.Replace(sample, own, tt.more+own, 1)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		pl, err := s.Plan(tt.choice)
+		if tt.wrong != "" {
+			if err == nil || !strings.HasPrefix(err.Error(), tt.wrong) {
+				t.Errorf("%q, %+v: got %v, want %s", tt.more, tt.choice, err, tt.wrong)
+			}
+			continue
+		}
+		if err != nil || pl.Ranks != len(tt.want) || !slices.Equal(pl.Devices, tt.want) {
+			t.Fatalf("%q, %+v: got %v, %+v, want devices %v", tt.more, tt.choice, err, pl, tt.want)
+		}
+		if named := tt.choice.Devices != "" || strings.HasPrefix(tt.more, "devices"); pl.Bind != named {
+			t.Errorf("%q, %+v: got bind %v, want %v", tt.more, tt.choice, pl.Bind, named)
+		}
+	}
+}
+
+// TestMatrices places the signals of matrices behind the others, and hands them to kernels.
+func TestMatrices(t *testing.T) {
+	text := strings.NewReplacer("signals: 2\n", "signals: 2\nsignal_matrices: [sent, taken]\n", "tasks: {name: copied_$mode, args: [out, x, rank + round, deviceCtx]}\n", "",
+		`kernel: {name: copied, args: [x, half, out, count, 0.5, mode, "domain:even", deviceCtx]}`, `kernel: {name: notifies_$mode, args: [x, half, out, "matrix:taken", "matrix:sent", count]}`,
+		`"domain:even", deviceCtx`, "").Replace(sample)
+	for _, ranks := range []int{3, 5, 64} {
+		pl := plan(t, text, Choice{Ranks: ranks})
+		sent, taken := Matrix{"sent", 2, ranks}, Matrix{"taken", 2 + ranks, ranks}
+		w := pl.Windows[0]
+		if diff := cmp.Diff([]Matrix{sent, taken}, w.Matrices); diff != "" || w.Signals != 2+2*ranks {
+			t.Errorf("%d ranks: %d signals, want %d; matrices (-want +got):\n%s", ranks, w.Signals, 2+2*ranks, diff)
+		}
+		if want := int64(2 * (2 + 2*ranks) * 64); w.Data() != want || pl.Buffers[0].Offset != want {
+			t.Errorf("%d ranks: signals have %d bytes and x begins at %d, want %d", ranks, w.Data(), pl.Buffers[0].Offset, want)
+		}
+		for rank := range ranks {
+			args, err := pl.Args(rank, 0, comm.Context{})
+			if err != nil || args[3] != taken || args[4] != sent {
+				t.Errorf("rank %d of %d: got %v, %v, want the same matrices at every rank", rank, ranks, args, err)
+			}
+			if got := taken.From(rank); got != 2+ranks+rank {
+				t.Errorf("from rank %d of %d: got signal %d, want %d", rank, ranks, got, 2+ranks+rank)
+			}
+		}
+	}
+	for _, rank := range []int{-1, 3} {
+		func() {
+			want := fmt.Sprintf("matrix sent: no rank %d: it has a signal for each of the ranks 0 to 2", rank)
+			defer func() {
+				if got := recover(); got != want {
+					t.Errorf("from rank %d: got %v, want the panic %s", rank, got, want)
+				}
+			}()
+			Matrix{"sent", 2, 3}.From(rank)
+		}()
+	}
+	many := strings.Replace(text, "signals: 2\n", "signals: 65528\n", 1)
+	err := refusal(strings.Replace(many, "nranks: 4", "nranks: 5", 1), Choice{})
+	if want := "bad.yaml:6:1: signal_matrices: 10 signals, 5 for each matrix, are too many: at most 65536, with those of signals\n"; err == nil || !strings.HasPrefix(err.Error(), want) {
+		t.Errorf("got %v, want %s", err, want)
+	}
+	plan(t, many, Choice{}) // 65528 + 2*4 is the most
+}
+
+// TestTolerance reads what the outputs of a file allow.
+func TestTolerance(t *testing.T) {
+	pl := plan(t, strings.Replace(sample, "relative: 1e-3", "relative: 1e-3, absolute: 2.5", 1), Choice{})
+	if half := pl.Outputs[1]; half.Relative != 1e-3 || half.Absolute != 2.5 {
+		t.Errorf("got relative %v, absolute %v, want 0.001 and 2.5", half.Relative, half.Absolute)
+	}
+	if out := pl.Outputs[0]; out.Relative != 0 || out.Absolute != 0 {
+		t.Errorf("got relative %v, absolute %v where the file has none", out.Relative, out.Absolute)
+	}
+}
+
 // TestLayout: whatever the sizes, nothing in a window overlaps.
 func TestLayout(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {

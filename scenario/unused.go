@@ -65,6 +65,11 @@ func (s *Scenario) unused(p *problems) {
 			p.at("domains."+name, "unused: delete it, or use it for a buffer or as the argument domain:%s", name)
 		}
 	}
+	for i, name := range s.file.Matrix {
+		if path := fmt.Sprintf("signal_matrices[%d]", i); !p.known(path) && !slices.Contains(args, "matrix:"+name) {
+			p.at(path, "unused: delete it, or use it as the argument matrix:%s", name)
+		}
+	}
 	for i, b := range s.file.Buffers {
 		if path := fmt.Sprintf("buffers[%d].name", i); !p.known(path) && !slices.Contains(given, b.Name) {
 			p.at(path, "unused: delete the buffer, or give %s to the kernel or the tasks", b.Name)

@@ -26,7 +26,7 @@ func onePhase(t *tl.PE, x, _, out tl.Ptr, n int) {
 func onePhaseTasks(b *task.Builder, x, _, out *task.Tensor, n int) {
 	start := meet(b, 0, nil)
 	part := func(from, elems int) task.Region { return vector(x, from, elems) }
-	sums := sumTiles(b, upTo(b.NumRanks()), n, part, out, start)
+	sums := sumTiles(b, sumTile, upTo(b.NumRanks()), n, part, out, start)
 	meet(b, 1, nil, append(sums, start)...)
 }
 

@@ -7,8 +7,9 @@
 // signals. Each keeps two rules. Before a rank touches the window of a peer, the
 // peer has said that its inputs are there; and no rank ends before all who touch its
 // window have said that they are done, for what comes next writes to it at once.
-// [tl.PE.Barrier] does both. Sums are formed in an order that depends on the number of ranks
-// alone, so that every machine gives the same bits.
+// [tl.PE.Barrier] does both, and so does a signal for each pair of ranks. Sums are formed in
+// an order that depends on the number of ranks alone, so that every machine gives the same
+// bits.
 //
 // An orchestration says what each task touches, and by explicit edges all of their order:
 // that of tasks that conflict, and that of tasks and the barriers around them. A rank

@@ -64,6 +64,6 @@ func submitSum(b *task.Builder, d scenario.Domain, signal int, x, shown, out *ta
 	})
 	start := meet(b, signal, d.Ranks, show)
 	part := func(from, elems int) task.Region { return vector(shown, from, elems) }
-	sums := sumTiles(b, d.Ranks, n, part, out, start)
+	sums := sumTiles(b, sumTile, d.Ranks, n, part, out, start)
 	meet(b, signal+1, d.Ranks, append(sums, start)...)
 }

@@ -3,6 +3,8 @@ package scenarios
 import (
 	"io/fs"
 	"math"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -28,8 +30,8 @@ func TestFiles(t *testing.T) {
 		}
 		names = append(names, strings.TrimSuffix(e, ".yaml"))
 	}
-	if got := scenario.Names(); !slices.Equal(got, names) || len(names) != 10 {
-		t.Errorf("registered %v, files %v, want the same ten", got, names)
+	if got := scenario.Names(); !slices.Equal(got, names) || len(names) != 11 {
+		t.Errorf("registered %v, files %v, want the same eleven", got, names)
 	}
 }
 
@@ -142,5 +144,36 @@ func TestRefused(t *testing.T) {
 		if tt.want == "" && err != nil || tt.want != "" && (err == nil || !strings.Contains(err.Error(), tt.want)) {
 			t.Errorf("%d ranks, %v: got %v, want %s", tt.ranks, tt.params, err, tt.want)
 		}
+	}
+}
+
+// TestPage holds the Go code of docs/scenarios.md to what the built-in scenarios and the
+// example have.
+func TestPage(t *testing.T) {
+	page, err := os.ReadFile("../docs/scenarios.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	sources, err := filepath.Glob("*.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var code strings.Builder
+	for _, name := range append(sources, "../examples/own-scenario/main.go") {
+		text, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		code.Write(text)
+	}
+	blocks := strings.Split(string(page), "```go\n")[1:]
+	for _, block := range blocks {
+		listing, _, _ := strings.Cut(block, "```")
+		if !strings.Contains(code.String(), listing) {
+			t.Errorf("no source has this:\n%s", listing)
+		}
+	}
+	if len(blocks) < 6 {
+		t.Errorf("%d listings, want 6 or more", len(blocks))
 	}
 }

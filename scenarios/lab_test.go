@@ -35,13 +35,19 @@ func right(t testing.TB, o runner.Options) *runner.Result {
 	return r
 }
 
+// modes is the ways of scenarios that have several.
+var modes = map[string][]string{
+	"allreduce": {"onephase", "twophase", "ring", "bidirectional_ring"},
+	"treduce":   {"loop", "treduce"},
+}
+
 // variants is the built-in scenarios in all their ways, of a size for tests.
 func variants() (list []runner.Options) {
 	for _, name := range scenario.Names() {
 		o := runner.Options{Scenario: name}
 		switch name {
-		case "allreduce":
-			for _, mode := range []string{"onephase", "twophase", "ring", "bidirectional_ring"} {
+		case "allreduce", "treduce":
+			for _, mode := range modes[name] {
 				o.Params = map[string]string{"mode": mode}
 				list = append(list, o)
 			}

@@ -24,6 +24,6 @@ func reduceScatter(t *tl.PE, x, out tl.Ptr, n int) {
 func reduceScatterTasks(b *task.Builder, x, out *task.Tensor, n int) {
 	start := meet(b, ready, nil)
 	row := func(from, elems int) task.Region { return x.Box([]int{b.Rank(), from}, []int{1, elems}) }
-	sums := sumTiles(b, upTo(b.NumRanks()), n, row, out, start)
+	sums := sumTiles(b, sumTile, upTo(b.NumRanks()), n, row, out, start)
 	meet(b, done, nil, append(sums, start)...)
 }

@@ -30,11 +30,14 @@ func tiles(n int, f func(from, elems int) task.ID) (ids []task.ID) {
 // vector is elements of a tensor with one axis.
 func vector(x *task.Tensor, from, elems int) task.Region { return x.Box([]int{from}, []int{elems}) }
 
+// tileKernel leaves the sum over ranks of n elements in their windows in out.
+type tileKernel func(t *tl.PE, ranks []int, x, out tl.Ptr, n int)
+
 // sumTiles submits tasks, all after one, that leave in tiles of out the sums over ranks
-// of what is in their windows; part says where that is.
-func sumTiles(b *task.Builder, ranks []int, n int, part func(from, elems int) task.Region, out *task.Tensor, after task.ID) []task.ID {
+// of what is in their windows, by a kernel; part says where that is.
+func sumTiles(b *task.Builder, kernel tileKernel, ranks []int, n int, part func(from, elems int) task.Region, out *task.Tensor, after task.ID) []task.ID {
 	return tiles(n, func(from, elems int) task.ID {
-		return b.Submit("sum", sumTile, task.Args{
+		return b.Submit("sum", kernel, task.Args{
 			task.Scalar("ranks", ranks), task.In("x", part(from, elems)), task.Out("out", vector(out, from, elems)), task.Scalar("n", elems),
 		}, task.After(after))
 	})
@@ -46,6 +49,12 @@ func sumTile(t *tl.PE, ranks []int, x, out tl.Ptr, n int) {
 	blocks(n, func(at, elems int) {
 		t.Store(out.At(at), sum(t, ranks, x.At(at), elems))
 	})
+}
+
+// reduceTile does the same by one operation.
+func reduceTile(t *tl.PE, ranks []int, x, out tl.Ptr, n int) {
+	x, out = x.Strided(1), out.Strided(1)
+	t.Wait(t.Composite(tl.ReducePeers(tl.OpAdd, out, x, tl.Shape{n}, x.DType, ranks...)))
 }
 
 // copyTile leaves n elements of a rank's window in out.

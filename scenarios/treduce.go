@@ -8,8 +8,12 @@ import (
 
 func init() {
 	register("treduce")
-	scenario.RegisterTasks("treduce", treduceTasks)
-	scenario.RegisterKernel("treduce", treduce)
+	for _, name := range []string{"treduce", "treduce_loop"} { // files of users may have the first
+		scenario.RegisterKernel(name, treduceBy(sumTile))
+		scenario.RegisterTasks(name, treduceTasksBy(sumTile))
+	}
+	scenario.RegisterKernel("treduce_treduce", treduceBy(reduceTile))
+	scenario.RegisterTasks("treduce_treduce", treduceTasksBy(reduceTile))
 }
 
 const (
@@ -17,16 +21,18 @@ const (
 	done         // nobody reads them any more
 )
 
-// treduce leaves the sum of everybody's x in the root's out.
-func treduce(t *tl.PE, x, out tl.Ptr, n, root int) {
-	ranks := upTo(t.NumRanks())
-	if t.Rank() != root {
-		treduceOffer(t, root)
-		return
+// treduceBy returns a kernel that leaves the sum of what all ranks have in x in the root's
+// out, which it adds up with reduce.
+func treduceBy(reduce tileKernel) any {
+	return func(t *tl.PE, x, out tl.Ptr, n, root int) {
+		if t.Rank() != root {
+			treduceOffer(t, root)
+			return
+		}
+		treduceBegin(t)
+		reduce(t, upTo(t.NumRanks()), x, out, n)
+		treduceEnd(t)
 	}
-	treduceBegin(t)
-	sumTile(t, ranks, x, out, n)
-	treduceEnd(t)
 }
 
 // treduceOffer has a rank that is not the root say that its x is there, and wait until
@@ -48,14 +54,17 @@ func treduceEnd(t *tl.PE) {
 	}
 }
 
-// treduceTasks has a task for each tile of the sum, at the root.
-func treduceTasks(b *task.Builder, x, out *task.Tensor, n, root int) {
-	if b.Rank() != root {
-		b.Submit("offer", treduceOffer, task.Args{task.Scalar("root", root)})
-		return
+// treduceTasksBy returns an orchestration with a task for each tile of the sum, at the
+// root, whose kernel is reduce.
+func treduceTasksBy(reduce tileKernel) any {
+	return func(b *task.Builder, x, out *task.Tensor, n, root int) {
+		if b.Rank() != root {
+			b.Submit("offer", treduceOffer, task.Args{task.Scalar("root", root)})
+			return
+		}
+		begin := b.Submit("begin", treduceBegin, nil)
+		part := func(from, elems int) task.Region { return vector(x, from, elems) }
+		sums := sumTiles(b, reduce, upTo(b.NumRanks()), n, part, out, begin)
+		b.Submit("end", treduceEnd, nil, task.After(append(sums, begin)...))
 	}
-	begin := b.Submit("begin", treduceBegin, nil)
-	part := func(from, elems int) task.Region { return vector(x, from, elems) }
-	sums := sumTiles(b, upTo(b.NumRanks()), n, part, out, begin)
-	b.Submit("end", treduceEnd, nil, task.After(append(sums, begin)...))
 }

@@ -77,6 +77,9 @@ func TestEdgesAreCountedOnce(t *testing.T) {
 func TestRefused(t *testing.T) {
 	ctx, other := system(t, "default", torch.Options{}), system(t, "default", torch.Options{})
 	x, y := vector(t, ctx), vector(t, other)
+	deep := torch.Must(ctx.Zeros(torch.F32, torch.Shape{1, 1, 2, 1, 2}))
+	rows := x.Narrow(0, 1, 2)
+	columns := torch.Must(ctx.Zeros(torch.F32, torch.Shape{2, 3})).Narrow(1, 0, 2)
 	for _, c := range []struct {
 		name   string
 		config *Config
@@ -84,6 +87,9 @@ func TestRefused(t *testing.T) {
 		want   string // with L for the place
 	}{
 		{"another context", nil, func(b *Builder) { b.Tensor(y) }, "the orchestration of rank 0: Tensor at L: [4] f32 is a tensor of another torch.Context"},
+		{"many axes", nil, func(b *Builder) { b.Tensor(deep) }, "the orchestration of rank 0: Tensor at L: [1 1 2 1 2] f32 has 5 axes, and tasks have tensors of up to 4: give a View with fewer"},
+		{"a view", nil, func(b *Builder) { b.Tensor(x); b.Tensor(rows) }, "the orchestration of rank 0: Tensor at L: [2] f32 shares memory with tensor0 [4] f32, one being a view: use one of them, or conflicts would not be seen"},
+		{"columns", nil, func(b *Builder) { b.Tensor(columns) }, "the orchestration of rank 0: Tensor at L: rank 0 is SIP 0, which holds something that is not whole rows, one after the other of the tensor [2 2] f32: place it with torch.On"},
 		{"no such part", nil, func(b *Builder) {
 			if b.Rank() == 1 {
 				b.Tensor(x)

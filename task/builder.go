@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/kernbench/kernbench/internal/oplog"
+	"github.com/kernbench/kernbench/topology"
 	"github.com/kernbench/kernbench/torch"
 )
 
@@ -106,6 +107,14 @@ func (b *Builder) tensor(op string, rank int, x *torch.Tensor) *Tensor {
 	case x.Context() != b.ctx:
 		panic(misuse(op, "%v %v is a tensor of another torch.Context", x.Shape(), x.DType()))
 	}
+	if n := len(x.Shape()); n > oplog.MaxRank {
+		panic(misuse(op, "%v %v has %d axes, and tasks have tensors of up to %d: give a View with fewer", x.Shape(), x.DType(), n, oplog.MaxRank))
+	}
+	for of, other := range b.sources {
+		if y, ok := of.source.(*torch.Tensor); ok && y != x && x.SharesMemory(y) {
+			panic(misuse(op, "%v %v shares memory with %v, one being a view: use one of them, or conflicts would not be seen", x.Shape(), x.DType(), other))
+		}
+	}
 	device := b.devices[rank]
 	_, _, shape, ok := x.PartOn(device)
 	if !ok {
@@ -178,10 +187,22 @@ func OnRank(rank int) Option {
 	return func(t *Task) { t.rank = rank }
 }
 
-// Group has a task run on so many PEs, which begin at one instant. The kernel is called
-// on each, and tells its members apart by t.ProgramID(0) of t.NumPrograms(0).
-func Group(members int) Option {
-	return func(t *Task) { t.Members = members }
+// Group runs a task on a number of PEs, its members, which begin at one instant. The kernel
+// is called on each, and tells members apart by t.ProgramID(0) of t.NumPrograms(0).
+//
+// neighbors are functions that return neighbour tables, such as torch.Ring, torch.Line and
+// torch.AllPairs. Group calls them with the numbers of the members, which count from 0. The
+// tables join members as those of a launch join PEs, and the members can exchange tiles with
+// t.Send and t.Recv.
+func Group(members int, neighbors ...func(members ...int) []torch.Connection) Option {
+	return func(t *Task) { t.Members, t.Neighbors, t.tables = members, nil, neighbors }
+}
+
+// Buffers chooses the memory of the slots of the queues between the members of a task, tcm,
+// sram or hbm, instead of that of the topology, as torch.Buffers does for a launch. It makes
+// no difference on real ranks.
+func Buffers(kind topology.BufferKind) Option {
+	return func(t *Task) { t.Buffers = kind }
 }
 
 // Submit adds a task: a kernel, its arguments, and what it waits for. Where the runtime
@@ -212,6 +233,9 @@ func (b *Builder) Submit(name string, kernel any, args Args, options ...Option) 
 	p := b.of("Submit", t.rank)
 	if t.Members < 1 {
 		fail("a group of %d: a task runs on one PE or more", t.Members)
+	}
+	if err := t.join(); err != nil {
+		fail("%v", err)
 	}
 	for _, on := range t.after {
 		if on < 0 || on >= id {

@@ -26,7 +26,9 @@
 // of their own have no edges between them: tasks put, get, notify and wait, as kernels of
 // different PEs do, and [AtPeers] is a region that a task reaches at other ranks only. One
 // orchestration may submit the tasks of all ranks ([Options].Single, [OnRank]), with edges
-// between any of them, and name what tasks reach at other ranks ([Puts], [Gets]). A [Domain] is memory that some of the ranks share.
+// between any of them, and name what tasks reach at other ranks ([Puts], [Gets]). A [Domain]
+// is memory that some of the ranks share. Members of a [Group] with a neighbour table send
+// and receive tiles.
 //
 // An orchestration that asks for a value of a task ([Builder.Value]) waits for that, and
 // what it submits next may depend on it.
@@ -55,7 +57,8 @@
 // and read values (host.go), and a [Result] says who did what when; on real ranks ([RunOn],
 // rank.go) workers take turns, messages are lists in windows (inbox.go), and the memory of
 // domains is windows as well (domainmem.go; domainsim.go on the simulator). guard.go keeps
-// kernels to their regions on both. formula.go has closed forms, for tests and tables.
+// kernels to their regions on both, and neighbors.go has the queues between the members of a
+// group. formula.go has closed forms, for tests and tables.
 //
 // Charts of results are task/chart's, flags internal/cli's. The package imports
 // torch for the simulated machine, internal/procpe for real ranks, and what both are made of.

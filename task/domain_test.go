@@ -17,9 +17,9 @@ func swap(t *tl.PE, x, box tl.Ptr, peer int) {
 	t.Notify(peer, 0, tl.Add, 1)
 }
 
-// gather waits for so many rows, fills what lies beside them, and makes x the sum of two
+// gatherRows waits for so many rows, fills what lies beside them, and makes x the sum of two
 // boxes.
-func gather(t *tl.PE, x, a, b, pad tl.Ptr, rows int) {
+func gatherRows(t *tl.PE, x, a, b, pad tl.Ptr, rows int) {
 	t.WaitSignal(0, tl.GE, rows)
 	t.Store(pad, t.Full(tl.Shape{5}, tl.U8, 255))
 	t.Store(x, t.Load(a, tl.Shape{3}, tl.I32).Add(t.Load(b, tl.Shape{3}, tl.I32)))
@@ -50,7 +50,7 @@ func TestDomains(t *testing.T) {
 		if rows == 1 {
 			args[2] = In("b", first)
 		}
-		b.Submit("gather", gather, args, After(0, ID(rows-1)))
+		b.Submit("gather", gatherRows, args, After(0, ID(rows-1)))
 	}}
 	want := contents{{{20, 22, 24}, {20, 22, 24}, {20, 22, 24}}} // twice rank 1's, 0's and 2's, twice rank 1's
 	for _, r := range Runtimes {

@@ -19,7 +19,8 @@ type guard struct {
 	task    *Task
 	memory  []memory // of each tensor of the program
 	scratch []stretch
-	signals int // as in Options
+	ports   []tl.Port // that join the member with others
+	signals int       // as in Options
 	peers   bool
 	peer    int                // that the kernel reached for last
 	home    func(rank int) int // how the machine below calls the peer that is a rank
@@ -44,6 +45,7 @@ func (g *guard) begin(m tl.Machine, t *Task, member int) {
 	g.Machine = tl.Guarded(m, g.place.Rank, g)
 	g.task, g.scratch, g.peers = t, g.scratch[:0], false
 	g.place.PE, g.place.PEs = member, t.Members
+	g.ports = t.ports(g.ports[:0], member)
 }
 
 // call runs the kernel of the task.

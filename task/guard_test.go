@@ -108,6 +108,18 @@ func TestKernelsStayInTheirRegions(t *testing.T) {
 		{"a get of an element before", func(x, y *Tensor) Args { return Args{In("x", inner(x))} }, func(t *tl.PE, x p) {
 			t.Get(1, x.Add(-1), one, tl.I32)
 		}, "Get(rank 1, [1 1] i32) at L: a block [1 1] that begins at element [2 2] of tensor0 is in no region that the task reaches at peers: x tensor0[2:6, 3:8]" + give},
+		{"a reduction over peers", func(x, y *Tensor) Args { return Args{In("x", inner(x)), Out("y", inner(y))} }, func(t *tl.PE, x, y p) {
+			t.Wait(t.Composite(tl.ReducePeers(tl.OpAdd, y, x, tl.Shape{4, 5}, tl.I32)))
+		}, ""},
+		{"a reduction of a row too many", func(x, y *Tensor) Args { return Args{In("x", x), AtPeers("y", inner(y)), Out("z", y.Rows(0, 2))} }, func(t *tl.PE, x, y, z p) {
+			t.Composite(tl.ReducePeers(tl.OpAdd, z, y.At(1), tl.Shape{4, 5}, tl.I32, 1))
+		}, "ReducePeers(add, [4 5] i32 of ranks [1]) at L: a block [4 5] that begins at element [3 3] of tensor1 is in no region that the task reaches at peers: x tensor0[0:8, 0:10], y tensor1[2:6, 3:8], z tensor1[0:2, 0:10]" + give},
+		{"a reduction that reads its own part too", func(x, y *Tensor) Args { return Args{AtPeers("x", x), Out("y", y)} }, func(t *tl.PE, x, y p) {
+			t.Composite(tl.ReducePeers(tl.OpAdd, y, x, tl.Shape{4, 5}, tl.I32, 1, 0))
+		}, "ReducePeers(add, [4 5] i32 of ranks [1 0]) at L: a block [4 5] that begins at element [0 0] of tensor0 is " + reads + "none" + give},
+		{"a reduction over nobody", func(x, y *Tensor) Args { return Args{AtPeers("x", x), Out("y", y)} }, func(t *tl.PE, x, y p) {
+			t.Composite(tl.ReducePeers(tl.OpAdd, y, x, one, tl.I32, 2))
+		}, "ReducePeers(add, [1 1] i32 of ranks [2]) at L: no rank 2: this launch has ranks 0 to 1"},
 		{"a put to nobody", func(x, y *Tensor) Args { return Args{AtPeers("x", x)} }, func(t *tl.PE, x p) {
 			t.Put(2, x, t.Zeros(one, tl.I32))
 		}, "Put(rank 2, [1 1] i32) at L: no rank 2: this launch has ranks 0 to 1"},

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/kernbench/kernbench/tl"
+	"github.com/kernbench/kernbench/topology"
 	"github.com/kernbench/kernbench/torch"
 )
 
@@ -20,6 +21,25 @@ func TestMistakesOfOrchestrations(t *testing.T) {
 	}{
 		{"no name", func(b *Builder, x *Tensor) { b.Submit("", nothing, nil) }, "Submit at L: task 0 (): it has no name"},
 		{"a group of none", func(b *Builder, x *Tensor) { b.Submit("a", nothing, nil, Group(0)) }, "Submit at L: task 0 (a): a group of 0: a task runs on one PE or more"},
+		{"no neighbour table", func(b *Builder, x *Tensor) { b.Submit("a", nothing, nil, Group(2, torch.Line, nil)) },
+			"Submit at L: task 0 (a): a nil neighbour table: give Group a function such as torch.Ring"},
+		{"a neighbour of nobody", func(b *Builder, x *Tensor) {
+			b.Submit("a", nothing, nil, Group(3, func(m ...int) []torch.Connection { return torch.Line(len(m)-1, len(m)) }))
+		}, "Submit at L: task 0 (a): the neighbour table names member 3, and the group has members 0 to 2"},
+		{"a neighbour of less than nobody", func(b *Builder, x *Tensor) {
+			b.Submit("a", nothing, nil, Group(3, func(...int) []torch.Connection { return torch.Line(1<<32, -1) }))
+		}, "Submit at L: task 0 (a): the neighbour table names member 4294967296, and the group has members 0 to 2"},
+		{"a port twice", func(b *Builder, x *Tensor) { b.Submit("a", nothing, nil, Group(3, torch.Line, torch.Ring)) },
+			"Submit at L: task 0 (a): the neighbour table gives member 0 the port east twice"},
+		{"a port of any name", func(b *Builder, x *Tensor) {
+			b.Submit("a", nothing, nil, Group(2, func(...int) []torch.Connection { return []torch.Connection{{B: 1, BPort: tl.AnyPort}} }))
+		}, "Submit at L: task 0 (a): the neighbour table gives member 1 the port any, which is none"},
+		{"a ring of too many", func(b *Builder, x *Tensor) { b.Submit("a", nothing, nil, Group(1<<40, torch.Ring)) },
+			"Submit at L: task 0 (a): a group of 1099511627776 with a neighbour table: at most 65536 members can have one"},
+		{"slots in no memory", func(b *Builder, x *Tensor) { b.Submit("a", nothing, nil, Group(2, torch.Line), Buffers("l2")) },
+			`Submit at L: task 0 (a): no memory "l2" for slots of queues: use one of [tcm sram hbm]`},
+		{"slots of no queues", func(b *Builder, x *Tensor) { b.Submit("a", nothing, nil, Group(2), Buffers(topology.BufferHBM)) },
+			"Submit at L: task 0 (a): slots in hbm, and no queues: give its group a neighbour table, or leave Buffers out"},
 		{"after itself", func(b *Builder, x *Tensor) {
 			b.Submit("a", nothing, nil)
 			b.Submit("b", nothing, nil, After(0, 1))

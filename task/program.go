@@ -5,6 +5,8 @@ import (
 	"strconv"
 
 	"github.com/kernbench/kernbench/tl"
+	"github.com/kernbench/kernbench/topology"
+	"github.com/kernbench/kernbench/torch"
 )
 
 // Task is one task of a program.
@@ -18,11 +20,16 @@ type Task struct {
 	Scope   int32  // index of the innermost scope in the program, -1 outside of all
 	Depth   int32  // scopes that it is in
 	Line    string // of the orchestration
+	// Neighbors is the queues between the members, which A and B count from 0.
+	Neighbors []torch.Connection
+	Buffers   topology.BufferKind // memory of their slots; "" is that of the topology
 
 	// Tasks that it conflicts with, in an orchestration of all ranks: of its own rank, and of
 	// others.
 	found       []ID
 	foundAcross []Ref
+
+	tables []func(members ...int) []torch.Connection // that Neighbors is made of
 
 	rank  int   // that OnRank names, -1 for none
 	after []ID  // that After names

@@ -86,8 +86,9 @@ type workers struct {
 type worker struct {
 	*procpe.Worker
 	guard
-	core int
-	id   ID
+	core  int
+	id    ID
+	group *procpe.Group // with queues between its members, or nil
 }
 
 // run submits, starts and resumes tasks until all have ended, and the orchestration has.
@@ -143,14 +144,25 @@ func (w *workers) submitAll() (moved bool) {
 func (w *workers) start(id ID) {
 	t := &w.Tasks[id]
 	w.members[id] = int32(t.Members)
-	for member := range t.Members {
+	first := len(w.running)
+	var members []*procpe.Worker
+	for range t.Members {
 		core := w.free.take()
 		for len(w.cores) <= core {
 			w.cores = append(w.cores, &worker{Worker: w.session.Worker(), core: len(w.cores)})
 		}
-		k := w.cores[core]
-		k.id = id
-		w.running = append(w.running, k)
+		w.running, members = append(w.running, w.cores[core]), append(members, w.cores[core].Worker)
+	}
+	var group *procpe.Group
+	if len(t.Neighbors) > 0 {
+		table := make([]procpe.Connection, len(t.Neighbors))
+		for i, n := range t.Neighbors {
+			table[i] = procpe.Connection(n)
+		}
+		group = w.session.Join(t.title(), members, table)
+	}
+	for member, k := range w.running[first:] {
+		k.id, k.group = id, group
 		k.Start(t.title(), func(m tl.Machine) {
 			k.guard = guard{place: w.place(m.Place().Name), memory: w.memory, signals: w.signals, scratch: k.scratch, home: func(rank int) int { return rank }}
 			k.guard.begin(m, t, member)
@@ -166,6 +178,9 @@ func (w *workers) reap() (moved bool, err error) {
 			return false
 		}
 		moved, err = true, k.Err()
+		if err == nil && k.group != nil {
+			err = k.group.Leave(k.Worker)
+		}
 		w.free.put(k.core)
 		if w.members[k.id]--; w.members[k.id] == 0 {
 			w.end(k.id)

@@ -244,6 +244,7 @@ func (s *simulation) compute(ctx *torch.Context, sip, core int) machine.PEID {
 func (s *simulation) add(p *Program, at *hostBuilder, logged bool) error {
 	o := s.options
 	fitting := newFitting(o.Runtime, o.Config, s.cores)
+	fitting.ports = s.machine.Graph.Spec().PE.IPCQ.MaxPorts
 	if err := fitting.extend(p); err != nil {
 		return err
 	}
@@ -256,7 +257,7 @@ func (s *simulation) add(p *Program, at *hostBuilder, logged bool) error {
 		rank: len(s.devices), workers: make([]*machine.Worker, s.cores),
 		free: newFreeCores(s.cores), busy: make([]bool, control), posting: make([]message, control),
 		current: make([]running, s.cores), nextCore: make([]int32, s.cores),
-		logged: logged, afterFirst: map[ID][]oplog.Operand{},
+		logged: logged, groups: map[ID]*machine.Group{}, afterFirst: map[ID][]oplog.Operand{},
 	}
 	d.enlarge()
 	at.devices = append(at.devices, d)

@@ -36,16 +36,17 @@ type device struct {
 	began   int // workers
 
 	free       freeCores
-	ends       queue[arrival] // ends of kernels, and messages, that no control core has read
-	busy       []bool         // control cores that schedule
-	posting    []message      // by control core: what it sends
-	building   bool           // the orchestrator is
-	reading    bool           // a value is being read
-	current    []running      // by compute core: what it was given
-	nextCore   []int32        // by compute core: the next one of its group, -1 for none
-	firstCore  []int32        // by task
-	members    []int32        // by task: those whose ends are not known
-	storedAt   []Time         // by task
+	ends       queue[arrival]        // ends of kernels, and messages, that no control core has read
+	busy       []bool                // control cores that schedule
+	posting    []message             // by control core: what it sends
+	building   bool                  // the orchestrator is
+	reading    bool                  // a value is being read
+	current    []running             // by compute core: what it was given
+	nextCore   []int32               // by compute core: the next one of its group, -1 for none
+	firstCore  []int32               // by task
+	groups     map[ID]*machine.Group // by task: the queues of members that run
+	members    []int32               // by task: those whose ends are not known
+	storedAt   []Time                // by task
 	readyAt    []Time
 	logged     bool
 	endOps     [][]oplog.ID           // by task, if somebody wants to see the log
@@ -97,6 +98,10 @@ func (s *simulation) Handle(kind sim.Kind, arg uint64) {
 		c := &d.config.Control
 		s.engine.Post(s.engine.Now()+c.ToCompute+c.CoreSwitch, s.event(evBegin, d.rank, 0, n))
 	case evBegin:
+		if err := d.connect(ID(n)); err != nil {
+			s.engine.Stop(err)
+			return
+		}
 		for at := d.firstCore[n]; at >= 0; at = d.nextCore[at] {
 			d.workers[at].Wake()
 		}
@@ -142,6 +147,9 @@ func (s *simulation) serve(w *machine.Worker) {
 			g.begin(m, t, run.Member)
 			g.call()
 		})
+		if group := d.groups[run.task]; group != nil && group.Leave(w) {
+			delete(d.groups, run.task)
+		}
 		if d.logged {
 			d.endOps[run.task] = append(d.endOps[run.task], w.End(int(t.ID)))
 		}

@@ -66,6 +66,7 @@ type fitting struct {
 	runtime Runtime
 	config  *Config
 	cores   int
+	ports   int // of a PE at most; 0 for any number
 	checked int // tasks
 	rings   []queue[ID]
 }
@@ -84,6 +85,10 @@ func (f *fitting) extend(p *Program) error {
 	for i := from; i < len(p.Tasks); i++ {
 		if t := &p.Tasks[i]; t.Members > f.cores {
 			return &TooLarge{p.Rank, f.cores, t}
+		} else if len(t.Neighbors) > 0 && f.ports > 0 {
+			if err := t.checkPorts(f.ports); err != nil {
+				return fmt.Errorf("rank %d: task %d (%s) at %s: %w", p.Rank, t.ID, t.Name, t.Line, err)
+			}
 		}
 	}
 	if f.runtime == TensorMapAndRingBuffer {

@@ -8,12 +8,17 @@ import (
 	"github.com/kernbench/kernbench/internal/oplog"
 )
 
-// Command is work that [PE.Composite] starts: [Gemm] or [Stream].
+// Command is work that [PE.Composite] starts: [Gemm], [Stream] or [ReducePeers].
 type Command struct {
 	kind     oplog.Kind
 	math     Op
-	operands []any
+	operands []any // of Gemm and Stream
 	out      Ptr
+
+	x     Ptr // of ReducePeers, as are all below
+	shape Shape
+	dtype DType
+	peers []int // nil is all ranks
 }
 
 // Gemm is the matrix product of a and b, written to out as out's dtype. Operands
@@ -40,12 +45,12 @@ func Do(op Op, args ...any) Step { return Step{Math: op, operands: args} }
 // after [PE.Wait].
 func (t *PE) Composite(cmd Command, epilogue ...Step) Handle {
 	if cmd.kind == 0 {
-		panic(t.fail("Composite", "", errors.New("a zero Command does nothing: make one with Gemm or Stream")))
+		panic(t.fail("Composite", "", errors.New("a zero Command does nothing: make one with Gemm, Stream or ReducePeers")))
 	}
 	c := &Composite{Kind: cmd.kind, Math: cmd.math}
-	d, err := t.command(c, cmd)
+	d, err := t.command(c, &cmd)
 	if err != nil {
-		panic(t.fail(cmd.kind.String(), commandText(cmd.math, cmd.operands), err))
+		panic(t.fail(cmd.kind.String(), cmd.text(), err))
 	}
 	for _, s := range epilogue {
 		step, err := t.step(s, c.Out.Shape, d)
@@ -56,7 +61,7 @@ func (t *PE) Composite(cmd Command, epilogue ...Step) Handle {
 	}
 	h, err := t.m.Composite(c)
 	if err != nil {
-		panic(t.fail(cmd.kind.String(), commandText(cmd.math, cmd.operands), err))
+		panic(t.fail(cmd.kind.String(), cmd.text(), err))
 	}
 	return h
 }
@@ -77,7 +82,10 @@ func (t *PE) wait(h Handle) error {
 
 // command fills in a composite but for its epilogue, and says in which dtype that
 // is done.
-func (t *PE) command(c *Composite, cmd Command) (d DType, err error) {
+func (t *PE) command(c *Composite, cmd *Command) (d DType, err error) {
+	if cmd.kind == oplog.ReducePeers {
+		return cmd.dtype, t.reducePeers(c, cmd)
+	}
 	if c.Args, err = t.arguments(cmd.operands); err != nil {
 		return 0, err
 	}
@@ -136,6 +144,18 @@ func (t *PE) arguments(operands []any) ([]Arg, error) {
 		}
 	}
 	return args, nil
+}
+
+// text returns the operands of a command as errors show them.
+func (cmd *Command) text() string {
+	if cmd.kind != oplog.ReducePeers {
+		return commandText(cmd.math, cmd.operands)
+	}
+	of := "all ranks"
+	if cmd.peers != nil {
+		of = fmt.Sprint("ranks ", cmd.peers)
+	}
+	return fmt.Sprintf("%v, %s %v of %s", cmd.math, cmd.shape.String(), cmd.dtype, of)
 }
 
 // commandText is a command or a step as errors show it: "add, ref [64] f16, 2".

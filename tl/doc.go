@@ -40,7 +40,7 @@
 //	math       Add, Sub, Mul, Div, Maximum, Minimum, FMA, Clamp, Where,
 //	           Lt, Le, Gt, Ge, Eq, Ne, And, Or, Xor (of bits, for integers),
 //	           Neg, Abs, Exp, Log, Sqrt, Rsqrt, Sigmoid, Tanh
-//	composite  Composite with Gemm or Stream and an epilogue of Do; Wait
+//	composite  Composite with Gemm, Stream or ReducePeers and an epilogue of Do; Wait
 //	queues     Send, Recv, RecvAny, RecvAsync, RecvInto
 //	windows    Put, Get, Notify, WaitSignal, Test, Barrier
 //	either     Select of CanRecv, CanSend, CanSignal
@@ -82,9 +82,9 @@
 // compute commands of one PE begin in program order. So what overlaps is written by
 // asking early: the loads of the next block before the arithmetic on this one.
 //
-// A [PE.Composite] runs a whole matrix product, or a pass over large tensors, from
-// memory to memory in one command, with loads, arithmetic and stores overlapped;
-// what it makes is there after [PE.Wait].
+// A [PE.Composite] runs a whole matrix product, a pass over large tensors, or a reduction
+// over peers, from memory to memory in one command, with loads, arithmetic and stores
+// overlapped; what it makes is there after [PE.Wait].
 //
 // # TCM
 //

@@ -140,10 +140,16 @@ func (e *eagerPE) newTile(v *tl.Value, data []byte) {
 	e.tiles = append(e.tiles, data)
 }
 
+// ref is the memory of a Ref.
+func ref(v *tl.Value) *tl.Block {
+	b := v.Block()
+	return &b
+}
+
 // data is what a tile holds, or the memory of a ref.
 func (e *eagerPE) data(v *tl.Value) []byte {
 	if v.InMem {
-		return e.read(&tl.Block{Ptr: *v.Ptr, Shape: v.Shape, Valid: v.Shape, DType: v.DType})
+		return e.read(ref(v))
 	}
 	return e.tiles[v.Slot]
 }
@@ -232,6 +238,15 @@ func (e *eagerPE) Composite(c *tl.Composite) (tl.Handle, error) {
 		d = numeric.DotType(a.DType)
 		result = make([]byte, shape.Elems()*d.Size())
 		numeric.Dot(a.DType, result, e.data(a), e.data(b), int(a.Shape.Dim[0]), int(a.Shape.Dim[1]), int(b.Shape.Dim[1]))
+	} else if c.Kind == oplog.ReducePeers {
+		d = c.Args[0].Value.DType
+		for i := range c.Args {
+			next := e.read(e.atPeer(*ref(&c.Args[i].Value), c.Args[i].Peer))
+			if i > 0 {
+				numeric.Apply(c.Math, d, next, result, next)
+			}
+			result = next
+		}
 	} else {
 		d = operandType(c.Math, c.Args)
 		result = make([]byte, shape.Elems()*d.Size())

@@ -117,3 +117,27 @@ func Example_softmax() {
 	// [0.250 0.250 0.250 0.250]
 	// [0.500 0.500 0.000 0.000]
 }
+
+// A mean over ranks at a root, which reads the windows of all ranks by one command.
+func ExampleReducePeers() {
+	launch := newEager(4)
+	x := launch.tensor(tl.F16, tl.Shape{3}, []float64{1, 2, 3}, []float64{5, 6, 7}, []float64{0, 0, 0}, []float64{2, 4, 6})
+	mean := launch.tensor(tl.F32, tl.Shape{3})
+	const ready, read, root = 0, 1, 2
+	launch.run("mean", func(t *tl.PE) {
+		if t.Rank() != root {
+			t.Notify(root, ready, tl.Add, 1)
+			t.WaitSignal(read, tl.EQ, 1) // then x may be written again
+			return
+		}
+		t.WaitSignal(ready, tl.EQ, t.NumRanks()-1)
+		sum := tl.ReducePeers(tl.OpAdd, mean[root], x[root], tl.Shape{3}, tl.F16)
+		t.Wait(t.Composite(sum, tl.Do(tl.OpDiv, t.NumRanks())))
+		for peer := range t.NumRanks() {
+			t.Notify(peer, read, tl.Set, 1)
+		}
+	})
+	fmt.Println(launch.values(mean[root], 3))
+	// Output:
+	// [2 3 4]
+}

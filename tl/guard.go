@@ -1,7 +1,7 @@
 package tl
 
 // Guard looks at what a kernel is about to do, and may refuse it: for those who run
-// kernels that must keep to some of the memory, or to some of the signals.
+// kernels that must keep to some of the memory, the ports or the signals.
 type Guard interface {
 	// Access is a use of memory, of the kernel's own or in the part of a peer.
 	Access(b *Block, use Use) error
@@ -10,6 +10,8 @@ type Guard interface {
 	// Peer is a rank that the kernel puts into, gets from or notifies, and what the
 	// machine calls it.
 	Peer(rank int) (int, error)
+	// Port is one that the kernel sends to, receives from, or waits for; AnyPort is all.
+	Port(p Port) error
 	// Signal is one that the kernel changes at a peer, or else waits for or looks at.
 	Signal(number int, changes bool) error
 }
@@ -81,10 +83,16 @@ func (g *guarded) Composite(op *Composite) (Handle, error) {
 	return g.Machine.Composite(op)
 }
 
-// operands looks at those that are in memory.
-func (g *guarded) operands(args []Arg) error {
+// operands looks at those that are in memory, of this PE or of a peer.
+func (g *guarded) operands(args []Arg) (err error) {
 	for i := range args {
-		if err := g.ref(&args[i].Value); err != nil {
+		if a := &args[i]; a.AtPeer {
+			b := a.Value.Block()
+			a.Peer, err = g.at(a.Peer, &b, Reads)
+		} else {
+			err = g.ref(&a.Value)
+		}
+		if err != nil {
 			return err
 		}
 	}
@@ -95,21 +103,28 @@ func (g *guarded) ref(v *Value) error {
 	if !v.InMem {
 		return nil
 	}
-	return g.guard.Access(&Block{Ptr: *v.Ptr, Shape: v.Shape, Valid: v.Shape, DType: v.DType}, Reads)
+	b := v.Block()
+	return g.guard.Access(&b, Reads)
 }
 
 func (g *guarded) Send(port Port, v Value) error {
-	if err := g.ref(&v); err != nil {
+	err := g.guard.Port(port)
+	if err == nil {
+		err = g.ref(&v)
+	}
+	if err != nil {
 		return err
 	}
 	return g.Machine.Send(port, v)
 }
 
 func (g *guarded) Recv(port Port, v *Value, into *Block, wait bool) (Handle, Port, error) {
-	if into != nil {
-		if err := g.guard.Access(into, Writes); err != nil {
-			return Handle{}, 0, err
-		}
+	err := g.guard.Port(port)
+	if err == nil && into != nil {
+		err = g.guard.Access(into, Writes)
+	}
+	if err != nil {
+		return Handle{}, port, err
 	}
 	return g.Machine.Recv(port, v, into, wait)
 }
@@ -157,10 +172,13 @@ func (g *guarded) TestSignal(signal int, cmp Cmp, value int64) (bool, error) {
 
 func (g *guarded) Select(cases []Case) (int, error) {
 	for i := range cases {
-		if cases[i].Kind != SignalCase {
-			continue
+		var err error
+		if c := &cases[i]; c.Kind == SignalCase {
+			err = g.guard.Signal(c.Signal, false)
+		} else {
+			err = g.guard.Port(c.Port)
 		}
-		if err := g.guard.Signal(cases[i].Signal, false); err != nil {
+		if err != nil {
 			return 0, err
 		}
 	}

@@ -30,11 +30,12 @@ func (w *watch) Allocated(_, bytes int64) {
 	w.asked = append(w.asked, fmt.Sprintf("scratch of %d", bytes))
 }
 func (w *watch) Peer(rank int) (int, error) { return rank + 40, w.ask("peer %d", rank) }
+func (w *watch) Port(p tl.Port) error       { return w.ask("port %v", p) }
 func (w *watch) Signal(n int, changes bool) error {
 	return w.ask("%s %d", map[bool]string{false: "look at", true: "change"}[changes], n)
 }
 
-// TestGuard: a guard is asked about every use of memory, peers and signals, and what it
+// TestGuard: a guard is asked about every use of memory, ports, peers and signals, and what it
 // refuses does not reach the machine.
 func TestGuard(t *testing.T) {
 	at := func(addr int64) tl.Ptr {
@@ -52,8 +53,12 @@ func TestGuard(t *testing.T) {
 		{"Composite", func(t *tl.PE) {
 			t.Composite(tl.Stream(tl.OpExp, at(128), t.Ref(at(64), n, tl.F32)), tl.Do(tl.OpAdd, t.Ref(at(192), n, tl.F32)))
 		}, []string{"read 64", "read 192", "write 128"}},
-		{"Send of a Ref", func(t *tl.PE) { t.Send(tl.East, t.Ref(at(64), n, tl.F32)) }, []string{"read 64"}},
-		{"RecvInto", func(t *tl.PE) { t.RecvInto(tl.East, at(64), n, tl.F32) }, []string{"write 64"}},
+		{"ReducePeers", func(t *tl.PE) { t.Composite(tl.ReducePeers(tl.OpAdd, at(128), at(64), n, tl.F32, 3, 1)) },
+			[]string{"peer 3", "read 64", "peer 1", "reach 64", "write 128"}},
+		{"Send of a Ref", func(t *tl.PE) { t.Send(tl.East, t.Ref(at(64), n, tl.F32)) }, []string{"port east", "read 64"}},
+		{"Recv", func(t *tl.PE) { t.Recv(tl.West, n, tl.F32) }, []string{"port west"}},
+		{"RecvAny", func(t *tl.PE) { t.RecvAny(n, tl.F32) }, []string{"port any"}},
+		{"RecvInto", func(t *tl.PE) { t.RecvInto(tl.East, at(64), n, tl.F32) }, []string{"port east", "write 64"}},
 		{"Put", func(t *tl.PE) { t.Put(1, at(64), t.Zeros(n, tl.F32)) }, []string{"peer 1", "reach 64"}},
 		{"Get", func(t *tl.PE) { t.Get(1, at(64), n, tl.F32) }, []string{"peer 1", "reach 64"}},
 		{"Put into one's own", func(t *tl.PE) { t.Put(3, at(64), t.Zeros(n, tl.F32)) }, []string{"peer 3", "write 64"}},
@@ -61,7 +66,7 @@ func TestGuard(t *testing.T) {
 		{"Notify", func(t *tl.PE) { t.Notify(1, 7, tl.Set, 1) }, []string{"peer 1", "change 7"}},
 		{"WaitSignal", func(t *tl.PE) { t.WaitSignal(7, tl.EQ, 1) }, []string{"look at 7"}},
 		{"Test", func(t *tl.PE) { t.Test(7, tl.EQ, 1) }, []string{"look at 7"}},
-		{"Select", func(t *tl.PE) { t.Select(tl.CanRecv(tl.East), tl.CanSignal(7, tl.EQ, 1)) }, []string{"look at 7"}},
+		{"Select", func(t *tl.PE) { t.Select(tl.CanRecv(tl.East), tl.CanSignal(7, tl.EQ, 1)) }, []string{"port east", "look at 7"}},
 	} {
 		w, r := &watch{}, &recorder{}
 		c.run(tl.NewPE(tl.Guarded(r, 3, w), "guarded"))

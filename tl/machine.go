@@ -90,6 +90,11 @@ type Value struct {
 // Bytes is the size of the tile.
 func (v *Value) Bytes() int64 { return int64(v.Shape.Elems()) * int64(v.DType.Size()) }
 
+// Block returns the memory of a Ref.
+func (v *Value) Block() Block {
+	return Block{Ptr: *v.Ptr, Shape: v.Shape, Valid: v.Shape, DType: v.DType}
+}
+
 // Block is a box of elements in memory, as long as Shape along each axis, of which
 // the first Valid along each axis exist. Reading the others gives Fill; writing
 // them does nothing.
@@ -111,19 +116,22 @@ type Compute struct {
 	N    int // arguments in use
 }
 
-// Arg is a tile or a number.
+// Arg is a tile, memory or a number.
 type Arg struct {
 	Value    Value
 	Scalar   float64
 	IsScalar bool
+	AtPeer   bool // of memory: in the part of a window that rank Peer holds, at the place that Ptr is in this PE's own
+	Peer     int
 }
 
-// Composite describes a composite command: a matrix product or an elementwise
-// operation of large operands, and what is done to its result on the way.
+// Composite describes a composite command: a matrix product, an elementwise
+// operation of large operands or a reduction over peers, and what is done to its
+// result on the way.
 type Composite struct {
-	Kind     oplog.Kind // Gemm or Stream
-	Math     numeric.Op // of Stream
-	Args     []Arg      // two for Gemm: tiles (pinned) or memory (streamed)
+	Kind     oplog.Kind // Gemm, Stream or ReducePeers
+	Math     numeric.Op // of Stream and ReducePeers
+	Args     []Arg      // two for Gemm: tiles (pinned) or memory (streamed); of ReducePeers memory at peers
 	Epilogue []Step
 	Out      Block
 }

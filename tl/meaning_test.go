@@ -1,6 +1,7 @@
 package tl_test
 
 import (
+	"math"
 	"slices"
 	"testing"
 
@@ -151,6 +152,38 @@ func TestBetweenPEs(t *testing.T) {
 			}
 			if got, want := e.values(out[r], n), []float64{10, 60, 110}; !slices.Equal(got, want) {
 				t.Errorf("%s: rank %d has %v, want %v", way.name, r, got, want)
+			}
+		}
+	}
+}
+
+// TestReducePeers: ranks 0 to 3 have f16 whose sums depend on their order; rank 2 reduces
+// what some of them have.
+func TestReducePeers(t *testing.T) {
+	inf := math.Inf(1)
+	parts := [][]float64{{2048, 1, -3, inf}, {1, 2048, 7, 5}, {1, 1, 2, -inf}, {-2, 3, -9, 0}}
+	for _, c := range []struct {
+		op    tl.Op
+		peers []int
+		want  []float64
+	}{
+		{tl.OpAdd, []int{0, 1, 2}, []float64{2048, 2048, 6, math.NaN()}}, // 2048 + 1 is 2048 in f16, a tie to even
+		{tl.OpAdd, []int{1, 2, 0}, []float64{2050, 2048, 6, math.NaN()}}, // 1 + 1 comes first
+		{tl.OpAdd, nil, []float64{2046, 2052, -3, math.NaN()}},           // 2048 + 3 too
+		{tl.OpAdd, []int{3}, []float64{-2, 3, -9, 0}},
+		{tl.OpMaximum, nil, []float64{2048, 2048, 7, inf}},
+		{tl.OpMinimum, []int{2, 3}, []float64{-2, 1, -9, -inf}},
+		{tl.OpMul, []int{1, 3}, []float64{-2, 6144, -63, 0}},
+	} {
+		e := newEager(4)
+		x, out := e.tensor(tl.F16, tl.Shape{4}, parts...), e.tensor(tl.F16, tl.Shape{4})
+		pe := e.pe(2, "reduce")
+		pe.Wait(pe.Composite(tl.ReducePeers(c.op, out[2], x[2], tl.Shape{4}, tl.F16, c.peers...)))
+		got := e.values(out[2], 4)
+		for i := range got {
+			if got[i] != c.want[i] && !(math.IsNaN(got[i]) && math.IsNaN(c.want[i])) {
+				t.Errorf("%v of ranks %v is %v, want %v", c.op, c.peers, got, c.want)
+				break
 			}
 		}
 	}

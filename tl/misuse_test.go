@@ -190,9 +190,43 @@ func TestMisuse(t *testing.T) {
 		{func(t *tl.PE, o operands) { t.Load(vector.Strided(1<<46, 1), tl.Shape{6, 2}, tl.F16) },
 			at + "Load([6 2] f16) AT: stride 70368744177664 of axis 0 is too large: 6 elements that far apart reach beyond 2^48"},
 
+		// Reductions over peers.
+		{func(t *tl.PE, o operands) {
+			t.Composite(tl.ReducePeers(tl.OpAdd, matrix, vector, tl.Shape{64}, tl.F16, 0, 4))
+		}, at + "ReducePeers(add, [64] f16 of ranks [0 4]) AT: no rank 4: this launch has ranks 0 to 3"},
+		{func(t *tl.PE, o operands) {
+			t.Composite(tl.ReducePeers(tl.OpAdd, matrix, vector, tl.Shape{64}, tl.F16, 3, 1, 3))
+		}, at + "ReducePeers(add, [64] f16 of ranks [3 1 3]) AT: rank 3 twice: name each peer once"},
+		{func(t *tl.PE, o operands) {
+			t.Composite(tl.ReducePeers(tl.OpAdd, matrix, vector, tl.Shape{64}, tl.F16, []int{}...))
+		}, at + "ReducePeers(add, [64] f16 of ranks []) AT: an empty list of peers: name one at least, or leave the list out for all ranks"},
+		{func(t *tl.PE, o operands) {
+			t.Composite(tl.ReducePeers(tl.OpSub, matrix, vector, tl.Shape{64}, tl.F16))
+		}, at + "ReducePeers(sub, [64] f16 of all ranks) AT: sub is no reduction: use OpAdd, OpMul, OpMaximum, OpMinimum, OpAnd, OpOr or OpXor"},
+		{func(t *tl.PE, o operands) {
+			t.Composite(tl.ReducePeers(tl.OpOr, matrix, vector, tl.Shape{64}, tl.F16))
+		}, at + "ReducePeers(bit_or, [64] f16 of all ranks) AT: there is no bit_or of f16: convert with To"},
+		{func(t *tl.PE, o operands) {
+			t.Composite(tl.ReducePeers(tl.OpAdd, matrix, vector, tl.Shape{64}, tl.F32))
+		}, at + "ReducePeers(add, [64] f32 of all ranks) AT: the pointer is to f16: use that dtype and convert with To, or reinterpret memory with As"},
+		{func(t *tl.PE, o operands) {
+			t.Composite(tl.ReducePeers(tl.OpAdd, matrix, vector, tl.Shape{64}, 99))
+		}, at + "ReducePeers(add, [64] DType(99) of all ranks) AT: no such dtype: use tl.F16 to tl.U64"},
+		{func(t *tl.PE, o operands) {
+			t.Composite(tl.ReducePeers(tl.OpAdd, matrix, vector, tl.Shape{-1}, tl.F16))
+		}, at + "ReducePeers(add, [-1] f16 of all ranks) AT: extent -1 of axis 0 is negative: an empty tile has extent 0"},
+		{func(t *tl.PE, o operands) {
+			t.Composite(tl.ReducePeers(tl.OpAdd, matrix, scratch, tl.Shape{64}, tl.F16))
+		}, at + "ReducePeers(add, [64] f16 of all ranks) AT: the pointer is into no window: only tensor arguments of the launch are windows"},
+		{func(t *tl.PE, o operands) {
+			t.Composite(tl.ReducePeers(tl.OpAdd, tl.Ptr{}, vector, tl.Shape{64}, tl.F16))
+		}, at + "ReducePeers(add, [64] f16 of all ranks) AT: a zero Ptr points nowhere: pointers come from the launch and from Scratch"},
+		{func(t *tl.PE, o operands) {
+			t.Composite(tl.ReducePeers(tl.OpAdd, vector, matrix, tl.Shape{2, 2, 50}, tl.F16))
+		}, at + "ReducePeers(add, [2 2 50] f16 of all ranks) AT: a block of more than two axes that is not in one piece: reduce its matrices one by one"},
 		// Composites.
 		{func(t *tl.PE, o operands) { t.Composite(tl.Command{}) },
-			at + "Composite AT: a zero Command does nothing: make one with Gemm or Stream"},
+			at + "Composite AT: a zero Command does nothing: make one with Gemm, Stream or ReducePeers"},
 		{func(t *tl.PE, o operands) { t.Composite(tl.Gemm(o.m, t.Ref(matrix, tl.Shape{32, 8}, tl.F16), vector)) },
 			at + "Gemm([32 64] f16, ref [32 8] f16) AT: inner sizes 64 and 32 differ: the first operand's columns must equal the second's rows"},
 		{func(t *tl.PE, o operands) { t.Composite(tl.Gemm(o.m, zero, vector)) },

@@ -153,6 +153,20 @@ func TestOperations(t *testing.T) {
 		{"Stream", func(t *tl.PE, o operands) {
 			t.Composite(tl.Stream(tl.OpMul, vector, t.Ref(vector, tl.Shape{900}, tl.F16), 2), tl.Do(tl.OpTanh), tl.Do(tl.OpFMA, 2, 1))
 		}, []string{"Stream mul (memory 1000 strides [1] ref [900] f16, 2) tanh () fma (2, 1) to [900] f16 at 1000 strides [1]"}},
+		{"ReducePeers", func(t *tl.PE, o operands) {
+			t.Wait(t.Composite(tl.ReducePeers(tl.OpAdd, matrix.At(1, 2), vector.At(3), tl.Shape{900}, tl.F16)))
+		}, []string{"ReducePeers add (memory 1006 strides [1] ref [900] f16 of rank 0 window 1, memory 1006 strides [1] ref [900] f16 of rank 1 window 1, " +
+			"memory 1006 strides [1] ref [900] f16 of rank 2 window 1, memory 1006 strides [1] ref [900] f16 of rank 3 window 1) to [900] f16 at 5204 strides [1]", "wait 7"}},
+		{"ReducePeers of some, with an epilogue", func(t *tl.PE, o operands) {
+			t.Composite(tl.ReducePeers(tl.OpMaximum, vector.As(tl.I16), matrix.As(tl.I16), tl.Shape{2, 3}, tl.I16, 3, 0), tl.Do(tl.OpMul, 2))
+		}, []string{"ReducePeers maximum (memory 5000 strides [100 1] ref [2 3] i16 of rank 3 window 2, memory 5000 strides [100 1] ref [2 3] i16 of rank 0 window 2)" +
+			" mul (2) to [2 3] i16 at 1000 strides [3 1]"}},
+		{"ReducePeers of three axes", func(t *tl.PE, o operands) {
+			t.Composite(tl.ReducePeers(tl.OpMinimum, vector, vector.At(50), tl.Shape{2, 3, 5}, tl.F16, 1))
+		}, []string{"ReducePeers minimum (memory 1100 strides [1] ref [30] f16 of rank 1 window 1) to [30] f16 at 1000 strides [1]"}},
+		{"ReducePeers of nothing", func(t *tl.PE, o operands) {
+			t.Composite(tl.ReducePeers(tl.OpAdd, vector, vector, tl.Shape{0}, tl.F16, 1))
+		}, []string{"ReducePeers add (memory 1000 strides [1] ref [0] f16 of rank 1 window 1) to [0] f16 at 1000 strides [1]"}},
 		{"Stream of bits", func(t *tl.PE, o operands) {
 			t.Composite(tl.Stream(tl.OpXor, vector.As(tl.I16), o.in, 5), tl.Do(tl.OpAnd, 255), tl.Do(tl.OpOr, 1))
 		}, []string{"Stream bit_xor (#7, 5) bit_and (255) bit_or (1) to [64] i16 at 1000 strides [1]"}},

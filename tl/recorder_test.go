@@ -56,6 +56,9 @@ func argsText(args []tl.Arg) string {
 		if a.IsScalar {
 			texts[i] = fmt.Sprint(a.Scalar)
 		}
+		if a.AtPeer {
+			texts[i] += fmt.Sprintf(" of rank %d window %d", a.Peer, a.Value.Ptr.Window)
+		}
 	}
 	return "(" + strings.Join(texts, ", ") + ")"
 }
@@ -104,7 +107,7 @@ func (r *recorder) Compute(v *tl.Value, c *tl.Compute) error {
 func (r *recorder) Composite(c *tl.Composite) (tl.Handle, error) {
 	return tl.Handle{N: 7}, r.say(func() string {
 		text := c.Kind.String()
-		if c.Kind == oplog.Stream {
+		if c.Kind != oplog.Gemm {
 			text += " " + c.Math.String()
 		}
 		text += " " + argsText(c.Args)

@@ -1,6 +1,10 @@
 package tl
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/kernbench/kernbench/internal/oplog"
+)
 
 // Shard is the memory that a pointer may reach: what a PE holds of a tensor, a whole
 // tensor, or a block of a collective. Launches make it.
@@ -8,6 +12,7 @@ type Shard struct {
 	Tensor      string       // name, shape and dtype: "tensor 1 [256] f32"
 	Part        fmt.Stringer // "this PE's shard [64:128]"; nil for the whole tensor
 	Addr, Bytes int64
+	Box         *Ptr // to its first element, with its strides and extents, if there are gaps between its elements
 	Whole       *Ptr // to the start of the whole tensor; nil if kernels cannot ask for that
 }
 
@@ -44,10 +49,51 @@ func (b *Block) inShard() error {
 	if s == nil {
 		return nil
 	}
-	if first, end := b.Span(); first >= s.Addr && end <= s.Addr+s.Bytes || b.Valid.Elems() == 0 {
+	if first, end := b.Span(); first >= s.Addr && end <= s.Addr+s.Bytes && s.avoidsGaps(b) || b.Valid.Elems() == 0 {
 		return nil
 	}
 	return s.Beyond(b)
+}
+
+// avoidsGaps reports whether no element of a block, all of which are between the first and
+// the last of the shard, lies in a gap of the shard: the block is within one row of the
+// shard, or its axes are axes of the shard. Elements of another size are not looked at.
+func (s *Shard) avoidsGaps(b *Block) bool {
+	box := s.Box
+	if box == nil || box.size() != int64(b.DType.Size()) {
+		return true
+	}
+	var room [oplog.MaxRank]int64 // elements of the shard along each axis from the block on
+	at := (b.Ptr.Addr - box.Addr) / box.size()
+	for axis, n := range box.Extent[:box.Rank] {
+		if n > 1 {
+			room[axis] = int64(n) - at/box.Stride[axis]
+			at %= box.Stride[axis]
+		}
+		if n > 1 && room[axis] <= 0 {
+			return false
+		}
+	}
+	first, end := b.Span()
+	if last := int(box.Rank) - 1; at == 0 && last >= 0 && box.Stride[last] == 1 && (end-first)/box.size() <= max(room[last], 1) {
+		return true
+	}
+	for axis, n := range b.Valid.Dim[:b.Valid.Rank] {
+		if n == 1 {
+			continue
+		}
+		along := -1
+		for i := range int(box.Rank) {
+			if box.Stride[i] == b.Ptr.Stride[axis] && room[i] > 0 {
+				along = i
+			}
+		}
+		if along < 0 || room[along] < int64(n) {
+			return false
+		}
+		room[along] = 0 // two axes of a block are not one of the shard
+	}
+	return at == 0
 }
 
 // Beyond returns the error of a block that leaves the shard.
@@ -61,7 +107,15 @@ func (s *Shard) Beyond(b *Block) error {
 	if s.Part != nil && s.Whole != nil {
 		do += "; Ptr.Whole points to the whole tensor"
 	}
-	return fmt.Errorf("elements %d to %d are not all in %s, which has %d: %s", floorDiv(first-s.Addr, size), floorDiv(end-s.Addr-1, size), where, s.Bytes/size, do)
+	has := fmt.Sprint(s.Bytes / size)
+	if s.Box != nil {
+		n := 1
+		for _, extent := range s.Box.Extent[:s.Box.Rank] {
+			n *= int(extent)
+		}
+		has = fmt.Sprintf("%d, with gaps between them", n)
+	}
+	return fmt.Errorf("elements %d to %d are not all in %s, which has %s: %s", floorDiv(first-s.Addr, size), floorDiv(end-s.Addr-1, size), where, has, do)
 }
 
 func floorDiv(a, b int64) int64 {

@@ -3,6 +3,8 @@ package tl
 import (
 	"errors"
 	"fmt"
+
+	"github.com/kernbench/kernbench/internal/oplog"
 )
 
 // Put writes a tile into the part of a window that a peer, a rank of the launch,
@@ -33,19 +35,25 @@ func (t *PE) Get(peer int, p Ptr, s Shape, dtype DType, opts ...Option) Tile {
 
 // window sets b to the memory of a tile v at a peer.
 func (t *PE) window(b *Block, op string, peer int, p *Ptr, v *Value, opts []Option) {
-	err := b.set(p, v.Shape, v.DType, opts)
-	if err == nil && p.Window == 0 {
-		err = errors.New("the pointer is into no window: only tensor arguments of the launch are windows")
-		if p.Shard != nil && p.Shard.Part == nil {
-			err = errors.New("the pointer is to the whole tensor: Put and Get count from the start of a shard, so leave out Whole")
-		}
-	}
+	err := b.inWindow(p, v.Shape, v.DType, opts)
 	if err == nil {
 		err = t.isPeer(peer)
 	}
 	if err != nil {
 		panic(t.fail(op, peerText(peer, b.String()), err))
 	}
+}
+
+// inWindow is set for a pointer that must be into a window.
+func (b *Block) inWindow(p *Ptr, s oplog.Shape, d DType, opts []Option) error {
+	err := b.set(p, s, d, opts)
+	switch {
+	case err != nil || p.Window != 0:
+		return err
+	case p.Shard != nil && p.Shard.Part == nil:
+		return errors.New("the pointer is to the whole tensor: Put and Get count from the start of a shard, so leave out Whole")
+	}
+	return errors.New("the pointer is into no window: only tensor arguments of the launch are windows")
 }
 
 // Notify changes a signal of a peer, by [Set] or [Add], once everything that this

@@ -16,6 +16,10 @@ type Array struct {
 	Shape Shape
 	DType DType
 	Bytes []byte // little-endian
+	// Bool says that the elements are bools, 0 and 1 of dtype U8: those of a file of bools
+	// are. Save then writes bools, and String shows True and False. Tensors have no such
+	// dtype: FromNumpy makes one of U8, and Numpy does not set Bool.
+	Bool bool
 }
 
 // maxNumpyBytes is the limit on the size of a .npy file.
@@ -35,14 +39,14 @@ func loadNumpy(ctx context.Context, name string) (*Array, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
-	return &Array{a.Shape, a.DType, a.Bytes}, nil
+	return &Array{a.Shape, a.DType, a.Bytes, a.Bool}, nil
 }
 
 // Save writes the array to a .npy file. bf16, which NumPy does not have, is written
-// as two-byte items without a type ('V2').
+// as two-byte items without a type ('V2'). Bools other than 0 and 1 are an error.
 func (a *Array) Save(name string) error {
 	var data bytes.Buffer
-	if err := npy.Write(&data, &npy.Array{Shape: a.Shape, DType: a.DType, Bytes: a.Bytes}); err != nil {
+	if err := npy.Write(&data, &npy.Array{Shape: a.Shape, DType: a.DType, Bytes: a.Bytes, Bool: a.Bool}); err != nil {
 		return fmt.Errorf("%s: %w", name, err)
 	}
 	return file.Write(name, data.Bytes())
@@ -73,19 +77,27 @@ func (a *Array) Wrong(want any) int {
 	return numeric.Equal(a.DType, a.Bytes, encode(want, a.DType))
 }
 
-// numbers is how many elements a slice of numbers has, if it is one.
+// numbers returns the length of a slice of numbers, or of bools, if data is one.
 func numbers(data any) (n int, ok bool) {
 	v := reflect.ValueOf(data)
 	if v.Kind() != reflect.Slice {
 		return 0, false
 	}
 	kind := v.Type().Elem().Kind()
-	return v.Len(), kind >= reflect.Int && kind <= reflect.Float64 && kind != reflect.Uintptr && kind != reflect.Uint
+	return v.Len(), kind >= reflect.Bool && kind <= reflect.Float64 && kind != reflect.Uintptr && kind != reflect.Uint
 }
 
-// encode is a slice of numbers as the bytes of a dtype.
+// encode returns a slice of numbers, or of bools, which are 0 and 1, as bytes of a dtype.
 func encode(data any, d DType) []byte {
 	switch v := data.(type) {
+	case []bool:
+		bits := make([]uint8, len(v))
+		for i, set := range v {
+			if set {
+				bits[i] = 1
+			}
+		}
+		return encodeAll(bits, d)
 	case []float64:
 		return encodeAll(v, d)
 	case []float32:

@@ -6,7 +6,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/kernbench/kernbench/ccl"
 	"github.com/kernbench/kernbench/tl"
 	"github.com/kernbench/kernbench/torch"
 )
@@ -200,7 +199,7 @@ func TestSpawnIsDeterministic(t *testing.T) {
 func TestMessagesOfPEs(t *testing.T) {
 	l := newLab(t, torch.Options{})
 	dist := l.Distributed()
-	torch.OK(dist.InitProcessGroup("ahbm", func(s *ccl.Settings) { s.WorldSize = 4 }))
+	torch.OK(dist.InitProcessGroup("ahbm", func(o *torch.GroupOptions) { o.WorldSize = 4 }))
 	x := l.tensor(count(0, 8), torch.I32, torch.On(dist.PEs()...))
 	y := l.zeros(torch.I32, torch.On(dist.PEs()...), 8)
 	var ops []torch.P2POp

@@ -1,8 +1,10 @@
 package torch
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -21,7 +23,12 @@ type request struct {
 	device     int
 	making     *Making // of what is reduced, if that is done beside it
 	pieces     []*request
+	label      string // instead of the name of the collective
+	monitored  bool   // the caller sees to the timeout
 }
+
+// name returns what the request is called.
+func (r *request) name() string { return cmp.Or(r.label, r.collective.String()) }
 
 // span is some elements of a tensor: of the whole, in a program without Spawn of each
 // rank's part.
@@ -40,6 +47,8 @@ type call struct {
 	places   []int            // of the ranks in a program's tensors, if these are not all of a group
 	requests map[int]*request // by rank of the group
 	lines    map[int]string   // where it was called
+	number   int              // of the end of a message that was asked for first, among all ends
+	at       sim.Time         // when it was
 }
 
 func newCall(g *groupState, op *operation) *call {
@@ -51,17 +60,24 @@ func newCall(g *groupState, op *operation) *call {
 func (d *Distributed) call(g *Group, r *request) (*Work, error) {
 	c := d.c
 	if g.rank < 0 {
-		return nil, fmt.Errorf("%v: rank %d is not in %s", r.collective, c.current.rank, g.shared)
+		return nil, fmt.Errorf("%v: rank %d is not in %s", r.name(), c.current.rank, g.shared)
 	}
 	for _, s := range slices.Concat(r.in, r.out) {
 		s.x.usable(r.collective.String())
+		if r.making == nil || !slices.Contains(r.making.Using, s.x) {
+			s.x.packed(r.collective.String())
+		}
 		if !c.spawned() {
 			d.overRanks(g, s.x)
 		}
 	}
+	if b := c.current.coalescing; b != nil {
+		b.add(g, r)
+		return nil, nil
+	}
 	number := g.next
 	g.next++
-	name := fmt.Sprintf("%v %d of %s", r.collective, number+1, g.shared)
+	name := fmt.Sprintf("%v %d of %s", r.name(), number+1, g.shared)
 	r.device = c.current.device
 	k := g.shared.forming[number]
 	if k == nil {
@@ -87,8 +103,20 @@ func (c *Context) arrive(k *call, rank int, r *request, number int) (*Work, erro
 			return nil, err
 		}
 	}
+	if op.failure != nil { // the others have given up
+		return nil, op.failure
+	}
+	work := &Work{c: c, op: op}
+	if c.stopping { // it never begins
+		for _, s := range r.out {
+			s.x.wrote(op, work)
+		}
+		return work, nil
+	}
 	k.requests[rank], k.lines[rank] = r, hostLine()
-	op.forming = slices.DeleteFunc(op.forming, func(f *worker) bool { return f == w })
+	if i := slices.Index(op.forming, w); i >= 0 { // twice there for a message to itself
+		op.forming = slices.Delete(op.forming, i, i+1)
+	}
 	complete := len(op.forming) == 0
 	if !c.spawned() {
 		if complete = !op.message || len(k.requests) == 2; complete {
@@ -110,7 +138,6 @@ func (c *Context) arrive(k *call, rank int, r *request, number int) (*Work, erro
 		op.entered = map[*stream]sim.Time{}
 	}
 	c.enter(&w.stream)
-	work := &Work{c: c, op: op}
 	if w.works = append(w.works, work); len(w.works)%1024 == 0 {
 		w.works = slices.DeleteFunc(w.works, func(w *Work) bool { return w.waited })
 	}
@@ -123,14 +150,17 @@ func (c *Context) arrive(k *call, rank int, r *request, number int) (*Work, erro
 		case k.places != nil:
 			op.touches = append(op.touches, touch{s.x, k.places[rank]})
 		default:
-			op.touches = append(op.touches, touch{s.x, 0})
+			op.touches = append(op.touches, touch{s.x, allParts})
 		}
 	}
 	for _, t := range op.touches {
-		t.x.users.addMessage(op, t.part)
+		t.x.users.addMessage(op, t)
 	}
 	for _, s := range r.out {
-		s.x.writer, s.x.work = op, work
+		s.x.wrote(op, work)
+	}
+	if !r.monitored && (c.spawned() || complete) {
+		c.limit(op, k.group.options.Timeout)
 	}
 	if !complete {
 		return work, nil
@@ -167,20 +197,22 @@ func (c *Context) form(k *call) error {
 	if members[0].collective == ccl.SendRecv {
 		return c.formMessage(k, members)
 	}
-	p, err := c.plan(k, members)
+	programs, err := c.plan(k, members)
 	if err != nil {
 		return fmt.Errorf("%s: %w", k.op.name, err)
 	}
-	c.collective(k.op, p, nil)
+	c.collectives(k.op, programs)
 	return nil
 }
 
 // collective makes an operation of a plan; ended is called at its end, if it is wanted.
 func (c *Context) collective(op *operation, p *planned, ended func()) {
+	op.members = p.members
 	c.runs(op, &p.program, func() error { return p.allocate(c, op) }, func(run *machine.Run) {
+		times := rankTimes(run, p.members)
 		c.Collective = Collective{
-			Name: op.name, Algorithm: p.algorithm.Name, Start: run.Start, Crit: run.Critical(), Spread: op.spread(), Lanes: p.lanes,
-			Buffer: string(p.program.Queues.BufferKind),
+			Name: op.name, Algorithm: p.algorithm.Name, Start: run.Start, Crit: run.Critical(), Spread: op.whole().spread(), Lanes: p.lanes,
+			Buffer: string(p.program.Queues.BufferKind), Ranks: times.Ranks, Exec: times.Exec,
 		}
 		if p.inboxes > 0 {
 			c.Collective.Buffer = "inbox"
@@ -202,6 +234,10 @@ type Collective struct {
 	Lanes     int  // that ran side by side
 	// Buffer is the memory of queue slots, or "inbox" if messages went to inboxes in HBM.
 	Buffer string
+	Ranks  []int // that took part, by their numbers in the world, ascending
+	// Exec is how long it ran on each of Ranks: the longest of the rank's PEs. The
+	// longest of all is Crit.
+	Exec []Time
 }
 
 // member is a rank of a collective, with the shards that it has of each tensor.
@@ -211,6 +247,7 @@ type member struct {
 	shards func(span) []shard
 	elems  func(span) int // of what the rank calls its tensor
 	single machine.PEID   // where it runs if it has no tensor
+	part   bool           // its tensor is one shard of a tensor over all ranks
 }
 
 // members is the ranks of a call: the workers, or, where the program drives all of
@@ -231,7 +268,7 @@ func (k *call) members(c *Context) []member {
 			r, place = k.requests[i], k.places[i]
 		}
 		list = append(list, member{
-			request: r, rank: rank, single: machine.PEID(rank),
+			request: r, rank: rank, single: machine.PEID(rank), part: true,
 			shards: func(s span) []shard {
 				held := s.shards[place]
 				held.part, held.copy, held.addend = 0, 0, 0
@@ -243,12 +280,23 @@ func (k *call) members(c *Context) []member {
 	return list
 }
 
+// inParts is how describe says that a tensor is cut.
+var inParts = regexp.MustCompile(` in \d+ parts of \[[\d ]*\]`)
+
 // disagreement finds ranks that called something else than most: all of them if there
 // is no such thing as most.
 func (k *call) disagreement() (guilty []int, err error) {
 	groups := map[string][]int{}
+	sliced := false // views of ranks need not be cut alike
+	for _, r := range k.requests {
+		sliced = sliced || slices.ContainsFunc(slices.Concat(r.in, r.out), func(s span) bool { return s.x.of != nil })
+	}
 	for rank, r := range k.requests {
-		groups[r.what] = append(groups[r.what], rank)
+		what := r.what
+		if sliced {
+			what = inParts.ReplaceAllString(what, "")
+		}
+		groups[what] = append(groups[what], rank)
 	}
 	if len(groups) == 1 {
 		return nil, nil
@@ -282,10 +330,15 @@ func (k *call) disagreement() (guilty []int, err error) {
 
 // condemn ends all workers on account of some.
 func (c *Context) condemn(k *call, guilty []int, err error) {
-	for _, rank := range guilty {
-		c.workers[k.group.ranks[rank]].err = err
-	}
+	c.blame(k, guilty, err)
 	w := c.current
 	c.abort()
 	w.proc.Cancel() // does not return
+}
+
+// blame notes the error of some ranks of a call.
+func (c *Context) blame(k *call, guilty []int, err error) {
+	for _, rank := range guilty {
+		c.workers[k.group.ranks[rank]].err = err
+	}
 }

@@ -1,6 +1,7 @@
 package torch
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 
@@ -8,8 +9,8 @@ import (
 )
 
 // Check compares a tensor with a slice of numbers, rounded to its dtype, or with an
-// *Array, element by element and bit for bit, and adds the result to the report: a bench with a wrong
-// value fails. An *Array of another shape or dtype is an error, since it may be a file's.
+// *Array, element by element and bit for bit, and adds the result to the report, under the
+// name of the tensor if none is given: a bench with a wrong value fails. An *Array of another shape or dtype is an error, since it may be a file's.
 // Without values it does nothing.
 func (c *Context) Check(name string, x *Tensor, want any) error {
 	if !c.HasData() {
@@ -76,7 +77,7 @@ func (c *Context) CheckWithin(name string, x *Tensor, want, tolerance []float64)
 // check compares every copy of a tensor: wrong is the first difference, or nothing, and
 // is told which copy it is.
 func (c *Context) check(op, name string, x *Tensor, wrong func(got *Array, which string) string) error {
-	check := Check{Name: name}
+	check := Check{Name: cmp.Or(name, x.name)}
 	copies := 0
 	for _, s := range x.shards {
 		copies = max(copies, s.copy+1)

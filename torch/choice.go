@@ -40,7 +40,7 @@ type choice struct {
 // is an error if that does not fit either. Programs ask for the same again and again.
 func (c *Context) cheapest(plan *ccl.Plan, lanes []lane, queues topology.IPCQ, room memory.Bytes, alone bool) (*ccl.Algorithm, error) {
 	places := lanes[0].places()
-	key := choice{plan.Collective, plan.DType, fmt.Sprint(places), plan.Root, plan.Counts[0], len(lanes), queues, room, alone, plan.Chunk}
+	key := choice{plan.Collective, plan.DType, fmt.Sprint(places), plan.Root, plan.Count(0), len(lanes), queues, room, alone, plan.Chunk}
 	if a := c.choices[key]; a != nil && len(plan.Counts) == 1 {
 		return a, nil
 	}
@@ -53,7 +53,7 @@ func (c *Context) cheapest(plan *ccl.Plan, lanes []lane, queues topology.IPCQ, r
 			return nil, err
 		}
 		if err := network.Fits(usual, plan); err != nil {
-			return nil, fmt.Errorf("auto finds no algorithm for %v that fits: %w; use fewer or smaller slots (n_slots, slot_size), another memory for them (buffer_kind), or smaller messages (chunk_bytes)", plan.Collective, err)
+			return nil, fmt.Errorf("auto finds no algorithm for %v that fits: %w", plan.Collective, err)
 		}
 		a = usual
 	}

@@ -1,12 +1,10 @@
 package torch
 
-import "github.com/kernbench/kernbench/internal/oplog"
-
 // Composite is a composite command that has run: from the first data that moved for
 // it to the last that was written.
 type Composite struct {
 	Start, End Time
-	Tiles      int // products of a Gemm, chunks of a Stream
+	Tiles      int // products of a Gemm, chunks of a Stream, chunks of all peers of a ReducePeers
 }
 
 // Composites is the composite commands in the op log, in the order of issue, after
@@ -18,7 +16,7 @@ func (c *Context) Composites() (all []Composite) {
 		return nil
 	}
 	for i := range c.m.Log.Ops {
-		if op := &c.m.Log.Ops[i]; op.Kind == oplog.Gemm || op.Kind == oplog.Stream {
+		if op := &c.m.Log.Ops[i]; op.Kind.IsComposite() {
 			all = append(all, Composite{op.Start, op.End, int(op.Tiles)})
 		}
 	}

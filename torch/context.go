@@ -33,6 +33,7 @@ type Options struct {
 	Threads  int             // of the data phase; 0 is one for each core
 	Race     bool            // look for races between PEs; implies values' op log
 	KeepLog  bool            // keep the whole op log, to be saved
+	PerRank  bool            // keep the times of every rank of every launch: Report.Launches
 	Limit    Time            // of simulated time, for endless kernels; 0 is 10 s
 	// Stall is how long, by the wall clock, a kernel may compute without an
 	// operation of the tile language before the run is given up; 0 is 10 s.
@@ -65,14 +66,15 @@ type Context struct {
 	trace   *trace.File // that it is recorded to; nil is none
 	tensors int         // made so far
 
-	used     []bool               // PEs that hold a tensor or have run a kernel
-	usedPEs  int                  // how many
-	reserved []func()             // takes back reservations of this computer's memory
-	holding  map[*Tensor][]func() // and those for the values of tensors
+	used     []bool                // PEs that hold a tensor or have run a kernel
+	usedPEs  int                   // how many
+	reserved []func()              // takes back reservations of this computer's memory
+	holding  map[*storage][]func() // and those for the values of tensors
 
 	driver     *worker   // the program itself
 	workers    []*worker // of Spawn, by rank
 	current    *worker   // whose code runs; nil while the machine does
+	stopping   bool      // a worker has failed, and the others are stopped where they wait
 	operations operations
 	inFlight   int           // operations that have started on the machine
 	lastUse    map[use]int32 // the last launch of the log, if others may be under way
@@ -81,10 +83,14 @@ type Context struct {
 	looks      int           // at operations, to find out which can go on: the cost of scheduling
 	culprit    *operation    // could not begin
 
-	groups   []*groupState             // process groups, by number
-	messages map[message][]*call       // that have one end only so far
-	outbox   []*operation              // messages that begin at the present instant
-	choices  map[choice]*ccl.Algorithm // by algorithm auto
+	groups   []*groupState       // process groups, by number
+	messages map[message][]*call // that have one end only so far
+	outbox   []*operation        // messages that begin at the present instant
+	ends     int                 // of messages that were asked for first, so far
+	matching bool                // ends are matched after what happens at the present instant
+
+	anyReceives []anyReceive              // that have no message yet, in the order in which they were asked for
+	choices     map[choice]*ccl.Algorithm // by algorithm auto
 
 	races []string // that others have found
 	// Collective is what was found out of the last collective that has ended.
@@ -116,7 +122,7 @@ func New(ctx context.Context, o Options) (*Context, error) {
 	if o.Flit {
 		fidelity = fabric.Flit
 	}
-	c := &Context{ctx: ctx, options: o, lastUse: map[use]int32{}, messages: map[message][]*call{}, holding: map[*Tensor][]func(){}}
+	c := &Context{ctx: ctx, options: o, lastUse: map[use]int32{}, messages: map[message][]*call{}, holding: map[*storage][]func(){}}
 	how := machine.Options{
 		Fidelity: fidelity, Limit: o.Limit, Log: !o.NoData || o.Race || o.KeepLog,
 		NoLines: !c.KeepsLog(), // nobody but the data phase reads it

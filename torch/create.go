@@ -13,13 +13,13 @@ import (
 )
 
 // Empty is a tensor whose elements are whatever its memory held.
-func (c *Context) Empty(dtype DType, shape Shape, on ...Placement) (*Tensor, error) {
-	return c.allocate("Empty", dtype, shape, on)
+func (c *Context) Empty(dtype DType, shape Shape, options ...TensorOption) (*Tensor, error) {
+	return c.allocate("Empty", dtype, shape, options)
 }
 
 // Zeros is a tensor of zeros. Nothing is copied to make it.
-func (c *Context) Zeros(dtype DType, shape Shape, on ...Placement) (*Tensor, error) {
-	x, err := c.allocate("Zeros", dtype, shape, on)
+func (c *Context) Zeros(dtype DType, shape Shape, options ...TensorOption) (*Tensor, error) {
+	x, err := c.allocate("Zeros", dtype, shape, options)
 	if err != nil {
 		return nil, err
 	}
@@ -33,8 +33,8 @@ func (c *Context) Zeros(dtype DType, shape Shape, on ...Placement) (*Tensor, err
 
 // Full is a tensor whose elements are all v, rounded to the dtype. The PEs that hold
 // it write them. Of a partial tensor the first addend is v, the others zero.
-func (c *Context) Full(v float64, dtype DType, shape Shape, on ...Placement) (*Tensor, error) {
-	x, err := c.allocate("Full", dtype, shape, on)
+func (c *Context) Full(v float64, dtype DType, shape Shape, options ...TensorOption) (*Tensor, error) {
+	x, err := c.allocate("Full", dtype, shape, options)
 	if err != nil {
 		return nil, err
 	}
@@ -65,19 +65,19 @@ func (c *Context) Full(v float64, dtype DType, shape Shape, on ...Placement) (*T
 // fillElems is how many elements Full writes at a time.
 const fillElems = 1 << 14
 
-// FromSlice is a tensor of the elements of a slice of numbers in row-major order, each
+// FromSlice is a tensor of the elements of a slice of numbers, or of bools, in row-major order, each
 // rounded to the dtype; integers lose fractions and stay within what the dtype has. The copy from the host takes its time. Of a partial
 // tensor the first addend gets them and the others are zero.
-func (c *Context) FromSlice(data any, dtype DType, shape Shape, on ...Placement) (*Tensor, error) {
+func (c *Context) FromSlice(data any, dtype DType, shape Shape, options ...TensorOption) (*Tensor, error) {
 	checkNumbers("FromSlice", data, shape)
-	return c.from("FromSlice", dtype, shape, on, func() []byte { return encode(data, dtype) })
+	return c.from("FromSlice", dtype, shape, options, func() []byte { return encode(data, dtype) })
 }
 
 // FromFunc is FromSlice of the elements that a function returns for their numbers in
 // row-major order, 0, 1, 2 and so on. The function is not called in a run without values,
 // which then needs no memory for them.
-func (c *Context) FromFunc(f func(i int) float64, dtype DType, shape Shape, on ...Placement) (*Tensor, error) {
-	return c.from("FromFunc", dtype, shape, on, func() []byte {
+func (c *Context) FromFunc(f func(i int) float64, dtype DType, shape Shape, options ...TensorOption) (*Tensor, error) {
+	return c.from("FromFunc", dtype, shape, options, func() []byte {
 		out := make([]byte, elems(shape)*dtype.Size())
 		for i := range elems(shape) {
 			numeric.Set(dtype, out, i, f(i))
@@ -87,8 +87,8 @@ func (c *Context) FromFunc(f func(i int) float64, dtype DType, shape Shape, on .
 }
 
 // from makes a tensor of bytes that are made if values are wanted.
-func (c *Context) from(op string, dtype DType, shape Shape, on []Placement, make func() []byte) (*Tensor, error) {
-	x, err := c.allocate(op, dtype, shape, on)
+func (c *Context) from(op string, dtype DType, shape Shape, options []TensorOption, make func() []byte) (*Tensor, error) {
+	x, err := c.allocate(op, dtype, shape, options)
 	if err != nil {
 		return nil, err
 	}
@@ -98,16 +98,33 @@ func (c *Context) from(op string, dtype DType, shape Shape, on []Placement, make
 	return x, nil
 }
 
-// FromNumpy returns a tensor of the contents of a .npy file.
-func (c *Context) FromNumpy(file string, on ...Placement) (*Tensor, error) {
-	a, err := loadNumpy(c.ctx, file)
-	if err != nil {
-		return nil, err
+// FromNumpy returns a tensor of the shape, dtype and elements of an array: an *Array, or the
+// name of a .npy file. A later change of the *Array does not change the tensor.
+func (c *Context) FromNumpy(src any, options ...TensorOption) (*Tensor, error) {
+	var a *Array
+	from, values := "FromNumpy", func() []byte { return a.Bytes }
+	switch src := src.(type) {
+	case string:
+		var err error
+		if a, err = loadNumpy(c.ctx, src); err != nil {
+			return nil, err
+		}
+		from = src
+	case *Array:
+		if a = src; a == nil {
+			panic(misuse("FromNumpy", "a nil array"))
+		}
+		values = func() []byte { return slices.Clone(a.Bytes) } // the copy comes later
+	default:
+		panic(misuse("FromNumpy", "%T is no *torch.Array, and no name of a file", src))
 	}
 	if err := checkShape(a.Shape); err != nil {
-		return nil, fmt.Errorf("%s: %w", file, err)
+		return nil, fmt.Errorf("%s: %w", from, err)
 	}
-	return c.from("FromNumpy", a.DType, a.Shape, on, func() []byte { return a.Bytes })
+	if a.DType.Valid() && c.hasValues() && len(a.Bytes) != a.Len()*a.DType.Size() {
+		panic(misuse("FromNumpy", "an array %v %v of %d bytes, want %d", a.Shape, a.DType, len(a.Bytes), a.Len()*a.DType.Size()))
+	}
+	return c.from("FromNumpy", a.DType, a.Shape, options, values)
 }
 
 // CopyFrom copies elements into the tensor, in row-major order: those of a slice of
@@ -202,7 +219,7 @@ func (x *Tensor) copyIn(values []byte) error {
 		held = nil
 		return nil
 	}
-	x.writer = op
+	x.wrote(op, nil)
 	c.enqueue(op)
 	return nil
 }
@@ -221,10 +238,16 @@ const most memory.Bytes = 1 << 30
 func (x *Tensor) pieces(shards []shard) func(func(piece) bool) {
 	return func(yield func(piece) bool) {
 		for _, s := range shards {
-			for off := memory.Bytes(0); off < s.bytes; off += most {
-				if !yield(piece{s.va + memory.VA(off), off, min(most, s.bytes-off)}) {
-					return
+			size, first := memory.Bytes(x.dtype.Size()), memory.Bytes(0)
+			n, _, starts := s.runs()
+			for at := range starts {
+				run := memory.Bytes(n) * size
+				for off := memory.Bytes(0); off < run; off += most {
+					if !yield(piece{s.va + memory.VA(memory.Bytes(at)*size+off), first + off, min(most, run-off)}) {
+						return
+					}
 				}
+				first += run
 			}
 		}
 	}
@@ -235,16 +258,27 @@ func (x *Tensor) linear(va memory.VA) tl.Ptr {
 	return tl.Ptr{Addr: int64(va), DType: x.dtype, Rank: 1, Stride: [4]int64{1}}
 }
 
-// EmptyLike is Empty of the shape of another tensor, laid out as that one, and of its
-// dtype if no other is given.
-func (c *Context) EmptyLike(x *Tensor, dtype ...DType) (*Tensor, error) {
+// EmptyLike returns an Empty tensor of the shape of another, laid out as that one. The
+// options are a DType, if it is not to be that of x, and a name, Named.
+func (c *Context) EmptyLike(x *Tensor, options ...any) (*Tensor, error) {
 	x.usable("EmptyLike")
 	if err := c.operation("EmptyLike"); err != nil {
 		return nil, err
 	}
-	d := x.dtype
-	if len(dtype) > 0 {
-		d = dtype[0]
+	d, name := x.dtype, Named("")
+	for _, option := range options {
+		switch option := option.(type) {
+		case DType:
+			d = option
+		case Named:
+			name = option
+		default:
+			panic(misuse("EmptyLike", "%T is no option: give a DType or Named, since the tensor is laid out as %s", option, x.name))
+		}
 	}
-	return c.newTensor("EmptyLike", d, x.shape, slices.Clone(x.shards), x.cuts)
+	shards := slices.Clone(x.shards)
+	for i := range shards {
+		shards[i].stride = nil
+	}
+	return c.newTensor("EmptyLike", string(name), d, x.shape, shards, x.levels, x.cuts)
 }

@@ -119,7 +119,7 @@ func (d *Distributed) ReduceScatterTensorAsync(out, in *Tensor, op ReduceOp, gro
 }
 
 // AllToAll gives every rank what all ranks have for it: in[i] is for rank i of the
-// group, out[i] is from it. Tensors may be of any sizes.
+// group, out[i] is from it. Tensors may be of any sizes. Both may be the same list.
 func (d *Distributed) AllToAll(out, in []*Tensor, group ...*Group) error {
 	return inOrder(d.AllToAllAsync(out, in, group...))
 }
@@ -165,7 +165,7 @@ func (d *Distributed) BarrierAsync(group ...*Group) (*Work, error) {
 
 // AllToAllSingle is AllToAll on parts of one tensor: in is cut along its first axis
 // into inSplits, one for each rank, and out into outSplits. Without splits they are
-// cut evenly.
+// cut evenly. Both may be the same tensor.
 func (d *Distributed) AllToAllSingle(out, in *Tensor, outSplits, inSplits []int, group ...*Group) error {
 	return inOrder(d.AllToAllSingleAsync(out, in, outSplits, inSplits, group...))
 }
@@ -177,7 +177,6 @@ func (d *Distributed) AllToAllSingleAsync(out, in *Tensor, outSplits, inSplits [
 		return nil, err
 	}
 	dtype := dtypeOf(ccl.AllToAll, []*Tensor{in, out})
-	apart([]*Tensor{in}, []*Tensor{out})
 	r := &request{collective: ccl.AllToAll, what: fmt.Sprintf("all_to_all of %v", dtype)}
 	r.in = d.split(g, "send", in, inSplits)
 	r.out = d.split(g, "receive", out, outSplits)

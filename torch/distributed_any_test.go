@@ -2,6 +2,7 @@ package torch_test
 
 import (
 	"errors"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -31,7 +32,7 @@ func TestCollectivesTakeTheSameTimeWithoutValues(t *testing.T) {
 		}
 		if !without {
 			want = l.Collective
-		} else if l.Collective != want || want.Crit == 0 {
+		} else if !reflect.DeepEqual(l.Collective, want) || want.Crit == 0 {
 			t.Errorf("without values %+v, want %+v", l.Collective, want)
 		}
 	}
@@ -42,8 +43,11 @@ func TestCollectivesTakeTheSameTimeWithoutValues(t *testing.T) {
 func TestCollectivesHaveNoRaces(t *testing.T) {
 	options := machines(t)
 	for _, name := range names() {
-		for _, algorithm := range algorithms(name) {
+		for i, algorithm := range algorithms(name) {
 			for _, spawned := range []bool{false, true} {
+				if strings.HasSuffix(name, "_coalesced") && (i%3 > 0 || !spawned) {
+					continue
+				}
 				tr := usual(name, spawned, 12)
 				if spawned {
 					tr = usual(name, spawned, 4)
@@ -99,18 +103,20 @@ func TestAnyCollective(t *testing.T) {
 	})
 }
 
-// Tensors that are not laid out alike, each in any way: what is not refused is right.
+// Tensors that are not laid out alike, each in any way, and slices of such: what is not refused is right.
 func TestAnyMixOfLayouts(t *testing.T) {
 	options := machines(t)
 	split := rapid.SampledFrom([]torch.Split{torch.Replicate, torch.ColumnWise, torch.RowWise})
 	layouts := rapid.Custom(func(t *rapid.T) mixed {
 		return mixed{
-			on:     torch.DPPolicy{split.Draw(t, "Cube"), split.Draw(t, "PE"), rapid.IntRange(1, 2).Draw(t, "NumCubes"), rapid.IntRange(1, 3).Draw(t, "NumPEs")},
+			on:     torch.DPPolicy{Cube: split.Draw(t, "Cube"), PE: split.Draw(t, "PE"), NumCubes: rapid.IntRange(1, 2).Draw(t, "NumCubes"), NumPEs: rapid.IntRange(1, 3).Draw(t, "NumPEs")},
 			other:  rapid.IntRange(0, 3).Draw(t, "other") == 0,
 			turned: rapid.IntRange(0, 3).Draw(t, "turned") == 0,
+			before: max(0, rapid.IntRange(-3, 4).Draw(t, "before")),
+			behind: max(0, rapid.IntRange(-3, 4).Draw(t, "behind")),
 		}
 	})
-	refusals := []string{scattered, "lay them out alike", "the ranks do not agree", "has room for", "there are 2 ranks and", "there are 3 ranks and"}
+	refusals := []string{scattered, "lay them out alike", "the ranks do not agree", "has room for", "there are 2 ranks and", "there are 3 ranks and", "that add up to", "do not divide by"}
 	done := 0
 	rapid.Check(t, func(t *rapid.T) {
 		tr := usual(rapid.SampledFrom(names()).Draw(t, "collective"), true, rapid.IntRange(2, 3).Draw(t, "world"))

@@ -99,6 +99,28 @@ var collectives = map[string]func(c *caller) call{
 				return c.dist.AllToAllSingleAsync(x[1], x[0], outSplits, inSplits, c.g)
 			}}
 	},
+	"all_to_all_in_place": func(c *caller) call {
+		c.inPlace()
+		in, out := c.pairs()
+		return call{in, out,
+			func(x []*torch.Tensor) error { return c.dist.AllToAll(x, x, c.g) },
+			func(x []*torch.Tensor) (*torch.Work, error) { return c.dist.AllToAllAsync(x, slices.Clone(x), c.g) }}
+	},
+	"all_to_all_single_in_place": func(c *caller) call {
+		c.inPlace()
+		var splits []int
+		if c.rank >= 0 && len(c.rows) > 1 {
+			for peer := range c.group {
+				splits = append(splits, c.pair(c.rank, peer))
+			}
+		}
+		ins, outs := c.pairs()
+		return call{[]slot{joined(ins)}, []slot{joined(outs)},
+			func(x []*torch.Tensor) error { return c.dist.AllToAllSingle(x[0], x[0], splits, splits, c.g) },
+			func(x []*torch.Tensor) (*torch.Work, error) {
+				return c.dist.AllToAllSingleAsync(x[0], x[0], splits, splits, c.g)
+			}}
+	},
 	"gather": func(c *caller) call {
 		own, root := c.slot(0, c.block), c.group[c.root]
 		k := call{[]slot{own}, []slot{own},
@@ -146,6 +168,63 @@ var collectives = map[string]func(c *caller) call{
 				return nil, nil
 			}}
 	},
+	"all_reduce_coalesced": func(c *caller) call {
+		var before, after []slot
+		for i, rows := range c.several() {
+			before, after = append(before, c.slot(i, rows)), append(after, c.everyone(c.reduce(i, rows(0))))
+		}
+		return call{before, after,
+			func(x []*torch.Tensor) error { return c.dist.AllReduceCoalesced(x, c.reduction.op, c.g) },
+			func(x []*torch.Tensor) (*torch.Work, error) {
+				return c.dist.AllReduceCoalescedAsync(x, c.reduction.op, c.g)
+			}}
+	},
+	"all_gather_coalesced": func(c *caller) call {
+		var own, lists, blank []slot
+		for i, rows := range c.several() {
+			own = append(own, c.slot(i, rows))
+			for _, x := range own[i] {
+				lists, blank = append(lists, c.everyone(x)), append(blank, c.everyone(x).blank())
+			}
+		}
+		cut := func(x []*torch.Tensor) [][]*torch.Tensor {
+			return slices.Collect(slices.Chunk(x[len(own):], len(c.group)))
+		}
+		return call{slices.Concat(own, blank), slices.Concat(own, lists),
+			func(x []*torch.Tensor) error { return c.dist.AllGatherCoalesced(cut(x), x[:len(own)], c.g) },
+			func(x []*torch.Tensor) (*torch.Work, error) {
+				return c.dist.AllGatherCoalescedAsync(cut(x), x[:len(own)], c.g)
+			}}
+	},
+	"all_gather_into_tensor_coalesced": func(c *caller) call {
+		var own, all, blank []slot
+		for i, rows := range c.several() {
+			own = append(own, c.slot(i, rows))
+			all = append(all, c.everyone(own[i]...))
+			blank = append(blank, all[i].blank())
+		}
+		n := len(own)
+		return call{slices.Concat(own, blank), slices.Concat(own, all),
+			func(x []*torch.Tensor) error { return c.dist.AllGatherIntoTensorCoalesced(x[n:], x[:n], c.g) },
+			func(x []*torch.Tensor) (*torch.Work, error) {
+				return c.dist.AllGatherIntoTensorCoalescedAsync(x[n:], x[:n], c.g)
+			}}
+	},
+	"reduce_scatter_tensor_coalesced": func(c *caller) call {
+		var in, out, blank []slot
+		for _, rows := range c.several() {
+			list, reduced := c.parts(rows)
+			in, out, blank = append(in, joined(list)), append(out, reduced), append(blank, reduced.blank())
+		}
+		n := len(in)
+		return call{slices.Concat(in, blank), slices.Concat(in, out),
+			func(x []*torch.Tensor) error {
+				return c.dist.ReduceScatterTensorCoalesced(x[n:], x[:n], c.reduction.op, c.g)
+			},
+			func(x []*torch.Tensor) (*torch.Work, error) {
+				return c.dist.ReduceScatterTensorCoalescedAsync(x[n:], x[:n], c.reduction.op, c.g)
+			}}
+	},
 	"barrier": func(c *caller) call {
 		return call{nil, nil,
 			func([]*torch.Tensor) error { return c.dist.Barrier(c.g) },
@@ -160,6 +239,14 @@ func (tr trial) parts(rows func(rank int) int) (list []slot, reduced slot) {
 		reduced = append(reduced, tr.reduce(rank, rows(rank)))
 	}
 	return list, reduced
+}
+
+// several is the rows of three blocks, which may differ.
+func (tr trial) several() (list []func(int) int) {
+	for i := range 3 {
+		list = append(list, func(int) int { return tr.rows[i%len(tr.rows)] })
+	}
+	return list
 }
 
 // pairs is what every rank has for each rank, and gets from each.
@@ -209,14 +296,15 @@ func (tr trial) possible() bool {
 
 // ofParts reports whether the collective is on parts of one tensor.
 func (tr trial) ofParts() bool {
-	return strings.HasSuffix(tr.collective, "_tensor") || strings.HasSuffix(tr.collective, "_single")
+	return strings.Contains(tr.collective, "_tensor") || strings.Contains(tr.collective, "_single")
 }
 
 func names() []string { return slices.Sorted(maps.Keys(collectives)) }
 
 // algorithms is those that do a collective.
 func algorithms(name string) (list []string) {
-	for _, cut := range []string{"", "_into_tensor", "_tensor", "_single"} {
+	name = strings.TrimSuffix(name, "_coalesced")
+	for _, cut := range []string{"", "_into_tensor", "_tensor", "_single", "_in_place", "_single_in_place"} {
 		if c, err := ccl.ParseCollective(strings.TrimSuffix(name, cut)); err == nil {
 			for _, a := range ccl.Algorithms(c) {
 				list = append(list, a.Name)
@@ -241,6 +329,9 @@ func TestEveryCollectiveOnEveryWorld(t *testing.T) {
 							tr.algorithm, tr.async, tr.rows, tr.chunk = algorithm, (i+j+k)%2 == 0, []int{rows}, 32
 							if !tr.possible() || world > 7 && (spawned || rows > 1) || world != 3 && rows == 1 {
 								continue
+							}
+							if strings.HasSuffix(name, "_coalesced") && world != 3 && world != 12 {
+								continue // queues and inboxes
 							}
 							if err := tr.run(options(tr)); err != nil {
 								t.Errorf("%v: %v", tr, err)
@@ -327,7 +418,7 @@ func TestOtherCollectivesOfPartialTensors(t *testing.T) {
 	for _, name := range names() {
 		tr := usual(name, true, 2)
 		tr.layout = partials[0]
-		if name == "all_reduce" || name == "barrier" {
+		if strings.HasPrefix(name, "all_reduce") || name == "barrier" {
 			continue
 		}
 		want := "brings a partial tensor, whose holders have addends: all-reduce it first"
@@ -408,7 +499,7 @@ func TestCollectivesInPlace(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			for _, algorithm := range algorithms(name) {
 				l, err := spawn(t, 3, func(rank int, ctx *torch.Context, dist *torch.Distributed) error {
-					g, err := dist.NewGroup(count(0, 3), torch.Algorithm(algorithm), func(s *ccl.Settings) { s.ChunkBytes = 32 })
+					g, err := dist.NewGroup(count(0, 3), torch.Algorithm(algorithm), func(o *torch.GroupOptions) { o.ChunkBytes = 32 })
 					if err != nil {
 						return err
 					}

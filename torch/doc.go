@@ -13,6 +13,10 @@
 // before it has ended. Whoever reads a tensor waits for what writes it. The data phase
 // computes the values, unless the Context was made with NoData.
 //
+// A tensor is laid out over PEs by a Placement (policy.go, tensor.go), a box of it on each.
+// Its memory, and what uses and writes that, is a storage (storage.go), which slices and
+// other views share (view.go).
+//
 // Spawn runs a worker for each rank, with a stream and a device of its own, on the
 // same clock (worker.go, stuck.go). Distributed has process groups (group.go) and
 // collectives: each rank's call becomes a request (request.go), the call is complete

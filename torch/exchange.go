@@ -13,17 +13,22 @@ import (
 // become a program of its own: a PE runs one at a time, and messages that begin at one
 // instant would wait for each other.
 func (c *Context) formMessage(k *call, members []member) error {
-	lanes, err := cut(members)
+	lanes, _, err := cut(members)
 	for i := range lanes {
-		if l := &lanes[i]; err == nil && l.pes[0] == l.pes[1] {
+		l, self := &lanes[i], members[0].rank == members[1].rank
+		switch {
+		case err != nil:
+		case l.pes[0] == l.pes[1] && !self:
 			err = fmt.Errorf("both ranks are on %v: give each a device of its own with SetDevice", c.m.PE(l.pes[0]))
+		case self && l.in[0][0].va != l.out[1][0].va && l.in[0][0].overlaps(l.out[1][0]):
+			err = fmt.Errorf("%s is sent and %s received into, which share memory: receive into memory of its own", l.in[0][0].x.name, l.out[1][0].x.name)
 		}
 	}
 	if err != nil {
 		return fmt.Errorf("%s: %w", k.op.name, err)
 	}
 	op := k.op
-	op.lanes, op.settings = lanes, k.group.settings
+	op.lanes, op.settings, op.members = lanes, k.group.options.Settings, []int{members[0].rank, members[1].rank}
 	op.begin = func(done sim.Event) error {
 		op.left++
 		if len(c.outbox) == 0 { // others may begin at this instant
@@ -83,7 +88,7 @@ func (c *Context) launchMessages(list []*operation) {
 		op.name = fmt.Sprintf("%s and %d more", op.name, len(list)-1)
 	}
 	for _, m := range list {
-		for _, s := range m.streams {
+		for _, s := range m.parties() {
 			if !slices.Contains(op.streams, s) {
 				op.streams = append(op.streams, s)
 			}
@@ -92,17 +97,17 @@ func (c *Context) launchMessages(list []*operation) {
 	p := c.newPlanned(ccl.Direct, ccl.SendRecv, list[0].settings)
 	plan := &ccl.Plan{Collective: ccl.SendRecv, DType: U8} // of any dtype
 	ranks := map[machine.PEID]int{}
-	rank := func(pe machine.PEID) int {
+	rank := func(pe machine.PEID, member int) int {
 		if _, known := ranks[pe]; !known {
 			ranks[pe] = len(ranks)
-			p.program.Targets = append(p.program.Targets, pe)
+			p.program.Targets, p.members = append(p.program.Targets, pe), append(p.members, member)
 		}
 		return ranks[pe]
 	}
 	var in, out []block
 	for _, m := range list {
 		for _, l := range m.lanes {
-			plan.Messages = append(plan.Messages, ccl.Message{From: rank(l.pes[0]), To: rank(l.pes[1]), Count: l.in[0][0].elems * m.tensors[0].dtype.Size()})
+			plan.Messages = append(plan.Messages, ccl.Message{From: rank(l.pes[0], m.members[0]), To: rank(l.pes[1], m.members[1]), Count: l.in[0][0].elems * m.tensors[0].dtype.Size()})
 			in, out = append(in, l.in[0][0]), append(out, l.out[1][0])
 		}
 	}
@@ -121,13 +126,23 @@ func (c *Context) launchMessages(list []*operation) {
 			c.operations.Handle(evEnd, uint64(m.number))
 		}
 	})
-	op.number = c.operations.add(op)
-	op.state = sent
-	c.failed(op, op.send(c.operations.event(op)))
+	c.failed(op, c.sendPart(op))
 	c.start(op)
 	for _, m := range list {
-		m.boxed = false
-		c.passed(m)
-		c.advance(m) // what is behind it may be sent now
+		for _, end := range []*operation{m, m.carries} {
+			if end != nil {
+				end.boxed = false
+				c.passed(end)
+				c.advance(end) // what is behind it may be sent now
+			}
+		}
 	}
+}
+
+// parties returns the streams of the ranks that call an operation.
+func (op *operation) parties() []*stream {
+	if op.carries == nil {
+		return op.streams
+	}
+	return slices.Concat(op.streams, op.carries.streams)
 }

@@ -27,9 +27,12 @@ type Group struct {
 	shared *groupState
 	rank   int // in the group; -1 if it is not a member
 	next   int // number of its next collective
+	split  int // groups that SplitGroup has made of it
+
+	objects int // number of its next collective of objects
 }
 
-// Ranks is the ranks of the world that are in the group, by their rank in it.
+// Ranks returns the ranks of the world that are in the group, by their rank in it.
 func (g *Group) Ranks() []int { return slices.Clone(g.shared.ranks) }
 
 // String names the group and its ranks: "group 1 of ranks [0 1]".
@@ -37,37 +40,53 @@ func (g *Group) String() string { return fmt.Sprintf("%v of ranks %v", g.shared,
 
 // groupState is a process group.
 type groupState struct {
-	number   int   // 0 is the default group
-	ranks    []int // of the world, by rank of the group
-	made     []int // ranks that have made it
-	forming  map[int]*call
-	calls    stream // the order of its calls, which is that in all streams of workers
-	settings ccl.Settings
+	name    string
+	ranks   []int // of the world, by rank of the group
+	made    []int // ranks that have made it
+	splits  []*groupState
+	forming map[int]*call
+	calls   stream // the order of its calls, which is that in all streams of workers
+	options GroupOptions
+
+	posted map[int]map[int][][]byte // objects by number of the call that ranks have not all made, and by rank
+	sent   map[[2]int][][][]byte    // lists of objects by sender and receiver, ranks of the world
 }
 
-func (g *groupState) String() string {
-	if g.number == 0 {
-		return "the default group"
-	}
-	return fmt.Sprintf("group %d", g.number)
-}
+func (g *groupState) String() string { return g.name }
 
 // Backend is the one backend that there is: the simulated machine's own.
 const Backend = "ahbm"
 
-// GroupOption changes how a process group does its collectives.
-type GroupOption func(*ccl.Settings)
+// GroupOptions are the properties of a process group. A new group has those of the default
+// group where no option changes them.
+type GroupOptions struct {
+	ccl.Settings      // of its collectives
+	Timeout      Time // of its collectives and messages; 0 is none
+	// KeepOrder numbers the ranks of a group in the order in which NewGroup lists them. It is
+	// not inherited.
+	KeepOrder bool
+}
+
+// GroupOption changes a property of a process group.
+type GroupOption func(*GroupOptions)
 
 // Settings has a group do its collectives as an entry of ccl.yaml says, instead of its
 // defaults.
-func Settings(s ccl.Settings) GroupOption { return func(to *ccl.Settings) { *to = s } }
+func Settings(s ccl.Settings) GroupOption { return func(o *GroupOptions) { o.Settings = s } }
 
 // Algorithm chooses the algorithm of a group's collectives, where it serves them; ccl.Auto
 // is for each the one that costs least.
-func Algorithm(name string) GroupOption { return func(s *ccl.Settings) { s.Algorithm = name } }
+func Algorithm(name string) GroupOption { return func(o *GroupOptions) { o.Algorithm = name } }
 
-// InitProcessGroup makes the default group: all workers of Spawn, or else as many PEs
-// as ccl.yaml says, and all if it does not.
+// KeepOrder numbers the ranks of a group in the order in which they are listed. Without it
+// they are sorted, as PyTorch does.
+func KeepOrder() GroupOption { return func(o *GroupOptions) { o.KeepOrder = true } }
+
+// InitProcessGroup makes the default group. The group does its collectives as the defaults
+// of ccl.yaml say, or the entry that they name, unless options say otherwise. Its ranks are
+// all workers of Spawn, whatever world_size is; in a program without Spawn they are the first
+// world_size PEs, or all PEs if ccl.yaml gives no world_size. A group whose queues cannot fit
+// is refused.
 func (d *Distributed) InitProcessGroup(backend string, opts ...GroupOption) error {
 	c := d.c
 	if err := c.operation("InitProcessGroup"); err != nil {
@@ -83,24 +102,26 @@ func (d *Distributed) InitProcessGroup(backend string, opts ...GroupOption) erro
 	if err != nil {
 		return err
 	}
-	for _, o := range opts {
-		o(&settings)
+	o := GroupOptions{Settings: settings}
+	for _, change := range opts {
+		change(&o)
 	}
 	n := len(c.workers)
 	if !c.spawned() {
-		if n = settings.WorldSize; n == 0 {
+		if n = o.WorldSize; n == 0 {
 			n = c.NumPEs()
 		}
 		if n > c.NumPEs() {
 			return fmt.Errorf("InitProcessGroup: a world of %d ranks on a system of %d PEs: lower world_size", n, c.NumPEs())
 		}
 	}
-	_, err = c.join("InitProcessGroup", count(0, n), settings)
+	c.current.before = c.current.made
+	_, err = c.join("InitProcessGroup", nil, count(0, n), o)
 	return err
 }
 
 // spawned reports whether ranks are workers of Spawn, and not PEs.
-func (c *Context) spawned() bool { return c.current.proc != nil }
+func (c *Context) spawned() bool { return len(c.workers) > 0 }
 
 // ccl is the configuration of collectives.
 func (c *Context) ccl() *ccl.Config {
@@ -110,23 +131,30 @@ func (c *Context) ccl() *ccl.Config {
 	return c.options.CCL
 }
 
-// join makes the next group of the calling rank, which other ranks may have made
-// before.
-func (c *Context) join(op string, members []int, settings ccl.Settings) (*Group, error) {
+// join makes the next group of the calling rank, which other ranks may have made before:
+// of a parent, or of the world if that is nil.
+func (c *Context) join(op string, parent *Group, members []int, o GroupOptions) (*Group, error) {
 	w := c.current
-	number := w.made
-	if number == len(c.groups) || c.groups[number].settings != settings {
-		if err := c.checkSettings(op, settings); err != nil {
+	all, made, name := &c.groups, &w.made, "the default group"
+	if n := w.made - w.before; n > 0 {
+		name = fmt.Sprintf("group %d", n)
+	}
+	if parent != nil {
+		all, made, name = &parent.shared.splits, &parent.split, fmt.Sprintf("%v.%d", parent.shared, parent.split+1)
+	}
+	o.KeepOrder = false // the members are in their order
+	if *made == len(*all) || (*all)[*made].options != o {
+		if err := c.checkSettings(op, members, o.Settings); err != nil {
 			return nil, err
 		}
 	}
-	if number == len(c.groups) {
-		g := &groupState{number: len(w.groups), ranks: slices.Clone(members), forming: map[int]*call{}, calls: stream{calls: true}, settings: settings}
+	if *made == len(*all) {
+		g := &groupState{name: name, ranks: slices.Clone(members), forming: map[int]*call{}, calls: stream{calls: true}, options: o}
 		g.calls.init()
-		c.groups = append(c.groups, g)
+		*all = append(*all, g)
 	}
-	s := c.groups[number]
-	if slices.Equal(s.ranks, members) && s.settings != settings {
+	s := (*all)[*made]
+	if slices.Equal(s.ranks, members) && s.options != o {
 		return nil, fmt.Errorf("%s: rank %d makes %s with other settings than %s: all ranks make the same groups in the same order",
 			op, w.rank, s, rankList(slices.Clone(s.made)))
 	}
@@ -135,7 +163,7 @@ func (c *Context) join(op string, members []int, settings ccl.Settings) (*Group,
 			op, w.rank, s, members, rankList(slices.Clone(s.made)), s.ranks)
 	}
 	s.made = append(s.made, w.rank)
-	w.made++
+	*made++
 	g := &Group{shared: s, rank: slices.Index(members, w.rank)}
 	if !c.spawned() {
 		g.rank = 0
@@ -144,8 +172,8 @@ func (c *Context) join(op string, members []int, settings ccl.Settings) (*Group,
 	return g, nil
 }
 
-// checkSettings is why a group cannot do its collectives so.
-func (c *Context) checkSettings(op string, settings ccl.Settings) error {
+// checkSettings returns an error if a group of some ranks cannot do its collectives so.
+func (c *Context) checkSettings(op string, members []int, settings ccl.Settings) error {
 	if names := append(ccl.Names(), ccl.Auto); !slices.Contains(names, settings.Algorithm) {
 		return fmt.Errorf("%s: no algorithm %q: there are %s", op, settings.Algorithm, strings.Join(names, ", "))
 	}
@@ -156,30 +184,58 @@ func (c *Context) checkSettings(op string, settings ccl.Settings) error {
 	if room := topology.Bytes(queues.NSlots) * queues.SlotSize; settings.ChunkBytes > room {
 		return fmt.Errorf("%s: chunks of %v, and a queue has %d slots of %v: lower ccl's chunk_bytes to %v", op, settings.ChunkBytes, queues.NSlots, queues.SlotSize, room)
 	}
+	if err := settings.Fit(c.Topology(), c.places(members), queues); err != nil {
+		return fmt.Errorf("%s: %w", op, err)
+	}
 	return nil
 }
 
-// NewGroup makes a group of some ranks of the world. All ranks call it, members or
-// not, in the same order.
-func (d *Distributed) NewGroup(members []int, opts ...GroupOption) (*Group, error) {
-	c := d.c
-	world, err := d.group("NewGroup", nil)
+// places returns the PEs that ranks are, or, under Spawn, one of each rank's device: tensors
+// say later which PEs hold them.
+func (c *Context) places(ranks []int) []int {
+	if !c.spawned() {
+		return ranks
+	}
+	var pes []int
+	for _, rank := range ranks {
+		pes = append(pes, int(c.m.ID(rank, 0, 0)))
+	}
+	return pes
+}
+
+// NewGroup makes a group of some ranks of the world, sorted unless KeepOrder is given. All
+// ranks call it, members or not, in the same order.
+func (d *Distributed) NewGroup(ranks []int, opts ...GroupOption) (*Group, error) {
+	return d.subgroup("NewGroup", nil, ranks, opts)
+}
+
+// subgroup makes a group of some ranks of the default group, or of a parent by their ranks
+// there.
+func (d *Distributed) subgroup(op string, parent *Group, ranks []int, opts []GroupOption) (*Group, error) {
+	of, err := d.group(op, []*Group{parent})
 	if err != nil {
 		return nil, err
 	}
-	n := len(world.shared.ranks)
-	sorted := slices.Sorted(slices.Values(members))
-	if len(sorted) > 0 && (sorted[0] < 0 || sorted[len(sorted)-1] >= n) || len(slices.Compact(sorted)) != len(members) {
-		panic(misuse("NewGroup", "ranks %v: each is one of 0 to %d, once", members, n-1))
+	n := len(of.shared.ranks)
+	sorted := slices.Sorted(slices.Values(ranks))
+	if len(sorted) > 0 && (sorted[0] < 0 || sorted[len(sorted)-1] >= n) || len(slices.Compact(slices.Clone(sorted))) != len(ranks) {
+		panic(misuse(op, "ranks %v: each is one of 0 to %d, once", ranks, n-1))
 	}
-	if len(members) == 0 {
-		panic(misuse("NewGroup", "a group of no ranks"))
+	if len(ranks) == 0 {
+		panic(misuse(op, "a group of no ranks"))
 	}
-	settings := world.shared.settings
-	for _, o := range opts {
-		o(&settings)
+	o := of.shared.options
+	for _, change := range opts {
+		change(&o)
 	}
-	return c.join("NewGroup", members, settings)
+	if o.KeepOrder {
+		sorted = ranks
+	}
+	members := make([]int, n)[:0]
+	for _, rank := range sorted {
+		members = append(members, of.shared.ranks[rank])
+	}
+	return d.c.join(op, parent, members, o)
 }
 
 // DestroyProcessGroup waits for what the rank has asked for and forgets its groups.

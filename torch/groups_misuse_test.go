@@ -5,7 +5,6 @@ import (
 	"regexp"
 	"testing"
 
-	"github.com/kernbench/kernbench/ccl"
 	"github.com/kernbench/kernbench/torch"
 )
 
@@ -42,7 +41,7 @@ func TestMisuseOfGroupsByWorkers(t *testing.T) {
 			return err
 		}, "NewGroup: rank 1 makes group 1 of ranks [1 2], rank 0 made it of [0 2]: all ranks make the same groups in the same order"},
 		{"another order than others", func(ctx *torch.Context, dist *torch.Distributed) error {
-			_, err := dist.NewGroup([]int{2, 0})
+			_, err := dist.NewGroup([]int{2, 0}, torch.KeepOrder())
 			return err
 		}, "NewGroup: rank 1 makes group 1 of ranks [2 0], rank 0 made it of [0 2]: all ranks make the same groups in the same order"},
 		{"a group of a rank twice", func(ctx *torch.Context, dist *torch.Distributed) error {
@@ -81,10 +80,14 @@ func TestMisuseOfGroupsByWorkers(t *testing.T) {
 		}, "torch: all_reduce: the group is not one that this rank has made"},
 		{"a message to oneself", func(ctx *torch.Context, dist *torch.Distributed) error {
 			return dist.Send(zeros(ctx, 4), 1, 0)
-		}, "torch: Send: the peer, rank 1, is not another rank of the default group"},
+		}, "torch: Send: the peer, rank 1, is the caller: put both ends of the message into one BatchISendIRecv"},
 		{"a message to nobody", func(ctx *torch.Context, dist *torch.Distributed) error {
 			return dist.Recv(zeros(ctx, 4), 7, 0)
-		}, "torch: Recv: the peer, rank 7, is not another rank of the default group"},
+		}, "torch: Recv: the peer, rank 7, is not in the default group"},
+		{"a message from oneself without its other end", func(ctx *torch.Context, dist *torch.Distributed) error {
+			ops := []torch.P2POp{{Kind: torch.Sends, Tensor: zeros(ctx, 4), Peer: 1, Tag: 3}, {Kind: torch.Recvs, Tensor: zeros(ctx, 4), Peer: 1, Tag: 4}}
+			return second(dist.BatchISendIRecv(ops))
+		}, "torch: BatchISendIRecv: rank 1 sends itself 1 messages with tag 3 and receives 0: put both ends of each into one batch"},
 		{"no tensor", func(ctx *torch.Context, dist *torch.Distributed) error {
 			return dist.AllReduce(nil, torch.SUM)
 		}, "torch: all_reduce: a nil tensor"},
@@ -128,6 +131,39 @@ func TestMisuseOfGroupsByWorkers(t *testing.T) {
 		{"splits of other rows", func(ctx *torch.Context, dist *torch.Distributed) error {
 			return dist.AllToAllSingle(zeros(ctx, 4), zeros(ctx, 4), []int{4, 1, -1}, []int{2, 2, 0})
 		}, "torch: all_to_all: splits [4 1 -1] to receive: give one for each of 3 ranks, none negative, that add up to 4 rows"},
+		{"subgroups that leave a rest", func(ctx *torch.Context, dist *torch.Distributed) error {
+			_, _, err := dist.NewSubgroups(2)
+			return err
+		}, "torch: NewSubgroups: groups of 2 in a world of 3 ranks: the size has to divide the world"},
+		{"subgroups of nothing", func(ctx *torch.Context, dist *torch.Distributed) error {
+			_, _, err := dist.NewSubgroups(0)
+			return err
+		}, "torch: NewSubgroups: groups of 0 in a world of 3 ranks: the size has to divide the world"},
+		{"no subgroups", func(ctx *torch.Context, dist *torch.Distributed) error {
+			_, _, err := dist.NewSubgroupsByEnumeration(nil)
+			return err
+		}, "torch: NewSubgroupsByEnumeration: no groups: give a list of ranks for each"},
+		{"subgroups that share a rank", func(ctx *torch.Context, dist *torch.Distributed) error {
+			_, _, err := dist.NewSubgroupsByEnumeration([][]int{{0, 1}, {1, 2}})
+			return err
+		}, "torch: NewSubgroupsByEnumeration: rank 1 is in lists 0 and 1, [0 1] and [1 2]: a rank is in one group"},
+		{"a split by another rank than the members", func(ctx *torch.Context, dist *torch.Distributed) error {
+			g, err := dist.NewGroup([]int{0, 2})
+			return errors.Join(err, second(dist.SplitGroup(g, [][]int{{0, 2}})))
+		}, "SplitGroup: rank 1 is not in group 1"},
+		{"a split by another list", func(ctx *torch.Context, dist *torch.Distributed) error {
+			return second(dist.SplitGroup(nil, [][]int{{0}, {1, 2}}))
+		}, "SplitGroup: rank 1 makes group 1 of ranks [0], rank 0 made it of [0 2]: all ranks make the same groups in the same order"},
+		{"a rank that a group lacks", func(ctx *torch.Context, dist *torch.Distributed) error {
+			g, err := dist.NewGroup([]int{0, 2})
+			dist.GetGroupRank(g, 1)
+			return err
+		}, "torch: GetGroupRank: rank 1 is not in group 1 of ranks [0 2]"},
+		{"a rank beyond a group", func(ctx *torch.Context, dist *torch.Distributed) error {
+			g, err := dist.NewGroup([]int{0, 2})
+			dist.GetGlobalRank(g, 2)
+			return err
+		}, "torch: GetGlobalRank: no rank 2 in group 1 of ranks [0 2]: it has 0 to 1"},
 		{"PEs of workers", func(ctx *torch.Context, dist *torch.Distributed) error {
 			dist.PEs()
 			return nil
@@ -163,7 +199,7 @@ func TestMisuseOfGroupsOfPEs(t *testing.T) {
 	few := l.zeros(torch.F32, torch.On(0, 1), 8)
 	ragged := l.zeros(torch.F32, torch.On(0, 1, 2, 3), 9)
 	for want, f := range map[string]func(){
-		"torch: Send: the peer, rank 0, is not another rank of the default group": func() { dist.Send(x, 0, 0) },
+		"torch: Send: the peer, rank 0, is the caller: put both ends of the message into one BatchISendIRecv": func() { dist.Send(x, 0, 0) },
 		"torch: Distributed: tensor 2 [8] f32 does not lie over the 4 PEs of the default group: make it with torch.On(dist.PEs()...)": func() {
 			dist.AllReduce(order, torch.SUM)
 		},
@@ -177,7 +213,7 @@ func TestMisuseOfGroupsOfPEs(t *testing.T) {
 		says(t, "misuse", misuse(f), want)
 	}
 	l = newLab(t, machines(t)(trial{}))
-	says(t, "too large", l.Distributed().InitProcessGroup("ahbm", func(s *ccl.Settings) { s.WorldSize = 25 }),
+	says(t, "too large", l.Distributed().InitProcessGroup("ahbm", func(o *torch.GroupOptions) { o.WorldSize = 25 }),
 		"InitProcessGroup: a world of 25 ranks on a system of 24 PEs: lower world_size")
 }
 

@@ -16,7 +16,7 @@ func pes(t *testing.T, world int, opts ...torch.GroupOption) (*lab, *torch.Distr
 	t.Helper()
 	l := newLab(t, machines(t)(trial{}))
 	dist := l.Distributed()
-	opts = append([]torch.GroupOption{func(s *ccl.Settings) { s.WorldSize = world }}, opts...)
+	opts = append([]torch.GroupOption{func(o *torch.GroupOptions) { o.WorldSize = world }}, opts...)
 	if err := dist.InitProcessGroup("ahbm", opts...); err != nil {
 		t.Fatal(err)
 	}
@@ -36,7 +36,7 @@ func TestRanksOfGroups(t *testing.T) {
 	_, err := spawn(t, 4, func(rank int, ctx *torch.Context, dist *torch.Distributed) error {
 		text := fmt.Sprintf("%d/%d %s %v", dist.GetRank(), dist.GetWorldSize(), dist.GetBackend(), dist.IsInitialized())
 		for _, members := range [][]int{{3, 1}, {2}} {
-			g, err := dist.NewGroup(members)
+			g, err := dist.NewGroup(members, torch.KeepOrder())
 			if err != nil {
 				return err
 			}
@@ -64,7 +64,7 @@ func TestRanksOfGroups(t *testing.T) {
 		t.Fatal(err)
 	}
 	text := fmt.Sprint(dist.GetRank(), dist.GetWorldSize(), dist.PEs(), dist.GetRank(g), dist.GetWorldSize(g), dist.PEs(g))
-	if want := "0 7 [0 1 2 3 4 5 6] 0 2 [5 2]"; text != want {
+	if want := "0 7 [0 1 2 3 4 5 6] 0 2 [2 5]"; text != want {
 		t.Errorf("without Spawn: got %s, want %s", text, want)
 	}
 }
@@ -96,7 +96,7 @@ func TestOverlappingGroups(t *testing.T) {
 		var want []int
 		for round := range 3 {
 			for i, members := range groups {
-				g, err := dist.NewGroup(members, torch.Algorithm([]string{"ring", "direct", "tree"}[(round+i)%3]))
+				g, err := dist.NewGroup(members, torch.KeepOrder(), torch.Algorithm([]string{"ring", "direct", "tree"}[(round+i)%3]))
 				if err != nil {
 					return err
 				}
@@ -139,7 +139,7 @@ func TestGroupsApartRunSideBySide(t *testing.T) {
 				return err
 			}
 			for _, members := range groups {
-				g, err := dist.NewGroup(members, torch.Algorithm("direct"))
+				g, err := dist.NewGroup(members, torch.KeepOrder(), torch.Algorithm("direct"))
 				if err != nil {
 					return err
 				}
@@ -196,7 +196,7 @@ func TestGroupsMadeAnew(t *testing.T) {
 		if err != nil {
 			return err
 		}
-		g, err := dist.NewGroup([]int{2, 1})
+		g, err := dist.NewGroup([]int{2, 1}, torch.KeepOrder())
 		if err != nil || dist.GetRank(g) < 0 {
 			return err
 		}
@@ -219,7 +219,7 @@ func TestGroupsBesideThoseOfWorkers(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	g, err := dist.NewGroup([]int{2, 1})
+	g, err := dist.NewGroup([]int{2, 1}, torch.KeepOrder())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -2,6 +2,7 @@ package torch_test
 
 import (
 	"context"
+	"slices"
 	"testing"
 
 	"github.com/kernbench/kernbench/tl"
@@ -38,4 +39,20 @@ func TestHelloSend(t *testing.T) {
 		t.Errorf("%v: element %d is wrong", a.Float64s(), i)
 	}
 	t.Log(l.Crit(), l.Exec())
+}
+
+// TestAllPairs: numbered port i of each PE leads to the i-th of the list.
+func TestAllPairs(t *testing.T) {
+	got := torch.AllPairs(40, 7, 9)
+	want := []torch.Connection{
+		{A: 40, APort: tl.Numbered(1), B: 7, BPort: tl.Numbered(0)},
+		{A: 40, APort: tl.Numbered(2), B: 9, BPort: tl.Numbered(0)},
+		{A: 7, APort: tl.Numbered(2), B: 9, BPort: tl.Numbered(1)},
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("got  %v\nwant %v", got, want)
+	}
+	if got := torch.AllPairs(5); len(got) != 0 {
+		t.Errorf("one PE has %v, want no connections", got)
+	}
 }

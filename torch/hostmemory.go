@@ -5,7 +5,6 @@ import (
 
 	"github.com/kernbench/kernbench/internal/host"
 	"github.com/kernbench/kernbench/internal/machine"
-	"github.com/kernbench/kernbench/internal/memory"
 )
 
 // Estimates of what the simulation of a PE that holds a tensor or runs a kernel takes of
@@ -91,11 +90,11 @@ func (c *Context) hold(op string, times uint64, tensors ...*Tensor) error {
 		if times <= x.held || !c.hasValues() {
 			continue
 		}
-		release, err := host.Reserve(host.Product(times-x.held, uint64(x.bytes())))
+		release, err := host.Reserve(host.Product(times-x.held, uint64(x.size)))
 		if err != nil {
 			return x.tooLarge(op, err)
 		}
-		x.held, c.holding[x] = times, append(c.holding[x], release)
+		x.held, c.holding[x.storage] = times, append(c.holding[x.storage], release)
 	}
 	return nil
 }
@@ -104,20 +103,12 @@ func (x *Tensor) tooLarge(op string, err error) error {
 	return fmt.Errorf("%s: values of %s: %w: make it smaller, or find out times only with --data=off", op, x.name, err)
 }
 
-// bytes returns the size of all shards.
-func (x *Tensor) bytes() (n memory.Bytes) {
-	for i := range x.shards {
-		n += x.shards[i].bytes
-	}
-	return n
-}
-
-// release gives up what was reserved for the tensor.
-func (x *Tensor) release() {
-	for _, release := range x.ctx.holding[x] {
+// releaseValues gives up what was reserved for the values of a storage.
+func (c *Context) releaseValues(of *storage) {
+	for _, release := range c.holding[of] {
 		release()
 	}
-	delete(x.ctx.holding, x)
+	delete(c.holding, of)
 }
 
 // releaseAll gives up what was reserved for the context and its tensors.
@@ -126,7 +117,7 @@ func (c *Context) releaseAll() {
 		release()
 	}
 	c.reserved = nil
-	for x := range c.holding {
-		x.release()
+	for of := range c.holding {
+		c.releaseValues(of)
 	}
 }

@@ -118,7 +118,8 @@ func everything(t *tl.PE, x, y tl.Ptr, n int) {
 	t.Put(right, y, t.Load(y, sq, tl.F16).Add(a.Exp()))
 	t.Notify(right, 1, tl.Set, 1)
 	t.WaitSignal(1, tl.EQ, 1)
-	t.Store(y, t.Load(y, sq, tl.F16).Softmax().To(tl.F16))
+	t.Wait(t.Composite(tl.ReducePeers(tl.OpAdd, s, x, sq, tl.F16, left, t.Rank(), right)))
+	t.Store(y, t.Load(y, sq, tl.F16).Softmax().To(tl.F16).Add(t.Load(s, sq, tl.F16)))
 }
 
 // runEverything runs it on four PEs.

@@ -114,3 +114,12 @@ func count(first, n int) []int {
 
 // fill is n times the same number.
 func fill(v, n int) []int { return slices.Repeat([]int{v}, n) }
+
+// elapsed returns how long the calling rank takes for what a function asks for.
+func elapsed(ctx *torch.Context, do func() error) torch.Time {
+	torch.OK(ctx.Synchronize())
+	start := ctx.Now()
+	torch.OK(do())
+	torch.OK(ctx.Synchronize())
+	return ctx.Now() - start
+}

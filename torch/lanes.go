@@ -2,6 +2,7 @@ package torch
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/kernbench/kernbench/ccl"
 	"github.com/kernbench/kernbench/internal/machine"
@@ -34,18 +35,18 @@ type block struct {
 
 // cut makes lanes of the members' tensors: one for each shard where all tensors are
 // cut alike, and otherwise, where all are row-major in their addresses, one for each
-// shard of the tensor that a rank brings whole.
-func cut(members []member) ([]lane, error) {
-	members, err := addends(members)
-	if err != nil {
-		return nil, err
+// shard of the tensor that a rank brings whole. It also returns the members of a lane, by
+// rank: each holder of an addend is one.
+func cut(members []member) (lanes []lane, holders []member, err error) {
+	if holders, err = addends(members); err != nil {
+		return nil, nil, err
 	}
-	lanes, err := shardLanes(members)
+	lanes, err = shardLanes(holders)
 	if lanes == nil && err == nil {
-		lanes, err = rowLanes(members)
+		lanes, err = rowLanes(holders)
 	}
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	used := lanes[:0:0]
 	for _, l := range lanes {
@@ -56,7 +57,7 @@ func cut(members []member) ([]lane, error) {
 	if len(used) == 0 {
 		used = lanes[:1] // there is nothing to do, and that takes its time
 	}
-	return used, nil
+	return used, holders, nil
 }
 
 func (l *lane) elems() (n int) {
@@ -116,7 +117,7 @@ func shardLanes(members []member) ([]lane, error) {
 				if first == nil {
 					first, n = s.x, len(m.shards(s))
 				}
-				alike = alike && len(m.shards(s)) == n && s.x.cuts == first.cuts
+				alike = alike && len(m.shards(s)) == n && (m.part || s.x.cuts == first.cuts)
 			}
 		}
 	}
@@ -183,11 +184,11 @@ func (s span) of(held shard, elems int) (block, bool) {
 	return block{s.x, held.va + memory.VA(s.from/width*mine)*size, s.count / width * mine}, true
 }
 
-// rowLanes is a lane for each shard of the tensor that a rank brings whole, if there is
+// rowLanes returns a lane for each shard of the tensor that a rank brings whole, if there is
 // one and blocks are as large as it, and otherwise one lane. It needs tensors whose
-// addresses are row-major.
+// addresses are row-major. Slices that ranks have cut differently are one lane too.
 func rowLanes(members []member) ([]lane, error) {
-	uniform := true
+	uniform, sliced := true, false
 	first := -1
 	for _, m := range members {
 		for _, list := range [][]span{m.in, m.out} {
@@ -200,34 +201,50 @@ func rowLanes(members []member) ([]lane, error) {
 					n = m.elems(s)
 				}
 				uniform = uniform && (first < 0 || n == first)
+				sliced = sliced || s.x.irregular()
 				first = n
 			}
 		}
 	}
-	pattern := members[0].entire()
+	entire := make([][]shard, len(members))
+	for i := range members {
+		entire[i] = members[i].entire()
+	}
+	pattern := entire[0]
 	if pattern == nil || !uniform {
-		return []lane{rowLane(members, 0, 0, -1)}, nil
+		return []lane{rowLane(members, entire, 0, 0, -1)}, nil
 	}
 	var lanes []lane
 	from := 0
 	for j, held := range pattern {
-		for _, m := range members {
-			if mine := m.entire(); len(mine) != len(pattern) || mine[j].elems != held.elems {
-				return nil, fmt.Errorf("ranks %d and %d bring tensors that are cut differently: lay them out alike", members[0].rank, m.rank)
+		for i, m := range members {
+			mine := entire[i]
+			if len(mine) == len(pattern) && mine[j].elems == held.elems {
+				continue
 			}
+			if sliced {
+				return []lane{rowLane(members, entire, 0, 0, -1)}, nil
+			}
+			return nil, fmt.Errorf("ranks %d and %d bring tensors that are cut differently: lay them out alike", members[0].rank, m.rank)
 		}
-		lanes = append(lanes, rowLane(members, j, from, held.elems))
+		lanes = append(lanes, rowLane(members, entire, j, from, held.elems))
 		from += held.elems
 	}
 	return lanes, nil
 }
 
-// entire is the shards of a tensor that the rank brings whole.
+// entire returns the shards of a tensor that the rank brings whole, without empty ones unless
+// there are no others.
 func (m *member) entire() []shard {
 	for _, list := range [][]span{m.in, m.out} {
 		for _, s := range list {
 			if s.count < 0 || s.count == m.elems(s) {
-				return m.shards(s)
+				all := m.shards(s)
+				used := slices.DeleteFunc(slices.Clone(all), func(s shard) bool { return s.elems == 0 })
+				if len(used) == 0 {
+					used = all
+				}
+				return used
 			}
 		}
 	}
@@ -236,11 +253,11 @@ func (m *member) entire() []shard {
 
 // rowLane is the lane of some elements of every block, on shard j of the tensors that
 // ranks bring whole; elems is -1 for all of them.
-func rowLane(members []member, j, from, elems int) (l lane) {
-	for _, m := range members {
+func rowLane(members []member, entire [][]shard, j, from, elems int) (l lane) {
+	for i, m := range members {
 		at := m.single
-		if mine := m.entire(); mine != nil {
-			at = mine[j].at
+		if entire[i] != nil {
+			at = entire[i][j].at
 		}
 		blocks := func(list []span) (out []block) {
 			for _, s := range list {
@@ -260,10 +277,10 @@ func rowLane(members []member, j, from, elems int) (l lane) {
 	return l
 }
 
-// rowMajor reports whether shards one after the other are the whole tensor in
-// row-major order.
+// rowMajor reports whether shards without gaps, one after the other in their addresses, are
+// the whole tensor in row-major order.
 func rowMajor(shards []shard, shape Shape) bool {
-	at := 0
+	at, next := 0, memory.VA(0)
 	for _, s := range shards {
 		if s.copy > 0 || s.addend > 0 || !s.box.contiguous(shape) {
 			return false
@@ -275,10 +292,11 @@ func rowMajor(shards []shard, shape Shape) bool {
 		for axis, n := range axes(shape) {
 			start = start*n + s.box.start[axis]
 		}
-		if start != at {
+		if start != at || at > 0 && s.va != next {
 			return false
 		}
 		at += s.elems
+		next = s.va + memory.VA(s.bytes)
 	}
 	return at == elems(shape)
 }

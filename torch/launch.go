@@ -1,13 +1,14 @@
 package torch
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/kernbench/kernbench/internal/machine"
+	"github.com/kernbench/kernbench/internal/memory"
+	"github.com/kernbench/kernbench/internal/oplog"
 	"github.com/kernbench/kernbench/tl"
 	"github.com/kernbench/kernbench/topology"
 )
@@ -71,6 +72,19 @@ func Line(pes ...int) []Connection {
 	return table[:max(0, len(table)-1)]
 }
 
+// AllPairs joins each PE with every other. The numbered ports of a PE lead to the others in
+// the order of the list: tl.Numbered(i) to the i-th PE. The PEs are at most one more than a
+// PE has ports, 9 by default.
+func AllPairs(pes ...int) []Connection {
+	var table []Connection
+	for i, a := range pes {
+		for j := i + 1; j < len(pes); j++ {
+			table = append(table, Connection{a, tl.Numbered(j), pes[j], tl.Numbered(i)})
+		}
+	}
+	return table
+}
+
 // Launched is a kernel that has been launched. What it says of times waits for the
 // end; it is zero if the kernel failed, which Wait reports.
 type Launched struct {
@@ -107,20 +121,18 @@ func (l *Launched) time(of func() Time) Time {
 
 // Exec is the time from Start to the end of the kernel, by rank.
 func (l *Launched) Exec() []Time {
-	exec := make([]Time, len(l.rank))
-	if l.Wait() == nil {
-		for i, pe := range l.run.Targets {
-			exec[l.rank[pe]] = l.run.Exec(i)
-		}
+	if l.Wait() != nil {
+		return make([]Time, len(l.rank))
 	}
-	return exec
+	return rankTimes(l.run, nil).Exec
 }
 
 // Launch runs a kernel, a function of a *tl.PE and arguments, on the PEs that hold
 // its tensors, when everything that this rank asked for before has ended; it does not
 // wait for that. A *Tensor goes to a tl.Ptr parameter: to the part that the PE holds,
-// or to the start of the tensor if it holds none. Numbers go to parameters of their
-// kind.
+// or to the start of the tensor if it holds none. The pointer has up to four axes: of a
+// tensor with more, the leading ones are merged into the first. Numbers go to parameters
+// of their kind.
 func (c *Context) Launch(name string, kernel any, args ...any) (*Launched, error) {
 	var o launchOptions
 	for i, a := range args {
@@ -159,18 +171,17 @@ func (c *Context) Launch(name string, kernel any, args ...any) (*Launched, error
 	for _, link := range o.links {
 		p.Links = append(p.Links, machine.Connection{A: machine.PEID(link.A), APort: link.APort, B: machine.PEID(link.B), BPort: link.BPort})
 	}
-	for _, x := range tensors {
-		x.usable("Launch")
-		p.Windows = append(p.Windows, x.parts(p.Targets))
-	}
-	wholes := make([]*tl.Ptr, len(tensors))
+	shards, wholes := make([][]*shard, len(tensors)), make([]*tl.Ptr, len(tensors))
 	for w, x := range tensors {
-		wholes[w] = x.whole()
+		x.usable("Launch")
+		x.addressable(name)
+		shards[w], wholes[w] = x.on(p.Targets), x.whole()
+		p.Windows = append(p.Windows, x.parts(shards[w]))
 	}
 	p.Body = func(t *tl.PE) {
 		ptrs := make([]tl.Ptr, len(tensors))
 		for w, x := range tensors {
-			ptrs[w] = x.pointer(p.Windows[w][t.Rank()], wholes[w])
+			ptrs[w] = x.pointer(shards[w][t.Rank()], wholes[w])
 			ptrs[w].Window = int16(w + 1)
 		}
 		bound.Call(t, ptrs...)
@@ -234,69 +245,117 @@ func holders(args []any) (pes []int) {
 	return pes
 }
 
-// parts is the part of the tensor that each of the PEs holds: nothing for those
-// that hold none.
-func (x *Tensor) parts(pes []machine.PEID) []machine.Part {
-	held := map[machine.PEID]machine.Part{}
-	for _, s := range x.shards {
-		held[s.at] = machine.Part{VA: s.va, Bytes: s.bytes}
+// on returns the shard of each of the PEs, nil for those that hold none.
+func (x *Tensor) on(pes []machine.PEID) []*shard {
+	held := make(map[machine.PEID]*shard, len(x.shards))
+	for i := range x.shards {
+		held[x.shards[i].at] = &x.shards[i]
 	}
-	parts := make([]machine.Part, len(pes))
+	list := make([]*shard, len(pes))
 	for i, pe := range pes {
+		list[i] = held[pe]
+	}
+	return list
+}
+
+// parts returns the memory of some shards that Put and Get reach: nothing for those that are
+// nil. Of a tensor with gaps it is nothing unless these are at the same places in all shards.
+func (x *Tensor) parts(shards []*shard) []machine.Part {
+	reach := x.IsContiguous() || x.sameGaps()
+	parts := make([]machine.Part, len(shards))
+	for i, s := range shards {
 		parts[i].VA = x.base
-		if part, ok := held[pe]; ok {
-			parts[i] = part
+		if s != nil {
+			parts[i].VA = s.va
+		}
+		if s != nil && reach {
+			parts[i].Bytes = memory.Bytes(s.end(x.dtype) - s.va)
 		}
 	}
 	return parts
 }
 
-// pointer returns the tensor as the kernel on a PE sees it: the part that the PE holds, or
+// sameGaps reports whether shards with elements differ in their first extent alone.
+func (x *Tensor) sameGaps() bool {
+	first := x.first()
+	for i := range x.shards {
+		s := &x.shards[i]
+		if s.elems > 0 && (!slices.Equal(s.strides(), first.strides()) || !slices.Equal(s.box.extent[1:], first.box.extent[1:])) {
+			return false
+		}
+	}
+	return true
+}
+
+// pointer returns the tensor as the kernel on a PE sees it: the shard that the PE holds, or
 // the whole tensor if it holds none.
-func (x *Tensor) pointer(at machine.Part, whole *tl.Ptr) tl.Ptr {
-	i, found := slices.BinarySearchFunc(x.shards, at, func(s shard, at machine.Part) int {
-		return cmp.Or(cmp.Compare(s.va, at.VA), cmp.Compare(s.bytes, at.Bytes)) // an empty one shares its address with the next
-	})
-	if !found {
+func (x *Tensor) pointer(s *shard, whole *tl.Ptr) tl.Ptr {
+	if s == nil {
 		return *whole
 	}
-	s := &x.shards[i]
 	p := x.strided(s)
-	for axis, n := range s.box.extent {
-		p.Extent[axis] = int32(n)
+	p.Shard = &tl.Shard{Tensor: x.name, Part: s, Addr: p.Addr, Bytes: int64(s.end(x.dtype) - s.va), Whole: whole}
+	if s.stride != nil {
+		box := p
+		p.Shard.Box = &box
 	}
-	p.Shard = &tl.Shard{Tensor: x.name, Part: s, Addr: p.Addr, Bytes: int64(s.bytes), Whole: whole}
 	return p
 }
 
 // whole returns the pointer to the start of the whole tensor, with the strides of its first
 // shard.
 func (x *Tensor) whole() *tl.Ptr {
-	p := x.strided(&x.shards[0])
-	p.Addr = int64(x.base)
+	p := x.strided(x.first())
+	p.Addr, p.Extent = int64(x.base), [oplog.MaxRank]int32{}
 	p.Shard = &tl.Shard{Tensor: x.name, Addr: p.Addr, Whole: &p}
 	for i := range x.shards {
-		p.Shard.Bytes += int64(x.shards[i].bytes)
+		if s := &x.shards[i]; s.elems > 0 {
+			p.Shard.Bytes = int64(s.end(x.dtype)) - p.Addr
+		}
 	}
 	return &p
 }
 
-// strided returns a pointer to the start of a shard, with its strides.
+// strided returns a pointer to the start of a shard, with its strides and extents. The
+// leading axes of a tensor with more axes than a pointer has are merged into one.
 func (x *Tensor) strided(s *shard) tl.Ptr {
-	p := tl.Ptr{Addr: int64(s.va), DType: x.dtype, Rank: int8(len(x.shape))}
-	stride := int64(1)
+	p := tl.Ptr{Addr: int64(s.va), DType: x.dtype, Rank: int8(min(len(x.shape), oplog.MaxRank))}
+	merged := len(x.shape) - int(p.Rank)
+	stride := s.strides()
 	for axis := len(x.shape) - 1; axis >= 0; axis-- {
-		p.Stride[axis] = stride
-		stride *= int64(s.box.extent[axis])
+		n := int32(s.box.extent[axis])
+		if to := axis - merged; to >= 0 {
+			p.Stride[to], p.Extent[to] = int64(stride[axis]), n
+		} else {
+			p.Extent[0] *= n
+		}
 	}
 	return p
 }
 
-// String names the shard in errors of kernels: "this PE's shard [64:128, 0:32]".
-func (s *shard) String() string {
-	ranges := make([]string, len(s.box.extent))
-	for axis, n := range s.box.extent {
-		ranges[axis] = fmt.Sprintf("%d:%d", s.box.start[axis], s.box.start[axis]+n)
+// addressable panics if a kernel cannot have a pointer to the tensor: one of more axes than
+// a pointer has, whose leading ones have gaps between them.
+func (x *Tensor) addressable(kernel string) {
+	merged := len(x.shape) - oplog.MaxRank
+	if merged <= 0 {
+		return
 	}
-	return "this PE's shard [" + strings.Join(ranges, ", ") + "]"
+	for i := range x.shards {
+		s := &x.shards[i]
+		if _, even := distance(s.box.extent[:merged+1], s.strides()[:merged+1]); !even {
+			panic(misuse("Launch", "%s: %s is not contiguous, and its first %d axes cannot be one axis of a pointer: give a View with fewer axes, or what Contiguous returns", kernel, x.name, merged+1))
+		}
+	}
+}
+
+// String names the shard in errors of kernels: "this PE's shard [64:128, 0:32]".
+func (s *shard) String() string { return "this PE's shard " + s.box.ranges() }
+
+// ranges returns the box as an index of Python: "[64:128, 0:32]".
+func (b box) ranges() string {
+	list := make([]string, len(b.extent))
+	for axis, n := range b.extent {
+		list[axis] = fmt.Sprintf("%d:%d", b.start[axis], b.start[axis]+n)
+	}
+	return "[" + strings.Join(list, ", ") + "]"
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/kernbench/kernbench/internal/machine"
 	"github.com/kernbench/kernbench/internal/memory"
 	"github.com/kernbench/kernbench/tl"
+	"github.com/kernbench/kernbench/topology"
 )
 
 // Making is a tensor that kernels make piece by piece on the PEs that hold it, where
@@ -94,7 +95,7 @@ func (d *Distributed) making(m Making, pieces []*request, group []*Group) error 
 	all.what = fmt.Sprintf("%v of %d pieces beside %s, %v", first.collective, len(pieces), m.Name, first.reduction)
 	for _, r := range pieces {
 		for _, s := range all.out {
-			if s.x == r.out[0].x {
+			if s.x.overlaps(r.out[0].x) {
 				panic(misuse("Making", "%s: %s is two pieces: make each a tensor of its own", m.Name, s.x.name))
 			}
 		}
@@ -106,6 +107,35 @@ func (d *Distributed) making(m Making, pieces []*request, group []*Group) error 
 		all.out = append(all.out, whole(x)) // it may write them
 	}
 	return inOrder(d.call(g, all))
+}
+
+// CheckMaking returns an error if a group cannot do a collective beside a Making because its
+// algorithm needs inboxes. Programs may ask before they compute anything.
+func (d *Distributed) CheckMaking(does ccl.Collective, group ...*Group) error {
+	g, err := d.group("CheckMaking", group)
+	if err != nil {
+		return err
+	}
+	settings := g.shared.options.Settings
+	if settings.Algorithm == ccl.Auto {
+		return nil // it chooses among those with queues
+	}
+	a, err := d.c.algorithm(settings.Algorithm, &ccl.Plan{Collective: does}, nil, topology.IPCQ{}, 0, true)
+	if err != nil {
+		return err
+	}
+	queues, pes := d.c.m.Queues(settings.Queues()), d.c.places(g.shared.ranks)
+	plan := &ccl.Plan{Collective: does, Ranks: len(pes), DType: U8, Counts: []int{1}, Layout: ccl.NewLayout(d.c.Topology(), pes), RootCube: settings.RootCube}
+	settings.Size(plan, queues)
+	if a.Ports(plan) > queues.MaxPorts {
+		return onlyQueues(a, plan, queues)
+	}
+	return nil
+}
+
+// onlyQueues returns the error of an algorithm that needs inboxes beside a Making.
+func onlyQueues(a *ccl.Algorithm, p *ccl.Plan, queues topology.IPCQ) error {
+	return fmt.Errorf("messages that overlap with a kernel go through queues: %w", ccl.TooManyPorts(a, p, queues.MaxPorts))
 }
 
 // made is a program that makes pieces and reduces them.
@@ -149,20 +179,14 @@ func (c *Context) planPieces(k *call, members []member) (pieces []*planned, err 
 	for _, m := range members {
 		room = max(room, m.making.Room)
 	}
-	algorithm := k.group.settings.Algorithm
+	algorithm := k.group.options.Settings.Algorithm
 	for i := range members[0].pieces {
-		of := slices.Clone(members)
-		for j := range of {
-			r := *members[j].pieces[i]
-			r.device = members[j].device
-			of[j].request = &r
-		}
-		p, err := c.planOne(k, of, algorithm, memory.Bytes(room), true)
+		p, err := c.planOne(k, piecesOf(members, i), algorithm, memory.Bytes(room), true)
 		if err != nil {
 			return nil, err
 		}
 		if p.inboxes > 0 {
-			return nil, fmt.Errorf("%s needs more ports than a PE has, and messages go to inboxes, which serve one piece alone: choose another algorithm", p.algorithm.Name)
+			return nil, onlyQueues(p.algorithm, p.args[0].Plan, p.program.Queues)
 		}
 		if i > 0 && !slices.Equal(p.program.Targets, pieces[0].program.Targets) {
 			return nil, fmt.Errorf("piece %d is on other PEs than the first: lay all pieces out alike", i)
@@ -176,6 +200,7 @@ func (c *Context) planPieces(k *call, members []member) (pieces []*planned, err 
 // invite adds the PEs to the program that make some of what others hold, and hold nothing
 // themselves.
 func (p *made) invite() error {
+	whole := p.pieces[0]
 	for rank, pe := range p.targets[:p.reducing] {
 		m := p.makers[rank]
 		if m.Together == nil {
@@ -189,6 +214,7 @@ func (p *made) invite() error {
 			if _, known := p.ranks[other]; !known {
 				p.ranks[other] = len(p.targets)
 				p.targets, p.makers = append(p.targets, machine.PEID(other)), append(p.makers, m)
+				whole.members = append(whole.members, whole.members[rank])
 			}
 		}
 	}

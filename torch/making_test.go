@@ -10,7 +10,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/kernbench/kernbench/ccl"
 	"github.com/kernbench/kernbench/tl"
 	"github.com/kernbench/kernbench/topology"
 	"github.com/kernbench/kernbench/torch"
@@ -191,7 +190,7 @@ func (m makingTrial) run(o torch.Options, how func(*made, *torch.Distributed) er
 	values = make([][]byte, m.world)
 	err = ctx.Spawn(func(rank int, ctx *torch.Context) error {
 		dist := ctx.Distributed()
-		torch.OK(dist.InitProcessGroup("ahbm", torch.Algorithm(m.algorithm), func(s *ccl.Settings) { s.ChunkBytes = m.chunk }))
+		torch.OK(dist.InitProcessGroup("ahbm", torch.Algorithm(m.algorithm), func(o *torch.GroupOptions) { o.ChunkBytes = m.chunk }))
 		d := m.tensors(ctx, rank)
 		if err := how(d, dist); err != nil {
 			return err

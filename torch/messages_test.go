@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/kernbench/kernbench/tl"
 	"github.com/kernbench/kernbench/torch"
 )
 
@@ -11,7 +12,7 @@ import (
 func TestBatchedMessages(t *testing.T) {
 	const n = 5
 	l, err := spawn(t, n, func(rank int, ctx *torch.Context, dist *torch.Distributed) error {
-		g, err := dist.NewGroup([]int{4, 2, 0, 1, 3})
+		g, err := dist.NewGroup([]int{4, 2, 0, 1, 3}, torch.KeepOrder())
 		if err != nil {
 			return err
 		}
@@ -106,5 +107,73 @@ func TestManyMessagesInAnyOrder(t *testing.T) {
 	})
 	if err != nil {
 		t.Error(err)
+	}
+}
+
+// In a batch, ranks send to themselves what they receive there: as workers, in odd sizes and
+// layouts, beside messages to others, and with tags that cross.
+func TestMessagesToOneself(t *testing.T) {
+	const n = 5
+	l, err := spawn(t, n, func(rank int, ctx *torch.Context, dist *torch.Distributed) error {
+		next, prev := (rank+1)%n, (rank+n-1)%n
+		rows := torch.DPPolicy{PE: torch.RowWise, NumCubes: 1, NumPEs: 3}
+		tensor := func(v int, on ...torch.TensorOption) *torch.Tensor {
+			return torch.Must(ctx.Full(float64(v), torch.F32, torch.Shape{1029}, on...))
+		}
+		got := []*torch.Tensor{tensor(0), tensor(0), tensor(0, rows), tensor(0)}
+		works, err := dist.BatchISendIRecv([]torch.P2POp{
+			{Kind: torch.Recvs, Tensor: got[0], Peer: rank, Tag: 2},
+			{Kind: torch.Sends, Tensor: tensor(10*rank + 1), Peer: rank, Tag: 1},
+			{Kind: torch.Sends, Tensor: tensor(10*rank + 2), Peer: rank, Tag: 2},
+			{Kind: torch.Recvs, Tensor: got[1], Peer: rank, Tag: 1},
+			{Kind: torch.Sends, Tensor: tensor(10*rank+3, rows), Peer: rank},
+			{Kind: torch.Recvs, Tensor: got[2], Peer: rank},
+			{Kind: torch.Sends, Tensor: tensor(10*rank + 4), Peer: next},
+			{Kind: torch.Recvs, Tensor: got[3], Peer: prev},
+		})
+		torch.OK(err)
+		for _, w := range works {
+			torch.OK(w.Wait())
+		}
+		for i, want := range []int{10*rank + 2, 10*rank + 1, 10*rank + 3, 10*prev + 4} {
+			torch.OK(ctx.Check(fmt.Sprintf("message %d to rank %d", i, rank), got[i], fill(want, 1029)))
+		}
+		return nil
+	})
+	if err != nil || !l.Report.OK() || len(l.Report.Checks) != 4*n {
+		t.Errorf("error %v, checks %+v", err, l.Report.Checks)
+	}
+	// Without Spawn, of the PEs 1 and 2 alone.
+	l, dist := pes(t, 3)
+	x, y := l.tensor(count(0, 9), torch.I32, torch.On(dist.PEs()...)), l.zeros(torch.I32, torch.On(dist.PEs()...), 9)
+	for rank := 1; rank < 3; rank++ {
+		torch.Must(dist.BatchISendIRecv([]torch.P2POp{{Kind: torch.Sends, Tensor: x, Peer: rank, Rank: rank}, {Kind: torch.Recvs, Tensor: y, Peer: rank, Rank: rank}}))
+	}
+	torch.OK(l.Synchronize())
+	l.holds("y", y, []int{0, 0, 0, 3, 4, 5, 6, 7, 8})
+}
+
+// A message to oneself takes the time of a program that copies it: here 4 KiB, in one chunk.
+func TestTheTimeOfAMessageToOneself(t *testing.T) {
+	took := func(do func(ctx *torch.Context, dist *torch.Distributed, x, y *torch.Tensor) error) (time torch.Time) {
+		_, err := spawn(t, 3, func(rank int, ctx *torch.Context, dist *torch.Distributed) error {
+			x, y := torch.Must(ctx.Zeros(torch.F32, torch.Shape{1024})), torch.Must(ctx.Zeros(torch.F32, torch.Shape{1024}))
+			time = elapsed(ctx, func() error { return do(ctx, dist, x, y) })
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return time
+	}
+	self := took(func(ctx *torch.Context, dist *torch.Distributed, x, y *torch.Tensor) error {
+		rank := dist.GetRank()
+		return second(dist.BatchISendIRecv([]torch.P2POp{{Kind: torch.Sends, Tensor: x, Peer: rank}, {Kind: torch.Recvs, Tensor: y, Peer: rank}}))
+	})
+	copied := took(func(ctx *torch.Context, _ *torch.Distributed, x, y *torch.Tensor) error {
+		return second(ctx.Launch("copy", func(t *tl.PE, x, y tl.Ptr) { t.Store(y, t.Load(x, tl.Shape{1024}, tl.F32)) }, x, y))
+	})
+	if self != copied || self == 0 {
+		t.Errorf("a message to oneself takes %v, a kernel that copies it %v: want the same", self, copied)
 	}
 }

@@ -41,16 +41,21 @@ func (c *Context) obstacle(op *operation, state opState) *operation {
 		if op.message {
 			continue
 		}
-		for _, q := range x.users.messages {
-			if first := last(q); first != nil {
-				return first
+		for _, list := range x.users.messages {
+			for _, e := range list {
+				if first := last(&e.sequence); first != nil {
+					return first
+				}
 			}
 		}
 	}
 	for _, t := range op.touches {
 		for _, s := range op.streams {
-			if q := t.x.users.messages[corner{s, t.part}]; q != nil {
-				if first := last(q); first != nil {
+			for _, e := range t.x.users.messages[corner{s, t.part}] {
+				if !e.meets(t) {
+					continue
+				}
+				if first := last(&e.sequence); first != nil {
 					return first
 				}
 			}
@@ -70,8 +75,8 @@ func (op *operation) before(s *stream) iter.Seq[*operation] {
 	}
 }
 
-// shares reports whether two operations have a tensor in common, or two messages the
-// same part of one.
+// shares reports whether two operations have a storage in common, or two messages memory of
+// one.
 func (op *operation) shares(other *operation) bool {
 	if !op.message || !other.message {
 		for _, x := range other.tensors {
@@ -79,11 +84,25 @@ func (op *operation) shares(other *operation) bool {
 		}
 		return slices.ContainsFunc(op.tensors, func(x *Tensor) bool { return x.marked == other })
 	}
-	return slices.ContainsFunc(op.touches, func(t touch) bool { return slices.Contains(other.touches, t) })
+	return slices.ContainsFunc(op.touches, func(t touch) bool { return slices.ContainsFunc(other.touches, t.meets) })
 }
 
 // touch is one end of a message: a tensor, in a program without Spawn a part of it.
 type touch struct {
 	x    *Tensor
-	part int
+	part int // or allParts
+}
+
+// allParts is the part of a touch of all that a rank has.
+const allParts = -1
+
+// meets reports whether two touches may have memory in common.
+func (t touch) meets(other touch) bool {
+	switch {
+	case t.x.storage != other.x.storage || t.part != other.part:
+		return false
+	case t.part == allParts:
+		return t.x.overlaps(other.x)
+	}
+	return t.x == other.x || t.x.overlapsAt(other.x, t.part)
 }

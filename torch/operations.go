@@ -1,6 +1,7 @@
 package torch
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 
@@ -18,6 +19,7 @@ type operations struct {
 const (
 	evEnd      sim.Kind = iota // of something that an operation waits for
 	evMessages                 // of this instant are all there
+	evMatch                    // receives from any source
 )
 
 func (o *operations) add(op *operation) int {
@@ -37,8 +39,12 @@ func (o *operations) event(op *operation) sim.Event {
 
 // Handle counts an end, and with the last of them the operation has ended.
 func (o *operations) Handle(kind sim.Kind, arg uint64) {
-	if kind == evMessages {
+	switch kind {
+	case evMessages:
 		o.ctx.exchange()
+		return
+	case evMatch:
+		o.ctx.match()
 		return
 	}
 	op := o.all[arg]
@@ -53,6 +59,7 @@ func (o *operations) Handle(kind sim.Kind, arg uint64) {
 // end takes an operation out of its streams and lets what waited for it go on.
 func (c *Context) end(op *operation) {
 	op.state = ended
+	op.timer.Stop()
 	if op.started {
 		c.inFlight--
 	}
@@ -82,7 +89,7 @@ func (c *Context) end(op *operation) {
 		c.advance(op)
 	}
 	op.send, op.begin, op.finish, op.tensors, op.touches, op.streams = nil, nil, nil, nil, nil, nil // a tensor may keep it
-	op.places, op.behind = nil, nil
+	op.places, op.behind, op.carrier, op.carries = nil, nil, nil, nil
 }
 
 // leave takes an operation out of its streams and wakes those that wait for it.
@@ -100,7 +107,7 @@ func (c *Context) leave(op *operation) {
 		}
 	}
 	for _, t := range op.touches {
-		t.x.users.removeMessage(op, t.part)
+		t.x.users.removeMessage(op, t)
 	}
 	c.passed(op)
 }
@@ -151,23 +158,27 @@ func (c *Context) starting(op *operation) (after []int32) {
 			after = append(after, last)
 		}
 	}
+	whole := op.whole()
 	for _, s := range op.streams {
 		note(s.last-1, s.last > 0)
-		if op.places[s].strict {
+		if whole.places[s].strict {
 			s.last = next + 1
 		}
-		for _, x := range op.tensors {
-			last, known := c.lastUse[use{x, s}]
+		for _, x := range whole.tensors {
+			last, known := c.lastUse[use{x.storage, s}]
 			note(last, known && last != next)
-			c.lastUse[use{x, s}] = next
+			c.lastUse[use{x.storage, s}] = next
 		}
 	}
 	return after
 }
 
-// use is the use of a tensor by the operations of a stream.
+// whole returns the operation that an operation is a part of, or is.
+func (op *operation) whole() *operation { return cmp.Or(op.of, op) }
+
+// use is the use of a storage by the operations of a stream.
 type use struct {
-	x *Tensor
+	x *storage
 	s *stream
 }
 

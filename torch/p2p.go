@@ -11,7 +11,7 @@ import (
 type P2POp struct {
 	Kind   P2PKind
 	Tensor *Tensor
-	Peer   int // rank of the world
+	Peer   int // rank of the world, or AnySource for a receive
 	Tag    int
 	Group  *Group // nil is the default group
 	// Rank is whose end it is in a program without Spawn, which has all of them: the
@@ -45,26 +45,28 @@ func (d *Distributed) Send(x *Tensor, dst, tag int, group ...*Group) error {
 	return inOrder(d.ISend(x, dst, tag, group...))
 }
 
-// Recv receives a tensor from rank src of the world.
+// Recv receives a tensor from rank src of the world, or from AnySource: see RecvAny.
 func (d *Distributed) Recv(x *Tensor, src, tag int, group ...*Group) error {
 	return inOrder(d.IRecv(x, src, tag, group...))
 }
 
 // ISend is Send that goes on until Wait.
 func (d *Distributed) ISend(x *Tensor, dst, tag int, group ...*Group) (*Work, error) {
-	return d.message(P2POp{Kind: Sends, Tensor: x, Peer: dst, Tag: tag}, group)
+	return d.message(P2POp{Kind: Sends, Tensor: x, Peer: dst, Tag: tag}, group, false)
 }
 
 // IRecv is Recv that goes on until Wait.
 func (d *Distributed) IRecv(x *Tensor, src, tag int, group ...*Group) (*Work, error) {
-	return d.message(P2POp{Kind: Recvs, Tensor: x, Peer: src, Tag: tag}, group)
+	return d.message(P2POp{Kind: Recvs, Tensor: x, Peer: src, Tag: tag}, group, false)
 }
 
 // BatchISendIRecv asks for several messages. Like all messages that begin at one
-// instant they go on side by side.
+// instant they go on side by side. A rank may send to itself if it receives that in the same
+// batch.
 func (d *Distributed) BatchISendIRecv(ops []P2POp) (works []*Work, err error) {
+	d.pairSelf(ops)
 	for _, op := range ops {
-		w, err := d.message(op, []*Group{op.Group})
+		w, err := d.message(op, []*Group{op.Group}, true)
 		if err != nil {
 			return works, err
 		}
@@ -73,18 +75,56 @@ func (d *Distributed) BatchISendIRecv(ops []P2POp) (works []*Work, err error) {
 	return works, nil
 }
 
-// message asks for one end of a message, and starts it if the other end is there.
-func (d *Distributed) message(op P2POp, group []*Group) (*Work, error) {
+// pairSelf checks that a batch has both ends of each message of a rank to itself. These could
+// not be ordered with what the rank asks for between two batches.
+func (d *Distributed) pairSelf(ops []P2POp) {
+	type pair struct {
+		group     *Group
+		rank, tag int
+	}
+	ends := map[pair]*[2]int{} // sends and receives
+	for _, op := range ops {
+		if self := d.rankOf(op); op.Peer == self && op.Kind <= Recvs {
+			key := pair{op.Group, self, op.Tag}
+			if ends[key] == nil {
+				ends[key] = &[2]int{}
+			}
+			ends[key][op.Kind]++
+		}
+	}
+	for _, op := range ops {
+		key := pair{op.Group, d.rankOf(op), op.Tag}
+		if n := ends[key]; op.Peer == key.rank && n != nil && n[Sends] != n[Recvs] {
+			panic(misuse("BatchISendIRecv", "rank %d sends itself %d messages with tag %d and receives %d: put both ends of each into one batch", key.rank, n[Sends], key.tag, n[Recvs]))
+		}
+	}
+}
+
+// rankOf returns the rank of the world whose end of a message an operation is.
+func (d *Distributed) rankOf(op P2POp) int {
+	if w := d.c.current; w != nil && d.c.spawned() {
+		return w.rank
+	}
+	return op.Rank
+}
+
+// message asks for one end of a message, and starts it if the other end is there. A rank's
+// messages to itself are in batches only.
+func (d *Distributed) message(op P2POp, group []*Group, batch bool) (*Work, error) {
 	c, x := d.c, op.Tensor
 	if op.Kind > Recvs {
 		panic(misuse("BatchISendIRecv", "no kind %d of message: use torch.Sends or torch.Recvs", op.Kind))
 	}
 	what := [...]string{"Send", "Recv"}[op.Kind]
+	if c.current != nil && c.current.coalescing != nil {
+		panic(misuse(what, "a message is not coalesced with collectives: use BatchISendIRecv"))
+	}
 	g, err := d.group(what, group)
 	if err != nil {
 		return nil, err
 	}
 	x.usable(what)
+	x.packed(what)
 	self := g.rank
 	if !c.spawned() {
 		self = slices.Index(g.shared.ranks, op.Rank)
@@ -93,15 +133,23 @@ func (d *Distributed) message(op P2POp, group []*Group) (*Work, error) {
 	if self < 0 {
 		return nil, fmt.Errorf("%s: rank %d is not in %s", what, max(c.current.rank, op.Rank), g.shared)
 	}
-	other := slices.Index(g.shared.ranks, op.Peer)
-	if other < 0 || other == self {
-		panic(misuse(what, "the peer, rank %d, is not another rank of %s", op.Peer, g.shared))
-	}
-	from, to := self, other
 	r := &request{collective: ccl.SendRecv, in: []span{whole(x)}, what: "a message of " + d.describePart(g, x, self), device: c.current.device}
 	if op.Kind == Recvs {
-		from, to = to, from
 		r.in, r.out = nil, []span{whole(x)}
+		if op.Peer == AnySource {
+			return c.receiveAny(g.shared, self, op, r)
+		}
+	}
+	other := slices.Index(g.shared.ranks, op.Peer)
+	switch {
+	case other < 0:
+		panic(misuse(what, "the peer, rank %d, is not in %s", op.Peer, g.shared))
+	case other == self && !batch:
+		panic(misuse(what, "the peer, rank %d, is the caller: put both ends of the message into one BatchISendIRecv", op.Peer))
+	}
+	from, to := self, other
+	if op.Kind == Recvs {
+		from, to = to, from
 	}
 	return c.arrive(c.matched(g.shared, from, to, op), int(op.Kind), r, -1)
 }
@@ -109,24 +157,28 @@ func (d *Distributed) message(op P2POp, group []*Group) (*Work, error) {
 // matched returns the call of a message, whose other end may have been asked for.
 func (c *Context) matched(g *groupState, from, to int, op P2POp) *call {
 	other := message{g, from, to, op.Tag, Sends + Recvs - op.Kind}
-	if waiting := c.messages[other]; len(waiting) > 0 {
-		if c.messages[other] = waiting[1:]; len(waiting) == 1 {
-			delete(c.messages, other)
+	first := 0
+	if from != to { // a message to oneself is for no other receive
+		first = c.waitsForAny(mailbox{g, to, op.Tag})
+	}
+	if first == 0 || op.Kind == Sends && len(c.messages[other]) > 0 && c.messages[other][0].number < first {
+		if k := c.take(other); k != nil {
+			return k
 		}
-		return waiting[0]
 	}
 	ranks := []int{g.ranks[from], g.ranks[to]}
-	name := fmt.Sprintf("message from rank %d to rank %d", ranks[0], ranks[1])
-	if op.Tag != 0 {
-		name += fmt.Sprintf(" with tag %d", op.Tag)
-	}
-	k := newCall(&groupState{number: g.number, ranks: ranks, settings: g.settings}, &operation{name: name, message: true})
+	name := fmt.Sprintf("message from rank %d to %s", ranks[0], destination(ranks[1], op.Tag))
+	k := newCall(&groupState{name: g.name, ranks: ranks, options: g.options}, &operation{name: name, message: true, source: ranks[0]})
 	if c.spawned() {
 		k.op.forming = []*worker{c.workers[ranks[0]], c.workers[ranks[1]]}
 	} else {
 		k.places = []int{from, to}
 	}
+	c.posted(k)
 	own := message{g, from, to, op.Tag, op.Kind}
 	c.messages[own] = append(c.messages[own], k)
+	if first > 0 {
+		c.matchLater()
+	}
 	return k
 }

@@ -2,8 +2,8 @@ package torch
 
 // PartOn is where the part of the tensor on a SIP lies, as a kernel reads it: its first
 // address, its bytes and its shape. It is ok if that is one row-major block of whole
-// rows: the shards there are side by side, of the first copy and the first addend, and
-// cut along the first axis alone.
+// rows: the shards there are side by side, of the first copy and the first addend,
+// without gaps, and cut along the first axis alone.
 func (x *Tensor) PartOn(sip int) (va, bytes int64, shape Shape, ok bool) {
 	x.usable("PartOn")
 	rows, from := 0, 0 // so many, from this one on
@@ -15,7 +15,7 @@ func (x *Tensor) PartOn(sip int) (va, bytes int64, shape Shape, ok bool) {
 			va, from = int64(s.va), s.box.start[0]
 		}
 		whole := elems(s.box.extent[1:]) == elems(axes(x.shape)[1:])
-		if s.copy != 0 || s.addend != 0 || !whole || s.box.start[0] != from+rows || int64(s.va) != va+bytes {
+		if s.copy != 0 || s.addend != 0 || s.stride != nil || !whole || s.box.start[0] != from+rows || int64(s.va) != va+bytes {
 			return 0, 0, nil, false
 		}
 		rows += s.box.extent[0]

@@ -18,7 +18,8 @@ type Piece struct {
 
 // Pieces cuts a box of a matrix, or of a vector, which is a row, into such parts, by
 // columns and then by rows: what a kernel on a PE reads that needs more of a tensor than
-// its own part. Of a replicated tensor it is the copy nearest to the PE: its own, one of
+// its own part. A tensor of more axes is seen as a matrix whose columns are the last axis:
+// [s, b, h] is s·b rows of h. Of a replicated tensor it is the copy nearest to the PE: its own, one of
 // its cube, of its SIP, any. A partial tensor has no pieces: reduce it first.
 func (x *Tensor) Pieces(row, col, rows, cols, pe int) []Piece {
 	near := x.ctx.numbered("Pieces", pe)
@@ -66,12 +67,13 @@ func joined(list []Piece) (out []Piece) {
 			last := &out[n-1]
 			stride, size := last.Ptr.Stride[0], int64(p.Ptr.DType.Size())
 			switch {
+			case last.Ptr.Stride[1] != p.Ptr.Stride[1]:
 			case last.Col == p.Col && last.Cols == p.Cols && last.Row+last.Rows == p.Row && stride == p.Ptr.Stride[0] &&
 				last.Ptr.Addr+int64(last.Rows)*stride*size == p.Ptr.Addr:
 				last.Rows += p.Rows
 				continue
 			case last.Row == p.Row && last.Rows == 1 && p.Rows == 1 && last.Col+last.Cols == p.Col &&
-				last.Ptr.Addr+int64(last.Cols)*size == p.Ptr.Addr:
+				last.Ptr.Addr+int64(last.Cols)*last.Ptr.Stride[1]*size == p.Ptr.Addr:
 				last.Cols += p.Cols
 				continue
 			}
@@ -103,7 +105,7 @@ func (c *Context) shard(s *shard) Shard {
 // box calls a function for each shard that has some of a box.
 func (x *Tensor) box(op string, row, col, rows, cols int, found func(*shard, Piece)) {
 	x.usable(op)
-	height, width := x.matrix(op)
+	height, width := x.matrix()
 	if row < 0 || col < 0 || rows < 0 || cols < 0 || row+rows > height || col+cols > width {
 		panic(misuse(op, "rows %d to %d and columns %d to %d of %s", row, row+rows, col, col+cols, x.name))
 	}
@@ -112,38 +114,64 @@ func (x *Tensor) box(op string, row, col, rows, cols int, found func(*shard, Pie
 		if s.addend > 0 {
 			panic(misuse(op, "%s is partial: each PE has an addend of it: reduce it first", x.name))
 		}
-		top, left, h, w := s.asMatrix()
+		top, left, h, w, ok := s.asMatrix(x.shape)
+		if !ok {
+			panic(misuse(op, "%s: what PE %d holds, %s, is not a block of rows: place the tensor so that only its first and its last axis are cut", x.name, s.at, s.box.ranges()))
+		}
+		down, across := s.steps()
 		p := Piece{Row: max(row, top), Col: max(col, left)}
 		p.Rows, p.Cols = min(row+rows, top+h)-p.Row, min(col+cols, left+w)-p.Col
 		if p.Rows <= 0 || p.Cols <= 0 {
 			continue
 		}
 		size := int64(x.dtype.Size())
-		p.Ptr = tl.Ptr{Addr: int64(s.va) + (int64(p.Row-top)*int64(w)+int64(p.Col-left))*size, DType: x.dtype, Rank: 2}
-		p.Ptr.Stride[0], p.Ptr.Stride[1] = int64(w), 1
+		p.Ptr = tl.Ptr{Addr: int64(s.va) + (int64(p.Row-top)*down+int64(p.Col-left)*across)*size, DType: x.dtype, Rank: 2}
+		p.Ptr.Stride[0], p.Ptr.Stride[1] = down, across
 		found(s, p)
 	}
 }
 
-// matrix is the rows and columns of a tensor of at most two axes.
-func (x *Tensor) matrix(op string) (rows, cols int) {
-	switch len(x.shape) {
-	case 0:
-		return 1, 1
-	case 1:
-		return 1, x.shape[0]
-	case 2:
-		return x.shape[0], x.shape[1]
-	}
-	panic(misuse(op, "%s has %d axes: it has to be a matrix or a vector", x.name, len(x.shape)))
+// matrix returns the rows and columns of a tensor: the last axis is columns, and all axes
+// before it are rows.
+func (x *Tensor) matrix() (rows, cols int) {
+	shape := axes(x.shape)
+	last := len(shape) - 1
+	return elems(shape[:last]), shape[last]
 }
 
-// asMatrix is the box of a shard of such a tensor.
-func (s *shard) asMatrix() (row, col, rows, cols int) {
-	if len(s.box.extent) == 1 {
-		return 0, s.box.start[0], 1, s.box.extent[0]
+// asMatrix returns what a shard of a tensor of a shape has of the tensor seen as a matrix. It
+// reports whether that is a box whose rows follow each other in memory at one distance.
+func (s *shard) asMatrix(shape Shape) (row, col, rows, cols int, ok bool) {
+	last := len(s.box.extent) - 1
+	col, cols = s.box.start[last], s.box.extent[last]
+	if last == 0 {
+		return 0, col, 1, cols, true
 	}
-	return s.box.start[0], s.box.start[1], s.box.extent[0], s.box.extent[1]
+	if s.elems == 0 {
+		return 0, col, 0, cols, true
+	}
+	lead := box{s.box.start[:last], s.box.extent[:last]}
+	rows, count, starts := lead.runs(axes(shape)[:last])
+	for first := range starts {
+		row = first
+	}
+	_, even := distance(lead.extent, s.strides()[:last])
+	return row, col, rows, cols, even && count == 1
+}
+
+// steps returns the elements from one row to the next, and from one column to the next, of a
+// shard seen as a matrix.
+func (s *shard) steps() (down, across int64) {
+	stride := s.strides()
+	last := len(stride) - 1
+	down, across = int64(s.box.extent[last]), int64(stride[last])
+	for axis := last - 1; axis >= 0; axis-- {
+		down = int64(stride[axis])
+		if s.box.extent[axis] > 1 {
+			break
+		}
+	}
+	return down, across
 }
 
 // Place is what a PE of a number is: its SIP, its cube in that, and its place in the cube.

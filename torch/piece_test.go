@@ -29,9 +29,11 @@ var anyPieced = rapid.Custom(func(t *rapid.T) (p pieced) {
 	extent := rapid.SampledFrom([]int{1, 2, 3, 4, 5, 7, 8, 13})
 	p.height, p.width = 1, extent.Draw(t, "columns")
 	p.shape = torch.Shape{p.width}
-	if rapid.IntRange(0, 3).Draw(t, "axes") > 0 {
-		p.height = extent.Draw(t, "rows")
-		p.shape = torch.Shape{p.height, p.width}
+	for range rapid.SampledFrom([]int{0, 1, 1, 2, 3}).Draw(t, "axes of rows") {
+		n := extent.Draw(t, "rows")
+		p.height *= n
+		p.shape = append(torch.Shape{n}, p.shape...)
+		extent = rapid.SampledFrom([]int{1, 2, 3})
 	}
 	p.device, p.pe = rapid.IntRange(0, 2).Draw(t, "device"), rapid.IntRange(0, 23).Draw(t, "PE")
 	switch rapid.IntRange(0, 4).Draw(t, "placement") {
@@ -43,7 +45,7 @@ var anyPieced = rapid.Custom(func(t *rapid.T) (p pieced) {
 		p.on, p.copies, p.description = torch.OnEach(list...), len(list), fmt.Sprint("OnEach", list)
 	default:
 		split := rapid.SampledFrom([]torch.Split{torch.Replicate, torch.ColumnWise, torch.RowWise})
-		policy := torch.DPPolicy{split.Draw(t, "Cube"), split.Draw(t, "PE"), rapid.IntRange(1, 2).Draw(t, "NumCubes"), rapid.IntRange(1, 4).Draw(t, "NumPEs")}
+		policy := torch.DPPolicy{Cube: split.Draw(t, "Cube"), PE: split.Draw(t, "PE"), NumCubes: rapid.IntRange(1, 2).Draw(t, "NumCubes"), NumPEs: rapid.IntRange(1, 4).Draw(t, "NumPEs")}
 		p.on, p.copies, p.description = policy, 1, policy.String()
 		if policy.Cube == torch.Replicate {
 			p.copies *= policy.NumCubes
@@ -176,11 +178,20 @@ func TestPiecesAreTheirBox(t *testing.T) {
 	}
 }
 
-// has reports whether a shard has an element of a matrix.
+// has reports whether a shard has an element of a matrix, whose columns are the last axis.
 func has(s torch.Shard, row, col int) bool {
-	start, extent := append([]int{0}, s.Start...), append([]int{1}, s.Extent...)
-	n := len(start)
-	return row >= start[n-2] && row < start[n-2]+extent[n-2] && col >= start[n-1] && col < start[n-1]+extent[n-1]
+	for axis := len(s.Start) - 1; axis >= 0; axis-- {
+		at, extent := col, s.Extent[axis]
+		if axis < len(s.Start)-1 {
+			if at = row; axis > 0 {
+				at, row = row%extent, row/extent
+			}
+		}
+		if at < s.Start[axis] || at >= s.Start[axis]+extent {
+			return false
+		}
+	}
+	return true
 }
 
 // Parts one below the other in one memory after the other are one piece; beside each
@@ -248,7 +259,7 @@ func TestPlaceIsTheReverseOfPE(t *testing.T) {
 func TestPiecesMisuse(t *testing.T) {
 	l := newLab(t, machines(t)(trial{}))
 	x := l.zeros(torch.F32, torch.On(0), 4, 6)
-	cube := l.zeros(torch.F32, torch.On(0), 2, 2, 2)
+	cube := l.zeros(torch.F32, torch.On(0), 2, 3, 2)
 	partial := l.zeros(torch.F32, torch.DPPolicy{Cube: torch.Partial, NumCubes: 2, NumPEs: 1}, 4, 6)
 	gone := l.zeros(torch.F32, torch.On(0), 4, 6)
 	if err := gone.Free(); err != nil {
@@ -259,7 +270,7 @@ func TestPiecesMisuse(t *testing.T) {
 		"torch: Pieces: rows -1 to 3 and columns 0 to 6 of tensor 1 [4 6] f32":                       func() { x.Pieces(-1, 0, 4, 6, 0) },
 		"torch: Copies: rows 0 to 4 and columns 3 to 7 of tensor 1 [4 6] f32":                        func() { x.Copies(0, 3, 4, 4) },
 		"torch: Copies: rows 0 to -1 and columns 0 to 6 of tensor 1 [4 6] f32":                       func() { x.Copies(0, 0, -1, 6) },
-		"torch: Pieces: tensor 2 [2 2 2] f32 has 3 axes: it has to be a matrix or a vector":          func() { cube.Pieces(0, 0, 1, 1, 0) },
+		"torch: Pieces: rows 0 to 7 and columns 0 to 2 of tensor 2 [2 3 2] f32":                      func() { cube.Pieces(0, 0, 7, 2, 0) },
 		"torch: Pieces: tensor 3 [4 6] f32 is partial: each PE has an addend of it: reduce it first": func() { partial.Pieces(0, 0, 4, 6, 0) },
 		"torch: Copies: tensor 3 [4 6] f32 is partial: each PE has an addend of it: reduce it first": func() { partial.Copies(0, 0, 4, 6) },
 		"torch: Pieces: tensor 4 [4 6] f32 has been freed":                                           func() { gone.Pieces(0, 0, 4, 6, 0) },

@@ -1,7 +1,9 @@
 package torch
 
 import (
+	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/kernbench/kernbench/ccl"
 	"github.com/kernbench/kernbench/internal/machine"
@@ -14,28 +16,41 @@ import (
 // planned is a collective as a program: one launch over all ranks and lanes.
 type planned struct {
 	program   machine.Program
+	then      []*planned // that follow in the same launch
 	algorithm *ccl.Algorithm
 	lanes     int
 	args      []*ccl.Args  // by rank of the launch
+	members   []int        // the rank in the world of each target
 	inboxes   int          // elements of memory for messages of each, if they do not go through queues
 	work      *Tensor      // that memory
+	staged    [][]block    // by rank of the launch: what is sent, where the same memory is received into
+	stage     *Tensor      // copies of those
 	room      memory.Bytes // of TCM that is for others
 }
 
-// plan makes a program of a collective.
-func (c *Context) plan(k *call, members []member) (*planned, error) {
+// plan makes programs of a collective: one, unless it is several that were called together.
+func (c *Context) plan(k *call, members []member) ([]*planned, error) {
 	r := members[0].request
-	if r.making != nil {
-		return c.planMaking(k, members)
+	if r.making == nil && len(r.pieces) > 0 {
+		return c.planCoalesced(k, members)
 	}
-	return c.planOne(k, members, k.group.settings.Algorithm, 0, false)
+	p, err := (*planned)(nil), error(nil)
+	if r.making != nil {
+		p, err = c.planMaking(k, members)
+	} else {
+		p, err = c.planOne(k, members, k.group.options.Algorithm, 0, false)
+	}
+	return []*planned{p}, err
 }
 
 // planOne makes a program of a collective by an algorithm, which leaves some room in TCM,
 // and if it is to be chosen does with queues alone if that is wanted.
 func (c *Context) planOne(k *call, members []member, algorithm string, room memory.Bytes, alone bool) (*planned, error) {
-	r, settings := members[0].request, k.group.settings
-	lanes, err := cut(members)
+	r, settings := members[0].request, k.group.options.Settings
+	lanes, holders, err := cut(members)
+	if err == nil {
+		err = inPlace(r.collective, members, lanes)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -61,6 +76,9 @@ func (c *Context) planOne(k *call, members []member, algorithm string, room memo
 	seen := map[machine.PEID]bool{}
 	for j, plan := range plans {
 		l := &lanes[j]
+		if ports := queues.MaxPorts; a.Inbox == nil && a.Ports(plan) > ports {
+			return nil, ccl.TooManyPorts(a, plan, ports)
+		}
 		if tcm := c.Topology().Spec().PE.TCM.Size; p.fit(plan, tcm) < 0 && room > 0 {
 			return nil, fmt.Errorf("%s has queues of %d slots of %v in TCM, which has %v, beside %v of the kernel that it overlaps with: use fewer or smaller slots (n_slots, slot_size), or another memory for them (buffer_kind)",
 				a.Name, p.program.Queues.NSlots, p.program.Queues.SlotSize, tcm, room)
@@ -68,11 +86,15 @@ func (c *Context) planOne(k *call, members []member, algorithm string, room memo
 		first := len(p.args)
 		for i, pe := range l.pes {
 			if seen[pe] {
-				return nil, fmt.Errorf("two ranks are on %v: give each a device of its own with SetDevice", c.m.PE(pe))
+				return nil, l.crowded(c, i)
 			}
 			seen[pe] = true
 			p.program.Targets = append(p.program.Targets, pe)
+			p.members = append(p.members, holders[i].rank)
 			p.args = append(p.args, &ccl.Args{Plan: plan, Rank: i, First: first, In: pointers(l.in[i], plan.DType), Out: pointers(l.out[i], plan.DType)})
+			if r.collective == ccl.AllToAll {
+				p.staged = append(p.staged, overwritten(l.in[i], l.out[i], i))
+			}
 		}
 	}
 	if err := c.usePEs(p.program.Name, len(p.program.Targets), func(i int) machine.PEID { return p.program.Targets[i] }); err != nil {
@@ -84,10 +106,27 @@ func (c *Context) planOne(k *call, members []member, algorithm string, room memo
 	return p, nil
 }
 
+// crowded returns the error of a lane whose rank i is on the PE of another rank.
+func (l *lane) crowded(c *Context, i int) error {
+	pe := c.m.PE(l.pes[i])
+	for _, b := range slices.Concat(l.in[i], l.out[i]) {
+		if first, last := b.x.sips(); first != last {
+			return fmt.Errorf("two ranks are on %v, since %s lies over SIPs %d to %d: under Spawn a rank is a SIP: lay the tensor out on the device of its rank, or call the collective in a program without Spawn", pe, b.x.name, first, last)
+		}
+	}
+	return fmt.Errorf("two ranks are on %v: give each a device of its own with SetDevice", pe)
+}
+
 func (c *Context) newPlanned(a *ccl.Algorithm, does ccl.Collective, settings ccl.Settings) *planned {
 	p := &planned{algorithm: a, lanes: 1}
 	p.program = machine.Program{Name: fmt.Sprintf("%v(%s)", does, a.Name), Queues: c.m.Queues(settings.Queues())}
-	p.program.Body = func(t *tl.PE) { a.Kernel(t, p.args[t.Rank()]) }
+	p.program.Body = func(t *tl.PE) {
+		p.fillStage(t)
+		a.Kernel(t, p.args[t.Rank()])
+		for _, next := range p.then {
+			a.Kernel(t, next.args[t.Rank()])
+		}
+	}
 	return p
 }
 
@@ -153,35 +192,64 @@ type ofCollective string
 
 func (s ofCollective) String() string { return string(s) }
 
-// allocate gives the program memory for messages, if it needs any.
-func (p *planned) allocate(c *Context, op *operation) error {
-	if p.inboxes == 0 {
+// allocate gives the program memory for messages, and for copies of what it sends, if it
+// needs any.
+func (p *planned) allocate(c *Context, op *operation) (err error) {
+	elems := make([]int, len(p.args))
+	if p.inboxes > 0 {
+		for i := range elems {
+			elems[i] = p.inboxes
+		}
+		if p.work, err = p.scratch(c, "messages of "+op.name, elems); err != nil {
+			return err
+		}
+		var window []machine.Part
+		for i, s := range p.work.shards {
+			window = append(window, machine.Part{VA: s.va, Bytes: s.bytes})
+			p.args[i].Work = p.scratchPtr(p.work, i)
+			p.args[i].Work.Window = 1
+		}
+		op.run.Program.Windows = [][]machine.Part{window}
+	}
+	clear(elems)
+	for i, blocks := range p.staged {
+		for _, b := range blocks {
+			elems[i] += b.elems
+		}
+	}
+	if !slices.ContainsFunc(elems, func(n int) bool { return n > 0 }) {
 		return nil
 	}
-	dtype := p.args[0].DType
-	p.work = &Tensor{ctx: c, name: "messages of " + op.name, dtype: dtype}
-	for _, pe := range p.program.Targets {
-		p.work.shards = append(p.work.shards, shard{at: pe, elems: p.inboxes, bytes: memory.Bytes(p.inboxes) * memory.Bytes(dtype.Size())})
-	}
-	if err := p.work.mapped(); err != nil {
+	if p.stage, err = p.scratch(c, "copies of what "+op.name+" sends", elems); err != nil {
 		return err
 	}
-	var window []machine.Part
-	for i, s := range p.work.shards {
-		window = append(window, machine.Part{VA: s.va, Bytes: s.bytes})
-		p.args[i].Work = vector(&tl.Shard{Tensor: p.work.name, Part: ofCollective("this PE's part"), Addr: int64(s.va), Bytes: int64(s.bytes)}, dtype)
-		p.args[i].Work.Window = 1
+	return c.hold(op.name, onceWritten, p.stage)
+}
+
+// scratch allocates memory on the PEs of the program, until its end.
+func (p *planned) scratch(c *Context, name string, elems []int) (*Tensor, error) {
+	dtype := p.args[0].DType
+	x := &Tensor{storage: &storage{}, ctx: c, name: name, dtype: dtype}
+	for i, pe := range p.program.Targets {
+		x.shards = append(x.shards, shard{at: pe, elems: elems[i], bytes: memory.Bytes(elems[i]) * memory.Bytes(dtype.Size())})
 	}
-	op.run.Program.Windows = [][]machine.Part{window}
-	return nil
+	return x, x.mapped()
+}
+
+// scratchPtr returns a pointer to the part of scratch memory that a rank of the launch has.
+func (p *planned) scratchPtr(x *Tensor, rank int) tl.Ptr {
+	s := x.shards[rank]
+	return vector(&tl.Shard{Tensor: x.name, Part: ofCollective("this PE's part"), Addr: int64(s.va), Bytes: int64(s.bytes)}, x.dtype)
 }
 
 // free gives that memory back.
-func (p *planned) free() error {
-	if p.work == nil {
-		return nil
+func (p *planned) free() (err error) {
+	for _, x := range []*Tensor{p.work, p.stage} {
+		if x != nil {
+			err = errors.Join(err, x.unmap())
+		}
 	}
-	return p.work.unmap()
+	return err
 }
 
 // counts is the elements of the lane's blocks as a plan has them. Every rank has to

@@ -27,18 +27,29 @@ func (s Split) String() string {
 	return fmt.Sprintf("Split(%d)", uint8(s))
 }
 
-// DPPolicy lays a tensor out inside a device: Cube divides it among the first
-// NumCubes cubes of the SIP, then PE divides each cube's piece among the first NumPEs
-// PEs of that cube. A number of 0 means all of them. Rows and columns of a tensor with
+// DPPolicy lays a tensor out over devices: SIP divides it among the first NumSIPs SIPs,
+// then Cube divides each SIP's piece among the first NumCubes cubes of the SIP, then PE
+// divides each cube's piece among the first NumPEs PEs of that cube. A number of 0 means
+// all of them, except that SIP Replicate with NumSIPs 0, as in a policy that does not
+// mention SIPs, means the device of the rank alone. Rows and columns of a tensor with
 // one axis are the same; one without axes is laid out as if its shape were {1}.
 type DPPolicy struct {
 	Cube, PE         Split
 	NumCubes, NumPEs int
+	SIP              Split
+	NumSIPs          int
 }
 
 func (p DPPolicy) String() string {
-	return fmt.Sprintf("cube=%v(%s) pe=%v(%s)", p.Cube, orAll(p.NumCubes), p.PE, orAll(p.NumPEs))
+	text := fmt.Sprintf("cube=%v(%s) pe=%v(%s)", p.Cube, orAll(p.NumCubes), p.PE, orAll(p.NumPEs))
+	if p.onDevice() {
+		return text
+	}
+	return fmt.Sprintf("sip=%v(%s) %s", p.SIP, orAll(p.NumSIPs), text)
 }
+
+// onDevice reports whether the policy is for the device of the rank alone.
+func (p DPPolicy) onDevice() bool { return p.SIP == Replicate && p.NumSIPs == 0 }
 
 func orAll(n int) string {
 	if n == 0 {
@@ -47,48 +58,67 @@ func orAll(n int) string {
 	return fmt.Sprint(n)
 }
 
-// members is how many cubes, and PEs of each, hold the tensor on a SIP that has so
-// many. It panics with an *Error if the policy does not fit.
-func (p DPPolicy) members(cubes, pes int) (numCubes, numPEs int) {
-	fit := func(level, unit, owner string, s Split, n, has int) int {
+// members returns the levels of a policy for a system of sips SIPs with cubes cubes of
+// pes PEs each: how each level divides a tensor, and among how many. It panics with an
+// *Error if the policy does not fit.
+func (p DPPolicy) members(sips, cubes, pes int) [3]level {
+	fit := func(name, unit, owner string, s Split, n, has int) level {
 		switch {
 		case int(s) >= len(splitNames):
-			panic(misuse("DPPolicy", "%v: %s is not a split: use torch.Replicate, ColumnWise, RowWise or Partial", p, level))
+			panic(misuse("DPPolicy", "%v: %s is not a split: use torch.Replicate, ColumnWise, RowWise or Partial", p, name))
 		case n < 0 || n > has:
 			panic(misuse("DPPolicy", "%v: %d %s, and a %s has %d: use 1 to %d, or 0 for all", p, n, unit, owner, has, has))
 		case n == 0:
-			return has
+			n = has
 		}
-		return n
+		return level{s, n}
 	}
-	return fit("Cube", "cubes", "SIP", p.Cube, p.NumCubes, cubes), fit("PE", "PEs", "cube", p.PE, p.NumPEs, pes)
+	if p.onDevice() {
+		sips = 1
+	}
+	return [3]level{
+		fit("SIP", "SIPs", "system", p.SIP, p.NumSIPs, sips),
+		fit("Cube", "cubes", "SIP", p.Cube, p.NumCubes, cubes),
+		fit("PE", "PEs", "cube", p.PE, p.NumPEs, pes),
+	}
 }
 
 // holding is one PE's share of a tensor. No two of a layout have the same part,
 // addend and copy. Holdings may share the slices of their boxes.
 type holding struct {
-	cube, pe int // within the SIP, within the cube
-	part     int // which part of the tensor: by cube, then by PE, of the levels that cut
-	addend   int // which addend of that part
-	copy     int // which copy of that addend
-	box      box
+	sip, cube, pe int // the cube within the SIP, the PE within the cube
+	part          int // which part of the tensor: by SIP, by cube, then by PE, of the levels that cut
+	addend        int // which addend of that part
+	copy          int // which copy of that addend
+	box           box
 }
 
-// layout is who holds what on a SIP of so many cubes with so many PEs each, cube by
-// cube and PE by PE. It panics with an *Error if the policy does not fit.
-func (p DPPolicy) layout(shape Shape, cubes, pes int) []holding {
-	numCubes, numPEs := p.members(cubes, pes)
-	whole := undivided(shape)
-	held := make([]holding, 0, numCubes*numPEs)
-	for cube := range numCubes {
-		piece := whole.member(p.Cube, cube, numCubes)
-		for pe := range numPEs {
-			h := piece.member(p.PE, pe, numPEs)
-			h.cube, h.pe = cube, pe
-			held = append(held, h)
+// layout returns the holdings of a tensor on a system of sips SIPs with cubes cubes of pes
+// PEs each, SIP by SIP, cube by cube and PE by PE. It panics with an *Error if the policy
+// does not fit.
+func (p DPPolicy) layout(shape Shape, sips, cubes, pes int) []holding {
+	levels := p.members(sips, cubes, pes)
+	held := make([]holding, 0, placed(levels[:]))
+	for sip, piece := range undivided(shape).divide(levels[0]) {
+		for cube, piece := range piece.divide(levels[1]) {
+			for pe, h := range piece.divide(levels[2]) {
+				h.sip, h.cube, h.pe = sip, cube, pe
+				held = append(held, h)
+			}
 		}
 	}
 	return held
+}
+
+// divide iterates over what the members of a level have of a holding.
+func (h holding) divide(l level) iter.Seq2[int, holding] {
+	return func(yield func(int, holding) bool) {
+		for i := range l.n {
+			if !yield(i, h.member(l.split, i, l.n)) {
+				return
+			}
+		}
+	}
 }
 
 // undivided is the only holding of a tensor that is not divided.
@@ -163,25 +193,39 @@ func (b box) contiguous(shape Shape) bool {
 	return count <= 1
 }
 
-// runs is the box as runs of n elements of the row-major whole: how many there are and
+// runs returns the box as runs of n elements of the row-major whole: how many there are and
 // where each starts, in order. They are as long as whole inner axes make them.
 func (b box) runs(shape Shape) (n, count int, starts iter.Seq[int]) {
-	shape = axes(shape)
-	first, stride := 0, make([]int, len(shape))
-	for axis, step := len(shape)-1, 1; axis >= 0; axis-- {
-		stride[axis] = step
-		first += b.start[axis] * step
-		step *= shape[axis]
+	stride := packed(axes(shape))
+	first := 0
+	for axis, from := range b.start {
+		first += from * stride[axis]
 	}
+	return runs(first, b.extent, stride)
+}
 
-	outer := len(shape) - 1 // the axes before this one count the runs
-	n = b.extent[outer]
-	for outer > 0 && b.extent[outer] == shape[outer] {
-		outer--
-		n *= b.extent[outer]
+// packed returns the distances between neighbours along each axis of a row-major array
+// without gaps.
+func packed(extent []int) []int {
+	stride := make([]int, len(extent))
+	for axis, step := len(extent)-1, 1; axis >= 0; axis-- {
+		stride[axis] = step
+		step *= extent[axis]
 	}
-	count = min(n, 1) // an empty box has none
-	for _, extent := range b.extent[:outer] {
+	return stride
+}
+
+// runs returns a strided array whose first element is at a place as runs of n elements: how
+// many there are and where each starts, in row-major order.
+func runs(first int, extent, stride []int) (n, count int, starts iter.Seq[int]) {
+	outer := len(extent) // the axes before this one count the runs
+	n = 1
+	for outer > 0 && (stride[outer-1] == n || extent[outer-1] == 1) {
+		outer--
+		n *= extent[outer]
+	}
+	count = min(n, 1) // an empty array has none
+	for _, extent := range extent[:outer] {
 		count *= extent
 	}
 
@@ -194,7 +238,7 @@ func (b box) runs(shape Shape) (n, count int, starts iter.Seq[int]) {
 			for axis := outer - 1; axis >= 0; axis-- {
 				at += stride[axis]
 				index[axis]++
-				if index[axis] < b.extent[axis] {
+				if index[axis] < extent[axis] {
 					break
 				}
 				at -= index[axis] * stride[axis]

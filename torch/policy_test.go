@@ -49,7 +49,7 @@ func TestEveryPairOfSplits(t *testing.T) {
 	} {
 		p := DPPolicy{Cube: c.cube, PE: c.pe}
 		var got []string
-		for i, h := range p.layout(Shape{4, 6}, 2, 2) {
+		for i, h := range p.layout(Shape{4, 6}, 1, 2, 2) {
 			if h.cube != i/2 || h.pe != i%2 {
 				t.Errorf("%v: holding %d is of cube %d, PE %d; want cube %d, PE %d", p, i, h.cube, h.pe, i/2, i%2)
 			}
@@ -80,11 +80,11 @@ func TestBoxesOfShapes(t *testing.T) {
 		{"no axes, copies", nil, DPPolicy{}, 1, 2, "0:1 0:1"},
 		{"three axes", Shape{4, 5, 6}, DPPolicy{Cube: RowWise, PE: ColumnWise}, 2, 2, "0:2,0:5,0:3 0:2,0:5,3:6;2:4,0:5,0:3 2:4,0:5,3:6"},
 		{"three axes, ragged", Shape{3, 2, 5}, DPPolicy{Cube: ColumnWise, PE: RowWise}, 2, 2, "0:2,0:2,0:3 2:3,0:2,0:3;0:2,0:2,3:5 2:3,0:2,3:5"},
-		{"some members", Shape{6}, DPPolicy{RowWise, RowWise, 2, 3}, 16, 8, "0:1 1:2 2:3;3:4 4:5 5:6"},
-		{"one member", Shape{6}, DPPolicy{RowWise, ColumnWise, 1, 1}, 16, 8, "0:6"},
+		{"some members", Shape{6}, DPPolicy{Cube: RowWise, PE: RowWise, NumCubes: 2, NumPEs: 3}, 16, 8, "0:1 1:2 2:3;3:4 4:5 5:6"},
+		{"one member", Shape{6}, DPPolicy{Cube: RowWise, PE: ColumnWise, NumCubes: 1, NumPEs: 1}, 16, 8, "0:6"},
 	} {
 		var got strings.Builder
-		for i, h := range c.p.layout(c.shape, c.cubes, c.pes) {
+		for i, h := range c.p.layout(c.shape, 1, c.cubes, c.pes) {
 			switch {
 			case i > 0 && h.pe == 0:
 				got.WriteString(";")
@@ -101,7 +101,7 @@ func TestBoxesOfShapes(t *testing.T) {
 
 func TestLayoutKeepsItsOwnShape(t *testing.T) {
 	shape := Shape{4, 6}
-	held := DPPolicy{}.layout(shape, 1, 1)
+	held := DPPolicy{}.layout(shape, 1, 1, 1)
 	shape[0] = 9
 	if got, want := held[0].box.String(), "0:4,0:6"; got != want {
 		t.Errorf("after the caller changed the shape: got %s, want %s", got, want)
@@ -114,12 +114,12 @@ func TestCounts(t *testing.T) {
 		want [3]int // parts, copies, addends
 	}{
 		{DPPolicy{}, [3]int{1, 128, 1}},
-		{DPPolicy{RowWise, ColumnWise, 4, 0}, [3]int{32, 1, 1}},
-		{DPPolicy{Replicate, RowWise, 0, 3}, [3]int{3, 16, 1}},
-		{DPPolicy{Partial, Replicate, 2, 5}, [3]int{1, 5, 2}},
-		{DPPolicy{Partial, Partial, 2, 5}, [3]int{1, 1, 10}},
+		{DPPolicy{Cube: RowWise, PE: ColumnWise, NumCubes: 4, NumPEs: 0}, [3]int{32, 1, 1}},
+		{DPPolicy{Cube: Replicate, PE: RowWise, NumCubes: 0, NumPEs: 3}, [3]int{3, 16, 1}},
+		{DPPolicy{Cube: Partial, PE: Replicate, NumCubes: 2, NumPEs: 5}, [3]int{1, 5, 2}},
+		{DPPolicy{Cube: Partial, PE: Partial, NumCubes: 2, NumPEs: 5}, [3]int{1, 1, 10}},
 	} {
-		parts, copies, addends := c.p.counts(16, 8)
+		parts, copies, addends := c.p.counts(1, 16, 8)
 		if got := [3]int{parts, copies, addends}; got != c.want {
 			t.Errorf("%v: parts, copies, addends: got %v, want %v", c.p, got, c.want)
 		}
@@ -131,16 +131,16 @@ func TestPolicyThatDoesNotFit(t *testing.T) {
 		p    DPPolicy
 		want string
 	}{
-		{DPPolicy{RowWise, ColumnWise, 17, 8}, "torch: DPPolicy: cube=row_wise(17) pe=column_wise(8): 17 cubes, and a SIP has 16: use 1 to 16, or 0 for all"},
-		{DPPolicy{Replicate, Partial, 0, 9}, "torch: DPPolicy: cube=replicate(all) pe=partial(9): 9 PEs, and a cube has 8: use 1 to 8, or 0 for all"},
+		{DPPolicy{Cube: RowWise, PE: ColumnWise, NumCubes: 17, NumPEs: 8}, "torch: DPPolicy: cube=row_wise(17) pe=column_wise(8): 17 cubes, and a SIP has 16: use 1 to 16, or 0 for all"},
+		{DPPolicy{Cube: Replicate, PE: Partial, NumCubes: 0, NumPEs: 9}, "torch: DPPolicy: cube=replicate(all) pe=partial(9): 9 PEs, and a cube has 8: use 1 to 8, or 0 for all"},
 		{DPPolicy{NumCubes: -1}, "torch: DPPolicy: cube=replicate(-1) pe=replicate(all): -1 cubes, and a SIP has 16: use 1 to 16, or 0 for all"},
 		{DPPolicy{NumPEs: -1}, "torch: DPPolicy: cube=replicate(all) pe=replicate(-1): -1 PEs, and a cube has 8: use 1 to 8, or 0 for all"},
 		{DPPolicy{Cube: 4}, "torch: DPPolicy: cube=Split(4)(all) pe=replicate(all): Cube is not a split: use torch.Replicate, ColumnWise, RowWise or Partial"},
 		{DPPolicy{PE: 9}, "torch: DPPolicy: cube=replicate(all) pe=Split(9)(all): PE is not a split: use torch.Replicate, ColumnWise, RowWise or Partial"},
 	} {
 		for name, f := range map[string]func(){
-			"layout": func() { c.p.layout(Shape{4}, 16, 8) },
-			"counts": func() { c.p.counts(16, 8) },
+			"layout": func() { c.p.layout(Shape{4}, 1, 16, 8) },
+			"counts": func() { c.p.counts(1, 16, 8) },
 		} {
 			var got any
 			func() {
@@ -204,12 +204,15 @@ func drawShape(t *rapid.T) Shape {
 func TestPartsTileTheTensor(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		shape := drawShape(t)
-		cubes, pes := rapid.IntRange(1, 5).Draw(t, "cubes"), rapid.IntRange(1, 5).Draw(t, "PEs")
+		sips, cubes, pes := rapid.IntRange(1, 4).Draw(t, "SIPs"), rapid.IntRange(1, 5).Draw(t, "cubes"), rapid.IntRange(1, 5).Draw(t, "PEs")
 		split := rapid.SampledFrom([]Split{Replicate, ColumnWise, RowWise, Partial})
-		p := DPPolicy{split.Draw(t, "Cube"), split.Draw(t, "PE"), rapid.IntRange(0, cubes).Draw(t, "NumCubes"), rapid.IntRange(0, pes).Draw(t, "NumPEs")}
-		parts, copies, addends := p.counts(cubes, pes)
+		p := DPPolicy{
+			SIP: split.Draw(t, "SIP"), Cube: split.Draw(t, "Cube"), PE: split.Draw(t, "PE"),
+			NumSIPs: rapid.IntRange(0, sips).Draw(t, "NumSIPs"), NumCubes: rapid.IntRange(0, cubes).Draw(t, "NumCubes"), NumPEs: rapid.IntRange(0, pes).Draw(t, "NumPEs"),
+		}
+		parts, copies, addends := p.counts(sips, cubes, pes)
 
-		held := p.layout(shape, cubes, pes)
+		held := p.layout(shape, sips, cubes, pes)
 		if len(held) != parts*copies*addends {
 			t.Fatalf("%v: %d holdings, want %d parts x %d copies x %d addends", p, len(held), parts, copies, addends)
 		}
@@ -289,7 +292,7 @@ func BenchmarkLayout(b *testing.B) {
 	p := DPPolicy{Cube: RowWise, PE: ColumnWise}
 	b.ReportAllocs()
 	for b.Loop() {
-		p.layout(Shape{4096, 4096}, 16, 8)
+		p.layout(Shape{4096, 4096}, 1, 16, 8)
 	}
 }
 
@@ -307,7 +310,7 @@ func BenchmarkExtract(b *testing.B) {
 		{"one_column", Shape{2 << 20, 8}, ColumnWise},
 	} {
 		b.Run(c.name, func(b *testing.B) {
-			part := DPPolicy{PE: c.pe}.layout(c.shape, 1, 8)[3].box
+			part := DPPolicy{PE: c.pe}.layout(c.shape, 1, 1, 8)[3].box
 			whole, dst := make([]byte, 4096*4096*elem), make([]byte, 4096*4096*elem/8)
 			b.SetBytes(int64(len(dst)))
 			for b.Loop() {
@@ -319,8 +322,10 @@ func BenchmarkExtract(b *testing.B) {
 
 // counts is into how many parts the tensor is cut, empty ones included, how many
 // copies there are of each part and addend, and how many addends of each part.
-func (p DPPolicy) counts(cubes, pes int) (parts, copies, addends int) {
-	numCubes, numPEs := p.members(cubes, pes)
-	last := undivided(nil).member(p.Cube, numCubes-1, numCubes).member(p.PE, numPEs-1, numPEs)
+func (p DPPolicy) counts(sips, cubes, pes int) (parts, copies, addends int) {
+	last := undivided(nil)
+	for _, l := range p.members(sips, cubes, pes) {
+		last = last.member(l.split, l.n-1, l.n)
+	}
 	return last.part + 1, last.copy + 1, last.addend + 1
 }

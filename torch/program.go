@@ -37,7 +37,7 @@ func (c *Context) program(p *machine.Program, tensors []*Tensor, ended func(*mac
 	op := c.newOperation("launch "+p.Name, tensors...)
 	c.runs(op, p, nil, ended)
 	for _, x := range tensors {
-		x.writer = op
+		x.wrote(op, nil)
 	}
 	return op
 }
@@ -66,6 +66,9 @@ func (c *Context) runs(op *operation, p *machine.Program, prepare func() error, 
 			c.data.End(op.run.LogID())
 		}
 		c.Report.Crit = max(c.Report.Crit, op.run.Critical())
+		if c.options.PerRank {
+			c.Report.Launches = append(c.Report.Launches, rankTimes(op.run, op.members))
+		}
 		c.profiled(op)
 		if ended != nil {
 			ended(op.run)

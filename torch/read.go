@@ -2,6 +2,7 @@ package torch
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -21,6 +22,25 @@ import (
 func (x *Tensor) Numpy() (*Array, error) { return x.read("Numpy") }
 
 func (x *Tensor) read(op string) (*Array, error) { return x.copyOf(op, 0) }
+
+// Data copies shard i of Shards to the host as its PE holds it: a copy, an addend or a part,
+// of the shape of its box. It waits, takes its time and fails as Numpy does.
+func (x *Tensor) Data(i int) (*Array, error) {
+	x.usable("Data")
+	if i < 0 || i >= len(x.shards) {
+		panic(misuse("Data", "no shard %d: %s has 0 to %d", i, x.name, len(x.shards)-1))
+	}
+	s := &x.shards[i]
+	parts, err := x.fetch("Data", x.shards[i:i+1])
+	if err != nil {
+		return nil, err
+	}
+	a := &Array{Shape: slices.Clone(s.box.extent), DType: x.dtype, Bytes: parts[0]}
+	if len(x.shape) == 0 && s.elems == 1 {
+		a.Shape = Shape{}
+	}
+	return a, nil
+}
 
 // copyOf is copy k of the tensor.
 func (x *Tensor) copyOf(op string, k int) (*Array, error) {
@@ -68,11 +88,14 @@ func (x *Tensor) fetch(op string, list []shard) ([][]byte, error) {
 	if c.data == nil && op != "CopyFrom" {
 		return nil, fmt.Errorf("%s has no values: this run was made without data", x.name)
 	}
-	if w := x.work; w != nil && !w.waited {
-		return nil, fmt.Errorf("%s of %s: %s, which writes it, has not been waited for: call Wait of its Work first", op, x.name, w.op.name)
+	written := slices.DeleteFunc(slices.Clone(x.writes), func(w write) bool { return !w.pending() || !w.x.overlaps(x) })
+	for _, w := range written {
+		if w.work != nil && !w.work.waited {
+			return nil, fmt.Errorf("%s of %s: %s, which writes it, has not been waited for: call Wait of its Work first", op, x.name, w.work.op.name)
+		}
 	}
-	if x.writer != nil {
-		if err := c.await(x.writer); err != nil {
+	for _, w := range written {
+		if err := c.await(w.op); err != nil {
 			return nil, err
 		}
 	}
@@ -138,15 +161,15 @@ func (x *Tensor) At(i ...int) (float64, error) {
 			continue
 		}
 		off, inside := 0, s.elems > 0
+		stride := s.strides()
 		for axis, n := range i {
 			from, extent := s.box.start[axis], s.box.extent[axis]
 			inside = inside && n >= from && n < from+extent
-			off = off*extent + n - from
+			off += (n - from) * stride[axis]
 		}
 		if inside {
-			s.va += memory.VA(off * x.dtype.Size())
-			s.bytes = memory.Bytes(x.dtype.Size())
-			list = append(list, s)
+			element := holding{box: box{[]int{0}, []int{1}}}
+			list = append(list, shard{holding: element, at: s.at, va: s.va + memory.VA(off*x.dtype.Size()), elems: 1, bytes: memory.Bytes(x.dtype.Size())})
 		}
 	}
 	parts, err := x.fetch("At", list)
@@ -189,14 +212,20 @@ func (x *Tensor) numpy() (a *Array, err error) {
 
 // device names the SIP, or the SIPs, that the tensor is on.
 func (x *Tensor) device() string {
-	first, last := x.sip(0), x.sip(0)
-	for i := range x.shards {
-		first, last = min(first, x.sip(i)), max(last, x.sip(i))
-	}
+	first, last := x.sips()
 	if first == last {
 		return fmt.Sprintf("sip%d", first)
 	}
 	return fmt.Sprintf("sip%d-%d", first, last)
+}
+
+// sips returns the first and the last SIP that the tensor is on.
+func (x *Tensor) sips() (first, last int) {
+	first, last = x.sip(0), x.sip(0)
+	for i := range x.shards {
+		first, last = min(first, x.sip(i)), max(last, x.sip(i))
+	}
+	return first, last
 }
 
 func (x *Tensor) sip(shard int) int {
@@ -242,8 +271,13 @@ func (a *Array) write(b *strings.Builder, axis, at int, short bool) {
 
 // text is one element to the last digit.
 func (a *Array) text(i int) string {
-	if a.DType.IsFloat() {
+	switch {
+	case a.DType.IsFloat():
 		return fmt.Sprint(a.At(i))
+	case a.Bool && a.At(i) != 0:
+		return "True"
+	case a.Bool:
+		return "False"
 	}
 	n := numeric.GetInt(a.DType, a.Bytes, i)
 	if a.DType.IsSigned() {

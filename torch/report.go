@@ -17,6 +17,9 @@ type Report struct {
 	Checks  []Check
 	Used    []Used   // configurations beside the system's
 	Files   []string // written
+	// Launches is the times of all launches and collectives on every rank, in the order
+	// of their ends, if the options ask for that.
+	Launches []RankTimes
 }
 
 // Metric is one number or word with a name; units are in the name: "window_ns".

@@ -8,20 +8,21 @@ import (
 	"github.com/kernbench/kernbench/ccl"
 )
 
-// replicate makes copies of addends, which have all become their sum.
+// replicate makes copies of the addends of a tensor and its views, which have all become
+// their sum.
 func (x *Tensor) replicate() {
 	addends := 1
 	for _, s := range x.shards {
 		addends = max(addends, s.addend+1)
 	}
-	if addends == 1 {
-		return
+	for _, y := range x.partial {
+		y.shards = slices.Clone(y.shards) // a call that is not complete has the others
+		for i := range y.shards {
+			s := &y.shards[i]
+			s.copy, s.addend = s.copy*addends+s.addend, 0
+		}
 	}
-	x.shards = slices.Clone(x.shards) // a call that is not complete has the others
-	for i := range x.shards {
-		s := &x.shards[i]
-		s.copy, s.addend = s.copy*addends+s.addend, 0
-	}
+	x.partial = nil
 }
 
 // lists is a collective on lists of tensors.
@@ -64,7 +65,7 @@ func (d *Distributed) lists(c ccl.Collective, out, in []*Tensor, root int, op Re
 		apart(in, out)
 	}
 	for i, x := range out {
-		if slices.Contains(out[:i], x) {
+		if slices.ContainsFunc(out[:i], x.overlaps) {
 			panic(misuse(c.String(), "%s is to receive two blocks: give each a tensor of its own", x.name))
 		}
 	}
@@ -117,12 +118,15 @@ func (d *Distributed) tensors(c ccl.Collective, out, in *Tensor, op ReduceOp, gr
 	return d.call(g, r)
 }
 
-// apart checks that an all-to-all is not to be done in place: what comes in would be
-// written over what has not gone out.
+// apart checks that the lists of an all-to-all have no tensor in common, or are the same:
+// what is sent is copied first if it is done in place.
 func apart(in, out []*Tensor) {
+	if slices.Equal(in, out) {
+		return
+	}
 	for _, x := range in {
-		if slices.Contains(out, x) {
-			panic(misuse("all_to_all", "%s is to be sent and received into: receive into another tensor", x.name))
+		if slices.ContainsFunc(out, x.overlaps) {
+			panic(misuse("all_to_all", "%s is to be sent and received into, and the lists differ: receive into the tensors that are sent, in their order, or into others", x.name))
 		}
 	}
 }
@@ -188,6 +192,7 @@ func toRoot(c ccl.Collective, rank int) string {
 func dtypeOf(c ccl.Collective, list []*Tensor) DType {
 	for _, x := range list {
 		x.usable(c.String())
+		x.packed(c.String())
 		if x.dtype != list[0].dtype {
 			panic(misuse(c.String(), "tensors of %v and of %v: all have one dtype", list[0].dtype, x.dtype))
 		}
@@ -244,7 +249,11 @@ func (d *Distributed) alike(g *Group, x *Tensor) {
 	d.overRanks(g, x)
 	for _, s := range x.shards {
 		if s.elems != x.shards[0].elems {
-			panic(misuse("Distributed", "%s is cut into parts of %d and of %d elements: its rows have to be a multiple of the %d ranks", x.name, x.shards[0].elems, s.elems, len(g.shared.ranks)))
+			what := "rows"
+			if first := &x.shards[0].box; len(x.shape) > 1 && first.extent[0] == x.shape[0] {
+				what = "columns"
+			}
+			panic(misuse("Distributed", "%s is cut into parts of %d and of %d elements: its %s have to be a multiple of the %d ranks", x.name, x.shards[0].elems, s.elems, what, len(g.shared.ranks)))
 		}
 	}
 }

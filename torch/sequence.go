@@ -71,19 +71,25 @@ func (op *operation) follows(other *operation) bool {
 	})
 }
 
-// users is the operations on a tensor that have not ended. Those of one sequence wait for
+// users is the operations on a storage that have not ended. Those of one sequence wait for
 // each other, and so do those of two sequences, unless both are of messages. A collective of
 // workers is in one sequence, not in one for each of its streams, of which there may be a
 // thousand.
 type users struct {
-	whole    []*sequence          // launches and copies by stream, collectives of workers by group
-	messages map[corner]*sequence // by stream and part of the tensor
+	whole    []*sequence        // launches and copies by stream, collectives of workers by group
+	messages map[corner][]*ends // by stream and part of the tensor
 }
 
-// corner is a part of a tensor as the messages of a stream use it.
+// corner is a part of a storage as the messages of a stream use it.
 type corner struct {
 	of   *stream
 	part int
+}
+
+// ends is the messages of a corner to or from one tensor: the storage's, or a view.
+type ends struct {
+	sequence
+	touch
 }
 
 // add notes an operation that is not a message.
@@ -96,18 +102,19 @@ func (u *users) add(op *operation) {
 	u.whole[i].add(op)
 }
 
-// addMessage notes a message to or from a part, in all streams that it is in so far.
-func (u *users) addMessage(op *operation, part int) {
+// addMessage notes a message with an end at a part, in all streams that it is in so far.
+func (u *users) addMessage(op *operation, t touch) {
 	if u.messages == nil {
-		u.messages = map[corner]*sequence{}
+		u.messages = map[corner][]*ends{}
 	}
 	for _, s := range op.streams {
-		q := u.messages[corner{s, part}]
-		if q == nil {
-			q = &sequence{of: s}
-			u.messages[corner{s, part}] = q
+		at := corner{s, t.part}
+		i := slices.IndexFunc(u.messages[at], func(e *ends) bool { return e.touch == t })
+		if i < 0 {
+			i = len(u.messages[at])
+			u.messages[at] = append(u.messages[at], &ends{sequence{of: s}, t})
 		}
-		q.add(op)
+		u.messages[at][i].add(op)
 	}
 }
 
@@ -117,10 +124,14 @@ func (u *users) remove(op *operation) {
 }
 
 // removeMessage takes a message out.
-func (u *users) removeMessage(op *operation, part int) {
+func (u *users) removeMessage(op *operation, t touch) {
 	for _, s := range op.streams {
-		if q := u.messages[corner{s, part}]; q != nil && q.remove(op) && len(q.ops) == 0 {
-			delete(u.messages, corner{s, part})
+		at := corner{s, t.part}
+		left := slices.DeleteFunc(u.messages[at], func(e *ends) bool {
+			return e.touch == t && e.remove(op) && len(e.ops) == 0
+		})
+		if u.messages[at] = left; len(left) == 0 {
+			delete(u.messages, at)
 		}
 	}
 }

@@ -6,7 +6,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/kernbench/kernbench/ccl"
 	"github.com/kernbench/kernbench/tl"
 	"github.com/kernbench/kernbench/topology"
 	"github.com/kernbench/kernbench/torch"
@@ -88,8 +87,8 @@ func TestAWorkerThatFailsIsTheOnlyOneNamed(t *testing.T) {
 		return err
 	})
 	blames(t, err, []int{2}, "rank 2: boom")
-	if !errors.Is(err, boom) || stopped != 3 { // rank 3 had not begun
-		t.Errorf("errors.Is is %v, and %d of 3 workers were unwound", errors.Is(err, boom), stopped)
+	if !errors.Is(err, boom) || stopped != 4 { // rank 3 had not begun
+		t.Errorf("errors.Is is %v, and %d of 4 workers were unwound", errors.Is(err, boom), stopped)
 	}
 }
 
@@ -308,7 +307,7 @@ func TestGridOfSIPs(t *testing.T) {
 
 func TestChunksLargerThanAQueueAreRefused(t *testing.T) {
 	l := newLab(t, torch.Options{})
-	err := l.Distributed().InitProcessGroup("ahbm", func(s *ccl.Settings) { s.ChunkBytes = 64 << 10 })
+	err := l.Distributed().InitProcessGroup("ahbm", func(o *torch.GroupOptions) { o.ChunkBytes = 64 << 10 })
 	says(t, "error", err, "InitProcessGroup: chunks of 64KiB, and a queue has 4 slots of 4KiB: lower ccl's chunk_bytes to 16KiB")
 }
 

@@ -58,11 +58,20 @@ type operation struct {
 	ready  bool         // to be tried when a stream of it has changed
 	behind []*operation // that wait for this one
 
+	members  []int        // of a collective, the rank in the world of each target; of a message, of its two ends
 	lanes    []lane       // of a message
 	settings ccl.Settings // of its group
 	boxed    bool         // in the outbox
 	touches  []touch
 
+	of        *operation // that this one is a part of, if it is one of several programs
+	source    int        // of a message: the rank of the world that sends it
+	anySource bool       // a receive that was asked for without a source
+	carrier   *operation // of a receive that was matched later: the send
+	carries   *operation // of a send: such a receive
+
+	timer   *sim.Timer // ends the workers, if the group has a timeout
+	failure error      // of a barrier that some rank has not come to
 	state   opState
 	started bool                 // on the machine
 	entered map[*stream]sim.Time // when it came to the front of each, of a collective
@@ -90,8 +99,14 @@ func (c *Context) newOperation(name string, tensors ...*Tensor) *operation {
 }
 
 // enqueue puts an operation at the end of its stream, if it has one. Later operations of
-// the stream wait for it.
+// the stream wait for it. It never begins if a worker has failed.
 func (c *Context) enqueue(op *operation) {
+	if w := c.current; w != nil && w.coalescing != nil {
+		panic(misuse("Coalescing", "%s is not a collective: do it before or after", op.name))
+	}
+	if c.stopping {
+		return
+	}
 	for _, x := range op.tensors {
 		x.uses++
 	}

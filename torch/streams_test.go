@@ -246,7 +246,7 @@ func TestAReplayOfWorkersGivesTheSameBytes(t *testing.T) {
 			return err
 		}
 		for i, algorithm := range []string{"ring", "direct", "tree", "mesh"} {
-			g, err := dist.NewGroup([]int{2, 0, 1}, torch.Algorithm(algorithm))
+			g, err := dist.NewGroup([]int{2, 0, 1}, torch.KeepOrder(), torch.Algorithm(algorithm))
 			if err != nil {
 				return err
 			}
@@ -265,6 +265,48 @@ func TestAReplayOfWorkersGivesTheSameBytes(t *testing.T) {
 		r, err := exec.Replay(t.Context(), l.Log(), threads)
 		if err != nil || r.Reads != 12 || r.Unknown != 0 || len(r.Mismatched) != 0 {
 			t.Errorf("%d threads: %+v, %v, want 12 reads that all match", threads, r, err)
+		}
+	}
+}
+
+// Coalesced and in-place collectives, messages to oneself and from any source leave a log
+// that replays to the same values, and has no races.
+func TestReplayOfCollectivesCalledTogether(t *testing.T) {
+	o := machines(t)(trial{spawned: true, world: 3})
+	o.KeepLog, o.Race = true, true
+	l := newLab(t, o)
+	err := l.Spawn(func(rank int, ctx *torch.Context) error {
+		dist := ctx.Distributed()
+		torch.OK(dist.InitProcessGroup("ahbm"))
+		x, y := full(ctx, rank, 51), torch.Must(ctx.Full(float64(rank+1), torch.F32, torch.Shape{51}, torch.On(ctx.PE(rank, 1, 1))))
+		for i := range 3 {
+			for _, z := range []*torch.Tensor{x, y} {
+				torch.Must(ctx.Launch("steps", steps, z, 51, 2, 2, rank+i))
+			}
+			torch.OK(dist.AllReduceCoalesced([]*torch.Tensor{x, y}, torch.SUM))
+			torch.OK(dist.AllToAllSingle(x, x, nil, nil))
+			torch.Must(dist.BatchISendIRecv([]torch.P2POp{{Kind: torch.Sends, Tensor: x, Peer: rank}, {Kind: torch.Recvs, Tensor: y, Peer: rank}}))
+			if rank > 0 {
+				torch.OK(dist.Send(y, rank-1, 0))
+			}
+			if rank < 2 {
+				torch.OK(dist.Recv(x, torch.AnySource, 0))
+			}
+			torch.Must(ctx.Launch("steps", steps, x, 51, 2, 2, rank))
+		}
+		torch.OK(ctx.Synchronize())
+		return errors.Join(second(x.Numpy()), second(y.Numpy()))
+	}, 3)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if races, err := l.Races(); err != nil || len(races) > 0 {
+		t.Errorf("error %v, races %q", err, races)
+	}
+	for _, threads := range []int{1, 16} {
+		r, err := exec.Replay(t.Context(), l.Log(), threads)
+		if err != nil || r.Reads != 6 || r.Unknown != 0 || len(r.Mismatched) != 0 {
+			t.Errorf("%d threads: %+v, %v, want 6 reads that all match", threads, r, err)
 		}
 	}
 }

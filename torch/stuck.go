@@ -46,7 +46,7 @@ func (c *Context) owed(w *worker) *operation {
 	}
 	for _, other := range c.workers {
 		for _, op := range other.stream.ops.ops {
-			if slices.Contains(op.forming, w) {
+			if slices.Contains(op.forming, w) && !(op.anySource && slices.ContainsFunc(op.forming, func(w *worker) bool { return !w.returned })) {
 				return op
 			}
 		}
@@ -64,24 +64,32 @@ type reason struct {
 // reasons is what holds an operation up: those that have yet to call it wait for
 // something else, or have something before it in their streams.
 func (c *Context) reasons(op *operation) (list []reason) {
+	if op.carrier != nil && op.state == begun {
+		return c.reasons(op.carrier)
+	}
 	if op.state >= begun {
 		return nil
 	}
 	for _, w := range op.forming {
-		if w.waits != nil && w.waits.state < begun {
+		if w.waits != nil && w.waits.idle() {
 			list = append(list, reason{w.waits, w})
 		}
 	}
 	for _, w := range c.workers {
 		if slices.Contains(op.streams, &w.stream) {
 			for first := range op.before(&w.stream) {
-				if first.state < begun {
+				if first.idle() {
 					list = append(list, reason{first, w})
 				}
 			}
 		}
 	}
 	return list
+}
+
+// idle reports whether an operation has not begun, or what carries it.
+func (op *operation) idle() bool {
+	return op.state < begun || op.state == begun && op.carrier != nil && op.carrier.state < begun
 }
 
 // circular is an operation that a worker's program has come first, if what comes after

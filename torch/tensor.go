@@ -7,41 +7,56 @@ import (
 
 	"github.com/kernbench/kernbench/internal/machine"
 	"github.com/kernbench/kernbench/internal/memory"
-	"github.com/kernbench/kernbench/internal/oplog"
 	"github.com/kernbench/kernbench/topology"
 )
 
 // Tensor is an array in the HBM of one or more PEs.
 type Tensor struct {
+	*storage
 	ctx    *Context
-	name   string
+	label  string // what it is without a name: "tensor 3", "tensor 3[2:4]"
+	given  string // name of the program's own, or none
+	name   string // as errors have it
 	shape  Shape
 	dtype  DType
-	base   memory.VA
-	shards []shard // in the order of their addresses
-	cuts   string  // how it is cut, level by level
-
-	writer *operation // the last that writes it
-	work   *Work      // asynchronous, and not waited for yet
-	uses   int        // number of operations that have not ended
-	users  users      // these
-	marked *operation // that was last compared with another, and has it
-	freed  bool
-
-	held uint64 // how often its values are held by this computer, at most
+	base   memory.VA // of its first element
+	shards []shard   // in the order of their addresses
+	levels []level   // how its storage was cut
+	cuts   string    // tensors with the same have corresponding shards
+	of     *Tensor   // that it is a view of; nil if it is none
+	entire bool      // it has all elements of its storage
 }
 
-// shard is what one PE holds of a tensor: a box of it, row-major without gaps.
+// shard is what one PE holds of a tensor: a box of it, row-major.
 type shard struct {
 	holding
-	at    machine.PEID
-	va    memory.VA
-	elems int
-	bytes memory.Bytes
+	at     machine.PEID
+	va     memory.VA
+	elems  int
+	bytes  memory.Bytes // of these elements
+	stride []int        // elements between neighbours along each axis; nil if there are no gaps
 }
+
+// TensorOption says something of a tensor that is made: a Placement where it lies, Named
+// what it is called.
+type TensorOption interface{ of(*tensorOptions) }
+
+type tensorOptions struct {
+	on   []Placement
+	name string
+}
+
+// Named is the name of a tensor: ctx.Zeros(torch.F32, shape, torch.Named("weights")).
+// Errors then say "weights (tensor 3) [8] f32" for "tensor 3 [8] f32".
+type Named string
+
+func (n Named) of(o *tensorOptions)        { o.name = string(n) }
+func (p DPPolicy) of(o *tensorOptions)     { o.on = append(o.on, p) }
+func (p pesPlacement) of(o *tensorOptions) { o.on = append(o.on, p) }
 
 // Placement says which PEs hold a tensor, and what of it: On, OnEach or a DPPolicy.
 type Placement interface {
+	TensorOption
 	// place is who holds what of a tensor; op is for whom.
 	place(c *Context, op string, shape Shape) []shard
 	// levels is by how many each level of the machine divides a tensor, and how.
@@ -85,19 +100,22 @@ func cuts(levels []level, shape Shape) string {
 	return text
 }
 
-// place lays the tensor out on the device of the rank.
+// place lays the tensor out on the device of the rank, or over SIPs.
 func (p DPPolicy) place(c *Context, _ string, shape Shape) (shards []shard) {
-	s := c.Topology().Spec()
-	for _, h := range p.layout(shape, s.CubesPerSIP(), s.PEsPerCube()) {
-		shards = append(shards, shard{holding: h, at: c.m.ID(c.current.device, h.cube, h.pe)})
+	first, s := 0, c.Topology().Spec()
+	if p.onDevice() {
+		first = c.current.device
+	}
+	for _, h := range p.layout(shape, s.System.SIPs.Count, s.CubesPerSIP(), s.PEsPerCube()) {
+		shards = append(shards, shard{holding: h, at: c.m.ID(first+h.sip, h.cube, h.pe)})
 	}
 	return shards
 }
 
 func (p DPPolicy) levels(c *Context) []level {
 	s := c.Topology().Spec()
-	cubes, pes := p.members(s.CubesPerSIP(), s.PEsPerCube())
-	return []level{{p.Cube, cubes}, {p.PE, pes}}
+	levels := p.members(s.System.SIPs.Count, s.CubesPerSIP(), s.PEsPerCube())
+	return levels[:]
 }
 
 // pesPlacement is a list of PEs, each of which has a part or a copy.
@@ -133,16 +151,22 @@ func (p pesPlacement) place(c *Context, op string, shape Shape) (shards []shard)
 	return shards
 }
 
-// placement is where a tensor goes: onto the first PE of the rank's device unless
-// something else is said.
-func (c *Context) placement(op string, on []Placement) Placement {
-	switch {
-	case len(on) > 1:
-		panic(misuse(op, "%d placements: give one", len(on)))
-	case len(on) == 1 && on[0] != nil:
-		return on[0]
+// placement returns where a tensor goes, onto the first PE of the rank's device unless
+// an option says otherwise, and its name.
+func (c *Context) placement(op string, options []TensorOption) (Placement, string) {
+	var o tensorOptions
+	for _, option := range options {
+		if option != nil {
+			option.of(&o)
+		}
 	}
-	return On(int(c.m.ID(c.current.device, 0, 0)))
+	switch len(o.on) {
+	case 0:
+		return On(int(c.m.ID(c.current.device, 0, 0))), o.name
+	case 1:
+		return o.on[0], o.name
+	}
+	panic(misuse(op, "%d placements: give one", len(o.on)))
 }
 
 // maxElems bounds the elements of a tensor, so that its size in bytes is an int64.
@@ -156,24 +180,27 @@ func elems(shape []int) int {
 	return n
 }
 
-func (c *Context) allocate(op string, dtype DType, shape Shape, on []Placement) (*Tensor, error) {
+func (c *Context) allocate(op string, dtype DType, shape Shape, options []TensorOption) (*Tensor, error) {
 	if err := c.operation(op); err != nil {
 		return nil, err
 	}
 	if err := checkShape(shape); err != nil {
 		panic(misuse(op, "%w", err))
 	}
-	placement := c.placement(op, on)
+	placement, name := c.placement(op, options)
 	if err := c.affordPEs(op, placed(placement.levels(c))); err != nil {
 		return nil, err
 	}
-	return c.newTensor(op, dtype, shape, placement.place(c, op, shape), cuts(placement.levels(c), shape))
+	return c.newTensor(op, name, dtype, shape, placement.place(c, op, shape), placement.levels(c), cuts(placement.levels(c), shape))
 }
+
+// maxAxes is the most axes that a tensor has. Pointers of kernels have oplog.MaxRank.
+const maxAxes = 8
 
 // checkShape returns why no tensor can have a shape.
 func checkShape(shape Shape) error {
-	if len(shape) > oplog.MaxRank {
-		return fmt.Errorf("shape %v has %d axes, and a tensor has at most %d: merge some of them", shape, len(shape), oplog.MaxRank)
+	if len(shape) > maxAxes {
+		return fmt.Errorf("shape %v has %d axes, and a tensor has at most %d: merge some of them", shape, len(shape), maxAxes)
 	}
 	size := 1
 	for _, d := range shape {
@@ -188,8 +215,8 @@ func checkShape(shape Shape) error {
 	return nil
 }
 
-// newTensor is a tensor of shards that are yet to get their memory.
-func (c *Context) newTensor(op string, dtype DType, shape Shape, shards []shard, cuts string) (*Tensor, error) {
+// newTensor returns a tensor of shards that have no memory yet.
+func (c *Context) newTensor(op, name string, dtype DType, shape Shape, shards []shard, levels []level, cuts string) (*Tensor, error) {
 	if !dtype.Valid() {
 		panic(misuse(op, "no such dtype: use torch.F16 to torch.U64"))
 	}
@@ -197,12 +224,12 @@ func (c *Context) newTensor(op string, dtype DType, shape Shape, shards []shard,
 		return nil, err
 	}
 	c.tensors++
-	x := &Tensor{ctx: c, name: fmt.Sprintf("tensor %d %v %v", c.tensors, shape, dtype), shape: slices.Clone(shape), dtype: dtype, shards: shards, cuts: cuts}
-	for i := range x.shards {
-		s := &x.shards[i]
-		s.elems = elems(s.box.extent)
-		s.bytes = memory.Bytes(s.elems) * memory.Bytes(dtype.Size())
+	x := &Tensor{
+		storage: &storage{}, ctx: c, label: fmt.Sprintf("tensor %d", c.tensors),
+		shape: slices.Clone(shape), dtype: dtype, shards: shards, levels: levels, cuts: cuts, entire: true,
 	}
+	x.SetName(name)
+	x.settle()
 	if err := x.mapped(); err != nil {
 		return nil, fmt.Errorf("%s: %w", op, err)
 	}
@@ -227,17 +254,22 @@ func (x *Tensor) mapped() error {
 	if err != nil {
 		return err
 	}
-	x.base = base
+	x.base, x.storage.va = base, base
 	for i := range x.shards {
 		x.shards[i].va = base
 		base += memory.VA(x.shards[i].bytes)
+		x.size += x.shards[i].bytes
 	}
 	return nil
 }
 
-// Free gives the tensor's memory back, when the last operation on it has ended.
+// Free gives the tensor's memory back, when the last operation on it has ended. It is an
+// error for a view, which has no memory of its own.
 func (x *Tensor) Free() error {
-	if x.freed {
+	switch {
+	case x.of != nil:
+		return fmt.Errorf("%s is a view: free %s", x.name, x.of.name)
+	case x.freed:
 		return fmt.Errorf("%s: freed twice", x.name)
 	}
 	x.freed = true
@@ -248,8 +280,8 @@ func (x *Tensor) Free() error {
 }
 
 func (x *Tensor) unmap() error {
-	x.release()
-	segments, err := x.ctx.m.Space.Unmap(x.base)
+	x.ctx.releaseValues(x.storage)
+	segments, err := x.ctx.m.Space.Unmap(x.storage.va)
 	if err != nil {
 		return err
 	}
@@ -262,6 +294,24 @@ func (c *Context) free(segments []memory.Segment) (err error) {
 	}
 	return err
 }
+
+// SetName names the tensor as Named does; "" takes the name away.
+func (x *Tensor) SetName(name string) {
+	x.given = name
+	x.name = fmt.Sprintf("%s %v %v", x.title(), x.shape, x.dtype)
+}
+
+// title returns the tensor's name and number: "weights (tensor 3)", or "tensor 3" without
+// a name.
+func (x *Tensor) title() string {
+	if x.given == "" {
+		return x.label
+	}
+	return fmt.Sprintf("%s (%s)", x.given, x.label)
+}
+
+// Name returns the name that the tensor was given, "" if it was given none.
+func (x *Tensor) Name() string { return x.given }
 
 // Context is where the tensor was made.
 func (x *Tensor) Context() *Context { return x.ctx }
@@ -287,7 +337,9 @@ type Shard struct {
 func (x *Tensor) Shards() (list []Shard) {
 	for _, s := range x.shards {
 		where := x.ctx.shard(&s)
-		where.Offset, where.Bytes = int64(s.va-x.base), int64(s.bytes)
+		if where.Bytes = int64(s.bytes); s.bytes > 0 || x.of == nil {
+			where.Offset = int64(s.va - x.base)
+		}
 		list = append(list, where)
 	}
 	return list
@@ -298,6 +350,8 @@ func (x *Tensor) usable(op string) {
 	switch {
 	case x == nil:
 		panic(misuse(op, "a nil tensor"))
+	case x.freed && x.of != nil:
+		panic(misuse(op, "%s is a view of %s, which has been freed", x.name, x.of.name))
 	case x.freed:
 		panic(misuse(op, "%s has been freed", x.name))
 	}

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/kernbench/kernbench/ccl"
 	"github.com/kernbench/kernbench/tl"
 	"github.com/kernbench/kernbench/topology"
 	"github.com/kernbench/kernbench/torch"
@@ -30,6 +29,7 @@ type trial struct {
 	async      bool
 	chunk      topology.Bytes // of messages; 0 is as usual
 	mix        []mixed        // of tensors, by rank and number, instead of layout
+	symmetric  bool           // blocks between two ranks are of one size
 }
 
 // mixed is a layout of one tensor that others need not have.
@@ -37,6 +37,8 @@ type mixed struct {
 	on     torch.DPPolicy
 	other  bool // on one PE that is not the first
 	turned bool // rows and columns are exchanged
+
+	before, behind int // rows of a larger tensor, of which it is a slice
 }
 
 func (tr trial) String() string {
@@ -221,6 +223,9 @@ func (tr trial) reduce(block, rows int) []float64 {
 func (tr trial) block(rank int) int { return tr.rows[rank%len(tr.rows)] }
 func (tr trial) same(int) int       { return tr.rows[0] }
 func (tr trial) pair(from, to int) int {
+	if tr.symmetric {
+		return tr.rows[(from+to)%len(tr.rows)]
+	}
 	if tr.spawned {
 		from *= len(tr.group)
 	} else {
@@ -237,6 +242,15 @@ type caller struct {
 	g    *torch.Group
 	rank int // in the group; -1 for all
 	made int // tensors
+
+	around []*torch.Tensor // rows before and behind slices, which have to stay as they are
+}
+
+// inPlace has ranks send blocks of the sizes that they receive.
+func (c *caller) inPlace() {
+	if c.symmetric = c.spawned; !c.spawned {
+		c.rows = c.rows[:1]
+	}
 }
 
 // own is what the caller has of a slot.
@@ -268,6 +282,9 @@ func (c *caller) tensor(s slot) (*torch.Tensor, error) {
 		if m.turned {
 			slices.Reverse(shape)
 		}
+		if m.before+m.behind > 0 {
+			return c.slice(m, data, shape, on)
+		}
 	}
 	x, err := c.FromSlice(c.numbers(data), c.dtype, shape, on)
 	if err != nil || c.layout.addends == 1 {
@@ -280,6 +297,23 @@ func (c *caller) tensor(s slot) (*torch.Tensor, error) {
 		}
 	}, x)
 	return x, err
+}
+
+// surroundings is what rows before and behind a slice hold.
+const surroundings = 77
+
+// slice makes the caller's tensor as rows of a larger one.
+func (c *caller) slice(m mixed, data []float64, shape torch.Shape, on torch.Placement) (*torch.Tensor, error) {
+	n := shape[0]
+	whole := slices.Clone(shape)
+	whole[0] += m.before + m.behind
+	all, err := c.Full(surroundings, c.dtype, whole, on)
+	if err != nil {
+		return nil, err
+	}
+	x := all.Narrow(0, m.before, n)
+	c.around = append(c.around, all.Narrow(0, 0, m.before), all.Narrow(0, m.before+n, m.behind))
+	return x, x.CopyFrom(c.numbers(data))
 }
 
 // numbers is numbers as a slice that is exact, and wraps around, in the dtype.
@@ -324,6 +358,11 @@ func (c *caller) do(k call) error {
 		}
 	} else if err := k.sync(x); err != nil {
 		return err
+	}
+	for _, y := range c.around {
+		if err := c.Check("", y, slices.Repeat([]int{surroundings}, y.Numel())); err != nil {
+			return err
+		}
 	}
 	for i := range x {
 		if err := c.Check(fmt.Sprintf("tensor %d of rank %d", i, c.rank), x[i], c.numbers(c.own(after[i]))); err != nil {
@@ -372,10 +411,10 @@ func (tr trial) run(o torch.Options) error {
 // rank is what each worker does, or the program for all ranks.
 func (tr trial) rank(rank int, ctx *torch.Context) error {
 	c := &caller{trial: tr, Context: ctx, dist: ctx.Distributed(), rank: rank}
-	if err := c.dist.InitProcessGroup("ahbm", func(s *ccl.Settings) { s.WorldSize = tr.world }); err != nil {
+	if err := c.dist.InitProcessGroup("ahbm", func(o *torch.GroupOptions) { o.WorldSize = tr.world }); err != nil {
 		return err
 	}
-	g, err := c.dist.NewGroup(tr.group, torch.Algorithm(tr.algorithm), func(s *ccl.Settings) { s.ChunkBytes = tr.chunk })
+	g, err := c.dist.NewGroup(tr.group, torch.KeepOrder(), torch.Algorithm(tr.algorithm), func(o *torch.GroupOptions) { o.ChunkBytes = tr.chunk })
 	if err != nil {
 		return err
 	}

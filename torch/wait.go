@@ -1,12 +1,22 @@
 package torch
 
-import "fmt"
+import (
+	"errors"
+	"fmt"
+	"slices"
+)
 
 // await waits for an operation: a worker lets others go on meanwhile, the host drives
 // the machine.
 func (c *Context) await(op *operation) error {
+	return c.awaitUnless(op, func() bool { return false })
+}
+
+// awaitUnless waits for an operation, or until a condition holds. What makes it hold wakes
+// the worker, or interrupts the machine.
+func (c *Context) awaitUnless(op *operation, done func() bool) error {
 	w := c.current
-	for op.state != ended && c.err == nil {
+	for op.state != ended && op.failure == nil && c.err == nil && !done() {
 		if w.proc != nil {
 			op.waiters = append(op.waiters, w.proc)
 			c.park(w, op)
@@ -17,23 +27,43 @@ func (c *Context) await(op *operation) error {
 		if c.lost.Load() != nil {
 			return err
 		}
-		if err == nil && op.state != ended && c.awaited == op {
+		if err == nil && op.state != ended && c.awaited == op && !done() {
 			c.err = misuse(op.name, "nothing is left that could end it")
 		}
 		c.awaited = nil
 	}
-	if op.state == ended {
+	switch {
+	case op.state == ended:
 		return nil
+	case op.failure != nil:
+		return op.failure
+	case c.err == nil:
+		return nil // the condition holds
 	}
 	return c.reason()
 }
 
 // reason is why the machine has ended, for whoever waits for it.
 func (c *Context) reason() error {
-	if op := c.guilty(); op != nil {
+	var late *TimeoutError // which names its operation
+	if op := c.guilty(); op != nil && !errors.As(c.err, &late) {
 		return fmt.Errorf("%s: %w", op.name, unwrap(c.err))
 	}
 	return unwrap(c.err)
+}
+
+// kernelError returns the error of a kernel that a worker has launched, or that is part of a
+// collective of it, if one has failed.
+func (c *Context) kernelError(w *worker) error {
+	if op := c.guilty(); op != nil && slices.Contains(op.streams, &w.stream) {
+		return c.reason()
+	}
+	for _, op := range c.operations.all { // at the instant of the first
+		if op != nil && op.run != nil && op.run.Err() != nil && slices.Contains(op.streams, &w.stream) {
+			return fmt.Errorf("%s: %w", op.name, unwrap(op.run.Err()))
+		}
+	}
+	return nil
 }
 
 // guilty is the operation that ended the machine, if one did: it failed, or nothing
@@ -47,7 +77,7 @@ func (c *Context) guilty() *operation {
 		if op == nil || op.state != begun {
 			continue
 		}
-		if op.run != nil && op.run.Failed() {
+		if op.run != nil && op.run.Failed() && (op.run.Err() == nil || op.run.Err() == c.err) {
 			return op
 		}
 		under = append(under, op)

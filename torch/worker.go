@@ -23,11 +23,15 @@ type worker struct {
 
 	works    []*Work  // that it may not have waited for
 	groups   []*Group // in the order in which it made them; the first is the default one
-	made     int      // groups, with those that it has destroyed
+	made     int      // groups of the world, with those that it has destroyed
+	before   int      // those of them that it made before the default one
+	begun    bool
 	returned bool
 	err      error // of its own account
 	locals   map[reflect.Type]any
-	profile  *Profile // that it keeps now
+
+	coalescing *coalescing // while it calls collectives that become one
+	profile    *Profile    // that it keeps now
 }
 
 // newWorker returns a worker on the device of its rank.
@@ -43,8 +47,9 @@ func newWorker(rank int) *worker {
 // the memory of this process: what they change together is ordered by their waits
 // alone.
 //
-// When a worker returns an error or panics, the others are stopped where they wait.
-// The error is a *SpawnError with what went wrong on whose account.
+// When a worker returns an error or panics, the others are stopped where they wait, and
+// where they next wait if they can go on at that instant: their own errors until then count
+// too. The error is a *SpawnError with the errors of all ranks that failed by themselves.
 func (c *Context) Spawn(run func(rank int, ctx *Context) error, nprocs int) error {
 	if err := c.operation("Spawn"); err != nil {
 		return err
@@ -81,6 +86,7 @@ func (c *Context) Spawn(run func(rank int, ctx *Context) error, nprocs int) erro
 	}
 	err = c.verdict(err)
 	c.withdraw(begun)
+	c.stopping, c.anyReceives = false, nil
 	c.workers, c.groups, c.messages = nil, own, map[message][]*call{}
 	c.measure() // a worker may not have stopped its profile
 	return err
@@ -89,6 +95,7 @@ func (c *Context) Spawn(run func(rank int, ctx *Context) error, nprocs int) erro
 // work runs a worker. Its failure stops the others.
 func (c *Context) work(w *worker, p *sim.Proc, run func(int, *Context) error) {
 	p.Where = hostLine
+	w.begun = true
 	c.resume(w)
 	defer func() {
 		c.resume(nil)
@@ -120,8 +127,12 @@ func (c *Context) resume(w *worker) {
 	c.working.Store(w)
 }
 
-// park lets the others go on until an operation has ended.
+// park lets the others go on until an operation has ended. It does not return if another
+// worker has failed.
 func (c *Context) park(w *worker, op *operation) {
+	if c.stopping {
+		w.proc.Cancel()
+	}
 	w.waits = op
 	c.resume(nil)
 	defer c.resume(w) // also to be stopped there
@@ -149,17 +160,24 @@ func (o *opWait) HeldBy() *sim.Proc {
 	return nil
 }
 
-// abort stops all workers but the one that is running, and takes back what has not
-// begun.
+// abort stops all workers that wait and takes back what has not begun. Workers that can go
+// on at the present instant are stopped when they next wait.
 func (c *Context) abort() {
 	running := c.current
+	c.stopping = true
 	for _, w := range c.workers {
-		if w != running && w.proc != nil && !w.proc.Done() && !w.proc.Running() {
+		if w != running && w.proc != nil && !w.proc.Done() && !w.proc.Running() && !w.runnable() {
 			w.proc.Cancel()
 		}
 	}
 	c.resume(running) // while the others were unwound, it was theirs
 	c.withdraw(queued)
+}
+
+// runnable reports whether a worker that is not running can go on at the present instant: it
+// has yet to begin, or what it waited for has ended or failed.
+func (w *worker) runnable() bool {
+	return !w.begun || w.waits != nil && (w.waits.state == ended || w.waits.failure != nil)
 }
 
 // withdraw takes operations that have come no further than a state out of the
@@ -168,6 +186,7 @@ func (c *Context) withdraw(state opState) {
 	for _, w := range c.workers {
 		for _, op := range slices.Clone(w.stream.ops.ops) {
 			if op.state <= state {
+				op.timer.Stop()
 				c.release(op)
 				c.leave(op)
 				op.streams = nil // it is never tried again
@@ -192,21 +211,41 @@ type RankError struct {
 func (e *SpawnError) Error() string { return errors.Join(e.Unwrap()...).Error() }
 
 // Unwrap gives an error for each reason, with the ranks that failed for it: "ranks 0-3: why".
+// It wraps the error of each of them.
 func (e *SpawnError) Unwrap() []error {
-	var reasons []RankError // of the first rank
-	of := map[string][]int{}
+	var reasons []error
+	of := map[string]*sameReason{}
 	for _, r := range e.Ranks {
 		text := r.Err.Error()
 		if of[text] == nil {
-			reasons = append(reasons, r)
+			of[text] = &sameReason{}
+			reasons = append(reasons, of[text])
 		}
-		of[text] = append(of[text], r.Rank)
+		of[text].ranks, of[text].errs = append(of[text].ranks, r.Rank), append(of[text].errs, r.Err)
 	}
-	all := make([]error, len(reasons))
-	for i, r := range reasons {
-		all[i] = fmt.Errorf("%s: %w", rankList(of[r.Err.Error()]), r.Err)
-	}
-	return all
+	return reasons
+}
+
+// sameReason is the errors of ranks that say the same.
+type sameReason struct {
+	ranks []int
+	errs  []error
+}
+
+func (r *sameReason) Error() string { return fmt.Sprintf("%s: %v", rankList(r.ranks), r.errs[0]) }
+
+// Unwrap returns the error of the first of them.
+func (r *sameReason) Unwrap() error { return r.errs[0] }
+
+// Is reports whether the error of any of them is, or wraps, target.
+func (r *sameReason) Is(target error) bool {
+	return slices.ContainsFunc(r.errs, func(err error) bool { return errors.Is(err, target) })
+}
+
+// As reports whether the error of any of them is, or wraps, one of target's type, and sets
+// target to it.
+func (r *sameReason) As(target any) bool {
+	return slices.ContainsFunc(r.errs, func(err error) bool { return errors.As(err, target) })
 }
 
 // HostPanic is a panic of host code, outside of kernels.
@@ -252,14 +291,18 @@ func (p *HostPanic) Unwrap() error {
 	return err
 }
 
-// verdict is the error of a Spawn: who failed, whose kernels did, who returned while
-// others wait for it, or who wait for each other.
+// verdict returns the error of a Spawn: who failed and whose kernels did, or else who returned
+// while others wait for it, or who wait for each other.
 func (c *Context) verdict(end error) error {
 	e := &SpawnError{}
 	blame := func(w *worker, err error) { e.Ranks = append(e.Ranks, RankError{w.rank, err}) }
 	for _, w := range c.workers {
-		if w.err != nil {
-			blame(w, w.err)
+		err := w.err
+		if err == nil && end != nil {
+			err = c.kernelError(w)
+		}
+		if err != nil {
+			blame(w, err)
 		}
 	}
 	if len(e.Ranks) > 0 {
@@ -267,13 +310,6 @@ func (c *Context) verdict(end error) error {
 	}
 	var stuck *sim.Deadlock
 	switch {
-	case end != nil && c.guilty() != nil:
-		for _, w := range c.workers {
-			if slices.Contains(c.guilty().streams, &w.stream) {
-				blame(w, c.reason())
-			}
-		}
-		return e
 	case errors.As(end, &stuck):
 		c.stuck(blame, stuck)
 	case end != nil:

@@ -23,10 +23,10 @@ func GELU(ctx *torch.Context, name string, x *torch.Tensor) (*torch.Tensor, erro
 func SwiGLU(name string, layer *ColumnParallelLinear, x *torch.Tensor) (*torch.Tensor, error) {
 	ctx, weight := layer.ctx, layer.o.weight()
 	shape := x.Shape()
-	if !layer.o.Gated || len(shape) != 2 || shape[1] != layer.Weight[0].Shape()[1] {
-		return nil, fmt.Errorf("%s: input %v of %s, Gated %t: want what a layer with Gated has made of some tokens, [tokens %d]", name, shape, layer.Name, layer.o.Gated, layer.Weight[0].Shape()[1])
+	if !layer.o.Gated || len(shape) < 2 || colsOf(x) != layer.OutFeaturesPerPartition() {
+		return nil, fmt.Errorf("%s: input %v of %s, Gated %t: want what a layer with Gated has made of some tokens, [tokens %d]", name, shape, layer.Name, layer.o.Gated, layer.OutFeaturesPerPartition())
 	}
-	shape[1] /= 2
+	shape[len(shape)-1] /= 2
 	out, err := ctx.Empty(x.DType(), shape, gridOf(weight))
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)

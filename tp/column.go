@@ -59,16 +59,12 @@ func (l *ColumnParallelLinear) Forward(x *torch.Tensor) (y, bias *torch.Tensor, 
 	if err := l.check(x, l.in); err != nil {
 		return nil, nil, err
 	}
-	in := stack{x}
-	if l.o.SequenceParallel && s.tensorSize() > 1 {
-		if in, err = l.gathered(s, x); err != nil {
-			return nil, nil, fmt.Errorf("%s: %w", l.Name, err)
-		}
+	in, err := l.gathered(s, x)
+	if err != nil {
+		return nil, nil, fmt.Errorf("%s: %w", l.Name, err)
 	}
-	y, err = l.times(in)
-	if in[0] != x {
-		err = errors.Join(err, in.free())
-	}
+	y, err = l.times(in, l.resultShape(s, x))
+	err = errors.Join(err, in.freeBut(x))
 	if err == nil && l.o.GatherOutput && s.tensorSize() > 1 {
 		part := y
 		y, err = GatherFromTensorModelParallelRegion.Forward(l.ctx, part)
@@ -80,38 +76,22 @@ func (l *ColumnParallelLinear) Forward(x *torch.Tensor) (y, bias *torch.Tensor, 
 	return y, l.skipped(), nil
 }
 
-// gathered is the rows of all ranks, each laid out as those of the rank. Where cubes have
-// tokens of their own, they then move to the cubes that work on them: all PEs of a cube
-// read them.
-func (l *ColumnParallelLinear) gathered(s *state, x *torch.Tensor) (stack, error) {
-	all, err := alike(l.ctx, x, s.tensorSize())
-	if err != nil {
-		return nil, err
+// resultShape returns the shape of what the rank makes of x.
+func (l *ColumnParallelLinear) resultShape(s *state, x *torch.Tensor) torch.Shape {
+	shape := resized(x.Shape(), x.Shape()[0], l.OutFeaturesPerPartition())
+	if l.o.SequenceParallel {
+		shape[0] *= s.tensorSize()
 	}
-	if err := l.ctx.Distributed().AllGather(all, x, s.tensor); err != nil {
-		return nil, errors.Join(err, all.free())
-	}
-	grid := gridOf(l.o.weight())
-	if grid.Cube != torch.RowWise {
-		return all, nil
-	}
-	whole, err := l.ctx.Empty(l.o.dtype(), torch.Shape{all.rows(), all.cols()}, grid)
-	if err != nil {
-		return nil, errors.Join(err, all.free())
-	}
-	if err := errors.Join(copyBoxes(l.ctx, l.Name+" tokens", all.restack(stack{whole})), all.free()); err != nil {
-		return nil, errors.Join(err, whole.Free())
-	}
-	return stack{whole}, nil
+	return shape
 }
 
-// times is x·weight + bias, of the rank's columns.
-func (l *ColumnParallelLinear) times(x stack) (*torch.Tensor, error) {
-	y, err := l.ctx.Empty(l.o.dtype(), torch.Shape{x.rows(), l.Weight[0].Shape()[1]}, l.o.output())
+// times returns x·weight + bias, of the rank's columns, in a new tensor of a shape.
+func (l *ColumnParallelLinear) times(x stack, shape torch.Shape) (*torch.Tensor, error) {
+	y, err := l.empty(shape, l.o.output())
 	if err != nil {
 		return nil, err
 	}
-	p := product{x: x, w: l.Weight[0], bias: l.added(), y: stack{y}}
+	p := product{x: x.blocks().factor(), w: stack(l.Weight).blocks().factor(), bias: l.added(), y: stack{y}.blocks()}
 	if err := p.launch(l.ctx, l.Name, l.o.weight()); err != nil {
 		return nil, errors.Join(err, y.Free())
 	}

@@ -50,21 +50,21 @@ func copyBoxes(ctx *torch.Context, name string, moves []move) error {
 	for _, m := range moves {
 		tensors = append(tensors, m.from.x, m.to.x)
 		for _, s := range m.to.x.Shards() {
-			row, col := max(m.to.row, s.Start[0]), max(m.to.col, s.Start[1])
-			rows := min(m.to.row+m.rows, s.Start[0]+s.Extent[0]) - row
-			cols := min(m.to.col+m.cols, s.Start[1]+s.Extent[1]) - col
+			b := boxOf(ctx, s)
+			row, col := max(m.to.row, b.row), max(m.to.col, b.col)
+			rows := min(m.to.row+m.rows, b.row+b.rows) - row
+			cols := min(m.to.col+m.cols, b.col+b.cols) - col
 			if rows <= 0 || cols <= 0 {
 				continue
 			}
-			pe := ctx.PE(s.SIP, s.Cube, s.PE)
-			if tiles[pe] == nil {
-				pes = append(pes, pe)
+			if tiles[b.pe] == nil {
+				pes = append(pes, b.pe)
 			}
-			own := m.to.x.Pieces(row, col, rows, cols, pe)[0]
+			own := m.to.x.Pieces(row, col, rows, cols, b.pe)[0]
 			row, col = row-m.to.row+m.from.row, col-m.to.col+m.from.col
-			for _, p := range m.from.x.Pieces(row, col, rows, cols, pe) {
+			for _, p := range m.from.x.Pieces(row, col, rows, cols, b.pe) {
 				to := own.Ptr.At(p.Row-row, p.Col-col)
-				tiles[pe] = append(tiles[pe], tilesOf(p, to, room/m.to.x.DType().Size())...)
+				tiles[b.pe] = append(tiles[b.pe], tilesOf(p, to, room/m.to.x.DType().Size())...)
 			}
 		}
 	}
@@ -99,13 +99,13 @@ func (s stack) restack(to stack) (moves []move) {
 	for _, x := range s {
 		below := 0
 		for _, y := range to {
-			from, end := max(top, below), min(top+x.Shape()[0], below+y.Shape()[0])
+			from, end := max(top, below), min(top+rowsOf(x), below+rowsOf(y))
 			if from < end {
 				moves = append(moves, move{corner{x, from - top, 0}, corner{y, from - below, 0}, end - from, s.cols()})
 			}
-			below += y.Shape()[0]
+			below += rowsOf(y)
 		}
-		top += x.Shape()[0]
+		top += rowsOf(x)
 	}
 	return moves
 }

@@ -30,8 +30,8 @@ const (
 
 // VocabParallelCrossEntropy is log Σ exp(x) - x[target] of each row x of logits, of which
 // each rank of the tensor parallel group has some columns, those of its tokens of the
-// vocabulary: tokens × vocab/tp. It is computed in f32. Targets are the host's, the same
-// on all ranks, as ids of an embedding are.
+// vocabulary: tokens × vocab/tp, or [s, b, vocab/tp], whose tokens are s·b. It is computed in
+// f32. Targets are the host's, the same on all ranks, as ids of an embedding are.
 //
 // Label smoothing takes labelSmoothing of the target's probability, and gives it to all
 // other tokens alike. Megatron's code does so within each rank's part of the vocabulary,
@@ -44,10 +44,10 @@ func VocabParallelCrossEntropy(ctx *torch.Context, logits *torch.Tensor, targets
 	const who = "VocabParallelCrossEntropy"
 	s := of(ctx, who)
 	shape := logits.Shape()
-	if len(shape) != 2 || shape[0] != len(targets) || len(targets)*shape[1] == 0 {
+	if len(shape) < 2 || rowsOf(logits) != len(targets) || len(targets)*colsOf(logits) == 0 {
 		return nil, fmt.Errorf("%s: logits of shape %v for %d targets: want [tokens vocab/tp], with a target for each token", who, shape, len(targets))
 	}
-	vocab := shape[1] * s.tensorSize()
+	vocab := colsOf(logits) * s.tensorSize()
 	if !(labelSmoothing >= 0 && labelSmoothing < 1) || labelSmoothing > 0 && vocab == 1 {
 		return nil, fmt.Errorf("%s: label smoothing of %v with a vocabulary of %d: want 0 to less than 1, and a second token to smooth to", who, labelSmoothing, vocab)
 	}
@@ -60,7 +60,7 @@ func VocabParallelCrossEntropy(ctx *torch.Context, logits *torch.Tensor, targets
 	if labelSmoothing > 0 {
 		c.smoothing = labelSmoothing * float64(vocab) / float64(vocab-1)
 	}
-	c.place(targets, s.tensorRank()*shape[1])
+	c.place(targets, s.tensorRank()*colsOf(logits))
 	if err := c.forward(s); err != nil {
 		return nil, fmt.Errorf("%s: %w", who, err)
 	}
@@ -99,7 +99,7 @@ func (c *CrossEntropy) forward(s *state) (err error) {
 	c.kept = partials(2)
 	maxima, sums := partials(1), partials(kinds)
 	if err == nil {
-		c.Loss, err = c.rows.ctx.Empty(torch.F32, torch.Shape{c.rows.x.Shape()[0], 1}, Spread)
+		c.Loss, err = c.rows.ctx.Empty(torch.F32, torch.Shape{rowsOf(c.rows.x), 1}, Spread)
 	}
 	if err != nil {
 		return errors.Join(err, stack(tensors).free())

@@ -17,12 +17,12 @@ const (
 // blockSize is the largest block of a result, and how much of K is read at once.
 type blockSize struct{ rows, cols, k int }
 
-// fit is the largest blocks of elements of so many bytes for which TCM has room, as if
-// there were at least so many columns.
-func (c *cuts) fit(wide, elem, room int) blockSize {
+// fit returns the largest blocks of elements of so many bytes for which TCM has room, as if
+// there were at least so many columns. Tiles is how many of x and of w there are at a time.
+func (c *cuts) fit(wide int, tiles [2]int, elem, room int) blockSize {
 	s := blockSize{rows: min(blockRows, widest(c.rows)), cols: min(blockCols, max(wide, widest(c.cols))), k: min(blockK, widest(c.k))}
 	for {
-		operands, sums := stages*s.k*(s.rows+s.cols)*elem, 5*s.rows*s.cols*4 // sums: two, each before and after, and as written
+		operands, sums := s.k*(tiles[0]*s.rows+tiles[1]*s.cols)*elem, 5*s.rows*s.cols*4 // sums: two, each before and after, and as written
 		switch {
 		case operands+sums <= room || s.rows*s.cols*s.k == 1:
 			return s

@@ -12,17 +12,20 @@
 // makes the groups and keeps them with the rank (state.go), getters tell of them
 // (getters.go).
 //
-// Tensors are matrices of tokens by features. What this package makes is laid out as
-// Spread says. A mapping (mappings.go) is a pair of functions, since there is no autograd:
-// Forward for values and Backward for gradients. Each is a collective (moves.go) of parts
-// of a matrix (parts.go). A collective needs tensors that are laid out alike, and a part of
-// a matrix is not laid out like the whole: a kernel copies boxes from one to the other
-// (copy.go).
+// Tensors are matrices of tokens by features, or [s, b, h], which is seen as a matrix of s·b
+// rows. What this package makes is laid out as Spread says. A mapping (mappings.go) is a
+// pair of functions, since there is no autograd: Forward for values and Backward for
+// gradients. Each is a collective (moves.go) of parts of a matrix (parts.go). A collective
+// needs tensors that are laid out alike, and a part of a matrix is not laid out like the
+// whole: a kernel copies boxes from one to the other (copy.go).
 //
 // ColumnParallelLinear (column.go) and RowParallelLinear (row.go) multiply on all PEs of a
 // device: each makes a box of the result (plan.go, cut.go, gemm.go) out of what it reads
 // wherever it lies. A row-parallel layer can reduce what is done while it computes the
 // rest (overlap.go). Weights are laid out as Spread or ByTokens say, or any torch.DPPolicy.
+// Backward of both layers (backward.go), and of VocabParallelEmbedding
+// (embeddingbackward.go), returns the gradient of the input and adds up those of the
+// weights.
 //
 // Work along rows, which cubes share, goes by partial results (rowwise.go, walk.go,
 // band.go): RMSNorm, LayerNorm, VocabParallelCrossEntropy. VocabParallelEmbedding,

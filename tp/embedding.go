@@ -15,6 +15,12 @@ type VocabParallelEmbedding struct {
 	Name   string
 	Weight *torch.Tensor // vocab/tp × hidden
 
+	// WeightGrad is the sum of the gradients that Backward has computed since the layer was
+	// made, or since ZeroGrad, of Options.GradDType. There is one copy of it: where PEs share
+	// columns of Weight they have rows of its gradient. It is nil before the first Backward,
+	// and the layer's to free.
+	WeightGrad *torch.Tensor
+
 	ctx           *torch.Context
 	group         *torch.Group
 	o             Options
@@ -24,7 +30,7 @@ type VocabParallelEmbedding struct {
 
 // NewVocabParallelEmbedding makes the calling rank's part of a table, all zero. The
 // vocabulary has to divide by the size of the group: pad it. Of the options it uses
-// DType, SequenceParallel, Weight and Output.
+// DType, GradDType, SequenceParallel, Weight and Output.
 func NewVocabParallelEmbedding(ctx *torch.Context, name string, vocab, hidden int, o Options) (*VocabParallelEmbedding, error) {
 	who := "VocabParallelEmbedding " + name
 	s := of(ctx, who)
@@ -54,8 +60,20 @@ func (e *VocabParallelEmbedding) Load(weight []float32) error {
 	return e.Weight.CopyFrom(weight[e.first*e.hidden:][:e.Weight.Numel()])
 }
 
-// Free gives the memory of the table back.
-func (e *VocabParallelEmbedding) Free() error { return e.Weight.Free() }
+// NumEmbeddings returns the number of rows of the whole table, the size of the vocabulary.
+func (e *VocabParallelEmbedding) NumEmbeddings() int { return e.vocab }
+
+// EmbeddingDim returns the number of columns of the table.
+func (e *VocabParallelEmbedding) EmbeddingDim() int { return e.hidden }
+
+// VocabStartIndex returns the first token whose row the rank has.
+func (e *VocabParallelEmbedding) VocabStartIndex() int { return e.first }
+
+// VocabEndIndex returns the token after the last whose row the rank has.
+func (e *VocabParallelEmbedding) VocabEndIndex() int { return e.first + e.Weight.Shape()[0] }
+
+// Free gives the memory of the table and of its gradient back.
+func (e *VocabParallelEmbedding) Free() error { return errors.Join(e.Weight.Free(), e.ZeroGrad()) }
 
 // Forward is the rows of the tokens that ids name: a new tensor of all of them on every
 // rank or, with SequenceParallel, of the rank's share. All ranks have to give the same ids,
@@ -68,17 +86,9 @@ func (e *VocabParallelEmbedding) Free() error { return e.Weight.Free() }
 // not 0, which would make 0 of a -0 in the table.
 func (e *VocabParallelEmbedding) Forward(ids []int) (*torch.Tensor, error) {
 	s := sameGroups(e.ctx, e.Name, e.group)
-	for i, id := range ids {
-		if id < 0 || id >= e.vocab {
-			return nil, fmt.Errorf("%s: id %d at position %d: the vocabulary has 0 to %d", e.Name, id, i, e.vocab-1)
-		}
-	}
-	rows := len(ids)
-	if e.o.SequenceParallel && s.tensorSize() > 1 {
-		var err error
-		if rows, err = divide(e.Name, "tokens", rows, s.tensorSize()); err != nil {
-			return nil, err
-		}
+	rows, err := e.rows(s, ids)
+	if err != nil {
+		return nil, err
 	}
 	y, err := e.empty(rows)
 	if err != nil {
@@ -89,6 +99,20 @@ func (e *VocabParallelEmbedding) Forward(ids []int) (*torch.Tensor, error) {
 		return nil, errors.Join(fmt.Errorf("%s: %w", e.Name, err), y.Free())
 	}
 	return y, nil
+}
+
+// rows returns how many rows of the result the rank has. It refuses ids that are not in the
+// vocabulary.
+func (e *VocabParallelEmbedding) rows(s *state, ids []int) (int, error) {
+	for i, id := range ids {
+		if id < 0 || id >= e.vocab {
+			return 0, fmt.Errorf("%s: id %d at position %d: the vocabulary has 0 to %d", e.Name, id, i, e.vocab-1)
+		}
+	}
+	if e.o.SequenceParallel && s.tensorSize() > 1 {
+		return divide(e.Name, "tokens", len(ids), s.tensorSize())
+	}
+	return len(ids), nil
 }
 
 func (e *VocabParallelEmbedding) empty(rows int) (*torch.Tensor, error) {
@@ -114,30 +138,29 @@ func (e *VocabParallelEmbedding) lookUp(parts stack, ids []int) error {
 	room := tcm(e.ctx) / tilesOfTCM / e.o.dtype().Size()
 	for i, y := range parts {
 		for _, s := range y.Shards() {
-			row, col, rows, cols := s.Start[0], s.Start[1], s.Extent[0], s.Extent[1]
-			if rows*cols == 0 {
+			b := boxOf(e.ctx, s)
+			if b.rows*b.cols == 0 {
 				continue
 			}
-			pe := e.ctx.PE(s.SIP, s.Cube, s.PE)
-			if work[pe] == nil {
-				pes = append(pes, pe)
+			if work[b.pe] == nil {
+				pes = append(pes, b.pe)
 			}
-			own := y.Pieces(row, col, rows, cols, pe)[0].Ptr
-			table := e.Weight.Pieces(0, col, e.Weight.Shape()[0], cols, pe)
-			cuts := []int{col, col + cols}
+			own := y.Pieces(b.row, b.col, b.rows, b.cols, b.pe)[0].Ptr
+			table := e.Weight.Pieces(0, b.col, rowsOf(e.Weight), b.cols, b.pe)
+			cuts := []int{b.col, b.col + b.cols}
 			for _, p := range table {
 				cuts = append(cuts, p.Col)
 			}
 			for _, n := range ranges(cuts, room) {
 				l := lookup{cols: n.n}
-				for k := range rows {
+				for k := range b.rows {
 					var from *tl.Ptr
-					if found := at(table, ids[i*y.Shape()[0]+row+k]-e.first, n.from); found != nil {
+					if found := at(table, ids[i*rowsOf(y)+b.row+k]-e.first, n.from); found != nil {
 						from = &found[0].Ptr
 					}
-					l.to, l.from = append(l.to, own.At(k, n.from-col)), append(l.from, from)
+					l.to, l.from = append(l.to, own.At(k, n.from-b.col)), append(l.from, from)
 				}
-				work[pe] = append(work[pe], l)
+				work[b.pe] = append(work[b.pe], l)
 			}
 		}
 	}

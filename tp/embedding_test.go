@@ -6,8 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"reflect"
+	"slices"
 	"testing"
 
+	"github.com/kernbench/kernbench/internal/dense"
 	"github.com/kernbench/kernbench/torch"
 )
 
@@ -60,6 +63,77 @@ func TestEmbedding(t *testing.T) {
 	}
 }
 
+// The gradient of the table is the sum of the rows of each token, twice what it is once
+// after two calls, in every layout; a row of a token that is not there is zero.
+func TestEmbeddingBackward(t *testing.T) {
+	const world, vocab, hidden = 8, 24, 13
+	ids := []int{5, 0, 23, 5, 11, 12, 6, 18, 5, 5, 23, 2, 9, 5, 17, 17}
+	values := random(len(ids)*hidden, 3)
+	for _, tp := range []int{1, 2, 4, 8} {
+		ctx := systemOf(t, world)
+		spawned(t, ctx, world, tp, func(rank int, ctx *torch.Context) error {
+			at := rank % tp
+			local := make([]int, len(ids))
+			for i, id := range ids {
+				local[i] = id - at*vocab/tp
+			}
+			for i, c := range []Options{
+				{}, {DType: torch.BF16}, {DType: torch.F32}, {SequenceParallel: true}, {DType: torch.F32, SequenceParallel: true}, {GradDType: torch.F32},
+			} {
+				c.Weight = &layouts[i%len(layouts)]
+				e := torch.Must(NewVocabParallelEmbedding(ctx, "wte", vocab, hidden, c))
+				rows, first := len(ids), 0
+				if c.SequenceParallel {
+					rows = len(ids) / tp
+					first = at * rows
+				}
+				dy := torch.Must(ctx.FromSlice(values[first*hidden:][:rows*hidden], c.dtype(), torch.Shape{rows, hidden}, layouts[(i+1)%len(layouts)]))
+				want := dense.EmbeddingBackward(dense.New(len(ids), hidden, values, c.dtype()), local, vocab/tp, c.gradDType())
+				for _, times := range []string{"once", "twice"} {
+					torch.OK(e.Backward(ids, dy))
+					name := fmt.Sprintf("%+v over %d, rank %d, %s", c, tp, rank, times)
+					torch.OK(ctx.CheckWithin(name, e.WeightGrad, want.V, want.Tolerances()))
+					want = dense.Add(want, want, c.gradDType())
+				}
+				if got, want := layoutOf(e.WeightGrad), ctx.Layout(e.WeightGrad.Shape(), Activations(*c.Weight)); !reflect.DeepEqual(got, want) {
+					t.Errorf("the gradient of %v lies at\n%v, want\n%v", *c.Weight, got, want)
+				}
+				if got := torch.Must(e.WeightGrad.At(1, 2)); tp == 8 && at == 0 && got != 0 {
+					t.Errorf("token 1, which is not there, has a gradient of %v, want 0", got)
+				}
+				torch.OK(errors.Join(dy.Free(), e.Free()))
+			}
+			return nil
+		})
+		right(t, ctx)
+		if n := used(ctx); n > 0 {
+			t.Errorf("%v are not freed", n)
+		}
+	}
+}
+
+// A gradient of which a row is missing, or counted twice, is found wrong.
+func TestEmbeddingBackwardFoundWrong(t *testing.T) {
+	const vocab, hidden = 8, 13
+	ids, values := []int{5, 0, 3, 5, 7, 5}, random(6*hidden, 3)
+	want := dense.EmbeddingBackward(dense.New(len(ids), hidden, values, torch.BF16), ids, vocab, torch.BF16)
+	for what, factor := range map[string]float32{"missing": 0, "twice": 2} {
+		ctx := systemOf(t, 1)
+		spawned(t, ctx, 1, 1, func(rank int, ctx *torch.Context) error {
+			own := slices.Clone(values)
+			for i := range hidden {
+				own[3*hidden+i] *= factor
+			}
+			e := torch.Must(NewVocabParallelEmbedding(ctx, "wte", vocab, hidden, Options{DType: torch.BF16}))
+			torch.OK(e.Backward(ids, torch.Must(ctx.FromSlice(own, torch.BF16, torch.Shape{len(ids), hidden}, Spread))))
+			return ctx.CheckWithin("gradient", e.WeightGrad, want.V, want.Tolerances())
+		})
+		if ctx.Report.OK() {
+			t.Errorf("a row %s: found right, want wrong", what)
+		}
+	}
+}
+
 // Rows that are longer than a tile are looked up in pieces, over eight ranks.
 func TestEmbeddingOfLongRows(t *testing.T) {
 	const world, hidden = 8, 40_000
@@ -93,6 +167,7 @@ func TestEmbeddingMisuse(t *testing.T) {
 	}
 	spawned(t, ctx, 2, 2, func(rank int, ctx *torch.Context) error {
 		e := torch.Must(NewVocabParallelEmbedding(ctx, "wte", 8, 4, Options{SequenceParallel: true}))
+		dy, wide := torch.Must(ctx.Zeros(torch.F16, torch.Shape{2, 4}, Spread)), torch.Must(ctx.Zeros(torch.F32, torch.Shape{2, 4}, Spread))
 		made := func(_ *VocabParallelEmbedding, err error) error { return err }
 		found := func(_ *torch.Tensor, err error) error { return err }
 		for _, c := range []struct {
@@ -104,6 +179,10 @@ func TestEmbeddingMisuse(t *testing.T) {
 			{e.Load(make([]float32, 16)), "VocabParallelEmbedding wte: a weight of 16 elements, and the table has 8 × 4"},
 			{found(e.Forward([]int{1, 2, 8})), "VocabParallelEmbedding wte: id 8 at position 2: the vocabulary has 0 to 7"},
 			{found(e.Forward([]int{-1})), "VocabParallelEmbedding wte: id -1 at position 0: the vocabulary has 0 to 7"},
+			{e.Backward([]int{1, 8}, dy), "VocabParallelEmbedding wte: id 8 at position 1: the vocabulary has 0 to 7"},
+			{e.Backward([]int{1, 2}, dy), "VocabParallelEmbedding wte: gradient f16 [2 4]: want that of the result, [1 4] f16"},
+			{e.Backward([]int{1, 2, 3, 4}, wide), "VocabParallelEmbedding wte: gradient f32 [2 4]: want that of the result, [2 4] f16"},
+			{made(NewVocabParallelEmbedding(ctx, "wte", 8, 4, Options{GradDType: torch.BF16})), "VocabParallelEmbedding wte: GradDType bf16 of a layer of f16: gradients are of f16 or f32"},
 			{found(e.Forward([]int{1, 2, 3})), "VocabParallelEmbedding wte: 3 tokens do not divide by the tensor parallel world size 2: choose a multiple"},
 		} {
 			if c.err == nil || c.err.Error() != c.want {

@@ -2,6 +2,7 @@ package tp_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 
@@ -40,6 +41,28 @@ func mlp(rank int, ctx *torch.Context) error {
 	return ctx.Distributed().DestroyProcessGroup()
 }
 
+// step is a rank's part of the gradients of two layers.
+func step(rank int, ctx *torch.Context) error {
+	ctx.SetDevice(rank)
+	torch.OK(ctx.Distributed().InitProcessGroup("ahbm"))
+	torch.OK(tp.InitializeModelParallel(ctx, ranks, 1, 1, 1, ""))
+	fc1 := torch.Must(tp.NewColumnParallelLinear(ctx, "fc1", hidden, ffn, tp.Options{Bias: true}))
+	fc2 := torch.Must(tp.NewRowParallelLinear(ctx, "fc2", ffn, hidden, tp.Options{Bias: true, InputIsParallel: true}))
+	torch.OK(fc1.Load(wave(hidden*ffn, 0.2), wave(ffn, 1)))
+	torch.OK(fc2.Load(wave(ffn*hidden, 0.1), wave(hidden, 1)))
+	x := torch.Must(ctx.FromSlice(wave(tokens*hidden, 1), torch.F16, torch.Shape{tokens / 2, 2, hidden}, tp.Spread)) // [s, b, h]
+	h, _, err := fc1.Forward(x)
+	torch.OK(err)
+	y, _, err := fc2.Forward(h)
+	torch.OK(err)
+	dy := torch.Must(ctx.Full(1, torch.F16, y.Shape(), tp.Spread)) // of the sum of y
+	dh := torch.Must(fc2.Backward(h, dy))
+	dx := torch.Must(fc1.Backward(x, dh))
+	dw, db := torch.Must(fc2.WeightGrad[0].At(0, 1)), torch.Must(fc2.BiasGrad.At(1))
+	fmt.Printf("rank %d of %d: dx[0, 1, 1] is %.4f, dw[0, 1] %.4f and db[1] %.0f\n", rank, ranks, torch.Must(dx.At(0, 1, 1)), dw, db)
+	return errors.Join(fc1.ZeroGrad(), fc2.ZeroGrad())
+}
+
 func Example() {
 	ctx := torch.Must(torch.New(context.Background(), torch.Options{}))
 	defer ctx.Close()
@@ -47,4 +70,13 @@ func Example() {
 	// Output:
 	// rank 0 of 2: y[0, 1] is 0.7437
 	// rank 1 of 2: y[0, 1] is 0.7437
+}
+
+func ExampleRowParallelLinear_Backward() {
+	ctx := torch.Must(torch.New(context.Background(), torch.Options{}))
+	defer ctx.Close()
+	torch.OK(ctx.Spawn(step, ranks))
+	// Output:
+	// rank 0 of 2: dx[0, 1, 1] is -0.0261, dw[0, 1] -0.1423 and db[1] 4
+	// rank 1 of 2: dx[0, 1, 1] is -0.0261, dw[0, 1] 3.2480 and db[1] 4
 }

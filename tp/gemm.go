@@ -12,10 +12,10 @@ import (
 // weight's placement cuts it, out of what it reads of x and w, wherever that lies, and
 // writes it to wherever it belongs.
 type product struct {
-	x    stack
-	w    *torch.Tensor
+	x, w factor        // x without a matrix is a row of ones: y is the sums of the columns of w
 	bias *torch.Tensor // nil if there is none
-	y    stack
+	y    blockMatrix
+	add  bool // to what y has; not together with a bias
 
 	// A PE that needs its rows of x several times keeps them in TCM, if they fit. If they
 	// do not, it writes them to its part of own when it first reads them, and then reads
@@ -26,12 +26,79 @@ type product struct {
 	wide    int  // columns of a box of the widest of several products that keep the same tiles
 }
 
+// factor is an operand of a product: a matrix, or the transpose of one. PEs transpose the
+// tiles that they have read.
+type factor struct {
+	blockMatrix
+	transposed bool
+}
+
+// factor returns the matrix as an operand.
+func (m blockMatrix) factor() factor { return factor{m, false} }
+
+// transpose returns the transpose of the matrix as an operand.
+func (m blockMatrix) transpose() factor { return factor{m, true} }
+
+// pieces returns where a kernel on a PE reads a box, in coordinates of the operand. Strides
+// of a transposed one are exchanged, so that pointers move in these coordinates too.
+func (f factor) pieces(row, col, rows, cols, pe int) []torch.Piece {
+	if !f.transposed {
+		return f.blockMatrix.pieces(row, col, rows, cols, pe)
+	}
+	list := f.blockMatrix.pieces(col, row, cols, rows, pe)
+	for i := range list {
+		p := &list[i]
+		p.Row, p.Col, p.Rows, p.Cols = p.Col, p.Row, p.Cols, p.Rows
+		p.Ptr.Stride[0], p.Ptr.Stride[1] = p.Ptr.Stride[1], p.Ptr.Stride[0]
+	}
+	return list
+}
+
+// load asks for a tile that a pointer of such a piece points to, as it lies in memory.
+func (f factor) load(t *tl.PE, p tl.Ptr, rows, cols int) tl.Tile {
+	if f.transposed {
+		p.Stride[0], p.Stride[1] = p.Stride[1], p.Stride[0]
+		rows, cols = cols, rows
+	}
+	return t.Load(p, tl.Shape{rows, cols}, p.DType).Pin()
+}
+
+// tiles returns how many tiles TCM has at a time: one for each stage, and the transposes of
+// the tiles in use and next.
+func (f factor) tiles() int {
+	if f.transposed {
+		return stages + 2
+	}
+	return stages
+}
+
+// extents returns the rows and columns of y, and how many terms its sums have.
+func (p *product) extents() (rows, cols, k int) {
+	k, cols = p.w.rows(), p.w.cols()
+	if p.w.transposed {
+		k, cols = cols, k
+	}
+	switch {
+	case p.x.blockMatrix == nil:
+		rows = 1
+	case p.x.transposed:
+		rows = p.x.cols()
+	default:
+		rows = p.x.rows()
+	}
+	return rows, cols, k
+}
+
+// dtype returns that of the operands.
+func (p *product) dtype() torch.DType { return p.w.blockMatrix[0].from.x.DType() }
+
 // launch runs the product.
 func (p *product) launch(ctx *torch.Context, name string, grid torch.DPPolicy) error {
 	var plans []*plan
 	var pes []int
-	work := boxes(ctx, grid, p.x.rows(), p.w.Shape()[1])
-	if slices.ContainsFunc(work, func(b box) bool { return b.cols > blockCols }) {
+	rows, cols, _ := p.extents()
+	work := boxes(ctx, grid, rows, cols)
+	if p.x.blockMatrix != nil && !p.x.transposed && slices.ContainsFunc(work, func(b box) bool { return b.cols > blockCols }) {
 		if err := p.again(ctx, grid, work, tcm(ctx)); err != nil {
 			return err
 		}
@@ -52,19 +119,20 @@ func (p *product) launch(ctx *torch.Context, name string, grid torch.DPPolicy) e
 // again prepares for PEs that need their rows of x several times.
 func (p *product) again(ctx *torch.Context, grid torch.DPPolicy, work []box, room int) (err error) {
 	most := 0
+	rows, _, k := p.extents()
 	for _, b := range work {
-		most = max(most, b.rows*p.x.cols()*p.w.DType().Size())
+		most = max(most, b.rows*k*p.dtype().Size())
 	}
 	if p.keep = most <= room/2; p.keep {
 		return nil
 	}
-	rows := gridOf(grid)
-	for _, level := range []*torch.Split{&rows.Cube, &rows.PE} {
+	on := gridOf(grid)
+	for _, level := range []*torch.Split{&on.Cube, &on.PE} {
 		if *level == torch.ColumnWise {
 			*level = torch.Replicate
 		}
 	}
-	p.own, err = ctx.Empty(p.w.DType(), torch.Shape{p.x.rows(), p.x.cols()}, rows)
+	p.own, err = ctx.Empty(p.dtype(), torch.Shape{rows, k}, on)
 	return err
 }
 
@@ -73,7 +141,7 @@ func tcm(ctx *torch.Context) int { return int(ctx.Topology().Spec().PE.TCM.Size)
 
 // tensors is all that it uses.
 func (p *product) tensors() []*torch.Tensor {
-	list := slices.Concat(p.x, stack{p.w}, p.y)
+	list := slices.Concat(p.x.blockMatrix, p.w.blockMatrix, p.y).tensors()
 	for _, x := range []*torch.Tensor{p.bias, p.own} {
 		if x != nil {
 			list = append(list, x)
@@ -91,9 +159,15 @@ type summer struct {
 	term  int        // the next of its sum
 	sums  [2]tl.Tile // of every other term
 
-	asked    [2]int       // block and term of the next operands to ask for
-	operands [][2]tl.Tile // that are on their way, in order
+	asked    [2]int     // block and term of the next operands to ask for
+	operands []operands // that are on their way, in order
 	kept     map[tl.Ptr]tl.Tile
+}
+
+// operands is a tile of x and one of w.
+type operands struct {
+	x, w       tl.Tile
+	transposed bool // those that have to be
 }
 
 // newSummer makes a summer, which keeps tiles of x among those that others have kept if
@@ -113,7 +187,10 @@ func (s *summer) next() bool {
 	}
 	for len(s.operands) < stages && s.ask() {
 	}
-	x, w := s.operands[0][0], s.operands[0][1]
+	for i := range s.operands[:min(2, len(s.operands))] { // those of the next step are transposed beside this one's product
+		s.transpose(&s.operands[i])
+	}
+	x, w := s.operands[0].x, s.operands[0].w
 	s.operands = s.operands[1:]
 	b, sum := &s.plan.blocks[s.block], &s.sums[s.term%2]
 	if s.term < 2 {
@@ -143,21 +220,42 @@ func (s *summer) ask() bool {
 	b := &s.plan.blocks[at[0]]
 	term := b.terms[at[1]]
 	x, known := s.kept[term.x]
-	if !known {
-		x = s.t.Load(term.x, tl.Shape{b.rows, term.n}, s.plan.dtype).Pin()
+	switch {
+	case known:
+	case s.plan.x.blockMatrix == nil:
+		x = s.t.Full(tl.Shape{1, term.n}, s.plan.dtype, 1).Pin()
+	default:
+		x = s.plan.x.load(s.t, term.x, b.rows, term.n)
 	}
 	if s.plan.keep {
 		s.kept[term.x] = x
 	}
-	w := s.t.Load(term.w, tl.Shape{term.n, b.cols}, s.plan.dtype).Pin()
+	w := s.plan.w.load(s.t, term.w, term.n, b.cols)
 	if term.own != nil {
 		s.t.Store(*term.own, x)
 	}
-	s.operands = append(s.operands, [2]tl.Tile{x, w})
+	s.operands = append(s.operands, operands{x: x, w: w})
 	if at[1]++; at[1] == len(b.terms) {
 		at[0], at[1] = at[0]+1, 0
 	}
 	return true
+}
+
+// transpose transposes those tiles of a step that lie transposed in memory.
+func (s *summer) transpose(o *operands) {
+	if o.transposed {
+		return
+	}
+	o.transposed = true
+	turn := func(f factor, x *tl.Tile) {
+		if f.transposed {
+			before := *x
+			*x = before.Trans().Pin()
+			before.Free()
+		}
+	}
+	turn(s.plan.x, &o.x)
+	turn(s.plan.w, &o.w)
 }
 
 // finish writes a block whose sums are complete.
@@ -171,12 +269,12 @@ func (s *summer) finish(b *block) {
 		becomes(out.Add(s.sums[1]))
 		s.sums[1].Free()
 	}
-	if b.bias != nil {
-		bias := s.t.Load(b.bias.Ptr, tl.Shape{1, b.cols}, s.plan.dtype)
-		becomes(out.Add(bias.To(out.DType())))
+	if b.addend != nil {
+		addend := s.t.Load(*b.addend, tl.Shape{b.addendRows, b.cols}, b.addend.DType)
+		becomes(out.Add(addend.To(out.DType())))
 	}
-	if out.DType() != s.plan.dtype {
-		becomes(out.To(s.plan.dtype))
+	if dtype := b.to[0].Ptr.DType; out.DType() != dtype {
+		becomes(out.To(dtype))
 	}
 	for _, to := range b.to {
 		s.t.Store(to.Ptr, out)

@@ -13,20 +13,23 @@ import (
 
 type layer interface {
 	Forward(x *torch.Tensor) (y, bias *torch.Tensor, err error)
+	Backward(x, dy *torch.Tensor) (dx *torch.Tensor, err error)
+	ZeroGrad() error
 	Free() error
 }
 
-// A layer that runs out of memory, wherever on its way, gives back what it has taken, and
-// one that does not takes what its result takes.
+// A layer that runs out of memory, wherever on its way there or back, gives back what it has
+// taken, and one that does not takes what its result, or its gradients, take.
 func TestNoLeak(t *testing.T) {
 	const rows, in, out = 64, 64, 96
 	for what, o := range map[string]Options{
 		"columns": {Bias: true}, "columns, sequence": {SequenceParallel: true}, "columns, wide": {SequenceParallel: true, Weight: &torch.DPPolicy{NumCubes: 1, NumPEs: 1}},
 		"rows": {Bias: true}, "rows, sequence": {InputIsParallel: true, SequenceParallel: true}, "rows, pieces": {InputIsParallel: true, Bias: true, Overlap: 3},
-		"rows, sequence, pieces": {InputIsParallel: true, SequenceParallel: true, Overlap: 2},
+		"rows, sequence, pieces": {InputIsParallel: true, SequenceParallel: true, Overlap: 2}, "rows by tokens": {Bias: true, Weight: &ByTokens},
+		"columns by tokens": {SequenceParallel: true, Bias: true, Weight: &ByTokens},
 	} {
 		ctx := systemOf(t, 2, small...)
-		failures := 0
+		failures := [2]int{}
 		spawned(t, ctx, 2, 2, func(rank int, ctx *torch.Context) error {
 			pe := ctx.Machine().PE(machine.PEID(ctx.PE(rank, 0, 0)))
 			hbm := &ctx.Machine().Memory(pe.Memory(topology.KindHBM)).Allocator // no other PE has more in use
@@ -37,7 +40,7 @@ func TestNoLeak(t *testing.T) {
 			var l layer
 			name, cols := "ColumnParallelLinear fc: ", in
 			switch {
-			case o.Weight != nil: // more than TCM keeps: rows are written to memory
+			case what == "columns, wide": // more than TCM keeps: rows are written to memory
 				cols = 1024
 				l = torch.Must(NewColumnParallelLinear(ctx, "fc", cols, 2*blockCols+16, o))
 			case strings.HasPrefix(what, "columns"):
@@ -50,26 +53,45 @@ func TestNoLeak(t *testing.T) {
 				}
 			}
 			x := torch.Must(ctx.Zeros(torch.F16, torch.Shape{rows, cols}, Spread))
+			y, _, err := l.Forward(x)
+			torch.OK(err)
+			torch.OK(y.Free())
+			bytes() // so that it is
+			dy := torch.Must(ctx.Zeros(torch.F16, y.Shape(), Spread))
 			before := bytes()
-			for room := memory.Bytes(1 << 10); room < 1<<20; room += room/8/256*256 + 256 {
-				ballast := torch.Must(ctx.Empty(torch.I8, torch.Shape{int(hbm.Size - before - room)}, torch.DPPolicy{}))
-				y, _, err := l.Forward(x)
-				if err == nil {
-					torch.OK(y.Free())
-				} else if failures++; !strings.HasPrefix(err.Error(), name) || !strings.Contains(err.Error(), "out of memory") {
-					t.Errorf("%s with %v free: got %v, want %s… out of memory", what, room, err, name)
-				}
-				torch.OK(ballast.Free())
-				if after := bytes(); after != before {
-					t.Errorf("%s with %v free, error %v: %v in use afterwards, want the %v of before", what, room, err, after, before)
-				}
-				if err == nil {
-					break
+			for way, run := range []func() (*torch.Tensor, error){
+				func() (*torch.Tensor, error) {
+					y, _, err := l.Forward(x)
+					return y, err
+				},
+				func() (*torch.Tensor, error) {
+					dx, err := l.Backward(x, dy)
+					if err == nil {
+						torch.OK(l.ZeroGrad())
+					}
+					return dx, err
+				},
+			} {
+				for room := memory.Bytes(1 << 10); room < 2<<20; room += room/8/256*256 + 256 {
+					ballast := torch.Must(ctx.Empty(torch.I8, torch.Shape{int(hbm.Size - before - room)}, torch.DPPolicy{}))
+					y, err := run()
+					if err == nil {
+						torch.OK(y.Free())
+					} else if failures[way]++; !strings.HasPrefix(err.Error(), name) || !strings.Contains(err.Error(), "out of memory") {
+						t.Errorf("%s with %v free: got %v, want %s… out of memory", what, room, err, name)
+					}
+					torch.OK(ballast.Free())
+					if after := bytes(); after != before {
+						t.Errorf("%s with %v free, error %v: %v in use afterwards, want the %v of before", what, room, err, after, before)
+					}
+					if err == nil {
+						break
+					}
 				}
 			}
-			return errors.Join(x.Free(), l.Free())
+			return errors.Join(x.Free(), dy.Free(), l.Free())
 		})
-		if n := used(ctx); n > 0 || failures == 0 {
+		if n := used(ctx); n > 0 || min(failures[0], failures[1]) == 0 {
 			t.Errorf("%s: %v are not freed after %d failures, want nothing after some", what, n, failures)
 		}
 	}

@@ -3,6 +3,7 @@ package tp
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/kernbench/kernbench/torch"
 )
@@ -15,37 +16,53 @@ type Linear struct {
 	Weight []*torch.Tensor
 	Bias   *torch.Tensor // of the columns of Weight; nil if there is none
 
+	// WeightGrad and BiasGrad are the sums of the gradients that Backward has computed since
+	// the layer was made, or since ZeroGrad: of the shapes of Weight and Bias, and of
+	// Options.GradDType. There is one copy of them, whatever the layout of Weight: PEs that
+	// share columns of it have rows of its gradient. They are nil before the first Backward,
+	// and the layer's to free.
+	WeightGrad []*torch.Tensor
+	BiasGrad   *torch.Tensor
+
 	ctx     *torch.Context
 	group   *torch.Group
 	o       Options
 	in, out int     // of the whole layer
 	row     int     // of the whole weight where the rank's part begins
+	rows    int     // of the rank's part
 	columns [][]int // of the whole weight, for each tensor: -1 is none, and zero
 	biased  []int   // columns that Bias has
 }
 
 // newLinear makes the tensors of a rank's part of a layer: so many rows of the weight,
 // for each tensor these columns, and these of the bias.
-func newLinear(ctx *torch.Context, name string, o Options, in int, columns [][]int, biased []int) (l Linear, err error) {
-	l = Linear{Name: name, ctx: ctx, group: of(ctx, name).tensor, o: o, columns: columns, biased: biased}
+func newLinear(ctx *torch.Context, name string, o Options, rows int, columns [][]int, biased []int) (l Linear, err error) {
+	l = Linear{Name: name, ctx: ctx, group: of(ctx, name).tensor, o: o, rows: rows, columns: columns, biased: biased}
 	if err := o.check(); err != nil {
 		return l, err
 	}
-	for _, list := range columns {
-		w, err := ctx.Zeros(o.dtype(), torch.Shape{in, len(list)}, o.weight())
+	// Every PE of a cube needs the bias of the cube's columns.
+	l.Weight, l.Bias, err = l.parameters(o.dtype(), o.weight(), torch.DPPolicy{Cube: torch.ColumnWise, NumCubes: o.weight().NumCubes})
+	return l, err
+}
+
+// parameters makes tensors of zeros of the shapes of the weight and the bias, of which
+// there is none without Bias.
+func (l *Linear) parameters(dtype torch.DType, onWeight, onBias torch.DPPolicy) (weight []*torch.Tensor, bias *torch.Tensor, err error) {
+	for _, list := range l.columns {
+		w, err := l.ctx.Zeros(dtype, torch.Shape{l.rows, len(list)}, onWeight)
 		if err != nil {
-			return l, errors.Join(err, l.Free())
+			return nil, nil, errors.Join(err, stack(weight).free())
 		}
-		l.Weight = append(l.Weight, w)
+		weight = append(weight, w)
 	}
-	if o.Bias {
-		w := o.weight()
-		// Every PE of a cube needs the bias of the cube's columns.
-		if l.Bias, err = ctx.Zeros(o.dtype(), torch.Shape{len(biased)}, torch.DPPolicy{Cube: torch.ColumnWise, NumCubes: w.NumCubes}); err != nil {
-			return l, errors.Join(err, l.Free())
-		}
+	if !l.o.Bias {
+		return weight, nil, nil
 	}
-	return l, nil
+	if bias, err = l.ctx.Zeros(dtype, torch.Shape{len(l.biased)}, onBias); err != nil {
+		return nil, nil, errors.Join(err, stack(weight).free())
+	}
+	return weight, bias, nil
 }
 
 // Load copies a rank's part of the whole weight, in × out in row-major order, and of the
@@ -58,9 +75,9 @@ func (l *Linear) Load(weight, bias []float32) error {
 		return fmt.Errorf("%s: a bias of %d elements, and the layer has %d outputs, with a bias: %t", l.Name, len(bias), l.out, l.Bias != nil)
 	}
 	for i, w := range l.Weight {
-		rows, cols := w.Shape()[0], len(l.columns[i])
-		part := make([]float32, rows*cols)
-		for row := range rows {
+		cols := len(l.columns[i])
+		part := make([]float32, l.rows*cols)
+		for row := range l.rows {
 			for j, col := range l.columns[i] {
 				if col >= 0 {
 					part[row*cols+j] = weight[(l.row+row)*l.out+col]
@@ -81,9 +98,27 @@ func (l *Linear) Load(weight, bias []float32) error {
 	return l.Bias.CopyFrom(part)
 }
 
-// Free gives the memory of the layer back.
+// InFeatures returns the number of input features of the whole layer: Megatron's
+// input_size.
+func (l *Linear) InFeatures() int { return l.in }
+
+// OutFeatures returns the number of output features of the whole layer: Megatron's
+// output_size.
+func (l *Linear) OutFeatures() int { return l.out }
+
+// InFeaturesPerPartition returns the number of rows of the rank's part of the weight:
+// in/tp of a RowParallelLinear, which Megatron calls input_size_per_partition, and all of
+// them of a ColumnParallelLinear.
+func (l *Linear) InFeaturesPerPartition() int { return l.rows }
+
+// OutFeaturesPerPartition returns the number of columns of the rank's part of the weight:
+// out/tp of a ColumnParallelLinear, which Megatron calls output_size_per_partition, and
+// all of them of a RowParallelLinear.
+func (l *Linear) OutFeaturesPerPartition() int { return len(l.biased) }
+
+// Free gives the memory of the layer and of its gradients back.
 func (l *Linear) Free() error {
-	err := stack(l.Weight).free()
+	err := errors.Join(stack(l.Weight).free(), l.ZeroGrad())
 	if l.Bias != nil {
 		err = errors.Join(err, l.Bias.Free())
 	}
@@ -97,7 +132,7 @@ func (l *Linear) state() *state { return sameGroups(l.ctx, l.Name, l.group) }
 // check looks at an input, which has to have so many columns.
 func (l *Linear) check(x *torch.Tensor, cols int) error {
 	shape := x.Shape()
-	if len(shape) != 2 || shape[1] != cols || x.DType() != l.o.dtype() {
+	if len(shape) < 2 || shape[len(shape)-1] != cols || x.DType() != l.o.dtype() {
 		return fmt.Errorf("%s: input %v %v: want [tokens %d] %v", l.Name, x.DType(), shape, cols, l.o.dtype())
 	}
 	return nil
@@ -128,16 +163,98 @@ func count(first, n int) []int {
 	return list
 }
 
-// empties makes tensors of a shape.
-func (l *Linear) empties(n int, shape torch.Shape, on torch.DPPolicy) (list stack, err error) {
-	for range n {
-		x, err := l.ctx.Empty(l.o.dtype(), shape, on)
-		if err != nil {
-			return nil, errors.Join(err, list.free())
-		}
-		list = append(list, x)
+// empty makes a tensor of the layer's dtype.
+func (l *Linear) empty(shape torch.Shape, on torch.DPPolicy) (*torch.Tensor, error) {
+	return l.ctx.Empty(l.o.dtype(), shape, on)
+}
+
+// orFree returns a result, or what went wrong, with the name of the layer: then there is
+// none.
+func (l *Linear) orFree(x *torch.Tensor, err error) (*torch.Tensor, error) {
+	if x, err = orFree(x, err); err != nil {
+		return nil, fmt.Errorf("%s: %w", l.Name, err)
 	}
-	return list, nil
+	return x, nil
+}
+
+// gathered returns x, or with SequenceParallel the rows of all ranks, each laid out as those
+// of the rank. Where cubes have tokens of their own, they then move to the cubes that work
+// on them: all PEs of a cube read them.
+func (l *Linear) gathered(s *state, x *torch.Tensor) (stack, error) {
+	if !l.o.SequenceParallel || s.tensorSize() == 1 {
+		return stack{x}, nil
+	}
+	all, err := alike(l.ctx, x, s.tensorSize())
+	if err != nil {
+		return nil, err
+	}
+	if err := l.ctx.Distributed().AllGather(all, x, s.tensor); err != nil {
+		return nil, errors.Join(err, all.free())
+	}
+	grid := gridOf(l.o.weight())
+	if grid.Cube != torch.RowWise {
+		return all, nil
+	}
+	whole, err := l.empty(torch.Shape{all.rows(), all.cols()}, grid)
+	if err != nil {
+		return nil, errors.Join(err, all.free())
+	}
+	if err := errors.Join(copyBoxes(l.ctx, l.Name+" tokens", all.restack(stack{whole})), all.free()); err != nil {
+		return nil, errors.Join(err, whole.Free())
+	}
+	return stack{whole}, nil
+}
+
+// sum returns the sum of the ranks' addends of a shape, or with scatter the rank's rows of
+// it. In which order an all-reduce adds may depend on where an element lies. Where a tensor
+// of three axes lies otherwise than the matrix of its rows, that matrix is reduced, and
+// copied: the bits are the same whatever the number of axes.
+func (l *Linear) sum(s *state, shape torch.Shape, on torch.DPPolicy, scatter bool, fill func(addend stack) error) (*torch.Tensor, error) {
+	y, err := l.empty(shape, on)
+	if err != nil {
+		return nil, err
+	}
+	rows := torch.Shape{rowsOf(y), colsOf(y)}
+	if scatter || s.tensorSize() == 1 || slices.Equal(layout(l.ctx, shape, on), layout(l.ctx, rows, on)) {
+		return orFree(y, addUp(l.ctx, s, y, scatter, fill))
+	}
+	matrix, err := l.empty(rows, on)
+	if err != nil {
+		return orFree(y, err)
+	}
+	if err = addUp(l.ctx, s, matrix, false, fill); err == nil {
+		err = copyBoxes(l.ctx, l.Name+" rows", stack{matrix}.restack(stack{y}))
+	}
+	return orFree(y, errors.Join(err, matrix.Free()))
+}
+
+// multiply runs a product into a rank's addend. Where cubes have tokens of their own, those
+// of a rank are a few of many cubes: a product that was cut so would be one of few rows at
+// a time.
+func (l *Linear) multiply(name string, p product, addend stack) error {
+	to, grid := addend, gridOf(l.o.weight())
+	scattered := len(addend) > 1 && grid.Cube == torch.RowWise
+	if scattered {
+		whole, err := l.empty(torch.Shape{addend.rows(), addend.cols()}, grid)
+		if err != nil {
+			return err
+		}
+		to = stack{whole}
+	}
+	p.y = to.blocks()
+	err := p.launch(l.ctx, name, l.o.weight())
+	if !scattered {
+		return err
+	}
+	if err == nil {
+		err = copyBoxes(l.ctx, l.Name+" tokens", to.restack(addend))
+	}
+	return errors.Join(err, to.free())
+}
+
+// freeBut frees all of them but x.
+func (s stack) freeBut(x *torch.Tensor) error {
+	return slices.DeleteFunc(s, func(y *torch.Tensor) bool { return y == x }).free()
 }
 
 // free frees all of them.

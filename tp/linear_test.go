@@ -125,6 +125,34 @@ func TestLinear(t *testing.T) {
 	}
 }
 
+// TestExtents reads the extents of layers, whole and of each of 4 ranks.
+func TestExtents(t *testing.T) {
+	spawned(t, systemOf(t, 4), 4, 4, func(rank int, ctx *torch.Context) error {
+		up := torch.Must(NewColumnParallelLinear(ctx, "up", 6, 32, Options{}))
+		gate := torch.Must(NewColumnParallelLinear(ctx, "gate", 6, 32, Options{Gated: true}))
+		down := torch.Must(NewRowParallelLinear(ctx, "down", 32, 6, Options{}))
+		pieces := torch.Must(NewRowParallelLinear(ctx, "pieces", 32, 7, Options{InputIsParallel: true, Overlap: 2}))
+		table := torch.Must(NewVocabParallelEmbedding(ctx, "wte", 12, 5, Options{}))
+		for what, c := range map[string]struct {
+			l    *Linear
+			want [4]int
+		}{
+			"column": {&up.Linear, [4]int{6, 32, 6, 8}}, "gated": {&gate.Linear, [4]int{6, 32, 6, 8}},
+			"row": {&down.Linear, [4]int{32, 6, 8, 6}}, "row in pieces": {&pieces.Linear, [4]int{32, 7, 8, 7}},
+		} {
+			got := [4]int{c.l.InFeatures(), c.l.OutFeatures(), c.l.InFeaturesPerPartition(), c.l.OutFeaturesPerPartition()}
+			if got != c.want {
+				t.Errorf("%s, rank %d: in, out and the rank's of both are %v, want %v", what, rank, got, c.want)
+			}
+		}
+		got, want := [4]int{table.NumEmbeddings(), table.EmbeddingDim(), table.VocabStartIndex(), table.VocabEndIndex()}, [4]int{12, 5, 3 * rank, 3*rank + 3}
+		if got != want {
+			t.Errorf("embedding, rank %d: rows, columns, first and end are %v, want %v", rank, got, want)
+		}
+		return nil
+	})
+}
+
 // right fails the test if a check of the context found something wrong, or there was
 // none.
 func right(t *testing.T, ctx *torch.Context) {

@@ -7,9 +7,9 @@ import (
 	"github.com/kernbench/kernbench/torch"
 )
 
-// Mapping takes matrices of tokens by features from one region of a model to another: how
-// they are cut over the ranks of the tensor parallel group. Forward is for values, Backward
-// for the gradients of what Forward made.
+// Mapping takes matrices of tokens by features, or tensors of [s, b, h], from one region of a
+// model to another: how they are cut over the ranks of the tensor parallel group. Forward is
+// for values, Backward for the gradients of what Forward made.
 //
 // The result is either x itself, changed or not, or a new tensor, laid out as Spread says,
 // which the caller frees; x is the caller's in any case. Each mapping says which it is.
@@ -113,8 +113,8 @@ func (m Mapping) run(ctx *torch.Context, who string, do step, x *torch.Tensor) (
 	if p.size == 1 {
 		return x, nil
 	}
-	if len(x.Shape()) != 2 {
-		return nil, fmt.Errorf("%s: a tensor of shape %v: it has to be a matrix of tokens by features", who, x.Shape())
+	if len(x.Shape()) < 2 {
+		return nil, fmt.Errorf("%s: a tensor of shape %v: it has to be a matrix of tokens by features, or [s, b, h]", who, x.Shape())
 	}
 	y, err := do(p, x)
 	if err != nil {

@@ -237,7 +237,7 @@ func TestSizesThatDoNotDivide(t *testing.T) {
 			{ScatterToTensorModelParallelRegion.Forward, x, "ScatterToTensorModelParallelRegion: the last dimension of [10 6], 6, does not divide by the world size of 4"},
 			{GatherFromSequenceParallelRegion.Backward, x, "GatherFromSequenceParallelRegion backward: the first dimension of [10 6], 10, does not divide by the world size of 4"},
 			{AllToAllSP2HP.Forward, x, "AllToAllSP2HP: the last dimension of [10 6], 6, does not divide by the world size of 4"},
-			{AllToAllSP2HP.Forward, line, "AllToAllSP2HP: a tensor of shape [8]: it has to be a matrix of tokens by features"},
+			{AllToAllSP2HP.Forward, line, "AllToAllSP2HP: a tensor of shape [8]: it has to be a matrix of tokens by features, or [s, b, h]"},
 			{AllToAll(nil, []int{1, 2, 3, 4}, []int{4, 3, 2, 2}).Forward, x, "AllToAll: splits [4 3 2 2] to send and [1 2 3 4] to receive: give one for each of 4 ranks, of which those to send add up to the first dimension, 10"},
 			{AllToAll(nil, nil, []int{4, 3, 2, 1}).Forward, x, "AllToAll: splits [4 3 2 1] to send and [] to receive: give one for each of 4 ranks, of which those to send add up to the first dimension, 10"},
 		} {

@@ -26,6 +26,7 @@ func TestLinearMisuse(t *testing.T) {
 		up := torch.Must(NewColumnParallelLinear(ctx, "up", 6, 8, Options{Bias: true}))
 		down := torch.Must(NewRowParallelLinear(ctx, "down", 8, 6, Options{}))
 		gate := torch.Must(NewColumnParallelLinear(ctx, "gate", 6, 32, Options{Gated: true}))
+		own := torch.Must(NewRowParallelLinear(ctx, "own", 8, 6, Options{InputIsParallel: true}))
 		parallel := torch.Must(NewRowParallelLinear(ctx, "own", 8, 6, Options{InputIsParallel: true, SequenceParallel: true}))
 		overlapped := torch.Must(NewRowParallelLinear(ctx, "own", 8, 6, Options{InputIsParallel: true, SequenceParallel: true, Overlap: 2}))
 		embedding := torch.Must(NewVocabParallelEmbedding(ctx, "wte", 8, 4, Options{SequenceParallel: true}))
@@ -37,6 +38,8 @@ func TestLinearMisuse(t *testing.T) {
 			{column(6, 10, Options{}), "ColumnParallelLinear up: 10 output features do not divide by the tensor parallel world size 4: choose a multiple"},
 			{column(6, 0, Options{}), "ColumnParallelLinear up: 0 output features: there has to be one for each of 4 ranks"},
 			{row(10, 6, Options{}), "RowParallelLinear down: 10 input features do not divide by the tensor parallel world size 4: choose a multiple"},
+			{column(6, 8, Options{Weight: &torch.DPPolicy{SIP: torch.RowWise}}), "ColumnParallelLinear up: placement sip=row_wise(all) cube=replicate(all) pe=replicate(all): a layer lies on the device of its rank: leave SIP and NumSIPs out"},
+			{column(6, 8, Options{Output: &torch.DPPolicy{NumSIPs: 2}}), "ColumnParallelLinear up: placement sip=replicate(2) cube=replicate(all) pe=replicate(all): a layer lies on the device of its rank: leave SIP and NumSIPs out"},
 			{column(6, 8, Options{DType: torch.I32}), "ColumnParallelLinear up: dtype i32: a layer is of f16, bf16, f32 or f64"},
 			{second(NewRMSNorm(ctx, "in", 8, 0, Options{Overlap: 2})), "RMSNorm in: " + linearAlone},
 			{second(NewLayerNorm(ctx, "in", 8, 0, Options{Bias: true})), "LayerNorm in: " + linearAlone},
@@ -53,8 +56,22 @@ func TestLinearMisuse(t *testing.T) {
 			{third(up.Forward(zeros(torch.F16, 3, 5))), "ColumnParallelLinear up: input f16 [3 5]: want [tokens 6] f16"},
 			{third(up.Forward(zeros(torch.F32, 3, 6))), "ColumnParallelLinear up: input f32 [3 6]: want [tokens 6] f16"},
 			{third(up.Forward(zeros(torch.F16, 6))), "ColumnParallelLinear up: input f16 [6]: want [tokens 6] f16"},
-			{third(down.Forward(zeros(torch.F16, 3, 2))), "RowParallelLinear down: input f16 [3 2]: want [tokens 8] f16"},
-			{third(parallel.Forward(zeros(torch.F16, 4, 8))), "RowParallelLinear own: input f16 [4 8]: want [tokens 2] f16"},
+			{third(down.Forward(zeros(torch.F16, 3, 2))), "RowParallelLinear down: input f16 [3 2] has the rank's 2 of 8 columns, and Options.InputIsParallel is false, which asks for all of them: set it to true, or give all columns"},
+			{third(own.Forward(zeros(torch.F16, 4, 8))), "RowParallelLinear own: input f16 [4 8] has all 8 columns, and Options.InputIsParallel is true, which asks for the rank's 2: set it to false, or give these"},
+			{third(parallel.Forward(zeros(torch.F16, 4, 8))), "RowParallelLinear own: input f16 [4 8] has all 8 columns, and Options.InputIsParallel is true, which asks for the rank's 2: give these, since SequenceParallel needs InputIsParallel"},
+			{third(down.Forward(zeros(torch.F16, 3, 4))), "RowParallelLinear down: input f16 [3 4]: want [tokens 8] f16"},
+			{third(down.Forward(zeros(torch.F32, 3, 2))), "RowParallelLinear down: input f32 [3 2]: want [tokens 8] f16"},
+			{third(own.Forward(zeros(torch.F16))), "RowParallelLinear own: input f16 []: want [tokens 2] f16"},
+
+			{second(up.Backward(zeros(torch.F16, 3, 5), zeros(torch.F16, 3, 2))), "ColumnParallelLinear up: input f16 [3 5]: want [tokens 6] f16"},
+			{second(up.Backward(zeros(torch.F16, 3, 6), zeros(torch.F16, 3, 8))), "ColumnParallelLinear up: gradient f16 [3 8]: want that of the result, [3 2] f16"},
+			{second(up.Backward(zeros(torch.F16, 3, 6), zeros(torch.F32, 3, 2))), "ColumnParallelLinear up: gradient f32 [3 2]: want that of the result, [3 2] f16"},
+			{second(down.Backward(zeros(torch.F16, 3, 2), zeros(torch.F16, 3, 6))), "RowParallelLinear down: input f16 [3 2] has the rank's 2 of 8 columns, and Options.InputIsParallel is false, which asks for all of them: set it to true, or give all columns"},
+			{second(down.Backward(zeros(torch.F16, 3, 8), zeros(torch.F16, 4, 6))), "RowParallelLinear down: gradient f16 [4 6]: want that of the result, [3 6] f16"},
+			{second(parallel.Backward(zeros(torch.F16, 6, 2), zeros(torch.F16, 3, 6))), "RowParallelLinear own: 6 tokens do not divide by the tensor parallel world size 4: choose a multiple"},
+			{second(parallel.Backward(zeros(torch.F16, 8, 2), zeros(torch.F16, 8, 6))), "RowParallelLinear own: gradient f16 [8 6]: want that of the result, [2 6] f16"},
+			{column(6, 8, Options{GradDType: torch.F64}), "ColumnParallelLinear up: GradDType f64 of a layer of f16: gradients are of f16 or f32"},
+			{second(NewRMSNorm(ctx, "in", 8, 0, Options{GradDType: torch.F32})), "RMSNorm in: option GradDType is for layers that have a Backward: leave it out"},
 
 			{column(6, 8, Options{GatherOutput: true, SequenceParallel: true}), "ColumnParallelLinear up: GatherOutput with SequenceParallel: outside of the layers ranks have rows, not all columns: choose one"},
 			{column(6, 16, Options{GatherOutput: true, Gated: true}), "ColumnParallelLinear up: GatherOutput with Gated: the columns of the result are not in their order: choose one"},
@@ -109,6 +126,9 @@ func TestLayersBeforeInitialisation(t *testing.T) {
 			{"RowParallelLinear down", func() { NewRowParallelLinear(ctx, "down", 6, 8, Options{}) }},
 			{"RowParallelLinear down", func() { row.Forward(x) }},
 			{"VocabParallelEmbedding wte", func() { NewVocabParallelEmbedding(ctx, "wte", 8, 4, Options{}) }},
+			{"ColumnParallelLinear up", func() { column.Backward(x, x) }},
+			{"RowParallelLinear down", func() { row.Backward(x, x) }},
+			{"VocabParallelEmbedding wte", func() { embedding.Backward([]int{1}, x) }},
 			{"VocabParallelEmbedding wte", func() { embedding.Forward([]int{1}) }},
 			{"VocabParallelCrossEntropy", func() { VocabParallelCrossEntropy(ctx, x, []int{1, 2}, 0) }},
 		} {

@@ -45,15 +45,15 @@ func split(a axis) step {
 // gather puts the ranks' tensors together along an axis.
 func gather(a axis) step {
 	return func(p peers, x *torch.Tensor) (*torch.Tensor, error) {
-		shape := x.Shape()
-		list, err := p.empties(x, a, slices.Repeat([]int{shape[a]}, p.size))
+		extent := a.extent(x)
+		list, err := p.empties(x, a, slices.Repeat([]int{extent}, p.size))
 		if err != nil {
 			return nil, err
 		}
 		in := x
 		if !reflect.DeepEqual(x.Shards(), list[0].Shards()) { // a collective's tensors are laid out alike
 			var copied stack
-			if copied, err = p.cut(a, x, []int{shape[a]}); err == nil {
+			if copied, err = p.cut(a, x, []int{extent}); err == nil {
 				in = copied[0]
 			}
 		}

@@ -58,6 +58,9 @@ func newNorm(ctx *torch.Context, name string, hidden int, eps float64, o Options
 	if err := o.checkOther(); err != nil {
 		return n, fmt.Errorf("%s: %w", name, err)
 	}
+	if o.GradDType != 0 {
+		return n, fmt.Errorf("%s: option GradDType is for layers that have a Backward: leave it out", name)
+	}
 	if !(eps >= 0) || math.IsInf(eps, 0) {
 		return n, fmt.Errorf("%s: eps of %v: want a number, 0 or more", name, eps)
 	}
@@ -165,7 +168,7 @@ func (n *LayerNorm) Forward(x *torch.Tensor) (*torch.Tensor, error) {
 
 // forward makes the result, with partials of so many kinds.
 func (n *Norm) forward(x *torch.Tensor, kinds int, do func(r *rowwise, p *partials, y *torch.Tensor) error) (*torch.Tensor, error) {
-	if shape := x.Shape(); len(shape) != 2 || shape[1] != n.hidden || x.DType() != n.o.dtype() {
+	if shape := x.Shape(); len(shape) < 2 || colsOf(x) != n.hidden || x.DType() != n.o.dtype() {
 		return nil, fmt.Errorf("%s: input %v %v: want [tokens %d] %v", n.Name, x.DType(), shape, n.hidden, n.o.dtype())
 	}
 	y, err := n.ctx.EmptyLike(x)

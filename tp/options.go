@@ -13,6 +13,10 @@ import (
 type Options struct {
 	DType torch.DType // of the weight and the result; F16 if it is zero
 
+	// GradDType is the dtype of WeightGrad and BiasGrad: DType, as it is if it is zero, or
+	// F32, Megatron's main_grad with gradient_accumulation_fusion.
+	GradDType torch.DType
+
 	Bias        bool // the layer has one
 	SkipBiasAdd bool // Forward does not add it, and gives it back instead
 
@@ -24,7 +28,8 @@ type Options struct {
 	// together side by side, for SwiGLU.
 	Gated bool
 	// InputIsParallel, of a RowParallelLinear, says that each rank brings its own columns
-	// of the input, and not all of them.
+	// of the input, and not all of them. It is false unless set; Megatron Core's
+	// input_is_parallel has no default.
 	InputIsParallel bool
 	// SequenceParallel says that ranks have rows of their own outside of the layers: a
 	// ColumnParallelLinear gathers the rows of its input, a RowParallelLinear scatters
@@ -42,6 +47,8 @@ type Options struct {
 }
 
 func (o *Options) dtype() torch.DType { return cmp.Or(o.DType, torch.F16) }
+
+func (o *Options) gradDType() torch.DType { return cmp.Or(o.GradDType, o.dtype()) }
 
 // weight is where the weight lies.
 func (o *Options) weight() torch.DPPolicy {
@@ -61,8 +68,16 @@ func (o *Options) output() torch.DPPolicy {
 
 // check refuses what no layer can be made of.
 func (o *Options) check() error {
+	for _, p := range []torch.DPPolicy{o.weight(), o.output()} {
+		if p.SIP != torch.Replicate || p.NumSIPs != 0 {
+			return fmt.Errorf("placement %v: a layer lies on the device of its rank: leave SIP and NumSIPs out", p)
+		}
+	}
 	switch d := o.dtype(); d {
 	case torch.F16, torch.BF16, torch.F32, torch.F64:
+		if g := o.gradDType(); g != d && g != torch.F32 {
+			return fmt.Errorf("GradDType %v of a layer of %v: gradients are of %[2]v or f32", g, d)
+		}
 		return nil
 	default:
 		return fmt.Errorf("dtype %v: a layer is of f16, bf16, f32 or f64", d)

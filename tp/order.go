@@ -13,14 +13,14 @@ const defaultOrder = "tp-cp-ep-dp-pp"
 // sizes is the number of ranks along each dimension.
 type sizes map[string]int
 
-// ordered is the dimensions that an order names, followed by those it leaves out, of which
-// there is one rank each.
+// ordered returns the dimensions that an order names, in upper or lower case, followed by
+// those it leaves out, of which there is one rank each.
 func (s sizes) ordered(order string) ([]string, error) {
 	known := strings.Split(defaultOrder, "-")
 	if order == "" {
 		return known, nil
 	}
-	list := strings.Split(order, "-")
+	list := strings.Split(strings.ToLower(order), "-")
 	for i, d := range list {
 		if !slices.Contains(known, d) {
 			return nil, fmt.Errorf("order %q: there is no dimension %q: write some order of %s", order, d, defaultOrder)

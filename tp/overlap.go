@@ -63,7 +63,7 @@ func partsOf(ctx *torch.Context, o Options, out int) (list []part) {
 	return list
 }
 
-// overlapped is afterwards, piece by piece.
+// overlapped computes and reduces the product into y, piece by piece.
 func (l *RowParallelLinear) overlapped(s *state, x, y *torch.Tensor) error {
 	o := &overlap{l: l, y: y, plans: map[int][]*plan{}, copies: map[int][]*pass{}, column: map[int][]int{}}
 	for i, part := range partsOf(l.ctx, l.o, l.out) {
@@ -81,16 +81,19 @@ func (o *overlap) piece(s *state, x, w *torch.Tensor, cols interval) error {
 	if l.o.SequenceParallel {
 		n = s.tensorSize() + 1 // an addend for each, and the sum
 	}
-	made, err := l.empties(n, torch.Shape{o.y.Shape()[0], w.Shape()[1]}, gridOf(l.o.weight()))
-	if err != nil {
-		return err
+	var made stack
+	for range n {
+		x, err := l.empty(torch.Shape{rowsOf(o.y), colsOf(w)}, gridOf(l.o.weight()))
+		if err != nil {
+			return err
+		}
+		made, o.temporaries = append(made, x), append(o.temporaries, x)
 	}
-	o.temporaries = append(o.temporaries, made...)
 	sum, addends := made[n-1], made[:max(1, n-1)]
 	o.addends, o.sums = append(o.addends, addends), append(o.sums, sum)
-	work := boxes(ctx, l.o.weight(), x.Shape()[0], w.Shape()[1])
+	work := boxes(ctx, l.o.weight(), rowsOf(x), colsOf(w))
 	o.wide = max(o.wide, cols.n) // the first is the widest
-	p := product{x: stack{x}, w: w, y: addends, keep: o.keep, own: o.own, written: o.own != nil, wide: o.wide}
+	p := product{x: stack{x}.blocks().factor(), w: stack{w}.blocks().factor(), y: stack(addends).blocks(), keep: o.keep, own: o.own, written: o.own != nil, wide: o.wide}
 	if len(o.sums) == 1 {
 		if err := p.again(ctx, l.o.weight(), work, o.room()); err != nil {
 			return err
@@ -105,7 +108,7 @@ func (o *overlap) piece(s *state, x, w *torch.Tensor, cols interval) error {
 			o.column[b.col] = append(o.column[b.col], b.pe)
 		}
 	}
-	from, to := boxes(ctx, l.o.weight(), sum.Shape()[0], w.Shape()[1]), boxes(ctx, l.o.weight(), sum.Shape()[0], l.out)
+	from, to := boxes(ctx, l.o.weight(), rowsOf(sum), colsOf(w)), boxes(ctx, l.o.weight(), rowsOf(sum), l.out)
 	for i, b := range to {
 		o.copies[b.pe] = append(o.copies[b.pe], o.copy(sum, from[i], b, cols))
 	}

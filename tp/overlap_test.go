@@ -85,7 +85,7 @@ func (c *piecewise) run(t rapid.TB) {
 		torch.OK(l.Load(w, bias))
 		width := c.in / c.ranks
 		mine := torch.Must(ctx.FromSlice(cutOut(x, c.in, 0, rank*width, c.rows, width), torch.F32, torch.Shape{c.rows, width}, c.on))
-		p := product{x: stack{mine}, w: l.Weight[0]}
+		p := product{x: stack{mine}.blocks().factor(), w: stack(l.Weight[:1]).blocks().factor()}
 		torch.OK(p.again(ctx, *c.o.Weight, boxes(ctx, *c.o.Weight, c.rows, c.out), tcm(ctx)*3/4))
 		if p.keep {
 			c.kept++
@@ -115,5 +115,36 @@ func (c *piecewise) run(t rapid.TB) {
 	}
 	if n := used(ctx); n > 0 {
 		t.Errorf("%v are not freed", n)
+	}
+}
+
+// TestOverlapNeedsQueues: a layer that is reduced piece by piece is refused when it is made if
+// the algorithm of its group needs inboxes; auto and others are not.
+func TestOverlapNeedsQueues(t *testing.T) {
+	const refused = "RowParallelLinear down: Overlap: messages that overlap with a kernel go through queues: direct needs 4 ports, and pe.ipcq.max_ports is 3; " +
+		"use fewer ranks, or raise pe.ipcq.max_ports, or choose an algorithm for %s that needs no more: %s"
+	ctx := systemOf(t, 5, "pe.ipcq.max_ports=3", "sip.cube_mesh.w=2", "sip.cube_mesh.h=1", "cube.pe_layout.corners=2", "cube.pe_layout.pe_per_corner=1")
+	for algorithm, want := range map[string][2]string{
+		"direct": {fmt.Sprintf(refused, "all_reduce", "bidirectional_ring, center_root, dual_mesh, mesh, ring, torus, tree"),
+			fmt.Sprintf(refused, "reduce_scatter", "bidirectional_ring, dual_mesh, mesh, ring, torus")},
+		"ring": {}, "auto": {}, "chain": {}, // which does no all-reduce: the usual algorithm does
+	} {
+		err := ctx.Spawn(func(_ int, ctx *torch.Context) error {
+			torch.OK(ctx.Distributed().InitProcessGroup("ahbm", torch.Algorithm(algorithm)))
+			torch.OK(InitializeModelParallel(ctx, 5, 1, 1, 1, ""))
+			for i, sequence := range []bool{false, true} {
+				o := Options{InputIsParallel: true, SequenceParallel: sequence, Overlap: 2}
+				_, err := NewRowParallelLinear(ctx, "down", 10, 8, o)
+				if err == nil && want[i] != "" || err != nil && err.Error() != want[i] {
+					t.Errorf("%s, sequence parallel %v:\ngot  %v\nwant %s", algorithm, sequence, err, want[i])
+				}
+				o.Overlap = 1
+				torch.Must(NewRowParallelLinear(ctx, "down", 10, 8, o))
+			}
+			return nil
+		}, 5)
+		if err != nil {
+			t.Fatal(err)
+		}
 	}
 }

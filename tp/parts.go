@@ -8,7 +8,7 @@ import (
 	"github.com/kernbench/kernbench/torch"
 )
 
-// axis is a dimension of a matrix.
+// axis is a dimension of a tensor: the first or the last.
 type axis int
 
 const (
@@ -18,20 +18,33 @@ const (
 
 func (a axis) String() string { return [...]string{"first", "last"}[a] }
 
-// move is that of a box between places along an axis.
+// of returns which axis it is of a shape.
+func (a axis) of(shape torch.Shape) int {
+	if a == tokens {
+		return 0
+	}
+	return len(shape) - 1
+}
+
+// extent returns the extent of a tensor along the axis.
+func (a axis) extent(x *torch.Tensor) int { return x.Shape()[a.of(x.Shape())] }
+
+// move is that of a box of a shape between places along an axis. Tensors are seen as
+// matrices: a place along the first of three axes is as many rows as the second has.
 func (a axis) move(from *torch.Tensor, source int, to *torch.Tensor, target int, shape torch.Shape) move {
+	last := len(shape) - 1
 	at := func(x *torch.Tensor, place int) corner {
 		if a == tokens {
-			return corner{x, place, 0}
+			return corner{x, place * elems(shape[1:last]), 0}
 		}
 		return corner{x, 0, place}
 	}
-	return move{at(from, source), at(to, target), shape[0], shape[1]}
+	return move{at(from, source), at(to, target), elems(shape[:last]), shape[last]}
 }
 
 // even is the sizes of each rank's part of a tensor along an axis.
 func (p peers) even(a axis, x *torch.Tensor) ([]int, error) {
-	n := x.Shape()[a]
+	n := a.extent(x)
 	if n%p.size != 0 {
 		return nil, fmt.Errorf("the %v dimension of %v, %d, does not divide by the world size of %d", a, x.Shape(), n, p.size)
 	}
@@ -49,8 +62,8 @@ func (p peers) splits(a axis, x *torch.Tensor, in, out []int) (send, receive []i
 	for _, k := range in {
 		sum += k
 	}
-	if len(in) != p.size || len(out) != p.size || slices.Min(in) < 0 || slices.Min(out) < 0 || sum != x.Shape()[a] {
-		return nil, nil, fmt.Errorf("splits %v to send and %v to receive: give one for each of %d ranks, of which those to send add up to the %v dimension, %d", in, out, p.size, a, x.Shape()[a])
+	if len(in) != p.size || len(out) != p.size || slices.Min(in) < 0 || slices.Min(out) < 0 || sum != a.extent(x) {
+		return nil, nil, fmt.Errorf("splits %v to send and %v to receive: give one for each of %d ranks, of which those to send add up to the %v dimension, %d", in, out, p.size, a, a.extent(x))
 	}
 	return in, out, nil
 }
@@ -58,7 +71,7 @@ func (p peers) splits(a axis, x *torch.Tensor, in, out []int) (send, receive []i
 // empty is a tensor like x of another extent along an axis.
 func (p peers) empty(x *torch.Tensor, a axis, extent int) (*torch.Tensor, error) {
 	shape := x.Shape()
-	shape[a] = extent
+	shape[a.of(shape)] = extent
 	return p.ctx.Empty(x.DType(), shape, Spread)
 }
 
@@ -96,7 +109,7 @@ func (p peers) cut(a axis, x *torch.Tensor, extents []int) (stack, error) {
 func (p peers) join(a axis, list stack) (*torch.Tensor, error) {
 	extent := 0
 	for _, x := range list {
-		extent += x.Shape()[a]
+		extent += a.extent(x)
 	}
 	y, err := p.empty(list[0], a, extent)
 	if err != nil {
@@ -106,7 +119,7 @@ func (p peers) join(a axis, list stack) (*torch.Tensor, error) {
 	at := 0
 	for _, x := range list {
 		moves = append(moves, a.move(x, 0, y, at, x.Shape()))
-		at += x.Shape()[a]
+		at += a.extent(x)
 	}
 	return orFree(y, copyBoxes(p.ctx, p.who, moves))
 }

@@ -117,7 +117,7 @@ func elementwise(ctx *torch.Context, name string, out *torch.Tensor, f func(*tl.
 	var pes []int
 	using := []*torch.Tensor{out}
 	for _, s := range out.Shards() {
-		b := box{pe: ctx.PE(s.SIP, s.Cube, s.PE), row: s.Start[0], col: s.Start[1], rows: s.Extent[0], cols: s.Extent[1]}
+		b := boxOf(ctx, s)
 		if s.Copy > 0 || b.rows*b.cols == 0 {
 			continue
 		}

@@ -9,8 +9,9 @@ import (
 
 // plan is what a PE does of a product: blocks of the result, one after the other.
 type plan struct {
-	dtype  torch.DType
-	col    int // of the box
+	x, w   factor
+	dtype  torch.DType // of both
+	col    int         // of the box
 	blocks []block
 	keep   bool // tiles of x in TCM
 }
@@ -20,8 +21,9 @@ type plan struct {
 type block struct {
 	rows, cols int
 	terms      []term
-	bias       *torch.Piece
 	to         []torch.Piece // every copy of it
+	addend     *tl.Ptr       // the bias, one row, or what the block had before; nil if there is none
+	addendRows int
 }
 
 // term is a part of the sum: n columns of x by n rows of w.
@@ -50,36 +52,57 @@ func gridOf(weight torch.DPPolicy) torch.DPPolicy {
 }
 
 // boxes is what each PE makes of a result of so many rows and columns.
-func boxes(ctx *torch.Context, weight torch.DPPolicy, rows, cols int) (list []box) {
-	for _, s := range ctx.Layout(torch.Shape{rows, cols}, gridOf(weight)) {
-		list = append(list, box{
-			pe: ctx.PE(s.SIP, s.Cube, s.PE), cube: s.Cube, place: s.PE,
-			row: s.Start[0], col: s.Start[1], rows: s.Extent[0], cols: s.Extent[1],
-		})
+func boxes(ctx *torch.Context, weight torch.DPPolicy, rows, cols int) []box {
+	return layout(ctx, torch.Shape{rows, cols}, gridOf(weight))
+}
+
+// layout returns what each PE would have of a tensor seen as a matrix.
+func layout(ctx *torch.Context, shape torch.Shape, on torch.DPPolicy) (list []box) {
+	for _, s := range ctx.Layout(shape, on) {
+		list = append(list, boxOf(ctx, s))
 	}
 	return list
 }
 
+// boxOf returns what a shard has of its tensor seen as a matrix. Axes between the first and
+// the last are never cut.
+func boxOf(ctx *torch.Context, s torch.Shard) box {
+	last := len(s.Extent) - 1
+	between := elems(s.Extent[1:last])
+	return box{
+		pe: ctx.PE(s.SIP, s.Cube, s.PE), cube: s.Cube, place: s.PE,
+		row: s.Start[0] * between, col: s.Start[last], rows: s.Extent[0] * between, cols: s.Extent[last],
+	}
+}
+
 // plan is how a PE makes a box, with so many bytes of TCM.
 func (p *product) plan(ctx *torch.Context, b box, room int) *plan {
-	plan := &plan{col: b.col, dtype: p.w.DType(), keep: p.keep}
+	plan := &plan{x: p.x, w: p.w, col: b.col, dtype: p.dtype(), keep: p.keep}
 	if b.rows*b.cols == 0 {
 		return plan
 	}
-	k := p.x.cols()
-	x, w, to := p.x.pieces(b.row, 0, b.rows, k, b.pe), p.w.Pieces(0, b.col, k, b.cols, b.pe), p.y.copies(b.row, b.col, b.rows, b.cols)
-	var bias []torch.Piece
-	if p.bias != nil {
-		bias = p.bias.Pieces(0, b.col, 1, b.cols, b.pe)
+	_, _, k := p.extents()
+	w, to := p.w.pieces(0, b.col, k, b.cols, b.pe), p.y.copies(b.row, b.col, b.rows, b.cols)
+	var x, addend []torch.Piece
+	if p.x.blockMatrix != nil {
+		x = p.x.pieces(b.row, 0, b.rows, k, b.pe)
 	}
 	c := cuts{rows: []int{b.row, b.row + b.rows}, cols: []int{b.col, b.col + b.cols}, k: []int{0, k}}
+	if p.bias != nil {
+		addend = p.bias.Pieces(0, b.col, 1, b.cols, b.pe)
+	} else if p.add {
+		addend = p.y.pieces(b.row, b.col, b.rows, b.cols, b.pe)
+		for _, piece := range addend {
+			c.rows = append(c.rows, piece.Row)
+		}
+	}
 	for _, piece := range x {
 		c.rows, c.k = append(c.rows, piece.Row), append(c.k, piece.Col)
 	}
 	for _, piece := range w {
 		c.k, c.cols = append(c.k, piece.Row), append(c.cols, piece.Col)
 	}
-	for _, piece := range slices.Concat(to, bias) {
+	for _, piece := range slices.Concat(to, addend) {
 		c.cols = append(c.cols, piece.Col)
 	}
 	for _, piece := range to {
@@ -89,12 +112,13 @@ func (p *product) plan(ctx *torch.Context, b box, room int) *plan {
 	if p.own != nil {
 		own = p.own.Pieces(b.row, 0, b.rows, k, b.pe)
 	}
-	elem := p.w.DType().Size()
-	size := c.fit(p.wide, elem, room)
+	elem := p.dtype().Size()
+	tiles := [2]int{p.x.tiles(), p.w.tiles()}
+	size := c.fit(p.wide, tiles, elem, room)
 	if plan.keep {
-		size = c.fit(p.wide, elem, room-b.rows*k*elem)
+		size = c.fit(p.wide, tiles, elem, room-b.rows*k*elem)
 		if plan.keep = c.kept(size, elem) <= room/2; !plan.keep { // many small pieces take more than their bytes
-			size = c.fit(p.wide, elem, room)
+			size = c.fit(p.wide, tiles, elem, room)
 		}
 	}
 	spec := ctx.Topology().Spec()
@@ -104,9 +128,10 @@ func (p *product) plan(ctx *torch.Context, b box, room int) *plan {
 			made := block{rows: r.n, cols: n.n, to: at(to, r.from, n.from)}
 			for _, s := range ranges(c.k, size.k) {
 				t := term{n: s.n, w: at(w, s.from, n.from)[0].Ptr}
-				if written {
+				switch {
+				case written:
 					t.x = at(own, r.from, s.from)[0].Ptr
-				} else {
+				case x != nil:
 					t.x = at(x, r.from, s.from)[0].Ptr
 				}
 				if p.own != nil && !written {
@@ -117,7 +142,9 @@ func (p *product) plan(ctx *torch.Context, b box, room int) *plan {
 			written = p.own != nil
 			made.rotate(b.cube, spec.CubesPerSIP(), b.place, spec.PEsPerCube())
 			if p.bias != nil {
-				made.bias = &at(bias, 0, n.from)[0]
+				made.addend, made.addendRows = &at(addend, 0, n.from)[0].Ptr, 1
+			} else if p.add {
+				made.addend, made.addendRows = &at(addend, r.from, n.from)[0].Ptr, r.n
 			}
 			plan.blocks = append(plan.blocks, made)
 		}

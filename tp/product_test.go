@@ -16,7 +16,10 @@ import (
 var tiny = []string{"sip.cube_mesh.w=2", "sip.cube_mesh.h=1", "cube.pe_layout.corners=2", "cube.pe_layout.pe_per_corner=1", "pe.tcm.size=96 KiB", "pe.ipcq.buffer_kind=sram"}
 
 // paths is what products have done so far: each has to be seen.
-type paths struct{ keep, own, directly, rows, cols, terms, rotated, idle int }
+type paths struct {
+	keep, own, directly, rows, cols, terms, rotated, idle int
+	transposedX, transposedW, ones, adds                  int
+}
 
 // see notes what a product did, and forgets its own, which it has freed.
 func (n *paths) see(ctx *torch.Context, p *product, work []box) {
@@ -29,6 +32,11 @@ func (n *paths) see(ctx *torch.Context, p *product, work []box) {
 		n.directly++
 	}
 	p.own = nil
+	for seen, count := range map[*int]bool{&n.transposedX: p.x.transposed, &n.transposedW: p.w.transposed, &n.ones: p.x.blockMatrix == nil, &n.adds: p.add} {
+		if count {
+			*seen++
+		}
+	}
 	for _, b := range work {
 		blocks := p.plan(ctx, b, tcm(ctx)).blocks
 		if len(blocks) == 0 {
@@ -64,18 +72,18 @@ func TestProduct(t *testing.T) {
 		}
 		m, k, cols, weight := n("m", 1, 70), n("k", 1, 70), n("n", 1, 70), policy("weight")
 		if n("wide", 0, 3) == 0 { // so wide that a PE needs its rows of x several times
-			m, k, cols = n("rows", 1, 170), n("inner", 1, 110), cols+blockCols
+			m, k, cols = rapid.SampledFrom([]int{1, 37, 170}).Draw(t, "rows"), rapid.SampledFrom([]int{1, 53, 110}).Draw(t, "inner"), cols+blockCols
 			weight = rapid.SampledFrom([]torch.DPPolicy{{NumCubes: 1, NumPEs: 1}, {Cube: torch.RowWise, PE: torch.RowWise}, {PE: torch.RowWise, NumCubes: 1}, {PE: torch.ColumnWise, NumPEs: 1}}).Draw(t, "wide weight")
 		}
 		grid := weight
 		if n("elsewhere", 0, 3) == 0 && cols < blockCols {
 			grid = policy("grid")
 		}
-		stacked := func(name string, width int, values []float32) (s stack) {
-			for row := 0; row < m; {
-				rows := n(name+" rows", 1, m-row)
+		stacked := func(name string, height, width int, values []float32) (s stack) {
+			for row := 0; row < height; {
+				rows := n(name+" rows", 1, height-row)
 				if len(s) == 2 {
-					rows = m - row
+					rows = height - row
 				}
 				x := torch.Must(ctx.Empty(torch.F32, torch.Shape{rows, width}, policy(name)))
 				torch.OK(x.CopyFrom(values[row*width : (row+rows)*width]))
@@ -85,18 +93,34 @@ func TestProduct(t *testing.T) {
 			return s
 		}
 		x, w := whole(m*k, n("x", 1, 9)), whole(k*cols, n("w", 1, 9))
-		p := product{x: stacked("x", k, x), w: torch.Must(ctx.FromSlice(w, torch.F32, torch.Shape{k, cols}, weight))}
-		p.y = stacked("y", cols, slices.Repeat([]float32{0.5}, m*cols))
+		var p product
+		switch n("operand x", 0, 5) {
+		default:
+			p.x = stacked("x", m, k, x).blocks().factor()
+		case 0:
+			p.x = stacked("x", k, m, transposed(x, m, k)).blocks().transpose()
+		case 1:
+			m, x = 1, slices.Repeat([]float32{1}, k)
+		}
+		if n("operand w", 0, 2) == 0 {
+			p.w = stack{torch.Must(ctx.FromSlice(transposed(w, k, cols), torch.F32, torch.Shape{cols, k}, weight))}.blocks().transpose()
+		} else {
+			p.w = stack{torch.Must(ctx.FromSlice(w, torch.F32, torch.Shape{k, cols}, weight))}.blocks().factor()
+		}
+		y := stacked("y", m, cols, slices.Repeat([]float32{0.5}, m*cols))
+		p.y = y.blocks()
 		var bias []float32
 		if rapid.Bool().Draw(t, "biased") {
 			bias = whole(cols, 4)
 			p.bias = torch.Must(ctx.FromSlice(bias, torch.F32, torch.Shape{cols}, policy("bias")))
+		} else if p.add = rapid.Bool().Draw(t, "adds"); p.add {
+			bias = slices.Repeat([]float32{0.5}, cols)
 		}
 		before := used(ctx)
 		torch.OK(p.launch(ctx, "product", grid))
 		seen.see(ctx, &p, boxes(ctx, grid, m, cols))
 		want, row := times(x, w, bias, m, k, cols), 0
-		for i, y := range p.y {
+		for i, y := range y {
 			rows := y.Shape()[0]
 			torch.OK(ctx.Check(fmt.Sprintf("rows from %d", row), y, want[row*cols:(row+rows)*cols]))
 			if wrong := ctx.Report.Checks[len(ctx.Report.Checks)-1].Wrong; wrong != "" {
@@ -109,9 +133,20 @@ func TestProduct(t *testing.T) {
 		}
 		torch.OK(stack(p.tensors()).free())
 	})
-	if min(seen.keep, seen.own, seen.directly, seen.rows, seen.cols, seen.terms, seen.rotated, seen.idle) == 0 {
+	if min(seen.keep, seen.own, seen.directly, seen.rows, seen.cols, seen.terms, seen.rotated, seen.idle, seen.transposedX, seen.transposedW, seen.ones, seen.adds) == 0 {
 		t.Errorf("products went %+v, want each at least once", seen)
 	}
+}
+
+// transposed returns the transpose of a matrix of so many rows and columns.
+func transposed(a []float32, rows, cols int) []float32 {
+	b := make([]float32, len(a))
+	for i := range rows {
+		for j := range cols {
+			b[j*rows+i] = a[i*cols+j]
+		}
+	}
+	return b
 }
 
 // Rows of x that are needed several times and do not fit in TCM are written to the PE's
@@ -123,7 +158,8 @@ func TestOwnRows(t *testing.T) {
 		return torch.Must(ctx.Empty(torch.F32, torch.Shape{rows, cols}, on))
 	}
 	const rows, k, cols = 256, 100, 2 * blockCols
-	p := product{x: stack{empty(rows, k, Spread)}, w: empty(k, cols, grid), y: stack{empty(rows, cols, grid)}}
+	blocks := func(rows, cols int, on torch.DPPolicy) blockMatrix { return stack{empty(rows, cols, on)}.blocks() }
+	p := product{x: blocks(rows, k, Spread).factor(), w: blocks(k, cols, grid).factor(), y: blocks(rows, cols, grid)}
 	work := boxes(ctx, grid, rows, cols)
 	torch.OK(p.again(ctx, grid, work, tcm(ctx)))
 	for _, b := range work {

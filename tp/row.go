@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/kernbench/kernbench/ccl"
 	"github.com/kernbench/kernbench/torch"
 )
 
@@ -34,6 +35,13 @@ func NewRowParallelLinear(ctx *torch.Context, name string, in, out int, o Option
 	if o.Overlap > 1 && s.tensorSize() > 1 {
 		if list := pieces(ctx, o, out); len(list) > 1 { // one piece, of a column on each PE, is all of it
 			columns = list
+			does := ccl.AllReduce
+			if o.SequenceParallel {
+				does = ccl.ReduceScatter
+			}
+			if err := ctx.Distributed().CheckMaking(does, s.tensor); err != nil {
+				return nil, fmt.Errorf("%s: Overlap: %w", who, err)
+			}
 		}
 	}
 	l, err := newLinear(ctx, who, o, mine, columns, count(0, out))
@@ -50,26 +58,24 @@ func NewRowParallelLinear(ctx *torch.Context, name string, in, out int, o Option
 // SkipBiasAdd, and nil otherwise.
 func (l *RowParallelLinear) Forward(x *torch.Tensor) (y, bias *torch.Tensor, err error) {
 	s := l.state()
-	cols := l.Weight[0].Shape()[0]
+	cols := l.InFeaturesPerPartition()
 	scatter := !l.o.InputIsParallel && s.tensorSize() > 1
 	if scatter {
 		cols = l.in
 	}
-	if err := l.check(x, cols); err != nil {
+	if err := l.checkInput(x, cols); err != nil {
 		return nil, nil, err
 	}
-	rows := x.Shape()[0]
-	if l.o.SequenceParallel {
-		if rows, err = divide(l.Name, "tokens", rows, s.tensorSize()); err != nil {
-			return nil, nil, err
-		}
+	shape, err := l.resultShape(s, x)
+	if err != nil {
+		return nil, nil, err
 	}
 	if scatter {
 		if x, err = ScatterToTensorModelParallelRegion.Forward(l.ctx, x); err != nil {
 			return nil, nil, fmt.Errorf("%s: %w", l.Name, err)
 		}
 	}
-	y, err = l.reduced(s, x, rows)
+	y, err = l.reduced(s, x, shape)
 	if scatter {
 		err = errors.Join(err, x.Free())
 	}
@@ -79,50 +85,49 @@ func (l *RowParallelLinear) Forward(x *torch.Tensor) (y, bias *torch.Tensor, err
 	return y, l.skipped(), nil
 }
 
-// reduced is the sum of the ranks' products, of which the rank has so many rows.
-func (l *RowParallelLinear) reduced(s *state, x *torch.Tensor, rows int) (*torch.Tensor, error) {
-	y, err := l.ctx.Empty(l.o.dtype(), torch.Shape{rows, l.out}, l.o.output())
-	if err != nil {
-		return nil, err
+// checkInput refuses an input that does not have so many columns. One that has the columns
+// which the other value of InputIsParallel asks for gets an error that names the option.
+func (l *RowParallelLinear) checkInput(x *torch.Tensor, cols int) error {
+	err := l.check(x, cols)
+	shape, mine := x.Shape(), l.InFeaturesPerPartition()
+	if err == nil || len(shape) < 2 || x.DType() != l.o.dtype() || mine == l.in {
+		return err
 	}
-	run := l.afterwards
-	if len(l.Weight) > 1 {
-		run = l.overlapped
-	}
-	if err := run(s, x, y); err != nil {
-		return nil, errors.Join(err, y.Free())
-	}
-	return y, nil
-}
-
-// afterwards computes all of the rank's addend and then reduces it into y.
-func (l *RowParallelLinear) afterwards(s *state, x, y *torch.Tensor) error {
-	err := addUp(l.ctx, s, y, l.o.SequenceParallel, func(addend stack) error { return l.times(x, addend) })
-	if b := l.added(); b != nil && err == nil {
-		err = addRow(l.ctx, l.Name+" bias", y, b)
+	switch last := shape[len(shape)-1]; {
+	case last == mine:
+		return fmt.Errorf("%s: input %v %v has the rank's %d of %d columns, and Options.InputIsParallel is false, which asks for all of them: set it to true, or give all columns", l.Name, x.DType(), shape, mine, l.in)
+	case last == l.in && l.o.SequenceParallel:
+		return fmt.Errorf("%s: input %v %v has all %d columns, and Options.InputIsParallel is true, which asks for the rank's %d: give these, since SequenceParallel needs InputIsParallel", l.Name, x.DType(), shape, l.in, mine)
+	case last == l.in:
+		return fmt.Errorf("%s: input %v %v has all %d columns, and Options.InputIsParallel is true, which asks for the rank's %d: set it to false, or give these", l.Name, x.DType(), shape, l.in, mine)
 	}
 	return err
 }
 
-// times makes the rank's addend. Where cubes have tokens of their own, those of a rank are
-// a few of many cubes: a product that was cut so would be one of few rows at a time.
-func (l *RowParallelLinear) times(x *torch.Tensor, addend stack) error {
-	to, grid := addend, gridOf(l.o.weight())
-	scattered := len(addend) > 1 && grid.Cube == torch.RowWise
-	if scattered {
-		whole, err := l.ctx.Empty(l.o.dtype(), torch.Shape{addend.rows(), l.out}, grid)
+// resultShape returns the shape of what the rank gets of the result for x.
+func (l *RowParallelLinear) resultShape(s *state, x *torch.Tensor) (shape torch.Shape, err error) {
+	shape = resized(x.Shape(), x.Shape()[0], l.out)
+	if l.o.SequenceParallel {
+		shape[0], err = divide(l.Name, "tokens", shape[0], s.tensorSize())
+	}
+	return shape, err
+}
+
+// reduced returns the sum of the ranks' products, of which the rank has a part of a shape,
+// with the bias.
+func (l *RowParallelLinear) reduced(s *state, x *torch.Tensor, shape torch.Shape) (*torch.Tensor, error) {
+	if len(l.Weight) > 1 {
+		y, err := l.empty(shape, l.o.output())
 		if err != nil {
-			return err
+			return nil, err
 		}
-		to = stack{whole}
+		return orFree(y, l.overlapped(s, x, y))
 	}
-	p := product{x: stack{x}, w: l.Weight[0], y: to}
-	err := p.launch(l.ctx, l.Name, l.o.weight())
-	if !scattered {
-		return err
+	y, err := l.sum(s, shape, l.o.output(), l.o.SequenceParallel, func(addend stack) error {
+		return l.multiply(l.Name, product{x: stack{x}.blocks().factor(), w: stack(l.Weight).blocks().factor()}, addend)
+	})
+	if b := l.added(); b != nil && err == nil {
+		err = addRow(l.ctx, l.Name+" bias", y, b)
 	}
-	if err == nil {
-		err = copyBoxes(l.ctx, l.Name+" tokens", to.restack(addend))
-	}
-	return errors.Join(err, to.free())
+	return orFree(y, err)
 }

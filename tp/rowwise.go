@@ -34,13 +34,11 @@ type share struct {
 
 func newRowwise(ctx *torch.Context, name string, x *torch.Tensor) *rowwise {
 	r := &rowwise{ctx: ctx, name: name, x: x, room: tcm(ctx) / tilesOfBand}
-	shards := slices.DeleteFunc(x.Shards(), func(s torch.Shard) bool { return s.Extent[0]*s.Extent[1] == 0 })
+	shards := slices.DeleteFunc(x.Shards(), func(s torch.Shard) bool { return elems(s.Extent) == 0 })
 	rows := func(a, b torch.Shard) int { return cmp.Or(a.Start[0]-b.Start[0], a.Copy-b.Copy) }
-	slices.SortFunc(shards, func(a, b torch.Shard) int { return cmp.Or(rows(a, b), a.Start[1]-b.Start[1]) })
+	slices.SortFunc(shards, func(a, b torch.Shard) int { return cmp.Or(rows(a, b), a.Start[len(a.Start)-1]-b.Start[len(b.Start)-1]) })
 	for i, s := range shards {
-		h := share{copy: s.Copy, index: i, first: i, box: box{
-			pe: ctx.PE(s.SIP, s.Cube, s.PE), row: s.Start[0], col: s.Start[1], rows: s.Extent[0], cols: s.Extent[1],
-		}}
+		h := share{copy: s.Copy, index: i, first: i, box: boxOf(ctx, s)}
 		if i > 0 && rows(s, shards[i-1]) == 0 {
 			h.first = r.shares[i-1].first
 		}

@@ -1,6 +1,8 @@
 package tp
 
 import (
+	"slices"
+
 	"github.com/kernbench/kernbench/torch"
 )
 
@@ -10,40 +12,40 @@ type stack []*torch.Tensor
 
 func (s stack) rows() (n int) {
 	for _, x := range s {
-		n += x.Shape()[0]
+		n += rowsOf(x)
 	}
 	return n
 }
 
-func (s stack) cols() int { return s[0].Shape()[1] }
+func (s stack) cols() int { return colsOf(s[0]) }
 
-// pieces is where a kernel on a PE reads a box.
-func (s stack) pieces(row, col, rows, cols, pe int) []torch.Piece {
-	return s.each(row, rows, func(x *torch.Tensor, row, rows int) []torch.Piece {
-		return x.Pieces(row, col, rows, cols, pe)
-	})
-}
-
-// copies is where a kernel writes a box.
-func (s stack) copies(row, col, rows, cols int) []torch.Piece {
-	return s.each(row, rows, func(x *torch.Tensor, row, rows int) []torch.Piece {
-		return x.Copies(row, col, rows, cols)
-	})
-}
-
-// each is the pieces of some rows, tensor by tensor.
-func (s stack) each(row, rows int, of func(x *torch.Tensor, row, rows int) []torch.Piece) (list []torch.Piece) {
+// blocks returns the stack as a block matrix.
+func (s stack) blocks() (m blockMatrix) {
 	top := 0
 	for _, x := range s {
-		height := x.Shape()[0]
-		from, to := max(row, top), min(row+rows, top+height)
-		if from < to {
-			for _, p := range of(x, from-top, to-from) {
-				p.Row += top
-				list = append(list, p)
-			}
-		}
-		top += height
+		m = append(m, submatrix{corner{x, 0, 0}, top, 0, rowsOf(x), colsOf(x)})
+		top += rowsOf(x)
 	}
-	return list
+	return m
+}
+
+// rowsOf returns the rows of a tensor seen as a matrix: s·b of [s, b, h].
+func rowsOf(x *torch.Tensor) int { return elems(x.Shape()[:len(x.Shape())-1]) }
+
+// colsOf returns the columns of a tensor seen as a matrix: h of [s, b, h].
+func colsOf(x *torch.Tensor) int { return x.Shape()[len(x.Shape())-1] }
+
+func elems(extents []int) int {
+	n := 1
+	for _, k := range extents {
+		n *= k
+	}
+	return n
+}
+
+// resized returns a shape with other extents of its first and its last axis.
+func resized(shape torch.Shape, first, last int) torch.Shape {
+	shape = slices.Clone(shape)
+	shape[0], shape[len(shape)-1] = first, last
+	return shape
 }

@@ -25,7 +25,8 @@ type membership struct {
 // InitializeModelParallel divides the world into groups: each worker of Spawn calls it,
 // with the same arguments, after InitProcessGroup. The sizes are the ranks of a group of
 // each kind, 0 for 1, and what is left of the world is data parallel. The order says along
-// which dimension ranks count first, and is "tp-cp-ep-dp-pp" if it is empty. Experts have
+// which dimension ranks count first, in upper or lower case, and is "tp-cp-ep-dp-pp" if it
+// is empty. Experts have
 // the tensor parallel size of the other layers and no context parallelism, so that their
 // data parallel size may be another. The options are for all groups.
 func InitializeModelParallel(ctx *torch.Context, tensor, pipeline, context, expert int, order string, opts ...torch.GroupOption) error {

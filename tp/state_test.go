@@ -14,7 +14,7 @@ func TestGettersOnEveryRank(t *testing.T) {
 	ctx := systemOf(t, world, "sip.cube_mesh.w=1", "sip.cube_mesh.h=1", "cube.pe_layout.corners=1", "cube.pe_layout.pe_per_corner=1")
 	err := ctx.Spawn(func(rank int, ctx *torch.Context) error {
 		torch.OK(ctx.Distributed().InitProcessGroup("ahbm"))
-		torch.OK(InitializeModelParallel(ctx, 2, 4, 1, 1, "tp-dp-pp", torch.Algorithm("ring")))
+		torch.OK(InitializeModelParallel(ctx, 2, 4, 1, 1, "TP-dp-Pp", torch.Algorithm("ring")))
 		tensor, data, stage := rank%2, rank/2%3, rank/6
 		for _, c := range []struct {
 			name      string

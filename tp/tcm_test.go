@@ -17,13 +17,18 @@ func TestTightTCM(t *testing.T) {
 	} {
 		ctx := systemOf(t, 1, tiny...)
 		x, w := whole(c.m*c.k, 3), whole(c.k*c.n, 5)
-		p := product{
-			x: stack{torch.Must(ctx.FromSlice(x, torch.F32, torch.Shape{c.m, c.k}, alone))},
-			w: torch.Must(ctx.FromSlice(w, torch.F32, torch.Shape{c.k, c.n}, alone)),
-			y: stack{torch.Must(ctx.Empty(torch.F32, torch.Shape{c.m, c.n}, alone))},
+		blocks := func(values []float32, rows, cols int) blockMatrix {
+			return stack{torch.Must(ctx.FromSlice(values, torch.F32, torch.Shape{rows, cols}, alone))}.blocks()
 		}
-		torch.OK(p.launch(ctx, "product", alone))
-		torch.OK(ctx.Check(fmt.Sprintf("%+v", c), p.y[0], times(x, w, nil, c.m, c.k, c.n)))
+		for _, p := range []product{
+			{x: blocks(x, c.m, c.k).factor(), w: blocks(w, c.k, c.n).factor()},
+			{x: blocks(transposed(x, c.m, c.k), c.k, c.m).transpose(), w: blocks(transposed(w, c.k, c.n), c.n, c.k).transpose(), add: true},
+		} {
+			y := torch.Must(ctx.Zeros(torch.F32, torch.Shape{c.m, c.n}, alone))
+			p.y = stack{y}.blocks()
+			torch.OK(p.launch(ctx, "product", alone))
+			torch.OK(ctx.Check(fmt.Sprintf("%+v, transposed %t", c, p.x.transposed), y, times(x, w, nil, c.m, c.k, c.n)))
+		}
 		right(t, ctx)
 	}
 }

@@ -27,11 +27,36 @@ func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	err := run(ctx)
 	stop()
-	if err != nil {
+	var wrong *usageError
+	switch {
+	case errors.As(err, &wrong):
+		fmt.Fprintln(os.Stderr, "collbench:", err)
+		os.Exit(2)
+	case err != nil:
 		fmt.Fprintln(os.Stderr, "collbench:", err)
 		os.Exit(1)
 	}
 }
+
+// usageError is a flag that collbench can do nothing with.
+type usageError struct{ error }
+
+// oneOf splits the words of a flag, each of which has to be one of those known.
+func oneOf(flag, words string, known []string) ([]string, error) {
+	list := strings.Split(words, ",")
+	for _, word := range list {
+		if !slices.Contains(known, word) {
+			return nil, &usageError{fmt.Errorf("-%s: no %q between processes: there are %s", flag, word, strings.Join(known, ", "))}
+		}
+	}
+	return list, nil
+}
+
+// What is measured unless flags say otherwise, which is all there is.
+var (
+	allCollectives = []string{"all_reduce", "all_gather", "reduce_scatter", "all_to_all", "broadcast"}
+	allDTypes      = []string{"f32", "f16"}
+)
 
 // memcpy is what a copy of the buffer takes, when all ranks do it at once.
 const memcpy = "memcpy"
@@ -44,10 +69,19 @@ var sizes = []struct{ bytes, iterations int }{
 func run(ctx context.Context) error {
 	ranks := flag.Int("ranks", 2, "processes")
 	alternations := flag.Int("alternations", 10, "how often both are measured")
-	collectives := flag.String("collectives", "all_reduce,all_gather,reduce_scatter,all_to_all,broadcast", "what is measured")
-	dtypes := flag.String("dtypes", "f32,f16", "of which elements")
+	collectives := flag.String("collectives", strings.Join(allCollectives, ","), "what is measured; algorithms are those of package coll")
+	dtypes := flag.String("dtypes", strings.Join(allDTypes, ","), "of which elements")
 	check := flag.Bool("check", false, "fail if all_reduce of f32 between 2 ranks is slower than it has to be")
+	perRank := flag.Bool("per-rank", false, "also print the times of every rank")
 	flag.Parse()
+	types, err := oneOf("dtypes", *dtypes, allDTypes)
+	if err != nil {
+		return err
+	}
+	kinds, err := oneOf("collectives", *collectives, allCollectives)
+	if err != nil {
+		return err
+	}
 	folder, err := os.MkdirTemp("", "collbench")
 	if err != nil {
 		return err
@@ -60,8 +94,8 @@ func run(ctx context.Context) error {
 		return err
 	}
 	var short []string
-	for _, dtype := range strings.Split(*dtypes, ",") {
-		for _, collective := range strings.Split(*collectives, ",") {
+	for _, dtype := range types {
+		for _, collective := range kinds {
 			t := table{collective: collective, dtype: dtype, ranks: *ranks}
 			for range *alternations {
 				if err := t.measure(ctx, other); err != nil {
@@ -69,6 +103,9 @@ func run(ctx context.Context) error {
 				}
 			}
 			t.print()
+			if *perRank {
+				t.printRanks()
+			}
 			if *check && *ranks == 2 && collective == "all_reduce" && dtype == "f32" && other != nil {
 				short = append(short, t.check()...)
 			}
@@ -88,7 +125,10 @@ type table struct {
 }
 
 // round is one alternation: microseconds by case, and of MPI by the private one.
-type round struct{ ours, mpi, tuned map[Case]float64 }
+type round struct {
+	ours, mpi, tuned map[Case]float64
+	ranks            map[Case][]float64 // of ours, by rank
+}
 
 func (t *table) cases() (list []Case) {
 	for _, s := range sizes {
@@ -102,13 +142,13 @@ func (t *table) cases() (list []Case) {
 }
 
 func (t *table) measure(ctx context.Context, other *mpi) error {
-	r := round{ours: map[Case]float64{}}
+	r := round{ours: map[Case]float64{}, ranks: map[Case][]float64{}}
 	list, err := ours(ctx, t.ranks, t.cases())
 	if err != nil {
 		return err
 	}
 	for _, m := range list {
-		r.ours[m.Case] = m.Micros
+		r.ours[m.Case], r.ranks[m.Case] = m.Micros, m.Ranks
 	}
 	if other != nil {
 		if r.mpi, err = other.measure(ctx, t.ranks, t.cases()); err != nil {
@@ -128,8 +168,7 @@ func (t *table) median(of func(round) float64) float64 {
 	for _, r := range t.rounds {
 		list = append(list, of(r))
 	}
-	slices.Sort(list)
-	return list[len(list)/2]
+	return median(list)
 }
 
 // print shows times in microseconds and how many times as fast as MPI that is.
@@ -149,6 +188,29 @@ func (t *table) print() {
 		fmt.Printf("%10.1f %10.1f %10.1f | %7.2fx %7.2fx %7.2fx %7.2fx\n",
 			t.median(func(r round) float64 { return r.mpi[private] }), t.median(func(r round) float64 { return r.tuned[private] }), time(copied),
 			t.ratio(private, private), t.ratio(window, private), t.tunedRatio(private, private), t.tunedRatio(window, private))
+	}
+}
+
+// printRanks shows our times in microseconds as each rank measured them.
+func (t *table) printRanks() {
+	fmt.Printf("\n# %s of %s by rank; times in us\n%10s %8s", t.collective, t.dtype, "bytes", "buffer")
+	for rank := range t.ranks {
+		fmt.Printf(" %10s", fmt.Sprint("rank ", rank))
+	}
+	fmt.Println()
+	for _, k := range t.cases() {
+		if k.Collective == memcpy {
+			continue
+		}
+		buffer := "private"
+		if k.Window {
+			buffer = "window"
+		}
+		fmt.Printf("%10d %8s", k.Bytes, buffer)
+		for rank := range t.ranks {
+			fmt.Printf(" %10.1f", t.median(func(r round) float64 { return r.ranks[k][rank] }))
+		}
+		fmt.Println()
 	}
 }
 

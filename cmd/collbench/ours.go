@@ -13,10 +13,12 @@ import (
 	"github.com/kernbench/kernbench/comm/launch"
 )
 
-// measurement is a case and how long it took.
+// measurement is a case and how long it took: medians over the iterations.
 type measurement struct {
 	Case
-	Micros float64
+	Micros float64   // of the slowest rank
+	Own    float64   // of the rank that measured it
+	Ranks  []float64 // Own of every rank
 }
 
 // Case is something to measure.
@@ -42,8 +44,16 @@ func ours(ctx context.Context, ranks int, cases []Case) ([]measurement, error) {
 	if err != nil {
 		return nil, err
 	}
-	var m []measurement
-	return m, json.Unmarshal(results[0], &m)
+	all := make([][]measurement, ranks)
+	for rank, text := range results {
+		if err := json.Unmarshal(text, &all[rank]); err != nil {
+			return nil, fmt.Errorf("what rank %d found: %w", rank, err)
+		}
+		for i := range all[0] {
+			all[0][i].Ranks = append(all[0][i].Ranks, all[rank][i].Own)
+		}
+	}
+	return all[0], nil
 }
 
 // measureAll is a rank.
@@ -58,22 +68,23 @@ func measureAll(_ context.Context, c *comm.Comm, arg []byte) ([]byte, error) {
 	}
 	var all []measurement
 	for _, k := range cases {
-		var micros float64
+		m := measurement{Case: k}
 		if k.DType == "f16" {
-			micros, err = measure[coll.F16](g, k)
+			m.Micros, m.Own, err = measure[coll.F16](g, k)
 		} else {
-			micros, err = measure[float32](g, k)
+			m.Micros, m.Own, err = measure[float32](g, k)
 		}
 		if err != nil {
 			return nil, fmt.Errorf("%s %s %d: %w", k.Collective, k.DType, k.Bytes, err)
 		}
-		all = append(all, measurement{k, micros})
+		all = append(all, m)
 	}
 	return json.Marshal(all)
 }
 
-// measure is the median over the iterations of the slowest rank's time, as in mpi/collectives.c.
-func measure[T float32 | coll.F16](g *coll.Group, k Case) (micros float64, err error) {
+// measure returns the medians over the iterations of the slowest rank's time, as in
+// mpi/collectives.c, and of this rank's own.
+func measure[T float32 | coll.F16](g *coll.Group, k Case) (slowest, own float64, err error) {
 	size := 4
 	if k.DType == "f16" {
 		size = 2
@@ -84,24 +95,24 @@ func measure[T float32 | coll.F16](g *coll.Group, k Case) (micros float64, err e
 	if k.Window {
 		w, err := g.Comm().AllocWindow(int64(2*k.Bytes), 0)
 		if err != nil {
-			return 0, err
+			return 0, 0, err
 		}
 		defer w.Close()
 		if src, err = coll.Slice[T](w, 0, count); err != nil {
-			return 0, err
+			return 0, 0, err
 		}
 		if dst, err = coll.Slice[T](w, int64(k.Bytes), count); err != nil {
-			return 0, err
+			return 0, 0, err
 		}
 	}
 	clear(dst)
-	var times []float64
+	var slow, mine []float64
 	for i := -2; i < k.Iterations; i++ {
 		for j := range src {
 			src[j] = T(1 + (i+j)&7)
 		}
 		if err := g.Barrier(); err != nil {
-			return 0, err
+			return 0, 0, err
 		}
 		from := time.Now()
 		switch k.Collective {
@@ -124,19 +135,25 @@ func measure[T float32 | coll.F16](g *coll.Group, k Case) (micros float64, err e
 		default:
 			err = fmt.Errorf("no collective %q", k.Collective)
 		}
-		slowest := []float64{float64(time.Since(from)) / 1e3}
+		took := float64(time.Since(from)) / 1e3
+		most := []float64{took}
 		if err == nil {
-			err = coll.AllReduce(g, slowest, slowest, coll.Max)
+			err = coll.AllReduce(g, most, most, coll.Max)
 		}
 		if err != nil {
-			return 0, err
+			return 0, 0, err
 		}
 		if i >= 0 {
-			times = append(times, slowest[0])
+			slow, mine = append(slow, most[0]), append(mine, took)
 		}
 	}
-	slices.Sort(times)
-	return times[len(times)/2], g.Barrier()
+	return median(slow), median(mine), g.Barrier()
+}
+
+// median returns the middle of a list, which it sorts.
+func median(list []float64) float64 {
+	slices.Sort(list)
+	return list[len(list)/2]
 }
 
 // cores binds each rank to a core of its own, as MPI does, if there are as many.

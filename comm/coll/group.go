@@ -3,6 +3,7 @@ package coll
 import (
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/kernbench/kernbench/comm"
 )
@@ -71,7 +72,7 @@ func New(c *comm.Comm, o Options) (*Group, error) {
 	}
 	g.slot = (g.slot + 63) / 64 * 64
 	if o.Algorithm > Direct {
-		return nil, fmt.Errorf("no algorithm %d", o.Algorithm)
+		return nil, fmt.Errorf("no algorithm %d: between real ranks there are %s", o.Algorithm, strings.Join(algorithmNames[:], ", "))
 	}
 	var err error
 	g.window, err = c.AllocWindow(int64(slots*g.slot), signalKinds*g.n)

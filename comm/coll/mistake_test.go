@@ -154,8 +154,8 @@ func TestNew(t *testing.T) {
 		t.Error(err)
 	}
 	for want, o := range map[string]coll.Options{
-		"slots of 127 bytes: 2 ranks need at least 128": {SlotBytes: 127},
-		"no algorithm 3": {Algorithm: 3},
+		"slots of 127 bytes: 2 ranks need at least 128":                               {SlotBytes: 127},
+		"no algorithm 3: between real ranks there are auto, direct_one_phase, direct": {Algorithm: 3},
 	} {
 		for rank, err := range group("inproc", 2, o, func(*coll.Group) error { return nil }) {
 			if err := commtest.Says(err, want); err != nil {

@@ -12,7 +12,6 @@ var thereAndBack = ccl.Register(&ccl.Algorithm{
 	Summary:     "along a line of all ranks, and back",
 	Collectives: []ccl.Collective{ccl.AllReduce},
 	Neighbors:   neighbors,
-	Inbox:       func(p *ccl.Plan) int { return p.Counts[0] },
 	Kernel:      kernel,
 	Cost:        cost,
 })
@@ -20,11 +19,7 @@ var thereAndBack = ccl.Register(&ccl.Algorithm{
 // neighbors is the rank before and the rank behind, as far as there are these.
 func neighbors(p *ccl.Plan, rank int) (list []ccl.Neighbor) {
 	if rank > 0 {
-		west := ccl.Neighbor{Port: tl.West, Rank: rank - 1, PeerPort: tl.East}
-		if rank-1 > 0 {
-			west.Inbox = 1 // in its list it has a neighbour in the west before this one
-		}
-		list = append(list, west)
+		list = append(list, ccl.Neighbor{Port: tl.West, Rank: rank - 1, PeerPort: tl.East})
 	}
 	if rank < p.Ranks-1 {
 		list = append(list, ccl.Neighbor{Port: tl.East, Rank: rank + 1, PeerPort: tl.West})
@@ -39,7 +34,7 @@ const mostAhead = 8
 func ahead(p *ccl.Plan) int { return min(mostAhead, p.Slots) }
 
 func kernel(t *tl.PE, a *ccl.Args) {
-	chunks := tl.CDiv(a.Counts[0], a.Chunk)
+	chunks := tl.CDiv(a.Count(0), a.Chunk)
 	lead := (a.Ranks - 1 - a.Rank) * ahead(a.Plan) // rounds before it takes something back
 	for round := range chunks + lead {
 		if round < chunks {
@@ -53,8 +48,8 @@ func kernel(t *tl.PE, a *ccl.Args) {
 
 // chunk is where chunk i begins, and how many elements it has.
 func chunk(a *ccl.Args, i, chunks int) (from, n int) {
-	from = i * a.Counts[0] / chunks
-	return from, (i+1)*a.Counts[0]/chunks - from
+	from = i * a.Count(0) / chunks
+	return from, (i+1)*a.Count(0)/chunks - from
 }
 
 // there adds the rank's elements to the sum of those before it, and sends that on. At the

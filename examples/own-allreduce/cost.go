@@ -9,11 +9,11 @@ import (
 // busiest link carries them, or as many as are sent ahead in the time that the slowest hop
 // takes there and back.
 func cost(p *ccl.Plan, n *ccl.Network) ccl.Time {
-	chunks := tl.CDiv(p.Counts[0], p.Chunk)
+	chunks := tl.CDiv(p.Count(0), p.Chunk)
 	if chunks == 0 {
 		return 0
 	}
-	bytes := int64(tl.CDiv(p.Counts[0], chunks) * p.DType.Size())
+	bytes := int64(tl.CDiv(p.Count(0), chunks) * p.DType.Size())
 	var first, slowest ccl.Time
 	for rank := range p.Ranks - 1 {
 		hop := n.Alpha(rank, rank+1, bytes) + n.Alpha(rank+1, rank, bytes)

@@ -10,7 +10,6 @@ var _ = ccl.Register(&ccl.Algorithm{
 	Summary:     "a sum is made on one lap of a ring, and handed out on another",
 	Collectives: []ccl.Collective{ccl.AllReduce},
 	Neighbors:   ring,
-	Inbox:       func(p *ccl.Plan) int { return 2 * p.Counts[0] },
 	Kernel:      twoLaps,
 })
 
@@ -20,13 +19,13 @@ func ring(p *ccl.Plan, rank int) []ccl.Neighbor {
 		return nil
 	}
 	return []ccl.Neighbor{
-		{Port: tl.East, Rank: (rank + 1) % p.Ranks, PeerPort: tl.West, Inbox: 1},
-		{Port: tl.West, Rank: (rank + p.Ranks - 1) % p.Ranks, PeerPort: tl.East, Inbox: 0},
+		{Port: tl.East, Rank: (rank + 1) % p.Ranks, PeerPort: tl.West},
+		{Port: tl.West, Rank: (rank + p.Ranks - 1) % p.Ranks, PeerPort: tl.East},
 	}
 }
 
 func twoLaps(t *tl.PE, a *ccl.Args) {
-	chunks := tl.CDiv(a.Counts[0], a.Chunk)
+	chunks := tl.CDiv(a.Count(0), a.Chunk)
 	for i := range chunks + a.Slots {
 		if i < chunks {
 			firstLap(t, a, i)
@@ -70,5 +69,5 @@ func secondLap(t *tl.PE, a *ccl.Args, i int) {
 // chunk is where chunk i begins, and its shape.
 func chunk(a *ccl.Args, i int) (from int, shape tl.Shape) {
 	from = i * a.Chunk
-	return from, tl.Shape{min(a.Chunk, a.Counts[0]-from)}
+	return from, tl.Shape{min(a.Chunk, a.Count(0)-from)}
 }

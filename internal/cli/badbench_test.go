@@ -178,3 +178,27 @@ func spin(t *tl.PE, _ tl.Ptr) {
 	for {
 	}
 }
+
+// registerNear adds an all-reduce that has queues alone, from each rank to each other.
+func registerNear() {
+	ccl.Register(&ccl.Algorithm{
+		Name: "near", Summary: "from each rank to each other", Collectives: []ccl.Collective{ccl.AllReduce},
+		Neighbors: func(p *ccl.Plan, rank int) (list []ccl.Neighbor) {
+			for k := 1; k < p.Ranks; k++ {
+				list = append(list, ccl.Neighbor{Port: tl.Numbered(k), Rank: (rank + k) % p.Ranks, PeerPort: tl.Numbered(p.Ranks - k)})
+			}
+			return list
+		},
+		Kernel: func(t *tl.PE, a *ccl.Args) {
+			shape := tl.Shape{a.Count(0)}
+			sum := t.Load(a.In(0), shape, a.DType)
+			for k := 1; k < a.Ranks; k++ {
+				t.Send(tl.Numbered(k), sum)
+			}
+			for k := 1; k < a.Ranks; k++ {
+				sum = a.Combine(sum, t.Recv(tl.Numbered(k), shape, a.DType))
+			}
+			t.Store(a.Out(0), sum)
+		},
+	})
+}

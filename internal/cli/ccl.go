@@ -62,7 +62,8 @@ column and what to write instead, and then ends with exit status 2.
 type collectives struct {
 	Version string      `json:"version"` // of kernbench
 	CCL     report.Used `json:"ccl"`
-	Entries []entry     `json:"entries"` // the defaults first, without a name
+	Default string      `json:"default,omitempty"` // the entry that the defaults name
+	Entries []entry     `json:"entries"`           // the defaults first, without a name
 }
 
 // entry is a way to do a collective. Zeros are as the topology has them, of chunks a
@@ -87,10 +88,13 @@ func cclShowCmd() *cobra.Command {
 		Short: "Print how collectives are done",
 		Long: `Show prints the entries of ccl.yaml with the defaults filled in; a dash is what the
 topology says, of root_cube the cube in the middle, of world_size all PEs. The first line
-says which configuration was used. --format yaml prints a complete file, which loads back.
+says which configuration was used. Where defaults.algorithm names an entry, the row
+(defaults: NAME) has the settings of that entry. --format yaml prints a complete file,
+which loads back.
 
---format json has version, ccl (source and hash) and entries, the defaults first and
-without a name, with the keys of the file; sizes are in bytes.`,
+--format json has version, ccl (source and hash), default (the entry that the defaults
+name, if they do) and entries, the defaults first and without a name, with the keys of
+the file; sizes are in bytes.`,
 		Example: `  kernbench ccl show
   kernbench ccl show --set ccl.defaults.buffer_kind=hbm --format yaml > ccl.yaml`,
 		Args: noArgs,
@@ -113,7 +117,7 @@ without a name, with the keys of the file; sizes are in bytes.`,
 			_, err := out.Write(c.YAML())
 			return err
 		}
-		all := collectives{Version: report.Version, CCL: usedCCL(c)}
+		all := collectives{Version: report.Version, CCL: usedCCL(c), Default: c.DefaultEntry()}
 		for _, name := range append([]string{""}, c.Names()...) {
 			s, err := c.Named(name)
 			if err != nil {
@@ -151,6 +155,9 @@ func (c *collectives) writeText(w io.Writer) error {
 		name := e.Name
 		if name == "" {
 			name = "(defaults)"
+			if c.Default != "" {
+				name = fmt.Sprintf("(defaults: %s)", c.Default)
+			}
 		}
 		row := []string{name, e.Algorithm, orDash(e.BufferKind), orDash(e.Backpressure)}
 		for _, n := range []int{e.NSlots, e.SlotSize, e.CreditBytes, e.ChunkBytes} {

@@ -38,6 +38,7 @@ var testCommands = map[string]func(){
 	"kernbench": kernbench,
 	"badbench": func() {
 		registerBad()
+		registerNear()
 		kernbench()
 	},
 	"forge": forge,

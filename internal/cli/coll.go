@@ -71,6 +71,11 @@ puts buffers where other ranks can reach them, private where they cannot, and ha
 copied. The columns %bound and bound are empty (-), and rows are printed when all have
 been measured. Flags of the simulated machine are refused.
 
+--per-rank also prints pe_exec, how long every rank took, in a table below: from the
+common start to the end of the rank's last PE. The longest of a row is its time. Of real
+ranks it is what the rank measured, averaged over the iterations; the time of a row is
+at least as long, since it averages the slowest rank of each iteration.
+
 Flags without effect on a collective are refused too: sizes, types and checks of a
 barrier, --op of those that reduce nothing, --root of those that have none.
 
@@ -80,11 +85,14 @@ collective, ranks, ranks_per, rows of the columns above (time_us, and bound_shar
 config, and of --algo all wins and left_out (algorithm, at how many sizes, reason)
 instead of avg_busbw. Of real ranks there is no ranks_per, and config has on, nranks,
 cores, buffer, iters and warmups. --format csv has the same columns, without bound_us and
-the sentence; best is empty without --algo all, and what is left out has no rows.`,
+the sentence; best is empty without --algo all, and what is left out has no rows. With
+--per-rank, rows of JSON have the list pe_exec_ns, by rank, and CSV has a row for each
+rank, with the columns rank and pe_exec_ns.`,
 		Example: `  kernbench coll all_reduce
   kernbench coll all_reduce -b 1K -e 16M -f 4 --topology ring6 --algo ring
   kernbench coll all_reduce --topology torus2x3 --partial --algo all -b 1K -e 64K -f 8
   kernbench coll all_reduce --topology ring6 -b 1M -e 1M --trace ring.json.gz
+  kernbench coll broadcast --topology ring6 -b 64K -e 64K --per-rank
   kernbench coll all_gather --ranks-per pe --world 8 -d all
   kernbench coll reduce_scatter -o all -d int32 --buffer hbm
   kernbench coll broadcast -r all -b 64K -e 64K --format json

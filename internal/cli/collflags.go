@@ -63,6 +63,7 @@ type collFlags struct {
 	algorithm                       *string
 	types                           dtypes
 	timeout                         *timeoutValue
+	perRank                         *bool
 
 	// Of simulated ranks.
 	world               int
@@ -90,11 +91,12 @@ func addCollFlags(cmd *cobra.Command) *collFlags {
 	flags.VarP((*wholeNumber)(&f.iters), "iters", "n", "iterations, whose times are averaged; of real ranks 20 unless given")
 	f.check = wordFlag(cmd, "check", "c", "compare the values of every rank", "1", []string{"0", "1"})
 	f.values = choiceFlag(cmd, "values", "what tensors hold", "integers", "reals")
+	f.perRank = flags.Bool("per-rank", false, "also print how long every rank took")
 	f.timeout = timeoutFlag(cmd)
 	f.algorithm = flags.String("algo", "", "`NAME` of the algorithm, auto, or all to compare them (default as ccl.yaml says; auto of real ranks)")
 	complete(cmd, "algo", append(ccl.Names(), collperf.Auto, collperf.AllAlgorithms), cobra.ShellCompDirectiveNoFileComp)
 	f.per = wordFlag(cmd, "ranks-per", "", "what a rank is (default sip if there are several)", "", []string{"pe", "sip"})
-	intFlag(cmd, &f.world, "world", 0, "`N` ranks, the first there are; 0 for all")
+	intFlag(cmd, &f.world, "world", 0, "`N` ranks, the first there are; 0 for all (default as ccl.yaml says where a rank is a PE)")
 	f.partial = flags.Bool("partial", false, "all_reduce of SIPs' tensors that have an addend on each cube")
 	f.buffer = wordFlag(cmd, "buffer", "", "memory of queue slots (default as ccl.yaml and the topology say); of real ranks private or window, where buffers are (default private)", "",
 		append(bufferWords(), realBuffers...))
@@ -112,7 +114,7 @@ func (f *collFlags) common(c ccl.Collective) (o collperf.Options, err error) {
 	o = collperf.Options{
 		Backend: collperf.Backend(*f.on), Collective: c, Algorithm: *f.algorithm,
 		Min: topology.Bytes(f.least), Max: topology.Bytes(f.most), StepFactor: f.factor, StepBytes: topology.Bytes(f.step),
-		Iters: f.iters, Timeout: time.Duration(*f.timeout), Values: collperf.Values(*f.values), NoCheck: *f.check == "0",
+		Iters: f.iters, Timeout: time.Duration(*f.timeout), Values: collperf.Values(*f.values), NoCheck: *f.check == "0", PerRank: *f.perRank,
 	}
 	flags := f.cmd.Flags()
 	switch {
@@ -139,6 +141,10 @@ func (f *collFlags) simulated(c ccl.Collective, g *topology.Graph, how *ccl.Conf
 		return o, err
 	}
 	o.Topology, o.CCL, o.World, o.Partial = g, how, f.world, *f.partial
+	defaults, err := how.Named("")
+	if err != nil {
+		return o, err
+	}
 	o.Buffer, o.Flit, o.Trace = topology.BufferKind(*f.buffer), *f.fidelity == "flit", *f.trace
 	o.NoCheck = o.NoCheck || *f.data == "off"
 	o.RanksPer = collperf.RanksPer(*f.per)
@@ -147,6 +153,9 @@ func (f *collFlags) simulated(c ccl.Collective, g *topology.Graph, how *ccl.Conf
 		if g.Spec().System.SIPs.Count > 1 || *f.partial {
 			o.RanksPer = collperf.PerSIP
 		}
+	}
+	if !f.cmd.Flags().Changed("world") && o.RanksPer == collperf.PerPE {
+		o.World = defaults.WorldSize
 	}
 	if o.Threads, err = f.threads(); err != nil {
 		return o, err

@@ -31,7 +31,7 @@ func TestMisplacedFlags(t *testing.T) {
 		"--on shm --buffer tcm":                 "--buffer tcm is for --on sim: with --on shm write one of private, window",
 		"--on shm --nranks 0":                   "--nranks 0: write 1 to 1024",
 		"--on shm -w -1":                        "--warmup-iters -1: write 0 to 1000000",
-		"--on shm --algo ring":                  `no algorithm "ring": of all_reduce between real ranks there are direct_one_phase, direct, auto, all`,
+		"--on shm --algo ring":                  `no algorithm "ring": of all_reduce between real ranks there are direct_one_phase, direct, auto, all; ring is a kernel for the queues of the simulated machine, --on sim`,
 		"--on shm -d u8":                        "there is no sum of u8 between real ranks: use sum, prod, min, max or avg of f16, bf16, f32, f64, i32 or i64",
 		"--on shm -n 0":                         "--iters 0: write 1 or more",
 		"--on shm --algo direct -b 16 -e 8":     "the smallest size, 16 bytes, is more than the largest, 8",

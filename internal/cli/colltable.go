@@ -54,6 +54,10 @@ const (
 	collHeader = "#%11s %12s %6s %6s %6s %11s %12s %12s %7s %18s %7s %8s\n"
 	collRow    = " %11d %12d %6s %6s %6d %11.3f %12.3f %12.3f %7s %18s %7s %8s%s\n"
 	collFooter = "# %-21s: %s\n"
+
+	// Of the table of ranks.
+	rankHeader = "#\n#%11s %6s %6s %6s %18s %6s %18s\n"
+	rankRow    = " %11d %6s %6s %6d %18s %6d %18s\n"
 )
 
 func collText(w io.Writer, o collperf.Options, ranks int) collPrinter {
@@ -96,6 +100,9 @@ func collText(w io.Writer, o collperf.Options, ranks int) collPrinter {
 			return err
 		},
 		foot: func(rows []collperf.Row, sum collperf.Summary) error {
+			if o.PerRank {
+				ranksTable(w, rows)
+			}
 			wrong := fmt.Sprintf("%d OK", sum.Wrong)
 			switch {
 			case sum.Wrong > 0:
@@ -122,6 +129,17 @@ func collText(w io.Writer, o collperf.Options, ranks int) collPrinter {
 			return err
 		},
 	}
+}
+
+// ranksTable prints a row for each rank of each measurement.
+func ranksTable(w io.Writer, rows []collperf.Row) {
+	fmt.Fprintf(w, rankHeader, "size(B)", "type", "redop", "root", "algorithm", "rank", "pe_exec(ns)")
+	for _, r := range rows {
+		for rank, t := range r.PEExec {
+			fmt.Fprintf(w, rankRow, r.Size, r.Type, r.RedOp, r.Root, r.Algorithm, rank, exactNS(t))
+		}
+	}
+	fmt.Fprintln(w, "#")
 }
 
 // winsText is at how many sizes each algorithm was best, without those that never were.
@@ -155,7 +173,11 @@ func collCSV(w io.Writer, o collperf.Options, _ int) collPrinter {
 	float := func(x float64) string { return strconv.FormatFloat(x, 'g', -1, 64) }
 	return collPrinter{
 		head: func() {
-			write("size", "count", "type", "redop", "root", "time_us", "algbw", "busbw", "wrong", "algorithm", "bound_share", "bound_kind", "best")
+			columns := []string{"size", "count", "type", "redop", "root", "time_us", "algbw", "busbw", "wrong", "algorithm", "bound_share", "bound_kind", "best"}
+			if o.PerRank {
+				columns = append(columns, "rank", "pe_exec_ns")
+			}
+			write(columns...)
 		},
 		row: func(r collperf.Row) error {
 			wrong, share, best := "", "", ""
@@ -168,8 +190,17 @@ func collCSV(w io.Writer, o collperf.Options, _ int) collPrinter {
 			if o.Algorithm == collperf.AllAlgorithms {
 				best = strconv.FormatBool(r.Best)
 			}
-			return write(strconv.FormatInt(r.Size, 10), strconv.Itoa(r.Count), r.Type, r.RedOp, strconv.Itoa(r.Root),
-				float(r.TimeUS), float(r.AlgBW), float(r.BusBW), wrong, r.Algorithm, share, r.BoundKind, best)
+			cells := []string{strconv.FormatInt(r.Size, 10), strconv.Itoa(r.Count), r.Type, r.RedOp, strconv.Itoa(r.Root),
+				float(r.TimeUS), float(r.AlgBW), float(r.BusBW), wrong, r.Algorithm, share, r.BoundKind, best}
+			if !o.PerRank {
+				return write(cells...)
+			}
+			for rank, t := range r.PEExec {
+				if err := write(append(cells[:len(cells):len(cells)], strconv.Itoa(rank), exactNS(t))...); err != nil {
+					return err
+				}
+			}
+			return nil
 		},
 		foot: func([]collperf.Row, collperf.Summary) error { return out.Error() },
 	}

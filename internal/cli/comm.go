@@ -48,12 +48,20 @@ With --rounds the kernel runs so many times in the same ranks, back to back, wit
 other inputs every time and random delays (--seed) in between, so that a kernel which
 does not wait where it should shows. kernbench run FILE.yaml does the same.
 
--d says which devices the ranks are, 0-3 or 0,2,5. On --backend sim they are SIPs of
-the system that -p names: a preset or a file; the presets default and alpha_beta
-are made as large as the ranks need. There --check race also looks for accesses of
-different PEs to the same bytes that nothing orders, and says no races if there are none.
-It takes rounds for ordered, which real ranks do not: those may be in different rounds. It
-sees the accesses of this run alone, and no Go variables that kernels share.
+-d says which devices the ranks are, 0-3 or 0,2,5, and so how many ranks there are;
+--nranks, if given, must agree. On --backend shm each rank is bound to the core with
+the number of its device if the process may use all of these cores. The output says
+which cores these are, or why ranks are not bound; goroutines are not.
+
+On --backend sim devices are SIPs of the system that -p names, a preset or a file. The
+presets default and alpha_beta are made as large as the ranks need. -p a2a3sim is
+another name of default, and -p a5sim of alpha_beta; both choose --backend sim. The
+presets have no numbers of those machines.
+
+With --backend sim, --check race also looks for accesses of different PEs to the same
+bytes that nothing orders, and says no races if there are none. It takes rounds for
+ordered, which real ranks do not: those may be in different rounds. It sees the
+accesses of this run alone, and no Go variables that kernels share.
 
 --runtime runs the scenario as a program of tasks instead: the one that its file names
 under tasks, else its kernel as the only task. Who builds the graph, who schedules it
@@ -68,15 +76,18 @@ span, and are exit status 1. A mistake in the scenario or a flag is 2, a rank th
 failed 3.
 
 --format json has one object: ok, scenario, backend, nranks, root (-1: none), rounds,
-devices, params, system (of sim), runtime, tasks_config and tasks (with --runtime),
-time_ns (in the kernels, of the slowest rank, with the random delays if there are
-several rounds), compared, wrong, spans (how many there are), mismatches (the first 100
-of these) and races (with --check race). With --runtime, time_ns is from when all ranks
+devices, binding (of shm and inproc with -d: cores by rank, empty if not bound, and the
+allowed ones), params, system (of sim), runtime, tasks_config and tasks (with
+--runtime), time_ns (in the kernels, of the slowest rank, with the random delays if
+there are several rounds), staging_ns (copying staged buffers into windows, if there
+are any), compared, wrong, spans (how many there are), mismatches (the first 100 of
+these) and races (with --check race). With --runtime, time_ns is from when all ranks
 have begun to when the last task has ended, all rounds together; on sim these are the
 makespans, with what the host builds before tasks run. tasks is of sim alone.`,
 		Example: `  kernbench comm run allreduce --set mode=ring --nranks 5
   kernbench comm run treduce --root 2 --rounds 100
   kernbench comm run ffn_tp --backend sim -p alpha_beta --format json
+  kernbench comm run my-scenario.yaml -p a2a3sim -d 0-1
   kernbench comm run allgather --backend sim --runtime tensormap_and_ringbuffer --gantt
   kernbench comm run broadcast --keep out`,
 		Args:              oneScenario,

@@ -167,7 +167,7 @@ func TestNoRaces(t *testing.T) {
 // TestRoots: a root is told of scenarios that have one, and --root refused by others.
 func TestRoots(t *testing.T) {
 	registerScenarios()
-	for _, name := range []string{"all_to_all", "allgather", "allreduce", "broadcast", "domain_rank_map", "dual_domain_overlap", "ep_dispatch_combine", "ffn_tp", "reduce_scatter", "treduce", "rooted_function"} {
+	for _, name := range []string{"all_to_all", "all_to_all_pairs", "allgather", "allreduce", "broadcast", "domain_rank_map", "dual_domain_overlap", "ep_dispatch_combine", "ffn_tp", "reduce_scatter", "treduce", "rooted_function"} {
 		root, text := -1, ""
 		switch name {
 		case "broadcast", "treduce":

@@ -16,7 +16,7 @@ import (
 // parameters, and is how to read them. Some of --set may be for tasks.
 func addScenarioFlags(cmd *cobra.Command, tasks *taskFlags) func(*runner.Options) error {
 	var nranks, root, rounds int
-	intFlag(cmd, &nranks, "nranks", 0, "how many ranks (default: the scenario's)")
+	intFlag(cmd, &nranks, "nranks", 0, "how many ranks (default: as many as -d has, else the scenario's)")
 	intFlag(cmd, &root, "root", 0, "the root, of scenarios that have one (default: the scenario's)")
 	intFlag(cmd, &rounds, "rounds", 1, "how often the kernel runs, with other inputs every time")
 	devices := cmd.Flags().StringP("devices", "d", "", "`LIST` of the ranks' devices, such as 0-3 or 0,2,5 (default: from 0 on)")
@@ -60,12 +60,18 @@ func addScenarioFlags(cmd *cobra.Command, tasks *taskFlags) func(*runner.Options
 // them.
 func addBackendFlags(cmd *cobra.Command) func(*runner.Options) error {
 	backend := choiceFlag(cmd, "backend", "what ranks are: processes, goroutines, or SIPs of a simulated machine", runner.Backends...)
-	preset := cmd.Flags().StringP("preset", "p", "", "`NAME` or file of the simulated system, of --backend sim (default: default)")
+	preset := cmd.Flags().StringP("preset", "p", "", "`NAME` or file of the simulated system, of --backend sim (default: default), or a2a3sim or a5sim")
 	check := choiceFlag(cmd, "check", "look for accesses that nothing orders, on --backend sim", "none", "race")
 	seed, timeout := seedValue(1), timeoutFlag(cmd)
 	cmd.Flags().Var(&seed, "seed", "`NUMBER` that the random delays of --rounds begin with")
 	return func(o *runner.Options) error {
-		o.Backend, o.Preset, o.Race = *backend, *preset, *check == "race"
+		o.Preset, o.Race = *preset, *check == "race"
+		if cmd.Flags().Changed("backend") {
+			o.Backend = *backend
+		}
+		if err := o.ResolvePlatform(); err != nil {
+			return err
+		}
 		o.Timeout = time.Duration(*timeout)
 		if cmd.Flags().Changed("seed") {
 			o.Seed = (*uint64)(&seed)

@@ -57,6 +57,7 @@ func (l *lines) add(name, format string, args ...any) {
 func executedText(dir string, r *runner.Result) string {
 	var b lines
 	fmt.Fprintf(&b, "%s has the outputs of %s; next: kernbench comm verify %[1]s\n", dir, r.Scenario)
+	bindingLine(r, b.add)
 	taskLines(r, b.add)
 	raceLines(r, b.add)
 	return b.String()
@@ -77,11 +78,15 @@ func runText(r *runner.Result) string {
 		ranks = fmt.Sprintf("%s of %s", counted(r.NRanks, "SIP"), r.System)
 	}
 	line("ranks", "%s%s, devices %s", ranks, rootText(r.Root), numberList(r.Devices))
+	bindingLine(r, line)
 	if r.Backend != "" {
 		line("backend", "%s", r.Backend)
 		delays := ""
 		if r.Rounds > 1 && r.Backend != runner.Sim {
 			delays = ", with random delays"
+		}
+		if r.Staging != nil {
+			line("staging", "%v into windows, %s", time.Duration(math.Round(*r.Staging)), counted(r.Rounds, "round"))
 		}
 		where := "in the kernel"
 		if r.Runtime != "" {
@@ -97,6 +102,23 @@ func runText(r *runner.Result) string {
 	line("values", "%d compared, %s", r.Compared, values)
 	raceLines(r, line)
 	return b.String()
+}
+
+// bindingLine says which cores ranks are bound to, if devices were named, or why to none.
+func bindingLine(r *runner.Result, line func(name, format string, args ...any)) {
+	if r.Binding == nil {
+		return
+	}
+	switch b := r.Binding; {
+	case r.Backend == runner.InProc:
+		line("cores", "not bound: ranks are goroutines of one process")
+	case len(b.Cores) > 0:
+		line("cores", "%s: each rank is bound to the core of its device", numberList(b.Cores))
+	case len(b.Allowed) > 0:
+		line("cores", "not bound: devices %s, and this process may use the cores %s", numberList(r.Devices), numberList(b.Allowed))
+	default:
+		line("cores", "not bound: the cores of this computer are not known")
+	}
 }
 
 // raceLines tells whether there are races, if they were looked for, and what was not.

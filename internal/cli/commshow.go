@@ -85,12 +85,20 @@ type shownScenario struct {
 
 // shownWindow is the memory that each rank, or each member of a domain, shares.
 type shownWindow struct {
-	Domain      string `json:"domain,omitempty"`
-	Ranks       []int  `json:"ranks"`
-	Bytes       int64  `json:"bytes"`
-	Signals     int    `json:"signals"`
-	SignalBanks int    `json:"signal_banks"` // each has all signals
-	SignalBytes int64  `json:"signal_bytes"` // from one to the next
+	Domain      string        `json:"domain,omitempty"`
+	Ranks       []int         `json:"ranks"`
+	Bytes       int64         `json:"bytes"`
+	Signals     int           `json:"signals"`
+	Matrices    []shownMatrix `json:"matrices,omitempty"` // the last of the signals
+	SignalBanks int           `json:"signal_banks"`       // each has all signals
+	SignalBytes int64         `json:"signal_bytes"`       // from one to the next
+}
+
+// shownMatrix is signals of a window, one for each rank that notifies.
+type shownMatrix struct {
+	Name    string `json:"name"`
+	First   int    `json:"first"`   // the signal that is for notices of rank 0
+	Signals int    `json:"signals"` // one for each rank
 }
 
 // shownBuffer is a buffer of each rank.
@@ -101,6 +109,7 @@ type shownBuffer struct {
 	Bytes  int64  `json:"bytes"`
 	Window int    `json:"window"` // which of windows; -1: the rank's own memory
 	Offset int64  `json:"offset"` // in the window
+	Staged bool   `json:"staged,omitempty"`
 	Domain string `json:"domain,omitempty"`
 }
 
@@ -116,9 +125,9 @@ of its own, in two banks that runs of the kernel use by turns.
 --source prints the file itself, to copy.
 
 --format json has scenario, summary, nranks, root, devices, params, kernel,
-context_version, windows (domain, ranks, bytes, signals, signal_banks,
-signal_bytes) and buffers
-(name, dtype, shape, bytes, window, offset, domain).`,
+tasks, context_version, windows (domain, ranks, bytes, signals, matrices (name, first,
+signals), signal_banks, signal_bytes) and buffers (name, dtype, shape, bytes, window,
+offset, staged, domain).`,
 		Example: `  kernbench comm show allreduce --nranks 8
   kernbench comm show allreduce --source > my-scenario.yaml`,
 		Args:              oneScenario,
@@ -189,10 +198,13 @@ func describeScenario(s *scenario.Scenario, plan *scenario.Plan) *shownScenario 
 		if w.Domain != nil {
 			m.Domain, m.Ranks = w.Domain.Name, w.Domain.Ranks
 		}
+		for _, x := range w.Matrices {
+			m.Matrices = append(m.Matrices, shownMatrix{x.Name, x.First, x.Ranks})
+		}
 		shown.Windows = append(shown.Windows, m)
 	}
 	for _, b := range plan.Buffers {
-		k := shownBuffer{Name: b.Name, DType: b.DType.String(), Shape: b.Shape, Bytes: b.Bytes(), Window: b.Window, Offset: b.Offset}
+		k := shownBuffer{Name: b.Name, DType: b.DType.String(), Shape: b.Shape, Bytes: b.Bytes(), Window: b.Window, Offset: b.Offset, Staged: b.Staged}
 		if b.Domain != nil {
 			k.Domain = b.Domain.Name
 		}
@@ -222,8 +234,19 @@ func (s *shownScenario) text() string {
 		fmt.Fprintf(&b, "\n%s, %d bytes\n", name, w.Bytes)
 		fmt.Fprintf(&b, "  %10s  %10s\n", "from", "to")
 		for bank := range w.SignalBanks {
-			if bytes := int64(w.Signals) * w.SignalBytes; bytes > 0 {
-				row(int64(bank)*bytes, int64(bank+1)*bytes, fmt.Sprintf("signals 0 to %d of bank %d, one every %d bytes", w.Signals-1, bank, w.SignalBytes))
+			signals := func(first, n int, what string) {
+				if n > 0 {
+					from := int64(bank*w.Signals+first) * w.SignalBytes
+					row(from, from+int64(n)*w.SignalBytes, fmt.Sprintf("signals %d to %d of bank %d, %s", first, first+n-1, bank, what))
+				}
+			}
+			every, others := fmt.Sprintf("one every %d bytes", w.SignalBytes), w.Signals
+			if len(w.Matrices) > 0 {
+				others = w.Matrices[0].First
+			}
+			signals(0, others, every)
+			for _, m := range w.Matrices {
+				signals(m.First, m.Signals, fmt.Sprintf("%s: matrix %s, by source rank", every, m.Name))
 			}
 		}
 		for _, k := range s.Buffers {
@@ -234,14 +257,18 @@ func (s *shownScenario) text() string {
 	}
 	own := false
 	for _, k := range s.Buffers {
-		if k.Window >= 0 {
+		if k.Window >= 0 && !k.Staged {
 			continue
 		}
 		if !own {
 			fmt.Fprintf(&b, "\nmemory of the rank's own\n")
 			own = true
 		}
-		fmt.Fprintf(&b, "  %10d bytes     %s %s %v\n", k.Bytes, k.Name, k.DType, k.Shape)
+		where := ""
+		if k.Staged {
+			where = ", copied into the window before each round"
+		}
+		fmt.Fprintf(&b, "  %10d bytes     %s %s %v%s\n", k.Bytes, k.Name, k.DType, k.Shape, where)
 	}
 	return b.String()
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/kernbench/kernbench/ccl"
 	"github.com/kernbench/kernbench/internal/config"
 	"github.com/kernbench/kernbench/internal/file"
 	"github.com/kernbench/kernbench/internal/host"
@@ -70,6 +71,7 @@ func status(ctx context.Context, err error) int {
 	var full *memory.OutOfMemory
 	is := func(target error) bool { return errors.Is(err, target) }
 	var short *host.MemoryError
+	var unfit *ccl.FitError
 	switch {
 	case err == nil:
 		return exitOK
@@ -83,7 +85,7 @@ func status(ctx context.Context, err error) int {
 		return exitFailed
 	case errors.As(err, &exit):
 		return exit.code
-	case errors.As(err, &full), errors.As(err, &short), ofName(err):
+	case errors.As(err, &full), errors.As(err, &short), errors.As(err, &unfit), ofName(err):
 		return exitUsage
 	}
 	return exitFailed

@@ -43,6 +43,10 @@ kernbench replay. --trace records what every engine and link does, for kernbench
 and Perfetto. A kernel that never ends is stopped by --limit, and by --stall if
 it does not even call the tile language.
 
+--per-rank prints a table of all launches and collectives, in the order of their ends: how
+long each ran on every rank, from its start to the end of the rank's last PE. The longest
+is crit_ns. Ranks of a collective are those of the world, others the PEs of the launch.
+
 Benches that write files, such as milestone-1h-ccl, write them to --out; with --resume
 they go on from the results that lie there.
 
@@ -51,11 +55,13 @@ races, for which the exit status is 1. A kernel that is misused, panics, waits f
 ever or never ends is exit status 3.
 
 --format json has one object: bench, ok, crit_ns, notes (if there are any), metrics,
-rows, artifacts (files written) and config.`,
+rows, artifacts (files written) and config; with --per-rank also launches, each with name,
+start_ns, crit_ns, ranks and pe_exec_ns, by rank.`,
 		Example: `  kernbench run hello_send
   kernbench run --bench matmul_composite --format json
   kernbench run pe2pe --data=off --topology torus2x3
   kernbench run ccl_allreduce --ranks-per sip --topology ring6
+  kernbench run ccl_allreduce --algorithm ring_allreduce_tcm --ranks-per sip --topology ring6 --per-rank
   kernbench run qkv_gemm --check=race --log qkv.oplog
   kernbench run qkv_gemm --trace qkv.json
   kernbench run transformer_block --shape llama-70b --tokens 512 --data=off
@@ -179,13 +185,14 @@ func addRunFlags(cmd *cobra.Command) func() (bench.Options, error) {
 	out := cmd.Flags().String("out", "", "`FOLDER` for the files of a bench that writes some, instead of its own")
 	resume := cmd.Flags().Bool("resume", false, "take over results that lie in the folder already; also MILESTONE_FAST=1")
 	strict := strictFlag(cmd)
+	perRank := cmd.Flags().Bool("per-rank", false, "also print how long every launch and collective ran on each rank")
 	limit := cmd.Flags().Duration("limit", 10*time.Second, "simulated `TIME` after which a run is given up")
 	stall := cmd.Flags().Duration("stall", 10*time.Second, "wall-clock `TIME` that a kernel may go on without calling the tile language")
 	return func() (o bench.Options, err error) {
 		o.Log = *log
 		o.Options = torch.Options{
 			NoData: *data == "off", Race: *check == "race", Flit: *fidelity == "flit", Stall: *stall,
-			Trace: *traces, Folder: *out, Resume: *resume, Strict: *strict,
+			Trace: *traces, PerRank: *perRank, Folder: *out, Resume: *resume, Strict: *strict,
 		}
 		if o.Threads, err = threads(); err != nil {
 			return o, err

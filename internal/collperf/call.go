@@ -21,20 +21,21 @@ type party struct {
 	ctx     *torch.Context
 	dist    *torch.Distributed
 	mine    []int // ranks, or holders of addends
-	on      []torch.Placement
+	on      []torch.TensorOption
 	tensors []*torch.Tensor // all, to be freed
 	finish  func()          // before results are read, if there is something to do
 }
 
 // outcome is what came of a collective.
 type outcome struct {
-	start, end sim.Time // on the PEs
-	outputs    [][]byte // by holder; nothing without values
+	start, end sim.Time   // on the PEs
+	ends       []sim.Time // the same, by rank
+	outputs    [][]byte   // by holder; nothing without values
 }
 
 // execute has the ranks do the collective.
 func (p *problem) execute(ctx *torch.Context, s ccl.Settings, per RanksPer) (*outcome, error) {
-	o := &outcome{start: sim.Never, outputs: make([][]byte, p.holders())}
+	o := &outcome{start: sim.Never, ends: make([]sim.Time, p.ranks), outputs: make([][]byte, p.holders())}
 	if per == PerSIP {
 		return o, ctx.Spawn(func(rank int, ctx *torch.Context) error {
 			a := &party{problem: p, ctx: ctx}
@@ -45,7 +46,7 @@ func (p *problem) execute(ctx *torch.Context, s ccl.Settings, per RanksPer) (*ou
 		}, p.ranks)
 	}
 	s.WorldSize = p.ranks
-	a := &party{problem: p, ctx: ctx, on: []torch.Placement{torch.On(ctx.AllPEs()[:p.ranks]...)}}
+	a := &party{problem: p, ctx: ctx, on: []torch.TensorOption{torch.On(ctx.AllPEs()[:p.ranks]...)}}
 	for rank := range p.ranks {
 		a.mine = append(a.mine, rank)
 	}
@@ -61,6 +62,9 @@ func (a *party) takePart(s ccl.Settings, o *outcome) error {
 		// The messages of a sendrecv are launches of their own.
 		last := a.ctx.Collective
 		o.start, o.end = min(o.start, last.Start), max(o.end, last.Start+last.Crit)
+		for i, rank := range last.Ranks {
+			o.ends[rank] = max(o.ends[rank], last.Start+last.Exec[i])
+		}
 	}
 	if a.finish != nil {
 		a.finish()

@@ -57,10 +57,13 @@ func (o *Options) launch(ctx context.Context, job string, t *tally) error {
 func (o *Options) realRow(p *problem, algorithm string, all [][]found, row int) Row {
 	var total time.Duration
 	wrong := 0
+	ranks := make([]sim.Time, len(all))
 	for i := range o.iters() {
 		var slowest time.Duration
 		for rank := range all {
-			slowest = max(slowest, all[rank][row].Times[i])
+			took := all[rank][row].Times[i]
+			slowest = max(slowest, took)
+			ranks[rank] += sim.Time(took) * sim.Nanosecond
 		}
 		total += slowest
 	}
@@ -69,6 +72,7 @@ func (o *Options) realRow(p *problem, algorithm string, all [][]found, row int) 
 	}
 	r := p.row(sim.Time(total) * sim.Nanosecond / sim.Time(o.iters()))
 	r.Algorithm = o.realName(algorithm, len(all), r.Size)
+	o.perRank(&r, ranks)
 	if o.checks() {
 		r.Wrong = &wrong
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/kernbench/kernbench/ccl"
 	"github.com/kernbench/kernbench/internal/memory"
 	"github.com/kernbench/kernbench/internal/pe"
 )
@@ -36,6 +37,7 @@ func leftOut(algorithm string, err error) *LeftOut {
 		slow *hopelessError
 		full *memory.OutOfMemory
 		over *pe.Overflow
+		fit  *ccl.FitError
 	)
 	switch {
 	case errors.As(err, &slow):
@@ -44,6 +46,8 @@ func leftOut(algorithm string, err error) *LeftOut {
 		l.Reason = fmt.Sprintf("does not fit: %v has %v free of %v, asked %v", full.Memory, full.Free, full.Size, full.Asked)
 	case errors.As(err, &over) && !over.Freed:
 		l.Reason = fmt.Sprintf("does not fit: TCM has %v free of %v, asked %v", over.Free, over.Size, over.Asked)
+	case errors.As(err, &fit):
+		l.Reason = "does not fit: " + fit.Reason
 	default:
 		return nil
 	}

@@ -22,6 +22,7 @@ func TestLeftOut(t *testing.T) {
 		{nil, nil},
 		{errors.New("other"), nil},
 		{&pe.Overflow{Freed: true}, nil},
+		{fmt.Errorf("InitProcessGroup: %w", &ccl.FitError{Algorithm: "ring", Reason: "needs 9 ports"}), &LeftOut{"ring", 1, 0, "does not fit: needs 9 ports"}},
 		{&hopelessError{31.2}, &LeftOut{"ring", 1, 31.2, "by its formula 31 times as long as the best"}},
 		{&pe.Overflow{Asked: 256, Size: 2 << 20}, &LeftOut{"ring", 1, 0, "does not fit: TCM has 0B free of 2MiB, asked 256B"}},
 		{&torch.SpawnError{Ranks: []torch.RankError{{Rank: 0, Err: &memory.OutOfMemory{Free: 1024, Size: 2048, Asked: 4096}}}},

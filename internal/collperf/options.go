@@ -30,6 +30,7 @@ type Options struct {
 	StepBytes  topology.Bytes // instead of StepFactor, if it is not 0
 
 	Iters   int    // times that are averaged; 0 is 1
+	PerRank bool   // rows have the times of every rank
 	NoCheck bool   // nothing is compared, and of Sim no values are computed
 	Values  Values // "" is Integers
 

@@ -21,7 +21,7 @@ func (a *party) partial() (x, host *torch.Tensor) {
 	for _, s := range x.Shards() {
 		pes = append(pes, a.ctx.PE(s.SIP, s.Cube, s.PE))
 	}
-	a.on = []torch.Placement{torch.On(pes...)}
+	a.on = []torch.TensorOption{torch.On(pes...)}
 	host = a.tensor(1, a.input)
 	a.copy(x, host)
 	return x, host

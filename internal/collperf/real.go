@@ -1,6 +1,7 @@
 package collperf
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -77,7 +78,12 @@ func (o *Options) validateReal() error {
 		if o.Window {
 			where = "in windows"
 		}
-		return fmt.Errorf("no algorithm %q: of %v %s there are %s", o.Algorithm, o.Collective, where, strings.Join(words, ", "))
+		text := fmt.Sprintf("no algorithm %q: of %v %s there are %s", o.Algorithm, o.Collective, where, strings.Join(words, ", "))
+		onReal := slices.ContainsFunc(collAlgorithms, func(a coll.Algorithm) bool { return a.String() == o.Algorithm })
+		if slices.Contains(ccl.Names(), o.Algorithm) && !onReal {
+			text += fmt.Sprintf("; %s is a kernel for the queues of the simulated machine, --on %s", o.Algorithm, Sim)
+		}
+		return errors.New(text)
 	}
 	if d := o.dtypes()[0]; len(o.series()) == 0 {
 		if !o.Collective.Reduces() {

@@ -25,6 +25,10 @@ type Row struct {
 	BoundKind  string   `json:"bound_kind"`     // cut, volume, latency or none
 	Bound      string   `json:"bound"`          // what sets the least possible time
 	Best       bool     `json:"best,omitempty"` // of several algorithms none was faster
+	// PEExec is how long each rank took, averaged over the iterations, if that is wanted:
+	// simulated ranks from the common start to the end of their last PE, real ones by
+	// their own clocks.
+	PEExec []sim.Time `json:"pe_exec_ns,omitempty"`
 }
 
 // SameCase reports whether another row is about the same, by another algorithm.

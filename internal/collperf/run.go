@@ -207,22 +207,38 @@ func (o *Options) measure(ctx context.Context, p *problem, algorithm string) (ro
 		}
 	}()
 	wrong, total, iters := 0, sim.Time(0), o.iters()
+	ranks := make([]sim.Time, p.ranks)
 	for range iters {
 		result, err := p.execute(c, settings, o.RanksPer)
 		if err != nil {
 			return row, err
 		}
 		total += result.end - result.start
+		for rank, end := range result.ends {
+			ranks[rank] += end - result.start
+		}
 		if o.checks() {
 			wrong += p.wrong(result.outputs)
 		}
 	}
 	row = p.row(total / sim.Time(iters))
 	row.Algorithm = c.Collective.Algorithm
+	o.perRank(&row, ranks)
 	if o.checks() {
 		row.Wrong = &wrong
 	}
 	return row, c.SaveTrace(trace.About{Version: report.Version, Program: o.Collective.String()})
+}
+
+// perRank gives a row the times of the ranks, which are sums over the iterations, if they
+// are wanted.
+func (o *Options) perRank(row *Row, sums []sim.Time) {
+	if !o.PerRank {
+		return
+	}
+	for _, sum := range sums {
+		row.PEExec = append(row.PEExec, sum/sim.Time(o.iters()))
+	}
 }
 
 // checks reports whether there are values to compare.

@@ -24,7 +24,7 @@ type machine struct {
 
 type cache struct {
 	Size  celsius `yaml:"size"`
-	Color color   `yaml:"color"`
+	Color color   `yaml:"color" aka:"paint"`
 }
 
 type (

@@ -113,7 +113,7 @@ func (d decoder) fields(v reflect.Value, f *field, path string) {
 		k := slices.IndexFunc(known, func(k Key) bool { return k.Name == g.key })
 		if k < 0 {
 			names := keyNames(known)
-			d.failKept(g.at, join(path, g.key), "unknown key; known here: %s%s", strings.Join(names, ", "), DidYouMean(g.key, names))
+			d.failKept(g.at, join(path, g.key), "unknown key; known here: %s%s", strings.Join(names, ", "), didYouMeanKey(g.key, known))
 			continue
 		}
 		d.value(v.FieldByIndex(known[k].Index), g, join(path, g.key), known[k].Tag)
@@ -128,6 +128,17 @@ func (d decoder) fields(v reflect.Value, f *field, path string) {
 			hint = "" // once is enough
 		}
 	}
+}
+
+// didYouMeanKey returns what DidYouMean returns for an unknown key. A key is also found by the
+// name in its aka tag.
+func didYouMeanKey(word string, known []Key) string {
+	for _, k := range known {
+		if aka := k.Tag.Get("aka"); aka == strings.ToLower(word) && aka != "" {
+			word = k.Name
+		}
+	}
+	return DidYouMean(word, keyNames(known))
 }
 
 // NamePattern is the names that a mapping of named values may use. They hold no

@@ -11,7 +11,8 @@
 // The struct is the grammar. A field's yaml tag names its key, and a key is
 // required unless the tag says omitempty. A whole-number field may carry
 // range:"1..64" or oneof:"1 2 4", and any field want:"a link such as a->b", what
-// messages tell the user to write. A map is a mapping whose keys are names that the
+// messages tell the user to write, and aka:"atol", a name that the key has elsewhere, for
+// which messages suggest the key. A map is a mapping whose keys are names that the
 // user chooses. Types that are written as one value with a syntax of their own, such
 // as quantities with units, are given as [Scalars].
 //

@@ -50,6 +50,10 @@ func TestDecodeMapErrors(t *testing.T) {
 			"zoo.yaml:2:3: rooms.a.color: missing: add one of red, green",
 			"zoo.yaml:2:17: rooms.a.colour: unknown key; known here: size, color; did you mean color?",
 		}},
+		{"rooms:\n  a: {size: 1C, Paint: red}", []string{
+			"zoo.yaml:2:3: rooms.a.color: missing: add one of red, green",
+			"zoo.yaml:2:17: rooms.a.Paint: unknown key; known here: size, color; did you mean color?",
+		}},
 		{"ages: {Rex: 1, a.b: 2, a__b: -1, ab_: 3, _ab: 4, 'é': 5, '': 6}", []string{
 			`zoo.yaml:1:8: ages.Rex: "Rex" is not a name: write lower-case words joined by _ or -, such as my_name_2`,
 			`zoo.yaml:1:16: ages.a.b: "a.b" is not a name`,

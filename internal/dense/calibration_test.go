@@ -65,6 +65,12 @@ func TestCalibration(t *testing.T) {
 		{"cross entropy", crossEntropy, f32, f16, 0.72, 1.5},
 		{"cross entropy", crossEntropy, f16, f16, 0.81, 2.2},
 		{"cross entropy", crossEntropy, f32, f32, 0.78, 2.4},
+		{"input gradient in 8 parts", inputGradient, f32, f16, 0.77, 2.7},
+		{"input gradient in 8 parts", inputGradient, f32, f32, 0.76, 3.2},
+		{"weight gradient", weightGradient, f32, bf16, 0.74, 1.7},
+		{"weight gradient", weightGradient, f32, f32, 0.76, 3.1},
+		{"bias gradient", biasGradient, f32, f16, 0.71, 1.7},
+		{"bias gradient", biasGradient, f32, f32, 0.68, 1.7},
 		{"4 layers", layers, f32, f16, 0.75, 2.9},
 		{"4 layers", layers, f32, bf16, 0.79, 3.0},
 		{"4 layers", layers, f32, f32, 0.71, 2.5},
@@ -172,6 +178,30 @@ func crossEntropy(r *rand.Rand, work, d numeric.DType) (*Matrix, tile) {
 		targets[i] = r.IntN(128)
 	}
 	return stored(CrossEntropy(x, targets, work), tileOf(x, d).to(work).crossEntropy(targets), work, d)
+}
+
+// linear returns the operands of the gradients of a layer, and what the machine has of them.
+func linear(r *rand.Rand, d numeric.DType) (x, w, dy *Matrix, tx, tw, tdy tile) {
+	x, w, dy = normal(r, 63, 48, 1, d), weights(r, 48, 96, d), normal(r, 63, 96, 1, d)
+	return x, w, dy, tileOf(x, d), tileOf(w, d), tileOf(dy, d)
+}
+
+func inputGradient(r *rand.Rand, _, d numeric.DType) (*Matrix, tile) {
+	x, w, dy, _, tw, tdy := linear(r, d)
+	dx, _, _ := LinearBackward(x, w, dy, 8, d)
+	return dx, tdy.matmul(tw.transpose(), 8, d)
+}
+
+func weightGradient(r *rand.Rand, _, d numeric.DType) (*Matrix, tile) {
+	x, w, dy, tx, _, tdy := linear(r, d)
+	_, dw, _ := LinearBackward(x, w, dy, 1, d)
+	return dw, tx.transpose().matmul(tdy, 1, d)
+}
+
+func biasGradient(r *rand.Rand, _, d numeric.DType) (*Matrix, tile) {
+	x, w, dy, _, _, tdy := linear(r, d)
+	_, _, dbias := LinearBackward(x, w, dy, 1, d)
+	return dbias, filled(newTile(1, dy.Rows, d), 1).matmul(tdy, 1, d)
 }
 
 // layers is a transformer: norm, attention and perceptron with residuals, four times.

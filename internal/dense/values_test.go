@@ -91,6 +91,10 @@ func TestVariances(t *testing.T) {
 		{"MatMul in 3 parts", MatMul(one, col, 3, f16), []float64{u32*2*(16+100+324) + u16*(16+100+324+14*14+32*32)}},
 		{"MatMul of errors", MatMul(erring, col, 1, f32), []float64{16 + 250 + 3600 + u32*(16+100+324+16+196+1024)}},
 		{"MatMul by errors", MatMul(col.Transpose(), erring.Transpose(), 1, f32), []float64{16 + 250 + 3600 + u32*(16+100+324+16+196+1024+1+10+100)}},
+		// Partial sums 4, 9, 15; nothing is added to the second row.
+		{"EmbeddingBackward in f32", EmbeddingBackward(col, []int{0, 0, 0}, 2, f32), []float64{u32 * (16 + 81 + 225), 0}},
+		{"EmbeddingBackward in f16", EmbeddingBackward(col, []int{0, 0, 0}, 1, f16), []float64{u32*(16+81+225) + u16*225}},
+		{"EmbeddingBackward of errors", EmbeddingBackward(erring.Transpose(), []int{0, 0, 0}, 1, f32), []float64{111 + u32*(1+9+36)}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			for i, w := range c.want {

@@ -45,8 +45,17 @@ func (s *scratch) composite(op *oplog.Op, from, to int) {
 
 // accumulate computes units from to to of a composite before its epilogue.
 func (s *scratch) accumulate(op *oplog.Op, acc []byte, from, to int) {
-	if op.Kind == oplog.Stream {
+	switch op.Kind {
+	case oplog.Stream:
 		s.elementwise(op.Math, mathType(op), acc, op.Shape, from, to, s.args[:len(op.Args)])
+		return
+	case oplog.ReducePeers:
+		size := op.Args[0].DType.Size()
+		copy(acc, s.args[0].data[from*size:to*size])
+		for i := range op.Args[1:] {
+			s.step = append(s.step[:0], source{}, s.args[i+1]) // the reduction so far is acc itself
+			s.elementwise(op.Math, op.Args[0].DType, acc, op.Shape, from, to, s.step)
+		}
 		return
 	}
 	d, size := op.Args[0].DType, op.Args[0].DType.Size()

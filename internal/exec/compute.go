@@ -78,7 +78,7 @@ func (s *scratch) compute(op *oplog.Op, from, to int) {
 		}
 	case oplog.Broadcast:
 		expand(s.dst, s.args[0].data, d.Size(), op.Args[0].Shape, op.Shape, 0)
-	case oplog.Gemm, oplog.Stream:
+	case oplog.Gemm, oplog.Stream, oplog.ReducePeers:
 		s.composite(op, from, to)
 	}
 }

@@ -50,7 +50,7 @@ func (e *Executor) read(op *oplog.Op) error {
 			return err
 		}
 		e.finish(op.ID, v)
-	case oplog.Gemm, oplog.Stream:
+	case oplog.Gemm, oplog.Stream, oplog.ReducePeers:
 		return e.readInputs(op)
 	default:
 		return e.fail(op.ID, "a %v reads no memory, but the log says that it did", op.Kind)
@@ -89,7 +89,7 @@ func (e *Executor) write(op *oplog.Op) error {
 			return err
 		}
 		e.used(from)
-	case oplog.Gemm, oplog.Stream, oplog.Recv:
+	case oplog.Gemm, oplog.Stream, oplog.ReducePeers, oplog.Recv:
 		if len(op.Mem) == 0 {
 			return nil
 		}

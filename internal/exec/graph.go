@@ -34,7 +34,7 @@ var hasValue = [math.MaxUint8 + 1]bool{
 	oplog.Load: true, oplog.Get: true, oplog.HostRead: true, oplog.Send: true, oplog.Recv: true,
 	oplog.Full: true, oplog.Arange: true, oplog.Math: true, oplog.Reduce: true, oplog.Softmax: true, oplog.Dot: true,
 	oplog.Cast: true, oplog.Trans: true, oplog.Reshape: true, oplog.Broadcast: true,
-	oplog.Gemm: true, oplog.Stream: true,
+	oplog.Gemm: true, oplog.Stream: true, oplog.ReducePeers: true,
 }
 
 // operands are those of an operation and of its epilogue.
@@ -93,7 +93,7 @@ func (e *Executor) hold(id oplog.ID) {
 	switch {
 	case op.Kind == oplog.Send: // until it is received
 		n.held = true
-	case op.Kind == oplog.Gemm, op.Kind == oplog.Stream, op.Kind == oplog.Recv && len(op.Mem) > 0:
+	case op.Kind.IsComposite(), op.Kind == oplog.Recv && len(op.Mem) > 0:
 		n.uses += int32(min(1, len(op.Mem))) // until it is written
 	case e.keep && hasValue[op.Kind]:
 		n.held = true
@@ -163,7 +163,7 @@ func readsMemory(op *oplog.Op) bool {
 	switch op.Kind {
 	case oplog.Load, oplog.Get, oplog.HostRead:
 		return true
-	case oplog.Send, oplog.Gemm, oplog.Stream:
+	case oplog.Send, oplog.Gemm, oplog.Stream, oplog.ReducePeers:
 		for o := range operands(op) {
 			if len(o.Mem) > 0 {
 				return true

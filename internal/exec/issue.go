@@ -56,7 +56,7 @@ func (o *order) op(op *oplog.Op) {
 		t.blocked = append(t.blocked, &task{id: op.ID, pe: op.PE, from: op.Args})
 	case oplog.Recv:
 		o.recv(t, op)
-	case oplog.Gemm, oplog.Stream:
+	case oplog.Gemm, oplog.Stream, oplog.ReducePeers:
 		o.composite(t, op)
 	}
 }

@@ -207,6 +207,32 @@ func TestMemory(t *testing.T) {
 			b.op(oplog.Op{Kind: oplog.Stream, Math: numeric.Ge, DType: u8, Shape: shape(4), Mem: at(256, 4), Args: []oplog.Operand{matrix(shape(4), at(0, 16)), num(2)}},
 				oplog.Read, oplog.Write)
 		}, u8, []float64{0, 0, 1, 1}},
+		{"reduce over peers", func(b *builder) { // row 0, row 2, row 1, in f32, to i32
+			b.op(oplog.Op{
+				Kind: oplog.ReducePeers, Math: numeric.Add, DType: i32, Shape: shape(3), Mem: at(256, 12),
+				Args:     []oplog.Operand{matrix(shape(3), at(4, 12)), matrix(shape(3), at(36, 12)), matrix(shape(3), at(20, 12))},
+				Epilogue: []oplog.Step{{Math: numeric.Mul, Args: []oplog.Operand{num(.5)}}},
+			}, oplog.Read, oplog.Write)
+		}, i32, []float64{7, 9, 10}},
+		{"reduce over one peer", func(b *builder) {
+			b.op(oplog.Op{Kind: oplog.ReducePeers, Math: numeric.Add, DType: f32, Shape: shape(2), Mem: at(256, 8), Args: []oplog.Operand{matrix(shape(2), at(12, 8))}},
+				oplog.Read, oplog.Write)
+		}, f32, []float64{3, 4}},
+		{"reduce over peers in order", func(b *builder) { // f16 rounds 2048 + 1 to even
+			b.host(512, f16, 2048, 1, 1)
+			one := func(i int64) oplog.Operand {
+				return oplog.Operand{Mem: at(512+2*i, 2), Shape: shape(1), DType: f16}
+			}
+			for i, order := range [][]int64{{0, 1, 2}, {1, 2, 0}} {
+				b.op(oplog.Op{Kind: oplog.ReducePeers, Math: numeric.Add, DType: f16, Shape: shape(1), Mem: at(256+2*int64(i), 2),
+					Args: []oplog.Operand{one(order[0]), one(order[1]), one(order[2])}}, oplog.Read, oplog.Write)
+			}
+		}, f16, []float64{2048, 2050}},
+		{"reduce nothing over peers", func(b *builder) {
+			b.host(256, f32, 5)
+			b.op(oplog.Op{Kind: oplog.ReducePeers, Math: numeric.Maximum, DType: f32, Shape: shape(0), Args: []oplog.Operand{matrix(shape(0), nil), matrix(shape(0), nil)}},
+				oplog.Read, oplog.Write)
+		}, f32, []float64{5}},
 		{"send a tile", func(b *builder) {
 			send := b.op(oplog.Op{Kind: oplog.Send, Args: []oplog.Operand{b.tile(f32, shape(2), 3, 4)}})
 			recv := b.op(oplog.Op{Kind: oplog.Recv, PE: 1, DType: f32, Shape: shape(1, 2), Args: []oplog.Operand{{From: send}}})

@@ -44,6 +44,15 @@ func (s *script) gemm(pe int32, from, to oplog.Access) oplog.ID {
 	return s.op(pe, oplog.Op{Kind: oplog.Gemm, Args: []oplog.Operand{{Mem: []oplog.Access{from}}}, Mem: []oplog.Access{to}})
 }
 
+// reduce reads regions of peers and writes another.
+func (s *script) reduce(pe int32, to oplog.Access, from ...oplog.Access) oplog.ID {
+	op := oplog.Op{Kind: oplog.ReducePeers, Mem: []oplog.Access{to}}
+	for _, a := range from {
+		op.Args = append(op.Args, oplog.Operand{Mem: []oplog.Access{a}})
+	}
+	return s.op(pe, op)
+}
+
 func bytesAt(addr, n int64) oplog.Access { return at(addr, n)[0] }
 
 // TestRaces: planted races are found, and order of every kind is seen. Operations
@@ -222,6 +231,19 @@ func TestRaces(t *testing.T) {
 			s.load(1, x)
 		}, pairs{{1, 5}}},
 		{"composite and others", func(s *script) { s.gemm(0, x, y); s.store(1, x); s.load(1, y) }, pairs{{1, 2}, {1, 3}}},
+		{"reduction over peers and a peer", func(s *script) { s.reduce(0, y, x, bytesAt(50, 8)); s.store(1, x); s.store(2, bytesAt(50, 8)) }, pairs{{1, 2}, {1, 3}}},
+		{"reduction over peers that told it, and are told", func(s *script) {
+			s.store(1, x)
+			s.after(0, oplog.WaitSignal, s.op(1, oplog.Op{Kind: oplog.Notify}))
+			s.after(0, oplog.Wait, s.reduce(0, y, x, bytesAt(50, 8)))
+			s.after(1, oplog.WaitSignal, s.op(0, oplog.Op{Kind: oplog.Notify}))
+			s.store(1, x)
+		}, nil},
+		{"reduction over peers that are told too early", func(s *script) {
+			s.reduce(0, y, x)
+			s.after(1, oplog.WaitSignal, s.op(0, oplog.Op{Kind: oplog.Notify}))
+			s.store(1, x)
+		}, pairs{{1, 4}}},
 		{"composite and its own PE", func(s *script) { s.gemm(0, x, y); s.load(0, y); s.store(0, x) }, nil},
 		{"composite that was not waited for", func(s *script) { s.gemm(0, x, y); s.after(1, oplog.Recv, s.send(0)); s.load(1, y) }, pairs{{1, 4}}},
 		{"composite that was waited for", func(s *script) {

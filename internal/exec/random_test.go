@@ -271,7 +271,13 @@ func (p *program) composite() {
 	d := p.dtype()
 	op := oplog.Op{Kind: oplog.Stream, Math: p.elementwise(d), DType: p.dtype(), Shape: p.shape()}
 	var acc numeric.DType
-	if p.IntN(2) == 0 {
+	if p.IntN(3) == 0 {
+		op.Kind, acc = oplog.ReducePeers, d
+		op.Math = pick(p, []numeric.Op{numeric.Add, numeric.Mul, numeric.Maximum, numeric.Minimum})
+		for range 1 + p.IntN(4) {
+			op.Args = append(op.Args, oplog.Operand{Mem: p.mem(op.Shape.Elems() * d.Size()), Shape: op.Shape, DType: d})
+		}
+	} else if p.IntN(2) == 0 {
 		m, k, n := p.dim(), p.dim(), p.dim()
 		op.Kind, op.Math, op.Shape, acc = oplog.Gemm, 0, shape(m, n), numeric.DotType(d)
 		op.Args = []oplog.Operand{p.matrix(d, m, k), p.matrix(d, k, n)}
@@ -372,7 +378,7 @@ func (p *program) happen() bool {
 func (p *program) exists(id oplog.ID) bool {
 	op := p.log.Op(id)
 	switch op.Kind {
-	case oplog.Load, oplog.Get, oplog.Gemm, oplog.Stream:
+	case oplog.Load, oplog.Get, oplog.Gemm, oplog.Stream, oplog.ReducePeers:
 		if !p.read[id] {
 			return false
 		}

@@ -216,6 +216,15 @@ func (r *reference) at(op *oplog.Op, at []int) []byte {
 	case oplog.Stream:
 		acc := mathDType(op)
 		return r.epilogue(op, op.Math.Result(acc), r.math(op, acc, at), at)
+	case oplog.ReducePeers:
+		of := op.Args[0].DType
+		acc := r.element(&op.Args[0], of, at)
+		for i := range op.Args[1:] {
+			next := make([]byte, len(acc))
+			numeric.Apply(op.Math, of, next, acc, r.element(&op.Args[i+1], of, at))
+			acc = next
+		}
+		return r.epilogue(op, of, acc, at)
 	}
 	return result
 }

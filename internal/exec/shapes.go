@@ -9,7 +9,7 @@ import (
 
 // checkShapes checks the number, shapes and dtypes of operands against the result.
 func checkShapes(op *oplog.Op) error {
-	if len(op.Epilogue) > 0 && op.Kind != oplog.Gemm && op.Kind != oplog.Stream {
+	if len(op.Epilogue) > 0 && !op.Kind.IsComposite() {
 		return fmt.Errorf("a %v has no epilogue", op.Kind)
 	}
 	want := 1
@@ -25,6 +25,8 @@ func checkShapes(op *oplog.Op) error {
 			return fmt.Errorf("%v is no elementwise operation", op.Math)
 		}
 		want = op.Math.Arity()
+	case oplog.ReducePeers:
+		want = max(1, len(op.Args))
 	}
 	if len(op.Args) != want {
 		return fmt.Errorf("it has %d operands, wants %d", len(op.Args), want)
@@ -34,6 +36,8 @@ func checkShapes(op *oplog.Op) error {
 		return nil
 	case oplog.Math:
 		return checkElementwise(op, op.DType)
+	case oplog.ReducePeers:
+		return checkComposite(op, checkPeers(op))
 	case oplog.Stream:
 		return checkComposite(op, checkElementwise(op, 0))
 	case oplog.Gemm:
@@ -114,6 +118,21 @@ func checkElementwise(op *oplog.Op, result numeric.DType) error {
 		}
 		if arg.DType != want || !broadcasts(arg.Shape, op.Shape) {
 			return fmt.Errorf("operand %d is %v %v, wants what broadcasts to %v %v", i, arg.Shape, arg.DType, op.Shape, want)
+		}
+	}
+	return nil
+}
+
+// checkPeers checks the operands of a reduction over peers: all have the shape of the
+// result.
+func checkPeers(op *oplog.Op) error {
+	d := op.Args[0].DType
+	if !op.Math.IsElementwise() || op.Math.IsComparison() || op.Math.Arity() != 2 || !numeric.Supports(op.Math, d) {
+		return fmt.Errorf("%v of %v is no reduction over peers", op.Math, d)
+	}
+	for i := range op.Args {
+		if arg := &op.Args[i]; isNumber(arg) || arg.DType != d || arg.Shape != op.Shape {
+			return fmt.Errorf("operand %d is %v %v, wants %v %v", i, arg.Shape, arg.DType, op.Shape, d)
 		}
 	}
 	return nil

@@ -119,7 +119,7 @@ func (e *Executor) checkOperand(op *oplog.Op, o *oplog.Operand) error {
 		return fmt.Errorf("an operand: %w", err)
 	}
 	if o.From == 0 {
-		if op.Kind != oplog.Send && op.Kind != oplog.Gemm && op.Kind != oplog.Stream {
+		if op.Kind != oplog.Send && !op.Kind.IsComposite() {
 			return errors.New("an operand is in memory: only composites and sends have such")
 		}
 		got, err := memBytes(o.Mem)
@@ -152,7 +152,7 @@ func (e *Executor) sent(op *oplog.Op) (int, error) {
 // isTile says which operations make tiles.
 func isTile(k oplog.Kind) bool {
 	switch k {
-	case oplog.Send, oplog.HostRead, oplog.Gemm, oplog.Stream:
+	case oplog.Send, oplog.HostRead, oplog.Gemm, oplog.Stream, oplog.ReducePeers:
 		return false
 	}
 	return hasValue[k]
@@ -161,7 +161,7 @@ func isTile(k oplog.Kind) bool {
 // checkMemory checks that an operation has as much memory as it writes or reads.
 func (e *Executor) checkMemory(op *oplog.Op) error {
 	switch op.Kind {
-	case oplog.Load, oplog.Store, oplog.Get, oplog.Put, oplog.Gemm, oplog.Stream:
+	case oplog.Load, oplog.Store, oplog.Get, oplog.Put, oplog.Gemm, oplog.Stream, oplog.ReducePeers:
 	case oplog.Recv:
 		if len(op.Mem) == 0 {
 			return nil

@@ -138,7 +138,7 @@ func divisible(op *oplog.Op) (units, least int) {
 	switch op.Kind {
 	case oplog.Dot, oplog.Gemm:
 		return int(op.Shape.Dim[0]), 32
-	case oplog.Math, oplog.Stream:
+	case oplog.Math, oplog.Stream, oplog.ReducePeers:
 		return op.Shape.Elems(), 4 * block
 	}
 	return 1, 1
@@ -151,6 +151,8 @@ func cost(op *oplog.Op) int {
 		return op.Shape.Elems() * (int(op.Args[0].Shape.Dim[1])/4 + 1 + len(op.Epilogue))
 	case oplog.Reduce:
 		return op.Args[0].Shape.Elems()
+	case oplog.ReducePeers:
+		return op.Shape.Elems() * (len(op.Args) + len(op.Epilogue))
 	case oplog.Softmax:
 		return op.Shape.Elems() * 32
 	}

@@ -47,6 +47,6 @@ func (r *Ring) CreditBy() sim.Mark {
 // deep tells how many fragments are visible and not taken, from an instant on.
 func (r *Ring) deep(at sim.Time) {
 	r.marks.counted = max(r.marks.counted, at)
-	_, port, _ := strings.Cut(r.To.Name, " ")
+	port := strings.Fields(r.To.Name)[1]
 	r.To.DMA.Trace.Depth(r.marks.counted, port, int(r.marks.seen-r.taken))
 }

@@ -30,7 +30,7 @@ func New(eng *sim.Engine) *Queues {
 
 // End is one end of a ring.
 type End struct {
-	Name string // of the PE and port: "sip0.cube0.pe1 east"
+	Name string // of the PE and port, in words: "sip0.cube0.pe1 east", "sip0.cube0.pe1 east (member 3)"
 	DMA  *pe.DMA
 	Proc *sim.Proc // the kernel there, while it runs
 	Any  bool      // it waits for a message, here or elsewhere

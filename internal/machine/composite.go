@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/kernbench/kernbench/internal/fabric"
 	"github.com/kernbench/kernbench/internal/memory"
 	"github.com/kernbench/kernbench/internal/numeric"
 	"github.com/kernbench/kernbench/internal/oplog"
@@ -14,6 +15,9 @@ import (
 // Composite starts a command that streams tiles from memory to memory.
 func (c *core) Composite(cmd *tl.Composite) (tl.Handle, error) {
 	if err := c.tick(); err != nil {
+		return tl.Handle{}, err
+	}
+	if err := c.toPeers(cmd.Args); err != nil {
 		return tl.Handle{}, err
 	}
 	b := builder{core: c}
@@ -38,6 +42,22 @@ func (c *core) Composite(cmd *tl.Composite) (tl.Handle, error) {
 	return h, nil
 }
 
+// toPeers moves operands that are at peers to where these have them.
+func (c *core) toPeers(args []tl.Arg) error {
+	for i := range args {
+		a := &args[i]
+		if !a.AtPeer {
+			continue
+		}
+		b := a.Value.Block()
+		if err := c.atPeer(&b, a.Peer); err != nil {
+			return err
+		}
+		a.Value.Ptr = &b.Ptr
+	}
+	return nil
+}
+
 // builder turns a composite into a plan.
 type builder struct {
 	core          *core
@@ -49,7 +69,7 @@ type builder struct {
 func (b *builder) plan(cmd *tl.Composite) (pe.Plan, error) {
 	c := b.core
 	out := tl.Value{Shape: cmd.Out.Shape, DType: cmd.Out.DType, InMem: true, Ptr: &cmd.Out.Ptr}
-	to, err := b.matrix(&out, memory.Write)
+	to, err := b.matrix(&out, memory.Write, fabric.Compute)
 	if err != nil {
 		return nil, err
 	}
@@ -75,15 +95,20 @@ func (b *builder) plan(cmd *tl.Composite) (pe.Plan, error) {
 	}
 	for i := range b.writes {
 		for j := range b.reads {
-			inPlace := cmd.Kind == oplog.Stream && b.writes[i] == b.reads[j]
+			inPlace := cmd.Kind != oplog.Gemm && b.writes[i] == b.reads[j]
 			if !inPlace && b.writes[i].Overlaps(&b.reads[j]) {
 				return nil, errors.New("the result overlaps an operand in memory, which is read tile by tile while it is written: give it memory of its own")
 			}
 		}
 	}
 	rows, cols := matrixSize(out.Shape)
-	if cmd.Kind == oplog.Stream {
-		return &pe.StreamPlan{Rows: rows, Cols: cols, Args: args, Out: to, Epilogue: epilogue, Costs: c.m.costs}, nil
+	stream := pe.StreamPlan{Rows: rows, Cols: cols, Chunk: pe.StreamChunk, Args: args, Out: to, Epilogue: epilogue, Costs: c.m.costs}
+	switch cmd.Kind {
+	case oplog.Stream:
+		return &stream, nil
+	case oplog.ReducePeers:
+		stream.Chunk = pe.ReduceChunk
+		return &pe.ReducePlan{StreamPlan: stream, Math: cmd.Math}, nil
 	}
 	_, k := matrixSize(cmd.Args[0].Value.Shape)
 	for i := range args {
@@ -117,7 +142,11 @@ func (b *builder) operand(a *tl.Arg, out *tl.Value) (pe.Matrix, error) {
 	m := pe.Matrix{ElemBytes: memory.Bytes(a.Value.DType.Size())}
 	if a.Value.InMem {
 		var err error
-		if m, err = b.matrix(&a.Value, memory.Read); err != nil {
+		class := fabric.Compute
+		if a.AtPeer {
+			class = fabric.Comm
+		}
+		if m, err = b.matrix(&a.Value, memory.Read, class); err != nil {
 			return m, err
 		}
 	} else {
@@ -130,11 +159,12 @@ func (b *builder) operand(a *tl.Arg, out *tl.Value) (pe.Matrix, error) {
 	return m, nil
 }
 
-// matrix is memory as an operand or the result of a plan.
-func (b *builder) matrix(v *tl.Value, op memory.Op) (pe.Matrix, error) {
+// matrix is memory as an operand or the result of a plan, whose transfers have a class.
+func (b *builder) matrix(v *tl.Value, op memory.Op, class fabric.Class) (pe.Matrix, error) {
 	c := b.core
 	rows, cols := matrixSize(v.Shape)
-	x := newBox(&tl.Block{Ptr: *v.Ptr, Shape: v.Shape, Valid: v.Shape, DType: v.DType})
+	at := v.Block()
+	x := newBox(&at)
 	stride := x.stride[oplog.MaxRank-2]
 	if v.Shape.Rank < 2 {
 		stride = memory.Bytes(cols) * x.elem
@@ -158,6 +188,7 @@ func (b *builder) matrix(v *tl.Value, op memory.Op) (pe.Matrix, error) {
 	}
 	var pieces []piece
 	return pe.Matrix{ElemBytes: x.elem, Requests: func(to []pe.Request, row, col, rows, cols int) []pe.Request {
+		first := len(to)
 		va := x.va + memory.VA(row)*memory.VA(stride) + memory.VA(col)*memory.VA(x.elem)
 		pieces, err = c.m.pieces(pieces[:0], va, int64(rows), memory.Bytes(cols)*x.elem, stride)
 		if err == nil {
@@ -165,6 +196,9 @@ func (b *builder) matrix(v *tl.Value, op memory.Op) (pe.Matrix, error) {
 		}
 		if err != nil {
 			panic(err) // the whole of it was found above
+		}
+		for i := range to[first:] {
+			to[first+i].Class = class
 		}
 		return to
 	}}, nil
@@ -193,7 +227,8 @@ func (b *builder) operands(list []tl.Arg, d numeric.DType) []oplog.Operand {
 		if list[i].IsScalar || !v.InMem {
 			continue
 		}
-		x := newBox(&tl.Block{Ptr: *v.Ptr, Shape: v.Shape, Valid: v.Shape, DType: v.DType})
+		at := v.Block()
+		x := newBox(&at)
 		whole, err := b.core.m.boxPieces(nil, &x)
 		if err != nil {
 			panic(err) // found before

@@ -6,42 +6,71 @@ import (
 
 	"github.com/kernbench/kernbench/internal/ipcq"
 	"github.com/kernbench/kernbench/internal/memory"
+	"github.com/kernbench/kernbench/internal/sim"
 	"github.com/kernbench/kernbench/tl"
 	"github.com/kernbench/kernbench/topology"
 )
 
-// connect builds the queues of the neighbour table.
-func (m *Machine) connect(r *Run) error {
-	limit := r.queues.MaxPorts
-	count := map[PEID]int{}
+// neighbors is the queues between the PEs of a launch, or between the members of a group
+// of workers.
+type neighbors struct {
+	machine *Machine
+	config  topology.IPCQ        // as the queues are built
+	core    func(id PEID) *core  // nil for a PE that is not among them
+	where   func(id PEID) string // follows the names of PE and port in messages
+	rings   []*ipcq.Ring
+	blocks  []block
+}
+
+// CheckNeighbors reports what is wrong with a neighbour table whose PEs have at most a
+// number of ports each. name returns what errors call a PE, or why the table must not name
+// that PE.
+func CheckNeighbors(table []Connection, most int, name func(id PEID) (fmt.Stringer, error)) error {
+	ports := map[PEID][]tl.Port{}
+	for _, l := range table {
+		for _, end := range [...]struct {
+			pe   PEID
+			port tl.Port
+		}{{l.A, l.APort}, {l.B, l.BPort}} {
+			at, err := name(end.pe)
+			if err != nil {
+				return err
+			}
+			if end.port < 0 {
+				return fmt.Errorf("the neighbour table gives %v the port %v, which is none", at, end.port)
+			}
+			if slices.Contains(ports[end.pe], end.port) {
+				return fmt.Errorf("the neighbour table gives %v the port %v twice", at, end.port)
+			}
+			if len(ports[end.pe]) == most {
+				return fmt.Errorf("the neighbour table gives %v more than %d ports: use Put and Notify instead, or raise pe.ipcq.max_ports", at, most)
+			}
+			ports[end.pe] = append(ports[end.pe], end.port)
+		}
+	}
+	return nil
+}
+
+// connect builds the queues of a neighbour table.
+func (n *neighbors) connect(table []Connection) error {
+	m := n.machine
+	err := CheckNeighbors(table, n.config.MaxPorts, func(id PEID) (fmt.Stringer, error) {
+		c := n.core(id)
+		if c == nil {
+			return nil, fmt.Errorf("the neighbour table names PE %d, which the launch does not run on", id)
+		}
+		return c.pe, nil
+	})
+	if err != nil {
+		return err
+	}
 	var buf []topology.LinkID
 	way := func(a, b *PE) (path []topology.LinkID, err error) { // as long as it is: there are very many
 		buf, err = m.route(buf[:0], a.Memory(topology.KindTCM), b.Memory(topology.KindTCM))
 		return slices.Clone(buf), err
 	}
-	for _, l := range r.Program.Links {
-		for _, end := range []struct {
-			pe   PEID
-			port tl.Port
-		}{{l.A, l.APort}, {l.B, l.BPort}} {
-			c := r.cores[end.pe]
-			if c == nil {
-				return fmt.Errorf("the neighbour table names PE %d, which the launch does not run on", end.pe)
-			}
-			if end.port < 0 {
-				return fmt.Errorf("the neighbour table gives %v the port %v, which is none", c.pe, end.port)
-			}
-			for int(end.port) >= len(c.ports) {
-				c.ports = append(c.ports, port{})
-			}
-			if c.ports[end.port].out != nil || l.A == l.B && l.APort == l.BPort {
-				return fmt.Errorf("the neighbour table gives %v the port %v twice", c.pe, end.port)
-			}
-			if count[end.pe]++; count[end.pe] > limit {
-				return fmt.Errorf("the neighbour table gives %v more than %d ports: use Put and Notify instead, or raise pe.ipcq.max_ports", c.pe, limit)
-			}
-		}
-		a, b := m.queueEnd(l.A, l.APort), m.queueEnd(l.B, l.BPort)
+	for _, l := range table {
+		a, b := n.end(l.A, l.APort), n.end(l.B, l.BPort)
 		there, err := way(a.pe, b.pe)
 		if err != nil {
 			return err
@@ -50,19 +79,37 @@ func (m *Machine) connect(r *Run) error {
 		if err != nil {
 			return err
 		}
-		ab, err := m.ring(r, &a, &b, there, back)
+		ab, err := n.ring(&a, &b, there, back)
 		if err != nil {
 			return err
 		}
-		ba, err := m.ring(r, &b, &a, back, there)
+		ba, err := n.ring(&b, &a, back, there)
 		if err != nil {
 			return err
 		}
 		m.Engine.Beat() // a large launch has very many
-		r.cores[l.A].ports[l.APort] = port{out: ab, in: ba}
-		r.cores[l.B].ports[l.BPort] = port{out: ba, in: ab}
+		n.core(l.A).join(l.APort, port{out: ab, in: ba})
+		n.core(l.B).join(l.BPort, port{out: ba, in: ab})
 	}
 	return nil
+}
+
+// join gives the core the queues of a port.
+func (c *core) join(at tl.Port, p port) {
+	for int(at) >= len(c.ports) {
+		c.ports = append(c.ports, port{})
+	}
+	c.ports[at] = p
+}
+
+// attach names the process that runs the kernel at this end of the core's queues, for
+// wake-ups and for reports of deadlocks.
+func (c *core) attach(proc *sim.Proc) {
+	for i := range c.ports {
+		if c.ports[i].out != nil {
+			c.ports[i].out.From.Proc, c.ports[i].in.To.Proc = proc, proc
+		}
+	}
 }
 
 // queueEnd is a port of a PE, with its name.
@@ -71,13 +118,14 @@ type queueEnd struct {
 	name string
 }
 
-func (m *Machine) queueEnd(id PEID, p tl.Port) queueEnd {
-	return queueEnd{m.PE(id), m.PE(id).String() + " " + p.String()}
+func (n *neighbors) end(id PEID, p tl.Port) queueEnd {
+	pe := n.machine.PE(id)
+	return queueEnd{pe, pe.String() + " " + p.String() + n.where(id)}
 }
 
 // ring builds the queue from a port to another, given the ways between their TCMs.
-func (m *Machine) ring(r *Run, from, to *queueEnd, there, back []topology.LinkID) (*ipcq.Ring, error) {
-	q, kind, b := &r.queues, r.queues.BufferKind, to.pe
+func (n *neighbors) ring(from, to *queueEnd, there, back []topology.LinkID) (*ipcq.Ring, error) {
+	m, q, kind, b := n.machine, &n.config, n.config.BufferKind, to.pe
 	cfg := ipcq.Config{Slots: q.NSlots, SlotSize: q.SlotSize, Memory: b.Memory(bufferKinds[kind])}
 	cfg.Local = kind == topology.BufferTCM
 	if kind == topology.BufferHBM {
@@ -88,7 +136,7 @@ func (m *Machine) ring(r *Run, from, to *queueEnd, there, back []topology.LinkID
 	if err != nil {
 		return nil, fmt.Errorf("slots of the queue %s -> %s: %w", from.name, to.name, err)
 	}
-	r.blocks = append(r.blocks, block{cfg.Memory, addr, size})
+	n.blocks = append(n.blocks, block{b, cfg.Memory, addr, size})
 	if kind == topology.BufferTCM {
 		b.Tiles.Reserve(size)
 	}
@@ -105,7 +153,7 @@ func (m *Machine) ring(r *Run, from, to *queueEnd, there, back []topology.LinkID
 	cfg.CreditTime = m.Graph.Latency(back) + m.Graph.Bottleneck(back).Serialize(q.CreditBytes)
 	ring := m.queues.Add(
 		ipcq.End{Name: from.name, DMA: &from.pe.DMA}, ipcq.End{Name: to.name, DMA: &b.DMA}, cfg)
-	r.rings = append(r.rings, ring)
+	n.rings = append(n.rings, ring)
 	return ring, nil
 }
 
@@ -113,19 +161,43 @@ var bufferKinds = map[topology.BufferKind]topology.Kind{
 	topology.BufferTCM: topology.KindTCM, topology.BufferSRAM: topology.KindSRAM, topology.BufferHBM: topology.KindHBM,
 }
 
-// disconnect takes the queues of a run down.
-func (m *Machine) disconnect(r *Run) {
-	for _, ring := range r.rings {
-		m.queues.Remove(ring)
-	}
-	for _, b := range r.blocks {
-		if b.memory.Kind == topology.KindTCM {
-			m.PE(m.ID(int(b.memory.SIP), int(b.memory.Cube), int(b.memory.PE))).Tiles.Release(b.bytes)
+// left returns an error that names a queue with messages that no kernel received, if there
+// is one.
+func (n *neighbors) left(kernel string) error {
+	for _, ring := range n.rings {
+		if k := ring.Left(); k > 0 {
+			return fmt.Errorf("kernel %s: ended with %d slots in use of the queue %s -> %s, by messages that nobody received", kernel, k, ring.From.Name, ring.To.Name)
 		}
-		if err := m.Memory(b.memory).Allocator.Free(b.addr); err != nil {
-			panic(err) // it was allocated above
-		}
-		m.Engine.Beat()
 	}
-	r.rings, r.blocks = nil, nil
+	return nil
+}
+
+// disconnect takes the queues down.
+func (n *neighbors) disconnect() {
+	for _, ring := range n.rings {
+		n.machine.queues.Remove(ring)
+	}
+	for _, b := range n.blocks {
+		b.free()
+		n.machine.Engine.Beat()
+	}
+	n.rings, n.blocks = nil, nil
+}
+
+// block is memory that holds the slots of a queue to a PE.
+type block struct {
+	pe     *PE
+	memory memory.ID
+	addr   memory.Addr
+	bytes  memory.Bytes
+}
+
+// free gives the memory back.
+func (b *block) free() {
+	if b.memory.Kind == topology.KindTCM {
+		b.pe.Tiles.Release(b.bytes)
+	}
+	if err := b.pe.machine.Memory(b.memory).Allocator.Free(b.addr); err != nil {
+		panic(err) // ring has allocated it
+	}
 }

@@ -13,10 +13,11 @@
 //	transfer.go   their beginnings and ends, of several requests as one
 //	compute.go    commands of GEMM and MATH
 //	composite.go  composites and what Wait waits for
-//	connect.go    the queues of a launch
+//	connect.go    the queues of a neighbour table
 //	queue.go      sends and receives
 //	signal.go     notifications and what waits for them
 //	worker.go     PEs that run kernel after kernel within one launch
+//	group.go      queues between workers that run a kernel together
 //	host.go       copies of the host
 //	request.go    single requests of a PE, for probes
 //	record.go     all of that in the op log, if one is kept

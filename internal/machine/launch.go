@@ -201,6 +201,9 @@ func (l *Launch) Ended() bool { return l.Start >= 0 && l.running == 0 }
 // Exec is how long the kernel ran on target i: pe_exec_ns.
 func (l *Launch) Exec(i int) sim.Time { return l.end[i] - l.Start }
 
+// ExecOf returns how long the kernel ran on a PE, which must be a target.
+func (l *Launch) ExecOf(id PEID) sim.Time { return l.Exec(l.target(id)) }
+
 // Critical is the longest of them: crit_ns, the metric of a launch.
 func (l *Launch) Critical() sim.Time { return slices.Max(l.end) - l.Start }
 

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/kernbench/kernbench/internal/ipcq"
 	"github.com/kernbench/kernbench/internal/memory"
 	"github.com/kernbench/kernbench/internal/oplog"
 	"github.com/kernbench/kernbench/internal/sim"
@@ -57,26 +56,21 @@ type Run struct {
 	ranks   []PEID
 	log     int32
 	cores   map[PEID]*core
-	queues  topology.IPCQ // as they are built
-	rings   []*ipcq.Ring
-	blocks  []block
+	queues  neighbors
 	left    int // PEs that have not ended
 	failed  bool
+	err     error // of the first kernel that has panicked
 	machine *Machine
 }
 
-// Failed reports whether it was a kernel of this program that ended the machine.
+// Failed reports whether a kernel of this program has failed, which ends the machine.
 func (r *Run) Failed() bool { return r.failed }
+
+// Err returns the error of the first kernel of this program that has panicked.
+func (r *Run) Err() error { return r.err }
 
 // LogID is the number of the launch in the op log.
 func (r *Run) LogID() int32 { return r.log }
-
-// block is memory that holds the slots of a queue.
-type block struct {
-	memory memory.ID
-	addr   memory.Addr
-	bytes  memory.Bytes
-}
 
 // Start launches a program. done is posted when it has ended everywhere.
 func (m *Machine) Start(p Program, done sim.Event) (*Run, error) {
@@ -95,7 +89,10 @@ func (m *Machine) Send(p Program, done sim.Event) (*Run, error) {
 	}
 	r := &Run{
 		Program: p, ranks: slices.Clone(p.Targets), cores: map[PEID]*core{}, log: -1, left: len(p.Targets),
-		queues: m.Queues(p.Queues), machine: m,
+		machine: m,
+	}
+	r.queues = neighbors{
+		machine: m, config: m.Queues(p.Queues), core: func(id PEID) *core { return r.cores[id] }, where: func(PEID) string { return "" },
 	}
 	var err error
 	r.Launch, err = m.hold(p.Name, r.ranks, func(proc *sim.Proc, pe *PE) { r.cores[pe.ID].serve(proc) }, done)
@@ -157,8 +154,8 @@ func (r *Run) prepare() (err error) {
 		clear(r.cores[id].home.signals)
 		m.Engine.Beat()
 	}
-	if err := m.connect(r); err != nil {
-		m.disconnect(r)
+	if err := r.queues.connect(r.Program.Links); err != nil {
+		r.queues.disconnect()
 		return fmt.Errorf("launch %s: %w", r.Name, err)
 	}
 	if m.Log == nil {
@@ -199,8 +196,8 @@ func (m *Machine) newCore(r *Run, p *PE, rank int) *core {
 		m: m, eng: m.Engine, pe: p, run: r, rank: rank, home: r.home(rank), limit: over, trace: p.trace,
 		dispatch: s.CPU.Clock.Cycles(s.CPU.DispatchCycles), scheduler: s.Scheduler.Overhead,
 	}
-	if r.queues.Backpressure == topology.Poll {
-		c.poll = s.CPU.Clock.Cycles(r.queues.PollCycles)
+	if r.queues.config.Backpressure == topology.Poll {
+		c.poll = s.CPU.Clock.Cycles(r.queues.config.PollCycles)
 	}
 	return c
 }
@@ -209,13 +206,10 @@ func (m *Machine) newCore(r *Run, p *PE, rank int) *core {
 func (c *core) serve(proc *sim.Proc) {
 	c.proc = proc
 	proc.Where = tl.Caller
-	for i := range c.ports {
-		if c.ports[i].out != nil {
-			c.ports[i].out.From.Proc, c.ports[i].in.To.Proc = proc, proc
-		}
-	}
+	c.attach(proc)
 	ended := false
 	defer func() { c.run.failed = c.run.failed || !ended && !proc.Cancelled() }()
+	proc.Failed = func(err *sim.PanicError) { c.run.err = cmp.Or[error](c.run.err, err) }
 	if p := &c.run.Program; p.Serve != nil {
 		w := &Worker{core: c, name: p.Name}
 		proc.As = w.as
@@ -234,15 +228,13 @@ func (c *core) serve(proc *sim.Proc) {
 	}
 }
 
-// finish ends a run: what is left in its queues was sent for nobody.
+// finish ends a run: no kernel will receive what is left in its queues.
 func (m *Machine) finish(r *Run) {
-	for _, ring := range r.rings {
-		if n := ring.Left(); n > 0 {
-			r.failed = true
-			m.Engine.Stop(fmt.Errorf("kernel %s: ended with %d slots in use of the queue %s -> %s, by messages that nobody received", r.Name, n, ring.From.Name, ring.To.Name))
-		}
+	if err := r.queues.left(r.Name); err != nil {
+		r.failed = true
+		m.Engine.Stop(err)
 	}
-	m.disconnect(r)
+	r.queues.disconnect()
 }
 
 // reserveTCM allocates scratch memory of a PE.

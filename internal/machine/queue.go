@@ -44,7 +44,8 @@ func (c *core) Send(name tl.Port, v tl.Value) error {
 		return err
 	}
 	if v.InMem {
-		x := newBox(&tl.Block{Ptr: *v.Ptr, Shape: v.Shape, Valid: v.Shape, DType: v.DType})
+		b := v.Block()
+		x := newBox(&b)
 		if c.pieces, err = c.m.boxPieces(c.pieces[:0], &x); err != nil {
 			return err
 		}

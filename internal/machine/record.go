@@ -55,7 +55,7 @@ func (m *Machine) ended(id oplog.ID) {
 	op := m.Log.Op(id)
 	op.End = m.Engine.Now()
 	switch {
-	case op.Kind == oplog.Gemm || op.Kind == oplog.Stream:
+	case op.Kind.IsComposite():
 		// It reads its operands tile by tile, each when what came before that is
 		// done. What comes after waits for its end: then it has read them all.
 		m.Log.Effect(id, oplog.Read)

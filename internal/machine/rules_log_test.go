@@ -30,6 +30,7 @@ func every(r *rig) Program {
 			t.Wait(t.Composite(tl.Gemm(a, b, z)))
 			t.Wait(t.Composite(tl.Stream(tl.OpAdd, z, t.Ref(x, sq, tl.F16), b)))
 			t.Wait(t.Composite(tl.Stream(tl.OpAdd, z, a, b)))
+			t.Wait(t.Composite(tl.ReducePeers(tl.OpAdd, z, x, sq, tl.F16)))
 			t.Send(tl.East, b)
 			t.Send(tl.East, t.Ref(x, sq, tl.F16))
 			t.Put(1, x, a)

@@ -82,6 +82,10 @@ var composites = []deed{
 		t.Wait(t.Composite(tl.Stream(tl.OpNeg, x, t.Ref(x, tl.Shape{n, n}, tl.F16))))
 		return v
 	}},
+	{"reduction over peers", func(t *tl.PE, n int, x, y tl.Ptr, v tl.Tile) tl.Tile {
+		t.Wait(t.Composite(tl.ReducePeers(tl.OpAdd, y, x, tl.Shape{n, n}, tl.F16), tl.Do(tl.OpMul, 2)))
+		return v
+	}},
 }
 
 // kernel is steps and their sizes.

@@ -13,6 +13,7 @@ type Array struct {
 	Shape []int
 	DType numeric.DType
 	Bytes []byte
+	Bool  bool // the elements are bools: the dtype is u8, and each is 0 or 1
 }
 
 // byteCount is the bytes of a shape's elements. Extents of 0 do not make up for others

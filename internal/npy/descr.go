@@ -2,6 +2,7 @@ package npy
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/kernbench/kernbench/internal/numeric"
 )
@@ -14,18 +15,29 @@ var codes = [...]string{
 	numeric.U8: "u1", numeric.U16: "u2", numeric.U32: "u4", numeric.U64: "u8",
 }
 
-// descrOf is a dtype as a header has it.
-func descrOf(d numeric.DType) string {
-	if d.Size() == 1 {
-		return "|" + codes[d]
+// descrOf returns the dtype of an array as a header has it.
+func descrOf(a *Array) string {
+	switch {
+	case a.Bool:
+		return "|b1"
+	case a.DType.Size() == 1:
+		return "|" + codes[a.DType]
 	}
-	return "<" + codes[d]
+	return "<" + codes[a.DType]
 }
 
-// parseDescr is the dtype and the order of bytes that a header says.
+// isBool reports whether a header says that elements are bools, one byte each.
+func isBool(descr string) bool {
+	return len(descr) == 3 && strings.ContainsRune("<>|", rune(descr[0])) && descr[1:] == "b1"
+}
+
+// parseDescr returns the dtype and the order of bytes that a header says.
 func parseDescr(descr string) (d numeric.DType, bigEndian bool, err error) {
-	if descr == "bfloat16" { // says no order: that of nearly all machines
+	switch {
+	case descr == "bfloat16": // says no order: that of nearly all machines
 		return numeric.BF16, false, nil
+	case isBool(descr):
+		return numeric.U8, false, nil
 	}
 	for _, d := range numeric.DTypes {
 		switch descr {
@@ -39,5 +51,5 @@ func parseDescr(descr string) (d numeric.DType, bigEndian bool, err error) {
 			}
 		}
 	}
-	return 0, false, fmt.Errorf("dtype %.40q is not read: convert the array to f2, f4, f8, i1 to i8 or u1 to u8 with < or > before it, or V2 for bf16", descr)
+	return 0, false, fmt.Errorf("dtype %.40q is not read: convert the array to f2, f4, f8, i1 to i8 or u1 to u8 with < or > before it, |b1, or V2 for bf16", descr)
 }

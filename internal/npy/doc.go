@@ -8,7 +8,7 @@
 //
 // NumPy has no bfloat16: it is written as '<V2', two opaque bytes, as the ml_dtypes
 // package for Python does, and what is '<V2', '>V2', '|V2' or 'bfloat16' is read as
-// bf16. Bools, complex numbers, strings, structures and pickled objects are not read.
+// bf16. Bools ('|b1') are u8 of 0 and 1, and Array.Bool says so. Complex numbers, strings, structures and pickled objects are not read.
 //
 // Archives (.npz), placement of tensors and conversion of values live elsewhere. The
 // package imports internal/numeric for dtypes, and the standard library.

@@ -53,7 +53,13 @@ func read(r io.Reader) (*Array, error) {
 	if h.fortran {
 		data = rowMajor(data, h.shape, d.Size())
 	}
-	return &Array{Shape: h.shape, DType: d, Bytes: data}, nil
+	a := &Array{Shape: h.shape, DType: d, Bytes: data, Bool: isBool(h.descr)}
+	if a.Bool {
+		for i := range data {
+			data[i] = min(data[i], 1) // any other byte is true for NumPy
+		}
+	}
+	return a, nil
 }
 
 func readHeader(r io.Reader) (h header, err error) {

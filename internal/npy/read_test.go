@@ -19,27 +19,27 @@ func TestRead(t *testing.T) {
 		want Array
 	}{
 		{"NumPy's own", file(1, "{'descr': '<i2', 'fortran_order': False, 'shape': (2,), }          \n", "\x01\x00\xff\xff"),
-			Array{[]int{2}, numeric.I16, []byte{1, 0, 0xff, 0xff}}},
-		{"version 2.0", file(2, "{'descr': '|u1', 'fortran_order': False, 'shape': (), }\n", "\x07"), Array{nil, numeric.U8, []byte{7}}},
-		{"version 3.0", file(3, "{'descr': '|u1', 'fortran_order': False, 'shape': (), }\n", "\x07"), Array{nil, numeric.U8, []byte{7}}},
-		{"another order of keys", file(1, "{'shape': (1, 2), 'fortran_order': False, 'descr': '|i1'}\n", "\x07\x08"), Array{[]int{1, 2}, numeric.I8, []byte{7, 8}}},
+			Array{Shape: []int{2}, DType: numeric.I16, Bytes: []byte{1, 0, 0xff, 0xff}}},
+		{"version 2.0", file(2, "{'descr': '|u1', 'fortran_order': False, 'shape': (), }\n", "\x07"), Array{Shape: nil, DType: numeric.U8, Bytes: []byte{7}}},
+		{"version 3.0", file(3, "{'descr': '|u1', 'fortran_order': False, 'shape': (), }\n", "\x07"), Array{Shape: nil, DType: numeric.U8, Bytes: []byte{7}}},
+		{"another order of keys", file(1, "{'shape': (1, 2), 'fortran_order': False, 'descr': '|i1'}\n", "\x07\x08"), Array{Shape: []int{1, 2}, DType: numeric.I8, Bytes: []byte{7, 8}}},
 		{"other quotes and spaces", file(1, "\t{\"descr\" :'<u2' ,\r\n'fortran_order':True,'shape':( 1 ,2 , ) , } \n", "ab\x00\x01"),
-			Array{[]int{1, 2}, numeric.U16, []byte("ab\x00\x01")}},
-		{"nothing", file(1, "{'descr': '<f8', 'fortran_order': True, 'shape': (3, 0), }\n", ""), Array{[]int{3, 0}, numeric.F64, nil}},
+			Array{Shape: []int{1, 2}, DType: numeric.U16, Bytes: []byte("ab\x00\x01")}},
+		{"nothing", file(1, "{'descr': '<f8', 'fortran_order': True, 'shape': (3, 0), }\n", ""), Array{Shape: []int{3, 0}, DType: numeric.F64, Bytes: nil}},
 		{"big-endian", file(1, "{'descr': '>f4', 'fortran_order': False, 'shape': (2,), }\n", "\x3f\x80\x00\x00\xc0\x00\x00\x00"),
-			Array{[]int{2}, numeric.F32, []byte{0, 0, 0x80, 0x3f, 0, 0, 0, 0xc0}}},
-		{"byte with an order", file(1, "{'descr': '>i1', 'fortran_order': False, 'shape': (2,), }\n", "\x01\x02"), Array{[]int{2}, numeric.I8, []byte{1, 2}}},
-		{"bf16 as <V2", file(1, "{'descr': '<V2', 'fortran_order': False, 'shape': (), }\n", "\x80\x3f"), Array{nil, numeric.BF16, []byte{0x80, 0x3f}}},
-		{"bf16 as |V2", file(1, "{'descr': '|V2', 'fortran_order': False, 'shape': (), }\n", "\x80\x3f"), Array{nil, numeric.BF16, []byte{0x80, 0x3f}}},
-		{"bf16 as >V2", file(1, "{'descr': '>V2', 'fortran_order': False, 'shape': (), }\n", "\x3f\x80"), Array{nil, numeric.BF16, []byte{0x80, 0x3f}}},
-		{"bf16 by name", file(1, "{'descr': 'bfloat16', 'fortran_order': False, 'shape': (), }\n", "\x80\x3f"), Array{nil, numeric.BF16, []byte{0x80, 0x3f}}},
-		{"Fortran", file(1, "{'descr': '|u1', 'fortran_order': True, 'shape': (2, 3), }\n", "adbecf"), Array{[]int{2, 3}, numeric.U8, []byte("abcdef")}},
+			Array{Shape: []int{2}, DType: numeric.F32, Bytes: []byte{0, 0, 0x80, 0x3f, 0, 0, 0, 0xc0}}},
+		{"byte with an order", file(1, "{'descr': '>i1', 'fortran_order': False, 'shape': (2,), }\n", "\x01\x02"), Array{Shape: []int{2}, DType: numeric.I8, Bytes: []byte{1, 2}}},
+		{"bf16 as <V2", file(1, "{'descr': '<V2', 'fortran_order': False, 'shape': (), }\n", "\x80\x3f"), Array{Shape: nil, DType: numeric.BF16, Bytes: []byte{0x80, 0x3f}}},
+		{"bf16 as |V2", file(1, "{'descr': '|V2', 'fortran_order': False, 'shape': (), }\n", "\x80\x3f"), Array{Shape: nil, DType: numeric.BF16, Bytes: []byte{0x80, 0x3f}}},
+		{"bf16 as >V2", file(1, "{'descr': '>V2', 'fortran_order': False, 'shape': (), }\n", "\x3f\x80"), Array{Shape: nil, DType: numeric.BF16, Bytes: []byte{0x80, 0x3f}}},
+		{"bf16 by name", file(1, "{'descr': 'bfloat16', 'fortran_order': False, 'shape': (), }\n", "\x80\x3f"), Array{Shape: nil, DType: numeric.BF16, Bytes: []byte{0x80, 0x3f}}},
+		{"Fortran", file(1, "{'descr': '|u1', 'fortran_order': True, 'shape': (2, 3), }\n", "adbecf"), Array{Shape: []int{2, 3}, DType: numeric.U8, Bytes: []byte("abcdef")}},
 		{"Fortran with extents of 1", file(1, "{'descr': '|u1', 'fortran_order': True, 'shape': (1, 2, 1, 3, 1), }\n", "adbecf"),
-			Array{[]int{1, 2, 1, 3, 1}, numeric.U8, []byte("abcdef")}},
+			Array{Shape: []int{1, 2, 1, 3, 1}, DType: numeric.U8, Bytes: []byte("abcdef")}},
 		{"Fortran, big-endian", file(1, "{'descr': '>i2', 'fortran_order': True, 'shape': (2, 2), }\n", "\x00\x01\x00\x03\x00\x02\x00\x04"),
-			Array{[]int{2, 2}, numeric.I16, []byte{1, 0, 2, 0, 3, 0, 4, 0}}},
+			Array{Shape: []int{2, 2}, DType: numeric.I16, Bytes: []byte{1, 0, 2, 0, 3, 0, 4, 0}}},
 		{"Fortran, three axes", file(1, "{'descr': '|u1', 'fortran_order': True, 'shape': (2, 2, 2), }\n", "aecgbfdh"),
-			Array{[]int{2, 2, 2}, numeric.U8, []byte("abcdefgh")}},
+			Array{Shape: []int{2, 2, 2}, DType: numeric.U8, Bytes: []byte("abcdefgh")}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			for _, r := range []io.Reader{bytes.NewReader(c.file), iotest.OneByteReader(bytes.NewReader(c.file))} {
@@ -57,7 +57,7 @@ func TestRead(t *testing.T) {
 
 // Arrays in one file, as numpy.save appends them.
 func TestReadOneAfterAnother(t *testing.T) {
-	r := bytes.NewReader(append(encode(t, &Array{nil, numeric.U8, []byte{1}}), encode(t, &Array{nil, numeric.U8, []byte{2}})...))
+	r := bytes.NewReader(append(encode(t, &Array{Shape: nil, DType: numeric.U8, Bytes: []byte{1}}), encode(t, &Array{Shape: nil, DType: numeric.U8, Bytes: []byte{2}})...))
 	for want := byte(1); want <= 2; want++ {
 		if a, err := Read(r); err != nil || a.Bytes[0] != want {
 			t.Fatalf("array %d is %+v, error %v", want, a, err)
@@ -133,9 +133,9 @@ func TestReadErrors(t *testing.T) {
 			}
 		})
 	}
-	for _, descr := range []string{"", "f4", "=f4", "|f4", "<f3", "<f16", "<c8", "|b1", "?", "|O", "<U4", "|S3", "<M8[ns]", "|V4", "V2", "float32", strings.Repeat("x", 41)} {
+	for _, descr := range []string{"", "f4", "=f4", "|f4", "<f3", "<f16", "<c8", "|b2", "b1", "=b1", "?", "|O", "<U4", "|S3", "<M8[ns]", "|V4", "V2", "float32", strings.Repeat("x", 41)} {
 		_, err := Read(bytes.NewReader(one("{'descr': '" + descr + "', 'fortran_order': False, 'shape': (2,)}\n")))
-		want := `npy: dtype "` + descr[:min(40, len(descr))] + `" is not read: convert the array to f2, f4, f8, i1 to i8 or u1 to u8 with < or > before it, or V2 for bf16`
+		want := `npy: dtype "` + descr[:min(40, len(descr))] + `" is not read: convert the array to f2, f4, f8, i1 to i8 or u1 to u8 with < or > before it, |b1, or V2 for bf16`
 		if err == nil || err.Error() != want {
 			t.Errorf("dtype %q: error\n got %v\nwant %s", descr, err, want)
 		}
@@ -148,7 +148,7 @@ func TestReadErrors(t *testing.T) {
 
 // Every file that is cut short is an error.
 func TestReadOfPartsFails(t *testing.T) {
-	b := encode(t, &Array{[]int{3, 1, 2}, numeric.U16, []byte("abcdefghijkl")})
+	b := encode(t, &Array{Shape: []int{3, 1, 2}, DType: numeric.U16, Bytes: []byte("abcdefghijkl")})
 	for n := range b {
 		if a, err := Read(bytes.NewReader(b[:n])); err == nil || !strings.Contains(err.Error(), "copy the file again") {
 			t.Errorf("the first %d of %d bytes are read as %v, error %v", n, len(b), a, err)
@@ -173,8 +173,8 @@ func TestReadDoesNotTrustHeaders(t *testing.T) {
 
 // No file makes Read panic, and what it accepts is written as it was read.
 func FuzzRead(f *testing.F) {
-	f.Add(encode(f, &Array{[]int{2, 3}, numeric.F16, make([]byte, 12)}))
-	f.Add(encode(f, &Array{nil, numeric.I64, make([]byte, 8)}))
+	f.Add(encode(f, &Array{Shape: []int{2, 3}, DType: numeric.F16, Bytes: make([]byte, 12)}))
+	f.Add(encode(f, &Array{Shape: nil, DType: numeric.I64, Bytes: make([]byte, 8)}))
 	f.Add(file(2, "{'shape': (2, 3), 'fortran_order': True, 'descr': '>i2'}\n", "abcdefghijkl"))
 	f.Add(file(3, "{\"shape\": (0, 4294967296,), 'fortran_order': False, 'descr': 'bfloat16',} \n", ""))
 	f.Add(file(1, "{'descr': [('a', '<f4')], 'fortran_order': False, 'shape': (2305843009213693952,)}\n", ""))
@@ -215,7 +215,7 @@ func BenchmarkRead(b *testing.B) {
 
 // BenchmarkWrite is the same matrix.
 func BenchmarkWrite(b *testing.B) {
-	a := &Array{[]int{1024, 1024}, numeric.F32, make([]byte, 4<<20)}
+	a := &Array{Shape: []int{1024, 1024}, DType: numeric.F32, Bytes: make([]byte, 4<<20)}
 	b.SetBytes(int64(len(a.Bytes)))
 	for b.Loop() {
 		if err := Write(io.Discard, a); err != nil {

@@ -5,8 +5,11 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/kernbench/kernbench/internal/numeric"
 )
 
 // align is what the bytes before the elements are a multiple of, so that a file can
@@ -40,6 +43,14 @@ func encodeHeader(a *Array) ([]byte, error) {
 	if n != len(a.Bytes) {
 		return nil, fmt.Errorf("the array has %d bytes, its shape and %v want %d: pass all elements and no more", len(a.Bytes), a.DType, n)
 	}
+	if a.Bool {
+		if a.DType != numeric.U8 {
+			return nil, fmt.Errorf("an array of bools has dtype %v: set u8", a.DType)
+		}
+		if i := slices.IndexFunc(a.Bytes, func(b byte) bool { return b > 1 }); i >= 0 {
+			return nil, fmt.Errorf("element %d of an array of bools is %d: set it to 0 or 1", i, a.Bytes[i])
+		}
+	}
 	text := dictionary(a)
 	version, lengthBytes := byte(1), 2
 	length := padded(lengthBytes, text)
@@ -67,7 +78,7 @@ func dictionary(a *Array) string {
 	if len(extents) == 1 {
 		shape += ","
 	}
-	return fmt.Sprintf("{'descr': '%s', 'fortran_order': False, 'shape': (%s), }", descrOf(a.DType), shape)
+	return fmt.Sprintf("{'descr': '%s', 'fortran_order': False, 'shape': (%s), }", descrOf(a), shape)
 }
 
 // padded is the bytes of a header of text, spaces and a newline, its length in

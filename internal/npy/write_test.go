@@ -19,15 +19,17 @@ func TestWriteKnownFiles(t *testing.T) {
 		array Array
 		want  string
 	}{
-		{Array{[]int{2}, numeric.F32, []byte{0, 0, 0x80, 0x3f, 0, 0, 0, 0xc0}},
+		{Array{Shape: []int{2}, DType: numeric.F32, Bytes: []byte{0, 0, 0x80, 0x3f, 0, 0, 0, 0xc0}},
 			"\x93NUMPY\x01\x00\x76\x00{'descr': '<f4', 'fortran_order': False, 'shape': (2,), }" + strings.Repeat(" ", 60) +
 				"\n\x00\x00\x80\x3f\x00\x00\x00\xc0"},
-		{Array{nil, numeric.I8, []byte{0xff}},
+		{Array{Shape: nil, DType: numeric.I8, Bytes: []byte{0xff}},
 			"\x93NUMPY\x01\x00\x76\x00{'descr': '|i1', 'fortran_order': False, 'shape': (), }" + strings.Repeat(" ", 62) + "\n\xff"},
-		{Array{[]int{1, 0, 12}, numeric.U64, nil},
+		{Array{Shape: []int{1, 0, 12}, DType: numeric.U64, Bytes: nil},
 			"\x93NUMPY\x01\x00\x76\x00{'descr': '<u8', 'fortran_order': False, 'shape': (1, 0, 12), }" + strings.Repeat(" ", 54) + "\n"},
-		{Array{[]int{1, 1}, numeric.BF16, []byte{0x80, 0x3f}},
+		{Array{Shape: []int{1, 1}, DType: numeric.BF16, Bytes: []byte{0x80, 0x3f}},
 			"\x93NUMPY\x01\x00\x76\x00{'descr': '<V2', 'fortran_order': False, 'shape': (1, 1), }" + strings.Repeat(" ", 58) + "\n\x80\x3f"},
+		{Array{Shape: []int{3}, DType: numeric.U8, Bytes: []byte{1, 0, 1}, Bool: true},
+			"\x93NUMPY\x01\x00\x76\x00{'descr': '|b1', 'fortran_order': False, 'shape': (3,), }" + strings.Repeat(" ", 60) + "\n\x01\x00\x01"},
 	} {
 		if got := string(encode(t, &c.array)); got != c.want {
 			t.Errorf("%v of %v is written as\n     %q\nwant %q", c.array.Shape, c.array.DType, got, c.want)
@@ -38,7 +40,7 @@ func TestWriteKnownFiles(t *testing.T) {
 // A header one byte too long for 64 gets all of the next 64 as spaces.
 func TestHeaderIsPadded(t *testing.T) {
 	for n := range 200 {
-		a := Array{ones(n), numeric.U8, []byte{7}}
+		a := Array{Shape: ones(n), DType: numeric.U8, Bytes: []byte{7}}
 		b := encode(t, &a)
 		head := b[:len(b)-1]
 		if text := strings.TrimRight(string(head[10:len(head)-1]), " "); len(head)%64 != 0 || head[len(head)-1] != '\n' || len(head)-64 >= 10+len(text)+1 {
@@ -63,7 +65,7 @@ func TestRoundTrip(t *testing.T) {
 			for _, extent := range shape {
 				n *= extent
 			}
-			want := &Array{shape, d, make([]byte, n)}
+			want := &Array{Shape: shape, DType: d, Bytes: make([]byte, n)}
 			for i := range want.Bytes {
 				want.Bytes[i] = byte(31*i + 7)
 			}
@@ -96,7 +98,7 @@ func TestRoundTripProperty(t *testing.T) {
 		}
 		want.Bytes = rapid.SliceOfN(rapid.Byte(), n, n).Draw(t, "bytes")
 		fortran, big := rapid.Bool().Draw(t, "fortran"), rapid.Bool().Draw(t, "big-endian")
-		text := strings.Replace(dictionary(want), descrOf(want.DType), map[bool]string{false: "<", true: ">"}[big]+codes[want.DType], 1)
+		text := strings.Replace(dictionary(want), descrOf(want), map[bool]string{false: "<", true: ">"}[big]+codes[want.DType], 1)
 		if fortran {
 			text = strings.Replace(text, "False", "True", 1)
 		}
@@ -165,7 +167,7 @@ func TestWriteErrors(t *testing.T) {
 			"npy: the array has 0 bytes, its shape and f16 want 2: pass all elements and no more"},
 		{"large", Array{Shape: []int{1 << 31, 0, 1 << 31}, DType: numeric.F16}, io.Discard,
 			"npy: the extents up to that of axis 2, 2147483648, make more f16 than there can be bytes: split the array"},
-		{"axes", Array{ones(350_000), numeric.U8, []byte{1}}, io.Discard,
+		{"axes", Array{Shape: ones(350_000), DType: numeric.U8, Bytes: []byte{1}}, io.Discard,
 			"npy: a header for 350000 axes has 1050100 bytes, at most 1048576 can be read: join axes"},
 		{"disk", Array{DType: numeric.U8, Bytes: []byte{1}}, fullDisk{}, "npy: write: disk full"},
 	} {

@@ -43,8 +43,14 @@ const (
 	Wait                       // Args[0].From, a composite or a receive, had ended
 	TaskBegin                  // a task, number Peer of its rank and called Line, begins after the TaskEnd operations Args
 	TaskEnd                    // task number Peer, and everything that it started, has ended
+	// ReducePeers is a composite: Math of Args, which are at several PEs, one after the
+	// other, Epilogue, as DType to Mem.
+	ReducePeers
 	NumKinds
 )
+
+// IsComposite reports whether an operation is a composite command, from memory to memory.
+func (k Kind) IsComposite() bool { return k == Gemm || k == Stream || k == ReducePeers }
 
 // Order is a Barrier between two launches alone: launch number `then`, which begins
 // next, comes after number `first` has ended.
@@ -119,7 +125,7 @@ type Step struct {
 type Op struct {
 	ID     ID
 	Kind   Kind
-	Math   numeric.Op // of Math, Reduce, Stream
+	Math   numeric.Op // of Math, Reduce, Stream, ReducePeers
 	Axis   int8       // of Reduce
 	DType  numeric.DType
 	Shape  Shape // of the value, or of what is written

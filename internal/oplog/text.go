@@ -7,7 +7,7 @@ var kindNames = [NumKinds]string{
 	Dot: "Dot", Cast: "Cast", Trans: "Trans", Reshape: "Reshape", Broadcast: "Broadcast", Gemm: "Gemm", Stream: "Stream",
 	Send: "Send", Recv: "Recv", Put: "Put", Get: "Get", Notify: "Notify", WaitSignal: "WaitSignal", Scratch: "Scratch",
 	HostWrite: "HostWrite", HostRead: "HostRead", Zero: "Zero", Barrier: "Barrier", Wait: "Wait",
-	TaskBegin: "TaskBegin", TaskEnd: "TaskEnd",
+	TaskBegin: "TaskBegin", TaskEnd: "TaskEnd", ReducePeers: "ReducePeers",
 }
 
 // String is the name of the kind: "Load".

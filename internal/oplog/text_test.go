@@ -17,7 +17,7 @@ func TestText(t *testing.T) {
 		{Space{TCM, 1, 2, 3}.String(), "sip1.cube2.pe3.tcm"},
 		{Space{}.String(), "sip0.cube0.pe0: memory kind 0, of which there is none"},
 		{Kind(0).String(), "Kind(0)"},
-		{NumKinds.String(), "Kind(29)"},
+		{NumKinds.String(), "Kind(30)"},
 		{Read.String() + " " + Write.String(), "read write"},
 		{Shape{2, [MaxRank]int32{32, 64}}.String(), "[32 64]"},
 	}

@@ -139,12 +139,17 @@ func (p *GemmPlan) Step(i int) Step {
 	return s
 }
 
-// chunk is how much of each operand a step of a StreamPlan works on.
-const chunk memory.Bytes = 4 << 10
+// The chunks of a Stream, and of a reduction over peers. The latter are larger: reads from
+// other devices take long, and eight chunks are all that is under way.
+const (
+	StreamChunk memory.Bytes = 4 << 10
+	ReduceChunk memory.Bytes = 16 << 10
+)
 
 // StreamPlan is an elementwise operation on large operands, chunk by chunk.
 type StreamPlan struct {
 	Rows, Cols int
+	Chunk      memory.Bytes // of each operand, that a step works on
 	Args       []Matrix
 	Out        Matrix
 	Epilogue   Epilogue // the operation itself comes first
@@ -155,9 +160,9 @@ type StreamPlan struct {
 
 // size is the rows and columns of a chunk: rows as a whole, if one fits.
 func (p *StreamPlan) size() (rows, cols int) {
-	elems := int(chunk / max(1, p.Out.ElemBytes))
+	elems := int(p.Chunk / max(1, p.Out.ElemBytes))
 	for i := range p.Args {
-		elems = min(elems, int(chunk/max(1, p.Args[i].ElemBytes))) // a number has none
+		elems = min(elems, int(p.Chunk/max(1, p.Args[i].ElemBytes))) // a number has none
 	}
 	cols = max(1, min(p.Cols, elems))
 	return max(1, min(p.Rows, elems/cols)), cols
@@ -224,5 +229,64 @@ func (p *StreamPlan) Step(i int) Step {
 	s := Step{Output: true, Writes: p.writes}
 	s.Fetch, s.Store = p.Costs.Fetch(fetched), p.Costs.Store(p.Out.bytes(rows, cols))
 	s.Run[MATH] = p.Epilogue.time(&p.Costs, rows*cols)
+	return s
+}
+
+// ReducePlan is an operation of two operands that combines several, chunk by chunk: for
+// each chunk of the result the operands in order, a step each. What is combined so far
+// stays in the registers of the MATH engine.
+type ReducePlan struct {
+	StreamPlan // whose Epilogue is only what comes after the last operand
+	Math       numeric.Op
+}
+
+// Steps is the number of chunks of all operands.
+func (p *ReducePlan) Steps() int { return p.StreamPlan.Steps() * len(p.Args) }
+
+// Buffer is the TCM for a chunk of one operand, and for those of the epilogue, which are
+// read with the last one.
+func (p *ReducePlan) Buffer() (size memory.Bytes) {
+	rows, cols := p.size()
+	size = p.Args[0].bytes(rows, cols)
+	for i := range p.Epilogue.Args {
+		if a := &p.Epilogue.Args[i]; a.Requests != nil {
+			size += a.bytes(rows, cols)
+		}
+	}
+	return size
+}
+
+// Reads is a chunk of one operand, and those of the epilogue's with the last.
+func (p *ReducePlan) Reads(i int) []Request {
+	row, col, rows, cols := p.at(i / len(p.Args))
+	p.reads = p.Args[i%len(p.Args)].box(p.reads[:0], row, col, rows, cols)
+	if p.last(i) {
+		for a := range p.Epilogue.Args {
+			p.reads = p.Epilogue.Args[a].box(p.reads, row, col, rows, cols)
+		}
+	}
+	return p.reads
+}
+
+// last reports whether a step is that of the last operand.
+func (p *ReducePlan) last(i int) bool { return i%len(p.Args) == len(p.Args)-1 }
+
+// Step is one chunk of one operand: the first is only fetched.
+func (p *ReducePlan) Step(i int) Step {
+	row, col, rows, cols := p.at(i / len(p.Args))
+	fetched := p.Args[0].bytes(rows, cols)
+	var s Step
+	if i%len(p.Args) > 0 {
+		s.Run[MATH] = p.Costs.Math(p.Math, rows*cols)
+	}
+	if p.last(i) {
+		for a := range p.Epilogue.Args {
+			fetched += p.Epilogue.Args[a].bytes(rows, cols)
+		}
+		s.Run[MATH] += p.Epilogue.time(&p.Costs, rows*cols)
+		p.writes = p.Out.box(p.writes[:0], row, col, rows, cols)
+		s.Output, s.Writes, s.Store = true, p.writes, p.Costs.Store(p.Out.bytes(rows, cols))
+	}
+	s.Fetch = p.Costs.Fetch(fetched)
 	return s
 }

@@ -1,9 +1,9 @@
 package procpe
 
 import (
-	"errors"
 	"io"
 	"math"
+	"slices"
 	"strings"
 	"time"
 
@@ -24,17 +24,24 @@ type core struct {
 	tensors int
 	tiles   tiles
 
-	// await waits until one of some conditions is so and is its index: the rank does
-	// nothing else meanwhile, or other workers go on.
-	await      func(conditions []comm.Condition) (int, error)
+	// await waits until one of some conditions is so and is its index, that of a local one
+	// behind all others: the rank does nothing else meanwhile, or other workers go on.
+	await      func(conditions []comm.Condition, locals ...local) (int, error)
 	conditions []comm.Condition // of the last wait
 	// pause lets other workers go on after a test in vain; nil where there are none.
 	pause func() error
+
+	ports    []port                 // by tl.Port, if it is a member of a group with queues
+	turn     int                    // port that RecvAny looks at first
+	receives map[tl.Handle]*receive // that Wait has not been called for
+	asked    uint64                 // receives that had a handle
 
 	eager  exec.Eager
 	op     oplog.Op // at hand
 	data   [][]byte // of its operands
 	result []byte   // of a composite
+
+	reduced [2][]byte // of a reduction over peers: the result so far and the next operand
 }
 
 // Place is a system of one cube with a PE for each rank.
@@ -83,7 +90,13 @@ func (c *core) Compute(v *tl.Value, cmd *tl.Compute) error {
 
 // Composite does a command from memory to memory.
 func (c *core) Composite(cmd *tl.Composite) (tl.Handle, error) {
-	if err := c.begin(cmd.Kind, cmd.Args); err != nil {
+	var err error
+	if cmd.Kind == oplog.ReducePeers {
+		err = c.reduce(cmd)
+	} else {
+		err = c.begin(cmd.Kind, cmd.Args)
+	}
+	if err != nil {
 		return tl.Handle{}, err
 	}
 	for _, s := range cmd.Epilogue {
@@ -101,6 +114,36 @@ func (c *core) Composite(cmd *tl.Composite) (tl.Handle, error) {
 	// Not straight to memory: operands may be there.
 	c.eager.Compute(&c.op, c.result[:bytes], c.data)
 	return tl.Handle{}, c.write(&cmd.Out, c.result[:bytes])
+}
+
+// reduce begins a reduction over peers: it combines what they have, and leaves the result
+// as the only operand. At most two operands of the reduction are in memory at a time.
+func (c *core) reduce(cmd *tl.Composite) error {
+	total := oplog.Operand{From: 1, Shape: cmd.Args[0].Value.Shape, DType: cmd.Args[0].Value.DType}
+	for i := range cmd.Args {
+		if err := c.fetch(&c.reduced[min(i, 1)], &cmd.Args[i]); err != nil {
+			return err
+		}
+		if i > 0 {
+			c.op = oplog.Op{Kind: oplog.Math, Math: cmd.Math, Shape: total.Shape, DType: total.DType, Args: append(c.op.Args[:0], total, total), Epilogue: c.op.Epilogue[:0]}
+			c.eager.Compute(&c.op, c.reduced[0], c.reduced[:])
+		}
+	}
+	c.op = oplog.Op{Kind: cmd.Kind, Args: append(c.op.Args[:0], total), Epilogue: c.op.Epilogue[:0]}
+	c.data = append(c.data[:0], c.reduced[0])
+	return nil
+}
+
+// fetch reads an operand at a peer.
+func (c *core) fetch(to *[]byte, a *tl.Arg) error {
+	c.delay()
+	b := a.Value.Block()
+	w, member, x, err := c.atPeer(a.Peer, &b)
+	if err != nil {
+		return err
+	}
+	*to = slices.Grow((*to)[:0], int(a.Value.Bytes()))[:a.Value.Bytes()]
+	return x.each(func(at, in, n int64) error { return w.Get(member, at, (*to)[in:in+n]) })
 }
 
 // begin begins an operation, with its operands.
@@ -132,9 +175,6 @@ func (c *core) operands(to []oplog.Operand, args []tl.Arg) ([]oplog.Operand, err
 	return to, nil
 }
 
-// Wait has nothing to wait for.
-func (c *core) Wait(tl.Handle) error { return nil }
-
 // Bytes is the value of a tile.
 func (c *core) Bytes(v tl.Value) ([]byte, error) { return c.tiles.use(&v) }
 
@@ -154,14 +194,4 @@ func (c *core) Free(v tl.Value) error {
 	}
 	c.tiles.drop(v.Slot)
 	return nil
-}
-
-var errQueues = errors.New("ranks have no queues between them: Put into a window of the peer and Notify it, and have it WaitSignal")
-
-// Send is refused.
-func (c *core) Send(tl.Port, tl.Value) error { return errQueues }
-
-// Recv is refused.
-func (c *core) Recv(tl.Port, *tl.Value, *tl.Block, bool) (tl.Handle, tl.Port, error) {
-	return tl.Handle{}, 0, errQueues
 }

@@ -8,18 +8,18 @@
 // Every rank of the communicator makes a [Rank] and launches the same kernels in the
 // same order; a rank is a PE. Operations are done when they are asked for, by one
 // goroutine, with the arithmetic of internal/exec, so that values are those of the
-// simulated machine to the bit. Wait has nothing to wait for.
+// simulated machine to the bit.
 //
 // A kernel sees its tensors, in memory of the rank's own or in its part of a window,
 // and its scratch; anything beyond is an error. Put and Get go to the same place of the
-// same tensor at a peer. Signals are 0 when a kernel starts. There are no queues: Send
-// and Recv are refused, and Select takes signals alone. What the simulated machine
-// refuses because of its hardware, such as composites of rows that are not dense, works
-// here.
+// same tensor at a peer. Signals are 0 when a kernel starts. Ranks have no queues between
+// them: Send and Recv are refused, and Select takes signals alone, except in a Group. What
+// the simulated machine refuses because of its hardware, such as composites of rows that
+// are not dense, works here.
 //
 // A [Session] is a launch of many kernels, for programs of tasks. Its workers run them
-// side by side, as coroutines that switch only where a kernel waits for signals, or tests
-// one in vain:
+// side by side, as coroutines that switch only where a kernel waits, or tests a signal in
+// vain:
 //
 //	s, err := r.Begin("step", tensors...)
 //	...
@@ -33,6 +33,9 @@
 //		a.Resume()
 //		b.Resume()
 //	}
+//
+// A [Group] is workers with queues between them, for one kernel each: they exchange tiles
+// with Send and Recv, in memory of the rank.
 //
 // Which kernel goes to which worker, and when, is the caller's matter. A kernel that asks
 // with Test in a loop lets the others go on each time, but never lets the rank sleep: one

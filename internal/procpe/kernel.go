@@ -1,9 +1,12 @@
 package procpe
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"runtime/debug"
+	"slices"
 	"time"
 
 	"github.com/kernbench/kernbench/internal/stack"
@@ -20,11 +23,24 @@ func (c *core) run(body func(m tl.Machine)) (err error) {
 	}()
 	c.began = time.Now()
 	body(c)
-	return nil
+	return c.unwaited()
 }
 
-// clear ends tiles and scratch.
+// unwaited returns the error of a kernel that has not waited for a message it asked for.
+func (c *core) unwaited() error {
+	if len(c.receives) == 0 {
+		return nil
+	}
+	first := slices.MinFunc(slices.Collect(maps.Keys(c.receives)), func(a, b tl.Handle) int { return cmp.Compare(a.N, b.N) })
+	return &tl.Error{
+		Kernel: c.kernel, PE: c.name(), Op: "RecvAsync", Shapes: c.receives[first].port.String(),
+		Err: errors.New("the kernel ended without having waited for the message"),
+	}
+}
+
+// clear ends tiles, scratch and receives.
 func (c *core) clear() {
+	clear(c.receives)
 	c.tiles.clear()
 	clear(c.regions[c.tensors:])
 	c.regions = c.regions[:c.tensors]

@@ -73,7 +73,8 @@ func (c *core) write(to *tl.Block, tile []byte) error {
 
 // memory is the bytes of a Ref: where they are if they lie in one piece, else a copy.
 func (c *core) memory(v *tl.Value) ([]byte, error) {
-	r, x, err := c.locate(&tl.Block{Ptr: *v.Ptr, Shape: v.Shape, Valid: v.Shape, DType: v.DType})
+	b := v.Block()
+	r, x, err := c.locate(&b)
 	if err != nil {
 		return nil, err
 	}

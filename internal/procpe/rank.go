@@ -83,7 +83,7 @@ func (r *Rank) Launch(name string, kernel any, args ...any) error {
 		return err
 	}
 	defer s.End()
-	c := s.core(r.wait)
+	c := s.core(func(conditions []comm.Condition, _ ...local) (int, error) { return r.wait(conditions) })
 	c.kernel = name
 	return c.run(func(m tl.Machine) { bound.Call(tl.NewPE(m, name), s.ptrs...) })
 }

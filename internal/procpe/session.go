@@ -61,7 +61,7 @@ func (s *Session) begin(tensors []Tensor) error {
 func (s *Session) Pointer(i int) tl.Ptr { return s.ptrs[i] }
 
 // core makes a core for kernels, with tiles of its own.
-func (s *Session) core(await func([]comm.Condition) (int, error)) *core {
+func (s *Session) core(await func([]comm.Condition, ...local) (int, error)) *core {
 	return &core{
 		Rank: s.rank, await: await,
 		regions: slices.Clip(s.regions), tensors: len(s.regions),
@@ -69,12 +69,16 @@ func (s *Session) core(await func([]comm.Condition) (int, error)) *core {
 	}
 }
 
+// ErrDeadlock is that kernels wait for messages of each other, or of kernels that have ended.
+var ErrDeadlock = errors.New("a deadlock, no kernel of the rank can go on")
+
 // Wait waits until what one of some workers waits for is so: [Worker.Resume] then has it
 // go on. It waits for nothing if one of them can go on already. Those that run no kernel
-// don't count. It also ends when one of some further conditions is so. An error is comm's,
-// and says what workers wait for; Resume then has their waits fail too.
+// don't count. It also ends when one of some further conditions is so. An error is comm's or
+// ErrDeadlock, and says what workers wait for; Resume then has waits for signals fail too.
 func (s *Session) Wait(workers []*Worker, also ...comm.Condition) error {
 	s.conditions = append(s.conditions[:0], also...)
+	locals := 0
 	for _, w := range workers {
 		if !w.running {
 			continue
@@ -83,12 +87,20 @@ func (s *Session) Wait(workers []*Worker, also ...comm.Condition) error {
 			runtime.Gosched() // what it asks for may be up to a rank that is a goroutine
 			return nil
 		}
+		if slices.ContainsFunc(w.locals, func(l local) bool { return l.holds() }) {
+			return nil
+		}
 		s.conditions = append(s.conditions, w.waits...)
+		locals += len(w.locals)
 	}
-	if len(s.conditions) == 0 {
+	err := ErrDeadlock // of this rank alone, where nothing waits for others
+	switch {
+	case len(s.conditions) > 0:
+		_, err = s.rank.wait(s.conditions)
+	case locals == 0:
 		return errors.New("no worker waits for anything: Start a kernel instead")
 	}
-	if _, err := s.rank.wait(s.conditions); err != nil {
+	if err != nil {
 		where := waiting(workers)
 		if where == "" {
 			where = "no kernel runs"
@@ -105,11 +117,14 @@ func waiting(workers []*Worker) string {
 		if !w.running {
 			continue
 		}
-		var signals []string
+		var what []string
 		for _, c := range w.waits {
-			signals = append(signals, fmt.Sprintf("signal %d %v %d", c.Signal, c.Cmp, c.Value))
+			what = append(what, fmt.Sprintf("signal %d %v %d", c.Signal, c.Cmp, c.Value))
 		}
-		list = append(list, w.core.kernel+" waits for "+strings.Join(signals, " or "))
+		for _, l := range w.locals {
+			what = append(what, l.String())
+		}
+		list = append(list, w.core.kernel+" waits for "+strings.Join(what, " or "))
 	}
 	return strings.Join(list, ", ")
 }

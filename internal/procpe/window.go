@@ -110,21 +110,8 @@ func (c *core) isSignal(n int) error {
 	return nil
 }
 
-// Select waits until one of several signals compares true.
-func (c *core) Select(cases []tl.Case) (int, error) {
-	conditions := c.conditions[:0]
-	for i := range cases {
-		s := &cases[i]
-		if s.Kind != tl.SignalCase {
-			return 0, errQueues
-		}
-		conditions = append(conditions, comm.Condition{Signal: s.Signal, Cmp: s.Cmp, Value: s.Value})
-	}
-	return c.waitAny(conditions)
-}
-
 // waitAny waits until one of some conditions, which are the core's to keep, is so.
-func (c *core) waitAny(conditions []comm.Condition) (int, error) {
+func (c *core) waitAny(conditions []comm.Condition, locals ...local) (int, error) {
 	c.conditions = conditions
 	c.delay()
 	for _, s := range conditions {
@@ -132,7 +119,7 @@ func (c *core) waitAny(conditions []comm.Condition) (int, error) {
 			return 0, err
 		}
 	}
-	return c.await(conditions)
+	return c.await(conditions, locals...)
 }
 
 func (c *core) delay() {

@@ -83,6 +83,25 @@ func choose(t *tl.PE, x, box tl.Ptr) {
 	t.Select(tl.CanSignal(1, tl.EQ, 1))
 }
 
+// reduceAt has every rank reduce what all have, from the last rank to the first, in a block
+// of rows with gaps and from a pointer that has moved: a sum to f32, the largest, and what
+// one rank has.
+func reduceAt(t *tl.PE, x, sum, most, one tl.Ptr, rows, cols int) {
+	var peers []int
+	for r := range t.NumRanks() {
+		peers = append(peers, t.NumRanks()-1-r)
+	}
+	t.Barrier(0)
+	s, from := tl.Shape{rows, cols}, x.At(1, 2)
+	a := t.Composite(tl.ReducePeers(tl.OpAdd, sum, from, s, x.DType, peers...), tl.Do(tl.OpMul, 2))
+	b := t.Composite(tl.ReducePeers(tl.OpMaximum, most, from, s, x.DType))
+	c := t.Composite(tl.ReducePeers(tl.OpMinimum, one, from, s, x.DType, peers[0]))
+	t.Wait(a)
+	t.Wait(b)
+	t.Wait(c)
+	t.Barrier(0)
+}
+
 // TestWindows runs kernels that talk on several ranks and on the simulated machine,
 // launch after launch, in shaken order.
 func TestWindows(t *testing.T) {
@@ -97,6 +116,12 @@ func TestWindows(t *testing.T) {
 				&array{dtype: tl.F32, shape: tl.Shape{n}, init: waves, own: true}, &array{dtype: tl.F32, shape: tl.Shape{max(1, ranks-1), n}}, n}},
 			{"gather", gather, []any{
 				&array{dtype: tl.I32, shape: tl.Shape{n}, init: small}, &array{dtype: tl.I32, shape: tl.Shape{n + 1, ranks}}, n}},
+			{"reduce", reduceAt, []any{
+				&array{dtype: tl.F16, shape: tl.Shape{ranks + 3, 1100}, init: waves}, &array{dtype: tl.F32, shape: tl.Shape{ranks, 1097}, own: true},
+				&array{dtype: tl.F16, shape: tl.Shape{ranks, 1097}, own: true}, &array{dtype: tl.F16, shape: tl.Shape{ranks, 1097}}, ranks, 1097}},
+			{"reduce nothing", reduceAt, []any{
+				&array{dtype: tl.I32, shape: tl.Shape{2, 3}, init: small}, &array{dtype: tl.I32, shape: tl.Shape{1}, own: true},
+				&array{dtype: tl.I32, shape: tl.Shape{1}, own: true}, &array{dtype: tl.I32, shape: tl.Shape{1}}, 1, 0}},
 			{"choose", choose, []any{
 				&array{dtype: tl.I64, shape: tl.Shape{1}, init: func(rank, _ int) float64 { return float64(rank + 1) }, own: true}, &array{dtype: tl.I64, shape: tl.Shape{2}}}},
 		} {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"slices"
 
 	"github.com/kernbench/kernbench/comm"
 	"github.com/kernbench/kernbench/tl"
@@ -18,11 +19,27 @@ type Worker struct {
 	body    func(m tl.Machine)
 	running bool
 	waits   []comm.Condition // what a kernel that runs waits for; nothing if it can go on
+	locals  []local
 	err     error
 
 	next  func() (struct{}, bool)
 	stop  func()
 	yield func(struct{}) bool
+}
+
+// local is something that a kernel waits for, and that other kernels of its rank bring about.
+type local struct {
+	what  string // for reports
+	peer  *end   // whose kernel has to do something; nil if there are several
+	holds func() bool
+}
+
+// String describes the wait, and says if it is in vain.
+func (l local) String() string {
+	if l.peer != nil && l.peer.ended {
+		return fmt.Sprintf("%s (member %d has ended)", l.what, l.peer.member)
+	}
+	return l.what
 }
 
 // Worker makes a worker, with TileBytes for tiles of its own.
@@ -59,13 +76,25 @@ func (w *Worker) Resume() {
 	if !w.running {
 		return
 	}
-	if i, err := w.session.rank.test(w.waits); i >= 0 || err != nil || w.polls() {
+	if i, err := w.ready(); i >= 0 || err != nil || w.polls() {
 		w.next()
 	}
 }
 
+// ready returns the index of the first of the things that the kernel waits for that is so
+// now, -1 if none is.
+func (w *Worker) ready() (int, error) {
+	if i, err := w.session.rank.test(w.waits); i >= 0 || err != nil {
+		return i, err
+	}
+	if i := slices.IndexFunc(w.locals, func(l local) bool { return l.holds() }); i >= 0 {
+		return len(w.waits) + i, nil
+	}
+	return -1, nil
+}
+
 // polls reports whether a kernel that runs can go on: it asks, and does not wait.
-func (w *Worker) polls() bool { return len(w.waits) == 0 }
+func (w *Worker) polls() bool { return len(w.waits) == 0 && len(w.locals) == 0 }
 
 // Running reports whether a kernel has started and not ended: it waits, or it asks for
 // signals and can go on.
@@ -89,7 +118,7 @@ var errEnded = errors.New("the session ended while the kernel waited")
 // pause lets the rank do something else, once.
 func (w *Worker) pause() error {
 	if !w.session.ended {
-		w.waits = nil
+		w.waits, w.locals = nil, nil
 		w.yield(struct{}{})
 	}
 	if w.session.ended {
@@ -99,10 +128,10 @@ func (w *Worker) pause() error {
 }
 
 // await lets the rank do something else until one of some conditions is so.
-func (w *Worker) await(conditions []comm.Condition) (int, error) {
-	w.waits = conditions
+func (w *Worker) await(conditions []comm.Condition, locals ...local) (int, error) {
+	w.waits, w.locals = conditions, locals
 	for !w.session.ended {
-		if i, err := w.session.rank.test(conditions); i >= 0 || err != nil {
+		if i, err := w.ready(); i >= 0 || err != nil {
 			return i, err
 		}
 		w.yield(struct{}{})

@@ -279,6 +279,8 @@ func TestCompareAll(t *testing.T) {
 		{"folders", []File{n("a.csv", "t_ns\n1\n"), n("b.csv", "t_ns\n1\n")}, []File{n("a.csv", "t_ns\n1\n"), n("c.csv", "t_ns\n1\n")}, "", "", "a.csv [b.csv] [c.csv] true"},
 		{"a new file", []File{n("a.csv", "t_ns\n1\n")}, []File{n("a.csv", "t_ns\n1\n"), n("c.csv", "t_ns\n1\n")}, "", "", "a.csv [] [c.csv] false"},
 		{"a run and a table", []File{n("", "t_ns\n1\n"), n(Metrics, "t_ns\n1\n")}, []File{n("", "t_ns\n1\n")}, "", "", " [] [] false"},
+		{"times of ranks and none", []File{n("", "t_ns\n1\n"), n(Ranks, "rank,pe_exec_ns\n0,1\n")}, []File{n("", "t_ns\n1\n")}, "", "", " [] [] false"},
+		{"none and times of ranks", []File{n("", "t_ns\n1\n")}, []File{n("", "t_ns\n1\n"), n(Ranks, "rank,pe_exec_ns\n0,1\n")}, "", "", " [] [] false"},
 		{"a column of one table", []File{n("", "t_ns\n1\n"), n(Metrics, "u_ns\n1\n")}, []File{n("", "t_ns\n1\n"), n(Metrics, "u_ns\n2\n")}, "t_ns", "t_ns=1%", " [] [] false"},
 		{"worse", []File{n("", "t_ns\n1\n")}, []File{n("", "t_ns\n2\n")}, "", "", " [] [] true"},
 		{"no column", []File{n("a.csv", "t_ns\n1\n")}, []File{n("a.csv", "t_ns\n1\n")}, "v_ns", "", `a.csv: no column "v_ns": there are t_ns; did you mean t_ns?`},

@@ -34,6 +34,9 @@ func readJSON(r io.Reader) ([]File, error) {
 			lines.add(row)
 		}
 		files = append(files, File{"", lines.table()})
+		if t := rankTable(rows, "size", "count", "type", "redop", "root", "algorithm"); t != nil {
+			files = append(files, File{Ranks, t})
+		}
 	}
 	if o.get("bench") != nil {
 		metrics, _ := o.get("metrics").(object)
@@ -41,10 +44,42 @@ func readJSON(r io.Reader) ([]File, error) {
 		line.add(append(object{{"bench", o.get("bench")}, {"ok", o.get("ok")}, {"crit_ns", o.get("crit_ns")}}, metrics...))
 		files = append(files, File{Metrics, line.table()})
 	}
+	if launches, ok := o.get("launches").([]any); ok {
+		if t := rankTable(launches, "name"); t != nil {
+			files = append(files, File{Ranks, t})
+		}
+	}
 	if len(files) == 0 {
 		return nil, errors.New("no rows in it")
 	}
 	return files, nil
+}
+
+// rankTable returns a table of the times of ranks that objects have as a list: a line for
+// each rank, with the number of the object and some of its members before it. It is nil if
+// no object has such times.
+func rankTable(list []any, about ...string) *Table {
+	var lines builder
+	for i, o := range list {
+		o, _ := o.(object)
+		times, _ := o.get("pe_exec_ns").([]any)
+		ranks, _ := o.get("ranks").([]any)
+		for j, t := range times {
+			line := object{{"row", json.Number(strconv.Itoa(i + 1))}}
+			for _, name := range about {
+				line = append(line, member{name, o.get(name)})
+			}
+			rank := any(json.Number(strconv.Itoa(j)))
+			if j < len(ranks) {
+				rank = ranks[j]
+			}
+			lines.add(append(line, member{"rank", rank}, member{"pe_exec_ns", t}))
+		}
+	}
+	if len(lines.rows) == 0 {
+		return nil
+	}
+	return lines.table()
 }
 
 // builder makes a table of objects, whose columns are those of the first, then what

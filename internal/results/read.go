@@ -20,8 +20,12 @@ type File struct {
 	Table *Table
 }
 
-// Metrics is the name of what a run says as a whole, beside its rows.
-const Metrics = "metrics"
+// The names of further tables of a result: what a run says as a whole, and the times of
+// every rank.
+const (
+	Metrics = "metrics"
+	Ranks   = "ranks"
+)
 
 // Read reads the rows of a file: .csv, where lines with # are comments; .json with rows, as
 // run and coll print it; .jsonl of a sweep, whose settings come before the columns of its
@@ -35,8 +39,8 @@ func Read(ctx context.Context, path string) (*Table, error) {
 	return files[0].Table, nil
 }
 
-// ReadAll reads the tables of a file, of which one of a run has two, or those of the CSV
-// files of a folder.
+// ReadAll reads the tables of a file, of which one of a run has two, and one with the times
+// of ranks one more, or those of the CSV files of a folder.
 func ReadAll(ctx context.Context, path string) ([]File, error) {
 	info, err := os.Stat(path)
 	if err != nil {

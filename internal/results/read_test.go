@@ -176,6 +176,34 @@ func TestColumn(t *testing.T) {
 	}
 }
 
+// TestReadRanks: times of ranks are a table, a line for each: those of launches by the
+// launch's own ranks, those of rows of coll by their place.
+func TestReadRanks(t *testing.T) {
+	for _, tt := range []struct {
+		text string
+		want *Table
+	}{
+		{`{"bench":"b","rows":[],"launches":[{"name":"k","ranks":[4,1],"pe_exec_ns":[1.5,2]},{"name":"none"},{"name":"l","pe_exec_ns":[3]}]}`,
+			&Table{Columns: []string{"row", "name", "rank", "pe_exec_ns"}, Rows: [][]string{{"1", "k", "4", "1.5"}, {"1", "k", "1", "2"}, {"3", "l", "0", "3"}}}},
+		{`{"rows":[{"size":8,"count":2,"type":"f32","redop":"sum","root":-1,"algorithm":"ring","time_us":1,"pe_exec_ns":[7,9]}]}`,
+			&Table{Columns: []string{"row", "size", "count", "type", "redop", "root", "algorithm", "rank", "pe_exec_ns"},
+				Rows: [][]string{{"1", "8", "2", "f32", "sum", "-1", "ring", "0", "7"}, {"1", "8", "2", "f32", "sum", "-1", "ring", "1", "9"}}}},
+		{`{"rows":[{"size":8}]}`, nil},
+	} {
+		files, err := ReadAll(t.Context(), put(t, "a.json", tt.text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got *Table
+		if f := find(files, Ranks); f != nil {
+			got = f.Table
+		}
+		if diff := cmp.Diff(tt.want, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", tt.text, diff)
+		}
+	}
+}
+
 // TestCSVComesBack: whatever cells hold, they are read as they were written.
 func TestCSVComesBack(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {

@@ -35,8 +35,8 @@ func (s *Sum) Matched() (rows int) {
 }
 
 // CompareAll compares the tables of two files or folders that have the same names. Tables
-// without the columns that the options name are passed over, and so is what a run says as a
-// whole if the other file is none of a run. Rows that cannot be matched are an error.
+// without the columns that the options name are passed over, and so are what a run says as a
+// whole and the times of ranks if the other file has none. Rows that cannot be matched are an error.
 func CompareAll(a, b []File, o CompareOptions) (*Sum, error) {
 	if err := o.Thresholds.check(a); err != nil {
 		return nil, err
@@ -46,7 +46,7 @@ func CompareAll(a, b []File, o CompareOptions) (*Sum, error) {
 	for _, fa := range a {
 		fb := find(b, fa.Name)
 		if fb == nil {
-			if fa.Name != Metrics {
+			if !optional(fa.Name) {
 				s.Missing = append(s.Missing, fa.Name)
 			}
 			continue
@@ -67,7 +67,7 @@ func CompareAll(a, b []File, o CompareOptions) (*Sum, error) {
 		}
 	}
 	for _, fb := range b {
-		if find(a, fb.Name) == nil && fb.Name != Metrics {
+		if find(a, fb.Name) == nil && !optional(fb.Name) {
 			s.Added = append(s.Added, fb.Name)
 		}
 	}
@@ -79,6 +79,9 @@ func CompareAll(a, b []File, o CompareOptions) (*Sum, error) {
 	}
 	return nil, errors.New("they have no table of the same name: compare two files, or two folders with the same files")
 }
+
+// optional reports whether a table may be in one of two results that are compared.
+func optional(name string) bool { return name == Metrics || name == Ranks }
 
 func find(files []File, name string) *File {
 	i := slices.IndexFunc(files, func(f File) bool { return f.Name == name })

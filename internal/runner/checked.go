@@ -54,6 +54,9 @@ func (c *checked) Allocated(addr, bytes int64) {
 // Peer leaves ranks to the machine, which has the same.
 func (c *checked) Peer(rank int) (int, error) { return rank, nil }
 
+// Port leaves ports to the machine, which has none here.
+func (c *checked) Port(tl.Port) error { return nil }
+
 // Signal checks that the scenario has a signal.
 func (c *checked) Signal(n int, _ bool) error {
 	if n < 0 || n >= c.signals {

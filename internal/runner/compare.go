@@ -42,7 +42,7 @@ func (r *Report) compare(ctx context.Context, o *scenario.Output, rank, round in
 			continue
 		}
 		for i := from; i < to; i++ {
-			if within(d, got, want, i, o.Relative) {
+			if within(o, got, want, i) {
 				end()
 				continue
 			}
@@ -79,16 +79,19 @@ func (r *Report) settle() (ok bool) {
 	return r.Wrong == 0
 }
 
-// within reports whether an element is what is wanted, or differs by no more than a
-// share of it.
-func within(d numeric.DType, got, want []byte, i int, relative float64) bool {
-	if relative > 0 {
-		g, w := numeric.Get(d, got, i), numeric.Get(d, want, i)
-		if math.Abs(g-w) <= relative*math.Abs(w) {
-			return true
-		}
+// within reports whether element i of an output is what is wanted, or differs by no more than
+// the output allows. An infinity is near to itself alone.
+func within(o *scenario.Output, got, want []byte, i int) bool {
+	off := ulps(o.DType, got, want, i)
+	if off == 0 || o.Relative == 0 && o.Absolute == 0 {
+		return off == 0
 	}
-	return ulps(d, got, want, i) == 0
+	w := numeric.Get(o.DType, want, i)
+	difference := float64(off) // of whole numbers
+	if o.DType.IsFloat() {
+		difference = math.Abs(numeric.Get(o.DType, got, i) - w)
+	}
+	return !math.IsInf(difference, 0) && difference <= o.Absolute+o.Relative*math.Abs(w)
 }
 
 // ulps is how many values of the dtype lie between two elements.

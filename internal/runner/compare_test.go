@@ -85,6 +85,69 @@ func TestCompare(t *testing.T) {
 	}
 }
 
+// TestWithin compares with tolerances at their boundaries.
+func TestWithin(t *testing.T) {
+	inf, nan := math.Inf(1), math.NaN()
+	up := math.Nextafter(1, 2) - 1 // the last bit of 1
+	for _, tt := range []struct {
+		d                  numeric.DType
+		relative, absolute float64
+		got, want          float64
+		ok                 bool
+	}{
+		// |got - want| <= absolute
+		{numeric.F64, 0, 0.5, 1.5, 1, true},
+		{numeric.F64, 0, 0.5, 0.5, 1, true},
+		{numeric.F64, 0, 0.5, 1.5 + up, 1, false},
+		{numeric.F64, 0, 0.5, 0.5 - up, 1, false},
+		{numeric.F64, 0, 0.5, -0.5, 0, true}, // where a relative tolerance allows nothing
+		{numeric.F64, 0, 4, 1 << 40, 1<<40 + 4, true},
+		{numeric.F64, 0, 4, 1 << 40, 1<<40 + 5, false},
+		{numeric.F32, 0, 0.25, 2.25, 2, true},
+		{numeric.F32, 0, 0.25, 2.25 + 1.0/(1<<22), 2, false},
+		{numeric.F16, 0, 2, 2048, 2050, true},
+		{numeric.F16, 0, 1.875, 2048, 2050, false},
+		// absolute + relative*|want|, not of got
+		{numeric.F64, 0.25, 0.5, 5.5, 4, true},
+		{numeric.F64, 0.25, 0.5, 5.5 + 4*up, 4, false},
+		{numeric.F64, 0.25, 0.5, 2.5, 4, true},
+		{numeric.F64, 0.25, 0.5, 4, 5.5, true},
+		{numeric.F64, 0.25, 0.5, 4, 6.0, true},
+		{numeric.F64, 0.25, 0.5, 4, 6.0 + 4*up, false},
+		{numeric.F64, 0.25, 0.5, -5.5, -4, true},
+		{numeric.F64, 0.25, 0, 0.1, 0, false},
+		{numeric.F64, 0.25, 0, 5, 4, true},
+		{numeric.F64, 0.25, 0, 5 + 4*up, 4, false},
+		// NaN and infinities
+		{numeric.F32, 0.5, 10, nan, nan, true},
+		{numeric.F32, 0.5, 10, nan, 1, false},
+		{numeric.F32, 0.5, 10, 1, nan, false},
+		{numeric.F32, 0.5, 10, inf, inf, true},
+		{numeric.F32, 0.5, 10, inf, -inf, false},
+		{numeric.F32, 0.5, 10, 1, inf, false},
+		{numeric.F32, 0.5, 10, -inf, 1, false},
+		{numeric.F64, 0.5, math.MaxFloat64, math.MaxFloat64, inf, false},
+		{numeric.F64, 0.5, math.MaxFloat64, inf, math.MaxFloat64, false},
+		{numeric.F64, 0, math.MaxFloat64, math.MaxFloat64, 0, true},
+		// whole numbers
+		{numeric.I32, 0, 2, 7, 9, true},
+		{numeric.I32, 0, 2, 7, 10, false},
+		{numeric.I32, 0, 1.5, 7, 8, true},
+		{numeric.U8, 0.5, 1, 255, 169, false}, // 86 > 1 + 84.5
+		{numeric.U8, 0.5, 1, 255, 170, true},
+		{numeric.I64, 0, 1, 1 << 62, 1<<62 + 1024, false},
+		{numeric.I64, 0, 1024, 1 << 62, 1<<62 + 1024, true},
+		// none
+		{numeric.F64, 0, 0, 1 + up, 1, false},
+		{numeric.F64, 0, 0, math.Copysign(0, -1), 0, true},
+	} {
+		o := &scenario.Output{Buffer: &scenario.Buffer{DType: tt.d}, Relative: tt.relative, Absolute: tt.absolute}
+		if got := within(o, encoded(tt.d, tt.got), encoded(tt.d, tt.want), 0); got != tt.ok {
+			t.Errorf("%v: %v for %v with absolute %v and relative %v: got %v, want %v", tt.d, tt.got, tt.want, tt.absolute, tt.relative, got, tt.ok)
+		}
+	}
+}
+
 // TestChunks: a span goes on across chunks, and ends where a chunk is right.
 func TestChunks(t *testing.T) {
 	const n = 3*chunk + 5

@@ -15,8 +15,8 @@ type Options struct {
 	Scenario string // a file, or the name of a registered scenario
 	scenario.Choice
 
-	Backend string        // one of Backends; "" is DefaultBackend
-	Preset  string        // of sim: a preset or a topology file; "" is the preset default
+	Backend string        // one of Backends; "" is that of a platform in Preset, else DefaultBackend
+	Preset  string        // of sim: a preset, a topology file or one of Platforms; "" is the preset default
 	Race    bool          // of sim: look for accesses that nothing orders
 	Seed    *uint64       // of the delays between staging and reading, on processes and goroutines, of several rounds; nil is 1
 	Timeout time.Duration // of all of it; 0 is none
@@ -35,14 +35,22 @@ type Result struct {
 	Root     int               `json:"root"` // -1 if nothing has to do with one
 	Rounds   int               `json:"rounds"`
 	Devices  []int             `json:"devices"`
+	Binding  *Binding          `json:"binding,omitempty"` // of shm and inproc, if devices were named
 	Params   map[string]string `json:"params,omitempty"`
-	System   string            `json:"system,omitempty"` // of sim: where the topology came from
-	TimeNS   float64           `json:"time_ns"`          // of the kernels, or with a runtime of all tasks, all rounds: simulated, or by the clock of the slowest rank, with the random delays of several rounds
+	System   string            `json:"system,omitempty"`     // of sim: where the topology came from
+	TimeNS   float64           `json:"time_ns"`              // of the kernels, or with a runtime of all tasks, all rounds: simulated, or by the clock of the slowest rank, with the random delays of several rounds
+	Staging  *float64          `json:"staging_ns,omitempty"` // of all rounds: copying staged buffers into windows, before the kernels; nil if none is staged
 	Runtime  task.Runtime      `json:"runtime,omitempty"`
 	Config   *report.Used      `json:"tasks_config,omitempty"` // of runs with a runtime: what that costs
 	Tasks    *task.Result      `json:"tasks,omitempty"`        // of sim with a runtime: the last round
 	Report
 	Races []string `json:"races,omitzero"` // accesses that nothing orders; nil if they were not looked for
+}
+
+// Binding is the cores that ranks are bound to.
+type Binding struct {
+	Cores   []int `json:"cores"`   // by rank, each the number of its device; empty if ranks are not bound
+	Allowed []int `json:"allowed"` // cores that this process may use
 }
 
 // Report is what comparing found.

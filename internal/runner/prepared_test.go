@@ -50,12 +50,12 @@ func TestPreparedMistakes(t *testing.T) {
 		{`"nranks": 2`, `"nranks": "2"`, `:3:13: nranks: expected a whole number from 1 to 64, got "2"`},
 		{`"nranks": 2`, `"nranks": 2.5`, `:3:13: nranks: expected a whole number from 1 to 64, got 2.5`},
 		{`"nranks": 2`, `"nranks": 2, "nranks": 3`, `:3:16: nranks: given twice: first on line 3, column 3; delete one`},
-		{`"nranks": 2`, `"nranks": 2, "nrank": 2`, `:3:16: nrank: unknown key; known here: scenario, nranks, root, rounds, devices, params; did you mean nranks?`},
+		{`"nranks": 2`, `"nranks": 2, "nrank": 2`, `:3:16: nrank: unknown key; known here: scenario, nranks, root, rounds, devices, bind, params; did you mean nranks?`},
 		{`"nranks": 2,`, ``, `:1:1: nranks: missing: add a whole number from 1 to 64`},
 		{`"root": 0`, `"root": 5`, `:4:11: root: 5: the ranks are 0 to 1`},
 		{`"root": 0`, `"root": null`, `:4:3: root: no value: give a whole number from 0 to 63, or delete the key`},
 		{`"rounds": 1`, `"rounds": 0`, `:5:13: rounds: expected a whole number from 1 to 10000000, got 0`},
-		{`"rounds": 1`, `"rounds": 1, "Trusted": true`, `:5:16: Trusted: unknown key; known here: scenario, nranks, root, rounds, devices, params`},
+		{`"rounds": 1`, `"rounds": 1, "Trusted": true`, `:5:16: Trusted: unknown key; known here: scenario, nranks, root, rounds, devices, bind, params`},
 		{`"0,1"`, `"0,0"`, `:6:14: devices: 0,0: device 0 is there twice: each rank has a device of its own`},
 		{`"0,1"`, `[0, 1]`, `:6:14: devices: expected a text, got a list`},
 		{`"mode": "a"`, `"mode": "c"`, `:8:13: params.mode: c: write one of a, b`},
@@ -126,4 +126,30 @@ func FuzzPrepared(f *testing.F) {
 			s.PlanContext(context.Background(), p.Choice) // which may refuse it
 		}
 	})
+}
+
+// TestStagedBytes counts the memory in which staged inputs begin.
+func TestStagedBytes(t *testing.T) {
+	bytes := func(staged string) uint64 {
+		s, err := scenario.Parse("s.yaml", []byte(`summary: "a probe"
+nranks: 3
+domains: {some: [0, 2]}
+buffers:
+  - {name: x, dtype: f64, shape: [1000], placement: window, init: i, domain: some`+staged+`}
+kernel: {name: probe_prepared_a, args: [x, 0]}
+outputs:
+  - {buffer: x, golden: i}
+`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		plan, err := s.Plan(scenario.Choice{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return bytesOf(plan)
+	}
+	if got, want := bytes(", staged: true"), bytes("")+2*8000; got != want {
+		t.Errorf("%d bytes, want %d: 8000 more for each of two members", got, want)
+	}
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 
 	"github.com/kernbench/kernbench/comm/launch"
 	"github.com/kernbench/kernbench/internal/host"
@@ -46,7 +47,11 @@ func (j *job) launch(ctx context.Context, r *Result) error {
 	if err != nil {
 		return &InputError{err}
 	}
-	results, err := launch.Run(ctx, launch.Options{Backend: j.Backend, Ranks: j.plan.Ranks, Output: out}, jobName, arg)
+	how := launch.Options{Backend: j.Backend, Ranks: j.plan.Ranks, Output: out}
+	if r.Binding = j.binding(); r.Binding != nil && len(r.Binding.Cores) > 0 {
+		how.CPUs = r.Binding.Cores
+	}
+	results, err := launch.Run(ctx, how, jobName, arg)
 	if err != nil {
 		var failed *launch.RankError
 		if errors.As(err, &failed) {
@@ -61,8 +66,26 @@ func (j *job) launch(ctx context.Context, r *Result) error {
 		}
 		r.add(f.Report)
 		r.TimeNS = max(r.TimeNS, float64(f.Took.Nanoseconds()))
+		if r.Staging != nil {
+			*r.Staging = max(*r.Staging, float64(f.Staging.Nanoseconds()))
+		}
 	}
 	return nil
+}
+
+// binding returns the cores of ranks whose devices were named, nil if none were. Ranks are
+// bound if they are processes and every device is a core that these may use. Kernels know
+// devices as numbers, so that other devices are no mistake.
+func (j *job) binding() *Binding {
+	if !j.plan.Bind {
+		return nil
+	}
+	b := &Binding{Cores: []int{}, Allowed: append([]int{}, host.CPUs()...)}
+	missing := func(device int) bool { return !slices.Contains(b.Allowed, device) }
+	if j.Backend == SHM && !slices.ContainsFunc(j.plan.Devices, missing) {
+		b.Cores = j.plan.Devices
+	}
+	return b
 }
 
 // affordable refuses buffers whose values this computer cannot hold as often as a
@@ -92,7 +115,7 @@ func bytesOf(pl *scenario.Plan) (n uint64) {
 			if !b.On(rank) {
 				continue
 			}
-			if b.Window < 0 {
+			if b.Window < 0 || b.Staged {
 				n += uint64(b.Bytes())
 			}
 			values = max(values, pl.ValueBytes(b))

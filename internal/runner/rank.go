@@ -36,8 +36,9 @@ type order struct {
 
 // found is what a rank returns.
 type found struct {
-	Report Report
-	Took   time.Duration // in the kernel, or for all tasks
+	Report  Report
+	Took    time.Duration // in the kernel, or for all tasks
+	Staging time.Duration // copying staged buffers
 }
 
 // rank is one of a run on windows.
@@ -48,10 +49,11 @@ type rank struct {
 	comm    *comm.Comm
 	values  values
 	windows []*comm.Window // by number in the plan; nil where it is no member
-	own     [][]byte       // memory of buffers that lie in none, by number
+	own     [][]byte       // memory of buffers that lie in none or are staged, by number
 	delays  *rand.Rand
 	pe      *procpe.Rank
 	took    time.Duration
+	staging time.Duration
 }
 
 // runRank does what one rank does.
@@ -81,7 +83,7 @@ func runRank(ctx context.Context, c *comm.Comm, arg []byte) ([]byte, error) {
 			return nil, err
 		}
 	}
-	return json.Marshal(found{compared.Report, r.took})
+	return json.Marshal(found{compared.Report, r.took, r.staging})
 }
 
 // prepare makes the memory of the rank.
@@ -91,7 +93,7 @@ func (r *rank) prepare() error {
 	}
 	r.own = make([][]byte, len(r.plan.Buffers))
 	for i, b := range r.plan.Buffers {
-		if b.Window < 0 && b.On(r.comm.Rank()) {
+		if (b.Window < 0 || b.Staged) && b.On(r.comm.Rank()) {
 			r.own[i] = make([]byte, b.Bytes())
 		}
 	}
@@ -146,7 +148,7 @@ func (r *rank) makeWindows() (err error) {
 // ranks together but what the launch and the kernel do.
 func (r *rank) round(round int) error {
 	me := r.comm.Rank()
-	for _, b := range r.plan.Buffers {
+	for i, b := range r.plan.Buffers {
 		if !b.On(me) || !r.plan.HasInput(b) {
 			continue
 		}
@@ -154,7 +156,14 @@ func (r *rank) round(round int) error {
 		if err != nil {
 			return err
 		}
-		copy(r.memory(b), in)
+		if !b.Staged {
+			copy(r.memory(b), in)
+			continue
+		}
+		copy(r.own[i], in)
+		began := time.Now()
+		copy(r.memory(b), r.own[i])
+		r.staging += time.Since(began)
 	}
 	if r.plan.Rounds > 1 {
 		time.Sleep(time.Duration(10+r.delays.IntN(3000)) * time.Microsecond)

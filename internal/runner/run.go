@@ -135,6 +135,9 @@ func (o *Options) runs(pl *scenario.Plan) error {
 
 // check refuses options that no run has.
 func (o *Options) check() error {
+	if err := o.ResolvePlatform(); err != nil {
+		return err
+	}
 	if o.Backend == "" {
 		o.Backend = DefaultBackend
 	}
@@ -159,6 +162,9 @@ func (j *job) run(ctx context.Context) (*Result, error) {
 	r := &Result{Scenario: pl.Name, Backend: j.Backend, NRanks: pl.Ranks, Root: rootOf(pl), Rounds: pl.Rounds, Devices: pl.Devices, Params: pl.Params()}
 	if err := j.runs(pl); err != nil {
 		return nil, &InputError{err}
+	}
+	if pl.Staged() {
+		r.Staging = new(float64)
 	}
 	if j.Runtime != "" {
 		if j.Tasks == nil {

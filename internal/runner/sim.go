@@ -25,6 +25,7 @@ type tensor struct {
 	*torch.Tensor
 	*scenario.Buffer
 	ranks []int
+	own   *torch.Tensor // of a staged buffer: memory in which inputs begin
 }
 
 // simulate runs the rounds on the simulated machine.
@@ -79,8 +80,18 @@ func (s *simulation) rounds(r *Result) (err error) {
 			return err
 		}
 	}
+	for _, t := range s.tensors { // behind all buffers, whose addresses do not depend on it
+		if t.Staged {
+			if t.own, err = s.Zeros(t.Buffer.DType, t.Tensor.Shape(), torch.On(s.pesOf(t)...)); err != nil {
+				return err
+			}
+		}
+	}
 	for round := range s.plan.Rounds {
-		if err := s.stage(round); err != nil {
+		if err := s.write(round); err != nil {
+			return err
+		}
+		if err := s.stage(r); err != nil {
 			return err
 		}
 		took, err := s.launch(round, r)
@@ -98,21 +109,28 @@ func (s *simulation) rounds(r *Result) (err error) {
 // place makes the tensor of a buffer, zero.
 func (s *simulation) place(b *scenario.Buffer) (err error) {
 	t := &tensor{Buffer: b}
-	var pes []int
-	for rank, pe := range s.pes {
+	for rank := range s.pes {
 		if b.On(rank) {
-			t.ranks, pes = append(t.ranks, rank), append(pes, pe)
+			t.ranks = append(t.ranks, rank)
 		}
 	}
 	shape := append(torch.Shape{}, b.Shape...)
-	shape[0] *= len(pes)
-	t.Tensor, err = s.Zeros(b.DType, shape, torch.On(pes...))
+	shape[0] *= len(t.ranks)
+	t.Tensor, err = s.Zeros(b.DType, shape, torch.On(s.pesOf(t)...))
 	s.tensors = append(s.tensors, t)
 	return err
 }
 
-// stage writes the inputs of a round.
-func (s *simulation) stage(round int) error {
+// pesOf returns the PEs of the ranks that have a buffer.
+func (s *simulation) pesOf(t *tensor) (pes []int) {
+	for _, rank := range t.ranks {
+		pes = append(pes, s.pes[rank])
+	}
+	return pes
+}
+
+// write writes the inputs of a round.
+func (s *simulation) write(round int) error {
 	for _, t := range s.tensors {
 		if !s.plan.HasInput(t.Buffer) {
 			continue
@@ -125,7 +143,11 @@ func (s *simulation) stage(round int) error {
 			}
 			a.Bytes = append(a.Bytes, part...)
 		}
-		if err := t.CopyFrom(a); err != nil {
+		to := t.Tensor
+		if t.Staged {
+			to = t.own
+		}
+		if err := to.CopyFrom(a); err != nil {
 			return err
 		}
 	}
@@ -188,7 +210,7 @@ func (s *simulation) launch(round int, r *Result) (torch.Time, error) {
 			p := pointer(x.Buffer, in[1+i].Interface().(tl.Ptr), t.Rank())
 			own[x.Buffer] = p
 			if x.On(t.Rank()) {
-				c.regions = append(c.regions, region{fmt.Sprintf("%s %v %v", x.Name, x.Buffer.Shape, x.Buffer.DType), p.Addr, x.Bytes()})
+				c.regions = append(c.regions, region{fmt.Sprintf("%s %v %v", x.Buffer.Name, x.Buffer.Shape, x.Buffer.DType), p.Addr, x.Bytes()})
 			}
 		}
 		var ptrs []tl.Ptr

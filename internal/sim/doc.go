@@ -16,16 +16,17 @@
 // # Order
 //
 // Events run in order of time and, at the same time, in the order in which they
-// were scheduled. Nothing else decides: no map order, no goroutine, no wall
-// clock. One engine is single-threaded; independent engines may run on as many
+// were scheduled; timers ring after the events of their instant. Nothing else
+// decides: no map order, no goroutine, no wall clock. One engine is single-threaded; independent engines may run on as many
 // goroutines as there are cores.
 //
 // # The end of a run
 //
 // Run returns when no event is left. If processes still wait then, nothing can
 // ever wake them and Run returns a *Deadlock that names each of them and what it
-// waits for. A process that panics ends the run with a *PanicError, one that never
-// ends with a *TimeLimit if the engine has a limit. Whenever Run
+// waits for. A process that panics ends the run with a *PanicError, after the
+// instant in which it does, one that never ends with a *TimeLimit if the engine
+// has a limit. Whenever Run
 // returns an error, and on Close, the processes that are left unwind through
 // their deferred calls and their goroutines are gone.
 //

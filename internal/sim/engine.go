@@ -44,9 +44,12 @@ type Engine struct {
 	look     uint64 // how many events have run when the context is next looked at
 	handlers []Handler
 	procs    procs
-	woken    fifo  // processes that go on at the present instant
-	err      error // ends the run: set by Stop
-	paused   bool  // the run is interrupted: set by Pause
+	timers   timers
+	made     uint64 // timers
+	woken    fifo   // processes that go on at the present instant
+	err      error  // ends the run: set by Stop
+	closing  bool   // after the present instant, since a process has panicked
+	paused   bool   // the run is interrupted: set by Pause
 	beats    atomic.Uint64
 }
 
@@ -107,8 +110,19 @@ func (e *Engine) Call(ev Event) {
 
 // Stop ends the run after the present event; Run returns err.
 func (e *Engine) Stop(err error) {
-	if e.err == nil {
+	if e.closing = false; e.err == nil {
 		e.err = err
+	}
+}
+
+// fail ends the run after the present instant, so that other processes that panic then are
+// known as well; Run returns the first error.
+func (e *Engine) fail(p *Proc, err *PanicError) {
+	if p.Failed != nil {
+		p.Failed(err)
+	}
+	if e.err == nil {
+		e.err, e.closing = err, true
 	}
 }
 
@@ -153,7 +167,7 @@ func (e *Engine) Run(ctx context.Context) error {
 		e.paused = false
 		return nil
 	}
-	if e.queue.pending > 0 {
+	if e.queue.pending > 0 || len(e.timers) > 0 {
 		running, _ := e.procs.unwind()
 		return &TimeLimit{limit, e.ran, running}
 	}
@@ -184,7 +198,7 @@ const beatEvery = 64
 
 func (e *Engine) run(ctx context.Context, limit Time) error {
 	done := ctx.Done()
-	for e.err == nil && !e.paused {
+	for (e.err == nil || e.closing) && !e.paused {
 		if e.ran >= e.look {
 			e.look = e.ran + beatEvery
 			e.Beat()
@@ -198,8 +212,21 @@ func (e *Engine) run(ctx context.Context, limit Time) error {
 			e.procs.Handle(0, arg)
 			continue
 		}
-		at, ev, ok := e.queue.pop(limit)
+		until := limit
+		if len(e.timers) > 0 {
+			until = min(limit, e.timers[0].at)
+		}
+		if e.closing {
+			until = e.now
+		}
+		at, ev, ok := e.queue.pop(until)
 		if !ok {
+			if e.closing {
+				break
+			}
+			if e.ring(limit) {
+				continue
+			}
 			return nil
 		}
 		e.now, e.By = at, 0

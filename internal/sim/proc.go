@@ -14,6 +14,9 @@ type Proc struct {
 	// Where says which line of its code the process stands at. It is called on
 	// the process's own stack when the process ends in a deadlock.
 	Where func() string
+	// Failed, if it is set, is told with what error the process has panicked. It may not be
+	// the first of the run.
+	Failed func(*PanicError)
 	// Mark is the activity at work while the process runs, and Woken the one that woke
 	// it last, for those who trace.
 	Mark, Woken Mark
@@ -67,7 +70,7 @@ func (e *Engine) Go(name string, body func(p *Proc)) *Proc {
 			value := recover()
 			p.state = ended
 			if _, cancelled := value.(cancelSignal); value != nil && !cancelled {
-				e.Stop(&PanicError{Proc: p.Name(), At: e.now, Value: value, Stack: string(debug.Stack())})
+				e.fail(p, &PanicError{Proc: p.Name(), At: e.now, Value: value, Stack: string(debug.Stack())})
 			}
 		}()
 		body(p)
@@ -75,6 +78,10 @@ func (e *Engine) Go(name string, body func(p *Proc)) *Proc {
 	p.wakeNow()
 	return p
 }
+
+// Ended returns a process that has ended. It stands for code that is over, in reports of
+// deadlocks, while the process that ran the code has gone on to other code.
+func Ended(name string) *Proc { return &Proc{name: name, state: ended} }
 
 // Name is what the process is called.
 func (p *Proc) Name() string {

@@ -334,3 +334,24 @@ func TestSwitchAllocatesNothing(t *testing.T) {
 		t.Errorf("%v allocations per 20 switches, want 0", allocs)
 	}
 }
+
+// The processes that panic at one instant are all known; what comes later does not run.
+func TestPanicsOfOneInstant(t *testing.T) {
+	eng := New()
+	var got []string
+	for i, after := range []Time{5, 7, 5, 5} {
+		p := eng.Go(fmt.Sprint("p", i), func(p *Proc) {
+			p.Sleep(after)
+			if i == 3 {
+				p.Sleep(1) // to be unwound
+			}
+			panic(i)
+		})
+		p.Failed = func(err *PanicError) { got = append(got, fmt.Sprint(err.Proc, " at ", err.At)) }
+	}
+	err := eng.Run(context.Background())
+	var first *PanicError
+	if !errors.As(err, &first) || first.Proc != "p0" || fmt.Sprint(got) != "[p0 at 0.000005ns p2 at 0.000005ns]" || eng.Now() != 5 {
+		t.Errorf("Run = %v at %v, and %v have failed", err, eng.Now(), got)
+	}
+}

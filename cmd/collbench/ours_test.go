@@ -1,0 +1,36 @@
+package main
+
+import (
+	"os"
+	"testing"
+
+	"github.com/kernbench/kernbench/comm/launch"
+)
+
+// TestMain is also what the processes of ranks run.
+func TestMain(m *testing.M) {
+	launch.Child()
+	os.Exit(m.Run())
+}
+
+// TestOurs: every rank has a time of its own, which is at most that of the slowest.
+func TestOurs(t *testing.T) {
+	cases := []Case{
+		{Collective: "all_reduce", DType: "f16", Bytes: 96, Iterations: 5},
+		{Collective: "broadcast", DType: "f32", Bytes: 4096, Iterations: 4, Window: true},
+	}
+	list, err := ours(t.Context(), 3, cases)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, m := range list {
+		if m.Case != cases[i] || len(m.Ranks) != 3 {
+			t.Errorf("%+v, want %+v of 3 ranks", m, cases[i])
+		}
+		for rank, own := range m.Ranks {
+			if own <= 0 || own > m.Micros {
+				t.Errorf("%s: rank %d takes %v us, the slowest %v", m.Collective, rank, own, m.Micros)
+			}
+		}
+	}
+}

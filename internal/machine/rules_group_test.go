@@ -1,0 +1,183 @@
+package machine
+
+import (
+	"bytes"
+	"fmt"
+	"testing"
+
+	"github.com/kernbench/kernbench/internal/memory"
+	"github.com/kernbench/kernbench/internal/sim"
+	"github.com/kernbench/kernbench/internal/trace"
+	"github.com/kernbench/kernbench/tl"
+	"github.com/kernbench/kernbench/topology"
+)
+
+// circle joins PEs in a ring.
+func circle(pes ...PEID) (table []Connection) {
+	for i, id := range pes {
+		table = append(table, Connection{id, tl.East, pes[(i+1)%len(pes)], tl.West})
+	}
+	return table
+}
+
+// trade sends tiles east and receives as many from the west, one of them by any port.
+func trade(t *tl.PE) {
+	big := tl.Shape{5, 1000} // three fragments
+	t.Send(tl.East, t.Zeros(tl.Shape{31}, tl.F16))
+	t.RecvAny(tl.Shape{31}, tl.F16)
+	r := t.RecvAsync(tl.West, big, tl.F16)
+	t.Send(tl.East, t.Zeros(big, tl.F16))
+	r.Wait().Add(1)
+}
+
+// groups has the workers on some PEs run a kernel, group by group, and returns how long
+// each member takes. check is called between two groups.
+func (r *rig) groups(pes []PEID, rounds [][]int, body func(t *tl.PE), check func(round int)) [][]sim.Time {
+	took, workers := make([][]sim.Time, len(rounds)), make([]*Worker, len(pes))
+	due := make([]int, len(pes)) // the part of a worker in the present group, from 1
+	var group *Group
+	round, ready := -1, 0
+	next := func() {
+		if round++; round == len(rounds) {
+			for _, w := range workers {
+				w.Wake()
+			}
+			return
+		}
+		var members []*Worker
+		var at []PEID
+		for i, k := range rounds[round] {
+			members, at, due[k] = append(members, workers[k]), append(at, pes[k]), i+1
+		}
+		took[round] = make([]sim.Time, len(members))
+		var err error
+		if group, err = Join("k", members, circle(at...), topology.IPCQ{}); err != nil {
+			r.Fatal(err)
+		}
+		for _, w := range members {
+			w.Wake()
+		}
+	}
+	r.on(Program{Targets: pes, Serve: func(w *Worker) {
+		k := w.Rank()
+		workers[k] = w
+		if ready++; ready == len(pes) {
+			next()
+		}
+		for {
+			for due[k] == 0 && round < len(rounds) {
+				w.Wait(text("a group"))
+			}
+			if round == len(rounds) {
+				return
+			}
+			took[round][due[k]-1] = w.runs("k", body)
+			due[k] = 0
+			if group.Leave(w) {
+				check(round)
+				next()
+			}
+		}
+	}})
+	return took
+}
+
+// A kernel of a group of workers takes as long as in a launch on the same PEs, whichever
+// groups these were in before, and leaves no memory allocated. Traces call its queues by
+// the names of their ports.
+func TestGroupsOfWorkers(t *testing.T) {
+	pes, rounds := []PEID{0, 1, 100}, [][]int{{0, 1}, {1, 2}, {2, 0, 1}, {1}, {0, 1, 2}, {0, 1}}
+	for _, kind := range topology.BufferKinds {
+		sets := []string{set("pe.ipcq.buffer_kind", kind)}
+		var file bytes.Buffer
+		recorder := trace.New(&file)
+		r := newRig(t, Options{Trace: recorder}, sets...)
+		used := func() (n memory.Bytes) {
+			for _, id := range pes {
+				for _, k := range []topology.Kind{topology.KindTCM, topology.KindSRAM, topology.KindHBM} {
+					n += r.Memory(r.PE(id).Memory(k)).Allocator.Used()
+				}
+			}
+			return n
+		}
+		before := used()
+		took := r.groups(pes, rounds, trade, func(round int) {
+			same(t, fmt.Sprintf("%s: memory in use after group %d", kind, round), used(), before)
+		})
+		for i, members := range rounds {
+			var at []PEID
+			for _, k := range members {
+				at = append(at, pes[k])
+			}
+			run := newRig(t, Options{}, sets...).on(Program{Targets: at, Links: circle(at...), Body: trade})
+			for k, id := range at {
+				same(t, fmt.Sprintf("%s: member %d of group %d", kind, k, i), took[i][k], run.exec(id))
+			}
+		}
+		r.TraceLinks()
+		if err := recorder.Close(nil); err != nil {
+			t.Fatal(err)
+		}
+		readTrace(t, file.Bytes())
+		if want := []byte(`"queue west"`); !bytes.Contains(file.Bytes(), want) || bytes.Contains(file.Bytes(), []byte("member")) {
+			t.Errorf("%s: the trace has no counter %s, or one that names a member", kind, want)
+		}
+	}
+}
+
+// A table that names others than the members is refused, and so is one that no memory is
+// left for.
+func TestGroupsThatCannotBe(t *testing.T) {
+	for _, c := range []struct {
+		table []Connection
+		slot  memory.Bytes
+		want  string
+	}{
+		{circle(0, 2), 0, "kernel k: the neighbour table names PE 2, which the launch does not run on"},
+		{circle(0, 1), 1 << 40, "kernel k: slots of the queue sip0.cube0.pe0 east (member 0) -> sip0.cube0.pe1 west (member 1): "},
+	} {
+		r := newRig(t, Options{})
+		var first *Worker
+		_, err := r.try(Program{Targets: []PEID{0, 1}, Serve: func(w *Worker) {
+			if first == nil {
+				first = w
+				return
+			}
+			_, err := Join("k", []*Worker{first, w}, c.table, topology.IPCQ{SlotSize: c.slot})
+			r.Engine.Stop(err)
+		}})
+		if got := errText(err); len(got) < len(c.want) || got[:len(c.want)] != c.want {
+			t.Errorf("got %s\nwant %s", got, c.want)
+		}
+	}
+}
+
+// RecvAny begins with the first port in every group, and a worker that has left a group has
+// no queues.
+func TestGroupsFollowEachOther(t *testing.T) {
+	r := newRig(t, Options{})
+	order := map[int][]tl.Port{}
+	body := func(t *tl.PE) {
+		t.Send(tl.West, t.Zeros(tl.Shape{1}, tl.F16))
+		t.Send(tl.East, t.Zeros(tl.Shape{1}, tl.F16))
+		pass(t, 1000)
+		_, port := t.RecvAny(tl.Shape{1}, tl.F16)
+		order[t.Rank()] = append(order[t.Rank()], port)
+		t.Recv(tl.East+tl.West-port, tl.Shape{1}, tl.F16)
+	}
+	r.groups([]PEID{0, 1, 100}, [][]int{{0, 1, 2}, {2, 0}, {0, 1, 2}}, body, func(int) {})
+	for rank, want := range []string{"[east east east]", "[east east]", "[east east east]"} {
+		same(t, fmt.Sprint("ports of rank ", rank), fmt.Sprint(order[rank]), want)
+	}
+	r = newRig(t, Options{})
+	e := r.failure(Program{Targets: []PEID{0}, Serve: func(w *Worker) {
+		group, err := Join("k", []*Worker{w}, circle(0), topology.IPCQ{})
+		if err != nil {
+			t.Error(err)
+		}
+		w.runs("k", trade)
+		same(t, "the only member is the last", group.Leave(w), true)
+		w.runs("later", trade)
+	}})
+	same(t, "a Send after the group", e.Err.Error(), "no port east: the launch has no neighbour table, or this PE is not in it")
+}

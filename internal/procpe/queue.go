@@ -1,0 +1,257 @@
+package procpe
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/kernbench/kernbench/comm"
+	"github.com/kernbench/kernbench/tl"
+)
+
+// A queue between workers has as many slots as one of the default simulated system, so that
+// a kernel which waits for room there waits here as well. A message takes a slot for each
+// slotBytes, and one if it is empty.
+const (
+	slots     = 4
+	slotBytes = 4 << 10
+)
+
+func fragments(bytes int64) int { return max(1, int((bytes+slotBytes-1)/slotBytes)) }
+
+// port is the queues between a worker and another.
+type port struct{ out, in *queue }
+
+// queue carries messages from one worker to another.
+type queue struct {
+	from, to *end
+	messages []message  // that were sent and not received
+	slots    int        // that they take
+	posted   []*receive // that wait for messages, in order
+}
+
+// end is one end of two queues, one in and one out.
+type end struct {
+	member int
+	port   tl.Port
+	ended  bool // its kernel has
+}
+
+func (e *end) String() string { return fmt.Sprintf("member %d %v", e.member, e.port) }
+
+// String names the queue by its ends.
+func (q *queue) String() string { return fmt.Sprintf("the queue %v -> %v", q.from, q.to) }
+
+// message is a tile that was sent.
+type message struct {
+	tl.Value
+	bytes []byte
+}
+
+// receive is a message that a kernel has asked for.
+type receive struct {
+	message        // its bytes are those of the tile, if there is one
+	tiles   *tiles // nil if the message goes to memory
+	port    tl.Port
+	queue   *queue
+	done    bool
+	err     error
+}
+
+// waiting reports whether there is a message that no kernel has asked for.
+func (q *queue) waiting() bool { return len(q.posted) == 0 && len(q.messages) > 0 }
+
+// room reports whether a message has its slots, or all slots if it takes more.
+func (q *queue) room(bytes int64) bool { return q.slots+min(fragments(bytes), slots) <= slots }
+
+// match gives messages to those who have asked.
+func (q *queue) match() {
+	for len(q.posted) > 0 && len(q.messages) > 0 {
+		rc, m := q.posted[0], q.messages[0]
+		rc.done = true
+		if m.Value.Bytes() != rc.Value.Bytes() || m.DType != rc.DType {
+			rc.err = fmt.Errorf("the message from %v is %v, and %v was asked for: send and receive must agree on dtype and size", q.from, m.Value, rc.Value)
+			return
+		}
+		if rc.tiles != nil {
+			rc.tiles.slots[rc.Slot].pinned = false
+			copy(rc.bytes, m.bytes)
+		} else {
+			rc.bytes = m.bytes
+		}
+		q.slots -= fragments(m.Value.Bytes())
+		q.posted, q.messages = slices.Delete(q.posted, 0, 1), slices.Delete(q.messages, 0, 1)
+	}
+}
+
+var errQueues = errors.New("ranks have no queues between them: Put into a window of the peer and Notify it, and have it WaitSignal")
+
+// queues returns the queues of a port.
+func (c *core) queues(at tl.Port) (*port, error) {
+	if int(at) >= len(c.ports) || c.ports[at].out == nil {
+		return nil, errQueues
+	}
+	return &c.ports[at], nil
+}
+
+// Send puts a tile, or memory that stands for one, into a queue, and waits until it has a
+// slot.
+func (c *core) Send(at tl.Port, v tl.Value) error {
+	p, err := c.queues(at)
+	if err != nil {
+		return err
+	}
+	c.delay()
+	find := c.tiles.use
+	if v.InMem {
+		find = c.memory
+	}
+	bytes, err := find(&v)
+	if err != nil {
+		return err
+	}
+	q := p.out
+	q.messages = append(q.messages, message{tl.Value{Shape: v.Shape, DType: v.DType}, slices.Clone(bytes)})
+	q.slots += fragments(v.Bytes())
+	q.match()
+	if q.slots <= slots {
+		return nil
+	}
+	_, err = c.await(nil, local{fmt.Sprintf("a free slot of %v", q), q.to, func() bool { return q.slots <= slots }})
+	return err
+}
+
+// Recv asks for the next message of a queue.
+func (c *core) Recv(at tl.Port, v *tl.Value, into *tl.Block, wait bool) (tl.Handle, tl.Port, error) {
+	c.delay()
+	if at == tl.AnyPort {
+		var err error
+		if at, err = c.anyPort(); err != nil {
+			return tl.Handle{}, at, err
+		}
+	}
+	p, err := c.queues(at)
+	if err != nil {
+		return tl.Handle{}, at, err
+	}
+	rc := &receive{port: at, queue: p.in}
+	if into == nil {
+		if rc.bytes, err = c.tiles.add(v); err != nil {
+			return tl.Handle{}, at, err
+		}
+		rc.tiles = &c.tiles
+		c.tiles.slots[v.Slot].pinned = true // until the message is there
+	}
+	rc.Value = *v
+	p.in.posted = append(p.in.posted, rc)
+	p.in.match()
+	if !wait {
+		c.asked++
+		if c.receives == nil {
+			c.receives = map[tl.Handle]*receive{}
+		}
+		h := tl.Handle{N: c.asked}
+		c.receives[h] = rc
+		return h, at, nil
+	}
+	if err := c.receive(rc); err != nil || into == nil {
+		return tl.Handle{}, at, err
+	}
+	return tl.Handle{}, at, c.write(into, rc.bytes)
+}
+
+// receive waits for a message.
+func (c *core) receive(rc *receive) error {
+	if !rc.done {
+		what := fmt.Sprintf("a message %v on %v", rc.Value, rc.queue)
+		if _, err := c.await(nil, local{what, rc.queue.from, func() bool { return rc.done }}); err != nil {
+			return err
+		}
+	}
+	return rc.err
+}
+
+// Wait waits for a message. A composite has ended when its command returns.
+func (c *core) Wait(h tl.Handle) error {
+	rc := c.receives[h]
+	if rc == nil {
+		return nil
+	}
+	delete(c.receives, h)
+	return c.receive(rc)
+}
+
+// anyPort returns the port whose turn it is among those with a message, and waits for one.
+func (c *core) anyPort() (tl.Port, error) {
+	if len(c.ports) == 0 {
+		return tl.AnyPort, errQueues
+	}
+	next := func() int {
+		for i := range c.ports {
+			at := (c.turn + i) % len(c.ports)
+			if in := c.ports[at].in; in != nil && in.waiting() {
+				return at
+			}
+		}
+		return -1
+	}
+	if next() < 0 {
+		if _, err := c.await(nil, local{"a message on any port", nil, func() bool { return next() >= 0 }}); err != nil {
+			return tl.AnyPort, err
+		}
+	}
+	at := next()
+	c.turn = at + 1
+	return tl.Port(at), nil
+}
+
+// Select waits until one of some cases is so.
+func (c *core) Select(cases []tl.Case) (int, error) {
+	conditions, locals := c.conditions[:0], []local(nil)
+	for i := range cases {
+		if s := &cases[i]; s.Kind == tl.SignalCase {
+			conditions = append(conditions, comm.Condition{Signal: s.Signal, Cmp: s.Cmp, Value: s.Value})
+			continue
+		}
+		wait, err := c.portCase(&cases[i])
+		if err != nil {
+			return 0, err
+		}
+		locals = append(locals, wait)
+	}
+	found, err := c.waitAny(conditions, locals...)
+	if err != nil || len(locals) == 0 || len(conditions) == 0 {
+		return found, err
+	}
+	// The first of the list counts, and so do cases before the one that was found.
+	signals, queues := 0, 0
+	for i := range cases {
+		holds := false
+		if cases[i].Kind == tl.SignalCase {
+			at, err := c.test(conditions[signals : signals+1])
+			if err != nil {
+				return 0, err
+			}
+			holds, signals = at == 0, signals+1
+		} else {
+			holds, queues = locals[queues].holds(), queues+1
+		}
+		if holds {
+			return i, nil
+		}
+	}
+	return c.Select(cases) // another rank has changed the signal again
+}
+
+// portCase returns the wait for a case of a port.
+func (c *core) portCase(s *tl.Case) (local, error) {
+	p, err := c.queues(s.Port)
+	if err != nil {
+		return local{}, err
+	}
+	if s.Kind == tl.RecvCase {
+		return local{fmt.Sprintf("a message on %v", p.in), p.in.from, p.in.waiting}, nil
+	}
+	bytes := s.Bytes
+	return local{fmt.Sprintf("room for %d bytes in %v", bytes, p.out), p.out.to, func() bool { return p.out.room(bytes) }}, nil
+}

@@ -1,0 +1,54 @@
+package sim
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+)
+
+// Timers ring in the order of their instants, and of those of one instant in the order in
+// which they were made, after the events of that instant. One that was stopped does not.
+func TestTimers(t *testing.T) {
+	eng := New()
+	var got string
+	note := func(text string) func() {
+		return func() { got += fmt.Sprintf(" %s at %v", text, eng.Now()) }
+	}
+	eng.AfterFunc(7, note("c"))
+	eng.AfterFunc(5, note("a"))
+	b := eng.AfterFunc(5, note("b"))
+	eng.AfterFunc(5, func() {
+		eng.AfterFunc(0, note("d"))
+		b.Stop() // has rung
+	})
+	stopped := eng.AfterFunc(6, note("stopped"))
+	late := eng.AfterFunc(1000, note("late"))
+	eng.Go("p", func(p *Proc) { p.Sleep(5); stopped.Stop(); stopped.Stop(); note("p")(); p.Sleep(3) })
+	if err := eng.RunUntil(context.Background(), 4); err != nil || got != "" {
+		t.Errorf("error %v and%s by 4 fs", err, got)
+	}
+	eng.At(8, eng.Register(callback(func() { late.Stop() })), 0, 0)
+	if err := eng.Run(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	const want = " p at 0.000005ns a at 0.000005ns b at 0.000005ns d at 0.000005ns c at 0.000007ns"
+	if got != want || eng.Now() != 8 {
+		t.Errorf("got%s, and it is %v, want%s and 8 fs", got, eng.Now(), want)
+	}
+	(*Timer)(nil).Stop()
+}
+
+// A timer wakes a process that nothing else wakes, and counts for the limit.
+func TestTimersBeforeADeadlock(t *testing.T) {
+	eng := New()
+	eng.Limit = 10
+	p := eng.Go("p", func(p *Proc) { p.Park(nil); p.Park(nil) })
+	eng.AfterFunc(9, p.Wake)
+	eng.AfterFunc(11, p.Wake)
+	err := eng.Run(context.Background())
+	var limit *TimeLimit
+	if !errors.As(err, &limit) || eng.Now() != 9 {
+		t.Errorf("Run = %v at %v, want the limit", err, eng.Now())
+	}
+}

@@ -1,0 +1,215 @@
+package torch
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"github.com/kernbench/kernbench/internal/sim"
+)
+
+// AnySource as the source of a receive stands for any other rank of the group.
+const AnySource = -1
+
+// RecvAny receives a tensor from any other rank of the group, waits for it, and returns the
+// rank of the world that sent it. It takes the earliest message with the tag in simulated
+// time, of several the one of the lowest rank. Messages of one rank keep their order.
+func (d *Distributed) RecvAny(x *Tensor, tag int, group ...*Group) (source int, err error) {
+	w, err := d.IRecv(x, AnySource, tag, group...)
+	if err != nil {
+		return AnySource, err
+	}
+	if err := w.Wait(); err != nil {
+		return AnySource, err
+	}
+	return w.Source(), nil
+}
+
+// Source returns the rank of the world that sent what a receive has received. It is called
+// after Wait.
+func (w *Work) Source() int {
+	switch {
+	case !w.op.message:
+		panic(misuse("Source", "%s is not a message", w.op.name))
+	case !w.waited:
+		panic(misuse("Source", "%s has not been waited for: call Wait first", w.op.name))
+	}
+	return w.op.source
+}
+
+// mailbox is the messages to a rank of a group with one tag.
+type mailbox struct {
+	group   *groupState
+	to, tag int
+}
+
+// anyReceive is a receive from any source that has no message yet.
+type anyReceive struct {
+	mailbox
+	call *call
+}
+
+// receiveAny asks for a receive from any source.
+func (c *Context) receiveAny(g *groupState, to int, op P2POp, r *request) (*Work, error) {
+	if len(g.ranks) == 1 {
+		panic(misuse("Recv", "%s has no other rank to receive from", g))
+	}
+	k := newCall(&groupState{name: g.name, ranks: []int{AnySource, g.ranks[to]}, options: g.options},
+		&operation{name: "message from any rank to " + destination(g.ranks[to], op.Tag), message: true, anySource: true})
+	if c.spawned() {
+		for rank, world := range g.ranks {
+			if rank != to {
+				k.op.forming = append(k.op.forming, c.workers[world])
+			}
+		}
+	} else {
+		k.places = []int{AnySource, to}
+	}
+	c.posted(k)
+	c.anyReceives = append(c.anyReceives, anyReceive{mailbox{g, to, op.Tag}, k})
+	c.matchLater()
+	return c.arrive(k, int(Recvs), r, -1)
+}
+
+// destination names the receiver of a message, and its tag if it has one.
+func destination(rank, tag int) string {
+	if tag == 0 {
+		return fmt.Sprintf("rank %d", rank)
+	}
+	return fmt.Sprintf("rank %d with tag %d", rank, tag)
+}
+
+// posted notes when an end of a message was asked for.
+func (c *Context) posted(k *call) {
+	c.ends++
+	k.number, k.at = c.ends, c.Now()
+}
+
+// waitsForAny returns the number of the first receive from any source to a mailbox that has
+// no message, 0 if there is none. What is asked for after it is matched with it in view.
+func (c *Context) waitsForAny(m mailbox) int {
+	for _, a := range c.anyReceives {
+		if a.mailbox == m {
+			return a.call.number
+		}
+	}
+	return 0
+}
+
+// matchLater has ends of messages matched when all ranks have done what they do at the
+// present instant: a rank with a lower number may send yet.
+func (c *Context) matchLater() {
+	if !c.matching {
+		c.matching = true
+		c.m.Engine.Post(c.Now(), sim.Event{Target: c.operations.target, Kind: evMatch})
+	}
+}
+
+// match gives messages to receives from any source, and to others that were asked for after
+// them, in the order in which they were asked for.
+func (c *Context) match() {
+	c.matching = false
+	if c.stopping {
+		return
+	}
+	var boxes []mailbox
+	for _, a := range c.anyReceives {
+		if !slices.Contains(boxes, a.mailbox) {
+			boxes = append(boxes, a.mailbox)
+		}
+	}
+	for _, m := range boxes {
+		for _, k := range c.receives(m) {
+			if from := c.earliest(m, k); from >= 0 {
+				send := c.take(message{m.group, from, m.to, m.tag, Sends})
+				c.anyReceives = slices.DeleteFunc(c.anyReceives, func(a anyReceive) bool { return a.call == k })
+				if !k.op.anySource {
+					c.take(message{m.group, from, m.to, m.tag, Recvs}) // the first of those from that rank
+				}
+				c.joinEnds(k, send)
+			}
+		}
+	}
+}
+
+// receives returns the receives of a mailbox that have no message, from the first one from
+// any source on, in the order in which they were asked for.
+func (c *Context) receives(m mailbox) (list []*call) {
+	first := c.waitsForAny(m)
+	for _, a := range c.anyReceives {
+		if a.mailbox == m {
+			list = append(list, a.call)
+		}
+	}
+	for from := range m.group.ranks {
+		for _, k := range c.messages[message{m.group, from, m.to, m.tag, Recvs}] {
+			if k.number > first {
+				list = append(list, k)
+			}
+		}
+	}
+	slices.SortFunc(list, func(a, b *call) int { return a.number - b.number })
+	return list
+}
+
+// earliest returns the rank of the group whose message a receive takes, -1 if there is none:
+// that of its source, or the earliest of all, and then the one of the lowest rank.
+func (c *Context) earliest(m mailbox, receive *call) int {
+	best, of := (*call)(nil), -1
+	for from, rank := range m.group.ranks {
+		sends := c.messages[message{m.group, from, m.to, m.tag, Sends}]
+		if len(sends) == 0 || from == m.to || !receive.op.anySource && receive.group.ranks[0] != rank {
+			continue
+		}
+		if best == nil || cmp.Or(cmp.Compare(sends[0].at, best.at), rank-m.group.ranks[of]) < 0 {
+			best, of = sends[0], from
+		}
+	}
+	return of
+}
+
+// take removes the first end of a message that waits for the other, and returns it, nil if
+// there is none.
+func (c *Context) take(m message) *call {
+	waiting := c.messages[m]
+	if len(waiting) == 0 {
+		return nil
+	}
+	if c.messages[m] = waiting[1:]; len(waiting) == 1 {
+		delete(c.messages, m)
+	}
+	return waiting[0]
+}
+
+// joinEnds makes one message of two ends that were asked for apart. The operation of the send
+// carries it, when the turn of the receive has come, and the receive ends with it.
+func (c *Context) joinEnds(receive, send *call) {
+	r, s := receive.op, send.op
+	r.source, r.carrier, s.carries = s.source, s, r
+	r.forming, s.forming, r.partial = nil, nil, false
+	send.requests[int(Recvs)], send.lines[int(Recvs)] = receive.requests[int(Recvs)], receive.lines[int(Recvs)]
+	guilty, err := send.disagreement()
+	if err == nil {
+		guilty, err = []int{int(Sends), int(Recvs)}, c.form(send)
+	}
+	if err != nil {
+		if !c.spawned() {
+			c.failed(s, err)
+			return
+		}
+		c.blame(send, guilty, err)
+		c.abort()
+		return
+	}
+	r.begin = func(sim.Event) error {
+		r.left++
+		r.boxed = true // until the message is sent
+		s.partial = false
+		c.wake(s)
+		c.advance(s)
+		return nil
+	}
+	s.finish = func() { c.operations.Handle(evEnd, uint64(r.number)) }
+	c.wake(r)
+	c.advance(r)
+}

@@ -1,0 +1,104 @@
+package torch
+
+import (
+	"errors"
+
+	"github.com/kernbench/kernbench/internal/machine"
+	"github.com/kernbench/kernbench/tl"
+)
+
+// IsContiguous reports whether what each PE holds of the tensor is row-major without gaps.
+// All tensors are but views: a slice of columns has the other columns between its rows.
+func (x *Tensor) IsContiguous() bool {
+	for i := range x.shards {
+		if x.shards[i].stride != nil {
+			return false
+		}
+	}
+	return true
+}
+
+// packed panics if the tensor is not contiguous and an operation needs that.
+func (x *Tensor) packed(op string) {
+	if !x.IsContiguous() {
+		panic(misuse(op, "%s is not contiguous: give the tensor that Contiguous returns", x.name))
+	}
+}
+
+// Contiguous returns the tensor if it is contiguous, and otherwise a Clone.
+func (x *Tensor) Contiguous() (*Tensor, error) {
+	x.usable("Contiguous")
+	if x.IsContiguous() {
+		return x, nil
+	}
+	return x.clone("Contiguous")
+}
+
+// Clone returns a contiguous copy of the tensor, laid out as the tensor is, that each PE
+// makes of what it holds.
+func (x *Tensor) Clone() (*Tensor, error) {
+	x.usable("Clone")
+	return x.clone("Clone")
+}
+
+func (x *Tensor) clone(op string) (*Tensor, error) {
+	c := x.ctx
+	y, err := c.EmptyLike(x)
+	if err != nil {
+		return nil, err
+	}
+	if err := c.hold(op, onceWritten, x, y); err != nil {
+		return nil, errors.Join(err, y.Free())
+	}
+	p := machine.Program{Name: "clone"}
+	for _, s := range x.shards {
+		p.Targets = append(p.Targets, s.at)
+	}
+	from, to := x.shards, y.shards
+	p.Body = func(t *tl.PE) {
+		s := &from[t.Rank()]
+		extent, stride := merged(s.box.extent, s.strides())
+		copyTiles(t, y.linear(to[t.Rank()].va), x.linear(s.va), extent, stride)
+	}
+	c.enqueue(c.program(&p, []*Tensor{x, y}, nil))
+	return y, nil
+}
+
+// merged returns a strided array with as few axes as describe it, at least two.
+func merged(extent, stride []int) (e, s []int) {
+	for axis, n := range extent {
+		last := len(e) - 1
+		switch {
+		case n == 1:
+		case last >= 0 && s[last] == n*stride[axis]:
+			e[last], s[last] = e[last]*n, stride[axis]
+		default:
+			e, s = append(e, n), append(s, stride[axis])
+		}
+	}
+	for len(e) < 2 {
+		e, s = append([]int{1}, e...), append([]int{1}, s...)
+	}
+	return e, s
+}
+
+// copyTiles copies a strided array of at least two axes to consecutive elements, in tiles of
+// rows and columns of its last axes.
+func copyTiles(t *tl.PE, to, from tl.Ptr, extent, stride []int) {
+	if len(extent) > 2 {
+		inner := elems(extent[1:])
+		for i := range extent[0] {
+			copyTiles(t, to.Add(i*inner), from.Add(i*stride[0]), extent[1:], stride[1:])
+		}
+		return
+	}
+	rows, cols := extent[0], extent[1]
+	for col := 0; col < cols; col += fillElems {
+		w := min(fillElems, cols-col)
+		for row := 0; row < rows; row += fillElems / w {
+			h := min(fillElems/w, rows-row)
+			source := from.Add(row*stride[0] + col*stride[1]).Strided(stride...)
+			t.Store(to.Add(row*cols+col).Strided(cols, 1), t.Load(source, tl.Shape{h, w}, from.DType))
+		}
+	}
+}

@@ -1,0 +1,114 @@
+package torch_test
+
+import (
+	"testing"
+
+	"github.com/kernbench/kernbench/ccl"
+	"github.com/kernbench/kernbench/torch"
+)
+
+func collectivesAre(t *testing.T, text string) *ccl.Config {
+	t.Helper()
+	config, err := ccl.Parse("c.yaml", []byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return config
+}
+
+// TestInitFollowsDefaults: a plain InitProcessGroup makes the world and does collectives as the
+// defaults of ccl.yaml say, or the entry that they name.
+func TestInitFollowsDefaults(t *testing.T) {
+	const pair = "algorithms: {pair: {algorithm: tree, buffer_kind: sram, world_size: 7}, plain: {}}\n"
+	for _, tt := range []struct {
+		config            string
+		world             int
+		algorithm, buffer string
+	}{
+		{pair, 256, "ring", "tcm"},
+		{"defaults: {algorithm: pair}\n" + pair, 7, "tree", "sram"},
+		{"defaults: {algorithm: pair, world_size: 12}\n" + pair, 7, "tree", "sram"},
+		{"defaults: {algorithm: plain, world_size: 12, buffer_kind: hbm}\n" + pair, 12, "ring", "hbm"},
+		{"defaults: {algorithm: direct, world_size: 5}\n" + pair, 5, "direct", "tcm"},
+	} {
+		l := newLab(t, torch.Options{CCL: collectivesAre(t, tt.config)})
+		dist := l.Distributed()
+		torch.OK(dist.InitProcessGroup("ahbm"))
+		if got := dist.GetWorldSize(); got != tt.world || len(dist.PEs()) != got {
+			t.Errorf("%s: a world of %d ranks on %d PEs, want %d", tt.config, got, len(dist.PEs()), tt.world)
+		}
+		x := l.tensor(count(0, 3*tt.world), torch.I32, torch.On(dist.PEs()...))
+		torch.OK(dist.AllReduce(x, torch.SUM))
+		var sums []int
+		for range tt.world {
+			for i := range 3 {
+				sums = append(sums, tt.world*i+3*tt.world*(tt.world-1)/2)
+			}
+		}
+		l.holds(tt.config, x, sums)
+		if got := l.Collective; got.Algorithm != tt.algorithm || got.Buffer != tt.buffer {
+			t.Errorf("%s: %s with slots in %s, want %s in %s", tt.config, got.Algorithm, got.Buffer, tt.algorithm, tt.buffer)
+		}
+	}
+}
+
+// TestGroupsFollowDefaults: groups of an odd world have its settings, whatever their order.
+func TestGroupsFollowDefaults(t *testing.T) {
+	l := newLab(t, torch.Options{CCL: collectivesAre(t, "defaults: {algorithm: few, world_size: 12}\nalgorithms: {few: {algorithm: mesh, buffer_kind: hbm}}\n")})
+	dist := l.Distributed()
+	torch.OK(dist.InitProcessGroup("ahbm"))
+	g := torch.Must(dist.NewGroup([]int{11, 3, 5, 7, 1}))
+	x := l.tensor(count(0, 5), torch.I32, torch.On(dist.PEs(g)...))
+	torch.OK(dist.AllReduce(x, torch.MAX, g))
+	l.holds("a group of five", x, fill(4, 5))
+	if got := l.Collective; got.Algorithm != "mesh" || got.Buffer != "hbm" {
+		t.Errorf("%s with slots in %s, want mesh in hbm", got.Algorithm, got.Buffer)
+	}
+}
+
+// TestSpawnCountsWorkers: under Spawn the workers are the world, and world_size does not
+// apply; the rest of the default entry does.
+func TestSpawnCountsWorkers(t *testing.T) {
+	config := collectivesAre(t, "defaults: {algorithm: pair, world_size: 12}\nalgorithms: {pair: {algorithm: tree, buffer_kind: hbm, world_size: 7}}\n")
+	l := newLab(t, torch.Options{Topology: system(t, "default", "system.sips.count=3"), CCL: config})
+	torch.OK(l.Spawn(func(rank int, ctx *torch.Context) error {
+		dist := ctx.Distributed()
+		torch.OK(dist.InitProcessGroup("ahbm"))
+		x := torch.Must(ctx.FromSlice([]int{rank}, torch.I32, torch.Shape{1}))
+		torch.OK(dist.AllReduce(x, torch.SUM))
+		torch.OK(ctx.Synchronize())
+		if world, at := dist.GetWorldSize(), torch.Must(x.Numpy()).At(0); world != 3 || at != 3 {
+			t.Errorf("rank %d: a world of %d with a sum of %v, want 3 and 3", rank, world, at)
+		}
+		if got := ctx.Collective; got.Algorithm != "tree" || got.Buffer != "hbm" {
+			t.Errorf("%s with slots in %s, want tree in hbm", got.Algorithm, got.Buffer)
+		}
+		return nil
+	}, 3))
+}
+
+// TestQueuesAreCheckedAtTheStart: a group whose queues do not fit is refused when it is made,
+// not by its first collective, and the program can go on with another one.
+func TestQueuesAreCheckedAtTheStart(t *testing.T) {
+	const full = ", and pe.tcm.size is 2MiB; use fewer or smaller slots (n_slots, slot_size), another memory for them (buffer_kind), or smaller messages (chunk_bytes)"
+	for _, world := range []int{7, 12} {
+		l := newLab(t, torch.Options{CCL: collectivesAre(t, "defaults: {n_slots: 256}\n")})
+		dist, size := l.Distributed(), func(o *torch.GroupOptions) { o.WorldSize = world }
+		says(t, "the world", dist.InitProcessGroup("ahbm", size),
+			"InitProcessGroup: ring needs 3 × 256B of tiles and 2 ports × 256 slots × 4KiB of queues in tcm, 2097920B of TCM"+full)
+		if dist.IsInitialized() {
+			t.Error("there is a group")
+		}
+		torch.OK(dist.InitProcessGroup("ahbm", size, func(o *torch.GroupOptions) { o.NSlots = 100 }))
+		_, err := dist.NewGroup([]int{6, 2, 4, 0, 5, 1, 3}, torch.Algorithm("direct"))
+		says(t, "a group", err, "NewGroup: direct needs 4 × 256B of tiles and 6 ports × 100 slots × 4KiB of queues in tcm, 2401KiB of TCM"+full)
+		g := torch.Must(dist.NewGroup([]int{6, 2, 4}, torch.Algorithm("direct")))
+		x := l.tensor(count(0, 3), torch.I32, torch.On(dist.PEs(g)...))
+		torch.OK(dist.AllReduce(x, torch.SUM, g))
+		l.holds("a smaller group", x, fill(3, 3))
+	}
+	l := newLab(t, torch.Options{Topology: system(t, "default", "system.sips.count=3"), CCL: collectivesAre(t, "defaults: {n_slots: 256, algorithm: auto}\n")})
+	err := l.Spawn(func(_ int, ctx *torch.Context) error { return ctx.Distributed().InitProcessGroup("ahbm") }, 3)
+	says(t, "workers", err, "ranks 0-2: InitProcessGroup: auto finds no algorithm for all_reduce that fits: "+
+		"ring needs 3 × 256B of tiles and 2 ports × 256 slots × 4KiB of queues in tcm, 2097920B of TCM"+full)
+}

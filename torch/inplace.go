@@ -1,0 +1,44 @@
+package torch
+
+import (
+	"fmt"
+
+	"github.com/kernbench/kernbench/ccl"
+)
+
+// inPlace checks the memory that a rank both sends and receives into: of collectives on a
+// block for each rank, that may be its own block and nothing else.
+func inPlace(c ccl.Collective, members []member, lanes []lane) error {
+	blocks := c == ccl.AllGather || c == ccl.Gather || c == ccl.ReduceScatter || c == ccl.Scatter
+	for i := range lanes[0].pes {
+		if !blocks || !lanes[0].sharesStorage(i) {
+			continue
+		}
+		for j := range lanes {
+			for k := range lanes {
+				for m, in := range lanes[j].in[i] {
+					for n, out := range lanes[k].out[i] {
+						own := m+n == i && in.va == out.va && in.elems == out.elems // one of them has one block
+						if in.overlaps(out) && !(j == k && own) {
+							return fmt.Errorf("rank %d sends %s and receives into %s, which share memory: they may do so where the block of the rank is, and nowhere else",
+								members[i].rank, in.x.name, out.x.name)
+						}
+					}
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// sharesStorage reports whether a rank sends and receives into views of one tensor.
+func (l *lane) sharesStorage(rank int) bool {
+	for _, in := range l.in[rank] {
+		for _, out := range l.out[rank] {
+			if in.x.storage == out.x.storage {
+				return true
+			}
+		}
+	}
+	return false
+}

@@ -1,0 +1,112 @@
+package torch_test
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/kernbench/kernbench/ccl"
+	"github.com/kernbench/kernbench/torch"
+)
+
+// A rank's own block may be a chunk of the tensor of all blocks, as NCCL has it, whatever
+// the algorithm.
+func TestChunksInPlace(t *testing.T) {
+	const n = 37
+	for _, ranks := range []int{2, 3, 5} {
+		options := machines(t)(trial{spawned: true, world: ranks})
+		for _, c := range []ccl.Collective{ccl.AllGather, ccl.ReduceScatter, ccl.Gather, ccl.Scatter} {
+			for _, a := range ccl.Algorithms(c) {
+				l := newLab(t, options)
+				err := l.Spawn(func(rank int, ctx *torch.Context) (err error) {
+					dist := ctx.Distributed()
+					torch.OK(dist.InitProcessGroup("ahbm"))
+					g := torch.Must(dist.NewGroup(count(0, ranks), torch.Algorithm(a.Name), func(o *torch.GroupOptions) { o.ChunkBytes = 32 }))
+					x := torch.Must(ctx.FromSlice(count(1000*rank, ranks*n), torch.I32, torch.Shape{ranks * n}))
+					list := x.Chunk(ranks, 0)
+					own := list[rank]
+					if rank != 1 {
+						list = nil
+					}
+					want := count(1000*rank, ranks*n)
+					switch c {
+					case ccl.AllGather:
+						err = dist.AllGatherIntoTensor(x, own, g)
+					case ccl.ReduceScatter:
+						err = dist.ReduceScatterTensor(own, x, torch.SUM, g)
+						for i := rank * n; i < (rank+1)*n; i++ {
+							want[i] = 1000*ranks*(ranks-1)/2 + ranks*i
+						}
+					case ccl.Gather:
+						err = dist.Gather(own, list, 1, g)
+					case ccl.Scatter:
+						err = dist.Scatter(own, list, 1, g)
+						copy(want[rank*n:], count(1000+rank*n, n))
+					}
+					torch.OK(err)
+					for r := range ranks {
+						if c == ccl.AllGather || c == ccl.Gather && rank == 1 {
+							copy(want[r*n:], count(1000*r+r*n, n))
+						}
+					}
+					return ctx.Check(fmt.Sprint("rank ", rank), x, want)
+				}, ranks)
+				if err != nil || !l.Report.OK() {
+					t.Errorf("%v(%s) by %d ranks: error %v, checks %+v", c, a.Name, ranks, err, l.Report.Checks)
+				}
+				l.Close()
+			}
+		}
+	}
+}
+
+// The chunks of ranks lie on other PEs of their devices: where as many of these have as much,
+// each is a lane.
+func TestLanesOfChunks(t *testing.T) {
+	for _, c := range []struct{ elems, lanes int }{{16, 2}, {14, 1}, {2, 1}} {
+		l, err := spawn(t, 2, func(rank int, ctx *torch.Context, dist *torch.Distributed) error {
+			x := torch.Must(ctx.FromSlice(count(100*rank, c.elems), torch.I32, torch.Shape{c.elems}, torch.DPPolicy{PE: torch.RowWise, NumCubes: 1, NumPEs: 4}))
+			half := c.elems / 2
+			torch.OK(dist.ReduceScatterTensor(x.Chunk(2, 0)[rank], x, torch.SUM))
+			want := count(100*rank, c.elems)
+			for i := rank * half; i < (rank+1)*half; i++ {
+				want[i] = 100 + 2*i
+			}
+			return ctx.Check("x", x, want)
+		})
+		if err != nil || !l.Report.OK() || l.Collective.Lanes != c.lanes {
+			t.Errorf("%d elements: error %v, %d lanes, want %d, checks %+v", c.elems, err, l.Collective.Lanes, c.lanes, l.Report.Checks)
+		}
+	}
+}
+
+// Memory that is sent and received into at once, and is not the rank's own block, is
+// refused, on one PE and over several.
+func TestBlocksThatOverlap(t *testing.T) {
+	rows := torch.DPPolicy{PE: torch.RowWise, NumCubes: 1, NumPEs: 4}
+	for _, c := range []struct {
+		name string
+		on   torch.Placement
+		do   func(dist *torch.Distributed, x *torch.Tensor, rank int) error
+		want string // after "rank 0 "
+	}{
+		{"a block of another rank", nil, func(dist *torch.Distributed, x *torch.Tensor, rank int) error {
+			return dist.AllGatherIntoTensor(x, x.Chunk(2, 0)[1-rank])
+		}, "sends tensor 1[8:16] [8] i32 and receives into tensor 1 [16] i32"},
+		{"parts of two blocks", nil, func(dist *torch.Distributed, x *torch.Tensor, rank int) error {
+			return dist.ReduceScatterTensor(x.Narrow(0, 4, 8), x, torch.SUM)
+		}, "sends tensor 1 [16] i32 and receives into tensor 1[4:12] [8] i32"},
+		{"parts of two blocks on PEs", rows, func(dist *torch.Distributed, x *torch.Tensor, rank int) error {
+			return dist.AllGatherIntoTensor(x, x.Narrow(0, 4, 8))
+		}, "sends tensor 1[4:12] [8] i32 and receives into tensor 1 [16] i32"},
+	} {
+		_, err := spawn(t, 2, func(rank int, ctx *torch.Context, dist *torch.Distributed) error {
+			return c.do(dist, torch.Must(ctx.FromSlice(count(100*rank, 16), torch.I32, torch.Shape{16}, c.on)), rank)
+		})
+		if err == nil {
+			t.Errorf("%s: no error", c.name)
+			continue
+		}
+		collective := map[bool]string{true: "reduce_scatter", false: "all_gather"}[c.name == "parts of two blocks"]
+		says(t, c.name, err, "ranks 0, 1: "+collective+" 1 of the default group: rank 0 "+c.want+", which share memory: they may do so where the block of the rank is, and nowhere else")
+	}
+}

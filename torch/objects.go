@@ -1,0 +1,111 @@
+package torch
+
+import (
+	"bytes"
+	"encoding/gob"
+	"fmt"
+	"reflect"
+)
+
+// AllGatherObject gives every rank a copy of the object of each, by rank of the group.
+//
+// Objects are values of the host that package encoding/gob can encode: exported fields of
+// structs, slices, maps, strings, numbers, and values of interfaces whose types were given to
+// gob.Register. Like those of PyTorch, which are pickled, they are encoded, and the bytes
+// travel in U8 tensors between the devices, after their sizes. Receivers wait for them.
+func AllGatherObject[T any](d *Distributed, object T, group ...*Group) ([]T, error) {
+	return transfer(d, "all_gather_object", group, []T{object}, func(o *objects) []parcel { return o.allGather() })
+}
+
+// GatherObject gives rank dst of the world a copy of the object of each rank, by rank of the
+// group. The other ranks get none. Objects are as for AllGatherObject.
+func GatherObject[T any](d *Distributed, object T, dst int, group ...*Group) ([]T, error) {
+	return transfer(d, "gather_object", group, []T{object}, func(o *objects) []parcel { return o.gather(dst) })
+}
+
+// BroadcastObjectList gives every rank copies of the objects in the list of rank src of the
+// world. The other ranks' lists are as long, and are written over. Objects are as for
+// AllGatherObject.
+func BroadcastObjectList[T any](d *Distributed, list []T, src int, group ...*Group) error {
+	var own []T
+	if w := d.c.current; w != nil && w.rank == src {
+		own = list
+	}
+	got, err := transfer(d, "broadcast_object_list", group, own, func(o *objects) []parcel { return o.broadcast(len(list), src) })
+	copy(list, got)
+	return err
+}
+
+// ScatterObjectList gives every rank a copy of its object in the list of rank src of the
+// world, which has one for each rank of the group. The other ranks give no list. Objects are
+// as for AllGatherObject.
+func ScatterObjectList[T any](d *Distributed, list []T, src int, group ...*Group) (object T, err error) {
+	got, err := transfer(d, "scatter_object_list", group, list, func(o *objects) []parcel { return o.scatter(src) })
+	if err != nil {
+		return object, err
+	}
+	return got[0], nil
+}
+
+// SendObjectList sends copies of objects to rank dst of the world, as two messages with tag
+// 0. Objects are as for AllGatherObject.
+func SendObjectList[T any](d *Distributed, list []T, dst int, group ...*Group) error {
+	_, err := transfer(d, "send_object_list", group, list, func(o *objects) []parcel { return o.send(dst) })
+	return err
+}
+
+// RecvObjectList receives as many objects as the list has from rank src of the world, or from
+// AnySource, into the list. It returns the rank of the world that sent them.
+func RecvObjectList[T any](d *Distributed, list []T, src int, group ...*Group) (source int, err error) {
+	got, err := transfer[T](d, "recv_object_list", group, nil, func(o *objects) (all []parcel) {
+		all, source = o.receive(len(list), src)
+		return all
+	})
+	copy(list, got)
+	return source, err
+}
+
+// parcel is an encoded object with its sender.
+type parcel struct {
+	from  int // rank of the world
+	bytes []byte
+}
+
+// transfer encodes a rank's objects, has them exchanged, and decodes what comes.
+func transfer[T any](d *Distributed, op string, group []*Group, own []T, exchange func(*objects) []parcel) (list []T, err error) {
+	g, err := d.group(op, group)
+	if err != nil {
+		return nil, err
+	}
+	switch {
+	case !d.c.spawned():
+		panic(misuse(op, "objects are those of workers of Spawn"))
+	case d.c.current.coalescing != nil:
+		panic(misuse(op, "it waits, and is not coalesced with collectives"))
+	case g.rank < 0:
+		return nil, fmt.Errorf("%s: rank %d is not in %s", op, d.c.current.rank, g.shared)
+	}
+	o := &objects{d: d, op: op, g: g}
+	for i := range own {
+		var b bytes.Buffer
+		if err := gob.NewEncoder(&b).Encode(&own[i]); err != nil {
+			return nil, fmt.Errorf("%s: object %d of type %v cannot be encoded: %w: use types that encoding/gob takes", op, i, reflect.TypeFor[T](), err)
+		}
+		o.own = append(o.own, b.Bytes())
+	}
+	parcels := exchange(o)
+	for _, x := range o.made {
+		o.do(x.Free)
+	}
+	if o.err != nil {
+		return nil, o.err
+	}
+	for _, p := range parcels {
+		var object T
+		if err := gob.NewDecoder(bytes.NewReader(p.bytes)).Decode(&object); err != nil {
+			return nil, fmt.Errorf("%s: the object of rank %d is no %v: %w: use one type on all ranks", op, p.from, reflect.TypeFor[T](), err)
+		}
+		list = append(list, object)
+	}
+	return list, nil
+}

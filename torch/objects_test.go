@@ -1,0 +1,252 @@
+package torch_test
+
+import (
+	"bytes"
+	"encoding/gob"
+	"errors"
+	"fmt"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/kernbench/kernbench/torch"
+)
+
+// checkpoint is an object as programs exchange it.
+type checkpoint struct {
+	Name  string
+	Step  int
+	Rates map[string]float64
+	Next  *checkpoint
+	Data  []byte
+}
+
+func checkpointOf(rank int) checkpoint {
+	return checkpoint{
+		Name: strings.Repeat("x", 40*rank), Step: rank, Rates: map[string]float64{"a": 0.1 * float64(rank)},
+		Next: &checkpoint{Step: -rank - 1}, Data: []byte{byte(rank), 255},
+	}
+}
+
+// onWorlds runs workers on odd worlds, with values and without, and checks that these take
+// the same time.
+func onWorlds(t *testing.T, run worker) {
+	t.Helper()
+	for _, n := range []int{1, 3, 5, 7} {
+		var times [2]torch.Time
+		for i, without := range []bool{false, true} {
+			o := machines(t)(trial{spawned: true, world: n})
+			o.NoData = without
+			l := newLab(t, o)
+			err := l.Spawn(func(rank int, ctx *torch.Context) error {
+				dist := ctx.Distributed()
+				torch.OK(dist.InitProcessGroup("ahbm"))
+				return run(rank, ctx, dist)
+			}, n)
+			if err != nil {
+				t.Fatalf("%d ranks, without values %v: %v", n, without, err)
+			}
+			times[i] = l.Now()
+		}
+		if times[0] != times[1] || times[0] == 0 && n > 1 {
+			t.Errorf("%d ranks take %v with values and %v without", n, times[0], times[1])
+		}
+	}
+}
+
+// same compares objects.
+func same(what string, got, want any) error {
+	if !reflect.DeepEqual(got, want) {
+		return fmt.Errorf("%s is %+v, want %+v", what, got, want)
+	}
+	return nil
+}
+
+func TestAllGatherObject(t *testing.T) {
+	onWorlds(t, func(rank int, ctx *torch.Context, dist *torch.Distributed) error {
+		own := checkpointOf(rank)
+		got, err := torch.AllGatherObject(dist, own)
+		if err != nil {
+			return err
+		}
+		var want []checkpoint
+		for r := range dist.GetWorldSize() {
+			want = append(want, checkpointOf(r))
+		}
+		if got[rank].Next == own.Next || &got[rank].Data[0] == &own.Data[0] {
+			return errors.New("the copy shares memory with the object")
+		}
+		own.Rates["a"] = 99
+		return same("the list", got, want)
+	})
+}
+
+func TestGatherObject(t *testing.T) {
+	onWorlds(t, func(rank int, ctx *torch.Context, dist *torch.Distributed) error {
+		n := dist.GetWorldSize()
+		got, err := torch.GatherObject(dist, fmt.Sprint("rank ", rank), n/2)
+		var want []string
+		for r := 0; rank == n/2 && r < n; r++ {
+			want = append(want, fmt.Sprint("rank ", r))
+		}
+		return errors.Join(err, same("the list", got, want))
+	})
+}
+
+func TestBroadcastObjectList(t *testing.T) {
+	onWorlds(t, func(rank int, ctx *torch.Context, dist *torch.Distributed) error {
+		n := dist.GetWorldSize()
+		list := []any{nil, "other", rank}
+		want := []any{3.5, strings.Repeat("long", 300), []int{1, 2, 3}}
+		if rank == n-1 {
+			copy(list, want)
+		}
+		err := torch.BroadcastObjectList(dist, list, n-1)
+		return errors.Join(err, same("the list", list, want))
+	})
+}
+
+func TestScatterObjectList(t *testing.T) {
+	onWorlds(t, func(rank int, ctx *torch.Context, dist *torch.Distributed) error {
+		var list []checkpoint
+		if rank == 0 {
+			for r := range dist.GetWorldSize() {
+				list = append(list, checkpointOf(r))
+			}
+		}
+		got, err := torch.ScatterObjectList(dist, list, 0)
+		return errors.Join(err, same("the object", got, checkpointOf(rank)))
+	})
+}
+
+// Objects go from each rank to the last one, which receives from any source and then from
+// each.
+func TestSendObjectList(t *testing.T) {
+	onWorlds(t, func(rank int, ctx *torch.Context, dist *torch.Distributed) error {
+		last := dist.GetWorldSize() - 1
+		if rank < last {
+			torch.OK(torch.SendObjectList(dist, []checkpoint{checkpointOf(rank), checkpointOf(rank + 1)}, last))
+			return torch.SendObjectList(dist, []string{fmt.Sprint(rank)}, last)
+		}
+		for r := range last {
+			list := make([]checkpoint, 2)
+			source, err := torch.RecvObjectList(dist, list, torch.AnySource)
+			err = errors.Join(err, same("the source", source, r), same("the list", list, []checkpoint{checkpointOf(r), checkpointOf(r + 1)}))
+			text := make([]string, 1)
+			source, again := torch.RecvObjectList(dist, text, r)
+			if err := errors.Join(err, again, same("the source", source, r), same("the list", text, []string{fmt.Sprint(r)})); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// Objects of a group: roots are ranks of the world, and lists are by rank of the group.
+func TestObjectsOfAGroup(t *testing.T) {
+	_, err := spawn(t, 5, func(rank int, ctx *torch.Context, dist *torch.Distributed) error {
+		g := torch.Must(dist.NewGroup([]int{4, 0, 3}, torch.KeepOrder()))
+		if dist.GetRank(g) < 0 {
+			return nil
+		}
+		for range 2 {
+			all, err := torch.AllGatherObject(dist, rank, g)
+			list := []int{rank}
+			err = errors.Join(err, same("all", all, []int{4, 0, 3}), torch.BroadcastObjectList(dist, list, 3, g), same("list", list, []int{3}))
+			var parts []int
+			if rank == 0 {
+				parts = []int{10, 20, 30}
+			}
+			part, again := torch.ScatterObjectList(dist, parts, 0, g)
+			if err := errors.Join(err, again, same("part", part, 10*(dist.GetRank(g)+1))); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Error(err)
+	}
+}
+
+// The time is that of copies and collectives of the sizes and of the padded bytes.
+func TestTheTimeOfObjects(t *testing.T) {
+	var times [2]torch.Time
+	var longest bytes.Buffer
+	torch.OK(gob.NewEncoder(&longest).Encode(strings.Repeat("x", 992)))
+	n := longest.Len()
+	_, err := spawn(t, 3, func(rank int, ctx *torch.Context, dist *torch.Distributed) error {
+		took := func(i int, do func() error) {
+			torch.OK(torch.Must(dist.BarrierAsync()).Wait())
+			start := ctx.Now()
+			torch.OK(do())
+			times[i] = ctx.Now() - start
+		}
+		took(0, func() error { return second(torch.AllGatherObject(dist, strings.Repeat("x", 990+rank))) })
+		took(1, func() error {
+			sizes, all := torch.Must(ctx.Empty(torch.I64, torch.Shape{3})), torch.Must(ctx.Empty(torch.U8, torch.Shape{3 * n}))
+			torch.OK(dist.AllGatherIntoTensor(sizes, torch.Must(ctx.FromSlice([]int{0}, torch.I64, torch.Shape{1}))))
+			torch.Must(sizes.Numpy())
+			torch.OK(dist.AllGatherIntoTensor(all, torch.Must(ctx.FromSlice(make([]uint8, n), torch.U8, torch.Shape{n}))))
+			return second(all.Numpy())
+		})
+		return nil
+	})
+	if err != nil || times[0] != times[1] || times[0] == 0 {
+		t.Errorf("error %v; objects take %v, the same tensors %v", err, times[0], times[1])
+	}
+}
+
+func TestMisuseOfObjects(t *testing.T) {
+	for _, c := range []struct {
+		ranks []int
+		do    worker
+		want  string
+	}{
+		{[]int{0, 1, 2}, func(rank int, ctx *torch.Context, dist *torch.Distributed) error {
+			return second(torch.AllGatherObject(dist, func() {}))
+		}, "all_gather_object: object 0 of type func() cannot be encoded: gob NewTypeObject can't handle type: func(): use types that encoding/gob takes"},
+		{[]int{1}, func(rank int, ctx *torch.Context, dist *torch.Distributed) error {
+			if rank == 0 {
+				return torch.BroadcastObjectList(dist, []string{"x"}, 0)
+			}
+			return torch.BroadcastObjectList(dist, []int{1}, 0)
+		}, "broadcast_object_list: the object of rank 0 is no int: gob: "},
+		{[]int{2}, func(rank int, ctx *torch.Context, dist *torch.Distributed) error {
+			return torch.BroadcastObjectList(dist, make([]int, 1+rank/2), 0)
+		}, "the ranks do not agree: ranks 0, 1: broadcast of i64 [1], root 0"},
+		{[]int{0, 1, 2}, func(rank int, ctx *torch.Context, dist *torch.Distributed) error {
+			return torch.BroadcastObjectList[int](dist, nil, 0)
+		}, "torch: broadcast_object_list: a list of no objects"},
+		{[]int{0, 1, 2}, func(rank int, ctx *torch.Context, dist *torch.Distributed) error {
+			return second(torch.ScatterObjectList(dist, []int{1, 2}, 0))
+		}, "torch: scatter_object_list: 2 objects to send, want 3: one for each rank"},
+		{[]int{0, 1, 2}, func(rank int, ctx *torch.Context, dist *torch.Distributed) error {
+			return second(torch.ScatterObjectList(dist, []int{1, 2}, 0))
+		}, "torch: scatter_object_list: 2 objects to send, want 0: the root alone gives a list"},
+		{[]int{1}, func(rank int, ctx *torch.Context, dist *torch.Distributed) error {
+			if rank == 1 {
+				return second(torch.RecvObjectList(dist, make([]int, 1), 0))
+			}
+			if rank == 0 {
+				return dist.Send(torch.Must(ctx.Zeros(torch.I64, torch.Shape{1})), 1, 0)
+			}
+			return nil
+		}, "recv_object_list: rank 0 has sent a tensor: send objects with SendObjectList"},
+		{[]int{2}, func(rank int, ctx *torch.Context, dist *torch.Distributed) error {
+			g := torch.Must(dist.NewGroup([]int{0, 1}))
+			return second(torch.AllGatherObject(dist, 1, g))
+		}, "all_gather_object: rank 2 is not in group 1"},
+		{[]int{1}, func(rank int, ctx *torch.Context, dist *torch.Distributed) error {
+			if rank == 1 {
+				return nil
+			}
+			return second(torch.AllGatherObject(dist, 1))
+		}, "rank 1: returned without all_gather 1 of the default group, for which ranks 0, 2 wait"},
+	} {
+		_, err := spawn(t, 3, c.do)
+		blames(t, err, c.ranks, c.want)
+	}
+	_, dist := pes(t, 3)
+	says(t, "without Spawn", misuse(func() { torch.AllGatherObject(dist, 1) }), "torch: all_gather_object: objects are those of workers of Spawn")
+}

@@ -1,0 +1,63 @@
+package torch_test
+
+import (
+	"testing"
+
+	"github.com/kernbench/kernbench/torch"
+)
+
+// In place, an all-to-all takes the time of copying what is sent to other ranks besides.
+func TestTheTimeOfAnAllToAllInPlace(t *testing.T) {
+	took := func(inPlace bool) torch.Time {
+		l, err := spawn(t, 3, func(rank int, ctx *torch.Context, dist *torch.Distributed) error {
+			x := torch.Must(ctx.Zeros(torch.F32, torch.Shape{3 * 1029}))
+			y := x
+			if !inPlace {
+				y = torch.Must(ctx.EmptyLike(x))
+			}
+			return dist.AllToAllSingle(y, x, nil, nil)
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return l.Collective.Crit
+	}
+	if apart, same := took(false), took(true); apart.String() != "905.438081ns" || same.String() != "976.034321ns" {
+		t.Errorf("into another tensor it takes %v, want 905.438081ns; in place %v, want 976.034321ns", apart, same)
+	}
+}
+
+// The copies take device memory, until the end of the collective.
+func TestTheMemoryOfAnAllToAllInPlace(t *testing.T) {
+	l := newLab(t, torch.Options{Topology: system(t, "ring6", "system.sips.count=3", "cube.hbm.slice_size=32KiB")})
+	run := func(rows int) error {
+		return l.Spawn(func(rank int, ctx *torch.Context) error {
+			dist := ctx.Distributed()
+			torch.OK(dist.InitProcessGroup("ahbm"))
+			x := torch.Must(ctx.Full(float64(rank), torch.F32, torch.Shape{rows}))
+			for range 3 { // there is room for one copy only
+				torch.OK(dist.AllToAllSingle(x, x, nil, nil))
+			}
+			torch.OK(ctx.Synchronize())
+			want := count(0, rows)
+			for i := range want {
+				want[i] /= rows / 3
+			}
+			torch.OK(ctx.Check("x", x, want))
+			return x.Free()
+		}, 3)
+	}
+	torch.OK(run(3 * 1500))
+	if !l.Report.OK() || len(l.Report.Checks) != 3 {
+		t.Errorf("checks %+v", l.Report.Checks)
+	}
+	blames(t, run(3*2000), []int{0, 1, 2}, "all_to_all 1 of the default group: copies of what all_to_all 1 of the default group sends: sip0.cube0.hbm0: out of memory: asked 16000B")
+}
+
+func TestAnAllToAllOfListsThatOverlap(t *testing.T) {
+	_, err := spawn(t, 3, func(rank int, ctx *torch.Context, dist *torch.Distributed) error {
+		x := []*torch.Tensor{full(ctx, 0, 1), full(ctx, 1, 1), full(ctx, 2, 1), full(ctx, 3, 1)}
+		return dist.AllToAll(x[1:], x[:3])
+	})
+	blames(t, err, []int{0, 1, 2}, "torch: all_to_all: tensor 2 [1] f32 is to be sent and received into, and the lists differ: receive into the tensors that are sent, in their order, or into others")
+}

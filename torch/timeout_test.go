@@ -1,0 +1,272 @@
+package torch_test
+
+import (
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/kernbench/kernbench/internal/sim"
+	"github.com/kernbench/kernbench/torch"
+)
+
+// withTimeout runs workers whose default group has a timeout.
+func withTimeout(t *testing.T, n int, timeout time.Duration, run worker) (*lab, error) {
+	return spawn(t, n, func(rank int, ctx *torch.Context, dist *torch.Distributed) error {
+		torch.OK(dist.DestroyProcessGroup())
+		torch.OK(dist.InitProcessGroup("ahbm", torch.Timeout(timeout)))
+		return run(rank, ctx, dist)
+	})
+}
+
+// A collective or a message that does not end in time ends the workers at that instant, with
+// the ranks that have not called it.
+func TestTimeoutOfAGroup(t *testing.T) {
+	reduce := func(n int) worker {
+		return func(rank int, ctx *torch.Context, dist *torch.Distributed) error {
+			x := torch.Must(ctx.Zeros(torch.F32, torch.Shape{n}))
+			if rank%3 == 1 {
+				pause(ctx, 40)
+			}
+			return dist.AllReduce(x, torch.SUM)
+		}
+	}
+	for _, c := range []struct {
+		name    string
+		n       int
+		do      worker
+		ranks   []int
+		missing string
+		want    string
+	}{
+		{"slow ranks", 5, reduce(5), []int{0, 2, 3}, "[1 4]",
+			"ranks 0, 2, 3: all_reduce 1 of the default group: not ended within 5000ns: ranks 1, 4 have not called it"},
+		{"a long collective", 3, func(rank int, ctx *torch.Context, dist *torch.Distributed) error {
+			w := torch.Must(dist.AllReduceAsync(torch.Must(ctx.Zeros(torch.F32, torch.Shape{1 << 18})), torch.SUM))
+			return w.Wait()
+		}, []int{0, 1, 2}, "[]", "ranks 0-2: all_reduce 1 of the default group: not ended within 5000ns, though all its ranks have called it: raise the timeout"},
+		{"a group of its own", 3, func(rank int, ctx *torch.Context, dist *torch.Distributed) error {
+			g := torch.Must(dist.NewGroup([]int{2, 1}, torch.Timeout(5*time.Microsecond)))
+			if rank == 2 {
+				return dist.Barrier(g)
+			}
+			pause(ctx, 40)
+			return nil
+		}, []int{2}, "[1]", "rank 2: barrier 1 of group 1: not ended within 5000ns: rank 1 has not called it"},
+		{"a message", 3, func(rank int, ctx *torch.Context, dist *torch.Distributed) error {
+			if rank == 0 {
+				return dist.Send(torch.Must(ctx.Zeros(torch.F32, torch.Shape{3})), 2, 7)
+			}
+			pause(ctx, 40)
+			return nil
+		}, []int{0}, "[2]", "rank 0: message from rank 0 to rank 2 with tag 7: not ended within 5000ns: rank 2 has not called it"},
+		{"any source", 3, func(rank int, ctx *torch.Context, dist *torch.Distributed) error {
+			if rank == 0 {
+				return dist.Recv(torch.Must(ctx.Zeros(torch.F32, torch.Shape{3})), torch.AnySource, 0)
+			}
+			pause(ctx, 40)
+			return nil
+		}, []int{0}, "[1 2]", "rank 0: message from any rank to rank 0: not ended within 5000ns: ranks 1, 2 have not called it"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			var last torch.Time
+			l, err := withTimeout(t, c.n, 5*time.Microsecond, func(rank int, ctx *torch.Context, dist *torch.Distributed) error {
+				defer func() { last = max(last, ctx.Now()) }()
+				return c.do(rank, ctx, dist)
+			})
+			blames(t, err, c.ranks)
+			says(t, "error", err, c.want)
+			var late *torch.TimeoutError
+			if !errors.As(err, &late) || fmt.Sprint(late.Missing) != c.missing || late.After != 5*sim.Microsecond {
+				t.Errorf("the error is %+v", late)
+			}
+			if l.Err() != nil || last != 5*sim.Microsecond {
+				t.Errorf("the workers end at %v, and the machine with %v", last, l.Err())
+			}
+		})
+	}
+}
+
+// Without need, a timeout changes nothing: not even the time at the end.
+func TestTimeoutsThatAreNotNeeded(t *testing.T) {
+	run := func(timeout time.Duration) (torch.Time, torch.Collective) {
+		l, err := withTimeout(t, 3, timeout, func(rank int, ctx *torch.Context, dist *torch.Distributed) error {
+			x := full(ctx, rank, 1029)
+			torch.OK(dist.AllReduce(x, torch.SUM))
+			w := torch.Must(dist.BroadcastAsync(x, 1))
+			torch.OK(w.WaitTimeout(timeout))
+			torch.OK(dist.MonitoredBarrier(timeout, true))
+			return ctx.Check("x", x, fill(3, 1029))
+		})
+		if err != nil || !l.Report.OK() || len(l.Report.Checks) != 3 {
+			t.Errorf("timeout %v: error %v, checks %+v", timeout, err, l.Report.Checks)
+		}
+		return l.Now(), l.Collective
+	}
+	never, last := run(0)
+	for _, timeout := range []time.Duration{20 * time.Microsecond, time.Hour} {
+		if now, collective := run(timeout); now != never || !reflect.DeepEqual(collective, last) {
+			t.Errorf("with a timeout of %v it ends at %v with %+v, without at %v with %+v", timeout, now, collective, never, last)
+		}
+	}
+}
+
+// Ranks that can never come are reported as without a timeout.
+func TestTimeoutsOfRanksThatNeverCome(t *testing.T) {
+	for want, do := range map[string]worker{
+		"rank 3: returned without all_reduce 1 of the default group, for which ranks 0-2 wait": func(rank int, ctx *torch.Context, dist *torch.Distributed) error {
+			if rank == 3 {
+				return nil
+			}
+			return dist.AllReduce(torch.Must(ctx.Zeros(torch.F32, torch.Shape{3})), torch.SUM)
+		},
+		"rank 0: waits for barrier 1 of the default group, which rank 1 has not called; the ranks wait for each other: call collectives in the same order on all of them\n" +
+			"rank 1: waits for barrier 1 of group 1, which rank 0 has not called; the ranks wait for each other: call collectives in the same order on all of them": func(rank int, ctx *torch.Context, dist *torch.Distributed) error {
+			g := torch.Must(dist.NewGroup([]int{0, 1}))
+			if rank > 1 {
+				return dist.Barrier()
+			}
+			if rank == 1 {
+				return torch.Must(dist.BarrierAsync(g)).Wait()
+			}
+			return torch.Must(dist.BarrierAsync()).Wait()
+		},
+	} {
+		for _, timeout := range []time.Duration{0, time.Microsecond} {
+			_, err := withTimeout(t, 4, timeout, do)
+			says(t, fmt.Sprint("timeout ", timeout), err, want)
+		}
+	}
+}
+
+// Groups have the timeout of the default group unless they have their own, and ranks agree on
+// it.
+func TestTimeoutsAreInherited(t *testing.T) {
+	_, err := withTimeout(t, 3, time.Microsecond, func(rank int, ctx *torch.Context, dist *torch.Distributed) error {
+		g := torch.Must(dist.NewGroup([]int{0, 1}, torch.Timeout(0)))
+		h := torch.Must(dist.NewGroup([]int{0, 1}))
+		if rank == 0 {
+			torch.OK(torch.Must(dist.BarrierAsync(g)).Wait())
+			torch.OK(torch.Must(dist.BarrierAsync(h)).Wait())
+		}
+		if rank == 1 {
+			pause(ctx, 9)
+			torch.OK(torch.Must(dist.BarrierAsync(g)).Wait())
+			pause(ctx, 9)
+		}
+		return nil
+	})
+	says(t, "error", err, "rank 0: barrier 1 of group 2: not ended within 1000ns: rank 1 has not called it")
+	_, err = withTimeout(t, 3, 0, func(rank int, ctx *torch.Context, dist *torch.Distributed) error {
+		return second(dist.NewGroup([]int{0, 1}, torch.Timeout(time.Duration(rank/2))))
+	})
+	says(t, "error", err, "rank 2: NewGroup: rank 2 makes group 1 with other settings than ranks 0, 1: all ranks make the same groups in the same order")
+	says(t, "misuse", misuse(func() { torch.Timeout(-1)(&torch.GroupOptions{}) }), "torch: Timeout: a timeout of -1ns: give one from 0 to an hour of simulated time")
+}
+
+// WaitTimeout gives up at that instant, and the collective goes on.
+func TestWaitTimeout(t *testing.T) {
+	var took torch.Time
+	l, err := spawn(t, 3, func(rank int, ctx *torch.Context, dist *torch.Distributed) error {
+		x := full(ctx, rank, 7)
+		torch.OK(ctx.Synchronize())
+		if rank == 2 {
+			pause(ctx, 9)
+		}
+		w := torch.Must(dist.AllReduceAsync(x, torch.SUM))
+		if rank == 0 {
+			start := ctx.Now()
+			err := w.WaitTimeout(123 * time.Nanosecond)
+			took = ctx.Now() - start
+			var late *torch.TimeoutError
+			if want := "all_reduce 1 of the default group: not ended within 123ns: rank 2 has not called it"; !errors.As(err, &late) || err.Error() != want {
+				return fmt.Errorf("got %v, want %s", err, want)
+			}
+			if _, err := x.Numpy(); err == nil || !strings.Contains(err.Error(), "has not been waited for") {
+				return fmt.Errorf("read: %v", err)
+			}
+		}
+		torch.OK(w.WaitTimeout(time.Second))
+		torch.OK(w.WaitTimeout(time.Nanosecond)) // has ended
+		return ctx.Check("x", x, fill(3, 7))
+	})
+	if err != nil || took != 123*sim.Nanosecond || !l.Report.OK() || len(l.Report.Checks) != 3 {
+		t.Errorf("error %v after %v, checks %+v", err, took, l.Report.Checks)
+	}
+}
+
+// A program that drives all PEs has timeouts as well.
+func TestTimeoutsWithoutSpawn(t *testing.T) {
+	l, dist := pes(t, 5)
+	x := l.zeros(torch.F32, torch.On(dist.PEs()...), 5*300)
+	w := torch.Must(dist.AllReduceAsync(x, torch.SUM))
+	says(t, "WaitTimeout", w.WaitTimeout(300*time.Nanosecond), "all_reduce 1 of the default group: not ended within 300ns, though all its ranks have called it: raise the timeout")
+	if l.Now() != 300*sim.Nanosecond {
+		t.Errorf("it is %v", l.Now())
+	}
+	torch.OK(w.Wait())
+	torch.OK(dist.MonitoredBarrier(time.Microsecond, false))
+	l, dist = pes(t, 5, torch.Timeout(300*time.Nanosecond))
+	x = l.zeros(torch.F32, torch.On(dist.PEs()...), 5*300)
+	torch.OK(dist.AllReduce(x, torch.SUM))
+	says(t, "Synchronize", l.Synchronize(), "all_reduce 1 of the default group: not ended within 300ns, though all its ranks have called it: raise the timeout")
+}
+
+// Rank 0 of a monitored barrier names the first rank that has not come, or all of them. The
+// others fail with it, and what comes later does not wait for it.
+func TestMonitoredBarrier(t *testing.T) {
+	for _, c := range []struct {
+		all  bool
+		late []int // ranks that come late
+		want string
+	}{
+		{false, []int{3, 1}, "monitored_barrier 1 of group 1: rank 1 has not arrived within 1000ns"},
+		{true, []int{3, 1}, "monitored_barrier 1 of group 1: ranks 1, 3 have not arrived within 1000ns"},
+		{true, []int{4}, "monitored_barrier 1 of group 1: rank 4 has not arrived within 1000ns"},
+		{true, nil, ""},
+	} {
+		var got [5]string
+		l, err := spawn(t, 5, func(rank int, ctx *torch.Context, dist *torch.Distributed) error {
+			g := torch.Must(dist.NewGroup([]int{4, 3, 1, 0}, torch.Timeout(time.Hour)))
+			if rank == 2 {
+				return nil
+			}
+			if slices.Contains(c.late, rank) {
+				pause(ctx, 40)
+			}
+			if err := dist.MonitoredBarrier(time.Microsecond, c.all, g); err != nil {
+				got[rank] = err.Error()
+			}
+			x := full(ctx, rank, 3)
+			torch.OK(dist.AllReduce(x, torch.SUM, g))
+			torch.OK(dist.MonitoredBarrier(0, c.all, g)) // with the timeout of the group
+			return ctx.Check("x", x, fill(8, 3))
+		})
+		want := [5]string{c.want, "rank 0 gave up: " + c.want, "", "rank 0 gave up: " + c.want, "rank 0 gave up: " + c.want}
+		if c.want == "" {
+			want = [5]string{}
+		}
+		if err != nil || got != want || !l.Report.OK() || len(l.Report.Checks) != 4 {
+			t.Errorf("error %v, checks %+v\ngot  %q\nwant %q", err, l.Report.Checks, got, want)
+		}
+	}
+	_, err := spawn(t, 3, func(rank int, ctx *torch.Context, dist *torch.Distributed) error {
+		if rank == 0 {
+			pause(ctx, 40)
+			return nil
+		}
+		return dist.MonitoredBarrier(time.Microsecond, true)
+	})
+	blames(t, err, []int{1, 2}, "rank 1: monitored_barrier 1 of the default group: rank 0 has not arrived within 1000ns",
+		"rank 2: rank 1 gave up: monitored_barrier 1 of the default group: rank 0 has not arrived within 1000ns")
+	_, err = spawn(t, 3, func(rank int, ctx *torch.Context, dist *torch.Distributed) error {
+		if rank == 1 {
+			return nil
+		}
+		return dist.MonitoredBarrier(0, true)
+	})
+	says(t, "without a timeout", err, "rank 1: returned without monitored_barrier 1 of the default group, for which ranks 0, 2 wait")
+}

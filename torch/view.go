@@ -1,0 +1,354 @@
+package torch
+
+import (
+	"fmt"
+	"iter"
+	"slices"
+	"strings"
+
+	"github.com/kernbench/kernbench/internal/memory"
+)
+
+// View returns the tensor as one of another shape, with the same elements in row-major order.
+// One extent may be -1, which stands for what the others leave. The view shares the memory
+// of the tensor: what is written to one is read from the other. Each PE has the elements
+// that it had, which have to be a box of the new shape too, or View panics.
+func (x *Tensor) View(shape ...int) *Tensor {
+	x.usable("View")
+	to := inferred(x, shape)
+	if err := checkShape(to); err != nil {
+		panic(misuse("View", "%w", err))
+	}
+	if elems(to) != x.Numel() {
+		panic(misuse("View", "%s as %v, which has %d elements, not %d", x.name, to, elems(to), x.Numel()))
+	}
+	return x.view("", to, func(s *shard) {
+		if !s.reshape(x.shape, to) {
+			panic(misuse("View", "%s as %v: what PE %d holds, %s, is no box of that shape: keep the axes that are cut, or place the tensor on one PE; if it is a slice, call Contiguous first",
+				x.name, to, s.at, s.box.ranges()))
+		}
+	})
+}
+
+// inferred returns the shape of a view with its extent of -1 replaced.
+func inferred(x *Tensor, shape Shape) Shape {
+	open := slices.Index(shape, -1)
+	if open < 0 {
+		return shape
+	}
+	rest := 1
+	for axis, n := range shape {
+		if axis != open {
+			rest *= max(n, 0)
+		}
+	}
+	if rest == 0 || x.Numel()%rest != 0 {
+		panic(misuse("View", "%s as %v: no extent for -1 makes %d elements", x.name, shape, x.Numel()))
+	}
+	shape = slices.Clone(shape)
+	shape[open] = x.Numel() / rest
+	return shape
+}
+
+// Narrow returns a view of length elements from start on along an axis, x[start:start+length]
+// for the first. An axis, or a start, that is negative counts from the end. A PE has of it
+// what it has of the tensor, which may be nothing.
+func (x *Tensor) Narrow(dim, start, length int) *Tensor {
+	x.usable("Narrow")
+	return x.narrow("Narrow", x.axis("Narrow", dim), start, length)
+}
+
+func (x *Tensor) narrow(op string, dim, start, length int) *Tensor {
+	n, given := x.shape[dim], start
+	if start < 0 {
+		start += n
+	}
+	if start < 0 || length < 0 || start > n-length {
+		panic(misuse(op, "%d elements from %d on of axis %d of %s, which has %d", length, given, dim, x.name, n))
+	}
+	shape := x.Shape()
+	shape[dim] = length
+	return x.view(index(dim, fmt.Sprintf("%d:%d", start, start+length)), shape, func(s *shard) { s.narrow(x.dtype, dim, start, length) })
+}
+
+// Select returns a view of one index along an axis, which it has not: x[i] for the first. An
+// axis, or an index, that is negative counts from the end.
+func (x *Tensor) Select(dim, i int) *Tensor {
+	x.usable("Select")
+	dim = x.axis("Select", dim)
+	at, n := i, x.shape[dim]
+	if at < 0 {
+		at += n
+	}
+	if at < 0 || at >= n {
+		panic(misuse("Select", "index %d of axis %d of %s, which has 0 to %d", i, dim, x.name, n-1))
+	}
+	return x.view(index(dim, fmt.Sprint(at)), slices.Delete(x.Shape(), dim, dim+1), func(s *shard) {
+		s.narrow(x.dtype, dim, at, 1)
+		s.drop(dim)
+	})
+}
+
+// Split returns views of size elements each along an axis, the last of which may be smaller.
+func (x *Tensor) Split(size, dim int) []*Tensor {
+	x.usable("Split")
+	dim = x.axis("Split", dim)
+	n := x.shape[dim]
+	if size < 0 || size == 0 && n > 0 {
+		panic(misuse("Split", "pieces of %d elements of axis %d of %s, which has %d", size, dim, x.name, n))
+	}
+	list := []*Tensor{x.narrow("Split", dim, 0, min(size, n))}
+	for from := size; from < n; from += size {
+		list = append(list, x.narrow("Split", dim, from, min(size, n-from)))
+	}
+	return list
+}
+
+// Chunk returns views of equal size along an axis, at most n, the last of which may be
+// smaller: there are fewer where rounding up makes them large enough. An axis without
+// elements has n chunks without elements.
+func (x *Tensor) Chunk(n, dim int) (list []*Tensor) {
+	x.usable("Chunk")
+	dim = x.axis("Chunk", dim)
+	if n < 1 {
+		panic(misuse("Chunk", "%d chunks of %s: ask for at least 1", n, x.name))
+	}
+	if has := x.shape[dim]; has > 0 {
+		return x.Split((has+n-1)/n, dim)
+	}
+	for range n {
+		list = append(list, x.narrow("Chunk", dim, 0, 0))
+	}
+	return list
+}
+
+// axis returns an axis of the tensor by its number, negative ones from the end.
+func (x *Tensor) axis(op string, dim int) int {
+	axis := dim
+	if axis < 0 {
+		axis += len(x.shape)
+	}
+	if axis < 0 || axis >= len(x.shape) {
+		panic(misuse(op, "no axis %d: %s has %d", dim, x.name, len(x.shape)))
+	}
+	return axis
+}
+
+// index returns the text of an index along one axis: "[:, 2:4]".
+func index(dim int, text string) string {
+	return "[" + strings.Repeat(":, ", dim) + text + "]"
+}
+
+// view returns a view of a shape whose shards are those of x, each changed.
+func (x *Tensor) view(index string, shape Shape, change func(*shard)) *Tensor {
+	y := &Tensor{storage: x.storage, ctx: x.ctx, label: x.title() + index, shape: shape, dtype: x.dtype, levels: x.levels, of: x}
+	if x.of != nil {
+		y.of = x.of
+	}
+	y.shards = slices.Clone(x.shards)
+	for i := range y.shards {
+		change(&y.shards[i])
+	}
+	y.SetName("")
+	y.settle()
+	if y.cuts = cuts(y.levels, shape); !y.fits() {
+		for i := range y.shards {
+			y.cuts += " " + y.shards[i].box.ranges()
+		}
+	}
+	y.entire = x.entire && y.Numel() == x.Numel()
+	y.base = y.first().va
+	return y
+}
+
+// first returns the first shard with elements, if there is one.
+func (x *Tensor) first() *shard {
+	return &x.shards[max(0, slices.IndexFunc(x.shards, func(s shard) bool { return s.elems > 0 }))]
+}
+
+// settle computes what follows from the shape and the boxes of a tensor. Shards without gaps
+// have no strides after it.
+func (x *Tensor) settle() {
+	partial := false
+	for i := range x.shards {
+		s := &x.shards[i]
+		s.elems = elems(s.box.extent)
+		s.bytes = memory.Bytes(s.elems) * memory.Bytes(x.dtype.Size())
+		if s.stride != nil {
+			if _, count, _ := s.runs(); count <= 1 {
+				s.stride = nil
+			}
+		}
+		partial = partial || s.addend > 0
+	}
+	if partial {
+		x.partial = append(x.partial, x)
+	}
+}
+
+// irregular reports whether the boxes of a tensor are not those that its levels cut its shape
+// into: it is a view of which PEs have what they have, or laid out as such a view is.
+func (x *Tensor) irregular() bool { return x.cuts != cuts(x.levels, x.shape) }
+
+// fits reports whether the boxes of a view are those that its levels cut its shape into.
+func (x *Tensor) fits() bool {
+	for i := range x.shards {
+		h, members := undivided(x.shape), placed(x.levels)
+		for _, l := range x.levels {
+			members /= l.n
+			h = h.member(l.split, i/members%l.n, l.n)
+		}
+		s := &x.shards[i]
+		if s.elems == 0 && elems(h.box.extent) == 0 {
+			continue
+		}
+		if !slices.Equal(s.box.start, h.box.start) || !slices.Equal(s.box.extent, h.box.extent) {
+			return false
+		}
+	}
+	return true
+}
+
+// strides returns the elements between neighbours along each axis of a shard.
+func (s *shard) strides() []int {
+	if s.stride != nil {
+		return s.stride
+	}
+	return packed(s.box.extent)
+}
+
+// runs returns the shard as runs of n elements, which begin at some elements from its first.
+func (s *shard) runs() (n, count int, starts iter.Seq[int]) {
+	return runs(0, s.box.extent, s.strides())
+}
+
+// end returns the address behind the last element.
+func (s *shard) end(d DType) memory.VA {
+	if s.stride == nil {
+		return s.va + memory.VA(s.bytes)
+	}
+	last := 0
+	for axis, step := range s.stride {
+		last += (s.box.extent[axis] - 1) * step
+	}
+	return s.va + memory.VA((last+1)*d.Size())
+}
+
+// narrow makes a shard what it has of some indices along an axis, counted from the first.
+func (s *shard) narrow(d DType, axis, start, length int) {
+	s.stride = s.strides()
+	s.box = box{slices.Clone(s.box.start), slices.Clone(s.box.extent)}
+	from := s.box.start[axis]
+	to := min(from+s.box.extent[axis], start+length)
+	first := min(max(from, start), max(to, from))
+	s.va += memory.VA((first - from) * s.stride[axis] * d.Size())
+	s.box.start[axis] = min(max(first-start, 0), length)
+	s.box.extent[axis] = max(to-first, 0)
+}
+
+// drop removes an axis of extent 1 from a shard. If the shard has no elements, all extents
+// become 0.
+func (s *shard) drop(axis int) {
+	has := s.box.extent[axis] > 0
+	s.box.start, s.box.extent = slices.Delete(s.box.start, axis, axis+1), slices.Delete(s.box.extent, axis, axis+1)
+	s.stride = slices.Delete(slices.Clone(s.stride), axis, axis+1)
+	if len(s.box.extent) == 0 {
+		s.box.start, s.box.extent, s.stride = []int{0}, []int{1}, []int{1}
+	}
+	if !has {
+		clear(s.box.extent)
+	}
+}
+
+// reshape makes a shard of a tensor one of another shape with as many elements, and reports
+// whether its elements are a box of that.
+//
+// Axes fall into groups, as small as possible, that have as many elements in both shapes. In
+// a group that is not one axis in both, the shard has to have consecutive elements at one
+// distance, and these have to be a box of the group's new axes.
+func (s *shard) reshape(from, to Shape) bool {
+	from, to = axes(from), axes(to)
+	b, stride := box{make([]int, len(to)), make([]int, len(to))}, make([]int, len(to))
+	old := s.strides()
+	if s.elems == 0 {
+		s.box, s.stride = b, nil
+		return true
+	}
+	i, j := 0, 0
+	for i < len(from) && j < len(to) {
+		m, n := i+1, j+1
+		for was, is := from[i], to[j]; was != is; {
+			if was < is {
+				was *= from[m]
+				m++
+			} else {
+				is *= to[n]
+				n++
+			}
+		}
+		if m-i == 1 && n-j == 1 {
+			b.start[j], b.extent[j], stride[j] = s.box.start[i], s.box.extent[i], old[i]
+		} else {
+			group := box{s.box.start[i:m], s.box.extent[i:m]}
+			step, even := distance(group.extent, old[i:m])
+			length, count, starts := group.runs(from[i:m])
+			if !even || count != 1 {
+				return false
+			}
+			for first := range starts {
+				if !interval(first, length, to[j:n], b.start[j:n], b.extent[j:n]) {
+					return false
+				}
+			}
+			for axis := n - 1; axis >= j; axis-- {
+				stride[axis] = step
+				step *= b.extent[axis]
+			}
+		}
+		i, j = m, n
+	}
+	for ; j < len(to); j++ { // what is left has one element
+		b.extent[j], stride[j] = 1, 1
+	}
+	s.box, s.stride = b, stride
+	return true
+}
+
+// distance returns the one distance in memory at which the elements of a strided array
+// follow each other, if there is one.
+func distance(extent, stride []int) (step int, even bool) {
+	step, n := 1, 1 // of no elements yet but one
+	for axis := len(extent) - 1; axis >= 0; axis-- {
+		switch {
+		case extent[axis] == 1:
+			continue
+		case n == 1:
+			step = stride[axis]
+		case stride[axis] != n*step:
+			return 0, false
+		}
+		n *= extent[axis]
+	}
+	return step, true
+}
+
+// interval sets the box of a row-major array that has n elements from one on, and reports
+// whether there is one.
+func interval(first, n int, shape, start, extent []int) bool {
+	inner := elems(shape)
+	for axis := range shape {
+		inner /= shape[axis]
+		start[axis] = first / inner
+		first %= inner
+		switch {
+		case n < inner:
+			extent[axis] = 1
+			continue
+		case n%inner != 0 || first != 0 || start[axis]+n/inner > shape[axis]:
+			return false
+		}
+		extent[axis] = n / inner
+		n = inner
+	}
+	return true
+}

@@ -1,0 +1,55 @@
+package torch_test
+
+import (
+	"fmt"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/kernbench/kernbench/torch"
+)
+
+// Any view without gaps is reduced, and nothing else of the tensor changes.
+func TestAllReduceOfAnyView(t *testing.T) {
+	const ranks = 3
+	options := machines(t)(trial{spawned: true, world: ranks})
+	split := rapid.SampledFrom([]torch.Split{torch.Replicate, torch.ColumnWise, torch.RowWise})
+	reduced := 0
+	rapid.Check(t, func(r *rapid.T) {
+		l := newLab(t, options)
+		defer l.Close()
+		shape := make(torch.Shape, rapid.IntRange(1, 3).Draw(r, "axes"))
+		for axis := range shape {
+			shape[axis] = rapid.IntRange(1, 6).Draw(r, "extent")
+		}
+		n := elems(shape)
+		on := torch.DPPolicy{Cube: split.Draw(r, "Cube"), PE: split.Draw(r, "PE"), NumCubes: rapid.IntRange(1, 2).Draw(r, "NumCubes"), NumPEs: rapid.IntRange(1, 3).Draw(r, "NumPEs")}
+		dim := rapid.IntRange(0, len(shape)-1).Draw(r, "dim")
+		start := rapid.IntRange(0, shape[dim]).Draw(r, "start")
+		length := rapid.IntRange(0, shape[dim]-start).Draw(r, "length")
+		whole := seen{of: count(0, n), shape: shape}
+		part := whole.along(dim, start, length)
+		err := l.Spawn(func(rank int, ctx *torch.Context) error {
+			dist := ctx.Distributed()
+			torch.OK(dist.InitProcessGroup("ahbm"))
+			x := torch.Must(ctx.FromSlice(count(1000*rank, n), torch.I32, shape, on))
+			y := x.Narrow(dim, start, length)
+			if !y.IsContiguous() {
+				return nil
+			}
+			reduced++
+			torch.OK(dist.AllReduce(y, torch.SUM))
+			want := count(1000*rank, n)
+			for _, e := range part {
+				want[e] = 1000*ranks*(ranks-1)/2 + ranks*e
+			}
+			return ctx.Check(fmt.Sprint("rank ", rank), x, want)
+		}, ranks)
+		if err != nil || !l.Report.OK() {
+			r.Fatalf("%v on %v, %d from %d on of axis %d: error %v, checks %+v", shape, on, length, start, dim, err, l.Report.Checks)
+		}
+	})
+	if reduced == 0 {
+		t.Error("no view was reduced")
+	}
+}

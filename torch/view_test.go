@@ -1,0 +1,606 @@
+package torch_test
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/kernbench/kernbench/tl"
+	"github.com/kernbench/kernbench/torch"
+)
+
+// The shapes and elements that PyTorch's views of arange(24).view(4, 6) have.
+func TestViewsAsInPyTorch(t *testing.T) {
+	l := newLab(t, machines(t)(trial{}))
+	x := l.tensor(count(0, 24), torch.I32, torch.On(1), 4, 6)
+	sizes := func(list []*torch.Tensor) (text string) {
+		for _, y := range list {
+			text += y.Shape().String()
+		}
+		return text
+	}
+	for _, c := range []struct {
+		y           *torch.Tensor
+		shape, want string
+	}{
+		{x.View(-1), "[24]", ""},
+		{x.View(2, -1, 3), "[2 4 3]", ""},
+		{x.View(2, 2, 6).Select(1, -1), "[2 6]", "[[6, 7, 8, 9, 10, 11], [18, 19, 20, 21, 22, 23]]"},
+		{x.Narrow(0, 1, 2), "[2 6]", "[[6, 7, 8, 9, 10, 11], [12, 13, 14, 15, 16, 17]]"},
+		{x.Narrow(-1, -2, 2), "[4 2]", "[[4, 5], [10, 11], [16, 17], [22, 23]]"},
+		{x.Narrow(1, 2, 0), "[4 0]", "[[], [], [], []]"},
+		{x.Select(0, 3), "[6]", "[18, 19, 20, 21, 22, 23]"},
+		{x.Select(-1, 1), "[4]", "[1, 7, 13, 19]"},
+		{x.Select(0, 2).Select(0, 5), "[]", "17"},
+		{x.Select(0, 2).Select(0, 5).View(1, 1), "[1 1]", "[[17]]"},
+		{x.Split(4, 1)[1], "[4 2]", "[[4, 5], [10, 11], [16, 17], [22, 23]]"},
+		{x.Chunk(3, 0)[1], "[2 6]", "[[12, 13, 14, 15, 16, 17], [18, 19, 20, 21, 22, 23]]"},
+		{x.Chunk(5, 1)[2], "[4 2]", "[[4, 5], [10, 11], [16, 17], [22, 23]]"},
+	} {
+		a := torch.Must(c.y.Numpy())
+		if got := c.y.Shape().String(); got != c.shape || c.want != "" && a.String() != c.want || c.want == "" && a.Wrong(count(0, 24)) >= 0 {
+			t.Errorf("got %s %v, want %s %s", got, a, c.shape, c.want)
+		}
+	}
+	for _, c := range []struct{ got, want string }{
+		{sizes(x.Split(4, 1)), "[4 4][4 2]"},
+		{sizes(x.Split(9, 0)), "[4 6]"},
+		{sizes(x.Chunk(3, 0)), "[2 6][2 6]"},
+		{sizes(x.Chunk(4, -1)), "[4 2][4 2][4 2]"},
+		{sizes(x.Narrow(0, 0, 0).Chunk(3, 0)), "[0 6][0 6][0 6]"},
+		{sizes(x.Narrow(0, 0, 0).Split(2, 0)), "[0 6]"},
+		{sizes(x.Narrow(0, 0, 0).Split(0, 0)), "[0 6]"},
+		{x.Narrow(1, 2, 3).String(), "tensor([[2, 3, 4], [8, 9, 10], [14, 15, 16], [20, 21, 22]], dtype=i32, device=sip0)"},
+		{fmt.Sprint(x.IsContiguous(), x.Narrow(0, 1, 2).IsContiguous(), x.Narrow(1, 0, 2).IsContiguous(), x.Select(1, 0).IsContiguous(), x.Narrow(0, 1, 1).Narrow(1, 0, 2).IsContiguous()), "true true false false true"},
+		{fmt.Sprint(x.SharesMemory(x), x.SharesMemory(x.Narrow(0, 1, 1)), x.Narrow(0, 1, 2).SharesMemory(x.Narrow(0, 2, 2)), x.Narrow(0, 0, 2).SharesMemory(x.Narrow(0, 2, 2)), x.SharesMemory(l.zeros(torch.I32, nil, 1))), "true true true false false"},
+	} {
+		if c.got != c.want {
+			t.Errorf("got  %s\nwant %s", c.got, c.want)
+		}
+	}
+}
+
+// A view of a tensor over PEs has what its PEs have, which may be nothing.
+func TestShardsOfViews(t *testing.T) {
+	l := newLab(t, machines(t)(trial{}))
+	boxes := func(x *torch.Tensor) (text string) {
+		for _, s := range x.Shards() {
+			text += fmt.Sprintf("%v+%v@%d ", s.Start, s.Extent, s.Offset)
+		}
+		return text
+	}
+	rows := l.tensor(count(0, 24), torch.U8, torch.On(0, 1, 2, 3), 8, 3)
+	cols := l.tensor(count(0, 24), torch.U8, torch.DPPolicy{PE: torch.ColumnWise, NumCubes: 1, NumPEs: 3}, 4, 6)
+	for _, c := range []struct{ got, want string }{
+		{boxes(rows.Narrow(0, 3, 4)), "[0 0]+[0 3]@0 [0 0]+[1 3]@0 [1 0]+[2 3]@3 [3 0]+[1 3]@9 "},
+		{boxes(rows.Select(0, 4)), "[0]+[0]@0 [0]+[0]@0 [0]+[3]@0 [0]+[0]@0 "},
+		{boxes(rows.Narrow(1, 1, 2)), "[0 0]+[2 2]@0 [2 0]+[2 2]@6 [4 0]+[2 2]@12 [6 0]+[2 2]@18 "},
+		{boxes(rows.View(4, 2, 3)), "[0 0 0]+[1 2 3]@0 [1 0 0]+[1 2 3]@6 [2 0 0]+[1 2 3]@12 [3 0 0]+[1 2 3]@18 "},
+		{boxes(rows.View(2, 12)), "[0 0]+[1 6]@0 [0 6]+[1 6]@6 [1 0]+[1 6]@12 [1 6]+[1 6]@18 "},
+		{boxes(rows.View(24)), "[0]+[6]@0 [6]+[6]@6 [12]+[6]@12 [18]+[6]@18 "},
+		{boxes(cols.Narrow(1, 1, 4)), "[0 0]+[4 1]@0 [0 1]+[4 2]@7 [0 3]+[4 1]@15 "},
+		{boxes(cols.View(2, 2, 6)), "[0 0 0]+[2 2 2]@0 [0 0 2]+[2 2 2]@8 [0 0 4]+[2 2 2]@16 "},
+		{boxes(cols.View(4, 3, 2)), "[0 0 0]+[4 1 2]@0 [0 1 0]+[4 1 2]@8 [0 2 0]+[4 1 2]@16 "},
+		{boxes(cols.Narrow(0, 1, 1).View(6)), "[0]+[2]@0 [2]+[2]@8 [4]+[2]@16 "},
+	} {
+		if c.got != c.want {
+			t.Errorf("got  %s\nwant %s", c.got, c.want)
+		}
+	}
+}
+
+func TestViewMisuse(t *testing.T) {
+	l := newLab(t, machines(t)(trial{}))
+	x := torch.Must(l.Zeros(torch.F32, torch.Shape{4, 6}, torch.Named("w")))
+	rows := l.zeros(torch.F32, torch.On(0, 1, 2), 8)
+	cols := l.zeros(torch.F32, torch.DPPolicy{PE: torch.ColumnWise, NumCubes: 1, NumPEs: 2}, 4, 6)
+	gone := l.zeros(torch.F32, nil, 8)
+	slice := gone.Narrow(0, 2, 3)
+	torch.OK(gone.Free())
+	for _, c := range []struct {
+		f    func()
+		want string
+	}{
+		{func() { x.View(5, 5) }, "torch: View: w (tensor 1) [4 6] f32 as [5 5], which has 25 elements, not 24"},
+		{func() { x.View(5, -1) }, "torch: View: w (tensor 1) [4 6] f32 as [5 -1]: no extent for -1 makes 24 elements"},
+		{func() { x.View(0, -1) }, "torch: View: w (tensor 1) [4 6] f32 as [0 -1]: no extent for -1 makes 24 elements"},
+		{func() { x.View(-1, -1) }, "torch: View: w (tensor 1) [4 6] f32 as [-1 -1]: no extent for -1 makes 24 elements"},
+		{func() { x.View(-2, -12) }, "torch: View: shape [-2 -12] has a negative extent"},
+		{func() { x.View(1, 1, 1, 1, 1, 1, 1, 4, 6) }, "torch: View: shape [1 1 1 1 1 1 1 4 6] has 9 axes, and a tensor has at most 8: merge some of them"},
+		{func() { rows.View(2, 4) }, "torch: View: tensor 2 [8] f32 as [2 4]: what PE 1 holds, [3:6], is no box of that shape: keep the axes that are cut, or place the tensor on one PE; if it is a slice, call Contiguous first"},
+		{func() { cols.View(24) }, "torch: View: tensor 3 [4 6] f32 as [24]: what PE 0 holds, [0:4, 0:3], is no box of that shape: keep the axes that are cut, or place the tensor on one PE; if it is a slice, call Contiguous first"},
+		{func() { x.Narrow(1, 0, 3).View(12) }, "torch: View: w (tensor 1)[:, 0:3] [4 3] f32 as [12]: what PE 0 holds, [0:4, 0:3], is no box of that shape: keep the axes that are cut, or place the tensor on one PE; if it is a slice, call Contiguous first"},
+		{func() { x.Narrow(2, 0, 1) }, "torch: Narrow: no axis 2: w (tensor 1) [4 6] f32 has 2"},
+		{func() { x.Narrow(-3, 0, 1) }, "torch: Narrow: no axis -3: w (tensor 1) [4 6] f32 has 2"},
+		{func() { x.Narrow(0, 3, 2) }, "torch: Narrow: 2 elements from 3 on of axis 0 of w (tensor 1) [4 6] f32, which has 4"},
+		{func() { x.Narrow(0, -5, 2) }, "torch: Narrow: 2 elements from -5 on of axis 0 of w (tensor 1) [4 6] f32, which has 4"},
+		{func() { x.Narrow(0, 1, -1) }, "torch: Narrow: -1 elements from 1 on of axis 0 of w (tensor 1) [4 6] f32, which has 4"},
+		{func() { x.Select(1, 6) }, "torch: Select: index 6 of axis 1 of w (tensor 1) [4 6] f32, which has 0 to 5"},
+		{func() { x.Select(1, -7) }, "torch: Select: index -7 of axis 1 of w (tensor 1) [4 6] f32, which has 0 to 5"},
+		{func() { x.Split(0, 1) }, "torch: Split: pieces of 0 elements of axis 1 of w (tensor 1) [4 6] f32, which has 6"},
+		{func() { x.Chunk(0, 1) }, "torch: Chunk: 0 chunks of w (tensor 1) [4 6] f32: ask for at least 1"},
+		{func() { x.Select(0, 1).Narrow(0, 2, 3).At(3) }, "torch: At: index [3] of w (tensor 1)[1][2:5] [3] f32: axis 0 has 0 to 2"},
+		{func() { slice.Numpy() }, "torch: Numpy: tensor 4[2:5] [3] f32 is a view of tensor 4 [8] f32, which has been freed"},
+		{func() { slice.Narrow(0, 0, 1) }, "torch: Narrow: tensor 4[2:5] [3] f32 is a view of tensor 4 [8] f32, which has been freed"},
+		{func() { l.Launch("k", nothing, slice) }, "torch: Launch: tensor 4[2:5] [3] f32 is a view of tensor 4 [8] f32, which has been freed"},
+		{func() { l.Launch("k", nothing, x.View(2, 2, 1, 2, 3).Narrow(1, 0, 1)) }, ""},
+		{func() { l.Launch("k", nothing, x.View(4, 1, 2, 1, 3).Narrow(2, 0, 1).View(2, 2, 1, 1, 3)) }, ""},
+		{func() { l.Launch("k", nothing, x.View(2, 2, 1, 2, 3).Narrow(1, 0, 1).View(2, 1, 1, 2, 3)) }, ""},
+		{func() { l.Launch("k", nothing, l.zeros(torch.F32, nil, 2, 3, 2, 1, 1).Narrow(1, 0, 2)) }, "torch: Launch: k: tensor 5[:, 0:2] [2 2 2 1 1] f32 is not contiguous, and its first 2 axes cannot be one axis of a pointer: give a View with fewer axes, or what Contiguous returns"},
+	} {
+		if err := misuse(c.f); c.want == "" && err != nil || c.want != "" && (err == nil || err.Error() != c.want) {
+			t.Errorf("got  %v\nwant %s", err, c.want)
+		}
+	}
+	says(t, "free", x.Narrow(0, 0, 1).Free(), "w (tensor 1)[0:1] [1 6] f32 is a view: free w (tensor 1) [4 6] f32")
+	y := x.View(24).Narrow(0, 3, 2)
+	y.SetName("bias")
+	says(t, "free", y.Free(), "bias (w (tensor 1)[3:5]) [2] f32 is a view: free w (tensor 1) [4 6] f32")
+}
+
+// A kernel that leaves its box of a view is stopped, also where the tensor goes on.
+func TestKernelsStayInViews(t *testing.T) {
+	read := func(rows, cols, row, col int) func(t *tl.PE, x tl.Ptr) {
+		return func(t *tl.PE, x tl.Ptr) { t.Load(x.At(row, col), tl.Shape{rows, cols}, tl.F32) }
+	}
+	for _, c := range []struct {
+		name   string
+		kernel func(t *tl.PE, x tl.Ptr)
+		want   string // the error, or none
+	}{
+		{"all", read(4, 3, 0, 0), ""},
+		{"a box", read(2, 2, 1, 1), ""},
+		{"a row", func(t *tl.PE, x tl.Ptr) { t.Load(x.At(3), tl.Shape{3}, tl.F32) }, ""},
+		{"a column", func(t *tl.PE, x tl.Ptr) { t.Load(x.At(0, 2).Strided(8), tl.Shape{4}, tl.F32) }, ""},
+		{"part of a row in two", func(t *tl.PE, x tl.Ptr) { t.Load(x.At(1).Strided(1), tl.Shape{3, 1}, tl.F32) }, ""},
+		{"one more column", read(4, 4, 0, 0), "elements 0 to 27 are not all in this PE's shard [0:4, 0:3] of tensor 1[:, 2:5] [4 3] f32, which has 12, with gaps between them: move the pointer"},
+		{"beyond a row", read(1, 2, 1, 2), "elements 10 to 11 are not all in this PE's shard"},
+		{"before a row", read(1, 2, 1, -1), "elements 7 to 8 are not all in this PE's shard"},
+		{"in a gap", read(1, 1, 1, 4), "elements 12 to 12 are not all in this PE's shard"},
+		{"as if it had no gaps", func(t *tl.PE, x tl.Ptr) { t.Load(x.Strided(1), tl.Shape{12}, tl.F32) }, "elements 0 to 11 are not all in this PE's shard"},
+		{"one more row", read(5, 3, 0, 0), "elements 0 to 34 are not all in this PE's shard"},
+	} {
+		l := newLab(t, machines(t)(trial{}))
+		x := l.zeros(torch.F32, nil, 4, 8).Narrow(1, 2, 3)
+		err := l.try(c.name, c.kernel, x)
+		if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
+			t.Errorf("%s: got %v, want %q", c.name, err, c.want)
+		}
+	}
+}
+
+// Put reaches the same place in a peer's part of a slice, where gaps are alike, and no gap.
+func TestPutIntoViews(t *testing.T) {
+	put := func(t *tl.PE, x tl.Ptr) {
+		row := tl.Shape{1, x.Dim(1)}
+		t.Put(1-t.Rank(), x.At(1), t.Load(x, row, tl.I32))
+	}
+	l := newLab(t, machines(t)(trial{}))
+	x := l.tensor(count(0, 24), torch.I32, torch.On(0, 1), 4, 6)
+	l.launch("put", put, x.Narrow(1, 1, 4))
+	l.holds("x", x, []int{0, 1, 2, 3, 4, 5, 6, 13, 14, 15, 16, 11, 12, 13, 14, 15, 16, 17, 18, 1, 2, 3, 4, 23})
+	y := l.tensor(count(0, 24), torch.I32, torch.DPPolicy{PE: torch.ColumnWise, NumCubes: 1, NumPEs: 2}, 4, 6)
+	err := l.try("put", put, y.Narrow(1, 1, 5))
+	if err == nil || !strings.Contains(err.Error(), "elements 3 to 4 are not all in the shard of rank 1 of tensor 2[:, 1:6] [4 5] i32, which has 0") {
+		t.Errorf("got %v", err)
+	}
+}
+
+// Slices of one tensor are reduced, gathered into and scattered from, each where it lies.
+func TestCollectivesOnViews(t *testing.T) {
+	const ranks, n = 3, 5
+	for name, on := range map[string]func(ctx *torch.Context, rank int) torch.Placement{
+		"one PE": func(ctx *torch.Context, rank int) torch.Placement { return torch.On(ctx.PE(rank, 0, 2)) },
+		"rows": func(*torch.Context, int) torch.Placement {
+			return torch.DPPolicy{PE: torch.RowWise, NumCubes: 1, NumPEs: 4}
+		},
+		"copies": func(*torch.Context, int) torch.Placement { return torch.DPPolicy{NumCubes: 1, NumPEs: 2} },
+	} {
+		l, err := spawn(t, ranks, func(rank int, ctx *torch.Context, dist *torch.Distributed) error {
+			bucket := func(length int) *torch.Tensor {
+				return torch.Must(ctx.FromSlice(count(100*rank, length), torch.I32, torch.Shape{length}, on(ctx, rank)))
+			}
+			// Reduce the middle of a bucket; the rest stays.
+			x := bucket(17)
+			torch.OK(dist.AllReduce(x.Narrow(0, 4, 9), torch.SUM))
+			want := count(100*rank, 17)
+			for i := 4; i < 13; i++ {
+				want[i] = 300 + 3*i
+			}
+			torch.OK(ctx.Check(name+": all_reduce", x, want))
+			torch.OK(dist.Broadcast(x.Narrow(0, 0, 4), 2))
+			copy(want, count(200, 4))
+			torch.OK(ctx.Check(name+": broadcast", x, want))
+			torch.OK(dist.Reduce(x.Narrow(0, 13, 4), 1, torch.MAX))
+			if rank == 1 {
+				copy(want[13:], count(213, 4))
+			}
+			torch.OK(ctx.Check(name+": reduce", x, want))
+
+			if name == "copies" { // parts of one tensor do not lie in one piece there
+				return nil
+			}
+			// Gather into the chunks of one tensor.
+			y := bucket(ranks * n)
+			torch.OK(dist.AllGather(y.Chunk(ranks, 0), bucket(n)))
+			all := slices.Concat(count(0, n), count(100, n), count(200, n))
+			torch.OK(ctx.Check(name+": all_gather", y, all))
+			// In place, as NCCL has it: the input is the rank's own chunk of the output. The
+			// chunks of ranks lie on other PEs of their devices, of which some have more.
+			z := bucket(ranks * n)
+			torch.OK(dist.AllGatherIntoTensor(z, z.Chunk(ranks, 0)[rank]))
+			for r := range ranks {
+				copy(all[r*n:], count(100*r+r*n, n))
+			}
+			torch.OK(ctx.Check(name+": all_gather_into_tensor", z, all))
+			u := bucket(ranks * 8)
+			torch.OK(dist.ReduceScatterTensor(u.Chunk(ranks, 0)[rank], u, torch.SUM))
+			want = count(100*rank, ranks*8)
+			for i := rank * 8; i < rank*8+8; i++ {
+				want[i] = 300 + 3*i
+			}
+			torch.OK(ctx.Check(name+": reduce_scatter_tensor", u, want))
+			v := bucket(n + 2)
+			torch.OK(dist.ReduceScatter(v.Narrow(0, 1, n), bucket(ranks*n).Chunk(ranks, 0), torch.SUM))
+			want = count(100*rank, n+2)
+			for i := range n {
+				want[1+i] = 300 + 3*(rank*n+i)
+			}
+			torch.OK(ctx.Check(name+": reduce_scatter", v, want))
+			to := bucket(ranks * n)
+			torch.OK(dist.AllToAll(to.Chunk(ranks, 0), bucket(ranks*n).Chunk(ranks, 0)))
+			for r := range ranks {
+				copy(all[r*n:], count(100*r+rank*n, n))
+			}
+			torch.OK(ctx.Check(name+": all_to_all", to, all))
+			return nil
+		})
+		if err != nil || !l.Report.OK() {
+			t.Errorf("%s: error %v, checks %+v", name, err, l.Report.Checks)
+		}
+	}
+}
+
+// Pieces that are made and reduced may be chunks of one tensor.
+func TestMakingOfChunks(t *testing.T) {
+	l, err := spawn(t, 2, func(rank int, ctx *torch.Context, dist *torch.Distributed) error {
+		x := torch.Must(ctx.Zeros(torch.I32, torch.Shape{7, 3}))
+		pieces := x.Chunk(3, 0)
+		torch.OK(dist.AllReduceMaking(torch.Making{Name: "fill", Room: 1024, Make: func(t *tl.PE, pe, piece int) func() bool {
+			made := false
+			return func() bool {
+				if made {
+					return false
+				}
+				rows := pieces[piece].Shape()[0]
+				to := pieces[piece].Copies(0, 0, rows, 3)[0].Ptr
+				t.Store(to, t.Full(tl.Shape{rows, 3}, tl.I32, float64(10*piece+rank)))
+				made = true
+				return true
+			}
+		}}, pieces, torch.SUM))
+		overlap := misuse(func() {
+			dist.AllReduceMaking(torch.Making{Name: "fill", Make: func(*tl.PE, int, int) func() bool { return nil }}, []*torch.Tensor{pieces[0], x.Narrow(0, 2, 2)}, torch.SUM)
+		})
+		says(t, "overlap", overlap, fmt.Sprintf("torch: Making: fill: tensor %d[0:3] [3 3] i32 is two pieces: make each a tensor of its own", rank+1))
+		return ctx.Check("", x, slices.Concat(fill(1, 9), fill(21, 9), fill(41, 3)))
+	})
+	if err != nil || !l.Report.OK() {
+		t.Errorf("error %v, checks %+v", err, l.Report.Checks)
+	}
+}
+
+// In a program without Spawn, columns of a tensor of a row for each rank are a slice of each
+// rank's vector.
+func TestViewsOfPrograms(t *testing.T) {
+	l := newLab(t, machines(t)(trial{}))
+	dist := l.Distributed()
+	torch.OK(dist.InitProcessGroup("ahbm"))
+	ws := dist.GetWorldSize()
+	x := l.tensor(count(0, ws*7), torch.I32, torch.On(dist.PEs()...), ws, 7)
+	torch.OK(dist.AllReduce(x.Narrow(1, 2, 4), torch.SUM))
+	want := count(0, ws*7)
+	for i := range want {
+		if col := i % 7; col >= 2 && col < 6 {
+			want[i] = 7*ws*(ws-1)/2 + ws*col
+		}
+	}
+	l.holds("all_reduce", x, want)
+	torch.OK(dist.Broadcast(x.Select(1, 0).View(ws, 1), 3))
+	for rank := range ws {
+		want[rank*7] = 21
+	}
+	l.holds("broadcast", x, want)
+	// Two ends of a message on slices of one tensor do not wait for each other.
+	works := torch.Must(dist.BatchISendIRecv([]torch.P2POp{
+		{Kind: torch.Sends, Tensor: x.Narrow(1, 0, 2), Rank: 4, Peer: 9},
+		{Kind: torch.Recvs, Tensor: x.Narrow(1, 5, 2), Rank: 4, Peer: 9},
+		{Kind: torch.Sends, Tensor: x.Narrow(1, 0, 2), Rank: 9, Peer: 4},
+		{Kind: torch.Recvs, Tensor: x.Narrow(1, 5, 2), Rank: 9, Peer: 4},
+	}))
+	for _, w := range works {
+		torch.OK(w.Wait())
+	}
+	if got, want := l.Collective.Name, "message from rank 9 to rank 4 and 1 more"; got != want {
+		t.Errorf("the last program is %q, want %q", got, want)
+	}
+	copy(want[4*7+5:], []int{want[9*7], want[9*7+1]})
+	copy(want[9*7+5:], []int{want[4*7], want[4*7+1]})
+	l.holds("messages", x, want)
+}
+
+// A halo exchange sends and receives slices of one tensor on every rank.
+func TestMessagesOnViews(t *testing.T) {
+	l, err := spawn(t, 3, func(rank int, ctx *torch.Context, dist *torch.Distributed) error {
+		x := torch.Must(ctx.FromSlice(count(100*rank, 6*5), torch.I32, torch.Shape{6, 5}))
+		next, last := (rank+1)%3, (rank+2)%3
+		works := torch.Must(dist.BatchISendIRecv([]torch.P2POp{
+			{Kind: torch.Sends, Tensor: x.Narrow(0, 4, 1), Peer: next, Tag: 1},
+			{Kind: torch.Recvs, Tensor: x.Narrow(0, 0, 1), Peer: last, Tag: 1},
+			{Kind: torch.Sends, Tensor: x.Narrow(0, 1, 1), Peer: last, Tag: 2},
+			{Kind: torch.Recvs, Tensor: x.Narrow(0, 5, 1), Peer: next, Tag: 2},
+		}))
+		if _, err := x.Narrow(0, 2, 1).Numpy(); err != nil { // which no message writes
+			return err
+		}
+		_, err := x.Numpy()
+		says(t, "rows", err, fmt.Sprintf("Numpy of tensor %d [6 5] i32: message from rank %d to rank %d with tag 1, which writes it, has not been waited for: call Wait of its Work first", rank+1, last, rank))
+		for _, w := range works {
+			torch.OK(w.Wait())
+		}
+		want := count(100*rank, 30)
+		copy(want, count(100*last+20, 5))
+		copy(want[25:], count(100*next+5, 5))
+		return ctx.Check("halo", x, want)
+	})
+	if err != nil || !l.Report.OK() {
+		t.Errorf("error %v, checks %+v", err, l.Report.Checks)
+	}
+}
+
+// The rows that ranks exchange lie on the last PE of one device and the first of another.
+func TestMessagesOnRowsOfPEs(t *testing.T) {
+	l, err := spawn(t, 3, func(rank int, ctx *torch.Context, dist *torch.Distributed) error {
+		x := torch.Must(ctx.FromSlice(count(100*rank, 8*5), torch.I32, torch.Shape{8, 5}, torch.DPPolicy{PE: torch.RowWise, NumCubes: 1, NumPEs: 3}))
+		next, last := (rank+1)%3, (rank+2)%3
+		for _, w := range torch.Must(dist.BatchISendIRecv([]torch.P2POp{
+			{Kind: torch.Sends, Tensor: x.Narrow(0, 6, 1), Peer: next},
+			{Kind: torch.Recvs, Tensor: x.Narrow(0, 0, 1), Peer: last},
+		})) {
+			torch.OK(w.Wait())
+		}
+		// Two rows here, on one PE, are two rows there, on two.
+		torch.OK(errors.Join(dist.Send(x.Narrow(0, 3, 2), next, 1), dist.Recv(x.Narrow(0, 5, 2), last, 1)))
+		want := count(100*rank, 40)
+		copy(want, count(100*last+30, 5))
+		copy(want[25:], count(100*last+15, 10))
+		return ctx.Check("rows", x, want)
+	})
+	if err != nil || !l.Report.OK() {
+		t.Errorf("error %v, checks %+v", err, l.Report.Checks)
+	}
+}
+
+// Both ranks receive into a slice and send the same: a dependence, and they wait for each
+// other, as they would with the tensor.
+func TestMessagesOnOneViewDepend(t *testing.T) {
+	_, err := spawn(t, 2, func(rank int, ctx *torch.Context, dist *torch.Distributed) error {
+		x := torch.Must(ctx.Zeros(torch.I32, torch.Shape{8}))
+		return errors.Join(dist.Recv(x.Narrow(0, 0, 4), 1-rank, 0), dist.Send(x.Narrow(0, 3, 4), 1-rank, 0), ctx.Synchronize())
+	})
+	blames(t, err, []int{0, 1}, "the ranks wait for each other", "the ranks wait for each other")
+}
+
+// What writes a view is waited for by reads of the tensor, and by launches on it; what
+// writes the tensor by reads of a view. Reads of another part do not wait.
+func TestOrderThroughViews(t *testing.T) {
+	o := machines(t)(trial{})
+	o.Race = true
+	l := newLab(t, o)
+	x := l.tensor(count(0, 12), torch.F32, torch.On(0), 12)
+	slow := func(t *tl.PE, x tl.Ptr, v float64) {
+		for range 100 {
+			t.Full(tl.Shape{64, 64}, tl.F32, 0)
+		}
+		t.Store(x, t.Full(tl.Shape{x.Dim(0)}, tl.F32, v))
+	}
+	double := func(t *tl.PE, x tl.Ptr) {
+		n := tl.Shape{x.Dim(0)}
+		t.Store(x, t.Load(x, n, tl.F32).Mul(2))
+	}
+	k := torch.Must(l.Launch("slow", slow, x.Narrow(0, 2, 4), 50.0))
+	l.holds("another part", x.Narrow(0, 6, 6), count(6, 6))
+	if early := l.Now(); early >= k.Start()+k.Crit() {
+		t.Errorf("a read of another part, until %v, waits for the launch", early)
+	}
+	l.holds("the tensor", x, []int{0, 1, 50, 50, 50, 50, 6, 7, 8, 9, 10, 11})
+	if end := k.Start() + k.Crit(); l.Now() < end {
+		t.Errorf("read at %v, before the end of the launch at %v", l.Now(), end)
+	}
+	torch.Must(l.Launch("slow", slow, x.Narrow(0, 0, 3), 7.0))
+	torch.Must(l.Launch("double", double, x))
+	torch.Must(l.Launch("slow", slow, x.Narrow(0, 10, 2), 3.0))
+	torch.Must(l.Launch("double", double, x.Narrow(0, 9, 2)))
+	l.holds("a view", x.View(3, 4), []int{14, 14, 14, 100, 100, 100, 12, 14, 16, 36, 6, 3})
+	if races := torch.Must(l.Races()); len(races) > 0 {
+		t.Errorf("races %v", races)
+	}
+}
+
+// Reads of what an asynchronous collective writes are refused through all views of it.
+func TestAsyncWorkOnViews(t *testing.T) {
+	l, err := spawn(t, 2, func(rank int, ctx *torch.Context, dist *torch.Distributed) error {
+		x := torch.Must(ctx.FromSlice(count(rank, 12), torch.I32, torch.Shape{12}))
+		a := torch.Must(dist.AllReduceAsync(x.Narrow(0, 0, 4), torch.SUM))
+		b := torch.Must(dist.AllReduceAsync(x.Narrow(0, 4, 4), torch.SUM))
+		refused := func(y *torch.Tensor, what, by string) {
+			_, err := y.Numpy()
+			says(t, "async", err, fmt.Sprintf("Numpy of tensor %d%s i32: %s of the default group, which writes it, has not been waited for: call Wait of its Work first", rank+1, what, by))
+		}
+		refused(x, " [12]", "all_reduce 1")
+		refused(x.View(3, 4), " [3 4]", "all_reduce 1")
+		refused(x.Narrow(0, 3, 1), "[3:4] [1]", "all_reduce 1")
+		refused(x.Narrow(0, 7, 5), "[7:12] [5]", "all_reduce 2")
+		torch.OK(ctx.Check("the rest", x.Narrow(0, 8, 4), count(rank+8, 4)))
+		torch.OK(a.Wait())
+		torch.OK(ctx.Check("the first", x.Narrow(0, 0, 4), []int{1, 3, 5, 7}))
+		refused(x, " [12]", "all_reduce 2")
+		torch.OK(b.Wait())
+		return ctx.Check("all", x, slices.Concat([]int{1, 3, 5, 7, 9, 11, 13, 15}, count(rank+8, 4)))
+	})
+	if err != nil || !l.Report.OK() {
+		t.Errorf("error %v, checks %+v", err, l.Report.Checks)
+	}
+}
+
+// A launch on a tensor comes after an asynchronous collective on a slice of it, and a
+// collective on another slice after the launch.
+func TestLaunchesAfterWorkOnViews(t *testing.T) {
+	o := machines(t)(trial{spawned: true, world: 3})
+	o.Race = true
+	l := newLab(t, o)
+	err := l.Spawn(func(rank int, ctx *torch.Context) error {
+		dist := ctx.Distributed()
+		torch.OK(dist.InitProcessGroup("ahbm"))
+		g := torch.Must(dist.NewGroup([]int{0, 1}))
+		x := torch.Must(ctx.FromSlice(count(rank, 8), torch.I32, torch.Shape{8}))
+		if rank == 2 { // goes on all the time, so that the machine is never at rest
+			torch.Must(ctx.Launch("long", func(t *tl.PE, x tl.Ptr) {
+				for range 1000 {
+					t.Full(tl.Shape{64, 64}, tl.F32, 0)
+				}
+			}, x))
+			return nil
+		}
+		tens := func(t *tl.PE, x tl.Ptr, n int) { t.Store(x, t.Load(x, tl.Shape{n}, tl.I32).Add(10)) }
+		other := torch.PEs(ctx.PE(rank, 0, 1)) // than the one that holds x
+		a := torch.Must(dist.AllReduceAsync(x.Narrow(0, 0, 4), torch.SUM, g))
+		torch.Must(ctx.Launch("tens", tens, x, 8, other))
+		b := torch.Must(dist.AllReduceAsync(x.Narrow(0, 2, 4), torch.SUM, g))
+		torch.Must(ctx.Launch("tens", tens, x.Narrow(0, 5, 2), 2, other))
+		torch.OK(errors.Join(a.Wait(), b.Wait()))
+		return ctx.Check("x", x, []int{11, 13, 30, 34, 29, 41, 26 + rank, 17 + rank})
+	}, 3)
+	if err != nil || !l.Report.OK() {
+		t.Errorf("error %v, checks %+v", err, l.Report.Checks)
+	}
+	if races := torch.Must(l.Races()); len(races) > 0 {
+		t.Errorf("races %v", races)
+	}
+}
+
+// One row of columns lies on several PEs, with other rows between its parts.
+func TestRowsOfColumnsAreApart(t *testing.T) {
+	_, err := spawn(t, 2, func(rank int, ctx *torch.Context, dist *torch.Distributed) error {
+		x := torch.Must(ctx.FromSlice(count(0, 24), torch.I32, torch.Shape{4, 6}, torch.DPPolicy{PE: torch.ColumnWise, NumCubes: 1, NumPEs: 2}))
+		return dist.AllGatherIntoTensor(torch.Must(ctx.Zeros(torch.I32, torch.Shape{12})), x.Narrow(0, 1, 1))
+	})
+	says(t, "one row", err, "ranks 0, 1: all_gather 1 of the default group: rank 0: a part of tensor 1[1:2] [1 6] i32 does not lie in one piece: cut it by columns, or by rows without copies, or give it to one PE, and cut all tensors of a collective alike")
+}
+
+// Collectives and messages refuse slices with gaps, and take what Contiguous makes of them.
+func TestCollectivesNeedContiguousTensors(t *testing.T) {
+	l, err := spawn(t, 2, func(rank int, ctx *torch.Context, dist *torch.Distributed) error {
+		x := torch.Must(ctx.FromSlice(count(10*rank, 12), torch.I32, torch.Shape{3, 4}))
+		cols := x.Narrow(1, 1, 2)
+		torch.OK(ctx.Synchronize()) // both ranks have made their tensors then
+		name := fmt.Sprintf("tensor %d[:, 1:3] [3 2] i32 is not contiguous: give the tensor that Contiguous returns", rank+1)
+		for what, f := range map[string]func(){
+			"all_reduce": func() { dist.AllReduce(cols, torch.SUM) },
+			"broadcast":  func() { dist.Broadcast(cols, 0) },
+			"all_gather": func() { dist.AllGather([]*torch.Tensor{cols, x.Narrow(1, 0, 1)}, x) },
+			"Send":       func() { dist.Send(cols, 1-rank, 0) },
+			"Recv":       func() { dist.Recv(cols, 1-rank, 0) },
+		} {
+			says(t, what, misuse(f), "torch: "+what+": "+name)
+		}
+		if y := torch.Must(x.Contiguous()); y != x {
+			t.Error("Contiguous of a contiguous tensor is another")
+		}
+		y := torch.Must(cols.Contiguous())
+		torch.OK(dist.AllReduce(y, torch.SUM))
+		torch.OK(ctx.Check("sum", y, []int{12, 14, 20, 22, 28, 30}))
+		torch.OK(cols.CopyFrom(y))
+		want := count(10*rank, 12)
+		want[1], want[2], want[5], want[6], want[9], want[10] = 12, 14, 20, 22, 28, 30
+		return errors.Join(ctx.Check("copied back", x, want), y.Free())
+	})
+	if err != nil || !l.Report.OK() {
+		t.Errorf("error %v, checks %+v", err, l.Report.Checks)
+	}
+}
+
+// Views of a partial tensor sum its addends, and become copies with it.
+func TestViewsOfPartialTensors(t *testing.T) {
+	l := newLab(t, machines(t)(trial{}))
+	dist := l.Distributed()
+	torch.OK(dist.InitProcessGroup("ahbm"))
+	x := l.tensor(count(0, 10), torch.F32, torch.DPPolicy{SIP: torch.Partial, Cube: torch.Partial, PE: torch.Partial})
+	l.launch("own", func(t *tl.PE, x tl.Ptr) {
+		t.Store(x, t.Load(x, tl.Shape{10}, tl.F32).Add(float64(t.Rank())))
+	}, x)
+	part, rows := x.Narrow(0, 2, 3), x.View(2, 5)
+	n := 24 * 23 / 2
+	l.holds("part", part, []int{n + 2, n + 3, n + 4})
+	says(t, "part", misuse(func() { dist.AllReduce(part, torch.SUM) }),
+		"torch: all_reduce: tensor 1[2:5] [3] f32 is a part of a partial tensor, whose other elements would still have addends: reduce tensor 1 [10] f32")
+	torch.OK(dist.AllReduce(rows, torch.SUM))
+	torch.OK(errors.Join(l.Check("x", x, count(n, 10)), l.Check("part", part, count(n+2, 3)), l.Check("rows", rows, count(n, 10))))
+	if !l.Report.OK() || l.Report.Checks[0].Elems != 24*10 {
+		t.Errorf("checks %+v", l.Report.Checks)
+	}
+	torch.OK(dist.AllReduce(part, torch.SUM)) // of 24 copies
+	l.holds("x", x.Narrow(0, 1, 5), []int{n + 1, 24 * (n + 2), 24 * (n + 3), 24 * (n + 4), n + 5})
+}
+
+// Views take as long without values as with them.
+func TestViewsWithoutValues(t *testing.T) {
+	var took [2]torch.Time
+	for i, off := range []bool{false, true} {
+		o := machines(t)(trial{spawned: true, world: 2})
+		o.NoData = off
+		l := newLab(t, o)
+		torch.OK(l.Spawn(func(rank int, ctx *torch.Context) error {
+			dist := ctx.Distributed()
+			torch.OK(dist.InitProcessGroup("ahbm"))
+			x := torch.Must(ctx.FromSlice(count(0, 60), torch.I32, torch.Shape{6, 10}, torch.DPPolicy{PE: torch.RowWise, NumCubes: 1, NumPEs: 2}))
+			cols := x.Narrow(1, 2, 5)
+			torch.OK(cols.CopyFrom(count(0, 30)))
+			torch.Must(ctx.Launch("tens", tens, cols, 2))
+			y := torch.Must(cols.Contiguous())
+			torch.OK(dist.AllReduce(y, torch.SUM))
+			torch.OK(errors.Join(cols.CopyFrom(y), dist.AllReduce(x.Narrow(0, 1, 4), torch.SUM), ctx.Synchronize()))
+			took[i] = max(took[i], ctx.Now())
+			if _, err := cols.Numpy(); off && !strings.HasSuffix(err.Error(), "[:, 2:7] [6 5] i32 has no values: this run was made without data") {
+				t.Errorf("a read: %v", err)
+			}
+			return nil
+		}, 2))
+	}
+	if took[0] != took[1] || took[1] == 0 {
+		t.Errorf("%v with values, %v without", took[0], took[1])
+	}
+}
+
+// Clone takes the time of its launch, which reads rows of a slice with gaps between them.
+func TestCloneTakesTime(t *testing.T) {
+	var took [2]torch.Time
+	for i, f := range []func(l *lab, x *torch.Tensor){
+		func(l *lab, x *torch.Tensor) { torch.Must(x.Clone()) },
+		func(l *lab, x *torch.Tensor) {
+			y := l.zeros(torch.F32, torch.On(0, 1), 64, 50)
+			torch.Must(l.Launch("copy", func(t *tl.PE, y, x tl.Ptr) { t.Store(y, t.Load(x, tl.Shape{32, 50}, tl.F32)) }, y, x))
+		},
+	} {
+		l := newLab(t, machines(t)(trial{}))
+		x := l.zeros(torch.F32, torch.On(0, 1), 64, 100)
+		f(l, x.Narrow(1, 10, 50))
+		torch.OK(l.Synchronize())
+		took[i] = l.Now()
+	}
+	if took[0] != took[1] || took[0] == 0 {
+		t.Errorf("a clone of columns takes %d fs, a kernel that copies them %d", took[0], took[1])
+	}
+}

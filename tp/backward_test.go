@@ -1,0 +1,370 @@
+package tp
+
+import (
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/kernbench/kernbench/internal/dense"
+	"github.com/kernbench/kernbench/torch"
+)
+
+// loadedLayer is a linear layer of either kind, whose weight is loaded.
+type loadedLayer interface {
+	layer
+	Load(weight, bias []float32) error
+}
+
+// gradients is a linear layer, what goes through it both ways, and what has to come out.
+type gradients struct {
+	rows            bool // a RowParallelLinear
+	o               Options
+	tokens, batch   int // batch is the second axis of three, 0 for matrices
+	in, out         int
+	times           int // that Backward is called
+	x, w, bias, dy  []float32
+	dx, dw, dbias   *dense.Matrix
+	onX, onGradient torch.DPPolicy
+}
+
+func (g *gradients) String() string {
+	kind := "column"
+	if g.rows {
+		kind = "row"
+	}
+	weight := *g.o.Weight
+	o := g.o
+	o.Weight, o.Output = nil, nil
+	return fmt.Sprintf("%s, tokens %d×%d, weight %v, %+v", kind, g.tokens, g.batch, weight, o)
+}
+
+// reference computes the gradients that ranks of so many have to get.
+func (g *gradients) reference(ranks int) {
+	d := g.o.dtype()
+	of := func(rows, cols int, data []float32) *dense.Matrix { return dense.New(rows, cols, data, d) }
+	parts := ranks // the columns of each rank
+	if g.rows {
+		parts = 1
+	}
+	tokens := g.tokens * max(1, g.batch)
+	x, w, dy := of(tokens, g.in, g.x), of(g.in, g.out, g.w), of(tokens, g.out, g.dy)
+	g.dx, _, _ = dense.LinearBackward(x, w, dy, parts, d)
+	_, g.dw, g.dbias = dense.LinearBackward(x, w, dy, parts, g.o.gradDType())
+	_, dw, dbias := dense.LinearBackward(x, w, dy, parts, torch.F32)
+	for range g.times - 1 { // each call adds in f32
+		g.dw = dense.Add(g.dw, dw, torch.F32).Round(g.o.gradDType())
+		g.dbias = dense.Add(g.dbias, dbias, torch.F32).Round(g.o.gradDType())
+	}
+}
+
+// tensor makes a tensor of a box of a matrix of so many columns, with an axis for the batch
+// if there is one.
+func (g *gradients) tensor(ctx *torch.Context, values []float32, width, row, col, rows, cols int, on torch.DPPolicy) *torch.Tensor {
+	shape := torch.Shape{rows, cols}
+	if g.batch > 0 {
+		shape = torch.Shape{rows / g.batch, g.batch, cols}
+	}
+	return torch.Must(ctx.FromSlice(cutOut(values, width, row, col, rows, cols), g.o.dtype(), shape, on))
+}
+
+// results is a rank's layer, its operands and what it has after Backward.
+type results struct {
+	loadedLayer
+	x, dy, dx  *torch.Tensor
+	l          *Linear
+	row, rows  int // of the whole dx
+	col, first int // of the whole dx, and the first of the rank's features
+}
+
+// made makes a rank's layer and its operands, which are those of own.
+func (g *gradients) made(ctx *torch.Context, rank, ranks int, own *gradients) (r results) {
+	tokens := g.tokens * max(1, g.batch)
+	xRows, xRow, xCols, xCol := tokens, 0, g.in, 0
+	yRows, yRow, yCols, yCol := tokens, 0, g.out, 0
+	if g.rows {
+		row := torch.Must(NewRowParallelLinear(ctx, "fc", g.in, g.out, g.o))
+		r.loadedLayer, r.l = row, &row.Linear
+		r.first = rank * g.in / ranks
+		if g.o.InputIsParallel {
+			xCols, xCol = g.in/ranks, r.first
+		}
+		if g.o.SequenceParallel {
+			yRows = tokens / ranks
+			yRow = rank * yRows
+		}
+	} else {
+		column := torch.Must(NewColumnParallelLinear(ctx, "fc", g.in, g.out, g.o))
+		r.loadedLayer, r.l = column, &column.Linear
+		r.first = rank * g.out / ranks
+		if g.o.SequenceParallel {
+			xRows = tokens / ranks
+			xRow = rank * xRows
+		}
+		if !g.o.GatherOutput {
+			yCols, yCol = g.out/ranks, r.first
+		}
+	}
+	r.row, r.rows, r.col = xRow, xRows, xCol
+	torch.OK(r.Load(own.w, own.bias))
+	r.x = g.tensor(ctx, own.x, g.in, xRow, xCol, xRows, xCols, g.onX)
+	r.dy = g.tensor(ctx, own.dy, g.out, yRow, yCol, yRows, yCols, g.onGradient)
+	if g.o.Gated { // columns as the layer has them
+		values := make([]float32, 0, tokens*yCols)
+		for i := range tokens {
+			for _, col := range r.l.columns[0] {
+				values = append(values, own.dy[i*g.out+col])
+			}
+		}
+		torch.OK(r.dy.CopyFrom(values))
+	}
+	return r
+}
+
+// run runs a rank's Backward, with operands of own.
+func (g *gradients) run(ctx *torch.Context, rank, ranks int, own *gradients) (r results, free func()) {
+	r = g.made(ctx, rank, ranks, own)
+	for i := range g.times {
+		if i > 0 {
+			torch.OK(r.dx.Free())
+		}
+		r.dx = torch.Must(r.Backward(r.x, r.dy))
+	}
+	return r, func() { torch.OK(errors.Join(r.x.Free(), r.dy.Free(), r.dx.Free(), r.Free())) }
+}
+
+// check compares what a rank has with the reference, and where it lies with what the
+// documentation says.
+func (g *gradients) check(ctx *torch.Context, name string, r results) {
+	lies := func(what string, x *torch.Tensor) {
+		if got, want := layoutOf(x), ctx.Layout(x.Shape(), Activations(*g.o.Weight)); !reflect.DeepEqual(got, want) {
+			panic(fmt.Errorf("%s of %s lies at\n%v, want\n%v", what, name, got, want))
+		}
+	}
+	lies("dx", r.dx)
+	for _, x := range r.l.WeightGrad {
+		lies("dw", x)
+	}
+	within := func(what string, x *torch.Tensor, want *dense.Matrix) {
+		torch.OK(ctx.CheckWithin(what+" of "+name, x, want.V, want.Tolerances()))
+	}
+	within("dx", r.dx, g.dx.Slice(r.row, r.col, r.rows, colsOf(r.dx)))
+	for i, columns := range r.l.columns {
+		var list []*dense.Matrix
+		for _, col := range columns {
+			switch {
+			case col < 0:
+				list = append(list, dense.New(r.l.rows, 1, make([]float32, r.l.rows), torch.F32))
+			default:
+				list = append(list, g.dw.Slice(r.l.row, col, r.l.rows, 1))
+			}
+		}
+		within("dw", r.l.WeightGrad[i], dense.Beside(list...))
+	}
+	if g.o.Bias {
+		var list []*dense.Matrix
+		for _, col := range r.l.biased {
+			list = append(list, g.dbias.Slice(0, col, 1, 1))
+		}
+		within("dbias", r.l.BiasGrad, dense.Beside(list...))
+	}
+}
+
+// newGradients makes a layer whose operands a function makes, by their number and a seed.
+func newGradients(rows bool, o Options, times, tokens, batch, in, out, ranks int, of func(n, seed int) []float32) *gradients {
+	if o.Weight == nil {
+		o.Weight = &Spread
+	}
+	g := &gradients{rows: rows, o: o, times: times, tokens: tokens, batch: batch, in: in, out: out, onX: Activations(*o.Weight), onGradient: Activations(*o.Weight)}
+	tokens *= max(1, batch)
+	g.x, g.w, g.dy = of(tokens*in, 3), of(in*out, 5), of(tokens*out, 4)
+	if o.Bias {
+		g.bias = of(out, 7)
+	}
+	g.reference(ranks)
+	return g
+}
+
+// columnOptions and rowOptions are all ways of each kind of layer.
+var (
+	columnOptions = []Options{
+		{}, {Bias: true}, {Bias: true, SkipBiasAdd: true}, {Bias: true, GatherOutput: true}, {Bias: true, SequenceParallel: true},
+		{Bias: true, Gated: true}, {Gated: true, SequenceParallel: true},
+		{Bias: true, Weight: &torch.DPPolicy{Cube: torch.ColumnWise, PE: torch.ColumnWise}},
+		{Bias: true, Weight: &ByTokens}, {SequenceParallel: true, Weight: &ByTokens},
+		{Weight: &torch.DPPolicy{Cube: torch.RowWise, PE: torch.RowWise}, Output: &torch.DPPolicy{PE: torch.RowWise}},
+	}
+	rowOptions = []Options{
+		{InputIsParallel: true}, {Bias: true}, {Bias: true, InputIsParallel: true, SkipBiasAdd: true},
+		{Bias: true, InputIsParallel: true, SequenceParallel: true}, {Bias: true, InputIsParallel: true, Overlap: 3},
+		{Bias: true, InputIsParallel: true, Overlap: 5, SequenceParallel: true},
+		{Bias: true, Weight: &ByTokens}, {Bias: true, InputIsParallel: true, SequenceParallel: true, Weight: &ByTokens},
+		{InputIsParallel: true, Overlap: 2, SequenceParallel: true, Weight: &torch.DPPolicy{Cube: torch.RowWise, PE: torch.RowWise}},
+	}
+)
+
+// TestBackward runs both layers with every option on 4 ranks, by tp of 1, 2 and 4, twice, on
+// integers, whose gradients come out exactly, and add up.
+func TestBackward(t *testing.T) {
+	for _, tp := range []int{1, 2, 4} {
+		for _, rows := range []bool{false, true} {
+			options, out := columnOptions, 48
+			if rows {
+				options, out = rowOptions, 49 // pieces of which are ragged
+			}
+			ctx := systemOf(t, 4)
+			spawned(t, ctx, 4, tp, func(rank int, ctx *torch.Context) error {
+				for i, o := range options {
+					o.DType = torch.F32
+					g := newGradients(rows, o, 2, 12, 0, 20, out, tp, whole)
+					g.onX, g.onGradient = layouts[i%len(layouts)], layouts[(i+1)%len(layouts)]
+					r, free := g.run(ctx, rank%tp, tp, g)
+					for _, m := range []*dense.Matrix{g.dx, g.dw, g.dbias} {
+						clear(m.Var)
+					}
+					g.check(ctx, fmt.Sprintf("%v, tp %d, rank %d", g, tp, rank), r)
+					free()
+				}
+				return nil
+			})
+			right(t, ctx)
+			if n := used(ctx); n > 0 {
+				t.Errorf("%v are not freed", n)
+			}
+		}
+	}
+}
+
+// After ZeroGrad there are no gradients, and then those of the next Backward alone.
+func TestZeroGrad(t *testing.T) {
+	ctx := systemOf(t, 1)
+	spawned(t, ctx, 1, 1, func(rank int, ctx *torch.Context) error {
+		g := newGradients(true, Options{DType: torch.F32, Bias: true}, 1, 5, 0, 6, 7, 1, whole)
+		r := g.made(ctx, 0, 1, g)
+		first := torch.Must(r.Backward(r.x, r.dy))
+		table := torch.Must(NewVocabParallelEmbedding(ctx, "wte", 3, 7, Options{DType: torch.F32}))
+		torch.OK(table.Backward([]int{1, 1, 0, 2, 1}, r.dy))
+		torch.OK(errors.Join(r.ZeroGrad(), table.ZeroGrad()))
+		if r.l.WeightGrad != nil || r.l.BiasGrad != nil || table.WeightGrad != nil {
+			t.Errorf("gradients %v, %v and %v after ZeroGrad, want none", r.l.WeightGrad, r.l.BiasGrad, table.WeightGrad)
+		}
+		torch.OK(errors.Join(r.ZeroGrad(), table.ZeroGrad())) // there is nothing to free
+		again := torch.Must(r.Backward(r.x, r.dy))
+		torch.OK(table.Backward([]int{2, 2, 2, 2, 2}, r.dy))
+		torch.OK(ctx.Check("dw", r.l.WeightGrad[0], times(transposed(g.x, 5, 6), g.dy, nil, 6, 5, 7)))
+		sums := times([]float32{1, 1, 1, 1, 1}, g.dy, nil, 1, 5, 7)
+		torch.OK(ctx.Check("dbias", r.l.BiasGrad, sums))
+		torch.OK(ctx.Check("table", table.WeightGrad, slices.Concat(make([]float32, 14), sums)))
+		return errors.Join(stack{first, again, r.x, r.dy}.free(), r.Free(), table.Free())
+	})
+	right(t, ctx)
+	if n := used(ctx); n > 0 {
+		t.Errorf("%v are not freed", n)
+	}
+}
+
+// random returns normally distributed numbers.
+func random(n, seed int) []float32 { return noise(n, 1, uint64(seed)) }
+
+// TestGradients compares the gradients of both layers with dense ones.
+func TestGradients(t *testing.T) {
+	for _, ranks := range []int{1, 2, 4, 8} {
+		var cases []*gradients
+		for i, dtype := range []torch.DType{torch.F16, torch.BF16, torch.F32} {
+			for _, weight := range []*torch.DPPolicy{&Spread, &ByTokens} {
+				for _, sequence := range []bool{false, true} {
+					for _, rows := range []bool{false, true} {
+						o := Options{DType: dtype, Weight: weight, Bias: true, SequenceParallel: sequence, InputIsParallel: rows}
+						tokens, times := 7, 1
+						if i == 0 {
+							times = 2
+							if sequence {
+								o.GradDType = torch.F32
+							}
+						}
+						if sequence {
+							tokens = 3 * ranks
+						}
+						cases = append(cases, newGradients(rows, o, times, tokens, 0, 5*ranks, 7*ranks, ranks, random))
+					}
+				}
+			}
+		}
+		cases = append(cases, newGradients(true, Options{Bias: true}, 1, 7, 0, 24, 13, ranks, random),
+			newGradients(false, Options{Bias: true, GatherOutput: true}, 1, 7, 0, 13, 24, ranks, random))
+		ctx := systemOf(t, ranks)
+		spawned(t, ctx, ranks, ranks, func(rank int, ctx *torch.Context) error {
+			for _, g := range cases {
+				r, free := g.run(ctx, rank, ranks, g)
+				g.check(ctx, fmt.Sprintf("%v, tp %d, rank %d", g, ranks, rank), r)
+				free()
+			}
+			return nil
+		})
+		right(t, ctx)
+		if n := used(ctx); n > 0 {
+			t.Errorf("tp %d: %v are not freed", ranks, n)
+		}
+	}
+}
+
+// Gradients that are computed from wrong operands are found wrong, by checks as in
+// TestGradients, of the dtype whose tolerance is the largest.
+func TestGradientsFoundWrong(t *testing.T) {
+	const ranks, tokens, in, out = 2, 14, 10, 14
+	for what, c := range map[string]struct {
+		wrong func(g *gradients, rank int)
+		found string
+	}{
+		"a token missing in x":  {func(g *gradients, _ int) { clear(g.x[5*in : 6*in]) }, "dw"},
+		"a token missing in dy": {func(g *gradients, _ int) { clear(g.dy[5*out : 6*out]) }, "dx dw dbias"},
+		"a column of dy counted twice": {func(g *gradients, _ int) {
+			for i := range tokens {
+				g.dy[i*out+3] *= 2
+			}
+		}, "dx dw dbias"},
+		"a rank without its weight": {func(g *gradients, rank int) {
+			if rank == 1 {
+				clear(g.w)
+			}
+		}, "dx"},
+		"a term missing on a rank": {func(g *gradients, rank int) {
+			if rank == 1 {
+				for i := range in { // of both kinds of cuts
+					g.w[i*out+11] = 0
+				}
+			}
+		}, "dx"},
+		"two rows of the weight exchanged": {func(g *gradients, _ int) {
+			for i := range out {
+				g.w[i], g.w[out+i] = g.w[out+i], g.w[i]
+			}
+		}, "dx"},
+	} {
+		for _, sequence := range []bool{false, true} {
+			for _, rows := range []bool{false, true} {
+				g := newGradients(rows, Options{DType: torch.BF16, Bias: true, SequenceParallel: sequence, InputIsParallel: rows}, 1, tokens, 0, in, out, ranks, random)
+				ctx := systemOf(t, ranks)
+				spawned(t, ctx, ranks, ranks, func(rank int, ctx *torch.Context) error {
+					own := *g
+					for _, list := range []*[]float32{&own.x, &own.w, &own.dy} {
+						*list = slices.Clone(*list)
+					}
+					c.wrong(&own, rank)
+					r, free := g.run(ctx, rank, ranks, &own)
+					g.check(ctx, fmt.Sprintf("rank %d", rank), r)
+					free()
+					return nil
+				})
+				for _, kind := range []string{"dx", "dw", "dbias"} {
+					found := slices.ContainsFunc(ctx.Report.Checks, func(c torch.Check) bool { return c.Wrong != "" && strings.HasPrefix(c.Name, kind+" ") })
+					if want := slices.Contains(strings.Fields(c.found), kind); found != want {
+						t.Errorf("%s, rows %t, sequence %t: %s found wrong: %t, want %t", what, rows, sequence, kind, found, want)
+					}
+				}
+			}
+		}
+	}
+}

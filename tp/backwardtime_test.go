@@ -1,0 +1,93 @@
+package tp
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+
+	"github.com/kernbench/kernbench/topology"
+	"github.com/kernbench/kernbench/torch"
+)
+
+// timed returns how long Forward and Backward of a layer take.
+func timed(ctx *torch.Context, rows bool, o Options, tokens, in, out int) (forward, backward torch.Time) {
+	var l layer
+	if rows {
+		o.InputIsParallel = true
+		row := torch.Must(NewRowParallelLinear(ctx, "fc", in, out, o))
+		l, in = row, row.InFeaturesPerPartition()
+	} else {
+		l = torch.Must(NewColumnParallelLinear(ctx, "fc", in, out, o))
+	}
+	x := torch.Must(ctx.Zeros(torch.F16, torch.Shape{tokens, in}, Activations(o.weight())))
+	torch.OK(ctx.Synchronize())
+	began := ctx.Now()
+	y, _, err := l.Forward(x)
+	torch.OK(errors.Join(err, ctx.Synchronize()))
+	between := ctx.Now()
+	dx := torch.Must(l.Backward(x, y)) // any gradient takes as long
+	torch.OK(ctx.Synchronize())
+	forward, backward = between-began, ctx.Now()-between
+	torch.OK(errors.Join(x.Free(), y.Free(), dx.Free(), l.Free()))
+	return forward, backward
+}
+
+// TestBackwardTime: backward takes about twice as long as forward, and on four PEs less than
+// half of the time that it takes on one.
+func TestBackwardTime(t *testing.T) {
+	for _, c := range []struct {
+		rows              bool
+		weight            torch.DPPolicy
+		forward, backward torch.Time
+	}{
+		{false, Spread, 3964241483, 8356431403},
+		{true, Spread, 4128275223, 8356431403},
+		{false, ByTokens, 3950241483, 8726438963},
+		{true, ByTokens, 4122275223, 8726438963},
+		{false, torch.DPPolicy{NumCubes: 1, NumPEs: 1}, 13385056483, 21486623963},
+		{true, torch.DPPolicy{NumCubes: 1, NumPEs: 1}, 13148090223, 21486623963},
+	} {
+		ctx := systemOf(t, 1)
+		spawned(t, ctx, 1, 1, func(rank int, ctx *torch.Context) error {
+			forward, backward := timed(ctx, c.rows, Options{Weight: &c.weight, Bias: true}, 128, 256, 512)
+			if forward != c.forward || backward != c.backward {
+				t.Errorf("rows %t, %v: forward takes %d fs and backward %d fs, want %d and %d", c.rows, c.weight, forward, backward, c.forward, c.backward)
+			}
+			return nil
+		})
+	}
+}
+
+// BenchmarkBackward is a layer of 512 tokens from 2048 to 8192 features, cut by columns, and
+// one back to 2048, cut by rows.
+func BenchmarkBackward(b *testing.B) {
+	for _, ranks := range []int{1, 8} {
+		for name, weight := range map[string]*torch.DPPolicy{"Spread": &Spread, "ByTokens": &ByTokens} {
+			for _, rows := range []bool{false, true} {
+				b.Run(fmt.Sprintf("tp=%d/%s/rows=%t", ranks, name, rows), func(b *testing.B) {
+					g, err := topology.Compile(torch.Must(topology.Load("ring6", fmt.Sprintf("system.sips.count=%d", ranks))))
+					if err != nil {
+						b.Fatal(err)
+					}
+					ctx := torch.Must(torch.New(context.Background(), torch.Options{Topology: g, NoData: true}))
+					defer ctx.Close()
+					spawned(b, ctx, ranks, ranks, func(rank int, ctx *torch.Context) error {
+						in, out := 2048, 8192
+						if rows {
+							in, out = out, in
+						}
+						for range b.N {
+							forward, backward := timed(ctx, rows, Options{Weight: weight, Bias: true}, 512, in, out)
+							if rank == 0 {
+								b.ReportMetric(forward.NS(), "forward-ns")
+								b.ReportMetric(backward.NS(), "backward-ns")
+							}
+						}
+						return nil
+					})
+				})
+			}
+		}
+	}
+}

@@ -1,0 +1,127 @@
+package tp
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/kernbench/kernbench/tl"
+	"github.com/kernbench/kernbench/torch"
+)
+
+// Backward adds the gradient of the table to WeightGrad, given the ids of Forward and the
+// gradient of what it made of them: to the row of each token of the rank the rows of dy at
+// the positions of its id, in f32 and rounded once. Rows of other tokens get nothing. With
+// SequenceParallel dy is the rank's rows, which the ranks gather first.
+func (e *VocabParallelEmbedding) Backward(ids []int, dy *torch.Tensor) error {
+	s := sameGroups(e.ctx, e.Name, e.group)
+	rows, err := e.rows(s, ids)
+	if err != nil {
+		return err
+	}
+	if len(dy.Shape()) < 2 || rowsOf(dy) != rows || colsOf(dy) != e.hidden || dy.DType() != e.o.dtype() {
+		return fmt.Errorf("%s: gradient %v %v: want that of the result, [%d %d] %v", e.Name, dy.DType(), dy.Shape(), rows, e.hidden, e.o.dtype())
+	}
+	all := stack{dy}
+	if e.o.SequenceParallel && s.tensorSize() > 1 {
+		if all, err = alike(e.ctx, dy, s.tensorSize()); err == nil {
+			err = e.ctx.Distributed().AllGather(all, dy, s.tensor)
+		}
+	}
+	if err == nil && e.WeightGrad == nil {
+		e.WeightGrad, err = e.ctx.Zeros(e.o.gradDType(), e.Weight.Shape(), gridOf(e.o.weight()))
+	}
+	if err == nil {
+		err = e.accumulate(all, ids)
+	}
+	if err = errors.Join(err, all.freeBut(dy)); err != nil {
+		return fmt.Errorf("%s: %w", e.Name, err)
+	}
+	return nil
+}
+
+// ZeroGrad frees the gradient: WeightGrad is nil until the next Backward.
+func (e *VocabParallelEmbedding) ZeroGrad() error {
+	if e.WeightGrad == nil {
+		return nil
+	}
+	x := e.WeightGrad
+	e.WeightGrad = nil
+	return x.Free()
+}
+
+// rowSum is some columns of a row of the gradient, and the rows of dy that are added to
+// them.
+type rowSum struct {
+	cols int
+	to   tl.Ptr
+	from []tl.Ptr
+}
+
+// accumulate adds the rows of dy to the gradient: each PE to what it holds of it.
+func (e *VocabParallelEmbedding) accumulate(dy stack, ids []int) error {
+	positions := map[int][]int{} // by row of the rank's table
+	for i, id := range ids {
+		positions[id-e.first] = append(positions[id-e.first], i)
+	}
+	var pes []int
+	var work [][]rowSum // by PE
+	room := tcm(e.ctx) / tilesOfTCM / torch.F32.Size()
+	for _, s := range e.WeightGrad.Shards() {
+		b := boxOf(e.ctx, s)
+		if b.rows*b.cols == 0 {
+			continue
+		}
+		own := e.WeightGrad.Pieces(b.row, b.col, b.rows, b.cols, b.pe)[0].Ptr
+		from := dy.blocks().pieces(0, b.col, len(ids), b.cols, b.pe)
+		cuts := []int{b.col, b.col + b.cols}
+		for _, p := range from {
+			cuts = append(cuts, p.Col)
+		}
+		var sums []rowSum
+		for _, n := range ranges(cuts, room) {
+			for row := range b.rows {
+				sum := rowSum{cols: n.n, to: own.At(row, n.from-b.col)}
+				for _, i := range positions[b.row+row] {
+					sum.from = append(sum.from, at(from, i, n.from)[0].Ptr)
+				}
+				if sum.from != nil {
+					sums = append(sums, sum)
+				}
+			}
+		}
+		if sums != nil {
+			pes, work = append(pes, b.pe), append(work, sums)
+		}
+	}
+	if len(pes) == 0 {
+		return nil
+	}
+	_, err := e.ctx.Launch(e.Name+" weight gradient", func(t *tl.PE) {
+		for _, sum := range work[t.Rank()] {
+			sum.run(t)
+		}
+	}, torch.PEs(pes...), torch.Using(e.WeightGrad), torch.Using(dy...))
+	return err
+}
+
+func (r *rowSum) run(t *tl.PE) {
+	work := torch.F32
+	if r.from[0].DType == torch.F64 {
+		work = torch.F64
+	}
+	load := func(from tl.Ptr) tl.Tile {
+		x := t.Load(from, tl.Shape{1, r.cols}, from.DType)
+		if x.DType() != work {
+			x = x.To(work)
+		}
+		return x
+	}
+	sum := load(r.to)
+	for _, from := range r.from {
+		sum = sum.Add(load(from))
+	}
+	if sum.DType() != r.to.DType {
+		sum = sum.To(r.to.DType)
+	}
+	t.Store(r.to, sum)
+}
