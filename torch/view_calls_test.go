@@ -1,0 +1,88 @@
+package torch_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/kernbench/kernbench/torch"
+)
+
+// TestPiecesOfViewsWithThreeAxes reads boxes of [s, b, h] views, seen as matrices of s·b
+// rows, by the addresses of their pieces.
+func TestPiecesOfViewsWithThreeAxes(t *testing.T) {
+	l := newLab(t, torch.Options{})
+	x := l.tensor(count(0, 60), torch.I32, torch.On(0, 1), 5, 3, 4) // s 0-2 on PE 0, 3 and 4 on PE 1
+	base := x.Pieces(0, 0, 15, 4, 0)[0].Ptr.Addr
+	for _, c := range []struct {
+		name           string
+		x              *torch.Tensor
+		row, col, h, w int
+		want           string // row, column, rows × columns, element of x, strides
+	}{
+		{"all", x, 0, 0, 15, 4, "0,0 15×4 at 0 by 4,1"},
+		{"rows of both PEs", x, 7, 1, 4, 2, "7,1 4×2 at 29 by 4,1"},
+		{"columns", x.Narrow(2, 1, 2), 4, 0, 3, 2, "4,0 3×2 at 17 by 4,1"},
+		{"one of b", x.Narrow(1, 2, 1), 1, 0, 3, 4, "1,0 3×4 at 20 by 12,1"},
+		{"one of b of one s", x.Narrow(1, 2, 1), 2, 1, 1, 3, "2,1 1×3 at 33 by 12,1"},
+		{"of s", x.Narrow(0, 1, 3), 0, 0, 9, 4, "0,0 9×4 at 12 by 4,1"},
+		{"a vector", x.View(60).Narrow(0, 7, 9), 0, 2, 1, 5, "0,2 1×5 at 9 by 9,1"},
+	} {
+		var got []string
+		for _, p := range c.x.Pieces(c.row, c.col, c.h, c.w, 0) {
+			got = append(got, fmt.Sprintf("%d,%d %d×%d at %d by %d,%d", p.Row, p.Col, p.Rows, p.Cols, (p.Ptr.Addr-base)/4, p.Ptr.Stride[0], p.Ptr.Stride[1]))
+		}
+		if text := strings.Join(got, "; "); text != c.want {
+			t.Errorf("%s: got %s, want %s", c.name, text, c.want)
+		}
+	}
+	err := misuse(func() { x.Narrow(1, 0, 2).Pieces(0, 0, 10, 4, 0) })
+	says(t, "rows at two distances", err, "torch: Pieces: tensor 1[:, 0:2] [5 2 4] i32: what PE 0 holds, [0:3, 0:2, 0:4], is not a block of rows: place the tensor so that only its first and its last axis are cut")
+}
+
+// TestViewsThatOverlapInOneCall refuses views that share memory where a call has no order for
+// them.
+func TestViewsThatOverlapInOneCall(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		call func(dist *torch.Distributed, a, b *torch.Tensor) error
+		want string
+	}{
+		{"coalesced", func(dist *torch.Distributed, a, b *torch.Tensor) error {
+			return dist.AllReduceCoalesced([]*torch.Tensor{a, b}, torch.SUM)
+		}, "is used by an earlier collective of the same Coalescing, and these have no order"},
+		{"to itself", func(dist *torch.Distributed, a, b *torch.Tensor) error {
+			rank := dist.GetRank()
+			return second(dist.BatchISendIRecv([]torch.P2POp{{Kind: torch.Sends, Tensor: a, Peer: rank}, {Kind: torch.Recvs, Tensor: b, Peer: rank}}))
+		}, "which share memory: receive into memory of its own"},
+	} {
+		for shift, refused := range map[int]bool{3: true, 6: false} {
+			_, err := spawn(t, 3, func(rank int, ctx *torch.Context, dist *torch.Distributed) error {
+				x := torch.Must(ctx.FromSlice(count(0, 12), torch.I32, torch.Shape{12}))
+				return c.call(dist, x.Narrow(0, 0, 6), x.Narrow(0, shift, 6))
+			})
+			if got := err != nil && strings.Contains(err.Error(), c.want); got != refused {
+				t.Errorf("%s, %d elements apart: got %v, want it refused: %v", c.name, shift, err, refused)
+			}
+		}
+	}
+}
+
+// TestAllToAllOfViewsThatOverlap sends blocks that lie in memory of other blocks that are
+// received: they are copied first.
+func TestAllToAllOfViewsThatOverlap(t *testing.T) {
+	for shift := range 7 {
+		l, err := spawn(t, 3, func(rank int, ctx *torch.Context, dist *torch.Distributed) error {
+			x := torch.Must(ctx.FromSlice(count(100*rank, 12), torch.I32, torch.Shape{12}))
+			torch.OK(dist.AllToAllSingle(x.Narrow(0, 0, 6), x.Narrow(0, shift, 6), nil, nil))
+			want := count(100*rank, 12)
+			for from := range 3 {
+				copy(want[2*from:], count(100*from+shift+2*rank, 2))
+			}
+			return ctx.Check(fmt.Sprintf("%d elements apart, rank %d", shift, rank), x, want)
+		})
+		if err != nil || !l.Report.OK() || len(l.Report.Checks) != 3 {
+			t.Errorf("%d elements apart: error %v, checks %+v", shift, err, l.Report.Checks)
+		}
+	}
+}
