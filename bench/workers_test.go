@@ -16,11 +16,11 @@ func TestFailuresOfWorkers(t *testing.T) {
 		worker func(rank int, ctx *torch.Context) error
 		want   string
 	}{
-		{"error", func(rank int, _ *torch.Context) error { return errors.New("out of luck") }, "rank 0: out of luck"},
-		{"Must", func(int, *torch.Context) error { torch.OK(errors.New("out of luck")); return nil }, "rank 0: out of luck"},
-		{"panic", func(int, *torch.Context) error { panic("no") }, "rank 0: panic at workers_test.go:"},
+		{"error", func(rank int, _ *torch.Context) error { return errors.New("out of luck") }, "ranks 0, 1: out of luck"},
+		{"Must", func(int, *torch.Context) error { torch.OK(errors.New("out of luck")); return nil }, "ranks 0, 1: out of luck"},
+		{"panic", func(int, *torch.Context) error { panic("no") }, "ranks 0, 1: panic at workers_test.go:"},
 		{"misuse", func(_ int, ctx *torch.Context) error { _, err := ctx.Zeros(torch.F16, torch.Shape{-1}); return err },
-			"rank 0: at workers_test.go:"},
+			"ranks 0, 1: at workers_test.go:"},
 	} {
 		b := Bench{Name: "bad", Summary: "s", Run: func(ctx *torch.Context) error { return ctx.Spawn(c.worker, 2) }}
 		if _, err := b.Execute(context.Background(), Options{}); err == nil || !strings.HasPrefix(err.Error(), c.want) {
