@@ -140,38 +140,38 @@ func (x *Tensor) matrix() (rows, cols int) {
 }
 
 // asMatrix returns what a shard of a tensor of a shape has of the tensor seen as a matrix. It
-// reports whether that is a box whose rows follow each other in memory at one distance.
+// reports whether that is a box whose rows follow each other in memory at one distance. It
+// allocates nothing: plans of layers ask for many pieces.
 func (s *shard) asMatrix(shape Shape) (row, col, rows, cols int, ok bool) {
-	last := len(s.box.extent) - 1
-	col, cols = s.box.start[last], s.box.extent[last]
-	if last == 0 {
-		return 0, col, 1, cols, true
+	start, extent := s.box.start, s.box.extent
+	last := len(extent) - 1
+	rows, ok = 1, true
+	for axis, n := range extent[:last] {
+		ok = ok && (rows == 1 || n == shape[axis]) // below a cut axis all is there
+		row, rows = row*shape[axis]+start[axis], rows*n
 	}
-	if s.elems == 0 {
-		return 0, col, 0, cols, true
+	if s.stride != nil {
+		_, even := distance(extent[:last], s.stride[:last])
+		ok = ok && even
 	}
-	lead := box{s.box.start[:last], s.box.extent[:last]}
-	rows, count, starts := lead.runs(axes(shape)[:last])
-	for first := range starts {
-		row = first
-	}
-	_, even := distance(lead.extent, s.strides()[:last])
-	return row, col, rows, cols, even && count == 1
+	return row, start[last], rows, extent[last], ok || s.elems == 0
 }
 
 // steps returns the elements from one row to the next, and from one column to the next, of a
 // shard seen as a matrix.
 func (s *shard) steps() (down, across int64) {
-	stride := s.strides()
-	last := len(stride) - 1
-	down, across = int64(s.box.extent[last]), int64(stride[last])
+	last := len(s.box.extent) - 1
+	down, across = int64(s.box.extent[last]), 1
+	if s.stride == nil {
+		return down, across
+	}
 	for axis := last - 1; axis >= 0; axis-- {
-		down = int64(stride[axis])
+		down = int64(s.stride[axis])
 		if s.box.extent[axis] > 1 {
 			break
 		}
 	}
-	return down, across
+	return down, int64(s.stride[last])
 }
 
 // Place is what a PE of a number is: its SIP, its cube in that, and its place in the cube.
