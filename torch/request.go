@@ -118,10 +118,10 @@ func (d *Distributed) tensors(c ccl.Collective, out, in *Tensor, op ReduceOp, gr
 	return d.call(g, r)
 }
 
-// apart checks that the lists of an all-to-all have no tensor in common, or are the same:
+// apart checks that the lists of an all-to-all have no memory in common, or are the same:
 // what is sent is copied first if it is done in place.
 func apart(in, out []*Tensor) {
-	if slices.Equal(in, out) {
+	if slices.EqualFunc(in, out, (*Tensor).coincides) {
 		return
 	}
 	for _, x := range in {
@@ -177,7 +177,7 @@ func (d *Distributed) local(g *Group, x *Tensor) int {
 func (d *Distributed) root(c ccl.Collective, g *Group, rank int) int {
 	i := slices.Index(g.shared.ranks, rank)
 	if i < 0 {
-		panic(misuse(c.String(), "the root, rank %d, is not in %s", rank, g.shared))
+		panic(misuse(c.String(), "the root, rank %d, is not in %s: give a rank of the world, such as GetGlobalRank returns", rank, g.described()))
 	}
 	return i
 }

@@ -12,7 +12,7 @@ import (
 func overwritten(in, out []block, rank int) []block {
 	list := make([]block, len(in))
 	for i, b := range in {
-		if i == rank && b == out[i] {
+		if i == rank && b.va == out[i].va && b.elems == out[i].elems {
 			continue
 		}
 		if slices.ContainsFunc(out, func(o block) bool { return b.overlaps(o) }) {

@@ -64,6 +64,14 @@ func (x *Tensor) overlaps(y *Tensor) bool {
 	return x == y
 }
 
+// coincides reports whether two tensors are the same elements of one storage.
+func (x *Tensor) coincides(y *Tensor) bool {
+	return x == y || x.storage == y.storage && slices.Equal(x.shape, y.shape) &&
+		slices.EqualFunc(x.shards, y.shards, func(s, t shard) bool {
+			return s.va == t.va && slices.Equal(s.strides(), t.strides()) && slices.Equal(s.box.start, t.box.start) && slices.Equal(s.box.extent, t.box.extent)
+		})
+}
+
 // overlapsAt is overlaps for one shard of two tensors of one storage.
 func (x *Tensor) overlapsAt(y *Tensor, i int) bool {
 	a, b := &x.shards[i], &y.shards[i]
