@@ -28,6 +28,7 @@ func (d *Distributed) RecvAny(x *Tensor, tag int, group ...*Group) (source int, 
 // Source returns the rank of the world that sent what a receive has received. It is called
 // after Wait.
 func (w *Work) Source() int {
+	w.exists("Source")
 	switch {
 	case !w.op.message:
 		panic(misuse("Source", "%s is not a message", w.op.name))

@@ -56,8 +56,11 @@ func (d *Distributed) ReduceScatterTensorCoalescedAsync(out, in []*Tensor, op Re
 // coalesced makes one collective of n calls. The difference is by how many the tensors to
 // receive are more than those to send.
 func (d *Distributed) coalesced(c ccl.Collective, n, difference int, do func(i int) error) (*Work, error) {
-	if n == 0 || difference != 0 {
-		panic(misuse(c.String(), "%d tensors to send and %d to receive: give as many, at least one", n, n+difference))
+	if n == 0 && difference == 0 {
+		panic(misuse(c.String(), "a list of no tensors: give at least one"))
+	}
+	if difference != 0 {
+		panic(misuse(c.String(), "%d tensors to send and %d to receive: give as many", n, n+difference))
 	}
 	return d.CoalescingAsync(func() error {
 		for i := range n {

@@ -162,10 +162,10 @@ func TestMisuseOfCoalescing(t *testing.T) {
 		x, y := full(ctx, 1, 4), full(ctx, 1, 12)
 		g := torch.Must(dist.NewGroup([]int{0, 1, 2}))
 		for want, do := range map[string]func(){
-			"torch: all_reduce: 0 tensors to send and 0 to receive: give as many, at least one":     func() { dist.AllReduceCoalesced(nil, torch.SUM) },
-			"torch: all_gather: 1 tensors to send and 0 to receive: give as many, at least one":     func() { dist.AllGatherIntoTensorCoalesced(nil, []*torch.Tensor{x}) },
-			"torch: reduce_scatter: 1 tensors to send and 2 to receive: give as many, at least one": func() { dist.ReduceScatterTensorCoalesced([]*torch.Tensor{x, x}, []*torch.Tensor{y}, torch.SUM) },
-			"torch: all_gather: 1 tensors to send and 2 to receive: give as many, at least one":     func() { dist.AllGatherCoalesced([][]*torch.Tensor{nil, nil}, []*torch.Tensor{x}) },
+			"torch: all_reduce: a list of no tensors: give at least one":              func() { dist.AllReduceCoalesced(nil, torch.SUM) },
+			"torch: all_gather: 1 tensors to send and 0 to receive: give as many":     func() { dist.AllGatherIntoTensorCoalesced(nil, []*torch.Tensor{x}) },
+			"torch: reduce_scatter: 1 tensors to send and 2 to receive: give as many": func() { dist.ReduceScatterTensorCoalesced([]*torch.Tensor{x, x}, []*torch.Tensor{y}, torch.SUM) },
+			"torch: all_gather: 1 tensors to send and 2 to receive: give as many":     func() { dist.AllGatherCoalesced([][]*torch.Tensor{nil, nil}, []*torch.Tensor{x}) },
 			fmt.Sprintf("torch: all_reduce: tensor %d [4] f32 is used by an earlier collective of the same Coalescing, and these have no order", 1+2*rank): func() {
 				dist.AllReduceCoalesced([]*torch.Tensor{x, x}, torch.SUM)
 			},
@@ -178,6 +178,12 @@ func TestMisuseOfCoalescing(t *testing.T) {
 			"torch: Coalescing: launch nothing is not a collective: do it before or after": func() {
 				dist.Coalescing(func() error { return second(ctx.Launch("nothing", nothing, x)) })
 			},
+			"torch: Wait: the Work is nil: a call within Coalescing returns none, and neither does a Coalescing without calls: use the Work of CoalescingAsync": func() {
+				dist.Coalescing(func() error { return torch.Must(dist.AllReduceAsync(x, torch.SUM)).Wait() })
+			},
+			"torch: IsCompleted: the Work is nil: a call within Coalescing returns none, and neither does a Coalescing without calls: use the Work of CoalescingAsync": func() {
+				torch.Must(dist.CoalescingAsync(func() error { return nil })).IsCompleted()
+			},
 			"torch: Coalescing: called within another": func() {
 				dist.Coalescing(func() error { return dist.AllReduceCoalesced([]*torch.Tensor{x}, torch.SUM) })
 			},
@@ -186,6 +192,13 @@ func TestMisuseOfCoalescing(t *testing.T) {
 				return fmt.Errorf("got %v, want %s", err, want)
 			}
 		}
+		want := fmt.Sprintf("tensor(shape=[4], dtype=f32, device=sip%d: torch: Coalescing: read of tensor %d [4] f32 is not a collective: do it before or after)", rank, 1+2*rank)
+		dist.Coalescing(func() error {
+			if got := fmt.Sprint(x); got != want {
+				t.Errorf("got %s, want %s", got, want)
+			}
+			return nil
+		})
 		return dist.Barrier()
 	})
 	if err != nil {

@@ -148,7 +148,7 @@ func (x *Tensor) fetch(op string, list []shard) ([][]byte, error) {
 // At is one element, by its index along each axis.
 func (x *Tensor) At(i ...int) (float64, error) {
 	if len(i) != len(x.shape) {
-		panic(misuse("At", "%d indices for %s", len(i), x.name))
+		panic(misuse("At", "%d indices for %s: write one for each of its %d axes", len(i), x.name, len(x.shape)))
 	}
 	for axis, n := range i {
 		if n < 0 || n >= x.shape[axis] {
@@ -197,14 +197,20 @@ func (x *Tensor) String() string {
 	return fmt.Sprintf("tensor(%v, %s)", a, where)
 }
 
-// numpy is Numpy for package fmt, which makes text of panics: a worker that is stopped
-// meanwhile goes on until its next operation.
+// numpy is Numpy for package fmt, which makes text of panics: misuse is returned as an
+// error, and a worker that is stopped meanwhile goes on until its next operation.
 func (x *Tensor) numpy() (a *Array, err error) {
 	w := x.ctx.current
 	defer func() {
-		if w != nil && w.proc != nil && w.proc.Cancelled() {
-			recover()
+		reason := recover()
+		misused, ok := reason.(*Error)
+		switch {
+		case w != nil && w.proc != nil && w.proc.Cancelled():
 			err = errStopped
+		case ok:
+			err = misused
+		case reason != nil:
+			panic(reason)
 		}
 	}()
 	return x.Numpy()

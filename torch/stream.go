@@ -95,15 +95,22 @@ const ahead = 64
 
 // newOperation returns an operation of the calling rank's stream.
 func (c *Context) newOperation(name string, tensors ...*Tensor) *operation {
+	c.notCoalescing(name)
 	return &operation{name: name, streams: []*stream{&c.current.stream}, tensors: tensors}
+}
+
+// notCoalescing checks that the worker is not within Coalescing, which takes collectives
+// alone.
+func (c *Context) notCoalescing(name string) {
+	if w := c.current; w != nil && w.coalescing != nil {
+		panic(misuse("Coalescing", "%s is not a collective: do it before or after", name))
+	}
 }
 
 // enqueue puts an operation at the end of its stream, if it has one. Later operations of
 // the stream wait for it. It never begins if a worker has failed.
 func (c *Context) enqueue(op *operation) {
-	if w := c.current; w != nil && w.coalescing != nil {
-		panic(misuse("Coalescing", "%s is not a collective: do it before or after", op.name))
-	}
+	c.notCoalescing(op.name)
 	if c.stopping {
 		return
 	}

@@ -90,6 +90,7 @@ func (c *Context) limit(op *operation, after Time) {
 // returns a *TimeoutError. The collective goes on, and can be waited for again. A timeout of
 // 0 is none.
 func (w *Work) WaitTimeout(d time.Duration) error {
+	w.exists("WaitTimeout")
 	if w.waited || d == 0 {
 		return w.Wait()
 	}

@@ -12,6 +12,7 @@ type Work struct {
 // Wait waits for the end. What the collective writes may be read after it. A second
 // Wait does nothing.
 func (w *Work) Wait() error {
+	w.exists("Wait")
 	if w.waited {
 		return nil
 	}
@@ -25,12 +26,20 @@ func (w *Work) Wait() error {
 	return nil
 }
 
+// exists checks that there is a Work.
+func (w *Work) exists(op string) {
+	if w == nil {
+		panic(misuse(op, "the Work is nil: a call within Coalescing returns none, and neither does a Coalescing without calls: use the Work of CoalescingAsync"))
+	}
+}
+
 // look is how long it takes to look whether a collective has ended, if it has not.
 const look = 100 * sim.Nanosecond
 
 // IsCompleted reports whether the collective has ended. If it has not, looking takes
 // 100 ns: so that a loop until it has comes to an end.
 func (w *Work) IsCompleted() bool {
+	w.exists("IsCompleted")
 	c := w.c
 	if w.op.state == ended {
 		w.waited = true
