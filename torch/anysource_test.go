@@ -209,7 +209,7 @@ func TestMisuseOfSources(t *testing.T) {
 			{func() { torch.Must(dist.BarrierAsync()).Source() }, "torch: Source: barrier 1 of the default group is not a message"},
 			{func() { torch.Must(dist.IRecv(x, torch.AnySource, 0)).Source() }, fmt.Sprintf("torch: Source: message from any rank to rank %d has not been waited for: call Wait first", rank)},
 			{func() { dist.RecvAny(x, 0, alone) }, fmt.Sprintf("torch: Recv: group %d has no other rank to receive from", rank+1)},
-			{func() { dist.Send(x, torch.AnySource, 0) }, "torch: Send: the peer, rank -1, is not in the default group"},
+			{func() { dist.Send(x, torch.AnySource, 0) }, "torch: Send: the peer, rank -1, is not in the default group, which has ranks 0-2: give a rank of the world, such as GetGlobalRank returns"},
 		} {
 			if err := misuse(c.do); fmt.Sprint(err) != c.want {
 				return fmt.Errorf("got %v, want %s", err, c.want)

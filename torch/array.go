@@ -121,7 +121,7 @@ func encode(data any, d DType) []byte {
 	case []uint64:
 		return encodeAll(v, d)
 	}
-	panic(misuse("FromSlice", "%T is not a slice of numbers", data))
+	panic(misuse("FromSlice", "%T is not a slice of numbers: write the elements in one slice, row after row", data))
 }
 
 type number interface {

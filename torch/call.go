@@ -60,7 +60,7 @@ func newCall(g *groupState, op *operation) *call {
 func (d *Distributed) call(g *Group, r *request) (*Work, error) {
 	c := d.c
 	if g.rank < 0 {
-		return nil, fmt.Errorf("%v: rank %d is not in %s", r.name(), c.current.rank, g.shared)
+		return nil, fmt.Errorf("%v: rank %d is not in %s: call it on these alone", r.name(), c.current.rank, g.described())
 	}
 	for _, s := range slices.Concat(r.in, r.out) {
 		s.x.usable(r.collective.String())

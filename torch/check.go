@@ -24,7 +24,7 @@ func (c *Context) Check(name string, x *Tensor, want any) error {
 		}
 		right.Bytes = want.Bytes
 	default:
-		checkNumbers("Check", want, x.shape)
+		checkNumbers("Check", want, x.name, x.Numel())
 		right.Bytes = encode(want, x.dtype)
 	}
 	return c.check("Check", name, x, func(got *Array, which string) string {
@@ -62,8 +62,8 @@ func (c *Context) CheckWithin(name string, x *Tensor, want, tolerance []float64)
 	if !c.HasData() {
 		return nil
 	}
-	checkNumbers("CheckWithin", want, x.shape)
-	checkNumbers("CheckWithin", tolerance, x.shape)
+	checkNumbers("CheckWithin", want, x.name, x.Numel())
+	checkNumbers("CheckWithin", tolerance, x.name, x.Numel())
 	return c.check("CheckWithin", name, x, func(got *Array, which string) string {
 		for i, v := range got.Float64s() {
 			if off := math.Abs(v - want[i]); !(off <= tolerance[i] && off < math.Inf(1) || v == want[i] || math.IsNaN(v) && math.IsNaN(want[i])) {

@@ -83,7 +83,7 @@ func TestCheckWithinMisuse(t *testing.T) {
 	x := l.zeros(torch.F32, torch.On(0), 4)
 	four, three := make([]float64, 4), make([]float64, 3)
 	for _, f := range []func(){func() { l.CheckWithin("x", x, three, four) }, func() { l.CheckWithin("x", x, four, three) }} {
-		if err, want := misuse(f), "torch: CheckWithin: 3 elements for shape [4], which has 4"; err == nil || err.Error() != want {
+		if err, want := misuse(f), "torch: CheckWithin: 3 elements for tensor 1 [4] f32, which has 4"; err == nil || err.Error() != want {
 			t.Errorf("got  %v\nwant %s", err, want)
 		}
 	}

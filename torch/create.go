@@ -69,7 +69,7 @@ const fillElems = 1 << 14
 // rounded to the dtype; integers lose fractions and stay within what the dtype has. The copy from the host takes its time. Of a partial
 // tensor the first addend gets them and the others are zero.
 func (c *Context) FromSlice(data any, dtype DType, shape Shape, options ...TensorOption) (*Tensor, error) {
-	checkNumbers("FromSlice", data, shape)
+	checkNumbers("FromSlice", data, fmt.Sprintf("shape %v", shape), elems(shape))
 	return c.from("FromSlice", dtype, shape, options, func() []byte { return encode(data, dtype) })
 }
 
@@ -116,13 +116,16 @@ func (c *Context) FromNumpy(src any, options ...TensorOption) (*Tensor, error) {
 		}
 		values = func() []byte { return slices.Clone(a.Bytes) } // the copy comes later
 	default:
-		panic(misuse("FromNumpy", "%T is no *torch.Array, and no name of a file", src))
+		panic(misuse("FromNumpy", "%T is no *torch.Array, and no name of a file: for a slice there is FromSlice", src))
 	}
 	if err := checkShape(a.Shape); err != nil {
 		return nil, fmt.Errorf("%s: %w", from, err)
 	}
 	if a.DType.Valid() && c.hasValues() && len(a.Bytes) != a.Len()*a.DType.Size() {
 		panic(misuse("FromNumpy", "an array %v %v of %d bytes, want %d", a.Shape, a.DType, len(a.Bytes), a.Len()*a.DType.Size()))
+	}
+	if a.Bool && a.DType != U8 {
+		panic(misuse("FromNumpy", "an array of bools has dtype %v: set u8", a.DType))
 	}
 	return c.from("FromNumpy", a.DType, a.Shape, options, values)
 }
@@ -159,7 +162,7 @@ func (x *Tensor) CopyFrom(src any) error {
 		}
 		return x.copyOver("CopyFrom", func() []byte { return a.Bytes })
 	}
-	checkNumbers("CopyFrom", src, x.shape)
+	checkNumbers("CopyFrom", src, x.name, x.Numel())
 	return x.copyOver("CopyFrom", func() []byte { return encode(src, x.dtype) })
 }
 
@@ -174,13 +177,14 @@ func (x *Tensor) copyOver(op string, make func() []byte) error {
 	return x.copyIn(make())
 }
 
-func checkNumbers(op string, data any, shape Shape) {
+// checkNumbers checks that data is a slice of n numbers, for a tensor or a shape.
+func checkNumbers(op string, data any, what string, n int) {
 	count, ok := numbers(data)
-	switch n := elems(shape); {
+	switch {
 	case !ok:
-		panic(misuse(op, "%T is not a slice of numbers", data))
+		panic(misuse(op, "%T is not a slice of numbers: write the elements in one slice, row after row", data))
 	case count != n:
-		panic(misuse(op, "%d elements for shape %v, which has %d", count, shape, n))
+		panic(misuse(op, "%d elements for %s, which has %d", count, what, n))
 	}
 }
 

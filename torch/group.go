@@ -38,6 +38,12 @@ func (g *Group) Ranks() []int { return slices.Clone(g.shared.ranks) }
 // String names the group and its ranks: "group 1 of ranks [0 1]".
 func (g *Group) String() string { return fmt.Sprintf("%v of ranks %v", g.shared, g.shared.ranks) }
 
+// described returns the name of the group and its ranks, for errors: "group 1, which has
+// ranks 0-3".
+func (g *Group) described() string {
+	return fmt.Sprintf("%v, which has %s", g.shared, rankList(g.Ranks()))
+}
+
 // groupState is a process group.
 type groupState struct {
 	name    string

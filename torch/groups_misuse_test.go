@@ -59,19 +59,19 @@ func TestMisuseOfGroupsByWorkers(t *testing.T) {
 		{"not a member", func(ctx *torch.Context, dist *torch.Distributed) error {
 			g, err := dist.NewGroup([]int{0, 2})
 			return errors.Join(err, dist.AllReduce(zeros(ctx, 4), torch.SUM, g))
-		}, "all_reduce: rank 1 is not in group 1"},
+		}, "all_reduce: rank 1 is not in group 1, which has ranks 0, 2: call it on these alone"},
 		{"not a member of a barrier", func(ctx *torch.Context, dist *torch.Distributed) error {
 			g, err := dist.NewGroup([]int{0, 2})
 			return errors.Join(err, dist.Barrier(g))
-		}, "barrier: rank 1 is not in group 1"},
+		}, "barrier: rank 1 is not in group 1, which has ranks 0, 2: call it on these alone"},
 		{"not a member, to send", func(ctx *torch.Context, dist *torch.Distributed) error {
 			g, err := dist.NewGroup([]int{0, 2})
 			return errors.Join(err, dist.Send(zeros(ctx, 4), 2, 0, g))
-		}, "Send: rank 1 is not in group 1"},
+		}, "Send: rank 1 is not in group 1, which has ranks 0, 2: call it on these alone"},
 		{"a root outside", func(ctx *torch.Context, dist *torch.Distributed) error {
 			g, err := dist.NewGroup([]int{0, 2})
 			return errors.Join(err, dist.Broadcast(zeros(ctx, 4), 1, g))
-		}, "torch: broadcast: the root, rank 1, is not in group 1"},
+		}, "torch: broadcast: the root, rank 1, is not in group 1, which has ranks 0, 2: give a rank of the world, such as GetGlobalRank returns"},
 		{"two groups", func(ctx *torch.Context, dist *torch.Distributed) error {
 			return dist.AllReduce(zeros(ctx, 4), torch.SUM, nil, nil)
 		}, "torch: all_reduce: 2 groups: give one"},
@@ -83,7 +83,7 @@ func TestMisuseOfGroupsByWorkers(t *testing.T) {
 		}, "torch: Send: the peer, rank 1, is the caller: put both ends of the message into one BatchISendIRecv"},
 		{"a message to nobody", func(ctx *torch.Context, dist *torch.Distributed) error {
 			return dist.Recv(zeros(ctx, 4), 7, 0)
-		}, "torch: Recv: the peer, rank 7, is not in the default group"},
+		}, "torch: Recv: the peer, rank 7, is not in the default group, which has ranks 0-2: give a rank of the world, such as GetGlobalRank returns"},
 		{"a message from oneself without its other end", func(ctx *torch.Context, dist *torch.Distributed) error {
 			ops := []torch.P2POp{{Kind: torch.Sends, Tensor: zeros(ctx, 4), Peer: 1, Tag: 3}, {Kind: torch.Recvs, Tensor: zeros(ctx, 4), Peer: 1, Tag: 4}}
 			return second(dist.BatchISendIRecv(ops))
@@ -150,7 +150,7 @@ func TestMisuseOfGroupsByWorkers(t *testing.T) {
 		{"a split by another rank than the members", func(ctx *torch.Context, dist *torch.Distributed) error {
 			g, err := dist.NewGroup([]int{0, 2})
 			return errors.Join(err, second(dist.SplitGroup(g, [][]int{{0, 2}})))
-		}, "SplitGroup: rank 1 is not in group 1"},
+		}, "SplitGroup: rank 1 is not in group 1, which has ranks 0, 2: call it on these alone"},
 		{"a split by another list", func(ctx *torch.Context, dist *torch.Distributed) error {
 			return second(dist.SplitGroup(nil, [][]int{{0}, {1, 2}}))
 		}, "SplitGroup: rank 1 makes group 1 of ranks [0], rank 0 made it of [0 2]: all ranks make the same groups in the same order"},

@@ -22,11 +22,12 @@ func TestFromNumpyOfAnArray(t *testing.T) {
 	}
 	l.holds("x", x, count(-3, 15))
 	for what, src := range map[string]any{
-		"torch: FromNumpy: int is no *torch.Array, and no name of a file":       3,
-		"torch: FromNumpy: []float32 is no *torch.Array, and no name of a file": []float32{1},
-		"torch: FromNumpy: a nil array":                                         (*torch.Array)(nil),
-		"torch: FromNumpy: an array [3] f32 of 8 bytes, want 12":                &torch.Array{Shape: torch.Shape{3}, DType: torch.F32, Bytes: make([]byte, 8)},
-		"torch: FromNumpy: no such dtype: use torch.F16 to torch.U64":           &torch.Array{Shape: torch.Shape{3}},
+		"torch: FromNumpy: int is no *torch.Array, and no name of a file: for a slice there is FromSlice":       3,
+		"torch: FromNumpy: []float32 is no *torch.Array, and no name of a file: for a slice there is FromSlice": []float32{1},
+		"torch: FromNumpy: an array of bools has dtype f32: set u8":                                             &torch.Array{Shape: torch.Shape{1}, DType: torch.F32, Bytes: make([]byte, 4), Bool: true},
+		"torch: FromNumpy: a nil array":                               (*torch.Array)(nil),
+		"torch: FromNumpy: an array [3] f32 of 8 bytes, want 12":      &torch.Array{Shape: torch.Shape{3}, DType: torch.F32, Bytes: make([]byte, 8)},
+		"torch: FromNumpy: no such dtype: use torch.F16 to torch.U64": &torch.Array{Shape: torch.Shape{3}},
 	} {
 		err := misuse(func() { l.FromNumpy(src) })
 		if err == nil || err.Error() != what {

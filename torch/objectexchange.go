@@ -172,7 +172,7 @@ func (o *objects) gather(dst int) (list []parcel) {
 // broadcast gives the other ranks n objects of a rank.
 func (o *objects) broadcast(n, src int) []parcel {
 	if n == 0 {
-		panic(misuse(o.op, "a list of no objects"))
+		panic(misuse(o.op, "a list of no objects: give every rank a list of the same length, which receivers fill"))
 	}
 	posted := o.post()
 	if o.g.shared.ranks[o.g.rank] == src {
@@ -250,7 +250,7 @@ func shorter(a, b []byte) int { return len(a) - len(b) }
 // send sends the objects to a rank.
 func (o *objects) send(dst int) []parcel {
 	if len(o.own) == 0 {
-		panic(misuse(o.op, "a list of no objects"))
+		panic(misuse(o.op, "a list of no objects: give every rank a list of the same length, which receivers fill"))
 	}
 	sizes, all := o.sizes(o.own...), o.bytes(0, o.own...)
 	o.do(func() error { return o.d.Send(sizes, dst, 0, o.g) })
@@ -269,7 +269,7 @@ func (o *objects) send(dst int) []parcel {
 // receive receives n objects of a rank, and returns the rank too.
 func (o *objects) receive(n, src int) (list []parcel, source int) {
 	if n == 0 {
-		panic(misuse(o.op, "a list of no objects"))
+		panic(misuse(o.op, "a list of no objects: give every rank a list of the same length, which receivers fill"))
 	}
 	sizes := o.empty(I64, n)
 	o.do(func() error {

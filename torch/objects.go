@@ -83,13 +83,13 @@ func transfer[T any](d *Distributed, op string, group []*Group, own []T, exchang
 	case d.c.current.coalescing != nil:
 		panic(misuse(op, "it waits, and is not coalesced with collectives"))
 	case g.rank < 0:
-		return nil, fmt.Errorf("%s: rank %d is not in %s", op, d.c.current.rank, g.shared)
+		return nil, fmt.Errorf("%s: rank %d is not in %s: call it on these alone", op, d.c.current.rank, g.described())
 	}
 	o := &objects{d: d, op: op, g: g}
 	for i := range own {
 		var b bytes.Buffer
 		if err := gob.NewEncoder(&b).Encode(&own[i]); err != nil {
-			return nil, fmt.Errorf("%s: object %d of type %v cannot be encoded: %w: use types that encoding/gob takes", op, i, reflect.TypeFor[T](), err)
+			return nil, fmt.Errorf("%s: object %d of type %v cannot be encoded: %w: use types that encoding/gob takes, with exported fields; types in an interface are given to gob.Register first", op, i, reflect.TypeFor[T](), err)
 		}
 		o.own = append(o.own, b.Bytes())
 	}

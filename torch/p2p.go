@@ -131,7 +131,7 @@ func (d *Distributed) message(op P2POp, group []*Group, batch bool) (*Work, erro
 		d.overRanks(g, x)
 	}
 	if self < 0 {
-		return nil, fmt.Errorf("%s: rank %d is not in %s", what, max(c.current.rank, op.Rank), g.shared)
+		return nil, fmt.Errorf("%s: rank %d is not in %s: call it on these alone", what, max(c.current.rank, op.Rank), g.described())
 	}
 	r := &request{collective: ccl.SendRecv, in: []span{whole(x)}, what: "a message of " + d.describePart(g, x, self), device: c.current.device}
 	if op.Kind == Recvs {
@@ -143,7 +143,7 @@ func (d *Distributed) message(op P2POp, group []*Group, batch bool) (*Work, erro
 	other := slices.Index(g.shared.ranks, op.Peer)
 	switch {
 	case other < 0:
-		panic(misuse(what, "the peer, rank %d, is not in %s", op.Peer, g.shared))
+		panic(misuse(what, "the peer, rank %d, is not in %s: give a rank of the world, such as GetGlobalRank returns", op.Peer, g.described()))
 	case other == self && !batch:
 		panic(misuse(what, "the peer, rank %d, is the caller: put both ends of the message into one BatchISendIRecv", op.Peer))
 	}

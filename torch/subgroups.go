@@ -36,7 +36,7 @@ func (d *Distributed) SplitGroup(parent *Group, lists [][]int, opts ...GroupOpti
 		return nil, err
 	}
 	if g.rank < 0 {
-		return nil, fmt.Errorf("SplitGroup: rank %d is not in %s", d.c.current.rank, g.shared)
+		return nil, fmt.Errorf("SplitGroup: rank %d is not in %s: call it on these alone", d.c.current.rank, g.described())
 	}
 	if g == d.c.current.groups[0] {
 		parent = nil // its groups are those of the world

@@ -316,11 +316,17 @@ func (x *Tensor) Name() string { return x.given }
 // Context is where the tensor was made.
 func (x *Tensor) Context() *Context { return x.ctx }
 
-// Shape is the tensor's extents, and DType the type of its elements.
-func (x *Tensor) Shape() Shape { return slices.Clone(x.shape) }
+// Shape returns the extents of the tensor.
+func (x *Tensor) Shape() Shape {
+	x.exists("Shape")
+	return slices.Clone(x.shape)
+}
 
-// DType is the type of the elements.
-func (x *Tensor) DType() DType { return x.dtype }
+// DType returns the type of the elements.
+func (x *Tensor) DType() DType {
+	x.exists("DType")
+	return x.dtype
+}
 
 // Numel is the number of elements.
 func (x *Tensor) Numel() int { return elems(x.shape) }
@@ -345,11 +351,17 @@ func (x *Tensor) Shards() (list []Shard) {
 	return list
 }
 
+// exists checks that there is a tensor.
+func (x *Tensor) exists(op string) {
+	if x == nil {
+		panic(misuse(op, "a nil tensor"))
+	}
+}
+
 // usable reports why a tensor cannot be used by an operation.
 func (x *Tensor) usable(op string) {
+	x.exists(op)
 	switch {
-	case x == nil:
-		panic(misuse(op, "a nil tensor"))
 	case x.freed && x.of != nil:
 		panic(misuse(op, "%s is a view of %s, which has been freed", x.name, x.of.name))
 	case x.freed:

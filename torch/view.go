@@ -36,6 +36,9 @@ func inferred(x *Tensor, shape Shape) Shape {
 	if open < 0 {
 		return shape
 	}
+	if slices.Contains(shape[open+1:], -1) {
+		panic(misuse("View", "%s as %v: one extent may be -1, not several", x.name, shape))
+	}
 	rest := 1
 	for axis, n := range shape {
 		if axis != open {

@@ -106,7 +106,7 @@ func TestViewMisuse(t *testing.T) {
 		{func() { x.View(5, 5) }, "torch: View: w (tensor 1) [4 6] f32 as [5 5], which has 25 elements, not 24"},
 		{func() { x.View(5, -1) }, "torch: View: w (tensor 1) [4 6] f32 as [5 -1]: no extent for -1 makes 24 elements"},
 		{func() { x.View(0, -1) }, "torch: View: w (tensor 1) [4 6] f32 as [0 -1]: no extent for -1 makes 24 elements"},
-		{func() { x.View(-1, -1) }, "torch: View: w (tensor 1) [4 6] f32 as [-1 -1]: no extent for -1 makes 24 elements"},
+		{func() { x.View(-1, -1) }, "torch: View: w (tensor 1) [4 6] f32 as [-1 -1]: one extent may be -1, not several"},
 		{func() { x.View(-2, -12) }, "torch: View: shape [-2 -12] has a negative extent"},
 		{func() { x.View(1, 1, 1, 1, 1, 1, 1, 4, 6) }, "torch: View: shape [1 1 1 1 1 1 1 4 6] has 9 axes, and a tensor has at most 8: merge some of them"},
 		{func() { rows.View(2, 4) }, "torch: View: tensor 2 [8] f32 as [2 4]: what PE 1 holds, [3:6], is no box of that shape: keep the axes that are cut, or place the tensor on one PE; if it is a slice, call Contiguous first"},
