@@ -49,8 +49,11 @@ func (b *Builder) Domain(name string, ranks ...int) *Domain {
 			fail("rank %d is in the list twice", rank)
 		}
 	}
-	if name == "" || slices.ContainsFunc(b.domains, func(d *Domain) bool { return d.name == name }) {
-		fail("give it a name of its own")
+	if name == "" {
+		fail("the name is empty: give it one")
+	}
+	if slices.ContainsFunc(b.domains, func(d *Domain) bool { return d.name == name }) {
+		fail("there is one of this name: give each a name of its own")
 	}
 	if len(b.pauses) > 0 {
 		fail("it is made after the first Value, when tasks run already: make all domains before it")

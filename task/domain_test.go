@@ -143,7 +143,8 @@ func TestMistakesOfDomains(t *testing.T) {
 	}{
 		{"no such rank", func(b *Builder) { b.Domain("a", 0, 3) }, "Domain at L: domain a: no rank 3: there are 0 to 2"},
 		{"a rank twice", func(b *Builder) { b.Domain("a", 1, 0, 1) }, "Domain at L: domain a: rank 1 is in the list twice"},
-		{"a name twice", func(b *Builder) { b.Domain("a", 1); b.Domain("a") }, "Domain at L: domain a: give it a name of its own"},
+		{"no name", func(b *Builder) { b.Domain("") }, "Domain at L: domain : the name is empty: give it one"},
+		{"a name twice", func(b *Builder) { b.Domain("a", 1); b.Domain("a") }, "Domain at L: domain a: there is one of this name: give each a name of its own"},
 		{"no member", func(b *Builder) { b.Domain("a", 0, 2).Tensor("x", tl.F32, nil) }, "Tensor at L: domain a: rank 1 is none of its members, which are [0 2]: ask Rank first"},
 		{"no such member", func(b *Builder) { b.Domain("a", 0, 2).World(2) }, "World at L: domain a has no member 2: there are 0 to 1"},
 		{"of all ranks", func(b *Builder) { b.Domain("a").Tensors("x", tl.F32, nil) }, "Tensors at L: domain a: the orchestration is for rank 1 alone: Tensor makes its part"},

@@ -71,8 +71,11 @@ func (l *Linear) Load(weight, bias []float32) error {
 	if len(weight) != l.in*l.out {
 		return fmt.Errorf("%s: a weight of %d elements, and the layer has %d × %d", l.Name, len(weight), l.in, l.out)
 	}
-	if l.Bias == nil && bias != nil || l.Bias != nil && len(bias) != l.out {
-		return fmt.Errorf("%s: a bias of %d elements, and the layer has %d outputs, with a bias: %t", l.Name, len(bias), l.out, l.Bias != nil)
+	if l.Bias == nil && bias != nil {
+		return fmt.Errorf("%s: a bias of %d elements, and Options.Bias is false: set it to true, or give nil", l.Name, len(bias))
+	}
+	if l.Bias != nil && len(bias) != l.out {
+		return fmt.Errorf("%s: a bias of %d elements, and the layer has %d outputs, with Options.Bias: give all of them", l.Name, len(bias), l.out)
 	}
 	for i, w := range l.Weight {
 		cols := len(l.columns[i])
@@ -133,7 +136,7 @@ func (l *Linear) state() *state { return sameGroups(l.ctx, l.Name, l.group) }
 func (l *Linear) check(x *torch.Tensor, cols int) error {
 	shape := x.Shape()
 	if len(shape) < 2 || shape[len(shape)-1] != cols || x.DType() != l.o.dtype() {
-		return fmt.Errorf("%s: input %v %v: want [tokens %d] %v", l.Name, x.DType(), shape, cols, l.o.dtype())
+		return fmt.Errorf("%s: input %v %v: want [tokens %d] or [s b %[4]d], %[5]v", l.Name, x.DType(), shape, cols, l.o.dtype())
 	}
 	return nil
 }

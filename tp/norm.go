@@ -169,7 +169,7 @@ func (n *LayerNorm) Forward(x *torch.Tensor) (*torch.Tensor, error) {
 // forward makes the result, with partials of so many kinds.
 func (n *Norm) forward(x *torch.Tensor, kinds int, do func(r *rowwise, p *partials, y *torch.Tensor) error) (*torch.Tensor, error) {
 	if shape := x.Shape(); len(shape) < 2 || colsOf(x) != n.hidden || x.DType() != n.o.dtype() {
-		return nil, fmt.Errorf("%s: input %v %v: want [tokens %d] %v", n.Name, x.DType(), shape, n.hidden, n.o.dtype())
+		return nil, fmt.Errorf("%s: input %v %v: want [tokens %d] or [s b %[4]d], %[5]v", n.Name, x.DType(), shape, n.hidden, n.o.dtype())
 	}
 	y, err := n.ctx.EmptyLike(x)
 	if err != nil {
