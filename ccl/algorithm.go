@@ -56,7 +56,7 @@ var algorithms []*Algorithm
 func Register(a *Algorithm) *Algorithm {
 	switch {
 	case a.Name == "" || a.Summary == "" || len(a.Collectives) == 0 || a.Neighbors == nil || a.Kernel == nil:
-		panic(fmt.Sprintf("ccl: algorithm %q is not complete", a.Name))
+		panic(fmt.Sprintf("ccl: algorithm %q is not complete: set Name, Summary, Collectives, Neighbors and Kernel", a.Name))
 	case slices.ContainsFunc(algorithms, func(b *Algorithm) bool { return b.Name == a.Name }):
 		panic(fmt.Sprintf("ccl: two algorithms are called %q", a.Name))
 	}
@@ -108,4 +108,32 @@ func (a *Algorithm) Ports(p *Plan) int {
 		most = max(most, len(a.Neighbors(p, rank)))
 	}
 	return most
+}
+
+// CheckNeighbors returns an error if Neighbors names a rank that does not exist or, where
+// messages go to inboxes, an inbox that is not for the rank.
+func (a *Algorithm) CheckNeighbors(p *Plan, inboxes bool) error {
+	lists := make([][]Neighbor, p.Ranks)
+	for rank := range lists {
+		lists[rank] = a.Neighbors(p, rank)
+		for _, n := range lists[rank] {
+			if n.Rank < 0 || n.Rank >= p.Ranks {
+				return fmt.Errorf("algorithm %s: Neighbors of rank %d names rank %d: ranks are 0 to %d", a.Name, rank, n.Rank, p.Ranks-1)
+			}
+		}
+	}
+	for rank := 0; inboxes && rank < p.Ranks; rank++ {
+		for _, n := range lists[rank] {
+			back := lists[n.Rank]
+			if n.Inbox >= 0 && n.Inbox < len(back) && back[n.Inbox].Rank == rank {
+				continue
+			}
+			place := slices.IndexFunc(back, func(b Neighbor) bool { return b.Rank == rank })
+			if place < 0 {
+				return fmt.Errorf("algorithm %s: Neighbors of rank %d names rank %d, whose Neighbors does not name rank %[2]d", a.Name, rank, n.Rank)
+			}
+			return fmt.Errorf("algorithm %s: Neighbors of rank %d has Inbox %d for its neighbour rank %d: write %d, the place of rank %[2]d in Neighbors of rank %[4]d", a.Name, rank, n.Inbox, n.Rank, place)
+		}
+	}
+	return nil
 }

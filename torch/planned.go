@@ -83,6 +83,9 @@ func (c *Context) planOne(k *call, members []member, algorithm string, room memo
 			return nil, fmt.Errorf("%s has queues of %d slots of %v in TCM, which has %v, beside %v of the kernel that it overlaps with: use fewer or smaller slots (n_slots, slot_size), or another memory for them (buffer_kind)",
 				a.Name, p.program.Queues.NSlots, p.program.Queues.SlotSize, tcm, room)
 		}
+		if err := a.CheckNeighbors(plan, p.inboxes > 0); err != nil {
+			return nil, err
+		}
 		first := len(p.args)
 		for i, pe := range l.pes {
 			if seen[pe] {
