@@ -28,7 +28,11 @@ func (c *Context) awaitUnless(op *operation, done func() bool) error {
 			return err
 		}
 		if err == nil && op.state != ended && c.awaited == op && !done() {
-			c.err = misuse(op.name, "nothing is left that could end it")
+			hint := ""
+			if op.message {
+				hint = ": a program without Spawn gives both ends of a message, with P2POp.Rank in BatchISendIRecv"
+			}
+			c.err = misuse(op.name, "nothing is left that could end it%s", hint)
 		}
 		c.awaited = nil
 	}
