@@ -145,14 +145,21 @@ func (x *Tensor) fetch(op string, list []shard) ([][]byte, error) {
 	return out, nil
 }
 
-// At is one element, by its index along each axis.
+// At returns one element, by its index along each axis. A negative index counts from the
+// end.
 func (x *Tensor) At(i ...int) (float64, error) {
+	x.exists("At")
 	if len(i) != len(x.shape) {
 		panic(misuse("At", "%d indices for %s: write one for each of its %d axes", len(i), x.name, len(x.shape)))
 	}
-	for axis, n := range i {
-		if n < 0 || n >= x.shape[axis] {
-			panic(misuse("At", "index %v of %s: axis %d has 0 to %d", i, x.name, axis, x.shape[axis]-1))
+	given := i
+	i = slices.Clone(i)
+	for axis := range i {
+		if i[axis] < 0 {
+			i[axis] += x.shape[axis]
+		}
+		if i[axis] < 0 || i[axis] >= x.shape[axis] {
+			panic(misuse("At", "index %v of %s: axis %d has 0 to %d", given, x.name, axis, x.shape[axis]-1))
 		}
 	}
 	var list []shard

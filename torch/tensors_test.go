@@ -363,6 +363,7 @@ func TestFreeWhileInUse(t *testing.T) {
 		"torch: CopyFrom: tensor 1 [100] i32 has been freed":                                                       func() { y.CopyFrom(x) },
 		"torch: Launch: tensor 1 [100] i32 has been freed":                                                         func() { l.Launch("k", nothing, x) },
 		"torch: At: index [100] of tensor 2 [100] i32: axis 0 has 0 to 99":                                         func() { y.At(100) },
+		"torch: At: index [-101] of tensor 2 [100] i32: axis 0 has 0 to 99":                                        func() { y.At(-101) },
 		"torch: At: 2 indices for tensor 2 [100] i32: write one for each of its 1 axes":                            func() { y.At(0, 0) },
 		"torch: CopyFrom: 3 elements for tensor 2 [100] i32, which has 100":                                        func() { y.CopyFrom([]int{1, 2, 3}) },
 		"torch: CopyFrom: string is not a slice of numbers: write the elements in one slice, row after row":        func() { y.CopyFrom("x") },

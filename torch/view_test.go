@@ -62,6 +62,17 @@ func TestViewsAsInPyTorch(t *testing.T) {
 	}
 }
 
+// Negative indices of At count from the end, wherever the element lies.
+func TestAtCountsFromTheEnd(t *testing.T) {
+	l := newLab(t, machines(t)(trial{}))
+	x := l.tensor(count(0, 15), torch.I32, torch.On(0, 1), 5, 3)
+	for _, i := range [][2]int{{-1, -1}, {-5, 0}, {3, -2}, {-2, 1}} {
+		if got, want := torch.Must(x.At(i[0], i[1])), float64((i[0]+5)%5*3+(i[1]+3)%3); got != want {
+			t.Errorf("element %v is %v, want %v", i, got, want)
+		}
+	}
+}
+
 // A view of a tensor over PEs has what its PEs have, which may be nothing.
 func TestShardsOfViews(t *testing.T) {
 	l := newLab(t, machines(t)(trial{}))
