@@ -48,7 +48,7 @@ func TestFailures(t *testing.T) {
 func TestOwnPanicKeepsItsStack(t *testing.T) {
 	_, err := Bench{Name: "b", Run: func(ctx *torch.Context) error {
 		var x *torch.Tensor
-		x.Shape()
+		x.Numel()
 		return nil
 	}}.Execute(t.Context(), Options{})
 	if err == nil || !strings.HasPrefix(err.Error(), "the bench: a panic inside kernbench") || !strings.Contains(err.Error(), "torch/tensor.go:") {
