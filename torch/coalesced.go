@@ -99,7 +99,13 @@ func (d *Distributed) CoalescingAsync(calls func() error) (*Work, error) {
 	if len(b.pieces) == 0 {
 		return nil, nil
 	}
-	return d.call(b.group, b.request())
+	work, err := d.call(b.group, b.request())
+	for _, r := range b.pieces {
+		if err == nil && r.collective == ccl.AllReduce {
+			r.out[0].x.replicate()
+		}
+	}
+	return work, err
 }
 
 // coalescing is the collectives that a worker has called in Coalescing.

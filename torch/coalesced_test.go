@@ -232,3 +232,30 @@ func TestALaunchBehindCoalescedCollectives(t *testing.T) {
 		t.Errorf("error %v, checks %+v", err, l.Report.Checks)
 	}
 }
+
+// A partial tensor keeps its addends if the function that was to reduce it fails.
+func TestCoalescingThatFailsReducesNothing(t *testing.T) {
+	_, err := spawn(t, 3, func(rank int, ctx *torch.Context, dist *torch.Distributed) error {
+		x := torch.Must(ctx.FromSlice(count(1, 5), torch.F32, torch.Shape{5}, torch.DPPolicy{PE: torch.Partial, NumCubes: 1, NumPEs: 3}))
+		torch.Must(ctx.Launch("own", func(t *tl.PE, x tl.Ptr) {
+			t.Store(x, t.Load(x, tl.Shape{5}, tl.F32).Add(float64(t.Rank())))
+		}, x))
+		half := func(fail error) error {
+			return dist.Coalescing(func() error { return errors.Join(dist.AllReduce(x, torch.SUM), fail) })
+		}
+		reason := errors.New("a reason")
+		if err := half(reason); !errors.Is(err, reason) {
+			return fmt.Errorf("Coalescing returns %v", err)
+		}
+		torch.OK(ctx.Check("addends", x, count(4, 5)))
+		torch.OK(half(nil))
+		torch.OK(ctx.Check("copies", x, []int{12, 15, 18, 21, 24}))
+		if checks := ctx.Report.Checks; !ctx.Report.OK() || checks[len(checks)-1].Elems != 3*5 {
+			return fmt.Errorf("checks %+v", checks)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Error(err)
+	}
+}

@@ -53,7 +53,7 @@ func (d *Distributed) reduce(c ccl.Collective, x *Tensor, dst int, op ReduceOp, 
 	}
 	r.what = fmt.Sprintf("%v of %s, %v%s", c, d.describe(g, x), op, toRoot(c, dst))
 	w, err := d.call(g, r)
-	if err == nil && c == ccl.AllReduce {
+	if w != nil && c == ccl.AllReduce { // or Coalescing does it
 		x.replicate()
 	}
 	return w, err
