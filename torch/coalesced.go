@@ -116,6 +116,9 @@ type coalescing struct {
 
 // add notes a collective instead of calling it.
 func (b *coalescing) add(g *Group, r *request) {
+	if r.making != nil {
+		panic(misuse("Making", "%s runs beside a collective of its own: do it before or after Coalescing", r.making.Name))
+	}
 	if b.group == nil {
 		b.group = g
 	}

@@ -259,3 +259,13 @@ func TestCoalescingThatFailsReducesNothing(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// What is made beside a collective is not coalesced with others: it would not be made.
+func TestMakingIsNotCoalesced(t *testing.T) {
+	_, err := spawn(t, 3, func(rank int, ctx *torch.Context, dist *torch.Distributed) error {
+		x := full(ctx, rank, 7)
+		m := torch.Making{Name: "a product", Make: func(*tl.PE, int, int) func() bool { return func() bool { return false } }}
+		return dist.Coalescing(func() error { return dist.AllReduceMaking(m, []*torch.Tensor{x}, torch.SUM) })
+	})
+	blames(t, err, []int{0, 1, 2}, "torch: Making: a product runs beside a collective of its own: do it before or after Coalescing")
+}
