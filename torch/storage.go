@@ -75,7 +75,7 @@ func (x *Tensor) coincides(y *Tensor) bool {
 // overlapsAt is overlaps for one shard of two tensors of one storage.
 func (x *Tensor) overlapsAt(y *Tensor, i int) bool {
 	a, b := &x.shards[i], &y.shards[i]
-	return a.va < b.end(y.dtype) && b.va < a.end(x.dtype)
+	return a.elems > 0 && b.elems > 0 && a.va < b.end(y.dtype) && b.va < a.end(x.dtype)
 }
 
 // SharesMemory reports whether a write to one tensor may change the other: they are the same,

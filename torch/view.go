@@ -117,7 +117,7 @@ func (x *Tensor) Chunk(n, dim int) (list []*Tensor) {
 		panic(misuse("Chunk", "%d chunks of %s: ask for at least 1", n, x.name))
 	}
 	if has := x.shape[dim]; has > 0 {
-		return x.Split((has+n-1)/n, dim)
+		return x.Split((has-1)/n+1, dim)
 	}
 	for range n {
 		list = append(list, x.narrow("Chunk", dim, 0, 0))

@@ -3,6 +3,7 @@ package torch_test
 import (
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -49,6 +50,7 @@ func TestViewsAsInPyTorch(t *testing.T) {
 		{sizes(x.Split(9, 0)), "[4 6]"},
 		{sizes(x.Chunk(3, 0)), "[2 6][2 6]"},
 		{sizes(x.Chunk(4, -1)), "[4 2][4 2][4 2]"},
+		{sizes(x.Chunk(math.MaxInt, 0)), "[1 6][1 6][1 6][1 6]"},
 		{sizes(x.Narrow(0, 0, 0).Chunk(3, 0)), "[0 6][0 6][0 6]"},
 		{sizes(x.Narrow(0, 0, 0).Split(2, 0)), "[0 6]"},
 		{sizes(x.Narrow(0, 0, 0).Split(0, 0)), "[0 6]"},
@@ -613,5 +615,19 @@ func TestCloneTakesTime(t *testing.T) {
 	}
 	if took[0] != took[1] || took[0] == 0 {
 		t.Errorf("a clone of columns takes %d fs, a kernel that copies them %d", took[0], took[1])
+	}
+}
+
+// A view without elements shares no memory, wherever in a tensor it is.
+func TestEmptyViewsShareNoMemory(t *testing.T) {
+	l := newLab(t, machines(t)(trial{}))
+	x := l.tensor(count(0, 21), torch.F32, torch.On(0, 1, 2), 7, 3)
+	for name, empty := range map[string]*torch.Tensor{"rows": x.Narrow(0, 4, 0), "columns": x.Narrow(1, 1, 0), "of rows": x.Narrow(0, 1, 5).Narrow(0, 2, 0)} {
+		if empty.SharesMemory(x) || x.SharesMemory(empty) {
+			t.Errorf("no %s share memory with the tensor", name)
+		}
+	}
+	if !x.SharesMemory(x.Narrow(0, 6, 1)) || x.Narrow(0, 0, 3).SharesMemory(x.Narrow(0, 3, 4)) {
+		t.Error("rows share memory with others, or not with the tensor")
 	}
 }
