@@ -1,6 +1,7 @@
 package torch
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -15,13 +16,11 @@ import (
 func (c *Context) formMessage(k *call, members []member) error {
 	lanes, _, err := cut(members)
 	for i := range lanes {
-		l, self := &lanes[i], members[0].rank == members[1].rank
-		switch {
-		case err != nil:
-		case l.pes[0] == l.pes[1] && !self:
-			err = fmt.Errorf("both ranks are on %v: give each a device of its own with SetDevice", c.m.PE(l.pes[0]))
-		case self && l.in[0][0].va != l.out[1][0].va && l.in[0][0].overlaps(l.out[1][0]):
-			err = fmt.Errorf("%s is sent and %s received into, which share memory: receive into memory of its own", l.in[0][0].x.name, l.out[1][0].x.name)
+		l := &lanes[i]
+		if members[0].rank == members[1].rank {
+			err = cmp.Or(err, toItself(lanes, i))
+		} else if l.pes[0] == l.pes[1] {
+			err = cmp.Or(err, fmt.Errorf("both ranks are on %v: give each a device of its own with SetDevice", c.m.PE(l.pes[0])))
 		}
 	}
 	if err != nil {
@@ -36,6 +35,18 @@ func (c *Context) formMessage(k *call, members []member) error {
 		}
 		c.outbox, op.boxed = append(c.outbox, op), true
 		return nil
+	}
+	return nil
+}
+
+// toItself checks the memory that a lane of a rank's message to itself sends: the lane may
+// receive into the same memory, and no other lane may.
+func toItself(lanes []lane, of int) error {
+	in := lanes[of].in[0][0]
+	for i := range lanes {
+		if out := lanes[i].out[1][0]; in.overlaps(out) && !(i == of && in.va == out.va) {
+			return fmt.Errorf("%s is sent and %s received into, which share memory: receive into memory of its own", in.x.name, out.x.name)
+		}
 	}
 	return nil
 }

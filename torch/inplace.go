@@ -7,9 +7,11 @@ import (
 )
 
 // inPlace checks the memory that a rank both sends and receives into: of collectives on a
-// block for each rank, that may be its own block and nothing else.
+// block for each rank, that may be its own block and nothing else. An all-to-all copies what
+// it sends first, but lanes do not wait for each other: blocks of different lanes, which only
+// a group of one rank can have in common, are checked as others are.
 func inPlace(c ccl.Collective, members []member, lanes []lane) error {
-	blocks := c == ccl.AllGather || c == ccl.Gather || c == ccl.ReduceScatter || c == ccl.Scatter
+	blocks := c == ccl.AllGather || c == ccl.Gather || c == ccl.ReduceScatter || c == ccl.Scatter || c == ccl.AllToAll && len(members) == 1
 	for i := range lanes[0].pes {
 		if !blocks || !lanes[0].sharesStorage(i) {
 			continue
@@ -19,7 +21,7 @@ func inPlace(c ccl.Collective, members []member, lanes []lane) error {
 				for m, in := range lanes[j].in[i] {
 					for n, out := range lanes[k].out[i] {
 						own := m+n == i && in.va == out.va && in.elems == out.elems // one of them has one block
-						if in.overlaps(out) && !(j == k && own) {
+						if in.overlaps(out) && !(j == k && (own || c == ccl.AllToAll)) {
 							return fmt.Errorf("rank %d sends %s and receives into %s, which share memory: they may do so where the block of the rank is, and nowhere else",
 								members[i].rank, in.x.name, out.x.name)
 						}

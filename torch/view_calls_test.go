@@ -1,7 +1,9 @@
 package torch_test
 
 import (
+	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -83,6 +85,40 @@ func TestAllToAllOfViewsThatOverlap(t *testing.T) {
 		})
 		if err != nil || !l.Report.OK() || len(l.Report.Checks) != 3 {
 			t.Errorf("%d elements apart: error %v, checks %+v", shift, err, l.Report.Checks)
+		}
+	}
+}
+
+// TestOverlapsBetweenLanes refuses a rank that sends itself a slice of a tensor on three PEs,
+// and receives into a slice that begins on the next PE: what a PE sends, another overwrites.
+func TestOverlapsBetweenLanes(t *testing.T) {
+	const n = 20
+	for _, c := range []struct {
+		name string
+		call func(dist *torch.Distributed, a, b *torch.Tensor) error
+		want string
+	}{
+		{"to itself", func(dist *torch.Distributed, a, b *torch.Tensor) error {
+			return second(dist.BatchISendIRecv([]torch.P2POp{{Kind: torch.Sends, Tensor: a}, {Kind: torch.Recvs, Tensor: b}}))
+		}, "rank 0: message from rank 0 to rank 0: tensor 1[%d:%d] [40] i32 is sent and tensor 1[%d:%d] [40] i32 received into, which share memory: receive into memory of its own"},
+		{"all to all", func(dist *torch.Distributed, a, b *torch.Tensor) error {
+			return dist.AllToAllSingle(b, a, nil, nil)
+		}, "rank 0: all_to_all 1 of the default group: rank 0 sends tensor 1[%d:%d] [40] i32 and receives into tensor 1[%d:%d] [40] i32, which share memory: they may do so where the block of the rank is, and nowhere else"},
+	} {
+		for _, from := range [][2]int{{n / 2, 3 * n / 2}, {3 * n / 2, n / 2}, {0, n}} {
+			_, err := spawn(t, 1, func(rank int, ctx *torch.Context, dist *torch.Distributed) error {
+				x := torch.Must(ctx.FromSlice(count(0, 4*n), torch.I32, torch.Shape{4 * n}, torch.DPPolicy{PE: torch.RowWise, NumCubes: 1, NumPEs: 4}))
+				return c.call(dist, x.Narrow(0, from[0], 2*n), x.Narrow(0, from[1], 2*n))
+			})
+			says(t, c.name, err, fmt.Sprintf(c.want, from[0], from[0]+2*n, from[1], from[1]+2*n))
+		}
+		l, err := spawn(t, 1, func(rank int, ctx *torch.Context, dist *torch.Distributed) error {
+			x := torch.Must(ctx.FromSlice(count(0, 4*n), torch.I32, torch.Shape{4 * n}, torch.DPPolicy{PE: torch.RowWise, NumCubes: 1, NumPEs: 4}))
+			torch.OK(errors.Join(c.call(dist, x.Narrow(0, 0, n), x.Narrow(0, n, n)), c.call(dist, x.Narrow(0, 5, n), x.Narrow(0, 5, n)), c.call(dist, x, x), ctx.Synchronize()))
+			return ctx.Check("", x, slices.Concat(count(0, n), count(0, n), count(2*n, 2*n)))
+		})
+		if err != nil || !l.Report.OK() || len(l.Report.Checks) != 1 {
+			t.Errorf("%s of slices that do not overlap, or are the same: error %v, checks %+v", c.name, err, l.Report.Checks)
 		}
 	}
 }
