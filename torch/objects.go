@@ -11,7 +11,7 @@ import (
 //
 // Objects are values of the host that package encoding/gob can encode: exported fields of
 // structs, slices, maps, strings, numbers, and values of interfaces whose types were given to
-// gob.Register. Like those of PyTorch, which are pickled, they are encoded, and the bytes
+// gob.Register. No object refers to itself. Like those of PyTorch, which are pickled, they are encoded, and the bytes
 // travel in U8 tensors between the devices, after their sizes. Receivers wait for them.
 func AllGatherObject[T any](d *Distributed, object T, group ...*Group) ([]T, error) {
 	return transfer(d, "all_gather_object", group, []T{object}, func(o *objects) []parcel { return o.allGather() })
@@ -88,7 +88,11 @@ func transfer[T any](d *Distributed, op string, group []*Group, own []T, exchang
 	o := &objects{d: d, op: op, g: g}
 	for i := range own {
 		var b bytes.Buffer
-		if err := gob.NewEncoder(&b).Encode(&own[i]); err != nil {
+		err := checkNesting(reflect.ValueOf(&own[i]), 0)
+		if err == nil {
+			err = gob.NewEncoder(&b).Encode(&own[i])
+		}
+		if err != nil {
 			return nil, fmt.Errorf("%s: object %d of type %v cannot be encoded: %w: use types that encoding/gob takes, with exported fields; types in an interface are given to gob.Register first", op, i, reflect.TypeFor[T](), err)
 		}
 		o.own = append(o.own, b.Bytes())

@@ -206,6 +206,18 @@ func TestMisuseOfObjects(t *testing.T) {
 		{[]int{0, 1, 2}, func(rank int, ctx *torch.Context, dist *torch.Distributed) error {
 			return second(torch.AllGatherObject(dist, func() {}))
 		}, "all_gather_object: object 0 of type func() cannot be encoded: gob NewTypeObject can't handle type: func(): use types that encoding/gob takes"},
+		{[]int{0}, func(rank int, ctx *torch.Context, dist *torch.Distributed) error {
+			own := checkpointOf(rank)
+			if rank == 0 {
+				own.Next = &own
+			}
+			return second(torch.AllGatherObject(dist, own))
+		}, "all_gather_object: object 0 of type torch_test.checkpoint cannot be encoded: it refers to itself, or is nested more than 200000 deep: use types that encoding/gob takes"},
+		{[]int{0, 1, 2}, func(rank int, ctx *torch.Context, dist *torch.Distributed) error {
+			list := make([]any, 3)
+			list[1] = map[string]any{"list": list}
+			return torch.BroadcastObjectList(dist, []any{7, list}, rank)
+		}, "broadcast_object_list: object 1 of type interface {} cannot be encoded: it refers to itself, or is nested more than 200000 deep: use types that encoding/gob takes"},
 		{[]int{1}, func(rank int, ctx *torch.Context, dist *torch.Distributed) error {
 			if rank == 0 {
 				return torch.BroadcastObjectList(dist, []string{"x"}, 0)
@@ -249,4 +261,27 @@ func TestMisuseOfObjects(t *testing.T) {
 	}
 	_, dist := pes(t, 3)
 	says(t, "without Spawn", misuse(func() { torch.AllGatherObject(dist, 1) }), "torch: all_gather_object: objects are those of workers of Spawn")
+}
+
+// clock is an object that encodes itself, and refers to itself where package gob does not look.
+type clock struct {
+	Own  *clock
+	self *clock
+}
+
+func (c clock) MarshalBinary() ([]byte, error)     { return []byte("noon"), nil }
+func (c *clock) UnmarshalBinary(data []byte) error { c.self = c; return nil }
+
+// Objects that refer to themselves where they are not encoded are taken.
+func TestObjectsThatEncodeThemselves(t *testing.T) {
+	onWorlds(t, func(rank int, ctx *torch.Context, dist *torch.Distributed) error {
+		own := &clock{}
+		own.Own, own.self = own, own
+		got, err := torch.AllGatherObject(dist, map[string]*clock{"now": own})
+		if err != nil {
+			return err
+		}
+		copied := got[len(got)-1]["now"]
+		return same("the copy", copied, &clock{self: copied})
+	})
 }
