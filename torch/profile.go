@@ -87,7 +87,7 @@ func (w *worker) profiled(c *Context, op *operation) {
 	if !ok || end < p.last {
 		return
 	}
-	waited := min(op.waited(&w.stream, p.last), start-p.last)
+	waited := min(op.whole().waited(&w.stream, p.last), start-p.last)
 	b.Comm += waited
 	b.Idle += start - p.last - waited
 	p.phases = append(p.phases, Phase{Name: op.run.Name, Start: p.last, End: end, Breakdown: b})

@@ -302,3 +302,30 @@ func TestProfileOfALateRank(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// So it is if the collective is coalesced, in one program or, on PEs of their own, in two.
+func TestProfileOfALateRankToCoalescedCollectives(t *testing.T) {
+	for _, second := range []int{0, 1} {
+		_, err := spawn(t, 3, func(rank int, ctx *torch.Context, dist *torch.Distributed) error {
+			var list []*torch.Tensor
+			for _, pe := range []int{0, second} {
+				list = append(list, torch.Must(ctx.Zeros(torch.F32, torch.Shape{7}, torch.On(ctx.PE(rank, 0, pe)))))
+			}
+			p, began := torch.Must(ctx.Profile()), ctx.Now()
+			if rank == 1 {
+				pause(ctx, 40)
+			}
+			late := ctx.Now() - began // of rank 1
+			torch.OK(dist.AllReduceCoalesced(list, torch.SUM))
+			phases := torch.Must(p.Stop())
+			contiguous(t, fmt.Sprint("rank ", rank), began, phases)
+			if idle := phases[0].Idle; len(phases) != 1+second || rank == 1 && idle < late || rank != 1 && idle > torch.Time(1e9) {
+				t.Errorf("two tensors on PEs 0 and %d, rank %d: phases %+v", second, rank, phases)
+			}
+			return nil
+		})
+		if err != nil {
+			t.Error(err)
+		}
+	}
+}
