@@ -88,6 +88,7 @@ type Context struct {
 	outbox   []*operation        // messages that begin at the present instant
 	ends     int                 // of messages that were asked for first, so far
 	matching bool                // ends are matched after what happens at the present instant
+	timed    int                 // waits with a timeout that are under way
 
 	anyReceives []anyReceive              // that have no message yet, in the order in which they were asked for
 	choices     map[choice]*ccl.Algorithm // by algorithm auto

@@ -33,10 +33,15 @@ func (c *Context) stuck(blame func(*worker, error), d *sim.Deadlock) {
 		return
 	}
 	for _, w := range c.workers {
-		if slices.ContainsFunc(w.stream.ops.ops, func(op *operation) bool { return op.state == begun }) {
+		if w.busy() {
 			blame(w, d)
 		}
 	}
+}
+
+// busy reports whether an operation of a worker has begun, and has not ended.
+func (w *worker) busy() bool {
+	return slices.ContainsFunc(w.stream.ops.ops, func(op *operation) bool { return op.state == begun })
 }
 
 // owed is an operation that others have called, if a worker has returned without it.

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/kernbench/kernbench/internal/sim"
+	"github.com/kernbench/kernbench/tl"
 	"github.com/kernbench/kernbench/torch"
 )
 
@@ -135,9 +136,39 @@ func TestTimeoutsOfRanksThatNeverCome(t *testing.T) {
 			return torch.Must(dist.BarrierAsync()).Wait()
 		},
 	} {
-		for _, timeout := range []time.Duration{0, time.Microsecond} {
+		for _, timeout := range []time.Duration{0, time.Microsecond, time.Hour} { // the last is behind the limit of the run
 			_, err := withTimeout(t, 4, timeout, do)
 			says(t, fmt.Sprint("timeout ", timeout), err, want)
+		}
+	}
+}
+
+// A kernel that waits for ever is reported as without a timeout, not the collective behind it.
+func TestTimeoutsOfKernelsThatNeverEnd(t *testing.T) {
+	stuck := func(t *tl.PE, x tl.Ptr) {
+		if t.Rank() == 0 {
+			t.Recv(tl.East, tl.Shape{3}, tl.F32)
+		}
+	}
+	for _, timeout := range []time.Duration{0, 9 * time.Microsecond, time.Hour} {
+		at := "deadlock at 9000ns: "
+		if timeout != 9*time.Microsecond {
+			at = "deadlock at 209.184489ns: "
+		}
+		_, err := withTimeout(t, 3, timeout, func(rank int, ctx *torch.Context, dist *torch.Distributed) error {
+			x := torch.Must(ctx.Zeros(torch.F32, torch.Shape{3}))
+			if pe := ctx.PE(rank, 0, 0); rank == 1 {
+				torch.Must(ctx.Launch("stuck", stuck, x, torch.PEs(pe, pe+1), torch.Neighbors(torch.Line(pe, pe+1))))
+			}
+			return errors.Join(dist.AllReduce(x, torch.SUM), dist.AllReduce(x, torch.SUM), ctx.Synchronize())
+		})
+		blames(t, err, []int{1}, "rank 1: launch stuck: "+at, "stuck@sip1.cube0.pe0 waits for a message [3] f32")
+		l, dist := pes(t, 3, torch.Timeout(timeout))
+		x := l.zeros(torch.F32, torch.On(dist.PEs()...), 9)
+		torch.Must(l.Launch("stuck", stuck, x, torch.Neighbors(torch.Line(0, 1))))
+		torch.OK(dist.AllReduce(x, torch.SUM))
+		if err := l.Synchronize(); err == nil || !strings.HasPrefix(err.Error(), "launch stuck: deadlock at ") {
+			t.Errorf("timeout %v without Spawn: %v", timeout, err)
 		}
 	}
 }

@@ -130,6 +130,9 @@ func (e *Engine) fail(p *Proc, err *PanicError) {
 // goes on from there.
 func (e *Engine) Pause() { e.paused = true }
 
+// Idle reports whether nothing is left to happen but timers.
+func (e *Engine) Idle() bool { return e.queue.pending == 0 && e.woken.head == len(e.woken.args) }
+
 // TimeLimit is the end of a run that had events left at its limit.
 type TimeLimit struct {
 	Limit   Time
@@ -153,8 +156,8 @@ func (l *TimeLimit) Error() string {
 
 // Run runs until no event is left, or until Pause. It returns ctx's error if ctx ends, the error
 // given to Stop, a *PanicError if a process panicked, a *TimeLimit if events are
-// left at the limit, or a *Deadlock if processes still wait. After an error the
-// engine is closed.
+// left at the limit, or a *Deadlock if processes still wait, be it for a timer behind the
+// limit. After an error the engine is closed.
 func (e *Engine) Run(ctx context.Context) error {
 	limit := Never
 	if e.Limit > 0 {
@@ -167,7 +170,7 @@ func (e *Engine) Run(ctx context.Context) error {
 		e.paused = false
 		return nil
 	}
-	if e.queue.pending > 0 || len(e.timers) > 0 {
+	if e.queue.pending > 0 {
 		running, _ := e.procs.unwind()
 		return &TimeLimit{limit, e.ran, running}
 	}

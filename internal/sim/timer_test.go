@@ -39,16 +39,28 @@ func TestTimers(t *testing.T) {
 	(*Timer)(nil).Stop()
 }
 
-// A timer wakes a process that nothing else wakes, and counts for the limit.
+// A timer wakes a process that nothing else wakes, unless it is behind the limit: an event
+// there is the limit, a timer alone is none.
 func TestTimersBeforeADeadlock(t *testing.T) {
-	eng := New()
-	eng.Limit = 10
-	p := eng.Go("p", func(p *Proc) { p.Park(nil); p.Park(nil) })
-	eng.AfterFunc(9, p.Wake)
-	eng.AfterFunc(11, p.Wake)
-	err := eng.Run(context.Background())
-	var limit *TimeLimit
-	if !errors.As(err, &limit) || eng.Now() != 9 {
-		t.Errorf("Run = %v at %v, want the limit", err, eng.Now())
+	for _, event := range []bool{false, true} {
+		eng := New()
+		eng.Limit = 10
+		p := eng.Go("p", func(p *Proc) { p.Park(nil); p.Park(nil) })
+		eng.AfterFunc(9, func() {
+			before := eng.Idle()
+			if p.Wake(); eng.Idle() || before == event {
+				t.Errorf("with an event behind the limit %v: idle %v, and %v with a process to wake", event, before, eng.Idle())
+			}
+		})
+		eng.AfterFunc(11, p.Wake)
+		if event {
+			eng.At(12, eng.Register(callback(func() {})), 0, 0)
+		}
+		err := eng.Run(context.Background())
+		var limit *TimeLimit
+		var stuck *Deadlock
+		if errors.As(err, &limit) != event || errors.As(err, &stuck) == event || eng.Now() != 9 {
+			t.Errorf("with an event behind the limit %v: Run = %v at %v", event, err, eng.Now())
+		}
 	}
 }
