@@ -31,6 +31,13 @@ type TimeoutError struct {
 	After   Time   // that it had
 	Missing []int  // ranks of the world that had not called it
 	arrival bool   // all that had to be done was to arrive
+	half    bool   // a message whose other end the program has not asked for
+}
+
+// late returns the error of an operation that did not end in time.
+func (op *operation) late(after Time) *TimeoutError {
+	missing := op.missing()
+	return &TimeoutError{Name: op.name, After: after, Missing: missing, half: op.message && op.partial && len(missing) == 0}
 }
 
 // Error names the ranks that had not called the collective.
@@ -38,6 +45,8 @@ func (e *TimeoutError) Error() string {
 	switch {
 	case e.arrival:
 		return fmt.Sprintf("%s: %s not arrived within %v", e.Name, hasRanks(e.Missing), e.After)
+	case e.half:
+		return fmt.Sprintf("%s: not ended within %v: its other end has not been asked for", e.Name, e.After)
 	case len(e.Missing) == 0:
 		return fmt.Sprintf("%s: not ended within %v, though all its ranks have called it: raise the timeout", e.Name, e.After)
 	}
@@ -70,7 +79,7 @@ func (c *Context) limit(op *operation, after Time) {
 		if c.stopping {
 			return
 		}
-		err := &TimeoutError{Name: op.name, After: after, Missing: op.missing()}
+		err := op.late(after)
 		deadlock := c.m.Engine.Idle() && c.timed == 0 // of kernels, if ranks are not to blame: the machine reports it
 		if !c.spawned() {
 			if !deadlock {
@@ -106,7 +115,7 @@ func (w *Work) WaitTimeout(d time.Duration) error {
 	after := simulated("WaitTimeout", d)
 	ended, err := w.c.awaitFor(w.op, after)
 	if err == nil && !ended {
-		return &TimeoutError{Name: w.op.name, After: after, Missing: w.op.missing()}
+		return w.op.late(after)
 	}
 	w.waited = err == nil
 	return err

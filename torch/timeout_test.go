@@ -173,6 +173,22 @@ func TestTimeoutsOfKernelsThatNeverEnd(t *testing.T) {
 	}
 }
 
+// A program without Spawn can ask for the other end of a message after a timeout.
+func TestTimeoutOfHalfAMessage(t *testing.T) {
+	l, dist := pes(t, 3)
+	x, y := l.tensor(count(0, 9), torch.I32, torch.On(dist.PEs()...)), l.zeros(torch.I32, torch.On(dist.PEs()...), 9)
+	for i, source := range []int{1, torch.AnySource} {
+		w := torch.Must(dist.BatchISendIRecv([]torch.P2POp{{Kind: torch.Recvs, Tensor: y, Peer: source, Rank: 2 * i}}))[0]
+		from := []string{"rank 1", "any rank"}[i]
+		says(t, "half a message", w.WaitTimeout(time.Microsecond), fmt.Sprintf("message from %s to rank %d: not ended within 1000ns: its other end has not been asked for", from, 2*i))
+		torch.Must(dist.BatchISendIRecv([]torch.P2POp{{Kind: torch.Sends, Tensor: x, Peer: 2 * i, Rank: 1}}))
+		if err := w.WaitTimeout(time.Millisecond); err != nil || w.Source() != 1 {
+			t.Errorf("the message from rank %d ends with %v", w.Source(), err)
+		}
+	}
+	l.holds("y", y, []int{3, 4, 5, 0, 0, 0, 3, 4, 5})
+}
+
 // Groups have the timeout of the default group unless they have their own, and ranks agree on
 // it.
 func TestTimeoutsAreInherited(t *testing.T) {
