@@ -11,8 +11,9 @@ import (
 //
 // Objects are values of the host that package encoding/gob can encode: exported fields of
 // structs, slices, maps, strings, numbers, and values of interfaces whose types were given to
-// gob.Register. No object refers to itself. Like those of PyTorch, which are pickled, they are encoded, and the bytes
-// travel in U8 tensors between the devices, after their sizes. Receivers wait for them.
+// gob.Register. An object that is a nil pointer, or refers to itself, is an error. Like those
+// of PyTorch, which are pickled, they are encoded, and the bytes travel in U8 tensors between
+// the devices, after their sizes. Receivers wait for them.
 func AllGatherObject[T any](d *Distributed, object T, group ...*Group) ([]T, error) {
 	return transfer(d, "all_gather_object", group, []T{object}, func(o *objects) []parcel { return o.allGather() })
 }
@@ -88,7 +89,7 @@ func transfer[T any](d *Distributed, op string, group []*Group, own []T, exchang
 	o := &objects{d: d, op: op, g: g}
 	for i := range own {
 		var b bytes.Buffer
-		err := checkNesting(reflect.ValueOf(&own[i]), 0)
+		err := checkObject(reflect.ValueOf(&own[i]))
 		if err == nil {
 			err = gob.NewEncoder(&b).Encode(&own[i])
 		}

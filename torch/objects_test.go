@@ -206,6 +206,10 @@ func TestMisuseOfObjects(t *testing.T) {
 		{[]int{0, 1, 2}, func(rank int, ctx *torch.Context, dist *torch.Distributed) error {
 			return second(torch.AllGatherObject(dist, func() {}))
 		}, "all_gather_object: object 0 of type func() cannot be encoded: gob NewTypeObject can't handle type: func(): use types that encoding/gob takes"},
+		{[]int{2}, func(rank int, ctx *torch.Context, dist *torch.Distributed) error {
+			own := []*checkpoint{{}, {}, nil}[rank]
+			return second(torch.AllGatherObject(dist, own))
+		}, "all_gather_object: object 0 of type *torch_test.checkpoint cannot be encoded: it is a nil pointer: use types that encoding/gob takes"},
 		{[]int{0}, func(rank int, ctx *torch.Context, dist *torch.Distributed) error {
 			own := checkpointOf(rank)
 			if rank == 0 {

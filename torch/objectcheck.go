@@ -3,6 +3,7 @@ package torch
 import (
 	"encoding"
 	"encoding/gob"
+	"errors"
 	"fmt"
 	"reflect"
 )
@@ -14,6 +15,21 @@ const maxNesting = 200_000
 
 // encoders is the interfaces of values that encode themselves.
 var encoders = []reflect.Type{reflect.TypeFor[gob.GobEncoder](), reflect.TypeFor[encoding.BinaryMarshaler]()}
+
+// checkObject returns an error for a value that package encoding/gob cannot encode, and does
+// not refuse: one that refers to itself, or a nil pointer, which would arrive as a pointer to
+// zeros.
+func checkObject(v reflect.Value) error {
+	if err := checkNesting(v, 0); err != nil {
+		return err
+	}
+	for v.Kind() == reflect.Pointer {
+		if v = v.Elem(); !v.IsValid() {
+			return errors.New("it is a nil pointer")
+		}
+	}
+	return nil
+}
 
 // checkNesting returns an error for a value that refers to itself, or is nested too deeply.
 // It looks at what package encoding/gob encodes.
