@@ -184,6 +184,9 @@ func TestMisuseOfCoalescing(t *testing.T) {
 			"torch: IsCompleted: the Work is nil: a call within Coalescing returns none, and neither does a Coalescing without calls: use the Work of CoalescingAsync": func() {
 				torch.Must(dist.CoalescingAsync(func() error { return nil })).IsCompleted()
 			},
+			"torch: DestroyProcessGroup: called within Coalescing, whose collectives need their group: do it after": func() {
+				dist.Coalescing(func() error { return errors.Join(dist.AllReduce(x, torch.SUM), dist.DestroyProcessGroup()) })
+			},
 			"torch: Coalescing: called within another": func() {
 				dist.Coalescing(func() error { return dist.AllReduceCoalesced([]*torch.Tensor{x}, torch.SUM) })
 			},

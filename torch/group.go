@@ -249,6 +249,9 @@ func (d *Distributed) DestroyProcessGroup() error {
 	if _, err := d.group("DestroyProcessGroup", nil); err != nil {
 		return err
 	}
+	if d.c.current.coalescing != nil {
+		panic(misuse("DestroyProcessGroup", "called within Coalescing, whose collectives need their group: do it after"))
+	}
 	err := d.c.Synchronize()
 	d.c.current.groups = nil
 	return err
