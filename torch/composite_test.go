@@ -1,6 +1,10 @@
 package torch_test
 
 import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/kernbench/kernbench/tl"
@@ -126,4 +130,85 @@ func TestTilesAcrossShardsKeepProgramOrder(t *testing.T) {
 		}
 		l.holds("matrix", x, want)
 	}
+}
+
+// A Stream of three or four axes is one of a matrix, all axes but the last being its rows:
+// the values are those of the blocks, and the time is that of the matrix.
+func TestStreamsOfMoreThanTwoAxes(t *testing.T) {
+	for _, shape := range []tl.Shape{{2, 3, 5}, {3, 1, 2, 7}, {1, 1, 3, 700}, {5, 2, 3, 1}, {1, 1, 1, 1}, {7, 11, 601}} {
+		rows, cols := 1, shape[len(shape)-1]
+		for _, n := range shape[:len(shape)-1] {
+			rows *= n
+		}
+		line := make(tl.Shape, len(shape)) // [1 1 cols]
+		column := slices.Clone(shape)      // [.. .. 1]
+		for i := range line {
+			line[i] = 1
+		}
+		line[len(line)-1], column[len(column)-1] = cols, 1
+		list := func(n int, v func(i int) int) []int {
+			all := make([]int, n)
+			for i := range all {
+				all[i] = v(i)
+			}
+			return all
+		}
+		var took [2]torch.Time
+		for i, of := range [...][3]tl.Shape{{shape, line, column}, {{rows, cols}, {cols}, {rows, 1}}} {
+			l := newLab(t, torch.Options{})
+			n, on := rows*cols, torch.On(0)
+			x := l.tensor(list(n, func(i int) int { return i }), torch.I32, on, of[0]...)
+			y := l.tensor(list(cols, func(i int) int { return 3 * i }), torch.I32, on, of[1]...)
+			z := l.tensor(list(rows, func(i int) int { return 7 * i }), torch.I32, on, of[2]...)
+			out := l.tensor(list(n, func(i int) int { return -1 }), torch.I32, on, of[0]...)
+			took[i] = l.launch("stream", func(t *tl.PE, x, y, z, out tl.Ptr) {
+				t.Wait(t.Composite(tl.Stream(tl.OpAdd, out, t.Ref(x, of[0], tl.I32), t.Ref(y, of[1], tl.I32)), tl.Do(tl.OpSub, t.Ref(z, of[2], tl.I32))))
+			}, x, y, z, out).Crit()
+			l.holds(fmt.Sprint("result ", of[0]), out, list(n, func(i int) int { return i + 3*(i%cols) - 7*(i/cols) }))
+		}
+		if took[0] != took[1] {
+			t.Errorf("%v takes %v, and the same as a matrix %v", shape, took[0], took[1])
+		}
+	}
+}
+
+// A Stream refuses blocks of more than two axes whose rows are not a matrix, and takes tiles
+// that are repeated in any way.
+func TestStreamsOfUnevenRows(t *testing.T) {
+	shape, uneven := tl.Shape{2, 3, 5}, "Stream(neg, ref [2 3 5] i32): the rows of a block of more than two axes are not all equally far apart: do its matrices one by one"
+	for want, kernel := range map[string]func(t *tl.PE, x, out tl.Ptr){
+		uneven + " ": func(t *tl.PE, x, out tl.Ptr) {
+			t.Composite(tl.Stream(tl.OpNeg, out, t.Ref(x.Strided(30, 5, 1), shape, tl.I32)))
+		},
+		uneven: func(t *tl.PE, x, out tl.Ptr) {
+			t.Composite(tl.Stream(tl.OpNeg, out.Strided(30, 5, 1), t.Ref(x, shape, tl.I32)))
+		},
+		"Stream(add, ref [2 3 5] i32, ref [3 5] i32): ref [3 5] i32 is repeated along some of the leading axes of the result's [2 3 5] and not along the others: do its matrices one by one, or load it": func(t *tl.PE, x, out tl.Ptr) {
+			t.Composite(tl.Stream(tl.OpAdd, out, t.Ref(x, shape, tl.I32), t.Ref(x, tl.Shape{3, 5}, tl.I32)))
+		},
+	} {
+		l := newLab(t, torch.Options{})
+		x, out := l.zeros(torch.I32, torch.On(0), 4, 3, 5), l.zeros(torch.I32, torch.On(0), 4, 3, 5)
+		err := l.try("stream", kernel, x, out)
+		said := ""
+		if err != nil {
+			said = regexp.MustCompile(` at composite_test.go:\d+`).ReplaceAllString(err.Error(), "")
+		}
+		if !strings.HasSuffix(said, strings.TrimSpace(want)) {
+			t.Errorf("error %q, want %q", said, want)
+		}
+	}
+	l := newLab(t, torch.Options{})
+	data := make([]int, 30)
+	for i := range data {
+		data[i] = i
+	}
+	x := l.tensor(data, torch.I32, torch.On(0), shape...)
+	l.launch("stream", func(t *tl.PE, x tl.Ptr) {
+		t.Wait(t.Composite(tl.Stream(tl.OpAdd, x, t.Ref(x, shape, tl.I32), t.Load(x, tl.Shape{3, 5}, tl.I32))))
+	}, x)
+	for i := range data {
+		data[i] += i % 15
+	}
+	l.holds("with a tile", x, data)
 }

@@ -120,15 +120,17 @@ func (b *builder) plan(cmd *tl.Composite) (pe.Plan, error) {
 	}, nil
 }
 
-// matrixSize is a shape of at most two axes as rows and columns.
+// matrixSize returns a shape as rows and columns: the last axis, and all others together.
 func matrixSize(s oplog.Shape) (rows, cols int) {
-	switch s.Rank {
-	case 0:
-		return 1, 1
-	case 1:
-		return 1, int(s.Dim[0])
+	rows, cols = 1, 1
+	for i, n := range s.Dim[:s.Rank] {
+		if i == int(s.Rank)-1 {
+			cols = int(n)
+		} else {
+			rows *= int(n)
+		}
 	}
-	return int(s.Dim[0]), int(s.Dim[1])
+	return rows, cols
 }
 
 // operand is an operand of a plan: nothing to move for a number, already there for
@@ -141,6 +143,9 @@ func (b *builder) operand(a *tl.Arg, out *tl.Value) (pe.Matrix, error) {
 	outRows, outCols := matrixSize(out.Shape)
 	m := pe.Matrix{ElemBytes: memory.Bytes(a.Value.DType.Size())}
 	if a.Value.InMem {
+		if repeats := rows != 1 && rows != outRows; repeats && out.Shape.Rank > 2 && out.Shape.Elems() > 0 {
+			return m, fmt.Errorf("%v is repeated along some of the leading axes of the result's %s and not along the others: do its matrices one by one, or load it", a.Value, out.Shape.String())
+		}
 		var err error
 		class := fabric.Compute
 		if a.AtPeer {
@@ -165,7 +170,10 @@ func (b *builder) matrix(v *tl.Value, op memory.Op, class fabric.Class) (pe.Matr
 	rows, cols := matrixSize(v.Shape)
 	at := v.Block()
 	x := newBox(&at)
-	stride := x.stride[oplog.MaxRank-2]
+	stride, err := x.rows()
+	if err != nil {
+		return pe.Matrix{}, err
+	}
 	if v.Shape.Rank < 2 {
 		stride = memory.Bytes(cols) * x.elem
 	}
@@ -202,6 +210,25 @@ func (b *builder) matrix(v *tl.Value, op memory.Op, class fabric.Class) (pe.Matr
 		}
 		return to
 	}}, nil
+}
+
+// rows returns the distance between rows, which are the last axis, if it is the same between
+// all of them.
+func (x *box) rows() (stride memory.Bytes, err error) {
+	const last = oplog.MaxRank - 2
+	stride, n := x.stride[last], x.extent[last]
+	for i := last - 1; i >= 0; i-- {
+		switch {
+		case x.extent[i] == 1:
+			continue
+		case n == 1:
+			stride = x.stride[i]
+		case x.stride[i] != stride*memory.Bytes(n):
+			return 0, errors.New("the rows of a block of more than two axes are not all equally far apart: do its matrices one by one")
+		}
+		n *= x.extent[i]
+	}
+	return stride, nil
 }
 
 // record is the composite for the log.
