@@ -169,6 +169,11 @@ func (c *Context) Launch(name string, kernel any, args ...any) (*Launched, error
 		return nil, err
 	}
 	for _, link := range o.links {
+		for _, pe := range [...]int{link.A, link.B} {
+			if pe < 0 || pe >= c.NumPEs() {
+				panic(misuse("Launch", "the neighbour table of %s names PE %d of a system that has 0 to %d", name, pe, c.NumPEs()-1))
+			}
+		}
 		p.Links = append(p.Links, machine.Connection{A: machine.PEID(link.A), APort: link.APort, B: machine.PEID(link.B), BPort: link.BPort})
 	}
 	shards, wholes := make([][]*shard, len(tensors)), make([]*tl.Ptr, len(tensors))

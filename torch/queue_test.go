@@ -179,3 +179,22 @@ func TestAWaiterSeesWhatWasPutBefore(t *testing.T) {
 	}
 	l.holds("seen", y, want)
 }
+
+// A neighbour table names PEs of the system. A number that is that of a PE but for its upper
+// bits is none of them.
+func TestNeighborsAreOfTheSystem(t *testing.T) {
+	for _, pe := range []int{-1, 256, 1<<32 + 1, -1 << 32} {
+		l := newLab(t, torch.Options{})
+		want := fmt.Sprintf("torch: Launch: the neighbour table of k names PE %d of a system that has 0 to 255", pe)
+		for _, link := range []torch.Connection{{0, tl.East, pe, tl.West}, {pe, tl.East, 0, tl.West}} {
+			func() {
+				defer func() {
+					if err, _ := recover().(error); err == nil || err.Error() != want {
+						t.Errorf("%v: panic with %v, want %s", link, err, want)
+					}
+				}()
+				l.try("k", func(*tl.PE) {}, torch.PEs(0, 1), torch.Neighbors([]torch.Connection{link}))
+			}()
+		}
+	}
+}
