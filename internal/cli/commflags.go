@@ -65,6 +65,9 @@ func addBackendFlags(cmd *cobra.Command) func(*runner.Options) error {
 	seed, timeout := seedValue(1), timeoutFlag(cmd)
 	cmd.Flags().Var(&seed, "seed", "`NUMBER` that the random delays of --rounds begin with")
 	return func(o *runner.Options) error {
+		if cmd.Flags().Changed("preset") && *preset == "" {
+			return errors.New("--preset is empty: write a preset, a file, a2a3sim or a5sim, or delete it")
+		}
 		o.Preset, o.Race = *preset, *check == "race"
 		if cmd.Flags().Changed("backend") {
 			o.Backend = *backend

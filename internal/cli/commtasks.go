@@ -72,6 +72,9 @@ func (f *taskFlags) read(o *runner.Options) (err error) {
 		}
 		return nil
 	}
+	if f.cmd.Flags().Changed("gantt-svg") && f.svg == "" {
+		return errors.New("--gantt-svg is empty: write the name of a file, or delete it")
+	}
 	o.Runtime = task.Runtime(*f.runtime)
 	if (f.gantt || f.svg != "") && o.Backend != runner.Sim {
 		return errors.New("--gantt and --gantt-svg show simulated time: add --backend sim")
