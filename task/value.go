@@ -79,18 +79,23 @@ func (b *Builder) Value(id ID, x *Tensor, index ...int) float64 {
 	if !t.touches(element, Reads|Writes) {
 		panic(misuse("Value", "of %s: %v is in no region of the task: ask for an element that it reads or writes", t.title(), element))
 	}
-	for i := int(at.Task) + 1; i < len(p.Tasks); i++ {
-		if later := &p.Tasks[i]; later.touches(element, Writes) {
-			panic(misuse("Value", "of %s: %s, submitted at %s, writes %v later: ask for its value instead", t.title(), later.title(), later.Line, element))
+	for _, ref := range b.tasks[id+1:] {
+		if later := b.task(ref); later.touches(element, Writes) {
+			fix := "ask for its value instead"
+			if ref.Rank != at.Rank {
+				fix = fmt.Sprintf("submit a task of rank %d behind it that reads the element, and ask for the value of that task", p.Rank)
+			}
+			panic(misuse("Value", "of %s: %s, submitted at %s, writes %v later: %s", t.title(), later.title(), later.Line, element, fix))
 		}
 	}
 	return b.pause(pause{task: at, x: x, elem: element.offset(), line: caller()}, t)
 }
 
-// touches reports whether the task has access to an element.
+// touches reports whether the task has access to an element, of its own rank or of another
+// rank whose regions it names.
 func (t *Task) touches(element Region, access Access) bool {
 	for i := range t.Args {
-		if a := &t.Args[i]; a.Region.Tensor == element.Tensor && a.Access&access != 0 && a.Region.covers(&element.box) {
+		if r, has := t.Args[i].touched(); r.Tensor == element.Tensor && has&access != 0 && r.covers(&element.box) {
 			return true
 		}
 	}

@@ -149,10 +149,24 @@ func TestMistakesOfValues(t *testing.T) {
 			t.Errorf("%s: got\n     %s\nwant %s", c.name, got, want)
 		}
 	}
+	_, err := BuildAll(t.Context(), 2, func(b *Builder) {
+		x := [2]*Tensor{}
+		for rank := range x {
+			x[rank] = b.DeclareOn(rank, Tensor{Name: "x", DType: tl.I32, Shape: tl.Shape{4}, Source: "x"})
+		}
+		id := b.Submit("a", affine, Args{InOut("x", x[0]), Scalar("c", 1)}, OnRank(0))
+		for _, reach := range []func(string, Area) Arg{Gets, Puts} { // what is only read does not matter
+			b.Submit("b", give, Args{In("x", x[1].Rows(1, 2)), reach("there", x[0].Rows(1, 2)), Scalar("peer", 0)}, OnRank(1))
+		}
+		b.Value(id, x[0], 2)
+	})
+	if got, want := noLines(fmt.Sprint(err)), "the orchestration: Value at L: of a (task 0): b (task 2), submitted at L, writes x[2:3] later: submit a task of rank 0 behind it that reads the element, and ask for the value of that task"; got != want {
+		t.Errorf("written by another rank: got\n     %s\nwant %s", got, want)
+	}
 	j := &job{ranks: 1, arrays: []array{{shape: tl.Shape{2}}}, submit: func(b *Builder, x []*Tensor) {
 		b.Value(b.Submit("a", affine, Args{InOut("x", x[0]), Scalar("c", 1)}), x[0], 0)
 	}}
-	_, err := j.try(t, Options{Runtime: HostBuildGraph, Config: Default()}, torch.Options{NoData: true})
+	_, err = j.try(t, Options{Runtime: HostBuildGraph, Config: Default()}, torch.Options{NoData: true})
 	const want = "the orchestration of rank 0: Value at L: values are not computed in this run: leave out --data=off, or submit tasks that do not depend on them"
 	if got := noLines(fmt.Sprint(err)); got != want {
 		t.Errorf("without values: got\n     %s\nwant %s", got, want)
