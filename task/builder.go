@@ -2,7 +2,6 @@ package task
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math"
 	"runtime"
@@ -336,21 +335,17 @@ func newBuilder(ctx context.Context, programs ...*Program) *Builder {
 
 // called calls a function, and is the error that it panics with, if it does.
 func called(f func()) (err error) {
-	ended := false
 	defer func() {
 		value := recover()
 		switch wrong, ok := value.(*Error); {
-		case ended:
+		case value == nil:
 		case ok:
 			err = wrong
-		case value == nil:
-			err = errors.New("it ended its goroutine: return instead")
 		default:
 			err = fmt.Errorf("panic at %s: %w", outside(2), asError(value))
 		}
 	}()
 	f()
-	ended = true
 	return nil
 }
 

@@ -151,7 +151,9 @@ func (b *Builder) build(orchestrate func(b *Builder)) error {
 		return fmt.Errorf("the orchestration%s is nil", b.whose())
 	}
 	go func() {
-		b.moved <- step{ended: true, err: called(func() { orchestrate(b) })}
+		end := step{ended: true, err: errors.New("it ended its goroutine: return instead")}
+		defer func() { b.moved <- end }() // also of runtime.Goexit, which returns from nothing
+		end.err = called(func() { orchestrate(b) })
 	}()
 	return b.advance()
 }

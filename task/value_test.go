@@ -188,6 +188,7 @@ func TestMistakesBehindValues(t *testing.T) {
 		want    string
 	}{
 		{HostBuildGraph, nil, func(b *Builder, x *Tensor) { panic("no more") }, "the orchestration of rank 0: panic at L: no more"},
+		{TensorMapAndRingBuffer, nil, func(b *Builder, x *Tensor) { runtime.Goexit() }, "the orchestration of rank 0: it ended its goroutine: return instead"},
 		{HostBuildGraph, nil, func(b *Builder, x *Tensor) { b.Submit("", fill, nil) }, "the orchestration of rank 0: Submit at L: task 1 (): it has no name"},
 		{AICPUBuildGraph, nil, func(b *Builder, x *Tensor) { b.Declare(Tensor{Name: "y", DType: tl.I8}) },
 			"the orchestration of rank 0: Declare at L: y [] i8 after the first Value, when tasks run already: declare all tensors before it"},
@@ -220,6 +221,19 @@ func TestMistakesBehindValues(t *testing.T) {
 			if got := noLines(fmt.Sprint(err)); got != c.want || !errors.As(err, &refused) {
 				t.Errorf("%s, %s: got\n     %s\nwant %s, refused", where, c.runtime, got, c.want)
 			}
+		}
+	}
+}
+
+// An orchestration that ends its goroutine is an error, as one that panics is.
+func TestOrchestrationsThatExit(t *testing.T) {
+	for name, build := range map[string]func(func(b *Builder)) error{
+		"the orchestration of rank 0": func(f func(b *Builder)) error { _, err := Build(t.Context(), 0, 1, f); return err },
+		"the orchestration":           func(f func(b *Builder)) error { _, err := BuildAll(t.Context(), 2, f); return err },
+	} {
+		err := build(func(*Builder) { runtime.Goexit() })
+		if want := name + ": it ended its goroutine: return instead"; fmt.Sprint(err) != want {
+			t.Errorf("got %v, want %s", err, want)
 		}
 	}
 }
