@@ -23,6 +23,7 @@ type ranksProgram struct {
 	length     int  // of each array
 	hosts      int  // arrays of the host; those of domains are copied to the last of these
 	members    [][]int
+	largest    int // group
 	operations []operation
 }
 
@@ -43,12 +44,17 @@ type operation struct {
 
 // The kinds of operations.
 const (
-	fills   = iota // x = c
-	affines        // x = 3 x + c
-	mixes          // z = x - 2 y + c
-	gives          // x of the peer = x
-	takes          // x = 3 x + x of the peer
-	copies         // z = x
+	fills      = iota // x = c
+	affines           // x = 3 x + c
+	mixes             // z = x - 2 y + c
+	circulates        // x = x + c + the sum of x, by messages
+	gives             // x of the peer = x
+	takes             // x = 3 x + x of the peer
+	forwards          // x = 3 x + x of the peer, by messages
+	reduces           // z = (x of the peer + x) - c, by a composite
+	signals           // x = 3 x + c, and a signal to the peer
+	copies            // z = x
+	hears             // circulates when a signal has come
 )
 
 // give puts a region into the same place of a peer, take makes x = 3 x + that of the peer.
@@ -62,15 +68,72 @@ func take(t *tl.PE, x, there tl.Ptr, peer int) {
 	})
 }
 
+// circulate adds c and the sum of x to each element of x. Members are joined in a ring and
+// pass their sums around. The last one waits for a signal first, if it is to have been raised
+// heard times.
+func circulate(t *tl.PE, x tl.Ptr, c, heard int) {
+	me, all, one := t.ProgramID(0), t.NumPrograms(0), tl.Shape{1}
+	if me == all-1 && heard > 0 {
+		t.WaitSignal(0, tl.GE, heard)
+	}
+	v := t.Zeros(one, tl.I32)
+	rows(t, x, func(first int, s tl.Shape) { v = t.Load(x.At(first), s, tl.I32).Sum(0).Reshape(1) })
+	sum := v
+	for range all - 1 {
+		t.Send(tl.East, v)
+		v = t.Recv(tl.West, one, tl.I32)
+		sum = sum.Add(v)
+	}
+	rows(t, x, func(first int, s tl.Shape) {
+		t.Store(x.At(first), t.Load(x.At(first), s, tl.I32).Add(sum).Add(c))
+	})
+}
+
+// forward is take, but the first member of a line gets the region of the peer and sends it to
+// the others.
+func forward(t *tl.PE, x, there tl.Ptr, peer int) {
+	all := tl.Shape{x.Dim(0)}
+	if all[0] == 0 {
+		return
+	}
+	box := t.Scratch(all, tl.I32)
+	if t.ProgramID(0) == 0 {
+		t.Store(box, t.Get(peer, there, all, tl.I32))
+	} else {
+		t.RecvInto(tl.West, box, all, tl.I32)
+	}
+	if t.ProgramID(0) < t.NumPrograms(0)-1 {
+		t.Send(tl.East, t.Ref(box, all, tl.I32))
+	}
+	rows(t, x, func(first int, s tl.Shape) {
+		t.Store(x.At(first), t.Load(x.At(first), s, tl.I32).Mul(3).Add(t.Load(box.At(first), s, tl.I32)))
+	})
+}
+
+// reduce is z = (x of the peer + x) - c.
+func reduce(t *tl.PE, x, there, z tl.Ptr, peer, c int) {
+	rows(t, x, func(first int, s tl.Shape) {
+		t.Wait(t.Composite(tl.ReducePeers(tl.OpAdd, z.At(first), x.At(first), s, tl.I32, peer, t.Rank()), tl.Do(tl.OpSub, c)))
+	})
+}
+
+// signal is affine, and a signal to a peer by the first member.
+func signal(t *tl.PE, x tl.Ptr, peer, c int) {
+	affine(t, x, c)
+	if t.ProgramID(0) == 0 {
+		t.Notify(peer, 0, tl.Add, 1)
+	}
+}
+
 // drawRanksProgram draws a program of that many operations.
 func drawRanksProgram(r *rand.Rand, operations int) *ranksProgram {
-	p := &ranksProgram{ranks: from(r, 1, 4), single: r.IntN(3) > 0, length: from(r, 1, 12), hosts: 2}
+	p := &ranksProgram{ranks: from(r, 1, 4), single: r.IntN(3) > 0, length: from(r, 1, 12), hosts: 2, largest: from(r, 1, 3)}
 	for range from(r, 0, 3) {
 		p.members = append(p.members, r.Perm(p.ranks)[:from(r, 1, p.ranks)])
 	}
 	p.hosts += len(p.members)
 	for range operations {
-		a := operation{kind: r.IntN(copies), rank: r.IntN(p.ranks), c: from(r, -9, 9), members: from(r, 1, 2), onlyIfOdd: r.IntN(4) == 0}
+		a := operation{kind: r.IntN(copies), rank: r.IntN(p.ranks), c: from(r, -9, 9), members: from(r, 1, p.largest), onlyIfOdd: r.IntN(4) == 0}
 		a.n = from(r, 0, p.length)
 		a.from = from(r, 0, p.length-a.n)
 		own := p.arraysOf(a.rank)
@@ -83,11 +146,19 @@ func drawRanksProgram(r *rand.Rand, operations int) *ranksProgram {
 		if a.kind == mixes && (a.z == a.x || a.z == a.y) {
 			a.members = 1
 		}
+		if a.kind == reduces && a.z == a.x {
+			a.z = 1 - min(a.x, 1) // one of the first two arrays, which is not x
+		}
 		if r.IntN(5) == 0 {
 			a.kind, a.asks, a.n, a.from, a.members = affines, from(r, 1, 2), 1, r.IntN(p.length), 1
 		}
 		a.old, a.scope = r.IntN(8) == 0 && a.from < p.length, r.IntN(8) == 0
 		p.operations = append(p.operations, a)
+		if a.kind == signals {
+			b := operation{kind: hears, rank: a.peer, peer: a.peer, x: a.x, y: a.x, z: a.x, from: a.from, n: a.n, c: a.c, members: from(r, 1, p.largest), onlyIfOdd: a.onlyIfOdd}
+			p.operations[len(p.operations)-1].old = false // the same value decides on both
+			p.operations = append(p.operations, b)
+		}
 	}
 	return p
 }
@@ -121,6 +192,7 @@ type interpreter struct {
 	memory  [][][]int32 // by array, rank and element
 	history [][][]past  // the same
 	odd     bool        // the last value
+	told    []int       // by rank: signals to it
 
 	t        tester
 	b        *Builder // nil for the values alone
@@ -150,7 +222,7 @@ func initial(array, rank, i int) int32 {
 }
 
 func (p *ranksProgram) interpreter() *interpreter {
-	s := &interpreter{ranksProgram: p}
+	s := &interpreter{ranksProgram: p, told: make([]int, p.ranks)}
 	for array := range p.hosts + len(p.members) {
 		s.memory, s.history = append(s.memory, make([][]int32, p.ranks)), append(s.history, make([][]past, p.ranks))
 		for rank := range p.ranks {
@@ -254,19 +326,27 @@ func (s *interpreter) submit(next *ID, a *operation) ID {
 		c++ // so that values matter
 	}
 	var edges []ID
+	sum := int32(0)
+	for _, v := range s.memory[a.x][a.rank][a.from : a.from+a.n] {
+		sum += v
+	}
 	for i := a.from; i < a.from+a.n; i++ {
 		x, y, z := &s.memory[a.x][a.rank][i], &s.memory[a.y][a.rank][i], &s.memory[a.z][a.rank][i]
 		switch there := &s.memory[a.x][a.peer][i]; a.kind {
 		case fills:
 			*x = int32(c)
-		case affines:
+		case affines, signals:
 			*x = 3**x + int32(c)
+		case circulates, hears:
+			*x += sum + int32(c)
 		case mixes:
 			*z = *x - 2**y + int32(c)
 		case gives:
 			*there = *x
-		case takes:
+		case takes, forwards:
 			*x = 3**x + *there
+		case reduces:
+			*z = *there + *x - int32(c)
 		case copies:
 			*z = *x
 		}
@@ -285,6 +365,7 @@ func (s *interpreter) submit(next *ID, a *operation) ID {
 		return region(a.x)
 	}
 	var kernel any
+	var table func(members ...int) []torch.Connection
 	var args func() Args
 	switch a.kind {
 	case fills:
@@ -293,6 +374,29 @@ func (s *interpreter) submit(next *ID, a *operation) ID {
 	case affines:
 		own(a.x, true)
 		kernel, args = affine, func() Args { return Args{InOut("x", region(a.x)), Scalar("c", c)} }
+	case signals:
+		own(a.x, true)
+		s.told[a.peer]++
+		kernel, args = signal, func() Args {
+			return Args{InOut("x", region(a.x)), Scalar("peer", a.peer), Scalar("c", c)}
+		}
+	case circulates, hears:
+		own(a.x, true)
+		heard := 0
+		if a.kind == hears {
+			heard = s.told[a.rank]
+		}
+		table = torch.Ring
+		kernel, args = circulate, func() Args {
+			return Args{InOut("x", region(a.x)), Scalar("c", c), Scalar("heard", heard)}
+		}
+	case reduces:
+		own(a.x, false)
+		peer(false)
+		own(a.z, true)
+		kernel, args = reduce, func() Args {
+			return Args{In("x", region(a.x)), reach("there", there()), Out("z", region(a.z)), Scalar("peer", a.peer), Scalar("c", c)}
+		}
 	case mixes:
 		own(a.x, false)
 		own(a.y, false)
@@ -306,10 +410,13 @@ func (s *interpreter) submit(next *ID, a *operation) ID {
 		kernel, args = give, func() Args {
 			return Args{In("x", region(a.x)), Puts("there", there()), Scalar("peer", a.peer)}
 		}
-	case takes:
+	case takes, forwards:
 		peer(false)
 		own(a.x, true)
-		kernel, args = take, func() Args {
+		if kernel = take; a.kind == forwards {
+			kernel, table = forward, torch.Line
+		}
+		args = func() Args {
 			return Args{InOut("x", region(a.x)), reach("there", there()), Scalar("peer", a.peer)}
 		}
 	case copies:
@@ -319,6 +426,9 @@ func (s *interpreter) submit(next *ID, a *operation) ID {
 	}
 	if s.b != nil {
 		options := []Option{After(edges...), Group(a.members)}
+		if table != nil {
+			options[1] = Group(a.members, table)
+		}
 		if s.single {
 			options = append(options, OnRank(a.rank))
 		}
@@ -404,7 +514,7 @@ func TestRanksProgramsOnSharedMemory(t *testing.T) {
 		r := rand.New(rand.NewPCG(seed, 1))
 		p := drawRanksProgram(r, 30)
 		want, _ := p.want()
-		o := Options{Runtime: Runtimes[r.IntN(len(Runtimes))], Config: drawConfig(r, &Program{}, 3)}
+		o := Options{Runtime: Runtimes[r.IntN(len(Runtimes))], Config: drawConfig(r, &Program{}, 3), Signals: 1}
 		o.Config.Host.Tasks, o.Config.TensorMap.Slots = 1000, 3
 		got, errs := p.job(t, true, false).actualOn(shm.Name, o)
 		commtest.Succeed(t, errs)
@@ -426,13 +536,13 @@ func TestRanksPrograms(t *testing.T) {
 		values += asked
 		for _, explicit := range []bool{false, true} {
 			j := p.job(t, explicit, r.IntN(2) == 0)
-			c := drawConfig(r, &Program{}, from(r, 2, 4))
+			c := drawConfig(r, &Program{}, from(r, max(2, p.largest), 5))
 			c.Host.Tasks, c.TensorMap.Slots = 1000, from(r, 3, 9)
 			for _, runtime := range Runtimes {
 				if !explicit && !runtime.infers() {
 					continue
 				}
-				o := Options{Runtime: runtime, Config: c}
+				o := Options{Runtime: runtime, Config: c, Signals: 1}
 				what := fmt.Sprintf("%d operations under %s, explicit edges %v", operations, runtime, explicit)
 				out := j.simulated(t, o, torch.Options{KeepLog: true, Race: true, Threads: 1})
 				out.same(t, what, want)
