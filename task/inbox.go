@@ -149,8 +149,11 @@ func (w *workers) readValues() (moved bool, err error) {
 		if err == nil {
 			err = w.fitting.extend(w.Program)
 		}
+		if err != nil && w.by.done.Err() == nil {
+			err = &Refused{err}
+		}
 		if err != nil {
-			return false, &Refused{err}
+			return false, err
 		}
 		w.grow()
 		w.members = append(w.members, make([]int32, len(w.Tasks)-len(w.members))...)

@@ -177,16 +177,25 @@ func (b *Builder) advance() error {
 		}
 		return nil
 	case <-b.done.Done():
-		return fmt.Errorf("the orchestration%s has not ended: %w", b.whose(), context.Cause(b.done))
+		return b.givenUp()
 	}
 }
 
+// givenUp returns the error of an orchestration whose context ended first.
+func (b *Builder) givenUp() error {
+	return fmt.Errorf("the orchestration%s has not ended: %w", b.whose(), context.Cause(b.done))
+}
+
 // resume gives the orchestration the value that it waits for, and lets it go on to the
-// next pause or to its end.
+// next pause or to its end. An orchestration whose context has ended does not wait any more.
 func (b *Builder) resume(v float64) error {
 	b.paused.Store(false)
-	b.values <- v
-	return b.advance()
+	select {
+	case b.values <- v:
+		return b.advance()
+	case <-b.done.Done():
+		return b.givenUp()
+	}
 }
 
 // discard ends an orchestration that waits for a value. One that computes without end

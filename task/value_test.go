@@ -11,7 +11,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/kernbench/kernbench/comm"
 	"github.com/kernbench/kernbench/comm/commtest"
+	"github.com/kernbench/kernbench/comm/inproc"
+	"github.com/kernbench/kernbench/internal/procpe"
 	"github.com/kernbench/kernbench/internal/sim"
 	"github.com/kernbench/kernbench/tl"
 	"github.com/kernbench/kernbench/torch"
@@ -309,6 +312,40 @@ func TestDiscard(t *testing.T) {
 	}
 	for runtime.NumGoroutine() > before {
 		runtime.Gosched()
+	}
+}
+
+// An orchestration whose context ends while it waits for a value does not take the value, and
+// the run ends too.
+func TestContextEndsBeforeAValue(t *testing.T) {
+	for _, r := range Runtimes {
+		errs := commtest.World(comm.Options{Backend: inproc.Name, Timeout: commtest.Patience}, 1, func(c *comm.Comm) error {
+			rank, err := procpe.New(c, procpe.Options{})
+			if err != nil {
+				return err
+			}
+			ctx, cancel := context.WithCancelCause(t.Context())
+			defer cancel(nil)
+			gone := make(chan bool)
+			p, err := Build(ctx, 0, 1, func(b *Builder) {
+				defer close(gone)
+				x := b.Declare(Tensor{Name: "x", DType: tl.I32, Shape: tl.Shape{2}})
+				b.Value(b.Submit("a", affine, Args{InOut("x", x), Scalar("c", 1)}), x, 0)
+				t.Error("the orchestration went on")
+			})
+			if err != nil {
+				return err
+			}
+			cancel(errors.New("no time"))
+			<-gone
+			return RunOn(rank, p, Options{Runtime: r}, func(x *Tensor) procpe.Tensor {
+				return procpe.Tensor{Name: x.Name, DType: x.DType, Shape: x.Shape, Memory: make([]byte, 8)}
+			})
+		})
+		var refused *Refused
+		if want := "the orchestration of rank 0 has not ended: no time"; fmt.Sprint(errs[0]) != want || errors.As(errs[0], &refused) {
+			t.Errorf("%s: got %v, want %s, not refused", r, errs[0], want)
+		}
 	}
 }
 
