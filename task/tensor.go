@@ -32,6 +32,21 @@ func (x *Tensor) bytes() int64 {
 	return n
 }
 
+// maxBytes bounds the size of a tensor, so that sums and products of sizes are numbers.
+const maxBytes = 1 << 46
+
+// tooLarge reports whether the tensor has more bytes than one may have.
+func (x *Tensor) tooLarge() bool {
+	left := maxBytes / int64(x.DType.Size()) // elements that one index of the axes so far may have
+	for _, d := range x.Shape {
+		if d == 0 {
+			return false
+		}
+		left /= int64(d)
+	}
+	return left == 0
+}
+
 // strides is how many elements lie between neighbours along each axis.
 func (x *Tensor) strides() (s [oplog.MaxRank]int64) {
 	n := int64(1)
