@@ -159,9 +159,6 @@ func (b *Builder) declare(op string, p *Program, x Tensor) *Tensor {
 	if len(x.Shape) > oplog.MaxRank || !x.DType.Valid() || slices.ContainsFunc(x.Shape, func(n int) bool { return n < 0 || n > math.MaxInt32 }) {
 		panic(misuse(op, "%v: a tensor has a dtype and up to %d axes, each of 0 to %d elements", &x, oplog.MaxRank, math.MaxInt32))
 	}
-	if x.tooLarge() {
-		panic(misuse(op, "%v: a tensor has at most %d bytes", &x, int64(maxBytes)))
-	}
 	key := sourceKey{p.Rank, x.Source}
 	if other, taken := b.sources[key]; taken && x.Source != nil {
 		panic(misuse(op, "%v is of the same memory as %v, which is declared already: use that one, or conflicts would not be seen", &x, other))

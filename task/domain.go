@@ -119,8 +119,11 @@ func (d *Domain) add(op, name string, dtype tl.DType, shape tl.Shape) map[int]*T
 	x := domainTensor{name: name, dtype: dtype, shape: slices.Clone(shape), parts: map[int]*Tensor{}}
 	for _, p := range d.builder.programs {
 		if d.RankOf(p.Rank) >= 0 {
-			x.parts[p.Rank] = d.builder.declare(op, p, Tensor{Name: d.name + "." + name, DType: dtype, Shape: x.shape, Window: true})
-			x.parts[p.Rank].domain = d
+			part := d.builder.declare(op, p, Tensor{Name: d.name + "." + name, DType: dtype, Shape: x.shape, Window: true})
+			if part.tooLarge() {
+				panic(misuse(op, "%v: a tensor of a domain has at most %d bytes at each rank", part, int64(maxBytes)))
+			}
+			part.domain, x.parts[p.Rank] = d, part
 		}
 	}
 	d.tensors = append(d.tensors, x)

@@ -148,6 +148,14 @@ func TestMistakesOfDomains(t *testing.T) {
 		{"no member", func(b *Builder) { b.Domain("a", 0, 2).Tensor("x", tl.F32, nil) }, "Tensor at L: domain a: rank 1 is none of its members, which are [0 2]: ask Rank first"},
 		{"no such member", func(b *Builder) { b.Domain("a", 0, 2).World(2) }, "World at L: domain a has no member 2: there are 0 to 1"},
 		{"of all ranks", func(b *Builder) { b.Domain("a").Tensors("x", tl.F32, nil) }, "Tensors at L: domain a: the orchestration is for rank 1 alone: Tensor makes its part"},
+		{"long axes", func(b *Builder) {
+			d := b.Domain("a")
+			d.Tensor("none", tl.I32, tl.Shape{1 << 30, 1 << 30, 1 << 30, 0})
+			d.Tensor("most", tl.I32, tl.Shape{1 << 30, 1 << 14})
+			d.Tensor("x", tl.I32, tl.Shape{1 << 30, 1 << 30, 1 << 30}) // 0 bytes in 64 bits
+		}, "Tensor at L: a.x [1073741824 1073741824 1073741824] i32: a tensor of a domain has at most 70368744177664 bytes at each rank"},
+		{"one row too many", func(b *Builder) { b.Domain("a").Tensor("x", tl.I32, tl.Shape{1 << 30, 1<<14 + 1}) },
+			"Tensor at L: a.x [1073741824 16385] i32: a tensor of a domain has at most 70368744177664 bytes at each rank"},
 		{"no dtype", func(b *Builder) { b.Domain("a").Tensor("x", 99, tl.Shape{1}) }, "Tensor at L: a.x [1] DType(99): a tensor has a dtype and up to 4 axes, each of 0 to 2147483647 elements"},
 	} {
 		_, err := Build(t.Context(), 1, 3, c.submit)

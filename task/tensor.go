@@ -32,10 +32,11 @@ func (x *Tensor) bytes() int64 {
 	return n
 }
 
-// maxBytes bounds the size of a tensor, so that sums and products of sizes are numbers.
+// maxBytes bounds what a rank has of a tensor of a domain, so that sums and products of sizes
+// do not overflow.
 const maxBytes = 1 << 46
 
-// tooLarge reports whether the tensor has more bytes than one may have.
+// tooLarge reports whether the tensor has more bytes than one of a domain may have.
 func (x *Tensor) tooLarge() bool {
 	left := maxBytes / int64(x.DType.Size()) // elements that one index of the axes so far may have
 	for _, d := range x.Shape {
