@@ -17,8 +17,8 @@ func swap(t *tl.PE, x, box tl.Ptr, peer int) {
 	t.Notify(peer, 0, tl.Add, 1)
 }
 
-// gatherRows waits for so many rows, fills what lies beside them, and makes x the sum of two
-// boxes.
+// gatherRows waits until a number of rows has arrived, fills the padding next to them, and
+// makes x the sum of two boxes.
 func gatherRows(t *tl.PE, x, a, b, pad tl.Ptr, rows int) {
 	t.WaitSignal(0, tl.GE, rows)
 	t.Store(pad, t.Full(tl.Shape{5}, tl.U8, 255))

@@ -23,8 +23,9 @@ import (
 // counts is the kernel count of a task with a region, which it does not touch.
 func counts(t *tl.PE, _ tl.Ptr, n int) { count(t, n) }
 
-// A value costs whoever builds a read when the end of its task is known; on the device of
-// another rank it is a message; the host reads over its link and pays for another graph.
+// TestValueTimes holds the time of a value to its parts. A builder on the device reads memory
+// when the end of the task is known. Builders of other ranks receive a message. The host reads
+// over its link and pays for another graph.
 func TestValueTimes(t *testing.T) {
 	const ops = 700
 	for _, across := range []bool{false, true} {

@@ -168,7 +168,7 @@ func TestALaunchBehindAnySource(t *testing.T) {
 	}
 }
 
-// A receive for which nobody sends names those that could have.
+// A receive from any source that no rank sends to names the ranks that could have sent.
 func TestAnySourceThatNeverComes(t *testing.T) {
 	_, err := spawn(t, 5, func(rank int, ctx *torch.Context, dist *torch.Distributed) error {
 		if rank == 2 {

@@ -41,7 +41,7 @@ func (g *gradients) String() string {
 	return fmt.Sprintf("%s, tokens %d×%d, weight %v, %+v", kind, g.tokens, g.batch, weight, o)
 }
 
-// reference computes the gradients that ranks of so many have to get.
+// reference computes the gradients that the layer must have on a number of ranks.
 func (g *gradients) reference(ranks int) {
 	d := g.o.dtype()
 	of := func(rows, cols int, data []float32) *dense.Matrix { return dense.New(rows, cols, data, d) }

@@ -12,9 +12,9 @@ func LinearBackward(x, w, dy *Matrix, parts int, d numeric.DType) (dx, dw, dbias
 	return MatMul(dy, w.Transpose(), parts, d), MatMul(x.Transpose(), dy, 1, d), EmbeddingBackward(dy, rows, 1, d)
 }
 
-// EmbeddingBackward returns the gradient of a loss by a table of so many rows, given that by
-// the rows that ids name, as of [Embedding]: each row of the table gets the sum of the rows
-// of dy at the positions of its id, accumulated in f32 in ascending order and rounded to d.
+// EmbeddingBackward returns the gradient of the table of [Embedding], given dy, the gradient
+// of its result for some ids. Each row of the gradient is the sum of the rows of dy at the
+// positions of its id, accumulated in f32 in ascending order and rounded to d.
 // An id that the table does not have, such as one of another rank, counts for nothing.
 func EmbeddingBackward(dy *Matrix, ids []int, rows int, d numeric.DType) *Matrix {
 	require(len(ids) == dy.Rows, "EmbeddingBackward of %v with %d ids", dy, len(ids))

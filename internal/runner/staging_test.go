@@ -49,8 +49,8 @@ func init() {
 	scenario.Register("probe_direct_x", []byte(strings.Replace(whole, ", staged: true", "", 1)))
 }
 
-// stagingTime is what the preset default takes to copy blocks of so many bytes, one after the
-// other, in nanoseconds. A block is read from HBM and then written: dispatch 1, scheduler 1,
+// stagingTime returns how many nanoseconds the preset default takes to copy blocks of the given
+// sizes in bytes, one after the other. A block is read from HBM and then written: dispatch 1, scheduler 1,
 // descriptor 4 for the read, descriptor 4 for the write; each of the two transfers takes
 // 1.01687 for wires and router, 8 for a burst and 2.5 for its first flit of 256 bytes, and 1
 // for each other flit.
