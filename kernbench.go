@@ -21,11 +21,11 @@ import (
 	"github.com/kernbench/kernbench/comm/launch"
 	"github.com/kernbench/kernbench/internal/cli"
 	"github.com/kernbench/kernbench/internal/host"
-	"github.com/kernbench/kernbench/internal/report"
+	"github.com/kernbench/kernbench/internal/version"
 )
 
 // Version is the version that results carry.
-const Version = report.Version
+const Version = version.Version
 
 // Main runs the command line of the program and exits with its status. The first
 // Ctrl-C asks what runs to end; a second one ends the program at once.

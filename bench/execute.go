@@ -6,8 +6,9 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/kernbench/kernbench/internal/report"
+	"github.com/kernbench/kernbench/internal/config"
 	"github.com/kernbench/kernbench/internal/trace"
+	"github.com/kernbench/kernbench/internal/version"
 	"github.com/kernbench/kernbench/torch"
 )
 
@@ -49,7 +50,7 @@ func (b Bench) Execute(ctx context.Context, o Options) (*Result, error) {
 		err = r.save(c, o.Log)
 	}
 	if err == nil && o.Trace != "" {
-		err = c.SaveTrace(trace.About{Version: report.Version, Program: b.Name})
+		err = c.SaveTrace(trace.About{Version: version.Version, Program: b.Name})
 		r.Artifacts = append(r.Artifacts, o.Trace)
 	}
 	return r, err
@@ -91,15 +92,15 @@ func (b Bench) result(c *torch.Context, o Options) (*Result, error) {
 		Bench: b.Name, Crit: c.Report.Crit, Notes: c.Report.Notes, Metrics: c.Report.Metrics,
 		Rows: []Values{}, Artifacts: append([]string{}, c.Report.Files...), Checks: c.Report.Checks, Launches: c.Report.Launches,
 		Config: Config{
-			Version: report.Version, Topology: report.UsedBy(c.Topology().Spec()), Params: o.Params,
+			Version: version.Version, Topology: config.UsedBy(c.Topology().Spec()), Params: o.Params,
 			Fidelity: "train", Data: "on", Check: "none",
 		},
 	}
 	if c.Collective.Name != "" { // there was one
-		r.Config.CCL = &report.Used{Source: c.CCL().Source(), Hash: c.CCL().Hash()}
+		r.Config.CCL = &config.Used{Source: c.CCL().Source(), Hash: c.CCL().Hash()}
 	}
 	for _, u := range c.Report.Used {
-		used := report.Used{Source: u.Source, Hash: u.Hash}
+		used := config.Used{Source: u.Source, Hash: u.Hash}
 		switch {
 		case u.Kind != "tasks":
 		case r.Config.Tasks == nil:

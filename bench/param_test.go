@@ -11,7 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/kernbench/kernbench/ccl"
-	"github.com/kernbench/kernbench/internal/report"
+	"github.com/kernbench/kernbench/internal/config"
 	"github.com/kernbench/kernbench/torch"
 )
 
@@ -113,7 +113,7 @@ func TestUndeclaredParam(t *testing.T) {
 
 // TestUsedCCL: results of runs with collectives, and only those, say which ccl.yaml.
 func TestUsedCCL(t *testing.T) {
-	config, err := ccl.Parse("my.yaml", []byte("extends: default\n"), "defaults.buffer_kind=hbm")
+	mine, err := ccl.Parse("my.yaml", []byte("extends: default\n"), "defaults.buffer_kind=hbm")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -126,11 +126,11 @@ func TestUsedCCL(t *testing.T) {
 	for _, tt := range []struct {
 		bench  Bench
 		config *ccl.Config
-		want   *report.Used
+		want   *config.Used
 	}{
-		{together, nil, &report.Used{Source: "preset default", Hash: ccl.Default().Hash()}},
-		{together, config, &report.Used{Source: "my.yaml, --set defaults.buffer_kind=hbm", Hash: config.Hash()}},
-		{sample, config, nil},
+		{together, nil, &config.Used{Source: "preset default", Hash: ccl.Default().Hash()}},
+		{together, mine, &config.Used{Source: "my.yaml, --set defaults.buffer_kind=hbm", Hash: mine.Hash()}},
+		{sample, mine, nil},
 	} {
 		r := execute(t, tt.bench, Options{Options: torch.Options{CCL: tt.config}})
 		if diff := cmp.Diff(tt.want, r.Config.CCL); diff != "" {

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"math"
 
-	"github.com/kernbench/kernbench/internal/report"
+	"github.com/kernbench/kernbench/internal/config"
 	"github.com/kernbench/kernbench/torch"
 )
 
@@ -34,10 +34,10 @@ type Result struct {
 // number of threads, is not in it.
 type Config struct {
 	Version   string            `json:"version"` // of kernbench
-	Topology  report.Used       `json:"topology"`
-	CCL       *report.Used      `json:"ccl,omitempty"`        // of runs with collectives
-	Tasks     *report.Used      `json:"tasks,omitempty"`      // of runs with programs of tasks: of the first
-	TasksAlso []report.Used     `json:"tasks_also,omitempty"` // and others than that
+	Topology  config.Used       `json:"topology"`
+	CCL       *config.Used      `json:"ccl,omitempty"`        // of runs with collectives
+	Tasks     *config.Used      `json:"tasks,omitempty"`      // of runs with programs of tasks: of the first
+	TasksAlso []config.Used     `json:"tasks_also,omitempty"` // and others than that
 	Params    map[string]string `json:"params,omitempty"`     // of benches that have some
 	Fidelity  string            `json:"fidelity"`             // train or flit
 	Data      string            `json:"data"`                 // on or off

@@ -10,9 +10,11 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/kernbench/kernbench/internal/config"
 	"github.com/kernbench/kernbench/internal/oplog"
-	"github.com/kernbench/kernbench/internal/report"
 	"github.com/kernbench/kernbench/internal/sim"
+	"github.com/kernbench/kernbench/internal/table"
+	"github.com/kernbench/kernbench/internal/version"
 	"github.com/kernbench/kernbench/tl"
 	"github.com/kernbench/kernbench/torch"
 )
@@ -57,7 +59,7 @@ func TestJSON(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "sample.oplog")
 	r := execute(t, sample, Options{Log: file})
 	var got bytes.Buffer
-	if err := report.WriteJSON(&got, r); err != nil {
+	if err := table.WriteJSON(&got, r); err != nil {
 		t.Fatal(err)
 	}
 	want := fmt.Sprintf(`{
@@ -96,13 +98,13 @@ func TestJSON(t *testing.T) {
     "check": "none"
   }
 }
-`, file, report.Version, r.Config.Topology.Hash)
+`, file, version.Version, r.Config.Topology.Hash)
 	if diff := cmp.Diff(want, got.String()); diff != "" {
 		t.Errorf("JSON (-want +got):\n%s", diff)
 	}
 	empty := execute(t, Bench{Name: "empty", Run: nothing}, Options{Options: torch.Options{Flit: true, NoData: true}})
 	got.Reset()
-	if err := report.WriteJSON(&got, empty); err != nil {
+	if err := table.WriteJSON(&got, empty); err != nil {
 		t.Fatal(err)
 	}
 	for _, want := range []string{`"metrics": {}`, `"rows": []`, `"artifacts": []`, `"fidelity": "flit"`, `"data": "off"`, `"ok": true`, `"crit_ns": 0`} {
@@ -114,7 +116,7 @@ func TestJSON(t *testing.T) {
 
 func TestText(t *testing.T) {
 	r := execute(t, sample, Options{})
-	r.Config.Topology = report.Used{Source: "preset default", Hash: "0123"}
+	r.Config.Topology = config.Used{Source: "preset default", Hash: "0123"}
 	var got bytes.Buffer
 	if err := r.WriteText(&got); err != nil {
 		t.Fatal(err)
@@ -182,8 +184,8 @@ func TestLog(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if h.Tool != report.Version || h.Notes["bench"] != "sample" {
-		t.Errorf("header: got %+v, want version %s and bench sample", h, report.Version)
+	if h.Tool != version.Version || h.Notes["bench"] != "sample" {
+		t.Errorf("header: got %+v, want version %s and bench sample", h, version.Version)
 	}
 	if r := ReadsOf(log); r.Reads != 2 || r.Known != 2 || r.Bytes != 8 || len(r.Digest) != 16 {
 		t.Errorf("host reads: got %+v, want 2, all known, of 8 bytes", r)

@@ -8,20 +8,21 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/kernbench/kernbench/internal/report"
+	"github.com/kernbench/kernbench/internal/config"
+	"github.com/kernbench/kernbench/internal/table"
 	"github.com/kernbench/kernbench/torch"
 )
 
 // WriteText writes the result for people: what ran on which machine, notes, the table
 // of rows, the metrics, and whether the values are right.
 func (r *Result) WriteText(w io.Writer) error {
-	fmt.Fprintf(w, "# bench: %s\n%v\n", r.Bench, r.Config.Topology)
+	fmt.Fprintf(w, "# bench: %s\n%s\n", r.Bench, r.Config.Topology.Line("topology"))
 	if used := r.Config.CCL; used != nil {
-		fmt.Fprintf(w, "# ccl: %s (hash %s)\n", used.Source, used.Hash)
+		fmt.Fprintln(w, used.Line("ccl"))
 	}
 	if used := r.Config.Tasks; used != nil {
-		for _, u := range append([]report.Used{*used}, r.Config.TasksAlso...) {
-			fmt.Fprintf(w, "# tasks: %s (hash %s)\n", u.Source, u.Hash)
+		for _, u := range append([]config.Used{*used}, r.Config.TasksAlso...) {
+			fmt.Fprintln(w, u.Line("tasks"))
 		}
 	}
 	if params := r.Config.paramText(); params != "" {
@@ -33,7 +34,7 @@ func (r *Result) WriteText(w io.Writer) error {
 	}
 	if len(r.Rows) > 0 {
 		fmt.Fprintln(w)
-		if err := report.WriteTable(w, r.columns(), r.cells()); err != nil {
+		if err := table.WriteTable(w, r.columns(), r.cells()); err != nil {
 			return err
 		}
 	}
@@ -46,7 +47,7 @@ func (r *Result) WriteText(w io.Writer) error {
 		rows = append(rows, []string{m.Name, cell(m.Value)})
 	}
 	fmt.Fprintln(w)
-	if err := report.WriteTable(w, []string{"metric", "value"}, rows); err != nil {
+	if err := table.WriteTable(w, []string{"metric", "value"}, rows); err != nil {
 		return err
 	}
 	fmt.Fprintf(w, "\n%s\n", r.verdict())
@@ -77,7 +78,7 @@ func (r *Result) writeLaunches(w io.Writer) error {
 		}
 	}
 	fmt.Fprintln(w)
-	return report.WriteTable(w, []string{"launch", "name", "start_ns", "rank", "pe_exec_ns"}, rows)
+	return table.WriteTable(w, []string{"launch", "name", "start_ns", "rank", "pe_exec_ns"}, rows)
 }
 
 // paramText is the parameters that have a value: "ranks-per=pe".

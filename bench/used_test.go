@@ -7,7 +7,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/kernbench/kernbench/internal/report"
+	"github.com/kernbench/kernbench/internal/config"
+	"github.com/kernbench/kernbench/internal/table"
 	"github.com/kernbench/kernbench/torch"
 )
 
@@ -22,14 +23,14 @@ func TestUsedTasks(t *testing.T) {
 			return nil
 		}}
 	}
-	tasks := &report.Used{Source: "tasks.yaml", Hash: "0123"}
+	tasks := &config.Used{Source: "tasks.yaml", Hash: "0123"}
 	used := torch.Used{Kind: "tasks", Source: "tasks.yaml", Hash: "0123"}
 	changed := torch.Used{Kind: "tasks", Source: "tasks.yaml", Hash: "4567"} // the file was edited
 	renamed := torch.Used{Kind: "tasks", Source: "copy.yaml", Hash: "0123"}
 	other := torch.Used{Kind: "other", Source: "other.yaml", Hash: "89ab"}
 	for _, tt := range []struct {
 		bench      Bench
-		want       *report.Used
+		want       *config.Used
 		text, json string
 	}{
 		{uses(used), tasks, "# ccl: c.yaml (hash 89ab)\n# tasks: tasks.yaml (hash 0123)\n# fidelity: train\n", `"tasks":{"source":"tasks.yaml","hash":"0123"},"fidelity"`},
@@ -43,7 +44,7 @@ func TestUsedTasks(t *testing.T) {
 		if diff := cmp.Diff(tt.want, r.Config.Tasks); diff != "" {
 			t.Errorf("(-want +got):\n%s", diff)
 		}
-		r.Config.CCL = &report.Used{Source: "c.yaml", Hash: "89ab"}
+		r.Config.CCL = &config.Used{Source: "c.yaml", Hash: "89ab"}
 		var text, json bytes.Buffer
 		if err := r.WriteText(&text); err != nil {
 			t.Fatal(err)
@@ -51,7 +52,7 @@ func TestUsedTasks(t *testing.T) {
 		if !strings.Contains(text.String(), tt.text) {
 			t.Errorf("no lines %q in\n%s", tt.text, text.String())
 		}
-		if err := report.WriteJSON(&json, r); err != nil {
+		if err := table.WriteJSON(&json, r); err != nil {
 			t.Fatal(err)
 		}
 		flat := strings.Join(strings.Fields(json.String()), "")

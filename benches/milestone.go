@@ -18,6 +18,7 @@ import (
 	"github.com/kernbench/kernbench/internal/results"
 	"github.com/kernbench/kernbench/internal/sim"
 	"github.com/kernbench/kernbench/internal/sweep"
+	"github.com/kernbench/kernbench/internal/version"
 	"github.com/kernbench/kernbench/torch"
 )
 
@@ -35,7 +36,7 @@ type milestone struct {
 // are removed when this one is known to go on: they are not of the points that come.
 func runPoints[Row any](ctx *torch.Context, m milestone, points []sweep.Point, run func(sweep.Point) (Row, error)) ([]Row, error) {
 	results := filepath.Join(ctx.Folder(), "points.jsonl")
-	program, err := report.Program()
+	program, err := version.Program()
 	if err != nil {
 		return nil, fmt.Errorf("find out which program this is: %w", err)
 	}

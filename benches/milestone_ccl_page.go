@@ -6,9 +6,11 @@ import (
 
 	"github.com/kernbench/kernbench/bench"
 	"github.com/kernbench/kernbench/internal/chart"
+	"github.com/kernbench/kernbench/internal/config"
 	"github.com/kernbench/kernbench/internal/reference"
 	"github.com/kernbench/kernbench/internal/report"
 	"github.com/kernbench/kernbench/internal/results"
+	"github.com/kernbench/kernbench/internal/version"
 	"github.com/kernbench/kernbench/torch"
 )
 
@@ -37,11 +39,10 @@ func (m *cclMilestone) writePage(ctx *torch.Context) error {
 
 // facts is what the results were made with, and how the checks came out.
 func (m *cclMilestone) facts(ctx *torch.Context) [][2]string {
-	used := report.UsedBy(ctx.Topology().Spec())
 	return [][2]string{
-		{"kernbench", report.Version},
-		{"topology", fmt.Sprintf("%s (hash %s)", used.Source, used.Hash)},
-		{"ccl", fmt.Sprintf("%s (hash %s)", ctx.CCL().Source(), ctx.CCL().Hash())},
+		{"kernbench", version.Version},
+		{"topology", config.UsedBy(ctx.Topology().Spec()).String()},
+		{"ccl", config.UsedBy(ctx.CCL()).String()},
 		{"points", fmt.Sprint(len(m.points))},
 		{"values", bench.Verdict(ctx.HasData(), ctx.Report.Checks)},
 	}

@@ -5,7 +5,9 @@ import (
 	"strings"
 
 	"github.com/kernbench/kernbench/bench"
+	"github.com/kernbench/kernbench/internal/config"
 	"github.com/kernbench/kernbench/internal/report"
+	"github.com/kernbench/kernbench/internal/version"
 	"github.com/kernbench/kernbench/tl"
 	"github.com/kernbench/kernbench/topology"
 	"github.com/kernbench/kernbench/torch"
@@ -20,8 +22,8 @@ func (m *gemmMilestone) page(ctx *torch.Context, sections []report.PageSection) 
 			"Every point is a simulation of its own, whose result is compared bit for bit with a computation in plain Go.",
 		Reproduce: []string{"# beside this page:", "kernbench run milestone-1h-gemm --out . --topology topology.yaml --sizes " + ctx.Param("sizes") + flags(ctx)},
 		Facts: [][2]string{
-			{"kernbench", report.Version},
-			{"topology", fmt.Sprintf("%s (hash %s)", m.system.Source(), m.system.Hash())},
+			{"kernbench", version.Version},
+			{"topology", config.UsedBy(m.system).String()},
 			{"values", bench.Verdict(ctx.HasData(), ctx.Report.Checks)},
 		},
 		Sections: sections,

@@ -8,7 +8,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/kernbench/kernbench/ccl"
-	"github.com/kernbench/kernbench/internal/report"
+	"github.com/kernbench/kernbench/internal/config"
+	"github.com/kernbench/kernbench/internal/table"
+	"github.com/kernbench/kernbench/internal/version"
 )
 
 func cclCmd() *cobra.Command {
@@ -61,7 +63,7 @@ column and what to write instead, and then ends with exit status 2.
 // collectives is what `kernbench ccl show --format json` prints.
 type collectives struct {
 	Version string      `json:"version"` // of kernbench
-	CCL     report.Used `json:"ccl"`
+	CCL     config.Used `json:"ccl"`
 	Default string      `json:"default,omitempty"` // the entry that the defaults name
 	Entries []entry     `json:"entries"`           // the defaults first, without a name
 }
@@ -117,7 +119,7 @@ the file; sizes are in bytes.`,
 			_, err := out.Write(c.YAML())
 			return err
 		}
-		all := collectives{Version: report.Version, CCL: usedCCL(c), Default: c.DefaultEntry()}
+		all := collectives{Version: version.Version, CCL: config.UsedBy(c), Default: c.DefaultEntry()}
 		for _, name := range append([]string{""}, c.Names()...) {
 			s, err := c.Named(name)
 			if err != nil {
@@ -133,15 +135,12 @@ the file; sizes are in bytes.`,
 			all.Entries = append(all.Entries, e)
 		}
 		if *format == "json" {
-			return report.WriteJSON(out, all)
+			return table.WriteJSON(out, all)
 		}
 		return all.writeText(out)
 	}
 	return cmd
 }
-
-// usedCCL is the configuration that a result was made with.
-func usedCCL(c *ccl.Config) report.Used { return report.Used{Source: c.Source(), Hash: c.Hash()} }
 
 func (c *collectives) writeText(w io.Writer) error {
 	orDash := func(text string) string {
@@ -169,8 +168,8 @@ func (c *collectives) writeText(w io.Writer) error {
 		}
 		rows = append(rows, append(row, root, strconv.Itoa(e.NElem), orDash(strconv.Itoa(e.WorldSize))))
 	}
-	fmt.Fprintf(w, "# ccl: %s (hash %s)\n\n", c.CCL.Source, c.CCL.Hash)
-	return report.WriteTable(w, []string{
+	fmt.Fprintln(w, c.CCL.Line("ccl")+"\n")
+	return table.WriteTable(w, []string{
 		"entry", "algorithm", "buffer_kind", "backpressure", "n_slots", "slot_size", "credit_bytes", "chunk_bytes", "root_cube", "n_elem", "world_size",
 	}, rows)
 }

@@ -20,9 +20,12 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/kernbench/kernbench/comm/launch"
+	"github.com/kernbench/kernbench/internal/config"
+	"github.com/kernbench/kernbench/internal/describe"
 	"github.com/kernbench/kernbench/internal/host"
 	"github.com/kernbench/kernbench/internal/host/hosttest"
-	"github.com/kernbench/kernbench/internal/report"
+	"github.com/kernbench/kernbench/internal/table"
+	"github.com/kernbench/kernbench/internal/version"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files of the scripts")
@@ -118,7 +121,7 @@ func decode[T any](t *testing.T, text string) T {
 		t.Fatal(err)
 	}
 	var again bytes.Buffer
-	if err := report.WriteJSON(&again, v); err != nil {
+	if err := table.WriteJSON(&again, v); err != nil {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(text, again.String()); diff != "" {
@@ -130,8 +133,8 @@ func decode[T any](t *testing.T, text string) T {
 func TestJSON(t *testing.T) {
 	var m struct {
 		Version  string
-		Topology report.Used
-		Totals   report.Totals
+		Topology config.Used
+		Totals   describe.Totals
 		Links    []map[string]any
 	}
 	text := run(t, "topology", "show", "--topology", "torus2x3", "--format", "json", "--links",
@@ -142,25 +145,25 @@ func TestJSON(t *testing.T) {
 	if got, want := m.Topology.Source, "preset torus2x3"; !strings.HasPrefix(got, want) {
 		t.Errorf("source: got %q, want it to begin with %q", got, want)
 	}
-	if m.Version != report.Version || m.Totals.PEs != 768 || m.Totals.Links != len(m.Links) {
-		t.Errorf("got version %q, %d PEs and %d links, want %q, 768 and %d", m.Version, m.Totals.PEs, m.Totals.Links, report.Version, len(m.Links))
+	if m.Version != version.Version || m.Totals.PEs != 768 || m.Totals.Links != len(m.Links) {
+		t.Errorf("got version %q, %d PEs and %d links, want %q, 768 and %d", m.Version, m.Totals.PEs, m.Totals.Links, version.Version, len(m.Links))
 	}
 	wantLink := map[string]any{"name": "host->sip0.io.pcie", "bandwidth_gbs": nil, "latency_ns": 1.5, "overhead_ns": 5.0}
 	if diff := cmp.Diff(wantLink, m.Links[0]); diff != "" {
 		t.Errorf("first link (-want +got):\n%s", diff)
 	}
 	list := decode[validations](t, run(t, "topology", "validate", "--format", "json", "default", "ring6"))
-	if s := list.Systems; list.Version != report.Version || len(s) != 2 || !s[0].OK || s[0].PEs != 256 || s[1].PEs != 768 {
+	if s := list.Systems; list.Version != version.Version || len(s) != 2 || !s[0].OK || s[0].PEs != 256 || s[1].PEs != 768 {
 		t.Errorf("validate: got %+v", list)
 	}
-	if d := decode[drawing](t, run(t, "topology", "diagram", "--format", "json")); d.Version != report.Version || len(d.Blocks) != 3 {
-		t.Errorf("diagram: got version %q and %d blocks, want %q and 3", d.Version, len(d.Blocks), report.Version)
+	if d := decode[drawing](t, run(t, "topology", "diagram", "--format", "json")); d.Version != version.Version || len(d.Blocks) != 3 {
+		t.Errorf("diagram: got version %q and %d blocks, want %q and 3", d.Version, len(d.Blocks), version.Version)
 	}
 	if ps := decode[[]preset](t, run(t, "topology", "presets", "--format", "json")); len(ps) != 6 {
 		t.Errorf("presets: got %+v, want 6", ps)
 	}
-	if b := decode[report.Build](t, run(t, "version", "--format", "json")); b.Version != report.Version {
-		t.Errorf("version: got %q, want %q", b.Version, report.Version)
+	if b := decode[version.Build](t, run(t, "version", "--format", "json")); b.Version != version.Version {
+		t.Errorf("version: got %q, want %q", b.Version, version.Version)
 	}
 }
 

@@ -8,7 +8,7 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/kernbench/kernbench/internal/report"
+	"github.com/kernbench/kernbench/internal/version"
 )
 
 // TestMisplacedFlags: what the ranks of --on have no use for is refused, not ignored.
@@ -89,7 +89,7 @@ func TestRealJSON(t *testing.T) {
 	if m.Collective != "reduce_scatter" || m.Ranks != 3 || m.RanksPer != "" || len(m.Rows) != 2 || m.Wrong == nil || *m.Wrong != 0 || m.AvgBusBW == nil {
 		t.Errorf("got %+v, want two rows of reduce_scatter between 3 ranks, nothing wrong", m)
 	}
-	if c.Version != report.Version || c.On != "shm" || c.NRanks != 3 || c.Cores < 1 || c.Buffer != "window" || c.Iters != 2 || c.Warmups == nil || *c.Warmups != 0 || c.Data != "" || c.Fidelity != "" {
+	if c.Version != version.Version || c.On != "shm" || c.NRanks != 3 || c.Cores < 1 || c.Buffer != "window" || c.Iters != 2 || c.Warmups == nil || *c.Warmups != 0 || c.Data != "" || c.Fidelity != "" {
 		t.Errorf("config: got %+v, want 3 ranks on shm, buffers in windows, 2 iterations after 0", c)
 	}
 	if r := m.Rows[1]; r.Size != 240 || r.Count != 20 || r.RedOp != "max" || r.Algorithm != "direct" || r.TimeUS <= 0 || r.BoundShare != nil || r.BoundKind != "none" {

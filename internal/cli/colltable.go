@@ -10,7 +10,9 @@ import (
 	"strings"
 
 	"github.com/kernbench/kernbench/internal/collperf"
-	"github.com/kernbench/kernbench/internal/report"
+	"github.com/kernbench/kernbench/internal/config"
+	"github.com/kernbench/kernbench/internal/table"
+	"github.com/kernbench/kernbench/internal/version"
 )
 
 // collPrinter prints a measurement: what comes before the rows, each row when it is
@@ -64,13 +66,12 @@ func collText(w io.Writer, o collperf.Options, ranks int) collPrinter {
 	var above *collperf.Row
 	return collPrinter{
 		head: func() {
-			fmt.Fprintf(w, "# kernbench %s %v\n", report.Version, o.Collective)
+			fmt.Fprintf(w, "# kernbench %s %v\n", version.Version, o.Collective)
 			if o.Real() {
 				fmt.Fprintf(w, "# nranks: %s\n# buffer: %s\n# iters: %d, after %d to warm up\n", realText(o), realBuffer(o), o.Iters, o.Warmups)
 			} else {
-				used := usedCCL(o.CCL)
-				fmt.Fprintf(w, "%v\n# ccl: %s (hash %s)\n# nranks: %d (%s)\n",
-					report.UsedBy(o.Topology.Spec()), used.Source, used.Hash, ranks, ranksText(o, ranks))
+				fmt.Fprintf(w, "%s\n%s\n# nranks: %d (%s)\n",
+					config.UsedBy(o.Topology.Spec()).Line("topology"), config.UsedBy(o.CCL).Line("ccl"), ranks, ranksText(o, ranks))
 			}
 			if o.Buffer != "" {
 				fmt.Fprintf(w, "# buffer: %s\n", o.Buffer)
@@ -226,8 +227,8 @@ type collConfig struct {
 	On       string      `json:"on,omitempty"`       // shm or inproc, of real ranks
 	NRanks   int         `json:"nranks,omitempty"`   // of them
 	Cores    int         `json:"cores,omitempty"`    // that they have
-	Topology report.Used `json:"topology,omitzero"`  // of simulated ones
-	CCL      report.Used `json:"ccl,omitzero"`       // of them
+	Topology config.Used `json:"topology,omitzero"`  // of simulated ones
+	CCL      config.Used `json:"ccl,omitzero"`       // of them
 	Algo     string      `json:"algo,omitempty"`     // if it was chosen
 	Buffer   string      `json:"buffer,omitempty"`   // of queue slots, if it was chosen; of real ranks
 	Data     string      `json:"data,omitempty"`     // on or off, of simulated ranks
@@ -245,7 +246,7 @@ func collJSON(w io.Writer, o collperf.Options, ranks int) collPrinter {
 			m := measured{
 				Collective: o.Collective.String(), Ranks: ranks, RanksPer: string(o.RanksPer), Partial: o.Partial, Rows: rows,
 				Wins: sum.Wins, LeftOut: sum.LeftOut,
-				Config: collConfig{Version: report.Version, Algo: o.Algorithm, Values: string(o.Values), Iters: o.Iters},
+				Config: collConfig{Version: version.Version, Algo: o.Algorithm, Values: string(o.Values), Iters: o.Iters},
 			}
 			if o.Real() {
 				m.Config.real(o)
@@ -258,13 +259,13 @@ func collJSON(w io.Writer, o collperf.Options, ranks int) collPrinter {
 			if rows[0].Wrong != nil {
 				m.Wrong = &sum.Wrong
 			}
-			return report.WriteJSON(w, m)
+			return table.WriteJSON(w, m)
 		},
 	}
 }
 
 func (c *collConfig) simulated(o collperf.Options) {
-	c.Topology, c.CCL, c.Buffer, c.Data, c.Fidelity = report.UsedBy(o.Topology.Spec()), usedCCL(o.CCL), string(o.Buffer), "on", "train"
+	c.Topology, c.CCL, c.Buffer, c.Data, c.Fidelity = config.UsedBy(o.Topology.Spec()), config.UsedBy(o.CCL), string(o.Buffer), "on", "train"
 	if o.NoCheck {
 		c.Data = "off"
 	}

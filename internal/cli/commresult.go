@@ -11,8 +11,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/kernbench/kernbench/internal/report"
 	"github.com/kernbench/kernbench/internal/runner"
+	"github.com/kernbench/kernbench/internal/table"
 )
 
 // reportRun prints what came of a run.
@@ -21,7 +21,7 @@ func reportRun(cmd *cobra.Command, r *runner.Result, err error, format string) e
 		return failed(err)
 	}
 	if format == "json" {
-		err = report.WriteJSON(cmd.OutOrStdout(), r)
+		err = table.WriteJSON(cmd.OutOrStdout(), r)
 	} else {
 		_, err = cmd.OutOrStdout().Write([]byte(runText(r)))
 	}

@@ -10,8 +10,8 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/kernbench/kernbench/comm"
-	"github.com/kernbench/kernbench/internal/report"
 	"github.com/kernbench/kernbench/internal/runner"
+	"github.com/kernbench/kernbench/internal/table"
 	"github.com/kernbench/kernbench/scenario"
 )
 
@@ -56,9 +56,9 @@ those that have one.`,
 		}
 		var err error
 		if *format == "json" {
-			err = report.WriteJSON(cmd.OutOrStdout(), list)
+			err = table.WriteJSON(cmd.OutOrStdout(), list)
 		} else {
-			err = report.WriteTable(cmd.OutOrStdout(), []string{"scenario", "nranks", "summary"}, rows)
+			err = table.WriteTable(cmd.OutOrStdout(), []string{"scenario", "nranks", "summary"}, rows)
 		}
 		if err != nil || len(broken) == 0 {
 			return err
@@ -164,7 +164,7 @@ offset, staged, domain).`,
 		}
 		shown := describeScenario(s, plan)
 		if *format == "json" {
-			return report.WriteJSON(cmd.OutOrStdout(), shown)
+			return table.WriteJSON(cmd.OutOrStdout(), shown)
 		}
 		_, err = cmd.OutOrStdout().Write([]byte(shown.text()))
 		return err

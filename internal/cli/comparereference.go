@@ -9,8 +9,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/kernbench/kernbench/internal/reference"
-	"github.com/kernbench/kernbench/internal/report"
 	"github.com/kernbench/kernbench/internal/results"
+	"github.com/kernbench/kernbench/internal/table"
+	"github.com/kernbench/kernbench/internal/version"
 )
 
 // compareReference prints ours beside a reference, or which references there are.
@@ -32,13 +33,13 @@ func compareReference(cmd *cobra.Command, name, format string) error {
 	case "csv":
 		return results.WriteCSV(w, b.Table)
 	case "json":
-		return report.WriteJSON(w, besideJSON(b))
+		return table.WriteJSON(w, besideJSON(b))
 	}
 	fmt.Fprintf(w, "# reference: %s, %s\n", b.Name, b.Title)
 	writeKnown(w, "# ", b.Reference)
 	writeLines(w, "# ours on", b.Systems)
 	fmt.Fprintln(w)
-	if err := report.WriteTable(w, b.Table.Columns, b.Table.Rows); err != nil {
+	if err := table.WriteTable(w, b.Table.Columns, b.Table.Rows); err != nil {
 		return err
 	}
 	_, err = fmt.Fprintf(w, "\ndifferent: %s\n", b.Difference)
@@ -72,7 +73,7 @@ func listReferences(w io.Writer, format string) error {
 	}
 	switch format {
 	case "json":
-		return report.WriteJSON(w, struct {
+		return table.WriteJSON(w, struct {
 			References []*reference.Reference `json:"references"`
 		}{list})
 	case "csv":
@@ -98,7 +99,7 @@ func besideJSON(b *reference.Beside) any {
 		*reference.Beside
 		Rows    []json.RawMessage `json:"rows"`
 		Version string            `json:"version"`
-	}{b, rows, report.Version}
+	}{b, rows, version.Version}
 }
 
 // rowJSON is a row as an object in the order of its columns, numbers as numbers.

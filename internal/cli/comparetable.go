@@ -7,8 +7,8 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/kernbench/kernbench/internal/report"
 	"github.com/kernbench/kernbench/internal/results"
+	"github.com/kernbench/kernbench/internal/table"
 )
 
 // compareStyle is how a comparison is printed.
@@ -33,7 +33,7 @@ func (s compareStyle) print(w io.Writer, a, b string, sum *results.Sum) error {
 	}
 	switch s.format {
 	case "json":
-		return report.WriteJSON(w, compared{a, b, sum.Matched() > 0 && !sum.Bad(), sum})
+		return table.WriteJSON(w, compared{a, b, sum.Matched() > 0 && !sum.Bad(), sum})
 	case "csv":
 		return compareCSV(w, sum)
 	}
@@ -64,7 +64,7 @@ func compareText(w io.Writer, t results.Named) error {
 		for _, c := range t.Cells {
 			rows = append(rows, []string{c.Row, c.Column, c.A, c.B, changeText(c.Change), string(c.Verdict)})
 		}
-		if err := report.WriteTable(w, []string{"row", "column", "a", "b", "change", "verdict"}, rows); err != nil {
+		if err := table.WriteTable(w, []string{"row", "column", "a", "b", "change", "verdict"}, rows); err != nil {
 			return err
 		}
 		fmt.Fprintln(w)

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/kernbench/kernbench/internal/report"
+	"github.com/kernbench/kernbench/internal/version"
 )
 
 // small is a sweep of four points.
@@ -121,7 +121,7 @@ func TestAnotherBuild(t *testing.T) {
 	if err := os.WriteFile("early.jsonl", []byte(text), 0o666); err != nil {
 		t.Fatal(err)
 	}
-	program, err := report.Program()
+	program, err := version.Program()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,15 +7,17 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/kernbench/kernbench/internal/config"
 	"github.com/kernbench/kernbench/internal/figure"
 	"github.com/kernbench/kernbench/internal/file"
-	"github.com/kernbench/kernbench/internal/report"
+	"github.com/kernbench/kernbench/internal/table"
+	"github.com/kernbench/kernbench/internal/version"
 )
 
 // drawing is what `kernbench topology diagram --format json` prints.
 type drawing struct {
 	Version  string      `json:"version"` // of kernbench
-	Topology report.Used `json:"topology"`
+	Topology config.Used `json:"topology"`
 	figure.Data
 }
 
@@ -81,7 +83,7 @@ block: one_way, and a state that is usual, changed, one_way or absent.`,
 		case "dot":
 			picture.Write(d.DOT())
 		case "json":
-			if err := report.WriteJSON(&picture, drawing{report.Version, report.UsedBy(g.Spec()), d.Data()}); err != nil {
+			if err := table.WriteJSON(&picture, drawing{version.Version, config.UsedBy(g.Spec()), d.Data()}); err != nil {
 				return err
 			}
 		}

@@ -13,7 +13,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/kernbench/kernbench/internal/report"
+	"github.com/kernbench/kernbench/internal/version"
 )
 
 // readers is the commands that read a file, each with the name of that file, and perhaps
@@ -70,7 +70,7 @@ var hostileFiles = []struct {
 // TestHostileFiles gives each reader each of these: it refuses them, without reading them
 // for ever or keeping them in memory.
 func TestHostileFiles(t *testing.T) {
-	if _, err := report.Program(); err != nil { // while the test may read its own program
+	if _, err := version.Program(); err != nil { // while the test may read its own program
 		t.Fatal(err)
 	}
 	for _, r := range readers {

@@ -8,7 +8,7 @@ import (
 
 	"github.com/kernbench/kernbench/bench"
 	"github.com/kernbench/kernbench/internal/config"
-	"github.com/kernbench/kernbench/internal/report"
+	"github.com/kernbench/kernbench/internal/table"
 )
 
 // listed is an element of `kernbench list --format json`.
@@ -54,7 +54,7 @@ of name, usage, default and values.`,
 			for _, b := range benches {
 				list = append(list, listed{b.Name, b.Summary, b.Doc, b.Params})
 			}
-			return report.WriteJSON(out, list)
+			return table.WriteJSON(out, list)
 		case len(args) > 0:
 			for i, b := range benches {
 				if i > 0 {
@@ -68,7 +68,7 @@ of name, usage, default and values.`,
 		for _, b := range benches {
 			rows = append(rows, []string{b.Name, b.Summary})
 		}
-		return report.WriteTable(out, []string{"bench", "summary"}, rows)
+		return table.WriteTable(out, []string{"bench", "summary"}, rows)
 	}
 	return cmd
 }

@@ -7,8 +7,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/kernbench/kernbench/internal/report"
 	"github.com/kernbench/kernbench/internal/sweep"
+	"github.com/kernbench/kernbench/internal/table"
 )
 
 // mergeResult is the JSON of kernbench merge.
@@ -69,7 +69,7 @@ points left out).`,
 		}
 		r := mergeResult{args[0], m.Points, append([]int{}, m.Missing...)}
 		if *format == "json" {
-			return report.WriteJSON(cmd.OutOrStdout(), r)
+			return table.WriteJSON(cmd.OutOrStdout(), r)
 		}
 		text := fmt.Sprintf("written: %s, %d of %s", r.File, m.Points-len(m.Missing), counted(m.Points, "point"))
 		if len(m.Missing) > 0 {

@@ -12,8 +12,9 @@ import (
 	"github.com/kernbench/kernbench/internal/chart"
 	"github.com/kernbench/kernbench/internal/file"
 	"github.com/kernbench/kernbench/internal/printable"
-	"github.com/kernbench/kernbench/internal/report"
 	"github.com/kernbench/kernbench/internal/results"
+	"github.com/kernbench/kernbench/internal/table"
+	"github.com/kernbench/kernbench/internal/version"
 )
 
 // plotRequest is what the flags of `kernbench plot` say.
@@ -105,11 +106,11 @@ the number of points whose ok is false (not_ok), and series of name, column and 
 		if err := use.check(); err != nil {
 			return err
 		}
-		table, err := readResults(cmd, args[0])
+		t, err := readResults(cmd, args[0])
 		if err != nil {
 			return badInput(err)
 		}
-		data, err := r.read(table)
+		data, err := r.read(t)
 		if err != nil {
 			return badInput(fmt.Errorf("%s: %w", args[0], err))
 		}
@@ -126,7 +127,7 @@ the number of points whose ok is false (not_ok), and series of name, column and 
 		}
 		out := cmd.OutOrStdout()
 		if *format == "json" {
-			return report.WriteJSON(out, plotted{report.Version, args[0], r.kind, r.x, r.y, axes, r.file, data.notOK, data.series})
+			return table.WriteJSON(out, plotted{version.Version, args[0], r.kind, r.x, r.y, axes, r.file, data.notOK, data.series})
 		}
 		points := 0
 		for _, s := range data.series {
@@ -192,17 +193,17 @@ func completeColumns(cmd *cobra.Command, flags ...string) {
 			if len(args) == 0 {
 				return nil, cobra.ShellCompDirectiveNoFileComp
 			}
-			table, err := results.Read(cmd.Context(), args[0])
+			t, err := results.Read(cmd.Context(), args[0])
 			if err != nil {
 				return nil, cobra.ShellCompDirectiveError
 			}
 			// The shell would obey what is not printable.
-			table.Columns = slices.DeleteFunc(table.Columns, func(c string) bool { return printable.Line(c) != c })
+			t.Columns = slices.DeleteFunc(t.Columns, func(c string) bool { return printable.Line(c) != c })
 			if flag != "where" {
-				return table.Columns, cobra.ShellCompDirectiveNoFileComp
+				return t.Columns, cobra.ShellCompDirectiveNoFileComp
 			}
 			var words []string
-			for _, c := range table.Columns {
+			for _, c := range t.Columns {
 				words = append(words, c+"=")
 			}
 			return words, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace

@@ -9,8 +9,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/kernbench/kernbench/internal/report"
 	"github.com/kernbench/kernbench/internal/results"
+	"github.com/kernbench/kernbench/internal/version"
 )
 
 func TestQuantities(t *testing.T) {
@@ -139,7 +139,7 @@ func TestPlotJSON(t *testing.T) {
 		t.Fatal(err)
 	}
 	p := decode[plotted](t, run(t, "plot", "a.csv", "-x", "kind", "-y", "t_ns", "--kind", "bars", "-o", "a.svg", "--format", "json"))
-	want := plotted{Version: report.Version, File: "a.csv", Kind: "bars", X: "kind", Y: []string{"t_ns"}, Log: "none", Out: "a.svg",
+	want := plotted{Version: version.Version, File: "a.csv", Kind: "bars", X: "kind", Y: []string{"t_ns"}, Log: "none", Out: "a.svg",
 		Series: []plotSeries{{Name: "t", Column: "t_ns", Points: []plotPoint{{"tcm", 1.5}, {"hbm", 2}}}}}
 	if diff := cmp.Diff(want, p); diff != "" {
 		t.Errorf("what was drawn (-want +got):\n%s", diff)

@@ -10,7 +10,7 @@ import (
 
 	"github.com/kernbench/kernbench/internal/fabric"
 	"github.com/kernbench/kernbench/internal/probe"
-	"github.com/kernbench/kernbench/internal/report"
+	"github.com/kernbench/kernbench/internal/table"
 	"github.com/kernbench/kernbench/topology"
 )
 
@@ -55,7 +55,7 @@ The exit status is 1 if a simulated time differs from its formula.`,
 			return err
 		}
 		if *format == "json" {
-			err = report.WriteJSON(cmd.OutOrStdout(), r)
+			err = table.WriteJSON(cmd.OutOrStdout(), r)
 		} else {
 			err = r.WriteText(cmd.OutOrStdout())
 		}

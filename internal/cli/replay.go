@@ -13,7 +13,8 @@ import (
 	"github.com/kernbench/kernbench/bench"
 	"github.com/kernbench/kernbench/internal/exec"
 	"github.com/kernbench/kernbench/internal/oplog"
-	"github.com/kernbench/kernbench/internal/report"
+	"github.com/kernbench/kernbench/internal/table"
+	"github.com/kernbench/kernbench/internal/version"
 )
 
 // replayed is what `kernbench replay --format json` prints.
@@ -71,12 +72,12 @@ operations, launches, host_reads, reads_compared, bytes_compared and digest.`,
 		}
 		reads := bench.ReadsOf(log)
 		r := replayed{
-			Version: report.Version, File: args[0], Recorded: h, OK: len(found.Mismatched) == 0,
+			Version: version.Version, File: args[0], Recorded: h, OK: len(found.Mismatched) == 0,
 			Ops: len(log.Ops), Launches: len(log.Launches),
 			Reads: reads.Reads, Compared: reads.Known, Bytes: reads.Bytes, Digest: reads.Digest,
 		}
 		if *format == "json" {
-			err = report.WriteJSON(cmd.OutOrStdout(), r)
+			err = table.WriteJSON(cmd.OutOrStdout(), r)
 		} else {
 			err = r.writeText(cmd.OutOrStdout())
 		}

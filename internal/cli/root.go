@@ -12,7 +12,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/kernbench/kernbench/internal/config"
-	"github.com/kernbench/kernbench/internal/report"
+	"github.com/kernbench/kernbench/internal/version"
 )
 
 // commands is what kernbench can do.
@@ -107,7 +107,7 @@ Exit status, of all commands:
   kernbench topology show --topology torus2x3 --set sip.ucie.bandwidth=256GB/s
   kernbench topology diagram --view cube -o cube.svg
   kernbench topology validate my-system.yaml`,
-		Version:       report.Version,
+		Version:       version.Version,
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		PersistentPreRun: func(cmd *cobra.Command, _ []string) {

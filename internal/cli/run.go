@@ -14,8 +14,8 @@ import (
 
 	"github.com/kernbench/kernbench/bench"
 	_ "github.com/kernbench/kernbench/benches" // registers the built-in ones
-	"github.com/kernbench/kernbench/internal/report"
 	"github.com/kernbench/kernbench/internal/sim"
+	"github.com/kernbench/kernbench/internal/table"
 	"github.com/kernbench/kernbench/task"
 	"github.com/kernbench/kernbench/torch"
 )
@@ -132,7 +132,7 @@ start_ns, crit_ns, ranks and pe_exec_ns, by rank.`,
 			config.tellEffect(cmd.ErrOrStderr(), r)
 		}
 		if *format == "json" {
-			err = report.WriteJSON(cmd.OutOrStdout(), r)
+			err = table.WriteJSON(cmd.OutOrStdout(), r)
 		} else {
 			err = r.WriteText(cmd.OutOrStdout())
 		}

@@ -5,7 +5,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/kernbench/kernbench/internal/report"
+	"github.com/kernbench/kernbench/internal/describe"
+	"github.com/kernbench/kernbench/internal/table"
 )
 
 func showCmd() *cobra.Command {
@@ -35,10 +36,10 @@ latency_ns and overhead_ns.`,
 	format := formatFlag(cmd, "yaml")
 	links := cmd.Flags().Bool("links", false, "list every directed link")
 	var depth int
-	intFlag(cmd, &depth, "depth", report.DepthPE, "how far down the tree goes: 1 system, 2 SIP, 3 cube, 4 PE")
+	intFlag(cmd, &depth, "depth", describe.DepthPE, "how far down the tree goes: 1 system, 2 SIP, 3 cube, 4 PE")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		switch {
-		case depth < report.DepthSystem || depth > report.DepthPE:
+		case depth < describe.DepthSystem || depth > describe.DepthPE:
 			return badInput(fmt.Errorf("--depth %d: write 1 (system), 2 (SIP), 3 (cube) or 4 (PE)", depth))
 		case *format != "text" && cmd.Flags().Changed("depth"):
 			return badInput(fmt.Errorf("--depth is for --format text: %s always has everything", *format))
@@ -57,17 +58,17 @@ latency_ns and overhead_ns.`,
 			_, err := out.Write(g.Spec().YAML())
 			return err
 		}
-		m := report.Describe(g)
+		m := describe.Describe(g)
 		switch {
 		case *format == "json" && *links:
-			return report.WriteMachine(ctx, out, m, g)
+			return describe.WriteMachine(ctx, out, m, g)
 		case *format == "json":
-			return report.WriteJSON(out, m)
+			return table.WriteJSON(out, m)
 		}
 		fmt.Fprint(out, m.Tree(depth))
 		if *links {
 			fmt.Fprintln(out)
-			return report.WriteLinks(ctx, out, g)
+			return describe.WriteLinks(ctx, out, g)
 		}
 		return nil
 	}

@@ -9,8 +9,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/kernbench/kernbench/internal/printable"
-	"github.com/kernbench/kernbench/internal/report"
 	"github.com/kernbench/kernbench/internal/sweep"
+	"github.com/kernbench/kernbench/internal/version"
 )
 
 func sweepCmd() *cobra.Command {
@@ -84,7 +84,7 @@ points of point, settings and row. With --dry-run it is a list of point and sett
 		if *dry {
 			return writePoints(cmd.OutOrStdout(), plan, shard, *format)
 		}
-		program, err := report.Program()
+		program, err := version.Program()
 		if err != nil {
 			return fmt.Errorf("find out which program this is: %w", err)
 		}

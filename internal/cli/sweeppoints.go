@@ -4,9 +4,9 @@ import (
 	"io"
 	"strconv"
 
-	"github.com/kernbench/kernbench/internal/report"
 	"github.com/kernbench/kernbench/internal/results"
 	"github.com/kernbench/kernbench/internal/sweep"
+	"github.com/kernbench/kernbench/internal/table"
 )
 
 // plannedPoint is an element of `kernbench sweep --dry-run --format json`.
@@ -17,9 +17,9 @@ type plannedPoint struct {
 
 // writePoints writes the points that a sweep would run.
 func writePoints(w io.Writer, p *sweepPlan, shard sweep.Shard, format string) error {
-	list, table := []plannedPoint{}, &results.Table{Columns: []string{"point"}}
+	list, t := []plannedPoint{}, &results.Table{Columns: []string{"point"}}
 	for _, s := range p.points[0] { // all have the same settings
-		table.Columns = append(table.Columns, s.Name)
+		t.Columns = append(t.Columns, s.Name)
 	}
 	for _, i := range shard.Indices(len(p.points)) {
 		list = append(list, plannedPoint{i, p.points[i]})
@@ -27,13 +27,13 @@ func writePoints(w io.Writer, p *sweepPlan, shard sweep.Shard, format string) er
 		for _, s := range p.points[i] {
 			row = append(row, s.Value)
 		}
-		table.Rows = append(table.Rows, row)
+		t.Rows = append(t.Rows, row)
 	}
 	switch format {
 	case "json":
-		return report.WriteJSON(w, list)
+		return table.WriteJSON(w, list)
 	case "csv":
-		return results.WriteCSV(w, table)
+		return results.WriteCSV(w, t)
 	}
-	return report.WriteTable(w, table.Columns, table.Rows)
+	return table.WriteTable(w, t.Columns, t.Rows)
 }

@@ -12,8 +12,8 @@ import (
 
 	"github.com/kernbench/kernbench/bench"
 	"github.com/kernbench/kernbench/internal/printable"
-	"github.com/kernbench/kernbench/internal/report"
 	"github.com/kernbench/kernbench/internal/sweep"
+	"github.com/kernbench/kernbench/internal/table"
 )
 
 // sweepRow is what is kept of a point.
@@ -44,7 +44,7 @@ func (p *sweepPlan) run(ctx context.Context, point sweep.Point) (row sweepRow, e
 // newSweepRow is the parts of the JSON of a result that a row has, as they are there.
 func newSweepRow(r *bench.Result) (row sweepRow, err error) {
 	var text bytes.Buffer
-	if err := report.WriteJSON(&text, r); err != nil {
+	if err := table.WriteJSON(&text, r); err != nil {
 		return row, err
 	}
 	if err := json.Unmarshal(text.Bytes(), &row); err != nil {

@@ -11,32 +11,32 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/kernbench/kernbench/internal/report"
 	"github.com/kernbench/kernbench/internal/results"
 	"github.com/kernbench/kernbench/internal/sweep"
+	"github.com/kernbench/kernbench/internal/table"
 )
 
 // write writes the results in one of the formats.
 func (p *sweepPlan) write(ctx context.Context, w io.Writer, r sweepResult, o sweep.Options, format string) error {
 	if format == "json" {
-		return report.WriteJSON(w, r)
+		return table.WriteJSON(w, r)
 	}
-	table := &results.Table{}
+	t := &results.Table{}
 	if len(r.Points) > 0 {
 		var err error
-		if table, err = results.Read(ctx, o.File); err != nil {
+		if t, err = results.Read(ctx, o.File); err != nil {
 			return err
 		}
 	}
 	switch {
-	case format == "csv" && len(table.Rows) == 0:
+	case format == "csv" && len(t.Rows) == 0:
 		return nil
 	case format == "csv":
-		return results.WriteCSV(w, table)
+		return results.WriteCSV(w, t)
 	}
 	fmt.Fprintf(w, "# sweep: %s\n# bench: %s\n%s# points: %d of %d\n\n", r.Sweep, r.Bench, p.fixed(), len(r.Points), r.Total)
-	if header, cells := shown(table); len(cells) > 0 {
-		if err := report.WriteTable(w, header, cells); err != nil {
+	if header, cells := shown(t); len(cells) > 0 {
+		if err := table.WriteTable(w, header, cells); err != nil {
 			return err
 		}
 	}
@@ -45,7 +45,7 @@ func (p *sweepPlan) write(ctx context.Context, w io.Writer, r sweepResult, o swe
 		_, err := fmt.Fprintln(w, "put the shards together: kernbench merge OUT.jsonl FILE...")
 		return err
 	}
-	if len(table.Rows) == len(r.Points) {
+	if len(t.Rows) == len(r.Points) {
 		fmt.Fprintln(w, p.plotHint(o.File))
 	}
 	_, err := fmt.Fprintf(w, "compare them with others: kernbench compare OTHER.jsonl %s\n", o.File)
@@ -109,7 +109,7 @@ func telling(columns []column) []column {
 	return slices.Clone(columns)
 }
 
-// shown is the columns of a table that people want to see: hashes are for programs, and what a
+// shown is the columns of a t that people want to see: hashes are for programs, and what a
 // point says of its only row is said by that.
 func shown(t *results.Table) (header []string, rows [][]string) {
 	rows = make([][]string, len(t.Rows))

@@ -11,7 +11,8 @@ import (
 
 	"github.com/kernbench/kernbench/bench"
 	"github.com/kernbench/kernbench/internal/config"
-	"github.com/kernbench/kernbench/internal/report"
+	"github.com/kernbench/kernbench/internal/table"
+	"github.com/kernbench/kernbench/internal/version"
 	"github.com/kernbench/kernbench/task"
 	"github.com/kernbench/kernbench/topology"
 	"github.com/kernbench/kernbench/torch"
@@ -68,7 +69,7 @@ file, line, column, path and message.`,
 // their names end so.
 type scheduling struct {
 	Version  string         `json:"version"` // of kernbench
-	Tasks    report.Used    `json:"tasks"`
+	Tasks    config.Used    `json:"tasks"`
 	Control  bench.Values   `json:"control"`  // what the runtimes have in common
 	Runtimes []bench.Values `json:"runtimes"` // the name first, then its own keys
 }
@@ -107,7 +108,7 @@ name, with the keys of the file; times are in ns, and their names end in _ns.`,
 		}
 		all := describeTasks(c)
 		if *format == "json" {
-			return report.WriteJSON(out, all)
+			return table.WriteJSON(out, all)
 		}
 		return all.writeText(out)
 	}
@@ -116,7 +117,7 @@ name, with the keys of the file; times are in ns, and their names end in _ns.`,
 
 func describeTasks(c *task.Config) *scheduling {
 	s := &scheduling{
-		Version: report.Version, Tasks: report.Used{Source: c.Source(), Hash: c.Hash()}, Control: numbers(c.Control),
+		Version: version.Version, Tasks: config.Used{Source: c.Source(), Hash: c.Hash()}, Control: numbers(c.Control),
 	}
 	parts := reflect.ValueOf(*c)
 	for _, k := range config.Keys(parts.Type()) {
@@ -162,10 +163,10 @@ func (s *scheduling) writeText(w io.Writer) error {
 		runtimes = append(runtimes, row)
 	}
 	columns[0] = "runtime"
-	fmt.Fprintf(w, "# tasks: %s (hash %s)\n\n", s.Tasks.Source, s.Tasks.Hash)
-	if err := report.WriteTable(w, []string{"control", "value"}, control); err != nil {
+	fmt.Fprintln(w, s.Tasks.Line("tasks")+"\n")
+	if err := table.WriteTable(w, []string{"control", "value"}, control); err != nil {
 		return err
 	}
 	fmt.Fprintln(w)
-	return report.WriteTable(w, columns, runtimes)
+	return table.WriteTable(w, columns, runtimes)
 }

@@ -6,7 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/kernbench/kernbench/internal/report"
+	"github.com/kernbench/kernbench/internal/table"
 	"github.com/kernbench/kernbench/topology"
 )
 
@@ -56,9 +56,9 @@ and a file of your own may say "extends: NAME" and give only what differs.`,
 			rows = append(rows, []string{p.Name, p.Description})
 		}
 		if *format == "json" {
-			return report.WriteJSON(cmd.OutOrStdout(), list)
+			return table.WriteJSON(cmd.OutOrStdout(), list)
 		}
-		return report.WriteTable(cmd.OutOrStdout(), []string{"preset", "description"}, rows)
+		return table.WriteTable(cmd.OutOrStdout(), []string{"preset", "description"}, rows)
 	}
 	return cmd
 }

@@ -6,8 +6,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/kernbench/kernbench/internal/report"
+	"github.com/kernbench/kernbench/internal/table"
 	"github.com/kernbench/kernbench/internal/trace/analysis"
+	"github.com/kernbench/kernbench/internal/version"
 )
 
 // traced is what `kernbench trace --format json` prints.
@@ -68,10 +69,10 @@ waited_from, text), engines and links (kinds, busiest, most_queued).`,
 		}
 		t, err := analysis.Open(cmd.Context(), args[0])
 		if err == nil {
-			r := traced{Version: report.Version, File: args[0]}
+			r := traced{Version: version.Version, File: args[0]}
 			if r.Report, err = t.Analyse(int64(launch), top); err == nil {
 				if *format == "json" {
-					return report.WriteJSON(cmd.OutOrStdout(), r)
+					return table.WriteJSON(cmd.OutOrStdout(), r)
 				}
 				return writeTrace(cmd.OutOrStdout(), &r, *all)
 			}

@@ -6,8 +6,8 @@ import (
 	"io"
 	"strings"
 
-	"github.com/kernbench/kernbench/internal/report"
 	"github.com/kernbench/kernbench/internal/sim"
+	"github.com/kernbench/kernbench/internal/table"
 	"github.com/kernbench/kernbench/internal/trace/analysis"
 )
 
@@ -29,7 +29,7 @@ func writeTrace(w io.Writer, r *traced, all bool) error {
 		return writeTraceLinks(w, &r.Links)
 	}
 	l := r.Launch
-	fmt.Fprintf(w, "# launch: %d of %d: %s, on %s, from %s on\n", l.Number, r.Launches, l.Name, counted(int(l.PEs), "PE"), report.TimeText(l.Start))
+	fmt.Fprintf(w, "# launch: %d of %d: %s, on %s, from %s on\n", l.Number, r.Launches, l.Name, counted(int(l.PEs), "PE"), l.Start.Text())
 	fmt.Fprintf(w, "# crit_ns: %s\n", exactNS(l.Critical))
 	if r.Launches > 1 {
 		writeLaunches(w, r.Longest)
@@ -48,7 +48,7 @@ func writeLaunches(w io.Writer, list []analysis.Launch) {
 	for _, l := range list {
 		rows = append(rows, []string{fmt.Sprint(l.Number), l.Name, count(int(l.PEs)), exactNS(l.Start), exactNS(l.Critical)})
 	}
-	report.WriteTable(w, []string{"launch", "name", "pes", "start_ns", "crit_ns"}, rows)
+	table.WriteTable(w, []string{"launch", "name", "pes", "start_ns", "crit_ns"}, rows)
 }
 
 func writePath(w io.Writer, p *analysis.Path, all bool) {
@@ -57,7 +57,7 @@ func writePath(w io.Writer, p *analysis.Path, all bool) {
 	for _, k := range p.Kinds {
 		rows = append(rows, []string{k.Kind, decimalNS(k.Time), percent(k.Share), count(k.Activities), someNS(k.Queued)})
 	}
-	report.WriteTable(w, []string{"kind", "ns", "share", "activities", "queued_ns"}, rows)
+	table.WriteTable(w, []string{"kind", "ns", "share", "activities", "queued_ns"}, rows)
 
 	fmt.Fprintln(w)
 	rows = nil
@@ -70,7 +70,7 @@ func writePath(w io.Writer, p *analysis.Path, all bool) {
 		}
 		rows = append(rows, []string{decimalNS(s.At), decimalNS(s.For), s.Where, segmentText(s)})
 	}
-	report.WriteTable(w, []string{"at_ns", "for_ns", "where", "what"}, rows)
+	table.WriteTable(w, []string{"at_ns", "for_ns", "where", "what"}, rows)
 
 	visits := p.Visits
 	if cut := len(visits) - 2*visitEnds; !all && cut > 1 {
@@ -89,7 +89,7 @@ func segmentText(s analysis.Segment) string {
 		text += fmt.Sprintf(", %d B", s.Bytes)
 	}
 	if s.Queued > 0 {
-		text += fmt.Sprintf(", queued %s", report.Rounded(s.Queued))
+		text += fmt.Sprintf(", queued %s", s.Queued.Rounded())
 	}
 	return text
 }
@@ -105,7 +105,7 @@ func writeSlowest(w io.Writer, s *analysis.Slowest) {
 			rows = append(rows, []string{part.prefix + c.What, decimalNS(c.Time), percent(c.Share), decimalNS(c.Median)})
 		}
 	}
-	report.WriteTable(w, []string{"what", "ns", "share", "median PE ns"}, rows)
+	table.WriteTable(w, []string{"what", "ns", "share", "median PE ns"}, rows)
 	if len(s.From) == 0 {
 		return
 	}
@@ -114,7 +114,7 @@ func writeSlowest(w io.Writer, s *analysis.Slowest) {
 	for _, f := range s.From {
 		rows = append(rows, []string{f.Wait, f.PE, decimalNS(f.Time)})
 	}
-	report.WriteTable(w, []string{"waited for", "of", "ns"}, rows)
+	table.WriteTable(w, []string{"waited for", "of", "ns"}, rows)
 }
 
 func writeEngines(w io.Writer, list []analysis.EngineUse) {
@@ -123,7 +123,7 @@ func writeEngines(w io.Writer, list []analysis.EngineUse) {
 	for _, e := range list {
 		rows = append(rows, []string{e.Engine.String(), percent(e.Mean), percent(e.Max), e.Most})
 	}
-	report.WriteTable(w, []string{"engine", "mean", "max", "on"}, rows)
+	table.WriteTable(w, []string{"engine", "mean", "max", "on"}, rows)
 }
 
 func writeTraceLinks(w io.Writer, l *analysis.Links) error {
@@ -131,19 +131,19 @@ func writeTraceLinks(w io.Writer, l *analysis.Links) error {
 		_, err := fmt.Fprint(w, "\nlinks: none carried anything\n")
 		return err
 	}
-	fmt.Fprintf(w, "\nlinks, as shares of %s\n", report.Rounded(l.Time))
+	fmt.Fprintf(w, "\nlinks, as shares of %s\n", l.Time.Rounded())
 	var rows [][]string
 	for _, k := range l.Kinds {
 		rows = append(rows, []string{k.Kind, count(k.Links), fmt.Sprint(k.Bytes), percent(k.Mean), percent(k.Max), k.Most, decimalNS(k.Queued)})
 	}
-	err := report.WriteTable(w, []string{"kind", "links", "bytes", "mean", "max", "on", "queued_ns"}, rows)
+	err := table.WriteTable(w, []string{"kind", "links", "bytes", "mean", "max", "on", "queued_ns"}, rows)
 	if len(l.Busiest) > 0 {
 		fmt.Fprintln(w)
 		rows = nil
 		for _, k := range l.Busiest {
 			rows = append(rows, []string{k.Name, k.Kind, fmt.Sprint(k.Bytes), decimalNS(k.Busy), percent(k.Share), percent(k.Whole)})
 		}
-		err = report.WriteTable(w, []string{"busiest", "kind", "bytes", "busy_ns", "share", "whole trace"}, rows)
+		err = table.WriteTable(w, []string{"busiest", "kind", "bytes", "busy_ns", "share", "whole trace"}, rows)
 	}
 	if len(l.Queued) > 0 {
 		fmt.Fprintln(w)
@@ -151,7 +151,7 @@ func writeTraceLinks(w io.Writer, l *analysis.Links) error {
 		for _, k := range l.Queued {
 			rows = append(rows, []string{k.Name, k.Kind, fmt.Sprint(k.Trains), decimalNS(k.Queued), decimalNS(k.Mean)})
 		}
-		err = report.WriteTable(w, []string{"most waited for", "kind", "trains", "queued_ns", "mean_ns"}, rows)
+		err = table.WriteTable(w, []string{"most waited for", "kind", "trains", "queued_ns", "mean_ns"}, rows)
 	}
 	return err
 }

@@ -9,7 +9,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/kernbench/kernbench/internal/config"
-	"github.com/kernbench/kernbench/internal/report"
+	"github.com/kernbench/kernbench/internal/describe"
+	"github.com/kernbench/kernbench/internal/table"
+	"github.com/kernbench/kernbench/internal/version"
 	"github.com/kernbench/kernbench/topology"
 )
 
@@ -67,7 +69,7 @@ errors of file, line, column, path and message.`,
 			if err := checkRead("topology", g.Spec()); err != nil {
 				return v, "", err
 			}
-			m := report.Describe(g)
+			m := describe.Describe(g)
 			v.Source, v.Hash, v.PEs = m.Topology.Source, m.Topology.Hash, m.Totals.PEs
 			return v, fmt.Sprintf("%d PEs", v.PEs), nil
 		},
@@ -97,7 +99,7 @@ func (c validator) add(cmd *cobra.Command, example string, keys []string) {
 		if len(args) == 0 {
 			args = []string{""}
 		}
-		all := validations{Version: report.Version}
+		all := validations{Version: version.Version}
 		var bad []error
 		for _, name := range args {
 			v, size, err := c.check(name, sets)
@@ -111,7 +113,7 @@ func (c validator) add(cmd *cobra.Command, example string, keys []string) {
 			c.list(&all, v)
 		}
 		if *format == "json" {
-			if err := report.WriteJSON(cmd.OutOrStdout(), all); err != nil {
+			if err := table.WriteJSON(cmd.OutOrStdout(), all); err != nil {
 				return err
 			}
 			if len(bad) > 0 {

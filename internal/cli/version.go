@@ -5,7 +5,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/kernbench/kernbench/internal/report"
+	"github.com/kernbench/kernbench/internal/table"
+	"github.com/kernbench/kernbench/internal/version"
 )
 
 func versionCmd() *cobra.Command {
@@ -21,9 +22,9 @@ repository where the build recorded one.`,
 	}
 	format := formatFlag(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		b, out := report.ReadBuild(), cmd.OutOrStdout()
+		b, out := version.ReadBuild(), cmd.OutOrStdout()
 		if *format == "json" {
-			return report.WriteJSON(out, b)
+			return table.WriteJSON(out, b)
 		}
 		fmt.Fprintf(out, "kernbench %s\nmodule    %s %s\nprogram   %s\ngo        %s\n", b.Version, b.Module, b.Resolved, b.Program, b.Go)
 		if b.Revision != "" {

@@ -6,9 +6,9 @@ import (
 	"fmt"
 
 	"github.com/kernbench/kernbench/ccl"
-	"github.com/kernbench/kernbench/internal/report"
 	"github.com/kernbench/kernbench/internal/sim"
 	"github.com/kernbench/kernbench/internal/trace"
+	"github.com/kernbench/kernbench/internal/version"
 	"github.com/kernbench/kernbench/torch"
 )
 
@@ -227,7 +227,7 @@ func (o *Options) measure(ctx context.Context, p *problem, algorithm string) (ro
 	if o.checks() {
 		row.Wrong = &wrong
 	}
-	return row, c.SaveTrace(trace.About{Version: report.Version, Program: o.Collective.String()})
+	return row, c.SaveTrace(trace.About{Version: version.Version, Program: o.Collective.String()})
 }
 
 // perRank gives a row the times of the ranks, which are sums over the iterations, if they

@@ -6,12 +6,13 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/kernbench/kernbench/internal/config"
 	"github.com/kernbench/kernbench/internal/fabric"
 	"github.com/kernbench/kernbench/internal/host"
 	"github.com/kernbench/kernbench/internal/machine"
 	"github.com/kernbench/kernbench/internal/memory"
-	"github.com/kernbench/kernbench/internal/report"
 	"github.com/kernbench/kernbench/internal/sim"
+	"github.com/kernbench/kernbench/internal/version"
 	"github.com/kernbench/kernbench/topology"
 )
 
@@ -24,7 +25,7 @@ type Options struct {
 // Report is everything a probe found.
 type Report struct {
 	Version  string      `json:"version"`
-	Topology report.Used `json:"topology"`
+	Topology config.Used `json:"topology"`
 	Fidelity string      `json:"fidelity"`
 	OK       bool        `json:"ok"`       // no simulated time differs from its formula
 	Compared int         `json:"compared"` // rows for which a formula holds
@@ -80,7 +81,7 @@ type Skipped struct {
 // Run measures every case at every size, each on a machine of its own.
 func Run(ctx context.Context, g *topology.Graph, o Options) (*Report, error) {
 	r := &Report{
-		Version: report.Version, Topology: report.UsedBy(g.Spec()), OK: true,
+		Version: version.Version, Topology: config.UsedBy(g.Spec()), OK: true,
 		Fidelity: map[fabric.Fidelity]string{fabric.Train: "train", fabric.Flit: "flit"}[o.Fidelity],
 	}
 	if err := affordable(g, o); err != nil {

@@ -6,14 +6,14 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/kernbench/kernbench/internal/report"
 	"github.com/kernbench/kernbench/internal/sim"
+	"github.com/kernbench/kernbench/internal/table"
 )
 
 // WriteText writes the report for people: the table of transfers, then when the
 // smallest of each case passed each link.
 func (r *Report) WriteText(w io.Writer) error {
-	fmt.Fprintln(w, r.Topology)
+	fmt.Fprintln(w, r.Topology.Line("topology"))
 	fmt.Fprintf(w, "# fidelity: %s\n", r.Fidelity)
 	fmt.Fprintf(w, "# launch: %d PEs start together at %v; they were ready within %v\n\n", r.Launch.PEs, r.Launch.StartNS, r.Launch.Spread)
 	var rows [][]string
@@ -24,7 +24,7 @@ func (r *Report) WriteText(w io.Writer) error {
 		})
 	}
 	header := []string{"case", "size", "formula ns", "simulated ns", "equal", "bottleneck GB/s", "GB/s", "used"}
-	if err := report.WriteTable(w, header, rows); err != nil {
+	if err := table.WriteTable(w, header, rows); err != nil {
 		return err
 	}
 	fmt.Fprintf(w, "\n%d of %d transfers have a formula", r.Compared, len(r.Rows))
@@ -77,7 +77,7 @@ func (r *Row) writeHops(w io.Writer) error {
 			decimal(h.HeadNS), decimal(h.TailNS), decimal(h.BusyNS), decimal(h.QueuedNS), number(h.Bandwidth, 1), decimal(h.FlitNS), decimal(h.LatencyNS), decimal(h.OverheadNS), h.Link,
 		})
 	}
-	return report.WriteTable(w, []string{"head ns", "tail ns", "busy ns", "queued ns", "GB/s", "flit ns", "wire ns", "node ns", "link"}, rows)
+	return table.WriteTable(w, []string{"head ns", "tail ns", "busy ns", "queued ns", "GB/s", "flit ns", "wire ns", "node ns", "link"}, rows)
 }
 
 // decimal is a time in ns, to the last digit.

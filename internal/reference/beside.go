@@ -9,6 +9,7 @@ import (
 	"strconv"
 
 	"github.com/kernbench/kernbench/internal/collperf"
+	"github.com/kernbench/kernbench/internal/config"
 	"github.com/kernbench/kernbench/internal/results"
 	"github.com/kernbench/kernbench/topology"
 )
@@ -62,7 +63,7 @@ func (l *lab) system(preset string, sets ...string) (*topology.Graph, error) {
 	if err != nil {
 		return nil, err
 	}
-	if name := fmt.Sprintf("%s (hash %s)", spec.Source(), spec.Hash()); !slices.Contains(l.systems, name) {
+	if name := config.UsedBy(spec).String(); !slices.Contains(l.systems, name) {
 		l.systems = append(l.systems, name)
 	}
 	return topology.Compile(spec)

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/kernbench/kernbench/internal/printable"
+	"github.com/kernbench/kernbench/internal/version"
 )
 
 // Page is a page of results in one file: figures, tables, and what it takes to get
@@ -78,7 +79,7 @@ type tableView struct {
 // by night and printed. A picture that would bring in either is refused. What is not
 // printable is escaped.
 func (p *Page) WriteHTML(w io.Writer) error {
-	view := pageView{Page: p, Version: Version}
+	view := pageView{Page: p, Version: version.Version}
 	figures := 0
 	for _, s := range p.Sections {
 		part := sectionView{PageSection: s}

@@ -6,6 +6,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/kernbench/kernbench/internal/version"
 )
 
 const arrowSVG = `<?xml version="1.0"?>
@@ -55,7 +57,7 @@ func TestPage(t *testing.T) {
 		"<thead><tr><th scope=\"col\">topology</th><th scope=\"col\" class=\"n\">latency</th><th scope=\"col\" class=\"n\">share</th></tr></thead>\n",
 		"<tr><td>torus_2d</td><td class=\"n\">3.9 µs</td><td class=\"n\"></td></tr>\n",
 		"<details>\n<summary>topology.yaml</summary>\n<pre><code>system:\n  sips: {count: 6} # &lt;six&gt;\n</code></pre>\n</details>\n",
-		"<footer>kernbench " + Version + "</footer>",
+		"<footer>kernbench " + version.Version + "</footer>",
 	} {
 		if !strings.Contains(html, want) {
 			t.Errorf("the page lacks %q:\n%s", want, html)

@@ -5,7 +5,7 @@ import (
 	"io"
 	"time"
 
-	"github.com/kernbench/kernbench/internal/report"
+	"github.com/kernbench/kernbench/internal/config"
 	"github.com/kernbench/kernbench/scenario"
 	"github.com/kernbench/kernbench/task"
 )
@@ -41,7 +41,7 @@ type Result struct {
 	TimeNS   float64           `json:"time_ns"`              // of the kernels, or with a runtime of all tasks, all rounds: simulated, or by the clock of the slowest rank, with the random delays of several rounds
 	Staging  *float64          `json:"staging_ns,omitempty"` // of all rounds: copying staged buffers into windows, before the kernels; nil if none is staged
 	Runtime  task.Runtime      `json:"runtime,omitempty"`
-	Config   *report.Used      `json:"tasks_config,omitempty"` // of runs with a runtime: what that costs
+	Config   *config.Used      `json:"tasks_config,omitempty"` // of runs with a runtime: what that costs
 	Tasks    *task.Result      `json:"tasks,omitempty"`        // of sim with a runtime: the last round
 	Report
 	Races []string `json:"races,omitzero"` // accesses that nothing orders; nil if they were not looked for

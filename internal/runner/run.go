@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/kernbench/kernbench/internal/report"
+	"github.com/kernbench/kernbench/internal/config"
 	"github.com/kernbench/kernbench/scenario"
 	"github.com/kernbench/kernbench/task"
 )
@@ -170,7 +170,7 @@ func (j *job) run(ctx context.Context) (*Result, error) {
 		if j.Tasks == nil {
 			j.Tasks = task.Default()
 		}
-		r.Runtime, r.Config = j.Runtime, &report.Used{Source: j.Tasks.Source(), Hash: j.Tasks.Hash()}
+		r.Runtime, r.Config = j.Runtime, &config.Used{Source: j.Tasks.Source(), Hash: j.Tasks.Hash()}
 	}
 	var err error
 	if j.Backend == Sim {

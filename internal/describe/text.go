@@ -1,4 +1,4 @@
-package report
+package describe
 
 import (
 	"encoding/json"

@@ -1,4 +1,5 @@
-package report
+// Package version tells which build of kernbench runs: results carry it.
+package version
 
 import "runtime/debug"
 
@@ -20,7 +21,7 @@ type Build struct {
 	Modified bool   `json:"modified,omitempty"` // the program's tree had changes
 }
 
-// ReadBuild is the build of the running binary.
+// ReadBuild returns the build of the running binary.
 func ReadBuild() Build {
 	b := Build{Version: Version, Module: module, Resolved: "(devel)"}
 	info, ok := debug.ReadBuildInfo()

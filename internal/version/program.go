@@ -1,4 +1,4 @@
-package report
+package version
 
 import (
 	"crypto/sha256"

@@ -1,36 +1,17 @@
-package report
+package describe
 
 import (
 	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
-	"os"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/kernbench/kernbench/internal/rapidtest"
 	"github.com/kernbench/kernbench/topology"
 )
-
-func TestMain(m *testing.M) { os.Exit(rapidtest.Main(m)) }
-
-func TestWriteTable(t *testing.T) {
-	var b bytes.Buffer
-	err := WriteTable(&b, []string{"path", "ns", "note"}, [][]string{{"h2d", "1500.25", "größer"}, {"d2h", "8", ""}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	want := `path       ns  note
-h2d   1500.25  größer
-d2h         8
-`
-	if diff := cmp.Diff(want, b.String()); diff != "" {
-		t.Errorf("table (-want +got):\n%s", diff)
-	}
-}
 
 func compile(t *testing.T, sets ...string) *topology.Graph {
 	t.Helper()

@@ -1,4 +1,5 @@
-package report
+// Package table writes tables of results.
+package table
 
 import (
 	"encoding/json"

@@ -1,8 +1,10 @@
-package report
+package describe
 
 import (
 	"encoding/json"
 
+	"github.com/kernbench/kernbench/internal/config"
+	"github.com/kernbench/kernbench/internal/version"
 	"github.com/kernbench/kernbench/topology"
 )
 
@@ -10,7 +12,7 @@ import (
 func Describe(g *topology.Graph) Machine {
 	s := g.Spec()
 	m := Machine{
-		Version: Version, Topology: UsedBy(s),
+		Version: version.Version, Topology: config.UsedBy(s),
 		System: Section{s.System}, SIP: Section{s.SIP}, Cube: Section{s.Cube}, PE: Section{s.PE}, Host: Section{s.Host},
 		Overrides: Section{s.Overrides},
 		Corners:   corners(g),

@@ -1,4 +1,4 @@
-package report
+package describe
 
 import (
 	"bufio"
@@ -8,6 +8,7 @@ import (
 	"io"
 	"strconv"
 
+	"github.com/kernbench/kernbench/internal/table"
 	"github.com/kernbench/kernbench/topology"
 )
 
@@ -43,7 +44,7 @@ func WriteLinks(ctx context.Context, w io.Writer, g *topology.Graph) error {
 // The overhead is that of the node entered.
 func WriteMachine(ctx context.Context, w io.Writer, m Machine, g *topology.Graph) error {
 	var head bytes.Buffer
-	if err := WriteJSON(&head, m); err != nil {
+	if err := table.WriteJSON(&head, m); err != nil {
 		return err
 	}
 	out := bufio.NewWriter(w)

@@ -1,4 +1,4 @@
-package report
+package describe
 
 import (
 	"fmt"
@@ -20,7 +20,7 @@ const (
 // totals.
 func (m Machine) Tree(depth int) string {
 	var b strings.Builder
-	b.WriteString(m.Topology.String() + "\n")
+	b.WriteString(m.Topology.Line("topology") + "\n")
 	m.system(depth).write(&b, "", "")
 	if overrides := m.spec.Overrides; len(overrides) > 0 {
 		o := branch{text: "overrides"}

@@ -1,8 +1,9 @@
-package report
+package describe
 
 import (
 	"encoding/json"
 
+	"github.com/kernbench/kernbench/internal/config"
 	"github.com/kernbench/kernbench/topology"
 )
 
@@ -10,33 +11,21 @@ import (
 // prints, and [WriteMachine] with its links. All SIPs, cubes and PEs are alike
 // but for overrides.
 type Machine struct {
-	Version   string   `json:"version"` // of kernbench
-	Topology  Used     `json:"topology"`
-	System    Section  `json:"system"`
-	SIP       Section  `json:"sip"`
-	Cube      Section  `json:"cube"`
-	PE        Section  `json:"pe"`
-	Host      Section  `json:"host"`
-	Overrides Section  `json:"overrides"`
-	Corners   []Corner `json:"corners"`
-	PerPE     PerPE    `json:"per_pe"`
-	PerSIP    PerSIP   `json:"per_sip"`
-	Totals    Totals   `json:"totals"`
+	Version   string      `json:"version"` // of kernbench
+	Topology  config.Used `json:"topology"`
+	System    Section     `json:"system"`
+	SIP       Section     `json:"sip"`
+	Cube      Section     `json:"cube"`
+	PE        Section     `json:"pe"`
+	Host      Section     `json:"host"`
+	Overrides Section     `json:"overrides"`
+	Corners   []Corner    `json:"corners"`
+	PerPE     PerPE       `json:"per_pe"`
+	PerSIP    PerSIP      `json:"per_sip"`
+	Totals    Totals      `json:"totals"`
 
 	spec *topology.Spec
 }
-
-// Used is the configuration that a result was made with.
-type Used struct {
-	Source string `json:"source"` // a path or "preset NAME", and what --set changed
-	Hash   string `json:"hash"`   // of the effective configuration
-}
-
-// String is the line that begins every text report.
-func (u Used) String() string { return "# topology: " + u.Source + " (hash " + u.Hash + ")" }
-
-// UsedBy is the configuration of a spec.
-func UsedBy(s *topology.Spec) Used { return Used{Source: s.Source(), Hash: s.Hash()} }
 
 // Corner is a block of PEs and the routers they sit on.
 type Corner struct {
