@@ -1,15 +1,38 @@
-// Package table writes tables of results.
 package table
 
 import (
-	"encoding/json"
-	"fmt"
 	"io"
+	"strconv"
 	"strings"
 	"unicode/utf8"
 
 	"github.com/kernbench/kernbench/internal/printable"
 )
+
+// WriteText writes the table for people: times and whole numbers to the last digit, other
+// fractions to six digits, and - for nothing.
+func (t *Table) WriteText(w io.Writer) error {
+	rows := make([][]string, len(t.Rows))
+	for i := range t.Rows {
+		for c := range t.Columns {
+			rows[i] = append(rows[i], t.Show(i, c))
+		}
+	}
+	return WriteTable(w, t.Names(), rows)
+}
+
+// Show returns a cell as people read it.
+func (t *Table) Show(row, col int) string {
+	text := t.Text(row, col)
+	x, err := strconv.ParseFloat(text, 64)
+	switch {
+	case t.Rows[row][col] == nil:
+		return "-"
+	case err != nil || !strings.ContainsAny(text, ".e") || units[t.Columns[col].Unit].quantity == "time":
+		return text
+	}
+	return strconv.FormatFloat(x, 'g', 6, 64)
+}
 
 // WriteTable writes rows under a header in aligned columns, two spaces apart.
 // Columns of numbers are aligned on the right, others on the left. Every row
@@ -49,15 +72,4 @@ func WriteTable(w io.Writer, header []string, rows [][]string) error {
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
-}
-
-// WriteJSON writes a value as indented JSON.
-func WriteJSON(w io.Writer, v any) error {
-	enc := json.NewEncoder(w)
-	enc.SetEscapeHTML(false) // link names have arrows
-	enc.SetIndent("", "  ")
-	if err := enc.Encode(v); err != nil {
-		return fmt.Errorf("write JSON: %w", err)
-	}
-	return nil
 }

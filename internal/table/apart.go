@@ -1,0 +1,63 @@
+package table
+
+import (
+	"cmp"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// TellApart returns those of some columns that tell the rows of each group apart: one if
+// one can, else as many as it takes, those with the fewest values first. It returns nil if
+// all of the columns cannot.
+func (t *Table) TellApart(groups [][]int, columns []int) []int {
+	type choice struct{ column, values int }
+	var choices []choice
+	for _, c := range columns {
+		if t.apart(groups, []int{c}) {
+			return []int{c}
+		}
+		choices = append(choices, choice{c, len(t.Values(c))})
+	}
+	slices.SortStableFunc(choices, func(a, b choice) int { return cmp.Compare(a.values, b.values) })
+	var chosen []int
+	for _, c := range choices {
+		if more := append(chosen, c.column); t.combinations(groups, more) > t.combinations(groups, chosen) {
+			chosen = more
+		}
+		if t.apart(groups, chosen) {
+			return chosen
+		}
+	}
+	return nil
+}
+
+// apart reports whether columns differ between all rows of each group.
+func (t *Table) apart(groups [][]int, columns []int) bool {
+	rows := 0
+	for _, group := range groups {
+		rows += len(group)
+	}
+	return t.combinations(groups, columns) == rows
+}
+
+// combinations counts the different values of columns that the rows of each group have.
+func (t *Table) combinations(groups [][]int, columns []int) (n int) {
+	for _, group := range groups {
+		seen := map[string]bool{}
+		for _, row := range group {
+			seen[t.Key(row, columns)] = true
+		}
+		n += len(seen)
+	}
+	return n
+}
+
+// Key returns the cells of a row in some columns as one text, which no other cells have.
+func (t *Table) Key(row int, columns []int) string {
+	var b strings.Builder
+	for _, c := range columns {
+		b.WriteString(strconv.Quote(t.Text(row, c)))
+	}
+	return b.String()
+}

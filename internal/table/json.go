@@ -1,0 +1,213 @@
+package table
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+)
+
+// Schema is the columns of the tables in a JSON object, by the member that holds a table: a
+// list of objects, or one object.
+type Schema map[string][]Column
+
+// WriteJSON writes a value as indented JSON.
+func WriteJSON(w io.Writer, v any) error {
+	enc := json.NewEncoder(w)
+	enc.SetEscapeHTML(false) // link names have arrows
+	enc.SetIndent("", "  ")
+	if err := enc.Encode(v); err != nil {
+		return fmt.Errorf("write JSON: %w", err)
+	}
+	return nil
+}
+
+// MarshalJSON writes the rows as a list of objects, whose members are in the order of the
+// columns.
+func (t *Table) MarshalJSON() ([]byte, error) {
+	list := make([]json.Marshaler, len(t.Rows))
+	for i := range t.Rows {
+		list[i] = t.Record(i)
+	}
+	return json.Marshal(list)
+}
+
+// Record returns a row as an object.
+func (t *Table) Record(row int) Record {
+	r := make(Record, len(t.Columns))
+	for i, c := range t.Columns {
+		r[i] = Member{c.Name, t.Rows[row][i]}
+	}
+	return r
+}
+
+// FromRecords returns the table of some objects: the columns of the schema, then those that
+// the objects have besides, in the order in which they come up. Objects within an object are
+// columns whose names are joined by a dot; lists are no cells.
+func FromRecords(columns []Column, records []Record) *Table {
+	t := &Table{Columns: append([]Column(nil), columns...)}
+	index := map[string]int{}
+	for i, c := range columns {
+		index[c.Name] = i
+	}
+	for _, r := range records {
+		row := make([]any, len(t.Columns))
+		for _, m := range r.Flat() {
+			i, known := index[m.Name]
+			if !known {
+				i = len(t.Columns)
+				index[m.Name] = i
+				t.Columns = append(t.Columns, Column{Name: m.Name})
+				row = append(row, nil)
+			}
+			row[i] = m.Value
+		}
+		t.Rows = append(t.Rows, row)
+	}
+	for i, row := range t.Rows {
+		t.Rows[i] = append(row, make([]any, len(t.Columns)-len(row))...)
+	}
+	t.adoptUnits()
+	return t
+}
+
+// ReadSchema reads the schema of an object, which may have none.
+func ReadSchema(o Record) (Schema, error) {
+	s := Schema{}
+	tables, _ := o.Get("schema").(Record)
+	for _, m := range tables {
+		list, _ := m.Value.([]any)
+		for _, v := range list {
+			c, _ := v.(Record)
+			column := Column{Text(c.Get("name")), Unit(Text(c.Get("unit"))), Role(Text(c.Get("role"))), Text(c.Get("label"))}
+			if err := column.check(); err != nil {
+				return nil, err
+			}
+			s[m.Name] = append(s[m.Name], column)
+		}
+	}
+	return s, nil
+}
+
+// ReadJSON reads the tables of what a command printed with --format json: the rows, which
+// come first and have no name, and the others of its schema.
+func ReadJSON(o Record) ([]Named, error) {
+	schema, err := ReadSchema(o)
+	if err != nil {
+		return nil, err
+	}
+	var tables []Named
+	for _, m := range o {
+		columns, declared := schema[m.Name]
+		if !declared && m.Name != "rows" {
+			continue
+		}
+		list, ok := m.Value.([]any)
+		if one, is := m.Value.(Record); is {
+			list, ok = []any{one}, true
+		}
+		if !ok {
+			return nil, fmt.Errorf("%q is no table: neither a list nor an object", m.Name)
+		}
+		var records []Record
+		for i, v := range list {
+			r, ok := v.(Record)
+			if !ok {
+				return nil, fmt.Errorf("row %d of %q is no object", i+1, m.Name)
+			}
+			records = append(records, r)
+		}
+		if len(records) == 0 {
+			continue
+		}
+		t := Named{m.Name, FromRecords(columns, records)}
+		if m.Name == "rows" {
+			t.Name = ""
+			tables = append([]Named{t}, tables...)
+			continue
+		}
+		tables = append(tables, t)
+	}
+	if len(tables) == 0 && o.Get("rows") == nil {
+		return nil, errors.New(`no "rows": it is not what run, coll, sweep or probe print with --format json`)
+	}
+	if len(tables) == 0 {
+		return nil, errors.New("no rows in it")
+	}
+	return tables, nil
+}
+
+// Member is a name and a value of a JSON object.
+type Member struct {
+	Name  string
+	Value any // a cell, a Record or a []any
+}
+
+// Record is a JSON object in the order in which it is written.
+type Record []Member
+
+// Get returns a value, nil if there is none.
+func (r Record) Get(name string) any {
+	for _, m := range r {
+		if m.Name == name {
+			return m.Value
+		}
+	}
+	return nil
+}
+
+// Flat returns the cells of an object: those of objects within it have names with a dot.
+// Lists are left out.
+func (r Record) Flat() Record {
+	cells := Record{}
+	for _, m := range r {
+		switch v := m.Value.(type) {
+		case Record:
+			for _, within := range v.Flat() {
+				cells = append(cells, Member{m.Name + "." + within.Name, within.Value})
+			}
+		case []any:
+		default:
+			cells = append(cells, m)
+		}
+	}
+	return cells
+}
+
+// MarshalJSON writes the object.
+func (r Record) MarshalJSON() ([]byte, error) {
+	b := []byte{'{'}
+	for i, m := range r {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		name, err := marshal(m.Name)
+		if err != nil {
+			return nil, err
+		}
+		value, err := marshal(m.Value)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", m.Name, err)
+		}
+		b = append(append(append(b, name...), ':'), value...)
+	}
+	return append(b, '}'), nil
+}
+
+// marshal returns a value as JSON on one line, with < and > as they are.
+func marshal(v any) ([]byte, error) {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(v); err != nil {
+		return nil, err
+	}
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
+}
+
+// UnmarshalJSON reads an object.
+func (r *Record) UnmarshalJSON(text []byte) (err error) {
+	*r, err = Decode(bytes.NewReader(text))
+	return err
+}
