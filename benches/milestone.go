@@ -13,11 +13,11 @@ import (
 
 	"github.com/kernbench/kernbench/bench"
 	"github.com/kernbench/kernbench/internal/chart"
+	"github.com/kernbench/kernbench/internal/experiment"
 	"github.com/kernbench/kernbench/internal/file"
 	"github.com/kernbench/kernbench/internal/report"
 	"github.com/kernbench/kernbench/internal/results"
 	"github.com/kernbench/kernbench/internal/sim"
-	"github.com/kernbench/kernbench/internal/sweep"
 	"github.com/kernbench/kernbench/internal/version"
 	"github.com/kernbench/kernbench/torch"
 )
@@ -34,7 +34,7 @@ type milestone struct {
 // runPoints runs the points of a milestone side by side, or takes over those that the
 // folder has of an earlier run with the same numbers. The tables and the page of that run
 // are removed when this one is known to go on: they are not of the points that come.
-func runPoints[Row any](ctx *torch.Context, m milestone, points []sweep.Point, run func(sweep.Point) (Row, error)) ([]Row, error) {
+func runPoints[Row any](ctx *torch.Context, m milestone, points []experiment.Point, run func(experiment.Point) (Row, error)) ([]Row, error) {
 	results := filepath.Join(ctx.Folder(), "points.jsonl")
 	program, err := version.Program()
 	if err != nil {
@@ -46,10 +46,10 @@ func runPoints[Row any](ctx *torch.Context, m milestone, points []sweep.Point, r
 	if err := ownFolder(ctx, results, m.name); err != nil {
 		return nil, &bench.ParamError{Name: "out", Err: err}
 	}
-	rows, err := sweep.Run(ctx.Context(), sweep.Options{
+	rows, err := experiment.Run(ctx.Context(), experiment.Options{
 		File: results, Identity: identity(ctx, m.name), Program: program, Resume: ctx.Resumes(), Strict: ctx.Strict(), Replace: true,
 		Workers: ctx.Workers(), Progress: ctx.Progress, Warn: ctx.Warn, Begin: func() error { return m.removeTables(ctx.Folder()) },
-	}, points, func(_ context.Context, p sweep.Point) (row Row, err error) {
+	}, points, func(_ context.Context, p experiment.Point) (row Row, err error) {
 		defer func() { // as of a bench of one machine
 			if value := recover(); value != nil {
 				err = torch.Recovered(value)
@@ -57,7 +57,7 @@ func runPoints[Row any](ctx *torch.Context, m milestone, points []sweep.Point, r
 		}()
 		return run(p)
 	})
-	var refused *sweep.FileError
+	var refused *experiment.FileError
 	switch {
 	case errors.As(err, &refused):
 		return nil, &bench.ParamError{Name: "out", Err: err}

@@ -7,7 +7,7 @@ import (
 	"strconv"
 
 	"github.com/kernbench/kernbench/ccl"
-	"github.com/kernbench/kernbench/internal/sweep"
+	"github.com/kernbench/kernbench/internal/experiment"
 	"github.com/kernbench/kernbench/topology"
 	"github.com/kernbench/kernbench/torch"
 )
@@ -122,8 +122,8 @@ func (p *cclPoint) name() string {
 	return fmt.Sprintf("%s on %v, slots in %s", p.sweep, p.at, p.kind)
 }
 
-func (p *cclPoint) setting() sweep.Point {
-	return sweep.Point{
+func (p *cclPoint) setting() experiment.Point {
+	return experiment.Point{
 		{Name: "sweep", Value: p.sweep}, {Name: "sip_topology", Value: string(p.at.shape)}, {Name: "sips", Value: p.at.size()},
 		{Name: "buffer_kind", Value: string(p.kind)}, {Name: "n_elem", Value: strconv.Itoa(p.elems)},
 	}
@@ -131,12 +131,12 @@ func (p *cclPoint) setting() sweep.Point {
 
 // run fills in the rows of all points.
 func (m *cclMilestone) run(ctx *torch.Context) error {
-	points, of := make([]sweep.Point, len(m.points)), map[string]*cclPoint{}
+	points, of := make([]experiment.Point, len(m.points)), map[string]*cclPoint{}
 	for i := range m.points {
 		points[i] = m.points[i].setting()
 		of[points[i].String()] = &m.points[i]
 	}
-	rows, err := runPoints(ctx, milestoneCCL, points, func(p sweep.Point) (cclRow, error) {
+	rows, err := runPoints(ctx, milestoneCCL, points, func(p experiment.Point) (cclRow, error) {
 		point := of[p.String()]
 		return point.measure(ctx, m.systems[point.at])
 	})

@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"github.com/kernbench/kernbench/bench"
-	"github.com/kernbench/kernbench/internal/sweep"
+	"github.com/kernbench/kernbench/internal/experiment"
 	"github.com/kernbench/kernbench/topology"
 	"github.com/kernbench/kernbench/torch"
 )
@@ -60,7 +60,7 @@ func runMilestoneGEMM(ctx *torch.Context) error {
 // runGemmSweeps runs all points of the grids.
 func runGemmSweeps(ctx *torch.Context, grids []gemmGrid) (*gemmMilestone, error) {
 	m := &gemmMilestone{system: ctx.Topology().Spec()}
-	var points []sweep.Point
+	var points []experiment.Point
 	var of []int // the sweep of each
 	for i, g := range grids {
 		m.sweeps = append(m.sweeps, gemmSweep{gemmGrid: g, roofline: newRoofline(m.system, g.pes(m.system)), tooLarge: map[string]int{}})
@@ -68,7 +68,7 @@ func runGemmSweeps(ctx *torch.Context, grids []gemmGrid) (*gemmMilestone, error)
 		of = append(of, slices.Repeat([]int{i}, len(points)-len(of))...)
 	}
 	references := gemmReferences{made: map[topology.Dims3]func() []float32{}}
-	rows, err := runPoints(ctx, milestoneGEMM, points, func(point sweep.Point) ([]gemmRow, error) {
+	rows, err := runPoints(ctx, milestoneGEMM, points, func(point experiment.Point) ([]gemmRow, error) {
 		on, err := ctx.Beside(ctx.Topology())
 		if err != nil {
 			return nil, err

@@ -3,7 +3,7 @@ package benches
 import (
 	"strconv"
 
-	"github.com/kernbench/kernbench/internal/sweep"
+	"github.com/kernbench/kernbench/internal/experiment"
 	"github.com/kernbench/kernbench/topology"
 )
 
@@ -54,7 +54,7 @@ var gemmGrids = map[string][]gemmGrid{
 }
 
 // points is those of the grid, by variant.
-func (g gemmGrid) points() []sweep.Point {
+func (g gemmGrid) points() []experiment.Point {
 	sizes := func(list []int) (texts []string) {
 		for _, n := range list {
 			texts = append(texts, strconv.Itoa(n))
@@ -65,9 +65,9 @@ func (g gemmGrid) points() []sweep.Point {
 	for _, o := range operandVariants {
 		variants = append(variants, o.name)
 	}
-	return sweep.Grid(
-		sweep.Dimension{Name: "sweep", Values: []string{g.name}}, sweep.Dimension{Name: "operands", Values: variants},
-		sweep.Dimension{Name: "k", Values: sizes(g.k)}, sweep.Dimension{Name: "m", Values: sizes(g.m)}, sweep.Dimension{Name: "n", Values: sizes(g.n)},
+	return experiment.Grid(
+		experiment.Dimension{Name: "sweep", Values: []string{g.name}}, experiment.Dimension{Name: "operands", Values: variants},
+		experiment.Dimension{Name: "k", Values: sizes(g.k)}, experiment.Dimension{Name: "m", Values: sizes(g.m)}, experiment.Dimension{Name: "n", Values: sizes(g.n)},
 	)
 }
 

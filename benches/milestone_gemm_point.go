@@ -6,8 +6,8 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/kernbench/kernbench/internal/experiment"
 	"github.com/kernbench/kernbench/internal/pe"
-	"github.com/kernbench/kernbench/internal/sweep"
 	"github.com/kernbench/kernbench/topology"
 	"github.com/kernbench/kernbench/torch"
 )
@@ -21,7 +21,7 @@ type gemmPoint struct {
 }
 
 // readGemmPoint is a point of the sweep, which has all its settings from a grid.
-func readGemmPoint(p sweep.Point) gemmPoint {
+func readGemmPoint(p experiment.Point) gemmPoint {
 	size := func(name string) int { return torch.Must(strconv.Atoi(p.Get(name))) }
 	i := slices.IndexFunc(operandVariants, func(o operands) bool { return o.name == p.Get("operands") })
 	return gemmPoint{sweep: p.Get("sweep"), operands: operandVariants[i], m: size("m"), k: size("k"), n: size("n")}

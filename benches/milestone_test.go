@@ -13,8 +13,8 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/kernbench/kernbench/bench"
+	"github.com/kernbench/kernbench/internal/experiment"
 	"github.com/kernbench/kernbench/internal/rapidtest"
-	"github.com/kernbench/kernbench/internal/sweep"
 	"github.com/kernbench/kernbench/torch"
 )
 
@@ -96,14 +96,14 @@ func TestRunPointsPanics(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer ctx.Close()
-	points := sweep.Grid(sweep.Dimension{Name: "n", Values: []string{"1", "2"}})
-	_, err = runPoints(ctx, milestoneCCL, points, func(p sweep.Point) (int, error) {
+	points := experiment.Grid(experiment.Dimension{Name: "n", Values: []string{"1", "2"}})
+	_, err = runPoints(ctx, milestoneCCL, points, func(p experiment.Point) (int, error) {
 		if p.Get("n") == "2" {
 			torch.OK(errors.New("no room"))
 		}
 		return 1, nil
 	})
-	var failed *sweep.Failed
+	var failed *experiment.Failed
 	if !errors.As(err, &failed) || len(failed.Points) != 1 || !strings.Contains(err.Error(), "n=2): no room") {
 		t.Errorf("got %v, want that n=2 failed for lack of room", err)
 	}

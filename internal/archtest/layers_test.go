@@ -21,7 +21,7 @@ var layers = []struct {
 	}},
 	{"collectives", []string{"ccl", "comm/coll"}},
 	{"host API", []string{"torch", "tp", "attention", "task", "scenario"}},
-	{"evaluation", []string{"internal/table", "internal/describe", "internal/runner", "internal/sweep", "internal/figure", "internal/chart", "internal/report", "internal/probe", "internal/collperf", "internal/trace/analysis", "internal/results", "internal/reference", "task/chart"}},
+	{"evaluation", []string{"internal/table", "internal/describe", "internal/runner", "internal/experiment", "internal/figure", "internal/chart", "internal/report", "internal/probe", "internal/collperf", "internal/trace/analysis", "internal/results", "internal/reference", "task/chart"}},
 	{"benches", []string{"bench", "benches/...", "scenarios"}},
 	{"command", []string{
 		"internal/cli", ".", "cmd/kernbench", "cmd/collbench", "examples/...",
@@ -42,7 +42,7 @@ var printers = []string{"cmd/...", "internal/cli", "examples/..."}
 // shared memory and locks, for files of the system, for the running program, and for
 // tests and tools.
 var fileAccessors = []string{
-	"internal/file", "internal/sweep", "internal/version", "internal/host/...", "comm/shm", "comm/launch",
+	"internal/file", "internal/experiment", "internal/version", "internal/host/...", "comm/shm", "comm/launch",
 	"internal/adrindex", "internal/config/configtest", "cmd/collbench", "examples/...",
 }
 

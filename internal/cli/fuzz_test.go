@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/kernbench/kernbench/ccl"
-	"github.com/kernbench/kernbench/internal/sweep"
+	"github.com/kernbench/kernbench/internal/experiment"
 	"github.com/kernbench/kernbench/task"
 	"github.com/kernbench/kernbench/topology"
 )
@@ -29,7 +29,7 @@ func FuzzSweepFile(f *testing.F) {
 			return
 		}
 		points := s.points()
-		if len(points) == 0 || len(points) > sweep.MaxPoints {
+		if len(points) == 0 || len(points) > experiment.MaxPoints {
 			t.Errorf("%d points", len(points))
 		}
 		for i, p := range points[1:] {

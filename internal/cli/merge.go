@@ -7,7 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/kernbench/kernbench/internal/sweep"
+	"github.com/kernbench/kernbench/internal/experiment"
 	"github.com/kernbench/kernbench/internal/table"
 )
 
@@ -55,9 +55,9 @@ points left out).`,
 		if err := use.check(); err != nil {
 			return err
 		}
-		m, err := sweep.Merge(cmd.Context(), args[0], sweep.MergeOptions{Partial: *partial, Strict: *strict}, args[1:]...)
+		m, err := experiment.Merge(cmd.Context(), args[0], experiment.MergeOptions{Partial: *partial, Strict: *strict}, args[1:]...)
 		switch {
-		case errors.As(err, new(*sweep.WriteError)):
+		case errors.As(err, new(*experiment.WriteError)):
 			return err
 		case err != nil && len(m.Missing) > 0 && !*partial:
 			return badInput(fmt.Errorf("%w; run those, or merge with --partial", err))

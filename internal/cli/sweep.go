@@ -8,8 +8,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/kernbench/kernbench/internal/experiment"
 	"github.com/kernbench/kernbench/internal/printable"
-	"github.com/kernbench/kernbench/internal/sweep"
 	"github.com/kernbench/kernbench/internal/version"
 )
 
@@ -50,7 +50,7 @@ points of point, settings and row. With --dry-run it is a list of point and sett
 	var workers int
 	intFlag(cmd, &workers, "workers", 0, "points to run side by side, 0 for one on each core; results do not depend on it")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		shard, err := sweep.ParseShard(*part)
+		shard, err := experiment.ParseShard(*part)
 		switch {
 		case err == nil && shard.N == 0 && cmd.Flags().Changed("shard"):
 			return badInput(errors.New("--shard \"\": write I/N, such as 2/4"))
@@ -89,11 +89,11 @@ points of point, settings and row. With --dry-run it is a list of point and sett
 			return fmt.Errorf("find out which program this is: %w", err)
 		}
 		progress := startBar(cmd.ErrOrStderr(), "sweep", "points")
-		o := sweep.Options{
+		o := experiment.Options{
 			File: *out, Identity: plan.identity(), Program: program, Resume: *resume, Strict: *strict, Replace: *replace,
 			Shard: shard, Workers: workers, Progress: progress.tell, Warn: func(text string) { warn(progress, text) },
 		}
-		rows, err := sweep.Run(cmd.Context(), o, plan.points, plan.run)
+		rows, err := experiment.Run(cmd.Context(), o, plan.points, plan.run)
 		progress.stop()
 		return finishSweep(cmd, plan, o, *format, rows, err)
 	}
@@ -120,7 +120,7 @@ func wantJSONL(what, name string) error {
 
 // defaultOut returns the file that results go to, one for each shard. It is named after the
 // file of the sweep.
-func defaultOut(file string, shard sweep.Shard) string {
+func defaultOut(file string, shard experiment.Shard) string {
 	name := printable.Line(strings.TrimSuffix(filepath.Base(file), filepath.Ext(file)))
 	if shard.N > 0 {
 		name += fmt.Sprintf(".%d-of-%d", shard.I, shard.N)

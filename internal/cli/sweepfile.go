@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/kernbench/kernbench/internal/config"
-	"github.com/kernbench/kernbench/internal/sweep"
+	"github.com/kernbench/kernbench/internal/experiment"
 )
 
 // sweepText is a sweep as it is written.
@@ -100,11 +100,11 @@ func readSweep(ctx context.Context, name string) (*sweepFile, error) {
 		}
 		if len(columns) > 0 {
 			f.grid = append(f.grid, columns)
-			points = min(points*len(columns[0].values), sweep.MaxPoints+1)
+			points = min(points*len(columns[0].values), experiment.MaxPoints+1)
 		}
 	}
-	if points > sweep.MaxPoints {
-		f.fail("grid", "more than %d points: make lists or ranges shorter", sweep.MaxPoints)
+	if points > experiment.MaxPoints {
+		f.fail("grid", "more than %d points: make lists or ranges shorter", experiment.MaxPoints)
 	}
 	return f, f.errs.Err()
 }
@@ -211,8 +211,8 @@ func (f *sweepFile) numbers(path string, d dimensionText) (values []string) {
 	case *d.From > *d.To:
 		f.fail(path+".to", "the range ends before it begins, with %d", *d.From)
 		return nil
-	case d.Step != nil && (uint64(*d.To)-uint64(*d.From))/uint64(*d.Step) >= sweep.MaxPoints:
-		f.fail(path, "more than %d values: take larger steps, or an end that is nearer", sweep.MaxPoints)
+	case d.Step != nil && (uint64(*d.To)-uint64(*d.From))/uint64(*d.Step) >= experiment.MaxPoints:
+		f.fail(path, "more than %d values: take larger steps, or an end that is nearer", experiment.MaxPoints)
 		return nil
 	}
 	for n := *d.From; ; {
@@ -229,18 +229,18 @@ func (f *sweepFile) numbers(path string, d dimensionText) (values []string) {
 }
 
 // points is all combinations, the last dimension changing fastest.
-func (f *sweepFile) points() []sweep.Point {
+func (f *sweepFile) points() []experiment.Point {
 	total := 1
 	for _, columns := range f.grid {
 		total *= len(columns[0].values)
 	}
-	points := make([]sweep.Point, total)
+	points := make([]experiment.Point, total)
 	for p := range points {
 		rest := total
 		for _, columns := range f.grid {
 			rest /= len(columns[0].values)
 			for _, c := range columns {
-				points[p] = append(points[p], sweep.Setting{Name: c.key, Value: c.values[p/rest%len(c.values)]})
+				points[p] = append(points[p], experiment.Setting{Name: c.key, Value: c.values[p/rest%len(c.values)]})
 			}
 		}
 	}

@@ -10,7 +10,7 @@ import (
 
 	"github.com/kernbench/kernbench/bench"
 	"github.com/kernbench/kernbench/internal/config"
-	"github.com/kernbench/kernbench/internal/sweep"
+	"github.com/kernbench/kernbench/internal/experiment"
 )
 
 // paramPrefix is what begins the keys of a grid that are parameters of the bench.
@@ -21,7 +21,7 @@ type sweepPlan struct {
 	*sweepFile
 	bench     bench.Bench
 	base      programFlags // with what the command line says
-	points    []sweep.Point
+	points    []experiment.Point
 	places    map[[2]string]place // of values of the grid, by key and value
 	ready     map[string]loaded   // some configurations, by the key of setups
 	hashes    map[string]string   // of all of them

@@ -4,19 +4,19 @@ import (
 	"io"
 	"strconv"
 
+	"github.com/kernbench/kernbench/internal/experiment"
 	"github.com/kernbench/kernbench/internal/results"
-	"github.com/kernbench/kernbench/internal/sweep"
 	"github.com/kernbench/kernbench/internal/table"
 )
 
 // plannedPoint is an element of `kernbench sweep --dry-run --format json`.
 type plannedPoint struct {
-	Point    int         `json:"point"`
-	Settings sweep.Point `json:"settings"`
+	Point    int              `json:"point"`
+	Settings experiment.Point `json:"settings"`
 }
 
 // writePoints writes the points that a sweep would run.
-func writePoints(w io.Writer, p *sweepPlan, shard sweep.Shard, format string) error {
+func writePoints(w io.Writer, p *sweepPlan, shard experiment.Shard, format string) error {
 	list, t := []plannedPoint{}, &results.Table{Columns: []string{"point"}}
 	for _, s := range p.points[0] { // all have the same settings
 		t.Columns = append(t.Columns, s.Name)

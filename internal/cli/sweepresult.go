@@ -11,8 +11,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/kernbench/kernbench/bench"
+	"github.com/kernbench/kernbench/internal/experiment"
 	"github.com/kernbench/kernbench/internal/printable"
-	"github.com/kernbench/kernbench/internal/sweep"
 	"github.com/kernbench/kernbench/internal/table"
 )
 
@@ -29,7 +29,7 @@ type sweepRow struct {
 }
 
 // run runs a point.
-func (p *sweepPlan) run(ctx context.Context, point sweep.Point) (row sweepRow, err error) {
+func (p *sweepPlan) run(ctx context.Context, point experiment.Point) (row sweepRow, err error) {
 	o, err := p.options(ctx, p.setup(point))
 	if err != nil {
 		return row, err
@@ -63,9 +63,9 @@ func newSweepRow(r *bench.Result) (row sweepRow, err error) {
 
 // sweepPoint is an element of points in `kernbench sweep --format json`.
 type sweepPoint struct {
-	Point    int         `json:"point"`
-	Settings sweep.Point `json:"settings"`
-	Row      sweepRow    `json:"row"`
+	Point    int              `json:"point"`
+	Settings experiment.Point `json:"settings"`
+	Row      sweepRow         `json:"row"`
 }
 
 // sweepResult is the JSON of kernbench sweep.
@@ -79,13 +79,13 @@ type sweepResult struct {
 }
 
 // finishSweep prints what came of a sweep, and is how it ends.
-func finishSweep(cmd *cobra.Command, p *sweepPlan, o sweep.Options, format string, rows []sweepRow, err error) error {
-	var refused *sweep.FileError
-	var failed *sweep.Failed
+func finishSweep(cmd *cobra.Command, p *sweepPlan, o experiment.Options, format string, rows []sweepRow, err error) error {
+	var refused *experiment.FileError
+	var failed *experiment.Failed
 	switch {
 	case errors.As(err, &refused):
 		return badInput(err)
-	case errors.As(err, new(*sweep.ReplacedError)):
+	case errors.As(err, new(*experiment.ReplacedError)):
 		return err
 	case err != nil && !errors.As(err, &failed):
 		fmt.Fprintf(cmd.ErrOrStderr(), "kernbench: points that have ended are in %s: go on with --resume\n", printable.Line(o.File))

@@ -10,7 +10,7 @@ import (
 	"github.com/kernbench/kernbench/bench"
 	"github.com/kernbench/kernbench/ccl"
 	"github.com/kernbench/kernbench/internal/config"
-	"github.com/kernbench/kernbench/internal/sweep"
+	"github.com/kernbench/kernbench/internal/experiment"
 	"github.com/kernbench/kernbench/task"
 	"github.com/kernbench/kernbench/topology"
 	"github.com/kernbench/kernbench/torch"
@@ -25,7 +25,7 @@ type setup struct {
 }
 
 // setup is that of a point.
-func (p *sweepPlan) setup(point sweep.Point) setup {
+func (p *sweepPlan) setup(point experiment.Point) setup {
 	s := setup{programFlags: p.base, params: map[string]string{}}
 	s.sets = nil
 	for i, set := range p.Set {

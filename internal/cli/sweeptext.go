@@ -11,13 +11,13 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/kernbench/kernbench/internal/experiment"
 	"github.com/kernbench/kernbench/internal/results"
-	"github.com/kernbench/kernbench/internal/sweep"
 	"github.com/kernbench/kernbench/internal/table"
 )
 
 // write writes the results in one of the formats.
-func (p *sweepPlan) write(ctx context.Context, w io.Writer, r sweepResult, o sweep.Options, format string) error {
+func (p *sweepPlan) write(ctx context.Context, w io.Writer, r sweepResult, o experiment.Options, format string) error {
 	if format == "json" {
 		return table.WriteJSON(w, r)
 	}

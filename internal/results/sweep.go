@@ -11,12 +11,12 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/kernbench/kernbench/internal/sweep"
+	"github.com/kernbench/kernbench/internal/experiment"
 )
 
 // readSweep reads the results of a sweep.
 func readSweep(ctx context.Context, path string) ([]File, error) {
-	r, err := sweep.Read(ctx, path)
+	r, err := experiment.Read(ctx, path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, unread(path, err)
 	} else if err != nil {

@@ -1,4 +1,4 @@
-// Package sweep runs independent points in parallel and keeps their rows durably.
+// Package experiment runs independent points in parallel and keeps their rows durably.
 //
 // A [Point] is one configuration of a [Grid]. [Run] gives each to a function, on as
 // many cores as there are, and is their rows in the order of the points, whatever
@@ -26,4 +26,4 @@
 //
 // What a point means, and what a row holds, is the caller's affair. Reading files into
 // tables is internal/results.
-package sweep
+package experiment

@@ -1,4 +1,4 @@
-package sweep
+package experiment
 
 import (
 	"encoding/json"
@@ -50,7 +50,7 @@ func TestPoint(t *testing.T) {
 		t.Errorf("line: got %s, want %s", got, want)
 	}
 	defer func() {
-		if got, want := fmt.Sprint(recover()), `sweep: no setting "c" in the point`; !strings.HasPrefix(got, want) {
+		if got, want := fmt.Sprint(recover()), `experiment: no setting "c" in the point`; !strings.HasPrefix(got, want) {
 			t.Errorf("c: got %q, want it to begin with %q", got, want)
 		}
 	}()

@@ -1,4 +1,4 @@
-package sweep
+package experiment
 
 import (
 	"bytes"
@@ -37,7 +37,7 @@ const begin = `{"sweep":`
 func (h header) plain() []byte {
 	raw, err := marshal(h)
 	if err != nil {
-		panic(fmt.Sprintf("sweep: header: %v", err)) // texts and numbers only
+		panic(fmt.Sprintf("experiment: header: %v", err)) // texts and numbers only
 	}
 	return append(append([]byte(begin), raw...), '}')
 }
@@ -81,7 +81,7 @@ type record struct {
 func newRecord(index int, p Point, row json.RawMessage) record {
 	settings, err := p.MarshalJSON()
 	if err != nil {
-		panic(fmt.Sprintf("sweep: settings: %v", err)) // texts only
+		panic(fmt.Sprintf("experiment: settings: %v", err)) // texts only
 	}
 	return record{index, settings, row}
 }

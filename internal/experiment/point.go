@@ -1,4 +1,4 @@
-package sweep
+package experiment
 
 import (
 	"bytes"
@@ -23,7 +23,7 @@ func (p Point) Get(name string) string {
 			return s.Value
 		}
 	}
-	panic(fmt.Sprintf("sweep: no setting %q in the point %q", name, p.String()))
+	panic(fmt.Sprintf("experiment: no setting %q in the point %q", name, p.String()))
 }
 
 // String is "topology=ring_1d n_elem=8".
@@ -51,7 +51,7 @@ func (p Point) MarshalJSON() ([]byte, error) {
 func encode(text string) []byte {
 	raw, err := marshal(text)
 	if err != nil {
-		panic(fmt.Sprintf("sweep: %q as JSON: %v", text, err)) // every string can be written
+		panic(fmt.Sprintf("experiment: %q as JSON: %v", text, err)) // every string can be written
 	}
 	return raw
 }
