@@ -11,6 +11,7 @@ import (
 	"slices"
 
 	"github.com/kernbench/kernbench/internal/file"
+	"github.com/kernbench/kernbench/internal/table"
 )
 
 // MaxPoints is the most points that a sweep may have.
@@ -28,6 +29,8 @@ type header struct {
 	Points   int      `json:"points"`             // of the whole sweep
 	Grid     string   `json:"grid"`               // digest of all points
 	Shard    string   `json:"shard,omitempty"`    // the part of the points that the file has
+
+	Schema table.Schema `json:"schema,omitempty"` // the columns of settings and rows
 }
 
 // begin is how every file begins.
