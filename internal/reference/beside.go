@@ -1,7 +1,6 @@
 package reference
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -86,14 +85,18 @@ func (l *lab) one(o collperf.Options, size topology.Bytes) (collperf.Row, error)
 	return rows[0], nil
 }
 
-// best is the fastest of all algorithms at a size, the first of several.
+// best returns the fastest of all algorithms at a size, the first of several.
 func (l *lab) best(o collperf.Options, size topology.Bytes) (collperf.Row, error) {
 	o.Algorithm = collperf.AllAlgorithms
 	rows, err := l.measure(o, size)
 	if err != nil {
 		return collperf.Row{}, err
 	}
-	return slices.MinFunc(rows, func(a, b collperf.Row) int { return cmp.Compare(a.TimeUS, b.TimeUS) }), nil
+	i := slices.IndexFunc(rows, func(r collperf.Row) bool { return r.Best != nil && *r.Best })
+	if i < 0 {
+		return collperf.Row{}, fmt.Errorf("no algorithm for %v of %d bytes: %s", o.Collective, size, *rows[0].Error)
+	}
+	return rows[i], nil
 }
 
 // fixed writes a number with some places behind the point.

@@ -64,13 +64,13 @@ func runBlackhole(l *lab, r *Reference) (*results.Table, error) {
 			}
 		}
 		if op+" "+fabric != series {
-			series, call = op+" "+fabric, theirs-same.TimeUS
+			series, call = op+" "+fabric, theirs-*same.TimeUS
 		}
 		t.Rows = append(t.Rows, []string{
 			op, r.Text(i, "devices"), fabric, r.Text(i, "size_bytes"), r.Text(i, "time_us"),
-			auto.Algorithm, fixed(auto.TimeUS, 2), ratio(auto.TimeUS, theirs), best.Algorithm, fixed(best.TimeUS, 2),
-			same.Algorithm, fixed(same.TimeUS, 2), ratio(same.TimeUS, theirs),
-			fixed(call, 2), ratio(same.TimeUS+call, theirs),
+			auto.Algorithm, fixed(*auto.TimeUS, 2), ratio(*auto.TimeUS, theirs), best.Algorithm, fixed(*best.TimeUS, 2),
+			same.Algorithm, fixed(*same.TimeUS, 2), ratio(*same.TimeUS, theirs),
+			fixed(call, 2), ratio(*same.TimeUS+call, theirs),
 		})
 	}
 	return t, nil

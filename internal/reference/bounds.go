@@ -38,7 +38,7 @@ func runBounds(l *lab, r *Reference) (*results.Table, error) {
 		t.Rows = append(t.Rows, []string{
 			fabric, r.Text(i, "nodes"), r.Text(i, "optimum"), r.Text(i, "equal_shard"),
 			fixed(row.BoundUS/unit, 3), ratio(row.BoundUS/unit, optimum),
-			row.Algorithm, fixed(row.TimeUS/unit, 3), ratio(row.TimeUS/unit, optimum),
+			row.Algorithm, fixed(*row.TimeUS/unit, 3), ratio(*row.TimeUS/unit, optimum),
 		})
 	}
 	return t, nil

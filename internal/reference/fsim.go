@@ -27,8 +27,8 @@ func runFSIM(l *lab, r *Reference) (*results.Table, error) {
 				return nil, err
 			}
 			t.Rows = append(t.Rows, []string{
-				preset, strconv.Itoa(elems), strconv.Itoa(elems * f16), r.Text(0, "latency_us"), fixed(row.TimeUS, 3),
-				ratio(row.TimeUS, r.Number(0, "latency_us")),
+				preset, strconv.Itoa(elems), strconv.Itoa(elems * f16), r.Text(0, "latency_us"), fixed(*row.TimeUS, 3),
+				ratio(*row.TimeUS, r.Number(0, "latency_us")),
 			})
 		}
 	}

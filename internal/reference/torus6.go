@@ -25,8 +25,8 @@ func runTorus6(l *lab, r *Reference) (*results.Table, error) {
 			return nil, fmt.Errorf("slots in %s, %v bytes: %w", kind, size, err)
 		}
 		t.Rows = append(t.Rows, []string{
-			kind, r.Text(i, "n_elem"), r.Text(i, "bytes_per_pe"), r.Text(i, "latency_ns"), ns(row.TimeUS),
-			ratio(row.TimeUS*1000, r.Number(i, "latency_ns")),
+			kind, r.Text(i, "n_elem"), r.Text(i, "bytes_per_pe"), r.Text(i, "latency_ns"), ns(*row.TimeUS),
+			ratio(*row.TimeUS*1000, r.Number(i, "latency_ns")),
 		})
 	}
 	return t, nil
