@@ -5,12 +5,15 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+
+	"github.com/kernbench/kernbench/internal/table"
 )
 
 // Results is what a file of results has.
 type Results struct {
 	Points  []Result // in the order of the file
 	Missing int      // points of the sweep, or of its shard, that the file does not have
+	Schema  table.Schema
 }
 
 // Result is the row of a point.
@@ -32,7 +35,7 @@ func Read(ctx context.Context, name string) (*Results, error) {
 	if len(c.records) == 0 {
 		return nil, fmt.Errorf("%s: no point in it: the sweep ended before the first", name)
 	}
-	r := &Results{Missing: c.missing()}
+	r := &Results{Missing: c.missing(), Schema: c.header.Schema}
 	for _, rec := range c.records {
 		r.Points = append(r.Points, Result(rec))
 	}
