@@ -37,9 +37,10 @@ func collCmd() *cobra.Command {
                is said below the table
 
 --algo all compares the algorithms: rows of all of them for each size, the fastest with
-an asterisk, and below how often each was. It goes without those that do not fit into
-memory, or take more than 30 times as long as the best by their formulas, and says so
-below. --algo auto lets the library pick one for each size.
+an asterisk, and below how often each was. An algorithm that does not fit into memory,
+that takes more than 30 times as long as the best by its formula, or that fails has a
+row with the reason at its end. Failures are exit status 3, after all rows. --algo auto
+lets the library pick one for each size.
 
 The collectives are all_reduce, reduce, broadcast, all_gather, reduce_scatter,
 all_to_all, gather, scatter, sendrecv (everyone to the next rank) and barrier.
@@ -79,15 +80,16 @@ at least as long, since it averages the slowest rank of each iteration.
 Flags without effect on a collective are refused too: sizes, types and checks of a
 barrier, --op of those that reduce nothing, --root of those that have none.
 
---timeout gives up what is not done by then, with exit status 3. --format json has
-collective, ranks, ranks_per, rows of the columns above (time_us, and bound_share for
-%bound, with bound_us, bound_kind, the sentence bound, and best), avg_busbw, wrong and
-config, and of --algo all wins and left_out (algorithm, at how many sizes, reason)
-instead of avg_busbw. Of real ranks there is no ranks_per, and config has on, nranks,
-cores, buffer, iters and warmups. --format csv has the same columns, without bound_us and
-the sentence; best is empty without --algo all, and what is left out has no rows. With
---per-rank, rows of JSON have the list pe_exec_ns, by rank, and CSV has a row for each
-rank, with the columns rank and pe_exec_ns.`,
+--timeout gives up what is not done by then, with exit status 3.
+
+--format json has collective, ranks, ranks_per, rows of the columns above (time_us, and
+bound_share for %bound, with bound_us, bound_kind, the sentence bound, and of --algo all
+best and error), avg_busbw or, of --algo all, wins, wrong, config, and schema: the unit
+and the role of each column. Of real ranks there is no ranks_per, and config has on,
+nranks, cores, buffer, iters and warmups. --format csv has the same columns, and their
+roles, units and labels in lines before the header that begin with #. With --per-rank,
+rows of JSON have the list pe_exec_ns, by rank, and CSV has a row for each rank, with
+the columns rank and pe_exec_ns.`,
 		Example: `  kernbench coll all_reduce
   kernbench coll all_reduce -b 1K -e 16M -f 4 --topology ring6 --algo ring
   kernbench coll all_reduce --topology torus2x3 --partial --algo all -b 1K -e 64K -f 8
@@ -160,7 +162,9 @@ func measure(cmd *cobra.Command, o collperf.Options, format string) error {
 		return badInput(err)
 	}
 	table := collPrinters[format](cmd.OutOrStdout(), o, ranks)
-	table.head()
+	if err := table.head(); err != nil {
+		return err
+	}
 	ctx, cancel := context.WithCancelCause(cmd.Context())
 	defer cancel(nil)
 	begin := func() *progress { return startProgress(cmd.ErrOrStderr(), o.Collective.String()) }
@@ -178,6 +182,9 @@ func measure(cmd *cobra.Command, o collperf.Options, format string) error {
 	}
 	if err := table.foot(rows, sum); err != nil {
 		return err
+	}
+	if sum.Failed != nil {
+		return &exitError{exitFailed, sum.Failed}
 	}
 	if sum.Wrong > 0 {
 		return &exitError{exitWrong, fmt.Errorf("%d wrong values", sum.Wrong)}

@@ -92,7 +92,7 @@ func TestRealJSON(t *testing.T) {
 	if c.Version != version.Version || c.On != "shm" || c.NRanks != 3 || c.Cores < 1 || c.Buffer != "window" || c.Iters != 2 || c.Warmups == nil || *c.Warmups != 0 || c.Data != "" || c.Fidelity != "" {
 		t.Errorf("config: got %+v, want 3 ranks on shm, buffers in windows, 2 iterations after 0", c)
 	}
-	if r := m.Rows[1]; r.Size != 240 || r.Count != 20 || r.RedOp != "max" || r.Algorithm != "direct" || r.TimeUS <= 0 || r.BoundShare != nil || r.BoundKind != "none" {
+	if r := m.Rows[1]; r.Size != 240 || r.Count != 20 || r.RedOp != "max" || r.Algorithm != "direct" || *r.TimeUS <= 0 || r.BoundShare != nil || r.BoundKind != "none" {
 		t.Errorf("row: got %+v, want 240 bytes, 20 elements each, max, direct, some time, and no bound", r)
 	}
 }

@@ -1,6 +1,7 @@
 package collperf
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -12,13 +13,13 @@ import (
 	"github.com/kernbench/kernbench/torch"
 )
 
-// Summary is what was found out about all rows.
+// Summary is what all rows together show.
 type Summary struct {
 	Ranks    int
 	AvgBusBW float64 // GB/s
 	Wrong    int
 	Wins     []Win // of a comparison of algorithms
-	LeftOut  []LeftOut
+	Failed   error // of algorithms in a comparison, whose rows have errors; nil if there are none
 }
 
 // Run measures a collective. onRow, if it is not nil, gets the rows in order, those of
@@ -59,11 +60,14 @@ type tally struct {
 
 // add adds the rows of all algorithms at a size.
 func (t *tally) add(o *Options, latest []Row) {
-	if moves := t.sum.Ranks*o.addends() > 1 && (o.Collective == ccl.Barrier || latest[0].Count > 0); moves {
+	moves := t.sum.Ranks*o.addends() > 1 && (o.Collective == ccl.Barrier || latest[0].Count > 0)
+	if moves && len(latest) > 1 {
 		markBest(latest)
 	}
 	for _, r := range latest {
-		t.sum.AvgBusBW += r.BusBW
+		if r.BusBW != nil {
+			t.sum.AvgBusBW += *r.BusBW
+		}
 		if r.Wrong != nil {
 			t.sum.Wrong += *r.Wrong
 		}
@@ -84,7 +88,8 @@ func (o *Options) problems(ranks int) (all []*problem) {
 	return all
 }
 
-// simulate measures on simulated machines.
+// simulate measures on simulated machines. In a comparison the failure of an algorithm does
+// not end the others.
 func (o *Options) simulate(ctx context.Context, t *tally) error {
 	var jobs []job
 	algorithms := o.algorithms()
@@ -93,74 +98,49 @@ func (o *Options) simulate(ctx context.Context, t *tally) error {
 			jobs = append(jobs, o.job(p, a))
 		}
 	}
-	without := o.leaveOut(jobs)
-	var latest []Row
-	var nothing error // of a size at which no algorithm is left
-	group := len(algorithms)
-	ended := 0
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	err := inOrder(ctx, jobs, o.threads(), func(r Row) {
-		if nothing != nil {
-			return
-		}
-		if without[ended] == nil {
-			latest = append(latest, r)
-		}
-		if ended++; ended%group > 0 {
-			return
-		}
-		failed := without[ended-group : ended]
-		if len(latest) == 0 {
-			nothing = failed[0]
-			cancel(nothing)
-			return
-		}
-		for i, err := range failed {
-			if err != nil {
-				t.sum.LeftOut = addLeftOut(t.sum.LeftOut, *leftOut(algorithms[i], err))
+	failed := make([]error, len(jobs))
+	if o.Algorithm == AllAlgorithms {
+		for i := range jobs {
+			run := jobs[i].run
+			jobs[i].run = func(ctx context.Context) (row Row, err error) {
+				row, err = run(ctx)
+				if ctx.Err() == nil && row.Error != nil {
+					failed[i], err = err, nil
+				}
+				return row, err
 			}
 		}
-		t.add(o, latest)
-		latest = latest[:0]
-	})
-	if nothing != nil {
-		return nothing
 	}
+	var latest []Row
+	err := inOrder(ctx, jobs, o.threads(), func(r Row) {
+		if latest = append(latest, r); len(latest) == len(algorithms) {
+			t.add(o, latest)
+			latest = latest[:0]
+		}
+	})
+	t.sum.Failed = errors.Join(failed...)
 	return err
 }
 
-// leaveOut has jobs of a comparison go on without an algorithm that does not fit or is
-// hopeless, and says why, by job.
-func (o *Options) leaveOut(jobs []job) []error {
-	without := make([]error, len(jobs))
-	if o.Algorithm != AllAlgorithms {
-		return without
-	}
-	for i := range jobs {
-		run := jobs[i].run
-		jobs[i].run = func(ctx context.Context) (Row, error) {
-			row, err := run(ctx)
-			if leftOut("", err) == nil {
-				return row, err
-			}
-			without[i] = err
-			return row, nil
-		}
-	}
-	return without
-}
-
-// job is the measurement of a problem with an algorithm.
+// job returns the measurement of a problem with an algorithm.
 func (o *Options) job(p *problem, algorithm string) job {
 	return job{
 		weight: o.memory(p),
 		run: func(ctx context.Context) (Row, error) {
 			row, err := o.measure(ctx, p, algorithm)
-			if err != nil {
-				return row, fmt.Errorf("%v of %d bytes%s: %w", o.Collective, p.size, by(o, algorithm), err)
+			if err == nil {
+				return row, nil
 			}
-			return row, nil
+			if o.Algorithm == AllAlgorithms {
+				skip := skipped(err)
+				text := cmp.Or(skip, err.Error())
+				row = p.row(-1)
+				row.Algorithm, row.Error = algorithm, &text
+				if skip != "" {
+					return row, nil
+				}
+			}
+			return row, fmt.Errorf("%v of %d bytes%s: %w", o.Collective, p.size, by(o, algorithm), err)
 		},
 	}
 }

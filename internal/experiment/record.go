@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"hash/crc32"
 	"io"
+	"maps"
 	"regexp"
 	"slices"
 
@@ -30,7 +31,7 @@ type header struct {
 	Grid     string   `json:"grid"`               // digest of all points
 	Shard    string   `json:"shard,omitempty"`    // the part of the points that the file has
 
-	Schema table.Schema `json:"schema,omitempty"` // the columns of settings and rows
+	Schema table.Schema `json:"schema,omitempty"` // columns of settings and rows; early versions wrote none
 }
 
 // begin is how every file begins.
@@ -62,6 +63,12 @@ func (h header) seed() uint32 {
 // has reports whether the header has all of some programs.
 func (h header) has(programs []string) bool {
 	return !slices.ContainsFunc(programs, func(p string) bool { return !slices.Contains(h.Programs, p) })
+}
+
+// compatible reports whether rows of a schema fit those of the file, whose header may have
+// none.
+func (h header) compatible(s table.Schema) bool {
+	return len(h.Schema) == 0 || maps.EqualFunc(h.Schema, s, slices.Equal)
 }
 
 // add adds programs to those of the header.
@@ -261,6 +268,8 @@ func (c *contents) differs(name string, want header) error {
 	case have.Shard != want.Shard:
 		wanted, _ := ParseShard(want.Shard) // made from one
 		return fmt.Errorf("%s is the file of %s, and this is %s: give each a file of its own", name, c.shard.name(), wanted.name())
+	case !have.compatible(want.Schema):
+		return fmt.Errorf("%s has results with other columns, which cannot be gone on with: leave out --resume to begin the file anew, or choose another name", name)
 	}
 	return nil
 }
