@@ -1,39 +1,51 @@
-package chart
+package draw
 
 import (
 	"slices"
+	"strings"
 	"testing"
 )
 
 const (
-	blue, vermilion, green, grey = "#0072B2", "#D55E00", "#009E73", "#5F5F5F"
+	blue, vermilion, green, grey = "#0072b2", "#d55e00", "#009e73", "#5f5f5f"
 )
 
 func TestLines(t *testing.T) {
 	d := parse(t, mustSVG(t, latencies()))
 	want := []string{
-		"Latency by topology", "ring", "torus", "mesh", "bound of ring", "f16, Partial over <16 cubes> & more",
-		"2 µs", "5 µs", "10 µs", "20 µs", "50 µs", "100 µs", "200 µs", "500 µs", "latency",
-		"8", "16", "32", "64", "128", "256", "512", "1Ki", "2Ki", "4Ki", "8Ki", "16Ki", "32Ki", "elements per PE",
+		"Latency by topology", "ring6", "f16, Partial over <16 cubes> & more",
+		"2 µs", "5 µs", "10 µs", "20 µs", "50 µs", "100 µs", "200 µs", "500 µs",
+		"8", "16", "32", "64", "128", "256", "512", "1Ki", "2Ki", "4Ki", "8Ki", "16Ki", "32Ki",
+		"ring", "mesh", "torus", "bound of ring", "elements per PE", "latency",
 	}
 	if !slices.Equal(d.texts, want) {
 		t.Errorf("text: got %q, want %q", d.texts, want)
 	}
 	for _, c := range []string{blue, vermilion, green} {
 		if d.fills[c] != 6+1 || d.lines[c] != 1+1 {
-			t.Errorf("%s: got %d markers and %d lines, want 6 and 1, and one of each in the legend", c, d.fills[c], d.lines[c])
+			t.Errorf("%s: got %d markers and %d lines, want 6 and 1, and a mark and a leader at the name", c, d.fills[c], d.lines[c])
 		}
 	}
-	if d.dashed != 1+1 || d.lines[grey] != 2 || d.fills[grey] != 0 {
-		t.Errorf("theory: got %d dashed lines, %d grey ones and %d markers, want 2 with the legend, 2 and none", d.dashed, d.lines[grey], d.fills[grey])
+	if d.dashed != 1+1 || d.lines[grey] != 3 {
+		t.Errorf("bound: got %d dashed lines and %d grey ones, want 2 with the one at the name, and 3 with the leader", d.dashed, d.lines[grey])
+	}
+	tips := []string{
+		"ring", "ring\nelements per PE: 8\nlatency: 5.234 µs", "ring\nelements per PE: 64\nlatency: 5.469 µs", "ring\nelements per PE: 512\nlatency: 7.35 µs",
+		"ring\nelements per PE: 4096\nlatency: 22.4 µs", "ring\nelements per PE: 32768\nlatency: 142.8 µs", "ring\nelements per PE: 49152\nlatency: 211.6 µs", "torus",
+	}
+	if len(d.tips) != 3*(6+1)+1 || !slices.Equal(d.tips[:8], tips) {
+		t.Errorf("got %d tooltips, %q, want 22, %q", len(d.tips), d.tips[:8], tips)
+	}
+	if last := "bound of ring\nelements per PE: 8, latency: 2.216 µs\nelements per PE: 64, latency: 2.328 µs\n"; !strings.HasPrefix(d.tips[21], last) {
+		t.Errorf("tooltip of the bound: got %q, want %q and more", d.tips[21], last)
 	}
 }
 
-// TestTheoryIsPaired wants theories to have the colours of what they are about, if there
-// are as many.
-func TestTheoryIsPaired(t *testing.T) {
+// TestBoundsArePaired wants bounds to have the colours of what they belong to, if there are as
+// many.
+func TestBoundsArePaired(t *testing.T) {
 	l := latencies()
-	l.Series = []Series{l.Series[0], l.Series[1], l.Series[3], {Name: "bound of torus", X: []float64{8, 64}, Y: []float64{1e3, 2e3}, Theory: true}}
+	l.Series = []Series{l.Series[0], l.Series[1], l.Series[3], {Name: "bound of torus", X: []float64{8, 64}, Y: []float64{1e3, 2e3}, Bound: true}}
 	d := parse(t, mustSVG(t, l))
 	if d.lines[blue] != 4 || d.lines[vermilion] != 4 || d.dashed != 4 || d.lines[grey] != 0 {
 		t.Errorf("got %d blue, %d vermilion, %d dashed and %d grey lines, want 4, 4, 4 and none", d.lines[blue], d.lines[vermilion], d.dashed, d.lines[grey])
@@ -44,7 +56,7 @@ func TestTheoryIsPaired(t *testing.T) {
 func TestOneLine(t *testing.T) {
 	l := Lines{Title: "One", X: Axis{Label: "M", Min: 2, Max: 5}, Y: Axis{Label: "use (%)"}, Series: []Series{{Name: "use", X: []float64{1, 2, 3, 4, 5, 6}, Y: []float64{10, 30, 40, 70, 82, 91}}}}
 	d := parse(t, mustSVG(t, l))
-	want := []string{"One", "0", "20", "40", "60", "80", "100", "use (%)", "2", "2.5", "3", "3.5", "4", "4.5", "5", "M"}
+	want := []string{"One", "0", "20", "40", "60", "80", "100", "2", "2.5", "3", "3.5", "4", "4.5", "5", "M", "use (%)"}
 	if !slices.Equal(d.texts, want) {
 		t.Errorf("text: got %q, want %q", d.texts, want)
 	}
