@@ -73,9 +73,6 @@ func (d barDrawer) tip(b bar) string {
 // bound draws a bound across its group.
 func (d barDrawer) bound(b bar) {
 	y, half := d.y.at(b.to), d.slot*0.45
-	if y < d.plot.y || y > d.plot.bottom() {
-		return // beyond a given end of the axis
-	}
 	d.look(b.series).curve(d.canvas, d.plot, []point{{d.middle(b) - half, y}, {d.middle(b) + half, y}})
 }
 

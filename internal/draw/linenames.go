@@ -6,7 +6,8 @@ import (
 )
 
 const (
-	leader      = 16.0  // from the end of a line to its name
+	leader      = 16.0  // from the plot to the sample at a name
+	nameSample  = 22.0  // width of that sample
 	mostName    = 210.0 // of a name at the end of a line
 	panelHeight = 120.0 // of the plot of one of several panels, at least
 	panelLines  = 4     // of a panel, if that does not make too many panels
@@ -43,15 +44,12 @@ func (l Lines) end(s Series, plot rect, x, y scale) (at point, ok bool) {
 		return point{}, false
 	}
 	points := place(s, x, y)
-	parts := plot.clip(points)
-	if len(points) == 1 && plot.contains(points[0]) {
-		return points[0], true
+	if len(points) == 1 {
+		return points[0], plot.contains(points[0])
 	}
-	for _, part := range parts {
-		for _, p := range part {
-			if !ok || p.x >= at.x {
-				at, ok = p, true
-			}
+	for _, p := range slices.Concat(plot.clip(points)...) {
+		if !ok || p.x >= at.x {
+			at, ok = p, true
 		}
 	}
 	return at, ok
@@ -59,37 +57,26 @@ func (l Lines) end(s Series, plot rect, x, y scale) (at point, ok bool) {
 
 // names writes the names of series right of the plot, at the heights of the ends of their lines
 // or as near as others allow.
-func (l Lines) names(c *canvas, plot rect, named []bool) {
-	type name struct {
-		series int
-		end    point
-		y      float64
-	}
-	var names []name
-	x, y := l.rulers()
-	x.from, x.to, y.from, y.to = plot.x+inset, plot.right()-inset, plot.bottom(), plot.y
+func (l Lines) names(c *canvas, plot rect, x, y scale, named []bool) {
+	ends := make([]point, len(l.Series))
+	var order []int
 	for i, s := range l.Series {
-		if end, ok := l.end(s, plot, x.scale, y.scale); ok && named[i] {
-			names = append(names, name{i, end, end.y})
+		if end, ok := l.end(s, plot, x, y); ok && named[i] {
+			ends[i], order = end, append(order, i)
 		}
 	}
-	slices.SortStableFunc(names, func(a, b name) int { return cmp.Compare(a.y, b.y) })
-	text := style{size: sizeLegend}
-	ys := make([]float64, len(names))
-	for i, n := range names {
-		ys[i] = n.y
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(ends[a].y, ends[b].y) })
+	ys := make([]float64, len(order))
+	for k, i := range order {
+		ys[k] = ends[i].y
 	}
+	text, looks := style{size: sizeLegend}, l.looks(l.Series)
 	spread(ys, text.lineHeight(), plot.y, plot.bottom())
-	looks := l.looks(l.Series)
-	for i, n := range names {
-		k, at := looks[n.series], point{plot.right() + leader, ys[i]}
-		c.lines(k.colour, 1, n.end.add(point{markSize + 2, 0}), point{at.x - leader/2, at.y}, at)
-		if k.bound {
-			k.curve(c, rect{at.x, plot.y - 20, sampleH, plot.h + 40}, []point{at, at.add(point{sampleH, 0})})
-		} else {
-			c.mark(k.mark, k.colour, at.add(point{sampleH / 2, 0}))
-		}
-		c.text(text, at.add(point{sampleH + gap/2, 0}), l.Series[n.series].Name)
+	for k, i := range order {
+		at := point{plot.right() + leader, ys[k]}
+		c.lines(looks[i].colour, 1, ends[i].add(point{markSize + 2, 0}), point{at.x - leader/2, at.y}, at)
+		looks[i].sample(c, rect{at.x, at.y - sampleH/2, nameSample, sampleH})
+		c.text(text, at.add(point{nameSample + gap/2, 0}), l.Series[i].Name)
 	}
 }
 
@@ -101,10 +88,8 @@ func spread(at []float64, apart, lo, hi float64) {
 		}
 	}
 	for i := len(at) - 1; i >= 0; i-- {
-		if at[i] > hi {
-			at[i] = hi
-		}
-		hi = min(hi, at[i]) - apart
+		at[i] = min(at[i], hi)
+		hi = at[i] - apart
 	}
 	for i := range at {
 		at[i] = max(at[i], lo+float64(i)*apart)
@@ -139,20 +124,20 @@ func (l Lines) multiples(c *canvas, panels [][]Series) {
 	l.fitUp(&y, rect{h: panelHeight})
 	left, below := y.leftWidth(), bottomHeight(x.label)
 	w := (slideW - 2*margin - left + between) / float64(columns)
-	most := 0.0 // height of a legend
-	legends := make([][]entry, len(panels))
+	legends, heights := make([][]entry, len(panels)), make([]float64, len(panels))
 	for i, series := range panels {
 		for k, look := range l.looks(series) {
-			legends[i] = append(legends[i], entry{series[k].Name, 30, look.sample})
+			legends[i] = append(legends[i], entry{series[k].Name, nameSample, look.sample})
 		}
-		most = max(most, (&canvas{}).legend(legends[i], rect{w: w - between}))
+		heights[i] = (&canvas{}).legend(legends[i], rect{w: w - between})
 	}
+	most := slices.Max(heights)
 	c.page(slideW, max(slideH, 160+float64(rows)*(most+panelHeight+gap)), l.Title, l.Subtitle)
 	area := c.frame(l.Title, l.Subtitle, l.Note, nil).inset(left, 0, 0, below)
 	h := (area.h + gap) / float64(rows)
 	for i, series := range panels {
 		at := rect{area.x + w*float64(i%columns), area.y + h*float64(i/columns), w - between, h - gap}
-		c.legend(legends[i], at)
+		c.legend(legends[i], at.inset(0, most-heights[i], 0, 0))
 		last := i+columns >= len(panels) // nothing is below
 		l.plot(c, at.inset(0, most, 0, 0), x, y, series, last, i%columns == 0)
 	}

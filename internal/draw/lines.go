@@ -75,7 +75,7 @@ func (l Lines) draw(c *canvas) error {
 	width := 0.0
 	for i, s := range l.Series {
 		if named[i] {
-			width = max(width, leader+sampleH+gap+style{size: sizeLegend}.width(s.Name))
+			width = max(width, leader+nameSample+gap+style{size: sizeLegend}.width(s.Name))
 		} else if len(l.Series) > 1 || s.Bound { // a title and an axis explain a single line
 			legend = append(legend, entry{s.Name, 30, looks[i].sample})
 		}
@@ -85,8 +85,8 @@ func (l Lines) draw(c *canvas) error {
 	l.fitUp(&y, plot)
 	left := y.leftWidth()
 	plot = plot.inset(left, 0, 0, 0)
-	l.plot(c, plot, x, y, l.Series, true, true)
-	l.names(c, plot, named)
+	xAt, yAt := l.plot(c, plot, x, y, l.Series, true, true)
+	l.names(c, plot, xAt, yAt, named)
 	c.below(x.label, plot, bottomHeight(x.label))
 	c.beside(y.label, plot, left)
 	return nil
@@ -108,8 +108,9 @@ func (l Lines) fitUp(y *ruler, plot rect) {
 	y.fitUp(plot, func(most int) []tick { return l.Y.ticks(y.lo, y.hi, ys, most) })
 }
 
-// plot draws series and their axes, with the numbers of those asked for.
-func (l Lines) plot(c *canvas, plot rect, x, y ruler, series []Series, xNumbers, yNumbers bool) {
+// plot draws series and their axes, with the numbers of those asked for. It returns where values
+// are.
+func (l Lines) plot(c *canvas, plot rect, x, y ruler, series []Series, xNumbers, yNumbers bool) (xAt, yAt scale) {
 	xs, _ := l.values()
 	l.fitUp(&y, plot)
 	x.fitAcross(l.X, xs, plot.x+inset, plot.right()-inset)
@@ -118,6 +119,7 @@ func (l Lines) plot(c *canvas, plot rect, x, y ruler, series []Series, xNumbers,
 	for i, k := range l.looks(series) {
 		l.series(c, plot, x.scale, y.scale, series[i], k)
 	}
+	return x.scale, y.scale
 }
 
 // series draws one series. Its points and its line have tooltips.

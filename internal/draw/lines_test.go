@@ -22,8 +22,8 @@ func TestLines(t *testing.T) {
 		t.Errorf("text: got %q, want %q", d.texts, want)
 	}
 	for _, c := range []string{blue, vermilion, green} {
-		if d.fills[c] != 6+1 || d.lines[c] != 1+1 {
-			t.Errorf("%s: got %d markers and %d lines, want 6 and 1, and a mark and a leader at the name", c, d.fills[c], d.lines[c])
+		if d.fills[c] != 6+1 || d.lines[c] != 1+2 {
+			t.Errorf("%s: got %d markers and %d lines, want 6 and 1, and at the name a mark, a leader and a sample", c, d.fills[c], d.lines[c])
 		}
 	}
 	if d.dashed != 1+1 || d.lines[grey] != 3 {

@@ -101,7 +101,7 @@ func TestLinesDifferInGrey(t *testing.T) {
 		var looks []*image.Gray
 		texts(c.items, func(w words) {
 			if strings.HasPrefix(w.text, "s") && w.text != "size (B)" {
-				looks = append(looks, greyed(img, rect{w.at.x - gap/2 - sampleH, w.at.y - sampleH/2, sampleH, sampleH}))
+				looks = append(looks, greyed(img, rect{w.at.x - gap/2 - nameSample/2 - sampleH/2, w.at.y - sampleH/2, sampleH, sampleH}))
 			}
 		})
 		if len(looks) != n {
