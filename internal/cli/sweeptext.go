@@ -76,34 +76,34 @@ func (p *sweepPlan) fixed() string {
 
 // plotHint is how to draw the results: over the dimension that changes fastest.
 func (p *sweepPlan) plotHint(file string) string {
-	if len(p.grid) == 0 {
+	if len(p.Axes) == 0 {
 		return "draw them: kernbench plot --help"
 	}
-	last := len(p.grid) - 1
-	across := telling(p.grid[last])
+	last := len(p.Axes) - 1
+	across := telling(p.Axes[last])
 	x, others := across[0], across[1:]
-	for _, columns := range p.grid[:last] {
+	for _, columns := range p.Axes[:last] {
 		others = append(others, telling(columns)...)
 	}
 	var by []string
 	for _, c := range others {
-		by = append(by, c.key)
+		by = append(by, c.Name)
 	}
-	hint := fmt.Sprintf("draw them: kernbench plot %s -x %s -y crit_ns", file, x.key)
+	hint := fmt.Sprintf("draw them: kernbench plot %s -x %s -y crit_ns", file, x.Name)
 	if len(by) > 0 {
 		hint += " --by " + strings.Join(by, ",")
 	}
-	if slices.ContainsFunc(x.values, func(v string) bool { _, err := strconv.ParseFloat(v, 64); return err != nil }) {
+	if slices.ContainsFunc(x.Values, func(v string) bool { _, err := strconv.ParseFloat(v, 64); return err != nil }) {
 		hint += " --kind bars"
 	}
 	return hint + " -o " + strings.TrimSuffix(filepath.Base(file), ".jsonl") + ".svg"
 }
 
 // telling is the settings that tell the points of a dimension apart: one if it can, else all.
-func telling(columns []column) []column {
+func telling(columns []experiment.Dimension) []experiment.Dimension {
 	for _, c := range columns {
-		if len(slices.Compact(slices.Sorted(slices.Values(c.values)))) == len(c.values) {
-			return []column{c}
+		if len(slices.Compact(slices.Sorted(slices.Values(c.Values)))) == len(c.Values) {
+			return []experiment.Dimension{c}
 		}
 	}
 	return slices.Clone(columns)
