@@ -12,7 +12,6 @@ import (
 	"strings"
 
 	"github.com/kernbench/kernbench/internal/experiment"
-	"github.com/kernbench/kernbench/internal/results"
 	"github.com/kernbench/kernbench/internal/table"
 )
 
@@ -21,18 +20,19 @@ func (p *sweepPlan) write(ctx context.Context, w io.Writer, r sweepResult, o exp
 	if format == "json" {
 		return table.WriteJSON(w, r)
 	}
-	t := &results.Table{}
+	t := &table.Table{}
 	if len(r.Points) > 0 {
-		var err error
-		if t, err = results.Read(ctx, o.File); err != nil {
+		tables, _, err := experiment.ReadFile(ctx, o.File)
+		if err != nil {
 			return err
 		}
+		t = tables[0].Table
 	}
 	switch {
 	case format == "csv" && len(t.Rows) == 0:
 		return nil
 	case format == "csv":
-		return results.WriteCSV(w, t)
+		return t.WriteCSV(w)
 	}
 	fmt.Fprintf(w, "# sweep: %s\n# bench: %s\n%s# points: %d of %d\n\n", r.Sweep, r.Bench, p.fixed(), len(r.Points), r.Total)
 	if header, cells := shown(t); len(cells) > 0 {
@@ -111,15 +111,15 @@ func telling(columns []experiment.Dimension) []experiment.Dimension {
 
 // shown is the columns of a t that people want to see: hashes are for programs, and what a
 // point says of its only row is said by that.
-func shown(t *results.Table) (header []string, rows [][]string) {
+func shown(t *table.Table) (header []string, rows [][]string) {
 	rows = make([][]string, len(t.Rows))
-	for i, name := range t.Columns {
-		if strings.HasSuffix(name, "_hash") || t.RepeatsRow(name) {
+	for i, name := range t.Names() {
+		if strings.HasSuffix(name, "_hash") || experiment.RepeatsRow(t, name) {
 			continue
 		}
 		header = append(header, name)
-		for k, row := range t.Rows {
-			rows[k] = append(rows[k], cmp.Or(row[i], "-"))
+		for k := range t.Rows {
+			rows[k] = append(rows[k], cmp.Or(t.Text(k, i), "-"))
 		}
 	}
 	return header, rows

@@ -1,6 +1,7 @@
-package results
+package compare
 
 import (
+	"encoding/json"
 	"fmt"
 	"math/big"
 	"strings"
@@ -20,7 +21,7 @@ func (t *Thresholds) Set(text string) error {
 		column, share = "", text
 	}
 	percent, is := strings.CutSuffix(share, "%")
-	limit := number(percent)
+	limit := number(json.Number(percent))
 	if limit == nil || limit.Sign() < 0 || !is && limit.Sign() != 0 || single && column == "" {
 		return fmt.Errorf("threshold %q: write a share such as 2%% or 0, or one of a column, latency_ns=2%%", text)
 	}
@@ -36,7 +37,7 @@ func (t *Thresholds) Set(text string) error {
 	return nil
 }
 
-// of is the threshold of a column.
+// of returns the threshold of a column.
 func (t *Thresholds) of(column string) *big.Rat {
 	if limit := t.column[column]; limit != nil {
 		return limit
@@ -45,20 +46,4 @@ func (t *Thresholds) of(column string) *big.Rat {
 		return t.all
 	}
 	return new(big.Rat)
-}
-
-// number is a cell as the decimal that is written, nil if it is none.
-func number(cell string) *big.Rat {
-	x, ok := finite(cell)
-	if !ok {
-		return nil
-	}
-	if x == 0 {
-		return new(big.Rat) // also what is too small for a float: its exponent may be of any size
-	}
-	r, ok := new(big.Rat).SetString(cell)
-	if !ok {
-		return nil
-	}
-	return r
 }

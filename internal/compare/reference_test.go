@@ -1,12 +1,14 @@
-package reference
+package compare
 
 import (
+	"encoding/json"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/kernbench/kernbench/internal/table"
 	"github.com/kernbench/kernbench/topology"
 )
 
@@ -14,11 +16,11 @@ import (
 // and what is not known of it, and has something to be measured beside it.
 func TestReferences(t *testing.T) {
 	want := []string{"allreduce_lower_bounds", "fsim", "tenstorrent_blackhole", "torus6_buffer_kind"}
-	if diff := cmp.Diff(want, Names()); diff != "" {
+	if diff := cmp.Diff(want, References()); diff != "" {
 		t.Fatalf("names (-want +got):\n%s", diff)
 	}
-	for _, name := range Names() {
-		r, err := Get(name)
+	for _, name := range References() {
+		r, err := GetReference(name)
 		if err != nil {
 			t.Error(err)
 			continue
@@ -27,8 +29,8 @@ func TestReferences(t *testing.T) {
 			t.Errorf("%s: something is missing in %+v", name, r)
 		}
 		for _, c := range r.Table.Columns {
-			if r.Columns[c] == "" {
-				t.Errorf("%s: nothing says what column %s means", name, c)
+			if r.Columns[c.Name] == "" || c.Role == "" {
+				t.Errorf("%s: nothing says what column %s means, or its role", name, c.Name)
 			}
 		}
 		if len(r.Columns) != len(r.Table.Columns) {
@@ -61,7 +63,7 @@ func TestFacts(t *testing.T) {
 		{"tenstorrent_blackhole", 23, 17, "time_us", 21925.95},
 		{"tenstorrent_blackhole", 23, 22, "size_bytes", 268435456},
 	} {
-		r, err := Get(tt.name)
+		r, err := GetReference(tt.name)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -70,7 +72,7 @@ func TestFacts(t *testing.T) {
 		}
 	}
 	const want = `no reference "fism": there are allreduce_lower_bounds, fsim, tenstorrent_blackhole, torus6_buffer_kind; did you mean fsim?`
-	if _, err := Get("fism"); err == nil || err.Error() != want {
+	if _, err := GetReference("fism"); err == nil || err.Error() != want {
 		t.Errorf("fism: got %v, want %s", err, want)
 	}
 }
@@ -86,20 +88,24 @@ func TestParse(t *testing.T) {
 	}
 }
 
-// TestRun: rows of the reference in order, with ours beside each, on the systems that are
+// TestMeasure: rows of the reference in order, with ours beside each, on the systems that are
 // named. The tables themselves are in docs/references.md.
-func TestRun(t *testing.T) {
-	b, err := Run(t.Context(), "torus6_buffer_kind")
+func TestMeasure(t *testing.T) {
+	b, err := Measure(t.Context(), "torus6_buffer_kind")
 	if err != nil {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff([]string{"preset torus2x3, --set system.sips.w=3, --set system.sips.h=2 (hash c9c73ee73027)"}, b.Systems); diff != "" {
 		t.Errorf("systems (-want +got):\n%s", diff)
 	}
-	if diff := cmp.Diff([]string{"tcm", "128", "256", "1678.04", "1790.55862", "1.067"}, b.Table.Rows[0]); diff != "" || len(b.Table.Rows) != 12 {
-		t.Errorf("%d rows, the first (-want +got):\n%s", len(b.Table.Rows), diff)
+	want := []any{"tcm", json.Number("128"), json.Number("256"), json.Number("1678.04"), json.Number("1790.55862"), json.Number("1.067")}
+	if diff := cmp.Diff(want, b.Rows.Rows[0]); diff != "" || len(b.Rows.Rows) != 12 {
+		t.Errorf("%d rows, the first (-want +got):\n%s", len(b.Rows.Rows), diff)
 	}
-	if _, err := Run(t.Context(), "nothing"); err == nil {
+	if c := b.Schema["rows"][4]; c != (table.Column{Name: "ours_ns", Unit: "ns", Role: table.Lower}) {
+		t.Errorf("the column of ours is %+v, want times in ns of which less is better", c)
+	}
+	if _, err := Measure(t.Context(), "nothing"); err == nil {
 		t.Error("a reference that there is not: want an error")
 	}
 }

@@ -1,9 +1,10 @@
-package reference
+package compare
 
 import (
 	"bufio"
 	"bytes"
 	"embed"
+	"encoding/json"
 	"fmt"
 	"path"
 	"slices"
@@ -11,7 +12,7 @@ import (
 	"strings"
 
 	"github.com/kernbench/kernbench/internal/config"
-	"github.com/kernbench/kernbench/internal/results"
+	"github.com/kernbench/kernbench/internal/table"
 )
 
 // Reference is numbers of others, and what is known of them.
@@ -23,14 +24,14 @@ type Reference struct {
 	About   []string          `json:"about"`
 	Unknown []string          `json:"unknown"` // what nobody told us
 	Columns map[string]string `json:"columns"` // of the table, and what they mean
-	Table   *results.Table    `json:"-"`
+	Table   *table.Table      `json:"-"`
 }
 
 //go:embed data/*.csv
 var data embed.FS
 
-// Names lists the references.
-func Names() (names []string) {
+// References returns the names of all references.
+func References() (names []string) {
 	entries, err := data.ReadDir("data")
 	if err != nil {
 		panic(err) // it is part of the program
@@ -41,10 +42,10 @@ func Names() (names []string) {
 	return names
 }
 
-// Get is a reference.
-func Get(name string) (*Reference, error) {
-	if !slices.Contains(Names(), name) {
-		return nil, fmt.Errorf("no reference %q: there are %s%s", name, strings.Join(Names(), ", "), config.DidYouMean(name, Names()))
+// GetReference returns a reference.
+func GetReference(name string) (*Reference, error) {
+	if !slices.Contains(References(), name) {
+		return nil, fmt.Errorf("no reference %q: there are %s%s", name, strings.Join(References(), ", "), config.DidYouMean(name, References()))
 	}
 	text, err := data.ReadFile(path.Join("data", name+".csv"))
 	if err != nil {
@@ -86,24 +87,29 @@ func parse(text []byte) (*Reference, error) {
 		}
 	}
 	var err error
-	r.Table, err = results.ParseCSV(bytes.NewReader(text))
+	r.Table, err = table.ReadCSV(bytes.NewReader(text))
 	return r, err
 }
 
-// Text is a cell.
+// Text returns a cell.
 func (r *Reference) Text(row int, column string) string {
-	i, err := r.Table.Column(column)
+	i, err := r.Table.Find(column)
 	if err != nil {
 		panic("reference " + r.Name + ": " + err.Error()) // the file is part of the program
 	}
-	return r.Table.Rows[row][i]
+	return r.Table.Text(row, i)
 }
 
-// Number is a cell that is a number.
+// Number returns a cell that is a number.
 func (r *Reference) Number(row int, column string) float64 {
 	x, err := strconv.ParseFloat(r.Text(row, column), 64)
 	if err != nil {
 		panic(fmt.Sprintf("reference %s: %s of row %d: %v", r.Name, column, row+1, err))
 	}
 	return x
+}
+
+// digits returns a cell that is a number as it is written.
+func (r *Reference) digits(row int, column string) json.Number {
+	return json.Number(r.Text(row, column))
 }

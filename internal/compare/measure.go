@@ -1,30 +1,31 @@
-package reference
+package compare
 
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"fmt"
-	"math"
 	"slices"
 	"strconv"
 
 	"github.com/kernbench/kernbench/internal/collperf"
 	"github.com/kernbench/kernbench/internal/config"
-	"github.com/kernbench/kernbench/internal/results"
+	"github.com/kernbench/kernbench/internal/table"
 	"github.com/kernbench/kernbench/topology"
 )
 
-// Beside is a reference with ours beside it.
-type Beside struct {
+// Measured is a reference with our own numbers.
+type Measured struct {
 	*Reference
-	Systems    []string       `json:"systems"`    // that ours were measured on: "preset ring6 (hash 88275a90ffa3)"
-	Difference string         `json:"difference"` // in a line
-	Table      *results.Table `json:"-"`          // theirs and ours
+	Systems    []string     `json:"systems"`    // that ours were measured on: "preset ring6 (hash 88275a90ffa3)"
+	Difference string       `json:"difference"` // in a line
+	Schema     table.Schema `json:"schema"`
+	Rows       *table.Table `json:"rows"` // theirs and ours
 }
 
-// nearest is what is measured beside each reference, and what is different about it.
+// nearest is how ours are measured for each reference, and what is different about them.
 var nearest = map[string]struct {
-	run        func(*lab, *Reference) (*results.Table, error)
+	run        func(*lab, *Reference) (*table.Table, error)
 	difference string
 }{
 	"allreduce_lower_bounds": {runBounds, "theirs is the optimum of any algorithm; bound is ours, which is never weaker on these six but for their rounding, and takes is the fastest algorithm here at 16 MiB"},
@@ -33,9 +34,9 @@ var nearest = map[string]struct {
 	"torus6_buffer_kind":     {runTorus6, "theirs is of another machine, and its times grow as if tensors moved whole from hop to hop; ours move in chunks that overlap"},
 }
 
-// Run measures what comes nearest to a reference on our machines.
-func Run(ctx context.Context, name string) (*Beside, error) {
-	r, err := Get(name)
+// Measure measures what comes nearest to a reference on our machines.
+func Measure(ctx context.Context, name string) (*Measured, error) {
+	r, err := GetReference(name)
 	if err != nil {
 		return nil, err
 	}
@@ -44,7 +45,7 @@ func Run(ctx context.Context, name string) (*Beside, error) {
 	if err != nil {
 		return nil, fmt.Errorf("ours beside %s: %w", name, err)
 	}
-	return &Beside{r, l.systems, nearest[name].difference, t}, nil
+	return &Measured{r, l.systems, nearest[name].difference, table.Schema{"rows": t.Columns}, t}, nil
 }
 
 // lab measures on systems, and remembers which.
@@ -53,7 +54,7 @@ type lab struct {
 	systems []string
 }
 
-// system is a preset with some values changed, whatever files are about.
+// system compiles a preset with some values changed, whatever files there are.
 func (l *lab) system(preset string, sets ...string) (*topology.Graph, error) {
 	src, err := topology.PresetSource(preset)
 	if err != nil {
@@ -69,15 +70,15 @@ func (l *lab) system(preset string, sets ...string) (*topology.Graph, error) {
 	return topology.Compile(spec)
 }
 
-// measure is the rows of a collective at one size: of one algorithm, or of all. Ranks are
-// SIPs; values are not computed.
+// measure returns the rows of a collective at one size: of one algorithm, or of all. Ranks
+// are SIPs; values are not computed.
 func (l *lab) measure(o collperf.Options, size topology.Bytes) ([]collperf.Row, error) {
 	o.Min, o.Max, o.RanksPer, o.NoCheck = size, size, collperf.PerSIP, true
 	rows, _, err := collperf.Run(l.ctx, o, nil)
 	return rows, err
 }
 
-// one is measure of one algorithm.
+// one returns the row of one algorithm.
 func (l *lab) one(o collperf.Options, size topology.Bytes) (collperf.Row, error) {
 	rows, err := l.measure(o, size)
 	if err != nil {
@@ -86,7 +87,7 @@ func (l *lab) one(o collperf.Options, size topology.Bytes) (collperf.Row, error)
 	return rows[0], nil
 }
 
-// best is the fastest of all algorithms at a size, the first of several.
+// best returns the row of the fastest algorithm at a size, the first of several.
 func (l *lab) best(o collperf.Options, size topology.Bytes) (collperf.Row, error) {
 	o.Algorithm = collperf.AllAlgorithms
 	rows, err := l.measure(o, size)
@@ -96,11 +97,10 @@ func (l *lab) best(o collperf.Options, size topology.Bytes) (collperf.Row, error
 	return slices.MinFunc(rows, func(a, b collperf.Row) int { return cmp.Compare(a.TimeUS, b.TimeUS) }), nil
 }
 
-// fixed writes a number with some places behind the point.
-func fixed(x float64, places int) string { return strconv.FormatFloat(x, 'f', places, 64) }
+// fixed returns a number with some places behind the point.
+func fixed(x float64, places int) json.Number {
+	return json.Number(strconv.FormatFloat(x, 'f', places, 64))
+}
 
-// ns is a time in ns, to the femtosecond.
-func ns(us float64) string { return strconv.FormatFloat(math.Round(us*1e9)/1e6, 'f', -1, 64) }
-
-// ratio is how many times theirs ours is.
-func ratio(ours, theirs float64) string { return fixed(ours/theirs, 3) }
+// ratio returns how many times theirs ours is.
+func ratio(ours, theirs float64) json.Number { return fixed(ours/theirs, 3) }

@@ -1,4 +1,4 @@
-package results
+package compare
 
 import (
 	"cmp"
@@ -7,15 +7,19 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"github.com/kernbench/kernbench/internal/experiment"
+	"github.com/kernbench/kernbench/internal/table"
 )
 
-// CompareOptions is how to compare tables. The zero value goes by the names of columns, and
-// counts every change.
-type CompareOptions struct {
-	A, B       string   // what the tables are called in messages; A and B if nothing else
-	Keys       []string // columns that say what a row is about; none: all that are not measured
-	Values     []string // columns to compare; none: all that are measured
-	Thresholds Thresholds
+// Options is how to compare tables. The zero value goes by the roles of columns and counts
+// every change.
+type Options struct {
+	A, B          string   // what the tables are called in messages; default A and B
+	Keys          []string // columns to match rows by; none: the settings
+	Values        []string // columns to compare; none: all others
+	Lower, Higher []string // columns of which less or more is better, whatever their roles
+	Thresholds    Thresholds
 }
 
 // Verdict is what became of a value.
@@ -50,27 +54,26 @@ type Comparison struct {
 	New     []string        `json:"new"`     // columns that only B has
 	Count   map[Verdict]int `json:"count"`
 	Cells   []Cell          `json:"cells"`
+	Unknown []string        `json:"-"` // columns that changed, and nothing says which way is better
 
+	roles map[string]table.Role
 	shown []bool // keys that rows are named by, by column of Keys
 }
 
 // Bad reports whether something got worse, or is no longer there.
 func (c *Comparison) Bad() bool { return c.Count[Worse] > 0 || len(c.Missing) > 0 || len(c.Lost) > 0 }
 
-// Compare compares the rows of two tables that are about the same: those whose keys are
+// Tables compares the rows of two tables that are about the same: those whose keys are
 // equal, or, if there are no keys in either, those with the same number. Rows with the same
 // keys in one table are one if they are alike in all columns, and refused if not.
-func Compare(a, b *Table, o CompareOptions) (*Comparison, error) {
+func Tables(a, b *table.Table, o Options) (*Comparison, error) {
 	o.A, o.B = cmp.Or(o.A, "A"), cmp.Or(o.B, "B")
 	c := &Comparison{
 		Missing: []string{}, Added: []string{}, Lost: []string{}, New: []string{}, Cells: []Cell{},
-		Count: map[Verdict]int{Worse: 0, Better: 0, Changed: 0, Equal: 0},
+		Count: map[Verdict]int{Worse: 0, Better: 0, Changed: 0, Equal: 0}, roles: o.roles(a, b),
 	}
 	if err := c.choose(a, b, o); err != nil {
 		return nil, err
-	}
-	if o.Keys == nil {
-		c.compareChoice(a, b, o)
 	}
 	c.shown = telling(c.Keys, a, b)
 	rowsA, err := c.distinct(a, b, o.A, o.B)
@@ -97,10 +100,13 @@ func Compare(a, b *Table, o CompareOptions) (*Comparison, error) {
 		delete(rest, k)
 		c.Matched++
 		for j, column := range c.Values {
-			cell := judge(column, a.Rows[i][valuesA[j]], b.Rows[same][valuesB[j]], o.Thresholds.of(column))
-			cell.Row = name
+			cell := judge(c.roles[column], a.Rows[i][valuesA[j]], b.Rows[same][valuesB[j]], o.Thresholds.of(column))
+			cell.Row, cell.Column = name, column
 			c.Count[cell.Verdict]++
 			c.Cells = append(c.Cells, cell)
+			if cell.Change != nil && cell.Verdict == Changed && c.roles[column] == "" && !slices.Contains(c.Unknown, column) {
+				c.Unknown = append(c.Unknown, column)
+			}
 		}
 	}
 	for _, i := range slices.Sorted(maps.Values(rest)) {
@@ -109,44 +115,74 @@ func Compare(a, b *Table, o CompareOptions) (*Comparison, error) {
 	return c, nil
 }
 
+// roles returns the role of every column: that of the options, or of the first table that
+// has one. Columns of words without a role are settings.
+func (o *Options) roles(tables ...*table.Table) map[string]table.Role {
+	roles := map[string]table.Role{}
+	words := map[string]bool{}
+	for _, t := range tables {
+		for i, c := range t.Columns {
+			roles[c.Name] = cmp.Or(roles[c.Name], c.Role)
+			for _, row := range t.Rows {
+				if _, is := row[i].(string); row[i] != nil {
+					before, seen := words[c.Name]
+					words[c.Name] = is && (before || !seen)
+				}
+			}
+		}
+	}
+	for name, role := range roles {
+		if role == "" && words[name] {
+			roles[name] = table.Setting
+		}
+	}
+	for _, name := range o.Lower {
+		roles[name] = table.Lower
+	}
+	for _, name := range o.Higher {
+		roles[name] = table.Higher
+	}
+	return roles
+}
+
 // choose picks the columns.
-func (c *Comparison) choose(a, b *Table, o CompareOptions) error {
+func (c *Comparison) choose(a, b *table.Table, o Options) error {
 	for _, name := range slices.Concat(o.Keys, o.Values) {
-		for _, t := range []*Table{a, b} {
-			if _, err := t.Column(name); err != nil {
+		for _, t := range []*table.Table{a, b} {
+			if _, err := t.Find(name); err != nil {
 				return err
 			}
 		}
 	}
 	c.Keys, c.Values = o.Keys, o.Values
 	gone := false // something that was measured
-	for i, name := range a.Columns {
+	for _, name := range a.Names() {
 		list, fixed := &c.Values, o.Values != nil
-		switch {
-		case a.IsKey(i):
+		switch c.roles[name] {
+		case table.Setting:
 			list, fixed = &c.Keys, o.Keys != nil
-		case roleOf(name) == origin:
+		case table.Origin:
 			continue
 		}
 		switch {
 		case fixed || slices.Contains(o.Keys, name) || slices.Contains(o.Values, name):
-		case a.RepeatsRow(name) && b.RepeatsRow(name): // said once is enough
-		case slices.Contains(b.Columns, name):
+		case experiment.RepeatsRow(a, name) && experiment.RepeatsRow(b, name): // said once is enough
+		case b.Index(name) >= 0:
 			*list = append(*list, name)
 		default:
 			c.Lost = append(c.Lost, name)
 			gone = gone || list == &c.Values
 		}
 	}
-	for _, name := range b.Columns {
-		if !slices.Contains(a.Columns, name) {
+	for _, name := range b.Names() {
+		if a.Index(name) < 0 {
 			c.New = append(c.New, name)
 		}
 	}
 	if len(c.Values) == 0 && !gone {
 		return errors.New("no column that both have is measured: name those to compare with --value")
 	}
-	if keysA, keysB := a.keys(), b.keys(); len(c.Keys) == 0 && len(keysA)+len(keysB) > 0 {
+	if keysA, keysB := c.settings(a), c.settings(b); len(c.Keys) == 0 && len(keysA)+len(keysB) > 0 {
 		return &unmatchable{fmt.Errorf("no column that both have says what a row is about: %s has %s, %s has %s",
 			o.A, cmp.Or(strings.Join(keysA, ", "), "none"), o.B, cmp.Or(strings.Join(keysB, ", "), "none"))}
 	}

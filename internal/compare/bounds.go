@@ -1,12 +1,13 @@
-package reference
+package compare
 
 import (
+	"encoding/json"
 	"fmt"
 	"strings"
 
 	"github.com/kernbench/kernbench/ccl"
 	"github.com/kernbench/kernbench/internal/collperf"
-	"github.com/kernbench/kernbench/internal/results"
+	"github.com/kernbench/kernbench/internal/table"
 )
 
 const (
@@ -14,10 +15,23 @@ const (
 	large = 16 << 20 // bytes of a large message, for the best of them
 )
 
-// runBounds has our bound and the fastest algorithm beside the optimum of each fabric. All
-// algorithms are tried at 1 MiB, and the fastest is measured at 16 MiB.
-func runBounds(l *lab, r *Reference) (*results.Table, error) {
-	t := &results.Table{Columns: []string{"topology", "nodes", "optimum", "equal_shard", "bound", "bound_ratio", "best", "takes", "ratio"}}
+// boundsRow has times in M/b.
+type boundsRow struct {
+	Topology   string      `json:"topology" table:",setting"`
+	Nodes      json.Number `json:"nodes" table:",setting"`
+	Optimum    json.Number `json:"optimum" table:"M/b,bound"`
+	EqualShard json.Number `json:"equal_shard" table:"M/b,bound"`
+	Bound      json.Number `json:"bound" table:"M/b,bound"`
+	BoundRatio json.Number `json:"bound_ratio" table:",result"`
+	Best       string      `json:"best" table:",result"`
+	Takes      json.Number `json:"takes" table:"M/b,lower,time"`
+	Ratio      json.Number `json:"ratio" table:",result"`
+}
+
+// runBounds measures our bound and the fastest algorithm on each fabric. All algorithms are
+// tried at 1 MiB, and the fastest is measured at 16 MiB.
+func runBounds(l *lab, r *Reference) (*table.Table, error) {
+	var rows []boundsRow
 	for i := range r.Table.Rows {
 		fabric, optimum := r.Text(i, "topology"), r.Number(i, "optimum")
 		g, err := l.system("alpha_beta", fabricSets(fabric, r.Text(i, "nodes"))...)
@@ -35,16 +49,16 @@ func runBounds(l *lab, r *Reference) (*results.Table, error) {
 			return nil, fmt.Errorf("%s: %w", fabric, err)
 		}
 		unit := large / float64(g.Spec().System.SIPs.Link.Bandwidth) * 1e6 // M/b in µs
-		t.Rows = append(t.Rows, []string{
-			fabric, r.Text(i, "nodes"), r.Text(i, "optimum"), r.Text(i, "equal_shard"),
+		rows = append(rows, boundsRow{
+			fabric, r.digits(i, "nodes"), r.digits(i, "optimum"), r.digits(i, "equal_shard"),
 			fixed(row.BoundUS/unit, 3), ratio(row.BoundUS/unit, optimum),
 			row.Algorithm, fixed(row.TimeUS/unit, 3), ratio(row.TimeUS/unit, optimum),
 		})
 	}
-	return t, nil
+	return table.From(rows)
 }
 
-// fabricSets is a fabric as changes of a preset: "torus_2d 2x3".
+// fabricSets returns a fabric, "torus_2d 2x3", as changes of a preset.
 func fabricSets(fabric, nodes string) []string {
 	kind, grid, _ := strings.Cut(fabric, " ")
 	sets := []string{"system.sips.topology=" + kind, "system.sips.count=" + nodes}

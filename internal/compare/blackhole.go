@@ -1,11 +1,12 @@
-package reference
+package compare
 
 import (
+	"encoding/json"
 	"fmt"
 
 	"github.com/kernbench/kernbench/ccl"
 	"github.com/kernbench/kernbench/internal/collperf"
-	"github.com/kernbench/kernbench/internal/results"
+	"github.com/kernbench/kernbench/internal/table"
 	"github.com/kernbench/kernbench/tl"
 	"github.com/kernbench/kernbench/topology"
 )
@@ -26,14 +27,29 @@ var like = map[string]string{
 	"all_to_all line": "direct",             // chunks for far devices pass those between
 }
 
-// runBlackhole does each collective with the algorithm that auto picks, with the fastest,
-// and with that which is most like theirs. call_us is what theirs took longer than that at
+type blackholeRow struct {
+	Op        string      `json:"op" table:",setting,collective"`
+	Devices   json.Number `json:"devices" table:",setting"`
+	Topology  string      `json:"topology" table:",setting"`
+	Size      json.Number `json:"size_bytes" table:"B,setting,message size"`
+	Theirs    json.Number `json:"theirs_us" table:"µs,result"`
+	Auto      string      `json:"auto" table:",result"`
+	AutoUS    json.Number `json:"auto_us" table:"µs,lower"`
+	Ratio     json.Number `json:"ratio" table:",result"`
+	Best      string      `json:"best" table:",result"`
+	BestUS    json.Number `json:"best_us" table:"µs,lower"`
+	Like      string      `json:"like" table:",result"`
+	LikeUS    json.Number `json:"like_us" table:"µs,lower"`
+	LikeRatio json.Number `json:"like_ratio" table:",result"`
+	CallUS    json.Number `json:"call_us" table:"µs,result,cost of a call"`
+	WithCall  json.Number `json:"with_call_ratio" table:",result"`
+}
+
+// runBlackhole runs each collective with the algorithm that auto picks, with the fastest,
+// and with the one that is most like theirs. call_us is what theirs took longer than that at
 // the smallest size of the series: a guess of what a call costs at any size.
-func runBlackhole(l *lab, r *Reference) (*results.Table, error) {
-	t := &results.Table{Columns: []string{
-		"op", "devices", "topology", "size_bytes", "theirs_us", "auto", "auto_us", "ratio", "best", "best_us",
-		"like", "like_us", "like_ratio", "call_us", "with_call_ratio",
-	}}
+func runBlackhole(l *lab, r *Reference) (*table.Table, error) {
+	var rows []blackholeRow
 	var (
 		series  string
 		fastest string  // algorithm
@@ -66,17 +82,17 @@ func runBlackhole(l *lab, r *Reference) (*results.Table, error) {
 		if op+" "+fabric != series {
 			series, call = op+" "+fabric, theirs-same.TimeUS
 		}
-		t.Rows = append(t.Rows, []string{
-			op, r.Text(i, "devices"), fabric, r.Text(i, "size_bytes"), r.Text(i, "time_us"),
+		rows = append(rows, blackholeRow{
+			op, r.digits(i, "devices"), fabric, r.digits(i, "size_bytes"), r.digits(i, "time_us"),
 			auto.Algorithm, fixed(auto.TimeUS, 2), ratio(auto.TimeUS, theirs), best.Algorithm, fixed(best.TimeUS, 2),
 			same.Algorithm, fixed(same.TimeUS, 2), ratio(same.TimeUS, theirs),
 			fixed(call, 2), ratio(same.TimeUS+call, theirs),
 		})
 	}
-	return t, nil
+	return table.From(rows)
 }
 
-// blackholeOptions is a collective on the preset.
+// blackholeOptions returns the options of a collective on the preset.
 func blackholeOptions(l *lab, op, fabric, devices string, size topology.Bytes) (collperf.Options, error) {
 	var sets []string
 	if fabric == "line" {
