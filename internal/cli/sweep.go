@@ -82,7 +82,7 @@ points of point, settings and row. With --dry-run it is a list of point and sett
 			return err
 		}
 		if *dry {
-			return writePoints(cmd.OutOrStdout(), plan, shard, *format)
+			return plan.writePoints(cmd.OutOrStdout(), shard, *format)
 		}
 		program, err := version.Program()
 		if err != nil {
@@ -90,7 +90,7 @@ points of point, settings and row. With --dry-run it is a list of point and sett
 		}
 		progress := startProgress(cmd.ErrOrStderr(), "sweep")
 		o := experiment.Options{
-			File: *out, Identity: plan.identity(), Program: program, Resume: *resume, Strict: *strict, Replace: *replace,
+			File: *out, Identity: plan.identity(), Schema: plan.schema(), Program: program, Resume: *resume, Strict: *strict, Replace: *replace,
 			Shard: shard, Workers: workers, Progress: progress.tell, Warn: func(text string) { warn(progress, text) },
 		}
 		rows, err := experiment.Run(cmd.Context(), o, plan.points, plan.run, nil)
