@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -184,7 +185,7 @@ func measure(cmd *cobra.Command, o collperf.Options, format string) error {
 		return err
 	}
 	if sum.Failed != nil {
-		return &exitError{exitFailed, sum.Failed}
+		return &exitError{exitFailed, errors.Join(few(sum.Failed.Unwrap())...)}
 	}
 	if sum.Wrong > 0 {
 		return &exitError{exitWrong, fmt.Errorf("%d wrong values", sum.Wrong)}

@@ -69,7 +69,7 @@ func decimal(x *float64, places int) string {
 }
 
 func collText(w io.Writer, o collperf.Options, ranks int) collPrinter {
-	var above *collperf.Row
+	var above *collperf.Case
 	return collPrinter{
 		head: func() error {
 			fmt.Fprintf(w, "# kernbench %s %v\n", version.Version, o.Collective)
@@ -99,10 +99,10 @@ func collText(w io.Writer, o collperf.Options, ranks int) collPrinter {
 			case r.Best != nil && *r.Best:
 				end = " *"
 			}
-			if o.Algorithm == collperf.AllAlgorithms && above != nil && !above.SameCase(r) {
+			if o.Algorithm == collperf.AllAlgorithms && above != nil && *above != r.Case {
 				fmt.Fprintln(w, "#")
 			}
-			above = &r
+			above = &r.Case
 			_, err := fmt.Fprintf(w, collRow, r.Size, r.Count, r.Type, r.RedOp, r.Root,
 				decimal(r.TimeUS, 3), decimal(r.AlgBW, 3), decimal(r.BusBW, 3), wrong, r.Algorithm, decimal(r.BoundShare, 1), kind, end)
 			return err
