@@ -16,8 +16,8 @@ import (
 	"github.com/kernbench/kernbench/internal/experiment"
 	"github.com/kernbench/kernbench/internal/file"
 	"github.com/kernbench/kernbench/internal/report"
-	"github.com/kernbench/kernbench/internal/results"
 	"github.com/kernbench/kernbench/internal/sim"
+	"github.com/kernbench/kernbench/internal/table"
 	"github.com/kernbench/kernbench/internal/version"
 	"github.com/kernbench/kernbench/torch"
 )
@@ -143,9 +143,9 @@ func writeFile(ctx *torch.Context, name string, data []byte) error {
 }
 
 // writeTable writes a table as CSV.
-func writeTable(ctx *torch.Context, name string, t *results.Table) error {
+func writeTable(ctx *torch.Context, name string, t *table.Table) error {
 	var b bytes.Buffer
-	if err := results.WriteCSV(&b, t); err != nil {
+	if err := t.WriteCSV(&b); err != nil {
 		return err
 	}
 	return writeFile(ctx, name, b.Bytes())

@@ -88,10 +88,10 @@ points of point, settings and row. With --dry-run it is a list of point and sett
 		if err != nil {
 			return fmt.Errorf("find out which program this is: %w", err)
 		}
-		progress := startBar(cmd.ErrOrStderr(), "sweep", "points")
+		progress := startProgress(cmd.ErrOrStderr(), "sweep")
 		o := experiment.Options{
 			File: *out, Identity: plan.identity(), Program: program, Resume: *resume, Strict: *strict, Replace: *replace,
-			Shard: shard, Workers: workers, Progress: func(p experiment.Progress) { progress.tell(p.Done, p.Total) }, Warn: func(text string) { warn(progress, text) },
+			Shard: shard, Workers: workers, Progress: progress.tell, Warn: func(text string) { warn(progress, text) },
 		}
 		rows, err := experiment.Run(cmd.Context(), o, plan.points, plan.run, nil)
 		progress.stop()

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math"
 	"math/rand/v2"
 	"os"
 	"os/exec"
@@ -144,32 +143,6 @@ func TestSweepInterrupted(t *testing.T) {
 	}
 	if diff := cmp.Diff(before, wholeLines(t, "long.jsonl")); diff != "" {
 		t.Errorf("while points are checked the file has changed (-before +after):\n%s", diff)
-	}
-}
-
-// TestSweepRange: a range has its ends, as far as it meets them, and ends before numbers do.
-func TestSweepRange(t *testing.T) {
-	const most = math.MaxInt
-	for _, tt := range []struct {
-		from, to    int
-		times, step int
-		want        []string
-	}{
-		{8, 8192, 4, 0, []string{"8", "32", "128", "512", "2048", "8192"}},
-		{3, 20, 2, 0, []string{"3", "6", "12"}},
-		{5, 5, 2, 0, []string{"5"}},
-		{most/2 + 1, most, 2, 0, []string{fmt.Sprint(most/2 + 1)}},
-		{1, 8, 0, 3, []string{"1", "4", "7"}},
-		{-2, 2, 0, 2, []string{"-2", "0", "2"}},
-		{most - 7, most, 0, 5, []string{fmt.Sprint(most - 7), fmt.Sprint(most - 2)}},
-	} {
-		d := dimensionText{From: &tt.from, To: &tt.to}
-		if d.Times = &tt.times; tt.step > 0 {
-			d.Times, d.Step = nil, &tt.step
-		}
-		if got := new(sweepFile).numbers("", d); !slices.Equal(got, tt.want) {
-			t.Errorf("%d to %d, times %d, step %d: got %v, want %v", tt.from, tt.to, tt.times, tt.step, got, tt.want)
-		}
 	}
 }
 

@@ -5,7 +5,6 @@ import (
 	"strconv"
 
 	"github.com/kernbench/kernbench/internal/experiment"
-	"github.com/kernbench/kernbench/internal/results"
 	"github.com/kernbench/kernbench/internal/table"
 )
 
@@ -17,13 +16,13 @@ type plannedPoint struct {
 
 // writePoints writes the points that a sweep would run.
 func writePoints(w io.Writer, p *sweepPlan, shard experiment.Shard, format string) error {
-	list, t := []plannedPoint{}, &results.Table{Columns: []string{"point"}}
+	list, t := []plannedPoint{}, &table.Table{Columns: []table.Column{{Name: "point"}}}
 	for _, s := range p.points[0] { // all have the same settings
-		t.Columns = append(t.Columns, s.Name)
+		t.Columns = append(t.Columns, table.Column{Name: s.Name})
 	}
 	for _, i := range shard.Indices(len(p.points)) {
 		list = append(list, plannedPoint{i, p.points[i]})
-		row := []string{strconv.Itoa(i)}
+		row := []any{strconv.Itoa(i)}
 		for _, s := range p.points[i] {
 			row = append(row, s.Value)
 		}
@@ -33,7 +32,7 @@ func writePoints(w io.Writer, p *sweepPlan, shard experiment.Shard, format strin
 	case "json":
 		return table.WriteJSON(w, list)
 	case "csv":
-		return results.WriteCSV(w, t)
+		return t.WriteCSV(w)
 	}
-	return table.WriteTable(w, t.Columns, t.Rows)
+	return t.WriteText(w)
 }

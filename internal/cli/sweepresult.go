@@ -91,7 +91,7 @@ func finishSweep(cmd *cobra.Command, p *sweepPlan, o experiment.Options, format 
 		fmt.Fprintf(cmd.ErrOrStderr(), "kernbench: points that have ended are in %s: go on with --resume\n", printable.Line(o.File))
 		return err
 	}
-	r := sweepResult{Sweep: p.name, Bench: p.Bench, File: o.File, OK: failed == nil, Total: len(rows), Points: []sweepPoint{}}
+	r := sweepResult{Sweep: p.Name, Bench: p.Bench, File: o.File, OK: failed == nil, Total: len(rows), Points: []sweepPoint{}}
 	without := map[int]bool{}
 	var wrong []error
 	if failed != nil {

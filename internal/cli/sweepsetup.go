@@ -69,7 +69,7 @@ func (p *sweepPlan) beside(name string) string {
 	if !isFile || filepath.IsAbs(name) {
 		return name
 	}
-	return filepath.Join(filepath.Dir(p.name), name)
+	return filepath.Join(filepath.Dir(p.Name), name)
 }
 
 // loaded is the configurations of a setup, which points may share.
@@ -135,7 +135,7 @@ func (p *sweepPlan) place(s setup, err error, path string) {
 			path = "" // has its place in another file
 		}
 		if path != "" {
-			p.fail(path, "%s", text)
+			p.Fail(path, "%s", text)
 		} else {
 			p.elsewhere = append(p.elsewhere, e)
 		}

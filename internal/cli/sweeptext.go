@@ -12,7 +12,6 @@ import (
 	"strings"
 
 	"github.com/kernbench/kernbench/internal/experiment"
-	"github.com/kernbench/kernbench/internal/results"
 	"github.com/kernbench/kernbench/internal/table"
 )
 
@@ -21,18 +20,19 @@ func (p *sweepPlan) write(ctx context.Context, w io.Writer, r sweepResult, o exp
 	if format == "json" {
 		return table.WriteJSON(w, r)
 	}
-	t := &results.Table{}
+	t := &table.Table{}
 	if len(r.Points) > 0 {
-		var err error
-		if t, err = results.Read(ctx, o.File); err != nil {
+		tables, _, err := experiment.ReadFile(ctx, o.File)
+		if err != nil {
 			return err
 		}
+		t = tables[0].Table
 	}
 	switch {
 	case format == "csv" && len(t.Rows) == 0:
 		return nil
 	case format == "csv":
-		return results.WriteCSV(w, t)
+		return t.WriteCSV(w)
 	}
 	fmt.Fprintf(w, "# sweep: %s\n# bench: %s\n%s# points: %d of %d\n\n", r.Sweep, r.Bench, p.fixed(), len(r.Points), r.Total)
 	if header, cells := shown(t); len(cells) > 0 {
@@ -76,34 +76,34 @@ func (p *sweepPlan) fixed() string {
 
 // plotHint is how to draw the results: over the dimension that changes fastest.
 func (p *sweepPlan) plotHint(file string) string {
-	if len(p.grid) == 0 {
+	if len(p.Axes) == 0 {
 		return "draw them: kernbench plot --help"
 	}
-	last := len(p.grid) - 1
-	across := telling(p.grid[last])
+	last := len(p.Axes) - 1
+	across := telling(p.Axes[last])
 	x, others := across[0], across[1:]
-	for _, columns := range p.grid[:last] {
+	for _, columns := range p.Axes[:last] {
 		others = append(others, telling(columns)...)
 	}
 	var by []string
 	for _, c := range others {
-		by = append(by, c.key)
+		by = append(by, c.Name)
 	}
-	hint := fmt.Sprintf("draw them: kernbench plot %s -x %s -y crit_ns", file, x.key)
+	hint := fmt.Sprintf("draw them: kernbench plot %s -x %s -y crit_ns", file, x.Name)
 	if len(by) > 0 {
 		hint += " --by " + strings.Join(by, ",")
 	}
-	if slices.ContainsFunc(x.values, func(v string) bool { _, err := strconv.ParseFloat(v, 64); return err != nil }) {
+	if slices.ContainsFunc(x.Values, func(v string) bool { _, err := strconv.ParseFloat(v, 64); return err != nil }) {
 		hint += " --kind bars"
 	}
 	return hint + " -o " + strings.TrimSuffix(filepath.Base(file), ".jsonl") + ".svg"
 }
 
 // telling is the settings that tell the points of a dimension apart: one if it can, else all.
-func telling(columns []column) []column {
+func telling(columns []experiment.Dimension) []experiment.Dimension {
 	for _, c := range columns {
-		if len(slices.Compact(slices.Sorted(slices.Values(c.values)))) == len(c.values) {
-			return []column{c}
+		if len(slices.Compact(slices.Sorted(slices.Values(c.Values)))) == len(c.Values) {
+			return []experiment.Dimension{c}
 		}
 	}
 	return slices.Clone(columns)
@@ -111,15 +111,15 @@ func telling(columns []column) []column {
 
 // shown is the columns of a t that people want to see: hashes are for programs, and what a
 // point says of its only row is said by that.
-func shown(t *results.Table) (header []string, rows [][]string) {
+func shown(t *table.Table) (header []string, rows [][]string) {
 	rows = make([][]string, len(t.Rows))
-	for i, name := range t.Columns {
-		if strings.HasSuffix(name, "_hash") || t.RepeatsRow(name) {
+	for i, name := range t.Names() {
+		if strings.HasSuffix(name, "_hash") || experiment.RepeatsRow(t, name) {
 			continue
 		}
 		header = append(header, name)
-		for k, row := range t.Rows {
-			rows[k] = append(rows[k], cmp.Or(row[i], "-"))
+		for k := range t.Rows {
+			rows[k] = append(rows[k], cmp.Or(t.Text(k, i), "-"))
 		}
 	}
 	return header, rows

@@ -208,7 +208,7 @@ func TestForeignRow(t *testing.T) {
 	if _, err := Merge(t.Context(), file+"l", MergeOptions{}, file); err == nil || err.Error() != want {
 		t.Errorf("merge: got %v, want %s", err, want)
 	}
-	if _, err := Read(t.Context(), file); err == nil || err.Error() != want {
+	if _, _, err := ReadFile(t.Context(), file); err == nil || err.Error() != want {
 		t.Errorf("read: got %v, want %s", err, want)
 	}
 }
@@ -224,9 +224,9 @@ func TestEarly(t *testing.T) {
 	old := strings.Replace(early(want), `"identity":"bench x","programs":["0.1.0 0123456789ab"]`, `"identity":"kernbench 0.1.0, program 0123456789ab, bench x"`, 1)
 	part := strings.Join(strings.SplitAfter(old, "\n")[:4], "")
 	write(t, file, part)
-	r, err := Read(t.Context(), file)
-	if err != nil || len(r.Points) != 3 || r.Missing != 3 {
-		t.Fatalf("got %+v, %v, want 3 points of 6", r, err)
+	c, err := load(t.Context(), file)
+	if err != nil || len(c.records) != 3 || c.missing() != 3 {
+		t.Fatalf("got %+v, %v, want 3 points of 6", c, err)
 	}
 	o.Resume, o.Strict = true, true
 	if _, err := Run(t.Context(), o, numbers, named, nil); err != nil {
@@ -258,8 +258,9 @@ func TestSchema(t *testing.T) {
 	if want := `{"sweep":{"identity":"v1","points":6,"grid":"` + digest(numbers) + `","schema":{"row":[{"name":"value","unit":"ns","role":"lower","label":"latency"}],"settings":[{"name":"kind","role":"setting"},{"name":"n","role":"setting"}]}},"sum":"aaef1b54"}`; first != want {
 		t.Errorf("got  %s\nwant %s", first, want)
 	}
-	if r, err := Read(t.Context(), file); err != nil || !cmp.Equal(r.Schema, o.Schema) {
-		t.Errorf("read: got %v, %v, want %v", r.Schema, err, o.Schema)
+	wantColumns := []table.Column{o.Schema["settings"][0], o.Schema["settings"][1], {Name: "name"}, o.Schema["row"][0]}
+	if tables, _, err := ReadFile(t.Context(), file); err != nil || !cmp.Equal(tables[0].Columns, wantColumns) {
+		t.Errorf("read: got %v, %v, want %v", tables[0].Columns, err, wantColumns)
 	}
 	o.Resume = true
 	plain := whole(t, numbers, Shard{})

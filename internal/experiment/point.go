@@ -67,21 +67,38 @@ func marshal(v any) ([]byte, error) {
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
 }
 
-// Dimension is a setting and all its values.
+// Dimension is a setting and all its values. A dimension of a file has the paths there of
+// its name and of each value.
 type Dimension struct {
 	Name   string
 	Values []string
+	NameAt string
+	At     []string
 }
 
-// Grid is all combinations of the values, the last dimension changing fastest. Without
-// dimensions it is one point that has no settings.
+// Grid returns all combinations of the values, the last dimension changing fastest. Without
+// dimensions it returns one point that has no settings.
 func Grid(dims ...Dimension) []Point {
+	groups := make([][]Dimension, len(dims))
+	for i, d := range dims {
+		groups[i] = []Dimension{d}
+	}
+	return product(groups)
+}
+
+// product returns all combinations of groups of settings. The settings of a group change
+// together and have equally many values.
+func product(groups [][]Dimension) []Point {
 	points := []Point{{}}
-	for _, d := range dims {
-		wider := make([]Point, 0, len(points)*len(d.Values))
+	for _, dims := range groups {
+		var wider []Point
 		for _, p := range points {
-			for _, v := range d.Values {
-				wider = append(wider, append(p[:len(p):len(p)], Setting{d.Name, v}))
+			for i := range dims[0].Values {
+				q := p[:len(p):len(p)]
+				for _, d := range dims {
+					q = append(q, Setting{d.Name, d.Values[i]})
+				}
+				wider = append(wider, q)
 			}
 		}
 		points = wider

@@ -20,10 +20,10 @@ func TestGrid(t *testing.T) {
 		want []string
 	}{
 		{nil, []string{""}},
-		{[]Dimension{{"n", nil}}, nil},
-		{[]Dimension{{"n", []string{"8", "9"}}}, []string{"n=8", "n=9"}},
+		{[]Dimension{{Name: "n", Values: nil}}, nil},
+		{[]Dimension{{Name: "n", Values: []string{"8", "9"}}}, []string{"n=8", "n=9"}},
 		{
-			[]Dimension{{"topology", []string{"ring", "mesh"}}, {"n", []string{"1", "2", "3"}}},
+			[]Dimension{{Name: "topology", Values: []string{"ring", "mesh"}}, {Name: "n", Values: []string{"1", "2", "3"}}},
 			[]string{"topology=ring n=1", "topology=ring n=2", "topology=ring n=3", "topology=mesh n=1", "topology=mesh n=2", "topology=mesh n=3"},
 		},
 	} {

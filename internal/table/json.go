@@ -91,12 +91,8 @@ func ReadSchema(o Record) (Schema, error) {
 }
 
 // ReadJSON reads the tables of what a command printed with --format json: the rows, which
-// come first and have no name, and the others of its schema.
-func ReadJSON(o Record) ([]Named, error) {
-	schema, err := ReadSchema(o)
-	if err != nil {
-		return nil, err
-	}
+// come first and have no name, and the others of a schema.
+func ReadJSON(o Record, schema Schema) ([]Named, error) {
 	var tables []Named
 	for _, m := range o {
 		columns, declared := schema[m.Name]
