@@ -6,13 +6,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
 
 	"github.com/spf13/cobra"
 
 	"github.com/kernbench/kernbench/bench"
 	"github.com/kernbench/kernbench/internal/experiment"
-	"github.com/kernbench/kernbench/internal/printable"
 	"github.com/kernbench/kernbench/internal/table"
 )
 
@@ -80,17 +78,11 @@ type sweepResult struct {
 
 // finishSweep prints what came of a sweep, and is how it ends.
 func finishSweep(cmd *cobra.Command, p *sweepPlan, o experiment.Options, format string, rows []sweepRow, err error) error {
-	var refused *experiment.FileError
-	var failed *experiment.Failed
-	switch {
-	case errors.As(err, &refused):
-		return badInput(err)
-	case errors.As(err, new(*experiment.ReplacedError)):
-		return err
-	case err != nil && !errors.As(err, &failed):
-		fmt.Fprintf(cmd.ErrOrStderr(), "kernbench: points that have ended are in %s: go on with --resume\n", printable.Line(o.File))
+	if err := endPoints(cmd.ErrOrStderr(), o, err); err != nil {
 		return err
 	}
+	var failed *experiment.Failed
+	errors.As(err, &failed)
 	r := sweepResult{Sweep: p.Name, Bench: p.Bench, File: o.File, OK: failed == nil, Total: len(rows), Points: []sweepPoint{}}
 	without := map[int]bool{}
 	var wrong []error
@@ -115,19 +107,9 @@ func finishSweep(cmd *cobra.Command, p *sweepPlan, o experiment.Options, format 
 	}
 	switch {
 	case failed != nil:
-		hint := fmt.Errorf("%d of %d points failed; the others are in %s: --resume runs the failed ones again", len(failed.Points), r.Total, o.File)
-		return &exitError{exitFailed, errors.Join(slices.Concat(few(wrong), few(failed.Unwrap()), []error{hint})...)}
+		return failedPoints(o, failed, wrong...)
 	case !r.OK:
 		return &exitError{exitWrong, errors.Join(few(wrong)...)}
 	}
 	return nil
-}
-
-// few is the first errors of many.
-func few(errs []error) []error {
-	const most = 20
-	if len(errs) <= most {
-		return errs
-	}
-	return append(errs[:most:most], fmt.Errorf("and %d more", len(errs)-most))
 }

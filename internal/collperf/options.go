@@ -55,8 +55,8 @@ type Options struct {
 	Threads  int                 // that compute values, and rows at a time; 0 is one for each core
 
 	// Experiment says what is kept of simulated rows, and which of them are measured: File,
-	// Program, Resume, Replace, Strict, Shard, Warn and Progress. The others follow from the
-	// options.
+	// Program, Resume, Replace, Strict, Shard, Warn, Begin and Progress. The others follow
+	// from the options.
 	Experiment experiment.Options `json:"-"`
 }
 

@@ -47,7 +47,7 @@ func Run(ctx context.Context, o Options, onRow func(Row)) ([]Row, Summary, error
 		err = o.simulate(ctx, o.problems(n), t)
 	}
 	t.sum.AvgBusBW /= float64(max(1, len(t.rows)))
-	if o.Algorithm == AllAlgorithms {
+	if o.Algorithm == AllAlgorithms && o.Experiment.Shard.N == 0 {
 		t.sum.Wins = wins(t.rows)
 	}
 	return t.rows, t.sum, err
