@@ -67,9 +67,9 @@ points of point, settings and row. With --dry-run it is a list of point and sett
 			return err
 		}
 		if *dry {
-			return writePoints(cmd.OutOrStdout(), plan, o.Shard, *format)
+			return plan.writePoints(cmd.OutOrStdout(), o.Shard, *format)
 		}
-		o.Identity, o.Workers = plan.identity(), workers
+		o.Identity, o.Schema, o.Workers = plan.identity(), plan.schema(), workers
 		progress, err := runPoints(cmd, "sweep", &o)
 		if err != nil {
 			return err

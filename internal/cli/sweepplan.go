@@ -3,8 +3,11 @@ package cli
 import (
 	"cmp"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -185,4 +188,20 @@ func (p *sweepPlan) checkPoints(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// identity returns a text of all that rows depend on beside their point and the program:
+// how benches are run, and the configurations and parameters of all points.
+func (p *sweepPlan) identity() string {
+	sum := sha256.New()
+	for _, point := range p.points {
+		s := p.setup(point)
+		fmt.Fprintf(sum, "%v %s", point, p.hashes[s.key()])
+		for _, name := range slices.Sorted(maps.Keys(s.params)) {
+			fmt.Fprintf(sum, " %q=%q", name, s.params[name])
+		}
+		fmt.Fprintln(sum)
+	}
+	return fmt.Sprintf("bench %s, data %s, check %s, fidelity %s, configuration %s", p.Bench,
+		cmp.Or(p.Data, "on"), cmp.Or(p.Check, "none"), cmp.Or(p.Fidelity, "train"), hex.EncodeToString(sum.Sum(nil)[:6]))
 }

@@ -42,10 +42,6 @@ func TestPoint(t *testing.T) {
 	if got, want := p.Get("a<"), "2"; got != want {
 		t.Errorf("a<: got %q, want %q", got, want)
 	}
-	raw, err := json.Marshal(p)
-	if got, want := string(raw), `{"b":"say \"8\"","a\u003c":"2"}`; err != nil || got != want {
-		t.Errorf("JSON: got %s, %v, want %s", got, err, want)
-	}
 	if got, want := string(newRecord(3, p, json.RawMessage("{}")).plain()), `{"point":3,"settings":{"b":"say \"8\"","a<":"2"},"row":{}}`; got != want {
 		t.Errorf("line: got %s, want %s", got, want)
 	}
