@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -10,7 +11,6 @@ import (
 
 	"github.com/kernbench/kernbench/internal/experiment"
 	"github.com/kernbench/kernbench/internal/printable"
-	"github.com/kernbench/kernbench/internal/version"
 )
 
 func sweepCmd() *cobra.Command {
@@ -43,27 +43,17 @@ and rows). With --dry-run it is a list of point and settings.`,
 	}
 	flags := addProgramFlags(cmd)
 	format := formatFlag(cmd, "csv")
-	out := cmd.Flags().String("out", "", "`FILE` for the results (default: the name of the sweep with .jsonl, in the current folder)")
-	resume := cmd.Flags().Bool("resume", false, "take over the points that --out has already")
-	strict := strictFlag(cmd)
-	part := cmd.Flags().String("shard", "", "run a part of the points, as `I/N`: 2/4 is the second of four")
-	replace := cmd.Flags().Bool("replace", false, "begin anew where --out has points")
+	points := addPointFlags(cmd, "the name of the sweep with .jsonl, in the current folder")
 	dry := cmd.Flags().Bool("dry-run", false, "check all points and print those that would run")
 	var workers int
 	intFlag(cmd, &workers, "workers", 0, "points to run side by side, 0 for one on each core; results do not depend on it")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		shard, err := experiment.ParseShard(*part)
+		o, err := points.options()
 		switch {
-		case err == nil && shard.N == 0 && cmd.Flags().Changed("shard"):
-			return badInput(errors.New("--shard \"\": write I/N, such as 2/4"))
 		case err != nil:
-			return badInput(fmt.Errorf("--shard: %w", err))
-		case *resume && *replace:
-			return badInput(errors.New("--resume and --replace: give one"))
-		case *dry && (*resume || *replace):
+			return badInput(err)
+		case *dry && (o.Resume || o.Replace):
 			return badInput(errors.New("--dry-run looks at no results: leave out --resume and --replace"))
-		case *strict && !*resume:
-			return badInput(errors.New("--strict is for --resume: add it"))
 		case workers < 0 || workers > mostThreads:
 			return badInput(fmt.Errorf("--workers %d: write 0 to %d", workers, mostThreads))
 		}
@@ -72,29 +62,20 @@ and rows). With --dry-run it is a list of point and settings.`,
 			return badInput(err)
 		}
 		if !*dry {
-			if *out == "" {
-				*out = defaultOut(args[0], shard)
-			}
-			if err := wantJSONL("--out", *out); err != nil {
-				return badInput(err)
-			}
-			plan.use.writes("--out", *out)
+			o.File = cmp.Or(o.File, defaultOut(args[0], o.Shard))
+			plan.use.writes("--out", o.File)
 		}
 		if err := plan.use.check(); err != nil {
 			return err
 		}
 		if *dry {
-			return plan.writePoints(cmd.OutOrStdout(), shard, *format)
+			return plan.writePoints(cmd.OutOrStdout(), o.Shard, *format)
 		}
-		program, err := version.Program()
+		o.Identity, o.Schema, o.Workers = plan.identity(), plan.schema(), workers
+		o.Cost = func(i int) float64 { return plan.costs[i] }
+		progress, err := runPoints(cmd, "sweep", &o)
 		if err != nil {
-			return fmt.Errorf("find out which program this is: %w", err)
-		}
-		progress := startProgress(cmd.ErrOrStderr(), "sweep")
-		o := experiment.Options{
-			File: *out, Identity: plan.identity(), Schema: plan.schema(), Program: program, Resume: *resume, Strict: *strict, Replace: *replace,
-			Shard: shard, Workers: workers, Cost: func(i int) float64 { return plan.costs[i] },
-			Progress: progress.tell, Warn: func(text string) { warn(progress, text) },
+			return err
 		}
 		rows, err := experiment.Run(cmd.Context(), o, plan.points, plan.run, nil)
 		progress.stop()
@@ -111,14 +92,6 @@ func exactlyOne(what string) cobra.PositionalArgs {
 		}
 		return atMostOne(what)(cmd, args)
 	}
-}
-
-// wantJSONL refuses names of results that no other command would read.
-func wantJSONL(what, name string) error {
-	if filepath.Ext(name) != ".jsonl" {
-		return fmt.Errorf("%s %s: the results are lines of JSON: write a name that ends in .jsonl", what, name)
-	}
-	return nil
 }
 
 // defaultOut returns the file that results go to, one for each shard. It is named after the

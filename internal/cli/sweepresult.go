@@ -18,7 +18,6 @@ import (
 
 	"github.com/kernbench/kernbench/bench"
 	"github.com/kernbench/kernbench/internal/experiment"
-	"github.com/kernbench/kernbench/internal/printable"
 	"github.com/kernbench/kernbench/internal/table"
 )
 
@@ -95,16 +94,11 @@ func (p *sweepPlan) pointRecord(index int) table.Record {
 
 // finishSweep prints what came of a sweep and returns how it ends.
 func finishSweep(cmd *cobra.Command, p *sweepPlan, o experiment.Options, format string, rows []table.Record, err error) error {
-	var failed *experiment.Failed
-	switch {
-	case errors.As(err, new(*experiment.FileError)):
-		return badInput(err)
-	case errors.As(err, new(*experiment.ReplacedError)):
-		return err
-	case err != nil && !errors.As(err, &failed):
-		fmt.Fprintf(cmd.ErrOrStderr(), "kernbench: points that have ended are in %s: go on with --resume\n", printable.Line(o.File))
+	if err := endPoints(cmd.ErrOrStderr(), o, err); err != nil {
 		return err
 	}
+	var failed *experiment.Failed
+	errors.As(err, &failed)
 	r := sweepResult{Sweep: p.Name, Bench: p.Bench, File: o.File, OK: failed == nil, Total: len(rows), Points: []any{}, Schema: o.Schema}
 	var wrong []error
 	for i, index := range o.Shard.Indices(len(p.points)) {
@@ -124,21 +118,11 @@ func finishSweep(cmd *cobra.Command, p *sweepPlan, o experiment.Options, format 
 	}
 	switch {
 	case failed != nil:
-		hint := fmt.Errorf("%d of %d points failed; the others are in %s: --resume runs the failed ones again", len(failed.Points), r.Total, o.File)
-		return &exitError{exitFailed, errors.Join(slices.Concat(few(wrong), few(failed.Unwrap()), []error{hint})...)}
+		return failedPoints(o, failed, wrong...)
 	case !r.OK:
 		return &exitError{exitWrong, errors.Join(few(wrong)...)}
 	}
 	return nil
-}
-
-// few returns the first errors of many.
-func few(errs []error) []error {
-	const most = 20
-	if len(errs) <= most {
-		return errs
-	}
-	return append(errs[:most:most], fmt.Errorf("and %d more", len(errs)-most))
 }
 
 // write writes the results in one of the formats.

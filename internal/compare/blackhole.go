@@ -80,13 +80,13 @@ func runBlackhole(l *lab, r *Reference) (*table.Table, error) {
 			}
 		}
 		if op+" "+fabric != series {
-			series, call = op+" "+fabric, theirs-same.TimeUS
+			series, call = op+" "+fabric, theirs-*same.TimeUS
 		}
 		rows = append(rows, blackholeRow{
 			op, r.digits(i, "devices"), fabric, r.digits(i, "size_bytes"), r.digits(i, "time_us"),
-			auto.Algorithm, fixed(auto.TimeUS, 2), ratio(auto.TimeUS, theirs), best.Algorithm, fixed(best.TimeUS, 2),
-			same.Algorithm, fixed(same.TimeUS, 2), ratio(same.TimeUS, theirs),
-			fixed(call, 2), ratio(same.TimeUS+call, theirs),
+			auto.Algorithm, fixed(*auto.TimeUS, 2), ratio(*auto.TimeUS, theirs), best.Algorithm, fixed(*best.TimeUS, 2),
+			same.Algorithm, fixed(*same.TimeUS, 2), ratio(*same.TimeUS, theirs),
+			fixed(call, 2), ratio(*same.TimeUS+call, theirs),
 		})
 	}
 	return table.From(rows)

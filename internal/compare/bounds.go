@@ -52,7 +52,7 @@ func runBounds(l *lab, r *Reference) (*table.Table, error) {
 		rows = append(rows, boundsRow{
 			fabric, r.digits(i, "nodes"), r.digits(i, "optimum"), r.digits(i, "equal_shard"),
 			fixed(row.BoundUS/unit, 3), ratio(row.BoundUS/unit, optimum),
-			row.Algorithm, fixed(row.TimeUS/unit, 3), ratio(row.TimeUS/unit, optimum),
+			row.Algorithm, fixed(*row.TimeUS/unit, 3), ratio(*row.TimeUS/unit, optimum),
 		})
 	}
 	return table.From(rows)

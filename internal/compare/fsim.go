@@ -35,7 +35,7 @@ func runFSIM(l *lab, r *Reference) (*table.Table, error) {
 				return nil, err
 			}
 			theirs := r.Number(0, "latency_us")
-			rows = append(rows, fsimRow{preset, elems, elems * f16, r.digits(0, "latency_us"), fixed(row.TimeUS, 3), ratio(row.TimeUS, theirs)})
+			rows = append(rows, fsimRow{preset, elems, elems * f16, r.digits(0, "latency_us"), fixed(*row.TimeUS, 3), ratio(*row.TimeUS, theirs)})
 		}
 	}
 	return table.From(rows)

@@ -1,7 +1,6 @@
 package compare
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -94,7 +93,11 @@ func (l *lab) best(o collperf.Options, size topology.Bytes) (collperf.Row, error
 	if err != nil {
 		return collperf.Row{}, err
 	}
-	return slices.MinFunc(rows, func(a, b collperf.Row) int { return cmp.Compare(a.TimeUS, b.TimeUS) }), nil
+	i := slices.IndexFunc(rows, func(r collperf.Row) bool { return r.Best != nil && *r.Best })
+	if i < 0 {
+		return collperf.Row{}, fmt.Errorf("no algorithm for %v of %d bytes: %s", o.Collective, size, *rows[0].Error)
+	}
+	return rows[i], nil
 }
 
 // fixed returns a number with some places behind the point.

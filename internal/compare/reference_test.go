@@ -138,7 +138,7 @@ func TestBlackholePackets(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		times = append(times, row.TimeUS)
+		times = append(times, *row.TimeUS)
 	}
 	if times[0] == times[1] || times[1]/times[0] > 1.001 || times[1]/times[0] < 0.999 {
 		t.Errorf("64 MiB take %v µs in packets of 8 KiB, %v µs in larger ones, want within 0.1 %%", times[0], times[1])

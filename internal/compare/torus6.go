@@ -38,7 +38,7 @@ func runTorus6(l *lab, r *Reference) (*table.Table, error) {
 		}
 		rows = append(rows, torus6Row{
 			kind, r.digits(i, "n_elem"), r.digits(i, "bytes_per_pe"), r.digits(i, "latency_ns"),
-			sim.Time(math.Round(row.TimeUS * 1e9)), ratio(row.TimeUS*1000, r.Number(i, "latency_ns")),
+			sim.Time(math.Round(*row.TimeUS * 1e9)), ratio(*row.TimeUS*1000, r.Number(i, "latency_ns")),
 		})
 	}
 	return table.From(rows)
