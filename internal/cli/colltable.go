@@ -69,7 +69,7 @@ func decimal(x *float64, places int) string {
 }
 
 func collText(w io.Writer, o collperf.Options, ranks int) collPrinter {
-	var above *collperf.Row
+	var above *collperf.Case
 	return collPrinter{
 		head: func() error {
 			fmt.Fprintf(w, "# kernbench %s %v\n", version.Version, o.Collective)
@@ -99,10 +99,10 @@ func collText(w io.Writer, o collperf.Options, ranks int) collPrinter {
 			case r.Best != nil && *r.Best:
 				end = " *"
 			}
-			if o.Algorithm == collperf.AllAlgorithms && above != nil && !above.SameCase(r) {
+			if o.Algorithm == collperf.AllAlgorithms && above != nil && *above != r.Case {
 				fmt.Fprintln(w, "#")
 			}
-			above = &r
+			above = &r.Case
 			_, err := fmt.Fprintf(w, collRow, r.Size, r.Count, r.Type, r.RedOp, r.Root,
 				decimal(r.TimeUS, 3), decimal(r.AlgBW, 3), decimal(r.BusBW, 3), wrong, r.Algorithm, decimal(r.BoundShare, 1), kind, end)
 			return err
@@ -129,8 +129,10 @@ func collText(w io.Writer, o collperf.Options, ranks int) collPrinter {
 			for _, b := range bounds(rows) {
 				line("Bound by "+b.BoundKind, b.Bound)
 			}
-			if o.Trace != "" {
-				line("Written", o.Trace)
+			for _, name := range []string{o.Trace, o.Experiment.File} {
+				if name != "" {
+					line("Written", name)
+				}
 			}
 			return err
 		},
@@ -199,6 +201,7 @@ type measured struct {
 	AvgBusBW   *float64       `json:"avg_busbw,omitempty"` // GB/s; not of a comparison
 	Wrong      *int           `json:"wrong"`               // null if values were not compared
 	Wins       []collperf.Win `json:"wins,omitempty"`
+	File       string         `json:"file,omitempty"` // that keeps the rows
 	Config     collConfig     `json:"config"`
 	Schema     table.Schema   `json:"schema"`
 }
@@ -226,7 +229,7 @@ func collJSON(w io.Writer, o collperf.Options, ranks int) collPrinter {
 		row:  func(collperf.Row) error { return nil },
 		foot: func(rows []collperf.Row, sum collperf.Summary) error {
 			m := measured{
-				Collective: o.Collective.String(), Ranks: ranks, RanksPer: string(o.RanksPer), Partial: o.Partial, Rows: rows,
+				Collective: o.Collective.String(), Ranks: ranks, RanksPer: string(o.RanksPer), Partial: o.Partial, Rows: append([]collperf.Row{}, rows...), File: o.Experiment.File,
 				Wins: sum.Wins, Schema: table.Schema{"rows": o.Columns()},
 				Config: collConfig{Version: version.Version, Algo: o.Algorithm, Values: string(o.Values), Iters: o.Iters},
 			}

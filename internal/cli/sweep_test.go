@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math"
 	"math/rand/v2"
 	"os"
 	"os/exec"
@@ -147,28 +146,20 @@ func TestSweepInterrupted(t *testing.T) {
 	}
 }
 
-// TestSweepRange: a range has its ends, as far as it meets them, and ends before numbers do.
-func TestSweepRange(t *testing.T) {
-	const most = math.MaxInt
-	for _, tt := range []struct {
-		from, to    int
-		times, step int
-		want        []string
-	}{
-		{8, 8192, 4, 0, []string{"8", "32", "128", "512", "2048", "8192"}},
-		{3, 20, 2, 0, []string{"3", "6", "12"}},
-		{5, 5, 2, 0, []string{"5"}},
-		{most/2 + 1, most, 2, 0, []string{fmt.Sprint(most/2 + 1)}},
-		{1, 8, 0, 3, []string{"1", "4", "7"}},
-		{-2, 2, 0, 2, []string{"-2", "0", "2"}},
-		{most - 7, most, 0, 5, []string{fmt.Sprint(most - 7), fmt.Sprint(most - 2)}},
+// TestSweepCosts: points have the costs that the bench declares, whatever their order, and
+// all the same if it declares none.
+func TestSweepCosts(t *testing.T) {
+	t.Chdir(t.TempDir())
+	for text, want := range map[string][]float64{
+		"bench: gpt3_qkv\nparams: {tp: \"1,2\", tokens: 1024}\ngrid:\n  - {key: params.divide, values: [4, 8]}\n  - {key: topology, values: [default, ring6]}\n": {51, 51, 15, 15},
+		"bench: hello_send\ngrid:\n  - {key: topology, values: [default, ring6]}\n":                                                                              {1, 1},
 	} {
-		d := dimensionText{From: &tt.from, To: &tt.to}
-		if d.Times = &tt.times; tt.step > 0 {
-			d.Times, d.Step = nil, &tt.step
+		if err := os.WriteFile("x.yaml", []byte(text), 0o666); err != nil {
+			t.Fatal(err)
 		}
-		if got := new(sweepFile).numbers("", d); !slices.Equal(got, tt.want) {
-			t.Errorf("%d to %d, times %d, step %d: got %v, want %v", tt.from, tt.to, tt.times, tt.step, got, tt.want)
+		p, err := planSweep(t.Context(), "x.yaml", programFlags{})
+		if err != nil || !slices.Equal(p.costs, want) {
+			t.Errorf("%s: got %v, %v, want %v", text, p.costs, err, want)
 		}
 	}
 }

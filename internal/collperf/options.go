@@ -10,6 +10,7 @@ import (
 
 	"github.com/kernbench/kernbench/ccl"
 	"github.com/kernbench/kernbench/internal/config"
+	"github.com/kernbench/kernbench/internal/experiment"
 	"github.com/kernbench/kernbench/tl"
 	"github.com/kernbench/kernbench/topology"
 )
@@ -52,6 +53,11 @@ type Options struct {
 	Flit     bool                // simulate every flit
 	Trace    string              // file to record a single row to; "" is none
 	Threads  int                 // that compute values, and rows at a time; 0 is one for each core
+
+	// Experiment says what is kept of simulated rows, and which of them are measured: File,
+	// Program, Resume, Replace, Strict, Shard, Warn, Begin and Progress. The others follow
+	// from the options.
+	Experiment experiment.Options `json:"-"`
 }
 
 // Words for algorithms.
@@ -201,13 +207,17 @@ func (o *Options) served() (names []string) {
 	return names
 }
 
-// settings is how an algorithm, or the one of CCL, does collectives.
-func (o *Options) settings(algorithm string) (ccl.Settings, error) {
-	config := o.CCL
-	if config == nil {
-		config = ccl.Default()
+// configuration returns the configuration of collectives.
+func (o *Options) configuration() *ccl.Config {
+	if o.CCL == nil {
+		return ccl.Default()
 	}
-	s, err := config.Named("")
+	return o.CCL
+}
+
+// settings returns the settings of an algorithm, or of the one that CCL names.
+func (o *Options) settings(algorithm string) (ccl.Settings, error) {
+	s, err := o.configuration().Named("")
 	s.Algorithm = cmp.Or(algorithm, s.Algorithm)
 	s.BufferKind = cmp.Or(o.Buffer, s.BufferKind)
 	return s, err

@@ -2,6 +2,7 @@ package collperf
 
 import (
 	"cmp"
+	"math"
 	"slices"
 
 	"github.com/kernbench/kernbench/ccl"
@@ -9,23 +10,33 @@ import (
 	"github.com/kernbench/kernbench/internal/table"
 )
 
-// Row is the result of one algorithm at one size. Members that were not measured are null.
+// Row is the result of one algorithm at one size.
 type Row struct {
-	Size       int64    `json:"size" table:"B,setting,message size"`           // the larger of what a rank sends and receives
-	Count      int      `json:"count" table:",setting"`                        // elements of it, or of its part for each rank
-	Type       string   `json:"type" table:",setting"`                         // dtype
-	RedOp      string   `json:"redop" table:",setting,reduction"`              // "none" where nothing is reduced
-	Root       int      `json:"root" table:",setting"`                         // -1 where there is none
+	Case
+	Measured
+}
+
+// Case is what a row is about.
+type Case struct {
+	Size  int64  `json:"size" table:"B,setting,message size"` // the larger of what a rank sends and receives
+	Count int    `json:"count" table:",setting"`              // elements of it, or of its part for each rank
+	Type  string `json:"type" table:",setting"`               // dtype
+	RedOp string `json:"redop" table:",setting,reduction"`    // "none" where nothing is reduced
+	Root  int    `json:"root" table:",setting"`               // -1 where there is none
+}
+
+// Measured is what was found out about a case. Members that were not measured are null.
+type Measured struct {
 	TimeUS     *float64 `json:"time_us" table:"µs,lower,time"`                 // from the start on the PEs to the last end, or of the slowest real rank, averaged over the iterations
 	AlgBW      *float64 `json:"algbw" table:"GB/s,higher,algorithm bandwidth"` // size by time
 	BusBW      *float64 `json:"busbw" table:"GB/s,higher,bus bandwidth"`       // as a share of what links carry
 	Wrong      *int     `json:"wrong" table:",check,wrong values"`             // elements over all ranks; null if values were not compared
-	Algorithm  string   `json:"algorithm" table:",setting"`                    // [Options.Columns] has the role
+	Algorithm  string   `json:"algorithm,omitempty" table:",result"`           // a setting where it was named; see [Options.Columns]
 	BoundUS    float64  `json:"bound_us" table:"µs,bound,bound"`               // least possible time
 	BoundShare *float64 `json:"bound_share" table:"%,result,share of bound"`   // bound by time; null if either is 0
 	BoundKind  string   `json:"bound_kind" table:",result"`                    // cut, volume, latency or none
 	Bound      string   `json:"bound" table:",result,bound set by"`            // what sets the least possible time
-	Best       *bool    `json:"best,omitempty" table:",result"`                // of several algorithms none was faster; null if they were not compared
+	Best       *bool    `json:"best,omitempty" table:",result"`                // of several algorithms none with right values was faster; null if they were not compared
 	Error      *string  `json:"error,omitempty" table:",result"`               // why an algorithm of several has no time
 	// PEExec is how long each rank took, averaged over the iterations, with
 	// [Options.PerRank]: simulated ranks from the common start to the end of their last PE,
@@ -33,17 +44,37 @@ type Row struct {
 	PEExec []sim.Time `json:"pe_exec_ns,omitempty"`
 }
 
-// Columns returns the columns of rows. The algorithm is a setting where it was named, and a
-// result where the library or the configuration chose it. Real ranks have no bound.
+// named reports whether the algorithm of a row was chosen by name. The library or the
+// configuration chooses others.
+func (o *Options) named() bool { return o.Algorithm != "" && o.Algorithm != Auto }
+
+// Columns returns the columns of rows. The algorithm is a setting where it was named. Real
+// ranks have no bound.
 func (o *Options) Columns() []table.Column {
 	columns := table.ColumnsOf(Row{})
 	for i := range columns {
 		switch c := &columns[i]; {
-		case c.Name == "algorithm" && (o.Algorithm == "" || o.Algorithm == Auto), c.Name == "bound_us" && o.Real():
+		case c.Name == "algorithm" && o.named():
+			c.Role = table.Setting
+		case c.Name == "bound_us" && o.Real():
 			c.Role = table.Result
 		}
 	}
 	return columns
+}
+
+// schema returns the columns of a file of points: a setting of a point is no column of its row.
+func (o *Options) schema() table.Schema {
+	s := table.Schema{}
+	for _, c := range o.Columns() {
+		switch {
+		case c.Role == table.Setting:
+			s["settings"] = append(s["settings"], c)
+		case c.Name != "best": // is known when all algorithms have been measured
+			s["row"] = append(s["row"], c)
+		}
+	}
+	return s
 }
 
 // rankTimes is what a table has of each rank.
@@ -79,29 +110,27 @@ func (o *Options) Table(rows []Row) (*table.Table, error) {
 	return t, nil
 }
 
-// SameCase reports whether another row has the same settings but for the algorithm.
-func (r *Row) SameCase(s Row) bool {
-	return r.Size == s.Size && r.Type == s.Type && r.RedOp == s.RedOp && r.Root == s.Root
-}
-
-// row returns the row of a problem that took some time; 0 is a time, and less than 0 none. What
-// only the run knows is left to the caller.
-func (p *problem) row(time sim.Time) Row {
+// about returns what rows of the problem are about.
+func (p *problem) about() Case {
 	in, out := blocks(p.collective, p.ranks)
-	r := Row{
-		Size: int64(max(in, out) * p.count * p.dtype.Size()), Count: p.count, Type: p.dtype.String(),
-		RedOp: "none", Root: -1,
-		BoundUS: microseconds(p.bound.Time), BoundKind: p.bound.Kind.String(), Bound: p.bound.Why,
-	}
+	c := Case{Size: int64(max(in, out) * p.count * p.dtype.Size()), Count: p.count, Type: p.dtype.String(), RedOp: "none", Root: -1}
 	if p.collective == ccl.Barrier {
-		r.Type = "none"
+		c.Type = "none"
 	}
 	if p.collective.Reduces() {
-		r.RedOp = p.reduction.String()
+		c.RedOp = p.reduction.String()
 	}
 	if p.collective.Rooted() {
-		r.Root = p.root
+		c.Root = p.root
 	}
+	return c
+}
+
+// row returns the row of a problem that took some time; a negative time is none. What only
+// the run knows is left to the caller.
+func (p *problem) row(time sim.Time) Row {
+	r := Row{Case: p.about()}
+	r.BoundUS, r.BoundKind, r.Bound = microseconds(p.bound.Time), p.bound.Kind.String(), p.bound.Why
 	if time < 0 {
 		return r
 	}
@@ -120,17 +149,18 @@ func (p *problem) row(time sim.Time) Row {
 
 func microseconds(t sim.Time) float64 { return float64(t) / float64(sim.Microsecond) }
 
-// markBest marks the fastest of some rows, if there are several. Equally fast ones are
-// all best.
+// markBest marks the fastest of some rows, of which those with wrong values do not count.
+// Equally fast ones are all best.
 func markBest(rows []Row) {
-	var least *float64
+	counts := func(r Row) bool { return r.TimeUS != nil && (r.Wrong == nil || *r.Wrong == 0) }
+	least := math.Inf(1)
 	for _, r := range rows {
-		if r.TimeUS != nil && (least == nil || *r.TimeUS < *least) {
-			least = r.TimeUS
+		if counts(r) {
+			least = min(least, *r.TimeUS)
 		}
 	}
 	for i, r := range rows {
-		best := r.TimeUS != nil && *r.TimeUS == *least
+		best := counts(r) && *r.TimeUS == least
 		rows[i].Best = &best
 	}
 }

@@ -1,12 +1,12 @@
 package collperf
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 
 	"github.com/kernbench/kernbench/ccl"
+	"github.com/kernbench/kernbench/internal/experiment"
 	"github.com/kernbench/kernbench/internal/sim"
 	"github.com/kernbench/kernbench/internal/trace"
 	"github.com/kernbench/kernbench/internal/version"
@@ -19,7 +19,9 @@ type Summary struct {
 	AvgBusBW float64 // GB/s
 	Wrong    int
 	Wins     []Win // of a comparison of algorithms
-	Failed   error // of algorithms in a comparison, whose rows have errors; nil if there are none
+	// Failed has the algorithms of a comparison that failed, whose rows have errors; nil if
+	// none did.
+	Failed *experiment.Failed
 }
 
 // Run measures a collective. onRow, if it is not nil, gets the rows in order, those of
@@ -42,10 +44,10 @@ func Run(ctx context.Context, o Options, onRow func(Row)) ([]Row, Summary, error
 	if o.Real() {
 		err = o.launch(ctx, rankJob, t)
 	} else {
-		err = o.simulate(ctx, t)
+		err = o.simulate(ctx, o.problems(n), t)
 	}
 	t.sum.AvgBusBW /= float64(max(1, len(t.rows)))
-	if o.Algorithm == AllAlgorithms {
+	if o.Algorithm == AllAlgorithms && o.Experiment.Shard.N == 0 {
 		t.sum.Wins = wins(t.rows)
 	}
 	return t.rows, t.sum, err
@@ -58,10 +60,10 @@ type tally struct {
 	onRow func(Row)
 }
 
-// add adds the rows of all algorithms at a size.
+// add adds the rows of the algorithms at a size.
 func (t *tally) add(o *Options, latest []Row) {
 	moves := t.sum.Ranks*o.addends() > 1 && (o.Collective == ccl.Barrier || latest[0].Count > 0)
-	if moves && len(latest) > 1 {
+	if all := len(o.algorithms()); moves && all > 1 && len(latest) == all { // a shard may have some
 		markBest(latest)
 	}
 	for _, r := range latest {
@@ -78,7 +80,7 @@ func (t *tally) add(o *Options, latest []Row) {
 	t.rows = append(t.rows, latest...)
 }
 
-// problems is one for each size of each series, in order.
+// problems returns a problem for each size of each series, in order.
 func (o *Options) problems(ranks int) (all []*problem) {
 	for _, s := range o.series() {
 		for size := range o.sizes() {
@@ -88,72 +90,7 @@ func (o *Options) problems(ranks int) (all []*problem) {
 	return all
 }
 
-// simulate measures on simulated machines. In a comparison the failure of an algorithm does
-// not end the others.
-func (o *Options) simulate(ctx context.Context, t *tally) error {
-	var jobs []job
-	algorithms := o.algorithms()
-	for _, p := range o.problems(t.sum.Ranks) {
-		for _, a := range algorithms {
-			jobs = append(jobs, o.job(p, a))
-		}
-	}
-	failed := make([]error, len(jobs))
-	if o.Algorithm == AllAlgorithms {
-		for i := range jobs {
-			run := jobs[i].run
-			jobs[i].run = func(ctx context.Context) (row Row, err error) {
-				row, err = run(ctx)
-				if ctx.Err() == nil && row.Error != nil {
-					failed[i], err = err, nil
-				}
-				return row, err
-			}
-		}
-	}
-	var latest []Row
-	err := inOrder(ctx, jobs, o.threads(), func(r Row) {
-		if latest = append(latest, r); len(latest) == len(algorithms) {
-			t.add(o, latest)
-			latest = latest[:0]
-		}
-	})
-	t.sum.Failed = errors.Join(failed...)
-	return err
-}
-
-// job returns the measurement of a problem with an algorithm.
-func (o *Options) job(p *problem, algorithm string) job {
-	return job{
-		weight: o.memory(p),
-		run: func(ctx context.Context) (Row, error) {
-			row, err := o.measure(ctx, p, algorithm)
-			if err == nil {
-				return row, nil
-			}
-			if o.Algorithm == AllAlgorithms {
-				skip := skipped(err)
-				text := cmp.Or(skip, err.Error())
-				row = p.row(-1)
-				row.Algorithm, row.Error = algorithm, &text
-				if skip != "" {
-					return row, nil
-				}
-			}
-			return row, fmt.Errorf("%v of %d bytes%s: %w", o.Collective, p.size, by(o, algorithm), err)
-		},
-	}
-}
-
-// by names an algorithm that is one of several.
-func by(o *Options, algorithm string) string {
-	if o.Algorithm != AllAlgorithms {
-		return ""
-	}
-	return " by " + algorithm
-}
-
-// measure is the row of a problem, done by an algorithm.
+// measure measures a problem on a machine of its own.
 func (o *Options) measure(ctx context.Context, p *problem, algorithm string) (row Row, err error) {
 	defer func() {
 		switch v := recover().(type) {
@@ -166,10 +103,6 @@ func (o *Options) measure(ctx context.Context, p *problem, algorithm string) (ro
 			panic(v)
 		}
 	}()
-	settings, err := o.settings(algorithm)
-	if err != nil {
-		return row, err
-	}
 	if err := p.prepare(ctx, o); err != nil {
 		return row, err
 	}
@@ -186,6 +119,39 @@ func (o *Options) measure(ctx context.Context, p *problem, algorithm string) (ro
 			err = errors.Join(err, c.DropTrace())
 		}
 	}()
+	if row, err = o.measureOn(c, p, algorithm); err != nil {
+		return row, err
+	}
+	return row, c.SaveTrace(trace.About{Version: version.Version, Program: o.Collective.String()})
+}
+
+// MeasureOn measures the one row of the options on a machine that was made for it: with the
+// same topology, configuration of collectives and fidelity, and with values unless they are
+// not compared. It panics as package torch does.
+func MeasureOn(c *torch.Context, o Options) (Row, error) {
+	if err := o.Validate(); err != nil {
+		return Row{}, err
+	}
+	n, err := o.Ranks()
+	if err != nil {
+		return Row{}, err
+	}
+	problems, algorithms := o.problems(n), o.algorithms()
+	if len(problems) != 1 || len(algorithms) != 1 {
+		return Row{}, fmt.Errorf("%d cases and %d algorithms: give one of each", len(problems), len(algorithms))
+	}
+	if err := problems[0].prepare(c.GoContext(), &o); err != nil {
+		return Row{}, err
+	}
+	return o.measureOn(c, problems[0], algorithms[0])
+}
+
+// measureOn measures a problem on a machine.
+func (o *Options) measureOn(c *torch.Context, p *problem, algorithm string) (row Row, err error) {
+	settings, err := o.settings(algorithm)
+	if err != nil {
+		return row, err
+	}
 	wrong, total, iters := 0, sim.Time(0), o.iters()
 	ranks := make([]sim.Time, p.ranks)
 	for range iters {
@@ -207,11 +173,11 @@ func (o *Options) measure(ctx context.Context, p *problem, algorithm string) (ro
 	if o.checks() {
 		row.Wrong = &wrong
 	}
-	return row, c.SaveTrace(trace.About{Version: version.Version, Program: o.Collective.String()})
+	return row, nil
 }
 
-// perRank gives a row the times of the ranks, which are sums over the iterations, if they
-// are wanted.
+// perRank gives a row the times of the ranks, of which the sums over the iterations are given,
+// with PerRank.
 func (o *Options) perRank(row *Row, sums []sim.Time) {
 	if !o.PerRank {
 		return

@@ -39,7 +39,7 @@ const begin = `{"sweep":`
 
 // plain returns the line of a header without its checksum.
 func (h header) plain() []byte {
-	raw, err := marshal(h)
+	raw, err := table.Marshal(h)
 	if err != nil {
 		panic(fmt.Sprintf("experiment: header: %v", err)) // texts and numbers only
 	}
@@ -89,7 +89,7 @@ type record struct {
 }
 
 func newRecord(index int, p Point, row json.RawMessage) record {
-	settings, err := p.MarshalJSON()
+	settings, err := p.Record().MarshalJSON()
 	if err != nil {
 		panic(fmt.Sprintf("experiment: settings: %v", err)) // texts only
 	}

@@ -231,7 +231,7 @@ func (s *state[R]) attempt(ctx context.Context, p Point) (row R, raw json.RawMes
 		}
 	}()
 	if row, err = s.run(ctx, p); err == nil && s.File != "" {
-		raw, err = marshal(row)
+		raw, err = table.Marshal(row)
 	}
 	return row, raw, err
 }

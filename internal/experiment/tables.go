@@ -118,7 +118,8 @@ func readJSON(r io.Reader) ([]table.Named, error) {
 		return nil, err
 	}
 	if points, ok := o.Get("points").([]any); ok && o.Get("sweep") != nil {
-		return pointTables(schema, points)
+		t, err := PointTable(schema, points)
+		return []table.Named{{Table: t}}, err
 	}
 	ranks := rankTable(schema, o)
 	delete(schema, "launches")
@@ -216,11 +217,11 @@ func readLines(ctx context.Context, name string) ([]table.Named, int, error) {
 		}
 		points = append(points, line)
 	}
-	tables, err := pointTables(c.header.Schema, points)
+	t, err := PointTable(c.header.Schema, points)
 	if err != nil {
 		return nil, 0, fmt.Errorf("%s: %w", name, err)
 	}
-	return tables, c.missing(), nil
+	return []table.Named{{Table: t}}, c.missing(), nil
 }
 
 // pointRows is the rows of a point, as flat objects.
@@ -231,9 +232,10 @@ type pointRows struct {
 	rows     []table.Record
 }
 
-// pointTables returns the rows of points, in the order of the points: a sweep that has not
-// ended has them in the order in which they ended.
-func pointTables(schema table.Schema, points []any) ([]table.Named, error) {
+// PointTable returns the rows of points, which are objects ([table.Record]) with the members
+// point, settings and row. They are in the order of the points: a sweep that has not ended
+// has them in the order in which they ended.
+func PointTable(schema table.Schema, points []any) (*table.Table, error) {
 	var list []pointRows
 	for i, v := range points {
 		point, _ := v.(table.Record)
@@ -268,7 +270,7 @@ func pointTables(schema table.Schema, points []any) ([]table.Named, error) {
 		said := columns[c.Name]
 		c.Role, c.Label, c.Unit = said.Role, said.Label, cmp.Or(said.Unit, c.Unit)
 	}
-	return []table.Named{{Table: t}}, nil
+	return t, nil
 }
 
 // ofPoint begins the names of columns of points that rows have as well.

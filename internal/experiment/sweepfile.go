@@ -1,4 +1,4 @@
-package cli
+package experiment
 
 import (
 	"context"
@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"github.com/kernbench/kernbench/internal/config"
-	"github.com/kernbench/kernbench/internal/experiment"
 )
 
 // sweepText is a sweep as it is written.
@@ -51,31 +50,23 @@ func sweepScalars() config.Scalars {
 	return s
 }
 
-// column is one setting of a grid with its values, and where in the file all this is.
-type column struct {
-	key    string
-	keyAt  string // path of the key
-	values []string
-	at     []string // path of each value
-}
-
-// sweepFile is a sweep that was read, and what is wrong with it.
-type sweepFile struct {
+// Sweep is a sweep that was read from a file, and what is wrong with it.
+type Sweep struct {
 	sweepText
-	name string
-	doc  *config.Doc
-	grid [][]column // of each dimension, the settings that change together
-	errs config.Errors
+	Name   string        // of the file
+	Axes   [][]Dimension // of each dimension of the grid, the settings that change together
+	Errors config.Errors
+	doc    *config.Doc
 }
 
-// readSweep reads a file. Its mistakes are all of its form; whether the settings mean
-// something is for sweepPlan to find out.
-func readSweep(ctx context.Context, name string) (*sweepFile, error) {
+// ReadSweep reads a file. It finds mistakes of form; the caller checks what the settings
+// mean, and adds mistakes with Fail.
+func ReadSweep(ctx context.Context, name string) (*Sweep, error) {
 	text, err := config.ReadFile(ctx, name)
 	if err != nil {
 		return nil, fmt.Errorf("read a sweep: %w", err)
 	}
-	f := &sweepFile{name: name}
+	f := &Sweep{Name: name}
 	if f.doc, err = config.ParseAlone(name, text); err != nil {
 		return nil, err
 	}
@@ -84,7 +75,7 @@ func readSweep(ctx context.Context, name string) (*sweepFile, error) {
 	}
 	for i, set := range f.Set {
 		if key, _, ok := strings.Cut(set, "="); !ok || key == "" {
-			f.fail(fmt.Sprintf("set[%d]", i), "%s sets nothing: write key=value, such as %s", set, exampleSet)
+			f.Fail(fmt.Sprintf("set[%d]", i), "%s sets nothing: write key=value, such as %s", set, "sip.ucie.bandwidth=256GB/s")
 		}
 	}
 	seen := map[string]string{}
@@ -93,30 +84,31 @@ func readSweep(ctx context.Context, name string) (*sweepFile, error) {
 		path := fmt.Sprintf("grid[%d]", i)
 		columns := f.dimension(path, d)
 		for _, c := range columns {
-			if first, twice := seen[c.key]; twice {
-				f.fail(c.keyAt, "%s has a dimension already, %s: delete one", c.key, first)
+			if first, twice := seen[c.Name]; twice {
+				f.Fail(c.NameAt, "%s has a dimension already, %s: delete one", c.Name, first)
 			}
-			seen[c.key] = path
+			seen[c.Name] = path
 		}
 		if len(columns) > 0 {
-			f.grid = append(f.grid, columns)
-			points = min(points*len(columns[0].values), experiment.MaxPoints+1)
+			f.Axes = append(f.Axes, columns)
+			points = min(points*len(columns[0].Values), MaxPoints+1)
 		}
 	}
-	if points > experiment.MaxPoints {
-		f.fail("grid", "more than %d points: make lists or ranges shorter", experiment.MaxPoints)
+	if points > MaxPoints {
+		f.Fail("grid", "more than %d points: make lists or ranges shorter", MaxPoints)
 	}
-	return f, f.errs.Err()
+	return f, f.Errors.Err()
 }
 
-func (f *sweepFile) fail(path, format string, args ...any) {
-	if len(f.errs) < config.MaxErrors {
-		f.errs = append(f.errs, f.doc.Errorf(path, format, args...))
+// Fail adds a mistake at a path of the file.
+func (f *Sweep) Fail(path, format string, args ...any) {
+	if len(f.Errors) < config.MaxErrors {
+		f.Errors = append(f.Errors, f.doc.Errorf(path, format, args...))
 	}
 }
 
-// dimension is the columns of a dimension.
-func (f *sweepFile) dimension(path string, d dimensionText) (columns []column) {
+// dimension returns the settings of a dimension.
+func (f *Sweep) dimension(path string, d dimensionText) (columns []Dimension) {
 	if d.Zip == nil {
 		columns = f.column(path, d)
 		if !d.ranged() { // a range has no value twice
@@ -125,19 +117,19 @@ func (f *sweepFile) dimension(path string, d dimensionText) (columns []column) {
 		return columns
 	}
 	if d.Key != "" || d.Values != nil || d.ranged() {
-		f.fail(path, "zip stands alone: its dimensions have the keys and values")
+		f.Fail(path, "zip stands alone: its dimensions have the keys and values")
 	}
 	for i, z := range d.Zip {
 		at := fmt.Sprintf("%s.zip[%d]", path, i)
 		if z.Zip != nil {
-			f.fail(at, "zip within zip: one list is enough")
+			f.Fail(at, "zip within zip: one list is enough")
 			continue
 		}
 		columns = append(columns, f.column(at, z)...)
 	}
 	for i, c := range columns {
-		if n := len(columns[0].values); i > 0 && len(c.values) != n {
-			f.fail(c.keyAt, "%d values, and %s has %d: what changes together has as many", len(c.values), columns[0].key, n)
+		if n := len(columns[0].Values); i > 0 && len(c.Values) != n {
+			f.Fail(c.NameAt, "%d values, and %s has %d: what changes together has as many", len(c.Values), columns[0].Name, n)
 			return columns
 		}
 	}
@@ -145,21 +137,21 @@ func (f *sweepFile) dimension(path string, d dimensionText) (columns []column) {
 	return columns
 }
 
-// checkTwice refuses values that are given twice; of several columns, all of their values
-// together.
-func (f *sweepFile) checkTwice(columns []column) {
+// checkTwice refuses values that are given twice. Of several settings that change together,
+// their values at one place count as one.
+func (f *Sweep) checkTwice(columns []Dimension) {
 	if len(columns) == 0 {
 		return
 	}
 	seen := map[string]bool{}
-	for i, at := range columns[0].at {
+	for i, at := range columns[0].At {
 		var values []string
 		for _, c := range columns {
-			values = append(values, c.values[i])
+			values = append(values, c.Values[i])
 		}
 		id := fmt.Sprintf("%q", values)
 		if seen[id] {
-			f.fail(at, "%s is given twice: delete one", strings.Join(values, ", "))
+			f.Fail(at, "%s is given twice: delete one", strings.Join(values, ", "))
 		}
 		seen[id] = true
 	}
@@ -169,50 +161,50 @@ func (d dimensionText) ranged() bool {
 	return d.From != nil || d.To != nil || d.Times != nil || d.Step != nil
 }
 
-// column is the one column of a dimension, none if it has mistakes.
-func (f *sweepFile) column(path string, d dimensionText) []column {
-	c := column{key: d.Key, keyAt: path + ".key"}
+// column returns the one setting of a dimension, none if it has mistakes.
+func (f *Sweep) column(path string, d dimensionText) []Dimension {
+	c := Dimension{Name: d.Key, NameAt: path + ".key"}
 	switch {
 	case d.Key == "":
-		f.fail(path, "no key: add one, such as key: topology")
+		f.Fail(path, "no key: add one, such as key: topology")
 		return nil
 	case d.Values != nil && d.ranged():
-		f.fail(path, "values and a range: delete one of them")
+		f.Fail(path, "values and a range: delete one of them")
 		return nil
 	case d.ranged():
-		if c.values = f.numbers(path, d); c.values == nil {
+		if c.Values = f.numbers(path, d); c.Values == nil {
 			return nil
 		}
 	default:
 		for i, v := range d.Values {
-			c.values, c.at = append(c.values, string(v)), append(c.at, fmt.Sprintf("%s.values[%d]", path, i))
+			c.Values, c.At = append(c.Values, string(v)), append(c.At, fmt.Sprintf("%s.values[%d]", path, i))
 		}
 	}
-	if len(c.values) == 0 {
-		f.fail(path, "no values: add values: [...], or a range such as from: 8, to: 1024, times: 2")
+	if len(c.Values) == 0 {
+		f.Fail(path, "no values: add values: [...], or a range such as from: 8, to: 1024, times: 2")
 		return nil
 	}
-	for len(c.at) < len(c.values) {
-		c.at = append(c.at, path+".from")
+	for len(c.At) < len(c.Values) {
+		c.At = append(c.At, path+".from")
 	}
-	return []column{c}
+	return []Dimension{c}
 }
 
-// numbers is the values of a range, up to and perhaps including its end; none if it is
-// no range.
-func (f *sweepFile) numbers(path string, d dimensionText) (values []string) {
+// numbers returns the values of a range, up to its end and including it if a step meets it.
+// A range with mistakes has none.
+func (f *Sweep) numbers(path string, d dimensionText) (values []string) {
 	switch {
 	case d.From == nil || d.To == nil || (d.Times == nil) == (d.Step == nil):
-		f.fail(path, "a range has from, to, and one of times and step")
+		f.Fail(path, "a range has from, to, and one of times and step")
 		return nil
 	case d.Times != nil && *d.From < 1:
-		f.fail(path+".from", "%d times something gets nowhere: begin with 1 or more", *d.From)
+		f.Fail(path+".from", "%d times something gets nowhere: begin with 1 or more", *d.From)
 		return nil
 	case *d.From > *d.To:
-		f.fail(path+".to", "the range ends before it begins, with %d", *d.From)
+		f.Fail(path+".to", "the range ends before it begins, with %d", *d.From)
 		return nil
-	case d.Step != nil && (uint64(*d.To)-uint64(*d.From))/uint64(*d.Step) >= experiment.MaxPoints:
-		f.fail(path, "more than %d values: take larger steps, or an end that is nearer", experiment.MaxPoints)
+	case d.Step != nil && (uint64(*d.To)-uint64(*d.From))/uint64(*d.Step) >= MaxPoints:
+		f.Fail(path, "more than %d values: take larger steps, or an end that is nearer", MaxPoints)
 		return nil
 	}
 	for n := *d.From; ; {
@@ -228,21 +220,5 @@ func (f *sweepFile) numbers(path string, d dimensionText) (values []string) {
 	}
 }
 
-// points is all combinations, the last dimension changing fastest.
-func (f *sweepFile) points() []experiment.Point {
-	total := 1
-	for _, columns := range f.grid {
-		total *= len(columns[0].values)
-	}
-	points := make([]experiment.Point, total)
-	for p := range points {
-		rest := total
-		for _, columns := range f.grid {
-			rest /= len(columns[0].values)
-			for _, c := range columns {
-				points[p] = append(points[p], experiment.Setting{Name: c.key, Value: c.values[p/rest%len(c.values)]})
-			}
-		}
-	}
-	return points
-}
+// Points returns all combinations of the grid, the last dimension changing fastest.
+func (f *Sweep) Points() []Point { return product(f.Axes) }
