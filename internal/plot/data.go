@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/kernbench/kernbench/internal/config"
@@ -58,12 +59,17 @@ func (d *data) names(columns []int) (names []string) {
 	return names
 }
 
-// measured returns the columns with numbers of which less or more is better, without those of
-// points that their rows repeat.
+// measured returns the columns with numbers of which less or more is better, those of points
+// that their rows repeat only if there are no others.
 func (d *data) measured() []int {
-	return slices.DeleteFunc(d.With(table.Lower, table.Higher), func(c int) bool {
-		return experiment.RepeatsRow(d.Table, d.Columns[c].Name) || !slices.ContainsFunc(d.rows, func(row int) bool { _, ok := d.Number(row, c); return ok })
+	all := slices.DeleteFunc(d.With(table.Lower, table.Higher), func(c int) bool {
+		return !slices.ContainsFunc(d.rows, func(row int) bool { _, ok := d.Number(row, c); return ok })
 	})
+	own := slices.DeleteFunc(slices.Clone(all), func(c int) bool { return experiment.RepeatsRow(d.Table, d.Columns[c].Name) })
+	if len(own) == 0 {
+		return all
+	}
+	return own
 }
 
 // withBounds returns a column and the bounds that have its unit.
@@ -334,11 +340,11 @@ func (d *data) byText(row int) string {
 }
 
 // tell returns a cell for people: a number with its unit, and with the words of its column if
-// named; words as they are.
+// named; words, and texts such as "64 GB/s", as they are.
 func (d *data) tell(row, column int, named bool) string {
 	c, text := d.Columns[column], d.Text(row, column)
-	v, ok := d.Number(row, column)
-	if !ok {
+	v, err := strconv.ParseFloat(text, 64)
+	if err != nil {
 		return text
 	}
 	if c.Unit != "" {

@@ -53,6 +53,8 @@ func TestDefaults(t *testing.T) {
 		{"a heat map of one row for each place", gbs, Request{Kind: Heat, Where: []string{"n=1"}}, "--kind heat takes the rows of its table from --by COLUMN"},
 		{"words alone", words, Request{}, "-y t -x kind --kind bars"},
 		{"numbers with a unit", gbs, Request{}, "-y t -x link --by n"},
+		{"what a point and its row both say", "#role,setting,lower,lower\nn,point.t,t\n1,5,5\n2,6,6\n", Request{}, "-y t -x n"},
+		{"what a point says of a row without roles", "#role,setting,lower,\nn,point.t,t\n1,5,5\n2,6,6\n", Request{}, "-y point.t -x n"},
 		{"too many series", many, Request{}, "25 rows for n = 1 (rows 1 and 3): tell them apart with --by k, or draw some with --where k=k"},
 		{"no roles", "kind,n,t\na,1,5\n", Request{}, "nothing says which column was measured: name one with -y; there are kind, n, t"},
 		{"no roles, words tell apart", "kind,n,t\na,1,5\nb,1,6\n", Request{X: "n", Y: []string{"t"}}, "--by kind"},

@@ -2,6 +2,7 @@ package table
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 )
@@ -38,7 +39,11 @@ func (c Column) check() error {
 	return nil
 }
 
-// Words returns the name of the column in words, without its unit.
+// memberOf matches the part of a file that a column is from, before its own name.
+var memberOf = regexp.MustCompile(`^((params|metrics|row|point)\.)+`)
+
+// Words returns the name of the column in words, without its unit: of a key such as
+// "system.sips.link.bandwidth" the last two, "link bandwidth".
 func (c Column) Words() string {
 	if c.Label != "" {
 		return c.Label
@@ -47,7 +52,9 @@ func (c Column) Words() string {
 	if suffix := units[c.Unit].suffix; suffix != "" {
 		name = strings.TrimSuffix(name, suffix)
 	}
-	return strings.ReplaceAll(name, "_", " ")
+	keys := strings.Split(memberOf.ReplaceAllString(name, ""), ".")
+	name = strings.Join(keys[max(0, len(keys)-2):], " ")
+	return strings.NewReplacer("_", " ", "-", " ").Replace(name)
 }
 
 // Title returns the name in words with the unit: "time (µs)".

@@ -195,6 +195,9 @@ func TestWords(t *testing.T) {
 	}{
 		{Column{Name: "latency_ns", Unit: "ns"}, "latency", "latency (ns)"},
 		{Column{Name: "time_us", Unit: "µs"}, "time", "time (µs)"},
+		{Column{Name: "system.sips.link.bandwidth", Unit: "GB/s"}, "link bandwidth", "link bandwidth (GB/s)"},
+		{Column{Name: "params.n-elem"}, "n elem", "n elem"},
+		{Column{Name: "point.metrics.busy_ns", Unit: "ns"}, "busy", "busy (ns)"},
 		{Column{Name: "latency_ns"}, "latency ns", "latency ns"}, // nothing says that it is a time
 		{Column{Name: "bytes_per_pe", Unit: "B"}, "bytes per pe", "bytes per pe (B)"},
 		{Column{Name: "crit_ns", Unit: "ns", Label: "critical path"}, "critical path", "critical path (ns)"},
