@@ -54,8 +54,8 @@ whose cells are of one column -y. Settings with a unit, such as 64 GB/s, are num
 with any of them. Rows with an empty cell are left out of lines and bars. Several rows for
 the same x of one line, bar or cell are an error, which names the columns that would tell
 them apart. Rows whose checks failed are drawn, and a message says how many points that
-are. A figure has at most 10000 points, bars or cells, and at most 100 lines or 12 fills
-of bars: more are refused, with their number.
+are. A figure has at most 10000 points, bars or cells, and at most 100 lines or 14
+series of bars: more are refused, with their number.
 
 Axes have the words and units of their columns. Bounds are dashed lines; one that is the
 same for all of --by is drawn once. The subtitle has the settings that are the same in all

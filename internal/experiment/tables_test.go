@@ -176,6 +176,20 @@ func TestReadFolder(t *testing.T) {
 	}
 }
 
+// TestAbout: what a command says of all its rows comes with the tables.
+func TestAbout(t *testing.T) {
+	for text, want := range map[string]string{
+		`{"rows":[{"n":1}]}`: "",
+		`{"collective":"all_reduce","rows":[{"n":1}],"config":{"topology":{"source":"preset ring6","hash":"1f"}}}`: "all_reduce, preset ring6",
+		`{"topology":{"source":"preset default"},"rows":[{"n":1}]}`:                                                "preset default",
+	} {
+		tables, _, err := ReadFile(t.Context(), put(t, "a.json", text))
+		if err != nil || tables[0].About != want {
+			t.Errorf("%s: got %v, %v, want %q", text, tables, err, want)
+		}
+	}
+}
+
 // TestReadRanks: times of ranks are a table with a line for each: those of launches by the
 // ranks of the launch, those of rows of coll by their place.
 func TestReadRanks(t *testing.T) {
