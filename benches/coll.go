@@ -41,6 +41,13 @@ settings of the system as well.`,
 			{Name: "values", Usage: "what tensors hold", Default: string(collperf.Integers), Values: []string{"integers", "reals"}},
 			{Name: "iters", Usage: "iterations, whose times are averaged", Default: "1"},
 		},
+		Cost: func(params map[string]string, g *topology.Graph) float64 {
+			o, err := collOptions(func(name string) string { return params[name] }, g, ccl.Default())
+			if err != nil {
+				return 0
+			}
+			return o.Cost()
+		},
 		Run: runColl,
 	})
 }

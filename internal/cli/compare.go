@@ -9,6 +9,7 @@ import (
 
 	"github.com/kernbench/kernbench/internal/compare"
 	"github.com/kernbench/kernbench/internal/experiment"
+	"github.com/kernbench/kernbench/internal/printable"
 )
 
 func compareCmd() *cobra.Command {
@@ -115,7 +116,7 @@ func compareFiles(cmd *cobra.Command, a, b string, o compare.Options, style comp
 	}
 	for _, t := range sum.Tables {
 		for _, name := range t.Unknown {
-			warn(cmd.ErrOrStderr(), fmt.Sprintf("nothing says whether less or more %s is better: write --lower %[1]s or --higher %[1]s", name))
+			warn(cmd.ErrOrStderr(), fmt.Sprintf("nothing says whether less or more %s is better: write --lower %[1]s or --higher %[1]s", printable.Line(name)))
 		}
 	}
 	if err := style.print(cmd.OutOrStdout(), a, b, sum); err != nil {

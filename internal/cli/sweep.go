@@ -18,21 +18,23 @@ func sweepCmd() *cobra.Command {
 		Use:   "sweep FILE",
 		Short: "Run a bench at all points of a grid of settings",
 		Long: `Sweep runs a bench at every point of a grid that a YAML file describes: systems,
-settings as of --set, parameters of the bench. All points are checked before the
-first runs; then they run side by side, on one thread each, and the results do not
-depend on how many do.
+settings as of --set, parameters of the bench. It checks all points before it runs
+the first. Points run at the same time, on one thread each; the results do not depend
+on how many do. A line on standard error shows how many have ended and about how long
+the others will take.
 
-A point that has ended is a line of --out at once: a sweep that is interrupted, or
-killed, is gone on with by --resume and runs nothing twice; --replace begins anew. --shard i/n runs every
-n-th point, for several machines; kernbench merge puts their files together.
+A point that has ended is written to --out at once. --resume continues an interrupted
+or killed sweep without repeating finished points; --replace begins anew. --shard I/N
+runs every N-th point, for several machines; kernbench merge joins their files.
 
-What the file says goes before ./topology.yaml, ./ccl.yaml and ./tasks.yaml, flags go before
-the file, and files that it names are relative to it. docs/sweeps.md has all its keys.
+The file goes before ./topology.yaml, ./ccl.yaml and ./tasks.yaml, and flags go before
+the file. Files that it names are relative to it. docs/sweeps.md has all its keys.
 
-Wrong values are exit status 1, points that failed 3; the others are kept all the same.
+The exit status is 1 if values are wrong and 3 if points failed; other points are kept.
 
---format json has one object: sweep, bench, file, ok, total (points of the shard) and
-points of point, settings and row. With --dry-run it is a list of point and settings.`,
+--format json has one object: sweep, bench, file, ok, total (points of the shard),
+points of point, settings and row, and schema (the columns of settings, row, metrics
+and rows). With --dry-run it is a list of point and settings.`,
 		Example: `  kernbench sweep sweep.yaml
   kernbench sweep sweep.yaml --dry-run
   kernbench sweep sweep.yaml --out bandwidth.jsonl --resume
@@ -70,6 +72,7 @@ points of point, settings and row. With --dry-run it is a list of point and sett
 			return plan.writePoints(cmd.OutOrStdout(), o.Shard, *format)
 		}
 		o.Identity, o.Schema, o.Workers = plan.identity(), plan.schema(), workers
+		o.Cost = func(i int) float64 { return plan.costs[i] }
 		progress, err := runPoints(cmd, "sweep", &o)
 		if err != nil {
 			return err

@@ -28,6 +28,7 @@ type sweepPlan struct {
 	places    map[[2]string]place // of values of the grid, by key and value
 	ready     map[string]loaded   // some configurations, by the key of setups
 	hashes    map[string]string   // of all of them
+	costs     []float64           // of the points
 	elsewhere []error             // mistakes that are not in the file of the sweep
 	use       files               // that the sweep reads
 }
@@ -161,30 +162,41 @@ func (p *sweepPlan) checkClashes() {
 	}
 }
 
-// checkPoints loads the configuration of every point, each kind once.
+// checkPoints loads the configuration of every point, each kind once, and finds the costs of
+// its points.
 func (p *sweepPlan) checkPoints(ctx context.Context) error {
-	for _, point := range p.points {
+	var kinds []setup
+	alike := map[string][]int{} // points by the key of their setup
+	for i, point := range p.points {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
 		s := p.setup(point)
-		key := s.key()
-		if _, known := p.hashes[key]; known {
-			continue
+		if alike[s.key()] == nil {
+			kinds = append(kinds, s)
 		}
-		l, err := s.loaded(ctx)
-		if err == nil {
-			p.use.readsProgram(l.system, l.ccl, l.tasks)
-		}
-		switch {
-		case err != nil:
-			p.mistakes(ctx, s)
-		case len(p.ready) < maxReady:
-			p.ready[key] = l
-		}
-		p.hashes[key] = l.hashes
+		alike[s.key()] = append(alike[s.key()], i)
+	}
+	p.costs = make([]float64, len(p.points))
+	for _, s := range kinds {
 		if len(p.Errors)+len(p.elsewhere) >= config.MaxErrors {
 			return nil
+		}
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		l, err := s.loaded(ctx)
+		if err != nil {
+			p.mistakes(ctx, s)
+			continue
+		}
+		p.use.readsProgram(l.system, l.ccl, l.tasks)
+		if len(p.ready) < maxReady {
+			p.ready[s.key()] = l
+		}
+		p.hashes[s.key()] = l.hashes
+		for _, i := range alike[s.key()] {
+			p.costs[i] = p.bench.CostOf(p.with(l, p.setup(p.points[i])))
 		}
 	}
 	return nil

@@ -63,14 +63,14 @@ func (o *Options) simulate(ctx context.Context, problems []*problem, t *tally) e
 func (s *simulation) problem(index int) *problem { return s.problems[index/len(s.algorithms)] }
 func (s *simulation) algorithm(index int) string { return s.algorithms[index%len(s.algorithms)] }
 
-// Cost estimates how long the first row takes to simulate, relative to other rows; 0 if the
-// options are wrong.
+// Cost estimates how long the simulation of the first row takes, relative to other rows; 0 if
+// there are no ranks for it.
 func (o *Options) Cost() float64 {
 	n, err := o.Ranks()
-	if problems := o.problems(n); err == nil && len(problems) > 0 {
-		return problems[0].cost(o.algorithms()[0])
+	if err != nil {
+		return 0
 	}
-	return 0
+	return o.problems(n)[0].cost(o.algorithms()[0]) * float64(o.iters())
 }
 
 // point returns the settings of a problem, and the algorithm if it was named.

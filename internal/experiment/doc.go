@@ -24,6 +24,6 @@
 // that is removed during the sweep is written again; one that is replaced is left alone,
 // and the rows are kept under a new name.
 //
-// What a point means, and what a row holds, is the caller's affair. Reading files into
-// tables is internal/results.
+// What a point means, and what a row holds, is the caller's affair. [ReadFile] reads any
+// file of results, of an experiment or not, as tables.
 package experiment

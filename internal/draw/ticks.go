@@ -1,0 +1,173 @@
+package draw
+
+import (
+	"math"
+	"slices"
+)
+
+// tick is a mark on an axis.
+type tick struct {
+	at    float64
+	major bool // labelled, if there is room
+	label string
+}
+
+const (
+	mostSteps   = 8  // of a linear axis
+	mostDoubles = 16 // labels of a logarithmic axis with base two
+)
+
+// ticks returns the marks of an axis from lo to hi, with at most a number of labels. Values
+// tell whether sizes double.
+func (a Axis) ticks(lo, hi float64, values []float64, most int) []tick {
+	var ts []tick
+	switch {
+	case a.Ticks != nil:
+		for _, v := range a.Ticks {
+			if v >= lo && v <= hi {
+				ts = append(ts, tick{at: v, major: true})
+			}
+		}
+	case a.Log && doubling(values):
+		ts = powersOfTwo(lo, hi, min(most, mostDoubles))
+	case a.Log:
+		ts = decades(lo, hi, most)
+	default:
+		ts = evenly(lo, hi, min(most, mostSteps))
+	}
+	a.label(ts, a.Log && doubling(values))
+	return ts
+}
+
+// label sets the labels of major ticks. If the format would round a plain number, or write two
+// numbers in the same way, labels have all digits.
+func (a Axis) label(ts []tick, binary bool) {
+	format, exact := a.Format, true
+	switch {
+	case format != nil:
+	case binary:
+		format = Binary
+	default:
+		format = SI
+	}
+	seen := map[string]bool{}
+	for i, t := range ts {
+		if t.major {
+			ts[i].label = format(t.at)
+			exact = exact && !seen[ts[i].label] && (a.Format != nil || digits(t.at, 4) == digits(t.at, 12))
+			seen[ts[i].label] = true
+		}
+	}
+	for i, t := range ts {
+		if t.major && !exact {
+			ts[i].label = digits(t.at, 12)
+		}
+	}
+}
+
+// doubling reports whether values are sizes that double: most of them are powers of two.
+func doubling(values []float64) bool {
+	distinct := slices.Compact(slices.Sorted(slices.Values(values)))
+	powers := 0
+	for _, v := range distinct {
+		if fraction, _ := math.Frexp(v); fraction == 0.5 {
+			powers++
+		}
+	}
+	return len(distinct) > 1 && 2*powers > len(distinct)
+}
+
+// powersOfTwo returns a tick for each power. It labels every power, or every second, third and
+// so on, counted from 1.
+func powersOfTwo(lo, hi float64, most int) []tick {
+	first, last := int(math.Ceil(math.Log2(lo)-1e-9)), int(math.Floor(math.Log2(hi)+1e-9))
+	every := 1
+	for (last-first)/every+1 > most {
+		every++
+	}
+	var ts []tick
+	for e := first; e <= last; e++ {
+		t := tick{at: math.Ldexp(1, e)}
+		if e%every == 0 {
+			t.major = true
+		}
+		ts = append(ts, t)
+	}
+	return ts
+}
+
+// decades returns ticks at 1 to 9 times powers of ten. It labels the powers, or 1, 2 and 5 times
+// each where they are few, or only some of the powers where they are many.
+func decades(lo, hi float64, most int) []tick {
+	first, last := int(math.Floor(math.Log10(lo)+1e-9)), int(math.Ceil(math.Log10(hi)-1e-9))
+	powers := math.Floor(math.Log10(hi)+1e-9) - math.Ceil(math.Log10(lo)-1e-9) + 1
+	few := powers < 3
+	every := 1
+	for (last-first)/every+1 > most {
+		every++
+	}
+	var ts []tick
+	for e := first; e <= last; e++ {
+		for m := 1; m <= 9; m++ {
+			t := tick{at: float64(m) * math.Pow10(e)}
+			if t.at < lo*(1-1e-9) || t.at > hi*(1+1e-9) {
+				continue
+			}
+			if m == 1 && e%every == 0 || few && (m == 2 || m == 5) {
+				t.major = true
+			}
+			if every == 1 || t.major {
+				ts = append(ts, t)
+			}
+		}
+	}
+	return ts
+}
+
+// evenly returns ticks at the multiples of a round step.
+func evenly(lo, hi float64, most int) []tick {
+	return multiples(lo, hi, niceStep(lo, hi, most))
+}
+
+func multiples(lo, hi, step float64) []tick {
+	var ts []tick
+	first := math.Ceil(lo/step - 1e-9)
+	for i := 0.0; first+i <= hi/step+1e-9 && i < 100; i++ { // where floats are coarse, first+i may be first
+		ts = append(ts, tick{at: (first + i) * step, major: true})
+	}
+	return ts
+}
+
+// niceStep returns the smallest step of 1, 2, 2.5 or 5 times a power of ten that a range has at
+// most a number of.
+func niceStep(lo, hi float64, most int) float64 {
+	width := hi - lo
+	for e := max(int(math.Floor(math.Log10(width/float64(most)))), -323) - 1; ; e++ {
+		for _, m := range []float64{1, 2, 2.5, 5} {
+			if step := m * math.Pow10(e); width/step <= float64(most)+1e-9 {
+				return step
+			}
+		}
+	}
+}
+
+// roundDown and roundUp return the nearest of 1, 2 and 5 times a power of ten.
+func roundDown(v float64) float64 {
+	p := math.Pow10(int(math.Floor(math.Log10(v) + 1e-9)))
+	for _, m := range []float64{5, 2} {
+		if m*p <= v*(1+1e-9) {
+			return m * p
+		}
+	}
+	return p
+}
+
+func roundUp(v float64) float64 {
+	p := math.Pow10(int(math.Floor(math.Log10(v) + 1e-9)))
+	for _, m := range []float64{1, 2, 5} {
+		if m*p >= v*(1-1e-9) {
+			return m * p
+		}
+	}
+	return 10 * p
+}
