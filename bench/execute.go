@@ -56,6 +56,15 @@ func (b Bench) Execute(ctx context.Context, o Options) (*Result, error) {
 	return r, err
 }
 
+// CostOf returns the Cost of a run, 1 for a bench that has none and for wrong parameters.
+func (b Bench) CostOf(o Options) float64 {
+	params, err := b.params(o.Params, o.CCL)
+	if b.Cost == nil || err != nil {
+		return 1
+	}
+	return b.Cost(params, o.Topology)
+}
+
 // folder chooses the folder that the bench writes its files to.
 func (b Bench) folder(o *Options) error {
 	many := "bench %s runs many machines, and this is of one: take a bench of one, or kernbench coll"

@@ -12,6 +12,7 @@ import (
 
 	"github.com/kernbench/kernbench/ccl"
 	"github.com/kernbench/kernbench/internal/config"
+	"github.com/kernbench/kernbench/topology"
 	"github.com/kernbench/kernbench/torch"
 )
 
@@ -29,6 +30,28 @@ var asked = Bench{
 		}
 		return nil
 	},
+}
+
+// TestCostOf: a cost is that of all parameters, those with their defaults among them, and 1
+// if nothing is known.
+func TestCostOf(t *testing.T) {
+	b := asked
+	if got := b.CostOf(Options{}); got != 1 {
+		t.Errorf("without Cost: got %v, want 1", got)
+	}
+	b.Cost = func(params map[string]string, _ *topology.Graph) float64 {
+		return float64(10*len(params["ranks-per"]) + len(params["note"]))
+	}
+	for _, tt := range []struct {
+		params map[string]string
+		want   float64
+	}{{nil, 20}, {map[string]string{"ranks-per": "sip", "note": "four"}, 34}, {map[string]string{"ranks-per": "x"}, 1}} {
+		var o Options
+		o.Params = tt.params
+		if got := b.CostOf(o); got != tt.want {
+			t.Errorf("%v: got %v, want %v", tt.params, got, tt.want)
+		}
+	}
 }
 
 func TestRegisterParams(t *testing.T) {

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/kernbench/kernbench/topology"
 	"github.com/kernbench/kernbench/torch"
 )
 
@@ -25,6 +26,9 @@ type Bench struct {
 	// [path/filepath.Match]: "*.svg". A configuration that is read from a file of such a name
 	// in the folder is refused, unless the bench would write the same again.
 	Files []string
+	// Cost, if set, returns how long a run takes on this computer relative to other runs of the
+	// bench, by all its parameters and the system. Sweeps estimate the time left by it.
+	Cost func(params map[string]string, g *topology.Graph) float64
 	// Run launches kernels, checks values with Check, and reports with Metric and
 	// Row. An error means that it could not be run, not that a value is wrong.
 	Run func(ctx *torch.Context) error

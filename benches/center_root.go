@@ -5,7 +5,7 @@ import (
 	"strconv"
 
 	"github.com/kernbench/kernbench/bench"
-	"github.com/kernbench/kernbench/internal/reference"
+	"github.com/kernbench/kernbench/internal/compare"
 	"github.com/kernbench/kernbench/topology"
 	"github.com/kernbench/kernbench/torch"
 )
@@ -43,7 +43,7 @@ type published struct {
 
 // centerRootFigures is the figures of the reference, in its order.
 func centerRootFigures() (list []published, err error) {
-	ref, err := reference.Get("torus6_buffer_kind")
+	ref, err := compare.GetReference("torus6_buffer_kind")
 	if err != nil {
 		return nil, err
 	}

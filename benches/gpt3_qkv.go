@@ -4,10 +4,12 @@ import (
 	"fmt"
 	"math"
 	"strconv"
+	"strings"
 
 	"github.com/kernbench/kernbench/bench"
 	"github.com/kernbench/kernbench/internal/dense"
 	"github.com/kernbench/kernbench/tl"
+	"github.com/kernbench/kernbench/topology"
 	"github.com/kernbench/kernbench/torch"
 	"github.com/kernbench/kernbench/tp"
 )
@@ -31,8 +33,20 @@ full rate, and utilization how much of total_ns that is.
 			{Name: "divide", Usage: "what GPT-3's 12288 features and 96 heads are divided by", Default: "16", Values: []string{"1", "2", "4", "8", "16", "32"}},
 			precisionParam, placementParam("columns"),
 		},
-		Run: runGPT3QKV,
+		Cost: costGPT3QKV,
+		Run:  runGPT3QKV,
 	})
+}
+
+// costGPT3QKV adds up the SIPs of all systems, and the loads of weights, which take as long
+// as 3 SIPs for every 1536×4608 of them and half as long again for every 512 tokens.
+func costGPT3QKV(params map[string]string, _ *topology.Graph) (cost float64) {
+	number := func(text string) float64 { n, _ := strconv.ParseFloat(text, 64); return n } // 0 if it is refused
+	weights := 8 / number(params["divide"])
+	for _, ranks := range strings.Split(params["tp"], ",") {
+		cost += number(ranks) + 3*weights*weights*(1+number(params["tokens"])/1024)
+	}
+	return cost
 }
 
 func runGPT3QKV(ctx *torch.Context) error {

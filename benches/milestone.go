@@ -16,8 +16,8 @@ import (
 	"github.com/kernbench/kernbench/internal/experiment"
 	"github.com/kernbench/kernbench/internal/file"
 	"github.com/kernbench/kernbench/internal/report"
-	"github.com/kernbench/kernbench/internal/results"
 	"github.com/kernbench/kernbench/internal/sim"
+	"github.com/kernbench/kernbench/internal/table"
 	"github.com/kernbench/kernbench/internal/version"
 	"github.com/kernbench/kernbench/torch"
 )
@@ -48,7 +48,7 @@ func runPoints[Row any](ctx *torch.Context, m milestone, points []experiment.Poi
 	}
 	rows, err := experiment.Run(ctx.Context(), experiment.Options{
 		File: results, Identity: identity(ctx, m.name), Program: program, Resume: ctx.Resumes(), Strict: ctx.Strict(), Replace: true,
-		Workers: ctx.Workers(), Progress: ctx.Progress, Warn: ctx.Warn, Begin: func() error { return m.removeTables(ctx.Folder()) },
+		Workers: ctx.Workers(), Progress: func(p experiment.Progress) { ctx.Progress(p.Done, p.Total) }, Warn: ctx.Warn, Begin: func() error { return m.removeTables(ctx.Folder()) },
 	}, points, func(_ context.Context, p experiment.Point) (row Row, err error) {
 		defer func() { // as of a bench of one machine
 			if value := recover(); value != nil {
@@ -56,7 +56,7 @@ func runPoints[Row any](ctx *torch.Context, m milestone, points []experiment.Poi
 			}
 		}()
 		return run(p)
-	})
+	}, nil)
 	var refused *experiment.FileError
 	switch {
 	case errors.As(err, &refused):
@@ -143,9 +143,9 @@ func writeFile(ctx *torch.Context, name string, data []byte) error {
 }
 
 // writeTable writes a table as CSV.
-func writeTable(ctx *torch.Context, name string, t *results.Table) error {
+func writeTable(ctx *torch.Context, name string, t *table.Table) error {
 	var b bytes.Buffer
-	if err := results.WriteCSV(&b, t); err != nil {
+	if err := t.WriteCSV(&b); err != nil {
 		return err
 	}
 	return writeFile(ctx, name, b.Bytes())

@@ -5,11 +5,11 @@ import (
 	"strings"
 
 	"github.com/kernbench/kernbench/bench"
+	"github.com/kernbench/kernbench/internal/compare"
 	"github.com/kernbench/kernbench/internal/config"
 	"github.com/kernbench/kernbench/internal/draw"
-	"github.com/kernbench/kernbench/internal/reference"
 	"github.com/kernbench/kernbench/internal/report"
-	"github.com/kernbench/kernbench/internal/results"
+	"github.com/kernbench/kernbench/internal/table"
 	"github.com/kernbench/kernbench/internal/version"
 	"github.com/kernbench/kernbench/torch"
 )
@@ -89,7 +89,7 @@ func (m *cclMilestone) systemSection(ctx *torch.Context) (s report.PageSection, 
 }
 
 func (m *cclMilestone) fsimSection(ctx *torch.Context) (s report.PageSection, err error) {
-	fsim, err := reference.Get("fsim")
+	fsim, err := compare.GetReference("fsim")
 	if err != nil {
 		return s, err
 	}
@@ -117,6 +117,14 @@ func writeFigures(ctx *torch.Context, list []sectionFigure) (figures []report.Pa
 	return figures, nil
 }
 
-func pageTable(caption string, t *results.Table) report.PageTable {
-	return report.PageTable{Caption: caption, Columns: t.Columns, Rows: t.Rows}
+func pageTable(caption string, t *table.Table) report.PageTable {
+	page := report.PageTable{Caption: caption, Columns: t.Names()}
+	for i := range t.Rows {
+		var row []string
+		for c := range t.Columns {
+			row = append(row, t.Text(i, c))
+		}
+		page.Rows = append(page.Rows, row)
+	}
+	return page
 }

@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/kernbench/kernbench/internal/compare"
 	"github.com/kernbench/kernbench/internal/draw"
-	"github.com/kernbench/kernbench/internal/reference"
 )
 
 // What the figures show, in numbers of the points.
@@ -64,7 +64,7 @@ func bufferText(kinds [][]cclPoint) string {
 }
 
 // fsimText says how far the external figure is from ours, and that it means little.
-func fsimText(r *reference.Reference, systems [][]cclPoint) string {
+func fsimText(r *compare.Reference, systems [][]cclPoint) string {
 	last, us := systems[0][len(systems[0])-1], r.Number(0, "latency_us")
 	least, most := last.row.Latency, last.row.Latency
 	for _, s := range systems {
@@ -76,6 +76,6 @@ func fsimText(r *reference.Reference, systems [][]cclPoint) string {
 }
 
 // fsimKnown is what is known of the external figure, and what is not.
-func fsimKnown(r *reference.Reference) string {
+func fsimKnown(r *compare.Reference) string {
 	return strings.Join(r.About, "; ") + ". Not known: " + strings.Join(r.Unknown, "; ") + "."
 }

@@ -13,7 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/kernbench/kernbench/internal/results"
+	"github.com/kernbench/kernbench/internal/experiment"
 	"github.com/kernbench/kernbench/topology"
 	"github.com/kernbench/kernbench/torch"
 )
@@ -67,12 +67,12 @@ func checkGemmTables(t *testing.T, folder string, want int) {
 			}
 		}
 	}
-	points, err := results.Read(t.Context(), filepath.Join(folder, "points.jsonl"))
+	points, _, err := experiment.ReadFile(t.Context(), filepath.Join(folder, "points.jsonl"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if rows != want || len(points.Rows) != want {
-		t.Errorf("%d rows in CSV files and %d in points.jsonl, want %d", rows, len(points.Rows), want)
+	if rows != want || len(points[0].Rows) != want {
+		t.Errorf("%d rows in CSV files and %d in points.jsonl, want %d", rows, len(points[0].Rows), want)
 	}
 }
 

@@ -6,7 +6,7 @@ import (
 	"strconv"
 
 	"github.com/kernbench/kernbench/internal/report"
-	"github.com/kernbench/kernbench/internal/results"
+	"github.com/kernbench/kernbench/internal/table"
 	"github.com/kernbench/kernbench/torch"
 )
 
@@ -21,17 +21,17 @@ func (m *gemmMilestone) writeTables(ctx *torch.Context) error {
 }
 
 // table is all rows of a sweep.
-func (s *gemmSweep) table() *results.Table {
-	t := &results.Table{}
+func (s *gemmSweep) table() *table.Table {
+	t := &table.Table{}
 	for _, c := range (&gemmRow{}).columns() {
-		t.Columns = append(t.Columns, c.Name)
+		t.Columns = append(t.Columns, table.Column{Name: c.Name})
 	}
 	for _, r := range s.rows {
 		var row []any
 		for _, c := range r.columns() {
 			row = append(row, exactly(c.Value))
 		}
-		t.Rows = append(t.Rows, cells(row...))
+		t.Rows = append(t.Rows, record(row...))
 	}
 	return t
 }

@@ -16,81 +16,94 @@ func collCmd() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "coll COLLECTIVE",
 		Short: "Measure a collective over a range of sizes, as nccl-tests does",
-		Long: `Coll does a collective once for each size and prints a table as nccl-tests does:
+		Long: `Coll does a collective once for each size and prints a table as nccl-tests
+does:
 
-    size       the larger of what a rank sends and receives, in bytes; sizes that do not
-               divide into whole elements for each rank are rounded down
-    count      elements of it, or of the part for each rank where it has such parts
-    type       of the elements
+    size       the larger of what a rank sends and receives, in bytes, rounded
+               down to whole elements for each rank
+    count      elements of it, or of the part of each rank if it has such parts
+    type       dtype of the elements
     redop      reduction, none if there is none
     root       rank, -1 if there is none
-    time       from the common start on the PEs to the end of the last, averaged over
-               the iterations
-    algbw      size by time
-    busbw      algbw times 2(n-1)/n for all_reduce, (n-1)/n for all_gather, reduce_scatter
-               and all_to_all, 1 for others: what it is of the bandwidth of links
-    #wrong     elements of all ranks that are not what they should be, N/A if nobody looked
-    algorithm  that did it
-    %bound     how much of the time even the best algorithm would take; - if that is none
-    bound      what sets that: the links at the edge of a region (cut), those into all
-               regions of a kind (volume), or the longest way (latency); which ones
-               is said below the table
-
---algo all compares the algorithms: rows of all of them for each size, the fastest with
-an asterisk, and below how often each was. It goes without those that do not fit into
-memory, or take more than 30 times as long as the best by their formulas, and says so
-below. --algo auto lets the library pick one for each size.
+    time       from the common start on the PEs to the end of the last PE,
+               averaged over the iterations
+    algbw      size divided by time
+    busbw      algbw times 2(n-1)/n for all_reduce, (n-1)/n for all_gather,
+               reduce_scatter and all_to_all, 1 for others: comparable with the
+               bandwidth of links
+    #wrong     wrong elements of all ranks, N/A if values are not compared
+    algorithm  name of the algorithm
+    %bound     the lower bound divided by the time; 100 is optimal
+    bound      what sets the bound: the links at the edge of a region (cut),
+               those into all regions of a kind (volume), or the longest way
+               (latency); lines below the table name them
 
 The collectives are all_reduce, reduce, broadcast, all_gather, reduce_scatter,
-all_to_all, gather, scatter, sendrecv (everyone to the next rank) and barrier.
+all_to_all, gather, scatter, sendrecv (every rank to the next) and barrier.
 
-A rank is a SIP, and the first PE of each has its tensors, if the system has several
-SIPs; else, and with --ranks-per pe, a PE. --values integers are whole numbers whose
-reduction is exact in any order, compared bit for bit; reals lie between -1 and 1, and
-may be off by the rounding errors of n-1 additions. --check 0 and --data off compute no
-values and are faster.
+A rank is a SIP, and the first PE of each has its tensors, if the system has
+several SIPs; else, and with --ranks-per pe, a rank is a PE. With --partial
+each SIP's tensor is the sum of addends on the first PEs of its cubes: an
+all_reduce sums 96 of them on 6 SIPs of 16 cubes. The size is that of one
+addend, and n of busbw is the number of addends.
 
-With --partial each SIP's tensor is the sum of addends on the first PEs of its cubes: an
-all_reduce sums 96 of them on 6 SIPs of 16 cubes. The size is that of one addend, and
-the n of busbw is how many addends there are.
+--algo all compares the algorithms: it prints a row of each for every size, the
+fastest with an asterisk, and below how often each was the fastest. An
+algorithm that does not fit into memory, that takes more than 30 times as long
+as the best by its formula, or that fails has a row with the reason at its end.
+Failures are exit status 3, after all rows. --algo auto lets the library pick
+an algorithm for each size.
 
-Rows are measured side by side, as many as --threads says; that changes no number.
---trace records what every engine and link does in a single row, for kernbench trace and
-Perfetto.
+--values integers are whole numbers whose reduction is exact in any order,
+compared bit for bit; reals lie between -1 and 1, and may be off by the
+rounding errors of n-1 additions. --check 0 and --data off compute no values
+and are faster.
 
---on shm does the same between real ranks and measures them: --nranks processes of this
-computer that share memory, each bound to a core if there are as many. --on inproc takes
-goroutines. An iteration begins with a barrier, and buffers are written again before
-that; it takes as long as its slowest rank, and a row is the average over --iters
-iterations, 20 unless given, as in nccl-tests. --warmup-iters more come before them.
-Every rank compares its own result after every iteration. There are all collectives but
-sendrecv; sum, prod, min, max and avg, of integers rounded towards zero; f16 (the default
-here too), bf16, f32, f64, i32 and i64.
---algo is auto, direct or, of all_reduce and reduce, direct_one_phase; --buffer window
-puts buffers where other ranks can reach them, private where they cannot, and have to be
-copied. The columns %bound and bound are empty (-), and rows are printed when all have
-been measured. Flags of the simulated machine are refused.
+Rows are measured at the same time, as many as --threads says; that changes no
+number. Each is printed as soon as those before it are. --out keeps them: a row
+that has been measured is a line of the file at once, and --resume continues a
+measurement that was interrupted or killed without repeating rows. --shard i/n
+measures every n-th row, for several machines. kernbench merge, plot and
+compare read the file.
 
---per-rank also prints pe_exec, how long every rank took, in a table below: from the
-common start to the end of the rank's last PE. The longest of a row is its time. Of real
-ranks it is what the rank measured, averaged over the iterations; the time of a row is
-at least as long, since it averages the slowest rank of each iteration.
+--trace records what every engine and link does in a single row, for kernbench
+trace and Perfetto. --per-rank also prints pe_exec in a table below: how long
+every rank took from the common start to the end of its last PE.
 
-Flags without effect on a collective are refused too: sizes, types and checks of a
-barrier, --op of those that reduce nothing, --root of those that have none.
+--on shm measures real ranks: --nranks processes of this computer that share
+memory, each bound to a core if there are as many. --on inproc takes
+goroutines. An iteration begins with a barrier, before which buffers are
+written again; it takes as long as its slowest rank, and a row is the average
+over --iters iterations, 20 unless given, after --warmup-iters more. Every rank
+compares its own result after every iteration. There are all collectives but
+sendrecv; sum, prod, min, max and avg, of integers rounded towards zero; f16
+(the default here too), bf16, f32, f64, i32 and i64. --algo is auto, direct or,
+of all_reduce and reduce, direct_one_phase. --buffer window puts buffers where
+other ranks can reach them, private where they cannot, and have to be copied.
+There is no bound, rows are printed when all have been measured, and they are
+not kept. pe_exec is what the rank measured, averaged over the iterations; the
+time of a row is at least as long, since it averages the slowest rank of each
+iteration.
 
---timeout gives up what is not done by then, with exit status 3. --format json has
-collective, ranks, ranks_per, rows of the columns above (time_us, and bound_share for
-%bound, with bound_us, bound_kind, the sentence bound, and best), avg_busbw, wrong and
-config, and of --algo all wins and left_out (algorithm, at how many sizes, reason)
-instead of avg_busbw. Of real ranks there is no ranks_per, and config has on, nranks,
-cores, buffer, iters and warmups. --format csv has the same columns, without bound_us and
-the sentence; best is empty without --algo all, and what is left out has no rows. With
---per-rank, rows of JSON have the list pe_exec_ns, by rank, and CSV has a row for each
-rank, with the columns rank and pe_exec_ns.`,
+Flags that have no effect are refused: those of the other kind of ranks; sizes,
+types and checks of a barrier; --op of collectives that reduce nothing; --root
+of those without one.
+
+--timeout gives up what is not done by then, with exit status 3.
+
+--format json has one object: collective, ranks, ranks_per, rows, avg_busbw or,
+of --algo all, wins, wrong, file, config, and schema: the unit and the role of
+each column of rows. Rows have the columns above, with time_us for time,
+bound_share for %bound, bound_us, bound_kind, the sentence bound and, of --algo
+all, best and error. Of real ranks there is no ranks_per, and config has on,
+nranks, cores, buffer, iters and warmups. --format csv has the same columns,
+and their roles, units and labels in lines before the header that begin with #.
+With --per-rank, rows of JSON have the list pe_exec_ns, by rank, and CSV has a
+line for each rank, with the columns rank and pe_exec_ns.`,
 		Example: `  kernbench coll all_reduce
   kernbench coll all_reduce -b 1K -e 16M -f 4 --topology ring6 --algo ring
   kernbench coll all_reduce --topology torus2x3 --partial --algo all -b 1K -e 64K -f 8
+  kernbench coll all_reduce --algo all -e 64M --out rows.jsonl --resume
   kernbench coll all_reduce --topology ring6 -b 1M -e 1M --trace ring.json.gz
   kernbench coll broadcast --topology ring6 -b 64K -e 64K --per-rank
   kernbench coll all_gather --ranks-per pe --world 8 -d all
@@ -138,6 +151,7 @@ rank, with the columns rank and pe_exec_ns.`,
 		var use files
 		use.readsProgram(g, how, nil)
 		use.writes("--trace", o.Trace)
+		use.writes("--out", o.Experiment.File)
 		if err := use.check(); err != nil {
 			return err
 		}
@@ -153,33 +167,40 @@ func collectiveNames() (names []string) {
 	return names
 }
 
-// measure runs a measurement and prints it, rows of tables as they come.
+// measure runs a measurement and prints it, rows of text and CSV as they come.
 func measure(cmd *cobra.Command, o collperf.Options, format string) error {
 	ranks, err := o.Ranks()
 	if err != nil {
 		return badInput(err)
 	}
-	table := collPrinters[format](cmd.OutOrStdout(), o, ranks)
-	table.head()
+	p, err := runPoints(cmd, o.Collective.String(), &o.Experiment)
+	if err != nil {
+		return err
+	}
+	defer p.stop()
+	table := collPrinters[format](p.beside(cmd.OutOrStdout()), o, ranks)
+	if o.Experiment.Begin = table.head; o.Real() { // which has no file that may be refused
+		if err := table.head(); err != nil {
+			return err
+		}
+	}
 	ctx, cancel := context.WithCancelCause(cmd.Context())
 	defer cancel(nil)
-	begin := func() *progress { return startProgress(cmd.ErrOrStderr(), o.Collective.String()) }
-	p := begin()
 	rows, sum, err := collperf.Run(ctx, o, func(r collperf.Row) {
-		p.stop() // its line would be in the way of the row
 		if err := table.row(r); err != nil {
 			cancel(err) // nobody sees the others
 		}
-		p = begin()
 	})
-	p.stop()
-	if err != nil {
+	if err := endPoints(p, o.Experiment, err); err != nil {
 		return err
 	}
 	if err := table.foot(rows, sum); err != nil {
 		return err
 	}
-	if sum.Wrong > 0 {
+	switch {
+	case sum.Failed != nil:
+		return failedPoints(o.Experiment, sum.Failed)
+	case sum.Wrong > 0:
 		return &exitError{exitWrong, fmt.Errorf("%d wrong values", sum.Wrong)}
 	}
 	return nil

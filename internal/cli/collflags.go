@@ -57,7 +57,7 @@ type collFlags struct {
 	cmd *cobra.Command
 	on  *string // what ranks are
 
-	least, most, step               byteSize
+	least, most, step               collperf.Size
 	factor, iters                   int
 	op, root, check, values, buffer *string
 	algorithm                       *string
@@ -71,6 +71,7 @@ type collFlags struct {
 	partial             *bool
 	trace               *string
 	threads             func() (int, error)
+	points              *pointFlags
 
 	// Of real ones.
 	nranks, warmups int
@@ -104,6 +105,7 @@ func addCollFlags(cmd *cobra.Command) *collFlags {
 	f.fidelity = fidelityFlag(cmd)
 	f.threads = threadsFlag(cmd)
 	f.trace = traceFlag(cmd)
+	f.points = addPointFlags(cmd, "rows are not kept")
 	intFlag(cmd, &f.nranks, "nranks", 2, "`N` real ranks")
 	flags.VarP((*wholeNumber)(&f.warmups), "warmup-iters", "w", "iterations of real ranks before those that are measured")
 	return f
@@ -134,7 +136,7 @@ func (f *collFlags) common(c ccl.Collective) (o collperf.Options, err error) {
 	return o, err
 }
 
-// simulated is the options of ranks on a simulated system.
+// simulated returns the options of ranks on a simulated system.
 func (f *collFlags) simulated(c ccl.Collective, g *topology.Graph, how *ccl.Config) (collperf.Options, error) {
 	o, err := f.common(c)
 	if err != nil {
@@ -163,6 +165,17 @@ func (f *collFlags) simulated(c ccl.Collective, g *topology.Graph, how *ccl.Conf
 	if err := folderOf("trace", o.Trace); err != nil {
 		return o, err
 	}
+	if o.Experiment, err = f.points.options(); err != nil {
+		return o, err
+	}
+	switch x := o.Experiment; {
+	case x.File == "" && x.Resume:
+		return o, errors.New("--resume is for --out: add the file that has points")
+	case x.File == "" && x.Replace:
+		return o, errors.New("--replace is for --out: add the file that has points")
+	case x.Resume && o.Trace != "":
+		return o, errors.New("--resume and --trace: a row that is taken over has no trace: leave out one of them")
+	}
 	return o, o.Validate()
 }
 
@@ -177,20 +190,15 @@ func parseRoot(text string) (int, error) {
 	return root, nil
 }
 
-// collReductions is those that need no factor.
-func collReductions() []ccl.Reduction {
-	return slices.DeleteFunc(ccl.Reductions(), func(r ccl.Reduction) bool { return r == ccl.PremulSum })
-}
-
 func reductionWords() (words []string) {
-	for _, r := range collReductions() {
+	for _, r := range collperf.Reductions() {
 		words = append(words, r.String())
 	}
 	return append(words, all)
 }
 
 func chosenReductions(word string) []ccl.Reduction {
-	list := collReductions()
+	list := collperf.Reductions()
 	if word == all {
 		return list
 	}

@@ -26,10 +26,14 @@ var realBuffers = []string{private, window}
 // realIters is how many iterations real ranks do unless told otherwise: their times vary.
 const realIters = 20
 
-// simulatedOnly is the flags that mean nothing to real ranks, and what does instead.
+// notKept is why the rows of real ranks have no file.
+const notKept = "times are measured anew in every run, and not kept: print them with --format csv or json"
+
+// simulatedOnly are the flags that mean nothing to real ranks, and what does instead.
 var simulatedOnly = []struct{ flag, instead string }{
 	{"topology", ""}, {"ccl", ""}, {"set", ""}, {"partial", ""}, {"ranks-per", ""}, {"fidelity", ""}, {"threads", ""}, {"trace", ""},
 	{"world", "--nranks says how many there are"}, {"data", "--check 0 compares no values"},
+	{"out", notKept}, {"resume", notKept}, {"replace", notKept}, {"strict", notKept}, {"shard", notKept},
 }
 
 // collUses is the flags that not every collective uses.

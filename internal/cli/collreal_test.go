@@ -14,29 +14,41 @@ import (
 // TestMisplacedFlags: what the ranks of --on have no use for is refused, not ignored.
 func TestMisplacedFlags(t *testing.T) {
 	for args, want := range map[string]string{
-		"--nranks 2":                            "--nranks is for --on shm and inproc: with --on sim, --world says how many ranks there are",
-		"--on sim -w 1":                         "--warmup-iters is for --on shm and inproc: simulated time needs no warming up",
-		"--buffer private":                      "--buffer private is for --on shm and inproc: with --on sim write one of tcm, sram, hbm",
-		"--on shm --world 2":                    "--world is for --on sim: with --on shm, --nranks says how many there are",
-		"--on inproc --data off":                "--data is for --on sim: with --on inproc, --check 0 compares no values",
-		"--on shm --topology ring6":             "--topology is for --on sim: with --on shm, leave it out",
-		"--on shm --ccl my.yaml":                "--ccl is for --on sim: with --on shm, leave it out",
-		"--on shm --set ccl.defaults.n_slots=4": "--set is for --on sim: with --on shm, leave it out",
-		"--on shm --partial":                    "--partial is for --on sim: with --on shm, leave it out",
-		"--on shm --ranks-per pe":               "--ranks-per is for --on sim: with --on shm, leave it out",
-		"--on shm --fidelity flit":              "--fidelity is for --on sim: with --on shm, leave it out",
-		"--on inproc --threads 1":               "--threads is for --on sim: with --on inproc, leave it out",
-		"--on shm -r 1":                         "--root has no effect: all_reduce has no root: leave it out; it is for reduce, broadcast, gather, scatter",
-		"--on inproc -r all":                    "--root has no effect: all_reduce has no root: leave it out; it is for reduce, broadcast, gather, scatter",
-		"--on shm --buffer tcm":                 "--buffer tcm is for --on sim: with --on shm write one of private, window",
-		"--on shm --nranks 0":                   "--nranks 0: write 1 to 1024",
-		"--on shm -w -1":                        "--warmup-iters -1: write 0 to 1000000",
-		"--on shm --algo ring":                  `no algorithm "ring": of all_reduce between real ranks there are direct_one_phase, direct, auto, all; ring is a kernel for the queues of the simulated machine, --on sim`,
-		"--on shm -d u8":                        "there is no sum of u8 between real ranks: use sum, prod, min, max or avg of f16, bf16, f32, f64, i32 or i64",
-		"--on shm -n 0":                         "--iters 0: write 1 or more",
-		"--on shm --algo direct -b 16 -e 8":     "the smallest size, 16 bytes, is more than the largest, 8",
-		"--on shm -o band -d int32":             "there is no band of i32 between real ranks: use sum, prod, min, max or avg of f16, bf16, f32, f64, i32 or i64",
-		"--on shm --buffer window --algo bogus": `no algorithm "bogus": of all_reduce in windows there are direct, auto, all`,
+		"--nranks 2":                                      "--nranks is for --on shm and inproc: with --on sim, --world says how many ranks there are",
+		"--on sim -w 1":                                   "--warmup-iters is for --on shm and inproc: simulated time needs no warming up",
+		"--buffer private":                                "--buffer private is for --on shm and inproc: with --on sim write one of tcm, sram, hbm",
+		"--on shm --world 2":                              "--world is for --on sim: with --on shm, --nranks says how many there are",
+		"--on inproc --data off":                          "--data is for --on sim: with --on inproc, --check 0 compares no values",
+		"--on shm --topology ring6":                       "--topology is for --on sim: with --on shm, leave it out",
+		"--on shm --ccl my.yaml":                          "--ccl is for --on sim: with --on shm, leave it out",
+		"--on shm --set ccl.defaults.n_slots=4":           "--set is for --on sim: with --on shm, leave it out",
+		"--on shm --partial":                              "--partial is for --on sim: with --on shm, leave it out",
+		"--on shm --ranks-per pe":                         "--ranks-per is for --on sim: with --on shm, leave it out",
+		"--on shm --fidelity flit":                        "--fidelity is for --on sim: with --on shm, leave it out",
+		"--on inproc --threads 1":                         "--threads is for --on sim: with --on inproc, leave it out",
+		"--on shm --out rows.jsonl":                       "--out is for --on sim: with --on shm, times are measured anew in every run, and not kept: print them with --format csv or json",
+		"--on inproc --resume":                            "--resume is for --on sim: with --on inproc, times are measured anew in every run, and not kept: print them with --format csv or json",
+		"--on inproc --replace":                           "--replace is for --on sim: with --on inproc, times are measured anew in every run, and not kept: print them with --format csv or json",
+		"--on inproc --strict":                            "--strict is for --on sim: with --on inproc, times are measured anew in every run, and not kept: print them with --format csv or json",
+		"--on shm --shard 1/2":                            "--shard is for --on sim: with --on shm, times are measured anew in every run, and not kept: print them with --format csv or json",
+		"--resume":                                        "--resume is for --out: add the file that has points",
+		"--replace":                                       "--replace is for --out: add the file that has points",
+		"--out rows.csv":                                  "--out rows.csv: the results are lines of JSON: write a name that ends in .jsonl",
+		"--out r.jsonl --strict":                          "--strict is for --resume: add it",
+		"--out r.jsonl --resume --replace":                "--resume and --replace: give one",
+		"--out r.jsonl --shard 3/2":                       "--shard: no shard 3 of 2: the first is 1/2 and the last 2/2",
+		"-b 8 -e 8 --out r.jsonl --resume --trace t.json": "--resume and --trace: a row that is taken over has no trace: leave out one of them",
+		"--on shm -r 1":                                   "--root has no effect: all_reduce has no root: leave it out; it is for reduce, broadcast, gather, scatter",
+		"--on inproc -r all":                              "--root has no effect: all_reduce has no root: leave it out; it is for reduce, broadcast, gather, scatter",
+		"--on shm --buffer tcm":                           "--buffer tcm is for --on sim: with --on shm write one of private, window",
+		"--on shm --nranks 0":                             "--nranks 0: write 1 to 1024",
+		"--on shm -w -1":                                  "--warmup-iters -1: write 0 to 1000000",
+		"--on shm --algo ring":                            `no algorithm "ring": of all_reduce between real ranks there are direct_one_phase, direct, auto, all; ring is a kernel for the queues of the simulated machine, --on sim`,
+		"--on shm -d u8":                                  "there is no sum of u8 between real ranks: use sum, prod, min, max or avg of f16, bf16, f32, f64, i32 or i64",
+		"--on shm -n 0":                                   "--iters 0: write 1 or more",
+		"--on shm --algo direct -b 16 -e 8":               "the smallest size, 16 bytes, is more than the largest, 8",
+		"--on shm -o band -d int32":                       "there is no band of i32 between real ranks: use sum, prod, min, max or avg of f16, bf16, f32, f64, i32 or i64",
+		"--on shm --buffer window --algo bogus":           `no algorithm "bogus": of all_reduce in windows there are direct, auto, all`,
 	} {
 		var out, errs bytes.Buffer
 		code := Run(t.Context(), append([]string{"coll", "all_reduce"}, strings.Fields(args)...), &out, &errs)
@@ -92,7 +104,7 @@ func TestRealJSON(t *testing.T) {
 	if c.Version != version.Version || c.On != "shm" || c.NRanks != 3 || c.Cores < 1 || c.Buffer != "window" || c.Iters != 2 || c.Warmups == nil || *c.Warmups != 0 || c.Data != "" || c.Fidelity != "" {
 		t.Errorf("config: got %+v, want 3 ranks on shm, buffers in windows, 2 iterations after 0", c)
 	}
-	if r := m.Rows[1]; r.Size != 240 || r.Count != 20 || r.RedOp != "max" || r.Algorithm != "direct" || r.TimeUS <= 0 || r.BoundShare != nil || r.BoundKind != "none" {
+	if r := m.Rows[1]; r.Size != 240 || r.Count != 20 || r.RedOp != "max" || r.Algorithm != "direct" || *r.TimeUS <= 0 || r.BoundShare != nil || r.BoundKind != "none" {
 		t.Errorf("row: got %+v, want 240 bytes, 20 elements each, max, direct, some time, and no bound", r)
 	}
 }

@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"encoding/csv"
 	"fmt"
 	"io"
 	"runtime"
@@ -15,15 +14,14 @@ import (
 	"github.com/kernbench/kernbench/internal/version"
 )
 
-// collPrinter prints a measurement: what comes before the rows, each row when it is
-// done, and what comes after them.
+// collPrinter prints a measurement: the head, each row when it is ready, and the foot.
 type collPrinter struct {
-	head func()
+	head func() error
 	row  func(collperf.Row) error
 	foot func([]collperf.Row, collperf.Summary) error
 }
 
-// collPrinters is those of each --format.
+// collPrinters are the printers by --format.
 var collPrinters = map[string]func(w io.Writer, o collperf.Options, ranks int) collPrinter{
 	"text": collText, "json": collJSON, "csv": collCSV,
 }
@@ -54,7 +52,7 @@ func counted(n int, thing string) string {
 // Columns of the text table.
 const (
 	collHeader = "#%11s %12s %6s %6s %6s %11s %12s %12s %7s %18s %7s %8s\n"
-	collRow    = " %11d %12d %6s %6s %6d %11.3f %12.3f %12.3f %7s %18s %7s %8s%s\n"
+	collRow    = " %11d %12d %6s %6s %6d %11s %12s %12s %7s %18s %7s %8s%s\n"
 	collFooter = "# %-21s: %s\n"
 
 	// Of the table of ranks.
@@ -62,10 +60,18 @@ const (
 	rankRow    = " %11d %6s %6s %6d %18s %6d %18s\n"
 )
 
+// decimal returns a number that may be missing, with some places.
+func decimal(x *float64, places int) string {
+	if x == nil {
+		return "-"
+	}
+	return strconv.FormatFloat(*x, 'f', places, 64)
+}
+
 func collText(w io.Writer, o collperf.Options, ranks int) collPrinter {
-	var above *collperf.Row
+	var above *collperf.Case
 	return collPrinter{
-		head: func() {
+		head: func() error {
 			fmt.Fprintf(w, "# kernbench %s %v\n", version.Version, o.Collective)
 			if o.Real() {
 				fmt.Fprintf(w, "# nranks: %s\n# buffer: %s\n# iters: %d, after %d to warm up\n", realText(o), realBuffer(o), o.Iters, o.Warmups)
@@ -76,31 +82,32 @@ func collText(w io.Writer, o collperf.Options, ranks int) collPrinter {
 			if o.Buffer != "" {
 				fmt.Fprintf(w, "# buffer: %s\n", o.Buffer)
 			}
-			fmt.Fprintln(w, "#")
-			fmt.Fprintf(w, collHeader, "size(B)", "count", "type", "redop", "root", "time(us)", "algbw(GB/s)", "busbw(GB/s)", "#wrong", "algorithm", "%bound", "bound")
+			_, err := fmt.Fprintf(w, "#\n"+collHeader, "size(B)", "count", "type", "redop", "root", "time(us)", "algbw(GB/s)", "busbw(GB/s)", "#wrong", "algorithm", "%bound", "bound")
+			return err
 		},
 		row: func(r collperf.Row) error {
-			wrong, share, kind, best := "N/A", "-", r.BoundKind, ""
+			wrong, kind, end := "N/A", r.BoundKind, ""
 			if o.Real() {
-				kind = "-" // nobody knows it
+				kind = "-" // real ranks have none
 			}
 			if r.Wrong != nil {
 				wrong = strconv.Itoa(*r.Wrong)
 			}
-			if r.BoundShare != nil {
-				share = fmt.Sprintf("%.1f", *r.BoundShare)
+			switch {
+			case r.Error != nil:
+				end, _, _ = strings.Cut("  "+*r.Error, "\n")
+			case r.Best != nil && *r.Best:
+				end = " *"
 			}
-			if r.Best {
-				best = " *"
-			}
-			if o.Algorithm == collperf.AllAlgorithms && above != nil && !above.SameCase(r) {
+			if o.Algorithm == collperf.AllAlgorithms && above != nil && *above != r.Case {
 				fmt.Fprintln(w, "#")
 			}
-			above = &r
-			_, err := fmt.Fprintf(w, collRow, r.Size, r.Count, r.Type, r.RedOp, r.Root, r.TimeUS, r.AlgBW, r.BusBW, wrong, r.Algorithm, share, kind, best)
+			above = &r.Case
+			_, err := fmt.Fprintf(w, collRow, r.Size, r.Count, r.Type, r.RedOp, r.Root,
+				decimal(r.TimeUS, 3), decimal(r.AlgBW, 3), decimal(r.BusBW, 3), wrong, r.Algorithm, decimal(r.BoundShare, 1), kind, end)
 			return err
 		},
-		foot: func(rows []collperf.Row, sum collperf.Summary) error {
+		foot: func(rows []collperf.Row, sum collperf.Summary) (err error) {
 			if o.PerRank {
 				ranksTable(w, rows)
 			}
@@ -108,28 +115,33 @@ func collText(w io.Writer, o collperf.Options, ranks int) collPrinter {
 			switch {
 			case sum.Wrong > 0:
 				wrong = fmt.Sprintf("%d FAILED", sum.Wrong)
-			case rows[0].Wrong == nil:
+			case !valuesCompared(rows):
 				wrong = "not checked"
 			}
-			_, err := fmt.Fprintf(w, collFooter, "Out of bounds values", wrong)
+			line := func(name, text string) { _, err = fmt.Fprintf(w, collFooter, name, text) }
+			line("Out of bounds values", wrong)
 			if o.Algorithm != collperf.AllAlgorithms {
-				_, err = fmt.Fprintf(w, collFooter, "Avg bus bandwidth", fmt.Sprintf("%.2f", sum.AvgBusBW))
+				line("Avg bus bandwidth", fmt.Sprintf("%.2f", sum.AvgBusBW))
 			}
 			if wins := winsText(sum.Wins); wins != "" {
-				_, err = fmt.Fprintf(w, collFooter, "Sizes won (*)", wins)
-			}
-			for _, l := range sum.LeftOut {
-				_, err = fmt.Fprintf(w, collFooter, "Left out", fmt.Sprintf("%s at %s (%s)", l.Algorithm, counted(l.Sizes, "size"), l.Reason))
+				line("Sizes won (*)", wins)
 			}
 			for _, b := range bounds(rows) {
-				_, err = fmt.Fprintf(w, collFooter, "Bound by "+b.BoundKind, b.Bound)
+				line("Bound by "+b.BoundKind, b.Bound)
 			}
-			if o.Trace != "" {
-				_, err = fmt.Fprintf(w, collFooter, "Written", o.Trace)
+			for _, name := range []string{o.Trace, o.Experiment.File} {
+				if name != "" {
+					line("Written", name)
+				}
 			}
 			return err
 		},
 	}
+}
+
+// valuesCompared reports whether the values of some row were compared.
+func valuesCompared(rows []collperf.Row) bool {
+	return slices.ContainsFunc(rows, func(r collperf.Row) bool { return r.Wrong != nil })
 }
 
 // ranksTable prints a row for each rank of each measurement.
@@ -165,60 +177,33 @@ func bounds(rows []collperf.Row) (list []collperf.Row) {
 }
 
 func collCSV(w io.Writer, o collperf.Options, _ int) collPrinter {
-	out := csv.NewWriter(w)
-	write := func(cells ...string) error {
-		out.Write(cells) // an error stays
-		out.Flush()
-		return out.Error()
+	write := func(rows []collperf.Row, to func(*table.Table, io.Writer) error) error {
+		t, err := o.Table(rows)
+		if err != nil {
+			return err
+		}
+		return to(t, w)
 	}
-	float := func(x float64) string { return strconv.FormatFloat(x, 'g', -1, 64) }
 	return collPrinter{
-		head: func() {
-			columns := []string{"size", "count", "type", "redop", "root", "time_us", "algbw", "busbw", "wrong", "algorithm", "bound_share", "bound_kind", "best"}
-			if o.PerRank {
-				columns = append(columns, "rank", "pe_exec_ns")
-			}
-			write(columns...)
-		},
-		row: func(r collperf.Row) error {
-			wrong, share, best := "", "", ""
-			if r.Wrong != nil {
-				wrong = strconv.Itoa(*r.Wrong)
-			}
-			if r.BoundShare != nil {
-				share = float(*r.BoundShare)
-			}
-			if o.Algorithm == collperf.AllAlgorithms {
-				best = strconv.FormatBool(r.Best)
-			}
-			cells := []string{strconv.FormatInt(r.Size, 10), strconv.Itoa(r.Count), r.Type, r.RedOp, strconv.Itoa(r.Root),
-				float(r.TimeUS), float(r.AlgBW), float(r.BusBW), wrong, r.Algorithm, share, r.BoundKind, best}
-			if !o.PerRank {
-				return write(cells...)
-			}
-			for rank, t := range r.PEExec {
-				if err := write(append(cells[:len(cells):len(cells)], strconv.Itoa(rank), exactNS(t))...); err != nil {
-					return err
-				}
-			}
-			return nil
-		},
-		foot: func([]collperf.Row, collperf.Summary) error { return out.Error() },
+		head: func() error { return write(nil, (*table.Table).WriteCSV) },
+		row:  func(r collperf.Row) error { return write([]collperf.Row{r}, (*table.Table).WriteCSVRows) },
+		foot: func([]collperf.Row, collperf.Summary) error { return nil },
 	}
 }
 
 // measured is what `kernbench coll --format json` prints.
 type measured struct {
-	Collective string             `json:"collective"`
-	Ranks      int                `json:"ranks"`
-	RanksPer   string             `json:"ranks_per,omitempty"` // pe or sip; not of real ranks
-	Partial    bool               `json:"partial,omitempty"`   // tensors have an addend on each cube
-	Rows       []collperf.Row     `json:"rows"`
-	AvgBusBW   *float64           `json:"avg_busbw,omitempty"` // GB/s; not of a comparison
-	Wrong      *int               `json:"wrong"`               // null if nobody looked
-	Wins       []collperf.Win     `json:"wins,omitempty"`
-	LeftOut    []collperf.LeftOut `json:"left_out,omitempty"`
-	Config     collConfig         `json:"config"`
+	Collective string         `json:"collective"`
+	Ranks      int            `json:"ranks"`
+	RanksPer   string         `json:"ranks_per,omitempty"` // pe or sip; not of real ranks
+	Partial    bool           `json:"partial,omitempty"`   // tensors have an addend on each cube
+	Rows       []collperf.Row `json:"rows"`
+	AvgBusBW   *float64       `json:"avg_busbw,omitempty"` // GB/s; not of a comparison
+	Wrong      *int           `json:"wrong"`               // null if values were not compared
+	Wins       []collperf.Win `json:"wins,omitempty"`
+	File       string         `json:"file,omitempty"` // that keeps the rows
+	Config     collConfig     `json:"config"`
+	Schema     table.Schema   `json:"schema"`
 }
 
 // collConfig is what a measurement was made with.
@@ -240,12 +225,12 @@ type collConfig struct {
 
 func collJSON(w io.Writer, o collperf.Options, ranks int) collPrinter {
 	return collPrinter{
-		head: func() {},
+		head: func() error { return nil },
 		row:  func(collperf.Row) error { return nil },
 		foot: func(rows []collperf.Row, sum collperf.Summary) error {
 			m := measured{
-				Collective: o.Collective.String(), Ranks: ranks, RanksPer: string(o.RanksPer), Partial: o.Partial, Rows: rows,
-				Wins: sum.Wins, LeftOut: sum.LeftOut,
+				Collective: o.Collective.String(), Ranks: ranks, RanksPer: string(o.RanksPer), Partial: o.Partial, Rows: append([]collperf.Row{}, rows...), File: o.Experiment.File,
+				Wins: sum.Wins, Schema: table.Schema{"rows": o.Columns()},
 				Config: collConfig{Version: version.Version, Algo: o.Algorithm, Values: string(o.Values), Iters: o.Iters},
 			}
 			if o.Real() {
@@ -256,7 +241,7 @@ func collJSON(w io.Writer, o collperf.Options, ranks int) collPrinter {
 			if o.Algorithm != collperf.AllAlgorithms {
 				m.AvgBusBW = &sum.AvgBusBW
 			}
-			if rows[0].Wrong != nil {
+			if valuesCompared(rows) {
 				m.Wrong = &sum.Wrong
 			}
 			return table.WriteJSON(w, m)

@@ -7,63 +7,68 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/kernbench/kernbench/internal/reference"
-	"github.com/kernbench/kernbench/internal/results"
+	"github.com/kernbench/kernbench/internal/compare"
+	"github.com/kernbench/kernbench/internal/experiment"
+	"github.com/kernbench/kernbench/internal/printable"
 )
 
 func compareCmd() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "compare A B",
 		Short: "What changed between two results, or ours beside numbers of others",
-		Long: `Compare reads two files of results and prints what changed from A to B: CSV, JSON of
-run, coll and probe, JSONL of a sweep, or two folders of CSV files, as the milestones
-write, whose files are compared by name.
+		Long: `Compare reads two files of results and prints what changed from A to B: CSV, JSON
+of run, coll, probe and sweep, JSONL of experiments, or two folders of CSV files, as
+the milestones write, whose files are compared by name.
 
-Rows are matched by the columns that say what they are about. Compared are those that
-were measured, by their names. Less is better of what ends in _ns, _us, _ms, _s, _time,
-latency or makespan; more of gbps, gbs, algbw, busbw, bandwidth, gflops and utilization;
-neither of share and ratio, and of what begins with bound, roofline, formula, ideal, theory
-or reference. ok and match are better true than false, and wrong is the less the better. version
-and hash are passed over. --key and --value name others. Rows of one file with the same keys are
-one if they are alike in all columns, and else refused, with the columns that would tell them
-apart.
+The files say what their columns are: settings, by which rows are matched, results of
+which less or more is better, checks, bounds and other results. A check is better true
+than false, and fewer wrong values are better than more. Versions and hashes are not
+compared. In files that do not say, as those of other programs, columns of words are
+settings, and nothing is better or worse unless --lower or --higher names the column;
+both flags also override what a file says. --key and --value name other columns to
+match rows by and to compare. Rows of one file with the same keys are one if they are
+alike in all columns, and else refused, with the columns that would tell them apart.
 
---threshold 2% lets all columns change by that much, --threshold latency_ns=0.5% one of
-them, but never ok, match and wrong. The default is 0: same inputs, same numbers. Differences are
-worked out exactly.
+--threshold 2% lets all columns change by that much, --threshold latency_ns=0.5% one
+of them, but never a check. The default is 0: same inputs, same numbers. Differences
+are computed exactly.
 
-The exit status is 1 if a value got worse by more than its threshold, or is no longer there, or
-B lacks a row, a column or a file of A, and 2 if no row is in both, so that nothing was
-compared; 0 otherwise. --all prints what is equal too. --format json has a, b, ok, tables (name, keys, values, matched, missing, added, lost
-and new columns, count of verdicts, cells), missing_files and new_files.
+The exit status is 1 if a value got worse by more than its threshold, or is no longer
+there, or B lacks a row, a column or a file of A, and 2 if no row is in both, so that
+nothing was compared; 0 otherwise. --all prints equal values too. --format json has a,
+b, ok, tables (name, keys, values, matched, missing, added, lost and new columns, count
+of verdicts, cells), missing_files and new_files.
 
---reference puts our numbers beside those of others, which it measures now: without a name
-it lists what there is and where it comes from. --format json has reference, title,
-source, date, about, unknown, columns (of theirs), systems, difference and rows.`,
+--reference puts our numbers beside those of others, which it measures now: without a
+name it lists the references and their sources. --format json has reference, title,
+source, date, about, unknown, columns (of theirs), systems, difference, schema and rows.`,
 		Example: `  kernbench compare before.csv after.csv
   kernbench compare before.json after.json --threshold 2%
   kernbench compare old/ccl new/ccl --threshold latency_ns=1% --format csv
   kernbench compare ring.csv torus.csv --key n_elem --value latency_ns --all
+  kernbench compare mine.csv yours.csv --lower seconds --higher requests
   kernbench compare --reference
   kernbench compare --reference tenstorrent_blackhole`,
 	}
 	var (
 		ours   = cmd.Flags().Bool("reference", false, "put ours beside the numbers of others that the argument names")
 		limits = cmd.Flags().StringArray("threshold", nil, "how much may change, `SHARE` or COLUMN=SHARE (default 0)")
-		keys   = cmd.Flags().StringSlice("key", nil, "`COLUMNS` that say what a row is about, instead of all that are not measured")
-		values = cmd.Flags().StringSlice("value", nil, "`COLUMNS` to compare, instead of all that are measured")
+		keys   = cmd.Flags().StringSlice("key", nil, "`COLUMNS` to match rows by (default: the settings)")
+		values = cmd.Flags().StringSlice("value", nil, "`COLUMNS` to compare (default: all others)")
+		lower  = cmd.Flags().StringSlice("lower", nil, "`COLUMNS` of which less is better (default: as the files say)")
+		higher = cmd.Flags().StringSlice("higher", nil, "`COLUMNS` of which more is better (default: as the files say)")
 		all    = cmd.Flags().Bool("all", false, "print what is equal too")
 		format = formatFlag(cmd, "csv")
 	)
 	cmd.ValidArgsFunction = func(cmd *cobra.Command, args []string, word string) ([]string, cobra.ShellCompDirective) {
 		if *ours {
-			return reference.Names(), cobra.ShellCompDirectiveNoFileComp
+			return compare.References(), cobra.ShellCompDirectiveNoFileComp
 		}
 		return nil, cobra.ShellCompDirectiveDefault
 	}
 	cmd.Args = func(cmd *cobra.Command, args []string) error {
 		if *ours {
-			for _, flag := range []string{"threshold", "key", "value", "all"} {
+			for _, flag := range []string{"threshold", "key", "value", "lower", "higher", "all"} {
 				if cmd.Flags().Changed(flag) {
 					return fmt.Errorf("--%s is for two files: leave it out with --reference", flag)
 				}
@@ -79,7 +84,7 @@ source, date, about, unknown, columns (of theirs), systems, difference and rows.
 		if *ours {
 			return compareReference(cmd, strings.Join(args, ""), *format)
 		}
-		o := results.CompareOptions{A: args[0], B: args[1], Keys: *keys, Values: *values}
+		o := compare.Options{A: args[0], B: args[1], Keys: *keys, Values: *values, Lower: *lower, Higher: *higher}
 		for _, text := range *limits {
 			if err := o.Thresholds.Set(text); err != nil {
 				return badInput(err)
@@ -91,29 +96,28 @@ source, date, about, unknown, columns (of theirs), systems, difference and rows.
 }
 
 // compareFiles compares two files or folders.
-func compareFiles(cmd *cobra.Command, a, b string, o results.CompareOptions, style compareStyle) error {
+func compareFiles(cmd *cobra.Command, a, b string, o compare.Options, style compareStyle) error {
 	var use files
 	use.reads("A", a)
 	use.reads("B", b)
 	if err := use.check(); err != nil {
 		return err
 	}
-	filesA, errA := results.ReadAll(cmd.Context(), a)
-	filesB, errB := results.ReadAll(cmd.Context(), b)
+	tablesA, missingA, errA := experiment.ReadTables(cmd.Context(), a)
+	tablesB, missingB, errB := experiment.ReadTables(cmd.Context(), b)
 	if err := errors.Join(errA, errB); err != nil {
 		return badInput(err)
 	}
-	for _, side := range []struct {
-		name  string
-		files []results.File
-	}{{a, filesA}, {b, filesB}} {
-		for _, f := range side.files {
-			warnMissing(cmd, side.name, f.Table)
-		}
-	}
-	sum, err := results.CompareAll(filesA, filesB, o)
+	warnMissing(cmd, a, missingA)
+	warnMissing(cmd, b, missingB)
+	sum, err := compare.All(tablesA, tablesB, o)
 	if err != nil {
 		return badInput(fmt.Errorf("%s and %s: %w", a, b, err))
+	}
+	for _, t := range sum.Tables {
+		for _, name := range t.Unknown {
+			warn(cmd.ErrOrStderr(), fmt.Sprintf("nothing says whether less or more %s is better: write --lower %[1]s or --higher %[1]s", printable.Line(name)))
+		}
 	}
 	if err := style.print(cmd.OutOrStdout(), a, b, sum); err != nil {
 		return err
@@ -128,10 +132,10 @@ func compareFiles(cmd *cobra.Command, a, b string, o results.CompareOptions, sty
 }
 
 // trouble says what is bad about B, in a sentence.
-func trouble(s *results.Sum, a, b string) string {
+func trouble(s *compare.Sum, a, b string) string {
 	worse, rows, columns := 0, 0, 0
 	for _, n := range s.Tables {
-		worse, rows, columns = worse+n.Count[results.Worse], rows+len(n.Missing), columns+len(n.Lost)
+		worse, rows, columns = worse+n.Count[compare.Worse], rows+len(n.Missing), columns+len(n.Lost)
 	}
 	var lacks []string
 	for _, list := range []struct {
@@ -153,7 +157,7 @@ func trouble(s *results.Sum, a, b string) string {
 }
 
 // unmatched says why no row of A is in B, and what to do.
-func unmatched(s *results.Sum, a, b string) string {
+func unmatched(s *compare.Sum, a, b string) string {
 	t := s.Tables[0]
 	switch {
 	case len(t.Missing) == 0:

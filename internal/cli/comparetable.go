@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/kernbench/kernbench/internal/results"
+	"github.com/kernbench/kernbench/internal/compare"
 	"github.com/kernbench/kernbench/internal/table"
 )
 
@@ -17,18 +17,18 @@ type compareStyle struct {
 	all    bool // what is equal too
 }
 
-// compared is what `kernbench compare --format json` prints.
+// compared is the output of `kernbench compare --format json`.
 type compared struct {
 	A  string `json:"a"`
 	B  string `json:"b"`
 	OK bool   `json:"ok"`
-	*results.Sum
+	*compare.Sum
 }
 
-func (s compareStyle) print(w io.Writer, a, b string, sum *results.Sum) error {
+func (s compareStyle) print(w io.Writer, a, b string, sum *compare.Sum) error {
 	if !s.all {
 		for _, t := range sum.Tables {
-			t.Cells = slices.DeleteFunc(t.Cells, func(c results.Cell) bool { return c.Verdict == results.Equal })
+			t.Cells = slices.DeleteFunc(t.Cells, func(c compare.Cell) bool { return c.Verdict == compare.Equal })
 		}
 	}
 	switch s.format {
@@ -55,7 +55,7 @@ func (s compareStyle) print(w io.Writer, a, b string, sum *results.Sum) error {
 }
 
 // compareText prints the table of what changed, what is there only once, and a summary.
-func compareText(w io.Writer, t results.Named) error {
+func compareText(w io.Writer, t compare.Named) error {
 	if t.Name != "" {
 		fmt.Fprintf(w, "# %s\n", t.Name)
 	}
@@ -81,7 +81,7 @@ func compareText(w io.Writer, t results.Named) error {
 		fmt.Fprintln(w, "no row of A is in B: say with --key what to match them by")
 	}
 	var counts []string
-	for _, v := range []results.Verdict{results.Worse, results.Better, results.Changed, results.Equal} {
+	for _, v := range []compare.Verdict{compare.Worse, compare.Better, compare.Changed, compare.Equal} {
 		counts = append(counts, fmt.Sprintf("%d %s", t.Count[v], v))
 	}
 	by := ""
@@ -92,7 +92,7 @@ func compareText(w io.Writer, t results.Named) error {
 	return err
 }
 
-// changeText is a change in percent, to three digits.
+// changeText returns a change in percent, to three digits.
 func changeText(percent *float64) string {
 	if percent == nil {
 		return "-"
@@ -100,32 +100,32 @@ func changeText(percent *float64) string {
 	return fmt.Sprintf("%+.3g%%", *percent)
 }
 
-// compareCSV writes what changed, and rows and files that are there only once.
-func compareCSV(w io.Writer, sum *results.Sum) error {
-	t := &results.Table{Columns: []string{"table", "row", "column", "a", "b", "change_percent", "verdict"}}
+// compareCSV writes what changed, and rows, columns and files that only one side has.
+func compareCSV(w io.Writer, sum *compare.Sum) error {
+	t := &table.Table{}
+	for _, name := range []string{"table", "row", "column", "a", "b", "change_percent", "verdict"} {
+		t.Columns = append(t.Columns, table.Column{Name: name})
+	}
+	alone := func(verdict string, at func(name string) []any, names []string) {
+		for _, name := range names {
+			t.Rows = append(t.Rows, append(at(name), nil, nil, nil, verdict))
+		}
+	}
 	for _, n := range sum.Tables {
 		for _, c := range n.Cells {
-			change := ""
+			var change any
 			if c.Change != nil {
 				change = strconv.FormatFloat(*c.Change, 'g', -1, 64)
 			}
-			t.Rows = append(t.Rows, []string{n.Name, c.Row, c.Column, c.A, c.B, change, string(c.Verdict)})
+			t.Rows = append(t.Rows, []any{n.Name, c.Row, c.Column, c.A, c.B, change, string(c.Verdict)})
 		}
-		for _, row := range n.Missing {
-			t.Rows = append(t.Rows, []string{n.Name, row, "", "", "", "", "missing"})
-		}
-		for _, row := range n.Added {
-			t.Rows = append(t.Rows, []string{n.Name, row, "", "", "", "", "new"})
-		}
-		for _, column := range n.Lost {
-			t.Rows = append(t.Rows, []string{n.Name, "", column, "", "", "", "missing"})
-		}
+		row := func(name string) []any { return []any{n.Name, name, nil} }
+		alone("missing", row, n.Missing)
+		alone("new", row, n.Added)
+		alone("missing", func(name string) []any { return []any{n.Name, nil, name} }, n.Lost)
 	}
-	for _, name := range sum.Missing {
-		t.Rows = append(t.Rows, []string{name, "", "", "", "", "", "missing"})
-	}
-	for _, name := range sum.Added {
-		t.Rows = append(t.Rows, []string{name, "", "", "", "", "", "new"})
-	}
-	return results.WriteCSV(w, t)
+	file := func(name string) []any { return []any{name, nil, nil} }
+	alone("missing", file, sum.Missing)
+	alone("new", file, sum.Added)
+	return t.WriteCSV(w)
 }

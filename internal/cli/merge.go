@@ -22,12 +22,12 @@ func mergeCmd() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "merge OUT FILE...",
 		Short: "Put the shards of a sweep together",
-		Long: `Merge puts the files that kernbench sweep --shard has written together: OUT is byte for
-byte what the whole sweep would have written.
+		Long: `Merge puts the files together that kernbench sweep or kernbench coll has written with
+--shard: OUT is byte for byte what the whole sweep would have written.
 
 Files of different sweeps are refused, and so are damaged files, points with different
-rows, and points that are in none of the files. --partial leaves those out: kernbench
-sweep --resume --out OUT runs them. OUT may be one of the files. An OUT that is damaged,
+rows, and points that are in none of the files. --partial leaves those out: the same
+command with --resume --out OUT runs them. OUT may be one of the files. An OUT that is damaged,
 of another sweep, or has points that no file has is not overwritten. Points of different
 builds of the program are merged with a warning, or refused with --strict.
 
@@ -73,7 +73,7 @@ points left out).`,
 		}
 		text := fmt.Sprintf("written: %s, %d of %s", r.File, m.Points-len(m.Missing), counted(m.Points, "point"))
 		if len(m.Missing) > 0 {
-			text += fmt.Sprintf("\nrun the others: kernbench sweep FILE --resume --out %s", r.File)
+			text += fmt.Sprintf("\nrun the others: the same command with --resume --out %s", r.File)
 		}
 		_, err = fmt.Fprintln(cmd.OutOrStdout(), text)
 		return err

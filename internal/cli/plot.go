@@ -10,9 +10,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/kernbench/kernbench/internal/draw"
+	"github.com/kernbench/kernbench/internal/experiment"
 	"github.com/kernbench/kernbench/internal/file"
 	"github.com/kernbench/kernbench/internal/printable"
-	"github.com/kernbench/kernbench/internal/results"
 	"github.com/kernbench/kernbench/internal/table"
 	"github.com/kernbench/kernbench/internal/version"
 )
@@ -164,19 +164,21 @@ func (r *plotRequest) check() error {
 	return oneUnit(r.y)
 }
 
-// readResults reads a table, with a warning if it is of a sweep that has not ended.
-func readResults(cmd *cobra.Command, path string) (*results.Table, error) {
-	t, err := results.Read(cmd.Context(), path)
-	if err == nil {
-		warnMissing(cmd, path, t)
+// readResults reads the first table of a file, with a warning if the file is of a sweep that
+// has not ended.
+func readResults(cmd *cobra.Command, path string) (*table.Table, error) {
+	tables, missing, err := experiment.ReadFile(cmd.Context(), path)
+	if err != nil {
+		return nil, err
 	}
-	return t, err
+	warnMissing(cmd, path, missing)
+	return tables[0].Table, nil
 }
 
 // warnMissing warns of the points that a sweep has no rows of.
-func warnMissing(cmd *cobra.Command, path string, t *results.Table) {
-	if t.Missing > 0 {
-		warn(cmd.ErrOrStderr(), fmt.Sprintf("%s has no rows of %s: kernbench sweep --resume runs what is missing", path, counted(t.Missing, "point")))
+func warnMissing(cmd *cobra.Command, path string, points int) {
+	if points > 0 {
+		warn(cmd.ErrOrStderr(), fmt.Sprintf("%s has no rows of %s: kernbench sweep --resume runs what is missing", path, counted(points, "point")))
 	}
 }
 
@@ -187,18 +189,17 @@ func completeColumns(cmd *cobra.Command, flags ...string) {
 			if len(args) == 0 {
 				return nil, cobra.ShellCompDirectiveNoFileComp
 			}
-			t, err := results.Read(cmd.Context(), args[0])
+			tables, _, err := experiment.ReadFile(cmd.Context(), args[0])
 			if err != nil {
 				return nil, cobra.ShellCompDirectiveError
 			}
 			// The shell would obey what is not printable.
-			t.Columns = slices.DeleteFunc(t.Columns, func(c string) bool { return printable.Line(c) != c })
+			words := slices.DeleteFunc(tables[0].Names(), func(c string) bool { return printable.Line(c) != c })
 			if flag != "where" {
-				return t.Columns, cobra.ShellCompDirectiveNoFileComp
+				return words, cobra.ShellCompDirectiveNoFileComp
 			}
-			var words []string
-			for _, c := range t.Columns {
-				words = append(words, c+"=")
+			for i := range words {
+				words[i] += "="
 			}
 			return words, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
 		})

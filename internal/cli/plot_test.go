@@ -9,7 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/kernbench/kernbench/internal/results"
+	"github.com/kernbench/kernbench/internal/table"
 	"github.com/kernbench/kernbench/internal/version"
 )
 
@@ -46,13 +46,22 @@ func TestQuantities(t *testing.T) {
 	}
 }
 
+func plotTable(t *testing.T, csv string) *table.Table {
+	t.Helper()
+	got, err := table.ReadCSV(strings.NewReader(csv))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return got
+}
+
 // TestPlotTellsApart wants as few settings as tell rows apart, and never a measurement or a hash.
 func TestPlotTellsApart(t *testing.T) {
-	table := &results.Table{Columns: []string{"n", "latency_ns", "crit_ns", "topology_hash", "kind", "dtype"}}
+	lines := "#role,setting,lower,lower,origin,setting,setting\nn,latency_ns,crit_ns,topology_hash,kind,dtype\n"
 	for i, kind := range []string{"tcm", "sram", "hbm"} {
 		for _, dtype := range []string{"f16", "f32"} {
 			for _, n := range []string{"8", "16"} {
-				table.Rows = append(table.Rows, []string{n, "1." + n, kind + n + dtype + strings.Repeat("0", i), kind + dtype, kind, dtype})
+				lines += strings.Join([]string{n, "1." + n, kind + n + dtype + strings.Repeat("0", i), kind + dtype, kind, dtype}, ",") + "\n"
 			}
 		}
 	}
@@ -67,7 +76,7 @@ func TestPlotTellsApart(t *testing.T) {
 	}
 	for _, tt := range tests {
 		r := plotRequest{x: "n", y: []string{"latency_ns"}, by: tt.by, kind: "lines"}
-		_, err := r.read(table)
+		_, err := r.read(plotTable(t, lines))
 		got := ""
 		if err != nil {
 			got = err.Error()
@@ -100,9 +109,8 @@ func TestPlotFits(t *testing.T) {
 		{"-1e300", "1", "1", "row 1 has n = -1e300, and numbers are drawn from 1e-18 to 1e+18: leave such rows out with --where, or draw another column"},
 		{"1e-300", "1", "1", "row 1 has n = 1e-300, and numbers are drawn from 1e-18 to 1e+18: leave such rows out with --where, or draw another column"},
 	} {
-		table := &results.Table{Columns: []string{"n", "t_ns", "k"}, Rows: [][]string{{tt.x, tt.y, tt.by}}}
 		r := plotRequest{x: "n", y: []string{"t_ns"}, by: []string{"k"}, kind: "bars"}
-		_, err := r.read(table)
+		_, err := r.read(plotTable(t, "n,t_ns,k\n"+tt.x+","+tt.y+","+tt.by+"\n"))
 		got := ""
 		if err != nil {
 			got = err.Error()
@@ -115,12 +123,8 @@ func TestPlotFits(t *testing.T) {
 
 // TestPlotNearNumbers: numbers that look the same when rounded are different series.
 func TestPlotNearNumbers(t *testing.T) {
-	table := &results.Table{
-		Columns: []string{"bytes_per_pe", "n", "t_ns"},
-		Rows:    [][]string{{"1000000", "1", "5"}, {"1000001", "2", "6"}, {"1000000", "4", "9"}},
-	}
 	r := plotRequest{x: "n", y: []string{"t_ns"}, by: []string{"bytes_per_pe"}, kind: "lines"}
-	d, err := r.read(table)
+	d, err := r.read(plotTable(t, "bytes_per_pe,n,t_ns\n1000000,1,5\n1000001,2,6\n1000000,4,9\n"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -128,7 +132,7 @@ func TestPlotNearNumbers(t *testing.T) {
 		{Name: "bytes per pe 976.6 KiB", Column: "t_ns", Points: []plotPoint{{1.0, 5}, {4.0, 9}}},
 		{Name: "1000001", Column: "t_ns", Points: []plotPoint{{2.0, 6}}},
 	}
-	if diff := cmp.Diff(want, d.series); diff != "" {
+	if diff := cmp.Diff(want, d.series, cmp.AllowUnexported(plotSeries{})); diff != "" {
 		t.Errorf("series (-want +got):\n%s", diff)
 	}
 }
@@ -141,7 +145,7 @@ func TestPlotJSON(t *testing.T) {
 	p := decode[plotted](t, run(t, "plot", "a.csv", "-x", "kind", "-y", "t_ns", "--kind", "bars", "-o", "a.svg", "--format", "json"))
 	want := plotted{Version: version.Version, File: "a.csv", Kind: "bars", X: "kind", Y: []string{"t_ns"}, Log: "none", Out: "a.svg",
 		Series: []plotSeries{{Name: "t", Column: "t_ns", Points: []plotPoint{{"tcm", 1.5}, {"hbm", 2}}}}}
-	if diff := cmp.Diff(want, p); diff != "" {
+	if diff := cmp.Diff(want, p, cmp.AllowUnexported(plotSeries{})); diff != "" {
 		t.Errorf("what was drawn (-want +got):\n%s", diff)
 	}
 }

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/kernbench/kernbench/internal/table"
 )
 
 // plotPlace is where a row is drawn.
@@ -26,7 +28,7 @@ func (d *plotData) ambiguous(places map[plotPlace][]int) error {
 		return nil
 	}
 	first := slices.MinFunc(clashes, func(a, b []int) int { return cmp.Compare(a[0], b[0]) })
-	where := fmt.Sprintf("%s = %s", d.table.Columns[d.x], d.table.Rows[first[0]][d.x])
+	where := fmt.Sprintf("%s = %s", d.table.Columns[d.x].Name, d.table.Text(first[0], d.x))
 	if by := d.byText(first[0]); by != "" {
 		where += " of " + by
 	}
@@ -37,11 +39,11 @@ func (d *plotData) ambiguous(places map[plotPlace][]int) error {
 	}
 	var names, values []string
 	for _, c := range d.by {
-		names = append(names, d.table.Columns[c])
+		names = append(names, d.table.Columns[c].Name)
 	}
 	for _, c := range tell {
-		names = append(names, d.table.Columns[c])
-		values = append(values, "--where "+shellWord(d.table.Columns[c]+"="+d.table.Rows[first[0]][c]))
+		names = append(names, d.table.Columns[c].Name)
+		values = append(values, "--where "+shellWord(d.table.Columns[c].Name+"="+d.table.Text(first[0], c)))
 	}
 	return fmt.Errorf("%s: tell them apart with --by %s, or draw some with %s", message, shellWord(strings.Join(names, ",")), strings.Join(values, " "))
 }
@@ -49,10 +51,9 @@ func (d *plotData) ambiguous(places map[plotPlace][]int) error {
 // settings is the columns that could tell rows apart: not those that are drawn, and nothing
 // that was measured.
 func (d *plotData) settings() (columns []int) {
-	for c, name := range d.table.Columns {
-		kind := quantityOf(name).kind
+	for c, column := range d.table.Columns {
 		used := c == d.x || slices.Contains(d.ys, c) || slices.Contains(d.by, c)
-		if !used && d.table.IsKey(c) && (kind == "" || kind == "_bytes") {
+		if !used && (column.Role == table.Setting || column.Role == "") {
 			columns = append(columns, c)
 		}
 	}

@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"github.com/kernbench/kernbench/internal/config"
-	"github.com/kernbench/kernbench/internal/results"
+	"github.com/kernbench/kernbench/internal/table"
 )
 
 // plotSeries is the points of a line, of bars of a colour, or of a row of a heat map.
@@ -17,6 +17,7 @@ type plotSeries struct {
 	Name   string      `json:"name"`
 	Column string      `json:"column"` // of y
 	Points []plotPoint `json:"points"`
+	bound  bool
 }
 
 // plotPoint is a cell of y and what it is drawn over.
@@ -27,7 +28,7 @@ type plotPoint struct {
 
 // plotData is the rows of a table that are drawn.
 type plotData struct {
-	table  *results.Table
+	table  *table.Table
 	x      int
 	ys, by []int
 	rows   []int
@@ -37,7 +38,7 @@ type plotData struct {
 }
 
 // read picks rows and columns, and cuts them into series.
-func (r *plotRequest) read(t *results.Table) (*plotData, error) {
+func (r *plotRequest) read(t *table.Table) (*plotData, error) {
 	if len(t.Rows) == 0 {
 		return nil, errors.New("it has no rows: there is nothing to draw")
 	}
@@ -74,10 +75,10 @@ func (r *plotRequest) read(t *results.Table) (*plotData, error) {
 	return d, nil
 }
 
-func columns(t *results.Table, names []string) ([]int, error) {
+func columns(t *table.Table, names []string) ([]int, error) {
 	var found []int
 	for _, name := range names {
-		c, err := t.Column(name)
+		c, err := t.Find(name)
 		if err != nil {
 			return nil, err
 		}
@@ -87,14 +88,14 @@ func columns(t *results.Table, names []string) ([]int, error) {
 }
 
 // matching is the rows that have one of the values of each column that is asked for.
-func matching(t *results.Table, conditions []string) ([]int, error) {
+func matching(t *table.Table, conditions []string) ([]int, error) {
 	allowed := map[int][]string{}
 	for _, c := range conditions {
 		name, value, ok := strings.Cut(c, "=")
 		if !ok {
 			return nil, fmt.Errorf("%q: write COLUMN=VALUE", c)
 		}
-		column, err := t.Column(name)
+		column, err := t.Find(name)
 		if err != nil {
 			return nil, err
 		}
@@ -104,10 +105,10 @@ func matching(t *results.Table, conditions []string) ([]int, error) {
 		allowed[column] = append(allowed[column], value)
 	}
 	var rows []int
-	for i, row := range t.Rows {
+	for i := range t.Rows {
 		fits := true
 		for column, values := range allowed {
-			fits = fits && slices.Contains(values, row[column])
+			fits = fits && slices.Contains(values, t.Text(i, column))
 		}
 		if fits {
 			rows = append(rows, i)
@@ -143,7 +144,7 @@ func (d *plotData) count(kind string) error {
 	points := 0
 	for _, row := range d.rows {
 		for _, y := range d.ys {
-			if d.table.Rows[row][y] != "" {
+			if d.table.Rows[row][y] != nil {
 				points++
 			}
 		}
@@ -168,7 +169,7 @@ func (d *plotData) fits() error {
 	const least, most = 1e-18, 1e18
 	columns := append([]int{d.x}, d.ys...)
 	for _, c := range d.by {
-		if quantityOf(d.table.Columns[c]).format != nil { // others are told as they are written
+		if quantityOf(d.table.Columns[c].Name).format != nil { // others are told as they are written
 			columns = append(columns, c)
 		}
 	}
@@ -177,7 +178,7 @@ func (d *plotData) fits() error {
 			v, ok := d.table.Number(row, c)
 			if size := math.Abs(v); ok && size != 0 && (size < least || size > most) {
 				return fmt.Errorf("row %d has %s = %s, and numbers are drawn from %g to %g: leave such rows out with --where, or draw another column",
-					row+1, d.table.Columns[c], d.table.Rows[row][c], least, most)
+					row+1, d.table.Columns[c].Name, d.table.Text(row, c), least, most)
 			}
 		}
 	}
@@ -192,14 +193,14 @@ func (d *plotData) cut() error {
 		if err != nil {
 			return err
 		}
-		if results.Theory(d.table.Columns[y]) && alike(series) {
+		if d.table.Columns[y].Role == table.Bound && alike(series) {
 			series = series[:1]
-			series[0].Name = quantityOf(d.table.Columns[y]).label
+			series[0].Name = quantityOf(d.table.Columns[y].Name).label
 		}
 		d.series = append(d.series, series...)
 	}
 	if len(d.series) == 0 {
-		return fmt.Errorf("-y: nothing to draw: all cells of %s are empty", d.table.Columns[d.ys[0]])
+		return fmt.Errorf("-y: nothing to draw: all cells of %s are empty", d.table.Columns[d.ys[0]].Name)
 	}
 	return nil
 }
@@ -208,16 +209,16 @@ func (d *plotData) cutColumn(y int) ([]plotSeries, error) {
 	var series []plotSeries
 	index := map[string]int{}
 	places := map[plotPlace][]int{}
-	verdict := slices.Index(d.table.Columns, "ok")
+	verdict := d.table.Index("ok")
 	for _, row := range d.rows {
-		cell := d.table.Rows[row][y]
+		cell := d.table.Text(row, y)
 		if cell == "" {
 			continue
 		}
 		v, ok := d.table.Number(row, y)
 		if !ok {
 			return nil, fmt.Errorf("-y: row %d has %s = %q, which is no number to draw: leave such rows out with --where, or draw another column",
-				row+1, d.table.Columns[y], cell)
+				row+1, d.table.Columns[y].Name, cell)
 		}
 		by := d.cells(row, d.by)
 		i, ok := index[by]
@@ -228,9 +229,9 @@ func (d *plotData) cutColumn(y int) ([]plotSeries, error) {
 			if slices.ContainsFunc(series, func(s plotSeries) bool { return s.Name == name }) {
 				name = d.name(strings.ReplaceAll(by, "\x00", ", "), y) // numbers that differ in digits which are not told
 			}
-			series = append(series, plotSeries{Name: name, Column: d.table.Columns[y]})
+			series = append(series, plotSeries{Name: name, Column: d.table.Columns[y].Name, bound: d.table.Columns[y].Role == table.Bound})
 		}
-		if verdict >= 0 && d.table.Rows[row][verdict] == "false" && !results.Theory(d.table.Columns[y]) {
+		if verdict >= 0 && d.table.Rows[row][verdict] == false && d.table.Columns[y].Role != table.Bound {
 			d.notOK++
 		}
 		x := d.xOf(row)
@@ -256,14 +257,14 @@ func (d *plotData) xOf(row int) any {
 	if v, ok := d.table.Number(row, d.x); ok {
 		return v
 	}
-	return d.table.Rows[row][d.x]
+	return d.table.Text(row, d.x)
 }
 
 // cells is those of a row in some columns.
 func (d *plotData) cells(row int, columns []int) string {
 	var cells []string
 	for _, c := range columns {
-		cells = append(cells, d.table.Rows[row][c])
+		cells = append(cells, d.table.Text(row, c))
 	}
 	return strings.Join(cells, "\x00")
 }
@@ -273,9 +274,9 @@ func (d *plotData) cells(row int, columns []int) string {
 func (d *plotData) byText(row int) string {
 	var parts []string
 	for _, c := range d.by {
-		text := d.table.Rows[row][c]
+		text := d.table.Text(row, c)
 		if v, ok := d.table.Number(row, c); ok {
-			q := quantityOf(d.table.Columns[c])
+			q := quantityOf(d.table.Columns[c].Name)
 			text = q.text(v, text)
 			if !d.bare {
 				text = q.label + " " + text
@@ -289,10 +290,10 @@ func (d *plotData) byText(row int) string {
 // name is that of a series: the values of --by, and the column unless all others are
 // theory.
 func (d *plotData) name(by string, y int) string {
-	label := quantityOf(d.table.Columns[y]).label
-	alone := !results.Theory(d.table.Columns[y])
+	label := quantityOf(d.table.Columns[y].Name).label
+	alone := d.table.Columns[y].Role != table.Bound
 	for _, other := range d.ys {
-		alone = alone && (other == y || results.Theory(d.table.Columns[other]))
+		alone = alone && (other == y || d.table.Columns[other].Role == table.Bound)
 	}
 	switch {
 	case by == "":
@@ -308,7 +309,7 @@ func (d *plotData) sort() error {
 	for _, s := range d.series {
 		for _, p := range s.Points {
 			if word, ok := p.X.(string); ok {
-				return fmt.Errorf("-x: column %s has %q, and lines need numbers: draw --kind bars, or another column", d.table.Columns[d.x], word)
+				return fmt.Errorf("-x: column %s has %q, and lines need numbers: draw --kind bars, or another column", d.table.Columns[d.x].Name, word)
 			}
 		}
 		slices.SortFunc(s.Points, func(a, b plotPoint) int { return cmp.Compare(a.X.(float64), b.X.(float64)) })

@@ -10,7 +10,6 @@ import (
 	"unicode/utf8"
 
 	"github.com/kernbench/kernbench/internal/draw"
-	"github.com/kernbench/kernbench/internal/results"
 )
 
 // figure is the picture of what was read, and which of its axes are logarithmic.
@@ -62,7 +61,7 @@ func (r *plotRequest) lines(d *plotData, title, note string) (draw.Figure, strin
 	l.X, toX = quantityOf(r.x).axis(xs, logX)
 	l.Y, toY = together(r.y).axis(ys, logY)
 	for _, s := range d.series {
-		line := draw.Series{Name: s.Name, Bound: results.Theory(s.Column)}
+		line := draw.Series{Name: s.Name, Bound: s.bound}
 		for _, p := range s.Points {
 			line.X, line.Y = append(line.X, p.X.(float64)*toX), append(line.Y, p.Y*toY)
 		}
@@ -122,7 +121,7 @@ func (d *plotData) over() (xs []any, names []string) {
 	if numbers {
 		slices.SortFunc(xs, func(a, b any) int { return cmp.Compare(a.(float64), b.(float64)) })
 	}
-	q := quantityOf(d.table.Columns[d.x])
+	q := quantityOf(d.table.Columns[d.x].Name)
 	for _, x := range xs {
 		if v, ok := x.(float64); ok {
 			names = append(names, q.text(v, fmt.Sprint(v)))

@@ -14,6 +14,7 @@ import (
 
 	"github.com/kernbench/kernbench/bench"
 	_ "github.com/kernbench/kernbench/benches" // registers the built-in ones
+	"github.com/kernbench/kernbench/internal/experiment"
 	"github.com/kernbench/kernbench/internal/sim"
 	"github.com/kernbench/kernbench/internal/table"
 	"github.com/kernbench/kernbench/task"
@@ -144,19 +145,13 @@ start_ns, crit_ns, ranks and pe_exec_ns, by rank.`,
 	return cmd
 }
 
-// executed runs a bench and tells whoever waits how far it is: of one that runs sweeps,
-// how many of their points are done.
+// executed runs a bench and shows how far it is.
 func executed(cmd *cobra.Command, b bench.Bench, o bench.Options) (*bench.Result, error) {
-	if b.Folder != "" {
-		points := startBar(cmd.ErrOrStderr(), b.Name, "points")
-		defer points.stop()
-		o.Output, o.Progress = points, points.tell
-		o.Warn = func(text string) { warn(points, text) }
-		return b.Execute(cmd.Context(), o)
-	}
 	running := startProgress(cmd.ErrOrStderr(), b.Name)
 	defer running.stop()
 	o.Output = running
+	o.Progress = func(done, total int) { running.tell(experiment.Progress{Done: done, Total: total, Left: -1}) }
+	o.Warn = func(text string) { warn(running, text) }
 	return b.Execute(cmd.Context(), o)
 }
 

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -10,7 +11,6 @@ import (
 
 	"github.com/kernbench/kernbench/internal/experiment"
 	"github.com/kernbench/kernbench/internal/printable"
-	"github.com/kernbench/kernbench/internal/version"
 )
 
 func sweepCmd() *cobra.Command {
@@ -18,21 +18,23 @@ func sweepCmd() *cobra.Command {
 		Use:   "sweep FILE",
 		Short: "Run a bench at all points of a grid of settings",
 		Long: `Sweep runs a bench at every point of a grid that a YAML file describes: systems,
-settings as of --set, parameters of the bench. All points are checked before the
-first runs; then they run side by side, on one thread each, and the results do not
-depend on how many do.
+settings as of --set, parameters of the bench. It checks all points before it runs
+the first. Points run at the same time, on one thread each; the results do not depend
+on how many do. A line on standard error shows how many have ended and about how long
+the others will take.
 
-A point that has ended is a line of --out at once: a sweep that is interrupted, or
-killed, is gone on with by --resume and runs nothing twice; --replace begins anew. --shard i/n runs every
-n-th point, for several machines; kernbench merge puts their files together.
+A point that has ended is written to --out at once. --resume continues an interrupted
+or killed sweep without repeating finished points; --replace begins anew. --shard I/N
+runs every N-th point, for several machines; kernbench merge joins their files.
 
-What the file says goes before ./topology.yaml, ./ccl.yaml and ./tasks.yaml, flags go before
-the file, and files that it names are relative to it. docs/sweeps.md has all its keys.
+The file goes before ./topology.yaml, ./ccl.yaml and ./tasks.yaml, and flags go before
+the file. Files that it names are relative to it. docs/sweeps.md has all its keys.
 
-Wrong values are exit status 1, points that failed 3; the others are kept all the same.
+The exit status is 1 if values are wrong and 3 if points failed; other points are kept.
 
---format json has one object: sweep, bench, file, ok, total (points of the shard) and
-points of point, settings and row. With --dry-run it is a list of point and settings.`,
+--format json has one object: sweep, bench, file, ok, total (points of the shard),
+points of point, settings and row, and schema (the columns of settings, row, metrics
+and rows). With --dry-run it is a list of point and settings.`,
 		Example: `  kernbench sweep sweep.yaml
   kernbench sweep sweep.yaml --dry-run
   kernbench sweep sweep.yaml --out bandwidth.jsonl --resume
@@ -41,27 +43,17 @@ points of point, settings and row. With --dry-run it is a list of point and sett
 	}
 	flags := addProgramFlags(cmd)
 	format := formatFlag(cmd, "csv")
-	out := cmd.Flags().String("out", "", "`FILE` for the results (default: the name of the sweep with .jsonl, in the current folder)")
-	resume := cmd.Flags().Bool("resume", false, "take over the points that --out has already")
-	strict := strictFlag(cmd)
-	part := cmd.Flags().String("shard", "", "run a part of the points, as `I/N`: 2/4 is the second of four")
-	replace := cmd.Flags().Bool("replace", false, "begin anew where --out has points")
+	points := addPointFlags(cmd, "the name of the sweep with .jsonl, in the current folder")
 	dry := cmd.Flags().Bool("dry-run", false, "check all points and print those that would run")
 	var workers int
 	intFlag(cmd, &workers, "workers", 0, "points to run side by side, 0 for one on each core; results do not depend on it")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		shard, err := experiment.ParseShard(*part)
+		o, err := points.options()
 		switch {
-		case err == nil && shard.N == 0 && cmd.Flags().Changed("shard"):
-			return badInput(errors.New("--shard \"\": write I/N, such as 2/4"))
 		case err != nil:
-			return badInput(fmt.Errorf("--shard: %w", err))
-		case *resume && *replace:
-			return badInput(errors.New("--resume and --replace: give one"))
-		case *dry && (*resume || *replace):
+			return badInput(err)
+		case *dry && (o.Resume || o.Replace):
 			return badInput(errors.New("--dry-run looks at no results: leave out --resume and --replace"))
-		case *strict && !*resume:
-			return badInput(errors.New("--strict is for --resume: add it"))
 		case workers < 0 || workers > mostThreads:
 			return badInput(fmt.Errorf("--workers %d: write 0 to %d", workers, mostThreads))
 		}
@@ -70,30 +62,22 @@ points of point, settings and row. With --dry-run it is a list of point and sett
 			return badInput(err)
 		}
 		if !*dry {
-			if *out == "" {
-				*out = defaultOut(args[0], shard)
-			}
-			if err := wantJSONL("--out", *out); err != nil {
-				return badInput(err)
-			}
-			plan.use.writes("--out", *out)
+			o.File = cmp.Or(o.File, defaultOut(args[0], o.Shard))
+			plan.use.writes("--out", o.File)
 		}
 		if err := plan.use.check(); err != nil {
 			return err
 		}
 		if *dry {
-			return writePoints(cmd.OutOrStdout(), plan, shard, *format)
+			return plan.writePoints(cmd.OutOrStdout(), o.Shard, *format)
 		}
-		program, err := version.Program()
+		o.Identity, o.Schema, o.Workers = plan.identity(), plan.schema(), workers
+		o.Cost = func(i int) float64 { return plan.costs[i] }
+		progress, err := runPoints(cmd, "sweep", &o)
 		if err != nil {
-			return fmt.Errorf("find out which program this is: %w", err)
+			return err
 		}
-		progress := startBar(cmd.ErrOrStderr(), "sweep", "points")
-		o := experiment.Options{
-			File: *out, Identity: plan.identity(), Program: program, Resume: *resume, Strict: *strict, Replace: *replace,
-			Shard: shard, Workers: workers, Progress: progress.tell, Warn: func(text string) { warn(progress, text) },
-		}
-		rows, err := experiment.Run(cmd.Context(), o, plan.points, plan.run)
+		rows, err := experiment.Run(cmd.Context(), o, plan.points, plan.run, nil)
 		progress.stop()
 		return finishSweep(cmd, plan, o, *format, rows, err)
 	}
@@ -108,14 +92,6 @@ func exactlyOne(what string) cobra.PositionalArgs {
 		}
 		return atMostOne(what)(cmd, args)
 	}
-}
-
-// wantJSONL refuses names of results that no other command would read.
-func wantJSONL(what, name string) error {
-	if filepath.Ext(name) != ".jsonl" {
-		return fmt.Errorf("%s %s: the results are lines of JSON: write a name that ends in .jsonl", what, name)
-	}
-	return nil
 }
 
 // defaultOut returns the file that results go to, one for each shard. It is named after the

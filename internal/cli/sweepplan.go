@@ -3,8 +3,11 @@ package cli
 import (
 	"cmp"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -18,13 +21,14 @@ const paramPrefix = "params."
 
 // sweepPlan is a sweep whose settings all mean something.
 type sweepPlan struct {
-	*sweepFile
+	*experiment.Sweep
 	bench     bench.Bench
 	base      programFlags // with what the command line says
 	points    []experiment.Point
 	places    map[[2]string]place // of values of the grid, by key and value
 	ready     map[string]loaded   // some configurations, by the key of setups
 	hashes    map[string]string   // of all of them
+	costs     []float64           // of the points
 	elsewhere []error             // mistakes that are not in the file of the sweep
 	use       files               // that the sweep reads
 }
@@ -35,14 +39,14 @@ type place struct{ key, value string }
 // planSweep reads a file and checks all its points. Flags go before what the file says, and
 // the grid before both. A large grid takes a while, which ctx can end.
 func planSweep(ctx context.Context, name string, flags programFlags) (*sweepPlan, error) {
-	f, err := readSweep(ctx, name)
+	f, err := experiment.ReadSweep(ctx, name)
 	if err != nil {
 		return nil, err
 	}
-	p := &sweepPlan{sweepFile: f, base: flags, points: f.points(), places: map[[2]string]place{}, ready: map[string]loaded{}, hashes: map[string]string{}}
-	for _, c := range slices.Concat(f.grid...) {
-		for i, v := range c.values {
-			p.places[[2]string{c.key, v}] = place{c.keyAt, c.at[i]}
+	p := &sweepPlan{Sweep: f, base: flags, points: f.Points(), places: map[[2]string]place{}, ready: map[string]loaded{}, hashes: map[string]string{}}
+	for _, c := range slices.Concat(f.Axes...) {
+		for i, v := range c.Values {
+			p.places[[2]string{c.Name, v}] = place{c.NameAt, c.At[i]}
 		}
 	}
 	p.use.reads("sweep", name)
@@ -52,27 +56,27 @@ func planSweep(ctx context.Context, name string, flags programFlags) (*sweepPlan
 	if err := p.checkPoints(ctx); err != nil {
 		return nil, err
 	}
-	return p, errors.Join(append(p.elsewhere, p.errs.Err())...)
+	return p, errors.Join(append(p.elsewhere, p.Errors.Err())...)
 }
 
 // checkBench checks the bench and the values of its parameters.
 func (p *sweepPlan) checkBench() {
 	var err error
 	if p.bench, err = findBench(p.Bench); err != nil {
-		p.fail("bench", "%v", err)
+		p.Fail("bench", "%v", err)
 		return
 	}
 	if p.bench.Folder != "" {
-		p.fail("bench", "%s writes files and has a sweep of its own: run it with kernbench run %s", p.Bench, p.Bench)
+		p.Fail("bench", "%s writes files and has a sweep of its own: run it with kernbench run %s", p.Bench, p.Bench)
 	}
 	for name, value := range p.Params {
 		path := paramPrefix + name
 		p.checkParam(name, string(value), place{path, path})
 	}
-	for _, c := range slices.Concat(p.grid...) {
-		if name, ok := strings.CutPrefix(c.key, paramPrefix); ok {
-			for i, v := range c.values {
-				if !p.checkParam(name, v, place{c.keyAt, c.at[i]}) {
+	for _, c := range slices.Concat(p.Axes...) {
+		if name, ok := strings.CutPrefix(c.Name, paramPrefix); ok {
+			for i, v := range c.Values {
+				if !p.checkParam(name, v, place{c.NameAt, c.At[i]}) {
 					break
 				}
 			}
@@ -85,14 +89,14 @@ func (p *sweepPlan) checkParam(name, value string, at place) bool {
 	i := slices.IndexFunc(p.bench.Params, func(q bench.Param) bool { return q.Name == name })
 	if i < 0 {
 		names := paramNames(p.bench)
-		p.fail(at.key, "%s is no parameter of %s, which has %s%s", name, p.Bench, cmp.Or(strings.Join(names, ", "), "none"), config.DidYouMean(name, names))
+		p.Fail(at.key, "%s is no parameter of %s, which has %s%s", name, p.Bench, cmp.Or(strings.Join(names, ", "), "none"), config.DidYouMean(name, names))
 		return false
 	}
 	if p.bench.Params[i].Output {
-		p.fail(at.key, "%s is a file that each point would write: delete it, and draw single points with kernbench run %s", name, p.Bench)
+		p.Fail(at.key, "%s is a file that each point would write: delete it, and draw single points with kernbench run %s", name, p.Bench)
 	}
 	if allowed := p.bench.Params[i].Values; len(allowed) > 0 && !slices.Contains(allowed, value) {
-		p.fail(at.value, "%q: write one of %s%s", value, strings.Join(allowed, ", "), config.DidYouMean(value, allowed))
+		p.Fail(at.value, "%q: write one of %s%s", value, strings.Join(allowed, ", "), config.DidYouMean(value, allowed))
 	}
 	return true
 }
@@ -111,7 +115,7 @@ func (p *sweepPlan) checkEffect() {
 	}
 	refuse := func(path, text string, uses bench.Uses) {
 		if err := noEffect(p.bench, text, uses); err != nil {
-			p.fail(path, "%v", err)
+			p.Fail(path, "%v", err)
 		}
 	}
 	for _, s := range benchSettings {
@@ -123,9 +127,9 @@ func (p *sweepPlan) checkEffect() {
 				refuse(fmt.Sprintf("set[%d]", i), set, s.uses)
 			}
 		}
-		for _, c := range slices.Concat(p.grid...) {
-			if strings.HasPrefix(c.key, s.prefix) {
-				refuse(c.keyAt, c.key, s.uses)
+		for _, c := range slices.Concat(p.Axes...) {
+			if strings.HasPrefix(c.Name, s.prefix) {
+				refuse(c.NameAt, c.Name, s.uses)
 			}
 		}
 	}
@@ -151,38 +155,65 @@ func (p *sweepPlan) checkClashes() {
 		key, _, _ := strings.Cut(set, "=")
 		fixed[key] = "--set"
 	}
-	for _, c := range slices.Concat(p.grid...) {
-		if by := fixed[c.key]; by != "" {
-			p.fail(c.keyAt, "%s is fixed by %s: delete one of them", c.key, by)
+	for _, c := range slices.Concat(p.Axes...) {
+		if by := fixed[c.Name]; by != "" {
+			p.Fail(c.NameAt, "%s is fixed by %s: delete one of them", c.Name, by)
 		}
 	}
 }
 
-// checkPoints loads the configuration of every point, each kind once.
+// checkPoints loads the configuration of every point, each kind once, and finds the costs of
+// its points.
 func (p *sweepPlan) checkPoints(ctx context.Context) error {
-	for _, point := range p.points {
+	var kinds []setup
+	alike := map[string][]int{} // points by the key of their setup
+	for i, point := range p.points {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
 		s := p.setup(point)
-		key := s.key()
-		if _, known := p.hashes[key]; known {
-			continue
+		if alike[s.key()] == nil {
+			kinds = append(kinds, s)
+		}
+		alike[s.key()] = append(alike[s.key()], i)
+	}
+	p.costs = make([]float64, len(p.points))
+	for _, s := range kinds {
+		if len(p.Errors)+len(p.elsewhere) >= config.MaxErrors {
+			return nil
+		}
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
 		}
 		l, err := s.loaded(ctx)
-		if err == nil {
-			p.use.readsProgram(l.system, l.ccl, l.tasks)
-		}
-		switch {
-		case err != nil:
+		if err != nil {
 			p.mistakes(ctx, s)
-		case len(p.ready) < maxReady:
-			p.ready[key] = l
+			continue
 		}
-		p.hashes[key] = l.hashes
-		if len(p.errs)+len(p.elsewhere) >= config.MaxErrors {
-			return nil
+		p.use.readsProgram(l.system, l.ccl, l.tasks)
+		if len(p.ready) < maxReady {
+			p.ready[s.key()] = l
+		}
+		p.hashes[s.key()] = l.hashes
+		for _, i := range alike[s.key()] {
+			p.costs[i] = p.bench.CostOf(p.with(l, p.setup(p.points[i])))
 		}
 	}
 	return nil
+}
+
+// identity returns a text of all that rows depend on beside their point and the program:
+// how benches are run, and the configurations and parameters of all points.
+func (p *sweepPlan) identity() string {
+	sum := sha256.New()
+	for _, point := range p.points {
+		s := p.setup(point)
+		fmt.Fprintf(sum, "%v %s", point, p.hashes[s.key()])
+		for _, name := range slices.Sorted(maps.Keys(s.params)) {
+			fmt.Fprintf(sum, " %q=%q", name, s.params[name])
+		}
+		fmt.Fprintln(sum)
+	}
+	return fmt.Sprintf("bench %s, data %s, check %s, fidelity %s, configuration %s", p.Bench,
+		cmp.Or(p.Data, "on"), cmp.Or(p.Check, "none"), cmp.Or(p.Fidelity, "train"), hex.EncodeToString(sum.Sum(nil)[:6]))
 }

@@ -2,70 +2,78 @@ package cli
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
+	"maps"
+	"path/filepath"
 	"slices"
+	"strconv"
+	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/kernbench/kernbench/bench"
 	"github.com/kernbench/kernbench/internal/experiment"
-	"github.com/kernbench/kernbench/internal/printable"
 	"github.com/kernbench/kernbench/internal/table"
 )
 
-// sweepRow is what is kept of a point.
-type sweepRow struct {
-	OK       bool            `json:"ok"`
-	Crit     json.Number     `json:"crit_ns"`
-	Metrics  json.RawMessage `json:"metrics"`
-	Rows     json.RawMessage `json:"rows"`
-	Wrong    []string        `json:"wrong,omitempty"` // values and races
-	Topology string          `json:"topology_hash"`
-	CCL      string          `json:"ccl_hash,omitempty"`
-	Tasks    string          `json:"tasks_hash,omitempty"`
+// schema returns the columns of the results.
+func (p *sweepPlan) schema() table.Schema {
+	s := table.Schema{"row": {
+		{Name: "ok", Role: table.Check}, {Name: "crit_ns", Unit: "ns", Role: table.Lower, Label: "critical path"},
+		{Name: "topology_hash", Role: table.Origin}, {Name: "ccl_hash", Role: table.Origin}, {Name: "tasks_hash", Role: table.Origin},
+	}}
+	for _, c := range slices.Concat(p.Axes...) {
+		s["settings"] = append(s["settings"], table.Column{Name: c.Name, Role: table.Setting})
+	}
+	return s
 }
 
 // run runs a point.
-func (p *sweepPlan) run(ctx context.Context, point experiment.Point) (row sweepRow, err error) {
+func (p *sweepPlan) run(ctx context.Context, point experiment.Point) (table.Record, error) {
 	o, err := p.options(ctx, p.setup(point))
 	if err != nil {
-		return row, err
+		return nil, err
 	}
 	r, err := p.bench.Execute(ctx, o)
 	if err != nil {
-		return row, err
+		return nil, err
 	}
-	return newSweepRow(r)
+	return sweepRow(r)
 }
 
-// newSweepRow is the parts of the JSON of a result that a row has, as they are there.
-func newSweepRow(r *bench.Result) (row sweepRow, err error) {
-	var text bytes.Buffer
-	if err := table.WriteJSON(&text, r); err != nil {
-		return row, err
+// sweepRow returns what a sweep keeps of a result.
+func sweepRow(r *bench.Result) (row table.Record, err error) {
+	var whole bytes.Buffer
+	if err := table.WriteJSON(&whole, r); err != nil {
+		return nil, err
 	}
-	if err := json.Unmarshal(text.Bytes(), &row); err != nil {
-		return row, err
+	all, err := table.Decode(&whole)
+	if err != nil {
+		return nil, err
 	}
-	row.Wrong = append(r.Wrong(), r.Races...)
-	row.Topology = r.Config.Topology.Hash
+	for _, name := range []string{"ok", "crit_ns", "metrics", "rows"} {
+		row = append(row, table.Member{Name: name, Value: all.Get(name)})
+	}
+	var wrong []any
+	for _, text := range append(r.Wrong(), r.Races...) {
+		wrong = append(wrong, text)
+	}
+	if wrong != nil {
+		row = append(row, table.Member{Name: "wrong", Value: wrong})
+	}
+	row = append(row, table.Member{Name: "topology_hash", Value: r.Config.Topology.Hash})
 	if r.Config.CCL != nil {
-		row.CCL = r.Config.CCL.Hash
+		row = append(row, table.Member{Name: "ccl_hash", Value: r.Config.CCL.Hash})
 	}
 	if r.Config.Tasks != nil {
-		row.Tasks = r.Config.Tasks.Hash
+		row = append(row, table.Member{Name: "tasks_hash", Value: r.Config.Tasks.Hash})
 	}
 	return row, nil
-}
-
-// sweepPoint is an element of points in `kernbench sweep --format json`.
-type sweepPoint struct {
-	Point    int              `json:"point"`
-	Settings experiment.Point `json:"settings"`
-	Row      sweepRow         `json:"row"`
 }
 
 // sweepResult is the JSON of kernbench sweep.
@@ -75,59 +83,172 @@ type sweepResult struct {
 	File   string       `json:"file"`
 	OK     bool         `json:"ok"`
 	Total  int          `json:"total"`
-	Points []sweepPoint `json:"points"`
+	Points []any        `json:"points"` // objects with point, settings and row
+	Schema table.Schema `json:"schema"`
 }
 
-// finishSweep prints what came of a sweep, and is how it ends.
-func finishSweep(cmd *cobra.Command, p *sweepPlan, o experiment.Options, format string, rows []sweepRow, err error) error {
-	var refused *experiment.FileError
+// pointRecord returns a point as an object.
+func (p *sweepPlan) pointRecord(index int) table.Record {
+	return table.Record{{Name: "point", Value: json.Number(strconv.Itoa(index))}, {Name: "settings", Value: p.points[index].Record()}}
+}
+
+// finishSweep prints what came of a sweep and returns how it ends.
+func finishSweep(cmd *cobra.Command, p *sweepPlan, o experiment.Options, format string, rows []table.Record, err error) error {
+	if err := endPoints(cmd.ErrOrStderr(), o, err); err != nil {
+		return err
+	}
 	var failed *experiment.Failed
-	switch {
-	case errors.As(err, &refused):
-		return badInput(err)
-	case errors.As(err, new(*experiment.ReplacedError)):
-		return err
-	case err != nil && !errors.As(err, &failed):
-		fmt.Fprintf(cmd.ErrOrStderr(), "kernbench: points that have ended are in %s: go on with --resume\n", printable.Line(o.File))
-		return err
-	}
-	r := sweepResult{Sweep: p.name, Bench: p.Bench, File: o.File, OK: failed == nil, Total: len(rows), Points: []sweepPoint{}}
-	without := map[int]bool{}
+	errors.As(err, &failed)
+	r := sweepResult{Sweep: p.Name, Bench: p.Bench, File: o.File, OK: failed == nil, Total: len(rows), Points: []any{}, Schema: o.Schema}
 	var wrong []error
-	if failed != nil {
-		for _, f := range failed.Points {
-			without[f.Index] = true
-		}
-	}
 	for i, index := range o.Shard.Indices(len(p.points)) {
 		row := rows[i]
-		if without[index] {
+		if row == nil { // it failed
 			continue
 		}
-		r.OK = r.OK && row.OK
-		r.Points = append(r.Points, sweepPoint{index, p.points[index], row})
-		for _, text := range row.Wrong {
+		r.OK = r.OK && row.Get("ok") == true
+		r.Points = append(r.Points, append(p.pointRecord(index), table.Member{Name: "row", Value: row}))
+		texts, _ := row.Get("wrong").([]any)
+		for _, text := range texts {
 			wrong = append(wrong, fmt.Errorf("point %d (%v): %s", index, p.points[index], text))
 		}
 	}
-	if err := p.write(cmd.Context(), cmd.OutOrStdout(), r, o, format); err != nil {
+	if err := p.write(cmd.OutOrStdout(), r, o, format); err != nil {
 		return err
 	}
 	switch {
 	case failed != nil:
-		hint := fmt.Errorf("%d of %d points failed; the others are in %s: --resume runs the failed ones again", len(failed.Points), r.Total, o.File)
-		return &exitError{exitFailed, errors.Join(slices.Concat(few(wrong), few(failed.Unwrap()), []error{hint})...)}
+		return failedPoints(o, failed, wrong...)
 	case !r.OK:
 		return &exitError{exitWrong, errors.Join(few(wrong)...)}
 	}
 	return nil
 }
 
-// few is the first errors of many.
-func few(errs []error) []error {
-	const most = 20
-	if len(errs) <= most {
-		return errs
+// write writes the results in one of the formats.
+func (p *sweepPlan) write(w io.Writer, r sweepResult, o experiment.Options, format string) error {
+	if format == "json" {
+		return table.WriteJSON(w, r)
 	}
-	return append(errs[:most:most], fmt.Errorf("and %d more", len(errs)-most))
+	t := &table.Table{}
+	if len(r.Points) > 0 {
+		var err error
+		if t, err = experiment.PointTable(r.Schema, r.Points); err != nil {
+			return err
+		}
+	}
+	switch {
+	case format == "csv" && len(t.Rows) == 0:
+		return nil
+	case format == "csv":
+		return t.WriteCSV(w)
+	}
+	fmt.Fprintf(w, "# sweep: %s\n# bench: %s\n%s# points: %d of %d\n\n", r.Sweep, r.Bench, p.fixed(), len(r.Points), r.Total)
+	if header, cells := shown(t); len(cells) > 0 {
+		if err := table.WriteTable(w, header, cells); err != nil {
+			return err
+		}
+	}
+	fmt.Fprintf(w, "\nwritten: %s\n", o.File)
+	if o.Shard.N > 0 {
+		_, err := fmt.Fprintln(w, "put the shards together: kernbench merge OUT.jsonl FILE...")
+		return err
+	}
+	if len(t.Rows) == len(r.Points) {
+		fmt.Fprintln(w, p.plotHint(o.File))
+	}
+	_, err := fmt.Fprintf(w, "compare them with others: kernbench compare OTHER.jsonl %s\n", o.File)
+	return err
+}
+
+// fixed returns the settings that all points share and that the file or the command line
+// gives, a line each.
+func (p *sweepPlan) fixed() string {
+	var params []string
+	for _, name := range slices.Sorted(maps.Keys(p.Params)) {
+		params = append(params, name+"="+string(p.Params[name]))
+	}
+	var lines strings.Builder
+	for _, line := range []struct{ what, is string }{
+		{"topology", cmp.Or(string(p.base.name), p.Topology)},
+		{"ccl", cmp.Or(p.base.ccl, p.CCL)},
+		{"tasks", cmp.Or(p.base.tasks, p.Tasks)},
+		{"set", strings.Join(slices.Concat(p.Set, p.base.sets), ", ")},
+		{"params", strings.Join(params, " ")},
+		{"data", string(p.Data)}, {"check", string(p.Check)}, {"fidelity", string(p.Fidelity)},
+	} {
+		if line.is != "" {
+			fmt.Fprintf(&lines, "# %s: %s\n", line.what, line.is)
+		}
+	}
+	return lines.String()
+}
+
+// plotHint returns a command that draws the results over the dimension that changes fastest.
+func (p *sweepPlan) plotHint(file string) string {
+	if len(p.Axes) == 0 {
+		return "draw them: kernbench plot --help"
+	}
+	last := len(p.Axes) - 1
+	across := telling(p.Axes[last])
+	x, others := across[0], across[1:]
+	for _, settings := range p.Axes[:last] {
+		others = append(others, telling(settings)...)
+	}
+	var by []string
+	for _, c := range others {
+		by = append(by, c.Name)
+	}
+	hint := fmt.Sprintf("draw them: kernbench plot %s -x %s -y crit_ns", file, x.Name)
+	if len(by) > 0 {
+		hint += " --by " + strings.Join(by, ",")
+	}
+	if slices.ContainsFunc(x.Values, func(v string) bool { _, err := strconv.ParseFloat(v, 64); return err != nil }) {
+		hint += " --kind bars"
+	}
+	return hint + " -o " + strings.TrimSuffix(filepath.Base(file), ".jsonl") + ".svg"
+}
+
+// telling returns the settings that tell the points of a dimension apart: one if it can,
+// else all.
+func telling(settings []experiment.Dimension) []experiment.Dimension {
+	for _, c := range settings {
+		if len(slices.Compact(slices.Sorted(slices.Values(c.Values)))) == len(c.Values) {
+			return []experiment.Dimension{c}
+		}
+	}
+	return slices.Clone(settings)
+}
+
+// shown returns the columns for people: without hashes, and without those of a point that
+// its only row repeats.
+func shown(t *table.Table) (header []string, rows [][]string) {
+	rows = make([][]string, len(t.Rows))
+	for i, c := range t.Columns {
+		if c.Role == table.Origin || experiment.RepeatsRow(t, c.Name) {
+			continue
+		}
+		header = append(header, c.Name)
+		for k := range t.Rows {
+			rows[k] = append(rows[k], cmp.Or(t.Text(k, i), "-"))
+		}
+	}
+	return header, rows
+}
+
+// writePoints writes the points that a sweep would run.
+func (p *sweepPlan) writePoints(w io.Writer, shard experiment.Shard, format string) error {
+	list, rows := []table.Record{}, []table.Record{}
+	for _, i := range shard.Indices(len(p.points)) {
+		point := p.pointRecord(i)
+		list, rows = append(list, point), append(rows, slices.Concat(point[:1], p.points[i].Record()))
+	}
+	t := table.FromRecords(slices.Concat([]table.Column{{Name: "point"}}, p.schema()["settings"]), rows)
+	switch format {
+	case "json":
+		return table.WriteJSON(w, list)
+	case "csv":
+		return t.WriteCSV(w)
+	}
+	return t.WriteText(w)
 }

@@ -69,7 +69,7 @@ func (p *sweepPlan) beside(name string) string {
 	if !isFile || filepath.IsAbs(name) {
 		return name
 	}
-	return filepath.Join(filepath.Dir(p.name), name)
+	return filepath.Join(filepath.Dir(p.Name), name)
 }
 
 // loaded is the configurations of a setup, which points may share.
@@ -135,7 +135,7 @@ func (p *sweepPlan) place(s setup, err error, path string) {
 			path = "" // has its place in another file
 		}
 		if path != "" {
-			p.fail(path, "%s", text)
+			p.Fail(path, "%s", text)
 		} else {
 			p.elsewhere = append(p.elsewhere, e)
 		}
@@ -159,7 +159,7 @@ func (s setup) setAt(e *config.Error) string {
 	return ""
 }
 
-// options is how a point is run: on one thread, beside others.
+// options returns how a point runs: on one thread, at the same time as others.
 func (p *sweepPlan) options(ctx context.Context, s setup) (o bench.Options, err error) {
 	l, ok := p.ready[s.key()]
 	if !ok {
@@ -170,9 +170,13 @@ func (p *sweepPlan) options(ctx context.Context, s setup) (o bench.Options, err 
 			return o, errors.New("its configuration was changed while the sweep ran: begin the sweep anew")
 		}
 	}
-	o.Options = torch.Options{
+	return p.with(l, s), nil
+}
+
+// with returns how a point runs with its configurations.
+func (p *sweepPlan) with(l loaded, s setup) bench.Options {
+	return bench.Options{Options: torch.Options{
 		Topology: l.system, CCL: l.ccl, Settings: []any{l.tasks}, Params: s.params, Threads: 1,
 		NoData: p.Data == "off", Race: p.Check == "race", Flit: p.Fidelity == "flit",
-	}
-	return o, nil
+	}}
 }

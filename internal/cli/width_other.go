@@ -4,5 +4,5 @@ package cli
 
 import "io"
 
-// hasWidth takes every terminal for one that says how wide it is.
-func hasWidth(io.Writer) bool { return true }
+// terminalWidth returns the width of a terminal, 0 if it is not known.
+func terminalWidth(io.Writer) int { return 0 }

@@ -9,12 +9,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// hasWidth reports whether a terminal says how wide it is: one that does not shows no bar.
-func hasWidth(w io.Writer) bool {
+// terminalWidth returns the width of a terminal, 0 if it is not known.
+func terminalWidth(w io.Writer) int {
 	f, ok := w.(*os.File)
 	if !ok {
-		return false
+		return 0
 	}
 	size, err := unix.IoctlGetWinsize(int(f.Fd()), unix.TIOCGWINSZ)
-	return err == nil && size.Col > 0
+	if err != nil {
+		return 0
+	}
+	return int(size.Col)
 }

@@ -31,3 +31,25 @@ func (o *Options) slowness(p *problem) (map[string]float64, error) {
 	}
 	return times, nil
 }
+
+// cost estimates how long the simulation of the problem takes, in messages: the time left
+// of an experiment goes by it. Every rank has work of its own, and what an algorithm moves is
+// cut into messages.
+func (p *problem) cost(algorithm string) float64 {
+	const perRank, message = 8, 4096
+	n, size := float64(p.holders()), float64(p.about().Size)
+	var moved float64
+	switch c := p.collective; {
+	case c == ccl.AllReduce && algorithm == ccl.DirectOnePhase.Name:
+		moved = n * (n - 1) * size
+	case c == ccl.AllReduce:
+		moved = 2 * (n - 1) * size
+	case c == ccl.AllToAll && algorithm == ccl.Ring.Name: // over all ranks between
+		moved = n * (n - 1) / 2 * size
+	case c == ccl.AllGather || c == ccl.ReduceScatter || c == ccl.AllToAll || c == ccl.SendRecv:
+		moved = n * size
+	default:
+		moved = (n - 1) * size
+	}
+	return n*perRank + moved/message
+}

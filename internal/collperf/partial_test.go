@@ -38,8 +38,8 @@ func TestPartialOfEveryKind(t *testing.T) {
 // TestPartialBusBW: addends count as ranks, also those of a single SIP.
 func TestPartialBusBW(t *testing.T) {
 	o := Options{Topology: system(t, "default", "system.sips.count=1"), RanksPer: PerSIP, Partial: true, Min: 64, Max: 64}
-	if r := measure(t, o)[0]; r.AlgBW == 0 || r.BusBW != r.AlgBW*2*15/16 {
-		t.Errorf("busbw %v of algbw %v, want 30/16 of it", r.BusBW, r.AlgBW)
+	if r := measure(t, o)[0]; *r.AlgBW == 0 || *r.BusBW != *r.AlgBW*2*15/16 {
+		t.Errorf("busbw %v of algbw %v, want 30/16 of it", *r.BusBW, *r.AlgBW)
 	}
 }
 

@@ -25,8 +25,8 @@ func TestPerRank(t *testing.T) {
 			o := Options{Collective: c, Algorithm: AllAlgorithms, Min: 480, Max: 480, NoCheck: true, Topology: g, World: world, Iters: 1 + i, PerRank: true}
 			o.RanksPer = []RanksPer{PerSIP, PerPE}[i%2]
 			for _, r := range measure(t, o) {
-				if len(r.PEExec) != world || microseconds(slices.Max(r.PEExec)) != r.TimeUS || slices.Min(r.PEExec) <= 0 && r.TimeUS > 0 && world > 1 {
-					t.Errorf("%v by %s, %d ranks per %s: %v, the row takes %v us", c, r.Algorithm, world, o.RanksPer, r.PEExec, r.TimeUS)
+				if len(r.PEExec) != world || microseconds(slices.Max(r.PEExec)) != *r.TimeUS || slices.Min(r.PEExec) <= 0 && *r.TimeUS > 0 && world > 1 {
+					t.Errorf("%v by %s, %d ranks per %s: %v, the row takes %v us", c, r.Algorithm, world, o.RanksPer, r.PEExec, *r.TimeUS)
 				}
 			}
 			if o.PerRank = false; measure(t, o)[0].PEExec != nil {
@@ -40,8 +40,8 @@ func TestPerRank(t *testing.T) {
 func TestPerRankOfPartialTensors(t *testing.T) {
 	o := Options{Collective: ccl.AllReduce, Algorithm: "ring", Min: 64, Max: 64, NoCheck: true, Topology: system(t, "ring6", "system.sips.count=3"), RanksPer: PerSIP, Partial: true, PerRank: true}
 	r := measure(t, o)[0]
-	if len(r.PEExec) != 3 || microseconds(slices.Max(r.PEExec)) != r.TimeUS {
-		t.Errorf("%v, the row takes %v us; want 3 ranks", r.PEExec, r.TimeUS)
+	if len(r.PEExec) != 3 || microseconds(slices.Max(r.PEExec)) != *r.TimeUS {
+		t.Errorf("%v, the row takes %v us; want 3 ranks", r.PEExec, *r.TimeUS)
 	}
 }
 
@@ -53,13 +53,13 @@ func TestPerRankOfRealRanks(t *testing.T) {
 	took := func(ns ...time.Duration) []found { return []found{{Times: ns}} }
 	r := o.realRow(p, Auto, [][]found{took(10, 31), took(40, 20), took(5, 6)}, 0)
 	want := []sim.Time{20500 * sim.Picosecond, 30 * sim.Nanosecond, 5500 * sim.Picosecond}
-	if !cmp.Equal(r.PEExec, want) || r.TimeUS != 0.0355 {
-		t.Errorf("ranks take %v and the row %v us, want %v and 0.0355", r.PEExec, r.TimeUS, want)
+	if !cmp.Equal(r.PEExec, want) || *r.TimeUS != 0.0355 {
+		t.Errorf("ranks take %v and the row %v us, want %v and 0.0355", r.PEExec, *r.TimeUS, want)
 	}
 	o.Min, o.Max, o.NRanks = 64, topology.Bytes(64), 5
 	for _, r := range measure(t, o) {
-		if len(r.PEExec) != 5 || slices.Min(r.PEExec) <= 0 || microseconds(slices.Max(r.PEExec)) > r.TimeUS {
-			t.Errorf("ranks take %v and the row %v us", r.PEExec, r.TimeUS)
+		if len(r.PEExec) != 5 || slices.Min(r.PEExec) <= 0 || microseconds(slices.Max(r.PEExec)) > *r.TimeUS {
+			t.Errorf("ranks take %v and the row %v us", r.PEExec, *r.TimeUS)
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package collperf
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -60,7 +61,7 @@ func measureRank(ctx context.Context, c *comm.Comm, arg []byte, do doer) ([]byte
 		for a, g := range m.groups {
 			f, err := m.measure(p, g)
 			if err != nil {
-				return nil, fmt.Errorf("%v of %d bytes%s: %w", p.collective, p.size, by(m.Options, m.algorithms()[a]), err)
+				return nil, fmt.Errorf("%v of %d bytes by %s: %w", p.collective, p.size, cmp.Or(m.algorithms()[a], Auto), err)
 			}
 			all = append(all, f)
 		}

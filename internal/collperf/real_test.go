@@ -62,7 +62,7 @@ func realRows(t *testing.T, o Options) []Row {
 		t.Fatalf("%v of %d ranks (%s): %v", o.Collective, o.NRanks, o.Backend, err)
 	}
 	for _, r := range rows {
-		if r.TimeUS <= 0 || r.BoundShare != nil || r.BoundUS != 0 || r.BoundKind != "none" {
+		if *r.TimeUS <= 0 || r.BoundShare != nil || r.BoundUS != 0 || r.BoundKind != "none" {
 			t.Errorf("%v of %d ranks (%s): %+v: want some time and no bound", o.Collective, o.NRanks, o.Backend, r)
 		}
 		if o.checks() != (r.Wrong != nil) || r.Wrong != nil && *r.Wrong != 0 {
@@ -181,7 +181,7 @@ func TestProcesses(t *testing.T) {
 		want := realRows(t, tt)
 		tt.Backend = Processes
 		got := realRows(t, tt)
-		if diff := cmp.Diff(want, got, cmpopts.IgnoreFields(Row{}, "TimeUS", "AlgBW", "BusBW", "Best")); diff != "" {
+		if diff := cmp.Diff(want, got, cmpopts.IgnoreFields(Measured{}, "TimeUS", "AlgBW", "BusBW"), cmpopts.IgnoreFields(Comparison{}, "Best")); diff != "" {
 			t.Errorf("%v of %d ranks (-goroutines +processes):\n%s", tt.Collective, tt.NRanks, diff)
 		}
 	}
@@ -197,10 +197,10 @@ func TestRealRow(t *testing.T) {
 		{{}, {Times: []time.Duration{3000, 2000}, Wrong: 4}},
 	}, 1)
 	wrong := 7
-	want := Row{
-		Size: 4000, Count: 500, Type: "f32", RedOp: "none", Root: -1, TimeUS: 4, AlgBW: 1, BusBW: 0.5, Wrong: &wrong,
+	want := Row{Case: Case{Size: 4000, Count: 500, Type: "f32", RedOp: "none", Root: -1}, Measured: Measured{
+		TimeUS: number(4), AlgBW: number(1), BusBW: number(0.5), Wrong: &wrong,
 		Algorithm: "direct", BoundKind: "none",
-	}
+	}}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("row (-want +got):\n%s", diff)
 	}

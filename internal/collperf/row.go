@@ -2,61 +2,155 @@ package collperf
 
 import (
 	"cmp"
+	"math"
 	"slices"
 
 	"github.com/kernbench/kernbench/ccl"
 	"github.com/kernbench/kernbench/internal/sim"
+	"github.com/kernbench/kernbench/internal/table"
 )
 
-// Row is what was found out about one algorithm at one size.
+// Row is the result of one algorithm at one size.
 type Row struct {
-	Size       int64    `json:"size"`           // the larger of what a rank sends and receives, in bytes
-	Count      int      `json:"count"`          // elements of it, or of its part for each rank
-	Type       string   `json:"type"`           // dtype
-	RedOp      string   `json:"redop"`          // "none" where nothing is reduced
-	Root       int      `json:"root"`           // -1 where there is none
-	TimeUS     float64  `json:"time_us"`        // from the start on the PEs to the last end, or the slowest real rank's, averaged over the iterations
-	AlgBW      float64  `json:"algbw"`          // size by time, in GB/s
-	BusBW      float64  `json:"busbw"`          // as a share of what links carry, in GB/s
-	Wrong      *int     `json:"wrong"`          // elements over all ranks; null if nobody looked
-	Algorithm  string   `json:"algorithm"`      // that did it
-	BoundUS    float64  `json:"bound_us"`       // least possible time
-	BoundShare *float64 `json:"bound_share"`    // that by time, in %; null if either is 0
-	BoundKind  string   `json:"bound_kind"`     // cut, volume, latency or none
-	Bound      string   `json:"bound"`          // what sets the least possible time
-	Best       bool     `json:"best,omitempty"` // of several algorithms none was faster
-	// PEExec is how long each rank took, averaged over the iterations, if that is wanted:
-	// simulated ranks from the common start to the end of their last PE, real ones by
-	// their own clocks.
+	Case
+	Measured
+	Comparison
+}
+
+// Case is what a row is about.
+type Case struct {
+	Size  int64  `json:"size" table:"B,setting,message size"` // the larger of what a rank sends and receives
+	Count int    `json:"count" table:",setting"`              // elements of it, or of its part for each rank
+	Type  string `json:"type" table:",setting"`               // dtype
+	RedOp string `json:"redop" table:",setting,reduction"`    // "none" where nothing is reduced
+	Root  int    `json:"root" table:",setting"`               // -1 where there is none
+}
+
+// Measured is what was found out about a case. Members that were not measured are null.
+type Measured struct {
+	TimeUS     *float64 `json:"time_us" table:"µs,lower,time"`                 // from the start on the PEs to the last end, or of the slowest real rank, averaged over the iterations
+	AlgBW      *float64 `json:"algbw" table:"GB/s,higher,algorithm bandwidth"` // size by time
+	BusBW      *float64 `json:"busbw" table:"GB/s,higher,bus bandwidth"`       // as a share of what links carry
+	Wrong      *int     `json:"wrong" table:",check,wrong values"`             // elements over all ranks; null if values were not compared
+	Algorithm  string   `json:"algorithm,omitempty" table:",result"`           // a setting where it was named; see [Options.Columns]
+	BoundUS    float64  `json:"bound_us" table:"µs,bound,bound"`               // least possible time
+	BoundShare *float64 `json:"bound_share" table:"%,result,share of bound"`   // bound by time; null if either is 0
+	BoundKind  string   `json:"bound_kind" table:",result"`                    // cut, volume, latency or none
+	Bound      string   `json:"bound" table:",result,bound set by"`            // what sets the least possible time
+	// PEExec is how long each rank took, averaged over the iterations, with
+	// [Options.PerRank]: simulated ranks from the common start to the end of their last PE,
+	// real ones by their own clocks.
 	PEExec []sim.Time `json:"pe_exec_ns,omitempty"`
 }
 
-// SameCase reports whether another row is about the same, by another algorithm.
-func (r *Row) SameCase(s Row) bool {
-	return r.Size == s.Size && r.Type == s.Type && r.RedOp == s.RedOp && r.Root == s.Root
+// Comparison is what a row has of an algorithm among others.
+type Comparison struct {
+	Best  *bool   `json:"best,omitempty" table:",result"`  // none with right values was faster; null if they were not compared
+	Error *string `json:"error,omitempty" table:",result"` // why it was not measured
 }
 
-// row is a row without what the run alone knows.
-func (p *problem) row(time sim.Time) Row {
-	in, out := blocks(p.collective, p.ranks)
-	r := Row{
-		Size: int64(max(in, out) * p.count * p.dtype.Size()), Count: p.count, Type: p.dtype.String(),
-		RedOp: "none", Root: -1, TimeUS: microseconds(time),
-		BoundUS: microseconds(p.bound.Time), BoundKind: p.bound.Kind.String(), Bound: p.bound.Why,
+// kept is what a file has of a row besides the settings of its point.
+type kept struct {
+	Measured
+	Comparison
+}
+
+// named reports whether the algorithm of a row was chosen by name. The library or the
+// configuration chooses others.
+func (o *Options) named() bool { return o.Algorithm != "" && o.Algorithm != Auto }
+
+// Columns returns the columns of rows. The algorithm is a setting where it was named. Real
+// ranks have no bound.
+func (o *Options) Columns() []table.Column {
+	columns := table.ColumnsOf(Row{})
+	for i := range columns {
+		switch c := &columns[i]; {
+		case c.Name == "algorithm" && o.named():
+			c.Role = table.Setting
+		case c.Name == "bound_us" && o.Real():
+			c.Role = table.Result
+		}
 	}
+	return columns
+}
+
+// schema returns the columns of a file of points: a setting of a point is no column of its row.
+func (o *Options) schema() table.Schema {
+	s := table.Schema{}
+	for _, c := range o.Columns() {
+		switch {
+		case c.Role == table.Setting:
+			s["settings"] = append(s["settings"], c)
+		case c.Name != "best": // is known when all algorithms have been measured
+			s["row"] = append(s["row"], c)
+		}
+	}
+	return s
+}
+
+// rankTimes is what a table has of each rank.
+type rankTimes struct {
+	Rank   int      `json:"rank" table:",setting"`
+	PEExec sim.Time `json:"pe_exec_ns" table:"ns,lower,time of the rank"`
+}
+
+// Table returns rows as a table: a line for each row or, with [Options.PerRank], for each
+// rank of each row.
+func (o *Options) Table(rows []Row) (*table.Table, error) {
+	t := &table.Table{Columns: o.Columns()}
+	if o.PerRank {
+		t.Columns = append(t.Columns, table.ColumnsOf(rankTimes{})...)
+	}
+	for _, r := range rows {
+		cells, err := table.Cells(r)
+		if err != nil {
+			return nil, err
+		}
+		if !o.PerRank || r.Error != nil {
+			t.Rows = append(t.Rows, append(cells, make([]any, len(t.Columns)-len(cells))...))
+			continue
+		}
+		for rank, took := range r.PEExec {
+			own, err := table.Cells(rankTimes{rank, took})
+			if err != nil {
+				return nil, err
+			}
+			t.Rows = append(t.Rows, slices.Concat(cells, own))
+		}
+	}
+	return t, nil
+}
+
+// about returns what rows of the problem are about.
+func (p *problem) about() Case {
+	in, out := blocks(p.collective, p.ranks)
+	c := Case{Size: int64(max(in, out) * p.count * p.dtype.Size()), Count: p.count, Type: p.dtype.String(), RedOp: "none", Root: -1}
 	if p.collective == ccl.Barrier {
-		r.Type = "none"
+		c.Type = "none"
 	}
 	if p.collective.Reduces() {
-		r.RedOp = p.reduction.String()
+		c.RedOp = p.reduction.String()
 	}
 	if p.collective.Rooted() {
-		r.Root = p.root
+		c.Root = p.root
 	}
+	return c
+}
+
+// row returns the row of a problem that took some time; a negative time is none. What only
+// the run knows is left to the caller.
+func (p *problem) row(time sim.Time) Row {
+	r := Row{Case: p.about()}
+	r.BoundUS, r.BoundKind, r.Bound = microseconds(p.bound.Time), p.bound.Kind.String(), p.bound.Why
+	if time < 0 {
+		return r
+	}
+	us, alg := microseconds(time), 0.0
 	if time > 0 {
-		r.AlgBW = float64(r.Size) * 1e6 / float64(time) // bytes in fs to GB/s
-		r.BusBW = r.AlgBW * busFactor(p.collective, p.holders())
+		alg = float64(r.Size) * 1e6 / float64(time) // bytes in fs to GB/s
 	}
+	bus := alg * busFactor(p.collective, p.holders())
+	r.TimeUS, r.AlgBW, r.BusBW = &us, &alg, &bus
 	if time > 0 && p.bound.Time > 0 {
 		share := 100 * float64(p.bound.Time) / float64(time)
 		r.BoundShare = &share
@@ -66,28 +160,29 @@ func (p *problem) row(time sim.Time) Row {
 
 func microseconds(t sim.Time) float64 { return float64(t) / float64(sim.Microsecond) }
 
-// markBest marks the fastest of some rows, if there are several. Equally fast ones are
-// all best.
+// markBest marks the fastest of some rows, of which those with wrong values do not count.
+// Equally fast ones are all best.
 func markBest(rows []Row) {
-	if len(rows) < 2 {
-		return
-	}
-	least := rows[0].TimeUS
+	counts := func(r Row) bool { return r.TimeUS != nil && (r.Wrong == nil || *r.Wrong == 0) }
+	least := math.Inf(1)
 	for _, r := range rows {
-		least = min(least, r.TimeUS)
+		if counts(r) {
+			least = min(least, *r.TimeUS)
+		}
 	}
-	for i := range rows {
-		rows[i].Best = rows[i].TimeUS == least
+	for i, r := range rows {
+		best := counts(r) && *r.TimeUS == least
+		rows[i].Best = &best
 	}
 }
 
-// Win is at how many sizes an algorithm was best.
+// Win is an algorithm and at how many sizes it was best.
 type Win struct {
 	Algorithm string `json:"algorithm"`
 	Sizes     int    `json:"sizes"`
 }
 
-// wins is that of all algorithms that were compared, those with the most first.
+// wins returns the wins of all algorithms that were compared, those with the most first.
 func wins(rows []Row) (list []Win) {
 	for _, r := range rows {
 		i := slices.IndexFunc(list, func(w Win) bool { return w.Algorithm == r.Algorithm })
@@ -95,7 +190,7 @@ func wins(rows []Row) (list []Win) {
 			i = len(list)
 			list = append(list, Win{Algorithm: r.Algorithm})
 		}
-		if r.Best {
+		if r.Best != nil && *r.Best {
 			list[i].Sizes++
 		}
 	}

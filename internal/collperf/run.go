@@ -6,19 +6,22 @@ import (
 	"fmt"
 
 	"github.com/kernbench/kernbench/ccl"
+	"github.com/kernbench/kernbench/internal/experiment"
 	"github.com/kernbench/kernbench/internal/sim"
 	"github.com/kernbench/kernbench/internal/trace"
 	"github.com/kernbench/kernbench/internal/version"
 	"github.com/kernbench/kernbench/torch"
 )
 
-// Summary is what was found out about all rows.
+// Summary is what all rows together show.
 type Summary struct {
 	Ranks    int
 	AvgBusBW float64 // GB/s
 	Wrong    int
 	Wins     []Win // of a comparison of algorithms
-	LeftOut  []LeftOut
+	// Failed has the algorithms of a comparison that failed, whose rows have errors; nil if
+	// none did.
+	Failed *experiment.Failed
 }
 
 // Run measures a collective. onRow, if it is not nil, gets the rows in order, those of
@@ -41,10 +44,10 @@ func Run(ctx context.Context, o Options, onRow func(Row)) ([]Row, Summary, error
 	if o.Real() {
 		err = o.launch(ctx, rankJob, t)
 	} else {
-		err = o.simulate(ctx, t)
+		err = o.simulate(ctx, o.problems(n), t)
 	}
 	t.sum.AvgBusBW /= float64(max(1, len(t.rows)))
-	if o.Algorithm == AllAlgorithms {
+	if o.Algorithm == AllAlgorithms && o.Experiment.Shard.N == 0 {
 		t.sum.Wins = wins(t.rows)
 	}
 	return t.rows, t.sum, err
@@ -57,13 +60,16 @@ type tally struct {
 	onRow func(Row)
 }
 
-// add adds the rows of all algorithms at a size.
+// add adds the rows of the algorithms at a size.
 func (t *tally) add(o *Options, latest []Row) {
-	if moves := t.sum.Ranks*o.addends() > 1 && (o.Collective == ccl.Barrier || latest[0].Count > 0); moves {
+	moves := t.sum.Ranks*o.addends() > 1 && (o.Collective == ccl.Barrier || latest[0].Count > 0)
+	if all := len(o.algorithms()); moves && all > 1 && len(latest) == all { // a shard may have some
 		markBest(latest)
 	}
 	for _, r := range latest {
-		t.sum.AvgBusBW += r.BusBW
+		if r.BusBW != nil {
+			t.sum.AvgBusBW += *r.BusBW
+		}
 		if r.Wrong != nil {
 			t.sum.Wrong += *r.Wrong
 		}
@@ -74,7 +80,7 @@ func (t *tally) add(o *Options, latest []Row) {
 	t.rows = append(t.rows, latest...)
 }
 
-// problems is one for each size of each series, in order.
+// problems returns a problem for each size of each series, in order.
 func (o *Options) problems(ranks int) (all []*problem) {
 	for _, s := range o.series() {
 		for size := range o.sizes() {
@@ -84,96 +90,7 @@ func (o *Options) problems(ranks int) (all []*problem) {
 	return all
 }
 
-// simulate measures on simulated machines.
-func (o *Options) simulate(ctx context.Context, t *tally) error {
-	var jobs []job
-	algorithms := o.algorithms()
-	for _, p := range o.problems(t.sum.Ranks) {
-		for _, a := range algorithms {
-			jobs = append(jobs, o.job(p, a))
-		}
-	}
-	without := o.leaveOut(jobs)
-	var latest []Row
-	var nothing error // of a size at which no algorithm is left
-	group := len(algorithms)
-	ended := 0
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	err := inOrder(ctx, jobs, o.threads(), func(r Row) {
-		if nothing != nil {
-			return
-		}
-		if without[ended] == nil {
-			latest = append(latest, r)
-		}
-		if ended++; ended%group > 0 {
-			return
-		}
-		failed := without[ended-group : ended]
-		if len(latest) == 0 {
-			nothing = failed[0]
-			cancel(nothing)
-			return
-		}
-		for i, err := range failed {
-			if err != nil {
-				t.sum.LeftOut = addLeftOut(t.sum.LeftOut, *leftOut(algorithms[i], err))
-			}
-		}
-		t.add(o, latest)
-		latest = latest[:0]
-	})
-	if nothing != nil {
-		return nothing
-	}
-	return err
-}
-
-// leaveOut has jobs of a comparison go on without an algorithm that does not fit or is
-// hopeless, and says why, by job.
-func (o *Options) leaveOut(jobs []job) []error {
-	without := make([]error, len(jobs))
-	if o.Algorithm != AllAlgorithms {
-		return without
-	}
-	for i := range jobs {
-		run := jobs[i].run
-		jobs[i].run = func(ctx context.Context) (Row, error) {
-			row, err := run(ctx)
-			if leftOut("", err) == nil {
-				return row, err
-			}
-			without[i] = err
-			return row, nil
-		}
-	}
-	return without
-}
-
-// job is the measurement of a problem with an algorithm.
-func (o *Options) job(p *problem, algorithm string) job {
-	return job{
-		weight: o.memory(p),
-		run: func(ctx context.Context) (Row, error) {
-			row, err := o.measure(ctx, p, algorithm)
-			if err != nil {
-				return row, fmt.Errorf("%v of %d bytes%s: %w", o.Collective, p.size, by(o, algorithm), err)
-			}
-			return row, nil
-		},
-	}
-}
-
-// by names an algorithm that is one of several.
-func by(o *Options, algorithm string) string {
-	if o.Algorithm != AllAlgorithms {
-		return ""
-	}
-	return " by " + algorithm
-}
-
-// measure is the row of a problem, done by an algorithm.
+// measure measures a problem on a machine of its own.
 func (o *Options) measure(ctx context.Context, p *problem, algorithm string) (row Row, err error) {
 	defer func() {
 		switch v := recover().(type) {
@@ -186,10 +103,6 @@ func (o *Options) measure(ctx context.Context, p *problem, algorithm string) (ro
 			panic(v)
 		}
 	}()
-	settings, err := o.settings(algorithm)
-	if err != nil {
-		return row, err
-	}
 	if err := p.prepare(ctx, o); err != nil {
 		return row, err
 	}
@@ -206,6 +119,41 @@ func (o *Options) measure(ctx context.Context, p *problem, algorithm string) (ro
 			err = errors.Join(err, c.DropTrace())
 		}
 	}()
+	if row, err = o.measureOn(c, p, algorithm); err != nil {
+		return row, err
+	}
+	return row, c.SaveTrace(trace.About{Version: version.Version, Program: o.Collective.String()})
+}
+
+// MeasureOn measures the one case of the options by one algorithm, on a machine that was made
+// for it: with the same topology, configuration of collectives and fidelity, and with values
+// unless they are not compared. It also returns how many elements were compared. It panics as
+// package torch does.
+func MeasureOn(c *torch.Context, o Options) (row Row, compared int, err error) {
+	if err := o.Validate(); err != nil {
+		return row, 0, err
+	}
+	n, err := o.Ranks()
+	if err != nil {
+		return row, 0, err
+	}
+	p := o.problems(n)[0]
+	if err := p.prepare(c.GoContext(), &o); err != nil {
+		return row, 0, err
+	}
+	if o.checks() {
+		compared = p.compared() * o.iters()
+	}
+	row, err = o.measureOn(c, p, o.Algorithm)
+	return row, compared, err
+}
+
+// measureOn measures a problem on a machine.
+func (o *Options) measureOn(c *torch.Context, p *problem, algorithm string) (row Row, err error) {
+	settings, err := o.settings(algorithm)
+	if err != nil {
+		return row, err
+	}
 	wrong, total, iters := 0, sim.Time(0), o.iters()
 	ranks := make([]sim.Time, p.ranks)
 	for range iters {
@@ -227,11 +175,11 @@ func (o *Options) measure(ctx context.Context, p *problem, algorithm string) (ro
 	if o.checks() {
 		row.Wrong = &wrong
 	}
-	return row, c.SaveTrace(trace.About{Version: version.Version, Program: o.Collective.String()})
+	return row, nil
 }
 
-// perRank gives a row the times of the ranks, which are sums over the iterations, if they
-// are wanted.
+// perRank gives a row the times of the ranks, of which the sums over the iterations are given,
+// with PerRank.
 func (o *Options) perRank(row *Row, sums []sim.Time) {
 	if !o.PerRank {
 		return

@@ -39,6 +39,9 @@ func measure(t testing.TB, o Options) []Row {
 	return rows
 }
 
+// number returns a number that was measured.
+func number(x float64) *float64 { return &x }
+
 // right wants rows to have no wrong value, and none to be faster than possible.
 func right(t *testing.T, o Options, rows []Row) {
 	t.Helper()
@@ -107,21 +110,20 @@ func TestEveryType(t *testing.T) {
 func TestRows(t *testing.T) {
 	g := system(t, "alpha_beta")
 	zero := 0
-	share := func(x float64) *float64 { return &x }
 	for _, tt := range []struct {
 		collective ccl.Collective
 		want       Row
 	}{
-		{ccl.AllReduce, Row{
-			Size: 4000, Count: 2000, Type: "f16", RedOp: "sum", Root: -1, TimeUS: 0.96, AlgBW: 4000 / 960.0, BusBW: 4000 / 960.0 * 1.5,
-			Wrong: &zero, Algorithm: "ring", BoundUS: 0.3, BoundShare: share(100 * 300 / 960.0),
+		{ccl.AllReduce, Row{Case: Case{Size: 4000, Count: 2000, Type: "f16", RedOp: "sum", Root: -1}, Measured: Measured{
+			TimeUS: number(0.96), AlgBW: number(4000 / 960.0), BusBW: number(4000 / 960.0 * 1.5),
+			Wrong: &zero, Algorithm: "ring", BoundUS: 0.3, BoundShare: number(100 * 300 / 960.0),
 			BoundKind: "latency", Bound: "the way from sip0.cube0.pe0 to sip2.cube0.pe0 takes 300ns",
-		}},
-		{ccl.AllGather, Row{
-			Size: 4000, Count: 500, Type: "f16", RedOp: "none", Root: -1, TimeUS: 0.48, AlgBW: 4000 / 480.0, BusBW: 4000 / 480.0 * 0.75,
-			Wrong: &zero, Algorithm: "ring", BoundUS: 0.3, BoundShare: share(100 * 300 / 480.0),
+		}}},
+		{ccl.AllGather, Row{Case: Case{Size: 4000, Count: 500, Type: "f16", RedOp: "none", Root: -1}, Measured: Measured{
+			TimeUS: number(0.48), AlgBW: number(4000 / 480.0), BusBW: number(4000 / 480.0 * 0.75),
+			Wrong: &zero, Algorithm: "ring", BoundUS: 0.3, BoundShare: number(100 * 300 / 480.0),
 			BoundKind: "latency", Bound: "the way from sip0.cube0.pe0 to sip2.cube0.pe0 takes 300ns",
-		}},
+		}}},
 	} {
 		o := Options{Topology: g, Collective: tt.collective, Min: 4000, Max: 4000, RanksPer: PerSIP}
 		for name, change := range map[string]func(*Options){
@@ -162,9 +164,10 @@ func TestAllAlgorithms(t *testing.T) {
 	count := map[string]int{}
 	for j := range 3 {
 		group := want[j*len(names) : (j+1)*len(names)]
-		least := slices.MinFunc(group, func(a, b Row) int { return gocmp.Compare(a.TimeUS, b.TimeUS) })
+		least := slices.MinFunc(group, func(a, b Row) int { return gocmp.Compare(*a.TimeUS, *b.TimeUS) })
 		for i := range group {
-			if group[i].Best = group[i].TimeUS == least.TimeUS; group[i].Best {
+			best := *group[i].TimeUS == *least.TimeUS
+			if group[i].Best = &best; best {
 				count[group[i].Algorithm]++
 			}
 		}
@@ -204,7 +207,7 @@ func TestSummary(t *testing.T) {
 	if diff := cmp.Diff(rows, seen); diff != "" || len(rows) != 2 {
 		t.Errorf("rows one by one (-all +seen):\n%s", diff)
 	}
-	want := Summary{Ranks: 4, AvgBusBW: (rows[0].BusBW + rows[1].BusBW) / 2}
+	want := Summary{Ranks: 4, AvgBusBW: (*rows[0].BusBW + *rows[1].BusBW) / 2}
 	if diff := cmp.Diff(want, sum); diff != "" {
 		t.Errorf("summary (-want +got):\n%s", diff)
 	}

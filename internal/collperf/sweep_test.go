@@ -21,21 +21,15 @@ func BenchmarkSweep(b *testing.B) {
 		all = append(all, Options{Topology: system(b, name), Algorithm: ccl.CenterRoot.Name, RanksPer: PerSIP, Partial: true})
 	}
 	for b.Loop() {
-		var jobs []job
 		for i := range all {
+			var problems []*problem
 			for _, n := range sweepElems {
-				size := topology.Bytes(n * tl.F16.Size())
-				p := newProblem(&all[i], series{dtype: tl.F16, reduction: ccl.Sum}, 6, size)
-				jobs = append(jobs, all[i].job(p, ccl.CenterRoot.Name))
+				problems = append(problems, newProblem(&all[i], series{dtype: tl.F16, reduction: ccl.Sum}, 6, topology.Bytes(n*tl.F16.Size())))
 			}
-		}
-		rows := 0
-		if err := inOrder(b.Context(), jobs, all[0].threads(), func(r Row) {
-			if rows++; *r.Wrong != 0 || r.Algorithm != ccl.CenterRoot.Name {
-				b.Errorf("row %d, %d bytes by %s: %d wrong, want 0 by center_root", rows, r.Size, r.Algorithm, *r.Wrong)
+			var t tally
+			if err := all[i].simulate(b.Context(), problems, &t); err != nil || t.sum.Wrong != 0 || len(t.rows) != len(sweepElems) {
+				b.Fatalf("%d rows, %d wrong and error %v, want %d, 0 and none", len(t.rows), t.sum.Wrong, err, len(sweepElems))
 			}
-		}); err != nil || rows != 36 {
-			b.Fatalf("%d rows and error %v, want 36 and none", rows, err)
 		}
 	}
 }

@@ -18,7 +18,7 @@ func lineOf(n int) []Point {
 func BenchmarkPoints(b *testing.B) {
 	for name, file := range map[string]string{"memory": "", "file": filepath.Join(b.TempDir(), "r.jsonl")} {
 		b.Run(name, func(b *testing.B) {
-			if _, err := Run(b.Context(), Options{File: file}, lineOf(b.N), named); err != nil {
+			if _, err := Run(b.Context(), Options{File: file}, lineOf(b.N), named, nil); err != nil {
 				b.Fatal(err)
 			}
 		})
@@ -28,12 +28,12 @@ func BenchmarkPoints(b *testing.B) {
 // BenchmarkResume is what a point costs that is taken over.
 func BenchmarkResume(b *testing.B) {
 	o, points := Options{File: filepath.Join(b.TempDir(), "r.jsonl")}, lineOf(b.N)
-	if _, err := Run(b.Context(), o, points, named); err != nil {
+	if _, err := Run(b.Context(), o, points, named, nil); err != nil {
 		b.Fatal(err)
 	}
 	o.Resume = true
 	b.ResetTimer()
-	if _, err := Run(b.Context(), o, points, named); err != nil {
+	if _, err := Run(b.Context(), o, points, named, nil); err != nil {
 		b.Fatal(err)
 	}
 }

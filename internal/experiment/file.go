@@ -37,9 +37,13 @@ func open(ctx context.Context, o Options, h header) (*output, *contents, error) 
 		if err != nil {
 			return nil, nil, &FileError{errors.Join(err, f.Close())}
 		}
-		if c.size > 0 && c.missing() > 0 && (!c.sealed || !c.header.has(h.Programs)) {
-			// The file gets checksums and the name of this program before it gets rows.
-			c.header.add(h.Programs)
+		described := len(c.header.Schema) > 0 || len(h.Schema) == 0
+		if c.size > 0 && (!described || c.missing() > 0 && (!c.sealed || !c.header.has(h.Programs))) {
+			// The file gets checksums, the columns and the name of this program before it gets rows.
+			c.header.Schema = h.Schema
+			if c.missing() > 0 {
+				c.header.add(h.Programs)
+			}
 			if err := errors.Join(file.Write(name, lines(c.header, c.records)), f.Close()); err != nil {
 				return nil, nil, fmt.Errorf("go on with %s: %w", name, err)
 			}

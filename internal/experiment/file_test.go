@@ -12,6 +12,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/kernbench/kernbench/internal/table"
 )
 
 var sums = regexp.MustCompile(`,"sum":"[0-9a-f]{8}"`)
@@ -47,7 +49,7 @@ func TestDamage(t *testing.T) {
 		{"somebody else's", "bench: hello_send\n", " was not written by a sweep: move it, or choose another name"},
 	} {
 		write(t, file, tt.text)
-		_, err := Run(t.Context(), Options{File: file, Identity: "v1", Shard: Shard{2, 3}, Resume: true}, numbers, named)
+		_, err := Run(t.Context(), Options{File: file, Identity: "v1", Shard: Shard{2, 3}, Resume: true}, numbers, named, nil)
 		if tt.want == "" {
 			if got := early(read(t, file)); err != nil || got != good {
 				t.Errorf("%s: got %v and\n%s\nwant\n%s", tt.name, err, got, good)
@@ -82,7 +84,7 @@ func TestRefused(t *testing.T) {
 		{Options{File: filepath.Join(dir, "no", "r.jsonl")}, numbers, "no folder " + filepath.Join(dir, "no") + " to write r.jsonl in: create it first"},
 		{Options{Shard: Shard{3, 2}}, numbers, "no shard 3 of 2: the first is 1/2 and the last 2/2"},
 	} {
-		if _, err := Run(t.Context(), tt.o, tt.points, named); err == nil || !strings.HasPrefix(err.Error(), tt.want) {
+		if _, err := Run(t.Context(), tt.o, tt.points, named, nil); err == nil || !strings.HasPrefix(err.Error(), tt.want) {
 			t.Errorf("got %v, want it to begin with %s", err, tt.want)
 		}
 	}
@@ -90,7 +92,7 @@ func TestRefused(t *testing.T) {
 		t.Errorf("the file was changed (-want +got):\n%s", cmp.Diff(want, got))
 	}
 	// Begun anew, a file may be of anything.
-	if _, err := Run(t.Context(), Options{File: file, Identity: "v2", Replace: true, Shard: Shard{1, 2}}, numbers, named); err != nil {
+	if _, err := Run(t.Context(), Options{File: file, Identity: "v2", Replace: true, Shard: Shard{1, 2}}, numbers, named, nil); err != nil {
 		t.Error(err)
 	}
 }
@@ -102,7 +104,7 @@ func TestLocked(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = Run(t.Context(), Options{File: file}, numbers, named)
+	_, err = Run(t.Context(), Options{File: file}, numbers, named, nil)
 	want := fmt.Sprintf("process %d is writing %s: wait for its end, stop it, or choose another name", os.Getpid(), file)
 	// Some file systems have numbers of their own in /proc/locks.
 	if other := strings.Replace(want, fmt.Sprint("process ", os.Getpid()), "another process", 1); err == nil || err.Error() != want && err.Error() != other {
@@ -111,7 +113,7 @@ func TestLocked(t *testing.T) {
 	if err := f.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Run(t.Context(), Options{File: file}, numbers, named); err != nil {
+	if _, err := Run(t.Context(), Options{File: file}, numbers, named, nil); err != nil {
 		t.Error(err)
 	}
 }
@@ -130,7 +132,7 @@ func TestLink(t *testing.T) {
 	h := header{Identity: "v1", Points: 6, Grid: digest(numbers)}
 	write(t, file, string(h.line())+"\n"+string(newRecord(5, numbers[5], []byte(`{"name":"kind=b n=3","value":2}`)).line(h.seed()))+"\n")
 	o.Resume = true
-	if _, err := Run(t.Context(), o, numbers, named); err != nil {
+	if _, err := Run(t.Context(), o, numbers, named, nil); err != nil {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(whole(t, numbers, Shard{}), read(t, file)); diff != "" {
@@ -193,20 +195,20 @@ func TestBits(t *testing.T) {
 // TestForeignRow: a row of another sweep is refused, although it is undamaged.
 func TestForeignRow(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "r.jsonl")
-	if _, err := Run(t.Context(), Options{File: file, Identity: "v2", Workers: 1}, numbers, named); err != nil {
+	if _, err := Run(t.Context(), Options{File: file, Identity: "v2", Workers: 1}, numbers, named, nil); err != nil {
 		t.Fatal(err)
 	}
 	ours, theirs := strings.SplitAfter(whole(t, numbers, Shard{}), "\n"), strings.SplitAfter(read(t, file), "\n")
 	mixed := strings.Join(append(ours[:3:3], theirs[3:]...), "")
 	write(t, file, mixed)
 	want := file + ":4: damaged: its checksum is wrong: delete the line to have its point run again"
-	if _, err := Run(t.Context(), Options{File: file, Identity: "v1", Resume: true}, numbers, named); err == nil || err.Error() != want {
+	if _, err := Run(t.Context(), Options{File: file, Identity: "v1", Resume: true}, numbers, named, nil); err == nil || err.Error() != want {
 		t.Errorf("resume: got %v, want %s", err, want)
 	}
 	if _, err := Merge(t.Context(), file+"l", MergeOptions{}, file); err == nil || err.Error() != want {
 		t.Errorf("merge: got %v, want %s", err, want)
 	}
-	if _, err := Read(t.Context(), file); err == nil || err.Error() != want {
+	if _, _, err := ReadFile(t.Context(), file); err == nil || err.Error() != want {
 		t.Errorf("read: got %v, want %s", err, want)
 	}
 }
@@ -215,19 +217,19 @@ func TestForeignRow(t *testing.T) {
 func TestEarly(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "r.jsonl")
 	o := Options{File: file, Identity: "bench x", Program: "0.1.0 0123456789ab", Workers: 1}
-	if _, err := Run(t.Context(), o, numbers, named); err != nil {
+	if _, err := Run(t.Context(), o, numbers, named, nil); err != nil {
 		t.Fatal(err)
 	}
 	want := read(t, file)
 	old := strings.Replace(early(want), `"identity":"bench x","programs":["0.1.0 0123456789ab"]`, `"identity":"kernbench 0.1.0, program 0123456789ab, bench x"`, 1)
 	part := strings.Join(strings.SplitAfter(old, "\n")[:4], "")
 	write(t, file, part)
-	r, err := Read(t.Context(), file)
-	if err != nil || len(r.Points) != 3 || r.Missing != 3 {
-		t.Fatalf("got %+v, %v, want 3 points of 6", r, err)
+	c, err := load(t.Context(), file)
+	if err != nil || len(c.records) != 3 || c.missing() != 3 {
+		t.Fatalf("got %+v, %v, want 3 points of 6", c, err)
 	}
 	o.Resume, o.Strict = true, true
-	if _, err := Run(t.Context(), o, numbers, named); err != nil {
+	if _, err := Run(t.Context(), o, numbers, named, nil); err != nil {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(want, read(t, file)); diff != "" {
@@ -235,8 +237,60 @@ func TestEarly(t *testing.T) {
 	}
 	// One that has all points is left as it is.
 	write(t, file, old)
-	if _, err := Run(t.Context(), o, numbers, named); err != nil || read(t, file) != old {
+	if _, err := Run(t.Context(), o, numbers, named, nil); err != nil || read(t, file) != old {
 		t.Errorf("got %v and\n%s\nwant\n%s", err, read(t, file), old)
+	}
+}
+
+// TestSchema: the columns are in the first line. A file of other columns is refused; one of
+// an early version, which has none, gets them.
+func TestSchema(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "r.jsonl")
+	o := Options{File: file, Identity: "v1", Workers: 1, Schema: table.Schema{
+		"settings": {{Name: "kind", Role: table.Setting}, {Name: "n", Role: table.Setting}},
+		"row":      {{Name: "value", Unit: "ns", Role: table.Lower, Label: "latency"}},
+	}}
+	if _, err := Run(t.Context(), o, numbers, named, nil); err != nil {
+		t.Fatal(err)
+	}
+	all := read(t, file)
+	first, _, _ := strings.Cut(all, "\n")
+	if want := `{"sweep":{"identity":"v1","points":6,"grid":"` + digest(numbers) + `","schema":{"row":[{"name":"value","unit":"ns","role":"lower","label":"latency"}],"settings":[{"name":"kind","role":"setting"},{"name":"n","role":"setting"}]}},"sum":"aaef1b54"}`; first != want {
+		t.Errorf("got  %s\nwant %s", first, want)
+	}
+	wantColumns := []table.Column{o.Schema["settings"][0], o.Schema["settings"][1], {Name: "name"}, o.Schema["row"][0]}
+	if tables, _, err := ReadFile(t.Context(), file); err != nil || !cmp.Equal(tables[0].Columns, wantColumns) {
+		t.Errorf("read: got %v, %v, want %v", tables[0].Columns, err, wantColumns)
+	}
+	o.Resume = true
+	plain := whole(t, numbers, Shard{})
+	for _, had := range []string{plain, plain[:len(plain)-1], early(plain)} {
+		write(t, file, had)
+		if _, err := Run(t.Context(), o, numbers, named, nil); err != nil || read(t, file) != all {
+			t.Errorf("gone on with: %v and\n%s\nwant\n%s", err, read(t, file), all)
+		}
+	}
+	other := o
+	other.Schema = table.Schema{"settings": o.Schema["settings"]}
+	want := file + " has results with other columns, which cannot be gone on with: leave out --resume to begin the file anew, or choose another name"
+	if _, err := Run(t.Context(), other, numbers, named, nil); err == nil || err.Error() != want || read(t, file) != all {
+		t.Errorf("other columns: got %v, want %s", err, want)
+	}
+	// A merge takes the columns of whichever file has them.
+	early := file + "l"
+	write(t, early, plain)
+	for _, files := range [][]string{{file, early}, {early, file}} {
+		if _, err := Merge(t.Context(), file, MergeOptions{}, files...); err != nil || read(t, file) != all {
+			t.Errorf("merge of %v: %v and\n%s\nwant\n%s", files, err, read(t, file), all)
+		}
+	}
+	other.File, other.Resume = file+"2", false
+	if _, err := Run(t.Context(), other, numbers, named, nil); err != nil {
+		t.Fatal(err)
+	}
+	want = file + " and " + other.File + " have results with different columns: leave out one of them"
+	if _, err := Merge(t.Context(), early, MergeOptions{}, file, other.File); err == nil || err.Error() != want {
+		t.Errorf("merge of other columns: got %v, want %s", err, want)
 	}
 }
 
@@ -244,14 +298,14 @@ func TestEarly(t *testing.T) {
 func TestAnotherProgram(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "r.jsonl")
 	o := Options{File: file, Identity: "v1", Program: "1 a", Workers: 1}
-	if _, err := Run(t.Context(), o, numbers, named); err != nil {
+	if _, err := Run(t.Context(), o, numbers, named, nil); err != nil {
 		t.Fatal(err)
 	}
 	all := read(t, file)
 	var warned []string
 	o = Options{File: file, Identity: "v1", Program: "1 b", Workers: 1, Resume: true, Warn: func(text string) { warned = append(warned, text) }}
 	ran := func(context.Context, Point) (row, error) { return row{}, errors.New("this point has a row") }
-	if _, err := Run(t.Context(), o, numbers, ran); err != nil {
+	if _, err := Run(t.Context(), o, numbers, ran, nil); err != nil {
 		t.Fatal(err)
 	}
 	want := []string{file + " has points of another build of the program (1 a, and this is 1 b): they are kept, since the points and their configuration are the same; --strict refuses them"}
@@ -263,13 +317,13 @@ func TestAnotherProgram(t *testing.T) {
 	}
 	o.Strict = true
 	refused := file + " has points of another build of the program (1 a, and this is 1 b): leave out --strict to keep them, or --resume to begin the file anew"
-	if _, err := Run(t.Context(), o, numbers, named); err == nil || err.Error() != refused {
+	if _, err := Run(t.Context(), o, numbers, named, nil); err == nil || err.Error() != refused {
 		t.Errorf("strict: got %v, want %s", err, refused)
 	}
 	// A point that is run adds its program.
 	write(t, file, all[:len(all)-1])
 	o.Strict = false
-	if _, err := Run(t.Context(), o, numbers, named); err != nil {
+	if _, err := Run(t.Context(), o, numbers, named, nil); err != nil {
 		t.Fatal(err)
 	}
 	if got := read(t, file); !strings.Contains(got, `"programs":["1 a","1 b"]`) || strings.Count(got, "\n") != 7 {
@@ -288,8 +342,8 @@ func TestRemovedOrReplaced(t *testing.T) {
 		for _, newcomer := range []string{"", "another file\n"} {
 			t.Run(fmt.Sprintf("after %d %q", after, newcomer), func(t *testing.T) {
 				t.Chdir(t.TempDir())
-				o := Options{File: "r.jsonl", Identity: "v1", Workers: 1, Progress: func(n, _ int) {
-					if n != after {
+				o := Options{File: "r.jsonl", Identity: "v1", Workers: 1, Progress: func(p Progress) {
+					if p.Done != after {
 						return
 					}
 					if err := os.Remove("r.jsonl"); err != nil {
@@ -299,7 +353,7 @@ func TestRemovedOrReplaced(t *testing.T) {
 						write(t, "r.jsonl", newcomer)
 					}
 				}}
-				_, err := Run(t.Context(), o, numbers, named)
+				_, err := Run(t.Context(), o, numbers, named, nil)
 				kept, _ := filepath.Glob("r.kept-*.jsonl")
 				if newcomer == "" {
 					if got := read(t, "r.jsonl"); err != nil || got != whole(t, numbers, Shard{}) || kept != nil {
@@ -316,7 +370,7 @@ func TestRemovedOrReplaced(t *testing.T) {
 					t.Errorf("got %v, want %s", err, want)
 				}
 				o = Options{File: kept[0], Identity: "v1", Resume: true}
-				if _, err := Run(t.Context(), o, numbers, named); err != nil || read(t, kept[0]) != whole(t, numbers, Shard{}) {
+				if _, err := Run(t.Context(), o, numbers, named, nil); err != nil || read(t, kept[0]) != whole(t, numbers, Shard{}) {
 					t.Errorf("gone on with: %v and\n%s", err, read(t, kept[0]))
 				}
 			})
@@ -330,16 +384,16 @@ func TestBegin(t *testing.T) {
 	write(t, file, whole(t, numbers, Shard{}))
 	began := 0
 	o := Options{File: file, Identity: "v2", Resume: true, Begin: func() error { began++; return nil }}
-	if _, err := Run(t.Context(), o, numbers, named); err == nil || began != 0 {
+	if _, err := Run(t.Context(), o, numbers, named, nil); err == nil || began != 0 {
 		t.Errorf("a file of another sweep: %v, begun %d times", err, began)
 	}
 	o.Identity = "v1"
-	if _, err := Run(t.Context(), o, numbers, named); err != nil || began != 1 {
+	if _, err := Run(t.Context(), o, numbers, named, nil); err != nil || began != 1 {
 		t.Errorf("its own file: %v, begun %d times", err, began)
 	}
 	stop := errors.New("stop")
 	o.Begin = func() error { return stop }
-	if _, err := Run(t.Context(), o, numbers, named); !errors.Is(err, stop) {
+	if _, err := Run(t.Context(), o, numbers, named, nil); !errors.Is(err, stop) {
 		t.Errorf("got %v, want the error of Begin", err)
 	}
 }

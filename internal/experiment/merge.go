@@ -134,6 +134,10 @@ func gather(ctx context.Context, files []string) (*gathered, error) {
 			g.header.Shard = ""
 		} else if !g.header.sameSweep(c.header) {
 			return nil, unlike(files[0], g.header, name, c.header)
+		} else if len(g.header.Schema) == 0 {
+			g.header.Schema = c.header.Schema
+		} else if len(c.header.Schema) > 0 && !g.header.compatible(c.header.Schema) {
+			return nil, fmt.Errorf("%s and %s have results with different columns: leave out one of them", files[0], name)
 		}
 		g.header.add(c.header.Programs)
 		if g.shards != c.shard.N {

@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/kernbench/kernbench/internal/table"
 )
 
 func TestMerge(t *testing.T) {
@@ -80,7 +82,7 @@ func partial(t *testing.T, points ...int) string {
 	var records []record
 	for _, i := range points {
 		row, _ := named(t.Context(), numbers[i])
-		raw, err := marshal(row)
+		raw, err := table.Marshal(row)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -1,12 +1,12 @@
 package experiment
 
 import (
-	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 	"fmt"
 	"strings"
+
+	"github.com/kernbench/kernbench/internal/table"
 )
 
 // Setting is one choice of a point.
@@ -15,8 +15,7 @@ type Setting struct{ Name, Value string }
 // Point is one configuration, its settings in the order of the sweep.
 type Point []Setting
 
-// Get is the value of a setting. It panics if the point has none of that name, which
-// is a slip of the program.
+// Get returns the value of a setting. It panics if the point has none of that name.
 func (p Point) Get(name string) string {
 	for _, s := range p {
 		if s.Name == name {
@@ -26,7 +25,7 @@ func (p Point) Get(name string) string {
 	panic(fmt.Sprintf("experiment: no setting %q in the point %q", name, p.String()))
 }
 
-// String is "topology=ring_1d n_elem=8".
+// String returns "topology=ring_1d n_elem=8".
 func (p Point) String() string {
 	words := make([]string, len(p))
 	for i, s := range p {
@@ -35,53 +34,47 @@ func (p Point) String() string {
 	return strings.Join(words, " ")
 }
 
-// MarshalJSON writes an object with the settings in order.
-func (p Point) MarshalJSON() ([]byte, error) {
-	b := []byte{'{'}
+// Record returns the settings as an object, in order.
+func (p Point) Record() table.Record {
+	r := make(table.Record, len(p))
 	for i, s := range p {
-		if i > 0 {
-			b = append(b, ',')
-		}
-		b = append(append(append(b, encode(s.Name)...), ':'), encode(s.Value)...)
+		r[i] = table.Member{Name: s.Name, Value: s.Value}
 	}
-	return append(b, '}'), nil
+	return r
 }
 
-// encode is a text as JSON.
-func encode(text string) []byte {
-	raw, err := marshal(text)
-	if err != nil {
-		panic(fmt.Sprintf("experiment: %q as JSON: %v", text, err)) // every string can be written
-	}
-	return raw
-}
-
-// marshal is a value as JSON on one line, with < and > as they are.
-func marshal(v any) ([]byte, error) {
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(v); err != nil {
-		return nil, err
-	}
-	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
-}
-
-// Dimension is a setting and all its values.
+// Dimension is a setting and all its values. A dimension of a file has the paths there of
+// its name and of each value.
 type Dimension struct {
 	Name   string
 	Values []string
+	NameAt string
+	At     []string
 }
 
-// Grid is all combinations of the values, the last dimension changing fastest. Without
-// dimensions it is one point that has no settings.
+// Grid returns all combinations of the values, the last dimension changing fastest. Without
+// dimensions it returns one point that has no settings.
 func Grid(dims ...Dimension) []Point {
+	groups := make([][]Dimension, len(dims))
+	for i, d := range dims {
+		groups[i] = []Dimension{d}
+	}
+	return product(groups)
+}
+
+// product returns all combinations of groups of settings. The settings of a group change
+// together and have equally many values.
+func product(groups [][]Dimension) []Point {
 	points := []Point{{}}
-	for _, d := range dims {
-		wider := make([]Point, 0, len(points)*len(d.Values))
+	for _, dims := range groups {
+		var wider []Point
 		for _, p := range points {
-			for _, v := range d.Values {
-				wider = append(wider, append(p[:len(p):len(p)], Setting{d.Name, v}))
+			for i := range dims[0].Values {
+				q := p[:len(p):len(p)]
+				for _, d := range dims {
+					q = append(q, Setting{d.Name, d.Values[i]})
+				}
+				wider = append(wider, q)
 			}
 		}
 		points = wider

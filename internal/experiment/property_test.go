@@ -22,7 +22,7 @@ func TestAnySweep(t *testing.T) {
 		points := anyGrid(t)
 		name := func(s string) string { return filepath.Join(dir, s+".jsonl") }
 		o := Options{File: name("whole"), Identity: "v1", Replace: true, Workers: rapid.IntRange(1, 4).Draw(t, "workers")}
-		rows, err := Run(t.Context(), o, points, named)
+		rows, err := Run(t.Context(), o, points, named, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -74,12 +74,12 @@ func cutOff(t *rapid.T, o Options, points []Point) {
 	defer cancel()
 	o.Workers = rapid.IntRange(1, 4).Draw(t, "workers")
 	most := rapid.IntRange(0, len(points)).Draw(t, "points before the kill")
-	o.Progress = func(done, _ int) {
-		if done >= most {
+	o.Progress = func(p Progress) {
+		if p.Done >= most {
 			cancel()
 		}
 	}
-	if _, err := Run(ctx, o, points, named); err != nil && !errors.Is(err, context.Canceled) {
+	if _, err := Run(ctx, o, points, named, nil); err != nil && !errors.Is(err, context.Canceled) {
 		t.Fatal(err)
 	}
 	size := len(text(t, o.File))
@@ -98,7 +98,7 @@ func mustRun(t *rapid.T, o Options, points []Point) {
 	rows, err := Run(t.Context(), o, points, func(ctx context.Context, p Point) (row, error) {
 		ran.Add(1)
 		return named(ctx, p)
-	})
+	}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

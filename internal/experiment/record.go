@@ -7,10 +7,12 @@ import (
 	"fmt"
 	"hash/crc32"
 	"io"
+	"maps"
 	"regexp"
 	"slices"
 
 	"github.com/kernbench/kernbench/internal/file"
+	"github.com/kernbench/kernbench/internal/table"
 )
 
 // MaxPoints is the most points that a sweep may have.
@@ -28,6 +30,8 @@ type header struct {
 	Points   int      `json:"points"`             // of the whole sweep
 	Grid     string   `json:"grid"`               // digest of all points
 	Shard    string   `json:"shard,omitempty"`    // the part of the points that the file has
+
+	Schema table.Schema `json:"schema,omitempty"` // columns of settings and rows; early versions wrote none
 }
 
 // begin is how every file begins.
@@ -35,7 +39,7 @@ const begin = `{"sweep":`
 
 // plain returns the line of a header without its checksum.
 func (h header) plain() []byte {
-	raw, err := marshal(h)
+	raw, err := table.Marshal(h)
 	if err != nil {
 		panic(fmt.Sprintf("experiment: header: %v", err)) // texts and numbers only
 	}
@@ -61,6 +65,12 @@ func (h header) has(programs []string) bool {
 	return !slices.ContainsFunc(programs, func(p string) bool { return !slices.Contains(h.Programs, p) })
 }
 
+// compatible reports whether rows of a schema fit those of the file, whose header may have
+// none.
+func (h header) compatible(s table.Schema) bool {
+	return len(h.Schema) == 0 || maps.EqualFunc(h.Schema, s, slices.Equal)
+}
+
 // add adds programs to those of the header.
 func (h *header) add(programs []string) {
 	h.Programs = slices.Compact(slices.Sorted(slices.Values(slices.Concat(h.Programs, programs))))
@@ -79,7 +89,7 @@ type record struct {
 }
 
 func newRecord(index int, p Point, row json.RawMessage) record {
-	settings, err := p.MarshalJSON()
+	settings, err := p.Record().MarshalJSON()
 	if err != nil {
 		panic(fmt.Sprintf("experiment: settings: %v", err)) // texts only
 	}
@@ -258,6 +268,8 @@ func (c *contents) differs(name string, want header) error {
 	case have.Shard != want.Shard:
 		wanted, _ := ParseShard(want.Shard) // made from one
 		return fmt.Errorf("%s is the file of %s, and this is %s: give each a file of its own", name, c.shard.name(), wanted.name())
+	case !have.compatible(want.Schema):
+		return fmt.Errorf("%s has results with other columns, which cannot be gone on with: leave out --resume to begin the file anew, or choose another name", name)
 	}
 	return nil
 }

@@ -5,95 +5,118 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
 	"runtime"
 	"runtime/debug"
-	"slices"
-	"sync"
+	"time"
 
-	"github.com/kernbench/kernbench/internal/file"
+	"github.com/kernbench/kernbench/internal/host"
 	"github.com/kernbench/kernbench/internal/sim"
+	"github.com/kernbench/kernbench/internal/table"
 )
 
-// Options choose which points are run and what is kept of them.
+// Options choose which points run and what is kept of them.
 type Options struct {
-	File     string // of results, a line of JSON for each point; "" keeps none
-	Identity string // of all that rows depend on beside the point; a File of another is refused
-	Resume   bool   // take over the points that File has
-	Replace  bool   // begin anew where File has points; without either it is refused
-	Program  string // the build of the program that runs points
-	Strict   bool   // refuse to take over points of another Program
+	File     string       // of results, a line of JSON for each point; "" keeps none
+	Identity string       // of all that rows depend on besides the point; a File of another is refused
+	Schema   table.Schema // columns of settings and rows, for the first line of File; a File of another is refused
+	Resume   bool         // take over the points that File has
+	Replace  bool         // begin anew where File has points; without either it is refused
+	Program  string       // the build of the program that runs points
+	Strict   bool         // refuse to take over points of another Program
 	Warn     func(text string)
 	Begin    func() error // called when File is accepted, before the first point runs
 	Shard    Shard
-	Workers  int // points run side by side; 0: one for each core
-	// Progress, if there is one, is told how many points of the shard there are and have a
-	// row, at the beginning and whenever one has been kept. Calls do not overlap.
-	Progress func(done, total int)
+	Workers  int  // points that run at the same time; 0: one for each core
+	Stop     bool // end with the first point that fails, in the order of points
+	// Cost, if set, returns the cost of a point relative to the others, for [Progress].Left.
+	Cost func(index int) float64
+	// Memory, if set, returns about how many bytes a point takes. Points run at the same time
+	// only if the free memory holds them, at most mostMemory; one point alone may take more.
+	Memory func(index int) int64
+	// Progress, if set, is called at the beginning and whenever a point has ended.
+	Progress func(Progress)
 }
 
-// Run is the rows of all points of the shard, in the order of points. A point that
-// fails or panics does not stop the others: in the end [*Failed] tells of all that did,
-// whose rows are zero. When ctx ends the points that have ended are kept, and the
-// error is the cause.
-func Run[Row any](ctx context.Context, o Options, points []Point, run func(context.Context, Point) (Row, error)) ([]Row, error) {
-	s := &state{Options: o, points: points}
-	s.check = func(raw json.RawMessage) error { return json.Unmarshal(raw, new(Row)) }
-	s.run = func(ctx context.Context, p Point) (json.RawMessage, error) {
-		row, err := run(ctx, p)
-		if err != nil {
-			return nil, err
-		}
-		return marshal(row)
-	}
+// mostMemory bounds the bytes of points that run at the same time.
+const mostMemory = 4 << 30
+
+// Run runs all points of the shard and returns their rows, in the order of points. It calls
+// each, if set, with every row in that order, as soon as all points before it have ended;
+// rows that were taken over from the file are among them. The callbacks of the options and
+// each are called from the goroutine of Run.
+//
+// A point that fails or panics does not stop the others: in the end [*Failed] names all that
+// did, whose rows are zero. With Stop no point begins after a failure, and those behind it
+// are cancelled: the error is the [*PointError] of the first that fails, and the rows are
+// those before it, for any number of workers. When ctx ends, the points that have ended are
+// kept, and the error is the cause.
+func Run[R any](ctx context.Context, o Options, points []Point, run func(context.Context, Point) (R, error), each func(index int, row R)) ([]R, error) {
+	s := &state[R]{Options: o, points: points, run: run, each: each}
 	err := s.all(ctx)
 	var failed *Failed
-	if err != nil && !errors.As(err, &failed) {
+	var first *PointError
+	if err != nil && !errors.As(err, &failed) && !errors.As(err, &first) {
 		return nil, err
 	}
-	rows := make([]Row, len(s.mine))
+	rows := make([]R, len(s.mine))
 	for i, index := range s.mine {
-		if raw := s.rows[index]; raw != nil {
-			if err := json.Unmarshal(raw, &rows[i]); err != nil {
-				return nil, fmt.Errorf("row of point %d: %w", index, err) // was checked
-			}
+		if failed == nil && first != nil && index == first.Index {
+			return rows[:i], err
 		}
+		rows[i] = s.rows[index]
 	}
 	return rows, err
 }
 
-// state is a sweep at work, whatever its rows are.
-type state struct {
+// state is a run of points.
+type state[R any] struct {
 	Options
 	points []Point
 	mine   []int // indices of the shard
-	run    func(context.Context, Point) (json.RawMessage, error)
-	check  func(json.RawMessage) error
+	run    func(context.Context, Point) (R, error)
+	each   func(int, R)
 
-	mu     sync.Mutex // of all below
-	out    *output    // nil: no file
-	rows   map[int]json.RawMessage
-	todo   []int // indices that nobody has begun, in order
-	failed []*PointError
-	broken error // of the file
-	last   int   // index of the last record, for as long as they are in order
+	rows     map[int]R
+	failed   map[int]error
+	given    int   // how many of mine are before the first that has not ended
+	todo     []int // indices of points that have not begun, in order
+	running  map[int]*running
+	outcomes chan outcome[R]
+	free     int64 // bytes of memory for points that run at the same time
+	pace     pace
+
+	out    *output                 // nil: no file
+	kept   map[int]json.RawMessage // rows as the file has them
+	broken error                   // of the file
+	last   int                     // index of the last record, for as long as they are in order
 }
 
-func (s *state) all(ctx context.Context) (err error) {
+// running is a point that runs.
+type running struct {
+	ctx    context.Context
+	cancel context.CancelFunc
+	begun  time.Time
+	bytes  int64
+}
+
+// outcome is what a point that ran has come to.
+type outcome[R any] struct {
+	index int
+	row   R
+	raw   json.RawMessage // for the file, if there is one
+	err   error
+}
+
+func (s *state[R]) all(ctx context.Context) (err error) {
 	if err := s.Shard.check(); err != nil {
 		return err
 	}
-	s.mine, s.rows, s.last = s.Shard.Indices(len(s.points)), map[int]json.RawMessage{}, -1
 	if len(s.points) > MaxPoints {
 		return fmt.Errorf("%d points, and a sweep has at most %d: make lists or ranges shorter", len(s.points), MaxPoints)
 	}
-	h := header{Identity: s.Identity, Points: len(s.points), Grid: digest(s.points), Shard: s.Shard.String()}
-	if s.Program != "" {
-		h.Programs = []string{s.Program}
-	}
+	s.mine, s.rows, s.failed = s.Shard.Indices(len(s.points)), map[int]R{}, map[int]error{}
 	if s.File != "" {
-		var c *contents
-		if s.out, c, err = open(ctx, s.Options, h); err != nil {
+		if err := s.openFile(ctx); err != nil {
 			return err
 		}
 		defer func() {
@@ -101,12 +124,9 @@ func (s *state) all(ctx context.Context) (err error) {
 				err = errors.Join(err, closed)
 			}
 		}()
-		if err := s.takeOver(c); err != nil {
-			return &FileError{err}
-		}
 	}
 	for _, i := range s.mine {
-		if s.rows[i] == nil {
+		if _, ok := s.rows[i]; !ok {
 			s.todo = append(s.todo, i)
 		}
 	}
@@ -115,159 +135,108 @@ func (s *state) all(ctx context.Context) (err error) {
 			return err
 		}
 	}
-	s.tell()
+	s.deliver()
 	s.work(ctx)
 	if s.broken == nil {
 		s.broken = s.secure()
 	}
-	switch {
-	case s.broken != nil:
+	if s.broken != nil {
 		return s.broken
-	case len(s.rows)+len(s.failed) < len(s.mine):
-		return context.Cause(ctx)
 	}
-	if err := s.arrange(); err != nil || len(s.failed) == 0 {
-		return err
-	}
-	slices.SortFunc(s.failed, func(a, b *PointError) int { return a.Index - b.Index })
-	return &Failed{s.failed, len(s.mine)}
+	return s.verdict(ctx)
 }
 
-// arrange puts the records of the file in the order of the points, if they are not.
-func (s *state) arrange() error {
-	if s.out == nil || s.last < len(s.points) {
-		return nil
-	}
-	if err := file.Write(s.out.name, s.text()); err != nil {
-		return fmt.Errorf("put %s in order: %w", s.out.name, err)
-	}
-	return nil
-}
-
-// text returns the file with all rows, in the order of the points.
-func (s *state) text() []byte {
-	var records []record
+// verdict returns what became of the points, once none runs any more.
+func (s *state[R]) verdict(ctx context.Context) error {
+	f := &Failed{Total: len(s.mine)}
 	for _, index := range s.mine {
-		if row := s.rows[index]; row != nil {
-			records = append(records, newRecord(index, s.points[index], row))
+		err, failed := s.failed[index]
+		if _, ok := s.rows[index]; !ok && !failed {
+			return context.Cause(ctx)
+		}
+		if failed {
+			f.Points = append(f.Points, &PointError{Index: index, Point: s.points[index], Err: err})
+			if s.Stop {
+				return f.Points[0]
+			}
 		}
 	}
-	return lines(s.out.header, records)
-}
-
-// secure checks that the file still has its name. A file that was removed is written
-// again. If another file has its name the rows are kept under a new one, and the sweep
-// cannot go on.
-func (s *state) secure() error {
-	if s.out == nil {
-		return nil
-	}
-	replaced, removed, err := s.out.replaced()
-	switch {
-	case err != nil:
-		return fmt.Errorf("write results: %w", err)
-	case replaced:
-		e := &ReplacedError{Name: s.out.name, Kept: file.Beside(s.out.name), Points: len(s.rows)}
-		if err := file.Write(e.Kept, s.text()); err != nil {
-			return err
-		}
-		return e
-	case !removed:
-		return nil
-	}
-	if err := file.Write(s.out.name, s.text()); err != nil {
+	if err := s.arrange(); err != nil || len(f.Points) == 0 {
 		return err
 	}
-	s.warn("%s was removed, and has been written again with %d points", s.out.name, len(s.rows))
-	f, name, err := openLocked(s.out.name)
-	if err != nil {
-		return err
-	}
-	old := s.out
-	if s.out, err = newOutput(f, name, old.header); err != nil {
-		s.out = old
-		return err
-	}
-	s.last = slices.Max(append(slices.Collect(maps.Keys(s.rows)), -1))
-	return old.close()
-}
-
-// takeOver makes the records of the file rows of the sweep.
-func (s *state) takeOver(c *contents) error {
-	for i, r := range c.records {
-		err := s.check(r.Row)
-		if err == nil && !r.equal(newRecord(r.Point, s.points[r.Point], r.Row)) {
-			err = fmt.Errorf("point %d is %v", r.Point, s.points[r.Point])
-		}
-		if err != nil {
-			return fmt.Errorf("%s:%d: damaged: %w: delete the line to have its point run again", s.out.name, i+2, err)
-		}
-		s.rows[r.Point] = r.Row
-		s.follow(r.Point)
-	}
-	return nil
-}
-
-// follow notes that a record is the next of the file.
-func (s *state) follow(index int) {
-	if index < s.last {
-		index = len(s.points) // for good
-	}
-	s.last = max(s.last, index)
+	return f
 }
 
 // work runs the points that are to do.
-func (s *state) work(ctx context.Context) {
+func (s *state[R]) work(ctx context.Context) {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
-	workers := s.Workers
-	if workers < 1 {
-		workers = runtime.GOMAXPROCS(0)
+	if s.Workers < 1 {
+		s.Workers = runtime.GOMAXPROCS(0)
 	}
-	var all sync.WaitGroup
-	for range min(workers, len(s.todo)) {
-		all.Go(func() {
-			for {
-				index, ok := s.next(ctx)
-				if !ok {
-					return
-				}
-				row, err := s.attempt(ctx, s.points[index])
-				if !s.ended(ctx, index, row, err) {
-					stop()
-				}
-			}
-		})
+	s.free = mostMemory
+	if m := host.Available(); s.Memory != nil && m.Total > 0 {
+		s.free = int64(min(m.Free, mostMemory))
 	}
-	all.Wait()
+	s.running, s.outcomes = map[int]*running{}, make(chan outcome[R])
+	s.pace.costs = s.costs()
+	for {
+		for ctx.Err() == nil && s.admits() {
+			s.start(ctx)
+		}
+		if s.Progress != nil {
+			s.Progress(Progress{len(s.rows), len(s.mine), s.pace.left(s.running, s.todo)})
+		}
+		if len(s.running) == 0 {
+			return
+		}
+		s.end(<-s.outcomes)
+		if s.broken != nil {
+			stop()
+		}
+	}
 }
 
-// next is a point to run.
-func (s *state) next(ctx context.Context) (int, bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if len(s.todo) == 0 || ctx.Err() != nil {
-		return 0, false
+// admits reports whether the next point may begin.
+func (s *state[R]) admits() bool {
+	if len(s.todo) == 0 || len(s.running) >= s.Workers || s.Stop && len(s.failed) > 0 {
+		return false
 	}
+	return len(s.running) == 0 || s.Memory == nil || s.Memory(s.todo[0]) <= s.free
+}
+
+// start begins the next point.
+func (s *state[R]) start(ctx context.Context) {
 	index := s.todo[0]
 	s.todo = s.todo[1:]
-	return index, true
+	r := &running{begun: time.Now()}
+	r.ctx, r.cancel = context.WithCancel(ctx)
+	if s.Memory != nil {
+		r.bytes = s.Memory(index)
+	}
+	s.free -= r.bytes
+	s.running[index] = r
+	go func() {
+		o := outcome[R]{index: index}
+		o.row, o.raw, o.err = s.attempt(r.ctx, s.points[index])
+		s.outcomes <- o
+	}()
 }
 
-// attempt runs a point, with a panic as an error.
-func (s *state) attempt(ctx context.Context, p Point) (row json.RawMessage, err error) {
+// attempt runs a point and returns a panic as an error.
+func (s *state[R]) attempt(ctx context.Context, p Point) (row R, raw json.RawMessage, err error) {
 	defer func() {
 		if value := recover(); value != nil {
 			err = recovered(value)
 		}
 	}()
-	if row, err = s.run(ctx, p); err == nil {
-		err = s.check(row)
+	if row, err = s.run(ctx, p); err == nil && s.File != "" {
+		raw, err = table.Marshal(row)
 	}
-	return row, err
+	return row, raw, err
 }
 
-// recovered is a panic as an error. An error that was thrown on purpose is that error;
+// recovered returns a panic as an error. An error that was thrown on purpose is that error;
 // a slip such as an index out of range says where it was.
 func recovered(value any) error {
 	err, ok := value.(error)
@@ -278,40 +247,66 @@ func recovered(value any) error {
 	return errors.New(sim.Panicked(value, string(debug.Stack())))
 }
 
-// ended keeps what came of a point, and reports whether others can be kept too.
-func (s *state) ended(ctx context.Context, index int, row json.RawMessage, err error) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+// end keeps the outcome of a point.
+func (s *state[R]) end(o outcome[R]) {
+	r := s.running[o.index]
+	delete(s.running, o.index)
+	s.free += r.bytes
+	stopped := r.ctx.Err() != nil
+	r.cancel()
 	switch {
-	case s.broken != nil:
-		return false
-	case err != nil && ctx.Err() != nil: // it was stopped
-		return true
-	case err != nil:
-		s.failed = append(s.failed, &PointError{Index: index, Point: s.points[index], Err: err})
-		return true
-	}
-	s.rows[index] = row
-	if s.out != nil {
-		if s.broken = s.keep(index, row); s.broken != nil {
-			return false
+	case s.broken != nil || o.err != nil && stopped:
+		return
+	case o.err != nil:
+		s.failed[o.index] = o.err
+		if s.Stop {
+			s.cancelBehind(o.index)
+		}
+	default:
+		s.rows[o.index] = o.row
+		s.pace.ended(o.index, time.Since(r.begun))
+		if s.out != nil {
+			s.broken = s.keep(o.index, o.raw)
 		}
 	}
-	s.tell()
-	return true
+	if s.broken == nil {
+		s.deliver()
+	}
 }
 
-// keep adds a row to the file.
-func (s *state) keep(index int, row json.RawMessage) error {
-	if err := s.out.append(newRecord(index, s.points[index], row)); err != nil {
-		return err
+// cancelBehind cancels the running points behind one that has failed.
+func (s *state[R]) cancelBehind(index int) {
+	for i, r := range s.running {
+		if i > index {
+			r.cancel()
+		}
 	}
-	s.follow(index)
-	return s.secure()
 }
 
-func (s *state) tell() {
-	if s.Progress != nil {
-		s.Progress(len(s.rows), len(s.mine))
+// deliver gives the rows to each that have no point before them that has not ended. With
+// Stop the first failure is the end.
+func (s *state[R]) deliver() {
+	for ; s.given < len(s.mine); s.given++ {
+		index := s.mine[s.given]
+		row, ok := s.rows[index]
+		_, failed := s.failed[index]
+		switch {
+		case ok && s.each != nil:
+			s.each(index, row)
+		case !ok && (!failed || s.Stop):
+			return
+		}
 	}
+}
+
+// costs returns the costs of the points to do, by index.
+func (s *state[R]) costs() []float64 {
+	costs := make([]float64, len(s.points))
+	for _, index := range s.todo {
+		costs[index] = 1
+		if s.Cost != nil {
+			costs[index] = max(0, s.Cost(index))
+		}
+	}
+	return costs
 }

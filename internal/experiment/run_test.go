@@ -2,14 +2,15 @@ package experiment
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -24,7 +25,7 @@ type row struct {
 // named is a row that tells of its point.
 func named(_ context.Context, p Point) (row, error) { return row{p.String(), len(p)}, nil }
 
-var numbers = Grid(Dimension{"kind", []string{"a", "b"}}, Dimension{"n", []string{"1", "2", "3"}})
+var numbers = Grid(Dimension{Name: "kind", Values: []string{"a", "b"}}, Dimension{Name: "n", Values: []string{"1", "2", "3"}})
 
 func read(t testing.TB, file string) string {
 	t.Helper()
@@ -46,7 +47,7 @@ func write(t testing.TB, file, text string) {
 func whole(t testing.TB, points []Point, shard Shard) string {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "whole.jsonl")
-	if _, err := Run(t.Context(), Options{File: file, Identity: "v1", Shard: shard, Workers: 1}, points, named); err != nil {
+	if _, err := Run(t.Context(), Options{File: file, Identity: "v1", Shard: shard, Workers: 1}, points, named, nil); err != nil {
 		t.Fatal(err)
 	}
 	return read(t, file)
@@ -66,22 +67,47 @@ func TestFile(t *testing.T) {
 	}
 }
 
-// TestRows: rows come in the order of the points and through JSON, with a file or without.
+// TestRows: rows come in the order of the points, as the values that run returned; those of
+// a resumed file as it has them.
 func TestRows(t *testing.T) {
-	for _, file := range []string{"", filepath.Join(t.TempDir(), "r.jsonl")} {
+	file := filepath.Join(t.TempDir(), "r.jsonl")
+	for _, file := range []string{"", file, file} {
 		var told []string
-		o := Options{File: file, Workers: 3, Progress: func(done, total int) { told = append(told, fmt.Sprintf("%d/%d", done, total)) }}
+		o := Options{File: file, Workers: 3, Progress: func(p Progress) { told = append(told, fmt.Sprintf("%d/%d", p.Done, p.Total)) }}
+		var ran atomic.Bool
+		var each []int
+		if _, err := os.Stat(file); err == nil {
+			o.Resume = true
+		}
 		rows, err := Run(t.Context(), o, numbers, func(_ context.Context, p Point) (map[string]any, error) {
+			ran.Store(true)
 			return map[string]any{"n": p.Get("n"), "hidden": nil, "pi": 3}, nil
+		}, func(index int, r map[string]any) {
+			if want := strconv.Itoa(index%3 + 1); r["n"] != want {
+				t.Errorf("each %d: got %v, want n=%s", index, r, want)
+			}
+			each = append(each, index)
 		})
-		if err != nil {
-			t.Fatal(err)
+		if err != nil || ran.Load() == o.Resume {
+			t.Fatalf("got %v; points ran: %v, and the file has them: %v", err, ran.Load(), o.Resume)
+		}
+		if want := []int{0, 1, 2, 3, 4, 5}; !slices.Equal(each, want) {
+			t.Errorf("each: got %v, want %v", each, want)
 		}
 		for i, r := range rows {
-			want := map[string]any{"n": strconv.Itoa(i%3 + 1), "hidden": nil, "pi": 3.0}
+			want := map[string]any{"n": strconv.Itoa(i%3 + 1), "hidden": nil, "pi": 3}
+			if o.Resume {
+				want["pi"] = 3.0
+			}
 			if diff := cmp.Diff(want, r); diff != "" {
 				t.Errorf("row %d (-want +got):\n%s", i, diff)
 			}
+		}
+		if o.Resume {
+			if got, want := strings.Join(told, " "), "6/6"; got != want {
+				t.Errorf("progress: got %s, want %s", got, want)
+			}
+			continue
 		}
 		if got, want := strings.Join(told, " "), "0/6 1/6 2/6 3/6 4/6 5/6 6/6"; got != want {
 			t.Errorf("progress: got %s, want %s", got, want)
@@ -105,17 +131,17 @@ func TestFailed(t *testing.T) {
 			return row{Value: list[len(p)]}, nil
 		}
 		return named(ctx, p)
-	})
+	}, nil)
 	var failed *Failed
 	if !errors.As(err, &failed) || len(failed.Points) != 3 || failed.Total != 6 {
 		t.Fatalf("got %v, want three points that failed", err)
 	}
-	for i, want := range []string{"point 1 (kind=a n=2): thrown", "point 3 (kind=b n=1): no luck", "point 5 (kind=b n=3): panic at run_test.go:105: runtime error: index out of range [2] with length 0"} {
+	for i, want := range []string{"point 1 (kind=a n=2): thrown", "point 3 (kind=b n=1): no luck", "point 5 (kind=b n=3): panic at run_test.go:131: runtime error: index out of range [2] with length 0"} {
 		if got := failed.Points[i].Error(); got != want {
 			t.Errorf("got %q, want %q", got, want)
 		}
 	}
-	if got, want := err.Error(), "3 of 6 points failed\npoint 1 (kind=a n=2): thrown\npoint 3 (kind=b n=1): no luck\npoint 5 (kind=b n=3): panic at run_test.go:105: runtime error: index out of range [2] with length 0"; got != want || !errors.Is(err, thrown) {
+	if got, want := err.Error(), "3 of 6 points failed\npoint 1 (kind=a n=2): thrown\npoint 3 (kind=b n=1): no luck\npoint 5 (kind=b n=3): panic at run_test.go:131: runtime error: index out of range [2] with length 0"; got != want || !errors.Is(err, thrown) {
 		t.Errorf("got %q, want %q", got, want)
 	}
 	if want := []row{{"kind=a n=1", 2}, {}, {"kind=a n=3", 2}, {}, {"kind=b n=2", 2}, {}}; !cmp.Equal(rows, want) {
@@ -129,7 +155,7 @@ func TestFailed(t *testing.T) {
 		defer mu.Unlock()
 		ran[p.String()]++
 		return named(ctx, p)
-	}); err != nil {
+	}, nil); err != nil {
 		t.Fatal(err)
 	}
 	if want := map[string]int{"kind=a n=2": 1, "kind=b n=1": 1, "kind=b n=3": 1}; !cmp.Equal(ran, want) {
@@ -152,7 +178,7 @@ func TestReasonsAreSaidOnce(t *testing.T) {
 			return row{}, fmt.Errorf("deadlock at %s.5ns\n  pe%s waits", n, n)
 		}
 		return row{}, errors.New("no luck")
-	})
+	}, nil)
 	want := "13 of 13 points failed\npoint 0 (n=0): deadlock at 0.5ns\n  pe0 waits\n" +
 		"  likewise point 1 (n=1), point 2 (n=2), point 3 (n=3), point 5 (n=5), point 6 (n=6), point 7 (n=7), point 8 (n=8), point 9 (n=9) and 3 more\n" +
 		"point 4 (n=4): no luck"
@@ -161,9 +187,10 @@ func TestReasonsAreSaidOnce(t *testing.T) {
 	}
 }
 
-// TestRowThatIsNoJSON: a row that cannot be kept is a point that failed.
+// TestRowThatIsNoJSON: a row that the file cannot hold is a point that failed.
 func TestRowThatIsNoJSON(t *testing.T) {
-	_, err := Run(t.Context(), Options{}, numbers[:1], func(context.Context, Point) (func(), error) { return func() {}, nil })
+	o := Options{File: filepath.Join(t.TempDir(), "r.jsonl")}
+	_, err := Run(t.Context(), o, numbers[:1], func(context.Context, Point) (func(), error) { return func() {}, nil }, nil)
 	if got, want := fmt.Sprint(err), "1 of 1 points failed\npoint 0 (kind=a n=1): json: unsupported type: func()"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
@@ -185,7 +212,7 @@ func TestInterrupted(t *testing.T) {
 			return row{}, ctx.Err()
 		}
 		return named(ctx, p)
-	})
+	}, nil)
 	if !errors.Is(err, cause) || rows != nil {
 		t.Errorf("got %v, %v, want no rows and %v", rows, err, cause)
 	}
@@ -194,7 +221,7 @@ func TestInterrupted(t *testing.T) {
 			t.Errorf("%s is not in\n%s", want, got)
 		}
 	}
-	if _, err := Run(t.Context(), Options{File: file, Identity: "v1", Resume: true}, numbers, named); err != nil {
+	if _, err := Run(t.Context(), Options{File: file, Identity: "v1", Resume: true}, numbers, named, nil); err != nil {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(whole(t, numbers, Shard{}), read(t, file)); diff != "" {
@@ -206,22 +233,21 @@ func TestInterrupted(t *testing.T) {
 // it stays of use.
 func TestBrokenFile(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "r.jsonl")
-	s := &state{Options: Options{File: file, Identity: "v1", Workers: 1}, points: numbers}
-	s.check = func(json.RawMessage) error { return nil }
+	s := &state[row]{Options: Options{File: file, Identity: "v1", Workers: 1}, points: numbers}
 	runs := 0
-	s.run = func(_ context.Context, p Point) (json.RawMessage, error) {
+	s.run = func(ctx context.Context, p Point) (row, error) {
 		if runs++; runs == 3 {
 			if err := s.out.f.Close(); err != nil {
 				t.Error(err)
 			}
 		}
-		return marshal(row{p.String(), len(p)})
+		return named(ctx, p)
 	}
 	err := s.all(t.Context())
 	if err == nil || !strings.HasPrefix(err.Error(), "write results: write "+file) || runs != 3 {
 		t.Errorf("got %v after %d points, want an error of the third write", err, runs)
 	}
-	if _, err := Run(t.Context(), Options{File: file, Identity: "v1", Resume: true}, numbers, named); err != nil {
+	if _, err := Run(t.Context(), Options{File: file, Identity: "v1", Resume: true}, numbers, named, nil); err != nil {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(whole(t, numbers, Shard{}), read(t, file)); diff != "" {

@@ -12,6 +12,7 @@ import (
 	"github.com/kernbench/kernbench/internal/machine"
 	"github.com/kernbench/kernbench/internal/memory"
 	"github.com/kernbench/kernbench/internal/sim"
+	"github.com/kernbench/kernbench/internal/table"
 	"github.com/kernbench/kernbench/internal/version"
 	"github.com/kernbench/kernbench/topology"
 )
@@ -24,14 +25,15 @@ type Options struct {
 
 // Report is everything a probe found.
 type Report struct {
-	Version  string      `json:"version"`
-	Topology config.Used `json:"topology"`
-	Fidelity string      `json:"fidelity"`
-	OK       bool        `json:"ok"`       // no simulated time differs from its formula
-	Compared int         `json:"compared"` // rows for which a formula holds
-	Launch   Launch      `json:"launch"`
-	Rows     []Row       `json:"rows"`
-	Skipped  []Skipped   `json:"skipped,omitempty"`
+	Version  string       `json:"version"`
+	Topology config.Used  `json:"topology"`
+	Fidelity string       `json:"fidelity"`
+	OK       bool         `json:"ok"`       // no simulated time differs from its formula
+	Compared int          `json:"compared"` // rows for which a formula holds
+	Launch   Launch       `json:"launch"`
+	Schema   table.Schema `json:"schema"` // of the rows
+	Rows     []Row        `json:"rows"`
+	Skipped  []Skipped    `json:"skipped,omitempty"`
 }
 
 // Launch is when a kernel launched from the host starts on every PE.
@@ -43,19 +45,19 @@ type Launch struct {
 
 // Row is one case at one size.
 type Row struct {
-	Case        string         `json:"case"`
-	From        string         `json:"from"`
-	To          string         `json:"to"`
-	Bytes       topology.Bytes `json:"bytes"`   // each
-	Streams     int            `json:"streams"` // transfers at once
-	FormulaNS   *sim.Time      `json:"formula_ns"`
-	SimulatedNS sim.Time       `json:"simulated_ns"`
-	Match       *bool          `json:"match"`                // null where no formula holds,
-	NoFormula   string         `json:"no_formula,omitempty"` // and why not
-	Bottleneck  *float64       `json:"bottleneck_gbs"`       // slowest link, or HBM's channels; null if unlimited
-	Bandwidth   *float64       `json:"bandwidth_gbs"`        // of all streams; null if they take no time
-	Utilization *float64       `json:"utilization"`          // of the bottleneck
-	Hops        []Hop          `json:"hops"`                 // of the first stream
+	Case        string         `json:"case" table:",setting"`
+	From        string         `json:"from" table:",setting"`
+	To          string         `json:"to" table:",setting"`
+	Bytes       topology.Bytes `json:"bytes" table:"B,setting,transfer size"` // each
+	Streams     int            `json:"streams" table:",setting"`              // transfers at once
+	FormulaNS   *sim.Time      `json:"formula_ns" table:"ns,bound"`
+	SimulatedNS sim.Time       `json:"simulated_ns" table:"ns,lower,time"`
+	Match       *bool          `json:"match" table:",check"`                 // null where no formula holds,
+	NoFormula   string         `json:"no_formula,omitempty" table:",result"` // and why not
+	Bottleneck  *float64       `json:"bottleneck_gbs" table:"GB/s,bound"`    // slowest link, or HBM's channels; null if unlimited
+	Bandwidth   *float64       `json:"bandwidth_gbs" table:"GB/s,higher"`    // of all streams; null if they take no time
+	Utilization *float64       `json:"utilization" table:",higher"`          // of the bottleneck
+	Hops        []Hop          `json:"hops"`                                 // of the first stream
 }
 
 // Hop is a link on the way: when data passed it, counted from the start.
@@ -81,7 +83,7 @@ type Skipped struct {
 // Run measures every case at every size, each on a machine of its own.
 func Run(ctx context.Context, g *topology.Graph, o Options) (*Report, error) {
 	r := &Report{
-		Version: version.Version, Topology: config.UsedBy(g.Spec()), OK: true,
+		Version: version.Version, Topology: config.UsedBy(g.Spec()), OK: true, Schema: table.Schema{"rows": table.ColumnsOf(Row{})},
 		Fidelity: map[fabric.Fidelity]string{fabric.Train: "train", fabric.Flit: "flit"}[o.Fidelity],
 	}
 	if err := affordable(g, o); err != nil {

@@ -38,6 +38,16 @@ func (t *Table) WriteCSV(w io.Writer) error {
 		}
 	}
 	writeRecord(&b, t.Names())
+	if _, err := w.Write(b.Bytes()); err != nil {
+		return err
+	}
+	return t.WriteCSVRows(w)
+}
+
+// WriteCSVRows writes the rows of the table as [Table.WriteCSV] does, without what comes
+// before them: rows can be added to a file as they are ready.
+func (t *Table) WriteCSVRows(w io.Writer) error {
+	var b bytes.Buffer
 	for i := range t.Rows {
 		var record []string
 		for c := range t.Columns {

@@ -91,12 +91,8 @@ func ReadSchema(o Record) (Schema, error) {
 }
 
 // ReadJSON reads the tables of what a command printed with --format json: the rows, which
-// come first and have no name, and the others of its schema.
-func ReadJSON(o Record) ([]Named, error) {
-	schema, err := ReadSchema(o)
-	if err != nil {
-		return nil, err
-	}
+// come first and have no name, and the others of a schema.
+func ReadJSON(o Record, schema Schema) ([]Named, error) {
 	var tables []Named
 	for _, m := range o {
 		columns, declared := schema[m.Name]
@@ -182,11 +178,11 @@ func (r Record) MarshalJSON() ([]byte, error) {
 		if i > 0 {
 			b = append(b, ',')
 		}
-		name, err := marshal(m.Name)
+		name, err := Marshal(m.Name)
 		if err != nil {
 			return nil, err
 		}
-		value, err := marshal(m.Value)
+		value, err := Marshal(m.Value)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", m.Name, err)
 		}
@@ -195,8 +191,8 @@ func (r Record) MarshalJSON() ([]byte, error) {
 	return append(b, '}'), nil
 }
 
-// marshal returns a value as JSON on one line, with < and > as they are.
-func marshal(v any) ([]byte, error) {
+// Marshal returns a value as JSON on one line, with < and > as they are.
+func Marshal(v any) ([]byte, error) {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)

@@ -85,7 +85,8 @@ func From[R any](rows []R) (*Table, error) {
 	return t, nil
 }
 
-// cellOf returns a value as a cell. Times are numbers of nanoseconds.
+// cellOf returns a value as a cell. Times are numbers of nanoseconds; a json.Number keeps
+// its digits.
 func cellOf(v reflect.Value) (any, error) {
 	if v.Kind() == reflect.Pointer {
 		if v.IsNil() {
@@ -93,8 +94,11 @@ func cellOf(v reflect.Value) (any, error) {
 		}
 		v = v.Elem()
 	}
-	if t, ok := v.Interface().(sim.Time); ok {
-		return json.Number(t.AppendIn(nil, sim.Nanosecond)), nil
+	switch x := v.Interface().(type) {
+	case sim.Time:
+		return json.Number(x.AppendIn(nil, sim.Nanosecond)), nil
+	case json.Number:
+		return x, nil
 	}
 	switch v.Kind() {
 	case reflect.String:

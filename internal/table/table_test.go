@@ -149,7 +149,11 @@ func TestJSON(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	tables, err := ReadJSON(o)
+	schema, err := ReadSchema(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tables, err := ReadJSON(o, schema)
 	wanted := []Named{{"", table}, {"metrics", &Table{Columns: []Column{{"window_ns", "ns", Lower, ""}}, Rows: [][]any{{json.Number("7")}}}}}
 	if diff := cmp.Diff(wanted, tables); err != nil || diff != "" {
 		t.Errorf("read back: %v (-want +got):\n%s", err, diff)
@@ -164,6 +168,23 @@ a,b         4096  12.000001      1.5  true  12.3457
 `
 	if err := sample(t).WriteText(&b); err != nil || b.String() != want {
 		t.Errorf("%v, got\n%s\nwant\n%s", err, b.String(), want)
+	}
+}
+
+func TestShow(t *testing.T) {
+	for _, tt := range []struct {
+		unit Unit
+		cell any
+		want string
+	}{
+		{"", json.Number("1.000"), "1.000"}, {"", json.Number("123.4567"), "123.457"}, {"", json.Number("1234567"), "1234567"},
+		{"", json.Number("0.0000125"), "1.25e-05"}, {"ns", json.Number("12.0000001"), "12.0000001"},
+		{"", "123.4567", "123.4567"}, {"", "", "-"}, {"", nil, "-"}, {"", true, "true"},
+	} {
+		table := &Table{Columns: []Column{{Unit: tt.unit}}, Rows: [][]any{{tt.cell}}}
+		if got := table.Show(0, 0); got != tt.want {
+			t.Errorf("%v in %q: got %s, want %s", tt.cell, tt.unit, got, tt.want)
+		}
 	}
 }
 

@@ -1,7 +1,9 @@
 package table
 
 import (
+	"encoding/json"
 	"io"
+	"math"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -9,8 +11,8 @@ import (
 	"github.com/kernbench/kernbench/internal/printable"
 )
 
-// WriteText writes the table for people: times and whole numbers to the last digit, other
-// fractions to six digits, and - for nothing.
+// WriteText writes the table for people: times, whole numbers and numbers of up to six
+// digits as they are, other fractions to six digits, and - for nothing.
 func (t *Table) WriteText(w io.Writer) error {
 	rows := make([][]string, len(t.Rows))
 	for i := range t.Rows {
@@ -23,12 +25,14 @@ func (t *Table) WriteText(w io.Writer) error {
 
 // Show returns a cell as people read it.
 func (t *Table) Show(row, col int) string {
-	text := t.Text(row, col)
-	x, err := strconv.ParseFloat(text, 64)
-	switch {
-	case t.Rows[row][col] == nil:
+	number, is := t.Rows[row][col].(json.Number)
+	x, err := number.Float64()
+	switch text := t.Text(row, col); {
+	case text == "":
 		return "-"
-	case err != nil || !strings.ContainsAny(text, ".e") || units[t.Columns[col].Unit].quantity == "time":
+	case !is || err != nil || !strings.ContainsAny(text, ".e") || units[t.Columns[col].Unit].quantity == "time":
+		return text
+	case len(strings.Trim(text, "-0.")) <= 6 && math.Abs(x) >= 1e-4: // with its point
 		return text
 	}
 	return strconv.FormatFloat(x, 'g', 6, 64)

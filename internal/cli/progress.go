@@ -1,0 +1,150 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/kernbench/kernbench/internal/experiment"
+	"github.com/kernbench/kernbench/internal/printable"
+)
+
+// Off a terminal the first line of progress comes after firstPause. Pauses double up to
+// longestPause.
+const (
+	firstPause   = 2 * time.Second
+	longestPause = 10 * time.Second
+)
+
+// progress shows how far a command is: on a terminal, a line that is redrawn and is gone in
+// the end; elsewhere a line now and then, if the command has told how many points there are.
+type progress struct {
+	w        io.Writer
+	name     string
+	terminal bool
+	begun    time.Time
+	ended    chan struct{}
+	ticks    sync.WaitGroup
+
+	mu    sync.Mutex // of all below
+	known *experiment.Progress
+	told  time.Time     // when known came
+	shown string        // the line on the terminal
+	said  time.Time     // when the latest line came, off a terminal
+	pause time.Duration // until the next
+}
+
+// startProgress begins to show progress on w.
+func startProgress(w io.Writer, name string) *progress { return newProgress(w, name, isTerminal(w)) }
+
+func newProgress(w io.Writer, name string, terminal bool) *progress {
+	now := time.Now()
+	p := &progress{w: w, name: printable.Line(name), terminal: terminal, begun: now, said: now, pause: firstPause, ended: make(chan struct{})}
+	p.ticks.Go(p.tick)
+	return p
+}
+
+func isTerminal(w io.Writer) bool {
+	f, ok := w.(*os.File)
+	if !ok {
+		return false
+	}
+	info, err := f.Stat()
+	return err == nil && info.Mode()&os.ModeCharDevice != 0
+}
+
+// tell takes in how far the points of an experiment are.
+func (p *progress) tell(known experiment.Progress) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.known, p.told = &known, time.Now()
+}
+
+// tick shows the line for as long as the command runs.
+func (p *progress) tick() {
+	ticker := time.NewTicker(time.Second / 4)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-p.ended:
+			return
+		case <-ticker.C:
+			p.show()
+		}
+	}
+}
+
+func (p *progress) show() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	line := p.line()
+	switch {
+	case p.terminal && line != p.shown:
+		if most := terminalWidth(p.w); most > 0 { // a longer line could not be redrawn
+			line = fmt.Sprintf("%.*s", most-1, line)
+		}
+		p.clear()
+		fmt.Fprint(p.w, line)
+		p.shown = line
+	case !p.terminal && p.known != nil && time.Since(p.said) >= p.pause:
+		fmt.Fprintln(p.w, line)
+		p.said, p.pause = time.Now(), min(2*p.pause, longestPause)
+	}
+}
+
+// line returns the line as it is now: "sweep: 55 of 200 points, about 4m50s left". It is
+// empty in the first second of a command that has told nothing.
+func (p *progress) line() string {
+	points := p.name + ":"
+	if p.known != nil {
+		points = fmt.Sprintf("%s: %d of %d points", p.name, p.known.Done, p.known.Total)
+		if left := p.known.Left; left > 0 {
+			left = max(time.Second, (left - time.Since(p.told)).Round(time.Second))
+			return fmt.Sprintf("%s, about %v left", points, left)
+		}
+		points += ","
+	}
+	seconds := int(time.Since(p.begun).Seconds())
+	if seconds == 0 && p.known == nil {
+		return ""
+	}
+	return fmt.Sprintf("%s running for %d s", points, seconds)
+}
+
+// Write writes to where the progress is shown.
+func (p *progress) Write(text []byte) (int, error) { return p.beside(p.w).Write(text) }
+
+// beside returns a writer to w, which may be on the same terminal, that keeps texts apart
+// from the line of progress.
+func (p *progress) beside(w io.Writer) io.Writer { return besideWriter{p, w} }
+
+type besideWriter struct {
+	p *progress
+	w io.Writer
+}
+
+func (b besideWriter) Write(text []byte) (int, error) {
+	b.p.mu.Lock()
+	defer b.p.mu.Unlock()
+	b.p.clear()
+	return b.w.Write(text)
+}
+
+// stop ends the showing and removes the line.
+func (p *progress) stop() {
+	close(p.ended)
+	p.ticks.Wait()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.clear()
+}
+
+// clear removes the line from the terminal.
+func (p *progress) clear() {
+	if p.shown != "" {
+		fmt.Fprint(p.w, "\r\x1b[K")
+		p.shown = ""
+	}
+}

@@ -1,0 +1,43 @@
+package collperf
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/kernbench/kernbench/ccl"
+	"github.com/kernbench/kernbench/internal/memory"
+	"github.com/kernbench/kernbench/internal/pe"
+)
+
+// hopeless bounds how many times as long as the best an algorithm may take by its formula to be
+// measured in a comparison: simulating it would take that much longer, too.
+const hopeless = 30
+
+// hopelessError is the error of an algorithm that is not worth a simulation.
+type hopelessError struct{ times float64 }
+
+func (e *hopelessError) Error() string {
+	return fmt.Sprintf("not measured: by its formula %.0f times as long as the best", e.times)
+}
+
+// skipped returns why a comparison goes without an algorithm at a size: the algorithm does not
+// fit or is hopeless. It returns "" for errors that are failures.
+func skipped(err error) string {
+	var (
+		slow *hopelessError
+		full *memory.OutOfMemory
+		over *pe.Overflow
+		fit  *ccl.FitError
+	)
+	switch {
+	case errors.As(err, &slow):
+		return slow.Error()
+	case errors.As(err, &full):
+		return fmt.Sprintf("does not fit: %v has %v free of %v, asked %v", full.Memory, full.Free, full.Size, full.Asked)
+	case errors.As(err, &over) && !over.Freed:
+		return fmt.Sprintf("does not fit: TCM has %v free of %v, asked %v", over.Free, over.Size, over.Asked)
+	case errors.As(err, &fit):
+		return "does not fit: " + fit.Reason
+	}
+	return ""
+}

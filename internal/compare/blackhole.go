@@ -1,0 +1,134 @@
+package compare
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"github.com/kernbench/kernbench/ccl"
+	"github.com/kernbench/kernbench/internal/collperf"
+	"github.com/kernbench/kernbench/internal/table"
+	"github.com/kernbench/kernbench/tl"
+	"github.com/kernbench/kernbench/topology"
+)
+
+const (
+	// Up to here all algorithms are tried; above, links are what counts, and the fastest is
+	// that of the largest size tried.
+	manyTried topology.Bytes = 4 << 20
+	// From here on packets are of 64 KiB, which changes less than 0.1 %, and takes an
+	// eighth of the time.
+	coarse topology.Bytes = 64 << 20
+)
+
+// like is the algorithm nearest to what is known of theirs.
+var like = map[string]string{
+	"all_reduce ring": "bidirectional_ring", // a reduce-scatter, then an all-gather, both ways round
+	"all_reduce line": "ring",               // the same to and fro over a line
+	"all_to_all line": "direct",             // chunks for far devices pass those between
+}
+
+type blackholeRow struct {
+	Op        string      `json:"op" table:",setting,collective"`
+	Devices   json.Number `json:"devices" table:",setting"`
+	Topology  string      `json:"topology" table:",setting"`
+	Size      json.Number `json:"size_bytes" table:"B,setting,message size"`
+	Theirs    json.Number `json:"theirs_us" table:"µs,result"`
+	Auto      string      `json:"auto" table:",result"`
+	AutoUS    json.Number `json:"auto_us" table:"µs,lower"`
+	Ratio     json.Number `json:"ratio" table:",result"`
+	Best      string      `json:"best" table:",result"`
+	BestUS    json.Number `json:"best_us" table:"µs,lower"`
+	Like      string      `json:"like" table:",result"`
+	LikeUS    json.Number `json:"like_us" table:"µs,lower"`
+	LikeRatio json.Number `json:"like_ratio" table:",result"`
+	CallUS    json.Number `json:"call_us" table:"µs,result,cost of a call"`
+	WithCall  json.Number `json:"with_call_ratio" table:",result"`
+}
+
+// runBlackhole runs each collective with the algorithm that auto picks, with the fastest,
+// and with the one that is most like theirs. call_us is what theirs took longer than that at
+// the smallest size of the series: a guess of what a call costs at any size.
+func runBlackhole(l *lab, r *Reference) (*table.Table, error) {
+	var rows []blackholeRow
+	var (
+		series  string
+		fastest string  // algorithm
+		call    float64 // µs
+	)
+	for i := range r.Table.Rows {
+		op, fabric, size, theirs := r.Text(i, "op"), r.Text(i, "topology"), topology.Bytes(r.Number(i, "size_bytes")), r.Number(i, "time_us")
+		o, err := blackholeOptions(l, op, fabric, r.Text(i, "devices"), size)
+		if err != nil {
+			return nil, err
+		}
+		m := &memo{lab: l, options: o, size: size}
+		if size <= manyTried {
+			best, err := l.best(o, size)
+			if err != nil {
+				return nil, err
+			}
+			fastest = best.Algorithm
+			m.rows = append(m.rows, best)
+		}
+		auto, errAuto := l.one(withAlgorithm(o, collperf.Auto), size)
+		m.rows = append(m.rows, auto)
+		best, errBest := m.row(fastest)
+		same, errLike := m.row(like[op+" "+fabric])
+		for _, err := range []error{errAuto, errBest, errLike} {
+			if err != nil {
+				return nil, fmt.Errorf("%s of %d bytes on a %s: %w", op, size, fabric, err)
+			}
+		}
+		if op+" "+fabric != series {
+			series, call = op+" "+fabric, theirs-*same.TimeUS
+		}
+		rows = append(rows, blackholeRow{
+			op, r.digits(i, "devices"), fabric, r.digits(i, "size_bytes"), r.digits(i, "time_us"),
+			auto.Algorithm, fixed(*auto.TimeUS, 2), ratio(*auto.TimeUS, theirs), best.Algorithm, fixed(*best.TimeUS, 2),
+			same.Algorithm, fixed(*same.TimeUS, 2), ratio(*same.TimeUS, theirs),
+			fixed(call, 2), ratio(*same.TimeUS+call, theirs),
+		})
+	}
+	return table.From(rows)
+}
+
+// blackholeOptions returns the options of a collective on the preset.
+func blackholeOptions(l *lab, op, fabric, devices string, size topology.Bytes) (collperf.Options, error) {
+	var sets []string
+	if fabric == "line" {
+		sets = []string{"system.sips.topology=line", "system.sips.count=" + devices}
+	}
+	if size >= coarse {
+		sets = append(sets, "system.flit=64KiB", "pe.ipcq.slot_size=64KiB")
+	}
+	g, err := l.system("blackhole", sets...)
+	if err != nil {
+		return collperf.Options{}, err
+	}
+	c, err := ccl.ParseCollective(op)
+	return collperf.Options{Topology: g, Collective: c, DTypes: []tl.DType{tl.BF16}}, err
+}
+
+func withAlgorithm(o collperf.Options, name string) collperf.Options {
+	o.Algorithm = name
+	return o
+}
+
+// memo is what algorithms take at one size, each measured once.
+type memo struct {
+	*lab
+	options collperf.Options
+	size    topology.Bytes
+	rows    []collperf.Row
+}
+
+func (m *memo) row(algorithm string) (collperf.Row, error) {
+	for _, r := range m.rows {
+		if r.Algorithm == algorithm {
+			return r, nil
+		}
+	}
+	r, err := m.one(withAlgorithm(m.options, algorithm), m.size)
+	m.rows = append(m.rows, r)
+	return r, err
+}

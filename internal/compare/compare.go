@@ -1,0 +1,190 @@
+package compare
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/kernbench/kernbench/internal/experiment"
+	"github.com/kernbench/kernbench/internal/table"
+)
+
+// Options is how to compare tables. The zero value goes by the roles of columns and counts
+// every change.
+type Options struct {
+	A, B          string   // what the tables are called in messages; default A and B
+	Keys          []string // columns to match rows by; none: the settings
+	Values        []string // columns to compare; none: all others
+	Lower, Higher []string // columns of which less or more is better, whatever their roles
+	Thresholds    Thresholds
+}
+
+// Verdict is what became of a value.
+type Verdict string
+
+// The verdicts.
+const (
+	Equal   Verdict = "equal"   // the same, or within the threshold
+	Better  Verdict = "better"  // less time, more bandwidth, or less that is wrong
+	Worse   Verdict = "worse"   // the other way, or no longer measured
+	Changed Verdict = "changed" // neither better nor worse
+)
+
+// Cell is a value of a row that both tables have.
+type Cell struct {
+	Row     string   `json:"row"` // its keys: "topology=ring_1d n_elem=8"
+	Column  string   `json:"column"`
+	A       string   `json:"a"`
+	B       string   `json:"b"`
+	Change  *float64 `json:"change_percent,omitempty"` // of A; none if either is no number, or A is 0
+	Verdict Verdict  `json:"verdict"`
+}
+
+// Comparison is what became of the rows of A in B.
+type Comparison struct {
+	Keys    []string        `json:"keys"`
+	Values  []string        `json:"values"`
+	Matched int             `json:"matched"` // rows that both have
+	Missing []string        `json:"missing"` // rows that only A has
+	Added   []string        `json:"added"`   // rows that only B has
+	Lost    []string        `json:"lost"`    // columns that only A has
+	New     []string        `json:"new"`     // columns that only B has
+	Count   map[Verdict]int `json:"count"`
+	Cells   []Cell          `json:"cells"`
+	Unknown []string        `json:"-"` // columns that changed, and nothing says which way is better
+
+	roles map[string]table.Role
+	shown []bool // keys that rows are named by, by column of Keys
+}
+
+// Bad reports whether something got worse, or is no longer there.
+func (c *Comparison) Bad() bool { return c.Count[Worse] > 0 || len(c.Missing) > 0 || len(c.Lost) > 0 }
+
+// Tables compares the rows of two tables that are about the same: those whose keys are
+// equal, or, if there are no keys in either, those with the same number. Rows with the same
+// keys in one table are one if they are alike in all columns, and refused if not.
+func Tables(a, b *table.Table, o Options) (*Comparison, error) {
+	o.A, o.B = cmp.Or(o.A, "A"), cmp.Or(o.B, "B")
+	c := &Comparison{
+		Missing: []string{}, Added: []string{}, Lost: []string{}, New: []string{}, Cells: []Cell{},
+		Count: map[Verdict]int{Worse: 0, Better: 0, Changed: 0, Equal: 0}, roles: o.roles(a, b),
+	}
+	if err := c.choose(a, b, o); err != nil {
+		return nil, err
+	}
+	c.shown = telling(c.Keys, a, b)
+	rowsA, err := c.distinct(a, b, o.A, o.B)
+	if err != nil {
+		return nil, err
+	}
+	rowsB, err := c.distinct(b, a, o.B, o.A)
+	if err != nil {
+		return nil, err
+	}
+	keysA, keysB := columnsOf(a, c.Keys), columnsOf(b, c.Keys)
+	valuesA, valuesB := columnsOf(a, c.Values), columnsOf(b, c.Values)
+	rest := map[string]int{} // rows of B by key, those that are not matched
+	for _, i := range rowsB {
+		rest[identity(b, i, keysB)] = i
+	}
+	for _, i := range rowsA {
+		k, name := identity(a, i, keysA), c.name(a, i, keysA)
+		same, found := rest[k]
+		if !found {
+			c.Missing = append(c.Missing, name)
+			continue
+		}
+		delete(rest, k)
+		c.Matched++
+		for j, column := range c.Values {
+			cell := judge(c.roles[column], a.Rows[i][valuesA[j]], b.Rows[same][valuesB[j]], o.Thresholds.of(column))
+			cell.Row, cell.Column = name, column
+			c.Count[cell.Verdict]++
+			c.Cells = append(c.Cells, cell)
+			if cell.Change != nil && cell.Verdict == Changed && c.roles[column] == "" && !slices.Contains(c.Unknown, column) {
+				c.Unknown = append(c.Unknown, column)
+			}
+		}
+	}
+	for _, i := range slices.Sorted(maps.Values(rest)) {
+		c.Added = append(c.Added, c.name(b, i, keysB))
+	}
+	return c, nil
+}
+
+// roles returns the role of every column: that of the options, or of the first table that
+// has one. Columns of words without a role are settings.
+func (o *Options) roles(tables ...*table.Table) map[string]table.Role {
+	roles := map[string]table.Role{}
+	words := map[string]bool{}
+	for _, t := range tables {
+		for i, c := range t.Columns {
+			roles[c.Name] = cmp.Or(roles[c.Name], c.Role)
+			for _, row := range t.Rows {
+				if _, is := row[i].(string); row[i] != nil {
+					before, seen := words[c.Name]
+					words[c.Name] = is && (before || !seen)
+				}
+			}
+		}
+	}
+	for name, role := range roles {
+		if role == "" && words[name] {
+			roles[name] = table.Setting
+		}
+	}
+	for _, name := range o.Lower {
+		roles[name] = table.Lower
+	}
+	for _, name := range o.Higher {
+		roles[name] = table.Higher
+	}
+	return roles
+}
+
+// choose picks the columns.
+func (c *Comparison) choose(a, b *table.Table, o Options) error {
+	for _, name := range slices.Concat(o.Keys, o.Values) {
+		for _, t := range []*table.Table{a, b} {
+			if _, err := t.Find(name); err != nil {
+				return err
+			}
+		}
+	}
+	c.Keys, c.Values = o.Keys, o.Values
+	gone := false // something that was measured
+	for _, name := range a.Names() {
+		list, fixed := &c.Values, o.Values != nil
+		switch c.roles[name] {
+		case table.Setting:
+			list, fixed = &c.Keys, o.Keys != nil
+		case table.Origin:
+			continue
+		}
+		switch {
+		case fixed || slices.Contains(o.Keys, name) || slices.Contains(o.Values, name):
+		case experiment.RepeatsRow(a, name) && experiment.RepeatsRow(b, name): // said once is enough
+		case b.Index(name) >= 0:
+			*list = append(*list, name)
+		default:
+			c.Lost = append(c.Lost, name)
+			gone = gone || list == &c.Values
+		}
+	}
+	for _, name := range b.Names() {
+		if a.Index(name) < 0 {
+			c.New = append(c.New, name)
+		}
+	}
+	if len(c.Values) == 0 && !gone {
+		return errors.New("no column that both have is measured: name those to compare with --value")
+	}
+	if keysA, keysB := c.settings(a), c.settings(b); len(c.Keys) == 0 && len(keysA)+len(keysB) > 0 {
+		return &unmatchable{fmt.Errorf("no column that both have says what a row is about: %s has %s, %s has %s",
+			o.A, cmp.Or(strings.Join(keysA, ", "), "none"), o.B, cmp.Or(strings.Join(keysB, ", "), "none"))}
+	}
+	return nil
+}

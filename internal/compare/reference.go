@@ -1,0 +1,115 @@
+package compare
+
+import (
+	"bufio"
+	"bytes"
+	"embed"
+	"encoding/json"
+	"fmt"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/kernbench/kernbench/internal/config"
+	"github.com/kernbench/kernbench/internal/table"
+)
+
+// Reference is numbers of others, and what is known of them.
+type Reference struct {
+	Name    string            `json:"reference"`
+	Title   string            `json:"title"`
+	Source  []string          `json:"source"`
+	Date    string            `json:"date"`
+	About   []string          `json:"about"`
+	Unknown []string          `json:"unknown"` // what nobody told us
+	Columns map[string]string `json:"columns"` // of the table, and what they mean
+	Table   *table.Table      `json:"-"`
+}
+
+//go:embed data/*.csv
+var data embed.FS
+
+// References returns the names of all references.
+func References() (names []string) {
+	entries, err := data.ReadDir("data")
+	if err != nil {
+		panic(err) // it is part of the program
+	}
+	for _, e := range entries {
+		names = append(names, strings.TrimSuffix(e.Name(), ".csv"))
+	}
+	return names
+}
+
+// GetReference returns a reference.
+func GetReference(name string) (*Reference, error) {
+	if !slices.Contains(References(), name) {
+		return nil, fmt.Errorf("no reference %q: there are %s%s", name, strings.Join(References(), ", "), config.DidYouMean(name, References()))
+	}
+	text, err := data.ReadFile(path.Join("data", name+".csv"))
+	if err != nil {
+		return nil, err
+	}
+	r, err := parse(text)
+	if err != nil {
+		return nil, fmt.Errorf("reference %s: %w", name, err)
+	}
+	r.Name = name
+	return r, nil
+}
+
+// parse reads a file: lines "# key: value" tell of it, the rest is the table.
+func parse(text []byte) (*Reference, error) {
+	r := &Reference{Columns: map[string]string{}}
+	for lines := bufio.NewScanner(bytes.NewReader(text)); lines.Scan(); {
+		comment, is := strings.CutPrefix(lines.Text(), "# ")
+		if !is {
+			break
+		}
+		key, value, _ := strings.Cut(comment, ": ")
+		column, ofColumn := strings.CutPrefix(key, "column ")
+		switch {
+		case ofColumn:
+			r.Columns[column] = value
+		case key == "title":
+			r.Title = value
+		case key == "date":
+			r.Date = value
+		case key == "source":
+			r.Source = append(r.Source, value)
+		case key == "about":
+			r.About = append(r.About, value)
+		case key == "unknown":
+			r.Unknown = append(r.Unknown, value)
+		default:
+			return nil, fmt.Errorf("what is %q? write title, source, date, about, column NAME or unknown", key)
+		}
+	}
+	var err error
+	r.Table, err = table.ReadCSV(bytes.NewReader(text))
+	return r, err
+}
+
+// Text returns a cell.
+func (r *Reference) Text(row int, column string) string {
+	i, err := r.Table.Find(column)
+	if err != nil {
+		panic("reference " + r.Name + ": " + err.Error()) // the file is part of the program
+	}
+	return r.Table.Text(row, i)
+}
+
+// Number returns a cell that is a number.
+func (r *Reference) Number(row int, column string) float64 {
+	x, err := strconv.ParseFloat(r.Text(row, column), 64)
+	if err != nil {
+		panic(fmt.Sprintf("reference %s: %s of row %d: %v", r.Name, column, row+1, err))
+	}
+	return x
+}
+
+// digits returns a cell that is a number as it is written.
+func (r *Reference) digits(row int, column string) json.Number {
+	return json.Number(r.Text(row, column))
+}

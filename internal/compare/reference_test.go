@@ -1,0 +1,146 @@
+package compare
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/kernbench/kernbench/internal/table"
+	"github.com/kernbench/kernbench/topology"
+)
+
+// TestReferences: every file says what it is, where it comes from, what its columns mean
+// and what is not known of it, and has something to be measured beside it.
+func TestReferences(t *testing.T) {
+	want := []string{"allreduce_lower_bounds", "fsim", "tenstorrent_blackhole", "torus6_buffer_kind"}
+	if diff := cmp.Diff(want, References()); diff != "" {
+		t.Fatalf("names (-want +got):\n%s", diff)
+	}
+	for _, name := range References() {
+		r, err := GetReference(name)
+		if err != nil {
+			t.Error(err)
+			continue
+		}
+		if r.Name != name || r.Title == "" || r.Date == "" || len(r.Source) == 0 || len(r.About) == 0 || len(r.Unknown) == 0 {
+			t.Errorf("%s: something is missing in %+v", name, r)
+		}
+		for _, c := range r.Table.Columns {
+			if r.Columns[c.Name] == "" || c.Role == "" {
+				t.Errorf("%s: nothing says what column %s means, or its role", name, c.Name)
+			}
+		}
+		if len(r.Columns) != len(r.Table.Columns) {
+			t.Errorf("%s: meanings of %d columns, and the table has %d", name, len(r.Columns), len(r.Table.Columns))
+		}
+		if nearest[name].run == nil || nearest[name].difference == "" {
+			t.Errorf("%s: nothing is measured beside it, or nothing said on what is different", name)
+		}
+	}
+	if len(nearest) != len(want) {
+		t.Errorf("ours are measured beside %d references, want %d", len(nearest), len(want))
+	}
+}
+
+// TestFacts: some numbers of each.
+func TestFacts(t *testing.T) {
+	for _, tt := range []struct {
+		name   string
+		rows   int
+		row    int
+		column string
+		want   float64
+	}{
+		{"fsim", 1, 0, "latency_us", 366},
+		{"torus6_buffer_kind", 12, 0, "latency_ns", 1678.04},
+		{"torus6_buffer_kind", 12, 11, "latency_ns", 21361.04},
+		{"allreduce_lower_bounds", 6, 3, "optimum", 0.625},
+		{"allreduce_lower_bounds", 6, 5, "equal_shard", 1.5},
+		{"tenstorrent_blackhole", 23, 8, "time_us", 37371.78},
+		{"tenstorrent_blackhole", 23, 17, "time_us", 21925.95},
+		{"tenstorrent_blackhole", 23, 22, "size_bytes", 268435456},
+	} {
+		r, err := GetReference(tt.name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := r.Number(tt.row, tt.column); got != tt.want || len(r.Table.Rows) != tt.rows {
+			t.Errorf("%s: %s of row %d is %v of %d rows, want %v of %d", tt.name, tt.column, tt.row, got, len(r.Table.Rows), tt.want, tt.rows)
+		}
+	}
+	const want = `no reference "fism": there are allreduce_lower_bounds, fsim, tenstorrent_blackhole, torus6_buffer_kind; did you mean fsim?`
+	if _, err := GetReference("fism"); err == nil || err.Error() != want {
+		t.Errorf("fism: got %v, want %s", err, want)
+	}
+}
+
+// TestParse: what is known is in the head, and a key that nobody knows is a mistake.
+func TestParse(t *testing.T) {
+	r, err := parse([]byte("# title: t\n# source: a: b\n# unknown: u\n# column n: number\nn\n1\n# about: not in the head\n"))
+	if err != nil || r.Title != "t" || !slices.Equal(r.Source, []string{"a: b"}) || r.Columns["n"] != "number" || r.About != nil {
+		t.Errorf("got %+v, %v", r, err)
+	}
+	if _, err := parse([]byte("# titel: t\nn\n1\n")); err == nil || !strings.HasPrefix(err.Error(), `what is "titel"? write title, source,`) {
+		t.Errorf("an unknown key: got %v", err)
+	}
+}
+
+// TestMeasure: rows of the reference in order, with ours beside each, on the systems that are
+// named. The tables themselves are in docs/references.md.
+func TestMeasure(t *testing.T) {
+	b, err := Measure(t.Context(), "torus6_buffer_kind")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{"preset torus2x3, --set system.sips.w=3, --set system.sips.h=2 (hash c9c73ee73027)"}, b.Systems); diff != "" {
+		t.Errorf("systems (-want +got):\n%s", diff)
+	}
+	want := []any{"tcm", json.Number("128"), json.Number("256"), json.Number("1678.04"), json.Number("1790.55862"), json.Number("1.067")}
+	if diff := cmp.Diff(want, b.Rows.Rows[0]); diff != "" || len(b.Rows.Rows) != 12 {
+		t.Errorf("%d rows, the first (-want +got):\n%s", len(b.Rows.Rows), diff)
+	}
+	if c := b.Schema["rows"][4]; c != (table.Column{Name: "ours_ns", Unit: "ns", Role: table.Lower}) {
+		t.Errorf("the column of ours is %+v, want times in ns of which less is better", c)
+	}
+	if _, err := Measure(t.Context(), "nothing"); err == nil {
+		t.Error("a reference that there is not: want an error")
+	}
+}
+
+func TestFabricSets(t *testing.T) {
+	for _, tt := range []struct {
+		fabric, nodes string
+		want          []string
+	}{
+		{"ring_1d", "6", []string{"system.sips.topology=ring_1d", "system.sips.count=6"}},
+		{"torus_2d 2x3", "6", []string{"system.sips.topology=torus_2d", "system.sips.count=6", "system.sips.w=2", "system.sips.h=3"}},
+	} {
+		if got := fabricSets(tt.fabric, tt.nodes); !slices.Equal(got, tt.want) {
+			t.Errorf("%s: got %v, want %v", tt.fabric, got, tt.want)
+		}
+	}
+}
+
+// TestBlackholePackets: larger packets, which large sizes are measured with, change less
+// than 0.1 % at the smallest of these, 64 MiB.
+func TestBlackholePackets(t *testing.T) {
+	l := &lab{ctx: t.Context()}
+	var times []float64
+	for _, size := range []topology.Bytes{coarse - 1, coarse} {
+		o, err := blackholeOptions(l, "all_reduce", "ring", "8", size)
+		if err != nil {
+			t.Fatal(err)
+		}
+		row, err := l.one(withAlgorithm(o, "bidirectional_ring"), coarse)
+		if err != nil {
+			t.Fatal(err)
+		}
+		times = append(times, *row.TimeUS)
+	}
+	if times[0] == times[1] || times[1]/times[0] > 1.001 || times[1]/times[0] < 0.999 {
+		t.Errorf("64 MiB take %v µs in packets of 8 KiB, %v µs in larger ones, want within 0.1 %%", times[0], times[1])
+	}
+}

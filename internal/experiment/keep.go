@@ -1,0 +1,124 @@
+package experiment
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/kernbench/kernbench/internal/file"
+)
+
+// openFile opens the file of the options and takes over what it has.
+func (s *state[R]) openFile(ctx context.Context) error {
+	h := header{Identity: s.Identity, Points: len(s.points), Grid: digest(s.points), Shard: s.Shard.String(), Schema: s.Schema}
+	if s.Program != "" {
+		h.Programs = []string{s.Program}
+	}
+	var c *contents
+	var err error
+	if s.out, c, err = open(ctx, s.Options, h); err != nil {
+		return err
+	}
+	s.kept, s.last = map[int]json.RawMessage{}, -1
+	if err := s.takeOver(c); err != nil {
+		return &FileError{errors.Join(err, s.out.close())}
+	}
+	return nil
+}
+
+// arrange puts the records of the file in the order of the points, if they are not.
+func (s *state[R]) arrange() error {
+	if s.out == nil || s.last < len(s.points) {
+		return nil
+	}
+	if err := file.Write(s.out.name, s.text()); err != nil {
+		return fmt.Errorf("put %s in order: %w", s.out.name, err)
+	}
+	return nil
+}
+
+// text returns the file with all rows, in the order of the points.
+func (s *state[R]) text() []byte {
+	var records []record
+	for _, index := range s.mine {
+		if row := s.kept[index]; row != nil {
+			records = append(records, newRecord(index, s.points[index], row))
+		}
+	}
+	return lines(s.out.header, records)
+}
+
+// secure checks that the file still has its name. A file that was removed is written
+// again. If another file has its name the rows are kept under a new one, and the sweep
+// cannot go on.
+func (s *state[R]) secure() error {
+	if s.out == nil {
+		return nil
+	}
+	replaced, removed, err := s.out.replaced()
+	switch {
+	case err != nil:
+		return fmt.Errorf("write results: %w", err)
+	case replaced:
+		e := &ReplacedError{Name: s.out.name, Kept: file.Beside(s.out.name), Points: len(s.kept)}
+		if err := file.Write(e.Kept, s.text()); err != nil {
+			return err
+		}
+		return e
+	case !removed:
+		return nil
+	}
+	if err := file.Write(s.out.name, s.text()); err != nil {
+		return err
+	}
+	s.warn("%s was removed, and has been written again with %d points", s.out.name, len(s.kept))
+	f, name, err := openLocked(s.out.name)
+	if err != nil {
+		return err
+	}
+	old := s.out
+	if s.out, err = newOutput(f, name, old.header); err != nil {
+		s.out = old
+		return err
+	}
+	s.last = slices.Max(append(slices.Collect(maps.Keys(s.kept)), -1))
+	return old.close()
+}
+
+// takeOver makes the records of the file rows of the sweep.
+func (s *state[R]) takeOver(c *contents) error {
+	for i, r := range c.records {
+		var row R
+		err := json.Unmarshal(r.Row, &row)
+		if err == nil && !r.equal(newRecord(r.Point, s.points[r.Point], r.Row)) {
+			err = fmt.Errorf("point %d is %v", r.Point, s.points[r.Point])
+		}
+		if err != nil {
+			return fmt.Errorf("%s:%d: damaged: %w: delete the line to have its point run again", s.out.name, i+2, err)
+		}
+		s.rows[r.Point], s.kept[r.Point] = row, r.Row
+		s.follow(r.Point)
+	}
+	return nil
+}
+
+// follow notes that a record is the next of the file.
+func (s *state[R]) follow(index int) {
+	if index < s.last {
+		index = len(s.points) // for good
+	}
+	s.last = max(s.last, index)
+}
+
+// keep adds a row to the file.
+func (s *state[R]) keep(index int, row json.RawMessage) error {
+	s.kept[index] = row
+	if err := s.out.append(newRecord(index, s.points[index], row)); err != nil {
+		return err
+	}
+	s.follow(index)
+	return s.secure()
+}

@@ -1,0 +1,165 @@
+package experiment
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// TestEachIsInOrder: rows are handed over in the order of points, whichever ends first, and
+// as soon as they can be: each but the last of four points waits for the one after it, and
+// the fifth for the rows of these.
+func TestEachIsInOrder(t *testing.T) {
+	var ended [5]chan struct{}
+	for i := range ended {
+		ended[i] = make(chan struct{})
+	}
+	given := make(chan struct{})
+	var got []int
+	_, err := Run(t.Context(), Options{Workers: 4}, lineOf(5), func(_ context.Context, p Point) (int, error) {
+		i, _ := strconv.Atoi(p.Get("n"))
+		switch i {
+		case 4:
+			<-given
+		case 3:
+		default:
+			<-ended[i+1]
+		}
+		close(ended[i])
+		return 10 * i, nil
+	}, func(index, row int) {
+		got = append(got, index, row)
+		if index == 3 {
+			close(given)
+		}
+	})
+	if want := []int{0, 0, 1, 10, 2, 20, 3, 30, 4, 40}; err != nil || !slices.Equal(got, want) {
+		t.Errorf("got %v, %v, want %v", got, err, want)
+	}
+}
+
+// TestEachSkipsFailures: a point that failed holds up no other.
+func TestEachSkipsFailures(t *testing.T) {
+	var got []int
+	_, err := Run(t.Context(), Options{Workers: 2}, numbers, func(ctx context.Context, p Point) (row, error) {
+		if p.Get("n") == "2" {
+			return row{}, errors.New("no luck")
+		}
+		return named(ctx, p)
+	}, func(index int, _ row) { got = append(got, index) })
+	if want := []int{0, 2, 3, 5}; !errors.As(err, new(*Failed)) || !slices.Equal(got, want) {
+		t.Errorf("got %v, %v, want %v and the failures", got, err, want)
+	}
+}
+
+// TestStop: the first failure in the order of points is the end, after all rows before it;
+// points behind it are cancelled or never begin.
+func TestStop(t *testing.T) {
+	for workers := 1; workers <= 6; workers++ {
+		var got []int
+		rows, err := Run(t.Context(), Options{Workers: workers, Stop: true}, lineOf(20), func(ctx context.Context, p Point) (string, error) {
+			switch n := p.Get("n"); n {
+			case "2", "3":
+				return "", fmt.Errorf("job %s", n)
+			case "0", "1", "4":
+				return n, nil
+			}
+			<-ctx.Done() // ends only if it is cancelled
+			return "", ctx.Err()
+		}, func(index int, _ string) { got = append(got, index) })
+		var first *PointError
+		if !errors.As(err, &first) || err.Error() != "point 2 (n=2): job 2" || first.Err.Error() != "job 2" {
+			t.Errorf("%d workers: got %v, want that of point 2", workers, err)
+		}
+		if !slices.Equal(got, []int{0, 1}) || !slices.Equal(rows, []string{"0", "1"}) {
+			t.Errorf("%d workers: got %v and rows %v, want 0 and 1", workers, got, rows)
+		}
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	_, err := Run(ctx, Options{Workers: 2, Stop: true}, lineOf(2), func(ctx context.Context, p Point) (int, error) {
+		if p.Get("n") == "1" {
+			return 0, errors.New("no luck")
+		}
+		cancel()
+		<-ctx.Done()
+		return 0, context.Cause(ctx)
+	}, nil)
+	if !errors.Is(err, context.Canceled) || errors.As(err, new(*PointError)) {
+		t.Errorf("interrupted before the first failure: got %v, want %v", err, context.Canceled)
+	}
+}
+
+// TestMemory: points run at the same time only as far as memory holds them.
+func TestMemory(t *testing.T) {
+	for _, tt := range []struct {
+		bytes int64
+		want  int // points that run at the same time
+	}{{mostMemory + 1, 1}, {mostMemory/2 + 1, 1}, {1, 3}} {
+		synctest.Test(t, func(t *testing.T) {
+			now, most := 0, 0
+			o := Options{Workers: 3, Memory: func(int) int64 { return tt.bytes }}
+			lock := make(chan struct{}, 1)
+			_, err := Run(t.Context(), o, numbers, func(ctx context.Context, p Point) (row, error) {
+				lock <- struct{}{}
+				now++
+				most = max(most, now)
+				<-lock
+				time.Sleep(time.Second)
+				lock <- struct{}{}
+				now--
+				<-lock
+				return named(ctx, p)
+			}, nil)
+			if err != nil || most != tt.want {
+				t.Errorf("%d bytes each: got %d at a time, %v, want %d", tt.bytes, most, err, tt.want)
+			}
+		})
+	}
+}
+
+// TestLeft: once a point has ended the time left is exact, if points take what their costs
+// say, however uneven these are. It is the same for alike points without costs.
+func TestLeft(t *testing.T) {
+	double := func(i int) float64 { return float64(int(1) << i) }
+	for _, tt := range []struct {
+		workers int
+		cost    func(int) float64
+		total   time.Duration
+	}{
+		{1, double, 1<<20*time.Second - time.Second},
+		{3, double, (1<<1 + 1<<4 + 1<<7 + 1<<10 + 1<<13 + 1<<16 + 1<<19) * time.Second}, // points 1, 4, ... 19
+		{1, nil, 20 * time.Second},
+		{3, nil, 7 * time.Second},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			begun, known := time.Now(), 0
+			o := Options{Workers: tt.workers, Cost: tt.cost, Progress: func(p Progress) {
+				want := tt.total - time.Since(begun)
+				switch {
+				case p.Done == 0:
+					want = -1
+				case p.Left >= 0:
+					known++
+				}
+				if p.Left != want {
+					t.Errorf("%d workers, %d of %d points done: %v left, want %v", tt.workers, p.Done, p.Total, p.Left, want)
+				}
+			}}
+			if _, err := Run(t.Context(), o, lineOf(20), func(_ context.Context, p Point) (int, error) {
+				seconds := 1.0
+				if i, _ := strconv.Atoi(p.Get("n")); tt.cost != nil {
+					seconds = tt.cost(i)
+				}
+				time.Sleep(time.Duration(seconds) * time.Second)
+				return 0, nil
+			}, nil); err != nil || known != 20 {
+				t.Errorf("%v; known %d times, want 20", err, known)
+			}
+		})
+	}
+}
