@@ -10,7 +10,6 @@ import (
 	"strings"
 
 	"github.com/kernbench/kernbench/internal/config"
-	"github.com/kernbench/kernbench/internal/experiment"
 	"github.com/kernbench/kernbench/internal/table"
 )
 
@@ -38,101 +37,6 @@ type data struct {
 	bare   bool // values of --by stand on an axis that says what they are
 	series []Series
 	notOK  int // points of rows whose checks failed
-}
-
-// find returns the columns of some names.
-func (d *data) find(names []string) (columns []int, err error) {
-	for _, name := range names {
-		c, err := d.Find(name)
-		if err != nil {
-			return nil, err
-		}
-		columns = append(columns, c)
-	}
-	return columns, nil
-}
-
-func (d *data) names(columns []int) (names []string) {
-	for _, c := range columns {
-		names = append(names, d.Columns[c].Name)
-	}
-	return names
-}
-
-// measured returns the columns with numbers of which less or more is better, those of points
-// that their rows repeat only if there are no others.
-func (d *data) measured() []int {
-	all := slices.DeleteFunc(d.With(table.Lower, table.Higher), func(c int) bool {
-		return !slices.ContainsFunc(d.rows, func(row int) bool { _, ok := d.Number(row, c); return ok })
-	})
-	own := slices.DeleteFunc(slices.Clone(all), func(c int) bool { return experiment.RepeatsRow(d.Table, d.Columns[c].Name) })
-	if len(own) == 0 {
-		return all
-	}
-	return own
-}
-
-// withBounds returns a column and the bounds that have its unit.
-func (d *data) withBounds(y int) []int {
-	columns := []int{y}
-	for _, c := range d.With(table.Bound) {
-		if d.Columns[c].Unit.Same(d.Columns[y].Unit) && !experiment.RepeatsRow(d.Table, d.Columns[c].Name) {
-			columns = append(columns, c)
-		}
-	}
-	return columns
-}
-
-// widest returns the setting with the most values, of numbers if one has several, -1 if none
-// has. The first of several is taken.
-func (d *data) widest() int {
-	widest, most, numeric := -1, 1, false
-	for _, c := range d.settings() {
-		n, is := len(d.values(c)), d.numeric(c)
-		if n > 1 && (is && !numeric || n > most && is == numeric) {
-			widest, most, numeric = c, n, is
-		}
-	}
-	return widest
-}
-
-// numeric reports whether the drawn rows have numbers in a column.
-func (d *data) numeric(column int) bool {
-	return !slices.ContainsFunc(d.rows, func(row int) bool { _, ok := d.Number(row, column); return !ok && d.Rows[row][column] != nil })
-}
-
-// values returns the texts that the drawn rows have in some columns, each once.
-func (d *data) values(columns ...int) []string {
-	var values []string
-	seen := map[string]bool{}
-	for _, row := range d.rows {
-		if v := d.cells(row, columns); !seen[v] {
-			seen[v] = true
-			values = append(values, v)
-		}
-	}
-	return values
-}
-
-// cells returns those of a row in some columns, as one text.
-func (d *data) cells(row int, columns []int) string {
-	var cells []string
-	for _, c := range columns {
-		cells = append(cells, d.Text(row, c))
-	}
-	return strings.Join(cells, "\x00")
-}
-
-// settings returns the columns that could tell rows apart and are not drawn: settings, and
-// words that nothing says the role of.
-func (d *data) settings() (columns []int) {
-	for c, column := range d.Columns {
-		used := c == d.x || slices.Contains(d.ys, c) || slices.Contains(d.by, c)
-		if !used && (column.Role == table.Setting || column.Role == "" && !d.numeric(c)) {
-			columns = append(columns, c)
-		}
-	}
-	return columns
 }
 
 // matching returns the rows that have one of the values of each column that is asked for.

@@ -52,6 +52,7 @@ func TestDefaults(t *testing.T) {
 		{"a heat map has no bounds", collCSV, Request{Kind: Heat}, "-y time_us -x size --by algorithm"},
 		{"a heat map of one row for each place", gbs, Request{Kind: Heat, Where: []string{"n=1"}}, "--kind heat takes the rows of its table from --by COLUMN"},
 		{"words alone", words, Request{}, "-y t -x kind --kind bars"},
+		{"words have no logarithm", words, Request{Log: "x"}, "--log x says nothing to --kind bars: drop it"},
 		{"numbers with a unit", gbs, Request{}, "-y t -x link --by n"},
 		{"what a point and its row both say", "#role,setting,lower,lower\nn,point.t,t\n1,5,5\n2,6,6\n", Request{}, "-y t -x n"},
 		{"what a point says of a row without roles", "#role,setting,lower,\nn,point.t,t\n1,5,5\n2,6,6\n", Request{}, "-y point.t -x n"},

@@ -1,0 +1,206 @@
+package plot
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/kernbench/kernbench/internal/experiment"
+	"github.com/kernbench/kernbench/internal/table"
+)
+
+// mostChosen is the number of series up to which columns that tell rows apart are chosen.
+const mostChosen = 24
+
+// choose finds the columns and rows of the request, and chooses what it leaves open.
+func (f *Figure) choose(d *data) (err error) {
+	if d.rows, err = d.matching(f.Where); err != nil {
+		return fmt.Errorf("--where: %w", err)
+	}
+	if d.ys, err = d.find(f.Y); err != nil {
+		return fmt.Errorf("-y: %w", err)
+	}
+	if d.by, err = d.find(f.By); err != nil {
+		return fmt.Errorf("--by: %w", err)
+	}
+	if err := f.chooseY(d); err != nil {
+		return err
+	}
+	if err := f.chooseX(d); err != nil {
+		return err
+	}
+	if f.Kind == Heat {
+		f.chooseBy(d)
+		if len(d.by) == 0 {
+			return errors.New("--kind heat takes the rows of its table from --by COLUMN")
+		}
+		return d.countCells()
+	}
+	if err := d.count(); err != nil {
+		return err
+	}
+	f.chooseBy(d)
+	return nil
+}
+
+// chose adds a flag with its value to what was chosen.
+func (f *Figure) chose(flag string, values ...string) {
+	f.Chosen = append(f.Chosen, flag+" "+shellWord(strings.Join(values, ",")))
+}
+
+// chooseY takes the first measured column, with its bounds.
+func (f *Figure) chooseY(d *data) error {
+	if f.Y != nil {
+		return nil
+	}
+	measured := d.measured()
+	if len(measured) == 0 {
+		return fmt.Errorf("nothing says which column was measured: name one with -y; there are %s", strings.Join(d.Names(), ", "))
+	}
+	d.ys = measured[:1]
+	if f.Kind != Heat {
+		d.ys = d.withBounds(measured[0])
+	}
+	f.Y = d.names(d.ys)
+	f.chose("-y", f.Y...)
+	return nil
+}
+
+// chooseX takes the setting with the most numbers, and lines or bars over it.
+func (f *Figure) chooseX(d *data) (err error) {
+	if f.X != "" {
+		if d.x, err = d.Find(f.X); err != nil {
+			return fmt.Errorf("-x: %w", err)
+		}
+	} else {
+		if d.x = d.widest(); d.x < 0 {
+			return fmt.Errorf("no setting has several values: name a column with -x; there are %s", strings.Join(d.Names(), ", "))
+		}
+		f.X = d.Columns[d.x].Name
+		f.chose("-x", f.X)
+	}
+	if f.Kind == "" {
+		f.Kind = Lines
+		if !d.numeric(d.x) {
+			f.Kind = Bars
+			f.chose("--kind", Bars)
+		}
+	}
+	if f.Kind != Lines && strings.Contains(f.Log, "x") {
+		return fmt.Errorf("--log %s says nothing to --kind %s: drop it", f.Log, f.Kind)
+	}
+	return nil
+}
+
+// chooseBy takes the settings that tell rows apart, unless there would be too many series.
+func (f *Figure) chooseBy(d *data) {
+	if f.By != nil {
+		return
+	}
+	var tell []int
+	if clashes := d.clashes(d.ys[0]); len(clashes) > 0 {
+		tell = d.TellApart(clashes, d.settings())
+	} else if c := d.widest(); f.Kind == Heat && c >= 0 {
+		tell = []int{c}
+	}
+	if len(tell) > 0 && (f.Kind == Heat || len(d.values(tell...)) <= mostChosen) {
+		d.by, f.By = tell, d.names(tell)
+		f.chose("--by", f.By...)
+	}
+}
+
+// find returns the columns of some names.
+func (d *data) find(names []string) (columns []int, err error) {
+	for _, name := range names {
+		c, err := d.Find(name)
+		if err != nil {
+			return nil, err
+		}
+		columns = append(columns, c)
+	}
+	return columns, nil
+}
+
+func (d *data) names(columns []int) (names []string) {
+	for _, c := range columns {
+		names = append(names, d.Columns[c].Name)
+	}
+	return names
+}
+
+// measured returns the columns with numbers of which less or more is better, those of points
+// that their rows repeat only if there are no others.
+func (d *data) measured() []int {
+	all := slices.DeleteFunc(d.With(table.Lower, table.Higher), func(c int) bool {
+		return !slices.ContainsFunc(d.rows, func(row int) bool { _, ok := d.Number(row, c); return ok })
+	})
+	own := slices.DeleteFunc(slices.Clone(all), func(c int) bool { return experiment.RepeatsRow(d.Table, d.Columns[c].Name) })
+	if len(own) == 0 {
+		return all
+	}
+	return own
+}
+
+// withBounds returns a column and the bounds that have its unit.
+func (d *data) withBounds(y int) []int {
+	columns := []int{y}
+	for _, c := range d.With(table.Bound) {
+		if d.Columns[c].Unit.Same(d.Columns[y].Unit) && !experiment.RepeatsRow(d.Table, d.Columns[c].Name) {
+			columns = append(columns, c)
+		}
+	}
+	return columns
+}
+
+// widest returns the setting with the most values, of numbers if one has several, -1 if none
+// has. The first of several is taken.
+func (d *data) widest() int {
+	widest, most, numeric := -1, 1, false
+	for _, c := range d.settings() {
+		n, is := len(d.values(c)), d.numeric(c)
+		if n > 1 && (is && !numeric || n > most && is == numeric) {
+			widest, most, numeric = c, n, is
+		}
+	}
+	return widest
+}
+
+// numeric reports whether the drawn rows have numbers in a column.
+func (d *data) numeric(column int) bool {
+	return !slices.ContainsFunc(d.rows, func(row int) bool { _, ok := d.Number(row, column); return !ok && d.Rows[row][column] != nil })
+}
+
+// values returns the texts that the drawn rows have in some columns, each once.
+func (d *data) values(columns ...int) []string {
+	var values []string
+	seen := map[string]bool{}
+	for _, row := range d.rows {
+		if v := d.cells(row, columns); !seen[v] {
+			seen[v] = true
+			values = append(values, v)
+		}
+	}
+	return values
+}
+
+// cells returns those of a row in some columns, as one text.
+func (d *data) cells(row int, columns []int) string {
+	var cells []string
+	for _, c := range columns {
+		cells = append(cells, d.Text(row, c))
+	}
+	return strings.Join(cells, "\x00")
+}
+
+// settings returns the columns that could tell rows apart and are not drawn: settings, and
+// words that nothing says the role of.
+func (d *data) settings() (columns []int) {
+	for c, column := range d.Columns {
+		used := c == d.x || slices.Contains(d.ys, c) || slices.Contains(d.by, c)
+		if !used && (column.Role == table.Setting || column.Role == "" && !d.numeric(c)) {
+			columns = append(columns, c)
+		}
+	}
+	return columns
+}
