@@ -19,7 +19,7 @@ type Series struct {
 	Column string  `json:"column"` // of y
 	Points []Point `json:"points"`
 	bound  bool
-	factor float64 // to the unit of the first column
+	factor float64 // to the unit of the first measured column
 }
 
 // Point is a cell of y and its place.
@@ -177,13 +177,18 @@ func (d *data) cut() error {
 	return nil
 }
 
-func (d *data) bound(column int) bool { return d.Columns[column].Role == table.Bound }
+// bound reports whether a column is a bound of another that is drawn. Bounds alone are drawn
+// as other columns are.
+func (d *data) bound(column int) bool {
+	is := func(c int) bool { return d.Columns[c].Role == table.Bound }
+	return is(column) && slices.ContainsFunc(d.ys, func(y int) bool { return !is(y) })
+}
 
 func (d *data) cutColumn(y int) ([]Series, error) {
 	var series []Series
 	index := map[string]int{}
 	checks := d.With(table.Check)
-	factor := d.Columns[y].Unit.To(d.Columns[d.ys[0]].Unit)
+	factor := d.Columns[y].Unit.To(d.Columns[d.measures()[0]].Unit)
 	for _, row := range d.rows {
 		if d.Rows[row][y] == nil {
 			continue

@@ -14,11 +14,7 @@ import (
 
 // title returns what is drawn, in words: "Time by message size and algorithm".
 func (d *data) title() string {
-	ys := slices.DeleteFunc(slices.Clone(d.ys), d.bound)
-	if len(ys) == 0 {
-		ys = d.ys
-	}
-	text := d.words(ys) + " by " + d.words(append([]int{d.x}, d.by...))
+	text := d.words(d.measures()) + " by " + d.words(append([]int{d.x}, d.by...))
 	first, size := utf8.DecodeRuneInString(text)
 	if first == utf8.RuneError {
 		return text
@@ -38,6 +34,9 @@ func (d *data) words(columns []int) string {
 	}
 	return strings.Join(words[:last], ", ") + " and " + words[last]
 }
+
+// measures returns the columns y that are no bounds of others.
+func (d *data) measures() []int { return slices.DeleteFunc(slices.Clone(d.ys), d.bound) }
 
 // subtitle returns what is known of all drawn rows: the settings that are the same in all,
 // after what the request says.
@@ -83,7 +82,7 @@ func (f *Figure) lines(d *data) {
 	l := draw.Lines{Title: f.Title, Subtitle: d.subtitle(f.About), Note: f.Note}
 	var toX, toY float64
 	l.X, toX = d.axis([]int{d.x}, xs, logX)
-	l.Y, toY = d.axis(d.ys, ys, logY)
+	l.Y, toY = d.axis(d.measures(), ys, logY)
 	for _, s := range d.series {
 		line := draw.Series{Name: s.Name, Bound: s.bound}
 		for _, p := range s.Points {
@@ -95,7 +94,7 @@ func (f *Figure) lines(d *data) {
 }
 
 func (f *Figure) bars(d *data) {
-	y, factor := d.axis(d.ys, d.all(), f.Log == "y")
+	y, factor := d.axis(d.measures(), d.all(), f.Log == "y")
 	xs, names := d.over()
 	b := draw.Bars{Title: f.Title, Subtitle: d.subtitle(f.About), Note: f.Note, X: d.Columns[d.x].Words(), Y: y, Groups: names}
 	for _, s := range d.series {
@@ -105,7 +104,7 @@ func (f *Figure) bars(d *data) {
 }
 
 func (f *Figure) heat(d *data) {
-	y, factor := d.axis(d.ys, d.all(), false)
+	y, factor := d.axis(d.measures(), d.all(), false)
 	xs, names := d.over()
 	h := draw.HeatMap{Title: f.Title, Subtitle: d.subtitle(f.About), Note: f.Note, X: d.Columns[d.x].Words(), Y: d.words(d.by), Columns: names, Unit: y.Unit}
 	h.Log = f.Log == "y" || f.Log == "" && farApart(d.all())
@@ -119,9 +118,6 @@ func (f *Figure) heat(d *data) {
 // axis returns the axis of columns with the same unit, and the factor to what it counts in: a
 // logarithmic one has the unit at each tick, a linear one has the same unit for all.
 func (d *data) axis(columns []int, values []float64, log bool) (draw.Axis, float64) {
-	if measured := slices.DeleteFunc(slices.Clone(columns), d.bound); len(measured) > 0 {
-		columns = measured
-	}
 	unit := d.Columns[columns[0]].Unit
 	a := draw.Axis{Label: d.words(columns), Log: log, Unit: string(unit)}
 	switch suited := unit.Suit(slices.Max(values)); {
@@ -181,7 +177,7 @@ func (s Series) at(xs []any, factor float64) []float64 {
 	return values
 }
 
-// all returns the numbers of all series, in the unit of the first column.
+// all returns the numbers of all series, in the unit of the first measured column.
 func (d *data) all() []float64 {
 	var values []float64
 	for _, s := range d.series {

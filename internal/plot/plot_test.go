@@ -103,6 +103,21 @@ func TestLines(t *testing.T) {
 	}
 }
 
+// TestUnits: columns of one quantity are drawn in one unit, whatever their order.
+func TestUnits(t *testing.T) {
+	f, err := Draw(read(t, collCSV), Request{Y: []string{"bound_ns", "time_us"}, Where: []string{"algorithm=ring"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s := f.Figure.(draw.Lines).Series; s[0].Y[1] != 20 || s[1].Y[1] != 50 {
+		t.Errorf("the bound is at %v and the time at %v, want 20 and 50 µs", s[0].Y[1], s[1].Y[1])
+	}
+	const want = "-y: time_us and busbw have different units: draw a picture of each"
+	if _, err := Draw(read(t, collCSV), Request{Y: []string{"time_us", "busbw"}}); err == nil || err.Error() != want {
+		t.Errorf("two quantities: got %v, want %s", err, want)
+	}
+}
+
 // TestQuantityAxis: a setting with a unit is an axis of numbers.
 func TestQuantityAxis(t *testing.T) {
 	f, err := Draw(read(t, "#role,setting,lower\n#unit,,ns\nlink,t\n64 GB/s,4000\n0.5 TB/s,1000\n128 GB/s,3000\n"), Request{Where: []string{"t=4000", "t=1000"}})
@@ -131,6 +146,17 @@ func TestBars(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, f.Figure, ignoreFormat); diff != "" {
 		t.Errorf("figure (-want +got):\n%s", diff)
+	}
+}
+
+// TestBoundsAlone: bounds without a measured column are bars as others are.
+func TestBoundsAlone(t *testing.T) {
+	f, err := Draw(read(t, collCSV), Request{Kind: Bars, Y: []string{"bound_ns"}, Where: []string{"algorithm=ring"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if b := f.Figure.(draw.Bars); len(b.Series) != 1 || b.Series[0].Bound || b.Title != "Bound by message size" {
+		t.Errorf("got %+v, want bars of the bound", b)
 	}
 }
 
