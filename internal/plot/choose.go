@@ -158,12 +158,24 @@ func (d *data) withBounds(y int) []int {
 func (d *data) widest() int {
 	widest, most, numeric := -1, 1, false
 	for _, c := range d.settings() {
-		n, is := len(d.values(c)), d.numeric(c)
+		n, is := len(d.values(c)), d.numeric(c) && d.connects(c)
 		if n > 1 && (is && !numeric || n > most && is == numeric) {
 			widest, most, numeric = c, n, is
 		}
 	}
 	return widest
+}
+
+// connects reports whether lines over a column have several points each.
+func (d *data) connects(x int) bool {
+	over := *d
+	over.x = x
+	clashes := over.clashes(d.ys[0])
+	if len(clashes) == 0 {
+		return true
+	}
+	tell := over.TellApart(clashes, over.settings())
+	return 2*len(d.values(tell...)) <= len(d.rows)
 }
 
 // numeric reports whether the drawn rows have numbers in a column.

@@ -56,6 +56,7 @@ func TestDefaults(t *testing.T) {
 		{"numbers with a unit", gbs, Request{}, "-y t -x link --by n"},
 		{"what a point and its row both say", "#role,setting,lower,lower\nn,point.t,t\n1,5,5\n2,6,6\n", Request{}, "-y t -x n"},
 		{"what a point says of a row without roles", "#role,setting,lower,\nn,point.t,t\n1,5,5\n2,6,6\n", Request{}, "-y point.t -x n"},
+		{"numbers that follow from words", "#role,setting,setting,lower\nname,ranks,t\na,8,5\nb,8,6\nc,4,7\n", Request{}, "-y t -x name --kind bars"},
 		{"too many series", many, Request{}, "25 rows for n = 1 (rows 1 and 3): tell them apart with --by k, or draw some with --where k=k"},
 		{"no roles", "kind,n,t\na,1,5\n", Request{}, "nothing says which column was measured: name one with -y; there are kind, n, t"},
 		{"no roles, words tell apart", "kind,n,t\na,1,5\nb,1,6\n", Request{X: "n", Y: []string{"t"}}, "--by kind"},
