@@ -421,6 +421,11 @@ func TestAnotherChoice(t *testing.T) {
 	if c.Matched != 2 || c.Bad() || c.Count[Better] != 1 || c.Count[Changed] != 1 {
 		t.Errorf("got %+v, want two rows, a better time and a changed algorithm", c)
 	}
+	const want = "B has 2 rows with size=8 (rows 1 and 2): tell them apart with --key size,algorithm"
+	auto, all := read(t, "size/s algorithm/r time_us/l\n8 ring 5\n"), read(t, "size/s algorithm/s time_us/l\n8 ring 5\n8 tree 6\n")
+	if _, err := Tables(auto, all, Options{}); err == nil || err.Error() != want {
+		t.Errorf("chosen and all: got %v, want %s", err, want)
+	}
 }
 
 // TestSaidOnce: what a point says of its only row is not compared twice.

@@ -111,17 +111,10 @@ func (c *Comparison) distinct(t, other *table.Table, called, otherCalled string)
 		}
 	}
 	if tell := t.TellApart(clashes, shared); tell != nil {
-		return nil, &unmatchable{fmt.Errorf("%s: tell them apart with --key %s", message, strings.Join(slices.Concat(c.Keys, namesOf(t, tell)), ","))}
+		return nil, &unmatchable{fmt.Errorf("%s: tell them apart with --key %s", message, strings.Join(slices.Concat(c.Keys, t.NamesOf(tell)), ","))}
 	}
 	if tell := t.TellApart(clashes, slices.Concat(shared, own)); tell != nil {
-		return nil, &unmatchable{fmt.Errorf("%s: %s would tell them apart, and %s lacks that", message, strings.Join(namesOf(t, tell), ", "), otherCalled)}
+		return nil, &unmatchable{fmt.Errorf("%s: %s would tell them apart, and %s lacks that", message, strings.Join(t.NamesOf(tell), ", "), otherCalled)}
 	}
 	return nil, &unmatchable{fmt.Errorf("%s, alike in all columns that could tell them apart: leave one of them out of the file", message)}
-}
-
-func namesOf(t *table.Table, columns []int) (names []string) {
-	for _, c := range columns {
-		names = append(names, t.Columns[c].Name)
-	}
-	return names
 }

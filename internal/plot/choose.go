@@ -62,7 +62,7 @@ func (f *Figure) chooseY(d *data) error {
 	if f.Kind != Heat {
 		d.ys = d.withBounds(measured[0])
 	}
-	f.Y = d.names(d.ys)
+	f.Y = d.NamesOf(d.ys)
 	f.chose("-y", f.Y...)
 	return nil
 }
@@ -105,7 +105,7 @@ func (f *Figure) chooseBy(d *data) {
 		tell = []int{c}
 	}
 	if len(tell) > 0 && (f.Kind == Heat || len(d.values(tell...)) <= mostChosen) {
-		d.by, f.By = tell, d.names(tell)
+		d.by, f.By = tell, d.NamesOf(tell)
 		f.chose("--by", f.By...)
 	}
 }
@@ -120,13 +120,6 @@ func (d *data) find(names []string) (columns []int, err error) {
 		columns = append(columns, c)
 	}
 	return columns, nil
-}
-
-func (d *data) names(columns []int) (names []string) {
-	for _, c := range columns {
-		names = append(names, d.Columns[c].Name)
-	}
-	return names
 }
 
 // measured returns the columns with numbers of which less or more is better, those of points

@@ -54,7 +54,7 @@ func (d *data) ambiguous(clashes [][]int) error {
 	for _, c := range tell {
 		values = append(values, "--where "+shellWord(d.Columns[c].Name+"="+d.Text(first[0], c)))
 	}
-	by := strings.Join(d.names(slices.Concat(d.by, tell)), ",")
+	by := strings.Join(d.NamesOf(slices.Concat(d.by, tell)), ",")
 	return fmt.Errorf("%s: tell them apart with --by %s, or draw some with %s", message, shellWord(by), strings.Join(values, " "))
 }
 

@@ -200,7 +200,7 @@ func Figures(t *table.Table, r Request) (figures []*Figure) {
 		all.rows = append(all.rows, i)
 	}
 	for _, y := range all.measured() {
-		r.Y = all.names(all.withBounds(y))
+		r.Y = all.NamesOf(all.withBounds(y))
 		f, err := Draw(t, r)
 		if err != nil || !f.varies() {
 			continue // there is nothing to see

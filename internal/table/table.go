@@ -35,6 +35,14 @@ func (t *Table) Names() (names []string) {
 	return names
 }
 
+// NamesOf returns the names of some columns.
+func (t *Table) NamesOf(columns []int) (names []string) {
+	for _, c := range columns {
+		names = append(names, t.Columns[c].Name)
+	}
+	return names
+}
+
 // Index returns the index of a column, -1 if there is none of that name.
 func (t *Table) Index(name string) int {
 	return slices.IndexFunc(t.Columns, func(c Column) bool { return c.Name == name })
