@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/kernbench/kernbench/torch"
+	"github.com/kernbench/kernbench/internal/table"
 )
 
 // Bench is a program on a simulated machine.
@@ -25,9 +25,26 @@ type Bench struct {
 	// [path/filepath.Match]: "*.svg". A configuration that is read from a file of such a name
 	// in the folder is refused, unless the bench would write the same again.
 	Files []string
-	// Run launches kernels, checks values with Check, and reports with Metric and
-	// Row. An error means that it could not be run, not that a value is wrong.
-	Run func(ctx *torch.Context) error
+	// Row and Metrics declare the columns of the table and the metrics that the bench reports:
+	// zero values of structs whose fields have tags with a name, a unit, a role and perhaps a
+	// label, json:"time_ns" table:"ns,lower". Roles are setting, lower and higher (is better),
+	// result, bound and check. A bench without a table or metrics leaves them nil.
+	Row     any
+	Metrics any
+	// Run launches kernels, checks values with Check, and reports with Row and Metrics. An
+	// error means that the bench could not be run, not that a value is wrong.
+	Run func(b *B) error
+}
+
+// Schema returns the columns of the rows and the metrics that the bench reports.
+func (b Bench) Schema() table.Schema {
+	s := table.Schema{}
+	for member, row := range map[string]any{"rows": b.Row, "metrics": b.Metrics} {
+		if row != nil {
+			s[member] = table.ColumnsOf(row)
+		}
+	}
+	return s
 }
 
 var (
@@ -49,10 +66,11 @@ func Register(b Bench) {
 		panic(fmt.Sprintf("bench: %s needs a Summary of one line", b.Name))
 	}
 	b.checkParams()
+	b.Schema() // panics if a tag is not complete
 	registry[b.Name] = b
 }
 
-// All is the registered benches by name.
+// All returns the registered benches by name.
 func All() []Bench {
 	var all []Bench
 	for _, b := range registry {
@@ -62,7 +80,7 @@ func All() []Bench {
 	return all
 }
 
-// Find is the bench of a name.
+// Find returns the bench of a name.
 func Find(name string) (Bench, bool) {
 	b, ok := registry[name]
 	return b, ok

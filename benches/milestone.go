@@ -19,6 +19,7 @@ import (
 	"github.com/kernbench/kernbench/internal/results"
 	"github.com/kernbench/kernbench/internal/sim"
 	"github.com/kernbench/kernbench/internal/version"
+	"github.com/kernbench/kernbench/topology"
 	"github.com/kernbench/kernbench/torch"
 )
 
@@ -34,21 +35,21 @@ type milestone struct {
 // runPoints runs the points of a milestone side by side, or takes over those that the
 // folder has of an earlier run with the same numbers. The tables and the page of that run
 // are removed when this one is known to go on: they are not of the points that come.
-func runPoints[Row any](ctx *torch.Context, m milestone, points []experiment.Point, run func(experiment.Point) (Row, error)) ([]Row, error) {
-	results := filepath.Join(ctx.Folder(), "points.jsonl")
+func runPoints[Row any](ctx *bench.B, m milestone, points []experiment.Point, run func(experiment.Point) (Row, error)) ([]Row, error) {
+	results := filepath.Join(ctx.Options.Folder, "points.jsonl")
 	program, err := version.Program()
 	if err != nil {
 		return nil, fmt.Errorf("find out which program this is: %w", err)
 	}
-	if err := os.MkdirAll(ctx.Folder(), 0o777); err != nil {
+	if err := os.MkdirAll(ctx.Options.Folder, 0o777); err != nil {
 		return nil, &bench.ParamError{Name: "out", Err: err}
 	}
 	if err := ownFolder(ctx, results, m.name); err != nil {
 		return nil, &bench.ParamError{Name: "out", Err: err}
 	}
-	rows, err := experiment.Run(ctx.Context(), experiment.Options{
-		File: results, Identity: identity(ctx, m.name), Program: program, Resume: ctx.Resumes(), Strict: ctx.Strict(), Replace: true,
-		Workers: ctx.Workers(), Progress: ctx.Progress, Warn: ctx.Warn, Begin: func() error { return m.removeTables(ctx.Folder()) },
+	rows, err := experiment.Run(ctx.GoContext(), experiment.Options{
+		File: results, Identity: identity(ctx, m.name), Program: program, Resume: ctx.Options.Resume, Strict: ctx.Options.Strict, Replace: true,
+		Workers: ctx.Options.Threads, Progress: ctx.Options.Progress, Warn: ctx.Options.Warn, Begin: func() error { return m.removeTables(ctx.Options.Folder) },
 	}, points, func(_ context.Context, p experiment.Point) (row Row, err error) {
 		defer func() { // as of a bench of one machine
 			if value := recover(); value != nil {
@@ -80,14 +81,14 @@ func (m milestone) removeTables(folder string) error {
 
 // identity returns a text of all that the rows of a milestone depend on beside their point
 // and the program.
-func identity(ctx *torch.Context, name string) string {
+func identity(ctx *bench.B, name string) string {
 	return fmt.Sprintf("%s, topology %s, ccl %s, values %v, races %v, flit %v", name,
 		ctx.Topology().Spec().Hash(), ctx.CCL().Hash(), ctx.HasData(), ctx.LooksForRaces(), ctx.Flit())
 }
 
 // ownFolder refuses a folder that has the points of another bench.
-func ownFolder(ctx *torch.Context, results, name string) error {
-	first, err := firstLine(ctx.Context(), results)
+func ownFolder(ctx *bench.B, results, name string) error {
+	first, err := firstLine(ctx.GoContext(), results)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
@@ -96,7 +97,7 @@ func ownFolder(ctx *torch.Context, results, name string) error {
 	}
 	for _, b := range bench.All() {
 		if b.Folder != "" && b.Name != name && bytes.HasPrefix(first, fmt.Appendf(nil, `{"sweep":{"identity":"%s, `, b.Name)) {
-			return fmt.Errorf("%s has the results of %s: choose another folder", ctx.Folder(), b.Name)
+			return fmt.Errorf("%s has the results of %s: choose another folder", ctx.Options.Folder, b.Name)
 		}
 	}
 	return nil
@@ -117,12 +118,20 @@ func firstLine(ctx context.Context, name string) ([]byte, error) {
 	return line[:n], err
 }
 
+// beside returns a machine for a point, which runs at the same time as others: its values
+// are computed on one thread.
+func beside(b *bench.B, g *topology.Graph) (*torch.Context, error) {
+	o := b.Options.Options
+	o.Topology, o.Threads = g, 1
+	return torch.New(b.GoContext(), o)
+}
+
 // pageFile is the name of the page of a milestone.
 const pageFile = "report.html"
 
 // flags is those that the rows of a milestone depend on, of a command line that gives the
 // same again.
-func flags(ctx *torch.Context) (text string) {
+func flags(ctx *bench.B) (text string) {
 	if !ctx.HasData() {
 		text += " --data=off"
 	}
@@ -133,8 +142,8 @@ func flags(ctx *torch.Context) (text string) {
 }
 
 // writeFile writes a file of a milestone to its folder.
-func writeFile(ctx *torch.Context, name string, data []byte) error {
-	path := filepath.Join(ctx.Folder(), name)
+func writeFile(ctx *bench.B, name string, data []byte) error {
+	path := filepath.Join(ctx.Options.Folder, name)
 	if err := file.Write(path, data); err != nil {
 		return err
 	}
@@ -143,7 +152,7 @@ func writeFile(ctx *torch.Context, name string, data []byte) error {
 }
 
 // writeTable writes a table as CSV.
-func writeTable(ctx *torch.Context, name string, t *results.Table) error {
+func writeTable(ctx *bench.B, name string, t *results.Table) error {
 	var b bytes.Buffer
 	if err := results.WriteCSV(&b, t); err != nil {
 		return err
@@ -152,7 +161,7 @@ func writeTable(ctx *torch.Context, name string, t *results.Table) error {
 }
 
 // writeFigure writes a figure as SVG and PNG, and is what a page has of it.
-func writeFigure(ctx *torch.Context, name, caption string, f chart.Figure) (report.PageFigure, error) {
+func writeFigure(ctx *bench.B, name, caption string, f chart.Figure) (report.PageFigure, error) {
 	svg, err := chart.SVG(f)
 	if err != nil {
 		return report.PageFigure{}, err
@@ -165,7 +174,7 @@ func writeFigure(ctx *torch.Context, name, caption string, f chart.Figure) (repo
 }
 
 // writePage writes the configuration, as the page says how to use it, and the page.
-func writePage(ctx *torch.Context, p *report.Page) error {
+func writePage(ctx *bench.B, p *report.Page) error {
 	for _, c := range p.Config {
 		if err := writeFile(ctx, c.Name, []byte(c.Text)); err != nil {
 			return err

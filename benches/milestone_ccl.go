@@ -7,7 +7,7 @@ import (
 	"strconv"
 
 	"github.com/kernbench/kernbench/bench"
-	"github.com/kernbench/kernbench/ccl"
+	"github.com/kernbench/kernbench/topology"
 	"github.com/kernbench/kernbench/torch"
 )
 
@@ -39,11 +39,30 @@ over what is there.`,
 		},
 		Folder: "1H_milestone_output/ccl",
 		Files:  []string{"points.jsonl", "summary.csv", "buffer_kind.csv", "*.svg", "*.png", "topology.yaml", "ccl.yaml", "report.html"},
-		Run:    runMilestoneCCL,
+		Row:    cclColumns{}, Metrics: cclMetrics{},
+		Run: runMilestoneCCL,
 	})
 }
 
-func runMilestoneCCL(ctx *torch.Context) error {
+type cclColumns struct {
+	Sweep      string              `json:"sweep" table:",setting"`
+	Shape      topology.Shape      `json:"sip_topology" table:",setting"`
+	SIPs       string              `json:"sips" table:",setting,SIPs"`
+	BufferKind topology.BufferKind `json:"buffer_kind" table:",setting"`
+	Elems      int                 `json:"n_elem" table:",setting,elements"`
+	Bytes      int                 `json:"bytes_per_pe" table:"B,setting"`
+	Latency    torch.Time          `json:"latency_ns" table:"ns,lower"`
+	Bound      torch.Time          `json:"bound_ns" table:"ns,bound"`
+	Wrong      *int                `json:"wrong" table:",check"`
+}
+
+type cclMetrics struct {
+	Points int      `json:"points" table:",setting"`
+	Least  *float64 `json:"least_over_bound" table:",lower"`
+	Most   *float64 `json:"most_over_bound" table:",lower"`
+}
+
+func runMilestoneCCL(ctx *bench.B) error {
 	most, err := strconv.Atoi(ctx.Param("max-elems"))
 	if err != nil || most < bufferElems[0] {
 		return &bench.ParamError{Name: "max-elems", Err: fmt.Errorf("%q: write a whole number, %d or more", ctx.Param("max-elems"), bufferElems[0])}
@@ -73,37 +92,24 @@ func (m *cclMilestone) timeless() bool {
 }
 
 // report tells what the points found out, and checks it.
-func (m *cclMilestone) report(ctx *torch.Context) {
+func (m *cclMilestone) report(ctx *bench.B) {
 	for _, a := range m.arrangements() {
 		ctx.Notef("%v with 4×4 cubes each (hash %s)", a, m.systems[a].Spec().Hash())
 	}
 	for _, p := range m.points {
-		ctx.Row(
-			torch.Col("sweep", p.sweep),
-			torch.Col("sip_topology", string(p.at.shape)),
-			torch.Col("sips", p.at.size()),
-			torch.Col("buffer_kind", string(p.kind)),
-			torch.Col("n_elem", p.elems),
-			torch.Col("bytes_per_pe", p.row.BytesPerPE),
-			torch.Col("latency_ns", p.row.Latency),
-			torch.Col("bound_ns", p.row.Bound),
-			torch.Col("wrong", p.row.wrong()),
-		)
-		ctx.Report.Crit = max(ctx.Report.Crit, torch.Time(p.row.Crit))
-		for _, r := range p.row.Races {
-			ctx.AddRace(r)
+		ctx.Row(cclColumns{p.sweep, p.at.shape, p.at.size(), p.kind, p.elems, p.row.BytesPerPE, p.row.Latency, p.row.Bound, p.row.Wrong})
+		ctx.Found(p.row.Crit, p.row.Races)
+	}
+	for _, c := range m.checks() {
+		ctx.AddCheck(c)
+	}
+	metrics := cclMetrics{Points: len(m.points)}
+	if !m.timeless() {
+		least, most := math.Inf(1), 0.0
+		for _, p := range m.points {
+			least, most = min(least, p.overBound()), max(most, p.overBound())
 		}
+		metrics.Least, metrics.Most = new(math.Round(1000*least)/1000), new(math.Round(1000*most)/1000)
 	}
-	ctx.Report.Checks = append(ctx.Report.Checks, m.checks()...)
-	ctx.Collective = torch.Collective{Name: ccl.AllReduce.String(), Algorithm: ccl.CenterRoot.Name}
-	ctx.Metric("points", len(m.points))
-	if m.timeless() {
-		return
-	}
-	least, most := math.Inf(1), 0.0
-	for _, p := range m.points {
-		least, most = min(least, p.overBound()), max(most, p.overBound())
-	}
-	ctx.Metric("least_over_bound", math.Round(1000*least)/1000)
-	ctx.Metric("most_over_bound", math.Round(1000*most)/1000)
+	ctx.Metrics(metrics)
 }

@@ -11,11 +11,10 @@ import (
 	"github.com/kernbench/kernbench/internal/report"
 	"github.com/kernbench/kernbench/internal/results"
 	"github.com/kernbench/kernbench/internal/version"
-	"github.com/kernbench/kernbench/torch"
 )
 
 // writePage writes the figures, and report.html with all of them.
-func (m *cclMilestone) writePage(ctx *torch.Context) error {
+func (m *cclMilestone) writePage(ctx *bench.B) error {
 	page := report.Page{
 		Title: "Milestone 1H: collectives",
 		Lead: "All-reduce by center_root over 6 SIPs of 4×4 cubes, simulated: f16 tensors that have an addend on the first PE of each cube, " +
@@ -27,7 +26,7 @@ func (m *cclMilestone) writePage(ctx *torch.Context) error {
 			{Name: "ccl.yaml", Text: string(ctx.CCL().YAML())},
 		},
 	}
-	for _, section := range []func(*torch.Context) (report.PageSection, error){m.latencySection, m.bufferSection, m.systemSection, m.fsimSection} {
+	for _, section := range []func(*bench.B) (report.PageSection, error){m.latencySection, m.bufferSection, m.systemSection, m.fsimSection} {
 		s, err := section(ctx)
 		if err != nil {
 			return err
@@ -38,17 +37,17 @@ func (m *cclMilestone) writePage(ctx *torch.Context) error {
 }
 
 // facts is what the results were made with, and how the checks came out.
-func (m *cclMilestone) facts(ctx *torch.Context) [][2]string {
+func (m *cclMilestone) facts(ctx *bench.B) [][2]string {
 	return [][2]string{
 		{"kernbench", version.Version},
 		{"topology", config.UsedBy(ctx.Topology().Spec()).String()},
 		{"ccl", config.UsedBy(ctx.CCL()).String()},
 		{"points", fmt.Sprint(len(m.points))},
-		{"values", bench.Verdict(ctx.HasData(), ctx.Report.Checks)},
+		{"values", bench.Verdict(ctx.HasData(), m.checks())},
 	}
 }
 
-func (m *cclMilestone) latencySection(ctx *torch.Context) (s report.PageSection, err error) {
+func (m *cclMilestone) latencySection(ctx *bench.B) (s report.PageSection, err error) {
 	systems := m.series(latencySweep)
 	var list []sectionFigure
 	note := fmt.Sprintf("f16, an addend on the first PE of each of 96 cubes, queue slots in %s.", memoryName(systems[0][0].kind))
@@ -63,7 +62,7 @@ func (m *cclMilestone) latencySection(ctx *torch.Context) (s report.PageSection,
 	return s, err
 }
 
-func (m *cclMilestone) bufferSection(ctx *torch.Context) (s report.PageSection, err error) {
+func (m *cclMilestone) bufferSection(ctx *bench.B) (s report.PageSection, err error) {
 	kinds := m.series(bufferSweep)
 	s = report.PageSection{Heading: "Memory of the queue slots", Text: bufferText(kinds), Tables: []report.PageTable{pageTable("buffer_kind.csv", m.bufferKinds())}}
 	s.Figures, err = writeFigures(ctx, []sectionFigure{{"buffer_kind", "Latency by size, for queue slots in each of the memories.",
@@ -71,7 +70,7 @@ func (m *cclMilestone) bufferSection(ctx *torch.Context) (s report.PageSection, 
 	return s, err
 }
 
-func (m *cclMilestone) systemSection(ctx *torch.Context) (s report.PageSection, err error) {
+func (m *cclMilestone) systemSection(ctx *bench.B) (s report.PageSection, err error) {
 	table := report.PageTable{Caption: "SIPs and cubes are as here; all other numbers are those of topology.yaml, below.", Columns: []string{"sweep", "system", "cubes of a SIP", "hash"}}
 	for _, at := range m.arrangements() {
 		name := latencySweep
@@ -88,7 +87,7 @@ func (m *cclMilestone) systemSection(ctx *torch.Context) (s report.PageSection, 
 	return s, err
 }
 
-func (m *cclMilestone) fsimSection(ctx *torch.Context) (s report.PageSection, err error) {
+func (m *cclMilestone) fsimSection(ctx *bench.B) (s report.PageSection, err error) {
 	fsim, err := reference.Get("fsim")
 	if err != nil {
 		return s, err
@@ -106,7 +105,7 @@ type sectionFigure struct {
 	figure        chart.Figure
 }
 
-func writeFigures(ctx *torch.Context, list []sectionFigure) (figures []report.PageFigure, err error) {
+func writeFigures(ctx *bench.B, list []sectionFigure) (figures []report.PageFigure, err error) {
 	for _, f := range list {
 		figure, err := writeFigure(ctx, f.name, f.caption, f.figure)
 		if err != nil {

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/kernbench/kernbench/bench"
 	"github.com/kernbench/kernbench/ccl"
 	"github.com/kernbench/kernbench/internal/experiment"
 	"github.com/kernbench/kernbench/topology"
@@ -65,7 +66,7 @@ func (r *cclRow) wrong() any {
 
 // newCCLMilestone is all points up to a number of elements, on systems made of the
 // given one.
-func newCCLMilestone(ctx *torch.Context, most int) (*cclMilestone, error) {
+func newCCLMilestone(ctx *bench.B, most int) (*cclMilestone, error) {
 	given, err := ctx.CCL().Named("")
 	if err != nil {
 		return nil, err
@@ -130,7 +131,7 @@ func (p *cclPoint) setting() experiment.Point {
 }
 
 // run fills in the rows of all points.
-func (m *cclMilestone) run(ctx *torch.Context) error {
+func (m *cclMilestone) run(ctx *bench.B) error {
 	points, of := make([]experiment.Point, len(m.points)), map[string]*cclPoint{}
 	for i := range m.points {
 		points[i] = m.points[i].setting()
@@ -150,8 +151,8 @@ func (m *cclMilestone) run(ctx *torch.Context) error {
 }
 
 // measure runs a point on a machine of its own.
-func (p *cclPoint) measure(ctx *torch.Context, g *topology.Graph) (row cclRow, err error) {
-	on, err := ctx.Beside(g)
+func (p *cclPoint) measure(ctx *bench.B, g *topology.Graph) (row cclRow, err error) {
+	on, err := beside(ctx, g)
 	if err != nil {
 		return row, err
 	}
@@ -162,12 +163,12 @@ func (p *cclPoint) measure(ctx *torch.Context, g *topology.Graph) (row cclRow, e
 	bytes := p.elems * torch.F16.Size()
 	row = cclRow{
 		Algorithm: ccl.CenterRoot.Name, SIPs: p.at.sips(), BytesPerPE: bytes, BytesPerSIP: bytes * g.Spec().CubesPerSIP(),
-		Latency: on.Collective.Crit, Bound: centerRootBound(on, p.elems), Crit: on.Report.Crit,
+		Latency: on.Collective.Crit, Bound: centerRootBound(on, p.elems), Crit: on.Crit(),
 	}
 	if on.HasData() {
 		row.Wrong = new(int)
 	}
-	for _, c := range on.Report.Checks {
+	for _, c := range on.Checks() {
 		row.Elems += c.Elems
 		if c.Wrong != "" {
 			*row.Wrong++

@@ -4,12 +4,13 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/kernbench/kernbench/bench"
 	"github.com/kernbench/kernbench/internal/results"
 	"github.com/kernbench/kernbench/torch"
 )
 
 // writeTables writes the CSV files.
-func (m *cclMilestone) writeTables(ctx *torch.Context) error {
+func (m *cclMilestone) writeTables(ctx *bench.B) error {
 	return errors.Join(writeTable(ctx, milestoneCCL.tables[0], m.summary()), writeTable(ctx, milestoneCCL.tables[1], m.bufferKinds()))
 }
 

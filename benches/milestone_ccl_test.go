@@ -49,7 +49,7 @@ func folderOf(t *testing.T, dir string) map[string]string {
 // TestMilestoneCCLFew runs the smallest sizes with values, and compares the tables.
 func TestMilestoneCCLFew(t *testing.T) {
 	dir := t.TempDir()
-	r := execute(t, milestoneCCL.name, torch.Options{Params: quick[milestoneCCL.name], Folder: dir})
+	r := execute(t, milestoneCCL.name, bench.Options{Params: quick[milestoneCCL.name], Folder: dir})
 	// 12 points and 3: 96 results each, of 8+32+64+128 elements on three systems, and of 128.
 	elems := 0
 	for _, c := range r.Checks {
@@ -99,15 +99,15 @@ hbm,128,256,2156.73862,472.325,0
 // them is true, and all that holds of them with values but that they are right.
 func TestMilestoneCCLAll(t *testing.T) {
 	dir := t.TempDir()
-	r := execute(t, milestoneCCL.name, torch.Options{NoData: true, Folder: dir})
-	if len(r.Rows) != 48 || !r.OK || len(r.Checks) != 12 {
-		t.Fatalf("%d rows, ok %v after %d checks, want 48, true after 12: %v", len(r.Rows), r.OK, len(r.Checks), r.Wrong())
+	r := execute(t, milestoneCCL.name, bench.Options{Folder: dir, Options: torch.Options{NoData: true}})
+	if len(r.Rows.Rows) != 48 || !r.OK || len(r.Checks) != 12 {
+		t.Fatalf("%d rows, ok %v after %d checks, want 48, true after 12: %v", len(r.Rows.Rows), r.OK, len(r.Checks), r.Wrong())
 	}
 	var got strings.Builder
 	for i, n := range latencyElems {
 		fmt.Fprintf(&got, "| %d |", n)
 		for system := range latencySystems {
-			row := r.Rows[system*len(latencyElems)+i]
+			row := r.Rows.Record(system*len(latencyElems) + i)
 			if now := value[int](t, row, "n_elem"); now != n {
 				t.Fatalf("row %v has %d elements, want %d", row, now, n)
 			}
@@ -129,7 +129,7 @@ func TestMilestoneCCLAll(t *testing.T) {
 // written and reported.
 func TestMilestoneCCLResume(t *testing.T) {
 	whole, resumed := t.TempDir(), t.TempDir()
-	o := torch.Options{Params: quick[milestoneCCL.name], Folder: whole, Threads: 1}
+	o := bench.Options{Params: quick[milestoneCCL.name], Folder: whole, Options: torch.Options{Threads: 1}}
 	first := execute(t, milestoneCCL.name, o)
 	lines := strings.SplitAfter(folderOf(t, whole)["points.jsonl"], "\n")
 	part := lines[0] + lines[9] + lines[3] + lines[5][:20] // killed while it wrote the third
@@ -152,7 +152,7 @@ func TestMilestoneCCLResume(t *testing.T) {
 	o.NoData = true
 	b, _ := bench.Find(milestoneCCL.name)
 	var refused *bench.ParamError
-	if _, err := b.Execute(t.Context(), bench.Options{Options: o}); !errors.As(err, &refused) || refused.Name != "out" {
+	if _, err := b.Execute(t.Context(), o); !errors.As(err, &refused) || refused.Name != "out" {
 		t.Errorf("without values on top of a run with: got %v, want one about --out", err)
 	}
 }
@@ -161,12 +161,12 @@ func TestMilestoneCCLResume(t *testing.T) {
 // there.
 func TestRefusedRunKeepsFiles(t *testing.T) {
 	dir := t.TempDir()
-	o := torch.Options{Params: quick[milestoneCCL.name], Folder: dir, NoData: true}
+	o := bench.Options{Params: quick[milestoneCCL.name], Folder: dir, Options: torch.Options{NoData: true}}
 	execute(t, milestoneCCL.name, o)
 	before := folderOf(t, dir)
 	b, _ := bench.Find(milestoneCCL.name)
 	o.Resume, o.NoData = true, false
-	_, err := b.Execute(t.Context(), bench.Options{Options: o})
+	_, err := b.Execute(t.Context(), o)
 	var param *bench.ParamError
 	if !errors.As(err, &param) || param.Name != "out" || !strings.Contains(err.Error(), "has results of something else") {
 		t.Errorf("got %v, want the folder to be refused", err)
@@ -180,7 +180,7 @@ func TestRefusedRunKeepsFiles(t *testing.T) {
 // latency that falls, and one below its bound are found.
 func TestMilestoneCCLWrong(t *testing.T) {
 	dir := t.TempDir()
-	o := torch.Options{Params: quick[milestoneCCL.name], Folder: dir, Resume: true}
+	o := bench.Options{Params: quick[milestoneCCL.name], Folder: dir, Resume: true}
 	execute(t, milestoneCCL.name, o)
 	points := folderOf(t, dir)["points.jsonl"]
 	points = regexp.MustCompile(`,"sum":"[0-9a-f]{8}"`).ReplaceAllString(points, "") // as early versions wrote it
@@ -218,9 +218,9 @@ func TestMilestoneCCLTimeless(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := execute(t, milestoneCCL.name, torch.Options{Topology: g, NoData: true, Params: quick[milestoneCCL.name]})
-	if len(r.Artifacts) != 3 || len(r.Rows) != 15 || !r.OK {
-		t.Errorf("files %v, %d rows, ok %v, want the points and two tables, 15, true", r.Artifacts, len(r.Rows), r.OK)
+	r := execute(t, milestoneCCL.name, bench.Options{Params: quick[milestoneCCL.name], Options: torch.Options{Topology: g, NoData: true}})
+	if len(r.Artifacts) != 3 || len(r.Rows.Rows) != 15 || !r.OK {
+		t.Errorf("files %v, %d rows, ok %v, want the points and two tables, 15, true", r.Artifacts, len(r.Rows.Rows), r.OK)
 	}
 }
 
@@ -231,7 +231,7 @@ func TestMilestoneCCLMisuse(t *testing.T) {
 		name, most, log string
 	}{{"max-elems", "127", ""}, {"max-elems", "many", ""}, {"log", "128", "x.oplog"}} {
 		var refused *bench.ParamError
-		o := bench.Options{Options: torch.Options{Params: map[string]string{"max-elems": test.most}, Folder: t.TempDir()}, Log: test.log}
+		o := bench.Options{Params: map[string]string{"max-elems": test.most}, Folder: t.TempDir(), Log: test.log}
 		if _, err := b.Execute(t.Context(), o); !errors.As(err, &refused) || refused.Name != test.name {
 			t.Errorf("--max-elems %s, log %q: got %v, want one about --%s", test.most, test.log, err, test.name)
 		}
@@ -243,7 +243,7 @@ func BenchmarkMilestoneCCL(b *testing.B) {
 	program, _ := bench.Find(milestoneCCL.name)
 	dir := b.TempDir()
 	for b.Loop() {
-		if _, err := program.Execute(b.Context(), bench.Options{Options: torch.Options{Folder: dir}}); err != nil {
+		if _, err := program.Execute(b.Context(), bench.Options{Folder: dir}); err != nil {
 			b.Fatal(err)
 		}
 	}
@@ -260,13 +260,11 @@ func TestMilestoneFolder(t *testing.T) {
 	}
 	b, _ := bench.Find(milestoneCCL.name)
 	ctx, cancel := context.WithCancel(t.Context())
-	o := bench.Options{Options: torch.Options{
-		NoData: true, Params: quick[milestoneCCL.name], Folder: dir, Progress: func(done, _ int) {
-			if done > 0 {
-				cancel()
-			}
-		},
-	}}
+	o := bench.Options{Params: quick[milestoneCCL.name], Folder: dir, Progress: func(done, _ int) {
+		if done > 0 {
+			cancel()
+		}
+	}, Options: torch.Options{NoData: true}}
 	if _, err := b.Execute(ctx, o); !errors.Is(err, context.Canceled) {
 		t.Fatalf("got %v, want that it was cancelled", err)
 	}

@@ -44,11 +44,12 @@ everything on one page, and points.jsonl, with which --resume takes over what is
 		},
 		Folder: "1H_milestone_output/gemm",
 		Files:  []string{"points.jsonl", "gemm.csv", "device.csv", "*.svg", "*.png", "topology.yaml", "report.html"},
-		Run:    runMilestoneGEMM,
+		Row:    gemmColumns{}, Metrics: gemmMetrics{},
+		Run: runMilestoneGEMM,
 	})
 }
 
-func runMilestoneGEMM(ctx *torch.Context) error {
+func runMilestoneGEMM(ctx *bench.B) error {
 	m, err := runGemmSweeps(ctx, gemmGrids[ctx.Param("sizes")])
 	if err != nil {
 		return err
@@ -58,7 +59,7 @@ func runMilestoneGEMM(ctx *torch.Context) error {
 }
 
 // runGemmSweeps runs all points of the grids.
-func runGemmSweeps(ctx *torch.Context, grids []gemmGrid) (*gemmMilestone, error) {
+func runGemmSweeps(ctx *bench.B, grids []gemmGrid) (*gemmMilestone, error) {
 	m := &gemmMilestone{system: ctx.Topology().Spec()}
 	var points []experiment.Point
 	var of []int // the sweep of each
@@ -69,7 +70,7 @@ func runGemmSweeps(ctx *torch.Context, grids []gemmGrid) (*gemmMilestone, error)
 	}
 	references := gemmReferences{made: map[topology.Dims3]func() []float32{}}
 	rows, err := runPoints(ctx, milestoneGEMM, points, func(point experiment.Point) ([]gemmRow, error) {
-		on, err := ctx.Beside(ctx.Topology())
+		on, err := beside(ctx, ctx.Topology())
 		if err != nil {
 			return nil, err
 		}
@@ -119,32 +120,55 @@ func (s *gemmSweep) row(o operands, d topology.Dims3) *gemmRow {
 	return &s.rows[i]
 }
 
+type gemmMetrics struct {
+	PEPoints     int     `json:"pe_points" table:",setting"`
+	PEGFlops     float64 `json:"pe_best_gflops" table:"GFLOP/s,higher"`
+	PEShare      float64 `json:"pe_best_roofline_share" table:",higher"`
+	DevicePoints int     `json:"device_points" table:",setting"`
+	DeviceGFlops float64 `json:"device_best_gflops" table:"GFLOP/s,higher"`
+	DeviceShare  float64 `json:"device_best_roofline_share" table:",higher"`
+}
+
+// checks returns the check of each point, if there are values, and those of the sweeps.
+func (m *gemmMilestone) checks(ctx *bench.B) (list torch.Checks) {
+	for _, s := range m.sweeps {
+		for _, r := range s.rows {
+			if ctx.HasData() {
+				list = append(list, torch.Check{Name: r.String(), Elems: r.Checked, Wrong: r.Wrong})
+			}
+		}
+		list = append(list, aboveRoofline(s.rows))
+	}
+	return list
+}
+
 // report tells what the points found out, and checks it.
-func (m *gemmMilestone) report(ctx *torch.Context) {
+func (m *gemmMilestone) report(ctx *bench.B) {
 	if !m.sweeps[0].roofline.finite() {
 		ctx.Notef("%s", noRoofline)
 	}
+	for _, c := range m.checks(ctx) {
+		ctx.AddCheck(c)
+	}
+	var metrics gemmMetrics
 	for _, s := range m.sweeps {
 		var gflops, share float64 // the best of all rows, each of its own
 		for _, r := range s.rows {
-			ctx.Row(r.columns()...)
-			ctx.Report.Crit = max(ctx.Report.Crit, r.Crit)
-			for _, race := range r.Races {
-				ctx.AddRace(race)
-			}
-			if ctx.HasData() {
-				ctx.Report.Checks = append(ctx.Report.Checks, torch.Check{Name: r.String(), Elems: r.Checked, Wrong: r.Wrong})
-			}
+			ctx.Row(r.columns())
+			ctx.Found(r.Crit, r.Races)
 			gflops, share = max(gflops, r.GFlops), max(share, r.Share)
 		}
-		ctx.Report.Checks = append(ctx.Report.Checks, aboveRoofline(s.rows))
-		ctx.Metric(s.name+"_points", len(s.rows))
-		ctx.Metric(s.name+"_best_gflops", gflops)
-		ctx.Metric(s.name+"_best_roofline_share", share)
+		switch points := len(s.rows); s.name {
+		case "pe":
+			metrics.PEPoints, metrics.PEGFlops, metrics.PEShare = points, gflops, share
+		case "device":
+			metrics.DevicePoints, metrics.DeviceGFlops, metrics.DeviceShare = points, gflops, share
+		}
 		for _, o := range operandVariants {
 			if n := s.tooLarge[o.name]; n > 0 {
 				ctx.Notef("%s %s: without a row, as TCM (%v) does not hold what is to be loaded: %d of %d", s.name, o.name, m.system.PE.TCM.Size, n, len(s.m)*len(s.k)*len(s.n))
 			}
 		}
 	}
+	ctx.Metrics(metrics)
 }

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/kernbench/kernbench/bench"
 	"github.com/kernbench/kernbench/internal/chart"
 	"github.com/kernbench/kernbench/internal/report"
 	"github.com/kernbench/kernbench/topology"
@@ -14,7 +15,7 @@ import (
 )
 
 // writeFigures writes the figures and the page that has all of them.
-func (m *gemmMilestone) writeFigures(ctx *torch.Context) error {
+func (m *gemmMilestone) writeFigures(ctx *bench.B) error {
 	var sections []report.PageSection
 	for i := range m.sweeps {
 		s := &m.sweeps[i]

@@ -14,7 +14,7 @@ import (
 )
 
 // page is report.html with the sections of the sweeps.
-func (m *gemmMilestone) page(ctx *torch.Context, sections []report.PageSection) *report.Page {
+func (m *gemmMilestone) page(ctx *bench.B, sections []report.PageSection) *report.Page {
 	p := &report.Page{
 		Title: "Matrix products beside the roofline",
 		Lead: "Products of f16, M × K by K × N, as composite commands on one PE and on a device. " +
@@ -24,7 +24,7 @@ func (m *gemmMilestone) page(ctx *torch.Context, sections []report.PageSection) 
 		Facts: [][2]string{
 			{"kernbench", version.Version},
 			{"topology", config.UsedBy(m.system).String()},
-			{"values", bench.Verdict(ctx.HasData(), ctx.Report.Checks)},
+			{"values", bench.Verdict(ctx.HasData(), m.checks(ctx))},
 		},
 		Sections: sections,
 		Config:   []report.PageFile{{Name: "topology.yaml", Text: string(m.system.YAML())}},

@@ -79,7 +79,7 @@ func (p gemmPoint) run(on *torch.Context, want *gemmReferences) ([]gemmRow, erro
 		if err := on.Check(p.String(), c, want.product(p.shape(), x, y)); err != nil {
 			return nil, err
 		}
-		check := on.Report.Checks[0]
+		check := on.Checks()[0]
 		row.Checked, row.Wrong = check.Elems, check.Wrong
 	}
 	if on.LooksForRaces() {

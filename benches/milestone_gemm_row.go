@@ -84,32 +84,30 @@ func rounded(x float64, digits int) float64 {
 	return math.Round(x*scale) / scale
 }
 
-// columns is the row as tables have it.
-func (row *gemmRow) columns() []torch.Metric {
-	var window, count any // unknown without an op log
-	if row.Window != nil {
-		window, count = *row.Window, *row.Count
-	}
-	return []torch.Metric{
-		torch.Col("sweep", row.sweep),
-		torch.Col("operands", row.operands.name),
-		torch.Col("m", row.m), torch.Col("k", row.k), torch.Col("n", row.n),
-		torch.Col("pes", row.PEs),
-		torch.Col("crit_ns", row.Crit),
-		torch.Col("roofline_ns", row.Roofline),
-		torch.Col("roofline_share", row.Share),
-		torch.Col("gflops", row.GFlops),
-		torch.Col("gemm_utilization", row.Utilization),
-		torch.Col("gemm_count", count),
-		torch.Col("composite_window_ns", window),
-		torch.Col("dma_read_ns", row.DMARead),
-		torch.Col("fetch_ns", row.Fetch),
-		torch.Col("gemm_ns", row.GEMM),
-		torch.Col("math_ns", row.Math),
-		torch.Col("store_ns", row.Store),
-		torch.Col("dma_write_ns", row.DMAWrite),
-		torch.Col("flops", row.Flops),
-		torch.Col("bytes", row.Bytes),
-		torch.Col("intensity_flop_per_byte", row.Intensity),
+// gemmColumns is the row as tables have it. Count and Window are unknown without an op log.
+type gemmColumns struct {
+	Sweep       string      `json:"sweep" table:",setting"`
+	Operands    string      `json:"operands" table:",setting"`
+	M           int         `json:"m" table:",setting,M"`
+	K           int         `json:"k" table:",setting,K"`
+	N           int         `json:"n" table:",setting,N"`
+	PEs         int         `json:"pes" table:",setting,PEs"`
+	Crit        torch.Time  `json:"crit_ns" table:"ns,lower,critical path"`
+	Roofline    torch.Time  `json:"roofline_ns" table:"ns,bound"`
+	Share       float64     `json:"roofline_share" table:",result"`
+	GFlops      float64     `json:"gflops" table:"GFLOP/s,higher"`
+	Utilization float64     `json:"gemm_utilization" table:",higher,GEMM utilization"`
+	Count       *int        `json:"gemm_count" table:",result,GEMM count"`
+	Window      *torch.Time `json:"composite_window_ns" table:"ns,lower"`
+	engineTimes
+	Flops     int64   `json:"flops" table:",result"`
+	Bytes     int64   `json:"bytes" table:"B,result"`
+	Intensity float64 `json:"intensity_flop_per_byte" table:"FLOP/B,result,intensity"`
+}
+
+func (row *gemmRow) columns() gemmColumns {
+	return gemmColumns{
+		row.sweep, row.operands.name, row.m, row.k, row.n, row.PEs, row.Crit, row.Roofline, row.Share, row.GFlops, row.Utilization, row.Count, row.Window,
+		engineTimes{row.DMARead, row.Fetch, row.GEMM, row.Math, row.Store, row.DMAWrite}, row.Flops, row.Bytes, row.Intensity,
 	}
 }

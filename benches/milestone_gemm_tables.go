@@ -5,13 +5,15 @@ import (
 	"math"
 	"strconv"
 
+	"github.com/kernbench/kernbench/bench"
 	"github.com/kernbench/kernbench/internal/report"
 	"github.com/kernbench/kernbench/internal/results"
+	"github.com/kernbench/kernbench/internal/table"
 	"github.com/kernbench/kernbench/torch"
 )
 
 // writeTables writes the CSV files.
-func (m *gemmMilestone) writeTables(ctx *torch.Context) error {
+func (m *gemmMilestone) writeTables(ctx *bench.B) error {
 	for i, name := range milestoneGEMM.tables {
 		if err := writeTable(ctx, name, m.sweeps[i].table()); err != nil {
 			return err
@@ -22,29 +24,20 @@ func (m *gemmMilestone) writeTables(ctx *torch.Context) error {
 
 // table is all rows of a sweep.
 func (s *gemmSweep) table() *results.Table {
-	t := &results.Table{}
-	for _, c := range (&gemmRow{}).columns() {
-		t.Columns = append(t.Columns, c.Name)
-	}
+	var rows []gemmColumns
 	for _, r := range s.rows {
-		var row []any
-		for _, c := range r.columns() {
-			row = append(row, exactly(c.Value))
+		rows = append(rows, r.columns())
+	}
+	all := torch.Must(table.From(rows))
+	t := &results.Table{Columns: all.Names()}
+	for i := range all.Rows {
+		var row []string
+		for c := range all.Columns {
+			row = append(row, all.Text(i, c))
 		}
-		t.Rows = append(t.Rows, cells(row...))
+		t.Rows = append(t.Rows, row)
 	}
 	return t
-}
-
-// exactly is a value as CSV has it: times without a unit, numbers without an exponent.
-func exactly(value any) any {
-	switch v := value.(type) {
-	case torch.Time:
-		return torch.Time(v)
-	case float64:
-		return strconv.FormatFloat(v, 'f', -1, 64)
-	}
-	return value
 }
 
 // summary is a line for each variant of a sweep that has products.

@@ -1,6 +1,7 @@
 package benches
 
 import (
+	"encoding/json"
 	"slices"
 	"strings"
 	"testing"
@@ -9,21 +10,27 @@ import (
 
 	"github.com/kernbench/kernbench/bench"
 	"github.com/kernbench/kernbench/internal/pe"
+	"github.com/kernbench/kernbench/internal/table"
 	"github.com/kernbench/kernbench/topology"
 	"github.com/kernbench/kernbench/torch"
 )
 
 // runGemm is the bench with few sizes.
-func runGemm(t *testing.T, o torch.Options) *bench.Result {
+func runGemm(t *testing.T, o bench.Options) *bench.Result {
 	t.Helper()
 	o.Params = map[string]string{"sizes": "few"}
 	return execute(t, "milestone-1h-gemm", o)
 }
 
+func gemmBench() bench.Bench {
+	b, _ := bench.Find(milestoneGEMM.name)
+	return b
+}
+
 // gemmRowOf is the row of a point.
-func gemmRowOf(t *testing.T, rows []bench.Values, p gemmPoint) bench.Values {
+func gemmRowOf(t *testing.T, rows []table.Record, p gemmPoint) table.Record {
 	t.Helper()
-	i := slices.IndexFunc(rows, func(r bench.Values) bool {
+	i := slices.IndexFunc(rows, func(r table.Record) bool {
 		shape := topology.Dims3{M: value[int](t, r, "m"), K: value[int](t, r, "k"), N: value[int](t, r, "n")}
 		return value[string](t, r, "sweep") == p.sweep && value[string](t, r, "operands") == p.operands.name && shape == p.shape()
 	})
@@ -38,7 +45,7 @@ func gemmRowOf(t *testing.T, rows []bench.Values, p gemmPoint) bench.Values {
 // Those bytes are what passed the DMA, of every product.
 func TestGemmRows(t *testing.T) {
 	const ns torch.Time = 1e6 // fs
-	rows := runGemm(t, torch.Options{}).Rows
+	rows := rowsOf(runGemm(t, bench.Options{}))
 	g := system(t, "default").Spec().PE.GEMM
 	for _, tt := range []struct {
 		point              gemmPoint
@@ -136,30 +143,25 @@ func TestGemmTooLarge(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := runGemm(t, torch.Options{Topology: small, NoData: true})
+	r := runGemm(t, bench.Options{Options: torch.Options{Topology: small, NoData: true}})
 	want := []string{"pe load_load: without a row, as TCM (64KiB) does not hold what is to be loaded: 1 of 8"}
-	if diff := cmp.Diff(want, r.Notes); diff != "" || len(r.Rows) != 29 {
-		t.Errorf("%d rows, want 29; notes (-want +got):\n%s", len(r.Rows), diff)
+	if diff := cmp.Diff(want, r.Notes); diff != "" || len(r.Rows.Rows) != 29 {
+		t.Errorf("%d rows, want 29; notes (-want +got):\n%s", len(r.Rows.Rows), diff)
 	}
 }
 
 // TestGemmBest: the best of a sweep are the largest values of their columns, of whatever rows, and
 // only elements of products count as compared.
 func TestGemmBest(t *testing.T) {
-	ctx, err := torch.New(t.Context(), torch.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer ctx.Close()
-	m := gemmMilestone{system: ctx.Topology().Spec(), sweeps: []gemmSweep{{gemmGrid: gemmGrid{name: "pe"}, rows: []gemmRow{
+	m := gemmMilestone{system: system(t, "default").Spec(), sweeps: []gemmSweep{{gemmGrid: gemmGrid{name: "pe"}, rows: []gemmRow{
 		{Crit: 10, Roofline: 9, GFlops: 100, Share: 0.9301, Checked: 6}, {Crit: 10, Roofline: 6, GFlops: 200, Share: 0.6136, Checked: 8},
 	}}}}
-	m.report(ctx)
-	want := []torch.Metric{torch.Col("pe_points", 2), torch.Col("pe_best_gflops", 200.0), torch.Col("pe_best_roofline_share", 0.9301)}
-	if diff := cmp.Diff(want, ctx.Report.Metrics); diff != "" {
+	r := inBench(t, gemmBench(), bench.Options{Folder: t.TempDir()}, func(b *bench.B) error { m.report(b); return nil })
+	want := table.Record{{Name: "pe_points", Value: json.Number("2")}, {Name: "pe_best_gflops", Value: json.Number("200")}, {Name: "pe_best_roofline_share", Value: json.Number("0.9301")}}
+	if diff := cmp.Diff(want, r.Metrics[:3]); diff != "" {
 		t.Errorf("metrics (-want +got):\n%s", diff)
 	}
-	if got, want := bench.Verdict(true, ctx.Report.Checks), "ok: 14 elements compared in 2 checks; 1 other check passed"; got != want {
+	if got, want := bench.Verdict(true, r.Checks), "ok: 14 elements compared in 2 checks; 1 other check passed"; got != want {
 		t.Errorf("verdict: got %q, want %q", got, want)
 	}
 }
@@ -180,21 +182,16 @@ func TestGemmVerdict(t *testing.T) {
 		{"wrong", gemmRow{Crit: 100 * ns, Roofline: 100 * ns, Checked: 3, Wrong: "element 1 is 2, want 3"}, "element 1 is 2, want 3"},
 	} {
 		tt.row.gemmPoint = gemmPoint{"pe", operandVariants[0], 1, 2, 3}
-		ctx, err := torch.New(t.Context(), torch.Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		m := gemmMilestone{system: ctx.Topology().Spec(), sweeps: []gemmSweep{{gemmGrid: gemmGrid{name: "pe"}, rows: []gemmRow{tt.row}}}}
-		m.report(ctx)
-		ctx.Close()
+		m := gemmMilestone{system: system(t, "default").Spec(), sweeps: []gemmSweep{{gemmGrid: gemmGrid{name: "pe"}, rows: []gemmRow{tt.row}}}}
+		r := inBench(t, gemmBench(), bench.Options{Folder: t.TempDir()}, func(b *bench.B) error { m.report(b); return nil })
 		var got []string
-		for _, c := range ctx.Report.Checks {
+		for _, c := range r.Checks {
 			if c.Wrong != "" {
 				got = append(got, c.Wrong)
 			}
 		}
-		if strings.Join(got, ", ") != tt.want || ctx.Report.OK() != (tt.want == "") {
-			t.Errorf("%s: ok %v and wrong %q, want %q", tt.name, ctx.Report.OK(), got, tt.want)
+		if strings.Join(got, ", ") != tt.want || r.OK != (tt.want == "") {
+			t.Errorf("%s: ok %v and wrong %q, want %q", tt.name, r.OK, got, tt.want)
 		}
 	}
 }
@@ -232,9 +229,9 @@ func TestGemmRoofline(t *testing.T) {
 
 // TestGemmWithoutTime: a system that takes no time has rows and no figures.
 func TestGemmWithoutTime(t *testing.T) {
-	r := runGemm(t, torch.Options{Topology: system(t, "alpha_beta")})
-	if len(r.Rows) != 30 || !r.OK || len(r.Artifacts) != 5 || len(r.Notes) != 1 || r.Notes[0] != noRoofline {
-		t.Errorf("%d rows, ok %v, files %v, notes %q: want 30 that are right, 5 files and the note %q", len(r.Rows), r.OK, r.Artifacts, r.Notes, noRoofline)
+	r := runGemm(t, bench.Options{Options: torch.Options{Topology: system(t, "alpha_beta")}})
+	if len(r.Rows.Rows) != 30 || !r.OK || len(r.Artifacts) != 5 || len(r.Notes) != 1 || r.Notes[0] != noRoofline {
+		t.Errorf("%d rows, ok %v, files %v, notes %q: want 30 that are right, 5 files and the note %q", len(r.Rows.Rows), r.OK, r.Artifacts, r.Notes, noRoofline)
 	}
 }
 

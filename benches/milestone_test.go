@@ -91,18 +91,17 @@ func TestExactTime(t *testing.T) {
 
 // TestRunPointsPanics: a point that panics is one that failed, as a bench that does.
 func TestRunPointsPanics(t *testing.T) {
-	ctx, err := torch.New(t.Context(), torch.Options{Folder: t.TempDir(), NoData: true})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer ctx.Close()
 	points := experiment.Grid(experiment.Dimension{Name: "n", Values: []string{"1", "2"}})
-	_, err = runPoints(ctx, milestoneCCL, points, func(p experiment.Point) (int, error) {
-		if p.Get("n") == "2" {
-			torch.OK(errors.New("no room"))
-		}
-		return 1, nil
-	})
+	b := bench.Bench{Name: "b", Folder: t.TempDir(), Run: func(b *bench.B) error {
+		_, err := runPoints(b, milestoneCCL, points, func(p experiment.Point) (int, error) {
+			if p.Get("n") == "2" {
+				torch.OK(errors.New("no room"))
+			}
+			return 1, nil
+		})
+		return err
+	}}
+	_, err := b.Execute(t.Context(), bench.Options{Options: torch.Options{NoData: true}})
 	var failed *experiment.Failed
 	if !errors.As(err, &failed) || len(failed.Points) != 1 || !strings.Contains(err.Error(), "n=2): no room") {
 		t.Errorf("got %v, want that n=2 failed for lack of room", err)

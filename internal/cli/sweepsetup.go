@@ -170,8 +170,9 @@ func (p *sweepPlan) options(ctx context.Context, s setup) (o bench.Options, err 
 			return o, errors.New("its configuration was changed while the sweep ran: begin the sweep anew")
 		}
 	}
+	o.Params = s.params
 	o.Options = torch.Options{
-		Topology: l.system, CCL: l.ccl, Settings: []any{l.tasks}, Params: s.params, Threads: 1,
+		Topology: l.system, CCL: l.ccl, Settings: []any{l.tasks}, Threads: 1,
 		NoData: p.Data == "off", Race: p.Check == "race", Flit: p.Fidelity == "flit",
 	}
 	return o, nil
