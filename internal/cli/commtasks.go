@@ -149,9 +149,9 @@ func taskLines(r *runner.Result, line func(name, format string, args ...any)) {
 	if t == nil {
 		return
 	}
-	line("control", "building %s, dispatching %s, noticing %s", report.Rounded(t.Build), report.Rounded(t.Dispatch), report.Rounded(t.Notice))
+	line("control", "building %s, dispatching %s, noticing %s", t.Build.Rounded(), t.Dispatch.Rounded(), t.Notice.Rounded())
 	c := &t.Critical
 	line("critical", "%s: building %s, stalled %s, waiting %s, scheduling %s, computing %s, communicating %s", counted(c.Tasks, "task"),
-		report.Rounded(c.Build), report.Rounded(c.Stall), report.Rounded(c.Wait), report.Rounded(c.Schedule), report.Rounded(c.Compute), report.Rounded(c.Communicate))
-	line("PE time", "computing %s, communicating %s, scheduling %s, idle %s", report.Rounded(t.Compute), report.Rounded(t.Communicate), report.Rounded(t.Schedule), report.Rounded(t.Idle))
+		c.Build.Rounded(), c.Stall.Rounded(), c.Wait.Rounded(), c.Schedule.Rounded(), c.Compute.Rounded(), c.Communicate.Rounded())
+	line("PE time", "computing %s, communicating %s, scheduling %s, idle %s", t.Compute.Rounded(), t.Communicate.Rounded(), t.Schedule.Rounded(), t.Idle.Rounded())
 }

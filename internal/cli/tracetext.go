@@ -29,7 +29,7 @@ func writeTrace(w io.Writer, r *traced, all bool) error {
 		return writeTraceLinks(w, &r.Links)
 	}
 	l := r.Launch
-	fmt.Fprintf(w, "# launch: %d of %d: %s, on %s, from %s on\n", l.Number, r.Launches, l.Name, counted(int(l.PEs), "PE"), report.TimeText(l.Start))
+	fmt.Fprintf(w, "# launch: %d of %d: %s, on %s, from %s on\n", l.Number, r.Launches, l.Name, counted(int(l.PEs), "PE"), l.Start.Text())
 	fmt.Fprintf(w, "# crit_ns: %s\n", exactNS(l.Critical))
 	if r.Launches > 1 {
 		writeLaunches(w, r.Longest)
@@ -89,7 +89,7 @@ func segmentText(s analysis.Segment) string {
 		text += fmt.Sprintf(", %d B", s.Bytes)
 	}
 	if s.Queued > 0 {
-		text += fmt.Sprintf(", queued %s", report.Rounded(s.Queued))
+		text += fmt.Sprintf(", queued %s", s.Queued.Rounded())
 	}
 	return text
 }
@@ -131,7 +131,7 @@ func writeTraceLinks(w io.Writer, l *analysis.Links) error {
 		_, err := fmt.Fprint(w, "\nlinks: none carried anything\n")
 		return err
 	}
-	fmt.Fprintf(w, "\nlinks, as shares of %s\n", report.Rounded(l.Time))
+	fmt.Fprintf(w, "\nlinks, as shares of %s\n", l.Time.Rounded())
 	var rows [][]string
 	for _, k := range l.Kinds {
 		rows = append(rows, []string{k.Kind, count(k.Links), fmt.Sprint(k.Bytes), percent(k.Mean), percent(k.Max), k.Most, decimalNS(k.Queued)})

@@ -16,7 +16,7 @@ import (
 func TestGanttApart(t *testing.T) {
 	g := &report.Gantt{Title: "three", Apart: true}
 	for _, end := range []sim.Time{1429, 14290, 0} {
-		g.Panels = append(g.Panels, report.GanttPanel{Title: "panel", Note: report.Rounded(end * sim.Nanosecond), Rows: []report.GanttRow{
+		g.Panels = append(g.Panels, report.GanttPanel{Title: "panel", Note: (end * sim.Nanosecond).Rounded(), Rows: []report.GanttRow{
 			{Label: "control", Bars: []report.GanttBar{ns(0, end, report.Computing, "task")}}, {Label: "idle"},
 		}})
 	}

@@ -136,7 +136,7 @@ func (s *svg) bar(c *chart, a *axis, b report.GanttBar, y int) {
 	paint, h, w := activityPaints[b.Activity], c.bar(), drawn(a.width(b))
 	x := tenths(c.x*10) + a.at(b.From)
 	s.open("g")
-	s.leaf("title", fmt.Sprintf("%s\n%v, %s to %s", b.Text, b.Activity, report.TimeText(b.From), report.TimeText(b.To)))
+	s.leaf("title", fmt.Sprintf("%s\n%v, %s to %s", b.Text, b.Activity, b.From.Text(), b.To.Text()))
 	s.shape("rect", "x", x, "y", y, "width", w, "height", h, "fill", paint.fill)
 	for _, size := range []int{sizeMore, sizeMin + 1} {
 		if size*lineHeight/4 <= h && width(b.Text, size, false)+8 <= int(w)/10 {
@@ -186,6 +186,6 @@ func (s *svg) strip(t *strip, a report.Activity, middle int) {
 		return
 	}
 	s.open("path", "d", fmt.Sprintf("M0 %d%s", middle, t.path.String()), "stroke", activityPaints[a].fill)
-	s.leaf("title", fmt.Sprintf("%d × %v, %s in all", t.bars, a, report.TimeText(t.time)))
+	s.leaf("title", fmt.Sprintf("%d × %v, %s in all", t.bars, a, t.time.Text()))
 	s.close("path")
 }

@@ -2,7 +2,6 @@ package report
 
 import (
 	"fmt"
-	"strconv"
 	"strings"
 	"testing"
 
@@ -10,95 +9,6 @@ import (
 
 	"github.com/kernbench/kernbench/internal/sim"
 )
-
-func TestTimeText(t *testing.T) {
-	tests := []struct {
-		time sim.Time
-		want string
-	}{
-		{0, "0 ns"},
-		{1, "1 fs"},
-		{2500, "2.5 ps"},
-		{999_999_999, "999.999999 ns"},
-		{12_400 * sim.Nanosecond, "12.4 µs"},
-		{sim.Millisecond + sim.Femtosecond, "1.000000000001 ms"},
-		{sim.Never, "9223.372036854775807 s"},
-	}
-	for _, tt := range tests {
-		if got := TimeText(tt.time); got != tt.want {
-			t.Errorf("TimeText(%d fs): got %q, want %q", tt.time, got, tt.want)
-		}
-	}
-}
-
-func TestRounded(t *testing.T) {
-	tests := []struct {
-		time sim.Time
-		want string
-	}{
-		{0, "0 ns"},
-		{1, "1 fs"},
-		{9999, "9.999 ps"},
-		{10_004, "10 ps"},
-		{10_005, "10.01 ps"},
-		{95_034_999, "95.03 ns"},
-		{257_550 * sim.Nanosecond, "257.6 µs"},
-		{999_949_999, "999.9 ns"},
-		{999_950_000, "1 µs"},
-		{sim.Microsecond, "1 µs"},
-		{1200 * sim.Second, "1200 s"},
-		{sim.Never, "9223 s"},
-	}
-	for _, tt := range tests {
-		if got := Rounded(tt.time); got != tt.want {
-			t.Errorf("Rounded(%d fs): got %q, want %q", tt.time, got, tt.want)
-		}
-	}
-}
-
-// TestRoundedIsClose wants four digits at most that are within 0.05 % of the time, and
-// the time itself where it has no more.
-func TestRoundedIsClose(t *testing.T) {
-	digits := func(n sim.Time) int { return len(strings.TrimRight(fmt.Sprint(int64(n)), "0")) }
-	rapid.Check(t, func(t *rapid.T) {
-		// Times of every length, half of them of few digits.
-		exact := sim.Time(rapid.Int64Range(1, int64(sim.Never)).Draw(t, "time"))
-		if rapid.Bool().Draw(t, "few digits") {
-			exact = sim.Time(rapid.Int64Range(1, 99_999).Draw(t, "digits"))
-			for range rapid.IntRange(0, 14).Draw(t, "zeros") {
-				exact *= 10
-			}
-		}
-		text := Rounded(exact)
-		got := readTime(t, text)
-		if off := max(got-exact, exact-got); off > exact/2000 {
-			t.Errorf("Rounded(%d fs): got %q, which is %d fs off, want at most %d", exact, text, off, exact/2000)
-		}
-		if n := digits(got); n > 4 {
-			t.Errorf("Rounded(%d fs): got %q of %d digits, want at most 4", exact, text, n)
-		}
-		if digits(exact) <= 4 && got != exact {
-			t.Errorf("Rounded(%d fs): got %q, %d fs, want it exact", exact, text, got)
-		}
-	})
-}
-
-// readTime reads what [TimeText] writes.
-func readTime(t *rapid.T, text string) sim.Time {
-	number, unit, _ := strings.Cut(text, " ")
-	whole, part, _ := strings.Cut(number, ".")
-	for _, u := range timeUnits {
-		if u.name == unit && len(part) <= u.places {
-			fs, err := strconv.ParseInt(whole+part+strings.Repeat("0", u.places-len(part)), 10, 64)
-			if err != nil {
-				t.Fatalf("time %q: %v", text, err)
-			}
-			return sim.Time(fs)
-		}
-	}
-	t.Fatalf("time %q: no such unit, or shorter than 1 fs", text)
-	return 0
-}
 
 func TestTicks(t *testing.T) {
 	tests := []struct {

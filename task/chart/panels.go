@@ -20,7 +20,7 @@ func panels(r *task.Result) []report.GanttPanel {
 			list[rank].Title = fmt.Sprintf("%s, rank %d", r.Runtime, rank)
 		}
 		if rank == 0 { // once is enough
-			list[rank].Note = "makespan " + report.Rounded(r.Makespan)
+			list[rank].Note = "makespan " + r.Makespan.Rounded()
 		}
 	}
 	all := work{}

@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/kernbench/kernbench/internal/report"
 	"github.com/kernbench/kernbench/internal/sim"
 )
 
@@ -40,19 +39,19 @@ func (s *Slowest) words() string {
 	late := s.Took - s.MedianTook
 	switch {
 	case s.Of == 1:
-		text = fmt.Sprintf("%s ran alone, for %s", s.PE, report.Rounded(s.Took))
+		text = fmt.Sprintf("%s ran alone, for %s", s.PE, s.Took.Rounded())
 	case late == 0:
 		text = fmt.Sprintf("%s ended last of %d PEs, no later than the median", s.PE, s.Of)
 	default:
-		text = fmt.Sprintf("%s ended last of %d PEs, %s after the median", s.PE, s.Of, report.Rounded(late))
+		text = fmt.Sprintf("%s ended last of %d PEs, %s after the median", s.PE, s.Of, late.Rounded())
 	}
 	if len(s.CPU) > 0 {
 		text += "; " + s.mostly()
 	}
 	if what, more := s.excess(1); late > 0 && more > 0 {
-		text += fmt.Sprintf(". The median PE, %s, spent %s less on %s", s.Median, report.Rounded(more), gerund(what))
+		text += fmt.Sprintf(". The median PE, %s, spent %s less on %s", s.Median, more.Rounded(), gerund(what))
 		if what, less := s.excess(-1); less > late {
-			text += fmt.Sprintf(", and %s more on %s", report.Rounded(less), gerund(what))
+			text += fmt.Sprintf(", and %s more on %s", less.Rounded(), gerund(what))
 		}
 	}
 	return text
