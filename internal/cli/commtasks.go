@@ -8,9 +8,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/kernbench/kernbench/internal/draw"
 	"github.com/kernbench/kernbench/internal/figure"
 	"github.com/kernbench/kernbench/internal/file"
-	"github.com/kernbench/kernbench/internal/report"
 	"github.com/kernbench/kernbench/internal/runner"
 	"github.com/kernbench/kernbench/task"
 	taskchart "github.com/kernbench/kernbench/task/chart"
@@ -107,7 +107,7 @@ func (f *taskFlags) report(r *runner.Result, format string, tell func() error) e
 	if r == nil || r.Tasks == nil {
 		return tell()
 	}
-	var chart *report.Gantt
+	var chart *draw.Gantt
 	if f.gantt && format != "json" || f.svg != "" {
 		chart = taskchart.Gantt(r.Scenario, fmt.Sprintf("%s on %s", counted(r.Tasks.Tasks, "task"), counted(r.Tasks.Ranks, "rank")), r.Tasks)
 	}
@@ -125,7 +125,7 @@ func (f *taskFlags) report(r *runner.Result, format string, tell func() error) e
 	}
 	out := f.cmd.OutOrStdout()
 	fmt.Fprintln(out)
-	return errors.Join(told, report.WriteGantt(out, chart, ganttColumns))
+	return errors.Join(told, draw.WriteGantt(out, chart, ganttColumns))
 }
 
 // ganttColumns is how wide a chart is.

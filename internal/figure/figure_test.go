@@ -38,7 +38,7 @@ func compile(t testing.TB, name string, sets ...string) *topology.Graph {
 	return g
 }
 
-func draw(t testing.TB, g *topology.Graph, v View, at Place) *Diagram {
+func drawView(t testing.TB, g *topology.Graph, v View, at Place) *Diagram {
 	t.Helper()
 	d, err := Topology(g, v, at)
 	if err != nil {
@@ -90,7 +90,7 @@ func eachView(t *testing.T, test func(*testing.T, *topology.Graph, View, *Diagra
 	for _, s := range systems {
 		g := compile(t, s.base, s.sets...)
 		for _, v := range Views {
-			t.Run(s.name+"/"+string(v), func(t *testing.T) { test(t, g, v, draw(t, g, v, Place{})) })
+			t.Run(s.name+"/"+string(v), func(t *testing.T) { test(t, g, v, drawView(t, g, v, Place{})) })
 		}
 	}
 }
@@ -202,7 +202,7 @@ func TestRandomSystems(t *testing.T) {
 func TestSVG(t *testing.T) {
 	eachView(t, func(t *testing.T, g *topology.Graph, v View, d *Diagram) {
 		svg := d.SVG()
-		if again := draw(t, g, v, Place{}).SVG(); !bytes.Equal(svg, again) {
+		if again := drawView(t, g, v, Place{}).SVG(); !bytes.Equal(svg, again) {
 			t.Error("two runs gave different bytes")
 		}
 		var text strings.Builder
@@ -284,7 +284,7 @@ var dotLine = func() *regexp.Regexp {
 func TestDOT(t *testing.T) {
 	eachView(t, func(t *testing.T, g *topology.Graph, v View, d *Diagram) {
 		dot := d.DOT()
-		if again := draw(t, g, v, Place{}).DOT(); !bytes.Equal(dot, again) {
+		if again := drawView(t, g, v, Place{}).DOT(); !bytes.Equal(dot, again) {
 			t.Error("two runs gave different bytes")
 		}
 		depth := 0
@@ -318,7 +318,7 @@ func TestGraphviz(t *testing.T) {
 	}
 	for _, v := range Views {
 		cmd := exec.Command(neato, "-n", "-Tcanon")
-		cmd.Stdin = bytes.NewReader(draw(t, compile(t, "torus2x3"), v, Place{}).DOT())
+		cmd.Stdin = bytes.NewReader(drawView(t, compile(t, "torus2x3"), v, Place{}).DOT())
 		if out, err := cmd.CombinedOutput(); err != nil {
 			t.Errorf("%s: %v\n%s", v, err, out)
 		}
@@ -358,7 +358,7 @@ func TestOverrides(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(fmt.Sprint(tt.view, tt.at), func(t *testing.T) {
-			d := draw(t, g, tt.view, tt.at)
+			d := drawView(t, g, tt.view, tt.at)
 			checkLegible(t, d)
 			got := map[string]state{}
 			for _, w := range d.wires {
@@ -389,7 +389,7 @@ func TestOneWay(t *testing.T) {
 		{ViewPE, nil},
 	}
 	for _, tt := range tests {
-		d := draw(t, g, tt.view, Place{})
+		d := drawView(t, g, tt.view, Place{})
 		var got []Wire
 		for _, w := range d.Data().Wires {
 			if w.State != "usual" {
@@ -447,7 +447,7 @@ func TestEndsNamed(t *testing.T) {
 	}
 	for _, tt := range tests {
 		var got []string
-		for _, n := range draw(t, compile(t, "alpha_beta", tt.sets...), tt.view, Place{}).notes {
+		for _, n := range drawView(t, compile(t, "alpha_beta", tt.sets...), tt.view, Place{}).notes {
 			got = append(got, n.text)
 		}
 		if diff := cmp.Diff(tt.want, got); diff != "" {

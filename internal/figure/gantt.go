@@ -5,8 +5,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/kernbench/kernbench/internal/draw"
 	"github.com/kernbench/kernbench/internal/printable"
-	"github.com/kernbench/kernbench/internal/report"
 )
 
 // Sizes of a Gantt chart.
@@ -28,11 +28,11 @@ const (
 )
 
 // activityPaints is how bars are filled, and the colour of text on them.
-var activityPaints = [report.NumActivities]struct{ fill, text string }{
-	report.Building:      {paints[control].line, paper},
-	report.Scheduling:    {paints[die].line, ink},
-	report.Computing:     {paints[compute].line, paper},
-	report.Communicating: {paints[fabric].line, paper},
+var activityPaints = [draw.NumActivities]struct{ fill, text string }{
+	draw.Building:      {paints[control].line, paper},
+	draw.Scheduling:    {paints[die].line, ink},
+	draw.Computing:     {paints[compute].line, paper},
+	draw.Communicating: {paints[fabric].line, paper},
 }
 
 const (
@@ -43,7 +43,7 @@ const (
 // Gantt draws a chart of schedules, one below the other on a common axis of time
 // or each on its own, as SVG: 1600 wide, as high as it needs. Bars have the names of
 // their tasks where they fit, and as tooltips with their times.
-func Gantt(g *report.Gantt) []byte {
+func Gantt(g *draw.Gantt) []byte {
 	c := newChart(g)
 	s := &svg{}
 	s.page(slideW, c.h, g.Title, g.Subtitle)
@@ -77,13 +77,13 @@ type chart struct {
 
 // panel is a laid-out panel.
 type panel struct {
-	*report.GanttPanel
-	rows []report.GanttRow
+	*draw.GanttPanel
+	rows []draw.GanttRow
 	rest []string
 	y    int // top
 }
 
-func newChart(g *report.Gantt) *chart {
+func newChart(g *draw.Gantt) *chart {
 	c := &chart{}
 	rows, rest, labels := 0, 0, 0
 	for _, shared := range g.Axes() {
@@ -114,7 +114,7 @@ func newChart(g *report.Gantt) *chart {
 // place lays out an axis and its panels below what there is.
 func (c *chart) place(a *axis) {
 	a.w = ganttRight - c.x
-	a.ticks, a.unit = report.Ticks(a.span, a.w/tickGap)
+	a.ticks, a.unit = draw.Ticks(a.span, a.w/tickGap)
 	for i := range a.panels {
 		p := &a.panels[i]
 		p.y = c.h
@@ -139,7 +139,7 @@ func (s *svg) activities(x int) {
 		s.label(label{at: point{x + 38, y}, text: text, size: sizeText, left: true, colour: ink})
 		x += 38 + width(text, sizeText, false) + 28
 	}
-	for a := range report.NumActivities {
+	for a := range draw.NumActivities {
 		entry(activityPaints[a].fill, a.String())
 	}
 	entry(idleFill, "idle")

@@ -3,7 +3,7 @@ package figure
 import (
 	"fmt"
 
-	"github.com/kernbench/kernbench/internal/report"
+	"github.com/kernbench/kernbench/internal/draw"
 	"github.com/kernbench/kernbench/internal/sim"
 )
 
@@ -11,7 +11,7 @@ import (
 type axis struct {
 	panels []panel
 	span   sim.Time
-	ticks  []report.Tick
+	ticks  []draw.Tick
 	unit   string // of the ticks
 	w      int    // length
 	y      int
@@ -25,7 +25,7 @@ func (a *axis) at(t sim.Time) tenths {
 	return tenths(sim.MulDiv(uint64(max(t, 0)), uint64(a.w*10), uint64(a.span)))
 }
 
-func (a *axis) width(b report.GanttBar) tenths { return a.at(b.To) - a.at(b.From) }
+func (a *axis) width(b draw.GanttBar) tenths { return a.at(b.To) - a.at(b.From) }
 
 // grid draws the lines of the ticks through a panel, and one where it ends.
 func (s *svg) grid(c *chart, a *axis, p panel) {

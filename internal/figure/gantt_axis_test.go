@@ -7,17 +7,17 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/kernbench/kernbench/internal/report"
+	"github.com/kernbench/kernbench/internal/draw"
 	"github.com/kernbench/kernbench/internal/sim"
 )
 
 // TestGanttApart wants panels that are as wide as each other, however long their
 // schedules are, each with its own grid and its axis below it. One of no time has none.
 func TestGanttApart(t *testing.T) {
-	g := &report.Gantt{Title: "three", Apart: true}
+	g := &draw.Gantt{Title: "three", Apart: true}
 	for _, end := range []sim.Time{1429, 14290, 0} {
-		g.Panels = append(g.Panels, report.GanttPanel{Title: "panel", Note: (end * sim.Nanosecond).Rounded(), Rows: []report.GanttRow{
-			{Label: "control", Bars: []report.GanttBar{ns(0, end, report.Computing, "task")}}, {Label: "idle"},
+		g.Panels = append(g.Panels, draw.GanttPanel{Title: "panel", Note: (end * sim.Nanosecond).Rounded(), Rows: []draw.GanttRow{
+			{Label: "control", Bars: []draw.GanttBar{ns(0, end, draw.Computing, "task")}}, {Label: "idle"},
 		}})
 	}
 	e := parseGantt(t, g)

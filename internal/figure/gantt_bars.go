@@ -5,7 +5,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/kernbench/kernbench/internal/report"
+	"github.com/kernbench/kernbench/internal/draw"
 	"github.com/kernbench/kernbench/internal/sim"
 )
 
@@ -58,22 +58,22 @@ func (a *axis) count(least tenths) (own, all int) {
 // bars draws those of a panel. Strips have a group in which the unit to the right is
 // a tenth of a pixel, which keeps the numbers of their paths short.
 func (s *svg) bars(c *chart, a *axis, p panel) {
-	strips := make([]*[report.NumActivities]strip, len(p.rows))
+	strips := make([]*[draw.NumActivities]strip, len(p.rows))
 	for i, r := range p.rows {
 		strips[i] = s.row(c, a, r, p.top()+i*c.row)
 	}
 	s.open("g", "transform", fmt.Sprintf("translate(%d %d) scale(.1 1)", c.x, p.top()), "fill", "none", "stroke-width", c.bar())
 	for i, row := range strips {
 		for activity := range row {
-			s.strip(&row[activity], report.Activity(activity), i*c.row+c.bar()/2)
+			s.strip(&row[activity], draw.Activity(activity), i*c.row+c.bar()/2)
 		}
 	}
 	s.close("g")
 }
 
 // row draws the bars of a row that are wide enough, and leaves the others in strips.
-func (s *svg) row(c *chart, a *axis, r report.GanttRow, y int) *[report.NumActivities]strip {
-	var strips [report.NumActivities]strip
+func (s *svg) row(c *chart, a *axis, r draw.GanttRow, y int) *[draw.NumActivities]strip {
+	var strips [draw.NumActivities]strip
 	for i := 0; i < len(r.Bars); {
 		b := r.Bars[i]
 		switch w := a.width(b); {
@@ -104,8 +104,8 @@ func drawn(w tenths) tenths {
 // together, so that what one sees is how busy the row was. Where nothing follows
 // soon they get the whole speck, so that one sees them at all. It returns
 // how many bars there were.
-func (a *axis) share(strips *[report.NumActivities]strip, bars []report.GanttBar) int {
-	var times [report.NumActivities]sim.Time
+func (a *axis) share(strips *[draw.NumActivities]strip, bars []draw.GanttBar) int {
+	var times [draw.NumActivities]sim.Time
 	start, n := a.at(bars[0].From), 0
 	for n < len(bars) && a.width(bars[n]) < speck && a.at(bars[n].From) < start+speck {
 		times[bars[n].Activity] += bars[n].To - bars[n].From
@@ -115,7 +115,7 @@ func (a *axis) share(strips *[report.NumActivities]strip, bars []report.GanttBar
 	alone := n == len(bars) || a.at(bars[n].From) >= start+lonely
 	if alone && a.at(bars[n-1].To) < start+speck {
 		most := bars[0].Activity
-		for activity := range report.NumActivities {
+		for activity := range draw.NumActivities {
 			if times[activity] > times[most] {
 				most = activity
 			}
@@ -132,7 +132,7 @@ func (a *axis) share(strips *[report.NumActivities]strip, bars []report.GanttBar
 }
 
 // bar draws a bar by itself.
-func (s *svg) bar(c *chart, a *axis, b report.GanttBar, y int) {
+func (s *svg) bar(c *chart, a *axis, b draw.GanttBar, y int) {
 	paint, h, w := activityPaints[b.Activity], c.bar(), drawn(a.width(b))
 	x := tenths(c.x*10) + a.at(b.From)
 	s.open("g")
@@ -157,7 +157,7 @@ type strip struct {
 	time     sim.Time
 }
 
-func (t *strip) count(b report.GanttBar) {
+func (t *strip) count(b draw.GanttBar) {
 	t.bars++
 	t.time += b.To - b.From
 }
@@ -180,7 +180,7 @@ func (t *strip) flush() {
 
 // strip draws the bars as one line as thick as they are high, through the middle
 // of their row.
-func (s *svg) strip(t *strip, a report.Activity, middle int) {
+func (s *svg) strip(t *strip, a draw.Activity, middle int) {
 	t.flush()
 	if t.path.Len() == 0 {
 		return

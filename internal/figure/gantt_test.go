@@ -10,7 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
-	"github.com/kernbench/kernbench/internal/report"
+	"github.com/kernbench/kernbench/internal/draw"
 	"github.com/kernbench/kernbench/internal/sim"
 )
 
@@ -42,7 +42,7 @@ func (e element) each(visit func(element)) {
 	}
 }
 
-func parseGantt(t interface{ Fatalf(string, ...any) }, g *report.Gantt) element {
+func parseGantt(t interface{ Fatalf(string, ...any) }, g *draw.Gantt) element {
 	var e element
 	if err := xml.Unmarshal(Gantt(g), &e); err != nil {
 		t.Fatalf("not well-formed: %v", err)
@@ -51,19 +51,19 @@ func parseGantt(t interface{ Fatalf(string, ...any) }, g *report.Gantt) element 
 }
 
 // ns makes a bar.
-func ns(from, to sim.Time, a report.Activity, text string) report.GanttBar {
-	return report.GanttBar{From: from * sim.Nanosecond, To: to * sim.Nanosecond, Activity: a, Text: text}
+func ns(from, to sim.Time, a draw.Activity, text string) draw.GanttBar {
+	return draw.GanttBar{From: from * sim.Nanosecond, To: to * sim.Nanosecond, Activity: a, Text: text}
 }
 
 // gridOf is a chart of so many bars, each as long as the space after it.
-func gridOf(panels, rows, bars int) *report.Gantt {
-	g := &report.Gantt{Title: "grid", Subtitle: "of bars"}
+func gridOf(panels, rows, bars int) *draw.Gantt {
+	g := &draw.Gantt{Title: "grid", Subtitle: "of bars"}
 	for i := range panels {
-		p := report.GanttPanel{Title: fmt.Sprint("panel", i), Note: "a note"}
+		p := draw.GanttPanel{Title: fmt.Sprint("panel", i), Note: "a note"}
 		for j := range rows {
-			r := report.GanttRow{Label: fmt.Sprint("pe", j)}
+			r := draw.GanttRow{Label: fmt.Sprint("pe", j)}
 			for k := range sim.Time(bars) {
-				r.Bars = append(r.Bars, ns(2*k, 2*k+1, report.Activity(k)%report.NumActivities, fmt.Sprint("task", k)))
+				r.Bars = append(r.Bars, ns(2*k, 2*k+1, draw.Activity(k)%draw.NumActivities, fmt.Sprint("task", k)))
 			}
 			p.Rows = append(p.Rows, r)
 		}
@@ -75,12 +75,12 @@ func gridOf(panels, rows, bars int) *report.Gantt {
 // TestGanttBars wants bars in their place: the area of bars begins at 32 for the
 // margin, 63 for seven characters of 15 pixels, and 12; it is 1429 wide.
 func TestGanttBars(t *testing.T) {
-	e := parseGantt(t, &report.Gantt{Title: "<one>", Subtitle: "a & b", Panels: []report.GanttPanel{{
+	e := parseGantt(t, &draw.Gantt{Title: "<one>", Subtitle: "a & b", Panels: []draw.GanttPanel{{
 		Title: "ring", Note: "makespan 1429 ns", End: 1429 * sim.Nanosecond,
-		Rows: []report.GanttRow{
-			{Label: "control", Bars: []report.GanttBar{ns(0, 100, report.Building, "build"), ns(100, 103, report.Scheduling, "s")}},
+		Rows: []draw.GanttRow{
+			{Label: "control", Bars: []draw.GanttBar{ns(0, 100, draw.Building, "build"), ns(100, 103, draw.Scheduling, "s")}},
 			{Label: "idle"},
-			{Label: "pe0", Bars: []report.GanttBar{ns(103, 203, report.Computing, "a name too long for it"), ns(1329, 1429, report.Communicating, "send")}},
+			{Label: "pe0", Bars: []draw.GanttBar{ns(103, 203, draw.Computing, "a name too long for it"), ns(1329, 1429, draw.Communicating, "send")}},
 		},
 	}}})
 	var bars, texts []string
@@ -128,24 +128,24 @@ func strips(e element) []string {
 func TestGanttNarrow(t *testing.T) {
 	tests := []struct {
 		name string
-		bars []report.GanttBar
+		bars []draw.GanttBar
 		want []string
 	}{
-		{"one after the other are one line", []report.GanttBar{
-			ns(0, 10, report.Computing, "a"), ns(10, 20, report.Computing, "b"), ns(30, 40, report.Computing, "c"),
+		{"one after the other are one line", []draw.GanttBar{
+			ns(0, 10, draw.Computing, "a"), ns(10, 20, draw.Computing, "b"), ns(30, 40, draw.Computing, "c"),
 		}, []string{"3 × computing, 30 ns in all: M0 12m0 0h20m10 0h10"}},
-		{"wide ones are apart", []report.GanttBar{
-			ns(0, 30, report.Computing, "a"), ns(30, 60, report.Computing, "b"),
+		{"wide ones are apart", []draw.GanttBar{
+			ns(0, 30, draw.Computing, "a"), ns(30, 60, draw.Computing, "b"),
 		}, []string{"2 × computing, 60 ns in all: M0 12m0 0h23m7 0h23"}},
-		{"half a pixel is shared, to each its time", []report.GanttBar{
-			ns(0, 1, report.Computing, "a"), ns(1, 2, report.Scheduling, "b"), ns(3, 4, report.Computing, "c"), ns(5, 15, report.Computing, "d"),
+		{"half a pixel is shared, to each its time", []draw.GanttBar{
+			ns(0, 1, draw.Computing, "a"), ns(1, 2, draw.Scheduling, "b"), ns(3, 4, draw.Computing, "c"), ns(5, 15, draw.Computing, "d"),
 		}, []string{
 			"1 × scheduling, 1 ns in all: M0 12m0 0h1",
 			"3 × computing, 12 ns in all: M0 12m1 0h2m2 0h10",
 		}},
-		{"what stands alone is seen, and no shorter than it is", []report.GanttBar{
-			ns(0, 1, report.Scheduling, "a"), ns(1, 3, report.Computing, "b"), ns(40, 40, report.Building, "c"),
-			ns(100, 104, report.Computing, "d"), ns(104, 108, report.Computing, "e"),
+		{"what stands alone is seen, and no shorter than it is", []draw.GanttBar{
+			ns(0, 1, draw.Scheduling, "a"), ns(1, 3, draw.Computing, "b"), ns(40, 40, draw.Building, "c"),
+			ns(100, 104, draw.Computing, "d"), ns(104, 108, draw.Computing, "e"),
 		}, []string{
 			"1 × building, 0 ns in all: M0 12m40 0h5",
 			"3 × computing, 10 ns in all: M0 12m0 0h5m95 0h8",
@@ -153,8 +153,8 @@ func TestGanttNarrow(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			c := newChart(&report.Gantt{Panels: []report.GanttPanel{{
-				Rows: []report.GanttRow{{Label: "control", Bars: tt.bars}}, End: 14290 * sim.Nanosecond,
+			c := newChart(&draw.Gantt{Panels: []draw.GanttPanel{{
+				Rows: []draw.GanttRow{{Label: "control", Bars: tt.bars}}, End: 14290 * sim.Nanosecond,
 			}}})
 			c.least = 100
 			var s svg
@@ -193,16 +193,16 @@ func TestGanttFits(t *testing.T) {
 		text := func(name string) string { return rapid.String().Draw(t, name) }
 		longest := int64(rapid.SampledFrom([]sim.Time{1, 100, sim.Nanosecond, sim.Millisecond, sim.Second}).Draw(t, "longest"))
 		times := func(name string) sim.Time { return sim.Time(rapid.Int64Range(0, longest).Draw(t, name)) }
-		g := &report.Gantt{Title: text("title"), Subtitle: text("subtitle"), Apart: rapid.Bool().Draw(t, "apart")}
+		g := &draw.Gantt{Title: text("title"), Subtitle: text("subtitle"), Apart: rapid.Bool().Draw(t, "apart")}
 		for range rapid.IntRange(0, 3).Draw(t, "panels") {
-			p := report.GanttPanel{Title: text("panel"), Note: text("note"), End: times("end")}
+			p := draw.GanttPanel{Title: text("panel"), Note: text("note"), End: times("end")}
 			for range rapid.IntRange(0, 40).Draw(t, "rows") {
-				r := report.GanttRow{Label: text("label")}
+				r := draw.GanttRow{Label: text("label")}
 				var at sim.Time
 				for range rapid.IntRange(0, 5).Draw(t, "bars") {
 					from := at + times("gap")
 					at = from + times("length")
-					r.Bars = append(r.Bars, report.GanttBar{From: from, To: at, Activity: report.Activity(rapid.IntRange(0, 3).Draw(t, "activity")), Text: text("text")})
+					r.Bars = append(r.Bars, draw.GanttBar{From: from, To: at, Activity: draw.Activity(rapid.IntRange(0, 3).Draw(t, "activity")), Text: text("text")})
 				}
 				p.Rows = append(p.Rows, r)
 			}

@@ -9,11 +9,8 @@
 // bandwidths (10⁹ bytes a second, null for unlimited), _ghz for clocks. Where a
 // number is one of topology.yaml, the rest of the key is the file's ([Section]).
 //
-// A [Gantt] is schedules, whoever made them: here it becomes text, and in
-// internal/figure a picture.
-//
 // A [Page] is figures, tables and how to get them again as one HTML file.
 //
-// Pictures live in internal/figure and internal/chart, flags and exit codes in internal/cli. The
+// Pictures live in internal/draw, internal/figure and internal/chart, flags and exit codes in internal/cli. The
 // package imports topology and the layers above it, never a machine.
 package report

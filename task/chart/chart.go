@@ -4,8 +4,8 @@ import (
 	"io"
 	"strings"
 
+	"github.com/kernbench/kernbench/internal/draw"
 	"github.com/kernbench/kernbench/internal/figure"
-	"github.com/kernbench/kernbench/internal/report"
 	"github.com/kernbench/kernbench/task"
 	"github.com/kernbench/kernbench/torch"
 )
@@ -19,7 +19,7 @@ import (
 // each panel has its own. All ranks of a run are on the same scale.
 func Text(w io.Writer, columns int, results ...*task.Result) error {
 	var b strings.Builder
-	if err := report.WriteGantt(&b, Gantt("", "", results...), columns); err != nil {
+	if err := draw.WriteGantt(&b, Gantt("", "", results...), columns); err != nil {
 		return err
 	}
 	// Without a title there is nothing for the first panel to keep apart from.
@@ -38,8 +38,8 @@ func SVG(title, subtitle string, results ...*task.Result) []byte {
 
 // Gantt is such a chart before it is drawn, for packages of this module: to others its
 // type is of no use.
-func Gantt(title, subtitle string, results ...*task.Result) *report.Gantt {
-	g := &report.Gantt{Title: title, Subtitle: subtitle, Apart: apart(results)}
+func Gantt(title, subtitle string, results ...*task.Result) *draw.Gantt {
+	g := &draw.Gantt{Title: title, Subtitle: subtitle, Apart: apart(results)}
 	for _, r := range results {
 		g.Panels = append(g.Panels, panels(r)...)
 	}

@@ -11,9 +11,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
+	"github.com/kernbench/kernbench/internal/draw"
 	"github.com/kernbench/kernbench/internal/figure"
 	"github.com/kernbench/kernbench/internal/rapidtest"
-	"github.com/kernbench/kernbench/internal/report"
 	"github.com/kernbench/kernbench/internal/sim"
 	"github.com/kernbench/kernbench/task"
 )
@@ -129,7 +129,7 @@ pe 0        │    ·ssss################################sssss│
 }
 
 func TestTextErrors(t *testing.T) {
-	const want = "write a Gantt chart in 19 columns: it takes at least 20; widen the terminal or write it as SVG"
+	const want = "write a Gantt chart in 19 columns: it takes at least 20; widen the terminal or draw it as a picture"
 	if err := Text(io.Discard, 19, told(task.HostBuildGraph)); err == nil || err.Error() != want {
 		t.Errorf("19 columns: got error %v, want %q", err, want)
 	}
@@ -203,17 +203,17 @@ func TestManyRanks(t *testing.T) {
 
 // A bar says what it is of.
 func TestBars(t *testing.T) {
-	want := []report.GanttRow{
-		{Label: "orchestrator", Bars: []report.GanttBar{{From: 0, To: 10 * sim.Nanosecond, Activity: report.Building, Text: "submit task 0"}}},
-		{Label: "control 0", Bars: []report.GanttBar{
-			{From: 10 * sim.Nanosecond, To: 15 * sim.Nanosecond, Activity: report.Scheduling, Text: "dispatch task 0"},
-			{From: 50 * sim.Nanosecond, To: 60 * sim.Nanosecond, Activity: report.Scheduling, Text: "notice task 0"},
+	want := []draw.GanttRow{
+		{Label: "orchestrator", Bars: []draw.GanttBar{{From: 0, To: 10 * sim.Nanosecond, Activity: draw.Building, Text: "submit task 0"}}},
+		{Label: "control 0", Bars: []draw.GanttBar{
+			{From: 10 * sim.Nanosecond, To: 15 * sim.Nanosecond, Activity: draw.Scheduling, Text: "dispatch task 0"},
+			{From: 50 * sim.Nanosecond, To: 60 * sim.Nanosecond, Activity: draw.Scheduling, Text: "notice task 0"},
 		}},
 		{Label: "pe 0"},
-		{Label: "pe 1", Bars: []report.GanttBar{
-			{From: 10 * sim.Nanosecond, To: 20 * sim.Nanosecond, Activity: report.Scheduling, Text: "start tell 0"},
-			{From: 20 * sim.Nanosecond, To: 50 * sim.Nanosecond, Activity: report.Communicating, Text: "tell 0"},
-			{From: 50 * sim.Nanosecond, To: 60 * sim.Nanosecond, Activity: report.Scheduling, Text: "end of tell 0"},
+		{Label: "pe 1", Bars: []draw.GanttBar{
+			{From: 10 * sim.Nanosecond, To: 20 * sim.Nanosecond, Activity: draw.Scheduling, Text: "start tell 0"},
+			{From: 20 * sim.Nanosecond, To: 50 * sim.Nanosecond, Activity: draw.Communicating, Text: "tell 0"},
+			{From: 50 * sim.Nanosecond, To: 60 * sim.Nanosecond, Activity: draw.Scheduling, Text: "end of tell 0"},
 		}},
 	}
 	if diff := cmp.Diff(want, Gantt("", "", told(task.TensorMapAndRingBuffer)).Panels[0].Rows); diff != "" {
@@ -227,10 +227,10 @@ func TestBarsOfMessages(t *testing.T) {
 	r := &task.Result{Runtime: task.AICPUBuildGraph, Ranks: 1, Cores: 1, Makespan: 30 * ns, Control: []task.Work{
 		{Kind: task.Posting, Task: 7, To: 5 * ns}, {Kind: task.Receiving, Task: 8, From: 5 * ns, To: 15 * ns}, {Kind: task.Reading, Task: 9, From: 20 * ns, To: 30 * ns},
 	}}
-	want := []report.GanttBar{
-		{To: 5 * ns, Activity: report.Scheduling, Text: "send a message about task 7"},
-		{From: 5 * ns, To: 15 * ns, Activity: report.Scheduling, Text: "read a message about task 8"},
-		{From: 20 * ns, To: 30 * ns, Activity: report.Building, Text: "read a value of task 9"},
+	want := []draw.GanttBar{
+		{To: 5 * ns, Activity: draw.Scheduling, Text: "send a message about task 7"},
+		{From: 5 * ns, To: 15 * ns, Activity: draw.Scheduling, Text: "read a message about task 8"},
+		{From: 20 * ns, To: 30 * ns, Activity: draw.Building, Text: "read a value of task 9"},
 	}
 	if diff := cmp.Diff(want, Gantt("", "", r).Panels[0].Rows[0].Bars); diff != "" {
 		t.Errorf("bars of the control core (-want +got):\n%s", diff)

@@ -6,16 +6,16 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/kernbench/kernbench/internal/report"
+	"github.com/kernbench/kernbench/internal/draw"
 	"github.com/kernbench/kernbench/task"
 )
 
 // panels is a run, a panel for each rank, as long as the run: of every rank the host or
 // the orchestrator, its control cores, and its compute cores.
-func panels(r *task.Result) []report.GanttPanel {
-	list := make([]report.GanttPanel, r.Ranks)
+func panels(r *task.Result) []draw.GanttPanel {
+	list := make([]draw.GanttPanel, r.Ranks)
 	for rank := range list {
-		list[rank] = report.GanttPanel{Title: string(r.Runtime), End: r.Makespan}
+		list[rank] = draw.GanttPanel{Title: string(r.Runtime), End: r.Makespan}
 		if r.Ranks > 1 {
 			list[rank].Title = fmt.Sprintf("%s, rank %d", r.Runtime, rank)
 		}
@@ -28,7 +28,7 @@ func panels(r *task.Result) []report.GanttPanel {
 	all.compute(r)
 	for _, w := range slices.SortedFunc(maps.Keys(all), worker.compare) {
 		p := &list[w.rank]
-		p.Rows = append(p.Rows, report.GanttRow{Label: w.label(r.Runtime), Bars: all[w]})
+		p.Rows = append(p.Rows, draw.GanttRow{Label: w.label(r.Runtime), Bars: all[w]})
 	}
 	return list
 }
@@ -69,7 +69,7 @@ func (w worker) label(r task.Runtime) string {
 }
 
 // work is what all workers of a run did.
-type work map[worker][]report.GanttBar
+type work map[worker][]draw.GanttBar
 
 // control adds what was done for tasks.
 func (all work) control(r *task.Result) {
@@ -79,10 +79,10 @@ func (all work) control(r *task.Result) {
 		if done.Core == task.BuilderCore {
 			w.kind = builder
 		}
-		bar := report.GanttBar{From: done.From, To: done.To, Activity: report.Scheduling}
+		bar := draw.GanttBar{From: done.From, To: done.To, Activity: draw.Scheduling}
 		switch done.Kind {
 		case task.Building:
-			bar.Activity, bar.Text = report.Building, fmt.Sprintf("submit task %d", done.Task)
+			bar.Activity, bar.Text = draw.Building, fmt.Sprintf("submit task %d", done.Task)
 			if r.Runtime == task.HostBuildGraph {
 				bar.Text = "build the graph"
 			}
@@ -95,7 +95,7 @@ func (all work) control(r *task.Result) {
 		case task.Receiving:
 			bar.Text = fmt.Sprintf("read a message about task %d", done.Task)
 		case task.Reading:
-			bar.Activity, bar.Text = report.Building, fmt.Sprintf("read a value of task %d", done.Task)
+			bar.Activity, bar.Text = draw.Building, fmt.Sprintf("read a value of task %d", done.Task)
 		}
 		all[w] = append(all[w], bar)
 	}
@@ -111,14 +111,14 @@ func (all work) compute(r *task.Result) {
 	for i := range r.Spans {
 		s := &r.Spans[i]
 		text := fmt.Sprintf("%s %d", s.Name, s.Task)
-		activity := report.Computing
+		activity := draw.Computing
 		if s.Peers {
-			activity = report.Communicating
+			activity = draw.Communicating
 		}
 		w := worker{s.Rank, compute, s.Core}
 		all[w] = append(all[w],
-			report.GanttBar{From: s.Dispatched, To: s.Begin, Activity: report.Scheduling, Text: "start " + text},
-			report.GanttBar{From: s.Begin, To: s.End, Activity: activity, Text: text},
-			report.GanttBar{From: s.End, To: s.Noticed, Activity: report.Scheduling, Text: "end of " + text})
+			draw.GanttBar{From: s.Dispatched, To: s.Begin, Activity: draw.Scheduling, Text: "start " + text},
+			draw.GanttBar{From: s.Begin, To: s.End, Activity: activity, Text: text},
+			draw.GanttBar{From: s.End, To: s.Noticed, Activity: draw.Scheduling, Text: "end of " + text})
 	}
 }

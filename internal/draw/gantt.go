@@ -1,4 +1,4 @@
-package report
+package draw
 
 import (
 	"fmt"
@@ -6,36 +6,36 @@ import (
 	"github.com/kernbench/kernbench/internal/sim"
 )
 
-// Gantt is who did what when, for [WriteGantt] and for the picture of
-// internal/figure. The panels share one axis of time, from 0, unless they are Apart.
+// Gantt is a chart of schedules, drawn as text ([WriteGantt]) or as a picture. The panels
+// share one axis of time, from 0, unless they are Apart.
 type Gantt struct {
 	Title, Subtitle string
 	Panels          []GanttPanel // such as one for each runtime
-	Apart           bool         // each panel has an axis of its own, since the schedules are of very different length
+	Apart           bool         // each panel has its own axis, for schedules of very different length
 }
 
-// GanttPanel is one schedule.
+// GanttPanel is a schedule.
 type GanttPanel struct {
 	Title string
-	Note  string // what it comes to, such as "makespan 12.4 µs"
+	Note  string // result of the schedule, such as "makespan 12.4 µs"
 	Rows  []GanttRow
 	End   sim.Time // of the schedule, which may be later than its last bar
 }
 
-// GanttRow is one that works, such as a control core or a PE.
+// GanttRow is a worker of a schedule, such as a control core or a PE.
 type GanttRow struct {
 	Label string
-	Bars  []GanttBar // in order of time, apart; where there is none it is idle
+	Bars  []GanttBar // in order of time, without overlap; the worker is idle in between
 }
 
-// GanttBar is a stretch of work without a break.
+// GanttBar is an uninterrupted piece of work.
 type GanttBar struct {
-	From, To sim.Time // equal: in no time
+	From, To sim.Time // may be equal
 	Activity Activity
 	Text     string // name of the task
 }
 
-// Activity is what a bar's time goes into.
+// Activity is a kind of work.
 type Activity uint8
 
 // The activities.
@@ -47,7 +47,7 @@ const (
 	NumActivities
 )
 
-// activities are the words of the legend and the characters of a chart of text.
+// activities holds the words of the legend and the characters of a text chart.
 var activities = [NumActivities]struct {
 	word string
 	mark rune
@@ -60,10 +60,10 @@ var activities = [NumActivities]struct {
 
 func (a Activity) String() string { return activities[a].word }
 
-// GanttAxis is an axis of time, by the panels that share it.
+// GanttAxis is the panels that share an axis of time.
 type GanttAxis []GanttPanel
 
-// Axes is the chart's axes of time: one, or one for each panel.
+// Axes returns the panels by axis: all on one, or each on its own.
 func (g *Gantt) Axes() []GanttAxis {
 	if !g.Apart {
 		return []GanttAxis{g.Panels}
@@ -75,7 +75,7 @@ func (g *Gantt) Axes() []GanttAxis {
 	return axes
 }
 
-// Span is how far the axis reaches: to the end of the last schedule.
+// Span returns the length of the axis: the end of the last schedule.
 func (a GanttAxis) Span() sim.Time {
 	var end sim.Time
 	for i := range a {
@@ -84,7 +84,7 @@ func (a GanttAxis) Span() sim.Time {
 	return end
 }
 
-// Span is the end of the schedule, or of a bar beyond it.
+// Span returns the end of the schedule, or of a bar beyond it.
 func (p *GanttPanel) Span() sim.Time {
 	end := p.End
 	for _, r := range p.Rows {
@@ -95,8 +95,8 @@ func (p *GanttPanel) Span() sim.Time {
 	return end
 }
 
-// Fold is the rows to draw, the first of those with bars, and lines that say how
-// many others there are.
+// Fold returns the first rows that have bars, and lines that count the busy and the
+// idle rows left out.
 func (p *GanttPanel) Fold(most int) (shown []GanttRow, rest []string) {
 	busy := 0
 	for _, r := range p.Rows {

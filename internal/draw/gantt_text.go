@@ -1,4 +1,4 @@
-package report
+package draw
 
 import (
 	"fmt"
@@ -11,18 +11,18 @@ import (
 	"github.com/kernbench/kernbench/internal/sim"
 )
 
-// Sizes of a chart of text, in characters and lines.
+// Sizes of a text chart, in characters and lines.
 const (
 	ganttColumns = 20 // at least
-	ganttRows    = 40 // of a panel, at most
+	ganttLines   = 40 // rows of a panel, at most
 	ganttLabel   = 24 // at most, and a third of the columns
-	ganttTick    = 8  // from one to the next, if there is room
+	ganttTick    = 8  // between ticks, if there is room
 
 	mostlyIdle = '·' // but not quite
 )
 
 // WriteGantt writes a chart as text, at most columns wide. A character is a bin of
-// time and shows what has most of it:
+// time and shows the activity that takes most of it:
 //
 //	ring: makespan 12 µs
 //	control│BBBss·ss           │
@@ -32,13 +32,13 @@ const (
 //	     µs 0      5       10
 //
 // A bin that is mostly idle but not quite has a dot. The line to the right of the
-// bins is the end of the schedule. Panels that are Apart each have the axis below
-// them. Every character counts as one column wide.
+// bins is the end of the schedule. Panels that are Apart have an axis each. Every
+// character counts as one column wide.
 func WriteGantt(w io.Writer, g *Gantt, columns int) error {
 	if columns < ganttColumns {
-		return fmt.Errorf("write a Gantt chart in %d columns: it takes at least %d; widen the terminal or write it as SVG", columns, ganttColumns)
+		return fmt.Errorf("write a Gantt chart in %d columns: it takes at least %d; widen the terminal or draw it as a picture", columns, ganttColumns)
 	}
-	c := newChart(g, columns)
+	c := newGanttText(g, columns)
 	c.line(g.Title)
 	c.line(g.Subtitle)
 	for _, a := range g.Axes() {
@@ -53,25 +53,25 @@ func WriteGantt(w io.Writer, g *Gantt, columns int) error {
 	return err
 }
 
-// chart is one being written.
-type chart struct {
+// ganttText is a text chart being written.
+type ganttText struct {
 	text    strings.Builder
 	columns int
 	label   int        // columns of the labels
 	edges   []sim.Time // of the bins of the axis, one more than those
-	bins    []bin      // of the row being written
+	bins    []bin      // of the current row
 }
 
-// bin is what a row does in a bin of time.
+// bin is a bin of time of a row.
 type bin struct {
 	share   [NumActivities]sim.Time
-	touched bool // by a bar, maybe one of no time
+	touched bool // by a bar, possibly an empty one
 }
 
-func newChart(g *Gantt, columns int) *chart {
-	c := &chart{columns: columns, label: 2} // of a unit of time
+func newGanttText(g *Gantt, columns int) *ganttText {
+	c := &ganttText{columns: columns, label: 2} // of a unit of time
 	for i := range g.Panels {
-		rows, _ := g.Panels[i].Fold(ganttRows)
+		rows, _ := g.Panels[i].Fold(ganttLines)
 		for _, r := range rows {
 			c.label = max(c.label, utf8.RuneCountInString(printable.Line(r.Label)))
 		}
@@ -80,8 +80,8 @@ func newChart(g *Gantt, columns int) *chart {
 	return c
 }
 
-// scale makes the bins of an axis of time. None is shorter than the clock counts.
-func (c *chart) scale(end sim.Time) {
+// scale makes the bins of an axis of time. No bin is shorter than a femtosecond.
+func (c *ganttText) scale(end sim.Time) {
 	n := min(c.columns-c.label-2, int(end))
 	c.bins = make([]bin, n)
 	c.edges = make([]sim.Time, n+1)
@@ -91,25 +91,25 @@ func (c *chart) scale(end sim.Time) {
 	c.edges[n] = end
 }
 
-// line writes a line of text, cut where it is too long. An empty one is left out.
-func (c *chart) line(text string) {
+// line writes a line of text, cut to the columns, unless it is empty.
+func (c *ganttText) line(text string) {
 	if text = strings.TrimRight(text, " "); text != "" {
-		c.text.WriteString(cut(text, c.columns) + "\n")
+		c.text.WriteString(cutRunes(text, c.columns) + "\n")
 	}
 }
 
-func (c *chart) panel(p *GanttPanel) {
+func (c *ganttText) panel(p *GanttPanel) {
 	heading := p.Title
 	if p.Note != "" {
 		heading += ": " + p.Note
 	}
 	c.text.WriteByte('\n')
 	c.line(heading)
-	rows, rest := p.Fold(ganttRows)
+	rows, rest := p.Fold(ganttLines)
 	reach := c.bins[:c.before(p.Span())]
 	for _, r := range rows {
 		c.fill(r.Bars)
-		label := cut(r.Label, c.label)
+		label := cutRunes(r.Label, c.label)
 		c.line(label + spaces(c.label-utf8.RuneCountInString(label)) + "│" + marks(reach, c.edges) + "│")
 	}
 	for _, line := range rest {
@@ -117,17 +117,17 @@ func (c *chart) panel(p *GanttPanel) {
 	}
 }
 
-// before is how many bins begin before a time.
-func (c *chart) before(t sim.Time) int {
+// before returns how many bins begin before a time.
+func (c *ganttText) before(t sim.Time) int {
 	n, _ := slices.BinarySearch(c.edges, t)
 	return n
 }
 
-// at is the bin that a time lies in, the end in the last.
-func (c *chart) at(t sim.Time) int { return max(min(c.before(t+1), len(c.bins))-1, 0) }
+// at returns the bin that holds a time; the last bin holds the end.
+func (c *ganttText) at(t sim.Time) int { return max(min(c.before(t+1), len(c.bins))-1, 0) }
 
-// fill deals the time of bars out to the bins.
-func (c *chart) fill(bars []GanttBar) {
+// fill divides the time of bars among the bins.
+func (c *ganttText) fill(bars []GanttBar) {
 	clear(c.bins)
 	for _, b := range bars {
 		for i := c.at(b.From); i < len(c.bins); i++ {
@@ -141,8 +141,8 @@ func (c *chart) fill(bars []GanttBar) {
 	}
 }
 
-// marks is bins as text: each the activity that has most of it, the first of
-// equals, before being idle.
+// marks returns the text of bins: for each the activity with the largest share. On a
+// tie the first activity wins, and any activity wins over idleness.
 func marks(bins []bin, edges []sim.Time) string {
 	var text strings.Builder
 	for i, b := range bins {
@@ -166,7 +166,7 @@ func marks(bins []bin, edges []sim.Time) string {
 }
 
 // axis writes the ticks and, below them, their numbers.
-func (c *chart) axis() {
+func (c *ganttText) axis() {
 	if len(c.bins) == 0 {
 		return
 	}
@@ -184,8 +184,8 @@ func (c *chart) axis() {
 	c.line(spaces(c.label-utf8.RuneCountInString(unit)) + unit + " " + string(numbers))
 }
 
-// legend writes what the characters mean, in as many lines as it takes.
-func (c *chart) legend() {
+// legend explains the characters, in as many lines as needed.
+func (c *ganttText) legend() {
 	entries := make([]string, 0, NumActivities+1)
 	for _, a := range activities {
 		entries = append(entries, fmt.Sprintf("%c %s", a.mark, a.word))
@@ -205,8 +205,8 @@ func (c *chart) legend() {
 
 func spaces(n int) string { return strings.Repeat(" ", n) }
 
-// cut returns a text as one line of at most n characters.
-func cut(text string, n int) string {
+// cutRunes returns a text as one line of at most n characters.
+func cutRunes(text string, n int) string {
 	runes := []rune(printable.Line(text))
 	if len(runes) > n {
 		runes = append(runes[:n-1], '…')

@@ -1,4 +1,4 @@
-package report
+package draw
 
 import "github.com/kernbench/kernbench/internal/sim"
 
@@ -8,9 +8,9 @@ type Tick struct {
 	Text string // a number of the axis's unit
 }
 
-// Ticks are marks from 0 to the end, in steps of 1, 2 or 5 times a power of ten, and
-// the unit of their numbers. There are at most a number of steps, and with two or
-// more allowed at least one.
+// Ticks returns marks from 0 to the end, in steps of 1, 2 or 5 times a power of ten, and
+// the unit of their numbers. It makes at most the given number of steps, and at least one if
+// that is two or more.
 func Ticks(end sim.Time, most int) (ticks []Tick, unit string) {
 	u := end.Unit()
 	step := sim.Femtosecond

@@ -1,4 +1,4 @@
-package report
+package draw
 
 import (
 	"fmt"
@@ -171,7 +171,7 @@ s scheduling
 func TestWriteGanttTooNarrow(t *testing.T) {
 	var b strings.Builder
 	err := WriteGantt(&b, &Gantt{Title: "x"}, 19)
-	const want = "write a Gantt chart in 19 columns: it takes at least 20; widen the terminal or write it as SVG"
+	const want = "write a Gantt chart in 19 columns: it takes at least 20; widen the terminal or draw it as a picture"
 	if err == nil || err.Error() != want || b.Len() > 0 {
 		t.Errorf("got error %v and text %q, want %q and none", err, b.String(), want)
 	}
@@ -218,7 +218,7 @@ func TestWriteGanttKeepsToColumns(t *testing.T) {
 func TestGanttShares(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		g := drawGantt(t)
-		c := newChart(g, rapid.IntRange(ganttColumns, 250).Draw(t, "columns"))
+		c := newGanttText(g, rapid.IntRange(ganttColumns, 250).Draw(t, "columns"))
 		for _, a := range g.Axes() {
 			c.scale(a.Span())
 			for _, p := range a {
@@ -230,7 +230,7 @@ func TestGanttShares(t *testing.T) {
 	})
 }
 
-func checkShares(t *rapid.T, c *chart, bars []GanttBar) {
+func checkShares(t *rapid.T, c *ganttText, bars []GanttBar) {
 	var want, got [NumActivities]sim.Time
 	for _, b := range bars {
 		want[b.Activity] += b.To - b.From
