@@ -1,0 +1,189 @@
+package draw
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"path/filepath"
+	"strings"
+)
+
+// Figure is a picture: [Lines], [Bars], [HeatMap] or [Network].
+type Figure interface {
+	// draw lays the figure out on a canvas. It returns why if its data cannot be drawn.
+	draw(c *canvas) error
+}
+
+// SVG returns a figure as SVG. Text is text, and tooltips are titles of groups.
+func SVG(f Figure) ([]byte, error) {
+	c, err := newCanvas(f)
+	if err != nil {
+		return nil, err
+	}
+	return c.svg(), nil
+}
+
+// PNG returns a figure as PNG, at least 1280 pixels wide.
+func PNG(f Figure) ([]byte, error) {
+	c, err := newCanvas(f)
+	if err != nil {
+		return nil, err
+	}
+	png, err := c.png()
+	if err != nil {
+		return nil, fmt.Errorf("figure %q: %w", c.title, err)
+	}
+	return png, nil
+}
+
+// CheckName returns an error if a file name does not end in .svg or .png.
+func CheckName(name string) error {
+	if ext := strings.ToLower(filepath.Ext(name)); ext != ".svg" && ext != ".png" {
+		return fmt.Errorf("%s: pictures end in .svg or .png", name)
+	}
+	return nil
+}
+
+// Encode returns a figure in the format that the ending of a file name selects.
+func Encode(name string, f Figure) ([]byte, error) {
+	if err := CheckName(name); err != nil {
+		return nil, err
+	}
+	if strings.EqualFold(filepath.Ext(name), ".png") {
+		return PNG(f)
+	}
+	return SVG(f)
+}
+
+// canvas is a list of items in the order in which they are painted.
+type canvas struct {
+	w, h        float64
+	title, desc string // of the whole picture, for screen readers
+	items       []item
+}
+
+// item is a [shape], a [words] or a [group].
+type item interface {
+	svg(*svgWriter)
+	png(*raster)
+}
+
+// shape is a painted path.
+type shape struct {
+	path path
+	paint
+}
+
+// words is a line of text. The anchor is at the middle of the height of capitals.
+type words struct {
+	style
+	at   point
+	text string
+}
+
+// group is items with a common tooltip.
+type group struct {
+	tip   string // may have several lines
+	items []item
+}
+
+// paint says how a path looks. What is zero is not painted.
+type paint struct {
+	fill   colour
+	hatch  hatch  // over the fill
+	over   colour // of the hatch
+	line   colour
+	width  float64   // of the line
+	dashes []float64 // lengths of dashes and gaps in turn
+	arrow  float64   // length of a head at the end of the path
+}
+
+// newCanvas returns the drawing of a figure.
+func newCanvas(f Figure) (*canvas, error) {
+	if f == nil {
+		return nil, errors.New("no figure to draw")
+	}
+	c := &canvas{}
+	if err := f.draw(c); err != nil {
+		return nil, fmt.Errorf("figure %q: %w", c.title, err)
+	}
+	return c, nil
+}
+
+// page sets the size and the title of the picture and paints its background.
+func (c *canvas) page(w, h float64, title, desc string) {
+	c.w, c.h, c.title, c.desc = w, h, title, desc
+	c.box(rect{0, 0, w, h}, paper)
+}
+
+// shape adds a path. A path with a coordinate that is not a number is not drawn.
+func (c *canvas) shape(p path, with paint) {
+	ok := len(p) > 0
+	p.points(func(at point) { ok = ok && at.finite() })
+	if !ok {
+		return
+	}
+	if with.arrow > 0 {
+		p = c.arrowHead(p, with)
+		with.arrow = 0
+	}
+	c.items = append(c.items, shape{p, with})
+}
+
+// arrowHead adds the head at the end of a path. It returns the path up to the head.
+func (c *canvas) arrowHead(p path, with paint) path {
+	runs := p.flatten(0.5)
+	points := runs[len(runs)-1].points
+	tip, from := points[len(points)-1], points[0]
+	for i := len(points) - 2; i >= 0; i-- {
+		if points[i] != tip {
+			from = points[i]
+			break
+		}
+	}
+	length := tip.distance(from)
+	if length == 0 {
+		return p
+	}
+	back := from.sub(tip).scale(with.arrow / length)
+	side := point{-back.y, back.x}.scale(0.5)
+	base := tip.add(back)
+	c.shape(polygon(tip, base.add(side), base.sub(side)), paint{fill: with.line})
+	// The line ends within the head, so that its blunt end does not show at the tip.
+	short := append(path(nil), p...)
+	inside := tip.add(back.scale(min(0.8, length/with.arrow)))
+	switch end := &short[len(short)-1]; end.verb {
+	case lineTo:
+		end.at[0] = inside
+	case quadTo:
+		end.at[1] = inside
+	}
+	return short
+}
+
+// lines strokes a line through points.
+func (c *canvas) lines(with colour, width float64, points ...point) {
+	c.shape(line(points...), paint{line: with, width: width})
+}
+
+// box fills a rectangle.
+func (c *canvas) box(r rect, fill colour) { c.shape(box(r, 0), paint{fill: fill}) }
+
+// text adds a line of text.
+func (c *canvas) text(s style, at point, text string) {
+	if text == "" || !at.finite() || s.size <= 0 || math.IsNaN(s.turn-s.turn) {
+		return
+	}
+	if s.colour == 0 {
+		s.colour = ink
+	}
+	c.items = append(c.items, words{s, at, text})
+}
+
+// group adds what a function draws as one group with a tooltip.
+func (c *canvas) group(tip string, draw func()) {
+	outer := c.items
+	c.items = nil
+	draw()
+	c.items = append(outer, group{tip, c.items})
+}

@@ -1,0 +1,189 @@
+package draw
+
+import "math"
+
+// point is a place in pixels, y growing down.
+type point struct{ x, y float64 }
+
+func (p point) add(q point) point             { return point{p.x + q.x, p.y + q.y} }
+func (p point) sub(q point) point             { return point{p.x - q.x, p.y - q.y} }
+func (p point) scale(by float64) point        { return point{p.x * by, p.y * by} }
+func (p point) distance(q point) float64      { return math.Hypot(q.x-p.x, q.y-p.y) }
+func (p point) lerp(q point, t float64) point { return p.add(q.sub(p).scale(t)) }
+
+// finite reports whether both coordinates are numbers.
+func (p point) finite() bool { return !math.IsNaN(p.x-p.x) && !math.IsNaN(p.y-p.y) }
+
+// rect is a rectangle by its top left corner and its size.
+type rect struct{ x, y, w, h float64 }
+
+func (r rect) right() float64  { return r.x + r.w }
+func (r rect) bottom() float64 { return r.y + r.h }
+func (r rect) centre() point   { return point{r.x + r.w/2, r.y + r.h/2} }
+
+// inset returns the rectangle without a strip at each side.
+func (r rect) inset(left, top, right, bottom float64) rect {
+	return rect{r.x + left, r.y + top, r.w - left - right, r.h - top - bottom}
+}
+
+func (r rect) contains(p point) bool {
+	return p.x >= r.x && p.x <= r.right() && p.y >= r.y && p.y <= r.bottom()
+}
+
+// path is an outline of lines and curves, in one or more parts.
+type path []segment
+
+// segment is a step of a path.
+type segment struct {
+	verb verb
+	at   [2]point // control point and end; centre and {radius, 0} of a circle
+}
+
+type verb uint8
+
+const (
+	moveTo  verb = iota // at[0]
+	lineTo              // at[0]
+	quadTo              // via at[0] to at[1]
+	closing             // back to where the part began
+	circleAt
+)
+
+func (p *path) move(to point)      { *p = append(*p, segment{moveTo, [2]point{to}}) }
+func (p *path) line(to point)      { *p = append(*p, segment{lineTo, [2]point{to}}) }
+func (p *path) quad(via, to point) { *p = append(*p, segment{quadTo, [2]point{via, to}}) }
+func (p *path) close()             { *p = append(*p, segment{verb: closing}) }
+func (p *path) circle(c point, r float64) {
+	*p = append(*p, segment{circleAt, [2]point{c, {r, 0}}})
+}
+
+// line returns an open path through points.
+func line(points ...point) path {
+	var p path
+	for i, at := range points {
+		if i == 0 {
+			p.move(at)
+			continue
+		}
+		p.line(at)
+	}
+	return p
+}
+
+// polygon returns a closed path through points.
+func polygon(points ...point) path {
+	p := line(points...)
+	p.close()
+	return p
+}
+
+// circle returns a circle.
+func circle(centre point, radius float64) path {
+	var p path
+	p.circle(centre, radius)
+	return p
+}
+
+// box returns a rectangle with corners of a radius.
+func box(r rect, radius float64) path {
+	corners := []point{{r.x, r.y}, {r.right(), r.y}, {r.right(), r.bottom()}, {r.x, r.bottom()}}
+	if radius <= 0 {
+		return polygon(corners...)
+	}
+	top := point{r.x + r.w/2, r.y}
+	p := rounded(radius, append(append([]point{top}, corners[1], corners[2], corners[3], corners[0]), top)...)
+	p.close()
+	return p
+}
+
+// rounded returns an open path through points whose corners have a radius, or less where
+// the next corner is near.
+func rounded(radius float64, points ...point) path {
+	var p path
+	for i, at := range points {
+		switch i {
+		case 0:
+			p.move(at)
+		case len(points) - 1:
+			p.line(at)
+		default:
+			p.line(towards(at, points[i-1], radius))
+			p.quad(at, towards(at, points[i+1], radius))
+		}
+	}
+	return p
+}
+
+// towards returns the point at most r from a in the direction of b, and at most half way.
+func towards(a, b point, r float64) point {
+	if d := a.distance(b); d > 0 {
+		return a.lerp(b, min(r/d, 0.5))
+	}
+	return a
+}
+
+// points calls f with every point of the path, and the corners around circles.
+func (p path) points(f func(point)) {
+	counts := [...]int{moveTo: 1, lineTo: 1, quadTo: 2, closing: 0}
+	for _, s := range p {
+		if s.verb == circleAt {
+			r := point{s.at[1].x, s.at[1].x}
+			f(s.at[0].sub(r))
+			f(s.at[0].add(r))
+			continue
+		}
+		for _, at := range s.at[:counts[s.verb]] {
+			f(at)
+		}
+	}
+}
+
+// run is a part of a path as straight lines.
+type run struct {
+	points []point
+	closed bool
+}
+
+// flatten returns the path as straight lines that are at most about tolerance off.
+func (p path) flatten(tolerance float64) []run {
+	var runs []run
+	var now point
+	last := func() *run {
+		if len(runs) == 0 || runs[len(runs)-1].closed {
+			runs = append(runs, run{points: []point{now}})
+		}
+		return &runs[len(runs)-1]
+	}
+	for _, s := range p {
+		from, a, b := now, s.at[0], s.at[1]
+		switch s.verb {
+		case moveTo:
+			now = a
+			runs = append(runs, run{points: []point{a}})
+		case lineTo:
+			r := last()
+			r.points, now = append(r.points, a), a
+		case quadTo:
+			r := last()
+			steps := min(math.Ceil(math.Sqrt(from.lerp(b, 0.5).distance(a)*2/tolerance)), 500)
+			for i := 1.0; i < steps; i++ {
+				r.points = append(r.points, from.lerp(a, i/steps).lerp(a.lerp(b, i/steps), i/steps))
+			}
+			r.points, now = append(r.points, b), b
+		case closing:
+			if r := last(); len(r.points) > 0 {
+				r.closed, now = true, r.points[0]
+			}
+		case circleAt:
+			steps := min(max(math.Ceil(math.Pi*math.Sqrt(b.x/tolerance/2)), 8), 500)
+			var r run
+			for i := range int(steps) {
+				sin, cos := math.Sincos(2 * math.Pi * float64(i) / steps)
+				r.points = append(r.points, a.add(point{b.x * cos, b.x * sin}))
+			}
+			r.closed = true
+			runs = append(runs, r)
+		}
+	}
+	return runs
+}

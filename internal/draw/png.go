@@ -1,0 +1,144 @@
+package draw
+
+import (
+	"bytes"
+	"fmt"
+	"image"
+	"image/png"
+	"math"
+
+	"golang.org/x/image/vector"
+
+	"github.com/kernbench/kernbench/internal/printable"
+)
+
+const (
+	pngWidth  = 1280    // pixels at least
+	maxPixels = 1 << 26 // of a picture
+	flatness  = 0.1     // pixels that a straight line may be off a curve
+	farAway   = 1 << 14 // pixels; places beyond are drawn there
+)
+
+// raster paints items on an image.
+type raster struct {
+	img   *image.RGBA
+	scale float64 // pixels of the image for a pixel of the canvas
+	fills vector.Rasterizer
+}
+
+// png returns the picture as PNG.
+func (c *canvas) png() ([]byte, error) {
+	scale := max(1, pngWidth/c.w)
+	w, h := math.Ceil(c.w*scale), math.Ceil(c.h*scale)
+	if !(w*h <= maxPixels) {
+		return nil, fmt.Errorf("%s by %s pixels are too many for a PNG: write a file that ends in .svg", number(w), number(h))
+	}
+	r := &raster{img: image.NewRGBA(image.Rect(0, 0, int(w), int(h))), scale: scale}
+	for _, it := range c.items {
+		it.png(r)
+	}
+	var b bytes.Buffer
+	if err := png.Encode(&b, r.img); err != nil {
+		return nil, err
+	}
+	return b.Bytes(), nil
+}
+
+func (g group) png(r *raster) {
+	for _, it := range g.items {
+		it.png(r)
+	}
+}
+
+func (t words) png(r *raster) {
+	text := printable.Line(t.text)
+	p, start := t.outline(text), t.baseline()
+	for i := range p {
+		for k, at := range p[i].at {
+			p[i].at[k] = t.turned(at.add(start))
+		}
+	}
+	r.fill(r.flatten(p), image.NewUniform(t.colour))
+}
+
+func (s shape) png(r *raster) {
+	runs := r.flatten(s.path)
+	if s.fill != 0 {
+		r.fill(runs, r.texture(s, runs))
+	}
+	if s.line == 0 || s.width <= 0 {
+		return
+	}
+	half := s.width * r.scale / 2
+	var outline []run
+	for _, part := range runs {
+		for _, dash := range part.dash(s.dashes, r.scale) {
+			outline = append(outline, dash.stroke(half)...)
+		}
+	}
+	r.fill(outline, image.NewUniform(s.line))
+}
+
+// texture returns the fill of a shape: a colour, or an image of the hatch around the shape.
+func (r *raster) texture(s shape, runs []run) image.Image {
+	if s.hatch == plain {
+		return image.NewUniform(s.fill)
+	}
+	around := r.bounds(runs)
+	tile := &raster{img: image.NewRGBA(around), scale: r.scale}
+	c := &canvas{}
+	in := rect{float64(around.Min.X) / r.scale, float64(around.Min.Y) / r.scale, float64(around.Dx()) / r.scale, float64(around.Dy()) / r.scale}
+	c.box(in.inset(-1, -1, -1, -1), s.fill)
+	s.hatch.paint(c, in, s.over)
+	for _, it := range c.items {
+		it.png(tile)
+	}
+	return tile.img
+}
+
+// flatten returns a path in pixels of the image.
+func (r *raster) flatten(p path) []run {
+	runs := p.flatten(flatness / r.scale)
+	for _, part := range runs {
+		for i, at := range part.points {
+			at = at.scale(r.scale)
+			part.points[i] = point{min(max(at.x, -farAway), farAway), min(max(at.y, -farAway), farAway)}
+		}
+	}
+	return runs
+}
+
+// bounds returns the pixels that shapes touch.
+func (r *raster) bounds(runs []run) image.Rectangle {
+	lo, hi := point{math.Inf(1), math.Inf(1)}, point{math.Inf(-1), math.Inf(-1)}
+	for _, part := range runs {
+		for _, at := range part.points {
+			lo, hi = point{min(lo.x, at.x), min(lo.y, at.y)}, point{max(hi.x, at.x), max(hi.y, at.y)}
+		}
+	}
+	if lo.x > hi.x {
+		return image.Rectangle{}
+	}
+	return image.Rect(int(math.Floor(lo.x)), int(math.Floor(lo.y)), int(math.Ceil(hi.x)), int(math.Ceil(hi.y))).Intersect(r.img.Bounds())
+}
+
+// fill fills the inside of all parts.
+func (r *raster) fill(runs []run, with image.Image) {
+	in := r.bounds(runs)
+	if in.Empty() {
+		return
+	}
+	r.fills.Reset(in.Dx(), in.Dy()) // no larger than needed: it has a number for each pixel
+	for _, part := range runs {
+		for i, at := range part.points {
+			x, y := float32(at.x-float64(in.Min.X)), float32(at.y-float64(in.Min.Y))
+			if i == 0 {
+				r.fills.MoveTo(x, y)
+				continue
+			}
+			r.fills.LineTo(x, y)
+		}
+		r.fills.ClosePath()
+	}
+	r.fills.Draw(r.img, in, with, in.Min)
+}

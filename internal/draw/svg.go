@@ -1,0 +1,184 @@
+package draw
+
+import (
+	"bytes"
+	"encoding/xml"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/kernbench/kernbench/internal/printable"
+)
+
+// svgWriter writes items as elements.
+type svgWriter struct {
+	bytes.Buffer
+	patterns []paint // hatched fills, each once
+}
+
+// svg returns the picture as SVG.
+func (c *canvas) svg() []byte {
+	body := &svgWriter{}
+	for _, it := range c.items {
+		it.svg(body)
+	}
+	w := &svgWriter{}
+	width, height := number(c.w), number(c.h)
+	w.tag("svg", "xmlns", "http://www.w3.org/2000/svg", "viewBox", "0 0 "+width+" "+height, "width", width, "height", height,
+		"role", "img", "font-family", fontFamilies, "stroke-linejoin", "round")
+	w.WriteString(">\n")
+	w.leaf("title", c.title)
+	if c.desc != "" {
+		w.leaf("desc", c.desc)
+	}
+	w.defs(body.patterns)
+	w.Write(body.Bytes())
+	w.WriteString("</svg>\n")
+	return w.Bytes()
+}
+
+// defs writes a pattern for each hatched fill.
+func (w *svgWriter) defs(patterns []paint) {
+	if len(patterns) == 0 {
+		return
+	}
+	w.WriteString("<defs>\n")
+	for _, p := range patterns {
+		step := p.hatch.step()
+		w.tag("pattern", "id", p.id(), "patternUnits", "userSpaceOnUse", "width", number(step), "height", number(step))
+		w.WriteString(">\n")
+		tile := &canvas{}
+		tile.box(rect{0, 0, step, step}, p.fill)
+		p.hatch.paint(tile, rect{0, 0, step, step}, p.over)
+		for _, it := range tile.items {
+			it.svg(w)
+		}
+		w.WriteString("</pattern>\n")
+	}
+	w.WriteString("</defs>\n")
+}
+
+// id returns the name of the pattern of a hatched fill. Equal fills have equal names, so that
+// several pictures may share a page.
+func (p paint) id() string {
+	return fmt.Sprintf("hatch%d-%06x-%06x", p.hatch, uint32(p.fill), uint32(p.over))
+}
+
+// tag writes the start of an element without its end: its name and pairs of attribute and
+// value. Attributes without a value are left out.
+func (w *svgWriter) tag(name string, attrs ...string) {
+	w.WriteString("<" + name)
+	for i := 0; i < len(attrs); i += 2 {
+		if attrs[i+1] != "" {
+			w.WriteString(" " + attrs[i] + `="` + attrs[i+1] + `"`)
+		}
+	}
+}
+
+// leaf writes an element that holds text.
+func (w *svgWriter) leaf(name, text string, attrs ...string) {
+	w.tag(name, attrs...)
+	w.WriteByte('>')
+	if err := xml.EscapeText(w, []byte(printable.Text(text))); err != nil {
+		panic(err) // a buffer takes everything
+	}
+	w.WriteString("</" + name + ">\n")
+}
+
+func (s shape) svg(w *svgWriter) {
+	fill, line, width := "none", "", ""
+	switch {
+	case s.hatch != plain && s.fill != 0:
+		key := paint{fill: s.fill, hatch: s.hatch, over: s.over}
+		if !slices.ContainsFunc(w.patterns, func(p paint) bool { return p.id() == key.id() }) {
+			w.patterns = append(w.patterns, key)
+		}
+		fill = "url(#" + key.id() + ")"
+	case s.fill != 0:
+		fill = s.fill.String()
+	}
+	if s.line != 0 {
+		line, width = s.line.String(), number(s.width)
+	}
+	var dashes []string
+	for _, d := range s.dashes {
+		dashes = append(dashes, number(d))
+	}
+	w.tag("path", "d", s.path.data(), "fill", fill, "stroke", line, "stroke-width", width, "stroke-dasharray", strings.Join(dashes, " "))
+	w.WriteString("/>\n")
+}
+
+func (t words) svg(w *svgWriter) {
+	weight, turn := "", ""
+	if t.bold {
+		weight = "bold"
+	}
+	at := t.at.add(point{0, t.size * capHeight / 2})
+	if t.turn != 0 {
+		at = point{0, t.size * capHeight / 2}
+		turn = fmt.Sprintf("translate(%s %s) rotate(%s)", number(t.at.x), number(t.at.y), number(t.turn))
+	}
+	w.leaf("text", printable.Line(t.text), "x", number(at.x), "y", number(at.y), "transform", turn, "font-size", number(t.size),
+		"font-weight", weight, "text-anchor", [...]string{atStart: "", atMiddle: "middle", atEnd: "end"}[t.anchor], "fill", t.colour.String())
+}
+
+func (g group) svg(w *svgWriter) {
+	w.WriteString("<g>\n")
+	w.leaf("title", g.tip)
+	for _, it := range g.items {
+		it.svg(w)
+	}
+	w.WriteString("</g>\n")
+}
+
+// data returns the path as the d attribute has it.
+func (p path) data() string {
+	var b strings.Builder
+	var now point
+	to := func(letter string, points ...point) {
+		b.WriteString(letter)
+		for i, at := range points {
+			if i > 0 {
+				b.WriteByte(' ')
+			}
+			b.WriteString(number(at.x) + " " + number(at.y))
+			now = at
+		}
+	}
+	for _, s := range p {
+		switch s.verb {
+		case moveTo:
+			to("M", s.at[0])
+		case lineTo:
+			switch at := s.at[0]; {
+			case at.y == now.y:
+				b.WriteString("H" + number(at.x))
+			case at.x == now.x:
+				b.WriteString("V" + number(at.y))
+			default:
+				to("L", at)
+			}
+			now = s.at[0]
+		case quadTo:
+			to("Q", s.at[:]...)
+		case closing:
+			b.WriteByte('Z')
+			now = point{math.NaN(), math.NaN()} // wherever the part began
+		case circleAt:
+			r := number(s.at[1].x)
+			to("M", s.at[0].sub(s.at[1]))
+			for _, across := range []point{s.at[0].add(s.at[1]), s.at[0].sub(s.at[1])} {
+				to("A"+r+" "+r+" 0 1 1 ", across)
+			}
+			b.WriteByte('Z')
+		}
+	}
+	return b.String()
+}
+
+// number returns a number with at most two decimals.
+func number(v float64) string {
+	return strconv.FormatFloat(math.Round(v*100)/100+0, 'f', -1, 64)
+}

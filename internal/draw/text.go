@@ -1,0 +1,218 @@
+package draw
+
+import (
+	"math"
+	"strings"
+	"sync"
+
+	"codeberg.org/go-fonts/liberation/liberationsansbold"
+	"codeberg.org/go-fonts/liberation/liberationsansregular"
+	"golang.org/x/image/font"
+	"golang.org/x/image/font/sfnt"
+	"golang.org/x/image/math/fixed"
+
+	"github.com/kernbench/kernbench/internal/printable"
+)
+
+// style is how text looks and where its anchor is.
+type style struct {
+	size   float64
+	bold   bool
+	colour colour // zero: ink
+	anchor anchor
+	turn   float64 // clockwise around the anchor, in degrees; upwards for text that reads from the bottom up
+}
+
+// anchor is where the anchor of a text lies: at its start, in its middle or at its end.
+type anchor uint8
+
+const (
+	atStart anchor = iota
+	atMiddle
+	atEnd
+)
+
+const (
+	upwards   = -90
+	capHeight = 0.72 // of the size
+)
+
+// face is a font of the program.
+type face struct {
+	mu     sync.Mutex
+	font   *sfnt.Font
+	buffer sfnt.Buffer
+	em     fixed.Int26_6 // units of the font per em
+	glyphs map[rune]*glyph
+}
+
+// glyph is a character in ems.
+type glyph struct {
+	index   sfnt.GlyphIndex
+	advance float64
+	outline path
+}
+
+// faces are the regular and the bold font, parsed when the first text needs them.
+var faces = sync.OnceValue(func() [2]*face {
+	var parsed [2]*face
+	for i, ttf := range [][]byte{liberationsansregular.TTF, liberationsansbold.TTF} {
+		f, err := sfnt.Parse(ttf)
+		if err != nil {
+			panic(err) // the fonts are part of the program
+		}
+		parsed[i] = &face{font: f, em: fixed.Int26_6(f.UnitsPerEm()), glyphs: map[rune]*glyph{}}
+	}
+	return parsed
+})
+
+func (s style) face() *face {
+	if s.bold {
+		return faces()[1]
+	}
+	return faces()[0]
+}
+
+// glyph returns the glyph of a character. A character that the font does not have is a box
+// as wide as an em, because any other font that a viewer takes it from is at most that wide.
+func (f *face) glyph(r rune) *glyph {
+	if g := f.glyphs[r]; g != nil {
+		return g
+	}
+	g := &glyph{advance: 1}
+	f.glyphs[r] = g
+	index, err := f.font.GlyphIndex(&f.buffer, r)
+	if err != nil {
+		return g
+	}
+	g.index = index
+	if advance, err := f.font.GlyphAdvance(&f.buffer, index, f.em, font.HintingNone); err == nil && index != 0 {
+		g.advance = f.ems(advance)
+	}
+	segments, err := f.font.LoadGlyph(&f.buffer, index, f.em, nil)
+	if err != nil {
+		return g
+	}
+	for _, s := range segments {
+		var at [2]point
+		for i := range at {
+			at[i] = point{f.ems(s.Args[i].X), f.ems(s.Args[i].Y)}
+		}
+		// The fonts are TrueType: their curves are quadratic.
+		g.outline = append(g.outline, segment{[...]verb{sfnt.SegmentOpMoveTo: moveTo, sfnt.SegmentOpLineTo: lineTo, sfnt.SegmentOpQuadTo: quadTo}[s.Op], at})
+	}
+	return g
+}
+
+func (f *face) ems(v fixed.Int26_6) float64 { return float64(v) / float64(f.em) }
+
+// set calls do with each glyph of a printable text and the place where it begins, until do
+// returns false. It returns the place behind the last glyph. Places are in ems.
+func (f *face) set(text string, do func(g *glyph, at float64) bool) float64 {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	at, before := 0.0, sfnt.GlyphIndex(0)
+	for _, r := range text {
+		g := f.glyph(r)
+		if kern, err := f.font.Kern(&f.buffer, before, g.index, f.em, font.HintingNone); err == nil && before != 0 {
+			at += f.ems(kern)
+		}
+		if !do(g, at) {
+			return at
+		}
+		at, before = at+g.advance, g.index
+	}
+	return at
+}
+
+// width returns the width of a text as the canvas writes it.
+func (s style) width(text string) float64 {
+	return s.size * s.face().set(printable.Line(text), func(*glyph, float64) bool { return true })
+}
+
+// lineHeight returns the distance of lines of text.
+func (s style) lineHeight() float64 { return s.size * 1.25 }
+
+// outline returns the contours of a text whose baseline begins at the origin.
+func (s style) outline(text string) path {
+	var p path
+	s.face().set(text, func(g *glyph, at float64) bool {
+		for i, seg := range g.outline {
+			if seg.verb == moveTo && i > 0 {
+				p.close()
+			}
+			for k := range seg.at {
+				seg.at[k] = seg.at[k].add(point{at, 0}).scale(s.size)
+			}
+			p = append(p, seg)
+		}
+		if len(g.outline) > 0 {
+			p.close()
+		}
+		return true
+	})
+	return p
+}
+
+// baseline returns where a text begins: how far right and down of its anchor, before it is
+// turned.
+func (w words) baseline() point {
+	return point{-w.width(w.text) * float64(w.anchor) / 2, w.size * capHeight / 2}
+}
+
+// turned returns a point, given from the anchor, after the turn of the text.
+func (w words) turned(p point) point {
+	sin, cos := math.Sincos(w.turn * math.Pi / 180)
+	if w.turn == upwards { // exactly
+		sin, cos = -1, 0
+	}
+	return w.at.add(point{p.x*cos - p.y*sin, p.x*sin + p.y*cos})
+}
+
+// wrap returns a text in lines of at most a width, broken at spaces, and with within also
+// after underscores. A word that is wider than a line has one of its own.
+func (s style) wrap(text string, most float64, within bool) []string {
+	var lines []string
+	for _, word := range strings.Fields(text) {
+		word = printable.Line(word)
+		parts := []string{word}
+		if within {
+			parts = strings.SplitAfter(word, "_")
+		}
+		for i, part := range parts {
+			glue := ""
+			if i == 0 {
+				glue = " "
+			}
+			if n := len(lines); n > 0 && s.width(lines[n-1]+glue+part) <= most {
+				lines[n-1] += glue + part
+				continue
+			}
+			lines = append(lines, part)
+		}
+	}
+	return lines
+}
+
+// cut returns a text of at most a width, with dots in place of its end if it is wider.
+func (s style) cut(text string, most float64) string {
+	text = printable.Line(text)
+	dots, whole := s.width("…"), true
+	runes, n, kept := []rune(text), 0, 0 // kept: runes that leave room for the dots
+	s.face().set(text, func(g *glyph, at float64) bool {
+		end := s.size * (at + g.advance)
+		n++
+		if end+dots <= most {
+			kept = n
+		}
+		whole = end <= most
+		return whole
+	})
+	switch {
+	case whole:
+		return text
+	case dots > most:
+		return ""
+	}
+	return string(runes[:kept]) + "…"
+}

@@ -1,0 +1,36 @@
+package draw
+
+import (
+	"slices"
+	"testing"
+)
+
+func TestWrap(t *testing.T) {
+	s := style{size: sizeTick}
+	tests := []struct {
+		text   string
+		most   float64
+		within bool
+		want   []string
+	}{
+		{"", 50, false, nil},
+		{"one two  three", 60, false, []string{"one two", "three"}},
+		{"direct_one_phase", 60, false, []string{"direct_one_phase"}},
+		{"direct_one_phase", 60, true, []string{"direct_", "one_", "phase"}},
+		{"direct_one_phase", 80, true, []string{"direct_one_", "phase"}},
+	}
+	for _, tt := range tests {
+		if got := s.wrap(tt.text, tt.most, tt.within); !slices.Equal(got, tt.want) {
+			t.Errorf("wrap(%q, %v, %v): got %q, want %q", tt.text, tt.most, tt.within, got, tt.want)
+		}
+	}
+}
+
+func TestCut(t *testing.T) {
+	s := style{size: sizeTick}
+	for text, want := range map[string]string{"short": "short", "a name that is too long": "a name …", "": ""} {
+		if got := s.cut(text, 65); got != want || s.width(got) > 65 {
+			t.Errorf("cut(%q): got %q, %v wide, want %q and at most 65", text, got, s.width(got), want)
+		}
+	}
+}
