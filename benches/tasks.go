@@ -6,6 +6,7 @@ import (
 	"strconv"
 
 	"github.com/kernbench/kernbench/bench"
+	"github.com/kernbench/kernbench/internal/draw"
 	"github.com/kernbench/kernbench/internal/file"
 	"github.com/kernbench/kernbench/task"
 	"github.com/kernbench/kernbench/task/chart"
@@ -18,7 +19,8 @@ func taskParams(count string) []bench.Param {
 		{Name: "runtime", Usage: "who schedules the tasks", Default: "all", Values: append([]string{"all"}, task.RuntimeNames()...)},
 		{Name: "count", Usage: "how many tasks, or tiles", Default: count},
 		{Name: "tile", Usage: "elements that a task works on", Default: "1024"},
-		{Name: "gantt-svg", Usage: "draw who did what when to this file", Output: true},
+		{Name: "gantt-svg", Usage: "draw who did what when to this file, which ends in .svg or .png", Output: true},
+		{Name: "gantt-skip-building", Usage: "begin that picture at the first dispatch", Default: "off", Values: []string{"off", "on"}},
 	}
 }
 
@@ -37,6 +39,15 @@ func taskSizes(ctx *torch.Context, most int) (count, elems int, err error) {
 // underEach runs a program under each of the runtimes that were asked for. A run has a row
 // of the table, with columns of its own before and behind, and panels of the picture.
 func underEach(ctx *torch.Context, title string, run func(r task.Runtime) (*task.Result, error), columns func(*task.Result) []torch.Metric) error {
+	picture, skip := ctx.Param("gantt-svg"), ctx.Param("gantt-skip-building") == "on"
+	if picture == "" && skip {
+		return &bench.ParamError{Name: "gantt-skip-building", Err: errors.New("there is no picture: add --gantt-svg FILE, or drop it")}
+	}
+	if picture != "" {
+		if err := draw.CheckName(picture); err != nil {
+			return &bench.ParamError{Name: "gantt-svg", Err: err}
+		}
+	}
 	var results []*task.Result
 	for _, r := range task.Runtimes {
 		if chosen := ctx.Param("runtime"); chosen != "all" && chosen != string(r) {
@@ -60,14 +71,23 @@ func underEach(ctx *torch.Context, title string, run func(r task.Runtime) (*task
 	}
 	ctx.Metric("tasks", results[0].Tasks)
 	ctx.Metric("compute_cores", results[0].Ranks*results[0].Cores)
-	svg := ctx.Param("gantt-svg")
-	if svg == "" {
+	if picture == "" {
 		return nil
 	}
-	subtitle := fmt.Sprintf("%d tasks on %d compute cores; times from the start of building", results[0].Tasks, results[0].Ranks*results[0].Cores)
-	if err := file.Write(svg, chart.SVG(title, subtitle, results...)); err != nil {
+	g := chart.Gantt{
+		Title: title, Subtitle: fmt.Sprintf("%d tasks on %d compute cores", results[0].Tasks, results[0].Ranks*results[0].Cores),
+		Runs: results, SkipBuilding: skip,
+	}
+	if !skip {
+		g.Subtitle += "; times from the start of building"
+	}
+	drawn, err := g.Encode(picture)
+	if err == nil {
+		err = file.Write(picture, drawn)
+	}
+	if err != nil {
 		return &bench.ParamError{Name: "gantt-svg", Err: err}
 	}
-	ctx.Artifact(svg)
+	ctx.Artifact(picture)
 	return nil
 }

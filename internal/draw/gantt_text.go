@@ -170,15 +170,15 @@ func (c *ganttText) axis() {
 	if len(c.bins) == 0 {
 		return
 	}
-	ticks, unit := Ticks(c.edges[len(c.bins)], max(len(c.bins)/ganttTick, 2))
+	ticks, unit := timeTicks(c.edges[len(c.bins)], max(len(c.bins)/ganttTick, 2))
 	ruler := slices.Repeat([]rune{'─'}, len(c.bins)+1)
 	ruler[len(c.bins)] = '┘'
 	numbers := slices.Repeat([]rune{' '}, len(c.bins)+1)
 	for _, t := range ticks {
-		at := c.before(t.At+1) - 1
+		at := c.before(t.at+1) - 1
 		ruler[at] = '┬'
 		// Centred below the tick, as far as there is room.
-		copy(numbers[max(min(at-(len(t.Text)-1)/2, len(numbers)-len(t.Text)), 0):], []rune(t.Text))
+		copy(numbers[max(min(at-(len(t.text)-1)/2, len(numbers)-len(t.text)), 0):], []rune(t.text))
 	}
 	c.line(spaces(c.label) + "└" + string(ruler))
 	c.line(spaces(c.label-utf8.RuneCountInString(unit)) + unit + " " + string(numbers))

@@ -2,16 +2,16 @@ package draw
 
 import "github.com/kernbench/kernbench/internal/sim"
 
-// Tick is a mark on an axis of time.
-type Tick struct {
-	At   sim.Time
-	Text string // a number of the axis's unit
+// timeTick is a mark on an axis of time.
+type timeTick struct {
+	at   sim.Time
+	text string // a number of the axis's unit
 }
 
-// Ticks returns marks from 0 to the end, in steps of 1, 2 or 5 times a power of ten, and
+// timeTicks returns marks from 0 to the end, in steps of 1, 2 or 5 times a power of ten, and
 // the unit of their numbers. It makes at most the given number of steps, and at least one if
 // that is two or more.
-func Ticks(end sim.Time, most int) (ticks []Tick, unit string) {
+func timeTicks(end sim.Time, most int) (ticks []timeTick, unit string) {
 	u := end.Unit()
 	step := sim.Femtosecond
 	for factor := 0; end/step > sim.Time(most); factor++ {
@@ -22,7 +22,7 @@ func Ticks(end sim.Time, most int) (ticks []Tick, unit string) {
 		}
 	}
 	for n := range end/step + 1 {
-		ticks = append(ticks, Tick{n * step, u.Number(n * step)})
+		ticks = append(ticks, timeTick{n * step, u.Number(n * step)})
 	}
 	return ticks, u.Name
 }

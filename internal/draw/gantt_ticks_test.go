@@ -26,14 +26,14 @@ func TestTicks(t *testing.T) {
 		{sim.Never, 1, "0 5000 s"},
 	}
 	for _, tt := range tests {
-		ticks, unit := Ticks(tt.end, tt.most)
+		ticks, unit := timeTicks(tt.end, tt.most)
 		var got strings.Builder
 		for _, tick := range ticks {
-			got.WriteString(tick.Text + " ")
+			got.WriteString(tick.text + " ")
 		}
 		got.WriteString(unit)
 		if got.String() != tt.want {
-			t.Errorf("Ticks(%v, %d): got %q, want %q", tt.end, tt.most, got.String(), tt.want)
+			t.Errorf("timeTicks(%v, %d): got %q, want %q", tt.end, tt.most, got.String(), tt.want)
 		}
 	}
 }
@@ -44,23 +44,23 @@ func TestTicksReach(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		end := sim.Time(rapid.Int64Range(1, int64(sim.Never)).Draw(t, "end"))
 		most := rapid.IntRange(1, 40).Draw(t, "most")
-		ticks, _ := Ticks(end, most)
+		ticks, _ := timeTicks(end, most)
 		n := len(ticks) - 1
 		// Steps of 5 rather than 2 are the farthest from those that would be too many.
 		if least := min((most+1)*2/5, int(end)); n < least || n > most {
-			t.Errorf("Ticks(%v, %d): got %d steps, want %d to %[2]d", end, most, n, least)
+			t.Errorf("timeTicks(%v, %d): got %d steps, want %d to %[2]d", end, most, n, least)
 		}
 		if n == 0 {
 			return
 		}
-		step := ticks[1].At
+		step := ticks[1].at
 		for i, tick := range ticks {
-			if tick.At != step*sim.Time(i) {
-				t.Errorf("tick %d: at %v, want %v", i, tick.At, step*sim.Time(i))
+			if tick.at != step*sim.Time(i) {
+				t.Errorf("tick %d: at %v, want %v", i, tick.at, step*sim.Time(i))
 			}
 		}
-		if left := end - ticks[n].At; left < 0 || left >= step {
-			t.Errorf("Ticks(%v, %d): the last is at %v, want less than %v before the end", end, most, ticks[n].At, step)
+		if left := end - ticks[n].at; left < 0 || left >= step {
+			t.Errorf("timeTicks(%v, %d): the last is at %v, want less than %v before the end", end, most, ticks[n].at, step)
 		}
 		if first := strings.Trim(fmt.Sprint(int64(step)), "0"); !strings.Contains("1 2 5", first) {
 			t.Errorf("step: got %v, want 1, 2 or 5 times a power of ten", step)

@@ -30,6 +30,16 @@ func (r rect) contains(p point) bool {
 	return p.x >= r.x && p.x <= r.right() && p.y >= r.y && p.y <= r.bottom()
 }
 
+// holds reports whether s lies within r.
+func (r rect) holds(s rect) bool {
+	return r.x <= s.x && r.y <= s.y && s.right() <= r.right() && s.bottom() <= r.bottom()
+}
+
+// overlaps reports whether the insides of r and s meet.
+func (r rect) overlaps(s rect) bool {
+	return r.x < s.right() && s.x < r.right() && r.y < s.bottom() && s.y < r.bottom()
+}
+
 // path is an outline of lines and curves, in one or more parts.
 type path []segment
 
