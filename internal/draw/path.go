@@ -30,6 +30,9 @@ func (r rect) contains(p point) bool {
 	return p.x >= r.x && p.x <= r.right() && p.y >= r.y && p.y <= r.bottom()
 }
 
+// moved returns the rectangle at another place.
+func (r rect) moved(by point) rect { return rect{r.x + by.x, r.y + by.y, r.w, r.h} }
+
 // holds reports whether s lies within r.
 func (r rect) holds(s rect) bool {
 	return r.x <= s.x && r.y <= s.y && s.right() <= r.right() && s.bottom() <= r.bottom()

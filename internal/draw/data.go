@@ -1,13 +1,12 @@
-package figure
+package draw
 
 import "math"
 
-// Data is a diagram as data: what `kernbench topology diagram --format json`
-// prints, for programs that draw their own.
+// Data is a diagram as data, as `kernbench topology diagram --format json` prints it.
 type Data struct {
 	Title    string  `json:"title"`
 	Subtitle string  `json:"subtitle"`
-	Width    int     `json:"width"` // of the area that the blocks are in
+	Width    int     `json:"width"` // area of the blocks
 	Height   int     `json:"height"`
 	Blocks   []Block `json:"blocks"`
 	Wires    []Wire  `json:"wires"`
@@ -23,7 +22,7 @@ type Block struct {
 	H    int      `json:"h"`
 }
 
-// Wire is the links between two blocks.
+// Wire is all links between two blocks.
 type Wire struct {
 	From   string `json:"from"`
 	To     string `json:"to"`
@@ -32,11 +31,11 @@ type Wire struct {
 	Label  string `json:"label,omitempty"`
 }
 
-// Data is the diagram's blocks and wires.
+// Data returns the blocks and wires of the diagram.
 func (d *Diagram) Data() Data {
-	data := Data{Title: d.title, Subtitle: d.subtitle(math.MaxInt), Width: d.w, Height: d.h, Blocks: []Block{}, Wires: []Wire{}}
+	data := Data{Title: d.title, Subtitle: d.subtitle(math.Inf(1)), Width: pixels(d.w), Height: pixels(d.h), Blocks: []Block{}, Wires: []Wire{}}
 	for _, b := range d.blocks {
-		data.Blocks = append(data.Blocks, Block{b.name, b.lines, b.x, b.y, b.w, b.h})
+		data.Blocks = append(data.Blocks, Block{b.name, b.lines, pixels(b.x), pixels(b.y), pixels(b.w), pixels(b.h)})
 	}
 	for _, w := range d.wires {
 		if w.from < 0 {
@@ -51,3 +50,5 @@ func (d *Diagram) Data() Data {
 	}
 	return data
 }
+
+func pixels(v float64) int { return int(math.Round(v)) }

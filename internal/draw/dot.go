@@ -1,4 +1,4 @@
-package figure
+package draw
 
 import (
 	"bytes"
@@ -9,12 +9,12 @@ import (
 	"github.com/kernbench/kernbench/internal/printable"
 )
 
-// DOT is the diagram as a Graphviz file: frames are clusters, a wire of both
-// ways is one edge. The positions of the picture are hints for neato -n.
+// DOT returns the diagram as a Graphviz file: frames are clusters, and a wire in both directions
+// is one edge. The positions of the picture are hints for neato -n.
 func (d *Diagram) DOT() []byte {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "digraph %s {\n", quote(d.name))
-	fmt.Fprintf(&b, "  label=%s; labelloc=t; fontname=Helvetica; fontsize=24;\n", quote(d.title+"\n"+d.subtitle(math.MaxInt)))
+	fmt.Fprintf(&b, "  label=%s; labelloc=t; fontname=Helvetica; fontsize=24;\n", quote(d.title+"\n"+d.subtitle(math.Inf(1))))
 	b.WriteString("  node [shape=box, style=\"rounded,filled\", fontname=Helvetica];\n")
 	b.WriteString("  edge [dir=both, arrowhead=none, arrowtail=none, fontname=Helvetica];\n")
 	d.cluster(&b, -1, "  ")
@@ -28,13 +28,13 @@ func (d *Diagram) DOT() []byte {
 	return b.Bytes()
 }
 
-// cluster writes what is in a frame, -1 being the whole picture.
+// cluster writes the content of a frame, or with -1 of the whole picture.
 func (d *Diagram) cluster(b *bytes.Buffer, in int, indent string) {
 	for i, f := range d.frames {
 		if f.in != in {
 			continue
 		}
-		fmt.Fprintf(b, "%ssubgraph %s {\n%s  label=%s; color=%q;\n", indent, quote("cluster_"+f.name), indent, quote(f.text), frameLine)
+		fmt.Fprintf(b, "%ssubgraph %s {\n%s  label=%s; color=\"%v\";\n", indent, quote("cluster_"+f.name), indent, quote(f.text), frameLine)
 		d.cluster(b, i, indent+"  ")
 		fmt.Fprintf(b, "%s}\n", indent)
 	}
@@ -42,19 +42,19 @@ func (d *Diagram) cluster(b *bytes.Buffer, in int, indent string) {
 		if bl.in != in {
 			continue
 		}
-		p := paints[bl.look]
+		p := looks[bl.look]
 		text := strings.Join(bl.lines, "\n")
 		if text == "" {
 			text = lastName(bl.name)
 		}
 		c := bl.centre()
-		fmt.Fprintf(b, "%s%s [label=%s, color=%q, fillcolor=%q, pos=\"%d,%d\"];\n", indent, quote(bl.name), quote(text), p.line, p.fill, c.x, d.h-c.y)
+		fmt.Fprintf(b, "%s%s [label=%s, color=\"%v\", fillcolor=\"%v\", pos=\"%d,%d\"];\n", indent, quote(bl.name), quote(text), p.line, p.fill, pixels(c.x), pixels(d.h-c.y))
 	}
 }
 
-// attributes is the look of a wire as an edge.
+// attributes returns the look of a wire as an edge.
 func (w wire) attributes() string {
-	colour, style := paints[w.look].line, "solid"
+	colour, style := looks[w.look].line, "solid"
 	if w.look == command {
 		style = "dashed"
 	}
@@ -66,7 +66,7 @@ func (w wire) attributes() string {
 	case absent:
 		colour, style = alarm, "dotted"
 	}
-	text := fmt.Sprintf("color=%q, style=%s", colour, style)
+	text := fmt.Sprintf("color=\"%v\", style=%s", colour, style)
 	if w.oneWay {
 		text += ", arrowhead=normal"
 	}
@@ -76,7 +76,7 @@ func (w wire) attributes() string {
 	return text
 }
 
-// quote is a string of the language, in which a line break is \n.
+// quote returns a string of the language, in which a line break is \n.
 func quote(s string) string {
 	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`).Replace(printable.Text(s)) + `"`
 }

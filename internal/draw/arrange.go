@@ -1,4 +1,4 @@
-package figure
+package draw
 
 import (
 	"math"
@@ -6,38 +6,37 @@ import (
 	"github.com/kernbench/kernbench/topology"
 )
 
-// routes is the way of a wire between two SIPs, or a SIP and the switch, which
-// counts as the one after the last.
+// routes returns the path of a wire between two SIPs, or a SIP and the switch, which counts as
+// the one after the last.
 type routes func(a, b int) []point
 
-// cell is a place in a grid of SIPs.
-type cell struct{ col, row int }
+// gridCell is a place in a grid of SIPs.
+type gridCell struct{ col, row int }
 
 // Limits of drawing SIPs.
 const (
-	minCell      = 16 // pixels of a box and the gap beside it; more makes the picture grow
-	maxBoxW      = 240
-	maxBoxH      = 130
+	minCell      = 16.0 // pixels of a box and the gap next to it; the picture grows beyond that
+	maxBoxW      = 240.0
+	maxBoxH      = 130.0
 	mostChords   = 64  // SIPs fully connected that are drawn with their links
 	oneRow       = 5   // SIPs of a line in one row
 	racetrack    = 16  // SIPs of a ring in two rows
 	switchOneRow = 8   // SIPs on either side of a switch in one row
-	landscape    = 1.6 // of columns to rows
+	landscape    = 1.6 // columns per row
 )
 
-// arrange places the SIPs in an area, which grows if it must, and says how links
-// run. Boxes are in the order of SIPs; routes is nil where links are too many.
+// arrange places the SIPs in an area, which grows if it must, and returns how links run. Boxes
+// are in the order of SIPs; routes is nil where links are too many to draw.
 func (p *plan) arrange(in *rect) ([]rect, routes) {
 	sips := p.Spec().System.SIPs
 	n := sips.Count
 	switch sips.Topology {
 	case topology.FullyConnected:
 		if n > mostChords {
-			cols := isqrt(float64(n) * landscape)
-			boxes := grid(in, rowMajor(n, cols), cols, (n+cols-1)/cols)
-			return boxes, nil
+			cols := ceilSqrt(float64(n) * landscape)
+			return grid(in, rowMajor(n, cols), cols, (n+cols-1)/cols), nil
 		}
-		return circle(*in, n)
+		return ellipse(*in, n)
 	case topology.Switch:
 		return p.besideSwitch(in)
 	case topology.Ring1D:
@@ -64,19 +63,19 @@ func (p *plan) arrange(in *rect) ([]rect, routes) {
 	}
 }
 
-func rowMajor(n, cols int) []cell {
-	cells := make([]cell, n)
+func rowMajor(n, cols int) []gridCell {
+	cells := make([]gridCell, n)
 	for i := range cells {
-		cells[i] = cell{i % cols, i / cols}
+		cells[i] = gridCell{i % cols, i / cols}
 	}
 	return cells
 }
 
 // snake lays a line in rows that run to and fro.
-func snake(n int) (cells []cell, cols, rows int) {
+func snake(n int) (cells []gridCell, cols, rows int) {
 	cols = n
 	if n > oneRow {
-		cols = isqrt(float64(n) * landscape)
+		cols = ceilSqrt(float64(n) * landscape)
 	}
 	cells = rowMajor(n, cols)
 	for i, c := range cells {
@@ -87,20 +86,20 @@ func snake(n int) (cells []cell, cols, rows int) {
 	return cells, cols, (n + cols - 1) / cols
 }
 
-// ringCells lays a ring on a grid so that neighbours are next to each other: from
-// the top left in rows that run to and fro beside the first column, and back up
-// that. If SIPs are too few to fill the grid, the last row is shorter.
-func ringCells(n int) (cells []cell, cols, rows int) {
+// ringCells lays a ring on a grid so that neighbours are next to each other: from the top left
+// in rows that run to and fro right of the first column, and back up in that column. If there
+// are too few SIPs to fill the grid, the last row is shorter.
+func ringCells(n int) (cells []gridCell, cols, rows int) {
 	if n <= 2 {
 		return rowMajor(n, n), n, 1
 	}
 	rows = 2
 	if n > racetrack {
-		rows = 2 * isqrt(float64(n)/landscape/4) // even, or the last row would end at the right
+		rows = 2 * ceilSqrt(float64(n)/landscape/4) // even, or the last row would end at the right
 	}
 	cols = (n + rows - 1) / rows
 	missing := cols*rows - n
-	cells = append(cells, cell{0, 0})
+	cells = append(cells, gridCell{0, 0})
 	for row := range rows {
 		for i := 1; i < cols; i++ {
 			col := i
@@ -110,31 +109,36 @@ func ringCells(n int) (cells []cell, cols, rows int) {
 			if row == rows-1 && col <= missing {
 				continue
 			}
-			cells = append(cells, cell{col, row})
+			cells = append(cells, gridCell{col, row})
 		}
 	}
 	for row := rows - 1; row > 0; row-- {
-		cells = append(cells, cell{0, row})
+		cells = append(cells, gridCell{0, row})
 	}
 	return cells[:n], cols, rows
 }
 
+// pitch returns the size of a cell, in whole pixels.
+func pitch(in rect, cols, rows int) (w, h float64) {
+	return math.Floor(in.w / float64(cols)), math.Floor(in.h / float64(rows))
+}
+
 // grid places boxes in the cells of an area.
-func grid(in *rect, cells []cell, cols, rows int) []rect {
-	in.w, in.h = max(in.w, cols*minCell), max(in.h, rows*minCell)
-	cw, ch := in.w/cols, in.h/rows
-	w, h := min(maxBoxW, cw*62/100), min(maxBoxH, ch*58/100)
+func grid(in *rect, cells []gridCell, cols, rows int) []rect {
+	in.w, in.h = max(in.w, float64(cols)*minCell), max(in.h, float64(rows)*minCell)
+	cw, ch := pitch(*in, cols, rows)
+	w, h := math.Floor(min(maxBoxW, cw*0.62)), math.Floor(min(maxBoxH, ch*0.58))
 	if n := len(cells); n > racetrack {
 		w, h = min(w, h*2), min(h, w) // squarer
 	}
 	boxes := make([]rect, len(cells))
 	for i, c := range cells {
-		boxes[i] = rect{in.x + c.col*cw + (cw-w)/2, in.y + c.row*ch + (ch-h)/2, w, h}
+		boxes[i] = rect{in.x + float64(c.col)*cw + math.Floor((cw-w)/2), in.y + float64(c.row)*ch + math.Floor((ch-h)/2), w, h}
 	}
 	return boxes
 }
 
-// straight is the line between the facing sides of two boxes.
+// straight returns the line between the facing sides of two boxes.
 func straight(a, b rect) []point {
 	ca, cb := a.centre(), b.centre()
 	switch {
@@ -148,12 +152,13 @@ func straight(a, b rect) []point {
 	return []point{{ca.x, a.y}, {cb.x, b.bottom()}}
 }
 
-// around is the way of a wrap link from the first box of a row to the last: out
-// on the left, under the row between it and the next, and in from the right. It
-// leaves a row close to it and runs under it further off, so that the wraps of
-// rows and of columns keep apart where they pass each other.
+// around returns the path of a wrap link from the first box of a row to the last: out on the
+// left, under the row between it and the next, and in from the right. It leaves a row close to
+// it and runs under it further off, so that the wraps of rows and of columns keep apart where
+// they pass each other.
 func around(first, last, in rect, cols, rows int) []point {
-	gapX, gapY := in.w/cols-first.w, in.h/rows-first.h
+	cw, ch := pitch(in, cols, rows)
+	gapX, gapY := cw-first.w, ch-first.h
 	left, right, under := first.x-max(gapX/10, 1), last.right()+max(gapX/10, 1), first.bottom()+max(gapY/4, 1)
 	y := first.centre().y
 	return []point{{first.x, y}, {left, y}, {left, under}, {right, under}, {right, y}, {last.right(), y}}
@@ -169,22 +174,22 @@ func transpose(path []point) []point {
 	return path
 }
 
-// circle places boxes around an ellipse, beyond its tangents. Links run straight
-// from box to box; where such a line would cross a third box, they all run between
-// the feet of the boxes on the ellipse, whose chords cross none.
-func circle(in rect, n int) ([]rect, routes) {
-	w, h := max(min(maxBoxW, 2*in.w/(n+4)), 36), max(min(maxBoxH, 2*in.h/(n+4)), 18)
-	rx, ry, c := float64(in.w/2-w), float64(in.h/2-h), in.centre()
+// ellipse places boxes around an ellipse, beyond its tangents. Links run straight from box to
+// box; where such a line would cross a third box, they all run between the feet of the boxes on
+// the ellipse, whose chords cross none.
+func ellipse(in rect, n int) ([]rect, routes) {
+	part := float64(n + 4)
+	w, h := max(min(maxBoxW, 2*in.w/part), 36), max(min(maxBoxH, 2*in.h/part), 18)
+	rx, ry, c := in.w/2-w, in.h/2-h, in.centre()
 	boxes, feet := make([]rect, n), make([]point, n)
 	for i := range n {
 		sin, cos := math.Sincos(2*math.Pi*float64(i)/float64(n) - math.Pi/2)
-		feet[i] = point{c.x + int(math.Round(rx*cos)), c.y + int(math.Round(ry*sin))}
+		feet[i] = point{c.x + rx*cos, c.y + ry*sin}
 		// The unit normal, and how far along it a box clears the tangent.
-		nx, ny := cos/rx, sin/ry
-		length := math.Hypot(nx, ny)
-		nx, ny = nx/length, ny/length
-		away := math.Abs(nx)*float64(w)/2 + math.Abs(ny)*float64(h)/2
-		boxes[i] = rect{feet[i].x + int(math.Round(nx*away)) - w/2, feet[i].y + int(math.Round(ny*away)) - h/2, w, h}
+		normal := point{cos / rx, sin / ry}
+		normal = normal.scale(1 / math.Hypot(normal.x, normal.y))
+		middle := feet[i].add(normal.scale(math.Abs(normal.x)*w/2 + math.Abs(normal.y)*h/2))
+		boxes[i] = rect{middle.x - w/2, middle.y - h/2, w, h}
 	}
 	line := func(a, b int) []point {
 		return []point{boxes[a].edge(boxes[b].centre()), boxes[b].edge(boxes[a].centre())}
@@ -197,6 +202,12 @@ func circle(in rect, n int) ([]rect, routes) {
 		return point{max(b.x, min(feet[i].x, b.right())), max(b.y, min(feet[i].y, b.bottom()))}
 	}
 	return boxes, func(a, b int) []point { return []point{touch(a), feet[a], feet[b], touch(b)} }
+}
+
+// edge returns where the line from the middle to a point outside leaves the box.
+func (r rect) edge(to point) point {
+	c := r.centre()
+	return c.lerp(to, min(r.w/2/math.Abs(to.x-c.x), r.h/2/math.Abs(to.y-c.y)))
 }
 
 // unobstructed reports whether the lines between boxes stay out of all others.
@@ -219,7 +230,7 @@ func (p *plan) besideSwitch(in *rect) ([]rect, routes) {
 	n := p.Spec().System.SIPs.Count
 	cols, side := (n+1)/2, 1 // rows on either side
 	if cols > switchOneRow {
-		side = isqrt(float64(n) / landscape / 4)
+		side = ceilSqrt(float64(n) / landscape / 4)
 		cols = (n + 2*side - 1) / (2 * side)
 	}
 	rows := 2*side + 1 // and one for the bar
@@ -231,6 +242,7 @@ func (p *plan) besideSwitch(in *rect) ([]rect, routes) {
 	}
 	boxes := grid(in, cells, cols, rows)
 	bar := p.switchBar(*in, boxes)
+	cw, _ := pitch(*in, cols, rows)
 	return boxes, func(a, _ int) []point {
 		box := boxes[a]
 		x, edge, from := box.centre().x, bar.y, box.bottom()
@@ -240,13 +252,16 @@ func (p *plan) besideSwitch(in *rect) ([]rect, routes) {
 		if row := cells[a].row; row == side-1 || row == side+1 {
 			return []point{{x, from}, {x, edge}}
 		}
-		trunk := box.right() + max((in.w/cols-box.w)/3, 1) // between columns
+		trunk := box.right() + max((cw-box.w)/3, 1) // between columns
 		return []point{{box.right(), box.centre().y}, {trunk, box.centre().y}, {trunk, edge}}
 	}
 }
 
-// switchBar is the central switch: a bar in the middle, as wide as the area.
+// switchBar returns the place of the central switch: a bar in the middle, as wide as the area.
 func (p *plan) switchBar(in rect, boxes []rect) rect {
 	h := min(64, max(boxes[0].h, 24))
 	return rect{in.x, in.centre().y - h/2, in.w, h}
 }
+
+// ceilSqrt returns the square root, rounded up.
+func ceilSqrt(x float64) int { return int(math.Ceil(math.Sqrt(x))) }

@@ -1,13 +1,13 @@
-package figure
+package draw
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/kernbench/kernbench/topology"
 )
 
-// peUnits places the units of a PE: commands come from above, data passes from
-// the left to the right.
+// peUnits places the units of a PE: commands come from above, data passes from left to right.
 var peUnits = [...]struct {
 	unit topology.Kind
 	look look
@@ -29,18 +29,18 @@ func (p *plan) pe() *Diagram {
 	name := fmt.Sprintf("sip%d.cube%d.pe%d", at.SIP, at.Cube, at.PE)
 	d := &Diagram{name: "pe", prefix: fmt.Sprintf("sip%d.cube%d.", at.SIP, at.Cube), title: "PE: " + name}
 	d.w, d.h = area()
-	in := d.frame(frame{rect: rect{216, 0, d.w - 216, d.h}, name: name, text: name, in: -1})
+	in := d.addFrame(frame{rect: rect{216, 0, d.w - 216, d.h}, name: name, text: name, in: -1})
 	unit := map[topology.Kind]int{}
 	for _, u := range peUnits {
 		id := p.PENode(at.SIP, at.Cube, at.PE, u.unit)
-		unit[u.unit] = d.block(block{rect: u.rect, name: p.Name(id), look: u.look, in: in, lines: peText(s.PE, u.unit)})
+		unit[u.unit] = d.addBlock(block{rect: u.rect, name: p.Name(id), look: u.look, in: in, lines: peText(s.PE, u.unit)})
 	}
 	hbmID := p.HBM(at.SIP, at.Cube, at.PE)
 	routerID := p.out(hbmID)[0].To
 	dma := d.blocks[unit[topology.KindDMA]].rect
-	router := d.block(block{rect: rect{0, dma.centre().y - 40, 132, 80}, name: p.Name(routerID), look: onDie, in: -1,
+	router := d.addBlock(block{rect: rect{0, dma.centre().y - 40, 132, 80}, name: p.Name(routerID), look: onDie, in: -1,
 		lines: []string{"NoC router", lastName(p.Name(routerID)), quantity(s.Cube.NoC.Overhead)}})
-	hbm := d.block(block{rect: rect{0, 630, 132, 90}, name: p.Name(hbmID), look: memory, in: -1,
+	hbm := d.addBlock(block{rect: rect{0, 630, 132, 90}, name: p.Name(hbmID), look: memory, in: -1,
 		lines: []string{"HBM slice", quantity(s.Cube.HBM.SliceSize), fmt.Sprintf("%d channels", s.Cube.HBM.Channels)}})
 
 	p.dataPath(d, unit, router, hbm)
@@ -49,17 +49,10 @@ func (p *plan) pe() *Diagram {
 	return d
 }
 
-// lastName is the last part of a component's name.
-func lastName(name string) string {
-	for i := len(name) - 1; i >= 0; i-- {
-		if name[i] == '.' {
-			return name[i+1:]
-		}
-	}
-	return name
-}
+// lastName returns the last part of a component's name.
+func lastName(name string) string { return name[strings.LastIndexByte(name, '.')+1:] }
 
-// peText is what the block of a unit says.
+// peText returns the text of the block of a unit.
 func peText(pe topology.PE, unit topology.Kind) []string {
 	switch unit {
 	case topology.KindPECPU:
@@ -90,7 +83,7 @@ func peText(pe topology.PE, unit topology.Kind) []string {
 	return nil
 }
 
-// gemmRate is the peak of the matrix engines of n PEs.
+// gemmRate returns the peak of the matrix engines of n PEs.
 func gemmRate(g topology.GEMM, n int) string {
 	one, ok := g.Peak()
 	if !ok {
@@ -103,27 +96,20 @@ func gemmRate(g topology.GEMM, n int) string {
 	return fmt.Sprintf("%.4g TFLOP/s", peak/1e12)
 }
 
-// dataPath draws the way of data from memory to the engines.
+// dataPath draws the path of data from memory to the engines.
 func (p *plan) dataPath(d *Diagram, unit map[topology.Kind]int, router, hbm int) {
 	s := p.Spec()
 	box := func(b int) rect { return d.blocks[b].rect }
 	link := func(a, b int, bw topology.BytesPerSec, path ...point) {
-		w := wire{from: a, to: b, look: memory, path: path, rounded: true}
 		if path == nil {
-			w.path = straight(box(a), box(b))
+			path = straight(box(a), box(b))
 		}
-		if bw != topology.Unlimited && len(w.path) == 2 {
-			w.label = linkLabel(w.path, quantity(bw))
-		}
-		p.joinNamed(d, w)
+		p.joinNamed(d, wire{from: a, to: b, look: memory, path: path, rounded: true, text: wireText(bw)})
 	}
 	dma, tcm, fetch := unit[topology.KindDMA], unit[topology.KindTCM], unit[topology.KindFetchStore]
 	cpu, gemm, math := unit[topology.KindPECPU], unit[topology.KindGEMM], unit[topology.KindMath]
 
 	link(router, dma, s.PE.DMA.Bandwidth)
-	if l := d.wires[len(d.wires)-1].label; l != nil {
-		l.at.x = (box(router).right() + d.frames[0].x) / 2 // outside the PE
-	}
 	link(router, hbm, s.Cube.HBM.Bandwidth)
 	link(tcm, fetch, s.PE.FetchStore.Bandwidth)
 	narrow := s.PE.TCM.WriteBandwidth
@@ -132,7 +118,10 @@ func (p *plan) dataPath(d *Diagram, unit map[topology.Kind]int, router, hbm int)
 	}
 	link(dma, tcm, narrow)
 	from := box(fetch)
-	for _, e := range []struct{ engine, y int }{{gemm, from.y + from.h/4}, {math, from.bottom() - from.h/4}} {
+	for _, e := range []struct {
+		engine int
+		y      float64
+	}{{gemm, from.y + from.h/4}, {math, from.bottom() - from.h/4}} {
 		to := box(e.engine)
 		mid := (from.right() + to.x) / 2
 		link(fetch, e.engine, topology.Unlimited, point{from.right(), e.y}, point{mid, e.y}, point{mid, to.centre().y}, point{to.x, to.centre().y})
@@ -142,7 +131,7 @@ func (p *plan) dataPath(d *Diagram, unit map[topology.Kind]int, router, hbm int)
 		path: []point{{r.centre().x, r.y}, {r.centre().x, c.centre().y}, {c.x, c.centre().y}}})
 }
 
-// commands draws what the scheduler tells whom, which takes no link's time.
+// commands draws the commands of the scheduler, which take no time of a link.
 func (p *plan) commands(d *Diagram, unit map[topology.Kind]int) {
 	box := func(k topology.Kind) rect { return d.blocks[unit[k]].rect }
 	tell := func(from, to topology.Kind, path ...point) {
@@ -172,10 +161,10 @@ func (p *plan) explainPE(d *Diagram) {
 	pe := p.Spec().PE
 	d.explain(control, "control", "cpu "+quantity(pe.CPU.Overhead)+", scheduler "+quantity(pe.Scheduler.Overhead)+" to enter")
 	d.explain(onDie, "data movement", "dma "+bandwidth(pe.DMA.Bandwidth), "fetch/store "+bandwidth(pe.FetchStore.Bandwidth))
-	d.explain(memory, "memory", "tcm read "+quantity(pe.TCM.ReadBandwidth)+", write "+quantity(pe.TCM.WriteBandwidth)+", a port each")
+	d.explain(memory, "memory", "tcm read "+quantity(pe.TCM.ReadBandwidth)+",\nwrite "+quantity(pe.TCM.WriteBandwidth)+", a port each")
 	c := pe.Math.Cycles
 	d.explain(compute, "engines", fmt.Sprintf("gemm: %s to fill", count(pe.GEMM.FillCycles, "cycle")),
-		fmt.Sprintf("math, cycles a vector: simple %d, div %d, sqrt %d, exp %d", c.Simple, c.Div, c.Sqrt, c.Exp))
+		fmt.Sprintf("math, cycles a vector:\nsimple %d, div %d, sqrt %d, exp %d", c.Simple, c.Div, c.Sqrt, c.Exp))
 	d.explainWire(memory, "data", "unlabelled links take no time")
 	d.explainWire(control, "launch", bandwidth(p.Spec().Cube.NoC.Bandwidth))
 	d.explainWire(command, "commands", "without data")

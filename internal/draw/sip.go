@@ -1,52 +1,55 @@
-package figure
+package draw
 
 import (
 	"fmt"
+	"math"
 
 	"github.com/kernbench/kernbench/topology"
 )
 
 // Layout of a SIP, from the top.
 const (
-	sipTop   = 68 // below what is outside: host and other SIPs
+	sipTop   = 68.0 // below the host and the other SIPs
 	ioTop    = sipTop + 32
-	ioH      = 136
-	ioUnitH  = 50
-	portW    = 18 // a UCIe port along its edge
-	portH    = 10 // and across
-	minDie   = 28
-	sipInset = 16
-	endInset = 84 // room for a name beside the dies
+	ioH      = 136.0
+	ioUnitH  = 50.0
+	portW    = 18.0 // of a UCIe port, along its edge
+	portH    = 10.0 // and across
+	minDie   = 28.0
+	sipInset = 16.0
+	endInset = 84.0 // room for a name next to the dies
 )
 
 // sip draws the cube mesh of a SIP and its IO chiplet.
 func (p *plan) sip() *Diagram {
 	s := p.Spec()
 	mesh := s.SIP.CubeMesh
-	d := &Diagram{name: "sip", prefix: fmt.Sprintf("sip%d.", p.at.SIP)}
-	d.title = fmt.Sprintf("SIP: sip%d, %s, %s", p.at.SIP, count(s.CubesPerSIP(), "cube"), count(s.CubesPerSIP()*s.PEsPerCube(), "PE"))
+	cols, rows := float64(mesh.W), float64(mesh.H)
+	name := fmt.Sprintf("sip%d", p.at.SIP)
+	d := &Diagram{name: "sip", prefix: name + "."}
+	d.title = fmt.Sprintf("SIP: %s, %s, %s", name, count(s.CubesPerSIP(), "cube"), count(s.CubesPerSIP()*s.PEsPerCube(), "PE"))
 	w, h := area()
 	inset := sipInset
-	if mesh.W*minDie > w/2 {
+	if cols*minDie > w/2 {
 		inset = endInset
 	}
-	d.w = max(w, mesh.W*minDie+2*inset)
+	d.w = max(w, cols*minDie+2*inset)
 	dies := rect{inset, ioTop + ioH + 8, d.w - 2*inset, h - ioTop - ioH - 16}
-	dies.h = max(dies.h, mesh.H*minDie)
+	dies.h = max(dies.h, rows*minDie)
 	d.h = dies.bottom() + 8
 
-	sip := d.frame(frame{rect: rect{0, sipTop, d.w, d.h - sipTop}, name: fmt.Sprintf("sip%d", p.at.SIP), text: fmt.Sprintf("sip%d", p.at.SIP), in: -1})
-	cw, ch := dies.w/mesh.W, dies.h/mesh.H
+	sip := d.addFrame(frame{rect: rect{0, sipTop, d.w, d.h - sipTop}, name: name, text: name, in: -1})
+	cw, ch := pitch(dies, mesh.W, mesh.H)
 	size := rect{w: min(210, cw-max(cw/4, 2*portH)), h: min(110, ch-max(ch/4, 2*portH))}
 	port := rect{w: portW, h: portH}
 	if min(size.w, size.h) < 2*portW { // links then run from die to die
-		size, port = rect{w: cw - cw/4, h: ch - ch/4}, rect{}
+		size, port = rect{w: cw * 0.75, h: ch * 0.75}, rect{}
 	}
 	ports := make([][4]int, s.CubesPerSIP())
 	first, last := len(d.blocks), 0
 	for cube := range ports {
-		col, row := cube%mesh.W, cube/mesh.W
-		r := rect{dies.x + col*cw + (cw-size.w)/2, dies.y + row*ch + (ch-size.h)/2, size.w, size.h}
+		col, row := float64(cube%mesh.W), float64(cube/mesh.W)
+		r := rect{dies.x + col*cw + math.Floor((cw-size.w)/2), dies.y + row*ch + math.Floor((ch-size.h)/2), size.w, size.h}
 		last = len(d.blocks)
 		ports[cube] = p.die(d, sip, cube, r, port)
 	}
@@ -57,12 +60,12 @@ func (p *plan) sip() *Diagram {
 	return d
 }
 
-// die adds a cube and its ports, whose blocks it returns by direction; -1 where
-// there is none. A port is as long along its edge as its size is wide.
+// die adds a cube and its ports. It returns the blocks of the ports by direction, -1 where
+// there is none. The width of size is along the edge of the die.
 func (p *plan) die(d *Diagram, in, cube int, r, size rect) [4]int {
 	s := p.Spec()
 	name := fmt.Sprintf("sip%d.cube%d", p.at.SIP, cube)
-	d.block(block{rect: r, name: name, look: compute, in: in, lines: []string{
+	d.addBlock(block{rect: r, name: name, look: compute, in: in, lines: []string{
 		fmt.Sprintf("cube%d", cube), count(s.PEsPerCube(), "PE"),
 		"HBM " + quantity(s.Cube.HBM.SliceSize*topology.Bytes(s.PEsPerCube())), "SRAM " + quantity(s.Cube.SRAM.Size),
 	}})
@@ -76,11 +79,16 @@ func (p *plan) die(d *Diagram, in, cube int, r, size rect) [4]int {
 	var blocks [4]int
 	for side, at := range places {
 		blocks[side] = -1
-		if id, ok := p.named("%s.ucie_%c", name, "nesw"[side]); ok {
-			blocks[side] = d.block(block{rect: at, name: p.Name(id), look: die, in: in})
+		if id, ok := p.port(cube, side); ok {
+			blocks[side] = d.addBlock(block{rect: at, name: p.Name(id), look: die, in: in})
 		}
 	}
 	return blocks
+}
+
+// port returns the UCIe port at a side of a cube, if there is one.
+func (p *plan) port(cube, side int) (topology.NodeID, bool) {
+	return p.Lookup(fmt.Sprintf("sip%d.cube%d.ucie_%c", p.at.SIP, cube, "nesw"[side]))
 }
 
 // dieToDie joins facing ports of neighbouring cubes.
@@ -95,68 +103,62 @@ func (p *plan) dieToDie(d *Diagram, ports [][4]int) {
 			if ports[cube][side] < 0 {
 				continue
 			}
-			a, b := ports[cube][side], ports[next][facing]
-			p.joinNamed(d, wire{from: a, to: b, look: die, path: straight(d.blocks[a].rect, d.blocks[b].rect)})
+			p.joinStraight(d, ports[cube][side], ports[next][facing], die, p.Spec().SIP.UCIe.Bandwidth)
 		}
 	}
 }
 
-// joinNamed joins two blocks that stand for one component each.
-func (p *plan) joinNamed(d *Diagram, w wire) {
-	a, _ := p.Lookup(d.blocks[w.from].name)
-	b, _ := p.Lookup(d.blocks[w.to].name)
-	p.join(d, w, ends{a, b})
+// joinStraight joins two blocks that stand for one component each by a straight wire.
+func (p *plan) joinStraight(d *Diagram, a, b int, l look, bw topology.BytesPerSec) {
+	p.joinNamed(d, wire{from: a, to: b, look: l, path: straight(d.blocks[a].rect, d.blocks[b].rect), text: wireText(bw)})
 }
 
-// ioChiplet adds the chiplet above the cubes, and what lies beyond it.
+// ioChiplet adds the chiplet above the cubes, and the parts of the system beyond it.
 func (p *plan) ioChiplet(d *Diagram, in int, ports [][4]int) {
 	s, name := p.Spec(), fmt.Sprintf("sip%d.io", p.at.SIP)
 	box := rect{sipInset, ioTop, d.w - 2*sipInset, ioH}
-	io := d.frame(frame{rect: box, name: name, text: "IO chiplet", in: in})
-	unit := func(x, w int, own string, overhead topology.Time) int {
-		return d.block(block{rect: rect{x - w/2, ioTop + 18, w, ioUnitH}, name: name + "." + own, in: io,
-			look: map[string]look{"pcie": outside, "cpu": control, "switch": onDie}[own], lines: []string{own, quantity(overhead)}})
+	io := d.addFrame(frame{rect: box, name: name, text: "IO chiplet", in: in})
+	unit := func(x, w float64, own string, l look, overhead topology.Time) int {
+		return d.addBlock(block{rect: rect{x - w/2, ioTop + 18, w, ioUnitH}, name: name + "." + own, in: io,
+			look: l, lines: []string{own, quantity(overhead)}})
 	}
 	x := box.centre().x
-	pcie := unit(x-260, 130, "pcie", s.SIP.IO.PCIe.Overhead)
-	hub := unit(x, 180, "switch", s.SIP.IO.Switch.Overhead)
-	cpu := unit(x+260, 130, "cpu", s.SIP.IO.CPU.Overhead)
+	pcie := unit(x-260, 130, "pcie", outside, s.SIP.IO.PCIe.Overhead)
+	hub := unit(x, 180, "switch", onDie, s.SIP.IO.Switch.Overhead)
+	cpu := unit(x+260, 130, "cpu", control, s.SIP.IO.CPU.Overhead)
 	for _, u := range []int{pcie, cpu} {
-		p.joinNamed(d, wire{from: hub, to: u, look: onDie, path: straight(d.blocks[hub].rect, d.blocks[u].rect)})
+		p.joinStraight(d, hub, u, onDie, s.SIP.IO.Bandwidth)
 	}
 	for col := range s.SIP.CubeMesh.W {
-		below := d.blocks[ports[col][topology.North]]
-		port := d.block(block{rect: rect{below.centre().x - below.w/2, box.bottom() - below.h, below.w, below.h}, name: fmt.Sprintf("%s.ucie%d", name, col), look: die, in: io})
-		p.joinNamed(d, wire{from: port, to: ports[col][topology.North], look: die, path: straight(d.blocks[port].rect, below.rect)})
+		north := ports[col][topology.North]
+		below := d.blocks[north]
+		port := d.addBlock(block{rect: rect{below.centre().x - below.w/2, box.bottom() - below.h, below.w, below.h}, name: fmt.Sprintf("%s.ucie%d", name, col), look: die, in: io})
+		p.joinStraight(d, port, north, die, s.SIP.UCIe.Bandwidth)
 		p.joinNamed(d, wire{from: hub, to: port, look: onDie, rounded: true, path: comb(d.blocks[hub].rect, d.blocks[port].rect, col, s.SIP.CubeMesh.W)})
 	}
 	p.beyond(d, pcie, hub)
 }
 
-// comb is the way from the underside of a block down to one of several in a row
-// below it.
+// comb returns the path from the underside of a block down to one of several in a row below it.
 func comb(from, to rect, i, n int) []point {
-	x := from.x + from.w*(i+1)/(n+1)
-	// The outer ones turn first, so that ways do not cross.
+	x := from.x + from.w*float64(i+1)/float64(n+1)
+	// The outer ones turn first, so that paths do not cross.
 	level := min(i, n-1-i)
-	mid := from.bottom() + (to.y-from.bottom())*(level+1)/(n/2+2)
+	mid := from.bottom() + (to.y-from.bottom())*float64(level+1)/float64(n/2+2)
 	if x == to.centre().x {
 		return []point{{x, from.bottom()}, {x, to.y}}
 	}
 	return []point{{x, from.bottom()}, {x, mid}, {to.centre().x, mid}, {to.centre().x, to.y}}
 }
 
-// beyond draws what the IO chiplet is joined to: the host and the other SIPs.
+// beyond draws the host and the other SIPs, which the IO chiplet is joined to.
 func (p *plan) beyond(d *Diagram, pcie, hub int) {
-	above := func(b int, name string, lines ...string) int {
+	s := p.Spec()
+	above := func(b int, name, text string) int {
 		r := d.blocks[b].rect
-		return d.block(block{rect: rect{r.centre().x - 110, 0, 220, 44}, name: name, look: outside, in: -1, lines: lines})
+		return d.addBlock(block{rect: rect{r.centre().x - 110, 0, 220, 44}, name: name, look: outside, in: -1, lines: []string{text}})
 	}
-	up := func(from, to int, l look) wire {
-		return wire{from: from, to: to, look: l, path: straight(d.blocks[from].rect, d.blocks[to].rect)}
-	}
-	host := above(pcie, "host", "host")
-	p.joinNamed(d, up(pcie, host, outside))
+	p.joinStraight(d, pcie, above(pcie, "host", "host"), outside, s.Host.PCIe.Bandwidth)
 	var links []ends
 	for _, l := range p.out(p.IOSwitch(p.at.SIP)) {
 		if int(p.Node(l.To).SIP) != p.at.SIP {
@@ -168,9 +170,9 @@ func (p *plan) beyond(d *Diagram, pcie, hub int) {
 	if len(links) == 0 {
 		return
 	}
-	text := "SIP fabric: " + count(len(links), "neighbour")
-	others := above(hub, "fabric", text)
-	p.join(d, up(hub, others, fabric), links...)
+	others := above(hub, "fabric", "SIP fabric: "+count(len(links), "neighbour"))
+	p.join(d, wire{from: hub, to: others, look: fabric, path: straight(d.blocks[hub].rect, d.blocks[others].rect),
+		text: wireText(s.System.SIPs.Link.Bandwidth)}, links...)
 }
 
 func (p *plan) explainSIP(d *Diagram, ports bool) {

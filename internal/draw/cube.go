@@ -1,4 +1,4 @@
-package figure
+package draw
 
 import (
 	"fmt"
@@ -7,20 +7,19 @@ import (
 	"github.com/kernbench/kernbench/topology"
 )
 
-// Layout of a cube: what lies beyond it, its ports inside the die edge, and the
-// routers each in the middle of a cell.
+// Layout of a cube: the blocks beyond it, its ports inside the die edge, and the routers each
+// in the middle of a cell.
 const (
-	beyondX, beyondY = 104, 52 // of the die from the edge of the picture
-	edgeX, edgeY     = 24, 40  // of the cells from the edge of the die
-	narrow           = 6       // more columns or rows than this leave a port no room in its cell
-	dieText          = 24      // the name of the die
-	minNoCCell       = 24
+	beyondX, beyondY = 150.0, 56.0 // of the die from the edge of the picture
+	edgeX, edgeY     = 4.0, 40.0   // of the cells from the edge of the die
+	narrow           = 4           // more columns or rows than this leave a port no room in its cell
+	dieText          = 24.0        // the name of the die
+	minNoCCell       = 24.0
 )
 
-// cube draws the NoC of a cube and what hangs on it. In its cell a router has
-// PEs at the upper left, their HBM at the lower left, the control CPU at the
-// upper right and the SRAM at the lower right, so that the links between routers
-// run free.
+// cube draws the NoC of a cube and the units on it. In its cell a router has PEs at the upper
+// left, their HBM at the lower left, the control CPU at the upper right and the SRAM at the
+// lower right, so that the links between routers cross no block.
 func (p *plan) cube() *Diagram {
 	s := p.Spec()
 	noc := s.Cube.NoC
@@ -32,17 +31,17 @@ func (p *plan) cube() *Diagram {
 		edgeX = 84
 	}
 	cells := rect{beyondX + edgeX, beyondY + edgeY + dieText, w - 2*(beyondX+edgeX), h - 2*(beyondY+edgeY) - dieText}
-	cells.w, cells.h = max(cells.w, noc.W*minNoCCell), max(cells.h, noc.H*minNoCCell)
+	cells.w, cells.h = max(cells.w, float64(noc.W)*minNoCCell), max(cells.h, float64(noc.H)*minNoCCell)
 	d.w, d.h = cells.w+2*(beyondX+edgeX), cells.h+2*(beyondY+edgeY)+dieText
 
-	edge := d.frame(frame{rect: rect{beyondX, beyondY, d.w - 2*beyondX, d.h - 2*beyondY}, name: name, text: name, in: -1})
-	cw, ch := cells.w/noc.W, cells.h/noc.H
+	edge := d.addFrame(frame{rect: rect{beyondX, beyondY, d.w - 2*beyondX, d.h - 2*beyondY}, name: name, text: name, in: -1})
+	cw, ch := pitch(cells, noc.W, noc.H)
 	size := rect{w: max(min(64, cw/3), 8), h: max(min(32, ch/4), 6)}
 	routers := make([]int, noc.W*noc.H)
 	for i := range routers {
-		c := point{cells.x + i%noc.W*cw + cw/2, cells.y + i/noc.W*ch + ch/2}
 		site := topology.Site{Row: i / noc.W, Col: i % noc.W}
-		routers[i] = d.block(block{rect: rect{c.x - size.w/2, c.y - size.h/2, size.w, size.h}, name: name + "." + site.String(),
+		c := point{cells.x + (float64(site.Col)+0.5)*cw, cells.y + (float64(site.Row)+0.5)*ch}
+		routers[i] = d.addBlock(block{rect: rect{c.x - size.w/2, c.y - size.h/2, size.w, size.h}, name: name + "." + site.String(),
 			look: onDie, in: edge, lines: []string{site.String()}})
 	}
 	p.nocLinks(d, routers)
@@ -56,16 +55,16 @@ func (p *plan) nocLinks(d *Diagram, routers []int) {
 	noc := p.Spec().Cube.NoC
 	for i, r := range routers {
 		if (i+1)%noc.W != 0 {
-			p.joinNamed(d, wire{from: r, to: routers[i+1], look: onDie, path: straight(d.blocks[r].rect, d.blocks[routers[i+1]].rect)})
+			p.joinStraight(d, r, routers[i+1], onDie, noc.Bandwidth)
 		}
 		if i+noc.W < len(routers) {
-			p.joinNamed(d, wire{from: r, to: routers[i+noc.W], look: onDie, path: straight(d.blocks[r].rect, d.blocks[routers[i+noc.W]].rect)})
+			p.joinStraight(d, r, routers[i+noc.W], onDie, noc.Bandwidth)
 		}
 	}
 }
 
-// attach adds what hangs on the routers, a block for all of a kind on one.
-func (p *plan) attach(d *Diagram, in int, routers []int, cw, ch int) {
+// attach adds the units on the routers, a block for all of a kind on one.
+func (p *plan) attach(d *Diagram, in int, routers []int, cw, ch float64) {
 	s, at := p.Spec(), p.at
 	pes := make([][]int, len(routers))
 	for pe := range s.PEsPerCube() {
@@ -86,6 +85,8 @@ func (p *plan) attach(d *Diagram, in int, routers []int, cw, ch int) {
 			size := quantity(s.Cube.HBM.SliceSize)
 			if len(pes[i]) > 1 {
 				size += " each"
+			} else if bw := wireText(s.Cube.HBM.Bandwidth); bw != "" {
+				size += ", " + bw
 			}
 			slices.name, slices.lines = p.several("hbm", pes[i]), []string{several("hbm", pes[i]), size}
 			hang(units)
@@ -102,7 +103,7 @@ func (p *plan) attach(d *Diagram, in int, routers []int, cw, ch int) {
 	}
 }
 
-// perch is what hangs in a quarter of a router's cell.
+// perch is a block in a quarter of a router's cell.
 type perch struct {
 	right, low bool // which quarter
 	look       look
@@ -112,13 +113,13 @@ type perch struct {
 }
 
 // hang adds a block in a quarter of a router's cell, and its wire.
-func (p *plan) hang(d *Diagram, in, r, cw, ch int, q perch) {
+func (p *plan) hang(d *Diagram, in, r int, cw, ch float64, q perch) {
 	router := d.blocks[r].rect
 	c := router.centre()
-	// From an eighth of the router's width beside its middle to near the cell's
-	// edge, and clear of the router.
+	// From an eighth of the router's width off its middle to near the cell's edge, and clear of
+	// the router.
 	w, h := cw*15/32-router.w/8, max(min(48, ch*15/32-router.h/2-max(ch/16, 1)), 2)
-	w = max(min(104, w), 2)
+	w = max(min(112, w), 2)
 	box := rect{c.x - router.w/8 - w, c.y - ch*15/32, w, h}
 	path := []point{{c.x - router.w/4, router.y}, {c.x - router.w/4, box.bottom()}}
 	if q.right {
@@ -129,7 +130,7 @@ func (p *plan) hang(d *Diagram, in, r, cw, ch int, q perch) {
 		box.y = c.y + ch*15/32 - h
 		path[0].y, path[1].y = router.bottom(), box.y
 	}
-	b := d.block(block{rect: box, name: q.name, look: q.look, in: in, lines: q.lines})
+	b := d.addBlock(block{rect: box, name: q.name, look: q.look, in: in, lines: q.lines})
 	var links []ends
 	id, _ := p.Lookup(d.blocks[r].name)
 	for _, n := range q.nodes {
@@ -138,13 +139,13 @@ func (p *plan) hang(d *Diagram, in, r, cw, ch int, q perch) {
 	p.join(d, wire{from: r, to: b, look: q.look, path: path}, links...)
 }
 
-// cornerOf says which corner of the NoC a PE belongs to.
+// cornerOf returns the corner of the NoC that a PE belongs to.
 func cornerOf(layout topology.PELayout, pe int) string {
 	name := map[int][]string{1: {""}, 2: {"W half", "E half"}, 4: {"NW corner", "NE corner", "SW corner", "SE corner"}}
 	return name[layout.Corners][pe/layout.PEPerCorner]
 }
 
-// several names numbered things in a few characters.
+// several returns a short name of numbered components.
 func several(what string, numbers []int) string {
 	first := fmt.Sprintf("%s%d", what, numbers[0])
 	switch n := len(numbers); n {
@@ -159,7 +160,7 @@ func several(what string, numbers []int) string {
 	}
 }
 
-// several is the full names of numbered things of the cube.
+// several returns the full names of numbered components of the cube.
 func (p *plan) several(what string, numbers []int) string {
 	var names []string
 	for _, n := range numbers {
@@ -168,11 +169,11 @@ func (p *plan) several(what string, numbers []int) string {
 	return strings.Join(names, " ")
 }
 
-// ports adds the UCIe ports at the edges and what they lead to.
+// ports adds the UCIe ports at the edges and the neighbours that they lead to.
 func (p *plan) ports(d *Diagram, in int, routers []int) {
-	edge := d.frames[in].rect
+	s, edge := p.Spec(), d.frames[in].rect
 	for side, letter := range "nesw" {
-		id, ok := p.named("sip%d.cube%d.ucie_%c", p.at.SIP, p.at.Cube, letter)
+		id, ok := p.port(p.at.Cube, side)
 		if !ok {
 			continue
 		}
@@ -198,14 +199,14 @@ func (p *plan) ports(d *Diagram, in int, routers []int) {
 		case topology.West:
 			at, beyond = rect{edge.x, c.y - h/2, w, h}, rect{0, c.y - bh/2, bw - 8, bh}
 		}
-		port := d.block(block{rect: at, name: p.Name(id), look: die, in: in, lines: []string{fmt.Sprintf("ucie_%c", letter)}})
+		port := d.addBlock(block{rect: at, name: p.Name(id), look: die, in: in, lines: []string{fmt.Sprintf("ucie_%c", letter)}})
 		neighbour := "IO chiplet"
 		if cube := p.Node(facing).Cube; cube >= 0 {
 			neighbour = fmt.Sprintf("cube%d", cube)
 		}
-		other := d.block(block{rect: beyond, name: p.Name(facing), look: outside, in: -1, lines: []string{neighbour}})
-		p.joinNamed(d, wire{from: port, to: r, look: onDie, path: straight(d.blocks[port].rect, d.blocks[r].rect)})
-		p.joinNamed(d, wire{from: port, to: other, look: die, path: straight(d.blocks[port].rect, d.blocks[other].rect)})
+		other := d.addBlock(block{rect: beyond, name: p.Name(facing), look: outside, in: -1, lines: []string{neighbour}})
+		p.joinStraight(d, port, r, onDie, topology.Unlimited)
+		p.joinStraight(d, port, other, die, s.SIP.UCIe.Bandwidth)
 	}
 }
 
