@@ -12,7 +12,7 @@ import (
 	"path/filepath"
 
 	"github.com/kernbench/kernbench/bench"
-	"github.com/kernbench/kernbench/internal/chart"
+	"github.com/kernbench/kernbench/internal/draw"
 	"github.com/kernbench/kernbench/internal/file"
 	"github.com/kernbench/kernbench/internal/report"
 	"github.com/kernbench/kernbench/internal/results"
@@ -151,12 +151,12 @@ func writeTable(ctx *torch.Context, name string, t *results.Table) error {
 }
 
 // writeFigure writes a figure as SVG and PNG, and is what a page has of it.
-func writeFigure(ctx *torch.Context, name, caption string, f chart.Figure) (report.PageFigure, error) {
-	svg, err := chart.SVG(f)
+func writeFigure(ctx *torch.Context, name, caption string, f draw.Figure) (report.PageFigure, error) {
+	svg, err := draw.SVG(f)
 	if err != nil {
 		return report.PageFigure{}, err
 	}
-	png, err := chart.PNG(f)
+	png, err := draw.PNG(f)
 	if err != nil {
 		return report.PageFigure{}, err
 	}

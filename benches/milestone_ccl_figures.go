@@ -5,20 +5,20 @@ import (
 	"math"
 	"strings"
 
-	"github.com/kernbench/kernbench/internal/chart"
+	"github.com/kernbench/kernbench/internal/draw"
 	"github.com/kernbench/kernbench/topology"
 )
 
 // latencyFigure is the latencies of some systems by size, and their bounds.
-func latencyFigure(title, note string, systems ...[]cclPoint) chart.Lines {
-	f := chart.Lines{
+func latencyFigure(title, note string, systems ...[]cclPoint) draw.Lines {
+	f := draw.Lines{
 		Title: title, Note: note,
-		X: chart.Axis{Label: "bytes on each PE", Log: true, Format: chart.Bytes},
-		Y: chart.Axis{Label: "latency (µs)", Log: true, Format: chart.SI},
+		X: draw.Axis{Label: "bytes on each PE", Log: true, Format: draw.Bytes},
+		Y: draw.Axis{Label: "latency", Unit: "µs", Log: true, Format: draw.SI},
 	}
-	var bounds []chart.Series
+	var bounds []draw.Series
 	for _, s := range systems {
-		line, bound := chart.Series{Name: "simulated"}, chart.Series{Name: "bound: no algorithm is faster", Theory: true}
+		line, bound := draw.Series{Name: "simulated"}, draw.Series{Name: "bound: no algorithm is faster", Bound: true}
 		if len(systems) > 1 {
 			line.Name, bound.Name = s[0].at.String(), fmt.Sprintf("bound of %s", s[0].at.shape)
 		}
@@ -34,16 +34,16 @@ func latencyFigure(title, note string, systems ...[]cclPoint) chart.Lines {
 }
 
 // bufferFigure is the latencies by size and memory of the queue slots.
-func bufferFigure(kinds [][]cclPoint, note string) chart.Bars {
-	f := chart.Bars{
+func bufferFigure(kinds [][]cclPoint, note string) draw.Bars {
+	f := draw.Bars{
 		Title: fmt.Sprintf("center_root all-reduce on a %v, by memory of the queue slots", kinds[0][0].at),
-		Note:  note, X: "bytes on each PE", Y: chart.Axis{Label: "latency (µs)", Format: chart.SI},
+		Note:  note, X: "bytes on each PE", Y: draw.Axis{Label: "latency", Unit: "µs", Format: draw.SI},
 	}
 	for _, p := range kinds[0] {
 		f.Groups = append(f.Groups, p.size())
 	}
 	for _, s := range kinds {
-		bars := chart.BarSeries{Name: memoryName(s[0].kind)}
+		bars := draw.BarSeries{Name: memoryName(s[0].kind)}
 		for _, p := range s {
 			bars.Values = append(bars.Values, micros(p.row.Latency))
 		}
@@ -53,14 +53,14 @@ func bufferFigure(kinds [][]cclPoint, note string) chart.Bars {
 }
 
 // fsimFigure is the latencies of the largest size beside an external figure.
-func fsimFigure(systems [][]cclPoint, fsim float64, note string) chart.Bars {
-	f := chart.Bars{
+func fsimFigure(systems [][]cclPoint, fsim float64, note string) draw.Bars {
+	f := draw.Bars{
 		Title: "center_root all-reduce of the model beside an external result",
-		Note:  note, Y: chart.Axis{Label: "latency (µs)", Format: chart.SI},
+		Note:  note, Y: draw.Axis{Label: "latency", Unit: "µs", Format: draw.SI},
 	}
 	last := len(systems[0]) - 1
-	model := chart.BarSeries{Name: fmt.Sprintf("model, %s on each of 96 PEs", systems[0][last].size())}
-	other := chart.BarSeries{Name: "FSIM, a single device, workload not known"}
+	model := draw.BarSeries{Name: fmt.Sprintf("model, %s on each of 96 PEs", systems[0][last].size())}
+	other := draw.BarSeries{Name: "FSIM, a single device, workload not known"}
 	most := 0.0
 	for _, s := range systems {
 		f.Groups = append(f.Groups, s[0].at.String())
@@ -69,7 +69,7 @@ func fsimFigure(systems [][]cclPoint, fsim float64, note string) chart.Bars {
 	}
 	f.Groups = append(f.Groups, "FSIM")
 	model.Values, other.Values = append(model.Values, math.NaN()), append(other.Values, fsim)
-	f.Series = []chart.BarSeries{model, other}
+	f.Series = []draw.BarSeries{model, other}
 	// Above what is left out FSIM has as much room as the model below.
 	if from, to := 5*math.Ceil(most*1.2/5), 5*math.Floor(fsim*0.99/5); from < to/2 {
 		f.Break, f.Y.Max = [2]float64{from, to}, to+from
@@ -79,14 +79,14 @@ func fsimFigure(systems [][]cclPoint, fsim float64, note string) chart.Bars {
 }
 
 // systemsFigure is the systems of the latency sweep: SIPs and the links between them.
-func (m *cclMilestone) systemsFigure(note string) chart.Network {
-	f := chart.Network{Title: "Systems of 6 SIPs with 4×4 cubes each", Note: note}
+func (m *cclMilestone) systemsFigure(note string) draw.Network {
+	f := draw.Network{Title: "Systems of 6 SIPs with 4×4 cubes each", Note: note}
 	for _, at := range latencySystems {
 		g := m.systems[at]
-		panel := chart.Panel{Title: at.String(), Cells: [2]int{g.Spec().SIP.CubeMesh.W, g.Spec().SIP.CubeMesh.H}}
+		panel := draw.Panel{Title: at.String(), Cells: [2]int{g.Spec().SIP.CubeMesh.W, g.Spec().SIP.CubeMesh.H}}
 		for sip := range at.sips() {
 			col, row := g.SIPAt(sip)
-			node := chart.Node{Name: fmt.Sprintf("sip%d", sip), X: float64(col), Y: float64(row)}
+			node := draw.Node{Name: fmt.Sprintf("sip%d", sip), X: float64(col), Y: float64(row)}
 			if at.shape == topology.Ring1D { // a circle, neighbours a step apart
 				sin, cos := math.Sincos(2 * math.Pi * float64(sip) / float64(at.sips()))
 				radius := 0.5 / math.Sin(math.Pi/float64(at.sips()))

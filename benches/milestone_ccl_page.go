@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"github.com/kernbench/kernbench/bench"
-	"github.com/kernbench/kernbench/internal/chart"
+	"github.com/kernbench/kernbench/internal/draw"
 	"github.com/kernbench/kernbench/internal/reference"
 	"github.com/kernbench/kernbench/internal/report"
 	"github.com/kernbench/kernbench/internal/results"
@@ -81,7 +81,7 @@ func (m *cclMilestone) systemSection(ctx *torch.Context) (s report.PageSection, 
 	}
 	link := m.systems[torus3x2].Spec().System.SIPs.Link
 	note := fmt.Sprintf("Small boxes are cubes. Links between neighbours: %d × %s each way, %s.", link.Links,
-		strings.Replace(link.Bandwidth.String(), "GB/s", " GB/s", 1), chart.Nanoseconds(link.Latency.NS()))
+		strings.Replace(link.Bandwidth.String(), "GB/s", " GB/s", 1), draw.Nanoseconds(link.Latency.NS()))
 	s = report.PageSection{Heading: "Systems", Tables: []report.PageTable{table}}
 	s.Figures, err = writeFigures(ctx, []sectionFigure{{"topology", "The systems of the latency sweep. That of the queue slots is the torus with 3 columns and 2 rows.", m.systemsFigure(note)}})
 	return s, err
@@ -102,7 +102,7 @@ func (m *cclMilestone) fsimSection(ctx *torch.Context) (s report.PageSection, er
 // sectionFigure is a figure of a section, by the name of its files.
 type sectionFigure struct {
 	name, caption string
-	figure        chart.Figure
+	figure        draw.Figure
 }
 
 func writeFigures(ctx *torch.Context, list []sectionFigure) (figures []report.PageFigure, err error) {

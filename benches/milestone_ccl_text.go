@@ -4,14 +4,14 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/kernbench/kernbench/internal/chart"
+	"github.com/kernbench/kernbench/internal/draw"
 	"github.com/kernbench/kernbench/internal/reference"
 )
 
 // What the figures show, in numbers of the points.
 
 // size is that of an addend.
-func (p *cclPoint) size() string { return chart.Bytes(float64(p.row.BytesPerPE)) }
+func (p *cclPoint) size() string { return draw.Bytes(float64(p.row.BytesPerPE)) }
 
 // overBound is how many times the bound the latency is.
 func (p *cclPoint) overBound() float64 { return float64(p.row.Latency) / float64(p.row.Bound) }

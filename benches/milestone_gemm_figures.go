@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/kernbench/kernbench/internal/chart"
+	"github.com/kernbench/kernbench/internal/draw"
 	"github.com/kernbench/kernbench/internal/report"
 	"github.com/kernbench/kernbench/topology"
 	"github.com/kernbench/kernbench/torch"
@@ -34,7 +34,7 @@ func (m *gemmMilestone) writeFigures(ctx *torch.Context) error {
 // namedFigure is a figure with the beginning of its file's name and what it shows.
 type namedFigure struct {
 	name, caption string
-	chart.Figure
+	draw.Figure
 }
 
 // figures is those of a sweep; none of a system whose arithmetic or memory takes no time.
@@ -56,17 +56,17 @@ func (s *gemmSweep) figures() []namedFigure {
 }
 
 // drawRoofline is operations a second over operations a byte.
-func (s *gemmSweep) drawRoofline() chart.Figure {
+func (s *gemmSweep) drawRoofline() draw.Figure {
 	r := s.roofline
 	low, high := math.Inf(1), r.ridge()*2
-	f := chart.Lines{
+	f := draw.Lines{
 		Title: fmt.Sprintf("Matrix products on %s beside the roofline", s.title),
 		Note:  r.formula(),
-		X:     chart.Axis{Label: "operations for each byte moved, FLOP/B", Log: true},
-		Y:     chart.Axis{Label: "performance, TFLOP/s", Log: true, Format: func(v float64) string { return strconv.FormatFloat(v, 'g', 4, 64) }},
+		X:     draw.Axis{Label: "operations for each byte moved", Unit: "FLOP/B", Log: true},
+		Y:     draw.Axis{Label: "performance", Unit: "TFLOP/s", Log: true, Format: func(v float64) string { return strconv.FormatFloat(v, 'g', 4, 64) }},
 	}
 	for _, o := range operandVariants {
-		series := chart.Series{Name: o.name, Scatter: true}
+		series := draw.Series{Name: o.name, Scatter: true}
 		for _, row := range s.rows {
 			if row.operands != o {
 				continue
@@ -78,23 +78,23 @@ func (s *gemmSweep) drawRoofline() chart.Figure {
 		f.Series = append(f.Series, series)
 	}
 	f.Series = append(f.Series,
-		chart.Series{Name: "roofline (theory)", Theory: true, X: []float64{low, r.ridge(), high}, Y: []float64{r.ceiling(low) / 1e12, r.flops / 1e12, r.flops / 1e12}},
-		chart.Series{Name: "with the filling of the array (theory)", Theory: true, X: []float64{r.filled / r.bandwidth(), high}, Y: []float64{r.filled / 1e12, r.filled / 1e12}},
+		draw.Series{Name: "roofline (theory)", Bound: true, X: []float64{low, r.ridge(), high}, Y: []float64{r.ceiling(low) / 1e12, r.flops / 1e12, r.flops / 1e12}},
+		draw.Series{Name: "with the filling of the array (theory)", Bound: true, X: []float64{r.filled / r.bandwidth(), high}, Y: []float64{r.filled / 1e12, r.filled / 1e12}},
 	)
 	return f
 }
 
 // drawTimes is times along the curve of the grid.
-func (s *gemmSweep) drawTimes() chart.Figure {
-	f := chart.Lines{
+func (s *gemmSweep) drawTimes() draw.Figure {
+	f := draw.Lines{
 		Title: fmt.Sprintf("Time of matrix products on %s", s.title),
 		Note:  s.roofline.formula(),
-		X:     chart.Axis{Label: s.along, Log: true, Format: whole},
-		Y:     chart.Axis{Label: "time", Log: true, Format: chart.Nanoseconds},
+		X:     draw.Axis{Label: s.along, Log: true, Format: whole},
+		Y:     draw.Axis{Label: "time", Log: true, Format: draw.Nanoseconds},
 	}
 	for _, theory := range []bool{false, true} {
 		for _, o := range operandVariants {
-			series := chart.Series{Name: o.name, Theory: theory}
+			series := draw.Series{Name: o.name, Bound: theory}
 			for _, m := range s.m {
 				row := s.row(o, s.curve(m))
 				if row == nil {
@@ -118,8 +118,8 @@ func (s *gemmSweep) drawTimes() chart.Figure {
 
 // drawUtilization is how much the GEMM engines of a variant work, by m and n; nil if none
 // of the products fit.
-func (s *gemmSweep) drawUtilization(o operands) chart.Figure {
-	f := chart.HeatMap{
+func (s *gemmSweep) drawUtilization(o operands) draw.Figure {
+	f := draw.HeatMap{
 		Title: fmt.Sprintf("Utilization of the GEMM engine on %s, %s", s.title, o.name),
 		Note:  fmt.Sprintf("K = %d. How much of crit_ns GEMM engines work, of all PEs; – where operands do not fit into TCM", s.slice),
 		X:     "N", Y: "M", Unit: "%", Max: 100,
@@ -146,12 +146,12 @@ func (s *gemmSweep) drawUtilization(o operands) chart.Figure {
 }
 
 // drawStages is how much of the time each stage of chosen products works.
-func (s *gemmSweep) drawStages() chart.Figure {
-	f := chart.Bars{
+func (s *gemmSweep) drawStages() draw.Figure {
+	f := draw.Bars{
 		Title: fmt.Sprintf("Stages of matrix products on %s", s.title),
 		Note:  "Busy times of the PE that ends last, in % of the time that the product takes. Stages overlap.",
 		X:     s.along + ", by how operands are given",
-		Y:     chart.Axis{Label: "busy, % of the time"},
+		Y:     draw.Axis{Label: "busy", Unit: "% of the time"},
 	}
 	stages := []struct {
 		name string
@@ -165,7 +165,7 @@ func (s *gemmSweep) drawStages() chart.Figure {
 		{"DMA write", func(r *gemmRow) torch.Time { return r.DMAWrite }},
 	}
 	for _, stage := range stages {
-		f.Series = append(f.Series, chart.BarSeries{Name: stage.name})
+		f.Series = append(f.Series, draw.BarSeries{Name: stage.name})
 	}
 	is, _, _ := strings.Cut(s.along, ",")
 	for _, m := range s.stages {
@@ -180,7 +180,7 @@ func (s *gemmSweep) drawStages() chart.Figure {
 			}
 		}
 	}
-	f.Series = slices.DeleteFunc(f.Series, func(b chart.BarSeries) bool { return slices.Max(b.Values) == 0 })
+	f.Series = slices.DeleteFunc(f.Series, func(b draw.BarSeries) bool { return slices.Max(b.Values) == 0 })
 	return f
 }
 

@@ -2,6 +2,8 @@ package archtest
 
 import (
 	"os"
+	"os/exec"
+	"slices"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -165,6 +167,24 @@ func TestLayersAreDisjoint(t *testing.T) {
 				t.Errorf("package %s is in layer %s and in layer %s, want one", p, other, l.name)
 			}
 			seen[p] = l.name
+		}
+	}
+}
+
+// TestLinked wants nothing of a plotting library in the command: internal/draw needs none, and
+// they link parsers of LaTeX.
+func TestLinked(t *testing.T) {
+	out, err := exec.Command("go", "list", "-deps", "../../cmd/kernbench").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	linked := strings.Fields(string(out))
+	if !slices.Contains(linked, module+"/internal/draw") {
+		t.Errorf("the command links %d packages and not internal/draw", len(linked))
+	}
+	for _, pkg := range linked {
+		if strings.Contains(pkg, "latex") || strings.Contains(pkg, "gonum") {
+			t.Errorf("the command links %s", pkg)
 		}
 	}
 }

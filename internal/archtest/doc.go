@@ -14,6 +14,7 @@
 //     compares model and closed form compares two things.
 //   - Only internal/config imports a YAML library, tests aside, and nothing imports
 //     "C".
+//   - The command links no plotting library (gonum) and no parser of LaTeX.
 //   - Only commands and examples print: fmt.Print, Printf and Println appear in
 //     cmd, internal/cli, examples and tests alone.
 //   - Only internal/file opens, reads, writes and renames files of the user. The

@@ -21,7 +21,7 @@ var layers = []struct {
 	}},
 	{"collectives", []string{"ccl", "comm/coll"}},
 	{"host API", []string{"torch", "tp", "attention", "task", "scenario"}},
-	{"evaluation", []string{"internal/runner", "internal/sweep", "internal/chart", "internal/draw", "internal/report", "internal/probe", "internal/collperf", "internal/trace/analysis", "internal/results", "internal/reference", "task/chart"}},
+	{"evaluation", []string{"internal/runner", "internal/sweep", "internal/draw", "internal/report", "internal/probe", "internal/collperf", "internal/trace/analysis", "internal/results", "internal/reference", "task/chart"}},
 	{"benches", []string{"bench", "benches/...", "scenarios"}},
 	{"command", []string{
 		"internal/cli", ".", "cmd/kernbench", "cmd/collbench", "examples/...",

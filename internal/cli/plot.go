@@ -9,7 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/kernbench/kernbench/internal/chart"
+	"github.com/kernbench/kernbench/internal/draw"
 	"github.com/kernbench/kernbench/internal/file"
 	"github.com/kernbench/kernbench/internal/printable"
 	"github.com/kernbench/kernbench/internal/report"
@@ -54,8 +54,9 @@ whose cells are of one column -y.
 with any of them. Rows with an empty cell are left out of lines and bars. Several rows for
 the same x of one line, bar or cell are an error, which names the columns that would tell
 them apart. Rows whose ok is false are drawn, and a message says how many points that are.
-A figure has at most 10000 points, bars or cells, and at most 100 lines or colours of bars:
-more are refused, with their number.
+A figure has at most 10000 points, bars or cells, and at most 100 lines or 14 series of
+bars: more are refused, with their number. More than 12 lines are drawn in several panels
+with the same axes.
 
 Columns that end in _ns, _us, _ms, _s, _gbs or bytes are labelled with their unit, and so are
 those that begin with bytes. Those that begin with bound, roofline, formula, ideal, theory or
@@ -114,7 +115,7 @@ the number of points whose ok is false (not_ok), and series of name, column and 
 			return badInput(fmt.Errorf("%s: %w", args[0], err))
 		}
 		figure, axes := r.figure(data, filepath.Base(args[0]))
-		picture, err := r.draw(figure)
+		picture, err := draw.Encode(r.file, figure)
 		if err != nil {
 			return badInput(err)
 		}
@@ -149,24 +150,17 @@ func (r *plotRequest) check() error {
 			missing = append(missing, f.flag)
 		}
 	}
-	switch ext := strings.ToLower(filepath.Ext(r.file)); {
+	switch {
 	case len(missing) > 0:
 		return fmt.Errorf("say what to draw and where: %s", strings.Join(missing, ", "))
-	case ext != ".svg" && ext != ".png":
-		return fmt.Errorf("-o %s: pictures end in .svg or .png", r.file)
+	case draw.CheckName(r.file) != nil:
+		return fmt.Errorf("-o %w", draw.CheckName(r.file))
 	case r.kind == "heat" && (len(r.by) == 0 || len(r.y) != 1):
 		return errors.New("--kind heat takes one column -y, and the rows of its table from --by COLUMN")
 	case r.kind != "lines" && strings.Contains(r.log, "x"):
 		return fmt.Errorf("--log %s says nothing to --kind %s: drop it", r.log, r.kind)
 	}
 	return oneUnit(r.y)
-}
-
-func (r *plotRequest) draw(f chart.Figure) ([]byte, error) {
-	if strings.EqualFold(filepath.Ext(r.file), ".png") {
-		return chart.PNG(f)
-	}
-	return chart.SVG(f)
 }
 
 // readResults reads a table, with a warning if it is of a sweep that has not ended.

@@ -9,12 +9,12 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/kernbench/kernbench/internal/chart"
+	"github.com/kernbench/kernbench/internal/draw"
 	"github.com/kernbench/kernbench/internal/results"
 )
 
 // figure is the picture of what was read, and which of its axes are logarithmic.
-func (r *plotRequest) figure(d *plotData, file string) (f chart.Figure, log string) {
+func (r *plotRequest) figure(d *plotData, file string) (f draw.Figure, log string) {
 	title, note := r.title, file
 	if title == "" {
 		title = r.describe()
@@ -48,7 +48,7 @@ func (r *plotRequest) describe() string {
 	return string(unicode.ToUpper(first)) + text[size:]
 }
 
-func (r *plotRequest) lines(d *plotData, title, note string) (chart.Figure, string) {
+func (r *plotRequest) lines(d *plotData, title, note string) (draw.Figure, string) {
 	var xs, ys []float64
 	for _, s := range d.series {
 		for _, p := range s.Points {
@@ -57,12 +57,12 @@ func (r *plotRequest) lines(d *plotData, title, note string) (chart.Figure, stri
 	}
 	logX := r.log == "x" || r.log == "xy" || r.log == "" && farApart(xs)
 	logY := r.log == "y" || r.log == "xy" || r.log == "" && farApart(xs) && farApart(ys)
-	l := chart.Lines{Title: title, Note: note}
+	l := draw.Lines{Title: title, Note: note}
 	var toX, toY float64
 	l.X, toX = quantityOf(r.x).axis(xs, logX)
 	l.Y, toY = together(r.y).axis(ys, logY)
 	for _, s := range d.series {
-		line := chart.Series{Name: s.Name, Theory: results.Theory(s.Column)}
+		line := draw.Series{Name: s.Name, Bound: results.Theory(s.Column)}
 		for _, p := range s.Points {
 			line.X, line.Y = append(line.X, p.X.(float64)*toX), append(line.Y, p.Y*toY)
 		}
@@ -71,21 +71,21 @@ func (r *plotRequest) lines(d *plotData, title, note string) (chart.Figure, stri
 	return l, axesText(logX, logY)
 }
 
-func (r *plotRequest) bars(d *plotData, title, note string) (chart.Figure, string) {
+func (r *plotRequest) bars(d *plotData, title, note string) (draw.Figure, string) {
 	y, factor := together(r.y).axis(d.values(), r.log == "y")
 	xs, names := d.over()
-	b := chart.Bars{Title: title, Note: note, X: quantityOf(r.x).name(), Y: y, Groups: names}
+	b := draw.Bars{Title: title, Note: note, X: quantityOf(r.x).name(), Y: y, Groups: names}
 	for _, s := range d.series {
-		b.Series = append(b.Series, chart.BarSeries{Name: s.Name, Values: s.at(xs, factor)})
+		b.Series = append(b.Series, draw.BarSeries{Name: s.Name, Values: s.at(xs, factor)})
 	}
 	return b, axesText(false, y.Log)
 }
 
-func (r *plotRequest) heatMap(d *plotData, title, note string) (chart.Figure, string) {
+func (r *plotRequest) heatMap(d *plotData, title, note string) (draw.Figure, string) {
 	values := d.values()
 	y, factor := quantityOf(r.y[0]).suit(slices.Max(values))
 	xs, names := d.over()
-	h := chart.HeatMap{Title: title, Note: note, X: quantityOf(r.x).name(), Y: together(r.by).name(), Columns: names, Unit: y.unit}
+	h := draw.HeatMap{Title: title, Note: note, X: quantityOf(r.x).name(), Y: together(r.by).name(), Columns: names, Unit: y.unit}
 	h.Log = r.log == "y" || r.log == "" && farApart(values)
 	for _, s := range d.series {
 		h.Rows = append(h.Rows, s.Name)

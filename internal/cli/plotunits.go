@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/kernbench/kernbench/internal/chart"
+	"github.com/kernbench/kernbench/internal/draw"
 )
 
 // quantity is what a column measures, by its name.
@@ -35,7 +35,7 @@ var quantities = []quantity{
 	timeIn("_us", 1e3),
 	timeIn("_ms", 1e6),
 	timeIn("_s", 1e9),
-	{kind: "_bytes", size: 1, units: byteUnits, format: chart.Bytes},
+	{kind: "_bytes", size: 1, units: byteUnits, format: draw.Bytes},
 	{kind: "_gbs", unit: "GB/s"},
 	{kind: "_tflops", unit: "TFLOP/s"},
 	{kind: "_ghz", unit: "GHz"},
@@ -43,7 +43,7 @@ var quantities = []quantity{
 }
 
 func timeIn(kind string, ns float64) quantity {
-	return quantity{kind: kind, size: ns, units: timeUnits, format: func(v float64) string { return chart.Nanoseconds(v * ns) }}
+	return quantity{kind: kind, size: ns, units: timeUnits, format: func(v float64) string { return draw.Nanoseconds(v * ns) }}
 }
 
 // aliases is columns without a unit in their names, and what they would be with one.
@@ -97,12 +97,12 @@ func (q quantity) suit(most float64) (quantity, float64) {
 
 // axis is that of numbers, and the factor to what it counts in: a logarithmic one has
 // the unit at each tick, a linear one has the same unit for all.
-func (q quantity) axis(values []float64, log bool) (chart.Axis, float64) {
+func (q quantity) axis(values []float64, log bool) (draw.Axis, float64) {
 	factor := 1.0
 	if !log {
 		q, factor = q.suit(slices.Max(values))
 	}
-	return chart.Axis{Label: q.name(), Log: log, Format: q.format}, factor
+	return draw.Axis{Label: q.label, Unit: q.unit, Log: log, Format: q.format}, factor
 }
 
 // together is the quantity of several columns with the same unit.

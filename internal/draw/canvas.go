@@ -110,9 +110,9 @@ func newCanvas(f Figure) (*canvas, error) {
 	return c, nil
 }
 
-// page sets the size and the title of the picture and paints its background.
+// page begins the picture: its size, its title and its background.
 func (c *canvas) page(w, h float64, title, desc string) {
-	c.w, c.h, c.title, c.desc = w, h, title, desc
+	*c = canvas{w: w, h: h, title: title, desc: desc}
 	c.box(rect{0, 0, w, h}, paper)
 }
 

@@ -127,24 +127,33 @@ func TestPNG(t *testing.T) {
 	}
 }
 
-// TestHatches wants every hatch to look the same at each place where it repeats, to cover the
-// whole of a shape and nothing else.
+// TestHatches wants every hatch to cover the whole of a shape and nothing else, and its lines to
+// be at the same places whatever the shape is.
 func TestHatches(t *testing.T) {
+	hatched := func(h hatch, r rect) image.Image {
+		return mustImage(t, sketched(func(c *canvas) { c.shape(box(r, 0), paint{fill: 0x808080, hatch: h, over: black}) }))
+	}
 	for h := plain; h < hatches; h++ {
-		img := mustImage(t, sketched(func(c *canvas) {
-			c.shape(box(rect{20, 20, 70, 70}, 0), paint{fill: 0x808080, hatch: h, over: black})
-			c.shape(box(rect{20 + 280, 20, 70, 70}, 0), paint{fill: 0x808080, hatch: h, over: black})
-		}))
+		img, part := hatched(h, rect{20, 20, 70, 70}), hatched(h, rect{33, 41, 40, 30})
+		dark := 0
 		for y := range 100 {
 			for x := range 110 {
+				at := image.Pt(x, y)
 				c := color.GrayModel.Convert(img.At(x, y)).(color.Gray).Y
-				if inside := image.Pt(x, y).In(image.Rect(20, 20, 90, 90)); (c <= 0x80) != inside {
-					t.Fatalf("hatch %d: pixel %d, %d is %d, and it is %v that it is inside", h, x, y, c, inside)
+				if inside := at.In(image.Rect(20, 20, 90, 90)); (c <= 0x80) != inside {
+					t.Fatalf("hatch %d: pixel %v is %d, and it is %v that it is inside", h, at, c, inside)
 				}
-				if again := img.At(x+280, y); again != img.At(x, y) {
-					t.Fatalf("hatch %d: pixel %d, %d is %v, want %v as 280 to the left", h, x+280, y, again, img.At(x, y))
+				in := color.GrayModel.Convert(part.At(x, y)).(color.Gray).Y
+				if at.In(image.Rect(33, 41, 73, 71)) && max(c, in)-min(c, in) > 8 {
+					t.Fatalf("hatch %d: pixel %v is %d in a part of the shape, want %d", h, at, in, c)
+				}
+				if c < 0x40 {
+					dark++
 				}
 			}
+		}
+		if h != plain && (dark < 400 || dark > 3000) {
+			t.Errorf("hatch %d: %d of 4900 pixels are dark, want 400 to 3000", h, dark)
 		}
 	}
 }

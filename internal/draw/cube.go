@@ -42,7 +42,7 @@ func (p *plan) cube() *Diagram {
 		site := topology.Site{Row: i / noc.W, Col: i % noc.W}
 		c := point{cells.x + (float64(site.Col)+0.5)*cw, cells.y + (float64(site.Row)+0.5)*ch}
 		routers[i] = d.addBlock(block{rect: rect{c.x - size.w/2, c.y - size.h/2, size.w, size.h}, name: name + "." + site.String(),
-			look: onDie, in: edge, lines: []string{site.String()}})
+			role: onDie, in: edge, lines: []string{site.String()}})
 	}
 	p.nocLinks(d, routers)
 	p.attach(d, edge, routers, min(cw, 260), min(ch, 180))
@@ -76,7 +76,7 @@ func (p *plan) attach(d *Diagram, in int, routers []int, cw, ch float64) {
 	for i, r := range routers {
 		hang := func(q perch) { p.hang(d, in, r, cw, ch, q) }
 		if len(pes[i]) > 0 {
-			units, slices := perch{look: compute}, perch{look: memory, low: true}
+			units, slices := perch{role: compute}, perch{role: memory, low: true}
 			for _, pe := range pes[i] {
 				units.nodes = append(units.nodes, p.PENode(at.SIP, at.Cube, pe, topology.KindDMA), p.PENode(at.SIP, at.Cube, pe, topology.KindPECPU))
 				slices.nodes = append(slices.nodes, p.HBM(at.SIP, at.Cube, pe))
@@ -94,11 +94,11 @@ func (p *plan) attach(d *Diagram, in int, routers []int, cw, ch float64) {
 		}
 		if i == site(s.Cube.CPU.At) {
 			id := p.CubeCPU(at.SIP, at.Cube)
-			hang(perch{right: true, look: control, nodes: []topology.NodeID{id}, name: p.Name(id), lines: []string{"cpu", quantity(s.Cube.CPU.Overhead)}})
+			hang(perch{right: true, role: control, nodes: []topology.NodeID{id}, name: p.Name(id), lines: []string{"cpu", quantity(s.Cube.CPU.Overhead)}})
 		}
 		if i == site(s.Cube.SRAM.At) {
 			id := p.SRAM(at.SIP, at.Cube)
-			hang(perch{right: true, low: true, look: memory, nodes: []topology.NodeID{id}, name: p.Name(id), lines: []string{"sram", quantity(s.Cube.SRAM.Size)}})
+			hang(perch{right: true, low: true, role: memory, nodes: []topology.NodeID{id}, name: p.Name(id), lines: []string{"sram", quantity(s.Cube.SRAM.Size)}})
 		}
 	}
 }
@@ -106,7 +106,7 @@ func (p *plan) attach(d *Diagram, in int, routers []int, cw, ch float64) {
 // perch is a block in a quarter of a router's cell.
 type perch struct {
 	right, low bool // which quarter
-	look       look
+	role       role
 	nodes      []topology.NodeID // with a link to the router
 	name       string
 	lines      []string
@@ -130,13 +130,13 @@ func (p *plan) hang(d *Diagram, in, r int, cw, ch float64, q perch) {
 		box.y = c.y + ch*15/32 - h
 		path[0].y, path[1].y = router.bottom(), box.y
 	}
-	b := d.addBlock(block{rect: box, name: q.name, look: q.look, in: in, lines: q.lines})
-	var links []ends
+	b := d.addBlock(block{rect: box, name: q.name, role: q.role, in: in, lines: q.lines})
+	var links []endpoints
 	id, _ := p.Lookup(d.blocks[r].name)
 	for _, n := range q.nodes {
-		links = append(links, ends{id, n})
+		links = append(links, endpoints{id, n})
 	}
-	p.join(d, wire{from: r, to: b, look: q.look, path: path}, links...)
+	p.join(d, wire{from: r, to: b, role: q.role, path: path}, links...)
 }
 
 // cornerOf returns the corner of the NoC that a PE belongs to.
@@ -199,12 +199,12 @@ func (p *plan) ports(d *Diagram, in int, routers []int) {
 		case topology.West:
 			at, beyond = rect{edge.x, c.y - h/2, w, h}, rect{0, c.y - bh/2, bw - 8, bh}
 		}
-		port := d.addBlock(block{rect: at, name: p.Name(id), look: die, in: in, lines: []string{fmt.Sprintf("ucie_%c", letter)}})
+		port := d.addBlock(block{rect: at, name: p.Name(id), role: die, in: in, lines: []string{fmt.Sprintf("ucie_%c", letter)}})
 		neighbour := "IO chiplet"
 		if cube := p.Node(facing).Cube; cube >= 0 {
 			neighbour = fmt.Sprintf("cube%d", cube)
 		}
-		other := d.addBlock(block{rect: beyond, name: p.Name(facing), look: outside, in: -1, lines: []string{neighbour}})
+		other := d.addBlock(block{rect: beyond, name: p.Name(facing), role: outside, in: -1, lines: []string{neighbour}})
 		p.joinStraight(d, port, r, onDie, topology.Unlimited)
 		p.joinStraight(d, port, other, die, s.SIP.UCIe.Bandwidth)
 	}

@@ -41,7 +41,7 @@ func (d *Diagram) Data() Data {
 		if w.from < 0 {
 			continue // stands for wires of their own
 		}
-		state := [...]string{asKind: "usual", changed: "changed", oneWay: "one_way", absent: "absent"}[w.state]
+		state := [...]string{asKind: "usual", changed: "changed", oneDirection: "one_way", absent: "absent"}[w.state]
 		wire := Wire{From: d.blocks[w.from].name, To: d.blocks[w.to].name, OneWay: w.oneWay, State: state}
 		if w.label != nil {
 			wire.Label = w.label.text

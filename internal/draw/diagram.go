@@ -39,11 +39,11 @@ var Views = []View{ViewSystem, ViewSIP, ViewCube, ViewPE}
 // Place selects the SIP, its cube and the PE of that cube that a view shows.
 type Place struct{ SIP, Cube, PE int }
 
-// look is the role of a block or wire, which decides its colour.
-type look uint8
+// role is the purpose of a block or wire, which decides its colour.
+type role uint8
 
 const (
-	outside look = iota // the host, and parts that the view does not show
+	outside role = iota // the host, and parts that the view does not show
 	fabric              // between SIPs
 	die                 // between dies: UCIe
 	onDie               // routers, switches and links of a die
@@ -51,25 +51,25 @@ const (
 	memory
 	control
 	command // a wire that carries no data
-	numLooks
+	numRoles
 )
 
-// looks holds the colours of lines, and of blocks: tints of the lines.
-var looks = [numLooks]struct{ line, fill colour }{
+// roles holds the colours of lines, and of blocks: tints of the lines.
+var roles = [numRoles]struct{ line, fill colour }{
 	outside: {axisLine, empty},
-	fabric:  {blue, 0xcfe3f1},
-	die:     {orange, 0xfdf0d2},
-	onDie:   {charcoal, paper},
-	compute: {green, 0xd5f0e7},
-	memory:  {skyBlue, 0xe3f2fc},
-	control: {purple, 0xf7e4ee},
+	fabric:  {hueBlue, 0xcfe3f1},
+	die:     {hueOrange, 0xfdf0d2},
+	onDie:   {hueBlack, paper},
+	compute: {hueGreen, 0xd5f0e7},
+	memory:  {hueSky, 0xe3f2fc},
+	control: {huePurple, 0xf7e4ee},
 	command: {0x8a8a8a, paper},
 }
 
 const (
 	frameLine colour = 0x9a9a9a
 	frameFill colour = 0xfafafa
-	alarm            = vermilion // overridden links
+	alarm            = hueVermilion // overridden links
 )
 
 // frame is a box around blocks: a SIP, a die, a PE.
@@ -85,7 +85,7 @@ type block struct {
 	rect
 	name  string   // of the component; of several, separated by spaces
 	lines []string // the first is in bold; lines that do not fit are in the tooltip alone
-	look  look
+	role  role
 	in    int // frame around it, -1 for none
 }
 
@@ -94,7 +94,7 @@ type wire struct {
 	from, to int     // blocks
 	path     []point // nil if it is not drawn
 	rounded  bool    // corners of the path
-	look     look
+	role     role
 	oneWay   bool
 	state    state
 	name     string  // tooltip
@@ -108,9 +108,9 @@ type wire struct {
 type state uint8
 
 const (
-	asKind  state = iota // none
-	changed              // other numbers, or some of several links absent
-	oneWay               // one direction is absent; the wire runs in the other
+	asKind       state = iota // none
+	changed                   // other numbers, or some of several links absent
+	oneDirection              // one direction is absent; the wire runs in the other
 	absent
 )
 
@@ -192,7 +192,7 @@ func (b block) draw(c *canvas, at point) {
 		line = 2
 	}
 	c.group(strings.Join(append([]string{b.name}, b.lines...), "\n"), func() {
-		with := looks[b.look]
+		with := roles[b.role]
 		c.shape(box(b.moved(at), min(6, b.w/4, b.h/4)), paint{fill: with.fill, line: with.line, width: line})
 		for _, l := range b.texts() {
 			c.text(l.style, l.at.add(at), l.text)
@@ -214,8 +214,8 @@ func (w wire) draw(c *canvas, at point) {
 
 // paint returns the line of a wire.
 func (w wire) paint() paint {
-	p := paint{line: looks[w.look].line, width: 3}
-	if w.look == command {
+	p := paint{line: roles[w.role].line, width: 3}
+	if w.role == command {
 		p.width, p.dashes = 1.5, []float64{5, 4}
 	}
 	if w.thick > 0 {
@@ -227,7 +227,7 @@ func (w wire) paint() paint {
 	switch w.state {
 	case changed:
 		p.line, p.width = alarm, p.width+1
-	case oneWay:
+	case oneDirection:
 		p.line, p.dashes, p.arrow = alarm, []float64{10, 4}, 16
 	case absent:
 		p.line, p.dashes = alarm, []float64{2, 6}

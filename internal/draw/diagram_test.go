@@ -337,7 +337,7 @@ func TestOverrides(t *testing.T) {
 		{ViewSystem, Place{}, map[string]state{
 			"sip0.io.switch — sip1.io.switch\n50 GB/s": changed,
 			"sip1.io.switch — sip3.io.switch\nabsent":  absent,
-			"sip4.io.switch — sip5.io.switch\none way": oneWay,
+			"sip4.io.switch — sip5.io.switch\none way": oneDirection,
 		}},
 		{ViewSIP, Place{SIP: 1}, map[string]state{
 			"sip1.cube5.ucie_e — sip1.cube6.ucie_w\nabsent": absent,

@@ -42,7 +42,7 @@ func (d *Diagram) cluster(b *bytes.Buffer, in int, indent string) {
 		if bl.in != in {
 			continue
 		}
-		p := looks[bl.look]
+		p := roles[bl.role]
 		text := strings.Join(bl.lines, "\n")
 		if text == "" {
 			text = lastName(bl.name)
@@ -52,16 +52,16 @@ func (d *Diagram) cluster(b *bytes.Buffer, in int, indent string) {
 	}
 }
 
-// attributes returns the look of a wire as an edge.
+// attributes returns the looks of a wire as an edge.
 func (w wire) attributes() string {
-	colour, style := looks[w.look].line, "solid"
-	if w.look == command {
+	colour, style := roles[w.role].line, "solid"
+	if w.role == command {
 		style = "dashed"
 	}
 	switch w.state {
 	case changed:
 		colour, style = alarm, "bold"
-	case oneWay:
+	case oneDirection:
 		colour, style = alarm, "dashed"
 	case absent:
 		colour, style = alarm, "dotted"

@@ -29,7 +29,7 @@ func TestGanttApart(t *testing.T) {
 			axes = append(axes, s.path.data())
 		}
 	})
-	all := texts(c)
+	all := placedTexts(c)
 	for _, tt := range []struct {
 		name      string
 		want, got []string

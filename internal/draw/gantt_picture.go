@@ -25,7 +25,7 @@ const (
 )
 
 // activityFills are the colours of bars.
-var activityFills = [NumActivities]colour{Building: purple, Scheduling: orange, Computing: green, Communicating: blue}
+var activityFills = [NumActivities]colour{Building: huePurple, Scheduling: hueOrange, Computing: hueGreen, Communicating: hueBlue}
 
 // draw draws the panels one below the other. The picture is as high as needed. Bars have the
 // names of their tasks where those fit, and names and times as tooltips.

@@ -32,8 +32,8 @@ func walk(items []item, tip string, visit func(item, string)) {
 	}
 }
 
-// texts returns the lines of text of a picture with their places.
-func texts(c *canvas) []string {
+// placedTexts returns the lines of text of a picture with their places.
+func placedTexts(c *canvas) []string {
 	var got []string
 	walk(c.items, "", func(it item, _ string) {
 		if w, ok := it.(words); ok {
@@ -97,7 +97,7 @@ func TestGanttBars(t *testing.T) {
 		t.Errorf("bars (-want +got):\n%s", diff)
 	}
 	var got []string
-	for _, text := range texts(c) {
+	for _, text := range placedTexts(c) {
 		got = append(got, text[:strings.LastIndex(text, ":")])
 	}
 	wantTexts := []string{

@@ -110,7 +110,7 @@ func (c *ganttText) panel(p *GanttPanel) {
 	for _, r := range rows {
 		c.fill(r.Bars)
 		label := cutRunes(r.Label, c.label)
-		c.line(label + spaces(c.label-utf8.RuneCountInString(label)) + "│" + marks(reach, c.edges) + "│")
+		c.line(label + spaces(c.label-utf8.RuneCountInString(label)) + "│" + binMarks(reach, c.edges) + "│")
 	}
 	for _, line := range rest {
 		c.line(line)
@@ -141,9 +141,9 @@ func (c *ganttText) fill(bars []GanttBar) {
 	}
 }
 
-// marks returns the text of bins: for each the activity with the largest share. On a
+// binMarks returns the text of bins: for each the activity with the largest share. On a
 // tie the first activity wins, and any activity wins over idleness.
-func marks(bins []bin, edges []sim.Time) string {
+func binMarks(bins []bin, edges []sim.Time) string {
 	var text strings.Builder
 	for i, b := range bins {
 		mark, most, idle := ' ', sim.Time(0), edges[i+1]-edges[i]

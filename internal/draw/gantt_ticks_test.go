@@ -10,7 +10,7 @@ import (
 	"github.com/kernbench/kernbench/internal/sim"
 )
 
-func TestTicks(t *testing.T) {
+func TestTimeTicks(t *testing.T) {
 	tests := []struct {
 		end  sim.Time
 		most int
@@ -38,9 +38,9 @@ func TestTicks(t *testing.T) {
 	}
 }
 
-// TestTicksReach wants the steps to be round, evenly apart and no more than asked
+// TestTimeTicksReach wants the steps to be round, evenly apart and no more than asked
 // for, as many of such as there can be, and the last less than one from the end.
-func TestTicksReach(t *testing.T) {
+func TestTimeTicksReach(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		end := sim.Time(rapid.Int64Range(1, int64(sim.Never)).Draw(t, "end"))
 		most := rapid.IntRange(1, 40).Draw(t, "most")

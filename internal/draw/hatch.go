@@ -14,8 +14,6 @@ const (
 	level
 	upright
 	checked
-	denseRising
-	denseFalling
 	hatches // how many there are
 )
 
@@ -26,15 +24,13 @@ var hatchings = [hatches]struct {
 	dots        float64 // radius
 	step, width float64
 }{
-	rising:       {angles: []float64{-45}, step: 10, width: 2},
-	falling:      {angles: []float64{45}, step: 10, width: 2},
-	crossed:      {angles: []float64{-45, 45}, step: 10, width: 1.6},
-	dotted:       {dots: 1.9, step: 7},
-	level:        {angles: []float64{0}, step: 7, width: 2},
-	upright:      {angles: []float64{90}, step: 7, width: 2},
-	checked:      {angles: []float64{0, 90}, step: 8, width: 1.6},
-	denseRising:  {angles: []float64{-45}, step: 5, width: 1.3},
-	denseFalling: {angles: []float64{45}, step: 5, width: 1.3},
+	rising:  {angles: []float64{-45}, step: 10, width: 2},
+	falling: {angles: []float64{45}, step: 10, width: 2},
+	crossed: {angles: []float64{-45, 45}, step: 10, width: 1.6},
+	dotted:  {dots: 1.9, step: 7},
+	level:   {angles: []float64{0}, step: 7, width: 2},
+	upright: {angles: []float64{90}, step: 7, width: 2},
+	checked: {angles: []float64{0, 90}, step: 8, width: 1.6},
 }
 
 // step returns the size of the square that the hatch repeats.

@@ -5,25 +5,25 @@ import (
 	"slices"
 )
 
-// mostLabelled is up to how many wires of a look each have a label. Of more, one has.
+// mostLabelled is up to how many wires of a role each have a label. Of more, one has.
 const mostLabelled = 12
 
 // placeLabels puts the texts of wires next to them, where there is room: of overridden wires
 // first, and of the others as far as [mostLabelled] allows.
 func (d *Diagram) placeLabels() {
-	var many, done [numLooks]int
+	var many, done [numRoles]int
 	for i := range d.wires {
 		w := &d.wires[i]
 		if w.state != asKind {
 			d.placeLabel(w, alarm)
 		} else if w.path != nil && w.text != "" {
-			many[w.look]++
+			many[w.role]++
 		}
 	}
 	for i := range d.wires {
 		w := &d.wires[i]
-		if w.state == asKind && (many[w.look] <= mostLabelled || done[w.look] == 0) && d.placeLabel(w, ink) {
-			done[w.look]++
+		if w.state == asKind && (many[w.role] <= mostLabelled || done[w.role] == 0) && d.placeLabel(w, ink) {
+			done[w.role]++
 		}
 	}
 }

@@ -16,9 +16,9 @@ const (
 	legendGap    = 12.0
 )
 
-// legendEntry explains a look.
+// legendEntry explains a role.
 type legendEntry struct {
-	look  look
+	role  role
 	line  bool // of a wire rather than a block
 	state state
 	text  string
@@ -40,9 +40,9 @@ func (d *Diagram) drawLegend(c *canvas, at point) {
 	for _, e := range d.legend {
 		mid := at.add(point{0, legendLine / 2})
 		if e.line {
-			c.shape(line(mid, mid.add(point{32, 0})), wire{look: e.look, state: e.state}.paint())
+			c.shape(line(mid, mid.add(point{32, 0})), wire{role: e.role, state: e.state}.paint())
 		} else {
-			c.shape(box(rect{mid.x + 2, mid.y - 9, 28, 18}, 4), paint{fill: looks[e.look].fill, line: looks[e.look].line, width: 2})
+			c.shape(box(rect{mid.x + 2, mid.y - 9, 28, 18}, 4), paint{fill: roles[e.role].fill, line: roles[e.role].line, width: 2})
 		}
 		for i, text := range append([]string{e.text}, e.more...) {
 			c.text(style{size: sizeText, bold: i == 0 && len(e.more) > 0}, mid.add(point{legendIndent, float64(i) * legendLine}), text)
@@ -51,14 +51,14 @@ func (d *Diagram) drawLegend(c *canvas, at point) {
 	}
 }
 
-// explain adds an entry for blocks of a look.
-func (d *Diagram) explain(l look, text string, more ...string) {
-	d.legend = append(d.legend, legendEntry{look: l, text: text, more: wrapLegend(more)})
+// explain adds an entry for blocks of a role.
+func (d *Diagram) explain(l role, text string, more ...string) {
+	d.legend = append(d.legend, legendEntry{role: l, text: text, more: wrapLegend(more)})
 }
 
 // explainWire adds an entry for wires.
-func (d *Diagram) explainWire(l look, text string, more ...string) {
-	d.legend = append(d.legend, legendEntry{look: l, line: true, text: text, more: wrapLegend(more)})
+func (d *Diagram) explainWire(l role, text string, more ...string) {
+	d.legend = append(d.legend, legendEntry{role: l, line: true, text: text, more: wrapLegend(more)})
 }
 
 // wrapLegend breaks lines that are too wide for the legend: at line breaks, which are spaces

@@ -184,9 +184,8 @@ func (p path) flatten(tolerance float64) []run {
 			}
 			r.points, now = append(r.points, b), b
 		case closing:
-			if r := last(); len(r.points) > 0 {
-				r.closed, now = true, r.points[0]
-			}
+			r := last()
+			r.closed, now = true, r.points[0]
 		case circleAt:
 			steps := min(max(math.Ceil(math.Pi*math.Sqrt(b.x/tolerance/2)), 8), 500)
 			var r run

@@ -10,7 +10,7 @@ import (
 // peUnits places the units of a PE: commands come from above, data passes from left to right.
 var peUnits = [...]struct {
 	unit topology.Kind
-	look look
+	role role
 	rect
 }{
 	{topology.KindPECPU, control, rect{260, 48, 190, 72}},
@@ -33,14 +33,14 @@ func (p *plan) pe() *Diagram {
 	unit := map[topology.Kind]int{}
 	for _, u := range peUnits {
 		id := p.PENode(at.SIP, at.Cube, at.PE, u.unit)
-		unit[u.unit] = d.addBlock(block{rect: u.rect, name: p.Name(id), look: u.look, in: in, lines: peText(s.PE, u.unit)})
+		unit[u.unit] = d.addBlock(block{rect: u.rect, name: p.Name(id), role: u.role, in: in, lines: peText(s.PE, u.unit)})
 	}
 	hbmID := p.HBM(at.SIP, at.Cube, at.PE)
 	routerID := p.out(hbmID)[0].To
 	dma := d.blocks[unit[topology.KindDMA]].rect
-	router := d.addBlock(block{rect: rect{0, dma.centre().y - 40, 132, 80}, name: p.Name(routerID), look: onDie, in: -1,
+	router := d.addBlock(block{rect: rect{0, dma.centre().y - 40, 132, 80}, name: p.Name(routerID), role: onDie, in: -1,
 		lines: []string{"NoC router", lastName(p.Name(routerID)), quantity(s.Cube.NoC.Overhead)}})
-	hbm := d.addBlock(block{rect: rect{0, 630, 132, 90}, name: p.Name(hbmID), look: memory, in: -1,
+	hbm := d.addBlock(block{rect: rect{0, 630, 132, 90}, name: p.Name(hbmID), role: memory, in: -1,
 		lines: []string{"HBM slice", quantity(s.Cube.HBM.SliceSize), fmt.Sprintf("%d channels", s.Cube.HBM.Channels)}})
 
 	p.dataPath(d, unit, router, hbm)
@@ -104,7 +104,7 @@ func (p *plan) dataPath(d *Diagram, unit map[topology.Kind]int, router, hbm int)
 		if path == nil {
 			path = straight(box(a), box(b))
 		}
-		p.joinNamed(d, wire{from: a, to: b, look: memory, path: path, rounded: true, text: wireText(bw)})
+		p.joinNamed(d, wire{from: a, to: b, role: memory, path: path, rounded: true, text: wireText(bw)})
 	}
 	dma, tcm, fetch := unit[topology.KindDMA], unit[topology.KindTCM], unit[topology.KindFetchStore]
 	cpu, gemm, math := unit[topology.KindPECPU], unit[topology.KindGEMM], unit[topology.KindMath]
@@ -127,7 +127,7 @@ func (p *plan) dataPath(d *Diagram, unit map[topology.Kind]int, router, hbm int)
 		link(fetch, e.engine, topology.Unlimited, point{from.right(), e.y}, point{mid, e.y}, point{mid, to.centre().y}, point{to.x, to.centre().y})
 	}
 	r, c := box(router), box(cpu)
-	p.joinNamed(d, wire{from: router, to: cpu, look: control, rounded: true,
+	p.joinNamed(d, wire{from: router, to: cpu, role: control, rounded: true,
 		path: []point{{r.centre().x, r.y}, {r.centre().x, c.centre().y}, {c.x, c.centre().y}}})
 }
 
@@ -135,7 +135,7 @@ func (p *plan) dataPath(d *Diagram, unit map[topology.Kind]int, router, hbm int)
 func (p *plan) commands(d *Diagram, unit map[topology.Kind]int) {
 	box := func(k topology.Kind) rect { return d.blocks[unit[k]].rect }
 	tell := func(from, to topology.Kind, path ...point) {
-		p.joinNamed(d, wire{from: unit[from], to: unit[to], look: command, oneWay: true, rounded: true, path: path})
+		p.joinNamed(d, wire{from: unit[from], to: unit[to], role: command, oneWay: true, rounded: true, path: path})
 	}
 	bar := box(topology.KindScheduler)
 	down := func(k topology.Kind) []point {

@@ -94,7 +94,7 @@ func newPlan(g *topology.Graph, at Place) (*plan, error) {
 			p.overridden[q].note(o, dirs)
 			switch {
 			case there != back:
-				p.overridden[q].state, p.overridden[q].left = oneWay, there
+				p.overridden[q].state, p.overridden[q].left = oneDirection, there
 			case !there:
 				p.overridden[q].state = absent
 			}
@@ -154,13 +154,13 @@ func (v *overriding) text(arrow func(fromLower bool) string) string {
 	switch {
 	case v.state == absent:
 		return "absent"
-	case v.state == oneWay && v.texts == nil:
+	case v.state == oneDirection && v.texts == nil:
 		return "one way"
 	}
 	var texts []string
 	for i, text := range v.texts {
 		switch {
-		case v.state == oneWay:
+		case v.state == oneDirection:
 			text += " one way"
 		case v.dirs[i] != 3:
 			text += arrow(v.dirs[i] == 1)
@@ -170,12 +170,12 @@ func (v *overriding) text(arrow func(fromLower bool) string) string {
 	return strings.Join(texts, ", ")
 }
 
-// ends is two components in the order of the blocks that a wire joins.
-type ends struct{ from, to topology.NodeID }
+// endpoints is two components in the order of the blocks that a wire joins.
+type endpoints struct{ from, to topology.NodeID }
 
 // join adds a wire for the links of pairs of components, which decide its state. Where one
 // direction is left, the wire runs in that one. The text of an overridden wire is its own.
-func (p *plan) join(d *Diagram, w wire, links ...ends) {
+func (p *plan) join(d *Diagram, w wire, links ...endpoints) {
 	var names, own []string
 	states, left := map[state]int{}, map[bool]int{} // left: true for along the wire
 	for _, l := range links {
@@ -188,7 +188,7 @@ func (p *plan) join(d *Diagram, w wire, links ...ends) {
 		}
 		states[v.state]++
 		own = append(own, v.text(func(fromLower bool) string { return w.arrow(fromLower == (q.a == l.from)) }))
-		if v.state == oneWay {
+		if v.state == oneDirection {
 			left[v.left == (q.a == l.from)]++
 		}
 	}
@@ -198,7 +198,7 @@ func (p *plan) join(d *Diagram, w wire, links ...ends) {
 	case states[absent] == all:
 		w.state = absent
 	case left[true] == all || left[false] == all:
-		w.state, w.oneWay = oneWay, true
+		w.state, w.oneWay = oneDirection, true
 		if left[false] > 0 {
 			w.from, w.to = w.to, w.from
 			slices.Reverse(w.path)
@@ -243,10 +243,10 @@ func (w *wire) arrow(along bool) string {
 func (p *plan) joinNamed(d *Diagram, w wire) {
 	a, _ := p.Lookup(d.blocks[w.from].name)
 	b, _ := p.Lookup(d.blocks[w.to].name)
-	p.join(d, w, ends{a, b})
+	p.join(d, w, endpoints{a, b})
 }
 
-// explainOverrides lists the overrides that the picture shows, by the look of their wires.
+// explainOverrides lists the overrides that the picture shows, by the state of their wires.
 func (p *plan) explainOverrides(d *Diagram, overrides []topology.Override) {
 	const most = 5
 	drawn := map[pair]state{}
@@ -260,24 +260,24 @@ func (p *plan) explainOverrides(d *Diagram, overrides []topology.Override) {
 	}
 	var texts [absent + 1][]string
 	for _, o := range overrides {
-		look := asKind
+		now := asKind
 		for q := range p.pairs(o) {
-			look = max(look, drawn[q])
+			now = max(now, drawn[q])
 		}
 		text := numbers(o)
-		if o.Absent && look == changed {
+		if o.Absent && now == changed {
 			text = "absent"
 		}
-		texts[look] = append(texts[look], strings.TrimSpace(d.short(o.Link)+"\n"+text))
+		texts[now] = append(texts[now], strings.TrimSpace(d.short(o.Link)+"\n"+text))
 	}
-	heads := [...]string{changed: "changed by overrides", oneWay: "one direction absent", absent: "absent"}
-	for look := changed; look <= absent; look++ {
-		shown := texts[look]
+	heads := [...]string{changed: "changed by overrides", oneDirection: "one direction absent", absent: "absent"}
+	for now := changed; now <= absent; now++ {
+		shown := texts[now]
 		if more := len(shown) - most; more > 0 {
 			shown = append(slices.Clone(shown[:most]), fmt.Sprintf("and %d more", more))
 		}
 		if len(shown) > 0 {
-			d.legend = append(d.legend, legendEntry{look: fabric, line: true, state: look, text: heads[look], more: wrapLegend(shown)})
+			d.legend = append(d.legend, legendEntry{role: fabric, line: true, state: now, text: heads[now], more: wrapLegend(shown)})
 		}
 	}
 }

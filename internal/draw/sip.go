@@ -65,7 +65,7 @@ func (p *plan) sip() *Diagram {
 func (p *plan) die(d *Diagram, in, cube int, r, size rect) [4]int {
 	s := p.Spec()
 	name := fmt.Sprintf("sip%d.cube%d", p.at.SIP, cube)
-	d.addBlock(block{rect: r, name: name, look: compute, in: in, lines: []string{
+	d.addBlock(block{rect: r, name: name, role: compute, in: in, lines: []string{
 		fmt.Sprintf("cube%d", cube), count(s.PEsPerCube(), "PE"),
 		"HBM " + quantity(s.Cube.HBM.SliceSize*topology.Bytes(s.PEsPerCube())), "SRAM " + quantity(s.Cube.SRAM.Size),
 	}})
@@ -80,7 +80,7 @@ func (p *plan) die(d *Diagram, in, cube int, r, size rect) [4]int {
 	for side, at := range places {
 		blocks[side] = -1
 		if id, ok := p.port(cube, side); ok {
-			blocks[side] = d.addBlock(block{rect: at, name: p.Name(id), look: die, in: in})
+			blocks[side] = d.addBlock(block{rect: at, name: p.Name(id), role: die, in: in})
 		}
 	}
 	return blocks
@@ -109,8 +109,8 @@ func (p *plan) dieToDie(d *Diagram, ports [][4]int) {
 }
 
 // joinStraight joins two blocks that stand for one component each by a straight wire.
-func (p *plan) joinStraight(d *Diagram, a, b int, l look, bw topology.BytesPerSec) {
-	p.joinNamed(d, wire{from: a, to: b, look: l, path: straight(d.blocks[a].rect, d.blocks[b].rect), text: wireText(bw)})
+func (p *plan) joinStraight(d *Diagram, a, b int, l role, bw topology.BytesPerSec) {
+	p.joinNamed(d, wire{from: a, to: b, role: l, path: straight(d.blocks[a].rect, d.blocks[b].rect), text: wireText(bw)})
 }
 
 // ioChiplet adds the chiplet above the cubes, and the parts of the system beyond it.
@@ -118,9 +118,9 @@ func (p *plan) ioChiplet(d *Diagram, in int, ports [][4]int) {
 	s, name := p.Spec(), fmt.Sprintf("sip%d.io", p.at.SIP)
 	box := rect{sipInset, ioTop, d.w - 2*sipInset, ioH}
 	io := d.addFrame(frame{rect: box, name: name, text: "IO chiplet", in: in})
-	unit := func(x, w float64, own string, l look, overhead topology.Time) int {
+	unit := func(x, w float64, own string, l role, overhead topology.Time) int {
 		return d.addBlock(block{rect: rect{x - w/2, ioTop + 18, w, ioUnitH}, name: name + "." + own, in: io,
-			look: l, lines: []string{own, quantity(overhead)}})
+			role: l, lines: []string{own, quantity(overhead)}})
 	}
 	x := box.centre().x
 	pcie := unit(x-260, 130, "pcie", outside, s.SIP.IO.PCIe.Overhead)
@@ -132,9 +132,9 @@ func (p *plan) ioChiplet(d *Diagram, in int, ports [][4]int) {
 	for col := range s.SIP.CubeMesh.W {
 		north := ports[col][topology.North]
 		below := d.blocks[north]
-		port := d.addBlock(block{rect: rect{below.centre().x - below.w/2, box.bottom() - below.h, below.w, below.h}, name: fmt.Sprintf("%s.ucie%d", name, col), look: die, in: io})
+		port := d.addBlock(block{rect: rect{below.centre().x - below.w/2, box.bottom() - below.h, below.w, below.h}, name: fmt.Sprintf("%s.ucie%d", name, col), role: die, in: io})
 		p.joinStraight(d, port, north, die, s.SIP.UCIe.Bandwidth)
-		p.joinNamed(d, wire{from: hub, to: port, look: onDie, rounded: true, path: comb(d.blocks[hub].rect, d.blocks[port].rect, col, s.SIP.CubeMesh.W)})
+		p.joinNamed(d, wire{from: hub, to: port, role: onDie, rounded: true, path: comb(d.blocks[hub].rect, d.blocks[port].rect, col, s.SIP.CubeMesh.W)})
 	}
 	p.beyond(d, pcie, hub)
 }
@@ -156,13 +156,13 @@ func (p *plan) beyond(d *Diagram, pcie, hub int) {
 	s := p.Spec()
 	above := func(b int, name, text string) int {
 		r := d.blocks[b].rect
-		return d.addBlock(block{rect: rect{r.centre().x - 110, 0, 220, 44}, name: name, look: outside, in: -1, lines: []string{text}})
+		return d.addBlock(block{rect: rect{r.centre().x - 110, 0, 220, 44}, name: name, role: outside, in: -1, lines: []string{text}})
 	}
 	p.joinStraight(d, pcie, above(pcie, "host", "host"), outside, s.Host.PCIe.Bandwidth)
-	var links []ends
+	var links []endpoints
 	for _, l := range p.out(p.IOSwitch(p.at.SIP)) {
 		if int(p.Node(l.To).SIP) != p.at.SIP {
-			if q := (ends{l.From, l.To}); len(links) == 0 || links[len(links)-1] != q {
+			if q := (endpoints{l.From, l.To}); len(links) == 0 || links[len(links)-1] != q {
 				links = append(links, q)
 			}
 		}
@@ -171,7 +171,7 @@ func (p *plan) beyond(d *Diagram, pcie, hub int) {
 		return
 	}
 	others := above(hub, "fabric", "SIP fabric: "+count(len(links), "neighbour"))
-	p.join(d, wire{from: hub, to: others, look: fabric, path: straight(d.blocks[hub].rect, d.blocks[others].rect),
+	p.join(d, wire{from: hub, to: others, role: fabric, path: straight(d.blocks[hub].rect, d.blocks[others].rect),
 		text: wireText(s.System.SIPs.Link.Bandwidth)}, links...)
 }
 

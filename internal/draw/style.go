@@ -46,17 +46,17 @@ const (
 // The Okabe-Ito palette, which colour-blind readers can tell apart. Yellow is too pale for
 // lines on white and left out. Sky blue and reddish purple are darkened.
 const (
-	blue      colour = 0x0072b2
-	vermilion colour = 0xd55e00
-	green     colour = 0x009e73 // bluish
-	purple    colour = 0xb8608f // reddish
-	orange    colour = 0xe69f00
-	skyBlue   colour = 0x3a9fd8
-	charcoal  colour = 0x333333
+	hueBlue      colour = 0x0072b2
+	hueVermilion colour = 0xd55e00
+	hueGreen     colour = 0x009e73 // bluish
+	huePurple    colour = 0xb8608f // reddish
+	hueOrange    colour = 0xe69f00
+	hueSky       colour = 0x3a9fd8
+	hueBlack     colour = 0x333333
 )
 
 // palette is the colours of series in order.
-var palette = []colour{blue, vermilion, green, purple, orange, skyBlue, charcoal}
+var palette = []colour{hueBlue, hueVermilion, hueGreen, huePurple, hueOrange, hueSky, hueBlack}
 
 // String returns the colour as SVG writes it.
 func (c colour) String() string { return fmt.Sprintf("#%06x", uint32(c)) }

@@ -22,7 +22,7 @@ func (p *plan) system() *Diagram {
 		in = in.inset(60, 0, 60, 0) // names go next to the boxes
 	}
 	edge := in.x
-	host := d.addBlock(block{name: "host", lines: []string{"host"}, look: outside, in: -1})
+	host := d.addBlock(block{name: "host", lines: []string{"host"}, role: outside, in: -1})
 	around := d.addFrame(frame{name: "fabric", text: "SIP fabric", in: -1})
 	blocks := p.network(d, &in, around)
 	d.w, d.h = in.w+2*edge, in.bottom()+16
@@ -44,7 +44,7 @@ func (p *plan) network(d *Diagram, in *rect, around int) []int {
 	var blocks []int
 	for i, r := range boxes {
 		name := fmt.Sprintf("sip%d", i)
-		blocks = append(blocks, d.addBlock(block{rect: r, name: name, look: compute, in: around,
+		blocks = append(blocks, d.addBlock(block{rect: r, name: name, role: compute, in: around,
 			lines: []string{name, count(s.CubesPerSIP(), "cube"), count(pes, "PE"), "HBM " + quantity(hbm), "GEMM " + gemmRate(s.PE.GEMM, pes)}}))
 	}
 	switch sips := s.System.SIPs; {
@@ -52,7 +52,7 @@ func (p *plan) network(d *Diagram, in *rect, around int) []int {
 		d.notes = append(d.notes, words{style{size: sizeHead, anchor: atMiddle}, point{in.centre().x, boxes[0].y - 24},
 			fmt.Sprintf("every SIP is joined to every other: %d pairs", sips.Count*(sips.Count-1)/2)})
 	case sips.Topology == topology.Switch:
-		central := d.addBlock(block{rect: p.switchBar(*in, boxes), name: "switch", look: fabric, in: around,
+		central := d.addBlock(block{rect: p.switchBar(*in, boxes), name: "switch", role: fabric, in: around,
 			lines: []string{"switch", quantity(sips.Switch.Overhead)}})
 		p.fabricLinks(d, append(slices.Clone(blocks), central), routes)
 	default:
@@ -66,10 +66,10 @@ func (p *plan) hostLinks(d *Diagram, host int, sips []int, top, hostH float64) {
 	pcie := p.Spec().Host.PCIe
 	x, state := d.blocks[host].centre().x, asKind
 	for sip, b := range sips {
-		p.join(d, wire{from: host, to: b, look: outside}, ends{p.Host(), p.PCIe(sip)})
+		p.join(d, wire{from: host, to: b, role: outside}, endpoints{p.Host(), p.PCIe(sip)})
 		state = max(state, min(d.wires[len(d.wires)-1].state, changed))
 	}
-	d.wires = append(d.wires, wire{from: -1, path: []point{{x, hostH}, {x, top}}, look: outside, name: "PCIe", state: state})
+	d.wires = append(d.wires, wire{from: -1, path: []point{{x, hostH}, {x, top}}, role: outside, name: "PCIe", state: state})
 	d.notes = append(d.notes, words{style{size: sizeText}, point{x + 16, (hostH + top) / 2}, "PCIe to every SIP: " + each(pcie.Bandwidth, pcie.Latency)})
 }
 
@@ -88,8 +88,8 @@ func (p *plan) fabricLinks(d *Diagram, blocks []int, routes routes) {
 		thick = 1.5
 	}
 	add := func(a, b int, from, to topology.NodeID) {
-		p.join(d, wire{from: blocks[a], to: blocks[b], look: fabric, thick: thick, text: text,
-			path: routes(a, b), rounded: sips.Topology != topology.FullyConnected}, ends{from, to})
+		p.join(d, wire{from: blocks[a], to: blocks[b], role: fabric, thick: thick, text: text,
+			path: routes(a, b), rounded: sips.Topology != topology.FullyConnected}, endpoints{from, to})
 	}
 	if sips.Topology == topology.Switch {
 		central, _ := p.Lookup("switch")

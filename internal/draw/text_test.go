@@ -2,6 +2,7 @@ package draw
 
 import (
 	"slices"
+	"strings"
 	"testing"
 )
 
@@ -31,6 +32,21 @@ func TestCut(t *testing.T) {
 	for text, want := range map[string]string{"short": "short", "a name that is too long": "a name …", "": ""} {
 		if got := s.cut(text, 65); got != want || s.width(got) > 65 {
 			t.Errorf("cut(%q): got %q, %v wide, want %q and at most 65", text, got, s.width(got), want)
+		}
+	}
+}
+
+func TestFold(t *testing.T) {
+	s := style{size: sizeTick}
+	for text, want := range map[string][]string{
+		"":                                     nil,
+		"one two":                              {"one two"},
+		"one two three four five six seven":    {"one two", "three f…"},
+		strings.Repeat("wide", 20):             {"widewi…"},
+		strings.Repeat("w", 30) + " two three": {"wwww…", "two three"},
+	} {
+		if got := s.fold(text, 60, 2); !slices.Equal(got, want) {
+			t.Errorf("fold(%q): got %q, want %q", text, got, want)
 		}
 	}
 }

@@ -11,6 +11,6 @@
 //
 // A [Page] is figures, tables and how to get them again as one HTML file.
 //
-// Pictures live in internal/draw and internal/chart, flags and exit codes in internal/cli. The
+// Pictures live in internal/draw, flags and exit codes in internal/cli. The
 // package imports topology and the layers above it, never a machine.
 package report

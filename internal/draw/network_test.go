@@ -1,4 +1,4 @@
-package chart
+package draw
 
 import (
 	"bytes"
@@ -42,7 +42,7 @@ func TestNetwork(t *testing.T) {
 		d, rest, _ := strings.Cut(d, `"`)
 		stroke, _, _ := strings.Cut(rest, ">")
 		switch {
-		case !strings.Contains(strings.ToLower(stroke), "#0072b2"):
+		case !strings.Contains(stroke, "#0072b2"):
 		case strings.ContainsAny(d, "QC"):
 			curves++
 		default:
@@ -76,7 +76,7 @@ func TestNetworkAround(t *testing.T) {
 		if got := p.obstructed(a, b); got != test.obstructed {
 			t.Errorf("from %s to %s: obstructed %v, want %v", a.Name, b.Name, got, test.obstructed)
 		}
-		if got := p.around(a, b); test.obstructed && (rounded(got.X) != test.x || rounded(got.Y) != test.y) {
+		if got := p.around(a, b); test.obstructed && (threeDigits(got.X) != test.x || threeDigits(got.Y) != test.y) {
 			t.Errorf("from %s to %s: around %v, %v, want %v, %v", a.Name, b.Name, got.X, got.Y, test.x, test.y)
 		}
 	}

@@ -1,31 +1,29 @@
-package chart
+package draw
 
 import (
 	"errors"
 	"fmt"
 	"math"
-
-	"gonum.org/v1/plot/vg"
+	"slices"
 )
 
-// BarSeries is the bars of one colour.
+// BarSeries is the bars of one colour, or a bound.
 type BarSeries struct {
 	Name   string
 	Values []float64 // one for each group; NaN is no bar
+	Bound  bool      // a dashed line across each group instead of a bar
 }
 
 // Bars is a chart of bars in groups, one for each series, which carry their value.
 type Bars struct {
-	Title, Note string
-	X           string // what the groups are, below them
-	Y           Axis
-	Groups      []string
-	Series      []BarSeries
-	Stacked     bool       // one bar for a group, of the series on top of each other
-	Break       [2]float64 // the part of the y axis that is left out; zero for none
+	Title, Subtitle, Note string
+	X                     string // what the groups are, below them
+	Y                     Axis
+	Groups                []string
+	Series                []BarSeries
+	Stacked               bool       // one bar for a group, of the series on top of each other
+	Break                 [2]float64 // the part of the y axis that is left out; zero for none
 }
-
-func (b Bars) heading() string { return b.Title }
 
 func (b Bars) check() error {
 	if len(b.Series) == 0 || len(b.Groups) == 0 {
@@ -37,6 +35,11 @@ func (b Bars) check() error {
 		}
 	}
 	bars := b.layout()
+	if bound := slices.IndexFunc(b.Series, func(s BarSeries) bool { return !s.Bound }); bound < 0 {
+		return errors.New("no bars: all series are bounds; draw lines")
+	} else if _, n := b.count(bound); n > len(barFills) {
+		return fmt.Errorf("%d series of bars: more than %d cannot be told apart; leave some out or draw lines", n, len(barFills))
+	}
 	if len(bars) == 0 {
 		return errors.New("no bars: all values are NaN")
 	}
@@ -84,17 +87,19 @@ type bar struct {
 	from, to      float64
 	place, of     int  // which of the bars side by side in its group
 	top           bool // nothing is stacked on it
+	bound         bool // a line, at to
 }
 
 func (b bar) value() float64 { return b.to - b.from }
 
-// layout is the bars there are, group by group, from the bottom up.
+// layout returns the bars there are, group by group from the bottom up, each group with its
+// bounds at the end.
 func (b Bars) layout() []bar {
 	var bars []bar
 	for g := range b.Groups {
 		first, sum := len(bars), 0.0
 		for s, series := range b.Series {
-			if v := series.Values[g]; !math.IsNaN(v) {
+			if v := series.Values[g]; !math.IsNaN(v) && !series.Bound {
 				bars = append(bars, bar{group: g, series: s, from: sum, to: sum + v})
 				if b.Stacked {
 					sum += v
@@ -108,11 +113,16 @@ func (b Bars) layout() []bar {
 				group[i].place, group[i].of, group[i].top = 0, 1, i == len(group)-1
 			}
 		}
+		for s, series := range b.Series {
+			if v := series.Values[g]; !math.IsNaN(v) && series.Bound {
+				bars = append(bars, bar{group: g, series: s, to: v, bound: true})
+			}
+		}
 	}
 	return bars
 }
 
-// span is the y axis, with some room above the highest bar for its value.
+// span returns the ends of the y axis, with some room above the highest bar for its value.
 func (b Bars) span(bars []bar) (lo, hi float64) {
 	values := ends(bars)
 	lowest, highest := bounds(values)
@@ -132,11 +142,12 @@ func (b Bars) span(bars []bar) (lo, hi float64) {
 
 func (b Bars) broken() bool { return b.Break != [2]float64{} }
 
-// step is that of the ticks of a broken axis.
+// step returns the distance of the ticks of a broken axis.
 func (b Bars) step(highest float64) float64 {
 	return niceStep(b.Y.Min, b.Break[0]+max(highest-b.Break[1], 0), mostSteps-2)
 }
 
+// ends returns where bars and bounds end.
 func ends(bars []bar) []float64 {
 	var ends []float64
 	for _, b := range bars {
@@ -145,50 +156,91 @@ func ends(bars []bar) []float64 {
 	return ends
 }
 
-func (b Bars) draw(p pen) {
-	var legend []entry
-	if len(b.Series) > 1 {
-		for i, s := range b.Series {
-			legend = append(legend, swatch(s.Name, colour(i)))
-		}
+func (b Bars) draw(c *canvas) error {
+	c.page(slideW, slideH, b.Title, b.Subtitle)
+	if err := b.check(); err != nil {
+		return err
 	}
-	plot := p.frame(b.Title, b.Note, legend)
+	area := c.frame(b.Title, b.Subtitle, b.Note, b.legend()).inset(0, tickText.lineHeight(), 0, 0) // above are the values of the highest bars
 	bars := b.layout()
-	y := ruler{label: b.Y.Label}
+	y := ruler{label: b.Y.text()}
 	y.lo, y.hi = b.span(bars)
 	y.log, y.skip = b.Y.Log, b.Break
-	y.ticks = b.ticks(bars, y)
-	plot.Min.X += y.leftWidth()
-
-	slot := (plot.Max.X - plot.Min.X) / vg.Length(len(b.Groups))
-	names := namesBelow(b.Groups, slot)
-	height := tickMajor + vg.Length(names.lines)*tickText.lineHeight() + names.up
-	if b.X != "" {
-		height += gap/2 + labelText.lineHeight()
+	var plot rect
+	var names groupNames
+	var left, height float64
+	for range 2 { // the width of numbers depends on the height of names, and that on the width left
+		names = namesBelow(b.Groups, (area.w-left)/float64(len(b.Groups)))
+		height = names.height() + tickMajor
+		if b.X != "" {
+			height += gap/2 + labelText.lineHeight()
+		}
+		plot = area.inset(left, 0, 0, height)
+		y.fitUp(plot, func(most int) []tick { return b.ticks(bars, y, most) })
+		left = y.leftWidth()
 	}
-	plot.Min.Y += height
-	y.from, y.to = plot.Min.Y, plot.Max.Y-tickText.lineHeight() // values of the highest bars
-	p.left(y, vg.Rectangle{Min: plot.Min, Max: vg.Point{X: plot.Max.X, Y: y.to}})
-	for g := range b.Groups {
-		p.groupName(names, g, vg.Point{X: plot.Min.X + slot*(vg.Length(g)+0.5), Y: plot.Min.Y})
-	}
-	p.below(b.X, plot, height)
-	d := barDrawer{pen: p, Bars: b, y: y, left: plot.Min.X, slot: slot}
+	plot = area.inset(left, 0, 0, height)
+	c.left(y, plot, true)
+	c.beside(y.label, plot, left)
+	c.groupNames(names, plot)
+	c.below(b.X, plot, height)
+	d := barDrawer{canvas: c, Bars: b, y: y, plot: plot, slot: plot.w / float64(len(b.Groups))}
 	for _, bar := range bars {
 		d.most = max(d.most, bar.of)
 	}
 	d.all(bars)
-	p.line(axisLine, 1, nil, plot.Min, vg.Point{X: plot.Max.X, Y: plot.Min.Y})
+	c.lines(axisLine, 1, point{plot.x, plot.bottom()}, point{plot.right(), plot.bottom()})
 	if y.broken() {
-		d.slashes(plot.Min.X-6, plot.Min.X+6)
+		d.slashes(plot.x-6, plot.x+6)
 	}
+	return nil
 }
 
-// ticks are those of the y axis; a broken one has its own on either side.
-func (b Bars) ticks(bars []bar, y ruler) []tick {
+// legend returns the entries of series. The title explains a single one.
+func (b Bars) legend() []entry {
+	if len(b.Series) == 1 && !b.Series[0].Bound {
+		return nil
+	}
+	var legend []entry
+	for i, s := range b.Series {
+		if s.Bound {
+			legend = append(legend, entry{s.Name, 30, b.look(i).sample})
+			continue
+		}
+		legend = append(legend, entry{s.Name, 1.6 * sampleH, func(c *canvas, in rect) { c.shape(box(in, 0), b.paint(i)) }})
+	}
+	return legend
+}
+
+// paint returns the look of the bars of a series: series of bars are counted without bounds.
+func (b Bars) paint(series int) paint {
+	i, n := b.count(series)
+	return barPaint(i, n)
+}
+
+// look returns the look of the lines of a bound.
+func (b Bars) look(series int) look {
+	i, _ := b.count(series)
+	return look{colour: ink, dashes: boundDashes[i%len(boundDashes)], bound: true}
+}
+
+// count returns which of its kind a series is, bars or bounds, and how many of them there are.
+func (b Bars) count(series int) (i, n int) {
+	for k, s := range b.Series {
+		if s.Bound == b.Series[series].Bound {
+			if n++; k < series {
+				i++
+			}
+		}
+	}
+	return i, n
+}
+
+// ticks returns the ticks of the y axis. A broken one has its own on either side.
+func (b Bars) ticks(bars []bar, y ruler, most int) []tick {
 	values := ends(bars)
 	if !b.broken() || b.Y.Ticks != nil {
-		return b.Y.ticks(y.lo, y.hi, values, mostSteps)
+		return b.Y.ticks(y.lo, y.hi, values, most)
 	}
 	_, highest := bounds(values)
 	step := b.step(highest)

@@ -1,17 +1,15 @@
-package chart
+package draw
 
 import (
 	"errors"
 	"fmt"
 	"math"
-
-	"gonum.org/v1/plot/vg"
 )
 
 // Network is machines side by side: their nodes as boxes, their links as lines.
 type Network struct {
-	Title, Note string
-	Panels      []Panel
+	Title, Subtitle, Note string
+	Panels                []Panel
 }
 
 // Panel is one machine of a [Network].
@@ -27,8 +25,6 @@ type Node struct {
 	Name string
 	X, Y float64
 }
-
-func (n Network) heading() string { return n.Title }
 
 func (n Network) check() error {
 	if len(n.Panels) == 0 {
@@ -53,23 +49,27 @@ const (
 	linkBend = 0.22 // beyond the box that a link goes round
 )
 
-var nodeFill = rgb(0xd5f0e7) // a tint of the colour of its outline
+const nodeFill colour = 0xd5f0e7 // a tint of the colour of its outline
 
-func (n Network) draw(p pen) {
-	area := p.frame(n.Title, n.Note, nil)
-	title := style{size: sizeLabel, bold: true, across: atMiddle}
-	width := (area.Max.X - area.Min.X) / vg.Length(len(n.Panels))
-	height := area.Max.Y - area.Min.Y - title.lineHeight() - gap
+func (n Network) draw(c *canvas) error {
+	c.page(slideW, slideH, n.Title, n.Subtitle)
+	if err := n.check(); err != nil {
+		return err
+	}
+	title := style{size: sizeLabel, bold: true, anchor: atMiddle}
+	area := c.frame(n.Title, n.Subtitle, n.Note, nil).inset(0, title.lineHeight()+gap, 0, 0)
+	width := area.w / float64(len(n.Panels))
 	step := width // all panels have the same
 	for _, panel := range n.Panels {
 		w, h := panel.span()
-		step = min(step, width/vg.Length(w+nodeSide+2*linkBend), height/vg.Length(h+nodeSide+2*linkBend))
+		step = min(step, width/(w+nodeSide+2*linkBend), area.h/(h+nodeSide+2*linkBend))
 	}
 	for i, panel := range n.Panels {
-		x := area.Min.X + width*(vg.Length(i)+0.5)
-		p.text(title, vg.Point{X: x, Y: area.Max.Y - title.size/2}, panel.Title)
-		panel.draw(p, vg.Point{X: x, Y: area.Min.Y + height/2}, step)
+		x := area.x + width*(float64(i)+0.5)
+		c.text(title, point{x, area.y - gap - title.lineHeight() + title.size/2}, panel.Title)
+		panel.draw(c, point{x, area.centre().y}, step)
 	}
+	return nil
 }
 
 // span is how many steps nodes are apart at most.
@@ -87,29 +87,23 @@ func (n Panel) bounds() (x, y [2]float64) {
 }
 
 // draw puts the middle of the panel at a point.
-func (n Panel) draw(p pen, middle vg.Point, step vg.Length) {
+func (n Panel) draw(c *canvas, middle point, step float64) {
 	x, y := n.bounds()
 	cx, cy := (x[0]+x[1])/2, (y[0]+y[1])/2
-	on := func(x, y float64) vg.Point {
-		return vg.Point{X: middle.X + vg.Length(x-cx)*step, Y: middle.Y - vg.Length(y-cy)*step}
-	}
-	p.SetColor(colour(0))
-	p.SetLineWidth(lineWidth)
-	p.SetLineDash(nil, 0)
+	on := func(n Node) point { return middle.add(point{n.X - cx, n.Y - cy}.scale(step)) }
 	for _, l := range n.Links {
 		a, b := n.Nodes[l[0]], n.Nodes[l[1]]
-		var way vg.Path
-		way.Move(on(a.X, a.Y))
+		var way path
+		way.move(on(a))
 		if n.obstructed(a, b) {
-			bend := n.around(a, b)
-			way.QuadTo(on(bend.X, bend.Y), on(b.X, b.Y))
+			way.quad(on(n.around(a, b)), on(b))
 		} else {
-			way.Line(on(b.X, b.Y))
+			way.line(on(b))
 		}
-		p.Stroke(way)
+		c.shape(way, paint{line: seriesColour(0), width: lineWidth})
 	}
 	for _, node := range n.Nodes { // on top of the links
-		n.box(p, node.Name, on(node.X, node.Y), step*nodeSide)
+		n.box(c, node.Name, on(node), step*nodeSide)
 	}
 }
 
@@ -141,23 +135,21 @@ func (n Panel) around(a, b Node) Node {
 }
 
 // box draws a node: its name, and small boxes below it.
-func (n Panel) box(p pen, name string, at vg.Point, side vg.Length) {
-	r := vg.Rectangle{Min: vg.Point{X: at.X - side/2, Y: at.Y - side/2}, Max: vg.Point{X: at.X + side/2, Y: at.Y + side/2}}
-	p.box(nodeFill, r)
-	outline := append(corners(r), r.Min, vg.Point{X: r.Max.X, Y: r.Min.Y})
-	p.line(colour(2), 2, nil, outline...)
-	text := style{size: sizeTick, bold: true, across: atMiddle}
+func (n Panel) box(c *canvas, name string, at point, side float64) {
+	r := rect{at.x - side/2, at.y - side/2, side, side}
+	c.shape(box(r, 0), paint{fill: nodeFill, line: seriesColour(2), width: 2})
+	text := style{size: sizeTick, bold: true, anchor: atMiddle}
 	if n.Cells[0] == 0 || n.Cells[1] == 0 {
-		p.text(text, at, name)
+		c.text(text, at, name)
 		return
 	}
-	top := r.Max.Y - gap/2 - text.lineHeight()
-	p.text(text, vg.Point{X: at.X, Y: (r.Max.Y - gap/2 + top) / 2}, name)
-	pitch := min((side-gap)/vg.Length(n.Cells[0]), (top-r.Min.Y-gap/2)/vg.Length(n.Cells[1]))
+	c.text(text, point{at.x, r.y + gap/2 + text.lineHeight()/2}, name)
+	r = r.inset(gap/2, gap/2+text.lineHeight(), gap/2, gap/2)
+	pitch := min(r.w/float64(n.Cells[0]), r.h/float64(n.Cells[1]))
 	for row := range n.Cells[1] {
 		for col := range n.Cells[0] {
-			corner := vg.Point{X: at.X + pitch*(vg.Length(col)-vg.Length(n.Cells[0])/2), Y: top - pitch*vg.Length(row+1)}
-			p.box(colour(2), vg.Rectangle{Min: corner.Add(vg.Point{X: pitch * 0.15, Y: pitch * 0.15}), Max: corner.Add(vg.Point{X: pitch * 0.85, Y: pitch * 0.85})})
+			cell := rect{at.x + pitch*(float64(col)-float64(n.Cells[0])/2), r.y + pitch*float64(row), pitch, pitch}
+			c.box(cell.inset(pitch*0.15, pitch*0.15, pitch*0.15, pitch*0.15), seriesColour(2))
 		}
 	}
 }

@@ -1,4 +1,4 @@
-package chart
+package draw
 
 import (
 	"bytes"
@@ -6,9 +6,6 @@ import (
 	"errors"
 	"io"
 	"math"
-	"regexp"
-	"slices"
-	"strings"
 	"testing"
 )
 
@@ -25,19 +22,19 @@ func latencies() Lines {
 		return y
 	}
 	return Lines{
-		Title: "Latency by topology", Note: "f16, Partial over <16 cubes> & more",
+		Title: "Latency by topology", Subtitle: "ring6", Note: "f16, Partial over <16 cubes> & more",
 		X: Axis{Label: "elements per PE", Log: true}, Y: Axis{Label: "latency", Log: true, Format: Nanoseconds},
 		Series: []Series{
 			{Name: "ring", X: x, Y: over(5200, 4.2)}, {Name: "torus", X: x, Y: over(3900, 3.1)}, {Name: "mesh", X: x, Y: over(4400, 3.5)},
-			{Name: "bound of ring", X: x, Y: over(2200, 2), Theory: true},
+			{Name: "bound of ring", X: x, Y: over(2200, 2), Bound: true},
 		},
 	}
 }
 
 func kinds() Bars {
 	return Bars{
-		Title: "Buffer kinds", X: "elements", Y: Axis{Label: "latency (µs)"}, Groups: []string{"128", "1Ki"},
-		Series: []BarSeries{{"tcm", []float64{4.2, 7.9}}, {"sram", []float64{5.2, nan}}, {"hbm", []float64{6.2, 10.9}}},
+		Title: "Buffer kinds", X: "elements", Y: Axis{Label: "latency", Unit: "µs"}, Groups: []string{"128", "1Ki"},
+		Series: []BarSeries{{Name: "tcm", Values: []float64{4.2, 7.9}}, {Name: "sram", Values: []float64{5.2, nan}}, {Name: "hbm", Values: []float64{6.2, 10.9}}},
 	}
 }
 
@@ -49,8 +46,8 @@ func stages() Bars {
 
 func broken() Bars {
 	return Bars{
-		Title: "Against an external figure", Y: Axis{Label: "latency (µs)"}, Groups: []string{"ring_1d", "torus_2d", "FSIM"},
-		Series: []BarSeries{{"model", []float64{21.4, 16.9, nan}}, {"external", []float64{nan, nan, 366}}}, Break: [2]float64{30, 340},
+		Title: "Against an external figure", Y: Axis{Label: "latency", Unit: "µs"}, Groups: []string{"ring_1d", "torus_2d", "FSIM"},
+		Series: []BarSeries{{Name: "model", Values: []float64{21.4, 16.9, nan}}, {Name: "external", Values: []float64{nan, nan, 366}}}, Break: [2]float64{30, 340},
 	}
 }
 
@@ -68,24 +65,21 @@ func all() map[string]Figure {
 // drawing is what an SVG holds.
 type drawing struct {
 	texts  []string
+	tips   []string
 	fills  map[string]int // shapes by colour
 	lines  map[string]int // lines by colour
 	dashed int
 }
 
-var (
-	fillStyle   = regexp.MustCompile(`(?:^|;)fill:(#[0-9A-F]{6})`)
-	strokeStyle = regexp.MustCompile(`stroke:(#[0-9A-F]{6})`)
-)
-
 func parse(t testing.TB, svg []byte) drawing {
 	t.Helper()
 	d := drawing{fills: map[string]int{}, lines: map[string]int{}}
 	dec := xml.NewDecoder(bytes.NewReader(svg))
-	inText := false
+	var into *[]string
 	for {
 		token, err := dec.Token()
 		if errors.Is(err, io.EOF) {
+			d.tips = d.tips[1:] // the title of the picture
 			return d
 		}
 		if err != nil {
@@ -93,33 +87,21 @@ func parse(t testing.TB, svg []byte) drawing {
 		}
 		switch e := token.(type) {
 		case xml.StartElement:
-			inText = e.Name.Local == "text"
-			if e.Name.Local == "path" {
-				style := e.Attr[slices.IndexFunc(e.Attr, func(a xml.Attr) bool { return a.Name.Local == "style" })].Value
-				if m := fillStyle.FindStringSubmatch(style); m != nil {
-					d.fills[m[1]]++
-				}
-				if m := strokeStyle.FindStringSubmatch(style); m != nil {
-					d.lines[m[1]]++
-				}
-				if strings.Contains(style, "stroke-dasharray") {
-					d.dashed++
-				}
+			attr := map[string]string{}
+			for _, a := range e.Attr {
+				attr[a.Name.Local] = a.Value
+			}
+			into = map[string]*[]string{"text": &d.texts, "title": &d.tips}[e.Name.Local]
+			d.fills[attr["fill"]]++
+			d.lines[attr["stroke"]]++
+			if attr["stroke-dasharray"] != "" {
+				d.dashed++
 			}
 		case xml.CharData:
-			if inText {
-				d.texts = append(d.texts, string(e))
+			if into != nil {
+				*into = append(*into, string(e))
 			}
-			inText = false
+			into = nil
 		}
 	}
-}
-
-func mustSVG(t testing.TB, f Figure) []byte {
-	t.Helper()
-	svg, err := SVG(f)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return svg
 }

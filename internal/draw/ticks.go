@@ -1,4 +1,4 @@
-package chart
+package draw
 
 import (
 	"math"
@@ -17,8 +17,8 @@ const (
 	mostDoubles = 16 // labels of a logarithmic axis with base two
 )
 
-// ticks are the marks of an axis from lo to hi, thinned out so that labels are no
-// more than most. Values say whether sizes double.
+// ticks returns the marks of an axis from lo to hi, with at most a number of labels. Values
+// tell whether sizes double.
 func (a Axis) ticks(lo, hi float64, values []float64, most int) []tick {
 	var ts []tick
 	switch {
@@ -39,8 +39,8 @@ func (a Axis) ticks(lo, hi float64, values []float64, most int) []tick {
 	return ts
 }
 
-// label writes the labels of major ticks. If the format would round a plain number, or
-// call two the same, all have their digits.
+// label sets the labels of major ticks. If the format would round a plain number, or write two
+// numbers in the same way, labels have all digits.
 func (a Axis) label(ts []tick, binary bool) {
 	format, exact := a.Format, true
 	switch {
@@ -65,8 +65,7 @@ func (a Axis) label(ts []tick, binary bool) {
 	}
 }
 
-// doubling tells sizes that double, most of which are powers of two, from
-// measurements.
+// doubling reports whether values are sizes that double: most of them are powers of two.
 func doubling(values []float64) bool {
 	distinct := slices.Compact(slices.Sorted(slices.Values(values)))
 	powers := 0
@@ -78,7 +77,8 @@ func doubling(values []float64) bool {
 	return len(distinct) > 1 && 2*powers > len(distinct)
 }
 
-// powersOfTwo labels every power, or every second, third and so on, counted from 1.
+// powersOfTwo returns a tick for each power. It labels every power, or every second, third and
+// so on, counted from 1.
 func powersOfTwo(lo, hi float64, most int) []tick {
 	first, last := int(math.Ceil(math.Log2(lo)-1e-9)), int(math.Floor(math.Log2(hi)+1e-9))
 	every := 1
@@ -96,8 +96,8 @@ func powersOfTwo(lo, hi float64, most int) []tick {
 	return ts
 }
 
-// decades labels the powers of ten, or 1, 2 and 5 of each where there are few, or
-// only some of the powers where there are many. The rest is minor.
+// decades returns ticks at 1 to 9 times powers of ten. It labels the powers, or 1, 2 and 5 times
+// each where they are few, or only some of the powers where they are many.
 func decades(lo, hi float64, most int) []tick {
 	first, last := int(math.Floor(math.Log10(lo)+1e-9)), int(math.Ceil(math.Log10(hi)-1e-9))
 	powers := math.Floor(math.Log10(hi)+1e-9) - math.Ceil(math.Log10(lo)-1e-9) + 1
@@ -124,24 +124,25 @@ func decades(lo, hi float64, most int) []tick {
 	return ts
 }
 
-// evenly is the multiples of a round step.
+// evenly returns ticks at the multiples of a round step.
 func evenly(lo, hi float64, most int) []tick {
 	return multiples(lo, hi, niceStep(lo, hi, most))
 }
 
 func multiples(lo, hi, step float64) []tick {
 	var ts []tick
-	for n := math.Ceil(lo/step - 1e-9); n <= hi/step+1e-9; n++ {
-		ts = append(ts, tick{at: n * step, major: true})
+	first := math.Ceil(lo/step - 1e-9)
+	for i := 0.0; first+i <= hi/step+1e-9 && i < 100; i++ { // where floats are coarse, first+i may be first
+		ts = append(ts, tick{at: (first + i) * step, major: true})
 	}
 	return ts
 }
 
-// niceStep is the smallest step of 1, 2, 2.5 or 5 times a power of ten that a range
-// has at most a number of.
+// niceStep returns the smallest step of 1, 2, 2.5 or 5 times a power of ten that a range has at
+// most a number of.
 func niceStep(lo, hi float64, most int) float64 {
 	width := hi - lo
-	for e := int(math.Floor(math.Log10(width/float64(most)))) - 1; ; e++ {
+	for e := max(int(math.Floor(math.Log10(width/float64(most)))), -323) - 1; ; e++ {
 		for _, m := range []float64{1, 2, 2.5, 5} {
 			if step := m * math.Pow10(e); width/step <= float64(most)+1e-9 {
 				return step
@@ -150,7 +151,7 @@ func niceStep(lo, hi float64, most int) float64 {
 	}
 }
 
-// roundDown and roundUp are the nearest of 1, 2 and 5 times a power of ten.
+// roundDown and roundUp return the nearest of 1, 2 and 5 times a power of ten.
 func roundDown(v float64) float64 {
 	p := math.Pow10(int(math.Floor(math.Log10(v) + 1e-9)))
 	for _, m := range []float64{5, 2} {

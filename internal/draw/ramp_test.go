@@ -1,21 +1,20 @@
-package chart
+package draw
 
 import (
-	"image/color"
 	"math"
 	"testing"
 )
 
 // lightness is that of OKLab, from 0 to 1.
-func lightness(c color.NRGBA) float64 {
-	linear := func(v uint8) float64 {
-		x := float64(v) / 255
+func lightness(c colour) float64 {
+	linear := func(v colour) float64 {
+		x := float64(v&255) / 255
 		if x <= 0.04045 {
 			return x / 12.92
 		}
 		return math.Pow((x+0.055)/1.055, 2.4)
 	}
-	r, g, b := linear(c.R), linear(c.G), linear(c.B)
+	r, g, b := linear(c>>16), linear(c>>8), linear(c)
 	l := math.Cbrt(0.4122214708*r + 0.5363325363*g + 0.0514459929*b)
 	m := math.Cbrt(0.2119034982*r + 0.6806995451*g + 0.1073969566*b)
 	s := math.Cbrt(0.0883024619*r + 0.2817188376*g + 0.6299787005*b)
@@ -32,22 +31,22 @@ func TestRampIsEven(t *testing.T) {
 			t.Errorf("lightness at %v: got %.4f, want %.4f", share, got, want)
 		}
 	}
-	if got, want := rampColour(-1), rgb(ramp[0]); got != want {
+	if got, want := rampColour(-1), ramp[0]; got != want {
 		t.Errorf("below the ramp: got %v, want %v", got, want)
 	}
-	if got, want := rampColour(2), rgb(ramp[len(ramp)-1]); got != want {
+	if got, want := rampColour(2), ramp[len(ramp)-1]; got != want {
 		t.Errorf("above the ramp: got %v, want %v", got, want)
 	}
 }
 
 // TestTextIsReadable wants text on cells and bars, and colours on paper, to stand out.
 func TestTextIsReadable(t *testing.T) {
-	on := append([]color.NRGBA{}, palette...)
+	on := append([]colour{}, palette...)
 	for i := range 101 {
 		on = append(on, rampColour(float64(i)/100))
 	}
 	for _, c := range on {
-		if got := contrast(readable(c), c); got < 4 {
+		if got := contrast(c.readable(), c); got < 4 {
 			t.Errorf("text on %v: contrast %.2f, want at least 4", c, got)
 		}
 	}

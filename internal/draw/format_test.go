@@ -1,4 +1,4 @@
-package chart
+package draw
 
 import (
 	"math"
@@ -50,10 +50,10 @@ func TestFormats(t *testing.T) {
 	}
 }
 
-func TestRounded(t *testing.T) {
+func TestThreeDigits(t *testing.T) {
 	for v, want := range map[float64]float64{0: 0, 1234: 1230, 0.0078951: 0.0079, 999.6: 1000, -72.25: -72.2, 42: 42} {
-		if got := rounded(v); got != want {
-			t.Errorf("rounded(%v): got %v, want %v", v, got, want)
+		if got := threeDigits(v); got != want {
+			t.Errorf("threeDigits(%v): got %v, want %v", v, got, want)
 		}
 	}
 }

@@ -1,4 +1,4 @@
-package chart
+package draw
 
 import (
 	"math"
@@ -136,7 +136,7 @@ func TestScale(t *testing.T) {
 		{scale{lo: 0, hi: 1000, skip: [2]float64{1, 900}, from: 0, to: 118}, 1, 20},
 	}
 	for _, tt := range tests {
-		if got := float64(tt.scale.at(tt.v)); math.Abs(got-tt.want) > 1e-9 {
+		if got := tt.scale.at(tt.v); math.Abs(got-tt.want) > 1e-9 {
 			t.Errorf("%+v at %v: got %v, want %v", tt.scale, tt.v, got, tt.want)
 		}
 	}

@@ -1,10 +1,9 @@
-package chart
+package draw
 
 import (
 	"bytes"
-	"image/png"
+	"image"
 	"math"
-	"strings"
 	"testing"
 )
 
@@ -35,23 +34,15 @@ func TestSameBytes(t *testing.T) {
 	}
 }
 
-// TestHeads wants the size of a slide in both formats, and one list of fonts.
-func TestHeads(t *testing.T) {
-	svg := mustSVG(t, latencies())
-	head := `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 960 540" width="960" height="540" role="img" font-family="'Liberation Sans', Arimo, Arial, Helvetica, sans-serif">` +
-		"\n<title>Latency by topology</title>\n"
-	if !strings.HasPrefix(string(svg), head) {
-		t.Errorf("SVG begins with %q, want %q", svg[:len(head)], head)
-	}
-	if n := bytes.Count(svg, []byte("font-family")); n != 1 {
-		t.Errorf("SVG names fonts %d times, want once", n)
-	}
-	pixels, err := PNG(latencies())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if c, err := png.DecodeConfig(bytes.NewReader(pixels)); err != nil || c.Width != 1280 || c.Height != 720 {
-		t.Errorf("PNG: got %d×%d, error %v, want 1280×720", c.Width, c.Height, err)
+// TestSizes wants the size of a slide in both formats.
+func TestSizes(t *testing.T) {
+	for name, f := range all() {
+		if svg := mustSVG(t, f); !bytes.Contains(svg, []byte(` viewBox="0 0 960 540" width="960" height="540" `)) {
+			t.Errorf("%s: SVG begins with %.150q, want 960×540", name, svg)
+		}
+		if got := mustImage(t, f).Bounds().Size(); got != image.Pt(1280, 720) {
+			t.Errorf("%s: PNG of %v, want 1280×720", name, got)
+		}
 	}
 }
 
@@ -72,20 +63,20 @@ func TestErrors(t *testing.T) {
 		{Lines{Y: Axis{Log: true, Min: -1}, Series: []Series{{Name: "a", X: []float64{1}, Y: []float64{3}}}},
 			`figure "": y of series "a": a logarithmic axis from -1 to 0; both ends have to be above zero`},
 		{Bars{}, `figure "": no bars: give groups and at least one series`},
-		{Bars{Groups: []string{"a", "b"}, Series: []BarSeries{{"s", []float64{1}}}}, `figure "": series "s" has 1 values for 2 groups: give one for each, NaN for no bar`},
-		{Bars{Groups: []string{"a"}, Series: []BarSeries{{"s", []float64{nan}}}}, `figure "": no bars: all values are NaN`},
-		{Bars{Groups: []string{"a"}, Series: []BarSeries{{"s", []float64{-1}}}}, `figure "": series "s" of group "a": -1 is below zero; bars begin there, so draw lines`},
-		{Bars{Groups: []string{"a"}, Series: []BarSeries{{"s", []float64{math.Inf(1)}}}}, `figure "": series "s" of group "a", point 1: +Inf is no number to draw`},
-		{Bars{Groups: []string{"a"}, Series: []BarSeries{{"s", []float64{1}}}, Stacked: true, Y: Axis{Log: true}},
+		{Bars{Groups: []string{"a", "b"}, Series: []BarSeries{{Name: "s", Values: []float64{1}}}}, `figure "": series "s" has 1 values for 2 groups: give one for each, NaN for no bar`},
+		{Bars{Groups: []string{"a"}, Series: []BarSeries{{Name: "s", Values: []float64{nan}}}}, `figure "": no bars: all values are NaN`},
+		{Bars{Groups: []string{"a"}, Series: []BarSeries{{Name: "s", Values: []float64{-1}}}}, `figure "": series "s" of group "a": -1 is below zero; bars begin there, so draw lines`},
+		{Bars{Groups: []string{"a"}, Series: []BarSeries{{Name: "s", Values: []float64{math.Inf(1)}}}}, `figure "": series "s" of group "a", point 1: +Inf is no number to draw`},
+		{Bars{Groups: []string{"a"}, Series: []BarSeries{{Name: "s", Values: []float64{1}}}, Stacked: true, Y: Axis{Log: true}},
 			`figure "": a stack on a logarithmic axis: its parts could not be compared; draw a linear axis or groups`},
-		{Bars{Groups: []string{"a"}, Series: []BarSeries{{"s", []float64{9}}}, Break: [2]float64{2, 3}, Y: Axis{Log: true}},
+		{Bars{Groups: []string{"a"}, Series: []BarSeries{{Name: "s", Values: []float64{9}}}, Break: [2]float64{2, 3}, Y: Axis{Log: true}},
 			`figure "": a break in a logarithmic axis: it has room for all sizes; drop one of the two`},
-		{Bars{Groups: []string{"a"}, Series: []BarSeries{{"s", []float64{9}}}, Break: [2]float64{20, 30}},
+		{Bars{Groups: []string{"a"}, Series: []BarSeries{{Name: "s", Values: []float64{9}}}, Break: [2]float64{20, 30}},
 			`figure "": a break from 20 to 30 does not lie within the axis from 0 to 10`},
-		{Bars{Groups: []string{"a", "b"}, Series: []BarSeries{{"s", []float64{25, 99}}}, Break: [2]float64{20, 30}},
+		{Bars{Groups: []string{"a", "b"}, Series: []BarSeries{{Name: "s", Values: []float64{25, 99}}}, Break: [2]float64{20, 30}},
 			`figure "": the bar of series "s" and group "a" ends at 25, within the break from 20 to 30: move that`},
-		{Bars{Groups: []string{"a"}, Series: []BarSeries{{"s", []float64{9}}}, Y: Axis{Min: 50}}, `figure "": y axis from 50 to 9.36: the end has to be above the start`},
-		{Bars{Groups: []string{"a"}, Series: []BarSeries{{"s", []float64{9}}}, Break: [2]float64{2, 3}, Y: Axis{Min: 2}},
+		{Bars{Groups: []string{"a"}, Series: []BarSeries{{Name: "s", Values: []float64{9}}}, Y: Axis{Min: 50}}, `figure "": y axis from 50 to 9.36: the end has to be above the start`},
+		{Bars{Groups: []string{"a"}, Series: []BarSeries{{Name: "s", Values: []float64{9}}}, Break: [2]float64{2, 3}, Y: Axis{Min: 2}},
 			`figure "": a break from 2 to 3: let it begin above 2, where the axis does, and end above that`},
 		{HeatMap{Columns: []string{"a"}, Rows: []string{"r"}, Values: [][]float64{{1}}, Min: 5}, `figure "": colour axis from 5 to 0: the end has to be above the start`},
 		{HeatMap{Columns: []string{"a"}, Rows: []string{"r"}, Values: [][]float64{{1}}, Log: true, Max: 5},

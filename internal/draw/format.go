@@ -1,4 +1,4 @@
-package chart
+package draw
 
 import (
 	"math"
@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// Bytes is a size: "512 B", "4 KiB", "1.5 MiB".
+// Bytes formats a size: "512 B", "4 KiB", "1.5 MiB".
 func Bytes(v float64) string {
 	if v == 0 {
 		return "0"
@@ -14,12 +14,12 @@ func Bytes(v float64) string {
 	return scaled(v, " ", []prefix{{1 << 40, "TiB"}, {1 << 30, "GiB"}, {1 << 20, "MiB"}, {1 << 10, "KiB"}, {1, "B"}})
 }
 
-// Binary is a count that doubles: "512", "4Ki", "1.5Mi".
+// Binary formats a count that doubles: "512", "4Ki", "1.5Mi".
 func Binary(v float64) string {
 	return scaled(v, "", []prefix{{1 << 40, "Ti"}, {1 << 30, "Gi"}, {1 << 20, "Mi"}, {1 << 10, "Ki"}, {1, ""}})
 }
 
-// SI is a number with a prefix of thousands: "512", "4k", "1.5M". Those of small
+// SI formats a number with a prefix of thousands: "512", "4k", "1.5M". Prefixes of small
 // numbers begin below 0.001.
 func SI(v float64) string {
 	if math.Abs(v) >= 0.001 && math.Abs(v) < 1 {
@@ -28,7 +28,7 @@ func SI(v float64) string {
 	return scaled(v, "", []prefix{{1e12, "T"}, {1e9, "G"}, {1e6, "M"}, {1e3, "k"}, {1, ""}, {1e-3, "m"}, {1e-6, "µ"}, {1e-9, "n"}, {1e-12, "p"}})
 }
 
-// Nanoseconds is a time given in ns, in the unit that suits it: "1.5 µs".
+// Nanoseconds formats a time given in ns, in the unit that suits it: "1.5 µs".
 func Nanoseconds(v float64) string {
 	if v == 0 {
 		return "0"
@@ -36,13 +36,13 @@ func Nanoseconds(v float64) string {
 	return scaled(v, " ", []prefix{{1e9, "s"}, {1e6, "ms"}, {1e3, "µs"}, {1, "ns"}, {1e-3, "ps"}, {1e-6, "fs"}})
 }
 
-// prefix is a name for many.
+// prefix is the name of a multiple.
 type prefix struct {
 	size float64
 	name string
 }
 
-// scaled is a number to four digits, in the largest prefix that it has one of.
+// scaled formats a number with four digits and the largest prefix that is not above it.
 func scaled(v float64, space string, prefixes []prefix) string {
 	if v == 0 {
 		return "0"
@@ -60,7 +60,7 @@ func scaled(v float64, space string, prefixes []prefix) string {
 	return digits(v/of.size, 4) + space + of.name
 }
 
-// digits is a number rounded to some digits, without an exponent.
+// digits formats a number rounded to n digits, without an exponent.
 func digits(v float64, n int) string {
 	if v == 0 || math.IsInf(v, 0) || math.IsNaN(v) {
 		return strconv.FormatFloat(v, 'f', -1, 64)
@@ -73,8 +73,8 @@ func digits(v float64, n int) string {
 	return text
 }
 
-// rounded is a number of few digits, for the labels of marks.
-func rounded(v float64) float64 {
+// threeDigits returns a number rounded to three digits, for the labels of bars and cells.
+func threeDigits(v float64) float64 {
 	if v == 0 || math.IsInf(v, 0) || math.IsNaN(v) {
 		return v
 	}

@@ -1,0 +1,128 @@
+package draw
+
+import (
+	"slices"
+	"strings"
+	"testing"
+)
+
+func TestBars(t *testing.T) {
+	hatched := []string{blue, "url(#hatch1-d55e00-ffffff)", "#b8e4d8"}
+	tests := []struct {
+		name  string
+		bars  Bars
+		texts []string
+		fills []string
+		count [3]int // of the fills, in bars and in the legend
+	}{
+		{"groups", kinds(),
+			[]string{"Buffer kinds", "tcm", "sram", "hbm", "0", "2", "4", "6", "8", "10", "12", "latency (µs)", "128", "1Ki", "elements", "4.2", "5.2", "6.2", "7.9", "10.9"},
+			hatched, [3]int{3, 2, 3}},
+		{"stacks", stages(),
+			[]string{"Stages", "tcm", "sram", "hbm", "0", "2.5", "5", "7.5", "10", "12.5", "15", "17.5", "20", "latency (µs)", "128", "1Ki", "elements",
+				"4.2", "5.2", "6.2", "15.6", "7.9", "10.9", "18.8"},
+			hatched, [3]int{3, 2, 3}},
+		{"broken", broken(),
+			[]string{"Against an external figure", "model", "external", "0", "10", "20", "30", "340", "350", "360", "370", "380", "390", "latency (µs)",
+				"ring_1d", "torus_2d", "FSIM", "21.4", "16.9", "366"},
+			[]string{blue, vermilion, green}, [3]int{3, 2, 0}},
+	}
+	for _, tt := range tests {
+		d := parse(t, mustSVG(t, tt.bars))
+		if !slices.Equal(d.texts, tt.texts) {
+			t.Errorf("%s: text: got %q, want %q", tt.name, d.texts, tt.texts)
+		}
+		if got := [3]int{d.fills[tt.fills[0]], d.fills[tt.fills[1]], d.fills[tt.fills[2]]}; got != tt.count {
+			t.Errorf("%s: got %v bars and swatches, want %v", tt.name, got, tt.count)
+		}
+	}
+}
+
+// TestBarBounds wants a bound to be a dashed line across each group that is no part of a stack
+// and reaches into the axis.
+func TestBarBounds(t *testing.T) {
+	for _, stacked := range []bool{false, true} {
+		b := kinds()
+		b.Stacked = stacked
+		without := parse(t, mustSVG(t, b))
+		b.Series = append(b.Series, BarSeries{Name: "bound", Values: []float64{3, 30}, Bound: true})
+		d := parse(t, mustSVG(t, b))
+		if got := d.dashed - without.dashed; got != 2+1 {
+			t.Errorf("stacked %v: got %d dashed lines, want one for each group and one in the legend", stacked, got)
+		}
+		for _, tip := range []string{"bound\nelements: 128\nlatency: 3 µs", "bound\nelements: 1Ki\nlatency: 30 µs"} {
+			if !slices.Contains(d.tips, tip) {
+				t.Errorf("stacked %v: no tooltip %q in %q", stacked, tip, d.tips)
+			}
+		}
+		if !slices.Contains(d.texts, "30") || slices.Contains(without.texts, "30") {
+			t.Errorf("stacked %v: the axis with a bound of 30 is %q", stacked, d.texts)
+		}
+		if total := map[bool]string{true: "15.6", false: "4.2"}[stacked]; !slices.Contains(d.texts, total) {
+			t.Errorf("stacked %v: no bar of %s in %q", stacked, total, d.texts)
+		}
+	}
+}
+
+// TestBreakIsDrawn wants the slashes at the axis and through the one bar that is cut.
+func TestBreakIsDrawn(t *testing.T) {
+	whole := broken()
+	whole.Break = [2]float64{}
+	cut, uncut := parse(t, mustSVG(t, broken())), parse(t, mustSVG(t, whole))
+	if got := cut.fills["#ffffff"] - uncut.fills["#ffffff"]; got != 2 {
+		t.Errorf("got %d gaps, want one at the axis and one in a bar", got)
+	}
+}
+
+func TestHeatMap(t *testing.T) {
+	d := parse(t, mustSVG(t, use()))
+	want := []string{"Utilization", "16", "4.24", "8", "128", "22.5", "–", "32", "64", "N", "M", "5", "10", "15", "20", "% of peak"}
+	if !slices.Equal(d.texts, want) {
+		t.Errorf("text: got %q, want %q", d.texts, want)
+	}
+	if tip := "M: 16\nN: 64\n8 % of peak"; d.tips[1] != tip || d.tips[3] != "M: 128\nN: 64\nno value" {
+		t.Errorf("tooltips: got %q, want %q as the second", d.tips, tip)
+	}
+	if d.fills["#eeeeee"] != 1 {
+		t.Errorf("got %d cells without a value, want 1", d.fills["#eeeeee"])
+	}
+	h := use()
+	h.Log, h.Values = true, [][]float64{{1, 10}, {100, 1000}}
+	if got, want := parse(t, mustSVG(t, h)).texts, "Utilization 16 1 10 128 100 1k 32 64 N M 1 10 100 1k % of peak"; strings.Join(got, " ") != want {
+		t.Errorf("text with logarithmic colours: got %q, want %q", got, want)
+	}
+}
+
+// TestBarValues wants all bars to carry their values in the same way: level, upright, or
+// not at all.
+func TestBarValues(t *testing.T) {
+	tests := []struct {
+		groups int
+		values int // that are written
+		turned int // texts, with that of the y axis
+	}{
+		{4, 8, 1},
+		{16, 32, 33},
+		{40, 0, 41}, // names of groups are upright by then
+	}
+	for _, tt := range tests {
+		var b Bars
+		b.Y = Axis{Label: "y", Ticks: []float64{0}}
+		b.Series = []BarSeries{{Name: "a"}, {Name: "b"}}
+		for i := range tt.groups {
+			b.Groups = append(b.Groups, "name")
+			b.Series[0].Values = append(b.Series[0].Values, float64(i)+0.51)
+			b.Series[1].Values = append(b.Series[1].Values, float64(i)+0.52)
+		}
+		svg := mustSVG(t, b)
+		values := 0
+		for _, text := range parse(t, svg).texts {
+			if strings.HasSuffix(text, ".51") || strings.HasSuffix(text, ".52") || strings.HasSuffix(text, ".5") {
+				values++
+			}
+		}
+		if turned := strings.Count(string(svg), "rotate("); values != tt.values || turned != tt.turned {
+			t.Errorf("%d groups: got %d values and %d turned texts, want %d and %d", tt.groups, values, turned, tt.values, tt.turned)
+		}
+	}
+}

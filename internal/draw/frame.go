@@ -1,0 +1,102 @@
+package draw
+
+import "slices"
+
+// entry is a line of the legend.
+type entry struct {
+	name   string
+	width  float64                  // of the sample
+	sample func(c *canvas, in rect) // draws what the entry explains
+}
+
+// frame draws what all charts have around them: title and subtitle at the top left, the legend
+// below them, and the note at the bottom. It returns the area left between them.
+func (c *canvas) frame(title, subtitle, note string, legend []entry) rect {
+	area := rect{0, 0, c.w, c.h}.inset(margin, margin, margin, margin)
+	area = area.inset(0, c.paragraph(style{size: sizeTitle, bold: true}, area, title, 2), 0, 0)
+	area = area.inset(0, c.paragraph(style{size: sizeNote, colour: faint}, area, subtitle, 2), 0, 0)
+	area = area.inset(0, c.legend(legend, area)+gap, 0, 0)
+
+	foot := style{size: sizeNote, colour: faint}
+	if height := float64(len(foot.fold(note, area.w, 3))) * foot.lineHeight(); height > 0 {
+		c.paragraph(foot, rect{area.x, area.bottom() - height + 4, area.w, height}, note, 3)
+		area.h -= height + gap
+	}
+	return area
+}
+
+// paragraph writes a text in lines from the top of an area. It returns their height.
+func (c *canvas) paragraph(s style, in rect, text string, most int) float64 {
+	lines := s.fold(text, in.w, most)
+	for i, line := range lines {
+		c.text(s, point{in.x, in.y + s.size/2 + float64(i)*s.lineHeight()}, line)
+	}
+	return float64(len(lines)) * s.lineHeight()
+}
+
+// fold returns a text in at most a number of lines of at most a width. What does not fit is
+// cut.
+func (s style) fold(text string, width float64, most int) []string {
+	lines := s.wrap(text, width, false)
+	if len(lines) > most {
+		lines = lines[:most]
+		lines[most-1] += " …"
+	}
+	for i, line := range lines {
+		lines[i] = s.cut(line, width)
+	}
+	return lines
+}
+
+const (
+	sampleH     = 14.0                                    // height of a sample
+	legendApart = 26.0                                    // between columns of a legend
+	longEntry   = (slideW - 2*margin - 2*legendApart) / 3 // width of an entry of many, at most
+)
+
+// legend writes entries from the top of an area, in columns and as few rows as possible. It
+// returns their height. Entries without a name are left out.
+func (c *canvas) legend(entries []entry, in rect) float64 {
+	entries = slices.DeleteFunc(slices.Clone(entries), func(e entry) bool { return e.name == "" })
+	if len(entries) == 0 {
+		return gap
+	}
+	text := style{size: sizeLegend}
+	for i, e := range entries {
+		most := in.w
+		if len(entries) > 3 {
+			most = min(in.w, longEntry)
+		}
+		entries[i].name = text.cut(e.name, most-e.width-gap)
+	}
+	widths := legendColumns(text, entries, in.w)
+	for i, e := range entries {
+		at := point{in.x, in.y + gap/2 + text.lineHeight()*(float64(i/len(widths))+0.5)}
+		for _, w := range widths[:i%len(widths)] {
+			at.x += w
+		}
+		e.sample(c, rect{at.x, at.y - sampleH/2, e.width, sampleH})
+		c.text(text, point{at.x + e.width + gap, at.y}, e.name)
+	}
+	rows := (len(entries) + len(widths) - 1) / len(widths)
+	return float64(rows)*text.lineHeight() + gap
+}
+
+// legendColumns returns the widths of columns that hold entries in the fewest rows, and of as
+// few columns as those need.
+func legendColumns(text style, entries []entry, most float64) []float64 {
+	for rows := 1; ; rows++ {
+		widths := make([]float64, (len(entries)+rows-1)/rows)
+		for i, e := range entries {
+			c := i % len(widths)
+			widths[c] = max(widths[c], e.width+gap+text.width(e.name)+legendApart)
+		}
+		total := 0.0
+		for _, w := range widths {
+			total += w
+		}
+		if total-legendApart <= most || rows >= len(entries) {
+			return widths
+		}
+	}
+}

@@ -1,0 +1,181 @@
+package draw
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+)
+
+// HeatMap is a table of coloured cells that carry their value.
+type HeatMap struct {
+	Title, Subtitle, Note string
+	X, Y                  string // what columns and rows are
+	Columns, Rows         []string
+	Values                [][]float64 // by row, the first of which is at the top; NaN is no value
+	Log                   bool        // colours by the logarithm
+	Min, Max              float64     // of the colours; both zero: those of the values
+	Unit                  string      // of the values, above the scale of colours
+	Format                func(float64) string
+}
+
+func (h HeatMap) check() error {
+	if len(h.Columns) == 0 || len(h.Values) != len(h.Rows) {
+		return fmt.Errorf("%d columns, %d rows and values of %d rows: give values of each row, and at least one column", len(h.Columns), len(h.Rows), len(h.Values))
+	}
+	found := false
+	for i, row := range h.Values {
+		if len(row) != len(h.Columns) {
+			return fmt.Errorf("row %q has %d values for %d columns: give one for each, NaN for none", h.Rows[i], len(row), len(h.Columns))
+		}
+		for k, v := range row {
+			if math.IsNaN(v) {
+				continue
+			}
+			found = true
+			if err := (Axis{Log: h.Log, Min: h.Min, Max: h.Max}).check(fmt.Sprintf("row %q, column %q", h.Rows[i], h.Columns[k]), []float64{v}); err != nil {
+				return err
+			}
+		}
+	}
+	if !found {
+		return errors.New("no values: all are NaN")
+	}
+	lo, hi := h.span()
+	if h.Log && lo <= 0 {
+		return fmt.Errorf("logarithmic colours from %v to %v: let Min be above zero, or give neither", lo, hi)
+	}
+	return checkSpan("colour", lo, hi)
+}
+
+// span returns the values of the first and the last colour.
+func (h HeatMap) span() (lo, hi float64) {
+	if h.Min != 0 || h.Max != 0 {
+		return h.Min, h.Max
+	}
+	values := slices.DeleteFunc(slices.Concat(h.Values...), math.IsNaN)
+	lo, hi = bounds(values)
+	switch {
+	case lo < hi:
+		return lo, hi
+	case h.Log:
+		return lo / 2, hi * 2
+	}
+	return lo - 1, hi + 1
+}
+
+// text returns the value in a cell.
+func (h HeatMap) text(v float64) string {
+	switch {
+	case math.IsNaN(v):
+		return "–"
+	case h.Format != nil:
+		return h.Format(threeDigits(v))
+	}
+	return SI(threeDigits(v))
+}
+
+const (
+	barW       = 18.0  // of the scale of colours
+	mostBeside = 220.0 // of a name of a row
+)
+
+func (h HeatMap) draw(c *canvas) error {
+	c.page(slideW, slideH, h.Title, h.Subtitle)
+	if err := h.check(); err != nil {
+		return err
+	}
+	area := c.frame(h.Title, h.Subtitle, h.Note, nil)
+	lo, hi := h.span()
+	bar := ruler{scale: scale{lo: lo, hi: hi, log: h.Log, to: 1}}
+	ticks := func(most int) []tick { return Axis{Format: h.Format, Log: h.Log}.ticks(lo, hi, nil, min(most, 6)) }
+	bar.ticks = ticks(6)
+
+	left := gap
+	for _, r := range h.Rows {
+		left = max(left, gap+min(tickText.width(r), mostBeside))
+	}
+	if h.Y != "" {
+		left += gap + labelText.lineHeight()
+	}
+	unit := tickText.cut(h.Unit, mostBeside)
+	right := max(barW+gap+bar.tickWidth(), tickText.width(unit))
+	plot := area.inset(left, tickText.lineHeight(), right+2*gap, 0) // the unit is above
+	names := namesBelow(h.Columns, plot.w/float64(len(h.Columns)))
+	height := names.height() + gap
+	if h.X != "" {
+		height += gap/2 + labelText.lineHeight()
+	}
+	plot.h -= height
+
+	h.cells(c, plot, bar.scale)
+	c.groupNames(names, plot)
+	c.below(h.X, plot, height)
+	c.beside(h.Y, plot, left)
+
+	at := rect{area.right() - right, plot.y, barW, plot.h}
+	bar.fitUp(at, ticks)
+	c.colours(bar, at)
+	c.text(style{size: sizeTick, colour: faint}, point{at.x, plot.y - sizeTick}, unit)
+	return nil
+}
+
+func (h HeatMap) cells(c *canvas, plot rect, share scale) {
+	w, ht := plot.w/float64(len(h.Columns)), plot.h/float64(len(h.Rows))
+	size, between := h.textSize(w, ht), min(1, w/12, ht/12)
+	for i, row := range h.Values {
+		top := plot.y + ht*float64(i)
+		if i%every(ht) == 0 {
+			c.text(style{size: sizeTick, anchor: atEnd}, point{plot.x - gap, top + ht/2}, tickText.cut(h.Rows[i], mostBeside))
+		}
+		for k, v := range row {
+			fill, text := empty, faint
+			if !math.IsNaN(v) {
+				fill = rampColour(share.at(v))
+				text = fill.readable()
+			}
+			value := "no value"
+			if !math.IsNaN(v) {
+				value = withUnit(h.Format, v, h.Unit)
+			}
+			cell := rect{plot.x + w*float64(k), top, w, ht}
+			c.group(tip(cmp.Or(h.Y, "row")+": "+h.Rows[i], cmp.Or(h.X, "column")+": "+h.Columns[k], value), func() {
+				c.box(cell.inset(between, between, between, between), fill)
+				if size > 0 {
+					c.text(style{size: size, anchor: atMiddle, colour: text}, cell.centre(), h.text(v))
+				}
+			})
+		}
+	}
+}
+
+// textSize returns the largest size that the values fit into cells with, or 0.
+func (h HeatMap) textSize(w, ht float64) float64 {
+	widest := 0.0
+	for _, row := range h.Values {
+		for _, v := range row {
+			widest = max(widest, style{size: 1}.width(h.text(v)))
+		}
+	}
+	for size := float64(sizeLabel); size >= sizeSmall; size-- {
+		if size+4 <= ht && size*widest <= w-6 {
+			return size
+		}
+	}
+	return 0
+}
+
+// colours draws the scale of colours with its ticks on the right.
+func (c *canvas) colours(r ruler, at rect) {
+	const steps = 64
+	height := at.h / steps
+	for i := steps; i > 0; i-- { // each down to the bottom, so that there are no seams
+		c.box(rect{at.x, at.bottom() - height*float64(i), at.w, height * float64(i)}, rampColour(float64(i-1)/(steps-1)))
+	}
+	for _, t := range r.ticks {
+		y := r.at(t.at)
+		c.lines(axisLine, 1, point{at.right(), y}, point{at.right() + tickMajor, y})
+		c.text(tickText, point{at.right() + tickMajor + gap/2, y}, t.label)
+	}
+}

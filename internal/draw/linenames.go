@@ -1,0 +1,146 @@
+package draw
+
+import (
+	"cmp"
+	"slices"
+)
+
+const (
+	leader      = 16.0  // from the plot to the sample at a name
+	nameSample  = 22.0  // width of that sample
+	mostName    = 210.0 // of a name at the end of a line
+	panelHeight = 120.0 // of the plot of one of several panels, at least
+	panelLines  = 4     // of a panel, if that does not make too many panels
+	mostPanels  = 12
+)
+
+// named returns which series have their name at the end of their line: all, only the bounds, or
+// none. A name there has to be short, and its line to end near the right of the plot.
+func (l Lines) named() []bool {
+	named := make([]bool, len(l.Series))
+	if len(l.Series) == 1 && !l.Series[0].Bound {
+		return named
+	}
+	x, y := l.rulers()
+	x.to, y.to = 1, 1
+	ends := func(s Series) bool {
+		at, ok := l.end(s, rect{0, 0, 1, 1}, x.scale, y.scale)
+		return ok && at.x > 0.85 && s.Name != "" && style{size: sizeLegend}.width(s.Name) <= mostName
+	}
+	all, bounds := true, true
+	for _, s := range l.Series {
+		all = all && ends(s)
+		bounds = bounds && (!s.Bound || ends(s))
+	}
+	for i, s := range l.Series {
+		named[i] = len(l.Series) <= 16 && (all || bounds && s.Bound)
+	}
+	return named
+}
+
+// end returns where the line of a series leaves the plot or ends.
+func (l Lines) end(s Series, plot rect, x, y scale) (at point, ok bool) {
+	if s.Scatter || !oneWay(s.X) {
+		return point{}, false
+	}
+	points := place(s, x, y)
+	if len(points) == 1 {
+		return points[0], plot.contains(points[0])
+	}
+	for _, p := range slices.Concat(plot.clip(points)...) {
+		if !ok || p.x >= at.x {
+			at, ok = p, true
+		}
+	}
+	return at, ok
+}
+
+// names writes the names of series right of the plot, at the heights of the ends of their lines
+// or as near as others allow.
+func (l Lines) names(c *canvas, plot rect, x, y scale, named []bool) {
+	ends := make([]point, len(l.Series))
+	var order []int
+	for i, s := range l.Series {
+		if end, ok := l.end(s, plot, x, y); ok && named[i] {
+			ends[i], order = end, append(order, i)
+		}
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(ends[a].y, ends[b].y) })
+	ys := make([]float64, len(order))
+	for k, i := range order {
+		ys[k] = ends[i].y
+	}
+	text, looks := style{size: sizeLegend}, l.looks(l.Series)
+	spread(ys, text.lineHeight(), plot.y, plot.bottom())
+	for k, i := range order {
+		at := point{plot.right() + leader, ys[k]}
+		c.lines(looks[i].colour, 1, ends[i].add(point{markSize + 2, 0}), point{at.x - leader/2, at.y}, at)
+		looks[i].sample(c, rect{at.x, at.y - sampleH/2, nameSample, sampleH})
+		c.text(text, at.add(point{nameSample + gap/2, 0}), l.Series[i].Name)
+	}
+}
+
+// spread moves sorted places apart by at least a distance, within two ends if there is room.
+func spread(at []float64, apart, lo, hi float64) {
+	for i := range at {
+		if i > 0 {
+			at[i] = max(at[i], at[i-1]+apart)
+		}
+	}
+	for i := len(at) - 1; i >= 0; i-- {
+		at[i] = min(at[i], hi)
+		hi = at[i] - apart
+	}
+	for i := range at {
+		at[i] = max(at[i], lo+float64(i)*apart)
+	}
+}
+
+// panels returns the series of each panel. Each has its bounds, or all if they belong to no line.
+func (l Lines) panels() [][]Series {
+	lines, bounds, paired := l.split()
+	if len(lines) <= mostLines {
+		return [][]Series{l.Series}
+	}
+	panels := make([][]Series, min((len(lines)+panelLines-1)/panelLines, mostPanels))
+	for i := range panels {
+		from, end := len(lines)*i/len(panels), len(lines)*(i+1)/len(panels)
+		own := bounds
+		if paired {
+			own = bounds[from:end]
+		}
+		panels[i] = slices.Concat(lines[from:end], own)
+	}
+	return panels
+}
+
+// multiples draws panels with the same axes, each with a legend. Numbers are at the outer panels
+// only. The picture is as high as the panels need.
+func (l Lines) multiples(c *canvas, panels [][]Series) {
+	const between = 4 * gap
+	columns := 2 + min(len(panels)/5, 1)
+	rows := (len(panels) + columns - 1) / columns
+	x, y := l.rulers()
+	l.fitUp(&y, rect{h: panelHeight})
+	left, below := y.leftWidth(), bottomHeight(x.label)
+	w := (slideW - 2*margin - left + between) / float64(columns)
+	legends, heights := make([][]entry, len(panels)), make([]float64, len(panels))
+	for i, series := range panels {
+		for k, look := range l.looks(series) {
+			legends[i] = append(legends[i], entry{series[k].Name, nameSample, look.sample})
+		}
+		heights[i] = (&canvas{}).legend(legends[i], rect{w: w - between})
+	}
+	most := slices.Max(heights)
+	c.page(slideW, max(slideH, 160+float64(rows)*(most+panelHeight+gap)), l.Title, l.Subtitle)
+	area := c.frame(l.Title, l.Subtitle, l.Note, nil).inset(left, 0, 0, below)
+	h := (area.h + gap) / float64(rows)
+	for i, series := range panels {
+		at := rect{area.x + w*float64(i%columns), area.y + h*float64(i/columns), w - between, h - gap}
+		c.legend(legends[i], at.inset(0, most-heights[i], 0, 0))
+		last := i+columns >= len(panels) // nothing is below
+		l.plot(c, at.inset(0, most, 0, 0), x, y, series, last, i%columns == 0)
+	}
+	c.below(x.label, area, below)
+	c.beside(y.label, area, left)
+}

@@ -1,0 +1,252 @@
+package draw
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Series is one line of a [Lines].
+type Series struct {
+	Name    string
+	X, Y    []float64 // as many of both, in the order of the line
+	Bound   bool      // a limit or a formula: dashed, no marks
+	Scatter bool      // marks, no line; so is a series whose x go back and forth
+}
+
+// Lines is a chart of lines over numbers.
+//
+// Names are at the ends of lines where there is room, else in a legend. More than 12 lines
+// are drawn in several panels with the same axes, each with all bounds.
+//
+// If there are as many bounds as other series, each has the colour of the other one of its
+// place; else they are grey.
+type Lines struct {
+	Title, Subtitle, Note string
+	X, Y                  Axis
+	Series                []Series
+}
+
+func (l Lines) check() error {
+	if len(l.Series) == 0 {
+		return errors.New("no series: a chart of lines needs one")
+	}
+	for _, s := range l.Series {
+		if len(s.X) != len(s.Y) || len(s.X) == 0 {
+			return fmt.Errorf("series %q has %d x and %d y: give as many of both, and at least one", s.Name, len(s.X), len(s.Y))
+		}
+		if err := l.X.check(fmt.Sprintf("x of series %q", s.Name), s.X); err != nil {
+			return err
+		}
+		if err := l.Y.check(fmt.Sprintf("y of series %q", s.Name), s.Y); err != nil {
+			return err
+		}
+	}
+	xs, ys := l.values()
+	xLo, xHi := l.X.span(xs, false)
+	yLo, yHi := l.Y.span(ys, true)
+	return errors.Join(checkSpan("x", xLo, xHi), checkSpan("y", yLo, yHi))
+}
+
+// values returns those of all series.
+func (l Lines) values() (xs, ys []float64) {
+	for _, s := range l.Series {
+		xs, ys = append(xs, s.X...), append(ys, s.Y...)
+	}
+	return xs, ys
+}
+
+// inset keeps marks off the ends of the x axis.
+const inset = 14.0
+
+func (l Lines) draw(c *canvas) error {
+	c.page(slideW, slideH, l.Title, l.Subtitle)
+	if err := l.check(); err != nil {
+		return err
+	}
+	if panels := l.panels(); len(panels) > 1 {
+		l.multiples(c, panels)
+		return nil
+	}
+	looks, named := l.looks(l.Series), l.named()
+	var legend []entry
+	width := 0.0
+	for i, s := range l.Series {
+		if named[i] {
+			width = max(width, leader+nameSample+gap+style{size: sizeLegend}.width(s.Name))
+		} else if len(l.Series) > 1 || s.Bound { // a title and an axis explain a single line
+			legend = append(legend, entry{s.Name, 30, looks[i].sample})
+		}
+	}
+	x, y := l.rulers()
+	plot := c.frame(l.Title, l.Subtitle, l.Note, legend).inset(0, 0, width, bottomHeight(x.label))
+	l.fitUp(&y, plot)
+	left := y.leftWidth()
+	plot = plot.inset(left, 0, 0, 0)
+	xAt, yAt := l.plot(c, plot, x, y, l.Series, true, true)
+	l.names(c, plot, xAt, yAt, named)
+	c.below(x.label, plot, bottomHeight(x.label))
+	c.beside(y.label, plot, left)
+	return nil
+}
+
+// rulers returns the axes, which have no place yet.
+func (l Lines) rulers() (x, y ruler) {
+	xs, ys := l.values()
+	x, y = ruler{label: l.X.text()}, ruler{label: l.Y.text()}
+	x.log, y.log = l.X.Log, l.Y.Log
+	x.lo, x.hi = l.X.span(xs, false)
+	y.lo, y.hi = l.Y.span(ys, true)
+	return x, y
+}
+
+// fitUp places the y axis along a plot.
+func (l Lines) fitUp(y *ruler, plot rect) {
+	_, ys := l.values()
+	y.fitUp(plot, func(most int) []tick { return l.Y.ticks(y.lo, y.hi, ys, most) })
+}
+
+// plot draws series and their axes, with the numbers of those asked for. It returns where values
+// are.
+func (l Lines) plot(c *canvas, plot rect, x, y ruler, series []Series, xNumbers, yNumbers bool) (xAt, yAt scale) {
+	xs, _ := l.values()
+	l.fitUp(&y, plot)
+	x.fitAcross(l.X, xs, plot.x+inset, plot.right()-inset)
+	c.left(y, plot, yNumbers)
+	c.bottom(x, plot, xNumbers)
+	for i, k := range l.looks(series) {
+		l.series(c, plot, x.scale, y.scale, series[i], k)
+	}
+	return x.scale, y.scale
+}
+
+// series draws one series. Its points and its line have tooltips.
+func (l Lines) series(c *canvas, plot rect, x, y scale, s Series, k look) {
+	points := place(s, x, y)
+	value := func(i int) []string { return []string{l.X.tip("x", s.X[i]), l.Y.tip("y", s.Y[i])} }
+	if len(points) > 1 && !k.scatter {
+		whole := []string{s.Name}
+		for i := 0; k.bound && i < min(len(points), 20); i++ { // there are no marks to point at
+			whole = append(whole, strings.Join(value(i), ", "))
+		}
+		c.group(tip(whole...), func() { k.curve(c, plot, points) })
+	}
+	if k.bound && len(points) > 1 {
+		return
+	}
+	for i, at := range points {
+		if plot.contains(at) {
+			c.group(tip(append([]string{s.Name}, value(i)...)...), func() { c.mark(k.mark, k.colour, at) })
+		}
+	}
+}
+
+// place returns where the points of a series are.
+func place(s Series, x, y scale) []point {
+	points := make([]point, len(s.X))
+	for i := range s.X {
+		points[i] = point{x.at(s.X[i]), y.at(s.Y[i])}
+	}
+	return points
+}
+
+// tip joins the lines of a tooltip.
+func tip(lines ...string) string {
+	return strings.Join(slices.DeleteFunc(lines, func(s string) bool { return s == "" }), "\n")
+}
+
+// look is how a series is drawn.
+type look struct {
+	mark    int
+	colour  colour
+	dashes  []float64
+	scatter bool
+	bound   bool
+}
+
+// split returns the lines and the bounds among the series, and whether each line has a bound.
+func (l Lines) split() (lines, bounds []Series, paired bool) {
+	for _, s := range l.Series {
+		if s.Bound {
+			bounds = append(bounds, s)
+		} else {
+			lines = append(lines, s)
+		}
+	}
+	return lines, bounds, len(lines) == len(bounds)
+}
+
+// looks returns those of the series of a panel.
+func (l Lines) looks(series []Series) []look {
+	_, _, paired := l.split()
+	looks := make([]look, len(series))
+	var measured, bound int
+	for i, s := range series {
+		switch {
+		case !s.Bound:
+			looks[i] = look{mark: measured, colour: seriesColour(measured), dashes: seriesDashes(measured), scatter: s.Scatter || !oneWay(s.X)}
+			measured++
+			continue
+		case paired:
+			looks[i] = look{colour: seriesColour(bound), dashes: boundDashes[0], bound: true}
+		default:
+			looks[i] = look{colour: faint, dashes: boundDashes[bound%len(boundDashes)], bound: true}
+		}
+		bound++
+	}
+	return looks
+}
+
+// oneWay reports whether a line through points goes to the right only, or to the left only.
+func oneWay(x []float64) bool {
+	return slices.IsSorted(x) || slices.IsSortedFunc(x, func(a, b float64) int { return cmp.Compare(b, a) })
+}
+
+// curve draws the parts of a line that lie in the plot.
+func (k look) curve(c *canvas, plot rect, points []point) {
+	for _, part := range plot.clip(points) {
+		c.shape(line(part...), paint{line: k.colour, width: lineWidth, dashes: k.dashes})
+	}
+}
+
+// sample draws a short line with a mark, for the legend.
+func (k look) sample(c *canvas, in rect) {
+	y := in.centre().y
+	if !k.scatter {
+		k.curve(c, in, []point{{in.x, y}, {in.right(), y}})
+	}
+	if !k.bound {
+		c.mark(k.mark, k.colour, in.centre())
+	}
+}
+
+// clip returns the parts of a line through points that lie in the rectangle.
+func (r rect) clip(points []point) [][]point {
+	var parts [][]point
+	for i := 1; i < len(points); i++ {
+		a, b := points[i-1], points[i]
+		from, to := 0.0, 1.0 // the shares of the piece that are inside
+		for _, side := range [][2]float64{{a.x - b.x, a.x - r.x}, {b.x - a.x, r.right() - a.x}, {a.y - b.y, a.y - r.y}, {b.y - a.y, r.bottom() - a.y}} {
+			switch out, room := side[0], side[1]; {
+			case out > 0:
+				to = min(to, room/out)
+			case out < 0:
+				from = max(from, room/out)
+			case room < 0:
+				to = -1
+			}
+		}
+		if from > to {
+			continue
+		}
+		start, end := a.lerp(b, from), a.lerp(b, to)
+		if n := len(parts); n > 0 && from == 0 && parts[n-1][len(parts[n-1])-1] == a {
+			parts[n-1] = append(parts[n-1], end)
+			continue
+		}
+		parts = append(parts, []point{start, end})
+	}
+	return parts
+}
