@@ -78,28 +78,11 @@ func fsimFigure(systems [][]cclPoint, fsim float64, note string) draw.Bars {
 	return f
 }
 
-// systemsFigure is the systems of the latency sweep: SIPs and the links between them.
-func (m *cclMilestone) systemsFigure(note string) draw.Network {
-	f := draw.Network{Title: "Systems of 6 SIPs with 4×4 cubes each", Note: note}
+// systemsFigure draws the systems of the latency sweep: SIPs and the links between them.
+func (m *cclMilestone) systemsFigure(note string) draw.Systems {
+	f := draw.Systems{Title: "Systems of 6 SIPs with 4×4 cubes each", Note: note}
 	for _, at := range latencySystems {
-		g := m.systems[at]
-		panel := draw.Panel{Title: at.String(), Cells: [2]int{g.Spec().SIP.CubeMesh.W, g.Spec().SIP.CubeMesh.H}}
-		for sip := range at.sips() {
-			col, row := g.SIPAt(sip)
-			node := draw.Node{Name: fmt.Sprintf("sip%d", sip), X: float64(col), Y: float64(row)}
-			if at.shape == topology.Ring1D { // a circle, neighbours a step apart
-				sin, cos := math.Sincos(2 * math.Pi * float64(sip) / float64(at.sips()))
-				radius := 0.5 / math.Sin(math.Pi/float64(at.sips()))
-				node.X, node.Y = radius*sin, -radius*cos
-			}
-			panel.Nodes = append(panel.Nodes, node)
-			for _, other := range g.SIPNeighbors(sip) {
-				if sip < other {
-					panel.Links = append(panel.Links, [2]int{sip, other})
-				}
-			}
-		}
-		f.Panels = append(f.Panels, panel)
+		f.Panels = append(f.Panels, draw.SystemPanel{Title: at.String(), Graph: m.systems[at]})
 	}
 	return f
 }

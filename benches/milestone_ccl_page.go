@@ -80,7 +80,7 @@ func (m *cclMilestone) systemSection(ctx *torch.Context) (s report.PageSection, 
 		table.Rows = append(table.Rows, []string{name, at.String(), "4×4", m.systems[at].Spec().Hash()})
 	}
 	link := m.systems[torus3x2].Spec().System.SIPs.Link
-	note := fmt.Sprintf("Small boxes are cubes. Links between neighbours: %d × %s each way, %s.", link.Links,
+	note := fmt.Sprintf("Links between neighbours: %d × %s each way, %s.", link.Links,
 		strings.Replace(link.Bandwidth.String(), "GB/s", " GB/s", 1), draw.Nanoseconds(link.Latency.NS()))
 	s = report.PageSection{Heading: "Systems", Tables: []report.PageTable{table}}
 	s.Figures, err = writeFigures(ctx, []sectionFigure{{"topology", "The systems of the latency sweep. That of the queue slots is the torus with 3 columns and 2 rows.", m.systemsFigure(note)}})

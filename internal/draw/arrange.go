@@ -127,7 +127,8 @@ func pitch(in rect, cols, rows int) (w, h float64) {
 func grid(in *rect, cells []gridCell, cols, rows int) []rect {
 	in.w, in.h = max(in.w, float64(cols)*minCell), max(in.h, float64(rows)*minCell)
 	cw, ch := pitch(*in, cols, rows)
-	w, h := math.Floor(min(maxBoxW, cw*0.62)), math.Floor(min(maxBoxH, ch*0.58))
+	w, h := math.Floor(min(maxBoxW, cw*0.56)), math.Floor(min(maxBoxH, ch*0.58))
+	h = min(h, max(w, 64))
 	if n := len(cells); n > racetrack {
 		w, h = min(w, h*2), min(h, w) // squarer
 	}

@@ -72,6 +72,11 @@ const (
 	alarm            = hueVermilion // overridden links
 )
 
+// frameStyle is the text of frames, and frameX and frameY its place in the corner.
+var frameStyle = style{size: sizeText, bold: true, colour: faint}
+
+const frameX, frameY = 12, 16
+
 // frame is a box around blocks: a SIP, a die, a PE.
 type frame struct {
 	rect
@@ -176,7 +181,7 @@ func (d *Diagram) paint(c *canvas, at point) {
 func (d *Diagram) labels() []words {
 	ls := slices.Clone(d.notes)
 	for _, f := range d.frames {
-		ls = append(ls, words{style{size: sizeText, bold: true, colour: faint}, point{f.x + 12, f.y + 16}, f.text})
+		ls = append(ls, words{frameStyle, point{f.x + frameX, f.y + frameY}, f.text})
 	}
 	for _, w := range d.wires {
 		if w.label != nil {

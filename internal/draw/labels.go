@@ -8,21 +8,21 @@ import (
 // mostLabelled is up to how many wires of a role each have a label. Of more, one has.
 const mostLabelled = 12
 
-// placeLabels puts the texts of wires next to them, where there is room: of overridden wires
-// first, and of the others as far as [mostLabelled] allows.
-func (d *Diagram) placeLabels() {
+// placeLabels puts the texts of wires next to them, in the first of some sizes that there is
+// room for: of overridden wires first, and of the others as far as [mostLabelled] allows.
+func (d *Diagram) placeLabels(sizes ...float64) {
 	var many, done [numRoles]int
 	for i := range d.wires {
 		w := &d.wires[i]
 		if w.state != asKind {
-			d.placeLabel(w, alarm)
+			d.placeLabel(w, alarm, sizes)
 		} else if w.path != nil && w.text != "" {
 			many[w.role]++
 		}
 	}
 	for i := range d.wires {
 		w := &d.wires[i]
-		if w.state == asKind && (many[w.role] <= mostLabelled || done[w.role] == 0) && d.placeLabel(w, ink) {
+		if w.state == asKind && (many[w.role] <= mostLabelled || done[w.role] == 0) && d.placeLabel(w, ink, sizes) {
 			done[w.role]++
 		}
 	}
@@ -30,11 +30,11 @@ func (d *Diagram) placeLabels() {
 
 // placeLabel puts the text of a wire next to one of its straight parts, and reports whether
 // there was room.
-func (d *Diagram) placeLabel(w *wire, with colour) bool {
+func (d *Diagram) placeLabel(w *wire, with colour, sizes []float64) bool {
 	if w.text == "" {
 		return false
 	}
-	for _, size := range []float64{sizeText, sizeMore} {
+	for _, size := range sizes {
 		l := words{style: style{size: size, anchor: atMiddle, colour: with}, text: w.text}
 		half := point{l.bounds().w / 2, l.bounds().h / 2}
 		for i := 1; i < len(w.path); i++ {
@@ -51,7 +51,7 @@ func (d *Diagram) placeLabel(w *wire, with colour) bool {
 			for _, share := range []float64{0.5, 1. / 3, 2. / 3, 0.2, 0.8} {
 				for _, by := range []float64{off, -off, off + 6, -off - 6} {
 					l.at = a.lerp(b, share).add(normal.scale(by))
-					if d.free(l.bounds()) {
+					if d.free(l.bounds(), w) {
 						w.label = &l
 						return true
 					}
@@ -62,9 +62,10 @@ func (d *Diagram) placeLabel(w *wire, with colour) bool {
 	return false
 }
 
-// free reports whether text may be put in a place: within the area, not across the edge of a
-// frame, and off all blocks, wires and other text.
-func (d *Diagram) free(r rect) bool {
+// free reports whether the label of a wire may be put in a place: within the area, not across
+// the edge of a frame, off all blocks, nearer to the wire than to others, and apart from other
+// text.
+func (d *Diagram) free(r rect, own *wire) bool {
 	r = r.inset(-2, 0, -2, 0)
 	if !(rect{0, 0, d.w, d.h}).holds(r) {
 		return false
@@ -74,15 +75,22 @@ func (d *Diagram) free(r rect) bool {
 			return false
 		}
 	}
-	for _, w := range d.wires {
+	for i := range d.wires {
+		w, off := &d.wires[i], 18.0
+		switch {
+		case w == own:
+			off = 3
+		case own.state != asKind: // by its colour it is clear which wire the label belongs to
+			off = 6
+		}
 		for i := 1; i < len(w.path); i++ {
-			if crosses(w.path[i-1], w.path[i], r.inset(-3, -3, -3, -3)) {
+			if crosses(w.path[i-1], w.path[i], r.inset(-off, -off, -off, -off)) {
 				return false
 			}
 		}
 	}
 	return !slices.ContainsFunc(d.blocks, func(b block) bool { return b.overlaps(r) }) &&
-		!slices.ContainsFunc(d.labels(), func(l words) bool { return l.bounds().overlaps(r) })
+		!slices.ContainsFunc(d.labels(), func(l words) bool { return l.bounds().inset(-4, -8, -4, -8).overlaps(r) })
 }
 
 // crosses reports whether a line enters the inside of a box, two pixels from its edge.
