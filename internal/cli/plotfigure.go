@@ -75,8 +75,9 @@ func (r *plotRequest) bars(d *plotData, title, note string) (draw.Figure, string
 	y, factor := together(r.y).axis(d.values(), r.log == "y")
 	xs, names := d.over()
 	b := draw.Bars{Title: title, Note: note, X: quantityOf(r.x).name(), Y: y, Groups: names}
+	measured := slices.ContainsFunc(r.y, func(c string) bool { return !results.Theory(c) }) // bounds alone are bars
 	for _, s := range d.series {
-		b.Series = append(b.Series, draw.BarSeries{Name: s.Name, Values: s.at(xs, factor)})
+		b.Series = append(b.Series, draw.BarSeries{Name: s.Name, Values: s.at(xs, factor), Bound: measured && results.Theory(s.Column)})
 	}
 	return b, axesText(false, y.Log)
 }

@@ -181,9 +181,9 @@ func (b Bars) draw(c *canvas) error {
 	}
 	plot = area.inset(left, 0, 0, height)
 	c.left(y, plot, true)
-	c.beside(y.label, plot, left)
+	c.labelLeft(y.label, plot, left)
 	c.groupNames(names, plot)
-	c.below(b.X, plot, height)
+	c.labelBottom(b.X, plot, height)
 	d := barDrawer{canvas: c, Bars: b, y: y, plot: plot, slot: plot.w / float64(len(b.Groups))}
 	for _, bar := range bars {
 		d.most = max(d.most, bar.of)

@@ -111,8 +111,8 @@ func (h HeatMap) draw(c *canvas) error {
 
 	h.cells(c, plot, bar.scale)
 	c.groupNames(names, plot)
-	c.below(h.X, plot, height)
-	c.beside(h.Y, plot, left)
+	c.labelBottom(h.X, plot, height)
+	c.labelLeft(h.Y, plot, left)
 
 	at := rect{area.right() - right, plot.y, barW, plot.h}
 	bar.fitUp(at, ticks)

@@ -87,8 +87,8 @@ func (l Lines) draw(c *canvas) error {
 	plot = plot.inset(left, 0, 0, 0)
 	xAt, yAt := l.plot(c, plot, x, y, l.Series, true, true)
 	l.names(c, plot, xAt, yAt, named)
-	c.below(x.label, plot, bottomHeight(x.label))
-	c.beside(y.label, plot, left)
+	c.labelBottom(x.label, plot, bottomHeight(x.label))
+	c.labelLeft(y.label, plot, left)
 	return nil
 }
 

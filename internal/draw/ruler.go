@@ -109,15 +109,15 @@ func (c *canvas) left(r ruler, plot rect, numbers bool) {
 	c.lines(axisLine, 1, point{plot.x, plot.y}, point{plot.x, plot.bottom()})
 }
 
-// below writes the label of what lies along the bottom of a plot, at the end of a height.
-func (c *canvas) below(label string, plot rect, height float64) {
+// labelBottom writes the label of what lies along the bottom of a plot, at the end of a height.
+func (c *canvas) labelBottom(label string, plot rect, height float64) {
 	s := style{size: sizeLabel, anchor: atMiddle}
 	c.text(s, point{plot.centre().x, plot.bottom() + height - s.size/2 - 2}, s.cut(label, plot.w))
 }
 
-// beside writes the label of what lies along the left of a plot, from the bottom up, at the
+// labelLeft writes the label of what lies along the left of a plot, from the bottom up, at the
 // end of a width.
-func (c *canvas) beside(label string, plot rect, width float64) {
+func (c *canvas) labelLeft(label string, plot rect, width float64) {
 	s := style{size: sizeLabel, anchor: atMiddle, turn: upwards}
 	c.text(s, point{plot.x - width + s.size/2, plot.centre().y}, s.cut(label, plot.h))
 }

@@ -2,15 +2,12 @@ package draw
 
 import "math"
 
-// Series are told apart without their colours: lines by marks and dashes, bars by hatches.
-// Colours repeat after those of the palette.
-const (
-	mostLines = 12 // in a panel
-	filled    = 6  // marks that have a hollow form too
-)
-
-// seriesColour returns the colour of a series.
+// seriesColour returns the colour of a series. Colours repeat, so series are told apart without
+// them: lines by marks and dashes, bars by hatches.
 func seriesColour(i int) colour { return palette[i%len(palette)] }
+
+// filled is how many marks have a hollow form too.
+const filled = 6
 
 // marks are outlines around the origin, of about the same size. The first are drawn filled and
 // then hollow; the last two are lines.
