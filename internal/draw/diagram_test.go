@@ -498,3 +498,83 @@ func TestDataIsTheDiagram(t *testing.T) {
 		}
 	}
 }
+
+// labelTexts counts the labels of wires.
+func labelTexts(d *Diagram) map[string]int {
+	got := map[string]int{}
+	for _, w := range d.wires {
+		if w.label != nil {
+			got[w.label.text]++
+		}
+	}
+	return got
+}
+
+// TestBandwidths wants the bandwidth of every kind of link next to one at least, and next to all
+// where links are few.
+func TestBandwidths(t *testing.T) {
+	for _, tt := range []struct {
+		base string
+		sets []string
+		view View
+		want map[string]int
+	}{
+		{"default", nil, ViewSystem, map[string]int{"100 GB/s": 1}},
+		{"torus2x3", nil, ViewSystem, map[string]int{"100 GB/s": 9}},
+		{"mesh2x3", nil, ViewSystem, map[string]int{"100 GB/s": 7}},
+		{"ring6", []string{"system.sips.link.links=4"}, ViewSystem, map[string]int{"4 × 100 GB/s": 6}},
+		{"default", system(topology.Line, 4), ViewSystem, map[string]int{"100 GB/s": 3}},
+		{"default", system(topology.Switch, 8), ViewSystem, map[string]int{"100 GB/s": 8}},
+		{"default", system(topology.Torus2D, 64), ViewSystem, map[string]int{"100 GB/s": 1}},
+		{"default", system(topology.FullyConnected, 8), ViewSystem, map[string]int{"100 GB/s": 1}},
+		{"default", nil, ViewSIP, map[string]int{"128 GB/s": 1, "512 GB/s": 2, "100 GB/s": 1, "63 GB/s": 1}},
+		{"default", nil, ViewCube, map[string]int{"256 GB/s": 1, "128 GB/s": 3}},
+		{"default", nil, ViewPE, map[string]int{"256 GB/s": 2, "512 GB/s": 2}},
+		{"alpha_beta", nil, ViewSIP, map[string]int{"100 GB/s": 1}}, // the others are unlimited
+	} {
+		got := labelTexts(drawView(t, compile(t, tt.base, tt.sets...), tt.view, Place{}))
+		if diff := cmp.Diff(tt.want, got); diff != "" {
+			t.Errorf("%s %v, %s: labels (-want +got):\n%s", tt.base, tt.sets, tt.view, diff)
+		}
+	}
+}
+
+// TestOverrideTexts wants the numbers of overrides at their links, with an arrow in the direction
+// that they are for if they are not for both.
+func TestOverrideTexts(t *testing.T) {
+	const there, back = "{link: sip0.io.switch->sip1.io.switch, ", "{link: sip1.io.switch->sip0.io.switch, "
+	for _, tt := range []struct{ overrides, want string }{
+		{"{link: sip0.io.switch<->sip1.io.switch, bandwidth: 50 GB/s, latency: 1 us}", "50 GB/s, 1 us"},
+		{there + "bandwidth: 50 GB/s}", "50 GB/s →"},
+		{back + "latency: 7 ns}", "7 ns ←"},
+		{there + "bandwidth: 50 GB/s}, " + back + "bandwidth: 50 GB/s}", "50 GB/s"},
+		{there + "bandwidth: 50 GB/s}, " + back + "bandwidth: 20 GB/s}", "50 GB/s →, 20 GB/s ←"},
+		{there + "bandwidth: 50 GB/s}, " + back + "absent: true}", "50 GB/s one way"},
+		{back + "absent: true}", "one way"},
+		{"{link: sip0.io.switch<->sip1.io.switch, absent: true}", "absent"},
+		{"{link: sip0.io.switch<->sip1.io.switch#1, bandwidth: 50 GB/s}", "#1 50 GB/s"},
+		{"{link: sip0.io.switch<->sip1.io.switch#0, absent: true}", "#0 absent"},
+	} {
+		g := compile(t, "mesh2x3", "system.sips.link.links=2", "overrides=["+tt.overrides+"]")
+		got := labelTexts(drawView(t, g, ViewSystem, Place{}))
+		if want := map[string]int{tt.want: 1, "2 × 100 GB/s": 6}; !cmp.Equal(got, want) {
+			t.Errorf("%s: labels %v, want %v", tt.overrides, got, want)
+		}
+	}
+	g := compile(t, "mesh2x3", "overrides=["+"{link: sip0.io.switch->sip2.io.switch, latency: 7 ns}, {link: sip3.io.switch->sip1.io.switch, latency: 8 ns}]")
+	if got, want := labelTexts(drawView(t, g, ViewSystem, Place{})), map[string]int{"7 ns ↓": 1, "8 ns ↑": 1, "100 GB/s": 5}; !cmp.Equal(got, want) {
+		t.Errorf("of columns: labels %v, want %v", got, want)
+	}
+}
+
+// TestDiagramPNG wants a picture of 1600×900 pixels with the colour of SIPs in it.
+func TestDiagramPNG(t *testing.T) {
+	img := mustImage(t, drawView(t, compile(t, "default"), ViewSystem, Place{}))
+	if size := img.Bounds().Size(); size.X != pageW || size.Y != pageH {
+		t.Errorf("size: got %v, want %v × %v", size, pageW, pageH)
+	}
+	r, g, b, _ := img.At(pageMargin+240, pageHead+400).RGBA()
+	if got := colour(r>>8<<16 | g>>8<<8 | b>>8); got != roles[compute].fill {
+		t.Errorf("inside sip0: got %v, want %v", got, roles[compute].fill)
+	}
+}

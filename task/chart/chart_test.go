@@ -380,3 +380,23 @@ func TestIdleShare(t *testing.T) {
 		}
 	}
 }
+
+// TestEncode wants the ending of a name to select the format.
+func TestEncode(t *testing.T) {
+	g := Gantt{Title: "one", Runs: []*task.Result{told(task.HostBuildGraph)}}
+	for name, draw := range map[string]func() ([]byte, error){"x.svg": g.SVG, "x.PNG": g.PNG} {
+		want, err := draw()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err := g.Encode(name); err != nil || !bytes.Equal(got, want) {
+			t.Errorf("%s: %d bytes, error %v, want %d bytes", name, len(got), err, len(want))
+		}
+	}
+	if picture, err := g.PNG(); err != nil || !bytes.HasPrefix(picture, []byte("\x89PNG")) {
+		t.Errorf("PNG: %.8q, error %v", picture, err)
+	}
+	if _, err := g.Encode("x.pdf"); err == nil || err.Error() != "x.pdf: pictures end in .svg or .png" {
+		t.Errorf("x.pdf: error %v", err)
+	}
+}
