@@ -1,6 +1,7 @@
 package draw
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -19,6 +20,7 @@ type Diagram struct {
 	blocks []block
 	wires  []wire
 	notes  []words // text that belongs to no block
+	ends   []int   // blocks whose names are next to them, if blocks are too small for text
 	legend []legendEntry
 }
 
@@ -91,7 +93,9 @@ type block struct {
 	name  string   // of the component; of several, separated by spaces
 	lines []string // the first is in bold; lines that do not fit are in the tooltip alone
 	role  role
-	in    int // frame around it, -1 for none
+	in    int     // frame around it, -1 for none
+	shown int     // lines that fit,
+	size  float64 // at this size
 }
 
 // wire joins two blocks: all links between them, in both directions unless oneWay.
@@ -240,31 +244,56 @@ func (w wire) paint() paint {
 	return p
 }
 
-// texts returns the text of a block: as many of its lines as fit, at the largest size that
-// holds them.
-func (b block) texts() []words {
-	const padX, padY = 4, 2
-	for n := len(b.lines); n > 0; n-- {
+// fitTexts chooses the text of blocks: as many of their lines as fit, at the largest size that
+// holds them. Blocks of one role, one size and one number of lines have text of one size.
+func (d *Diagram) fitTexts() {
+	type kind struct {
+		role  role
+		w, h  float64
+		lines int
+	}
+	least := map[kind]float64{}
+	for i := range d.blocks {
+		b := &d.blocks[i]
+		b.shown, b.size = b.fit()
+		k := kind{b.role, b.w, b.h, b.shown}
+		least[k] = min(b.size, cmp.Or(least[k], b.size))
+	}
+	for i := range d.blocks {
+		b := &d.blocks[i]
+		b.size = least[kind{b.role, b.w, b.h, b.shown}]
+	}
+}
+
+// fit returns how many lines of a block fit, and at which size; 0 if none does.
+func (b block) fit() (lines int, size float64) {
+	for lines = len(b.lines); lines > 0; lines-- {
 		least := sizeLeast
-		if n > 1 {
+		if lines > 1 {
 			least = sizeMore
 		}
 		for size := sizeHead; size >= least; size-- {
-			if ws, ok := b.set(b.lines[:n], float64(size), b.inset(padX, padY, padX, padY)); ok {
-				return ws
+			if _, ok := b.set(lines, float64(size)); ok {
+				return lines, float64(size)
 			}
 		}
 	}
-	return nil
+	return 0, 0
 }
 
-// set centres lines in the block, those after the first in smaller text, and reports whether
-// they fit a part of it.
-func (b block) set(lines []string, size float64, in rect) (ws []words, ok bool) {
+// texts returns the text of a block.
+func (b block) texts() []words {
+	ws, _ := b.set(b.shown, b.size)
+	return ws
+}
+
+// set centres the first lines in the block, those after the first in smaller text, and reports
+// whether they fit.
+func (b block) set(lines int, size float64) (ws []words, ok bool) {
 	small := style{size: max(size-2, sizeLeast+1), anchor: atMiddle}
 	first := style{size: size, bold: true, anchor: atMiddle}
-	y := b.centre().y - (first.lineHeight()+float64(len(lines)-1)*small.lineHeight())/2
-	for i, text := range lines {
+	in, y := b.inset(4, 2, 4, 2), b.centre().y-(first.lineHeight()+float64(lines-1)*small.lineHeight())/2
+	for i, text := range b.lines[:min(lines, len(b.lines))] {
 		s := small
 		if i == 0 {
 			s = first

@@ -578,3 +578,17 @@ func TestDiagramPNG(t *testing.T) {
 		t.Errorf("inside sip0: got %v, want %v", got, roles[compute].fill)
 	}
 }
+
+// TestTextSizes wants boxes that are alike to have text of one size, whatever their names.
+func TestTextSizes(t *testing.T) {
+	d := drawView(t, compile(t, "default", "sip.cube_mesh.w=16", "sip.cube_mesh.h=16"), ViewSIP, Place{})
+	sizes := map[float64]int{}
+	for _, b := range d.blocks {
+		if b.role == compute {
+			sizes[b.texts()[0].size]++
+		}
+	}
+	if want := map[float64]int{11: 256}; !cmp.Equal(sizes, want) {
+		t.Errorf("sizes of the names of cubes: got %v, want %v", sizes, want)
+	}
+}

@@ -8,9 +8,16 @@ import (
 // mostLabelled is up to how many wires of a role each have a label. Of more, one has.
 const mostLabelled = 12
 
+// placeTexts finds room for all text in the picture: in blocks first, and at wires last.
+func (d *Diagram) placeTexts(sizes ...float64) {
+	d.fitTexts()
+	d.nameEnds()
+	d.placeLabels(sizes)
+}
+
 // placeLabels puts the texts of wires next to them, in the first of some sizes that there is
 // room for: of overridden wires first, and of the others as far as [mostLabelled] allows.
-func (d *Diagram) placeLabels(sizes ...float64) {
+func (d *Diagram) placeLabels(sizes []float64) {
 	var many, done [numRoles]int
 	for i := range d.wires {
 		w := &d.wires[i]
@@ -104,10 +111,10 @@ func crosses(a, b point, r rect) bool {
 	return slices.Min(corners) <= 0 && slices.Max(corners) >= 0
 }
 
-// nameEnds puts the names of blocks that are too small for text next to them, where there is
-// room.
-func (d *Diagram) nameEnds(blocks ...int) {
-	for _, i := range blocks {
+// nameEnds puts the names of the first and the last of blocks that are too small for text next to
+// them, where there is room.
+func (d *Diagram) nameEnds() {
+	for _, i := range d.ends {
 		b := d.blocks[i]
 		if b.texts() != nil {
 			continue

@@ -66,7 +66,7 @@ func Topology(g *topology.Graph, view View, at Place) (*Diagram, error) {
 		return nil, fmt.Errorf("no view %q: draw one of %v", view, Views)
 	}
 	d.source, d.hash = s.Source(), s.Hash()
-	d.placeLabels(sizeText, sizeMore)
+	d.placeTexts(sizeText, sizeMore)
 	p.explainOverrides(d, s.Overrides)
 	return d, nil
 }

@@ -55,7 +55,7 @@ func (p *plan) sip() *Diagram {
 	}
 	p.dieToDie(d, ports)
 	p.ioChiplet(d, sip, ports)
-	d.nameEnds(first, last)
+	d.ends = []int{first, last}
 	p.explainSIP(d, port.w > 0)
 	return d
 }

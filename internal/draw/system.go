@@ -18,7 +18,8 @@ func (p *plan) system() *Diagram {
 	w, h := area()
 	const hostH, top = 52, 104
 	in := rect{24, top + 32, w - 48, h - top - 48}
-	if boxes, _ := p.arrange(&rect{w: in.w, h: in.h}); (block{rect: boxes[0], lines: []string{"sip0"}}).texts() == nil {
+	boxes, _ := p.arrange(&rect{w: in.w, h: in.h})
+	if lines, _ := (block{rect: boxes[0], lines: []string{fmt.Sprintf("sip%d", sips.Count-1)}}).fit(); lines == 0 {
 		in = in.inset(60, 0, 60, 0) // names go next to the boxes
 	}
 	edge := in.x
@@ -28,7 +29,7 @@ func (p *plan) system() *Diagram {
 	d.w, d.h = in.w+2*edge, in.bottom()+16
 	d.frames[around].rect = rect{0, top, d.w, d.h - top}
 	d.blocks[host].rect = rect{d.w/2 - 110, 0, 220, hostH}
-	d.nameEnds(blocks[0], blocks[len(blocks)-1])
+	d.ends = []int{blocks[0], blocks[len(blocks)-1]}
 	p.hostLinks(d, host, blocks, top, hostH)
 	p.explainSystem(d)
 	return d

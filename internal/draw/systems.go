@@ -40,7 +40,7 @@ func (s Systems) draw(c *canvas) error {
 		if !r.holds(in) {
 			return fmt.Errorf("panel %q: there is no room for %d SIPs: draw fewer", panel.Title, panel.Graph.Spec().System.SIPs.Count)
 		}
-		d.placeLabels(sizeMore)
+		d.placeTexts(sizeMore)
 		d.paint(c, point{})
 	}
 	return nil
