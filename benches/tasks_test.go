@@ -110,7 +110,12 @@ func TestTaskBenchParams(t *testing.T) {
 	if !bytes.HasPrefix(picture, []byte("<svg")) || !strings.Contains(string(picture), "aicpu_build_graph") {
 		t.Errorf("the picture begins with %.60q and has aicpu_build_graph: %v", picture, strings.Contains(string(picture), "aicpu_build_graph"))
 	}
-	for name, value := range map[string]string{"count": "0", "tile": "x", "gantt-svg": "/no/such/folder/x.svg"} {
+	later := filepath.Join(t.TempDir(), "later.PNG")
+	execute(t, "task_fanout", bench.Options{Params: map[string]string{"runtime": "host_build_graph", "count": "3", "gantt-svg": later, "gantt-skip-building": "on"}})
+	if picture, err := os.ReadFile(later); err != nil || !bytes.HasPrefix(picture, []byte("\x89PNG")) {
+		t.Errorf("the picture begins with %.10q (%v), want a PNG", picture, err)
+	}
+	for name, value := range map[string]string{"count": "0", "tile": "x", "gantt-svg": "/no/such/folder/x.svg", "gantt-skip-building": "on"} {
 		b, _ := bench.Find("task_stencil")
 		_, err := b.Execute(t.Context(), bench.Options{Params: map[string]string{name: value}})
 		if err == nil || !strings.HasPrefix(err.Error(), "--"+name+": ") {
