@@ -3,6 +3,7 @@ package benches
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 
 	"github.com/kernbench/kernbench/bench"
@@ -20,7 +21,8 @@ func taskParams(count string) []bench.Param {
 		{Name: "count", Usage: "how many tasks, or tiles", Default: count},
 		{Name: "tile", Usage: "elements that a task works on", Default: "1024"},
 		{Name: "gantt-svg", Usage: "draw who did what when to this file, which ends in .svg or .png", Output: true},
-		{Name: "gantt-skip-building", Usage: "begin that picture at the first dispatch", Default: "off", Values: []string{"off", "on"}},
+		// Without a default, since it is no setting of the run.
+		{Name: "gantt-skip-building", Usage: "on: begin that picture at the first dispatch"},
 	}
 }
 
@@ -39,8 +41,12 @@ func taskSizes(ctx *torch.Context, most int) (count, elems int, err error) {
 // underEach runs a program under each of the runtimes that were asked for. A run has a row
 // of the table, with columns of its own before and behind, and panels of the picture.
 func underEach(ctx *torch.Context, title string, run func(r task.Runtime) (*task.Result, error), columns func(*task.Result) []torch.Metric) error {
-	picture, skip := ctx.Param("gantt-svg"), ctx.Param("gantt-skip-building") == "on"
-	if picture == "" && skip {
+	picture, given := ctx.Param("gantt-svg"), ctx.Param("gantt-skip-building")
+	skip := given == "on"
+	switch {
+	case !slices.Contains([]string{"", "off", "on"}, given):
+		return &bench.ParamError{Name: "gantt-skip-building", Err: fmt.Errorf("%q: write on or off", given)}
+	case skip && picture == "":
 		return &bench.ParamError{Name: "gantt-skip-building", Err: errors.New("there is no picture: add --gantt-svg FILE, or drop it")}
 	}
 	if picture != "" {
