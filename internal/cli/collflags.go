@@ -57,7 +57,7 @@ type collFlags struct {
 	cmd *cobra.Command
 	on  *string // what ranks are
 
-	least, most, step               byteSize
+	least, most, step               collperf.Size
 	factor, iters                   int
 	op, root, check, values, buffer *string
 	algorithm                       *string
@@ -190,20 +190,15 @@ func parseRoot(text string) (int, error) {
 	return root, nil
 }
 
-// collReductions is those that need no factor.
-func collReductions() []ccl.Reduction {
-	return slices.DeleteFunc(ccl.Reductions(), func(r ccl.Reduction) bool { return r == ccl.PremulSum })
-}
-
 func reductionWords() (words []string) {
-	for _, r := range collReductions() {
+	for _, r := range collperf.Reductions() {
 		words = append(words, r.String())
 	}
 	return append(words, all)
 }
 
 func chosenReductions(word string) []ccl.Reduction {
-	list := collReductions()
+	list := collperf.Reductions()
 	if word == all {
 		return list
 	}

@@ -27,35 +27,46 @@ grid:
   - {key: params.tile, from: 1, to: 512, times: 2}
 `
 
-// TestSweepSurvivesKills kills a sweep five times, whenever its file has come to some size.
-// It loses no line, runs no point whose line is whole, and ends with the bytes of a sweep
+// TestSweepSurvivesKills kills sweeps five times, whenever the file has come to some size. A
+// sweep loses no line, runs no point whose line is whole, and ends with the bytes of a sweep
 // that nothing happened to.
 func TestSweepSurvivesKills(t *testing.T) {
-	t.Chdir(t.TempDir())
-	if err := os.WriteFile("fast.yaml", []byte(fast), 0o666); err != nil {
+	collectives, err := os.ReadFile("testdata/sweep/coll.yaml")
+	if err != nil {
 		t.Fatal(err)
 	}
-	run(t, "sweep", "fast.yaml", "--out", "whole.jsonl")
-	whole := wholeLines(t, "whole.jsonl")
-	if len(whole) != 201 {
-		t.Fatalf("%d lines, want a header and 200 points", len(whole))
-	}
-	random := rand.New(rand.NewPCG(9, 9))
-	size := len(strings.Join(whole, ""))
-	for kill := range 5 {
-		before := wholeLines(t, "fast.jsonl")
-		killAt(t, random.IntN(size/5)+kill*size/5)
-		after := wholeLines(t, "fast.jsonl")
-		for _, line := range before { // not as a prefix: the sweep may just have put them in order
-			if !slices.Contains(after, line) {
-				t.Fatalf("kill %d: of %d lines, this is not among the %d there are now: %s", kill, len(before), len(after), line)
+	for _, tt := range []struct {
+		name, text string
+		points     int
+	}{{"tasks", fast, 200}, {"collectives", string(collectives), 60}} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Chdir(t.TempDir())
+			if err := os.WriteFile("killed.yaml", []byte(tt.text), 0o666); err != nil {
+				t.Fatal(err)
 			}
-		}
-		t.Logf("kill %d: %d points before, %d after", kill, max(len(before)-1, 0), max(len(after)-1, 0))
-	}
-	run(t, "sweep", "fast.yaml", "--resume")
-	if diff := cmp.Diff(whole, wholeLines(t, "fast.jsonl")); diff != "" {
-		t.Errorf("(-whole +killed):\n%s", diff)
+			run(t, "sweep", "killed.yaml", "--out", "whole.jsonl")
+			whole := wholeLines(t, "whole.jsonl")
+			if len(whole) != tt.points+1 {
+				t.Fatalf("%d lines, want a header and %d points", len(whole), tt.points)
+			}
+			random := rand.New(rand.NewPCG(9, 9))
+			size := len(strings.Join(whole, ""))
+			for kill := range 5 {
+				before := wholeLines(t, "killed.jsonl")
+				killAt(t, random.IntN(size/5)+kill*size/5)
+				after := wholeLines(t, "killed.jsonl")
+				for _, line := range before { // not as a prefix: the sweep may just have put them in order
+					if !slices.Contains(after, line) {
+						t.Fatalf("kill %d: of %d lines, this is not among the %d there are now: %s", kill, len(before), len(after), line)
+					}
+				}
+				t.Logf("kill %d: %d points before, %d after", kill, max(len(before)-1, 0), max(len(after)-1, 0))
+			}
+			run(t, "sweep", "killed.yaml", "--resume")
+			if diff := cmp.Diff(whole, wholeLines(t, "killed.jsonl")); diff != "" {
+				t.Errorf("(-whole +killed):\n%s", diff)
+			}
+		})
 	}
 }
 
@@ -68,7 +79,7 @@ func killAt(t *testing.T, size int) {
 		t.Fatal(err)
 	}
 	var errs bytes.Buffer
-	cmd := exec.Command(self, "sweep", "fast.yaml", "--resume")
+	cmd := exec.Command(self, "sweep", "killed.yaml", "--resume")
 	cmd.Args[0] = "kernbench" // which is what TestMain goes by
 	cmd.Stderr = &errs
 	if err := cmd.Start(); err != nil {
@@ -85,7 +96,7 @@ func killAt(t *testing.T, size int) {
 			}
 			return
 		case <-look.C:
-			if info, err := os.Stat("fast.jsonl"); err == nil && info.Size() >= int64(size) {
+			if info, err := os.Stat("killed.jsonl"); err == nil && info.Size() >= int64(size) {
 				look.Stop()
 				if err := cmd.Process.Kill(); err != nil && !errors.Is(err, os.ErrProcessDone) {
 					t.Fatal(err)
@@ -164,20 +175,20 @@ func TestSweepCosts(t *testing.T) {
 	}
 }
 
-// TestSweepPage: the file that the page shows is the one that its commands run.
+// TestSweepPage: the page shows the files that its commands and other tests run.
 func TestSweepPage(t *testing.T) {
-	const page, file = "../../docs/sweeps.md", "testdata/sweep/allreduce.yaml"
+	const page = "../../docs/sweeps.md"
 	text, err := os.ReadFile(page)
 	if err != nil {
 		t.Fatal(err)
 	}
-	want, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, got, _ := strings.Cut(string(text), "```yaml\n")
-	got, _, _ = strings.Cut(got, "```")
-	if diff := cmp.Diff(string(want), got); diff != "" {
-		t.Errorf("the first file of %s is not %s (-file +page):\n%s", page, file, diff)
+	for _, file := range []string{"testdata/sweep/allreduce.yaml", "testdata/sweep/coll.yaml"} {
+		want, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !strings.Contains(string(text), "```yaml\n"+string(want)+"```") {
+			t.Errorf("%s does not show %s", page, file)
+		}
 	}
 }

@@ -21,6 +21,19 @@ func (p *problem) wrong(outputs [][]byte) (n int) {
 	return n
 }
 
+// compared returns how many elements of the ranks are compared.
+func (p *problem) compared() (n int) {
+	_, blocks := blocks(p.collective, p.ranks)
+	for rank := range p.holders() {
+		for j := range blocks {
+			if p.want(rank, j) != nil {
+				n += p.count
+			}
+		}
+	}
+	return n
+}
+
 // wrongAt is how many elements of a rank's output are wrong, or not the same as others.
 func (p *problem) wrongAt(rank int, out, same []byte) (n int) {
 	_, blocks := blocks(p.collective, p.ranks)

@@ -1,8 +1,6 @@
 package collperf
 
 import (
-	"fmt"
-
 	"github.com/kernbench/kernbench/ccl"
 	"github.com/kernbench/kernbench/internal/host"
 )
@@ -37,14 +35,14 @@ func (o *Options) validateValues(ranks int) error {
 		}
 	}
 	if bytes := largest.bytes(); o.checks() && bytes > mostValues {
-		return fmt.Errorf("%v of %d bytes: the values of all ranks are %s, too many to compute here: add --data off, or take smaller sizes", o.Collective, largest.size, host.GB(bytes))
+		return mistake("size", "%v of %d bytes: the values of all ranks are %s, too many to compute here: add --data off, or take smaller sizes", o.Collective, largest.size, host.GB(bytes))
 	}
 	if err := host.Check(uint64(o.memory(largest))); err != nil {
 		fix := "take fewer ranks"
 		if o.checks() {
 			fix = "add --data off, take smaller sizes, or fewer ranks"
 		}
-		return fmt.Errorf("%v of %d bytes between %d ranks: %w: %s", o.Collective, o.Max, ranks, err, fix)
+		return mistake("size", "%v of %d bytes between %d ranks: %w: %s", o.Collective, o.Max, ranks, err, fix)
 	}
 	return nil
 }

@@ -2,7 +2,6 @@ package collperf
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -60,6 +59,26 @@ type Options struct {
 	Experiment experiment.Options `json:"-"`
 }
 
+// OptionError is a mistake in one of the options, named as kernbench coll does.
+type OptionError struct {
+	Option string
+	Err    error
+}
+
+func (e *OptionError) Error() string { return e.Err.Error() }
+
+// Unwrap returns the mistake.
+func (e *OptionError) Unwrap() error { return e.Err }
+
+func mistake(option, format string, args ...any) error {
+	return &OptionError{option, fmt.Errorf(format, args...)}
+}
+
+// Reductions returns those that need no factor.
+func Reductions() []ccl.Reduction {
+	return slices.DeleteFunc(ccl.Reductions(), func(r ccl.Reduction) bool { return r == ccl.PremulSum })
+}
+
 // Words for algorithms.
 const (
 	Auto          = "auto" // as the library picks for each size
@@ -102,21 +121,21 @@ func (o *Options) Validate() error {
 	c := o.Collective
 	switch {
 	case o.Min < 0 || o.Max > largest:
-		return fmt.Errorf("sizes from %d to %d bytes: write 0 to %d", o.Min, o.Max, largest)
+		return mistake("size", "sizes from %d to %d bytes: write 0 to %d", o.Min, o.Max, largest)
 	case o.Min > o.Max:
-		return fmt.Errorf("the smallest size, %d bytes, is more than the largest, %d", o.Min, o.Max)
+		return mistake("size", "the smallest size, %d bytes, is more than the largest, %d", o.Min, o.Max)
 	case o.StepBytes < 0:
-		return fmt.Errorf("steps of %d bytes: write 1 or more", o.StepBytes)
+		return mistake("step", "steps of %d bytes: write 1 or more", o.StepBytes)
 	case o.StepFactor < 0 || o.StepFactor == 1:
-		return fmt.Errorf("a step factor of %d: write 2 or more", o.StepFactor)
+		return mistake("step", "a step factor of %d: write 2 or more", o.StepFactor)
 	case o.Iters < 0 || o.Iters > mostIters:
-		return fmt.Errorf("%d iterations: write 1 to %d", o.Iters, mostIters)
+		return mistake("iters", "%d iterations: write 1 to %d", o.Iters, mostIters)
 	case o.Warmups < 0 || o.Warmups > mostIters:
-		return fmt.Errorf("--warmup-iters %d: write 0 to %d", o.Warmups, mostIters)
+		return mistake("warmup-iters", "--warmup-iters %d: write 0 to %d", o.Warmups, mostIters)
 	case c.Rooted() && (o.Root >= ranks || o.Root < AllRoots):
-		return fmt.Errorf("no rank %d to be the root: there are 0 to %d", o.Root, ranks-1)
+		return mistake("root", "no rank %d to be the root: there are 0 to %d", o.Root, ranks-1)
 	case c == ccl.SendRecv && ranks < 2:
-		return errors.New("sendrecv needs two ranks: take a larger system")
+		return mistake("world", "sendrecv needs two ranks: take a larger system")
 	}
 	if err := o.validateRows(); err != nil {
 		return err
@@ -128,13 +147,13 @@ func (o *Options) Validate() error {
 		return err
 	}
 	if err := o.validateAlgorithm(); err != nil {
-		return err
+		return &OptionError{"algo", err}
 	}
 	if rows := o.rows(); o.Trace != "" && rows > 1 {
-		return fmt.Errorf("--trace is of one row, and these are %d: choose one size (-b and -e the same), one algorithm, one type", rows)
+		return mistake("trace", "--trace is of one row, and these are %d: choose one size (-b and -e the same), one algorithm, one type", rows)
 	}
 	if len(o.series()) == 0 {
-		return fmt.Errorf("there is no %v of %v: avg is for floats, band, bor and bxor for integers", o.reductions()[0], o.dtypes()[0])
+		return mistake("op", "there is no %v of %v: avg is for floats, band, bor and bxor for integers", o.reductions()[0], o.dtypes()[0])
 	}
 	return o.validateValues(ranks)
 }
@@ -168,13 +187,13 @@ func (o *Options) validatePartial() error {
 	}
 	switch {
 	case o.Collective != ccl.AllReduce:
-		return fmt.Errorf("%v of partial tensors: only all_reduce makes sense of addends", o.Collective)
+		return mistake("partial", "%v of partial tensors: only all_reduce makes sense of addends", o.Collective)
 	case o.RanksPer != PerSIP:
-		return errors.New("partial tensors need ranks that are SIPs, whose cubes have the addends: add --ranks-per sip")
+		return mistake("partial", "partial tensors need ranks that are SIPs, whose cubes have the addends: add --ranks-per sip")
 	}
 	for _, r := range o.reductions() {
 		if r != ccl.Sum && r != ccl.Avg {
-			return fmt.Errorf("%v of partial tensors, which are the sums of their addends: use sum or avg", r)
+			return mistake("partial", "%v of partial tensors, which are the sums of their addends: use sum or avg", r)
 		}
 	}
 	return nil
@@ -235,7 +254,7 @@ func (o *Options) Ranks() (int, error) {
 	}
 	n := cmp.Or(o.World, there)
 	if n < 1 || n > there {
-		return 0, fmt.Errorf("a world of %d ranks: the system has %d %s", n, there, unit)
+		return 0, mistake("world", "a world of %d ranks: the system has %d %s", n, there, unit)
 	}
 	return n, nil
 }

@@ -63,14 +63,14 @@ func (o *Options) simulate(ctx context.Context, problems []*problem, t *tally) e
 func (s *simulation) problem(index int) *problem { return s.problems[index/len(s.algorithms)] }
 func (s *simulation) algorithm(index int) string { return s.algorithms[index%len(s.algorithms)] }
 
-// Cost estimates how long the first row takes to simulate, relative to other rows; 0 if the
-// options are wrong.
+// Cost estimates how long the simulation of the first row takes, relative to other rows; 0 if
+// there are no ranks for it.
 func (o *Options) Cost() float64 {
 	n, err := o.Ranks()
-	if problems := o.problems(n); err == nil && len(problems) > 0 {
-		return problems[0].cost(o.algorithms()[0])
+	if err != nil {
+		return 0
 	}
-	return 0
+	return o.problems(n)[0].cost(o.algorithms()[0]) * float64(o.iters())
 }
 
 // point returns the settings of a problem, and the algorithm if it was named.
@@ -103,13 +103,13 @@ func (o *Options) identity(ranks int) string {
 }
 
 // run measures a point. The row that is kept does not repeat the settings of the point.
-func (s *simulation) run(ctx context.Context, point experiment.Point) (Measured, error) {
+func (s *simulation) run(ctx context.Context, point experiment.Point) (kept, error) {
 	index := s.index[&point[0]]
 	p, algorithm := s.problem(index), s.algorithm(index)
 	row, err := s.measure(ctx, p, algorithm)
 	switch {
 	case err != nil && s.Algorithm != AllAlgorithms:
-		return Measured{}, fmt.Errorf("%v of %d bytes: %w", s.Collective, p.size, err)
+		return kept{}, fmt.Errorf("%v of %d bytes: %w", s.Collective, p.size, err)
 	case err != nil:
 		skip := skipped(err)
 		text := cmp.Or(skip, err.Error())
@@ -117,20 +117,20 @@ func (s *simulation) run(ctx context.Context, point experiment.Point) (Measured,
 		row.Algorithm, row.Error = algorithm, &text
 		if skip == "" {
 			s.failed[index] = &row
-			return Measured{}, err
+			return kept{}, err
 		}
 	}
 	if s.named() {
 		row.Algorithm = ""
 	}
-	return row.Measured, nil
+	return kept{row.Measured, row.Comparison}, nil
 }
 
 // add adds the row of a point to the tally, after those of points before it that failed.
-func (s *simulation) add(index int, m Measured) {
+func (s *simulation) add(index int, k kept) {
 	s.addFailed(index)
-	m.Algorithm = cmp.Or(m.Algorithm, s.algorithm(index))
-	s.put(index, Row{s.problem(index).about(), m})
+	k.Algorithm = cmp.Or(k.Algorithm, s.algorithm(index))
+	s.put(index, Row{s.problem(index).about(), k.Measured, k.Comparison})
 	s.next = index + 1
 }
 

@@ -14,6 +14,7 @@ import (
 type Row struct {
 	Case
 	Measured
+	Comparison
 }
 
 // Case is what a row is about.
@@ -36,12 +37,22 @@ type Measured struct {
 	BoundShare *float64 `json:"bound_share" table:"%,result,share of bound"`   // bound by time; null if either is 0
 	BoundKind  string   `json:"bound_kind" table:",result"`                    // cut, volume, latency or none
 	Bound      string   `json:"bound" table:",result,bound set by"`            // what sets the least possible time
-	Best       *bool    `json:"best,omitempty" table:",result"`                // of several algorithms none with right values was faster; null if they were not compared
-	Error      *string  `json:"error,omitempty" table:",result"`               // why an algorithm of several has no time
 	// PEExec is how long each rank took, averaged over the iterations, with
 	// [Options.PerRank]: simulated ranks from the common start to the end of their last PE,
 	// real ones by their own clocks.
 	PEExec []sim.Time `json:"pe_exec_ns,omitempty"`
+}
+
+// Comparison is what a row has of an algorithm among others.
+type Comparison struct {
+	Best  *bool   `json:"best,omitempty" table:",result"`  // none with right values was faster; null if they were not compared
+	Error *string `json:"error,omitempty" table:",result"` // why it was not measured
+}
+
+// kept is what a file has of a row besides the settings of its point.
+type kept struct {
+	Measured
+	Comparison
 }
 
 // named reports whether the algorithm of a row was chosen by name. The library or the

@@ -125,25 +125,27 @@ func (o *Options) measure(ctx context.Context, p *problem, algorithm string) (ro
 	return row, c.SaveTrace(trace.About{Version: version.Version, Program: o.Collective.String()})
 }
 
-// MeasureOn measures the one row of the options on a machine that was made for it: with the
-// same topology, configuration of collectives and fidelity, and with values unless they are
-// not compared. It panics as package torch does.
-func MeasureOn(c *torch.Context, o Options) (Row, error) {
+// MeasureOn measures the one case of the options by one algorithm, on a machine that was made
+// for it: with the same topology, configuration of collectives and fidelity, and with values
+// unless they are not compared. It also returns how many elements were compared. It panics as
+// package torch does.
+func MeasureOn(c *torch.Context, o Options) (row Row, compared int, err error) {
 	if err := o.Validate(); err != nil {
-		return Row{}, err
+		return row, 0, err
 	}
 	n, err := o.Ranks()
 	if err != nil {
-		return Row{}, err
+		return row, 0, err
 	}
-	problems, algorithms := o.problems(n), o.algorithms()
-	if len(problems) != 1 || len(algorithms) != 1 {
-		return Row{}, fmt.Errorf("%d cases and %d algorithms: give one of each", len(problems), len(algorithms))
+	p := o.problems(n)[0]
+	if err := p.prepare(c.GoContext(), &o); err != nil {
+		return row, 0, err
 	}
-	if err := problems[0].prepare(c.GoContext(), &o); err != nil {
-		return Row{}, err
+	if o.checks() {
+		compared = p.compared() * o.iters()
 	}
-	return o.measureOn(c, problems[0], algorithms[0])
+	row, err = o.measureOn(c, p, o.Algorithm)
+	return row, compared, err
 }
 
 // measureOn measures a problem on a machine.

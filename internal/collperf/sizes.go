@@ -2,7 +2,6 @@ package collperf
 
 import (
 	"cmp"
-	"fmt"
 	"iter"
 
 	"github.com/kernbench/kernbench/ccl"
@@ -59,7 +58,7 @@ func (o *Options) rows() int64 {
 // validateRows refuses more rows than can be measured, or kept.
 func (o *Options) validateRows() error {
 	if rows := o.rows(); rows < 0 || rows > mostRows {
-		return fmt.Errorf("%d sizes make %d rows, and there are at most %d: take larger steps (-i or -f), or fewer sizes, types, reductions and roots",
+		return mistake("size", "%d sizes make %d rows, and there are at most %d: take larger steps (-i or -f), or fewer sizes, types, reductions and roots",
 			o.numSizes(), rows, mostRows)
 	}
 	return nil

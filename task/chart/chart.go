@@ -58,17 +58,25 @@ func apart(results []*task.Result) bool {
 	return most > 4*least
 }
 
-// Row is a run as a row of a table: the makespan, what it is made of on the critical path,
-// and what part of all compute cores' time was without a task.
-func Row(r *task.Result) []torch.Metric {
+// Row is a run as a row of a table: the makespan, the parts of it on the critical path, and
+// the share of all compute cores' time without a task.
+type Row struct {
+	Runtime     task.Runtime `json:"runtime" table:",setting"`
+	Makespan    task.Time    `json:"makespan_ns" table:"ns,lower"`
+	Build       task.Time    `json:"build_ns" table:"ns,lower"`
+	Stall       task.Time    `json:"stall_ns" table:"ns,lower"`
+	Wait        task.Time    `json:"wait_ns" table:"ns,lower"`
+	Schedule    task.Time    `json:"schedule_ns" table:"ns,lower"`
+	Compute     task.Time    `json:"compute_ns" table:"ns,lower"`
+	Communicate task.Time    `json:"communicate_ns" table:"ns,lower"`
+	Idle        float64      `json:"idle_share" table:",result"`
+}
+
+// NewRow returns the row of a run.
+func NewRow(r *task.Result) Row {
 	c := &r.Critical
 	// Idle may be cut off, and all of the time may be more than a Time holds.
 	all := float64(r.Ranks*r.Cores) * float64(r.Makespan)
 	busy := float64(r.Compute) + float64(r.Communicate) + float64(r.Schedule)
-	idle := max(0, all-busy) / max(all, 1)
-	return []torch.Metric{
-		torch.Col("runtime", string(r.Runtime)), torch.Col("makespan_ns", r.Makespan),
-		torch.Col("build_ns", c.Build), torch.Col("stall_ns", c.Stall), torch.Col("wait_ns", c.Wait), torch.Col("schedule_ns", c.Schedule),
-		torch.Col("compute_ns", c.Compute), torch.Col("communicate_ns", c.Communicate), torch.Col("idle_share", idle),
-	}
+	return Row{r.Runtime, r.Makespan, c.Build, c.Stall, c.Wait, c.Schedule, c.Compute, c.Communicate, max(0, all-busy) / max(all, 1)}
 }

@@ -302,9 +302,8 @@ func TestIdleShare(t *testing.T) {
 		{"all busy", task.Result{Ranks: 1, Cores: 1, Makespan: sim.Never, Compute: sim.Never - 2, Communicate: 1, Schedule: 1}, 0},
 		{"131,072 cores", task.Result{Ranks: 1024, Cores: 128, Makespan: 128 * sim.Millisecond, Compute: 4096 * sim.Second, Idle: sim.Never}, 0.755859375},
 	} {
-		row := Row(&tt.run)
-		if got := row[len(row)-1]; got.Name != "idle_share" || got.Value != tt.want {
-			t.Errorf("%s: %s is %v, want idle_share %v", tt.name, got.Name, got.Value, tt.want)
+		if got := NewRow(&tt.run).Idle; got != tt.want {
+			t.Errorf("%s: idle_share is %v, want %v", tt.name, got, tt.want)
 		}
 	}
 }

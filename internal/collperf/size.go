@@ -1,4 +1,4 @@
-package cli
+package collperf
 
 import (
 	"errors"
@@ -10,14 +10,14 @@ import (
 	"github.com/kernbench/kernbench/topology"
 )
 
-// byteSize is the value of a flag that is an amount of data, written as nccl-tests does:
-// 8, 4K, 1M, 1G, in powers of two, or with small letters.
-type byteSize topology.Bytes
+// Size is an amount of data as nccl-tests writes it, and the value of a flag: 8, 4K, 1M, 1G,
+// in powers of two, or with small letters.
+type Size topology.Bytes
 
 var sizePattern = regexp.MustCompile(`^([0-9]+)(?:B|([KMGTkmgt])(?:iB)?)?$`)
 
-// String is the shortest way to write it.
-func (b *byteSize) String() string {
+// String returns the shortest text of the size.
+func (b *Size) String() string {
 	n := uint64(*b)
 	prefix := 0
 	if n > 0 {
@@ -26,11 +26,11 @@ func (b *byteSize) String() string {
 	return strconv.FormatUint(n>>(10*prefix), 10) + strings.TrimSpace(" KMGT"[prefix:prefix+1])
 }
 
-// Type is what the help calls it.
-func (b *byteSize) Type() string { return "size" }
+// Type returns what the help calls the value.
+func (b *Size) Type() string { return "size" }
 
-// Set reads it.
-func (b *byteSize) Set(text string) error {
+// Set reads a text.
+func (b *Size) Set(text string) error {
 	m := sizePattern.FindStringSubmatch(text)
 	if m == nil {
 		return errors.New("write a number of bytes such as 8, 4K, 1M or 1G (powers of two)")
@@ -40,6 +40,6 @@ func (b *byteSize) Set(text string) error {
 	if err != nil || bits.Len64(n)+shift > 62 {
 		return errors.New("more bytes than there can be")
 	}
-	*b = byteSize(n << shift)
+	*b = Size(n << shift)
 	return nil
 }
