@@ -44,7 +44,7 @@ func execute(t *testing.T, name string, o bench.Options) *bench.Result {
 }
 
 // names is the built-in benches, so that one that is lost is missed.
-var names = []string{"attention_decode", "attention_prefill", "ccl_allreduce", "center_root_buffers", "data_parallel", "gemm_single_pe", "gpt3_qkv", "hello_send", "matmul_composite", "milestone-1h-ccl", "milestone-1h-gemm", "pe2pe", "qkv_gemm", "task_chain", "task_fanout", "task_stencil", "tp_mlp", "transformer_block", "treduce_tasks"}
+var names = []string{"attention_decode", "attention_prefill", "ccl_allreduce", "center_root_buffers", "coll", "data_parallel", "gemm_single_pe", "gpt3_qkv", "hello_send", "matmul_composite", "milestone-1h-ccl", "milestone-1h-gemm", "pe2pe", "qkv_gemm", "task_chain", "task_fanout", "task_stencil", "tp_mlp", "transformer_block", "treduce_tasks"}
 
 // quick is the parameters with which a bench that takes long is run on every system.
 var quick = map[string]map[string]string{
@@ -129,10 +129,9 @@ func value[T any](t *testing.T, row table.Record, name string) (v T) {
 }
 
 // inBench runs a function as a bench and returns the result.
-func inBench(t *testing.T, b bench.Bench, o bench.Options, run func(b *bench.B) error) *bench.Result {
+func inBench(t *testing.T, run func(b *bench.B) error) *bench.Result {
 	t.Helper()
-	b.Run = run
-	r, err := b.Execute(t.Context(), o)
+	r, err := bench.Bench{Run: run}.Execute(t.Context(), bench.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -128,7 +128,7 @@ func TestAllReduceFails(t *testing.T) {
 			"rank 0: element 0 is 0, want 21",
 		},
 	} {
-		r := inBench(t, bench.Bench{}, bench.Options{}, func(b *bench.B) error { reportRanks(b, "ring", tt.got, 21); return nil })
+		r := inBench(t, func(b *bench.B) error { reportRanks(b, "ring", tt.got, 21); return nil })
 		check := torch.Checks{{Name: "ring", Elems: 3 * len(tt.got), Wrong: tt.wrong}}
 		if diff := cmp.Diff([]any{tt.notes, check}, []any{r.Notes, r.Checks}); diff != "" || r.OK != (tt.wrong == "") {
 			t.Errorf("ok %v, notes and checks (-want +got):\n%s", r.OK, diff)

@@ -186,7 +186,7 @@ func TestAgree(t *testing.T) {
 		last byte
 		want string
 	}{{4, ""}, {5, "rank 2 has other bits than rank 0"}} {
-		r := inBench(t, bench.Bench{}, bench.Options{}, func(b *bench.B) error {
+		r := inBench(t, func(b *bench.B) error {
 			agree(b, "alike", []*torch.Array{array(1, 2, 3, 4), array(1, 2, 3, 4), array(1, 2, 3, c.last)})
 			return nil
 		})

@@ -3,8 +3,10 @@ package benches
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/kernbench/kernbench/bench"
+	"github.com/kernbench/kernbench/internal/draw"
 	"github.com/kernbench/kernbench/internal/file"
 	"github.com/kernbench/kernbench/task"
 	"github.com/kernbench/kernbench/task/chart"
@@ -16,7 +18,9 @@ func taskParams(count string) []bench.Param {
 		{Name: "runtime", Usage: "who schedules the tasks", Default: "all", Values: append([]string{"all"}, task.RuntimeNames()...)},
 		{Name: "count", Usage: "how many tasks, or tiles", Default: count},
 		{Name: "tile", Usage: "elements that a task works on", Default: "1024"},
-		{Name: "gantt-svg", Usage: "draw who did what when to this file", Output: true},
+		{Name: "gantt-svg", Usage: "draw who did what when to this file, which ends in .svg or .png", Output: true},
+		// Without a default, since it is no setting of the run.
+		{Name: "gantt-skip-building", Usage: "on: begin that picture at the first dispatch"},
 	}
 }
 
@@ -41,6 +45,19 @@ func taskRow(r *task.Result) any { return chart.NewRow(r) }
 // underEach runs a program under each of the runtimes that were asked for. A run has a row
 // of the table, which row returns, and panels of the picture.
 func underEach(b *bench.B, title string, run func(r task.Runtime) (*task.Result, error), row func(*task.Result) any) error {
+	picture, given := b.Param("gantt-svg"), b.Param("gantt-skip-building")
+	skip := given == "on"
+	switch {
+	case !slices.Contains([]string{"", "off", "on"}, given):
+		return &bench.ParamError{Name: "gantt-skip-building", Err: fmt.Errorf("%q: write on or off", given)}
+	case skip && picture == "":
+		return &bench.ParamError{Name: "gantt-skip-building", Err: errors.New("there is no picture: add --gantt-svg FILE, or drop it")}
+	}
+	if picture != "" {
+		if err := draw.CheckName(picture); err != nil {
+			return &bench.ParamError{Name: "gantt-svg", Err: err}
+		}
+	}
 	var results []*task.Result
 	for _, r := range task.Runtimes {
 		if chosen := b.Param("runtime"); chosen != "all" && chosen != string(r) {
@@ -60,14 +77,23 @@ func underEach(b *bench.B, title string, run func(r task.Runtime) (*task.Result,
 	}
 	sizes := taskMetrics{results[0].Tasks, results[0].Ranks * results[0].Cores}
 	b.Metrics(sizes)
-	svg := b.Param("gantt-svg")
-	if svg == "" {
+	if picture == "" {
 		return nil
 	}
-	subtitle := fmt.Sprintf("%d tasks on %d compute cores; times from the start of building", sizes.Tasks, sizes.Cores)
-	if err := file.Write(svg, chart.SVG(title, subtitle, results...)); err != nil {
+	g := chart.Gantt{
+		Title: title, Subtitle: fmt.Sprintf("%d tasks on %d compute cores", sizes.Tasks, sizes.Cores),
+		Runs: results, SkipBuilding: skip,
+	}
+	if !skip {
+		g.Subtitle += "; times from the start of building"
+	}
+	drawn, err := g.Encode(picture)
+	if err == nil {
+		err = file.Write(picture, drawn)
+	}
+	if err != nil {
 		return &bench.ParamError{Name: "gantt-svg", Err: err}
 	}
-	b.Artifact(svg)
+	b.Artifact(picture)
 	return nil
 }

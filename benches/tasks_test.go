@@ -110,11 +110,21 @@ func TestTaskBenchParams(t *testing.T) {
 	if !bytes.HasPrefix(picture, []byte("<svg")) || !strings.Contains(string(picture), "aicpu_build_graph") {
 		t.Errorf("the picture begins with %.60q and has aicpu_build_graph: %v", picture, strings.Contains(string(picture), "aicpu_build_graph"))
 	}
-	for name, value := range map[string]string{"count": "0", "tile": "x", "gantt-svg": "/no/such/folder/x.svg"} {
+	later := filepath.Join(t.TempDir(), "later.PNG")
+	execute(t, "task_fanout", bench.Options{Params: map[string]string{"runtime": "host_build_graph", "count": "3", "gantt-svg": later, "gantt-skip-building": "on"}})
+	if picture, err := os.ReadFile(later); err != nil || !bytes.HasPrefix(picture, []byte("\x89PNG")) {
+		t.Errorf("the picture begins with %.10q (%v), want a PNG", picture, err)
+	}
+	for _, tt := range []struct{ name, value, want string }{
+		{"count", "0", `--count: "0": write a whole number from 1 to `}, {"tile", "x", `--tile: "x": write a whole number from 1 to 65536`},
+		{"gantt-svg", "/no/such/folder/x.svg", "--gantt-svg: "}, {"gantt-svg", "x.pdf", "--gantt-svg: x.pdf: pictures end in .svg or .png"},
+		{"gantt-skip-building", "on", "--gantt-skip-building: there is no picture: add --gantt-svg FILE, or drop it"},
+		{"gantt-skip-building", "yes", `--gantt-skip-building: "yes": write on or off`},
+	} {
 		b, _ := bench.Find("task_stencil")
-		_, err := b.Execute(t.Context(), bench.Options{Params: map[string]string{name: value}})
-		if err == nil || !strings.HasPrefix(err.Error(), "--"+name+": ") {
-			t.Errorf("--%s %s: %v, want a message that begins with the flag", name, value, err)
+		_, err := b.Execute(t.Context(), bench.Options{Params: map[string]string{tt.name: tt.value}})
+		if err == nil || !strings.HasPrefix(err.Error(), tt.want) {
+			t.Errorf("--%s %s: %v, want a message that begins with %s", tt.name, tt.value, err, tt.want)
 		}
 	}
 }

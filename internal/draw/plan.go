@@ -1,0 +1,206 @@
+package draw
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/kernbench/kernbench/topology"
+)
+
+// plan is a system to draw. It is laid out without its overrides, so that absent links have
+// a place too.
+type plan struct {
+	*topology.Graph // without overrides
+	at              Place
+	overridden      map[pair]*overriding
+}
+
+// Topology lays out a view of a compiled system. The place selects the SIP, the cube and the
+// PE to show, as far as the view goes into them. Topology returns an error if there is none.
+func Topology(g *topology.Graph, view View, at Place) (*Diagram, error) {
+	s := g.Spec()
+	var missing []error
+	for _, part := range []struct {
+		name     string
+		at, have int
+	}{{"sip", at.SIP, s.System.SIPs.Count}, {"cube", at.Cube, s.CubesPerSIP()}, {"pe", at.PE, s.PEsPerCube()}} {
+		if part.at < 0 || part.at >= part.have {
+			missing = append(missing, fmt.Errorf("no %s%d: the last is %s%d", part.name, part.at, part.name, part.have-1))
+		}
+	}
+	if missing != nil {
+		return nil, errors.Join(missing...)
+	}
+	p, err := newPlan(g, at)
+	if err != nil {
+		return nil, err
+	}
+	var d *Diagram
+	switch view {
+	case ViewSystem:
+		d = p.system()
+	case ViewSIP:
+		d = p.sip()
+	case ViewCube:
+		d = p.cube()
+	case ViewPE:
+		d = p.pe()
+	default:
+		return nil, fmt.Errorf("no view %q: draw one of %v", view, Views)
+	}
+	d.source, d.hash = s.Source(), s.Hash()
+	d.placeTexts(sizeText, sizeMore)
+	p.explainOverrides(d, s.Overrides)
+	return d, nil
+}
+
+func newPlan(g *topology.Graph, at Place) (*plan, error) {
+	p := &plan{Graph: g, at: at, overridden: map[pair]*overriding{}}
+	overrides := g.Spec().Overrides
+	if len(overrides) == 0 {
+		return p, nil
+	}
+	bare := *g.Spec()
+	bare.Overrides = nil
+	full, err := topology.Compile(&bare)
+	if err != nil {
+		return nil, fmt.Errorf("lay out the system without overrides: %w", err)
+	}
+	p.Graph = full
+	for _, o := range overrides {
+		q, dirs := p.pairOf(o)
+		v := p.overridden[q]
+		if v == nil {
+			v = &overriding{state: changed}
+			p.overridden[q] = v
+		}
+		v.note(o, dirs)
+		_, there := g.LinkBetween(q.a, q.b)
+		_, back := g.LinkBetween(q.b, q.a)
+		switch {
+		case there != back:
+			v.state, v.left = oneDirection, there
+		case !there:
+			v.state = absent
+		}
+	}
+	return p, nil
+}
+
+// endpoints is two components in the order of the blocks that a wire joins.
+type endpoints struct{ from, to topology.NodeID }
+
+// join adds a wire for the links of pairs of components, which decide its state. Where one
+// direction is left, the wire runs in that one. The text of an overridden wire is its own.
+func (p *plan) join(d *Diagram, w wire, links ...endpoints) {
+	var names, own []string
+	states, left := map[state]int{}, map[bool]int{} // left: true for along the wire
+	for _, l := range links {
+		q := pairOf(l.from, l.to)
+		names, w.pairs = append(names, p.Name(q.a)+" — "+p.Name(q.b)), append(w.pairs, q)
+		v := p.overridden[q]
+		if v == nil {
+			states[asKind]++
+			continue
+		}
+		states[v.state]++
+		own = append(own, v.text(func(fromLower bool) string { return w.arrow(fromLower == (q.a == l.from)) }))
+		if v.state == oneDirection {
+			left[v.left == (q.a == l.from)]++
+		}
+	}
+	w.name = strings.Join(names, "\n")
+	switch all := len(links); {
+	case states[asKind] == all:
+	case states[absent] == all:
+		w.state = absent
+	case left[true] == all || left[false] == all:
+		w.state, w.oneWay = oneDirection, true
+		if left[false] > 0 {
+			w.from, w.to = w.to, w.from
+			slices.Reverse(w.path)
+		}
+	default:
+		w.state = changed
+	}
+	if w.state != asKind {
+		w.text = own[0]
+		if len(slices.Compact(slices.Clone(own))) > 1 {
+			w.text = "changed"
+		}
+		if len(own) < len(links) {
+			w.text += fmt.Sprintf(" (%d of %d)", len(own), len(links))
+		}
+		w.name += "\n" + w.text
+	}
+	d.wires = append(d.wires, w)
+}
+
+// arrow returns an arrow along the wire, or against it.
+func (w *wire) arrow(along bool) string {
+	if w.path == nil {
+		return ""
+	}
+	by := w.path[len(w.path)-1].sub(w.path[0])
+	if !along {
+		by = by.scale(-1)
+	}
+	switch {
+	case math.Abs(by.x) < math.Abs(by.y) && by.y > 0:
+		return " ↓"
+	case math.Abs(by.x) < math.Abs(by.y):
+		return " ↑"
+	case by.x > 0:
+		return " →"
+	}
+	return " ←"
+}
+
+// joinNamed joins two blocks that stand for one component each.
+func (p *plan) joinNamed(d *Diagram, w wire) {
+	a, _ := p.Lookup(d.blocks[w.from].name)
+	b, _ := p.Lookup(d.blocks[w.to].name)
+	p.join(d, w, endpoints{a, b})
+}
+
+// out returns the links out of a component.
+func (p *plan) out(id topology.NodeID) []topology.Link {
+	links := p.Links()
+	byFrom := func(l topology.Link, from topology.NodeID) int { return cmp.Compare(l.From, from) }
+	first, _ := slices.BinarySearchFunc(links, id, byFrom)
+	end, _ := slices.BinarySearchFunc(links, id+1, byFrom)
+	return links[first:end]
+}
+
+// each returns a bandwidth and a latency as the legend writes them.
+func each(bw topology.BytesPerSec, latency topology.Time) string {
+	return bandwidth(bw) + ", " + quantity(latency)
+}
+
+// bandwidth returns a bandwidth as the legend writes it.
+func bandwidth(bw topology.BytesPerSec) string {
+	if bw == topology.Unlimited {
+		return "unlimited bandwidth"
+	}
+	return quantity(bw) + " each way"
+}
+
+// wireText returns a bandwidth as the label of a wire, "" if it is unlimited.
+func wireText(bw topology.BytesPerSec) string {
+	if bw == topology.Unlimited {
+		return ""
+	}
+	return quantity(bw)
+}
+
+// wireDelay returns the latency of links whose length decides it, unless a latency is given.
+func (p *plan) wireDelay(latency *topology.Time) string {
+	if latency != nil {
+		return quantity(*latency)
+	}
+	return "wire " + quantity(p.Spec().System.WireDelay)
+}
