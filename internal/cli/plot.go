@@ -12,68 +12,65 @@ import (
 	"github.com/kernbench/kernbench/internal/draw"
 	"github.com/kernbench/kernbench/internal/experiment"
 	"github.com/kernbench/kernbench/internal/file"
+	"github.com/kernbench/kernbench/internal/plot"
 	"github.com/kernbench/kernbench/internal/printable"
 	"github.com/kernbench/kernbench/internal/table"
 	"github.com/kernbench/kernbench/internal/version"
 )
 
-// plotRequest is what the flags of `kernbench plot` say.
-type plotRequest struct {
-	x           string
-	y, by       []string
-	where       []string // COL=VALUE
-	kind, log   string
-	title, file string // file: the picture
-}
-
-// plotted is what `kernbench plot --format json` prints.
+// plotted is the output of `kernbench plot --format json`.
 type plotted struct {
-	Version string       `json:"version"` // of kernbench
-	File    string       `json:"file"`
-	Kind    string       `json:"kind"`
-	X       string       `json:"x"`
-	Y       []string     `json:"y"`
-	Log     string       `json:"log"` // the logarithmic axes, or none
-	Out     string       `json:"out"`
-	NotOK   int          `json:"not_ok"` // points with ok false
-	Series  []plotSeries `json:"series"`
+	Version string        `json:"version"` // of kernbench
+	File    string        `json:"file"`
+	Kind    string        `json:"kind"`
+	X       string        `json:"x"`
+	Y       []string      `json:"y"`
+	By      []string      `json:"by,omitempty"`
+	Log     string        `json:"log"` // the logarithmic axes, or none
+	Out     string        `json:"out"`
+	NotOK   int           `json:"not_ok"` // points of rows whose checks failed
+	Series  []plot.Series `json:"series"`
 }
 
 func plotCmd() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "plot FILE",
 		Short: "Draw columns of a file of results",
-		Long: `Plot draws columns of a file that the tool wrote: CSV, the JSON of run and coll, and the
-JSONL of sweeps. The picture is an SVG or a PNG of 1280×720, the size of a slide.
+		Long: `Plot draws columns of a file that the tool wrote: CSV, the JSON of run, coll, probe
+and sweep, and the JSONL of experiments. The picture is an SVG or a PNG of 1280×720, the
+size of a slide.
 
---kind lines has a line for each value of the columns of --by, and for each column of -y,
-over the numbers of -x. bars has groups of bars instead, and takes words for -x. heat
+What is not said is chosen by what the file says of its columns, and printed: -y is the
+first column that was measured, with its bounds; -x the setting with the most numbers;
+--by the settings that tell the rows apart; --kind lines over numbers, else bars. A file
+that says nothing of its columns, as those of other programs, needs -x and -y.
+
+--kind lines has a line for each value of the columns of --by, and for each column of
+-y, over the numbers of -x. bars has groups of bars instead, and takes words for -x. heat
 colours a table whose columns are the values of -x, whose rows are those of --by and
-whose cells are of one column -y.
+whose cells are of one column -y. Settings with a unit, such as 64 GB/s, are numbers.
 
 --where takes the rows with that value of a column, of several for the same column those
 with any of them. Rows with an empty cell are left out of lines and bars. Several rows for
 the same x of one line, bar or cell are an error, which names the columns that would tell
-them apart. Rows whose ok is false are drawn, and a message says how many points that are.
-A figure has at most 10000 points, bars or cells, and at most 100 lines or 14 series of
-bars: more are refused, with their number. More than 12 lines are drawn in several panels
-with the same axes.
+them apart. Rows whose checks failed are drawn, and a message says how many points that
+are. A figure has at most 10000 points, bars or cells, and at most 100 lines or 12 fills
+of bars: more are refused, with their number.
 
-Columns that end in _ns, _us, _ms, _s, _gbs or bytes are labelled with their unit, and so are
-those that begin with bytes. Those that begin with bound, roofline, formula, ideal, theory or
-reference are theory, and dashed, unless they end in share or ratio; one that is the same
-for all of --by is drawn once. Of lines, the x axis is logarithmic if the largest x is at
-least 16 times the smallest, and the y axis if that holds for both. The colours of a heat
-map are if it holds for them. --log says otherwise, y being the colours; bars are linear
-unless it does.
+Axes have the words and units of their columns. Bounds are dashed lines; one that is the
+same for all of --by is drawn once. The subtitle has the settings that are the same in all
+rows. Of lines, the x axis is logarithmic if the largest x is at least 16 times the
+smallest, and the y axis if that holds for both. The colours of a heat map are if it holds
+for them. --log says otherwise, y being the colours; bars are linear unless it does.
 
---format json has the version, file, kind, x, y, the logarithmic axes (log), the picture (out),
-the number of points whose ok is false (not_ok), and series of name, column and points of x and y.`,
-		Example: `  kernbench plot summary.csv -x n_elem -y latency_ns,bound_ns --by sip_topology -o latency.svg
-  kernbench plot buffer_kind.csv -x n_elem -y latency_ns --by buffer_kind --kind bars -o kinds.png
-  kernbench plot sweep.jsonl -x n -y utilization --by m --where k=256 --kind heat -o use.svg
-  kernbench coll all_reduce -t ring6 --algo all --format json > coll.json
-  kernbench plot coll.json -x size -y time_us --by algorithm -o coll.svg`,
+--format json has the version, file, kind, x, y, by, the logarithmic axes (log), the picture
+(out), the number of points whose checks failed (not_ok), and series of name, column and
+points of x and y.`,
+		Example: `  kernbench coll all_reduce -t ring6 --algo all --format json > coll.json
+  kernbench plot coll.json -o coll.svg
+  kernbench plot summary.csv -x n_elem -y latency_ns,bound_ns --by sip_topology -o latency.svg
+  kernbench plot buffer_kind.csv -x n_elem -y latency_ns --kind bars -o kinds.png
+  kernbench plot sweep.jsonl -x n -y utilization --by m --where k=256 --kind heat -o use.svg`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 1 {
 				return nil
@@ -84,95 +81,67 @@ the number of points whose ok is false (not_ok), and series of name, column and 
 			return []string{"csv", "json", "jsonl"}, cobra.ShellCompDirectiveFilterFileExt
 		},
 	}
-	var r plotRequest
+	var r plot.Request
 	flags := cmd.Flags()
-	flags.StringVarP(&r.x, "x", "x", "", "`COLUMN` along the bottom")
-	flags.StringSliceVarP(&r.y, "y", "y", nil, "`COLUMN`s that are drawn, several with commas between")
-	flags.StringSliceVar(&r.by, "by", nil, "`COLUMN` that tells series apart, or the rows of a heat map")
-	flags.StringArrayVar(&r.where, "where", nil, "`COLUMN=VALUE` of the rows to draw; may be given several times")
-	flags.StringVar(&r.title, "title", "", "`TEXT` above the picture (default: what is drawn)")
-	flags.StringVarP(&r.file, "out", "o", "", "`FILE` to write, .svg or .png")
+	flags.StringVarP(&r.X, "x", "x", "", "`COLUMN` along the bottom (default: the setting with the most numbers)")
+	flags.StringSliceVarP(&r.Y, "y", "y", nil, "`COLUMN`s to draw, several with commas between (default: the first measured one and its bounds)")
+	flags.StringSliceVar(&r.By, "by", nil, "`COLUMN`s that tell series apart, or the rows of a heat map (default: the settings that do)")
+	flags.StringArrayVar(&r.Where, "where", nil, "`COLUMN=VALUE` of the rows to draw; may be given several times")
+	flags.StringVar(&r.Title, "title", "", "`TEXT` above the picture (default: what is drawn)")
+	out := flags.StringP("out", "o", "", "`FILE` to write, .svg or .png")
 	log := wordFlag(cmd, "log", "", "logarithmic axes (default: as sizes suggest)", "", []string{"x", "y", "xy", "none"})
-	kind := choiceFlag(cmd, "kind", "of picture", "lines", "bars", "heat")
+	kind := wordFlag(cmd, "kind", "", "kind of picture (default: lines over numbers, bars over words)", "", []string{plot.Lines, plot.Bars, plot.Heat})
 	format := formatFlag(cmd)
 	completeColumns(cmd, "x", "y", "by", "where")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		r.log, r.kind = *log, *kind
-		if err := r.check(); err != nil {
-			return badInput(err)
+		r.Log, r.Kind, r.Note = *log, *kind, filepath.Base(args[0])
+		if *out == "" {
+			return badInput(errors.New("say where to draw: -o FIG.svg or FIG.png"))
+		}
+		if err := draw.CheckName(*out); err != nil {
+			return badInput(fmt.Errorf("-o %w", err))
 		}
 		var use files
 		use.reads("results", args[0])
-		use.writes("--out", r.file)
+		use.writes("--out", *out)
 		if err := use.check(); err != nil {
 			return err
 		}
-		t, err := readResults(cmd, args[0])
+		tables, missing, err := experiment.ReadFile(cmd.Context(), args[0])
 		if err != nil {
 			return badInput(err)
 		}
-		data, err := r.read(t)
+		warnMissing(cmd, args[0], missing)
+		r.About = tables[0].About
+		f, err := plot.Draw(tables[0].Table, r)
 		if err != nil {
 			return badInput(fmt.Errorf("%s: %w", args[0], err))
 		}
-		figure, axes := r.figure(data, filepath.Base(args[0]))
-		picture, err := draw.Encode(r.file, figure)
+		picture, err := draw.Encode(*out, f)
 		if err != nil {
 			return badInput(err)
 		}
-		if err := file.Write(r.file, picture); err != nil {
+		if err := file.Write(*out, picture); err != nil {
 			return badInput(err)
 		}
-		if data.notOK > 0 {
-			fmt.Fprintf(cmd.ErrOrStderr(), "kernbench: %s drawn of rows whose ok is false: their values are wrong\n", counted(data.notOK, "point"))
+		if f.NotOK > 0 {
+			fmt.Fprintf(cmd.ErrOrStderr(), "kernbench: %s drawn of rows whose checks failed: their values are wrong\n", counted(f.NotOK, "point"))
 		}
-		out := cmd.OutOrStdout()
+		w := cmd.OutOrStdout()
 		if *format == "json" {
-			return table.WriteJSON(out, plotted{version.Version, args[0], r.kind, r.x, r.y, axes, r.file, data.notOK, data.series})
+			return table.WriteJSON(w, plotted{version.Version, args[0], f.Kind, f.X, f.Y, f.By, f.Log, *out, f.NotOK, f.Series})
 		}
 		points := 0
-		for _, s := range data.series {
+		for _, s := range f.Series {
 			points += len(s.Points)
 		}
-		fmt.Fprintf(out, "%s: %d series, %d points\n", r.file, len(data.series), points)
+		fmt.Fprintf(w, "%s: %d series, %d points\n", *out, len(f.Series), points)
+		if len(f.Chosen) > 0 {
+			fmt.Fprintf(w, "chosen: %s\n", strings.Join(f.Chosen, " "))
+		}
 		return nil
 	}
 	return cmd
-}
-
-// check refuses what no file could make up for.
-func (r *plotRequest) check() error {
-	var missing []string
-	for _, f := range []struct {
-		flag string
-		set  bool
-	}{{"-x COLUMN", r.x != ""}, {"-y COLUMN", len(r.y) > 0}, {"-o FIG.svg or FIG.png", r.file != ""}} {
-		if !f.set {
-			missing = append(missing, f.flag)
-		}
-	}
-	switch {
-	case len(missing) > 0:
-		return fmt.Errorf("say what to draw and where: %s", strings.Join(missing, ", "))
-	case draw.CheckName(r.file) != nil:
-		return fmt.Errorf("-o %w", draw.CheckName(r.file))
-	case r.kind == "heat" && (len(r.by) == 0 || len(r.y) != 1):
-		return errors.New("--kind heat takes one column -y, and the rows of its table from --by COLUMN")
-	case r.kind != "lines" && strings.Contains(r.log, "x"):
-		return fmt.Errorf("--log %s says nothing to --kind %s: drop it", r.log, r.kind)
-	}
-	return oneUnit(r.y)
-}
-
-// readResults reads the first table of a file, with a warning if the file is of a sweep that
-// has not ended.
-func readResults(cmd *cobra.Command, path string) (*table.Table, error) {
-	tables, missing, err := experiment.ReadFile(cmd.Context(), path)
-	if err != nil {
-		return nil, err
-	}
-	warnMissing(cmd, path, missing)
-	return tables[0].Table, nil
 }
 
 // warnMissing warns of the points that a sweep has no rows of.

@@ -149,15 +149,6 @@ func checkPictures(t *testing.T, files ...string) {
 	}
 }
 
-// TestUpperCase: the title of a plot begins with a letter, not with a byte.
-func TestUpperCase(t *testing.T) {
-	for y, want := range map[string]string{"öl": "Öl over n", "time_ns": "Time over n", "ß": "ß over n", "\xffx": "\xffx over n", "": " over n"} {
-		if got := (&plotRequest{x: "n", y: []string{y}, kind: "lines"}).describe(); got != want {
-			t.Errorf("title of %q: got %q, want %q", y, got, want)
-		}
-	}
-}
-
 // TestOutputsAreDeclared: each command has --format, which says whether its output is text for
 // people, or is known to print one kind alone.
 func TestOutputsAreDeclared(t *testing.T) {

@@ -107,7 +107,6 @@ Exit status, of all commands:
   kernbench topology show --topology torus2x3 --set sip.ucie.bandwidth=256GB/s
   kernbench topology diagram --view cube -o cube.svg
   kernbench topology validate my-system.yaml`,
-		Version:       version.Version,
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		PersistentPreRun: func(cmd *cobra.Command, _ []string) {
@@ -118,7 +117,7 @@ Exit status, of all commands:
 	}
 	group(root)
 	root.SetFlagErrorFunc(flagError)
-	root.SetVersionTemplate("kernbench {{.Version}}\n")
+	addVersionFlag(root)
 	for _, c := range commands {
 		root.AddCommand(c())
 	}
@@ -134,6 +133,20 @@ func group(cmd *cobra.Command) {
 			return cmd.Help()
 		}
 		return unknownCommand(cmd, args[0])
+	}
+}
+
+// addVersionFlag gives the root command --version. That of cobra needs a template, and a
+// program with one keeps all its exported methods.
+func addVersionFlag(root *cobra.Command) {
+	wanted := root.Flags().BoolP("version", "v", false, "version for kernbench")
+	run := root.RunE
+	root.RunE = func(cmd *cobra.Command, args []string) error {
+		if !*wanted {
+			return run(cmd, args)
+		}
+		_, err := fmt.Fprintln(cmd.OutOrStdout(), "kernbench", version.Version)
+		return err
 	}
 }
 

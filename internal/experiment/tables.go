@@ -137,7 +137,22 @@ func readJSON(r io.Reader) ([]table.Named, error) {
 	if err == nil && ranks != nil {
 		tables = append(tables, table.Named{Name: Ranks, Table: ranks})
 	}
+	for i := range tables {
+		tables[i].About = about(o)
+	}
 	return tables, err
+}
+
+// about returns what the output of a command says of all its rows.
+func about(o table.Record) string {
+	var words []string
+	flat := o.Flat()
+	for _, name := range []string{"bench", "collective", "topology.source", "config.topology.source"} {
+		if text := table.Text(flat.Get(name)); text != "" {
+			words = append(words, text)
+		}
+	}
+	return strings.Join(words, ", ")
 }
 
 // rankTable returns the times of ranks that rows of coll or launches of a run have as a list:

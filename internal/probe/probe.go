@@ -50,7 +50,7 @@ type Row struct {
 	To          string         `json:"to" table:",setting"`
 	Bytes       topology.Bytes `json:"bytes" table:"B,setting,transfer size"` // each
 	Streams     int            `json:"streams" table:",setting"`              // transfers at once
-	FormulaNS   *sim.Time      `json:"formula_ns" table:"ns,bound"`
+	FormulaNS   *sim.Time      `json:"formula_ns" table:"ns,result"`
 	SimulatedNS sim.Time       `json:"simulated_ns" table:"ns,lower,time"`
 	Match       *bool          `json:"match" table:",check"`                 // null where no formula holds,
 	NoFormula   string         `json:"no_formula,omitempty" table:",result"` // and why not

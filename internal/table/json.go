@@ -117,7 +117,7 @@ func ReadJSON(o Record, schema Schema) ([]Named, error) {
 		if len(records) == 0 {
 			continue
 		}
-		t := Named{m.Name, FromRecords(columns, records)}
+		t := Named{Name: m.Name, Table: FromRecords(columns, records)}
 		if m.Name == "rows" {
 			t.Name = ""
 			tables = append([]Named{t}, tables...)

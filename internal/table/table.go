@@ -24,6 +24,7 @@ type Table struct {
 type Named struct {
 	Name string
 	*Table
+	About string // what the file says of all rows, in words: the collective, the system
 }
 
 // Names returns the names of the columns.

@@ -154,7 +154,7 @@ func TestJSON(t *testing.T) {
 		t.Fatal(err)
 	}
 	tables, err := ReadJSON(o, schema)
-	wanted := []Named{{"", table}, {"metrics", &Table{Columns: []Column{{"window_ns", "ns", Lower, ""}}, Rows: [][]any{{json.Number("7")}}}}}
+	wanted := []Named{{Table: table}, {Name: "metrics", Table: &Table{Columns: []Column{{"window_ns", "ns", Lower, ""}}, Rows: [][]any{{json.Number("7")}}}}}
 	if diff := cmp.Diff(wanted, tables); err != nil || diff != "" {
 		t.Errorf("read back: %v (-want +got):\n%s", err, diff)
 	}

@@ -64,6 +64,10 @@ func (u Unit) Suit(v float64) Unit {
 	return ladder[len(ladder)-1]
 }
 
+// Scales reports whether numbers of the unit are told in the unit that suits them: times and
+// data are.
+func (u Unit) Scales() bool { return ladders[units[u].quantity] != nil }
+
 // Format returns a number with its unit, to four digits: "1.5 µs". Data and times are told
 // in the unit that suits them.
 func (u Unit) Format(v float64) string {

@@ -1,0 +1,70 @@
+package plot
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// clashes returns the groups of rows that are drawn at the same place in a column y.
+func (d *data) clashes(y int) (groups [][]int) {
+	type place struct {
+		by string
+		x  any
+	}
+	places := map[place][]int{}
+	for _, row := range d.rows {
+		if d.Rows[row][y] != nil {
+			at := place{d.cells(row, d.by), d.xOf(row)}
+			places[at] = append(places[at], row)
+		}
+	}
+	for _, rows := range places {
+		if len(rows) > 1 {
+			groups = append(groups, rows)
+		}
+	}
+	return groups
+}
+
+// ambiguous returns an error if there are rows at the same place. It names the columns that
+// would tell them apart.
+func (d *data) ambiguous(clashes [][]int) error {
+	if len(clashes) == 0 {
+		return nil
+	}
+	first := slices.MinFunc(clashes, func(a, b []int) int { return cmp.Compare(a[0], b[0]) })
+	where := fmt.Sprintf("%s = %s", d.Columns[d.x].Name, d.Text(first[0], d.x))
+	if by := d.byText(first[0]); by != "" {
+		where += " of " + by
+	}
+	message := fmt.Sprintf("%d rows for %s (rows %d and %d)", len(first), where, first[0]+1, first[1]+1)
+	candidates := d.settings()
+	for c, column := range d.Columns { // numbers that nothing says the role of may tell as well
+		if column.Role == "" && c != d.x && !slices.Contains(d.ys, c) && !slices.Contains(d.by, c) && !slices.Contains(candidates, c) {
+			candidates = append(candidates, c)
+		}
+	}
+	tell := d.TellApart(clashes, candidates)
+	if len(tell) == 0 {
+		return fmt.Errorf("%s, alike in all columns that could tell them apart: leave one of them out of the file", message)
+	}
+	var values []string
+	for _, c := range tell {
+		values = append(values, "--where "+shellWord(d.Columns[c].Name+"="+d.Text(first[0], c)))
+	}
+	by := strings.Join(d.names(slices.Concat(d.by, tell)), ",")
+	return fmt.Errorf("%s: tell them apart with --by %s, or draw some with %s", message, shellWord(by), strings.Join(values, " "))
+}
+
+// shellWord returns a text as one word of a command line.
+func shellWord(text string) string {
+	plain := func(r rune) bool {
+		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("_-+.,:=/%@", r)
+	}
+	if strings.IndexFunc(text, func(r rune) bool { return !plain(r) }) < 0 {
+		return text
+	}
+	return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'"
+}

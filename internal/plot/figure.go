@@ -1,0 +1,230 @@
+package plot
+
+import (
+	"cmp"
+	"math"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/kernbench/kernbench/internal/draw"
+	"github.com/kernbench/kernbench/internal/table"
+)
+
+// title returns what is drawn, in words: "Time by message size and algorithm".
+func (d *data) title() string {
+	ys := slices.DeleteFunc(slices.Clone(d.ys), d.bound)
+	if len(ys) == 0 {
+		ys = d.ys
+	}
+	text := d.words(ys) + " by " + d.words(append([]int{d.x}, d.by...))
+	first, size := utf8.DecodeRuneInString(text)
+	if first == utf8.RuneError {
+		return text
+	}
+	return string(unicode.ToUpper(first)) + text[size:]
+}
+
+// words returns the names of columns in words: "a, b and c".
+func (d *data) words(columns []int) string {
+	var words []string
+	for _, c := range columns {
+		words = append(words, d.Columns[c].Words())
+	}
+	last := len(words) - 1
+	if last == 0 {
+		return words[0]
+	}
+	return strings.Join(words[:last], ", ") + " and " + words[last]
+}
+
+// subtitle returns what is known of all drawn rows: the settings that are the same in all,
+// after what the request says.
+func (d *data) subtitle(about string) string {
+	var parts []string
+	if about != "" {
+		parts = append(parts, about)
+	}
+	for _, c := range d.With(table.Setting) {
+		used := c == d.x || slices.Contains(d.by, c)
+		if values := d.values(c); used || len(values) > 1 || values[0] == "" {
+			continue
+		}
+		if part := d.tell(d.rows[0], c, true); !slices.Contains(parts, part) {
+			parts = append(parts, part)
+		}
+	}
+	return strings.Join(parts, ", ")
+}
+
+// draw makes the picture.
+func (f *Figure) draw(d *data) {
+	switch f.Kind {
+	case Bars:
+		f.bars(d)
+	case Heat:
+		f.heat(d)
+	default:
+		f.lines(d)
+	}
+}
+
+func (f *Figure) lines(d *data) {
+	var xs []float64
+	for _, s := range d.series {
+		for _, p := range s.Points {
+			xs = append(xs, p.X.(float64))
+		}
+	}
+	ys := d.all()
+	logX := f.Log == "x" || f.Log == "xy" || f.Log == "" && farApart(xs)
+	logY := f.Log == "y" || f.Log == "xy" || f.Log == "" && farApart(xs) && farApart(ys)
+	l := draw.Lines{Title: f.Title, Subtitle: d.subtitle(f.About), Note: f.Note}
+	var toX, toY float64
+	l.X, toX = d.axis([]int{d.x}, xs, logX)
+	l.Y, toY = d.axis(d.ys, ys, logY)
+	for _, s := range d.series {
+		line := draw.Series{Name: s.Name, Bound: s.bound}
+		for _, p := range s.Points {
+			line.X, line.Y = append(line.X, p.X.(float64)*toX), append(line.Y, p.Y*s.factor*toY)
+		}
+		l.Series = append(l.Series, line)
+	}
+	f.Figure, f.Log = l, axesText(logX, logY)
+}
+
+func (f *Figure) bars(d *data) {
+	y, factor := d.axis(d.ys, d.all(), f.Log == "y")
+	xs, names := d.over()
+	b := draw.Bars{Title: f.Title, Subtitle: d.subtitle(f.About), Note: f.Note, X: d.Columns[d.x].Words(), Y: y, Groups: names}
+	for _, s := range d.series {
+		b.Series = append(b.Series, draw.BarSeries{Name: s.Name, Values: s.at(xs, factor), Bound: s.bound})
+	}
+	f.Figure, f.Log = b, axesText(false, y.Log)
+}
+
+func (f *Figure) heat(d *data) {
+	y, factor := d.axis(d.ys, d.all(), false)
+	xs, names := d.over()
+	h := draw.HeatMap{Title: f.Title, Subtitle: d.subtitle(f.About), Note: f.Note, X: d.Columns[d.x].Words(), Y: d.words(d.by), Columns: names, Unit: y.Unit}
+	h.Log = f.Log == "y" || f.Log == "" && farApart(d.all())
+	for _, s := range d.series {
+		h.Rows = append(h.Rows, s.Name)
+		h.Values = append(h.Values, s.at(xs, factor))
+	}
+	f.Figure, f.Log = h, axesText(false, h.Log)
+}
+
+// axis returns the axis of columns with the same unit, and the factor to what it counts in: a
+// logarithmic one has the unit at each tick, a linear one has the same unit for all.
+func (d *data) axis(columns []int, values []float64, log bool) (draw.Axis, float64) {
+	if measured := slices.DeleteFunc(slices.Clone(columns), d.bound); len(measured) > 0 {
+		columns = measured
+	}
+	unit := d.Columns[columns[0]].Unit
+	a := draw.Axis{Label: d.words(columns), Log: log, Unit: string(unit)}
+	switch suited := unit.Suit(slices.Max(values)); {
+	case !unit.Scales():
+	case log:
+		a.Unit, a.Format = "", unit.Format
+	default:
+		a.Unit = string(suited)
+		return a, unit.To(suited)
+	}
+	return a, 1
+}
+
+// farApart tells sizes that double, or what grows with them, from others.
+func farApart(values []float64) bool {
+	lo, hi := slices.Min(values), slices.Max(values)
+	return lo > 0 && hi >= 16*lo
+}
+
+func axesText(x, y bool) string {
+	return map[[2]bool]string{{}: "none", {true, false}: "x", {false, true}: "y", {true, true}: "xy"}[[2]bool{x, y}]
+}
+
+// over returns the values of x, numbers in order and words as they appear, and their names.
+func (d *data) over() (xs []any, names []string) {
+	name := map[any]string{}
+	for _, row := range d.rows {
+		x := d.xOf(row)
+		if _, seen := name[x]; !seen {
+			name[x] = d.tell(row, d.x, false)
+			xs = append(xs, x)
+		}
+	}
+	if d.numeric(d.x) {
+		slices.SortFunc(xs, func(a, b any) int { return cmp.Compare(a.(float64), b.(float64)) })
+	}
+	for _, x := range xs {
+		names = append(names, name[x])
+	}
+	return xs, names
+}
+
+// at returns the values of a series at each x, NaN where it has none.
+func (s Series) at(xs []any, factor float64) []float64 {
+	byX := make(map[any]float64, len(s.Points))
+	for _, p := range s.Points {
+		byX[p.X] = p.Y
+	}
+	values := make([]float64, len(xs))
+	for i, x := range xs {
+		if y, ok := byX[x]; ok {
+			values[i] = y * s.factor * factor
+		} else {
+			values[i] = math.NaN()
+		}
+	}
+	return values
+}
+
+// all returns the numbers of all series, in the unit of the first column.
+func (d *data) all() []float64 {
+	var values []float64
+	for _, s := range d.series {
+		for _, p := range s.Points {
+			values = append(values, p.Y*s.factor)
+		}
+	}
+	return values
+}
+
+// mostFigures is the number of figures that show a table.
+const mostFigures = 3
+
+// Figures returns figures that show what was measured in a table: one for each column of
+// which less or more is better whose values differ, with its bounds, at most mostFigures. The
+// request says which rows, and what is above and below the figures.
+func Figures(t *table.Table, r Request) (figures []*Figure) {
+	all := &data{Table: t}
+	for i := range t.Rows {
+		all.rows = append(all.rows, i)
+	}
+	for _, y := range all.measured() {
+		r.Y = all.names(all.withBounds(y))
+		f, err := Draw(t, r)
+		if err != nil || !f.varies() {
+			continue // there is nothing to see
+		}
+		if figures = append(figures, f); len(figures) == mostFigures {
+			break
+		}
+	}
+	return figures
+}
+
+// varies reports whether measured values differ.
+func (f *Figure) varies() bool {
+	var values []float64
+	for _, s := range f.Series {
+		for _, p := range s.Points {
+			if !s.bound {
+				values = append(values, p.Y)
+			}
+		}
+	}
+	return len(values) > 1 && slices.Min(values) < slices.Max(values)
+}
