@@ -188,7 +188,7 @@ func measure(cmd *cobra.Command, o collperf.Options, format string) error {
 	defer cancel(nil)
 	rows, sum, err := collperf.Run(ctx, o, func(r collperf.Row) {
 		if err := table.row(r); err != nil {
-			cancel(err) // nobody sees the others
+			cancel(err) // the other rows would not be seen
 		}
 	})
 	if err := endPoints(p, o.Experiment, err); err != nil {

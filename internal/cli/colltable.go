@@ -26,7 +26,7 @@ var collPrinters = map[string]func(w io.Writer, o collperf.Options, ranks int) c
 	"text": collText, "json": collJSON, "csv": collCSV,
 }
 
-// ranksText is what ranks are.
+// ranksText describes simulated ranks.
 func ranksText(o collperf.Options, ranks int) string {
 	switch {
 	case o.Partial:
@@ -38,7 +38,7 @@ func ranksText(o collperf.Options, ranks int) string {
 	return "PEs"
 }
 
-// counted is a number of things: "1 cube", "2 cubes".
+// counted returns a number of things: "1 cube", "2 cubes".
 func counted(n int, thing string) string {
 	switch {
 	case n == 1:
@@ -155,7 +155,7 @@ func ranksTable(w io.Writer, rows []collperf.Row) {
 	fmt.Fprintln(w, "#")
 }
 
-// winsText is at how many sizes each algorithm was best, without those that never were.
+// winsText returns at how many sizes each algorithm was best, without those that never were.
 func winsText(wins []collperf.Win) string {
 	var list []string
 	for _, w := range wins {
@@ -166,7 +166,7 @@ func winsText(wins []collperf.Win) string {
 	return strings.Join(list, ", ")
 }
 
-// bounds is a row for each sentence about bounds.
+// bounds returns a row for each sentence about bounds.
 func bounds(rows []collperf.Row) (list []collperf.Row) {
 	for _, r := range rows {
 		if r.BoundUS > 0 && !slices.ContainsFunc(list, func(seen collperf.Row) bool { return seen.Bound == r.Bound }) {
@@ -191,7 +191,7 @@ func collCSV(w io.Writer, o collperf.Options, _ int) collPrinter {
 	}
 }
 
-// measured is what `kernbench coll --format json` prints.
+// measured is the object that `kernbench coll --format json` prints.
 type measured struct {
 	Collective string         `json:"collective"`
 	Ranks      int            `json:"ranks"`
@@ -206,7 +206,7 @@ type measured struct {
 	Schema     table.Schema   `json:"schema"`
 }
 
-// collConfig is what a measurement was made with.
+// collConfig is the configuration of a measurement in JSON.
 type collConfig struct {
 	Version  string      `json:"version"`            // of kernbench
 	On       string      `json:"on,omitempty"`       // shm or inproc, of real ranks
