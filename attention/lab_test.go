@@ -88,7 +88,7 @@ func (o *operands) tensors(ctx *torch.Context, m Mesh, queries torch.Placement) 
 func compare(t testing.TB, ctx *torch.Context, what string, x *torch.Tensor, want *dense.Matrix) {
 	t.Helper()
 	torch.OK(ctx.CheckWithin(what, x, want.V, want.Tolerances()))
-	for _, c := range ctx.Report.Checks {
+	for _, c := range ctx.Checks() {
 		if c.Wrong != "" {
 			t.Errorf("%s: %s", c.Name, c.Wrong)
 		}

@@ -5,17 +5,31 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/kernbench/kernbench/internal/config"
+	"github.com/kernbench/kernbench/internal/table"
 	"github.com/kernbench/kernbench/internal/trace"
 	"github.com/kernbench/kernbench/internal/version"
+	"github.com/kernbench/kernbench/topology"
 	"github.com/kernbench/kernbench/torch"
 )
 
 // Options choose the machine that a bench runs on and what is kept of the run.
 type Options struct {
 	torch.Options
-	Log string // file to write the op log to; "" writes none
+	Params map[string]string // values of parameters; others have their defaults
+	Log    string            // file to write the op log to; "" writes none
+
+	// Benches with a Folder only: Folder replaces it, and Resume keeps the results that it
+	// has already. Results of another build of the program are kept with a call of Warn, or
+	// refused if Strict is set. Progress is called with the number of points that are done and
+	// the estimated time of the others, negative if that is unknown.
+	Folder   string
+	Resume   bool
+	Strict   bool
+	Warn     func(text string)
+	Progress func(done, total int, left time.Duration)
 }
 
 // Execute runs the bench on a machine of its own. Wrong values are in the result;
@@ -30,23 +44,24 @@ func (b Bench) Execute(ctx context.Context, o Options) (*Result, error) {
 	if err := b.folder(&o); err != nil {
 		return nil, err
 	}
+	if b.Experiment != nil {
+		return b.experiment(ctx, o)
+	}
 	c, err := torch.New(ctx, o.Options)
 	if err != nil {
 		return nil, err
 	}
-	err = b.run(c)
+	r := b.newResult(c.Topology(), o)
+	err = b.run(&B{Context: c, report: report{o, &b, r}})
 	var stalled *torch.Stalled
 	if !errors.As(err, &stalled) { // a machine in an endless loop cannot be ended
 		defer c.Close()
 	}
-	if err == nil {
-		err = c.Synchronize() // what the bench has not waited for, or errors it overlooked
-	}
 	if err != nil {
 		return nil, errors.Join(explain(err, c.Err()), c.DropTrace())
 	}
-	r, err := b.result(c, o)
-	if err == nil && o.Log != "" {
+	r.OK = r.Checks.OK() && len(r.Races) == 0
+	if o.Log != "" {
 		err = r.save(c, o.Log)
 	}
 	if err == nil && o.Trace != "" {
@@ -85,63 +100,37 @@ func (b Bench) folder(o *Options) error {
 	return nil
 }
 
-// run is the bench's Run with panics as errors.
-func (b Bench) run(c *torch.Context) (err error) {
+// run calls the bench's Run and waits for the machine. Panics become errors.
+func (b Bench) run(on *B) (err error) {
 	defer func() {
 		if value := recover(); value != nil {
 			err = torch.Recovered(value)
 		}
 	}()
-	return b.Run(c)
+	if err := b.Run(on); err != nil {
+		return err
+	}
+	return on.finish()
 }
 
-// result is what the bench reported, ready to be printed.
-func (b Bench) result(c *torch.Context, o Options) (*Result, error) {
+// newResult returns the result of a run that has not begun.
+func (b Bench) newResult(g *topology.Graph, o Options) *Result {
+	choose := func(set bool, yes, no string) string {
+		if set {
+			return yes
+		}
+		return no
+	}
+	s := b.Schema()
 	r := &Result{
-		Bench: b.Name, Crit: c.Report.Crit, Notes: c.Report.Notes, Metrics: c.Report.Metrics,
-		Rows: []Values{}, Artifacts: append([]string{}, c.Report.Files...), Checks: c.Report.Checks, Launches: c.Report.Launches,
+		Bench: b.Name, Rows: &table.Table{Columns: s["rows"]}, Artifacts: []string{}, Schema: s,
 		Config: Config{
-			Version: version.Version, Topology: config.UsedBy(c.Topology().Spec()), Params: o.Params,
-			Fidelity: "train", Data: "on", Check: "none",
+			Version: version.Version, Topology: config.UsedBy(g.Spec()), Params: o.Params,
+			Fidelity: choose(o.Flit, "flit", "train"), Data: choose(o.NoData, "off", "on"), Check: choose(o.Race, "race", "none"),
 		},
 	}
-	if c.Collective.Name != "" { // there was one
-		r.Config.CCL = &config.Used{Source: c.CCL().Source(), Hash: c.CCL().Hash()}
+	if o.PerRank {
+		s["launches"] = table.ColumnsOf(torch.RankTimes{})
 	}
-	for _, u := range c.Report.Used {
-		used := config.Used{Source: u.Source, Hash: u.Hash}
-		switch {
-		case u.Kind != "tasks":
-		case r.Config.Tasks == nil:
-			r.Config.Tasks = &used
-		default:
-			r.Config.TasksAlso = append(r.Config.TasksAlso, used)
-		}
-	}
-	if o.Flit {
-		r.Config.Fidelity = "flit"
-	}
-	if o.NoData {
-		r.Config.Data = "off"
-	}
-	if o.Race {
-		r.Config.Check = "race"
-	}
-	for _, row := range c.Report.Rows {
-		r.Rows = append(r.Rows, Values(row))
-	}
-	for _, values := range append([]Values{r.Metrics}, r.Rows...) {
-		if err := values.validate(); err != nil {
-			return nil, fmt.Errorf("bench %s: %w", b.Name, err)
-		}
-	}
-	if o.Race {
-		races, err := c.Races()
-		if err != nil {
-			return nil, err
-		}
-		r.Races = races
-	}
-	r.OK = c.Report.OK() && len(r.Races) == 0
-	return r, nil
+	return r
 }

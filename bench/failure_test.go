@@ -3,6 +3,7 @@ package bench
 import (
 	"context"
 	"errors"
+	"math"
 	"regexp"
 	"strings"
 	"testing"
@@ -13,27 +14,28 @@ import (
 
 var lineNumber = regexp.MustCompile(`\.go:\d+`)
 
+type shareRow struct {
+	Share float64 `json:"share" table:",result"`
+}
+
 // TestFailures is what authors of benches see of their mistakes. Those inside
 // kernels are in the scripts of internal/cli.
 func TestFailures(t *testing.T) {
 	for _, tt := range []struct {
 		name string
-		run  func(ctx *torch.Context) error
+		run  func(b *B) error
 		want string
 	}{
-		{"error", func(*torch.Context) error { return errors.New("no luck") }, "no luck"},
-		{"panic", func(*torch.Context) error { panic("no luck") }, "the bench: panic at failure_test.go:NNN: no luck"},
-		{"in the standard library", func(*torch.Context) error { return errors.New(strings.Repeat("x", -1)) }, "the bench: panic at failure_test.go:NNN: strings: negative Repeat count"},
-		{"misuse", func(ctx *torch.Context) error { _, err := ctx.Zeros(torch.F16, torch.Shape{-1}); return err }, "the bench: at failure_test.go:NNN: torch: Zeros: shape [-1] has a negative extent"},
-		{"pointer misuse", func(ctx *torch.Context) error { tl.Ptr{DType: tl.F16, Rank: 1}.At(1, 2); return nil }, "At(pointer to f16) at failure_test.go:NNN: 2 indices are too many: what it points into has 1 axes"},
-		{"no number", func(ctx *torch.Context) error {
-			zero := 0.0
-			ctx.Row(torch.Col("share", zero/zero))
-			return nil
-		}, "bench b: share is NaN, which JSON has no number for"},
-		{"no name", func(ctx *torch.Context) error { ctx.Metric("", 1); return nil }, "bench b: the value 1 has no name"},
+		{"error", func(*B) error { return errors.New("no luck") }, "no luck"},
+		{"panic", func(*B) error { panic("no luck") }, "the bench: panic at failure_test.go:NNN: no luck"},
+		{"in the standard library", func(*B) error { return errors.New(strings.Repeat("x", -1)) }, "the bench: panic at failure_test.go:NNN: strings: negative Repeat count"},
+		{"misuse", func(b *B) error { _, err := b.Zeros(torch.F16, torch.Shape{-1}); return err }, "the bench: at failure_test.go:NNN: torch: Zeros: shape [-1] has a negative extent"},
+		{"pointer misuse", func(*B) error { tl.Ptr{DType: tl.F16, Rank: 1}.At(1, 2); return nil }, "At(pointer to f16) at failure_test.go:NNN: 2 indices are too many: what it points into has 1 axes"},
+		{"no number", func(b *B) error { b.Row(shareRow{math.NaN()}); return nil }, "the bench: at failure_test.go:NNN: torch: Row: share: NaN is no number that a table can hold"},
+		{"other row", func(b *B) error { b.Row(sampleRow{}); return nil }, "the bench: at failure_test.go:NNN: torch: Row: a bench.sampleRow is reported, and Bench.Row declares bench.shareRow: make them one type"},
+		{"undeclared metrics", func(b *B) error { b.Metrics(shareRow{}); return nil }, "the bench: at failure_test.go:NNN: torch: Metrics: a bench.shareRow is reported, and Bench.Metrics declares <nil>: make them one type"},
 	} {
-		r, err := Bench{Name: "b", Run: tt.run}.Execute(t.Context(), Options{})
+		r, err := Bench{Name: "b", Row: shareRow{}, Run: tt.run}.Execute(t.Context(), Options{})
 		if err == nil {
 			t.Errorf("%s: got %+v, want an error", tt.name, r)
 			continue
@@ -46,7 +48,7 @@ func TestFailures(t *testing.T) {
 
 // TestOwnPanicKeepsItsStack: what is no author's fault is for us to find.
 func TestOwnPanicKeepsItsStack(t *testing.T) {
-	_, err := Bench{Name: "b", Run: func(ctx *torch.Context) error {
+	_, err := Bench{Name: "b", Run: func(*B) error {
 		var x *torch.Tensor
 		x.Numel()
 		return nil

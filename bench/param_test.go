@@ -16,6 +16,10 @@ import (
 	"github.com/kernbench/kernbench/torch"
 )
 
+type askedMetrics struct {
+	RanksPer string `json:"ranks_per" table:",setting"`
+}
+
 // asked reports its parameters.
 var asked = Bench{
 	Name: "asked", Summary: "s",
@@ -23,10 +27,11 @@ var asked = Bench{
 		{Name: "ranks-per", Usage: "what a rank is", Default: "pe", Values: []string{"pe", "sip"}},
 		{Name: "note", Usage: "any text"},
 	},
-	Run: func(ctx *torch.Context) error {
-		ctx.Metric("ranks_per", ctx.Param("ranks-per"))
-		if note := ctx.Param("note"); note != "" {
-			ctx.Notef("note: %s", note)
+	Metrics: askedMetrics{},
+	Run: func(b *B) error {
+		b.Metrics(askedMetrics{b.Param("ranks-per")})
+		if note := b.Param("note"); note != "" {
+			b.Notef("note: %s", note)
 		}
 		return nil
 	},
@@ -92,7 +97,7 @@ func TestParams(t *testing.T) {
 		{nil, map[string]string{"ranks-per": "pe", "note": ""}, "# params: ranks-per=pe\n# fidelity: train\n\nmetric"},
 		{map[string]string{"ranks-per": "sip", "note": "a b"}, map[string]string{"ranks-per": "sip", "note": "a b"}, "# params: note=a b ranks-per=sip\n# fidelity: train\n\nnote: a b\n\nmetric"},
 	} {
-		r := execute(t, asked, Options{Options: torch.Options{Params: tt.given}})
+		r := execute(t, asked, Options{Params: tt.given})
 		if diff := cmp.Diff(tt.want, r.Config.Params); diff != "" {
 			t.Errorf("%v: parameters (-want +got):\n%s", tt.given, diff)
 		}
@@ -114,7 +119,7 @@ func TestParams(t *testing.T) {
 		{map[string]string{"ranks-per": "cube"}, `--ranks-per: "cube": write one of pe, sip`},
 		{map[string]string{"ranks": "pe"}, "--ranks: no parameter of bench asked, which has [note ranks-per]"},
 	} {
-		_, err := asked.Execute(t.Context(), Options{Options: torch.Options{Params: tt.given}})
+		_, err := asked.Execute(t.Context(), Options{Params: tt.given})
 		var wrong *ParamError
 		if !errors.As(err, &wrong) || err.Error() != tt.want {
 			t.Errorf("%v: got %v, want %s", tt.given, err, tt.want)
@@ -126,7 +131,7 @@ func TestParams(t *testing.T) {
 // bench.
 func TestUndeclaredParam(t *testing.T) {
 	b := asked
-	b.Run = func(ctx *torch.Context) error { ctx.Param("rank-per"); return nil }
+	b.Run = func(b *B) error { b.Param("rank-per"); return nil }
 	_, err := b.Execute(t.Context(), Options{})
 	want := `torch: Param: "rank-per" is not declared: the parameters are [note ranks-per]`
 	if err == nil || !strings.HasSuffix(err.Error(), want) {
@@ -140,8 +145,8 @@ func TestUsedCCL(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	together := Bench{Name: "together", Run: func(ctx *torch.Context) error {
-		return ctx.Spawn(func(_ int, ctx *torch.Context) error {
+	together := Bench{Name: "together", Run: func(b *B) error {
+		return b.Spawn(func(_ int, ctx *torch.Context) error {
 			torch.OK(ctx.Distributed().InitProcessGroup(torch.Backend))
 			return ctx.Distributed().Barrier()
 		}, 2)
@@ -179,7 +184,7 @@ func TestChosenDefault(t *testing.T) {
 		{"defaults: {algorithm: pair}", nil, "pair"},
 		{"defaults: {algorithm: pair}", map[string]string{"note": "mine"}, "mine"},
 	} {
-		o := Options{Options: torch.Options{Params: tt.given}}
+		o := Options{Params: tt.given}
 		if tt.defaults != "" {
 			config, err := ccl.Parse("c.yaml", []byte(tt.defaults+"\nalgorithms: {pair: {}}\n"))
 			if err != nil {

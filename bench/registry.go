@@ -6,8 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/kernbench/kernbench/internal/table"
 	"github.com/kernbench/kernbench/topology"
-	"github.com/kernbench/kernbench/torch"
 )
 
 // Bench is a program on a simulated machine.
@@ -26,12 +26,34 @@ type Bench struct {
 	// [path/filepath.Match]: "*.svg". A configuration that is read from a file of such a name
 	// in the folder is refused, unless the bench would write the same again.
 	Files []string
+	// Row and Metrics declare the columns of the table and the metrics that the bench reports:
+	// zero values of structs whose fields have tags with a name, a unit, a role and perhaps a
+	// label, json:"time_ns" table:"ns,lower". Roles are setting, lower and higher (is better),
+	// result, bound and check. A bench without a table or metrics leaves them nil.
+	Row     any
+	Metrics any
 	// Cost, if set, returns how long a run takes on this computer relative to other runs of the
 	// bench, by all its parameters and the system. Sweeps estimate the time left by it.
 	Cost func(params map[string]string, g *topology.Graph) float64
-	// Run launches kernels, checks values with Check, and reports with Metric and
-	// Row. An error means that it could not be run, not that a value is wrong.
-	Run func(ctx *torch.Context) error
+	// Experiment, instead of Run, measures many points: see [NewExperiment].
+	Experiment Experimenter
+	// Run launches kernels, checks values with Check, and reports with Row and Metrics. An
+	// error means that the bench could not be run, not that a value is wrong.
+	Run func(b *B) error
+}
+
+// Schema returns the columns of the rows and the metrics that the bench reports.
+func (b Bench) Schema() table.Schema {
+	s := table.Schema{}
+	for member, row := range map[string]any{"rows": b.Row, "metrics": b.Metrics} {
+		if row != nil {
+			s[member] = table.ColumnsOf(row)
+		}
+	}
+	if b.Experiment != nil {
+		s["rows"] = b.Experiment.columns()
+	}
+	return s
 }
 
 var (
@@ -47,16 +69,17 @@ func Register(b Bench) {
 		panic(fmt.Sprintf("bench: %q is no name for a bench: write lower-case words joined by _ or -, such as hello_send", b.Name))
 	case taken:
 		panic(fmt.Sprintf("bench: two benches are called %q: rename one", b.Name))
-	case b.Run == nil:
-		panic(fmt.Sprintf("bench: %s has no Run", b.Name))
+	case (b.Run == nil) == (b.Experiment == nil):
+		panic(fmt.Sprintf("bench: %s needs a Run or an Experiment", b.Name))
 	case b.Summary == "" || strings.Contains(b.Summary, "\n"):
 		panic(fmt.Sprintf("bench: %s needs a Summary of one line", b.Name))
 	}
 	b.checkParams()
+	b.Schema() // panics if a tag is not complete
 	registry[b.Name] = b
 }
 
-// All is the registered benches by name.
+// All returns the registered benches by name.
 func All() []Bench {
 	var all []Bench
 	for _, b := range registry {
@@ -66,7 +89,7 @@ func All() []Bench {
 	return all
 }
 
-// Find is the bench of a name.
+// Find returns the bench of a name.
 func Find(name string) (Bench, bool) {
 	b, ok := registry[name]
 	return b, ok

@@ -16,7 +16,7 @@ func isolated(t *testing.T) {
 	t.Cleanup(func() { registry = before })
 }
 
-func nothing(*torch.Context) error { return nil }
+func nothing(*B) error { return nil }
 
 func TestRegister(t *testing.T) {
 	isolated(t)
@@ -45,17 +45,28 @@ func TestRegister(t *testing.T) {
 		{Bench{Name: "-x", Summary: "s", Run: nothing}, `"-x" is no name for a bench`},
 		{Bench{Name: "hello_", Summary: "s", Run: nothing}, `"hello_" is no name for a bench`},
 		{Bench{Name: "hello_send", Summary: "s", Run: nothing}, `two benches are called "hello_send"`},
-		{Bench{Name: "x", Summary: "s"}, "x has no Run"},
+		{Bench{Name: "x", Summary: "s"}, "x needs a Run or an Experiment"},
 		{Bench{Name: "x", Run: nothing}, "x needs a Summary of one line"},
 		{Bench{Name: "x", Summary: "a\nb", Run: nothing}, "x needs a Summary of one line"},
+		{Bench{Name: "x", Summary: "s", Run: nothing, Row: struct {
+			Time torch.Time `table:"ns,lower"`
+		}{}}, "table: field Time of"},
+		{Bench{Name: "x", Summary: "s", Run: nothing, Metrics: struct {
+			Time torch.Time `json:"time_ns" table:"ns,fast"`
+		}{}}, "table: field Time of"},
+		{Bench{Name: "x", Summary: "s", Run: nothing, Row: struct {
+			sampleRow
+			Other int `json:"size" table:"B,setting"`
+		}{}}, "table: two fields of"},
+		{Bench{Name: "x", Summary: "s", Run: nothing, Row: &sampleRow{}}, "table: *bench.sampleRow is no struct"},
 	} {
 		got := func() (text string) {
 			defer func() { text = fmt.Sprint(recover()) }()
 			Register(tt.bench)
 			return ""
 		}()
-		if !strings.HasPrefix(got, "bench: "+tt.want) {
-			t.Errorf("%+v: got %q, want it to begin with %q", tt.bench.Name, got, "bench: "+tt.want)
+		if got = strings.TrimPrefix(got, "bench: "); !strings.HasPrefix(got, tt.want) {
+			t.Errorf("%+v: got %q, want it to begin with %q", tt.bench.Name, got, tt.want)
 		}
 	}
 }

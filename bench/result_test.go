@@ -19,30 +19,40 @@ import (
 	"github.com/kernbench/kernbench/torch"
 )
 
+type sampleMetrics struct {
+	Window  torch.Time  `json:"window_ns" table:"ns,lower"`
+	Count   int         `json:"count" table:",result"`
+	Share   float64     `json:"share" table:",higher"`
+	Kind    string      `json:"kind" table:",setting,kind of memory"`
+	Less    bool        `json:"a<b" table:",check"`
+	Unknown *torch.Time `json:"unknown_ns" table:"ns,bound"`
+}
+
+type sampleRow struct {
+	Size int         `json:"size" table:"B,setting"`
+	Time *torch.Time `json:"ns" table:"ns,lower"`
+	Rate *float64    `json:"gbs" table:"GB/s,higher"`
+}
+
 // sample reports one value of every kind.
-var sample = Bench{Name: "sample", Summary: "s", Run: func(ctx *torch.Context) error {
-	x, err := ctx.FromSlice([]int{1, 2, 3, 4}, torch.F16, torch.Shape{4}, torch.On(0, 1))
+var sample = Bench{Name: "sample", Summary: "s", Row: sampleRow{}, Metrics: sampleMetrics{}, Run: func(b *B) error {
+	x, err := b.FromSlice([]int{1, 2, 3, 4}, torch.F16, torch.Shape{4}, torch.On(0, 1))
 	if err != nil {
 		return err
 	}
-	if _, err := ctx.Launch("double", func(t *tl.PE, x tl.Ptr) {
+	if _, err := b.Launch("double", func(t *tl.PE, x tl.Ptr) {
 		t.Store(x, t.Load(x, tl.Shape{2}, tl.F16).Mul(2))
 	}, x); err != nil {
 		return err
 	}
-	if err := ctx.Synchronize(); err != nil {
+	if err := b.Synchronize(); err != nil {
 		return err
 	}
-	ctx.Report.Crit = 12345678 * sim.Femtosecond // what it is does not matter here
-	ctx.Metric("window_ns", 1500*sim.Picosecond)
-	ctx.Metric("count", 3)
-	ctx.Metric("share", 1.0/3)
-	ctx.Metric("kind", "tcm")
-	ctx.Metric("a<b", true)
-	ctx.Metric("unknown_ns", nil)
-	ctx.Row(torch.Col("size", 128), torch.Col("ns", sim.Nanosecond))
-	ctx.Row(torch.Col("size", 4096), torch.Col("gbs", 2.5))
-	return ctx.Check("x", x, []int{2, 4, 6, 8})
+	b.Found(12345678*sim.Nanosecond, nil) // longer than the launch
+	b.Metrics(sampleMetrics{Window: 1500 * sim.Picosecond, Count: 3, Share: 1.0 / 3, Kind: "tcm", Less: true})
+	b.Row(sampleRow{Size: 128, Time: new(torch.Time(sim.Nanosecond))})
+	b.Row(sampleRow{Size: 4096, Rate: new(2.5)})
+	return b.Check("x", x, []int{2, 4, 6, 8})
 }}
 
 func execute(t *testing.T, b Bench, o Options) *Result {
@@ -65,7 +75,7 @@ func TestJSON(t *testing.T) {
 	want := fmt.Sprintf(`{
   "bench": "sample",
   "ok": true,
-  "crit_ns": 12.345678,
+  "crit_ns": 12345678,
   "metrics": {
     "window_ns": 1.5,
     "count": 3,
@@ -77,10 +87,12 @@ func TestJSON(t *testing.T) {
   "rows": [
     {
       "size": 128,
-      "ns": 1
+      "ns": 1,
+      "gbs": null
     },
     {
       "size": 4096,
+      "ns": null,
       "gbs": 2.5
     }
   ],
@@ -96,18 +108,74 @@ func TestJSON(t *testing.T) {
     "fidelity": "train",
     "data": "on",
     "check": "none"
+  },
+  "schema": {
+    "metrics": [
+      {
+        "name": "window_ns",
+        "unit": "ns",
+        "role": "lower"
+      },
+      {
+        "name": "count",
+        "role": "result"
+      },
+      {
+        "name": "share",
+        "role": "higher"
+      },
+      {
+        "name": "kind",
+        "role": "setting",
+        "label": "kind of memory"
+      },
+      {
+        "name": "a<b",
+        "role": "check"
+      },
+      {
+        "name": "unknown_ns",
+        "unit": "ns",
+        "role": "bound"
+      }
+    ],
+    "rows": [
+      {
+        "name": "size",
+        "unit": "B",
+        "role": "setting"
+      },
+      {
+        "name": "ns",
+        "unit": "ns",
+        "role": "lower"
+      },
+      {
+        "name": "gbs",
+        "unit": "GB/s",
+        "role": "higher"
+      }
+    ]
   }
 }
 `, file, version.Version, r.Config.Topology.Hash)
 	if diff := cmp.Diff(want, got.String()); diff != "" {
 		t.Errorf("JSON (-want +got):\n%s", diff)
 	}
+	tables, err := table.ReadJSON(torch.Must(table.Decode(&got)), r.Schema)
+	if err != nil {
+		t.Fatal(err)
+	}
+	metrics := table.FromRecords(r.Schema["metrics"], []table.Record{r.Metrics})
+	if diff := cmp.Diff([]table.Named{{Name: "", Table: r.Rows}, {Name: "metrics", Table: metrics}}, tables); diff != "" {
+		t.Errorf("tables that are read back (-want +got):\n%s", diff)
+	}
 	empty := execute(t, Bench{Name: "empty", Run: nothing}, Options{Options: torch.Options{Flit: true, NoData: true}})
 	got.Reset()
 	if err := table.WriteJSON(&got, empty); err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{`"metrics": {}`, `"rows": []`, `"artifacts": []`, `"fidelity": "flit"`, `"data": "off"`, `"ok": true`, `"crit_ns": 0`} {
+	for _, want := range []string{`"metrics": {}`, `"rows": []`, `"artifacts": []`, `"fidelity": "flit"`, `"data": "off"`, `"ok": true`, `"crit_ns": 0`, `"schema": {}`} {
 		if !strings.Contains(got.String(), want) {
 			t.Errorf("JSON of a bench that does nothing: no %s in\n%s", want, got.String())
 		}
@@ -130,7 +198,7 @@ size  ns  gbs
 4096   -  2.5
 
 metric      value
-crit_ns     12.345678
+crit_ns     12345678
 window_ns   1.5
 count       3
 share       0.333333

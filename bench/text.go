@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/kernbench/kernbench/internal/config"
+	"github.com/kernbench/kernbench/internal/sim"
 	"github.com/kernbench/kernbench/internal/table"
 	"github.com/kernbench/kernbench/torch"
 )
@@ -32,19 +33,19 @@ func (r *Result) WriteText(w io.Writer) error {
 	if len(r.Notes) > 0 {
 		fmt.Fprintf(w, "\n%s\n", strings.Join(r.Notes, "\n"))
 	}
-	if len(r.Rows) > 0 {
+	if len(r.Rows.Rows) > 0 {
 		fmt.Fprintln(w)
-		if err := table.WriteTable(w, r.columns(), r.cells()); err != nil {
+		if err := r.Rows.WriteText(w); err != nil {
 			return err
 		}
 	}
 	if err := r.writeLaunches(w); err != nil {
 		return err
 	}
-	metrics := append(Values{torch.Col("crit_ns", r.Crit)}, r.Metrics...)
-	var rows [][]string
-	for _, m := range metrics {
-		rows = append(rows, []string{m.Name, cell(m.Value)})
+	rows := [][]string{{"crit_ns", nanoseconds(r.Crit)}}
+	metrics := table.FromRecords(r.Schema["metrics"], []table.Record{r.Metrics})
+	for i, m := range r.Metrics {
+		rows = append(rows, []string{m.Name, metrics.Show(0, i)})
 	}
 	fmt.Fprintln(w)
 	if err := table.WriteTable(w, []string{"metric", "value"}, rows); err != nil {
@@ -74,14 +75,14 @@ func (r *Result) writeLaunches(w io.Writer) error {
 	var rows [][]string
 	for i, l := range r.Launches {
 		for j, rank := range l.Ranks {
-			rows = append(rows, []string{strconv.Itoa(i + 1), l.Name, cell(l.Start), strconv.Itoa(rank), cell(l.Exec[j])})
+			rows = append(rows, []string{strconv.Itoa(i + 1), l.Name, nanoseconds(l.Start), strconv.Itoa(rank), nanoseconds(l.Exec[j])})
 		}
 	}
 	fmt.Fprintln(w)
 	return table.WriteTable(w, []string{"launch", "name", "start_ns", "rank", "pe_exec_ns"}, rows)
 }
 
-// paramText is the parameters that have a value: "ranks-per=pe".
+// paramText returns the parameters that have a value: "ranks-per=pe".
 func (c Config) paramText() string {
 	var words []string
 	for _, name := range slices.Sorted(maps.Keys(c.Params)) {
@@ -92,53 +93,14 @@ func (c Config) paramText() string {
 	return strings.Join(words, " ")
 }
 
-// columns is the names of all values of rows, in the order in which they come up.
-func (r *Result) columns() (names []string) {
-	for _, row := range r.Rows {
-		for _, v := range row {
-			if !slices.Contains(names, v.Name) {
-				names = append(names, v.Name)
-			}
-		}
-	}
-	return names
-}
-
-// cells is the rows as a table has them.
-func (r *Result) cells() (table [][]string) {
-	names := r.columns()
-	for _, row := range r.Rows {
-		line := make([]string, len(names))
-		for i := range line {
-			line[i] = "-"
-		}
-		for _, v := range row {
-			line[slices.Index(names, v.Name)] = cell(v.Value)
-		}
-		table = append(table, line)
-	}
-	return table
-}
-
-// cell is a value as tables show it: times in ns to the last digit, other
-// fractions to six.
-func cell(value any) string {
-	switch v := value.(type) {
-	case nil:
-		return "-"
-	case torch.Time:
-		return strings.TrimSuffix(v.String(), "ns")
-	case float64:
-		return strconv.FormatFloat(v, 'g', 6, 64)
-	}
-	return fmt.Sprint(value)
-}
+// nanoseconds returns a time as tables have it: a number to the last digit.
+func nanoseconds(t torch.Time) string { return string(t.AppendIn(nil, sim.Nanosecond)) }
 
 // verdict returns the last line: what was compared, and how it came out.
 func (r *Result) verdict() string { return "values " + Verdict(r.Config.Data != "off", r.Checks) }
 
-// Verdict says how checks came out: those of values, if values were computed, and apart from
-// them all others.
+// Verdict returns how checks came out: those of values, if values were computed, and apart
+// from them all others.
 func Verdict(computed bool, checks []torch.Check) string {
 	var elems, values, wrong, others, failed int
 	for _, c := range checks {
@@ -184,7 +146,7 @@ func (r *Result) Wrong() (list []string) {
 	return list
 }
 
-// count is a number of things: "1 check", "2 checks".
+// count returns a number of things: "1 check", "2 checks".
 func count(n int, thing string) string {
 	if n == 1 {
 		return "1 " + thing

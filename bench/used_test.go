@@ -2,6 +2,7 @@ package bench
 
 import (
 	"bytes"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -9,35 +10,43 @@ import (
 
 	"github.com/kernbench/kernbench/internal/config"
 	"github.com/kernbench/kernbench/internal/table"
+	"github.com/kernbench/kernbench/task"
+	"github.com/kernbench/kernbench/tl"
 	"github.com/kernbench/kernbench/torch"
 )
 
 // TestUsedTasks: results of runs with tasks, and only those, say which tasks.yaml, after
 // the line of ccl.yaml, and each of several once.
 func TestUsedTasks(t *testing.T) {
-	uses := func(list ...torch.Used) Bench {
-		return Bench{Name: "uses", Run: func(ctx *torch.Context) error {
-			for _, u := range append(list, list...) {
-				ctx.Uses(u.Kind, u.Source, u.Hash)
+	parse := func(file, text string) *task.Config {
+		c, err := task.Parse(file, []byte("extends: default\n"+text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return c
+	}
+	uses := func(list ...*task.Config) Bench {
+		return Bench{Name: "uses", Run: func(b *B) error {
+			for _, c := range append(list, list...) {
+				torch.Must(task.Run(b.Context, task.Options{Runtime: task.AICPUBuildGraph, Devices: []int{0}, Config: c}, func(b *task.Builder) {
+					b.Submit("nothing", func(*tl.PE) {}, nil)
+				}))
 			}
 			return nil
 		}}
 	}
-	tasks := &config.Used{Source: "tasks.yaml", Hash: "0123"}
-	used := torch.Used{Kind: "tasks", Source: "tasks.yaml", Hash: "0123"}
-	changed := torch.Used{Kind: "tasks", Source: "tasks.yaml", Hash: "4567"} // the file was edited
-	renamed := torch.Used{Kind: "tasks", Source: "copy.yaml", Hash: "0123"}
-	other := torch.Used{Kind: "other", Source: "other.yaml", Hash: "89ab"}
+	used := parse("tasks.yaml", "")
+	changed := parse("tasks.yaml", "control: {core_switch: 0 ns}\n") // the file was edited
+	renamed := parse("copy.yaml", "")
+	tasks := new(config.UsedBy(used))
 	for _, tt := range []struct {
 		bench      Bench
 		want       *config.Used
 		text, json string
 	}{
-		{uses(used), tasks, "# ccl: c.yaml (hash 89ab)\n# tasks: tasks.yaml (hash 0123)\n# fidelity: train\n", `"tasks":{"source":"tasks.yaml","hash":"0123"},"fidelity"`},
-		{uses(used, changed, renamed), tasks, "# tasks: tasks.yaml (hash 0123)\n# tasks: tasks.yaml (hash 4567)\n# tasks: copy.yaml (hash 0123)\n# fidelity: train\n",
-			`"tasks":{"source":"tasks.yaml","hash":"0123"},"tasks_also":[{"source":"tasks.yaml","hash":"4567"},{"source":"copy.yaml","hash":"0123"}],`},
-		{uses(other, used), tasks, "# ccl: c.yaml (hash 89ab)\n# tasks: tasks.yaml (hash 0123)\n# fidelity: train\n", `"tasks":{"source":"tasks.yaml","hash":"0123"},"fidelity"`},
-		{uses(other), nil, "# ccl: c.yaml (hash 89ab)\n# fidelity: train\n", ""},
+		{uses(used), tasks, fmt.Sprintf("# ccl: c.yaml (hash 89ab)\n# tasks: %v\n# fidelity: train\n", *tasks), fmt.Sprintf(`"tasks":{"source":"tasks.yaml","hash":"%s"},"fidelity"`, used.Hash())},
+		{uses(used, changed, renamed), tasks, fmt.Sprintf("# tasks: tasks.yaml (hash %[1]s)\n# tasks: tasks.yaml (hash %[2]s)\n# tasks: copy.yaml (hash %[1]s)\n# fidelity: train\n", used.Hash(), changed.Hash()),
+			fmt.Sprintf(`"tasks_also":[{"source":"tasks.yaml","hash":"%s"},{"source":"copy.yaml","hash":"%s"}],`, changed.Hash(), used.Hash())},
 		{uses(), nil, "# ccl: c.yaml (hash 89ab)\n# fidelity: train\n", ""},
 	} {
 		r := execute(t, tt.bench, Options{})

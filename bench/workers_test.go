@@ -22,7 +22,7 @@ func TestFailuresOfWorkers(t *testing.T) {
 		{"misuse", func(_ int, ctx *torch.Context) error { _, err := ctx.Zeros(torch.F16, torch.Shape{-1}); return err },
 			"ranks 0, 1: at workers_test.go:"},
 	} {
-		b := Bench{Name: "bad", Summary: "s", Run: func(ctx *torch.Context) error { return ctx.Spawn(c.worker, 2) }}
+		b := Bench{Name: "bad", Summary: "s", Run: func(b *B) error { return b.Spawn(c.worker, 2) }}
 		if _, err := b.Execute(context.Background(), Options{}); err == nil || !strings.HasPrefix(err.Error(), c.want) {
 			t.Errorf("%s: error %v, want %q", c.name, err, c.want)
 		}

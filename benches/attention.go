@@ -29,27 +29,33 @@ type attentionCase struct {
 	dtype torch.DType
 }
 
-func newAttentionCase(ctx *torch.Context) attentionCase {
-	scale := torch.Must(strconv.Atoi(ctx.Param("scale")))
-	c := attentionCase{heads: attention.Heads{Query: 64 / scale, KV: 8 / scale, Dim: 128}, dtype: precision(ctx)}
-	if ctx.Param("over") == "pe" {
-		c.mesh = attention.OfCube(ctx, 0, 0)
+// attentionMetrics are the sizes of a case.
+type attentionMetrics struct {
+	QueryHeads   int `json:"query_heads" table:",setting"`
+	KVHeads      int `json:"kv_heads" table:",setting,KV heads"`
+	MeshColumns  int `json:"mesh_columns" table:",setting"`
+	MeshRows     int `json:"mesh_rows" table:",setting"`
+	PEsPerHolder int `json:"pes_per_holder" table:",setting,PEs per holder"`
+}
+
+// newAttentionCase reads the parameters and reports the metrics.
+func newAttentionCase(b *bench.B) attentionCase {
+	scale := torch.Must(strconv.Atoi(b.Param("scale")))
+	c := attentionCase{heads: attention.Heads{Query: 64 / scale, KV: 8 / scale, Dim: 128}, dtype: precision(b)}
+	if b.Param("over") == "pe" {
+		c.mesh = attention.OfCube(b.Context, 0, 0)
 	} else {
-		c.mesh = attention.OfSIP(ctx, 0, c.heads.Lanes(ctx.Topology().Spec().PEsPerCube()))
+		c.mesh = attention.OfSIP(b.Context, 0, c.heads.Lanes(b.Topology().Spec().PEsPerCube()))
 	}
-	ctx.Metric("query_heads", c.heads.Query)
-	ctx.Metric("kv_heads", c.heads.KV)
-	ctx.Metric("mesh_columns", c.mesh.W)
-	ctx.Metric("mesh_rows", c.mesh.H)
-	ctx.Metric("pes_per_holder", len(c.mesh.Lanes))
+	b.Metrics(attentionMetrics{c.heads.Query, c.heads.KV, c.mesh.W, c.mesh.H, len(c.mesh.Lanes)})
 	return c
 }
 
-// count is the value of a parameter that is a number.
-func count(ctx *torch.Context, name string, most int) (int, error) {
-	n, err := strconv.Atoi(ctx.Param(name))
+// count returns the value of a parameter that is a number.
+func count(b *bench.B, name string, most int) (int, error) {
+	n, err := strconv.Atoi(b.Param(name))
 	if err != nil || n < 1 || n > most {
-		return 0, &bench.ParamError{Name: name, Err: fmt.Errorf("%q: write a whole number from 1 to %d", ctx.Param(name), most)}
+		return 0, &bench.ParamError{Name: name, Err: fmt.Errorf("%q: write a whole number from 1 to %d", b.Param(name), most)}
 	}
 	return n, nil
 }
@@ -102,21 +108,22 @@ func (c attentionCase) reference(q, k, v []float32, offset int) *dense.Matrix {
 	return dense.Beside(all...)
 }
 
-// attentionRow runs something and reports how long it took and where the time went, after
-// what it is.
-func attentionRow(ctx *torch.Context, what torch.Metric, launch func() (*torch.Launched, error)) error {
+// attentionTimes are columns of a row: how long a launch took, and where the time went.
+type attentionTimes struct {
+	Crit torch.Time `json:"crit_ns" table:"ns,lower,critical path"`
+	breakdown
+}
+
+// measureAttention runs a launch and returns its times.
+func measureAttention(ctx *torch.Context, launch func() (*torch.Launched, error)) (t attentionTimes, err error) {
 	profile, err := ctx.Profile()
 	if err != nil {
-		return err
+		return t, err
 	}
 	l, err := launch()
 	if err != nil {
-		return err
+		return t, err
 	}
 	phases, err := profile.Stop()
-	if err != nil {
-		return err
-	}
-	ctx.Row(append([]torch.Metric{what, torch.Col("crit_ns", l.Crit())}, breakdown(together(phases))...)...)
-	return nil
+	return attentionTimes{l.Crit(), newBreakdown(together(phases))}, err
 }

@@ -31,20 +31,26 @@ deviations of what rounding makes of it.
 		Params: append(attentionParams("1"), bench.Param{
 			Name: "context", Usage: "how many tokens have keys and values", Default: "1024",
 		}),
+		Row: decodeRow{}, Metrics: attentionMetrics{},
 		Run: runAttentionDecode,
 	})
 }
 
-func runAttentionDecode(ctx *torch.Context) error {
-	context, err := count(ctx, "context", 1<<20)
+type decodeRow struct {
+	Phase string `json:"phase" table:",setting"`
+	attentionTimes
+}
+
+func runAttentionDecode(b *bench.B) error {
+	context, err := count(b, "context", 1<<20)
 	if err != nil {
 		return err
 	}
-	tokens, err := count(ctx, "tokens", context)
+	tokens, err := count(b, "tokens", context)
 	if err != nil {
 		return fmt.Errorf("%w: the context has them as well", err)
 	}
-	c := newAttentionCase(ctx)
+	c, ctx := newAttentionCase(b), b.Context
 	lanes := len(c.mesh.Lanes)
 	q, k, v, err := c.inputs(ctx, tokens, context)
 	if err != nil {
@@ -69,7 +75,7 @@ func runAttentionDecode(ctx *torch.Context) error {
 		if err != nil {
 			return err
 		}
-		if err := attentionRow(ctx, torch.Col("phase", phase), func() (*torch.Launched, error) {
+		times, err := measureAttention(ctx, func() (*torch.Launched, error) {
 			switch phase {
 			case "local":
 				return d.LaunchLocal(ctx, x[0], x[1], x[2], states)
@@ -77,9 +83,11 @@ func runAttentionDecode(ctx *torch.Context) error {
 				return d.LaunchMerge(ctx, states, out)
 			}
 			return d.Launch(ctx, x[0], x[1], x[2], out)
-		}); err != nil {
+		})
+		if err != nil {
 			return err
 		}
+		b.Row(decodeRow{phase, times})
 		if phase == "local" {
 			continue
 		}

@@ -31,16 +31,22 @@ deviations of what rounding makes of it.
 		Params: append(attentionParams("256"), bench.Param{
 			Name: "mask", Usage: "which keys a query sees", Default: "causal", Values: []string{"causal", "none"},
 		}),
+		Row: prefillRow{}, Metrics: attentionMetrics{},
 		Run: runAttentionPrefill,
 	})
 }
 
-func runAttentionPrefill(ctx *torch.Context) error {
-	tokens, err := count(ctx, "tokens", 1<<17)
+type prefillRow struct {
+	Order string `json:"order" table:",setting"`
+	attentionTimes
+}
+
+func runAttentionPrefill(b *bench.B) error {
+	tokens, err := count(b, "tokens", 1<<17)
 	if err != nil {
 		return err
 	}
-	c := newAttentionCase(ctx)
+	c, ctx := newAttentionCase(b), b.Context
 	q, k, v, err := c.inputs(ctx, tokens, tokens)
 	if err != nil {
 		return err
@@ -49,7 +55,7 @@ func runAttentionPrefill(ctx *torch.Context) error {
 	if err != nil {
 		return err
 	}
-	p := attention.Prefill{Mesh: c.mesh, Heads: c.heads, Tokens: tokens, Causal: ctx.Param("mask") == "causal"}
+	p := attention.Prefill{Mesh: c.mesh, Heads: c.heads, Tokens: tokens, Causal: b.Param("mask") == "causal"}
 	var want dense.Matrix
 	if ctx.HasData() {
 		offset := dense.NoMask
@@ -64,11 +70,13 @@ func runAttentionPrefill(ctx *torch.Context) error {
 			return err
 		}
 		p.ComputeFirst = order == "compute_first"
-		if err := attentionRow(ctx, torch.Col("order", order), func() (*torch.Launched, error) {
+		times, err := measureAttention(ctx, func() (*torch.Launched, error) {
 			return p.Launch(ctx, x[0], x[1], x[2], out)
-		}); err != nil {
+		})
+		if err != nil {
 			return err
 		}
+		b.Row(prefillRow{order, times})
 		if err := ctx.CheckWithin(order, out, want.V, want.Tolerances()); err != nil {
 			return err
 		}

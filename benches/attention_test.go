@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/kernbench/kernbench/bench"
+	"github.com/kernbench/kernbench/internal/table"
 	"github.com/kernbench/kernbench/torch"
 )
 
@@ -17,7 +18,7 @@ func TestAttentionOver(t *testing.T) {
 				"attention_decode":  {"tokens": "3", "context": "333"},
 			} {
 				params["over"], params["scale"] = over, scale
-				r := execute(t, name, torch.Options{Race: true, Params: params})
+				r := execute(t, name, bench.Options{Params: params, Options: torch.Options{Race: true}})
 				if !r.OK || len(r.Checks) != 2 {
 					t.Errorf("%s %v: ok %v after %d checks, want true after 2\n%v %v", name, params, r.OK, len(r.Checks), r.Wrong(), r.Races)
 				}
@@ -31,10 +32,10 @@ func TestAttentionOver(t *testing.T) {
 func TestAttentionRows(t *testing.T) {
 	for name, column := range map[string]string{"attention_prefill": "order", "attention_decode": "phase"} {
 		crit := map[string]torch.Time{}
-		for _, row := range execute(t, name, torch.Options{NoData: true}).Rows {
+		for _, row := range rowsOf(execute(t, name, bench.Options{Options: torch.Options{NoData: true}})) {
 			crit[value[string](t, row, column)] = value[torch.Time](t, row, "crit_ns")
 			var sum torch.Time
-			for _, part := range breakdown(torch.Breakdown{})[1:5] {
+			for _, part := range table.ColumnsOf(breakdown{})[1:5] {
 				sum += value[torch.Time](t, row, part.Name)
 			}
 			if total := value[torch.Time](t, row, "total_ns"); sum != total || total < value[torch.Time](t, row, "crit_ns") {
@@ -56,7 +57,7 @@ func TestAttentionParams(t *testing.T) {
 		"attention_decode":  {"tokens": "5", "context": "4"},
 	} {
 		b, _ := bench.Find(name)
-		_, err := b.Execute(t.Context(), bench.Options{Options: torch.Options{Params: params}})
+		_, err := b.Execute(t.Context(), bench.Options{Params: params})
 		var wrong *bench.ParamError
 		if !errors.As(err, &wrong) || wrong.Name != "tokens" {
 			t.Errorf("%s %v: got %v, want an error of tokens", name, params, err)
@@ -71,7 +72,7 @@ func TestAttentionPrecisions(t *testing.T) {
 			"attention_prefill": {"tokens": "72"}, "attention_decode": {"context": "200", "tokens": "2"},
 		} {
 			params["precision"] = precision
-			if r := execute(t, name, torch.Options{Params: params}); !r.OK || len(r.Checks) != 2 {
+			if r := execute(t, name, bench.Options{Params: params}); !r.OK || len(r.Checks) != 2 {
 				t.Errorf("%s %v: ok %v after %d checks, want true after 2: %v", name, params, r.OK, len(r.Checks), r.Wrong())
 			}
 		}

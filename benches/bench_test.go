@@ -13,12 +13,12 @@ func BenchmarkExecute(b *testing.B) {
 		program, _ := bench.Find(name)
 		for mode, noData := range map[string]bool{"data=on": false, "data=off": true} {
 			b.Run(name+"/"+mode, func(b *testing.B) {
-				o := torch.Options{NoData: noData, Params: quick[name]}
+				o := bench.Options{Params: quick[name], Options: torch.Options{NoData: noData}}
 				if program.Folder != "" {
 					o.Folder = b.TempDir()
 				}
 				for b.Loop() {
-					if _, err := program.Execute(b.Context(), bench.Options{Options: o}); err != nil {
+					if _, err := program.Execute(b.Context(), o); err != nil {
 						b.Fatal(err)
 					}
 				}

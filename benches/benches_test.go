@@ -1,12 +1,15 @@
 package benches
 
 import (
+	"encoding/json"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/kernbench/kernbench/bench"
+	"github.com/kernbench/kernbench/internal/table"
 	"github.com/kernbench/kernbench/topology"
 	"github.com/kernbench/kernbench/torch"
 )
@@ -24,7 +27,7 @@ func system(t *testing.T, preset string) *topology.Graph {
 	return g
 }
 
-func execute(t *testing.T, name string, o torch.Options) *bench.Result {
+func execute(t *testing.T, name string, o bench.Options) *bench.Result {
 	t.Helper()
 	b, ok := bench.Find(name)
 	if !ok {
@@ -33,7 +36,7 @@ func execute(t *testing.T, name string, o torch.Options) *bench.Result {
 	if b.Folder != "" && o.Folder == "" {
 		o.Folder = t.TempDir()
 	}
-	r, err := b.Execute(t.Context(), bench.Options{Options: o})
+	r, err := b.Execute(t.Context(), o)
 	if err != nil {
 		t.Fatalf("%s: %v", name, err)
 	}
@@ -41,7 +44,7 @@ func execute(t *testing.T, name string, o torch.Options) *bench.Result {
 }
 
 // names is the built-in benches, so that one that is lost is missed.
-var names = []string{"attention_decode", "attention_prefill", "ccl_allreduce", "center_root_buffers", "data_parallel", "gemm_single_pe", "gpt3_qkv", "hello_send", "matmul_composite", "milestone-1h-ccl", "milestone-1h-gemm", "pe2pe", "qkv_gemm", "task_chain", "task_fanout", "task_stencil", "tp_mlp", "transformer_block", "treduce_tasks"}
+var names = []string{"attention_decode", "attention_prefill", "ccl_allreduce", "center_root_buffers", "coll", "data_parallel", "gemm_single_pe", "gpt3_qkv", "hello_send", "matmul_composite", "milestone-1h-ccl", "milestone-1h-gemm", "pe2pe", "qkv_gemm", "task_chain", "task_fanout", "task_stencil", "tp_mlp", "transformer_block", "treduce_tasks"}
 
 // quick is the parameters with which a bench that takes long is run on every system.
 var quick = map[string]map[string]string{
@@ -75,7 +78,7 @@ func TestValues(t *testing.T) {
 			if b, _ := bench.Find(name); b.Folder != "" && preset != "default" {
 				continue // it takes long, and makes systems of its own or of part of this
 			}
-			r := execute(t, name, torch.Options{Topology: g, Race: true, Params: quick[name]})
+			r := execute(t, name, bench.Options{Params: quick[name], Options: torch.Options{Topology: g, Race: true}})
 			if !r.OK || len(r.Checks) == 0 {
 				t.Errorf("%s on %s: ok %v after %d checks, want true after some\n%v %v", name, preset, r.OK, len(r.Checks), r.Wrong(), r.Races)
 			}
@@ -86,12 +89,12 @@ func TestValues(t *testing.T) {
 // TestTimesWithoutValues: leaving out the data phase changes no time.
 func TestTimesWithoutValues(t *testing.T) {
 	for _, name := range names {
-		with, without := execute(t, name, torch.Options{Params: quick[name]}), execute(t, name, torch.Options{NoData: true, Params: quick[name]})
-		for _, row := range with.Rows {
-			for i := range row {
-				switch row[i].Name {
-				case "composite_window_ns", "gemm_count", "wrong":
-					row[i].Value = nil // from the op log, or of values
+		with, without := execute(t, name, bench.Options{Params: quick[name]}), execute(t, name, bench.Options{Params: quick[name], Options: torch.Options{NoData: true}})
+		for i, c := range with.Rows.Columns {
+			switch c.Name {
+			case "composite_window_ns", "gemm_count", "wrong":
+				for _, row := range with.Rows.Rows {
+					row[i] = nil // from the op log, or of values
 				}
 			}
 		}
@@ -104,26 +107,55 @@ func TestTimesWithoutValues(t *testing.T) {
 	}
 }
 
-// value is a cell of a row.
-func value[T any](t *testing.T, row bench.Values, name string) T {
+// rowsOf returns the rows of a result.
+func rowsOf(r *bench.Result) (rows []table.Record) {
+	for i := range r.Rows.Rows {
+		rows = append(rows, r.Rows.Record(i))
+	}
+	return rows
+}
+
+// value returns a cell of a row.
+func value[T any](t *testing.T, row table.Record, name string) (v T) {
 	t.Helper()
-	for _, v := range row {
-		if v.Name == name {
-			x, ok := v.Value.(T)
-			if !ok {
-				t.Fatalf("%s is a %T, want a %T", name, v.Value, x)
+	text, err := json.Marshal(row.Get(name))
+	if err == nil {
+		err = json.Unmarshal(text, &v)
+	}
+	if err != nil || string(text) == "null" {
+		t.Fatalf("%s of %v is %s, want a %T (%v)", name, row, text, v, err)
+	}
+	return v
+}
+
+// inBench runs a function as a bench and returns the result.
+func inBench(t *testing.T, run func(b *bench.B) error) *bench.Result {
+	t.Helper()
+	r, err := bench.Bench{Run: run}.Execute(t.Context(), bench.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// TestSchema: every column of every bench has a role, and those with a unit in their names
+// have that unit.
+func TestSchema(t *testing.T) {
+	for _, b := range bench.All() {
+		for member, columns := range b.Schema() {
+			for _, c := range columns {
+				if want := map[bool]table.Unit{true: "ns"}[strings.HasSuffix(c.Name, "_ns")]; c.Role == "" || want != "" && c.Unit != want {
+					t.Errorf("%s: column %s of %s has the role %q and the unit %q", b.Name, c.Name, member, c.Role, c.Unit)
+				}
 			}
-			return x
 		}
 	}
-	t.Fatalf("no %s in %v", name, row)
-	panic("unreachable")
 }
 
 // TestPE2PE: latency rises with bytes in every column and with hops in all but
 // sram, which lies where it lies; slots in TCM are the fastest.
 func TestPE2PE(t *testing.T) {
-	rows := execute(t, "pe2pe", torch.Options{NoData: true}).Rows
+	rows := rowsOf(execute(t, "pe2pe", bench.Options{Options: torch.Options{NoData: true}}))
 	if len(rows) != 20 {
 		t.Fatalf("%d rows, want 4 distances of 5 sizes", len(rows))
 	}
@@ -150,7 +182,7 @@ func TestPE2PE(t *testing.T) {
 // TestMatmulComposite: the tile products are those of the plan, and engines worked
 // as long as their formulas say, whatever the operands.
 func TestMatmulComposite(t *testing.T) {
-	rows := execute(t, "matmul_composite", torch.Options{}).Rows
+	rows := rowsOf(execute(t, "matmul_composite", bench.Options{}))
 	if len(rows) != 3 {
 		t.Fatalf("%d rows, want 3", len(rows))
 	}

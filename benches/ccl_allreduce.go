@@ -31,8 +31,19 @@ PEs could have started.`,
 			{Name: "dtype", Usage: "type of the elements", Default: "f16", Values: []string{"f16", "bf16", "f32", "i32"}},
 			{Name: "n-elem", Usage: "elements of each rank, instead of as many as ccl.yaml says"},
 		},
+		Row: allReduceRow{},
 		Run: runAllReduce,
 	})
+}
+
+type allReduceRow struct {
+	Name      string     `json:"name" table:",setting"`
+	Algorithm string     `json:"algorithm" table:",setting"`
+	Buffer    string     `json:"buffer" table:",setting"`
+	Ranks     int        `json:"ws" table:",setting,ranks"`
+	Elems     int        `json:"n_elem" table:",setting,elements"`
+	Crit      torch.Time `json:"crit_ns" table:"ns,lower,critical path"`
+	Spread    torch.Time `json:"spread_ns" table:"ns,lower,spread of starts"`
 }
 
 // exactTypes is the dtypes with the largest number up to which each holds all whole
@@ -44,10 +55,10 @@ var exactTypes = map[string]struct {
 	"f16": {torch.F16, 1 << 11}, "bf16": {torch.BF16, 1 << 8}, "f32": {torch.F32, 1 << 24}, "i32": {torch.I32, 1<<31 - 1},
 }
 
-func runAllReduce(ctx *torch.Context) error {
-	config := ctx.CCL()
+func runAllReduce(b *bench.B) error {
+	config := b.CCL()
 	names := config.Names()
-	if name := ctx.Param("algorithm"); name != "all" {
+	if name := b.Param("algorithm"); name != "all" {
 		names = []string{name}
 	}
 	for _, name := range names {
@@ -55,12 +66,12 @@ func runAllReduce(ctx *torch.Context) error {
 		if err != nil {
 			return &bench.ParamError{Name: "algorithm", Err: err}
 		}
-		if text := ctx.Param("n-elem"); text != "" {
+		if text := b.Param("n-elem"); text != "" {
 			if s.NElem, err = strconv.Atoi(text); err != nil || s.NElem < 0 || s.NElem > mostElems {
 				return &bench.ParamError{Name: "n-elem", Err: fmt.Errorf("%q: write a whole number from 0 to %d", text, mostElems)}
 			}
 		}
-		if err := allReduceEntry(ctx, name, s); err != nil {
+		if err := allReduceEntry(b, name, s); err != nil {
 			return err
 		}
 	}
@@ -71,11 +82,11 @@ func runAllReduce(ctx *torch.Context) error {
 // together have fewer than a tensor can have.
 const mostElems = 1 << 32
 
-// allReduceEntry is the all-reduce of one entry: a row, notes and a check.
-func allReduceEntry(ctx *torch.Context, name string, s ccl.Settings) error {
-	there, unit := ctx.NumPEs(), "PEs"
-	if ctx.Param("ranks-per") == "sip" {
-		there, unit = ctx.Topology().Spec().System.SIPs.Count, "SIPs"
+// allReduceEntry runs the all-reduce of one entry, and reports a row, notes and a check.
+func allReduceEntry(b *bench.B, name string, s ccl.Settings) error {
+	there, unit := b.NumPEs(), "PEs"
+	if b.Param("ranks-per") == "sip" {
+		there, unit = b.Topology().Spec().System.SIPs.Count, "SIPs"
 	}
 	ranks := cmp.Or(s.WorldSize, there)
 	var err error
@@ -85,42 +96,35 @@ func allReduceEntry(ctx *torch.Context, name string, s ccl.Settings) error {
 	if ranks > there {
 		err = fmt.Errorf("world size %d, and there are %d %s", ranks, there, unit)
 	}
-	if err != nil && ctx.Param("algorithm") == name {
+	if err != nil && b.Param("algorithm") == name {
 		return &bench.ParamError{Name: "algorithm", Err: fmt.Errorf("%s: %w", name, err)}
 	}
 	if err != nil {
-		ctx.Notef("%s: skipped: %v", name, err)
+		b.Notef("%s: skipped: %v", name, err)
 		return nil
 	}
-	t := exactTypes[ctx.Param("dtype")]
+	t := exactTypes[b.Param("dtype")]
 	addends := exactAddends(ranks, t.limit)
 	got := make([]*torch.Array, ranks)
 	if unit == "SIPs" {
-		torch.OK(ctx.Spawn(func(rank int, ctx *torch.Context) error {
+		torch.OK(b.Spawn(func(rank int, ctx *torch.Context) error {
 			got[rank] = allReduce(ctx, s, t.dtype, addends[rank:rank+1])
 			return nil
 		}, ranks))
-	} else if all := allReduce(ctx, s, t.dtype, addends, torch.On(ctx.AllPEs()[:ranks]...)); all != nil {
+	} else if all := allReduce(b.Context, s, t.dtype, addends, torch.On(b.AllPEs()[:ranks]...)); all != nil {
 		for rank := range got {
 			size := len(all.Bytes) / ranks
 			got[rank] = &torch.Array{Shape: torch.Shape{s.NElem}, DType: t.dtype, Bytes: all.Bytes[rank*size : (rank+1)*size]}
 		}
 	}
-	ctx.Row(
-		torch.Col("name", name),
-		torch.Col("algorithm", ctx.Collective.Algorithm),
-		torch.Col("buffer", ctx.Collective.Buffer),
-		torch.Col("ws", ranks),
-		torch.Col("n_elem", s.NElem),
-		torch.Col("crit_ns", ctx.Collective.Crit),
-		torch.Col("spread_ns", ctx.Collective.Spread),
-	)
-	if ctx.HasData() {
+	last := b.Collective
+	b.Row(allReduceRow{name, last.Algorithm, last.Buffer, ranks, s.NElem, last.Crit, last.Spread})
+	if b.HasData() {
 		sum := 0
 		for _, v := range addends {
 			sum += v
 		}
-		reportRanks(ctx, name, got, sum)
+		reportRanks(b, name, got, sum)
 	}
 	return nil
 }
@@ -160,7 +164,7 @@ func allReduce(ctx *torch.Context, s ccl.Settings, dtype torch.DType, addends []
 const shownRanks = 5
 
 // reportRanks compares what each rank got with the sum that it should have.
-func reportRanks(ctx *torch.Context, name string, got []*torch.Array, sum int) {
+func reportRanks(b *bench.B, name string, got []*torch.Array, sum int) {
 	check := torch.Check{Name: name}
 	failed := 0
 	for rank, a := range got {
@@ -177,12 +181,12 @@ func reportRanks(ctx *torch.Context, name string, got []*torch.Array, sum int) {
 		}
 		text := fmt.Sprintf("rank %d: element %d is %s, want %d", rank, i, strconv.FormatFloat(a.At(i), 'f', -1, 64), sum)
 		check.Wrong = cmp.Or(check.Wrong, text)
-		ctx.Notef("%s", text)
+		b.Notef("%s", text)
 	}
-	ctx.Report.Checks = append(ctx.Report.Checks, check)
+	b.AddCheck(check)
 	if failed > 0 {
-		ctx.Notef("%s (ws=%d): %d OK / %d FAIL", name, len(got), len(got)-failed, failed)
+		b.Notef("%s (ws=%d): %d OK / %d FAIL", name, len(got), len(got)-failed, failed)
 	} else {
-		ctx.Notef("%s (ws=%d): %d OK", name, len(got), len(got))
+		b.Notef("%s (ws=%d): %d OK", name, len(got), len(got))
 	}
 }

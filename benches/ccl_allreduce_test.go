@@ -1,7 +1,6 @@
 package benches
 
 import (
-	"context"
 	"errors"
 	"slices"
 	"strings"
@@ -17,7 +16,7 @@ import (
 // TestAllReduceOfPEs: every entry on all PEs of the default system, or as many as it
 // says.
 func TestAllReduceOfPEs(t *testing.T) {
-	r := execute(t, "ccl_allreduce", torch.Options{})
+	r := execute(t, "ccl_allreduce", bench.Options{})
 	want := []string{
 		"auto_allreduce (ws=256): 256 OK",
 		"bidirectional_ring_allreduce (ws=256): 256 OK",
@@ -41,7 +40,7 @@ func TestAllReduceOfPEs(t *testing.T) {
 		t.Errorf("ok %v, notes (-want +got):\n%s", r.OK, diff)
 	}
 	time := map[string]torch.Time{}
-	for _, row := range r.Rows {
+	for _, row := range rowsOf(r) {
 		time[value[string](t, row, "name")] = value[torch.Time](t, row, "crit_ns")
 	}
 	if tcm, sram, hbm := time["ring_allreduce_tcm"], time["ring_allreduce_sram"], time["ring_allreduce_hbm"]; tcm >= sram || sram >= hbm {
@@ -53,9 +52,7 @@ func TestAllReduceOfPEs(t *testing.T) {
 func TestAllReduceDTypes(t *testing.T) {
 	for dtype := range exactTypes {
 		for _, per := range []string{"pe", "sip"} {
-			r := execute(t, "ccl_allreduce", torch.Options{
-				Topology: system(t, "alpha_beta"), Params: map[string]string{"dtype": dtype, "ranks-per": per, "algorithm": "ring_allreduce_tcm", "n-elem": "5"},
-			})
+			r := execute(t, "ccl_allreduce", bench.Options{Params: map[string]string{"dtype": dtype, "ranks-per": per, "algorithm": "ring_allreduce_tcm", "n-elem": "5"}, Options: torch.Options{Topology: system(t, "alpha_beta")}})
 			if want := []string{"ring_allreduce_tcm (ws=4): 4 OK"}; !slices.Equal(r.Notes, want) || r.Checks[0].Elems != 20 {
 				t.Errorf("%s, ranks per %s: got %v after %d elements, want %v after 20", dtype, per, r.Notes, r.Checks[0].Elems, want)
 			}
@@ -101,9 +98,9 @@ func TestAllReduceSkips(t *testing.T) {
 	for per, want := range map[string]string{
 		"pe": "ring_16: skipped: world size 16, and there are 4 PEs", "sip": "ring_16: skipped: world size 16, and there are 4 SIPs",
 	} {
-		r := execute(t, "ccl_allreduce", torch.Options{Topology: system(t, "alpha_beta"), CCL: config, Params: map[string]string{"ranks-per": per}})
-		if len(r.Notes) != 2 || !strings.HasPrefix(r.Notes[0], "chain_2: skipped: algorithm chain does no all_reduce") || r.Notes[1] != want || len(r.Rows) > 0 || !r.OK {
-			t.Errorf("ranks per %s: ok %v, %d rows, notes %q, want %q", per, r.OK, len(r.Rows), r.Notes, want)
+		r := execute(t, "ccl_allreduce", bench.Options{Params: map[string]string{"ranks-per": per}, Options: torch.Options{Topology: system(t, "alpha_beta"), CCL: config}})
+		if len(r.Notes) != 2 || !strings.HasPrefix(r.Notes[0], "chain_2: skipped: algorithm chain does no all_reduce") || r.Notes[1] != want || len(r.Rows.Rows) > 0 || !r.OK {
+			t.Errorf("ranks per %s: ok %v, %d rows, notes %q, want %q", per, r.OK, len(r.Rows.Rows), r.Notes, want)
 		}
 	}
 }
@@ -131,16 +128,11 @@ func TestAllReduceFails(t *testing.T) {
 			"rank 0: element 0 is 0, want 21",
 		},
 	} {
-		ctx, err := torch.New(context.Background(), torch.Options{})
-		if err != nil {
-			t.Fatal(err)
+		r := inBench(t, func(b *bench.B) error { reportRanks(b, "ring", tt.got, 21); return nil })
+		check := torch.Checks{{Name: "ring", Elems: 3 * len(tt.got), Wrong: tt.wrong}}
+		if diff := cmp.Diff([]any{tt.notes, check}, []any{r.Notes, r.Checks}); diff != "" || r.OK != (tt.wrong == "") {
+			t.Errorf("ok %v, notes and checks (-want +got):\n%s", r.OK, diff)
 		}
-		reportRanks(ctx, "ring", tt.got, 21)
-		check := []torch.Check{{Name: "ring", Elems: 3 * len(tt.got), Wrong: tt.wrong}}
-		if diff := cmp.Diff([]any{tt.notes, check}, []any{ctx.Report.Notes, ctx.Report.Checks}); diff != "" || ctx.Report.OK() != (tt.wrong == "") {
-			t.Errorf("ok %v, notes and checks (-want +got):\n%s", ctx.Report.OK(), diff)
-		}
-		ctx.Close()
 	}
 }
 
@@ -152,7 +144,7 @@ func TestAllReduceParams(t *testing.T) {
 		{"n-elem", "many", `--n-elem: "many": write a whole number from 0 to 4294967296`},
 		{"n-elem", "-1", `--n-elem: "-1": write a whole number from 0 to 4294967296`},
 	} {
-		_, err := program.Execute(t.Context(), bench.Options{Options: torch.Options{Params: map[string]string{tt.name: tt.value}}})
+		_, err := program.Execute(t.Context(), bench.Options{Params: map[string]string{tt.name: tt.value}})
 		var wrong *bench.ParamError
 		if !errors.As(err, &wrong) || !strings.HasPrefix(err.Error(), tt.want) {
 			t.Errorf("%s=%s: got %v, want %s", tt.name, tt.value, err, tt.want)

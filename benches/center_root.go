@@ -30,8 +30,19 @@ algorithm takes less than bound_ns.`,
 		Params: []bench.Param{
 			{Name: "elems", Usage: "elements of an addend", Default: "all", Values: []string{"all", "128", "1024", "8192", "32768"}},
 		},
+		Row: centerRootRow{},
 		Run: runCenterRoot,
 	})
+}
+
+type centerRootRow struct {
+	BufferKind topology.BufferKind `json:"buffer_kind" table:",setting,memory of the queue slots"`
+	Elems      int                 `json:"n_elem" table:",setting,elements"`
+	Bytes      int                 `json:"bytes_per_pe" table:"B,setting"`
+	Latency    torch.Time          `json:"latency_ns" table:"ns,lower"`
+	Reference  torch.Time          `json:"reference_ns" table:"ns,bound"`
+	Ratio      float64             `json:"ratio" table:",result,latency / reference"`
+	Bound      torch.Time          `json:"bound_ns" table:"ns,bound"`
 }
 
 // published is a figure of the reference.
@@ -57,35 +68,35 @@ func centerRootFigures() (list []published, err error) {
 	return list, nil
 }
 
-func runCenterRoot(ctx *torch.Context) error {
+func runCenterRoot(b *bench.B) error {
 	figures, err := centerRootFigures()
 	if err != nil {
 		return err
 	}
-	g, err := arranged(ctx.Topology(), torus3x2)
+	g, err := arranged(b.Topology(), torus3x2)
 	if err != nil {
 		return err
 	}
-	ctx.Notef("%v with 4×4 cubes each (hash %s)", torus3x2, g.Spec().Hash())
-	return elsewhere(ctx, g, true, func(on *torch.Context) error {
+	b.Notef("%v with 4×4 cubes each (hash %s)", torus3x2, g.Spec().Hash())
+	run := func(on *bench.B) error {
 		for _, f := range figures {
-			if only := ctx.Param("elems"); only != "all" && only != strconv.Itoa(f.elems) {
+			if only := b.Param("elems"); only != "all" && only != strconv.Itoa(f.elems) {
 				continue
 			}
-			if err := centerRootAllReduce(on, f.kind, f.elems); err != nil {
+			if err := centerRootAllReduce(on.Context, f.kind, f.elems); err != nil {
 				return err
 			}
-			latency, bound := on.Collective.Crit, centerRootBound(on, f.elems)
-			ctx.Row(
-				torch.Col("buffer_kind", string(f.kind)),
-				torch.Col("n_elem", f.elems),
-				torch.Col("bytes_per_pe", f.elems*torch.F16.Size()),
-				torch.Col("latency_ns", latency),
-				torch.Col("reference_ns", f.latency),
-				torch.Col("ratio", math.Round(1000*float64(latency)/float64(f.latency))/1000),
-				torch.Col("bound_ns", bound),
-			)
+			latency := on.Collective.Crit
+			on.Row(centerRootRow{
+				BufferKind: f.kind, Elems: f.elems, Bytes: f.elems * torch.F16.Size(),
+				Latency: latency, Reference: f.latency, Ratio: math.Round(1000*float64(latency)/float64(f.latency)) / 1000,
+				Bound: centerRootBound(on.Context, f.elems),
+			})
 		}
 		return nil
-	})
+	}
+	if g == b.Topology() {
+		return run(b)
+	}
+	return b.Machine(g, run)
 }

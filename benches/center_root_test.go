@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/kernbench/kernbench/bench"
 	"github.com/kernbench/kernbench/ccl"
 	"github.com/kernbench/kernbench/topology"
 	"github.com/kernbench/kernbench/torch"
@@ -30,7 +31,7 @@ func TestCenterRootFigures(t *testing.T) {
 // TestCenterRootRows: more elements take longer, slots in TCM are the fastest, and
 // nothing beats the bound.
 func TestCenterRootRows(t *testing.T) {
-	rows := execute(t, "center_root_buffers", torch.Options{NoData: true}).Rows
+	rows := rowsOf(execute(t, "center_root_buffers", bench.Options{Options: torch.Options{NoData: true}}))
 	if len(rows) != 12 {
 		t.Fatalf("%d rows, want 3 memories of 4 sizes", len(rows))
 	}
@@ -79,8 +80,8 @@ func TestCenterRootSystem(t *testing.T) {
 		t.Errorf("made of the default system: hash %s, want %s", got, want)
 	}
 	param := map[string]string{"elems": "1024"}
-	own := execute(t, "center_root_buffers", torch.Options{Params: param})
-	given := execute(t, "center_root_buffers", torch.Options{Topology: torus, Params: param, Race: true})
+	own := execute(t, "center_root_buffers", bench.Options{Params: param})
+	given := execute(t, "center_root_buffers", bench.Options{Params: param, Options: torch.Options{Topology: torus, Race: true}})
 	if diff := cmp.Diff([]any{own.Rows, own.Crit, own.Checks}, []any{given.Rows, given.Crit, given.Checks}); diff != "" || !given.OK {
 		t.Errorf("ok %v, rows, critical path and checks (-own machine +given torus):\n%s", given.OK, diff)
 	}
@@ -164,8 +165,8 @@ func centerRootLine(t *testing.T, name string) string {
 	g := torusSystem(t, sets...)
 	var cells strings.Builder
 	for _, elems := range []string{"128", "32768"} {
-		r := execute(t, "center_root_buffers", torch.Options{Topology: g, CCL: config, NoData: true, Params: map[string]string{"elems": elems}})
-		for _, row := range r.Rows {
+		r := execute(t, "center_root_buffers", bench.Options{Params: map[string]string{"elems": elems}, Options: torch.Options{Topology: g, CCL: config, NoData: true}})
+		for _, row := range rowsOf(r) {
 			fmt.Fprintf(&cells, "%.2f | ", value[torch.Time](t, row, "latency_ns").NS()/1000)
 		}
 	}

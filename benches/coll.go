@@ -11,7 +11,6 @@ import (
 	"github.com/kernbench/kernbench/ccl"
 	"github.com/kernbench/kernbench/internal/collperf"
 	"github.com/kernbench/kernbench/internal/numeric"
-	"github.com/kernbench/kernbench/internal/table"
 	"github.com/kernbench/kernbench/tl"
 	"github.com/kernbench/kernbench/topology"
 	"github.com/kernbench/kernbench/torch"
@@ -48,6 +47,7 @@ settings of the system as well.`,
 			}
 			return o.Cost()
 		},
+		Row: collRow{},
 		Run: runColl,
 	})
 }
@@ -66,13 +66,13 @@ type collRow struct {
 	collperf.Measured
 }
 
-func runColl(ctx *torch.Context) error {
-	o, err := collOptions(ctx.Param, ctx.Topology(), ctx.CCL())
+func runColl(b *bench.B) error {
+	o, err := collOptions(b.Param, b.Topology(), b.CCL())
 	if err != nil {
 		return err
 	}
-	o.NoCheck = !ctx.HasData()
-	row, compared, err := collperf.MeasureOn(ctx, o)
+	o.NoCheck = !b.HasData()
+	row, compared, err := collperf.MeasureOn(b.Context, o)
 	var mistake *collperf.OptionError
 	switch {
 	case errors.As(err, &mistake):
@@ -80,18 +80,13 @@ func runColl(ctx *torch.Context) error {
 	case err != nil:
 		return err
 	}
-	var columns []torch.Metric
-	cells := torch.Must(table.Cells(collRow{row.Case, row.Measured}))
-	for i, c := range table.ColumnsOf(collRow{}) {
-		columns = append(columns, torch.Col(c.Name, cells[i]))
-	}
-	ctx.Row(columns...)
+	b.Row(collRow{row.Case, row.Measured})
 	if row.Wrong != nil {
 		check := torch.Check{Name: o.Collective.String(), Elems: compared}
 		if *row.Wrong > 0 {
 			check.Wrong = fmt.Sprintf("%d of %d elements are wrong", *row.Wrong, compared)
 		}
-		ctx.Report.Checks = append(ctx.Report.Checks, check)
+		b.AddCheck(check)
 	}
 	return nil
 }

@@ -18,16 +18,18 @@ each of 4 steps every rank has data of its own, computes the gradient of half th
 to it, all ranks average their gradients, and each moves its weights by half of that. The weights
 are compared with those of a plain computation, on every rank. It is the example of
 docs/host-api.md.`,
-		Run: func(ctx *torch.Context) error {
-			ranks := ctx.Topology().Spec().System.SIPs.Count
-			if err := ctx.Spawn(train, ranks); err != nil {
-				return err
-			}
-			ctx.Metric("ranks", ranks)
-			ctx.Metric("steps", steps)
-			return nil
+		Metrics: dataParallelMetrics{},
+		Run: func(b *bench.B) error {
+			ranks := b.Topology().Spec().System.SIPs.Count
+			b.Metrics(dataParallelMetrics{ranks, steps})
+			return b.Spawn(train, ranks)
 		},
 	})
+}
+
+type dataParallelMetrics struct {
+	Ranks int `json:"ranks" table:",setting"`
+	Steps int `json:"steps" table:",setting"`
 }
 
 const (

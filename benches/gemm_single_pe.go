@@ -15,7 +15,8 @@ func init() {
 and the result is stored. Nothing overlaps but the two loads, so that crit_ns is
 about the sum of the engines' times; matmul_composite shows what overlapping
 gains.`,
-		Run: runGemmSinglePE,
+		Metrics: engineTimes{},
+		Run:     runGemmSinglePE,
 	})
 }
 
@@ -26,30 +27,35 @@ func gemm(t *tl.PE, a, b, c tl.Ptr, m, k, n int) {
 	t.Store(c, x.Dot(y).To(tl.F16))
 }
 
-func runGemmSinglePE(ctx *torch.Context) error {
+// engineTimes are how long the engines of a PE worked.
+type engineTimes struct {
+	DMARead  torch.Time `json:"dma_read_ns" table:"ns,lower,DMA read"`
+	Fetch    torch.Time `json:"fetch_ns" table:"ns,lower"`
+	GEMM     torch.Time `json:"gemm_ns" table:"ns,lower,GEMM"`
+	Math     torch.Time `json:"math_ns" table:"ns,lower"`
+	Store    torch.Time `json:"store_ns" table:"ns,lower"`
+	DMAWrite torch.Time `json:"dma_write_ns" table:"ns,lower,DMA write"`
+}
+
+func runGemmSinglePE(on *bench.B) error {
 	const m, k, n = 32, 128, 32
 	x, y := values(m*k, 7), values(k*n, 11)
-	a, err := ctx.FromSlice(x, torch.F16, torch.Shape{m, k})
+	a, err := on.FromSlice(x, torch.F16, torch.Shape{m, k})
 	if err != nil {
 		return err
 	}
-	b, err := ctx.FromSlice(y, torch.F16, torch.Shape{k, n})
+	b, err := on.FromSlice(y, torch.F16, torch.Shape{k, n})
 	if err != nil {
 		return err
 	}
-	c, err := ctx.Zeros(torch.F16, torch.Shape{m, n})
+	c, err := on.Zeros(torch.F16, torch.Shape{m, n})
 	if err != nil {
 		return err
 	}
-	if _, err := ctx.Launch("gemm", gemm, a, b, c, m, k, n); err != nil {
+	if _, err := on.Launch("gemm", gemm, a, b, c, m, k, n); err != nil {
 		return err
 	}
-	e := ctx.Engines(0)
-	ctx.Metric("dma_read_ns", e.DMARead)
-	ctx.Metric("fetch_ns", e.Fetch)
-	ctx.Metric("gemm_ns", e.GEMM)
-	ctx.Metric("math_ns", e.Math)
-	ctx.Metric("store_ns", e.Store)
-	ctx.Metric("dma_write_ns", e.DMAWrite)
-	return ctx.Check("c", c, matmul(x, y, m, k, n))
+	e := on.Engines(0)
+	on.Metrics(engineTimes{e.DMARead, e.Fetch, e.GEMM, e.Math, e.Store, e.DMAWrite})
+	return on.Check("c", c, matmul(x, y, m, k, n))
 }

@@ -33,9 +33,18 @@ full rate, and utilization how much of total_ns that is.
 			{Name: "divide", Usage: "what GPT-3's 12288 features and 96 heads are divided by", Default: "16", Values: []string{"1", "2", "4", "8", "16", "32"}},
 			precisionParam, placementParam("columns"),
 		},
+		Row:  qkvRow{},
 		Cost: costGPT3QKV,
 		Run:  runGPT3QKV,
 	})
+}
+
+type qkvRow struct {
+	Ranks       int        `json:"tp" table:",setting,ranks"`
+	GEMM        torch.Time `json:"gemm_ns" table:"ns,lower,GEMM"`
+	Ideal       torch.Time `json:"ideal_ns" table:"ns,bound"`
+	Utilization *float64   `json:"utilization" table:",higher"`
+	breakdown
 }
 
 // costGPT3QKV adds up the SIPs of all systems, and the loads of weights, which take as long
@@ -49,38 +58,42 @@ func costGPT3QKV(params map[string]string, _ *topology.Graph) (cost float64) {
 	return cost
 }
 
-func runGPT3QKV(ctx *torch.Context) error {
-	tokens, err := count(ctx, "tokens", 1<<17)
+func runGPT3QKV(b *bench.B) error {
+	tokens, err := count(b, "tokens", 1<<17)
 	if err != nil {
 		return err
 	}
-	ranks, err := counts(ctx, "tp", 1<<10)
+	ranks, err := counts(b, "tp", 1<<10)
 	if err != nil {
 		return err
 	}
-	dtype := precision(ctx)
-	hidden := 12288 / torch.Must(strconv.Atoi(ctx.Param("divide")))
+	dtype := precision(b)
+	hidden := 12288 / torch.Must(strconv.Atoi(b.Param("divide")))
 	out := 3 * hidden
 	if err := divides("tp", "columns of the projection", out, ranks); err != nil {
 		return err
 	}
-	if err := affordable(ctx, float64(tokens)*float64(hidden)*float64(out), float64(hidden)*float64(out)+float64(tokens)*float64(hidden+out)); err != nil {
+	if err := affordable(b.Context, float64(tokens)*float64(hidden)*float64(out), float64(hidden)*float64(out)+float64(tokens)*float64(hidden+out)); err != nil {
 		return err
 	}
-	var x, w, b []float32
+	var x, w, bias []float32
 	var want *dense.Matrix
-	if ctx.HasData() {
-		x, w, b = normal(tokens*hidden, 1, 1), normal(hidden*out, 1/math.Sqrt(float64(hidden)), 2), normal(out, 1, 3)
+	if b.HasData() {
+		x, w, bias = normal(tokens*hidden, 1, 1), normal(hidden*out, 1/math.Sqrt(float64(hidden)), 2), normal(out, 1, 3)
 		product := dense.MatMul(dense.New(tokens, hidden, x, dtype), dense.New(hidden, out, w, dtype), 1, torch.F32)
-		want = dense.Add(product, dense.New(1, out, b, dtype), torch.F32).Round(dtype)
+		want = dense.Add(product, dense.New(1, out, bias, dtype), torch.F32).Round(dtype)
 	}
-	placement := weightPlacement(ctx)
+	placement := weightPlacement(b)
 	for _, n := range ranks {
-		err := onRanks(ctx, n, len(ranks) == 1, nil, func(rank int, c *torch.Context) error {
+		g, err := withSIPs(b, n)
+		if err != nil {
+			return err
+		}
+		err = onRanks(b, g, len(ranks) == 1, nil, func(rank int, c *torch.Context) error {
 			qkv := torch.Must(tp.NewColumnParallelLinear(c, "qkv", hidden, out, tp.Options{DType: dtype, Bias: true, Weight: &placement}))
 			in := torch.Must(c.Empty(dtype, torch.Shape{tokens, hidden}, tp.Activations(placement)))
 			if c.HasData() {
-				torch.OK(qkv.Load(w, b))
+				torch.OK(qkv.Load(w, bias))
 				torch.OK(in.CopyFrom(x))
 			}
 			profile := torch.Must(c.Profile())
@@ -90,9 +103,7 @@ func runGPT3QKV(ctx *torch.Context) error {
 			if rank == 0 {
 				all := together(phases)
 				ideal := idealGEMM(c, tokens, hidden, out/n)
-				ctx.Row(append([]torch.Metric{
-					torch.Col("tp", n), torch.Col("gemm_ns", gemmTime(c, 0)), torch.Col("ideal_ns", ideal), torch.Col("utilization", share(ideal, all.Total())),
-				}, breakdown(all)...)...)
+				b.Row(qkvRow{n, gemmTime(c, 0), ideal, share(ideal, all.Total()), newBreakdown(all)})
 			}
 			if !c.HasData() {
 				return nil

@@ -16,7 +16,8 @@ func init() {
 		Doc: `A ring of all PEs, in order of their numbers. Each loads a tile of 64 f16, sends it
 east and stores what comes from the west. Most neighbours are in the same cube;
 the slowest hops are those between devices.`,
-		Run: runHelloSend,
+		Metrics: helloMetrics{},
+		Run:     runHelloSend,
 	})
 }
 
@@ -26,20 +27,24 @@ func helloSend(t *tl.PE, x tl.Ptr, n int) {
 	t.Store(x, t.Recv(tl.West, tl.Shape{n}, tl.F16))
 }
 
-func runHelloSend(ctx *torch.Context) error {
+type helloMetrics struct {
+	PEs     int        `json:"pes" table:",setting,PEs"`
+	Bytes   int        `json:"bytes_per_pe" table:"B,setting"`
+	Fastest torch.Time `json:"fastest_pe_ns" table:"ns,lower,fastest PE"`
+}
+
+func runHelloSend(b *bench.B) error {
 	const n = 64
-	pes := ctx.AllPEs()
+	pes := b.AllPEs()
 	input := func(i int) float64 { return valueAt(i, 7) }
-	x, err := ctx.FromFunc(input, torch.F16, torch.Shape{n * len(pes)}, torch.On(pes...))
+	x, err := b.FromFunc(input, torch.F16, torch.Shape{n * len(pes)}, torch.On(pes...))
 	if err != nil {
 		return err
 	}
-	l, err := ctx.Launch("hello_send", helloSend, x, n, torch.Neighbors(torch.Ring(pes...)))
+	l, err := b.Launch("hello_send", helloSend, x, n, torch.Neighbors(torch.Ring(pes...)))
 	if err != nil {
 		return err
 	}
-	ctx.Metric("pes", len(pes))
-	ctx.Metric("bytes_per_pe", n*torch.F16.Size())
-	ctx.Metric("fastest_pe_ns", slices.Min(l.Exec()))
-	return ctx.CheckFunc("x", x, func(i int) float64 { return input((i - n + x.Numel()) % x.Numel()) })
+	b.Metrics(helloMetrics{len(pes), n * torch.F16.Size(), slices.Min(l.Exec())})
+	return b.CheckFunc("x", x, func(i int) float64 { return input((i - n + x.Numel()) % x.Numel()) })
 }

@@ -21,6 +21,7 @@ composite_window_ns is from the first data that moves for the composite to the
 last that is written, gemm_count its tile products; both are from the op log and
 missing without one (--data=off). The other times are how long engines worked.
 gemm_utilization is gemm_ns of crit_ns.`,
+		Row: compositeRow{},
 		Run: runMatmulComposite,
 	})
 }
@@ -50,61 +51,64 @@ func composite(t *tl.PE, a, b, c tl.Ptr, loadA, loadB bool) {
 	t.Wait(t.Composite(tl.Gemm(x, y, c)))
 }
 
-func runMatmulComposite(ctx *torch.Context) error {
+// compositeRow is a row of matmul_composite. Window and Count are unknown without an op log.
+type compositeRow struct {
+	Operands    string      `json:"operands" table:",setting"`
+	Crit        torch.Time  `json:"crit_ns" table:"ns,lower,critical path"`
+	Window      *torch.Time `json:"composite_window_ns" table:"ns,lower"`
+	Count       *int        `json:"gemm_count" table:",result,GEMM count"`
+	DMARead     torch.Time  `json:"dma_read_ns" table:"ns,lower,DMA read"`
+	GEMM        torch.Time  `json:"gemm_ns" table:"ns,lower,GEMM"`
+	Utilization *float64    `json:"gemm_utilization" table:",higher,GEMM utilization"`
+}
+
+func runMatmulComposite(on *bench.B) error {
 	for _, v := range operandVariants {
-		if err := matmulVariant(ctx, v); err != nil {
+		if err := matmulVariant(on, v); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func matmulVariant(ctx *torch.Context, v operands) error {
+func matmulVariant(on *bench.B, v operands) error {
 	const m, k, n = 32, 3072, 32
 	x, y := values(m*k, 7), values(k*n, 11)
-	a, err := ctx.FromSlice(x, torch.F16, torch.Shape{m, k})
+	a, err := on.FromSlice(x, torch.F16, torch.Shape{m, k})
 	if err != nil {
 		return err
 	}
-	b, err := ctx.FromSlice(y, torch.F16, torch.Shape{k, n})
+	b, err := on.FromSlice(y, torch.F16, torch.Shape{k, n})
 	if err != nil {
 		return err
 	}
-	c, err := ctx.Zeros(torch.F16, torch.Shape{m, n})
+	c, err := on.Zeros(torch.F16, torch.Shape{m, n})
 	if err != nil {
 		return err
 	}
-	before := ctx.Engines(0)
-	l, err := ctx.Launch(v.name, composite, a, b, c, v.loadA, v.loadB)
+	before := on.Engines(0)
+	l, err := on.Launch(v.name, composite, a, b, c, v.loadA, v.loadB)
 	if err != nil {
 		return err
 	}
-	e := ctx.Engines(0)
+	e := on.Engines(0)
 	gemm := e.GEMM - before.GEMM
-	var window, count any // unknown without an op log
-	if all := ctx.Composites(); len(all) > 0 {
+	row := compositeRow{Operands: v.name, Crit: l.Crit(), DMARead: e.DMARead - before.DMARead, GEMM: gemm, Utilization: share(gemm, l.Crit())}
+	if all := on.Composites(); len(all) > 0 {
 		last := all[len(all)-1]
-		window, count = last.End-last.Start, last.Tiles
+		row.Window, row.Count = new(last.End-last.Start), &last.Tiles
 	}
-	ctx.Row(
-		torch.Col("operands", v.name),
-		torch.Col("crit_ns", l.Crit()),
-		torch.Col("composite_window_ns", window),
-		torch.Col("gemm_count", count),
-		torch.Col("dma_read_ns", e.DMARead-before.DMARead),
-		torch.Col("gemm_ns", gemm),
-		torch.Col("gemm_utilization", share(gemm, l.Crit())),
-	)
-	if err := ctx.Check(v.name, c, matmul(x, y, m, k, n)); err != nil {
+	on.Row(row)
+	if err := on.Check(v.name, c, matmul(x, y, m, k, n)); err != nil {
 		return err
 	}
 	return errors.Join(a.Free(), b.Free(), c.Free())
 }
 
-// share is a part of a time, nil of none: a system may take no time at all.
-func share(part, whole torch.Time) any {
+// share returns a part of a time, nil of none: a system may take no time at all.
+func share(part, whole torch.Time) *float64 {
 	if whole == 0 {
 		return nil
 	}
-	return float64(part) / float64(whole)
+	return new(float64(part) / float64(whole))
 }

@@ -6,125 +6,129 @@ import (
 
 	"github.com/kernbench/kernbench/bench"
 	"github.com/kernbench/kernbench/internal/compare"
-	"github.com/kernbench/kernbench/internal/config"
 	"github.com/kernbench/kernbench/internal/draw"
-	"github.com/kernbench/kernbench/internal/report"
+	"github.com/kernbench/kernbench/internal/page"
 	"github.com/kernbench/kernbench/internal/table"
-	"github.com/kernbench/kernbench/internal/version"
-	"github.com/kernbench/kernbench/torch"
 )
 
 // writePage writes the figures, and report.html with all of them.
-func (m *cclMilestone) writePage(ctx *torch.Context) error {
-	page := report.Page{
+func (m *cclMilestone) writePage(e *bench.E, found cclSweeps) error {
+	p := page.Page{
 		Title: "Milestone 1H: collectives",
 		Lead: "All-reduce by center_root over 6 SIPs of 4×4 cubes, simulated: f16 tensors that have an addend on the first PE of each cube, " +
 			"every rank a SIP. Latency is the longest that the all-reduce ran on a PE. No algorithm takes less time than the bound.",
-		Reproduce: []string{"# beside this page:", "kernbench run milestone-1h-ccl --out . --topology topology.yaml --ccl ccl.yaml --max-elems " + ctx.Param("max-elems") + flags(ctx)},
-		Facts:     m.facts(ctx),
-		Config: []report.PageFile{
-			{Name: "topology.yaml", Text: string(ctx.Topology().Spec().YAML())},
-			{Name: "ccl.yaml", Text: string(ctx.CCL().YAML())},
-		},
 	}
-	for _, section := range []func(*torch.Context) (report.PageSection, error){m.latencySection, m.bufferSection, m.systemSection, m.fsimSection} {
-		s, err := section(ctx)
+	for _, section := range []func(*bench.E, cclSweeps) (page.Section, error){latencySection, bufferSection, m.systemSection, fsimSection} {
+		s, err := section(e, found)
 		if err != nil {
 			return err
 		}
-		page.Sections = append(page.Sections, s)
+		p.Sections = append(p.Sections, s)
 	}
-	return writePage(ctx, &page)
+	return e.WritePage(p)
 }
 
-// facts is what the results were made with, and how the checks came out.
-func (m *cclMilestone) facts(ctx *torch.Context) [][2]string {
-	return [][2]string{
-		{"kernbench", version.Version},
-		{"topology", config.UsedBy(ctx.Topology().Spec()).String()},
-		{"ccl", config.UsedBy(ctx.CCL()).String()},
-		{"points", fmt.Sprint(len(m.points))},
-		{"values", bench.Verdict(ctx.HasData(), ctx.Report.Checks)},
+func latencySection(e *bench.E, found cclSweeps) (page.Section, error) {
+	systems := found.series(latencySweep)
+	s := page.Section{Heading: "Latency by size and topology", Text: latencyText(systems), Tables: []page.Table{{Caption: "summary.csv", Table: summaryTable(e.Table())}}}
+	f := latencyFigure("center_root all-reduce over 6 SIPs", systems...)
+	f.Note = strings.TrimSpace("No algorithm is faster than the bound. " + sameText(systems))
+	if err := e.WriteFigure(&s, "latency_topologies", "The three systems, with the bound of each.", f); err != nil {
+		return s, err
 	}
-}
-
-func (m *cclMilestone) latencySection(ctx *torch.Context) (s report.PageSection, err error) {
-	systems := m.series(latencySweep)
-	var list []sectionFigure
-	note := fmt.Sprintf("f16, an addend on the first PE of each of 96 cubes, queue slots in %s.", memoryName(systems[0][0].kind))
-	list = append(list, sectionFigure{"latency_topologies", "The three systems, with the bound of each.",
-		latencyFigure("center_root all-reduce over 6 SIPs", strings.Join([]string{note, "No algorithm is faster than the bound.", sameText(systems)}, " "), systems...)})
 	for _, line := range systems {
-		list = append(list, sectionFigure{"latency_" + string(line[0].at.shape), fmt.Sprintf("%v alone.", line[0].at),
-			latencyFigure(fmt.Sprintf("center_root all-reduce on a %v", line[0].at), note, line)})
+		at := line[0].at
+		f := latencyFigure(fmt.Sprintf("center_root all-reduce on a %v", at), line)
+		if err := e.WriteFigure(&s, "latency_"+string(at.shape), fmt.Sprintf("%v alone.", at), f); err != nil {
+			return s, err
+		}
 	}
-	s = report.PageSection{Heading: "Latency by size and topology", Text: latencyText(systems), Tables: []report.PageTable{pageTable("summary.csv", m.summary())}}
-	s.Figures, err = writeFigures(ctx, list)
-	return s, err
+	return s, nil
 }
 
-func (m *cclMilestone) bufferSection(ctx *torch.Context) (s report.PageSection, err error) {
-	kinds := m.series(bufferSweep)
-	s = report.PageSection{Heading: "Memory of the queue slots", Text: bufferText(kinds), Tables: []report.PageTable{pageTable("buffer_kind.csv", m.bufferKinds())}}
-	s.Figures, err = writeFigures(ctx, []sectionFigure{{"buffer_kind", "Latency by size, for queue slots in each of the memories.",
-		bufferFigure(kinds, "f16, an addend on the first PE of each of 96 cubes.")}})
-	return s, err
+func bufferSection(e *bench.E, found cclSweeps) (page.Section, error) {
+	kinds := found.series(bufferSweep)
+	s := page.Section{Heading: "Memory of the queue slots", Text: bufferText(kinds), Tables: []page.Table{{Caption: "buffer_kind.csv", Table: bufferTable(e.Table())}}}
+	return s, e.WriteFigure(&s, "buffer_kind", "Latency by size, for queue slots in each of the memories.", bufferFigure(kinds))
 }
 
-func (m *cclMilestone) systemSection(ctx *torch.Context) (s report.PageSection, err error) {
-	table := report.PageTable{Caption: "SIPs and cubes are as here; all other numbers are those of topology.yaml, below.", Columns: []string{"sweep", "system", "cubes of a SIP", "hash"}}
+func (m *cclMilestone) systemSection(e *bench.E, _ cclSweeps) (page.Section, error) {
+	t := &table.Table{Columns: []table.Column{{Name: "sweep"}, {Name: "system"}, {Name: "cubes of a SIP"}, {Name: "hash"}}}
 	for _, at := range m.arrangements() {
 		name := latencySweep
 		if at == torus3x2 {
 			name = bufferSweep
 		}
-		table.Rows = append(table.Rows, []string{name, at.String(), "4×4", m.systems[at].Spec().Hash()})
+		t.Rows = append(t.Rows, []any{name, at.String(), "4×4", m.systems[at].Spec().Hash()})
 	}
-	link := m.systems[torus3x2].Spec().System.SIPs.Link
-	note := fmt.Sprintf("Small boxes are cubes. Links between neighbours: %d × %s each way, %s.", link.Links,
-		strings.Replace(link.Bandwidth.String(), "GB/s", " GB/s", 1), draw.Nanoseconds(link.Latency.NS()))
-	s = report.PageSection{Heading: "Systems", Tables: []report.PageTable{table}}
-	s.Figures, err = writeFigures(ctx, []sectionFigure{{"topology", "The systems of the latency sweep. That of the queue slots is the torus with 3 columns and 2 rows.", m.systemsFigure(note)}})
-	return s, err
+	s := page.Section{Heading: "Systems", Tables: []page.Table{{Caption: "SIPs and cubes are as here; all other numbers are those of topology.yaml, below.", Table: t}}}
+	return s, e.WriteFigure(&s, "topology", "The systems of the latency sweep. That of the queue slots is the torus with 3 columns and 2 rows.", m.systemsFigure())
 }
 
-func (m *cclMilestone) fsimSection(ctx *torch.Context) (s report.PageSection, err error) {
+func fsimSection(e *bench.E, found cclSweeps) (page.Section, error) {
 	fsim, err := compare.GetReference("fsim")
 	if err != nil {
-		return s, err
+		return page.Section{}, err
 	}
-	systems := m.series(latencySweep)
-	s = report.PageSection{Heading: "Beside FSIM", Text: fsimText(fsim, systems)}
-	s.Figures, err = writeFigures(ctx, []sectionFigure{{"fsim", "The largest size on each system, and FSIM, whose workload is not known.",
-		fsimFigure(systems, fsim.Number(0, "latency_us"), "FSIM: "+fsimKnown(fsim))}})
-	return s, err
+	systems := found.series(latencySweep)
+	us := fsim.Number(0, "latency_us")
+	s := page.Section{Heading: "Next to FSIM", Text: fmt.Sprintf("FSIM says %g µs: %s What FSIM did in its time is not known, nor for which size: its line has no place along the sizes. "+
+		"The figure shows the two together and does not say that one machine is faster than the other.", us, fsimKnown(fsim))}
+	f := latencyFigure("center_root all-reduce of the model and an external result", systems...)
+	first, last := float64(systems[0][0].BytesPerPE), float64(systems[0][len(systems[0])-1].BytesPerPE)
+	f.Series = append(f.Series, draw.Series{Name: fmt.Sprintf("FSIM: %g µs", us), Bound: true, X: []float64{first, last}, Y: []float64{us, us}})
+	f.Note = "FSIM: " + fsimKnown(fsim)
+	return s, e.WriteFigure(&s, "fsim", "Latency of the model over sizes with its bounds, and the time of FSIM, whose workload is not known.", f)
 }
 
-// sectionFigure is a figure of a section, by the name of its files.
-type sectionFigure struct {
-	name, caption string
-	figure        draw.Figure
+// fsimKnown returns what is known of the external result, and what is not.
+func fsimKnown(r *compare.Reference) string {
+	return strings.Join(r.About, "; ") + ". Not known: " + strings.Join(r.Unknown, "; ") + "."
 }
 
-func writeFigures(ctx *torch.Context, list []sectionFigure) (figures []report.PageFigure, err error) {
-	for _, f := range list {
-		figure, err := writeFigure(ctx, f.name, f.caption, f.figure)
-		if err != nil {
-			return nil, err
+// latencyText returns a paragraph for each system.
+func latencyText(systems [][]cclFound) string {
+	var paragraphs []string
+	for _, s := range systems {
+		first, last := s[0], s[len(s)-1]
+		paragraphs = append(paragraphs, fmt.Sprintf("On a %v, latency rises from %.2f µs for %s on each PE to %.2f µs for %s: %.1f and %.1f times the bound.",
+			first.at, micros(first.Latency), first.size(), micros(last.Latency), last.size(), first.overBound(), last.overBound()))
+	}
+	if text := sameText(systems); text != "" {
+		paragraphs = append(paragraphs, text)
+	}
+	return strings.Join(paragraphs, "\n\n")
+}
+
+// sameText returns which systems take the same time, and up to which size: their lines hide
+// each other.
+func sameText(systems [][]cclFound) string {
+	var sentences []string
+	for i, a := range systems {
+		for _, b := range systems[:i] {
+			same := 0
+			for same < len(a) && a[same].Latency == b[same].Latency {
+				same++
+			}
+			if same > 0 {
+				sentences = append(sentences, fmt.Sprintf("%s and %s take the same time up to %s.", b[0].Shape, a[0].Shape, a[same-1].size()))
+			}
 		}
-		figures = append(figures, figure)
 	}
-	return figures, nil
+	return strings.Join(sentences, " ")
 }
 
-func pageTable(caption string, t *table.Table) report.PageTable {
-	page := report.PageTable{Caption: caption, Columns: t.Names()}
-	for i := range t.Rows {
-		var row []string
-		for c := range t.Columns {
-			row = append(row, t.Text(i, c))
+// bufferText compares the memories with the first.
+func bufferText(kinds [][]cclFound) string {
+	var sentences []string
+	for _, s := range kinds[1:] {
+		var sizes []string
+		for i, p := range s {
+			more := float64(p.Latency)/float64(kinds[0][i].Latency) - 1
+			sizes = append(sizes, fmt.Sprintf("%+.1f %% for %s", 100*more, p.size()))
 		}
-		page.Rows = append(page.Rows, row)
+		sentences = append(sentences, fmt.Sprintf("Compared with slots in %s, those in %s change latency by %s.",
+			memoryName(kinds[0][0].Kind), memoryName(s[0].Kind), strings.Join(sizes, ", ")))
 	}
-	return page
+	return strings.Join(sentences, " ")
 }

@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -19,6 +20,9 @@ import (
 	"github.com/kernbench/kernbench/topology"
 	"github.com/kernbench/kernbench/torch"
 )
+
+// milestoneCCL is the name of the bench.
+const milestoneCCL = "milestone-1h-ccl"
 
 // cclFiles is what the bench writes, in its order.
 var cclFiles = []string{
@@ -49,7 +53,7 @@ func folderOf(t *testing.T, dir string) map[string]string {
 // TestMilestoneCCLFew runs the smallest sizes with values, and compares the tables.
 func TestMilestoneCCLFew(t *testing.T) {
 	dir := t.TempDir()
-	r := execute(t, milestoneCCL.name, torch.Options{Params: quick[milestoneCCL.name], Folder: dir})
+	r := execute(t, milestoneCCL, bench.Options{Params: quick[milestoneCCL], Folder: dir})
 	// 12 points and 3: 96 results each, of 8+32+64+128 elements on three systems, and of 128.
 	elems := 0
 	for _, c := range r.Checks {
@@ -62,14 +66,17 @@ func TestMilestoneCCLFew(t *testing.T) {
 	if got, want := slices.Sorted(maps.Keys(files)), slices.Sorted(slices.Values(cclFiles)); !slices.Equal(got, want) {
 		t.Errorf("files %v, want %v", got, want)
 	}
-	checkFiles(t, milestoneCCL.name, r.Artifacts)
+	checkFiles(t, milestoneCCL, r.Artifacts)
 	for i, name := range cclFiles {
 		if want := filepath.Join(dir, name); r.Artifacts[i] != want {
 			t.Errorf("artifact %d: %s, want %s", i, r.Artifacts[i], want)
 		}
 	}
 	for name, want := range map[string]string{
-		"summary.csv": `algorithm,sip_topology,n_sips,n_elem,bytes_per_pe,bytes_per_sip,latency_ns,bound_ns,wrong
+		"summary.csv": `#role,setting,setting,setting,setting,setting,setting,lower,bound,check
+#unit,,,,,B,B,ns,ns,
+#label,,fabric,number of SIPs,elements of an addend,data on each PE,data on each SIP,,,SIPs with a wrong result
+algorithm,sip_topology,n_sips,n_elem,bytes_per_pe,bytes_per_sip,latency_ns,bound_ns,wrong
 center_root,ring_1d,6,8,16,256,2072.80485,627.325,0
 center_root,ring_1d,6,32,64,1024,2143.5911,627.325,0
 center_root,ring_1d,6,64,128,2048,2239.3061,627.325,0
@@ -83,7 +90,10 @@ center_root,mesh_2d_no_wrap,6,32,64,1024,1539.75362,627.325,0
 center_root,mesh_2d_no_wrap,6,64,128,2048,1613.93862,627.325,0
 center_root,mesh_2d_no_wrap,6,128,256,4096,1786.55862,627.325,0
 `,
-		"buffer_kind.csv": `buffer_kind,n_elem,bytes_per_pe,latency_ns,bound_ns,wrong
+		"buffer_kind.csv": `#role,setting,setting,setting,lower,bound,check
+#unit,,,B,ns,ns,
+#label,memory of queue slots,elements of an addend,data on each PE,,,SIPs with a wrong result
+buffer_kind,n_elem,bytes_per_pe,latency_ns,bound_ns,wrong
 tcm,128,256,1790.55862,472.325,0
 sram,128,256,1974.29862,472.325,0
 hbm,128,256,2156.73862,472.325,0
@@ -99,15 +109,15 @@ hbm,128,256,2156.73862,472.325,0
 // them is true, and all that holds of them with values but that they are right.
 func TestMilestoneCCLAll(t *testing.T) {
 	dir := t.TempDir()
-	r := execute(t, milestoneCCL.name, torch.Options{NoData: true, Folder: dir})
-	if len(r.Rows) != 48 || !r.OK || len(r.Checks) != 12 {
-		t.Fatalf("%d rows, ok %v after %d checks, want 48, true after 12: %v", len(r.Rows), r.OK, len(r.Checks), r.Wrong())
+	r := execute(t, milestoneCCL, bench.Options{Folder: dir, Options: torch.Options{NoData: true}})
+	if len(r.Rows.Rows) != 48 || !r.OK || len(r.Checks) != 12 {
+		t.Fatalf("%d rows, ok %v after %d checks, want 48, true after 12: %v", len(r.Rows.Rows), r.OK, len(r.Checks), r.Wrong())
 	}
 	var got strings.Builder
 	for i, n := range latencyElems {
 		fmt.Fprintf(&got, "| %d |", n)
 		for system := range latencySystems {
-			row := r.Rows[system*len(latencyElems)+i]
+			row := r.Rows.Record(system*len(latencyElems) + i)
 			if now := value[int](t, row, "n_elem"); now != n {
 				t.Fatalf("row %v has %d elements, want %d", row, now, n)
 			}
@@ -129,16 +139,16 @@ func TestMilestoneCCLAll(t *testing.T) {
 // written and reported.
 func TestMilestoneCCLResume(t *testing.T) {
 	whole, resumed := t.TempDir(), t.TempDir()
-	o := torch.Options{Params: quick[milestoneCCL.name], Folder: whole, Threads: 1}
-	first := execute(t, milestoneCCL.name, o)
+	o := bench.Options{Params: quick[milestoneCCL], Folder: whole, Options: torch.Options{Threads: 1}}
+	first := execute(t, milestoneCCL, o)
 	lines := strings.SplitAfter(folderOf(t, whole)["points.jsonl"], "\n")
 	part := lines[0] + lines[9] + lines[3] + lines[5][:20] // killed while it wrote the third
 	if err := os.WriteFile(filepath.Join(resumed, "points.jsonl"), []byte(part), 0o666); err != nil {
 		t.Fatal(err)
 	}
 	var steps []int
-	o.Folder, o.Threads, o.Resume, o.Progress = resumed, 3, true, func(done, total int) { steps = append(steps, done, total) }
-	second := execute(t, milestoneCCL.name, o)
+	o.Folder, o.Threads, o.Resume, o.Progress = resumed, 3, true, func(done, total int, _ time.Duration) { steps = append(steps, done, total) }
+	second := execute(t, milestoneCCL, o)
 	if diff := cmp.Diff(folderOf(t, whole), folderOf(t, resumed)); diff != "" {
 		t.Errorf("files (-whole +resumed):\n%s", diff)
 	}
@@ -150,9 +160,9 @@ func TestMilestoneCCLResume(t *testing.T) {
 		t.Errorf("progress %v, want 15 of 15 in the end", steps)
 	}
 	o.NoData = true
-	b, _ := bench.Find(milestoneCCL.name)
+	b, _ := bench.Find(milestoneCCL)
 	var refused *bench.ParamError
-	if _, err := b.Execute(t.Context(), bench.Options{Options: o}); !errors.As(err, &refused) || refused.Name != "out" {
+	if _, err := b.Execute(t.Context(), o); !errors.As(err, &refused) || refused.Name != "out" {
 		t.Errorf("without values on top of a run with: got %v, want one about --out", err)
 	}
 }
@@ -161,12 +171,12 @@ func TestMilestoneCCLResume(t *testing.T) {
 // there.
 func TestRefusedRunKeepsFiles(t *testing.T) {
 	dir := t.TempDir()
-	o := torch.Options{Params: quick[milestoneCCL.name], Folder: dir, NoData: true}
-	execute(t, milestoneCCL.name, o)
+	o := bench.Options{Params: quick[milestoneCCL], Folder: dir, Options: torch.Options{NoData: true}}
+	execute(t, milestoneCCL, o)
 	before := folderOf(t, dir)
-	b, _ := bench.Find(milestoneCCL.name)
+	b, _ := bench.Find(milestoneCCL)
 	o.Resume, o.NoData = true, false
-	_, err := b.Execute(t.Context(), bench.Options{Options: o})
+	_, err := b.Execute(t.Context(), o)
 	var param *bench.ParamError
 	if !errors.As(err, &param) || param.Name != "out" || !strings.Contains(err.Error(), "has results of something else") {
 		t.Errorf("got %v, want the folder to be refused", err)
@@ -180,12 +190,12 @@ func TestRefusedRunKeepsFiles(t *testing.T) {
 // latency that falls, and one below its bound are found.
 func TestMilestoneCCLWrong(t *testing.T) {
 	dir := t.TempDir()
-	o := torch.Options{Params: quick[milestoneCCL.name], Folder: dir, Resume: true}
-	execute(t, milestoneCCL.name, o)
+	o := bench.Options{Params: quick[milestoneCCL], Folder: dir, Resume: true}
+	execute(t, milestoneCCL, o)
 	points := folderOf(t, dir)["points.jsonl"]
 	points = regexp.MustCompile(`,"sum":"[0-9a-f]{8}"`).ReplaceAllString(points, "") // as early versions wrote it
 	for from, to := range map[string]string{
-		`"crit_ns":2239.3061,"elems":6144,"wrong":0`: `"crit_ns":2239.3061,"elems":6144,"wrong":1,"difference":"SIP 3: element 0 is 7, want 5"`,
+		`"wrong":0,"algorithm":"center_root","n_sips":6,"bytes_per_sip":2048,"crit_ns":2239.3061`: `"wrong":1,"algorithm":"center_root","n_sips":6,"bytes_per_sip":2048,"difference":"SIP 3: element 0 is 7, want 5","crit_ns":2239.3061`,
 		`"latency_ns":2143.5911`:                     `"latency_ns":2072.804849`,
 		`"latency_ns":2156.73862,"bound_ns":472.325`: `"latency_ns":2156.73862,"bound_ns":2156.738621`,
 	} {
@@ -202,7 +212,7 @@ func TestMilestoneCCLWrong(t *testing.T) {
 		"failed check: latency on ring_1d of 6 SIPs, slots in tcm: latency_ns rises with n_elem: 32 elements take 2072.804849ns, less than the 2072.80485ns of 8",
 		"failed check: buffer_kind on torus_2d of 3×2 SIPs, slots in hbm: latency_ns is at least bound_ns: 128 elements take 2156.73862ns, less than the bound of 2156.738621ns",
 	}
-	r := execute(t, milestoneCCL.name, o)
+	r := execute(t, milestoneCCL, o)
 	if diff := cmp.Diff(want, r.Wrong()); diff != "" || r.OK {
 		t.Errorf("ok %v, wrong (-want +got):\n%s", r.OK, diff)
 	}
@@ -218,20 +228,20 @@ func TestMilestoneCCLTimeless(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := execute(t, milestoneCCL.name, torch.Options{Topology: g, NoData: true, Params: quick[milestoneCCL.name]})
-	if len(r.Artifacts) != 3 || len(r.Rows) != 15 || !r.OK {
-		t.Errorf("files %v, %d rows, ok %v, want the points and two tables, 15, true", r.Artifacts, len(r.Rows), r.OK)
+	r := execute(t, milestoneCCL, bench.Options{Params: quick[milestoneCCL], Options: torch.Options{Topology: g, NoData: true}})
+	if len(r.Artifacts) != 3 || len(r.Rows.Rows) != 15 || !r.OK {
+		t.Errorf("files %v, %d rows, ok %v, want the points and two tables, 15, true", r.Artifacts, len(r.Rows.Rows), r.OK)
 	}
 }
 
 // TestMilestoneCCLMisuse: what the bench cannot do is said before it begins.
 func TestMilestoneCCLMisuse(t *testing.T) {
-	b, _ := bench.Find(milestoneCCL.name)
+	b, _ := bench.Find(milestoneCCL)
 	for _, test := range []struct {
 		name, most, log string
 	}{{"max-elems", "127", ""}, {"max-elems", "many", ""}, {"log", "128", "x.oplog"}} {
 		var refused *bench.ParamError
-		o := bench.Options{Options: torch.Options{Params: map[string]string{"max-elems": test.most}, Folder: t.TempDir()}, Log: test.log}
+		o := bench.Options{Params: map[string]string{"max-elems": test.most}, Folder: t.TempDir(), Log: test.log}
 		if _, err := b.Execute(t.Context(), o); !errors.As(err, &refused) || refused.Name != test.name {
 			t.Errorf("--max-elems %s, log %q: got %v, want one about --%s", test.most, test.log, err, test.name)
 		}
@@ -240,10 +250,10 @@ func TestMilestoneCCLMisuse(t *testing.T) {
 
 // BenchmarkMilestoneCCL is all 48 points with values, and all that is written of them.
 func BenchmarkMilestoneCCL(b *testing.B) {
-	program, _ := bench.Find(milestoneCCL.name)
+	program, _ := bench.Find(milestoneCCL)
 	dir := b.TempDir()
 	for b.Loop() {
-		if _, err := program.Execute(b.Context(), bench.Options{Options: torch.Options{Folder: dir}}); err != nil {
+		if _, err := program.Execute(b.Context(), bench.Options{Folder: dir}); err != nil {
 			b.Fatal(err)
 		}
 	}
@@ -258,15 +268,13 @@ func TestMilestoneFolder(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	b, _ := bench.Find(milestoneCCL.name)
+	b, _ := bench.Find(milestoneCCL)
 	ctx, cancel := context.WithCancel(t.Context())
-	o := bench.Options{Options: torch.Options{
-		NoData: true, Params: quick[milestoneCCL.name], Folder: dir, Progress: func(done, _ int) {
-			if done > 0 {
-				cancel()
-			}
-		},
-	}}
+	o := bench.Options{Params: quick[milestoneCCL], Folder: dir, Progress: func(done, _ int, _ time.Duration) {
+		if done > 0 {
+			cancel()
+		}
+	}, Options: torch.Options{NoData: true}}
 	if _, err := b.Execute(ctx, o); !errors.Is(err, context.Canceled) {
 		t.Fatalf("got %v, want that it was cancelled", err)
 	}
@@ -281,9 +289,9 @@ func TestMilestoneFolder(t *testing.T) {
 	if diff := cmp.Diff([]string{"mine.csv", "points.jsonl"}, left); diff != "" {
 		t.Errorf("files after the cancelled run (-want +got):\n%s", diff)
 	}
-	b, _ = bench.Find(milestoneGEMM.name)
+	b, _ = bench.Find("milestone-1h-gemm")
 	o.Progress = nil
-	o.Params = quick[milestoneGEMM.name]
+	o.Params = quick["milestone-1h-gemm"]
 	_, err = b.Execute(t.Context(), o)
 	var param *bench.ParamError
 	if want := "--out: " + dir + " has the results of milestone-1h-ccl: choose another folder"; !errors.As(err, &param) || err.Error() != want {

@@ -5,16 +5,13 @@ import (
 	"slices"
 
 	"github.com/kernbench/kernbench/bench"
-	"github.com/kernbench/kernbench/internal/experiment"
 	"github.com/kernbench/kernbench/topology"
 	"github.com/kernbench/kernbench/torch"
 )
 
-var milestoneGEMM = milestone{"milestone-1h-gemm", []string{"gemm.csv", "device.csv"}}
-
 func init() {
 	bench.Register(bench.Bench{
-		Name:    milestoneGEMM.name,
+		Name:    "milestone-1h-gemm",
 		Uses:    bench.UsesNothing,
 		Summary: "every figure of matrix products on one PE and on a device: sizes and ways to give operands, beside the roofline",
 		Doc: `Matrix products of f16, M × K by K × N, as composite commands in two sweeps: on one PE,
@@ -42,109 +39,152 @@ everything on one page, and points.jsonl, with which --resume takes over what is
 		Params: []bench.Param{
 			{Name: "sizes", Usage: "which sizes are multiplied: few is for a quick look", Default: "all", Values: []string{"all", "few"}},
 		},
-		Folder: "1H_milestone_output/gemm",
-		Files:  []string{"points.jsonl", "gemm.csv", "device.csv", "*.svg", "*.png", "topology.yaml", "report.html"},
-		Run:    runMilestoneGEMM,
+		Folder:     "1H_milestone_output/gemm",
+		Files:      []string{"points.jsonl", "gemm.csv", "device.csv", "*.svg", "*.png", "topology.yaml", "report.html"},
+		Metrics:    gemmMetrics{},
+		Experiment: bench.NewExperiment(newGemmMilestone),
 	})
 }
 
-func runMilestoneGEMM(ctx *torch.Context) error {
-	m, err := runGemmSweeps(ctx, gemmGrids[ctx.Param("sizes")])
-	if err != nil {
-		return err
-	}
-	m.report(ctx)
-	return errors.Join(m.writeTables(ctx), m.writeFigures(ctx))
+// gemmMetrics are the best of each sweep, which may be of different rows.
+type gemmMetrics struct {
+	PEPoints     int     `json:"pe_points" table:",setting"`
+	PEGFlops     float64 `json:"pe_best_gflops" table:"GFLOP/s,higher"`
+	PEShare      float64 `json:"pe_best_roofline_share" table:",higher"`
+	DevicePoints int     `json:"device_points" table:",setting"`
+	DeviceGFlops float64 `json:"device_best_gflops" table:"GFLOP/s,higher"`
+	DeviceShare  float64 `json:"device_best_roofline_share" table:",higher"`
 }
 
-// runGemmSweeps runs all points of the grids.
-func runGemmSweeps(ctx *torch.Context, grids []gemmGrid) (*gemmMilestone, error) {
-	m := &gemmMilestone{system: ctx.Topology().Spec()}
-	var points []experiment.Point
-	var of []int // the sweep of each
-	for i, g := range grids {
-		m.sweeps = append(m.sweeps, gemmSweep{gemmGrid: g, roofline: newRoofline(m.system, g.pes(m.system)), tooLarge: map[string]int{}})
-		points = append(points, g.points()...)
-		of = append(of, slices.Repeat([]int{i}, len(points)-len(of))...)
-	}
-	references := gemmReferences{made: map[topology.Dims3]func() []float32{}}
-	rows, err := runPoints(ctx, milestoneGEMM, points, func(point experiment.Point) ([]gemmRow, error) {
-		on, err := ctx.Beside(ctx.Topology())
-		if err != nil {
-			return nil, err
-		}
-		defer on.Close()
-		return readGemmPoint(point).run(on, &references)
-	})
-	if err != nil {
-		return nil, err
-	}
-	for i, found := range rows {
-		m.sweeps[of[i]].add(readGemmPoint(points[i]), found)
-	}
-	return m, nil
-}
-
-// gemmMilestone is the sweeps over sizes, on one PE and on a device.
+// gemmMilestone is a run of the milestone: the sweeps over sizes, on one PE and on a device.
 type gemmMilestone struct {
-	system *topology.Spec
-	sweeps []gemmSweep
+	system     *topology.Spec
+	sweeps     []gemmSweep
+	references gemmReferences
 }
 
-// gemmSweep is a grid with what its points found out, in their order.
+// gemmSweep is a grid with what its points found, in their order.
 type gemmSweep struct {
 	gemmGrid
 	roofline roofline
-	rows     []gemmRow
+	rows     []gemmFound
 	tooLarge map[string]int // points whose operands do not fit into TCM, by variant
 }
 
-// add takes what a point found out: a row, or none.
-func (s *gemmSweep) add(p gemmPoint, found []gemmRow) {
-	if len(found) == 0 {
-		s.tooLarge[p.operands.name]++
+// gemmFound is a point with what it found.
+type gemmFound struct {
+	gemmPoint
+	gemmRow
+}
+
+// newGemmMilestone returns the sweeps over the sizes of the parameter.
+func newGemmMilestone(e *bench.E) (*gemmMilestone, error) {
+	return newGemmSweeps(e.Topology.Spec(), gemmGrids[e.Param("sizes")]), nil
+}
+
+func newGemmSweeps(s *topology.Spec, grids []gemmGrid) *gemmMilestone {
+	m := &gemmMilestone{system: s, references: gemmReferences{made: map[topology.Dims3]func() []float32{}}}
+	for _, g := range grids {
+		m.sweeps = append(m.sweeps, gemmSweep{gemmGrid: g, roofline: newRoofline(s, g.pes(s)), tooLarge: map[string]int{}})
 	}
-	for _, r := range found {
-		r.gemmPoint = p
-		s.rows = append(s.rows, r)
+	return m
+}
+
+// Points returns the points of all sweeps.
+func (m *gemmMilestone) Points() (points []gemmPoint) {
+	for _, s := range m.sweeps {
+		points = append(points, s.points()...)
+	}
+	return points
+}
+
+// Cost returns how long a point takes: as its operations, and the tiles that have to be
+// simulated on all PEs.
+func (m *gemmMilestone) Cost(p gemmPoint) float64 {
+	return 1e6 + float64(p.M)*float64(p.K)*float64(p.N)
+}
+
+// Measure runs a point on a machine of its own.
+func (m *gemmMilestone) Measure(e *bench.E, p gemmPoint) ([]gemmRow, error) {
+	on, err := e.Machine(e.Topology)
+	if err != nil {
+		return nil, err
+	}
+	defer on.Close()
+	return p.run(on, &m.references)
+}
+
+// Report checks the points, and writes tables, figures and the page.
+func (m *gemmMilestone) Report(e *bench.E, points []gemmPoint, rows [][]gemmRow) error {
+	m.add(points, rows)
+	if !m.sweeps[0].roofline.finite() {
+		e.Notef("%s", noRoofline)
+	}
+	for _, c := range m.checks(!e.Options.NoData) {
+		e.AddCheck(c)
+	}
+	for _, s := range m.sweeps {
+		for _, r := range s.rows {
+			e.Found(r.Crit, r.Races)
+		}
+		for _, o := range operandVariants {
+			if n := s.tooLarge[o.name]; n > 0 {
+				e.Notef("%s %s: without a row, as TCM (%v) does not hold what is to be loaded: %d of %d", s.name, o.name, m.system.PE.TCM.Size, n, len(s.m)*len(s.k)*len(s.n))
+			}
+		}
+	}
+	e.Metrics(m.metrics())
+	return errors.Join(
+		e.WriteTable("gemm.csv", e.Table().Where("sweep", "pe")), e.WriteTable("device.csv", e.Table().Where("sweep", "device")), m.writePage(e))
+}
+
+// add gives the sweeps what their points found: a row each, or none.
+func (m *gemmMilestone) add(points []gemmPoint, rows [][]gemmRow) {
+	for i, p := range points {
+		s := &m.sweeps[slices.IndexFunc(m.sweeps, func(s gemmSweep) bool { return s.name == p.Sweep })]
+		if len(rows[i]) == 0 {
+			s.tooLarge[p.Operands]++
+		}
+		for _, r := range rows[i] {
+			s.rows = append(s.rows, gemmFound{p, r})
+		}
 	}
 }
 
-// row is that of a variant and of sizes; nil if there is none.
-func (s *gemmSweep) row(o operands, d topology.Dims3) *gemmRow {
-	i := slices.IndexFunc(s.rows, func(r gemmRow) bool { return r.operands == o && r.shape() == d })
+// row returns the row of a variant and of sizes, nil if there is none.
+func (s *gemmSweep) row(o operands, d topology.Dims3) *gemmFound {
+	i := slices.IndexFunc(s.rows, func(r gemmFound) bool { return r.operands == o && r.shape() == d })
 	if i < 0 {
 		return nil
 	}
 	return &s.rows[i]
 }
 
-// report tells what the points found out, and checks it.
-func (m *gemmMilestone) report(ctx *torch.Context) {
-	if !m.sweeps[0].roofline.finite() {
-		ctx.Notef("%s", noRoofline)
-	}
+// checks returns the check of each point, if there are values, and those of the sweeps.
+func (m *gemmMilestone) checks(values bool) (list torch.Checks) {
 	for _, s := range m.sweeps {
-		var gflops, share float64 // the best of all rows, each of its own
 		for _, r := range s.rows {
-			ctx.Row(r.columns()...)
-			ctx.Report.Crit = max(ctx.Report.Crit, r.Crit)
-			for _, race := range r.Races {
-				ctx.AddRace(race)
+			if values {
+				list = append(list, torch.Check{Name: r.String(), Elems: r.Checked, Wrong: r.Wrong})
 			}
-			if ctx.HasData() {
-				ctx.Report.Checks = append(ctx.Report.Checks, torch.Check{Name: r.String(), Elems: r.Checked, Wrong: r.Wrong})
-			}
+		}
+		list = append(list, aboveRoofline(s.rows))
+	}
+	return list
+}
+
+func (m *gemmMilestone) metrics() (all gemmMetrics) {
+	for _, s := range m.sweeps {
+		var gflops, share float64
+		for _, r := range s.rows {
 			gflops, share = max(gflops, r.GFlops), max(share, r.Share)
 		}
-		ctx.Report.Checks = append(ctx.Report.Checks, aboveRoofline(s.rows))
-		ctx.Metric(s.name+"_points", len(s.rows))
-		ctx.Metric(s.name+"_best_gflops", gflops)
-		ctx.Metric(s.name+"_best_roofline_share", share)
-		for _, o := range operandVariants {
-			if n := s.tooLarge[o.name]; n > 0 {
-				ctx.Notef("%s %s: without a row, as TCM (%v) does not hold what is to be loaded: %d of %d", s.name, o.name, m.system.PE.TCM.Size, n, len(s.m)*len(s.k)*len(s.n))
-			}
+		switch points := len(s.rows); s.name {
+		case "pe":
+			all.PEPoints, all.PEGFlops, all.PEShare = points, gflops, share
+		case "device":
+			all.DevicePoints, all.DeviceGFlops, all.DeviceShare = points, gflops, share
 		}
 	}
+	return all
 }

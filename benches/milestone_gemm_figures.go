@@ -8,28 +8,12 @@ import (
 	"strings"
 
 	"github.com/kernbench/kernbench/internal/draw"
-	"github.com/kernbench/kernbench/internal/report"
 	"github.com/kernbench/kernbench/topology"
 	"github.com/kernbench/kernbench/torch"
 )
 
-// writeFigures writes the figures and the page that has all of them.
-func (m *gemmMilestone) writeFigures(ctx *torch.Context) error {
-	var sections []report.PageSection
-	for i := range m.sweeps {
-		s := &m.sweeps[i]
-		section := report.PageSection{Heading: "On " + s.title, Text: s.story(m.system), Tables: []report.PageTable{s.summary(), s.shown()}}
-		for _, f := range s.figures() {
-			figure, err := writeFigure(ctx, f.name+"_"+s.name, f.caption, f.Figure)
-			if err != nil {
-				return err
-			}
-			section.Figures = append(section.Figures, figure)
-		}
-		sections = append(sections, section)
-	}
-	return writePage(ctx, m.page(ctx, sections))
-}
+// gemmSubtitle is what all products have in common.
+const gemmSubtitle = "products of f16, M × K by K × N, as composite commands"
 
 // namedFigure is a figure with the beginning of its file's name and what it shows.
 type namedFigure struct {
@@ -37,7 +21,7 @@ type namedFigure struct {
 	draw.Figure
 }
 
-// figures is those of a sweep; none of a system whose arithmetic or memory takes no time.
+// figures returns those of a sweep, none of a system whose arithmetic or memory takes no time.
 func (s *gemmSweep) figures() []namedFigure {
 	if !s.roofline.finite() {
 		return nil
@@ -55,15 +39,16 @@ func (s *gemmSweep) figures() []namedFigure {
 	return append(list, namedFigure{"stages", "How much of the time each stage works. Stages overlap: a bar above 100 % is more than one at work at a time.", s.drawStages()})
 }
 
-// drawRoofline is operations a second over operations a byte.
+// drawRoofline draws operations a second over operations a byte.
 func (s *gemmSweep) drawRoofline() draw.Figure {
 	r := s.roofline
 	low, high := math.Inf(1), r.ridge()*2
 	f := draw.Lines{
-		Title: fmt.Sprintf("Matrix products on %s beside the roofline", s.title),
-		Note:  r.formula(),
-		X:     draw.Axis{Label: "operations for each byte moved", Unit: "FLOP/B", Log: true},
-		Y:     draw.Axis{Label: "performance", Unit: "TFLOP/s", Log: true, Format: func(v float64) string { return strconv.FormatFloat(v, 'g', 4, 64) }},
+		Title:    fmt.Sprintf("Matrix products on %s beside the roofline", s.title),
+		Subtitle: gemmSubtitle,
+		Note:     r.formula(),
+		X:        draw.Axis{Label: "operations for each byte moved", Unit: "FLOP/B", Log: true},
+		Y:        draw.Axis{Label: "performance", Unit: "TFLOP/s", Log: true, Format: func(v float64) string { return strconv.FormatFloat(v, 'g', 4, 64) }},
 	}
 	for _, o := range operandVariants {
 		series := draw.Series{Name: o.name, Scatter: true}
@@ -84,13 +69,14 @@ func (s *gemmSweep) drawRoofline() draw.Figure {
 	return f
 }
 
-// drawTimes is times along the curve of the grid.
+// drawTimes draws times along the curve of the grid.
 func (s *gemmSweep) drawTimes() draw.Figure {
 	f := draw.Lines{
-		Title: fmt.Sprintf("Time of matrix products on %s", s.title),
-		Note:  s.roofline.formula(),
-		X:     draw.Axis{Label: s.along, Log: true, Format: whole},
-		Y:     draw.Axis{Label: "time", Log: true, Format: draw.Nanoseconds},
+		Title:    fmt.Sprintf("Time of matrix products on %s", s.title),
+		Subtitle: gemmSubtitle,
+		Note:     s.roofline.formula(),
+		X:        draw.Axis{Label: s.along, Log: true, Format: whole},
+		Y:        draw.Axis{Label: "time", Log: true, Format: draw.Nanoseconds},
 	}
 	for _, theory := range []bool{false, true} {
 		for _, o := range operandVariants {
@@ -116,13 +102,14 @@ func (s *gemmSweep) drawTimes() draw.Figure {
 	return f
 }
 
-// drawUtilization is how much the GEMM engines of a variant work, by m and n; nil if none
+// drawUtilization draws how much the GEMM engines of a variant work, by m and n; nil if none
 // of the products fit.
 func (s *gemmSweep) drawUtilization(o operands) draw.Figure {
 	f := draw.HeatMap{
-		Title: fmt.Sprintf("Utilization of the GEMM engine on %s, %s", s.title, o.name),
-		Note:  fmt.Sprintf("K = %d. How much of crit_ns GEMM engines work, of all PEs; – where operands do not fit into TCM", s.slice),
-		X:     "N", Y: "M", Unit: "%", Max: 100,
+		Title:    fmt.Sprintf("Utilization of the GEMM engine on %s, %s", s.title, o.name),
+		Subtitle: gemmSubtitle,
+		Note:     fmt.Sprintf("K = %d. The share of the critical path that the GEMM engines of all PEs work; – where operands do not fit into TCM", s.slice),
+		X:        "N", Y: "M", Unit: "%", Max: 100,
 		Format: whole,
 	}
 	for _, n := range s.n {
@@ -145,24 +132,25 @@ func (s *gemmSweep) drawUtilization(o operands) draw.Figure {
 	return f
 }
 
-// drawStages is how much of the time each stage of chosen products works.
+// drawStages draws how much of the time each stage of chosen products works.
 func (s *gemmSweep) drawStages() draw.Figure {
 	f := draw.Bars{
-		Title: fmt.Sprintf("Stages of matrix products on %s", s.title),
-		Note:  "Busy times of the PE that ends last, in % of the time that the product takes. Stages overlap.",
-		X:     s.along + ", by how operands are given",
-		Y:     draw.Axis{Label: "busy", Unit: "% of the time"},
+		Title:    fmt.Sprintf("Stages of matrix products on %s", s.title),
+		Subtitle: gemmSubtitle,
+		Note:     "Busy times of the PE that ends last, in % of the time that the product takes. Stages overlap.",
+		X:        s.along + ", by how operands are given",
+		Y:        draw.Axis{Label: "busy", Unit: "% of the time"},
 	}
 	stages := []struct {
 		name string
-		of   func(*gemmRow) torch.Time
+		of   func(*gemmFound) torch.Time
 	}{
-		{"DMA read", func(r *gemmRow) torch.Time { return r.DMARead }},
-		{"fetch", func(r *gemmRow) torch.Time { return r.Fetch }},
-		{"GEMM", func(r *gemmRow) torch.Time { return r.GEMM }},
-		{"math", func(r *gemmRow) torch.Time { return r.Math }},
-		{"store", func(r *gemmRow) torch.Time { return r.Store }},
-		{"DMA write", func(r *gemmRow) torch.Time { return r.DMAWrite }},
+		{"DMA read", func(r *gemmFound) torch.Time { return r.DMARead }},
+		{"fetch", func(r *gemmFound) torch.Time { return r.Fetch }},
+		{"GEMM", func(r *gemmFound) torch.Time { return r.GEMM }},
+		{"math", func(r *gemmFound) torch.Time { return r.Math }},
+		{"store", func(r *gemmFound) torch.Time { return r.Store }},
+		{"DMA write", func(r *gemmFound) torch.Time { return r.DMAWrite }},
 	}
 	for _, stage := range stages {
 		f.Series = append(f.Series, draw.BarSeries{Name: stage.name})
@@ -184,5 +172,5 @@ func (s *gemmSweep) drawStages() draw.Figure {
 	return f
 }
 
-// whole is a number without a fraction.
+// whole returns a number without a fraction.
 func whole(v float64) string { return strconv.Itoa(int(math.Round(v))) }

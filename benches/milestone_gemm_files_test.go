@@ -2,6 +2,7 @@ package benches
 
 import (
 	"encoding/csv"
+	"encoding/json"
 	"fmt"
 	"maps"
 	"math"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/kernbench/kernbench/bench"
 	"github.com/kernbench/kernbench/internal/experiment"
 	"github.com/kernbench/kernbench/topology"
 	"github.com/kernbench/kernbench/torch"
@@ -22,19 +24,19 @@ import (
 // whether points are taken over.
 func TestMilestoneGEMMFiles(t *testing.T) {
 	folder := t.TempDir()
-	r := runGemm(t, torch.Options{Folder: folder, Threads: 1})
+	r := runGemm(t, bench.Options{Folder: folder, Options: torch.Options{Threads: 1}})
 	first := folderOf(t, folder)
 	if len(first) != len(r.Artifacts) || len(first) != 29 {
 		t.Errorf("%d files and %d artifacts, want 29: 12 figures in two forms, 2 tables, points, the topology and a page", len(first), len(r.Artifacts))
 	}
-	checkFiles(t, milestoneGEMM.name, r.Artifacts)
-	checkGemmTables(t, folder, len(r.Rows))
+	checkFiles(t, "milestone-1h-gemm", r.Artifacts)
+	checkGemmTables(t, folder, len(r.Rows.Rows))
 	lines := strings.SplitAfter(first["points.jsonl"], "\n")
 	part := strings.Join(append(lines[:1:1], lines[9:20]...), "") + lines[3][:20] // killed while it wrote
 	if err := os.WriteFile(filepath.Join(folder, "points.jsonl"), []byte(part), 0o666); err != nil {
 		t.Fatal(err)
 	}
-	again := runGemm(t, torch.Options{Folder: folder, Threads: 3, Resume: true})
+	again := runGemm(t, bench.Options{Folder: folder, Resume: true, Options: torch.Options{Threads: 3}})
 	for _, name := range slices.Sorted(maps.Keys(first)) {
 		if now := folderOf(t, folder)[name]; now != first[name] {
 			t.Errorf("%s has other bytes after a run of 3 threads that took over points: %d, and %d before", name, len(now), len(first[name]))
@@ -51,7 +53,9 @@ func checkGemmTables(t *testing.T, folder string, want int) {
 	t.Helper()
 	rows := 0
 	for name, sweep := range map[string]string{"gemm.csv": "pe", "device.csv": "device"} {
-		records, err := csv.NewReader(strings.NewReader(folderOf(t, folder)[name])).ReadAll()
+		in := csv.NewReader(strings.NewReader(folderOf(t, folder)[name]))
+		in.Comment = '#'
+		records, err := in.ReadAll()
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -80,25 +84,23 @@ func checkGemmTables(t *testing.T, folder string, want int) {
 // docs/milestones.md says of them is true.
 func TestMilestoneGEMMPage(t *testing.T) {
 	dir := t.TempDir()
-	ctx, err := torch.New(t.Context(), torch.Options{NoData: true, Folder: dir, Params: map[string]string{"sizes": "all"}})
+	var m *gemmMilestone
+	b, _ := bench.Find("milestone-1h-gemm")
+	b.Experiment = bench.NewExperiment(func(e *bench.E) (*gemmMilestone, error) {
+		m = newGemmSweeps(e.Topology.Spec(), gemmGrids["all"][:1])
+		return m, nil
+	})
+	o := bench.Options{Folder: dir, Params: map[string]string{"sizes": "all"}, Options: torch.Options{NoData: true}}
+	r, err := b.Execute(t.Context(), o)
 	if err != nil {
-		t.Fatal(err)
-	}
-	defer ctx.Close()
-	m, err := runGemmSweeps(ctx, gemmGrids["all"][:1])
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := m.writeFigures(ctx); err != nil {
 		t.Fatal(err)
 	}
 	one := &m.sweeps[0]
 	if check := aboveRoofline(one.rows); check.Wrong != "" || len(one.rows) != 398 {
 		t.Errorf("%d products, want 398, and none below the roofline: %s", len(one.rows), check.Wrong)
 	}
-	m.report(ctx)
-	if best, want := ctx.Report.Metrics[2], torch.Col("pe_best_roofline_share", 0.9301); best != want {
-		t.Errorf("got metric %v, want %v", best, want)
+	if best := r.Metrics.Get("pe_best_roofline_share"); best != json.Number("0.9301") {
+		t.Errorf("got metric %v, want 0.9301", best)
 	}
 	var got strings.Builder
 	for _, m := range one.m {
@@ -122,7 +124,7 @@ func TestMilestoneGEMMPage(t *testing.T) {
 	if r := one.row(operandVariants[0], topology.Dims3{M: 512, K: 64, N: 32}); r.Share != 0.9301 {
 		t.Errorf("512×64×32 ref_ref has %v of the roofline, and docs/milestones.md says 93 %%", r.Share)
 	}
-	part := runPoint(t, gemmPoint{"pe", operandVariants[2], 128, 2048, 256})
+	part := runPoint(t, newGemmPoint("pe", operandVariants[2], 128, 2048, 256))
 	if got, want := part[0].Crit.String(), "30797.03374ns"; got != want || math.Round(128*part[0].GFlops/1000) != 558 {
 		t.Errorf("the part of a PE takes %s at %v GFLOP/s, want %s, and docs/milestones.md says 30.8 µs and 558 TFLOP/s", got, part[0].GFlops, want)
 	}

@@ -1,9 +1,6 @@
 package benches
 
 import (
-	"strconv"
-
-	"github.com/kernbench/kernbench/internal/experiment"
 	"github.com/kernbench/kernbench/topology"
 )
 
@@ -53,25 +50,21 @@ var gemmGrids = map[string][]gemmGrid{
 	},
 }
 
-// points is those of the grid, by variant.
-func (g gemmGrid) points() []experiment.Point {
-	sizes := func(list []int) (texts []string) {
-		for _, n := range list {
-			texts = append(texts, strconv.Itoa(n))
-		}
-		return texts
-	}
-	var variants []string
+// points returns those of the grid, by variant.
+func (g gemmGrid) points() (points []gemmPoint) {
 	for _, o := range operandVariants {
-		variants = append(variants, o.name)
+		for _, k := range g.k {
+			for _, m := range g.m {
+				for _, n := range g.n {
+					points = append(points, newGemmPoint(g.name, o, m, k, n))
+				}
+			}
+		}
 	}
-	return experiment.Grid(
-		experiment.Dimension{Name: "sweep", Values: []string{g.name}}, experiment.Dimension{Name: "operands", Values: variants},
-		experiment.Dimension{Name: "k", Values: sizes(g.k)}, experiment.Dimension{Name: "m", Values: sizes(g.m)}, experiment.Dimension{Name: "n", Values: sizes(g.n)},
-	)
+	return points
 }
 
-// pes is how many PEs multiply.
+// pes returns how many PEs multiply.
 func (g gemmGrid) pes(s *topology.Spec) int {
 	if g.name == "pe" {
 		return 1

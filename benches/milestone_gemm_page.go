@@ -5,41 +5,39 @@ import (
 	"strings"
 
 	"github.com/kernbench/kernbench/bench"
-	"github.com/kernbench/kernbench/internal/config"
-	"github.com/kernbench/kernbench/internal/report"
-	"github.com/kernbench/kernbench/internal/version"
+	"github.com/kernbench/kernbench/internal/page"
 	"github.com/kernbench/kernbench/tl"
 	"github.com/kernbench/kernbench/topology"
 	"github.com/kernbench/kernbench/torch"
 )
 
-// page is report.html with the sections of the sweeps.
-func (m *gemmMilestone) page(ctx *torch.Context, sections []report.PageSection) *report.Page {
-	p := &report.Page{
-		Title: "Matrix products beside the roofline",
+// writePage writes the figures, and report.html with all of them.
+func (m *gemmMilestone) writePage(e *bench.E) error {
+	p := page.Page{
+		Title: "Matrix products and the roofline",
 		Lead: "Products of f16, M × K by K × N, as composite commands on one PE and on a device. " +
 			"ref_ref streams both operands from HBM tile by tile, load_ref has the first in TCM beforehand, load_load both. " +
 			"Every point is a simulation of its own, whose result is compared bit for bit with a computation in plain Go.",
-		Reproduce: []string{"# beside this page:", "kernbench run milestone-1h-gemm --out . --topology topology.yaml --sizes " + ctx.Param("sizes") + flags(ctx)},
-		Facts: [][2]string{
-			{"kernbench", version.Version},
-			{"topology", config.UsedBy(m.system).String()},
-			{"values", bench.Verdict(ctx.HasData(), ctx.Report.Checks)},
-		},
-		Sections: sections,
-		Config:   []report.PageFile{{Name: "topology.yaml", Text: string(m.system.YAML())}},
 	}
-	for _, s := range m.sweeps {
+	for i := range m.sweeps {
+		s := &m.sweeps[i]
 		p.Facts = append(p.Facts, [2]string{"at best, " + s.title, s.roofline.String()})
+		section := page.Section{Heading: "On " + s.title, Text: s.text(m.system), Tables: []page.Table{s.summary(), s.shown()}}
+		for _, f := range s.figures() {
+			if err := e.WriteFigure(&section, f.name+"_"+s.name, f.caption, f.Figure); err != nil {
+				return err
+			}
+		}
+		p.Sections = append(p.Sections, section)
 	}
-	return p
+	return e.WritePage(p)
 }
 
-// noRoofline is said instead of figures.
+// noRoofline takes the place of figures.
 const noRoofline = "The arithmetic or the memory of this system takes no time: there is no roofline, and no figure of it."
 
-// story says what the figures of a sweep show.
-func (s *gemmSweep) story(spec *topology.Spec) string {
+// text returns what the figures of a sweep show.
+func (s *gemmSweep) text(spec *topology.Spec) string {
 	if !s.roofline.finite() {
 		return noRoofline
 	}
@@ -50,7 +48,7 @@ func (s *gemmSweep) story(spec *topology.Spec) string {
 	cycles, burst := tileCycles(g), int(spec.Cube.HBM.Burst)
 	return strings.Join([]string{
 		s.roofline.formula() + ".",
-		fmt.Sprintf("A tile of %v is %d cycles of the MAC array and %d to fill it: at most %s %% of the peak, the second dashed line of the roofline.",
+		fmt.Sprintf("A tile of %v is %d cycles of the MAC array and %d to fill it: at most %g %% of the peak, the second dashed line of the roofline.",
 			g.Tile, cycles, g.FillCycles, percent(float64(cycles)/float64(cycles+g.FillCycles))),
 		fmt.Sprintf("What is streamed comes again for every tile of the result. With both operands streamed that is %d operations for each byte at most, with the second %d, and from %.3g on arithmetic is the limit instead of memory.",
 			g.Tile.M*g.Tile.N*2/((g.Tile.M+g.Tile.N)*elem), g.Tile.M*2/elem, s.roofline.ridge()),
@@ -60,7 +58,7 @@ func (s *gemmSweep) story(spec *topology.Spec) string {
 	}, "\n\n")
 }
 
-// tileCycles is how many cycles a tile takes without the filling of the array.
+// tileCycles returns how many cycles a tile takes without the filling of the array.
 func tileCycles(g topology.GEMM) int {
 	return tl.CDiv(g.Tile.M, g.Array.M) * tl.CDiv(g.Tile.K, g.Array.K) * tl.CDiv(g.Tile.N, g.Array.N)
 }

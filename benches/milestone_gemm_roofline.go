@@ -85,7 +85,7 @@ func (r roofline) formula() string {
 const rounding = 1e-4
 
 // aboveRoofline checks that no simulated time is below its least.
-func aboveRoofline(rows []gemmRow) torch.Check {
+func aboveRoofline(rows []gemmFound) torch.Check {
 	check := torch.Check{Name: "no time below the roofline"}
 	for _, r := range rows {
 		if check.Wrong == "" && float64(r.Crit) < float64(r.Roofline)*(1-rounding) {

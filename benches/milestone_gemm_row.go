@@ -8,48 +8,40 @@ import (
 	"github.com/kernbench/kernbench/torch"
 )
 
-// gemmRow is what a point found out. Its JSON has times in ns.
+// gemmRow is what a point found. Count and Window are unknown without an op log.
 type gemmRow struct {
-	gemmPoint `json:"-"`
-
-	PEs         int         `json:"pes"`
-	Crit        torch.Time  `json:"crit_ns"`
-	Window      *torch.Time `json:"composite_window_ns"` // nil without an op log
-	Count       *int        `json:"gemm_count"`
-	DMARead     torch.Time  `json:"dma_read_ns"` // of the PE that ended last, as all engines
-	Fetch       torch.Time  `json:"fetch_ns"`
-	GEMM        torch.Time  `json:"gemm_ns"`
-	Math        torch.Time  `json:"math_ns"`
-	Store       torch.Time  `json:"store_ns"`
-	DMAWrite    torch.Time  `json:"dma_write_ns"`
-	Utilization float64     `json:"gemm_utilization"`
-	Flops       int64       `json:"flops"`
-	Bytes       int64       `json:"bytes"`
-	Intensity   float64     `json:"intensity_flop_per_byte"`
-	GFlops      float64     `json:"gflops"`
-	Roofline    torch.Time  `json:"roofline_ns"`
-	Share       float64     `json:"roofline_share"`
+	PEs         int         `json:"pes" table:",setting,PEs"`
+	Crit        torch.Time  `json:"crit_ns" table:"ns,lower,critical path"`
+	Roofline    torch.Time  `json:"roofline_ns" table:"ns,bound"`
+	Share       float64     `json:"roofline_share" table:",result"`
+	GFlops      float64     `json:"gflops" table:"GFLOP/s,higher,performance"`
+	Utilization float64     `json:"gemm_utilization" table:",higher,GEMM utilization"`
+	Count       *int        `json:"gemm_count" table:",result,tile products"`
+	Window      *torch.Time `json:"composite_window_ns" table:"ns,lower"`
+	engineTimes             // of the PE that ended last
+	Flops       int64       `json:"flops" table:",result"`
+	Bytes       int64       `json:"bytes" table:"B,result"`
+	Intensity   float64     `json:"intensity_flop_per_byte" table:"FLOP/B,result,intensity"`
 
 	Checked int      `json:"checked"` // elements compared
 	Wrong   string   `json:"wrong,omitempty"`
 	Races   []string `json:"races,omitempty"`
 }
 
-// measure is the row of a product that has run. Its parts are what PEs had of the result.
+// measure returns the row of a product that has run, of whose result PEs had parts.
 func (p gemmPoint) measure(on *torch.Context, l *torch.Launched, parts []torch.Shard) gemmRow {
 	spec := on.Topology().Spec()
 	last := slices.Index(l.Exec(), l.Crit())
-	row := gemmRow{gemmPoint: p, PEs: len(parts), Crit: l.Crit(), Flops: 2 * int64(p.m) * int64(p.k) * int64(p.n)}
+	row := gemmRow{PEs: len(parts), Crit: l.Crit(), Flops: 2 * int64(p.M) * int64(p.K) * int64(p.N)}
 	var read, written topology.Bytes
 	var busy torch.Time
 	for i, s := range parts {
 		e := on.Engines(on.PE(s.SIP, s.Cube, s.PE))
 		busy += e.GEMM
-		in, out := traffic(spec.PE.GEMM.Tile, p.operands, topology.Dims3{M: s.Extent[0], K: p.k, N: s.Extent[1]})
+		in, out := traffic(spec.PE.GEMM.Tile, p.operands, topology.Dims3{M: s.Extent[0], K: p.K, N: s.Extent[1]})
 		read, written = read+in, written+out
 		if i == last {
-			row.DMARead, row.Fetch, row.GEMM = e.DMARead, e.Fetch, e.GEMM
-			row.Math, row.Store, row.DMAWrite = e.Math, e.Store, e.DMAWrite
+			row.engineTimes = engineTimes{e.DMARead, e.Fetch, e.GEMM, e.Math, e.Store, e.DMAWrite}
 		}
 	}
 	row.Bytes = int64(read + written)
@@ -64,7 +56,7 @@ func (p gemmPoint) measure(on *torch.Context, l *torch.Launched, parts []torch.S
 	return row
 }
 
-// composites notes what the op log has of the commands.
+// composites adds what the op log has of the commands.
 func (row *gemmRow) composites(all []torch.Composite) {
 	if len(all) == 0 {
 		return
@@ -78,38 +70,8 @@ func (row *gemmRow) composites(all []torch.Composite) {
 	row.Count, row.Window = &count, &window
 }
 
-// rounded is a number with so many digits behind the point.
+// rounded returns a number with some digits behind the point.
 func rounded(x float64, digits int) float64 {
 	scale := math.Pow10(digits)
 	return math.Round(x*scale) / scale
-}
-
-// columns is the row as tables have it.
-func (row *gemmRow) columns() []torch.Metric {
-	var window, count any // unknown without an op log
-	if row.Window != nil {
-		window, count = *row.Window, *row.Count
-	}
-	return []torch.Metric{
-		torch.Col("sweep", row.sweep),
-		torch.Col("operands", row.operands.name),
-		torch.Col("m", row.m), torch.Col("k", row.k), torch.Col("n", row.n),
-		torch.Col("pes", row.PEs),
-		torch.Col("crit_ns", row.Crit),
-		torch.Col("roofline_ns", row.Roofline),
-		torch.Col("roofline_share", row.Share),
-		torch.Col("gflops", row.GFlops),
-		torch.Col("gemm_utilization", row.Utilization),
-		torch.Col("gemm_count", count),
-		torch.Col("composite_window_ns", window),
-		torch.Col("dma_read_ns", row.DMARead),
-		torch.Col("fetch_ns", row.Fetch),
-		torch.Col("gemm_ns", row.GEMM),
-		torch.Col("math_ns", row.Math),
-		torch.Col("store_ns", row.Store),
-		torch.Col("dma_write_ns", row.DMAWrite),
-		torch.Col("flops", row.Flops),
-		torch.Col("bytes", row.Bytes),
-		torch.Col("intensity_flop_per_byte", row.Intensity),
-	}
 }

@@ -9,23 +9,24 @@ import (
 
 	"github.com/kernbench/kernbench/bench"
 	"github.com/kernbench/kernbench/internal/pe"
+	"github.com/kernbench/kernbench/internal/table"
 	"github.com/kernbench/kernbench/topology"
 	"github.com/kernbench/kernbench/torch"
 )
 
 // runGemm is the bench with few sizes.
-func runGemm(t *testing.T, o torch.Options) *bench.Result {
+func runGemm(t *testing.T, o bench.Options) *bench.Result {
 	t.Helper()
 	o.Params = map[string]string{"sizes": "few"}
 	return execute(t, "milestone-1h-gemm", o)
 }
 
 // gemmRowOf is the row of a point.
-func gemmRowOf(t *testing.T, rows []bench.Values, p gemmPoint) bench.Values {
+func gemmRowOf(t *testing.T, rows []table.Record, p gemmPoint) table.Record {
 	t.Helper()
-	i := slices.IndexFunc(rows, func(r bench.Values) bool {
+	i := slices.IndexFunc(rows, func(r table.Record) bool {
 		shape := topology.Dims3{M: value[int](t, r, "m"), K: value[int](t, r, "k"), N: value[int](t, r, "n")}
-		return value[string](t, r, "sweep") == p.sweep && value[string](t, r, "operands") == p.operands.name && shape == p.shape()
+		return value[string](t, r, "sweep") == p.Sweep && value[string](t, r, "operands") == p.operands.name && shape == p.shape()
 	})
 	if i < 0 {
 		t.Fatalf("no row of %v", p)
@@ -38,7 +39,7 @@ func gemmRowOf(t *testing.T, rows []bench.Values, p gemmPoint) bench.Values {
 // Those bytes are what passed the DMA, of every product.
 func TestGemmRows(t *testing.T) {
 	const ns torch.Time = 1e6 // fs
-	rows := runGemm(t, torch.Options{}).Rows
+	rows := rowsOf(runGemm(t, bench.Options{}))
 	g := system(t, "default").Spec().PE.GEMM
 	for _, tt := range []struct {
 		point              gemmPoint
@@ -48,13 +49,13 @@ func TestGemmRows(t *testing.T) {
 		bytes              int64
 	}{
 		// A and B are 32 KiB each, and of 2 tiles along N and M; the result is 8 KiB.
-		{gemmPoint{"pe", operandVariants[0], 64, 256, 64}, g.Tile, 16, 1, 512 * ns, 32 * ns, 544 * ns, 136 << 10},
-		{gemmPoint{"pe", operandVariants[1], 64, 256, 64}, g.Tile, 16, 1, 384 * ns, 32 * ns, 416 * ns, 104 << 10},
-		{gemmPoint{"pe", operandVariants[2], 64, 256, 64}, g.Tile, 16, 1, 256 * ns, 32 * ns, 288 * ns, 72 << 10},
+		{newGemmPoint("pe", operandVariants[0], 64, 256, 64), g.Tile, 16, 1, 512 * ns, 32 * ns, 544 * ns, 136 << 10},
+		{newGemmPoint("pe", operandVariants[1], 64, 256, 64), g.Tile, 16, 1, 384 * ns, 32 * ns, 416 * ns, 104 << 10},
+		{newGemmPoint("pe", operandVariants[2], 64, 256, 64), g.Tile, 16, 1, 256 * ns, 32 * ns, 288 * ns, 72 << 10},
 		// Half a tile: 2 KiB and 2 KiB of operands, 512 B of result, 4 + 8 cycles.
-		{gemmPoint{"pe", operandVariants[0], 16, 64, 16}, topology.Dims3{M: 16, K: 64, N: 16}, 1, 1, 16 * ns, 2 * ns, 18 * ns, 4608},
+		{newGemmPoint("pe", operandVariants[0], 16, 64, 16), topology.Dims3{M: 16, K: 64, N: 16}, 1, 1, 16 * ns, 2 * ns, 18 * ns, 4608},
 		// 16 cubes with 4 rows each, 8 PEs with 16 columns of those.
-		{gemmPoint{"device", operandVariants[2], 64, 64, 128}, topology.Dims3{M: 4, K: 64, N: 16}, 1, 128, 10 * ns, ns / 2, 10*ns + ns/2, 128 * (512 + 2048 + 128)},
+		{newGemmPoint("device", operandVariants[2], 64, 64, 128), topology.Dims3{M: 4, K: 64, N: 16}, 1, 128, 10 * ns, ns / 2, 10*ns + ns/2, 128 * (512 + 2048 + 128)},
 	} {
 		row := gemmRowOf(t, rows, tt.point)
 		for name, want := range map[string]torch.Time{
@@ -90,7 +91,7 @@ func TestGemmRows(t *testing.T) {
 // of them with its part.
 func TestGemmDeviceIsItsParts(t *testing.T) {
 	for _, o := range operandVariants {
-		device, one := gemmPoint{"device", o, 1024, 128, 512}, gemmPoint{"pe", o, 64, 128, 64}
+		device, one := newGemmPoint("device", o, 1024, 128, 512), newGemmPoint("pe", o, 64, 128, 64)
 		a, b := runPoint(t, device), runPoint(t, one)
 		if len(a) != 1 || len(b) != 1 || a[0].Crit != b[0].Crit || a[0].GFlops/b[0].GFlops < 127.9 {
 			t.Errorf("%v is %+v and %v is %+v: want the same crit_ns, and 128 times as many operations a second", device, a, one, b)
@@ -123,7 +124,7 @@ func TestGemmTooLarge(t *testing.T) {
 	}{
 		{operandVariants[0], 512, 1}, {operandVariants[1], 512, 1}, {operandVariants[2], 256, 1}, {operandVariants[2], 512, 0},
 	} {
-		p := gemmPoint{"pe", tt.operands, tt.m, 1024, 512}
+		p := newGemmPoint("pe", tt.operands, tt.m, 1024, 512)
 		if got := runPoint(t, p); len(got) != tt.want {
 			t.Errorf("%v: %d rows, want %d", p, len(got), tt.want)
 		}
@@ -136,30 +137,24 @@ func TestGemmTooLarge(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := runGemm(t, torch.Options{Topology: small, NoData: true})
+	r := runGemm(t, bench.Options{Options: torch.Options{Topology: small, NoData: true}})
 	want := []string{"pe load_load: without a row, as TCM (64KiB) does not hold what is to be loaded: 1 of 8"}
-	if diff := cmp.Diff(want, r.Notes); diff != "" || len(r.Rows) != 29 {
-		t.Errorf("%d rows, want 29; notes (-want +got):\n%s", len(r.Rows), diff)
+	if diff := cmp.Diff(want, r.Notes); diff != "" || len(r.Rows.Rows) != 29 {
+		t.Errorf("%d rows, want 29; notes (-want +got):\n%s", len(r.Rows.Rows), diff)
 	}
 }
 
 // TestGemmBest: the best of a sweep are the largest values of their columns, of whatever rows, and
 // only elements of products count as compared.
 func TestGemmBest(t *testing.T) {
-	ctx, err := torch.New(t.Context(), torch.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer ctx.Close()
-	m := gemmMilestone{system: ctx.Topology().Spec(), sweeps: []gemmSweep{{gemmGrid: gemmGrid{name: "pe"}, rows: []gemmRow{
-		{Crit: 10, Roofline: 9, GFlops: 100, Share: 0.9301, Checked: 6}, {Crit: 10, Roofline: 6, GFlops: 200, Share: 0.6136, Checked: 8},
+	m := gemmMilestone{system: system(t, "default").Spec(), sweeps: []gemmSweep{{gemmGrid: gemmGrid{name: "pe"}, rows: []gemmFound{
+		{gemmRow: gemmRow{Crit: 10, Roofline: 9, GFlops: 100, Share: 0.9301, Checked: 6}}, {gemmRow: gemmRow{Crit: 10, Roofline: 6, GFlops: 200, Share: 0.6136, Checked: 8}},
 	}}}}
-	m.report(ctx)
-	want := []torch.Metric{torch.Col("pe_points", 2), torch.Col("pe_best_gflops", 200.0), torch.Col("pe_best_roofline_share", 0.9301)}
-	if diff := cmp.Diff(want, ctx.Report.Metrics); diff != "" {
+	want := gemmMetrics{PEPoints: 2, PEGFlops: 200, PEShare: 0.9301}
+	if diff := cmp.Diff(want, m.metrics()); diff != "" {
 		t.Errorf("metrics (-want +got):\n%s", diff)
 	}
-	if got, want := bench.Verdict(true, ctx.Report.Checks), "ok: 14 elements compared in 2 checks; 1 other check passed"; got != want {
+	if got, want := bench.Verdict(true, m.checks(true)), "ok: 14 elements compared in 2 checks; 1 other check passed"; got != want {
 		t.Errorf("verdict: got %q, want %q", got, want)
 	}
 }
@@ -179,22 +174,17 @@ func TestGemmVerdict(t *testing.T) {
 		{"faster", gemmRow{Crit: 99.98 * ns, Roofline: 100 * ns}, "pe 1×2×3 ref_ref took 99.98ns, and the theory says at least 100ns"},
 		{"wrong", gemmRow{Crit: 100 * ns, Roofline: 100 * ns, Checked: 3, Wrong: "element 1 is 2, want 3"}, "element 1 is 2, want 3"},
 	} {
-		tt.row.gemmPoint = gemmPoint{"pe", operandVariants[0], 1, 2, 3}
-		ctx, err := torch.New(t.Context(), torch.Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		m := gemmMilestone{system: ctx.Topology().Spec(), sweeps: []gemmSweep{{gemmGrid: gemmGrid{name: "pe"}, rows: []gemmRow{tt.row}}}}
-		m.report(ctx)
-		ctx.Close()
+		point := newGemmPoint("pe", operandVariants[0], 1, 2, 3)
+		m := gemmMilestone{system: system(t, "default").Spec(), sweeps: []gemmSweep{{gemmGrid: gemmGrid{name: "pe"}, rows: []gemmFound{{point, tt.row}}}}}
+		checks := m.checks(true)
 		var got []string
-		for _, c := range ctx.Report.Checks {
+		for _, c := range checks {
 			if c.Wrong != "" {
 				got = append(got, c.Wrong)
 			}
 		}
-		if strings.Join(got, ", ") != tt.want || ctx.Report.OK() != (tt.want == "") {
-			t.Errorf("%s: ok %v and wrong %q, want %q", tt.name, ctx.Report.OK(), got, tt.want)
+		if strings.Join(got, ", ") != tt.want || checks.OK() != (tt.want == "") {
+			t.Errorf("%s: ok %v and wrong %q, want %q", tt.name, checks.OK(), got, tt.want)
 		}
 	}
 }
@@ -232,9 +222,9 @@ func TestGemmRoofline(t *testing.T) {
 
 // TestGemmWithoutTime: a system that takes no time has rows and no figures.
 func TestGemmWithoutTime(t *testing.T) {
-	r := runGemm(t, torch.Options{Topology: system(t, "alpha_beta")})
-	if len(r.Rows) != 30 || !r.OK || len(r.Artifacts) != 5 || len(r.Notes) != 1 || r.Notes[0] != noRoofline {
-		t.Errorf("%d rows, ok %v, files %v, notes %q: want 30 that are right, 5 files and the note %q", len(r.Rows), r.OK, r.Artifacts, r.Notes, noRoofline)
+	r := runGemm(t, bench.Options{Options: torch.Options{Topology: system(t, "alpha_beta")}})
+	if len(r.Rows.Rows) != 30 || !r.OK || len(r.Artifacts) != 5 || len(r.Notes) != 1 || r.Notes[0] != noRoofline {
+		t.Errorf("%d rows, ok %v, files %v, notes %q: want 30 that are right, 5 files and the note %q", len(r.Rows.Rows), r.OK, r.Artifacts, r.Notes, noRoofline)
 	}
 }
 

@@ -2,18 +2,15 @@ package benches
 
 import (
 	"encoding/json"
-	"errors"
 	"flag"
 	"math"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 
 	"pgregory.net/rapid"
 
 	"github.com/kernbench/kernbench/bench"
-	"github.com/kernbench/kernbench/internal/experiment"
 	"github.com/kernbench/kernbench/internal/rapidtest"
 	"github.com/kernbench/kernbench/torch"
 )
@@ -86,25 +83,5 @@ func TestExactTime(t *testing.T) {
 		if err := json.Unmarshal([]byte(text), &got); err == nil {
 			t.Errorf("%s is read as %v ns, want an error", text, got)
 		}
-	}
-}
-
-// TestRunPointsPanics: a point that panics is one that failed, as a bench that does.
-func TestRunPointsPanics(t *testing.T) {
-	ctx, err := torch.New(t.Context(), torch.Options{Folder: t.TempDir(), NoData: true})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer ctx.Close()
-	points := experiment.Grid(experiment.Dimension{Name: "n", Values: []string{"1", "2"}})
-	_, err = runPoints(ctx, milestoneCCL, points, func(p experiment.Point) (int, error) {
-		if p.Get("n") == "2" {
-			torch.OK(errors.New("no room"))
-		}
-		return 1, nil
-	})
-	var failed *experiment.Failed
-	if !errors.As(err, &failed) || len(failed.Points) != 1 || !strings.Contains(err.Error(), "n=2): no room") {
-		t.Errorf("got %v, want that n=2 failed for lack of room", err)
 	}
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/kernbench/kernbench/bench"
 	"github.com/kernbench/kernbench/internal/dense"
+	"github.com/kernbench/kernbench/topology"
 	"github.com/kernbench/kernbench/torch"
 	"github.com/kernbench/kernbench/tp"
 )
@@ -22,7 +23,7 @@ type model interface {
 	// layers makes those of the calling rank, with their weights if there are values.
 	layers(c *torch.Context, w way) (forward func(x *torch.Tensor) *torch.Tensor)
 	// report adds the rows of a way to do it, which has run on c.
-	report(ctx, c *torch.Context, w way, phases []torch.Phase)
+	report(b *bench.B, c *torch.Context, w way, phases []torch.Phase)
 }
 
 // activations is what goes into a model, by the parameters.
@@ -36,9 +37,9 @@ type activations struct {
 func (a *activations) io() *activations { return a }
 
 // newActivations reads the parameters.
-func newActivations(ctx *torch.Context, hidden int) (a activations, err error) {
-	a = activations{hidden: hidden, dtype: precision(ctx), placement: weightPlacement(ctx)}
-	a.tokens, err = count(ctx, "tokens", mostSize)
+func newActivations(b *bench.B, hidden int) (a activations, err error) {
+	a = activations{hidden: hidden, dtype: precision(b), placement: weightPlacement(b)}
+	a.tokens, err = count(b, "tokens", mostSize)
 	return a, err
 }
 
@@ -47,6 +48,7 @@ const mostSize = 1 << 17
 
 // way is one to run a model.
 type way struct {
+	system   *topology.Graph
 	ranks    int
 	sequence bool // parallelism
 	overlap  int
@@ -56,18 +58,22 @@ func (w way) String() string {
 	return fmt.Sprintf("tp %d, sequence parallel %t, overlap %d", w.ranks, w.sequence, w.overlap)
 }
 
-// columns is those of a row that say which way it is.
-func (w way) columns() []torch.Metric {
-	return []torch.Metric{torch.Col("tp", w.ranks), torch.Col("sequence_parallel", w.sequence), torch.Col("overlap", w.overlap)}
+// wayColumns are columns of a row that say which way it is.
+type wayColumns struct {
+	Ranks    int  `json:"tp" table:",setting,ranks"`
+	Sequence bool `json:"sequence_parallel" table:",setting"`
+	Overlap  int  `json:"overlap" table:",setting"`
 }
 
-// ways is all ways that the parameters ask for.
-func ways(ctx *torch.Context, m model) (list []way, err error) {
-	ranks, err := counts(ctx, "tp", 1<<10)
+func (w way) columns() wayColumns { return wayColumns{w.ranks, w.sequence, w.overlap} }
+
+// ways returns all ways that the parameters ask for.
+func ways(b *bench.B, m model) (list []way, err error) {
+	ranks, err := counts(b, "tp", 1<<10)
 	if err != nil {
 		return nil, err
 	}
-	pieces, err := counts(ctx, "overlap", 1<<10)
+	pieces, err := counts(b, "overlap", 1<<10)
 	if err != nil {
 		return nil, err
 	}
@@ -75,7 +81,7 @@ func ways(ctx *torch.Context, m model) (list []way, err error) {
 	if err := divides("tp", what, n, ranks); err != nil {
 		return nil, err
 	}
-	sequence := sequences(ctx)
+	sequence := sequences(b)
 	if slices.Contains(sequence, true) {
 		if err := divides("tokens", "tokens", m.io().tokens, ranks); err != nil {
 			return nil, err
@@ -85,10 +91,14 @@ func ways(ctx *torch.Context, m model) (list []way, err error) {
 		return nil, &bench.ParamError{Name: "overlap", Err: fmt.Errorf("%d pieces of %d columns", most, m.io().hidden)}
 	}
 	for _, r := range ranks {
+		g, err := withSIPs(b, r)
+		if err != nil {
+			return nil, err
+		}
 		for _, s := range sequence {
 			for _, overlap := range pieces {
 				if r > 1 || s == sequence[0] && overlap == pieces[0] { // one rank does it in one way
-					list = append(list, way{r, s, overlap})
+					list = append(list, way{g, r, s, overlap})
 				}
 			}
 		}
@@ -97,38 +107,38 @@ func ways(ctx *torch.Context, m model) (list []way, err error) {
 }
 
 // runModel runs a model in all ways that the parameters ask for.
-func runModel(ctx *torch.Context, m model) error {
-	if err := affordable(ctx, m.products(), m.elements()); err != nil {
+func runModel(b *bench.B, m model) error {
+	if err := affordable(b.Context, m.products(), m.elements()); err != nil {
 		return err
 	}
-	list, err := ways(ctx, m)
+	list, err := ways(b, m)
 	if err != nil {
 		return err
 	}
-	if ctx.HasData() {
+	if b.HasData() {
 		m.fill()
 	}
 	want := map[int]*dense.Matrix{} // by ranks
 	for _, w := range list {
-		if ctx.HasData() && want[w.ranks] == nil {
+		if b.HasData() && want[w.ranks] == nil {
 			want[w.ranks] = m.reference(w.ranks)
 		}
-		if err := w.run(ctx, m, len(list) == 1, want[w.ranks]); err != nil {
+		if err := w.run(b, m, len(list) == 1, want[w.ranks]); err != nil {
 			return fmt.Errorf("%v: %w", w, err)
 		}
 	}
 	return nil
 }
 
-// run is one way: the whole bench, or a part of it.
-func (w way) run(ctx *torch.Context, m model, whole bool, want *dense.Matrix) error {
+// run runs a model in one way: the whole bench, or a part of it.
+func (w way) run(b *bench.B, m model, whole bool, want *dense.Matrix) error {
 	results := make([]*torch.Array, w.ranks)
 	a := m.io()
-	options, err := between(ctx)
+	options, err := between(b)
 	if err != nil {
 		return err
 	}
-	err = onRanks(ctx, w.ranks, whole, options, func(rank int, c *torch.Context) error {
+	err = onRanks(b, w.system, whole, options, func(rank int, c *torch.Context) error {
 		forward := m.layers(c, w)
 		rows, first := a.tokens, 0
 		if w.sequence {
@@ -143,7 +153,7 @@ func (w way) run(ctx *torch.Context, m model, whole bool, want *dense.Matrix) er
 		y := forward(x)
 		phases := torch.Must(profile.Stop())
 		if rank == 0 {
-			m.report(ctx, c, w, phases)
+			m.report(b, c, w, phases)
 		}
 		if !c.HasData() {
 			return nil
@@ -152,8 +162,8 @@ func (w way) run(ctx *torch.Context, m model, whole bool, want *dense.Matrix) er
 		part := want.Slice(first, 0, rows, a.hidden)
 		return c.CheckWithin(fmt.Sprintf("%v, rank %d", w, rank), y, part.V, part.Tolerances())
 	})
-	if err == nil && ctx.HasData() && !w.sequence {
-		agree(ctx, fmt.Sprintf("%v, all ranks alike", w), results)
+	if err == nil && b.HasData() && !w.sequence {
+		agree(b, fmt.Sprintf("%v, all ranks alike", w), results)
 	}
 	return err
 }

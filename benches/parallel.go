@@ -49,20 +49,20 @@ func sequenceParam(value string) bench.Param {
 	return bench.Param{Name: "sequence-parallel", Usage: "whether ranks have tokens of their own between layers", Default: value, Values: []string{"off", "on", "both"}}
 }
 
-// counts is the value of a parameter that is a list of numbers.
-func counts(ctx *torch.Context, name string, most int) (list []int, err error) {
-	for _, text := range strings.Split(ctx.Param(name), ",") {
+// counts returns the value of a parameter that is a list of numbers.
+func counts(b *bench.B, name string, most int) (list []int, err error) {
+	for _, text := range strings.Split(b.Param(name), ",") {
 		n, err := strconv.Atoi(text)
 		if err != nil || n < 1 || n > most || slices.Contains(list, n) {
-			return nil, &bench.ParamError{Name: name, Err: fmt.Errorf("%q: write whole numbers from 1 to %d, each once, with commas between them", ctx.Param(name), most)}
+			return nil, &bench.ParamError{Name: name, Err: fmt.Errorf("%q: write whole numbers from 1 to %d, each once, with commas between them", b.Param(name), most)}
 		}
 		list = append(list, n)
 	}
 	return list, nil
 }
 
-// precision is the dtype that a parameter names.
-func precision(ctx *torch.Context) torch.DType { return exactTypes[ctx.Param("precision")].dtype }
+// precision returns the dtype that a parameter names.
+func precision(b *bench.B) torch.DType { return exactTypes[b.Param("precision")].dtype }
 
 // divides refuses a size that does not divide by ranks.
 func divides(param, what string, n int, ranks []int) error {
@@ -94,9 +94,9 @@ func affordable(ctx *torch.Context, products, elements float64) error {
 	return ctx.Reserve("inputs and reference", uint64(bytesPerElement*elements))
 }
 
-// between is the algorithm of collectives between ranks, by the parameter.
-func between(ctx *torch.Context) ([]torch.GroupOption, error) {
-	name := ctx.Param("ccl-algorithm")
+// between returns the algorithm of collectives between ranks, by the parameter.
+func between(b *bench.B) ([]torch.GroupOption, error) {
+	name := b.Param("ccl-algorithm")
 	if name == ccl.File {
 		return nil, nil
 	}
@@ -106,24 +106,25 @@ func between(ctx *torch.Context) ([]torch.GroupOption, error) {
 	return []torch.GroupOption{torch.Algorithm(name)}, nil
 }
 
-// sequences is whether ranks have tokens of their own, by the parameter.
-func sequences(ctx *torch.Context) []bool {
-	return map[string][]bool{"off": {false}, "on": {true}, "both": {false, true}}[ctx.Param("sequence-parallel")]
+// sequences returns whether ranks have tokens of their own, by the parameter.
+func sequences(b *bench.B) []bool {
+	return map[string][]bool{"off": {false}, "on": {true}, "both": {false, true}}[b.Param("sequence-parallel")]
 }
 
-// weightPlacement is where the weights of layers lie, by the parameter.
-func weightPlacement(ctx *torch.Context) torch.DPPolicy {
-	if ctx.Param("placement") == "tokens" {
+// weightPlacement returns where the weights of layers lie, by the parameter.
+func weightPlacement(b *bench.B) torch.DPPolicy {
+	if b.Param("placement") == "tokens" {
 		return tp.ByTokens
 	}
 	return tp.Spread
 }
 
-// withSIPs is a system like that of the context with so many SIPs: the same if it has them.
-func withSIPs(ctx *torch.Context, sips int) (*topology.Graph, error) {
-	spec := *ctx.Topology().Spec()
+// withSIPs returns the system of the bench if it has that number of SIPs, else one like it
+// that has, with a note.
+func withSIPs(b *bench.B, sips int) (*topology.Graph, error) {
+	spec := *b.Topology().Spec()
 	if spec.System.SIPs.Count == sips {
-		return ctx.Topology(), nil
+		return b.Topology(), nil
 	}
 	s := &spec.System.SIPs
 	s.Count = sips
@@ -140,20 +141,16 @@ func withSIPs(ctx *torch.Context, sips int) (*topology.Graph, error) {
 	if err != nil {
 		return nil, fmt.Errorf("with %d SIPs: %w", sips, err)
 	}
+	b.Notef("tp %d runs on as many SIPs (hash %s)", sips, g.Spec().Hash())
 	return g, nil
 }
 
-// onRanks runs a worker on each of so many SIPs, with tensor parallelism over all of
-// them, whose group has the options. It may be the whole bench.
-func onRanks(ctx *torch.Context, ranks int, whole bool, options []torch.GroupOption, worker func(rank int, ctx *torch.Context) error) error {
-	g, err := withSIPs(ctx, ranks)
-	if err != nil {
-		return err
-	}
-	if note := fmt.Sprintf("tp %d runs on as many SIPs (hash %s)", ranks, g.Spec().Hash()); g != ctx.Topology() && !slices.Contains(ctx.Report.Notes, note) {
-		ctx.Notef("%s", note)
-	}
-	return elsewhere(ctx, g, whole, func(on *torch.Context) error {
+// onRanks runs a worker on each SIP of a system, with tensor parallelism over all of them,
+// whose group has the options. If that is the whole bench and the system is that of the
+// bench, it needs no other machine.
+func onRanks(b *bench.B, g *topology.Graph, whole bool, options []torch.GroupOption, worker func(rank int, ctx *torch.Context) error) error {
+	ranks := g.Spec().System.SIPs.Count
+	run := func(on *bench.B) error {
 		return on.Spawn(func(rank int, c *torch.Context) error {
 			dist := c.Distributed()
 			torch.OK(dist.InitProcessGroup(torch.Backend, options...))
@@ -161,11 +158,15 @@ func onRanks(ctx *torch.Context, ranks int, whole bool, options []torch.GroupOpt
 			torch.OK(worker(rank, c))
 			return dist.DestroyProcessGroup()
 		}, ranks)
-	})
+	}
+	if whole && g == b.Topology() {
+		return run(b)
+	}
+	return b.Machine(g, run)
 }
 
 // agree checks that the ranks have the same bits.
-func agree(ctx *torch.Context, name string, ranks []*torch.Array) {
+func agree(b *bench.B, name string, ranks []*torch.Array) {
 	check := torch.Check{Name: name}
 	for rank, a := range ranks {
 		check.Elems += a.Len()
@@ -173,7 +174,7 @@ func agree(ctx *torch.Context, name string, ranks []*torch.Array) {
 			check.Wrong = fmt.Sprintf("rank %d has other bits than rank 0", rank)
 		}
 	}
-	ctx.Report.Checks = append(ctx.Report.Checks, check)
+	b.AddCheck(check)
 }
 
 // gemmTime is how long the GEMM engine of a SIP that worked longest did.

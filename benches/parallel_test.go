@@ -8,6 +8,7 @@ import (
 
 	"github.com/kernbench/kernbench/bench"
 	"github.com/kernbench/kernbench/ccl"
+	"github.com/kernbench/kernbench/internal/table"
 	"github.com/kernbench/kernbench/topology"
 	"github.com/kernbench/kernbench/torch"
 )
@@ -28,7 +29,7 @@ func fewCubes(t *testing.T, sets ...string) *topology.Graph {
 
 // addsUp checks that the parts of each row's time are all of it, to the femtosecond, and
 // what is beside computing not more than that.
-func addsUp(t *testing.T, name string, rows []bench.Values) {
+func addsUp(t *testing.T, name string, rows []table.Record) {
 	t.Helper()
 	for i, row := range rows {
 		of := func(column string) torch.Time { return value[torch.Time](t, row, column) }
@@ -46,7 +47,7 @@ func addsUp(t *testing.T, name string, rows []bench.Values) {
 // time of GEMM engines; the share of communication rises, and every row's times add up.
 func TestScaling(t *testing.T) {
 	params := map[string]string{"tp": "1,2,4,8", "tokens": "128", "hidden": "512", "ffn": "2048", "overlap": "1"}
-	rows := execute(t, "tp_mlp", torch.Options{Topology: fewCubes(t), NoData: true, Params: params}).Rows
+	rows := rowsOf(execute(t, "tp_mlp", bench.Options{Params: params, Options: torch.Options{Topology: fewCubes(t), NoData: true}}))
 	addsUp(t, "tp_mlp", rows)
 	for i, row := range rows[1:] {
 		tp, fewer := value[int](t, row, "tp"), rows[i]
@@ -65,7 +66,7 @@ func TestScaling(t *testing.T) {
 // computing is at least a tenth faster.
 func TestOverlapPays(t *testing.T) {
 	params := map[string]string{"tp": "4", "tokens": "512", "hidden": "2048", "ffn": "8192", "overlap": "1,2,4", "placement": "tokens"}
-	rows := execute(t, "tp_mlp", torch.Options{Topology: fewCubes(t), NoData: true, Params: params}).Rows
+	rows := rowsOf(execute(t, "tp_mlp", bench.Options{Params: params, Options: torch.Options{Topology: fewCubes(t), NoData: true}}))
 	addsUp(t, "tp_mlp", rows)
 	without := value[torch.Time](t, rows[0], "total_ns")
 	for _, row := range rows[1:] {
@@ -81,7 +82,7 @@ func TestOverlapPays(t *testing.T) {
 // TestBlockSteps: the steps of a block add up to all of it.
 func TestBlockSteps(t *testing.T) {
 	params := map[string]string{"tp": "2,8", "tokens": "16", "sequence-parallel": "both", "overlap": "1,2"}
-	rows := execute(t, "transformer_block", torch.Options{Topology: fewCubes(t), NoData: true, Params: params}).Rows
+	rows := rowsOf(execute(t, "transformer_block", bench.Options{Params: params, Options: torch.Options{Topology: fewCubes(t), NoData: true}}))
 	addsUp(t, "transformer_block", rows)
 	blocks := 0
 	var sum torch.Breakdown
@@ -119,8 +120,8 @@ func TestParallelValues(t *testing.T) {
 			// One of each rank, and one of all where they have the same: tp_mlp on 1 rank, and 2 and
 			// 4 in four ways; the block in four ways.
 			checks := map[string]int{"tp_mlp": 2 + 2*(2+1) + 2*2 + 2*(4+1) + 2*4, "gpt3_qkv": 2 + 4, "transformer_block": 2*(4+1) + 2*4}[name]
-			r := execute(t, name, torch.Options{Topology: g, Race: true, Params: params})
-			addsUp(t, name, r.Rows)
+			r := execute(t, name, bench.Options{Params: params, Options: torch.Options{Topology: g, Race: true}})
+			addsUp(t, name, rowsOf(r))
 			if !r.OK || len(r.Checks) != checks {
 				t.Errorf("%s %v: ok %v after %d checks, want true after %d\n%v %v", name, params, r.OK, len(r.Checks), checks, r.Wrong(), r.Races)
 			}
@@ -158,7 +159,7 @@ func TestParallelParams(t *testing.T) {
 		if c.other != "" {
 			params[c.other] = c.otherValue
 		}
-		_, err := b.Execute(t.Context(), bench.Options{Options: torch.Options{NoData: true, Params: params}})
+		_, err := b.Execute(t.Context(), bench.Options{Params: params, Options: torch.Options{NoData: true}})
 		var wrong *bench.ParamError
 		if !errors.As(err, &wrong) || wrong.Name != c.name || wrong.Error() != c.want {
 			t.Errorf("%s %v:\ngot  %v\nwant %s", c.bench, params, err, c.want)
@@ -169,7 +170,7 @@ func TestParallelParams(t *testing.T) {
 // TestTooManyValues: work of hours is refused, and offered without values.
 func TestTooManyValues(t *testing.T) {
 	b, _ := bench.Find("transformer_block")
-	_, err := b.Execute(t.Context(), bench.Options{Options: torch.Options{Params: map[string]string{"shape": "llama-70b", "tokens": "512"}}})
+	_, err := b.Execute(t.Context(), bench.Options{Params: map[string]string{"shape": "llama-70b", "tokens": "512"}})
 	want := "--tokens: 4e+11 products of numbers are too many to compute and check: take fewer tokens, or find out times only with --data=off"
 	if err == nil || err.Error() != want {
 		t.Errorf("got %v, want %s", err, want)
@@ -185,9 +186,11 @@ func TestAgree(t *testing.T) {
 		last byte
 		want string
 	}{{4, ""}, {5, "rank 2 has other bits than rank 0"}} {
-		var ctx torch.Context
-		agree(&ctx, "alike", []*torch.Array{array(1, 2, 3, 4), array(1, 2, 3, 4), array(1, 2, 3, c.last)})
-		if got, want := ctx.Report.Checks[0], (torch.Check{Name: "alike", Elems: 6, Wrong: c.want}); got != want {
+		r := inBench(t, func(b *bench.B) error {
+			agree(b, "alike", []*torch.Array{array(1, 2, 3, 4), array(1, 2, 3, 4), array(1, 2, 3, c.last)})
+			return nil
+		})
+		if got, want := r.Checks[0], (torch.Check{Name: "alike", Elems: 6, Wrong: c.want}); got != want {
 			t.Errorf("got %+v, want %+v", got, want)
 		}
 	}

@@ -21,6 +21,7 @@ last one, the next cube and the next device, as far as the system has them, and
 hops is how many links lie between. tcm_ns, sram_ns and hbm_ns are of queues whose
 slots are in that memory of the receiver. put_ns is of raw DMA: a Put into the
 receiver's HBM, a Notify, and the receiver's Load.`,
+		Row: pe2peRow{},
 		Run: runPE2PE,
 	})
 }
@@ -59,27 +60,39 @@ func throwPut(t *tl.PE, x tl.Ptr, n, rounds int) {
 	}
 }
 
-func runPE2PE(ctx *torch.Context) error {
-	ends := farEnds(ctx)
+type pe2peRow struct {
+	To    string     `json:"to" table:",setting"`
+	Hops  int        `json:"hops" table:",setting"`
+	Bytes int        `json:"bytes" table:"B,setting,size"`
+	TCM   torch.Time `json:"tcm_ns" table:"ns,lower,TCM"`
+	SRAM  torch.Time `json:"sram_ns" table:"ns,lower,SRAM"`
+	HBM   torch.Time `json:"hbm_ns" table:"ns,lower,HBM"`
+	Put   torch.Time `json:"put_ns" table:"ns,lower"`
+}
+
+func runPE2PE(b *bench.B) error {
+	ends := farEnds(b.Context)
 	if len(ends) == 0 {
 		return errors.New("pe2pe needs two PEs: take a larger system")
 	}
 	for _, to := range ends {
 		for _, bytes := range []int{128, 512, 2048, 4096, 10240} {
-			row := []torch.Metric{torch.Col("to", to.name), torch.Col("hops", to.hops), torch.Col("bytes", bytes)}
-			for _, kind := range []topology.BufferKind{topology.BufferTCM, topology.BufferSRAM, topology.BufferHBM, ""} {
-				name := string(kind)
-				kernel := throwQueue
-				if kind == "" {
-					name, kernel = "put", throwPut
+			row := pe2peRow{To: to.name, Hops: to.hops, Bytes: bytes}
+			for _, way := range []struct {
+				name   string
+				kernel any
+				kind   topology.BufferKind
+				took   *torch.Time
+			}{
+				{"tcm", throwQueue, topology.BufferTCM, &row.TCM}, {"sram", throwQueue, topology.BufferSRAM, &row.SRAM},
+				{"hbm", throwQueue, topology.BufferHBM, &row.HBM}, {"put", throwPut, "", &row.Put},
+			} {
+				var err error
+				if *way.took, err = latency(b.Context, way.kernel, way.kind, to.pe, bytes); err != nil {
+					return fmt.Errorf("%s to %s, %d bytes: %w", way.name, to.name, bytes, err)
 				}
-				latency, err := latency(ctx, kernel, kind, to.pe, bytes)
-				if err != nil {
-					return fmt.Errorf("%s to %s, %d bytes: %w", name, to.name, bytes, err)
-				}
-				row = append(row, torch.Col(name+"_ns", latency))
 			}
-			ctx.Row(row...)
+			b.Row(row)
 		}
 	}
 	return nil

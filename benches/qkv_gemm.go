@@ -14,7 +14,8 @@ func init() {
 		Doc: `An attention layer's first step: x, 128 tokens of 256, times three weights of
 256 × 128. The tokens are cut over the PEs of a cube, and each PE has a copy of the
 weights in its own HBM, so that PEs share nothing but the cube's NoC.`,
-		Run: runQKV,
+		Metrics: qkvMetrics{},
+		Run:     runQKV,
 	})
 }
 
@@ -30,11 +31,17 @@ func project(t *tl.PE, x, wq, wk, wv, q, k, v tl.Ptr, tokens, in, out int) {
 	}
 }
 
-func runQKV(ctx *torch.Context) error {
+type qkvMetrics struct {
+	PEs     int        `json:"pes" table:",setting,PEs"`
+	DMARead torch.Time `json:"dma_read_ns" table:"ns,lower,DMA read"`
+	GEMM    torch.Time `json:"gemm_ns" table:"ns,lower,GEMM"`
+}
+
+func runQKV(b *bench.B) error {
 	const tokens, in, out = 128, 256, 128
-	pes := ctx.CubePEs(0, 0)
+	pes := b.CubePEs(0, 0)
 	data := values(tokens*in, 7)
-	x, err := ctx.FromSlice(data, torch.F16, torch.Shape{tokens, in}, torch.On(pes...))
+	x, err := b.FromSlice(data, torch.F16, torch.Shape{tokens, in}, torch.On(pes...))
 	if err != nil {
 		return err
 	}
@@ -43,22 +50,20 @@ func runQKV(ctx *torch.Context) error {
 	var w, y [3]*torch.Tensor
 	for i := range names {
 		weights[i] = values(in*out, 11+2*i)
-		if w[i], err = ctx.FromSlice(weights[i], torch.F16, torch.Shape{in, out}, torch.OnEach(pes...)); err != nil {
+		if w[i], err = b.FromSlice(weights[i], torch.F16, torch.Shape{in, out}, torch.OnEach(pes...)); err != nil {
 			return err
 		}
-		if y[i], err = ctx.Zeros(torch.F16, torch.Shape{tokens, out}, torch.On(pes...)); err != nil {
+		if y[i], err = b.Zeros(torch.F16, torch.Shape{tokens, out}, torch.On(pes...)); err != nil {
 			return err
 		}
 	}
-	if _, err := ctx.Launch("project", project, x, w[0], w[1], w[2], y[0], y[1], y[2], tokens, in, out); err != nil {
+	if _, err := b.Launch("project", project, x, w[0], w[1], w[2], y[0], y[1], y[2], tokens, in, out); err != nil {
 		return err
 	}
-	e := ctx.Engines(pes[0])
-	ctx.Metric("pes", len(pes))
-	ctx.Metric("dma_read_ns", e.DMARead)
-	ctx.Metric("gemm_ns", e.GEMM)
+	e := b.Engines(pes[0])
+	b.Metrics(qkvMetrics{len(pes), e.DMARead, e.GEMM})
 	for i, name := range names {
-		if err := ctx.Check(name, y[i], matmul(data, weights[i], tokens, in, out)); err != nil {
+		if err := b.Check(name, y[i], matmul(data, weights[i], tokens, in, out)); err != nil {
 			return err
 		}
 	}

@@ -3,6 +3,7 @@ package benches
 import (
 	"github.com/kernbench/kernbench/bench"
 	"github.com/kernbench/kernbench/task"
+	"github.com/kernbench/kernbench/task/chart"
 	"github.com/kernbench/kernbench/tl"
 	"github.com/kernbench/kernbench/torch"
 )
@@ -22,7 +23,8 @@ formula_ns is the closed form of docs/tasks.md for kernels that take kernel_ns, 
 do, and equals makespan_ns. It knows nothing of full storage: rows with more tasks than the
 runtime has places for are without it.`,
 		Params: taskParams("16"),
-		Run:    runTaskChain,
+		Row:    chainRow{}, Metrics: taskMetrics{},
+		Run: runTaskChain,
 	})
 }
 
@@ -31,17 +33,24 @@ func addOne(t *tl.PE, x tl.Ptr, n int) {
 	t.Store(x, t.Load(x, tl.Shape{n}, tl.F32).Add(1))
 }
 
-func runTaskChain(ctx *torch.Context) error {
-	n, elems, err := taskSizes(ctx, 100_000)
+// chainRow is a row of task_chain. Formula is unknown with more tasks than places.
+type chainRow struct {
+	chart.Row
+	Kernel  torch.Time  `json:"kernel_ns" table:"ns,lower"`
+	Formula *torch.Time `json:"formula_ns" table:"ns,bound"`
+}
+
+func runTaskChain(b *bench.B) error {
+	n, elems, err := taskSizes(b, 100_000)
 	if err != nil {
 		return err
 	}
-	return underEach(ctx, "A chain of tasks", func(r task.Runtime) (*task.Result, error) {
-		x, err := ctx.Zeros(torch.F32, torch.Shape{elems})
+	return underEach(b, "A chain of tasks", func(r task.Runtime) (*task.Result, error) {
+		x, err := b.Zeros(torch.F32, torch.Shape{elems})
 		if err != nil {
 			return nil, err
 		}
-		result, err := task.Run(ctx, task.Options{Name: "task_chain", Runtime: r, Devices: []int{0}}, func(b *task.Builder) {
+		result, err := task.Run(b.Context, task.Options{Name: "task_chain", Runtime: r, Devices: []int{0}}, func(b *task.Builder) {
 			tile := b.Tensor(x)
 			var last []task.ID
 			for range n {
@@ -52,14 +61,13 @@ func runTaskChain(ctx *torch.Context) error {
 		if err != nil {
 			return nil, err
 		}
-		return result, ctx.Check("x under "+string(r), x, repeated(float32(n), elems))
-	}, func(r *task.Result) []torch.Metric {
-		kernel := r.Compute / torch.Time(n)
-		columns := []torch.Metric{torch.Col("kernel_ns", kernel)}
+		return result, b.Check("x under "+string(r), x, repeated(float32(n), elems))
+	}, func(r *task.Result) any {
+		row := chainRow{Row: chart.NewRow(r), Kernel: r.Compute / torch.Time(n)}
 		if n <= places(r.Config, r.Runtime) {
-			columns = append(columns, torch.Col("formula_ns", r.Config.ChainTime(r.Runtime, n, 1, kernel)))
+			row.Formula = new(r.Config.ChainTime(r.Runtime, n, 1, row.Kernel))
 		}
-		return columns
+		return row
 	})
 }
 

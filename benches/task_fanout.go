@@ -3,6 +3,7 @@ package benches
 import (
 	"github.com/kernbench/kernbench/bench"
 	"github.com/kernbench/kernbench/task"
+	"github.com/kernbench/kernbench/task/chart"
 	"github.com/kernbench/kernbench/tl"
 	"github.com/kernbench/kernbench/torch"
 )
@@ -18,7 +19,8 @@ for the control cores to say: one hands out all tasks and reads all ends under
 host_build_graph, has to build them as well under aicpu_build_graph, and there are three
 under tensormap_and_ringbuffer.`,
 		Params: taskParams("24"),
-		Run:    runTaskFanOut,
+		Row:    chart.Row{}, Metrics: taskMetrics{},
+		Run: runTaskFanOut,
 	})
 }
 
@@ -39,8 +41,8 @@ func addRows(t *tl.PE, y, sum tl.Ptr, rows, n int) {
 	t.Store(sum, total)
 }
 
-func runTaskFanOut(ctx *torch.Context) error {
-	n, elems, err := taskSizes(ctx, 10_000)
+func runTaskFanOut(b *bench.B) error {
+	n, elems, err := taskSizes(b, 10_000)
 	if err != nil {
 		return err
 	}
@@ -48,20 +50,20 @@ func runTaskFanOut(ctx *torch.Context) error {
 	for i := range want {
 		want[i] = int32(n*i + n*(n-1)/2)
 	}
-	return underEach(ctx, "One task, many, one", func(r task.Runtime) (*task.Result, error) {
-		x, err := ctx.Zeros(torch.I32, torch.Shape{elems})
+	return underEach(b, "One task, many, one", func(r task.Runtime) (*task.Result, error) {
+		x, err := b.Zeros(torch.I32, torch.Shape{elems})
 		if err != nil {
 			return nil, err
 		}
-		y, err := ctx.Zeros(torch.I32, torch.Shape{n, elems}, torch.DPPolicy{Cube: torch.RowWise, PE: torch.RowWise})
+		y, err := b.Zeros(torch.I32, torch.Shape{n, elems}, torch.DPPolicy{Cube: torch.RowWise, PE: torch.RowWise})
 		if err != nil {
 			return nil, err
 		}
-		sum, err := ctx.Zeros(torch.I32, torch.Shape{elems})
+		sum, err := b.Zeros(torch.I32, torch.Shape{elems})
 		if err != nil {
 			return nil, err
 		}
-		result, err := task.Run(ctx, task.Options{Name: "task_fanout", Runtime: r, Devices: []int{0}}, func(b *task.Builder) {
+		result, err := task.Run(b.Context, task.Options{Name: "task_fanout", Runtime: r, Devices: []int{0}}, func(b *task.Builder) {
 			x, y, sum := b.Tensor(x), b.Tensor(y), b.Tensor(sum)
 			size := task.Scalar("n", elems)
 			source := b.Submit("seed", seed, task.Args{task.Out("x", x), size})
@@ -76,6 +78,6 @@ func runTaskFanOut(ctx *torch.Context) error {
 		if err != nil {
 			return nil, err
 		}
-		return result, ctx.Check("sum under "+string(r), sum, want)
-	}, nil)
+		return result, b.Check("sum under "+string(r), sum, want)
+	}, taskRow)
 }

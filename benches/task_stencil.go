@@ -3,6 +3,7 @@ package benches
 import (
 	"github.com/kernbench/kernbench/bench"
 	"github.com/kernbench/kernbench/task"
+	"github.com/kernbench/kernbench/task/chart"
 	"github.com/kernbench/kernbench/tl"
 	"github.com/kernbench/kernbench/torch"
 )
@@ -19,7 +20,8 @@ overwrites what they read, for three of that step, which are mostly the same. Th
 say so to the runtimes that look at regions, explicit edges to the one that does not. Each
 step is a scope.`,
 		Params: taskParams("12"),
-		Run:    runTaskStencil,
+		Row:    chart.Row{}, Metrics: taskMetrics{},
+		Run: runTaskStencil,
 	})
 }
 
@@ -33,8 +35,8 @@ func sumOfThree(t *tl.PE, x, y tl.Ptr, n int) {
 	t.Store(y, left.Add(middle).Add(right))
 }
 
-func runTaskStencil(ctx *torch.Context) error {
-	tiles, elems, err := taskSizes(ctx, 10_000)
+func runTaskStencil(b *bench.B) error {
+	tiles, elems, err := taskSizes(b, 10_000)
 	if err != nil {
 		return err
 	}
@@ -46,8 +48,8 @@ func runTaskStencil(ctx *torch.Context) error {
 		return float64((i - 1) % 17)
 	}
 	var want []int32
-	if ctx.HasData() {
-		if err := ctx.Reserve("the reference", 4*uint64(all)*3); err != nil { // before, after, and what is compared
+	if b.HasData() {
+		if err := b.Reserve("the reference", 4*uint64(all)*3); err != nil { // before, after, and what is compared
 			return err
 		}
 		want = make([]int32, all)
@@ -56,16 +58,16 @@ func runTaskStencil(ctx *torch.Context) error {
 		}
 		want = stencil(want)
 	}
-	return underEach(ctx, "A stencil", func(r task.Runtime) (*task.Result, error) {
-		x, err := ctx.FromFunc(begin, torch.I32, torch.Shape{all})
+	return underEach(b, "A stencil", func(r task.Runtime) (*task.Result, error) {
+		x, err := b.FromFunc(begin, torch.I32, torch.Shape{all})
 		if err != nil {
 			return nil, err
 		}
-		y, err := ctx.Zeros(torch.I32, torch.Shape{all})
+		y, err := b.Zeros(torch.I32, torch.Shape{all})
 		if err != nil {
 			return nil, err
 		}
-		result, err := task.Run(ctx, task.Options{Name: "task_stencil", Runtime: r, Devices: []int{0}}, func(b *task.Builder) {
+		result, err := task.Run(b.Context, task.Options{Name: "task_stencil", Runtime: r, Devices: []int{0}}, func(b *task.Builder) {
 			from, to := b.Tensor(x), b.Tensor(y)
 			var last []task.ID // of the step before, by tile
 			for range stencilSteps {
@@ -92,8 +94,8 @@ func runTaskStencil(ctx *torch.Context) error {
 		if want == nil {
 			return result, nil
 		}
-		return result, ctx.Check("x under "+string(r), x, want) // after an even number of steps
-	}, nil)
+		return result, b.Check("x under "+string(r), x, want) // after an even number of steps
+	}, taskRow)
 }
 
 // stencil returns what becomes of elements, which it overwrites.

@@ -3,13 +3,12 @@ package benches
 import (
 	"errors"
 	"fmt"
-	"strconv"
 
 	"github.com/kernbench/kernbench/bench"
+	"github.com/kernbench/kernbench/internal/draw"
 	"github.com/kernbench/kernbench/internal/file"
 	"github.com/kernbench/kernbench/task"
 	"github.com/kernbench/kernbench/task/chart"
-	"github.com/kernbench/kernbench/torch"
 )
 
 // taskParams is the parameters of benches of tasks: how many, and what all have.
@@ -18,56 +17,77 @@ func taskParams(count string) []bench.Param {
 		{Name: "runtime", Usage: "who schedules the tasks", Default: "all", Values: append([]string{"all"}, task.RuntimeNames()...)},
 		{Name: "count", Usage: "how many tasks, or tiles", Default: count},
 		{Name: "tile", Usage: "elements that a task works on", Default: "1024"},
-		{Name: "gantt-svg", Usage: "draw who did what when to this file", Output: true},
+		{Name: "gantt-svg", Usage: "draw who did what when to this file, which ends in .svg or .png", Output: true},
+		{Name: "gantt-skip-building", Usage: "begin that picture at the first dispatch", Default: "off", Values: []string{"off", "on"}},
 	}
 }
 
-// taskSizes is the parameters count and tile.
-func taskSizes(ctx *torch.Context, most int) (count, elems int, err error) {
-	read := func(name string, most int) (n int) {
-		n, wrong := strconv.Atoi(ctx.Param(name))
-		if err == nil && (wrong != nil || n < 1 || n > most) {
-			err = &bench.ParamError{Name: name, Err: fmt.Errorf("%q: write a whole number from 1 to %d", ctx.Param(name), most)}
-		}
-		return n
-	}
-	return read("count", most), read("tile", 1<<16), err
+// taskMetrics are the sizes of a program of tasks.
+type taskMetrics struct {
+	Tasks int `json:"tasks" table:",setting"`
+	Cores int `json:"compute_cores" table:",setting"`
 }
+
+// taskSizes returns the parameters count and tile.
+func taskSizes(b *bench.B, most int) (tasks, elems int, err error) {
+	if tasks, err = count(b, "count", most); err != nil {
+		return 0, 0, err
+	}
+	elems, err = count(b, "tile", 1<<16)
+	return tasks, elems, err
+}
+
+// taskRow returns the row of a run in a bench without columns of its own.
+func taskRow(r *task.Result) any { return chart.NewRow(r) }
 
 // underEach runs a program under each of the runtimes that were asked for. A run has a row
-// of the table, with columns of its own before and behind, and panels of the picture.
-func underEach(ctx *torch.Context, title string, run func(r task.Runtime) (*task.Result, error), columns func(*task.Result) []torch.Metric) error {
+// of the table, which row returns, and panels of the picture.
+func underEach(b *bench.B, title string, run func(r task.Runtime) (*task.Result, error), row func(*task.Result) any) error {
+	picture, skip := b.Param("gantt-svg"), b.Param("gantt-skip-building") == "on"
+	if picture == "" && skip {
+		return &bench.ParamError{Name: "gantt-skip-building", Err: errors.New("there is no picture: add --gantt-svg FILE, or drop it")}
+	}
+	if picture != "" {
+		if err := draw.CheckName(picture); err != nil {
+			return &bench.ParamError{Name: "gantt-svg", Err: err}
+		}
+	}
 	var results []*task.Result
 	for _, r := range task.Runtimes {
-		if chosen := ctx.Param("runtime"); chosen != "all" && chosen != string(r) {
+		if chosen := b.Param("runtime"); chosen != "all" && chosen != string(r) {
 			continue
 		}
 		result, err := run(r)
 		var large *task.TooMany
-		if errors.As(err, &large) && ctx.Param("runtime") == "all" {
-			ctx.Notef("left out: %v", large)
+		if errors.As(err, &large) && b.Param("runtime") == "all" {
+			b.Notef("left out: %v", large)
 			continue
 		}
 		if err != nil {
 			return fmt.Errorf("%s: %w", r, err)
 		}
-		row := chart.Row(result)
-		if columns != nil {
-			row = append(row, columns(result)...)
-		}
-		ctx.Row(row...)
+		b.Row(row(result))
 		results = append(results, result)
 	}
-	ctx.Metric("tasks", results[0].Tasks)
-	ctx.Metric("compute_cores", results[0].Ranks*results[0].Cores)
-	svg := ctx.Param("gantt-svg")
-	if svg == "" {
+	sizes := taskMetrics{results[0].Tasks, results[0].Ranks * results[0].Cores}
+	b.Metrics(sizes)
+	if picture == "" {
 		return nil
 	}
-	subtitle := fmt.Sprintf("%d tasks on %d compute cores; times from the start of building", results[0].Tasks, results[0].Ranks*results[0].Cores)
-	if err := file.Write(svg, chart.SVG(title, subtitle, results...)); err != nil {
+	g := chart.Gantt{
+		Title: title, Subtitle: fmt.Sprintf("%d tasks on %d compute cores", sizes.Tasks, sizes.Cores),
+		Runs: results, SkipBuilding: skip,
+	}
+	if !skip {
+		g.Subtitle += "; times from the start of building"
+	}
+	drawn, err := g.Encode(picture)
+	if err == nil {
+		err = file.Write(picture, drawn)
+	}
+	if err != nil {
 		return &bench.ParamError{Name: "gantt-svg", Err: err}
 	}
-	ctx.Artifact(svg)
+	b.Artifact(picture)
 	return nil
 }

@@ -16,23 +16,15 @@ import (
 // column is a value of each row of a result.
 func column(t *testing.T, r *bench.Result, name string) (values []torch.Time) {
 	t.Helper()
-	for _, row := range r.Rows {
-		found := false
-		for _, v := range row {
-			if v.Name == name {
-				values, found = append(values, v.Value.(torch.Time)), true
-			}
-		}
-		if !found {
-			t.Fatalf("%s: no column %s in %v", r.Bench, name, row)
-		}
+	for _, row := range rowsOf(r) {
+		values = append(values, value[torch.Time](t, row, name))
 	}
 	return values
 }
 
 func TestTaskChain(t *testing.T) {
 	for _, count := range []string{"1", "16", "100"} {
-		r := execute(t, "task_chain", torch.Options{Params: map[string]string{"count": count}})
+		r := execute(t, "task_chain", bench.Options{Params: map[string]string{"count": count}})
 		got, want := column(t, r, "makespan_ns"), column(t, r, "formula_ns")
 		for i := range got {
 			if got[i] != want[i] {
@@ -54,11 +46,11 @@ func TestTaskChainStorage(t *testing.T) {
 		"19": {"host_build_graph", "aicpu_build_graph without", "tensormap_and_ringbuffer without"},
 		"21": {"aicpu_build_graph without", "tensormap_and_ringbuffer without"}, // the host has refused
 	} {
-		r := execute(t, "task_chain", torch.Options{NoData: true, Params: map[string]string{"count": count}, Settings: []any{c}})
+		r := execute(t, "task_chain", bench.Options{Params: map[string]string{"count": count}, Options: torch.Options{NoData: true, Settings: []any{c}}})
 		var got []string
-		for _, row := range r.Rows {
+		for _, row := range rowsOf(r) {
 			name := row[0].Value.(string)
-			if !slices.ContainsFunc(row, func(v torch.Metric) bool { return v.Name == "formula_ns" }) {
+			if row.Get("formula_ns") == nil {
 				name += " without"
 			}
 			got = append(got, name)
@@ -77,7 +69,7 @@ func TestTaskFanOutSums(t *testing.T) {
 		{"count": "260", "tile": "65536"},
 	} {
 		p["runtime"] = "aicpu_build_graph"
-		if r := execute(t, "task_fanout", torch.Options{Params: p}); !r.OK || len(r.Checks) != 1 {
+		if r := execute(t, "task_fanout", bench.Options{Params: p}); !r.OK || len(r.Checks) != 1 {
 			t.Errorf("%v: %d checks, wrong values %q, want 1 and none", p, len(r.Checks), r.Wrong())
 		}
 	}
@@ -91,7 +83,7 @@ func TestTaskBenches(t *testing.T) {
 	makespan := map[string][]torch.Time{}
 	build := map[string][]torch.Time{}
 	for _, name := range []string{"task_chain", "task_fanout", "task_stencil", "treduce_tasks"} {
-		r := execute(t, name, torch.Options{})
+		r := execute(t, name, bench.Options{})
 		makespan[name], build[name] = column(t, r, "makespan_ns"), column(t, r, "build_ns")
 		if host := build[name][0]; 2*host < makespan[name][0] {
 			t.Errorf("%s: the host built for %v of %v, want most of it", name, host, makespan[name][0])
@@ -107,9 +99,9 @@ func TestTaskBenches(t *testing.T) {
 
 func TestTaskBenchParams(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "chart.svg")
-	r := execute(t, "task_fanout", torch.Options{Params: map[string]string{"runtime": "aicpu_build_graph", "count": "3", "gantt-svg": file}})
-	if len(r.Rows) != 1 || len(r.Artifacts) != 1 || r.Artifacts[0] != file {
-		t.Errorf("%d rows and the files %v, want 1 and %s", len(r.Rows), r.Artifacts, file)
+	r := execute(t, "task_fanout", bench.Options{Params: map[string]string{"runtime": "aicpu_build_graph", "count": "3", "gantt-svg": file}})
+	if len(r.Rows.Rows) != 1 || len(r.Artifacts) != 1 || r.Artifacts[0] != file {
+		t.Errorf("%d rows and the files %v, want 1 and %s", len(r.Rows.Rows), r.Artifacts, file)
 	}
 	picture, err := os.ReadFile(file)
 	if err != nil {
@@ -118,9 +110,14 @@ func TestTaskBenchParams(t *testing.T) {
 	if !bytes.HasPrefix(picture, []byte("<svg")) || !strings.Contains(string(picture), "aicpu_build_graph") {
 		t.Errorf("the picture begins with %.60q and has aicpu_build_graph: %v", picture, strings.Contains(string(picture), "aicpu_build_graph"))
 	}
-	for name, value := range map[string]string{"count": "0", "tile": "x", "gantt-svg": "/no/such/folder/x.svg"} {
+	later := filepath.Join(t.TempDir(), "later.PNG")
+	execute(t, "task_fanout", bench.Options{Params: map[string]string{"runtime": "host_build_graph", "count": "3", "gantt-svg": later, "gantt-skip-building": "on"}})
+	if picture, err := os.ReadFile(later); err != nil || !bytes.HasPrefix(picture, []byte("\x89PNG")) {
+		t.Errorf("the picture begins with %.10q (%v), want a PNG", picture, err)
+	}
+	for name, value := range map[string]string{"count": "0", "tile": "x", "gantt-svg": "/no/such/folder/x.svg", "gantt-skip-building": "on"} {
 		b, _ := bench.Find("task_stencil")
-		_, err := b.Execute(t.Context(), bench.Options{Options: torch.Options{Params: map[string]string{name: value}}})
+		_, err := b.Execute(t.Context(), bench.Options{Params: map[string]string{name: value}})
 		if err == nil || !strings.HasPrefix(err.Error(), "--"+name+": ") {
 			t.Errorf("--%s %s: %v, want a message that begins with the flag", name, value, err)
 		}

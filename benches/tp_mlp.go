@@ -2,7 +2,6 @@ package benches
 
 import (
 	"math"
-	"slices"
 
 	"github.com/kernbench/kernbench/bench"
 	"github.com/kernbench/kernbench/internal/dense"
@@ -33,8 +32,17 @@ worked longest did, and comm_share how much of total_ns is exposed_comm_ns.
 			tpParam("1,2,4,8"), tokensParam("256"), sizeParam("hidden", "features between layers", "512"),
 			sizeParam("ffn", "features within an MLP", "2048"), precisionParam, sequenceParam("off"), overlapParam("1,2"), placementParam("tokens"), groupParam,
 		},
+		Row: mlpRow{},
 		Run: runTPMLP,
 	})
+}
+
+type mlpRow struct {
+	wayColumns
+	Collective string     `json:"collective" table:",result"`
+	GEMM       torch.Time `json:"gemm_ns" table:"ns,lower,GEMM"`
+	CommShare  *float64   `json:"comm_share" table:",result,share of exposed communication"`
+	breakdown
 }
 
 // mlp is the two layers by the parameters, with their weights.
@@ -44,20 +52,20 @@ type mlp struct {
 	w1, b1, w2, b2 []float32
 }
 
-func runTPMLP(ctx *torch.Context) error {
-	hidden, err := count(ctx, "hidden", mostSize)
+func runTPMLP(b *bench.B) error {
+	hidden, err := count(b, "hidden", mostSize)
 	if err != nil {
 		return err
 	}
-	ffn, err := count(ctx, "ffn", mostSize)
+	ffn, err := count(b, "ffn", mostSize)
 	if err != nil {
 		return err
 	}
-	in, err := newActivations(ctx, hidden)
+	in, err := newActivations(b, hidden)
 	if err != nil {
 		return err
 	}
-	return runModel(ctx, &mlp{activations: in, ffn: ffn})
+	return runModel(b, &mlp{activations: in, ffn: ffn})
 }
 
 func (m *mlp) divided() (int, string) { return m.ffn, "features of the MLP" }
@@ -101,9 +109,7 @@ func (m *mlp) layers(c *torch.Context, w way) func(x *torch.Tensor) *torch.Tenso
 	}
 }
 
-func (m *mlp) report(ctx, c *torch.Context, w way, phases []torch.Phase) {
-	b := together(phases)
-	ctx.Row(slices.Concat(w.columns(), []torch.Metric{
-		torch.Col("collective", c.Collective.Algorithm), torch.Col("gemm_ns", gemmTime(c, 0)), torch.Col("comm_share", share(b.Comm, b.Total())),
-	}, breakdown(b))...)
+func (m *mlp) report(b *bench.B, c *torch.Context, w way, phases []torch.Phase) {
+	t := together(phases)
+	b.Row(mlpRow{w.columns(), c.Collective.Algorithm, gemmTime(c, 0), share(t.Comm, t.Total()), newBreakdown(t)})
 }

@@ -13,9 +13,7 @@ import (
 func BenchmarkLlamaBlock(b *testing.B) {
 	block, _ := bench.Find("transformer_block")
 	for range b.N {
-		_, err := block.Execute(context.Background(), bench.Options{Options: torch.Options{
-			NoData: true, Params: map[string]string{"shape": "llama-70b", "tokens": "512"},
-		}})
+		_, err := block.Execute(context.Background(), bench.Options{Params: map[string]string{"shape": "llama-70b", "tokens": "512"}, Options: torch.Options{NoData: true}})
 		if err != nil {
 			b.Fatal(err)
 		}

@@ -2,7 +2,6 @@ package benches
 
 import (
 	"math"
-	"slices"
 
 	"github.com/kernbench/kernbench/attention"
 	"github.com/kernbench/kernbench/bench"
@@ -31,8 +30,15 @@ A row for each step of rank 0: launches and collectives in their order, and all 
 			{Name: "shape", Usage: "sizes of the block", Default: "tiny", Values: []string{"tiny", "llama-70b"}},
 			tpParam("8"), tokensParam("32"), precisionParam, sequenceParam("off"), overlapParam("1"), placementParam("columns"), groupParam,
 		},
+		Row: blockRow{},
 		Run: runTransformerBlock,
 	})
+}
+
+type blockRow struct {
+	wayColumns
+	Step string `json:"step" table:",setting"`
+	breakdown
 }
 
 // block is a transformer block by the parameters, with its weights.
@@ -72,13 +78,13 @@ type blockLayer struct {
 	in, out int
 }
 
-func runTransformerBlock(ctx *torch.Context) error {
-	shape := blockShapes[ctx.Param("shape")]
-	in, err := newActivations(ctx, shape.features)
+func runTransformerBlock(b *bench.B) error {
+	shape := blockShapes[b.Param("shape")]
+	in, err := newActivations(b, shape.features)
 	if err != nil {
 		return err
 	}
-	return runModel(ctx, &block{activations: in, blockShape: shape})
+	return runModel(b, &block{activations: in, blockShape: shape})
 }
 
 func (b *block) divided() (int, string) { return b.heads.KV, "KV heads" }
@@ -106,13 +112,9 @@ func (b *block) fill() {
 	}
 }
 
-// report is a row for each phase and one for all.
-func (b *block) report(ctx, _ *torch.Context, w way, phases []torch.Phase) {
-	row := func(step string, times torch.Breakdown) {
-		ctx.Row(slices.Concat(w.columns(), []torch.Metric{torch.Col("step", step)}, breakdown(times))...)
+// report adds a row for each phase and one for all.
+func (*block) report(b *bench.B, _ *torch.Context, w way, phases []torch.Phase) {
+	for _, p := range append(phases, torch.Phase{Name: "all", Breakdown: together(phases)}) {
+		b.Row(blockRow{w.columns(), p.Name, newBreakdown(p.Breakdown)})
 	}
-	for _, p := range phases {
-		row(p.Name, p.Breakdown)
-	}
-	row("all", together(phases))
 }

@@ -3,6 +3,7 @@ package benches
 import (
 	"github.com/kernbench/kernbench/bench"
 	"github.com/kernbench/kernbench/task"
+	"github.com/kernbench/kernbench/task/chart"
 	"github.com/kernbench/kernbench/tl"
 	"github.com/kernbench/kernbench/torch"
 )
@@ -18,7 +19,8 @@ adds them to its own. So computing, communicating and scheduling overlap as far 
 runtimes let them: under host_build_graph a rank begins when its own graph is built, and
 the root has the largest.`,
 		Params: taskParams("12"),
-		Run:    runTReduceTasks,
+		Row:    chart.Row{}, Metrics: taskMetrics{},
+		Run: runTReduceTasks,
 	})
 }
 
@@ -40,30 +42,30 @@ func addBlocks(t *tl.PE, x, sum tl.Ptr, n, block int) {
 	t.Store(sum, total)
 }
 
-func runTReduceTasks(ctx *torch.Context) error {
-	blocks, elems, err := taskSizes(ctx, 10_000)
+func runTReduceTasks(b *bench.B) error {
+	blocks, elems, err := taskSizes(b, 10_000)
 	if err != nil {
 		return err
 	}
 	var homes []int
-	for sip := range ctx.Topology().Spec().System.SIPs.Count {
-		homes = append(homes, ctx.PE(sip, 0, 0))
+	for sip := range b.Topology().Spec().System.SIPs.Count {
+		homes = append(homes, b.PE(sip, 0, 0))
 	}
 	ranks, all := len(homes), blocks*elems
 	want := func(i int) float64 {
 		block, within := i/elems, i%elems
 		return float64(ranks*(within+block) + 100*ranks*(ranks-1)/2)
 	}
-	return underEach(ctx, "A reduction to rank 0", func(r task.Runtime) (*task.Result, error) {
-		x, err := ctx.Zeros(torch.I32, torch.Shape{ranks * all}, torch.On(homes...))
+	return underEach(b, "A reduction to rank 0", func(r task.Runtime) (*task.Result, error) {
+		x, err := b.Zeros(torch.I32, torch.Shape{ranks * all}, torch.On(homes...))
 		if err != nil {
 			return nil, err
 		}
-		sum, err := ctx.Zeros(torch.I32, torch.Shape{all})
+		sum, err := b.Zeros(torch.I32, torch.Shape{all})
 		if err != nil {
 			return nil, err
 		}
-		result, err := task.Run(ctx, task.Options{Name: "treduce_tasks", Runtime: r}, func(b *task.Builder) {
+		result, err := task.Run(b.Context, task.Options{Name: "treduce_tasks", Runtime: r}, func(b *task.Builder) {
 			own := b.Tensor(x)
 			made := make([]task.ID, blocks)
 			for k := range blocks {
@@ -85,6 +87,6 @@ func runTReduceTasks(ctx *torch.Context) error {
 		if err != nil {
 			return nil, err
 		}
-		return result, ctx.CheckFunc("sum under "+string(r), sum, want)
-	}, nil)
+		return result, b.CheckFunc("sum under "+string(r), sum, want)
+	}, taskRow)
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/kernbench/kernbench/internal/config"
 	"github.com/kernbench/kernbench/internal/machine"
 	vm "github.com/kernbench/kernbench/internal/memory"
 	"github.com/kernbench/kernbench/internal/oplog"
@@ -81,7 +82,7 @@ func Run(ctx *torch.Context, o Options, orchestrate func(b *Builder)) (_ *Result
 	}
 	if ctx.LooksForRaces() && !o.Runtime.infers() {
 		for _, d := range s.devices {
-			d.tellUnordered(ctx.AddRace)
+			s.machine.Races = append(s.machine.Races, d.unorderedLines()...)
 		}
 	}
 	s.result.sum()
@@ -191,7 +192,6 @@ func newSimulation(ctx *torch.Context, o *Options) (*simulation, error) {
 	if err := o.settle(); err != nil {
 		return nil, err
 	}
-	ctx.Uses("tasks", o.Config.Source(), o.Config.Hash())
 	spec := ctx.Topology().Spec()
 	if o.Devices == nil {
 		for sip := range spec.System.SIPs.Count {
@@ -213,6 +213,9 @@ func newSimulation(ctx *torch.Context, o *Options) (*simulation, error) {
 		result: &Result{Runtime: o.Runtime, Config: o.Config, Ranks: len(o.Devices), Cores: cores, single: o.Single},
 	}
 	s.target = s.engine.Register(s)
+	if used := config.UsedBy(o.Config); !slices.Contains(s.machine.Configs, used) {
+		s.machine.Configs = append(s.machine.Configs, used)
+	}
 	return s, nil
 }
 

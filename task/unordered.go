@@ -54,15 +54,16 @@ func (p *Program) Unordered() (list []Unordered) {
 	return list
 }
 
-// tellUnordered tells of them, once for each pair of lines.
-func (p *Program) tellUnordered(tell func(text string)) {
+// unorderedLines describes the pairs of Unordered, one for each pair of lines.
+func (p *Program) unorderedLines() (texts []string) {
 	told := map[[2]string]bool{}
 	for _, u := range p.Unordered() {
 		if lines := [2]string{u.earlier.Tasks[u.Earlier].Line, p.Tasks[u.Later].Line}; !told[lines] {
 			told[lines] = true
-			tell(u.String())
+			texts = append(texts, u.String())
 		}
 	}
+	return texts
 }
 
 // conflict returns a region of the task that conflicts with an earlier one.

@@ -20,7 +20,7 @@ func TestTasksOnViews(t *testing.T) {
 		b.Submit("add", add, Args{InOut("to", to), In("from", from.Box([]int{1}, []int{4}))})
 	}))
 	torch.OK(ctx.Check("x", x, []float32{1 + 6, 2 + 7, 3 + 8, 4 + 9, 5, 6, 7, 8, 9, 10}))
-	if !ctx.Report.OK() {
-		t.Errorf("checks %+v", ctx.Report.Checks)
+	if !ctx.Checks().OK() {
+		t.Errorf("checks %+v", ctx.Checks())
 	}
 }

@@ -45,8 +45,8 @@ func TestReceiveFromAnySource(t *testing.T) {
 			}
 			return nil
 		})
-		if want := []int{2, 6, 1, 4, 0, 5}; err != nil || !slices.Equal(got, want) || !l.Report.OK() || len(l.Report.Checks) != 6 {
-			t.Errorf("late %v: error %v, from %v, want %v, checks %+v", late, err, got, want, l.Report.Checks)
+		if want := []int{2, 6, 1, 4, 0, 5}; err != nil || !slices.Equal(got, want) || !l.Checks().OK() || len(l.Checks()) != 6 {
+			t.Errorf("late %v: error %v, from %v, want %v, checks %+v", late, err, got, want, l.Checks())
 		}
 	}
 }
@@ -91,8 +91,8 @@ func TestAnySourceAmongOtherReceives(t *testing.T) {
 		got = [4]int{works[1].Source(), works[2].Source(), works[4].Source(), works[5].Source()}
 		return nil
 	})
-	if want := [4]int{2, 1, 2, 2}; err != nil || got != want || !l.Report.OK() || len(l.Report.Checks) != 8 {
-		t.Errorf("error %v, sources %v, want %v, checks %+v", err, got, want, l.Report.Checks)
+	if want := [4]int{2, 1, 2, 2}; err != nil || got != want || !l.Checks().OK() || len(l.Checks()) != 8 {
+		t.Errorf("error %v, sources %v, want %v, checks %+v", err, got, want, l.Checks())
 	}
 }
 
@@ -136,8 +136,8 @@ func TestAnySourceKeepsTheOrderOfTensors(t *testing.T) {
 		torch.OK(ctx.Synchronize())
 		return ctx.Check("x", x, fill(1, 5))
 	})
-	if err != nil || !l.Report.OK() || len(l.Report.Checks) != 3 {
-		t.Errorf("error %v, checks %+v", err, l.Report.Checks)
+	if err != nil || !l.Checks().OK() || len(l.Checks()) != 3 {
+		t.Errorf("error %v, checks %+v", err, l.Checks())
 	}
 }
 
@@ -163,8 +163,8 @@ func TestALaunchBehindAnySource(t *testing.T) {
 		torch.OK(ctx.Synchronize())
 		return ctx.Check("x", x, fill([]int{0, 9, 10}[rank], 3000))
 	})
-	if err != nil || !l.Report.OK() || len(l.Report.Checks) != 3 {
-		t.Errorf("error %v, checks %+v", err, l.Report.Checks)
+	if err != nil || !l.Checks().OK() || len(l.Checks()) != 3 {
+		t.Errorf("error %v, checks %+v", err, l.Checks())
 	}
 }
 

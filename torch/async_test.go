@@ -38,8 +38,8 @@ func TestAThousandAllReducesInFlight(t *testing.T) {
 		}
 		return nil
 	})
-	if err != nil || !l.Report.OK() || len(l.Report.Checks) != ranks*works {
-		t.Errorf("error %v, %d checks, all right: %v", err, len(l.Report.Checks), l.Report.OK())
+	if err != nil || !l.Checks().OK() || len(l.Checks()) != ranks*works {
+		t.Errorf("error %v, %d checks, all right: %v", err, len(l.Checks()), l.Checks().OK())
 	}
 }
 
@@ -79,8 +79,8 @@ func TestReadsInAnyOrder(t *testing.T) {
 		}
 		return read(a, 2)
 	})
-	if err != nil || !l.Report.OK() {
-		t.Errorf("error %v, checks %+v", err, l.Report.Checks)
+	if err != nil || !l.Checks().OK() {
+		t.Errorf("error %v, checks %+v", err, l.Checks())
 	}
 }
 
@@ -126,8 +126,8 @@ func TestMessagesCross(t *testing.T) {
 		}
 		return ctx.Check("message", y, fill(2-rank, 3))
 	})
-	if err != nil || !l.Report.OK() {
-		t.Errorf("error %v, checks %+v", err, l.Report.Checks)
+	if err != nil || !l.Checks().OK() {
+		t.Errorf("error %v, checks %+v", err, l.Checks())
 	}
 	_, err = spawn(t, 2, func(rank int, ctx *torch.Context, dist *torch.Distributed) error {
 		x := full(ctx, rank, 3)
@@ -154,8 +154,8 @@ func TestARelay(t *testing.T) {
 		}
 		return ctx.Check("relayed", x, fill(7, 3))
 	})
-	if err != nil || !l.Report.OK() {
-		t.Errorf("error %v, checks %+v", err, l.Report.Checks)
+	if err != nil || !l.Checks().OK() {
+		t.Errorf("error %v, checks %+v", err, l.Checks())
 	}
 }
 
@@ -254,8 +254,8 @@ func TestAsyncHoldsNothingUp(t *testing.T) {
 		torch.OK(dist.Send(x, 0, 0))
 		return dist.AllReduce(x, torch.SUM)
 	})
-	if err != nil || !l.Report.OK() || len(l.Report.Checks) != 1 {
-		t.Errorf("error %v, checks %+v", err, l.Report.Checks)
+	if err != nil || !l.Checks().OK() || len(l.Checks()) != 1 {
+		t.Errorf("error %v, checks %+v", err, l.Checks())
 	}
 }
 

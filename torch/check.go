@@ -4,14 +4,31 @@ import (
 	"cmp"
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/kernbench/kernbench/internal/numeric"
 )
 
-// Check compares a tensor with a slice of numbers, rounded to its dtype, or with an
-// *Array, element by element and bit for bit, and adds the result to the report, under the
-// name of the tensor if none is given: a bench with a wrong value fails. An *Array of another shape or dtype is an error, since it may be a file's.
-// Without values it does nothing.
+// Check is a comparison of values with a reference, or of something else that has to
+// hold, such as of times with a bound.
+type Check struct {
+	Name  string
+	Elems int    // of tensors that were compared; 0 if the check is not of values
+	Wrong string // the first difference; empty if there is none
+}
+
+// Checks is a list of checks.
+type Checks []Check
+
+// OK reports whether no check found a difference.
+func (cs Checks) OK() bool {
+	return !slices.ContainsFunc(cs, func(c Check) bool { return c.Wrong != "" })
+}
+
+// Check compares a tensor with a slice of numbers, rounded to its dtype, or with an *Array,
+// element by element and bit for bit, and adds the result to Checks, under the name of the
+// tensor if none is given: a bench with a wrong value fails. An *Array of another shape or
+// dtype is an error, since it may come from a file. Without values Check does nothing.
 func (c *Context) Check(name string, x *Tensor, want any) error {
 	if !c.HasData() {
 		return nil
@@ -56,7 +73,7 @@ func (c *Context) CheckFunc(name string, x *Tensor, want func(i int) float64) er
 }
 
 // CheckWithin compares a tensor with numbers, element by element, each of which may be
-// off by as much as its tolerance, and adds the result to the report as Check does. NaN
+// off by as much as its tolerance, and adds the result to Checks. NaN
 // is right where NaN is wanted, and nowhere else, and so is an infinity.
 func (c *Context) CheckWithin(name string, x *Tensor, want, tolerance []float64) error {
 	if !c.HasData() {
@@ -96,19 +113,12 @@ func (c *Context) check(op, name string, x *Tensor, wrong func(got *Array, which
 			check.Wrong = wrong(got, which)
 		}
 	}
-	c.Report.Checks = append(c.Report.Checks, check)
+	c.checks = append(c.checks, check)
 	return nil
 }
 
-// OK reports whether no check found a difference.
-func (r *Report) OK() bool {
-	for _, c := range r.Checks {
-		if c.Wrong != "" {
-			return false
-		}
-	}
-	return true
-}
+// Checks returns the results of Check, CheckFunc and CheckWithin so far.
+func (c *Context) Checks() Checks { return c.checks }
 
 // where names the PEs that hold copy k.
 func (x *Tensor) where(k int) string {

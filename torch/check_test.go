@@ -42,7 +42,7 @@ func TestCheckWithin(t *testing.T) {
 			t.Fatal(err)
 		}
 		want := torch.Check{Name: "x", Elems: 3, Wrong: c.wrong}
-		if got := l.Report.Checks; len(got) != 1 || got[0] != want || l.Report.OK() != (c.wrong == "") {
+		if got := l.Checks(); len(got) != 1 || got[0] != want || l.Checks().OK() != (c.wrong == "") {
 			t.Errorf("%s: checks %+v, want %+v", c.name, got, want)
 		}
 	}
@@ -62,7 +62,7 @@ func TestCheckWithinLooksAtEveryCopy(t *testing.T) {
 		}
 	}
 	want := []torch.Check{{Name: "x", Elems: 12}, {Name: "x", Elems: 12, Wrong: "element 2 of the copy on PE 2 is 2.5, want 2 ± 0.25"}}
-	if got := l.Report.Checks; len(got) != 2 || got[0] != want[0] || got[1] != want[1] {
+	if got := l.Checks(); len(got) != 2 || got[0] != want[0] || got[1] != want[1] {
 		t.Errorf("checks %+v, want %+v", got, want)
 	}
 }
@@ -73,8 +73,8 @@ func TestCheckWithinWithoutValues(t *testing.T) {
 	o.NoData = true
 	l := newLab(t, o)
 	x := l.zeros(torch.F32, torch.On(0), 4)
-	if err := l.CheckWithin("x", x, []float64{1}, nil); err != nil || len(l.Report.Checks) != 0 {
-		t.Errorf("error %v, checks %+v, want none", err, l.Report.Checks)
+	if err := l.CheckWithin("x", x, []float64{1}, nil); err != nil || len(l.Checks()) != 0 {
+		t.Errorf("error %v, checks %+v, want none", err, l.Checks())
 	}
 }
 

@@ -131,8 +131,8 @@ func TestCoalescing(t *testing.T) {
 			ctx.Check("a", a, fill(6, 7)), ctx.Check("b", b, fill(2, 5)), ctx.Check("c", c, fill(rank, 3)),
 			ctx.Check("all", all, slices.Concat(fill(0, 3), fill(2, 3), fill(4, 3))), ctx.Check("turned", turned, []int{i, 20 + i, 40 + i}))
 	})
-	if err != nil || !l.Report.OK() || len(l.Report.Checks) != 15 {
-		t.Errorf("error %v, checks %+v", err, l.Report.Checks)
+	if err != nil || !l.Checks().OK() || len(l.Checks()) != 15 {
+		t.Errorf("error %v, checks %+v", err, l.Checks())
 	}
 }
 
@@ -231,8 +231,8 @@ func TestALaunchBehindCoalescedCollectives(t *testing.T) {
 		}
 		return errors.Join(ctx.Check("x", x, fill(14, 5)), ctx.Check("y", y, fill(41, 5)))
 	})
-	if err != nil || !l.Report.OK() || len(l.Report.Checks) != 6 {
-		t.Errorf("error %v, checks %+v", err, l.Report.Checks)
+	if err != nil || !l.Checks().OK() || len(l.Checks()) != 6 {
+		t.Errorf("error %v, checks %+v", err, l.Checks())
 	}
 }
 
@@ -253,7 +253,7 @@ func TestCoalescingThatFailsReducesNothing(t *testing.T) {
 		torch.OK(ctx.Check("addends", x, count(4, 5)))
 		torch.OK(half(nil))
 		torch.OK(ctx.Check("copies", x, []int{12, 15, 18, 21, 24}))
-		if checks := ctx.Report.Checks; !ctx.Report.OK() || checks[len(checks)-1].Elems != 3*5 {
+		if checks := ctx.Checks(); !ctx.Checks().OK() || checks[len(checks)-1].Elems != 3*5 {
 			return fmt.Errorf("checks %+v", checks)
 		}
 		return nil

@@ -33,7 +33,7 @@ type Options struct {
 	Threads  int             // of the data phase; 0 is one for each core
 	Race     bool            // look for races between PEs; implies values' op log
 	KeepLog  bool            // keep the whole op log, to be saved
-	PerRank  bool            // keep the times of every rank of every launch: Report.Launches
+	PerRank  bool            // keep the times of every rank of every launch, for Launches
 	Limit    Time            // of simulated time, for endless kernels; 0 is 10 s
 	// Stall is how long, by the wall clock, a kernel may compute without an
 	// operation of the tile language before the run is given up; 0 is 10 s.
@@ -41,30 +41,22 @@ type Options struct {
 	Trace  string      // file to record what the machine does to; "" is none
 	Output io.Writer   // of Printf in kernels; nil is nowhere
 	CCL    *ccl.Config // how collectives are done; nil is the default
-	// Params is the parameters of the program and their values, for Param.
-	Params map[string]string
 	// Settings is values for packages that build on this one, by their types: see Setting.
 	Settings []any
-	// Folder is where the program writes its files, and Resume says that results which
-	// lie there already are to be taken over; Strict refuses those of another build of the
-	// program, instead of a call of Warn. Progress is told how much is done.
-	Folder   string
-	Resume   bool
-	Strict   bool
-	Warn     func(text string)
-	Progress func(done, total int)
 }
 
 // Context is a machine with its tensors.
 type Context struct {
-	Report Report // what the program found out
-
 	ctx     context.Context
 	options Options
 	m       *machine.Machine
 	data    *exec.Executor
 	trace   *trace.File // that it is recorded to; nil is none
 	tensors int         // made so far
+
+	crit     Time        // the longest critical path of a launch
+	checks   Checks      // so far
+	launches []RankTimes // of all launches, if the options ask for that
 
 	used     []bool                // PEs that hold a tensor or have run a kernel
 	usedPEs  int                   // how many
@@ -93,7 +85,6 @@ type Context struct {
 	anyReceives []anyReceive              // that have no message yet, in the order in which they were asked for
 	choices     map[choice]*ccl.Algorithm // by algorithm auto
 
-	races []string // that others have found
 	// Collective is what was found out of the last collective that has ended.
 	Collective Collective
 
@@ -147,14 +138,6 @@ func New(ctx context.Context, o Options) (*Context, error) {
 		c.compute()
 	}
 	return c, nil
-}
-
-// Another is a context for another system, with the options of this one. It ends when
-// this one does, and has to be closed.
-func (c *Context) Another(g *topology.Graph) (*Context, error) {
-	o := c.options
-	o.Topology, o.Trace = g, ""
-	return New(c.ctx, o)
 }
 
 // compute has the values of the op log computed, from its start.
@@ -240,9 +223,6 @@ func (c *Context) PE(sip, cube, pe int) int {
 // LooksForRaces reports whether the context was made with Race.
 func (c *Context) LooksForRaces() bool { return c.options.Race }
 
-// AddRace adds to Races what somebody else has found.
-func (c *Context) AddRace(text string) { c.races = append(c.races, text) }
-
 // Races is the races between PEs so far, of a Context made with Race: each says
 // which accesses of which kernels nothing orders, and where they are.
 func (c *Context) Races() ([]string, error) {
@@ -253,7 +233,7 @@ func (c *Context) Races() ([]string, error) {
 		return nil, err
 	}
 	races, err := exec.Races(c.m.Log)
-	texts := slices.Clone(c.races)
+	texts := slices.Clone(c.m.Races)
 	for _, r := range races {
 		texts = append(texts, r.String())
 	}
@@ -262,6 +242,19 @@ func (c *Context) Races() ([]string, error) {
 
 // GoContext is the context.Context that this one ends with.
 func (c *Context) GoContext() context.Context { return c.ctx }
+
+// Flit reports whether every flit is simulated.
+func (c *Context) Flit() bool { return c.options.Flit }
+
+// CCL returns how collectives are done: the Config of the options, or the default.
+func (c *Context) CCL() *ccl.Config { return c.ccl() }
+
+// Crit returns the longest critical path of all launches and collectives so far.
+func (c *Context) Crit() Time { return c.crit }
+
+// Launches returns the times of all launches and collectives on every rank, in the order
+// of their ends, of a Context made with PerRank.
+func (c *Context) Launches() []RankTimes { return c.launches }
 
 // Now is the simulated time.
 func (c *Context) Now() Time { return c.m.Engine.Now() }

@@ -520,8 +520,8 @@ func TestCollectivesInPlace(t *testing.T) {
 					}
 					return err
 				})
-				if err != nil || !l.Report.OK() {
-					t.Errorf("error %v, checks %+v", err, l.Report.Checks)
+				if err != nil || !l.Checks().OK() {
+					t.Errorf("error %v, checks %+v", err, l.Checks())
 				}
 			}
 		})

@@ -28,7 +28,6 @@
 // on the run, such as a kernel that fails or a device out of memory, is returned. Must
 // and OK are for programs that have nothing better to do with an error than to end.
 //
-// A Context also has the Report of a bench, and gives up a run that is stuck in a
-// kernel (guard.go). The package imports tl, ccl, topology, and the machines and values
+// A Context gives up a run that is stuck in a kernel (guard.go). The package imports tl, ccl, topology, and the machines and values
 // below internal. Benches are above it.
 package torch

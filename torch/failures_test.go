@@ -122,8 +122,8 @@ func TestAllWorkersThatFailAreNamed(t *testing.T) {
 			torch.OK(l.Spawn(func(rank int, ctx *torch.Context) error {
 				return ctx.Check("x", full(ctx, 7, 3), fill(7, 3))
 			}, c.n))
-			if !l.Report.OK() || len(l.Report.Checks) != c.n {
-				t.Errorf("checks after it %+v", l.Report.Checks)
+			if !l.Checks().OK() || len(l.Checks()) != c.n {
+				t.Errorf("checks after it %+v", l.Checks())
 			}
 		})
 	}

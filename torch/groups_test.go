@@ -125,8 +125,8 @@ func TestOverlappingGroups(t *testing.T) {
 		}
 		return nil
 	})
-	if err != nil || !l.Report.OK() || len(l.Report.Checks) != 3*15 {
-		t.Errorf("error %v, %d checks, want 45 right ones: %+v", err, len(l.Report.Checks), l.Report.Checks)
+	if err != nil || !l.Checks().OK() || len(l.Checks()) != 3*15 {
+		t.Errorf("error %v, %d checks, want 45 right ones: %+v", err, len(l.Checks()), l.Checks())
 	}
 }
 
@@ -170,8 +170,8 @@ func TestFreeOfWhatIsInACollective(t *testing.T) {
 		z := full(ctx, 99, 8)
 		return errors.Join(err, ctx.Check("y", y, slices.Concat(fill(0, 8), fill(1, 8), fill(2, 8))), ctx.Check("z", z, fill(99, 8)))
 	})
-	if err != nil || !l.Report.OK() || len(l.Report.Checks) != 6 {
-		t.Errorf("error %v, checks %+v", err, l.Report.Checks)
+	if err != nil || !l.Checks().OK() || len(l.Checks()) != 6 {
+		t.Errorf("error %v, checks %+v", err, l.Checks())
 	}
 }
 
@@ -203,8 +203,8 @@ func TestGroupsMadeAnew(t *testing.T) {
 		x := full(ctx, rank, 4)
 		return errors.Join(dist.AllReduce(x, torch.SUM, g), ctx.Check("x", x, fill(3, 4)))
 	})
-	if err != nil || !l.Report.OK() || len(l.Report.Checks) != 2 {
-		t.Errorf("error %v, checks %+v", err, l.Report.Checks)
+	if err != nil || !l.Checks().OK() || len(l.Checks()) != 2 {
+		t.Errorf("error %v, checks %+v", err, l.Checks())
 	}
 }
 

@@ -154,7 +154,7 @@ func TestFromFunc(t *testing.T) {
 	OK(c.CheckFunc("x", x, square))
 	OK(c.CheckFunc("off", x, func(i int) float64 { return square(min(i, 6)) }))
 	want := []Check{{Name: "x", Elems: 12}, {Name: "x", Elems: 12}, {Name: "off", Elems: 12, Wrong: "element 7 is 49, want 36"}}
-	for i, got := range c.Report.Checks {
+	for i, got := range c.Checks() {
 		if got != want[i] {
 			t.Errorf("check %d: got %+v, want %+v", i, got, want[i])
 		}

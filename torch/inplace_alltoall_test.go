@@ -39,8 +39,8 @@ func TestAnAllToAllOfTheSameViews(t *testing.T) {
 		}
 		return ctx.Check("x", x, want)
 	})
-	if err != nil || !l.Report.OK() || len(l.Report.Checks) != 3 {
-		t.Fatalf("%v, checks %+v", err, l.Report.Checks)
+	if err != nil || !l.Checks().OK() || len(l.Checks()) != 3 {
+		t.Fatalf("%v, checks %+v", err, l.Checks())
 	}
 	if took := l.Collective.Crit.String(); took != "976.034321ns" {
 		t.Errorf("it takes %s, want 976.034321ns, as in place", took)
@@ -68,8 +68,8 @@ func TestTheMemoryOfAnAllToAllInPlace(t *testing.T) {
 		}, 3)
 	}
 	torch.OK(run(3 * 1500))
-	if !l.Report.OK() || len(l.Report.Checks) != 3 {
-		t.Errorf("checks %+v", l.Report.Checks)
+	if !l.Checks().OK() || len(l.Checks()) != 3 {
+		t.Errorf("checks %+v", l.Checks())
 	}
 	blames(t, run(3*2000), []int{0, 1, 2}, "all_to_all 1 of the default group: copies of what all_to_all 1 of the default group sends: sip0.cube0.hbm0: out of memory: asked 16000B")
 }

@@ -50,8 +50,8 @@ func TestChunksInPlace(t *testing.T) {
 					}
 					return ctx.Check(fmt.Sprint("rank ", rank), x, want)
 				}, ranks)
-				if err != nil || !l.Report.OK() {
-					t.Errorf("%v(%s) by %d ranks: error %v, checks %+v", c, a.Name, ranks, err, l.Report.Checks)
+				if err != nil || !l.Checks().OK() {
+					t.Errorf("%v(%s) by %d ranks: error %v, checks %+v", c, a.Name, ranks, err, l.Checks())
 				}
 				l.Close()
 			}
@@ -73,8 +73,8 @@ func TestLanesOfChunks(t *testing.T) {
 			}
 			return ctx.Check("x", x, want)
 		})
-		if err != nil || !l.Report.OK() || l.Collective.Lanes != c.lanes {
-			t.Errorf("%d elements: error %v, %d lanes, want %d, checks %+v", c.elems, err, l.Collective.Lanes, c.lanes, l.Report.Checks)
+		if err != nil || !l.Checks().OK() || l.Collective.Lanes != c.lanes {
+			t.Errorf("%d elements: error %v, %d lanes, want %d, checks %+v", c.elems, err, l.Collective.Lanes, c.lanes, l.Checks())
 		}
 	}
 }

@@ -155,7 +155,7 @@ func TestTimingWritesNoTensorBytes(t *testing.T) {
 func TestTimeIsTheSameWithoutValues(t *testing.T) {
 	with, _ := runEverything(t, torch.Options{})
 	without, _ := runEverything(t, torch.Options{NoData: true})
-	if got, want := without.Report.Crit, with.Report.Crit; got != want {
+	if got, want := without.Crit(), with.Crit(); got != want {
 		t.Errorf("the critical path is %v without values, want %v", got, want)
 	}
 }
@@ -230,7 +230,7 @@ func TestZerosReadAsZeroWithoutACopy(t *testing.T) {
 // GOMAXPROCS.
 func TestValuesAreTheSameWithManyThreads(t *testing.T) {
 	l, y := runEverything(t, torch.Options{Threads: 1})
-	want, crit := l.bytes(y), l.Report.Crit
+	want, crit := l.bytes(y), l.Crit()
 	if bytes.Count(want, []byte{0}) == len(want) {
 		t.Fatal("all values are zero: that would show no difference")
 	}
@@ -240,8 +240,8 @@ func TestValuesAreTheSameWithManyThreads(t *testing.T) {
 			l, y := runEverything(t, torch.Options{Threads: threads})
 			got := l.bytes(y)
 			runtime.GOMAXPROCS(old)
-			if !bytes.Equal(got, want) || l.Report.Crit != crit {
-				t.Errorf("%d threads, GOMAXPROCS=%d: other values, or %v instead of %v", threads, procs, l.Report.Crit, crit)
+			if !bytes.Equal(got, want) || l.Crit() != crit {
+				t.Errorf("%d threads, GOMAXPROCS=%d: other values, or %v instead of %v", threads, procs, l.Crit(), crit)
 			}
 		}
 	}

@@ -53,8 +53,8 @@ func TestLayoutsThatDoNotFit(t *testing.T) {
 			y, err := c.do(ctx, dist, x)
 			return errors.Join(err, ctx.Check(c.name, y, c.want))
 		})
-		if err == nil && !l.Report.OK() { // an error is as good
-			t.Errorf("%s: checks %+v", c.name, l.Report.Checks)
+		if err == nil && !l.Checks().OK() { // an error is as good
+			t.Errorf("%s: checks %+v", c.name, l.Checks())
 		}
 	}
 }
@@ -76,8 +76,8 @@ func TestListsOnOtherPEs(t *testing.T) {
 		}
 		return errors.Join(dist.AllGather(list, x), ctx.Check("of rank 0", list[0], count(0, 3)), ctx.Check("of rank 1", list[1], count(10, 4)))
 	})
-	if err != nil || !l.Report.OK() {
-		t.Errorf("error %v, checks %+v", err, l.Report.Checks)
+	if err != nil || !l.Checks().OK() {
+		t.Errorf("error %v, checks %+v", err, l.Checks())
 	}
 }
 
@@ -102,8 +102,8 @@ func TestRanksOnOtherDevices(t *testing.T) {
 			}
 			return errors.Join(err, dist.AllReduce(x, torch.SUM), dist.Barrier(), ctx.Check("x", x, fill(3, 3)))
 		}, 2)
-		if c.want == "" && (err != nil || !l.Report.OK()) {
-			t.Errorf("devices %v: error %v, checks %+v", c.devices, err, l.Report.Checks)
+		if c.want == "" && (err != nil || !l.Checks().OK()) {
+			t.Errorf("devices %v: error %v, checks %+v", c.devices, err, l.Checks())
 		} else if c.want != "" {
 			says(t, fmt.Sprint("devices ", c.devices), err, "ranks 0, 1: "+c.want)
 		}

@@ -24,8 +24,8 @@ func TestMakingReducesAddends(t *testing.T) {
 		err = dist.AllReduceMaking(torch.Making{Name: "nothing", Make: idle}, []*torch.Tensor{x}, torch.SUM)
 		return errors.Join(err, ctx.Check("x", x, fill(3, 8)))
 	})
-	if err != nil || !l.Report.OK() {
-		t.Errorf("error %v, checks %+v", err, l.Report.Checks)
+	if err != nil || !l.Checks().OK() {
+		t.Errorf("error %v, checks %+v", err, l.Checks())
 	}
 }
 
@@ -152,7 +152,7 @@ func TestMakingChoosesQueues(t *testing.T) {
 		beside = ctx.Collective.Algorithm
 		return ctx.Check("sum", x, []int{90, 90, 90, 90, 90, 90, 90, 90})
 	}, 6)
-	if err != nil || !l.Report.OK() || !strings.HasPrefix(alone, "direct") || strings.HasPrefix(beside, "direct") {
-		t.Errorf("error %v, checks %+v; alone by %s, beside something by %s, want direct ones alone only", err, l.Report.Checks, alone, beside)
+	if err != nil || !l.Checks().OK() || !strings.HasPrefix(alone, "direct") || strings.HasPrefix(beside, "direct") {
+		t.Errorf("error %v, checks %+v; alone by %s, beside something by %s, want direct ones alone only", err, l.Checks(), alone, beside)
 	}
 }

@@ -214,8 +214,8 @@ func (m makingTrial) run(o torch.Options, how func(*made, *torch.Distributed) er
 		}
 		return nil
 	}, m.world)
-	if err == nil && !ctx.Report.OK() {
-		err = fmt.Errorf("%+v", ctx.Report.Checks)
+	if err == nil && !ctx.Checks().OK() {
+		err = fmt.Errorf("%+v", ctx.Checks())
 	}
 	if err == nil && m.race {
 		races, err = ctx.Races()

@@ -26,7 +26,7 @@ func TestNothingStored(t *testing.T) {
 	if err := ctx.Check("x", x, []float32{1, 2, 3, 1}); err != nil {
 		t.Fatal(err)
 	}
-	if !ctx.Report.OK() {
-		t.Errorf("wrong values: %+v", ctx.Report.Checks)
+	if !ctx.Checks().OK() {
+		t.Errorf("wrong values: %+v", ctx.Checks())
 	}
 }

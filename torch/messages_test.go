@@ -46,8 +46,8 @@ func TestBatchedMessages(t *testing.T) {
 		}
 		return nil
 	})
-	if err != nil || !l.Report.OK() || len(l.Report.Checks) != 4*n {
-		t.Errorf("error %v, checks %+v", err, l.Report.Checks)
+	if err != nil || !l.Checks().OK() || len(l.Checks()) != 4*n {
+		t.Errorf("error %v, checks %+v", err, l.Checks())
 	}
 }
 
@@ -75,8 +75,8 @@ func TestMessagesKeepTheirOrder(t *testing.T) {
 		}
 		return nil
 	})
-	if err != nil || !l.Report.OK() || len(l.Report.Checks) != 40 {
-		t.Errorf("error %v, checks %+v", err, l.Report.Checks)
+	if err != nil || !l.Checks().OK() || len(l.Checks()) != 40 {
+		t.Errorf("error %v, checks %+v", err, l.Checks())
 	}
 }
 
@@ -140,8 +140,8 @@ func TestMessagesToOneself(t *testing.T) {
 		}
 		return nil
 	})
-	if err != nil || !l.Report.OK() || len(l.Report.Checks) != 4*n {
-		t.Errorf("error %v, checks %+v", err, l.Report.Checks)
+	if err != nil || !l.Checks().OK() || len(l.Checks()) != 4*n {
+		t.Errorf("error %v, checks %+v", err, l.Checks())
 	}
 	// Without Spawn, of the PEs 1 and 2 alone.
 	l, dist := pes(t, 3)

@@ -93,7 +93,7 @@ func TestCheckLooksAtEveryCopy(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := torch.Check{Name: "x", Elems: 12, Wrong: "element 2 of the copy on PE 1 is 99, want 2"}
-	if got := l.Report.Checks; len(got) != 1 || got[0] != want || l.Report.OK() {
+	if got := l.Checks(); len(got) != 1 || got[0] != want || l.Checks().OK() {
 		t.Errorf("checks %+v, want %+v", got, want)
 	}
 }

@@ -23,7 +23,7 @@ func TestNamesInErrors(t *testing.T) {
 		t.Errorf("names %q, %q and %q, %+v", a.Name(), b.Name(), plain.Name(), a.Shards())
 	}
 	torch.OK(l.Check("", a, fill(0, 8)))
-	if got, want := l.Report.Checks[0].Name, "w (tensor 2) [8] f32"; got != want {
+	if got, want := l.Checks()[0].Name, "w (tensor 2) [8] f32"; got != want {
 		t.Errorf("the check is called %q, want %q", got, want)
 	}
 	big := torch.Must(l.Empty(torch.U8, torch.Shape{4 << 30}))

@@ -72,8 +72,8 @@ func TestBoolArrays(t *testing.T) {
 		t.Errorf("a tensor of bools is of %v, want u8", y.DType())
 	}
 	torch.OK(errors.Join(l.Check("array", y, b), l.Check("slice", y, mask), y.CopyFrom([]bool{false, true, true, false, false, false, true}), l.Check("copied", y, []int{0, 1, 1, 0, 0, 0, 1})))
-	if !l.Report.OK() {
-		t.Errorf("checks %+v", l.Report.Checks)
+	if !l.Checks().OK() {
+		t.Errorf("checks %+v", l.Checks())
 	}
 	l.launch("two", func(t *tl.PE, x tl.Ptr) { t.Store(x.Add(2), t.Full(tl.Shape{1}, tl.U8, 2)) }, y)
 	c := torch.Must(y.Numpy())
@@ -111,8 +111,8 @@ func TestTensorsOfManyAxes(t *testing.T) {
 			}
 		}
 	}
-	if !l.Report.OK() {
-		t.Errorf("checks %+v", l.Report.Checks)
+	if !l.Checks().OK() {
+		t.Errorf("checks %+v", l.Checks())
 	}
 	x := l.tensor(count(0, 8), torch.I32, torch.On(0, 1), 2, 1, 2, 1, 2)
 	if got, want := x.String(), "tensor([[[[[0, 1]], [[2, 3]]]], [[[[4, 5]], [[6, 7]]]]], dtype=i32, device=sip0)"; got != want {
@@ -165,7 +165,7 @@ func TestCollectivesOfManyAxes(t *testing.T) {
 		}
 		return nil
 	})
-	if err != nil || !l.Report.OK() {
-		t.Errorf("error %v, checks %+v", err, l.Report.Checks)
+	if err != nil || !l.Checks().OK() {
+		t.Errorf("error %v, checks %+v", err, l.Checks())
 	}
 }

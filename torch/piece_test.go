@@ -169,8 +169,8 @@ func TestPiecesAreTheirBox(t *testing.T) {
 			}
 		}
 		l.holds(p.String(), y, read)
-		if err := l.Check(p.String(), x, written); err != nil || !l.Report.OK() {
-			rt.Fatalf("%v: error %v, checks %+v", p, err, l.Report.Checks)
+		if err := l.Check(p.String(), x, written); err != nil || !l.Checks().OK() {
+			rt.Fatalf("%v: error %v, checks %+v", p, err, l.Checks())
 		}
 	})
 	if several == 0 {

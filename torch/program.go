@@ -65,9 +65,9 @@ func (c *Context) runs(op *operation, p *machine.Program, prepare func() error, 
 		if c.data != nil {
 			c.data.End(op.run.LogID())
 		}
-		c.Report.Crit = max(c.Report.Crit, op.run.Critical())
+		c.crit = max(c.crit, op.run.Critical())
 		if c.options.PerRank {
-			c.Report.Launches = append(c.Report.Launches, rankTimes(op.run, op.members))
+			c.launches = append(c.launches, rankTimes(op.run, op.members))
 		}
 		c.profiled(op)
 		if ended != nil {

@@ -9,10 +9,10 @@ import (
 
 // RankTimes is how long a launch or a collective ran on each of its ranks.
 type RankTimes struct {
-	Name  string `json:"name"` // of the kernel: "all_reduce(ring)" of a collective
-	Start Time   `json:"start_ns"`
-	Crit  Time   `json:"crit_ns"` // the longest of Exec
-	Ranks []int  `json:"ranks"`   // in the launch, or of a collective in the world; ascending
+	Name  string `json:"name" table:",setting"` // of the kernel: "all_reduce(ring)" of a collective
+	Start Time   `json:"start_ns" table:"ns,result"`
+	Crit  Time   `json:"crit_ns" table:"ns,lower,critical path"` // the longest of Exec
+	Ranks []int  `json:"ranks"`                                  // in the launch, or of a collective in the world; ascending
 	// Exec is the time from Start to the end of each of Ranks. For a rank with several
 	// PEs it is the time of the last one.
 	Exec []Time `json:"pe_exec_ns"`

@@ -121,15 +121,15 @@ func TestReportOfRankTimes(t *testing.T) {
 			}
 		}, x)
 		if !wanted {
-			if got := l.Report.Launches; got != nil {
+			if got := l.Launches(); got != nil {
 				t.Errorf("nobody asked for the times %v", got)
 			}
 			continue
 		}
-		if len(l.Report.Launches) != 1 {
-			t.Fatalf("the report has %d launches, want 1", len(l.Report.Launches))
+		if len(l.Launches()) != 1 {
+			t.Fatalf("the report has %d launches, want 1", len(l.Launches()))
 		}
-		got, exec := l.Report.Launches[0], k.Exec()
+		got, exec := l.Launches()[0], k.Exec()
 		if got.Name != "uneven" || got.Start != k.Start() || got.Crit != k.Crit() || !slices.Equal(got.Ranks, count(0, 3)) || !slices.Equal(got.Exec, exec) {
 			t.Errorf("the report has %+v, want %v from %v on", got, exec, k.Start())
 		}

@@ -75,8 +75,8 @@ func TestEveryTripleOfSplits(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if !l.Report.OK() {
-		t.Errorf("checks %+v", l.Report.Checks)
+	if !l.Checks().OK() {
+		t.Errorf("checks %+v", l.Checks())
 	}
 }
 
@@ -279,8 +279,8 @@ func TestAllReduceOfAddendsOverSIPs(t *testing.T) {
 	l.holds("addends", x, want)
 	torch.OK(dist.AllReduce(x, torch.SUM))
 	torch.OK(l.Check("copies", x, want))
-	if !l.Report.OK() || l.Report.Checks[0].Elems != 16*7 {
-		t.Errorf("checks %+v", l.Report.Checks)
+	if !l.Checks().OK() || l.Checks()[0].Elems != 16*7 {
+		t.Errorf("checks %+v", l.Checks())
 	}
 }
 

@@ -261,8 +261,8 @@ func TestSpawnAgainAfterAFailure(t *testing.T) {
 		}
 		return ctx.Check("sum", x, fill(3, 8))
 	}, 2)
-	if err != nil || !l.Report.OK() || len(l.Report.Checks) != 2 {
-		t.Errorf("error %v, checks %+v", err, l.Report.Checks)
+	if err != nil || !l.Checks().OK() || len(l.Checks()) != 2 {
+		t.Errorf("error %v, checks %+v", err, l.Checks())
 	}
 }
 
@@ -318,7 +318,7 @@ func TestCheckAgainstAnArray(t *testing.T) {
 	torch.OK(l.Check("same", x, a))
 	a.Bytes[4]++
 	torch.OK(l.Check("other", x, a))
-	if got, want := fmt.Sprint(l.Report.Checks), "[{same 4 } {other 4 element 1 is 1, want 2}]"; got != want {
+	if got, want := fmt.Sprint(l.Checks()), "[{same 4 } {other 4 element 1 is 1, want 2}]"; got != want {
 		t.Errorf("checks %v, want %v", got, want)
 	}
 }

@@ -53,8 +53,8 @@ func TestAStreamKeepsItsOrder(t *testing.T) {
 		return errors.Join(err, z.CopyFrom(y), launch(y, 0, 0), launch(z, 1, 1),
 			ctx.Check("x", x, fill([]int{28, 29, 87}[rank], n)), ctx.Check("y", y, fill(0, n)), ctx.Check("z", z, fill(751+rank, n)))
 	})
-	if err != nil || !l.Report.OK() || len(l.Report.Checks) != 3*ranks {
-		t.Errorf("error %v, checks %+v", err, l.Report.Checks)
+	if err != nil || !l.Checks().OK() || len(l.Checks()) != 3*ranks {
+		t.Errorf("error %v, checks %+v", err, l.Checks())
 	}
 }
 
@@ -127,8 +127,8 @@ func TestCollectivesFollowLaunches(t *testing.T) {
 		ended[rank] = ctx.Now()
 		return errors.Join(err, ctx.Check("x", x, fill(2, 8)))
 	}, 2)
-	if err != nil || !l.Report.OK() {
-		t.Fatalf("error %v, checks %+v", err, l.Report.Checks)
+	if err != nil || !l.Checks().OK() {
+		t.Fatalf("error %v, checks %+v", err, l.Checks())
 	}
 	slow := before[1].Start() + before[1].Crit()
 	if c := l.Collective; c.Start != slow || c.Crit == 0 {
@@ -190,8 +190,8 @@ func TestSynchronize(t *testing.T) {
 		}
 		return ctx.Check("x", x, fill(1, 8))
 	})
-	if err != nil || !l.Report.OK() {
-		t.Errorf("error %v, checks %+v", err, l.Report.Checks)
+	if err != nil || !l.Checks().OK() {
+		t.Errorf("error %v, checks %+v", err, l.Checks())
 	}
 }
 

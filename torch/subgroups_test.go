@@ -38,8 +38,8 @@ func TestOrderOfAGroup(t *testing.T) {
 			}
 			return errors.Join(err, ctx.Check("y", y, want))
 		})
-		if err != nil || !l.Report.OK() || len(l.Report.Checks) != 5 {
-			t.Errorf("error %v, checks %+v", err, l.Report.Checks)
+		if err != nil || !l.Checks().OK() || len(l.Checks()) != 5 {
+			t.Errorf("error %v, checks %+v", err, l.Checks())
 		}
 		if ranks[0] != 4 {
 			t.Errorf("NewGroup has changed its argument to %v", ranks)
@@ -76,8 +76,8 @@ func TestNewSubgroups(t *testing.T) {
 		err = dist.AllReduce(x, torch.SUM, own)
 		return errors.Join(err, ctx.Check("x", x, fill(3+rank/3*9, 5)))
 	})
-	if err != nil || !l.Report.OK() || len(l.Report.Checks) != 6 {
-		t.Errorf("error %v, checks %+v", err, l.Report.Checks)
+	if err != nil || !l.Checks().OK() || len(l.Checks()) != 6 {
+		t.Errorf("error %v, checks %+v", err, l.Checks())
 	}
 }
 
@@ -129,8 +129,8 @@ func TestSplitGroup(t *testing.T) {
 	})
 	const all = ", group 2 of ranks [0 1 2 3 4 5 6]"
 	want := [7]string{"", "group 1.3 of ranks [1 6]" + all, "group 1.4 of ranks [2 5]" + all, "<nil>" + all, "", "group 1.4 of ranks [2 5]" + all, "group 1.3 of ranks [1 6]" + all}
-	if err != nil || got != want || !l.Report.OK() || len(l.Report.Checks) != 8 {
-		t.Errorf("error %v, checks %+v\ngot  %q\nwant %q", err, l.Report.Checks, got, want)
+	if err != nil || got != want || !l.Checks().OK() || len(l.Checks()) != 8 {
+		t.Errorf("error %v, checks %+v\ngot  %q\nwant %q", err, l.Checks(), got, want)
 	}
 }
 

@@ -221,8 +221,8 @@ func TestKernelsSeeTheirShards(t *testing.T) {
 			}
 		}
 	}
-	if !l.Report.OK() {
-		t.Errorf("%+v", l.Report.Checks)
+	if !l.Checks().OK() {
+		t.Errorf("%+v", l.Checks())
 	}
 }
 

@@ -102,8 +102,8 @@ func TestTimeoutsThatAreNotNeeded(t *testing.T) {
 			torch.OK(dist.MonitoredBarrier(timeout, true))
 			return ctx.Check("x", x, fill(3, 1029))
 		})
-		if err != nil || !l.Report.OK() || len(l.Report.Checks) != 3 {
-			t.Errorf("timeout %v: error %v, checks %+v", timeout, err, l.Report.Checks)
+		if err != nil || !l.Checks().OK() || len(l.Checks()) != 3 {
+			t.Errorf("timeout %v: error %v, checks %+v", timeout, err, l.Checks())
 		}
 		return l.Now(), l.Collective
 	}
@@ -240,8 +240,8 @@ func TestWaitTimeout(t *testing.T) {
 		torch.OK(w.WaitTimeout(time.Nanosecond)) // has ended
 		return ctx.Check("x", x, fill(3, 7))
 	})
-	if err != nil || took != 123*sim.Nanosecond || !l.Report.OK() || len(l.Report.Checks) != 3 {
-		t.Errorf("error %v after %v, checks %+v", err, took, l.Report.Checks)
+	if err != nil || took != 123*sim.Nanosecond || !l.Checks().OK() || len(l.Checks()) != 3 {
+		t.Errorf("error %v after %v, checks %+v", err, took, l.Checks())
 	}
 }
 
@@ -296,8 +296,8 @@ func TestMonitoredBarrier(t *testing.T) {
 		if c.want == "" {
 			want = [5]string{}
 		}
-		if err != nil || got != want || !l.Report.OK() || len(l.Report.Checks) != 4 {
-			t.Errorf("error %v, checks %+v\ngot  %q\nwant %q", err, l.Report.Checks, got, want)
+		if err != nil || got != want || !l.Checks().OK() || len(l.Checks()) != 4 {
+			t.Errorf("error %v, checks %+v\ngot  %q\nwant %q", err, l.Checks(), got, want)
 		}
 	}
 	_, err := spawn(t, 3, func(rank int, ctx *torch.Context, dist *torch.Distributed) error {

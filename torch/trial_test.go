@@ -393,7 +393,7 @@ func (tr trial) run(o torch.Options) error {
 	if used := ctx.Collective.Algorithm; used != tr.algorithm && slices.Contains(algorithms(tr.collective), tr.algorithm) {
 		return fmt.Errorf("done by %q", used)
 	}
-	for _, c := range ctx.Report.Checks {
+	for _, c := range ctx.Checks() {
 		if c.Wrong != "" {
 			err = errors.Join(err, fmt.Errorf("%s: %s", c.Name, c.Wrong))
 		}

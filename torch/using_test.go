@@ -31,8 +31,8 @@ func TestReadsWaitForWhatUsesATensor(t *testing.T) {
 	if end := k.Start() + k.Crit(); l.Now() < end || end <= before {
 		t.Errorf("the read ends at %v, want at %v or later", l.Now(), end)
 	}
-	if err := l.Check("x", x, fill(7, 8)); err != nil || !l.Report.OK() {
-		t.Errorf("error %v, checks %+v", err, l.Report.Checks)
+	if err := l.Check("x", x, fill(7, 8)); err != nil || !l.Checks().OK() {
+		t.Errorf("error %v, checks %+v", err, l.Checks())
 	}
 }
 

@@ -165,8 +165,8 @@ func TestAnyView(t *testing.T) {
 				want[i] = values[e]
 			}
 			torch.OK(l.Check(what, v.Tensor, want))
-			if !l.Report.OK() {
-				r.Fatalf("%v %v, on %v: %s: %+v", shape, v.shape, on, what, l.Report.Checks[len(l.Report.Checks)-1])
+			if !l.Checks().OK() {
+				r.Fatalf("%v %v, on %v: %s: %+v", shape, v.shape, on, what, l.Checks()[len(l.Checks())-1])
 			}
 		}
 		for i := range rapid.IntRange(1, 6).Draw(r, "operations") {

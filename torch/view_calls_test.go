@@ -83,8 +83,8 @@ func TestAllToAllOfViewsThatOverlap(t *testing.T) {
 			}
 			return ctx.Check(fmt.Sprintf("%d elements apart, rank %d", shift, rank), x, want)
 		})
-		if err != nil || !l.Report.OK() || len(l.Report.Checks) != 3 {
-			t.Errorf("%d elements apart: error %v, checks %+v", shift, err, l.Report.Checks)
+		if err != nil || !l.Checks().OK() || len(l.Checks()) != 3 {
+			t.Errorf("%d elements apart: error %v, checks %+v", shift, err, l.Checks())
 		}
 	}
 }
@@ -117,8 +117,8 @@ func TestOverlapsBetweenLanes(t *testing.T) {
 			torch.OK(errors.Join(c.call(dist, x.Narrow(0, 0, n), x.Narrow(0, n, n)), c.call(dist, x.Narrow(0, 5, n), x.Narrow(0, 5, n)), c.call(dist, x, x), ctx.Synchronize()))
 			return ctx.Check("", x, slices.Concat(count(0, n), count(0, n), count(2*n, 2*n)))
 		})
-		if err != nil || !l.Report.OK() || len(l.Report.Checks) != 1 {
-			t.Errorf("%s of slices that do not overlap, or are the same: error %v, checks %+v", c.name, err, l.Report.Checks)
+		if err != nil || !l.Checks().OK() || len(l.Checks()) != 1 {
+			t.Errorf("%s of slices that do not overlap, or are the same: error %v, checks %+v", c.name, err, l.Checks())
 		}
 	}
 }

@@ -45,8 +45,8 @@ func TestAllReduceOfAnyView(t *testing.T) {
 			}
 			return ctx.Check(fmt.Sprint("rank ", rank), x, want)
 		}, ranks)
-		if err != nil || !l.Report.OK() {
-			r.Fatalf("%v on %v, %d from %d on of axis %d: error %v, checks %+v", shape, on, length, start, dim, err, l.Report.Checks)
+		if err != nil || !l.Checks().OK() {
+			r.Fatalf("%v on %v, %d from %d on of axis %d: error %v, checks %+v", shape, on, length, start, dim, err, l.Checks())
 		}
 	})
 	if reduced == 0 {

@@ -270,8 +270,8 @@ func TestCollectivesOnViews(t *testing.T) {
 			torch.OK(ctx.Check(name+": all_to_all", to, all))
 			return nil
 		})
-		if err != nil || !l.Report.OK() {
-			t.Errorf("%s: error %v, checks %+v", name, err, l.Report.Checks)
+		if err != nil || !l.Checks().OK() {
+			t.Errorf("%s: error %v, checks %+v", name, err, l.Checks())
 		}
 	}
 }
@@ -300,8 +300,8 @@ func TestMakingOfChunks(t *testing.T) {
 		says(t, "overlap", overlap, fmt.Sprintf("torch: Making: fill: tensor %d[0:3] [3 3] i32 is two pieces: make each a tensor of its own", rank+1))
 		return ctx.Check("", x, slices.Concat(fill(1, 9), fill(21, 9), fill(41, 3)))
 	})
-	if err != nil || !l.Report.OK() {
-		t.Errorf("error %v, checks %+v", err, l.Report.Checks)
+	if err != nil || !l.Checks().OK() {
+		t.Errorf("error %v, checks %+v", err, l.Checks())
 	}
 }
 
@@ -368,8 +368,8 @@ func TestMessagesOnViews(t *testing.T) {
 		copy(want[25:], count(100*next+5, 5))
 		return ctx.Check("halo", x, want)
 	})
-	if err != nil || !l.Report.OK() {
-		t.Errorf("error %v, checks %+v", err, l.Report.Checks)
+	if err != nil || !l.Checks().OK() {
+		t.Errorf("error %v, checks %+v", err, l.Checks())
 	}
 }
 
@@ -391,8 +391,8 @@ func TestMessagesOnRowsOfPEs(t *testing.T) {
 		copy(want[25:], count(100*last+15, 10))
 		return ctx.Check("rows", x, want)
 	})
-	if err != nil || !l.Report.OK() {
-		t.Errorf("error %v, checks %+v", err, l.Report.Checks)
+	if err != nil || !l.Checks().OK() {
+		t.Errorf("error %v, checks %+v", err, l.Checks())
 	}
 }
 
@@ -463,8 +463,8 @@ func TestAsyncWorkOnViews(t *testing.T) {
 		torch.OK(b.Wait())
 		return ctx.Check("all", x, slices.Concat([]int{1, 3, 5, 7, 9, 11, 13, 15}, count(rank+8, 4)))
 	})
-	if err != nil || !l.Report.OK() {
-		t.Errorf("error %v, checks %+v", err, l.Report.Checks)
+	if err != nil || !l.Checks().OK() {
+		t.Errorf("error %v, checks %+v", err, l.Checks())
 	}
 }
 
@@ -496,8 +496,8 @@ func TestLaunchesAfterWorkOnViews(t *testing.T) {
 		torch.OK(errors.Join(a.Wait(), b.Wait()))
 		return ctx.Check("x", x, []int{11, 13, 30, 34, 29, 41, 26 + rank, 17 + rank})
 	}, 3)
-	if err != nil || !l.Report.OK() {
-		t.Errorf("error %v, checks %+v", err, l.Report.Checks)
+	if err != nil || !l.Checks().OK() {
+		t.Errorf("error %v, checks %+v", err, l.Checks())
 	}
 	if races := torch.Must(l.Races()); len(races) > 0 {
 		t.Errorf("races %v", races)
@@ -540,8 +540,8 @@ func TestCollectivesNeedContiguousTensors(t *testing.T) {
 		want[1], want[2], want[5], want[6], want[9], want[10] = 12, 14, 20, 22, 28, 30
 		return errors.Join(ctx.Check("copied back", x, want), y.Free())
 	})
-	if err != nil || !l.Report.OK() {
-		t.Errorf("error %v, checks %+v", err, l.Report.Checks)
+	if err != nil || !l.Checks().OK() {
+		t.Errorf("error %v, checks %+v", err, l.Checks())
 	}
 }
 
@@ -561,8 +561,8 @@ func TestViewsOfPartialTensors(t *testing.T) {
 		"torch: all_reduce: tensor 1[2:5] [3] f32 is a part of a partial tensor, whose other elements would still have addends: reduce tensor 1 [10] f32")
 	torch.OK(dist.AllReduce(rows, torch.SUM))
 	torch.OK(errors.Join(l.Check("x", x, count(n, 10)), l.Check("part", part, count(n+2, 3)), l.Check("rows", rows, count(n, 10))))
-	if !l.Report.OK() || l.Report.Checks[0].Elems != 24*10 {
-		t.Errorf("checks %+v", l.Report.Checks)
+	if !l.Checks().OK() || l.Checks()[0].Elems != 24*10 {
+		t.Errorf("checks %+v", l.Checks())
 	}
 	torch.OK(dist.AllReduce(part, torch.SUM)) // of 24 copies
 	l.holds("x", x.Narrow(0, 1, 5), []int{n + 1, 24 * (n + 2), 24 * (n + 3), 24 * (n + 4), n + 5})

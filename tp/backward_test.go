@@ -359,7 +359,7 @@ func TestGradientsFoundWrong(t *testing.T) {
 					return nil
 				})
 				for _, kind := range []string{"dx", "dw", "dbias"} {
-					found := slices.ContainsFunc(ctx.Report.Checks, func(c torch.Check) bool { return c.Wrong != "" && strings.HasPrefix(c.Name, kind+" ") })
+					found := slices.ContainsFunc(ctx.Checks(), func(c torch.Check) bool { return c.Wrong != "" && strings.HasPrefix(c.Name, kind+" ") })
 					if want := slices.Contains(strings.Fields(c.found), kind); found != want {
 						t.Errorf("%s, rows %t, sequence %t: %s found wrong: %t, want %t", what, rows, sequence, kind, found, want)
 					}

@@ -128,7 +128,7 @@ func TestEmbeddingBackwardFoundWrong(t *testing.T) {
 			torch.OK(e.Backward(ids, torch.Must(ctx.FromSlice(own, torch.BF16, torch.Shape{len(ids), hidden}, Spread))))
 			return ctx.CheckWithin("gradient", e.WeightGrad, want.V, want.Tolerances())
 		})
-		if ctx.Report.OK() {
+		if ctx.Checks().OK() {
 			t.Errorf("a row %s: found right, want wrong", what)
 		}
 	}

@@ -157,10 +157,10 @@ func TestExtents(t *testing.T) {
 // none.
 func right(t *testing.T, ctx *torch.Context) {
 	t.Helper()
-	if len(ctx.Report.Checks) == 0 {
+	if len(ctx.Checks()) == 0 {
 		t.Error("nothing was checked")
 	}
-	for _, c := range ctx.Report.Checks {
+	for _, c := range ctx.Checks() {
 		if c.Wrong != "" {
 			t.Errorf("%s: %s", c.Name, c.Wrong)
 		}

@@ -153,7 +153,7 @@ func TestMappings(t *testing.T) {
 				}
 				return nil
 			})
-			for _, c := range ctx.Report.Checks {
+			for _, c := range ctx.Checks() {
 				if c.Wrong != "" {
 					t.Errorf("%s: %s", c.Name, c.Wrong)
 				}
@@ -220,8 +220,8 @@ func TestUnevenAllToAll(t *testing.T) {
 		back := torch.Must(m.Backward(ctx, y))
 		return ctx.Check(fmt.Sprintf("rank %d back", rank), back, x)
 	}, world)
-	if err != nil || !ctx.Report.OK() || len(ctx.Report.Checks) != 2*world {
-		t.Errorf("error %v, checks %+v", err, ctx.Report.Checks)
+	if err != nil || !ctx.Checks().OK() || len(ctx.Checks()) != 2*world {
+		t.Errorf("error %v, checks %+v", err, ctx.Checks())
 	}
 }
 

@@ -149,7 +149,7 @@ func TestMLPFoundWrong(t *testing.T) {
 		})
 		for _, way := range ways {
 			name := fmt.Sprintf("sequence %t, overlap %d", way.sequence, way.overlap)
-			if !slices.ContainsFunc(ctx.Report.Checks, func(c torch.Check) bool { return c.Wrong != "" && strings.Contains(c.Name, name) }) {
+			if !slices.ContainsFunc(ctx.Checks(), func(c torch.Check) bool { return c.Wrong != "" && strings.Contains(c.Name, name) }) {
 				t.Errorf("%s, %s: found right, want wrong", what, name)
 			}
 		}

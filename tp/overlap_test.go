@@ -105,7 +105,7 @@ func (c *piecewise) run(t rapid.TB) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, check := range ctx.Report.Checks {
+	for _, check := range ctx.Checks() {
 		if check.Wrong != "" {
 			t.Errorf("%s: %s", check.Name, check.Wrong)
 		}

@@ -123,7 +123,7 @@ func TestProduct(t *testing.T) {
 		for i, y := range y {
 			rows := y.Shape()[0]
 			torch.OK(ctx.Check(fmt.Sprintf("rows from %d", row), y, want[row*cols:(row+rows)*cols]))
-			if wrong := ctx.Report.Checks[len(ctx.Report.Checks)-1].Wrong; wrong != "" {
+			if wrong := ctx.Checks()[len(ctx.Checks())-1].Wrong; wrong != "" {
 				t.Errorf("y[%d]: %s", i, wrong)
 			}
 			row += rows

@@ -86,7 +86,7 @@ func TestRowwise(t *testing.T) {
 			}
 		}
 		torch.OK(ctx.Check("y", y, want))
-		if c := ctx.Report.Checks[len(ctx.Report.Checks)-1]; c.Wrong != "" {
+		if c := ctx.Checks()[len(ctx.Checks())-1]; c.Wrong != "" {
 			t.Fatalf("%s: %s", c.Name, c.Wrong)
 		}
 		for _, y := range []*torch.Tensor{x, y, vector, column, p.Tensor, m.Tensor} {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"github.com/kernbench/kernbench/bench"
 	"github.com/kernbench/kernbench/tl"
 	"github.com/kernbench/kernbench/torch"
 )
@@ -14,14 +15,14 @@ func hello(t *tl.PE, x tl.Ptr, n int) {
 	}
 }
 
-func runHello(ctx *torch.Context) error {
-	pes := ctx.CubePEs(0, 0)[:2]
-	x, err := ctx.FromSlice([]int{1, 2, 3, 4, 0, 0, 0, 0}, torch.I32, torch.Shape{8}, torch.On(pes...))
+func runHello(b *bench.B) error {
+	pes := b.CubePEs(0, 0)[:2]
+	x, err := b.FromSlice([]int{1, 2, 3, 4, 0, 0, 0, 0}, torch.I32, torch.Shape{8}, torch.On(pes...))
 	if err != nil {
 		return err
 	}
-	if _, err := ctx.Launch("hello", hello, x, 4, torch.Neighbors(torch.Line(pes...))); err != nil {
+	if _, err := b.Launch("hello", hello, x, 4, torch.Neighbors(torch.Line(pes...))); err != nil {
 		return err
 	}
-	return ctx.Check("x", x, []int{1, 2, 3, 4, 1, 2, 3, 4})
+	return b.Check("x", x, []int{1, 2, 3, 4, 1, 2, 3, 4})
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"github.com/kernbench/kernbench/bench"
 	"github.com/kernbench/kernbench/tl"
 	"github.com/kernbench/kernbench/torch"
 )
@@ -18,9 +19,9 @@ func lineSum(t *tl.PE, x tl.Ptr, n int) {
 	t.Store(x, sum)
 }
 
-func runLineSum(ctx *torch.Context) error {
+func runLineSum(b *bench.B) error {
 	const n = 4
-	pes := ctx.CubePEs(0, 0)
+	pes := b.CubePEs(0, 0)
 	data, sums := make([]int, n*len(pes)), make([]int, n*len(pes))
 	for i := range data {
 		data[i] = i
@@ -28,12 +29,12 @@ func runLineSum(ctx *torch.Context) error {
 			sums[i] += sums[i-n]
 		}
 	}
-	x, err := ctx.FromSlice(data, torch.I32, torch.Shape{len(data)}, torch.On(pes...))
+	x, err := b.FromSlice(data, torch.I32, torch.Shape{len(data)}, torch.On(pes...))
 	if err != nil {
 		return err
 	}
-	if _, err := ctx.Launch("line_sum", lineSum, x, n, torch.Neighbors(torch.Line(pes...))); err != nil {
+	if _, err := b.Launch("line_sum", lineSum, x, n, torch.Neighbors(torch.Line(pes...))); err != nil {
 		return err
 	}
-	return ctx.Check("x", x, sums)
+	return b.Check("x", x, sums)
 }

@@ -20,9 +20,16 @@ func main() {
 		Doc: `Each PE sends its tile east and adds what comes from the west, passing it on, until
 it has seen the tiles of all. step_ns is how much of the time each step round the ring has,
 the load before the first and the store after the last included.`,
-		Run: runRingSum,
+		Metrics: metrics{},
+		Run:     runRingSum,
 	})
 	kernbench.Main()
+}
+
+// metrics are what the bench reports: how long a step takes is better the less it is.
+type metrics struct {
+	PEs  int        `json:"pes" table:",setting,PEs"`
+	Step torch.Time `json:"step_ns" table:"ns,lower"`
 }
 
 // ringSum replaces each PE's tile by the sum of all. What comes is passed on first
@@ -38,27 +45,26 @@ func ringSum(t *tl.PE, x tl.Ptr, n int) {
 	t.Store(x, sum)
 }
 
-func runRingSum(ctx *torch.Context) error {
+func runRingSum(b *bench.B) error {
 	const n = 256
-	pes := ctx.CubePEs(0, 0)
+	pes := b.CubePEs(0, 0)
 	data, sums := make([]int, n*len(pes)), make([]int, n)
 	for i := range data {
 		data[i] = i * i
 		sums[i%n] += data[i]
 	}
-	x, err := ctx.FromSlice(data, torch.I32, torch.Shape{len(data)}, torch.On(pes...))
+	x, err := b.FromSlice(data, torch.I32, torch.Shape{len(data)}, torch.On(pes...))
 	if err != nil {
 		return err
 	}
-	l, err := ctx.Launch("ring_sum", ringSum, x, n, torch.Neighbors(torch.Ring(pes...)))
+	l, err := b.Launch("ring_sum", ringSum, x, n, torch.Neighbors(torch.Ring(pes...)))
 	if err != nil {
 		return err
 	}
-	ctx.Metric("pes", len(pes))
-	ctx.Metric("step_ns", l.Crit()/torch.Time(len(pes)-1))
+	b.Metrics(metrics{PEs: len(pes), Step: l.Crit() / torch.Time(len(pes)-1)})
 	var want []int
 	for range pes {
 		want = append(want, sums...)
 	}
-	return ctx.Check("x", x, want)
+	return b.Check("x", x, want)
 }

@@ -15,30 +15,34 @@ func axpy(t *tl.PE, x, y tl.Ptr, a float64, n int) {
 	t.Store(y, xs.Mul(a).Add(ys))
 }
 
-func runAxpy(ctx *torch.Context) error {
+type metrics struct {
+	PEs int `json:"pes" table:",setting,PEs"`
+}
+
+func runAxpy(b *bench.B) error {
 	const n = 1024 // elements on each PE
-	pes := ctx.CubePEs(0, 0)
+	pes := b.CubePEs(0, 0)
 	xs, ys, want := make([]float32, n*len(pes)), make([]float32, n*len(pes)), make([]float32, n*len(pes))
 	for i := range xs {
 		xs[i], ys[i] = float32(i), 1
 		want[i] = float32(2*xs[i]) + ys[i]
 	}
-	x, err := ctx.FromSlice(xs, torch.F32, torch.Shape{len(xs)}, torch.On(pes...))
+	x, err := b.FromSlice(xs, torch.F32, torch.Shape{len(xs)}, torch.On(pes...))
 	if err != nil {
 		return err
 	}
-	y, err := ctx.FromSlice(ys, torch.F32, torch.Shape{len(ys)}, torch.On(pes...))
+	y, err := b.FromSlice(ys, torch.F32, torch.Shape{len(ys)}, torch.On(pes...))
 	if err != nil {
 		return err
 	}
-	if _, err := ctx.Launch("axpy", axpy, x, y, 2.0, n); err != nil {
+	if _, err := b.Launch("axpy", axpy, x, y, 2.0, n); err != nil {
 		return err
 	}
-	ctx.Metric("pes", len(pes))
-	return ctx.Check("y", y, want)
+	b.Metrics(metrics{PEs: len(pes)})
+	return b.Check("y", y, want)
 }
 
 func main() {
-	bench.Register(bench.Bench{Name: "axpy", Summary: "y = 2x + y on the PEs of a cube", Run: runAxpy})
+	bench.Register(bench.Bench{Name: "axpy", Summary: "y = 2x + y on the PEs of a cube", Metrics: metrics{}, Run: runAxpy})
 	kernbench.Main()
 }

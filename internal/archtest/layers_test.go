@@ -21,7 +21,7 @@ var layers = []struct {
 	}},
 	{"collectives", []string{"ccl", "comm/coll"}},
 	{"host API", []string{"torch", "tp", "attention", "task", "scenario"}},
-	{"evaluation", []string{"internal/table", "internal/page", "internal/describe", "internal/runner", "internal/experiment", "internal/figure", "internal/draw", "internal/report", "internal/probe", "internal/collperf", "internal/trace/analysis", "internal/compare", "internal/plot", "task/chart"}},
+	{"evaluation", []string{"internal/table", "internal/page", "internal/describe", "internal/runner", "internal/experiment", "internal/draw", "internal/probe", "internal/collperf", "internal/trace/analysis", "internal/compare", "internal/plot", "task/chart"}},
 	{"benches", []string{"bench", "benches/...", "scenarios"}},
 	{"command", []string{
 		"internal/cli", ".", "cmd/kernbench", "cmd/collbench", "examples/...",

@@ -14,7 +14,7 @@ var sink int
 // registerBad registers benches that go wrong, each in its own way, for scripts
 // that run the command badbench. Scripts name the lines of this file.
 func registerBad() {
-	for name, run := range map[string]func(*torch.Context) error{
+	for name, run := range map[string]func(*bench.B) error{
 		"wrong-shape": onPEs(1, func(t *tl.PE, x tl.Ptr) {
 			a := t.Load(x, tl.Shape{4, 8}, tl.F16)
 			a.Dot(a)
@@ -94,33 +94,33 @@ func registerBad() {
 				t.Load(x, tl.Shape{8}, tl.F16)
 			}
 		}),
-		"wrong-value": func(ctx *torch.Context) error {
-			x, err := ctx.FromSlice([]int{1, 2, 3, 4}, torch.F32, torch.Shape{4})
+		"wrong-value": func(b *bench.B) error {
+			x, err := b.FromSlice([]int{1, 2, 3, 4}, torch.F32, torch.Shape{4})
 			if err != nil {
 				return err
 			}
-			return errors.Join(ctx.Check("x", x, []int{1, 2, 3, 4}), ctx.Check("y", x, []int{1, 2, 5, 5}))
+			return errors.Join(b.Check("x", x, []int{1, 2, 3, 4}), b.Check("y", x, []int{1, 2, 5, 5}))
 		},
-		"host-misuse": func(ctx *torch.Context) error {
-			_, err := ctx.FromSlice([]int{1, 2, 3}, torch.F32, torch.Shape{4})
+		"host-misuse": func(b *bench.B) error {
+			_, err := b.FromSlice([]int{1, 2, 3}, torch.F32, torch.Shape{4})
 			return err
 		},
 		"beyond-shard": onPEs(2, func(t *tl.PE, x tl.Ptr) {
 			t.Load(x.At(16), tl.Shape{32}, tl.F16)
 		}),
-		"host-panic": func(ctx *torch.Context) error {
+		"host-panic": func(b *bench.B) error {
 			list := make([]int, 3)
-			list[len(ctx.AllPEs())]++
+			list[len(b.AllPEs())]++
 			return nil
 		},
-		"host-error": func(*torch.Context) error { return errors.New("the moon is in the wrong phase") },
-		"twice": func(ctx *torch.Context) error {
-			ctx.Metric("a_ns", 1)
-			ctx.Metric("a_ns", 2)
+		"host-error": func(*bench.B) error { return errors.New("the moon is in the wrong phase") },
+		"twice": func(b *bench.B) error {
+			b.Metrics(badMetrics{1})
+			b.Metrics(badMetrics{2})
 			return nil
 		},
 	} {
-		bench.Register(bench.Bench{Name: name, Summary: "goes wrong", Run: run})
+		bench.Register(bench.Bench{Name: name, Summary: "goes wrong", Metrics: badMetrics{}, Run: run})
 	}
 	// An all-reduce that leaves everyone what they had.
 	ccl.Register(&ccl.Algorithm{
@@ -157,14 +157,14 @@ func registerBad() {
 
 // onPEs is a bench that runs a kernel on some PEs in a ring, with a tensor of 32
 // elements of f16 on each.
-func onPEs(n int, kernel func(*tl.PE, tl.Ptr)) func(*torch.Context) error {
-	return func(ctx *torch.Context) error {
-		pes := ctx.AllPEs()[:n]
-		x, err := ctx.Zeros(torch.F16, torch.Shape{32 * n}, torch.On(pes...))
+func onPEs(n int, kernel func(*tl.PE, tl.Ptr)) func(*bench.B) error {
+	return func(b *bench.B) error {
+		pes := b.AllPEs()[:n]
+		x, err := b.Zeros(torch.F16, torch.Shape{32 * n}, torch.On(pes...))
 		if err != nil {
 			return err
 		}
-		_, err = ctx.Launch("bad", kernel, x, torch.Neighbors(torch.Ring(pes...)))
+		_, err = b.Launch("bad", kernel, x, torch.Neighbors(torch.Ring(pes...)))
 		return err
 	}
 }
@@ -177,6 +177,10 @@ func spin(t *tl.PE, _ tl.Ptr) {
 	//lint:ignore SA5002 it is what goes wrong
 	for {
 	}
+}
+
+type badMetrics struct {
+	A int `json:"a_ns" table:"ns,lower"`
 }
 
 // registerNear adds an all-reduce that has queues alone, from each rank to each other.

@@ -66,7 +66,8 @@ accesses of this run alone, and no Go variables that kernels share.
 --runtime runs the scenario as a program of tasks instead: the one that its file names
 under tasks, else its kernel as the only task. Who builds the graph, who schedules it
 and what that costs differ (kernbench tasks show); values do not. On --backend sim the
-time is that of all tasks, and --gantt and --gantt-svg show who did what when.
+time is that of all tasks, and --gantt and --gantt-svg show who did what when, with
+--gantt-skip-building from the first dispatch on.
 
 --keep DIR leaves the inputs, outputs and golden values of each rank as .npy files.
 comm prepare, execute and verify do the same in three steps.

@@ -8,9 +8,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/kernbench/kernbench/internal/figure"
+	"github.com/kernbench/kernbench/internal/draw"
 	"github.com/kernbench/kernbench/internal/file"
-	"github.com/kernbench/kernbench/internal/report"
 	"github.com/kernbench/kernbench/internal/runner"
 	"github.com/kernbench/kernbench/task"
 	taskchart "github.com/kernbench/kernbench/task/chart"
@@ -24,7 +23,8 @@ type taskFlags struct {
 	file    string
 	sets    []string // of --set, those that are for tasks.yaml
 	gantt   bool
-	svg     string
+	svg     string // file of the picture
+	skip    bool   // building, in both
 }
 
 // addTaskFlags gives a command the flags of task runtimes.
@@ -33,7 +33,8 @@ func addTaskFlags(cmd *cobra.Command) *taskFlags {
 	f.runtime = wordFlag(cmd, "runtime", "", "run the scenario as tasks, scheduled by this (default: its kernel, on each rank)", "", task.RuntimeNames())
 	addTasks(cmd, &f.file)
 	cmd.Flags().BoolVar(&f.gantt, "gantt", false, "with --runtime on --backend sim: show who did what when; in json, as spans")
-	cmd.Flags().StringVar(&f.svg, "gantt-svg", "", "the same as a picture, to `FILE`")
+	cmd.Flags().StringVar(&f.svg, "gantt-svg", "", "the same as a picture, to `FILE`, which ends in .svg or .png")
+	cmd.Flags().BoolVar(&f.skip, "gantt-skip-building", false, "begin both charts at the first dispatch and leave out the building before it")
 	return f
 }
 
@@ -62,7 +63,7 @@ func (f *taskFlags) onlyTasks() error {
 // read checks the flags.
 func (f *taskFlags) read(o *runner.Options) (err error) {
 	if *f.runtime == "" {
-		for _, name := range []string{"tasks", "gantt", "gantt-svg"} {
+		for _, name := range []string{"tasks", "gantt", "gantt-svg", "gantt-skip-building"} {
 			if f.cmd.Flags().Changed(name) {
 				return fmt.Errorf("--%s is for runs of tasks: add --runtime %s", name, strings.Join(task.RuntimeNames(), "|"))
 			}
@@ -72,8 +73,16 @@ func (f *taskFlags) read(o *runner.Options) (err error) {
 		}
 		return nil
 	}
-	if f.cmd.Flags().Changed("gantt-svg") && f.svg == "" {
-		return errors.New("--gantt-svg is empty: write the name of a file, or delete it")
+	if f.cmd.Flags().Changed("gantt-svg") {
+		if f.svg == "" {
+			return errors.New("--gantt-svg is empty: write the name of a file, or delete it")
+		}
+		if err := draw.CheckName(f.svg); err != nil {
+			return fmt.Errorf("--gantt-svg %w", err)
+		}
+	}
+	if f.skip && !f.gantt && f.svg == "" {
+		return errors.New("--gantt-skip-building changes charts: add --gantt or --gantt-svg FILE, or drop it")
 	}
 	o.Runtime = task.Runtime(*f.runtime)
 	if (f.gantt || f.svg != "") && o.Backend != runner.Sim {
@@ -107,17 +116,21 @@ func (f *taskFlags) report(r *runner.Result, format string, tell func() error) e
 	if r == nil || r.Tasks == nil {
 		return tell()
 	}
-	var chart *report.Gantt
-	if f.gantt && format != "json" || f.svg != "" {
-		chart = taskchart.Gantt(r.Scenario, fmt.Sprintf("%s on %s", counted(r.Tasks.Tasks, "task"), counted(r.Tasks.Ranks, "rank")), r.Tasks)
+	chart := taskchart.Gantt{
+		Title: r.Scenario, Subtitle: fmt.Sprintf("%s on %s", counted(r.Tasks.Tasks, "task"), counted(r.Tasks.Ranks, "rank")),
+		Runs: []*task.Result{r.Tasks}, SkipBuilding: f.skip,
+	}
+	if f.svg != "" {
+		picture, err := chart.Encode(f.svg)
+		if err == nil {
+			err = file.Write(f.svg, picture)
+		}
+		if err != nil {
+			return badInput(fmt.Errorf("--gantt-svg: %w", err))
+		}
 	}
 	if !f.gantt {
 		r.Tasks.Spans, r.Tasks.Control = nil, nil
-	}
-	if f.svg != "" {
-		if err := file.Write(f.svg, figure.Gantt(chart)); err != nil {
-			return badInput(fmt.Errorf("--gantt-svg: %w", err))
-		}
 	}
 	told := tell()
 	if !f.gantt || format == "json" {
@@ -125,7 +138,7 @@ func (f *taskFlags) report(r *runner.Result, format string, tell func() error) e
 	}
 	out := f.cmd.OutOrStdout()
 	fmt.Fprintln(out)
-	return errors.Join(told, report.WriteGantt(out, chart, ganttColumns))
+	return errors.Join(told, chart.Text(out, ganttColumns))
 }
 
 // ganttColumns is how wide a chart is.

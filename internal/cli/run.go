@@ -56,8 +56,8 @@ races, for which the exit status is 1. A kernel that is misused, panics, waits f
 ever or never ends is exit status 3.
 
 --format json has one object: bench, ok, crit_ns, notes (if there are any), metrics,
-rows, artifacts (files written) and config; with --per-rank also launches, each with name,
-start_ns, crit_ns, ranks and pe_exec_ns, by rank.`,
+rows, artifacts (files written), config and schema (the columns of metrics and rows); with
+--per-rank also launches, each with name, start_ns, crit_ns, ranks and pe_exec_ns, by rank.`,
 		Example: `  kernbench run hello_send
   kernbench run --bench matmul_composite --format json
   kernbench run pe2pe --data=off --topology torus2x3
@@ -150,7 +150,9 @@ func executed(cmd *cobra.Command, b bench.Bench, o bench.Options) (*bench.Result
 	running := startProgress(cmd.ErrOrStderr(), b.Name)
 	defer running.stop()
 	o.Output = running
-	o.Progress = func(done, total int) { running.tell(experiment.Progress{Done: done, Total: total, Left: -1}) }
+	o.Progress = func(done, total int, left time.Duration) {
+		running.tell(experiment.Progress{Done: done, Total: total, Left: left})
+	}
 	o.Warn = func(text string) { warn(running, text) }
 	return b.Execute(cmd.Context(), o)
 }
@@ -184,10 +186,10 @@ func addRunFlags(cmd *cobra.Command) func() (bench.Options, error) {
 	limit := cmd.Flags().Duration("limit", 10*time.Second, "simulated `TIME` after which a run is given up")
 	stall := cmd.Flags().Duration("stall", 10*time.Second, "wall-clock `TIME` that a kernel may go on without calling the tile language")
 	return func() (o bench.Options, err error) {
-		o.Log = *log
+		o.Log, o.Folder, o.Resume, o.Strict = *log, *out, *resume, *strict
 		o.Options = torch.Options{
 			NoData: *data == "off", Race: *check == "race", Flit: *fidelity == "flit", Stall: *stall,
-			Trace: *traces, PerRank: *perRank, Folder: *out, Resume: *resume, Strict: *strict,
+			Trace: *traces, PerRank: *perRank,
 		}
 		if o.Threads, err = threads(); err != nil {
 			return o, err

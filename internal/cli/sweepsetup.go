@@ -175,8 +175,8 @@ func (p *sweepPlan) options(ctx context.Context, s setup) (o bench.Options, err 
 
 // with returns how a point runs with its configurations.
 func (p *sweepPlan) with(l loaded, s setup) bench.Options {
-	return bench.Options{Options: torch.Options{
-		Topology: l.system, CCL: l.ccl, Settings: []any{l.tasks}, Params: s.params, Threads: 1,
+	return bench.Options{Params: s.params, Options: torch.Options{
+		Topology: l.system, CCL: l.ccl, Settings: []any{l.tasks}, Threads: 1,
 		NoData: p.Data == "off", Race: p.Check == "race", Flit: p.Fidelity == "flit",
 	}}
 }

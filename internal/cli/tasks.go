@@ -9,13 +9,11 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/kernbench/kernbench/bench"
 	"github.com/kernbench/kernbench/internal/config"
 	"github.com/kernbench/kernbench/internal/table"
 	"github.com/kernbench/kernbench/internal/version"
 	"github.com/kernbench/kernbench/task"
 	"github.com/kernbench/kernbench/topology"
-	"github.com/kernbench/kernbench/torch"
 )
 
 func tasksCmd() *cobra.Command {
@@ -70,8 +68,8 @@ file, line, column, path and message.`,
 type scheduling struct {
 	Version  string         `json:"version"` // of kernbench
 	Tasks    config.Used    `json:"tasks"`
-	Control  bench.Values   `json:"control"`  // what the runtimes have in common
-	Runtimes []bench.Values `json:"runtimes"` // the name first, then its own keys
+	Control  table.Record   `json:"control"`  // what the runtimes have in common
+	Runtimes []table.Record `json:"runtimes"` // the name first, then its own keys
 }
 
 func tasksShowCmd() *cobra.Command {
@@ -122,28 +120,28 @@ func describeTasks(c *task.Config) *scheduling {
 	parts := reflect.ValueOf(*c)
 	for _, k := range config.Keys(parts.Type()) {
 		if slices.Contains(task.Runtimes, task.Runtime(k.Name)) {
-			name := torch.Col("name", k.Name)
-			s.Runtimes = append(s.Runtimes, append(bench.Values{name}, numbers(parts.FieldByIndex(k.Index).Interface())...))
+			name := table.Member{Name: "name", Value: k.Name}
+			s.Runtimes = append(s.Runtimes, append(table.Record{name}, numbers(parts.FieldByIndex(k.Index).Interface())...))
 		}
 	}
 	return s
 }
 
-// numbers is a part of the configuration by its keys.
-func numbers(part any) (list bench.Values) {
+// numbers returns a part of the configuration by its keys.
+func numbers(part any) (list table.Record) {
 	v := reflect.ValueOf(part)
 	for _, k := range config.Keys(v.Type()) {
 		name, value := k.Name, v.FieldByIndex(k.Index).Interface()
 		if _, ok := value.(topology.Time); ok {
 			name += "_ns"
 		}
-		list = append(list, torch.Col(name, value))
+		list = append(list, table.Member{Name: name, Value: value})
 	}
 	return list
 }
 
 func (s *scheduling) writeText(w io.Writer) error {
-	text := func(v torch.Metric) string { return strings.TrimSuffix(fmt.Sprint(v.Value), "ns") }
+	text := func(v table.Member) string { return strings.TrimSuffix(fmt.Sprint(v.Value), "ns") }
 	var control [][]string
 	for _, v := range s.Control {
 		control = append(control, []string{v.Name, text(v)})

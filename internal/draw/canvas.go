@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// Figure is a picture: [Lines], [Bars], [HeatMap] or [Network].
+// Figure is a picture: [Lines], [Bars], [HeatMap], [Gantt], [Diagram] or [Systems].
 type Figure interface {
 	// draw lays the figure out on a canvas. It returns why if its data cannot be drawn.
 	draw(c *canvas) error

@@ -1,19 +1,26 @@
 // Package draw draws figures as SVG and PNG with the same layout: [Lines] over an axis, [Bars]
-// in groups or stacks, [HeatMap]s, and the [Network]s that they are measured on.
+// in groups or stacks, [HeatMap]s, schedules ([Gantt]), and machines: a view of one ([Topology])
+// and the networks of several ([Systems]).
 //
 // A figure says what is drawn and checks its data. It lays itself out on a canvas (canvas.go): a
 // list of painted paths, lines of text and groups with a tooltip, in pixels with y growing down.
 // The canvas writes the list as SVG (svg.go), where text stays text, or paints it as PNG (png.go,
-// stroke.go). A figure chooses its size; charts are 960×540.
+// stroke.go). A figure chooses its size; charts are 960×540, diagrams and Gantt charts 1600 wide
+// and as high as they need (page.go).
 //
 // How things look has one place each: colours, sizes and fonts (style.go, ramp.go), marks, dashes
 // and fills of series (series.go, hatch.go), where ticks are and what they say (ticks.go,
 // format.go, ruler.go), and where title, legend and note go (frame.go).
 //
+// A view of a machine decides where blocks and wires go (system.go and arrange.go, sip.go, cube.go,
+// pe.go). plan.go says what overrides did to its links, labels.go finds room for their numbers, and
+// diagram.go paints everything. A [Diagram] is also a Graphviz file (dot.go) and data (data.go), and
+// a Gantt chart also text (gantt_text.go).
+//
 // Text is measured with the two fonts that the program carries (text.go), for both formats and
 // never with the fonts of the computer: same figure, same bytes. The SVG has no font in it and
 // names those of the same widths.
 //
-// The package imports internal/printable, because names may hold characters that no picture
-// should show. It writes no files: callers get bytes.
+// The package imports topology and sim, for machines and times, and internal/printable, because
+// names may hold characters that no picture should show. It writes no files: callers get bytes.
 package draw

@@ -30,6 +30,19 @@ func (r rect) contains(p point) bool {
 	return p.x >= r.x && p.x <= r.right() && p.y >= r.y && p.y <= r.bottom()
 }
 
+// moved returns the rectangle at another place.
+func (r rect) moved(by point) rect { return rect{r.x + by.x, r.y + by.y, r.w, r.h} }
+
+// holds reports whether s lies within r.
+func (r rect) holds(s rect) bool {
+	return r.x <= s.x && r.y <= s.y && s.right() <= r.right() && s.bottom() <= r.bottom()
+}
+
+// overlaps reports whether the insides of r and s meet.
+func (r rect) overlaps(s rect) bool {
+	return r.x < s.right() && s.x < r.right() && r.y < s.bottom() && s.y < r.bottom()
+}
+
 // path is an outline of lines and curves, in one or more parts.
 type path []segment
 

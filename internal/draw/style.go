@@ -43,17 +43,20 @@ const (
 	empty     colour = 0xeeeeee // a cell without a value
 )
 
-// palette is the Okabe-Ito palette, which colour-blind readers can tell apart. Yellow is
-// too pale for lines on white and left out. Sky blue and reddish purple are darkened.
-var palette = []colour{
-	0x0072b2, // blue
-	0xd55e00, // vermilion
-	0x009e73, // bluish green
-	0xb8608f, // reddish purple
-	0xe69f00, // orange
-	0x3a9fd8, // sky blue
-	0x333333, // black
-}
+// The Okabe-Ito palette, which colour-blind readers can tell apart. Yellow is too pale for
+// lines on white and left out. Sky blue and reddish purple are darkened.
+const (
+	hueBlue      colour = 0x0072b2
+	hueVermilion colour = 0xd55e00
+	hueGreen     colour = 0x009e73 // bluish
+	huePurple    colour = 0xb8608f // reddish
+	hueOrange    colour = 0xe69f00
+	hueSky       colour = 0x3a9fd8
+	hueBlack     colour = 0x333333
+)
+
+// palette is the colours of series in order.
+var palette = []colour{hueBlue, hueVermilion, hueGreen, huePurple, hueOrange, hueSky, hueBlack}
 
 // String returns the colour as SVG writes it.
 func (c colour) String() string { return fmt.Sprintf("#%06x", uint32(c)) }

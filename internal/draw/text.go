@@ -216,3 +216,9 @@ func (s style) cut(text string, most float64) string {
 	}
 	return string(runes[:kept]) + "…"
 }
+
+// bounds returns the space that a text takes, unless it is turned.
+func (w words) bounds() rect {
+	width, height := w.width(w.text), w.lineHeight()
+	return rect{w.at.x - width*float64(w.anchor)/2, w.at.y - height/2, width, height}
+}

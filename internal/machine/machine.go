@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strconv"
 
+	"github.com/kernbench/kernbench/internal/config"
 	"github.com/kernbench/kernbench/internal/fabric"
 	"github.com/kernbench/kernbench/internal/ipcq"
 	"github.com/kernbench/kernbench/internal/memory"
@@ -25,6 +26,11 @@ type Machine struct {
 	Log   *oplog.Log        // what kernels and hosts did, if somebody wants to know
 	Data  Data              // computes values from it, if they are wanted
 	Print func(text string) // shows what kernels print
+
+	// Configs and Races are for packages that run programs of their own on the machine: the
+	// configurations of these, each once, and the races that the op log does not show.
+	Configs []config.Used
+	Races   []string
 
 	lines         bool // wanted in the log
 	measuring     bool // what PEs do

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -22,10 +23,13 @@ var fields sync.Map // []field by reflect.Type
 
 // fieldsOf returns the columns of a row type: its fields with a tag `table:"UNIT,ROLE,LABEL"`,
 // whose names are those of their json tags, and those of embedded structs. It panics if a
-// tag is not complete.
+// tag is not complete, two fields have one name, or the type is no struct.
 func fieldsOf(t reflect.Type) []field {
 	if known, ok := fields.Load(t); ok {
 		return known.([]field)
+	}
+	if t.Kind() != reflect.Struct {
+		panic(fmt.Sprintf("table: %v is no struct: a row is a struct with tagged fields", t))
 	}
 	var list []field
 	for _, f := range reflect.VisibleFields(t) {
@@ -38,6 +42,9 @@ func fieldsOf(t reflect.Type) []field {
 		c := Column{Name: name, Unit: Unit(parts[0]), Role: Role(parts[1]), Label: parts[2]}
 		if err := c.check(); err != nil || name == "" || name == "-" || c.Role == "" {
 			panic(fmt.Sprintf(`table: field %s of %v: write a json tag with the name, and table:"UNIT,ROLE" (%v)`, f.Name, t, err))
+		}
+		if slices.ContainsFunc(list, func(f field) bool { return f.Name == name }) {
+			panic(fmt.Sprintf("table: two fields of %v are the column %s: give one another name", t, name))
 		}
 		list = append(list, field{c, f.Index})
 	}

@@ -90,6 +90,11 @@ func TestBadTags(t *testing.T) {
 		struct {
 			A int `json:"a" table:"ns,faster"`
 		}{},
+		struct {
+			A int `json:"a" table:"ns,lower"`
+			B int `json:"a" table:"ns,lower"`
+		}{},
+		&struct{}{},
 	} {
 		func() {
 			defer func() {

@@ -4,71 +4,101 @@ import (
 	"io"
 	"strings"
 
-	"github.com/kernbench/kernbench/internal/figure"
-	"github.com/kernbench/kernbench/internal/report"
+	"github.com/kernbench/kernbench/internal/draw"
 	"github.com/kernbench/kernbench/task"
-	"github.com/kernbench/kernbench/torch"
 )
 
-// Text writes runs as a chart of text, at most columns wide, which are at least 20. A
-// character is a stretch of time and shows what most of it went into; below the panels it
-// says which character is what. A panel has the first 40 rows in which somebody works, and
-// says how many others there are.
+// Gantt is a Gantt chart of runs, with a panel for each rank of each run.
 //
 // Runs share one axis of time, unless one is more than four times as long as another: then
-// each panel has its own. All ranks of a run are on the same scale.
-func Text(w io.Writer, columns int, results ...*task.Result) error {
+// each panel has its own. All ranks of a run have the same scale.
+type Gantt struct {
+	Title, Subtitle string
+	Runs            []*task.Result
+
+	// SkipBuilding begins every run at its first dispatch, on any rank. Building that goes on
+	// after that is drawn. The heading of the run says how long the part left out took.
+	SkipBuilding bool
+}
+
+// Text writes the chart as text, at most columns wide, which are at least 20. A character is
+// a bin of time and shows the activity that takes most of it; the last lines explain the
+// characters. A panel has the first 40 busy rows, and says how many others there are.
+func (g Gantt) Text(w io.Writer, columns int) error {
 	var b strings.Builder
-	if err := report.WriteGantt(&b, Gantt("", "", results...), columns); err != nil {
+	if err := draw.WriteGantt(&b, g.chart(), columns); err != nil {
 		return err
 	}
-	// Without a title there is nothing for the first panel to keep apart from.
+	// A chart without a title begins with the empty line above its first panel.
 	_, err := io.WriteString(w, strings.TrimPrefix(b.String(), "\n"))
 	return err
 }
 
-// SVG draws runs as a picture, 1600 wide and as high as it needs, with axes as those of
-// [Text]. Panels have up to 400 rows together. Bars have the names and times of their tasks
-// as tooltips.
+// SVG draws the chart as a picture, 1600 pixels wide and as high as needed. The panels
+// together have up to 400 rows. Bars have the names and times of their tasks as tooltips.
 //
-//	err := os.WriteFile("squares.svg", chart.SVG("Squares", "four rows", result), 0o644)
-func SVG(title, subtitle string, results ...*task.Result) []byte {
-	return figure.Gantt(Gantt(title, subtitle, results...))
-}
+//	picture, err := chart.Gantt{Title: "Squares", Runs: results}.SVG()
+func (g Gantt) SVG() ([]byte, error) { return draw.SVG(g.chart()) }
 
-// Gantt is such a chart before it is drawn, for packages of this module: to others its
-// type is of no use.
-func Gantt(title, subtitle string, results ...*task.Result) *report.Gantt {
-	g := &report.Gantt{Title: title, Subtitle: subtitle, Apart: apart(results)}
-	for _, r := range results {
-		g.Panels = append(g.Panels, panels(r)...)
+// PNG draws the same picture as PNG.
+func (g Gantt) PNG() ([]byte, error) { return draw.PNG(g.chart()) }
+
+// Encode draws the picture in the format of a file name, which ends in .svg or .png.
+func (g Gantt) Encode(name string) ([]byte, error) { return draw.Encode(name, g.chart()) }
+
+// chart returns the data of the chart.
+func (g Gantt) chart() *draw.Gantt {
+	c := &draw.Gantt{Title: g.Title, Subtitle: g.Subtitle}
+	if g.SkipBuilding {
+		c.Subtitle = strings.TrimPrefix(c.Subtitle+"; times from the first dispatch", "; ")
 	}
-	return g
-}
-
-// apart reports whether runs differ so much in length that one axis could not show all.
-func apart(results []*task.Result) bool {
-	var least, most torch.Time
-	for i, r := range results {
-		if i == 0 || r.Makespan < least {
-			least = r.Makespan
+	var least, most task.Time
+	for i, r := range g.Runs {
+		var start task.Time
+		if g.SkipBuilding {
+			start = firstDispatch(r)
 		}
-		most = max(most, r.Makespan)
+		span := r.Makespan - start
+		if i == 0 || span < least {
+			least = span
+		}
+		most = max(most, span)
+		c.Panels = append(c.Panels, panels(r, start)...)
 	}
-	return most > 4*least
+	c.Apart = most > 4*least
+	return c
 }
 
-// Row is a run as a row of a table: the makespan, what it is made of on the critical path,
-// and what part of all compute cores' time was without a task.
-func Row(r *task.Result) []torch.Metric {
+// firstDispatch returns when the first task of a run was dispatched, and 0 if none was.
+func firstDispatch(r *task.Result) task.Time {
+	var first task.Time
+	for i := range r.Spans {
+		if at := r.Spans[i].Dispatched; i == 0 || at < first {
+			first = at
+		}
+	}
+	return first
+}
+
+// Row is a run as a row of a table: the makespan, the parts of it on the critical path, and
+// the share of all compute cores' time without a task.
+type Row struct {
+	Runtime     task.Runtime `json:"runtime" table:",setting"`
+	Makespan    task.Time    `json:"makespan_ns" table:"ns,lower"`
+	Build       task.Time    `json:"build_ns" table:"ns,lower"`
+	Stall       task.Time    `json:"stall_ns" table:"ns,lower"`
+	Wait        task.Time    `json:"wait_ns" table:"ns,lower"`
+	Schedule    task.Time    `json:"schedule_ns" table:"ns,lower"`
+	Compute     task.Time    `json:"compute_ns" table:"ns,lower"`
+	Communicate task.Time    `json:"communicate_ns" table:"ns,lower"`
+	Idle        float64      `json:"idle_share" table:",result"`
+}
+
+// NewRow returns the row of a run.
+func NewRow(r *task.Result) Row {
 	c := &r.Critical
-	// Idle may be cut off, and all of the time may be more than a Time holds.
+	// Idle may be cut off, and the product may exceed a Time.
 	all := float64(r.Ranks*r.Cores) * float64(r.Makespan)
 	busy := float64(r.Compute) + float64(r.Communicate) + float64(r.Schedule)
-	idle := max(0, all-busy) / max(all, 1)
-	return []torch.Metric{
-		torch.Col("runtime", string(r.Runtime)), torch.Col("makespan_ns", r.Makespan),
-		torch.Col("build_ns", c.Build), torch.Col("stall_ns", c.Stall), torch.Col("wait_ns", c.Wait), torch.Col("schedule_ns", c.Schedule),
-		torch.Col("compute_ns", c.Compute), torch.Col("communicate_ns", c.Communicate), torch.Col("idle_share", idle),
-	}
+	return Row{r.Runtime, r.Makespan, c.Build, c.Stall, c.Wait, c.Schedule, c.Compute, c.Communicate, max(0, all-busy) / max(all, 1)}
 }

@@ -11,14 +11,16 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
-	"github.com/kernbench/kernbench/internal/figure"
+	"github.com/kernbench/kernbench/internal/draw"
 	"github.com/kernbench/kernbench/internal/rapidtest"
-	"github.com/kernbench/kernbench/internal/report"
 	"github.com/kernbench/kernbench/internal/sim"
 	"github.com/kernbench/kernbench/task"
 )
 
 func TestMain(m *testing.M) { os.Exit(rapidtest.Main(m)) }
+
+// chartOf returns the data of a chart of runs.
+func chartOf(runs ...*task.Result) *draw.Gantt { return Gantt{Runs: runs}.chart() }
 
 // told is a run of two tasks on two ranks of two cores, the second of which is told by
 // the first.
@@ -118,7 +120,7 @@ pe 0        │    ·ssss################################sssss│
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			var got strings.Builder
-			if err := Text(&got, 60, tt.results...); err != nil {
+			if err := (Gantt{Runs: tt.results}).Text(&got, 60); err != nil {
 				t.Fatal(err)
 			}
 			if diff := cmp.Diff(tt.want, got.String()); diff != "" {
@@ -129,13 +131,14 @@ pe 0        │    ·ssss################################sssss│
 }
 
 func TestTextErrors(t *testing.T) {
-	const want = "write a Gantt chart in 19 columns: it takes at least 20; widen the terminal or write it as SVG"
-	if err := Text(io.Discard, 19, told(task.HostBuildGraph)); err == nil || err.Error() != want {
+	const want = "write a Gantt chart in 19 columns: it takes at least 20; widen the terminal or draw it as a picture"
+	g := Gantt{Runs: []*task.Result{told(task.HostBuildGraph)}}
+	if err := g.Text(io.Discard, 19); err == nil || err.Error() != want {
 		t.Errorf("19 columns: got error %v, want %q", err, want)
 	}
 	r, w := io.Pipe()
 	r.Close()
-	if err := Text(w, 60, told(task.HostBuildGraph)); err != io.ErrClosedPipe {
+	if err := g.Text(w, 60); err != io.ErrClosedPipe {
 		t.Errorf("nobody reads: got error %v, want %v", err, io.ErrClosedPipe)
 	}
 }
@@ -150,11 +153,11 @@ func TestApart(t *testing.T) {
 	}{{100 * sim.Nanosecond, false}, {25 * sim.Nanosecond, false}, {24 * sim.Nanosecond, true}, {401 * sim.Nanosecond, true}} {
 		other := told(task.AICPUBuildGraph)
 		other.Makespan = tt.makespan
-		if got := Gantt("", "", long, other).Apart; got != tt.want {
+		if got := chartOf(long, other).Apart; got != tt.want {
 			t.Errorf("runs of %v and %v are apart: %v, want %v", long.Makespan, other.Makespan, got, tt.want)
 		}
 	}
-	if Gantt("", "", long).Apart {
+	if chartOf(long).Apart {
 		t.Error("the ranks of one run are apart, want one axis")
 	}
 }
@@ -168,10 +171,14 @@ func TestManyRanks(t *testing.T) {
 		results = append(results, busy(r, ranks, cores))
 	}
 	var text strings.Builder
-	if err := Text(&text, 100, results...); err != nil {
+	g := Gantt{Title: "Many ranks", Subtitle: "all busy", Runs: results}
+	if err := g.Text(&text, 100); err != nil {
 		t.Fatal(err)
 	}
-	picture := SVG("Many ranks", "all busy", results...)
+	picture, err := g.SVG()
+	if err != nil {
+		t.Fatal(err)
+	}
 	for _, r := range task.Runtimes {
 		for rank := range ranks {
 			title := fmt.Sprintf("%s, rank %d", r, rank)
@@ -191,32 +198,97 @@ func TestManyRanks(t *testing.T) {
 			t.Errorf("picture: %q is there %d times, want %d", what, got, want)
 		}
 	}
-	if want := figure.Gantt(Gantt("Many ranks", "all busy", results...)); !bytes.Equal(picture, want) {
-		t.Error("SVG is not what internal/figure draws of Gantt")
-	}
-	for _, p := range Gantt("", "", results...).Panels {
+	for _, p := range g.chart().Panels {
 		if p.Span() != results[0].Makespan {
 			t.Errorf("%s is %v long, want %v", p.Title, p.Span(), results[0].Makespan)
 		}
 	}
 }
 
+// TestSkipBuilding wants the chart to begin at the first dispatch, 10 ns after the start of
+// building. What is built later stays, and the host, which builds nothing later, has no row.
+func TestSkipBuilding(t *testing.T) {
+	host, device := told(task.HostBuildGraph), told(task.TensorMapAndRingBuffer)
+	device.Control = append(device.Control, task.Work{Core: task.BuilderCore, Kind: task.Building, Task: 1, From: 5 * sim.Nanosecond, To: 40 * sim.Nanosecond})
+	const want = `two runs
+4 tasks; times from the first dispatch
+
+host_build_graph, rank 0: makespan 100 ns; 10 ns of building left out
+control 0   │sssss                                   ssssssssss                                        │
+pe 1        │ssssssssss~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~ssssssssss                                        │
+… 1 idle
+
+host_build_graph, rank 1
+pe 0        │ssssssssss######################################################################ssssssssss│
+… 1 idle
+
+tensormap_and_ringbuffer, rank 0: makespan 100 ns; 10 ns of building left out
+orchestrator│BBBBBBBBBBBBBBBBBBBBBBBBBBBBBB                                                            │
+control 0   │sssss                                   ssssssssss                                        │
+pe 1        │ssssssssss~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~ssssssssss                                        │
+… 1 idle
+
+tensormap_and_ringbuffer, rank 1
+pe 0        │ssssssssss######################################################################ssssssssss│
+… 1 idle
+            └┬─────────┬─────────┬─────────┬─────────┬─────────┬─────────┬─────────┬─────────┬─────────┬
+          ns 0         10        20        30        40        50        60        70        80       90
+B building   s scheduling   # computing   ~ communicating   · mostly idle
+`
+	var got strings.Builder
+	g := Gantt{Title: "two runs", Subtitle: "4 tasks", Runs: []*task.Result{host, device}, SkipBuilding: true}
+	if err := g.Text(&got, 104); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(want, got.String()); diff != "" {
+		t.Errorf("chart (-want +got):\n%s\ngot:\n%s", diff, got.String())
+	}
+	if got := (Gantt{SkipBuilding: true}).chart().Subtitle; got != "times from the first dispatch" {
+		t.Errorf("subtitle: got %q", got)
+	}
+}
+
+// TestSkipBuildingScale wants runs that are alike from the first dispatch on to share an axis,
+// however long the host built, and a run without tasks to be drawn whole.
+func TestSkipBuildingScale(t *testing.T) {
+	long, short := told(task.HostBuildGraph), told(task.AICPUBuildGraph)
+	long.Makespan += sim.Microsecond
+	for i := range long.Spans {
+		s := &long.Spans[i]
+		for _, at := range []*task.Time{&s.Dispatched, &s.Begin, &s.End, &s.Noticed} {
+			*at += sim.Microsecond
+		}
+	}
+	g := Gantt{Runs: []*task.Result{long, short}}
+	if !g.chart().Apart {
+		t.Error("1100 ns and 100 ns share an axis, want one each")
+	}
+	g.SkipBuilding = true
+	if g.chart().Apart {
+		t.Error("90 ns and 90 ns have an axis each, want one for both")
+	}
+	none := &task.Result{Runtime: task.HostBuildGraph, Ranks: 1, Cores: 1, Makespan: 7, Control: []task.Work{{Core: task.BuilderCore, To: 7}}}
+	if p := (Gantt{Runs: []*task.Result{none}, SkipBuilding: true}).chart().Panels[0]; p.End != 7 || p.Note != "makespan 7 fs" || len(p.Rows[0].Bars) != 1 {
+		t.Errorf("without tasks: got %+v", p)
+	}
+}
+
 // A bar says what it is of.
 func TestBars(t *testing.T) {
-	want := []report.GanttRow{
-		{Label: "orchestrator", Bars: []report.GanttBar{{From: 0, To: 10 * sim.Nanosecond, Activity: report.Building, Text: "submit task 0"}}},
-		{Label: "control 0", Bars: []report.GanttBar{
-			{From: 10 * sim.Nanosecond, To: 15 * sim.Nanosecond, Activity: report.Scheduling, Text: "dispatch task 0"},
-			{From: 50 * sim.Nanosecond, To: 60 * sim.Nanosecond, Activity: report.Scheduling, Text: "notice task 0"},
+	want := []draw.GanttRow{
+		{Label: "orchestrator", Bars: []draw.GanttBar{{From: 0, To: 10 * sim.Nanosecond, Activity: draw.Building, Text: "submit task 0"}}},
+		{Label: "control 0", Bars: []draw.GanttBar{
+			{From: 10 * sim.Nanosecond, To: 15 * sim.Nanosecond, Activity: draw.Scheduling, Text: "dispatch task 0"},
+			{From: 50 * sim.Nanosecond, To: 60 * sim.Nanosecond, Activity: draw.Scheduling, Text: "notice task 0"},
 		}},
 		{Label: "pe 0"},
-		{Label: "pe 1", Bars: []report.GanttBar{
-			{From: 10 * sim.Nanosecond, To: 20 * sim.Nanosecond, Activity: report.Scheduling, Text: "start tell 0"},
-			{From: 20 * sim.Nanosecond, To: 50 * sim.Nanosecond, Activity: report.Communicating, Text: "tell 0"},
-			{From: 50 * sim.Nanosecond, To: 60 * sim.Nanosecond, Activity: report.Scheduling, Text: "end of tell 0"},
+		{Label: "pe 1", Bars: []draw.GanttBar{
+			{From: 10 * sim.Nanosecond, To: 20 * sim.Nanosecond, Activity: draw.Scheduling, Text: "start tell 0"},
+			{From: 20 * sim.Nanosecond, To: 50 * sim.Nanosecond, Activity: draw.Communicating, Text: "tell 0"},
+			{From: 50 * sim.Nanosecond, To: 60 * sim.Nanosecond, Activity: draw.Scheduling, Text: "end of tell 0"},
 		}},
 	}
-	if diff := cmp.Diff(want, Gantt("", "", told(task.TensorMapAndRingBuffer)).Panels[0].Rows); diff != "" {
+	if diff := cmp.Diff(want, chartOf(told(task.TensorMapAndRingBuffer)).Panels[0].Rows); diff != "" {
 		t.Errorf("rows of rank 0 (-want +got):\n%s", diff)
 	}
 }
@@ -227,12 +299,12 @@ func TestBarsOfMessages(t *testing.T) {
 	r := &task.Result{Runtime: task.AICPUBuildGraph, Ranks: 1, Cores: 1, Makespan: 30 * ns, Control: []task.Work{
 		{Kind: task.Posting, Task: 7, To: 5 * ns}, {Kind: task.Receiving, Task: 8, From: 5 * ns, To: 15 * ns}, {Kind: task.Reading, Task: 9, From: 20 * ns, To: 30 * ns},
 	}}
-	want := []report.GanttBar{
-		{To: 5 * ns, Activity: report.Scheduling, Text: "send a message about task 7"},
-		{From: 5 * ns, To: 15 * ns, Activity: report.Scheduling, Text: "read a message about task 8"},
-		{From: 20 * ns, To: 30 * ns, Activity: report.Building, Text: "read a value of task 9"},
+	want := []draw.GanttBar{
+		{To: 5 * ns, Activity: draw.Scheduling, Text: "send a message about task 7"},
+		{From: 5 * ns, To: 15 * ns, Activity: draw.Scheduling, Text: "read a message about task 8"},
+		{From: 20 * ns, To: 30 * ns, Activity: draw.Building, Text: "read a value of task 9"},
 	}
-	if diff := cmp.Diff(want, Gantt("", "", r).Panels[0].Rows[0].Bars); diff != "" {
+	if diff := cmp.Diff(want, chartOf(r).Panels[0].Rows[0].Bars); diff != "" {
 		t.Errorf("bars of the control core (-want +got):\n%s", diff)
 	}
 }
@@ -256,7 +328,7 @@ func TestPanelsHaveEverything(t *testing.T) {
 			want[s.Rank] += s.Noticed - s.Dispatched
 			want[w.Rank] += w.To - w.From
 		}
-		g := Gantt("", "", r)
+		g := chartOf(r)
 		if len(g.Panels) != r.Ranks {
 			t.Fatalf("%d ranks have %d panels", r.Ranks, len(g.Panels))
 		}
@@ -284,7 +356,7 @@ func BenchmarkGantt(b *testing.B) {
 		r.Spans = append(r.Spans, r.Spans...)
 	}
 	for b.Loop() {
-		Gantt("", "", r)
+		chartOf(r)
 	}
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(len(r.Spans)), "ns/span")
 }
@@ -302,9 +374,28 @@ func TestIdleShare(t *testing.T) {
 		{"all busy", task.Result{Ranks: 1, Cores: 1, Makespan: sim.Never, Compute: sim.Never - 2, Communicate: 1, Schedule: 1}, 0},
 		{"131,072 cores", task.Result{Ranks: 1024, Cores: 128, Makespan: 128 * sim.Millisecond, Compute: 4096 * sim.Second, Idle: sim.Never}, 0.755859375},
 	} {
-		row := Row(&tt.run)
-		if got := row[len(row)-1]; got.Name != "idle_share" || got.Value != tt.want {
-			t.Errorf("%s: %s is %v, want idle_share %v", tt.name, got.Name, got.Value, tt.want)
+		if got := NewRow(&tt.run).Idle; got != tt.want {
+			t.Errorf("%s: idle_share is %v, want %v", tt.name, got, tt.want)
 		}
+	}
+}
+
+// TestEncode wants the ending of a name to select the format.
+func TestEncode(t *testing.T) {
+	g := Gantt{Title: "one", Runs: []*task.Result{told(task.HostBuildGraph)}}
+	for name, draw := range map[string]func() ([]byte, error){"x.svg": g.SVG, "x.PNG": g.PNG} {
+		want, err := draw()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err := g.Encode(name); err != nil || !bytes.Equal(got, want) {
+			t.Errorf("%s: %d bytes, error %v, want %d bytes", name, len(got), err, len(want))
+		}
+	}
+	if picture, err := g.PNG(); err != nil || !bytes.HasPrefix(picture, []byte("\x89PNG")) {
+		t.Errorf("PNG: %.8q, error %v", picture, err)
+	}
+	if _, err := g.Encode("x.pdf"); err == nil || err.Error() != "x.pdf: pictures end in .svg or .png" {
+		t.Errorf("x.pdf: error %v", err)
 	}
 }

@@ -1,10 +1,7 @@
-// Package chart shows what runs of tasks (package task) found out: who did what when, as
-// text ([Text]) and as a picture ([SVG]), with a panel for each rank.
+// Package chart draws runs of tasks (package task) as Gantt charts: which core did what, and
+// when. A [Gantt] is written as text, as SVG or as PNG, with a panel for each rank. [Row] is
+// a run as a row of a table ([NewRow]), for benches of this module.
 //
-// For benches and commands of this module it also has a chart before it is drawn ([Gantt],
-// whose type is internal) and a run as a row of a table ([Row]).
-//
-// What happened, and how long it took, is in task.Result; nothing is measured here, and how
-// a chart is laid out is for internal/report and internal/figure to know. The package
-// imports these two, task and torch.
+// All times are those of task.Result; nothing is measured here. The layout of charts is in
+// internal/draw. The package imports that, task and torch.
 package chart

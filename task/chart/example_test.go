@@ -28,7 +28,7 @@ func Example() {
 			b.Submit("double", double, task.Args{task.InOut("x", own.Rows(row, 1)), task.Scalar("n", n)})
 		}
 	}))
-	if err := chart.Text(os.Stdout, 72, result); err != nil {
+	if err := (chart.Gantt{Runs: []*task.Result{result}}).Text(os.Stdout, 72); err != nil {
 		log.Fatal(err)
 	}
 	// Output:

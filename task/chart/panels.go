@@ -6,56 +6,61 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/kernbench/kernbench/internal/report"
+	"github.com/kernbench/kernbench/internal/draw"
 	"github.com/kernbench/kernbench/task"
 )
 
-// panels is a run, a panel for each rank, as long as the run: of every rank the host or
-// the orchestrator, its control cores, and its compute cores.
-func panels(r *task.Result) []report.GanttPanel {
-	list := make([]report.GanttPanel, r.Ranks)
+// panels returns a panel for each rank of a run, all of the same length, with the part
+// before start left out. The rows are the host or the orchestrator, the control cores and
+// the compute cores.
+func panels(r *task.Result, start task.Time) []draw.GanttPanel {
+	list := make([]draw.GanttPanel, r.Ranks)
 	for rank := range list {
-		list[rank] = report.GanttPanel{Title: string(r.Runtime), End: r.Makespan}
+		list[rank] = draw.GanttPanel{Title: string(r.Runtime), End: r.Makespan - start}
 		if r.Ranks > 1 {
 			list[rank].Title = fmt.Sprintf("%s, rank %d", r.Runtime, rank)
 		}
-		if rank == 0 { // once is enough
-			list[rank].Note = "makespan " + r.Makespan.Rounded()
+		if rank > 0 {
+			continue // the first panel tells of the whole run
+		}
+		list[rank].Note = "makespan " + r.Makespan.Rounded()
+		if start > 0 {
+			list[rank].Note += fmt.Sprintf("; %s of building left out", start.Rounded())
 		}
 	}
-	all := work{}
-	all.control(r)
-	all.compute(r)
-	for _, w := range slices.SortedFunc(maps.Keys(all), worker.compare) {
+	s := schedule{start, map[worker][]draw.GanttBar{}}
+	s.addControl(r)
+	s.addCompute(r)
+	for _, w := range slices.SortedFunc(maps.Keys(s.bars), worker.compare) {
 		p := &list[w.rank]
-		p.Rows = append(p.Rows, report.GanttRow{Label: w.label(r.Runtime), Bars: all[w]})
+		p.Rows = append(p.Rows, draw.GanttRow{Label: w.label(r.Runtime), Bars: s.bars[w]})
 	}
 	return list
 }
 
-// worker is who builds, who schedules, or who computes.
+// worker is a core, or the host, that builds, schedules or computes.
 type worker struct {
 	rank int
 	kind kind
 	core int
 }
 
-// kind is what a worker is for.
+// kind is the role of a worker.
 type kind uint8
 
 // The kinds, in the order of their rows.
 const (
-	builder kind = iota // beside the control cores
+	builder kind = iota // other than the control cores
 	control
 	compute
 )
 
-// compare has workers in the order of their rows.
+// compare orders workers as their rows.
 func (w worker) compare(v worker) int {
 	return cmp.Or(cmp.Compare(w.rank, v.rank), cmp.Compare(w.kind, v.kind), cmp.Compare(w.core, v.core))
 }
 
-// label is the worker's name, within its rank.
+// label returns the worker's name within its rank.
 func (w worker) label(r task.Runtime) string {
 	switch {
 	case w.kind == compute:
@@ -68,57 +73,66 @@ func (w worker) label(r task.Runtime) string {
 	return "orchestrator"
 }
 
-// work is what all workers of a run did.
-type work map[worker][]report.GanttBar
+// schedule is the bars of a run from a start on, by worker.
+type schedule struct {
+	start task.Time
+	bars  map[worker][]draw.GanttBar
+}
 
-// control adds what was done for tasks.
-func (all work) control(r *task.Result) {
+// add appends a bar, without the part before the start.
+func (s *schedule) add(w worker, from, to task.Time, a draw.Activity, text string) {
+	if from >= s.start || to > s.start {
+		s.bars[w] = append(s.bars[w], draw.GanttBar{From: max(from-s.start, 0), To: to - s.start, Activity: a, Text: text})
+	}
+}
+
+// addControl adds the work of the host, the orchestrator and the control cores.
+func (s *schedule) addControl(r *task.Result) {
 	for i := range r.Control {
 		done := &r.Control[i]
 		w := worker{done.Rank, control, done.Core}
 		if done.Core == task.BuilderCore {
 			w.kind = builder
 		}
-		bar := report.GanttBar{From: done.From, To: done.To, Activity: report.Scheduling}
+		activity, text := draw.Scheduling, ""
 		switch done.Kind {
 		case task.Building:
-			bar.Activity, bar.Text = report.Building, fmt.Sprintf("submit task %d", done.Task)
+			activity, text = draw.Building, fmt.Sprintf("submit task %d", done.Task)
 			if r.Runtime == task.HostBuildGraph {
-				bar.Text = "build the graph"
+				text = "build the graph"
 			}
 		case task.Dispatching:
-			bar.Text = fmt.Sprintf("dispatch task %d", done.Task)
+			text = fmt.Sprintf("dispatch task %d", done.Task)
 		case task.Noticing:
-			bar.Text = fmt.Sprintf("notice task %d", done.Task)
+			text = fmt.Sprintf("notice task %d", done.Task)
 		case task.Posting:
-			bar.Text = fmt.Sprintf("send a message about task %d", done.Task)
+			text = fmt.Sprintf("send a message about task %d", done.Task)
 		case task.Receiving:
-			bar.Text = fmt.Sprintf("read a message about task %d", done.Task)
+			text = fmt.Sprintf("read a message about task %d", done.Task)
 		case task.Reading:
-			bar.Activity, bar.Text = report.Building, fmt.Sprintf("read a value of task %d", done.Task)
+			activity, text = draw.Building, fmt.Sprintf("read a value of task %d", done.Task)
 		}
-		all[w] = append(all[w], bar)
+		s.add(w, done.From, done.To, activity, text)
 	}
 }
 
-// compute adds what compute cores did, and those that did nothing.
-func (all work) compute(r *task.Result) {
+// addCompute adds the work of the compute cores, idle ones included.
+func (s *schedule) addCompute(r *task.Result) {
 	for rank := range r.Ranks {
 		for core := range r.Cores {
-			all[worker{rank, compute, core}] = nil
+			s.bars[worker{rank, compute, core}] = nil
 		}
 	}
 	for i := range r.Spans {
-		s := &r.Spans[i]
-		text := fmt.Sprintf("%s %d", s.Name, s.Task)
-		activity := report.Computing
-		if s.Peers {
-			activity = report.Communicating
+		span := &r.Spans[i]
+		text := fmt.Sprintf("%s %d", span.Name, span.Task)
+		activity := draw.Computing
+		if span.Peers {
+			activity = draw.Communicating
 		}
-		w := worker{s.Rank, compute, s.Core}
-		all[w] = append(all[w],
-			report.GanttBar{From: s.Dispatched, To: s.Begin, Activity: report.Scheduling, Text: "start " + text},
-			report.GanttBar{From: s.Begin, To: s.End, Activity: activity, Text: text},
-			report.GanttBar{From: s.End, To: s.Noticed, Activity: report.Scheduling, Text: "end of " + text})
+		w := worker{span.Rank, compute, span.Core}
+		s.add(w, span.Dispatched, span.Begin, draw.Scheduling, "start "+text)
+		s.add(w, span.Begin, span.End, activity, text)
+		s.add(w, span.End, span.Noticed, draw.Scheduling, "end of "+text)
 	}
 }

@@ -1,0 +1,93 @@
+package bench
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/kernbench/kernbench/tl"
+	"github.com/kernbench/kernbench/topology"
+	"github.com/kernbench/kernbench/torch"
+)
+
+// measure launches a kernel that adds 1 to an element on each of two PEs, and checks them. If
+// race is set, the first PE writes the element of the second at the same time instead.
+func measure(b *B, name string, want int, race bool) error {
+	x, err := b.Zeros(torch.F16, torch.Shape{2}, torch.On(0, 1))
+	if err != nil {
+		return err
+	}
+	if _, err := b.Launch(name, func(t *tl.PE, x tl.Ptr) {
+		if race && t.Rank() == 0 {
+			t.Put(1, x, t.Full(tl.Shape{1}, tl.F16, 1))
+		} else {
+			t.Store(x, t.Load(x, tl.Shape{1}, tl.F16).Add(1))
+		}
+	}, x); err != nil {
+		return err
+	}
+	return b.Check(name, x, []int{1, want})
+}
+
+// parts is a bench of three parts, the second on another machine, with checks of its own.
+func parts(t *testing.T, race bool) Bench {
+	spec, err := topology.Load("default", "system.sips.count=1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	g, err := topology.Compile(spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return Bench{Name: "parts", Row: shareRow{}, Run: func(b *B) error {
+		torch.OK(measure(b, "first", 1, false))
+		b.AddCheck(torch.Check{Name: "first is fast"})
+		torch.OK(b.Machine(g, func(on *B) error {
+			on.Row(shareRow{float64(on.NumPEs())})
+			on.Notef("%d PEs", on.NumPEs())
+			on.AddCheck(torch.Check{Name: "second begins"})
+			return measure(on, "second", 1, race)
+		}))
+		return measure(b, "third", 2, false)
+	}}
+}
+
+// TestMachine: what a part on another machine has found out is in the result, in order.
+func TestMachine(t *testing.T) {
+	r := execute(t, parts(t, false), Options{Options: torch.Options{PerRank: true, Race: true}})
+	want := torch.Checks{
+		{Name: "first", Elems: 2}, {Name: "first is fast"}, {Name: "second begins"}, {Name: "second", Elems: 2},
+		{Name: "third", Elems: 2, Wrong: "element 1 is 1, want 2"},
+	}
+	if diff := cmp.Diff(want, r.Checks); diff != "" || r.OK {
+		t.Errorf("ok %v, checks (-want +got):\n%s", r.OK, diff)
+	}
+	var launches []string
+	var crit torch.Time
+	for _, l := range r.Launches {
+		launches, crit = append(launches, l.Name), max(crit, l.Crit)
+	}
+	if diff := cmp.Diff([]string{"first", "second", "third"}, launches); diff != "" || r.Crit != crit || crit == 0 {
+		t.Errorf("critical path %v, want %v; launches (-want +got):\n%s", r.Crit, crit, diff)
+	}
+	if diff := cmp.Diff([]any{"128", "128 PEs"}, []any{r.Rows.Text(0, 0), r.Notes[0]}); diff != "" || len(r.Races) != 0 {
+		t.Errorf("races %v, row and note (-want +got):\n%s", r.Races, diff)
+	}
+	r = execute(t, parts(t, true), Options{Options: torch.Options{Race: true}})
+	if len(r.Races) != 1 {
+		t.Errorf("races %q, want the one of the other machine", r.Races)
+	}
+}
+
+// TestMachineRefused: an op log and a trace are of one machine.
+func TestMachineRefused(t *testing.T) {
+	t.Chdir(t.TempDir())
+	for name, o := range map[string]Options{"log": {Log: "x"}, "trace": {Options: torch.Options{Trace: "x"}}} {
+		_, err := parts(t, false).Execute(t.Context(), o)
+		var param *ParamError
+		if !errors.As(err, &param) || param.Name != name {
+			t.Errorf("got %v, want one about --%s", err, name)
+		}
+	}
+}

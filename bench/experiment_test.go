@@ -1,0 +1,98 @@
+package bench
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/kernbench/kernbench/internal/experiment"
+	"github.com/kernbench/kernbench/torch"
+)
+
+// squares is an experiment that squares numbers; a point without a row is one that is odd.
+type squares struct {
+	reported []int
+	fail     bool
+}
+
+type number struct {
+	N int `json:"n" table:",setting"`
+}
+
+type square struct {
+	Square int `json:"square" table:",lower"`
+	Hidden int `json:"hidden"`
+}
+
+func (s *squares) Points() []number      { return []number{{2}, {3}, {4}} }
+func (s *squares) Cost(p number) float64 { return float64(p.N) }
+
+func (s *squares) Measure(e *E, p number) ([]square, error) {
+	on, err := e.Machine(e.Topology)
+	if err != nil {
+		return nil, err
+	}
+	defer on.Close()
+	switch {
+	case s.fail && p.N == 3:
+		torch.OK(errors.New("no room"))
+	case p.N%2 == 1:
+		return []square{}, nil
+	}
+	return []square{{p.N * p.N, 7}}, nil
+}
+
+func (s *squares) Report(e *E, points []number, found [][]square) error {
+	for _, rows := range found {
+		for _, r := range rows {
+			s.reported = append(s.reported, r.Square, r.Hidden)
+		}
+	}
+	e.AddCheck(torch.Check{Name: "fine"})
+	return e.WriteTable("squares.csv", e.Table())
+}
+
+func squaresBench(t *testing.T, s *squares) Bench {
+	return Bench{
+		Name: "squares", Folder: t.TempDir(), Files: []string{"points.jsonl", "squares.csv"},
+		Experiment: NewExperiment(func(*E) (*squares, error) { return s, nil }),
+	}
+}
+
+// TestExperiment: rows are those of the points and what they found, made now or by an earlier
+// run, and no machine runs but those of points.
+func TestExperiment(t *testing.T) {
+	s := &squares{}
+	b := squaresBench(t, s)
+	first := execute(t, b, Options{})
+	const table = "#role,setting,lower\nn,square\n2,4\n4,16\n"
+	text, err := os.ReadFile(filepath.Join(b.Folder, "squares.csv"))
+	if err != nil || string(text) != table {
+		t.Errorf("%v, got the table\n%swant\n%s", err, text, table)
+	}
+	points, err := os.ReadFile(filepath.Join(b.Folder, "points.jsonl"))
+	if err != nil || !strings.Contains(string(points), `"schema":{"row":[{"name":"square","role":"lower"}],"settings":[{"name":"n","role":"setting"}]}`) ||
+		!strings.Contains(string(points), `{"point":1,"settings":{"n":"3"},"row":[],`) {
+		t.Errorf("%v, got the points\n%s", err, points)
+	}
+	if want := []int{4, 7, 16, 7}; !cmp.Equal(s.reported, want) || first.Crit != 0 || !first.OK || len(first.Checks) != 1 {
+		t.Errorf("reported %v, crit %v, ok %v of %v, want %v, 0, true of one check", s.reported, first.Crit, first.OK, first.Checks, want)
+	}
+	again := execute(t, b, Options{Resume: true})
+	if diff := cmp.Diff(first, again, cmp.AllowUnexported(Result{})); diff != "" {
+		t.Errorf("resumed (-first +again):\n%s", diff)
+	}
+}
+
+// TestExperimentPanics: a point that panics is one that failed.
+func TestExperimentPanics(t *testing.T) {
+	_, err := squaresBench(t, &squares{fail: true}).Execute(t.Context(), Options{})
+	var failed *experiment.Failed
+	if !errors.As(err, &failed) || len(failed.Points) != 1 || !strings.Contains(err.Error(), "n=3): no room") {
+		t.Errorf("got %v, want that n=3 failed for lack of room", err)
+	}
+}

@@ -1,0 +1,268 @@
+package draw
+
+import (
+	"math"
+
+	"github.com/kernbench/kernbench/topology"
+)
+
+// routes returns the path of a wire between two SIPs, or a SIP and the switch, which counts as
+// the one after the last.
+type routes func(a, b int) []point
+
+// gridCell is a place in a grid of SIPs.
+type gridCell struct{ col, row int }
+
+// Limits of drawing SIPs.
+const (
+	minCell      = 16.0 // pixels of a box and the gap next to it; the picture grows beyond that
+	maxBoxW      = 240.0
+	maxBoxH      = 130.0
+	mostChords   = 64  // SIPs fully connected that are drawn with their links
+	oneRow       = 5   // SIPs of a line in one row
+	racetrack    = 16  // SIPs of a ring in two rows
+	switchOneRow = 8   // SIPs on either side of a switch in one row
+	landscape    = 1.6 // columns per row
+)
+
+// arrange places the SIPs in an area, which grows if it must, and returns how links run. Boxes
+// are in the order of SIPs; routes is nil where links are too many to draw.
+func (p *plan) arrange(in *rect) ([]rect, routes) {
+	sips := p.Spec().System.SIPs
+	n := sips.Count
+	switch sips.Topology {
+	case topology.FullyConnected:
+		if n > mostChords {
+			cols := ceilSqrt(float64(n) * landscape)
+			return grid(in, rowMajor(n, cols), cols, (n+cols-1)/cols), nil
+		}
+		return ellipse(*in, n)
+	case topology.Switch:
+		return p.besideSwitch(in)
+	case topology.Ring1D:
+		cells, cols, rows := ringCells(n)
+		boxes := grid(in, cells, cols, rows)
+		return boxes, func(a, b int) []point { return straight(boxes[a], boxes[b]) }
+	case topology.Line:
+		cells, cols, rows := snake(n)
+		boxes := grid(in, cells, cols, rows)
+		return boxes, func(a, b int) []point { return straight(boxes[a], boxes[b]) }
+	}
+	cols, rows := p.SIPGrid()
+	cells := rowMajor(n, cols)
+	boxes := grid(in, cells, cols, rows)
+	return boxes, func(a, b int) []point {
+		dc, dr := cells[b].col-cells[a].col, cells[b].row-cells[a].row
+		switch {
+		case dc > 1:
+			return around(boxes[a], boxes[b], *in, cols, rows)
+		case dr > 1:
+			return transpose(around(flip(boxes[a]), flip(boxes[b]), flip(*in), rows, cols))
+		}
+		return straight(boxes[a], boxes[b])
+	}
+}
+
+func rowMajor(n, cols int) []gridCell {
+	cells := make([]gridCell, n)
+	for i := range cells {
+		cells[i] = gridCell{i % cols, i / cols}
+	}
+	return cells
+}
+
+// snake lays a line in rows that run to and fro.
+func snake(n int) (cells []gridCell, cols, rows int) {
+	cols = n
+	if n > oneRow {
+		cols = ceilSqrt(float64(n) * landscape)
+	}
+	cells = rowMajor(n, cols)
+	for i, c := range cells {
+		if c.row%2 == 1 {
+			cells[i].col = cols - 1 - c.col
+		}
+	}
+	return cells, cols, (n + cols - 1) / cols
+}
+
+// ringCells lays a ring on a grid so that neighbours are next to each other: from the top left
+// in rows that run to and fro right of the first column, and back up in that column. If there
+// are too few SIPs to fill the grid, the last row is shorter.
+func ringCells(n int) (cells []gridCell, cols, rows int) {
+	if n <= 2 {
+		return rowMajor(n, n), n, 1
+	}
+	rows = 2
+	if n > racetrack {
+		rows = 2 * ceilSqrt(float64(n)/landscape/4) // even, or the last row would end at the right
+	}
+	cols = (n + rows - 1) / rows
+	missing := cols*rows - n
+	cells = append(cells, gridCell{0, 0})
+	for row := range rows {
+		for i := 1; i < cols; i++ {
+			col := i
+			if row%2 == 1 {
+				col = cols - i
+			}
+			if row == rows-1 && col <= missing {
+				continue
+			}
+			cells = append(cells, gridCell{col, row})
+		}
+	}
+	for row := rows - 1; row > 0; row-- {
+		cells = append(cells, gridCell{0, row})
+	}
+	return cells[:n], cols, rows
+}
+
+// pitch returns the size of a cell, in whole pixels.
+func pitch(in rect, cols, rows int) (w, h float64) {
+	return math.Floor(in.w / float64(cols)), math.Floor(in.h / float64(rows))
+}
+
+// grid places boxes in the cells of an area.
+func grid(in *rect, cells []gridCell, cols, rows int) []rect {
+	in.w, in.h = max(in.w, float64(cols)*minCell), max(in.h, float64(rows)*minCell)
+	cw, ch := pitch(*in, cols, rows)
+	w, h := math.Floor(min(maxBoxW, cw*0.56)), math.Floor(min(maxBoxH, ch*0.58))
+	h = min(h, max(w, 64))
+	if n := len(cells); n > racetrack {
+		w, h = min(w, h*2), min(h, w) // squarer
+	}
+	boxes := make([]rect, len(cells))
+	for i, c := range cells {
+		boxes[i] = rect{in.x + float64(c.col)*cw + math.Floor((cw-w)/2), in.y + float64(c.row)*ch + math.Floor((ch-h)/2), w, h}
+	}
+	return boxes
+}
+
+// straight returns the line between the facing sides of two boxes.
+func straight(a, b rect) []point {
+	ca, cb := a.centre(), b.centre()
+	switch {
+	case ca.y == cb.y && ca.x < cb.x:
+		return []point{{a.right(), ca.y}, {b.x, cb.y}}
+	case ca.y == cb.y:
+		return []point{{a.x, ca.y}, {b.right(), cb.y}}
+	case ca.y < cb.y:
+		return []point{{ca.x, a.bottom()}, {cb.x, b.y}}
+	}
+	return []point{{ca.x, a.y}, {cb.x, b.bottom()}}
+}
+
+// around returns the path of a wrap link from the first box of a row to the last: out on the
+// left, under the row between it and the next, and in from the right. It leaves a row close to
+// it and runs under it further off, so that the wraps of rows and of columns keep apart where
+// they pass each other.
+func around(first, last, in rect, cols, rows int) []point {
+	cw, ch := pitch(in, cols, rows)
+	gapX, gapY := cw-first.w, ch-first.h
+	left, right, under := first.x-max(gapX/10, 1), last.right()+max(gapX/10, 1), first.bottom()+max(gapY/4, 1)
+	y := first.centre().y
+	return []point{{first.x, y}, {left, y}, {left, under}, {right, under}, {right, y}, {last.right(), y}}
+}
+
+// flip and transpose exchange rows and columns.
+func flip(r rect) rect { return rect{r.y, r.x, r.h, r.w} }
+
+func transpose(path []point) []point {
+	for i, q := range path {
+		path[i] = point{q.y, q.x}
+	}
+	return path
+}
+
+// ellipse places boxes around an ellipse, beyond its tangents. Links run straight from box to
+// box; where such a line would cross a third box, they all run between the feet of the boxes on
+// the ellipse, whose chords cross none.
+func ellipse(in rect, n int) ([]rect, routes) {
+	part := float64(n + 4)
+	w, h := max(min(maxBoxW, 2*in.w/part), 36), max(min(maxBoxH, 2*in.h/part), 18)
+	rx, ry, c := in.w/2-w, in.h/2-h, in.centre()
+	boxes, feet := make([]rect, n), make([]point, n)
+	for i := range n {
+		sin, cos := math.Sincos(2*math.Pi*float64(i)/float64(n) - math.Pi/2)
+		feet[i] = point{c.x + rx*cos, c.y + ry*sin}
+		// The unit normal, and how far along it a box clears the tangent.
+		normal := point{cos / rx, sin / ry}
+		normal = normal.scale(1 / math.Hypot(normal.x, normal.y))
+		middle := feet[i].add(normal.scale(math.Abs(normal.x)*w/2 + math.Abs(normal.y)*h/2))
+		boxes[i] = rect{middle.x - w/2, middle.y - h/2, w, h}
+	}
+	line := func(a, b int) []point {
+		return []point{boxes[a].edge(boxes[b].centre()), boxes[b].edge(boxes[a].centre())}
+	}
+	if unobstructed(boxes, line) {
+		return boxes, line
+	}
+	touch := func(i int) point {
+		b := boxes[i]
+		return point{max(b.x, min(feet[i].x, b.right())), max(b.y, min(feet[i].y, b.bottom()))}
+	}
+	return boxes, func(a, b int) []point { return []point{touch(a), feet[a], feet[b], touch(b)} }
+}
+
+// edge returns where the line from the middle to a point outside leaves the box.
+func (r rect) edge(to point) point {
+	c := r.centre()
+	return c.lerp(to, min(r.w/2/math.Abs(to.x-c.x), r.h/2/math.Abs(to.y-c.y)))
+}
+
+// unobstructed reports whether the lines between boxes stay out of all others.
+func unobstructed(boxes []rect, line routes) bool {
+	for a := range boxes {
+		for b := range a {
+			l := line(a, b)
+			for i, r := range boxes {
+				if i != a && i != b && crosses(l[0], l[1], r) {
+					return false
+				}
+			}
+		}
+	}
+	return true
+}
+
+// besideSwitch places the SIPs in rows above and below a bar.
+func (p *plan) besideSwitch(in *rect) ([]rect, routes) {
+	n := p.Spec().System.SIPs.Count
+	cols, side := (n+1)/2, 1 // rows on either side
+	if cols > switchOneRow {
+		side = ceilSqrt(float64(n) / landscape / 4)
+		cols = (n + 2*side - 1) / (2 * side)
+	}
+	rows := 2*side + 1 // and one for the bar
+	cells := rowMajor(n, cols)
+	for i, c := range cells {
+		if c.row >= side {
+			cells[i].row++
+		}
+	}
+	boxes := grid(in, cells, cols, rows)
+	bar := p.switchBar(*in, boxes)
+	cw, _ := pitch(*in, cols, rows)
+	return boxes, func(a, _ int) []point {
+		box := boxes[a]
+		x, edge, from := box.centre().x, bar.y, box.bottom()
+		if box.y > bar.y {
+			edge, from = bar.bottom(), box.y
+		}
+		if row := cells[a].row; row == side-1 || row == side+1 {
+			return []point{{x, from}, {x, edge}}
+		}
+		trunk := box.right() + max((cw-box.w)/3, 1) // between columns
+		return []point{{box.right(), box.centre().y}, {trunk, box.centre().y}, {trunk, edge}}
+	}
+}
+
+// switchBar returns the place of the central switch: a bar in the middle, as wide as the area.
+func (p *plan) switchBar(in rect, boxes []rect) rect {
+	h := min(64, max(boxes[0].h, 24))
+	return rect{in.x, in.centre().y - h/2, in.w, h}
+}
+
+// ceilSqrt returns the square root, rounded up.
+func ceilSqrt(x float64) int { return int(math.Ceil(math.Sqrt(x))) }

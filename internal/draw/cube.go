@@ -1,0 +1,224 @@
+package draw
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/kernbench/kernbench/topology"
+)
+
+// Layout of a cube: the blocks beyond it, its ports inside the die edge, and the routers each
+// in the middle of a cell.
+const (
+	beyondX, beyondY = 150.0, 56.0 // of the die from the edge of the picture
+	edgeX, edgeY     = 4.0, 40.0   // of the cells from the edge of the die
+	narrow           = 4           // more columns or rows than this leave a port no room in its cell
+	dieText          = 24.0        // the name of the die
+	minNoCCell       = 24.0
+)
+
+// cube draws the NoC of a cube and the units on it. In its cell a router has PEs at the upper
+// left, their HBM at the lower left, the control CPU at the upper right and the SRAM at the
+// lower right, so that the links between routers cross no block.
+func (p *plan) cube() *Diagram {
+	s := p.Spec()
+	noc := s.Cube.NoC
+	name := fmt.Sprintf("sip%d.cube%d", p.at.SIP, p.at.Cube)
+	d := &Diagram{name: "cube", prefix: name + ".", title: fmt.Sprintf("Cube: %s, %s on a NoC of %d×%d", name, count(s.PEsPerCube(), "PE"), noc.W, noc.H)}
+	w, h := area()
+	edgeX := edgeX
+	if max(noc.W, noc.H) > narrow {
+		edgeX = 84
+	}
+	cells := rect{beyondX + edgeX, beyondY + edgeY + dieText, w - 2*(beyondX+edgeX), h - 2*(beyondY+edgeY) - dieText}
+	cells.w, cells.h = max(cells.w, float64(noc.W)*minNoCCell), max(cells.h, float64(noc.H)*minNoCCell)
+	d.w, d.h = cells.w+2*(beyondX+edgeX), cells.h+2*(beyondY+edgeY)+dieText
+
+	edge := d.addFrame(frame{rect: rect{beyondX, beyondY, d.w - 2*beyondX, d.h - 2*beyondY}, name: name, text: name, in: -1})
+	cw, ch := pitch(cells, noc.W, noc.H)
+	size := rect{w: max(min(64, cw/3), 8), h: max(min(32, ch/4), 6)}
+	routers := make([]int, noc.W*noc.H)
+	for i := range routers {
+		site := topology.Site{Row: i / noc.W, Col: i % noc.W}
+		c := point{cells.x + (float64(site.Col)+0.5)*cw, cells.y + (float64(site.Row)+0.5)*ch}
+		routers[i] = d.addBlock(block{rect: rect{c.x - size.w/2, c.y - size.h/2, size.w, size.h}, name: name + "." + site.String(),
+			role: onDie, in: edge, lines: []string{site.String()}})
+	}
+	p.nocLinks(d, routers)
+	p.attach(d, edge, routers, min(cw, 260), min(ch, 180))
+	p.ports(d, edge, routers)
+	p.explainCube(d)
+	return d
+}
+
+func (p *plan) nocLinks(d *Diagram, routers []int) {
+	noc := p.Spec().Cube.NoC
+	for i, r := range routers {
+		if (i+1)%noc.W != 0 {
+			p.joinStraight(d, r, routers[i+1], onDie, noc.Bandwidth)
+		}
+		if i+noc.W < len(routers) {
+			p.joinStraight(d, r, routers[i+noc.W], onDie, noc.Bandwidth)
+		}
+	}
+}
+
+// attach adds the units on the routers, a block for all of a kind on one.
+func (p *plan) attach(d *Diagram, in int, routers []int, cw, ch float64) {
+	s, at := p.Spec(), p.at
+	pes := make([][]int, len(routers))
+	for pe := range s.PEsPerCube() {
+		hbm := p.HBM(at.SIP, at.Cube, pe)
+		router := p.Node(p.out(hbm)[0].To).Index
+		pes[router] = append(pes[router], pe)
+	}
+	site := func(t topology.Site) int { return t.Row*s.Cube.NoC.W + t.Col }
+	for i, r := range routers {
+		hang := func(q perch) { p.hang(d, in, r, cw, ch, q) }
+		if len(pes[i]) > 0 {
+			units, slices := perch{role: compute}, perch{role: memory, low: true}
+			for _, pe := range pes[i] {
+				units.nodes = append(units.nodes, p.PENode(at.SIP, at.Cube, pe, topology.KindDMA), p.PENode(at.SIP, at.Cube, pe, topology.KindPECPU))
+				slices.nodes = append(slices.nodes, p.HBM(at.SIP, at.Cube, pe))
+			}
+			units.name, units.lines = p.several("pe", pes[i]), []string{several("pe", pes[i]), cornerOf(s.Cube.PELayout, pes[i][0])}
+			size := quantity(s.Cube.HBM.SliceSize)
+			if len(pes[i]) > 1 {
+				size += " each"
+			} else if bw := wireText(s.Cube.HBM.Bandwidth); bw != "" {
+				size += ", " + bw
+			}
+			slices.name, slices.lines = p.several("hbm", pes[i]), []string{several("hbm", pes[i]), size}
+			hang(units)
+			hang(slices)
+		}
+		if i == site(s.Cube.CPU.At) {
+			id := p.CubeCPU(at.SIP, at.Cube)
+			hang(perch{right: true, role: control, nodes: []topology.NodeID{id}, name: p.Name(id), lines: []string{"cpu", quantity(s.Cube.CPU.Overhead)}})
+		}
+		if i == site(s.Cube.SRAM.At) {
+			id := p.SRAM(at.SIP, at.Cube)
+			hang(perch{right: true, low: true, role: memory, nodes: []topology.NodeID{id}, name: p.Name(id), lines: []string{"sram", quantity(s.Cube.SRAM.Size)}})
+		}
+	}
+}
+
+// perch is a block in a quarter of a router's cell.
+type perch struct {
+	right, low bool // which quarter
+	role       role
+	nodes      []topology.NodeID // with a link to the router
+	name       string
+	lines      []string
+}
+
+// hang adds a block in a quarter of a router's cell, and its wire.
+func (p *plan) hang(d *Diagram, in, r int, cw, ch float64, q perch) {
+	router := d.blocks[r].rect
+	c := router.centre()
+	// From an eighth of the router's width off its middle to near the cell's edge, and clear of
+	// the router.
+	w, h := cw*15/32-router.w/8, max(min(48, ch*15/32-router.h/2-max(ch/16, 1)), 2)
+	w = max(min(112, w), 2)
+	box := rect{c.x - router.w/8 - w, c.y - ch*15/32, w, h}
+	path := []point{{c.x - router.w/4, router.y}, {c.x - router.w/4, box.bottom()}}
+	if q.right {
+		box.x = c.x + router.w/8
+		path[0].x, path[1].x = c.x+router.w/4, c.x+router.w/4
+	}
+	if q.low {
+		box.y = c.y + ch*15/32 - h
+		path[0].y, path[1].y = router.bottom(), box.y
+	}
+	b := d.addBlock(block{rect: box, name: q.name, role: q.role, in: in, lines: q.lines})
+	var links []endpoints
+	id, _ := p.Lookup(d.blocks[r].name)
+	for _, n := range q.nodes {
+		links = append(links, endpoints{id, n})
+	}
+	p.join(d, wire{from: r, to: b, role: q.role, path: path}, links...)
+}
+
+// cornerOf returns the corner of the NoC that a PE belongs to.
+func cornerOf(layout topology.PELayout, pe int) string {
+	name := map[int][]string{1: {""}, 2: {"W half", "E half"}, 4: {"NW corner", "NE corner", "SW corner", "SE corner"}}
+	return name[layout.Corners][pe/layout.PEPerCorner]
+}
+
+// several returns a short name of numbered components.
+func several(what string, numbers []int) string {
+	first := fmt.Sprintf("%s%d", what, numbers[0])
+	switch n := len(numbers); n {
+	case 1:
+		return first
+	case 2:
+		return fmt.Sprintf("%s, %d", first, numbers[1])
+	case 3:
+		return fmt.Sprintf("%s, %d, %d", first, numbers[1], numbers[2])
+	default: // evenly spaced
+		return fmt.Sprintf("%s, %d … %d", first, numbers[1], numbers[n-1])
+	}
+}
+
+// several returns the full names of numbered components of the cube.
+func (p *plan) several(what string, numbers []int) string {
+	var names []string
+	for _, n := range numbers {
+		names = append(names, fmt.Sprintf("sip%d.cube%d.%s%d", p.at.SIP, p.at.Cube, what, n))
+	}
+	return strings.Join(names, " ")
+}
+
+// ports adds the UCIe ports at the edges and the neighbours that they lead to.
+func (p *plan) ports(d *Diagram, in int, routers []int) {
+	s, edge := p.Spec(), d.frames[in].rect
+	for side, letter := range "nesw" {
+		id, ok := p.port(p.at.Cube, side)
+		if !ok {
+			continue
+		}
+		var router, facing topology.NodeID
+		for _, l := range p.out(id) {
+			if p.Node(l.To).Kind == topology.KindRouter {
+				router = l.To
+			} else {
+				facing = l.To
+			}
+		}
+		r := routers[p.Node(router).Index]
+		c := d.blocks[r].centre()
+		const w, h, bw, bh = 68, 26, 92, 32 // a port, and the block beyond it
+		var at, beyond rect
+		switch topology.Direction(side) {
+		case topology.North:
+			at, beyond = rect{c.x - w/2, edge.y, w, h}, rect{c.x - bw*3/4, 0, bw * 3 / 2, bh}
+		case topology.South:
+			at, beyond = rect{c.x - w/2, edge.bottom() - h, w, h}, rect{c.x - bw*3/4, d.h - bh, bw * 3 / 2, bh}
+		case topology.East:
+			at, beyond = rect{edge.right() - w, c.y - h/2, w, h}, rect{d.w - bw + 8, c.y - bh/2, bw - 8, bh}
+		case topology.West:
+			at, beyond = rect{edge.x, c.y - h/2, w, h}, rect{0, c.y - bh/2, bw - 8, bh}
+		}
+		port := d.addBlock(block{rect: at, name: p.Name(id), role: die, in: in, lines: []string{fmt.Sprintf("ucie_%c", letter)}})
+		neighbour := "IO chiplet"
+		if cube := p.Node(facing).Cube; cube >= 0 {
+			neighbour = fmt.Sprintf("cube%d", cube)
+		}
+		other := d.addBlock(block{rect: beyond, name: p.Name(facing), role: outside, in: -1, lines: []string{neighbour}})
+		p.joinStraight(d, port, r, onDie, topology.Unlimited)
+		p.joinStraight(d, port, other, die, s.SIP.UCIe.Bandwidth)
+	}
+}
+
+func (p *plan) explainCube(d *Diagram) {
+	s := p.Spec()
+	c, ucie := s.Cube, s.SIP.UCIe
+	d.explain(onDie, "router", quantity(c.NoC.Overhead)+" to enter")
+	d.explainWire(onDie, "NoC link", bandwidth(c.NoC.Bandwidth), p.wireDelay(c.NoC.Latency)+", pitch "+quantity(c.NoC.Pitch))
+	d.explain(compute, "PE", "DMA "+bandwidth(s.PE.DMA.Bandwidth))
+	d.explain(memory, "HBM slice", quantity(c.HBM.SliceSize)+", "+bandwidth(c.HBM.Bandwidth),
+		fmt.Sprintf("%d channels × %s", c.HBM.Channels, quantity(c.HBM.ChannelBandwidth)))
+	d.explain(memory, "SRAM", quantity(c.SRAM.Size)+", "+bandwidth(c.SRAM.Bandwidth), quantity(c.SRAM.Overhead)+" to enter")
+	d.explain(control, "control CPU", quantity(c.CPU.Overhead)+" to enter")
+	d.explain(die, "UCIe port", bandwidth(ucie.Bandwidth), quantity(ucie.Overhead)+" to enter")
+}

@@ -1,0 +1,82 @@
+package draw
+
+import (
+	"bytes"
+	"fmt"
+	"math"
+	"strings"
+
+	"github.com/kernbench/kernbench/internal/printable"
+)
+
+// DOT returns the diagram as a Graphviz file: frames are clusters, and a wire in both directions
+// is one edge. The positions of the picture are hints for neato -n.
+func (d *Diagram) DOT() []byte {
+	var b bytes.Buffer
+	fmt.Fprintf(&b, "digraph %s {\n", quote(d.name))
+	fmt.Fprintf(&b, "  label=%s; labelloc=t; fontname=Helvetica; fontsize=24;\n", quote(d.title+"\n"+d.subtitle(math.Inf(1))))
+	b.WriteString("  node [shape=box, style=\"rounded,filled\", fontname=Helvetica];\n")
+	b.WriteString("  edge [dir=both, arrowhead=none, arrowtail=none, fontname=Helvetica];\n")
+	d.cluster(&b, -1, "  ")
+	for _, w := range d.wires {
+		if w.from < 0 {
+			continue // stands for wires that are edges of their own
+		}
+		fmt.Fprintf(&b, "  %s -> %s [%s];\n", quote(d.blocks[w.from].name), quote(d.blocks[w.to].name), w.attributes())
+	}
+	b.WriteString("}\n")
+	return b.Bytes()
+}
+
+// cluster writes the content of a frame, or with -1 of the whole picture.
+func (d *Diagram) cluster(b *bytes.Buffer, in int, indent string) {
+	for i, f := range d.frames {
+		if f.in != in {
+			continue
+		}
+		fmt.Fprintf(b, "%ssubgraph %s {\n%s  label=%s; color=\"%v\";\n", indent, quote("cluster_"+f.name), indent, quote(f.text), frameLine)
+		d.cluster(b, i, indent+"  ")
+		fmt.Fprintf(b, "%s}\n", indent)
+	}
+	for _, bl := range d.blocks {
+		if bl.in != in {
+			continue
+		}
+		p := roles[bl.role]
+		text := strings.Join(bl.lines, "\n")
+		if text == "" {
+			text = lastName(bl.name)
+		}
+		c := bl.centre()
+		fmt.Fprintf(b, "%s%s [label=%s, color=\"%v\", fillcolor=\"%v\", pos=\"%d,%d\"];\n", indent, quote(bl.name), quote(text), p.line, p.fill, pixels(c.x), pixels(d.h-c.y))
+	}
+}
+
+// attributes returns the looks of a wire as an edge.
+func (w wire) attributes() string {
+	colour, style := roles[w.role].line, "solid"
+	if w.role == command {
+		style = "dashed"
+	}
+	switch w.state {
+	case changed:
+		colour, style = alarm, "bold"
+	case oneDirection:
+		colour, style = alarm, "dashed"
+	case absent:
+		colour, style = alarm, "dotted"
+	}
+	text := fmt.Sprintf("color=\"%v\", style=%s", colour, style)
+	if w.oneWay {
+		text += ", arrowhead=normal"
+	}
+	if w.label != nil {
+		text += ", label=" + quote(w.label.text)
+	}
+	return text
+}
+
+// quote returns a string of the language, in which a line break is \n.
+func quote(s string) string {
+	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`).Replace(printable.Text(s)) + `"`
+}

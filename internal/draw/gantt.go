@@ -1,0 +1,117 @@
+package draw
+
+import (
+	"fmt"
+
+	"github.com/kernbench/kernbench/internal/sim"
+)
+
+// Gantt is a chart of schedules, drawn as text ([WriteGantt]) or as a picture. The panels
+// share one axis of time, from 0, unless they are Apart.
+type Gantt struct {
+	Title, Subtitle string
+	Panels          []GanttPanel // such as one for each runtime
+	Apart           bool         // each panel has its own axis, for schedules of very different length
+}
+
+// GanttPanel is a schedule.
+type GanttPanel struct {
+	Title string
+	Note  string // result of the schedule, such as "makespan 12.4 µs"
+	Rows  []GanttRow
+	End   sim.Time // of the schedule, which may be later than its last bar
+}
+
+// GanttRow is a worker of a schedule, such as a control core or a PE.
+type GanttRow struct {
+	Label string
+	Bars  []GanttBar // in order of time, without overlap; the worker is idle in between
+}
+
+// GanttBar is an uninterrupted piece of work.
+type GanttBar struct {
+	From, To sim.Time // may be equal
+	Activity Activity
+	Text     string // name of the task
+}
+
+// Activity is a kind of work.
+type Activity uint8
+
+// The activities.
+const (
+	Building Activity = iota // tasks and their dependencies
+	Scheduling
+	Computing
+	Communicating
+	NumActivities
+)
+
+// activities holds the words of the legend and the characters of a text chart.
+var activities = [NumActivities]struct {
+	word string
+	mark rune
+}{
+	Building:      {"building", 'B'},
+	Scheduling:    {"scheduling", 's'},
+	Computing:     {"computing", '#'},
+	Communicating: {"communicating", '~'},
+}
+
+func (a Activity) String() string { return activities[a].word }
+
+// GanttAxis is the panels that share an axis of time.
+type GanttAxis []GanttPanel
+
+// Axes returns the panels by axis: all on one, or each on its own.
+func (g *Gantt) Axes() []GanttAxis {
+	if !g.Apart {
+		return []GanttAxis{g.Panels}
+	}
+	axes := make([]GanttAxis, len(g.Panels))
+	for i := range axes {
+		axes[i] = g.Panels[i : i+1]
+	}
+	return axes
+}
+
+// Span returns the length of the axis: the end of the last schedule.
+func (a GanttAxis) Span() sim.Time {
+	var end sim.Time
+	for i := range a {
+		end = max(end, a[i].Span())
+	}
+	return end
+}
+
+// Span returns the end of the schedule, or of a bar beyond it.
+func (p *GanttPanel) Span() sim.Time {
+	end := p.End
+	for _, r := range p.Rows {
+		if n := len(r.Bars); n > 0 {
+			end = max(end, r.Bars[n-1].To)
+		}
+	}
+	return end
+}
+
+// Fold returns the first rows that have bars, and lines that count the busy and the
+// idle rows left out.
+func (p *GanttPanel) Fold(most int) (shown []GanttRow, rest []string) {
+	busy := 0
+	for _, r := range p.Rows {
+		if len(r.Bars) == 0 {
+			continue
+		}
+		if busy++; busy <= most {
+			shown = append(shown, r)
+		}
+	}
+	if more := busy - len(shown); more > 0 {
+		rest = append(rest, fmt.Sprintf("… %d more", more))
+	}
+	if idle := len(p.Rows) - busy; idle > 0 {
+		rest = append(rest, fmt.Sprintf("… %d idle", idle))
+	}
+	return shown, rest
+}

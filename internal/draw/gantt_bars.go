@@ -1,0 +1,167 @@
+package draw
+
+import (
+	"fmt"
+
+	"github.com/kernbench/kernbench/internal/sim"
+)
+
+// Widths of bars.
+const (
+	speck  tenths = 5  // narrower bars are drawn together
+	lonely tenths = 20 // distance to the next bar from which a narrow bar is widened to a speck
+	wide   tenths = 30 // bars from this width on end earlier, to be told from the next bar
+	apart  tenths = 7  // by this much
+)
+
+// ownBytes and stripBytes are the sizes of a bar in an SVG file, by itself and in a strip.
+// allBytes limits the file.
+const ownBytes, stripBytes, allBytes = 200, 10, 800_000
+
+// leastOwn returns the width from which on bars are drawn one by one, with tooltips, so that
+// a browser can show the file.
+func (s *ganttSheet) leastOwn() tenths {
+	for least := speck; ; least *= 2 {
+		own, all := 0, 0
+		for i := range s.axes {
+			o, n := s.axes[i].count(least)
+			own, all = own+o, all+n
+		}
+		if own == 0 || own*ownBytes+(all-own)*stripBytes <= allBytes {
+			return least
+		}
+	}
+}
+
+// count returns the number of bars, and of those at least as wide as least.
+func (a *placedAxis) count(least tenths) (own, all int) {
+	for _, p := range a.panels {
+		for _, r := range p.rows {
+			all += len(r.Bars)
+			for _, b := range r.Bars {
+				if a.width(b) >= least {
+					own++
+				}
+			}
+		}
+	}
+	return own, all
+}
+
+func (a *placedAxis) width(b GanttBar) tenths { return a.at(b.To) - a.at(b.From) }
+
+// drawRow draws the bars of a row: wide ones one by one, and a strip of narrow ones for each
+// activity.
+func (s *ganttSheet) drawRow(c *canvas, a *placedAxis, r GanttRow, y float64) {
+	var strips [NumActivities]strip
+	for i := 0; i < len(r.Bars); {
+		b := r.Bars[i]
+		switch w := a.width(b); {
+		case w >= s.least:
+			s.drawBar(c, a, b, y)
+			i++
+		case w >= speck:
+			strips[b.Activity].add(a.at(b.From), a.at(b.From)+shown(w))
+			strips[b.Activity].count(b)
+			i++
+		default:
+			i += a.share(&strips, r.Bars[i:])
+		}
+	}
+	for activity := range strips {
+		strips[activity].draw(c, Activity(activity), point{a.x, y + s.bar()/2}, s.bar())
+	}
+}
+
+// shown returns the width that a bar has in the picture.
+func shown(w tenths) tenths {
+	if w >= wide {
+		return w - apart
+	}
+	return w
+}
+
+// share draws the first of some bars together with the narrow bars that begin in the same
+// speck, and returns how many those are. Every activity has a segment as long as its bars, so
+// that the picture shows how busy the row was. Where no bar follows soon, the activity with
+// most time has the whole speck, so that it is visible.
+func (a *placedAxis) share(strips *[NumActivities]strip, bars []GanttBar) int {
+	var times [NumActivities]sim.Time
+	start, n := a.at(bars[0].From), 0
+	for n < len(bars) && a.width(bars[n]) < speck && a.at(bars[n].From) < start+speck {
+		times[bars[n].Activity] += bars[n].To - bars[n].From
+		strips[bars[n].Activity].count(bars[n])
+		n++
+	}
+	alone := n == len(bars) || a.at(bars[n].From) >= start+lonely
+	if alone && a.at(bars[n-1].To) < start+speck {
+		most := bars[0].Activity
+		for activity := range NumActivities {
+			if times[activity] > times[most] {
+				most = activity
+			}
+		}
+		strips[most].add(start, start+speck)
+		return n
+	}
+	from := bars[0].From
+	for activity, t := range times {
+		strips[activity].add(a.at(from), a.at(from+t))
+		from += t
+	}
+	return n
+}
+
+// drawBar draws a bar by itself.
+func (s *ganttSheet) drawBar(c *canvas, a *placedAxis, b GanttBar, y float64) {
+	fill, r := activityFills[b.Activity], rect{a.on(b.From, y).x, y, shown(a.width(b)).pixels(), s.bar()}
+	c.group(fmt.Sprintf("%s\n%v, %s to %s", b.Text, b.Activity, b.From.Text(), b.To.Text()), func() {
+		c.box(r, fill)
+		for _, size := range []float64{sizeMore, sizeLeast + 1} {
+			text := style{size: size, anchor: atMiddle, colour: fill.readable()}
+			if text.lineHeight() <= r.h && text.width(b.Text)+8 <= r.w {
+				c.text(text, r.centre(), b.Text)
+				break
+			}
+		}
+	})
+}
+
+// strip is the bars of one activity in a row that are too narrow to be drawn one by one. It
+// is a dashed line, because that takes the fewest bytes.
+type strip struct {
+	from, to tenths // the line so far; a segment that touches its end extends it
+	dashes   []float64
+	bars     int
+	time     sim.Time
+}
+
+func (t *strip) count(b GanttBar) {
+	t.bars++
+	t.time += b.To - b.From
+}
+
+// add appends a segment.
+func (t *strip) add(from, to tenths) {
+	switch {
+	case to <= max(from, t.to):
+		return
+	case len(t.dashes) == 0:
+		t.from, t.dashes = from, []float64{(to - from).pixels()}
+	case from > t.to:
+		t.dashes = append(t.dashes, (from - t.to).pixels(), (to - from).pixels())
+	default:
+		t.dashes[len(t.dashes)-1] += (to - t.to).pixels()
+	}
+	t.to = to
+}
+
+// draw draws the line from the start of the row's middle, as thick as bars are high.
+func (t *strip) draw(c *canvas, a Activity, start point, width float64) {
+	if len(t.dashes) == 0 {
+		return
+	}
+	c.group(fmt.Sprintf("%d × %v, %s in all", t.bars, a, t.time.Text()), func() {
+		c.shape(line(start.add(point{t.from.pixels(), 0}), start.add(point{t.to.pixels(), 0})), paint{line: activityFills[a], width: width, dashes: t.dashes})
+	})
+}

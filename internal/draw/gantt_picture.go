@@ -1,0 +1,188 @@
+package draw
+
+import (
+	"math"
+
+	"github.com/kernbench/kernbench/internal/sim"
+)
+
+// Sizes of a Gantt chart in pixels.
+const (
+	ganttRows   = 400                // of all panels together, at most
+	ganttLabels = 220.0              // width, at most
+	ganttGap    = 12.0               // between labels and bars
+	ganttRight  = pageW - pageMargin // end of the axes
+
+	legendRow = 44.0 // between heading and panels
+	legendMid = pageHead + legendRow/2 - 10
+	panelHead = 34.0  // title and note
+	panelGap  = 16.0  // below a panel
+	restRow   = 20.0  // a line about rows left out
+	axisRow   = 40.0  // numbers of an axis
+	tickGap   = 110.0 // between ticks, at least
+
+	rowHigh, rowLow = 28.0, 13.0 // of few rows and of many
+)
+
+// activityFills are the colours of bars.
+var activityFills = [NumActivities]colour{Building: huePurple, Scheduling: hueOrange, Computing: hueGreen, Communicating: hueBlue}
+
+// draw draws the panels one below the other. The picture is as high as needed. Bars have the
+// names of their tasks where those fit, and names and times as tooltips.
+func (g *Gantt) draw(c *canvas) error {
+	s := newGanttSheet(g)
+	c.heading(pageW, s.h, g.Title, g.Subtitle)
+	s.legend(c, g.Apart)
+	for i := range s.axes {
+		a := &s.axes[i]
+		for _, p := range a.panels {
+			s.drawPanel(c, a, p)
+		}
+		s.drawAxis(c, a)
+	}
+	return nil
+}
+
+// ganttSheet is a laid-out Gantt chart.
+type ganttSheet struct {
+	axes  []placedAxis
+	x, h  float64 // left end of the axes, and height of the picture
+	row   float64 // height of a row
+	least tenths  // width of bars that are drawn one by one
+}
+
+// placedAxis is a laid-out axis of time, below the panels that share it.
+type placedAxis struct {
+	panels []placedPanel
+	span   sim.Time
+	ticks  []timeTick
+	unit   string // of the ticks
+	x, y   float64
+}
+
+// placedPanel is a laid-out panel.
+type placedPanel struct {
+	*GanttPanel
+	rows   []GanttRow
+	rest   []string
+	y, end float64 // top and bottom of the rows
+}
+
+func newGanttSheet(g *Gantt) *ganttSheet {
+	s := &ganttSheet{}
+	rows, rest, labels := 0, 0, 0.0
+	for _, shared := range g.Axes() {
+		a := placedAxis{span: shared.Span()}
+		for i := range shared {
+			p := placedPanel{GanttPanel: &shared[i]}
+			p.rows, p.rest = p.Fold(max(ganttRows/len(g.Panels), 1))
+			rows, rest = rows+len(p.rows), rest+len(p.rest)
+			for _, r := range p.rows {
+				labels = max(labels, style{size: sizeText}.width(r.Label))
+			}
+			a.panels = append(a.panels, p)
+		}
+		s.axes = append(s.axes, a)
+	}
+	s.x = math.Ceil(pageMargin + min(labels, ganttLabels) + ganttGap)
+	// Rows fill a page, unless they are too few or too many for one.
+	fixed := pageHead + legendRow + float64(len(g.Panels))*(panelHead+panelGap) + float64(rest)*restRow + float64(len(s.axes))*axisRow
+	s.row = min(max(math.Floor((pageH-fixed)/float64(max(rows, 1))), rowLow), rowHigh)
+	s.h = pageHead + legendRow
+	for i := range s.axes {
+		s.place(&s.axes[i])
+	}
+	s.least = s.leastOwn()
+	return s
+}
+
+// place lays out an axis and its panels below the previous ones.
+func (s *ganttSheet) place(a *placedAxis) {
+	a.x = s.x
+	a.ticks, a.unit = timeTicks(a.span, int((ganttRight-a.x)/tickGap))
+	for i := range a.panels {
+		p := &a.panels[i]
+		p.y = s.h + panelHead
+		p.end = p.y + float64(len(p.rows))*s.row
+		s.h = p.end + float64(len(p.rest))*restRow + panelGap
+	}
+	a.y = s.h - panelGap/2
+	s.h += axisRow
+}
+
+// tenths is a length in tenths of a pixel: the precision of bars.
+type tenths int
+
+func (t tenths) pixels() float64 { return float64(t) / 10 }
+
+// at returns where a time lies, from the left end of the axis.
+func (a *placedAxis) at(t sim.Time) tenths {
+	if a.span == 0 {
+		return 0
+	}
+	return tenths(sim.MulDiv(uint64(max(t, 0)), uint64((ganttRight-a.x)*10), uint64(a.span)))
+}
+
+// on returns the place of a time on the page, at a height.
+func (a *placedAxis) on(t sim.Time, y float64) point { return point{a.x + a.at(t).pixels(), y} }
+
+// bar returns the height of bars, an even number. The rest of a row is empty.
+func (s *ganttSheet) bar() float64 { return math.Floor((s.row-max(s.row/7, 2))/2) * 2 }
+
+// legend draws the meaning of the colours in one line.
+func (s *ganttSheet) legend(c *canvas, apart bool) {
+	text, x := style{size: sizeText}, s.x
+	entry := func(fill colour, word string) {
+		c.shape(box(rect{x, legendMid - 8, 28, 16}, 2), paint{fill: fill})
+		c.text(text, point{x + 38, legendMid}, word)
+		x += 38 + text.width(word) + 28
+	}
+	for a, fill := range activityFills {
+		entry(fill, Activity(a).String())
+	}
+	entry(empty, "idle")
+	if apart {
+		c.text(style{size: sizeText, anchor: atEnd, colour: faint}, point{ganttRight, legendMid}, "each panel has its own axis of time")
+	}
+}
+
+// drawPanel draws the heading of a panel, a band for each row as long as the schedule, the
+// grid over the bands, and the bars over the grid.
+func (s *ganttSheet) drawPanel(c *canvas, a *placedAxis, p placedPanel) {
+	mid, note, title := p.y-panelHead/2, style{size: sizeText, anchor: atEnd}, style{size: sizeHead, bold: true}
+	said := note.cut(p.Note, (ganttRight-s.x)/2)
+	c.text(note, point{ganttRight, mid}, said)
+	c.text(title, point{s.x, mid}, title.cut(p.Title, ganttRight-s.x-note.width(said)-ganttGap))
+	var bands path
+	label := style{size: min(sizeText, math.Floor(s.row*0.8)), anchor: atEnd}
+	for i, r := range p.rows {
+		y := p.y + float64(i)*s.row + s.bar()/2
+		bands = append(bands, line(point{s.x, y}, a.on(p.Span(), y))...)
+		c.text(label, point{s.x - ganttGap, y}, label.cut(r.Label, s.x-pageMargin-ganttGap))
+	}
+	c.shape(bands, paint{line: empty, width: s.bar()})
+	if len(p.rows) > 0 {
+		for _, t := range a.ticks {
+			c.lines(gridMajor, 1, a.on(t.at, p.y), a.on(t.at, p.end))
+		}
+		c.lines(faint, 1.5, a.on(p.Span(), p.y), a.on(p.Span(), p.end))
+	}
+	for i, r := range p.rows {
+		s.drawRow(c, a, r, p.y+float64(i)*s.row)
+	}
+	for i, text := range p.rest {
+		c.text(style{size: sizeText, colour: faint}, point{s.x, p.end + (float64(i)+0.5)*restRow}, text)
+	}
+}
+
+// drawAxis draws the line below the panels and its numbers.
+func (s *ganttSheet) drawAxis(c *canvas, a *placedAxis) {
+	if a.span == 0 {
+		return
+	}
+	c.lines(faint, 1, point{a.x, a.y}, point{ganttRight, a.y})
+	for _, t := range a.ticks {
+		c.lines(faint, 1, a.on(t.at, a.y), a.on(t.at, a.y+6))
+		c.text(style{size: sizeText, anchor: atMiddle}, a.on(t.at, a.y+18), t.text+" "+a.unit)
+	}
+}

@@ -1,0 +1,215 @@
+package draw
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/kernbench/kernbench/internal/printable"
+	"github.com/kernbench/kernbench/internal/sim"
+)
+
+// Sizes of a text chart, in characters and lines.
+const (
+	ganttColumns = 20 // at least
+	ganttLines   = 40 // rows of a panel, at most
+	ganttLabel   = 24 // at most, and a third of the columns
+	ganttTick    = 8  // between ticks, if there is room
+
+	mostlyIdle = '·' // but not quite
+)
+
+// WriteGantt writes a chart as text, at most columns wide. A character is a bin of
+// time and shows the activity that takes most of it:
+//
+//	ring: makespan 12 µs
+//	control│BBBss·ss           │
+//	pe0    │     ###~~~#####~~~│
+//	… 6 idle
+//	       └┬──────┬───────┬───┘
+//	     µs 0      5       10
+//
+// A bin that is mostly idle but not quite has a dot. The line to the right of the
+// bins is the end of the schedule. Panels that are Apart have an axis each. Every
+// character counts as one column wide.
+func WriteGantt(w io.Writer, g *Gantt, columns int) error {
+	if columns < ganttColumns {
+		return fmt.Errorf("write a Gantt chart in %d columns: it takes at least %d; widen the terminal or draw it as a picture", columns, ganttColumns)
+	}
+	c := newGanttText(g, columns)
+	c.line(g.Title)
+	c.line(g.Subtitle)
+	for _, a := range g.Axes() {
+		c.scale(a.Span())
+		for i := range a {
+			c.panel(&a[i])
+		}
+		c.axis()
+	}
+	c.legend()
+	_, err := io.WriteString(w, c.text.String())
+	return err
+}
+
+// ganttText is a text chart being written.
+type ganttText struct {
+	text    strings.Builder
+	columns int
+	label   int        // columns of the labels
+	edges   []sim.Time // of the bins of the axis, one more than those
+	bins    []bin      // of the current row
+}
+
+// bin is a bin of time of a row.
+type bin struct {
+	share   [NumActivities]sim.Time
+	touched bool // by a bar, possibly an empty one
+}
+
+func newGanttText(g *Gantt, columns int) *ganttText {
+	c := &ganttText{columns: columns, label: 2} // of a unit of time
+	for i := range g.Panels {
+		rows, _ := g.Panels[i].Fold(ganttLines)
+		for _, r := range rows {
+			c.label = max(c.label, utf8.RuneCountInString(printable.Line(r.Label)))
+		}
+	}
+	c.label = min(c.label, ganttLabel, columns/3)
+	return c
+}
+
+// scale makes the bins of an axis of time. No bin is shorter than a femtosecond.
+func (c *ganttText) scale(end sim.Time) {
+	n := min(c.columns-c.label-2, int(end))
+	c.bins = make([]bin, n)
+	c.edges = make([]sim.Time, n+1)
+	for i := range c.edges[:n] {
+		c.edges[i] = sim.MulDiv(uint64(end), uint64(i), uint64(n))
+	}
+	c.edges[n] = end
+}
+
+// line writes a line of text, cut to the columns, unless it is empty.
+func (c *ganttText) line(text string) {
+	if text = strings.TrimRight(text, " "); text != "" {
+		c.text.WriteString(cutRunes(text, c.columns) + "\n")
+	}
+}
+
+func (c *ganttText) panel(p *GanttPanel) {
+	heading := p.Title
+	if p.Note != "" {
+		heading += ": " + p.Note
+	}
+	c.text.WriteByte('\n')
+	c.line(heading)
+	rows, rest := p.Fold(ganttLines)
+	reach := c.bins[:c.before(p.Span())]
+	for _, r := range rows {
+		c.fill(r.Bars)
+		label := cutRunes(r.Label, c.label)
+		c.line(label + spaces(c.label-utf8.RuneCountInString(label)) + "│" + binMarks(reach, c.edges) + "│")
+	}
+	for _, line := range rest {
+		c.line(line)
+	}
+}
+
+// before returns how many bins begin before a time.
+func (c *ganttText) before(t sim.Time) int {
+	n, _ := slices.BinarySearch(c.edges, t)
+	return n
+}
+
+// at returns the bin that holds a time; the last bin holds the end.
+func (c *ganttText) at(t sim.Time) int { return max(min(c.before(t+1), len(c.bins))-1, 0) }
+
+// fill divides the time of bars among the bins.
+func (c *ganttText) fill(bars []GanttBar) {
+	clear(c.bins)
+	for _, b := range bars {
+		for i := c.at(b.From); i < len(c.bins); i++ {
+			from, to := max(b.From, c.edges[i]), min(b.To, c.edges[i+1])
+			c.bins[i].share[b.Activity] += max(to-from, 0)
+			c.bins[i].touched = true
+			if b.To <= c.edges[i+1] {
+				break
+			}
+		}
+	}
+}
+
+// binMarks returns the text of bins: for each the activity with the largest share. On a
+// tie the first activity wins, and any activity wins over idleness.
+func binMarks(bins []bin, edges []sim.Time) string {
+	var text strings.Builder
+	for i, b := range bins {
+		mark, most, idle := ' ', sim.Time(0), edges[i+1]-edges[i]
+		for a, share := range b.share {
+			idle -= share
+			if share > most {
+				mark, most = activities[a].mark, share
+			}
+		}
+		switch {
+		case idle <= most:
+			text.WriteRune(mark)
+		case b.touched:
+			text.WriteRune(mostlyIdle)
+		default:
+			text.WriteByte(' ')
+		}
+	}
+	return text.String()
+}
+
+// axis writes the ticks and, below them, their numbers.
+func (c *ganttText) axis() {
+	if len(c.bins) == 0 {
+		return
+	}
+	ticks, unit := timeTicks(c.edges[len(c.bins)], max(len(c.bins)/ganttTick, 2))
+	ruler := slices.Repeat([]rune{'─'}, len(c.bins)+1)
+	ruler[len(c.bins)] = '┘'
+	numbers := slices.Repeat([]rune{' '}, len(c.bins)+1)
+	for _, t := range ticks {
+		at := c.before(t.at+1) - 1
+		ruler[at] = '┬'
+		// Centred below the tick, as far as there is room.
+		copy(numbers[max(min(at-(len(t.text)-1)/2, len(numbers)-len(t.text)), 0):], []rune(t.text))
+	}
+	c.line(spaces(c.label) + "└" + string(ruler))
+	c.line(spaces(c.label-utf8.RuneCountInString(unit)) + unit + " " + string(numbers))
+}
+
+// legend explains the characters, in as many lines as needed.
+func (c *ganttText) legend() {
+	entries := make([]string, 0, NumActivities+1)
+	for _, a := range activities {
+		entries = append(entries, fmt.Sprintf("%c %s", a.mark, a.word))
+	}
+	entries = append(entries, fmt.Sprintf("%c mostly idle", mostlyIdle))
+	line := entries[0]
+	for _, e := range entries[1:] {
+		joined := line + "   " + e
+		if utf8.RuneCountInString(joined) > c.columns {
+			c.line(line)
+			joined = e
+		}
+		line = joined
+	}
+	c.line(line)
+}
+
+func spaces(n int) string { return strings.Repeat(" ", n) }
+
+// cutRunes returns a text as one line of at most n characters.
+func cutRunes(text string, n int) string {
+	runes := []rune(printable.Line(text))
+	if len(runes) > n {
+		runes = append(runes[:n-1], '…')
+	}
+	return string(runes)
+}

@@ -1,0 +1,69 @@
+package draw
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/kernbench/kernbench/internal/sim"
+)
+
+func TestTimeTicks(t *testing.T) {
+	tests := []struct {
+		end  sim.Time
+		most int
+		want string
+	}{
+		{0, 5, "0 ns"},
+		{1, 5, "0 1 fs"},
+		{10, 1, "0 10 fs"},
+		{12_400 * sim.Nanosecond, 5, "0 5 10 µs"},
+		{12_400 * sim.Nanosecond, 7, "0 2 4 6 8 10 12 µs"},
+		{sim.Microsecond, 5, "0 0.2 0.4 0.6 0.8 1 µs"},
+		{999 * sim.Nanosecond, 5, "0 200 400 600 800 ns"},
+		{sim.Never, 1, "0 5000 s"},
+	}
+	for _, tt := range tests {
+		ticks, unit := timeTicks(tt.end, tt.most)
+		var got strings.Builder
+		for _, tick := range ticks {
+			got.WriteString(tick.text + " ")
+		}
+		got.WriteString(unit)
+		if got.String() != tt.want {
+			t.Errorf("timeTicks(%v, %d): got %q, want %q", tt.end, tt.most, got.String(), tt.want)
+		}
+	}
+}
+
+// TestTimeTicksReach wants the steps to be round, evenly apart and no more than asked
+// for, as many of such as there can be, and the last less than one from the end.
+func TestTimeTicksReach(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		end := sim.Time(rapid.Int64Range(1, int64(sim.Never)).Draw(t, "end"))
+		most := rapid.IntRange(1, 40).Draw(t, "most")
+		ticks, _ := timeTicks(end, most)
+		n := len(ticks) - 1
+		// Steps of 5 rather than 2 are the farthest from those that would be too many.
+		if least := min((most+1)*2/5, int(end)); n < least || n > most {
+			t.Errorf("timeTicks(%v, %d): got %d steps, want %d to %[2]d", end, most, n, least)
+		}
+		if n == 0 {
+			return
+		}
+		step := ticks[1].at
+		for i, tick := range ticks {
+			if tick.at != step*sim.Time(i) {
+				t.Errorf("tick %d: at %v, want %v", i, tick.at, step*sim.Time(i))
+			}
+		}
+		if left := end - ticks[n].at; left < 0 || left >= step {
+			t.Errorf("timeTicks(%v, %d): the last is at %v, want less than %v before the end", end, most, ticks[n].at, step)
+		}
+		if first := strings.Trim(fmt.Sprint(int64(step)), "0"); !strings.Contains("1 2 5", first) {
+			t.Errorf("step: got %v, want 1, 2 or 5 times a power of ten", step)
+		}
+	})
+}

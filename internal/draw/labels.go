@@ -1,0 +1,131 @@
+package draw
+
+import (
+	"math"
+	"slices"
+)
+
+// mostLabelled is up to how many wires of a role each have a label. Of more, one has.
+const mostLabelled = 12
+
+// placeTexts finds room for all text in the picture: in blocks first, and at wires last.
+func (d *Diagram) placeTexts(sizes ...float64) {
+	d.fitTexts()
+	d.nameEnds()
+	d.placeLabels(sizes)
+}
+
+// placeLabels puts the texts of wires next to them, in the first of some sizes that there is
+// room for: of overridden wires first, and of the others as far as [mostLabelled] allows.
+func (d *Diagram) placeLabels(sizes []float64) {
+	var many, done [numRoles]int
+	for i := range d.wires {
+		w := &d.wires[i]
+		if w.state != asKind {
+			d.placeLabel(w, alarm, sizes)
+		} else if w.path != nil && w.text != "" {
+			many[w.role]++
+		}
+	}
+	for i := range d.wires {
+		w := &d.wires[i]
+		if w.state == asKind && (many[w.role] <= mostLabelled || done[w.role] == 0) && d.placeLabel(w, ink, sizes) {
+			done[w.role]++
+		}
+	}
+}
+
+// placeLabel puts the text of a wire next to one of its straight parts, and reports whether
+// there was room.
+func (d *Diagram) placeLabel(w *wire, with colour, sizes []float64) bool {
+	if w.text == "" {
+		return false
+	}
+	for _, size := range sizes {
+		l := words{style: style{size: size, anchor: atMiddle, colour: with}, text: w.text}
+		half := point{l.bounds().w / 2, l.bounds().h / 2}
+		for i := 1; i < len(w.path); i++ {
+			a, b := w.path[i-1], w.path[i]
+			along := b.sub(a).scale(1 / max(a.distance(b), 1))
+			if w.state == asKind && 2*(math.Abs(along.x)*half.x+math.Abs(along.y)*half.y) > a.distance(b) {
+				continue // longer than the part; an overridden wire stands out all the same
+			}
+			normal := point{along.y, -along.x} // upwards or to the right first
+			if normal.y > 0 || normal.y == 0 && normal.x < 0 {
+				normal = normal.scale(-1)
+			}
+			off := math.Abs(normal.x)*(half.x+9) + math.Abs(normal.y)*(half.y+4)
+			for _, share := range []float64{0.5, 1. / 3, 2. / 3, 0.2, 0.8} {
+				for _, by := range []float64{off, -off, off + 6, -off - 6} {
+					l.at = a.lerp(b, share).add(normal.scale(by))
+					if d.free(l.bounds(), w) {
+						w.label = &l
+						return true
+					}
+				}
+			}
+		}
+	}
+	return false
+}
+
+// free reports whether the label of a wire may be put in a place: within the area, not across
+// the edge of a frame, off all blocks, nearer to the wire than to others, and apart from other
+// text.
+func (d *Diagram) free(r rect, own *wire) bool {
+	r = r.inset(-2, 0, -2, 0)
+	if !(rect{0, 0, d.w, d.h}).holds(r) {
+		return false
+	}
+	for _, f := range d.frames {
+		if f.overlaps(r) && !f.inset(2, 2, 2, 2).holds(r) {
+			return false
+		}
+	}
+	for i := range d.wires {
+		w, off := &d.wires[i], 18.0
+		switch {
+		case w == own:
+			off = 3
+		case own.state != asKind: // by its colour it is clear which wire the label belongs to
+			off = 6
+		}
+		for i := 1; i < len(w.path); i++ {
+			if crosses(w.path[i-1], w.path[i], r.inset(-off, -off, -off, -off)) {
+				return false
+			}
+		}
+	}
+	return !slices.ContainsFunc(d.blocks, func(b block) bool { return b.overlaps(r) }) &&
+		!slices.ContainsFunc(d.labels(), func(l words) bool { return l.bounds().inset(-4, -8, -4, -8).overlaps(r) })
+}
+
+// crosses reports whether a line enters the inside of a box, two pixels from its edge.
+func crosses(a, b point, r rect) bool {
+	r = r.inset(2, 2, 2, 2)
+	if r.w <= 0 || r.h <= 0 || max(a.x, b.x) < r.x || min(a.x, b.x) > r.right() || max(a.y, b.y) < r.y || min(a.y, b.y) > r.bottom() {
+		return false
+	}
+	side := func(x, y float64) float64 { return (b.x-a.x)*(y-a.y) - (b.y-a.y)*(x-a.x) }
+	corners := []float64{side(r.x, r.y), side(r.right(), r.y), side(r.x, r.bottom()), side(r.right(), r.bottom())}
+	return slices.Min(corners) <= 0 && slices.Max(corners) >= 0
+}
+
+// nameEnds puts the names of the first and the last of blocks that are too small for text next to
+// them, where there is room.
+func (d *Diagram) nameEnds() {
+	for _, i := range d.ends {
+		b := d.blocks[i]
+		if b.texts() != nil {
+			continue
+		}
+		l := words{style: style{size: sizeMore}, text: b.lines[0]}
+		for _, x := range []float64{b.x - l.width(l.text) - 12, b.right() + 12} {
+			l.at = point{x, b.centre().y}
+			if (rect{0, 0, d.w, d.h}).holds(l.bounds()) && !slices.ContainsFunc(d.blocks, func(o block) bool { return o.overlaps(l.bounds()) }) {
+				d.notes = append(d.notes, l)
+				break
+			}
+		}
+	}
+}

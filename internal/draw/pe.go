@@ -1,0 +1,171 @@
+package draw
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/kernbench/kernbench/topology"
+)
+
+// peUnits places the units of a PE: commands come from above, data passes from left to right.
+var peUnits = [...]struct {
+	unit topology.Kind
+	role role
+	rect
+}{
+	{topology.KindPECPU, control, rect{260, 48, 190, 72}},
+	{topology.KindScheduler, control, rect{260, 184, 880, 60}},
+	{topology.KindDMA, onDie, rect{260, 380, 160, 130}},
+	{topology.KindTCM, memory, rect{512, 350, 176, 190}},
+	{topology.KindFetchStore, onDie, rect{780, 380, 140, 130}},
+	{topology.KindGEMM, compute, rect{984, 300, 156, 140}},
+	{topology.KindMath, compute, rect{984, 470, 156, 140}},
+	{topology.KindIPCQ, onDie, rect{260, 620, 428, 104}},
+}
+
+// pe draws the units of a PE, its router and its HBM slice.
+func (p *plan) pe() *Diagram {
+	s, at := p.Spec(), p.at
+	name := fmt.Sprintf("sip%d.cube%d.pe%d", at.SIP, at.Cube, at.PE)
+	d := &Diagram{name: "pe", prefix: fmt.Sprintf("sip%d.cube%d.", at.SIP, at.Cube), title: "PE: " + name}
+	d.w, d.h = area()
+	in := d.addFrame(frame{rect: rect{216, 0, d.w - 216, d.h}, name: name, text: name, in: -1})
+	unit := map[topology.Kind]int{}
+	for _, u := range peUnits {
+		id := p.PENode(at.SIP, at.Cube, at.PE, u.unit)
+		unit[u.unit] = d.addBlock(block{rect: u.rect, name: p.Name(id), role: u.role, in: in, lines: peText(s.PE, u.unit)})
+	}
+	hbmID := p.HBM(at.SIP, at.Cube, at.PE)
+	routerID := p.out(hbmID)[0].To
+	dma := d.blocks[unit[topology.KindDMA]].rect
+	router := d.addBlock(block{rect: rect{0, dma.centre().y - 40, 132, 80}, name: p.Name(routerID), role: onDie, in: -1,
+		lines: []string{"NoC router", lastName(p.Name(routerID)), quantity(s.Cube.NoC.Overhead)}})
+	hbm := d.addBlock(block{rect: rect{0, 630, 132, 90}, name: p.Name(hbmID), role: memory, in: -1,
+		lines: []string{"HBM slice", quantity(s.Cube.HBM.SliceSize), fmt.Sprintf("%d channels", s.Cube.HBM.Channels)}})
+
+	p.dataPath(d, unit, router, hbm)
+	p.commands(d, unit)
+	p.explainPE(d)
+	return d
+}
+
+// lastName returns the last part of a component's name.
+func lastName(name string) string { return name[strings.LastIndexByte(name, '.')+1:] }
+
+// peText returns the text of the block of a unit.
+func peText(pe topology.PE, unit topology.Kind) []string {
+	switch unit {
+	case topology.KindPECPU:
+		return []string{"cpu", quantity(pe.CPU.Clock), count(pe.CPU.DispatchCycles, "cycle") + " a call"}
+	case topology.KindScheduler:
+		return []string{"scheduler", quantity(pe.Scheduler.Overhead)}
+	case topology.KindDMA:
+		return []string{"dma", "setup " + quantity(pe.DMA.Setup), fmt.Sprintf("%d reads and", pe.DMA.Outstanding), fmt.Sprintf("%d writes", pe.DMA.Outstanding), "outstanding"}
+	case topology.KindTCM:
+		return []string{"tcm", quantity(pe.TCM.Size), "read " + quantity(pe.TCM.ReadBandwidth), "write " + quantity(pe.TCM.WriteBandwidth)}
+	case topology.KindFetchStore:
+		return []string{"fetch/store", "to registers"}
+	case topology.KindGEMM:
+		g := pe.GEMM
+		return []string{"gemm", gemmRate(g, 1), g.Array.String() + " MACs", quantity(g.Clock), "tile " + g.Tile.String()}
+	case topology.KindMath:
+		m := pe.Math
+		rate := "in no time"
+		if peak, ok := m.Peak(); ok {
+			rate = fmt.Sprintf("%.4g Gop/s", peak/1e9)
+		}
+		return []string{"math", rate, count(m.VectorWidth, "lane"), quantity(m.Clock)}
+	case topology.KindIPCQ:
+		q := pe.IPCQ
+		return []string{"ipcq", fmt.Sprintf("%d ports × %d slots × %s", q.MaxPorts, q.NSlots, quantity(q.SlotSize)),
+			fmt.Sprintf("rings: %s of %s", quantity(q.RingBytes()), q.BufferKind), "credits of " + quantity(q.CreditBytes)}
+	}
+	return nil
+}
+
+// gemmRate returns the peak of the matrix engines of n PEs.
+func gemmRate(g topology.GEMM, n int) string {
+	one, ok := g.Peak()
+	if !ok {
+		return "in no time"
+	}
+	peak := one * float64(n)
+	if peak >= 1e15 {
+		return fmt.Sprintf("%.3g PFLOP/s", peak/1e15)
+	}
+	return fmt.Sprintf("%.4g TFLOP/s", peak/1e12)
+}
+
+// dataPath draws the path of data from memory to the engines.
+func (p *plan) dataPath(d *Diagram, unit map[topology.Kind]int, router, hbm int) {
+	s := p.Spec()
+	box := func(b int) rect { return d.blocks[b].rect }
+	link := func(a, b int, bw topology.BytesPerSec, path ...point) {
+		if path == nil {
+			path = straight(box(a), box(b))
+		}
+		p.joinNamed(d, wire{from: a, to: b, role: memory, path: path, rounded: true, text: wireText(bw)})
+	}
+	dma, tcm, fetch := unit[topology.KindDMA], unit[topology.KindTCM], unit[topology.KindFetchStore]
+	cpu, gemm, math := unit[topology.KindPECPU], unit[topology.KindGEMM], unit[topology.KindMath]
+
+	link(router, dma, s.PE.DMA.Bandwidth)
+	link(router, hbm, s.Cube.HBM.Bandwidth)
+	link(tcm, fetch, s.PE.FetchStore.Bandwidth)
+	narrow := s.PE.TCM.WriteBandwidth
+	if r := s.PE.TCM.ReadBandwidth; narrow == topology.Unlimited || r != topology.Unlimited && r < narrow {
+		narrow = r
+	}
+	link(dma, tcm, narrow)
+	from := box(fetch)
+	for _, e := range []struct {
+		engine int
+		y      float64
+	}{{gemm, from.y + from.h/4}, {math, from.bottom() - from.h/4}} {
+		to := box(e.engine)
+		mid := (from.right() + to.x) / 2
+		link(fetch, e.engine, topology.Unlimited, point{from.right(), e.y}, point{mid, e.y}, point{mid, to.centre().y}, point{to.x, to.centre().y})
+	}
+	r, c := box(router), box(cpu)
+	p.joinNamed(d, wire{from: router, to: cpu, role: control, rounded: true,
+		path: []point{{r.centre().x, r.y}, {r.centre().x, c.centre().y}, {c.x, c.centre().y}}})
+}
+
+// commands draws the commands of the scheduler, which take no time of a link.
+func (p *plan) commands(d *Diagram, unit map[topology.Kind]int) {
+	box := func(k topology.Kind) rect { return d.blocks[unit[k]].rect }
+	tell := func(from, to topology.Kind, path ...point) {
+		p.joinNamed(d, wire{from: unit[from], to: unit[to], role: command, oneWay: true, rounded: true, path: path})
+	}
+	bar := box(topology.KindScheduler)
+	down := func(k topology.Kind) []point {
+		x := box(k).centre().x
+		return []point{{x, bar.bottom()}, {x, box(k).y}}
+	}
+	cpu := box(topology.KindPECPU).centre().x
+	tell(topology.KindPECPU, topology.KindScheduler, point{cpu, box(topology.KindPECPU).bottom()}, point{cpu, bar.y})
+	for _, k := range []topology.Kind{topology.KindDMA, topology.KindFetchStore, topology.KindGEMM} {
+		tell(topology.KindScheduler, k, down(k)...)
+	}
+	math, ipcq, dma := box(topology.KindMath), box(topology.KindIPCQ), box(topology.KindDMA)
+	side := bar.right() + 10
+	y := bar.centre().y
+	tell(topology.KindScheduler, topology.KindMath, point{bar.right(), y}, point{side, y}, point{side, math.centre().y}, point{math.right(), math.centre().y})
+	side = bar.x - 20
+	tell(topology.KindScheduler, topology.KindIPCQ, point{bar.x, y}, point{side, y}, point{side, ipcq.centre().y}, point{ipcq.x, ipcq.centre().y})
+	x := dma.centre().x
+	tell(topology.KindIPCQ, topology.KindDMA, point{x, ipcq.y}, point{x, dma.bottom()})
+}
+
+func (p *plan) explainPE(d *Diagram) {
+	pe := p.Spec().PE
+	d.explain(control, "control", "cpu "+quantity(pe.CPU.Overhead)+", scheduler "+quantity(pe.Scheduler.Overhead)+" to enter")
+	d.explain(onDie, "data movement", "dma "+bandwidth(pe.DMA.Bandwidth), "fetch/store "+bandwidth(pe.FetchStore.Bandwidth))
+	d.explain(memory, "memory", "tcm read "+quantity(pe.TCM.ReadBandwidth)+",\nwrite "+quantity(pe.TCM.WriteBandwidth)+", a port each")
+	c := pe.Math.Cycles
+	d.explain(compute, "engines", fmt.Sprintf("gemm: %s to fill", count(pe.GEMM.FillCycles, "cycle")),
+		fmt.Sprintf("math, cycles a vector:\nsimple %d, div %d, sqrt %d, exp %d", c.Simple, c.Div, c.Sqrt, c.Exp))
+	d.explainWire(memory, "data", "unlabelled links take no time")
+	d.explainWire(control, "launch", bandwidth(p.Spec().Cube.NoC.Bandwidth))
+	d.explainWire(command, "commands", "without data")
+}

@@ -1,0 +1,128 @@
+package draw
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/kernbench/kernbench/topology"
+)
+
+// system draws the SIPs in the arrangement of their fabric, and the host.
+func (p *plan) system() *Diagram {
+	sips := p.Spec().System.SIPs
+	d := &Diagram{name: "system", title: "System: " + count(sips.Count, "SIP") + ", " + string(sips.Topology)}
+	if sips.Topology.Grid() {
+		w, h := p.SIPGrid()
+		d.title += fmt.Sprintf(" %d×%d", w, h)
+	}
+	w, h := area()
+	const hostH, top = 52, 104
+	in := rect{24, top + 32, w - 48, h - top - 48}
+	boxes, _ := p.arrange(&rect{w: in.w, h: in.h})
+	if lines, _ := (block{rect: boxes[0], lines: []string{fmt.Sprintf("sip%d", sips.Count-1)}}).fit(); lines == 0 {
+		in = in.inset(60, 0, 60, 0) // names go next to the boxes
+	}
+	edge := in.x
+	host := d.addBlock(block{name: "host", lines: []string{"host"}, role: outside, in: -1})
+	around := d.addFrame(frame{name: "fabric", text: "SIP fabric", in: -1})
+	blocks := p.network(d, &in, around)
+	d.w, d.h = in.w+2*edge, in.bottom()+16
+	d.frames[around].rect = rect{0, top, d.w, d.h - top}
+	d.blocks[host].rect = rect{d.w/2 - 110, 0, 220, hostH}
+	d.ends = []int{blocks[0], blocks[len(blocks)-1]}
+	p.hostLinks(d, host, blocks, top, hostH)
+	p.explainSystem(d)
+	return d
+}
+
+// network draws the SIPs and the links between them in an area, which grows if it must. It
+// returns the blocks of the SIPs.
+func (p *plan) network(d *Diagram, in *rect, around int) []int {
+	s := p.Spec()
+	boxes, routes := p.arrange(in)
+	pes := s.CubesPerSIP() * s.PEsPerCube()
+	hbm := s.Cube.HBM.SliceSize * topology.Bytes(pes)
+	var blocks []int
+	for i, r := range boxes {
+		name := fmt.Sprintf("sip%d", i)
+		blocks = append(blocks, d.addBlock(block{rect: r, name: name, role: compute, in: around,
+			lines: []string{name, count(s.CubesPerSIP(), "cube"), count(pes, "PE"), "HBM " + quantity(hbm), "GEMM " + gemmRate(s.PE.GEMM, pes)}}))
+	}
+	switch sips := s.System.SIPs; {
+	case routes == nil:
+		d.notes = append(d.notes, words{style{size: sizeHead, anchor: atMiddle}, point{in.centre().x, boxes[0].y - 24},
+			fmt.Sprintf("every SIP is joined to every other: %d pairs", sips.Count*(sips.Count-1)/2)})
+	case sips.Topology == topology.Switch:
+		central := d.addBlock(block{rect: p.switchBar(*in, boxes), name: "switch", role: fabric, in: around,
+			lines: []string{"switch", quantity(sips.Switch.Overhead)}})
+		p.fabricLinks(d, append(slices.Clone(blocks), central), routes)
+	default:
+		p.fabricLinks(d, blocks, routes)
+	}
+	return blocks
+}
+
+// hostLinks draws one line for the PCIe links of all SIPs, which are alike.
+func (p *plan) hostLinks(d *Diagram, host int, sips []int, top, hostH float64) {
+	pcie := p.Spec().Host.PCIe
+	x, state := d.blocks[host].centre().x, asKind
+	for sip, b := range sips {
+		p.join(d, wire{from: host, to: b, role: outside}, endpoints{p.Host(), p.PCIe(sip)})
+		state = max(state, min(d.wires[len(d.wires)-1].state, changed))
+	}
+	d.wires = append(d.wires, wire{from: -1, path: []point{{x, hostH}, {x, top}}, role: outside, name: "PCIe", state: state})
+	d.notes = append(d.notes, words{style{size: sizeText}, point{x + 16, (hostH + top) / 2}, "PCIe to every SIP: " + each(pcie.Bandwidth, pcie.Latency)})
+}
+
+// fabricLinks draws the links between SIPs, or to the switch, whose block is the last.
+func (p *plan) fabricLinks(d *Diagram, blocks []int, routes routes) {
+	sips := p.Spec().System.SIPs
+	text := wireText(sips.Link.Bandwidth)
+	if sips.Link.Links > 1 && text != "" {
+		text = fmt.Sprintf("%d × %s", sips.Link.Links, text)
+	}
+	thick := 3.0
+	switch {
+	case sips.Topology == topology.FullyConnected:
+		thick = min(max(0.3, 16/float64(sips.Count)), 3) // all chords together stay light
+	case d.blocks[blocks[0]].h < 40:
+		thick = 1.5
+	}
+	add := func(a, b int, from, to topology.NodeID) {
+		p.join(d, wire{from: blocks[a], to: blocks[b], role: fabric, thick: thick, text: text,
+			path: routes(a, b), rounded: sips.Topology != topology.FullyConnected}, endpoints{from, to})
+	}
+	if sips.Topology == topology.Switch {
+		central, _ := p.Lookup("switch")
+		for i := range sips.Count {
+			add(i, sips.Count, p.IOSwitch(i), central)
+		}
+		return
+	}
+	for i := range sips.Count {
+		for _, j := range p.SIPNeighbors(i) {
+			if i < j {
+				add(i, j, p.IOSwitch(i), p.IOSwitch(j))
+			}
+		}
+	}
+}
+
+func (p *plan) explainSystem(d *Diagram) {
+	s := p.Spec()
+	sips, link := s.System.SIPs, s.System.SIPs.Link
+	d.explain(compute, "SIP", count(s.CubesPerSIP(), "cube")+" × "+count(s.PEsPerCube(), "PE"),
+		fmt.Sprintf("fabric switch %s", quantity(s.SIP.IO.Switch.Overhead)))
+	if sips.Count > 1 {
+		per := "neighbour pair"
+		if sips.Topology == topology.Switch {
+			per = "SIP"
+		}
+		d.explainWire(fabric, "SIP link", bandwidth(link.Bandwidth), quantity(link.Latency), fmt.Sprintf("%s per %s", count(link.Links, "link"), per))
+	}
+	if sips.Topology == topology.Switch {
+		d.explain(fabric, "switch", quantity(sips.Switch.Overhead))
+	}
+	d.explain(outside, "host", "launch packets of "+quantity(s.Host.LaunchBytes))
+	d.explainWire(outside, "PCIe, one per SIP", bandwidth(s.Host.PCIe.Bandwidth), quantity(s.Host.PCIe.Latency))
+}
