@@ -1,34 +1,9 @@
 // Package bench is the contract of a bench and the registry of all benches.
 //
 // A bench is a program on a simulated machine that measures something and checks what it
-// computed:
+// computed. The example below is a complete one.
 //
-//	func init() {
-//		bench.Register(bench.Bench{
-//			Name:    "scale",
-//			Summary: "doubles a vector on one PE",
-//			Metrics: metrics{},
-//			Run: func(b *bench.B) error {
-//				x, err := b.FromSlice([]float32{1, 2, 3}, torch.F16, torch.Shape{3})
-//				if err != nil {
-//					return err
-//				}
-//				l, err := b.Launch("scale", scale, x, 3)
-//				if err != nil {
-//					return err
-//				}
-//				b.Metrics(metrics{Elems: 3, Time: l.Crit()})
-//				return b.Check("x", x, []float32{2, 4, 6})
-//			},
-//		})
-//	}
-//
-//	type metrics struct {
-//		Elems int        `json:"elems" table:",setting"`
-//		Time  torch.Time `json:"time_ns" table:"ns,lower"`
-//	}
-//
-// Run is called with a [B], which embeds the context of the machine. Row and Metrics
+// [Bench.Run] is called with a [B], which embeds the context of the machine. Row and Metrics
 // declare the columns of the results: name, unit, role and label are tags of a struct's
 // fields, so that commands know which numbers are settings, and of which less or more is
 // better. A bench may have parameters ([Param]), which are flags on the command line and

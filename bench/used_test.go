@@ -26,13 +26,20 @@ func TestUsedTasks(t *testing.T) {
 		return c
 	}
 	uses := func(list ...*task.Config) Bench {
-		return Bench{Name: "uses", Run: func(b *B) error {
+		run := func(b *B) error {
 			for _, c := range append(list, list...) {
 				torch.Must(task.Run(b.Context, task.Options{Runtime: task.AICPUBuildGraph, Devices: []int{0}, Config: c}, func(b *task.Builder) {
 					b.Submit("nothing", func(*tl.PE) {}, nil)
 				}))
 			}
+			if got := len(b.Context.Machine().Configs); got != len(list) {
+				t.Errorf("the machine has %d configurations, want %d", got, len(list))
+			}
 			return nil
+		}
+		return Bench{Name: "uses", Run: func(b *B) error {
+			torch.OK(b.Machine(b.Topology(), run))
+			return run(b)
 		}}
 	}
 	used := parse("tasks.yaml", "")
@@ -46,7 +53,7 @@ func TestUsedTasks(t *testing.T) {
 	}{
 		{uses(used), tasks, fmt.Sprintf("# ccl: c.yaml (hash 89ab)\n# tasks: %v\n# fidelity: train\n", *tasks), fmt.Sprintf(`"tasks":{"source":"tasks.yaml","hash":"%s"},"fidelity"`, used.Hash())},
 		{uses(used, changed, renamed), tasks, fmt.Sprintf("# tasks: tasks.yaml (hash %[1]s)\n# tasks: tasks.yaml (hash %[2]s)\n# tasks: copy.yaml (hash %[1]s)\n# fidelity: train\n", used.Hash(), changed.Hash()),
-			fmt.Sprintf(`"tasks_also":[{"source":"tasks.yaml","hash":"%s"},{"source":"copy.yaml","hash":"%s"}],`, changed.Hash(), used.Hash())},
+			fmt.Sprintf(`},"tasks_also":[{"source":"tasks.yaml","hash":"%s"},{"source":"copy.yaml","hash":"%s"}],`, changed.Hash(), used.Hash())},
 		{uses(), nil, "# ccl: c.yaml (hash 89ab)\n# fidelity: train\n", ""},
 	} {
 		r := execute(t, tt.bench, Options{})

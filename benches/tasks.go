@@ -3,6 +3,7 @@ package benches
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/kernbench/kernbench/bench"
 	"github.com/kernbench/kernbench/internal/draw"
@@ -18,7 +19,8 @@ func taskParams(count string) []bench.Param {
 		{Name: "count", Usage: "how many tasks, or tiles", Default: count},
 		{Name: "tile", Usage: "elements that a task works on", Default: "1024"},
 		{Name: "gantt-svg", Usage: "draw who did what when to this file, which ends in .svg or .png", Output: true},
-		{Name: "gantt-skip-building", Usage: "begin that picture at the first dispatch", Default: "off", Values: []string{"off", "on"}},
+		// Without a default, since it is no setting of the run.
+		{Name: "gantt-skip-building", Usage: "on: begin that picture at the first dispatch"},
 	}
 }
 
@@ -43,8 +45,12 @@ func taskRow(r *task.Result) any { return chart.NewRow(r) }
 // underEach runs a program under each of the runtimes that were asked for. A run has a row
 // of the table, which row returns, and panels of the picture.
 func underEach(b *bench.B, title string, run func(r task.Runtime) (*task.Result, error), row func(*task.Result) any) error {
-	picture, skip := b.Param("gantt-svg"), b.Param("gantt-skip-building") == "on"
-	if picture == "" && skip {
+	picture, given := b.Param("gantt-svg"), b.Param("gantt-skip-building")
+	skip := given == "on"
+	switch {
+	case !slices.Contains([]string{"", "off", "on"}, given):
+		return &bench.ParamError{Name: "gantt-skip-building", Err: fmt.Errorf("%q: write on or off", given)}
+	case skip && picture == "":
 		return &bench.ParamError{Name: "gantt-skip-building", Err: errors.New("there is no picture: add --gantt-svg FILE, or drop it")}
 	}
 	if picture != "" {

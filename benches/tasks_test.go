@@ -115,11 +115,16 @@ func TestTaskBenchParams(t *testing.T) {
 	if picture, err := os.ReadFile(later); err != nil || !bytes.HasPrefix(picture, []byte("\x89PNG")) {
 		t.Errorf("the picture begins with %.10q (%v), want a PNG", picture, err)
 	}
-	for name, value := range map[string]string{"count": "0", "tile": "x", "gantt-svg": "/no/such/folder/x.svg", "gantt-skip-building": "on"} {
+	for _, tt := range []struct{ name, value, want string }{
+		{"count", "0", `--count: "0": write a whole number from 1 to `}, {"tile", "x", `--tile: "x": write a whole number from 1 to 65536`},
+		{"gantt-svg", "/no/such/folder/x.svg", "--gantt-svg: "}, {"gantt-svg", "x.pdf", "--gantt-svg: x.pdf: pictures end in .svg or .png"},
+		{"gantt-skip-building", "on", "--gantt-skip-building: there is no picture: add --gantt-svg FILE, or drop it"},
+		{"gantt-skip-building", "yes", `--gantt-skip-building: "yes": write on or off`},
+	} {
 		b, _ := bench.Find("task_stencil")
-		_, err := b.Execute(t.Context(), bench.Options{Params: map[string]string{name: value}})
-		if err == nil || !strings.HasPrefix(err.Error(), "--"+name+": ") {
-			t.Errorf("--%s %s: %v, want a message that begins with the flag", name, value, err)
+		_, err := b.Execute(t.Context(), bench.Options{Params: map[string]string{tt.name: tt.value}})
+		if err == nil || !strings.HasPrefix(err.Error(), tt.want) {
+			t.Errorf("--%s %s: %v, want a message that begins with %s", tt.name, tt.value, err, tt.want)
 		}
 	}
 }

@@ -1,7 +1,9 @@
 package cli
 
 import (
+	"cmp"
 	"fmt"
+	"io"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -17,6 +19,7 @@ type listed struct {
 	Summary string        `json:"summary"`
 	Doc     string        `json:"doc"`
 	Params  []bench.Param `json:"params,omitempty"`
+	Schema  table.Schema  `json:"schema,omitempty"` // columns of rows and metrics
 }
 
 func listCmd() *cobra.Command {
@@ -25,10 +28,11 @@ func listCmd() *cobra.Command {
 		Short: "List the benches, or tell more of some",
 		Long: `List shows the benches that kernbench run can run: those that come with kernbench
 and, in a program of your own that calls kernbench.Main, those it has registered.
-With names it tells what these benches do and report, and their parameters.
+With names it tells what these benches do and report: their parameters, and the columns
+of their rows and metrics with units and what is better.
 
 --format json has a list of name, summary, doc and, of benches that have some, params
-of name, usage, default and values.`,
+of name, usage, default and values, and schema with the columns of rows and metrics.`,
 		Example: `  kernbench list
   kernbench list pe2pe
   kernbench list --format json`,
@@ -52,7 +56,7 @@ of name, usage, default and values.`,
 		case *format == "json":
 			list := []listed{}
 			for _, b := range benches {
-				list = append(list, listed{b.Name, b.Summary, b.Doc, b.Params})
+				list = append(list, listed{b.Name, b.Summary, b.Doc, b.Params, b.Schema()})
 			}
 			return table.WriteJSON(out, list)
 		case len(args) > 0:
@@ -61,6 +65,9 @@ of name, usage, default and values.`,
 					fmt.Fprintln(out)
 				}
 				fmt.Fprintln(out, strings.TrimSpace(b.Name+": "+b.Summary+"\n\n"+b.Doc)+paramText(b))
+				if err := writeColumns(out, b.Schema()); err != nil {
+					return err
+				}
 			}
 			return nil
 		}
@@ -71,6 +78,25 @@ of name, usage, default and values.`,
 		return table.WriteTable(out, []string{"bench", "summary"}, rows)
 	}
 	return cmd
+}
+
+// writeColumns writes the columns of rows and metrics.
+func writeColumns(w io.Writer, s table.Schema) error {
+	better := map[table.Role]string{table.Lower: "lower is better", table.Higher: "higher is better"}
+	for _, member := range []string{"rows", "metrics"} {
+		var lines [][]string
+		for _, c := range s[member] {
+			lines = append(lines, []string{c.Name, string(c.Unit), cmp.Or(better[c.Role], string(c.Role)), c.Label})
+		}
+		if len(lines) == 0 {
+			continue
+		}
+		fmt.Fprintln(w)
+		if err := table.WriteTable(w, []string{map[string]string{"rows": "column", "metrics": "metric"}[member], "unit", "role", "label"}, lines); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // findBench is a registered bench, or an error that helps to find it.

@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -23,10 +22,11 @@ import (
 
 // schema returns the columns of the results.
 func (p *sweepPlan) schema() table.Schema {
-	s := table.Schema{"row": {
-		{Name: "ok", Role: table.Check}, {Name: "crit_ns", Unit: "ns", Role: table.Lower, Label: "critical path"},
-		{Name: "topology_hash", Role: table.Origin}, {Name: "ccl_hash", Role: table.Origin}, {Name: "tasks_hash", Role: table.Origin},
-	}}
+	s := p.bench.Schema()
+	s["row"] = table.ColumnsOf(bench.Result{})
+	for _, hash := range []string{"topology_hash", "ccl_hash", "tasks_hash"} {
+		s["row"] = append(s["row"], table.Column{Name: hash, Role: table.Origin})
+	}
 	for _, c := range slices.Concat(p.Axes...) {
 		s["settings"] = append(s["settings"], table.Column{Name: c.Name, Role: table.Setting})
 	}
@@ -47,31 +47,31 @@ func (p *sweepPlan) run(ctx context.Context, point experiment.Point) (table.Reco
 }
 
 // sweepRow returns what a sweep keeps of a result.
-func sweepRow(r *bench.Result) (row table.Record, err error) {
-	var whole bytes.Buffer
-	if err := table.WriteJSON(&whole, r); err != nil {
-		return nil, err
-	}
-	all, err := table.Decode(&whole)
+func sweepRow(r *bench.Result) (table.Record, error) {
+	whole, err := table.From([]bench.Result{*r})
 	if err != nil {
 		return nil, err
 	}
-	for _, name := range []string{"ok", "crit_ns", "metrics", "rows"} {
-		row = append(row, table.Member{Name: name, Value: all.Get(name)})
+	row := whole.Record(0)
+	add := func(name string, value any) { row = append(row, table.Member{Name: name, Value: value}) }
+	rows, wrong := make([]any, len(r.Rows.Rows)), []any{}
+	for i := range rows {
+		rows[i] = r.Rows.Record(i)
 	}
-	var wrong []any
+	add("metrics", r.Metrics)
+	add("rows", rows)
 	for _, text := range append(r.Wrong(), r.Races...) {
 		wrong = append(wrong, text)
 	}
-	if wrong != nil {
-		row = append(row, table.Member{Name: "wrong", Value: wrong})
+	if len(wrong) > 0 {
+		add("wrong", wrong)
 	}
-	row = append(row, table.Member{Name: "topology_hash", Value: r.Config.Topology.Hash})
+	add("topology_hash", r.Config.Topology.Hash)
 	if r.Config.CCL != nil {
-		row = append(row, table.Member{Name: "ccl_hash", Value: r.Config.CCL.Hash})
+		add("ccl_hash", r.Config.CCL.Hash)
 	}
 	if r.Config.Tasks != nil {
-		row = append(row, table.Member{Name: "tasks_hash", Value: r.Config.Tasks.Hash})
+		add("tasks_hash", r.Config.Tasks.Hash)
 	}
 	return row, nil
 }

@@ -13,9 +13,9 @@
 // format.go, ruler.go), and where title, legend and note go (frame.go).
 //
 // A view of a machine decides where blocks and wires go (system.go and arrange.go, sip.go, cube.go,
-// pe.go). plan.go says what overrides did to its links, labels.go finds room for their numbers, and
-// diagram.go paints everything. A [Diagram] is also a Graphviz file (dot.go) and data (data.go), and
-// a Gantt chart also text (gantt_text.go).
+// pe.go). overrides.go says what overrides did to its links, labels.go finds room for their numbers,
+// and diagram.go paints everything. A [Diagram] is also a Graphviz file (dot.go) and data (data.go),
+// and a Gantt chart also text (gantt_text.go).
 //
 // Text is measured with the two fonts that the program carries (text.go), for both formats and
 // never with the fonts of the computer: same figure, same bytes. The SVG has no font in it and

@@ -19,19 +19,6 @@ type plan struct {
 	overridden      map[pair]*overriding
 }
 
-// pair is two components, the lower id first.
-type pair struct{ a, b topology.NodeID }
-
-func pairOf(a, b topology.NodeID) pair { return pair{min(a, b), max(a, b)} }
-
-// overriding is the effect of overrides on the links between two components.
-type overriding struct {
-	state state
-	left  bool     // of a pair joined one way: from the lower id to the higher
-	texts []string // new numbers, in the order of overrides
-	dirs  []uint8  // directions that a text is about: bit 0 from the lower id, bit 1 from the higher
-}
-
 // Topology lays out a view of a compiled system. The place selects the SIP, the cube and the
 // PE to show, as far as the view goes into them. Topology returns an error if there is none.
 func Topology(g *topology.Graph, view View, at Place) (*Diagram, error) {
@@ -85,89 +72,23 @@ func newPlan(g *topology.Graph, at Place) (*plan, error) {
 	}
 	p.Graph = full
 	for _, o := range overrides {
-		for q, dirs := range p.pairs(o) {
-			_, there := g.LinkBetween(q.a, q.b)
-			_, back := g.LinkBetween(q.b, q.a)
-			if p.overridden[q] == nil {
-				p.overridden[q] = &overriding{state: changed}
-			}
-			p.overridden[q].note(o, dirs)
-			switch {
-			case there != back:
-				p.overridden[q].state, p.overridden[q].left = oneDirection, there
-			case !there:
-				p.overridden[q].state = absent
-			}
+		q, dirs := p.pairOf(o)
+		v := p.overridden[q]
+		if v == nil {
+			v = &overriding{state: changed}
+			p.overridden[q] = v
+		}
+		v.note(o, dirs)
+		_, there := g.LinkBetween(q.a, q.b)
+		_, back := g.LinkBetween(q.b, q.a)
+		switch {
+		case there != back:
+			v.state, v.left = oneDirection, there
+		case !there:
+			v.state = absent
 		}
 	}
 	return p, nil
-}
-
-// pairs returns the components whose links an override is about, with the directions.
-func (p *plan) pairs(o topology.Override) map[pair]uint8 {
-	ids, _ := p.LookupLink(o.Link) // compiled before, so the name is good
-	qs := map[pair]uint8{}
-	for _, id := range ids {
-		q := pairOf(p.Link(id).From, p.Link(id).To)
-		if p.Link(id).From == q.a {
-			qs[q] |= 1
-		} else {
-			qs[q] |= 2
-		}
-	}
-	return qs
-}
-
-// numbers returns the new bandwidth and latency of an override.
-func numbers(o topology.Override) string {
-	var texts []string
-	if o.Bandwidth != nil {
-		texts = append(texts, quantity(*o.Bandwidth))
-	}
-	if o.Latency != nil {
-		texts = append(texts, quantity(*o.Latency))
-	}
-	return strings.Join(texts, ", ")
-}
-
-// note adds what an override says about some directions of a pair.
-func (v *overriding) note(o topology.Override, dirs uint8) {
-	text := numbers(o)
-	if _, which, ok := strings.Cut(o.Link, "#"); ok { // one of several links
-		if o.Absent {
-			text = "absent"
-		}
-		text = "#" + which + " " + text
-	}
-	if text == "" {
-		return // absent, which the state says
-	}
-	if i := slices.Index(v.texts, text); i >= 0 {
-		v.dirs[i] |= dirs
-		return
-	}
-	v.texts, v.dirs = append(v.texts, text), append(v.dirs, dirs)
-}
-
-// text returns the label of a wire of the pair. The function returns an arrow for a direction.
-func (v *overriding) text(arrow func(fromLower bool) string) string {
-	switch {
-	case v.state == absent:
-		return "absent"
-	case v.state == oneDirection && v.texts == nil:
-		return "one way"
-	}
-	var texts []string
-	for i, text := range v.texts {
-		switch {
-		case v.state == oneDirection:
-			text += " one way"
-		case v.dirs[i] != 3:
-			text += arrow(v.dirs[i] == 1)
-		}
-		texts = append(texts, text)
-	}
-	return strings.Join(texts, ", ")
 }
 
 // endpoints is two components in the order of the blocks that a wire joins.
@@ -244,50 +165,6 @@ func (p *plan) joinNamed(d *Diagram, w wire) {
 	a, _ := p.Lookup(d.blocks[w.from].name)
 	b, _ := p.Lookup(d.blocks[w.to].name)
 	p.join(d, w, endpoints{a, b})
-}
-
-// explainOverrides lists the overrides that the picture shows, by the state of their wires.
-func (p *plan) explainOverrides(d *Diagram, overrides []topology.Override) {
-	const most = 5
-	drawn := map[pair]state{}
-	for _, w := range d.wires {
-		for _, q := range w.pairs {
-			drawn[q] = w.state
-			if w.path == nil { // a wire that stands for several is drawn instead
-				drawn[q] = min(w.state, changed)
-			}
-		}
-	}
-	var texts [absent + 1][]string
-	for _, o := range overrides {
-		now := asKind
-		for q := range p.pairs(o) {
-			now = max(now, drawn[q])
-		}
-		text := numbers(o)
-		if o.Absent && now == changed {
-			text = "absent"
-		}
-		texts[now] = append(texts[now], strings.TrimSpace(d.short(o.Link)+"\n"+text))
-	}
-	heads := [...]string{changed: "changed by overrides", oneDirection: "one direction absent", absent: "absent"}
-	for now := changed; now <= absent; now++ {
-		shown := texts[now]
-		if more := len(shown) - most; more > 0 {
-			shown = append(slices.Clone(shown[:most]), fmt.Sprintf("and %d more", more))
-		}
-		if len(shown) > 0 {
-			d.legend = append(d.legend, legendEntry{role: fabric, line: true, state: now, text: heads[now], more: wrapLegend(shown)})
-		}
-	}
-}
-
-// short returns the name of a link without the prefix that the title gives.
-func (d *Diagram) short(link string) string {
-	if d.prefix != "" && strings.Count(link, d.prefix) == 2 {
-		return strings.ReplaceAll(link, d.prefix, "")
-	}
-	return link
 }
 
 // out returns the links out of a component.

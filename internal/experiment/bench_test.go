@@ -18,7 +18,7 @@ func lineOf(n int) []Point {
 func BenchmarkPoints(b *testing.B) {
 	for name, file := range map[string]string{"memory": "", "file": filepath.Join(b.TempDir(), "r.jsonl")} {
 		b.Run(name, func(b *testing.B) {
-			if _, err := Run(b.Context(), Options{File: file}, lineOf(b.N), named, nil); err != nil {
+			if _, err := Run(b.Context(), Options{File: file, Replace: true}, lineOf(b.N), named, nil); err != nil {
 				b.Fatal(err)
 			}
 		})

@@ -58,27 +58,32 @@ func TestEachSkipsFailures(t *testing.T) {
 }
 
 // TestStop: the first failure in the order of points is the end, after all rows before it;
-// points behind it are cancelled or never begin.
+// points behind it are cancelled or never begin. With enough workers points end in the
+// reverse order.
 func TestStop(t *testing.T) {
 	for workers := 1; workers <= 6; workers++ {
-		var got []int
-		rows, err := Run(t.Context(), Options{Workers: workers, Stop: true}, lineOf(20), func(ctx context.Context, p Point) (string, error) {
-			switch n := p.Get("n"); n {
-			case "2", "3":
-				return "", fmt.Errorf("job %s", n)
-			case "0", "1", "4":
-				return n, nil
+		synctest.Test(t, func(t *testing.T) {
+			var got []int
+			rows, err := Run(t.Context(), Options{Workers: workers, Stop: true}, lineOf(20), func(ctx context.Context, p Point) (string, error) {
+				i, _ := strconv.Atoi(p.Get("n"))
+				if i > 4 {
+					<-ctx.Done() // ends only if it is cancelled
+					return "", ctx.Err()
+				}
+				time.Sleep(time.Duration(5-i) * time.Second)
+				if i == 2 || i == 3 {
+					return "", fmt.Errorf("job %d", i)
+				}
+				return p.Get("n"), nil
+			}, func(index int, _ string) { got = append(got, index) })
+			var first *PointError
+			if !errors.As(err, &first) || err.Error() != "point 2 (n=2): job 2" || first.Err.Error() != "job 2" {
+				t.Errorf("%d workers: got %v, want that of point 2", workers, err)
 			}
-			<-ctx.Done() // ends only if it is cancelled
-			return "", ctx.Err()
-		}, func(index int, _ string) { got = append(got, index) })
-		var first *PointError
-		if !errors.As(err, &first) || err.Error() != "point 2 (n=2): job 2" || first.Err.Error() != "job 2" {
-			t.Errorf("%d workers: got %v, want that of point 2", workers, err)
-		}
-		if !slices.Equal(got, []int{0, 1}) || !slices.Equal(rows, []string{"0", "1"}) {
-			t.Errorf("%d workers: got %v and rows %v, want 0 and 1", workers, got, rows)
-		}
+			if !slices.Equal(got, []int{0, 1}) || !slices.Equal(rows, []string{"0", "1"}) {
+				t.Errorf("%d workers: got %v and rows %v, want 0 and 1", workers, got, rows)
+			}
+		})
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	_, err := Run(ctx, Options{Workers: 2, Stop: true}, lineOf(2), func(ctx context.Context, p Point) (int, error) {
@@ -94,17 +99,17 @@ func TestStop(t *testing.T) {
 	}
 }
 
-// TestMemory: points run at the same time only as far as memory holds them.
+// TestMemory: points run at the same time only as far as memory holds them, and give it back.
 func TestMemory(t *testing.T) {
 	for _, tt := range []struct {
 		bytes int64
 		want  int // points that run at the same time
-	}{{mostMemory + 1, 1}, {mostMemory/2 + 1, 1}, {1, 3}} {
+	}{{mostMemory + 1, 1}, {mostMemory/2 + 1, 1}, {mostMemory / 64, 3}} {
 		synctest.Test(t, func(t *testing.T) {
-			now, most := 0, 0
+			begun, now, most := time.Now(), 0, 0
 			o := Options{Workers: 3, Memory: func(int) int64 { return tt.bytes }}
 			lock := make(chan struct{}, 1)
-			_, err := Run(t.Context(), o, numbers, func(ctx context.Context, p Point) (row, error) {
+			_, err := Run(t.Context(), o, lineOf(90), func(ctx context.Context, p Point) (row, error) {
 				lock <- struct{}{}
 				now++
 				most = max(most, now)
@@ -115,8 +120,8 @@ func TestMemory(t *testing.T) {
 				<-lock
 				return named(ctx, p)
 			}, nil)
-			if err != nil || most != tt.want {
-				t.Errorf("%d bytes each: got %d at a time, %v, want %d", tt.bytes, most, err, tt.want)
+			if took := time.Since(begun); err != nil || most != tt.want || took != time.Duration(90/tt.want)*time.Second {
+				t.Errorf("%d bytes each: got %d at a time, %v, %v, want %d", tt.bytes, most, took, err, tt.want)
 			}
 		})
 	}

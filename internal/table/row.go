@@ -127,9 +127,6 @@ func Float(x float64) (any, error) {
 	if math.IsNaN(x) || math.IsInf(x, 0) {
 		return nil, fmt.Errorf("%v is no number that a table can hold", x)
 	}
-	format := byte('f')
-	if size := math.Abs(x); size != 0 && (size < 1e-6 || size >= 1e21) {
-		format = 'e'
-	}
-	return json.Number(strconv.FormatFloat(x, format, -1, 64)), nil
+	text, err := json.Marshal(x)
+	return json.Number(text), err
 }

@@ -62,6 +62,15 @@ func TestFrom(t *testing.T) {
 	}
 }
 
+// TestFloat: a number is written as encoding/json writes it.
+func TestFloat(t *testing.T) {
+	for x, want := range map[float64]json.Number{0: "0", 2: "2", 1.0 / 3: "0.3333333333333333", 1e-7: "1e-7", 1e20: "100000000000000000000", 1e21: "1e+21"} {
+		if got, err := Float(x); got != want || err != nil {
+			t.Errorf("%v: got %v, %v, want %s", x, got, err, want)
+		}
+	}
+}
+
 func TestCellsRefuse(t *testing.T) {
 	for _, tt := range []struct {
 		row  any
@@ -78,6 +87,10 @@ func TestCellsRefuse(t *testing.T) {
 	}
 }
 
+type oneColumn struct {
+	A int `json:"a" table:"ns,lower"`
+}
+
 // TestBadTags: a row type whose tags are not complete is a mistake of the program.
 func TestBadTags(t *testing.T) {
 	for _, row := range []any{
@@ -91,7 +104,7 @@ func TestBadTags(t *testing.T) {
 			A int `json:"a" table:"ns,faster"`
 		}{},
 		struct {
-			A int `json:"a" table:"ns,lower"`
+			oneColumn
 			B int `json:"a" table:"ns,lower"`
 		}{},
 		&struct{}{},

@@ -1,0 +1,130 @@
+package draw
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/kernbench/kernbench/topology"
+)
+
+// pair is two components, the lower id first.
+type pair struct{ a, b topology.NodeID }
+
+func pairOf(a, b topology.NodeID) pair { return pair{min(a, b), max(a, b)} }
+
+// overriding is the effect of overrides on the links between two components.
+type overriding struct {
+	state state
+	left  bool     // of a pair joined one way: from the lower id to the higher
+	texts []string // new numbers, in the order of overrides
+	dirs  []uint8  // directions that a text is about: bit 0 from the lower id, bit 1 from the higher
+}
+
+// pairOf returns the components whose links an override is about, and the directions.
+func (p *plan) pairOf(o topology.Override) (q pair, dirs uint8) {
+	ids, _ := p.LookupLink(o.Link) // compiled before, so the name is good
+	for _, id := range ids {
+		l := p.Link(id)
+		q = pairOf(l.From, l.To)
+		if l.From == q.a {
+			dirs |= 1
+		} else {
+			dirs |= 2
+		}
+	}
+	return q, dirs
+}
+
+// numbers returns the new bandwidth and latency of an override.
+func numbers(o topology.Override) string {
+	var texts []string
+	if o.Bandwidth != nil {
+		texts = append(texts, quantity(*o.Bandwidth))
+	}
+	if o.Latency != nil {
+		texts = append(texts, quantity(*o.Latency))
+	}
+	return strings.Join(texts, ", ")
+}
+
+// note adds what an override says about some directions of a pair.
+func (v *overriding) note(o topology.Override, dirs uint8) {
+	text := numbers(o)
+	if _, which, ok := strings.Cut(o.Link, "#"); ok { // one of several links
+		if o.Absent {
+			text = "absent"
+		}
+		text = "#" + which + " " + text
+	}
+	if text == "" {
+		return // absent, which the state says
+	}
+	if i := slices.Index(v.texts, text); i >= 0 {
+		v.dirs[i] |= dirs
+		return
+	}
+	v.texts, v.dirs = append(v.texts, text), append(v.dirs, dirs)
+}
+
+// text returns the label of a wire of the pair. The function returns an arrow for a direction.
+func (v *overriding) text(arrow func(fromLower bool) string) string {
+	switch {
+	case v.state == absent:
+		return "absent"
+	case v.state == oneDirection && v.texts == nil:
+		return "one way"
+	}
+	var texts []string
+	for i, text := range v.texts {
+		switch {
+		case v.state == oneDirection:
+			text += " one way"
+		case v.dirs[i] != 3:
+			text += arrow(v.dirs[i] == 1)
+		}
+		texts = append(texts, text)
+	}
+	return strings.Join(texts, ", ")
+}
+
+// explainOverrides lists the overrides that the picture shows, by the state of their wires.
+func (p *plan) explainOverrides(d *Diagram, overrides []topology.Override) {
+	const most = 5
+	drawn := map[pair]state{}
+	for _, w := range d.wires {
+		for _, q := range w.pairs {
+			drawn[q] = w.state
+			if w.path == nil { // a wire that stands for several is drawn instead
+				drawn[q] = min(w.state, changed)
+			}
+		}
+	}
+	var texts [absent + 1][]string
+	for _, o := range overrides {
+		q, _ := p.pairOf(o)
+		now, text := drawn[q], numbers(o)
+		if o.Absent && now == changed {
+			text = "absent"
+		}
+		texts[now] = append(texts[now], strings.TrimSpace(d.short(o.Link)+"\n"+text))
+	}
+	heads := [...]string{changed: "changed by overrides", oneDirection: "one direction absent", absent: "absent"}
+	for now := changed; now <= absent; now++ {
+		shown := texts[now]
+		if more := len(shown) - most; more > 0 {
+			shown = append(slices.Clone(shown[:most]), fmt.Sprintf("and %d more", more))
+		}
+		if len(shown) > 0 {
+			d.legend = append(d.legend, legendEntry{role: fabric, line: true, state: now, text: heads[now], more: wrapLegend(shown)})
+		}
+	}
+}
+
+// short returns the name of a link without the prefix that the title gives.
+func (d *Diagram) short(link string) string {
+	if d.prefix != "" && strings.Count(link, d.prefix) == 2 {
+		return strings.ReplaceAll(link, d.prefix, "")
+	}
+	return link
+}
