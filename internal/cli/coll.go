@@ -178,26 +178,26 @@ func measure(cmd *cobra.Command, o collperf.Options, format string) error {
 		return err
 	}
 	defer p.stop()
-	table := collPrinters[format](p.beside(cmd.OutOrStdout()), o, ranks)
-	if o.Experiment.Begin = table.head; o.Real() { // which has no file that may be refused
-		if err := table.head(); err != nil {
+	result := collResult{Options: o, w: p.beside(cmd.OutOrStdout()), format: format, ranks: ranks}
+	if o.Experiment.Begin = result.head; o.Real() { // which has no file that may be refused
+		if err := result.head(); err != nil {
 			return err
 		}
 	}
 	ctx, cancel := context.WithCancelCause(cmd.Context())
 	defer cancel(nil)
-	rows, sum, err := collperf.Run(ctx, o, func(r collperf.Row) {
-		if err := table.row(r); err != nil {
-			cancel(err) // nobody sees the others
+	result.rows, result.sum, err = collperf.Run(ctx, o, func(r collperf.Row) {
+		if err := result.row(r); err != nil {
+			cancel(err) // the other rows would not be seen
 		}
 	})
 	if err := endPoints(p, o.Experiment, err); err != nil {
 		return err
 	}
-	if err := table.foot(rows, sum); err != nil {
+	if err := result.foot(); err != nil {
 		return err
 	}
-	switch {
+	switch sum := result.sum; {
 	case sum.Failed != nil:
 		return failedPoints(o.Experiment, sum.Failed)
 	case sum.Wrong > 0:

@@ -16,7 +16,7 @@ import (
 	"github.com/kernbench/kernbench/topology"
 )
 
-// dtypeNames is the names of dtypes in nccl-tests.
+// dtypeNames are the names of dtypes in nccl-tests.
 var dtypeNames = map[string]tl.DType{
 	"half": tl.F16, "float16": tl.F16, "bfloat16": tl.BF16, "float": tl.F32, "float32": tl.F32, "double": tl.F64, "float64": tl.F64,
 	"int8": tl.I8, "int16": tl.I16, "int32": tl.I32, "int64": tl.I64,
@@ -52,7 +52,7 @@ func (d *dtypes) Set(word string) error {
 // all is the word for everything that a flag could be.
 const all = "all"
 
-// collFlags is the flags of a measurement.
+// collFlags are the flags of a measurement.
 type collFlags struct {
 	cmd *cobra.Command
 	on  *string // what ranks are
@@ -111,7 +111,7 @@ func addCollFlags(cmd *cobra.Command) *collFlags {
 	return f
 }
 
-// common is the options of simulated and real ranks.
+// common returns the options of simulated and real ranks.
 func (f *collFlags) common(c ccl.Collective) (o collperf.Options, err error) {
 	o = collperf.Options{
 		Backend: collperf.Backend(*f.on), Collective: c, Algorithm: *f.algorithm,

@@ -36,7 +36,7 @@ var simulatedOnly = []struct{ flag, instead string }{
 	{"out", notKept}, {"resume", notKept}, {"replace", notKept}, {"strict", notKept}, {"shard", notKept},
 }
 
-// collUses is the flags that not every collective uses.
+// collUses are the flags that not every collective uses.
 var collUses = []struct {
 	flags []string
 	by    func(ccl.Collective) bool
@@ -110,7 +110,7 @@ func (f *collFlags) misplaced() error {
 	return nil
 }
 
-// real is the options of ranks that are processes or goroutines.
+// real returns the options of ranks that are processes or goroutines.
 func (f *collFlags) real(c ccl.Collective) (collperf.Options, error) {
 	o, err := f.common(c)
 	if err != nil {
@@ -123,7 +123,7 @@ func (f *collFlags) real(c ccl.Collective) (collperf.Options, error) {
 	return o, o.Validate()
 }
 
-// realText is what real ranks are: "2 processes (shm) on 4 cores, each bound to one".
+// realText describes real ranks: "2 processes (shm) on 4 cores, each bound to one".
 func realText(o collperf.Options) string {
 	rank := "process"
 	if o.Backend == collperf.Goroutines {
@@ -136,7 +136,7 @@ func realText(o collperf.Options) string {
 	return text
 }
 
-// realBuffer is where the buffers are.
+// realBuffer returns where the buffers of real ranks are.
 func realBuffer(o collperf.Options) string {
 	if o.Window {
 		return window

@@ -14,19 +14,19 @@ import (
 	"github.com/kernbench/kernbench/internal/version"
 )
 
-// collPrinter prints a measurement: the head, each row when it is ready, and the foot.
-type collPrinter struct {
-	head func() error
-	row  func(collperf.Row) error
-	foot func([]collperf.Row, collperf.Summary) error
+// collResult is a measurement and how it is printed: the head, each row when it is ready, and
+// the foot.
+type collResult struct {
+	collperf.Options
+	w      io.Writer
+	format string
+	ranks  int
+	above  *collperf.Case // of the row that was printed last
+	rows   []collperf.Row // when all have been measured
+	sum    collperf.Summary
 }
 
-// collPrinters are the printers by --format.
-var collPrinters = map[string]func(w io.Writer, o collperf.Options, ranks int) collPrinter{
-	"text": collText, "json": collJSON, "csv": collCSV,
-}
-
-// ranksText is what ranks are.
+// ranksText describes simulated ranks.
 func ranksText(o collperf.Options, ranks int) string {
 	switch {
 	case o.Partial:
@@ -38,7 +38,7 @@ func ranksText(o collperf.Options, ranks int) string {
 	return "PEs"
 }
 
-// counted is a number of things: "1 cube", "2 cubes".
+// counted returns a number of things: "1 cube", "2 cubes".
 func counted(n int, thing string) string {
 	switch {
 	case n == 1:
@@ -53,7 +53,6 @@ func counted(n int, thing string) string {
 const (
 	collHeader = "#%11s %12s %6s %6s %6s %11s %12s %12s %7s %18s %7s %8s\n"
 	collRow    = " %11d %12d %6s %6s %6d %11s %12s %12s %7s %18s %7s %8s%s\n"
-	collFooter = "# %-21s: %s\n"
 
 	// Of the table of ranks.
 	rankHeader = "#\n#%11s %6s %6s %6s %18s %6s %18s\n"
@@ -68,75 +67,93 @@ func decimal(x *float64, places int) string {
 	return strconv.FormatFloat(*x, 'f', places, 64)
 }
 
-func collText(w io.Writer, o collperf.Options, ranks int) collPrinter {
-	var above *collperf.Case
-	return collPrinter{
-		head: func() error {
-			fmt.Fprintf(w, "# kernbench %s %v\n", version.Version, o.Collective)
-			if o.Real() {
-				fmt.Fprintf(w, "# nranks: %s\n# buffer: %s\n# iters: %d, after %d to warm up\n", realText(o), realBuffer(o), o.Iters, o.Warmups)
-			} else {
-				fmt.Fprintf(w, "%s\n%s\n# nranks: %d (%s)\n",
-					config.UsedBy(o.Topology.Spec()).Line("topology"), config.UsedBy(o.CCL).Line("ccl"), ranks, ranksText(o, ranks))
-			}
-			if o.Buffer != "" {
-				fmt.Fprintf(w, "# buffer: %s\n", o.Buffer)
-			}
-			_, err := fmt.Fprintf(w, "#\n"+collHeader, "size(B)", "count", "type", "redop", "root", "time(us)", "algbw(GB/s)", "busbw(GB/s)", "#wrong", "algorithm", "%bound", "bound")
-			return err
-		},
-		row: func(r collperf.Row) error {
-			wrong, kind, end := "N/A", r.BoundKind, ""
-			if o.Real() {
-				kind = "-" // real ranks have none
-			}
-			if r.Wrong != nil {
-				wrong = strconv.Itoa(*r.Wrong)
-			}
-			switch {
-			case r.Error != nil:
-				end, _, _ = strings.Cut("  "+*r.Error, "\n")
-			case r.Best != nil && *r.Best:
-				end = " *"
-			}
-			if o.Algorithm == collperf.AllAlgorithms && above != nil && *above != r.Case {
-				fmt.Fprintln(w, "#")
-			}
-			above = &r.Case
-			_, err := fmt.Fprintf(w, collRow, r.Size, r.Count, r.Type, r.RedOp, r.Root,
-				decimal(r.TimeUS, 3), decimal(r.AlgBW, 3), decimal(r.BusBW, 3), wrong, r.Algorithm, decimal(r.BoundShare, 1), kind, end)
-			return err
-		},
-		foot: func(rows []collperf.Row, sum collperf.Summary) (err error) {
-			if o.PerRank {
-				ranksTable(w, rows)
-			}
-			wrong := fmt.Sprintf("%d OK", sum.Wrong)
-			switch {
-			case sum.Wrong > 0:
-				wrong = fmt.Sprintf("%d FAILED", sum.Wrong)
-			case !valuesCompared(rows):
-				wrong = "not checked"
-			}
-			line := func(name, text string) { _, err = fmt.Fprintf(w, collFooter, name, text) }
-			line("Out of bounds values", wrong)
-			if o.Algorithm != collperf.AllAlgorithms {
-				line("Avg bus bandwidth", fmt.Sprintf("%.2f", sum.AvgBusBW))
-			}
-			if wins := winsText(sum.Wins); wins != "" {
-				line("Sizes won (*)", wins)
-			}
-			for _, b := range bounds(rows) {
-				line("Bound by "+b.BoundKind, b.Bound)
-			}
-			for _, name := range []string{o.Trace, o.Experiment.File} {
-				if name != "" {
-					line("Written", name)
-				}
-			}
-			return err
-		},
+// head prints what comes before the rows.
+func (c *collResult) head() error {
+	switch c.format {
+	case "json":
+		return nil
+	case "csv":
+		return c.writeCSV(nil, (*table.Table).WriteCSV)
 	}
+	fmt.Fprintf(c.w, "# kernbench %s %v\n", version.Version, c.Collective)
+	if c.Real() {
+		fmt.Fprintf(c.w, "# nranks: %s\n# buffer: %s\n# iters: %d, after %d to warm up\n", realText(c.Options), realBuffer(c.Options), c.Iters, c.Warmups)
+	} else {
+		fmt.Fprintf(c.w, "%s\n%s\n# nranks: %d (%s)\n",
+			config.UsedBy(c.Topology.Spec()).Line("topology"), config.UsedBy(c.CCL).Line("ccl"), c.ranks, ranksText(c.Options, c.ranks))
+	}
+	if c.Buffer != "" {
+		fmt.Fprintf(c.w, "# buffer: %s\n", c.Buffer)
+	}
+	_, err := fmt.Fprintf(c.w, "#\n"+collHeader, "size(B)", "count", "type", "redop", "root", "time(us)", "algbw(GB/s)", "busbw(GB/s)", "#wrong", "algorithm", "%bound", "bound")
+	return err
+}
+
+// row prints a row.
+func (c *collResult) row(r collperf.Row) error {
+	switch c.format {
+	case "json":
+		return nil
+	case "csv":
+		return c.writeCSV([]collperf.Row{r}, (*table.Table).WriteCSVRows)
+	}
+	wrong, kind, end := "N/A", r.BoundKind, ""
+	if c.Real() {
+		kind = "-" // real ranks have none
+	}
+	if r.Wrong != nil {
+		wrong = strconv.Itoa(*r.Wrong)
+	}
+	switch {
+	case r.Error != nil:
+		end, _, _ = strings.Cut("  "+*r.Error, "\n")
+	case r.Best != nil && *r.Best:
+		end = " *"
+	}
+	if c.Algorithm == collperf.AllAlgorithms && c.above != nil && *c.above != r.Case {
+		fmt.Fprintln(c.w, "#")
+	}
+	c.above = &r.Case
+	_, err := fmt.Fprintf(c.w, collRow, r.Size, r.Count, r.Type, r.RedOp, r.Root,
+		decimal(r.TimeUS, 3), decimal(r.AlgBW, 3), decimal(r.BusBW, 3), wrong, r.Algorithm, decimal(r.BoundShare, 1), kind, end)
+	return err
+}
+
+// foot prints what comes after the rows.
+func (c *collResult) foot() (err error) {
+	switch c.format {
+	case "json":
+		return c.writeJSON()
+	case "csv":
+		return nil
+	}
+	if c.PerRank {
+		ranksTable(c.w, c.rows)
+	}
+	line := func(name, text string) { _, err = fmt.Fprintf(c.w, "# %-21s: %s\n", name, text) }
+	switch {
+	case c.sum.Wrong > 0:
+		line("Out of bounds values", fmt.Sprintf("%d FAILED", c.sum.Wrong))
+	case valuesCompared(c.rows):
+		line("Out of bounds values", "0 OK")
+	default:
+		line("Out of bounds values", "not checked")
+	}
+	if c.Algorithm != collperf.AllAlgorithms {
+		line("Avg bus bandwidth", fmt.Sprintf("%.2f", c.sum.AvgBusBW))
+	}
+	if wins := winsText(c.sum.Wins); wins != "" {
+		line("Sizes won (*)", wins)
+	}
+	for _, b := range bounds(c.rows) {
+		line("Bound by "+b.BoundKind, b.Bound)
+	}
+	for _, name := range []string{c.Trace, c.Experiment.File} {
+		if name != "" {
+			line("Written", name)
+		}
+	}
+	return err
 }
 
 // valuesCompared reports whether the values of some row were compared.
@@ -155,7 +172,7 @@ func ranksTable(w io.Writer, rows []collperf.Row) {
 	fmt.Fprintln(w, "#")
 }
 
-// winsText is at how many sizes each algorithm was best, without those that never were.
+// winsText returns at how many sizes each algorithm was best, without those that never were.
 func winsText(wins []collperf.Win) string {
 	var list []string
 	for _, w := range wins {
@@ -166,7 +183,7 @@ func winsText(wins []collperf.Win) string {
 	return strings.Join(list, ", ")
 }
 
-// bounds is a row for each sentence about bounds.
+// bounds returns a row for each sentence about bounds.
 func bounds(rows []collperf.Row) (list []collperf.Row) {
 	for _, r := range rows {
 		if r.BoundUS > 0 && !slices.ContainsFunc(list, func(seen collperf.Row) bool { return seen.Bound == r.Bound }) {
@@ -176,22 +193,16 @@ func bounds(rows []collperf.Row) (list []collperf.Row) {
 	return list
 }
 
-func collCSV(w io.Writer, o collperf.Options, _ int) collPrinter {
-	write := func(rows []collperf.Row, to func(*table.Table, io.Writer) error) error {
-		t, err := o.Table(rows)
-		if err != nil {
-			return err
-		}
-		return to(t, w)
+// writeCSV writes rows, or what comes before them.
+func (c *collResult) writeCSV(rows []collperf.Row, write func(*table.Table, io.Writer) error) error {
+	t, err := c.Table(rows)
+	if err != nil {
+		return err
 	}
-	return collPrinter{
-		head: func() error { return write(nil, (*table.Table).WriteCSV) },
-		row:  func(r collperf.Row) error { return write([]collperf.Row{r}, (*table.Table).WriteCSVRows) },
-		foot: func([]collperf.Row, collperf.Summary) error { return nil },
-	}
+	return write(t, c.w)
 }
 
-// measured is what `kernbench coll --format json` prints.
+// measured is the object that `kernbench coll --format json` prints.
 type measured struct {
 	Collective string         `json:"collective"`
 	Ranks      int            `json:"ranks"`
@@ -206,7 +217,7 @@ type measured struct {
 	Schema     table.Schema   `json:"schema"`
 }
 
-// collConfig is what a measurement was made with.
+// collConfig is the configuration of a measurement in JSON.
 type collConfig struct {
 	Version  string      `json:"version"`            // of kernbench
 	On       string      `json:"on,omitempty"`       // shm or inproc, of real ranks
@@ -223,30 +234,24 @@ type collConfig struct {
 	Fidelity string      `json:"fidelity,omitempty"` // train or flit, of simulated ranks
 }
 
-func collJSON(w io.Writer, o collperf.Options, ranks int) collPrinter {
-	return collPrinter{
-		head: func() error { return nil },
-		row:  func(collperf.Row) error { return nil },
-		foot: func(rows []collperf.Row, sum collperf.Summary) error {
-			m := measured{
-				Collective: o.Collective.String(), Ranks: ranks, RanksPer: string(o.RanksPer), Partial: o.Partial, Rows: append([]collperf.Row{}, rows...), File: o.Experiment.File,
-				Wins: sum.Wins, Schema: table.Schema{"rows": o.Columns()},
-				Config: collConfig{Version: version.Version, Algo: o.Algorithm, Values: string(o.Values), Iters: o.Iters},
-			}
-			if o.Real() {
-				m.Config.real(o)
-			} else {
-				m.Config.simulated(o)
-			}
-			if o.Algorithm != collperf.AllAlgorithms {
-				m.AvgBusBW = &sum.AvgBusBW
-			}
-			if valuesCompared(rows) {
-				m.Wrong = &sum.Wrong
-			}
-			return table.WriteJSON(w, m)
-		},
+func (c *collResult) writeJSON() error {
+	m := measured{
+		Collective: c.Collective.String(), Ranks: c.ranks, RanksPer: string(c.RanksPer), Partial: c.Partial, Rows: append([]collperf.Row{}, c.rows...),
+		Wins: c.sum.Wins, File: c.Experiment.File, Schema: table.Schema{"rows": c.Columns()},
+		Config: collConfig{Version: version.Version, Algo: c.Algorithm, Values: string(c.Values), Iters: c.Iters},
 	}
+	if c.Real() {
+		m.Config.real(c.Options)
+	} else {
+		m.Config.simulated(c.Options)
+	}
+	if c.Algorithm != collperf.AllAlgorithms {
+		m.AvgBusBW = &c.sum.AvgBusBW
+	}
+	if valuesCompared(c.rows) {
+		m.Wrong = &c.sum.Wrong
+	}
+	return table.WriteJSON(c.w, m)
 }
 
 func (c *collConfig) simulated(o collperf.Options) {

@@ -9,7 +9,7 @@ import (
 )
 
 const (
-	doCollectives = "benches that do: ccl_allreduce, center_root_buffers, data_parallel, milestone-1h-ccl, tp_mlp, transformer_block"
+	doCollectives = "benches that do: ccl_allreduce, center_root_buffers, coll, data_parallel, milestone-1h-ccl, tp_mlp, transformer_block"
 	doTasks       = "benches that do: task_chain, task_fanout, task_stencil, treduce_tasks"
 )
 

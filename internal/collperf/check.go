@@ -8,8 +8,8 @@ import (
 	"github.com/kernbench/kernbench/internal/numeric"
 )
 
-// wrong is how many elements of what the ranks have in the end are not what they are to
-// be. Of an all-reduce every rank has to have the same bits as well.
+// wrong returns how many elements of all ranks are wrong in the end. In an all-reduce every
+// rank has to have the same bits as well.
 func (p *problem) wrong(outputs [][]byte) (n int) {
 	for rank, out := range outputs {
 		same := out
@@ -34,7 +34,7 @@ func (p *problem) compared() (n int) {
 	return n
 }
 
-// wrongAt is how many elements of a rank's output are wrong, or not the same as others.
+// wrongAt returns how many elements of a rank's output are wrong, or not the same as others.
 func (p *problem) wrongAt(rank int, out, same []byte) (n int) {
 	_, blocks := blocks(p.collective, p.ranks)
 	size := p.count * p.dtype.Size()
@@ -46,7 +46,7 @@ func (p *problem) wrongAt(rank int, out, same []byte) (n int) {
 	return n
 }
 
-// differ is how many elements are not as wanted, or not the same as others.
+// differ returns how many elements are not as wanted, or not the same as others.
 func (p *problem) differ(got, same []byte, want *reference) (n int) {
 	size := p.dtype.Size()
 	for at := 0; at < p.count; {
@@ -58,7 +58,7 @@ func (p *problem) differ(got, same []byte, want *reference) (n int) {
 	return n
 }
 
-// differRun is differ for as many elements as lie together in the reference.
+// differRun compares as many elements as lie together in the reference.
 func (p *problem) differRun(got, same []byte, want *reference) (n int) {
 	if want.bits != nil && bytes.Equal(got, want.bits) {
 		return 0

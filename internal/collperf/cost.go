@@ -6,8 +6,8 @@ import (
 	"github.com/kernbench/kernbench/internal/sim"
 )
 
-// slowness is how many times as long as the best each algorithm takes by its formula. It
-// has none of those without a formula.
+// slowness returns how many times as long as the best each algorithm takes by its formula.
+// Algorithms without a formula are not in it.
 func (o *Options) slowness(p *problem) (map[string]float64, error) {
 	s, err := o.settings("")
 	if err != nil {

@@ -17,7 +17,7 @@ type Row struct {
 	Comparison
 }
 
-// Case is what a row is about.
+// Case is the settings of a row.
 type Case struct {
 	Size  int64  `json:"size" table:"B,setting,message size"` // the larger of what a rank sends and receives
 	Count int    `json:"count" table:",setting"`              // elements of it, or of its part for each rank
@@ -26,7 +26,7 @@ type Case struct {
 	Root  int    `json:"root" table:",setting"`               // -1 where there is none
 }
 
-// Measured is what was found out about a case. Members that were not measured are null.
+// Measured is the results of a row. Members that were not measured are null.
 type Measured struct {
 	TimeUS     *float64 `json:"time_us" table:"µs,lower,time"`                 // from the start on the PEs to the last end, or of the slowest real rank, averaged over the iterations
 	AlgBW      *float64 `json:"algbw" table:"GB/s,higher,algorithm bandwidth"` // size by time
@@ -43,13 +43,13 @@ type Measured struct {
 	PEExec []sim.Time `json:"pe_exec_ns,omitempty"`
 }
 
-// Comparison is what a row has of an algorithm among others.
+// Comparison is the results of an algorithm among others.
 type Comparison struct {
 	Best  *bool   `json:"best,omitempty" table:",result"`  // none with right values was faster; null if they were not compared
 	Error *string `json:"error,omitempty" table:",result"` // why it was not measured
 }
 
-// kept is what a file has of a row besides the settings of its point.
+// kept is a row in a file, which has the settings as those of the point.
 type kept struct {
 	Measured
 	Comparison
@@ -88,7 +88,7 @@ func (o *Options) schema() table.Schema {
 	return s
 }
 
-// rankTimes is what a table has of each rank.
+// rankTimes is the columns of a rank.
 type rankTimes struct {
 	Rank   int      `json:"rank" table:",setting"`
 	PEExec sim.Time `json:"pe_exec_ns" table:"ns,lower,time of the rank"`
@@ -121,7 +121,7 @@ func (o *Options) Table(rows []Row) (*table.Table, error) {
 	return t, nil
 }
 
-// about returns what rows of the problem are about.
+// about returns the settings of the rows of the problem.
 func (p *problem) about() Case {
 	in, out := blocks(p.collective, p.ranks)
 	c := Case{Size: int64(max(in, out) * p.count * p.dtype.Size()), Count: p.count, Type: p.dtype.String(), RedOp: "none", Root: -1}

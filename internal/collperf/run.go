@@ -13,7 +13,7 @@ import (
 	"github.com/kernbench/kernbench/torch"
 )
 
-// Summary is what all rows together show.
+// Summary is the totals of all rows.
 type Summary struct {
 	Ranks    int
 	AvgBusBW float64 // GB/s
@@ -53,7 +53,7 @@ func Run(ctx context.Context, o Options, onRow func(Row)) ([]Row, Summary, error
 	return t.rows, t.sum, err
 }
 
-// tally is the rows so far.
+// tally is the rows so far and their totals.
 type tally struct {
 	rows  []Row
 	sum   Summary
