@@ -38,7 +38,7 @@ PEs could have started.`,
 
 type allReduceRow struct {
 	Name      string     `json:"name" table:",setting"`
-	Algorithm string     `json:"algorithm" table:",setting"`
+	Algorithm string     `json:"algorithm" table:",result"`
 	Buffer    string     `json:"buffer" table:",setting"`
 	Ranks     int        `json:"ws" table:",setting,ranks"`
 	Elems     int        `json:"n_elem" table:",setting,elements"`

@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 	"testing"
@@ -40,7 +41,10 @@ func build(t *testing.T, dir string) (program string) {
 	return program
 }
 
-// run is what a program writes to both outputs, and its exit status.
+// progressLine is a line on standard error that comes now and then, on a slow computer.
+var progressLine = regexp.MustCompile(`(?m)^\S+: \d+ of \d+ points.*\n`)
+
+// run returns what a program writes to both outputs, without progress, and its exit status.
 func run(t *testing.T, program string, args ...string) (output string, status int) {
 	t.Helper()
 	cmd := exec.Command(program, args...)
@@ -51,7 +55,7 @@ func run(t *testing.T, program string, args ...string) (output string, status in
 	if err != nil && !errors.As(err, &exit) {
 		t.Fatal(err)
 	}
-	return out.String(), cmd.ProcessState.ExitCode()
+	return progressLine.ReplaceAllString(out.String(), ""), cmd.ProcessState.ExitCode()
 }
 
 func read(t *testing.T, name string) string {

@@ -156,7 +156,10 @@ func (p *sweepPlan) write(w io.Writer, r sweepResult, t *table.Table, o experime
 		_, err := fmt.Fprintln(w, "put the shards together: kernbench merge OUT.jsonl FILE...")
 		return err
 	}
-	_, err := fmt.Fprintf(w, "draw them: kernbench plot %s -o %s.svg\ncompare them with others: kernbench compare OTHER.jsonl %[1]s\n", o.File, strings.TrimSuffix(filepath.Base(o.File), ".jsonl"))
+	if len(t.Rows) > 1 {
+		fmt.Fprintf(w, "draw them: kernbench plot %s -o %s.svg\n", o.File, strings.TrimSuffix(filepath.Base(o.File), ".jsonl"))
+	}
+	_, err := fmt.Fprintf(w, "compare them with others: kernbench compare OTHER.jsonl %s\n", o.File)
 	return err
 }
 
