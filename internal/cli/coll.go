@@ -138,7 +138,7 @@ line for each rank, with the columns rank and pe_exec_ns.`,
 			if err != nil {
 				return badInput(err)
 			}
-			return measure(cmd, o, *format)
+			return measure(cmd, o, *flags.points.report, *format)
 		}
 		g, how, err := configs.load(cmd.Context())
 		if err != nil {
@@ -152,10 +152,11 @@ line for each rank, with the columns rank and pe_exec_ns.`,
 		use.readsProgram(g, how, nil)
 		use.writes("--trace", o.Trace)
 		use.writes("--out", o.Experiment.File)
+		use.writes("--report", *flags.points.report)
 		if err := use.check(); err != nil {
 			return err
 		}
-		return measure(cmd, o, *format)
+		return measure(cmd, o, *flags.points.report, *format)
 	}
 	return cmd
 }
@@ -168,7 +169,7 @@ func collectiveNames() (names []string) {
 }
 
 // measure runs a measurement and prints it, rows of text and CSV as they come.
-func measure(cmd *cobra.Command, o collperf.Options, format string) error {
+func measure(cmd *cobra.Command, o collperf.Options, report, format string) error {
 	ranks, err := o.Ranks()
 	if err != nil {
 		return badInput(err)
@@ -195,6 +196,9 @@ func measure(cmd *cobra.Command, o collperf.Options, format string) error {
 		return err
 	}
 	if err := result.foot(); err != nil {
+		return err
+	}
+	if err := result.writeReport(cmd, report); err != nil {
 		return err
 	}
 	var wrong []error

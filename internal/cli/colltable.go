@@ -8,8 +8,11 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/spf13/cobra"
+
 	"github.com/kernbench/kernbench/internal/collperf"
 	"github.com/kernbench/kernbench/internal/config"
+	"github.com/kernbench/kernbench/internal/page"
 	"github.com/kernbench/kernbench/internal/table"
 	"github.com/kernbench/kernbench/internal/version"
 )
@@ -232,6 +235,24 @@ type collConfig struct {
 	Iters    int         `json:"iters"`              // that were averaged
 	Warmups  *int        `json:"warmups,omitempty"`  // before those, of real ranks
 	Fidelity string      `json:"fidelity,omitempty"` // train or flit, of simulated ranks
+}
+
+// writeReport writes the page of --report.
+func (c *collResult) writeReport(cmd *cobra.Command, name string) error {
+	o := c.Options
+	o.PerRank = false
+	t, err := o.Table(c.rows)
+	if err != nil {
+		return err
+	}
+	p := page.Page{Title: fmt.Sprintf("%v over %d ranks", c.Collective, c.ranks)}
+	if c.Real() {
+		p.Facts = [][2]string{{"ranks", realText(c.Options)}, {"buffer", realBuffer(c.Options)}}
+	} else {
+		p.Facts = [][2]string{{"topology", config.UsedBy(c.Topology.Spec()).String()}, {"ccl", config.UsedBy(c.CCL).String()}, {"ranks", ranksText(c.Options, c.ranks)}}
+		p.Config = []page.File{{Name: "topology.yaml", Text: string(c.Topology.Spec().YAML())}, {Name: "ccl.yaml", Text: string(c.CCL.YAML())}}
+	}
+	return writeReport(cmd, name, p, t)
 }
 
 func (c *collResult) writeJSON() error {

@@ -16,7 +16,7 @@ import (
 // pointFlags are the flags of a command that runs the points of an experiment.
 type pointFlags struct {
 	cmd                     *cobra.Command
-	out, part               *string
+	out, part, report       *string
 	resume, replace, strict *bool
 }
 
@@ -29,6 +29,7 @@ func addPointFlags(cmd *cobra.Command, which string) *pointFlags {
 		resume:  flags.Bool("resume", false, "take over the points that --out has already"),
 		replace: flags.Bool("replace", false, "begin anew where --out has points"),
 		strict:  strictFlag(cmd),
+		report:  addReport(cmd),
 		part:    flags.String("shard", "", "run a part of the points, as `I/N`: 2/4 is the second of four"),
 	}
 }
@@ -44,6 +45,8 @@ func (f *pointFlags) options() (o experiment.Options, err error) {
 		return o, errors.New("--shard \"\": write I/N, such as 2/4")
 	case o.Resume && o.Replace:
 		return o, errors.New("--resume and --replace: give one")
+	case checkReport(*f.report) != nil:
+		return o, checkReport(*f.report)
 	case o.Strict && !o.Resume:
 		return o, errors.New("--strict is for --resume: add it")
 	case f.cmd.Flags().Changed("out"):

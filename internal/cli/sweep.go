@@ -52,8 +52,8 @@ and rows). With --dry-run it is a list of point and settings.`,
 		switch {
 		case err != nil:
 			return badInput(err)
-		case *dry && (o.Resume || o.Replace):
-			return badInput(errors.New("--dry-run looks at no results: leave out --resume and --replace"))
+		case *dry && (o.Resume || o.Replace || *points.report != ""):
+			return badInput(errors.New("--dry-run looks at no results: leave out --resume, --replace and --report"))
 		case workers < 0 || workers > mostThreads:
 			return badInput(fmt.Errorf("--workers %d: write 0 to %d", workers, mostThreads))
 		}
@@ -64,6 +64,7 @@ and rows). With --dry-run it is a list of point and settings.`,
 		if !*dry {
 			o.File = cmp.Or(o.File, defaultOut(args[0], o.Shard))
 			plan.use.writes("--out", o.File)
+			plan.use.writes("--report", *points.report)
 		}
 		if err := plan.use.check(); err != nil {
 			return err
@@ -79,7 +80,7 @@ and rows). With --dry-run it is a list of point and settings.`,
 		}
 		rows, err := experiment.Run(cmd.Context(), o, plan.points, plan.run, nil)
 		progress.stop()
-		return finishSweep(cmd, plan, o, *format, rows, err)
+		return finishSweep(cmd, plan, o, *points.report, *format, rows, err)
 	}
 	return cmd
 }

@@ -17,6 +17,7 @@ import (
 
 	"github.com/kernbench/kernbench/bench"
 	"github.com/kernbench/kernbench/internal/experiment"
+	"github.com/kernbench/kernbench/internal/page"
 	"github.com/kernbench/kernbench/internal/table"
 )
 
@@ -93,7 +94,7 @@ func (p *sweepPlan) pointRecord(index int) table.Record {
 }
 
 // finishSweep prints what came of a sweep and returns how it ends.
-func finishSweep(cmd *cobra.Command, p *sweepPlan, o experiment.Options, format string, rows []table.Record, err error) error {
+func finishSweep(cmd *cobra.Command, p *sweepPlan, o experiment.Options, report, format string, rows []table.Record, err error) error {
 	if err := endPoints(cmd.ErrOrStderr(), o, err); err != nil {
 		return err
 	}
@@ -113,7 +114,16 @@ func finishSweep(cmd *cobra.Command, p *sweepPlan, o experiment.Options, format 
 			wrong = append(wrong, fmt.Errorf("point %d (%v): %s", index, p.points[index], text))
 		}
 	}
-	if err := p.write(cmd.OutOrStdout(), r, o, format); err != nil {
+	t := &table.Table{}
+	if len(r.Points) > 0 {
+		if t, err = experiment.PointTable(r.Schema, r.Points); err != nil {
+			return err
+		}
+	}
+	if err := p.write(cmd.OutOrStdout(), r, t, o, format); err != nil {
+		return err
+	}
+	if err := writeReport(cmd, report, p.page(r), shown(t)); err != nil {
 		return err
 	}
 	switch {
@@ -126,26 +136,18 @@ func finishSweep(cmd *cobra.Command, p *sweepPlan, o experiment.Options, format 
 }
 
 // write writes the results in one of the formats.
-func (p *sweepPlan) write(w io.Writer, r sweepResult, o experiment.Options, format string) error {
-	if format == "json" {
-		return table.WriteJSON(w, r)
-	}
-	t := &table.Table{}
-	if len(r.Points) > 0 {
-		var err error
-		if t, err = experiment.PointTable(r.Schema, r.Points); err != nil {
-			return err
-		}
-	}
+func (p *sweepPlan) write(w io.Writer, r sweepResult, t *table.Table, o experiment.Options, format string) error {
 	switch {
+	case format == "json":
+		return table.WriteJSON(w, r)
 	case format == "csv" && len(t.Rows) == 0:
 		return nil
 	case format == "csv":
 		return t.WriteCSV(w)
 	}
 	fmt.Fprintf(w, "# sweep: %s\n# bench: %s\n%s# points: %d of %d\n\n", r.Sweep, r.Bench, p.fixed(), len(r.Points), r.Total)
-	if header, cells := shown(t); len(cells) > 0 {
-		if err := table.WriteTable(w, header, cells); err != nil {
+	if len(t.Rows) > 0 {
+		if err := shown(t).WriteText(w); err != nil {
 			return err
 		}
 	}
@@ -154,10 +156,7 @@ func (p *sweepPlan) write(w io.Writer, r sweepResult, o experiment.Options, form
 		_, err := fmt.Fprintln(w, "put the shards together: kernbench merge OUT.jsonl FILE...")
 		return err
 	}
-	if len(t.Rows) == len(r.Points) {
-		fmt.Fprintln(w, p.plotHint(o.File))
-	}
-	_, err := fmt.Fprintf(w, "compare them with others: kernbench compare OTHER.jsonl %s\n", o.File)
+	_, err := fmt.Fprintf(w, "draw them: kernbench plot %s -o %s.svg\ncompare them with others: kernbench compare OTHER.jsonl %[1]s\n", o.File, strings.TrimSuffix(filepath.Base(o.File), ".jsonl"))
 	return err
 }
 
@@ -184,56 +183,35 @@ func (p *sweepPlan) fixed() string {
 	return lines.String()
 }
 
-// plotHint returns a command that draws the results over the dimension that changes fastest.
-func (p *sweepPlan) plotHint(file string) string {
-	if len(p.Axes) == 0 {
-		return "draw them: kernbench plot --help"
-	}
-	last := len(p.Axes) - 1
-	across := telling(p.Axes[last])
-	x, others := across[0], across[1:]
-	for _, settings := range p.Axes[:last] {
-		others = append(others, telling(settings)...)
-	}
-	var by []string
-	for _, c := range others {
-		by = append(by, c.Name)
-	}
-	hint := fmt.Sprintf("draw them: kernbench plot %s -x %s -y crit_ns", file, x.Name)
-	if len(by) > 0 {
-		hint += " --by " + strings.Join(by, ",")
-	}
-	if slices.ContainsFunc(x.Values, func(v string) bool { _, err := strconv.ParseFloat(v, 64); return err != nil }) {
-		hint += " --kind bars"
-	}
-	return hint + " -o " + strings.TrimSuffix(filepath.Base(file), ".jsonl") + ".svg"
-}
-
-// telling returns the settings that tell the points of a dimension apart: one if it can,
-// else all.
-func telling(settings []experiment.Dimension) []experiment.Dimension {
-	for _, c := range settings {
-		if len(slices.Compact(slices.Sorted(slices.Values(c.Values)))) == len(c.Values) {
-			return []experiment.Dimension{c}
-		}
-	}
-	return slices.Clone(settings)
-}
-
 // shown returns the columns for people: without hashes, and without those of a point that
 // its only row repeats.
-func shown(t *table.Table) (header []string, rows [][]string) {
-	rows = make([][]string, len(t.Rows))
-	for i, c := range t.Columns {
-		if c.Role == table.Origin || experiment.RepeatsRow(t, c.Name) {
-			continue
-		}
-		header = append(header, c.Name)
-		for k := range t.Rows {
-			rows[k] = append(rows[k], cmp.Or(t.Text(k, i), "-"))
+func shown(t *table.Table) *table.Table {
+	var names []string
+	for _, c := range t.Columns {
+		if c.Role != table.Origin && !experiment.RepeatsRow(t, c.Name) {
+			names = append(names, c.Name)
 		}
 	}
-	return header, rows
+	return t.Select(names...)
+}
+
+// page returns what a report tells besides the results: the file of the sweep, and the
+// systems of its points as far as they are at hand.
+func (p *sweepPlan) page(r sweepResult) page.Page {
+	about := page.Page{
+		Title: "Sweep of " + r.Bench, Facts: [][2]string{{"sweep", r.Sweep}, {"points", fmt.Sprintf("%d of %d", len(r.Points), r.Total)}},
+		Config: []page.File{{Name: filepath.Base(r.Sweep), Text: p.Text}},
+	}
+	told := map[string]bool{}
+	for i, point := range p.points {
+		l, ok := p.ready[p.setup(point).key()]
+		if !ok || told[l.system.Spec().Hash()] {
+			continue
+		}
+		told[l.system.Spec().Hash()] = true
+		about.Config = append(about.Config, page.File{Name: fmt.Sprintf("topology.yaml of point %d (hash %s)", i, l.system.Spec().Hash()), Text: string(l.system.Spec().YAML())})
+	}
+	return about
 }
 
 // writePoints writes the points that a sweep would run.

@@ -54,6 +54,7 @@ func sweepScalars() config.Scalars {
 type Sweep struct {
 	sweepText
 	Name   string        // of the file
+	Text   string        // that the file has
 	Axes   [][]Dimension // of each dimension of the grid, the settings that change together
 	Errors config.Errors
 	doc    *config.Doc
@@ -66,7 +67,7 @@ func ReadSweep(ctx context.Context, name string) (*Sweep, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read a sweep: %w", err)
 	}
-	f := &Sweep{Name: name}
+	f := &Sweep{Name: name, Text: string(text)}
 	if f.doc, err = config.ParseAlone(name, text); err != nil {
 		return nil, err
 	}

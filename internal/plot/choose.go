@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/kernbench/kernbench/internal/experiment"
+	"github.com/kernbench/kernbench/internal/printable"
 	"github.com/kernbench/kernbench/internal/table"
 )
 
@@ -46,7 +47,7 @@ func (f *Figure) choose(d *data) (err error) {
 
 // chose adds a flag with its value to what was chosen.
 func (f *Figure) chose(flag string, values ...string) {
-	f.Chosen = append(f.Chosen, flag+" "+shellWord(strings.Join(values, ",")))
+	f.Chosen = append(f.Chosen, flag+" "+printable.ShellWord(strings.Join(values, ",")))
 }
 
 // chooseY takes the first measured column, with its bounds.

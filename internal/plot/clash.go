@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/kernbench/kernbench/internal/printable"
 )
 
 // clashes returns the groups of rows that are drawn at the same place in a column y.
@@ -52,19 +54,8 @@ func (d *data) ambiguous(clashes [][]int) error {
 	}
 	var values []string
 	for _, c := range tell {
-		values = append(values, "--where "+shellWord(d.Columns[c].Name+"="+d.Text(first[0], c)))
+		values = append(values, "--where "+printable.ShellWord(d.Columns[c].Name+"="+d.Text(first[0], c)))
 	}
 	by := strings.Join(d.NamesOf(slices.Concat(d.by, tell)), ",")
-	return fmt.Errorf("%s: tell them apart with --by %s, or draw some with %s", message, shellWord(by), strings.Join(values, " "))
-}
-
-// shellWord returns a text as one word of a command line.
-func shellWord(text string) string {
-	plain := func(r rune) bool {
-		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("_-+.,:=/%@", r)
-	}
-	if strings.IndexFunc(text, func(r rune) bool { return !plain(r) }) < 0 {
-		return text
-	}
-	return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'"
+	return fmt.Errorf("%s: tell them apart with --by %s, or draw some with %s", message, printable.ShellWord(by), strings.Join(values, " "))
 }

@@ -161,13 +161,13 @@ func (d *data) fits() error {
 // of appearance of the values of --by.
 func (d *data) cut() error {
 	for _, y := range d.ys {
-		series, err := d.cutColumn(y)
+		from := d
+		if d.bound(y) {
+			from = d.ofBound(y)
+		}
+		series, err := from.cutColumn(y)
 		if err != nil {
 			return err
-		}
-		if d.bound(y) && alike(series) {
-			series = series[:1]
-			series[0].Name = d.Columns[y].Words()
 		}
 		d.series = append(d.series, series...)
 	}
@@ -220,15 +220,35 @@ func (d *data) cutColumn(y int) ([]Series, error) {
 // failed reports whether the cell of a check says that values are wrong.
 func failed(cell any) bool { return cell != nil && cell != true && table.Text(cell) != "0" }
 
-// alike reports whether all series have the same points, as the bound of a machine has for
-// all algorithms.
-func alike(series []Series) bool {
-	for _, s := range series {
-		if !slices.Equal(s.Points, series[0].Points) {
-			return false
+// ofBound returns the data that a bound is drawn from: without the columns of --by that make
+// no difference to it, as the algorithm makes none to the bound of a machine, and with one
+// row for each point.
+func (d *data) ofBound(y int) *data {
+	b := *d
+	for _, c := range d.by {
+		fewer := slices.DeleteFunc(slices.Clone(b.by), func(o int) bool { return o == c })
+		if rows, same := d.oneRow(append(slices.Clone(fewer), d.x), y); same {
+			b.by, b.rows = fewer, rows
 		}
 	}
-	return len(series) > 0
+	return &b
+}
+
+// oneRow returns the first of the rows that are alike in some columns, and whether the others
+// have the same y.
+func (d *data) oneRow(columns []int, y int) (rows []int, same bool) {
+	first := map[string]string{}
+	for _, row := range d.rows {
+		key, text := d.Key(row, columns), d.Text(row, y)
+		known, seen := first[key]
+		if seen && known != text {
+			return nil, false
+		}
+		if !seen {
+			first[key], rows = text, append(rows, row)
+		}
+	}
+	return rows, true
 }
 
 // xOf returns the x of a row, as a number if it is one.

@@ -224,16 +224,6 @@ func TestTellsApart(t *testing.T) {
 	}
 }
 
-func TestShellWord(t *testing.T) {
-	for text, want := range map[string]string{
-		"n_elem=8": "n_elem=8", "link.bandwidth=64 GB/s": "'link.bandwidth=64 GB/s'", "k=it's": `'k=it'\''s'`, "k=$(x)": "'k=$(x)'", "k=": "k=",
-	} {
-		if got := shellWord(text); got != want {
-			t.Errorf("%s: got %s, want %s", text, got, want)
-		}
-	}
-}
-
 // TestFits: numbers of hundreds of digits are refused, wherever they would be written.
 func TestFits(t *testing.T) {
 	for _, tt := range []struct {
@@ -279,5 +269,29 @@ func TestUpperCase(t *testing.T) {
 		if got := d.title(); got != want {
 			t.Errorf("title of %q: got %q, want %q", y, got, want)
 		}
+	}
+}
+
+// TestBoundsBySettings: a bound has a line for the settings that make a difference to it, and
+// not for others.
+func TestBoundsBySettings(t *testing.T) {
+	csv := "#role,setting,setting,setting,lower,bound\nlink,algo,size,t,least\n" +
+		"1,ring,1K,5,1\n2,ring,1K,4,1\n1,ring,4K,9,3\n2,ring,4K,7,2\n1,tree,1K,6,1\n2,tree,1K,5,1\n1,tree,4K,8,3\n2,tree,4K,6,2\n"
+	f, err := Draw(read(t, csv), Request{X: "link", Y: []string{"t", "least"}, By: []string{"algo", "size"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []Series
+	for _, s := range f.Series {
+		if s.Column == "least" {
+			got = append(got, s)
+		}
+	}
+	want := []Series{
+		{Name: "1K, least", Column: "least", Points: []Point{{1.0, 1}, {2.0, 1}}},
+		{Name: "4K, least", Column: "least", Points: []Point{{1.0, 3}, {2.0, 2}}},
+	}
+	if diff := cmp.Diff(want, got, cmpopts.IgnoreUnexported(Series{})); diff != "" {
+		t.Errorf("bounds (-want +got):\n%s", diff)
 	}
 }
