@@ -201,11 +201,15 @@ func measure(cmd *cobra.Command, o collperf.Options, report, format string) erro
 	if err := result.writeReport(cmd, report); err != nil {
 		return err
 	}
-	switch sum := result.sum; {
-	case sum.Failed != nil:
-		return failedPoints(o.Experiment, sum.Failed)
-	case sum.Wrong > 0:
-		return &exitError{exitWrong, fmt.Errorf("%d wrong values", sum.Wrong)}
+	var wrong []error
+	if n := result.sum.Wrong; n > 0 {
+		wrong = []error{fmt.Errorf("%d wrong values", n)}
+	}
+	switch {
+	case result.sum.Failed != nil:
+		return failedPoints(o.Experiment, result.sum.Failed, wrong...)
+	case wrong != nil:
+		return &exitError{exitWrong, wrong[0]}
 	}
 	return nil
 }

@@ -90,15 +90,9 @@ func (o *Options) point(p *problem, algorithm string) (point experiment.Point, e
 
 // identity returns a text of all that rows depend on besides their points and the program.
 func (o *Options) identity(ranks int) string {
-	word := func(yes bool, a, b string) string {
-		if yes {
-			return a
-		}
-		return b
-	}
-	return fmt.Sprintf("coll %v, %d ranks per %s, partial %t, algo %s, buffer %s, values %s, check %t, iters %d, per-rank %t, fidelity %s, topology %s, ccl %s",
+	return fmt.Sprintf("coll %v, %d ranks per %s, partial %t, algo %s, buffer %s, values %s, check %t, iters %d, per-rank %t, flit %t, topology %s, ccl %s",
 		o.Collective, ranks, cmp.Or(o.RanksPer, PerPE), o.Partial, cmp.Or(o.Algorithm, "as ccl says"), cmp.Or(o.Buffer, "as ccl says"),
-		cmp.Or(o.Values, Integers), o.checks(), o.iters(), o.PerRank, word(o.Flit, "flit", "train"),
+		cmp.Or(o.Values, Integers), o.checks(), o.iters(), o.PerRank, o.Flit,
 		config.UsedBy(o.Topology.Spec()).Hash, config.UsedBy(o.configuration()).Hash)
 }
 

@@ -45,7 +45,7 @@ func TestKept(t *testing.T) {
 	}
 	header, first := string(lines[0]), string(lines[1])
 	for _, want := range []string{
-		`"identity":"coll all_reduce, 2 ranks per sip, partial false, algo all, buffer as ccl says, values integers, check true, iters 1, per-rank false, fidelity train, topology `,
+		`"identity":"coll all_reduce, 2 ranks per sip, partial false, algo all, buffer as ccl says, values integers, check true, iters 1, per-rank false, flit false, topology `,
 		`"schema":{"row":[{"name":"time_us","unit":"µs","role":"lower","label":"time"},`,
 		`"settings":[{"name":"size","unit":"B","role":"setting","label":"message size"},`,
 		`{"name":"algorithm","role":"setting"}]}`,

@@ -59,10 +59,12 @@ type kept struct {
 // configuration chooses others.
 func (o *Options) named() bool { return o.Algorithm != "" && o.Algorithm != Auto }
 
-// Columns returns the columns of rows. The algorithm is a setting where it was named. Real
-// ranks have no bound.
-func (o *Options) Columns() []table.Column {
-	columns := table.ColumnsOf(Row{})
+// Columns returns the columns of rows.
+func (o *Options) Columns() []table.Column { return o.declare(table.ColumnsOf(Row{})) }
+
+// declare gives columns the roles that depend on the options: the algorithm is a setting where
+// it was named, and real ranks have no bound.
+func (o *Options) declare(columns []table.Column) []table.Column {
 	for i := range columns {
 		switch c := &columns[i]; {
 		case c.Name == "algorithm" && o.named():
@@ -88,37 +90,34 @@ func (o *Options) schema() table.Schema {
 	return s
 }
 
-// rankTimes is the columns of a rank.
-type rankTimes struct {
-	Rank   int      `json:"rank" table:",setting"`
-	PEExec sim.Time `json:"pe_exec_ns" table:"ns,lower,time of the rank"`
+// rankRow is a row and the time of one of its ranks.
+type rankRow struct {
+	Row
+	Rank   *int      `json:"rank" table:",setting"`
+	PEExec *sim.Time `json:"pe_exec_ns" table:"ns,lower,time of the rank"`
 }
 
 // Table returns rows as a table: a line for each row or, with [Options.PerRank], for each
 // rank of each row.
-func (o *Options) Table(rows []Row) (*table.Table, error) {
-	t := &table.Table{Columns: o.Columns()}
+func (o *Options) Table(rows []Row) (t *table.Table, err error) {
 	if o.PerRank {
-		t.Columns = append(t.Columns, table.ColumnsOf(rankTimes{})...)
-	}
-	for _, r := range rows {
-		cells, err := table.Cells(r)
-		if err != nil {
-			return nil, err
-		}
-		if !o.PerRank || r.Error != nil {
-			t.Rows = append(t.Rows, append(cells, make([]any, len(t.Columns)-len(cells))...))
-			continue
-		}
-		for rank, took := range r.PEExec {
-			own, err := table.Cells(rankTimes{rank, took})
-			if err != nil {
-				return nil, err
+		var lines []rankRow
+		for _, r := range rows {
+			for rank, took := range r.PEExec {
+				lines = append(lines, rankRow{r, &rank, &took})
 			}
-			t.Rows = append(t.Rows, slices.Concat(cells, own))
+			if r.Error != nil {
+				lines = append(lines, rankRow{Row: r})
+			}
 		}
+		t, err = table.From(lines)
+	} else {
+		t, err = table.From(rows)
 	}
-	return t, nil
+	if err == nil {
+		o.declare(t.Columns)
+	}
+	return t, err
 }
 
 // about returns the settings of the rows of the problem.
