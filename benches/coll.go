@@ -62,6 +62,7 @@ func texts[T fmt.Stringer](list []T) (words []string) {
 
 // collRow is the row of one algorithm, which is compared with no other.
 type collRow struct {
+	Collective string `json:"collective" table:",setting"`
 	collperf.Case
 	collperf.Measured
 }
@@ -80,7 +81,7 @@ func runColl(b *bench.B) error {
 	case err != nil:
 		return err
 	}
-	b.Row(collRow{row.Case, row.Measured})
+	b.Row(collRow{o.Collective.String(), row.Case, row.Measured})
 	if row.Wrong != nil {
 		check := torch.Check{Name: o.Collective.String(), Elems: compared}
 		if *row.Wrong > 0 {
