@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"path/filepath"
 	"strings"
@@ -38,7 +39,7 @@ func writeReport(cmd *cobra.Command, name string, p page.Page, t *table.Table) e
 		return nil
 	}
 	results := page.Section{Heading: "Results", Tables: []page.Table{{Caption: "All rows. A click on a name sorts by that column.", Table: t}}}
-	for _, f := range plot.Figures(t, plot.Request{About: p.Title}) {
+	for _, f := range plot.Figures(t, plot.Request{About: cmp.Or(p.Lead, p.Title)}) {
 		svg, err := draw.SVG(f)
 		if err != nil {
 			return err

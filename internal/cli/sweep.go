@@ -72,7 +72,7 @@ and rows). With --dry-run it is a list of point and settings.`,
 		if *dry {
 			return plan.writePoints(cmd.OutOrStdout(), o.Shard, *format)
 		}
-		o.Identity, o.Schema, o.Workers = plan.identity(), plan.schema(), workers
+		o.Identity, o.Schema, o.Workers, o.About = plan.identity(), plan.schema(), workers, plan.about()
 		o.Cost = func(i int) float64 { return plan.costs[i] }
 		progress, err := runPoints(cmd, "sweep", &o)
 		if err != nil {

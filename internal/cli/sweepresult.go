@@ -198,11 +198,20 @@ func shown(t *table.Table) *table.Table {
 	return t.Select(names...)
 }
 
+// about returns what the figures of all points tell of the sweep: the bench, and the system
+// if all points have the same.
+func (p *sweepPlan) about() string {
+	if system := cmp.Or(string(p.base.name), p.Topology); system != "" {
+		return p.Bench + " on " + system
+	}
+	return p.Bench
+}
+
 // page returns what a report tells besides the results: the file of the sweep, and the
 // systems of its points as far as they are at hand.
 func (p *sweepPlan) page(r sweepResult) page.Page {
 	about := page.Page{
-		Title: "Sweep of " + r.Bench, Facts: [][2]string{{"sweep", r.Sweep}, {"points", fmt.Sprintf("%d of %d", len(r.Points), r.Total)}},
+		Title: "Sweep of " + r.Bench, Lead: p.about(), Facts: [][2]string{{"sweep", r.Sweep}, {"points", fmt.Sprintf("%d of %d", len(r.Points), r.Total)}},
 		Config: []page.File{{Name: filepath.Base(r.Sweep), Text: p.Text}},
 	}
 	told := map[string]bool{}

@@ -43,6 +43,7 @@ func (o *Options) simulate(ctx context.Context, problems []*problem, t *tally) e
 	}
 	s.failed = make([]*Row, len(s.points))
 	x := o.Experiment
+	x.About = fmt.Sprintf("%v over %d ranks of %s", o.Collective, t.sum.Ranks, o.Topology.Spec().Source())
 	x.Identity, x.Schema, x.Workers, x.Stop = o.identity(t.sum.Ranks), o.schema(), o.Threads, o.Algorithm != AllAlgorithms
 	x.Memory = func(index int) int64 { return o.memory(s.problem(index)) }
 	x.Cost = func(index int) float64 { return s.problem(index).cost(s.algorithm(index)) }

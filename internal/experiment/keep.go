@@ -13,7 +13,7 @@ import (
 
 // openFile opens the file of the options and takes over what it has.
 func (s *state[R]) openFile(ctx context.Context) error {
-	h := header{Identity: s.Identity, Points: len(s.points), Grid: digest(s.points), Shard: s.Shard.String(), Schema: s.Schema}
+	h := header{Identity: s.Identity, Points: len(s.points), Grid: digest(s.points), Shard: s.Shard.String(), About: s.About, Schema: s.Schema}
 	if s.Program != "" {
 		h.Programs = []string{s.Program}
 	}

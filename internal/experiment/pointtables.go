@@ -37,7 +37,7 @@ func readLines(ctx context.Context, name string) ([]table.Named, int, error) {
 	if err != nil {
 		return nil, 0, fmt.Errorf("%s: %w", name, err)
 	}
-	return []table.Named{{Table: t}}, c.missing(), nil
+	return []table.Named{{Table: t, About: c.header.About}}, c.missing(), nil
 }
 
 // pointRows is the rows of a point, as flat objects.

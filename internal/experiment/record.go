@@ -31,6 +31,7 @@ type header struct {
 	Grid     string   `json:"grid"`               // digest of all points
 	Shard    string   `json:"shard,omitempty"`    // the part of the points that the file has
 
+	About  string       `json:"about,omitempty"`  // what all points share, for people
 	Schema table.Schema `json:"schema,omitempty"` // columns of settings and rows; early versions wrote none
 }
 

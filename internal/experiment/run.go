@@ -18,6 +18,7 @@ import (
 type Options struct {
 	File     string       // of results, a line of JSON for each point; "" keeps none
 	Identity string       // of all that rows depend on besides the point; a File of another is refused
+	About    string       // what all points share, for the figures of File: "all_reduce over 6 ranks"
 	Schema   table.Schema // columns of settings and rows, for the first line of File; a File of another is refused
 	Resume   bool         // take over the points that File has
 	Replace  bool         // begin anew where File has points; without either it is refused
