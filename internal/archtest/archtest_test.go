@@ -74,11 +74,13 @@ func TestCheck(t *testing.T) {
 				"internal/config/yaml.go": "package config\nimport \"go.yaml.in/yaml/v4\"\n",
 				"topology/load_test.go":   "package topology\nimport \"go.yaml.in/yaml/v4\"\n",
 				"topology/load.go":        "package topology\nimport \"go.yaml.in/yaml/v4\"\n",
+				"topology/page.go":        "package topology\nimport \"html/template\"\n",
 				"comm/shm/shm.go":         "package shm\nimport \"C\"\n",
 			},
 			want: []string{
 				`comm/shm/shm.go:2: comm/shm imports "C"; the build is pure Go`,
 				"topology/load.go:2: topology imports go.yaml.in/yaml/v4; read YAML through internal/config",
+				"topology/page.go:2: topology imports html/template; a template keeps all exported methods in the program, 2 MB: write the text",
 			},
 		},
 		{

@@ -97,6 +97,9 @@ func (p *pass) imports() {
 			if matchesAny(yamlLibraries, imported) && p.dir != "internal/config" && !p.isTest(file) {
 				p.report(spec.Pos(), "%s imports %s; read YAML through internal/config", p.dir, imported)
 			}
+			if strings.HasSuffix(imported, "/template") && !p.isTest(file) {
+				p.report(spec.Pos(), "%s imports %s; a template keeps all exported methods in the program, 2 MB: write the text", p.dir, imported)
+			}
 			dep, ours := inModule(imported)
 			// A package that is in no layer is reported where it is.
 			if depLayer := layerOf(dep); ours && layer >= 0 && depLayer > layer {
