@@ -21,8 +21,6 @@ type Bars struct {
 	Y                     Axis
 	Groups                []string
 	Series                []BarSeries
-	Stacked               bool       // one bar for a group, of the series on top of each other
-	Break                 [2]float64 // the part of the y axis that is left out; zero for none
 }
 
 func (b Bars) check() error {
@@ -45,115 +43,68 @@ func (b Bars) check() error {
 	}
 	for _, bar := range bars {
 		name := fmt.Sprintf("series %q of group %q", b.Series[bar.series].Name, b.Groups[bar.group])
-		if bar.value() < 0 {
-			return fmt.Errorf("%s: %v is below zero; bars begin there, so draw lines", name, bar.value())
+		if bar.value < 0 {
+			return fmt.Errorf("%s: %v is below zero; bars begin there, so draw lines", name, bar.value)
 		}
-		if err := b.Y.check(name, []float64{bar.value()}); err != nil {
+		if err := b.Y.check(name, []float64{bar.value}); err != nil {
 			return err
 		}
-	}
-	switch {
-	case b.Stacked && b.Y.Log:
-		return errors.New("a stack on a logarithmic axis: its parts could not be compared; draw a linear axis or groups")
-	case b.broken():
-		return b.checkBreak(bars)
 	}
 	lo, hi := b.span(bars)
 	return checkSpan("y", lo, hi)
 }
 
-func (b Bars) checkBreak(bars []bar) error {
-	switch {
-	case b.Y.Log:
-		return errors.New("a break in a logarithmic axis: it has room for all sizes; drop one of the two")
-	case !(b.Y.Min < b.Break[0] && b.Break[0] < b.Break[1]):
-		return fmt.Errorf("a break from %v to %v: let it begin above %v, where the axis does, and end above that", b.Break[0], b.Break[1], b.Y.Min)
-	}
-	if lo, hi := b.span(bars); b.Break[1] >= hi {
-		return fmt.Errorf("a break from %v to %v does not lie within the axis from %v to %v", b.Break[0], b.Break[1], lo, hi)
-	}
-	for _, bar := range bars {
-		if b.Break[0] < bar.to && bar.to < b.Break[1] {
-			return fmt.Errorf("the bar of series %q and group %q ends at %v, within the break from %v to %v: move that",
-				b.Series[bar.series].Name, b.Groups[bar.group], bar.to, b.Break[0], b.Break[1])
-		}
-	}
-	return nil
-}
-
-// bar is a value and where it is drawn.
+// bar is a value and its place.
 type bar struct {
 	group, series int
-	from, to      float64
+	value         float64
 	place, of     int  // which of the bars side by side in its group
-	top           bool // nothing is stacked on it
-	bound         bool // a line, at to
+	bound         bool // a line
 }
 
-func (b bar) value() float64 { return b.to - b.from }
-
-// layout returns the bars there are, group by group from the bottom up, each group with its
-// bounds at the end.
+// layout returns the bars there are, group by group, each group with its bounds at the end.
 func (b Bars) layout() []bar {
 	var bars []bar
 	for g := range b.Groups {
-		first, sum := len(bars), 0.0
+		var group, bounds []bar
 		for s, series := range b.Series {
-			if v := series.Values[g]; !math.IsNaN(v) && !series.Bound {
-				bars = append(bars, bar{group: g, series: s, from: sum, to: sum + v})
-				if b.Stacked {
-					sum += v
-				}
+			switch v := series.Values[g]; {
+			case math.IsNaN(v):
+			case series.Bound:
+				bounds = append(bounds, bar{group: g, series: s, value: v, bound: true})
+			default:
+				group = append(group, bar{group: g, series: s, value: v, place: len(group)})
 			}
 		}
-		group := bars[first:]
 		for i := range group {
-			group[i].place, group[i].of, group[i].top = i, len(group), true
-			if b.Stacked {
-				group[i].place, group[i].of, group[i].top = 0, 1, i == len(group)-1
-			}
+			group[i].of = len(group)
 		}
-		for s, series := range b.Series {
-			if v := series.Values[g]; !math.IsNaN(v) && series.Bound {
-				bars = append(bars, bar{group: g, series: s, to: v, bound: true})
-			}
-		}
+		bars = slices.Concat(bars, group, bounds)
 	}
 	return bars
 }
 
 // span returns the ends of the y axis, with some room above the highest bar for its value.
 func (b Bars) span(bars []bar) (lo, hi float64) {
-	values := ends(bars)
+	values := valuesOf(bars)
 	lowest, highest := bounds(values)
-	switch {
-	case b.Y.Log:
-		lo, hi = b.Y.span(values, true)
-		if lo == lowest && b.Y.Min == 0 {
-			lo = roundDown(lo * 0.9) // or the lowest bar would have no height
-		}
-		return lo, hi
-	case b.broken() && b.Y.Max == 0:
-		step := b.step(highest)
-		return b.Y.Min, math.Ceil(highest*1.04/step) * step
+	if !b.Y.Log {
+		return b.Y.span(append(values, highest*1.04), true)
 	}
-	return b.Y.span(append(values, highest*1.04), true)
+	lo, hi = b.Y.span(values, true)
+	if lo == lowest {
+		lo = roundDown(lo * 0.9) // or the lowest bar would have no height
+	}
+	return lo, hi
 }
 
-func (b Bars) broken() bool { return b.Break != [2]float64{} }
-
-// step returns the distance of the ticks of a broken axis.
-func (b Bars) step(highest float64) float64 {
-	return niceStep(b.Y.Min, b.Break[0]+max(highest-b.Break[1], 0), mostSteps-2)
-}
-
-// ends returns where bars and bounds end.
-func ends(bars []bar) []float64 {
-	var ends []float64
+// valuesOf returns the values of bars and bounds.
+func valuesOf(bars []bar) []float64 {
+	var values []float64
 	for _, b := range bars {
-		ends = append(ends, b.to)
+		values = append(values, b.value)
 	}
-	return ends
+	return values
 }
 
 func (b Bars) draw(c *canvas) error {
@@ -165,7 +116,7 @@ func (b Bars) draw(c *canvas) error {
 	bars := b.layout()
 	y := ruler{label: b.Y.text()}
 	y.lo, y.hi = b.span(bars)
-	y.log, y.skip = b.Y.Log, b.Break
+	y.log = b.Y.Log
 	var plot rect
 	var names groupNames
 	var left, height float64
@@ -176,7 +127,7 @@ func (b Bars) draw(c *canvas) error {
 			height += gap/2 + labelText.lineHeight()
 		}
 		plot = area.inset(left, 0, 0, height)
-		y.fitUp(plot, func(most int) []tick { return b.ticks(bars, y, most) })
+		y.fitUp(plot, func(most int) []tick { return b.Y.ticks(y.lo, y.hi, valuesOf(bars), most) })
 		left = y.leftWidth()
 	}
 	plot = area.inset(left, 0, 0, height)
@@ -190,9 +141,6 @@ func (b Bars) draw(c *canvas) error {
 	}
 	d.all(bars)
 	c.lines(axisLine, 1, point{plot.x, plot.bottom()}, point{plot.right(), plot.bottom()})
-	if y.broken() {
-		d.slashes(plot.x-6, plot.x+6)
-	}
 	return nil
 }
 
@@ -234,17 +182,4 @@ func (b Bars) count(series int) (i, n int) {
 		}
 	}
 	return i, n
-}
-
-// ticks returns the ticks of the y axis. A broken one has its own on either side.
-func (b Bars) ticks(bars []bar, y ruler, most int) []tick {
-	values := ends(bars)
-	if !b.broken() || b.Y.Ticks != nil {
-		return b.Y.ticks(y.lo, y.hi, values, most)
-	}
-	_, highest := bounds(values)
-	step := b.step(highest)
-	ts := append(multiples(y.lo, b.Break[0], step), multiples(b.Break[1], y.hi, step)...)
-	b.Y.label(ts, false)
-	return ts
 }

@@ -73,6 +73,14 @@ func digits(v float64, n int) string {
 	return text
 }
 
+// valueText returns a value on a bar or in a cell.
+func valueText(format func(float64) string, v float64) string {
+	if format == nil {
+		format = SI
+	}
+	return format(threeDigits(v))
+}
+
 // threeDigits returns a number rounded to three digits, for the labels of bars and cells.
 func threeDigits(v float64) float64 {
 	if v == 0 || math.IsInf(v, 0) || math.IsNaN(v) {

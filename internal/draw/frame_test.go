@@ -30,17 +30,13 @@ func TestLayout(t *testing.T) {
 		title, note := text.Draw(t, "title"), text.Draw(t, "note")
 		log := rapid.Bool().Draw(t, "log")
 		y := Axis{Label: "y", Log: log}
-		if rapid.Bool().Draw(t, "end given") {
-			y.Max = 1e6
-			y.Min = 0.0005
-		}
 		var table [][]float64
 		var rows []string
 		for i := range rapid.SampledFrom([]int{2, 50}).Draw(t, "rows") {
 			table, rows = append(table, series[i%len(series)].Values), append(rows, series[i%len(series)].Name)
 		}
 		figures := []Figure{
-			Bars{Title: title, Subtitle: note, Note: note, Y: y, Groups: groups, Series: series, Stacked: !log},
+			Bars{Title: title, Subtitle: note, Note: note, Y: y, Groups: groups, Series: series},
 			Lines{Title: title, Subtitle: note, Note: note, X: Axis{Label: "x", Log: log}, Y: y, Series: lines},
 			HeatMap{Title: title, Subtitle: note, Note: note, X: "x", Y: "y", Unit: note, Log: log, Columns: groups, Rows: rows, Values: table},
 		}

@@ -15,7 +15,7 @@ type HeatMap struct {
 	Columns, Rows         []string
 	Values                [][]float64 // by row, the first of which is at the top; NaN is no value
 	Log                   bool        // colours by the logarithm
-	Min, Max              float64     // of the colours; both zero: those of the values
+	Max                   float64     // colours reach from 0 to it; zero: from the least value to the greatest
 	Unit                  string      // of the values, above the scale of colours
 	Format                func(float64) string
 }
@@ -34,7 +34,7 @@ func (h HeatMap) check() error {
 				continue
 			}
 			found = true
-			if err := (Axis{Log: h.Log, Min: h.Min, Max: h.Max}).check(fmt.Sprintf("row %q, column %q", h.Rows[i], h.Columns[k]), []float64{v}); err != nil {
+			if err := (Axis{Log: h.Log}).check(fmt.Sprintf("row %q, column %q", h.Rows[i], h.Columns[k]), []float64{v}); err != nil {
 				return err
 			}
 		}
@@ -42,17 +42,17 @@ func (h HeatMap) check() error {
 	if !found {
 		return errors.New("no values: all are NaN")
 	}
-	lo, hi := h.span()
-	if h.Log && lo <= 0 {
-		return fmt.Errorf("logarithmic colours from %v to %v: let Min be above zero, or give neither", lo, hi)
+	if h.Max < 0 || h.Log && h.Max != 0 {
+		return fmt.Errorf("colours from 0 to %v: Max has to be above zero, and logarithmic colours have none", h.Max)
 	}
+	lo, hi := h.span()
 	return checkSpan("colour", lo, hi)
 }
 
 // span returns the values of the first and the last colour.
 func (h HeatMap) span() (lo, hi float64) {
-	if h.Min != 0 || h.Max != 0 {
-		return h.Min, h.Max
+	if h.Max != 0 {
+		return 0, h.Max
 	}
 	values := slices.DeleteFunc(slices.Concat(h.Values...), math.IsNaN)
 	lo, hi = bounds(values)
@@ -67,13 +67,10 @@ func (h HeatMap) span() (lo, hi float64) {
 
 // text returns the value in a cell.
 func (h HeatMap) text(v float64) string {
-	switch {
-	case math.IsNaN(v):
+	if math.IsNaN(v) {
 		return "–"
-	case h.Format != nil:
-		return h.Format(threeDigits(v))
 	}
-	return SI(threeDigits(v))
+	return valueText(h.Format, v)
 }
 
 const (

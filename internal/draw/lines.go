@@ -117,13 +117,13 @@ func (l Lines) plot(c *canvas, plot rect, x, y ruler, series []Series, xNumbers,
 	c.left(y, plot, yNumbers)
 	c.bottom(x, plot, xNumbers)
 	for i, k := range l.looks(series) {
-		l.series(c, plot, x.scale, y.scale, series[i], k)
+		l.series(c, x.scale, y.scale, series[i], k)
 	}
 	return x.scale, y.scale
 }
 
 // series draws one series. Its points and its line have tooltips.
-func (l Lines) series(c *canvas, plot rect, x, y scale, s Series, k look) {
+func (l Lines) series(c *canvas, x, y scale, s Series, k look) {
 	points := place(s, x, y)
 	value := func(i int) []string { return []string{l.X.tip("x", s.X[i]), l.Y.tip("y", s.Y[i])} }
 	if len(points) > 1 && !k.scatter {
@@ -131,15 +131,13 @@ func (l Lines) series(c *canvas, plot rect, x, y scale, s Series, k look) {
 		for i := 0; k.bound && i < min(len(points), 20); i++ { // there are no marks to point at
 			whole = append(whole, strings.Join(value(i), ", "))
 		}
-		c.group(tip(whole...), func() { k.curve(c, plot, points) })
+		c.group(tip(whole...), func() { k.curve(c, points...) })
 	}
 	if k.bound && len(points) > 1 {
 		return
 	}
 	for i, at := range points {
-		if plot.contains(at) {
-			c.group(tip(append([]string{s.Name}, value(i)...)...), func() { c.mark(k.mark, k.colour, at) })
-		}
+		c.group(tip(append([]string{s.Name}, value(i)...)...), func() { c.mark(k.mark, k.colour, at) })
 	}
 }
 
@@ -204,49 +202,18 @@ func oneWay(x []float64) bool {
 	return slices.IsSorted(x) || slices.IsSortedFunc(x, func(a, b float64) int { return cmp.Compare(b, a) })
 }
 
-// curve draws the parts of a line that lie in the plot.
-func (k look) curve(c *canvas, plot rect, points []point) {
-	for _, part := range plot.clip(points) {
-		c.shape(line(part...), paint{line: k.colour, width: lineWidth, dashes: k.dashes})
-	}
+// curve draws the line through points.
+func (k look) curve(c *canvas, points ...point) {
+	c.shape(line(points...), paint{line: k.colour, width: lineWidth, dashes: k.dashes})
 }
 
 // sample draws a short line with a mark, for the legend.
 func (k look) sample(c *canvas, in rect) {
 	y := in.centre().y
 	if !k.scatter {
-		k.curve(c, in, []point{{in.x, y}, {in.right(), y}})
+		k.curve(c, point{in.x, y}, point{in.right(), y})
 	}
 	if !k.bound {
 		c.mark(k.mark, k.colour, in.centre())
 	}
-}
-
-// clip returns the parts of a line through points that lie in the rectangle.
-func (r rect) clip(points []point) [][]point {
-	var parts [][]point
-	for i := 1; i < len(points); i++ {
-		a, b := points[i-1], points[i]
-		from, to := 0.0, 1.0 // the shares of the piece that are inside
-		for _, side := range [][2]float64{{a.x - b.x, a.x - r.x}, {b.x - a.x, r.right() - a.x}, {a.y - b.y, a.y - r.y}, {b.y - a.y, r.bottom() - a.y}} {
-			switch out, room := side[0], side[1]; {
-			case out > 0:
-				to = min(to, room/out)
-			case out < 0:
-				from = max(from, room/out)
-			case room < 0:
-				to = -1
-			}
-		}
-		if from > to {
-			continue
-		}
-		start, end := a.lerp(b, from), a.lerp(b, to)
-		if n := len(parts); n > 0 && from == 0 && parts[n-1][len(parts[n-1])-1] == a {
-			parts[n-1] = append(parts[n-1], end)
-			continue
-		}
-		parts = append(parts, []point{start, end})
-	}
-	return parts
 }

@@ -21,6 +21,9 @@ func (r rect) right() float64  { return r.x + r.w }
 func (r rect) bottom() float64 { return r.y + r.h }
 func (r rect) centre() point   { return point{r.x + r.w/2, r.y + r.h/2} }
 
+// centred returns a rectangle of a size around a point.
+func centred(c point, w, h float64) rect { return rect{c.x - w/2, c.y - h/2, w, h} }
+
 // inset returns the rectangle without a strip at each side.
 func (r rect) inset(left, top, right, bottom float64) rect {
 	return rect{r.x + left, r.y + top, r.w - left - right, r.h - top - bottom}

@@ -38,19 +38,6 @@ func kinds() Bars {
 	}
 }
 
-func stages() Bars {
-	b := kinds()
-	b.Title, b.Stacked = "Stages", true
-	return b
-}
-
-func broken() Bars {
-	return Bars{
-		Title: "Against an external figure", Y: Axis{Label: "latency", Unit: "µs"}, Groups: []string{"ring_1d", "torus_2d", "FSIM"},
-		Series: []BarSeries{{Name: "model", Values: []float64{21.4, 16.9, nan}}, {Name: "external", Values: []float64{nan, nan, 366}}}, Break: [2]float64{30, 340},
-	}
-}
-
 func use() HeatMap {
 	return HeatMap{
 		Title: "Utilization", X: "N", Y: "M", Unit: "% of peak", Columns: []string{"32", "64"}, Rows: []string{"16", "128"},
@@ -59,7 +46,7 @@ func use() HeatMap {
 }
 
 func all() map[string]Figure {
-	return map[string]Figure{"lines": latencies(), "bars": kinds(), "stages": stages(), "broken": broken(), "heat": use()}
+	return map[string]Figure{"lines": latencies(), "bars": kinds(), "heat": use()}
 }
 
 // drawing is what an SVG holds.
