@@ -68,7 +68,7 @@ func (a Axis) span(values []float64, fromZero bool) (lo, hi float64) {
 	case a.Log && lo == hi:
 		lo, hi = lo/2, hi*2
 	case a.Log && !doubling(values):
-		lo, hi = roundDown(lo), roundUp(hi)
+		lo, hi = roundOut(lo, hi)
 	case a.Log:
 	case lo > 0 && (fromZero || lo < hi/10):
 		lo = 0

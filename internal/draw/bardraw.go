@@ -3,6 +3,7 @@ package draw
 import (
 	"cmp"
 	"math"
+	"slices"
 )
 
 // barDrawer has the bars of a chart on its canvas.
@@ -111,16 +112,12 @@ const mostUp = 160
 func namesBelow(names []string, slot float64) groupNames {
 	for _, within := range []bool{false, true} {
 		set := groupNames{every: 1}
-		widest := 0.0
 		for _, name := range names {
 			lines := tickText.wrap(name, slot-gap, within)
 			set.text = append(set.text, lines)
 			set.lines = max(set.lines, len(lines))
-			for _, line := range lines {
-				widest = max(widest, tickText.width(line))
-			}
 		}
-		if widest <= slot-gap/2 && set.lines <= 3 {
+		if tickText.widest(slices.Concat(set.text...)...) <= slot-gap/2 && set.lines <= 3 {
 			return set
 		}
 	}

@@ -93,7 +93,7 @@ func (b Bars) span(bars []bar) (lo, hi float64) {
 	}
 	lo, hi = b.Y.span(values, true)
 	if lo == lowest {
-		lo = roundDown(lo * 0.9) // or the lowest bar would have no height
+		lo, _ = roundOut(lo*0.9, hi) // or the lowest bar would have no height
 	}
 	return lo, hi
 }
@@ -122,10 +122,7 @@ func (b Bars) draw(c *canvas) error {
 	var left, height float64
 	for range 2 { // the width of numbers depends on the height of names, and that on the width left
 		names = namesBelow(b.Groups, (area.w-left)/float64(len(b.Groups)))
-		height = names.height() + tickMajor
-		if b.X != "" {
-			height += gap/2 + labelText.lineHeight()
-		}
+		height = names.height() + tickMajor + labelRoom(b.X, gap/2)
 		plot = area.inset(left, 0, 0, height)
 		y.fitUp(plot, func(most int) []tick { return b.Y.ticks(y.lo, y.hi, valuesOf(bars), most) })
 		left = y.leftWidth()

@@ -89,21 +89,12 @@ func (h HeatMap) draw(c *canvas) error {
 	ticks := func(most int) []tick { return Axis{Format: h.Format, Log: h.Log}.ticks(lo, hi, nil, min(most, 6)) }
 	bar.ticks = ticks(6)
 
-	left := gap
-	for _, r := range h.Rows {
-		left = max(left, gap+min(tickText.width(r), mostBeside))
-	}
-	if h.Y != "" {
-		left += gap + labelText.lineHeight()
-	}
+	left := gap + labelRoom(h.Y, gap) + min(tickText.widest(h.Rows...), mostBeside)
 	unit := tickText.cut(h.Unit, mostBeside)
 	right := max(barW+gap+bar.tickWidth(), tickText.width(unit))
 	plot := area.inset(left, tickText.lineHeight(), right+2*gap, 0) // the unit is above
 	names := namesBelow(h.Columns, plot.w/float64(len(h.Columns)))
-	height := names.height() + gap
-	if h.X != "" {
-		height += gap/2 + labelText.lineHeight()
-	}
+	height := names.height() + gap + labelRoom(h.X, gap/2)
 	plot.h -= height
 
 	h.cells(c, plot, bar.scale)
@@ -127,14 +118,10 @@ func (h HeatMap) cells(c *canvas, plot rect, share scale) {
 			c.text(style{size: sizeTick, anchor: atEnd}, point{plot.x - gap, top + ht/2}, tickText.cut(h.Rows[i], mostBeside))
 		}
 		for k, v := range row {
-			fill, text := empty, faint
+			fill, text, value := empty, faint, "no value"
 			if !math.IsNaN(v) {
-				fill = rampColour(share.at(v))
+				fill, value = rampColour(share.at(v)), withUnit(h.Format, v, h.Unit)
 				text = fill.readable()
-			}
-			value := "no value"
-			if !math.IsNaN(v) {
-				value = withUnit(h.Format, v, h.Unit)
 			}
 			cell := rect{plot.x + w*float64(k), top, w, ht}
 			c.group(tip(cmp.Or(h.Y, "row")+": "+h.Rows[i], cmp.Or(h.X, "column")+": "+h.Columns[k], value), func() {
@@ -149,12 +136,11 @@ func (h HeatMap) cells(c *canvas, plot rect, share scale) {
 
 // textSize returns the largest size that the values fit into cells with, or 0.
 func (h HeatMap) textSize(w, ht float64) float64 {
-	widest := 0.0
-	for _, row := range h.Values {
-		for _, v := range row {
-			widest = max(widest, style{size: 1}.width(h.text(v)))
-		}
+	var texts []string
+	for _, v := range slices.Concat(h.Values...) {
+		texts = append(texts, h.text(v))
 	}
+	widest := style{size: 1}.widest(texts...)
 	for size := float64(sizeLabel); size >= sizeSmall; size-- {
 		if size+4 <= ht && size*widest <= w-6 {
 			return size
@@ -170,9 +156,5 @@ func (c *canvas) colours(r ruler, at rect) {
 	for i := steps; i > 0; i-- { // each down to the bottom, so that there are no seams
 		c.box(rect{at.x, at.bottom() - height*float64(i), at.w, height * float64(i)}, rampColour(float64(i-1)/(steps-1)))
 	}
-	for _, t := range r.ticks {
-		y := r.at(t.at)
-		c.lines(axisLine, 1, point{at.right(), y}, point{at.right() + tickMajor, y})
-		c.text(tickText, point{at.right() + tickMajor + gap/2, y}, t.label)
-	}
+	c.ticks(r, func(v, out float64) point { return point{at.right() + out, v} }, true, tickText, 0)
 }

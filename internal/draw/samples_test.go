@@ -7,6 +7,8 @@ import (
 	"io"
 	"math"
 	"testing"
+
+	"github.com/kernbench/kernbench/internal/table"
 )
 
 var nan = math.NaN()
@@ -23,7 +25,7 @@ func latencies() Lines {
 	}
 	return Lines{
 		Title: "Latency by topology", Subtitle: "ring6", Note: "f16, Partial over <16 cubes> & more",
-		X: Axis{Label: "elements per PE", Log: true}, Y: Axis{Label: "latency", Log: true, Format: Nanoseconds},
+		X: Axis{Label: "elements per PE", Log: true}, Y: Axis{Label: "latency", Log: true, Format: table.Unit("ns").Format},
 		Series: []Series{
 			{Name: "ring", X: x, Y: over(5200, 4.2)}, {Name: "torus", X: x, Y: over(3900, 3.1)}, {Name: "mesh", X: x, Y: over(4400, 3.5)},
 			{Name: "bound of ring", X: x, Y: over(2200, 2), Bound: true},

@@ -130,6 +130,15 @@ func (s style) width(text string) float64 {
 	return s.size * s.face().set(printable.Line(text), func(*glyph, float64) bool { return true })
 }
 
+// widest returns the width of the widest of texts.
+func (s style) widest(texts ...string) float64 {
+	widest := 0.0
+	for _, text := range texts {
+		widest = max(widest, s.width(text))
+	}
+	return widest
+}
+
 // lineHeight returns the distance of lines of text.
 func (s style) lineHeight() float64 { return s.size * 1.25 }
 

@@ -126,23 +126,20 @@ func niceStep(lo, hi float64, most int) float64 {
 	}
 }
 
-// roundDown and roundUp return the nearest of 1, 2 and 5 times a power of ten.
-func roundDown(v float64) float64 {
-	p := math.Pow10(int(math.Floor(math.Log10(v) + 1e-9)))
-	for _, m := range []float64{5, 2} {
-		if m*p <= v*(1+1e-9) {
-			return m * p
+// roundOut returns the greatest number not above lo and the least not below hi of those that are
+// 1, 2 or 5 times a power of ten.
+func roundOut(lo, hi float64) (below, above float64) {
+	power := func(v float64) float64 { return math.Pow10(int(math.Floor(math.Log10(v) + 1e-9))) }
+	below, above = power(lo), 10*power(hi)
+	for _, m := range []float64{2, 5} {
+		if v := m * power(lo); v <= lo*(1+1e-9) {
+			below = v
 		}
 	}
-	return p
-}
-
-func roundUp(v float64) float64 {
-	p := math.Pow10(int(math.Floor(math.Log10(v) + 1e-9)))
-	for _, m := range []float64{1, 2, 5} {
-		if m*p >= v*(1-1e-9) {
-			return m * p
+	for _, m := range []float64{5, 2, 1} {
+		if v := m * power(hi); v >= hi*(1-1e-9) {
+			above = v
 		}
 	}
-	return 10 * p
+	return below, above
 }

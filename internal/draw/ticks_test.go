@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"github.com/kernbench/kernbench/internal/table"
 )
 
 // labels is the labels of ticks with blanks between, a dot for one without.
@@ -40,8 +42,8 @@ func TestTicks(t *testing.T) {
 		{"one value", Axis{}, []float64{7}, false, 8, "0 1 2 3 4 5 6 7"},
 		{"nothing but zero", Axis{}, []float64{0, 0}, true, 5, "0 0.2 0.4 0.6 0.8 1"},
 		{"sizes that double", Axis{Log: true}, sizes, false, 16, "8 16 32 64 128 256 512 1Ki 2Ki 4Ki 8Ki 16Ki 32Ki"},
-		{"every second", Axis{Log: true, Format: Bytes}, sizes, false, 7, ". 16 B . 64 B . 256 B . 1 KiB . 4 KiB . 16 KiB ."},
-		{"decades", Axis{Log: true, Format: Nanoseconds}, []float64{1200, 480_000}, true, 8,
+		{"every second", Axis{Log: true, Format: table.Unit("B").Format}, sizes, false, 7, ". 16 B . 64 B . 256 B . 1 KiB . 4 KiB . 16 KiB ."},
+		{"decades", Axis{Log: true, Format: table.Unit("ns").Format}, []float64{1200, 480_000}, true, 8,
 			"1 µs . . . . . . . . 10 µs . . . . . . . . 100 µs . . . ."},
 		{"few decades", Axis{Log: true}, []float64{3, 41}, true, 8, "2 . . 5 . . . . 10 20 . . 50"},
 		{"many decades", Axis{Log: true}, []float64{1e-6, 1e9}, true, 8, "1µ 100µ 0.01 1 100 10k 1M 100M"},
