@@ -41,7 +41,7 @@ func (p *plan) cube() *Diagram {
 	for i := range routers {
 		site := topology.Site{Row: i / noc.W, Col: i % noc.W}
 		c := point{cells.x + (float64(site.Col)+0.5)*cw, cells.y + (float64(site.Row)+0.5)*ch}
-		routers[i] = d.addBlock(block{rect: rect{c.x - size.w/2, c.y - size.h/2, size.w, size.h}, name: name + "." + site.String(),
+		routers[i] = d.addBlock(block{rect: centred(c, size.w, size.h), name: name + "." + site.String(),
 			role: onDie, in: edge, lines: []string{site.String()}})
 	}
 	p.nocLinks(d, routers)
@@ -147,17 +147,10 @@ func cornerOf(layout topology.PELayout, pe int) string {
 
 // several returns a short name of numbered components.
 func several(what string, numbers []int) string {
-	first := fmt.Sprintf("%s%d", what, numbers[0])
-	switch n := len(numbers); n {
-	case 1:
-		return first
-	case 2:
-		return fmt.Sprintf("%s, %d", first, numbers[1])
-	case 3:
-		return fmt.Sprintf("%s, %d, %d", first, numbers[1], numbers[2])
-	default: // evenly spaced
-		return fmt.Sprintf("%s, %d … %d", first, numbers[1], numbers[n-1])
+	if n := len(numbers); n > 3 { // evenly spaced
+		return fmt.Sprintf("%s%d, %d … %d", what, numbers[0], numbers[1], numbers[n-1])
 	}
+	return what + strings.ReplaceAll(strings.Trim(fmt.Sprint(numbers), "[]"), " ", ", ")
 }
 
 // several returns the full names of numbered components of the cube.

@@ -123,6 +123,15 @@ const (
 	absent
 )
 
+// states holds the names of states as data, in the legend, and the style of their lines in
+// Graphviz.
+var states = [...]struct{ data, legend, dot string }{
+	asKind:       {"usual", "", "solid"},
+	changed:      {"changed", "changed by overrides", "bold"},
+	oneDirection: {"one_way", "one direction absent", "dashed"},
+	absent:       {"absent", "absent", "dotted"},
+}
+
 // addBlock adds a block and returns its index.
 func (d *Diagram) addBlock(b block) int {
 	d.blocks = append(d.blocks, b)

@@ -71,7 +71,7 @@ func (p *plan) hostLinks(d *Diagram, host int, sips []int, top, hostH float64) {
 		state = max(state, min(d.wires[len(d.wires)-1].state, changed))
 	}
 	d.wires = append(d.wires, wire{from: -1, path: []point{{x, hostH}, {x, top}}, role: outside, name: "PCIe", state: state})
-	d.notes = append(d.notes, words{style{size: sizeText}, point{x + 16, (hostH + top) / 2}, "PCIe to every SIP: " + each(pcie.Bandwidth, pcie.Latency)})
+	d.notes = append(d.notes, words{style{size: sizeText}, point{x + 16, (hostH + top) / 2}, "PCIe to every SIP: " + bandwidth(pcie.Bandwidth) + ", " + quantity(pcie.Latency)})
 }
 
 // fabricLinks draws the links between SIPs, or to the switch, whose block is the last.
