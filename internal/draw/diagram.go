@@ -102,7 +102,7 @@ type block struct {
 type wire struct {
 	from, to int     // blocks
 	path     []point // nil if it is not drawn
-	rounded  bool    // corners of the path
+	sharp    bool    // corners of the path, else round
 	role     role
 	oneWay   bool
 	state    state
@@ -223,11 +223,11 @@ func (w wire) draw(c *canvas, at point) {
 	for i, p := range w.path {
 		points[i] = p.add(at)
 	}
-	if w.rounded {
-		c.shape(rounded(12, points...), w.paint())
+	if w.sharp {
+		c.shape(line(points...), w.paint())
 		return
 	}
-	c.shape(line(points...), w.paint())
+	c.shape(rounded(12, points...), w.paint())
 }
 
 // paint returns the line of a wire.

@@ -90,7 +90,7 @@ func (p *plan) dataPath(d *Diagram, unit map[topology.Kind]int, router, hbm int)
 		if path == nil {
 			path = straight(box(a), box(b))
 		}
-		p.joinNamed(d, wire{from: a, to: b, role: memory, path: path, rounded: true, text: wireText(bw)})
+		p.joinNamed(d, wire{from: a, to: b, role: memory, path: path, text: wireText(bw)})
 	}
 	dma, tcm, fetch := unit[topology.KindDMA], unit[topology.KindTCM], unit[topology.KindFetchStore]
 	cpu, gemm, math := unit[topology.KindPECPU], unit[topology.KindGEMM], unit[topology.KindMath]
@@ -113,7 +113,7 @@ func (p *plan) dataPath(d *Diagram, unit map[topology.Kind]int, router, hbm int)
 		link(fetch, e.engine, topology.Unlimited, point{from.right(), e.y}, point{mid, e.y}, point{mid, to.centre().y}, point{to.x, to.centre().y})
 	}
 	r, c := box(router), box(cpu)
-	p.joinNamed(d, wire{from: router, to: cpu, role: control, rounded: true,
+	p.joinNamed(d, wire{from: router, to: cpu, role: control,
 		path: []point{{r.centre().x, r.y}, {r.centre().x, c.centre().y}, {c.x, c.centre().y}}})
 }
 
@@ -131,7 +131,7 @@ func (p *plan) commands(d *Diagram, unit map[topology.Kind]int) {
 			a.x, a.w, b.x, b.w = x, 0, x, 0
 			path = straight(a, b)
 		}
-		p.joinNamed(d, wire{from: unit[from], to: unit[to], role: command, oneWay: true, rounded: true, path: path})
+		p.joinNamed(d, wire{from: unit[from], to: unit[to], role: command, oneWay: true, path: path})
 	}
 	bar, math, ipcq := box(topology.KindScheduler), box(topology.KindMath).centre(), box(topology.KindIPCQ).centre()
 	right, left, y := bar.right()+10, bar.x-20, bar.centre().y

@@ -134,7 +134,7 @@ func (p *plan) ioChiplet(d *Diagram, in int, ports [][4]int) {
 		below := d.blocks[north]
 		port := d.addBlock(block{rect: rect{below.centre().x - below.w/2, box.bottom() - below.h, below.w, below.h}, name: fmt.Sprintf("%s.ucie%d", name, col), role: die, in: io})
 		p.joinStraight(d, port, north, die, s.SIP.UCIe.Bandwidth)
-		p.joinNamed(d, wire{from: hub, to: port, role: onDie, rounded: true, path: comb(d.blocks[hub].rect, d.blocks[port].rect, col, s.SIP.CubeMesh.W)})
+		p.joinNamed(d, wire{from: hub, to: port, role: onDie, path: comb(d.blocks[hub].rect, d.blocks[port].rect, col, s.SIP.CubeMesh.W)})
 	}
 	p.beyond(d, pcie, hub)
 }

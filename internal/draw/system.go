@@ -90,7 +90,7 @@ func (p *plan) fabricLinks(d *Diagram, blocks []int, routes routes) {
 	}
 	add := func(a, b int, from, to topology.NodeID) {
 		p.join(d, wire{from: blocks[a], to: blocks[b], role: fabric, thick: thick, text: text,
-			path: routes(a, b), rounded: sips.Topology != topology.FullyConnected}, endpoints{from, to})
+			path: routes(a, b), sharp: sips.Topology == topology.FullyConnected}, endpoints{from, to})
 	}
 	if sips.Topology == topology.Switch {
 		central, _ := p.Lookup("switch")

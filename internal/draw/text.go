@@ -93,13 +93,19 @@ func (f *face) glyph(r rune) *glyph {
 	if err != nil {
 		return g
 	}
-	for _, s := range segments {
+	for i, s := range segments {
+		if s.Op == sfnt.SegmentOpMoveTo && i > 0 {
+			g.outline.close()
+		}
 		var at [2]point
 		for i := range at {
 			at[i] = point{f.ems(s.Args[i].X), f.ems(s.Args[i].Y)}
 		}
 		// The fonts are TrueType: their curves are quadratic.
 		g.outline = append(g.outline, segment{[...]verb{sfnt.SegmentOpMoveTo: moveTo, sfnt.SegmentOpLineTo: lineTo, sfnt.SegmentOpQuadTo: quadTo}[s.Op], at})
+	}
+	if len(segments) > 0 {
+		g.outline.close()
 	}
 	return g
 }
@@ -146,18 +152,7 @@ func (s style) lineHeight() float64 { return s.size * 1.25 }
 func (s style) outline(text string) path {
 	var p path
 	s.face().set(text, func(g *glyph, at float64) bool {
-		for i, seg := range g.outline {
-			if seg.verb == moveTo && i > 0 {
-				p.close()
-			}
-			for k := range seg.at {
-				seg.at[k] = seg.at[k].add(point{at, 0}).scale(s.size)
-			}
-			p = append(p, seg)
-		}
-		if len(g.outline) > 0 {
-			p.close()
-		}
+		p = append(p, g.outline.moved(func(q point) point { return q.add(point{at, 0}).scale(s.size) })...)
 		return true
 	})
 	return p
