@@ -52,14 +52,6 @@ func (a Axis) check(name string, values []float64) error {
 	return nil
 }
 
-// checkSpan returns an error if the ends of an axis are further apart than numbers reach.
-func checkSpan(axis string, lo, hi float64) error {
-	if math.IsInf(hi-lo, 0) {
-		return fmt.Errorf("%s axis from %v to %v: the ends are too far apart to draw", axis, lo, hi)
-	}
-	return nil
-}
-
 // span returns the ends of the axis, whole steps of its ticks. Linear axes begin at 0 if the
 // values are far from each other, or always with fromZero.
 func (a Axis) span(values []float64, fromZero bool) (lo, hi float64) {
@@ -81,7 +73,7 @@ func (a Axis) span(values []float64, fromZero bool) (lo, hi float64) {
 	if lo == hi {
 		hi = 1
 	}
-	if !a.Log && checkSpan("", lo, hi) == nil {
+	if !a.Log && !math.IsInf(hi-lo, 0) {
 		step := niceStep(lo, hi, mostSteps)
 		lo, hi = math.Floor(lo/step+1e-9)*step, math.Ceil(hi/step-1e-9)*step
 	}
@@ -102,6 +94,14 @@ type scale struct {
 	lo, hi   float64
 	log      bool
 	from, to float64
+}
+
+// check returns an error if the ends of the axis are further apart than numbers reach.
+func (s scale) check(axis string) error {
+	if math.IsInf(s.hi-s.lo, 0) {
+		return fmt.Errorf("%s axis from %v to %v: the ends are too far apart to draw", axis, s.lo, s.hi)
+	}
+	return nil
 }
 
 // at returns the place of a value.

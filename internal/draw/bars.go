@@ -50,8 +50,7 @@ func (b Bars) check() error {
 			return err
 		}
 	}
-	lo, hi := b.span(bars)
-	return checkSpan("y", lo, hi)
+	return b.ruler(bars).check("y")
 }
 
 // bar is a value and its place.
@@ -84,27 +83,21 @@ func (b Bars) layout() []bar {
 	return bars
 }
 
-// span returns the ends of the y axis, with some room above the highest bar for its value.
-func (b Bars) span(bars []bar) (lo, hi float64) {
-	values := valuesOf(bars)
-	lowest, highest := bounds(values)
-	if !b.Y.Log {
-		return b.Y.span(append(values, highest*1.04), true)
-	}
-	lo, hi = b.Y.span(values, true)
-	if lo == lowest {
-		lo, _ = roundOut(lo*0.9, hi) // or the lowest bar would have no height
-	}
-	return lo, hi
-}
-
-// valuesOf returns the values of bars and bounds.
-func valuesOf(bars []bar) []float64 {
+// ruler returns the y axis, with some room above the highest bar for its value.
+func (b Bars) ruler(bars []bar) ruler {
 	var values []float64
 	for _, b := range bars {
 		values = append(values, b.value)
 	}
-	return values
+	lowest, highest := bounds(values)
+	if !b.Y.Log {
+		return newRuler(b.Y, append(values, highest*1.04), true)
+	}
+	y := newRuler(b.Y, values, true)
+	if y.lo == lowest {
+		y.lo, _ = roundOut(y.lo*0.9, y.hi) // or the lowest bar would have no height
+	}
+	return y
 }
 
 func (b Bars) draw(c *canvas) error {
@@ -114,9 +107,7 @@ func (b Bars) draw(c *canvas) error {
 	}
 	area := c.frame(b.Title, b.Subtitle, b.Note, b.legend()).inset(0, tickText.lineHeight(), 0, 0) // above are the values of the highest bars
 	bars := b.layout()
-	y := ruler{label: b.Y.text()}
-	y.lo, y.hi = b.span(bars)
-	y.log = b.Y.Log
+	y := b.ruler(bars)
 	var plot rect
 	var names groupNames
 	var left, height float64
@@ -124,12 +115,12 @@ func (b Bars) draw(c *canvas) error {
 		names = namesBelow(b.Groups, (area.w-left)/float64(len(b.Groups)))
 		height = names.height() + tickMajor + labelRoom(b.X, gap/2)
 		plot = area.inset(left, 0, 0, height)
-		y.fitUp(plot, func(most int) []tick { return b.Y.ticks(y.lo, y.hi, valuesOf(bars), most) })
+		y.fitUp(plot, mostSteps)
 		left = y.leftWidth()
 	}
 	plot = area.inset(left, 0, 0, height)
 	c.left(y, plot, true)
-	c.labelLeft(y.label, plot, left)
+	c.labelLeft(b.Y.text(), plot, left)
 	c.groupNames(names, plot)
 	c.labelBottom(b.X, plot, height)
 	d := barDrawer{canvas: c, Bars: b, y: y, plot: plot, slot: plot.w / float64(len(b.Groups))}

@@ -76,7 +76,7 @@ func (p *plan) attach(d *Diagram, in int, routers []int, cw, ch float64) {
 	for i, r := range routers {
 		hang := func(q perch) { p.hang(d, in, r, cw, ch, q) }
 		if len(pes[i]) > 0 {
-			units, slices := perch{role: compute}, perch{role: memory, low: true}
+			units, slices := perch{block: block{role: compute}}, perch{block: block{role: memory}, low: true}
 			for _, pe := range pes[i] {
 				units.nodes = append(units.nodes, p.PENode(at.SIP, at.Cube, pe, topology.KindDMA), p.PENode(at.SIP, at.Cube, pe, topology.KindPECPU))
 				slices.nodes = append(slices.nodes, p.HBM(at.SIP, at.Cube, pe))
@@ -94,22 +94,20 @@ func (p *plan) attach(d *Diagram, in int, routers []int, cw, ch float64) {
 		}
 		if i == site(s.Cube.CPU.At) {
 			id := p.CubeCPU(at.SIP, at.Cube)
-			hang(perch{right: true, role: control, nodes: []topology.NodeID{id}, name: p.Name(id), lines: []string{"cpu", quantity(s.Cube.CPU.Overhead)}})
+			hang(perch{block{name: p.Name(id), role: control, lines: []string{"cpu", quantity(s.Cube.CPU.Overhead)}}, true, false, []topology.NodeID{id}})
 		}
 		if i == site(s.Cube.SRAM.At) {
 			id := p.SRAM(at.SIP, at.Cube)
-			hang(perch{right: true, low: true, role: memory, nodes: []topology.NodeID{id}, name: p.Name(id), lines: []string{"sram", quantity(s.Cube.SRAM.Size)}})
+			hang(perch{block{name: p.Name(id), role: memory, lines: []string{"sram", quantity(s.Cube.SRAM.Size)}}, true, true, []topology.NodeID{id}})
 		}
 	}
 }
 
 // perch is a block in a quarter of a router's cell.
 type perch struct {
-	right, low bool // which quarter
-	role       role
+	block
+	right, low bool              // which quarter
 	nodes      []topology.NodeID // with a link to the router
-	name       string
-	lines      []string
 }
 
 // hang adds a block in a quarter of a router's cell, and its wire.
@@ -120,17 +118,17 @@ func (p *plan) hang(d *Diagram, in, r int, cw, ch float64, q perch) {
 	// the router.
 	w, h := cw*15/32-router.w/8, max(min(48, ch*15/32-router.h/2-max(ch/16, 1)), 2)
 	w = max(min(112, w), 2)
-	box := rect{c.x - router.w/8 - w, c.y - ch*15/32, w, h}
-	path := []point{{c.x - router.w/4, router.y}, {c.x - router.w/4, box.bottom()}}
+	q.in, q.rect = in, rect{c.x - router.w/8 - w, c.y - ch*15/32, w, h}
+	path := []point{{c.x - router.w/4, router.y}, {c.x - router.w/4, q.bottom()}}
 	if q.right {
-		box.x = c.x + router.w/8
+		q.x = c.x + router.w/8
 		path[0].x, path[1].x = c.x+router.w/4, c.x+router.w/4
 	}
 	if q.low {
-		box.y = c.y + ch*15/32 - h
-		path[0].y, path[1].y = router.bottom(), box.y
+		q.y = c.y + ch*15/32 - h
+		path[0].y, path[1].y = router.bottom(), q.y
 	}
-	b := d.addBlock(block{rect: box, name: q.name, role: q.role, in: in, lines: q.lines})
+	b := d.addBlock(q.block)
 	var links []endpoints
 	id, _ := p.Lookup(d.blocks[r].name)
 	for _, n := range q.nodes {

@@ -62,7 +62,7 @@ func checkLayout(t *rapid.T, c *canvas) {
 		// Capitals, a little narrower than they are.
 		from := w.turned(w.baseline().add(point{1, -1}))
 		to := w.turned(w.baseline().add(point{w.width(w.text) - 1, 1 - w.size*capHeight}))
-		if !page.contains(from) || !page.contains(to) {
+		if !page.holds(rect{x: from.x, y: from.y}) || !page.holds(rect{x: to.x, y: to.y}) {
 			t.Errorf("%q reaches from %v to %v, want it on the slide", w.text, from, to)
 		}
 		l := label{rect{min(from.x, to.x), min(from.y, to.y), math.Abs(to.x - from.x), math.Abs(to.y - from.y)}, w.text}
@@ -78,7 +78,7 @@ func checkLayout(t *rapid.T, c *canvas) {
 	}
 	shapes(c.items, func(s shape) {
 		s.path.points(func(at point) {
-			if !page.contains(at) {
+			if !page.holds(rect{x: at.x, y: at.y}) {
 				t.Errorf("a shape of %v reaches to %v", s.fill, at)
 			}
 		})

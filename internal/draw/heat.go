@@ -45,24 +45,22 @@ func (h HeatMap) check() error {
 	if h.Max < 0 || h.Log && h.Max != 0 {
 		return fmt.Errorf("colours from 0 to %v: Max has to be above zero, and logarithmic colours have none", h.Max)
 	}
-	lo, hi := h.span()
-	return checkSpan("colour", lo, hi)
+	return h.ruler().check("colour")
 }
 
-// span returns the values of the first and the last colour.
-func (h HeatMap) span() (lo, hi float64) {
-	if h.Max != 0 {
-		return 0, h.Max
-	}
-	values := slices.DeleteFunc(slices.Concat(h.Values...), math.IsNaN)
-	lo, hi = bounds(values)
+// ruler returns the scale of colours.
+func (h HeatMap) ruler() ruler {
+	lo, hi := bounds(slices.DeleteFunc(slices.Concat(h.Values...), math.IsNaN))
 	switch {
+	case h.Max != 0:
+		lo, hi = 0, h.Max
 	case lo < hi:
-		return lo, hi
 	case h.Log:
-		return lo / 2, hi * 2
+		lo, hi = lo/2, hi*2
+	default:
+		lo, hi = lo-1, hi+1
 	}
-	return lo - 1, hi + 1
+	return ruler{scale: scale{lo: lo, hi: hi, log: h.Log, to: 1}, axis: Axis{Format: h.Format, Log: h.Log}}
 }
 
 // text returns the value in a cell.
@@ -74,8 +72,9 @@ func (h HeatMap) text(v float64) string {
 }
 
 const (
-	barW       = 18.0  // of the scale of colours
-	mostBeside = 220.0 // of a name of a row
+	barW        = 18.0  // of the scale of colours
+	mostColours = 6     // steps of that scale
+	mostBeside  = 220.0 // of a name of a row
 )
 
 func (h HeatMap) draw(c *canvas) error {
@@ -84,11 +83,8 @@ func (h HeatMap) draw(c *canvas) error {
 		return err
 	}
 	area := c.frame(h.Title, h.Subtitle, h.Note, nil)
-	lo, hi := h.span()
-	bar := ruler{scale: scale{lo: lo, hi: hi, log: h.Log, to: 1}}
-	ticks := func(most int) []tick { return Axis{Format: h.Format, Log: h.Log}.ticks(lo, hi, nil, min(most, 6)) }
-	bar.ticks = ticks(6)
-
+	bar := h.ruler()
+	bar.ticks = bar.axis.ticks(bar.lo, bar.hi, nil, mostColours)
 	left := gap + labelRoom(h.Y, gap) + min(tickText.widest(h.Rows...), mostBeside)
 	unit := tickText.cut(h.Unit, mostBeside)
 	right := max(barW+gap+bar.tickWidth(), tickText.width(unit))
@@ -103,7 +99,7 @@ func (h HeatMap) draw(c *canvas) error {
 	c.labelLeft(h.Y, plot, left)
 
 	at := rect{area.right() - right, plot.y, barW, plot.h}
-	bar.fitUp(at, ticks)
+	bar.fitUp(at, mostColours)
 	c.colours(bar, at)
 	c.text(style{size: sizeTick, colour: faint}, point{at.x, plot.y - sizeTick}, unit)
 	return nil

@@ -44,18 +44,8 @@ func (l Lines) check() error {
 			return err
 		}
 	}
-	xs, ys := l.values()
-	xLo, xHi := l.X.span(xs, false)
-	yLo, yHi := l.Y.span(ys, true)
-	return errors.Join(checkSpan("x", xLo, xHi), checkSpan("y", yLo, yHi))
-}
-
-// values returns those of all series.
-func (l Lines) values() (xs, ys []float64) {
-	for _, s := range l.Series {
-		xs, ys = append(xs, s.X...), append(ys, s.Y...)
-	}
-	return xs, ys
+	x, y := l.rulers()
+	return errors.Join(x.check("x"), y.check("y"))
 }
 
 // inset keeps marks off the ends of the x axis.
@@ -81,39 +71,31 @@ func (l Lines) draw(c *canvas) error {
 		}
 	}
 	x, y := l.rulers()
-	plot := c.frame(l.Title, l.Subtitle, l.Note, legend).inset(0, 0, width, bottomHeight(x.label))
-	l.fitUp(&y, plot)
+	plot := c.frame(l.Title, l.Subtitle, l.Note, legend).inset(0, 0, width, bottomHeight(l.X.text()))
+	y.fitUp(plot, mostSteps)
 	left := y.leftWidth()
 	plot = plot.inset(left, 0, 0, 0)
 	xAt, yAt := l.plot(c, plot, x, y, l.Series, true, true)
 	l.names(c, plot, xAt, yAt, named)
-	c.labelBottom(x.label, plot, bottomHeight(x.label))
-	c.labelLeft(y.label, plot, left)
+	c.labelBottom(l.X.text(), plot, bottomHeight(l.X.text()))
+	c.labelLeft(l.Y.text(), plot, left)
 	return nil
 }
 
 // rulers returns the axes, which have no place yet.
 func (l Lines) rulers() (x, y ruler) {
-	xs, ys := l.values()
-	x, y = ruler{label: l.X.text()}, ruler{label: l.Y.text()}
-	x.log, y.log = l.X.Log, l.Y.Log
-	x.lo, x.hi = l.X.span(xs, false)
-	y.lo, y.hi = l.Y.span(ys, true)
-	return x, y
-}
-
-// fitUp places the y axis along a plot.
-func (l Lines) fitUp(y *ruler, plot rect) {
-	_, ys := l.values()
-	y.fitUp(plot, func(most int) []tick { return l.Y.ticks(y.lo, y.hi, ys, most) })
+	var xs, ys []float64
+	for _, s := range l.Series {
+		xs, ys = append(xs, s.X...), append(ys, s.Y...)
+	}
+	return newRuler(l.X, xs, false), newRuler(l.Y, ys, true)
 }
 
 // plot draws series and their axes, with the numbers of those asked for. It returns where values
 // are.
 func (l Lines) plot(c *canvas, plot rect, x, y ruler, series []Series, xNumbers, yNumbers bool) (xAt, yAt scale) {
-	xs, _ := l.values()
-	l.fitUp(&y, plot)
-	x.fitAcross(l.X, xs, plot.x+inset, plot.right()-inset)
+	y.fitUp(plot, mostSteps)
+	x.fitAcross(plot.x+inset, plot.right()-inset)
 	c.left(y, plot, yNumbers)
 	c.bottom(x, plot, xNumbers)
 	for i, k := range l.looks(series) {

@@ -29,10 +29,6 @@ func (r rect) inset(left, top, right, bottom float64) rect {
 	return rect{r.x + left, r.y + top, r.w - left - right, r.h - top - bottom}
 }
 
-func (r rect) contains(p point) bool {
-	return p.x >= r.x && p.x <= r.right() && p.y >= r.y && p.y <= r.bottom()
-}
-
 // moved returns the rectangle at another place.
 func (r rect) moved(by point) rect { return rect{r.x + by.x, r.y + by.y, r.w, r.h} }
 

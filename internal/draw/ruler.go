@@ -5,8 +5,15 @@ import "math"
 // ruler is an axis with its place on the canvas.
 type ruler struct {
 	scale
-	ticks []tick
-	label string
+	axis   Axis
+	values []float64 // on the axis
+	ticks  []tick
+}
+
+// newRuler returns an axis of values, which has no place yet.
+func newRuler(a Axis, values []float64, fromZero bool) ruler {
+	lo, hi := a.span(values, fromZero)
+	return ruler{scale: scale{lo: lo, hi: hi, log: a.Log}, axis: a, values: values}
 }
 
 var (
@@ -37,24 +44,24 @@ func (r ruler) tickWidth() float64 {
 }
 
 // leftWidth returns the room left of the plot.
-func (r ruler) leftWidth() float64 { return r.tickWidth() + labelRoom(r.label, gap) }
+func (r ruler) leftWidth() float64 { return r.tickWidth() + labelRoom(r.axis.text(), gap) }
 
 // fitAcross places the ruler between two x, with as many labels as do not touch.
-func (r *ruler) fitAcross(a Axis, values []float64, from, to float64) {
+func (r *ruler) fitAcross(from, to float64) {
 	r.from, r.to = from, to
-	r.fit(16, func(most int) []tick { return a.ticks(r.lo, r.hi, values, most) }, func(t tick) float64 { return tickText.width(t.label) + 12 })
+	r.fit(16, func(t tick) float64 { return tickText.width(t.label) + 12 })
 }
 
-// fitUp places the ruler along the left of a plot, with as many labels as do not touch.
-func (r *ruler) fitUp(plot rect, ticks func(most int) []tick) {
+// fitUp places the ruler along a side of a plot, with as many labels as do not touch.
+func (r *ruler) fitUp(plot rect, most int) {
 	r.from, r.to = plot.bottom(), plot.y
-	r.fit(mostSteps, ticks, func(tick) float64 { return sizeTick + 4 })
+	r.fit(most, func(tick) float64 { return sizeTick + 4 })
 }
 
 // fit sets the ticks: the most whose labels, which take a size, do not touch.
-func (r *ruler) fit(most int, ticks func(most int) []tick, size func(tick) float64) {
+func (r *ruler) fit(most int, size func(tick) float64) {
 	for ; most >= 2; most-- {
-		r.ticks = ticks(most)
+		r.ticks = r.axis.ticks(r.lo, r.hi, r.values, most)
 		if r.thin(false, size) {
 			return
 		}
