@@ -103,7 +103,9 @@ func (c *ganttText) panel(p *GanttPanel) {
 	if p.Note != "" {
 		heading += ": " + p.Note
 	}
-	c.text.WriteByte('\n')
+	if c.text.Len() > 0 {
+		c.text.WriteByte('\n')
+	}
 	c.line(heading)
 	rows, rest := p.Fold(ganttLines)
 	reach := c.bins[:c.before(p.Span())]

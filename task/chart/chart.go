@@ -26,15 +26,7 @@ type Gantt struct {
 // Text writes the chart as text, at most columns wide, which are at least 20. A character is
 // a bin of time and shows the activity that takes most of it; the last lines explain the
 // characters. A panel has the first 40 busy rows, and says how many others there are.
-func (g Gantt) Text(w io.Writer, columns int) error {
-	var b strings.Builder
-	if err := draw.WriteGantt(&b, g.chart(), columns); err != nil {
-		return err
-	}
-	// A chart without a title begins with the empty line above its first panel.
-	_, err := io.WriteString(w, strings.TrimPrefix(b.String(), "\n"))
-	return err
-}
+func (g Gantt) Text(w io.Writer, columns int) error { return draw.WriteGantt(w, g.chart(), columns) }
 
 // SVG draws the chart as a picture, 1600 pixels wide and as high as needed. The panels
 // together have up to 400 rows. Bars have the names and times of their tasks as tooltips.
