@@ -157,7 +157,7 @@ func (b Bars) paint(series int) paint {
 // look returns the look of the lines of a bound.
 func (b Bars) look(series int) look {
 	i, _ := b.count(series)
-	return look{colour: ink, dashes: boundDashes[i%len(boundDashes)], bound: true}
+	return boundLook(i, ink)
 }
 
 // count returns which of its kind a series is, bars or bounds, and how many of them there are.

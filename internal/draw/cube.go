@@ -68,8 +68,7 @@ func (p *plan) attach(d *Diagram, in int, routers []int, cw, ch float64) {
 	s, at := p.Spec(), p.at
 	pes := make([][]int, len(routers))
 	for pe := range s.PEsPerCube() {
-		hbm := p.HBM(at.SIP, at.Cube, pe)
-		router := p.Node(p.out(hbm)[0].To).Index
+		router := p.Node(p.PERouter(at.SIP, at.Cube, pe)).Index
 		pes[router] = append(pes[router], pe)
 	}
 	site := func(t topology.Site) int { return t.Row*s.Cube.NoC.W + t.Col }

@@ -24,22 +24,18 @@ func (h HeatMap) check() error {
 	if len(h.Columns) == 0 || len(h.Values) != len(h.Rows) {
 		return fmt.Errorf("%d columns, %d rows and values of %d rows: give values of each row, and at least one column", len(h.Columns), len(h.Rows), len(h.Values))
 	}
-	found := false
 	for i, row := range h.Values {
 		if len(row) != len(h.Columns) {
 			return fmt.Errorf("row %q has %d values for %d columns: give one for each, NaN for none", h.Rows[i], len(row), len(h.Columns))
 		}
 		for k, v := range row {
-			if math.IsNaN(v) {
-				continue
-			}
-			found = true
-			if err := (Axis{Log: h.Log}).check(fmt.Sprintf("row %q, column %q", h.Rows[i], h.Columns[k]), []float64{v}); err != nil {
+			name := fmt.Sprintf("row %q, column %q", h.Rows[i], h.Columns[k])
+			if err := (Axis{Log: h.Log}).check(name, []float64{v}); err != nil && !math.IsNaN(v) {
 				return err
 			}
 		}
 	}
-	if !found {
+	if len(h.numbers()) == 0 {
 		return errors.New("no values: all are NaN")
 	}
 	if h.Max < 0 || h.Log && h.Max != 0 {
@@ -48,9 +44,14 @@ func (h HeatMap) check() error {
 	return h.ruler().check("colour")
 }
 
+// numbers returns the values there are.
+func (h HeatMap) numbers() []float64 {
+	return slices.DeleteFunc(slices.Concat(h.Values...), math.IsNaN)
+}
+
 // ruler returns the scale of colours.
 func (h HeatMap) ruler() ruler {
-	lo, hi := bounds(slices.DeleteFunc(slices.Concat(h.Values...), math.IsNaN))
+	lo, hi := bounds(h.numbers())
 	switch {
 	case h.Max != 0:
 		lo, hi = 0, h.Max

@@ -168,15 +168,20 @@ func (l Lines) looks(series []Series) []look {
 		case !s.Bound:
 			looks[i] = look{mark: measured, colour: seriesColour(measured), dashes: seriesDashes(measured), scatter: s.Scatter || !oneWay(s.X)}
 			measured++
-			continue
 		case paired:
 			looks[i] = look{colour: seriesColour(bound), dashes: boundDashes[0], bound: true}
+			bound++
 		default:
-			looks[i] = look{colour: faint, dashes: boundDashes[bound%len(boundDashes)], bound: true}
+			looks[i] = boundLook(bound, faint)
+			bound++
 		}
-		bound++
 	}
 	return looks
+}
+
+// boundLook returns the look of a bound, which differs from other bounds of its colour in dashes.
+func boundLook(i int, with colour) look {
+	return look{colour: with, dashes: boundDashes[i%len(boundDashes)], bound: true}
 }
 
 // oneWay reports whether a line through points goes to the right only, or to the left only.

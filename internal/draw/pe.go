@@ -52,8 +52,7 @@ func (p *plan) pe() *Diagram {
 		id := p.PENode(at.SIP, at.Cube, at.PE, u.kind)
 		unit[u.kind] = d.addBlock(block{rect: u.rect, name: p.Name(id), role: u.role, in: in, lines: u.lines})
 	}
-	hbmID := p.HBM(at.SIP, at.Cube, at.PE)
-	routerID := p.out(hbmID)[0].To
+	hbmID, routerID := p.HBM(at.SIP, at.Cube, at.PE), p.PERouter(at.SIP, at.Cube, at.PE)
 	dma := d.blocks[unit[topology.KindDMA]].rect
 	router := d.addBlock(block{rect: rect{0, dma.centre().y - 40, 132, 80}, name: p.Name(routerID), role: onDie, in: -1,
 		lines: []string{"NoC router", lastName(p.Name(routerID)), quantity(s.Cube.NoC.Overhead)}})
