@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/kernbench/kernbench/internal/draw"
+	"github.com/kernbench/kernbench/internal/table"
 	"github.com/kernbench/kernbench/topology"
 	"github.com/kernbench/kernbench/torch"
 )
@@ -16,7 +17,7 @@ const cclSubtitle = "all_reduce of f16, an addend on the first PE of each of 96 
 func latencyFigure(title string, systems ...[]cclFound) draw.Lines {
 	f := draw.Lines{
 		Title: title, Subtitle: fmt.Sprintf("%s, queue slots in %s", cclSubtitle, memoryName(systems[0][0].Kind)),
-		X: draw.Axis{Label: "data on each PE", Log: true, Format: draw.Bytes},
+		X: draw.Axis{Label: "data on each PE", Log: true, Format: table.Unit("B").Format},
 		Y: draw.Axis{Label: "latency", Unit: "µs", Log: true, Format: draw.SI},
 	}
 	var bounds []draw.Series
@@ -70,7 +71,7 @@ func (m *cclMilestone) systemsFigure() draw.Systems {
 func memoryName(kind topology.BufferKind) string { return strings.ToUpper(string(kind)) }
 
 // size returns the size of an addend as text.
-func (p *cclFound) size() string { return draw.Bytes(float64(p.BytesPerPE)) }
+func (p *cclFound) size() string { return table.Unit("B").Format(float64(p.BytesPerPE)) }
 
 // micros returns a time as figures have it.
 func micros(t torch.Time) float64 { return t.NS() / 1000 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/kernbench/kernbench/internal/draw"
+	"github.com/kernbench/kernbench/internal/table"
 	"github.com/kernbench/kernbench/topology"
 	"github.com/kernbench/kernbench/torch"
 )
@@ -76,7 +77,7 @@ func (s *gemmSweep) drawTimes() draw.Figure {
 		Subtitle: gemmSubtitle,
 		Note:     s.roofline.formula(),
 		X:        draw.Axis{Label: s.along, Log: true, Format: whole},
-		Y:        draw.Axis{Label: "time", Log: true, Format: draw.Nanoseconds},
+		Y:        draw.Axis{Label: "time", Log: true, Format: table.Unit("ns").Format},
 	}
 	for _, theory := range []bool{false, true} {
 		for _, o := range operandVariants {

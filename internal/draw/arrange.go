@@ -30,6 +30,8 @@ const (
 func (p *plan) arrange(in *rect) ([]rect, routes) {
 	sips := p.Spec().System.SIPs
 	n := sips.Count
+	var cells []gridCell
+	var cols, rows int
 	switch sips.Topology {
 	case topology.FullyConnected:
 		if n > mostChords {
@@ -40,16 +42,13 @@ func (p *plan) arrange(in *rect) ([]rect, routes) {
 	case topology.Switch:
 		return p.besideSwitch(in)
 	case topology.Ring1D:
-		cells, cols, rows := ringCells(n)
-		boxes := grid(in, cells, cols, rows)
-		return boxes, func(a, b int) []point { return straight(boxes[a], boxes[b]) }
+		cells, cols, rows = ringCells(n)
 	case topology.Line:
-		cells, cols, rows := snake(n)
-		boxes := grid(in, cells, cols, rows)
-		return boxes, func(a, b int) []point { return straight(boxes[a], boxes[b]) }
+		cells, cols, rows = snake(n)
+	default:
+		cols, rows = p.SIPGrid()
+		cells = rowMajor(n, cols)
 	}
-	cols, rows := p.SIPGrid()
-	cells := rowMajor(n, cols)
 	boxes := grid(in, cells, cols, rows)
 	return boxes, func(a, b int) []point {
 		dc, dr := cells[b].col-cells[a].col, cells[b].row-cells[a].row
@@ -190,7 +189,7 @@ func ellipse(in rect, n int) ([]rect, routes) {
 		normal := point{cos / rx, sin / ry}
 		normal = normal.scale(1 / math.Hypot(normal.x, normal.y))
 		middle := feet[i].add(normal.scale(math.Abs(normal.x)*w/2 + math.Abs(normal.y)*h/2))
-		boxes[i] = rect{middle.x - w/2, middle.y - h/2, w, h}
+		boxes[i] = centred(middle, w, h)
 	}
 	line := func(a, b int) []point {
 		return []point{boxes[a].edge(boxes[b].centre()), boxes[b].edge(boxes[a].centre())}

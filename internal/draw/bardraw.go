@@ -3,6 +3,7 @@ package draw
 import (
 	"cmp"
 	"math"
+	"slices"
 )
 
 // barDrawer has the bars of a chart on its canvas.
@@ -22,80 +23,49 @@ func (d barDrawer) rect(b bar) rect {
 		width = min(d.slot*0.62, 120)
 	}
 	x := d.middle(b) + width*(float64(b.place)-float64(b.of)/2)
-	place := func(v float64) float64 { return d.y.at(min(max(v, d.y.lo), d.y.hi)) } // log(0) is not on the axis
-	between, top := min(1.5, width/8), place(b.to)
-	return rect{x + between, top, width - 2*between, place(b.from) - top}
+	between, top := min(1.5, width/8), d.y.at(max(b.value, d.y.lo)) // log(0) is not on the axis
+	return rect{x + between, top, width - 2*between, d.plot.bottom() - top}
 }
 
 // middle returns the x of the middle of the group of a bar.
 func (d barDrawer) middle(b bar) float64 { return d.plot.x + d.slot*(float64(b.group)+0.5) }
 
+// all draws the bars with their values, which are all written in the same way.
 func (d barDrawer) all(bars []bar) {
-	level, upright := true, true // values on bars, all in the same way
+	level, upright := true, true
 	for _, b := range bars {
 		if b.bound {
 			continue
 		}
-		room := d.room(b)
-		level = level && (!b.top || tickText.width(d.text(b.to)) <= room+1)
+		room := d.rect(b).w
+		if b.of == 1 { // a bar that is alone has the room of its group
+			room = d.slot
+		}
+		level = level && tickText.width(valueText(d.Y.Format, b.value)) <= room+1
 		upright = upright && room >= sizeTick-2
 	}
 	for _, b := range bars {
-		d.group(d.tip(b), func() {
-			if b.bound {
-				d.bound(b)
+		d.group(tip(d.Series[b.series].Name, cmp.Or(d.X, "group")+": "+d.Groups[b.group], d.Y.tip("y", b.value)), func() {
+			if b.bound { // a line across the group
+				y, half := d.y.at(b.value), d.slot*0.45
+				d.look(b.series).curve(d.canvas, point{d.middle(b) - half, y}, point{d.middle(b) + half, y})
 				return
 			}
-			r := d.rect(b)
-			d.shape(box(r, 0), d.paint(b.series))
-			if d.y.broken() && b.from < d.Break[0] && b.to > d.Break[1] {
-				d.slashes(r.x-2, r.right()+2)
-			}
-			if d.Stacked {
-				d.inside(b, r)
-			}
+			d.shape(box(d.rect(b), 0), d.paint(b.series))
 			switch {
-			case !b.top:
 			case level:
-				d.above(b, r)
+				d.above(b)
 			case upright:
-				d.upright(b, r)
+				d.upright(b)
 			}
 		})
 	}
 }
 
-// tip returns the tooltip of a bar.
-func (d barDrawer) tip(b bar) string {
-	return tip(d.Series[b.series].Name, cmp.Or(d.X, "group")+": "+d.Groups[b.group], d.Y.tip("y", b.value()))
-}
-
-// bound draws a bound across its group.
-func (d barDrawer) bound(b bar) {
-	y, half := d.y.at(b.to), d.slot*0.45
-	d.look(b.series).curve(d.canvas, d.plot, []point{{d.middle(b) - half, y}, {d.middle(b) + half, y}})
-}
-
-// room returns how wide the value of a bar may be. One that is alone has the room of its group.
-func (d barDrawer) room(b bar) float64 {
-	if b.of == 1 {
-		return d.slot
-	}
-	return d.rect(b).w
-}
-
-// text returns the value on a bar.
-func (d barDrawer) text(v float64) string {
-	if d.Y.Format != nil {
-		return d.Y.Format(threeDigits(v))
-	}
-	return SI(threeDigits(v))
-}
-
 // above writes the value of a bar over it, on paper: lines of the grid end there.
-func (d barDrawer) above(b bar, r rect) {
-	s, text := style{size: sizeTick, anchor: atMiddle}, d.text(b.to)
-	d.onPaper(s, point{r.centre().x, r.y - s.size*0.75}, text)
+func (d barDrawer) above(b bar) {
+	s, r := style{size: sizeTick, anchor: atMiddle}, d.rect(b)
+	d.onPaper(s, point{r.centre().x, r.y - s.size*0.75}, valueText(d.Y.Format, b.value))
 }
 
 // onPaper writes centred text on a patch of paper, which hides what would make it hard to read.
@@ -104,52 +74,26 @@ func (c *canvas) onPaper(s style, at point, text string) {
 	if s.turn == upwards {
 		w, h = h, w
 	}
-	c.box(rect{at.x - w/2, at.y - h/2, w, h}, paper)
+	c.box(centred(at, w, h), paper)
 	c.text(s, at, text)
 }
 
-// upright writes the value of a bar along it, above it or at its top inside.
-func (d barDrawer) upright(b bar, r rect) {
-	s, text := style{size: sizeTick, turn: upwards, anchor: atMiddle}, d.text(b.to)
+// upright writes the value of a bar along it: above it, or at its top inside, on paper if the
+// bar is hatched.
+func (d barDrawer) upright(b bar) {
+	s, text, r := style{size: sizeTick, turn: upwards, anchor: atMiddle}, valueText(d.Y.Format, b.value), d.rect(b)
 	half := s.width(text)/2 + 4
-	if r.y-2*half+4 < d.plot.y-tickText.lineHeight() {
-		d.onBar(s, point{r.centre().x, r.y + half}, text, b)
+	if r.y-2*half+4 >= d.plot.y-tickText.lineHeight() {
+		d.text(s, point{r.centre().x, r.y - half}, text)
 		return
 	}
-	d.canvas.text(s, point{r.centre().x, r.y - half}, text)
-}
-
-// inside writes the value of a part of a stack into it if it fits. The value of a stack of one
-// is on top already.
-func (d barDrawer) inside(b bar, r rect) {
-	s, text := style{size: sizeTick, anchor: atMiddle}, d.text(b.value())
-	if b.value() == b.to && b.top || r.h < s.size+2 || s.width(text) > r.w-4 {
-		return
-	}
-	d.onBar(s, r.centre(), text, b)
-}
-
-// onBar writes text on a bar so that it can be read, also if the bar is hatched.
-func (d barDrawer) onBar(s style, at point, text string, b bar) {
-	look := d.paint(b.series)
+	look, at := d.paint(b.series), point{r.centre().x, r.y + half}
 	if look.hatch != plain {
 		d.onPaper(s, at, text)
 		return
 	}
 	s.colour = look.fill.readable()
-	d.canvas.text(s, at, text)
-}
-
-// slashes cuts what lies at the break of the axis, from one x to another: a white band with
-// two slanted edges.
-func (d barDrawer) slashes(from, to float64) {
-	const slant, half = 3, 3
-	y := (d.y.at(d.Break[0]) + d.y.at(d.Break[1])) / 2
-	edge := func(dy float64) []point { return []point{{from, y + dy + slant}, {to, y + dy - slant}} }
-	upper, lower := edge(-half), edge(half)
-	d.shape(polygon(upper[0], upper[1], lower[1], lower[0]), paint{fill: paper})
-	d.lines(axisLine, 1.25, upper...)
-	d.lines(axisLine, 1.25, lower...)
+	d.text(s, at, text)
 }
 
 // groupNames is how groups are named below a plot: in lines, or upwards if there is no room for
@@ -168,16 +112,12 @@ const mostUp = 160
 func namesBelow(names []string, slot float64) groupNames {
 	for _, within := range []bool{false, true} {
 		set := groupNames{every: 1}
-		widest := 0.0
 		for _, name := range names {
 			lines := tickText.wrap(name, slot-gap, within)
 			set.text = append(set.text, lines)
 			set.lines = max(set.lines, len(lines))
-			for _, line := range lines {
-				widest = max(widest, tickText.width(line))
-			}
 		}
-		if widest <= slot-gap/2 && set.lines <= 3 {
+		if tickText.widest(slices.Concat(set.text...)...) <= slot-gap/2 && set.lines <= 3 {
 			return set
 		}
 	}

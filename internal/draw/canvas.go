@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
@@ -130,16 +131,13 @@ func (c *canvas) shape(p path, with paint) {
 	c.items = append(c.items, shape{p, with})
 }
 
-// arrowHead adds the head at the end of a path. It returns the path up to the head.
+// arrowHead adds the head at the end of a path, which is a line. It returns the path up to the
+// head.
 func (c *canvas) arrowHead(p path, with paint) path {
-	runs := p.flatten(0.5)
-	points := runs[len(runs)-1].points
-	tip, from := points[len(points)-1], points[0]
-	for i := len(points) - 2; i >= 0; i-- {
-		if points[i] != tip {
-			from = points[i]
-			break
-		}
+	last := len(p) - 1
+	from, tip := p[last-1].at[0], p[last].at[0]
+	if p[last-1].verb == quadTo {
+		from = p[last-1].at[1]
 	}
 	length := tip.distance(from)
 	if length == 0 {
@@ -150,14 +148,8 @@ func (c *canvas) arrowHead(p path, with paint) path {
 	base := tip.add(back)
 	c.shape(polygon(tip, base.add(side), base.sub(side)), paint{fill: with.line})
 	// The line ends within the head, so that its blunt end does not show at the tip.
-	short := append(path(nil), p...)
-	inside := tip.add(back.scale(min(0.8, length/with.arrow)))
-	switch end := &short[len(short)-1]; end.verb {
-	case lineTo:
-		end.at[0] = inside
-	case quadTo:
-		end.at[1] = inside
-	}
+	short := slices.Clone(p)
+	short[last].at[0] = tip.add(back.scale(min(0.8, length/with.arrow)))
 	return short
 }
 

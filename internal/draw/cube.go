@@ -41,7 +41,7 @@ func (p *plan) cube() *Diagram {
 	for i := range routers {
 		site := topology.Site{Row: i / noc.W, Col: i % noc.W}
 		c := point{cells.x + (float64(site.Col)+0.5)*cw, cells.y + (float64(site.Row)+0.5)*ch}
-		routers[i] = d.addBlock(block{rect: rect{c.x - size.w/2, c.y - size.h/2, size.w, size.h}, name: name + "." + site.String(),
+		routers[i] = d.addBlock(block{rect: centred(c, size.w, size.h), name: name + "." + site.String(),
 			role: onDie, in: edge, lines: []string{site.String()}})
 	}
 	p.nocLinks(d, routers)
@@ -68,15 +68,14 @@ func (p *plan) attach(d *Diagram, in int, routers []int, cw, ch float64) {
 	s, at := p.Spec(), p.at
 	pes := make([][]int, len(routers))
 	for pe := range s.PEsPerCube() {
-		hbm := p.HBM(at.SIP, at.Cube, pe)
-		router := p.Node(p.out(hbm)[0].To).Index
+		router := p.Node(p.PERouter(at.SIP, at.Cube, pe)).Index
 		pes[router] = append(pes[router], pe)
 	}
 	site := func(t topology.Site) int { return t.Row*s.Cube.NoC.W + t.Col }
 	for i, r := range routers {
 		hang := func(q perch) { p.hang(d, in, r, cw, ch, q) }
 		if len(pes[i]) > 0 {
-			units, slices := perch{role: compute}, perch{role: memory, low: true}
+			units, slices := perch{block: block{role: compute}}, perch{block: block{role: memory}, low: true}
 			for _, pe := range pes[i] {
 				units.nodes = append(units.nodes, p.PENode(at.SIP, at.Cube, pe, topology.KindDMA), p.PENode(at.SIP, at.Cube, pe, topology.KindPECPU))
 				slices.nodes = append(slices.nodes, p.HBM(at.SIP, at.Cube, pe))
@@ -94,22 +93,20 @@ func (p *plan) attach(d *Diagram, in int, routers []int, cw, ch float64) {
 		}
 		if i == site(s.Cube.CPU.At) {
 			id := p.CubeCPU(at.SIP, at.Cube)
-			hang(perch{right: true, role: control, nodes: []topology.NodeID{id}, name: p.Name(id), lines: []string{"cpu", quantity(s.Cube.CPU.Overhead)}})
+			hang(perch{block{name: p.Name(id), role: control, lines: []string{"cpu", quantity(s.Cube.CPU.Overhead)}}, true, false, []topology.NodeID{id}})
 		}
 		if i == site(s.Cube.SRAM.At) {
 			id := p.SRAM(at.SIP, at.Cube)
-			hang(perch{right: true, low: true, role: memory, nodes: []topology.NodeID{id}, name: p.Name(id), lines: []string{"sram", quantity(s.Cube.SRAM.Size)}})
+			hang(perch{block{name: p.Name(id), role: memory, lines: []string{"sram", quantity(s.Cube.SRAM.Size)}}, true, true, []topology.NodeID{id}})
 		}
 	}
 }
 
 // perch is a block in a quarter of a router's cell.
 type perch struct {
-	right, low bool // which quarter
-	role       role
+	block
+	right, low bool              // which quarter
 	nodes      []topology.NodeID // with a link to the router
-	name       string
-	lines      []string
 }
 
 // hang adds a block in a quarter of a router's cell, and its wire.
@@ -120,17 +117,17 @@ func (p *plan) hang(d *Diagram, in, r int, cw, ch float64, q perch) {
 	// the router.
 	w, h := cw*15/32-router.w/8, max(min(48, ch*15/32-router.h/2-max(ch/16, 1)), 2)
 	w = max(min(112, w), 2)
-	box := rect{c.x - router.w/8 - w, c.y - ch*15/32, w, h}
-	path := []point{{c.x - router.w/4, router.y}, {c.x - router.w/4, box.bottom()}}
+	q.in, q.rect = in, rect{c.x - router.w/8 - w, c.y - ch*15/32, w, h}
+	path := []point{{c.x - router.w/4, router.y}, {c.x - router.w/4, q.bottom()}}
 	if q.right {
-		box.x = c.x + router.w/8
+		q.x = c.x + router.w/8
 		path[0].x, path[1].x = c.x+router.w/4, c.x+router.w/4
 	}
 	if q.low {
-		box.y = c.y + ch*15/32 - h
-		path[0].y, path[1].y = router.bottom(), box.y
+		q.y = c.y + ch*15/32 - h
+		path[0].y, path[1].y = router.bottom(), q.y
 	}
-	b := d.addBlock(block{rect: box, name: q.name, role: q.role, in: in, lines: q.lines})
+	b := d.addBlock(q.block)
 	var links []endpoints
 	id, _ := p.Lookup(d.blocks[r].name)
 	for _, n := range q.nodes {
@@ -147,17 +144,10 @@ func cornerOf(layout topology.PELayout, pe int) string {
 
 // several returns a short name of numbered components.
 func several(what string, numbers []int) string {
-	first := fmt.Sprintf("%s%d", what, numbers[0])
-	switch n := len(numbers); n {
-	case 1:
-		return first
-	case 2:
-		return fmt.Sprintf("%s, %d", first, numbers[1])
-	case 3:
-		return fmt.Sprintf("%s, %d, %d", first, numbers[1], numbers[2])
-	default: // evenly spaced
-		return fmt.Sprintf("%s, %d … %d", first, numbers[1], numbers[n-1])
+	if n := len(numbers); n > 3 { // evenly spaced
+		return fmt.Sprintf("%s%d, %d … %d", what, numbers[0], numbers[1], numbers[n-1])
 	}
+	return what + strings.ReplaceAll(strings.Trim(fmt.Sprint(numbers), "[]"), " ", ", ")
 }
 
 // several returns the full names of numbered components of the cube.

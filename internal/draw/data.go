@@ -41,8 +41,7 @@ func (d *Diagram) Data() Data {
 		if w.from < 0 {
 			continue // stands for wires of their own
 		}
-		state := [...]string{asKind: "usual", changed: "changed", oneDirection: "one_way", absent: "absent"}[w.state]
-		wire := Wire{From: d.blocks[w.from].name, To: d.blocks[w.to].name, OneWay: w.oneWay, State: state}
+		wire := Wire{From: d.blocks[w.from].name, To: d.blocks[w.to].name, OneWay: w.oneWay, State: states[w.state].data}
 		if w.label != nil {
 			wire.Label = w.label.text
 		}

@@ -102,7 +102,7 @@ type block struct {
 type wire struct {
 	from, to int     // blocks
 	path     []point // nil if it is not drawn
-	rounded  bool    // corners of the path
+	sharp    bool    // corners of the path, else round
 	role     role
 	oneWay   bool
 	state    state
@@ -122,6 +122,15 @@ const (
 	oneDirection              // one direction is absent; the wire runs in the other
 	absent
 )
+
+// states holds the names of states as data, in the legend, and the style of their lines in
+// Graphviz.
+var states = [...]struct{ data, legend, dot string }{
+	asKind:       {"usual", "", "solid"},
+	changed:      {"changed", "changed by overrides", "bold"},
+	oneDirection: {"one_way", "one direction absent", "dashed"},
+	absent:       {"absent", "absent", "dotted"},
+}
 
 // addBlock adds a block and returns its index.
 func (d *Diagram) addBlock(b block) int {
@@ -214,11 +223,11 @@ func (w wire) draw(c *canvas, at point) {
 	for i, p := range w.path {
 		points[i] = p.add(at)
 	}
-	if w.rounded {
-		c.shape(rounded(12, points...), w.paint())
+	if w.sharp {
+		c.shape(line(points...), w.paint())
 		return
 	}
-	c.shape(line(points...), w.paint())
+	c.shape(rounded(12, points...), w.paint())
 }
 
 // paint returns the line of a wire.

@@ -1,5 +1,5 @@
 // Package draw draws figures as SVG and PNG with the same layout: [Lines] over an axis, [Bars]
-// in groups or stacks, [HeatMap]s, schedules ([Gantt]), and machines: a view of one ([Topology])
+// in groups, [HeatMap]s, schedules ([Gantt]), and machines: a view of one ([Topology])
 // and the networks of several ([Systems]).
 //
 // A figure says what is drawn and checks its data. It lays itself out on a canvas (canvas.go): a

@@ -54,17 +54,11 @@ func (d *Diagram) cluster(b *bytes.Buffer, in int, indent string) {
 
 // attributes returns the looks of a wire as an edge.
 func (w wire) attributes() string {
-	colour, style := roles[w.role].line, "solid"
-	if w.role == command {
+	colour, style := roles[w.role].line, states[w.state].dot
+	if w.state != asKind {
+		colour = alarm
+	} else if w.role == command {
 		style = "dashed"
-	}
-	switch w.state {
-	case changed:
-		colour, style = alarm, "bold"
-	case oneDirection:
-		colour, style = alarm, "dashed"
-	case absent:
-		colour, style = alarm, "dotted"
 	}
 	text := fmt.Sprintf("color=\"%v\", style=%s", colour, style)
 	if w.oneWay {

@@ -2,21 +2,14 @@ package draw
 
 import (
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 )
 
-// Bytes formats a size: "512 B", "4 KiB", "1.5 MiB".
-func Bytes(v float64) string {
-	if v == 0 {
-		return "0"
-	}
-	return scaled(v, " ", []prefix{{1 << 40, "TiB"}, {1 << 30, "GiB"}, {1 << 20, "MiB"}, {1 << 10, "KiB"}, {1, "B"}})
-}
-
 // Binary formats a count that doubles: "512", "4Ki", "1.5Mi".
 func Binary(v float64) string {
-	return scaled(v, "", []prefix{{1 << 40, "Ti"}, {1 << 30, "Gi"}, {1 << 20, "Mi"}, {1 << 10, "Ki"}, {1, ""}})
+	return scaled(v, []prefix{{1 << 40, "Ti"}, {1 << 30, "Gi"}, {1 << 20, "Mi"}, {1 << 10, "Ki"}, {1, ""}})
 }
 
 // SI formats a number with a prefix of thousands: "512", "4k", "1.5M". Prefixes of small
@@ -25,15 +18,7 @@ func SI(v float64) string {
 	if math.Abs(v) >= 0.001 && math.Abs(v) < 1 {
 		return digits(v, 4)
 	}
-	return scaled(v, "", []prefix{{1e12, "T"}, {1e9, "G"}, {1e6, "M"}, {1e3, "k"}, {1, ""}, {1e-3, "m"}, {1e-6, "µ"}, {1e-9, "n"}, {1e-12, "p"}})
-}
-
-// Nanoseconds formats a time given in ns, in the unit that suits it: "1.5 µs".
-func Nanoseconds(v float64) string {
-	if v == 0 {
-		return "0"
-	}
-	return scaled(v, " ", []prefix{{1e9, "s"}, {1e6, "ms"}, {1e3, "µs"}, {1, "ns"}, {1e-3, "ps"}, {1e-6, "fs"}})
+	return scaled(v, []prefix{{1e12, "T"}, {1e9, "G"}, {1e6, "M"}, {1e3, "k"}, {1, ""}, {1e-3, "m"}, {1e-6, "µ"}, {1e-9, "n"}, {1e-12, "p"}})
 }
 
 // prefix is the name of a multiple.
@@ -43,21 +28,15 @@ type prefix struct {
 }
 
 // scaled formats a number with four digits and the largest prefix that is not above it.
-func scaled(v float64, space string, prefixes []prefix) string {
+func scaled(v float64, prefixes []prefix) string {
 	if v == 0 {
 		return "0"
 	}
-	of := prefixes[len(prefixes)-1]
-	for _, p := range prefixes {
-		if math.Abs(v) >= p.size*(1-1e-9) {
-			of = p
-			break
-		}
+	i := slices.IndexFunc(prefixes, func(p prefix) bool { return math.Abs(v) >= p.size*(1-1e-9) })
+	if i < 0 {
+		i = len(prefixes) - 1
 	}
-	if of.name == "" {
-		space = ""
-	}
-	return digits(v/of.size, 4) + space + of.name
+	return digits(v/prefixes[i].size, 4) + prefixes[i].name
 }
 
 // digits formats a number rounded to n digits, without an exponent.
@@ -71,6 +50,14 @@ func digits(v float64, n int) string {
 		text = strings.TrimRight(strings.TrimRight(text, "0"), ".")
 	}
 	return text
+}
+
+// valueText returns a value on a bar or in a cell.
+func valueText(format func(float64) string, v float64) string {
+	if format == nil {
+		format = SI
+	}
+	return format(threeDigits(v))
 }
 
 // threeDigits returns a number rounded to three digits, for the labels of bars and cells.

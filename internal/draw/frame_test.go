@@ -30,17 +30,13 @@ func TestLayout(t *testing.T) {
 		title, note := text.Draw(t, "title"), text.Draw(t, "note")
 		log := rapid.Bool().Draw(t, "log")
 		y := Axis{Label: "y", Log: log}
-		if rapid.Bool().Draw(t, "end given") {
-			y.Max = 1e6
-			y.Min = 0.0005
-		}
 		var table [][]float64
 		var rows []string
 		for i := range rapid.SampledFrom([]int{2, 50}).Draw(t, "rows") {
 			table, rows = append(table, series[i%len(series)].Values), append(rows, series[i%len(series)].Name)
 		}
 		figures := []Figure{
-			Bars{Title: title, Subtitle: note, Note: note, Y: y, Groups: groups, Series: series, Stacked: !log},
+			Bars{Title: title, Subtitle: note, Note: note, Y: y, Groups: groups, Series: series},
 			Lines{Title: title, Subtitle: note, Note: note, X: Axis{Label: "x", Log: log}, Y: y, Series: lines},
 			HeatMap{Title: title, Subtitle: note, Note: note, X: "x", Y: "y", Unit: note, Log: log, Columns: groups, Rows: rows, Values: table},
 		}
@@ -66,7 +62,7 @@ func checkLayout(t *rapid.T, c *canvas) {
 		// Capitals, a little narrower than they are.
 		from := w.turned(w.baseline().add(point{1, -1}))
 		to := w.turned(w.baseline().add(point{w.width(w.text) - 1, 1 - w.size*capHeight}))
-		if !page.contains(from) || !page.contains(to) {
+		if !page.holds(rect{x: from.x, y: from.y}) || !page.holds(rect{x: to.x, y: to.y}) {
 			t.Errorf("%q reaches from %v to %v, want it on the slide", w.text, from, to)
 		}
 		l := label{rect{min(from.x, to.x), min(from.y, to.y), math.Abs(to.x - from.x), math.Abs(to.y - from.y)}, w.text}
@@ -82,7 +78,7 @@ func checkLayout(t *rapid.T, c *canvas) {
 	}
 	shapes(c.items, func(s shape) {
 		s.path.points(func(at point) {
-			if !page.contains(at) {
+			if !page.holds(rect{x: at.x, y: at.y}) {
 				t.Errorf("a shape of %v reaches to %v", s.fill, at)
 			}
 		})

@@ -2,6 +2,7 @@ package draw
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/kernbench/kernbench/internal/sim"
 )
@@ -21,31 +22,25 @@ const ownBytes, stripBytes, allBytes = 200, 10, 800_000
 // leastOwn returns the width from which on bars are drawn one by one, with tooltips, so that
 // a browser can show the file.
 func (s *ganttSheet) leastOwn() tenths {
-	for least := speck; ; least *= 2 {
-		own, all := 0, 0
-		for i := range s.axes {
-			o, n := s.axes[i].count(least)
-			own, all = own+o, all+n
-		}
-		if own == 0 || own*ownBytes+(all-own)*stripBytes <= allBytes {
-			return least
-		}
-	}
-}
-
-// count returns the number of bars, and of those at least as wide as least.
-func (a *placedAxis) count(least tenths) (own, all int) {
-	for _, p := range a.panels {
-		for _, r := range p.rows {
-			all += len(r.Bars)
-			for _, b := range r.Bars {
-				if a.width(b) >= least {
-					own++
+	var widths []tenths
+	for i := range s.axes {
+		a := &s.axes[i]
+		for _, p := range a.panels {
+			for _, r := range p.rows {
+				for _, b := range r.Bars {
+					widths = append(widths, a.width(b))
 				}
 			}
 		}
 	}
-	return own, all
+	slices.Sort(widths)
+	for least := speck; ; least *= 2 {
+		narrow, _ := slices.BinarySearch(widths, least)
+		own := len(widths) - narrow
+		if own == 0 || own*ownBytes+narrow*stripBytes <= allBytes {
+			return least
+		}
+	}
 }
 
 func (a *placedAxis) width(b GanttBar) tenths { return a.at(b.To) - a.at(b.From) }

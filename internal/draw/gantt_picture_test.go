@@ -214,7 +214,7 @@ func checkOnPage(t interface{ Errorf(string, ...any) }, c *canvas) {
 			}
 		case shape:
 			it.path.points(func(p point) {
-				if !page.contains(p) {
+				if !page.holds(rect{x: p.x, y: p.y}) {
 					t.Errorf("%s reaches %v, off the page of %v × %v", it.path.data(), p, c.w, c.h)
 				}
 			})

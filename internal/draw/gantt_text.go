@@ -103,14 +103,15 @@ func (c *ganttText) panel(p *GanttPanel) {
 	if p.Note != "" {
 		heading += ": " + p.Note
 	}
-	c.text.WriteByte('\n')
+	if c.text.Len() > 0 {
+		c.text.WriteByte('\n')
+	}
 	c.line(heading)
 	rows, rest := p.Fold(ganttLines)
 	reach := c.bins[:c.before(p.Span())]
 	for _, r := range rows {
 		c.fill(r.Bars)
-		label := cutRunes(r.Label, c.label)
-		c.line(label + spaces(c.label-utf8.RuneCountInString(label)) + "│" + binMarks(reach, c.edges) + "│")
+		c.line(fmt.Sprintf("%-*s│%s│", c.label, cutRunes(r.Label, c.label), binMarks(reach, c.edges)))
 	}
 	for _, line := range rest {
 		c.line(line)
@@ -180,8 +181,8 @@ func (c *ganttText) axis() {
 		// Centred below the tick, as far as there is room.
 		copy(numbers[max(min(at-(len(t.text)-1)/2, len(numbers)-len(t.text)), 0):], []rune(t.text))
 	}
-	c.line(spaces(c.label) + "└" + string(ruler))
-	c.line(spaces(c.label-utf8.RuneCountInString(unit)) + unit + " " + string(numbers))
+	c.line(fmt.Sprintf("%*s└%s", c.label, "", string(ruler)))
+	c.line(fmt.Sprintf("%*s %s", c.label, unit, string(numbers)))
 }
 
 // legend explains the characters, in as many lines as needed.
@@ -202,8 +203,6 @@ func (c *ganttText) legend() {
 	}
 	c.line(line)
 }
-
-func spaces(n int) string { return strings.Repeat(" ", n) }
 
 // cutRunes returns a text as one line of at most n characters.
 func cutRunes(text string, n int) string {

@@ -80,8 +80,7 @@ B building   s scheduling   # computing
 		{"what has most of a bin", Gantt{Panels: []GanttPanel{{Title: "bins", Rows: []GanttRow{
 			row("a", "#0-6 ~6-10 s10-15 B15-20 #20-24 #30-33 ~33-36 #49-51"),
 			row("b", "#0-1 ~1-3 #3-4 ~4-6 #6-7 ~7-9 #9-10 s25-25 #30-35 B35-35 ~35-40 s160-160"),
-		}, End: 160 * sim.Nanosecond}}}, 20, `
-bins
+		}, End: 160 * sim.Nanosecond}}}, 20, `bins
 a │#B····          │
 b │~ ·#           ·│
   └┬─────────┬─────┘
@@ -123,9 +122,9 @@ B building   s scheduling   # computing
 ~ communicating   · mostly idle
 `},
 		{"apart but none", Gantt{Apart: true}, 40, legend},
-		{"only bars of no time", Gantt{Panels: []GanttPanel{{Title: "a", Rows: []GanttRow{row("pe0", "#0-0")}}}}, 40, "\na\npe0││\n" + legend},
+		{"only bars of no time", Gantt{Panels: []GanttPanel{{Title: "a", Rows: []GanttRow{row("pe0", "#0-0")}}}}, 40, "a\npe0││\n" + legend},
 		{"a few femtoseconds", Gantt{Panels: []GanttPanel{{Title: "a", Rows: []GanttRow{{"pe0", []GanttBar{{1, 3, Computing, "x"}}}}}}}, 40,
-			"\na\npe0│ ##│\n   └┬─┬┘\n fs 0 2\n" + legend},
+			"a\npe0│ ##│\n   └┬─┬┘\n fs 0 2\n" + legend},
 		{"cut to the columns", Gantt{
 			Title: "a title that is too long", Subtitle: "two\nlines",
 			Panels: []GanttPanel{{Title: "tensormap_and_ringbuffer", Note: "12 ns", Rows: []GanttRow{row("sip0.cube0.pe0", "#0-12")}}},
@@ -143,7 +142,7 @@ s scheduling
 · mostly idle
 `},
 		{"more rows than fit", Gantt{Panels: []GanttPanel{{Title: "many", Rows: append(many, GanttRow{Label: "idle"})}}}, 40,
-			"\nmany\n" + func() string {
+			"many\n" + func() string {
 				var rows strings.Builder
 				for i := range 40 {
 					fmt.Fprintf(&rows, "%-4s│%s│\n", fmt.Sprintf("pe%d", i), strings.Repeat("#", 34))

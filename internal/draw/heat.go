@@ -15,7 +15,7 @@ type HeatMap struct {
 	Columns, Rows         []string
 	Values                [][]float64 // by row, the first of which is at the top; NaN is no value
 	Log                   bool        // colours by the logarithm
-	Min, Max              float64     // of the colours; both zero: those of the values
+	Max                   float64     // colours reach from 0 to it; zero: from the least value to the greatest
 	Unit                  string      // of the values, above the scale of colours
 	Format                func(float64) string
 }
@@ -24,61 +24,58 @@ func (h HeatMap) check() error {
 	if len(h.Columns) == 0 || len(h.Values) != len(h.Rows) {
 		return fmt.Errorf("%d columns, %d rows and values of %d rows: give values of each row, and at least one column", len(h.Columns), len(h.Rows), len(h.Values))
 	}
-	found := false
 	for i, row := range h.Values {
 		if len(row) != len(h.Columns) {
 			return fmt.Errorf("row %q has %d values for %d columns: give one for each, NaN for none", h.Rows[i], len(row), len(h.Columns))
 		}
 		for k, v := range row {
-			if math.IsNaN(v) {
-				continue
-			}
-			found = true
-			if err := (Axis{Log: h.Log, Min: h.Min, Max: h.Max}).check(fmt.Sprintf("row %q, column %q", h.Rows[i], h.Columns[k]), []float64{v}); err != nil {
+			name := fmt.Sprintf("row %q, column %q", h.Rows[i], h.Columns[k])
+			if err := (Axis{Log: h.Log}).check(name, []float64{v}); err != nil && !math.IsNaN(v) {
 				return err
 			}
 		}
 	}
-	if !found {
+	if len(h.numbers()) == 0 {
 		return errors.New("no values: all are NaN")
 	}
-	lo, hi := h.span()
-	if h.Log && lo <= 0 {
-		return fmt.Errorf("logarithmic colours from %v to %v: let Min be above zero, or give neither", lo, hi)
+	if h.Max < 0 || h.Log && h.Max != 0 {
+		return fmt.Errorf("colours from 0 to %v: Max has to be above zero, and logarithmic colours have none", h.Max)
 	}
-	return checkSpan("colour", lo, hi)
+	return h.ruler().check("colour")
 }
 
-// span returns the values of the first and the last colour.
-func (h HeatMap) span() (lo, hi float64) {
-	if h.Min != 0 || h.Max != 0 {
-		return h.Min, h.Max
-	}
-	values := slices.DeleteFunc(slices.Concat(h.Values...), math.IsNaN)
-	lo, hi = bounds(values)
+// numbers returns the values there are.
+func (h HeatMap) numbers() []float64 {
+	return slices.DeleteFunc(slices.Concat(h.Values...), math.IsNaN)
+}
+
+// ruler returns the scale of colours.
+func (h HeatMap) ruler() ruler {
+	lo, hi := bounds(h.numbers())
 	switch {
+	case h.Max != 0:
+		lo, hi = 0, h.Max
 	case lo < hi:
-		return lo, hi
 	case h.Log:
-		return lo / 2, hi * 2
+		lo, hi = lo/2, hi*2
+	default:
+		lo, hi = lo-1, hi+1
 	}
-	return lo - 1, hi + 1
+	return ruler{scale: scale{lo: lo, hi: hi, log: h.Log, to: 1}, axis: Axis{Format: h.Format, Log: h.Log}}
 }
 
 // text returns the value in a cell.
 func (h HeatMap) text(v float64) string {
-	switch {
-	case math.IsNaN(v):
+	if math.IsNaN(v) {
 		return "–"
-	case h.Format != nil:
-		return h.Format(threeDigits(v))
 	}
-	return SI(threeDigits(v))
+	return valueText(h.Format, v)
 }
 
 const (
-	barW       = 18.0  // of the scale of colours
-	mostBeside = 220.0 // of a name of a row
+	barW        = 18.0  // of the scale of colours
+	mostColours = 6     // steps of that scale
+	mostBeside  = 220.0 // of a name of a row
 )
 
 func (h HeatMap) draw(c *canvas) error {
@@ -87,26 +84,14 @@ func (h HeatMap) draw(c *canvas) error {
 		return err
 	}
 	area := c.frame(h.Title, h.Subtitle, h.Note, nil)
-	lo, hi := h.span()
-	bar := ruler{scale: scale{lo: lo, hi: hi, log: h.Log, to: 1}}
-	ticks := func(most int) []tick { return Axis{Format: h.Format, Log: h.Log}.ticks(lo, hi, nil, min(most, 6)) }
-	bar.ticks = ticks(6)
-
-	left := gap
-	for _, r := range h.Rows {
-		left = max(left, gap+min(tickText.width(r), mostBeside))
-	}
-	if h.Y != "" {
-		left += gap + labelText.lineHeight()
-	}
+	bar := h.ruler()
+	bar.ticks = bar.axis.ticks(bar.lo, bar.hi, nil, mostColours)
+	left := gap + labelRoom(h.Y, gap) + min(tickText.widest(h.Rows...), mostBeside)
 	unit := tickText.cut(h.Unit, mostBeside)
 	right := max(barW+gap+bar.tickWidth(), tickText.width(unit))
 	plot := area.inset(left, tickText.lineHeight(), right+2*gap, 0) // the unit is above
 	names := namesBelow(h.Columns, plot.w/float64(len(h.Columns)))
-	height := names.height() + gap
-	if h.X != "" {
-		height += gap/2 + labelText.lineHeight()
-	}
+	height := names.height() + gap + labelRoom(h.X, gap/2)
 	plot.h -= height
 
 	h.cells(c, plot, bar.scale)
@@ -115,7 +100,7 @@ func (h HeatMap) draw(c *canvas) error {
 	c.labelLeft(h.Y, plot, left)
 
 	at := rect{area.right() - right, plot.y, barW, plot.h}
-	bar.fitUp(at, ticks)
+	bar.fitUp(at, mostColours)
 	c.colours(bar, at)
 	c.text(style{size: sizeTick, colour: faint}, point{at.x, plot.y - sizeTick}, unit)
 	return nil
@@ -130,14 +115,10 @@ func (h HeatMap) cells(c *canvas, plot rect, share scale) {
 			c.text(style{size: sizeTick, anchor: atEnd}, point{plot.x - gap, top + ht/2}, tickText.cut(h.Rows[i], mostBeside))
 		}
 		for k, v := range row {
-			fill, text := empty, faint
+			fill, text, value := empty, faint, "no value"
 			if !math.IsNaN(v) {
-				fill = rampColour(share.at(v))
+				fill, value = rampColour(share.at(v)), withUnit(h.Format, v, h.Unit)
 				text = fill.readable()
-			}
-			value := "no value"
-			if !math.IsNaN(v) {
-				value = withUnit(h.Format, v, h.Unit)
 			}
 			cell := rect{plot.x + w*float64(k), top, w, ht}
 			c.group(tip(cmp.Or(h.Y, "row")+": "+h.Rows[i], cmp.Or(h.X, "column")+": "+h.Columns[k], value), func() {
@@ -152,12 +133,11 @@ func (h HeatMap) cells(c *canvas, plot rect, share scale) {
 
 // textSize returns the largest size that the values fit into cells with, or 0.
 func (h HeatMap) textSize(w, ht float64) float64 {
-	widest := 0.0
-	for _, row := range h.Values {
-		for _, v := range row {
-			widest = max(widest, style{size: 1}.width(h.text(v)))
-		}
+	var texts []string
+	for _, v := range slices.Concat(h.Values...) {
+		texts = append(texts, h.text(v))
 	}
+	widest := style{size: 1}.widest(texts...)
 	for size := float64(sizeLabel); size >= sizeSmall; size-- {
 		if size+4 <= ht && size*widest <= w-6 {
 			return size
@@ -173,9 +153,5 @@ func (c *canvas) colours(r ruler, at rect) {
 	for i := steps; i > 0; i-- { // each down to the bottom, so that there are no seams
 		c.box(rect{at.x, at.bottom() - height*float64(i), at.w, height * float64(i)}, rampColour(float64(i-1)/(steps-1)))
 	}
-	for _, t := range r.ticks {
-		y := r.at(t.at)
-		c.lines(axisLine, 1, point{at.right(), y}, point{at.right() + tickMajor, y})
-		c.text(tickText, point{at.right() + tickMajor + gap/2, y}, t.label)
-	}
+	c.ticks(r, func(v, out float64) point { return point{at.right() + out, v} }, true, tickText, 0)
 }

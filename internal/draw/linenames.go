@@ -21,7 +21,7 @@ func (l Lines) named() []bool {
 	x, y := l.rulers()
 	x.to, y.to = 1, 1
 	ends := func(s Series) bool {
-		at, ok := l.end(s, rect{0, 0, 1, 1}, x.scale, y.scale)
+		at, ok := l.end(s, x.scale, y.scale)
 		return ok && at.x > 0.85 && s.Name != "" && style{size: sizeLegend}.width(s.Name) <= mostName
 	}
 	all, bounds := true, true
@@ -35,21 +35,17 @@ func (l Lines) named() []bool {
 	return named
 }
 
-// end returns where the line of a series leaves the plot or ends.
-func (l Lines) end(s Series, plot rect, x, y scale) (at point, ok bool) {
+// end returns the rightmost point of the line of a series, if it has a line.
+func (l Lines) end(s Series, x, y scale) (at point, ok bool) {
 	if s.Scatter || !oneWay(s.X) {
 		return point{}, false
 	}
-	points := place(s, x, y)
-	if len(points) == 1 {
-		return points[0], plot.contains(points[0])
-	}
-	for _, p := range slices.Concat(plot.clip(points)...) {
-		if !ok || p.x >= at.x {
-			at, ok = p, true
+	for i, p := range place(s, x, y) {
+		if i == 0 || p.x >= at.x {
+			at = p
 		}
 	}
-	return at, ok
+	return at, true
 }
 
 // names writes the names of series right of the plot, at the heights of the ends of their lines
@@ -58,7 +54,7 @@ func (l Lines) names(c *canvas, plot rect, x, y scale, named []bool) {
 	ends := make([]point, len(l.Series))
 	var order []int
 	for i, s := range l.Series {
-		if end, ok := l.end(s, plot, x, y); ok && named[i] {
+		if end, ok := l.end(s, x, y); ok && named[i] {
 			ends[i], order = end, append(order, i)
 		}
 	}

@@ -44,18 +44,8 @@ func (l Lines) check() error {
 			return err
 		}
 	}
-	xs, ys := l.values()
-	xLo, xHi := l.X.span(xs, false)
-	yLo, yHi := l.Y.span(ys, true)
-	return errors.Join(checkSpan("x", xLo, xHi), checkSpan("y", yLo, yHi))
-}
-
-// values returns those of all series.
-func (l Lines) values() (xs, ys []float64) {
-	for _, s := range l.Series {
-		xs, ys = append(xs, s.X...), append(ys, s.Y...)
-	}
-	return xs, ys
+	x, y := l.rulers()
+	return errors.Join(x.check("x"), y.check("y"))
 }
 
 // inset keeps marks off the ends of the x axis.
@@ -81,49 +71,41 @@ func (l Lines) draw(c *canvas) error {
 		}
 	}
 	x, y := l.rulers()
-	plot := c.frame(l.Title, l.Subtitle, l.Note, legend).inset(0, 0, width, bottomHeight(x.label))
-	l.fitUp(&y, plot)
+	plot := c.frame(l.Title, l.Subtitle, l.Note, legend).inset(0, 0, width, bottomHeight(l.X.text()))
+	y.fitUp(plot, mostSteps)
 	left := y.leftWidth()
 	plot = plot.inset(left, 0, 0, 0)
 	xAt, yAt := l.plot(c, plot, x, y, l.Series, true, true)
 	l.names(c, plot, xAt, yAt, named)
-	c.labelBottom(x.label, plot, bottomHeight(x.label))
-	c.labelLeft(y.label, plot, left)
+	c.labelBottom(l.X.text(), plot, bottomHeight(l.X.text()))
+	c.labelLeft(l.Y.text(), plot, left)
 	return nil
 }
 
 // rulers returns the axes, which have no place yet.
 func (l Lines) rulers() (x, y ruler) {
-	xs, ys := l.values()
-	x, y = ruler{label: l.X.text()}, ruler{label: l.Y.text()}
-	x.log, y.log = l.X.Log, l.Y.Log
-	x.lo, x.hi = l.X.span(xs, false)
-	y.lo, y.hi = l.Y.span(ys, true)
-	return x, y
-}
-
-// fitUp places the y axis along a plot.
-func (l Lines) fitUp(y *ruler, plot rect) {
-	_, ys := l.values()
-	y.fitUp(plot, func(most int) []tick { return l.Y.ticks(y.lo, y.hi, ys, most) })
+	var xs, ys []float64
+	for _, s := range l.Series {
+		xs, ys = append(xs, s.X...), append(ys, s.Y...)
+	}
+	return newRuler(l.X, xs, false), newRuler(l.Y, ys, true)
 }
 
 // plot draws series and their axes, with the numbers of those asked for. It returns where values
 // are.
 func (l Lines) plot(c *canvas, plot rect, x, y ruler, series []Series, xNumbers, yNumbers bool) (xAt, yAt scale) {
-	xs, _ := l.values()
-	l.fitUp(&y, plot)
-	x.fitAcross(l.X, xs, plot.x+inset, plot.right()-inset)
+	y.fitUp(plot, mostSteps)
+	x.fitAcross(plot.x+inset, plot.right()-inset)
 	c.left(y, plot, yNumbers)
 	c.bottom(x, plot, xNumbers)
 	for i, k := range l.looks(series) {
-		l.series(c, plot, x.scale, y.scale, series[i], k)
+		l.series(c, x.scale, y.scale, series[i], k)
 	}
 	return x.scale, y.scale
 }
 
 // series draws one series. Its points and its line have tooltips.
-func (l Lines) series(c *canvas, plot rect, x, y scale, s Series, k look) {
+func (l Lines) series(c *canvas, x, y scale, s Series, k look) {
 	points := place(s, x, y)
 	value := func(i int) []string { return []string{l.X.tip("x", s.X[i]), l.Y.tip("y", s.Y[i])} }
 	if len(points) > 1 && !k.scatter {
@@ -131,15 +113,13 @@ func (l Lines) series(c *canvas, plot rect, x, y scale, s Series, k look) {
 		for i := 0; k.bound && i < min(len(points), 20); i++ { // there are no marks to point at
 			whole = append(whole, strings.Join(value(i), ", "))
 		}
-		c.group(tip(whole...), func() { k.curve(c, plot, points) })
+		c.group(tip(whole...), func() { k.curve(c, points...) })
 	}
 	if k.bound && len(points) > 1 {
 		return
 	}
 	for i, at := range points {
-		if plot.contains(at) {
-			c.group(tip(append([]string{s.Name}, value(i)...)...), func() { c.mark(k.mark, k.colour, at) })
-		}
+		c.group(tip(append([]string{s.Name}, value(i)...)...), func() { c.mark(k.mark, k.colour, at) })
 	}
 }
 
@@ -188,15 +168,20 @@ func (l Lines) looks(series []Series) []look {
 		case !s.Bound:
 			looks[i] = look{mark: measured, colour: seriesColour(measured), dashes: seriesDashes(measured), scatter: s.Scatter || !oneWay(s.X)}
 			measured++
-			continue
 		case paired:
 			looks[i] = look{colour: seriesColour(bound), dashes: boundDashes[0], bound: true}
+			bound++
 		default:
-			looks[i] = look{colour: faint, dashes: boundDashes[bound%len(boundDashes)], bound: true}
+			looks[i] = boundLook(bound, faint)
+			bound++
 		}
-		bound++
 	}
 	return looks
+}
+
+// boundLook returns the look of a bound, which differs from other bounds of its colour in dashes.
+func boundLook(i int, with colour) look {
+	return look{colour: with, dashes: boundDashes[i%len(boundDashes)], bound: true}
 }
 
 // oneWay reports whether a line through points goes to the right only, or to the left only.
@@ -204,49 +189,18 @@ func oneWay(x []float64) bool {
 	return slices.IsSorted(x) || slices.IsSortedFunc(x, func(a, b float64) int { return cmp.Compare(b, a) })
 }
 
-// curve draws the parts of a line that lie in the plot.
-func (k look) curve(c *canvas, plot rect, points []point) {
-	for _, part := range plot.clip(points) {
-		c.shape(line(part...), paint{line: k.colour, width: lineWidth, dashes: k.dashes})
-	}
+// curve draws the line through points.
+func (k look) curve(c *canvas, points ...point) {
+	c.shape(line(points...), paint{line: k.colour, width: lineWidth, dashes: k.dashes})
 }
 
 // sample draws a short line with a mark, for the legend.
 func (k look) sample(c *canvas, in rect) {
 	y := in.centre().y
 	if !k.scatter {
-		k.curve(c, in, []point{{in.x, y}, {in.right(), y}})
+		k.curve(c, point{in.x, y}, point{in.right(), y})
 	}
 	if !k.bound {
 		c.mark(k.mark, k.colour, in.centre())
 	}
-}
-
-// clip returns the parts of a line through points that lie in the rectangle.
-func (r rect) clip(points []point) [][]point {
-	var parts [][]point
-	for i := 1; i < len(points); i++ {
-		a, b := points[i-1], points[i]
-		from, to := 0.0, 1.0 // the shares of the piece that are inside
-		for _, side := range [][2]float64{{a.x - b.x, a.x - r.x}, {b.x - a.x, r.right() - a.x}, {a.y - b.y, a.y - r.y}, {b.y - a.y, r.bottom() - a.y}} {
-			switch out, room := side[0], side[1]; {
-			case out > 0:
-				to = min(to, room/out)
-			case out < 0:
-				from = max(from, room/out)
-			case room < 0:
-				to = -1
-			}
-		}
-		if from > to {
-			continue
-		}
-		start, end := a.lerp(b, from), a.lerp(b, to)
-		if n := len(parts); n > 0 && from == 0 && parts[n-1][len(parts[n-1])-1] == a {
-			parts[n-1] = append(parts[n-1], end)
-			continue
-		}
-		parts = append(parts, []point{start, end})
-	}
-	return parts
 }

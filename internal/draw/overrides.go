@@ -109,14 +109,13 @@ func (p *plan) explainOverrides(d *Diagram, overrides []topology.Override) {
 		}
 		texts[now] = append(texts[now], strings.TrimSpace(d.short(o.Link)+"\n"+text))
 	}
-	heads := [...]string{changed: "changed by overrides", oneDirection: "one direction absent", absent: "absent"}
 	for now := changed; now <= absent; now++ {
 		shown := texts[now]
 		if more := len(shown) - most; more > 0 {
 			shown = append(slices.Clone(shown[:most]), fmt.Sprintf("and %d more", more))
 		}
 		if len(shown) > 0 {
-			d.legend = append(d.legend, legendEntry{role: fabric, line: true, state: now, text: heads[now], more: wrapLegend(shown)})
+			d.legend = append(d.legend, legendEntry{role: fabric, line: true, state: now, text: states[now].legend, more: wrapLegend(shown)})
 		}
 	}
 }

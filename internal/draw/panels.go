@@ -34,8 +34,8 @@ func (l Lines) multiples(c *canvas, panels [][]Series) {
 	columns := 2 + min(len(panels)/5, 1)
 	rows := (len(panels) + columns - 1) / columns
 	x, y := l.rulers()
-	l.fitUp(&y, rect{h: panelHeight})
-	left, below := y.leftWidth(), bottomHeight(x.label)
+	y.fitUp(rect{h: panelHeight}, mostSteps)
+	left, below := y.leftWidth(), bottomHeight(l.X.text())
 	w := (slideW - 2*margin - left + between) / float64(columns)
 	legends, heights := make([][]entry, len(panels)), make([]float64, len(panels))
 	for i, series := range panels {
@@ -54,6 +54,6 @@ func (l Lines) multiples(c *canvas, panels [][]Series) {
 		last := i+columns >= len(panels) // nothing is below
 		l.plot(c, at.inset(0, most, 0, 0), x, y, series, last, i%columns == 0)
 	}
-	c.labelBottom(x.label, area, below)
-	c.labelLeft(y.label, area, left)
+	c.labelBottom(l.X.text(), area, below)
+	c.labelLeft(l.Y.text(), area, left)
 }

@@ -21,13 +21,12 @@ func (r rect) right() float64  { return r.x + r.w }
 func (r rect) bottom() float64 { return r.y + r.h }
 func (r rect) centre() point   { return point{r.x + r.w/2, r.y + r.h/2} }
 
+// centred returns a rectangle of a size around a point.
+func centred(c point, w, h float64) rect { return rect{c.x - w/2, c.y - h/2, w, h} }
+
 // inset returns the rectangle without a strip at each side.
 func (r rect) inset(left, top, right, bottom float64) rect {
 	return rect{r.x + left, r.y + top, r.w - left - right, r.h - top - bottom}
-}
-
-func (r rect) contains(p point) bool {
-	return p.x >= r.x && p.x <= r.right() && p.y >= r.y && p.y <= r.bottom()
 }
 
 // moved returns the rectangle at another place.
@@ -49,7 +48,7 @@ type path []segment
 // segment is a step of a path.
 type segment struct {
 	verb verb
-	at   [2]point // control point and end; centre and {radius, 0} of a circle
+	at   [2]point // control point and end; centre of a circle and the point right of it
 }
 
 type verb uint8
@@ -67,7 +66,16 @@ func (p *path) line(to point)      { *p = append(*p, segment{lineTo, [2]point{to
 func (p *path) quad(via, to point) { *p = append(*p, segment{quadTo, [2]point{via, to}}) }
 func (p *path) close()             { *p = append(*p, segment{verb: closing}) }
 func (p *path) circle(c point, r float64) {
-	*p = append(*p, segment{circleAt, [2]point{c, {r, 0}}})
+	*p = append(*p, segment{circleAt, [2]point{c, {c.x + r, c.y}}})
+}
+
+// moved returns the path with all its points moved.
+func (p path) moved(to func(point) point) path {
+	moved := make(path, len(p))
+	for i, s := range p {
+		moved[i] = segment{s.verb, [2]point{to(s.at[0]), to(s.at[1])}}
+	}
+	return moved
 }
 
 // line returns an open path through points.
@@ -140,9 +148,9 @@ func (p path) points(f func(point)) {
 	counts := [...]int{moveTo: 1, lineTo: 1, quadTo: 2, closing: 0}
 	for _, s := range p {
 		if s.verb == circleAt {
-			r := point{s.at[1].x, s.at[1].x}
-			f(s.at[0].sub(r))
-			f(s.at[0].add(r))
+			r := s.at[1].x - s.at[0].x
+			f(s.at[0].sub(point{r, r}))
+			f(s.at[0].add(point{r, r}))
 			continue
 		}
 		for _, at := range s.at[:counts[s.verb]] {
@@ -187,13 +195,13 @@ func (p path) flatten(tolerance float64) []run {
 			r := last()
 			r.closed, now = true, r.points[0]
 		case circleAt:
-			steps := min(max(math.Ceil(math.Pi*math.Sqrt(b.x/tolerance/2)), 8), 500)
-			var r run
+			radius := b.x - a.x
+			steps := min(max(math.Ceil(math.Pi*math.Sqrt(radius/tolerance/2)), 8), 500)
+			r := run{closed: true}
 			for i := range int(steps) {
 				sin, cos := math.Sincos(2 * math.Pi * float64(i) / steps)
-				r.points = append(r.points, a.add(point{b.x * cos, b.x * sin}))
+				r.points = append(r.points, a.add(point{cos, sin}.scale(radius)))
 			}
-			r.closed = true
 			runs = append(runs, r)
 		}
 	}

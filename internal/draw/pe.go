@@ -7,20 +7,37 @@ import (
 	"github.com/kernbench/kernbench/topology"
 )
 
-// peUnits places the units of a PE: commands come from above, data passes from left to right.
-var peUnits = [...]struct {
-	unit topology.Kind
+// peUnit is a unit of a PE: its place, and the text of its block.
+type peUnit struct {
+	kind topology.Kind
 	role role
 	rect
-}{
-	{topology.KindPECPU, control, rect{260, 48, 190, 72}},
-	{topology.KindScheduler, control, rect{260, 184, 880, 60}},
-	{topology.KindDMA, onDie, rect{260, 380, 160, 130}},
-	{topology.KindTCM, memory, rect{512, 350, 176, 190}},
-	{topology.KindFetchStore, onDie, rect{780, 380, 140, 130}},
-	{topology.KindGEMM, compute, rect{984, 300, 156, 140}},
-	{topology.KindMath, compute, rect{984, 470, 156, 140}},
-	{topology.KindIPCQ, onDie, rect{260, 620, 428, 104}},
+	lines []string
+}
+
+// peUnits returns the units of a PE: commands come from above, data passes from left to right.
+func peUnits(pe topology.PE) []peUnit {
+	g, m, q, dma := pe.GEMM, pe.Math, pe.IPCQ, pe.DMA
+	vectors := "in no time"
+	if peak, ok := m.Peak(); ok {
+		vectors = fmt.Sprintf("%.4g Gop/s", peak/1e9)
+	}
+	return []peUnit{
+		{topology.KindPECPU, control, rect{260, 48, 190, 72},
+			[]string{"cpu", quantity(pe.CPU.Clock), count(pe.CPU.DispatchCycles, "cycle") + " a call"}},
+		{topology.KindScheduler, control, rect{260, 184, 880, 60}, []string{"scheduler", quantity(pe.Scheduler.Overhead)}},
+		{topology.KindDMA, onDie, rect{260, 380, 160, 130},
+			[]string{"dma", "setup " + quantity(dma.Setup), fmt.Sprintf("%d reads and", dma.Outstanding), fmt.Sprintf("%d writes", dma.Outstanding), "outstanding"}},
+		{topology.KindTCM, memory, rect{512, 350, 176, 190},
+			[]string{"tcm", quantity(pe.TCM.Size), "read " + quantity(pe.TCM.ReadBandwidth), "write " + quantity(pe.TCM.WriteBandwidth)}},
+		{topology.KindFetchStore, onDie, rect{780, 380, 140, 130}, []string{"fetch/store", "to registers"}},
+		{topology.KindGEMM, compute, rect{984, 300, 156, 140},
+			[]string{"gemm", gemmRate(g, 1), g.Array.String() + " MACs", quantity(g.Clock), "tile " + g.Tile.String()}},
+		{topology.KindMath, compute, rect{984, 470, 156, 140}, []string{"math", vectors, count(m.VectorWidth, "lane"), quantity(m.Clock)}},
+		{topology.KindIPCQ, onDie, rect{260, 620, 428, 104},
+			[]string{"ipcq", fmt.Sprintf("%d ports × %d slots × %s", q.MaxPorts, q.NSlots, quantity(q.SlotSize)),
+				fmt.Sprintf("rings: %s of %s", quantity(q.RingBytes()), q.BufferKind), "credits of " + quantity(q.CreditBytes)}},
+	}
 }
 
 // pe draws the units of a PE, its router and its HBM slice.
@@ -31,12 +48,11 @@ func (p *plan) pe() *Diagram {
 	d.w, d.h = area()
 	in := d.addFrame(frame{rect: rect{216, 0, d.w - 216, d.h}, name: name, text: name, in: -1})
 	unit := map[topology.Kind]int{}
-	for _, u := range peUnits {
-		id := p.PENode(at.SIP, at.Cube, at.PE, u.unit)
-		unit[u.unit] = d.addBlock(block{rect: u.rect, name: p.Name(id), role: u.role, in: in, lines: peText(s.PE, u.unit)})
+	for _, u := range peUnits(s.PE) {
+		id := p.PENode(at.SIP, at.Cube, at.PE, u.kind)
+		unit[u.kind] = d.addBlock(block{rect: u.rect, name: p.Name(id), role: u.role, in: in, lines: u.lines})
 	}
-	hbmID := p.HBM(at.SIP, at.Cube, at.PE)
-	routerID := p.out(hbmID)[0].To
+	hbmID, routerID := p.HBM(at.SIP, at.Cube, at.PE), p.PERouter(at.SIP, at.Cube, at.PE)
 	dma := d.blocks[unit[topology.KindDMA]].rect
 	router := d.addBlock(block{rect: rect{0, dma.centre().y - 40, 132, 80}, name: p.Name(routerID), role: onDie, in: -1,
 		lines: []string{"NoC router", lastName(p.Name(routerID)), quantity(s.Cube.NoC.Overhead)}})
@@ -51,37 +67,6 @@ func (p *plan) pe() *Diagram {
 
 // lastName returns the last part of a component's name.
 func lastName(name string) string { return name[strings.LastIndexByte(name, '.')+1:] }
-
-// peText returns the text of the block of a unit.
-func peText(pe topology.PE, unit topology.Kind) []string {
-	switch unit {
-	case topology.KindPECPU:
-		return []string{"cpu", quantity(pe.CPU.Clock), count(pe.CPU.DispatchCycles, "cycle") + " a call"}
-	case topology.KindScheduler:
-		return []string{"scheduler", quantity(pe.Scheduler.Overhead)}
-	case topology.KindDMA:
-		return []string{"dma", "setup " + quantity(pe.DMA.Setup), fmt.Sprintf("%d reads and", pe.DMA.Outstanding), fmt.Sprintf("%d writes", pe.DMA.Outstanding), "outstanding"}
-	case topology.KindTCM:
-		return []string{"tcm", quantity(pe.TCM.Size), "read " + quantity(pe.TCM.ReadBandwidth), "write " + quantity(pe.TCM.WriteBandwidth)}
-	case topology.KindFetchStore:
-		return []string{"fetch/store", "to registers"}
-	case topology.KindGEMM:
-		g := pe.GEMM
-		return []string{"gemm", gemmRate(g, 1), g.Array.String() + " MACs", quantity(g.Clock), "tile " + g.Tile.String()}
-	case topology.KindMath:
-		m := pe.Math
-		rate := "in no time"
-		if peak, ok := m.Peak(); ok {
-			rate = fmt.Sprintf("%.4g Gop/s", peak/1e9)
-		}
-		return []string{"math", rate, count(m.VectorWidth, "lane"), quantity(m.Clock)}
-	case topology.KindIPCQ:
-		q := pe.IPCQ
-		return []string{"ipcq", fmt.Sprintf("%d ports × %d slots × %s", q.MaxPorts, q.NSlots, quantity(q.SlotSize)),
-			fmt.Sprintf("rings: %s of %s", quantity(q.RingBytes()), q.BufferKind), "credits of " + quantity(q.CreditBytes)}
-	}
-	return nil
-}
 
 // gemmRate returns the peak of the matrix engines of n PEs.
 func gemmRate(g topology.GEMM, n int) string {
@@ -104,7 +89,7 @@ func (p *plan) dataPath(d *Diagram, unit map[topology.Kind]int, router, hbm int)
 		if path == nil {
 			path = straight(box(a), box(b))
 		}
-		p.joinNamed(d, wire{from: a, to: b, role: memory, path: path, rounded: true, text: wireText(bw)})
+		p.joinNamed(d, wire{from: a, to: b, role: memory, path: path, text: wireText(bw)})
 	}
 	dma, tcm, fetch := unit[topology.KindDMA], unit[topology.KindTCM], unit[topology.KindFetchStore]
 	cpu, gemm, math := unit[topology.KindPECPU], unit[topology.KindGEMM], unit[topology.KindMath]
@@ -127,34 +112,35 @@ func (p *plan) dataPath(d *Diagram, unit map[topology.Kind]int, router, hbm int)
 		link(fetch, e.engine, topology.Unlimited, point{from.right(), e.y}, point{mid, e.y}, point{mid, to.centre().y}, point{to.x, to.centre().y})
 	}
 	r, c := box(router), box(cpu)
-	p.joinNamed(d, wire{from: router, to: cpu, role: control, rounded: true,
+	p.joinNamed(d, wire{from: router, to: cpu, role: control,
 		path: []point{{r.centre().x, r.y}, {r.centre().x, c.centre().y}, {c.x, c.centre().y}}})
 }
 
-// commands draws the commands of the scheduler, which take no time of a link.
+// commands draws the commands of the scheduler, which take no time of a link. A command without
+// a path runs straight up or down, at the middle of the narrower block.
 func (p *plan) commands(d *Diagram, unit map[topology.Kind]int) {
 	box := func(k topology.Kind) rect { return d.blocks[unit[k]].rect }
 	tell := func(from, to topology.Kind, path ...point) {
-		p.joinNamed(d, wire{from: unit[from], to: unit[to], role: command, oneWay: true, rounded: true, path: path})
+		if path == nil {
+			a, b := box(from), box(to)
+			x := a.centre().x
+			if b.w < a.w {
+				x = b.centre().x
+			}
+			a.x, a.w, b.x, b.w = x, 0, x, 0
+			path = straight(a, b)
+		}
+		p.joinNamed(d, wire{from: unit[from], to: unit[to], role: command, oneWay: true, path: path})
 	}
-	bar := box(topology.KindScheduler)
-	down := func(k topology.Kind) []point {
-		x := box(k).centre().x
-		return []point{{x, bar.bottom()}, {x, box(k).y}}
-	}
-	cpu := box(topology.KindPECPU).centre().x
-	tell(topology.KindPECPU, topology.KindScheduler, point{cpu, box(topology.KindPECPU).bottom()}, point{cpu, bar.y})
+	bar, math, ipcq := box(topology.KindScheduler), box(topology.KindMath).centre(), box(topology.KindIPCQ).centre()
+	right, left, y := bar.right()+10, bar.x-20, bar.centre().y
+	tell(topology.KindPECPU, topology.KindScheduler)
 	for _, k := range []topology.Kind{topology.KindDMA, topology.KindFetchStore, topology.KindGEMM} {
-		tell(topology.KindScheduler, k, down(k)...)
+		tell(topology.KindScheduler, k)
 	}
-	math, ipcq, dma := box(topology.KindMath), box(topology.KindIPCQ), box(topology.KindDMA)
-	side := bar.right() + 10
-	y := bar.centre().y
-	tell(topology.KindScheduler, topology.KindMath, point{bar.right(), y}, point{side, y}, point{side, math.centre().y}, point{math.right(), math.centre().y})
-	side = bar.x - 20
-	tell(topology.KindScheduler, topology.KindIPCQ, point{bar.x, y}, point{side, y}, point{side, ipcq.centre().y}, point{ipcq.x, ipcq.centre().y})
-	x := dma.centre().x
-	tell(topology.KindIPCQ, topology.KindDMA, point{x, ipcq.y}, point{x, dma.bottom()})
+	tell(topology.KindScheduler, topology.KindMath, point{bar.right(), y}, point{right, y}, point{right, math.y}, point{box(topology.KindMath).right(), math.y})
+	tell(topology.KindScheduler, topology.KindIPCQ, point{bar.x, y}, point{left, y}, point{left, ipcq.y}, point{box(topology.KindIPCQ).x, ipcq.y})
+	tell(topology.KindIPCQ, topology.KindDMA)
 }
 
 func (p *plan) explainPE(d *Diagram) {

@@ -39,19 +39,11 @@ func Topology(g *topology.Graph, view View, at Place) (*Diagram, error) {
 	if err != nil {
 		return nil, err
 	}
-	var d *Diagram
-	switch view {
-	case ViewSystem:
-		d = p.system()
-	case ViewSIP:
-		d = p.sip()
-	case ViewCube:
-		d = p.cube()
-	case ViewPE:
-		d = p.pe()
-	default:
+	layout, ok := map[View]func(*plan) *Diagram{ViewSystem: (*plan).system, ViewSIP: (*plan).sip, ViewCube: (*plan).cube, ViewPE: (*plan).pe}[view]
+	if !ok {
 		return nil, fmt.Errorf("no view %q: draw one of %v", view, Views)
 	}
+	d := layout(p)
 	d.source, d.hash = s.Source(), s.Hash()
 	d.placeTexts(sizeText, sizeMore)
 	p.explainOverrides(d, s.Overrides)
@@ -174,11 +166,6 @@ func (p *plan) out(id topology.NodeID) []topology.Link {
 	first, _ := slices.BinarySearchFunc(links, id, byFrom)
 	end, _ := slices.BinarySearchFunc(links, id+1, byFrom)
 	return links[first:end]
-}
-
-// each returns a bandwidth and a latency as the legend writes them.
-func each(bw topology.BytesPerSec, latency topology.Time) string {
-	return bandwidth(bw) + ", " + quantity(latency)
 }
 
 // bandwidth returns a bandwidth as the legend writes it.

@@ -34,9 +34,7 @@ func (c *canvas) png() ([]byte, error) {
 		return nil, fmt.Errorf("%s by %s pixels are too many for a PNG: write a file that ends in .svg", number(w), number(h))
 	}
 	r := &raster{img: image.NewRGBA(image.Rect(0, 0, int(w), int(h))), scale: scale}
-	for _, it := range c.items {
-		it.png(r)
-	}
+	group{items: c.items}.png(r)
 	var b bytes.Buffer
 	if err := png.Encode(&b, r.img); err != nil {
 		return nil, err
@@ -52,13 +50,9 @@ func (g group) png(r *raster) {
 
 func (t words) png(r *raster) {
 	text := printable.Line(t.text)
-	p, start := t.outline(text), t.baseline()
-	for i := range p {
-		for k, at := range p[i].at {
-			p[i].at[k] = t.turned(at.add(start))
-		}
-	}
-	r.fill(r.flatten(p), image.NewUniform(t.colour))
+	start := t.baseline()
+	outline := t.outline(text).moved(func(at point) point { return t.turned(at.add(start)) })
+	r.fill(r.flatten(outline), image.NewUniform(t.colour))
 }
 
 func (s shape) png(r *raster) {
@@ -90,9 +84,7 @@ func (r *raster) texture(s shape, runs []run) image.Image {
 	in := rect{float64(around.Min.X) / r.scale, float64(around.Min.Y) / r.scale, float64(around.Dx()) / r.scale, float64(around.Dy()) / r.scale}
 	c.box(in.inset(-1, -1, -1, -1), s.fill)
 	s.hatch.paint(c, in, s.over)
-	for _, it := range c.items {
-		it.png(tile)
-	}
+	group{items: c.items}.png(tile)
 	return tile.img
 }
 

@@ -5,8 +5,15 @@ import "math"
 // ruler is an axis with its place on the canvas.
 type ruler struct {
 	scale
-	ticks []tick
-	label string
+	axis   Axis
+	values []float64 // on the axis
+	ticks  []tick
+}
+
+// newRuler returns an axis of values, which has no place yet.
+func newRuler(a Axis, values []float64, fromZero bool) ruler {
+	lo, hi := a.span(values, fromZero)
+	return ruler{scale: scale{lo: lo, hi: hi, log: a.Log}, axis: a, values: values}
 }
 
 var (
@@ -16,11 +23,15 @@ var (
 
 // bottomHeight returns the room below the plot for an axis with one line of tick labels.
 func bottomHeight(label string) float64 {
-	h := tickMajor + gap/2 + tickText.lineHeight()
-	if label != "" {
-		h += gap/2 + labelText.lineHeight()
+	return tickMajor + gap/2 + tickText.lineHeight() + labelRoom(label, gap/2)
+}
+
+// labelRoom returns the room of the label of an axis and the space before it.
+func labelRoom(label string, space float64) float64 {
+	if label == "" {
+		return 0
 	}
-	return h
+	return space + labelText.lineHeight()
 }
 
 // tickWidth returns the room left of the plot for the tick labels.
@@ -33,29 +44,24 @@ func (r ruler) tickWidth() float64 {
 }
 
 // leftWidth returns the room left of the plot.
-func (r ruler) leftWidth() float64 {
-	if r.label == "" {
-		return r.tickWidth()
-	}
-	return r.tickWidth() + gap + labelText.lineHeight()
-}
+func (r ruler) leftWidth() float64 { return r.tickWidth() + labelRoom(r.axis.text(), gap) }
 
 // fitAcross places the ruler between two x, with as many labels as do not touch.
-func (r *ruler) fitAcross(a Axis, values []float64, from, to float64) {
+func (r *ruler) fitAcross(from, to float64) {
 	r.from, r.to = from, to
-	r.fit(16, func(most int) []tick { return a.ticks(r.lo, r.hi, values, most) }, func(t tick) float64 { return tickText.width(t.label) + 12 })
+	r.fit(16, func(t tick) float64 { return tickText.width(t.label) + 12 })
 }
 
-// fitUp places the ruler along the left of a plot, with as many labels as do not touch.
-func (r *ruler) fitUp(plot rect, ticks func(most int) []tick) {
+// fitUp places the ruler along a side of a plot, with as many labels as do not touch.
+func (r *ruler) fitUp(plot rect, most int) {
 	r.from, r.to = plot.bottom(), plot.y
-	r.fit(mostSteps, ticks, func(tick) float64 { return sizeTick + 4 })
+	r.fit(most, func(tick) float64 { return sizeTick + 4 })
 }
 
 // fit sets the ticks: the most whose labels, which take a size, do not touch.
-func (r *ruler) fit(most int, ticks func(most int) []tick, size func(tick) float64) {
+func (r *ruler) fit(most int, size func(tick) float64) {
 	for ; most >= 2; most-- {
-		r.ticks = ticks(most)
+		r.ticks = r.axis.ticks(r.lo, r.hi, r.values, most)
 		if r.thin(false, size) {
 			return
 		}
@@ -85,28 +91,33 @@ func (r *ruler) thin(drop bool, size func(tick) float64) (apart bool) {
 
 // bottom draws the ruler as x axis below a plot, with its grid, and its numbers if asked for.
 func (c *canvas) bottom(r ruler, plot rect, numbers bool) {
-	c.grid(r, func(v float64) (from, to point) { return point{v, plot.bottom()}, point{v, plot.y} })
-	for _, t := range r.ticks {
-		at := point{r.at(t.at), plot.bottom()}
-		c.lines(axisLine, 1, at, point{at.x, at.y + t.length()})
-		if numbers {
-			c.text(style{size: sizeTick, anchor: atMiddle}, point{at.x, at.y + tickMajor + gap/2 + sizeTick/2}, t.label)
-		}
-	}
-	c.lines(axisLine, 1, point{plot.x, plot.bottom()}, point{plot.right(), plot.bottom()})
+	at := func(v, out float64) point { return point{v, plot.bottom() + out} }
+	c.grid(r, plot.h, at)
+	c.ticks(r, at, numbers, style{size: sizeTick, anchor: atMiddle}, sizeTick/2)
+	c.lines(axisLine, 1, at(plot.x, 0), at(plot.right(), 0))
 }
 
 // left draws the ruler as y axis, with its grid, and its numbers if asked for.
 func (c *canvas) left(r ruler, plot rect, numbers bool) {
-	c.grid(r, func(v float64) (from, to point) { return point{plot.x, v}, point{plot.right(), v} })
+	at := func(v, out float64) point { return point{plot.x - out, v} }
+	c.grid(r, plot.w, at)
+	c.ticks(r, at, numbers, style{size: sizeTick, anchor: atEnd}, 0)
+	c.lines(axisLine, 1, at(plot.y, 0), at(plot.bottom(), 0))
+}
+
+// ticks draws the ticks of a ruler, and their labels if asked for, whose anchor is further out by
+// a distance. The function returns a place along the ruler and out of the plot.
+func (c *canvas) ticks(r ruler, at func(v, out float64) point, labels bool, s style, further float64) {
 	for _, t := range r.ticks {
-		at := point{plot.x, r.at(t.at)}
-		c.lines(axisLine, 1, at, point{at.x - t.length(), at.y})
-		if numbers {
-			c.text(style{size: sizeTick, anchor: atEnd}, point{at.x - tickMajor - gap/2, at.y}, t.label)
+		v, length := r.at(t.at), tickMinor
+		if t.major {
+			length = tickMajor
+		}
+		c.lines(axisLine, 1, at(v, 0), at(v, length))
+		if labels {
+			c.text(s, at(v, tickMajor+gap/2+further), t.label)
 		}
 	}
-	c.lines(axisLine, 1, point{plot.x, plot.y}, point{plot.x, plot.bottom()})
 }
 
 // labelBottom writes the label of what lies along the bottom of a plot, at the end of a height.
@@ -122,25 +133,13 @@ func (c *canvas) labelLeft(label string, plot rect, width float64) {
 	c.text(s, point{plot.x - width + s.size/2, plot.centre().y}, s.cut(label, plot.h))
 }
 
-// grid draws the lines of minor ticks below those of major ones.
-func (c *canvas) grid(r ruler, ends func(float64) (from, to point)) {
-	for _, major := range []bool{false, true} {
-		with := gridMinor
-		if major {
-			with = gridMajor
-		}
+// grid draws lines across a plot of a depth: those of minor ticks below those of major ones.
+func (c *canvas) grid(r ruler, depth float64, at func(v, out float64) point) {
+	for i, with := range []colour{gridMinor, gridMajor} {
 		for _, t := range r.ticks {
-			if t.major == major {
-				from, to := ends(r.at(t.at))
-				c.lines(with, 1, from, to)
+			if t.major == (i == 1) {
+				c.lines(with, 1, at(r.at(t.at), 0), at(r.at(t.at), -depth))
 			}
 		}
 	}
-}
-
-func (t tick) length() float64 {
-	if t.major {
-		return tickMajor
-	}
-	return tickMinor
 }

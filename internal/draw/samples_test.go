@@ -7,6 +7,8 @@ import (
 	"io"
 	"math"
 	"testing"
+
+	"github.com/kernbench/kernbench/internal/table"
 )
 
 var nan = math.NaN()
@@ -23,7 +25,7 @@ func latencies() Lines {
 	}
 	return Lines{
 		Title: "Latency by topology", Subtitle: "ring6", Note: "f16, Partial over <16 cubes> & more",
-		X: Axis{Label: "elements per PE", Log: true}, Y: Axis{Label: "latency", Log: true, Format: Nanoseconds},
+		X: Axis{Label: "elements per PE", Log: true}, Y: Axis{Label: "latency", Log: true, Format: table.Unit("ns").Format},
 		Series: []Series{
 			{Name: "ring", X: x, Y: over(5200, 4.2)}, {Name: "torus", X: x, Y: over(3900, 3.1)}, {Name: "mesh", X: x, Y: over(4400, 3.5)},
 			{Name: "bound of ring", X: x, Y: over(2200, 2), Bound: true},
@@ -38,19 +40,6 @@ func kinds() Bars {
 	}
 }
 
-func stages() Bars {
-	b := kinds()
-	b.Title, b.Stacked = "Stages", true
-	return b
-}
-
-func broken() Bars {
-	return Bars{
-		Title: "Against an external figure", Y: Axis{Label: "latency", Unit: "µs"}, Groups: []string{"ring_1d", "torus_2d", "FSIM"},
-		Series: []BarSeries{{Name: "model", Values: []float64{21.4, 16.9, nan}}, {Name: "external", Values: []float64{nan, nan, 366}}}, Break: [2]float64{30, 340},
-	}
-}
-
 func use() HeatMap {
 	return HeatMap{
 		Title: "Utilization", X: "N", Y: "M", Unit: "% of peak", Columns: []string{"32", "64"}, Rows: []string{"16", "128"},
@@ -59,7 +48,7 @@ func use() HeatMap {
 }
 
 func all() map[string]Figure {
-	return map[string]Figure{"lines": latencies(), "bars": kinds(), "stages": stages(), "broken": broken(), "heat": use()}
+	return map[string]Figure{"lines": latencies(), "bars": kinds(), "heat": use()}
 }
 
 // drawing is what an SVG holds.

@@ -43,22 +43,7 @@ func (c *canvas) mark(series int, with colour, at point) {
 	if kind >= filled {
 		look.fill = 0
 	}
-	c.shape(marks[kind].placed(at, markSize), look)
-}
-
-// placed returns the path larger by a factor and moved.
-func (p path) placed(at point, factor float64) path {
-	moved := make(path, len(p))
-	for i, s := range p {
-		moved[i] = s
-		for k := range s.at {
-			moved[i].at[k] = s.at[k].scale(factor)
-			if s.verb != circleAt || k == 0 {
-				moved[i].at[k] = moved[i].at[k].add(at)
-			}
-		}
-	}
-	return moved
+	c.shape(marks[kind].moved(func(p point) point { return p.scale(markSize).add(at) }), look)
 }
 
 // seriesDashes returns the dashes of a measured line: none until colours repeat.

@@ -149,7 +149,6 @@ func TestNames(t *testing.T) {
 		{"a bound that ends early", func(l *Lines) { l.Series[2].X = []float64{1, 2, 2.5} }, []bool{false, false, false}},
 		{"points", func(l *Lines) { l.Series[0].Scatter = true }, []bool{false, false, true}},
 		{"a long name", func(l *Lines) { l.Series[0].Name = strings.Repeat("long ", 9) }, []bool{false, false, true}},
-		{"a line beyond the axis", func(l *Lines) { l.Series[1].Y = []float64{7, 8, 9}; l.Y.Max = 6 }, []bool{false, false, true}},
 		{"one line", func(l *Lines) { l.Series = l.Series[:1] }, []bool{false}},
 		{"one bound", func(l *Lines) { l.Series = l.Series[2:] }, []bool{true}},
 	}
@@ -241,24 +240,5 @@ func TestTooManyBars(t *testing.T) {
 	}
 	if _, err := SVG(b); err == nil || err.Error() != `figure "Many": no bars: all series are bounds; draw lines` {
 		t.Errorf("got %v", err)
-	}
-}
-
-func TestClip(t *testing.T) {
-	r := rect{0, 0, 10, 10}
-	for _, tt := range []struct {
-		points []point
-		want   string
-	}{
-		{[]point{{1, 1}, {5, 5}, {9, 1}}, "[[{1 1} {5 5} {9 1}]]"},
-		{[]point{{-5, 5}, {15, 5}}, "[[{0 5} {10 5}]]"},
-		{[]point{{5, 5}, {5, 15}, {8, 15}, {8, 5}}, "[[{5 5} {5 10}] [{8 10} {8 5}]]"},
-		{[]point{{-5, -5}, {-5, 15}}, "[]"},
-		{[]point{{3, 12}, {12, 12}}, "[]"},
-		{[]point{{3, 3}}, "[]"},
-	} {
-		if got := fmt.Sprint(r.clip(tt.points)); got != tt.want {
-			t.Errorf("%v: got %s, want %s", tt.points, got, tt.want)
-		}
 	}
 }

@@ -94,16 +94,13 @@ func (p *plan) port(cube, side int) (topology.NodeID, bool) {
 // dieToDie joins facing ports of neighbouring cubes.
 func (p *plan) dieToDie(d *Diagram, ports [][4]int) {
 	w := p.Spec().SIP.CubeMesh.W
-	for cube := range ports {
-		for _, side := range []topology.Direction{topology.East, topology.South} {
-			next, facing := cube+1, topology.West
-			if side == topology.South {
-				next, facing = cube+w, topology.North
-			}
-			if ports[cube][side] < 0 {
-				continue
-			}
-			p.joinStraight(d, ports[cube][side], ports[next][facing], die, p.Spec().SIP.UCIe.Bandwidth)
+	bw := p.Spec().SIP.UCIe.Bandwidth
+	for cube, own := range ports {
+		if east := own[topology.East]; east >= 0 {
+			p.joinStraight(d, east, ports[cube+1][topology.West], die, bw)
+		}
+		if south := own[topology.South]; south >= 0 {
+			p.joinStraight(d, south, ports[cube+w][topology.North], die, bw)
 		}
 	}
 }
@@ -134,7 +131,7 @@ func (p *plan) ioChiplet(d *Diagram, in int, ports [][4]int) {
 		below := d.blocks[north]
 		port := d.addBlock(block{rect: rect{below.centre().x - below.w/2, box.bottom() - below.h, below.w, below.h}, name: fmt.Sprintf("%s.ucie%d", name, col), role: die, in: io})
 		p.joinStraight(d, port, north, die, s.SIP.UCIe.Bandwidth)
-		p.joinNamed(d, wire{from: hub, to: port, role: onDie, rounded: true, path: comb(d.blocks[hub].rect, d.blocks[port].rect, col, s.SIP.CubeMesh.W)})
+		p.joinNamed(d, wire{from: hub, to: port, role: onDie, path: comb(d.blocks[hub].rect, d.blocks[port].rect, col, s.SIP.CubeMesh.W)})
 	}
 	p.beyond(d, pcie, hub)
 }

@@ -1,6 +1,9 @@
 package draw
 
-import "math"
+import (
+	"math"
+	"slices"
+)
 
 // dash returns the parts of a run that dashes cover. Lengths of dashes and gaps are scaled.
 func (r run) dash(lengths []float64, scale float64) []run {
@@ -47,13 +50,9 @@ func (r run) dash(lengths []float64, scale float64) []run {
 // and a wedge at the outer side of each corner. All turn the same way round, so that they
 // add up.
 func (r run) stroke(half float64) []run {
-	var points []point // without repetitions
-	for i, at := range r.points {
-		if i == 0 || at.distance(points[len(points)-1]) > 1e-6 {
-			points = append(points, at)
-		}
-	}
-	if n := len(points) - 1; r.closed && n > 0 && points[0].distance(points[n]) < 1e-6 {
+	same := func(a, b point) bool { return a.distance(b) <= 1e-6 }
+	points := slices.CompactFunc(slices.Clone(r.points), same)
+	if n := len(points) - 1; r.closed && n > 0 && same(points[0], points[n]) {
 		points = points[:n]
 	}
 	closed := r.closed && len(points) > 2

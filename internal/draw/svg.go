@@ -21,9 +21,7 @@ type svgWriter struct {
 // svg returns the picture as SVG.
 func (c *canvas) svg() []byte {
 	body := &svgWriter{}
-	for _, it := range c.items {
-		it.svg(body)
-	}
+	body.items(c.items)
 	w := &svgWriter{}
 	width, height := number(c.w), number(c.h)
 	w.tag("svg", "xmlns", "http://www.w3.org/2000/svg", "viewBox", "0 0 "+width+" "+height, "width", width, "height", height,
@@ -52,9 +50,7 @@ func (w *svgWriter) defs(patterns []paint) {
 		tile := &canvas{}
 		tile.box(rect{0, 0, step, step}, p.fill)
 		p.hatch.paint(tile, rect{0, 0, step, step}, p.over)
-		for _, it := range tile.items {
-			it.svg(w)
-		}
+		w.items(tile.items)
 		w.WriteString("</pattern>\n")
 	}
 	w.WriteString("</defs>\n")
@@ -127,10 +123,15 @@ func (t words) svg(w *svgWriter) {
 func (g group) svg(w *svgWriter) {
 	w.WriteString("<g>\n")
 	w.leaf("title", g.tip)
-	for _, it := range g.items {
+	w.items(g.items)
+	w.WriteString("</g>\n")
+}
+
+// items writes items in order.
+func (w *svgWriter) items(items []item) {
+	for _, it := range items {
 		it.svg(w)
 	}
-	w.WriteString("</g>\n")
 }
 
 // data returns the path as the d attribute has it.
@@ -167,11 +168,11 @@ func (p path) data() string {
 			b.WriteByte('Z')
 			now = point{math.NaN(), math.NaN()} // wherever the part began
 		case circleAt:
-			r := number(s.at[1].x)
-			to("M", s.at[0].sub(s.at[1]))
-			for _, across := range []point{s.at[0].add(s.at[1]), s.at[0].sub(s.at[1])} {
-				to("A"+r+" "+r+" 0 1 1 ", across)
-			}
+			r := number(s.at[1].x - s.at[0].x)
+			left := s.at[0].lerp(s.at[1], -1)
+			to("M", left)
+			to("A"+r+" "+r+" 0 1 1 ", s.at[1])
+			to("A"+r+" "+r+" 0 1 1 ", left)
 			b.WriteByte('Z')
 		}
 	}

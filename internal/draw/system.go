@@ -71,7 +71,7 @@ func (p *plan) hostLinks(d *Diagram, host int, sips []int, top, hostH float64) {
 		state = max(state, min(d.wires[len(d.wires)-1].state, changed))
 	}
 	d.wires = append(d.wires, wire{from: -1, path: []point{{x, hostH}, {x, top}}, role: outside, name: "PCIe", state: state})
-	d.notes = append(d.notes, words{style{size: sizeText}, point{x + 16, (hostH + top) / 2}, "PCIe to every SIP: " + each(pcie.Bandwidth, pcie.Latency)})
+	d.notes = append(d.notes, words{style{size: sizeText}, point{x + 16, (hostH + top) / 2}, "PCIe to every SIP: " + bandwidth(pcie.Bandwidth) + ", " + quantity(pcie.Latency)})
 }
 
 // fabricLinks draws the links between SIPs, or to the switch, whose block is the last.
@@ -90,7 +90,7 @@ func (p *plan) fabricLinks(d *Diagram, blocks []int, routes routes) {
 	}
 	add := func(a, b int, from, to topology.NodeID) {
 		p.join(d, wire{from: blocks[a], to: blocks[b], role: fabric, thick: thick, text: text,
-			path: routes(a, b), rounded: sips.Topology != topology.FullyConnected}, endpoints{from, to})
+			path: routes(a, b), sharp: sips.Topology == topology.FullyConnected}, endpoints{from, to})
 	}
 	if sips.Topology == topology.Switch {
 		central, _ := p.Lookup("switch")

@@ -2,6 +2,7 @@ package draw
 
 import (
 	"math"
+	"sort"
 	"strings"
 	"sync"
 
@@ -93,7 +94,10 @@ func (f *face) glyph(r rune) *glyph {
 	if err != nil {
 		return g
 	}
-	for _, s := range segments {
+	for i, s := range segments {
+		if s.Op == sfnt.SegmentOpMoveTo && i > 0 {
+			g.outline.close()
+		}
 		var at [2]point
 		for i := range at {
 			at[i] = point{f.ems(s.Args[i].X), f.ems(s.Args[i].Y)}
@@ -101,14 +105,17 @@ func (f *face) glyph(r rune) *glyph {
 		// The fonts are TrueType: their curves are quadratic.
 		g.outline = append(g.outline, segment{[...]verb{sfnt.SegmentOpMoveTo: moveTo, sfnt.SegmentOpLineTo: lineTo, sfnt.SegmentOpQuadTo: quadTo}[s.Op], at})
 	}
+	if len(segments) > 0 {
+		g.outline.close()
+	}
 	return g
 }
 
 func (f *face) ems(v fixed.Int26_6) float64 { return float64(v) / float64(f.em) }
 
-// set calls do with each glyph of a printable text and the place where it begins, until do
-// returns false. It returns the place behind the last glyph. Places are in ems.
-func (f *face) set(text string, do func(g *glyph, at float64) bool) float64 {
+// set calls do with each glyph of a printable text and the place where it begins. It returns the
+// place behind the last glyph. Places are in ems.
+func (f *face) set(text string, do func(g *glyph, at float64)) float64 {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	at, before := 0.0, sfnt.GlyphIndex(0)
@@ -117,9 +124,7 @@ func (f *face) set(text string, do func(g *glyph, at float64) bool) float64 {
 		if kern, err := f.font.Kern(&f.buffer, before, g.index, f.em, font.HintingNone); err == nil && before != 0 {
 			at += f.ems(kern)
 		}
-		if !do(g, at) {
-			return at
-		}
+		do(g, at)
 		at, before = at+g.advance, g.index
 	}
 	return at
@@ -127,7 +132,16 @@ func (f *face) set(text string, do func(g *glyph, at float64) bool) float64 {
 
 // width returns the width of a text as the canvas writes it.
 func (s style) width(text string) float64 {
-	return s.size * s.face().set(printable.Line(text), func(*glyph, float64) bool { return true })
+	return s.size * s.face().set(printable.Line(text), func(*glyph, float64) {})
+}
+
+// widest returns the width of the widest of texts.
+func (s style) widest(texts ...string) float64 {
+	widest := 0.0
+	for _, text := range texts {
+		widest = max(widest, s.width(text))
+	}
+	return widest
 }
 
 // lineHeight returns the distance of lines of text.
@@ -136,20 +150,8 @@ func (s style) lineHeight() float64 { return s.size * 1.25 }
 // outline returns the contours of a text whose baseline begins at the origin.
 func (s style) outline(text string) path {
 	var p path
-	s.face().set(text, func(g *glyph, at float64) bool {
-		for i, seg := range g.outline {
-			if seg.verb == moveTo && i > 0 {
-				p.close()
-			}
-			for k := range seg.at {
-				seg.at[k] = seg.at[k].add(point{at, 0}).scale(s.size)
-			}
-			p = append(p, seg)
-		}
-		if len(g.outline) > 0 {
-			p.close()
-		}
-		return true
+	s.face().set(text, func(g *glyph, at float64) {
+		p = append(p, g.outline.moved(func(q point) point { return q.add(point{at, 0}).scale(s.size) })...)
 	})
 	return p
 }
@@ -196,25 +198,15 @@ func (s style) wrap(text string, most float64, within bool) []string {
 
 // cut returns a text of at most a width, with dots in place of its end if it is wider.
 func (s style) cut(text string, most float64) string {
-	text = printable.Line(text)
-	dots, whole := s.width("…"), true
-	runes, n, kept := []rune(text), 0, 0 // kept: runes that leave room for the dots
-	s.face().set(text, func(g *glyph, at float64) bool {
-		end := s.size * (at + g.advance)
-		n++
-		if end+dots <= most {
-			kept = n
-		}
-		whole = end <= most
-		return whole
-	})
-	switch {
-	case whole:
+	if text = printable.Line(text); s.width(text) <= most {
 		return text
-	case dots > most:
+	}
+	runes := []rune(text)
+	n := sort.Search(len(runes)+1, func(n int) bool { return s.width(string(runes[:n])+"…") > most })
+	if n == 0 { // no room for the dots
 		return ""
 	}
-	return string(runes[:kept]) + "…"
+	return string(runes[:n-1]) + "…"
 }
 
 // bounds returns the space that a text takes, unless it is turned.

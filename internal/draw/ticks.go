@@ -22,12 +22,6 @@ const (
 func (a Axis) ticks(lo, hi float64, values []float64, most int) []tick {
 	var ts []tick
 	switch {
-	case a.Ticks != nil:
-		for _, v := range a.Ticks {
-			if v >= lo && v <= hi {
-				ts = append(ts, tick{at: v, major: true})
-			}
-		}
 	case a.Log && doubling(values):
 		ts = powersOfTwo(lo, hi, min(most, mostDoubles))
 	case a.Log:
@@ -81,17 +75,10 @@ func doubling(values []float64) bool {
 // so on, counted from 1.
 func powersOfTwo(lo, hi float64, most int) []tick {
 	first, last := int(math.Ceil(math.Log2(lo)-1e-9)), int(math.Floor(math.Log2(hi)+1e-9))
-	every := 1
-	for (last-first)/every+1 > most {
-		every++
-	}
+	every := (last-first)/most + 1
 	var ts []tick
 	for e := first; e <= last; e++ {
-		t := tick{at: math.Ldexp(1, e)}
-		if e%every == 0 {
-			t.major = true
-		}
-		ts = append(ts, t)
+		ts = append(ts, tick{at: math.Ldexp(1, e), major: e%every == 0})
 	}
 	return ts
 }
@@ -102,21 +89,12 @@ func decades(lo, hi float64, most int) []tick {
 	first, last := int(math.Floor(math.Log10(lo)+1e-9)), int(math.Ceil(math.Log10(hi)-1e-9))
 	powers := math.Floor(math.Log10(hi)+1e-9) - math.Ceil(math.Log10(lo)-1e-9) + 1
 	few := powers < 3
-	every := 1
-	for (last-first)/every+1 > most {
-		every++
-	}
+	every := (last-first)/most + 1
 	var ts []tick
 	for e := first; e <= last; e++ {
 		for m := 1; m <= 9; m++ {
-			t := tick{at: float64(m) * math.Pow10(e)}
-			if t.at < lo*(1-1e-9) || t.at > hi*(1+1e-9) {
-				continue
-			}
-			if m == 1 && e%every == 0 || few && (m == 2 || m == 5) {
-				t.major = true
-			}
-			if every == 1 || t.major {
+			t := tick{at: float64(m) * math.Pow10(e), major: m == 1 && e%every == 0 || few && (m == 2 || m == 5)}
+			if t.at >= lo*(1-1e-9) && t.at <= hi*(1+1e-9) && (every == 1 || t.major) {
 				ts = append(ts, t)
 			}
 		}
@@ -126,11 +104,8 @@ func decades(lo, hi float64, most int) []tick {
 
 // evenly returns ticks at the multiples of a round step.
 func evenly(lo, hi float64, most int) []tick {
-	return multiples(lo, hi, niceStep(lo, hi, most))
-}
-
-func multiples(lo, hi, step float64) []tick {
 	var ts []tick
+	step := niceStep(lo, hi, most)
 	first := math.Ceil(lo/step - 1e-9)
 	for i := 0.0; first+i <= hi/step+1e-9 && i < 100; i++ { // where floats are coarse, first+i may be first
 		ts = append(ts, tick{at: (first + i) * step, major: true})
@@ -151,23 +126,20 @@ func niceStep(lo, hi float64, most int) float64 {
 	}
 }
 
-// roundDown and roundUp return the nearest of 1, 2 and 5 times a power of ten.
-func roundDown(v float64) float64 {
-	p := math.Pow10(int(math.Floor(math.Log10(v) + 1e-9)))
-	for _, m := range []float64{5, 2} {
-		if m*p <= v*(1+1e-9) {
-			return m * p
+// roundOut returns the greatest number not above lo and the least not below hi of those that are
+// 1, 2 or 5 times a power of ten.
+func roundOut(lo, hi float64) (below, above float64) {
+	power := func(v float64) float64 { return math.Pow10(int(math.Floor(math.Log10(v) + 1e-9))) }
+	below, above = power(lo), 10*power(hi)
+	for _, m := range []float64{2, 5} {
+		if v := m * power(lo); v <= lo*(1+1e-9) {
+			below = v
 		}
 	}
-	return p
-}
-
-func roundUp(v float64) float64 {
-	p := math.Pow10(int(math.Floor(math.Log10(v) + 1e-9)))
-	for _, m := range []float64{1, 2, 5} {
-		if m*p >= v*(1-1e-9) {
-			return m * p
+	for _, m := range []float64{5, 2, 1} {
+		if v := m * power(hi); v >= hi*(1-1e-9) {
+			above = v
 		}
 	}
-	return 10 * p
+	return below, above
 }

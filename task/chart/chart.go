@@ -1,7 +1,9 @@
 package chart
 
 import (
+	"cmp"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/kernbench/kernbench/internal/draw"
@@ -24,15 +26,7 @@ type Gantt struct {
 // Text writes the chart as text, at most columns wide, which are at least 20. A character is
 // a bin of time and shows the activity that takes most of it; the last lines explain the
 // characters. A panel has the first 40 busy rows, and says how many others there are.
-func (g Gantt) Text(w io.Writer, columns int) error {
-	var b strings.Builder
-	if err := draw.WriteGantt(&b, g.chart(), columns); err != nil {
-		return err
-	}
-	// A chart without a title begins with the empty line above its first panel.
-	_, err := io.WriteString(w, strings.TrimPrefix(b.String(), "\n"))
-	return err
-}
+func (g Gantt) Text(w io.Writer, columns int) error { return draw.WriteGantt(w, g.chart(), columns) }
 
 // SVG draws the chart as a picture, 1600 pixels wide and as high as needed. The panels
 // together have up to 400 rows. Bars have the names and times of their tasks as tooltips.
@@ -52,32 +46,18 @@ func (g Gantt) chart() *draw.Gantt {
 	if g.SkipBuilding {
 		c.Subtitle = strings.TrimPrefix(c.Subtitle+"; times from the first dispatch", "; ")
 	}
-	var least, most task.Time
-	for i, r := range g.Runs {
+	var spans []task.Time
+	for _, r := range g.Runs {
 		var start task.Time
-		if g.SkipBuilding {
-			start = firstDispatch(r)
+		if g.SkipBuilding && len(r.Spans) > 0 {
+			first := slices.MinFunc(r.Spans, func(a, b task.Span) int { return cmp.Compare(a.Dispatched, b.Dispatched) })
+			start = first.Dispatched
 		}
-		span := r.Makespan - start
-		if i == 0 || span < least {
-			least = span
-		}
-		most = max(most, span)
+		spans = append(spans, r.Makespan-start)
 		c.Panels = append(c.Panels, panels(r, start)...)
 	}
-	c.Apart = most > 4*least
+	c.Apart = len(spans) > 0 && slices.Max(spans) > 4*slices.Min(spans)
 	return c
-}
-
-// firstDispatch returns when the first task of a run was dispatched, and 0 if none was.
-func firstDispatch(r *task.Result) task.Time {
-	var first task.Time
-	for i := range r.Spans {
-		if at := r.Spans[i].Dispatched; i == 0 || at < first {
-			first = at
-		}
-	}
-	return first
 }
 
 // Row is a run as a row of a table: the makespan, the parts of it on the critical path, and

@@ -86,6 +86,19 @@ func (s *schedule) add(w worker, from, to task.Time, a draw.Activity, text strin
 	}
 }
 
+// controlWork holds the activity of each kind of work that is not computing, and its text.
+var controlWork = [...]struct {
+	draw.Activity
+	text string
+}{
+	task.Building:    {draw.Building, "submit task %d"},
+	task.Dispatching: {draw.Scheduling, "dispatch task %d"},
+	task.Noticing:    {draw.Scheduling, "notice task %d"},
+	task.Posting:     {draw.Scheduling, "send a message about task %d"},
+	task.Receiving:   {draw.Scheduling, "read a message about task %d"},
+	task.Reading:     {draw.Building, "read a value of task %d"},
+}
+
 // addControl adds the work of the host, the orchestrator and the control cores.
 func (s *schedule) addControl(r *task.Result) {
 	for i := range r.Control {
@@ -94,25 +107,12 @@ func (s *schedule) addControl(r *task.Result) {
 		if done.Core == task.BuilderCore {
 			w.kind = builder
 		}
-		activity, text := draw.Scheduling, ""
-		switch done.Kind {
-		case task.Building:
-			activity, text = draw.Building, fmt.Sprintf("submit task %d", done.Task)
-			if r.Runtime == task.HostBuildGraph {
-				text = "build the graph"
-			}
-		case task.Dispatching:
-			text = fmt.Sprintf("dispatch task %d", done.Task)
-		case task.Noticing:
-			text = fmt.Sprintf("notice task %d", done.Task)
-		case task.Posting:
-			text = fmt.Sprintf("send a message about task %d", done.Task)
-		case task.Receiving:
-			text = fmt.Sprintf("read a message about task %d", done.Task)
-		case task.Reading:
-			activity, text = draw.Building, fmt.Sprintf("read a value of task %d", done.Task)
+		work := controlWork[done.Kind]
+		text := fmt.Sprintf(work.text, done.Task)
+		if done.Kind == task.Building && r.Runtime == task.HostBuildGraph {
+			text = "build the graph"
 		}
-		s.add(w, done.From, done.To, activity, text)
+		s.add(w, done.From, done.To, work.Activity, text)
 	}
 }
 
