@@ -29,12 +29,8 @@ func (d *Distributed) RecvAny(x *Tensor, tag int, group ...*Group) (source int, 
 // after Wait.
 func (w *Work) Source() int {
 	w.exists("Source")
-	switch {
-	case !w.op.message:
-		panic(misuse("Source", "%s is not a message", w.op.name))
-	case !w.waited:
-		panic(misuse("Source", "%s has not been waited for: call Wait first", w.op.name))
-	}
+	refuse(!w.op.message, "Source", "%s is not a message", w.op.name)
+	refuse(!w.waited, "Source", "%s has not been waited for: call Wait first", w.op.name)
 	return w.op.source
 }
 
@@ -52,9 +48,7 @@ type anyReceive struct {
 
 // receiveAny asks for a receive from any source.
 func (c *Context) receiveAny(g *groupState, to int, op P2POp, r *request) (*Work, error) {
-	if len(g.ranks) == 1 {
-		panic(misuse("Recv", "%s has no other rank to receive from", g))
-	}
+	refuse(len(g.ranks) == 1, "Recv", "%s has no other rank to receive from", g)
 	k := newCall(&groupState{name: g.name, ranks: []int{AnySource, g.ranks[to]}, options: g.options},
 		&operation{name: "message from any rank to " + destination(g.ranks[to], op.Tag), message: true, anySource: true})
 	if c.spawned() {

@@ -71,9 +71,7 @@ func (a *Array) Float64s() []float64 {
 // rounded to the dtype, says, and -1 if all are. Any NaN equals any NaN.
 func (a *Array) Wrong(want any) int {
 	n, ok := numbers(want)
-	if !ok || n != a.Len() {
-		panic(misuse("Wrong", "%T of %d elements for an array of %d", want, n, a.Len()))
-	}
+	refuse(!ok || n != a.Len(), "Wrong", "%T of %d elements for an array of %d", want, n, a.Len())
 	return numeric.Equal(a.DType, a.Bytes, encode(want, a.DType))
 }
 

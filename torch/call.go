@@ -38,7 +38,16 @@ type span struct {
 	shards      []shard // of the tensor at the time of the call
 }
 
-func whole(x *Tensor) span { return span{x: x, count: -1, shards: x.shards} }
+// wholes returns tensors as spans of all their elements.
+func wholes(list ...*Tensor) (spans []span) {
+	for _, x := range list {
+		spans = append(spans, span{x: x, count: -1, shards: x.shards})
+	}
+	return spans
+}
+
+// spans returns what a rank sends, and what it receives into.
+func (r *request) spans() []span { return slices.Concat(r.in, r.out) }
 
 // call is a collective that its ranks call one by one.
 type call struct {
@@ -62,7 +71,7 @@ func (d *Distributed) call(g *Group, r *request) (*Work, error) {
 	if g.rank < 0 {
 		return nil, fmt.Errorf("%v: rank %d is not in %s: call it on these alone", r.name(), c.current.rank, g.described())
 	}
-	for _, s := range slices.Concat(r.in, r.out) {
+	for _, s := range r.spans() {
 		s.x.usable(r.collective.String())
 		if r.making == nil || !slices.Contains(r.making.Using, s.x) {
 			s.x.packed(r.collective.String())
@@ -98,7 +107,7 @@ func (d *Distributed) call(g *Group, r *request) (*Work, error) {
 // program without Spawn is all ranks at once, but for messages.
 func (c *Context) arrive(k *call, rank int, r *request, number int) (*Work, error) {
 	w, op := c.current, k.op
-	for _, s := range slices.Concat(r.in, r.out) {
+	for _, s := range r.spans() {
 		if err := c.hold(r.collective.String(), onceWritten, s.x); err != nil {
 			return nil, err
 		}
@@ -141,7 +150,7 @@ func (c *Context) arrive(k *call, rank int, r *request, number int) (*Work, erro
 	if w.works = append(w.works, work); len(w.works)%1024 == 0 {
 		w.works = slices.DeleteFunc(w.works, func(w *Work) bool { return w.waited })
 	}
-	for _, s := range slices.Concat(r.in, r.out) {
+	for _, s := range r.spans() {
 		s.x.uses++
 		op.tensors = append(op.tensors, s.x)
 		switch {
@@ -289,7 +298,7 @@ func (k *call) disagreement() (guilty []int, err error) {
 	groups := map[string][]int{}
 	sliced := false // views of ranks need not be cut alike
 	for _, r := range k.requests {
-		sliced = sliced || slices.ContainsFunc(slices.Concat(r.in, r.out), func(s span) bool { return s.x.of != nil })
+		sliced = sliced || slices.ContainsFunc(r.spans(), func(s span) bool { return s.x.of != nil })
 	}
 	for rank, r := range k.requests {
 		what := r.what
@@ -304,10 +313,7 @@ func (k *call) disagreement() (guilty []int, err error) {
 	texts := slices.SortedFunc(maps.Keys(groups), func(a, b string) int {
 		slices.Sort(groups[a])
 		slices.Sort(groups[b])
-		if n := len(groups[b]) - len(groups[a]); n != 0 {
-			return n
-		}
-		return groups[a][0] - groups[b][0]
+		return cmp.Or(len(groups[b])-len(groups[a]), groups[a][0]-groups[b][0])
 	})
 	agree := 1
 	if len(groups[texts[0]]) == len(groups[texts[1]]) {

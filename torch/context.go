@@ -194,9 +194,8 @@ func (c *Context) Close() {
 // SetDevice chooses the SIP that tensors of this rank are made on. A worker of Spawn
 // has that of its rank, other programs the first.
 func (c *Context) SetDevice(sip int) {
-	if n := c.Topology().Spec().System.SIPs.Count; sip < 0 || sip >= n {
-		panic(misuse("SetDevice", "no SIP %d: the system has 0 to %d", sip, n-1))
-	}
+	n := c.Topology().Spec().System.SIPs.Count
+	refuse(sip < 0 || sip >= n, "SetDevice", "no SIP %d: the system has 0 to %d", sip, n-1)
 	if err := c.operation("SetDevice"); err == nil {
 		c.current.device = sip
 	}
@@ -211,12 +210,17 @@ func (c *Context) HasData() bool { return c.data != nil }
 // NumPEs is the number of PEs of the system.
 func (c *Context) NumPEs() int { return c.m.NumPEs() }
 
-// PE is the number of a PE by its place.
-func (c *Context) PE(sip, cube, pe int) int {
+// counts returns how many SIPs the system has, cubes each SIP, and PEs each cube.
+func (c *Context) counts() (sips, cubes, pes int) {
 	s := c.Topology().Spec()
-	if sip < 0 || cube < 0 || pe < 0 || sip >= s.System.SIPs.Count || cube >= s.CubesPerSIP() || pe >= s.PEsPerCube() {
-		panic(misuse("PE", "no SIP %d, cube %d, PE %d: the system has %d, %d and %d", sip, cube, pe, s.System.SIPs.Count, s.CubesPerSIP(), s.PEsPerCube()))
-	}
+	return s.System.SIPs.Count, s.CubesPerSIP(), s.PEsPerCube()
+}
+
+// PE returns the number of a PE by its place.
+func (c *Context) PE(sip, cube, pe int) int {
+	sips, cubes, pes := c.counts()
+	outside := sip < 0 || cube < 0 || pe < 0 || sip >= sips || cube >= cubes || pe >= pes
+	refuse(outside, "PE", "no SIP %d, cube %d, PE %d: the system has %d, %d and %d", sip, cube, pe, sips, cubes, pes)
 	return int(c.m.ID(sip, cube, pe))
 }
 
@@ -226,9 +230,7 @@ func (c *Context) LooksForRaces() bool { return c.options.Race }
 // Races is the races between PEs so far, of a Context made with Race: each says
 // which accesses of which kernels nothing orders, and where they are.
 func (c *Context) Races() ([]string, error) {
-	if !c.options.Race {
-		panic(misuse("Races", "the context was made without Race"))
-	}
+	refuse(!c.options.Race, "Races", "the context was made without Race")
 	if err := c.Synchronize(); err != nil {
 		return nil, err
 	}
@@ -261,9 +263,6 @@ func (c *Context) Now() Time { return c.m.Engine.Now() }
 
 // KeepsLog reports whether somebody wants to see the op log: not the data phase alone.
 func (c *Context) KeepsLog() bool { return c.options.Race || c.options.KeepLog }
-
-// SavesLog reports whether the op log will be saved as a whole.
-func (c *Context) SavesLog() bool { return c.options.KeepLog }
 
 // Log is the op log, nil if none is kept.
 func (c *Context) Log() *oplog.Log { return c.m.Log }
@@ -329,6 +328,14 @@ func (e *Error) Error() string { return "torch: " + e.Op + ": " + e.Err.Error() 
 // Unwrap gives the reason.
 func (e *Error) Unwrap() error { return e.Err }
 
+// refuse panics with an *Error if a program has made a mistake.
+func refuse(mistake bool, op, format string, args ...any) {
+	if mistake {
+		panic(misuse(op, format, args...))
+	}
+}
+
+// misuse returns the error of a mistake in an operation.
 func misuse(op, format string, args ...any) *Error {
 	return &Error{op, fmt.Errorf(format, args...)}
 }

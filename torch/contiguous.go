@@ -50,10 +50,7 @@ func (x *Tensor) clone(op string) (*Tensor, error) {
 	if err := c.hold(op, onceWritten, x, y); err != nil {
 		return nil, errors.Join(err, y.Free())
 	}
-	p := machine.Program{Name: "clone"}
-	for _, s := range x.shards {
-		p.Targets = append(p.Targets, s.at)
-	}
+	p := machine.Program{Name: "clone", Targets: pesOf(x.shards)}
 	from, to := x.shards, y.shards
 	p.Body = func(t *tl.PE) {
 		s := &from[t.Rank()]

@@ -41,10 +41,7 @@ func (c *Context) Full(v float64, dtype DType, shape Shape, options ...TensorOpt
 	if err := c.hold("Full", onceWritten, x); err != nil {
 		return nil, errors.Join(err, x.Free())
 	}
-	p := machine.Program{Name: "full"}
-	for _, s := range x.shards {
-		p.Targets = append(p.Targets, s.at)
-	}
+	p := machine.Program{Name: "full", Targets: pesOf(x.shards)}
 	shards := x.shards // by the time it runs, addends may have become copies
 	p.Body = func(t *tl.PE) {
 		s := &shards[t.Rank()]
@@ -111,9 +108,8 @@ func (c *Context) FromNumpy(src any, options ...TensorOption) (*Tensor, error) {
 		}
 		from = src
 	case *Array:
-		if a = src; a == nil {
-			panic(misuse("FromNumpy", "a nil array"))
-		}
+		a = src
+		refuse(a == nil, "FromNumpy", "a nil array")
 		values = func() []byte { return slices.Clone(a.Bytes) } // the copy comes later
 	default:
 		panic(misuse("FromNumpy", "%T is no *torch.Array, and no name of a file: for a slice there is FromSlice", src))
@@ -121,12 +117,11 @@ func (c *Context) FromNumpy(src any, options ...TensorOption) (*Tensor, error) {
 	if err := checkShape(a.Shape); err != nil {
 		return nil, fmt.Errorf("%s: %w", from, err)
 	}
-	if a.DType.Valid() && c.hasValues() && len(a.Bytes) != a.Len()*a.DType.Size() {
-		panic(misuse("FromNumpy", "an array %v %v of %d bytes, want %d", a.Shape, a.DType, len(a.Bytes), a.Len()*a.DType.Size()))
+	if a.DType.Valid() && c.hasValues() {
+		want := a.Len() * a.DType.Size()
+		refuse(len(a.Bytes) != want, "FromNumpy", "an array %v %v of %d bytes, want %d", a.Shape, a.DType, len(a.Bytes), want)
 	}
-	if a.Bool && a.DType != U8 {
-		panic(misuse("FromNumpy", "an array of bools has dtype %v: set u8", a.DType))
-	}
+	refuse(a.Bool && a.DType != U8, "FromNumpy", "an array of bools has dtype %v: set u8", a.DType)
 	return c.from("FromNumpy", a.DType, a.Shape, options, values)
 }
 
@@ -180,12 +175,8 @@ func (x *Tensor) copyOver(op string, make func() []byte) error {
 // checkNumbers checks that data is a slice of n numbers, for a tensor or a shape.
 func checkNumbers(op string, data any, what string, n int) {
 	count, ok := numbers(data)
-	switch {
-	case !ok:
-		panic(misuse(op, "%T is not a slice of numbers: write the elements in one slice, row after row", data))
-	case count != n:
-		panic(misuse(op, "%d elements for %s, which has %d", count, what, n))
-	}
+	refuse(!ok, op, "%T is not a slice of numbers: write the elements in one slice, row after row", data)
+	refuse(count != n, op, "%d elements for %s, which has %d", count, what, n)
 }
 
 // copyIn copies the bytes of the whole tensor from the host, when it is their turn;

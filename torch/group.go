@@ -224,12 +224,10 @@ func (d *Distributed) subgroup(op string, parent *Group, ranks []int, opts []Gro
 	}
 	n := len(of.shared.ranks)
 	sorted := slices.Sorted(slices.Values(ranks))
-	if len(sorted) > 0 && (sorted[0] < 0 || sorted[len(sorted)-1] >= n) || len(slices.Compact(slices.Clone(sorted))) != len(ranks) {
-		panic(misuse(op, "ranks %v: each is one of 0 to %d, once", ranks, n-1))
-	}
-	if len(ranks) == 0 {
-		panic(misuse(op, "a group of no ranks"))
-	}
+	outside := len(sorted) > 0 && (sorted[0] < 0 || sorted[len(sorted)-1] >= n)
+	twice := len(slices.Compact(slices.Clone(sorted))) != len(ranks)
+	refuse(outside || twice, op, "ranks %v: each is one of 0 to %d, once", ranks, n-1)
+	refuse(len(ranks) == 0, op, "a group of no ranks")
 	o := of.shared.options
 	for _, change := range opts {
 		change(&o)
@@ -249,9 +247,7 @@ func (d *Distributed) DestroyProcessGroup() error {
 	if _, err := d.group("DestroyProcessGroup", nil); err != nil {
 		return err
 	}
-	if d.c.current.coalescing != nil {
-		panic(misuse("DestroyProcessGroup", "called within Coalescing, whose collectives need their group: do it after"))
-	}
+	refuse(d.c.current.coalescing != nil, "DestroyProcessGroup", "called within Coalescing, whose collectives need their group: do it after")
 	err := d.c.Synchronize()
 	d.c.current.groups = nil
 	return err
@@ -286,9 +282,7 @@ func (d *Distributed) GetBackend(group ...*Group) string {
 // lie, with On.
 func (d *Distributed) PEs(group ...*Group) []int {
 	g := d.must("PEs", group)
-	if d.c.spawned() {
-		panic(misuse("PEs", "a rank is a SIP under Spawn: lay tensors out with a DPPolicy"))
-	}
+	refuse(d.c.spawned(), "PEs", "a rank is a SIP under Spawn: lay tensors out with a DPPolicy")
 	return slices.Clone(g.shared.ranks)
 }
 

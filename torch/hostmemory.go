@@ -39,14 +39,14 @@ func (c *Context) affordPEs(op string, pes int) error {
 	return nil
 }
 
-// usePEs reserves memory for those of n different PEs that have not been used before.
-func (c *Context) usePEs(op string, n int, pe func(i int) machine.PEID) error {
+// usePEs reserves memory for those of different PEs that have not been used before.
+func (c *Context) usePEs(op string, pes []machine.PEID) error {
 	if c.used == nil {
 		c.used = make([]bool, c.NumPEs())
 	}
 	more := 0
-	for i := range n {
-		if !c.used[pe(i)] {
+	for _, pe := range pes {
+		if !c.used[pe] {
 			more++
 		}
 	}
@@ -59,8 +59,8 @@ func (c *Context) usePEs(op string, n int, pe func(i int) machine.PEID) error {
 	}
 	c.reserved = append(c.reserved, release)
 	c.usedPEs += more
-	for i := range n {
-		c.used[pe(i)] = true
+	for _, pe := range pes {
+		c.used[pe] = true
 	}
 	return nil
 }

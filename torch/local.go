@@ -7,9 +7,7 @@ import "reflect"
 // whose goroutine it shares. It ends with the worker.
 func Local[T any](c *Context) *T {
 	w := c.current
-	if w == nil {
-		panic(misuse("Local", "called from a kernel"))
-	}
+	refuse(w == nil, "Local", "called from a kernel")
 	kind := reflect.TypeFor[T]()
 	if value, ok := w.locals[kind]; ok {
 		return value.(*T)

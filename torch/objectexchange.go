@@ -171,9 +171,7 @@ func (o *objects) gather(dst int) (list []parcel) {
 
 // broadcast gives the other ranks n objects of a rank.
 func (o *objects) broadcast(n, src int) []parcel {
-	if n == 0 {
-		panic(misuse(o.op, "a list of no objects: give every rank a list of the same length, which receivers fill"))
-	}
+	refuse(n == 0, o.op, "a list of no objects: give every rank a list of the same length, which receivers fill")
 	posted := o.post()
 	if o.g.shared.ranks[o.g.rank] == src {
 		sizes, all := o.sizes(o.own...), o.bytes(0, o.own...)
@@ -212,9 +210,7 @@ func (o *objects) scatter(src int) []parcel {
 	if root != o.g.rank {
 		want, reason = 0, "the root alone gives a list"
 	}
-	if len(o.own) != want {
-		panic(misuse(o.op, "%d objects to send, want %d: %s", len(o.own), want, reason))
-	}
+	refuse(len(o.own) != want, o.op, "%d objects to send, want %d: %s", len(o.own), want, reason)
 	posted := o.post()
 	most, size := o.empty(I64, 1), o.empty(I64, 1)
 	var blocks, sizes []*Tensor
@@ -249,9 +245,7 @@ func shorter(a, b []byte) int { return len(a) - len(b) }
 
 // send sends the objects to a rank.
 func (o *objects) send(dst int) []parcel {
-	if len(o.own) == 0 {
-		panic(misuse(o.op, "a list of no objects: give every rank a list of the same length, which receivers fill"))
-	}
+	refuse(len(o.own) == 0, o.op, "a list of no objects: give every rank a list of the same length, which receivers fill")
 	sizes, all := o.sizes(o.own...), o.bytes(0, o.own...)
 	o.do(func() error { return o.d.Send(sizes, dst, 0, o.g) })
 	o.do(func() error { return o.d.Send(all, dst, 0, o.g) })
@@ -268,9 +262,7 @@ func (o *objects) send(dst int) []parcel {
 
 // receive receives n objects of a rank, and returns the rank too.
 func (o *objects) receive(n, src int) (list []parcel, source int) {
-	if n == 0 {
-		panic(misuse(o.op, "a list of no objects: give every rank a list of the same length, which receivers fill"))
-	}
+	refuse(n == 0, o.op, "a list of no objects: give every rank a list of the same length, which receivers fill")
 	sizes := o.empty(I64, n)
 	o.do(func() error {
 		w, err := o.d.IRecv(sizes, src, 0, o.g)

@@ -78,12 +78,9 @@ func transfer[T any](d *Distributed, op string, group []*Group, own []T, exchang
 	if err != nil {
 		return nil, err
 	}
-	switch {
-	case !d.c.spawned():
-		panic(misuse(op, "objects are those of workers of Spawn"))
-	case d.c.current.coalescing != nil:
-		panic(misuse(op, "it waits, and is not coalesced with collectives"))
-	case g.rank < 0:
+	refuse(!d.c.spawned(), op, "objects are those of workers of Spawn")
+	refuse(d.c.current.coalescing != nil, op, "it waits, and is not coalesced with collectives")
+	if g.rank < 0 {
 		return nil, fmt.Errorf("%s: rank %d is not in %s: call it on these alone", op, d.c.current.rank, g.described())
 	}
 	o := &objects{d: d, op: op, g: g}

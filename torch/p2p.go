@@ -112,13 +112,9 @@ func (d *Distributed) rankOf(op P2POp) int {
 // messages to itself are in batches only.
 func (d *Distributed) message(op P2POp, group []*Group, batch bool) (*Work, error) {
 	c, x := d.c, op.Tensor
-	if op.Kind > Recvs {
-		panic(misuse("BatchISendIRecv", "no kind %d of message: use torch.Sends or torch.Recvs", op.Kind))
-	}
+	refuse(op.Kind > Recvs, "BatchISendIRecv", "no kind %d of message: use torch.Sends or torch.Recvs", op.Kind)
 	what := [...]string{"Send", "Recv"}[op.Kind]
-	if c.current != nil && c.current.coalescing != nil {
-		panic(misuse(what, "a message is not coalesced with collectives: use BatchISendIRecv"))
-	}
+	refuse(c.current != nil && c.current.coalescing != nil, what, "a message is not coalesced with collectives: use BatchISendIRecv")
 	g, err := d.group(what, group)
 	if err != nil {
 		return nil, err
@@ -133,9 +129,9 @@ func (d *Distributed) message(op P2POp, group []*Group, batch bool) (*Work, erro
 	if self < 0 {
 		return nil, fmt.Errorf("%s: rank %d is not in %s: call it on these alone", what, max(c.current.rank, op.Rank), g.described())
 	}
-	r := &request{collective: ccl.SendRecv, in: []span{whole(x)}, what: "a message of " + d.describePart(g, x, self), device: c.current.device}
+	r := &request{collective: ccl.SendRecv, in: wholes(x), what: "a message of " + d.describePart(g, x, self), device: c.current.device}
 	if op.Kind == Recvs {
-		r.in, r.out = nil, []span{whole(x)}
+		r.in, r.out = nil, wholes(x)
 		if op.Peer == AnySource {
 			return c.receiveAny(g.shared, self, op, r)
 		}

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"slices"
 
-	"github.com/kernbench/kernbench/internal/machine"
 	"github.com/kernbench/kernbench/tl"
 )
 
@@ -22,7 +21,7 @@ type Piece struct {
 // [s, b, h] is s·b rows of h. Of a replicated tensor it is the copy nearest to the PE: its own, one of
 // its cube, of its SIP, any. A partial tensor has no pieces: reduce it first.
 func (x *Tensor) Pieces(row, col, rows, cols, pe int) []Piece {
-	near := x.ctx.numbered("Pieces", pe)
+	near := x.ctx.m.PE(x.ctx.peID("Pieces", "", pe))
 	distance := func(s *shard) int {
 		switch at := x.ctx.m.PE(s.at); {
 		case at == near:
@@ -85,9 +84,7 @@ func joined(list []Piece) (out []Piece) {
 
 // Layout is who would hold what of a tensor: its shards, without addresses.
 func (c *Context) Layout(shape Shape, on Placement) (list []Shard) {
-	if c.current == nil {
-		panic(misuse("Layout", "called from a kernel, which has no device of its own"))
-	}
+	refuse(c.current == nil, "Layout", "called from a kernel, which has no device of its own")
 	for _, s := range on.place(c, "Layout", shape) {
 		list = append(list, c.shard(&s))
 	}
@@ -172,18 +169,4 @@ func (s *shard) steps() (down, across int64) {
 		}
 	}
 	return down, int64(s.stride[last])
-}
-
-// Place is what a PE of a number is: its SIP, its cube in that, and its place in the cube.
-func (c *Context) Place(number int) (sip, cube, pe int) {
-	p := c.numbered("Place", number)
-	return p.SIP, p.Cube, p.PE
-}
-
-// numbered is the PE of a number.
-func (c *Context) numbered(op string, number int) *machine.PE {
-	if number < 0 || number >= c.NumPEs() {
-		panic(misuse(op, "PE %d of a system that has 0 to %d", number, c.NumPEs()-1))
-	}
-	return c.m.PE(machine.PEID(number))
 }

@@ -1,6 +1,7 @@
 package torch
 
 import (
+	"cmp"
 	"fmt"
 	"iter"
 	"slices"
@@ -61,22 +62,16 @@ func orAll(n int) string {
 // members returns the levels of a policy for a system of sips SIPs with cubes cubes of
 // pes PEs each: how each level divides a tensor, and among how many. It panics with an
 // *Error if the policy does not fit.
-func (p DPPolicy) members(sips, cubes, pes int) [3]level {
+func (p DPPolicy) members(sips, cubes, pes int) []level {
 	fit := func(name, unit, owner string, s Split, n, has int) level {
-		switch {
-		case int(s) >= len(splitNames):
-			panic(misuse("DPPolicy", "%v: %s is not a split: use torch.Replicate, ColumnWise, RowWise or Partial", p, name))
-		case n < 0 || n > has:
-			panic(misuse("DPPolicy", "%v: %d %s, and a %s has %d: use 1 to %d, or 0 for all", p, n, unit, owner, has, has))
-		case n == 0:
-			n = has
-		}
-		return level{s, n}
+		refuse(int(s) >= len(splitNames), "DPPolicy", "%v: %s is not a split: use torch.Replicate, ColumnWise, RowWise or Partial", p, name)
+		refuse(n < 0 || n > has, "DPPolicy", "%v: %d %s, and a %s has %d: use 1 to %d, or 0 for all", p, n, unit, owner, has, has)
+		return level{s, cmp.Or(n, has)}
 	}
 	if p.onDevice() {
 		sips = 1
 	}
-	return [3]level{
+	return []level{
 		fit("SIP", "SIPs", "system", p.SIP, p.NumSIPs, sips),
 		fit("Cube", "cubes", "SIP", p.Cube, p.NumCubes, cubes),
 		fit("PE", "PEs", "cube", p.PE, p.NumPEs, pes),
@@ -98,7 +93,7 @@ type holding struct {
 // does not fit.
 func (p DPPolicy) layout(shape Shape, sips, cubes, pes int) []holding {
 	levels := p.members(sips, cubes, pes)
-	held := make([]holding, 0, placed(levels[:]))
+	held := make([]holding, 0, placed(levels))
 	for sip, piece := range undivided(shape).divide(levels[0]) {
 		for cube, piece := range piece.divide(levels[1]) {
 			for pe, h := range piece.divide(levels[2]) {

@@ -38,9 +38,7 @@ func (c *Context) Profile() (*Profile, error) {
 		return nil, err
 	}
 	w := c.current
-	if w.profile != nil {
-		panic(misuse("Profile", "this rank keeps a profile already: Stop it first"))
-	}
+	refuse(w.profile != nil, "Profile", "this rank keeps a profile already: Stop it first")
 	w.profile = &Profile{ctx: c, worker: w, last: c.Now()}
 	c.measure()
 	return w.profile, nil
@@ -58,9 +56,7 @@ func (c *Context) measure() {
 // Stop waits for what the rank has asked for and is the phases, whose times add up to
 // that from the beginning of the profile to the end of the last of them.
 func (p *Profile) Stop() ([]Phase, error) {
-	if p.worker.profile != p {
-		panic(misuse("Stop", "the profile was stopped before"))
-	}
+	refuse(p.worker.profile != p, "Stop", "the profile was stopped before")
 	err := p.ctx.Synchronize()
 	p.worker.profile = nil
 	p.ctx.measure()

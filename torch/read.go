@@ -27,9 +27,7 @@ func (x *Tensor) read(op string) (*Array, error) { return x.copyOf(op, 0) }
 // of the shape of its box. It waits, takes its time and fails as Numpy does.
 func (x *Tensor) Data(i int) (*Array, error) {
 	x.usable("Data")
-	if i < 0 || i >= len(x.shards) {
-		panic(misuse("Data", "no shard %d: %s has 0 to %d", i, x.name, len(x.shards)-1))
-	}
+	refuse(i < 0 || i >= len(x.shards), "Data", "no shard %d: %s has 0 to %d", i, x.name, len(x.shards)-1)
 	s := &x.shards[i]
 	parts, err := x.fetch("Data", x.shards[i:i+1])
 	if err != nil {
@@ -149,18 +147,14 @@ func (x *Tensor) fetch(op string, list []shard) ([][]byte, error) {
 // end.
 func (x *Tensor) At(i ...int) (float64, error) {
 	x.exists("At")
-	if len(i) != len(x.shape) {
-		panic(misuse("At", "%d indices for %s: write one for each of its %d axes", len(i), x.name, len(x.shape)))
-	}
+	refuse(len(i) != len(x.shape), "At", "%d indices for %s: write one for each of its %d axes", len(i), x.name, len(x.shape))
 	given := i
 	i = slices.Clone(i)
 	for axis := range i {
 		if i[axis] < 0 {
 			i[axis] += x.shape[axis]
 		}
-		if i[axis] < 0 || i[axis] >= x.shape[axis] {
-			panic(misuse("At", "index %v of %s: axis %d has 0 to %d", given, x.name, axis, x.shape[axis]-1))
-		}
+		refuse(i[axis] < 0 || i[axis] >= x.shape[axis], "At", "index %v of %s: axis %d has 0 to %d", given, x.name, axis, x.shape[axis]-1)
 	}
 	var list []shard
 	for _, s := range x.shards {

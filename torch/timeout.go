@@ -18,9 +18,7 @@ func Timeout(d time.Duration) GroupOption {
 
 // simulated returns a duration as simulated time.
 func simulated(op string, d time.Duration) Time {
-	if d < 0 || d > time.Hour {
-		panic(misuse(op, "a timeout of %v: give one from 0 to an hour of simulated time", d))
-	}
+	refuse(d < 0 || d > time.Hour, op, "a timeout of %v: give one from 0 to an hour of simulated time", d)
 	return Time(d.Nanoseconds()) * sim.Nanosecond
 }
 
@@ -154,9 +152,7 @@ func (d *Distributed) MonitoredBarrier(timeout time.Duration, waitAllRanks bool,
 	if err != nil {
 		return err
 	}
-	if d.c.current.coalescing != nil {
-		panic(misuse(name, "it waits, and is not coalesced with collectives"))
-	}
+	refuse(d.c.current.coalescing != nil, name, "it waits, and is not coalesced with collectives")
 	after := simulated(name, timeout)
 	if after == 0 {
 		after = g.shared.options.Timeout

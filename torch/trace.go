@@ -4,9 +4,6 @@ import (
 	"github.com/kernbench/kernbench/internal/trace"
 )
 
-// Traced reports whether what the machine does is recorded.
-func (c *Context) Traced() bool { return c.trace != nil }
-
 // SaveTrace ends the recording and gives its file its name, if there is one; only what
 // the context cannot know of the program has to be said. Close without it drops the file.
 func (c *Context) SaveTrace(about trace.About) error {

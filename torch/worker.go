@@ -55,14 +55,9 @@ func (c *Context) Spawn(run func(rank int, ctx *Context) error, nprocs int) erro
 		return err
 	}
 	sips := c.Topology().Spec().System.SIPs.Count
-	switch {
-	case c.current.proc != nil:
-		panic(misuse("Spawn", "called by a worker: only the program itself spawns workers"))
-	case run == nil:
-		panic(misuse("Spawn", "the worker is nil"))
-	case nprocs < 1 || nprocs > sips:
-		panic(misuse("Spawn", "%d workers for a system of %d SIPs: there is one for each rank, and a rank is a SIP", nprocs, sips))
-	}
+	refuse(c.current.proc != nil, "Spawn", "called by a worker: only the program itself spawns workers")
+	refuse(run == nil, "Spawn", "the worker is nil")
+	refuse(nprocs < 1 || nprocs > sips, "Spawn", "%d workers for a system of %d SIPs: there is one for each rank, and a rank is a SIP", nprocs, sips)
 	if err := c.Synchronize(); err != nil {
 		return err
 	}
