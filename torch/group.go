@@ -41,7 +41,7 @@ func (g *Group) String() string { return fmt.Sprintf("%v of ranks %v", g.shared,
 // described returns the name of the group and its ranks, for errors: "group 1, which has
 // ranks 0-3".
 func (g *Group) described() string {
-	return fmt.Sprintf("%v, which has %s", g.shared, rankList(g.Ranks()))
+	return fmt.Sprintf("%v, which has %s", g.shared, rankList(g.shared.ranks))
 }
 
 // groupState is a process group.
@@ -162,11 +162,11 @@ func (c *Context) join(op string, parent *Group, members []int, o GroupOptions) 
 	s := (*all)[*made]
 	if slices.Equal(s.ranks, members) && s.options != o {
 		return nil, fmt.Errorf("%s: rank %d makes %s with other settings than %s: all ranks make the same groups in the same order",
-			op, w.rank, s, rankList(slices.Clone(s.made)))
+			op, w.rank, s, rankList(s.made))
 	}
 	if !slices.Equal(s.ranks, members) {
 		return nil, fmt.Errorf("%s: rank %d makes %s of ranks %v, %s made it of %v: all ranks make the same groups in the same order",
-			op, w.rank, s, members, rankList(slices.Clone(s.made)), s.ranks)
+			op, w.rank, s, members, rankList(s.made), s.ranks)
 	}
 	s.made = append(s.made, w.rank)
 	*made++

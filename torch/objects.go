@@ -72,6 +72,23 @@ type parcel struct {
 	bytes []byte
 }
 
+// exchanged has objects exchanged, and frees the tensors that were made for them.
+func (o *objects) exchanged(exchange func(*objects) []parcel) (list []parcel, err error) {
+	defer func() {
+		reason := recover()
+		if failure, ok := reason.(*Failure); ok {
+			err = failure.Err
+		} else if reason != nil {
+			panic(reason)
+		}
+	}()
+	list = exchange(o)
+	for _, x := range o.made {
+		OK(x.Free())
+	}
+	return list, nil
+}
+
 // transfer encodes a rank's objects, has them exchanged, and decodes what comes.
 func transfer[T any](d *Distributed, op string, group []*Group, own []T, exchange func(*objects) []parcel) (list []T, err error) {
 	g, err := d.group(op, group)
@@ -95,12 +112,9 @@ func transfer[T any](d *Distributed, op string, group []*Group, own []T, exchang
 		}
 		o.own = append(o.own, b.Bytes())
 	}
-	parcels := exchange(o)
-	for _, x := range o.made {
-		o.do(x.Free)
-	}
-	if o.err != nil {
-		return nil, o.err
+	parcels, err := o.exchanged(exchange)
+	if err != nil {
+		return nil, err
 	}
 	for _, p := range parcels {
 		var object T

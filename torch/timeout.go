@@ -42,21 +42,13 @@ func (op *operation) late(after Time) *TimeoutError {
 func (e *TimeoutError) Error() string {
 	switch {
 	case e.arrival:
-		return fmt.Sprintf("%s: %s not arrived within %v", e.Name, hasRanks(e.Missing), e.After)
+		return fmt.Sprintf("%s: %s not arrived within %v", e.Name, ranksDo(e.Missing, "has", "have"), e.After)
 	case e.half:
 		return fmt.Sprintf("%s: not ended within %v: its other end has not been asked for", e.Name, e.After)
 	case len(e.Missing) == 0:
 		return fmt.Sprintf("%s: not ended within %v, though all its ranks have called it: raise the timeout", e.Name, e.After)
 	}
-	return fmt.Sprintf("%s: not ended within %v: %s not called it", e.Name, e.After, hasRanks(e.Missing))
-}
-
-// hasRanks names ranks with the verb: "rank 1 has".
-func hasRanks(ranks []int) string {
-	if len(ranks) == 1 {
-		return rankList(ranks) + " has"
-	}
-	return rankList(slices.Clone(ranks)) + " have"
+	return fmt.Sprintf("%s: not ended within %v: %s not called it", e.Name, e.After, ranksDo(e.Missing, "has", "have"))
 }
 
 // missing returns the ranks of the world that have not called an operation.

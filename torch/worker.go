@@ -142,7 +142,7 @@ func (o *opWait) String() string {
 	if len(o.forming) == 0 {
 		return o.name
 	}
-	return fmt.Sprintf("%s, which %s not called", o.name, have(o.forming))
+	return fmt.Sprintf("%s, which %s not called", o.name, ranksDo((*operation)(o).missing(), "has", "have"))
 }
 
 // HeldBy is a worker that has to do something first.
@@ -304,15 +304,10 @@ func (c *Context) verdict(end error) error {
 		return e
 	}
 	var stuck *sim.Deadlock
-	switch {
-	case errors.As(end, &stuck):
-		c.stuck(blame, stuck)
-	case end != nil:
+	if end != nil && !errors.As(end, &stuck) {
 		return end
-	default:
-		c.stuck(blame, nil)
 	}
-	if len(e.Ranks) == 0 {
+	if c.stuck(blame, stuck); len(e.Ranks) == 0 {
 		return nil
 	}
 	slices.SortFunc(e.Ranks, func(a, b RankError) int { return a.Rank - b.Rank })
