@@ -183,11 +183,7 @@ func (c *Context) joinEnds(receive, send *call) {
 	r.source, r.carrier, s.carries = s.source, s, r
 	r.forming, s.forming, r.partial = nil, nil, false
 	send.requests[int(Recvs)], send.lines[int(Recvs)] = receive.requests[int(Recvs)], receive.lines[int(Recvs)]
-	guilty, err := send.disagreement()
-	if err == nil {
-		guilty, err = []int{int(Sends), int(Recvs)}, c.form(send)
-	}
-	if err != nil {
+	if guilty, err := c.form(send); err != nil {
 		if !c.spawned() {
 			c.failed(s, err)
 			return

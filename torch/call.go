@@ -129,11 +129,7 @@ func (c *Context) arrive(k *call, rank int, r *request, number int) (*Work, erro
 	complete := len(op.forming) == 0
 	if !c.spawned() {
 		if complete = !op.message || len(k.requests) == 2; complete {
-			_, err := k.disagreement()
-			if err == nil {
-				err = c.form(k)
-			}
-			if err != nil { // the program goes on without it
+			if _, err := c.form(k); err != nil { // the program goes on without it
 				c.cancel(op)
 				return nil, err
 			}
@@ -178,11 +174,7 @@ func (c *Context) arrive(k *call, rank int, r *request, number int) (*Work, erro
 	c.wake(op)
 	if c.spawned() {
 		delete(k.group.forming, number)
-		guilty, err := k.disagreement()
-		if err == nil {
-			guilty, err = slices.Sorted(maps.Keys(k.requests)), c.form(k)
-		}
-		if err != nil {
+		if guilty, err := c.form(k); err != nil {
 			c.condemn(k, guilty, err)
 		}
 	}
@@ -200,18 +192,22 @@ func (c *Context) cancel(op *operation) {
 	}
 }
 
-// form makes a program of a call that everyone has made.
-func (c *Context) form(k *call) error {
-	members := k.members(c)
+// form makes a program of a call that everyone has made. An error is that of the guilty ranks
+// of the group.
+func (c *Context) form(k *call) (guilty []int, err error) {
+	if guilty, err = k.disagreement(); err != nil {
+		return guilty, err
+	}
+	members, programs := k.members(c), []*planned(nil)
 	if members[0].collective == ccl.SendRecv {
-		return c.formMessage(k, members)
+		err = c.formMessage(k, members)
+	} else if programs, err = c.plan(k, members); err == nil {
+		c.collectives(k.op, programs)
 	}
-	programs, err := c.plan(k, members)
 	if err != nil {
-		return fmt.Errorf("%s: %w", k.op.name, err)
+		err = fmt.Errorf("%s: %w", k.op.name, err)
 	}
-	c.collectives(k.op, programs)
-	return nil
+	return slices.Sorted(maps.Keys(k.requests)), err
 }
 
 // collective makes an operation of a plan; ended is called at its end, if it is wanted.

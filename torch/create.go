@@ -3,6 +3,7 @@ package torch
 import (
 	"errors"
 	"fmt"
+	"iter"
 	"slices"
 
 	"github.com/kernbench/kernbench/internal/machine"
@@ -23,8 +24,8 @@ func (c *Context) Zeros(dtype DType, shape Shape, options ...TensorOption) (*Ten
 	if err != nil {
 		return nil, err
 	}
-	for s := range x.pieces(x.shards) {
-		if err := c.m.Clear(s.va, s.bytes); err != nil {
+	for _, p := range x.pieces(x.shards) {
+		if err := c.m.Clear(p.va, p.bytes); err != nil {
 			return nil, fmt.Errorf("%s: %w", x.name, err)
 		}
 	}
@@ -199,16 +200,14 @@ func (x *Tensor) copyIn(values []byte) error {
 	}
 	op := c.newOperation("copy to "+x.name, x)
 	op.begin = func(done sim.Event) error {
-		for i := range x.shards {
-			for p := range x.pieces(x.shards[i : i+1]) {
-				var data []byte
-				if held[i] != nil {
-					data = held[i][p.off : p.off+p.bytes]
-				}
-				op.left++
-				if err := c.m.CopyIn(p.va, p.bytes, data, done); err != nil {
-					return err
-				}
+		for i, p := range x.pieces(x.shards) {
+			var data []byte
+			if held[i] != nil {
+				data = held[i][p.off : p.off+p.bytes]
+			}
+			op.left++
+			if err := c.m.CopyIn(p.va, p.bytes, data, done); err != nil {
+				return err
 			}
 		}
 		held = nil
@@ -229,16 +228,17 @@ type piece struct {
 // 32 bits.
 const most memory.Bytes = 1 << 30
 
-// pieces is some of the tensor's shards in pieces that a host can copy.
-func (x *Tensor) pieces(shards []shard) func(func(piece) bool) {
-	return func(yield func(piece) bool) {
-		for _, s := range shards {
+// pieces iterates over some of the tensor's shards, by their place in the list, in pieces that
+// a host can copy.
+func (x *Tensor) pieces(shards []shard) iter.Seq2[int, piece] {
+	return func(yield func(int, piece) bool) {
+		for i, s := range shards {
 			size, first := memory.Bytes(x.dtype.Size()), memory.Bytes(0)
 			n, _, starts := s.runs()
 			for at := range starts {
 				run := memory.Bytes(n) * size
 				for off := memory.Bytes(0); off < run; off += most {
-					if !yield(piece{s.va + memory.VA(memory.Bytes(at)*size+off), first + off, min(most, run-off)}) {
+					if !yield(i, piece{s.va + memory.VA(memory.Bytes(at)*size+off), first + off, min(most, run-off)}) {
 						return
 					}
 				}

@@ -155,7 +155,10 @@ func (c *Context) join(op string, parent *Group, members []int, o GroupOptions) 
 		}
 	}
 	if *made == len(*all) {
-		g := &groupState{name: name, ranks: slices.Clone(members), forming: map[int]*call{}, calls: stream{calls: true}, options: o}
+		g := &groupState{
+			name: name, ranks: slices.Clone(members), forming: map[int]*call{}, calls: stream{calls: true}, options: o,
+			posted: map[int]map[int][][]byte{}, sent: map[[2]int][][][]byte{},
+		}
 		g.calls.init()
 		*all = append(*all, g)
 	}

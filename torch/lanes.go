@@ -44,6 +44,11 @@ func cut(members []member) (lanes []lane, holders []member, err error) {
 	return used, holders, nil
 }
 
+// add adds a rank on a PE, with its blocks: the first of them are sent.
+func (l *lane) add(at machine.PEID, blocks []block, sent int) {
+	l.pes, l.in, l.out = append(l.pes, at), append(l.in, blocks[:sent:sent]), append(l.out, blocks[sent:])
+}
+
 // empty reports whether no block of the lane has elements.
 func (l lane) empty() bool {
 	for _, blocks := range slices.Concat(l.in, l.out) {
@@ -91,7 +96,7 @@ func addends(members []member) ([]member, error) {
 // shardLanes returns a lane for each shard, nil if some tensor is not cut alike.
 func shardLanes(members []member) []lane {
 	var first *Tensor
-	n, alike := -1, true
+	n, alike := 1, true // without tensors there is one lane
 	for _, m := range members {
 		for _, s := range m.spans() {
 			if first == nil {
@@ -103,42 +108,19 @@ func shardLanes(members []member) []lane {
 	if !alike {
 		return nil
 	}
-	if n < 0 { // there are no tensors
-		l := lane{in: make([][]block, len(members)), out: make([][]block, len(members))}
-		for _, m := range members {
-			l.pes = append(l.pes, m.single)
-		}
-		return []lane{l}
-	}
 	lanes := make([]lane, n)
 	for j := range lanes {
-		l := &lanes[j]
 		for _, m := range members {
-			at := machine.PEID(-1)
-			blocks := func(list []span) (out []block, ok bool) {
-				for _, s := range list {
-					held := m.shards(s)[j]
-					if at >= 0 && held.at != at {
-						return nil, false
-					}
-					at = held.at
-					b, ok := s.of(held, m.elems(s))
-					if !ok {
-						return nil, false
-					}
-					out = append(out, b)
+			at, blocks := m.single, []block(nil)
+			for i, s := range m.spans() {
+				held := m.shards(s)[j]
+				b, ok := s.of(held, m.elems(s))
+				if !ok || i > 0 && held.at != at {
+					return nil
 				}
-				return out, true
+				at, blocks = held.at, append(blocks, b)
 			}
-			in, inOK := blocks(m.in)
-			out, outOK := blocks(m.out)
-			if !inOK || !outOK {
-				return nil
-			}
-			if at < 0 {
-				at = m.single
-			}
-			l.pes, l.in, l.out = append(l.pes, at), append(l.in, in), append(l.out, out)
+			lanes[j].add(at, blocks, len(m.in))
 		}
 	}
 	return lanes
@@ -239,17 +221,15 @@ func rowLane(members []member, entire [][]shard, j, from, elems int) (l lane) {
 		if entire[i] != nil {
 			at = entire[i][j].at
 		}
-		blocks := func(list []span) (out []block) {
-			for _, s := range list {
-				n := elems
-				if n < 0 {
-					n = m.count(s)
-				}
-				out = append(out, block{s.x, s.x.base + memory.VA((s.from+from)*s.x.dtype.Size()), n})
+		var blocks []block
+		for _, s := range m.spans() {
+			n := elems
+			if n < 0 {
+				n = m.count(s)
 			}
-			return out
+			blocks = append(blocks, block{s.x, s.x.base + memory.VA((s.from+from)*s.x.dtype.Size()), n})
 		}
-		l.pes, l.in, l.out = append(l.pes, at), append(l.in, blocks(m.in)), append(l.out, blocks(m.out))
+		l.add(at, blocks, len(m.in))
 	}
 	return l
 }

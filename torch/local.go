@@ -12,9 +12,6 @@ func Local[T any](c *Context) *T {
 	if value, ok := w.locals[kind]; ok {
 		return value.(*T)
 	}
-	if w.locals == nil {
-		w.locals = map[reflect.Type]any{}
-	}
 	value := new(T)
 	w.locals[kind] = value
 	return value

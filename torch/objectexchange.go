@@ -76,9 +76,6 @@ func (o *objects) post() map[int][][]byte {
 	all := g.posted[o.g.objects]
 	if all == nil {
 		all = map[int][][]byte{}
-		if g.posted == nil {
-			g.posted = map[int]map[int][][]byte{}
-		}
 		g.posted[o.g.objects] = all
 	}
 	if all[o.g.rank] = o.own; len(all) == len(g.ranks) {
@@ -216,9 +213,6 @@ func (o *objects) send(dst int) []parcel {
 	OK(o.d.Send(sizes, dst, 0, o.g))
 	OK(o.d.Send(all, dst, 0, o.g))
 	g, key := o.g.shared, [2]int{o.g.shared.ranks[o.g.rank], dst}
-	if g.sent == nil {
-		g.sent = map[[2]int][][][]byte{}
-	}
 	g.sent[key] = append(g.sent[key], o.own)
 	return nil
 }

@@ -112,15 +112,13 @@ func (x *Tensor) fetch(op string, list []shard) ([][]byte, error) {
 	var of []int
 	read := &operation{name: "read of " + x.name, tensors: []*Tensor{x}}
 	read.begin = func(done sim.Event) error {
-		for i := range list {
-			for p := range x.pieces(list[i : i+1]) {
-				read.left++
-				id, err := c.m.CopyOut(p.va, p.bytes, done)
-				if err != nil {
-					return err
-				}
-				reads, of = append(reads, id), append(of, i)
+		for i, p := range x.pieces(list) {
+			read.left++
+			id, err := c.m.CopyOut(p.va, p.bytes, done)
+			if err != nil {
+				return err
 			}
+			reads, of = append(reads, id), append(of, i)
 		}
 		return nil
 	}
@@ -151,9 +149,7 @@ func (x *Tensor) At(i ...int) (float64, error) {
 	given := i
 	i = slices.Clone(i)
 	for axis := range i {
-		if i[axis] < 0 {
-			i[axis] += x.shape[axis]
-		}
+		i[axis] = fromEnd(i[axis], x.shape[axis])
 		refuse(i[axis] < 0 || i[axis] >= x.shape[axis], "At", "index %v of %s: axis %d has 0 to %d", given, x.name, axis, x.shape[axis]-1)
 	}
 	var list []shard

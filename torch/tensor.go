@@ -152,7 +152,7 @@ func (p pesPlacement) levels(*Context) []level { return []level{{p.split, len(p.
 func (p pesPlacement) place(c *Context, op string, shape Shape) (shards []shard) {
 	refuse(len(p.pes) == 0, op, "no PEs to hold the tensor")
 	for i, at := range c.peIDs(op, "", p.pes, " holds the tensor") {
-		shards = append(shards, shard{holding: undivided(shape).member(p.split, i, len(p.pes)), at: at})
+		shards = append(shards, shard{holding: undivided(shape).member(p.levels(c)[0], i), at: at})
 	}
 	return shards
 }

@@ -58,9 +58,7 @@ func (x *Tensor) Narrow(dim, start, length int) *Tensor {
 
 func (x *Tensor) narrow(op string, dim, start, length int) *Tensor {
 	n, given := x.shape[dim], start
-	if start < 0 {
-		start += n
-	}
+	start = fromEnd(start, n)
 	refuse(start < 0 || length < 0 || start > n-length, op, "%d elements from %d on of axis %d of %s, which has %d", length, given, dim, x.name, n)
 	shape := x.Shape()
 	shape[dim] = length
@@ -72,10 +70,8 @@ func (x *Tensor) narrow(op string, dim, start, length int) *Tensor {
 func (x *Tensor) Select(dim, i int) *Tensor {
 	x.usable("Select")
 	dim = x.axis("Select", dim)
-	at, n := i, x.shape[dim]
-	if at < 0 {
-		at += n
-	}
+	n := x.shape[dim]
+	at := fromEnd(i, n)
 	refuse(at < 0 || at >= n, "Select", "index %d of axis %d of %s, which has 0 to %d", i, dim, x.name, n-1)
 	return x.view(index(dim, fmt.Sprint(at)), slices.Delete(x.Shape(), dim, dim+1), func(s *shard) {
 		s.narrow(x.dtype, dim, at, 1)
@@ -114,12 +110,17 @@ func (x *Tensor) Chunk(n, dim int) (list []*Tensor) {
 
 // axis returns an axis of the tensor by its number, negative ones from the end.
 func (x *Tensor) axis(op string, dim int) int {
-	axis := dim
-	if axis < 0 {
-		axis += len(x.shape)
-	}
+	axis := fromEnd(dim, len(x.shape))
 	refuse(axis < 0 || axis >= len(x.shape), op, "no axis %d: %s has %d", dim, x.name, len(x.shape))
 	return axis
+}
+
+// fromEnd returns an index of n, of which negative ones count from the end.
+func fromEnd(i, n int) int {
+	if i < 0 {
+		return i + n
+	}
+	return i
 }
 
 // index returns the text of an index along one axis: "[:, 2:4]".
@@ -184,7 +185,7 @@ func (x *Tensor) fits() bool {
 		h, members := undivided(x.shape), placed(x.levels)
 		for _, l := range x.levels {
 			members /= l.n
-			h = h.member(l.split, i/members%l.n, l.n)
+			h = h.member(l, i/members%l.n)
 		}
 		s := &x.shards[i]
 		if s.elems == 0 && elems(h.box.extent) == 0 {

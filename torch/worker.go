@@ -36,7 +36,7 @@ type worker struct {
 
 // newWorker returns a worker on the device of its rank.
 func newWorker(rank int) *worker {
-	w := &worker{rank: rank, device: rank}
+	w := &worker{rank: rank, device: rank, locals: map[reflect.Type]any{}}
 	w.stream.init()
 	return w
 }
@@ -229,19 +229,8 @@ type sameReason struct {
 
 func (r *sameReason) Error() string { return fmt.Sprintf("%s: %v", rankList(r.ranks), r.errs[0]) }
 
-// Unwrap returns the error of the first of them.
-func (r *sameReason) Unwrap() error { return r.errs[0] }
-
-// Is reports whether the error of any of them is, or wraps, target.
-func (r *sameReason) Is(target error) bool {
-	return slices.ContainsFunc(r.errs, func(err error) bool { return errors.Is(err, target) })
-}
-
-// As reports whether the error of any of them is, or wraps, one of target's type, and sets
-// target to it.
-func (r *sameReason) As(target any) bool {
-	return slices.ContainsFunc(r.errs, func(err error) bool { return errors.As(err, target) })
-}
+// Unwrap returns the errors of all of them.
+func (r *sameReason) Unwrap() []error { return r.errs }
 
 // HostPanic is a panic of host code, outside of kernels.
 type HostPanic struct {
