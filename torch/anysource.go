@@ -49,35 +49,37 @@ type anyReceive struct {
 // receiveAny asks for a receive from any source.
 func (c *Context) receiveAny(g *groupState, to int, op P2POp, r *request) (*Work, error) {
 	refuse(len(g.ranks) == 1, "Recv", "%s has no other rank to receive from", g)
-	k := newCall(&groupState{name: g.name, ranks: []int{AnySource, g.ranks[to]}, options: g.options},
-		&operation{name: "message from any rank to " + destination(g.ranks[to], op.Tag), message: true, anySource: true})
-	if c.spawned() {
-		for rank, world := range g.ranks {
-			if rank != to {
-				k.op.forming = append(k.op.forming, c.workers[world])
-			}
-		}
-	} else {
+	k := c.newMessage(g, []int{AnySource, g.ranks[to]}, "any rank", op.Tag)
+	k.op.anySource = true
+	if k.op.forming = c.workersOf(slices.Delete(slices.Clone(g.ranks), to, to+1)); !c.spawned() {
 		k.places = []int{AnySource, to}
 	}
-	c.posted(k)
 	c.anyReceives = append(c.anyReceives, anyReceive{mailbox{g, to, op.Tag}, k})
 	c.matchLater()
 	return c.arrive(k, int(Recvs), r, -1)
 }
 
-// destination names the receiver of a message, and its tag if it has one.
-func destination(rank, tag int) string {
-	if tag == 0 {
-		return fmt.Sprintf("rank %d", rank)
+// newMessage returns the call of a message, one end of which is asked for now. The ranks of
+// the world are its sender and its receiver.
+func (c *Context) newMessage(g *groupState, ranks []int, sender string, tag int) *call {
+	name := fmt.Sprintf("message from %s to rank %d", sender, ranks[1])
+	if tag != 0 {
+		name += fmt.Sprintf(" with tag %d", tag)
 	}
-	return fmt.Sprintf("rank %d with tag %d", rank, tag)
-}
-
-// posted notes when an end of a message was asked for.
-func (c *Context) posted(k *call) {
+	k := newCall(&groupState{name: g.name, ranks: ranks, options: g.options}, &operation{name: name, message: true, source: ranks[0]})
 	c.ends++
 	k.number, k.at = c.ends, c.Now()
+	return k
+}
+
+// workersOf returns the workers that ranks of the world are, none without Spawn.
+func (c *Context) workersOf(ranks []int) (list []*worker) {
+	for _, rank := range ranks {
+		if c.spawned() {
+			list = append(list, c.workers[rank])
+		}
+	}
+	return list
 }
 
 // waitsForAny returns the number of the first receive from any source to a mailbox that has

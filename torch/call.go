@@ -95,9 +95,7 @@ func (d *Distributed) call(g *Group, r *request) (*Work, error) {
 			g.shared.forming[number] = k
 			k.op.calls = &g.shared.calls
 			k.op.places = map[*stream]place{k.op.calls: {number: number}}
-			for _, rank := range g.shared.ranks {
-				k.op.forming = append(k.op.forming, c.workers[rank])
-			}
+			k.op.forming = c.workersOf(g.shared.ranks)
 		}
 	}
 	return c.arrive(k, g.rank, r, number)

@@ -57,9 +57,6 @@ func (c *Context) cheapest(plan *ccl.Plan, lanes []lane, queues topology.IPCQ, r
 		}
 		a = usual
 	}
-	if c.choices == nil {
-		c.choices = map[choice]*ccl.Algorithm{}
-	}
 	c.choices[key] = a
 	return a, nil
 }

@@ -60,8 +60,7 @@ type Context struct {
 
 	used     []bool                // PEs that hold a tensor or have run a kernel
 	usedPEs  int                   // how many
-	reserved []func()              // takes back reservations of this computer's memory
-	holding  map[*storage][]func() // and those for the values of tensors
+	reserved map[*storage][]func() // takes back reservations of this computer's memory for values, and others
 
 	driver     *worker   // the program itself
 	workers    []*worker // of Spawn, by rank
@@ -114,7 +113,10 @@ func New(ctx context.Context, o Options) (*Context, error) {
 	if o.Flit {
 		fidelity = fabric.Flit
 	}
-	c := &Context{ctx: ctx, options: o, lastUse: map[use]int32{}, messages: map[message][]*call{}, holding: map[*storage][]func(){}}
+	c := &Context{
+		ctx: ctx, options: o, reserved: map[*storage][]func(){}, lastUse: map[use]int32{},
+		messages: map[message][]*call{}, choices: map[choice]*ccl.Algorithm{},
+	}
 	how := machine.Options{
 		Fidelity: fidelity, Limit: o.Limit, Log: !o.NoData || o.Race || o.KeepLog,
 		NoLines: !c.KeepsLog(), // nobody but the data phase reads it
@@ -185,7 +187,9 @@ func (c *Context) Closed(f func()) {
 
 // Close ends what still runs. A kernel in an endless loop of Go code cannot be ended.
 func (c *Context) Close() {
-	c.releaseAll()
+	for of := range c.reserved {
+		c.unreserve(of)
+	}
 	if c.lost.Load() == nil {
 		c.m.Close()
 	}
@@ -249,7 +253,12 @@ func (c *Context) GoContext() context.Context { return c.ctx }
 func (c *Context) Flit() bool { return c.options.Flit }
 
 // CCL returns how collectives are done: the Config of the options, or the default.
-func (c *Context) CCL() *ccl.Config { return c.ccl() }
+func (c *Context) CCL() *ccl.Config {
+	if c.options.CCL == nil {
+		c.options.CCL = ccl.Default()
+	}
+	return c.options.CCL
+}
 
 // Crit returns the longest critical path of all launches and collectives so far.
 func (c *Context) Crit() Time { return c.crit }

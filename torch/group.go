@@ -104,7 +104,7 @@ func (d *Distributed) InitProcessGroup(backend string, opts ...GroupOption) erro
 	case d.IsInitialized():
 		return fmt.Errorf("InitProcessGroup: called twice: DestroyProcessGroup comes first")
 	}
-	settings, err := c.ccl().Named("")
+	settings, err := c.CCL().Named("")
 	if err != nil {
 		return err
 	}
@@ -129,14 +129,6 @@ func (d *Distributed) InitProcessGroup(backend string, opts ...GroupOption) erro
 // spawned reports whether ranks are workers of Spawn, and not PEs.
 func (c *Context) spawned() bool { return len(c.workers) > 0 }
 
-// ccl is the configuration of collectives.
-func (c *Context) ccl() *ccl.Config {
-	if c.options.CCL == nil {
-		c.options.CCL = ccl.Default()
-	}
-	return c.options.CCL
-}
-
 // join makes the next group of the calling rank, which other ranks may have made before:
 // of a parent, or of the world if that is nil.
 func (c *Context) join(op string, parent *Group, members []int, o GroupOptions) (*Group, error) {
@@ -150,8 +142,8 @@ func (c *Context) join(op string, parent *Group, members []int, o GroupOptions) 
 	}
 	o.KeepOrder = false // the members are in their order
 	if *made == len(*all) || (*all)[*made].options != o {
-		if err := c.checkSettings(op, members, o.Settings); err != nil {
-			return nil, err
+		if err := c.checkSettings(members, o.Settings); err != nil {
+			return nil, fmt.Errorf("%s: %w", op, err)
 		}
 	}
 	if *made == len(*all) {
@@ -182,21 +174,18 @@ func (c *Context) join(op string, parent *Group, members []int, o GroupOptions) 
 }
 
 // checkSettings returns an error if a group of some ranks cannot do its collectives so.
-func (c *Context) checkSettings(op string, members []int, settings ccl.Settings) error {
+func (c *Context) checkSettings(members []int, settings ccl.Settings) error {
 	if names := append(ccl.Names(), ccl.Auto); !slices.Contains(names, settings.Algorithm) {
-		return fmt.Errorf("%s: no algorithm %q: there are %s", op, settings.Algorithm, strings.Join(names, ", "))
+		return fmt.Errorf("no algorithm %q: there are %s", settings.Algorithm, strings.Join(names, ", "))
 	}
 	if err := settings.Check(c.Topology().Spec()); err != nil {
-		return fmt.Errorf("%s: %w", op, err)
+		return err
 	}
 	queues := c.m.Queues(settings.Queues())
 	if room := topology.Bytes(queues.NSlots) * queues.SlotSize; settings.ChunkBytes > room {
-		return fmt.Errorf("%s: chunks of %v, and a queue has %d slots of %v: lower ccl's chunk_bytes to %v", op, settings.ChunkBytes, queues.NSlots, queues.SlotSize, room)
+		return fmt.Errorf("chunks of %v, and a queue has %d slots of %v: lower ccl's chunk_bytes to %v", settings.ChunkBytes, queues.NSlots, queues.SlotSize, room)
 	}
-	if err := settings.Fit(c.Topology(), c.places(members), queues); err != nil {
-		return fmt.Errorf("%s: %w", op, err)
-	}
-	return nil
+	return settings.Fit(c.Topology(), c.places(members), queues)
 }
 
 // places returns the PEs that ranks are, or, under Spawn, one of each rank's device: tensors

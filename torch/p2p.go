@@ -82,19 +82,17 @@ func (d *Distributed) pairSelf(ops []P2POp) {
 		group     *Group
 		rank, tag int
 	}
-	ends := map[pair]*[2]int{} // sends and receives
+	ends := map[pair][2]int{} // sends and receives
 	for _, op := range ops {
-		if self := d.rankOf(op); op.Peer == self && op.Kind <= Recvs {
-			key := pair{op.Group, self, op.Tag}
-			if ends[key] == nil {
-				ends[key] = &[2]int{}
-			}
-			ends[key][op.Kind]++
+		if key := (pair{op.Group, d.rankOf(op), op.Tag}); op.Peer == key.rank && op.Kind <= Recvs {
+			n := ends[key]
+			n[op.Kind]++
+			ends[key] = n
 		}
 	}
 	for _, op := range ops {
 		key := pair{op.Group, d.rankOf(op), op.Tag}
-		if n := ends[key]; op.Peer == key.rank && n != nil && n[Sends] != n[Recvs] {
+		if n := ends[key]; op.Peer == key.rank && n[Sends] != n[Recvs] {
 			panic(misuse("BatchISendIRecv", "rank %d sends itself %d messages with tag %d and receives %d: put both ends of each into one batch", key.rank, n[Sends], key.tag, n[Recvs]))
 		}
 	}
@@ -163,14 +161,10 @@ func (c *Context) matched(g *groupState, from, to int, op P2POp) *call {
 		}
 	}
 	ranks := []int{g.ranks[from], g.ranks[to]}
-	name := fmt.Sprintf("message from rank %d to %s", ranks[0], destination(ranks[1], op.Tag))
-	k := newCall(&groupState{name: g.name, ranks: ranks, options: g.options}, &operation{name: name, message: true, source: ranks[0]})
-	if c.spawned() {
-		k.op.forming = []*worker{c.workers[ranks[0]], c.workers[ranks[1]]}
-	} else {
+	k := c.newMessage(g, ranks, fmt.Sprintf("rank %d", ranks[0]), op.Tag)
+	if k.op.forming = c.workersOf(ranks); !c.spawned() {
 		k.places = []int{from, to}
 	}
-	c.posted(k)
 	own := message{g, from, to, op.Tag, op.Kind}
 	c.messages[own] = append(c.messages[own], k)
 	if first > 0 {

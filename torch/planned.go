@@ -196,12 +196,8 @@ func (s ofCollective) String() string { return string(s) }
 // allocate gives the program memory for messages, and for copies of what it sends, if it
 // needs any.
 func (p *planned) allocate(c *Context, op *operation) (err error) {
-	elems := make([]int, len(p.args))
 	if p.inboxes > 0 {
-		for i := range elems {
-			elems[i] = p.inboxes
-		}
-		if p.work, err = p.scratch(c, "messages of "+op.name, elems); err != nil {
+		if p.work, err = p.scratch(c, "messages of "+op.name, slices.Repeat([]int{p.inboxes}, len(p.args))); err != nil {
 			return err
 		}
 		var window []machine.Part
@@ -212,7 +208,7 @@ func (p *planned) allocate(c *Context, op *operation) (err error) {
 		}
 		op.run.Program.Windows = [][]machine.Part{window}
 	}
-	clear(elems)
+	elems := make([]int, len(p.args))
 	for i, blocks := range p.staged {
 		for _, b := range blocks {
 			elems[i] += b.elems

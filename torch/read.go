@@ -3,7 +3,6 @@ package torch
 import (
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/kernbench/kernbench/internal/host"
@@ -284,7 +283,7 @@ func (a *Array) text(i int) string {
 	}
 	n := numeric.GetInt(a.DType, a.Bytes, i)
 	if a.DType.IsSigned() {
-		return strconv.FormatInt(n, 10)
+		return fmt.Sprint(n)
 	}
-	return strconv.FormatUint(uint64(n), 10)
+	return fmt.Sprint(uint64(n))
 }

@@ -56,20 +56,15 @@ func (x *Tensor) numbers() (parts, copies, addends int) {
 
 // TensorOption says something of a tensor that is made: a Placement where it lies, Named
 // what it is called.
-type TensorOption interface{ of(*tensorOptions) }
-
-type tensorOptions struct {
-	on   []Placement
-	name string
-}
+type TensorOption interface{ tensorOption() }
 
 // Named is the name of a tensor: ctx.Zeros(torch.F32, shape, torch.Named("weights")).
 // Errors then say "weights (tensor 3) [8] f32" for "tensor 3 [8] f32".
 type Named string
 
-func (n Named) of(o *tensorOptions)        { o.name = string(n) }
-func (p DPPolicy) of(o *tensorOptions)     { o.on = append(o.on, p) }
-func (p pesPlacement) of(o *tensorOptions) { o.on = append(o.on, p) }
+func (Named) tensorOption()        {}
+func (DPPolicy) tensorOption()     {}
+func (pesPlacement) tensorOption() {}
 
 // Placement says which PEs hold a tensor, and what of it: On, OnEach or a DPPolicy.
 type Placement interface {
@@ -159,20 +154,22 @@ func (p pesPlacement) place(c *Context, op string, shape Shape) (shards []shard)
 
 // placement returns where a tensor goes, onto the first PE of the rank's device unless
 // an option says otherwise, and its name.
-func (c *Context) placement(op string, options []TensorOption) (Placement, string) {
-	var o tensorOptions
+func (c *Context) placement(op string, options []TensorOption) (on Placement, name string) {
+	placements := 0
 	for _, option := range options {
-		if option != nil {
-			option.of(&o)
+		switch option := option.(type) {
+		case Placement:
+			on = option
+			placements++
+		case Named:
+			name = string(option)
 		}
 	}
-	switch len(o.on) {
-	case 0:
-		return On(int(c.m.ID(c.current.device, 0, 0))), o.name
-	case 1:
-		return o.on[0], o.name
+	refuse(placements > 1, op, "%d placements: give one", placements)
+	if on == nil {
+		on = On(int(c.m.ID(c.current.device, 0, 0)))
 	}
-	panic(misuse(op, "%d placements: give one", len(o.on)))
+	return on, name
 }
 
 // maxElems bounds the elements of a tensor, so that its size in bytes is an int64.
@@ -283,7 +280,7 @@ func (x *Tensor) Free() error {
 }
 
 func (x *Tensor) unmap() error {
-	x.ctx.releaseValues(x.storage)
+	x.ctx.unreserve(x.storage)
 	segments, err := x.ctx.m.Space.Unmap(x.storage.va)
 	if err != nil {
 		return err
