@@ -60,8 +60,9 @@ type call struct {
 	at       sim.Time         // when it was
 }
 
+// newCall returns a call of an operation of a group that no rank has made.
 func newCall(g *groupState, op *operation) *call {
-	op.partial = true
+	op.partial, op.entered, op.places = true, map[*stream]sim.Time{}, map[*stream]place{}
 	return &call{group: g, requests: map[int]*request{}, lines: map[int]string{}, op: op}
 }
 
@@ -94,7 +95,7 @@ func (d *Distributed) call(g *Group, r *request) (*Work, error) {
 		if c.spawned() {
 			g.shared.forming[number] = k
 			k.op.calls = &g.shared.calls
-			k.op.places = map[*stream]place{k.op.calls: {number: number}}
+			k.op.places[k.op.calls] = place{number: number}
 			k.op.forming = c.workersOf(g.shared.ranks)
 		}
 	}
@@ -137,23 +138,21 @@ func (c *Context) arrive(k *call, rank int, r *request, number int) (*Work, erro
 		op.streams = append(op.streams, &w.stream)
 		c.place(op, &w.stream)
 	}
-	if op.entered == nil {
-		op.entered = map[*stream]sim.Time{}
-	}
 	c.enter(&w.stream)
 	if w.works = append(w.works, work); len(w.works)%1024 == 0 {
 		w.works = slices.DeleteFunc(w.works, func(w *Work) bool { return w.waited })
 	}
+	part := allParts
+	if k.places != nil {
+		part = k.places[rank]
+	}
 	for _, s := range r.spans() {
 		s.x.uses++
 		op.tensors = append(op.tensors, s.x)
-		switch {
-		case !op.message:
+		if op.message {
+			op.touches = append(op.touches, touch{s.x, part})
+		} else {
 			s.x.users.add(op)
-		case k.places != nil:
-			op.touches = append(op.touches, touch{s.x, k.places[rank]})
-		default:
-			op.touches = append(op.touches, touch{s.x, allParts})
 		}
 	}
 	for _, t := range op.touches {

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/kernbench/kernbench/internal/printable"
 	"github.com/kernbench/kernbench/internal/sim"
 )
 
@@ -153,25 +154,11 @@ func ranksDo(ranks []int, one, several string) string {
 
 // rankList lists ranks, runs of three and more as "4-7".
 func rankList(list []int) string {
-	list = slices.Sorted(slices.Values(list))
-	var words []string
-	for i := 0; i < len(list); {
-		j := i
-		for j+1 < len(list) && list[j+1] == list[j]+1 {
-			j++
-		}
-		if j < i+2 {
-			j = i
-			words = append(words, fmt.Sprint(list[i]))
-		} else {
-			words = append(words, fmt.Sprintf("%d-%d", list[i], list[j]))
-		}
-		i = j + 1
-	}
+	text := strings.Join(printable.Runs(slices.Sorted(slices.Values(list)), 3), ", ")
 	if len(list) == 1 {
-		return "rank " + words[0]
+		return "rank " + text
 	}
-	return "ranks " + strings.Join(words, ", ")
+	return "ranks " + text
 }
 
 // errStopped is what a worker that was stopped gets if it asks for more.
