@@ -51,7 +51,9 @@ func (c *Context) receiveAny(g *groupState, to int, op P2POp, r *request) (*Work
 	refuse(len(g.ranks) == 1, "Recv", "%s has no other rank to receive from", g)
 	k := c.newMessage(g, []int{AnySource, g.ranks[to]}, "any rank", op.Tag)
 	k.op.anySource = true
-	if k.op.forming = c.workersOf(slices.Delete(slices.Clone(g.ranks), to, to+1)); !c.spawned() {
+	if c.spawned() {
+		k.op.forming = pick(c.workers, slices.Delete(slices.Clone(g.ranks), to, to+1))
+	} else {
 		k.places = []int{AnySource, to}
 	}
 	c.anyReceives = append(c.anyReceives, anyReceive{mailbox{g, to, op.Tag}, k})
@@ -70,16 +72,6 @@ func (c *Context) newMessage(g *groupState, ranks []int, sender string, tag int)
 	c.ends++
 	k.number, k.at = c.ends, c.Now()
 	return k
-}
-
-// workersOf returns the workers that ranks of the world are, none without Spawn.
-func (c *Context) workersOf(ranks []int) (list []*worker) {
-	for _, rank := range ranks {
-		if c.spawned() {
-			list = append(list, c.workers[rank])
-		}
-	}
-	return list
 }
 
 // waitsForAny returns the number of the first receive from any source to a mailbox that has
@@ -190,8 +182,7 @@ func (c *Context) joinEnds(receive, send *call) {
 			c.failed(s, err)
 			return
 		}
-		c.blame(send, guilty, err)
-		c.abort()
+		c.condemn(send, guilty, err)
 		return
 	}
 	r.begin = func(sim.Event) error {

@@ -96,7 +96,7 @@ func (d *Distributed) call(g *Group, r *request) (*Work, error) {
 			g.shared.forming[number] = k
 			k.op.calls = &g.shared.calls
 			k.op.places[k.op.calls] = place{number: number}
-			k.op.forming = c.workersOf(g.shared.ranks)
+			k.op.forming = pick(c.workers, g.shared.ranks)
 		}
 	}
 	return c.arrive(k, g.rank, r, number)
@@ -173,6 +173,7 @@ func (c *Context) arrive(k *call, rank int, r *request, number int) (*Work, erro
 		delete(k.group.forming, number)
 		if guilty, err := c.form(k); err != nil {
 			c.condemn(k, guilty, err)
+			w.proc.Cancel() // does not return
 		}
 	}
 	c.advance(op)
@@ -318,26 +319,15 @@ func (k *call) disagreement() (guilty []int, err error) {
 		if i >= agree {
 			guilty = append(guilty, list...)
 		}
-		world := make([]int, len(list))
-		for j, rank := range list {
-			world[j] = k.group.ranks[rank]
-		}
-		parts = append(parts, fmt.Sprintf("%s: %s (%s)", rankList(world), text, k.lines[list[0]]))
+		parts = append(parts, fmt.Sprintf("%s: %s (%s)", rankList(pick(k.group.ranks, list)), text, k.lines[list[0]]))
 	}
 	return guilty, fmt.Errorf("%s: the ranks do not agree: %s", k.op.name, strings.Join(parts, "; "))
 }
 
-// condemn ends all workers on account of some.
+// condemn ends all workers, other than the one that runs, on account of some ranks of a call.
 func (c *Context) condemn(k *call, guilty []int, err error) {
-	c.blame(k, guilty, err)
-	w := c.current
-	c.abort()
-	w.proc.Cancel() // does not return
-}
-
-// blame notes the error of some ranks of a call.
-func (c *Context) blame(k *call, guilty []int, err error) {
-	for _, rank := range guilty {
-		c.workers[k.group.ranks[rank]].err = err
+	for _, rank := range pick(k.group.ranks, guilty) {
+		c.workers[rank].err = err
 	}
+	c.abort()
 }

@@ -1,6 +1,7 @@
 package torch
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -114,10 +115,7 @@ func (d *Distributed) InitProcessGroup(backend string, opts ...GroupOption) erro
 	}
 	n := len(c.workers)
 	if !c.spawned() {
-		if n = o.WorldSize; n == 0 {
-			n = c.NumPEs()
-		}
-		if n > c.NumPEs() {
+		if n = cmp.Or(o.WorldSize, c.NumPEs()); n > c.NumPEs() {
 			return fmt.Errorf("InitProcessGroup: a world of %d ranks on a system of %d PEs: lower world_size", n, c.NumPEs())
 		}
 	}
@@ -227,11 +225,7 @@ func (d *Distributed) subgroup(op string, parent *Group, ranks []int, opts []Gro
 	if o.KeepOrder {
 		sorted = ranks
 	}
-	members := make([]int, n)[:0]
-	for _, rank := range sorted {
-		members = append(members, of.shared.ranks[rank])
-	}
-	return d.c.join(op, parent, members, o)
+	return d.c.join(op, parent, pick(of.shared.ranks, sorted), o)
 }
 
 // DestroyProcessGroup waits for what the rank has asked for and forgets its groups.

@@ -261,13 +261,9 @@ func (x *Tensor) parts(shards []*shard) []machine.Part {
 // sameGaps reports whether shards with elements differ in their first extent alone.
 func (x *Tensor) sameGaps() bool {
 	first := x.first()
-	for i := range x.shards {
-		s := &x.shards[i]
-		if s.elems > 0 && (!slices.Equal(s.strides(), first.strides()) || !slices.Equal(s.box.extent[1:], first.box.extent[1:])) {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(x.shards, func(s shard) bool {
+		return s.elems > 0 && (!slices.Equal(s.strides(), first.strides()) || !slices.Equal(s.box.extent[1:], first.box.extent[1:]))
+	})
 }
 
 // pointer returns the tensor as the kernel on a PE sees it: the shard that the PE holds, or

@@ -162,7 +162,9 @@ func (c *Context) matched(g *groupState, from, to int, op P2POp) *call {
 	}
 	ranks := []int{g.ranks[from], g.ranks[to]}
 	k := c.newMessage(g, ranks, fmt.Sprintf("rank %d", ranks[0]), op.Tag)
-	if k.op.forming = c.workersOf(ranks); !c.spawned() {
+	if c.spawned() {
+		k.op.forming = pick(c.workers, ranks)
+	} else {
 		k.places = []int{from, to}
 	}
 	own := message{g, from, to, op.Tag, op.Kind}

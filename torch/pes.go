@@ -51,6 +51,15 @@ func (c *Context) peIDs(op, before string, numbers []int, after string) []machin
 	return ids
 }
 
+// pick returns the elements of a list that have some indices, in their order.
+func pick[T any](list []T, indices []int) []T {
+	picked := make([]T, len(indices))
+	for i, at := range indices {
+		picked[i] = list[at]
+	}
+	return picked
+}
+
 // peNumbers returns the numbers of PEs.
 func peNumbers(pes []machine.PEID) []int {
 	list := make([]int, len(pes))

@@ -46,11 +46,7 @@ func (c *Context) Profile() (*Profile, error) {
 
 // measure has PEs note what they do while somebody wants to know.
 func (c *Context) measure() {
-	wanted := c.driver.profile != nil
-	for _, w := range c.workers {
-		wanted = wanted || w.profile != nil
-	}
-	c.m.Measure(wanted)
+	c.m.Measure(c.driver.profile != nil || slices.ContainsFunc(c.workers, func(w *worker) bool { return w.profile != nil }))
 }
 
 // Stop waits for what the rank has asked for and is the phases, whose times add up to

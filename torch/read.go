@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"github.com/kernbench/kernbench/internal/host"
-	"github.com/kernbench/kernbench/internal/machine"
 	"github.com/kernbench/kernbench/internal/memory"
 	"github.com/kernbench/kernbench/internal/numeric"
 	"github.com/kernbench/kernbench/internal/oplog"
@@ -223,16 +222,9 @@ func (x *Tensor) device() string {
 
 // sips returns the first and the last SIP that the tensor is on.
 func (x *Tensor) sips() (first, last int) {
-	first, last = x.sip(0), x.sip(0)
-	for i := range x.shards {
-		first, last = min(first, x.sip(i)), max(last, x.sip(i))
-	}
-	return first, last
-}
-
-func (x *Tensor) sip(shard int) int {
-	s := x.ctx.Topology().Spec()
-	return int(x.shards[shard].at) / int(machine.PEID(s.PEsPerCube()*s.CubesPerSIP()))
+	pes := peNumbers(pesOf(x.shards))
+	_, cubes, perCube := x.ctx.counts()
+	return slices.Min(pes) / (cubes * perCube), slices.Max(pes) / (cubes * perCube)
 }
 
 // Of an array with more elements than summary, only edge rows and columns at each end

@@ -212,11 +212,8 @@ func (d *Distributed) describe(g *Group, x *Tensor) string {
 // overRanks checks that a tensor of a program without Spawn lies over the PEs of the
 // group in order.
 func (d *Distributed) overRanks(g *Group, x *Tensor) {
-	ok := len(x.shards) == len(g.shared.ranks)
-	for i, s := range x.shards {
-		ok = ok && int(s.at) == g.shared.ranks[i]
-	}
-	refuse(!ok, "Distributed", "%s does not lie over the %d PEs of %s: make it with torch.On(dist.PEs()...)", x.name, len(g.shared.ranks), g.shared)
+	over := slices.EqualFunc(x.shards, g.shared.ranks, func(s shard, rank int) bool { return int(s.at) == rank })
+	refuse(!over, "Distributed", "%s does not lie over the %d PEs of %s: make it with torch.On(dist.PEs()...)", x.name, len(g.shared.ranks), g.shared)
 }
 
 // alike checks that each rank has as much of such a tensor.
