@@ -52,10 +52,10 @@ func (a *Array) Save(name string) error {
 	return file.Write(name, data.Bytes())
 }
 
-// Len is the number of elements.
+// Len returns the number of elements.
 func (a *Array) Len() int { return elems(a.Shape) }
 
-// At is one element, by its index in row-major order.
+// At returns one element, by its index in row-major order.
 func (a *Array) At(i int) float64 { return numeric.Get(a.DType, a.Bytes, i) }
 
 // Float64s is all elements.
@@ -67,7 +67,7 @@ func (a *Array) Float64s() []float64 {
 	return out
 }
 
-// Wrong is the index of the first element that is not what a slice of numbers,
+// Wrong returns the index of the first element that is not what a slice of numbers,
 // rounded to the dtype, says, and -1 if all are. Any NaN equals any NaN.
 func (a *Array) Wrong(want any) int {
 	n, ok := numbers(want)

@@ -253,7 +253,7 @@ type member struct {
 	part   bool           // its tensor is one shard of a tensor over all ranks
 }
 
-// members is the ranks of a call: the workers, or, where the program drives all of
+// members returns the ranks of a call: the workers, or, where the program drives all of
 // them, the PEs.
 func (k *call) members(c *Context) []member {
 	var list []member

@@ -1,6 +1,7 @@
 package torch
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -113,9 +114,7 @@ func (b *coalescing) add(g *Group, r *request) {
 	if r.making != nil {
 		panic(misuse("Making", "%s runs beside a collective of its own: do it before or after Coalescing", r.making.Name))
 	}
-	if b.group == nil {
-		b.group = g
-	}
+	b.group = cmp.Or(b.group, g)
 	refuse(b.group != g, r.collective.String(), "of %v among collectives of %v that are coalesced: one Coalescing has one group", g.shared, b.group.shared)
 	for _, earlier := range b.pieces {
 		for _, pair := range [][2][]span{{r.out, earlier.in}, {r.out, earlier.out}, {r.in, earlier.out}} {

@@ -129,6 +129,7 @@ func New(ctx context.Context, o Options) (*Context, error) {
 		how.Trace = c.trace.Recorder
 	}
 	c.m = machine.New(o.Topology, how)
+	c.used = make([]bool, c.NumPEs())
 	c.driver = newWorker(0)
 	c.current = c.driver
 	c.operations.ctx = c
@@ -228,13 +229,13 @@ func (c *Context) SetDevice(sip int) {
 	}
 }
 
-// Topology is the system.
+// Topology returns the system.
 func (c *Context) Topology() *topology.Graph { return c.options.Topology }
 
 // HasData reports whether values are computed, so that they can be checked.
 func (c *Context) HasData() bool { return c.data != nil }
 
-// NumPEs is the number of PEs of the system.
+// NumPEs returns the number of PEs of the system.
 func (c *Context) NumPEs() int { return c.m.NumPEs() }
 
 // counts returns how many SIPs the system has, cubes each SIP, and PEs each cube.
@@ -254,7 +255,7 @@ func (c *Context) PE(sip, cube, pe int) int {
 // LooksForRaces reports whether the context was made with Race.
 func (c *Context) LooksForRaces() bool { return c.options.Race }
 
-// Races is the races between PEs so far, of a Context made with Race: each says
+// Races returns the races between PEs so far, of a Context made with Race: each says
 // which accesses of which kernels nothing orders, and where they are.
 func (c *Context) Races() ([]string, error) {
 	refuse(!c.options.Race, "Races", "the context was made without Race")
@@ -269,7 +270,7 @@ func (c *Context) Races() ([]string, error) {
 	return texts, err
 }
 
-// GoContext is the context.Context that this one ends with.
+// GoContext returns the context.Context that this one ends with.
 func (c *Context) GoContext() context.Context { return c.ctx }
 
 // Flit reports whether every flit is simulated.
@@ -290,16 +291,16 @@ func (c *Context) Crit() Time { return c.crit }
 // of their ends, of a Context made with PerRank.
 func (c *Context) Launches() []RankTimes { return c.launches }
 
-// Now is the simulated time.
+// Now returns the simulated time.
 func (c *Context) Now() Time { return c.m.Engine.Now() }
 
 // KeepsLog reports whether somebody wants to see the op log: not the data phase alone.
 func (c *Context) KeepsLog() bool { return c.options.Race || c.options.KeepLog }
 
-// Log is the op log, nil if none is kept.
+// Log returns the op log, nil if none is kept.
 func (c *Context) Log() *oplog.Log { return c.m.Log }
 
-// Machine is the simulated machine, for benches that look at its engines.
+// Machine returns the simulated machine, for benches that look at its engines.
 func (c *Context) Machine() *machine.Machine { return c.m }
 
 // run lets the machine work until it has nothing left to do, or what the program
@@ -317,7 +318,7 @@ func (c *Context) run() error {
 	return c.err
 }
 
-// Err is the error that ended the machine, nil while it can be used: a deadlock, a
+// Err returns the error that ended the machine, nil while it can be used: a deadlock, a
 // limit, a panic of a kernel with its stack, or that of the context.Context. After
 // it nothing can be launched.
 func (c *Context) Err() error {

@@ -16,9 +16,7 @@ func (x *Tensor) IsContiguous() bool {
 
 // packed panics if the tensor is not contiguous and an operation needs that.
 func (x *Tensor) packed(op string) {
-	if !x.IsContiguous() {
-		panic(misuse(op, "%s is not contiguous: give the tensor that Contiguous returns", x.name))
-	}
+	refuse(!x.IsContiguous(), op, "%s is not contiguous: give the tensor that Contiguous returns", x.name)
 }
 
 // Contiguous returns the tensor if it is contiguous, and otherwise a Clone.

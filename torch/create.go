@@ -13,12 +13,12 @@ import (
 	"github.com/kernbench/kernbench/tl"
 )
 
-// Empty is a tensor whose elements are whatever its memory held.
+// Empty returns a tensor whose elements are whatever its memory held.
 func (c *Context) Empty(dtype DType, shape Shape, options ...TensorOption) (*Tensor, error) {
 	return c.allocate("Empty", dtype, shape, options)
 }
 
-// Zeros is a tensor of zeros. Nothing is copied to make it.
+// Zeros returns a tensor of zeros. Nothing is copied to make it.
 func (c *Context) Zeros(dtype DType, shape Shape, options ...TensorOption) (*Tensor, error) {
 	x, err := c.allocate("Zeros", dtype, shape, options)
 	if err != nil {
@@ -32,7 +32,7 @@ func (c *Context) Zeros(dtype DType, shape Shape, options ...TensorOption) (*Ten
 	return x, nil
 }
 
-// Full is a tensor whose elements are all v, rounded to the dtype. The PEs that hold
+// Full returns a tensor whose elements are all v, rounded to the dtype. The PEs that hold
 // it write them. Of a partial tensor the first addend is v, the others zero.
 func (c *Context) Full(v float64, dtype DType, shape Shape, options ...TensorOption) (*Tensor, error) {
 	x, err := c.allocate("Full", dtype, shape, options)
@@ -63,7 +63,7 @@ func (c *Context) Full(v float64, dtype DType, shape Shape, options ...TensorOpt
 // fillElems is how many elements Full writes at a time.
 const fillElems = 1 << 14
 
-// FromSlice is a tensor of the elements of a slice of numbers, or of bools, in row-major order, each
+// FromSlice returns a tensor of the elements of a slice of numbers, or of bools, in row-major order, each
 // rounded to the dtype; integers lose fractions and stay within what the dtype has. The copy from the host takes its time. Of a partial
 // tensor the first addend gets them and the others are zero.
 func (c *Context) FromSlice(data any, dtype DType, shape Shape, options ...TensorOption) (*Tensor, error) {

@@ -20,7 +20,7 @@ func (d *Distributed) AllReduce(x *Tensor, op ReduceOp, group ...*Group) error {
 	return inOrder(d.AllReduceAsync(x, op, group...))
 }
 
-// AllReduceAsync is AllReduce that goes on until Wait.
+// AllReduceAsync starts AllReduce, which goes on until Wait.
 func (d *Distributed) AllReduceAsync(x *Tensor, op ReduceOp, group ...*Group) (*Work, error) {
 	return d.oneTensor(ccl.AllReduce, x, 0, op, group)
 }
@@ -31,7 +31,7 @@ func (d *Distributed) Reduce(x *Tensor, dst int, op ReduceOp, group ...*Group) e
 	return inOrder(d.ReduceAsync(x, dst, op, group...))
 }
 
-// ReduceAsync is Reduce that goes on until Wait.
+// ReduceAsync starts Reduce, which goes on until Wait.
 func (d *Distributed) ReduceAsync(x *Tensor, dst int, op ReduceOp, group ...*Group) (*Work, error) {
 	return d.oneTensor(ccl.Reduce, x, dst, op, group)
 }
@@ -59,7 +59,7 @@ func (d *Distributed) Broadcast(x *Tensor, src int, group ...*Group) error {
 	return inOrder(d.BroadcastAsync(x, src, group...))
 }
 
-// BroadcastAsync is Broadcast that goes on until Wait.
+// BroadcastAsync starts Broadcast, which goes on until Wait.
 func (d *Distributed) BroadcastAsync(x *Tensor, src int, group ...*Group) (*Work, error) {
 	return d.oneTensor(ccl.Broadcast, x, src, ReduceOp{}, group)
 }
@@ -70,7 +70,7 @@ func (d *Distributed) AllGather(list []*Tensor, x *Tensor, group ...*Group) erro
 	return inOrder(d.AllGatherAsync(list, x, group...))
 }
 
-// AllGatherAsync is AllGather that goes on until Wait.
+// AllGatherAsync starts AllGather, which goes on until Wait.
 func (d *Distributed) AllGatherAsync(list []*Tensor, x *Tensor, group ...*Group) (*Work, error) {
 	return d.lists(ccl.AllGather, list, []*Tensor{x}, -1, ReduceOp{}, group)
 }
@@ -80,7 +80,7 @@ func (d *Distributed) AllGatherIntoTensor(out, in *Tensor, group ...*Group) erro
 	return inOrder(d.AllGatherIntoTensorAsync(out, in, group...))
 }
 
-// AllGatherIntoTensorAsync is AllGatherIntoTensor that goes on until Wait.
+// AllGatherIntoTensorAsync starts AllGatherIntoTensor, which goes on until Wait.
 func (d *Distributed) AllGatherIntoTensorAsync(out, in *Tensor, group ...*Group) (*Work, error) {
 	return d.tensors(ccl.AllGather, out, in, ReduceOp{}, group)
 }
@@ -91,7 +91,7 @@ func (d *Distributed) ReduceScatter(out *Tensor, list []*Tensor, op ReduceOp, gr
 	return inOrder(d.ReduceScatterAsync(out, list, op, group...))
 }
 
-// ReduceScatterAsync is ReduceScatter that goes on until Wait.
+// ReduceScatterAsync starts ReduceScatter, which goes on until Wait.
 func (d *Distributed) ReduceScatterAsync(out *Tensor, list []*Tensor, op ReduceOp, group ...*Group) (*Work, error) {
 	return d.lists(ccl.ReduceScatter, []*Tensor{out}, list, -1, op, group)
 }
@@ -101,7 +101,7 @@ func (d *Distributed) ReduceScatterTensor(out, in *Tensor, op ReduceOp, group ..
 	return inOrder(d.ReduceScatterTensorAsync(out, in, op, group...))
 }
 
-// ReduceScatterTensorAsync is ReduceScatterTensor that goes on until Wait.
+// ReduceScatterTensorAsync starts ReduceScatterTensor, which goes on until Wait.
 func (d *Distributed) ReduceScatterTensorAsync(out, in *Tensor, op ReduceOp, group ...*Group) (*Work, error) {
 	return d.tensors(ccl.ReduceScatter, out, in, op, group)
 }
@@ -112,7 +112,7 @@ func (d *Distributed) AllToAll(out, in []*Tensor, group ...*Group) error {
 	return inOrder(d.AllToAllAsync(out, in, group...))
 }
 
-// AllToAllAsync is AllToAll that goes on until Wait.
+// AllToAllAsync starts AllToAll, which goes on until Wait.
 func (d *Distributed) AllToAllAsync(out, in []*Tensor, group ...*Group) (*Work, error) {
 	return d.lists(ccl.AllToAll, out, in, -1, ReduceOp{}, group)
 }
@@ -123,7 +123,7 @@ func (d *Distributed) Gather(x *Tensor, list []*Tensor, dst int, group ...*Group
 	return inOrder(d.GatherAsync(x, list, dst, group...))
 }
 
-// GatherAsync is Gather that goes on until Wait.
+// GatherAsync starts Gather, which goes on until Wait.
 func (d *Distributed) GatherAsync(x *Tensor, list []*Tensor, dst int, group ...*Group) (*Work, error) {
 	return d.lists(ccl.Gather, list, []*Tensor{x}, dst, ReduceOp{}, group)
 }
@@ -134,7 +134,7 @@ func (d *Distributed) Scatter(x *Tensor, list []*Tensor, src int, group ...*Grou
 	return inOrder(d.ScatterAsync(x, list, src, group...))
 }
 
-// ScatterAsync is Scatter that goes on until Wait.
+// ScatterAsync starts Scatter, which goes on until Wait.
 func (d *Distributed) ScatterAsync(x *Tensor, list []*Tensor, src int, group ...*Group) (*Work, error) {
 	return d.lists(ccl.Scatter, []*Tensor{x}, list, src, ReduceOp{}, group)
 }
@@ -158,7 +158,7 @@ func (d *Distributed) AllToAllSingle(out, in *Tensor, outSplits, inSplits []int,
 	return inOrder(d.AllToAllSingleAsync(out, in, outSplits, inSplits, group...))
 }
 
-// AllToAllSingleAsync is AllToAllSingle that goes on until Wait.
+// AllToAllSingleAsync starts AllToAllSingle, which goes on until Wait.
 func (d *Distributed) AllToAllSingleAsync(out, in *Tensor, outSplits, inSplits []int, group ...*Group) (*Work, error) {
 	g, r, err := d.request(ccl.AllToAll, ReduceOp{}, 0, group)
 	if err != nil {

@@ -20,7 +20,7 @@ type Distributed struct {
 	c *Context
 }
 
-// Distributed is the process groups of the calling rank.
+// Distributed returns the process groups of the calling rank.
 func (c *Context) Distributed() *Distributed { return &Distributed{c} }
 
 // Group is a process group as one rank sees it.
@@ -244,11 +244,11 @@ func (d *Distributed) IsInitialized() bool {
 	return d.c.current != nil && len(d.c.current.groups) > 0
 }
 
-// GetRank is the rank of the caller in a group, the default one if none is given, and
+// GetRank returns the rank of the caller in a group, the default one if none is given, and
 // -1 if it is not a member. A program without Spawn drives all ranks and is rank 0.
 func (d *Distributed) GetRank(group ...*Group) int { return d.must("GetRank", group).rank }
 
-// GetWorldSize is the number of ranks of a group, and -1 if the caller is not a
+// GetWorldSize returns the number of ranks of a group, and -1 if the caller is not a
 // member.
 func (d *Distributed) GetWorldSize(group ...*Group) int {
 	g := d.must("GetWorldSize", group)
@@ -258,13 +258,13 @@ func (d *Distributed) GetWorldSize(group ...*Group) int {
 	return len(g.shared.ranks)
 }
 
-// GetBackend is the backend of a group.
+// GetBackend returns the backend of a group.
 func (d *Distributed) GetBackend(group ...*Group) string {
 	d.must("GetBackend", group)
 	return Backend
 }
 
-// PEs is the PEs of a group of a program without Spawn, by rank: where its tensors
+// PEs returns the PEs of a group of a program without Spawn, by rank: where its tensors
 // lie, with On.
 func (d *Distributed) PEs(group ...*Group) []int {
 	g := d.must("PEs", group)
@@ -272,7 +272,7 @@ func (d *Distributed) PEs(group ...*Group) []int {
 	return slices.Clone(g.shared.ranks)
 }
 
-// group is the group that a call names.
+// group returns the group that a call names.
 func (d *Distributed) group(op string, group []*Group) (*Group, error) {
 	if err := d.c.operation(op); err != nil {
 		return nil, err
@@ -281,17 +281,13 @@ func (d *Distributed) group(op string, group []*Group) (*Group, error) {
 }
 
 func (d *Distributed) must(op string, group []*Group) *Group {
-	switch w := d.c.current; {
-	case len(group) > 1:
-		panic(misuse(op, "%d groups: give one", len(group)))
-	case w == nil:
-		panic(misuse(op, "called from a kernel"))
-	case len(w.groups) == 0:
-		panic(misuse(op, "there is no process group: call InitProcessGroup first"))
-	case len(group) == 0 || group[0] == nil:
+	w := d.c.current
+	refuse(len(group) > 1, op, "%d groups: give one", len(group))
+	refuse(w == nil, op, "called from a kernel")
+	refuse(len(w.groups) == 0, op, "there is no process group: call InitProcessGroup first")
+	if len(group) == 0 || group[0] == nil {
 		return w.groups[0]
-	case !slices.Contains(w.groups, group[0]):
-		panic(misuse(op, "the group is not one that this rank has made"))
 	}
+	refuse(!slices.Contains(w.groups, group[0]), op, "the group is not one that this rank has made")
 	return group[0]
 }

@@ -2,6 +2,7 @@ package torch
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/kernbench/kernbench/internal/host"
 	"github.com/kernbench/kernbench/internal/machine"
@@ -49,23 +50,15 @@ func (c *Context) affordPEs(op string, pes int) error {
 
 // usePEs reserves memory for those of different PEs that have not been used before.
 func (c *Context) usePEs(op string, pes []machine.PEID) error {
-	if c.used == nil {
-		c.used = make([]bool, c.NumPEs())
-	}
-	more := 0
-	for _, pe := range pes {
-		if !c.used[pe] {
-			more++
-		}
-	}
-	if more == 0 {
+	fresh := slices.DeleteFunc(slices.Clone(pes), func(pe machine.PEID) bool { return c.used[pe] })
+	if len(fresh) == 0 {
 		return nil
 	}
-	if err := c.reserve(nil, host.Product(uint64(more), c.perPE())); err != nil {
-		return fmt.Errorf("%s, with %d PEs in use: %w: take a smaller system, or fewer PEs", op, c.usedPEs+more, err)
+	if err := c.reserve(nil, host.Product(uint64(len(fresh)), c.perPE())); err != nil {
+		return fmt.Errorf("%s, with %d PEs in use: %w: take a smaller system, or fewer PEs", op, c.usedPEs+len(fresh), err)
 	}
-	c.usedPEs += more
-	for _, pe := range pes {
+	c.usedPEs += len(fresh)
+	for _, pe := range fresh {
 		c.used[pe] = true
 	}
 	return nil

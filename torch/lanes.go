@@ -79,13 +79,8 @@ func addends(members []member) ([]member, error) {
 		}
 		shards := m.shards
 		for i := range n {
-			m.shards = func(of span) (list []shard) {
-				for _, s := range shards(of) {
-					if s.addend == i {
-						list = append(list, s)
-					}
-				}
-				return list
+			m.shards = func(of span) []shard {
+				return slices.DeleteFunc(slices.Clone(shards(of)), func(s shard) bool { return s.addend != i })
 			}
 			all = append(all, m)
 		}
@@ -126,7 +121,7 @@ func shardLanes(members []member) []lane {
 	return lanes
 }
 
-// of is the span's elements in a shard of a tensor that has so many, if these are
+// of returns the span's elements in a shard of a tensor that has so many, if these are
 // consecutive there and the shard has its share of every row.
 func (s span) of(held shard, elems int) (block, bool) {
 	size := memory.VA(s.x.dtype.Size())
@@ -213,7 +208,7 @@ func (m *member) count(s span) int {
 	return s.count
 }
 
-// rowLane is the lane of some elements of every block, on shard j of the tensors that
+// rowLane returns the lane of some elements of every block, on shard j of the tensors that
 // ranks bring whole; elems is -1 for all of them.
 func rowLane(members []member, entire [][]shard, j, from, elems int) (l lane) {
 	for i, m := range members {

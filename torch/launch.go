@@ -101,13 +101,13 @@ func (l *Launched) Wait() error {
 	return l.ctx.await(l.op)
 }
 
-// Start is the one instant at which all PEs began.
+// Start returns the one instant at which all PEs began.
 func (l *Launched) Start() Time { return l.time(func() Time { return l.run.Start }) }
 
-// Crit is the critical path: the longest of Exec.
+// Crit returns the critical path: the longest of Exec.
 func (l *Launched) Crit() Time { return l.time(func() Time { return l.run.Critical() }) }
 
-// Spread is how far apart the PEs could have started.
+// Spread returns how far apart the PEs could have started.
 func (l *Launched) Spread() Time { return l.time(func() Time { return l.run.Spread() }) }
 
 func (l *Launched) time(of func() Time) Time {
@@ -117,7 +117,7 @@ func (l *Launched) time(of func() Time) Time {
 	return of()
 }
 
-// Exec is the time from Start to the end of the kernel, by rank.
+// Exec returns the time from Start to the end of the kernel, by rank.
 func (l *Launched) Exec() []Time {
 	if l.Wait() != nil {
 		return make([]Time, l.ranks)
@@ -201,7 +201,7 @@ func (l *Launched) enqueue(p *machine.Program, tensors []*Tensor) {
 	l.ctx.enqueue(l.op)
 }
 
-// unwrap is the error that a kernel was stopped with, without the stack, if it says
+// unwrap returns the error that a kernel was stopped with, without the stack, if it says
 // itself where that was.
 func unwrap(err error) error {
 	var wrong *tl.Error
@@ -211,7 +211,7 @@ func unwrap(err error) error {
 	return err
 }
 
-// holders is the PEs that hold any of the tensors, in the order in which the tensors
+// holders returns the PEs that hold any of the tensors, in the order in which the tensors
 // name them: rank i holds part i of the first.
 func holders(args []any) (pes []int) {
 	known := map[int]bool{}

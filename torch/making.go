@@ -134,7 +134,7 @@ type made struct {
 }
 
 // planMaking makes one program of the collectives of all pieces and of what makes them.
-func (c *Context) planMaking(k *call, members []member) (*planned, error) {
+func (c *Context) planMaking(k *call, members []member) ([]*planned, error) {
 	var p made
 	var err error
 	if p.pieces, err = c.planPieces(k, members); err != nil {
@@ -156,7 +156,7 @@ func (c *Context) planMaking(k *call, members []member) (*planned, error) {
 	whole.program.Targets = p.targets
 	whole.program.Name = fmt.Sprintf("%s, %s", members[0].making.Name, whole.program.Name)
 	whole.program.Body = p.run
-	return whole, nil
+	return []*planned{whole}, nil
 }
 
 // planPieces makes a program of each piece.

@@ -50,12 +50,12 @@ func (d *Distributed) Recv(x *Tensor, src, tag int, group ...*Group) error {
 	return inOrder(d.IRecv(x, src, tag, group...))
 }
 
-// ISend is Send that goes on until Wait.
+// ISend starts Send, which goes on until Wait.
 func (d *Distributed) ISend(x *Tensor, dst, tag int, group ...*Group) (*Work, error) {
 	return d.message(P2POp{Kind: Sends, Tensor: x, Peer: dst, Tag: tag}, group, false)
 }
 
-// IRecv is Recv that goes on until Wait.
+// IRecv starts Recv, which goes on until Wait.
 func (d *Distributed) IRecv(x *Tensor, src, tag int, group ...*Group) (*Work, error) {
 	return d.message(P2POp{Kind: Recvs, Tensor: x, Peer: src, Tag: tag}, group, false)
 }
@@ -92,9 +92,9 @@ func (d *Distributed) pairSelf(ops []P2POp) {
 	}
 	for _, op := range ops {
 		key := pair{op.Group, d.rankOf(op), op.Tag}
-		if n := ends[key]; op.Peer == key.rank && n[Sends] != n[Recvs] {
-			panic(misuse("BatchISendIRecv", "rank %d sends itself %d messages with tag %d and receives %d: put both ends of each into one batch", key.rank, n[Sends], key.tag, n[Recvs]))
-		}
+		n := ends[key]
+		refuse(op.Peer == key.rank && n[Sends] != n[Recvs],
+			"BatchISendIRecv", "rank %d sends itself %d messages with tag %d and receives %d: put both ends of each into one batch", key.rank, n[Sends], key.tag, n[Recvs])
 	}
 }
 

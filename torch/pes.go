@@ -6,10 +6,10 @@ import (
 	"github.com/kernbench/kernbench/internal/pe"
 )
 
-// AllPEs is the PEs of the system, in order.
+// AllPEs returns the PEs of the system, in order.
 func (c *Context) AllPEs() []int { return count(0, c.NumPEs()) }
 
-// CubePEs is the PEs of a cube, in order.
+// CubePEs returns the PEs of a cube, in order.
 func (c *Context) CubePEs(sip, cube int) []int {
 	return count(c.PE(sip, cube, 0), c.Topology().Spec().PEsPerCube())
 }
@@ -77,7 +77,7 @@ type Engines struct {
 	GEMM, Math        Time
 }
 
-// Engines is the busy times of a PE's engines, after everything that this rank has
+// Engines returns the busy times of a PE's engines, after everything that this rank has
 // asked for.
 func (c *Context) Engines(number int) Engines {
 	id := c.peID("Engines", "", number)
@@ -99,7 +99,7 @@ type Composite struct {
 	Tiles      int // products of a Gemm, chunks of a Stream, chunks of all peers of a ReducePeers
 }
 
-// Composites is the composite commands in the op log, in the order of issue, after
+// Composites returns the composite commands in the op log, in the order of issue, after
 // everything that this rank has asked for. There
 // are none where no log is kept, which is without values unless one is asked for, and
 // of a long program, of which the whole is not wanted, only the latest.

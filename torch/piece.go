@@ -82,7 +82,7 @@ func joined(list []Piece) (out []Piece) {
 	return out
 }
 
-// Layout is who would hold what of a tensor: its shards, without addresses.
+// Layout returns who would hold what of a tensor: its shards, without addresses.
 func (c *Context) Layout(shape Shape, on Placement) (list []Shard) {
 	refuse(c.current == nil, "Layout", "called from a kernel, which has no device of its own")
 	for _, s := range on.place(c, "Layout", shape) {
@@ -91,7 +91,7 @@ func (c *Context) Layout(shape Shape, on Placement) (list []Shard) {
 	return list
 }
 
-// shard is where a shard is and what of the tensor it has.
+// shard returns where a shard is and what of the tensor it has.
 func (c *Context) shard(s *shard) Shard {
 	pe := c.m.PE(s.at)
 	return Shard{
@@ -171,7 +171,7 @@ func (s *shard) steps() (down, across int64) {
 	return down, int64(s.stride[last])
 }
 
-// PartOn is where the part of the tensor on a SIP lies, as a kernel reads it: its first
+// PartOn returns where the part of the tensor on a SIP lies, as a kernel reads it: its first
 // address, its bytes and its shape. It is ok if that is one row-major block of whole
 // rows: the shards there are side by side, of the first copy and the first addend,
 // without gaps, and cut along the first axis alone.

@@ -30,16 +30,13 @@ type planned struct {
 
 // plan makes programs of a collective: one, unless it is several that were called together.
 func (c *Context) plan(k *call, members []member) ([]*planned, error) {
-	r := members[0].request
-	if r.making == nil && len(r.pieces) > 0 {
+	switch r := members[0].request; {
+	case r.making != nil:
+		return c.planMaking(k, members)
+	case len(r.pieces) > 0:
 		return c.planCoalesced(k, members)
 	}
-	p, err := (*planned)(nil), error(nil)
-	if r.making != nil {
-		p, err = c.planMaking(k, members)
-	} else {
-		p, err = c.planOne(k, members, k.group.options.Algorithm, 0, false)
-	}
+	p, err := c.planOne(k, members, k.group.options.Algorithm, 0, false)
 	return []*planned{p}, err
 }
 
@@ -148,7 +145,7 @@ func (p *planned) fit(plan *ccl.Plan, tcm memory.Bytes) memory.Bytes {
 	return tcm
 }
 
-// dtype is that of the request's tensors.
+// dtype returns that of the request's tensors.
 func (r *request) dtype() DType {
 	for _, s := range r.spans() {
 		return s.x.dtype
@@ -249,7 +246,7 @@ func (p *planned) free() (err error) {
 	return err
 }
 
-// counts is the elements of the lane's blocks as a plan has them. Every rank has to
+// counts returns the elements of the lane's blocks as a plan has them. Every rank has to
 // expect what the others have for it.
 func (l *lane) counts(c ccl.Collective, members []member) ([]int, error) {
 	n := len(l.pes)

@@ -109,7 +109,7 @@ func (p DPPolicy) layout(shape Shape, sips, cubes, pes int) []holding {
 	return held
 }
 
-// undivided is the only holding of a tensor that is not divided.
+// undivided returns the only holding of a tensor that is not divided.
 func undivided(shape Shape) holding {
 	extent := slices.Clone(axes(shape))
 	return holding{box: box{make([]int, len(extent)), extent}}
@@ -132,7 +132,7 @@ func (h holding) member(l level, i int) holding {
 	return h
 }
 
-// axes is the shape, or {1} for that of a tensor without axes.
+// axes returns the shape, or {1} for that of a tensor without axes.
 func axes(shape Shape) Shape {
 	if len(shape) == 0 {
 		return Shape{1}
@@ -143,7 +143,7 @@ func axes(shape Shape) Shape {
 // box is a part of a tensor: where it starts along each axis and how far it goes.
 type box struct{ start, extent []int }
 
-// cut is part i of k along an axis.
+// cut returns part i of k along an axis.
 func (b box) cut(axis, i, k int) box {
 	n := b.extent[axis]
 	per := (n + k - 1) / k

@@ -1,6 +1,7 @@
 package torch
 
 import (
+	"maps"
 	"slices"
 
 	"github.com/kernbench/kernbench/internal/machine"
@@ -86,16 +87,13 @@ func (w *worker) profiled(c *Context, op *operation) {
 	p.last = end
 }
 
-// waited is how long a rank that had come to a collective, and had ended what was before,
+// waited returns how long a rank that had come to a collective, and had ended what was before,
 // waited for the last of the others to come.
 func (op *operation) waited(s *stream, since Time) Time {
 	own, ok := op.entered[s]
 	if !ok {
 		return 0
 	}
-	last := own
-	for _, at := range op.entered {
-		last = max(last, at)
-	}
+	last := slices.Max(slices.Collect(maps.Values(op.entered)))
 	return max(0, last-max(own, since))
 }

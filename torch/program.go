@@ -27,7 +27,7 @@ func (c *Context) RunProgram(p *machine.Program, tensors ...*Tensor) (*Launched,
 	return l, nil
 }
 
-// program is the operation of running a program, which may write some tensors. ended
+// program returns the operation of running a program, which may write some tensors. ended
 // is called at its end, if it is wanted.
 func (c *Context) program(p *machine.Program, tensors []*Tensor, ended func(*machine.Run)) *operation {
 	op := c.newOperation("launch "+p.Name, tensors...)

@@ -38,7 +38,7 @@ func (x *Tensor) Data(i int) (*Array, error) {
 	return a, nil
 }
 
-// copyOf is copy k of the tensor.
+// copyOf returns copy k of the tensor.
 func (x *Tensor) copyOf(op string, k int) (*Array, error) {
 	elem := x.dtype.Size()
 	a := &Array{Shape: x.Shape(), DType: x.dtype}
@@ -234,7 +234,7 @@ const (
 	edge    = 3
 )
 
-// String is the values in nested brackets.
+// String returns the values in nested brackets.
 func (a *Array) String() string {
 	var b strings.Builder
 	a.write(&b, 0, 0, a.Len() > summary)
@@ -263,7 +263,7 @@ func (a *Array) write(b *strings.Builder, axis, at int, short bool) {
 	b.WriteByte(']')
 }
 
-// text is one element to the last digit.
+// text returns one element to the last digit.
 func (a *Array) text(i int) string {
 	switch {
 	case a.DType.IsFloat():

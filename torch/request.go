@@ -96,10 +96,9 @@ func (d *Distributed) tensors(c ccl.Collective, out, in *Tensor, op ReduceOp, gr
 		op.check(c.String(), out)
 		large, small, names = in, out, [2]string{"in", "out"}
 	}
-	if large.Numel() != n*small.Numel() || large.dtype != small.dtype {
-		panic(misuse(c.String(), "%s is %v %v, %s %v %v: %[1]s needs %[7]d times the elements of %[4]s, a block for each rank, and the same dtype",
-			names[0], large.dtype, large.shape, names[1], small.dtype, small.shape, n))
-	}
+	refuse(large.Numel() != n*small.Numel() || large.dtype != small.dtype,
+		c.String(), "%s is %v %v, %s %v %v: %[1]s needs %[7]d times the elements of %[4]s, a block for each rank, and the same dtype",
+		names[0], large.dtype, large.shape, names[1], small.dtype, small.shape, n)
 	each := d.local(g, small)
 	var blocks []span
 	for i := range n {
@@ -151,7 +150,7 @@ func (d *Distributed) split(g *Group, what string, x *Tensor, splits []int) (lis
 	return list
 }
 
-// local is the elements of what a rank calls its tensor.
+// local returns the elements of what a rank calls its tensor.
 func (d *Distributed) local(g *Group, x *Tensor) int {
 	if d.c.spawned() {
 		return x.Numel()
@@ -160,7 +159,7 @@ func (d *Distributed) local(g *Group, x *Tensor) int {
 	return x.shards[0].elems
 }
 
-// root is a rank of the world as one of the group.
+// root returns a rank of the world as one of the group.
 func (d *Distributed) root(c ccl.Collective, g *Group, rank int) int {
 	i := slices.Index(g.shared.ranks, rank)
 	if i < 0 {
@@ -173,14 +172,12 @@ func dtypeOf(c ccl.Collective, list []*Tensor) DType {
 	for _, x := range list {
 		x.usable(c.String())
 		x.packed(c.String())
-		if x.dtype != list[0].dtype {
-			panic(misuse(c.String(), "tensors of %v and of %v: all have one dtype", list[0].dtype, x.dtype))
-		}
+		refuse(x.dtype != list[0].dtype, c.String(), "tensors of %v and of %v: all have one dtype", list[0].dtype, x.dtype)
 	}
 	return list[0].dtype
 }
 
-// describePart is what one rank has of a tensor.
+// describePart returns what one rank has of a tensor.
 func (d *Distributed) describePart(g *Group, x *Tensor, rank int) string {
 	if d.c.spawned() {
 		return d.describe(g, x)
@@ -188,7 +185,7 @@ func (d *Distributed) describePart(g *Group, x *Tensor, rank int) string {
 	return fmt.Sprintf("%v %v", x.dtype, x.shards[rank].box.extent)
 }
 
-// describe is a tensor as ranks have to agree on it. In a program without Spawn it
+// describe returns a tensor as ranks have to agree on it. In a program without Spawn it
 // checks that the tensor lies over the ranks, each with as much.
 func (d *Distributed) describe(g *Group, x *Tensor) string {
 	if !d.c.spawned() {

@@ -102,9 +102,8 @@ func (c *Context) newOperation(name string, tensors ...*Tensor) *operation {
 // notCoalescing checks that the worker is not within Coalescing, which takes collectives
 // alone.
 func (c *Context) notCoalescing(name string) {
-	if w := c.current; w != nil && w.coalescing != nil {
-		panic(misuse("Coalescing", "%s is not a collective: do it before or after", name))
-	}
+	w := c.current
+	refuse(w != nil && w.coalescing != nil, "Coalescing", "%s is not a collective: do it before or after", name)
 }
 
 // enqueue puts an operation at the end of its stream, if it has one. Later operations of

@@ -64,7 +64,7 @@ type reason struct {
 	of    *worker
 }
 
-// reasons is what holds an operation up: those that have yet to call it wait for
+// reasons returns what holds an operation up: those that have yet to call it wait for
 // something else, or have something before it in their streams.
 func (c *Context) reasons(op *operation) (list []reason) {
 	if op.carrier != nil && op.state == begun {

@@ -90,7 +90,7 @@ func placed(levels []level) int {
 	return n
 }
 
-// cuts is the levels of a tensor as far as they say which element is where: two
+// cuts returns the levels of a tensor as far as they say which element is where: two
 // tensors with the same have corresponding shards.
 func cuts(levels []level, shape Shape) string {
 	text, columns := "", false
@@ -313,7 +313,7 @@ func (x *Tensor) title() string {
 // Name returns the name that the tensor was given, "" if it was given none.
 func (x *Tensor) Name() string { return x.given }
 
-// Context is where the tensor was made.
+// Context returns where the tensor was made.
 func (x *Tensor) Context() *Context { return x.ctx }
 
 // Shape returns the extents of the tensor.
@@ -328,7 +328,7 @@ func (x *Tensor) DType() DType {
 	return x.dtype
 }
 
-// Numel is the number of elements.
+// Numel returns the number of elements.
 func (x *Tensor) Numel() int { return elems(x.shape) }
 
 // Shard is where a part of a tensor lies.
@@ -339,7 +339,7 @@ type Shard struct {
 	Offset, Bytes int64 // in the tensor's range of addresses
 }
 
-// Shards is where the tensor lies, in the order of its addresses.
+// Shards returns where the tensor lies, in the order of its addresses.
 func (x *Tensor) Shards() (list []Shard) {
 	for _, s := range x.shards {
 		where := x.ctx.shard(&s)

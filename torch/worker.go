@@ -64,10 +64,9 @@ func (c *Context) Spawn(run func(rank int, ctx *Context) error, nprocs int) erro
 	own := c.groups // of the program itself
 	c.workers, c.groups, c.messages = nil, nil, map[message][]*call{}
 	for rank := range nprocs {
-		c.workers = append(c.workers, newWorker(rank))
-	}
-	for _, w := range c.workers {
-		w.proc = c.m.Engine.Go(fmt.Sprintf("rank %d", w.rank), func(p *sim.Proc) { c.work(w, p, run) })
+		w := newWorker(rank)
+		w.proc = c.m.Engine.Go(fmt.Sprintf("rank %d", rank), func(p *sim.Proc) { c.work(w, p, run) })
+		c.workers = append(c.workers, w)
 	}
 	err := c.run()
 	if l := c.lost.Load(); l != nil {
@@ -145,7 +144,7 @@ func (o *opWait) String() string {
 	return fmt.Sprintf("%s, which %s not called", o.name, ranksDo((*operation)(o).missing(), "has", "have"))
 }
 
-// HeldBy is a worker that has to do something first.
+// HeldBy returns a worker that has to do something first.
 func (o *opWait) HeldBy() *sim.Proc {
 	for _, w := range o.forming {
 		if !w.returned {
@@ -238,7 +237,7 @@ type HostPanic struct {
 	Stack string
 }
 
-// Recovered is the error of host code that has panicked with a value: that of Must and
+// Recovered returns the error of host code that has panicked with a value: that of Must and
 // OK, a *HostPanic, or nil if there was no panic. It is called in the deferred call that
 // recovers.
 func Recovered(value any) error {
@@ -269,7 +268,7 @@ func (p *HostPanic) Error() string {
 	return sim.Panicked(p.Value, p.Stack)
 }
 
-// Unwrap is the panic's value where that is an error.
+// Unwrap returns the panic's value where that is an error.
 func (p *HostPanic) Unwrap() error {
 	err, _ := p.Value.(error)
 	return err
