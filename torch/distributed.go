@@ -1,10 +1,6 @@
 package torch
 
-import (
-	"fmt"
-
-	"github.com/kernbench/kernbench/ccl"
-)
+import "github.com/kernbench/kernbench/ccl"
 
 // inOrder makes a collective synchronous: what comes after it in the rank's stream waits
 // for it. The rank itself does not.
@@ -24,9 +20,9 @@ func (d *Distributed) AllReduce(x *Tensor, op ReduceOp, group ...*Group) error {
 	return inOrder(d.AllReduceAsync(x, op, group...))
 }
 
-// AllReduceAsync is AllReduce that goes on until Wait.
+// AllReduceAsync starts AllReduce, which goes on until Wait.
 func (d *Distributed) AllReduceAsync(x *Tensor, op ReduceOp, group ...*Group) (*Work, error) {
-	return d.reduce(ccl.AllReduce, x, 0, op, group)
+	return d.oneTensor(ccl.AllReduce, x, 0, op, group)
 }
 
 // Reduce gives rank dst of the world the reduction of all ranks' tensors, in place.
@@ -35,24 +31,23 @@ func (d *Distributed) Reduce(x *Tensor, dst int, op ReduceOp, group ...*Group) e
 	return inOrder(d.ReduceAsync(x, dst, op, group...))
 }
 
-// ReduceAsync is Reduce that goes on until Wait.
+// ReduceAsync starts Reduce, which goes on until Wait.
 func (d *Distributed) ReduceAsync(x *Tensor, dst int, op ReduceOp, group ...*Group) (*Work, error) {
-	return d.reduce(ccl.Reduce, x, dst, op, group)
+	return d.oneTensor(ccl.Reduce, x, dst, op, group)
 }
 
-func (d *Distributed) reduce(c ccl.Collective, x *Tensor, dst int, op ReduceOp, group []*Group) (*Work, error) {
-	g, err := d.group(c.String(), group)
+// oneTensor calls a collective on one tensor, which is sent and received into.
+func (d *Distributed) oneTensor(c ccl.Collective, x *Tensor, root int, op ReduceOp, group []*Group) (*Work, error) {
+	g, r, err := d.request(c, op, root, group)
 	if err != nil {
 		return nil, err
 	}
 	x.usable(c.String())
-	op.check(c.String(), x)
-	r := &request{collective: c, reduction: op, in: []span{whole(x)}, out: []span{whole(x)}}
-	if c.Rooted() {
-		r.root = d.root(c, g, dst)
+	if c.Reduces() {
+		op.check(c.String(), x)
 	}
-	r.what = fmt.Sprintf("%v of %s, %v%s", c, d.describe(g, x), op, toRoot(c, dst))
-	w, err := d.call(g, r)
+	r.in, r.out = wholes(x), wholes(x)
+	w, err := d.call(g, r.about(g, d.describe(g, x)))
 	if w != nil && c == ccl.AllReduce { // or Coalescing does it
 		x.replicate()
 	}
@@ -64,16 +59,9 @@ func (d *Distributed) Broadcast(x *Tensor, src int, group ...*Group) error {
 	return inOrder(d.BroadcastAsync(x, src, group...))
 }
 
-// BroadcastAsync is Broadcast that goes on until Wait.
+// BroadcastAsync starts Broadcast, which goes on until Wait.
 func (d *Distributed) BroadcastAsync(x *Tensor, src int, group ...*Group) (*Work, error) {
-	g, err := d.group("broadcast", group)
-	if err != nil {
-		return nil, err
-	}
-	x.usable("broadcast")
-	r := &request{collective: ccl.Broadcast, root: d.root(ccl.Broadcast, g, src), in: []span{whole(x)}, out: []span{whole(x)}}
-	r.what = fmt.Sprintf("broadcast of %s%s", d.describe(g, x), toRoot(ccl.Broadcast, src))
-	return d.call(g, r)
+	return d.oneTensor(ccl.Broadcast, x, src, ReduceOp{}, group)
 }
 
 // AllGather gives every rank everyone's tensor: list[i] is that of rank i of the
@@ -82,7 +70,7 @@ func (d *Distributed) AllGather(list []*Tensor, x *Tensor, group ...*Group) erro
 	return inOrder(d.AllGatherAsync(list, x, group...))
 }
 
-// AllGatherAsync is AllGather that goes on until Wait.
+// AllGatherAsync starts AllGather, which goes on until Wait.
 func (d *Distributed) AllGatherAsync(list []*Tensor, x *Tensor, group ...*Group) (*Work, error) {
 	return d.lists(ccl.AllGather, list, []*Tensor{x}, -1, ReduceOp{}, group)
 }
@@ -92,7 +80,7 @@ func (d *Distributed) AllGatherIntoTensor(out, in *Tensor, group ...*Group) erro
 	return inOrder(d.AllGatherIntoTensorAsync(out, in, group...))
 }
 
-// AllGatherIntoTensorAsync is AllGatherIntoTensor that goes on until Wait.
+// AllGatherIntoTensorAsync starts AllGatherIntoTensor, which goes on until Wait.
 func (d *Distributed) AllGatherIntoTensorAsync(out, in *Tensor, group ...*Group) (*Work, error) {
 	return d.tensors(ccl.AllGather, out, in, ReduceOp{}, group)
 }
@@ -103,7 +91,7 @@ func (d *Distributed) ReduceScatter(out *Tensor, list []*Tensor, op ReduceOp, gr
 	return inOrder(d.ReduceScatterAsync(out, list, op, group...))
 }
 
-// ReduceScatterAsync is ReduceScatter that goes on until Wait.
+// ReduceScatterAsync starts ReduceScatter, which goes on until Wait.
 func (d *Distributed) ReduceScatterAsync(out *Tensor, list []*Tensor, op ReduceOp, group ...*Group) (*Work, error) {
 	return d.lists(ccl.ReduceScatter, []*Tensor{out}, list, -1, op, group)
 }
@@ -113,7 +101,7 @@ func (d *Distributed) ReduceScatterTensor(out, in *Tensor, op ReduceOp, group ..
 	return inOrder(d.ReduceScatterTensorAsync(out, in, op, group...))
 }
 
-// ReduceScatterTensorAsync is ReduceScatterTensor that goes on until Wait.
+// ReduceScatterTensorAsync starts ReduceScatterTensor, which goes on until Wait.
 func (d *Distributed) ReduceScatterTensorAsync(out, in *Tensor, op ReduceOp, group ...*Group) (*Work, error) {
 	return d.tensors(ccl.ReduceScatter, out, in, op, group)
 }
@@ -124,7 +112,7 @@ func (d *Distributed) AllToAll(out, in []*Tensor, group ...*Group) error {
 	return inOrder(d.AllToAllAsync(out, in, group...))
 }
 
-// AllToAllAsync is AllToAll that goes on until Wait.
+// AllToAllAsync starts AllToAll, which goes on until Wait.
 func (d *Distributed) AllToAllAsync(out, in []*Tensor, group ...*Group) (*Work, error) {
 	return d.lists(ccl.AllToAll, out, in, -1, ReduceOp{}, group)
 }
@@ -135,7 +123,7 @@ func (d *Distributed) Gather(x *Tensor, list []*Tensor, dst int, group ...*Group
 	return inOrder(d.GatherAsync(x, list, dst, group...))
 }
 
-// GatherAsync is Gather that goes on until Wait.
+// GatherAsync starts Gather, which goes on until Wait.
 func (d *Distributed) GatherAsync(x *Tensor, list []*Tensor, dst int, group ...*Group) (*Work, error) {
 	return d.lists(ccl.Gather, list, []*Tensor{x}, dst, ReduceOp{}, group)
 }
@@ -146,7 +134,7 @@ func (d *Distributed) Scatter(x *Tensor, list []*Tensor, src int, group ...*Grou
 	return inOrder(d.ScatterAsync(x, list, src, group...))
 }
 
-// ScatterAsync is Scatter that goes on until Wait.
+// ScatterAsync starts Scatter, which goes on until Wait.
 func (d *Distributed) ScatterAsync(x *Tensor, list []*Tensor, src int, group ...*Group) (*Work, error) {
 	return d.lists(ccl.Scatter, []*Tensor{x}, list, src, ReduceOp{}, group)
 }
@@ -170,15 +158,14 @@ func (d *Distributed) AllToAllSingle(out, in *Tensor, outSplits, inSplits []int,
 	return inOrder(d.AllToAllSingleAsync(out, in, outSplits, inSplits, group...))
 }
 
-// AllToAllSingleAsync is AllToAllSingle that goes on until Wait.
+// AllToAllSingleAsync starts AllToAllSingle, which goes on until Wait.
 func (d *Distributed) AllToAllSingleAsync(out, in *Tensor, outSplits, inSplits []int, group ...*Group) (*Work, error) {
-	g, err := d.group("all_to_all", group)
+	g, r, err := d.request(ccl.AllToAll, ReduceOp{}, 0, group)
 	if err != nil {
 		return nil, err
 	}
 	dtype := dtypeOf(ccl.AllToAll, []*Tensor{in, out})
-	r := &request{collective: ccl.AllToAll, what: fmt.Sprintf("all_to_all of %v", dtype)}
 	r.in = d.split(g, "send", in, inSplits)
 	r.out = d.split(g, "receive", out, outSplits)
-	return d.call(g, r)
+	return d.call(g, r.about(g, dtype.String()))
 }

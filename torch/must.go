@@ -1,6 +1,6 @@
 package torch
 
-// Must is the value of a call that may fail. A failure ends the worker or the bench
+// Must returns the value of a call that may fail. A failure ends the worker or the bench
 // that calls it, as if it had returned the error:
 //
 //	x := torch.Must(ctx.Zeros(torch.F16, torch.Shape{1024}))
@@ -22,5 +22,5 @@ type Failure struct{ Err error }
 
 func (f *Failure) Error() string { return f.Err.Error() }
 
-// Unwrap is the error.
+// Unwrap returns the error.
 func (f *Failure) Unwrap() error { return f.Err }

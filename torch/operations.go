@@ -123,7 +123,7 @@ func (c *Context) enter(s *stream) {
 	}
 }
 
-// spread is how far apart the ranks came to a collective.
+// spread returns how far apart the ranks came to a collective.
 func (op *operation) spread() Time {
 	times := slices.Collect(maps.Values(op.entered))
 	if len(times) == 0 {

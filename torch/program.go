@@ -19,19 +19,15 @@ func (c *Context) RunProgram(p *machine.Program, tensors ...*Tensor) (*Launched,
 		return nil, err
 	}
 	own := *p
-	pes := make([]int, len(p.Targets))
-	for i, pe := range p.Targets {
-		pes[i] = int(pe)
-	}
-	l := c.launched("RunProgram", p.Name, pes)
-	if err := c.usePEs("RunProgram", len(p.Targets), func(i int) machine.PEID { return p.Targets[i] }); err != nil {
+	l, err := c.launched("RunProgram", &own, peNumbers(p.Targets))
+	if err != nil {
 		return nil, err
 	}
 	l.enqueue(&own, tensors)
 	return l, nil
 }
 
-// program is the operation of running a program, which may write some tensors. ended
+// program returns the operation of running a program, which may write some tensors. ended
 // is called at its end, if it is wanted.
 func (c *Context) program(p *machine.Program, tensors []*Tensor, ended func(*machine.Run)) *operation {
 	op := c.newOperation("launch "+p.Name, tensors...)

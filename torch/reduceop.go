@@ -40,13 +40,10 @@ func (op ReduceOp) String() string {
 // formed, because its value is the sum of what it has.
 func (op ReduceOp) check(what string, x *Tensor) {
 	sums := op.kind == ccl.Sum || op.kind == ccl.Avg || op.kind == ccl.PremulSum
-	if !sums && slices.ContainsFunc(x.shards, func(s shard) bool { return s.addend > 0 }) {
-		panic(misuse(what, "%v of a partial tensor, which is the sum of its addends: form that first, by an all-reduce in a group of the rank alone", op))
-	}
+	partial := slices.ContainsFunc(x.shards, func(s shard) bool { return s.addend > 0 })
+	refuse(!sums && partial, what, "%v of a partial tensor, which is the sum of its addends: form that first, by an all-reduce in a group of the rank alone", op)
 	if len(x.partial) > 0 && !x.entire {
 		panic(misuse(what, "%s is a part of a partial tensor, whose other elements would still have addends: reduce %s", x.name, x.of.name))
 	}
-	if !op.kind.Serves(x.dtype) {
-		panic(misuse(what, "there is no %v of %v: avg and premul_sum are for floats, band, bor and bxor for integers", op, x.dtype))
-	}
+	refuse(!op.kind.Serves(x.dtype), what, "there is no %v of %v: avg and premul_sum are for floats, band, bor and bxor for integers", op, x.dtype)
 }

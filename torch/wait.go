@@ -36,18 +36,13 @@ func (c *Context) awaitUnless(op *operation, done func() bool) error {
 		}
 		c.awaited = nil
 	}
-	switch {
-	case op.state == ended:
-		return nil
-	case op.failure != nil:
+	if op.state == ended || op.failure != nil || c.err == nil { // or the condition holds
 		return op.failure
-	case c.err == nil:
-		return nil // the condition holds
 	}
 	return c.reason()
 }
 
-// reason is why the machine has ended, for whoever waits for it.
+// reason returns why the machine has ended, for whoever waits for it.
 func (c *Context) reason() error {
 	var late *TimeoutError // which names its operation
 	if op := c.guilty(); op != nil && !errors.As(c.err, &late) {
@@ -70,7 +65,7 @@ func (c *Context) kernelError(w *worker) error {
 	return nil
 }
 
-// guilty is the operation that ended the machine, if one did: it failed, or nothing
+// guilty returns the operation that ended the machine, if one did: it failed, or nothing
 // else was under way.
 func (c *Context) guilty() *operation {
 	if c.culprit != nil {
