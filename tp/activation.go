@@ -11,7 +11,7 @@ import (
 // GELU is x·Φ(x) in the form with tanh, 0.5·x·(1 + tanh(√(2/π)·(x + 0.044715·x³))), of
 // each element: a new tensor like x. It is computed in f32 and rounded once.
 func GELU(ctx *torch.Context, name string, x *torch.Tensor) (*torch.Tensor, error) {
-	return mapped(ctx, name, func(_ *tl.PE, in []tl.Tile) tl.Tile {
+	return mapped(ctx, name, func(in []tl.Tile) tl.Tile {
 		v := wide(in[0])
 		inner := v.Mul(v).Mul(v).Mul(0.044715).Add(v).Mul(math.Sqrt(2 / math.Pi))
 		return v.Mul(0.5).Mul(inner.Tanh().Add(1))
@@ -31,7 +31,7 @@ func SwiGLU(name string, layer *ColumnParallelLinear, x *torch.Tensor) (*torch.T
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
-	return out, elementwise(ctx, name, out, func(_ *tl.PE, in []tl.Tile) tl.Tile {
+	return out, elementwise(ctx, name, out, func(in []tl.Tile) tl.Tile {
 		g := wide(in[0])
 		return g.Mul(g.Sigmoid()).Mul(wide(in[1]))
 	}, func(b box) []operand { // its gates lie before what they gate, in the same part of x
@@ -67,19 +67,17 @@ func evenly(ctx *torch.Context, cols int, weight torch.DPPolicy) error {
 
 // Add is the sum of each element: a new tensor like x.
 func Add(ctx *torch.Context, name string, x, y *torch.Tensor) (*torch.Tensor, error) {
-	return mapped(ctx, name, func(_ *tl.PE, in []tl.Tile) tl.Tile { return in[0].Add(in[1]) }, x, y)
+	return mapped(ctx, name, plus, x, y)
 }
 
-// wide is a tile in f32.
-func wide(x tl.Tile) tl.Tile {
-	if x.DType() == torch.F32 {
-		return x
-	}
-	return x.To(torch.F32)
-}
+// plus adds two tiles.
+func plus(in []tl.Tile) tl.Tile { return in[0].Add(in[1]) }
+
+// wide returns a tile in f32.
+func wide(x tl.Tile) tl.Tile { return as(x, torch.F32) }
 
 // mapped is a new tensor like the first of some of one shape.
-func mapped(ctx *torch.Context, name string, f func(*tl.PE, []tl.Tile) tl.Tile, in ...*torch.Tensor) (*torch.Tensor, error) {
+func mapped(ctx *torch.Context, name string, f func([]tl.Tile) tl.Tile, in ...*torch.Tensor) (*torch.Tensor, error) {
 	var operands []operand
 	for _, x := range in {
 		if x.Shape().String() != in[0].Shape().String() || x.DType() != in[0].DType() {

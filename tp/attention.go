@@ -63,15 +63,11 @@ func DotProductAttention(ctx *torch.Context, name string, qkv *torch.Tensor, h a
 		}
 		col += heads * h.Dim
 	}
-	out := local[3]
 	err := copyBoxes(ctx, name+" queries, keys, values", moves)
 	if err == nil {
-		err = attend(ctx, name, h, local[0], local[1], local[2], out)
+		err = attend(ctx, name, h, local[0], local[1], local[2], local[3])
 	}
-	if err = errors.Join(err, local[:3].free()); err != nil {
-		return nil, fmt.Errorf("%s: %w", name, err)
-	}
-	return out, nil
+	return result(name, local[3], errors.Join(err, local[:3].free()))
 }
 
 // unit is the queries of some tokens of one KV head.

@@ -30,14 +30,14 @@ func (l *ColumnParallelLinear) Backward(x, dy *torch.Tensor) (dx *torch.Tensor, 
 	}
 	in, err := l.gathered(s, x)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", l.Name, err)
+		return result(l.Name, nil, err)
 	}
 	grad := columnsOf(dy, first, mine)
 	dx, err = l.sum(s, x.Shape(), gridOf(l.o.weight()), l.o.SequenceParallel, func(addend stack) error { return l.inputGradient(grad, addend) })
 	if err == nil {
 		err = l.accumulate(in.blocks(), grad)
 	}
-	return l.orFree(dx, errors.Join(err, in.freeBut(x)))
+	return result(l.Name, dx, errors.Join(err, in.freeBut(x)))
 }
 
 // Backward returns the gradient of x, given x and the gradient of what Forward made of it,
@@ -67,7 +67,7 @@ func (l *RowParallelLinear) Backward(x, dy *torch.Tensor) (dx *torch.Tensor, err
 	}
 	grad, err := l.gathered(s, dy)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", l.Name, err)
+		return result(l.Name, nil, err)
 	}
 	dx, err = l.empty(resized(x.Shape(), x.Shape()[0], mine), gridOf(l.o.weight()))
 	if err == nil {
@@ -75,13 +75,13 @@ func (l *RowParallelLinear) Backward(x, dy *torch.Tensor) (dx *torch.Tensor, err
 	}
 	if err == nil && whole {
 		part := dx
-		dx, err = l.gatheredColumns(s, part)
+		dx, err = gather(features)(peers{ctx: l.ctx, who: l.Name + " features", group: s.tensor, size: s.tensorSize(), on: gridOf(l.o.weight())}, part)
 		err = errors.Join(err, part.Free())
 	}
 	if err == nil {
 		err = l.accumulate(columnsOf(x, first, mine), grad.blocks())
 	}
-	return l.orFree(dx, errors.Join(err, grad.freeBut(dy)))
+	return result(l.Name, dx, errors.Join(err, grad.freeBut(dy)))
 }
 
 // ZeroGrad frees the gradients: WeightGrad and BiasGrad are nil until the next Backward,
@@ -179,24 +179,4 @@ func (l *Linear) whole(list []*torch.Tensor) (m blockMatrix) {
 		}
 	}
 	return m
-}
-
-// gatheredColumns returns the ranks' columns of the input side by side.
-func (l *Linear) gatheredColumns(s *state, part *torch.Tensor) (*torch.Tensor, error) {
-	all, err := alike(l.ctx, part, s.tensorSize())
-	if err != nil {
-		return nil, err
-	}
-	var y *torch.Tensor
-	if err = l.ctx.Distributed().AllGather(all, part, s.tensor); err == nil {
-		y, err = l.empty(resized(part.Shape(), part.Shape()[0], l.in), gridOf(l.o.weight()))
-	}
-	if err == nil {
-		var moves []move
-		for i, x := range all {
-			moves = append(moves, move{corner{x, 0, 0}, corner{y, 0, i * colsOf(x)}, rowsOf(x), colsOf(x)})
-		}
-		err = copyBoxes(l.ctx, l.Name+" features", moves)
-	}
-	return orFree(y, errors.Join(err, all.free()))
 }

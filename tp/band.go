@@ -103,18 +103,7 @@ func (b *band) write(to []tl.Ptr, x tile, y tl.Tile) {
 }
 
 // round stores a tile in the dtype of the memory.
-func (b *band) round(to tl.Ptr, x tl.Tile) {
-	if x.DType() != to.DType {
-		x = x.To(to.DType)
-	}
-	b.t.Store(to, x)
-}
+func (b *band) round(to tl.Ptr, x tl.Tile) { b.t.Store(to, as(x, to.DType)) }
 
-// element is an element of memory in f32.
-func (b *band) element(from tl.Ptr) tl.Tile {
-	x := b.t.Load(from, tl.Shape{1, 1}, from.DType)
-	if x.DType() == torch.F32 {
-		return x
-	}
-	return x.To(torch.F32)
-}
+// element returns an element of memory in f32.
+func (b *band) element(from tl.Ptr) tl.Tile { return wide(b.t.Load(from, tl.Shape{1, 1}, from.DType)) }

@@ -61,7 +61,7 @@ func (l *ColumnParallelLinear) Forward(x *torch.Tensor) (y, bias *torch.Tensor, 
 	}
 	in, err := l.gathered(s, x)
 	if err != nil {
-		return nil, nil, fmt.Errorf("%s: %w", l.Name, err)
+		return l.forwarded(nil, err)
 	}
 	y, err = l.times(in, l.resultShape(s, x))
 	err = errors.Join(err, in.freeBut(x))
@@ -70,10 +70,7 @@ func (l *ColumnParallelLinear) Forward(x *torch.Tensor) (y, bias *torch.Tensor, 
 		y, err = GatherFromTensorModelParallelRegion.Forward(l.ctx, part)
 		err = errors.Join(err, part.Free())
 	}
-	if err != nil {
-		return nil, nil, fmt.Errorf("%s: %w", l.Name, err)
-	}
-	return y, l.skipped(), nil
+	return l.forwarded(y, err)
 }
 
 // resultShape returns the shape of what the rank makes of x.
@@ -92,8 +89,5 @@ func (l *ColumnParallelLinear) times(x stack, shape torch.Shape) (*torch.Tensor,
 		return nil, err
 	}
 	p := product{x: x.blocks().factor(), w: stack(l.Weight).blocks().factor(), bias: l.added(), y: stack{y}.blocks()}
-	if err := p.launch(l.ctx, l.Name, l.o.weight()); err != nil {
-		return nil, errors.Join(err, y.Free())
-	}
-	return y, nil
+	return orFree(y, p.launch(l.ctx, l.Name, l.o.weight()))
 }

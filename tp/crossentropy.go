@@ -83,27 +83,23 @@ func (c *CrossEntropy) place(targets []int, first int) {
 // forward makes the loss. Ranks reduce partials, share by share, before these are taken
 // together: many PEs then have a little to send, and not a few of them all of it.
 func (c *CrossEntropy) forward(s *state) (err error) {
-	var tensors []*torch.Tensor
-	partials := func(kinds int) (p *partials) {
-		if err == nil {
-			if p, err = c.rows.partials(kinds); err == nil {
-				tensors = append(tensors, p.Tensor)
-			}
-		}
-		return p
-	}
-	kinds := 2
+	var made [3]*partials // what is kept, the maxima, the sums
+	var tensors stack
+	kinds := [...]int{2, 1, 2}
 	if c.smoothing > 0 {
-		kinds = 3
+		kinds[2] = 3
 	}
-	c.kept = partials(2)
-	maxima, sums := partials(1), partials(kinds)
-	if err == nil {
-		c.Loss, err = c.rows.ctx.Empty(torch.F32, torch.Shape{rowsOf(c.rows.x), 1}, Spread)
+	for i := range made {
+		if made[i], err = c.rows.partials(kinds[i]); err != nil {
+			return errors.Join(err, tensors.free())
+		}
+		tensors = append(tensors, made[i].Tensor)
 	}
-	if err != nil {
-		return errors.Join(err, stack(tensors).free())
+	if c.Loss, err = c.rows.ctx.Empty(torch.F32, torch.Shape{rowsOf(c.rows.x), 1}, Spread); err != nil {
+		return errors.Join(err, tensors.free())
 	}
+	c.kept = made[0]
+	maxima, sums := made[1], made[2]
 	err = c.maximum(s, maxima)
 	if err == nil {
 		err = c.sum(s, maxima, sums)
@@ -111,8 +107,7 @@ func (c *CrossEntropy) forward(s *state) (err error) {
 	if err == nil {
 		err = c.lose(maxima, sums)
 	}
-	err = errors.Join(err, maxima.Free(), sums.Free())
-	if err != nil {
+	if err = errors.Join(err, tensors[1:].free()); err != nil {
 		err = errors.Join(err, c.Free())
 	}
 	return err
@@ -195,7 +190,7 @@ func (c *CrossEntropy) Backward(gradOutput *torch.Tensor) (*torch.Tensor, error)
 	}
 	y, err := r.ctx.EmptyLike(r.x)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", who, err)
+		return result(who, nil, err)
 	}
 	use.others = append(use.others, y)
 	to := r.owned(y)
@@ -217,10 +212,7 @@ func (c *CrossEntropy) Backward(gradOutput *torch.Tensor) (*torch.Tensor, error)
 				gradient(b.element(b.x.At(e.row, e.col)), at(keptMax), at(keptInverse), loss, even+1-c.smoothing))
 		}
 	})
-	if err != nil {
-		return nil, errors.Join(fmt.Errorf("%s: %w", who, err), y.Free())
-	}
-	return y, nil
+	return result(who, y, err)
 }
 
 // gradient is the probabilities of logits, less what they should be, times the gradient

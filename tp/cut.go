@@ -1,6 +1,10 @@
 package tp
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/kernbench/kernbench/torch"
+)
 
 // cuts is where a product is cut because of where its operands and its result lie, along
 // each axis: both ends and what is between them, in any order.
@@ -46,6 +50,24 @@ func (c *cuts) kept(s blockSize, elem int) (bytes int) {
 		}
 	}
 	return bytes
+}
+
+// firstRows returns the first row of each piece.
+func firstRows(list []torch.Piece) []int {
+	rows := make([]int, len(list))
+	for i, p := range list {
+		rows[i] = p.Row
+	}
+	return rows
+}
+
+// firstCols returns the first column of each piece.
+func firstCols(list []torch.Piece) []int {
+	cols := make([]int, len(list))
+	for i, p := range list {
+		cols[i] = p.Col
+	}
+	return cols
 }
 
 // interval is n places from one on.

@@ -141,15 +141,16 @@ func (l *Linear) check(x *torch.Tensor, cols int) error {
 	return nil
 }
 
-// skipped is the bias that Forward has not added.
-func (l *Linear) skipped() *torch.Tensor {
-	if l.o.SkipBiasAdd {
-		return l.Bias
+// forwarded returns the results of Forward: y and the bias that y is without, or what went
+// wrong.
+func (l *Linear) forwarded(y *torch.Tensor, err error) (_, bias *torch.Tensor, _ error) {
+	if y, err = result(l.Name, y, err); err == nil && l.o.SkipBiasAdd {
+		bias = l.Bias
 	}
-	return nil
+	return y, bias, err
 }
 
-// added is the bias that Forward adds.
+// added returns the bias that Forward adds.
 func (l *Linear) added() *torch.Tensor {
 	if l.o.SkipBiasAdd {
 		return nil
@@ -171,15 +172,6 @@ func (l *Linear) empty(shape torch.Shape, on torch.DPPolicy) (*torch.Tensor, err
 	return l.ctx.Empty(l.o.dtype(), shape, on)
 }
 
-// orFree returns a result, or what went wrong, with the name of the layer: then there is
-// none.
-func (l *Linear) orFree(x *torch.Tensor, err error) (*torch.Tensor, error) {
-	if x, err = orFree(x, err); err != nil {
-		return nil, fmt.Errorf("%s: %w", l.Name, err)
-	}
-	return x, nil
-}
-
 // gathered returns x, or with SequenceParallel the rows of all ranks, each laid out as those
 // of the rank. Where cubes have tokens of their own, they then move to the cubes that work
 // on them: all PEs of a cube read them.
@@ -187,25 +179,17 @@ func (l *Linear) gathered(s *state, x *torch.Tensor) (stack, error) {
 	if !l.o.SequenceParallel || s.tensorSize() == 1 {
 		return stack{x}, nil
 	}
-	all, err := alike(l.ctx, x, s.tensorSize())
-	if err != nil {
-		return nil, err
-	}
-	if err := l.ctx.Distributed().AllGather(all, x, s.tensor); err != nil {
-		return nil, errors.Join(err, all.free())
-	}
+	all, err := gatheredRows(l.ctx, s, x)
 	grid := gridOf(l.o.weight())
-	if grid.Cube != torch.RowWise {
-		return all, nil
+	if err != nil || grid.Cube != torch.RowWise {
+		return all, err
 	}
 	whole, err := l.empty(torch.Shape{all.rows(), all.cols()}, grid)
-	if err != nil {
-		return nil, errors.Join(err, all.free())
+	if err == nil {
+		err = copyBoxes(l.ctx, l.Name+" tokens", all.restack(stack{whole}))
 	}
-	if err := errors.Join(copyBoxes(l.ctx, l.Name+" tokens", all.restack(stack{whole})), all.free()); err != nil {
-		return nil, errors.Join(err, whole.Free())
-	}
-	return stack{whole}, nil
+	whole, err = orFree(whole, errors.Join(err, all.free()))
+	return stack{whole}, err
 }
 
 // sum returns the sum of the ranks' addends of a shape, or with scatter the rank's rows of

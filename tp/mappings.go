@@ -105,7 +105,7 @@ func (m Mapping) run(ctx *torch.Context, who string, do step, x *torch.Tensor) (
 	case x == nil:
 		panic(&torch.Error{Op: who, Err: errors.New("a nil tensor")})
 	}
-	p := peers{ctx: ctx, who: who, group: s.tensor, rank: s.tensorRank(), size: s.tensorSize()}
+	p := peers{ctx: ctx, who: who, group: s.tensor, rank: s.tensorRank(), size: s.tensorSize(), on: Spread}
 	if m.group != nil {
 		dist := ctx.Distributed()
 		p.group, p.rank, p.size = m.group, dist.GetRank(m.group), dist.GetWorldSize(m.group)

@@ -2,6 +2,7 @@ package tp
 
 import (
 	"errors"
+	"fmt"
 	"reflect"
 	"slices"
 
@@ -14,6 +15,7 @@ type peers struct {
 	who        string // name of the launches
 	group      *torch.Group
 	rank, size int
+	on         torch.DPPolicy // layout of new tensors
 }
 
 // step is one direction of a mapping, over a group of several ranks.
@@ -115,10 +117,19 @@ func allToAll(cut, join axis, in, out []int) step {
 	}
 }
 
-// orFree is a new tensor, or what went wrong: then there is none.
+// orFree returns a new tensor, or what went wrong: then there is none.
 func orFree(x *torch.Tensor, err error) (*torch.Tensor, error) {
 	if err != nil && x != nil {
 		return nil, errors.Join(err, x.Free())
 	}
 	return x, err
+}
+
+// result returns a new tensor, or what went wrong with the name of what makes it: then there
+// is none.
+func result(who string, x *torch.Tensor, err error) (*torch.Tensor, error) {
+	if x, err = orFree(x, err); err != nil {
+		return nil, fmt.Errorf("%s: %w", who, err)
+	}
+	return x, nil
 }

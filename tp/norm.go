@@ -172,21 +172,15 @@ func (n *Norm) forward(x *torch.Tensor, kinds int, do func(r *rowwise, p *partia
 		return nil, fmt.Errorf("%s: input %v %v: want [tokens %d] or [s b %[4]d], %[5]v", n.Name, x.DType(), shape, n.hidden, n.o.dtype())
 	}
 	y, err := n.ctx.EmptyLike(x)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", n.Name, err)
-	}
-	if x.Numel() == 0 {
-		return y, nil
+	if err != nil || x.Numel() == 0 {
+		return result(n.Name, y, err)
 	}
 	r := newRowwise(n.ctx, n.Name, x)
 	p, err := r.partials(kinds)
 	if err == nil {
 		err = errors.Join(do(r, p, y), p.Free())
 	}
-	if err != nil {
-		return nil, errors.Join(fmt.Errorf("%s: %w", n.Name, err), y.Free())
-	}
-	return y, nil
+	return result(n.Name, y, err)
 }
 
 // inverse is one over the root of the mean square plus eps, of each row of a band.

@@ -126,10 +126,10 @@ func (o *overlap) copyBytes() int { return min(16<<10, tcm(o.l.ctx)/32) }
 func (o *overlap) copy(sum *torch.Tensor, from, to box, cols interval) *pass {
 	to.col, to.cols = to.col+cols.from, max(0, min(cols.n, to.cols-cols.from))
 	in := []operand{{x: sum, shift: from.col - to.col}}
-	f := func(_ *tl.PE, in []tl.Tile) tl.Tile { return in[0] }
+	f := func(in []tl.Tile) tl.Tile { return in[0] }
 	if bias := o.l.added(); bias != nil {
 		in = append(in, operand{x: bias, vector: true})
-		f = func(_ *tl.PE, in []tl.Tile) tl.Tile { return in[0].Add(in[1]) }
+		f = plus
 	}
 	return newPass(to, operand{x: o.y}, in, f, o.copyBytes())
 }

@@ -72,7 +72,7 @@ func (p peers) splits(a axis, x *torch.Tensor, in, out []int) (send, receive []i
 func (p peers) empty(x *torch.Tensor, a axis, extent int) (*torch.Tensor, error) {
 	shape := x.Shape()
 	shape[a.of(shape)] = extent
-	return p.ctx.Empty(x.DType(), shape, Spread)
+	return p.ctx.Empty(x.DType(), shape, p.on)
 }
 
 // empties is empty for several extents.

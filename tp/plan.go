@@ -92,22 +92,11 @@ func (p *product) plan(ctx *torch.Context, b box, room int) *plan {
 		addend = p.bias.Pieces(0, b.col, 1, b.cols, b.pe)
 	} else if p.add {
 		addend = p.y.pieces(b.row, b.col, b.rows, b.cols, b.pe)
-		for _, piece := range addend {
-			c.rows = append(c.rows, piece.Row)
-		}
+		c.rows = append(c.rows, firstRows(addend)...)
 	}
-	for _, piece := range x {
-		c.rows, c.k = append(c.rows, piece.Row), append(c.k, piece.Col)
-	}
-	for _, piece := range w {
-		c.k, c.cols = append(c.k, piece.Row), append(c.cols, piece.Col)
-	}
-	for _, piece := range slices.Concat(to, addend) {
-		c.cols = append(c.cols, piece.Col)
-	}
-	for _, piece := range to {
-		c.rows = append(c.rows, piece.Row)
-	}
+	c.rows = slices.Concat(c.rows, firstRows(x), firstRows(to))
+	c.k = slices.Concat(c.k, firstCols(x), firstRows(w))
+	c.cols = slices.Concat(c.cols, firstCols(w), firstCols(to), firstCols(addend))
 	var own []torch.Piece
 	if p.own != nil {
 		own = p.own.Pieces(b.row, 0, b.rows, k, b.pe)

@@ -72,17 +72,14 @@ func (l *RowParallelLinear) Forward(x *torch.Tensor) (y, bias *torch.Tensor, err
 	}
 	if scatter {
 		if x, err = ScatterToTensorModelParallelRegion.Forward(l.ctx, x); err != nil {
-			return nil, nil, fmt.Errorf("%s: %w", l.Name, err)
+			return l.forwarded(nil, err)
 		}
 	}
 	y, err = l.reduced(s, x, shape)
 	if scatter {
 		err = errors.Join(err, x.Free())
 	}
-	if err != nil {
-		return nil, nil, fmt.Errorf("%s: %w", l.Name, err)
-	}
-	return y, l.skipped(), nil
+	return l.forwarded(y, err)
 }
 
 // checkInput refuses an input that does not have so many columns. One that has the columns
