@@ -39,27 +39,19 @@ func SwiGLU(name string, layer *ColumnParallelLinear, x *torch.Tensor) (*torch.T
 	})
 }
 
-// gated is the order of a rank's columns with Gated: for each part of the result first its
+// gated returns the order of a rank's columns with Gated: for each part of the result first its
 // gates, and then what they gate, each of half columns from one on.
 func gated(ctx *torch.Context, weight torch.DPPolicy, first, half, out int) (columns []int) {
-	for _, b := range boxes(ctx, weight, 1, half) {
-		if b.row == 0 {
-			columns = append(columns, count(first+b.col, b.cols)...)
-			columns = append(columns, count(out/2+first+b.col, b.cols)...)
-		}
+	for _, b := range across(ctx, weight, half) {
+		columns = append(columns, count(first+b.col, b.cols)...)
+		columns = append(columns, count(out/2+first+b.col, b.cols)...)
 	}
 	return columns
 }
 
 // evenly checks that all parts of a result have as many of its columns.
 func evenly(ctx *torch.Context, cols int, weight torch.DPPolicy) error {
-	parts := 0
-	for _, b := range boxes(ctx, weight, 1, cols) {
-		if b.row == 0 {
-			parts++
-		}
-	}
-	if cols%parts != 0 {
+	if parts := len(across(ctx, weight, cols)); cols%parts != 0 {
 		return fmt.Errorf("%d gated features of a rank do not divide by the %d parts that cubes and PEs have of them: choose a multiple, or another placement of the weight", cols, parts)
 	}
 	return nil

@@ -75,7 +75,8 @@ func (l *RowParallelLinear) Backward(x, dy *torch.Tensor) (dx *torch.Tensor, err
 	}
 	if err == nil && whole {
 		part := dx
-		dx, err = gather(features)(peers{ctx: l.ctx, who: l.Name + " features", group: s.tensor, size: s.tensorSize(), on: gridOf(l.o.weight())}, part)
+		p := &peers{ctx: l.ctx, who: l.Name + " features", group: s.tensor, size: s.tensorSize(), on: gridOf(l.o.weight())}
+		dx, err = p.run(gather(features), part)
 		err = errors.Join(err, part.Free())
 	}
 	if err == nil {
@@ -87,12 +88,9 @@ func (l *RowParallelLinear) Backward(x, dy *torch.Tensor) (dx *torch.Tensor, err
 // ZeroGrad frees the gradients: WeightGrad and BiasGrad are nil until the next Backward,
 // as PyTorch's grad is None after zero_grad.
 func (l *Linear) ZeroGrad() error {
-	list := stack(l.WeightGrad)
-	if l.BiasGrad != nil {
-		list = append(slices.Clone(list), l.BiasGrad)
-	}
+	list := slices.Concat(l.WeightGrad, present(l.BiasGrad))
 	l.WeightGrad, l.BiasGrad = nil, nil
-	return list.free()
+	return stack(list).free()
 }
 
 // checkGradient refuses a gradient of another shape than that of the result.

@@ -39,12 +39,9 @@ func (e *VocabParallelEmbedding) Backward(ids []int, dy *torch.Tensor) error {
 
 // ZeroGrad frees the gradient: WeightGrad is nil until the next Backward.
 func (e *VocabParallelEmbedding) ZeroGrad() error {
-	if e.WeightGrad == nil {
-		return nil
-	}
-	x := e.WeightGrad
+	list := present(e.WeightGrad)
 	e.WeightGrad = nil
-	return x.Free()
+	return list.free()
 }
 
 // rowSum is some columns of a row of the gradient, and the rows of dy that are added to

@@ -121,11 +121,7 @@ func (l *Linear) OutFeaturesPerPartition() int { return len(l.biased) }
 
 // Free gives the memory of the layer and of its gradients back.
 func (l *Linear) Free() error {
-	err := errors.Join(stack(l.Weight).free(), l.ZeroGrad())
-	if l.Bias != nil {
-		err = errors.Join(err, l.Bias.Free())
-	}
-	return err
+	return errors.Join(stack(l.Weight).free(), l.ZeroGrad(), present(l.Bias).free())
 }
 
 // state is the groups of the calling rank, which have to be those that the layer was made

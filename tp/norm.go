@@ -73,15 +73,10 @@ func newNorm(ctx *torch.Context, name string, hidden int, eps float64, o Options
 	return n, nil
 }
 
-// beside is where a vector lies that has an element for each column of matrices: on each
-// PE those of its columns.
+// beside returns where a vector lies that has an element for each column of matrices: on
+// each PE those of its columns.
 func beside(matrix torch.DPPolicy) torch.DPPolicy {
-	for _, level := range []*torch.Split{&matrix.Cube, &matrix.PE} {
-		if *level == torch.RowWise {
-			*level = torch.Replicate
-		}
-	}
-	return matrix
+	return replaced(matrix, torch.RowWise, torch.Replicate)
 }
 
 // Load copies the gain to the device.
@@ -104,11 +99,7 @@ func (n *Norm) load(to *torch.Tensor, what string, values []float32) error {
 
 // Free gives the memory of the norm back.
 func (n *Norm) Free() error {
-	err := n.Weight.Free()
-	if n.Bias != nil {
-		err = errors.Join(err, n.Bias.Free())
-	}
-	return err
+	return present(n.Weight, n.Bias).free()
 }
 
 // Forward is the norm of the rows of x: a new tensor, laid out as x is. It is computed in

@@ -2,6 +2,7 @@ package tp
 
 import (
 	"errors"
+	"slices"
 
 	"github.com/kernbench/kernbench/tl"
 	"github.com/kernbench/kernbench/torch"
@@ -24,12 +25,13 @@ type overlap struct {
 	wide        int
 }
 
-// pieces is the columns of each piece of a result of so many: a part of the columns that
+// pieces returns the columns of each piece of a result of so many: a part of the columns that
 // each PE makes, or as many -1 where it has fewer than the others.
 func pieces(ctx *torch.Context, o Options, out int) (list [][]int) {
-	for _, part := range partsOf(ctx, o, out) {
+	row := across(ctx, o.weight(), out)
+	for _, part := range parts(row, o.Overlap) {
 		var columns []int
-		for _, b := range part.boxes {
+		for _, b := range row {
 			for i := range part.n {
 				if col := part.from + i; col < b.cols {
 					columns = append(columns, b.col+col)
@@ -43,31 +45,17 @@ func pieces(ctx *torch.Context, o Options, out int) (list [][]int) {
 	return list
 }
 
-// part is some columns of each box of a result that are one beside the other.
-type part struct {
-	boxes []box
-	interval
-}
-
-func partsOf(ctx *torch.Context, o Options, out int) (list []part) {
-	var across []box
-	most := 0
-	for _, b := range boxes(ctx, o.weight(), 1, out) {
-		if b.row == 0 {
-			across, most = append(across, b), max(most, b.cols)
-		}
-	}
-	for _, cols := range ranges([]int{0, most}, tl.CDiv(most, o.Overlap)) {
-		list = append(list, part{across, cols})
-	}
-	return list
+// parts cuts the columns of each box of a row into a number of pieces, or fewer.
+func parts(row []box, pieces int) []interval {
+	most := slices.MaxFunc(row, func(a, b box) int { return a.cols - b.cols }).cols
+	return ranges([]int{0, most}, tl.CDiv(most, pieces))
 }
 
 // overlapped computes and reduces the product into y, piece by piece.
 func (l *RowParallelLinear) overlapped(s *state, x, y *torch.Tensor) error {
 	o := &overlap{l: l, y: y, plans: map[int][]*plan{}, copies: map[int][]*pass{}, column: map[int][]int{}}
-	for i, part := range partsOf(l.ctx, l.o, l.out) {
-		if err := o.piece(s, x, l.Weight[i], part.interval); err != nil {
+	for i, part := range parts(across(l.ctx, l.o.weight(), l.out), l.o.Overlap) {
+		if err := o.piece(s, x, l.Weight[i], part); err != nil {
 			return errors.Join(err, o.temporaries.free())
 		}
 	}
@@ -148,11 +136,7 @@ func (o *overlap) run(s *state, x *torch.Tensor) error {
 		},
 		Use: func(t *tl.PE, pe, piece int) { o.copies[pe][piece].run(t) },
 	}
-	for _, x := range []*torch.Tensor{l.added(), o.own} {
-		if x != nil {
-			m.Using = append(m.Using, x)
-		}
-	}
+	m.Using = append(m.Using, present(l.added(), o.own)...)
 	if !l.o.SequenceParallel {
 		return dist.AllReduceMaking(m, o.sums, torch.SUM, s.tensor)
 	}

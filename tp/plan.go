@@ -51,7 +51,22 @@ func gridOf(weight torch.DPPolicy) torch.DPPolicy {
 	return weight
 }
 
-// boxes is what each PE makes of a result of so many rows and columns.
+// replaced returns a policy with one cut in the place of another.
+func replaced(on torch.DPPolicy, old, by torch.Split) torch.DPPolicy {
+	for _, level := range []*torch.Split{&on.Cube, &on.PE} {
+		if *level == old {
+			*level = by
+		}
+	}
+	return on
+}
+
+// across returns what PEs make of the first row of a result of so many columns.
+func across(ctx *torch.Context, weight torch.DPPolicy, cols int) []box {
+	return slices.DeleteFunc(boxes(ctx, weight, 1, cols), func(b box) bool { return b.row > 0 })
+}
+
+// boxes returns what each PE makes of a result of so many rows and columns.
 func boxes(ctx *torch.Context, weight torch.DPPolicy, rows, cols int) []box {
 	return layout(ctx, torch.Shape{rows, cols}, gridOf(weight))
 }

@@ -10,6 +10,11 @@ import (
 // each other's rows, or are to be given of them.
 type stack []*torch.Tensor
 
+// present returns those of some tensors that are not nil.
+func present(list ...*torch.Tensor) stack {
+	return slices.DeleteFunc(list, func(x *torch.Tensor) bool { return x == nil })
+}
+
 func (s stack) rows() (n int) {
 	for _, x := range s {
 		n += rowsOf(x)
