@@ -218,11 +218,6 @@ func (d *decode) merge(t *tl.PE, states []*Running, out tl.Ptr, first, n int) {
 			r.Free()
 			continue
 		}
-		x := r.Out()
-		if d.dtype != tl.F32 {
-			x = x.To(d.dtype)
-		}
-		t.Store(out.At(first, head*d.group*d.dim), x.Reshape(n, d.group*d.dim))
-		r.Free()
+		d.store(out.At(first, head*d.group*d.dim), r, n)
 	}
 }

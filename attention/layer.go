@@ -100,7 +100,17 @@ func (l *layer) cache(k, v *torch.Tensor) error {
 	return l.laid("values, as Heads.Spread has them for the lanes,", v, l.tokens, wide, true)
 }
 
-// queryCols is the columns of queries and results.
+// store writes the attention of n tokens of a KV head, and frees its state.
+func (l *layer) store(to tl.Ptr, r *Running, n int) {
+	x := r.Out()
+	if l.dtype != tl.F32 {
+		x = x.To(l.dtype)
+	}
+	r.t.Store(to, x.Reshape(n, l.group*l.dim))
+	r.Free()
+}
+
+// queryCols returns the columns of queries and results.
 func (l *layer) queryCols() int { return len(l.mesh.Lanes) * l.kv * l.group * l.dim }
 
 // fit makes tiles smaller, of queries or of keys, until what depends on their sizes is no

@@ -34,13 +34,11 @@ func (p Prefill) Launch(ctx *torch.Context, q, k, v, out *torch.Tensor) (*torch.
 	if err = pass.size(); err == nil {
 		err = pass.cache(k, v)
 	}
-	for _, x := range []struct {
-		name string
-		x    *torch.Tensor
-	}{{"queries", q}, {"the result", out}} {
-		if err == nil {
-			err = pass.laid(x.name, x.x, p.Tokens, pass.queryCols(), true)
-		}
+	if err == nil {
+		err = pass.laid("queries", q, p.Tokens, pass.queryCols(), true)
+	}
+	if err == nil {
+		err = pass.laid("the result", out, p.Tokens, pass.queryCols(), true)
 	}
 	if err != nil {
 		return nil, err
@@ -129,12 +127,7 @@ func (c *passing) load(q tl.Ptr, first int) {
 func (c *passing) store(out tl.Ptr) {
 	c.pipeline.Flush()
 	for _, q := range c.queries {
-		x := q.Out()
-		if c.dtype != tl.F32 {
-			x = x.To(c.dtype)
-		}
-		c.t.Store(out.At(q.first), x.Reshape(q.n, c.group*c.dim))
-		q.Free()
+		c.layer.store(out.At(q.first), q.Running, q.n)
 		q.tile.Free()
 	}
 }
