@@ -69,11 +69,11 @@ func regionOf(name string, a Area) Region {
 
 // touched returns the region that the task accesses, here or at another rank, and how, as
 // far as that is known.
-func (a *Arg) touched() (Region, Access) {
+func (a *Arg) touched() (*Region, Access) {
 	if a.Peer.Tensor != nil {
-		return a.Peer, a.Reach
+		return &a.Peer, a.Reach
 	}
-	return a.Region, a.Access
+	return &a.Region, a.Access
 }
 
 // Scalar is a value that the kernel is given: a number, or anything its parameter takes.

@@ -17,20 +17,19 @@ import (
 // Builder is what an orchestration function submits tasks to. It makes the program of
 // one rank or, for an orchestration of all ranks (Options.Single), those of all.
 type Builder struct {
-	program  *Program   // of the first of its ranks
-	programs []*Program // of one rank, or of all by rank
-	single   bool       // of all ranks
-	tasks    []Ref      // by ID
-	posted   map[outwardKey]bool
-	ctx      *torch.Context // of programs on one, else nil
-	devices  []int          // the SIP of each rank there
-	open     []int          // scopes, outermost first
-	sources  map[sourceKey]*Tensor
-	domains  []*Domain
-	maps     map[*Tensor]*tensorMap // accesses so far, of an orchestration of all ranks
-	before   [][]ID                 // by ID: what each task waits for there
-	done     context.Context        // building ends with it
-	beat     func()                 // called while building goes on; may be nil
+	program   *Program   // of the first of its ranks
+	programs  []*Program // of one rank, or of all by rank
+	single    bool       // of all ranks
+	tasks     []Ref      // by ID
+	posted    map[outwardKey]bool
+	ctx       *torch.Context // of programs on one, else nil
+	devices   []int          // the SIP of each rank there
+	open      []int          // scopes, outermost first
+	sources   map[sourceKey]*Tensor
+	domains   []*Domain
+	conflicts conflicts       // by ID, of an orchestration of all ranks
+	done      context.Context // building ends with it
+	beat      func()          // called while building goes on; may be nil
 	recording
 }
 
@@ -325,7 +324,7 @@ func newPrograms(ranks int) (list []*Program) {
 
 // newBuilder makes the builder of programs: of a rank, or of all.
 func newBuilder(ctx context.Context, programs ...*Program) *Builder {
-	b := &Builder{program: programs[0], programs: programs, posted: map[outwardKey]bool{}, maps: map[*Tensor]*tensorMap{}, sources: map[sourceKey]*Tensor{}, done: ctx}
+	b := &Builder{program: programs[0], programs: programs, posted: map[outwardKey]bool{}, conflicts: conflicts{maps: map[*Tensor]*tensorMap{}}, sources: map[sourceKey]*Tensor{}, done: ctx}
 	b.start()
 	for i, p := range programs {
 		p.by, p.index = b, i

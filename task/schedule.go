@@ -32,7 +32,7 @@ type schedule struct {
 // newSchedule begins a program that fits on so many compute cores.
 func newSchedule(p *Program, r Runtime, c *Config, cores int) *schedule {
 	s := &schedule{
-		Program: p, runtime: r, config: c, cores: cores, dependencies: dependencies{inferred: r.infers()},
+		Program: p, runtime: r, config: c, cores: cores, dependencies: newDependencies(r.infers()),
 		rings: make([]queue[ID], c.TensorMap.Rings), across: newAcross(),
 	}
 	s.grow()

@@ -72,8 +72,8 @@ func (t *Task) conflict(earlier *Task) Region {
 		for k := range earlier.Args {
 			a, x := earlier.Args[k].touched()
 			b, y := t.Args[i].touched()
-			if x != 0 && y != 0 && (x|y)&Writes != 0 && a.Overlaps(b) {
-				return b
+			if x != 0 && y != 0 && (x|y)&Writes != 0 && a.Overlaps(*b) {
+				return *b
 			}
 		}
 	}
