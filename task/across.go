@@ -1,5 +1,7 @@
 package task
 
+import "fmt"
+
 // message is sent to another rank when a task has ended, or when the orchestration has read
 // a value.
 type message struct {
@@ -96,6 +98,15 @@ func (s *schedule) asked() (*pause, bool) {
 	}
 	p := &s.by.pauses[s.passed]
 	return p, int(p.task.Rank) == s.Rank && s.ended[p.task.Task]
+}
+
+// waitsFor says which value the orchestration waits for, if it does for one.
+func (s *schedule) waitsFor() string {
+	if !s.waits(s.passed) {
+		return ""
+	}
+	p := &s.by.pauses[s.passed]
+	return fmt.Sprintf("the orchestration waits for a value of %s, at %s", s.by.task(p.task).title(), p.line)
 }
 
 // task returns a task of the builder's programs.

@@ -89,6 +89,23 @@ type TensorMap struct {
 	Schedulers int           `yaml:"schedulers" range:"1..64"`  // control cores beside the orchestrator
 }
 
+// submit returns how long a control core takes to submit a task with a number of explicit
+// edges and regions: b of the closed forms.
+func (c *Config) submit(r Runtime, edges, tensors int) topology.Time {
+	if r == AICPUBuildGraph {
+		return c.AICPU.PerTask + topology.Time(edges)*c.AICPU.PerEdge
+	}
+	return c.TensorMap.PerTask + topology.Time(edges)*c.TensorMap.PerEdge + topology.Time(tensors)*c.TensorMap.PerTensor
+}
+
+// schedulers returns the number of control cores of a rank that schedule.
+func (c *Config) schedulers(r Runtime) int {
+	if r == TensorMapAndRingBuffer {
+		return c.TensorMap.Schedulers
+	}
+	return 1
+}
+
 // File is the configuration that Load reads when it is not told which.
 const File = "tasks.yaml"
 

@@ -23,14 +23,6 @@ func (c *Control) handling(d topology.Time) topology.Time {
 	return c.PostedWrite + c.flight(d) + c.RegisterRead
 }
 
-// submit is b of a task with so many explicit edges and regions.
-func (c *Config) submit(r Runtime, edges, tensors int) topology.Time {
-	if r == AICPUBuildGraph {
-		return c.AICPU.PerTask + topology.Time(edges)*c.AICPU.PerEdge
-	}
-	return c.TensorMap.PerTask + topology.Time(edges)*c.TensorMap.PerEdge + topology.Time(tensors)*c.TensorMap.PerTensor
-}
-
 // head is from the start to when the end of the first task of n is known: after the host's
 // graph, or after the submission of that task alone.
 func (c *Config) head(r Runtime, n, tensors int, d topology.Time) topology.Time {
@@ -134,12 +126,4 @@ func (c *Config) DiamondAcrossTime(r Runtime, n, tensors int, d, m, gap topology
 	leaves := control.flight(d) + control.PostedWrite + q*(control.RegisterRead+control.PostedWrite)
 	last := m + topology.Time((n-1)%s)*gap + control.RegisterRead
 	return c.head(r, n+2, tensors, d) + control.edge(m) + leaves + last + control.handling(d)
-}
-
-// schedulers returns the number of control cores of a rank that schedule.
-func (c *Config) schedulers(r Runtime) int {
-	if r == TensorMapAndRingBuffer {
-		return c.TensorMap.Schedulers
-	}
-	return 1
 }

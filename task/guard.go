@@ -203,13 +203,12 @@ func (r *Region) holds(b *tl.Block, base int64) bool {
 
 // run is the region as a run of elements of its tensor, if it is one.
 func (r *Region) run() (from, to int64, ok bool) {
-	ok = true
-	elems, stride := int64(1), r.Tensor.strides()
+	elems := int64(1)
+	from, ok = r.offset(), true
 	for axis, n := range r.Tensor.Shape {
 		extent := int64(r.to[axis] - r.from[axis])
 		ok = ok && (elems == 1 || extent == int64(n)) // all axes behind the first that has several are whole
 		elems *= extent
-		from += int64(r.from[axis]) * stride[axis]
 	}
 	return from, from + elems, ok
 }

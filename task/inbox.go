@@ -156,7 +156,6 @@ func (w *workers) readValues() (moved bool, err error) {
 			return false, err
 		}
 		w.grow()
-		w.members = append(w.members, make([]int32, len(w.Tasks)-len(w.members))...)
 		w.pass()
 		if !received {
 			w.postValue(number)

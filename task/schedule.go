@@ -18,6 +18,7 @@ type schedule struct {
 	next   ID        // the first task that is not submitted
 	passed int       // pauses of the orchestration whose values the rank has
 	left   []int32   // dependencies of each task that have not ended, as far as the rank knows
+	active []int32   // members of each task that have started and not ended, as far as the rank knows
 	done   int       // tasks that have ended
 	cause  []Ref     // whose end released each task, of rank -1 if its submission did
 	ready  queue[ID] // in the order in which they became so; those that have started are stale
@@ -44,7 +45,7 @@ func (s *schedule) grow() {
 	old, n := len(s.left), len(s.Tasks)
 	s.extend(s.Program)
 	s.behind = append(s.behind, make([][]ID, n-old)...)
-	s.left = append(s.left, make([]int32, n-old)...)
+	s.left, s.active = append(s.left, make([]int32, n-old)...), append(s.active, make([]int32, n-old)...)
 	s.cause = append(s.cause, slices.Repeat([]Ref{{Rank: -1}}, n-old)...)
 	s.turn.grow(s.Program)
 	for id := ID(old); int(id) < n; id++ {
@@ -120,6 +121,7 @@ func (s *schedule) take(free int) (ID, bool) {
 		}
 	}
 	s.start(id)
+	s.active[id] = int32(s.Tasks[id].Members)
 	return id, true
 }
 
@@ -137,6 +139,17 @@ func (s *schedule) readyNow() (n int) {
 		}
 	}
 	return n
+}
+
+// endMember notes that a member of a task has ended. With the last one the task has, and
+// messages about that are due.
+func (s *schedule) endMember(id ID) (last bool) {
+	if s.active[id]--; s.active[id] > 0 {
+		return false
+	}
+	s.end(id)
+	s.postEnd(id)
+	return true
 }
 
 // end notes that a task has ended, and what that releases.

@@ -45,7 +45,6 @@ type device struct {
 	nextCore   []int32               // by compute core: the next one of its group, -1 for none
 	firstCore  []int32               // by task
 	groups     map[ID]*machine.Group // by task: the queues of members that run
-	members    []int32               // by task: those whose ends are not known
 	storedAt   []Time                // by task
 	readyAt    []Time
 	logged     bool
@@ -239,9 +238,8 @@ func (d *device) causeOp(id ID) oplog.ID {
 // standing is how far the rank had come when it stopped moving.
 func (d *device) standing() string {
 	text := fmt.Sprintf("rank %d: of %d tasks %d have been submitted, %d are ready and %d have ended", d.rank, len(d.Tasks), d.next, d.readyNow(), d.done)
-	if d.waits(d.passed) {
-		p := &d.by.pauses[d.passed]
-		text += fmt.Sprintf("; the orchestration waits for a value of %s, at %s", d.by.task(p.task).title(), p.line)
+	if waits := d.waitsFor(); waits != "" {
+		text += "; " + waits
 	}
 	return text
 }

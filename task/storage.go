@@ -26,17 +26,6 @@ func (e *TooMany) Error() string {
 		e.Rank, e.Tasks, HostBuildGraph, e.Limit)
 }
 
-// TooLarge is a group that is larger than its rank.
-type TooLarge struct {
-	Rank, Cores int
-	Task        *Task
-}
-
-func (e *TooLarge) Error() string {
-	return fmt.Sprintf("rank %d: task %d (%s) at %s is a group of %d, and the rank has %d compute cores: make it smaller, or give the rank more, by tasks.control.compute_cores or a larger device",
-		e.Rank, e.Task.ID, e.Task.Name, e.Task.Line, e.Task.Members, e.Cores)
-}
-
 // Refused is why something was not run: a mistake, not a failure of the run.
 type Refused struct{ Err error }
 
@@ -84,7 +73,8 @@ func (f *fitting) extend(p *Program) error {
 	}
 	for i := from; i < len(p.Tasks); i++ {
 		if t := &p.Tasks[i]; t.Members > f.cores {
-			return &TooLarge{p.Rank, f.cores, t}
+			return fmt.Errorf("rank %d: task %d (%s) at %s is a group of %d, and the rank has %d compute cores: make it smaller, or give the rank more, by tasks.control.compute_cores or a larger device",
+				p.Rank, t.ID, t.Name, t.Line, t.Members, f.cores)
 		} else if len(t.Neighbors) > 0 && f.ports > 0 {
 			if err := t.checkPorts(f.ports); err != nil {
 				return fmt.Errorf("rank %d: task %d (%s) at %s: %w", p.Rank, t.ID, t.Name, t.Line, err)

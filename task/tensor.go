@@ -2,6 +2,7 @@ package task
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/kernbench/kernbench/internal/oplog"
 	"github.com/kernbench/kernbench/tl"
@@ -108,21 +109,18 @@ func (r Region) Overlaps(s Region) bool { return r.Tensor == s.Tensor && r.overl
 
 // String is the region as x[0:4, 8:16].
 func (r Region) String() string {
-	text := ""
-	for axis := range r.Tensor.Shape {
-		if axis > 0 {
-			text += ", "
-		}
-		text += fmt.Sprintf("%d:%d", r.from[axis], r.to[axis])
+	axes := make([]string, len(r.Tensor.Shape))
+	for i := range axes {
+		axes[i] = fmt.Sprintf("%d:%d", r.from[i], r.to[i])
 	}
-	return r.Tensor.Name + "[" + text + "]"
+	return r.Tensor.Name + "[" + strings.Join(axes, ", ") + "]"
 }
 
 // pointer points to the region's first element.
 func (r Region) pointer(at memory) tl.Ptr {
 	p := tl.Ptr{Addr: at.addr, DType: r.Tensor.DType, Rank: int8(len(r.Tensor.Shape)), Window: at.window, Stride: r.Tensor.strides()}
+	p.Addr += r.offset() * int64(p.DType.Size())
 	for axis := range r.Tensor.Shape {
-		p.Addr += int64(r.from[axis]) * p.Stride[axis] * int64(p.DType.Size())
 		p.Extent[axis] = r.to[axis] - r.from[axis]
 	}
 	return p
