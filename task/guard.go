@@ -86,13 +86,20 @@ func (g *guard) Access(b *tl.Block, use tl.Use) error {
 // member checks that the rank which a kernel reaches for has a part of the block, if that
 // is memory of a domain.
 func (g *guard) member(b *tl.Block) error {
+	x := g.tensorOf(b.Span())
+	if x == nil || x.domain == nil || x.domain.RankOf(g.peer) >= 0 {
+		return nil
+	}
+	return fmt.Errorf("rank %d has no part of %v: the members of the domain are %v", g.peer, x, x.domain.ranks)
+}
+
+// tensorOf returns the tensor of the task that has all bytes from one to before another, nil
+// if none has.
+func (g *guard) tensorOf(first, end int64) *Tensor {
 	for i := range g.task.Args {
 		x := g.task.Args[i].Region.Tensor
-		if x == nil || x.domain == nil || x.domain.RankOf(g.peer) >= 0 {
-			continue
-		}
-		if first, end := b.Span(); first >= g.memory[x.number].addr && end <= g.memory[x.number].addr+x.bytes() {
-			return fmt.Errorf("rank %d has no part of %v: the members of the domain are %v", g.peer, x, x.domain.ranks)
+		if x != nil && first >= g.memory[x.number].addr && end <= g.memory[x.number].addr+x.bytes() {
+			return x
 		}
 	}
 	return nil
@@ -134,11 +141,7 @@ func (g *guard) inside(b *tl.Block, allowed func(*Arg) bool, what string) error 
 		there = append(there, a.Name+" "+a.Region.String())
 	}
 	first, _ := b.Span()
-	for i := range g.task.Args {
-		x := g.task.Args[i].Region.Tensor
-		if x == nil || first < g.memory[x.number].addr || first >= g.memory[x.number].addr+x.bytes() {
-			continue
-		}
+	if x := g.tensorOf(first, first+1); x != nil {
 		return fmt.Errorf("a block %v that begins at element %v of %s is in no region that the task %s: %s; give the task the region it needs",
 			shapeText(b.Valid), x.index((first-g.memory[x.number].addr)/int64(x.DType.Size())), x.Name, what, orNone(there))
 	}

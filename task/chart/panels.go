@@ -94,26 +94,25 @@ func (s *schedule) addControl(r *task.Result) {
 		if done.Core == task.BuilderCore {
 			w.kind = builder
 		}
-		activity, text := draw.Scheduling, ""
-		switch done.Kind {
-		case task.Building:
-			activity, text = draw.Building, fmt.Sprintf("submit task %d", done.Task)
-			if r.Runtime == task.HostBuildGraph {
-				text = "build the graph"
-			}
-		case task.Dispatching:
-			text = fmt.Sprintf("dispatch task %d", done.Task)
-		case task.Noticing:
-			text = fmt.Sprintf("notice task %d", done.Task)
-		case task.Posting:
-			text = fmt.Sprintf("send a message about task %d", done.Task)
-		case task.Receiving:
-			text = fmt.Sprintf("read a message about task %d", done.Task)
-		case task.Reading:
-			activity, text = draw.Building, fmt.Sprintf("read a value of task %d", done.Task)
+		activity, text := draw.Scheduling, fmt.Sprintf("%s task %d", deeds[done.Kind], done.Task)
+		if done.Kind == task.Building || done.Kind == task.Reading {
+			activity = draw.Building
+		}
+		if done.Kind == task.Building && r.Runtime == task.HostBuildGraph {
+			text = "build the graph"
 		}
 		s.add(w, done.From, done.To, activity, text)
 	}
+}
+
+// deeds is what control cores do, by kind of work.
+var deeds = [...]string{
+	task.Building:    "submit",
+	task.Dispatching: "dispatch",
+	task.Noticing:    "notice",
+	task.Posting:     "send a message about",
+	task.Receiving:   "read a message about",
+	task.Reading:     "read a value of",
 }
 
 // addCompute adds the work of the compute cores, idle ones included.
