@@ -169,10 +169,10 @@ func (c *passing) pass(k, v tl.Ptr, key int) {
 		}
 		receives := c.receive(step, key)
 		for _, port := range ports {
-			if b := c.going(blocks, port, step); b != nil {
-				c.t.Send(port, b.kt)
-				c.t.Send(port, b.v)
-				b.used()
+			if of := c.goes(c.place, port, step); of >= 0 && blocks[of] != nil {
+				c.t.Send(port, blocks[of].kt)
+				c.t.Send(port, blocks[of].v)
+				blocks[of].used()
 			}
 		}
 		now := min(len(c.todo), tl.CDiv(left, c.steps()+1-step))
@@ -185,14 +185,6 @@ func (c *passing) pass(k, v tl.Ptr, key int) {
 		}
 		left -= done + c.compute(now-done)
 	}
-}
-
-// going is the block that goes through a port at a step, nil if there is none.
-func (c *passing) going(blocks []*block, port tl.Port, step int) *block {
-	if of := c.goes(c.place, port, step); of >= 0 {
-		return blocks[of]
-	}
-	return nil
 }
 
 // receive is a block on its way.

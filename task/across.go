@@ -20,27 +20,6 @@ type across struct {
 	gates   map[int]bool   // pauses whose values have been received
 }
 
-func newAcross() across {
-	return across{known: map[Ref]bool{}, waiting: map[Ref][]ID{}, outward: map[ID][]int{}, gates: map[int]bool{}}
-}
-
-// await notes that a task waits for tasks of other ranks.
-func (x *across) await(id ID, tasks []Ref) {
-	for _, t := range tasks {
-		x.waiting[t] = append(x.waiting[t], id)
-	}
-}
-
-// unknown returns how many of some tasks of other ranks are not known to have ended.
-func (x *across) unknown(tasks []Ref) (n int32) {
-	for _, t := range tasks {
-		if !x.known[t] {
-			n++
-		}
-	}
-	return n
-}
-
 // list adds the edges to other ranks that are recorded up to the next value. For tasks that
 // have ended already the messages are due at once.
 func (s *schedule) list() {

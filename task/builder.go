@@ -332,28 +332,21 @@ func newBuilder(ctx context.Context, programs ...*Program) *Builder {
 	return b
 }
 
-// called calls a function, and is the error that it panics with, if it does.
+// called calls a function, and returns the error that it panics with, if it does.
 func called(f func()) (err error) {
 	defer func() {
-		value := recover()
-		switch wrong, ok := value.(*Error); {
-		case value == nil:
-		case ok:
-			err = wrong
+		switch value := recover().(type) {
+		case nil:
+		case *Error:
+			err = value
+		case error:
+			err = fmt.Errorf("panic at %s: %w", outside(2), value)
 		default:
-			err = fmt.Errorf("panic at %s: %w", outside(2), asError(value))
+			err = fmt.Errorf("panic at %s: %v", outside(2), value)
 		}
 	}()
 	f()
 	return nil
-}
-
-// asError is what somebody panicked with.
-func asError(value any) error {
-	if err, ok := value.(error); ok {
-		return err
-	}
-	return fmt.Errorf("%v", value)
 }
 
 // Error is a mistake of an orchestration. Functions panic with it, and Build returns it.

@@ -1,6 +1,7 @@
 package task
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -140,22 +141,14 @@ func (g *guard) inside(b *tl.Block, allowed func(*Arg) bool, what string) error 
 		}
 		there = append(there, a.Name+" "+a.Region.String())
 	}
+	regions := cmp.Or(strings.Join(there, ", "), "none")
 	first, _ := b.Span()
 	if x := g.tensorOf(first, first+1); x != nil {
 		return fmt.Errorf("a block %v that begins at element %v of %s is in no region that the task %s: %s; give the task the region it needs",
-			shapeText(b.Valid), x.index((first-g.memory[x.number].addr)/int64(x.DType.Size())), x.Name, what, orNone(there))
+			b.Valid.Dim[:b.Valid.Rank], x.index((first-g.memory[x.number].addr)/int64(x.DType.Size())), x.Name, what, regions)
 	}
-	return fmt.Errorf("memory that is of none of the task's tensors: give the task a region of what it needs; it %s %s", what, orNone(there))
+	return fmt.Errorf("memory that is of none of the task's tensors: give the task a region of what it needs; it %s %s", what, regions)
 }
-
-func orNone(list []string) string {
-	if len(list) == 0 {
-		return "none"
-	}
-	return strings.Join(list, ", ")
-}
-
-func shapeText(s oplog.Shape) []int32 { return s.Dim[:s.Rank] }
 
 // index is the coordinates of an element of the tensor.
 func (x *Tensor) index(n int64) []int64 {

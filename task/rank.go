@@ -105,16 +105,13 @@ func (w *workers) run() error {
 		if err != nil {
 			return err
 		}
-		if w.submitAll() {
+		for !w.submitted() && w.room() {
+			w.submit()
 			moved = true
 		}
-		for {
-			id, ok := w.take(w.free.n)
-			if !ok {
-				break
-			}
-			moved = true
+		for id, ok := w.take(w.free.n); ok; id, ok = w.take(w.free.n) {
 			w.start(id)
+			moved = true
 		}
 		ended, err := w.reap()
 		if err != nil {
@@ -128,15 +125,6 @@ func (w *workers) run() error {
 		}
 	}
 	return w.postAll()
-}
-
-// submitAll submits what there is room for.
-func (w *workers) submitAll() (moved bool) {
-	for !w.submitted() && w.room() {
-		w.submit()
-		moved = true
-	}
-	return moved
 }
 
 // start runs the members of a task until they end or wait.

@@ -1,8 +1,6 @@
 package task
 
-import (
-	"slices"
-)
+import "slices"
 
 // schedule is how far the program of one rank has come under a runtime: what is in
 // storage, what may run, what has ended. It knows no time: the simulated control cores
@@ -34,7 +32,8 @@ type schedule struct {
 func newSchedule(p *Program, r Runtime, c *Config, cores int) *schedule {
 	s := &schedule{
 		Program: p, runtime: r, config: c, cores: cores, dependencies: newDependencies(r.infers()),
-		rings: make([]queue[ID], c.TensorMap.Rings), across: newAcross(),
+		rings:  make([]queue[ID], c.TensorMap.Rings),
+		across: across{known: map[Ref]bool{}, waiting: map[Ref][]ID{}, outward: map[ID][]int{}, gates: map[int]bool{}},
 	}
 	s.grow()
 	return s
@@ -52,7 +51,9 @@ func (s *schedule) grow() {
 		for _, b := range s.before[id] {
 			s.behind[b] = append(s.behind[b], id)
 		}
-		s.await(id, s.Tasks[id].across(s.inferred))
+		for _, t := range s.Tasks[id].across(s.inferred) {
+			s.waiting[t] = append(s.waiting[t], id)
+		}
 	}
 }
 
@@ -95,7 +96,11 @@ func (s *schedule) submit() ID {
 			s.left[id]++
 		}
 	}
-	s.left[id] += s.unknown(s.Tasks[id].across(s.inferred))
+	for _, t := range s.Tasks[id].across(s.inferred) {
+		if !s.known[t] {
+			s.left[id]++
+		}
+	}
 	if s.left[id] == 0 {
 		s.ready.push(id)
 	}

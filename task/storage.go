@@ -39,15 +39,10 @@ func (p *Program) Check(o Options) error {
 	if err := o.settle(); err != nil {
 		return err
 	}
-	if err := p.fits(o.Runtime, o.Config, o.cores()); err != nil {
+	if err := newFitting(o.Runtime, o.Config, o.cores()).extend(p); err != nil {
 		return &Refused{err}
 	}
 	return nil
-}
-
-// fits is why a program can be known not to run on so many compute cores.
-func (p *Program) fits(r Runtime, c *Config, cores int) error {
-	return newFitting(r, c, cores).extend(p)
 }
 
 // fitting checks that there is room for a program, also while that grows.

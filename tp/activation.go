@@ -49,14 +49,6 @@ func gated(ctx *torch.Context, weight torch.DPPolicy, first, half, out int) (col
 	return columns
 }
 
-// evenly checks that all parts of a result have as many of its columns.
-func evenly(ctx *torch.Context, cols int, weight torch.DPPolicy) error {
-	if parts := len(across(ctx, weight, cols)); cols%parts != 0 {
-		return fmt.Errorf("%d gated features of a rank do not divide by the %d parts that cubes and PEs have of them: choose a multiple, or another placement of the weight", cols, parts)
-	}
-	return nil
-}
-
 // Add is the sum of each element: a new tensor like x.
 func Add(ctx *torch.Context, name string, x, y *torch.Tensor) (*torch.Tensor, error) {
 	return mapped(ctx, name, plus, x, y)

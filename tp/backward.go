@@ -50,17 +50,13 @@ func (l *ColumnParallelLinear) Backward(x, dy *torch.Tensor) (dx *torch.Tensor, 
 // Megatron's ranks add up their own, and all-reduce the sums when the step ends.
 func (l *RowParallelLinear) Backward(x, dy *torch.Tensor) (dx *torch.Tensor, err error) {
 	s := l.state()
-	mine, whole := l.InFeaturesPerPartition(), !l.o.InputIsParallel && s.tensorSize() > 1
-	cols, first := mine, 0
-	if whole {
-		cols, first = l.in, s.tensorRank()*mine
-	}
-	if err := l.checkInput(x, cols); err != nil {
-		return nil, err
-	}
-	want, err := l.resultShape(s, x)
+	whole, want, err := l.accept(s, x)
 	if err != nil {
 		return nil, err
+	}
+	mine, first := l.InFeaturesPerPartition(), 0
+	if whole {
+		first = l.row
 	}
 	if err := l.checkGradient(dy, want); err != nil {
 		return nil, err

@@ -83,19 +83,14 @@ func tilesOf(p torch.Piece, to tl.Ptr, elems int) (list []copied) {
 	return list
 }
 
-// restack is the moves of all rows of a stack to another of as many.
+// restack returns the moves of all rows of a stack to another of as many.
 func (s stack) restack(to stack) (moves []move) {
-	top := 0
-	for _, x := range s {
-		below := 0
-		for _, y := range to {
-			from, end := max(top, below), min(top+rowsOf(x), below+rowsOf(y))
-			if from < end {
-				moves = append(moves, move{corner{x, from - top, 0}, corner{y, from - below, 0}, end - from, s.cols()})
+	for _, x := range s.blocks() {
+		for _, y := range to.blocks() {
+			if from, end := max(x.row, y.row), min(x.row+x.rows, y.row+y.rows); from < end {
+				moves = append(moves, move{corner{x.from.x, from - x.row, 0}, corner{y.from.x, from - y.row, 0}, end - from, x.cols})
 			}
-			below += rowsOf(y)
 		}
-		top += rowsOf(x)
 	}
 	return moves
 }

@@ -3,6 +3,7 @@ package tp
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/kernbench/kernbench/tl"
 	"github.com/kernbench/kernbench/torch"
@@ -14,7 +15,8 @@ type CrossEntropy struct {
 
 	rows      *rowwise
 	kept      *partials // by row: the largest logit, and one over the sum of exponentials
-	targets   [][]element
+	targets   []int     // of the rows
+	first     int       // token of the rank
 	smoothing float64
 	vocab     int
 }
@@ -56,28 +58,14 @@ func VocabParallelCrossEntropy(ctx *torch.Context, logits *torch.Tensor, targets
 			return nil, fmt.Errorf("%s: target %d at position %d: the vocabulary has 0 to %d", who, id, i, vocab-1)
 		}
 	}
-	c := &CrossEntropy{rows: newRowwise(ctx, who, logits), vocab: vocab}
+	c := &CrossEntropy{rows: newRowwise(ctx, who, logits), targets: slices.Clone(targets), first: s.tensorRank() * colsOf(logits), vocab: vocab}
 	if labelSmoothing > 0 {
 		c.smoothing = labelSmoothing * float64(vocab) / float64(vocab-1)
 	}
-	c.place(targets, s.tensorRank()*colsOf(logits))
 	if err := c.forward(s); err != nil {
 		return nil, fmt.Errorf("%s: %w", who, err)
 	}
 	return c, nil
-}
-
-// place finds the targets that each share has; first is the rank's first token.
-func (c *CrossEntropy) place(targets []int, first int) {
-	for _, h := range c.rows.shares {
-		var list []element
-		for row := range h.rows {
-			if col := targets[h.row+row] - first - h.col; col >= 0 && col < h.cols {
-				list = append(list, element{row, col})
-			}
-		}
-		c.targets = append(c.targets, list)
-	}
 }
 
 // forward makes the loss. Ranks reduce partials, share by share, before these are taken
@@ -228,11 +216,11 @@ func gradient(x, most, over tl.Tile, loss []tl.Tile, target float64) tl.Tile {
 	return g
 }
 
-// within is the targets in a band.
+// within returns the targets in a band.
 func (c *CrossEntropy) within(b *band) (list []element) {
-	for _, e := range c.targets[b.index] {
-		if e.row >= b.from && e.row < b.from+b.n {
-			list = append(list, e)
+	for row := b.from; row < b.from+b.n; row++ {
+		if col := c.targets[b.row+row] - c.first - b.col; col >= 0 && col < b.share.cols {
+			list = append(list, element{row, col})
 		}
 	}
 	return list

@@ -144,9 +144,9 @@ type summer struct {
 	term  int        // the next of its sum
 	sums  [2]tl.Tile // of every other term
 
-	asked    [2]int     // block and term of the next operands to ask for
-	operands []operands // that are on their way, in order
-	kept     map[tl.Ptr]tl.Tile
+	asked    [2]int             // block and term of the next operands to ask for
+	operands []operands         // that are on their way, in order
+	kept     map[tl.Ptr]tl.Tile // of x, also for others, if the plan says so
 }
 
 // operands is a tile of x and one of w.
@@ -155,15 +155,9 @@ type operands struct {
 	transposed bool // those that have to be
 }
 
-// newSummer makes a summer, which keeps tiles of x among those that others have kept if
-// the plan says so.
-func newSummer(t *tl.PE, p *plan, kept map[tl.Ptr]tl.Tile) *summer {
-	return &summer{t: t, plan: p, kept: kept}
-}
-
 // run makes the blocks of the plan.
 func (p *plan) run(t *tl.PE) {
-	for s := newSummer(t, p, map[tl.Ptr]tl.Tile{}); s.next(); {
+	for s := (&summer{t: t, plan: p, kept: map[tl.Ptr]tl.Tile{}}); s.next(); {
 	}
 }
 

@@ -62,10 +62,7 @@ func first(stages []int) []int { return stages[:1] }
 // firstAndLast returns the stages that have the word embedding: its input and its output
 // share weights.
 func firstAndLast(stages []int) []int {
-	if len(stages) == 1 {
-		return stages
-	}
-	return []int{stages[0], stages[len(stages)-1]}
+	return slices.Compact([]int{stages[0], stages[len(stages)-1]})
 }
 
 // division is how a world is divided: what InitializeModelParallel is given.

@@ -180,7 +180,7 @@ func (l *Linear) gathered(s *state, x *torch.Tensor) (stack, error) {
 	if err != nil || grid.Cube != torch.RowWise {
 		return all, err
 	}
-	whole, err := l.empty(torch.Shape{all.rows(), all.cols()}, grid)
+	whole, err := l.empty(all.shape(), grid)
 	if err == nil {
 		err = copyBoxes(l.ctx, l.Name+" tokens", all.restack(stack{whole}))
 	}
@@ -218,7 +218,7 @@ func (l *Linear) multiply(name string, p product, addend stack) error {
 	to, grid := addend, gridOf(l.o.weight())
 	scattered := len(addend) > 1 && grid.Cube == torch.RowWise
 	if scattered {
-		whole, err := l.empty(torch.Shape{addend.rows(), addend.cols()}, grid)
+		whole, err := l.empty(addend.shape(), grid)
 		if err != nil {
 			return err
 		}

@@ -132,7 +132,7 @@ func (o *overlap) run(s *state, x *torch.Tensor) error {
 			if kept[pe] == nil {
 				kept[pe] = map[tl.Ptr]tl.Tile{}
 			}
-			return newSummer(t, o.plans[pe][piece], kept[pe]).next
+			return (&summer{t: t, plan: o.plans[pe][piece], kept: kept[pe]}).next
 		},
 		Use: func(t *tl.PE, pe, piece int) { o.copies[pe][piece].run(t) },
 	}

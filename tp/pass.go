@@ -122,9 +122,3 @@ func elementwise(ctx *torch.Context, name string, out *torch.Tensor, f func([]tl
 	}
 	return passes.launch(ctx, name, using...)
 }
-
-// addRow adds a vector to every row of a matrix, in place.
-func addRow(ctx *torch.Context, name string, x, row *torch.Tensor) error {
-	return elementwise(ctx, name, x, plus,
-		func(box) []operand { return []operand{{x: x}, {x: row, vector: true}} })
-}
