@@ -79,7 +79,7 @@ func (p *prefill) size() error {
 	return nil
 }
 
-// kernel is the prefill of a PE: head by head, and of each as many of its queries at a time
+// kernel runs the prefill of a PE: head by head, and of each as many of its queries at a time
 // as there is room for, with all keys.
 func (p *prefill) kernel(t *tl.PE, q, k, v, out tl.Ptr) {
 	c := &passing{prefill: p, t: t, place: t.Rank() % p.places()}
@@ -146,7 +146,7 @@ func (b *block) used() {
 	}
 }
 
-// blockAt is how many keys of a holder are in the blocks that begin at one of its keys.
+// blockAt returns how many keys of a holder are in the blocks that begin at one of its keys.
 func (p *prefill) blockAt(place, key int) int { return max(0, min(p.keys, p.held(place)-key)) }
 
 // pass has one block of each holder pass through the mesh, from some key of theirs on. At
@@ -214,7 +214,7 @@ type unit struct {
 	mask Mask
 }
 
-// mask is which keys the queries see, of those from a token on.
+// mask returns which keys the queries see, of those from a token on.
 func (c *passing) mask(q *queries, token int) Mask {
 	if !c.causal {
 		return Mask{}
@@ -222,7 +222,7 @@ func (c *passing) mask(q *queries, token int) Mask {
 	return Causal(c.place*c.share+q.first-token, c.group)
 }
 
-// seen is how many units there are in the blocks that begin at a key of their holders.
+// seen returns how many units there are in the blocks that begin at a key of their holders.
 func (c *passing) seen(key int) (n int) {
 	for of := range c.places() {
 		for i := range c.queries {
@@ -235,7 +235,7 @@ func (c *passing) seen(key int) (n int) {
 	return n
 }
 
-// came is a block of a holder that is there now. It has uses for the sends that there will
+// came returns a block of a holder that is there now. It has uses for the sends that there will
 // be, and for the units that it makes: none with queries of which it is the future.
 func (c *passing) came(of, key int, kt, v tl.Tile) *block {
 	b := &block{of*c.share + key, kt.Pin(), v.Pin(), c.sends(c.place, of) + 1}

@@ -43,7 +43,7 @@ func (g grid) places() int { return g.w * g.h }
 
 func (g grid) at(place int) (x, y int) { return place % g.w, place / g.w }
 
-// place is the number of a place, -1 of one outside.
+// place returns the number of a place, -1 of one outside.
 func (g grid) place(x, y int) int {
 	if x < 0 || x >= g.w || y < 0 || y >= g.h {
 		return -1
@@ -51,19 +51,19 @@ func (g grid) place(x, y int) int {
 	return y*g.w + x
 }
 
-// middle is the place that states are merged to.
+// middle returns the place that states are merged to.
 func (g grid) middle() int { return g.place(g.w/2, g.h/2) }
 
-// neighbour is the place at the other end of a port, or -1.
+// neighbour returns the place at the other end of a port, or -1.
 func (g grid) neighbour(place int, p tl.Port) int {
 	x, y := g.at(place)
 	return g.place(x+ways[p].x, y+ways[p].y)
 }
 
-// steps is how many steps it takes until every place has had every shard.
+// steps returns how many steps it takes until every place has had every shard.
 func (g grid) steps() int { return max(g.w-1, (g.h-1)*g.w) }
 
-// comes is whose shard comes to a place through a port at a step, or -1.
+// comes returns whose shard comes to a place through a port at a step, or -1.
 func (g grid) comes(place int, p tl.Port, step int) int {
 	x, y := g.at(place)
 	to := ways[p]
@@ -73,7 +73,7 @@ func (g grid) comes(place int, p tl.Port, step int) int {
 	return g.place(g.nearest(x, step%g.w), y+to.y*(1+step/g.w))
 }
 
-// goes is whose shard a place sends through a port at a step, or -1.
+// goes returns whose shard a place sends through a port at a step, or -1.
 func (g grid) goes(place int, p tl.Port, step int) int {
 	next := g.neighbour(place, p)
 	if next < 0 {
@@ -82,7 +82,7 @@ func (g grid) goes(place int, p tl.Port, step int) int {
 	return g.comes(next, opposite(p), step)
 }
 
-// nearest is the k-th nearest column to x, itself first and of two the western one.
+// nearest returns the k-th nearest column to x, itself first and of two the western one.
 func (g grid) nearest(x, k int) int {
 	both := 2 * min(x, g.w-1-x) // so many have another at the same distance
 	switch {
@@ -96,7 +96,7 @@ func (g grid) nearest(x, k int) int {
 	return x + k/2
 }
 
-// sends is how many times a place sends on the shard of another, or its own.
+// sends returns how many times a place sends on the shard of another, or its own.
 func (g grid) sends(place, owner int) (n int) {
 	for _, p := range ports {
 		if next := g.neighbour(place, p); next >= 0 && g.entry(next, owner) == opposite(p) {
@@ -106,7 +106,7 @@ func (g grid) sends(place, owner int) (n int) {
 	return n
 }
 
-// entry is the port through which the shard of another comes to a place, and AnyPort of
+// entry returns the port through which the shard of another comes to a place, and AnyPort of
 // its own.
 func (g grid) entry(place, owner int) tl.Port {
 	x, y := g.at(place)
@@ -117,7 +117,7 @@ func (g grid) entry(place, owner int) tl.Port {
 	return way{x: cmp.Compare(ox, x)}.port()
 }
 
-// merges is the ports through which states come to a place on their way to the middle, in
+// merges returns the ports through which states come to a place on their way to the middle, in
 // order, and the one through which they go on: AnyPort in the middle.
 func (g grid) merges(place int) (from []tl.Port, to tl.Port) {
 	for _, p := range ports {
@@ -128,7 +128,7 @@ func (g grid) merges(place int) (from []tl.Port, to tl.Port) {
 	return from, g.towards(place)
 }
 
-// towards is the port of a place towards the middle, first along the row.
+// towards returns the port of a place towards the middle, first along the row.
 func (g grid) towards(place int) tl.Port {
 	x, y := g.at(place)
 	if x != g.w/2 {

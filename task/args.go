@@ -30,16 +30,16 @@ const (
 	Writes
 )
 
-// In is a region that the kernel reads.
+// In returns the argument of a region that the kernel reads.
 func In(name string, a Area) Arg { return arg(name, a, Reads, 0) }
 
-// Out is a region that the kernel writes, or whose bytes it waits for that a peer writes.
+// Out returns the argument of a region that the kernel writes, or whose bytes it waits for that a peer writes.
 func Out(name string, a Area) Arg { return arg(name, a, Writes, 0) }
 
-// InOut is a region that the kernel reads and writes.
+// InOut returns the argument of a region that the kernel reads and writes.
 func InOut(name string, a Area) Arg { return arg(name, a, Reads|Writes, 0) }
 
-// AtPeers is a region of which the kernel reaches the parts of other ranks alone, with
+// AtPeers returns the argument of a region of which the kernel reaches the parts of other ranks alone, with
 // Put and Get. It may do so with any other region as well. In an orchestration of all ranks
 // it may be a region of the rank that the kernel reaches, so that conflicts there are found;
 // the kernel gets a pointer to the same region of its own rank.
@@ -73,7 +73,7 @@ func (a *Arg) touched() (*Region, Access) {
 	return &a.Region, a.Access
 }
 
-// Scalar is a value that the kernel is given: a number, or anything its parameter takes.
+// Scalar returns the argument of a value that the kernel is given: a number, or anything its parameter takes.
 func Scalar(name string, v any) Arg { return Arg{Name: name, Value: v} }
 
 // tensorArg is an argument of a task for tl.Bind, which has tensors as a type of their

@@ -61,7 +61,7 @@ func (b *Builder) Rank() int {
 	return b.program.Rank
 }
 
-// NumRanks is how many ranks there are.
+// NumRanks returns how many ranks there are.
 func (b *Builder) NumRanks() int { return b.program.Ranks }
 
 // of returns the program of a rank; op is for whom.
@@ -85,7 +85,7 @@ func (b *Builder) own(op string) int {
 	return b.Rank()
 }
 
-// Tensor is what the rank has of a tensor of the host API: the rows that its device
+// Tensor returns what the rank has of a tensor of the host API: the rows that its device
 // holds.
 func (b *Builder) Tensor(x *torch.Tensor) *Tensor { return b.tensor("Tensor", b.own("Tensor"), x) }
 
@@ -365,10 +365,10 @@ func misuse(op, format string, args ...any) *Error {
 	return &Error{op, outside(2), fmt.Errorf(format, args...)}
 }
 
-// caller is the line of the orchestration that called Submit or Scope.
+// caller returns the line of the orchestration that called Submit or Scope.
 func caller() string { return outside(3) }
 
-// outside is the line of the first caller that is not of this package, or of the runtime,
+// outside returns the line of the first caller that is not of this package, or of the runtime,
 // from some callers up.
 func outside(skip int) string {
 	var pcs [32]uintptr

@@ -36,7 +36,7 @@ type memory struct {
 // stretch is some scratch memory.
 type stretch struct{ addr, bytes int64 }
 
-// place is where the tasks of the program run, as their kernels see it: a SIP of one cube.
+// place returns where the tasks of the program run, as their kernels see it: a SIP of one cube.
 func (p *Program) place(name string) tl.Place {
 	return tl.Place{SIP: p.Rank, PEs: 1, Cubes: 1, SIPs: p.Ranks, Rank: p.Rank, Ranks: p.Ranks, Name: name}
 }
@@ -61,7 +61,7 @@ func (g *guard) call() {
 	t.bound.Call(tl.NewPE(g, t.title()), ptrs...)
 }
 
-// Place is the rank, and the member of the group as its PE.
+// Place returns the rank, and the member of the group as its PE.
 func (g *guard) Place() tl.Place { return g.place }
 
 // Access keeps an access to memory within the regions of the task, or within scratch.
@@ -109,7 +109,7 @@ func (g *guard) tensorOf(first, end int64) *Tensor {
 // Allocated adds scratch memory.
 func (g *guard) Allocated(addr, bytes int64) { g.scratch = append(g.scratch, stretch{addr, bytes}) }
 
-// Peer is what the machine below calls a rank. There is one: the PE has looked.
+// Peer returns what the machine below calls a rank. There is one: the PE has looked.
 func (g *guard) Peer(rank int) (int, error) {
 	g.peers, g.peer = g.peers || rank != g.place.Rank, rank
 	return g.home(rank), nil
@@ -150,7 +150,7 @@ func (g *guard) inside(b *tl.Block, allowed func(*Arg) bool, what string) error 
 	return fmt.Errorf("memory that is of none of the task's tensors: give the task a region of what it needs; it %s %s", what, regions)
 }
 
-// index is the coordinates of an element of the tensor.
+// index returns the coordinates of an element of the tensor.
 func (x *Tensor) index(n int64) []int64 {
 	at := make([]int64, len(x.Shape))
 	for axis, stride := range x.strides() {
@@ -197,7 +197,7 @@ func (r *Region) holds(b *tl.Block, base int64) bool {
 	}
 }
 
-// run is the region as a run of elements of its tensor, if it is one.
+// run returns the region as a run of elements of its tensor, if it is one.
 func (r *Region) run() (from, to int64, ok bool) {
 	elems := int64(1)
 	from, ok = r.offset(), true

@@ -237,7 +237,7 @@ func (o *Options) settle() error {
 	return nil
 }
 
-// compute is a compute core of a SIP.
+// compute returns a compute core of a SIP.
 func (s *simulation) compute(ctx *torch.Context, sip, core int) machine.PEID {
 	pes := ctx.Topology().Spec().PEsPerCube()
 	return machine.PEID(ctx.PE(sip, core/pes, core%pes))

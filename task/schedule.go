@@ -83,7 +83,7 @@ func (s *schedule) room() bool {
 	return true
 }
 
-// ring is the one that a task lies in.
+// ring returns the one that a task lies in.
 func (s *schedule) ring(id ID) *queue[ID] { return &s.rings[s.depth(id, len(s.rings))] }
 
 // submit puts the next task into storage. It is ready if all it waits for has ended.
@@ -110,7 +110,7 @@ func (s *schedule) submit() ID {
 	return id
 }
 
-// take is the next task that may run, if so many compute cores are free: the first of
+// take returns the next task that may run, if so many compute cores are free: the first of
 // those that are ready, or else the oldest of all that have not started.
 func (s *schedule) take(free int) (ID, bool) {
 	for s.ready.len() > 0 && s.started[s.ready.at(0)] {
@@ -136,7 +136,7 @@ func (s *schedule) may(id ID, free int) bool {
 	return n <= free && (id == s.oldest || s.younger+n+s.largest.before(int(id)) <= s.cores)
 }
 
-// readyNow is how many tasks are ready.
+// readyNow returns how many tasks are ready.
 func (s *schedule) readyNow() (n int) {
 	for i := range s.ready.len() {
 		if !s.started[s.ready.at(i)] {

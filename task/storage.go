@@ -34,7 +34,7 @@ func (e *Refused) Error() string { return e.Err.Error() }
 // Unwrap gives the reason.
 func (e *Refused) Unwrap() error { return e.Err }
 
-// Check is why a program would be refused on real ranks.
+// Check returns why a program would be refused on real ranks.
 func (p *Program) Check(o Options) error {
 	if err := o.settle(); err != nil {
 		return err
@@ -99,7 +99,7 @@ func (f *fitting) scopes(p *Program, from ID) error {
 	return nil
 }
 
-// tooLarge is the error of the scope that the oldest task in a full ring is in: all that
+// tooLarge returns the error of the scope that the oldest task in a full ring is in: all that
 // has come since is of that scope.
 func (p *Program) tooLarge(oldest, next ID, c *TensorMap) error {
 	scope := p.Scopes[p.Tasks[oldest].Scope]
@@ -112,7 +112,7 @@ func (p *Program) tooLarge(oldest, next ID, c *TensorMap) error {
 	return e
 }
 
-// depth is the ring that a task lies in, of so many.
+// depth returns the ring that a task lies in, of so many.
 func (p *Program) depth(id ID, rings int) int { return min(int(p.Tasks[id].Depth), rings-1) }
 
 // open reports whether the scope of a task has not ended when the next task is to be

@@ -24,7 +24,7 @@ type Tensor struct {
 
 func (x *Tensor) String() string { return fmt.Sprintf("%s %v %v", x.Name, x.Shape, x.DType) }
 
-// bytes is the size of the part.
+// bytes returns the size of the part.
 func (x *Tensor) bytes() int64 {
 	n := int64(x.DType.Size())
 	for _, d := range x.Shape {
@@ -49,7 +49,7 @@ func (x *Tensor) tooLarge() bool {
 	return left == 0
 }
 
-// strides is how many elements lie between neighbours along each axis.
+// strides returns how many elements lie between neighbours along each axis.
 func (x *Tensor) strides() (s [oplog.MaxRank]int64) {
 	n := int64(1)
 	for axis := len(x.Shape) - 1; axis >= 0; axis-- {
@@ -74,7 +74,7 @@ type Area interface{ region() Region }
 func (r Region) region() Region  { return r }
 func (x *Tensor) region() Region { return x.Box(make([]int, len(x.Shape)), x.Shape) }
 
-// Box is the box of the tensor that begins at an index and has so many elements along
+// Box returns the box of the tensor that begins at an index and has so many elements along
 // each axis. Where fewer axes are given the others are whole: x.Box([]int{row}, []int{n})
 // is rows.
 func (x *Tensor) Box(start, extent []int) Region {
@@ -101,13 +101,13 @@ func (x *Tensor) Box(start, extent []int) Region {
 	return r
 }
 
-// Rows is n rows of the tensor: a box that is whole but for the first axis.
+// Rows returns n rows of the tensor: a box that is whole but for the first axis.
 func (x *Tensor) Rows(first, n int) Region { return x.Box([]int{first}, []int{n}) }
 
 // Overlaps reports whether two regions have an element in common.
 func (r Region) Overlaps(s Region) bool { return r.Tensor == s.Tensor && r.overlaps(&s.box) }
 
-// String is the region as x[0:4, 8:16].
+// String returns the region as x[0:4, 8:16].
 func (r Region) String() string {
 	axes := make([]string, len(r.Tensor.Shape))
 	for i := range axes {

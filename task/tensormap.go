@@ -210,7 +210,7 @@ func (c *cells) visit(list []int32, b *box, f func(*entry)) []int32 {
 	return kept
 }
 
-// span is how many cells a box touches.
+// span returns how many cells a box touches.
 func (g *grid) span(b *box) int {
 	n := 1
 	for axis, p := range g.pitch {

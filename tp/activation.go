@@ -8,7 +8,7 @@ import (
 	"github.com/kernbench/kernbench/torch"
 )
 
-// GELU is x·Φ(x) in the form with tanh, 0.5·x·(1 + tanh(√(2/π)·(x + 0.044715·x³))), of
+// GELU returns x·Φ(x) in the form with tanh, 0.5·x·(1 + tanh(√(2/π)·(x + 0.044715·x³))), of
 // each element: a new tensor like x. It is computed in f32 and rounded once.
 func GELU(ctx *torch.Context, name string, x *torch.Tensor) (*torch.Tensor, error) {
 	return mapped(ctx, name, func(in []tl.Tile) tl.Tile {
@@ -18,7 +18,7 @@ func GELU(ctx *torch.Context, name string, x *torch.Tensor) (*torch.Tensor, erro
 	}, x)
 }
 
-// SwiGLU is gate·sigmoid(gate)·up of each element of x, which a layer with Gated has made: a
+// SwiGLU returns gate·sigmoid(gate)·up of each element of x, which a layer with Gated has made: a
 // new tensor of half as many columns. It is computed in f32 and rounded once.
 func SwiGLU(name string, layer *ColumnParallelLinear, x *torch.Tensor) (*torch.Tensor, error) {
 	ctx, weight := layer.ctx, layer.o.weight()
@@ -49,7 +49,7 @@ func gated(ctx *torch.Context, weight torch.DPPolicy, first, half, out int) (col
 	return columns
 }
 
-// Add is the sum of each element: a new tensor like x.
+// Add returns the sum of each element: a new tensor like x.
 func Add(ctx *torch.Context, name string, x, y *torch.Tensor) (*torch.Tensor, error) {
 	return mapped(ctx, name, plus, x, y)
 }
@@ -60,7 +60,7 @@ func plus(in []tl.Tile) tl.Tile { return in[0].Add(in[1]) }
 // wide returns a tile in f32.
 func wide(x tl.Tile) tl.Tile { return as(x, torch.F32) }
 
-// mapped is a new tensor like the first of some of one shape.
+// mapped returns a new tensor like the first of some of one shape.
 func mapped(ctx *torch.Context, name string, f func([]tl.Tile) tl.Tile, in ...*torch.Tensor) (*torch.Tensor, error) {
 	var operands []operand
 	for _, x := range in {

@@ -27,7 +27,7 @@ type tile struct {
 	vectors []tl.Tile
 }
 
-// tiles is the tiles of the band. A kernel goes over them once, in every band. The next
+// tiles returns the tiles of the band. A kernel goes over them once, in every band. The next
 // tile is asked for before the arithmetic on this one.
 func (b *band) tiles() iter.Seq[tile] {
 	return func(yield func(tile) bool) {
@@ -85,7 +85,7 @@ func (b *band) fold(by reduction, f func(x tl.Tile) []tl.Tile) (all []tl.Tile) {
 	return all
 }
 
-// own is where the share has partials of the band's rows.
+// own returns where the share has partials of the band's rows.
 func (b *band) own(p *partials, kind int) tl.Ptr {
 	return p.own[b.index].At(0, kind*p.most+b.from)
 }

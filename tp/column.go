@@ -51,7 +51,7 @@ func NewColumnParallelLinear(ctx *torch.Context, name string, in, out int, o Opt
 	return &ColumnParallelLinear{l}, nil
 }
 
-// Forward is x·weight + bias: new tensors of all rows of x, and of the rank's columns or
+// Forward returns x·weight + bias: new tensors of all rows of x, and of the rank's columns or
 // all of them. With SequenceParallel x is the rank's rows. The second result is the bias
 // with SkipBiasAdd, and nil otherwise.
 func (l *ColumnParallelLinear) Forward(x *torch.Tensor) (y, bias *torch.Tensor, err error) {

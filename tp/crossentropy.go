@@ -30,7 +30,7 @@ const (
 	keptMax, keptInverse           = 0, 1
 )
 
-// VocabParallelCrossEntropy is log Σ exp(x) - x[target] of each row x of logits, of which
+// VocabParallelCrossEntropy computes log Σ exp(x) - x[target] of each row x of logits, of which
 // each rank of the tensor parallel group has some columns, those of its tokens of the
 // vocabulary: tokens × vocab/tp, or [s, b, vocab/tp], whose tokens are s·b. It is computed in
 // f32. Targets are the host's, the same on all ranks, as ids of an embedding are.
@@ -101,7 +101,7 @@ func (c *CrossEntropy) forward(s *state) (err error) {
 	return err
 }
 
-// maximum is the largest logit of each row.
+// maximum finds the largest logit of each row.
 func (c *CrossEntropy) maximum(s *state, maxima *partials) error {
 	err := c.rows.launch("max", besides{others: []*torch.Tensor{maxima.Tensor}}, func(b *band) {
 		b.t.Store(b.own(maxima, 0), b.fold(largest, func(x tl.Tile) []tl.Tile { return []tl.Tile{x} })[0])
@@ -164,7 +164,7 @@ func (c *CrossEntropy) lose(maxima, sums *partials) error {
 	})
 }
 
-// Backward is the gradient of the rank's logits, a new tensor of their shape, dtype and
+// Backward returns the gradient of the rank's logits, a new tensor of their shape, dtype and
 // layout. The gradient of the loss is tokens × 1 in f32; nil is 1 for each token.
 func (c *CrossEntropy) Backward(gradOutput *torch.Tensor) (*torch.Tensor, error) {
 	r := c.rows
@@ -203,7 +203,7 @@ func (c *CrossEntropy) Backward(gradOutput *torch.Tensor) (*torch.Tensor, error)
 	return result(who, y, err)
 }
 
-// gradient is the probabilities of logits, less what they should be, times the gradient
+// gradient returns the probabilities of logits, less what they should be, times the gradient
 // of the loss if there is one.
 func gradient(x, most, over tl.Tile, loss []tl.Tile, target float64) tl.Tile {
 	g := x.Sub(most).Exp().Mul(over)

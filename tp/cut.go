@@ -40,7 +40,7 @@ func (c *cuts) fit(wide int, tiles [2]int, elem, room int) blockSize {
 	}
 }
 
-// kept is the bytes that all tiles of x take in TCM, in blocks of these sizes: each takes
+// kept returns the bytes that all tiles of x take in TCM, in blocks of these sizes: each takes
 // whole granules of 256.
 func (c *cuts) kept(s blockSize, elem int) (bytes int) {
 	const granule = 256
@@ -73,7 +73,7 @@ func firstCols(list []torch.Piece) []int {
 // interval is n places from one on.
 type interval struct{ from, n int }
 
-// ranges is the intervals between cuts, each cut further into parts of equal size, up to
+// ranges returns the intervals between cuts, each cut further into parts of equal size, up to
 // the last, none of which has more than so many.
 func ranges(cuts []int, most int) (list []interval) {
 	sorted := slices.Compact(slices.Sorted(slices.Values(cuts)))
@@ -88,7 +88,7 @@ func ranges(cuts []int, most int) (list []interval) {
 	return list
 }
 
-// widest is the largest interval between cuts.
+// widest returns the largest interval between cuts.
 func widest(cuts []int) (most int) {
 	for _, r := range ranges(cuts, 1<<62) {
 		most = max(most, r.n)

@@ -75,7 +75,7 @@ func (e *VocabParallelEmbedding) VocabEndIndex() int { return e.first + e.Weight
 // Free gives the memory of the table and of its gradient back.
 func (e *VocabParallelEmbedding) Free() error { return errors.Join(e.Weight.Free(), e.ZeroGrad()) }
 
-// Forward is the rows of the tokens that ids name: a new tensor of all of them on every
+// Forward returns the rows of the tokens that ids name: a new tensor of all of them on every
 // rank or, with SequenceParallel, of the rank's share. All ranks have to give the same ids,
 // which is not checked.
 //

@@ -126,7 +126,7 @@ func (p *product) again(ctx *torch.Context, grid torch.DPPolicy, work []box, roo
 	return err
 }
 
-// tcm is the bytes of TCM that a PE has.
+// tcm returns the bytes of TCM that a PE has.
 func tcm(ctx *torch.Context) int { return int(ctx.Topology().Spec().PE.TCM.Size) }
 
 // tensors returns all that it uses.

@@ -124,7 +124,7 @@ func (l *Linear) Free() error {
 	return errors.Join(stack(l.Weight).free(), l.ZeroGrad(), present(l.Bias).free())
 }
 
-// state is the groups of the calling rank, which have to be those that the layer was made
+// state returns the groups of the calling rank, which have to be those that the layer was made
 // for.
 func (l *Linear) state() *state { return sameGroups(l.ctx, l.Name, l.group) }
 
@@ -154,7 +154,7 @@ func (l *Linear) added() *torch.Tensor {
 	return l.Bias
 }
 
-// count is n numbers from one on.
+// count returns n numbers from one on.
 func count(first, n int) []int {
 	list := make([]int, n)
 	for i := range list {
@@ -215,24 +215,20 @@ func (l *Linear) sum(s *state, shape torch.Shape, on torch.DPPolicy, scatter boo
 // of a rank are a few of many cubes: a product that was cut so would be one of few rows at
 // a time.
 func (l *Linear) multiply(name string, p product, addend stack) error {
-	to, grid := addend, gridOf(l.o.weight())
-	scattered := len(addend) > 1 && grid.Cube == torch.RowWise
-	if scattered {
-		whole, err := l.empty(addend.shape(), grid)
-		if err != nil {
-			return err
-		}
-		to = stack{whole}
+	grid := gridOf(l.o.weight())
+	if len(addend) == 1 || grid.Cube != torch.RowWise {
+		p.y = addend.blocks()
+		return p.launch(l.ctx, name, l.o.weight())
 	}
-	p.y = to.blocks()
-	err := p.launch(l.ctx, name, l.o.weight())
-	if !scattered {
+	whole, err := l.empty(addend.shape(), grid)
+	if err != nil {
 		return err
 	}
-	if err == nil {
-		err = copyBoxes(l.ctx, l.Name+" tokens", to.restack(addend))
+	p.y = stack{whole}.blocks()
+	if err = p.launch(l.ctx, name, l.o.weight()); err == nil {
+		err = copyBoxes(l.ctx, l.Name+" tokens", stack{whole}.restack(addend))
 	}
-	return errors.Join(err, to.free())
+	return errors.Join(err, whole.Free())
 }
 
 // freeBut frees all of them but x.

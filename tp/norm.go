@@ -102,7 +102,7 @@ func (n *Norm) Free() error {
 	return present(n.Weight, n.Bias).free()
 }
 
-// Forward is the norm of the rows of x: a new tensor, laid out as x is. It is computed in
+// Forward returns the norm of the rows of x: a new tensor, laid out as x is. It is computed in
 // f32 and rounded once.
 func (n *RMSNorm) Forward(x *torch.Tensor) (*torch.Tensor, error) {
 	return n.forward(x, 1, func(r *rowwise, p *partials, y *torch.Tensor) error {
@@ -122,7 +122,7 @@ func (n *RMSNorm) Forward(x *torch.Tensor) (*torch.Tensor, error) {
 	})
 }
 
-// Forward is the norm of the rows of x: a new tensor, laid out as x is. It is computed in
+// Forward returns the norm of the rows of x: a new tensor, laid out as x is. It is computed in
 // f32 and rounded once. The mean square is that of what is left when the mean has been
 // subtracted.
 func (n *LayerNorm) Forward(x *torch.Tensor) (*torch.Tensor, error) {
@@ -174,7 +174,7 @@ func (n *Norm) forward(x *torch.Tensor, kinds int, do func(r *rowwise, p *partia
 	return result(n.Name, y, err)
 }
 
-// inverse is one over the root of the mean square plus eps, of each row of a band.
+// inverse returns one over the root of the mean square plus eps, of each row of a band.
 func (n *Norm) inverse(b *band, p *partials, squares int) tl.Tile {
 	return b.total(p, squares, adding).Div(n.hidden).Add(n.eps).Rsqrt()
 }

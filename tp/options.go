@@ -82,7 +82,7 @@ func (o *Options) checkOther() error {
 	return o.check()
 }
 
-// divide is a rank's share of a dimension of a layer.
+// divide returns a rank's share of a dimension of a layer.
 func divide(who, what string, n, size int) (int, error) {
 	if n <= 0 {
 		return 0, fmt.Errorf("%s: %d %s: there has to be one for each of %d ranks", who, n, what, size)

@@ -103,13 +103,13 @@ func (o *overlap) piece(s *state, x, w *torch.Tensor, cols interval) error {
 	return nil
 }
 
-// room is the bytes of TCM for the product: the rest is for messages and copies.
+// room returns the bytes of TCM for the product: the rest is for messages and copies.
 func (o *overlap) room() int { return tcm(o.l.ctx) * 3 / 4 }
 
-// copyBytes is a tile of a copy to y.
+// copyBytes returns the bytes of a tile of a copy to y.
 func (o *overlap) copyBytes() int { return min(16<<10, tcm(o.l.ctx)/32) }
 
-// copy is how a PE's box of a piece of the sum, which it holds itself, gets to y, with
+// copy returns how a PE's box of a piece of the sum, which it holds itself, gets to y, with
 // the bias.
 func (o *overlap) copy(sum *torch.Tensor, from, to box, cols interval) *pass {
 	to.col, to.cols = to.col+cols.from, max(0, min(cols.n, to.cols-cols.from))
@@ -144,5 +144,5 @@ func (o *overlap) run(s *state, x *torch.Tensor) error {
 	return dist.ReduceScatterMaking(m, o.sums, o.addends, torch.SUM, s.tensor)
 }
 
-// together is the PEs that make rows of each other's: those of a column of boxes.
+// together returns the PEs that make rows of each other's: those of a column of boxes.
 func (o *overlap) together(pe int) []int { return o.column[o.plans[pe][0].col] }

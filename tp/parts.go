@@ -28,7 +28,7 @@ func (a axis) of(shape torch.Shape) int {
 // extent returns the extent of a tensor along the axis.
 func (a axis) extent(x *torch.Tensor) int { return x.Shape()[a.of(x.Shape())] }
 
-// move is that of a box of a shape between places along an axis. Tensors are seen as
+// move returns the move of a box of a shape between places along an axis. Tensors are seen as
 // matrices: a place along the first of three axes is as many rows as the second has.
 func (a axis) move(from *torch.Tensor, source int, to *torch.Tensor, target int, shape torch.Shape) move {
 	last := len(shape) - 1
@@ -41,7 +41,7 @@ func (a axis) move(from *torch.Tensor, source int, to *torch.Tensor, target int,
 	return move{at(from, source), at(to, target), elems(shape[:last]), shape[last]}
 }
 
-// even is the sizes of each rank's part of a tensor along an axis.
+// even returns the sizes of each rank's part of a tensor along an axis.
 func (p *peers) even(a axis, x *torch.Tensor) ([]int, error) {
 	n := a.extent(x)
 	if n%p.size != 0 {
@@ -50,7 +50,7 @@ func (p *peers) even(a axis, x *torch.Tensor) ([]int, error) {
 	return slices.Repeat([]int{n / p.size}, p.size), nil
 }
 
-// splits is the sizes of the parts that are sent and received along an axis, even if they
+// splits returns the sizes of the parts that are sent and received along an axis, even if they
 // are not given.
 func (p *peers) splits(a axis, x *torch.Tensor, in, out []int) (send, receive []int, err error) {
 	if in == nil && out == nil {

@@ -28,7 +28,7 @@ type operand struct {
 	vector bool
 }
 
-// pieces is where the operand's part of a box is, in coordinates of the box.
+// pieces returns where the operand's part of a box is, in coordinates of the box.
 func (o operand) pieces(b box, of func(row, col, rows, cols int) []torch.Piece) []torch.Piece {
 	row, rows := b.row, b.rows
 	if o.vector {

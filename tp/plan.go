@@ -39,7 +39,7 @@ type box struct {
 	row, col, rows, cols int
 }
 
-// gridOf is how the result of a product is cut over the PEs that hold the weight: they
+// gridOf returns how the result of a product is cut over the PEs that hold the weight: they
 // make columns of the result as they have columns of the weight, and where they share
 // columns, having rows or copies, rows of the result.
 func gridOf(weight torch.DPPolicy) torch.DPPolicy {
@@ -90,7 +90,7 @@ func boxOf(ctx *torch.Context, s torch.Shard) box {
 	}
 }
 
-// plan is how a PE makes a box, with so many bytes of TCM.
+// plan returns how a PE makes a box, with so many bytes of TCM.
 func (p *product) plan(ctx *torch.Context, b box, room int) *plan {
 	plan := &plan{x: p.x, w: p.w, col: b.col, dtype: p.dtype(), keep: p.keep}
 	if b.rows*b.cols == 0 {
@@ -165,7 +165,7 @@ func (b *block) rotate(cube, cubes, pe, pes int) {
 	b.terms = slices.Concat(b.terms[first:], b.terms[:first])
 }
 
-// at is the pieces that have an element, from there on.
+// at returns the pieces that have an element, from there on.
 func at(list []torch.Piece, row, col int) (found []torch.Piece) {
 	for _, p := range list {
 		if row >= p.Row && row < p.Row+p.Rows && col >= p.Col && col < p.Col+p.Cols {

@@ -52,7 +52,7 @@ func NewRowParallelLinear(ctx *torch.Context, name string, in, out int, o Option
 	return &RowParallelLinear{l}, nil
 }
 
-// Forward is x·weight + bias: a new tensor that all ranks have, or, with
+// Forward returns x·weight + bias: a new tensor that all ranks have, or, with
 // SequenceParallel, the rank's rows of it. x is the rank's columns of the input with
 // InputIsParallel, and otherwise all of them. The second result is the bias with
 // SkipBiasAdd, and nil otherwise.

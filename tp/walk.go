@@ -54,7 +54,7 @@ func newWalk(h *share, x tl.Ptr, use besides, most int) *walk {
 	return w
 }
 
-// pointers is where an element of each operand is.
+// pointers returns where an element of each operand is.
 func pointers(operands [][]torch.Piece, row, col int) (list []tl.Ptr) {
 	for _, pieces := range operands {
 		list = append(list, at(pieces, row, col)[0].Ptr)
