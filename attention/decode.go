@@ -38,7 +38,7 @@ func (d Decode) Launch(ctx *torch.Context, q, k, v, out *torch.Tensor) (*torch.L
 	return ctx.Launch("attention_decode", l.kernel, q, k, v, out, torch.PEs(d.Mesh.PEs()...), torch.Neighbors(d.Mesh.Connections()))
 }
 
-// LaunchLocal is the first half of Launch, for whoever wants to see the halves apart. It
+// LaunchLocal runs the first half of Launch, for whoever wants to see the halves apart. It
 // writes states, a vector of f32 over Mesh.PEs with StateElems for each.
 func (d Decode) LaunchLocal(ctx *torch.Context, q, k, v, states *torch.Tensor) (*torch.Launched, error) {
 	l, err := d.launch(ctx, q.DType())
@@ -51,7 +51,7 @@ func (d Decode) LaunchLocal(ctx *torch.Context, q, k, v, states *torch.Tensor) (
 	return ctx.Launch("attention_local", l.localKernel, q, k, v, states, torch.PEs(d.Mesh.PEs()...))
 }
 
-// LaunchMerge is the second half: out from states.
+// LaunchMerge runs the second half, and computes out from states.
 func (d Decode) LaunchMerge(ctx *torch.Context, states, out *torch.Tensor) (*torch.Launched, error) {
 	l, err := d.launch(ctx, out.DType())
 	if err == nil {
@@ -63,7 +63,7 @@ func (d Decode) LaunchMerge(ctx *torch.Context, states, out *torch.Tensor) (*tor
 	return ctx.Launch("attention_merge", l.mergeKernel, states, out, torch.PEs(d.Mesh.PEs()...), torch.Neighbors(d.Mesh.Connections()))
 }
 
-// StateElems is the elements of f32 that the states of a PE take in memory.
+// StateElems returns the elements of f32 that the states of a PE take in memory.
 func (d Decode) StateElems() int {
 	return d.Heads.Query / len(d.Mesh.Lanes) * d.Tokens * (d.Heads.Dim + 2)
 }
@@ -168,7 +168,7 @@ func (d *decode) mergeKernel(t *tl.PE, states, out tl.Ptr) {
 	})
 }
 
-// local is the states of n queries with the keys of this holder, for each KV head. The
+// local returns the states of n queries with the keys of this holder, for each KV head. The
 // query heads of a KV head are rows of one tile.
 func (d *decode) local(t *tl.PE, q, k, v tl.Ptr, first, n int) []*Running {
 	type block struct{ head, key, keys int }
@@ -200,7 +200,7 @@ func (d *decode) local(t *tl.PE, q, k, v tl.Ptr, first, n int) []*Running {
 	return states
 }
 
-// mask is which keys of a holder, from one of them on, the queries see from one of them on.
+// mask returns which keys of a holder, from one of them on, the queries see from one of them on.
 func (d *decode) mask(place, key, first int) Mask {
 	return Causal(d.tokens-d.queries+first-(place*d.share+key), d.group)
 }
@@ -218,11 +218,6 @@ func (d *decode) merge(t *tl.PE, states []*Running, out tl.Ptr, first, n int) {
 			r.Free()
 			continue
 		}
-		x := r.Out()
-		if d.dtype != tl.F32 {
-			x = x.To(d.dtype)
-		}
-		t.Store(out.At(first, head*d.group*d.dim), x.Reshape(n, d.group*d.dim))
-		r.Free()
+		d.store(out.At(first, head*d.group*d.dim), r, n)
 	}
 }

@@ -100,7 +100,17 @@ func (l *layer) cache(k, v *torch.Tensor) error {
 	return l.laid("values, as Heads.Spread has them for the lanes,", v, l.tokens, wide, true)
 }
 
-// queryCols is the columns of queries and results.
+// store writes the attention of n tokens of a KV head, and frees its state.
+func (l *layer) store(to tl.Ptr, r *Running, n int) {
+	x := r.Out()
+	if l.dtype != tl.F32 {
+		x = x.To(l.dtype)
+	}
+	r.t.Store(to, x.Reshape(n, l.group*l.dim))
+	r.Free()
+}
+
+// queryCols returns the columns of queries and results.
 func (l *layer) queryCols() int { return len(l.mesh.Lanes) * l.kv * l.group * l.dim }
 
 // fit makes tiles smaller, of queries or of keys, until what depends on their sizes is no
@@ -115,18 +125,18 @@ func (l *layer) fit(need func() int, bytes int) {
 	}
 }
 
-// held is how many tokens a holder has.
+// held returns how many tokens a holder has.
 func (l *layer) held(place int) int { return max(0, min(l.share, l.tokens-place*l.share)) }
 
-// stateBytes is the room that Running takes for so many rows.
+// stateBytes returns the room that Running takes for so many rows.
 func (l *layer) stateBytes(rows int) int { return rows*4*l.dim + 2*roundUp(4*rows) }
 
-// stepBytes is the room that a step takes in TCM, of so many rows and keys: scores, which of
+// stepBytes returns the room that a step takes in TCM, of so many rows and keys: scores, which of
 // them are seen and these, exponents, exponentials, weights; the output before and after;
 // and columns.
 func (l *layer) stepBytes(rows, keys int) int {
 	return rows*(keys*(4*4+1+l.dtype.Size())+2*4*l.dim) + 12*roundUp(4*rows)
 }
 
-// roundUp is the bytes that TCM takes for so many.
+// roundUp returns the bytes that TCM takes for so many.
 func roundUp(bytes int) int { return tl.CDiv(bytes, 256) * 256 }

@@ -13,7 +13,7 @@ type Mask struct {
 	offset, group int
 }
 
-// Causal is the mask of queries that see no key of their future. Rows are query by query,
+// Causal returns the mask of queries that see no key of their future. Rows are query by query,
 // with group rows for each: its heads that share the keys. Row r, which is of query
 // r/group, sees key j iff j <= r/group + offset, so that offset is how much later the
 // first query is than the first key of the block.
@@ -26,7 +26,7 @@ func (m Mask) Hides(rows int) bool { return m.causal && (rows-1)/m.group+m.offse
 // cuts reports whether some row sees fewer than all of so many keys.
 func (m Mask) cuts(keys int) bool { return m.causal && keys-1 > m.offset }
 
-// apply is scores with -Inf for the keys that a row does not see.
+// apply returns scores with -Inf for the keys that a row does not see.
 func (m Mask) apply(t *tl.PE, scores tl.Tile) tl.Tile {
 	rows, keys := scores.Dim(0), scores.Dim(1)
 	if !m.cuts(keys) {

@@ -17,7 +17,7 @@ type Mesh struct {
 	Lanes [][]int // the PEs of each lane, row by row
 }
 
-// OfCube is the PEs of a cube as a mesh of one lane, each of them beside those that are
+// OfCube returns the PEs of a cube as a mesh of one lane, each of them beside those that are
 // near it on the die.
 func OfCube(ctx *torch.Context, sip, cube int) Mesh {
 	g := ctx.Topology()
@@ -41,7 +41,7 @@ func OfCube(ctx *torch.Context, sip, cube int) Mesh {
 	return Mesh{W: len(pes) / rows, H: rows, Lanes: [][]int{pes}}
 }
 
-// OfSIP is the cubes of a SIP as a mesh, with so many PEs of each at work.
+// OfSIP returns the cubes of a SIP as a mesh, with so many PEs of each at work.
 func OfSIP(ctx *torch.Context, sip, lanes int) Mesh {
 	spec := ctx.Topology().Spec()
 	if lanes < 1 || lanes > spec.PEsPerCube() {
@@ -57,13 +57,13 @@ func OfSIP(ctx *torch.Context, sip, lanes int) Mesh {
 	return m
 }
 
-// PEs is all PEs of the mesh, lane by lane.
+// PEs returns all PEs of the mesh, lane by lane.
 func (m Mesh) PEs() []int { return slices.Concat(m.Lanes...) }
 
-// Holders is how many holders there are.
+// Holders returns how many holders there are.
 func (m Mesh) Holders() int { return m.W * m.H }
 
-// check is why a mesh is none.
+// check returns why a mesh is none.
 func (m Mesh) check() error {
 	if m.W < 1 || m.H < 1 || len(m.Lanes) == 0 {
 		return fmt.Errorf("attention: a mesh of %v: it has to have a place and a lane", m)
@@ -83,7 +83,7 @@ func (m Mesh) must(op string) {
 	}
 }
 
-// Roots is the PE in the middle of each lane.
+// Roots returns the PE in the middle of each lane.
 func (m Mesh) Roots() (pes []int) {
 	m.must("Roots")
 	for _, lane := range m.Lanes {
@@ -92,7 +92,7 @@ func (m Mesh) Roots() (pes []int) {
 	return pes
 }
 
-// Connections is the neighbours of each PE in its lane, by the ports West, East, North and
+// Connections returns the neighbours of each PE in its lane, by the ports West, East, North and
 // South; row 0 is the northernmost.
 func (m Mesh) Connections() (table []torch.Connection) {
 	m.must("Connections")
@@ -130,7 +130,7 @@ func (m Mesh) Copies() torch.Placement {
 
 func (m Mesh) grid() grid { return grid{m.W, m.H} }
 
-// String is the size: "4×2, 1 lane".
+// String returns the size: "4×2, 1 lane".
 func (m Mesh) String() string {
 	if len(m.Lanes) == 1 {
 		return fmt.Sprintf("%d×%d, 1 lane", m.W, m.H)

@@ -34,13 +34,11 @@ func (p Prefill) Launch(ctx *torch.Context, q, k, v, out *torch.Tensor) (*torch.
 	if err = pass.size(); err == nil {
 		err = pass.cache(k, v)
 	}
-	for _, x := range []struct {
-		name string
-		x    *torch.Tensor
-	}{{"queries", q}, {"the result", out}} {
-		if err == nil {
-			err = pass.laid(x.name, x.x, p.Tokens, pass.queryCols(), true)
-		}
+	if err == nil {
+		err = pass.laid("queries", q, p.Tokens, pass.queryCols(), true)
+	}
+	if err == nil {
+		err = pass.laid("the result", out, p.Tokens, pass.queryCols(), true)
 	}
 	if err != nil {
 		return nil, err
@@ -81,7 +79,7 @@ func (p *prefill) size() error {
 	return nil
 }
 
-// kernel is the prefill of a PE: head by head, and of each as many of its queries at a time
+// kernel runs the prefill of a PE: head by head, and of each as many of its queries at a time
 // as there is room for, with all keys.
 func (p *prefill) kernel(t *tl.PE, q, k, v, out tl.Ptr) {
 	c := &passing{prefill: p, t: t, place: t.Rank() % p.places()}
@@ -129,12 +127,7 @@ func (c *passing) load(q tl.Ptr, first int) {
 func (c *passing) store(out tl.Ptr) {
 	c.pipeline.Flush()
 	for _, q := range c.queries {
-		x := q.Out()
-		if c.dtype != tl.F32 {
-			x = x.To(c.dtype)
-		}
-		c.t.Store(out.At(q.first), x.Reshape(q.n, c.group*c.dim))
-		q.Free()
+		c.layer.store(out.At(q.first), q.Running, q.n)
 		q.tile.Free()
 	}
 }
@@ -153,7 +146,7 @@ func (b *block) used() {
 	}
 }
 
-// blockAt is how many keys of a holder are in the blocks that begin at one of its keys.
+// blockAt returns how many keys of a holder are in the blocks that begin at one of its keys.
 func (p *prefill) blockAt(place, key int) int { return max(0, min(p.keys, p.held(place)-key)) }
 
 // pass has one block of each holder pass through the mesh, from some key of theirs on. At
@@ -176,10 +169,10 @@ func (c *passing) pass(k, v tl.Ptr, key int) {
 		}
 		receives := c.receive(step, key)
 		for _, port := range ports {
-			if b := c.going(blocks, port, step); b != nil {
-				c.t.Send(port, b.kt)
-				c.t.Send(port, b.v)
-				b.used()
+			if of := c.goes(c.place, port, step); of >= 0 && blocks[of] != nil {
+				c.t.Send(port, blocks[of].kt)
+				c.t.Send(port, blocks[of].v)
+				blocks[of].used()
 			}
 		}
 		now := min(len(c.todo), tl.CDiv(left, c.steps()+1-step))
@@ -192,14 +185,6 @@ func (c *passing) pass(k, v tl.Ptr, key int) {
 		}
 		left -= done + c.compute(now-done)
 	}
-}
-
-// going is the block that goes through a port at a step, nil if there is none.
-func (c *passing) going(blocks []*block, port tl.Port, step int) *block {
-	if of := c.goes(c.place, port, step); of >= 0 {
-		return blocks[of]
-	}
-	return nil
 }
 
 // receive is a block on its way.
@@ -229,7 +214,7 @@ type unit struct {
 	mask Mask
 }
 
-// mask is which keys the queries see, of those from a token on.
+// mask returns which keys the queries see, of those from a token on.
 func (c *passing) mask(q *queries, token int) Mask {
 	if !c.causal {
 		return Mask{}
@@ -237,7 +222,7 @@ func (c *passing) mask(q *queries, token int) Mask {
 	return Causal(c.place*c.share+q.first-token, c.group)
 }
 
-// seen is how many units there are in the blocks that begin at a key of their holders.
+// seen returns how many units there are in the blocks that begin at a key of their holders.
 func (c *passing) seen(key int) (n int) {
 	for of := range c.places() {
 		for i := range c.queries {
@@ -250,7 +235,7 @@ func (c *passing) seen(key int) (n int) {
 	return n
 }
 
-// came is a block of a holder that is there now. It has uses for the sends that there will
+// came returns a block of a holder that is there now. It has uses for the sends that there will
 // be, and for the units that it makes: none with queries of which it is the future.
 func (c *passing) came(of, key int, kt, v tl.Tile) *block {
 	b := &block{of*c.share + key, kt.Pin(), v.Pin(), c.sends(c.place, of) + 1}

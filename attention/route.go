@@ -1,6 +1,10 @@
 package attention
 
-import "github.com/kernbench/kernbench/tl"
+import (
+	"cmp"
+
+	"github.com/kernbench/kernbench/tl"
+)
 
 // grid is a mesh of w columns and h rows, whose places are numbered row by row from the
 // north. It knows how shards pass through it: that of a place goes east and west along
@@ -17,24 +21,29 @@ type grid struct{ w, h int }
 // ports is the ports of a place, in the order in which they are served.
 var ports = [...]tl.Port{tl.West, tl.East, tl.North, tl.South}
 
-// opposite is the port at the other end of a connection.
-func opposite(p tl.Port) tl.Port {
-	switch p {
-	case tl.West:
-		return tl.East
-	case tl.East:
-		return tl.West
-	case tl.North:
-		return tl.South
+// way is the direction of a port.
+type way struct{ x, y int }
+
+var ways = [...]way{tl.West: {x: -1}, tl.East: {x: 1}, tl.North: {y: -1}, tl.South: {y: 1}}
+
+// port returns the port in a direction, AnyPort for none.
+func (w way) port() tl.Port {
+	for _, p := range ports {
+		if ways[p] == w {
+			return p
+		}
 	}
-	return tl.North
+	return tl.AnyPort
 }
+
+// opposite returns the port at the other end of a connection.
+func opposite(p tl.Port) tl.Port { return way{-ways[p].x, -ways[p].y}.port() }
 
 func (g grid) places() int { return g.w * g.h }
 
 func (g grid) at(place int) (x, y int) { return place % g.w, place / g.w }
 
-// place is the number of a place, -1 of one outside.
+// place returns the number of a place, -1 of one outside.
 func (g grid) place(x, y int) int {
 	if x < 0 || x >= g.w || y < 0 || y >= g.h {
 		return -1
@@ -42,41 +51,29 @@ func (g grid) place(x, y int) int {
 	return y*g.w + x
 }
 
-// middle is the place that states are merged to.
+// middle returns the place that states are merged to.
 func (g grid) middle() int { return g.place(g.w/2, g.h/2) }
 
-// neighbour is the place at the other end of a port, or -1.
+// neighbour returns the place at the other end of a port, or -1.
 func (g grid) neighbour(place int, p tl.Port) int {
 	x, y := g.at(place)
-	switch p {
-	case tl.West:
-		return g.place(x-1, y)
-	case tl.East:
-		return g.place(x+1, y)
-	case tl.North:
-		return g.place(x, y-1)
-	}
-	return g.place(x, y+1)
+	return g.place(x+ways[p].x, y+ways[p].y)
 }
 
-// steps is how many steps it takes until every place has had every shard.
+// steps returns how many steps it takes until every place has had every shard.
 func (g grid) steps() int { return max(g.w-1, (g.h-1)*g.w) }
 
-// comes is whose shard comes to a place through a port at a step, or -1.
+// comes returns whose shard comes to a place through a port at a step, or -1.
 func (g grid) comes(place int, p tl.Port, step int) int {
 	x, y := g.at(place)
-	switch p {
-	case tl.West:
-		return g.place(x-1-step, y)
-	case tl.East:
-		return g.place(x+1+step, y)
-	case tl.North:
-		return g.place(g.nearest(x, step%g.w), y-1-step/g.w)
+	to := ways[p]
+	if to.y == 0 {
+		return g.place(x+to.x*(1+step), y)
 	}
-	return g.place(g.nearest(x, step%g.w), y+1+step/g.w)
+	return g.place(g.nearest(x, step%g.w), y+to.y*(1+step/g.w))
 }
 
-// goes is whose shard a place sends through a port at a step, or -1.
+// goes returns whose shard a place sends through a port at a step, or -1.
 func (g grid) goes(place int, p tl.Port, step int) int {
 	next := g.neighbour(place, p)
 	if next < 0 {
@@ -85,7 +82,7 @@ func (g grid) goes(place int, p tl.Port, step int) int {
 	return g.comes(next, opposite(p), step)
 }
 
-// nearest is the k-th nearest column to x, itself first and of two the western one.
+// nearest returns the k-th nearest column to x, itself first and of two the western one.
 func (g grid) nearest(x, k int) int {
 	both := 2 * min(x, g.w-1-x) // so many have another at the same distance
 	switch {
@@ -99,7 +96,7 @@ func (g grid) nearest(x, k int) int {
 	return x + k/2
 }
 
-// sends is how many times a place sends on the shard of another, or its own.
+// sends returns how many times a place sends on the shard of another, or its own.
 func (g grid) sends(place, owner int) (n int) {
 	for _, p := range ports {
 		if next := g.neighbour(place, p); next >= 0 && g.entry(next, owner) == opposite(p) {
@@ -109,25 +106,18 @@ func (g grid) sends(place, owner int) (n int) {
 	return n
 }
 
-// entry is the port through which the shard of another comes to a place, and AnyPort of
+// entry returns the port through which the shard of another comes to a place, and AnyPort of
 // its own.
 func (g grid) entry(place, owner int) tl.Port {
 	x, y := g.at(place)
 	ox, oy := g.at(owner)
-	switch {
-	case oy < y:
-		return tl.North
-	case oy > y:
-		return tl.South
-	case ox < x:
-		return tl.West
-	case ox > x:
-		return tl.East
+	if oy != y {
+		return way{y: cmp.Compare(oy, y)}.port()
 	}
-	return tl.AnyPort
+	return way{x: cmp.Compare(ox, x)}.port()
 }
 
-// merges is the ports through which states come to a place on their way to the middle, in
+// merges returns the ports through which states come to a place on their way to the middle, in
 // order, and the one through which they go on: AnyPort in the middle.
 func (g grid) merges(place int) (from []tl.Port, to tl.Port) {
 	for _, p := range ports {
@@ -138,18 +128,11 @@ func (g grid) merges(place int) (from []tl.Port, to tl.Port) {
 	return from, g.towards(place)
 }
 
-// towards is the port of a place towards the middle, first along the row.
+// towards returns the port of a place towards the middle, first along the row.
 func (g grid) towards(place int) tl.Port {
 	x, y := g.at(place)
-	switch {
-	case x < g.w/2:
-		return tl.East
-	case x > g.w/2:
-		return tl.West
-	case y < g.h/2:
-		return tl.South
-	case y > g.h/2:
-		return tl.North
+	if x != g.w/2 {
+		return way{x: cmp.Compare(g.w/2, x)}.port()
 	}
-	return tl.AnyPort
+	return way{y: cmp.Compare(g.h/2, y)}.port()
 }

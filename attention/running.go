@@ -17,7 +17,7 @@ type Running struct {
 	m, l, o tl.Tile // [rows 1], [rows 1], [rows d]
 }
 
-// New is the state of so many rows of queries, with values of d elements.
+// New returns the state of so many rows of queries, with values of d elements.
 func New(t *tl.PE, rows, d int) *Running { return &Running{t: t, rows: rows, d: d} }
 
 // lowest stands for the maximum of a row without keys, where -Inf less -Inf would be NaN.
@@ -35,7 +35,7 @@ func (r *Running) Add(q, k, v tl.Tile, scale float64, mask Mask) {
 // few reports whether it is less to transpose queries and their scores than keys.
 func (r *Running) few() bool { return r.rows < r.d }
 
-// turned is queries as step wants them.
+// turned returns queries as step wants them.
 func (r *Running) turned(q tl.Tile) tl.Tile {
 	if r.few() {
 		return q.Trans()
@@ -79,7 +79,7 @@ func (r *Running) Merge(x *Running) {
 	x.Free()
 }
 
-// Out is the attention of the rows, in f32: the weighted mean of the values, and 0 for a
+// Out returns the attention of the rows, in f32: the weighted mean of the values, and 0 for a
 // row that has seen no key. The state is as it was.
 func (r *Running) Out() tl.Tile {
 	r.begin()
@@ -95,7 +95,7 @@ func (r *Running) Send(port tl.Port) {
 	}
 }
 
-// Receive is a state of so many rows that comes through a port.
+// Receive returns a state of so many rows that comes through a port.
 func Receive(t *tl.PE, port tl.Port, rows, d int) *Running {
 	r := New(t, rows, d)
 	m, l := t.Recv(port, tl.Shape{rows, 1}, tl.F32), t.Recv(port, tl.Shape{rows, 1}, tl.F32)
@@ -103,7 +103,7 @@ func Receive(t *tl.PE, port tl.Port, rows, d int) *Running {
 	return r
 }
 
-// StateElems is the elements of memory of f32 that Store writes and Load reads.
+// StateElems returns the elements of memory of f32 that Store writes and Load reads.
 func StateElems(rows, d int) int { return rows * (d + 2) }
 
 // Store writes the state to memory, to a vector of StateElems.
@@ -114,7 +114,7 @@ func (r *Running) Store(p tl.Ptr) {
 	r.t.Store(p.Add(r.rows*r.d+r.rows), r.l)
 }
 
-// Load is a state of so many rows that Store has written.
+// Load returns a state of so many rows that Store has written.
 func Load(t *tl.PE, p tl.Ptr, rows, d int) *Running {
 	r := New(t, rows, d)
 	o := t.Load(p, tl.Shape{rows, d}, tl.F32)

@@ -1,5 +1,7 @@
 package task
 
+import "fmt"
+
 // message is sent to another rank when a task has ended, or when the orchestration has read
 // a value.
 type message struct {
@@ -16,27 +18,6 @@ type across struct {
 	listed  int            // outward edges of the program that have been added so far
 	due     queue[message] // messages to send
 	gates   map[int]bool   // pauses whose values have been received
-}
-
-func newAcross() across {
-	return across{known: map[Ref]bool{}, waiting: map[Ref][]ID{}, outward: map[ID][]int{}, gates: map[int]bool{}}
-}
-
-// await notes that a task waits for tasks of other ranks.
-func (x *across) await(id ID, tasks []Ref) {
-	for _, t := range tasks {
-		x.waiting[t] = append(x.waiting[t], id)
-	}
-}
-
-// unknown returns how many of some tasks of other ranks are not known to have ended.
-func (x *across) unknown(tasks []Ref) (n int32) {
-	for _, t := range tasks {
-		if !x.known[t] {
-			n++
-		}
-	}
-	return n
 }
 
 // list adds the edges to other ranks that are recorded up to the next value. For tasks that
@@ -96,6 +77,15 @@ func (s *schedule) asked() (*pause, bool) {
 	}
 	p := &s.by.pauses[s.passed]
 	return p, int(p.task.Rank) == s.Rank && s.ended[p.task.Task]
+}
+
+// waitsFor says which value the orchestration waits for, if it does for one.
+func (s *schedule) waitsFor() string {
+	if !s.waits(s.passed) {
+		return ""
+	}
+	p := &s.by.pauses[s.passed]
+	return fmt.Sprintf("the orchestration waits for a value of %s, at %s", s.by.task(p.task).title(), p.line)
 }
 
 // task returns a task of the builder's programs.

@@ -30,33 +30,30 @@ const (
 	Writes
 )
 
-// In is a region that the kernel reads.
-func In(name string, a Area) Arg { return Arg{Name: name, Region: regionOf(name, a), Access: Reads} }
+// In returns the argument of a region that the kernel reads.
+func In(name string, a Area) Arg { return arg(name, a, Reads, 0) }
 
-// Out is a region that the kernel writes, or whose bytes it waits for that a peer writes.
-func Out(name string, a Area) Arg { return Arg{Name: name, Region: regionOf(name, a), Access: Writes} }
+// Out returns the argument of a region that the kernel writes, or whose bytes it waits for that a peer writes.
+func Out(name string, a Area) Arg { return arg(name, a, Writes, 0) }
 
-// InOut is a region that the kernel reads and writes.
-func InOut(name string, a Area) Arg {
-	return Arg{Name: name, Region: regionOf(name, a), Access: Reads | Writes}
-}
+// InOut returns the argument of a region that the kernel reads and writes.
+func InOut(name string, a Area) Arg { return arg(name, a, Reads|Writes, 0) }
 
-// AtPeers is a region of which the kernel reaches the parts of other ranks alone, with
+// AtPeers returns the argument of a region of which the kernel reaches the parts of other ranks alone, with
 // Put and Get. It may do so with any other region as well. In an orchestration of all ranks
 // it may be a region of the rank that the kernel reaches, so that conflicts there are found;
 // the kernel gets a pointer to the same region of its own rank.
-func AtPeers(name string, a Area) Arg {
-	return Arg{Name: name, Region: regionOf(name, a), Reach: Reads | Writes}
-}
+func AtPeers(name string, a Area) Arg { return arg(name, a, 0, Reads|Writes) }
 
 // Gets is like AtPeers for a region that the kernel reads with Get and does not change.
-func Gets(name string, a Area) Arg { return Arg{Name: name, Region: regionOf(name, a), Reach: Reads} }
+func Gets(name string, a Area) Arg { return arg(name, a, 0, Reads) }
 
 // Puts is like AtPeers for a region that the kernel writes with Put and does not read.
-func Puts(name string, a Area) Arg { return Arg{Name: name, Region: regionOf(name, a), Reach: Writes} }
+func Puts(name string, a Area) Arg { return arg(name, a, 0, Writes) }
 
-// regionOf is the region of an argument, which must be of some tensor.
-func regionOf(name string, a Area) Region {
+// arg returns the argument of a region, which must be of some tensor: what the kernel does
+// with it at its own rank, and at others.
+func arg(name string, a Area, access, reach Access) Arg {
 	if x, isTensor := a.(*Tensor); a == nil || isTensor && x == nil {
 		panic(misuse("Args", "argument %s is a nil tensor", name))
 	}
@@ -64,19 +61,19 @@ func regionOf(name string, a Area) Region {
 	if r.Tensor == nil {
 		panic(misuse("Args", "argument %s is a Region of no tensor: regions come from Box and Rows", name))
 	}
-	return r
+	return Arg{Name: name, Region: r, Access: access, Reach: reach}
 }
 
 // touched returns the region that the task accesses, here or at another rank, and how, as
 // far as that is known.
-func (a *Arg) touched() (Region, Access) {
+func (a *Arg) touched() (*Region, Access) {
 	if a.Peer.Tensor != nil {
-		return a.Peer, a.Reach
+		return &a.Peer, a.Reach
 	}
-	return a.Region, a.Access
+	return &a.Region, a.Access
 }
 
-// Scalar is a value that the kernel is given: a number, or anything its parameter takes.
+// Scalar returns the argument of a value that the kernel is given: a number, or anything its parameter takes.
 func Scalar(name string, v any) Arg { return Arg{Name: name, Value: v} }
 
 // tensorArg is an argument of a task for tl.Bind, which has tensors as a type of their

@@ -17,20 +17,19 @@ import (
 // Builder is what an orchestration function submits tasks to. It makes the program of
 // one rank or, for an orchestration of all ranks (Options.Single), those of all.
 type Builder struct {
-	program  *Program   // of the first of its ranks
-	programs []*Program // of one rank, or of all by rank
-	single   bool       // of all ranks
-	tasks    []Ref      // by ID
-	posted   map[outwardKey]bool
-	ctx      *torch.Context // of programs on one, else nil
-	devices  []int          // the SIP of each rank there
-	open     []int          // scopes, outermost first
-	sources  map[sourceKey]*Tensor
-	domains  []*Domain
-	maps     map[*Tensor]*tensorMap // accesses so far, of an orchestration of all ranks
-	before   [][]ID                 // by ID: what each task waits for there
-	done     context.Context        // building ends with it
-	beat     func()                 // called while building goes on; may be nil
+	program   *Program   // of the first of its ranks
+	programs  []*Program // of one rank, or of all by rank
+	single    bool       // of all ranks
+	tasks     []Ref      // by ID
+	posted    map[outwardKey]bool
+	ctx       *torch.Context // of programs on one, else nil
+	devices   []int          // the SIP of each rank there
+	open      []int          // scopes, outermost first
+	sources   map[sourceKey]*Tensor
+	domains   []*Domain
+	conflicts conflicts       // by ID, of an orchestration of all ranks
+	done      context.Context // building ends with it
+	beat      func()          // called while building goes on; may be nil
 	recording
 }
 
@@ -62,7 +61,7 @@ func (b *Builder) Rank() int {
 	return b.program.Rank
 }
 
-// NumRanks is how many ranks there are.
+// NumRanks returns how many ranks there are.
 func (b *Builder) NumRanks() int { return b.program.Ranks }
 
 // of returns the program of a rank; op is for whom.
@@ -86,7 +85,7 @@ func (b *Builder) own(op string) int {
 	return b.Rank()
 }
 
-// Tensor is what the rank has of a tensor of the host API: the rows that its device
+// Tensor returns what the rank has of a tensor of the host API: the rows that its device
 // holds.
 func (b *Builder) Tensor(x *torch.Tensor) *Tensor { return b.tensor("Tensor", b.own("Tensor"), x) }
 
@@ -325,7 +324,7 @@ func newPrograms(ranks int) (list []*Program) {
 
 // newBuilder makes the builder of programs: of a rank, or of all.
 func newBuilder(ctx context.Context, programs ...*Program) *Builder {
-	b := &Builder{program: programs[0], programs: programs, posted: map[outwardKey]bool{}, maps: map[*Tensor]*tensorMap{}, sources: map[sourceKey]*Tensor{}, done: ctx}
+	b := &Builder{program: programs[0], programs: programs, posted: map[outwardKey]bool{}, conflicts: conflicts{maps: map[*Tensor]*tensorMap{}}, sources: map[sourceKey]*Tensor{}, done: ctx}
 	b.start()
 	for i, p := range programs {
 		p.by, p.index = b, i
@@ -333,28 +332,21 @@ func newBuilder(ctx context.Context, programs ...*Program) *Builder {
 	return b
 }
 
-// called calls a function, and is the error that it panics with, if it does.
+// called calls a function, and returns the error that it panics with, if it does.
 func called(f func()) (err error) {
 	defer func() {
-		value := recover()
-		switch wrong, ok := value.(*Error); {
-		case value == nil:
-		case ok:
-			err = wrong
+		switch value := recover().(type) {
+		case nil:
+		case *Error:
+			err = value
+		case error:
+			err = fmt.Errorf("panic at %s: %w", outside(2), value)
 		default:
-			err = fmt.Errorf("panic at %s: %w", outside(2), asError(value))
+			err = fmt.Errorf("panic at %s: %v", outside(2), value)
 		}
 	}()
 	f()
 	return nil
-}
-
-// asError is what somebody panicked with.
-func asError(value any) error {
-	if err, ok := value.(error); ok {
-		return err
-	}
-	return fmt.Errorf("%v", value)
 }
 
 // Error is a mistake of an orchestration. Functions panic with it, and Build returns it.
@@ -373,10 +365,10 @@ func misuse(op, format string, args ...any) *Error {
 	return &Error{op, outside(2), fmt.Errorf(format, args...)}
 }
 
-// caller is the line of the orchestration that called Submit or Scope.
+// caller returns the line of the orchestration that called Submit or Scope.
 func caller() string { return outside(3) }
 
-// outside is the line of the first caller that is not of this package, or of the runtime,
+// outside returns the line of the first caller that is not of this package, or of the runtime,
 // from some callers up.
 func outside(skip int) string {
 	var pcs [32]uintptr

@@ -27,7 +27,7 @@ const (
 // Runtimes lists them.
 var Runtimes = []Runtime{HostBuildGraph, AICPUBuildGraph, TensorMapAndRingBuffer}
 
-// ParseRuntime is the runtime of a name.
+// ParseRuntime returns the runtime of a name.
 func ParseRuntime(name string) (Runtime, error) {
 	if !slices.Contains(Runtimes, Runtime(name)) {
 		return "", fmt.Errorf("no runtime %.60q: write one of %s", name, strings.Join(RuntimeNames(), ", "))
@@ -35,7 +35,7 @@ func ParseRuntime(name string) (Runtime, error) {
 	return Runtime(name), nil
 }
 
-// RuntimeNames is their names.
+// RuntimeNames returns the names of the runtimes.
 func RuntimeNames() (names []string) {
 	for _, r := range Runtimes {
 		names = append(names, string(r))
@@ -89,6 +89,23 @@ type TensorMap struct {
 	Schedulers int           `yaml:"schedulers" range:"1..64"`  // control cores beside the orchestrator
 }
 
+// submit returns how long a control core takes to submit a task with a number of explicit
+// edges and regions: b of the closed forms.
+func (c *Config) submit(r Runtime, edges, tensors int) topology.Time {
+	if r == AICPUBuildGraph {
+		return c.AICPU.PerTask + topology.Time(edges)*c.AICPU.PerEdge
+	}
+	return c.TensorMap.PerTask + topology.Time(edges)*c.TensorMap.PerEdge + topology.Time(tensors)*c.TensorMap.PerTensor
+}
+
+// schedulers returns the number of control cores of a rank that schedule.
+func (c *Config) schedulers(r Runtime) int {
+	if r == TensorMapAndRingBuffer {
+		return c.TensorMap.Schedulers
+	}
+	return 1
+}
+
 // File is the configuration that Load reads when it is not told which.
 const File = "tasks.yaml"
 
@@ -116,7 +133,7 @@ func Parse(name string, src []byte, sets ...string) (*Config, error) {
 	return file.Parse(name, src, sets...)
 }
 
-// Default is the configuration that comes with the package.
+// Default returns the configuration that comes with the package.
 func Default() *Config { return file.MustPreset("default") }
 
 func decode(d *config.Doc) (*Config, error) {
@@ -127,7 +144,7 @@ func decode(d *config.Doc) (*Config, error) {
 	return c, nil
 }
 
-// Source is where the configuration was loaded from: a path or "preset default", and
+// Source returns where the configuration was loaded from: a path or "preset default", and
 // each --set argument; "" for one made in Go.
 func (c *Config) Source() string {
 	if c.origin == nil {
@@ -145,7 +162,7 @@ func (c *Config) Files() []string {
 	return c.origin.Files()
 }
 
-// YAML is the configuration as a complete file, which loads to an equal one.
+// YAML returns the configuration as a complete file, which loads to an equal one.
 func (c *Config) YAML() []byte { return config.Encode(c, topology.Scalars()) }
 
 // Hash identifies what the configuration says, whatever files and arguments it came from.

@@ -61,21 +61,16 @@ func (d *device) build(core int) bool {
 // builds reports whether there is a task to submit, and room for it.
 func (d *device) builds() bool { return !d.submitted() && d.room() }
 
-// buildTime is how long a control core takes to submit the next task.
+// buildTime returns how long a control core takes to submit the next task.
 func (d *device) buildTime() Time {
 	t := &d.Tasks[d.next]
-	if d.runtime == AICPUBuildGraph {
-		c := &d.config.AICPU
-		return c.PerTask + Time(t.edges())*c.PerEdge
-	}
-	c := &d.config.TensorMap
-	took := c.PerTask + Time(t.edges())*c.PerEdge
+	tensors := 0 // in the map
 	for i := range t.Args {
-		if _, access := t.Args[i].touched(); access != 0 { // the others are not in the map
-			took += c.PerTensor
+		if _, access := t.Args[i].touched(); access != 0 {
+			tensors++
 		}
 	}
-	return took
+	return d.config.submit(d.runtime, t.edges(), tensors)
 }
 
 // occupy has a control core work for a while.
@@ -123,7 +118,6 @@ func (d *device) stamp(was int) {
 // assign gives a task the first compute cores that are free.
 func (d *device) assign(id ID) {
 	t := &d.Tasks[id]
-	d.members[id] = int32(t.Members)
 	last := &d.firstCore[id]
 	for member := range t.Members {
 		core := d.free.take()
@@ -158,12 +152,8 @@ func (d *device) noticed(core int) {
 	s.Noticed = d.engine.Now() - d.start
 	d.result.Spans = append(d.result.Spans, s.Span)
 	d.free.put(core)
-	if d.members[s.task]--; d.members[s.task] > 0 {
-		return
+	if was := d.ready.len(); d.endMember(s.task) {
+		d.stamp(was)
+		d.finishIfOver()
 	}
-	was := d.ready.len()
-	d.end(s.task)
-	d.postEnd(s.task)
-	d.stamp(was)
-	d.finishIfOver()
 }

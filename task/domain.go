@@ -143,12 +143,17 @@ func (d *Domain) counterpart(x *Tensor, rank int) *Tensor {
 
 // domains returns the domains of which the program's rank is a member, in the order in
 // which it made them.
-func (p *Program) domains() (list []*Domain) {
+func (p *Program) domains() []*Domain {
 	if p.by == nil {
 		return nil
 	}
-	for _, d := range p.by.domains {
-		if d.RankOf(p.Rank) >= 0 {
+	return with(p.by.domains, p.Rank)
+}
+
+// with returns the domains of which a rank is a member.
+func with(domains []*Domain, rank int) (list []*Domain) {
+	for _, d := range domains {
+		if d.RankOf(rank) >= 0 {
 			list = append(list, d)
 		}
 	}
@@ -157,24 +162,16 @@ func (p *Program) domains() (list []*Domain) {
 
 // led returns the domains that a rank leads, as its first member, and of which the
 // program's rank is a member too.
-func (p *Program) led(first int) (list []*Domain) {
-	for _, d := range p.domains() {
-		if d.ranks[0] == first {
-			list = append(list, d)
-		}
-	}
-	return list
+func (p *Program) led(first int) []*Domain {
+	return slices.DeleteFunc(p.domains(), func(d *Domain) bool { return d.ranks[0] != first })
 }
 
 // String returns the name, the members and the tensors: "even of [0 2] with x [4] f32".
 func (d *Domain) String() string {
-	text := fmt.Sprintf("%s of %v", d.name, d.ranks)
+	text, sep := fmt.Sprintf("%s of %v", d.name, d.ranks), " with "
 	for i := range d.tensors {
-		sep := ", "
-		if i == 0 {
-			sep = " with "
-		}
 		text += sep + d.tensors[i].String()
+		sep = ", "
 	}
 	return text
 }
@@ -184,13 +181,7 @@ func (d *Domain) String() string {
 func sameDomains(programs []*Program) error {
 	for _, p := range programs {
 		for _, first := range programs {
-			var want []*Domain
-			for _, d := range first.led(first.Rank) {
-				if d.RankOf(p.Rank) >= 0 {
-					want = append(want, d)
-				}
-			}
-			got := p.led(first.Rank)
+			got, want := p.led(first.Rank), with(first.led(first.Rank), p.Rank)
 			for i := range max(len(got), len(want)) {
 				if a, b := nth(got, i), nth(want, i); a != b {
 					return fmt.Errorf("rank %d makes %s, and rank %d makes %s: %s", p.Rank, a, first.Rank, b, sameRule)

@@ -56,13 +56,8 @@ func (l *launch) allocateDomain(ctx *torch.Context, programs []*Program, first *
 
 // counterpart returns the n-th domain that a first member leads as this program knows it.
 func (p *Program) counterpart(first *Program, n int) *Domain {
-	k := 0 // of those that the rank is a member of
-	for _, e := range first.led(first.Rank)[:n] {
-		if e.RankOf(p.Rank) >= 0 {
-			k++
-		}
-	}
-	return p.led(first.Rank)[k]
+	before := with(first.led(first.Rank)[:n], p.Rank)
+	return p.led(first.Rank)[len(before)]
 }
 
 // free gives the memory of domains back.

@@ -14,24 +14,16 @@ import (
 //
 // Storage has room for all tasks.
 
-// flight is F of a kernel that takes d.
+// flight returns F of a kernel that takes d.
 func (c *Control) flight(d topology.Time) topology.Time { return c.ToCompute + c.CoreSwitch + d }
 
-// handling is a task from when a control core turns to it to when its end is known:
+// handling returns the time of a task from when a control core turns to it to when its end is known:
 // w + F + R.
 func (c *Control) handling(d topology.Time) topology.Time {
 	return c.PostedWrite + c.flight(d) + c.RegisterRead
 }
 
-// submit is b of a task with so many explicit edges and regions.
-func (c *Config) submit(r Runtime, edges, tensors int) topology.Time {
-	if r == AICPUBuildGraph {
-		return c.AICPU.PerTask + topology.Time(edges)*c.AICPU.PerEdge
-	}
-	return c.TensorMap.PerTask + topology.Time(edges)*c.TensorMap.PerEdge + topology.Time(tensors)*c.TensorMap.PerTensor
-}
-
-// head is from the start to when the end of the first task of n is known: after the host's
+// head returns the time from the start to when the end of the first task of n is known: after the host's
 // graph, or after the submission of that task alone.
 func (c *Config) head(r Runtime, n, tensors int, d topology.Time) topology.Time {
 	if r == HostBuildGraph {
@@ -40,7 +32,7 @@ func (c *Config) head(r Runtime, n, tensors int, d topology.Time) topology.Time 
 	return c.submit(r, 0, tensors) + c.Control.handling(d)
 }
 
-// ChainTime is how long n tasks take of which each waits for the one before by an explicit
+// ChainTime returns how long n tasks take of which each waits for the one before by an explicit
 // edge, has so many regions and runs for d:
 //
 //	host_build_graph          fixed + n·per_task + n·(w + F + R)
@@ -62,7 +54,7 @@ func (c *Config) ChainTime(r Runtime, n, tensors int, d topology.Time) topology.
 	return took
 }
 
-// FanOutTime is how long n tasks take that all wait for one before them, by an explicit
+// FanOutTime returns how long n tasks take that all wait for one before them, by an explicit
 // edge, if there is a compute core for each, every kernel takes d, all tasks are submitted
 // when the first ends (n·b ≤ F), and all of the n are dispatched when one of them ends
 // (n·w ≤ w + F):
@@ -75,14 +67,14 @@ func (c *Config) FanOutTime(r Runtime, n, tensors int, d topology.Time) topology
 	return c.head(r, n+1, tensors, d) + c.burst(r, n, d)
 }
 
-// DiamondTime is how long it takes with one more task that waits for all of the n, and is
+// DiamondTime returns how long it takes with one more task that waits for all of the n, and is
 // submitted when the first ends as well: n·b + bₗ ≤ F, where bₗ is that of a task with n
 // edges.
 func (c *Config) DiamondTime(r Runtime, n, tensors int, d topology.Time) topology.Time {
 	return c.head(r, n+2, tensors, d) + c.burst(r, n, d) + c.Control.handling(d)
 }
 
-// burst is from when n tasks are ready to when the end of the last is known.
+// burst returns the time from when n tasks are ready to when the end of the last is known.
 func (c *Config) burst(r Runtime, n int, d topology.Time) topology.Time {
 	s := c.schedulers(r)
 	q := topology.Time((n + s - 1) / s)
@@ -134,12 +126,4 @@ func (c *Config) DiamondAcrossTime(r Runtime, n, tensors int, d, m, gap topology
 	leaves := control.flight(d) + control.PostedWrite + q*(control.RegisterRead+control.PostedWrite)
 	last := m + topology.Time((n-1)%s)*gap + control.RegisterRead
 	return c.head(r, n+2, tensors, d) + control.edge(m) + leaves + last + control.handling(d)
-}
-
-// schedulers returns the number of control cores of a rank that schedule.
-func (c *Config) schedulers(r Runtime) int {
-	if r == TensorMapAndRingBuffer {
-		return c.TensorMap.Schedulers
-	}
-	return 1
 }

@@ -1,6 +1,7 @@
 package task
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -35,7 +36,7 @@ type memory struct {
 // stretch is some scratch memory.
 type stretch struct{ addr, bytes int64 }
 
-// place is where the tasks of the program run, as their kernels see it: a SIP of one cube.
+// place returns where the tasks of the program run, as their kernels see it: a SIP of one cube.
 func (p *Program) place(name string) tl.Place {
 	return tl.Place{SIP: p.Rank, PEs: 1, Cubes: 1, SIPs: p.Ranks, Rank: p.Rank, Ranks: p.Ranks, Name: name}
 }
@@ -60,7 +61,7 @@ func (g *guard) call() {
 	t.bound.Call(tl.NewPE(g, t.title()), ptrs...)
 }
 
-// Place is the rank, and the member of the group as its PE.
+// Place returns the rank, and the member of the group as its PE.
 func (g *guard) Place() tl.Place { return g.place }
 
 // Access keeps an access to memory within the regions of the task, or within scratch.
@@ -86,13 +87,20 @@ func (g *guard) Access(b *tl.Block, use tl.Use) error {
 // member checks that the rank which a kernel reaches for has a part of the block, if that
 // is memory of a domain.
 func (g *guard) member(b *tl.Block) error {
+	x := g.tensorOf(b.Span())
+	if x == nil || x.domain == nil || x.domain.RankOf(g.peer) >= 0 {
+		return nil
+	}
+	return fmt.Errorf("rank %d has no part of %v: the members of the domain are %v", g.peer, x, x.domain.ranks)
+}
+
+// tensorOf returns the tensor of the task that has all bytes from one to before another, nil
+// if none has.
+func (g *guard) tensorOf(first, end int64) *Tensor {
 	for i := range g.task.Args {
 		x := g.task.Args[i].Region.Tensor
-		if x == nil || x.domain == nil || x.domain.RankOf(g.peer) >= 0 {
-			continue
-		}
-		if first, end := b.Span(); first >= g.memory[x.number].addr && end <= g.memory[x.number].addr+x.bytes() {
-			return fmt.Errorf("rank %d has no part of %v: the members of the domain are %v", g.peer, x, x.domain.ranks)
+		if x != nil && first >= g.memory[x.number].addr && end <= g.memory[x.number].addr+x.bytes() {
+			return x
 		}
 	}
 	return nil
@@ -101,7 +109,7 @@ func (g *guard) member(b *tl.Block) error {
 // Allocated adds scratch memory.
 func (g *guard) Allocated(addr, bytes int64) { g.scratch = append(g.scratch, stretch{addr, bytes}) }
 
-// Peer is what the machine below calls a rank. There is one: the PE has looked.
+// Peer returns what the machine below calls a rank. There is one: the PE has looked.
 func (g *guard) Peer(rank int) (int, error) {
 	g.peers, g.peer = g.peers || rank != g.place.Rank, rank
 	return g.home(rank), nil
@@ -133,28 +141,16 @@ func (g *guard) inside(b *tl.Block, allowed func(*Arg) bool, what string) error 
 		}
 		there = append(there, a.Name+" "+a.Region.String())
 	}
+	regions := cmp.Or(strings.Join(there, ", "), "none")
 	first, _ := b.Span()
-	for i := range g.task.Args {
-		x := g.task.Args[i].Region.Tensor
-		if x == nil || first < g.memory[x.number].addr || first >= g.memory[x.number].addr+x.bytes() {
-			continue
-		}
+	if x := g.tensorOf(first, first+1); x != nil {
 		return fmt.Errorf("a block %v that begins at element %v of %s is in no region that the task %s: %s; give the task the region it needs",
-			shapeText(b.Valid), x.index((first-g.memory[x.number].addr)/int64(x.DType.Size())), x.Name, what, orNone(there))
+			b.Valid.Dim[:b.Valid.Rank], x.index((first-g.memory[x.number].addr)/int64(x.DType.Size())), x.Name, what, regions)
 	}
-	return fmt.Errorf("memory that is of none of the task's tensors: give the task a region of what it needs; it %s %s", what, orNone(there))
+	return fmt.Errorf("memory that is of none of the task's tensors: give the task a region of what it needs; it %s %s", what, regions)
 }
 
-func orNone(list []string) string {
-	if len(list) == 0 {
-		return "none"
-	}
-	return strings.Join(list, ", ")
-}
-
-func shapeText(s oplog.Shape) []int32 { return s.Dim[:s.Rank] }
-
-// index is the coordinates of an element of the tensor.
+// index returns the coordinates of an element of the tensor.
 func (x *Tensor) index(n int64) []int64 {
 	at := make([]int64, len(x.Shape))
 	for axis, stride := range x.strides() {
@@ -201,15 +197,14 @@ func (r *Region) holds(b *tl.Block, base int64) bool {
 	}
 }
 
-// run is the region as a run of elements of its tensor, if it is one.
+// run returns the region as a run of elements of its tensor, if it is one.
 func (r *Region) run() (from, to int64, ok bool) {
-	ok = true
-	elems, stride := int64(1), r.Tensor.strides()
+	elems := int64(1)
+	from, ok = r.offset(), true
 	for axis, n := range r.Tensor.Shape {
 		extent := int64(r.to[axis] - r.from[axis])
 		ok = ok && (elems == 1 || extent == int64(n)) // all axes behind the first that has several are whole
 		elems *= extent
-		from += int64(r.from[axis]) * stride[axis]
 	}
 	return from, from + elems, ok
 }

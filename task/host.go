@@ -110,9 +110,9 @@ func (d *device) grow() error {
 
 // enlarge makes room for what is kept of each task.
 func (d *device) enlarge() {
-	more := len(d.Tasks) - len(d.members)
+	more := len(d.Tasks) - len(d.firstCore)
 	d.result.Tasks += more
-	d.firstCore, d.members = append(d.firstCore, make([]int32, more)...), append(d.members, make([]int32, more)...)
+	d.firstCore = append(d.firstCore, make([]int32, more)...)
 	d.storedAt, d.readyAt = append(d.storedAt, make([]Time, more)...), append(d.readyAt, make([]Time, more)...)
 	if d.logged {
 		d.endOps = append(d.endOps, make([][]oplog.ID, more)...)

@@ -73,15 +73,14 @@ func (m *inboxes) send(to int, what int64, value float64) error {
 // next returns the next unread message, if there is one.
 func (m *inboxes) next() (from int, what int64, value float64, ok bool, err error) {
 	for from = range m.ranks {
-		if ok, err = m.window.TestSignal(from, tl.GT, int64(m.read[from])); err != nil || !ok {
-			if err != nil {
-				return
-			}
-			continue
+		if ok, err = m.window.TestSignal(from, tl.GT, int64(m.read[from])); ok && err == nil {
+			b := m.window.Local()[(from*m.most+m.read[from])*messageBytes:]
+			m.read[from]++
+			return from, int64(binary.LittleEndian.Uint64(b)), math.Float64frombits(binary.LittleEndian.Uint64(b[8:])), true, nil
 		}
-		b := m.window.Local()[(from*m.most+m.read[from])*messageBytes:]
-		m.read[from]++
-		return from, int64(binary.LittleEndian.Uint64(b)), math.Float64frombits(binary.LittleEndian.Uint64(b[8:])), true, nil
+		if err != nil {
+			break
+		}
 	}
 	return
 }
@@ -156,7 +155,6 @@ func (w *workers) readValues() (moved bool, err error) {
 			return false, err
 		}
 		w.grow()
-		w.members = append(w.members, make([]int32, len(w.Tasks)-len(w.members))...)
 		w.pass()
 		if !received {
 			w.postValue(number)

@@ -46,7 +46,7 @@ type Ref struct {
 // edges returns the number of explicit edges to the task.
 func (t *Task) edges() int { return len(t.After) + len(t.Across) }
 
-// title is the task in messages.
+// title returns the name and the number of the task, for messages.
 func (t *Task) title() string { return t.Name + " (task " + strconv.Itoa(int(t.ID)) + ")" }
 
 // Scope is a part of a program whose tasks keep their storage until it ends.

@@ -10,7 +10,7 @@ type queue[T any] struct {
 
 func (q *queue[T]) len() int { return len(q.list) - q.first }
 
-// at is the i-th from the front.
+// at returns the i-th from the front.
 func (q *queue[T]) at(i int) T { return q.list[q.first+i] }
 
 func (q *queue[T]) push(x T) { q.list = append(q.list, x) }
@@ -30,7 +30,7 @@ type freeCores struct {
 	words []uint64
 }
 
-// newFreeCores is the cores from 0 to before n.
+// newFreeCores returns the cores from 0 to before n.
 func newFreeCores(n int) freeCores {
 	f := freeCores{words: make([]uint64, (n+63)/64)}
 	for core := range n {

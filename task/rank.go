@@ -27,7 +27,7 @@ func RunOn(r *procpe.Rank, p *Program, o Options, tensor func(x *Tensor) procpe.
 	}
 	w := &workers{
 		schedule: newSchedule(p, o.Runtime, o.Config, cores), fitting: fitting, signals: o.Signals, free: newFreeCores(cores),
-		members: make([]int32, len(p.Tasks)), value: map[int]float64{},
+		value: map[int]float64{},
 	}
 	w.list()
 	shared, err := newDomainMemory(r.Comm(), p)
@@ -79,7 +79,6 @@ type workers struct {
 	free    freeCores
 	cores   []*worker // made so far
 	running []*worker
-	members []int32 // by task: those that have not ended
 }
 
 // worker is a compute core of a real rank.
@@ -106,16 +105,13 @@ func (w *workers) run() error {
 		if err != nil {
 			return err
 		}
-		if w.submitAll() {
+		for !w.submitted() && w.room() {
+			w.submit()
 			moved = true
 		}
-		for {
-			id, ok := w.take(w.free.n)
-			if !ok {
-				break
-			}
-			moved = true
+		for id, ok := w.take(w.free.n); ok; id, ok = w.take(w.free.n) {
 			w.start(id)
+			moved = true
 		}
 		ended, err := w.reap()
 		if err != nil {
@@ -131,19 +127,9 @@ func (w *workers) run() error {
 	return w.postAll()
 }
 
-// submitAll submits what there is room for.
-func (w *workers) submitAll() (moved bool) {
-	for !w.submitted() && w.room() {
-		w.submit()
-		moved = true
-	}
-	return moved
-}
-
 // start runs the members of a task until they end or wait.
 func (w *workers) start(id ID) {
 	t := &w.Tasks[id]
-	w.members[id] = int32(t.Members)
 	first := len(w.running)
 	var members []*procpe.Worker
 	for range t.Members {
@@ -182,10 +168,7 @@ func (w *workers) reap() (moved bool, err error) {
 			err = k.group.Leave(k.Worker)
 		}
 		w.free.put(k.core)
-		if w.members[k.id]--; w.members[k.id] == 0 {
-			w.end(k.id)
-			w.postEnd(k.id)
-		}
+		w.endMember(k.id)
 		return true
 	})
 	if err != nil || moved {
@@ -206,10 +189,9 @@ func (w *workers) wait() error {
 		waiting[i] = k.Worker
 	}
 	if err := w.session.Wait(waiting, w.inboxes.conditions()...); err != nil {
-		text := ""
-		if w.waits(w.passed) {
-			p := &w.by.pauses[w.passed]
-			text = fmt.Sprintf(", the orchestration waits for a value of %s, at %s", w.by.task(p.task).title(), p.line)
+		text := w.waitsFor()
+		if text != "" {
+			text = ", " + text
 		}
 		return fmt.Errorf("%d of %d tasks have ended, %d are ready%s: %w", w.done, len(w.Tasks), w.readyNow(), text, err)
 	}

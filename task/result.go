@@ -119,7 +119,7 @@ func (r *Result) sum() {
 	}
 }
 
-// idle is what is left of the time of all compute cores, which may not fit a Time.
+// idle returns what is left of the time of all compute cores, which may not fit a Time.
 func (r *Result) idle() Time {
 	hi, lo := bits.Mul64(uint64(r.Ranks*r.Cores), uint64(r.Makespan))
 	lo, borrow := bits.Sub64(lo, uint64(r.Compute+r.Communicate+r.Schedule), 0)

@@ -237,7 +237,7 @@ func (o *Options) settle() error {
 	return nil
 }
 
-// compute is a compute core of a SIP.
+// compute returns a compute core of a SIP.
 func (s *simulation) compute(ctx *torch.Context, sip, core int) machine.PEID {
 	pes := ctx.Topology().Spec().PEsPerCube()
 	return machine.PEID(ctx.PE(sip, core/pes, core%pes))
@@ -251,10 +251,7 @@ func (s *simulation) add(p *Program, at *hostBuilder, logged bool) error {
 	if err := fitting.extend(p); err != nil {
 		return err
 	}
-	control := 1
-	if o.Runtime == TensorMapAndRingBuffer {
-		control = o.Config.TensorMap.Schedulers
-	}
+	control := o.Config.schedulers(o.Runtime)
 	d := &device{
 		simulation: s, schedule: newSchedule(p, o.Runtime, o.Config, s.cores), host: at, fitting: fitting,
 		rank: len(s.devices), workers: make([]*machine.Worker, s.cores),

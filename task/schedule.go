@@ -1,8 +1,6 @@
 package task
 
-import (
-	"slices"
-)
+import "slices"
 
 // schedule is how far the program of one rank has come under a runtime: what is in
 // storage, what may run, what has ended. It knows no time: the simulated control cores
@@ -18,6 +16,7 @@ type schedule struct {
 	next   ID        // the first task that is not submitted
 	passed int       // pauses of the orchestration whose values the rank has
 	left   []int32   // dependencies of each task that have not ended, as far as the rank knows
+	active []int32   // members of each task that have started and not ended, as far as the rank knows
 	done   int       // tasks that have ended
 	cause  []Ref     // whose end released each task, of rank -1 if its submission did
 	ready  queue[ID] // in the order in which they became so; those that have started are stale
@@ -32,8 +31,9 @@ type schedule struct {
 // newSchedule begins a program that fits on so many compute cores.
 func newSchedule(p *Program, r Runtime, c *Config, cores int) *schedule {
 	s := &schedule{
-		Program: p, runtime: r, config: c, cores: cores, dependencies: dependencies{inferred: r.infers()},
-		rings: make([]queue[ID], c.TensorMap.Rings), across: newAcross(),
+		Program: p, runtime: r, config: c, cores: cores, dependencies: newDependencies(r.infers()),
+		rings:  make([]queue[ID], c.TensorMap.Rings),
+		across: across{known: map[Ref]bool{}, waiting: map[Ref][]ID{}, outward: map[ID][]int{}, gates: map[int]bool{}},
 	}
 	s.grow()
 	return s
@@ -44,14 +44,16 @@ func (s *schedule) grow() {
 	old, n := len(s.left), len(s.Tasks)
 	s.extend(s.Program)
 	s.behind = append(s.behind, make([][]ID, n-old)...)
-	s.left = append(s.left, make([]int32, n-old)...)
+	s.left, s.active = append(s.left, make([]int32, n-old)...), append(s.active, make([]int32, n-old)...)
 	s.cause = append(s.cause, slices.Repeat([]Ref{{Rank: -1}}, n-old)...)
 	s.turn.grow(s.Program)
 	for id := ID(old); int(id) < n; id++ {
 		for _, b := range s.before[id] {
 			s.behind[b] = append(s.behind[b], id)
 		}
-		s.await(id, s.Tasks[id].across(s.inferred))
+		for _, t := range s.Tasks[id].across(s.inferred) {
+			s.waiting[t] = append(s.waiting[t], id)
+		}
 	}
 }
 
@@ -81,7 +83,7 @@ func (s *schedule) room() bool {
 	return true
 }
 
-// ring is the one that a task lies in.
+// ring returns the one that a task lies in.
 func (s *schedule) ring(id ID) *queue[ID] { return &s.rings[s.depth(id, len(s.rings))] }
 
 // submit puts the next task into storage. It is ready if all it waits for has ended.
@@ -94,7 +96,11 @@ func (s *schedule) submit() ID {
 			s.left[id]++
 		}
 	}
-	s.left[id] += s.unknown(s.Tasks[id].across(s.inferred))
+	for _, t := range s.Tasks[id].across(s.inferred) {
+		if !s.known[t] {
+			s.left[id]++
+		}
+	}
 	if s.left[id] == 0 {
 		s.ready.push(id)
 	}
@@ -104,7 +110,7 @@ func (s *schedule) submit() ID {
 	return id
 }
 
-// take is the next task that may run, if so many compute cores are free: the first of
+// take returns the next task that may run, if so many compute cores are free: the first of
 // those that are ready, or else the oldest of all that have not started.
 func (s *schedule) take(free int) (ID, bool) {
 	for s.ready.len() > 0 && s.started[s.ready.at(0)] {
@@ -120,6 +126,7 @@ func (s *schedule) take(free int) (ID, bool) {
 		}
 	}
 	s.start(id)
+	s.active[id] = int32(s.Tasks[id].Members)
 	return id, true
 }
 
@@ -129,7 +136,7 @@ func (s *schedule) may(id ID, free int) bool {
 	return n <= free && (id == s.oldest || s.younger+n+s.largest.before(int(id)) <= s.cores)
 }
 
-// readyNow is how many tasks are ready.
+// readyNow returns how many tasks are ready.
 func (s *schedule) readyNow() (n int) {
 	for i := range s.ready.len() {
 		if !s.started[s.ready.at(i)] {
@@ -137,6 +144,17 @@ func (s *schedule) readyNow() (n int) {
 		}
 	}
 	return n
+}
+
+// endMember notes that a member of a task has ended. With the last one the task has, and
+// messages about that are due.
+func (s *schedule) endMember(id ID) (last bool) {
+	if s.active[id]--; s.active[id] > 0 {
+		return false
+	}
+	s.end(id)
+	s.postEnd(id)
+	return true
 }
 
 // end notes that a task has ended, and what that releases.

@@ -11,6 +11,6 @@ import (
 //go:embed tasks.schema.json
 var schema []byte
 
-// Schema is the JSON Schema of tasks.yaml, for editors. It does not know how long a time
+// Schema returns the JSON Schema of tasks.yaml, for editors. It does not know how long a time
 // may be, nor that one is a whole number of femtoseconds.
 func Schema() []byte { return slices.Clone(schema) }

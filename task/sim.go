@@ -45,7 +45,6 @@ type device struct {
 	nextCore   []int32               // by compute core: the next one of its group, -1 for none
 	firstCore  []int32               // by task
 	groups     map[ID]*machine.Group // by task: the queues of members that run
-	members    []int32               // by task: those whose ends are not known
 	storedAt   []Time                // by task
 	readyAt    []Time
 	logged     bool
@@ -190,7 +189,7 @@ func (d *device) finishIfOver() {
 	}
 }
 
-// afterOps is the operations of the log that ended what a task waited for, one list for
+// afterOps returns the operations of the log that ended what a task waited for, one list for
 // all members of a group: the tasks before it, and those whose values decided that it was
 // submitted.
 func (d *device) afterOps(run *running) []oplog.Operand {
@@ -218,10 +217,10 @@ func (d *device) afterOps(run *running) []oplog.Operand {
 	return ops
 }
 
-// endsOf is the operations that ended a task of any rank.
+// endsOf returns the operations that ended a task of any rank.
 func (d *device) endsOf(t Ref) []oplog.ID { return d.devices[t.Rank].endOps[t.Task] }
 
-// causeOp is the last operation of what released a task: the task that it waited for
+// causeOp returns the last operation of what released a task: the task that it waited for
 // last, or, if its submission did, the one whose value was read last before that; 0 if
 // there is neither.
 func (d *device) causeOp(id ID) oplog.ID {
@@ -236,12 +235,11 @@ func (d *device) causeOp(id ID) oplog.ID {
 	return list[len(list)-1]
 }
 
-// standing is how far the rank had come when it stopped moving.
+// standing returns how far the rank had come when it stopped moving.
 func (d *device) standing() string {
 	text := fmt.Sprintf("rank %d: of %d tasks %d have been submitted, %d are ready and %d have ended", d.rank, len(d.Tasks), d.next, d.readyNow(), d.done)
-	if d.waits(d.passed) {
-		p := &d.by.pauses[d.passed]
-		text += fmt.Sprintf("; the orchestration waits for a value of %s, at %s", d.by.task(p.task).title(), p.line)
+	if waits := d.waitsFor(); waits != "" {
+		text += "; " + waits
 	}
 	return text
 }

@@ -26,17 +26,6 @@ func (e *TooMany) Error() string {
 		e.Rank, e.Tasks, HostBuildGraph, e.Limit)
 }
 
-// TooLarge is a group that is larger than its rank.
-type TooLarge struct {
-	Rank, Cores int
-	Task        *Task
-}
-
-func (e *TooLarge) Error() string {
-	return fmt.Sprintf("rank %d: task %d (%s) at %s is a group of %d, and the rank has %d compute cores: make it smaller, or give the rank more, by tasks.control.compute_cores or a larger device",
-		e.Rank, e.Task.ID, e.Task.Name, e.Task.Line, e.Task.Members, e.Cores)
-}
-
 // Refused is why something was not run: a mistake, not a failure of the run.
 type Refused struct{ Err error }
 
@@ -45,20 +34,15 @@ func (e *Refused) Error() string { return e.Err.Error() }
 // Unwrap gives the reason.
 func (e *Refused) Unwrap() error { return e.Err }
 
-// Check is why a program would be refused on real ranks.
+// Check returns why a program would be refused on real ranks.
 func (p *Program) Check(o Options) error {
 	if err := o.settle(); err != nil {
 		return err
 	}
-	if err := p.fits(o.Runtime, o.Config, o.cores()); err != nil {
+	if err := newFitting(o.Runtime, o.Config, o.cores()).extend(p); err != nil {
 		return &Refused{err}
 	}
 	return nil
-}
-
-// fits is why a program can be known not to run on so many compute cores.
-func (p *Program) fits(r Runtime, c *Config, cores int) error {
-	return newFitting(r, c, cores).extend(p)
 }
 
 // fitting checks that there is room for a program, also while that grows.
@@ -84,7 +68,8 @@ func (f *fitting) extend(p *Program) error {
 	}
 	for i := from; i < len(p.Tasks); i++ {
 		if t := &p.Tasks[i]; t.Members > f.cores {
-			return &TooLarge{p.Rank, f.cores, t}
+			return fmt.Errorf("rank %d: task %d (%s) at %s is a group of %d, and the rank has %d compute cores: make it smaller, or give the rank more, by tasks.control.compute_cores or a larger device",
+				p.Rank, t.ID, t.Name, t.Line, t.Members, f.cores)
 		} else if len(t.Neighbors) > 0 && f.ports > 0 {
 			if err := t.checkPorts(f.ports); err != nil {
 				return fmt.Errorf("rank %d: task %d (%s) at %s: %w", p.Rank, t.ID, t.Name, t.Line, err)
@@ -114,7 +99,7 @@ func (f *fitting) scopes(p *Program, from ID) error {
 	return nil
 }
 
-// tooLarge is the error of the scope that the oldest task in a full ring is in: all that
+// tooLarge returns the error of the scope that the oldest task in a full ring is in: all that
 // has come since is of that scope.
 func (p *Program) tooLarge(oldest, next ID, c *TensorMap) error {
 	scope := p.Scopes[p.Tasks[oldest].Scope]
@@ -127,7 +112,7 @@ func (p *Program) tooLarge(oldest, next ID, c *TensorMap) error {
 	return e
 }
 
-// depth is the ring that a task lies in, of so many.
+// depth returns the ring that a task lies in, of so many.
 func (p *Program) depth(id ID, rings int) int { return min(int(p.Tasks[id].Depth), rings-1) }
 
 // open reports whether the scope of a task has not ended when the next task is to be

@@ -187,7 +187,7 @@ func TestScopesNeedAsManySlotsAsTheirTasks(t *testing.T) {
 				continue
 			}
 			c.TensorMap.Slots = slots
-			err := p.fits(TensorMapAndRingBuffer, c, s.cores)
+			err := newFitting(TensorMapAndRingBuffer, c, s.cores).extend(p)
 			if ended := newSchedule(p, TensorMapAndRingBuffer, c, s.cores).play(r, s.cores); ended != (err == nil) {
 				t.Fatalf("%d tasks, %d rings of %d slots, where %d are needed: came to an end: %v, and %v", tasks, c.TensorMap.Rings, slots, need, ended, err)
 			}

@@ -2,6 +2,7 @@ package task
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/kernbench/kernbench/internal/oplog"
 	"github.com/kernbench/kernbench/tl"
@@ -23,7 +24,7 @@ type Tensor struct {
 
 func (x *Tensor) String() string { return fmt.Sprintf("%s %v %v", x.Name, x.Shape, x.DType) }
 
-// bytes is the size of the part.
+// bytes returns the size of the part.
 func (x *Tensor) bytes() int64 {
 	n := int64(x.DType.Size())
 	for _, d := range x.Shape {
@@ -48,7 +49,7 @@ func (x *Tensor) tooLarge() bool {
 	return left == 0
 }
 
-// strides is how many elements lie between neighbours along each axis.
+// strides returns how many elements lie between neighbours along each axis.
 func (x *Tensor) strides() (s [oplog.MaxRank]int64) {
 	n := int64(1)
 	for axis := len(x.Shape) - 1; axis >= 0; axis-- {
@@ -73,7 +74,7 @@ type Area interface{ region() Region }
 func (r Region) region() Region  { return r }
 func (x *Tensor) region() Region { return x.Box(make([]int, len(x.Shape)), x.Shape) }
 
-// Box is the box of the tensor that begins at an index and has so many elements along
+// Box returns the box of the tensor that begins at an index and has so many elements along
 // each axis. Where fewer axes are given the others are whole: x.Box([]int{row}, []int{n})
 // is rows.
 func (x *Tensor) Box(start, extent []int) Region {
@@ -100,29 +101,26 @@ func (x *Tensor) Box(start, extent []int) Region {
 	return r
 }
 
-// Rows is n rows of the tensor: a box that is whole but for the first axis.
+// Rows returns n rows of the tensor: a box that is whole but for the first axis.
 func (x *Tensor) Rows(first, n int) Region { return x.Box([]int{first}, []int{n}) }
 
 // Overlaps reports whether two regions have an element in common.
 func (r Region) Overlaps(s Region) bool { return r.Tensor == s.Tensor && r.overlaps(&s.box) }
 
-// String is the region as x[0:4, 8:16].
+// String returns the region as x[0:4, 8:16].
 func (r Region) String() string {
-	text := ""
-	for axis := range r.Tensor.Shape {
-		if axis > 0 {
-			text += ", "
-		}
-		text += fmt.Sprintf("%d:%d", r.from[axis], r.to[axis])
+	axes := make([]string, len(r.Tensor.Shape))
+	for i := range axes {
+		axes[i] = fmt.Sprintf("%d:%d", r.from[i], r.to[i])
 	}
-	return r.Tensor.Name + "[" + text + "]"
+	return r.Tensor.Name + "[" + strings.Join(axes, ", ") + "]"
 }
 
 // pointer points to the region's first element.
 func (r Region) pointer(at memory) tl.Ptr {
 	p := tl.Ptr{Addr: at.addr, DType: r.Tensor.DType, Rank: int8(len(r.Tensor.Shape)), Window: at.window, Stride: r.Tensor.strides()}
+	p.Addr += r.offset() * int64(p.DType.Size())
 	for axis := range r.Tensor.Shape {
-		p.Addr += int64(r.from[axis]) * p.Stride[axis] * int64(p.DType.Size())
 		p.Extent[axis] = r.to[axis] - r.from[axis]
 	}
 	return p

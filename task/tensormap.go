@@ -1,7 +1,6 @@
 package task
 
 import (
-	"iter"
 	"math/bits"
 	"slices"
 
@@ -13,7 +12,7 @@ import (
 // regions overlap its own where one side writes. Conflicts that follow from others by way
 // of a task in between that has overwritten all of a region are not listed again.
 func (p *Program) Dependencies(inferred bool) [][]ID {
-	d := dependencies{inferred: inferred}
+	d := newDependencies(inferred)
 	d.extend(p)
 	return d.before
 }
@@ -22,93 +21,115 @@ func (p *Program) Dependencies(inferred bool) [][]ID {
 // the program grows.
 type dependencies struct {
 	inferred bool
-	before   [][]ID // by task
-	maps     []tensorMap
+	conflicts
+}
+
+func newDependencies(inferred bool) dependencies {
+	return dependencies{inferred, conflicts{maps: map[*Tensor]*tensorMap{}}}
 }
 
 // extend finds the dependencies of the tasks that the program has more than before.
 func (d *dependencies) extend(p *Program) {
-	if d.maps == nil {
-		d.maps, d.before = make([]tensorMap, len(p.Tensors)), make([][]ID, 0, len(p.Tasks))
-	}
+	d.before = slices.Grow(d.before, len(p.Tasks)-len(d.before))
 	for i := len(d.before); i < len(p.Tasks); i++ {
 		t := &p.Tasks[i]
-		found := slices.Clone(t.After)
-		if p.by != nil && p.by.single { // conflicts were found when it was submitted
-			if d.inferred {
-				found = append(found, t.found...)
-			}
+		switch {
+		case p.by != nil && p.by.single && d.inferred: // conflicts were found when it was submitted
+			found := slices.Concat(t.After, t.found)
 			slices.Sort(found)
 			d.before = append(d.before, found)
-			continue
-		}
-		for a := range t.accesses(d.inferred) {
-			found = d.maps[a.Region.Tensor.number].conflicts(found, a)
-		}
-		slices.Sort(found)
-		d.before = append(d.before, slices.Clip(slices.Compact(found)))
-		for a := range t.accesses(d.inferred) { // not before: a task does not wait for itself
-			d.maps[a.Region.Tensor.number].add(ID(i), a, d.before)
+		case d.inferred:
+			d.add(t.After, t.Args)
+		default:
+			d.add(t.After, nil)
 		}
 	}
 }
 
-// accesses is the arguments that may conflict with others, if that is looked for.
-func (t *Task) accesses(wanted bool) iter.Seq[*Arg] {
-	return func(yield func(*Arg) bool) {
-		for i := range t.Args {
-			if a := &t.Args[i]; wanted && a.Access != 0 && !a.Region.empty() && !yield(a) {
-				return
+// conflicts finds the earlier tasks that each task waits for.
+type conflicts struct {
+	before [][]ID // by task
+	maps   map[*Tensor]*tensorMap
+	now    []access // of the task that is added
+}
+
+// access is what a task does with a box of a tensor.
+type access struct {
+	*tensorMap
+	*box
+	writes bool
+}
+
+// add adds the next task, and returns those that it waits for, in order and each once: the
+// ones that it has explicit edges from, and the ones that its arguments conflict with.
+func (c *conflicts) add(after []ID, args []Arg) []ID {
+	c.now = c.now[:0]
+	for i := range args {
+		if r, does := args[i].touched(); does != 0 && !r.empty() {
+			if c.maps[r.Tensor] == nil {
+				c.maps[r.Tensor] = &tensorMap{}
 			}
+			c.now = append(c.now, access{c.maps[r.Tensor], &r.box, does&Writes != 0})
 		}
 	}
+	found := slices.Clone(after)
+	for _, a := range c.now {
+		found = a.conflicts(found)
+	}
+	slices.Sort(found)
+	found = slices.Clip(slices.Compact(found))
+	c.before = append(c.before, found)
+	for _, a := range c.now { // not before: a task does not wait for itself
+		a.add(ID(len(c.before)-1), c.before)
+	}
+	return found
 }
 
 // tensorMap is who has read and written which parts of a tensor, as far as it matters to
 // those who come.
 type tensorMap struct {
-	reads, writes cells
+	read, written cells
 	swept         ID // the last task that looked for reads that its own stands for
 }
 
 // conflicts appends the tasks that an access conflicts with.
-func (m *tensorMap) conflicts(to []ID, a *Arg) []ID {
+func (a access) conflicts(to []ID) []ID {
 	note := func(e *entry) { to = append(to, e.task) }
-	m.writes.overlapping(&a.Region.box, note)
-	if a.Access&Writes != 0 {
-		m.reads.overlapping(&a.Region.box, note)
+	a.written.overlapping(a.box, note)
+	if a.writes {
+		a.read.overlapping(a.box, note)
 	}
 	return to
 }
 
-// add notes an access of a task, given what all so far wait for. What a write covers is
+// add notes the access as that of a task, given what all so far wait for. What a write covers is
 // over for all who come: they conflict with the write as well, which comes after it.
-func (m *tensorMap) add(by ID, a *Arg, before [][]ID) {
-	if a.Access&Writes == 0 {
-		m.sweep(by, a, before)
-		m.reads.add(entry{task: by, box: a.Region.box})
+func (a access) add(by ID, before [][]ID) {
+	if !a.writes {
+		a.sweep(by, before)
+		a.read.add(entry{task: by, box: *a.box})
 		return
 	}
-	hide := func(e *entry) { e.over = e.task != by && a.Region.covers(&e.box) }
-	m.writes.overlapping(&a.Region.box, hide)
-	m.reads.overlapping(&a.Region.box, hide)
-	m.writes.add(entry{task: by, box: a.Region.box})
+	hide := func(e *entry) { e.over = e.task != by && a.covers(&e.box) }
+	a.written.overlapping(a.box, hide)
+	a.read.overlapping(a.box, hide)
+	a.written.add(entry{task: by, box: *a.box})
 }
 
 // sweep drops the reads that a read covers and that are known to come before it, since the
 // last task that it waits for waits for them: else whoever reads all of a tensor between
 // writes of its parts would wait there for ever. It looks only where that task is new.
-func (m *tensorMap) sweep(by ID, a *Arg, before [][]ID) {
+func (a access) sweep(by ID, before [][]ID) {
 	if len(before[by]) == 0 {
 		return
 	}
 	last := before[by][len(before[by])-1]
-	if last < m.swept {
+	if last < a.swept {
 		return
 	}
-	m.swept = by
-	m.reads.overlapping(&a.Region.box, func(e *entry) {
-		if a.Region.covers(&e.box) {
+	a.swept = by
+	a.read.overlapping(a.box, func(e *entry) {
+		if a.covers(&e.box) {
 			_, e.over = slices.BinarySearch(before[last], e.task)
 		}
 	})
@@ -189,7 +210,7 @@ func (c *cells) visit(list []int32, b *box, f func(*entry)) []int32 {
 	return kept
 }
 
-// span is how many cells a box touches.
+// span returns how many cells a box touches.
 func (g *grid) span(b *box) int {
 	n := 1
 	for axis, p := range g.pitch {

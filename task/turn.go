@@ -85,7 +85,7 @@ func (t *maxTree) clear(i int) {
 	t.raise(t.n + i)
 }
 
-// before is the largest of the tasks before one.
+// before returns the largest of the tasks before one.
 func (t *maxTree) before(i int) int {
 	most := int32(0)
 	for lo, hi := t.n, t.n+i; lo < hi; lo, hi = lo/2, hi/2 {

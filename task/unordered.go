@@ -1,6 +1,9 @@
 package task
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
 // Unordered is two tasks that conflict, with no path of explicit edges from the earlier to
 // the later one: under a runtime that knows only edges nothing orders them.
@@ -13,12 +16,12 @@ type Unordered struct {
 
 func (u Unordered) String() string {
 	a, b := &u.earlier.Tasks[u.Earlier], &u.program.Tasks[u.Later]
-	where, there := fmt.Sprintf("rank %d: ", u.earlier.Rank), ""
+	there := ""
 	if u.earlier != u.program {
 		there = fmt.Sprintf("rank %d's ", u.program.Rank)
 	}
-	return fmt.Sprintf("%s%s, submitted at %s, and %s%s, at %s, conflict in %v, and no edge orders them: submit the second with task.After",
-		where, a.title(), a.Line, there, b.title(), b.Line, u.Region)
+	return fmt.Sprintf("rank %d: %s, submitted at %s, and %s%s, at %s, conflict in %v, and no edge orders them: submit the second with task.After",
+		u.earlier.Rank, a.title(), a.Line, there, b.title(), b.Line, u.Region)
 }
 
 // Unordered finds the conflicts of a program that its explicit edges do not order,
@@ -29,23 +32,20 @@ func (p *Program) Unordered() (list []Unordered) {
 	w := newWalk(p)
 	for i, before := range p.Dependencies(true) {
 		t := &p.Tasks[i]
-		if len(before)+len(t.foundAcross) == 0 {
+		var all []Ref
+		for _, b := range before {
+			all = append(all, Ref{int32(p.Rank), b})
+		}
+		all = append(all, t.foundAcross...)
+		if len(all) == 0 {
 			continue
 		}
 		first := t.ID
-		for _, b := range before {
-			first = min(first, p.Tasks[b].ID)
-		}
-		for _, b := range t.foundAcross {
+		for _, b := range all {
 			first = min(first, w.at(b).Tasks[b.Task].ID)
 		}
 		w.back(ID(i), first)
-		for _, b := range before {
-			if w.seen[p.index][b] != t.ID {
-				list = append(list, Unordered{b, ID(i), t.conflict(&p.Tasks[b]), p, p})
-			}
-		}
-		for _, b := range t.foundAcross {
+		for _, b := range all {
 			if q := w.at(b); w.seen[q.index][b.Task] != t.ID {
 				list = append(list, Unordered{b.Task, ID(i), t.conflict(&q.Tasks[b.Task]), p, q})
 			}
@@ -72,8 +72,8 @@ func (t *Task) conflict(earlier *Task) Region {
 		for k := range earlier.Args {
 			a, x := earlier.Args[k].touched()
 			b, y := t.Args[i].touched()
-			if x != 0 && y != 0 && (x|y)&Writes != 0 && a.Overlaps(b) {
-				return b
+			if x != 0 && y != 0 && (x|y)&Writes != 0 && a.Overlaps(*b) {
+				return *b
 			}
 		}
 	}
@@ -113,10 +113,7 @@ func (w *walk) back(from, first ID) {
 		for _, b := range t.After {
 			w.visit(Ref{at.Rank, b})
 		}
-		for _, b := range t.Across {
-			w.visit(b)
-		}
-		for _, b := range t.read {
+		for _, b := range slices.Concat(t.Across, t.read) {
 			w.visit(b)
 		}
 	}

@@ -123,24 +123,15 @@ func (b *Builder) pause(at pause, of *Task) float64 {
 		if !ok {
 			panic(misuse("Value", "%w", errDiscarded))
 		}
-		if b.read = b.unread(of); !slices.Contains(b.read, at.task) {
+		// Those that had been read when the task was submitted come before it.
+		b.read = slices.DeleteFunc(slices.Clone(b.read), func(r Ref) bool { return slices.Contains(of.read, r) })
+		if !slices.Contains(b.read, at.task) {
 			b.read = append(b.read, at.task)
 		}
 		return v
 	case <-b.done.Done():
 		panic(misuse("Value", "%w", context.Cause(b.done)))
 	}
-}
-
-// unread returns the tasks whose values were read and that do not come before a task.
-// Those that had been read when the task was submitted do.
-func (b *Builder) unread(t *Task) (list []Ref) {
-	for _, r := range b.read {
-		if !slices.Contains(t.read, r) {
-			list = append(list, r)
-		}
-	}
-	return list
 }
 
 var errDiscarded = errors.New("the program ended before the orchestration")

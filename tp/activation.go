@@ -8,17 +8,17 @@ import (
 	"github.com/kernbench/kernbench/torch"
 )
 
-// GELU is x·Φ(x) in the form with tanh, 0.5·x·(1 + tanh(√(2/π)·(x + 0.044715·x³))), of
+// GELU returns x·Φ(x) in the form with tanh, 0.5·x·(1 + tanh(√(2/π)·(x + 0.044715·x³))), of
 // each element: a new tensor like x. It is computed in f32 and rounded once.
 func GELU(ctx *torch.Context, name string, x *torch.Tensor) (*torch.Tensor, error) {
-	return mapped(ctx, name, func(_ *tl.PE, in []tl.Tile) tl.Tile {
+	return mapped(ctx, name, func(in []tl.Tile) tl.Tile {
 		v := wide(in[0])
 		inner := v.Mul(v).Mul(v).Mul(0.044715).Add(v).Mul(math.Sqrt(2 / math.Pi))
 		return v.Mul(0.5).Mul(inner.Tanh().Add(1))
 	}, x)
 }
 
-// SwiGLU is gate·sigmoid(gate)·up of each element of x, which a layer with Gated has made: a
+// SwiGLU returns gate·sigmoid(gate)·up of each element of x, which a layer with Gated has made: a
 // new tensor of half as many columns. It is computed in f32 and rounded once.
 func SwiGLU(name string, layer *ColumnParallelLinear, x *torch.Tensor) (*torch.Tensor, error) {
 	ctx, weight := layer.ctx, layer.o.weight()
@@ -31,7 +31,7 @@ func SwiGLU(name string, layer *ColumnParallelLinear, x *torch.Tensor) (*torch.T
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
-	return out, elementwise(ctx, name, out, func(_ *tl.PE, in []tl.Tile) tl.Tile {
+	return out, elementwise(ctx, name, out, func(in []tl.Tile) tl.Tile {
 		g := wide(in[0])
 		return g.Mul(g.Sigmoid()).Mul(wide(in[1]))
 	}, func(b box) []operand { // its gates lie before what they gate, in the same part of x
@@ -39,47 +39,29 @@ func SwiGLU(name string, layer *ColumnParallelLinear, x *torch.Tensor) (*torch.T
 	})
 }
 
-// gated is the order of a rank's columns with Gated: for each part of the result first its
+// gated returns the order of a rank's columns with Gated: for each part of the result first its
 // gates, and then what they gate, each of half columns from one on.
 func gated(ctx *torch.Context, weight torch.DPPolicy, first, half, out int) (columns []int) {
-	for _, b := range boxes(ctx, weight, 1, half) {
-		if b.row == 0 {
-			columns = append(columns, count(first+b.col, b.cols)...)
-			columns = append(columns, count(out/2+first+b.col, b.cols)...)
-		}
+	for _, b := range across(ctx, weight, half) {
+		columns = append(columns, count(first+b.col, b.cols)...)
+		columns = append(columns, count(out/2+first+b.col, b.cols)...)
 	}
 	return columns
 }
 
-// evenly checks that all parts of a result have as many of its columns.
-func evenly(ctx *torch.Context, cols int, weight torch.DPPolicy) error {
-	parts := 0
-	for _, b := range boxes(ctx, weight, 1, cols) {
-		if b.row == 0 {
-			parts++
-		}
-	}
-	if cols%parts != 0 {
-		return fmt.Errorf("%d gated features of a rank do not divide by the %d parts that cubes and PEs have of them: choose a multiple, or another placement of the weight", cols, parts)
-	}
-	return nil
-}
-
-// Add is the sum of each element: a new tensor like x.
+// Add returns the sum of each element: a new tensor like x.
 func Add(ctx *torch.Context, name string, x, y *torch.Tensor) (*torch.Tensor, error) {
-	return mapped(ctx, name, func(_ *tl.PE, in []tl.Tile) tl.Tile { return in[0].Add(in[1]) }, x, y)
+	return mapped(ctx, name, plus, x, y)
 }
 
-// wide is a tile in f32.
-func wide(x tl.Tile) tl.Tile {
-	if x.DType() == torch.F32 {
-		return x
-	}
-	return x.To(torch.F32)
-}
+// plus adds two tiles.
+func plus(in []tl.Tile) tl.Tile { return in[0].Add(in[1]) }
 
-// mapped is a new tensor like the first of some of one shape.
-func mapped(ctx *torch.Context, name string, f func(*tl.PE, []tl.Tile) tl.Tile, in ...*torch.Tensor) (*torch.Tensor, error) {
+// wide returns a tile in f32.
+func wide(x tl.Tile) tl.Tile { return as(x, torch.F32) }
+
+// mapped returns a new tensor like the first of some of one shape.
+func mapped(ctx *torch.Context, name string, f func([]tl.Tile) tl.Tile, in ...*torch.Tensor) (*torch.Tensor, error) {
 	var operands []operand
 	for _, x := range in {
 		if x.Shape().String() != in[0].Shape().String() || x.DType() != in[0].DType() {

@@ -28,7 +28,19 @@ func addUp(ctx *torch.Context, s *state, y *torch.Tensor, scatter bool, fill fun
 	return errors.Join(err, addend.free())
 }
 
-// alike is n tensors like x.
+// gatheredRows returns the tensors x of all ranks of the tensor parallel group.
+func gatheredRows(ctx *torch.Context, s *state, x *torch.Tensor) (stack, error) {
+	all, err := alike(ctx, x, s.tensorSize())
+	if err != nil {
+		return nil, err
+	}
+	if err := ctx.Distributed().AllGather(all, x, s.tensor); err != nil {
+		return nil, errors.Join(err, all.free())
+	}
+	return all, nil
+}
+
+// alike returns n tensors like x.
 func alike(ctx *torch.Context, x *torch.Tensor, n int) (list stack, err error) {
 	for range n {
 		y, err := ctx.EmptyLike(x)

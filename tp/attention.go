@@ -9,7 +9,7 @@ import (
 	"github.com/kernbench/kernbench/torch"
 )
 
-// attentionBlock is how many keys are taken in at once, and by the queries of how many
+// attentionBlock returns how many keys are taken in at once, and by the queries of how many
 // tokens: at most so many keys, and rows of queries, one for each head of a token, and as
 // many as TCM has room for.
 func attentionBlock(ctx *torch.Context, h attention.Heads, tokens, elem int) (queries, keys int) {
@@ -30,7 +30,7 @@ func attentionBlock(ctx *torch.Context, h attention.Heads, tokens, elem int) (qu
 	}
 }
 
-// DotProductAttention is the causal attention of a rank's own heads. qkv has a row for
+// DotProductAttention returns the causal attention of a rank's own heads. qkv has a row for
 // each token: its queries, head by head, then its keys and its values, as one projection
 // makes them. The result is a new tensor, tokens × Query·Dim, of which each PE has some
 // tokens whole. Keys and values are first copied to every cube, and queries to the PEs
@@ -63,15 +63,11 @@ func DotProductAttention(ctx *torch.Context, name string, qkv *torch.Tensor, h a
 		}
 		col += heads * h.Dim
 	}
-	out := local[3]
 	err := copyBoxes(ctx, name+" queries, keys, values", moves)
 	if err == nil {
-		err = attend(ctx, name, h, local[0], local[1], local[2], out)
+		err = attend(ctx, name, h, local[0], local[1], local[2], local[3])
 	}
-	if err = errors.Join(err, local[:3].free()); err != nil {
-		return nil, fmt.Errorf("%s: %w", name, err)
-	}
-	return out, nil
+	return result(name, local[3], errors.Join(err, local[:3].free()))
 }
 
 // unit is the queries of some tokens of one KV head.
@@ -110,7 +106,7 @@ func attend(ctx *torch.Context, name string, h attention.Heads, q, k, v, out *to
 	return err
 }
 
-// run is the attention of a unit.
+// run computes the attention of a unit.
 func (u *unit) run(t *tl.PE, h attention.Heads, keyBlock int, dtype torch.DType) {
 	group := h.Query / h.KV
 	q := t.Load(u.q, tl.Shape{u.tokens, group * h.Dim}, dtype).Pin()

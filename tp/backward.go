@@ -30,14 +30,14 @@ func (l *ColumnParallelLinear) Backward(x, dy *torch.Tensor) (dx *torch.Tensor, 
 	}
 	in, err := l.gathered(s, x)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", l.Name, err)
+		return result(l.Name, nil, err)
 	}
 	grad := columnsOf(dy, first, mine)
 	dx, err = l.sum(s, x.Shape(), gridOf(l.o.weight()), l.o.SequenceParallel, func(addend stack) error { return l.inputGradient(grad, addend) })
 	if err == nil {
 		err = l.accumulate(in.blocks(), grad)
 	}
-	return l.orFree(dx, errors.Join(err, in.freeBut(x)))
+	return result(l.Name, dx, errors.Join(err, in.freeBut(x)))
 }
 
 // Backward returns the gradient of x, given x and the gradient of what Forward made of it,
@@ -50,24 +50,20 @@ func (l *ColumnParallelLinear) Backward(x, dy *torch.Tensor) (dx *torch.Tensor, 
 // Megatron's ranks add up their own, and all-reduce the sums when the step ends.
 func (l *RowParallelLinear) Backward(x, dy *torch.Tensor) (dx *torch.Tensor, err error) {
 	s := l.state()
-	mine, whole := l.InFeaturesPerPartition(), !l.o.InputIsParallel && s.tensorSize() > 1
-	cols, first := mine, 0
-	if whole {
-		cols, first = l.in, s.tensorRank()*mine
-	}
-	if err := l.checkInput(x, cols); err != nil {
-		return nil, err
-	}
-	want, err := l.resultShape(s, x)
+	whole, want, err := l.accept(s, x)
 	if err != nil {
 		return nil, err
+	}
+	mine, first := l.InFeaturesPerPartition(), 0
+	if whole {
+		first = l.row
 	}
 	if err := l.checkGradient(dy, want); err != nil {
 		return nil, err
 	}
 	grad, err := l.gathered(s, dy)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", l.Name, err)
+		return result(l.Name, nil, err)
 	}
 	dx, err = l.empty(resized(x.Shape(), x.Shape()[0], mine), gridOf(l.o.weight()))
 	if err == nil {
@@ -75,24 +71,22 @@ func (l *RowParallelLinear) Backward(x, dy *torch.Tensor) (dx *torch.Tensor, err
 	}
 	if err == nil && whole {
 		part := dx
-		dx, err = l.gatheredColumns(s, part)
+		p := &peers{ctx: l.ctx, who: l.Name + " features", group: s.tensor, size: s.tensorSize(), on: gridOf(l.o.weight())}
+		dx, err = p.run(gather(features), part)
 		err = errors.Join(err, part.Free())
 	}
 	if err == nil {
 		err = l.accumulate(columnsOf(x, first, mine), grad.blocks())
 	}
-	return l.orFree(dx, errors.Join(err, grad.freeBut(dy)))
+	return result(l.Name, dx, errors.Join(err, grad.freeBut(dy)))
 }
 
 // ZeroGrad frees the gradients: WeightGrad and BiasGrad are nil until the next Backward,
 // as PyTorch's grad is None after zero_grad.
 func (l *Linear) ZeroGrad() error {
-	list := stack(l.WeightGrad)
-	if l.BiasGrad != nil {
-		list = append(slices.Clone(list), l.BiasGrad)
-	}
+	list := slices.Concat(l.WeightGrad, present(l.BiasGrad))
 	l.WeightGrad, l.BiasGrad = nil, nil
-	return list.free()
+	return stack(list).free()
 }
 
 // checkGradient refuses a gradient of another shape than that of the result.
@@ -179,24 +173,4 @@ func (l *Linear) whole(list []*torch.Tensor) (m blockMatrix) {
 		}
 	}
 	return m
-}
-
-// gatheredColumns returns the ranks' columns of the input side by side.
-func (l *Linear) gatheredColumns(s *state, part *torch.Tensor) (*torch.Tensor, error) {
-	all, err := alike(l.ctx, part, s.tensorSize())
-	if err != nil {
-		return nil, err
-	}
-	var y *torch.Tensor
-	if err = l.ctx.Distributed().AllGather(all, part, s.tensor); err == nil {
-		y, err = l.empty(resized(part.Shape(), part.Shape()[0], l.in), gridOf(l.o.weight()))
-	}
-	if err == nil {
-		var moves []move
-		for i, x := range all {
-			moves = append(moves, move{corner{x, 0, 0}, corner{y, 0, i * colsOf(x)}, rowsOf(x), colsOf(x)})
-		}
-		err = copyBoxes(l.ctx, l.Name+" features", moves)
-	}
-	return orFree(y, errors.Join(err, all.free()))
 }

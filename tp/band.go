@@ -27,7 +27,7 @@ type tile struct {
 	vectors []tl.Tile
 }
 
-// tiles is the tiles of the band. A kernel goes over them once, in every band. The next
+// tiles returns the tiles of the band. A kernel goes over them once, in every band. The next
 // tile is asked for before the arithmetic on this one.
 func (b *band) tiles() iter.Seq[tile] {
 	return func(yield func(tile) bool) {
@@ -85,7 +85,7 @@ func (b *band) fold(by reduction, f func(x tl.Tile) []tl.Tile) (all []tl.Tile) {
 	return all
 }
 
-// own is where the share has partials of the band's rows.
+// own returns where the share has partials of the band's rows.
 func (b *band) own(p *partials, kind int) tl.Ptr {
 	return p.own[b.index].At(0, kind*p.most+b.from)
 }
@@ -103,18 +103,7 @@ func (b *band) write(to []tl.Ptr, x tile, y tl.Tile) {
 }
 
 // round stores a tile in the dtype of the memory.
-func (b *band) round(to tl.Ptr, x tl.Tile) {
-	if x.DType() != to.DType {
-		x = x.To(to.DType)
-	}
-	b.t.Store(to, x)
-}
+func (b *band) round(to tl.Ptr, x tl.Tile) { b.t.Store(to, as(x, to.DType)) }
 
-// element is an element of memory in f32.
-func (b *band) element(from tl.Ptr) tl.Tile {
-	x := b.t.Load(from, tl.Shape{1, 1}, from.DType)
-	if x.DType() == torch.F32 {
-		return x
-	}
-	return x.To(torch.F32)
-}
+// element returns an element of memory in f32.
+func (b *band) element(from tl.Ptr) tl.Tile { return wide(b.t.Load(from, tl.Shape{1, 1}, from.DType)) }

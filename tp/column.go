@@ -38,8 +38,8 @@ func NewColumnParallelLinear(ctx *torch.Context, name string, in, out int, o Opt
 	}
 	columns := count(s.tensorRank()*mine, mine)
 	if o.Gated {
-		if err := evenly(ctx, mine, o.weight()); err != nil {
-			return nil, fmt.Errorf("%s: %w", who, err)
+		if parts := len(across(ctx, o.weight(), mine)); mine%parts != 0 {
+			return nil, fmt.Errorf("%s: %d gated features of a rank do not divide by the %d parts that cubes and PEs have of them: choose a multiple, or another placement of the weight", who, mine, parts)
 		}
 		columns = gated(ctx, o.weight(), s.tensorRank()*mine, mine, out)
 	}
@@ -51,7 +51,7 @@ func NewColumnParallelLinear(ctx *torch.Context, name string, in, out int, o Opt
 	return &ColumnParallelLinear{l}, nil
 }
 
-// Forward is x·weight + bias: new tensors of all rows of x, and of the rank's columns or
+// Forward returns x·weight + bias: new tensors of all rows of x, and of the rank's columns or
 // all of them. With SequenceParallel x is the rank's rows. The second result is the bias
 // with SkipBiasAdd, and nil otherwise.
 func (l *ColumnParallelLinear) Forward(x *torch.Tensor) (y, bias *torch.Tensor, err error) {
@@ -61,19 +61,19 @@ func (l *ColumnParallelLinear) Forward(x *torch.Tensor) (y, bias *torch.Tensor, 
 	}
 	in, err := l.gathered(s, x)
 	if err != nil {
-		return nil, nil, fmt.Errorf("%s: %w", l.Name, err)
+		return l.forwarded(nil, err)
 	}
-	y, err = l.times(in, l.resultShape(s, x))
+	if y, err = l.empty(l.resultShape(s, x), l.o.output()); err == nil {
+		p := product{x: in.blocks().factor(), w: stack(l.Weight).blocks().factor(), bias: l.added(), y: stack{y}.blocks()}
+		err = p.launch(l.ctx, l.Name, l.o.weight())
+	}
 	err = errors.Join(err, in.freeBut(x))
 	if err == nil && l.o.GatherOutput && s.tensorSize() > 1 {
 		part := y
 		y, err = GatherFromTensorModelParallelRegion.Forward(l.ctx, part)
 		err = errors.Join(err, part.Free())
 	}
-	if err != nil {
-		return nil, nil, fmt.Errorf("%s: %w", l.Name, err)
-	}
-	return y, l.skipped(), nil
+	return l.forwarded(y, err)
 }
 
 // resultShape returns the shape of what the rank makes of x.
@@ -83,17 +83,4 @@ func (l *ColumnParallelLinear) resultShape(s *state, x *torch.Tensor) torch.Shap
 		shape[0] *= s.tensorSize()
 	}
 	return shape
-}
-
-// times returns x·weight + bias, of the rank's columns, in a new tensor of a shape.
-func (l *ColumnParallelLinear) times(x stack, shape torch.Shape) (*torch.Tensor, error) {
-	y, err := l.empty(shape, l.o.output())
-	if err != nil {
-		return nil, err
-	}
-	p := product{x: x.blocks().factor(), w: stack(l.Weight).blocks().factor(), bias: l.added(), y: stack{y}.blocks()}
-	if err := p.launch(l.ctx, l.Name, l.o.weight()); err != nil {
-		return nil, errors.Join(err, y.Free())
-	}
-	return y, nil
 }

@@ -14,7 +14,7 @@ var Spread = torch.DPPolicy{Cube: torch.ColumnWise, PE: torch.RowWise}
 // cube to cube then, at the price of memory.
 var ByTokens = torch.DPPolicy{Cube: torch.Replicate, PE: torch.ColumnWise}
 
-// Activations is where the results of a layer lie, and where its input is best, given
+// Activations returns where the results of a layer lie, and where its input is best, given
 // the placement of its weight.
 func Activations(weight torch.DPPolicy) torch.DPPolicy { return gridOf(weight) }
 
@@ -36,6 +36,8 @@ type copied struct {
 	shape    tl.Shape
 }
 
+func (c copied) run(t *tl.PE) { t.Store(c.to, t.Load(c.from, c.shape, c.from.DType)) }
+
 // tilesOfTCM is how many tiles of a copy TCM has room for: so many are on their way at
 // once, since a load does not wait for the stores before it.
 const tilesOfTCM = 64
@@ -43,10 +45,9 @@ const tilesOfTCM = 64
 // copyBoxes copies boxes between matrices, in one launch: each PE reads what it holds of
 // the destinations. All matrices have one dtype.
 func copyBoxes(ctx *torch.Context, name string, moves []move) error {
-	room := int(ctx.Topology().Spec().PE.TCM.Size) / tilesOfTCM
-	var pes []int
+	room := tcm(ctx) / tilesOfTCM
 	var tensors []*torch.Tensor
-	tiles := map[int][]copied{} // by PE
+	var tiles jobs[copied]
 	for _, m := range moves {
 		tensors = append(tensors, m.from.x, m.to.x)
 		for _, s := range m.to.x.Shards() {
@@ -57,26 +58,15 @@ func copyBoxes(ctx *torch.Context, name string, moves []move) error {
 			if rows <= 0 || cols <= 0 {
 				continue
 			}
-			if tiles[b.pe] == nil {
-				pes = append(pes, b.pe)
-			}
 			own := m.to.x.Pieces(row, col, rows, cols, b.pe)[0]
 			row, col = row-m.to.row+m.from.row, col-m.to.col+m.from.col
 			for _, p := range m.from.x.Pieces(row, col, rows, cols, b.pe) {
 				to := own.Ptr.At(p.Row-row, p.Col-col)
-				tiles[b.pe] = append(tiles[b.pe], tilesOf(p, to, room/m.to.x.DType().Size())...)
+				tiles.add(b.pe, tilesOf(p, to, room/m.to.x.DType().Size())...)
 			}
 		}
 	}
-	if len(pes) == 0 {
-		return nil
-	}
-	_, err := ctx.Launch(name, func(t *tl.PE) {
-		for _, c := range tiles[pes[t.Rank()]] {
-			t.Store(c.to, t.Load(c.from, c.shape, c.from.DType))
-		}
-	}, torch.PEs(pes...), torch.Using(tensors...))
-	return err
+	return tiles.launch(ctx, name, tensors...)
 }
 
 // tilesOf cuts the copy of a piece into tiles of so many elements at most: of whole rows,
@@ -93,19 +83,14 @@ func tilesOf(p torch.Piece, to tl.Ptr, elems int) (list []copied) {
 	return list
 }
 
-// restack is the moves of all rows of a stack to another of as many.
+// restack returns the moves of all rows of a stack to another of as many.
 func (s stack) restack(to stack) (moves []move) {
-	top := 0
-	for _, x := range s {
-		below := 0
-		for _, y := range to {
-			from, end := max(top, below), min(top+rowsOf(x), below+rowsOf(y))
-			if from < end {
-				moves = append(moves, move{corner{x, from - top, 0}, corner{y, from - below, 0}, end - from, s.cols()})
+	for _, x := range s.blocks() {
+		for _, y := range to.blocks() {
+			if from, end := max(x.row, y.row), min(x.row+x.rows, y.row+y.rows); from < end {
+				moves = append(moves, move{corner{x.from.x, from - x.row, 0}, corner{y.from.x, from - y.row, 0}, end - from, x.cols})
 			}
-			below += rowsOf(y)
 		}
-		top += rowsOf(x)
 	}
 	return moves
 }

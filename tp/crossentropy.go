@@ -3,6 +3,7 @@ package tp
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/kernbench/kernbench/tl"
 	"github.com/kernbench/kernbench/torch"
@@ -14,7 +15,8 @@ type CrossEntropy struct {
 
 	rows      *rowwise
 	kept      *partials // by row: the largest logit, and one over the sum of exponentials
-	targets   [][]element
+	targets   []int     // of the rows
+	first     int       // token of the rank
 	smoothing float64
 	vocab     int
 }
@@ -28,7 +30,7 @@ const (
 	keptMax, keptInverse           = 0, 1
 )
 
-// VocabParallelCrossEntropy is log Σ exp(x) - x[target] of each row x of logits, of which
+// VocabParallelCrossEntropy computes log Σ exp(x) - x[target] of each row x of logits, of which
 // each rank of the tensor parallel group has some columns, those of its tokens of the
 // vocabulary: tokens × vocab/tp, or [s, b, vocab/tp], whose tokens are s·b. It is computed in
 // f32. Targets are the host's, the same on all ranks, as ids of an embedding are.
@@ -56,54 +58,36 @@ func VocabParallelCrossEntropy(ctx *torch.Context, logits *torch.Tensor, targets
 			return nil, fmt.Errorf("%s: target %d at position %d: the vocabulary has 0 to %d", who, id, i, vocab-1)
 		}
 	}
-	c := &CrossEntropy{rows: newRowwise(ctx, who, logits), vocab: vocab}
+	c := &CrossEntropy{rows: newRowwise(ctx, who, logits), targets: slices.Clone(targets), first: s.tensorRank() * colsOf(logits), vocab: vocab}
 	if labelSmoothing > 0 {
 		c.smoothing = labelSmoothing * float64(vocab) / float64(vocab-1)
 	}
-	c.place(targets, s.tensorRank()*colsOf(logits))
 	if err := c.forward(s); err != nil {
 		return nil, fmt.Errorf("%s: %w", who, err)
 	}
 	return c, nil
 }
 
-// place finds the targets that each share has; first is the rank's first token.
-func (c *CrossEntropy) place(targets []int, first int) {
-	for _, h := range c.rows.shares {
-		var list []element
-		for row := range h.rows {
-			if col := targets[h.row+row] - first - h.col; col >= 0 && col < h.cols {
-				list = append(list, element{row, col})
-			}
-		}
-		c.targets = append(c.targets, list)
-	}
-}
-
 // forward makes the loss. Ranks reduce partials, share by share, before these are taken
 // together: many PEs then have a little to send, and not a few of them all of it.
 func (c *CrossEntropy) forward(s *state) (err error) {
-	var tensors []*torch.Tensor
-	partials := func(kinds int) (p *partials) {
-		if err == nil {
-			if p, err = c.rows.partials(kinds); err == nil {
-				tensors = append(tensors, p.Tensor)
-			}
-		}
-		return p
-	}
-	kinds := 2
+	var made [3]*partials // what is kept, the maxima, the sums
+	var tensors stack
+	kinds := [...]int{2, 1, 2}
 	if c.smoothing > 0 {
-		kinds = 3
+		kinds[2] = 3
 	}
-	c.kept = partials(2)
-	maxima, sums := partials(1), partials(kinds)
-	if err == nil {
-		c.Loss, err = c.rows.ctx.Empty(torch.F32, torch.Shape{rowsOf(c.rows.x), 1}, Spread)
+	for i := range made {
+		if made[i], err = c.rows.partials(kinds[i]); err != nil {
+			return errors.Join(err, tensors.free())
+		}
+		tensors = append(tensors, made[i].Tensor)
 	}
-	if err != nil {
-		return errors.Join(err, stack(tensors).free())
+	if c.Loss, err = c.rows.ctx.Empty(torch.F32, torch.Shape{rowsOf(c.rows.x), 1}, Spread); err != nil {
+		return errors.Join(err, tensors.free())
 	}
+	c.kept = made[0]
+	maxima, sums := made[1], made[2]
 	err = c.maximum(s, maxima)
 	if err == nil {
 		err = c.sum(s, maxima, sums)
@@ -111,14 +95,13 @@ func (c *CrossEntropy) forward(s *state) (err error) {
 	if err == nil {
 		err = c.lose(maxima, sums)
 	}
-	err = errors.Join(err, maxima.Free(), sums.Free())
-	if err != nil {
+	if err = errors.Join(err, tensors[1:].free()); err != nil {
 		err = errors.Join(err, c.Free())
 	}
 	return err
 }
 
-// maximum is the largest logit of each row.
+// maximum finds the largest logit of each row.
 func (c *CrossEntropy) maximum(s *state, maxima *partials) error {
 	err := c.rows.launch("max", besides{others: []*torch.Tensor{maxima.Tensor}}, func(b *band) {
 		b.t.Store(b.own(maxima, 0), b.fold(largest, func(x tl.Tile) []tl.Tile { return []tl.Tile{x} })[0])
@@ -181,7 +164,7 @@ func (c *CrossEntropy) lose(maxima, sums *partials) error {
 	})
 }
 
-// Backward is the gradient of the rank's logits, a new tensor of their shape, dtype and
+// Backward returns the gradient of the rank's logits, a new tensor of their shape, dtype and
 // layout. The gradient of the loss is tokens × 1 in f32; nil is 1 for each token.
 func (c *CrossEntropy) Backward(gradOutput *torch.Tensor) (*torch.Tensor, error) {
 	r := c.rows
@@ -195,7 +178,7 @@ func (c *CrossEntropy) Backward(gradOutput *torch.Tensor) (*torch.Tensor, error)
 	}
 	y, err := r.ctx.EmptyLike(r.x)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", who, err)
+		return result(who, nil, err)
 	}
 	use.others = append(use.others, y)
 	to := r.owned(y)
@@ -217,13 +200,10 @@ func (c *CrossEntropy) Backward(gradOutput *torch.Tensor) (*torch.Tensor, error)
 				gradient(b.element(b.x.At(e.row, e.col)), at(keptMax), at(keptInverse), loss, even+1-c.smoothing))
 		}
 	})
-	if err != nil {
-		return nil, errors.Join(fmt.Errorf("%s: %w", who, err), y.Free())
-	}
-	return y, nil
+	return result(who, y, err)
 }
 
-// gradient is the probabilities of logits, less what they should be, times the gradient
+// gradient returns the probabilities of logits, less what they should be, times the gradient
 // of the loss if there is one.
 func gradient(x, most, over tl.Tile, loss []tl.Tile, target float64) tl.Tile {
 	g := x.Sub(most).Exp().Mul(over)
@@ -236,11 +216,11 @@ func gradient(x, most, over tl.Tile, loss []tl.Tile, target float64) tl.Tile {
 	return g
 }
 
-// within is the targets in a band.
+// within returns the targets in a band.
 func (c *CrossEntropy) within(b *band) (list []element) {
-	for _, e := range c.targets[b.index] {
-		if e.row >= b.from && e.row < b.from+b.n {
-			list = append(list, e)
+	for row := b.from; row < b.from+b.n; row++ {
+		if col := c.targets[b.row+row] - c.first - b.col; col >= 0 && col < b.share.cols {
+			list = append(list, element{row, col})
 		}
 	}
 	return list

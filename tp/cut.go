@@ -1,6 +1,10 @@
 package tp
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/kernbench/kernbench/torch"
+)
 
 // cuts is where a product is cut because of where its operands and its result lie, along
 // each axis: both ends and what is between them, in any order.
@@ -36,7 +40,7 @@ func (c *cuts) fit(wide int, tiles [2]int, elem, room int) blockSize {
 	}
 }
 
-// kept is the bytes that all tiles of x take in TCM, in blocks of these sizes: each takes
+// kept returns the bytes that all tiles of x take in TCM, in blocks of these sizes: each takes
 // whole granules of 256.
 func (c *cuts) kept(s blockSize, elem int) (bytes int) {
 	const granule = 256
@@ -48,10 +52,28 @@ func (c *cuts) kept(s blockSize, elem int) (bytes int) {
 	return bytes
 }
 
+// firstRows returns the first row of each piece.
+func firstRows(list []torch.Piece) []int {
+	rows := make([]int, len(list))
+	for i, p := range list {
+		rows[i] = p.Row
+	}
+	return rows
+}
+
+// firstCols returns the first column of each piece.
+func firstCols(list []torch.Piece) []int {
+	cols := make([]int, len(list))
+	for i, p := range list {
+		cols[i] = p.Col
+	}
+	return cols
+}
+
 // interval is n places from one on.
 type interval struct{ from, n int }
 
-// ranges is the intervals between cuts, each cut further into parts of equal size, up to
+// ranges returns the intervals between cuts, each cut further into parts of equal size, up to
 // the last, none of which has more than so many.
 func ranges(cuts []int, most int) (list []interval) {
 	sorted := slices.Compact(slices.Sorted(slices.Values(cuts)))
@@ -66,7 +88,7 @@ func ranges(cuts []int, most int) (list []interval) {
 	return list
 }
 
-// widest is the largest interval between cuts.
+// widest returns the largest interval between cuts.
 func widest(cuts []int) (most int) {
 	for _, r := range ranges(cuts, 1<<62) {
 		most = max(most, r.n)

@@ -75,7 +75,7 @@ func (e *VocabParallelEmbedding) VocabEndIndex() int { return e.first + e.Weight
 // Free gives the memory of the table and of its gradient back.
 func (e *VocabParallelEmbedding) Free() error { return errors.Join(e.Weight.Free(), e.ZeroGrad()) }
 
-// Forward is the rows of the tokens that ids name: a new tensor of all of them on every
+// Forward returns the rows of the tokens that ids name: a new tensor of all of them on every
 // rank or, with SequenceParallel, of the rank's share. All ranks have to give the same ids,
 // which is not checked.
 //
@@ -90,15 +90,11 @@ func (e *VocabParallelEmbedding) Forward(ids []int) (*torch.Tensor, error) {
 	if err != nil {
 		return nil, err
 	}
-	y, err := e.empty(rows)
-	if err != nil {
-		return nil, err
+	y, err := e.ctx.Empty(e.o.dtype(), torch.Shape{rows, e.hidden}, e.o.output())
+	if err == nil {
+		err = addUp(e.ctx, s, y, e.o.SequenceParallel, func(addend stack) error { return e.lookUp(addend, ids) })
 	}
-	err = addUp(e.ctx, s, y, e.o.SequenceParallel, func(addend stack) error { return e.lookUp(addend, ids) })
-	if err != nil {
-		return nil, errors.Join(fmt.Errorf("%s: %w", e.Name, err), y.Free())
-	}
-	return y, nil
+	return result(e.Name, y, err)
 }
 
 // rows returns how many rows of the result the rank has. It refuses ids that are not in the
@@ -115,14 +111,6 @@ func (e *VocabParallelEmbedding) rows(s *state, ids []int) (int, error) {
 	return len(ids), nil
 }
 
-func (e *VocabParallelEmbedding) empty(rows int) (*torch.Tensor, error) {
-	x, err := e.ctx.Empty(e.o.dtype(), torch.Shape{rows, e.hidden}, e.o.output())
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", e.Name, err)
-	}
-	return x, nil
-}
-
 // lookup is some columns of the rows that a PE fills: where they are, and where in the
 // table, nil for those of other ranks.
 type lookup struct {
@@ -133,8 +121,7 @@ type lookup struct {
 
 // lookUp fills tensors one below the other: each PE what it holds of them.
 func (e *VocabParallelEmbedding) lookUp(parts stack, ids []int) error {
-	var pes []int
-	work := map[int][]lookup{} // by PE
+	var work jobs[*lookup]
 	room := tcm(e.ctx) / tilesOfTCM / e.o.dtype().Size()
 	for i, y := range parts {
 		for _, s := range y.Shards() {
@@ -142,17 +129,10 @@ func (e *VocabParallelEmbedding) lookUp(parts stack, ids []int) error {
 			if b.rows*b.cols == 0 {
 				continue
 			}
-			if work[b.pe] == nil {
-				pes = append(pes, b.pe)
-			}
 			own := y.Pieces(b.row, b.col, b.rows, b.cols, b.pe)[0].Ptr
 			table := e.Weight.Pieces(0, b.col, rowsOf(e.Weight), b.cols, b.pe)
-			cuts := []int{b.col, b.col + b.cols}
-			for _, p := range table {
-				cuts = append(cuts, p.Col)
-			}
-			for _, n := range ranges(cuts, room) {
-				l := lookup{cols: n.n}
+			for _, n := range ranges(append(firstCols(table), b.col, b.col+b.cols), room) {
+				l := &lookup{cols: n.n}
 				for k := range b.rows {
 					var from *tl.Ptr
 					if found := at(table, ids[i*rowsOf(y)+b.row+k]-e.first, n.from); found != nil {
@@ -160,19 +140,11 @@ func (e *VocabParallelEmbedding) lookUp(parts stack, ids []int) error {
 					}
 					l.to, l.from = append(l.to, own.At(k, n.from-b.col)), append(l.from, from)
 				}
-				work[b.pe] = append(work[b.pe], l)
+				work.add(b.pe, l)
 			}
 		}
 	}
-	if len(pes) == 0 {
-		return nil
-	}
-	_, err := e.ctx.Launch(e.Name, func(t *tl.PE) {
-		for _, l := range work[pes[t.Rank()]] {
-			l.run(t)
-		}
-	}, torch.PEs(pes...), torch.Using(e.Weight), torch.Using(parts...))
-	return err
+	return work.launch(e.ctx, e.Name, append(stack{e.Weight}, parts...)...)
 }
 
 func (l *lookup) run(t *tl.PE) {

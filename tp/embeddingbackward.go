@@ -23,9 +23,7 @@ func (e *VocabParallelEmbedding) Backward(ids []int, dy *torch.Tensor) error {
 	}
 	all := stack{dy}
 	if e.o.SequenceParallel && s.tensorSize() > 1 {
-		if all, err = alike(e.ctx, dy, s.tensorSize()); err == nil {
-			err = e.ctx.Distributed().AllGather(all, dy, s.tensor)
-		}
+		all, err = gatheredRows(e.ctx, s, dy)
 	}
 	if err == nil && e.WeightGrad == nil {
 		e.WeightGrad, err = e.ctx.Zeros(e.o.gradDType(), e.Weight.Shape(), gridOf(e.o.weight()))
@@ -41,12 +39,9 @@ func (e *VocabParallelEmbedding) Backward(ids []int, dy *torch.Tensor) error {
 
 // ZeroGrad frees the gradient: WeightGrad is nil until the next Backward.
 func (e *VocabParallelEmbedding) ZeroGrad() error {
-	if e.WeightGrad == nil {
-		return nil
-	}
-	x := e.WeightGrad
+	list := present(e.WeightGrad)
 	e.WeightGrad = nil
-	return x.Free()
+	return list.free()
 }
 
 // rowSum is some columns of a row of the gradient, and the rows of dy that are added to
@@ -63,8 +58,7 @@ func (e *VocabParallelEmbedding) accumulate(dy stack, ids []int) error {
 	for i, id := range ids {
 		positions[id-e.first] = append(positions[id-e.first], i)
 	}
-	var pes []int
-	var work [][]rowSum // by PE
+	var work jobs[*rowSum]
 	room := tcm(e.ctx) / tilesOfTCM / torch.F32.Size()
 	for _, s := range e.WeightGrad.Shards() {
 		b := boxOf(e.ctx, s)
@@ -73,35 +67,19 @@ func (e *VocabParallelEmbedding) accumulate(dy stack, ids []int) error {
 		}
 		own := e.WeightGrad.Pieces(b.row, b.col, b.rows, b.cols, b.pe)[0].Ptr
 		from := dy.blocks().pieces(0, b.col, len(ids), b.cols, b.pe)
-		cuts := []int{b.col, b.col + b.cols}
-		for _, p := range from {
-			cuts = append(cuts, p.Col)
-		}
-		var sums []rowSum
-		for _, n := range ranges(cuts, room) {
+		for _, n := range ranges(append(firstCols(from), b.col, b.col+b.cols), room) {
 			for row := range b.rows {
-				sum := rowSum{cols: n.n, to: own.At(row, n.from-b.col)}
+				sum := &rowSum{cols: n.n, to: own.At(row, n.from-b.col)}
 				for _, i := range positions[b.row+row] {
 					sum.from = append(sum.from, at(from, i, n.from)[0].Ptr)
 				}
 				if sum.from != nil {
-					sums = append(sums, sum)
+					work.add(b.pe, sum)
 				}
 			}
 		}
-		if sums != nil {
-			pes, work = append(pes, b.pe), append(work, sums)
-		}
 	}
-	if len(pes) == 0 {
-		return nil
-	}
-	_, err := e.ctx.Launch(e.Name+" weight gradient", func(t *tl.PE) {
-		for _, sum := range work[t.Rank()] {
-			sum.run(t)
-		}
-	}, torch.PEs(pes...), torch.Using(e.WeightGrad), torch.Using(dy...))
-	return err
+	return work.launch(e.ctx, e.Name+" weight gradient", append(stack{e.WeightGrad}, dy...)...)
 }
 
 func (r *rowSum) run(t *tl.PE) {
@@ -109,19 +87,10 @@ func (r *rowSum) run(t *tl.PE) {
 	if r.from[0].DType == torch.F64 {
 		work = torch.F64
 	}
-	load := func(from tl.Ptr) tl.Tile {
-		x := t.Load(from, tl.Shape{1, r.cols}, from.DType)
-		if x.DType() != work {
-			x = x.To(work)
-		}
-		return x
-	}
+	load := func(from tl.Ptr) tl.Tile { return as(t.Load(from, tl.Shape{1, r.cols}, from.DType), work) }
 	sum := load(r.to)
 	for _, from := range r.from {
 		sum = sum.Add(load(from))
 	}
-	if sum.DType() != r.to.DType {
-		sum = sum.To(r.to.DType)
-	}
-	t.Store(r.to, sum)
+	t.Store(r.to, as(sum, r.to.DType))
 }

@@ -94,8 +94,7 @@ func (p *product) dtype() torch.DType { return p.w.blockMatrix[0].from.x.DType()
 
 // launch runs the product.
 func (p *product) launch(ctx *torch.Context, name string, grid torch.DPPolicy) error {
-	var plans []*plan
-	var pes []int
+	var plans jobs[*plan]
 	rows, cols, _ := p.extents()
 	work := boxes(ctx, grid, rows, cols)
 	if p.x.blockMatrix != nil && !p.x.transposed && slices.ContainsFunc(work, func(b box) bool { return b.cols > blockCols }) {
@@ -104,12 +103,9 @@ func (p *product) launch(ctx *torch.Context, name string, grid torch.DPPolicy) e
 		}
 	}
 	for _, b := range work {
-		plans, pes = append(plans, p.plan(ctx, b, tcm(ctx))), append(pes, b.pe)
+		plans.add(b.pe, p.plan(ctx, b, tcm(ctx)))
 	}
-	_, err := ctx.Launch(name, func(t *tl.PE) {
-		for s := newSummer(t, plans[t.Rank()], map[tl.Ptr]tl.Tile{}); s.next(); {
-		}
-	}, torch.PEs(pes...), torch.Using(p.tensors()...))
+	err := plans.launch(ctx, name, p.tensors()...)
 	if p.own != nil {
 		err = errors.Join(err, p.own.Free())
 	}
@@ -126,28 +122,17 @@ func (p *product) again(ctx *torch.Context, grid torch.DPPolicy, work []box, roo
 	if p.keep = most <= room/2; p.keep {
 		return nil
 	}
-	on := gridOf(grid)
-	for _, level := range []*torch.Split{&on.Cube, &on.PE} {
-		if *level == torch.ColumnWise {
-			*level = torch.Replicate
-		}
-	}
-	p.own, err = ctx.Empty(p.dtype(), torch.Shape{rows, k}, on)
+	p.own, err = ctx.Empty(p.dtype(), torch.Shape{rows, k}, replaced(gridOf(grid), torch.ColumnWise, torch.Replicate))
 	return err
 }
 
-// tcm is the bytes of TCM that a PE has.
+// tcm returns the bytes of TCM that a PE has.
 func tcm(ctx *torch.Context) int { return int(ctx.Topology().Spec().PE.TCM.Size) }
 
-// tensors is all that it uses.
+// tensors returns all that it uses.
 func (p *product) tensors() []*torch.Tensor {
 	list := slices.Concat(p.x.blockMatrix, p.w.blockMatrix, p.y).tensors()
-	for _, x := range []*torch.Tensor{p.bias, p.own} {
-		if x != nil {
-			list = append(list, x)
-		}
-	}
-	return list
+	return append(list, present(p.bias, p.own)...)
 }
 
 // summer makes the blocks of a plan on a PE, a step of K at a time: for a collective
@@ -159,9 +144,9 @@ type summer struct {
 	term  int        // the next of its sum
 	sums  [2]tl.Tile // of every other term
 
-	asked    [2]int     // block and term of the next operands to ask for
-	operands []operands // that are on their way, in order
-	kept     map[tl.Ptr]tl.Tile
+	asked    [2]int             // block and term of the next operands to ask for
+	operands []operands         // that are on their way, in order
+	kept     map[tl.Ptr]tl.Tile // of x, also for others, if the plan says so
 }
 
 // operands is a tile of x and one of w.
@@ -170,10 +155,10 @@ type operands struct {
 	transposed bool // those that have to be
 }
 
-// newSummer makes a summer, which keeps tiles of x among those that others have kept if
-// the plan says so.
-func newSummer(t *tl.PE, p *plan, kept map[tl.Ptr]tl.Tile) *summer {
-	return &summer{t: t, plan: p, kept: kept}
+// run makes the blocks of the plan.
+func (p *plan) run(t *tl.PE) {
+	for s := (&summer{t: t, plan: p, kept: map[tl.Ptr]tl.Tile{}}); s.next(); {
+	}
 }
 
 // next issues the next step and reports whether there was one. Operands are asked for a

@@ -9,23 +9,24 @@ import (
 // kind is what the ranks of a group share the work of.
 type kind int
 
+// The kinds of groups, by the dimensions in which their ranks differ.
 const (
-	tensorGroup kind = iota
-	pipelineGroup
-	dataGroup
-	contextGroup
-	dataContextGroup
-	modelGroup
-	tensorDataGroup
-	tensorContextGroup
-	tensorDataContextGroup
-	embeddingGroup
-	positionEmbeddingGroup
-	expertGroup
-	expertTensorGroup
-	expertDataGroup
-	expertTensorModelGroup
-	expertTensorModelPipelineGroup
+	byTP kind = iota
+	byPP
+	byDP
+	byCP
+	byDPCP
+	byTPPP
+	byTPDP
+	byTPCP
+	byTPDPCP
+	byEmbedding
+	byPositionEmbedding
+	byEP
+	byExpertTP
+	byExpertDP
+	byExpertTPEP
+	byExpertTPEPPP
 	numKinds
 )
 
@@ -37,34 +38,31 @@ var kinds = [numKinds]struct {
 	expert     bool
 	of         func(ranks []int) []int
 }{
-	tensorGroup:                    {name: "TensorModelParallel", dims: "tp"},
-	pipelineGroup:                  {name: "PipelineModelParallel", dims: "pp"},
-	dataGroup:                      {name: "DataParallel", dims: "dp"},
-	contextGroup:                   {name: "ContextParallel", dims: "cp"},
-	dataContextGroup:               {name: "DataAndContextParallel", dims: "dp-cp"},
-	modelGroup:                     {name: "ModelParallel", dims: "tp-pp"},
-	tensorDataGroup:                {name: "TensorAndDataParallel", dims: "tp-dp"},
-	tensorContextGroup:             {name: "TensorAndContextParallel", dims: "tp-cp"},
-	tensorDataContextGroup:         {name: "TensorAndDataAndContextParallel", dims: "tp-dp-cp"},
-	embeddingGroup:                 {name: "Embedding", dims: "pp", of: firstAndLast},
-	positionEmbeddingGroup:         {name: "PositionEmbedding", dims: "pp", of: first},
-	expertGroup:                    {name: "ExpertModelParallel", dims: "ep", expert: true},
-	expertTensorGroup:              {name: "ExpertTensorParallel", dims: "tp", expert: true},
-	expertDataGroup:                {name: "ExpertDataParallel", dims: "dp", expert: true},
-	expertTensorModelGroup:         {name: "ExpertTensorAndModelParallel", dims: "tp-ep", expert: true},
-	expertTensorModelPipelineGroup: {name: "ExpertTensorModelPipelineParallel", dims: "tp-ep-pp", expert: true},
+	byTP:                {name: "TensorModelParallel", dims: "tp"},
+	byPP:                {name: "PipelineModelParallel", dims: "pp"},
+	byDP:                {name: "DataParallel", dims: "dp"},
+	byCP:                {name: "ContextParallel", dims: "cp"},
+	byDPCP:              {name: "DataAndContextParallel", dims: "dp-cp"},
+	byTPPP:              {name: "ModelParallel", dims: "tp-pp"},
+	byTPDP:              {name: "TensorAndDataParallel", dims: "tp-dp"},
+	byTPCP:              {name: "TensorAndContextParallel", dims: "tp-cp"},
+	byTPDPCP:            {name: "TensorAndDataAndContextParallel", dims: "tp-dp-cp"},
+	byEmbedding:         {name: "Embedding", dims: "pp", of: firstAndLast},
+	byPositionEmbedding: {name: "PositionEmbedding", dims: "pp", of: first},
+	byEP:                {name: "ExpertModelParallel", dims: "ep", expert: true},
+	byExpertTP:          {name: "ExpertTensorParallel", dims: "tp", expert: true},
+	byExpertDP:          {name: "ExpertDataParallel", dims: "dp", expert: true},
+	byExpertTPEP:        {name: "ExpertTensorAndModelParallel", dims: "tp-ep", expert: true},
+	byExpertTPEPPP:      {name: "ExpertTensorModelPipelineParallel", dims: "tp-ep-pp", expert: true},
 }
 
-// first is the first stage of a pipeline, which has the position embedding.
+// first returns the first stage of a pipeline, which has the position embedding.
 func first(stages []int) []int { return stages[:1] }
 
-// firstAndLast is the stages that have the word embedding: its input and its output
+// firstAndLast returns the stages that have the word embedding: its input and its output
 // share weights.
 func firstAndLast(stages []int) []int {
-	if len(stages) == 1 {
-		return stages
-	}
-	return []int{stages[0], stages[len(stages)-1]}
+	return slices.Compact([]int{stages[0], stages[len(stages)-1]})
 }
 
 // division is how a world is divided: what InitializeModelParallel is given.
@@ -83,7 +81,7 @@ type grouping struct {
 // divisions is those that have been made: every rank of a world asks for the same.
 var divisions sync.Map
 
-// divided is the groups of a division.
+// divided returns the groups of a division.
 func divided(d division) (*grouping, error) {
 	if known, ok := divisions.Load(d); ok {
 		return known.(*grouping), nil
@@ -111,7 +109,7 @@ func divided(d division) (*grouping, error) {
 	return m, nil
 }
 
-// allGroups is the ranks of every group of each kind. Sizes of 0 are 1.
+// allGroups returns the ranks of every group of each kind. Sizes of 0 are 1.
 func allGroups(world, tensor, pipeline, context, expert int, order string) (all [numKinds][][]int, err error) {
 	for _, n := range []*int{&tensor, &pipeline, &context, &expert} {
 		if *n < 0 {
@@ -146,7 +144,7 @@ func allGroups(world, tensor, pipeline, context, expert int, order string) (all 
 			}
 		}
 	}
-	if !slices.EqualFunc(all[pipelineGroup], groups(experts, expertOrder, "pp"), slices.Equal) {
+	if !slices.EqualFunc(all[byPP], groups(experts, expertOrder, "pp"), slices.Equal) {
 		return all, fmt.Errorf("order %q has the pipelines of experts on other ranks than those of the other layers: write an order that ends with pp", order)
 	}
 	return all, nil

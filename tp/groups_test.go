@@ -16,23 +16,23 @@ func TestGroupsOfEachKind(t *testing.T) {
 		want                                     want
 	}{
 		{"pipeline", 16, 2, 4, 0, 0, want{
-			tensorGroup: "[[0 1] [2 3] [4 5] [6 7] [8 9] [10 11] [12 13] [14 15]]", pipelineGroup: "[[0 4 8 12] [1 5 9 13] [2 6 10 14] [3 7 11 15]]",
-			dataGroup: "[[0 2] [1 3] [4 6] [5 7] [8 10] [9 11] [12 14] [13 15]]", modelGroup: "[[0 1 4 5 8 9 12 13] [2 3 6 7 10 11 14 15]]",
-			embeddingGroup: "[[0 12] [1 13] [2 14] [3 15]]", positionEmbeddingGroup: "[[0] [1] [2] [3]]",
-			tensorDataGroup: "[[0 1 2 3] [4 5 6 7] [8 9 10 11] [12 13 14 15]]",
+			byTP: "[[0 1] [2 3] [4 5] [6 7] [8 9] [10 11] [12 13] [14 15]]", byPP: "[[0 4 8 12] [1 5 9 13] [2 6 10 14] [3 7 11 15]]",
+			byDP: "[[0 2] [1 3] [4 6] [5 7] [8 10] [9 11] [12 14] [13 15]]", byTPPP: "[[0 1 4 5 8 9 12 13] [2 3 6 7 10 11 14 15]]",
+			byEmbedding: "[[0 12] [1 13] [2 14] [3 15]]", byPositionEmbedding: "[[0] [1] [2] [3]]",
+			byTPDP: "[[0 1 2 3] [4 5 6 7] [8 9 10 11] [12 13 14 15]]",
 		}},
 		{"context", 8, 2, 1, 2, 0, want{
-			contextGroup: "[[0 2] [1 3] [4 6] [5 7]]", dataGroup: "[[0 4] [1 5] [2 6] [3 7]]", dataContextGroup: "[[0 2 4 6] [1 3 5 7]]",
-			tensorContextGroup: "[[0 1 2 3] [4 5 6 7]]", tensorDataGroup: "[[0 1 4 5] [2 3 6 7]]", tensorDataContextGroup: "[[0 1 2 3 4 5 6 7]]",
-			expertDataGroup: "[[0 2 4 6] [1 3 5 7]]", embeddingGroup: "[[0] [1] [2] [3] [4] [5] [6] [7]]",
+			byCP: "[[0 2] [1 3] [4 6] [5 7]]", byDP: "[[0 4] [1 5] [2 6] [3 7]]", byDPCP: "[[0 2 4 6] [1 3 5 7]]",
+			byTPCP: "[[0 1 2 3] [4 5 6 7]]", byTPDP: "[[0 1 4 5] [2 3 6 7]]", byTPDPCP: "[[0 1 2 3 4 5 6 7]]",
+			byExpertDP: "[[0 2 4 6] [1 3 5 7]]", byEmbedding: "[[0] [1] [2] [3] [4] [5] [6] [7]]",
 		}},
 		{"experts", 8, 2, 1, 1, 2, want{
-			expertGroup: "[[0 2] [1 3] [4 6] [5 7]]", expertTensorGroup: "[[0 1] [2 3] [4 5] [6 7]]", expertDataGroup: "[[0 4] [1 5] [2 6] [3 7]]",
-			expertTensorModelGroup: "[[0 1 2 3] [4 5 6 7]]", expertTensorModelPipelineGroup: "[[0 1 2 3] [4 5 6 7]]", dataGroup: "[[0 2 4 6] [1 3 5 7]]",
+			byEP: "[[0 2] [1 3] [4 6] [5 7]]", byExpertTP: "[[0 1] [2 3] [4 5] [6 7]]", byExpertDP: "[[0 4] [1 5] [2 6] [3 7]]",
+			byExpertTPEP: "[[0 1 2 3] [4 5 6 7]]", byExpertTPEPPP: "[[0 1 2 3] [4 5 6 7]]", byDP: "[[0 2 4 6] [1 3 5 7]]",
 		}},
 		{"experts of two stages beside context", 8, 1, 2, 2, 2, want{
-			expertGroup: "[[0 1] [2 3] [4 5] [6 7]]", expertDataGroup: "[[0 2] [1 3] [4 6] [5 7]]", contextGroup: "[[0 1] [2 3] [4 5] [6 7]]",
-			expertTensorModelPipelineGroup: "[[0 1 4 5] [2 3 6 7]]", pipelineGroup: "[[0 4] [1 5] [2 6] [3 7]]",
+			byEP: "[[0 1] [2 3] [4 5] [6 7]]", byExpertDP: "[[0 2] [1 3] [4 6] [5 7]]", byCP: "[[0 1] [2 3] [4 5] [6 7]]",
+			byExpertTPEPPP: "[[0 1 4 5] [2 3 6 7]]", byPP: "[[0 4] [1 5] [2 6] [3 7]]",
 		}},
 	} {
 		all, err := allGroups(c.world, c.tensor, c.pipeline, c.context, c.expert, "")
@@ -62,7 +62,7 @@ func TestEveryRankIsInOneGroupOfEachKind(t *testing.T) {
 			found := slices.Concat(list...)
 			slices.Sort(found)
 			once := slices.Compact(slices.Clone(found))
-			if some := k == int(embeddingGroup) || k == int(positionEmbeddingGroup); len(once) != len(found) || !some && len(once) != world {
+			if some := k == int(byEmbedding) || k == int(byPositionEmbedding); len(once) != len(found) || !some && len(once) != world {
 				t.Errorf("%s: groups %v have ranks twice, or not all of %d", kinds[k].name, list, world)
 			}
 		}

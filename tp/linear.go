@@ -121,14 +121,10 @@ func (l *Linear) OutFeaturesPerPartition() int { return len(l.biased) }
 
 // Free gives the memory of the layer and of its gradients back.
 func (l *Linear) Free() error {
-	err := errors.Join(stack(l.Weight).free(), l.ZeroGrad())
-	if l.Bias != nil {
-		err = errors.Join(err, l.Bias.Free())
-	}
-	return err
+	return errors.Join(stack(l.Weight).free(), l.ZeroGrad(), present(l.Bias).free())
 }
 
-// state is the groups of the calling rank, which have to be those that the layer was made
+// state returns the groups of the calling rank, which have to be those that the layer was made
 // for.
 func (l *Linear) state() *state { return sameGroups(l.ctx, l.Name, l.group) }
 
@@ -141,15 +137,16 @@ func (l *Linear) check(x *torch.Tensor, cols int) error {
 	return nil
 }
 
-// skipped is the bias that Forward has not added.
-func (l *Linear) skipped() *torch.Tensor {
-	if l.o.SkipBiasAdd {
-		return l.Bias
+// forwarded returns the results of Forward: y and the bias that y is without, or what went
+// wrong.
+func (l *Linear) forwarded(y *torch.Tensor, err error) (_, bias *torch.Tensor, _ error) {
+	if y, err = result(l.Name, y, err); err == nil && l.o.SkipBiasAdd {
+		bias = l.Bias
 	}
-	return nil
+	return y, bias, err
 }
 
-// added is the bias that Forward adds.
+// added returns the bias that Forward adds.
 func (l *Linear) added() *torch.Tensor {
 	if l.o.SkipBiasAdd {
 		return nil
@@ -157,7 +154,7 @@ func (l *Linear) added() *torch.Tensor {
 	return l.Bias
 }
 
-// count is n numbers from one on.
+// count returns n numbers from one on.
 func count(first, n int) []int {
 	list := make([]int, n)
 	for i := range list {
@@ -171,15 +168,6 @@ func (l *Linear) empty(shape torch.Shape, on torch.DPPolicy) (*torch.Tensor, err
 	return l.ctx.Empty(l.o.dtype(), shape, on)
 }
 
-// orFree returns a result, or what went wrong, with the name of the layer: then there is
-// none.
-func (l *Linear) orFree(x *torch.Tensor, err error) (*torch.Tensor, error) {
-	if x, err = orFree(x, err); err != nil {
-		return nil, fmt.Errorf("%s: %w", l.Name, err)
-	}
-	return x, nil
-}
-
 // gathered returns x, or with SequenceParallel the rows of all ranks, each laid out as those
 // of the rank. Where cubes have tokens of their own, they then move to the cubes that work
 // on them: all PEs of a cube read them.
@@ -187,25 +175,17 @@ func (l *Linear) gathered(s *state, x *torch.Tensor) (stack, error) {
 	if !l.o.SequenceParallel || s.tensorSize() == 1 {
 		return stack{x}, nil
 	}
-	all, err := alike(l.ctx, x, s.tensorSize())
-	if err != nil {
-		return nil, err
-	}
-	if err := l.ctx.Distributed().AllGather(all, x, s.tensor); err != nil {
-		return nil, errors.Join(err, all.free())
-	}
+	all, err := gatheredRows(l.ctx, s, x)
 	grid := gridOf(l.o.weight())
-	if grid.Cube != torch.RowWise {
-		return all, nil
+	if err != nil || grid.Cube != torch.RowWise {
+		return all, err
 	}
-	whole, err := l.empty(torch.Shape{all.rows(), all.cols()}, grid)
-	if err != nil {
-		return nil, errors.Join(err, all.free())
+	whole, err := l.empty(all.shape(), grid)
+	if err == nil {
+		err = copyBoxes(l.ctx, l.Name+" tokens", all.restack(stack{whole}))
 	}
-	if err := errors.Join(copyBoxes(l.ctx, l.Name+" tokens", all.restack(stack{whole})), all.free()); err != nil {
-		return nil, errors.Join(err, whole.Free())
-	}
-	return stack{whole}, nil
+	whole, err = orFree(whole, errors.Join(err, all.free()))
+	return stack{whole}, err
 }
 
 // sum returns the sum of the ranks' addends of a shape, or with scatter the rank's rows of
@@ -235,24 +215,20 @@ func (l *Linear) sum(s *state, shape torch.Shape, on torch.DPPolicy, scatter boo
 // of a rank are a few of many cubes: a product that was cut so would be one of few rows at
 // a time.
 func (l *Linear) multiply(name string, p product, addend stack) error {
-	to, grid := addend, gridOf(l.o.weight())
-	scattered := len(addend) > 1 && grid.Cube == torch.RowWise
-	if scattered {
-		whole, err := l.empty(torch.Shape{addend.rows(), addend.cols()}, grid)
-		if err != nil {
-			return err
-		}
-		to = stack{whole}
+	grid := gridOf(l.o.weight())
+	if len(addend) == 1 || grid.Cube != torch.RowWise {
+		p.y = addend.blocks()
+		return p.launch(l.ctx, name, l.o.weight())
 	}
-	p.y = to.blocks()
-	err := p.launch(l.ctx, name, l.o.weight())
-	if !scattered {
+	whole, err := l.empty(addend.shape(), grid)
+	if err != nil {
 		return err
 	}
-	if err == nil {
-		err = copyBoxes(l.ctx, l.Name+" tokens", to.restack(addend))
+	p.y = stack{whole}.blocks()
+	if err = p.launch(l.ctx, name, l.o.weight()); err == nil {
+		err = copyBoxes(l.ctx, l.Name+" tokens", stack{whole}.restack(addend))
 	}
-	return errors.Join(err, to.free())
+	return errors.Join(err, whole.Free())
 }
 
 // freeBut frees all of them but x.

@@ -105,7 +105,7 @@ func (m Mapping) run(ctx *torch.Context, who string, do step, x *torch.Tensor) (
 	case x == nil:
 		panic(&torch.Error{Op: who, Err: errors.New("a nil tensor")})
 	}
-	p := peers{ctx: ctx, who: who, group: s.tensor, rank: s.tensorRank(), size: s.tensorSize()}
+	p := &peers{ctx: ctx, who: who, group: s.tensor, rank: s.tensorRank(), size: s.tensorSize(), on: Spread}
 	if m.group != nil {
 		dist := ctx.Distributed()
 		p.group, p.rank, p.size = m.group, dist.GetRank(m.group), dist.GetWorldSize(m.group)
@@ -116,7 +116,7 @@ func (m Mapping) run(ctx *torch.Context, who string, do step, x *torch.Tensor) (
 	if len(x.Shape()) < 2 {
 		return nil, fmt.Errorf("%s: a tensor of shape %v: it has to be a matrix of tokens by features, or [s, b, h]", who, x.Shape())
 	}
-	y, err := do(p, x)
+	y, err := p.run(do, x)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", who, err)
 	}

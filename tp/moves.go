@@ -2,6 +2,7 @@ package tp
 
 import (
 	"errors"
+	"fmt"
 	"reflect"
 	"slices"
 
@@ -14,22 +15,34 @@ type peers struct {
 	who        string // name of the launches
 	group      *torch.Group
 	rank, size int
+	on         torch.DPPolicy // layout of new tensors
+
+	temporaries stack // that the mapping frees when it is done
 }
 
 // step is one direction of a mapping, over a group of several ranks.
-type step func(p peers, x *torch.Tensor) (*torch.Tensor, error)
+type step func(p *peers, x *torch.Tensor) (*torch.Tensor, error)
 
-// keep is x itself.
-func keep(_ peers, x *torch.Tensor) (*torch.Tensor, error) { return x, nil }
+// run returns what a step makes of x.
+func (p *peers) run(do step, x *torch.Tensor) (*torch.Tensor, error) {
+	y, err := do(p, x)
+	if err = errors.Join(err, p.temporaries.free()); y == x {
+		return x, err
+	}
+	return orFree(y, err)
+}
 
-// allReduce is the sum of all ranks', in place.
-func allReduce(p peers, x *torch.Tensor) (*torch.Tensor, error) {
+// keep returns x itself.
+func keep(_ *peers, x *torch.Tensor) (*torch.Tensor, error) { return x, nil }
+
+// allReduce makes x the sum of all ranks'.
+func allReduce(p *peers, x *torch.Tensor) (*torch.Tensor, error) {
 	return x, p.ctx.Distributed().AllReduce(x, torch.SUM, p.group)
 }
 
-// split is the rank's own part along an axis.
+// split returns the rank's own part along an axis.
 func split(a axis) step {
-	return func(p peers, x *torch.Tensor) (*torch.Tensor, error) {
+	return func(p *peers, x *torch.Tensor) (*torch.Tensor, error) {
 		parts, err := p.even(a, x)
 		if err != nil {
 			return nil, err
@@ -38,43 +51,31 @@ func split(a axis) step {
 		if err != nil {
 			return nil, err
 		}
-		return orFree(out, copyBoxes(p.ctx, p.who, []move{a.move(x, p.rank*parts[0], out, 0, out.Shape())}))
+		return out, copyBoxes(p.ctx, p.who, []move{a.move(x, p.rank*parts[0], out, 0, out.Shape())})
 	}
 }
 
 // gather puts the ranks' tensors together along an axis.
 func gather(a axis) step {
-	return func(p peers, x *torch.Tensor) (*torch.Tensor, error) {
-		extent := a.extent(x)
+	return func(p *peers, x *torch.Tensor) (*torch.Tensor, error) {
+		extent, in := a.extent(x), stack{x}
 		list, err := p.empties(x, a, slices.Repeat([]int{extent}, p.size))
+		if err == nil && !reflect.DeepEqual(x.Shards(), list[0].Shards()) { // a collective's tensors are laid out alike
+			in, err = p.cut(a, x, []int{extent})
+		}
 		if err != nil {
 			return nil, err
 		}
-		in := x
-		if !reflect.DeepEqual(x.Shards(), list[0].Shards()) { // a collective's tensors are laid out alike
-			var copied stack
-			if copied, err = p.cut(a, x, []int{extent}); err == nil {
-				in = copied[0]
-			}
+		if err := p.ctx.Distributed().AllGather(list, in[0], p.group); err != nil {
+			return nil, err
 		}
-		if err == nil {
-			err = p.ctx.Distributed().AllGather(list, in, p.group)
-		}
-		var y *torch.Tensor
-		if err == nil {
-			y, err = p.join(a, list)
-		}
-		err = errors.Join(err, list.free())
-		if in != x {
-			err = errors.Join(err, in.Free())
-		}
-		return orFree(y, err)
+		return p.join(a, list)
 	}
 }
 
-// reduceScatter is the rank's part along an axis of the sum of all ranks'.
+// reduceScatter returns the rank's part along an axis of the sum of all ranks'.
 func reduceScatter(a axis) step {
-	return func(p peers, x *torch.Tensor) (*torch.Tensor, error) {
+	return func(p *peers, x *torch.Tensor) (*torch.Tensor, error) {
 		parts, err := p.even(a, x)
 		if err != nil {
 			return nil, err
@@ -84,17 +85,17 @@ func reduceScatter(a axis) step {
 			return nil, err
 		}
 		out, err := p.empty(x, a, parts[p.rank])
-		if err == nil {
-			err = p.ctx.Distributed().ReduceScatter(out, list, torch.SUM, p.group)
+		if err != nil {
+			return nil, err
 		}
-		return orFree(out, errors.Join(err, list.free()))
+		return out, p.ctx.Distributed().ReduceScatter(out, list, torch.SUM, p.group)
 	}
 }
 
 // allToAll cuts a tensor along one axis into a part for each rank and puts what they send
 // together along another. Parts are even if their sizes are nil.
 func allToAll(cut, join axis, in, out []int) step {
-	return func(p peers, x *torch.Tensor) (*torch.Tensor, error) {
+	return func(p *peers, x *torch.Tensor) (*torch.Tensor, error) {
 		send, receive, err := p.splits(cut, x, in, out)
 		if err != nil {
 			return nil, err
@@ -107,18 +108,26 @@ func allToAll(cut, join axis, in, out []int) step {
 		if err == nil {
 			err = p.ctx.Distributed().AllToAll(to, from, p.group)
 		}
-		var y *torch.Tensor
-		if err == nil {
-			y, err = p.join(join, to)
+		if err != nil {
+			return nil, err
 		}
-		return orFree(y, errors.Join(err, to.free(), from.free()))
+		return p.join(join, to)
 	}
 }
 
-// orFree is a new tensor, or what went wrong: then there is none.
+// orFree returns a new tensor, or what went wrong: then there is none.
 func orFree(x *torch.Tensor, err error) (*torch.Tensor, error) {
 	if err != nil && x != nil {
 		return nil, errors.Join(err, x.Free())
 	}
 	return x, err
+}
+
+// result returns a new tensor, or what went wrong with the name of what makes it: then there
+// is none.
+func result(who string, x *torch.Tensor, err error) (*torch.Tensor, error) {
+	if x, err = orFree(x, err); err != nil {
+		return nil, fmt.Errorf("%s: %w", who, err)
+	}
+	return x, nil
 }

@@ -73,15 +73,10 @@ func newNorm(ctx *torch.Context, name string, hidden int, eps float64, o Options
 	return n, nil
 }
 
-// beside is where a vector lies that has an element for each column of matrices: on each
-// PE those of its columns.
+// beside returns where a vector lies that has an element for each column of matrices: on
+// each PE those of its columns.
 func beside(matrix torch.DPPolicy) torch.DPPolicy {
-	for _, level := range []*torch.Split{&matrix.Cube, &matrix.PE} {
-		if *level == torch.RowWise {
-			*level = torch.Replicate
-		}
-	}
-	return matrix
+	return replaced(matrix, torch.RowWise, torch.Replicate)
 }
 
 // Load copies the gain to the device.
@@ -104,14 +99,10 @@ func (n *Norm) load(to *torch.Tensor, what string, values []float32) error {
 
 // Free gives the memory of the norm back.
 func (n *Norm) Free() error {
-	err := n.Weight.Free()
-	if n.Bias != nil {
-		err = errors.Join(err, n.Bias.Free())
-	}
-	return err
+	return present(n.Weight, n.Bias).free()
 }
 
-// Forward is the norm of the rows of x: a new tensor, laid out as x is. It is computed in
+// Forward returns the norm of the rows of x: a new tensor, laid out as x is. It is computed in
 // f32 and rounded once.
 func (n *RMSNorm) Forward(x *torch.Tensor) (*torch.Tensor, error) {
 	return n.forward(x, 1, func(r *rowwise, p *partials, y *torch.Tensor) error {
@@ -131,7 +122,7 @@ func (n *RMSNorm) Forward(x *torch.Tensor) (*torch.Tensor, error) {
 	})
 }
 
-// Forward is the norm of the rows of x: a new tensor, laid out as x is. It is computed in
+// Forward returns the norm of the rows of x: a new tensor, laid out as x is. It is computed in
 // f32 and rounded once. The mean square is that of what is left when the mean has been
 // subtracted.
 func (n *LayerNorm) Forward(x *torch.Tensor) (*torch.Tensor, error) {
@@ -172,24 +163,18 @@ func (n *Norm) forward(x *torch.Tensor, kinds int, do func(r *rowwise, p *partia
 		return nil, fmt.Errorf("%s: input %v %v: want [tokens %d] or [s b %[4]d], %[5]v", n.Name, x.DType(), shape, n.hidden, n.o.dtype())
 	}
 	y, err := n.ctx.EmptyLike(x)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", n.Name, err)
-	}
-	if x.Numel() == 0 {
-		return y, nil
+	if err != nil || x.Numel() == 0 {
+		return result(n.Name, y, err)
 	}
 	r := newRowwise(n.ctx, n.Name, x)
 	p, err := r.partials(kinds)
 	if err == nil {
 		err = errors.Join(do(r, p, y), p.Free())
 	}
-	if err != nil {
-		return nil, errors.Join(fmt.Errorf("%s: %w", n.Name, err), y.Free())
-	}
-	return y, nil
+	return result(n.Name, y, err)
 }
 
-// inverse is one over the root of the mean square plus eps, of each row of a band.
+// inverse returns one over the root of the mean square plus eps, of each row of a band.
 func (n *Norm) inverse(b *band, p *partials, squares int) tl.Tile {
 	return b.total(p, squares, adding).Div(n.hidden).Add(n.eps).Rsqrt()
 }

@@ -50,21 +50,11 @@ func (o *Options) dtype() torch.DType { return cmp.Or(o.DType, torch.F16) }
 
 func (o *Options) gradDType() torch.DType { return cmp.Or(o.GradDType, o.dtype()) }
 
-// weight is where the weight lies.
-func (o *Options) weight() torch.DPPolicy {
-	if o.Weight != nil {
-		return *o.Weight
-	}
-	return Spread
-}
+// weight returns where the weight lies.
+func (o *Options) weight() torch.DPPolicy { return *cmp.Or(o.Weight, &Spread) }
 
-// output is where the result lies.
-func (o *Options) output() torch.DPPolicy {
-	if o.Output != nil {
-		return *o.Output
-	}
-	return gridOf(o.weight())
-}
+// output returns where the result lies.
+func (o *Options) output() torch.DPPolicy { return *cmp.Or(o.Output, new(gridOf(o.weight()))) }
 
 // check refuses what no layer can be made of.
 func (o *Options) check() error {
@@ -92,7 +82,7 @@ func (o *Options) checkOther() error {
 	return o.check()
 }
 
-// divide is a rank's share of a dimension of a layer.
+// divide returns a rank's share of a dimension of a layer.
 func divide(who, what string, n, size int) (int, error) {
 	if n <= 0 {
 		return 0, fmt.Errorf("%s: %d %s: there has to be one for each of %d ranks", who, n, what, size)

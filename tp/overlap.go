@@ -2,6 +2,7 @@ package tp
 
 import (
 	"errors"
+	"slices"
 
 	"github.com/kernbench/kernbench/tl"
 	"github.com/kernbench/kernbench/torch"
@@ -24,12 +25,13 @@ type overlap struct {
 	wide        int
 }
 
-// pieces is the columns of each piece of a result of so many: a part of the columns that
+// pieces returns the columns of each piece of a result of so many: a part of the columns that
 // each PE makes, or as many -1 where it has fewer than the others.
 func pieces(ctx *torch.Context, o Options, out int) (list [][]int) {
-	for _, part := range partsOf(ctx, o, out) {
+	row := across(ctx, o.weight(), out)
+	for _, part := range parts(row, o.Overlap) {
 		var columns []int
-		for _, b := range part.boxes {
+		for _, b := range row {
 			for i := range part.n {
 				if col := part.from + i; col < b.cols {
 					columns = append(columns, b.col+col)
@@ -43,31 +45,17 @@ func pieces(ctx *torch.Context, o Options, out int) (list [][]int) {
 	return list
 }
 
-// part is some columns of each box of a result that are one beside the other.
-type part struct {
-	boxes []box
-	interval
-}
-
-func partsOf(ctx *torch.Context, o Options, out int) (list []part) {
-	var across []box
-	most := 0
-	for _, b := range boxes(ctx, o.weight(), 1, out) {
-		if b.row == 0 {
-			across, most = append(across, b), max(most, b.cols)
-		}
-	}
-	for _, cols := range ranges([]int{0, most}, tl.CDiv(most, o.Overlap)) {
-		list = append(list, part{across, cols})
-	}
-	return list
+// parts cuts the columns of each box of a row into a number of pieces, or fewer.
+func parts(row []box, pieces int) []interval {
+	most := slices.MaxFunc(row, func(a, b box) int { return a.cols - b.cols }).cols
+	return ranges([]int{0, most}, tl.CDiv(most, pieces))
 }
 
 // overlapped computes and reduces the product into y, piece by piece.
 func (l *RowParallelLinear) overlapped(s *state, x, y *torch.Tensor) error {
 	o := &overlap{l: l, y: y, plans: map[int][]*plan{}, copies: map[int][]*pass{}, column: map[int][]int{}}
-	for i, part := range partsOf(l.ctx, l.o, l.out) {
-		if err := o.piece(s, x, l.Weight[i], part.interval); err != nil {
+	for i, part := range parts(across(l.ctx, l.o.weight(), l.out), l.o.Overlap) {
+		if err := o.piece(s, x, l.Weight[i], part); err != nil {
 			return errors.Join(err, o.temporaries.free())
 		}
 	}
@@ -115,21 +103,21 @@ func (o *overlap) piece(s *state, x, w *torch.Tensor, cols interval) error {
 	return nil
 }
 
-// room is the bytes of TCM for the product: the rest is for messages and copies.
+// room returns the bytes of TCM for the product: the rest is for messages and copies.
 func (o *overlap) room() int { return tcm(o.l.ctx) * 3 / 4 }
 
-// copyBytes is a tile of a copy to y.
+// copyBytes returns the bytes of a tile of a copy to y.
 func (o *overlap) copyBytes() int { return min(16<<10, tcm(o.l.ctx)/32) }
 
-// copy is how a PE's box of a piece of the sum, which it holds itself, gets to y, with
+// copy returns how a PE's box of a piece of the sum, which it holds itself, gets to y, with
 // the bias.
 func (o *overlap) copy(sum *torch.Tensor, from, to box, cols interval) *pass {
 	to.col, to.cols = to.col+cols.from, max(0, min(cols.n, to.cols-cols.from))
 	in := []operand{{x: sum, shift: from.col - to.col}}
-	f := func(_ *tl.PE, in []tl.Tile) tl.Tile { return in[0] }
+	f := func(in []tl.Tile) tl.Tile { return in[0] }
 	if bias := o.l.added(); bias != nil {
 		in = append(in, operand{x: bias, vector: true})
-		f = func(_ *tl.PE, in []tl.Tile) tl.Tile { return in[0].Add(in[1]) }
+		f = plus
 	}
 	return newPass(to, operand{x: o.y}, in, f, o.copyBytes())
 }
@@ -144,15 +132,11 @@ func (o *overlap) run(s *state, x *torch.Tensor) error {
 			if kept[pe] == nil {
 				kept[pe] = map[tl.Ptr]tl.Tile{}
 			}
-			return newSummer(t, o.plans[pe][piece], kept[pe]).next
+			return (&summer{t: t, plan: o.plans[pe][piece], kept: kept[pe]}).next
 		},
 		Use: func(t *tl.PE, pe, piece int) { o.copies[pe][piece].run(t) },
 	}
-	for _, x := range []*torch.Tensor{l.added(), o.own} {
-		if x != nil {
-			m.Using = append(m.Using, x)
-		}
-	}
+	m.Using = append(m.Using, present(l.added(), o.own)...)
 	if !l.o.SequenceParallel {
 		return dist.AllReduceMaking(m, o.sums, torch.SUM, s.tensor)
 	}
@@ -160,5 +144,5 @@ func (o *overlap) run(s *state, x *torch.Tensor) error {
 	return dist.ReduceScatterMaking(m, o.sums, o.addends, torch.SUM, s.tensor)
 }
 
-// together is the PEs that make rows of each other's: those of a column of boxes.
+// together returns the PEs that make rows of each other's: those of a column of boxes.
 func (o *overlap) together(pe int) []int { return o.column[o.plans[pe][0].col] }

@@ -1,7 +1,6 @@
 package tp
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 
@@ -29,7 +28,7 @@ func (a axis) of(shape torch.Shape) int {
 // extent returns the extent of a tensor along the axis.
 func (a axis) extent(x *torch.Tensor) int { return x.Shape()[a.of(x.Shape())] }
 
-// move is that of a box of a shape between places along an axis. Tensors are seen as
+// move returns the move of a box of a shape between places along an axis. Tensors are seen as
 // matrices: a place along the first of three axes is as many rows as the second has.
 func (a axis) move(from *torch.Tensor, source int, to *torch.Tensor, target int, shape torch.Shape) move {
 	last := len(shape) - 1
@@ -42,8 +41,8 @@ func (a axis) move(from *torch.Tensor, source int, to *torch.Tensor, target int,
 	return move{at(from, source), at(to, target), elems(shape[:last]), shape[last]}
 }
 
-// even is the sizes of each rank's part of a tensor along an axis.
-func (p peers) even(a axis, x *torch.Tensor) ([]int, error) {
+// even returns the sizes of each rank's part of a tensor along an axis.
+func (p *peers) even(a axis, x *torch.Tensor) ([]int, error) {
 	n := a.extent(x)
 	if n%p.size != 0 {
 		return nil, fmt.Errorf("the %v dimension of %v, %d, does not divide by the world size of %d", a, x.Shape(), n, p.size)
@@ -51,9 +50,9 @@ func (p peers) even(a axis, x *torch.Tensor) ([]int, error) {
 	return slices.Repeat([]int{n / p.size}, p.size), nil
 }
 
-// splits is the sizes of the parts that are sent and received along an axis, even if they
+// splits returns the sizes of the parts that are sent and received along an axis, even if they
 // are not given.
-func (p peers) splits(a axis, x *torch.Tensor, in, out []int) (send, receive []int, err error) {
+func (p *peers) splits(a axis, x *torch.Tensor, in, out []int) (send, receive []int, err error) {
 	if in == nil && out == nil {
 		send, err = p.even(a, x)
 		return send, send, err
@@ -68,27 +67,27 @@ func (p peers) splits(a axis, x *torch.Tensor, in, out []int) (send, receive []i
 	return in, out, nil
 }
 
-// empty is a tensor like x of another extent along an axis.
-func (p peers) empty(x *torch.Tensor, a axis, extent int) (*torch.Tensor, error) {
+// empty returns a tensor like x of another extent along an axis.
+func (p *peers) empty(x *torch.Tensor, a axis, extent int) (*torch.Tensor, error) {
 	shape := x.Shape()
 	shape[a.of(shape)] = extent
-	return p.ctx.Empty(x.DType(), shape, Spread)
+	return p.ctx.Empty(x.DType(), shape, p.on)
 }
 
-// empties is empty for several extents.
-func (p peers) empties(x *torch.Tensor, a axis, extents []int) (list stack, err error) {
+// empties returns temporaries like x of other extents along an axis.
+func (p *peers) empties(x *torch.Tensor, a axis, extents []int) (list stack, err error) {
 	for _, n := range extents {
 		y, err := p.empty(x, a, n)
 		if err != nil {
-			return nil, errors.Join(err, list.free())
+			return nil, err
 		}
-		list = append(list, y)
+		list, p.temporaries = append(list, y), append(p.temporaries, y)
 	}
 	return list, nil
 }
 
-// cut copies parts of a tensor along an axis to tensors of their own.
-func (p peers) cut(a axis, x *torch.Tensor, extents []int) (stack, error) {
+// cut copies parts of a tensor along an axis to temporaries of their own.
+func (p *peers) cut(a axis, x *torch.Tensor, extents []int) (stack, error) {
 	list, err := p.empties(x, a, extents)
 	if err != nil {
 		return nil, err
@@ -99,14 +98,11 @@ func (p peers) cut(a axis, x *torch.Tensor, extents []int) (stack, error) {
 		moves = append(moves, a.move(x, at, y, 0, y.Shape()))
 		at += extents[i]
 	}
-	if err := copyBoxes(p.ctx, p.who, moves); err != nil {
-		return nil, errors.Join(err, list.free())
-	}
-	return list, nil
+	return list, copyBoxes(p.ctx, p.who, moves)
 }
 
 // join puts tensors together along an axis.
-func (p peers) join(a axis, list stack) (*torch.Tensor, error) {
+func (p *peers) join(a axis, list stack) (*torch.Tensor, error) {
 	extent := 0
 	for _, x := range list {
 		extent += a.extent(x)
@@ -121,5 +117,5 @@ func (p peers) join(a axis, list stack) (*torch.Tensor, error) {
 		moves = append(moves, a.move(x, 0, y, at, x.Shape()))
 		at += a.extent(x)
 	}
-	return orFree(y, copyBoxes(p.ctx, p.who, moves))
+	return y, copyBoxes(p.ctx, p.who, moves)
 }

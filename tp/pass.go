@@ -10,7 +10,7 @@ import (
 // pass is an elementwise pass of a PE over a box of a matrix: out = f(in…), tile by tile.
 type pass struct {
 	tiles []passTile
-	f     func(t *tl.PE, in []tl.Tile) tl.Tile
+	f     func(in []tl.Tile) tl.Tile
 }
 
 // passTile is a tile of a pass: where its operands are, and every copy of the result.
@@ -28,7 +28,7 @@ type operand struct {
 	vector bool
 }
 
-// pieces is where the operand's part of a box is, in coordinates of the box.
+// pieces returns where the operand's part of a box is, in coordinates of the box.
 func (o operand) pieces(b box, of func(row, col, rows, cols int) []torch.Piece) []torch.Piece {
 	row, rows := b.row, b.rows
 	if o.vector {
@@ -42,7 +42,7 @@ func (o operand) pieces(b box, of func(row, col, rows, cols int) []torch.Piece) 
 }
 
 // newPass plans a pass over a box, with tiles of so many bytes at most.
-func newPass(b box, out operand, in []operand, f func(*tl.PE, []tl.Tile) tl.Tile, most int) *pass {
+func newPass(b box, out operand, in []operand, f func([]tl.Tile) tl.Tile, most int) *pass {
 	p := &pass{f: f}
 	if b.rows*b.cols == 0 {
 		return p
@@ -54,16 +54,11 @@ func newPass(b box, out operand, in []operand, f func(*tl.PE, []tl.Tile) tl.Tile
 	for i, o := range in {
 		size = max(size, o.x.DType().Size())
 		from[i] = o.pieces(b, func(row, col, rows, cols int) []torch.Piece { return o.x.Pieces(row, col, rows, cols, b.pe) })
-		for _, piece := range from[i] {
-			c.cols = append(c.cols, piece.Col)
-			if !o.vector {
-				c.rows = append(c.rows, piece.Row)
-			}
+		if c.cols = append(c.cols, firstCols(from[i])...); !o.vector {
+			c.rows = append(c.rows, firstRows(from[i])...)
 		}
 	}
-	for _, piece := range to {
-		c.rows, c.cols = append(c.rows, piece.Row), append(c.cols, piece.Col)
-	}
+	c.rows, c.cols = append(c.rows, firstRows(to)...), append(c.cols, firstCols(to)...)
 	cols := max(1, min(widest(c.cols), most/size))
 	for _, r := range ranges(c.rows, max(1, most/size/cols)) {
 		for _, n := range ranges(c.cols, cols) {
@@ -97,10 +92,7 @@ func (p *pass) run(t *tl.PE) {
 	for i, tile := range p.tiles {
 		in := ahead
 		ahead = load(i + 1)
-		out := p.f(t, in)
-		if dtype := tile.to[0].Ptr.DType; out.DType() != dtype {
-			out = out.To(dtype)
-		}
+		out := as(p.f(in), tile.to[0].Ptr.DType)
 		for _, to := range tile.to {
 			t.Store(to.Ptr, out)
 		}
@@ -112,9 +104,8 @@ func (p *pass) run(t *tl.PE) {
 
 // elementwise makes out = f(in…) on the PEs that hold out, each of which makes its own
 // part, and all copies of it. The operands may depend on the part.
-func elementwise(ctx *torch.Context, name string, out *torch.Tensor, f func(*tl.PE, []tl.Tile) tl.Tile, in func(b box) []operand) error {
-	var passes []*pass
-	var pes []int
+func elementwise(ctx *torch.Context, name string, out *torch.Tensor, f func([]tl.Tile) tl.Tile, in func(b box) []operand) error {
+	var passes jobs[*pass]
 	using := []*torch.Tensor{out}
 	for _, s := range out.Shards() {
 		b := boxOf(ctx, s)
@@ -127,18 +118,7 @@ func elementwise(ctx *torch.Context, name string, out *torch.Tensor, f func(*tl.
 				using = append(using, o.x)
 			}
 		}
-		pes = append(pes, b.pe)
-		passes = append(passes, newPass(b, operand{x: out}, list, f, tcm(ctx)/16/(len(list)+1)))
+		passes.add(b.pe, newPass(b, operand{x: out}, list, f, tcm(ctx)/16/(len(list)+1)))
 	}
-	if len(pes) == 0 {
-		return nil // there is nothing to make
-	}
-	_, err := ctx.Launch(name, func(t *tl.PE) { passes[t.Rank()].run(t) }, torch.PEs(pes...), torch.Using(using...))
-	return err
-}
-
-// addRow adds a vector to every row of a matrix, in place.
-func addRow(ctx *torch.Context, name string, x, row *torch.Tensor) error {
-	return elementwise(ctx, name, x, func(_ *tl.PE, in []tl.Tile) tl.Tile { return in[0].Add(in[1]) },
-		func(box) []operand { return []operand{{x: x}, {x: row, vector: true}} })
+	return passes.launch(ctx, name, using...)
 }

@@ -39,7 +39,7 @@ type box struct {
 	row, col, rows, cols int
 }
 
-// gridOf is how the result of a product is cut over the PEs that hold the weight: they
+// gridOf returns how the result of a product is cut over the PEs that hold the weight: they
 // make columns of the result as they have columns of the weight, and where they share
 // columns, having rows or copies, rows of the result.
 func gridOf(weight torch.DPPolicy) torch.DPPolicy {
@@ -51,7 +51,22 @@ func gridOf(weight torch.DPPolicy) torch.DPPolicy {
 	return weight
 }
 
-// boxes is what each PE makes of a result of so many rows and columns.
+// replaced returns a policy with one cut in the place of another.
+func replaced(on torch.DPPolicy, old, by torch.Split) torch.DPPolicy {
+	for _, level := range []*torch.Split{&on.Cube, &on.PE} {
+		if *level == old {
+			*level = by
+		}
+	}
+	return on
+}
+
+// across returns what PEs make of the first row of a result of so many columns.
+func across(ctx *torch.Context, weight torch.DPPolicy, cols int) []box {
+	return slices.DeleteFunc(boxes(ctx, weight, 1, cols), func(b box) bool { return b.row > 0 })
+}
+
+// boxes returns what each PE makes of a result of so many rows and columns.
 func boxes(ctx *torch.Context, weight torch.DPPolicy, rows, cols int) []box {
 	return layout(ctx, torch.Shape{rows, cols}, gridOf(weight))
 }
@@ -75,7 +90,7 @@ func boxOf(ctx *torch.Context, s torch.Shard) box {
 	}
 }
 
-// plan is how a PE makes a box, with so many bytes of TCM.
+// plan returns how a PE makes a box, with so many bytes of TCM.
 func (p *product) plan(ctx *torch.Context, b box, room int) *plan {
 	plan := &plan{x: p.x, w: p.w, col: b.col, dtype: p.dtype(), keep: p.keep}
 	if b.rows*b.cols == 0 {
@@ -92,22 +107,11 @@ func (p *product) plan(ctx *torch.Context, b box, room int) *plan {
 		addend = p.bias.Pieces(0, b.col, 1, b.cols, b.pe)
 	} else if p.add {
 		addend = p.y.pieces(b.row, b.col, b.rows, b.cols, b.pe)
-		for _, piece := range addend {
-			c.rows = append(c.rows, piece.Row)
-		}
+		c.rows = append(c.rows, firstRows(addend)...)
 	}
-	for _, piece := range x {
-		c.rows, c.k = append(c.rows, piece.Row), append(c.k, piece.Col)
-	}
-	for _, piece := range w {
-		c.k, c.cols = append(c.k, piece.Row), append(c.cols, piece.Col)
-	}
-	for _, piece := range slices.Concat(to, addend) {
-		c.cols = append(c.cols, piece.Col)
-	}
-	for _, piece := range to {
-		c.rows = append(c.rows, piece.Row)
-	}
+	c.rows = slices.Concat(c.rows, firstRows(x), firstRows(to))
+	c.k = slices.Concat(c.k, firstCols(x), firstRows(w))
+	c.cols = slices.Concat(c.cols, firstCols(w), firstCols(to), firstCols(addend))
 	var own []torch.Piece
 	if p.own != nil {
 		own = p.own.Pieces(b.row, 0, b.rows, k, b.pe)
@@ -161,7 +165,7 @@ func (b *block) rotate(cube, cubes, pe, pes int) {
 	b.terms = slices.Concat(b.terms[first:], b.terms[:first])
 }
 
-// at is the pieces that have an element, from there on.
+// at returns the pieces that have an element, from there on.
 func at(list []torch.Piece, row, col int) (found []torch.Piece) {
 	for _, p := range list {
 		if row >= p.Row && row < p.Row+p.Rows && col >= p.Col && col < p.Col+p.Cols {

@@ -52,37 +52,26 @@ func NewRowParallelLinear(ctx *torch.Context, name string, in, out int, o Option
 	return &RowParallelLinear{l}, nil
 }
 
-// Forward is x·weight + bias: a new tensor that all ranks have, or, with
+// Forward returns x·weight + bias: a new tensor that all ranks have, or, with
 // SequenceParallel, the rank's rows of it. x is the rank's columns of the input with
 // InputIsParallel, and otherwise all of them. The second result is the bias with
 // SkipBiasAdd, and nil otherwise.
 func (l *RowParallelLinear) Forward(x *torch.Tensor) (y, bias *torch.Tensor, err error) {
 	s := l.state()
-	cols := l.InFeaturesPerPartition()
-	scatter := !l.o.InputIsParallel && s.tensorSize() > 1
-	if scatter {
-		cols = l.in
-	}
-	if err := l.checkInput(x, cols); err != nil {
-		return nil, nil, err
-	}
-	shape, err := l.resultShape(s, x)
+	scatter, shape, err := l.accept(s, x)
 	if err != nil {
 		return nil, nil, err
 	}
 	if scatter {
 		if x, err = ScatterToTensorModelParallelRegion.Forward(l.ctx, x); err != nil {
-			return nil, nil, fmt.Errorf("%s: %w", l.Name, err)
+			return l.forwarded(nil, err)
 		}
 	}
 	y, err = l.reduced(s, x, shape)
 	if scatter {
 		err = errors.Join(err, x.Free())
 	}
-	if err != nil {
-		return nil, nil, fmt.Errorf("%s: %w", l.Name, err)
-	}
-	return y, l.skipped(), nil
+	return l.forwarded(y, err)
 }
 
 // checkInput refuses an input that does not have so many columns. One that has the columns
@@ -104,13 +93,21 @@ func (l *RowParallelLinear) checkInput(x *torch.Tensor, cols int) error {
 	return err
 }
 
-// resultShape returns the shape of what the rank gets of the result for x.
-func (l *RowParallelLinear) resultShape(s *state, x *torch.Tensor) (shape torch.Shape, err error) {
+// accept checks an input. It returns whether the input has the columns of all ranks, and the
+// shape of what the rank gets of the result.
+func (l *RowParallelLinear) accept(s *state, x *torch.Tensor) (whole bool, shape torch.Shape, err error) {
+	cols := l.InFeaturesPerPartition()
+	if whole = !l.o.InputIsParallel && s.tensorSize() > 1; whole {
+		cols = l.in
+	}
+	if err := l.checkInput(x, cols); err != nil {
+		return whole, nil, err
+	}
 	shape = resized(x.Shape(), x.Shape()[0], l.out)
 	if l.o.SequenceParallel {
 		shape[0], err = divide(l.Name, "tokens", shape[0], s.tensorSize())
 	}
-	return shape, err
+	return whole, shape, err
 }
 
 // reduced returns the sum of the ranks' products, of which the rank has a part of a shape,
@@ -127,7 +124,7 @@ func (l *RowParallelLinear) reduced(s *state, x *torch.Tensor, shape torch.Shape
 		return l.multiply(l.Name, product{x: stack{x}.blocks().factor(), w: stack(l.Weight).blocks().factor()}, addend)
 	})
 	if b := l.added(); b != nil && err == nil {
-		err = addRow(l.ctx, l.Name+" bias", y, b)
+		err = elementwise(l.ctx, l.Name+" bias", y, plus, func(box) []operand { return []operand{{x: y}, {x: b, vector: true}} })
 	}
 	return orFree(y, err)
 }

@@ -54,7 +54,7 @@ func newRowwise(ctx *torch.Context, name string, x *torch.Tensor) *rowwise {
 	return r
 }
 
-// owned is where each share begins in a matrix that is laid out as x is.
+// owned returns where each share begins in a matrix that is laid out as x is.
 func (r *rowwise) owned(y *torch.Tensor) (list []tl.Ptr) {
 	for _, h := range r.shares {
 		list = append(list, y.Pieces(h.row, h.col, h.rows, h.cols, h.pe)[0].Ptr)

@@ -10,14 +10,13 @@ import (
 // each other's rows, or are to be given of them.
 type stack []*torch.Tensor
 
-func (s stack) rows() (n int) {
-	for _, x := range s {
-		n += rowsOf(x)
-	}
-	return n
+// present returns those of some tensors that are not nil.
+func present(list ...*torch.Tensor) stack {
+	return slices.DeleteFunc(list, func(x *torch.Tensor) bool { return x == nil })
 }
 
-func (s stack) cols() int { return colsOf(s[0]) }
+// shape returns the shape of the matrix.
+func (s stack) shape() torch.Shape { return torch.Shape{s.blocks().rows(), colsOf(s[0])} }
 
 // blocks returns the stack as a block matrix.
 func (s stack) blocks() (m blockMatrix) {

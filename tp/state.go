@@ -11,7 +11,7 @@ import (
 // state is the groups of a rank. It is zero before InitializeModelParallel.
 type state struct {
 	rank   int          // of the world
-	tensor *torch.Group // that of own[tensorGroup]
+	tensor *torch.Group // that of own[byTP]
 	own    [numKinds]membership
 }
 
@@ -55,7 +55,7 @@ func InitializeModelParallel(ctx *torch.Context, tensor, pipeline, context, expe
 			made.own[k] = membership{ranks, slices.Index(ranks, made.rank), groups[i]}
 		}
 	}
-	made.tensor = made.own[tensorGroup].group
+	made.tensor = made.own[byTP].group
 	*s = made
 	return nil
 }
@@ -68,7 +68,7 @@ func ModelParallelIsInitialized(ctx *torch.Context) bool {
 // DestroyModelParallel forgets the groups of the calling rank.
 func DestroyModelParallel(ctx *torch.Context) { *torch.Local[state](ctx) = state{} }
 
-// of is the groups of the calling rank. Who needs them is for the panic if it has none.
+// of returns the groups of the calling rank. Who needs them is for the panic if it has none.
 func of(ctx *torch.Context, who string) *state {
 	s := torch.Local[state](ctx)
 	if s.tensor == nil {
@@ -87,8 +87,8 @@ func sameGroups(ctx *torch.Context, who string, group *torch.Group) *state {
 	return s
 }
 
-// tensorRank is the rank in the tensor parallel group.
-func (s *state) tensorRank() int { return s.own[tensorGroup].at }
+// tensorRank returns the rank in the tensor parallel group.
+func (s *state) tensorRank() int { return s.own[byTP].at }
 
-// tensorSize is the number of ranks of the tensor parallel group.
-func (s *state) tensorSize() int { return len(s.own[tensorGroup].ranks) }
+// tensorSize returns the number of ranks of the tensor parallel group.
+func (s *state) tensorSize() int { return len(s.own[byTP].ranks) }

@@ -71,13 +71,13 @@ func checkGroups(t *testing.T, rank int, ctx *torch.Context) {
 	all, err := allGroups(dist.GetWorldSize(), 2, 4, 1, 1, "tp-dp-pp")
 	torch.OK(err)
 	for k, get := range [numKinds]func(*torch.Context) *torch.Group{
-		tensorGroup: GetTensorModelParallelGroup, pipelineGroup: GetPipelineModelParallelGroup, dataGroup: GetDataParallelGroup,
-		contextGroup: GetContextParallelGroup, dataContextGroup: GetDataAndContextParallelGroup, modelGroup: GetModelParallelGroup,
-		tensorDataGroup: GetTensorAndDataParallelGroup, tensorContextGroup: GetTensorAndContextParallelGroup,
-		tensorDataContextGroup: GetTensorAndDataAndContextParallelGroup, embeddingGroup: GetEmbeddingGroup,
-		positionEmbeddingGroup: GetPositionEmbeddingGroup, expertGroup: GetExpertModelParallelGroup, expertTensorGroup: GetExpertTensorParallelGroup,
-		expertDataGroup: GetExpertDataParallelGroup, expertTensorModelGroup: GetExpertTensorAndModelParallelGroup,
-		expertTensorModelPipelineGroup: GetExpertTensorModelPipelineParallelGroup,
+		byTP: GetTensorModelParallelGroup, byPP: GetPipelineModelParallelGroup, byDP: GetDataParallelGroup,
+		byCP: GetContextParallelGroup, byDPCP: GetDataAndContextParallelGroup, byTPPP: GetModelParallelGroup,
+		byTPDP: GetTensorAndDataParallelGroup, byTPCP: GetTensorAndContextParallelGroup,
+		byTPDPCP: GetTensorAndDataAndContextParallelGroup, byEmbedding: GetEmbeddingGroup,
+		byPositionEmbedding: GetPositionEmbeddingGroup, byEP: GetExpertModelParallelGroup, byExpertTP: GetExpertTensorParallelGroup,
+		byExpertDP: GetExpertDataParallelGroup, byExpertTPEP: GetExpertTensorAndModelParallelGroup,
+		byExpertTPEPPP: GetExpertTensorModelPipelineParallelGroup,
 	} {
 		sum, found := 0, false
 		for _, ranks := range all[k] {

@@ -24,22 +24,20 @@ type walk struct {
 func newWalk(h *share, x tl.Ptr, use besides, most int) *walk {
 	w := &walk{share: h, x: x}
 	c := cuts{rows: []int{0, h.rows}, cols: []int{0, h.cols}}
-	var vectors, columns [][]torch.Piece
+	var vectors, columns [][]torch.Piece // from the first row and column of the share
 	for _, v := range use.vectors {
 		list := v.Pieces(0, h.col, 1, h.cols, h.pe)
 		for i := range list {
 			list[i].Col -= h.col
-			c.cols = append(c.cols, list[i].Col)
 		}
-		vectors = append(vectors, list)
+		vectors, c.cols = append(vectors, list), append(c.cols, firstCols(list)...)
 	}
 	for _, v := range use.columns {
 		list := v.Pieces(h.row, 0, h.rows, 1, h.pe)
 		for i := range list {
 			list[i].Row -= h.row
-			c.rows = append(c.rows, list[i].Row)
 		}
-		columns = append(columns, list)
+		columns, c.rows = append(columns, list), append(c.rows, firstRows(list)...)
 	}
 	elems, width := most/torch.F32.Size(), widest(c.cols)
 	if use.partials {
@@ -56,7 +54,7 @@ func newWalk(h *share, x tl.Ptr, use besides, most int) *walk {
 	return w
 }
 
-// pointers is where an element of each operand is.
+// pointers returns where an element of each operand is.
 func pointers(operands [][]torch.Piece, row, col int) (list []tl.Ptr) {
 	for _, pieces := range operands {
 		list = append(list, at(pieces, row, col)[0].Ptr)
