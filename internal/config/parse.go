@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"io"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -58,7 +59,7 @@ func parse(file string, src []byte, alone bool) (*Doc, error) {
 	}
 	if f := d.root.field("extends"); f != nil && !alone {
 		d.extends = f.value
-		d.root.drop("extends")
+		d.root.fields = slices.DeleteFunc(d.root.fields, func(f field) bool { return f.key == "extends" })
 	}
 	return d, nil
 }

@@ -71,10 +71,8 @@ func (w *Writer) openDirect(info fs.FileInfo) (err error) {
 	w.f, err = os.OpenFile(w.path, os.O_WRONLY|nonblock, 0)
 	if errors.Is(err, syscall.ENXIO) {
 		return refuse("write %s: it is a pipe that no process reads: start the program that reads it first", w.name)
-	} else if err != nil {
-		return &fs.PathError{Op: "write", Path: w.name, Err: unwrapPath(err)}
 	}
-	return nil
+	return w.failed(err)
 }
 
 // openTemp opens the temporary file, in the folder of the file to replace.
@@ -102,17 +100,19 @@ func (w *Writer) openTemp() (err error) {
 		}
 		return refuse("no folder %s to write %s in: create it first", filepath.Dir(w.name), filepath.Base(w.name))
 	}
-	return &fs.PathError{Op: "write", Path: w.name, Err: unwrapPath(err)}
+	return w.failed(err)
 }
 
-// unwrapPath returns the cause of an error about a path that the message names
-// otherwise.
-func unwrapPath(err error) error {
+// failed returns an error, if there is one, under the name that the user gave.
+func (w *Writer) failed(err error) error {
+	if err == nil {
+		return nil
+	}
 	var path *fs.PathError
 	if errors.As(err, &path) {
-		return path.Err
+		err = path.Err
 	}
-	return err
+	return &fs.PathError{Op: "write", Path: w.name, Err: err}
 }
 
 // tempName returns a name that no other process can know beforehand.
@@ -121,10 +121,7 @@ func tempName() string { return ".kernbench-" + rand.Text() }
 // Write adds to the file.
 func (w *Writer) Write(p []byte) (int, error) {
 	n, err := w.f.Write(p)
-	if err != nil {
-		err = &fs.PathError{Op: "write", Path: w.name, Err: unwrapPath(err)}
-	}
-	return n, err
+	return n, w.failed(err)
 }
 
 // ChangedError reports that the file to be replaced is another one than it was
@@ -156,17 +153,14 @@ func (w *Writer) Commit() error {
 	if err == nil || errors.As(err, &changed) {
 		return err
 	}
-	return errors.Join(&fs.PathError{Op: "write", Path: w.name, Err: unwrapPath(err)}, w.removeTemp())
+	return errors.Join(w.failed(err), w.removeTemp())
 }
 
 func (w *Writer) closeDirect() error {
 	if w.f == os.Stdout {
 		return nil
 	}
-	if err := w.f.Close(); err != nil {
-		return &fs.PathError{Op: "write", Path: w.name, Err: unwrapPath(err)}
-	}
-	return nil
+	return w.failed(w.f.Close())
 }
 
 // place gives the file its name, unless that has become the name of another file.
