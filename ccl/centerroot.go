@@ -9,16 +9,15 @@ import (
 
 // CenterRoot follows the machine: within a device over the mesh of its cubes, between
 // devices over their fabric.
-var CenterRoot = Register(&Algorithm{
+var CenterRoot = builtin(&Algorithm{
 	Name:        "center_root",
 	Tiles:       4,
 	Summary:     "along rows and columns of cubes to a root in the middle of each device, between the roots over the fabric, and back",
 	Collectives: []Collective{AllReduce},
 	Neighbors:   centerRootNeighbors,
-	Inbox:       centerRootInbox,
-	Kernel:      centerRootKernel,
+	Inbox:       func(p *Plan) int { return 2 * p.Count(0) },
 	Cost:        centerRootCost,
-})
+}, (*member).centerRoot)
 
 // hierarchy is the layout of a plan's ranks, if it is known, and else one device with all
 // of them.
@@ -165,24 +164,18 @@ func centerRootNeighbors(p *Plan, rank int) []Neighbor {
 	})
 }
 
-func centerRootInbox(p *Plan) int { return 2 * p.Count(0) }
-
-func centerRootKernel(t *tl.PE, a *Args) {
-	m := join(t, a, centerRootNeighbors, centerRootInbox)
-	if m.alone() {
-		return
-	}
-	l := a.hierarchy()
-	b, device := centerTree(a.Plan, a.Rank)
+func (m *member) centerRoot() {
+	l := m.hierarchy()
+	b, device := centerTree(m.Plan, m.Rank)
 	c := newClimber(m, b)
-	if !a.trades() {
-		m.play(c.allReduce(a.linear(a.Count(0)))...)
+	if !m.trades() {
+		m.play(c.allReduce(m.linear(m.Count(0)))...)
 		return
 	}
-	sub := *a
-	sub.Plan, sub.Rank = a.roots(), device
+	sub := *m.Args
+	sub.Plan, sub.Rank = m.roots(), device
 	if l.cubes() > 1 {
-		sub.In = a.Out // sums of the device
+		sub.In = m.Out // sums of the device
 	}
 	x := newRootExchange(&member{Args: &sub, Transport: m.Transport}, rootPaths(sub.Plan, max(0, device)))
 	switch {

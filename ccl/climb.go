@@ -40,14 +40,8 @@ func newClimber(m *member, b branch) *climber {
 
 // climb does a collective over a tree in which the member is at a place.
 func (m *member) climb(place tree) {
-	if m.alone() {
-		return
-	}
-	c := climber{member: m, root: place.isRoot(), up: place.up(place.vertex), tree: place}
-	first, end := place.childrenOf(place.vertex)
-	for i := range end - first {
-		c.down = append(c.down, place.down(i))
-	}
+	c := newClimber(m, place.branch())
+	c.tree = place
 	switch m.Collective {
 	case AllReduce:
 		m.play(c.allReduce(m.linear(m.Count(0)))...)

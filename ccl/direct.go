@@ -6,7 +6,7 @@ import (
 
 // Direct is for fabrics on which everyone is near to everyone: each message takes one
 // step.
-var Direct = Register(&Algorithm{
+var Direct = builtin(&Algorithm{
 	Name:    "direct",
 	Tiles:   4,
 	Summary: "straight from each rank to each other: an all-reduce is a reduce-scatter and an all-gather",
@@ -15,11 +15,10 @@ var Direct = Register(&Algorithm{
 	},
 	Neighbors: directNeighbors,
 	Inbox:     directInbox,
-	Kernel:    directKernel,
 	Cost:      directCost,
-})
+}, (*member).direct)
 
-// directNeighbors is all others: the rank k places on is at port k.
+// directNeighbors returns all others: the rank k places on is at port k.
 func directNeighbors(p *Plan, rank int) (list []Neighbor) {
 	switch {
 	case p.Collective.Rooted():
@@ -44,23 +43,21 @@ func directInbox(p *Plan) int {
 	return p.Largest()
 }
 
-func directKernel(t *tl.PE, a *Args) {
-	m := join(t, a, directNeighbors, directInbox)
+func (m *member) direct() {
 	switch {
-	case m.alone():
-	case a.Collective.Rooted():
-		m.climb(star(a.Plan, a.Rank))
-	case a.Collective == AllToAll:
+	case m.Collective.Rooted():
+		m.climb(star(m.Plan, m.Rank))
+	case m.Collective == AllToAll:
 		m.swap()
-	case a.Collective == SendRecv:
+	case m.Collective == SendRecv:
 		m.exchange()
 	default:
-		d := direct{newTrade(m, a.Collective, a.blocks(), a.Ranks, 1)}
+		d := direct{newTrade(m, m.Collective, m.blocks(), m.Ranks, 1)}
 		d.schedule(&d).run(m)
 	}
 }
 
-// port is the port to another rank.
+// port returns the port to another rank.
 func (m *member) port(rank int) tl.Port {
 	return tl.Numbered((rank - m.Rank + m.Ranks) % m.Ranks)
 }

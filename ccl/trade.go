@@ -9,12 +9,12 @@ type block struct {
 	n       int
 }
 
+// slice returns n elements of the block from one on.
+func (b block) slice(from, n int) block { return block{b.in.Add(from), b.out.Add(from), n} }
+
 // blocks cuts n elements into blocks for so many ranks.
 func blocks(in, out tl.Ptr, n, ranks int) func(int) block {
-	return func(b int) block {
-		from, count := part(n, b, ranks)
-		return block{in.Add(from), out.Add(from), count}
-	}
+	return func(b int) block { return block{in, out, n}.slice(part(n, b, ranks)) }
 }
 
 // blocks is the block of each rank: in an all-reduce the share that it reduces, in a
@@ -81,8 +81,7 @@ func (x *trade) gathered(at item) int {
 // piece is an item's elements of a rank's block.
 func (x *trade) piece(at item, rank int) block {
 	b := x.block(rank)
-	from, n := x.cut.piece(b.n, at.segment, at.message)
-	return block{b.in.Add(from), b.out.Add(from), n}
+	return b.slice(x.cut.piece(b.n, at.segment, at.message))
 }
 
 // first is what a rank sends in the first step: a piece that it has.
@@ -95,8 +94,8 @@ func (x *trade) first(b block) tl.Tile {
 
 // stay stores a piece of the own block, which an all-gather has only sent, if it is
 // not there yet.
-func (x *trade) stay(b block, tile tl.Tile) {
+func (m *member) stay(b block, tile tl.Tile) {
 	if b.in.Addr != b.out.Addr {
-		x.t.Store(b.out, tile)
+		m.t.Store(b.out, tile)
 	}
 }

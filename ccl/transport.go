@@ -112,11 +112,6 @@ type member struct {
 	waiting []int
 }
 
-// join makes a rank a member, given the neighbours and the inboxes of its algorithm.
-func join(t *tl.PE, a *Args, neighbors func(*Plan, int) []Neighbor, inbox func(*Plan) int) *member {
-	return &member{Args: a, Transport: *a.Connect(t, neighbors, inbox)}
-}
-
 // spend gives a pinned tile back, but not at once: its room would be the next that is
 // needed, and it may be on its way to somebody.
 func (m *member) spend(x tl.Tile) {
