@@ -59,14 +59,9 @@ func corners(g *topology.Graph) []Corner {
 	return blocks
 }
 
-// peSite is the router that a PE hangs on, the first one on the way from its
-// memory slice to its DMA.
+// peSite returns the router that a PE hangs on.
 func peSite(g *topology.Graph, pe int) topology.Site {
-	path, err := g.Route(nil, g.HBM(0, 0, pe), g.PENode(0, 0, pe, topology.KindDMA))
-	if err != nil {
-		panic(err) // both ends are endpoints, and such a link cannot be absent
-	}
-	router, w := int(g.Node(g.Link(path[0]).To).Index), g.Spec().Cube.NoC.W
+	router, w := int(g.Node(g.PERouter(0, 0, pe)).Index), g.Spec().Cube.NoC.W
 	return topology.Site{Row: router / w, Col: router % w}
 }
 
