@@ -40,7 +40,7 @@ func Create(name string) (*Writer, error) {
 		return nil, refuse("write %s: it is a link to a file that does not exist: remove the link or create the file", name)
 	case info.IsDir():
 		return nil, refuse("write %s: it is a folder: name a file in it", name)
-	case !info.Mode().IsRegular() || isStdout(info):
+	case !info.Mode().IsRegular() || IsStdout(info):
 		return w, w.openDirect(info)
 	}
 	w.before = info
@@ -54,9 +54,9 @@ func (e *NameError) Error() string { return e.text }
 
 func refuse(format string, args ...any) error { return &NameError{fmt.Sprintf(format, args...)} }
 
-// isStdout reports whether a file is what standard output goes to. Replacing that
+// IsStdout reports whether a file is what standard output goes to. Replacing that
 // file would leave the shell's redirection with the old one.
-func isStdout(info fs.FileInfo) bool {
+func IsStdout(info fs.FileInfo) bool {
 	out, err := os.Stdout.Stat()
 	return err == nil && os.SameFile(out, info)
 }
@@ -64,7 +64,7 @@ func isStdout(info fs.FileInfo) bool {
 // openDirect opens what is not replaced but written to.
 func (w *Writer) openDirect(info fs.FileInfo) (err error) {
 	w.direct = true
-	if isStdout(info) {
+	if IsStdout(info) {
 		w.f = os.Stdout
 		return nil
 	}
@@ -108,8 +108,7 @@ func (w *Writer) failed(err error) error {
 	if err == nil {
 		return nil
 	}
-	var path *fs.PathError
-	if errors.As(err, &path) {
+	if path, ok := errors.AsType[*fs.PathError](err); ok {
 		err = path.Err
 	}
 	return &fs.PathError{Op: "write", Path: w.name, Err: err}
@@ -149,8 +148,7 @@ func (w *Writer) Commit() error {
 	if err = errors.Join(err, w.f.Close()); err == nil {
 		err = SyncFolder(w.path)
 	}
-	var changed *ChangedError
-	if err == nil || errors.As(err, &changed) {
+	if _, changed := errors.AsType[*ChangedError](err); err == nil || changed {
 		return err
 	}
 	return errors.Join(w.failed(err), w.removeTemp())
