@@ -78,13 +78,8 @@ func builtin(a *Algorithm, run func(m *member)) *Algorithm {
 }
 
 // Algorithms returns all algorithms that do a collective, by name.
-func Algorithms(c Collective) (all []*Algorithm) {
-	for _, a := range algorithms {
-		if a.Serves(c) {
-			all = append(all, a)
-		}
-	}
-	return all
+func Algorithms(c Collective) []*Algorithm {
+	return slices.DeleteFunc(slices.Clone(algorithms), func(a *Algorithm) bool { return !a.Serves(c) })
 }
 
 // Names returns the names of all algorithms.
