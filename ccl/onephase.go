@@ -14,8 +14,8 @@ var DirectOnePhase = builtin(&Algorithm{
 	Cost:        func(p *Plan, n *Network) Time { return n.straight(p, 1, 1, p.Count(0)) },
 }, func(m *member) {
 	all := block{m.In(0), m.Out(0), m.Count(0)}
-	x := onePhase{direct{newTrade(m, ReduceScatter, func(int) block { return all }, m.Ranks, 1)}}
-	x.schedule(&x).run(m)
+	x := onePhase{newDirect(m, ReduceScatter, func(int) block { return all })}
+	x.run(&x)
 })
 
 // onePhase is a direct reduce-scatter in which the block of every rank is all elements.
