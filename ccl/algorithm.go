@@ -38,7 +38,7 @@ type Neighbor struct {
 	Inbox    int // which of the neighbour's own Neighbors, counted from 0, this rank is
 }
 
-// withInboxes is a rank's neighbours in a list that every rank has, each with the number
+// withInboxes returns a rank's neighbours in a list that every rank has, each with the number
 // that this rank has among its own.
 func withInboxes(rank int, of func(rank int) []Neighbor) []Neighbor {
 	list := of(rank)
@@ -65,17 +65,24 @@ func Register(a *Algorithm) *Algorithm {
 	return a
 }
 
-// Algorithms is all algorithms that do a collective, by name.
-func Algorithms(c Collective) (all []*Algorithm) {
-	for _, a := range algorithms {
-		if a.Serves(c) {
-			all = append(all, a)
+// builtin registers an algorithm whose kernel is run by the members of a group of several
+// ranks.
+func builtin(a *Algorithm, run func(m *member)) *Algorithm {
+	a.Kernel = func(t *tl.PE, args *Args) {
+		m := &member{Args: args, Transport: *args.Connect(t, a.Neighbors, a.Inbox)}
+		if !m.alone() {
+			run(m)
 		}
 	}
-	return all
+	return Register(a)
 }
 
-// Names is the names of all algorithms.
+// Algorithms returns all algorithms that do a collective, by name.
+func Algorithms(c Collective) []*Algorithm {
+	return slices.DeleteFunc(slices.Clone(algorithms), func(a *Algorithm) bool { return !a.Serves(c) })
+}
+
+// Names returns the names of all algorithms.
 func Names() (names []string) {
 	for _, a := range algorithms {
 		names = append(names, a.Name)
@@ -83,7 +90,7 @@ func Names() (names []string) {
 	return names
 }
 
-// Find is the algorithm of a name that does a collective.
+// Find returns the algorithm of a name that does a collective.
 func Find(name string, c Collective) (*Algorithm, error) {
 	var served []string
 	for _, a := range Algorithms(c) {
@@ -101,7 +108,7 @@ func Find(name string, c Collective) (*Algorithm, error) {
 // Serves reports whether the algorithm does a collective.
 func (a *Algorithm) Serves(c Collective) bool { return slices.Contains(a.Collectives, c) }
 
-// Ports is the most ports that a rank needs.
+// Ports returns the most ports that a rank needs.
 func (a *Algorithm) Ports(p *Plan) int {
 	most := 0
 	for rank := range p.Ranks {

@@ -1,6 +1,10 @@
 package ccl
 
-import "github.com/kernbench/kernbench/tl"
+import (
+	"slices"
+
+	"github.com/kernbench/kernbench/tl"
+)
 
 // bucket is a rank at work on a path: an all-reduce, or the half of it that is a
 // reduce-scatter or an all-gather. Each rank has a block of the data, and along a
@@ -17,10 +21,19 @@ type bucket struct {
 	largest  int                  // elements of one
 	segments int
 	pieces   int // of a segment of a block
+	phases   []phase
+	count    int // of steps
 	held     map[holding]tl.Tile
 	// joined, if blocks that travel together are as one and meet in the output's memory
 	// between dimensions, is how many messages they are, by dimension: for little data.
 	joined []int
+}
+
+// phase is the steps along a dimension.
+type phase struct {
+	k       int // the dimension
+	gathers bool
+	first   int // step
 }
 
 // holding is elements on their way from one dimension to the next.
@@ -34,11 +47,24 @@ func newBucket(m *member, p path) *bucket {
 	whole := m.blocks()
 	b.block = func(rank int) block {
 		x := whole(rank)
-		from, n := p.share(x.n)
-		return block{x.in.Add(from), x.out.Add(from), n}
+		return x.slice(p.share(x.n))
 	}
 	if m.Collective == AllReduce { // a block is part of the share
 		b.block = func(rank int) block { return b.run(b.number(rank), 1) }
+	}
+	add := func(k int, gathers bool) {
+		b.phases = append(b.phases, phase{k, gathers, b.count})
+		b.count += p.dims[k].size() - 1
+	}
+	for k := range p.dims {
+		if m.Collective != AllGather {
+			add(k, false)
+		}
+	}
+	for k := range slices.Backward(p.dims) {
+		if m.Collective != ReduceScatter {
+			add(k, true)
+		}
 	}
 	return b
 }
@@ -61,56 +87,28 @@ func (b *bucket) run(first, count int) block {
 	return block{b.In(0).Add(at + from), b.Out(0).Add(at + from), to + last - from}
 }
 
-func (b *bucket) steps() (n int) {
-	for i := range b.dims {
-		n += b.dims[i].size() - 1
-	}
-	if b.Collective == AllReduce {
-		n *= 2
-	}
-	return n
-}
+func (b *bucket) steps() int { return b.count }
 
-// phase is which dimension a step is in, how many of its steps came before, and whether
-// it gathers.
+// phase returns which dimension a step is in, how many of its steps came before, and
+// whether it gathers.
 func (b *bucket) phase(step int) (k, s int, gathers bool) {
-	if b.Collective != AllGather {
-		for k := range b.dims {
-			n := b.dims[k].size() - 1
-			if step < n {
-				return k, step, false
-			}
-			step -= n
-		}
+	i := len(b.phases) - 1
+	for b.phases[i].first > step {
+		i--
 	}
-	for k := len(b.dims) - 1; ; k-- {
-		n := b.dims[k].size() - 1
-		if step < n {
-			return k, step, true
-		}
-		step -= n
-	}
+	p := b.phases[i]
+	return p.k, step - p.first, p.gathers
 }
 
 func (b *bucket) legs() (list []leg) {
-	add := func(k int, combines bool) {
-		d := &b.dims[k]
+	for _, p := range b.phases {
+		d := &b.dims[p.k]
 		next := b.Rank + (d.cycle[(d.place+1)%d.size()]-d.cycle[d.place])*d.stride
-		l := leg{next, int(d.next), d.size() - 1, b.together(k) * b.pieces, tl.CDiv(b.largest, b.segments*b.pieces), combines}
+		l := leg{next, int(d.next), d.size() - 1, b.together(p.k) * b.pieces, tl.CDiv(b.largest, b.segments*b.pieces), !p.gathers}
 		if b.joined != nil {
-			l.messages, l.elems = b.joined[k], tl.CDiv(b.together(k)*b.largest, b.joined[k])
+			l.messages, l.elems = b.joined[p.k], tl.CDiv(b.together(p.k)*b.largest, b.joined[p.k])
 		}
 		list = append(list, l)
-	}
-	if b.Collective != AllGather {
-		for k := range b.dims {
-			add(k, true)
-		}
-	}
-	if b.Collective != ReduceScatter {
-		for k := len(b.dims) - 1; k >= 0; k-- {
-			add(k, false)
-		}
 	}
 	return list
 }
@@ -156,8 +154,7 @@ func (b *bucket) message(at item, k, place int) (block, holding) {
 	}
 	if b.joined != nil {
 		x := b.run(b.number(h.rank), b.together(k))
-		from, n := part(x.n, at.message, b.joined[k])
-		return block{x.in.Add(from), x.out.Add(from), n}, h
+		return x.slice(part(x.n, at.message, b.joined[k])), h
 	}
 	which := at.message / b.pieces
 	for l := k + 1; l < len(b.dims); l++ {
@@ -165,8 +162,7 @@ func (b *bucket) message(at item, k, place int) (block, holding) {
 		which /= b.dims[l].size()
 	}
 	x := b.block(h.rank)
-	from, n := part(x.n, h.segment*b.pieces+h.piece, b.segments*b.pieces)
-	return block{x.in.Add(from), x.out.Add(from), n}, h
+	return x.slice(part(x.n, h.segment*b.pieces+h.piece, b.segments*b.pieces)), h
 }
 
 // release is what was held, and is not any more.
@@ -240,9 +236,7 @@ func (b *bucket) pass(at item, tile tl.Tile) {
 	case gathers:
 		tile = b.load(x.in, x.n)
 		b.Send(d.next, tile)
-		if x.in.Addr != x.out.Addr {
-			b.t.Store(x.out, tile) // the own block is where it belongs, too
-		}
+		b.stay(x, tile)
 		b.hold(k, h, tile)
 	default:
 		b.Send(d.next, b.addend(x.in, x.n))

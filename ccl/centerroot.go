@@ -9,16 +9,15 @@ import (
 
 // CenterRoot follows the machine: within a device over the mesh of its cubes, between
 // devices over their fabric.
-var CenterRoot = Register(&Algorithm{
+var CenterRoot = builtin(&Algorithm{
 	Name:        "center_root",
 	Tiles:       4,
 	Summary:     "along rows and columns of cubes to a root in the middle of each device, between the roots over the fabric, and back",
 	Collectives: []Collective{AllReduce},
 	Neighbors:   centerRootNeighbors,
-	Inbox:       centerRootInbox,
-	Kernel:      centerRootKernel,
+	Inbox:       func(p *Plan) int { return 2 * p.Count(0) },
 	Cost:        centerRootCost,
-})
+}, (*member).centerRoot)
 
 // hierarchy is the layout of a plan's ranks, if it is known, and else one device with all
 // of them.
@@ -39,51 +38,38 @@ func (p *Plan) trades() bool {
 	return l.W*l.H > 1 && l.wraps() && p.Count(0)*p.DType.Size() > little
 }
 
-// compass is the ports of a rank in the four directions.
-type compass struct{ west, east, north, south tl.Port }
-
-var (
-	cubes   = compass{tl.West, tl.East, tl.North, tl.South}
-	devices = compass{tl.GlobalWest, tl.GlobalEast, tl.GlobalNorth, tl.GlobalSouth}
-)
-
 // middle is the tree over a grid with the root somewhere: along rows to the root's column,
 // and along that to the root.
 type middle struct {
 	w, h, root int
-	compass
+	devices    bool // the grid is one of devices, not of cubes
 }
 
 // add adds the edges of a place to those of a rank; rank is who is at a place.
 func (t middle) add(b *branch, at int, rank func(at int) int) {
 	x, y, rx, ry := at%t.w, at/t.w, t.root%t.w, t.root/t.w
-	edge := func(dx, dy int, port, peer tl.Port) Neighbor {
-		return Neighbor{Port: port, Rank: rank(at + dx + dy*t.w), PeerPort: peer}
-	}
-	west, east := edge(-1, 0, t.west, t.east), edge(1, 0, t.east, t.west)
-	north, south := edge(0, -1, t.north, t.south), edge(0, 1, t.south, t.north)
-	b.root = false
-	switch {
-	case x < rx:
-		b.parent = east
-	case x > rx:
-		b.parent = west
-	case y < ry:
-		b.parent = south
-	case y > ry:
-		b.parent = north
-	default:
-		b.root = true
-	}
-	child := func(is bool, n Neighbor) {
-		if is {
+	b.root = at == t.root
+	for _, e := range []struct {
+		to            int // a place
+		port, peer    tl.Port
+		parent, child bool
+	}{
+		{at - 1, tl.West, tl.East, x > rx, x <= rx && x > 0},
+		{at + 1, tl.East, tl.West, x < rx, x >= rx && x < t.w-1},
+		{at - t.w, tl.North, tl.South, x == rx && y > ry, x == rx && y <= ry && y > 0},
+		{at + t.w, tl.South, tl.North, x == rx && y < ry, x == rx && y >= ry && y < t.h-1},
+	} {
+		if t.devices {
+			e.port, e.peer = abroad[e.port], abroad[e.peer]
+		}
+		n := Neighbor{Port: e.port, Rank: rank(e.to), PeerPort: e.peer}
+		switch {
+		case e.parent:
+			b.parent = n
+		case e.child:
 			b.children = append(b.children, n)
 		}
 	}
-	child(x <= rx && x > 0, west)
-	child(x >= rx && x < t.w-1, east)
-	child(x == rx && y <= ry && y > 0, north)
-	child(x == rx && y >= ry && y < t.h-1, south)
 }
 
 // centerTree is a rank's edges in the tree, and its device, if it is the root there.
@@ -95,12 +81,12 @@ func centerTree(p *Plan, rank int) (b branch, device int) {
 	if root >= n {
 		root = middleOf(l.CubeW, l.CubeH)
 	}
-	middle{l.CubeW, l.CubeH, root, cubes}.add(&b, rank%n, func(at int) int { return device*n + at })
+	middle{l.CubeW, l.CubeH, root, false}.add(&b, rank%n, func(at int) int { return device*n + at })
 	if !b.root {
 		return b, none
 	}
 	if l.W*l.H > 1 && !p.trades() {
-		middle{l.W, l.H, middleOf(l.W, l.H), devices}.add(&b, device, func(at int) int { return at*n + root })
+		middle{l.W, l.H, middleOf(l.W, l.H), true}.add(&b, device, func(at int) int { return at*n + root })
 	}
 	return b, device
 }
@@ -165,24 +151,18 @@ func centerRootNeighbors(p *Plan, rank int) []Neighbor {
 	})
 }
 
-func centerRootInbox(p *Plan) int { return 2 * p.Count(0) }
-
-func centerRootKernel(t *tl.PE, a *Args) {
-	m := join(t, a, centerRootNeighbors, centerRootInbox)
-	if m.alone() {
-		return
-	}
-	l := a.hierarchy()
-	b, device := centerTree(a.Plan, a.Rank)
+func (m *member) centerRoot() {
+	l := m.hierarchy()
+	b, device := centerTree(m.Plan, m.Rank)
 	c := newClimber(m, b)
-	if !a.trades() {
-		m.play(c.allReduce(a.linear(a.Count(0)))...)
+	if !m.trades() {
+		m.play(c.allReduce(m.linear(m.Count(0)))...)
 		return
 	}
-	sub := *a
-	sub.Plan, sub.Rank = a.roots(), device
+	sub := *m.Args
+	sub.Plan, sub.Rank = m.roots(), device
 	if l.cubes() > 1 {
-		sub.In = a.Out // sums of the device
+		sub.In = m.Out // sums of the device
 	}
 	x := newRootExchange(&member{Args: &sub, Transport: m.Transport}, rootPaths(sub.Plan, max(0, device)))
 	switch {

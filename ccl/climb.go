@@ -40,23 +40,13 @@ func newClimber(m *member, b branch) *climber {
 
 // climb does a collective over a tree in which the member is at a place.
 func (m *member) climb(place tree) {
-	if m.alone() {
-		return
-	}
-	c := climber{member: m, root: place.isRoot(), up: place.up(place.vertex), tree: place}
-	first, end := place.childrenOf(place.vertex)
-	for i := range end - first {
-		c.down = append(c.down, place.down(i))
-	}
+	c := newClimber(m, place.branch())
+	c.tree = place
 	switch m.Collective {
 	case AllReduce:
 		m.play(c.allReduce(m.linear(m.Count(0)))...)
 	case Reduce:
-		for at, n := range m.inParts(m.Count(0)) {
-			if x := c.reduce(at, n); place.isRoot() {
-				m.t.Store(m.Out(0).Add(at), x)
-			}
-		}
+		c.reduce()
 	case Broadcast:
 		c.broadcast()
 	case Gather:
@@ -68,18 +58,20 @@ func (m *member) climb(place tree) {
 	}
 }
 
-// reduce combines n elements of the rank with those of all below it: first its own,
-// then each child's in order. Ranks other than the root pass them up.
-func (c *climber) reduce(at, n int) tl.Tile {
-	x := c.addend(c.In(0).Add(at), n)
-	for _, child := range c.down {
-		x = c.Combine(x, c.Recv(child, n))
+// reduce combines the elements of the rank with those of all below it: first its own, then
+// each child's in order. The root stores them, the others pass them up.
+func (c *climber) reduce() {
+	for at, n := range c.inParts(c.Count(0)) {
+		x := c.addend(c.In(0).Add(at), n)
+		for _, child := range c.down {
+			x = c.Combine(x, c.Recv(child, n))
+		}
+		if c.root {
+			c.t.Store(c.Out(0).Add(at), c.Result(x))
+		} else {
+			c.Send(c.up, x)
+		}
 	}
-	if c.root {
-		return c.Result(x)
-	}
-	c.Send(c.up, x)
-	return x
 }
 
 // pass sends a tile to all children.

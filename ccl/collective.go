@@ -28,7 +28,7 @@ var collectiveNames = [numCollectives]string{
 	"all_reduce", "reduce", "broadcast", "all_gather", "reduce_scatter", "all_to_all", "gather", "scatter", "sendrecv", "barrier",
 }
 
-// String is the name: "all_reduce".
+// String returns the name: "all_reduce".
 func (c Collective) String() string {
 	if c >= numCollectives {
 		return fmt.Sprintf("Collective(%d)", uint8(c))
@@ -36,11 +36,13 @@ func (c Collective) String() string {
 	return collectiveNames[c]
 }
 
-// Collectives is all of them.
-func Collectives() []Collective {
-	all := make([]Collective, numCollectives)
-	for i := range all {
-		all[i] = Collective(i)
+// Collectives returns all of them.
+func Collectives() []Collective { return below(numCollectives) }
+
+// below returns the values of an enumeration before one.
+func below[T ~uint8](end T) (all []T) {
+	for v := range end {
+		all = append(all, v)
 	}
 	return all
 }

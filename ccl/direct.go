@@ -6,7 +6,7 @@ import (
 
 // Direct is for fabrics on which everyone is near to everyone: each message takes one
 // step.
-var Direct = Register(&Algorithm{
+var Direct = builtin(&Algorithm{
 	Name:    "direct",
 	Tiles:   4,
 	Summary: "straight from each rank to each other: an all-reduce is a reduce-scatter and an all-gather",
@@ -15,11 +15,10 @@ var Direct = Register(&Algorithm{
 	},
 	Neighbors: directNeighbors,
 	Inbox:     directInbox,
-	Kernel:    directKernel,
 	Cost:      directCost,
-})
+}, (*member).direct)
 
-// directNeighbors is all others: the rank k places on is at port k.
+// directNeighbors returns all others: the rank k places on is at port k.
 func directNeighbors(p *Plan, rank int) (list []Neighbor) {
 	switch {
 	case p.Collective.Rooted():
@@ -44,23 +43,21 @@ func directInbox(p *Plan) int {
 	return p.Largest()
 }
 
-func directKernel(t *tl.PE, a *Args) {
-	m := join(t, a, directNeighbors, directInbox)
+func (m *member) direct() {
 	switch {
-	case m.alone():
-	case a.Collective.Rooted():
-		m.climb(star(a.Plan, a.Rank))
-	case a.Collective == AllToAll:
+	case m.Collective.Rooted():
+		m.climb(star(m.Plan, m.Rank))
+	case m.Collective == AllToAll:
 		m.swap()
-	case a.Collective == SendRecv:
+	case m.Collective == SendRecv:
 		m.exchange()
 	default:
-		d := direct{newTrade(m, a.Collective, a.blocks(), a.Ranks, 1)}
-		d.schedule(&d).run(m)
+		d := newDirect(m, m.Collective, m.blocks())
+		d.run(&d)
 	}
 }
 
-// port is the port to another rank.
+// port returns the port to another rank.
 func (m *member) port(rank int) tl.Port {
 	return tl.Numbered((rank - m.Rank + m.Ranks) % m.Ranks)
 }
@@ -78,12 +75,54 @@ func (m *member) preceding(yield func(rank int) bool) {
 	}
 }
 
-// direct is a rank that trades with all others in one step: an item is a message to
-// each of them. Blocks are combined in the order of the ranks, from 0.
-type direct struct{ trade }
+// direct is a rank that trades with all others: a reduce-scatter, after which each rank has
+// its own block reduced, an all-gather, which begins with each rank's own block and ends with
+// all blocks everywhere, or an all-reduce, which is one after the other. Each of them is one
+// step, in which an item is a message to each of the others. Blocks are combined in the order
+// of the ranks, from 0.
+type direct struct {
+	*member
+	does  Collective
+	block func(rank int) block
+	cut   cut
+}
+
+func newDirect(m *member, does Collective, block func(int) block) direct {
+	largest := 0
+	for b := range m.Ranks {
+		largest = max(largest, block(b).n)
+	}
+	return direct{m, does, block, newCut(m.Plan, largest)}
+}
+
+// run does all steps for all pieces.
+func (d *direct) run(with exchange) {
+	steps := 1
+	if d.does == AllReduce {
+		steps = 2
+	}
+	schedule{with, d.cut.segments, steps, d.cut.pieces}.run(d.member)
+}
+
+// gathers reports whether an item belongs to the all-gather.
+func (d *direct) gathers(at item) bool { return d.does == AllGather || at.step == 1 }
+
+// piece returns an item's elements of a rank's block.
+func (d *direct) piece(at item, rank int) block {
+	b := d.block(rank)
+	return b.slice(d.cut.piece(b.n, at.segment, at.message))
+}
+
+// first returns what a rank sends in the first step: a piece that it has.
+func (d *direct) first(b block) tl.Tile {
+	if d.does == AllGather {
+		return d.load(b.in, b.n)
+	}
+	return d.addend(b.in, b.n)
+}
 
 func (d *direct) take(at item) (x tl.Tile) {
-	if d.gathered(at) >= 0 {
+	if d.gathers(at) {
 		for rank := range d.preceding {
 			if b := d.piece(at, rank); b.n > 0 {
 				d.t.Store(b.out, d.Recv(d.port(rank), b.n))
@@ -117,7 +156,7 @@ func (d *direct) take(at item) (x tl.Tile) {
 }
 
 func (d *direct) pass(at item, x tl.Tile) {
-	if d.gathered(at) < 0 {
+	if !d.gathers(at) {
 		for rank := range d.following {
 			if b := d.piece(at, rank); b.n > 0 {
 				d.Send(d.port(rank), d.first(b))
@@ -141,7 +180,7 @@ func (d *direct) pass(at item, x tl.Tile) {
 }
 
 func (d *direct) keep(at item, x tl.Tile) bool {
-	if b := d.piece(at, d.Rank); b.n > 0 && d.gathered(at) < 0 && d.does == AllReduce {
+	if b := d.piece(at, d.Rank); b.n > 0 && !d.gathers(at) && d.does == AllReduce {
 		d.t.Store(b.out, x)
 	}
 	return false

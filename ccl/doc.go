@@ -12,7 +12,7 @@
 // Kernels exchange messages over ports: queues, or inboxes where there are too few
 // ports for that. A [Transport] is either, for kernels of authors too. Those that trade blocks, round rings, in pairs or with
 // everyone, are strands: what happens to a message, while a weave says which is next, in
-// one order for all ranks (weave.go, bucket.go, halving.go, trade.go). Those over trees
+// one order for all ranks (weave.go, bucket.go, halving.go, direct.go). Those over trees
 // are streams up and down, each of which goes on when it can (stream.go, treeallreduce.go).
 //
 // Costs (wovencost.go, treecost.go, directcost.go, over the routes of network.go) and

@@ -1,30 +1,20 @@
 package ccl
 
-import "github.com/kernbench/kernbench/tl"
+import (
+	"math/bits"
+
+	"github.com/kernbench/kernbench/tl"
+)
 
 // DoubleTree is Tree for large messages, too: who has children in one tree has none in
 // the other, so that nobody sends the data more than twice.
-var DoubleTree = Register(&Algorithm{
+var DoubleTree = builtin(&Algorithm{
 	Name:        "double_tree",
 	Tiles:       5,
 	Summary:     "over two binary trees with half of the data each, the inner ranks of one being leaves of the other",
 	Collectives: []Collective{AllReduce},
 	Neighbors:   doubleTreeNeighbors,
 	Inbox:       treeInbox,
-	Kernel: func(t *tl.PE, a *Args) {
-		m := join(t, a, doubleTreeNeighbors, treeInbox)
-		if m.alone() {
-			return
-		}
-		var down, up []*stream
-		for i := range twins {
-			from, n := part(a.Count(0), i, len(twins))
-			s := newClimber(m, twins[i].branch(a.Ranks, a.Rank)).allReduce(a.linear(n).from(from))
-			last := len(s) - 1
-			down, up = append(down, s[:last]...), append(up, s[last])
-		}
-		m.play(append(down, up...)...)
-	},
 	Cost: func(p *Plan, n *Network) Time {
 		half := *p
 		half.Counts = []int{tl.CDiv(p.Count(0), 2)}
@@ -32,6 +22,15 @@ var DoubleTree = Register(&Algorithm{
 			func(rank int) branch { return twins[0].branch(p.Ranks, rank) },
 			func(rank int) branch { return twins[1].branch(p.Ranks, rank) })
 	},
+}, func(m *member) {
+	var down, up []*stream
+	for i := range twins {
+		from, n := part(m.Count(0), i, len(twins))
+		s := newClimber(m, twins[i].branch(m.Ranks, m.Rank)).allReduce(m.linear(n).from(from))
+		last := len(s) - 1
+		down, up = append(down, s[:last]...), append(up, s[last])
+	}
+	m.play(append(down, up...)...)
 })
 
 // twin is one of the two trees: its ports, and whether it is the second.
@@ -55,7 +54,7 @@ func doubleTreeNeighbors(p *Plan, rank int) []Neighbor {
 	})
 }
 
-// branch is a rank's parent and its children.
+// branch returns a rank's parent and its children.
 //
 // Vertex 0 is the root, and the vertex below it the middle; from there on each level
 // halves what is left. So the parent of a vertex has its lowest bit cleared and the next
@@ -84,7 +83,7 @@ func (t *twin) branch(ranks, rank int) (b branch) {
 		}
 		b.parent = Neighbor{Port: t.parent, Rank: place(parent), PeerPort: t.children[which]}
 	}
-	below := bitsAbove(ranks)
+	below := 1 << bits.Len(uint(ranks-1)) // the least power of two that is not below ranks
 	if v > 0 {
 		below = v & -v
 	}
@@ -102,20 +101,11 @@ func (t *twin) branch(ranks, rank int) (b branch) {
 	return b
 }
 
-// inOrderParent is the parent of a vertex other than 0.
+// inOrderParent returns the parent of a vertex other than 0.
 func inOrderParent(ranks, v int) int {
 	bit := v & -v
 	if parent := v&^bit | bit<<1; parent < ranks {
 		return parent
 	}
 	return v &^ bit
-}
-
-// bitsAbove is the least power of two that is not below n.
-func bitsAbove(n int) int {
-	power := 1
-	for power < n {
-		power *= 2
-	}
-	return power
 }

@@ -81,23 +81,19 @@ func halves(ranks int) (steps []half, partners []partner) {
 	return steps, partners
 }
 
-// owners is the rank that each block belongs to, counted from a rank's own: the first
-// dimension of the grid is the one that changes last.
+// owners returns the rank that each block belongs to, counted from a rank's own: in a step
+// the blocks from `low` on go to the partner, for whom they begin at 0.
 func owners(ranks, rank int) []int {
-	list := []int{rank}
-	for stride := ranks; stride > 1; {
-		size := stride
-		for size%2 == 0 && size > 2 {
-			size /= 2
-		}
-		stride /= size
-		var more []int
-		for by := range size {
-			for _, owner := range list {
-				more = append(more, partner{size, stride, by}.of(owner))
+	steps, partners := halves(ranks)
+	list := slices.Repeat([]int{rank}, ranks)
+	for i := range list {
+		number := i
+		for _, s := range steps {
+			if number >= s.low {
+				list[i] = partners[s.to-tl.Numbered(0)].of(list[i])
+				number -= s.low
 			}
 		}
-		list = more
 	}
 	return list
 }

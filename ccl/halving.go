@@ -8,22 +8,17 @@ import (
 
 // HalvingDoubling needs the fewest steps of those that move no more than they must: as
 // many as the ranks can be halved, and as many back.
-var HalvingDoubling = Register(&Algorithm{
+var HalvingDoubling = builtin(&Algorithm{
 	Name:        "halving_doubling",
 	Tiles:       3,
 	Summary:     "in pairs: half of what is left to reduce in each step, near ranks first, and twice as much in each step back",
 	Collectives: []Collective{AllReduce, AllGather, ReduceScatter},
 	Neighbors:   partnerNeighbors,
 	Inbox:       halvingInbox,
-	Kernel: func(t *tl.PE, a *Args) {
-		if m := join(t, a, partnerNeighbors, halvingInbox); !m.alone() {
-			halved(m).run()
-		}
-	},
 	Cost: func(p *Plan, n *Network) Time {
 		return n.woven(p, func(rank int) *weave { return halved(p.formula(rank)) })
 	},
-})
+}, func(m *member) { halved(m).run() })
 
 func partnerNeighbors(p *Plan, rank int) (list []Neighbor) {
 	_, partners := halves(p.Ranks)
@@ -90,14 +85,11 @@ func halved(m *member) *weave {
 	h.pieces = max(1, min(room/(m.Ranks*steps), m.ahead()/(m.Ranks/2)))
 	h.segments = tl.CDiv(messages, h.pieces)
 	h.pieces = tl.CDiv(messages, h.segments)
-	if w.spacing = steps; h.segments > 1 {
-		w.spacing = min(steps, tl.CDiv(steps*m.Ranks*h.pieces, room))
-	}
-	for w.spacing < steps && h.busiest(w.spacing) > max(m.ahead(), h.messages(0), h.messages(steps-1)) {
-		w.spacing++
-	}
-	h.early = h.busiest(w.spacing) > m.Slots
 	w.strands, w.segments = []strand{h}, h.segments
+	if w.spacing = steps; h.segments > 1 {
+		w.spacing = w.space(steps, max(m.ahead(), h.messages(0), h.messages(steps-1)), tl.CDiv(steps*m.Ranks*h.pieces, room))
+	}
+	h.early = w.busiest(w.spacing, steps) > m.Slots
 	if m.Collective == AllReduce {
 		w.busy = m.halvedBlocks()
 	}
@@ -159,18 +151,6 @@ func (h *halving) legs() (list []leg) {
 	return list
 }
 
-// busiest is the most messages that a way has in a round.
-func (h *halving) busiest(spacing int) (most int) {
-	for first := range spacing {
-		load := map[int]int{}
-		for step := first; step < len(h.list); step += spacing {
-			load[h.way(step)] += h.messages(step)
-			most = max(most, load[h.way(step)])
-		}
-	}
-	return most
-}
-
 func (h *halving) steps() int            { return len(h.list) }
 func (h *halving) messages(step int) int { return h.list[step].count() * h.pieces }
 func (h *halving) way(step int) int      { return int(h.list[step].to) }
@@ -202,8 +182,7 @@ func (h *halving) message(at item, number int) (block, holding) {
 	}
 	key := holding{at.segment, h.owner[number], at.message % h.pieces}
 	x := h.block(key.rank)
-	from, n := part(x.n, at.segment*h.pieces+key.piece, h.segments*h.pieces)
-	return block{x.in.Add(from), x.out.Add(from), n}, key
+	return x.slice(part(x.n, at.segment*h.pieces+key.piece, h.segments*h.pieces)), key
 }
 
 // own is what the rank has of a message that is to be reduced, and whether that is more
@@ -263,8 +242,8 @@ func (h *halving) pass(at item, tile tl.Tile) {
 	if held {
 		h.spend(tile)
 	}
-	if at.step == 0 && s.gathers && x.in.Addr != x.out.Addr {
-		h.t.Store(x.out, tile) // the own block is where it belongs, too
+	if at.step == 0 && s.gathers {
+		h.stay(x, tile)
 	}
 }
 

@@ -5,7 +5,6 @@ import (
 	"crypto/sha256"
 	_ "embed"
 	"encoding/hex"
-	"errors"
 	"fmt"
 	"maps"
 	"strings"
@@ -41,15 +40,12 @@ func Parse(name string, src []byte, sets ...string) (*Config, error) {
 	return file.Parse(name, src, sets...)
 }
 
-// Default is the configuration that comes with the package.
+// Default returns the configuration that comes with the package.
 func Default() *Config { return file.MustPreset("default") }
 
 func decode(d *config.Doc) (*Config, error) {
 	c := &Config{origin: d}
-	var errs config.Errors
-	if err := d.Decode(c, scalars()); !errors.As(err, &errs) && err != nil {
-		return nil, err
-	}
+	errs, _ := d.Decode(c, scalars()).(config.Errors)
 	if err := c.check(errs); err != nil {
 		return nil, err
 	}
@@ -76,25 +72,15 @@ func algorithmOrEntry() string {
 	return "one of " + strings.Join(append(Names(), Auto), ", ") + ", or the name of an entry of algorithms"
 }
 
-// Source is where the configuration was loaded from: a path or "preset default", and
+// Source returns where the configuration was loaded from: a path or "preset default", and
 // each --set argument; "" for one made in Go.
-func (c *Config) Source() string {
-	if c.origin == nil {
-		return ""
-	}
-	return c.origin.Name()
-}
+func (c *Config) Source() string { return c.origin.Name() }
 
 // Files lists the files that the configuration was loaded from: the one asked for, and those
 // that it extends. Presets are none.
-func (c *Config) Files() []string {
-	if c.origin == nil {
-		return nil
-	}
-	return c.origin.Files()
-}
+func (c *Config) Files() []string { return c.origin.Files() }
 
-// YAML is the configuration as a complete file, which loads to an equal one.
+// YAML returns the configuration as a complete file, which loads to an equal one.
 func (c *Config) YAML() []byte { return config.Encode(c, scalars()) }
 
 // Hash identifies what the configuration says: those that give every name the same

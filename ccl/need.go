@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"math/bits"
+	"slices"
 )
 
 // need is what a collective has to move between ranks, in units: whole tensors or
@@ -65,10 +66,8 @@ func (n *need) alike() {
 		return
 	}
 	size := n.pairs[0].units
-	for _, p := range n.pairs {
-		if p.units != size {
-			return
-		}
+	if slices.ContainsFunc(n.pairs, func(p pairNeed) bool { return p.units != size }) {
+		return
 	}
 	for i := range n.pairs {
 		n.pairs[i].units = 1

@@ -67,27 +67,28 @@ func (n *Network) node(rank int, kind topology.Kind) topology.NodeID {
 	return n.g.PENode(sip, cube, i, kind)
 }
 
-// along is how long bytes take from one node to another, and the way's own latency.
+// along returns how long bytes take from one node to another.
 func (n *Network) along(from, to topology.NodeID, bytes int64) Time {
-	n.route(from, to)
+	n.find(from, to)
+	n.hops = n.hops[:0]
+	links := n.g.Links()
+	for _, id := range n.path {
+		l := &links[id]
+		n.hops = append(n.hops, fabric.Hop{Bandwidth: l.Bandwidth, Latency: l.Latency + n.g.Node(l.To).Overhead})
+	}
 	return fabric.Uncontended(n.hops, topology.Bytes(bytes), n.g.Spec().System.Flit)
 }
 
-// route finds the way between two nodes.
-func (n *Network) route(from, to topology.NodeID) {
+// find finds the way between two nodes.
+func (n *Network) find(from, to topology.NodeID) {
 	path, err := n.g.Route(n.path[:0], from, to)
 	if err != nil {
 		panic(fmt.Sprintf("ccl: %v", err)) // the system was compiled: all PEs are reachable
 	}
-	n.path, n.hops = path, n.hops[:0]
-	links := n.g.Links()
-	for _, id := range path {
-		l := &links[id]
-		n.hops = append(n.hops, fabric.Hop{Bandwidth: l.Bandwidth, Latency: l.Latency + n.g.Node(l.To).Overhead})
-	}
+	n.path = path
 }
 
-// slots is where a message waits for its receiver.
+// slots returns where a message waits for its receiver.
 func (n *Network) slots() topology.Kind {
 	switch {
 	case n.inbox || n.queues.BufferKind == topology.BufferHBM:
@@ -137,7 +138,7 @@ func (n *Network) dispatch() Time {
 // back.
 func (n *Network) trip(from, to int, bytes int64) Time {
 	t := n.Alpha(from, to, bytes)
-	n.route(n.node(to, topology.KindTCM), n.node(from, topology.KindTCM))
+	n.find(n.node(to, topology.KindTCM), n.node(from, topology.KindTCM))
 	return t + n.g.Latency(n.path) + n.g.Bottleneck(n.path).Serialize(n.queues.CreditBytes)
 }
 
@@ -156,12 +157,8 @@ func (n *Network) flight(from, to int, bytes int64) Time {
 func (n *Network) Busiest(traffic func(add func(from, to int, bytes int64))) (most Time) {
 	kind := n.slots()
 	traffic(func(from, to int, bytes int64) {
-		path, err := n.g.Route(n.path[:0], n.node(from, topology.KindTCM), n.node(to, kind))
-		if err != nil {
-			panic(fmt.Sprintf("ccl: %v", err))
-		}
-		n.path = path
-		for _, id := range path {
+		n.find(n.node(from, topology.KindTCM), n.node(to, kind))
+		for _, id := range n.path {
 			if n.load[id] == 0 {
 				n.used = append(n.used, id)
 			}
@@ -184,7 +181,7 @@ func (n *Network) Busiest(traffic func(add func(from, to int, bytes int64))) (mo
 // own is how long so many bytes are on the slowest link between two devices, or two ranks
 // of one.
 func (n *Network) own(bytes int64) Time {
-	n.route(n.node(0, topology.KindTCM), n.node(len(n.pes)-1, topology.KindTCM))
+	n.find(n.node(0, topology.KindTCM), n.node(len(n.pes)-1, topology.KindTCM))
 	return n.g.Bottleneck(n.path).Serialize(topology.Bytes(bytes))
 }
 

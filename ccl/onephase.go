@@ -4,26 +4,19 @@ import "github.com/kernbench/kernbench/tl"
 
 // DirectOnePhase is for tiny messages: nothing is quicker than one step. Each rank sends
 // and receives N-1 times all elements, Direct 2(N-1)/N times.
-var DirectOnePhase = Register(&Algorithm{
+var DirectOnePhase = builtin(&Algorithm{
 	Name:        "direct_one_phase",
 	Tiles:       4,
 	Summary:     "everything straight from each rank to each other in one step, added up by everyone",
 	Collectives: []Collective{AllReduce},
 	Neighbors:   directNeighbors,
-	Inbox:       onePhaseInbox,
-	Kernel: func(t *tl.PE, a *Args) {
-		m := join(t, a, directNeighbors, onePhaseInbox)
-		if m.alone() {
-			return
-		}
-		all := block{a.In(0), a.Out(0), a.Count(0)}
-		x := onePhase{direct{newTrade(m, ReduceScatter, func(int) block { return all }, a.Ranks, 1)}}
-		x.schedule(&x).run(m)
-	},
-	Cost: func(p *Plan, n *Network) Time { return n.straight(p, 1, 1, p.Count(0)) },
+	Inbox:       func(p *Plan) int { return p.Count(0) },
+	Cost:        func(p *Plan, n *Network) Time { return n.straight(p, 1, 1, p.Count(0)) },
+}, func(m *member) {
+	all := block{m.In(0), m.Out(0), m.Count(0)}
+	x := onePhase{newDirect(m, ReduceScatter, func(int) block { return all })}
+	x.run(&x)
 })
-
-func onePhaseInbox(p *Plan) int { return p.Count(0) }
 
 // onePhase is a direct reduce-scatter in which the block of every rank is all elements.
 // Everyone combines them in the order of the ranks, and gets the same bits.

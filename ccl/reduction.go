@@ -28,7 +28,7 @@ const (
 
 var reductionNames = [numReductions]string{"sum", "avg", "prod", "min", "max", "band", "bor", "bxor", "premul_sum"}
 
-// String is the name: "sum".
+// String returns the name: "sum".
 func (r Reduction) String() string {
 	if r >= numReductions {
 		return fmt.Sprintf("Reduction(%d)", uint8(r))
@@ -36,14 +36,8 @@ func (r Reduction) String() string {
 	return reductionNames[r]
 }
 
-// Reductions is all of them.
-func Reductions() []Reduction {
-	all := make([]Reduction, numReductions)
-	for i := range all {
-		all[i] = Reduction(i)
-	}
-	return all
-}
+// Reductions returns all of them.
+func Reductions() []Reduction { return below(numReductions) }
 
 // Serves reports whether the reduction can be done on elements of a dtype.
 func (r Reduction) Serves(d tl.DType) bool {

@@ -32,7 +32,7 @@ var (
 
 // bucketAlgorithm is an algorithm whose data takes some paths.
 func bucketAlgorithm(name, summary string, neighbors func(*Plan, int) []Neighbor, paths func(*Plan, int) []path, also ...Collective) *Algorithm {
-	return Register(&Algorithm{
+	return builtin(&Algorithm{
 		Name: name, Summary: summary, Collectives: append([]Collective{AllReduce, AllGather, ReduceScatter}, also...),
 		Neighbors: neighbors, Inbox: bucketInbox, Tiles: 3,
 		Cost: func(p *Plan, n *Network) Time {
@@ -41,16 +41,12 @@ func bucketAlgorithm(name, summary string, neighbors func(*Plan, int) []Neighbor
 			}
 			return n.woven(p, func(rank int) *weave { return newWeave(p.formula(rank), paths(p, rank)) })
 		},
-		Kernel: func(t *tl.PE, a *Args) {
-			m := join(t, a, neighbors, bucketInbox)
-			switch {
-			case m.alone():
-			case a.Collective == AllToAll:
-				m.relay()
-			default:
-				m.buckets(paths(a.Plan, a.Rank))
-			}
-		},
+	}, func(m *member) {
+		if m.Collective == AllToAll {
+			m.relay()
+		} else {
+			newWeave(m, paths(m.Plan, m.Rank)).run()
+		}
 	})
 }
 
@@ -162,10 +158,7 @@ func bothWays(list []path) (both []path) {
 	return both
 }
 
-// buckets does a collective over some paths at once.
-func (m *member) buckets(list []path) { newWeave(m, list).run() }
-
-// newWeave is buckets of some paths, cut into segments and messages.
+// newWeave returns buckets of some paths, cut into segments and messages.
 func newWeave(m *member, list []path) *weave {
 	w := &weave{member: m, abreast: 1}
 	largest := 0 // block, in elements
@@ -227,7 +220,7 @@ func newWeave(m *member, list []path) *weave {
 // maxPieces is messages of a segment where several segments are under way.
 const maxPieces = 4
 
-// space is the fewest rounds from one segment to the next, but at least so many, such
+// space returns the fewest rounds from one segment to the next, but at least so many, such
 // that no way has more messages in a round than may be sent ahead.
 func (w *weave) space(steps, ahead, least int) int {
 	for spacing := least; spacing < steps; spacing++ {
@@ -238,13 +231,17 @@ func (w *weave) space(steps, ahead, least int) int {
 	return steps
 }
 
-// busiest is the most messages that a way has in a round, with segments so far apart.
+// busiest returns the most messages that a way has in a round, with segments so far apart.
 func (w *weave) busiest(spacing, steps int) (most int) {
+	var load []int // by way
 	for first := range spacing {
-		var load [8]int // of rows and columns, by port
+		clear(load)
 		for _, s := range w.strands {
 			for step := first; step < steps; step += spacing {
 				way := s.way(step)
+				for way >= len(load) {
+					load = append(load, 0)
+				}
 				load[way] += s.messages(step)
 				most = max(most, load[way])
 			}

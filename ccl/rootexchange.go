@@ -67,24 +67,10 @@ func (x *rootExchange) between(c *climber) {
 			}
 		},
 	}
-	down := &stream{
-		needs: func(i int) (cases []tl.Case, more bool) {
-			_, n, more := x.chunks(i)
-			for _, child := range c.down {
-				if more && n > 0 {
-					cases = c.CanSend(cases, child, n)
-				}
-			}
-			return cases, more
-		},
-		gate: func(i int) bool {
-			return !slices.ContainsFunc(x.complete, func(n int) bool { return n <= x.segment(i) })
-		},
-		do: func(i int) {
-			if at, n, _ := x.chunks(i); n > 0 {
-				c.pass(c.load(c.Out(0).Add(at), n))
-			}
-		},
+	down := x.chunks.stream(func(cases []tl.Case, _, n int) []tl.Case { return c.canSend(cases, n, c.down) },
+		func(at, n int) { c.pass(c.load(c.Out(0).Add(at), n)) })
+	down.gate = func(i int) bool {
+		return !slices.ContainsFunc(x.complete, func(n int) bool { return n <= x.segment(i) })
 	}
 	c.play(down, trade, up)
 }

@@ -13,12 +13,11 @@ import (
 type Transport struct {
 	t     *tl.PE
 	dtype tl.DType
-	lines []line // by port; none if there are queues
+	lines map[tl.Port]*line // nil if there are queues
 }
 
 // line is the way to a neighbour and back where there are no queues.
 type line struct {
-	known    bool   // there is a neighbour
 	peer     int    // rank in the launch
 	signal   int    // of the peer
 	out      tl.Ptr // where the next message goes, in the peer's inbox
@@ -35,12 +34,10 @@ func (a *Args) Connect(t *tl.PE, neighbors func(*Plan, int) []Neighbor, inbox fu
 		return c
 	}
 	size := inbox(a.Plan)
+	c.lines = map[tl.Port]*line{}
 	for i, n := range neighbors(a.Plan, a.Rank) {
-		for int(n.Port) >= len(c.lines) {
-			c.lines = append(c.lines, line{})
-		}
-		c.lines[n.Port] = line{
-			known: true, peer: a.First + n.Rank, signal: n.Inbox, out: a.Work.Add(n.Inbox * size), room: size,
+		c.lines[n.Port] = &line{
+			peer: a.First + n.Rank, signal: n.Inbox, out: a.Work.Add(n.Inbox * size), room: size,
 			in: a.Work.Add(i * size), inbox: i,
 		}
 	}
@@ -49,10 +46,11 @@ func (a *Args) Connect(t *tl.PE, neighbors func(*Plan, int) []Neighbor, inbox fu
 
 // line returns the way to the neighbour at a port.
 func (c *Transport) line(port tl.Port) *line {
-	if port < 0 || int(port) >= len(c.lines) || !c.lines[port].known {
+	l := c.lines[port]
+	if l == nil {
 		c.t.Assert(false, "no port %v: Neighbors of the algorithm gives this rank none", port)
 	}
-	return &c.lines[port]
+	return l
 }
 
 // Send sends a tile to the neighbour at a port. It waits for room in the queue, if there is
@@ -110,11 +108,6 @@ type member struct {
 
 	waits   []tl.Case // of play
 	waiting []int
-}
-
-// join makes a rank a member, given the neighbours and the inboxes of its algorithm.
-func join(t *tl.PE, a *Args, neighbors func(*Plan, int) []Neighbor, inbox func(*Plan) int) *member {
-	return &member{Args: a, Transport: *a.Connect(t, neighbors, inbox)}
 }
 
 // spend gives a pinned tile back, but not at once: its room would be the next that is

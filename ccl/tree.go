@@ -2,38 +2,29 @@ package ccl
 
 import "github.com/kernbench/kernbench/tl"
 
-// Tree is for small messages to and from everyone: as many hops as a binary tree is
-// high.
-var Tree = Register(&Algorithm{
-	Name:        "tree",
-	Tiles:       4,
-	Summary:     "over a binary tree: up to the root, down from it, or both, chunk by chunk",
-	Collectives: []Collective{AllReduce, Reduce, Broadcast, Gather, Scatter, Barrier},
-	Neighbors:   binaryNeighbors,
-	Inbox:       treeInbox,
-	Kernel: func(t *tl.PE, a *Args) {
-		join(t, a, binaryNeighbors, treeInbox).climb(binary(a.Plan, a.Rank))
-	},
-	Cost: func(p *Plan, n *Network) Time {
-		return n.climbed(p, func(rank int) branch { return binary(p, rank).branch() })
-	},
-})
+// The algorithms that go over trees.
+var (
+	// Tree is for small messages to and from everyone: as many hops as a binary tree is
+	// high.
+	Tree = treeAlgorithm("tree", "over a binary tree: up to the root, down from it, or both, chunk by chunk",
+		4, binary, AllReduce, Reduce, Broadcast, Gather, Scatter, Barrier)
 
-// Chain is for large messages: nobody sends anything twice.
-var Chain = Register(&Algorithm{
-	Name:        "chain",
-	Tiles:       3,
-	Summary:     "over a line from the root on, chunk by chunk",
-	Collectives: []Collective{Reduce, Broadcast, Gather, Scatter},
-	Neighbors:   chainNeighbors,
-	Inbox:       treeInbox,
-	Kernel: func(t *tl.PE, a *Args) {
-		join(t, a, chainNeighbors, treeInbox).climb(chain(a.Plan, a.Rank))
-	},
-	Cost: func(p *Plan, n *Network) Time {
-		return n.climbed(p, func(rank int) branch { return chain(p, rank).branch() })
-	},
-})
+	// Chain is for large messages: nobody sends anything twice.
+	Chain = treeAlgorithm("chain", "over a line from the root on, chunk by chunk",
+		3, chain, Reduce, Broadcast, Gather, Scatter)
+)
+
+// treeAlgorithm registers an algorithm over trees of a form.
+func treeAlgorithm(name, summary string, tiles int, form func(*Plan, int) tree, collectives ...Collective) *Algorithm {
+	return builtin(&Algorithm{
+		Name: name, Summary: summary, Tiles: tiles, Collectives: collectives,
+		Neighbors: func(p *Plan, rank int) []Neighbor { return form(p, rank).neighbors() },
+		Inbox:     treeInbox,
+		Cost: func(p *Plan, n *Network) Time {
+			return n.climbed(p, func(rank int) branch { return form(p, rank).branch() })
+		},
+	}, func(m *member) { m.climb(form(m.Plan, m.Rank)) })
+}
 
 // tree is a vertex of a tree of ranks. Vertices are numbered from the root, 0, level by
 // level: vertex v is rank root+v.
@@ -52,9 +43,6 @@ func star(p *Plan, rank int) tree {
 	return newTree(p, rank, tree{arity: max(1, p.Ranks-1), star: true})
 }
 
-func binaryNeighbors(p *Plan, rank int) []Neighbor { return binary(p, rank).neighbors() }
-func chainNeighbors(p *Plan, rank int) []Neighbor  { return chain(p, rank).neighbors() }
-
 // newTree places a rank of a plan in a tree of some form.
 func newTree(p *Plan, rank int, t tree) tree {
 	if p.Collective.Rooted() {
@@ -67,16 +55,16 @@ func newTree(p *Plan, rank int, t tree) tree {
 
 func (t tree) isRoot() bool { return t.vertex == 0 }
 
-// rank is who a vertex is.
+// rank returns who a vertex is.
 func (t tree) rank(vertex int) int { return (t.root + vertex) % t.ranks }
 
-// childrenOf is the first child of a vertex, and the vertex behind its last.
+// childrenOf returns the first child of a vertex, and the vertex behind its last.
 func (t tree) childrenOf(vertex int) (first, end int) {
 	first = min(t.arity*vertex+1, t.ranks)
 	return first, min(first+t.arity, t.ranks)
 }
 
-// down is the port to the i-th child of any vertex.
+// down returns the port to the i-th child of any vertex.
 func (t tree) down(i int) tl.Port {
 	if t.star {
 		return tl.Numbered(1 + i)
@@ -84,7 +72,7 @@ func (t tree) down(i int) tl.Port {
 	return tl.Child(i)
 }
 
-// up is the port to the parent of a vertex.
+// up returns the port to the parent of a vertex.
 func (t tree) up(vertex int) tl.Port {
 	if t.star {
 		return tl.Numbered(t.ranks - vertex)
@@ -101,7 +89,7 @@ func (t tree) subtree(list []int, vertex int) []int {
 	return list
 }
 
-// branch is the edges of the vertex.
+// branch returns the edges of the vertex.
 func (t tree) branch() branch {
 	list := t.neighbors()
 	if t.isRoot() {
@@ -110,7 +98,7 @@ func (t tree) branch() branch {
 	return branch{parent: list[0], children: list[1:]}
 }
 
-// neighbors is the parent, if there is one, and the children.
+// neighbors returns the parent, if there is one, and the children.
 func (t tree) neighbors() (list []Neighbor) {
 	if !t.isRoot() {
 		parent, i := (t.vertex-1)/t.arity, (t.vertex-1)%t.arity

@@ -57,69 +57,62 @@ func (c *climber) allReduce(list chunks) []*stream {
 	return []*stream{c.downwards(list), up}
 }
 
-// upwards is chunks that are combined with those of all children, first the own one and
-// then each child's in order, and handed on; that sends them to some ports.
-func (c *climber) upwards(list chunks, handOn func(at int, x tl.Tile), to ...tl.Port) *stream {
-	var own tl.Tile
+// stream returns the work on chunks that are not empty: what has to be so before one is
+// done is appended to cases by needs.
+func (c chunks) stream(needs func(cases []tl.Case, at, n int) []tl.Case, do func(at, n int)) *stream {
 	var cases []tl.Case
 	return &stream{
 		needs: func(i int) ([]tl.Case, bool) {
-			at, n, more := list(i)
-			if !more {
-				return nil, false
+			at, n, more := c(i)
+			if !more || n == 0 {
+				return nil, more
 			}
-			if n == 0 {
-				return nil, true
-			}
-			own = c.addend(c.In(0).Add(at), n).Pin() // on its way while messages are
-			cases = cases[:0]
-			for _, child := range c.down {
-				cases = append(cases, c.CanRecv(child))
-			}
-			for _, port := range to {
-				cases = c.CanSend(cases, port, n)
-			}
+			cases = needs(cases[:0], at, n)
 			return cases, true
 		},
 		do: func(i int) {
-			at, n, _ := list(i)
-			if n == 0 {
-				return
+			if at, n, _ := c(i); n > 0 {
+				do(at, n)
 			}
-			x := own
-			for _, child := range c.down {
-				x = c.Combine(x, c.Recv(child, n))
-			}
-			handOn(at, x)
-			c.spend(own)
 		},
 	}
 }
 
-// downwards is chunks that come from the parent and go to all children.
+// upwards returns the work on chunks that are combined with those of all children, first the
+// own one and then each child's in order, and handed on; that sends them to some ports.
+func (c *climber) upwards(list chunks, handOn func(at int, x tl.Tile), to ...tl.Port) *stream {
+	var own tl.Tile
+	return list.stream(func(cases []tl.Case, at, n int) []tl.Case {
+		own = c.addend(c.In(0).Add(at), n).Pin() // on its way while messages are
+		for _, child := range c.down {
+			cases = append(cases, c.CanRecv(child))
+		}
+		return c.canSend(cases, n, to)
+	}, func(at, n int) {
+		x := own
+		for _, child := range c.down {
+			x = c.Combine(x, c.Recv(child, n))
+		}
+		handOn(at, x)
+		c.spend(own)
+	})
+}
+
+// downwards returns the work on chunks that come from the parent and go to all children.
 func (c *climber) downwards(list chunks) *stream {
-	var cases []tl.Case
-	return &stream{
-		needs: func(i int) ([]tl.Case, bool) {
-			_, n, more := list(i)
-			if !more {
-				return nil, false
-			}
-			if n == 0 {
-				return nil, true
-			}
-			cases = append(cases[:0], c.CanRecv(c.up))
-			for _, child := range c.down {
-				cases = c.CanSend(cases, child, n)
-			}
-			return cases, true
-		},
-		do: func(i int) {
-			if at, n, _ := list(i); n > 0 {
-				x := c.Recv(c.up, n)
-				c.pass(x)
-				c.t.Store(c.Out(0).Add(at), x)
-			}
-		},
+	return list.stream(func(cases []tl.Case, _, n int) []tl.Case {
+		return c.canSend(append(cases, c.CanRecv(c.up)), n, c.down)
+	}, func(at, n int) {
+		x := c.Recv(c.up, n)
+		c.pass(x)
+		c.t.Store(c.Out(0).Add(at), x)
+	})
+}
+
+// canSend appends to cases that there is room for n elements to some ports.
+func (c *climber) canSend(cases []tl.Case, n int, to []tl.Port) []tl.Case {
+	for _, port := range to {
+		cases = c.CanSend(cases, port, n)
 	}
+	return cases
 }

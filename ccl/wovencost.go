@@ -17,7 +17,8 @@ func (n *Network) woven(p *Plan, of func(rank int) *weave) Time {
 	c := weaving{Network: n, Plan: p, strands: w.strands, ranks: cmp.Or(w.busy, p.Ranks), of: of}
 	first, slowest, slots, waits, flights := c.ways()
 	link, work := c.busiest(), c.handled()
-	most := Time(c.most())
+	sent, ways := c.sent()
+	most := Time(sent)
 	steps := Time(w.strands[0].steps())
 	period := Time(w.spacing) * slowest
 	if Time(w.spacing) == steps {
@@ -28,7 +29,7 @@ func (n *Network) woven(p *Plan, of func(rank int) *weave) Time {
 	segments, room := Time(w.segments), Time(p.Slots)
 	if w.segments == 1 && len(w.strands) == 1 { // it waits while others of its messages are under way
 		waits = waits * 3 / 4
-		if c.numWays() > 2 {
+		if ways > 2 {
 			waits /= 2
 		}
 	}
@@ -143,23 +144,15 @@ func (c *weaving) handled() (work struct{ segment, each Time }) {
 	return work
 }
 
-// most is the messages of a segment over the way that has most.
-func (c *weaving) most() (most int) {
+// sent returns the messages of a segment over the way that has most, and the number of
+// ways over which a rank sends.
+func (c *weaving) sent() (most, ways int) {
 	sent := map[int]int{}
 	for _, l := range legs(c.strands) {
 		sent[l.way] += l.steps * l.messages
 		most = max(most, sent[l.way])
 	}
-	return most
-}
-
-// numWays is over how many ways a rank sends.
-func (c *weaving) numWays() int {
-	ways := map[int]bool{}
-	for _, l := range legs(c.strands) {
-		ways[l.way] = true
-	}
-	return len(ways)
+	return most, len(sent)
 }
 
 // behind is the messages of a segment that come behind the first one of their leg.

@@ -146,21 +146,11 @@ func decode(d *config.Doc) (*Config, error) {
 
 // Source returns where the configuration was loaded from: a path or "preset default", and
 // each --set argument; "" for one made in Go.
-func (c *Config) Source() string {
-	if c.origin == nil {
-		return ""
-	}
-	return c.origin.Name()
-}
+func (c *Config) Source() string { return c.origin.Name() }
 
 // Files lists the files that the configuration was loaded from: the one asked for, and those
 // that it extends. Presets are none.
-func (c *Config) Files() []string {
-	if c.origin == nil {
-		return nil
-	}
-	return c.origin.Files()
-}
+func (c *Config) Files() []string { return c.origin.Files() }
 
 // YAML returns the configuration as a complete file, which loads to an equal one.
 func (c *Config) YAML() []byte { return config.Encode(c, topology.Scalars()) }

@@ -25,7 +25,7 @@ func Compile(s *Spec) (*Graph, error) {
 	return g, nil
 }
 
-// layOut is the system before its overrides.
+// layOut returns the system before its overrides.
 func layOut(s *Spec) (*Graph, error) {
 	fabric, err := s.sipGrid()
 	if err != nil {
@@ -47,12 +47,13 @@ func layOut(s *Spec) (*Graph, error) {
 // place creates the components of SIP 0 and those outside any SIP.
 func (g *Graph) place() {
 	s, at := g.spec, newLayout(g.spec, g.noc, g.mesh)
+	overheads := s.overheads()
 	g.outer = []Node{{Kind: KindHost, SIP: -1, Cube: -1}}
 	if s.System.SIPs.Topology == Switch {
-		g.outer = append(g.outer, Node{Kind: KindSwitch, SIP: -1, Cube: -1, Overhead: s.overhead(KindSwitch)})
+		g.outer = append(g.outer, Node{Kind: KindSwitch, SIP: -1, Cube: -1, Overhead: overheads[KindSwitch]})
 	}
 	add := func(k Kind, cube, index int, p Point) {
-		g.sip = append(g.sip, Node{Kind: k, Cube: int32(cube), Index: int32(index), Pos: p, Overhead: s.overhead(k)})
+		g.sip = append(g.sip, Node{Kind: k, Cube: int32(cube), Index: int32(index), Pos: p, Overhead: overheads[k]})
 	}
 	add(KindPCIe, -1, 0, at.pcie())
 	add(KindIOCPU, -1, 0, at.ioCPU())
@@ -87,38 +88,26 @@ func (g *Graph) place() {
 	}
 }
 
-// overhead is what a component of a kind adds to whatever enters it.
-func (s *Spec) overhead(k Kind) Time {
-	switch k {
-	case KindSwitch:
-		return s.System.SIPs.Switch.Overhead
-	case KindPCIe:
-		return s.SIP.IO.PCIe.Overhead
-	case KindIOCPU:
-		return s.SIP.IO.CPU.Overhead
-	case KindIOSwitch:
-		return s.SIP.IO.Switch.Overhead
-	case KindUCIe:
-		return s.SIP.UCIe.Overhead
-	case KindRouter:
-		return s.Cube.NoC.Overhead
-	case KindCubeCPU:
-		return s.Cube.CPU.Overhead
-	case KindSRAM:
-		return s.Cube.SRAM.Overhead
-	case KindHBM:
-		return s.Cube.HBM.Overhead
-	case KindPECPU:
-		return s.PE.CPU.Overhead
-	case KindScheduler:
-		return s.PE.Scheduler.Overhead
-	case KindTCM:
-		return s.PE.TCM.Overhead
+// overheads returns what components add to whatever enters them, by kind.
+func (s *Spec) overheads() [KindIPCQ + 1]Time {
+	return [...]Time{
+		KindSwitch:    s.System.SIPs.Switch.Overhead,
+		KindPCIe:      s.SIP.IO.PCIe.Overhead,
+		KindIOCPU:     s.SIP.IO.CPU.Overhead,
+		KindIOSwitch:  s.SIP.IO.Switch.Overhead,
+		KindUCIe:      s.SIP.UCIe.Overhead,
+		KindRouter:    s.Cube.NoC.Overhead,
+		KindCubeCPU:   s.Cube.CPU.Overhead,
+		KindSRAM:      s.Cube.SRAM.Overhead,
+		KindHBM:       s.Cube.HBM.Overhead,
+		KindPECPU:     s.PE.CPU.Overhead,
+		KindScheduler: s.PE.Scheduler.Overhead,
+		KindTCM:       s.PE.TCM.Overhead,
+		KindIPCQ:      0,
 	}
-	return 0
 }
 
-// siteRouter is the index of the router at a site.
+// siteRouter returns the index of the router at a site.
 func (g *Graph) siteRouter(at Site) int { return at.Row*g.noc.w + at.Col }
 
 // join numbers the links: those inside SIP 0 repeated for every SIP, and those

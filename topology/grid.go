@@ -13,7 +13,10 @@ const (
 	numDirections
 )
 
-// opposite is the side that a link leaving by d arrives at.
+// steps is the way to the neighbour on each side.
+var steps = [numDirections]struct{ x, y int }{North: {0, -1}, East: {1, 0}, South: {0, 1}, West: {-1, 0}}
+
+// opposite returns the side that a link leaving by d arrives at.
 func (d Direction) opposite() Direction { return (d + 2) % numDirections }
 
 // grid is w columns × h rows of vertices, numbered row·w + column. The NoC of
@@ -32,16 +35,7 @@ func (g grid) at(i int) (x, y int) { return i % g.w, i / g.w }
 // of size 2 the wrap link is the direct link, so a pair is joined once.
 func (g grid) neighbor(i int, d Direction) (int, bool) {
 	x, y := g.at(i)
-	switch d {
-	case North:
-		y--
-	case East:
-		x++
-	case South:
-		y++
-	case West:
-		x--
-	}
+	x, y = x+steps[d].x, y+steps[d].y
 	if g.wrap && g.w > 2 {
 		x = (x + g.w) % g.w
 	}

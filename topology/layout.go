@@ -57,16 +57,7 @@ func (l layout) unit(cube, router int, unit Kind) Point {
 
 // port is at the die edge, half a pitch from its router.
 func (l layout) port(cube int, d Direction) Point {
-	r := l.router(cube, portRouter(l.noc, d))
-	switch d {
-	case North:
-		return l.off(r, 0, -8)
-	case East:
-		return l.off(r, 8, 0)
-	case South:
-		return l.off(r, 0, 8)
-	}
-	return l.off(r, -8, 0)
+	return l.off(l.router(cube, portRouter(l.noc, d)), 8*steps[d].x, 8*steps[d].y)
 }
 
 // ioSwitch is in the centre of the IO chiplet.
@@ -87,21 +78,11 @@ func wireLength(a, b Point) Micrometres {
 	return max(a.X-b.X, b.X-a.X) + max(a.Y-b.Y, b.Y-a.Y)
 }
 
-// portRouter is the router that the UCIe port of a side hangs on, in the
-// middle of its edge.
+// portRouter returns the router that the UCIe port of a side hangs on, in the
+// middle of its edge: as far from the middle of the NoC as a row or column goes.
 func portRouter(noc grid, d Direction) int {
-	x, y := (noc.w-1)/2, (noc.h-1)/2
-	switch d {
-	case North:
-		y = 0
-	case East:
-		x = noc.w - 1
-	case South:
-		y = noc.h - 1
-	case West:
-		x = 0
-	}
-	return y*noc.w + x
+	along := func(n, step int) int { return min(max((n-1)/2+step*n, 0), n-1) }
+	return along(noc.h, steps[d].y)*noc.w + along(noc.w, steps[d].x)
 }
 
 // peSites is the router of each PE of a cube. Corner blocks come in the order

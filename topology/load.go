@@ -6,7 +6,6 @@ import (
 	"crypto/sha256"
 	"embed"
 	"encoding/hex"
-	"errors"
 	"fmt"
 	"io/fs"
 
@@ -47,41 +46,27 @@ func Parse(name string, src []byte, sets ...string) (*Spec, error) {
 }
 
 // Preset reads one of the systems that come with the package.
-func Preset(name string) (*Spec, error) {
-	src, err := PresetSource(name)
-	if err != nil {
-		return nil, err
-	}
-	return Parse("preset "+name, src)
-}
+func Preset(name string) (*Spec, error) { return file.Preset(name) }
 
 // Presets lists the systems that come with the package.
 func Presets() []string { return file.Names() }
 
-// PresetSource is the text of a preset, with the reasons for its numbers.
+// PresetSource returns the text of a preset, with the reasons for its numbers.
 func PresetSource(name string) ([]byte, error) { return file.Source(name) }
 
 func decode(d *config.Doc) (*Spec, error) {
 	s := &Spec{origin: d}
-	var errs config.Errors
-	if err := d.Decode(s, scalars); !errors.As(err, &errs) && err != nil {
-		return nil, err
-	}
+	errs, _ := d.Decode(s, scalars).(config.Errors)
 	if err := s.check(errs); err != nil {
 		return nil, err
 	}
 	return s, nil
 }
 
-// Source is where the spec was loaded from: a path or "preset NAME", and each
+// Source returns where the spec was loaded from: a path or "preset NAME", and each
 // --set argument, as in "preset default, --set cube.hbm.channels=16"; "" for a
 // spec made in Go.
-func (s *Spec) Source() string {
-	if s.origin == nil {
-		return ""
-	}
-	return s.origin.Name()
-}
+func (s *Spec) Source() string { return s.origin.Name() }
 
 // errorAt reports a mistake in the value at a path such as
 // "overrides[2].link", where it was written if the spec came from a file.
@@ -94,14 +79,9 @@ func (s *Spec) errorAt(path, format string, args ...any) *config.Error {
 
 // Files lists the files that the spec was loaded from: the one asked for, and those
 // that it extends. Presets are none.
-func (s *Spec) Files() []string {
-	if s.origin == nil {
-		return nil
-	}
-	return s.origin.Files()
-}
+func (s *Spec) Files() []string { return s.origin.Files() }
 
-// YAML is the spec as a complete file, which loads to an equal one.
+// YAML returns the spec as a complete file, which loads to an equal one.
 func (s *Spec) YAML() []byte { return config.Encode(s, scalars) }
 
 // Hash identifies the system: specs that describe the same one have the same

@@ -2,7 +2,6 @@ package topology
 
 import (
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -52,73 +51,34 @@ func (g *Graph) Name(id NodeID) string {
 	return cube + "." + ownNames[n.Kind]
 }
 
-// Lookup is the component of a name.
+// Lookup returns the component of a name.
 func (g *Graph) Lookup(name string) (NodeID, bool) {
-	id, ok := g.resolve(strings.Split(name, "."))
-	// One spelling per component: sip00 and sip+0 are not names.
-	if !ok || g.Name(id) != name {
-		return 0, false
+	first, end := g.around(name)
+	for id := first; id < end; id++ {
+		if g.Name(id) == name {
+			return id, true
+		}
 	}
-	return id, true
+	return 0, false
 }
 
-// resolve finds the component that the parts of a name lead to, tolerating
-// spellings that Name would not write.
-func (g *Graph) resolve(parts []string) (NodeID, bool) {
-	if len(parts) == 1 {
-		for id, n := range g.outer {
-			if ownNames[n.Kind] == parts[0] {
-				return NodeID(id), true
-			}
-		}
-		return 0, false
-	}
+// around returns the components among which one of a name has to be: those of a cube, of
+// an IO chiplet, or outside any SIP.
+func (g *Graph) around(name string) (first, end NodeID) {
+	parts := strings.SplitN(name, ".", 3)
 	sip, ok := numbered(parts[0], "sip", g.spec.System.SIPs.Count)
 	if !ok || len(parts) < 3 {
-		return 0, false
+		return 0, NodeID(len(g.outer))
 	}
-	if parts[1] == "io" {
-		for k := KindPCIe; k <= KindIOSwitch; k++ {
-			if ownNames[k] == parts[2] {
-				return g.inSIP(sip, int(k-KindPCIe)), true
-			}
-		}
-		col, ok := numbered(parts[2], "ucie", g.mesh.w)
-		return g.ioUCIe(sip, col), ok
-	}
-	cube, ok := numbered(parts[1], "cube", g.mesh.size())
+	cube, ok := numbered(parts[1], "cube", len(g.cubes))
 	if !ok {
-		return 0, false
+		return g.inSIP(sip, 0), g.inSIP(sip, g.cubes[0].first)
 	}
-	if len(parts) == 4 {
-		pe, ok := numbered(parts[2], "pe", len(g.sites))
-		unit := slices.Index(ownNames[KindPECPU:], parts[3])
-		if !ok || unit < 0 {
-			return 0, false
-		}
-		return g.PENode(sip, cube, pe, KindPECPU+Kind(unit)), true
+	last := len(g.sip)
+	if cube+1 < len(g.cubes) {
+		last = g.cubes[cube+1].first
 	}
-	return g.resolveInCube(sip, cube, parts[2])
-}
-
-// resolveInCube finds a component of a cube outside its PEs.
-func (g *Graph) resolveInCube(sip, cube int, last string) (NodeID, bool) {
-	switch last {
-	case ownNames[KindCubeCPU]:
-		return g.CubeCPU(sip, cube), true
-	case ownNames[KindSRAM]:
-		return g.SRAM(sip, cube), true
-	}
-	if d := slices.Index(portNames[:], last); d >= 0 {
-		return g.port(sip, cube, Direction(d)), g.cubes[cube].port[d] >= 0
-	}
-	if pe, ok := numbered(last, "hbm", len(g.sites)); ok {
-		return g.HBM(sip, cube, pe), true
-	}
-	rowText, colText, _ := strings.Cut(last, "c")
-	row, okRow := numbered(rowText, "r", g.noc.h)
-	col, okCol := numbered(colText, "", g.noc.w)
-	return g.Router(sip, cube, row, col), okRow && okCol
+	return g.inSIP(sip, g.cubes[cube].first), g.inSIP(sip, last)
 }
 
 // nearest is the component whose name is most like one that does not exist, or

@@ -210,20 +210,12 @@ func formatBandwidth(bw BytesPerSec) string {
 
 var sitePattern = regexp.MustCompile(`^r(0|[1-9][0-9]{0,2})c(0|[1-9][0-9]{0,2})$`)
 
-func parseSite(text string) (Site, error) {
-	m := sitePattern.FindStringSubmatch(text)
-	if m == nil {
-		return Site{}, fmt.Errorf("%.40q is not a router: write row and column, such as r3c0", text)
+func parseSite(text string) (s Site, err error) {
+	if !sitePattern.MatchString(text) {
+		return s, fmt.Errorf("%.40q is not a router: write row and column, such as r3c0", text)
 	}
-	var s Site
-	for i, field := range []*int{&s.Row, &s.Col} {
-		n, err := strconv.Atoi(m[i+1])
-		if err != nil {
-			return Site{}, err
-		}
-		*field = n
-	}
-	return s, nil
+	_, err = fmt.Sscanf(text, "r%dc%d", &s.Row, &s.Col)
+	return s, err
 }
 
 // String is the site as a file writes it: "r3c0".

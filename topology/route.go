@@ -1,6 +1,9 @@
 package topology
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
 // Route appends the links from one endpoint to another to buf, which may be
 // nil. Endpoints are the host, the PCIe endpoint, CPU and switch of an IO
@@ -114,14 +117,7 @@ func (p *path) run(to NodeID) bool {
 		down[n] = g.anchor(down[n-1], fromSIP)
 		n++
 	}
-	met := func() int {
-		for i, id := range down[:n] {
-			if id == p.at {
-				return i
-			}
-		}
-		return -1
-	}
+	met := func() int { return slices.Index(down[:n], p.at) }
 	for met() < 0 && !g.Node(p.at).junction() {
 		if !p.hop(g.anchor(p.at, toSIP)) {
 			return false

@@ -52,19 +52,14 @@ type TimePerMM Time
 // Over is the wire delay of a distance, rounded to the femtosecond.
 func (d TimePerMM) Over(um Micrometres) Time { return sim.MulDiv(uint64(d), uint64(um), 1000) }
 
-// String is the size in the largest binary unit that divides it: "4KiB".
+// String returns the size in the largest binary unit that divides it: "4KiB".
 func (b Bytes) String() string {
-	switch {
-	case b != 0 && b%TiB == 0:
-		return fmt.Sprintf("%dTiB", b/TiB)
-	case b != 0 && b%GiB == 0:
-		return fmt.Sprintf("%dGiB", b/GiB)
-	case b != 0 && b%MiB == 0:
-		return fmt.Sprintf("%dMiB", b/MiB)
-	case b != 0 && b%KiB == 0:
-		return fmt.Sprintf("%dKiB", b/KiB)
+	for _, u := range size.units {
+		if b != 0 && int64(b)%u.scale == 0 {
+			return fmt.Sprintf("%d%s", int64(b)/u.scale, u.name)
+		}
 	}
-	return fmt.Sprintf("%dB", int64(b))
+	return "0B"
 }
 
 // String is the bandwidth in GB/s, or "unlimited".

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/kernbench/kernbench/internal/config"
+	"github.com/kernbench/kernbench/internal/host"
 )
 
 // The largest systems, so that a slip in a number is an error rather than a
@@ -169,35 +170,25 @@ func (c *checker) ipcq() {
 	if !c.ok("pe.ipcq.max_ports", "pe.ipcq.n_slots", "pe.ipcq.slot_size", "pe.ipcq.buffer_kind") {
 		return
 	}
-	memory, path, sharers := Bytes(0), "", 1
+	slot := size.format(int64(q.SlotSize))
+	rings := fmt.Sprintf("%d ports × %d slots × %s", q.MaxPorts, q.NSlots, slot)
+	memory, path, sharers, beside := c.PE.TCM.Size, "pe.tcm.size", 1, LeastTiles*q.SlotSize
 	switch q.BufferKind {
 	case BufferTCM:
-		memory, path = c.PE.TCM.Size, "pe.tcm.size"
+		rings += fmt.Sprintf(", and %d tiles of %s", LeastTiles, slot)
 	case BufferSRAM:
-		memory, path, sharers = c.Cube.SRAM.Size, "cube.sram.size", c.PEsPerCube()
+		memory, path, sharers, beside = c.Cube.SRAM.Size, "cube.sram.size", c.PEsPerCube(), 0
+		if sharers > 1 {
+			rings = fmt.Sprintf("%d PEs × %s", sharers, rings)
+		}
 	case BufferHBM:
-		memory, path = c.Cube.HBM.SliceSize, "cube.hbm.slice_size"
+		memory, path, beside = c.Cube.HBM.SliceSize, "cube.hbm.slice_size", 1
+		rings += ", and tensors"
 	}
 	if !c.ok(path) || sharers > 1 && !c.ok("cube.pe_layout") {
 		return
 	}
-	slot := size.format(int64(q.SlotSize))
-	rings := fmt.Sprintf("%d ports × %d slots × %s", q.MaxPorts, q.NSlots, slot)
-	need, beside := product(sharers, q.MaxPorts, q.NSlots, int(q.SlotSize)), 0
-	switch q.BufferKind {
-	case BufferTCM:
-		beside = product(LeastTiles, int(q.SlotSize))
-		rings += fmt.Sprintf(", and %d tiles of %s", LeastTiles, slot)
-	case BufferSRAM:
-		if sharers == 1 {
-			break
-		}
-		rings = fmt.Sprintf("%d PEs × %s", sharers, rings)
-	case BufferHBM:
-		beside = 1
-		rings += ", and tensors"
-	}
-	if need > int(memory)-beside {
+	if need := host.Product(sharers, q.MaxPorts, q.NSlots, int(q.SlotSize)); need > uint64(max(0, memory-beside)) {
 		changed := c.origin.Latest("pe.ipcq.slot_size", "pe.ipcq.n_slots", "pe.ipcq.max_ports", "pe.ipcq.buffer_kind", path)
 		c.fail(changed, "the queue rings do not fit in %s, %s: %s; use fewer or smaller slots, or another memory, pe.ipcq.buffer_kind",
 			path, size.format(int64(memory)), rings)
@@ -213,15 +204,15 @@ func (c *checker) scale() {
 	}
 	sips, cubes := c.System.SIPs.Count, c.CubesPerSIP()
 	changed := c.origin.Latest(count, "sip.cube_mesh.w", "sip.cube_mesh.h", "cube.pe_layout.pe_per_corner", "cube.noc.w", "cube.noc.h")
-	if n := product(sips, cubes, c.PEsPerCube()); n > maxPEs {
+	if n := host.Product(sips, cubes, c.PEsPerCube()); n > maxPEs {
 		c.fail(changed, "%d SIPs × %d cubes × %d PEs are more than %d PEs", sips, cubes, c.PEsPerCube(), maxPEs)
-	} else if n := product(sips, cubes, c.Cube.NoC.W, c.Cube.NoC.H); n > maxRouters {
+	} else if n := host.Product(sips, cubes, c.Cube.NoC.W, c.Cube.NoC.H); n > maxRouters {
 		c.fail(changed, "%d SIPs × %d cubes × %d routers are more than %d routers", sips, cubes, c.Cube.NoC.W*c.Cube.NoC.H, maxRouters)
 	}
 	if !c.ok("system.sips.topology", "system.sips.link.links") || c.System.SIPs.Topology != FullyConnected {
 		return
 	}
-	if n := product(sips, sips-1, c.System.SIPs.Link.Links); n > maxSIPLinks {
+	if n := host.Product(sips, sips-1, c.System.SIPs.Link.Links); n > maxSIPLinks {
 		c.fail(count, "%d SIPs, all joined to each other, need more than %d links: use another topology", sips, maxSIPLinks)
 	}
 }
@@ -283,17 +274,4 @@ func (c *checker) links() {
 			c.errs = append(c.errs, e)
 		}
 	}
-}
-
-// product multiplies counts, and stays at the largest int instead of overflowing.
-func product(counts ...int) int {
-	p := uint64(1)
-	for _, n := range counts {
-		hi, lo := bits.Mul64(p, uint64(n))
-		if hi != 0 || lo > math.MaxInt {
-			return math.MaxInt
-		}
-		p = lo
-	}
-	return int(p)
 }

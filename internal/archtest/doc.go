@@ -20,7 +20,10 @@
 //   - Only internal/file opens, reads, writes and renames files of the user. The
 //     packages that deal with files of the system or with temporary ones are listed
 //     in layers_test.go.
+//   - The records in docs/adr are complete, numbered without gaps, and listed in the
+//     index docs/adr/README.md. Run go test ./internal/archtest -update to write the
+//     index.
 //
-// Archtest imports nothing of the module. When a rule is wrong, change it
+// Archtest imports nothing of the module but internal/config/configtest. When a rule is wrong, change it
 // here with an ADR that says why.
 package archtest

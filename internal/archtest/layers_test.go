@@ -25,7 +25,7 @@ var layers = []struct {
 	{"benches", []string{"bench", "benches/...", "scenarios"}},
 	{"command", []string{
 		"internal/cli", ".", "cmd/kernbench", "cmd/collbench", "examples/...",
-		"internal/adrindex", "internal/archtest", // the repository's own tools
+		"internal/archtest", // the repository's own tests
 	}},
 }
 
@@ -43,7 +43,7 @@ var printers = []string{"cmd/...", "internal/cli", "examples/..."}
 // tests and tools.
 var fileAccessors = []string{
 	"internal/file", "internal/experiment", "internal/version", "internal/host/...", "comm/shm", "comm/launch",
-	"internal/adrindex", "internal/config/configtest", "cmd/collbench", "examples/...",
+	"internal/config/configtest", "cmd/collbench", "examples/...",
 }
 
 // yamlLibraries are the import paths that only internal/config, and tests, may use.

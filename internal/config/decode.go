@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// Decode fills the struct that dst points to. The error, if any, is the
+// Decode fills the struct that dst points to. The error, if any, is always the
 // [Errors] of the whole document in the order of its text; the fields without
 // mistakes are filled all the same.
 func (d *Doc) Decode(dst any, scalars Scalars) error {

@@ -23,9 +23,12 @@ func (f File[T]) Parse(file string, text []byte, sets ...string) (T, error) {
 	return f.decode(f.Presets.Parse(file, text, sets...))
 }
 
-// MustPreset is a preset that is known to be there and right, being part of the program.
+// Preset reads a preset.
+func (f File[T]) Preset(name string) (T, error) { return f.decode(f.preset(name, nil)) }
+
+// MustPreset reads a preset that is known to be there and right, being part of the program.
 func (f File[T]) MustPreset(name string) T {
-	t, err := f.decode(f.preset(name, nil))
+	t, err := f.Preset(name)
 	if err != nil {
 		panic(fmt.Sprintf("config: preset %s: %v", name, err))
 	}
@@ -34,8 +37,7 @@ func (f File[T]) MustPreset(name string) T {
 
 func (f File[T]) decode(d *Doc, err error) (T, error) {
 	if err != nil {
-		var none T
-		return none, err
+		return *new(T), err
 	}
 	return f.Decode(d)
 }

@@ -80,8 +80,3 @@ func wrap(n *node, path string, s *source) *node {
 	}
 	return n
 }
-
-// drop removes a key.
-func (n *node) drop(key string) {
-	n.fields = slices.DeleteFunc(n.fields, func(f field) bool { return f.key == key })
-}

@@ -104,11 +104,7 @@ func usualExists(usual string) (bool, error) {
 // shell makes it for `kernbench ccl show --format yaml > ccl.yaml`.
 func emptied(name string) bool {
 	info, err := os.Stat(name)
-	if err != nil || !info.Mode().IsRegular() || info.Size() > 0 {
-		return false
-	}
-	out, err := os.Stdout.Stat()
-	return err == nil && os.SameFile(info, out)
+	return err == nil && info.Mode().IsRegular() && info.Size() == 0 && file.IsStdout(info)
 }
 
 func (p Presets) preset(name string, sets []string) (*Doc, error) {

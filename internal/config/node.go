@@ -85,9 +85,13 @@ func (n *node) describe() string {
 	return n.text
 }
 
-// Name is where the configuration came from: the name its text was parsed under
-// and, in order, the --set arguments laid over it.
+// Name returns where the configuration came from: the name its text was parsed under
+// and, in order, the --set arguments laid over it. It is "" for a nil document, that of a
+// configuration made in Go.
 func (d *Doc) Name() string {
+	if d == nil {
+		return ""
+	}
 	name := d.sources[0].name
 	for _, s := range d.sources {
 		if arg := strings.Join(s.lines, "\n"); s.set {
@@ -101,8 +105,11 @@ func (d *Doc) Name() string {
 }
 
 // Files lists the files that the configuration was read from: the one asked for, and
-// those that it extends. Presets are none.
+// those that it extends. Presets are none, and a nil document has none.
 func (d *Doc) Files() (names []string) {
+	if d == nil {
+		return nil
+	}
 	for _, s := range d.sources {
 		if s.file {
 			names = append(names, s.name)

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"io"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -58,7 +59,7 @@ func parse(file string, src []byte, alone bool) (*Doc, error) {
 	}
 	if f := d.root.field("extends"); f != nil && !alone {
 		d.extends = f.value
-		d.root.drop("extends")
+		d.root.fields = slices.DeleteFunc(d.root.fields, func(f field) bool { return f.key == "extends" })
 	}
 	return d, nil
 }
@@ -110,8 +111,8 @@ func (s *source) parse(src []byte) (*yaml.Node, *Error) {
 // syntaxError places an error of the YAML library and says it in plain words
 // where the library's own are about its insides.
 func (s *source) syntaxError(err error) *Error {
-	var le *yaml.LoadError
-	if !errors.As(err, &le) {
+	le, ok := errors.AsType[*yaml.LoadError](err)
+	if !ok {
 		return (pos{s, 1, 1}).error("not YAML: %v", err)
 	}
 	at := pos{s, max(le.Mark.Line, 1), max(le.Mark.Column, 1)}

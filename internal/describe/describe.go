@@ -59,14 +59,9 @@ func corners(g *topology.Graph) []Corner {
 	return blocks
 }
 
-// peSite is the router that a PE hangs on, the first one on the way from its
-// memory slice to its DMA.
+// peSite returns the router that a PE hangs on.
 func peSite(g *topology.Graph, pe int) topology.Site {
-	path, err := g.Route(nil, g.HBM(0, 0, pe), g.PENode(0, 0, pe, topology.KindDMA))
-	if err != nil {
-		panic(err) // both ends are endpoints, and such a link cannot be absent
-	}
-	router, w := int(g.Node(g.Link(path[0]).To).Index), g.Spec().Cube.NoC.W
+	router, w := int(g.Node(g.PERouter(0, 0, pe)).Index), g.Spec().Cube.NoC.W
 	return topology.Site{Row: router / w, Col: router % w}
 }
 
@@ -80,8 +75,7 @@ func hbmBandwidth(h topology.HBM, n int64) *json.Number {
 	if slice == topology.Unlimited {
 		return nil
 	}
-	total := decimal(product(int64(slice), n), 9)
-	return &total
+	return new(decimal(product(int64(slice), n), 9))
 }
 
 // gemmPeak is that of n matrix engines in TFLOP/s, nil when they take no time. It
@@ -90,8 +84,7 @@ func gemmPeak(e topology.GEMM, n int64) *json.Number {
 	if _, ok := e.Peak(); !ok {
 		return nil
 	}
-	peak := decimal(product(n, 2, int64(e.Array.M), int64(e.Array.K), int64(e.Array.N), int64(e.Clock)), 12)
-	return &peak
+	return new(decimal(product(n, 2, int64(e.Array.M), int64(e.Array.K), int64(e.Array.N), int64(e.Clock)), 12))
 }
 
 // mathPeak is the simple operations of a vector engine in Gop/s, nil when they
@@ -101,6 +94,5 @@ func mathPeak(e topology.Math) *json.Number {
 		return nil
 	}
 	// Whole operations a second: a rate that does not divide is rounded down.
-	peak := decimal(product(int64(e.VectorWidth)*int64(e.Clock)/int64(e.Cycles.Simple)), 9)
-	return &peak
+	return new(decimal(product(int64(e.VectorWidth)*int64(e.Clock)/int64(e.Cycles.Simple)), 9))
 }

@@ -1,7 +1,6 @@
 package describe
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"math/big"
@@ -27,14 +26,8 @@ import (
 // Keys that a file may leave out, and did, are left out here.
 type Section struct{ part any }
 
-// MarshalJSON writes the part.
-func (s Section) MarshalJSON() ([]byte, error) {
-	var b bytes.Buffer
-	if err := writeValue(&b, reflect.ValueOf(s.part)); err != nil {
-		return nil, err
-	}
-	return b.Bytes(), nil
-}
+// MarshalJSON returns the part.
+func (s Section) MarshalJSON() ([]byte, error) { return []byte(jsonText(reflect.ValueOf(s.part))), nil }
 
 // units is the ends of keys, and how many decimal places a unit is above the one
 // that the type counts in.
@@ -50,61 +43,41 @@ var units = map[reflect.Type]struct {
 	reflect.TypeFor[topology.TimePerMM]():   {"_ns_per_mm", 6},
 }
 
-func writeValue(b *bytes.Buffer, v reflect.Value) error {
+// jsonText returns a value as JSON.
+func jsonText(v reflect.Value) string {
 	if v.Kind() == reflect.Pointer {
 		v = v.Elem()
 	}
+	var parts []string
 	unit, measured := units[v.Type()]
 	switch {
 	case v.Type() == reflect.TypeFor[topology.BytesPerSec]() && v.Int() == int64(topology.Unlimited):
-		b.WriteString("null")
+		return "null"
 	case measured:
-		b.WriteString(string(decimal(strconv.FormatInt(v.Int(), 10), unit.places)))
+		return string(decimal(strconv.FormatInt(v.Int(), 10), unit.places))
 	case v.Type() == reflect.TypeFor[topology.Site]():
-		fmt.Fprintf(b, "%q", v.Interface())
+		return fmt.Sprintf("%q", v.Interface())
 	case v.Kind() == reflect.Struct:
-		return writeKeys(b, v)
+		for _, k := range config.Keys(v.Type()) {
+			if f := v.FieldByIndex(k.Index); k.Required || !f.IsZero() {
+				parts = append(parts, fmt.Sprintf("%q:%s", jsonKey(k), jsonText(f)))
+			}
+		}
+		return "{" + strings.Join(parts, ",") + "}"
 	case v.Kind() == reflect.Slice:
-		b.WriteByte('[')
 		for i := range v.Len() {
-			if i > 0 {
-				b.WriteByte(',')
-			}
-			if err := writeValue(b, v.Index(i)); err != nil {
-				return err
-			}
+			parts = append(parts, jsonText(v.Index(i)))
 		}
-		b.WriteByte(']')
-	default: // counts, words, true and false
-		text, err := json.Marshal(v.Interface())
-		b.Write(text)
-		return err
+		return "[" + strings.Join(parts, ",") + "]"
 	}
-	return nil
+	text, err := json.Marshal(v.Interface())
+	if err != nil {
+		panic(err) // what is left are counts, words, true and false
+	}
+	return string(text)
 }
 
-func writeKeys(b *bytes.Buffer, v reflect.Value) error {
-	b.WriteByte('{')
-	first := true
-	for _, k := range config.Keys(v.Type()) {
-		f := v.FieldByIndex(k.Index)
-		if !k.Required && f.IsZero() {
-			continue
-		}
-		if !first {
-			b.WriteByte(',')
-		}
-		first = false
-		fmt.Fprintf(b, "%q:", jsonKey(k))
-		if err := writeValue(b, f); err != nil {
-			return err
-		}
-	}
-	b.WriteByte('}')
-	return nil
-}
-
-// jsonKey is the key of the file with its unit, unless that is there already.
+// jsonKey returns the key of the file with its unit, unless that is there already.
 func jsonKey(k config.Key) string {
 	t := k.Type
 	if t.Kind() == reflect.Pointer {
@@ -113,7 +86,7 @@ func jsonKey(k config.Key) string {
 	return strings.TrimSuffix(k.Name, units[t].suffix) + units[t].suffix
 }
 
-// decimal is a whole number moved some places to the right of the point, exactly.
+// decimal returns a whole number moved some places to the right of the point, exactly.
 func decimal(digits string, places int) json.Number {
 	if short := places + 1 - len(digits); short > 0 {
 		digits = strings.Repeat("0", short) + digits
@@ -122,7 +95,7 @@ func decimal(digits string, places int) json.Number {
 	return json.Number(strings.TrimSuffix(digits[:point]+"."+strings.TrimRight(digits[point:], "0"), "."))
 }
 
-// product is exact, whatever the size of a system.
+// product multiplies, and is exact, whatever the size of a system.
 func product(factors ...int64) string {
 	p := big.NewInt(1)
 	for _, f := range factors {

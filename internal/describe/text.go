@@ -95,15 +95,9 @@ type branch struct {
 	sub  []branch
 }
 
-// leaf is a line of a component and its numbers, without those that are empty.
+// leaf returns the line of a component and its numbers.
 func leaf(name string, facts ...string) branch {
-	kept := facts[:0]
-	for _, f := range facts {
-		if f != "" {
-			kept = append(kept, f)
-		}
-	}
-	return branch{text: name + ": " + strings.Join(kept, ", ")}
+	return branch{text: name + ": " + strings.Join(facts, ", ")}
 }
 
 // write draws the branch and those below it, each line after an indent.

@@ -59,20 +59,15 @@ func (l *Lines) Next() (line []byte, whole bool, err error) {
 			l.n++
 			return nil, false, fmt.Errorf("%w: it has more than %d bytes", ErrLineTooLong, l.max)
 		}
-		switch {
-		case err == nil && len(l.buf) == 0:
-			line = part
-		case err == nil || err == io.EOF || err == bufio.ErrBufferFull:
+		if line = part; err != nil || len(l.buf) > 0 {
 			l.buf = append(l.buf, part...)
 			line = l.buf
-		default:
-			return nil, false, err
 		}
 		switch {
 		case err == bufio.ErrBufferFull:
 			continue
-		case err == io.EOF && len(line) == 0:
-			return nil, false, io.EOF
+		case err != nil && (err != io.EOF || len(line) == 0):
+			return nil, false, err
 		}
 		l.n++
 		line, whole = bytes.CutSuffix(line, []byte("\n"))

@@ -1,12 +1,14 @@
 package file
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"os"
+	"syscall"
 	"time"
 )
 
@@ -26,6 +28,9 @@ type Reader struct {
 // maxRead is the most bytes of one read of a file, so that an interrupt is seen
 // soon.
 const maxRead = 1 << 20
+
+// nonblock opens a FIFO without waiting for the process at its other end.
+const nonblock = syscall.O_NONBLOCK
 
 // Open opens a regular file, or a pipe that some process writes to. It refuses
 // folders, devices and files of more than limit bytes. When ctx ends, reading
@@ -136,20 +141,12 @@ func Read(ctx context.Context, name string, limit int64) (text []byte, err error
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, r.Close()) }()
-	// One byte more, so that the end of the file is seen without growing.
-	text = make([]byte, 0, r.size+1)
-	for {
-		if len(text) == cap(text) {
-			text = append(text, 0)[:len(text)]
-		}
-		n, err := r.Read(text[len(text):cap(text)])
-		text = text[:len(text)+n]
-		if err == io.EOF {
-			return text, nil
-		} else if err != nil {
-			return nil, err
-		}
+	var b bytes.Buffer
+	b.Grow(int(r.size) + bytes.MinRead) // the end of the file is seen without growing
+	if _, err := b.ReadFrom(r); err != nil {
+		return nil, err
 	}
+	return b.Bytes(), nil
 }
 
 // WithContext returns a reader of r that ends when ctx does, for streams that are

@@ -40,7 +40,7 @@ func Create(name string) (*Writer, error) {
 		return nil, refuse("write %s: it is a link to a file that does not exist: remove the link or create the file", name)
 	case info.IsDir():
 		return nil, refuse("write %s: it is a folder: name a file in it", name)
-	case !info.Mode().IsRegular() || isStdout(info):
+	case !info.Mode().IsRegular() || IsStdout(info):
 		return w, w.openDirect(info)
 	}
 	w.before = info
@@ -54,9 +54,9 @@ func (e *NameError) Error() string { return e.text }
 
 func refuse(format string, args ...any) error { return &NameError{fmt.Sprintf(format, args...)} }
 
-// isStdout reports whether a file is what standard output goes to. Replacing that
+// IsStdout reports whether a file is what standard output goes to. Replacing that
 // file would leave the shell's redirection with the old one.
-func isStdout(info fs.FileInfo) bool {
+func IsStdout(info fs.FileInfo) bool {
 	out, err := os.Stdout.Stat()
 	return err == nil && os.SameFile(out, info)
 }
@@ -64,17 +64,15 @@ func isStdout(info fs.FileInfo) bool {
 // openDirect opens what is not replaced but written to.
 func (w *Writer) openDirect(info fs.FileInfo) (err error) {
 	w.direct = true
-	if isStdout(info) {
+	if IsStdout(info) {
 		w.f = os.Stdout
 		return nil
 	}
 	w.f, err = os.OpenFile(w.path, os.O_WRONLY|nonblock, 0)
 	if errors.Is(err, syscall.ENXIO) {
 		return refuse("write %s: it is a pipe that no process reads: start the program that reads it first", w.name)
-	} else if err != nil {
-		return &fs.PathError{Op: "write", Path: w.name, Err: unwrapPath(err)}
 	}
-	return nil
+	return w.failed(err)
 }
 
 // openTemp opens the temporary file, in the folder of the file to replace.
@@ -102,17 +100,18 @@ func (w *Writer) openTemp() (err error) {
 		}
 		return refuse("no folder %s to write %s in: create it first", filepath.Dir(w.name), filepath.Base(w.name))
 	}
-	return &fs.PathError{Op: "write", Path: w.name, Err: unwrapPath(err)}
+	return w.failed(err)
 }
 
-// unwrapPath returns the cause of an error about a path that the message names
-// otherwise.
-func unwrapPath(err error) error {
-	var path *fs.PathError
-	if errors.As(err, &path) {
-		return path.Err
+// failed returns an error, if there is one, under the name that the user gave.
+func (w *Writer) failed(err error) error {
+	if err == nil {
+		return nil
 	}
-	return err
+	if path, ok := errors.AsType[*fs.PathError](err); ok {
+		err = path.Err
+	}
+	return &fs.PathError{Op: "write", Path: w.name, Err: err}
 }
 
 // tempName returns a name that no other process can know beforehand.
@@ -121,10 +120,7 @@ func tempName() string { return ".kernbench-" + rand.Text() }
 // Write adds to the file.
 func (w *Writer) Write(p []byte) (int, error) {
 	n, err := w.f.Write(p)
-	if err != nil {
-		err = &fs.PathError{Op: "write", Path: w.name, Err: unwrapPath(err)}
-	}
-	return n, err
+	return n, w.failed(err)
 }
 
 // ChangedError reports that the file to be replaced is another one than it was
@@ -152,21 +148,17 @@ func (w *Writer) Commit() error {
 	if err = errors.Join(err, w.f.Close()); err == nil {
 		err = SyncFolder(w.path)
 	}
-	var changed *ChangedError
-	if err == nil || errors.As(err, &changed) {
+	if _, changed := errors.AsType[*ChangedError](err); err == nil || changed {
 		return err
 	}
-	return errors.Join(&fs.PathError{Op: "write", Path: w.name, Err: unwrapPath(err)}, w.removeTemp())
+	return errors.Join(w.failed(err), w.removeTemp())
 }
 
 func (w *Writer) closeDirect() error {
 	if w.f == os.Stdout {
 		return nil
 	}
-	if err := w.f.Close(); err != nil {
-		return &fs.PathError{Op: "write", Path: w.name, Err: unwrapPath(err)}
-	}
-	return nil
+	return w.failed(w.f.Close())
 }
 
 // place gives the file its name, unless that has become the name of another file.
