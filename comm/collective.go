@@ -21,24 +21,17 @@ func (w *Window) Post(peer, signal int, v int64, n *Note) error {
 // for. Without a note, n is nil.
 func (w *Window) Raise(op, phase string, peer, signal int, v int64, n *Note) error {
 	p := place{op: op, phase: phase, peer: -1, signal: signal}
-	if err := w.check(&p, peer, 0, 0); err != nil {
+	err := w.checkSignal(&p, peer)
+	if err != nil {
 		return err
 	}
-	if err := w.isSignal(p); err != nil {
-		return err
-	}
-	var err error
 	if n != nil {
 		err = w.seg.Put(peer, w.at(signal)+8, unsafe.Slice((*byte)(unsafe.Pointer(n)), len(n)*8))
 	}
 	if err == nil {
 		err = w.seg.Store(peer, w.at(signal), uint64(v))
 	}
-	if err != nil {
-		return w.comm.fail(p, err)
-	}
-	w.comm.world.link.Wake(p.peer)
-	return nil
+	return w.comm.sent(p, err)
 }
 
 // Note is that of the last post to a signal of this rank, which has waited for it.

@@ -84,6 +84,15 @@ func (c *Comm) fail(p place, err error) error {
 	return c.world.poison.Load()
 }
 
+// sent wakes the rank whose memory an operation has changed, or fails with the operation.
+func (c *Comm) sent(p place, err error) error {
+	if err != nil {
+		return c.fail(p, err)
+	}
+	c.world.link.Wake(p.peer)
+	return nil
+}
+
 // usable is nil unless the communicator was closed or poisoned, or its context ended.
 func (c *Comm) usable(p place) error {
 	if e := c.world.poison.Load(); e != nil {
