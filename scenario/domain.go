@@ -16,6 +16,12 @@ type Domain struct {
 	Rank  int   // this rank's in the domain, -1 if it is no member
 }
 
+// at returns the domain as a rank sees it.
+func (d Domain) at(rank int) Domain {
+	d.Rank = slices.Index(d.Ranks, rank)
+	return d
+}
+
 // Lookup is the rank in the domain of a rank of the run: an error if it is no member.
 func (d Domain) Lookup(rank int) (int, error) {
 	if i := slices.Index(d.Ranks, rank); i >= 0 {

@@ -223,13 +223,8 @@ func (pl *Plan) at(rank, round int) []number {
 	return v
 }
 
-// someRounds is the rounds for which expressions are tried before a run.
-func (pl *Plan) someRounds() []int {
-	if pl.Rounds == 1 {
-		return []int{0}
-	}
-	return []int{0, pl.Rounds - 1}
-}
+// SomeRounds returns the rounds that are tried before a run: the first and the last.
+func (pl *Plan) SomeRounds() []int { return slices.Compact([]int{0, pl.Rounds - 1}) }
 
 // Source is where the file is, as errors say it.
 func (pl *Plan) Source() string { return pl.scenario.Source }

@@ -74,20 +74,14 @@ func (p *problems) optional(path string, text *exprText, s scope) *expr {
 	return p.expr(path, *text, s)
 }
 
-// copy adds mistakes that were found elsewhere.
+// copy adds a mistake that was found elsewhere.
 func (p *problems) copy(err error) {
 	var one *config.Error
-	var many config.Errors
-	switch {
-	case errors.As(err, &many):
-		for _, e := range many {
-			p.put(e)
-		}
-	case errors.As(err, &one):
-		p.put(one)
-	default:
+	if !errors.As(err, &one) {
 		p.at("", "%v", err)
+		return
 	}
+	p.put(one)
 }
 
 // list is names in a message.

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
-	"slices"
 
 	"github.com/kernbench/kernbench/comm"
 	"github.com/kernbench/kernbench/internal/sim"
@@ -100,7 +99,7 @@ func (j *job) checkTasks(ctx context.Context, cores int) error {
 		config.Control.ComputeCores = cores
 		o.Config = &config
 	}
-	for _, round := range slices.Compact([]int{0, j.plan.Rounds - 1}) {
+	for _, round := range j.plan.SomeRounds() {
 		for rank := range j.plan.Ranks {
 			p, err := build(ctx, j.plan, rank, round, j.deviceContext(rank))
 			if err == nil {
@@ -124,10 +123,7 @@ func (s *simulation) launchTasks(round int, r *Result) (torch.Time, error) {
 			return 0, &InputError{err}
 		}
 	}
-	place := func(buffer *scenario.Buffer) any {
-		i := slices.IndexFunc(s.tensors, func(t *tensor) bool { return t.Buffer == buffer })
-		return s.tensors[i].Tensor
-	}
+	place := func(buffer *scenario.Buffer) any { return s.tensorOf(buffer).Tensor }
 	found, err := task.Run(s.Context, s.taskOptions(s.plan), func(b *task.Builder) { orchestrate(b, s.plan, args[b.Rank()], place) })
 	var refused *task.Refused
 	if errors.As(err, &refused) {
