@@ -85,18 +85,14 @@ func allocate(f *os.File, off, n int64) error {
 			return fmt.Errorf("%w: %d bytes of shared memory: %w; ask for less", comm.ErrNoMemory, n, err)
 		}
 	}
-	for {
-		err := unix.Fallocate(int(f.Fd()), 0, off, n)
-		switch {
-		case errors.Is(err, unix.EINTR):
-			continue
-		case errors.Is(err, unix.ENOSPC), errors.Is(err, unix.ENOMEM), errors.Is(err, unix.EFBIG):
-			return fmt.Errorf("%w: %d bytes of shared memory: %w; free some, or ask for less", comm.ErrNoMemory, n, err)
-		case err != nil:
-			return fmt.Errorf("allocate shared memory: %w", err)
-		}
-		return nil
+	err := restarted(func() error { return unix.Fallocate(int(f.Fd()), 0, off, n) })
+	switch {
+	case errors.Is(err, unix.ENOSPC), errors.Is(err, unix.ENOMEM), errors.Is(err, unix.EFBIG):
+		return fmt.Errorf("%w: %d bytes of shared memory: %w; free some, or ask for less", comm.ErrNoMemory, n, err)
+	case err != nil:
+		return fmt.Errorf("allocate shared memory: %w", err)
 	}
+	return nil
 }
 
 // open maps the header of a file.

@@ -95,36 +95,27 @@ func meet(ctx context.Context, rendezvous string, rank, ranks int) (*file, strin
 var errAgain = errors.New("try again")
 
 func joinOrMake(path string, rank, ranks int) (*file, error) {
+	begin := join
 	f, err := os.OpenFile(path, os.O_RDWR|unix.O_NOFOLLOW, 0)
 	if errors.Is(err, fs.ErrNotExist) {
-		return create(path, rank, ranks)
+		begin = makeRun
+		if f, err = os.OpenFile(filepath.Dir(path), os.O_RDWR|unix.O_TMPFILE, 0o600); err != nil {
+			err = fmt.Errorf("create shared memory %s: %w", path, err)
+		}
 	}
 	if err != nil {
 		return nil, err
 	}
-	m, err := join(path, f, rank, ranks)
+	m, err := begin(path, f, rank, ranks)
 	if err != nil {
 		f.Close()
 	}
 	return m, err
 }
 
-// create makes a named run. The file gets its name when it is complete and has the
-// rank's lock.
-func create(path string, rank, ranks int) (*file, error) {
-	f, err := os.OpenFile(filepath.Dir(path), os.O_RDWR|unix.O_TMPFILE, 0o600)
-	if err != nil {
-		return nil, fmt.Errorf("create shared memory %s: %w", path, err)
-	}
-	m, err := makeRun(f, path, rank, ranks)
-	if err != nil {
-		f.Close()
-		return nil, err
-	}
-	return m, nil
-}
-
-func makeRun(f *os.File, path string, rank, ranks int) (*file, error) {
+// makeRun makes a named run of a file without a name. The file gets its name when it is
+// complete and has the rank's lock.
+func makeRun(path string, f *os.File, rank, ranks int) (*file, error) {
 	if err := prepare(f, ranks, rank); err != nil {
 		return nil, err
 	}
