@@ -1,13 +1,14 @@
 package scenario
 
 import (
-	"errors"
 	"fmt"
 	"slices"
+
+	"github.com/kernbench/kernbench/comm"
 )
 
 // ErrNotMember is the error of asking a domain for a rank that is no member.
-var ErrNotMember = errors.New("not a member of the domain")
+var ErrNotMember = comm.ErrNotMember
 
 // Domain is some of the ranks, as one of all ranks sees them.
 type Domain struct {

@@ -191,9 +191,13 @@ func (pl *Plan) Args(rank, round int, ctx comm.Context) ([]any, error) {
 	return pl.args(&pl.scenario.kernel, rank, round, ctx)
 }
 
-// TaskArgs is what the orchestration is given at a rank in a round, after the Builder: a
-// *Buffer for each *task.Tensor, and the rest as Args has it.
+// TaskArgs returns what the orchestration is given at a rank in a round, after the Builder: a
+// *Buffer for each *task.Tensor, and the rest as Args has it. Without an orchestration they
+// are those of the kernel, as the only task.
 func (pl *Plan) TaskArgs(rank, round int, ctx comm.Context) ([]any, error) {
+	if pl.Tasks == nil {
+		return pl.Args(rank, round, ctx)
+	}
 	return pl.args(&pl.scenario.tasks, rank, round, ctx)
 }
 
