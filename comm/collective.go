@@ -1,9 +1,6 @@
 package comm
 
-import (
-	"encoding/binary"
-	"unsafe"
-)
+import "unsafe"
 
 // What is in this file is for those who write collectives: waits that know whom they
 // wait for, and buffers that others can find.
@@ -26,7 +23,7 @@ func (w *Window) Raise(op, phase string, peer, signal int, v int64, n *Note) err
 		return err
 	}
 	if n != nil {
-		err = w.seg.Put(peer, w.at(signal)+8, unsafe.Slice((*byte)(unsafe.Pointer(n)), len(n)*8))
+		err = w.seg.Put(peer, w.at(signal)+8, bytesOf(n))
 	}
 	if err == nil {
 		err = w.seg.Store(peer, w.at(signal), uint64(v))
@@ -36,10 +33,7 @@ func (w *Window) Raise(op, phase string, peer, signal int, v int64, n *Note) err
 
 // Note is that of the last post to a signal of this rank, which has waited for it.
 func (w *Window) Note(signal int) (n Note) {
-	b := w.local[w.at(signal)+8:]
-	for i := range n {
-		n[i] = binary.NativeEndian.Uint64(b[8*i:])
-	}
+	copy(bytesOf(&n), w.local[w.at(signal)+8:])
 	return n
 }
 

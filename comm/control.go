@@ -1,7 +1,6 @@
 package comm
 
 import (
-	"encoding/binary"
 	"fmt"
 	"math/bits"
 	"sync/atomic"
@@ -55,7 +54,7 @@ const (
 	boxClosed // 1 + the barriers that the peer entered before it closed the communicator; 0 if it has not
 )
 
-// message is what one rank tells another.
+// message is what one rank tells another, as it lies in a box.
 type message struct {
 	what   uint64
 	values [3]uint64
@@ -86,12 +85,7 @@ func (c *Comm) say(p place, peer int, m message) error {
 		return err
 	}
 	c.said[peer]++
-	var b [32]byte
-	binary.NativeEndian.PutUint64(b[:], m.what)
-	for i, v := range m.values {
-		binary.NativeEndian.PutUint64(b[8+8*i:], v)
-	}
-	err := c.ctrl.Put(peer, theirs+boxWhat, b[:])
+	err := c.ctrl.Put(peer, theirs+boxWhat, bytesOf(&m))
 	if err == nil {
 		err = c.ctrl.Store(peer, theirs+boxSeq, c.said[peer])
 	}
@@ -106,11 +100,7 @@ func (c *Comm) hear(p place, peer int, what uint64) (m message, err error) {
 	if err := c.await(word(c.ctrl.local, mine+boxSeq), GE, int64(c.heard[peer]), p); err != nil {
 		return m, err
 	}
-	b := c.ctrl.local[mine+boxWhat:]
-	m.what = binary.NativeEndian.Uint64(b)
-	for i := range m.values {
-		m.values[i] = binary.NativeEndian.Uint64(b[8+8*i:])
-	}
+	copy(bytesOf(&m), c.ctrl.local[mine+boxWhat:])
 	if err := c.sent(p, c.ctrl.Store(peer, c.box(c.rank)+boxAck, c.heard[peer])); err != nil {
 		return m, err
 	}

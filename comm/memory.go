@@ -60,6 +60,11 @@ func load(s Segment, member int, off int64) (uint64, error) {
 	return binary.NativeEndian.Uint64(b[:]), err
 }
 
+// bytesOf returns the memory of a value that is made of words.
+func bytesOf[T message | Note](v *T) []byte {
+	return unsafe.Slice((*byte)(unsafe.Pointer(v)), unsafe.Sizeof(*v))
+}
+
 // word is the word at an offset, for atomic use.
 func word(b []byte, off int64) *uint64 {
 	return (*uint64)(unsafe.Pointer(&b[off : off+8][0]))

@@ -20,7 +20,7 @@ import (
 
 // enter takes the place of a rank in the run that a file is of.
 func enter(f *os.File, rank, ranks int) (*file, error) {
-	m, err := open(f)
+	m, err := open(f, ranks)
 	if err != nil {
 		return nil, err
 	}
@@ -36,9 +36,6 @@ func enter(f *os.File, rank, ranks int) (*file, error) {
 // take marks the place of a rank as taken, for good: a run that has lost a rank cannot
 // be completed.
 func (m *file) take(rank int) error {
-	if err := m.mapBeds(); err != nil {
-		return err
-	}
 	free, err := lock(m.File, lockOf(rank))
 	if err == nil && !free {
 		err = fmt.Errorf("%w: another process is rank %d of this run, which process %d began: give each rank a number of its own, and each run a name", comm.ErrMismatch, rank, m.head.owner)
