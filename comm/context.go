@@ -16,15 +16,15 @@ type Context struct {
 	Base        []uint64 // address of each rank's part, as this rank sees it; 0 where it cannot
 }
 
-// contextHeader is what the bytes of a context begin with. The bases follow, 8 bytes each.
-// All is little-endian.
+// contextHeader is what the bytes of a context begin with. The bases follow, from byte 32 on,
+// 8 bytes each. All is little-endian.
 type contextHeader struct {
-	Magic       [4]byte // contextMagic
-	Version     uint32
-	Size        uint32 // bytes, with the bases
-	Rank, Ranks uint32
-	_           uint32
-	WindowBytes int64
+	Magic       [4]byte // byte 0: contextMagic
+	Version     uint32  // byte 4
+	Size        uint32  // byte 8: bytes, with the bases
+	Rank, Ranks uint32  // bytes 12 and 16
+	_           uint32  // byte 20
+	WindowBytes int64   // byte 24
 }
 
 const contextHeaderBytes = 32
