@@ -67,8 +67,7 @@ func at(op, phase string) place { return place{op: op, phase: phase, peer: -1, s
 func (p place) with(peer int) place { p.peer = peer; return p }
 
 func (c *Comm) errorAt(p place, err error) *Error {
-	var known *Error
-	if errors.As(err, &known) && known.Rank == c.world.rank {
+	if known, ok := errors.AsType[*Error](err); ok && known.Rank == c.world.rank {
 		return known // says where already
 	}
 	return &Error{Rank: c.world.rank, Peer: p.peer, Op: p.op, Phase: p.phase, Signal: p.signal, Err: err}

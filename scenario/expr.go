@@ -65,9 +65,8 @@ func parseExpr(path, text string, s scope) (*expr, error) {
 	}
 	tree, err := parser.ParseExprFrom(token.NewFileSet(), "", text, parser.SkipObjectResolution)
 	if err != nil {
-		var list scanner.ErrorList
 		at := 0
-		if errors.As(err, &list) && len(list) > 0 {
+		if list, ok := errors.AsType[scanner.ErrorList](err); ok && len(list) > 0 {
 			at = list[0].Pos.Offset
 		}
 		why := howTo

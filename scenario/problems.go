@@ -40,8 +40,8 @@ func (p *problems) chosen(c Choice, key, flag, text string) {
 
 // in is a mistake in an expression, or in the values that it has.
 func (p *problems) in(x *expr, err error) {
-	var e *exprError
-	if !errors.As(err, &e) {
+	e, ok := errors.AsType[*exprError](err)
+	if !ok {
 		p.at(x.path, "%v", err)
 		return
 	}
@@ -76,8 +76,8 @@ func (p *problems) optional(path string, text *exprText, s scope) *expr {
 
 // copy adds a mistake that was found elsewhere.
 func (p *problems) copy(err error) {
-	var one *config.Error
-	if !errors.As(err, &one) {
+	one, ok := errors.AsType[*config.Error](err)
+	if !ok {
 		p.at("", "%v", err)
 		return
 	}

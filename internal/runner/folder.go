@@ -39,12 +39,11 @@ type prepared struct {
 // parsePrepared reads the text of a choiceFile. The error has the places of its mistakes.
 // Whether the scenario has what was chosen is for its plan to find out.
 func parsePrepared(file string, text []byte) (p prepared, err error) {
-	var syntax *json.SyntaxError
-	if err := json.Unmarshal(text, new(any)); errors.As(err, &syntax) {
+	if syntax, ok := errors.AsType[*json.SyntaxError](json.Unmarshal(text, new(any))); ok {
 		before := text[:max(0, min(syntax.Offset-1, int64(len(text))))]
 		line := 1 + bytes.Count(before, []byte{'\n'})
 		column := 1 + utf8.RuneCount(before[bytes.LastIndexByte(before, '\n')+1:])
-		return p, fmt.Errorf("%s:%d:%d: not JSON: %w: mend it, or prepare the folder again", file, line, column, err)
+		return p, fmt.Errorf("%s:%d:%d: not JSON: %w: mend it, or prepare the folder again", file, line, column, syntax)
 	}
 	if p.From, err = config.ParseAlone(file, text); err != nil {
 		return p, err

@@ -178,8 +178,7 @@ func (j *job) run(ctx context.Context) (*Result, error) {
 	} else {
 		err = j.launch(ctx, r)
 	}
-	var input *InputError
-	if errors.As(err, &input) && stopped(ctx, err) {
+	if input, ok := errors.AsType[*InputError](err); ok && stopped(ctx, err) {
 		err = &RankError{-1, input.Err}
 	}
 	if err != nil {

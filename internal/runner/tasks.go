@@ -112,8 +112,7 @@ func (s *simulation) launchTasks(round int, r *Result) (torch.Time, error) {
 	}
 	place := func(buffer *scenario.Buffer) any { return s.tensorOf(buffer).Tensor }
 	found, err := task.Run(s.Context, s.taskOptions(s.plan), func(b *task.Builder) { orchestrate(b, s.plan, args[b.Rank()], place) })
-	var refused *task.Refused
-	if errors.As(err, &refused) {
+	if refused, ok := errors.AsType[*task.Refused](err); ok {
 		return 0, &InputError{refused}
 	}
 	if err != nil {
