@@ -3,7 +3,6 @@ package comm
 import (
 	"encoding/binary"
 	"fmt"
-	"sync/atomic"
 
 	"github.com/kernbench/kernbench/internal/numeric"
 )
@@ -37,16 +36,11 @@ func (w *Window) Accumulate(peer int, off int64, d DType, src []byte) error {
 // addWord adds elements to those from byte at of a word.
 func (w *Window) addWord(peer int, off int64, at int, d DType, src []byte) error {
 	for {
-		var b [8]byte
-		var old uint64
-		if there := w.seg.Bytes(peer); there != nil {
-			old = atomic.LoadUint64(word(there, off))
-		} else {
-			if err := w.seg.Get(peer, off, b[:]); err != nil {
-				return err
-			}
-			old = binary.NativeEndian.Uint64(b[:])
+		old, err := load(w.seg, peer, off)
+		if err != nil {
+			return err
 		}
+		var b [8]byte
 		binary.NativeEndian.PutUint64(b[:], old)
 		numeric.Apply(numeric.Add, d, b[at:at+len(src)], b[at:at+len(src)], src)
 		done, err := w.seg.CompareAndSwap(peer, off, old, binary.NativeEndian.Uint64(b[:]))

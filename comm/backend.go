@@ -6,7 +6,6 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 )
 
@@ -59,35 +58,23 @@ type Segment interface {
 	Free() error
 }
 
-var backends = struct {
-	sync.Mutex
-	byName map[string]Backend
-}{byName: map[string]Backend{}}
+var backends = map[string]Backend{}
 
-// Register makes a backend known by a name. Packages of backends do so when they are
-// imported.
+// Register makes a backend known by a name. Packages of backends do so in an init
+// function.
 func Register(name string, b Backend) {
-	backends.Lock()
-	defer backends.Unlock()
-	if _, twice := backends.byName[name]; twice {
+	if _, twice := backends[name]; twice {
 		panic(fmt.Sprintf("comm: backend %s is registered twice", name))
 	}
-	backends.byName[name] = b
+	backends[name] = b
 }
 
-// Backends is the names of those that this program has, in alphabetical order.
-func Backends() []string {
-	backends.Lock()
-	defer backends.Unlock()
-	return slices.Sorted(maps.Keys(backends.byName))
-}
+// Backends returns the names of the backends that this program has, in alphabetical order.
+func Backends() []string { return slices.Sorted(maps.Keys(backends)) }
 
 func find(name string) (Backend, error) {
-	backends.Lock()
-	b := backends.byName[name]
-	backends.Unlock()
-	if b == nil {
-		return nil, fmt.Errorf("no backend %q: this program has %s; import the package of another", name, strings.Join(Backends(), ", "))
+	if b := backends[name]; b != nil {
+		return b, nil
 	}
-	return b, nil
+	return nil, fmt.Errorf("no backend %q: this program has %s; import the package of another", name, strings.Join(Backends(), ", "))
 }

@@ -19,10 +19,9 @@ func (c *Comm) barrier(p place) error {
 		to := (c.rank + 1<<k) % c.size
 		from := (c.rank - 1<<k + c.size) % c.size
 		flag := int64(flagsAt + line*k)
-		if err := c.ctrl.Store(to, flag, c.generation); err != nil {
-			return c.fail(p.with(c.ranks[to]), err)
+		if err := c.sent(p.with(c.ranks[to]), c.ctrl.Store(to, flag, c.generation)); err != nil {
+			return err
 		}
-		c.world.link.Wake(c.ranks[to])
 		if err := c.await(word(c.ctrl.local, flag), GE, int64(c.generation), p.with(c.ranks[from])); err != nil {
 			return err
 		}

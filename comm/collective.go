@@ -1,9 +1,6 @@
 package comm
 
-import (
-	"encoding/binary"
-	"unsafe"
-)
+import "unsafe"
 
 // What is in this file is for those who write collectives: waits that know whom they
 // wait for, and buffers that others can find.
@@ -21,32 +18,22 @@ func (w *Window) Post(peer, signal int, v int64, n *Note) error {
 // for. Without a note, n is nil.
 func (w *Window) Raise(op, phase string, peer, signal int, v int64, n *Note) error {
 	p := place{op: op, phase: phase, peer: -1, signal: signal}
-	if err := w.check(&p, peer, 0, 0); err != nil {
+	err := w.checkSignal(&p, peer)
+	if err != nil {
 		return err
 	}
-	if err := w.isSignal(p); err != nil {
-		return err
-	}
-	var err error
 	if n != nil {
-		err = w.seg.Put(peer, w.at(signal)+8, unsafe.Slice((*byte)(unsafe.Pointer(n)), len(n)*8))
+		err = w.seg.Put(peer, w.at(signal)+8, bytesOf(n))
 	}
 	if err == nil {
 		err = w.seg.Store(peer, w.at(signal), uint64(v))
 	}
-	if err != nil {
-		return w.comm.fail(p, err)
-	}
-	w.comm.world.link.Wake(p.peer)
-	return nil
+	return w.comm.sent(p, err)
 }
 
 // Note is that of the last post to a signal of this rank, which has waited for it.
 func (w *Window) Note(signal int) (n Note) {
-	b := w.local[w.at(signal)+8:]
-	for i := range n {
-		n[i] = binary.NativeEndian.Uint64(b[8*i:])
-	}
+	copy(bytesOf(&n), w.local[w.at(signal)+8:])
 	return n
 }
 

@@ -1,9 +1,11 @@
 package comm
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"slices"
 	"time"
 
@@ -62,36 +64,28 @@ type Comm struct {
 // processes have agreed on; of inproc, a name within the process. The communicator
 // fails when ctx ends.
 func Open(ctx context.Context, rank, nranks int, rendezvous string, o Options) (*Comm, error) {
-	name := o.Backend
-	if name == "" {
-		name = DefaultBackend
-	}
 	refuse := func(err error) error {
 		return &Error{Rank: rank, Peer: -1, Op: "open", Signal: -1, Err: err}
 	}
 	if nranks < 1 || rank < 0 || rank >= nranks {
 		return nil, refuse(fmt.Errorf("%w: no rank %d of %d: ranks are 0 to nranks-1", ErrRange, rank, nranks))
 	}
-	b, err := find(name)
+	b, err := find(cmp.Or(o.Backend, DefaultBackend))
 	if err != nil {
 		return nil, refuse(err)
 	}
+	joining := ctx
 	if o.Timeout > 0 { // of joining; waits count their own
-		limited, cancel := context.WithTimeoutCause(ctx, o.Timeout, ErrTimeout)
+		var cancel context.CancelFunc
+		joining, cancel = context.WithTimeoutCause(ctx, o.Timeout, ErrTimeout)
 		defer cancel()
-		return open(ctx, limited, b, rank, nranks, rendezvous, o, refuse)
 	}
-	return open(ctx, ctx, b, rank, nranks, rendezvous, o, refuse)
-}
-
-func open(ctx, joining context.Context, b Backend, rank, nranks int, rendezvous string, o Options, refuse func(error) error) (*Comm, error) {
-	bytes := controlBytes(nranks)
-	link, err := b.Join(joining, rank, nranks, rendezvous, bytes)
+	link, err := b.Join(joining, rank, nranks, rendezvous, controlBytes(nranks))
 	if err != nil {
 		return nil, refuse(err)
 	}
 	w := &world{ctx: ctx, link: link, rank: rank, size: nranks, timeout: o.Timeout, crowded: crowded(nranks)}
-	c := &Comm{world: w, rank: rank, size: nranks, ranks: count(nranks)}
+	c := &Comm{world: w, rank: rank, size: nranks, ranks: upTo(nranks)}
 	if err := c.attach(0); err != nil {
 		return nil, errors.Join(refuse(err), link.Close())
 	}
@@ -105,21 +99,13 @@ func open(ctx, joining context.Context, b Backend, rank, nranks int, rendezvous 
 // greet meets the other ranks, who must have the same idea of the run.
 func (c *Comm) greet(o Options) error {
 	p := at("open", "hello")
-	version := o.contextVersion
-	if version == 0 {
-		version = ContextVersion
-	}
-	for peer := range c.size {
-		if peer != c.rank {
-			if err := c.say(p, peer, message{what: hello, values: [3]uint64{uint64(version), uint64(c.size)}}); err != nil {
-				return err
-			}
+	version := cmp.Or(o.contextVersion, ContextVersion)
+	for peer := range others(c.rank, c.size) {
+		if err := c.say(p, peer, message{what: hello, values: [3]uint64{uint64(version), uint64(c.size)}}); err != nil {
+			return err
 		}
 	}
-	for peer := range c.size {
-		if peer == c.rank {
-			continue
-		}
+	for peer := range others(c.rank, c.size) {
 		m, err := c.hear(p, peer, hello)
 		if err != nil {
 			return err
@@ -147,12 +133,24 @@ func (c *Comm) attach(handle uint64) error {
 	return nil
 }
 
-func count(n int) []int {
+// upTo returns 0, 1, ... n-1.
+func upTo(n int) []int {
 	list := make([]int, n)
 	for i := range list {
 		list[i] = i
 	}
 	return list
+}
+
+// others iterates over all of so many ranks but one.
+func others(rank, ranks int) iter.Seq[int] {
+	return func(yield func(int) bool) {
+		for peer := range ranks {
+			if peer != rank && !yield(peer) {
+				return
+			}
+		}
+	}
 }
 
 // Rank is this rank's number in the communicator.
@@ -200,10 +198,7 @@ func (c *Comm) Close() error {
 		errs = append(errs, w.free())
 	}
 	c.closed = true
-	for peer := range c.size {
-		if peer == c.rank {
-			continue
-		}
+	for peer := range others(c.rank, c.size) {
 		if err := c.ctrl.Store(peer, c.box(c.rank)+boxClosed, c.generation+1); err != nil {
 			errs = append(errs, err)
 			continue

@@ -16,14 +16,20 @@ type Context struct {
 	Base        []uint64 // address of each rank's part, as this rank sees it; 0 where it cannot
 }
 
-// The bytes of a context are a header and the bases, little-endian:
-//
-//	0   "KBCX"          4   version
-//	8   size in bytes   12  rank
-//	16  ranks           20  0
-//	24  bytes of the window
-//	32  bases, 8 bytes each
-const contextHeader = 32
+// contextHeader is what the bytes of a context begin with. The bases follow, from byte 32 on,
+// 8 bytes each. All is little-endian.
+type contextHeader struct {
+	Magic       [4]byte // byte 0: contextMagic
+	Version     uint32  // byte 4
+	Size        uint32  // byte 8: bytes, with the bases
+	Rank, Ranks uint32  // bytes 12 and 16
+	_           uint32  // byte 20
+	WindowBytes int64   // byte 24
+}
+
+const contextHeaderBytes = 32
+
+var contextMagic = [4]byte([]byte("KBCX"))
 
 // Context is that of the window for this rank.
 func (w *Window) Context() Context {
@@ -38,40 +44,33 @@ func (w *Window) Context() Context {
 
 // MarshalBinary is the context as bytes, for kernels that are not in Go.
 func (c Context) MarshalBinary() ([]byte, error) {
-	le := binary.LittleEndian
-	b := append(make([]byte, 0, contextHeader+8*len(c.Base)), "KBCX"...)
-	b = le.AppendUint32(b, ContextVersion)
-	b = le.AppendUint32(b, uint32(contextHeader+8*len(c.Base)))
-	b = le.AppendUint32(b, uint32(c.Rank))
-	b = le.AppendUint32(b, uint32(c.Ranks))
-	b = le.AppendUint32(b, 0)
-	b = le.AppendUint64(b, uint64(c.WindowBytes))
-	for _, base := range c.Base {
-		b = le.AppendUint64(b, base)
+	b, err := binary.Append(nil, binary.LittleEndian, contextHeader{
+		Magic: contextMagic, Version: ContextVersion, Size: uint32(contextHeaderBytes + 8*len(c.Base)),
+		Rank: uint32(c.Rank), Ranks: uint32(c.Ranks), WindowBytes: c.WindowBytes,
+	})
+	if err != nil {
+		return nil, err
 	}
-	return b, nil
+	return binary.Append(b, binary.LittleEndian, c.Base)
 }
 
 // UnmarshalBinary reads a context, and refuses what is none of this version.
 func (c *Context) UnmarshalBinary(b []byte) error {
-	le := binary.LittleEndian
-	if len(b) < contextHeader || string(b[:4]) != "KBCX" {
-		return fmt.Errorf("no context: %d bytes that do not begin with KBCX and a header of %d", len(b), contextHeader)
+	var h contextHeader
+	if _, err := binary.Decode(b, binary.LittleEndian, &h); err != nil || h.Magic != contextMagic {
+		return fmt.Errorf("no context: %d bytes that do not begin with KBCX and a header of %d", len(b), contextHeaderBytes)
 	}
-	if v := le.Uint32(b[4:]); v != ContextVersion {
-		return fmt.Errorf("%w: a context of version %d, and this program reads version %d: build both from one version of kernbench", ErrMismatch, v, ContextVersion)
+	if h.Version != ContextVersion {
+		return fmt.Errorf("%w: a context of version %d, and this program reads version %d: build both from one version of kernbench", ErrMismatch, h.Version, ContextVersion)
 	}
-	rank, ranks := le.Uint32(b[12:]), le.Uint32(b[16:])
-	if size := le.Uint32(b[8:]); int(size) != len(b) || int64(size) != contextHeader+8*int64(ranks) {
+	if want := contextHeaderBytes + 8*int64(h.Ranks); int(h.Size) != len(b) || int64(h.Size) != want {
 		return fmt.Errorf("%w: a context of %d ranks says that it has %d bytes, and %d are there: it should have %d",
-			ErrMismatch, ranks, size, len(b), contextHeader+8*int64(ranks))
+			ErrMismatch, h.Ranks, h.Size, len(b), want)
 	}
-	if rank >= ranks {
-		return fmt.Errorf("%w: rank %d of %d in a context", ErrRange, rank, ranks)
+	if h.Rank >= h.Ranks {
+		return fmt.Errorf("%w: rank %d of %d in a context", ErrRange, h.Rank, h.Ranks)
 	}
-	*c = Context{Rank: int(rank), Ranks: int(ranks), WindowBytes: int64(le.Uint64(b[24:])), Base: make([]uint64, ranks)}
-	for i := range c.Base {
-		c.Base[i] = le.Uint64(b[contextHeader+8*i:])
-	}
-	return nil
+	*c = Context{Rank: int(h.Rank), Ranks: int(h.Ranks), WindowBytes: h.WindowBytes, Base: make([]uint64, h.Ranks)}
+	_, err := binary.Decode(b[contextHeaderBytes:], binary.LittleEndian, c.Base)
+	return err
 }

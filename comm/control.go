@@ -1,7 +1,6 @@
 package comm
 
 import (
-	"encoding/binary"
 	"fmt"
 	"math/bits"
 	"sync/atomic"
@@ -55,7 +54,7 @@ const (
 	boxClosed // 1 + the barriers that the peer entered before it closed the communicator; 0 if it has not
 )
 
-// message is what one rank tells another.
+// message is what one rank tells another, as it lies in a box.
 type message struct {
 	what   uint64
 	values [3]uint64
@@ -86,20 +85,11 @@ func (c *Comm) say(p place, peer int, m message) error {
 		return err
 	}
 	c.said[peer]++
-	var b [32]byte
-	binary.NativeEndian.PutUint64(b[:], m.what)
-	for i, v := range m.values {
-		binary.NativeEndian.PutUint64(b[8+8*i:], v)
-	}
-	err := c.ctrl.Put(peer, theirs+boxWhat, b[:])
+	err := c.ctrl.Put(peer, theirs+boxWhat, bytesOf(&m))
 	if err == nil {
 		err = c.ctrl.Store(peer, theirs+boxSeq, c.said[peer])
 	}
-	if err != nil {
-		return c.fail(p, err)
-	}
-	c.world.link.Wake(p.peer)
-	return nil
+	return c.sent(p, err)
 }
 
 // hear waits for the next message of a rank, which should be of a kind.
@@ -110,15 +100,10 @@ func (c *Comm) hear(p place, peer int, what uint64) (m message, err error) {
 	if err := c.await(word(c.ctrl.local, mine+boxSeq), GE, int64(c.heard[peer]), p); err != nil {
 		return m, err
 	}
-	b := c.ctrl.local[mine+boxWhat:]
-	m.what = binary.NativeEndian.Uint64(b)
-	for i := range m.values {
-		m.values[i] = binary.NativeEndian.Uint64(b[8+8*i:])
+	copy(bytesOf(&m), c.ctrl.local[mine+boxWhat:])
+	if err := c.sent(p, c.ctrl.Store(peer, c.box(c.rank)+boxAck, c.heard[peer])); err != nil {
+		return m, err
 	}
-	if err := c.ctrl.Store(peer, c.box(c.rank)+boxAck, c.heard[peer]); err != nil {
-		return m, c.fail(p, err)
-	}
-	c.world.link.Wake(p.peer)
 	if m.what != what {
 		names := [...]string{hello: "joins the run", newWindow: "makes a window", newDomain: "makes a domain"}
 		theirs := "does something else"
@@ -128,4 +113,29 @@ func (c *Comm) hear(p place, peer int, what uint64) (m message, err error) {
 		return m, c.fail(p, fmt.Errorf("%w: rank %d %s, rank %d %s", ErrMismatch, c.world.rank, names[what], p.peer, theirs))
 	}
 	return m, nil
+}
+
+// reserve has the first of some members reserve a segment and tell the others its handle.
+// The first two values of m must be the same at all members; differ is the error of a
+// member whose values are not those of the first.
+func (c *Comm) reserve(p place, members []int, m message, bytes int64, differ func(theirs message) error) (handle uint64, err error) {
+	if first := members[0]; first != c.rank {
+		theirs, err := c.hear(p, first, m.what)
+		if err != nil {
+			return 0, err
+		}
+		if [2]uint64(theirs.values[:]) != [2]uint64(m.values[:]) {
+			return 0, c.fail(p.with(c.ranks[first]), differ(theirs))
+		}
+		return theirs.values[2], nil
+	}
+	if m.values[2], err = c.world.link.Reserve(len(members), bytes); err != nil {
+		return 0, c.fail(p, err)
+	}
+	for _, peer := range members[1:] {
+		if err := c.say(p, peer, m); err != nil {
+			return 0, err
+		}
+	}
+	return m.values[2], nil
 }

@@ -32,7 +32,11 @@ func (c *Comm) Domain(ranks ...int) (*Comm, error) {
 	for _, r := range ranks {
 		d.ranks = append(d.ranks, c.ranks[r])
 	}
-	handle, err := c.meet(p, d, ranks)
+	m := message{what: newDomain, values: [3]uint64{uint64(len(ranks)), hash(ranks)}}
+	handle, err := c.reserve(p, ranks, m, controlBytes(len(ranks)), func(theirs message) error {
+		return fmt.Errorf("%w: rank %d makes a domain of the ranks %v, rank %d one of %d others",
+			ErrMismatch, c.world.rank, ranks, d.ranks[0], theirs.values[0])
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -41,33 +45,6 @@ func (c *Comm) Domain(ranks ...int) (*Comm, error) {
 	}
 	c.domains = append(slices.DeleteFunc(c.domains, func(o *Comm) bool { return o.closed }), d)
 	return d, nil
-}
-
-// meet has the first member tell the others where the memory of a domain is.
-func (c *Comm) meet(p place, d *Comm, ranks []int) (handle uint64, err error) {
-	said := message{what: newDomain, values: [3]uint64{uint64(len(ranks)), hash(ranks)}}
-	first := ranks[0]
-	if d.rank > 0 {
-		m, err := c.hear(p, first, newDomain)
-		if err != nil {
-			return 0, err
-		}
-		if m.values[0] != said.values[0] || m.values[1] != said.values[1] {
-			return 0, c.fail(p.with(d.ranks[0]), fmt.Errorf("%w: rank %d makes a domain of the ranks %v, rank %d one of %d others",
-				ErrMismatch, c.world.rank, ranks, d.ranks[0], m.values[0]))
-		}
-		return m.values[2], nil
-	}
-	if handle, err = c.world.link.Reserve(len(ranks), controlBytes(len(ranks))); err != nil {
-		return 0, c.fail(p, err)
-	}
-	said.values[2] = handle
-	for _, peer := range ranks[1:] {
-		if err := c.say(p, peer, said); err != nil {
-			return 0, err
-		}
-	}
-	return handle, nil
 }
 
 func hash(ranks []int) uint64 {

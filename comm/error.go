@@ -67,8 +67,7 @@ func at(op, phase string) place { return place{op: op, phase: phase, peer: -1, s
 func (p place) with(peer int) place { p.peer = peer; return p }
 
 func (c *Comm) errorAt(p place, err error) *Error {
-	var known *Error
-	if errors.As(err, &known) && known.Rank == c.world.rank {
+	if known, ok := errors.AsType[*Error](err); ok && known.Rank == c.world.rank {
 		return known // says where already
 	}
 	return &Error{Rank: c.world.rank, Peer: p.peer, Op: p.op, Phase: p.phase, Signal: p.signal, Err: err}
@@ -82,6 +81,15 @@ func (c *Comm) fail(p place, err error) error {
 		c.world.tell(e)
 	}
 	return c.world.poison.Load()
+}
+
+// sent wakes the rank whose memory an operation has changed, or fails with the operation.
+func (c *Comm) sent(p place, err error) error {
+	if err != nil {
+		return c.fail(p, err)
+	}
+	c.world.link.Wake(p.peer)
+	return nil
 }
 
 // usable is nil unless the communicator was closed or poisoned, or its context ended.

@@ -50,6 +50,21 @@ func (m Memory) CompareAndSwap(member int, off int64, old, new uint64) (bool, er
 // Free does nothing.
 func (m Memory) Free() error { return nil }
 
+// load reads a word of a member's memory.
+func load(s Segment, member int, off int64) (uint64, error) {
+	if b := s.Bytes(member); b != nil {
+		return atomic.LoadUint64(word(b, off)), nil
+	}
+	var b [8]byte
+	err := s.Get(member, off, b[:])
+	return binary.NativeEndian.Uint64(b[:]), err
+}
+
+// bytesOf returns the memory of a value that is made of words.
+func bytesOf[T message | Note](v *T) []byte {
+	return unsafe.Slice((*byte)(unsafe.Pointer(v)), unsafe.Sizeof(*v))
+}
+
 // word is the word at an offset, for atomic use.
 func word(b []byte, off int64) *uint64 {
 	return (*uint64)(unsafe.Pointer(&b[off : off+8][0]))

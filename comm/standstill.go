@@ -1,8 +1,6 @@
 package comm
 
 import (
-	"bytes"
-	"encoding/binary"
 	"fmt"
 	"math"
 	"strings"
@@ -53,7 +51,7 @@ func (w *world) standstill() error {
 	}
 	stands := w.seen != nil
 	for rank := range now {
-		looks, err := w.peek(rank, looksAt)
+		looks, err := load(w.ctrl, rank, looksAt)
 		if err != nil {
 			return err
 		}
@@ -87,7 +85,7 @@ func (w *world) sleeping(rank int) (uint64, error) {
 	if _, closed := w.ctrl.closedBy(rank, w.size); closed && rank != w.rank {
 		return gone, nil
 	}
-	waits, err := w.peek(rank, waitsAt)
+	waits, err := load(w.ctrl, rank, waitsAt)
 	if waits%2 == 0 {
 		return 0, err
 	}
@@ -101,12 +99,10 @@ func (w *world) deadlock(ranks []sight) error {
 	for rank, s := range ranks {
 		doing := "has closed"
 		if s.waits != gone {
-			var text [doingBytes]byte
-			if err := w.ctrl.Get(rank, doingAt, text[:]); err != nil {
+			var err error
+			if doing, err = w.text(rank, doingAt, doingBytes); err != nil {
 				return err
 			}
-			what, _, _ := bytes.Cut(text[:], []byte{0})
-			doing = string(what)
 		}
 		if list = append(list, fmt.Sprintf("rank %d: %s", rank, doing)); len(list) == most && len(ranks) > most {
 			list = append(list, fmt.Sprintf("and %d more", len(ranks)-most))
@@ -114,14 +110,4 @@ func (w *world) deadlock(ranks []sight) error {
 		}
 	}
 	return fmt.Errorf("%w: %s", ErrDeadlock, strings.Join(list, "; "))
-}
-
-// peek reads a word of a rank's control memory.
-func (w *world) peek(rank int, at int64) (uint64, error) {
-	if b := w.ctrl.Bytes(rank); b != nil {
-		return atomic.LoadUint64(word(b, at)), nil
-	}
-	var b [8]byte
-	err := w.ctrl.Get(rank, at, b[:])
-	return binary.NativeEndian.Uint64(b[:]), err
 }

@@ -120,10 +120,8 @@ func (c *Comm) hopeless(p place, waited time.Duration, asleep bool) (place, erro
 		return p, err
 	}
 	there := c.size == 1
-	for peer, rank := range c.ranks {
-		if peer == c.rank {
-			continue
-		}
+	for peer := range others(c.rank, c.size) {
+		rank := c.ranks[peer]
 		barriers, closed := c.ctrl.closedBy(peer, c.size)
 		switch {
 		case !closed:
@@ -135,10 +133,7 @@ func (c *Comm) hopeless(p place, waited time.Duration, asleep bool) (place, erro
 	if !there {
 		return p, fmt.Errorf("%w by all other ranks, or they have ended: there is nobody to wait for", ErrClosed)
 	}
-	for peer := range w.size {
-		if peer == w.rank {
-			continue
-		}
+	for peer := range others(w.rank, w.size) {
 		lost := w.link.Lost(peer)
 		if _, closed := w.ctrl.closedBy(peer, w.size); closed || lost == nil { // a rank closes before it goes
 			continue

@@ -1,6 +1,7 @@
 package comm
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"sync/atomic"
@@ -31,29 +32,14 @@ func (c *Comm) AllocWindow(bytes int64, signals int) (*Window, error) {
 	}
 	layout := WindowLayout(bytes, signals)
 	m := message{what: newWindow, values: [3]uint64{uint64(bytes), uint64(signals)}}
-	if c.rank == 0 {
-		handle, err := c.world.link.Reserve(c.size, layout.Bytes)
-		if err != nil {
-			return nil, c.fail(p, err)
-		}
-		m.values[2] = handle
-		for peer := 1; peer < c.size; peer++ {
-			if err := c.say(p, peer, m); err != nil {
-				return nil, err
-			}
-		}
-	} else {
-		heard, err := c.hear(p, 0, newWindow)
-		if err != nil {
-			return nil, err
-		}
-		if heard.values[0] != m.values[0] || heard.values[1] != m.values[1] {
-			return nil, c.fail(p.with(c.ranks[0]), fmt.Errorf("%w: rank %d makes a window of %d bytes and %d signals, rank %d one of %d bytes and %d signals",
-				ErrMismatch, c.world.rank, bytes, signals, c.ranks[0], heard.values[0], heard.values[1]))
-		}
-		m = heard
+	handle, err := c.reserve(p, upTo(c.size), m, layout.Bytes, func(theirs message) error {
+		return fmt.Errorf("%w: rank %d makes a window of %d bytes and %d signals, rank %d one of %d bytes and %d signals",
+			ErrMismatch, c.world.rank, bytes, signals, c.ranks[0], theirs.values[0], theirs.values[1])
+	})
+	if err != nil {
+		return nil, err
 	}
-	seg, err := c.world.link.Map(m.values[2], c.ranks, layout.Bytes)
+	seg, err := c.world.link.Map(handle, c.ranks, layout.Bytes)
 	if err != nil {
 		return nil, c.fail(p, err)
 	}
@@ -103,13 +89,26 @@ func (w *Window) Peer(rank int) []byte {
 	return b[from:to:to]
 }
 
-// check is what every access to a peer's part looks at first.
-func (w *Window) check(p *place, peer int, off, n int64) error {
-	if err := w.comm.usable(*p); err != nil {
+// usable returns an error unless the window and its communicator can be used.
+func (w *Window) usable(p place) error {
+	if err := w.comm.usable(p); err != nil || !w.closed {
 		return err
 	}
-	if w.closed {
-		return w.comm.errorAt(*p, ErrClosed)
+	return w.comm.errorAt(p, ErrClosed)
+}
+
+// checkSignal refuses to change a signal that a peer does not have.
+func (w *Window) checkSignal(p *place, peer int) error {
+	if err := w.check(p, peer, 0, 0); err != nil {
+		return err
+	}
+	return w.isSignal(*p)
+}
+
+// check refuses an access to a peer's part that is not possible. It names the peer in p.
+func (w *Window) check(p *place, peer int, off, n int64) error {
+	if err := w.usable(*p); err != nil {
+		return err
 	}
 	if peer < 0 || peer >= w.comm.size {
 		return w.comm.errorAt(*p, fmt.Errorf("%w: no rank %d: there are 0 to %d", ErrRange, peer, w.comm.size-1))
@@ -150,13 +149,10 @@ func (w *Window) Get(peer int, off int64, dst []byte) error {
 // window, is seen by whoever has waited for the change.
 func (w *Window) Notify(peer, signal int, op SignalOp, v int64) error {
 	p := place{op: "notify", peer: -1, signal: signal}
-	if err := w.check(&p, peer, 0, 0); err != nil {
+	err := w.checkSignal(&p, peer)
+	if err != nil {
 		return err
 	}
-	if err := w.isSignal(p); err != nil {
-		return err
-	}
-	var err error
 	switch op {
 	case Set:
 		err = w.seg.Store(peer, w.at(signal), uint64(v))
@@ -165,11 +161,7 @@ func (w *Window) Notify(peer, signal int, op SignalOp, v int64) error {
 	default:
 		return w.comm.errorAt(p, fmt.Errorf("%w: no operation %d: use Set or Add", ErrRange, op))
 	}
-	if err != nil {
-		return w.comm.fail(p, err)
-	}
-	w.comm.world.link.Wake(p.peer)
-	return nil
+	return w.comm.sent(p, err)
 }
 
 // WaitSignal waits until a signal of this rank compares true with v.
@@ -190,12 +182,7 @@ type Condition struct {
 }
 
 // of returns the window that has the signal.
-func (c *Condition) of(w *Window) *Window {
-	if c.Window != nil {
-		return c.Window
-	}
-	return w
-}
+func (c *Condition) of(w *Window) *Window { return cmp.Or(c.Window, w) }
 
 // holds reports whether the comparison is true now.
 func (c *Condition) holds(w *Window) bool {
@@ -234,11 +221,8 @@ func (w *Window) TestSignal(signal int, cmp Cmp, v int64) (bool, error) {
 }
 
 func (w *Window) checkWait(p place, cmp Cmp) error {
-	if err := w.comm.usable(p); err != nil {
+	if err := w.usable(p); err != nil {
 		return err
-	}
-	if w.closed {
-		return w.comm.errorAt(p, ErrClosed)
 	}
 	if cmp > LE {
 		return w.comm.errorAt(p, fmt.Errorf("%w: no comparison %d", ErrRange, cmp))

@@ -30,12 +30,8 @@ func (w *world) tell(e *Error) {
 	if by := w.aborted(); by >= 0 {
 		culprit = by // they hear from the first, or from whoever heard of it
 	}
-	text := []byte(e.Error())
-	copy(w.ctrl.local[line:line+textBytes-1], text)
-	for peer := range w.size {
-		if peer == w.rank {
-			continue
-		}
+	copy(w.ctrl.local[line:line+textBytes-1], e.Error())
+	for peer := range others(w.rank, w.size) {
 		if _, err := w.ctrl.CompareAndSwap(peer, 0, 0, uint64(culprit)+1); err == nil {
 			w.link.Wake(peer)
 		}
@@ -44,10 +40,17 @@ func (w *world) tell(e *Error) {
 
 // told is why another rank says that it failed.
 func (w *world) told(by int) error {
-	var text [textBytes]byte
-	if err := w.ctrl.Get(by, line, text[:]); err != nil {
+	reason, err := w.text(by, line, textBytes)
+	if err != nil {
 		return fmt.Errorf("%w, and its reason cannot be read: %w", ErrPeer, err)
 	}
-	reason, _, _ := bytes.Cut(text[:], []byte{0})
 	return fmt.Errorf("%w: %s", ErrPeer, reason)
+}
+
+// text reads a text in the control memory of a rank, which ends with a 0.
+func (w *world) text(rank int, at int64, most int) (string, error) {
+	b := make([]byte, most)
+	err := w.ctrl.Get(rank, at, b)
+	b, _, _ = bytes.Cut(b, []byte{0})
+	return string(b), err
 }

@@ -11,17 +11,12 @@ import (
 	"github.com/kernbench/kernbench/internal/config"
 )
 
-// argument is one of a function's, as the file says it: one of these, or nothing if it
-// has mistakes.
+// argument is one of a function's, as the file says it. It has an expression or a value, or
+// neither if it has mistakes.
 type argument struct {
-	path   string
-	text   string
-	buffer string
-	param  string // that is a word
-	domain string
-	matrix string
-	ctx    bool
-	expr   *expr
+	path, text string
+	expr       *expr
+	value      func(pl *Plan, rank int, ctx comm.Context) any
 }
 
 // contextArg is the argument that is a comm.Context.
@@ -29,6 +24,7 @@ const contextArg = "deviceCtx"
 
 func (s *Scenario) compileArg(p *problems, path, text string) argument {
 	a := argument{path: path, text: text}
+	buffer := s.buffer(text)
 	name, isDomain := strings.CutPrefix(text, "domain:")
 	matrix, isMatrix := strings.CutPrefix(text, "matrix:")
 	param, isParam := s.Params[text]
@@ -37,17 +33,18 @@ func (s *Scenario) compileArg(p *problems, path, text string) argument {
 	case isDomain && !slices.Contains(s.domains, name):
 		p.put(p.doc.ErrorIn(path, text, len(text)-len(name), "unknown domain %.60q; domains: %s%s", name, list(s.domains), config.DidYouMean(name, s.domains)))
 	case isDomain:
-		a.domain = name
+		a.value = func(pl *Plan, rank int, _ comm.Context) any { return pl.domain(name).at(rank) }
 	case isMatrix && !slices.Contains(s.file.Matrix, matrix):
 		p.put(p.doc.ErrorIn(path, text, len(text)-len(matrix), "unknown matrix %.60q; signal_matrices: %s%s", matrix, list(s.file.Matrix), config.DidYouMean(matrix, s.file.Matrix)))
 	case isMatrix:
-		a.matrix = matrix
-	case s.buffer(text) >= 0:
-		a.buffer = text
+		i := slices.Index(s.file.Matrix, matrix)
+		a.value = func(pl *Plan, _ int, _ comm.Context) any { return pl.Windows[0].Matrices[i] }
+	case buffer >= 0:
+		a.value = func(pl *Plan, _ int, _ comm.Context) any { return pl.Buffers[buffer] }
 	case isParam && param.Words != nil:
-		a.param = text
+		a.value = func(pl *Plan, _ int, _ comm.Context) any { return pl.params[text].word }
 	case text == contextArg:
-		a.ctx = true
+		a.value = func(_ *Plan, _ int, ctx comm.Context) any { return ctx }
 	case isName(text) && !slices.Contains(s.names, text):
 		if p.unread {
 			break // one of those, for all we know
@@ -62,7 +59,7 @@ func (s *Scenario) compileArg(p *problems, path, text string) argument {
 
 // checkArg checks an argument at every rank, in the first and the last round.
 func (pl *Plan) checkArg(p *problems, k *callKind, name string, a argument, want reflect.Type) {
-	for _, round := range pl.someRounds() {
+	for _, round := range pl.SomeRounds() {
 		for rank := range pl.Ranks {
 			v, err := pl.arg(a, rank, round, comm.Context{})
 			if err != nil {
@@ -71,10 +68,10 @@ func (pl *Plan) checkArg(p *problems, k *callKind, name string, a argument, want
 			}
 			if v != nil && !k.accepts(want, v) {
 				what := article(reflect.TypeOf(v).String())
-				if a.buffer != "" {
+				switch v.(type) {
+				case *Buffer:
 					what = "a buffer, which is " + article(k.buffer.String())
-				}
-				if a.expr != nil || a.param != "" {
+				case int, float64, string:
 					what = fmt.Sprintf("the %T %v", v, v)
 				}
 				p.at(a.path, "the %s %s wants %s here, and %s is %s", k.what, name, article(want.String()), a.text, what)
@@ -84,7 +81,7 @@ func (pl *Plan) checkArg(p *problems, k *callKind, name string, a argument, want
 	}
 }
 
-// article is a noun as a sentence has it: an int, a tl.Ptr.
+// article returns a noun as a sentence has it: an int, a tl.Ptr.
 func article(noun string) string {
 	if strings.IndexByte("aeiou", noun[0]) >= 0 {
 		return "an " + noun
@@ -92,22 +89,12 @@ func article(noun string) string {
 	return "a " + noun
 }
 
-// arg is the value of an argument: a *Buffer, an int, a float64, a string, a Domain, a Matrix
+// arg returns the value of an argument: a *Buffer, an int, a float64, a string, a Domain, a Matrix
 // or a comm.Context; nil of one with mistakes.
 func (pl *Plan) arg(a argument, rank, round int, ctx comm.Context) (any, error) {
 	switch {
-	case a.buffer != "":
-		return pl.Buffers[pl.scenario.buffer(a.buffer)], nil
-	case a.param != "":
-		return pl.params[a.param].word, nil
-	case a.domain != "":
-		d := *pl.domain(a.domain)
-		d.Rank = slices.Index(d.Ranks, rank)
-		return d, nil
-	case a.matrix != "":
-		return pl.Windows[0].Matrices[slices.Index(pl.scenario.file.Matrix, a.matrix)], nil
-	case a.ctx:
-		return ctx, nil
+	case a.value != nil:
+		return a.value(pl, rank, ctx), nil
 	case a.expr != nil:
 		x, err := a.expr.eval(pl.at(rank, round))
 		return x.value(), err

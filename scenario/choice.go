@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strconv"
+	"strings"
 
 	"github.com/kernbench/kernbench/internal/config"
 )
@@ -132,11 +132,6 @@ func (pl *Plan) Choice() Choice {
 	if pl.scenario.rooted {
 		c.Root = &pl.Root
 	}
-	for i, d := range pl.Devices {
-		if i > 0 {
-			c.Devices += ","
-		}
-		c.Devices += strconv.Itoa(d)
-	}
+	c.Devices = strings.ReplaceAll(strings.Trim(fmt.Sprint(pl.Devices), "[]"), " ", ",")
 	return c
 }

@@ -71,5 +71,6 @@
 //
 // Nothing runs here: that is for internal/runner. The built-in scenarios are in package
 // scenarios. The package imports comm and internal/procpe for what kernels may ask for and
-// where it lies, tl and task for what functions take, internal/config and internal/numeric.
+// where it lies, tl and task for what functions take, internal/config, internal/numeric and
+// internal/stack.
 package scenario

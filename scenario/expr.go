@@ -39,12 +39,12 @@ type exprError struct {
 
 func (e *exprError) Error() string { return e.err.Error() }
 
-// scope is the names that an expression may use, "" for those that it may not, and
-// those of them that are words.
+// scope is the names that an expression may use, "" for those that it may not, and the
+// parameters among them.
 type scope struct {
-	names []string
-	words map[string]bool
-	open  bool // the parameters could not be read: any other name may be one
+	names  []string
+	params map[string]Param
+	open   bool // the parameters could not be read: any other name may be one
 }
 
 // errUnread is a name that may be a parameter's.
@@ -65,9 +65,8 @@ func parseExpr(path, text string, s scope) (*expr, error) {
 	}
 	tree, err := parser.ParseExprFrom(token.NewFileSet(), "", text, parser.SkipObjectResolution)
 	if err != nil {
-		var list scanner.ErrorList
 		at := 0
-		if errors.As(err, &list) && len(list) > 0 {
+		if list, ok := errors.AsType[scanner.ErrorList](err); ok && len(list) > 0 {
 			at = list[0].Pos.Offset
 		}
 		why := howTo
@@ -159,7 +158,7 @@ func (t *term) literal(e *ast.BasicLit) (err error) {
 func (x *expr) variable(t *term, name string, s scope) error {
 	t.op, t.name = "name", slices.Index(s.names, name)
 	switch {
-	case s.words[name]:
+	case s.params[name].Words != nil:
 		return &exprError{t.at, fmt.Errorf("%s is a word, not a number: use it as $%s in the name of the kernel", name, name)}
 	case t.name < 0 && s.open:
 		return errUnread

@@ -10,7 +10,7 @@ import (
 )
 
 // names is a scope for tests; n is 7, half is 0.5, mode is a word.
-var names = scope{names: []string{"n", "half", "zero", "mode"}, words: map[string]bool{"mode": true}}
+var names = scope{names: []string{"n", "half", "zero", "mode"}, params: map[string]Param{"mode": {Words: []string{"plain"}}}}
 
 var values = []number{{n: 7}, {fraction: true, f: 0.5}, {}, {}}
 

@@ -96,21 +96,20 @@ func scalars() config.Scalars {
 		_, err := ParseDevices(text)
 		return deviceText(text), err
 	}, func(t deviceText) string { return string(t) })
-	config.Define(s, "a number such as 1e-4", func(text string) (tolerance, error) {
-		f, err := strconv.ParseFloat(text, 64)
-		if err != nil || !(f >= 0 && f < 1) {
-			return 0, fmt.Errorf("expected a number from 0 to below 1 such as 1e-4, got %.60q", text)
-		}
-		return tolerance(f), nil
-	}, func(t tolerance) string { return fmt.Sprint(float64(t)) })
-	config.Define(s, "a number such as 1e-3", func(text string) (distance, error) {
-		f, err := strconv.ParseFloat(text, 64)
-		if err != nil || !(f >= 0 && f <= math.MaxFloat64) {
-			return 0, fmt.Errorf("expected a number from 0 on such as 1e-3, got %.60q", text)
-		}
-		return distance(f), nil
-	}, func(d distance) string { return fmt.Sprint(float64(d)) })
+	defineNumber[tolerance](s, "from 0 to below 1", "1e-4", 1)
+	defineNumber[distance](s, "from 0 on", "1e-3", math.Inf(1))
 	config.DefineWords(s, []Placement{Window, Device})
 	config.DefineWords(s, []Where{AllRanks, AtRoot})
 	return s
+}
+
+// defineNumber adds the syntax of numbers from 0 to below a limit. which describes them.
+func defineNumber[T ~float64](s config.Scalars, which, example string, limit float64) {
+	config.Define(s, "a number such as "+example, func(text string) (T, error) {
+		f, err := strconv.ParseFloat(text, 64)
+		if err != nil || !(f >= 0 && f < limit) {
+			return 0, fmt.Errorf("expected a number %s such as %s, got %.60q", which, example, text)
+		}
+		return T(f), nil
+	}, func(x T) string { return fmt.Sprint(float64(x)) })
 }

@@ -4,10 +4,10 @@ import (
 	"context"
 	"fmt"
 	"maps"
-	"runtime"
+	"runtime/debug"
 	"slices"
-	"strconv"
-	"strings"
+
+	"github.com/kernbench/kernbench/internal/stack"
 )
 
 // Fill makes the elements of a buffer, in row-major order; out has as many as the shape.
@@ -49,7 +49,8 @@ func (f Fill) call(ctx context.Context, name string, e Env, out []float64) error
 			case missingParam:
 				err = fmt.Errorf("the function wants a parameter %s that is a whole number: add it to params, which has %s", string(v), list(slices.Sorted(maps.Keys(e.params))))
 			default:
-				err = fmt.Errorf("the function %s panicked at %s (rank %d, round %d): %v", name, panicLine(), e.Rank, e.Round, v)
+				line, _ := stack.Line(string(debug.Stack()))
+				err = fmt.Errorf("the function %s panicked at %s (rank %d, round %d): %v", name, line, e.Rank, e.Round, v)
 			}
 			done <- err
 		}()
@@ -61,21 +62,4 @@ func (f Fill) call(ctx context.Context, name string, e Env, out []float64) error
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
-}
-
-// panicLine is where the panic that is being recovered comes from: the first line after
-// it that is not the runtime's.
-func panicLine() string {
-	var pcs [64]uintptr
-	frames := runtime.CallersFrames(pcs[:runtime.Callers(0, pcs[:])])
-	for f, more := frames.Next(); more; f, more = frames.Next() {
-		if f.Function != "runtime.gopanic" {
-			continue
-		}
-		for more && strings.HasPrefix(f.Function, "runtime.") {
-			f, more = frames.Next()
-		}
-		return f.File[strings.LastIndexByte(f.File, '/')+1:] + ":" + strconv.Itoa(f.Line)
-	}
-	return "an unknown line"
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 )
 
 const (
@@ -85,12 +86,7 @@ func (pl *Plan) place(p *problems) {
 		if text.Placement != Window || b.Shape == nil {
 			continue
 		}
-		b.Window = 0
-		for w, m := range pl.Windows {
-			if m.Domain != nil && m.Domain == b.Domain {
-				b.Window = w
-			}
-		}
+		b.Window = slices.IndexFunc(pl.Windows, func(m Memory) bool { return m.Domain == b.Domain })
 		m := &pl.Windows[b.Window]
 		b.Offset = (m.Bytes + lineBytes - 1) / lineBytes * lineBytes
 		if text.Offset != nil {

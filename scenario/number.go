@@ -45,30 +45,16 @@ var (
 
 // arithmetic is x op y, where op is one of + - * / %.
 func arithmetic(op string, x, y number) (number, error) {
-	what := func() string { return fmt.Sprintf("%v %s %v", x, op, y) }
+	fractions := x.fraction || y.fraction
 	if (op == "/" || op == "%") && y.float() == 0 {
 		return number{}, errDivision
 	}
-	if op == "%" {
-		if x.fraction || y.fraction {
-			return number{}, fmt.Errorf("%s: %w", what(), errWhole)
-		}
-		if y.n == -1 { // the smallest number has no opposite
-			return number{}, nil
-		}
-		m := x.n % y.n
-		if m != 0 && (m < 0) != (y.n < 0) {
-			m += y.n
-		}
-		return number{n: m}, nil
+	if op == "%" && fractions {
+		return number{}, fmt.Errorf("%v %s %v: %w", x, op, y, errWhole)
 	}
-	if !x.fraction && !y.fraction {
-		z, exact := wholeArithmetic(op, x.n, y.n)
-		if exact {
+	if !fractions {
+		if z, exact := wholeArithmetic(op, x.n, y.n); exact {
 			return number{n: z}, nil
-		}
-		if op != "/" {
-			return number{}, fmt.Errorf("overflow: %s is more than 64 bits hold", what())
 		}
 	}
 	a, b := x.float(), y.float()
@@ -82,8 +68,8 @@ func arithmetic(op string, x, y number) (number, error) {
 	case "/":
 		a /= b
 	}
-	if math.IsInf(a, 0) {
-		return number{}, fmt.Errorf("overflow: %s is more than 64 bits hold", what())
+	if math.IsInf(a, 0) || !fractions && op != "/" {
+		return number{}, fmt.Errorf("overflow: %v %s %v is more than 64 bits hold", x, op, y)
 	}
 	return number{fraction: true, f: a}, nil
 }
@@ -103,6 +89,11 @@ func wholeArithmetic(op string, a, b int64) (z int64, exact bool) {
 		}
 		z = a * b
 		return z, z/b == a && (a != -1 || b != math.MinInt64) && (b != -1 || a != math.MinInt64)
+	case "%":
+		if z = a % b; z != 0 && (z < 0) != (b < 0) {
+			z += b
+		}
+		return z, true
 	}
 	return a / b, a%b == 0 && (b != -1 || a != math.MinInt64)
 }

@@ -191,9 +191,13 @@ func (pl *Plan) Args(rank, round int, ctx comm.Context) ([]any, error) {
 	return pl.args(&pl.scenario.kernel, rank, round, ctx)
 }
 
-// TaskArgs is what the orchestration is given at a rank in a round, after the Builder: a
-// *Buffer for each *task.Tensor, and the rest as Args has it.
+// TaskArgs returns what the orchestration is given at a rank in a round, after the Builder: a
+// *Buffer for each *task.Tensor, and the rest as Args has it. Without an orchestration they
+// are those of the kernel, as the only task.
 func (pl *Plan) TaskArgs(rank, round int, ctx comm.Context) ([]any, error) {
+	if pl.Tasks == nil {
+		return pl.Args(rank, round, ctx)
+	}
 	return pl.args(&pl.scenario.tasks, rank, round, ctx)
 }
 
@@ -223,13 +227,8 @@ func (pl *Plan) at(rank, round int) []number {
 	return v
 }
 
-// someRounds is the rounds for which expressions are tried before a run.
-func (pl *Plan) someRounds() []int {
-	if pl.Rounds == 1 {
-		return []int{0}
-	}
-	return []int{0, pl.Rounds - 1}
-}
+// SomeRounds returns the rounds that are tried before a run: the first and the last.
+func (pl *Plan) SomeRounds() []int { return slices.Compact([]int{0, pl.Rounds - 1}) }
 
 // Source is where the file is, as errors say it.
 func (pl *Plan) Source() string { return pl.scenario.Source }

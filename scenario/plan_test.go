@@ -47,7 +47,7 @@ func TestPlan(t *testing.T) {
 		{"x", *pl.Buffers[0], Buffer{Name: "x", DType: numeric.F32, Shape: []int{8}, Window: 0, Offset: 256}},
 		{"half", *pl.Buffers[1], Buffer{Name: "half", DType: numeric.F16, Shape: []int{2, 8}, Window: 1, Domain: even, index: 1}},
 		{"out", *pl.Buffers[2], Buffer{Name: "out", DType: numeric.I32, Shape: []int{8}, Window: -1, index: 2}},
-		{"inputs", []bool{pl.HasInput(pl.Buffers[0]), pl.HasInput(pl.Buffers[1])}, []bool{true, false}},
+		{"inputs", pl.Inputs(), pl.Buffers[:1]},
 		{"half at", []bool{pl.Buffers[1].On(0), pl.Buffers[1].On(1), pl.Buffers[1].On(2)}, []bool{true, false, true}},
 		{"out compared at", []bool{pl.Outputs[0].On(0), pl.Outputs[0].On(1), pl.Outputs[0].On(2)}, []bool{false, true, false}},
 		{"half compared at", []bool{pl.Outputs[1].On(0), pl.Outputs[1].On(1), pl.Outputs[1].On(2)}, []bool{true, false, true}},

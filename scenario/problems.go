@@ -40,8 +40,8 @@ func (p *problems) chosen(c Choice, key, flag, text string) {
 
 // in is a mistake in an expression, or in the values that it has.
 func (p *problems) in(x *expr, err error) {
-	var e *exprError
-	if !errors.As(err, &e) {
+	e, ok := errors.AsType[*exprError](err)
+	if !ok {
 		p.at(x.path, "%v", err)
 		return
 	}
@@ -74,20 +74,14 @@ func (p *problems) optional(path string, text *exprText, s scope) *expr {
 	return p.expr(path, *text, s)
 }
 
-// copy adds mistakes that were found elsewhere.
+// copy adds a mistake that was found elsewhere.
 func (p *problems) copy(err error) {
-	var one *config.Error
-	var many config.Errors
-	switch {
-	case errors.As(err, &many):
-		for _, e := range many {
-			p.put(e)
-		}
-	case errors.As(err, &one):
-		p.put(one)
-	default:
+	one, ok := errors.AsType[*config.Error](err)
+	if !ok {
 		p.at("", "%v", err)
+		return
 	}
+	p.put(one)
 }
 
 // list is names in a message.

@@ -109,14 +109,11 @@ func Parse(source string, text []byte) (*Scenario, error) {
 	return s, nil
 }
 
-// scope is the names that some expressions may use: all but the hidden ones.
+// scope returns the names that some expressions may use: all but the hidden ones.
 func (s *Scenario) scope(hidden ...int) scope {
-	sc := scope{names: slices.Clone(s.names), words: map[string]bool{}}
+	sc := scope{names: slices.Clone(s.names), params: s.Params}
 	for _, h := range hidden {
 		sc.names[h] = ""
-	}
-	for name, p := range s.Params {
-		sc.words[name] = p.Words != nil
 	}
 	return sc
 }

@@ -10,8 +10,15 @@ import (
 	"github.com/kernbench/kernbench/internal/numeric"
 )
 
-// HasInput reports whether a buffer gets values before each round.
-func (pl *Plan) HasInput(b *Buffer) bool { return pl.scenario.buffers[b.index].init.exists() }
+// Inputs returns the buffers that get values before each round.
+func (pl *Plan) Inputs() (list []*Buffer) {
+	for _, b := range pl.Buffers {
+		if pl.scenario.buffers[b.index].init.exists() {
+			list = append(list, b)
+		}
+	}
+	return list
+}
 
 // Input is the values that a buffer gets at a rank before a round.
 func (pl *Plan) Input(b *Buffer, rank, round int) ([]byte, error) {
@@ -21,10 +28,9 @@ func (pl *Plan) Input(b *Buffer, rank, round int) ([]byte, error) {
 // ValueBytes estimates the memory that it takes to make the input or the golden values of
 // a buffer. Functions make them as float64.
 func (pl *Plan) ValueBytes(b *Buffer) uint64 {
-	source := func(s source) bool { return s.exists() && s.fill != nil }
-	filled := source(pl.scenario.buffers[b.index].init)
+	filled := pl.scenario.buffers[b.index].init.fill != nil
 	for _, o := range pl.Outputs {
-		filled = filled || o.Buffer == b && source(pl.scenario.outputs[o.index])
+		filled = filled || o.Buffer == b && pl.scenario.outputs[o.index].fill != nil
 	}
 	if filled {
 		return uint64(b.Bytes()) + 8*uint64(b.Elems())
@@ -147,7 +153,7 @@ func (pl *Plan) try(p *problems, s source, b *Buffer, on func(rank int) bool) {
 	}
 	n := b.Elems()
 	out := make([]byte, min(n, tried)*b.DType.Size())
-	for _, round := range pl.someRounds() {
+	for _, round := range pl.SomeRounds() {
 		for rank := range pl.Ranks {
 			if !on(rank) {
 				continue
@@ -170,9 +176,9 @@ func (pl *Plan) try(p *problems, s source, b *Buffer, on func(rank int) bool) {
 
 // changes reports whether some input of the second round differs from the first's.
 func (pl *Plan) changes() bool {
-	for _, b := range pl.Buffers {
+	for _, b := range pl.Inputs() {
 		for rank := range pl.Ranks {
-			if !b.On(rank) || !pl.HasInput(b) {
+			if !b.On(rank) {
 				continue
 			}
 			first, err := pl.Input(b, rank, 0)

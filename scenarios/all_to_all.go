@@ -1,16 +1,9 @@
 package scenarios
 
 import (
-	"github.com/kernbench/kernbench/scenario"
 	"github.com/kernbench/kernbench/task"
 	"github.com/kernbench/kernbench/tl"
 )
-
-func init() {
-	register("all_to_all")
-	scenario.RegisterTasks("all_to_all", allToAllTasks)
-	scenario.RegisterKernel("all_to_all", allToAll)
-}
 
 // allToAll leaves row d of rank s in row s of rank d.
 func allToAll(t *tl.PE, x, out tl.Ptr, n int) {

@@ -6,12 +6,6 @@ import (
 	"github.com/kernbench/kernbench/tl"
 )
 
-func init() {
-	register("all_to_all_pairs")
-	scenario.RegisterTasks("all_to_all_pairs", allToAllPairsTasks)
-	scenario.RegisterKernel("all_to_all_pairs", allToAllPairs)
-}
-
 // allToAllPairs leaves row d of rank s in row s of rank d. It needs no barrier: peers write
 // the inbox of this rank after the launch has begun everywhere, so after the rows of the last
 // launch were taken, and this rank ends after all of them have written.

@@ -1,16 +1,9 @@
 package scenarios
 
 import (
-	"github.com/kernbench/kernbench/scenario"
 	"github.com/kernbench/kernbench/task"
 	"github.com/kernbench/kernbench/tl"
 )
-
-func init() {
-	register("allgather")
-	scenario.RegisterTasks("allgather", allGatherTasks)
-	scenario.RegisterKernel("allgather", allGather)
-}
 
 // allGather leaves x of rank r in row r of everybody's out.
 func allGather(t *tl.PE, x, out tl.Ptr, n int) {

@@ -1,18 +1,9 @@
 package scenarios
 
 import (
-	"github.com/kernbench/kernbench/scenario"
 	"github.com/kernbench/kernbench/task"
 	"github.com/kernbench/kernbench/tl"
 )
-
-func init() {
-	register("allreduce")
-	scenario.RegisterKernel("allreduce_onephase", onePhase)
-	scenario.RegisterTasks("allreduce_onephase", onePhaseTasks)
-	scenario.RegisterKernel("allreduce_twophase", twoPhase)
-	scenario.RegisterTasks("allreduce_twophase", twoPhaseTasks)
-}
 
 // onePhase has every rank read all windows.
 func onePhase(t *tl.PE, x, _, out tl.Ptr, n int) {

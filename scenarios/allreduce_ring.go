@@ -1,17 +1,11 @@
 package scenarios
 
 import (
-	"github.com/kernbench/kernbench/scenario"
+	"slices"
+
 	"github.com/kernbench/kernbench/task"
 	"github.com/kernbench/kernbench/tl"
 )
-
-func init() {
-	scenario.RegisterKernel("allreduce_ring", ringAllReduce)
-	scenario.RegisterTasks("allreduce_ring", ringTasks)
-	scenario.RegisterKernel("allreduce_bidirectional_ring", bidirectionalRing)
-	scenario.RegisterTasks("allreduce_bidirectional_ring", bidirectionalRingTasks)
-}
 
 // ring is one way round the ranks, for some of the elements. Each rank puts into the
 // windows of the next one only: a part that is not complete into work, a sum into out.
@@ -89,54 +83,40 @@ func (h hop) tell(t *tl.PE) {
 	}
 }
 
-// ringAllReduce goes round one way.
-func ringAllReduce(t *tl.PE, x, work, out tl.Ptr, n int) { goRound(t, x, work, out, oneWay(n)) }
-
-// bidirectionalRing goes round both ways, with half of the elements each.
-func bidirectionalRing(t *tl.PE, x, work, out tl.Ptr, n int) { goRound(t, x, work, out, bothWays(n)) }
-
-// goRound does rings side by side, step by step.
-func goRound(t *tl.PE, x, work, out tl.Ptr, rings []ring) {
-	t.Barrier(0) // the next rank's last outputs have been read
-	for step := range 2*t.NumRanks() - 1 {
-		for _, r := range rings {
-			h := r.hop(step, t.Rank(), t.NumRanks())
-			if step < t.NumRanks() {
-				h.sum(t, x.At(h.from), work.At(h.from), out.At(h.from))
-			} else {
-				h.pass(t, out.At(h.from))
+// ringBy returns a kernel that does rings side by side, step by step.
+func ringBy(rings func(n int) []ring) any {
+	return func(t *tl.PE, x, work, out tl.Ptr, n int) {
+		t.Barrier(0) // the next rank's last outputs have been read
+		for step := range 2*t.NumRanks() - 1 {
+			for _, r := range rings(n) {
+				h := r.hop(step, t.Rank(), t.NumRanks())
+				if step < t.NumRanks() {
+					h.sum(t, x.At(h.from), work.At(h.from), out.At(h.from))
+				} else {
+					h.pass(t, out.At(h.from))
+				}
 			}
 		}
+		t.Barrier(1)
 	}
-	t.Barrier(1)
 }
 
-func ringTasks(b *task.Builder, x, work, out *task.Tensor, n int) {
-	submitRings(b, x, work, out, oneWay(n))
-}
-
-func bidirectionalRingTasks(b *task.Builder, x, work, out *task.Tensor, n int) {
-	submitRings(b, x, work, out, bothWays(n))
-}
-
-// submitRings has a task for each step: each ring is a chain of them, and rings run side
-// by side.
+// ringTasksBy returns an orchestration with a task for each step: each ring is a chain of
+// tasks, and rings run side by side.
 //
-// One compute core is enough: tasks are submitted in the order of goRound, step 0 of all
+// One compute core is enough: tasks are submitted in the order of the kernel, step 0 of all
 // rings, then step 1 of all, and a step waits only for one of another rank that comes
 // earlier in it. So they could run one by one, and runtimes never keep such from running.
-func submitRings(b *task.Builder, x, work, out *task.Tensor, rings []ring) {
-	start := meet(b, 0, nil)
-	last := make([]task.ID, len(rings))
-	for i := range last {
-		last[i] = start
-	}
-	for step := range 2*b.NumRanks() - 1 {
-		for i, r := range rings {
-			last[i] = r.hop(step, b.Rank(), b.NumRanks()).submit(b, x, work, out, last[i])
+func ringTasksBy(rings func(n int) []ring) any {
+	return func(b *task.Builder, x, work, out *task.Tensor, n int) {
+		last := slices.Repeat([]task.ID{meet(b, 0, nil)}, len(rings(n)))
+		for step := range 2*b.NumRanks() - 1 {
+			for i, r := range rings(n) {
+				last[i] = r.hop(step, b.Rank(), b.NumRanks()).submit(b, x, work, out, last[i])
+			}
 		}
+		meet(b, 1, nil, last...)
 	}
-	meet(b, 1, nil, last...)
 }
 
 // submit adds the step as a task. What the rank before puts into this one's windows is

@@ -1,16 +1,9 @@
 package scenarios
 
 import (
-	"github.com/kernbench/kernbench/scenario"
 	"github.com/kernbench/kernbench/task"
 	"github.com/kernbench/kernbench/tl"
 )
-
-func init() {
-	register("broadcast")
-	scenario.RegisterTasks("broadcast", broadcastTasks)
-	scenario.RegisterKernel("broadcast", broadcast)
-}
 
 // broadcast leaves the root's x in everybody's out.
 func broadcast(t *tl.PE, x, out tl.Ptr, n, root int) {

@@ -6,12 +6,6 @@ import (
 	"github.com/kernbench/kernbench/tl"
 )
 
-func init() {
-	register("domain_rank_map")
-	scenario.RegisterKernel("domain_rank_map", domainRankMap)
-	scenario.RegisterTasks("domain_rank_map", domainRankMapTasks)
-}
-
 // domainRankMap leaves in the sums of each domain what its members have in x, and in
 // the maps the ranks of all there: -1 for those that are no members.
 func domainRankMap(t *tl.PE, x, evenX, oddX, evenSum, oddSum, evenMap, oddMap tl.Ptr, n int, even, odd scenario.Domain) {

@@ -6,12 +6,6 @@ import (
 	"github.com/kernbench/kernbench/tl"
 )
 
-func init() {
-	register("dual_domain_overlap")
-	scenario.RegisterKernel("dual_domain_overlap", dualDomainOverlap)
-	scenario.RegisterTasks("dual_domain_overlap", dualDomainOverlapTasks)
-}
-
 // side is a domain of the two, as one of its members sees it.
 type side[T any] struct {
 	scenario.Domain

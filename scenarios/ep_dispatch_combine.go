@@ -5,14 +5,6 @@ import (
 	"github.com/kernbench/kernbench/tl"
 )
 
-func init() {
-	register("ep_dispatch_combine")
-	scenario.RegisterKernel("ep_dispatch_combine", epDispatchCombine)
-	scenario.RegisterTasks("ep_dispatch_combine", epTasks)
-	scenario.RegisterGolden("ep_received", epReceived)
-	scenario.RegisterGolden("ep_combined", epCombined)
-}
-
 // signals of barriers, after ready
 const (
 	dispatched = 1 + iota

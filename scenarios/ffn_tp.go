@@ -6,13 +6,6 @@ import (
 	"github.com/kernbench/kernbench/tl"
 )
 
-func init() {
-	register("ffn_tp")
-	scenario.RegisterKernel("ffn_tp", ffnTP)
-	scenario.RegisterTasks("ffn_tp", ffnTasks)
-	scenario.RegisterGolden("ffn_tp", ffnGolden)
-}
-
 // ffnRows is the rows of x that are multiplied at a time.
 const ffnRows = 64
 

@@ -1,16 +1,9 @@
 package scenarios
 
 import (
-	"github.com/kernbench/kernbench/scenario"
 	"github.com/kernbench/kernbench/task"
 	"github.com/kernbench/kernbench/tl"
 )
-
-func init() {
-	register("reduce_scatter")
-	scenario.RegisterTasks("reduce_scatter", reduceScatterTasks)
-	scenario.RegisterKernel("reduce_scatter", reduceScatter)
-}
 
 // reduceScatter leaves the sum of everybody's row r of x in out of rank r.
 func reduceScatter(t *tl.PE, x, out tl.Ptr, n int) {

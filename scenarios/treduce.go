@@ -1,20 +1,9 @@
 package scenarios
 
 import (
-	"github.com/kernbench/kernbench/scenario"
 	"github.com/kernbench/kernbench/task"
 	"github.com/kernbench/kernbench/tl"
 )
-
-func init() {
-	register("treduce")
-	for _, name := range []string{"treduce", "treduce_loop"} { // files of users may have the first
-		scenario.RegisterKernel(name, treduceBy(sumTile))
-		scenario.RegisterTasks(name, treduceTasksBy(sumTile))
-	}
-	scenario.RegisterKernel("treduce_treduce", treduceBy(reduceTile))
-	scenario.RegisterTasks("treduce_treduce", treduceTasksBy(reduceTile))
-}
 
 const (
 	ready = iota // inputs are there

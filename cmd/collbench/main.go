@@ -27,15 +27,14 @@ func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	err := run(ctx)
 	stop()
-	var wrong *usageError
-	switch {
-	case errors.As(err, &wrong):
-		fmt.Fprintln(os.Stderr, "collbench:", err)
-		os.Exit(2)
-	case err != nil:
-		fmt.Fprintln(os.Stderr, "collbench:", err)
-		os.Exit(1)
+	if err == nil {
+		return
 	}
+	fmt.Fprintln(os.Stderr, "collbench:", err)
+	if errors.As(err, new(*usageError)) {
+		os.Exit(2)
+	}
+	os.Exit(1)
 }
 
 // usageError is a flag that collbench can do nothing with.
@@ -93,7 +92,7 @@ func run(ctx context.Context) error {
 	} else if err != nil {
 		return err
 	}
-	var short []string
+	var short []error
 	for _, dtype := range types {
 		for _, collective := range kinds {
 			t := table{collective: collective, dtype: dtype, ranks: *ranks}
@@ -111,10 +110,7 @@ func run(ctx context.Context) error {
 			}
 		}
 	}
-	if len(short) > 0 {
-		return errors.New(strings.Join(short, "\n"))
-	}
-	return nil
+	return errors.Join(short...)
 }
 
 // table is the measurements of a collective.
@@ -187,7 +183,7 @@ func (t *table) print() {
 		}
 		fmt.Printf("%10.1f %10.1f %10.1f | %7.2fx %7.2fx %7.2fx %7.2fx\n",
 			t.median(func(r round) float64 { return r.mpi[private] }), t.median(func(r round) float64 { return r.tuned[private] }), time(copied),
-			t.ratio(private, private), t.ratio(window, private), t.tunedRatio(private, private), t.tunedRatio(window, private))
+			t.ratio(plain, private), t.ratio(plain, window), t.ratio(withTuning, private), t.ratio(withTuning, window))
 	}
 }
 
@@ -214,14 +210,16 @@ func (t *table) printRanks() {
 	}
 }
 
-// ratio is how many times as fast as MPI a case is.
-func (t *table) ratio(k, other Case) float64 {
-	return t.median(func(r round) float64 { return r.mpi[other] / r.ours[k] })
+// ratio returns how many times as fast as MPI a case is. mpi is one of the times of a round.
+func (t *table) ratio(mpi func(round) map[Case]float64, k Case) float64 {
+	private := k
+	private.Window = false
+	return t.median(func(r round) float64 { return mpi(r)[private] / r.ours[k] })
 }
 
-func (t *table) tunedRatio(k, other Case) float64 {
-	return t.median(func(r round) float64 { return r.tuned[other] / r.ours[k] })
-}
+func plain(r round) map[Case]float64 { return r.mpi }
+
+func withTuning(r round) map[Case]float64 { return r.tuned }
 
 // least is how many times as fast as MPI an all-reduce of f32 has to be.
 var least = map[int]struct{ private, window float64 }{
@@ -232,18 +230,18 @@ var least = map[int]struct{ private, window float64 }{
 	64 << 20: {private: 1.2, window: 5},
 }
 
-// check is what is slower than it has to be.
-func (t *table) check() (short []string) {
+// check returns what is slower than it has to be.
+func (t *table) check() (short []error) {
 	for _, k := range t.cases() {
 		if k.Collective == memcpy {
 			continue
 		}
-		want, private := least[k.Bytes].private, k
+		want := least[k.Bytes].private
 		if k.Window {
-			want, private.Window = least[k.Bytes].window, false
+			want = least[k.Bytes].window
 		}
-		if got := t.ratio(k, private); got < want {
-			short = append(short, fmt.Sprintf("%s of %d bytes, in a window: %v: %.2f times as fast as MPI, want %.2f", k.Collective, k.Bytes, k.Window, got, want))
+		if got := t.ratio(plain, k); got < want {
+			short = append(short, fmt.Errorf("%s of %d bytes, in a window: %v: %.2f times as fast as MPI, want %.2f", k.Collective, k.Bytes, k.Window, got, want))
 		}
 	}
 	return short

@@ -7,6 +7,7 @@ import (
 	"runtime"
 	"slices"
 	"time"
+	"unsafe"
 
 	"github.com/kernbench/kernbench/comm"
 	"github.com/kernbench/kernbench/comm/coll"
@@ -85,11 +86,7 @@ func measureAll(_ context.Context, c *comm.Comm, arg []byte) ([]byte, error) {
 // measure returns the medians over the iterations of the slowest rank's time, as in
 // mpi/collectives.c, and of this rank's own.
 func measure[T float32 | coll.F16](g *coll.Group, k Case) (slowest, own float64, err error) {
-	size := 4
-	if k.DType == "f16" {
-		size = 2
-	}
-	count, ranks := k.Bytes/size, g.Comm().Size()
+	count, ranks := k.Bytes/int(unsafe.Sizeof(T(0))), g.Comm().Size()
 	part := count / ranks
 	src, dst := make([]T, count), make([]T, count)
 	if k.Window {

@@ -140,16 +140,12 @@ func (g *Group) combineWhole(c *call, step int64, from, n int) error {
 	if c.kind == KindReduce && g.rank != c.root {
 		return nil
 	}
-	return g.combine(c, g.stagedOf(c, step, from, 0), n, false, c.dst[from:from+n], nil)
+	return g.combine(c, g.stagedOf(c, step, from, 0), n, false, c.dst[from:from+n])
 }
 
 // stagedOf is everybody's data of a step, from byte lo of the chunk on.
 func (g *Group) stagedOf(c *call, step int64, from, lo int) []source {
-	g.sources = g.sources[:0]
-	for peer := range g.n {
-		g.sources = append(g.sources, g.source(c, peer, g.stagedAt(step)+lo, from+lo, false))
-	}
-	return g.sources
+	return g.allSources(c, g.stagedAt(step)+lo, from+lo, false)
 }
 
 // combineParts combines this rank's part of a chunk for all, and takes the others.
@@ -166,7 +162,7 @@ func (g *Group) combineParts(c *call, step int64, from, n int) error {
 	g.copied += int64(len(result))
 	var err error
 	if late || !wants {
-		err = g.combine(c, sources, hi-lo, false, result, nil)
+		err = g.combine(c, sources, hi-lo, false, result)
 	} else {
 		err = g.combine(c, sources, hi-lo, false, own, result)
 	}
@@ -195,11 +191,7 @@ func (g *Group) combineParts(c *call, step int64, from, n int) error {
 // that want it.
 func (g *Group) onWindows(c *call, step int64) error {
 	lo, hi := part(c.bytes(), g.rank, g.n)
-	g.sources = g.sources[:0]
-	for peer := range g.n {
-		g.sources = append(g.sources, g.source(c, peer, 0, lo, true))
-	}
-	if err := g.combineTo(c, lo, hi-lo); err != nil {
+	if err := g.combineTo(c, g.allSources(c, 0, lo, true), lo, hi-lo); err != nil {
 		return err
 	}
 	if err := g.tellAll(c, "others write", done, step); err != nil {
@@ -208,24 +200,24 @@ func (g *Group) onWindows(c *call, step int64) error {
 	return g.others(func(peer int) error { return g.wait(c, "others write", done, peer, step) })
 }
 
-// combineTo combines the group's sources and writes n bytes at lo of all destinations.
-func (g *Group) combineTo(c *call, lo, n int) error {
+// combineTo combines sources and writes n bytes at lo of all destinations.
+func (g *Group) combineTo(c *call, sources []source, lo, n int) error {
 	// What has just been read is in the caches, and stores that go past them would lose.
 	stream := c.bytes() >= streamFrom && !same(c.dst, c.src)
 	if g.n == 2 && c.op != Avg && g.window.Peer(1-g.rank) != nil {
 		if c.kind == KindReduce {
-			return g.combine(c, g.sources, n, stream, g.destination(c, c.root)[lo:lo+n], nil)
+			return g.combine(c, sources, n, stream, g.destination(c, c.root)[lo:lo+n])
 		}
-		return g.combine(c, g.sources, n, stream, c.dst[lo:lo+n], g.destination(c, 1-g.rank)[lo:lo+n])
+		return g.combine(c, sources, n, stream, c.dst[lo:lo+n], g.destination(c, 1-g.rank)[lo:lo+n])
 	}
-	g.blocks = append(g.blocks[:0], g.sources...)
+	g.blocks = append(g.blocks[:0], sources...)
 	for off := 0; off < n; off += block {
 		m := min(block, n-off)
-		for i, s := range g.sources {
+		for i, s := range sources {
 			g.blocks[i] = s.from(off)
 		}
 		sum := g.sum[:m]
-		if err := g.combine(c, g.blocks, m, false, sum, nil); err != nil {
+		if err := g.combine(c, g.blocks, m, false, sum); err != nil {
 			return err
 		}
 		for i := range g.n {

@@ -25,11 +25,14 @@ const (
 var kindNames = [...]string{"all_reduce", "reduce", "broadcast", "all_gather", "reduce_scatter", "all_to_all", "gather", "scatter"}
 
 // String is the name: "all_reduce".
-func (k Kind) String() string {
-	if int(k) >= len(kindNames) {
-		return fmt.Sprintf("Kind(%d)", uint8(k))
+func (k Kind) String() string { return nameOf("Kind", k, kindNames[:]) }
+
+// nameOf returns the name of a value, or its type and number if it has none: "Kind(9)".
+func nameOf[T ~uint8](what string, v T, names []string) string {
+	if int(v) >= len(names) {
+		return fmt.Sprintf("%s(%d)", what, uint8(v))
 	}
-	return kindNames[k]
+	return names[v]
 }
 
 // Rooted reports whether one rank has a part of its own in it.
@@ -139,12 +142,7 @@ const (
 
 var opNames = [...]string{"sum", "prod", "min", "max", "avg"}
 
-func (o Op) String() string {
-	if int(o) >= len(opNames) {
-		return fmt.Sprintf("Op(%d)", uint8(o))
-	}
-	return opNames[o]
-}
+func (o Op) String() string { return nameOf("Op", o, opNames[:]) }
 
 // numeric is the operation of two operands.
 func (o Op) numeric() numeric.Op {
@@ -165,9 +163,4 @@ const (
 
 var algorithmNames = [...]string{"auto", "direct_one_phase", "direct"}
 
-func (a Algorithm) String() string {
-	if int(a) >= len(algorithmNames) {
-		return fmt.Sprintf("Algorithm(%d)", uint8(a))
-	}
-	return algorithmNames[a]
-}
+func (a Algorithm) String() string { return nameOf("Algorithm", a, algorithmNames[:]) }

@@ -25,14 +25,22 @@ func (s source) from(off int) source {
 	return s
 }
 
-// source is a peer's data of a step: in its buffer if that is in a window, else in its
-// slot.
-func (g *Group) source(c *call, peer int, slotAt, bufferAt int, resident bool) source {
+// allSources returns everybody's data of a step, by rank. The list is the group's own.
+func (g *Group) allSources(c *call, slotAt, bufferAt int, inPlace bool) []source {
+	g.sources = g.sources[:0]
+	for peer := range g.n {
+		g.sources = append(g.sources, g.source(c, peer, slotAt, bufferAt, inPlace))
+	}
+	return g.sources
+}
+
+// source returns a peer's data of a step: in its buffer if that is in a window and is read in
+// place, else in its slot.
+func (g *Group) source(c *call, peer int, slotAt, bufferAt int, inPlace bool) source {
 	if peer == g.rank {
 		return source{own: c.src[bufferAt:]}
 	}
-	if resident {
-		at := c.at[peer]
+	if at := c.at[peer]; inPlace && at.window != 0 {
 		return source{window: g.comm.Window(at.window), off: int(at.off) + bufferAt}
 	}
 	return source{window: g.window, off: slotAt}
@@ -86,8 +94,8 @@ func (g *Group) stage(at int, src []byte) {
 }
 
 // combine reduces n bytes of the sources of all ranks in ascending order, and writes
-// the result to one or two places.
-func (g *Group) combine(c *call, sources []source, n int, stream bool, dst, also []byte) error {
+// the result to one or two places of n bytes.
+func (g *Group) combine(c *call, sources []source, n int, stream bool, dst ...[]byte) error {
 	if g.n == 2 && c.op != Avg {
 		x, err := g.bytes(sources[0], 0, 0, n, 0)
 		if err != nil {
@@ -97,7 +105,11 @@ func (g *Group) combine(c *call, sources []source, n int, stream bool, dst, also
 		if err != nil {
 			return err
 		}
-		write(c, x, y, stream, dst[:n], also)
+		if stream {
+			numeric.CombineStreaming(c.op.numeric(), c.dtype, x, y, dst...)
+		} else {
+			numeric.Combine(c.op.numeric(), c.dtype, x, y, dst...)
+		}
 		return nil
 	}
 	for off := 0; off < n; off += block {
@@ -117,27 +129,11 @@ func (g *Group) combine(c *call, sources []source, n int, stream bool, dst, also
 		if c.op == Avg {
 			numeric.Apply(numeric.Div, c.dtype, acc, acc, g.ranks(c.dtype, len(acc)))
 		}
-		copy(dst[off:end], acc)
-		if also != nil {
-			copy(also[off:end], acc)
+		for _, d := range dst {
+			copy(d[off:end], acc)
 		}
 	}
 	return nil
-}
-
-// write combines two operands.
-func write(c *call, x, y []byte, stream bool, dst, also []byte) {
-	op := c.op.numeric()
-	switch {
-	case stream && also != nil:
-		numeric.CombineStreaming(op, c.dtype, x, y, dst, also)
-	case stream:
-		numeric.CombineStreaming(op, c.dtype, x, y, dst)
-	case also != nil:
-		numeric.Combine(op, c.dtype, x, y, dst, also)
-	default:
-		numeric.Combine(op, c.dtype, x, y, dst)
-	}
 }
 
 // ranks is the number of ranks as n bytes of elements.

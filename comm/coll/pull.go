@@ -8,8 +8,10 @@ type pattern struct {
 	toRoot   bool // only the root takes; else everybody
 	parts    bool // each takes a part of its own; else all take the same
 	reduce   bool // what is taken is combined; else it lies side by side, by rank
-	rooted   bool // one of the first two
 }
+
+// rooted reports whether not everybody takes from everybody.
+func (p pattern) rooted() bool { return p.fromRoot || p.toRoot }
 
 var patterns = map[Kind]pattern{
 	KindBroadcast:     {fromRoot: true},
@@ -32,7 +34,6 @@ var patterns = map[Kind]pattern{
 // it takes that everybody has entered this one, takers or not.
 func (g *Group) pull(c *call) error {
 	p := patterns[c.kind]
-	p.rooted = p.fromRoot || p.toRoot
 	chunk := g.chunk(c, p)
 	steps := max(1, (c.bytes()+chunk-1)/chunk)
 	base := g.steps
@@ -40,7 +41,7 @@ func (g *Group) pull(c *call) error {
 	if err := g.begin(c); err != nil {
 		return err
 	}
-	g.unmet = p.rooted
+	g.unmet = p.rooted()
 	isSource, isTaker := !p.fromRoot || g.rank == c.root, !p.toRoot || g.rank == c.root
 	for i := range steps {
 		s := step{number: base + int64(i) + 1, first: i == 0, last: i == steps-1, from: i * chunk, n: min(chunk, c.bytes()-i*chunk)}
@@ -83,7 +84,7 @@ type step struct {
 func (g *Group) offer(c *call, p pattern, s step, second bool) error {
 	mine := c.at[g.rank].window != 0
 	if !mine {
-		if second && p.rooted { // who is still in the collective before may read this slot
+		if second && p.rooted() { // who is still in the collective before may read this slot
 			if err := g.others(func(peer int) error { return g.meet(c, peer) }); err != nil {
 				return err
 			}
@@ -92,14 +93,14 @@ func (g *Group) offer(c *call, p pattern, s step, second bool) error {
 			return err
 		}
 		g.stagePart(c, p, s)
-		if p.rooted {
+		if p.rooted() {
 			g.awaitReaders(c, p, s.number)
 		}
 	}
 	if s.first {
 		return g.enter(c)
 	}
-	if p.rooted && !mine || !p.rooted && !g.allFound(c) {
+	if p.rooted() && !mine || !p.rooted() && !g.allFound(c) {
 		return g.takers(c, p, func(peer int) error { return g.tell(c, "data", staged, peer, s.number) })
 	}
 	return nil
@@ -113,7 +114,7 @@ func (g *Group) awaitData(c *call, p pattern, s step) error {
 			return nil
 		case s.first:
 			return g.meet(c, peer)
-		case p.rooted && c.at[peer].window == 0 || !p.rooted && !g.allFound(c):
+		case p.rooted() && c.at[peer].window == 0 || !p.rooted() && !g.allFound(c):
 			return g.wait(c, "data", staged, peer, s.number)
 		}
 		return nil
@@ -140,16 +141,12 @@ func (g *Group) chunk(c *call, p pattern) int {
 
 // takers calls f with every other rank that takes from this one.
 func (g *Group) takers(c *call, p pattern, f func(peer int) error) error {
-	for i := 1; i < g.n; i++ {
-		peer := (g.rank + i) % g.n
+	return g.others(func(peer int) error {
 		if p.toRoot && peer != c.root {
-			continue
+			return nil
 		}
-		if err := f(peer); err != nil {
-			return err
-		}
-	}
-	return nil
+		return f(peer)
+	})
 }
 
 func (g *Group) awaitTakers(c *call, p pattern, step int64) error {
@@ -165,11 +162,10 @@ func (g *Group) awaitTakers(c *call, p pattern, step int64) error {
 func (g *Group) awaitReaders(c *call, p pattern, step int64) {
 	u := &g.used[step&1]
 	u.step = step
-	for i := 1; i < g.n; i++ {
-		if peer := (g.rank + i) % g.n; !p.toRoot || peer == c.root {
-			u.peers = append(u.peers, peer)
-		}
-	}
+	g.takers(c, p, func(peer int) error {
+		u.peers = append(u.peers, peer)
+		return nil
+	})
 }
 
 // stagePart stages what others take in a step.
@@ -198,11 +194,7 @@ func (g *Group) take(c *call, p pattern, s step) error {
 		bufferAt += g.rank * c.bytes()
 	}
 	if p.reduce {
-		g.sources = g.sources[:0]
-		for peer := range g.n {
-			g.sources = append(g.sources, g.source(c, peer, slotAt, bufferAt, c.at[peer].window != 0))
-		}
-		return g.combine(c, g.sources, s.n, len(c.dst) >= streamFrom, c.dst[s.from:s.from+s.n], nil)
+		return g.combine(c, g.allSources(c, slotAt, bufferAt, true), s.n, len(c.dst) >= streamFrom, c.dst[s.from:s.from+s.n])
 	}
 	for i := range g.n {
 		peer := (g.rank + i) % g.n
@@ -213,7 +205,7 @@ func (g *Group) take(c *call, p pattern, s step) error {
 			}
 			into = s.from
 		}
-		if err := g.fetch(c, c.dst[into:into+s.n], g.source(c, peer, slotAt, bufferAt, c.at[peer].window != 0), peer); err != nil {
+		if err := g.fetch(c, c.dst[into:into+s.n], g.source(c, peer, slotAt, bufferAt, true), peer); err != nil {
 			return err
 		}
 	}
@@ -224,7 +216,7 @@ func (g *Group) take(c *call, p pattern, s step) error {
 func (g *Group) acknowledge(c *call, p pattern, s step) error {
 	return g.others(func(peer int) error {
 		resident := c.at[peer].window != 0
-		if p.fromRoot && peer != c.root || resident && !s.last || !resident && !p.rooted {
+		if p.fromRoot && peer != c.root || resident && !s.last || !resident && !p.rooted() {
 			return nil
 		}
 		return g.tell(c, "others read", done, peer, s.number)

@@ -34,7 +34,7 @@ type run struct {
 	first int // rank, that came first
 	beds  []bed
 
-	mu       sync.Mutex             // all below
+	// All below is for who holds the lock of runs.
 	segments map[uint64]comm.Memory // that not all members have mapped
 	mapped   map[uint64]int         // by how many
 	next     uint64
@@ -67,8 +67,6 @@ func (Backend) Join(_ context.Context, rank, nranks int, name string, bytes int6
 		r.segments[0] = newMemory(nranks, bytes)
 		runs.byName[name] = r
 	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
 	switch {
 	case r.size != nranks:
 		r.refused = fmt.Errorf("%w: rank %d says that there are %d ranks, rank %d that there are %d", comm.ErrMismatch, rank, nranks, r.first, r.size)
@@ -108,8 +106,8 @@ func (l *link) Reserve(members int, bytes int64) (uint64, error) {
 		return 0, fmt.Errorf("%w: %d bytes at each of %d ranks: %w; ask for less", comm.ErrNoMemory, bytes, members, err)
 	}
 	m := newMemory(members, bytes)
-	l.mu.Lock()
-	defer l.mu.Unlock()
+	runs.Lock()
+	defer runs.Unlock()
 	l.next++
 	l.segments[l.next] = m
 	return l.next, nil
@@ -117,8 +115,8 @@ func (l *link) Reserve(members int, bytes int64) (uint64, error) {
 
 // Map finds a segment.
 func (l *link) Map(handle uint64, members []int, bytes int64) (comm.Segment, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
+	runs.Lock()
+	defer runs.Unlock()
 	m := l.segments[handle]
 	if len(m) != len(members) || int64(len(m[0])) != bytes {
 		return nil, fmt.Errorf("no segment %d of %d members with %d bytes", handle, len(members), bytes)
@@ -165,8 +163,8 @@ func (l *link) Wake(rank int) {
 // Lost is why a rank could not join, if one could not. A goroutine that has joined is
 // never lost: it closes its communicator.
 func (l *link) Lost(int) error {
-	l.mu.Lock()
-	defer l.mu.Unlock()
+	runs.Lock()
+	defer runs.Unlock()
 	return l.refused
 }
 
@@ -178,8 +176,6 @@ func (l *link) Close() error {
 	l.closed = true
 	runs.Lock()
 	defer runs.Unlock()
-	l.mu.Lock()
-	defer l.mu.Unlock()
 	l.open--
 	if l.open == 0 && runs.byName[l.name] == l.run {
 		delete(runs.byName, l.name)

@@ -2,7 +2,7 @@ package launch
 
 import (
 	"context"
-	"encoding/json"
+	"encoding/gob"
 	"errors"
 	"fmt"
 	"os"
@@ -38,27 +38,20 @@ func serve() error {
 	for fd := memoryFD; fd <= reportFD; fd++ {
 		syscall.CloseOnExec(fd)
 	}
-	memory, orders, report := os.NewFile(memoryFD, "memory"), os.NewFile(ordersFD, "orders"), os.NewFile(reportFD, "report")
-	if err := writeFrame(report, frameArrived, nil); err != nil {
+	memory := os.NewFile(memoryFD, "memory")
+	orders, reports := gob.NewDecoder(os.NewFile(ordersFD, "orders")), gob.NewEncoder(os.NewFile(reportFD, "report"))
+	if err := reports.Encode(report{Kind: arrived}); err != nil {
 		return fmt.Errorf("%s is set, but nobody has started this process as a rank: unset it: %w", rankVariable, err)
 	}
-	text, err := expect(orders, frameOrder)
-	if err != nil {
-		return fmt.Errorf("read orders: %w", err)
-	}
 	var o order
-	if err := json.Unmarshal(text, &o); err != nil {
+	if err := orders.Decode(&o); err != nil {
 		return fmt.Errorf("read orders: %w", err)
-	}
-	arg, err := expect(orders, frameArg)
-	if err != nil {
-		return fmt.Errorf("read the argument: %w", err)
 	}
 	ctx, cancel := context.WithCancelCause(context.Background())
 	go func() {
-		why, err := expect(orders, frameStop)
-		if err != nil {
-			why = []byte("the launcher has ended")
+		var why string
+		if orders.Decode(&why) != nil {
+			why = "the launcher has ended"
 		}
 		cancel(stopped(why))
 	}()
@@ -66,15 +59,14 @@ func serve() error {
 		backend: shm.Name, rendezvous: fmt.Sprintf("fd:%d", memoryFD), bind: bindProcess, stack: os.Stderr,
 		opened: func() {
 			memory.Close()                       // comm has it open again
-			writeFrame(report, frameOpened, nil) // if that fails, so does the outcome
+			reports.Encode(report{Kind: opened}) // if that fails, so does the outcome
 		},
-	}, arg)
-	if done.err == nil {
-		err = writeFrame(report, frameResult, done.result)
-	} else {
-		err = writeFrame(report, frameFailed, append([]byte{byte(done.blame)}, done.err.Error()...))
+	})
+	last := report{Kind: ended, Result: done.result}
+	if done.err != nil {
+		last = report{Kind: failing, Failed: done.err.Error(), Blame: done.blame}
 	}
-	if err != nil {
+	if err := reports.Encode(last); err != nil {
 		return fmt.Errorf("tell the launcher the outcome: %w", err)
 	}
 	return nil

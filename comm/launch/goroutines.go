@@ -9,8 +9,6 @@ import (
 	"github.com/kernbench/kernbench/comm/inproc"
 )
 
-const inprocName = inproc.Name
-
 var inprocRuns atomic.Int64
 
 // goroutine is a rank that is one.
@@ -29,21 +27,21 @@ func (g *goroutine) kill() (how string, became blame) {
 func (*goroutine) suspended() int { return 0 }
 
 // startGoroutines starts ranks of backend inproc.
-func startGoroutines(_ context.Context, o Options, out *output, all order, arg []byte, s *supervisor) (end func() error, err error) {
+func startGoroutines(_ context.Context, o Options, out *output, all order, s *supervisor) (end func() error, err error) {
 	at := fmt.Sprintf("launch %d", inprocRuns.Add(1))
 	for rank := range o.Ranks {
 		// Not of the caller's context: the supervisor passes its end on.
 		ctx, cancel := context.WithCancelCause(context.Background())
 		text := out.of(rank)
 		d := desk{
-			backend: inprocName, rendezvous: at, bind: bindThread, stack: text,
+			backend: inproc.Name, rendezvous: at, bind: bindThread, stack: text,
 			opened: func() { s.events <- event{rank: rank, kind: opened} },
 		}
 		s.add(rank, &goroutine{cancel, func() { s.events <- event{rank: rank, kind: ended, died: context.Canceled} }})
 		s.events <- event{rank: rank, kind: arrived}
 		go func() {
 			defer cancel(nil)
-			done := all.of(rank, o.CPUs).work(ctx, d, arg)
+			done := all.of(rank, o.CPUs).work(ctx, d)
 			text.flush()
 			if done.err != nil {
 				s.events <- event{rank: rank, kind: failing, outcome: done}

@@ -1,6 +1,7 @@
 package launch
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -8,10 +9,10 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/kernbench/kernbench/comm"
+	"github.com/kernbench/kernbench/comm/inproc"
 )
 
 // Job is what a rank does. It begins with the communicator of all ranks, which is
@@ -19,30 +20,23 @@ import (
 // context ends when the run is to stop.
 type Job = func(ctx context.Context, c *comm.Comm, arg []byte) (result []byte, err error)
 
-var jobs = struct {
-	sync.Mutex
-	byName map[string]Job
-}{byName: map[string]Job{}}
+var jobs = map[string]Job{}
 
 // Register names work that ranks can do. Processes of ranks are this program again, so
 // it must be known by name before either calls Child or Run: in an init function.
 func Register(name string, job Job) {
-	jobs.Lock()
-	defer jobs.Unlock()
-	if _, twice := jobs.byName[name]; twice {
+	if _, twice := jobs[name]; twice {
 		panic(fmt.Sprintf("launch: job %s is registered twice", name))
 	}
-	jobs.byName[name] = job
+	jobs[name] = job
 }
 
 func findJob(name string) (Job, error) {
-	jobs.Lock()
-	defer jobs.Unlock()
-	if job := jobs.byName[name]; job != nil {
+	if job := jobs[name]; job != nil {
 		return job, nil
 	}
 	return nil, fmt.Errorf("no job %q: this program has %s; register it in an init function",
-		name, strings.Join(slices.Sorted(maps.Keys(jobs.byName)), ", "))
+		name, strings.Join(slices.Sorted(maps.Keys(jobs)), ", "))
 }
 
 // Options say how ranks are started.
@@ -66,7 +60,7 @@ type Options struct {
 // Overhead estimates the memory that ranks of a backend take besides what their jobs
 // allocate: a process of Go has 3 MB of its own, and its share of pages of the program.
 func Overhead(backend string, ranks int) uint64 {
-	if backend == inprocName {
+	if backend == inproc.Name {
 		return 64 << 10 * uint64(ranks)
 	}
 	return 4 << 20 * uint64(ranks)
@@ -96,12 +90,12 @@ func Run(ctx context.Context, o Options, job string, arg []byte) (results [][]by
 		return nil, fmt.Errorf("launch: nothing was started: %w", err)
 	}
 	start := startProcesses
-	if o.Backend == inprocName {
+	if o.Backend == inproc.Name {
 		start = startGoroutines
 	}
 	out := &output{to: o.Output}
 	s := newSupervisor(o, out)
-	end, err := start(ctx, o, out, order{Ranks: o.Ranks, Job: job, Timeout: o.Timeout}, arg, s)
+	end, err := start(ctx, o, out, order{Ranks: o.Ranks, Job: job, Timeout: o.Timeout, Arg: arg}, s)
 	if err != nil {
 		return nil, fmt.Errorf("launch: %w", err)
 	}
@@ -110,11 +104,9 @@ func Run(ctx context.Context, o Options, job string, arg []byte) (results [][]by
 }
 
 func (o *Options) check(job string) error {
-	if o.Backend == "" {
-		o.Backend = comm.DefaultBackend
-	}
-	if o.Backend != comm.DefaultBackend && o.Backend != inprocName {
-		return fmt.Errorf("backend %q cannot be launched: use %s, which is processes, or %s, which is goroutines", o.Backend, comm.DefaultBackend, inprocName)
+	o.Backend = cmp.Or(o.Backend, comm.DefaultBackend)
+	if o.Backend != comm.DefaultBackend && o.Backend != inproc.Name {
+		return fmt.Errorf("backend %q cannot be launched: use %s, which is processes, or %s, which is goroutines", o.Backend, comm.DefaultBackend, inproc.Name)
 	}
 	if o.Ranks < 1 {
 		return fmt.Errorf("%d ranks: a run has one or more", o.Ranks)
@@ -122,10 +114,8 @@ func (o *Options) check(job string) error {
 	if o.CPUs != nil && len(o.CPUs) != o.Ranks {
 		return fmt.Errorf("%d CPUs for %d ranks: name one for each rank, or none", len(o.CPUs), o.Ranks)
 	}
-	if _, err := findJob(job); err != nil {
-		return err
-	}
-	return nil
+	_, err := findJob(job)
+	return err
 }
 
 // order is what a rank has to know.
@@ -134,6 +124,7 @@ type order struct {
 	Job         string
 	Timeout     time.Duration
 	CPU         int // -1 for any
+	Arg         []byte
 }
 
 // of is the order for a rank.

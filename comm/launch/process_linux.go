@@ -2,7 +2,7 @@ package launch
 
 import (
 	"context"
-	"encoding/json"
+	"encoding/gob"
 	"errors"
 	"fmt"
 	"os"
@@ -26,8 +26,8 @@ const rankVariable = "KERNBENCH_RANK"
 // Descriptors of a rank's process.
 const (
 	memoryFD = 3 + iota // shared memory
-	ordersFD            // frames from the launcher
-	reportFD            // frames to it
+	ordersFD            // from the launcher
+	reportFD            // to it
 )
 
 // linger is how long pipes are read after their process has ended, in case one that it
@@ -66,7 +66,7 @@ func (p *process) suspended() (pid int) {
 
 // startProcesses starts ranks of backend shm. It ends early, with the ranks that there
 // are, when one cannot be started or the context ends.
-func startProcesses(ctx context.Context, o Options, out *output, all order, arg []byte, s *supervisor) (end func() error, err error) {
+func startProcesses(ctx context.Context, o Options, out *output, all order, s *supervisor) (end func() error, err error) {
 	if os.Getenv(rankVariable) != "" {
 		return nil, errors.New("this process is a rank of another run and has not begun its job: main has to call launch.Child before anything else")
 	}
@@ -84,12 +84,12 @@ func startProcesses(ctx context.Context, o Options, out *output, all order, arg 
 		for rank := 0; rank < o.Ranks && ctx.Err() == nil; rank++ {
 			p, err := startProcess(all.of(rank, o.CPUs), memory, out)
 			if err != nil {
-				s.add(rank, unstarted{})
+				s.add(rank, nil)
 				s.events <- event{rank: rank, kind: ended, outcome: outcome{err: fmt.Errorf("start: %w", err)}}
 				break
 			}
 			s.add(rank, p)
-			go p.watch(all.of(rank, o.CPUs), arg, s.events)
+			go p.watch(all.of(rank, o.CPUs), s.events)
 		}
 		close(started)
 		<-over
@@ -102,13 +102,6 @@ func startProcesses(ctx context.Context, o Options, out *output, all order, arg 
 		return errors.Join(closed, holder.Close())
 	}, nil
 }
-
-// unstarted is a rank that there is none of.
-type unstarted struct{}
-
-func (unstarted) stop(string)           {}
-func (unstarted) kill() (string, blame) { return "", killed }
-func (unstarted) suspended() int        { return 0 }
 
 // startProcess starts a rank.
 func startProcess(o order, memory *os.File, out *output) (*process, error) {
@@ -148,10 +141,10 @@ func startProcess(o order, memory *os.File, out *output) (*process, error) {
 
 // watch gives the process its orders, tells what it reports, and that it has ended
 // when nothing of it is left.
-func (p *process) watch(o order, arg []byte, events chan<- event) {
+func (p *process) watch(o order, events chan<- event) {
 	var told sync.WaitGroup
 	var last *outcome
-	told.Go(func() { p.command(o, arg) })
+	told.Go(func() { p.command(o) })
 	told.Go(func() { last = p.listen(events) })
 	p.cmd.Wait() // ProcessState says how it ended
 	close(p.ended)
@@ -171,43 +164,36 @@ func (p *process) watch(o order, arg []byte, events chan<- event) {
 
 // command writes the rank's orders. That it cannot is the rank's end, which is noticed
 // elsewhere.
-func (p *process) command(o order, arg []byte) {
-	text, err := json.Marshal(o)
-	if err == nil {
-		err = writeFrame(p.orders, frameOrder, text)
-	}
-	if err == nil {
-		err = writeFrame(p.orders, frameArg, arg)
-	}
-	if err != nil {
+func (p *process) command(o order) {
+	orders := gob.NewEncoder(p.orders)
+	if orders.Encode(o) != nil {
 		return
 	}
 	select {
 	case why := <-p.why:
-		writeFrame(p.orders, frameStop, []byte(why))
+		orders.Encode(why)
 	case <-p.ended:
 	}
 }
 
 // listen reads what the rank reports, and returns the outcome that it tells.
 func (p *process) listen(events chan<- event) *outcome {
+	reports := gob.NewDecoder(p.report)
 	for {
-		kind, b, err := readFrame(p.report)
-		if err != nil {
+		var r report
+		if reports.Decode(&r) != nil {
 			return nil // the process has ended, or will
 		}
-		switch kind {
-		case frameArrived:
-			events <- event{rank: p.rank, kind: arrived}
-		case frameOpened:
-			events <- event{rank: p.rank, kind: opened}
-		case frameResult:
-			return &outcome{result: b}
-		case frameFailed:
-			bad := outcome{err: errors.New(string(b[1:])), blame: blame(b[0])}
-			events <- event{rank: p.rank, kind: failing, outcome: bad}
-			return &bad
+		e := event{rank: p.rank, kind: r.Kind, outcome: outcome{result: r.Result, blame: r.Blame}}
+		switch r.Kind {
+		case ended: // the process has not: watch tells when
+			return &e.outcome
+		case failing:
+			e.err = errors.New(r.Failed)
+			events <- e
+			return &e.outcome
 		}
+		events <- e
 	}
 }
 

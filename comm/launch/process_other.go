@@ -10,7 +10,7 @@ import (
 // Child returns at once: processes are ranks on Linux alone.
 func Child() {}
 
-func startProcesses(context.Context, Options, *output, order, []byte, *supervisor) (func() error, error) {
+func startProcesses(context.Context, Options, *output, order, *supervisor) (func() error, error) {
 	return nil, errors.New("processes can be ranks on Linux alone: use backend inproc")
 }
 

@@ -29,7 +29,7 @@ func TestSignalledGroup(t *testing.T) {
 			ctx, cancel := context.WithCancelCause(t.Context())
 			time.AfterFunc(tt.after, func() { cancel(errors.New("terminated")) })
 			s := newSupervisor(Options{Ranks: 1}, &output{})
-			s.add(0, unstarted{})
+			s.add(0, nil)
 			s.events <- event{kind: arrived}
 			s.events <- event{kind: opened}
 			s.events <- event{kind: ended, died: errors.New("killed by SIGTERM"), asked: tt.asked}

@@ -79,7 +79,7 @@ func tell(list []*RankError) (errs []error) {
 	return errs
 }
 
-// ranksOf is such as "rank 3" or "ranks 0, 2 to 5 and 7".
+// ranksOf returns a text such as "rank 3" or "ranks 0, 2 to 5 and 7".
 func ranksOf(errs []*RankError) string {
 	var ranks []int
 	for _, e := range errs {
@@ -87,24 +87,22 @@ func ranksOf(errs []*RankError) string {
 	}
 	slices.Sort(ranks)
 	var spans []string
-	for i := 0; i < len(ranks); {
-		j := i
-		for j+1 < len(ranks) && ranks[j+1] == ranks[j]+1 {
-			j++
+	for len(ranks) > 0 {
+		n := 1
+		for n < len(ranks) && ranks[n] == ranks[0]+n {
+			n++
 		}
-		switch {
-		case j > i+1:
-			spans = append(spans, fmt.Sprintf("%d to %d", ranks[i], ranks[j]))
-		case j > i:
-			spans = append(spans, fmt.Sprint(ranks[i]), fmt.Sprint(ranks[j]))
-		default:
-			spans = append(spans, fmt.Sprint(ranks[i]))
+		if n < 3 { // two are shorter one by one
+			n = 1
+			spans = append(spans, fmt.Sprint(ranks[0]))
+		} else {
+			spans = append(spans, fmt.Sprintf("%d to %d", ranks[0], ranks[n-1]))
 		}
-		i = j + 1
+		ranks = ranks[n:]
 	}
 	last := len(spans) - 1
 	switch {
-	case len(ranks) == 1:
+	case len(errs) == 1:
 		return "rank " + spans[0]
 	case last == 0:
 		return "ranks " + spans[0]

@@ -55,7 +55,7 @@ type supervisor struct {
 
 // watched is what the supervisor knows of a rank.
 type watched struct {
-	runner
+	runner           // nil if the rank could not be started
 	phase     string // what it is doing, "open: ", unless that is its job
 	arrived   bool
 	ended     bool
@@ -72,7 +72,8 @@ func newSupervisor(o Options, out *output) *supervisor {
 	}
 }
 
-// add takes charge of a rank that has been started.
+// add takes charge of a rank that has been started, or of one that could not be, whose r is
+// nil.
 func (s *supervisor) add(rank int, r runner) {
 	s.ranks[rank] = watched{runner: r, phase: "start: "}
 	s.left++

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"io"
 	"slices"
 	"strings"
 	"testing"
@@ -32,27 +31,6 @@ func TestLines(t *testing.T) {
 		}
 		if got.String() != want {
 			t.Fatalf("passed on %q, want %q", got.String(), want)
-		}
-	})
-}
-
-// TestFrames reads what was written, and none of it if the end is missing.
-func TestFrames(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		kind := frameKind(rapid.Byte().Draw(t, "kind"))
-		want := rapid.SliceOf(rapid.Byte()).Draw(t, "bytes")
-		var b bytes.Buffer
-		if err := writeFrame(&b, kind, want); err != nil {
-			t.Fatal(err)
-		}
-		whole := b.Bytes()
-		gotKind, got, err := readFrame(bytes.NewReader(whole))
-		if gotKind != kind || !bytes.Equal(got, want) || err != nil {
-			t.Fatalf("read kind %d, %v, error %v; want kind %d, %v", gotKind, got, err, kind, want)
-		}
-		cut := rapid.IntRange(1, len(whole)-1).Draw(t, "cut")
-		if _, _, err := readFrame(bytes.NewReader(whole[:cut])); !errors.Is(err, io.ErrUnexpectedEOF) {
-			t.Fatalf("read %d of %d bytes: error %v, want %v", cut, len(whole), err, io.ErrUnexpectedEOF)
 		}
 	})
 }

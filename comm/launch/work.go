@@ -39,7 +39,7 @@ type desk struct {
 }
 
 // work does a rank's job, with the communicator open.
-func (o order) work(ctx context.Context, d desk, arg []byte) outcome {
+func (o order) work(ctx context.Context, d desk) outcome {
 	job, err := findJob(o.Job)
 	if err != nil {
 		return outcome{err: err}
@@ -51,7 +51,7 @@ func (o order) work(ctx context.Context, d desk, arg []byte) outcome {
 	}
 	c.SetTimeout(o.Timeout)
 	d.opened()
-	result, err := o.call(ctx, job, c, d, arg)
+	result, err := o.call(ctx, job, c, d)
 	if err != nil {
 		// A job need not wrap what it was told: what poisoned the communicator counts.
 		whose := max(blameFor(ctx, err), blameFor(ctx, c.Err()))
@@ -66,7 +66,7 @@ func (o order) work(ctx context.Context, d desk, arg []byte) outcome {
 }
 
 // call runs the job on a goroutine of its own, so that whatever ends that is noticed.
-func (o order) call(ctx context.Context, job Job, c *comm.Comm, d desk, arg []byte) (result []byte, err error) {
+func (o order) call(ctx context.Context, job Job, c *comm.Comm, d desk) (result []byte, err error) {
 	err = errors.New("it ended its goroutine instead of returning")
 	done := make(chan struct{})
 	go func() {
@@ -83,7 +83,7 @@ func (o order) call(ctx context.Context, job Job, c *comm.Comm, d desk, arg []by
 				return
 			}
 		}
-		result, err = job(ctx, c, arg)
+		result, err = job(ctx, c, o.Arg)
 	}()
 	<-done
 	return result, err

@@ -22,7 +22,7 @@ const Version = version
 
 // SetVersion makes a file one of another layout.
 func SetVersion(f *os.File, v uint32) error {
-	m, err := open(f)
+	m, err := open(f, 1)
 	if err != nil {
 		return err
 	}

@@ -61,7 +61,7 @@ func prepare(f *os.File, ranks, first int) error {
 	if err := allocate(f, 0, bedsEnd(ranks)); err != nil {
 		return err
 	}
-	m, err := open(f)
+	m, err := open(f, ranks)
 	if err != nil {
 		return err
 	}
@@ -85,22 +85,19 @@ func allocate(f *os.File, off, n int64) error {
 			return fmt.Errorf("%w: %d bytes of shared memory: %w; ask for less", comm.ErrNoMemory, n, err)
 		}
 	}
-	for {
-		err := unix.Fallocate(int(f.Fd()), 0, off, n)
-		switch {
-		case errors.Is(err, unix.EINTR):
-			continue
-		case errors.Is(err, unix.ENOSPC), errors.Is(err, unix.ENOMEM), errors.Is(err, unix.EFBIG):
-			return fmt.Errorf("%w: %d bytes of shared memory: %w; free some, or ask for less", comm.ErrNoMemory, n, err)
-		case err != nil:
-			return fmt.Errorf("allocate shared memory: %w", err)
-		}
-		return nil
+	err := restarted(func() error { return unix.Fallocate(int(f.Fd()), 0, off, n) })
+	switch {
+	case errors.Is(err, unix.ENOSPC), errors.Is(err, unix.ENOMEM), errors.Is(err, unix.EFBIG):
+		return fmt.Errorf("%w: %d bytes of shared memory: %w; free some, or ask for less", comm.ErrNoMemory, n, err)
+	case err != nil:
+		return fmt.Errorf("allocate shared memory: %w", err)
 	}
+	return nil
 }
 
-// open maps the header of a file.
-func open(f *os.File) (*file, error) {
+// open maps the header of a file and the beds of so many ranks. The beds are there if check
+// says so.
+func open(f *os.File, ranks int) (*file, error) {
 	info, err := f.Stat()
 	if err != nil {
 		return nil, err
@@ -108,11 +105,15 @@ func open(f *os.File) (*file, error) {
 	if info.Size() < page {
 		return nil, errNotOurs
 	}
-	top, err := unix.Mmap(int(f.Fd()), 0, page, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
+	top, err := unix.Mmap(int(f.Fd()), 0, int(bedsEnd(ranks)), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED|unix.MAP_POPULATE)
 	if err != nil {
 		return nil, fmt.Errorf("map shared memory: %w", err)
 	}
-	return &file{File: f, head: (*header)(unsafe.Pointer(&top[0])), top: top}, nil
+	return &file{
+		File: f, top: top,
+		head: (*header)(unsafe.Pointer(&top[0])),
+		beds: unsafe.Slice((*bed)(unsafe.Pointer(&top[page])), ranks),
+	}, nil
 }
 
 var errNotOurs = errors.New("not shared memory of a run")
@@ -140,27 +141,12 @@ func (m *file) disagree(rank, ranks int) error {
 	return fmt.Errorf("%w: rank %d says that there are %d ranks, %s that there are %d", comm.ErrMismatch, rank, ranks, who, m.head.ranks)
 }
 
-// mapBeds maps the beds too, of a file that was checked.
-func (m *file) mapBeds() error {
-	n := int(m.head.ranks)
-	top, err := unix.Mmap(int(m.Fd()), 0, int(bedsEnd(n)), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED|unix.MAP_POPULATE)
-	if err != nil {
-		return fmt.Errorf("map shared memory: %w", err)
-	}
-	if err := m.unmap(); err != nil {
-		return err
-	}
-	m.top, m.head = top, (*header)(unsafe.Pointer(&top[0]))
-	m.beds = unsafe.Slice((*bed)(unsafe.Pointer(&top[page])), n)
-	return nil
-}
-
 func (m *file) unmap() error {
 	if m.top == nil {
 		return nil
 	}
 	top := m.top
-	m.top, m.head = nil, nil
+	m.top, m.head, m.beds = nil, nil, nil
 	return unix.Munmap(top)
 }
 

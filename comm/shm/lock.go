@@ -23,14 +23,26 @@ const (
 
 func lockOf(rank int) int64 { return rankLock + int64(rank) }
 
-func flock(from, n int64) unix.Flock_t {
-	return unix.Flock_t{Type: unix.F_WRLCK, Whence: io.SeekStart, Start: from, Len: n}
+// flock does a command with a lock of a kind on n bytes, and returns what the kernel makes of
+// that.
+func flock(f *os.File, command int, kind int16, from, n int64) (unix.Flock_t, error) {
+	l := unix.Flock_t{Type: kind, Whence: io.SeekStart, Start: from, Len: n}
+	err := restarted(func() error { return unix.FcntlFlock(f.Fd(), command, &l) })
+	return l, err
+}
+
+// restarted calls a system call again while signals interrupt it.
+func restarted(call func() error) error {
+	for {
+		if err := call(); !errors.Is(err, unix.EINTR) {
+			return err
+		}
+	}
 }
 
 // lock takes the lock on a byte: at once, or not at all.
 func lock(f *os.File, at int64) (taken bool, err error) {
-	l := flock(at, 1)
-	err = unix.FcntlFlock(f.Fd(), unix.F_OFD_SETLK, &l)
+	_, err = flock(f, unix.F_OFD_SETLK, unix.F_WRLCK, at, 1)
 	if errors.Is(err, unix.EAGAIN) || errors.Is(err, unix.EACCES) {
 		return false, nil
 	}
@@ -42,29 +54,21 @@ func lock(f *os.File, at int64) (taken bool, err error) {
 
 // lockWaiting takes a lock that nobody holds for long.
 func lockWaiting(f *os.File, at int64) error {
-	for {
-		l := flock(at, 1)
-		err := unix.FcntlFlock(f.Fd(), unix.F_OFD_SETLKW, &l)
-		if errors.Is(err, unix.EINTR) {
-			continue
-		}
-		if err != nil {
-			return fmt.Errorf("lock shared memory: %w", err)
-		}
-		return nil
+	if _, err := flock(f, unix.F_OFD_SETLKW, unix.F_WRLCK, at, 1); err != nil {
+		return fmt.Errorf("lock shared memory: %w", err)
 	}
+	return nil
 }
 
 func unlock(f *os.File, at int64) error {
-	l := flock(at, 1)
-	l.Type = unix.F_UNLCK
-	return unix.FcntlFlock(f.Fd(), unix.F_OFD_SETLK, &l)
+	_, err := flock(f, unix.F_OFD_SETLK, unix.F_UNLCK, at, 1)
+	return err
 }
 
 // locked reports whether another open file holds a lock on some of n bytes.
 func locked(f *os.File, from, n int64) (bool, error) {
-	l := flock(from, n)
-	if err := unix.FcntlFlock(f.Fd(), unix.F_OFD_GETLK, &l); err != nil {
+	l, err := flock(f, unix.F_OFD_GETLK, unix.F_WRLCK, from, n)
+	if err != nil {
 		return false, fmt.Errorf("ask for locks on shared memory: %w", err)
 	}
 	return l.Type != unix.F_UNLCK, nil

@@ -20,7 +20,7 @@ import (
 
 // enter takes the place of a rank in the run that a file is of.
 func enter(f *os.File, rank, ranks int) (*file, error) {
-	m, err := open(f)
+	m, err := open(f, ranks)
 	if err != nil {
 		return nil, err
 	}
@@ -36,9 +36,6 @@ func enter(f *os.File, rank, ranks int) (*file, error) {
 // take marks the place of a rank as taken, for good: a run that has lost a rank cannot
 // be completed.
 func (m *file) take(rank int) error {
-	if err := m.mapBeds(); err != nil {
-		return err
-	}
 	free, err := lock(m.File, lockOf(rank))
 	if err == nil && !free {
 		err = fmt.Errorf("%w: another process is rank %d of this run, which process %d began: give each rank a number of its own, and each run a name", comm.ErrMismatch, rank, m.head.owner)
@@ -95,36 +92,27 @@ func meet(ctx context.Context, rendezvous string, rank, ranks int) (*file, strin
 var errAgain = errors.New("try again")
 
 func joinOrMake(path string, rank, ranks int) (*file, error) {
+	begin := join
 	f, err := os.OpenFile(path, os.O_RDWR|unix.O_NOFOLLOW, 0)
 	if errors.Is(err, fs.ErrNotExist) {
-		return create(path, rank, ranks)
+		begin = makeRun
+		if f, err = os.OpenFile(filepath.Dir(path), os.O_RDWR|unix.O_TMPFILE, 0o600); err != nil {
+			err = fmt.Errorf("create shared memory %s: %w", path, err)
+		}
 	}
 	if err != nil {
 		return nil, err
 	}
-	m, err := join(path, f, rank, ranks)
+	m, err := begin(path, f, rank, ranks)
 	if err != nil {
 		f.Close()
 	}
 	return m, err
 }
 
-// create makes a named run. The file gets its name when it is complete and has the
-// rank's lock.
-func create(path string, rank, ranks int) (*file, error) {
-	f, err := os.OpenFile(filepath.Dir(path), os.O_RDWR|unix.O_TMPFILE, 0o600)
-	if err != nil {
-		return nil, fmt.Errorf("create shared memory %s: %w", path, err)
-	}
-	m, err := makeRun(f, path, rank, ranks)
-	if err != nil {
-		f.Close()
-		return nil, err
-	}
-	return m, nil
-}
-
-func makeRun(f *os.File, path string, rank, ranks int) (*file, error) {
+// makeRun makes a named run of a file without a name. The file gets its name when it is
+// complete and has the rank's lock.
+func makeRun(path string, f *os.File, rank, ranks int) (*file, error) {
 	if err := prepare(f, ranks, rank); err != nil {
 		return nil, err
 	}

@@ -162,11 +162,7 @@ func (c *core) operands(to []oplog.Operand, args []tl.Arg) ([]oplog.Operand, err
 			to, c.data = append(to, oplog.Operand{Scalar: args[i].Scalar}), append(c.data, nil)
 			continue
 		}
-		find := c.tiles.use
-		if v.InMem {
-			find = c.memory
-		}
-		data, err := find(v)
+		data, err := c.dataOf(v)
 		if err != nil {
 			return nil, err
 		}
@@ -175,7 +171,15 @@ func (c *core) operands(to []oplog.Operand, args []tl.Arg) ([]oplog.Operand, err
 	return to, nil
 }
 
-// Bytes is the value of a tile.
+// dataOf returns the bytes of a tile, or of memory that stands for one.
+func (c *core) dataOf(v *tl.Value) ([]byte, error) {
+	if v.InMem {
+		return c.memory(v)
+	}
+	return c.tiles.use(v)
+}
+
+// Bytes returns the value of a tile.
 func (c *core) Bytes(v tl.Value) ([]byte, error) { return c.tiles.use(&v) }
 
 // Pin keeps a tile until it is freed.

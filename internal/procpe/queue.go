@@ -102,11 +102,7 @@ func (c *core) Send(at tl.Port, v tl.Value) error {
 		return err
 	}
 	c.delay()
-	find := c.tiles.use
-	if v.InMem {
-		find = c.memory
-	}
-	bytes, err := find(&v)
+	bytes, err := c.dataOf(&v)
 	if err != nil {
 		return err
 	}

@@ -10,18 +10,15 @@ import (
 // failure is the error of a run, and that of its machine if it ended, for whoever wrote
 // the kernel: without the insides of the machine.
 func failure(err, ended error) error {
-	var failed *RankError
-	var input *InputError
-	var misuse *tl.Error
-	var panicked *sim.PanicError
-	switch {
-	case errors.As(err, &failed):
+	if failed, ok := errors.AsType[*RankError](err); ok {
 		return failed
-	case errors.As(err, &input):
+	}
+	if input, ok := errors.AsType[*InputError](err); ok {
 		return input
-	case errors.As(ended, &misuse):
+	}
+	if misuse, ok := errors.AsType[*tl.Error](ended); ok {
 		err = misuse
-	case errors.As(ended, &panicked):
+	} else if panicked, ok := errors.AsType[*sim.PanicError](ended); ok {
 		err = panicked
 	}
 	return &RankError{-1, err}

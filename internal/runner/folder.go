@@ -39,12 +39,11 @@ type prepared struct {
 // parsePrepared reads the text of a choiceFile. The error has the places of its mistakes.
 // Whether the scenario has what was chosen is for its plan to find out.
 func parsePrepared(file string, text []byte) (p prepared, err error) {
-	var syntax *json.SyntaxError
-	if err := json.Unmarshal(text, new(any)); errors.As(err, &syntax) {
+	if syntax, ok := errors.AsType[*json.SyntaxError](json.Unmarshal(text, new(any))); ok {
 		before := text[:max(0, min(syntax.Offset-1, int64(len(text))))]
 		line := 1 + bytes.Count(before, []byte{'\n'})
 		column := 1 + utf8.RuneCount(before[bytes.LastIndexByte(before, '\n')+1:])
-		return p, fmt.Errorf("%s:%d:%d: not JSON: %w: mend it, or prepare the folder again", file, line, column, err)
+		return p, fmt.Errorf("%s:%d:%d: not JSON: %w: mend it, or prepare the folder again", file, line, column, syntax)
 	}
 	if p.From, err = config.ParseAlone(file, text); err != nil {
 		return p, err
@@ -132,40 +131,19 @@ func (i *interruptible) Write(from []byte) (n int, err error) {
 	return n, err
 }
 
-// each calls do for every output of a plan, at every rank in every round, up to the
-// first error.
-func (f folder) each(plan *scenario.Plan, do func(o *scenario.Output, rank, round int) error) error {
+// each calls do for every one of a plan's buffers or outputs, at every rank that has it in
+// every round, up to the first error.
+func each[T interface{ On(rank int) bool }](ctx context.Context, plan *scenario.Plan, list []T, do func(x T, rank, round int) error) error {
 	for round := range plan.Rounds {
 		for rank := range plan.Ranks {
-			for _, o := range plan.Outputs {
-				if !o.On(rank) {
+			for _, x := range list {
+				if !x.On(rank) {
 					continue
 				}
-				if f.ctx.Err() != nil {
-					return context.Cause(f.ctx)
+				if ctx.Err() != nil {
+					return context.Cause(ctx)
 				}
-				if err := do(o, rank, round); err != nil {
-					return err
-				}
-			}
-		}
-	}
-	return nil
-}
-
-// eachInput calls do for every input of a plan, at every rank in every round, up to the
-// first error.
-func (f folder) eachInput(plan *scenario.Plan, do func(b *scenario.Buffer, rank, round int) error) error {
-	for round := range plan.Rounds {
-		for rank := range plan.Ranks {
-			for _, b := range plan.Buffers {
-				if !b.On(rank) || !plan.HasInput(b) {
-					continue
-				}
-				if f.ctx.Err() != nil {
-					return context.Cause(f.ctx)
-				}
-				if err := do(b, rank, round); err != nil {
+				if err := do(x, rank, round); err != nil {
 					return err
 				}
 			}
@@ -177,7 +155,7 @@ func (f folder) eachInput(plan *scenario.Plan, do func(b *scenario.Buffer, rank,
 // checkInputs refuses a folder whose inputs cannot be read, before ranks start: the error
 // of a rank would be a failure of the run.
 func (f folder) checkInputs(plan *scenario.Plan) error {
-	return f.eachInput(plan, func(b *scenario.Buffer, rank, round int) error {
+	return each(f.ctx, plan, plan.Inputs(), func(b *scenario.Buffer, rank, round int) error {
 		_, err := f.input(b, rank, round)
 		if errors.Is(err, fs.ErrNotExist) {
 			err = fmt.Errorf("an input is missing: put it back, or prepare the folder again: %w", err)
@@ -214,7 +192,7 @@ func (f folder) open() (*scenario.Plan, error) {
 
 // removeOutputs makes the folder one that has not run.
 func (f folder) removeOutputs(plan *scenario.Plan) error {
-	return f.each(plan, func(o *scenario.Output, rank, round int) error {
+	return each(f.ctx, plan, plan.Outputs, func(o *scenario.Output, rank, round int) error {
 		err := os.Remove(f.path(o.Buffer, rank, round, "out"))
 		if errors.Is(err, fs.ErrNotExist) {
 			return nil

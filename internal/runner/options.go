@@ -16,7 +16,7 @@ type Options struct {
 	scenario.Choice
 
 	Backend string        // one of Backends; "" is that of a platform in Preset, else DefaultBackend
-	Preset  string        // of sim: a preset, a topology file or one of Platforms; "" is the preset default
+	Preset  string        // of sim: a preset, a topology file or the name of a platform; "" is the preset default
 	Race    bool          // of sim: look for accesses that nothing orders
 	Seed    *uint64       // of the delays between staging and reading, on processes and goroutines, of several rounds; nil is 1
 	Timeout time.Duration // of all of it; 0 is none

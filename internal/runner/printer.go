@@ -4,6 +4,7 @@ import (
 	"io"
 	"os"
 	"sync"
+	"sync/atomic"
 )
 
 // printer is where the ranks of a run print, one at a time. Ranks that are goroutines
@@ -20,31 +21,22 @@ func (p *printer) Write(text []byte) (int, error) {
 	return p.to.Write(text)
 }
 
-var printers = struct {
-	sync.Mutex
-	last  int64
-	byNum map[int64]*printer
-}{byNum: map[int64]*printer{}}
+var (
+	printers    sync.Map // of *printer, by number
+	lastPrinter atomic.Int64
+)
 
 // show makes a writer one that ranks can print to; done ends that.
 func show(to io.Writer) (number int64, p *printer, done func()) {
-	printers.Lock()
-	defer printers.Unlock()
-	printers.last++
-	number, p = printers.last, &printer{to: to}
-	printers.byNum[number] = p
-	return number, p, func() {
-		printers.Lock()
-		defer printers.Unlock()
-		delete(printers.byNum, number)
-	}
+	number, p = lastPrinter.Add(1), &printer{to: to}
+	printers.Store(number, p)
+	return number, p, func() { printers.Delete(number) }
 }
 
+// printerOf returns the printer of a number, or stderr in a process of a rank.
 func printerOf(number int64) io.Writer {
-	printers.Lock()
-	defer printers.Unlock()
-	if p := printers.byNum[number]; p != nil {
-		return p
+	if p, ok := printers.Load(number); ok {
+		return p.(*printer)
 	}
 	return os.Stderr
 }

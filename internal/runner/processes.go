@@ -53,8 +53,7 @@ func (j *job) launch(ctx context.Context, r *Result) error {
 	}
 	results, err := launch.Run(ctx, how, jobName, arg)
 	if err != nil {
-		var failed *launch.RankError
-		if errors.As(err, &failed) {
+		if failed, ok := errors.AsType[*launch.RankError](err); ok {
 			return &RankError{failed.Rank, err}
 		}
 		return &RankError{-1, err}

@@ -48,8 +48,8 @@ type rank struct {
 	plan    *scenario.Plan
 	comm    *comm.Comm
 	values  values
-	windows []*comm.Window // by number in the plan; nil where it is no member
-	own     [][]byte       // memory of buffers that lie in none or are staged, by number
+	windows []*comm.Window              // by number in the plan; nil where it is no member
+	own     map[*scenario.Buffer][]byte // memory of buffers that lie in none or are staged
 	delays  *rand.Rand
 	pe      *procpe.Rank
 	took    time.Duration
@@ -91,10 +91,10 @@ func (r *rank) prepare() error {
 	if err := r.makeWindows(); err != nil {
 		return err
 	}
-	r.own = make([][]byte, len(r.plan.Buffers))
-	for i, b := range r.plan.Buffers {
+	r.own = map[*scenario.Buffer][]byte{}
+	for _, b := range r.plan.Buffers {
 		if (b.Window < 0 || b.Staged) && b.On(r.comm.Rank()) {
-			r.own[i] = make([]byte, b.Bytes())
+			r.own[b] = make([]byte, b.Bytes())
 		}
 	}
 	r.delays = rand.New(rand.NewPCG(r.Seed, uint64(r.comm.Rank())))
@@ -148,8 +148,8 @@ func (r *rank) makeWindows() (err error) {
 // ranks together but what the launch and the kernel do.
 func (r *rank) round(round int) error {
 	me := r.comm.Rank()
-	for i, b := range r.plan.Buffers {
-		if !b.On(me) || !r.plan.HasInput(b) {
+	for _, b := range r.plan.Inputs() {
+		if !b.On(me) {
 			continue
 		}
 		in, err := r.values.input(b, me, round)
@@ -160,9 +160,9 @@ func (r *rank) round(round int) error {
 			copy(r.memory(b), in)
 			continue
 		}
-		copy(r.own[i], in)
+		copy(r.own[b], in)
 		began := time.Now()
-		copy(r.memory(b), r.own[i])
+		copy(r.memory(b), r.own[b])
 		r.staging += time.Since(began)
 	}
 	if r.plan.Rounds > 1 {
@@ -192,7 +192,7 @@ func (r *rank) hesitate() {
 // memory is the bytes of a buffer at this rank.
 func (r *rank) memory(b *scenario.Buffer) []byte {
 	if b.Window < 0 {
-		return r.own[slices.Index(r.plan.Buffers, b)]
+		return r.own[b]
 	}
 	return r.windows[b.Window].Local()[b.Offset-r.plan.Windows[b.Window].Data():][:b.Bytes()]
 }

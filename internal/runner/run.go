@@ -1,6 +1,7 @@
 package runner
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -138,9 +139,7 @@ func (o *Options) check() error {
 	if err := o.ResolvePlatform(); err != nil {
 		return err
 	}
-	if o.Backend == "" {
-		o.Backend = DefaultBackend
-	}
+	o.Backend = cmp.Or(o.Backend, DefaultBackend)
 	switch {
 	case !slices.Contains(Backends, o.Backend):
 		return fmt.Errorf("no backend %.60q: use one of %s", o.Backend, strings.Join(Backends, ", "))
@@ -159,7 +158,8 @@ func (o *Options) check() error {
 // run runs the kernels on the backend.
 func (j *job) run(ctx context.Context) (*Result, error) {
 	pl := j.plan
-	r := &Result{Scenario: pl.Name, Backend: j.Backend, NRanks: pl.Ranks, Root: rootOf(pl), Rounds: pl.Rounds, Devices: pl.Devices, Params: pl.Params()}
+	r := newResult(pl)
+	r.Backend = j.Backend
 	if err := j.runs(pl); err != nil {
 		return nil, &InputError{err}
 	}
@@ -178,8 +178,7 @@ func (j *job) run(ctx context.Context) (*Result, error) {
 	} else {
 		err = j.launch(ctx, r)
 	}
-	var input *InputError
-	if errors.As(err, &input) && stopped(ctx, err) {
+	if input, ok := errors.AsType[*InputError](err); ok && stopped(ctx, err) {
 		err = &RankError{-1, input.Err}
 	}
 	if err != nil {
@@ -191,10 +190,11 @@ func (j *job) run(ctx context.Context) (*Result, error) {
 	return r, nil
 }
 
-// rootOf is the root of a plan that has one, else -1.
-func rootOf(pl *scenario.Plan) int {
-	if !pl.Rooted() {
-		return -1
+// newResult returns the result of a plan that has not run.
+func newResult(pl *scenario.Plan) *Result {
+	r := &Result{Scenario: pl.Name, NRanks: pl.Ranks, Root: -1, Rounds: pl.Rounds, Devices: pl.Devices, Params: pl.Params()}
+	if pl.Rooted() {
+		r.Root = pl.Root
 	}
-	return pl.Root
+	return r
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"reflect"
+	"slices"
 
 	"github.com/kernbench/kernbench/comm"
 	"github.com/kernbench/kernbench/scenario"
@@ -15,8 +16,8 @@ import (
 type simulation struct {
 	*job
 	*torch.Context
-	pes     []int // by rank
-	tensors []*tensor
+	pes     []int     // by rank
+	tensors []*tensor // by number of the buffer
 }
 
 // tensor is a buffer on the machine: one part after the other, of the ranks that have
@@ -131,10 +132,8 @@ func (s *simulation) pesOf(t *tensor) (pes []int) {
 
 // write writes the inputs of a round.
 func (s *simulation) write(round int) error {
-	for _, t := range s.tensors {
-		if !s.plan.HasInput(t.Buffer) {
-			continue
-		}
+	for _, b := range s.plan.Inputs() {
+		t := s.tensorOf(b)
 		a := &torch.Array{Shape: t.Tensor.Shape(), DType: t.Buffer.DType}
 		for _, rank := range t.ranks {
 			part, err := s.values.input(t.Buffer, rank, round)
@@ -157,26 +156,27 @@ func (s *simulation) write(round int) error {
 // collect takes the outputs of a round.
 func (s *simulation) collect(round int) error {
 	for _, o := range s.plan.Outputs {
-		for _, t := range s.tensors {
-			if t.Buffer != o.Buffer {
+		t := s.tensorOf(o.Buffer)
+		all, err := t.Numpy()
+		if err != nil {
+			return err
+		}
+		n := int(o.Bytes())
+		for i, rank := range t.ranks {
+			if !o.On(rank) {
 				continue
 			}
-			all, err := t.Numpy()
-			if err != nil {
-				return err
-			}
-			n := int(o.Bytes())
-			for i, rank := range t.ranks {
-				if !o.On(rank) {
-					continue
-				}
-				if err := s.values.output(o, rank, round, all.Bytes[i*n:(i+1)*n]); err != nil {
-					return &InputError{err}
-				}
+			if err := s.values.output(o, rank, round, all.Bytes[i*n:(i+1)*n]); err != nil {
+				return &InputError{err}
 			}
 		}
 	}
 	return nil
+}
+
+// tensorOf returns the tensor of a buffer.
+func (s *simulation) tensorOf(b *scenario.Buffer) *tensor {
+	return s.tensors[slices.Index(s.plan.Buffers, b)]
 }
 
 // launch runs the kernel on all ranks. What it is given differs by rank, so that what

@@ -54,8 +54,8 @@ const mostFiles = 1_000_000
 // every rank in every round.
 func numFiles(plan *scenario.Plan) (n int) {
 	for rank := range plan.Ranks {
-		for _, b := range plan.Buffers {
-			if b.On(rank) && plan.HasInput(b) {
+		for _, b := range plan.Inputs() {
+			if b.On(rank) {
 				n++
 			}
 		}
@@ -72,7 +72,7 @@ func (f folder) prepare(plan *scenario.Plan) error {
 	if err := os.MkdirAll(f.dir, 0o777); err != nil {
 		return err
 	}
-	err := f.eachInput(plan, func(b *scenario.Buffer, rank, round int) error {
+	err := each(f.ctx, plan, plan.Inputs(), func(b *scenario.Buffer, rank, round int) error {
 		values, err := plan.Input(b, rank, round)
 		if err != nil {
 			return err
@@ -82,7 +82,7 @@ func (f folder) prepare(plan *scenario.Plan) error {
 	if err != nil {
 		return err
 	}
-	err = f.each(plan, func(o *scenario.Output, rank, round int) error {
+	err = each(f.ctx, plan, plan.Outputs, func(o *scenario.Output, rank, round int) error {
 		values, err := plan.Golden(o, rank, round)
 		if err != nil {
 			return err
@@ -158,8 +158,8 @@ func Verify(ctx context.Context, dir string) (*Result, error) {
 	if err != nil {
 		return nil, refused(ctx, err)
 	}
-	r := &Result{Scenario: plan.Name, NRanks: plan.Ranks, Root: rootOf(plan), Rounds: plan.Rounds, Devices: plan.Devices, Params: plan.Params()}
-	err = f.each(plan, func(o *scenario.Output, rank, round int) error {
+	r := newResult(plan)
+	err = each(ctx, plan, plan.Outputs, func(o *scenario.Output, rank, round int) error {
 		got, err := f.read(o.Buffer, rank, round, "out")
 		if errors.Is(err, fs.ErrNotExist) {
 			err = fmt.Errorf("no output yet, run the folder first: %w", err)

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
-	"slices"
 
 	"github.com/kernbench/kernbench/comm"
 	"github.com/kernbench/kernbench/internal/sim"
@@ -15,15 +14,6 @@ import (
 	"github.com/kernbench/kernbench/tl"
 	"github.com/kernbench/kernbench/torch"
 )
-
-// taskArgs is what the tasks of a rank are given in a round, or its kernel if the scenario
-// has none.
-func taskArgs(pl *scenario.Plan, rank, round int, ctx comm.Context) ([]any, error) {
-	if pl.Tasks == nil {
-		return pl.Args(rank, round, ctx)
-	}
-	return pl.TaskArgs(rank, round, ctx)
-}
 
 // orchestrate submits the tasks of a rank, which are given args: those of the scenario, or
 // its kernel as the only one. source is where a buffer lies, for who runs the program.
@@ -50,7 +40,7 @@ func orchestrate(b *task.Builder, pl *scenario.Plan, args []any, source func(*sc
 // build records the program of a rank in a round, whose tensors have their buffers as
 // sources.
 func build(ctx context.Context, pl *scenario.Plan, rank, round int, device comm.Context) (*task.Program, error) {
-	args, err := taskArgs(pl, rank, round, device)
+	args, err := pl.TaskArgs(rank, round, device)
 	if err != nil {
 		return nil, err
 	}
@@ -83,11 +73,7 @@ func declared(buffer *scenario.Buffer, rank int, source any) task.Tensor {
 
 // taskOptions is how tasks are scheduled.
 func (o *Options) taskOptions(pl *scenario.Plan) task.Options {
-	name := pl.Orchestration
-	if name == "" {
-		name = pl.Kernel
-	}
-	return task.Options{Name: name, Runtime: o.Runtime, Config: o.Tasks, Devices: pl.Devices, Signals: cmp.Or(pl.Windows[0].Signals, -1)}
+	return task.Options{Name: cmp.Or(pl.Orchestration, pl.Kernel), Runtime: o.Runtime, Config: o.Tasks, Devices: pl.Devices, Signals: cmp.Or(pl.Windows[0].Signals, -1)}
 }
 
 // checkTasks refuses programs that their runtime has no room for, before anything runs, by
@@ -100,7 +86,7 @@ func (j *job) checkTasks(ctx context.Context, cores int) error {
 		config.Control.ComputeCores = cores
 		o.Config = &config
 	}
-	for _, round := range slices.Compact([]int{0, j.plan.Rounds - 1}) {
+	for _, round := range j.plan.SomeRounds() {
 		for rank := range j.plan.Ranks {
 			p, err := build(ctx, j.plan, rank, round, j.deviceContext(rank))
 			if err == nil {
@@ -120,17 +106,13 @@ func (s *simulation) launchTasks(round int, r *Result) (torch.Time, error) {
 	args := make([][]any, s.plan.Ranks)
 	for rank := range args {
 		var err error
-		if args[rank], err = taskArgs(s.plan, rank, round, s.deviceContext(rank)); err != nil {
+		if args[rank], err = s.plan.TaskArgs(rank, round, s.deviceContext(rank)); err != nil {
 			return 0, &InputError{err}
 		}
 	}
-	place := func(buffer *scenario.Buffer) any {
-		i := slices.IndexFunc(s.tensors, func(t *tensor) bool { return t.Buffer == buffer })
-		return s.tensors[i].Tensor
-	}
+	place := func(buffer *scenario.Buffer) any { return s.tensorOf(buffer).Tensor }
 	found, err := task.Run(s.Context, s.taskOptions(s.plan), func(b *task.Builder) { orchestrate(b, s.plan, args[b.Rank()], place) })
-	var refused *task.Refused
-	if errors.As(err, &refused) {
+	if refused, ok := errors.AsType[*task.Refused](err); ok {
 		return 0, &InputError{refused}
 	}
 	if err != nil {
