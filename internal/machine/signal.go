@@ -39,7 +39,7 @@ type notification struct {
 type notifications struct {
 	m      *Machine
 	target sim.Target
-	pool   pool[notification]
+	pool   sim.Pool[notification]
 }
 
 const (
@@ -71,7 +71,7 @@ func (c *core) Notify(peer, number int, op tl.SignalOp, value int64) error {
 		n.id = c.m.Log.Add(rec)
 	}
 	ns := &c.m.notifications
-	k := ns.pool.add(n)
+	k := ns.pool.Add(n)
 	c.pe.DMA.Submit(&pe.Request{
 		Op: memory.Write, Class: fabric.Comm, Path: path, Bytes: c.m.Graph.Spec().PE.IPCQ.CreditBytes, Loose: true,
 		At: c.arrival(), Purpose: pe.Notify,
@@ -102,11 +102,11 @@ func checkSignal(number int) error {
 // Handle brings a notification to its PE, after what was put before it.
 func (ns *notifications) Handle(kind sim.Kind, arg uint64) {
 	if kind == evNotified {
-		n := ns.pool.at(arg)
+		n := ns.pool.At(int32(arg))
 		n.from.DMA.After(n.order, sim.Event{Target: ns.target, Kind: evApplied, Arg: arg})
 		return
 	}
-	n := ns.pool.drop(arg)
+	n := ns.pool.Take(int32(arg))
 	s := n.to.signal(n.signal)
 	if n.op == tl.Add {
 		s.value += n.value

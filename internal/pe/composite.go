@@ -108,14 +108,7 @@ func (m *Tiles) Footprint(plan Plan, args []int32) (bytes memory.Bytes, deep int
 // reserved by the caller, and released when it has Ended.
 func (p *Pipeline) PushComposite(c *Composite, plan Plan, deep int) {
 	c.pipeline, c.plan, c.steps, c.deep = p, plan, plan.Steps(), deep
-	if n := len(p.unused); n > 0 {
-		c.number = p.unused[n-1]
-		p.unused = p.unused[:n-1]
-		p.composites[c.number] = c
-	} else {
-		c.number = int32(len(p.composites))
-		p.composites = append(p.composites, c)
-	}
+	c.number = p.composites.Add(c)
 	for _, t := range c.Args {
 		p.tiles.slots[t].uses++
 	}
@@ -290,8 +283,7 @@ func (c *Composite) finish() {
 		c.started = c.At
 		p.eng.Call(c.Begun)
 	}
-	p.composites[c.number] = nil
-	p.unused = append(p.unused, c.number)
+	p.composites.Take(c.number)
 	c.pipeline = nil
 	p.eng.Call(c.Ended) // before what waits for it may go on
 	p.dma.Release(c.Order)
@@ -305,7 +297,7 @@ func (c *Composite) Started() sim.Time { return c.started }
 
 // Handle is the end of a composite's transfer.
 func (p *Pipeline) Handle(kind sim.Kind, arg uint64) {
-	c, i := p.composites[arg>>32], uint32(arg)
+	c, i := *p.composites.At(int32(arg >> 32)), uint32(arg)
 	switch kind {
 	case evBegun:
 		c.started = p.eng.Now()

@@ -96,10 +96,9 @@ type DMA struct {
 	idle     sim.Cond
 	channels [2]dmaChannel
 	port     topology.TCM
-	local    sim.Server   // copies within the TCM
-	accesses []accessPair // by request.ends; index 0 is none
-	unpaired []int32      // those not in use
-	few      [4]request   // of the pool, in the usual case all
+	local    sim.Server           // copies within the TCM
+	accesses sim.Pool[accessPair] // by request.ends; number 0 is none
+	few      [4]request           // of the pool, in the usual case all
 }
 
 // accessPair is the memory at the ends of a request.
@@ -143,7 +142,8 @@ const (
 // only.
 func (d *DMA) Init(eng *sim.Engine, fab *fabric.Fabric, cfg topology.DMA, tcm topology.TCM, tiles *Tiles) {
 	d.eng, d.fab, d.cfg, d.port, d.tiles = eng, fab, cfg, tcm, tiles
-	d.pool, d.accesses = d.few[:1], make([]accessPair, 1)
+	d.pool = d.few[:1]
+	d.accesses.Add(accessPair{})
 	d.idle.What = "the end of its DMA transfers"
 	d.target = eng.Register(d)
 }
@@ -223,21 +223,9 @@ func (d *DMA) add(r *Request) int32 {
 	q.bytes, q.at, q.tail, q.begun, q.done, q.order = r.size(), r.At, r.Tail, r.Begun, r.Done, r.Order
 	q.source, q.target, q.op, q.class, q.loose, q.ends = r.Source, r.Target, r.Op, r.Class, r.Loose, 0
 	if r.From.Region.Rows > 0 || r.To.Region.Rows > 0 {
-		q.ends = d.pair(accessPair{r.From, r.To})
+		q.ends = d.accesses.Add(accessPair{r.From, r.To})
 	}
 	return i
-}
-
-// pair stores the memory at the ends of a request.
-func (d *DMA) pair(p accessPair) int32 {
-	if n := len(d.unpaired); n > 0 {
-		i := d.unpaired[n-1]
-		d.unpaired = d.unpaired[:n-1]
-		d.accesses[i] = p
-		return i
-	}
-	d.accesses = append(d.accesses, p)
-	return int32(len(d.accesses) - 1)
 }
 
 // form has the descriptor of request i formed, from when its source is there.
@@ -296,7 +284,8 @@ func (d *DMA) start(ch *dmaChannel, i int32) {
 		Done: sim.Event{Target: d.target, Kind: evArrived, Arg: uint64(i)},
 	}
 	if q.ends != 0 {
-		t.Read, t.Write = d.accesses[q.ends].from.Bank(), d.accesses[q.ends].to.Bank()
+		ends := d.accesses.At(q.ends)
+		t.Read, t.Write = ends.from.Bank(), ends.to.Bank()
 	}
 	d.fab.Send(&t)
 }
@@ -363,7 +352,7 @@ func (d *DMA) end(i int32) {
 	}
 	loose, source, target, done, waiter := q.loose, q.source, q.target, q.done, q.waiter
 	if q.ends != 0 {
-		d.unpaired = append(d.unpaired, q.ends)
+		d.accesses.Take(q.ends)
 	}
 	q.next = d.unused
 	d.unused = i

@@ -51,8 +51,7 @@ type Pipeline struct {
 	dma        *DMA
 	pending    fifo[queued]
 	began      [numUnits]sim.Time // when the unit's last command began to run
-	composites []*Composite
-	unused     []int32
+	composites sim.Pool[*Composite]
 	waiter     *sim.Proc
 }
 
