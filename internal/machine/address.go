@@ -127,16 +127,15 @@ func (m *Machine) route(to []topology.LinkID, from, dest memory.ID) ([]topology.
 	return append(to, out, in), nil
 }
 
-// reads turns pieces into requests that bring them into the PE's TCM, and writes
-// into such that take them from there.
-func (c *core) reads(to []pe.Request, pieces []piece) ([]pe.Request, error) {
-	return c.transfers(to, pieces, memory.Read)
+// find makes the memory that a block is in the core's pieces.
+func (c *core) find(b *tl.Block) (err error) {
+	x := newBox(b)
+	c.pieces, err = c.m.boxPieces(c.pieces[:0], &x)
+	return err
 }
 
-func (c *core) writes(to []pe.Request, pieces []piece) ([]pe.Request, error) {
-	return c.transfers(to, pieces, memory.Write)
-}
-
+// transfers turns pieces into requests that bring them into the PE's TCM, or take them from
+// there.
 func (c *core) transfers(to []pe.Request, pieces []piece, op memory.Op) ([]pe.Request, error) {
 	tcm := c.pe.Memory(topology.KindTCM)
 	for _, p := range pieces {

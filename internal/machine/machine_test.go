@@ -369,7 +369,8 @@ func transcript(t testing.TB) string {
 			if err != nil {
 				t.Error(err)
 			}
-			pe.DMA.Do(p, &r)
+			pe.DMA.Submit(&r)
+			pe.DMA.Drain(p)
 		}
 	}, sim.Event{}); err != nil {
 		t.Fatal(err)

@@ -52,8 +52,8 @@ func (c *core) Notify(peer, number int, op tl.SignalOp, value int64) error {
 	if err := c.tick(); err != nil {
 		return err
 	}
-	if peer < 0 || peer >= len(c.run.ranks) {
-		return fmt.Errorf("no peer %d: the launch has ranks 0 to %d", peer, len(c.run.ranks)-1)
+	if err := c.checkPeer(peer); err != nil {
+		return err
 	}
 	if err := checkSignal(number); err != nil {
 		return err
@@ -160,7 +160,7 @@ func (a *awaited) String() string { return fmt.Sprintf("signal %d %v %d", a.numb
 
 // WaitSignal waits until a signal compares true.
 func (c *core) WaitSignal(number int, cmp tl.Cmp, value int64) error {
-	holds, err := c.look(number, cmp, value)
+	holds, err := c.TestSignal(number, cmp, value)
 	if err != nil || holds {
 		return err
 	}
@@ -182,10 +182,6 @@ func (c *core) Barrier(number int) *tl.Barrier { return &c.home.signal(number).b
 
 // TestSignal reports whether a signal compares true now.
 func (c *core) TestSignal(number int, cmp tl.Cmp, value int64) (bool, error) {
-	return c.look(number, cmp, value)
-}
-
-func (c *core) look(number int, cmp tl.Cmp, value int64) (bool, error) {
 	if err := c.tick(); err != nil {
 		return false, err
 	}

@@ -32,10 +32,12 @@ const (
 
 // add is a new transfer, and the events of its beginnings and ends.
 func (ts *transfers) add(t transfer) (begun, ended sim.Event) {
-	begun = sim.Event{Target: ts.target, Kind: evBegun, Arg: uint64(ts.pool.Add(t))}
-	ended = begun
-	ended.Kind = evEnded
-	return begun, ended
+	return beginAndEnd(ts.target, uint64(ts.pool.Add(t)))
+}
+
+// beginAndEnd returns the events of the beginning and of the end of something.
+func beginAndEnd(target sim.Target, arg uint64) (begun, ended sim.Event) {
+	return sim.Event{Target: target, Kind: evBegun, Arg: arg}, sim.Event{Target: target, Kind: evEnded, Arg: arg}
 }
 
 // Handle tells the op log.

@@ -115,7 +115,7 @@ func (p *Pipeline) PushComposite(c *Composite, plan Plan, deep int) {
 	if p.Trace != nil {
 		c.marks = &compositeMarks{by: p.eng.By}
 	}
-	p.pending.push(queued{composite: c})
+	p.pending.Push(queued{composite: c})
 	c.ask()
 	p.run()
 }

@@ -128,8 +128,7 @@ type request struct {
 	id     oplog.ID
 	behind oplog.ID // what it had to wait for last
 
-	own    []topology.LinkID // for a path that is copied
-	waiter *sim.Proc
+	own []topology.LinkID // for a path that is copied
 }
 
 const (
@@ -151,12 +150,22 @@ func (d *DMA) Init(eng *sim.Engine, fab *fabric.Fabric, cfg topology.DMA, tcm to
 // Submit queues a request. It starts when fewer than the engine's outstanding
 // requests are under way on its channel, and every earlier access to the bytes it
 // touches has ended.
-func (d *DMA) Submit(r *Request) { d.submit(r, nil) }
-
-// Do submits a request and waits for its end.
-func (d *DMA) Do(p *sim.Proc, r *Request) {
-	d.submit(r, p)
-	p.Park(transferEnd)
+func (d *DMA) Submit(r *Request) {
+	i := d.add(r)
+	q := &d.pool[i]
+	if !q.loose && q.order == 0 {
+		d.last++
+		q.order = d.last
+		d.program = append(d.program, entry{order: d.last, id: r.ID, from: r.From, to: r.To, request: i})
+	}
+	d.under++
+	if d.Trace != nil {
+		d.Trace.asked(i, r, d.eng.Now(), d.eng.By)
+	}
+	if q.source != 0 && !d.tiles.wait(q.source, i) {
+		return // form is called when the tile is there
+	}
+	d.form(i)
 }
 
 // CopyLocal copies n bytes within the TCM, from `at` on: it takes the set-up and
@@ -183,27 +192,6 @@ func (d *DMA) Drain(p *sim.Proc) {
 type waitFor string
 
 func (w waitFor) String() string { return string(w) }
-
-const transferEnd waitFor = "the end of a DMA transfer"
-
-func (d *DMA) submit(r *Request, waiter *sim.Proc) {
-	i := d.add(r)
-	q := &d.pool[i]
-	q.waiter = waiter
-	if !q.loose && q.order == 0 {
-		d.last++
-		q.order = d.last
-		d.program = append(d.program, entry{order: d.last, id: r.ID, from: r.From, to: r.To, request: i})
-	}
-	d.under++
-	if d.Trace != nil {
-		d.Trace.asked(i, r, d.eng.Now(), d.eng.By)
-	}
-	if q.source != 0 && !d.tiles.wait(q.source, i) {
-		return // form is called when the tile is there
-	}
-	d.form(i)
-}
 
 func (d *DMA) add(r *Request) int32 {
 	i := d.unused
@@ -350,7 +338,7 @@ func (d *DMA) end(i int32) {
 	if d.Trace != nil {
 		d.Trace.ended(i, q.op, q.bytes, d.eng.Now())
 	}
-	loose, source, target, done, waiter := q.loose, q.source, q.target, q.done, q.waiter
+	loose, source, target, done := q.loose, q.source, q.target, q.done
 	if q.ends != 0 {
 		d.accesses.Take(q.ends)
 	}
@@ -368,9 +356,6 @@ func (d *DMA) end(i int32) {
 	}
 	if target != 0 {
 		d.tiles.arrive(target, d.eng.Now(), d.eng.By)
-	}
-	if waiter != nil {
-		waiter.Wake()
 	}
 	if !loose {
 		d.progress()

@@ -45,11 +45,11 @@ type Engine struct {
 	handlers []Handler
 	procs    procs
 	timers   timers
-	made     uint64 // timers
-	woken    fifo   // processes that go on at the present instant
-	err      error  // ends the run: set by Stop
-	closing  bool   // after the present instant, since a process has panicked
-	paused   bool   // the run is interrupted: set by Pause
+	made     uint64       // timers
+	woken    FIFO[uint64] // processes that go on at the present instant
+	err      error        // ends the run: set by Stop
+	closing  bool         // after the present instant, since a process has panicked
+	paused   bool         // the run is interrupted: set by Pause
 	beats    atomic.Uint64
 }
 
@@ -131,7 +131,7 @@ func (e *Engine) fail(p *Proc, err *PanicError) {
 func (e *Engine) Pause() { e.paused = true }
 
 // Idle reports whether nothing is left to happen but timers.
-func (e *Engine) Idle() bool { return e.queue.pending == 0 && e.woken.head == len(e.woken.args) }
+func (e *Engine) Idle() bool { return e.queue.pending == 0 && e.woken.Len() == 0 }
 
 // TimeLimit is the end of a run that had events left at its limit.
 type TimeLimit struct {
@@ -210,7 +210,9 @@ func (e *Engine) run(ctx context.Context, limit Time) error {
 				break
 			}
 		}
-		if arg, ok := e.woken.pop(); ok {
+		if e.woken.Len() > 0 {
+			arg := *e.woken.Front()
+			e.woken.Pop()
 			e.ran++
 			e.procs.Handle(0, arg)
 			continue
@@ -240,25 +242,6 @@ func (e *Engine) run(ctx context.Context, limit Time) error {
 		e.Close()
 	}
 	return e.err
-}
-
-// fifo is the processes that were woken, in that order.
-type fifo struct {
-	args []uint64
-	head int
-}
-
-func (f *fifo) push(arg uint64) { f.args = append(f.args, arg) }
-
-func (f *fifo) pop() (arg uint64, ok bool) {
-	if f.head == len(f.args) {
-		return 0, false
-	}
-	arg = f.args[f.head]
-	if f.head++; f.head == len(f.args) {
-		f.args, f.head = f.args[:0], 0
-	}
-	return arg, true
 }
 
 // Close unwinds every process that has not ended, running its deferred calls.

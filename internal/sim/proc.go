@@ -29,7 +29,6 @@ type Proc struct {
 	since  Time         // when it began to wait
 	on     fmt.Stringer // what it waits for; nil while it sleeps
 	at     string       // where it stood when it was cancelled
-	next   *Proc        // behind it in the queue of a Cond
 	resume func() (struct{}, bool)
 	stop   func()
 	yield  func(struct{}) bool
@@ -130,7 +129,7 @@ func (p *Proc) Wake() {
 
 func (p *Proc) wakeNow() {
 	p.Woken = p.eng.By
-	p.eng.woken.push(uint64(p.wakes)<<32 | uint64(p.id))
+	p.eng.woken.Push(uint64(p.wakes)<<32 | uint64(p.id))
 }
 
 // Cancel unwinds the process where it waits, running its deferred calls. A
