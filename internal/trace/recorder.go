@@ -53,8 +53,8 @@ type Process struct {
 func (r *Recorder) Process(name string, order int) *Process {
 	r.processes++
 	p := &Process{r: r, id: r.processes}
-	r.out.name("process_name", p.id, 0, name)
-	r.out.order("process_sort_index", p.id, 0, order)
+	r.out.metadata("process_name", p.id, 0, Text("name", name))
+	r.out.metadata("process_sort_index", p.id, 0, Number("sort_index", int64(order)))
 	return p
 }
 
@@ -72,8 +72,8 @@ type Track struct {
 // Track is a new track, shown behind those before it.
 func (p *Process) Track(name string) *Track {
 	p.threads++
-	p.r.out.name("thread_name", p.id, p.threads, name)
-	p.r.out.order("thread_sort_index", p.id, p.threads, p.threads)
+	p.r.out.metadata("thread_name", p.id, p.threads, Text("name", name))
+	p.r.out.metadata("thread_sort_index", p.id, p.threads, Number("sort_index", int64(p.threads)))
 	return &Track{p, p.threads}
 }
 

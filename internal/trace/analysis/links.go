@@ -109,12 +109,10 @@ func (t *Trace) carried(from, to sim.Time) map[string]Link {
 
 // linkKinds sums up links by kind.
 func linkKinds(all []Link) (list []LinkKind) {
-	at := map[string]int{}
 	for _, l := range all {
-		i, ok := at[l.Kind]
-		if !ok {
+		i := slices.IndexFunc(list, func(k LinkKind) bool { return k.Kind == l.Kind })
+		if i < 0 {
 			i = len(list)
-			at[l.Kind] = i
 			list = append(list, LinkKind{Kind: l.Kind, Most: l.Name})
 		}
 		k := &list[i]
