@@ -233,7 +233,7 @@ func (d *DMA) form(i int32) {
 // enqueue lets a request wait for its channel.
 func (d *DMA) enqueue(i int32) {
 	q := &d.pool[i]
-	ch := d.channel(q.op)
+	ch := &d.channels[channel(q.op)]
 	if ch.started < d.cfg.Outstanding {
 		d.start(ch, i)
 		return
@@ -241,11 +241,12 @@ func (d *DMA) enqueue(i int32) {
 	ch.queues[q.class] = append(ch.queues[q.class], i)
 }
 
-func (d *DMA) channel(op memory.Op) *dmaChannel {
+// channel returns the number of the channel that an operation goes over.
+func channel(op memory.Op) int {
 	if op == memory.Write {
-		return &d.channels[1]
+		return 1
 	}
-	return &d.channels[0]
+	return 0
 }
 
 func (d *DMA) start(ch *dmaChannel, i int32) {
@@ -308,7 +309,7 @@ func (d *DMA) Handle(kind sim.Kind, arg uint64) {
 		if d.Trace != nil {
 			d.Trace.requests[i].queued = d.fab.Waited()
 		}
-		ch := d.channel(d.pool[i].op)
+		ch := &d.channels[channel(d.pool[i].op)]
 		ch.started--
 		if tail := d.pool[i].tail; tail > 0 {
 			d.eng.At(d.eng.Now()+tail, d.target, evSettled, arg)

@@ -24,7 +24,7 @@ func (c *Cond) HeldBy() *Proc { return c.Holder }
 // Wait waits until c is signalled.
 func (p *Proc) Wait(c *Cond) {
 	c.waiting = append(c.waiting, p)
-	p.park(c, p.eng.now)
+	p.Park(c)
 }
 
 // WaitFor waits until holds is true, testing it now and whenever c is signalled.

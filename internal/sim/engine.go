@@ -163,12 +163,8 @@ func (e *Engine) Run(ctx context.Context) error {
 	if e.Limit > 0 {
 		limit = e.Limit
 	}
-	if err := e.run(ctx, limit); err != nil {
+	if paused, err := e.run(ctx, limit); paused || err != nil {
 		return err
-	}
-	if e.paused {
-		e.paused = false
-		return nil
 	}
 	if e.queue.pending > 0 {
 		running, _ := e.procs.unwind()
@@ -184,12 +180,8 @@ func (e *Engine) Run(ctx context.Context) error {
 // Pause interrupts it.
 // Processes may still be waiting: the next run goes on with them.
 func (e *Engine) RunUntil(ctx context.Context, t Time) error {
-	if err := e.run(ctx, t); err != nil {
+	if paused, err := e.run(ctx, t); paused || err != nil {
 		return err
-	}
-	if e.paused {
-		e.paused = false
-		return nil
 	}
 	e.now = max(e.now, t)
 	return nil
@@ -199,7 +191,8 @@ func (e *Engine) RunUntil(ctx context.Context, t Time) error {
 // context is noticed.
 const beatEvery = 64
 
-func (e *Engine) run(ctx context.Context, limit Time) error {
+// run runs the events up to a limit, and reports whether Pause has interrupted that.
+func (e *Engine) run(ctx context.Context, limit Time) (paused bool, err error) {
 	done := ctx.Done()
 	for (e.err == nil || e.closing) && !e.paused {
 		if e.ran >= e.look {
@@ -232,7 +225,7 @@ func (e *Engine) run(ctx context.Context, limit Time) error {
 			if e.ring(limit) {
 				continue
 			}
-			return nil
+			return false, nil
 		}
 		e.now, e.By = at, 0
 		e.ran++
@@ -241,7 +234,8 @@ func (e *Engine) run(ctx context.Context, limit Time) error {
 	if e.err != nil {
 		e.Close()
 	}
-	return e.err
+	paused, e.paused = e.paused && e.err == nil, false
+	return paused, e.err
 }
 
 // Close unwinds every process that has not ended, running its deferred calls.
