@@ -195,9 +195,6 @@ func (l *Launch) target(id PEID) int {
 	return i
 }
 
-// Ended reports whether every PE has ended its kernel.
-func (l *Launch) Ended() bool { return l.Start >= 0 && l.running == 0 }
-
 // Exec is how long the kernel ran on target i: pe_exec_ns.
 func (l *Launch) Exec(i int) sim.Time { return l.end[i] - l.Start }
 

@@ -1,6 +1,8 @@
 package pe
 
 import (
+	"slices"
+
 	"github.com/kernbench/kernbench/internal/memory"
 	"github.com/kernbench/kernbench/internal/oplog"
 	"github.com/kernbench/kernbench/internal/sim"
@@ -251,13 +253,8 @@ func (c *Composite) settle(s *Step, at sim.Time, by sim.Mark, b, o int) {
 
 // finish ends the composite if all is settled and written.
 func (c *Composite) finish() {
-	if c.next < c.steps || c.Done() {
+	if c.next < c.steps || c.Done() || slices.Max(c.writing[:]) > 0 {
 		return
-	}
-	for _, w := range c.writing {
-		if w > 0 {
-			return
-		}
 	}
 	p := c.pipeline
 	if !c.began { // nothing to do at all

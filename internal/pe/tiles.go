@@ -117,17 +117,15 @@ func (m *Tiles) MadeBy(i int32) sim.Mark { return m.slots[i].by }
 
 // Reserve takes n bytes that Room made, for something other than tiles; Release
 // gives them back.
-func (m *Tiles) Reserve(n memory.Bytes) {
-	m.used += roundUp(n)
-	m.held += roundUp(n)
-	m.reserved += roundUp(n)
-}
+func (m *Tiles) Reserve(n memory.Bytes) { m.reserve(roundUp(n)) }
 
 // Release gives back what Reserve took.
-func (m *Tiles) Release(n memory.Bytes) {
-	m.used -= roundUp(n)
-	m.held -= roundUp(n)
-	m.reserved -= roundUp(n)
+func (m *Tiles) Release(n memory.Bytes) { m.reserve(-roundUp(n)) }
+
+func (m *Tiles) reserve(more memory.Bytes) {
+	m.used += more
+	m.held += more
+	m.reserved += more
 }
 
 func roundUp(n memory.Bytes) memory.Bytes { return (n + granule - 1) / granule * granule }

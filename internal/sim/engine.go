@@ -44,8 +44,7 @@ type Engine struct {
 	look     uint64 // how many events have run when the context is next looked at
 	handlers []Handler
 	procs    procs
-	timers   timers
-	made     uint64       // timers
+	timers   []*Timer     // in the order of their instants, and in which they were made
 	woken    FIFO[uint64] // processes that go on at the present instant
 	err      error        // ends the run: set by Stop
 	closing  bool         // after the present instant, since a process has panicked

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"slices"
 
 	"github.com/kernbench/kernbench/internal/sim"
 )
@@ -139,11 +140,9 @@ func (p *Process) Lanes(name string) *Lanes { return &Lanes{p: p, name: name} }
 
 // Take is a lane that is free from now on, until its slice is added.
 func (l *Lanes) Take() int {
-	for i, taken := range l.taken {
-		if !taken {
-			l.taken[i] = true
-			return i
-		}
+	if i := slices.Index(l.taken, false); i >= 0 {
+		l.taken[i] = true
+		return i
 	}
 	name := l.name
 	if n := len(l.tracks); n > 0 {
