@@ -24,7 +24,15 @@ func (t *PE) Send(port Port, x Tile) {
 // Recv waits for the next message of a port and takes it. It must have as many
 // bytes as the tile. AnyPort takes from whichever port has one, in turn.
 func (t *PE) Recv(port Port, s Shape, dtype DType) Tile {
-	return t.post("Recv", port, t.extents("Recv", s, dtype), dtype, nil, true).tile
+	t.v = Value{Shape: t.extents("Recv", s, dtype), DType: dtype}
+	err := errPort
+	if port >= AnyPort {
+		_, _, err = t.m.Recv(port, &t.v, nil, true)
+	}
+	if err != nil {
+		panic(t.fail("Recv", portText(port, t.v), err))
+	}
+	return Tile{t, t.v}
 }
 
 // RecvAny is Recv from AnyPort, and says which it was.

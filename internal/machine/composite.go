@@ -270,20 +270,45 @@ type pending struct {
 	id        oplog.ID
 }
 
-// handles is the pending operations of a kernel, by the numbers of their handles. Each handle has
-// a number of its own, so that waiting twice for one thing is waiting once.
+// handles is the pending operations of a kernel. A Handle is an index and a turn,
+// so that waiting twice for one thing is waiting once.
 type handles struct {
-	last    uint64
-	pending map[uint64]pending
+	all    []pending
+	turns  []uint32
+	unused []uint32
 }
 
 func (hs *handles) add(p pending) tl.Handle {
-	if hs.pending == nil {
-		hs.pending = map[uint64]pending{}
+	if n := len(hs.unused); n > 0 {
+		i := hs.unused[n-1]
+		hs.unused = hs.unused[:n-1]
+		hs.all[i] = p
+		return tl.Handle{N: uint64(hs.turns[i])<<32 | uint64(i)}
 	}
-	hs.last++
-	hs.pending[hs.last] = p
-	return tl.Handle{N: hs.last}
+	hs.all, hs.turns = append(hs.all, p), append(hs.turns, 1)
+	return tl.Handle{N: 1<<32 | uint64(len(hs.all)-1)}
+}
+
+// take ends a handle and is what it stood for, if it has not ended before.
+func (hs *handles) take(h tl.Handle) (pending, bool) {
+	i := uint32(h.N)
+	if h.N == 0 || int(i) >= len(hs.all) || hs.turns[i] != uint32(h.N>>32) {
+		return pending{}, false
+	}
+	hs.turns[i]++
+	hs.unused = append(hs.unused, i)
+	p := hs.all[i]
+	hs.all[i] = pending{}
+	return p, true
+}
+
+// clear ends all handles.
+func (hs *handles) clear() {
+	for i := range hs.all {
+		if hs.all[i] != (pending{}) {
+			hs.take(tl.Handle{N: uint64(hs.turns[i])<<32 | uint64(i)})
+		}
+	}
 }
 
 // Wait waits for a composite or a receive.
@@ -291,11 +316,10 @@ func (c *core) Wait(h tl.Handle) error {
 	if err := c.tick(); err != nil {
 		return err
 	}
-	p, ok := c.handles.pending[h.N]
+	p, ok := c.handles.take(h)
 	if !ok {
 		return nil
 	}
-	delete(c.handles.pending, h.N)
 	if p.receive != nil {
 		if err := c.await(p.receive); err != nil {
 			return err

@@ -4,8 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"maps"
-	"slices"
 
 	"github.com/kernbench/kernbench/internal/memory"
 	"github.com/kernbench/kernbench/internal/oplog"
@@ -291,15 +289,15 @@ func (c *core) end() {
 	began := c.now
 	c.pe.Pipeline.Drain(c.proc)
 	c.drained(began)
-	for _, n := range slices.Sorted(maps.Keys(c.handles.pending)) {
-		if p := c.handles.pending[n]; p.receive != nil {
+	for _, p := range c.handles.all {
+		if p.receive != nil {
 			panic(&tl.Error{
 				Kernel: c.name, PE: c.pe.String(), Op: "RecvAsync", Shapes: p.receive.port.String(),
 				Err: errors.New("the kernel ended without having waited for the message"),
 			})
 		}
 	}
-	clear(c.handles.pending)
+	c.handles.clear()
 	c.pe.Tiles.Clear()
 	c.pe.Tiles.Forget = nil
 	for _, va := range c.scratch {
