@@ -45,9 +45,7 @@ func (t *PE) Dot(a, b Tile, acc ...Tile) Tile {
 		panic(t.failCompute(fmt.Errorf("%d accumulators: there is at most one", len(acc))))
 	}
 	s, err := product(&t.c.Args[0].Value, &t.c.Args[1].Value)
-	if err != nil {
-		panic(t.failCompute(err))
-	}
+	t.must(err)
 	d := numeric.DotType(a.v.DType)
 	if len(acc) == 1 && (acc[0].v.Shape != s || acc[0].v.DType != d) {
 		panic(t.failCompute(fmt.Errorf("the accumulator is %v: a product of these is %v", acc[0].v, Value{Shape: s, DType: d})))
@@ -65,9 +63,7 @@ func (x Tile) Softmax() Tile {
 	if x.v.Shape.Rank == 0 {
 		panic(t.failCompute(errors.New("there is no axis to sum over")))
 	}
-	if err := defined(numeric.SoftmaxOp, x.v.DType, nil); err != nil {
-		panic(t.failCompute(err))
-	}
+	t.must(defined(numeric.SoftmaxOp, x.v.DType, nil))
 	return t.compute(x.v.Shape, x.v.DType)
 }
 
@@ -86,9 +82,7 @@ func (x Tile) reduce(op Op, along int) Tile {
 	t.take(oplog.Reduce, op, x)
 	s := x.v.Shape
 	along, err := axis(s, along)
-	if err != nil {
-		panic(t.failCompute(err))
-	}
+	t.must(err)
 	if op != numeric.Sum && s.Dim[along] == 0 {
 		panic(t.failCompute(fmt.Errorf("axis %d is empty: only a sum of nothing is defined", along)))
 	}
@@ -129,9 +123,7 @@ func (x Tile) Reshape(dims ...int) Tile {
 	t := x.pe
 	t.take(oplog.Reshape, 0, x)
 	s, err := extents(dims)
-	if err != nil {
-		panic(t.failCompute(err))
-	}
+	t.must(err)
 	if n := x.v.Shape.Elems(); s.Elems() != n {
 		panic(t.failCompute(fmt.Errorf("%s has %d elements, the tile has %d", Shape(dims).String(), s.Elems(), n)))
 	}
@@ -144,9 +136,7 @@ func (x Tile) Broadcast(s Shape) Tile {
 	t := x.pe
 	t.take(oplog.Broadcast, 0, x)
 	e, err := extents(s)
-	if err != nil {
-		panic(t.failCompute(err))
-	}
+	t.must(err)
 	if both, ok := broadcast(x.v.Shape, e); !ok || both != e {
 		panic(t.failCompute(fmt.Errorf("the tile does not broadcast to %s: seen from the last axis, its extents must be the same or 1", s.String())))
 	}
@@ -169,9 +159,7 @@ func (t *PE) binary(op Op, x Tile, y any) Tile {
 func (t *PE) math(op Op, args ...any) Tile {
 	t.take(oplog.Math, op, args...)
 	s, d, err := elementwise(op, t.c.Args[:t.c.N])
-	if err != nil {
-		panic(t.failCompute(err))
-	}
+	t.must(err)
 	return t.compute(s, op.Result(d))
 }
 
@@ -192,13 +180,18 @@ func (t *PE) take(kind oplog.Kind, op Op, args ...any) {
 // compute gives the machine the command that take began.
 func (t *PE) compute(s oplog.Shape, d DType) Tile {
 	t.v = Value{Shape: s, DType: d}
-	if err := t.m.Compute(&t.v, &t.c); err != nil {
-		panic(t.failCompute(err))
-	}
+	t.must(t.m.Compute(&t.v, &t.c))
 	return Tile{t, t.v}
 }
 
-// failCompute is fail for the command that take began.
+// must stops the kernel if there is an error of the command that take began.
+func (t *PE) must(err error) {
+	if err != nil {
+		panic(t.failCompute(err))
+	}
+}
+
+// failCompute makes the Error of the command that take began.
 func (t *PE) failCompute(err error) *Error {
 	operands := argsText(t.c.Args[:t.c.N])
 	if t.c.N == 0 {

@@ -27,9 +27,7 @@ func (x Tile) Shape() Shape {
 // Dim is the extent of an axis; a negative one counts from the end.
 func (x Tile) Dim(i int) int {
 	i, err := axis(x.v.Shape, i)
-	if err != nil {
-		panic(x.pe.fail("Dim", x.v.String(), err))
-	}
+	x.must("Dim", err)
 	return int(x.v.Shape.Dim[i])
 }
 
@@ -60,32 +58,29 @@ func (x Tile) Values() []float64 {
 func (x Tile) bytes(op string) []byte {
 	x.check(op)
 	data, err := x.pe.m.Bytes(x.v)
-	if err != nil {
-		panic(x.pe.fail(op, x.v.String(), err))
-	}
+	x.must(op, err)
 	return data
 }
 
 // Pin keeps a tile in TCM until it is freed, whatever needs room, and returns it.
 func (x Tile) Pin() Tile {
 	x.check("Pin")
-	if err := x.pe.m.Pin(x.v); err != nil {
-		panic(x.pe.fail("Pin", x.v.String(), err))
-	}
+	x.must("Pin", x.pe.m.Pin(x.v))
 	return x
 }
 
 // Free ends the use of a tile and gives its room back.
 func (x Tile) Free() {
 	x.check("Free")
-	if err := x.pe.m.Free(x.v); err != nil {
-		panic(x.pe.fail("Free", x.v.String(), err))
-	}
+	x.must("Free", x.pe.m.Free(x.v))
 }
 
 // check stops an operation on a tile alone if it holds no data.
-func (x Tile) check(op string) {
-	if err := x.pe.usable(&x); err != nil {
+func (x Tile) check(op string) { x.must(op, x.pe.usable(&x)) }
+
+// must stops an operation on a tile alone if it has an error.
+func (x Tile) must(op string, err error) {
+	if err != nil {
 		panic(x.pe.fail(op, x.v.String(), err))
 	}
 }

@@ -1,6 +1,7 @@
 package exec
 
 import (
+	"github.com/kernbench/kernbench/internal/memory"
 	"github.com/kernbench/kernbench/internal/oplog"
 )
 
@@ -35,8 +36,8 @@ func (e *Executor) read(op *oplog.Op) error {
 		}
 		e.finish(op.ID, v)
 	case oplog.HostRead:
-		v := e.pool.take(e.bytes(op))
-		if err := e.gather(op.ID, op.Mem, v.bytes); err != nil {
+		v, err := e.gather(op.ID, op.Mem, e.bytes(op))
+		if err != nil {
 			return err
 		}
 		e.onRead(op, digest(v.bytes))
@@ -45,8 +46,8 @@ func (e *Executor) read(op *oplog.Op) error {
 		if len(op.Args[0].Mem) == 0 {
 			return nil
 		}
-		v := e.pool.take(e.bytes(op))
-		if err := e.gather(op.ID, op.Args[0].Mem, v.bytes); err != nil {
+		v, err := e.gather(op.ID, op.Args[0].Mem, operandBytes(&op.Args[0]))
+		if err != nil {
 			return err
 		}
 		e.finish(op.ID, v)
@@ -65,11 +66,11 @@ func (e *Executor) readInputs(op *oplog.Op) error {
 		if len(o.Mem) == 0 {
 			continue
 		}
-		v := e.pool.take(operandBytes(o))
-		inputs = append(inputs, v)
-		if err := e.gather(op.ID, o.Mem, v.bytes); err != nil {
+		v, err := e.gather(op.ID, o.Mem, operandBytes(o))
+		if err != nil {
 			return err
 		}
+		inputs = append(inputs, v)
 	}
 	if inputs != nil {
 		e.inputs[op.ID] = inputs
@@ -81,31 +82,28 @@ func (e *Executor) readInputs(op *oplog.Op) error {
 func (e *Executor) write(op *oplog.Op) error {
 	switch op.Kind {
 	case oplog.Store, oplog.Put:
-		from := op.Args[0].From
-		if err := e.await(from); err != nil {
-			return err
-		}
-		if err := e.store(op, e.node(from).value.bytes); err != nil {
-			return err
-		}
-		e.used(from)
+		return e.store(op, op.Args[0].From)
 	case oplog.Gemm, oplog.Stream, oplog.ReducePeers, oplog.Recv:
 		if len(op.Mem) == 0 {
 			return nil
 		}
-		if err := e.await(op.ID); err != nil {
-			return err
-		}
-		if err := e.store(op, e.node(op.ID).value.bytes); err != nil {
-			return err
-		}
-		e.used(op.ID)
+		return e.store(op, op.ID)
 	case oplog.HostWrite:
 		return e.scatter(op.ID, op.Mem, op.Data)
 	case oplog.Scratch, oplog.Zero:
 		return e.zero(op)
-	default:
-		return e.fail(op.ID, "a %v writes no memory, but the log says that it did", op.Kind)
 	}
+	return e.fail(op.ID, "a %v writes no memory, but the log says that it did", op.Kind)
+}
+
+// store writes the value of an operation, once it is there, to the memory of another.
+func (e *Executor) store(op *oplog.Op, from oplog.ID) error {
+	if err := e.await(from); err != nil {
+		return err
+	}
+	if err := e.moveBox(op, e.node(from).value.bytes, (*memory.Store).Write); err != nil {
+		return err
+	}
+	e.used(from)
 	return nil
 }

@@ -44,8 +44,8 @@ type Executor struct {
 	workers  int
 	stepped  sync.Cond // a worker has done something
 	pool     pool
-	spare    []*scratch // of workers that have ended
-	own      scratch    // of the walk
+	spare    sync.Pool // of scratches, for workers
+	own      scratch   // of the walk
 }
 
 // New returns an executor at the start of a log. mem finds the memories of the
@@ -59,6 +59,7 @@ func New(log *oplog.Log, mem func(oplog.Space) *memory.Store, threads int) *Exec
 		unused: none,
 	}
 	e.stepped.L = &e.mu
+	e.spare.New = func() any { return new(scratch) }
 	return e
 }
 

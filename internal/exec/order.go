@@ -263,17 +263,11 @@ func follow(t *thread, k *task, b *access) {
 // begin gives a task epochs of its own for n accesses, one after another: a component
 // that no task is using, or a new one.
 func (o *order) begin(t *thread, k *task, n uint32) {
-	e := o.spare(t)
-	k.last = epoch{e.component, e.number + n}
-}
-
-func (o *order) spare(t *thread) epoch {
-	if n := len(t.unused); n > 0 {
-		e := t.unused[n-1]
-		t.unused = t.unused[:n-1]
-		return e
+	if len(t.unused) == 0 {
+		e := o.component()
+		t.unused = append(t.unused, epoch{e.component, 0})
 	}
-	e := o.component()
-	e.number = 0
-	return e
+	last := len(t.unused) - 1
+	k.last = epoch{t.unused[last].component, t.unused[last].number + n}
+	t.unused = t.unused[:last]
 }

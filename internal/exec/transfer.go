@@ -11,41 +11,34 @@ import (
 
 // load fills a value: the box from memory, the rest with Fill.
 func (e *Executor) load(op *oplog.Op, dst []byte) error {
-	e.mu.Unlock()
-	defer e.mu.Lock()
 	if masked(op) {
 		var element [8]byte
 		size := op.DType.Size()
 		numeric.Set(op.DType, element[:size], 0, op.Fill)
 		fill(dst, element[:size])
 	}
+	return e.moveBox(op, dst, (*memory.Store).Read)
+}
+
+// moveBox moves the box of a value from or to the memory of its operation.
+func (e *Executor) moveBox(op *oplog.Op, value []byte, do accessFunc) error {
+	e.mu.Unlock()
+	defer e.mu.Lock()
 	c := cursor{mem: op.Mem}
-	for run := range runs(op, dst) {
-		if err := e.move(op.ID, &c, run, (*memory.Store).Read); err != nil {
+	for run := range runs(op, value) {
+		if err := e.move(op.ID, &c, run, do); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// store writes the box of a value to memory.
-func (e *Executor) store(op *oplog.Op, src []byte) error {
+// gather reads pieces of memory one after another into a new value of n bytes.
+func (e *Executor) gather(id oplog.ID, mem []oplog.Access, n int) (*value, error) {
+	v := e.pool.take(n)
 	e.mu.Unlock()
 	defer e.mu.Lock()
-	c := cursor{mem: op.Mem}
-	for run := range runs(op, src) {
-		if err := e.move(op.ID, &c, run, (*memory.Store).Write); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// gather reads pieces of memory one after another.
-func (e *Executor) gather(id oplog.ID, mem []oplog.Access, dst []byte) error {
-	e.mu.Unlock()
-	defer e.mu.Lock()
-	return e.move(id, &cursor{mem: mem}, dst, (*memory.Store).Read)
+	return v, e.move(id, &cursor{mem: mem}, v.bytes, (*memory.Store).Read)
 }
 
 // scatter writes pieces of memory one after another.
@@ -72,15 +65,18 @@ func (e *Executor) zero(op *oplog.Op) error {
 	}
 }
 
+// accessFunc is (*memory.Store).Read or Write.
+type accessFunc func(*memory.Store, memory.Addr, []byte) error
+
 // move reads or writes as many bytes as b has at a cursor.
-func (e *Executor) move(id oplog.ID, c *cursor, b []byte, access func(*memory.Store, memory.Addr, []byte) error) error {
+func (e *Executor) move(id oplog.ID, c *cursor, b []byte, do accessFunc) error {
 	for len(b) > 0 {
 		space, addr, n := c.next(int64(len(b)))
 		s := e.mem(space)
 		if s == nil {
 			return e.fail(id, "the machine has no memory %v", space)
 		}
-		if err := access(s, memory.Addr(addr), b[:n]); err != nil {
+		if err := do(s, memory.Addr(addr), b[:n]); err != nil {
 			return e.fail(id, "%w", err)
 		}
 		b = b[n:]

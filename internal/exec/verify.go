@@ -50,12 +50,9 @@ func memBytes(mem []oplog.Access) (int, error) {
 
 // bytes is the size of the value of an operation that was verified.
 func (e *Executor) bytes(op *oplog.Op) int {
-	switch op.Kind {
-	case oplog.HostRead:
+	if op.Kind == oplog.HostRead {
 		n, _ := memBytes(op.Mem)
 		return n
-	case oplog.Send:
-		return operandBytes(&op.Args[0])
 	}
 	return op.Shape.Elems() * op.DType.Size()
 }

@@ -32,17 +32,12 @@ func (e *Executor) push(t job) {
 func (e *Executor) work() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	var s *scratch
-	if n := len(e.spare); n > 0 {
-		s, e.spare = e.spare[n-1], e.spare[:n-1]
-	} else {
-		s = new(scratch)
-	}
+	s := e.spare.Get().(*scratch)
+	defer e.spare.Put(s)
 	for len(e.ready) > 0 {
 		e.step(s)
 		e.stepped.Signal()
 	}
-	e.spare = append(e.spare, s)
 	e.workers--
 	e.stepped.Signal()
 }

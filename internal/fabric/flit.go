@@ -12,8 +12,7 @@ import (
 type flits struct {
 	*Fabric
 	target  sim.Target
-	pool    []flit
-	unused  []int32
+	flying  sim.Pool[flit]
 	links   []*flitServer
 	slices  [][]*flitServer // channels, by slice
 	servers []*flitServer   // all of them, by the number events use
@@ -79,10 +78,10 @@ func (m *flits) Handle(kind sim.Kind, arg uint64) {
 	case evFlitFree:
 		m.freed(m.servers[arg])
 	case evFlitOffer:
-		fl := m.take(int32(arg))
+		fl := m.flying.Take(int32(arg))
 		m.offer(fl.msg, fl.index)
 	case evBurst:
-		m.burst(m.take(int32(arg)))
+		m.burst(m.flying.Take(int32(arg)))
 	}
 }
 
@@ -107,21 +106,21 @@ func (m *flits) start(i int32) {
 
 // offer gives flit k of message i to its first link.
 func (m *flits) offer(i int32, k int64) {
-	m.arrive(m.add(flit{msg: i, index: k}))
+	m.arrive(m.flying.Add(flit{msg: i, index: k}))
 }
 
 // arrive brings a flit to the server of its stage, or to its destination.
 func (m *flits) arrive(i int32) {
-	fl := &m.pool[i]
+	fl := m.flying.At(i)
 	msg := &m.messages[fl.msg]
 	if int(fl.stage) == len(msg.stages) {
-		if done := m.take(i); done.index == msg.flits-1 {
+		if done := m.flying.Take(i); done.index == msg.flits-1 {
 			m.finish(done.msg)
 		}
 		return
 	}
 	if _, ok := slice(msg.stages[fl.stage]); ok {
-		m.write(m.take(i))
+		m.write(m.flying.Take(i))
 		return
 	}
 	m.queue(m.link(topology.LinkID(msg.stages[fl.stage])), i)
@@ -131,7 +130,7 @@ func (m *flits) arrive(i int32) {
 // after all else that is due at this instant, so that of flits that come together
 // the higher class goes first.
 func (m *flits) queue(s *flitServer, i int32) {
-	fl := &m.pool[i]
+	fl := m.flying.At(i)
 	fl.arrived = m.eng.Now()
 	class := m.messages[fl.msg].Class
 	s.queues[class] = append(s.queues[class], i)
@@ -161,7 +160,7 @@ func (m *flits) freed(s *flitServer) {
 
 // serve occupies s with flit i from now on and sends it on.
 func (m *flits) serve(s *flitServer, i int32) {
-	fl := &m.pool[i]
+	fl := m.flying.At(i)
 	msg := &m.messages[fl.msg]
 	now := m.eng.Now()
 	s.wait(now-fl.arrived, 1)
@@ -179,8 +178,8 @@ func (m *flits) serve(s *flitServer, i int32) {
 		m.passed(fl.msg, fl.index == 0, Passage{Link: s.id, Bytes: n, Head: fl.arrived, Start: now, End: s.free})
 	}
 	if fl.stage == 0 && fl.index+1 < msg.flits { // before any queued flit is picked
-		m.eng.At(s.free, m.target, evFlitOffer, uint64(m.add(flit{msg: fl.msg, index: fl.index + 1})))
-		fl = &m.pool[i]
+		m.eng.At(s.free, m.target, evFlitOffer, uint64(m.flying.Add(flit{msg: fl.msg, index: fl.index + 1})))
+		fl = m.flying.At(i)
 	}
 	fl.stage++
 	m.eng.At(s.free+s.hop.Latency, m.target, evFlitArrive, uint64(i))
@@ -197,20 +196,4 @@ func (m *flits) newServer(s flitServer) *flitServer {
 	s.number = len(m.servers)
 	m.servers = append(m.servers, &s)
 	return &s
-}
-
-func (m *flits) add(fl flit) int32 {
-	if n := len(m.unused); n > 0 {
-		i := m.unused[n-1]
-		m.unused = m.unused[:n-1]
-		m.pool[i] = fl
-		return i
-	}
-	m.pool = append(m.pool, fl)
-	return int32(len(m.pool) - 1)
-}
-
-func (m *flits) take(i int32) flit {
-	m.unused = append(m.unused, i)
-	return m.pool[i]
 }

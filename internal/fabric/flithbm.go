@@ -36,7 +36,7 @@ func (m *flits) ask(i int32, c int) {
 	b := &m.reads[i]
 	if q := b.unasked[c]; len(q) > 0 {
 		b.unasked[c] = q[1:]
-		m.queue(m.channel(m.banks[i].Read.Slice, c), m.add(flit{msg: i, index: int64(q[0])}))
+		m.queue(m.channel(m.banks[i].Read.Slice, c), m.flying.Add(flit{msg: i, index: int64(q[0])}))
 	}
 }
 
@@ -49,7 +49,7 @@ func (m *flits) write(fl flit) {
 	}
 	have := min(Bytes(fl.index+1)*m.cfg.Flit, msg.Bytes)
 	for b.offered < len(b.pieces) && b.pieces[b.offered].End <= have {
-		burst := m.add(flit{msg: fl.msg, stage: fl.stage, index: int64(b.offered)})
+		burst := m.flying.Add(flit{msg: fl.msg, stage: fl.stage, index: int64(b.offered)})
 		m.queue(m.channel(m.banks[fl.msg].Write.Slice, b.pieces[b.offered].Channel), burst)
 		b.offered++
 	}
@@ -60,7 +60,7 @@ func (m *flits) write(fl flit) {
 
 // serveBurst occupies channel s with a burst.
 func (m *flits) serveBurst(s *flitServer, i int32) {
-	write := m.pool[i].stage > 0
+	write := m.flying.At(i).stage > 0
 	end := m.eng.Now() + m.cfg.HBM.BurstTime
 	if write != s.wrote && s.free > 0 {
 		end += m.cfg.HBM.Turnaround
@@ -96,7 +96,7 @@ func (m *flits) handOn(i int32) {
 			return
 		}
 		b.flits++
-		m.arrive(m.add(flit{msg: i, stage: 1, index: b.flits - 1}))
+		m.arrive(m.flying.Add(flit{msg: i, stage: 1, index: b.flits - 1}))
 	}
 }
 

@@ -10,8 +10,19 @@ import (
 type group struct {
 	name   string // for errors: "control group /user.slice/a.scope"
 	folder string // of its files, under the root folder
-	v2     bool
+	controller
 }
+
+// controller names the files of the memory controller in a version of control groups.
+type controller struct {
+	limit, usage, kills string
+	cache               string // begins what the controller counts as cache
+}
+
+var (
+	version1 = controller{"/memory.limit_in_bytes", "/memory.usage_in_bytes", "/memory.oom_control", "total_"}
+	version2 = controller{"/memory.max", "/memory.current", "/memory.events", ""}
+)
 
 // noLimit is what control groups of version 1 show instead of "max": the most pages that
 // there can be. It depends on the size of a page, so all numbers from here on count.
@@ -21,19 +32,15 @@ const noLimit = 1 << 62
 // this process up to the root.
 func (s system) groupMemory() (all []Memory) {
 	for _, g := range s.groups() {
-		limitFile, usageFile, cache := "memory.limit_in_bytes", "memory.usage_in_bytes", "total_"
-		if g.v2 {
-			limitFile, usageFile, cache = "memory.max", "memory.current", ""
-		}
-		limit, limited := s.number(g.folder + "/" + limitFile)
-		used, known := s.number(g.folder + "/" + usageFile)
+		limit, limited := s.number(g.folder + g.limit)
+		used, known := s.number(g.folder + g.usage)
 		if !limited || !known || limit >= noLimit {
 			continue
 		}
 		// Pages of files can be dropped. Those of tmpfs, such as windows of shared memory,
 		// cannot; the kernel does not count them among these.
 		stat := s.fields(g.folder + "/memory.stat")
-		used -= min(used, stat[cache+"active_file"]+stat[cache+"inactive_file"])
+		used -= min(used, stat[g.cache+"active_file"]+stat[g.cache+"inactive_file"])
 		all = append(all, Memory{limit, limit - min(limit, used), g.name + " allows"})
 	}
 	return all
@@ -46,11 +53,7 @@ func OOMKills() uint64 { return here.oomKills() }
 
 func (s system) oomKills() uint64 {
 	for _, g := range s.groups() { // its own comes first
-		file := "/memory.oom_control"
-		if g.v2 {
-			file = "/memory.events"
-		}
-		if n, known := s.fields(g.folder + file)["oom_kill"]; known {
+		if n, known := s.fields(g.folder + g.kills)["oom_kill"]; known {
 			return n
 		}
 	}
@@ -65,7 +68,10 @@ func (s system) groups() (all []group) {
 		// 4:memory:/a/b of version 1, 0::/a/b of version 2
 		_, rest, _ := strings.Cut(strings.TrimRight(line, "\n"), ":")
 		controllers, name, ok := strings.Cut(rest, ":")
-		v2 := controllers == ""
+		v2, files := controllers == "", version1
+		if v2 {
+			files = version2
+		}
 		if !ok || !v2 && !contains(controllers, "memory") {
 			continue
 		}
@@ -79,11 +85,11 @@ func (s system) groups() (all []group) {
 			below = "/"
 		}
 		for at := path.Clean("/" + below); ; at = path.Dir(at) {
-			g := group{"control group " + path.Join(root, at), path.Join(point, at), v2}
+			g := group{"control group " + path.Join(root, at), path.Join(point, at), files}
 			if path.Join(root, at) == "/" { // that of the computer has no limit
 				g.name = "the control group of this container"
 			}
-			if s.has(g) {
+			if _, ok := s.number(g.folder + g.usage); ok {
 				all = append(all, g)
 			}
 			if at == "/" {
@@ -92,16 +98,6 @@ func (s system) groups() (all []group) {
 		}
 	}
 	return all
-}
-
-// has reports whether the memory controller has files for a group.
-func (s system) has(g group) bool {
-	file := "/memory.usage_in_bytes"
-	if g.v2 {
-		file = "/memory.current"
-	}
-	_, ok := s.number(g.folder + file)
-	return ok
 }
 
 // mount returns where the hierarchy with the memory controller is mounted, and which

@@ -1,8 +1,6 @@
 package host
 
 import (
-	"bufio"
-	"bytes"
 	"fmt"
 	"math"
 	"os"
@@ -87,8 +85,8 @@ func (s system) text(file string) string {
 // fields returns the numbers of a file of lines such as "MemTotal: 16 kB" or "file 4096".
 func (s system) fields(file string) map[string]uint64 {
 	all := map[string]uint64{}
-	for lines := bufio.NewScanner(bytes.NewBufferString(s.text(file))); lines.Scan(); {
-		words := strings.Fields(lines.Text())
+	for line := range strings.Lines(s.text(file)) {
+		words := strings.Fields(line)
 		if len(words) < 2 {
 			continue
 		}

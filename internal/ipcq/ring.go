@@ -17,8 +17,7 @@ type Queues struct {
 	// Seen is told of messages of the op log when all of them is visible.
 	Seen func(oplog.ID)
 
-	rings  []*Ring // by number
-	unused []int32
+	rings sim.Pool[*Ring]
 }
 
 // New returns no queues yet.
@@ -103,23 +102,13 @@ const (
 func (q *Queues) Add(from, to End, cfg Config) *Ring {
 	r := &Ring{Config: cfg, From: from, To: to, queues: q}
 	r.slots, r.credits = r.first[:0], r.firsts[:0]
-	if n := len(q.unused); n > 0 {
-		r.number = q.unused[n-1]
-		q.unused = q.unused[:n-1]
-		q.rings[r.number] = r
-	} else {
-		r.number = int32(len(q.rings))
-		q.rings = append(q.rings, r)
-	}
+	r.number = q.rings.Add(r)
 	r.traced()
 	return r
 }
 
 // Remove ends a ring, which is empty.
-func (q *Queues) Remove(r *Ring) {
-	q.rings[r.number] = nil
-	q.unused = append(q.unused, r.number)
-}
+func (q *Queues) Remove(r *Ring) { q.rings.Take(r.number) }
 
 // TakeCredit takes a credit for one fragment. It is there at an instant, which may be
 // later than `now`; ok is false if that is not known yet, and then the sender has
@@ -199,7 +188,7 @@ func (r *Ring) slotAccess(slot uint64, n memory.Bytes) pe.Access {
 
 // Handle is the rings' events.
 func (q *Queues) Handle(kind sim.Kind, arg uint64) {
-	r, slot := q.rings[arg>>32], uint64(uint32(arg))
+	r, slot := *q.rings.At(int32(arg >> 32)), uint64(uint32(arg))
 	switch kind {
 	case evArrived:
 		f := &r.slots[slot]

@@ -27,12 +27,11 @@ func (c *core) read(v *tl.Value, from *tl.Block, kind oplog.Kind, peer int) erro
 	if err := c.tick(); err != nil {
 		return err
 	}
-	x := newBox(from)
-	var err error
-	if c.pieces, err = c.m.boxPieces(c.pieces[:0], &x); err != nil {
+	if err := c.find(from); err != nil {
 		return err
 	}
-	if c.requests, err = c.reads(c.requests[:0], c.pieces); err != nil {
+	var err error
+	if c.requests, err = c.transfers(c.requests[:0], c.pieces, memory.Read); err != nil {
 		return err
 	}
 	if err := c.newTile(v, len(c.requests)); err != nil {
@@ -72,15 +71,14 @@ func (c *core) write(v *tl.Value, to *tl.Block, kind oplog.Kind, peer int) error
 	if err := c.use(v); err != nil {
 		return err
 	}
-	x := newBox(to)
-	var err error
-	if c.pieces, err = c.m.boxPieces(c.pieces[:0], &x); err != nil {
+	if err := c.find(to); err != nil {
 		return err
 	}
 	if len(c.pieces) == 0 {
 		return nil // all of it is masked
 	}
-	if c.requests, err = c.writes(c.requests[:0], c.pieces); err != nil {
+	var err error
+	if c.requests, err = c.transfers(c.requests[:0], c.pieces, memory.Write); err != nil {
 		return err
 	}
 	var id oplog.ID
@@ -110,8 +108,8 @@ var purposes = [oplog.NumKinds]pe.Purpose{oplog.Load: pe.Load, oplog.Store: pe.S
 // atPeer moves a block to the same place in the part of its window that a peer
 // holds.
 func (c *core) atPeer(b *tl.Block, peer int) error {
-	if peer < 0 || peer >= len(c.run.ranks) {
-		return fmt.Errorf("no peer %d: the launch has ranks 0 to %d", peer, len(c.run.ranks)-1)
+	if err := c.checkPeer(peer); err != nil {
+		return err
 	}
 	w := int(b.Ptr.Window) - 1
 	if w < 0 || w >= len(c.run.Program.Windows) {
@@ -127,6 +125,14 @@ func (c *core) atPeer(b *tl.Block, peer int) error {
 		return there.Beyond(b)
 	}
 	b.Ptr.Addr += int64(theirs.VA) - int64(mine.VA)
+	return nil
+}
+
+// checkPeer refuses a peer that is no rank of the launch.
+func (c *core) checkPeer(peer int) error {
+	if peer < 0 || peer >= len(c.run.ranks) {
+		return fmt.Errorf("no peer %d: the launch has ranks 0 to %d", peer, len(c.run.ranks)-1)
+	}
 	return nil
 }
 

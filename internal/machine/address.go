@@ -79,25 +79,17 @@ func newBox(b *tl.Block) box {
 // boxPieces is the memory that the box is in.
 func (m *Machine) boxPieces(to []piece, x *box) (_ []piece, err error) {
 	e, s := &x.extent, &x.stride
-	rows, row, stride := e[2], memory.Bytes(e[3])*x.elem, s[2]
-	if e[3] > 1 && s[3] != x.elem { // not even the innermost is dense
-		for j := range e[0] {
-			for k := range e[1] {
-				for i := range e[2] {
-					va := x.va + memory.VA(j)*memory.VA(s[0]) + memory.VA(k)*memory.VA(s[1]) + memory.VA(i)*memory.VA(s[2])
-					if to, err = m.pieces(to, va, e[3], x.elem, s[3]); err != nil {
-						return nil, err
-					}
-				}
-			}
-		}
-		return to, nil
+	outer, rows, row, stride := int64(1), e[2], memory.Bytes(e[3])*x.elem, s[2]
+	if e[3] > 1 && s[3] != x.elem { // not even the innermost is dense: each element is a row
+		outer, rows, row, stride = e[2], e[3], x.elem, s[3]
 	}
 	for j := range e[0] {
 		for k := range e[1] {
-			va := x.va + memory.VA(j)*memory.VA(s[0]) + memory.VA(k)*memory.VA(s[1])
-			if to, err = m.pieces(to, va, rows, row, stride); err != nil {
-				return nil, err
+			for i := range outer {
+				va := x.va + memory.VA(j)*memory.VA(s[0]) + memory.VA(k)*memory.VA(s[1]) + memory.VA(i)*memory.VA(s[2])
+				if to, err = m.pieces(to, va, rows, row, stride); err != nil {
+					return nil, err
+				}
 			}
 		}
 	}
@@ -127,16 +119,15 @@ func (m *Machine) route(to []topology.LinkID, from, dest memory.ID) ([]topology.
 	return append(to, out, in), nil
 }
 
-// reads turns pieces into requests that bring them into the PE's TCM, and writes
-// into such that take them from there.
-func (c *core) reads(to []pe.Request, pieces []piece) ([]pe.Request, error) {
-	return c.transfers(to, pieces, memory.Read)
+// find makes the memory that a block is in the core's pieces.
+func (c *core) find(b *tl.Block) (err error) {
+	x := newBox(b)
+	c.pieces, err = c.m.boxPieces(c.pieces[:0], &x)
+	return err
 }
 
-func (c *core) writes(to []pe.Request, pieces []piece) ([]pe.Request, error) {
-	return c.transfers(to, pieces, memory.Write)
-}
-
+// transfers turns pieces into requests that bring them into the PE's TCM, or take them from
+// there.
 func (c *core) transfers(to []pe.Request, pieces []piece, op memory.Op) ([]pe.Request, error) {
 	tcm := c.pe.Memory(topology.KindTCM)
 	for _, p := range pieces {

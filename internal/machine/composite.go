@@ -102,7 +102,8 @@ func (b *builder) plan(cmd *tl.Composite) (pe.Plan, error) {
 		}
 	}
 	rows, cols := matrixSize(out.Shape)
-	stream := pe.StreamPlan{Rows: rows, Cols: cols, Chunk: pe.StreamChunk, Args: args, Out: to, Epilogue: epilogue, Costs: c.m.costs}
+	result := pe.Result{Out: to, Epilogue: epilogue, Costs: c.m.costs}
+	stream := pe.StreamPlan{Result: result, Rows: rows, Cols: cols, Chunk: pe.StreamChunk, Args: args}
 	switch cmd.Kind {
 	case oplog.Stream:
 		return &stream, nil
@@ -114,10 +115,7 @@ func (b *builder) plan(cmd *tl.Composite) (pe.Plan, error) {
 	for i := range args {
 		args[i].OneRow, args[i].OneCol = false, false // a product repeats nothing
 	}
-	return &pe.GemmPlan{
-		M: rows, K: k, N: cols, Tile: c.m.Graph.Spec().PE.GEMM.Tile,
-		A: args[0], B: args[1], Out: to, Epilogue: epilogue, Costs: c.m.costs,
-	}, nil
+	return &pe.GemmPlan{Result: result, M: rows, K: k, N: cols, Tile: c.m.Graph.Spec().PE.GEMM.Tile, A: args[0], B: args[1]}, nil
 }
 
 // matrixSize returns a shape as rows and columns: the last axis, and all others together.

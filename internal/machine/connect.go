@@ -132,15 +132,12 @@ func (n *neighbors) ring(from, to *queueEnd, there, back []topology.LinkID) (*ip
 		cfg.Access = q.HBMOverhead
 	}
 	size := memory.Bytes(q.NSlots) * q.SlotSize
-	addr, err := m.Memory(cfg.Memory).Allocator.Alloc(size, 256)
+	slots, err := newBlock(b, cfg.Memory, size)
 	if err != nil {
 		return nil, fmt.Errorf("slots of the queue %s -> %s: %w", from.name, to.name, err)
 	}
-	n.blocks = append(n.blocks, block{b, cfg.Memory, addr, size})
-	if kind == topology.BufferTCM {
-		b.Tiles.Reserve(size)
-	}
-	cfg.At = m.Access(cfg.Memory, memory.Contiguous(addr, size))
+	n.blocks = append(n.blocks, slots)
+	cfg.At = m.Access(cfg.Memory, memory.Contiguous(slots.addr, size))
 	cfg.Path = there
 	if kind != topology.BufferTCM {
 		if cfg.Path, err = m.route(nil, from.pe.Memory(topology.KindTCM), cfg.Memory); err != nil {
@@ -184,12 +181,21 @@ func (n *neighbors) disconnect() {
 	n.rings, n.blocks = nil, nil
 }
 
-// block is memory that holds the slots of a queue to a PE.
+// block is memory for the slots of a queue to a PE, or for scratch memory of a PE.
 type block struct {
 	pe     *PE
 	memory memory.ID
 	addr   memory.Addr
 	bytes  memory.Bytes
+}
+
+// newBlock allocates memory on behalf of a PE, in whose TCM it takes the place of tiles.
+func newBlock(p *PE, id memory.ID, n memory.Bytes) (block, error) {
+	addr, err := p.machine.Memory(id).Allocator.Alloc(n, 256)
+	if err == nil && id.Kind == topology.KindTCM {
+		p.Tiles.Reserve(n)
+	}
+	return block{p, id, addr, n}, err
 }
 
 // free gives the memory back.
@@ -198,6 +204,6 @@ func (b *block) free() {
 		b.pe.Tiles.Release(b.bytes)
 	}
 	if err := b.pe.machine.Memory(b.memory).Allocator.Free(b.addr); err != nil {
-		panic(err) // ring has allocated it
+		panic(err) // newBlock has allocated it
 	}
 }

@@ -18,7 +18,7 @@ type Launch struct {
 	Name    string
 	Targets []PEID // in order, each once
 	Start   sim.Time
-	number  int        // by which events know it
+	number  int32      // by which events know it
 	ready   []sim.Time // when each target could have started
 	end     []sim.Time
 	last    []sim.Mark // the last activity of each, if somebody traces
@@ -38,7 +38,7 @@ type Kernel func(p *sim.Proc, pe *PE)
 type launcher struct {
 	machine *Machine
 	target  sim.Target
-	all     pool[*Launch] // under way
+	all     sim.Pool[*Launch] // under way
 }
 
 const (
@@ -78,7 +78,7 @@ func (m *Machine) hold(name string, targets []PEID, kernel Kernel, done sim.Even
 }
 
 func (lr *launcher) send(l *Launch) {
-	l.number = lr.all.add(l)
+	l.number = lr.all.Add(l)
 	l.waiting = len(l.Targets) + 1
 	for _, id := range l.Targets {
 		pe := lr.machine.PE(id)
@@ -123,7 +123,7 @@ func (lr *launcher) groupEnd(l *Launch, at int, same func(a, b *PE) bool) int {
 // Handle is a command's arrival at a CPU, which sends it on.
 func (lr *launcher) Handle(kind sim.Kind, arg uint64) {
 	at := int(uint32(arg))
-	l, m := *lr.all.at(arg >> 32), lr.machine
+	l, m := *lr.all.At(int32(arg >> 32)), lr.machine
 	pe := m.PE(l.Targets[at])
 	switch kind {
 	case evAtIOCPU:
@@ -184,7 +184,7 @@ func (lr *launcher) ended(l *Launch, i int, pe *PE) {
 		lr.release(next)
 	}
 	if l.running--; l.running == 0 {
-		lr.all.drop(uint64(l.number))
+		lr.all.Take(l.number)
 		lr.machine.Engine.Post(now, l.done)
 	}
 }
@@ -194,9 +194,6 @@ func (l *Launch) target(id PEID) int {
 	i, _ := slices.BinarySearch(l.Targets, id)
 	return i
 }
-
-// Ended reports whether every PE has ended its kernel.
-func (l *Launch) Ended() bool { return l.Start >= 0 && l.running == 0 }
 
 // Exec is how long the kernel ran on target i: pe_exec_ns.
 func (l *Launch) Exec(i int) sim.Time { return l.end[i] - l.Start }

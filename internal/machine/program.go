@@ -239,21 +239,20 @@ func (m *Machine) finish(r *Run) {
 
 // reserveTCM allocates scratch memory of a PE.
 func (m *Machine) reserveTCM(p *PE, n memory.Bytes) (memory.VA, oplog.Access, error) {
-	id := p.Memory(topology.KindTCM)
-	addr, err := m.Memory(id).Allocator.Alloc(n, 256)
+	b, err := newBlock(p, p.Memory(topology.KindTCM), n)
 	if err != nil {
 		return 0, oplog.Access{}, err
 	}
-	va, err := m.Space.Map("scratch of "+p.String(), []memory.Segment{{Memory: id, Addr: addr, Bytes: n}})
+	va, err := m.Space.Map("scratch of "+p.String(), []memory.Segment{{Memory: b.memory, Addr: b.addr, Bytes: n}})
 	if err != nil {
+		b.free()
 		return 0, oplog.Access{}, err
 	}
-	p.Tiles.Reserve(n)
-	region := memory.Contiguous(addr, n)
+	region := memory.Contiguous(b.addr, n)
 	if n == 0 {
 		region = memory.Region{}
 	}
-	return va, accesses([]piece{{id, region}})[0], nil
+	return va, accesses([]piece{{b.memory, region}})[0], nil
 }
 
 // releaseTCM gives it back.
@@ -263,10 +262,7 @@ func (m *Machine) releaseTCM(p *PE, va memory.VA) {
 		panic(err) // it was mapped by reserveTCM
 	}
 	for _, s := range segs {
-		p.Tiles.Release(s.Bytes)
-		if err := m.Memory(s.Memory).Allocator.Free(s.Addr); err != nil {
-			panic(err)
-		}
+		(&block{p, s.Memory, s.Addr, s.Bytes}).free()
 	}
 }
 

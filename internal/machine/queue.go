@@ -45,8 +45,7 @@ func (c *core) Send(name tl.Port, v tl.Value) error {
 	}
 	if v.InMem {
 		b := v.Block()
-		x := newBox(&b)
-		if c.pieces, err = c.m.boxPieces(c.pieces[:0], &x); err != nil {
+		if err := c.find(&b); err != nil {
 			return err
 		}
 	} else if err := c.use(&v); err != nil {
@@ -278,18 +277,15 @@ func (m anyMessage) HeldBy() (ended *sim.Proc) {
 
 // into is how a message gets to memory.
 func (c *core) into(to *tl.Block, ring *ipcq.Ring) (func([]pe.Request, memory.Bytes, memory.Bytes) []pe.Request, error) {
-	x := newBox(to)
-	var err error
-	if c.pieces, err = c.m.boxPieces(c.pieces[:0], &x); err != nil {
+	if err := c.find(to); err != nil {
 		return nil, err
 	}
 	pieces := slices.Clone(c.pieces)
 	c.requests = c.requests[:0]
-	for _, p := range pieces {
-		c.requests = append(c.requests, pe.Request{Op: memory.Write, To: c.m.Access(p.memory, p.region)})
-	}
 	paths := make([][]topology.LinkID, len(pieces))
 	for i, p := range pieces {
+		c.requests = append(c.requests, pe.Request{Op: memory.Write, To: c.m.Access(p.memory, p.region)})
+		var err error
 		if paths[i], err = c.m.route(nil, ring.Memory, p.memory); err != nil {
 			return nil, err
 		}
@@ -335,10 +331,7 @@ type recvs struct {
 // memory.
 func (rs *recvs) events(rc *receive) (begun, done sim.Event) {
 	rs.all[rc.ID] = rc
-	begun = sim.Event{Target: rs.target, Kind: evBegun, Arg: uint64(rc.ID)}
-	done = begun
-	done.Kind = evEnded
-	return begun, done
+	return beginAndEnd(rs.target, uint64(rc.ID))
 }
 
 // Handle is those two.

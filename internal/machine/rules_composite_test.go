@@ -228,7 +228,8 @@ func (p *multiplied) inSeries() sim.Time {
 				if err != nil {
 					panic(err)
 				}
-				at.DMA.Do(proc, &req)
+				at.DMA.Submit(&req)
+				at.DMA.Drain(proc)
 			}
 		}
 		for _, s := range p.steps {

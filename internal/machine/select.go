@@ -2,6 +2,7 @@ package machine
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/kernbench/kernbench/internal/ipcq"
@@ -131,14 +132,8 @@ func (s *selection) unlisten() {
 
 // polled counts the time that a CPU which polls has waited, if for a credit as well.
 func (s *selection) polled(waited sim.Time) {
-	if s.core.poll == 0 {
-		return
-	}
-	for i := range s.cases {
-		if s.cases[i].Kind == tl.SendCase {
-			s.core.pe.Polled += waited
-			return
-		}
+	if s.core.poll > 0 && slices.ContainsFunc(s.cases, func(x tl.Case) bool { return x.Kind == tl.SendCase }) {
+		s.core.pe.Polled += waited
 	}
 }
 

@@ -39,7 +39,7 @@ type notification struct {
 type notifications struct {
 	m      *Machine
 	target sim.Target
-	pool   pool[notification]
+	pool   sim.Pool[notification]
 }
 
 const (
@@ -52,8 +52,8 @@ func (c *core) Notify(peer, number int, op tl.SignalOp, value int64) error {
 	if err := c.tick(); err != nil {
 		return err
 	}
-	if peer < 0 || peer >= len(c.run.ranks) {
-		return fmt.Errorf("no peer %d: the launch has ranks 0 to %d", peer, len(c.run.ranks)-1)
+	if err := c.checkPeer(peer); err != nil {
+		return err
 	}
 	if err := checkSignal(number); err != nil {
 		return err
@@ -71,7 +71,7 @@ func (c *core) Notify(peer, number int, op tl.SignalOp, value int64) error {
 		n.id = c.m.Log.Add(rec)
 	}
 	ns := &c.m.notifications
-	k := ns.pool.add(n)
+	k := ns.pool.Add(n)
 	c.pe.DMA.Submit(&pe.Request{
 		Op: memory.Write, Class: fabric.Comm, Path: path, Bytes: c.m.Graph.Spec().PE.IPCQ.CreditBytes, Loose: true,
 		At: c.arrival(), Purpose: pe.Notify,
@@ -102,11 +102,11 @@ func checkSignal(number int) error {
 // Handle brings a notification to its PE, after what was put before it.
 func (ns *notifications) Handle(kind sim.Kind, arg uint64) {
 	if kind == evNotified {
-		n := ns.pool.at(arg)
+		n := ns.pool.At(int32(arg))
 		n.from.DMA.After(n.order, sim.Event{Target: ns.target, Kind: evApplied, Arg: arg})
 		return
 	}
-	n := ns.pool.drop(arg)
+	n := ns.pool.Take(int32(arg))
 	s := n.to.signal(n.signal)
 	if n.op == tl.Add {
 		s.value += n.value
@@ -160,7 +160,7 @@ func (a *awaited) String() string { return fmt.Sprintf("signal %d %v %d", a.numb
 
 // WaitSignal waits until a signal compares true.
 func (c *core) WaitSignal(number int, cmp tl.Cmp, value int64) error {
-	holds, err := c.look(number, cmp, value)
+	holds, err := c.TestSignal(number, cmp, value)
 	if err != nil || holds {
 		return err
 	}
@@ -182,10 +182,6 @@ func (c *core) Barrier(number int) *tl.Barrier { return &c.home.signal(number).b
 
 // TestSignal reports whether a signal compares true now.
 func (c *core) TestSignal(number int, cmp tl.Cmp, value int64) (bool, error) {
-	return c.look(number, cmp, value)
-}
-
-func (c *core) look(number int, cmp tl.Cmp, value int64) (bool, error) {
 	if err := c.tick(); err != nil {
 		return false, err
 	}

@@ -22,7 +22,7 @@ type transfer struct {
 type transfers struct {
 	m      *Machine
 	target sim.Target
-	pool   pool[transfer]
+	pool   sim.Pool[transfer]
 }
 
 const (
@@ -32,15 +32,17 @@ const (
 
 // add is a new transfer, and the events of its beginnings and ends.
 func (ts *transfers) add(t transfer) (begun, ended sim.Event) {
-	begun = sim.Event{Target: ts.target, Kind: evBegun, Arg: uint64(ts.pool.add(t))}
-	ended = begun
-	ended.Kind = evEnded
-	return begun, ended
+	return beginAndEnd(ts.target, uint64(ts.pool.Add(t)))
+}
+
+// beginAndEnd returns the events of the beginning and of the end of something.
+func beginAndEnd(target sim.Target, arg uint64) (begun, ended sim.Event) {
+	return sim.Event{Target: target, Kind: evBegun, Arg: arg}, sim.Event{Target: target, Kind: evEnded, Arg: arg}
 }
 
 // Handle tells the op log.
 func (ts *transfers) Handle(kind sim.Kind, arg uint64) {
-	t := ts.pool.at(arg)
+	t := ts.pool.At(int32(arg))
 	if kind == evBegun {
 		if t.begins--; t.begins <= 0 {
 			ts.m.begun(t.id)
@@ -51,7 +53,7 @@ func (ts *transfers) Handle(kind sim.Kind, arg uint64) {
 		return
 	}
 	ts.m.ended(t.id)
-	done := ts.pool.drop(arg)
+	done := ts.pool.Take(int32(arg))
 	if done.composite != nil && done.id != 0 {
 		op := ts.m.Log.Op(done.id)
 		op.Start = done.composite.Started()

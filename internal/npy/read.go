@@ -92,22 +92,14 @@ func readHeader(r io.Reader) (h header, err error) {
 	return parseHeader(string(text))
 }
 
-// readBytes reads n bytes, in pieces that double as long as there is data.
+// readBytes reads n bytes. Memory grows with what there is.
 func readBytes(r io.Reader, what string, n int) ([]byte, error) {
-	const first = 64 << 10
-	var data []byte
-	for len(data) < n {
-		have := len(data)
-		more := make([]byte, min(n-have, max(have, first))+have)
-		copy(more, data)
-		m, err := io.ReadFull(r, more[have:])
-		switch {
-		case errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF):
-			return nil, fmt.Errorf("only %d of %d bytes of the %s are there: copy the file again", have+m, n, what)
-		case err != nil:
-			return nil, fmt.Errorf("reading the %s: %w", what, err)
-		}
-		data = more
+	data, err := io.ReadAll(io.LimitReader(r, int64(n)))
+	switch {
+	case err != nil && !errors.Is(err, io.ErrUnexpectedEOF):
+		return nil, fmt.Errorf("reading the %s: %w", what, err)
+	case len(data) < n:
+		return nil, fmt.Errorf("only %d of %d bytes of the %s are there: copy the file again", len(data), n, what)
 	}
 	return data, nil
 }

@@ -6,7 +6,6 @@ import (
 	"io"
 	"math"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/kernbench/kernbench/internal/numeric"
@@ -70,12 +69,8 @@ func encodeHeader(a *Array) ([]byte, error) {
 
 // dictionary is the text of a header, as NumPy writes it.
 func dictionary(a *Array) string {
-	extents := make([]string, len(a.Shape))
-	for i, n := range a.Shape {
-		extents[i] = strconv.Itoa(n)
-	}
-	shape := strings.Join(extents, ", ")
-	if len(extents) == 1 {
+	shape := strings.ReplaceAll(strings.Trim(fmt.Sprint(a.Shape), "[]"), " ", ", ")
+	if len(a.Shape) == 1 {
 		shape += ","
 	}
 	return fmt.Sprintf("{'descr': '%s', 'fortran_order': False, 'shape': (%s), }", descrOf(a), shape)

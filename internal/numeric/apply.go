@@ -18,28 +18,9 @@ func Apply(op Op, d DType, dst []byte, args ...[]byte) {
 	case op.Arity() == 2 && combineVector(op, d, dst, nil, args[0], args[1], false):
 		return
 	}
-	switch d {
-	case F16, BF16, F32:
-		apply[float32](op, d, dst, args)
-	case F64:
-		apply[float64](op, d, dst, args)
-	case I8:
-		apply[int8](op, d, dst, args)
-	case I16:
-		apply[int16](op, d, dst, args)
-	case I32:
-		apply[int32](op, d, dst, args)
-	case I64:
-		apply[int64](op, d, dst, args)
-	case U8:
-		apply[uint8](op, d, dst, args)
-	case U16:
-		apply[uint16](op, d, dst, args)
-	case U32:
-		apply[uint32](op, d, dst, args)
-	case U64:
-		apply[uint64](op, d, dst, args)
-	}
+	var operands [3][]byte
+	copy(operands[:], args)
+	kernels[d].apply(op, d, dst, operands)
 }
 
 func checkApply(op Op, d DType, dst []byte, args [][]byte) {
@@ -64,14 +45,29 @@ func checkApply(op Op, d DType, dst []byte, args [][]byte) {
 	}
 }
 
+// kernel is the loops over elements of one Go type.
+type kernel struct {
+	apply  func(op Op, d DType, dst []byte, args [3][]byte)
+	reduce func(op Op, d DType, dst, src []byte, outer, n, inner int)
+}
+
+func kernelOf[T number]() kernel { return kernel{apply[T], reduce[T]} }
+
+// kernels is, for each dtype, the loops over the type that its elements are computed in.
+var kernels = [...]kernel{
+	F16: kernelOf[float32](), BF16: kernelOf[float32](), F32: kernelOf[float32](), F64: kernelOf[float64](),
+	I8: kernelOf[int8](), I16: kernelOf[int16](), I32: kernelOf[int32](), I64: kernelOf[int64](),
+	U8: kernelOf[uint8](), U16: kernelOf[uint16](), U32: kernelOf[uint32](), U64: kernelOf[uint64](),
+}
+
 // apply computes a block of elements at a time.
-func apply[T number](op Op, d DType, dst []byte, args [][]byte) {
+func apply[T number](op Op, d DType, dst []byte, args [3][]byte) {
 	var operands [3][block]T
-	size := d.Size()
+	size, arity := d.Size(), op.Arity()
 	n := len(args[0]) / size
 	for i := 0; i < n; i += block {
 		w := min(block, n-i)
-		for j, arg := range args {
+		for j, arg := range args[:arity] {
 			load(d, operands[j][:w], arg[i*size:])
 		}
 		x, y, z := operands[0][:w], operands[1][:w], operands[2][:w]

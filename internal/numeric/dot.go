@@ -25,16 +25,10 @@ type panels[T number] struct {
 	sums [dotRows * dotCols]T // of columns at the right edge, or without assembly
 }
 
-func panelPool[T number]() *sync.Pool {
-	return &sync.Pool{New: func() any { return new(panels[T]) }}
+// multipliers computes products, by their dtype.
+var multipliers = [...]func(p product){
+	F32: multiplier[float32](), F64: multiplier[float64](), I32: multiplier[int32](), I64: multiplier[int64](),
 }
-
-var (
-	panelsF32 = panelPool[float32]()
-	panelsF64 = panelPool[float64]()
-	panelsI32 = panelPool[int32]()
-	panelsI64 = panelPool[int64]()
-)
 
 // DotType is the dtype of a matrix product of operands of dtype d: F32 for f16,
 // bf16 and f32, F64 for f64, and for integers, signed or not, I64 if they have 64
@@ -60,16 +54,7 @@ func Dot(d DType, acc, a, b []byte, m, k, n int) {
 	checkShape("Dot to", DotType(d), acc, m, n, 1)
 	checkShape("Dot of a left operand of", d, a, m, k, 1)
 	checkShape("Dot of a right operand of", d, b, k, n, 1)
-	switch p := (product{d, acc, a, b, m, k, n}); DotType(d) {
-	case F32:
-		multiply[float32](panelsF32, &p)
-	case F64:
-		multiply[float64](panelsF64, &p)
-	case I32:
-		multiply[int32](panelsI32, &p)
-	case I64:
-		multiply[int64](panelsI64, &p)
-	}
+	multipliers[DotType(d)](product{d, acc, a, b, m, k, n})
 }
 
 // product is the arguments of Dot.
@@ -79,9 +64,17 @@ type product struct {
 	m, k, n   int
 }
 
-func multiply[T number](pool *sync.Pool, p *product) {
-	buf := pool.Get().(*panels[T])
-	defer pool.Put(buf)
+// multiplier returns a function that computes products with panels of T, which it uses again.
+func multiplier[T number]() func(p product) {
+	pool := sync.Pool{New: func() any { return new(panels[T]) }}
+	return func(p product) {
+		buf := pool.Get().(*panels[T])
+		defer pool.Put(buf)
+		buf.multiply(&p)
+	}
+}
+
+func (buf *panels[T]) multiply(p *product) {
 	for k := 0; k < p.k; k += dotDepth { // outermost: ascending for every element
 		depth := min(dotDepth, p.k-k)
 		for j := 0; j < p.n; j += dotWidth {

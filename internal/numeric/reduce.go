@@ -19,28 +19,7 @@ func Reduce(op Op, d DType, dst, src []byte, outer, n, inner int) {
 		reduceNothing(op, d, dst)
 		return
 	}
-	switch d {
-	case F16, BF16, F32:
-		reduce[float32](op, d, dst, src, outer, n, inner)
-	case F64:
-		reduce[float64](op, d, dst, src, outer, n, inner)
-	case I8:
-		reduce[int8](op, d, dst, src, outer, n, inner)
-	case I16:
-		reduce[int16](op, d, dst, src, outer, n, inner)
-	case I32:
-		reduce[int32](op, d, dst, src, outer, n, inner)
-	case I64:
-		reduce[int64](op, d, dst, src, outer, n, inner)
-	case U8:
-		reduce[uint8](op, d, dst, src, outer, n, inner)
-	case U16:
-		reduce[uint16](op, d, dst, src, outer, n, inner)
-	case U32:
-		reduce[uint32](op, d, dst, src, outer, n, inner)
-	case U64:
-		reduce[uint64](op, d, dst, src, outer, n, inner)
-	}
+	kernels[d].reduce(op, d, dst, src, outer, n, inner)
 }
 
 // checkShape panics unless buf holds outer × n × inner elements.

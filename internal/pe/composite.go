@@ -1,6 +1,8 @@
 package pe
 
 import (
+	"slices"
+
 	"github.com/kernbench/kernbench/internal/memory"
 	"github.com/kernbench/kernbench/internal/oplog"
 	"github.com/kernbench/kernbench/internal/sim"
@@ -51,7 +53,7 @@ type Composite struct {
 
 	Begun, Ended sim.Event // called when its first data moves and when the last is there
 
-	marks    *compositeMarks // if somebody traces
+	marks    compositeMarks
 	pipeline *Pipeline
 	number   int32
 	plan     Plan
@@ -70,7 +72,7 @@ type Composite struct {
 	stored   sim.Time
 }
 
-// compositeMarks is the activities behind the times of a composite.
+// compositeMarks is the activities behind the times of a composite, all 0 if nobody traces.
 type compositeMarks struct {
 	by      sim.Mark // who gave it
 	read    [depth]sim.Mark
@@ -108,21 +110,12 @@ func (m *Tiles) Footprint(plan Plan, args []int32) (bytes memory.Bytes, deep int
 // reserved by the caller, and released when it has Ended.
 func (p *Pipeline) PushComposite(c *Composite, plan Plan, deep int) {
 	c.pipeline, c.plan, c.steps, c.deep = p, plan, plan.Steps(), deep
-	if n := len(p.unused); n > 0 {
-		c.number = p.unused[n-1]
-		p.unused = p.unused[:n-1]
-		p.composites[c.number] = c
-	} else {
-		c.number = int32(len(p.composites))
-		p.composites = append(p.composites, c)
-	}
+	c.number = p.composites.Add(c)
 	for _, t := range c.Args {
 		p.tiles.slots[t].uses++
 	}
-	if p.Trace != nil {
-		c.marks = &compositeMarks{by: p.eng.By}
-	}
-	p.pending.push(queued{composite: c})
+	c.marks.by = p.eng.By
+	p.pending.Push(queued{composite: c})
 	c.ask()
 	p.run()
 }
@@ -133,18 +126,12 @@ func (c *Composite) ask() {
 	for ; c.asked < c.steps && c.asked < c.next+c.deep; c.asked++ {
 		at := c.At
 		b := c.asked % c.deep
-		by := c.given()
+		by := c.marks.by
 		if c.asked >= c.deep && c.fetched[b] > at {
-			at = c.fetched[b]
-			if c.marks != nil {
-				by = c.marks.fetched[b]
-			}
+			at, by = c.fetched[b], c.marks.fetched[b]
 		}
 		reads := c.plan.Reads(c.asked)
-		c.reading[b], c.read[b] = int32(len(reads)), at
-		if c.marks != nil {
-			c.marks.read[b] = by
-		}
+		c.reading[b], c.read[b], c.marks.read[b] = int32(len(reads)), at, by
 		for k := range reads {
 			r := &reads[k]
 			r.ID, r.At, r.Order, r.Purpose, r.By = c.ID, at, c.Order, Stream, by
@@ -157,14 +144,6 @@ func (c *Composite) ask() {
 	}
 }
 
-// given is the activity that gave it to the scheduler.
-func (c *Composite) given() sim.Mark {
-	if c.marks == nil {
-		return 0
-	}
-	return c.marks.by
-}
-
 func (c *Composite) event(kind sim.Kind, i int) sim.Event {
 	return sim.Event{Target: c.pipeline.target, Kind: kind, Arg: uint64(c.number)<<32 | uint64(i)}
 }
@@ -172,7 +151,7 @@ func (c *Composite) event(kind sim.Kind, i int) sim.Event {
 // advance settles the steps whose data is there, and reports whether all are.
 func (c *Composite) advance() bool {
 	p := c.pipeline
-	at, by := c.At, c.given()
+	at, by := c.At, c.marks.by
 	for _, t := range c.Args {
 		s := &p.tiles.slots[t]
 		if s.ready == sim.Never {
@@ -193,7 +172,7 @@ func (c *Composite) advance() bool {
 			return false
 		}
 		last := by
-		if c.marks != nil && c.read[b] >= at {
+		if c.read[b] >= at {
 			last = c.marks.read[b]
 		}
 		c.settle(&s, max(at, c.read[b]), last, b, o)
@@ -251,10 +230,7 @@ func (c *Composite) settle(s *Step, at sim.Time, by sim.Mark, b, o int) {
 		return
 	}
 	if c.written[o] > end {
-		end = c.written[o]
-		if c.marks != nil {
-			by = c.marks.written[o]
-		}
+		end, by = c.written[o], c.marks.written[o]
 	}
 	storing, stored := p.Store.Serve(end, s.Store)
 	c.stored = stored
@@ -277,21 +253,15 @@ func (c *Composite) settle(s *Step, at sim.Time, by sim.Mark, b, o int) {
 
 // finish ends the composite if all is settled and written.
 func (c *Composite) finish() {
-	if c.next < c.steps || c.Done() {
+	if c.next < c.steps || c.Done() || slices.Max(c.writing[:]) > 0 {
 		return
-	}
-	for _, w := range c.writing {
-		if w > 0 {
-			return
-		}
 	}
 	p := c.pipeline
 	if !c.began { // nothing to do at all
 		c.started = c.At
 		p.eng.Call(c.Begun)
 	}
-	p.composites[c.number] = nil
-	p.unused = append(p.unused, c.number)
+	p.composites.Take(c.number)
 	c.pipeline = nil
 	p.eng.Call(c.Ended) // before what waits for it may go on
 	p.dma.Release(c.Order)
@@ -305,7 +275,7 @@ func (c *Composite) Started() sim.Time { return c.started }
 
 // Handle is the end of a composite's transfer.
 func (p *Pipeline) Handle(kind sim.Kind, arg uint64) {
-	c, i := p.composites[arg>>32], uint32(arg)
+	c, i := *p.composites.At(int32(arg >> 32)), uint32(arg)
 	switch kind {
 	case evBegun:
 		c.started = p.eng.Now()
@@ -313,16 +283,10 @@ func (p *Pipeline) Handle(kind sim.Kind, arg uint64) {
 		return
 	case evRead:
 		c.reading[i]--
-		c.read[i] = p.eng.Now()
-		if c.marks != nil {
-			c.marks.read[i] = p.eng.By
-		}
+		c.read[i], c.marks.read[i] = p.eng.Now(), p.eng.By
 	case evWritten:
 		c.writing[i]--
-		c.written[i] = p.eng.Now()
-		if c.marks != nil {
-			c.marks.written[i] = p.eng.By
-		}
+		c.written[i], c.marks.written[i] = p.eng.Now(), p.eng.By
 		c.finish()
 	}
 	p.run()

@@ -96,10 +96,9 @@ type DMA struct {
 	idle     sim.Cond
 	channels [2]dmaChannel
 	port     topology.TCM
-	local    sim.Server   // copies within the TCM
-	accesses []accessPair // by request.ends; index 0 is none
-	unpaired []int32      // those not in use
-	few      [4]request   // of the pool, in the usual case all
+	local    sim.Server           // copies within the TCM
+	accesses sim.Pool[accessPair] // by request.ends; number 0 is none
+	few      [4]request           // of the pool, in the usual case all
 }
 
 // accessPair is the memory at the ends of a request.
@@ -129,8 +128,7 @@ type request struct {
 	id     oplog.ID
 	behind oplog.ID // what it had to wait for last
 
-	own    []topology.LinkID // for a path that is copied
-	waiter *sim.Proc
+	own []topology.LinkID // for a path that is copied
 }
 
 const (
@@ -143,7 +141,8 @@ const (
 // only.
 func (d *DMA) Init(eng *sim.Engine, fab *fabric.Fabric, cfg topology.DMA, tcm topology.TCM, tiles *Tiles) {
 	d.eng, d.fab, d.cfg, d.port, d.tiles = eng, fab, cfg, tcm, tiles
-	d.pool, d.accesses = d.few[:1], make([]accessPair, 1)
+	d.pool = d.few[:1]
+	d.accesses.Add(accessPair{})
 	d.idle.What = "the end of its DMA transfers"
 	d.target = eng.Register(d)
 }
@@ -151,12 +150,22 @@ func (d *DMA) Init(eng *sim.Engine, fab *fabric.Fabric, cfg topology.DMA, tcm to
 // Submit queues a request. It starts when fewer than the engine's outstanding
 // requests are under way on its channel, and every earlier access to the bytes it
 // touches has ended.
-func (d *DMA) Submit(r *Request) { d.submit(r, nil) }
-
-// Do submits a request and waits for its end.
-func (d *DMA) Do(p *sim.Proc, r *Request) {
-	d.submit(r, p)
-	p.Park(transferEnd)
+func (d *DMA) Submit(r *Request) {
+	i := d.add(r)
+	q := &d.pool[i]
+	if !q.loose && q.order == 0 {
+		d.last++
+		q.order = d.last
+		d.program = append(d.program, entry{order: d.last, id: r.ID, from: r.From, to: r.To, request: i})
+	}
+	d.under++
+	if d.Trace != nil {
+		d.Trace.asked(i, r, d.eng.Now(), d.eng.By)
+	}
+	if q.source != 0 && !d.tiles.wait(q.source, i) {
+		return // form is called when the tile is there
+	}
+	d.form(i)
 }
 
 // CopyLocal copies n bytes within the TCM, from `at` on: it takes the set-up and
@@ -184,27 +193,6 @@ type waitFor string
 
 func (w waitFor) String() string { return string(w) }
 
-const transferEnd waitFor = "the end of a DMA transfer"
-
-func (d *DMA) submit(r *Request, waiter *sim.Proc) {
-	i := d.add(r)
-	q := &d.pool[i]
-	q.waiter = waiter
-	if !q.loose && q.order == 0 {
-		d.last++
-		q.order = d.last
-		d.program = append(d.program, entry{order: d.last, id: r.ID, from: r.From, to: r.To, request: i})
-	}
-	d.under++
-	if d.Trace != nil {
-		d.Trace.asked(i, r, d.eng.Now(), d.eng.By)
-	}
-	if q.source != 0 && !d.tiles.wait(q.source, i) {
-		return // form is called when the tile is there
-	}
-	d.form(i)
-}
-
 func (d *DMA) add(r *Request) int32 {
 	i := d.unused
 	if i == 0 {
@@ -223,21 +211,9 @@ func (d *DMA) add(r *Request) int32 {
 	q.bytes, q.at, q.tail, q.begun, q.done, q.order = r.size(), r.At, r.Tail, r.Begun, r.Done, r.Order
 	q.source, q.target, q.op, q.class, q.loose, q.ends = r.Source, r.Target, r.Op, r.Class, r.Loose, 0
 	if r.From.Region.Rows > 0 || r.To.Region.Rows > 0 {
-		q.ends = d.pair(accessPair{r.From, r.To})
+		q.ends = d.accesses.Add(accessPair{r.From, r.To})
 	}
 	return i
-}
-
-// pair stores the memory at the ends of a request.
-func (d *DMA) pair(p accessPair) int32 {
-	if n := len(d.unpaired); n > 0 {
-		i := d.unpaired[n-1]
-		d.unpaired = d.unpaired[:n-1]
-		d.accesses[i] = p
-		return i
-	}
-	d.accesses = append(d.accesses, p)
-	return int32(len(d.accesses) - 1)
 }
 
 // form has the descriptor of request i formed, from when its source is there.
@@ -257,7 +233,7 @@ func (d *DMA) form(i int32) {
 // enqueue lets a request wait for its channel.
 func (d *DMA) enqueue(i int32) {
 	q := &d.pool[i]
-	ch := d.channel(q.op)
+	ch := &d.channels[channel(q.op)]
 	if ch.started < d.cfg.Outstanding {
 		d.start(ch, i)
 		return
@@ -265,11 +241,12 @@ func (d *DMA) enqueue(i int32) {
 	ch.queues[q.class] = append(ch.queues[q.class], i)
 }
 
-func (d *DMA) channel(op memory.Op) *dmaChannel {
+// channel returns the number of the channel that an operation goes over.
+func channel(op memory.Op) int {
 	if op == memory.Write {
-		return &d.channels[1]
+		return 1
 	}
-	return &d.channels[0]
+	return 0
 }
 
 func (d *DMA) start(ch *dmaChannel, i int32) {
@@ -296,7 +273,8 @@ func (d *DMA) start(ch *dmaChannel, i int32) {
 		Done: sim.Event{Target: d.target, Kind: evArrived, Arg: uint64(i)},
 	}
 	if q.ends != 0 {
-		t.Read, t.Write = d.accesses[q.ends].from.Bank(), d.accesses[q.ends].to.Bank()
+		ends := d.accesses.At(q.ends)
+		t.Read, t.Write = ends.from.Bank(), ends.to.Bank()
 	}
 	d.fab.Send(&t)
 }
@@ -331,7 +309,7 @@ func (d *DMA) Handle(kind sim.Kind, arg uint64) {
 		if d.Trace != nil {
 			d.Trace.requests[i].queued = d.fab.Waited()
 		}
-		ch := d.channel(d.pool[i].op)
+		ch := &d.channels[channel(d.pool[i].op)]
 		ch.started--
 		if tail := d.pool[i].tail; tail > 0 {
 			d.eng.At(d.eng.Now()+tail, d.target, evSettled, arg)
@@ -361,9 +339,9 @@ func (d *DMA) end(i int32) {
 	if d.Trace != nil {
 		d.Trace.ended(i, q.op, q.bytes, d.eng.Now())
 	}
-	loose, source, target, done, waiter := q.loose, q.source, q.target, q.done, q.waiter
+	loose, source, target, done := q.loose, q.source, q.target, q.done
 	if q.ends != 0 {
-		d.unpaired = append(d.unpaired, q.ends)
+		d.accesses.Take(q.ends)
 	}
 	q.next = d.unused
 	d.unused = i
@@ -379,9 +357,6 @@ func (d *DMA) end(i int32) {
 	}
 	if target != 0 {
 		d.tiles.arrive(target, d.eng.Now(), d.eng.By)
-	}
-	if waiter != nil {
-		waiter.Wake()
 	}
 	if !loose {
 		d.progress()

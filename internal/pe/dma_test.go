@@ -199,13 +199,15 @@ func TestBusyCountsDataBeats(t *testing.T) {
 	}
 }
 
-func TestDoWaits(t *testing.T) {
+func TestDrainWaits(t *testing.T) {
 	b := newBench(8)
 	var ends []sim.Time
 	b.eng.Go("kernel", func(p *sim.Proc) {
-		b.dma.Do(p, ptr(load(0, 0, 256)))
+		b.dma.Submit(ptr(load(0, 0, 256)))
+		b.dma.Drain(p)
 		ends = append(ends, p.Now())
-		b.dma.Do(p, ptr(store(0, 0, 256)))
+		b.dma.Submit(ptr(store(0, 0, 256)))
+		b.dma.Drain(p)
 		ends = append(ends, p.Now())
 	})
 	if err := b.eng.Run(context.Background()); err != nil {

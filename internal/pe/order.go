@@ -82,7 +82,7 @@ func (d *DMA) mustFollow(i int32) bool {
 	if q.loose || len(d.program) == 0 {
 		return false
 	}
-	mine := &d.accesses[q.ends]
+	mine := d.accesses.At(q.ends)
 	for k := range d.program {
 		e := &d.program[k]
 		if e.order >= q.order {

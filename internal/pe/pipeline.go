@@ -49,10 +49,9 @@ type Pipeline struct {
 	target     sim.Target
 	tiles      *Tiles
 	dma        *DMA
-	pending    fifo[queued]
+	pending    sim.FIFO[queued]
 	began      [numUnits]sim.Time // when the unit's last command began to run
-	composites []*Composite
-	unused     []int32
+	composites sim.Pool[*Composite]
 	waiter     *sim.Proc
 }
 
@@ -77,10 +76,10 @@ func (p *Pipeline) Push(c *Command) {
 			p.tiles.slots[t].uses++
 		}
 	}
-	if p.pending.len() == 0 && p.settle(c) {
+	if p.pending.Len() == 0 && p.settle(c) {
 		return
 	}
-	p.pending.push(queued{Command: *c})
+	p.pending.Push(queued{Command: *c})
 }
 
 // Await parks a process, whose clock is at now, until something of the PE's has got
@@ -99,15 +98,15 @@ func (p *Pipeline) progress() {
 
 // run settles what can be settled, from the front of the queue.
 func (p *Pipeline) run() {
-	for p.pending.len() > 0 {
-		if q := p.pending.front(); q.composite != nil {
+	for p.pending.Len() > 0 {
+		if q := p.pending.Front(); q.composite != nil {
 			if !q.composite.advance() {
 				break
 			}
 		} else if !p.settle(&q.Command) {
 			break
 		}
-		p.pending.pop()
+		p.pending.Pop()
 	}
 	p.progress()
 }
@@ -154,35 +153,10 @@ func (p *Pipeline) settle(c *Command) bool {
 
 // Drain waits until all that was handed to the engines has ended.
 func (p *Pipeline) Drain(proc *sim.Proc) {
-	for p.pending.len() > 0 || p.dma.under > 0 {
+	for p.pending.Len() > 0 || p.dma.under > 0 {
 		p.Await(proc, "the end of its commands", proc.Now())
 	}
 	if end := max(p.Store.Free(), p.dma.local.Free()); end > proc.Now() {
 		proc.SleepUntil(end)
-	}
-}
-
-// fifo is a queue that reuses its space.
-type fifo[T any] struct {
-	items []T
-	head  int
-}
-
-func (q *fifo[T]) len() int { return len(q.items) - q.head }
-
-func (q *fifo[T]) push(v T) {
-	if q.head > 0 && len(q.items) == cap(q.items) {
-		q.items = q.items[:copy(q.items, q.items[q.head:])]
-		q.head = 0
-	}
-	q.items = append(q.items, v)
-}
-
-func (q *fifo[T]) front() *T { return &q.items[q.head] }
-
-func (q *fifo[T]) pop() {
-	q.head++
-	if q.head == len(q.items) {
-		q.items, q.head = q.items[:0], 0
 	}
 }

@@ -3,7 +3,6 @@ package pe
 import (
 	"github.com/kernbench/kernbench/internal/memory"
 	"github.com/kernbench/kernbench/internal/numeric"
-	"github.com/kernbench/kernbench/internal/sim"
 	"github.com/kernbench/kernbench/topology"
 )
 
@@ -41,30 +40,74 @@ func (m *Matrix) bytes(rows, cols int) memory.Bytes {
 	return memory.Bytes(rows) * memory.Bytes(cols) * m.ElemBytes
 }
 
+// buffer returns the TCM for a box, if the matrix is read.
+func (m *Matrix) buffer(rows, cols int) memory.Bytes {
+	if m.Requests == nil {
+		return 0
+	}
+	return m.bytes(rows, cols)
+}
+
+// Matrices is operands of a plan that are read together.
+type Matrices []Matrix
+
+// boxes appends the transfers of a box of each operand.
+func (ms Matrices) boxes(to []Request, row, col, rows, cols int) []Request {
+	for i := range ms {
+		to = ms[i].box(to, row, col, rows, cols)
+	}
+	return to
+}
+
+// bytes returns the size of a box of all operands.
+func (ms Matrices) bytes(rows, cols int) (size memory.Bytes) {
+	for i := range ms {
+		size += ms[i].bytes(rows, cols)
+	}
+	return size
+}
+
+// buffer returns the TCM for a box of the operands that are read.
+func (ms Matrices) buffer(rows, cols int) (size memory.Bytes) {
+	for i := range ms {
+		size += ms[i].buffer(rows, cols)
+	}
+	return size
+}
+
 // Epilogue is what is done to a tile of the result before it is stored.
 type Epilogue struct {
 	Math []numeric.Op
-	Args []Matrix
+	Args Matrices
 }
 
-func (e *Epilogue) time(c *Costs, elems int) (t sim.Time) {
-	for _, op := range e.Math {
-		t += c.Math(op, elems)
-	}
-	return t
-}
-
-// GemmPlan is a matrix product tile by tile: for each tile of the result, along a
-// row of them first, the tiles of K in order, whose sum stays in the accumulator.
-type GemmPlan struct {
-	M, K, N  int
-	Tile     topology.Dims3
-	A, B     Matrix
+// Result is the end of a plan: what becomes of each tile of its result.
+type Result struct {
 	Out      Matrix
 	Epilogue Epilogue
 	Costs    Costs
 
 	reads, writes []Request
+}
+
+// finish adds to a step what is done to a box of the result when nothing more is added to it. It
+// returns the bytes that are fetched for that.
+func (r *Result) finish(s *Step, row, col, rows, cols int) (fetched memory.Bytes) {
+	for _, op := range r.Epilogue.Math {
+		s.Run[MATH] += r.Costs.Math(op, rows*cols)
+	}
+	r.writes = r.Out.box(r.writes[:0], row, col, rows, cols)
+	s.Output, s.Writes, s.Store = true, r.writes, r.Costs.Store(r.Out.bytes(rows, cols))
+	return r.Epilogue.Args.bytes(rows, cols)
+}
+
+// GemmPlan is a matrix product tile by tile: for each tile of the result, along a
+// row of them first, the tiles of K in order, whose sum stays in the accumulator.
+type GemmPlan struct {
+	Result
+	M, K, N int
+	Tile    topology.Dims3
+	A, B    Matrix
 }
 
 func (p *GemmPlan) tilesK() int { return max(1, ceilDiv(p.K, p.Tile.K)) }
@@ -76,19 +119,7 @@ func (p *GemmPlan) Steps() int { return ceilDiv(p.M, p.Tile.M) * p.tilesN() * p.
 // Buffer is the TCM for the tiles of one product.
 func (p *GemmPlan) Buffer() memory.Bytes {
 	m, k, n := min(p.M, p.Tile.M), min(p.K, p.Tile.K), min(p.N, p.Tile.N)
-	size := memory.Bytes(0)
-	if p.A.Requests != nil {
-		size += p.A.bytes(m, k)
-	}
-	if p.B.Requests != nil {
-		size += p.B.bytes(k, n)
-	}
-	for i := range p.Epilogue.Args {
-		if a := &p.Epilogue.Args[i]; a.Requests != nil {
-			size += a.bytes(m, n)
-		}
-	}
-	return size
+	return p.A.buffer(m, k) + p.B.buffer(k, n) + p.Epilogue.Args.buffer(m, n)
 }
 
 // Output is the TCM for one tile of the result.
@@ -113,9 +144,7 @@ func (p *GemmPlan) Reads(i int) []Request {
 	p.reads = p.A.box(p.reads[:0], row, in, rows, ins)
 	p.reads = p.B.box(p.reads, in, col, ins, cols)
 	if last {
-		for a := range p.Epilogue.Args {
-			p.reads = p.Epilogue.Args[a].box(p.reads, row, col, rows, cols)
-		}
+		p.reads = p.Epilogue.Args.boxes(p.reads, row, col, rows, cols)
 	}
 	return p.reads
 }
@@ -124,16 +153,10 @@ func (p *GemmPlan) Reads(i int) []Request {
 func (p *GemmPlan) Step(i int) Step {
 	row, col, _, rows, cols, ins, last := p.at(i)
 	fetched := p.A.bytes(rows, ins) + p.B.bytes(ins, cols)
-	s := Step{Output: last}
+	var s Step
 	s.Run[GEMM] = p.Costs.Gemm(rows, ins, cols)
 	if last {
-		for a := range p.Epilogue.Args {
-			fetched += p.Epilogue.Args[a].bytes(rows, cols)
-		}
-		s.Run[MATH] = p.Epilogue.time(&p.Costs, rows*cols)
-		s.Store = p.Costs.Store(p.Out.bytes(rows, cols))
-		p.writes = p.Out.box(p.writes[:0], row, col, rows, cols)
-		s.Writes = p.writes
+		fetched += p.finish(&s, row, col, rows, cols)
 	}
 	s.Fetch = p.Costs.Fetch(fetched)
 	return s
@@ -148,14 +171,10 @@ const (
 
 // StreamPlan is an elementwise operation on large operands, chunk by chunk.
 type StreamPlan struct {
+	Result     // in whose Epilogue the operation itself comes first
 	Rows, Cols int
 	Chunk      memory.Bytes // of each operand, that a step works on
-	Args       []Matrix
-	Out        Matrix
-	Epilogue   Epilogue // the operation itself comes first
-	Costs      Costs
-
-	reads, writes []Request
+	Args       Matrices
 }
 
 // size is the rows and columns of a chunk: rows as a whole, if one fits.
@@ -175,16 +194,9 @@ func (p *StreamPlan) Steps() int {
 }
 
 // Buffer is the TCM for the operands of a chunk.
-func (p *StreamPlan) Buffer() (size memory.Bytes) {
+func (p *StreamPlan) Buffer() memory.Bytes {
 	rows, cols := p.size()
-	for _, args := range p.operands() {
-		for i := range args {
-			if args[i].Requests != nil {
-				size += args[i].bytes(rows, cols)
-			}
-		}
-	}
-	return size
+	return p.Args.buffer(rows, cols) + p.Epilogue.Args.buffer(rows, cols)
 }
 
 // Output is the TCM for the result of a chunk.
@@ -201,34 +213,19 @@ func (p *StreamPlan) at(i int) (row, col, rows, cols int) {
 	return row, col, min(rows, p.Rows-row), min(cols, p.Cols-col)
 }
 
-// operands is those of the operation and of its epilogue.
-func (p *StreamPlan) operands() [2][]Matrix { return [2][]Matrix{p.Args, p.Epilogue.Args} }
-
 // Reads is the operands of a chunk.
 func (p *StreamPlan) Reads(i int) []Request {
 	row, col, rows, cols := p.at(i)
-	p.reads = p.reads[:0]
-	for _, args := range p.operands() {
-		for a := range args {
-			p.reads = args[a].box(p.reads, row, col, rows, cols)
-		}
-	}
+	p.reads = p.Args.boxes(p.reads[:0], row, col, rows, cols)
+	p.reads = p.Epilogue.Args.boxes(p.reads, row, col, rows, cols)
 	return p.reads
 }
 
 // Step is one chunk.
 func (p *StreamPlan) Step(i int) Step {
 	row, col, rows, cols := p.at(i)
-	var fetched memory.Bytes
-	for _, args := range p.operands() {
-		for a := range args {
-			fetched += args[a].bytes(rows, cols)
-		}
-	}
-	p.writes = p.Out.box(p.writes[:0], row, col, rows, cols)
-	s := Step{Output: true, Writes: p.writes}
-	s.Fetch, s.Store = p.Costs.Fetch(fetched), p.Costs.Store(p.Out.bytes(rows, cols))
-	s.Run[MATH] = p.Epilogue.time(&p.Costs, rows*cols)
+	var s Step
+	s.Fetch = p.Costs.Fetch(p.Args.bytes(rows, cols) + p.finish(&s, row, col, rows, cols))
 	return s
 }
 
@@ -245,15 +242,9 @@ func (p *ReducePlan) Steps() int { return p.StreamPlan.Steps() * len(p.Args) }
 
 // Buffer is the TCM for a chunk of one operand, and for those of the epilogue, which are
 // read with the last one.
-func (p *ReducePlan) Buffer() (size memory.Bytes) {
+func (p *ReducePlan) Buffer() memory.Bytes {
 	rows, cols := p.size()
-	size = p.Args[0].bytes(rows, cols)
-	for i := range p.Epilogue.Args {
-		if a := &p.Epilogue.Args[i]; a.Requests != nil {
-			size += a.bytes(rows, cols)
-		}
-	}
-	return size
+	return p.Args[0].bytes(rows, cols) + p.Epilogue.Args.buffer(rows, cols)
 }
 
 // Reads is a chunk of one operand, and those of the epilogue's with the last.
@@ -261,9 +252,7 @@ func (p *ReducePlan) Reads(i int) []Request {
 	row, col, rows, cols := p.at(i / len(p.Args))
 	p.reads = p.Args[i%len(p.Args)].box(p.reads[:0], row, col, rows, cols)
 	if p.last(i) {
-		for a := range p.Epilogue.Args {
-			p.reads = p.Epilogue.Args[a].box(p.reads, row, col, rows, cols)
-		}
+		p.reads = p.Epilogue.Args.boxes(p.reads, row, col, rows, cols)
 	}
 	return p.reads
 }
@@ -280,12 +269,7 @@ func (p *ReducePlan) Step(i int) Step {
 		s.Run[MATH] = p.Costs.Math(p.Math, rows*cols)
 	}
 	if p.last(i) {
-		for a := range p.Epilogue.Args {
-			fetched += p.Epilogue.Args[a].bytes(rows, cols)
-		}
-		s.Run[MATH] += p.Epilogue.time(&p.Costs, rows*cols)
-		p.writes = p.Out.box(p.writes[:0], row, col, rows, cols)
-		s.Output, s.Writes, s.Store = true, p.writes, p.Costs.Store(p.Out.bytes(rows, cols))
+		fetched += p.finish(&s, row, col, rows, cols)
 	}
 	s.Fetch = p.Costs.Fetch(fetched)
 	return s

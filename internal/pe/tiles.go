@@ -20,16 +20,15 @@ type Tiles struct {
 	// Forget, if set, is called with the slot of a tile that goes.
 	Forget func(slot int32)
 
-	used           memory.Bytes
-	count          int          // tiles
-	held           memory.Bytes // of what is used, pinned or reserved
-	reserved       memory.Bytes // of what is held
-	slots          []slot       // index 0 means none
-	unused         int32
-	newest, oldest int32
-	freedBy        sim.Mark // what the room that was made last had waited for
-	dma            *DMA
-	pipeline       *Pipeline
+	used     memory.Bytes
+	count    int          // tiles
+	held     memory.Bytes // of what is used, pinned or reserved
+	reserved memory.Bytes // of what is held
+	slots    []slot       // index 0 means none, and is in order of use between the newest and the oldest
+	unused   int32
+	freedBy  sim.Mark // what the room that was made last had waited for
+	dma      *DMA
+	pipeline *Pipeline
 }
 
 // granule is the least that a tile takes: the width of the TCM.
@@ -88,7 +87,7 @@ func (s *slot) bytes() memory.Bytes { return memory.Bytes(s.granules) * granule 
 func (m *Tiles) Room(n memory.Bytes, keep ...int32) (at sim.Time, ok bool, err error) {
 	n = roundUp(n)
 	for m.used+n > m.Size || m.count >= maxTiles {
-		old := m.oldest
+		old := m.oldest()
 		for old != 0 && m.slots[old].pinned {
 			old = m.slots[old].newer
 		}
@@ -118,17 +117,15 @@ func (m *Tiles) MadeBy(i int32) sim.Mark { return m.slots[i].by }
 
 // Reserve takes n bytes that Room made, for something other than tiles; Release
 // gives them back.
-func (m *Tiles) Reserve(n memory.Bytes) {
-	m.used += roundUp(n)
-	m.held += roundUp(n)
-	m.reserved += roundUp(n)
-}
+func (m *Tiles) Reserve(n memory.Bytes) { m.reserve(roundUp(n)) }
 
 // Release gives back what Reserve took.
-func (m *Tiles) Release(n memory.Bytes) {
-	m.used -= roundUp(n)
-	m.held -= roundUp(n)
-	m.reserved -= roundUp(n)
+func (m *Tiles) Release(n memory.Bytes) { m.reserve(-roundUp(n)) }
+
+func (m *Tiles) reserve(more memory.Bytes) {
+	m.used += more
+	m.held += more
+	m.reserved += more
 }
 
 func roundUp(n memory.Bytes) memory.Bytes { return (n + granule - 1) / granule * granule }
@@ -147,7 +144,7 @@ func (m *Tiles) New(n memory.Bytes, parts int) (int32, uint32) {
 	*s = slot{turn: s.turn + 1, granules: int32(roundUp(n) / granule), ready: sim.Never, parts: int32(parts)}
 	m.used += s.bytes()
 	m.count++
-	m.link(i)
+	m.link(i, m.newest(), 0)
 	return i, s.turn
 }
 
@@ -157,9 +154,9 @@ func (m *Tiles) Use(i int32, turn uint32) bool {
 	if s := &m.slots[i]; s.turn != turn || s.freed {
 		return false
 	}
-	if m.newest != i {
+	if m.newest() != i {
 		m.unlink(i)
-		m.link(i)
+		m.link(i, m.newest(), 0)
 	}
 	return true
 }
@@ -180,7 +177,7 @@ func (m *Tiles) Free(i int32) {
 	m.slots[i].freed = true
 	m.unpin(i)
 	m.unlink(i)
-	m.linkOldest(i)
+	m.link(i, 0, m.oldest())
 }
 
 func (m *Tiles) unpin(i int32) {
@@ -192,8 +189,8 @@ func (m *Tiles) unpin(i int32) {
 
 // Clear ends all tiles, at the end of a kernel.
 func (m *Tiles) Clear() {
-	for m.oldest != 0 {
-		m.drop(m.oldest)
+	for m.oldest() != 0 {
+		m.drop(m.oldest())
 	}
 }
 
@@ -214,40 +211,18 @@ func (m *Tiles) drop(i int32) {
 	m.unused = i
 }
 
-func (m *Tiles) link(i int32) {
-	s := &m.slots[i]
-	s.older, s.newer = m.newest, 0
-	if m.newest != 0 {
-		m.slots[m.newest].newer = i
-	} else {
-		m.oldest = i
-	}
-	m.newest = i
-}
+func (m *Tiles) newest() int32 { return m.slots[0].older }
+func (m *Tiles) oldest() int32 { return m.slots[0].newer }
 
-func (m *Tiles) linkOldest(i int32) {
-	s := &m.slots[i]
-	s.older, s.newer = 0, m.oldest
-	if m.oldest != 0 {
-		m.slots[m.oldest].older = i
-	} else {
-		m.newest = i
-	}
-	m.oldest = i
+// link puts tile i between two neighbours in order of use, of which 0 is the end.
+func (m *Tiles) link(i, older, newer int32) {
+	m.slots[i].older, m.slots[i].newer = older, newer
+	m.slots[older].newer, m.slots[newer].older = i, i
 }
 
 func (m *Tiles) unlink(i int32) {
 	s := &m.slots[i]
-	if s.older != 0 {
-		m.slots[s.older].newer = s.newer
-	} else {
-		m.oldest = s.newer
-	}
-	if s.newer != 0 {
-		m.slots[s.newer].older = s.older
-	} else {
-		m.newest = s.older
-	}
+	m.slots[s.older].newer, m.slots[s.newer].older = s.newer, s.older
 }
 
 // wait notes that DMA request r reads tile i, and reports whether the tile's time

@@ -105,14 +105,7 @@ func (t *Trace) begun(i int32, op memory.Op, now sim.Time, by sim.Mark) {
 	if by != 0 {
 		r.by = by
 	}
-	r.mark, r.started, r.lane = t.rec.Mark(), now, t.channel(op).Take()
-}
-
-func (t *Trace) channel(op memory.Op) *trace.Lanes {
-	if op == memory.Write {
-		return t.channels[1]
-	}
-	return t.channels[0]
+	r.mark, r.started, r.lane = t.rec.Mark(), now, t.channels[channel(op)].Take()
 }
 
 // ended notes that it has ended.
@@ -125,7 +118,7 @@ func (t *Trace) ended(i int32, op memory.Op, n memory.Bytes, now sim.Time) {
 	if r.purpose == Send && n > 0 {
 		s.Sends = r.mark
 	}
-	t.channel(op).Slice(r.lane, s)
+	t.channels[channel(op)].Slice(r.lane, s)
 }
 
 // released is the activity that lets a command begin at an instant: what made its latest

@@ -48,7 +48,7 @@ func TestDefaultSystem(t *testing.T) {
 		}
 		for _, row := range r.Rows {
 			if row.Match == nil || !*row.Match {
-				t.Errorf("%s: %s %v: formula %s, simulated %v", r.Fidelity, row.Case, row.Bytes, formula(row.FormulaNS), row.SimulatedNS)
+				t.Errorf("%s: %s %v: formula %s, simulated %v", r.Fidelity, row.Case, row.Bytes, optional(row.FormulaNS, decimal), row.SimulatedNS)
 			}
 			if row.Case == "pe_local" && row.Bytes >= 64<<10 && *row.Utilization <= 0.9 {
 				t.Errorf("%s: local utilization at %v is %v, want above 0.9", r.Fidelity, row.Bytes, *row.Utilization)

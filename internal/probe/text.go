@@ -19,8 +19,8 @@ func (r *Report) WriteText(w io.Writer) error {
 	var rows [][]string
 	for _, row := range r.Rows {
 		rows = append(rows, []string{
-			row.Case, row.Bytes.String(), formula(row.FormulaNS), decimal(row.SimulatedNS), verdict(row.Match),
-			number(row.Bottleneck, 1), number(row.Bandwidth, 2), percent(row.Utilization),
+			row.Case, row.Bytes.String(), optional(row.FormulaNS, decimal), decimal(row.SimulatedNS), optional(row.Match, verdict),
+			optional(row.Bottleneck, fixed(1)), optional(row.Bandwidth, fixed(2)), optional(row.Utilization, percent),
 		})
 	}
 	header := []string{"case", "size", "formula ns", "simulated ns", "equal", "bottleneck GB/s", "GB/s", "used"}
@@ -74,7 +74,7 @@ func (r *Row) writeHops(w io.Writer) error {
 	var rows [][]string
 	for _, h := range r.Hops {
 		rows = append(rows, []string{
-			decimal(h.HeadNS), decimal(h.TailNS), decimal(h.BusyNS), decimal(h.QueuedNS), number(h.Bandwidth, 1), decimal(h.FlitNS), decimal(h.LatencyNS), decimal(h.OverheadNS), h.Link,
+			decimal(h.HeadNS), decimal(h.TailNS), decimal(h.BusyNS), decimal(h.QueuedNS), optional(h.Bandwidth, fixed(1)), decimal(h.FlitNS), decimal(h.LatencyNS), decimal(h.OverheadNS), h.Link,
 		})
 	}
 	return table.WriteTable(w, []string{"head ns", "tail ns", "busy ns", "queued ns", "GB/s", "flit ns", "wire ns", "node ns", "link"}, rows)
@@ -83,33 +83,24 @@ func (r *Row) writeHops(w io.Writer) error {
 // decimal is a time in ns, to the last digit.
 func decimal(t sim.Time) string { return strings.TrimSuffix(t.String(), "ns") }
 
-func formula(t *sim.Time) string {
-	if t == nil {
+// optional returns the text of a value, and "-" where there is none.
+func optional[T any](v *T, text func(T) string) string {
+	if v == nil {
 		return "-"
 	}
-	return decimal(*t)
+	return text(*v)
 }
 
-func verdict(match *bool) string {
-	switch {
-	case match == nil:
-		return "-"
-	case *match:
+func verdict(match bool) string {
+	if match {
 		return "yes"
 	}
 	return "NO"
 }
 
-func number(v *float64, digits int) string {
-	if v == nil {
-		return "-"
-	}
-	return fmt.Sprintf("%.*f", digits, *v)
+// fixed writes numbers with some digits behind the point.
+func fixed(digits int) func(float64) string {
+	return func(v float64) string { return fmt.Sprintf("%.*f", digits, v) }
 }
 
-func percent(v *float64) string {
-	if v == nil {
-		return "-"
-	}
-	return fmt.Sprintf("%.1f%%", *v*100)
-}
+func percent(v float64) string { return fmt.Sprintf("%.1f%%", v*100) }

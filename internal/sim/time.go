@@ -28,18 +28,16 @@ const Never Time = 1<<63 - 1
 func (t Time) NS() float64 { return float64(t) / float64(Nanosecond) }
 
 // String is the time in nanoseconds, exact to the last digit: "12.5ns".
-func (t Time) String() string { return string(t.appendNS(nil)) + "ns" }
+func (t Time) String() string { return string(t.AppendIn(nil, Nanosecond)) + "ns" }
 
 // MarshalJSON writes the time as an exact decimal number of nanoseconds.
-func (t Time) MarshalJSON() ([]byte, error) { return t.appendNS(nil), nil }
+func (t Time) MarshalJSON() ([]byte, error) { return t.AppendIn(nil, Nanosecond), nil }
 
 // UnmarshalJSON reads what MarshalJSON writes.
 func (t *Time) UnmarshalJSON(text []byte) (err error) {
 	*t, err = ParseTime(string(text), Nanosecond)
 	return err
 }
-
-func (t Time) appendNS(b []byte) []byte { return t.AppendIn(b, Nanosecond) }
 
 // AppendIn appends the time as an exact decimal number of units, each a power of ten of
 // femtoseconds.

@@ -91,22 +91,12 @@ func (e *events) time(name string, t, unit sim.Time) {
 	e.line = t.AppendIn(e.line, unit)
 }
 
-// name names a process or a thread.
-func (e *events) name(what string, process, thread int, name string) {
+// metadata writes something to know of a process or a thread.
+func (e *events) metadata(what string, process, thread int, is Arg) {
 	e.event('M', process, thread)
 	e.text("name", what)
 	e.args()
-	e.text("name", name)
-	e.close()
-	e.done()
-}
-
-// order says where a viewer shows a process or a thread.
-func (e *events) order(what string, process, thread, order int) {
-	e.event('M', process, thread)
-	e.text("name", what)
-	e.args()
-	e.integer("sort_index", int64(order))
+	e.arg(&is)
 	e.close()
 	e.done()
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"slices"
 
 	"github.com/kernbench/kernbench/internal/sim"
 )
@@ -53,8 +54,8 @@ type Process struct {
 func (r *Recorder) Process(name string, order int) *Process {
 	r.processes++
 	p := &Process{r: r, id: r.processes}
-	r.out.name("process_name", p.id, 0, name)
-	r.out.order("process_sort_index", p.id, 0, order)
+	r.out.metadata("process_name", p.id, 0, Text("name", name))
+	r.out.metadata("process_sort_index", p.id, 0, Number("sort_index", int64(order)))
 	return p
 }
 
@@ -72,8 +73,8 @@ type Track struct {
 // Track is a new track, shown behind those before it.
 func (p *Process) Track(name string) *Track {
 	p.threads++
-	p.r.out.name("thread_name", p.id, p.threads, name)
-	p.r.out.order("thread_sort_index", p.id, p.threads, p.threads)
+	p.r.out.metadata("thread_name", p.id, p.threads, Text("name", name))
+	p.r.out.metadata("thread_sort_index", p.id, p.threads, Number("sort_index", int64(p.threads)))
 	return &Track{p, p.threads}
 }
 
@@ -139,11 +140,9 @@ func (p *Process) Lanes(name string) *Lanes { return &Lanes{p: p, name: name} }
 
 // Take is a lane that is free from now on, until its slice is added.
 func (l *Lanes) Take() int {
-	for i, taken := range l.taken {
-		if !taken {
-			l.taken[i] = true
-			return i
-		}
+	if i := slices.Index(l.taken, false); i >= 0 {
+		l.taken[i] = true
+		return i
 	}
 	name := l.name
 	if n := len(l.tracks); n > 0 {

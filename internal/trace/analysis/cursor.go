@@ -1,6 +1,7 @@
 package analysis
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"strconv"
@@ -84,14 +85,12 @@ func (c *cursor) text() ([]byte, error) {
 		return nil, errors.New("write a text")
 	}
 	inside := v[1 : len(v)-1]
-	for _, b := range inside {
-		if b == '\\' {
-			var s string
-			err := json.Unmarshal(v, &s)
-			return []byte(s), err
-		}
+	if bytes.IndexByte(inside, '\\') < 0 {
+		return inside, nil
 	}
-	return inside, nil
+	var s string
+	err := json.Unmarshal(v, &s)
+	return []byte(s), err
 }
 
 func (c *cursor) integer() (int64, error) {

@@ -10,10 +10,10 @@ import (
 
 // LinkTotal is what the run says of a link: all it carried in the whole trace.
 type LinkTotal struct {
-	Name  string
-	Kind  string
-	Bytes int64
-	Busy  sim.Time // carrying data
+	Name  string   `json:"name"`
+	Kind  string   `json:"kind"`
+	Bytes int64    `json:"bytes"`
+	Busy  sim.Time `json:"-"` // carrying data
 }
 
 // Link is what a link carried in some time.
@@ -50,18 +50,14 @@ type Links struct {
 
 // linkRecord is a link as the file has it.
 type linkRecord struct {
-	Name  string      `json:"name"`
-	Kind  string      `json:"kind"`
-	Bytes int64       `json:"bytes"`
-	Busy  json.Number `json:"busy_ns"`
+	LinkTotal
+	Busy json.Number `json:"busy_ns"`
 }
 
-func (r *linkRecord) read() (LinkTotal, error) {
-	busy, err := parseTime([]byte(r.Busy), placesNS)
-	if err != nil {
-		return LinkTotal{}, named([]byte("busy_ns"), err)
-	}
-	return LinkTotal{r.Name, r.Kind, r.Bytes, busy}, nil
+func (r *linkRecord) read() (total LinkTotal, err error) {
+	total = r.LinkTotal
+	total.Busy, err = parseTime([]byte(r.Busy), placesNS)
+	return total, named([]byte("busy_ns"), err)
 }
 
 // Links sums up what links carried from an instant to another, by the trains that began
@@ -109,12 +105,10 @@ func (t *Trace) carried(from, to sim.Time) map[string]Link {
 
 // linkKinds sums up links by kind.
 func linkKinds(all []Link) (list []LinkKind) {
-	at := map[string]int{}
 	for _, l := range all {
-		i, ok := at[l.Kind]
-		if !ok {
+		i := slices.IndexFunc(list, func(k LinkKind) bool { return k.Kind == l.Kind })
+		if i < 0 {
 			i = len(list)
-			at[l.Kind] = i
 			list = append(list, LinkKind{Kind: l.Kind, Most: l.Name})
 		}
 		k := &list[i]

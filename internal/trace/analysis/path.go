@@ -70,7 +70,7 @@ func (w *walk) back() error {
 		}
 		s := &w.t.slices[i]
 		w.latency(s.end, later, s)
-		w.activity(s)
+		w.add(Segment{Where: w.t.where(s), Kind: w.t.kind(s), Count: 1, Bytes: s.bytes, Queued: s.queued, track: s.track}, s.start)
 		later, id = s, s.after
 	}
 	if w.at == w.l.Start {
@@ -87,12 +87,6 @@ func (w *walk) back() error {
 		later.start, later.id, w.t.where(later), w.l.Start)
 }
 
-// activity adds an activity, as far as it is not beside what it released.
-func (w *walk) activity(s *slice) {
-	seg := Segment{Where: w.t.where(s), Kind: w.t.kind(s), Count: 1, Bytes: s.bytes, Queued: s.queued, track: s.track}
-	w.add(seg, s.start)
-}
-
 // latency adds what is between the end of an activity and what it released: another, or
 // at the end of the launch nothing.
 func (w *walk) latency(from sim.Time, later, before *slice) {
@@ -103,7 +97,8 @@ func (w *walk) latency(from sim.Time, later, before *slice) {
 	w.add(Segment{Where: w.t.where(at), Kind: w.t.latencyKind(later, before)}, from)
 }
 
-// add adds a segment from an instant to what is covered, if that is any time.
+// add adds a segment from an instant to what is covered, if that is any time: an activity counts as
+// far as it is not beside what it released.
 func (w *walk) add(s Segment, from sim.Time) {
 	from = max(from, w.l.Start) // another launch may have begun before
 	if from >= w.at {
@@ -165,12 +160,10 @@ func (p *Path) merge() {
 
 // sum sums up kinds and lists where the path goes.
 func (p *Path) sum() {
-	at := map[string]int{}
 	for _, s := range p.Segments {
-		i, ok := at[s.Kind]
-		if !ok {
+		i := slices.IndexFunc(p.Kinds, func(k KindSum) bool { return k.Kind == s.Kind })
+		if i < 0 {
 			i = len(p.Kinds)
-			at[s.Kind] = i
 			p.Kinds = append(p.Kinds, KindSum{Kind: s.Kind})
 		}
 		k := &p.Kinds[i]

@@ -133,7 +133,7 @@ func (rd *reader) tail(r io.Reader) error {
 func (rd *reader) members(d *json.Decoder) error {
 	err := eachMember(d, func(key string) error {
 		if key != "otherData" {
-			return skip(d)
+			return d.Decode(new(json.RawMessage))
 		}
 		about := map[string]json.RawMessage{}
 		err := eachMember(d, func(key string) error {
@@ -211,10 +211,4 @@ func wantDelim(d *json.Decoder, want json.Delim) error {
 		return fmt.Errorf("%v stands where %v should", token, want)
 	}
 	return nil
-}
-
-// skip reads a value and forgets it.
-func skip(d *json.Decoder) error {
-	var value json.RawMessage
-	return d.Decode(&value)
 }

@@ -51,24 +51,18 @@ func (t *Trace) Analyse(launch int64, top int) (*Report, error) {
 
 // pick is a launch by number, or the longest, or nil if there is none.
 func (t *Trace) pick(launch int64) (*Launch, error) {
-	if len(t.launches) == 0 {
-		if launch != Longest {
-			return nil, fmt.Errorf("no launch %d: the trace has none", launch)
-		}
+	switch n := len(t.launches); {
+	case n == 0 && launch == Longest:
 		return nil, nil
+	case n == 0:
+		return nil, fmt.Errorf("no launch %d: the trace has none", launch)
+	case launch == Longest:
+		longest := slices.MaxFunc(t.launches, func(a, b Launch) int { return cmp.Compare(a.Critical, b.Critical) })
+		return &longest, nil
 	}
-	if launch != Longest {
-		i := slices.IndexFunc(t.launches, func(l Launch) bool { return l.Number == launch })
-		if i < 0 {
-			return nil, fmt.Errorf("no launch %d: the trace has %d to %d", launch, t.launches[0].Number, t.launches[len(t.launches)-1].Number)
-		}
-		return &t.launches[i], nil
+	i := slices.IndexFunc(t.launches, func(l Launch) bool { return l.Number == launch })
+	if i < 0 {
+		return nil, fmt.Errorf("no launch %d: the trace has %d to %d", launch, t.launches[0].Number, t.launches[len(t.launches)-1].Number)
 	}
-	longest := &t.launches[0]
-	for i := range t.launches {
-		if t.launches[i].Critical > longest.Critical {
-			longest = &t.launches[i]
-		}
-	}
-	return longest, nil
+	return &t.launches[i], nil
 }
