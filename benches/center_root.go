@@ -52,12 +52,9 @@ type published struct {
 	latency torch.Time
 }
 
-// centerRootFigures is the figures of the reference, in its order.
-func centerRootFigures() (list []published, err error) {
-	ref, err := compare.GetReference("torus6_buffer_kind")
-	if err != nil {
-		return nil, err
-	}
+// centerRootFigures returns the figures of the reference, in its order.
+func centerRootFigures() (list []published) {
+	ref := torch.Must(compare.GetReference("torus6_buffer_kind"))
 	for row := range ref.Table.Rows {
 		list = append(list, published{
 			kind:    topology.BufferKind(ref.Text(row, "buffer_kind")),
@@ -65,27 +62,19 @@ func centerRootFigures() (list []published, err error) {
 			latency: torch.Time(math.Round(ref.Number(row, "latency_ns") * 1e6)),
 		})
 	}
-	return list, nil
+	return list
 }
 
 func runCenterRoot(b *bench.B) error {
-	figures, err := centerRootFigures()
-	if err != nil {
-		return err
-	}
-	g, err := arranged(b.Topology(), torus3x2)
-	if err != nil {
-		return err
-	}
+	figures := centerRootFigures()
+	g := torch.Must(arranged(b.Topology(), torus3x2))
 	b.Notef("%v with 4×4 cubes each (hash %s)", torus3x2, g.Spec().Hash())
 	run := func(on *bench.B) error {
 		for _, f := range figures {
 			if only := b.Param("elems"); only != "all" && only != strconv.Itoa(f.elems) {
 				continue
 			}
-			if err := centerRootAllReduce(on.Context, f.kind, f.elems); err != nil {
-				return err
-			}
+			torch.OK(centerRootAllReduce(on.Context, f.kind, f.elems))
 			latency := on.Collective.Crit
 			on.Row(centerRootRow{
 				BufferKind: f.kind, Elems: f.elems, Bytes: f.elems * torch.F16.Size(),

@@ -15,10 +15,7 @@ import (
 )
 
 func TestCenterRootFigures(t *testing.T) {
-	got, err := centerRootFigures()
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := centerRootFigures()
 	if want := 12; len(got) != want {
 		t.Fatalf("%d figures, want %d", len(got), want)
 	}

@@ -64,9 +64,7 @@ type compositeRow struct {
 
 func runMatmulComposite(on *bench.B) error {
 	for _, v := range operandVariants {
-		if err := matmulVariant(on, v); err != nil {
-			return err
-		}
+		torch.OK(matmulVariant(on, v))
 	}
 	return nil
 }
@@ -74,23 +72,11 @@ func runMatmulComposite(on *bench.B) error {
 func matmulVariant(on *bench.B, v operands) error {
 	const m, k, n = 32, 3072, 32
 	x, y := values(m*k, 7), values(k*n, 11)
-	a, err := on.FromSlice(x, torch.F16, torch.Shape{m, k})
-	if err != nil {
-		return err
-	}
-	b, err := on.FromSlice(y, torch.F16, torch.Shape{k, n})
-	if err != nil {
-		return err
-	}
-	c, err := on.Zeros(torch.F16, torch.Shape{m, n})
-	if err != nil {
-		return err
-	}
+	a := torch.Must(on.FromSlice(x, torch.F16, torch.Shape{m, k}))
+	b := torch.Must(on.FromSlice(y, torch.F16, torch.Shape{k, n}))
+	c := torch.Must(on.Zeros(torch.F16, torch.Shape{m, n}))
 	before := on.Engines(0)
-	l, err := on.Launch(v.name, composite, a, b, c, v.loadA, v.loadB)
-	if err != nil {
-		return err
-	}
+	l := torch.Must(on.Launch(v.name, composite, a, b, c, v.loadA, v.loadB))
 	e := on.Engines(0)
 	gemm := e.GEMM - before.GEMM
 	row := compositeRow{Operands: v.name, Crit: l.Crit(), DMARead: e.DMARead - before.DMARead, GEMM: gemm, Utilization: share(gemm, l.Crit())}
@@ -99,9 +85,7 @@ func matmulVariant(on *bench.B, v operands) error {
 		row.Window, row.Count = new(last.End-last.Start), &last.Tiles
 	}
 	on.Row(row)
-	if err := on.Check(v.name, c, matmul(x, y, m, k, n)); err != nil {
-		return err
-	}
+	torch.OK(on.Check(v.name, c, matmul(x, y, m, k, n)))
 	return errors.Join(a.Free(), b.Free(), c.Free())
 }
 

@@ -53,19 +53,9 @@ type mlp struct {
 }
 
 func runTPMLP(b *bench.B) error {
-	hidden, err := count(b, "hidden", mostSize)
-	if err != nil {
-		return err
-	}
-	ffn, err := count(b, "ffn", mostSize)
-	if err != nil {
-		return err
-	}
-	in, err := newActivations(b, hidden)
-	if err != nil {
-		return err
-	}
-	return runModel(b, &mlp{activations: in, ffn: ffn})
+	hidden := torch.Must(count(b, "hidden", mostSize))
+	ffn := torch.Must(count(b, "ffn", mostSize))
+	return runModel(b, &mlp{activations: newActivations(b, hidden), ffn: ffn})
 }
 
 func (m *mlp) divided() (int, string) { return m.ffn, "features of the MLP" }

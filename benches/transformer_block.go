@@ -80,11 +80,7 @@ type blockLayer struct {
 
 func runTransformerBlock(b *bench.B) error {
 	shape := blockShapes[b.Param("shape")]
-	in, err := newActivations(b, shape.features)
-	if err != nil {
-		return err
-	}
-	return runModel(b, &block{activations: in, blockShape: shape})
+	return runModel(b, &block{activations: newActivations(b, shape.features), blockShape: shape})
 }
 
 func (b *block) divided() (int, string) { return b.heads.KV, "KV heads" }
