@@ -15,6 +15,19 @@ type Setting struct{ Name, Value string }
 // Point is one configuration, its settings in the order of the sweep.
 type Point []Setting
 
+// PointOf returns the settings of a row ([table.Cells]).
+func PointOf(row any) (Point, error) {
+	cells, err := table.Cells(row)
+	if err != nil {
+		return nil, err
+	}
+	p := make(Point, len(cells))
+	for i, c := range table.ColumnsOf(row) {
+		p[i] = Setting{c.Name, table.Text(cells[i])}
+	}
+	return p, nil
+}
+
 // Get returns the value of a setting. It panics if the point has none of that name.
 func (p Point) Get(name string) string {
 	for _, s := range p {
