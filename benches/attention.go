@@ -11,13 +11,12 @@ import (
 	"github.com/kernbench/kernbench/torch"
 )
 
-// attentionParams is the parameters of the benches of attention: how many tokens have
+// attentionParams returns the parameters of the benches of attention: how many tokens have
 // queries, and what all have.
 func attentionParams(tokens string) []bench.Param {
 	return []bench.Param{
 		{Name: "scale", Usage: "what the 64 query and 8 KV heads of Llama-70B are divided by", Default: "8", Values: []string{"1", "2", "4", "8"}},
-		{Name: "tokens", Usage: "how many tokens are computed", Default: tokens},
-		precisionParam,
+		defaulted(tokensParam, tokens), precisionParam,
 		{Name: "over", Usage: "what holds a shard: each PE of a cube, or each cube of a SIP", Default: "pe", Values: []string{"pe", "cube"}},
 	}
 }

@@ -29,9 +29,9 @@ rank 0 that worked longest did, ideal_ns the product on all MAC arrays of the de
 full rate, and utilization how much of total_ns that is.
 ` + breakdownDoc,
 		Params: []bench.Param{
-			tpParam("1,2,4,8"), tokensParam("128"),
+			defaulted(tpParam, "1,2,4,8"), defaulted(tokensParam, "128"),
 			{Name: "divide", Usage: "what GPT-3's 12288 features and 96 heads are divided by", Default: "16", Values: []string{"1", "2", "4", "8", "16", "32"}},
-			precisionParam, placementParam("columns"),
+			precisionParam, defaulted(placementParam, "columns"),
 		},
 		Row:  qkvRow{},
 		Cost: costGPT3QKV,

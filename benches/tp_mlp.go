@@ -29,8 +29,8 @@ collective is the algorithm that reduces, gemm_ns how long the GEMM engine of ra
 worked longest did, and comm_share how much of total_ns is exposed_comm_ns.
 ` + breakdownDoc,
 		Params: []bench.Param{
-			tpParam("1,2,4,8"), tokensParam("256"), sizeParam("hidden", "features between layers", "512"),
-			sizeParam("ffn", "features within an MLP", "2048"), precisionParam, sequenceParam("off"), overlapParam("1,2"), placementParam("tokens"), groupParam,
+			defaulted(tpParam, "1,2,4,8"), defaulted(tokensParam, "256"), {Name: "hidden", Usage: "features between layers", Default: "512"},
+			{Name: "ffn", Usage: "features within an MLP", Default: "2048"}, precisionParam, defaulted(sequenceParam, "off"), defaulted(overlapParam, "1,2"), defaulted(placementParam, "tokens"), groupParam,
 		},
 		Row: mlpRow{},
 		Run: runTPMLP,
