@@ -65,18 +65,9 @@ type Dimension struct {
 	At     []string
 }
 
-// Grid returns all combinations of the values, the last dimension changing fastest. Without
-// dimensions it returns one point that has no settings.
-func Grid(dims ...Dimension) []Point {
-	groups := make([][]Dimension, len(dims))
-	for i, d := range dims {
-		groups[i] = []Dimension{d}
-	}
-	return product(groups)
-}
-
-// product returns all combinations of groups of settings. The settings of a group change
-// together and have equally many values.
+// product returns all combinations of groups of settings, the last group changing fastest.
+// The settings of a group change together and have equally many values. Without groups it
+// returns one point that has no settings.
 func product(groups [][]Dimension) []Point {
 	points := []Point{{}}
 	for _, dims := range groups {

@@ -65,7 +65,7 @@ func anyGrid(t *rapid.T) []Point {
 		}
 		dims = append(dims, d)
 	}
-	return Grid(dims...)
+	return grid(dims...)
 }
 
 // cutOff runs a part of a sweep and leaves the file as a kill might, at any byte.

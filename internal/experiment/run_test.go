@@ -25,7 +25,7 @@ type row struct {
 // named is a row that tells of its point.
 func named(_ context.Context, _ int, p Point) (row, error) { return row{p.String(), len(p)}, nil }
 
-var numbers = Grid(Dimension{Name: "kind", Values: []string{"a", "b"}}, Dimension{Name: "n", Values: []string{"1", "2", "3"}})
+var numbers = grid(Dimension{Name: "kind", Values: []string{"a", "b"}}, Dimension{Name: "n", Values: []string{"1", "2", "3"}})
 
 func read(t testing.TB, file string) string {
 	t.Helper()
