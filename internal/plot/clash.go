@@ -18,7 +18,7 @@ func (d *data) clashes(y int) (groups [][]int) {
 	places := map[place][]int{}
 	for _, row := range d.rows {
 		if d.Rows[row][y] != nil {
-			at := place{d.cells(row, d.by), d.xOf(row)}
+			at := place{d.Key(row, d.by), d.xOf(row)}
 			places[at] = append(places[at], row)
 		}
 	}
@@ -38,7 +38,7 @@ func (d *data) ambiguous(clashes [][]int) error {
 	}
 	first := slices.MinFunc(clashes, func(a, b []int) int { return cmp.Compare(a[0], b[0]) })
 	where := fmt.Sprintf("%s = %s", d.Columns[d.x].Name, d.Text(first[0], d.x))
-	if by := d.byText(first[0]); by != "" {
+	if by := d.byText(first[0], false); by != "" {
 		where += " of " + by
 	}
 	message := fmt.Sprintf("%d rows for %s (rows %d and %d)", len(first), where, first[0]+1, first[1]+1)
