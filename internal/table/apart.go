@@ -32,6 +32,22 @@ func (t *Table) TellApart(groups [][]int, columns []int) []int {
 	return nil
 }
 
+// Clashes returns the groups of several rows that have the same key, in the order of their
+// first rows.
+func Clashes[K comparable](rows []int, key func(row int) K) (groups [][]int) {
+	index := map[K]int{}
+	for _, row := range rows {
+		k := key(row)
+		i, known := index[k]
+		if !known {
+			i = len(groups)
+			index[k], groups = i, append(groups, nil)
+		}
+		groups[i] = append(groups[i], row)
+	}
+	return slices.DeleteFunc(groups, func(group []int) bool { return len(group) == 1 })
+}
+
 // apart reports whether columns differ between all rows of each group.
 func (t *Table) apart(groups [][]int, columns []int) bool {
 	rows := 0
