@@ -264,32 +264,24 @@ func (s cclSweeps) checks() (list []torch.Check) {
 	}
 	for _, sweep := range []string{latencySweep, bufferSweep} {
 		for _, line := range s.series(sweep) {
-			list = append(list, aboveBound(line), rises(line))
+			above, rises := bounded(line)
+			list = append(list, above, rises)
 		}
 	}
 	return list
 }
 
-// aboveBound checks that no point of a series is faster than its bound.
-func aboveBound(s []cclFound) torch.Check {
-	check := torch.Check{Name: s[0].name() + ": latency_ns is at least bound_ns"}
-	for _, p := range s {
-		if p.Latency < p.Bound {
-			check.Wrong = fmt.Sprintf("%d elements take %v, less than the bound of %v", p.Elems, p.Latency, p.Bound)
-			break
+// bounded checks that no point of a series is faster than its bound, and that more elements
+// never take less time.
+func bounded(s []cclFound) (above, rises torch.Check) {
+	above.Name, rises.Name = s[0].name()+": latency_ns is at least bound_ns", s[0].name()+": latency_ns rises with n_elem"
+	for i, p := range s {
+		if above.Wrong == "" && p.Latency < p.Bound {
+			above.Wrong = fmt.Sprintf("%d elements take %v, less than the bound of %v", p.Elems, p.Latency, p.Bound)
+		}
+		if fewer := s[max(0, i-1)]; rises.Wrong == "" && p.Latency < fewer.Latency {
+			rises.Wrong = fmt.Sprintf("%d elements take %v, less than the %v of %d", p.Elems, p.Latency, fewer.Latency, fewer.Elems)
 		}
 	}
-	return check
-}
-
-// rises checks that more elements never take less time.
-func rises(s []cclFound) torch.Check {
-	check := torch.Check{Name: s[0].name() + ": latency_ns rises with n_elem"}
-	for i, p := range s[1:] {
-		if fewer := s[i]; p.Latency < fewer.Latency {
-			check.Wrong = fmt.Sprintf("%d elements take %v, less than the %v of %d", p.Elems, p.Latency, fewer.Latency, fewer.Elems)
-			break
-		}
-	}
-	return check
+	return above, rises
 }

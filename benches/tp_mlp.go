@@ -73,7 +73,7 @@ func (m *mlp) fill() {
 	m.w2, m.b2 = normal(m.ffn*m.hidden, 1/math.Sqrt(float64(m.ffn)), 4), normal(m.hidden, 1, 5)
 }
 
-// reference is the dense result, as ranks add it up.
+// reference returns the dense result, as ranks add it up.
 func (m *mlp) reference(ranks int) *dense.Matrix {
 	of := func(rows, cols int, data []float32) *dense.Matrix { return dense.New(rows, cols, data, m.dtype) }
 	h := dense.Add(dense.MatMul(of(m.tokens, m.hidden, m.x), of(m.hidden, m.ffn, m.w1), 1, torch.F32), of(1, m.ffn, m.b1), torch.F32).Round(m.dtype)
@@ -91,11 +91,7 @@ func (m *mlp) layers(c *torch.Context, w way) func(x *torch.Tensor) *torch.Tenso
 		torch.OK(fc2.Load(m.w2, m.b2))
 	}
 	return func(x *torch.Tensor) *torch.Tensor {
-		h, _, err := fc1.Forward(x)
-		torch.OK(err)
-		y, _, err := fc2.Forward(torch.Must(tp.GELU(c, "GELU", h)))
-		torch.OK(err)
-		return y
+		return forward(fc2, torch.Must(tp.GELU(c, "GELU", forward(fc1, x))))
 	}
 }
 
