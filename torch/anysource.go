@@ -29,12 +29,8 @@ func (d *Distributed) RecvAny(x *Tensor, tag int, group ...*Group) (source int, 
 // after Wait.
 func (w *Work) Source() int {
 	w.exists("Source")
-	switch {
-	case !w.op.message:
-		panic(misuse("Source", "%s is not a message", w.op.name))
-	case !w.waited:
-		panic(misuse("Source", "%s has not been waited for: call Wait first", w.op.name))
-	}
+	refuse(!w.op.message, "Source", "%s is not a message", w.op.name)
+	refuse(!w.waited, "Source", "%s has not been waited for: call Wait first", w.op.name)
 	return w.op.source
 }
 
@@ -52,38 +48,30 @@ type anyReceive struct {
 
 // receiveAny asks for a receive from any source.
 func (c *Context) receiveAny(g *groupState, to int, op P2POp, r *request) (*Work, error) {
-	if len(g.ranks) == 1 {
-		panic(misuse("Recv", "%s has no other rank to receive from", g))
-	}
-	k := newCall(&groupState{name: g.name, ranks: []int{AnySource, g.ranks[to]}, options: g.options},
-		&operation{name: "message from any rank to " + destination(g.ranks[to], op.Tag), message: true, anySource: true})
+	refuse(len(g.ranks) == 1, "Recv", "%s has no other rank to receive from", g)
+	k := c.newMessage(g, []int{AnySource, g.ranks[to]}, "any rank", op.Tag)
+	k.op.anySource = true
 	if c.spawned() {
-		for rank, world := range g.ranks {
-			if rank != to {
-				k.op.forming = append(k.op.forming, c.workers[world])
-			}
-		}
+		k.op.forming = pick(c.workers, slices.Delete(slices.Clone(g.ranks), to, to+1))
 	} else {
 		k.places = []int{AnySource, to}
 	}
-	c.posted(k)
 	c.anyReceives = append(c.anyReceives, anyReceive{mailbox{g, to, op.Tag}, k})
 	c.matchLater()
 	return c.arrive(k, int(Recvs), r, -1)
 }
 
-// destination names the receiver of a message, and its tag if it has one.
-func destination(rank, tag int) string {
-	if tag == 0 {
-		return fmt.Sprintf("rank %d", rank)
+// newMessage returns the call of a message, one end of which is asked for now. The ranks of
+// the world are its sender and its receiver.
+func (c *Context) newMessage(g *groupState, ranks []int, sender string, tag int) *call {
+	name := fmt.Sprintf("message from %s to rank %d", sender, ranks[1])
+	if tag != 0 {
+		name += fmt.Sprintf(" with tag %d", tag)
 	}
-	return fmt.Sprintf("rank %d with tag %d", rank, tag)
-}
-
-// posted notes when an end of a message was asked for.
-func (c *Context) posted(k *call) {
+	k := newCall(&groupState{name: g.name, ranks: ranks, options: g.options}, &operation{name: name, message: true, source: ranks[0]})
 	c.ends++
 	k.number, k.at = c.ends, c.Now()
+	return k
 }
 
 // waitsForAny returns the number of the first receive from any source to a mailbox that has
@@ -189,17 +177,12 @@ func (c *Context) joinEnds(receive, send *call) {
 	r.source, r.carrier, s.carries = s.source, s, r
 	r.forming, s.forming, r.partial = nil, nil, false
 	send.requests[int(Recvs)], send.lines[int(Recvs)] = receive.requests[int(Recvs)], receive.lines[int(Recvs)]
-	guilty, err := send.disagreement()
-	if err == nil {
-		guilty, err = []int{int(Sends), int(Recvs)}, c.form(send)
-	}
-	if err != nil {
+	if guilty, err := c.form(send); err != nil {
 		if !c.spawned() {
 			c.failed(s, err)
 			return
 		}
-		c.blame(send, guilty, err)
-		c.abort()
+		c.condemn(send, guilty, err)
 		return
 	}
 	r.begin = func(sim.Event) error {

@@ -71,9 +71,7 @@ func (a *Array) Float64s() []float64 {
 // rounded to the dtype, says, and -1 if all are. Any NaN equals any NaN.
 func (a *Array) Wrong(want any) int {
 	n, ok := numbers(want)
-	if !ok || n != a.Len() {
-		panic(misuse("Wrong", "%T of %d elements for an array of %d", want, n, a.Len()))
-	}
+	refuse(!ok || n != a.Len(), "Wrong", "%T of %d elements for an array of %d", want, n, a.Len())
 	return numeric.Equal(a.DType, a.Bytes, encode(want, a.DType))
 }
 
@@ -89,54 +87,25 @@ func numbers(data any) (n int, ok bool) {
 
 // encode returns a slice of numbers, or of bools, which are 0 and 1, as bytes of a dtype.
 func encode(data any, d DType) []byte {
-	switch v := data.(type) {
-	case []bool:
-		bits := make([]uint8, len(v))
-		for i, set := range v {
-			if set {
-				bits[i] = 1
-			}
+	v := reflect.ValueOf(data)
+	out := make([]byte, v.Len()*d.Size())
+	for i := range v.Len() {
+		whole, number := int64(0), 0.0 // beyond 2^53 a float64 would not do for integers
+		switch x := v.Index(i); {
+		case x.CanFloat():
+			numeric.Set(d, out, i, x.Float())
+			continue
+		case x.CanInt():
+			whole, number = x.Int(), float64(x.Int())
+		case x.CanUint():
+			whole, number = int64(x.Uint()), float64(x.Uint())
+		case x.Bool():
+			whole, number = 1, 1
 		}
-		return encodeAll(bits, d)
-	case []float64:
-		return encodeAll(v, d)
-	case []float32:
-		return encodeAll(v, d)
-	case []int:
-		return encodeAll(v, d)
-	case []int8:
-		return encodeAll(v, d)
-	case []int16:
-		return encodeAll(v, d)
-	case []int32:
-		return encodeAll(v, d)
-	case []int64:
-		return encodeAll(v, d)
-	case []uint8:
-		return encodeAll(v, d)
-	case []uint16:
-		return encodeAll(v, d)
-	case []uint32:
-		return encodeAll(v, d)
-	case []uint64:
-		return encodeAll(v, d)
-	}
-	panic(misuse("FromSlice", "%T is not a slice of numbers: write the elements in one slice, row after row", data))
-}
-
-type number interface {
-	~float64 | ~float32 | ~int | ~int8 | ~int16 | ~int32 | ~int64 | ~uint8 | ~uint16 | ~uint32 | ~uint64
-}
-
-func encodeAll[T number](v []T, d DType) []byte {
-	out := make([]byte, len(v)*d.Size())
-	half := 0.5
-	whole := T(half) == 0 // T has no fractions
-	for i, x := range v {
-		if whole && !d.IsFloat() { // beyond 2^53 a float64 would not do
-			numeric.SetInt(d, out, i, int64(x))
+		if d.IsFloat() {
+			numeric.Set(d, out, i, number)
 		} else {
-			numeric.Set(d, out, i, float64(x))
+			numeric.SetInt(d, out, i, whole)
 		}
 	}
 	return out

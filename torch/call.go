@@ -38,7 +38,16 @@ type span struct {
 	shards      []shard // of the tensor at the time of the call
 }
 
-func whole(x *Tensor) span { return span{x: x, count: -1, shards: x.shards} }
+// wholes returns tensors as spans of all their elements.
+func wholes(list ...*Tensor) (spans []span) {
+	for _, x := range list {
+		spans = append(spans, span{x: x, count: -1, shards: x.shards})
+	}
+	return spans
+}
+
+// spans returns what a rank sends, and what it receives into.
+func (r *request) spans() []span { return slices.Concat(r.in, r.out) }
 
 // call is a collective that its ranks call one by one.
 type call struct {
@@ -51,8 +60,9 @@ type call struct {
 	at       sim.Time         // when it was
 }
 
+// newCall returns a call of an operation of a group that no rank has made.
 func newCall(g *groupState, op *operation) *call {
-	op.partial = true
+	op.partial, op.entered, op.places = true, map[*stream]sim.Time{}, map[*stream]place{}
 	return &call{group: g, requests: map[int]*request{}, lines: map[int]string{}, op: op}
 }
 
@@ -62,7 +72,7 @@ func (d *Distributed) call(g *Group, r *request) (*Work, error) {
 	if g.rank < 0 {
 		return nil, fmt.Errorf("%v: rank %d is not in %s: call it on these alone", r.name(), c.current.rank, g.described())
 	}
-	for _, s := range slices.Concat(r.in, r.out) {
+	for _, s := range r.spans() {
 		s.x.usable(r.collective.String())
 		if r.making == nil || !slices.Contains(r.making.Using, s.x) {
 			s.x.packed(r.collective.String())
@@ -85,10 +95,8 @@ func (d *Distributed) call(g *Group, r *request) (*Work, error) {
 		if c.spawned() {
 			g.shared.forming[number] = k
 			k.op.calls = &g.shared.calls
-			k.op.places = map[*stream]place{k.op.calls: {number: number}}
-			for _, rank := range g.shared.ranks {
-				k.op.forming = append(k.op.forming, c.workers[rank])
-			}
+			k.op.places[k.op.calls] = place{number: number}
+			k.op.forming = pick(c.workers, g.shared.ranks)
 		}
 	}
 	return c.arrive(k, g.rank, r, number)
@@ -98,7 +106,7 @@ func (d *Distributed) call(g *Group, r *request) (*Work, error) {
 // program without Spawn is all ranks at once, but for messages.
 func (c *Context) arrive(k *call, rank int, r *request, number int) (*Work, error) {
 	w, op := c.current, k.op
-	for _, s := range slices.Concat(r.in, r.out) {
+	for _, s := range r.spans() {
 		if err := c.hold(r.collective.String(), onceWritten, s.x); err != nil {
 			return nil, err
 		}
@@ -120,11 +128,7 @@ func (c *Context) arrive(k *call, rank int, r *request, number int) (*Work, erro
 	complete := len(op.forming) == 0
 	if !c.spawned() {
 		if complete = !op.message || len(k.requests) == 2; complete {
-			_, err := k.disagreement()
-			if err == nil {
-				err = c.form(k)
-			}
-			if err != nil { // the program goes on without it
+			if _, err := c.form(k); err != nil { // the program goes on without it
 				c.cancel(op)
 				return nil, err
 			}
@@ -134,23 +138,21 @@ func (c *Context) arrive(k *call, rank int, r *request, number int) (*Work, erro
 		op.streams = append(op.streams, &w.stream)
 		c.place(op, &w.stream)
 	}
-	if op.entered == nil {
-		op.entered = map[*stream]sim.Time{}
-	}
 	c.enter(&w.stream)
 	if w.works = append(w.works, work); len(w.works)%1024 == 0 {
 		w.works = slices.DeleteFunc(w.works, func(w *Work) bool { return w.waited })
 	}
-	for _, s := range slices.Concat(r.in, r.out) {
+	part := allParts
+	if k.places != nil {
+		part = k.places[rank]
+	}
+	for _, s := range r.spans() {
 		s.x.uses++
 		op.tensors = append(op.tensors, s.x)
-		switch {
-		case !op.message:
+		if op.message {
+			op.touches = append(op.touches, touch{s.x, part})
+		} else {
 			s.x.users.add(op)
-		case k.places != nil:
-			op.touches = append(op.touches, touch{s.x, k.places[rank]})
-		default:
-			op.touches = append(op.touches, touch{s.x, allParts})
 		}
 	}
 	for _, t := range op.touches {
@@ -169,12 +171,9 @@ func (c *Context) arrive(k *call, rank int, r *request, number int) (*Work, erro
 	c.wake(op)
 	if c.spawned() {
 		delete(k.group.forming, number)
-		guilty, err := k.disagreement()
-		if err == nil {
-			guilty, err = slices.Sorted(maps.Keys(k.requests)), c.form(k)
-		}
-		if err != nil {
+		if guilty, err := c.form(k); err != nil {
 			c.condemn(k, guilty, err)
+			w.proc.Cancel() // does not return
 		}
 	}
 	c.advance(op)
@@ -191,18 +190,22 @@ func (c *Context) cancel(op *operation) {
 	}
 }
 
-// form makes a program of a call that everyone has made.
-func (c *Context) form(k *call) error {
-	members := k.members(c)
+// form makes a program of a call that everyone has made. An error is that of the guilty ranks
+// of the group.
+func (c *Context) form(k *call) (guilty []int, err error) {
+	if guilty, err = k.disagreement(); err != nil {
+		return guilty, err
+	}
+	members, programs := k.members(c), []*planned(nil)
 	if members[0].collective == ccl.SendRecv {
-		return c.formMessage(k, members)
+		err = c.formMessage(k, members)
+	} else if programs, err = c.plan(k, members); err == nil {
+		c.collectives(k.op, programs)
 	}
-	programs, err := c.plan(k, members)
 	if err != nil {
-		return fmt.Errorf("%s: %w", k.op.name, err)
+		err = fmt.Errorf("%s: %w", k.op.name, err)
 	}
-	c.collectives(k.op, programs)
-	return nil
+	return slices.Sorted(maps.Keys(k.requests)), err
 }
 
 // collective makes an operation of a plan; ended is called at its end, if it is wanted.
@@ -289,7 +292,7 @@ func (k *call) disagreement() (guilty []int, err error) {
 	groups := map[string][]int{}
 	sliced := false // views of ranks need not be cut alike
 	for _, r := range k.requests {
-		sliced = sliced || slices.ContainsFunc(slices.Concat(r.in, r.out), func(s span) bool { return s.x.of != nil })
+		sliced = sliced || slices.ContainsFunc(r.spans(), func(s span) bool { return s.x.of != nil })
 	}
 	for rank, r := range k.requests {
 		what := r.what
@@ -304,10 +307,7 @@ func (k *call) disagreement() (guilty []int, err error) {
 	texts := slices.SortedFunc(maps.Keys(groups), func(a, b string) int {
 		slices.Sort(groups[a])
 		slices.Sort(groups[b])
-		if n := len(groups[b]) - len(groups[a]); n != 0 {
-			return n
-		}
-		return groups[a][0] - groups[b][0]
+		return cmp.Or(len(groups[b])-len(groups[a]), groups[a][0]-groups[b][0])
 	})
 	agree := 1
 	if len(groups[texts[0]]) == len(groups[texts[1]]) {
@@ -319,26 +319,15 @@ func (k *call) disagreement() (guilty []int, err error) {
 		if i >= agree {
 			guilty = append(guilty, list...)
 		}
-		world := make([]int, len(list))
-		for j, rank := range list {
-			world[j] = k.group.ranks[rank]
-		}
-		parts = append(parts, fmt.Sprintf("%s: %s (%s)", rankList(world), text, k.lines[list[0]]))
+		parts = append(parts, fmt.Sprintf("%s: %s (%s)", rankList(pick(k.group.ranks, list)), text, k.lines[list[0]]))
 	}
 	return guilty, fmt.Errorf("%s: the ranks do not agree: %s", k.op.name, strings.Join(parts, "; "))
 }
 
-// condemn ends all workers on account of some.
+// condemn ends all workers, other than the one that runs, on account of some ranks of a call.
 func (c *Context) condemn(k *call, guilty []int, err error) {
-	c.blame(k, guilty, err)
-	w := c.current
-	c.abort()
-	w.proc.Cancel() // does not return
-}
-
-// blame notes the error of some ranks of a call.
-func (c *Context) blame(k *call, guilty []int, err error) {
-	for _, rank := range guilty {
-		c.workers[k.group.ranks[rank]].err = err
+	for _, rank := range pick(k.group.ranks, guilty) {
+		c.workers[rank].err = err
 	}
+	c.abort()
 }

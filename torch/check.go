@@ -95,10 +95,7 @@ func (c *Context) CheckWithin(name string, x *Tensor, want, tolerance []float64)
 // is told which copy it is.
 func (c *Context) check(op, name string, x *Tensor, wrong func(got *Array, which string) string) error {
 	check := Check{Name: cmp.Or(name, x.name)}
-	copies := 0
-	for _, s := range x.shards {
-		copies = max(copies, s.copy+1)
-	}
+	_, copies, _ := x.numbers()
 	for k := range copies {
 		got, err := x.copyOf(op, k)
 		if err != nil {

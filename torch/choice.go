@@ -39,7 +39,7 @@ type choice struct {
 // cheapest returns the algorithm that costs least, or the usual one if no cost is known. It
 // is an error if that does not fit either. Programs ask for the same again and again.
 func (c *Context) cheapest(plan *ccl.Plan, lanes []lane, queues topology.IPCQ, room memory.Bytes, alone bool) (*ccl.Algorithm, error) {
-	places := lanes[0].places()
+	places := peNumbers(lanes[0].pes)
 	key := choice{plan.Collective, plan.DType, fmt.Sprint(places), plan.Root, plan.Count(0), len(lanes), queues, room, alone, plan.Chunk}
 	if a := c.choices[key]; a != nil && len(plan.Counts) == 1 {
 		return a, nil
@@ -56,9 +56,6 @@ func (c *Context) cheapest(plan *ccl.Plan, lanes []lane, queues topology.IPCQ, r
 			return nil, fmt.Errorf("auto finds no algorithm for %v that fits: %w", plan.Collective, err)
 		}
 		a = usual
-	}
-	if c.choices == nil {
-		c.choices = map[choice]*ccl.Algorithm{}
 	}
 	c.choices[key] = a
 	return a, nil

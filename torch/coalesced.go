@@ -56,12 +56,8 @@ func (d *Distributed) ReduceScatterTensorCoalescedAsync(out, in []*Tensor, op Re
 // coalesced makes one collective of n calls. The difference is by how many the tensors to
 // receive are more than those to send.
 func (d *Distributed) coalesced(c ccl.Collective, n, difference int, do func(i int) error) (*Work, error) {
-	if n == 0 && difference == 0 {
-		panic(misuse(c.String(), "a list of no tensors: give at least one"))
-	}
-	if difference != 0 {
-		panic(misuse(c.String(), "%d tensors to send and %d to receive: give as many", n, n+difference))
-	}
+	refuse(n == 0 && difference == 0, c.String(), "a list of no tensors: give at least one")
+	refuse(difference != 0, c.String(), "%d tensors to send and %d to receive: give as many", n, n+difference)
 	return d.CoalescingAsync(func() error {
 		for i := range n {
 			if err := do(i); err != nil {
@@ -86,9 +82,7 @@ func (d *Distributed) CoalescingAsync(calls func() error) (*Work, error) {
 		return nil, err
 	}
 	w := d.c.current
-	if w.coalescing != nil {
-		panic(misuse("Coalescing", "called within another"))
-	}
+	refuse(w.coalescing != nil, "Coalescing", "called within another")
 	b := &coalescing{}
 	w.coalescing = b
 	defer func() { w.coalescing = nil }()
@@ -122,9 +116,7 @@ func (b *coalescing) add(g *Group, r *request) {
 	if b.group == nil {
 		b.group = g
 	}
-	if b.group != g {
-		panic(misuse(r.collective.String(), "of %v among collectives of %v that are coalesced: one Coalescing has one group", g.shared, b.group.shared))
-	}
+	refuse(b.group != g, r.collective.String(), "of %v among collectives of %v that are coalesced: one Coalescing has one group", g.shared, b.group.shared)
 	for _, earlier := range b.pieces {
 		for _, pair := range [][2][]span{{r.out, earlier.in}, {r.out, earlier.out}, {r.in, earlier.out}} {
 			for _, s := range pair[0] {

@@ -60,8 +60,7 @@ type Context struct {
 
 	used     []bool                // PEs that hold a tensor or have run a kernel
 	usedPEs  int                   // how many
-	reserved []func()              // takes back reservations of this computer's memory
-	holding  map[*storage][]func() // and those for the values of tensors
+	reserved map[*storage][]func() // takes back reservations of this computer's memory for values, and others
 
 	driver     *worker   // the program itself
 	workers    []*worker // of Spawn, by rank
@@ -114,7 +113,10 @@ func New(ctx context.Context, o Options) (*Context, error) {
 	if o.Flit {
 		fidelity = fabric.Flit
 	}
-	c := &Context{ctx: ctx, options: o, lastUse: map[use]int32{}, messages: map[message][]*call{}, holding: map[*storage][]func(){}}
+	c := &Context{
+		ctx: ctx, options: o, reserved: map[*storage][]func(){}, lastUse: map[use]int32{},
+		messages: map[message][]*call{}, choices: map[choice]*ccl.Algorithm{},
+	}
 	how := machine.Options{
 		Fidelity: fidelity, Limit: o.Limit, Log: !o.NoData || o.Race || o.KeepLog,
 		NoLines: !c.KeepsLog(), // nobody but the data phase reads it
@@ -185,18 +187,42 @@ func (c *Context) Closed(f func()) {
 
 // Close ends what still runs. A kernel in an endless loop of Go code cannot be ended.
 func (c *Context) Close() {
-	c.releaseAll()
+	for of := range c.reserved {
+		c.unreserve(of)
+	}
 	if c.lost.Load() == nil {
 		c.m.Close()
 	}
 }
 
+// SaveTrace ends the recording and gives its file its name, if there is one; only what
+// the context cannot know of the program has to be said. Close without it drops the file.
+func (c *Context) SaveTrace(about trace.About) error {
+	if c.trace == nil {
+		return nil
+	}
+	about.Tool = "kernbench"
+	about.Topology, about.Links = c.Topology().Spec().Hash(), c.m.TraceLinks()
+	err := c.trace.Close(about)
+	c.trace = nil
+	return err
+}
+
+// DropTrace gives the recording up, if there is one.
+func (c *Context) DropTrace() error {
+	if c.trace == nil {
+		return nil
+	}
+	err := c.trace.Discard()
+	c.trace = nil
+	return err
+}
+
 // SetDevice chooses the SIP that tensors of this rank are made on. A worker of Spawn
 // has that of its rank, other programs the first.
 func (c *Context) SetDevice(sip int) {
-	if n := c.Topology().Spec().System.SIPs.Count; sip < 0 || sip >= n {
-		panic(misuse("SetDevice", "no SIP %d: the system has 0 to %d", sip, n-1))
-	}
+	n := c.Topology().Spec().System.SIPs.Count
+	refuse(sip < 0 || sip >= n, "SetDevice", "no SIP %d: the system has 0 to %d", sip, n-1)
 	if err := c.operation("SetDevice"); err == nil {
 		c.current.device = sip
 	}
@@ -211,12 +237,17 @@ func (c *Context) HasData() bool { return c.data != nil }
 // NumPEs is the number of PEs of the system.
 func (c *Context) NumPEs() int { return c.m.NumPEs() }
 
-// PE is the number of a PE by its place.
-func (c *Context) PE(sip, cube, pe int) int {
+// counts returns how many SIPs the system has, cubes each SIP, and PEs each cube.
+func (c *Context) counts() (sips, cubes, pes int) {
 	s := c.Topology().Spec()
-	if sip < 0 || cube < 0 || pe < 0 || sip >= s.System.SIPs.Count || cube >= s.CubesPerSIP() || pe >= s.PEsPerCube() {
-		panic(misuse("PE", "no SIP %d, cube %d, PE %d: the system has %d, %d and %d", sip, cube, pe, s.System.SIPs.Count, s.CubesPerSIP(), s.PEsPerCube()))
-	}
+	return s.System.SIPs.Count, s.CubesPerSIP(), s.PEsPerCube()
+}
+
+// PE returns the number of a PE by its place.
+func (c *Context) PE(sip, cube, pe int) int {
+	sips, cubes, pes := c.counts()
+	outside := sip < 0 || cube < 0 || pe < 0 || sip >= sips || cube >= cubes || pe >= pes
+	refuse(outside, "PE", "no SIP %d, cube %d, PE %d: the system has %d, %d and %d", sip, cube, pe, sips, cubes, pes)
 	return int(c.m.ID(sip, cube, pe))
 }
 
@@ -226,9 +257,7 @@ func (c *Context) LooksForRaces() bool { return c.options.Race }
 // Races is the races between PEs so far, of a Context made with Race: each says
 // which accesses of which kernels nothing orders, and where they are.
 func (c *Context) Races() ([]string, error) {
-	if !c.options.Race {
-		panic(misuse("Races", "the context was made without Race"))
-	}
+	refuse(!c.options.Race, "Races", "the context was made without Race")
 	if err := c.Synchronize(); err != nil {
 		return nil, err
 	}
@@ -247,7 +276,12 @@ func (c *Context) GoContext() context.Context { return c.ctx }
 func (c *Context) Flit() bool { return c.options.Flit }
 
 // CCL returns how collectives are done: the Config of the options, or the default.
-func (c *Context) CCL() *ccl.Config { return c.ccl() }
+func (c *Context) CCL() *ccl.Config {
+	if c.options.CCL == nil {
+		c.options.CCL = ccl.Default()
+	}
+	return c.options.CCL
+}
 
 // Crit returns the longest critical path of all launches and collectives so far.
 func (c *Context) Crit() Time { return c.crit }
@@ -261,9 +295,6 @@ func (c *Context) Now() Time { return c.m.Engine.Now() }
 
 // KeepsLog reports whether somebody wants to see the op log: not the data phase alone.
 func (c *Context) KeepsLog() bool { return c.options.Race || c.options.KeepLog }
-
-// SavesLog reports whether the op log will be saved as a whole.
-func (c *Context) SavesLog() bool { return c.options.KeepLog }
 
 // Log is the op log, nil if none is kept.
 func (c *Context) Log() *oplog.Log { return c.m.Log }
@@ -329,6 +360,14 @@ func (e *Error) Error() string { return "torch: " + e.Op + ": " + e.Err.Error() 
 // Unwrap gives the reason.
 func (e *Error) Unwrap() error { return e.Err }
 
+// refuse panics with an *Error if a program has made a mistake.
+func refuse(mistake bool, op, format string, args ...any) {
+	if mistake {
+		panic(misuse(op, format, args...))
+	}
+}
+
+// misuse returns the error of a mistake in an operation.
 func misuse(op, format string, args ...any) *Error {
 	return &Error{op, fmt.Errorf(format, args...)}
 }

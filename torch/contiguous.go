@@ -2,6 +2,7 @@ package torch
 
 import (
 	"errors"
+	"slices"
 
 	"github.com/kernbench/kernbench/internal/machine"
 	"github.com/kernbench/kernbench/tl"
@@ -10,12 +11,7 @@ import (
 // IsContiguous reports whether what each PE holds of the tensor is row-major without gaps.
 // All tensors are but views: a slice of columns has the other columns between its rows.
 func (x *Tensor) IsContiguous() bool {
-	for i := range x.shards {
-		if x.shards[i].stride != nil {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(x.shards, func(s shard) bool { return s.stride != nil })
 }
 
 // packed panics if the tensor is not contiguous and an operation needs that.
@@ -50,10 +46,7 @@ func (x *Tensor) clone(op string) (*Tensor, error) {
 	if err := c.hold(op, onceWritten, x, y); err != nil {
 		return nil, errors.Join(err, y.Free())
 	}
-	p := machine.Program{Name: "clone"}
-	for _, s := range x.shards {
-		p.Targets = append(p.Targets, s.at)
-	}
+	p := machine.Program{Name: "clone", Targets: pesOf(x.shards)}
 	from, to := x.shards, y.shards
 	p.Body = func(t *tl.PE) {
 		s := &from[t.Rank()]

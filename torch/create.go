@@ -3,6 +3,7 @@ package torch
 import (
 	"errors"
 	"fmt"
+	"iter"
 	"slices"
 
 	"github.com/kernbench/kernbench/internal/machine"
@@ -23,8 +24,8 @@ func (c *Context) Zeros(dtype DType, shape Shape, options ...TensorOption) (*Ten
 	if err != nil {
 		return nil, err
 	}
-	for s := range x.pieces(x.shards) {
-		if err := c.m.Clear(s.va, s.bytes); err != nil {
+	for _, p := range x.pieces(x.shards) {
+		if err := c.m.Clear(p.va, p.bytes); err != nil {
 			return nil, fmt.Errorf("%s: %w", x.name, err)
 		}
 	}
@@ -41,10 +42,7 @@ func (c *Context) Full(v float64, dtype DType, shape Shape, options ...TensorOpt
 	if err := c.hold("Full", onceWritten, x); err != nil {
 		return nil, errors.Join(err, x.Free())
 	}
-	p := machine.Program{Name: "full"}
-	for _, s := range x.shards {
-		p.Targets = append(p.Targets, s.at)
-	}
+	p := machine.Program{Name: "full", Targets: pesOf(x.shards)}
 	shards := x.shards // by the time it runs, addends may have become copies
 	p.Body = func(t *tl.PE) {
 		s := &shards[t.Rank()]
@@ -111,9 +109,8 @@ func (c *Context) FromNumpy(src any, options ...TensorOption) (*Tensor, error) {
 		}
 		from = src
 	case *Array:
-		if a = src; a == nil {
-			panic(misuse("FromNumpy", "a nil array"))
-		}
+		a = src
+		refuse(a == nil, "FromNumpy", "a nil array")
 		values = func() []byte { return slices.Clone(a.Bytes) } // the copy comes later
 	default:
 		panic(misuse("FromNumpy", "%T is no *torch.Array, and no name of a file: for a slice there is FromSlice", src))
@@ -121,12 +118,11 @@ func (c *Context) FromNumpy(src any, options ...TensorOption) (*Tensor, error) {
 	if err := checkShape(a.Shape); err != nil {
 		return nil, fmt.Errorf("%s: %w", from, err)
 	}
-	if a.DType.Valid() && c.hasValues() && len(a.Bytes) != a.Len()*a.DType.Size() {
-		panic(misuse("FromNumpy", "an array %v %v of %d bytes, want %d", a.Shape, a.DType, len(a.Bytes), a.Len()*a.DType.Size()))
+	if a.DType.Valid() && c.hasValues() {
+		want := a.Len() * a.DType.Size()
+		refuse(len(a.Bytes) != want, "FromNumpy", "an array %v %v of %d bytes, want %d", a.Shape, a.DType, len(a.Bytes), want)
 	}
-	if a.Bool && a.DType != U8 {
-		panic(misuse("FromNumpy", "an array of bools has dtype %v: set u8", a.DType))
-	}
+	refuse(a.Bool && a.DType != U8, "FromNumpy", "an array of bools has dtype %v: set u8", a.DType)
 	return c.from("FromNumpy", a.DType, a.Shape, options, values)
 }
 
@@ -180,12 +176,8 @@ func (x *Tensor) copyOver(op string, make func() []byte) error {
 // checkNumbers checks that data is a slice of n numbers, for a tensor or a shape.
 func checkNumbers(op string, data any, what string, n int) {
 	count, ok := numbers(data)
-	switch {
-	case !ok:
-		panic(misuse(op, "%T is not a slice of numbers: write the elements in one slice, row after row", data))
-	case count != n:
-		panic(misuse(op, "%d elements for %s, which has %d", count, what, n))
-	}
+	refuse(!ok, op, "%T is not a slice of numbers: write the elements in one slice, row after row", data)
+	refuse(count != n, op, "%d elements for %s, which has %d", count, what, n)
 }
 
 // copyIn copies the bytes of the whole tensor from the host, when it is their turn;
@@ -208,16 +200,14 @@ func (x *Tensor) copyIn(values []byte) error {
 	}
 	op := c.newOperation("copy to "+x.name, x)
 	op.begin = func(done sim.Event) error {
-		for i := range x.shards {
-			for p := range x.pieces(x.shards[i : i+1]) {
-				var data []byte
-				if held[i] != nil {
-					data = held[i][p.off : p.off+p.bytes]
-				}
-				op.left++
-				if err := c.m.CopyIn(p.va, p.bytes, data, done); err != nil {
-					return err
-				}
+		for i, p := range x.pieces(x.shards) {
+			var data []byte
+			if held[i] != nil {
+				data = held[i][p.off : p.off+p.bytes]
+			}
+			op.left++
+			if err := c.m.CopyIn(p.va, p.bytes, data, done); err != nil {
+				return err
 			}
 		}
 		held = nil
@@ -238,16 +228,17 @@ type piece struct {
 // 32 bits.
 const most memory.Bytes = 1 << 30
 
-// pieces is some of the tensor's shards in pieces that a host can copy.
-func (x *Tensor) pieces(shards []shard) func(func(piece) bool) {
-	return func(yield func(piece) bool) {
-		for _, s := range shards {
+// pieces iterates over some of the tensor's shards, by their place in the list, in pieces that
+// a host can copy.
+func (x *Tensor) pieces(shards []shard) iter.Seq2[int, piece] {
+	return func(yield func(int, piece) bool) {
+		for i, s := range shards {
 			size, first := memory.Bytes(x.dtype.Size()), memory.Bytes(0)
 			n, _, starts := s.runs()
 			for at := range starts {
 				run := memory.Bytes(n) * size
 				for off := memory.Bytes(0); off < run; off += most {
-					if !yield(piece{s.va + memory.VA(memory.Bytes(at)*size+off), first + off, min(most, run-off)}) {
+					if !yield(i, piece{s.va + memory.VA(memory.Bytes(at)*size+off), first + off, min(most, run-off)}) {
 						return
 					}
 				}

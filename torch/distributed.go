@@ -1,10 +1,6 @@
 package torch
 
-import (
-	"fmt"
-
-	"github.com/kernbench/kernbench/ccl"
-)
+import "github.com/kernbench/kernbench/ccl"
 
 // inOrder makes a collective synchronous: what comes after it in the rank's stream waits
 // for it. The rank itself does not.
@@ -26,7 +22,7 @@ func (d *Distributed) AllReduce(x *Tensor, op ReduceOp, group ...*Group) error {
 
 // AllReduceAsync is AllReduce that goes on until Wait.
 func (d *Distributed) AllReduceAsync(x *Tensor, op ReduceOp, group ...*Group) (*Work, error) {
-	return d.reduce(ccl.AllReduce, x, 0, op, group)
+	return d.oneTensor(ccl.AllReduce, x, 0, op, group)
 }
 
 // Reduce gives rank dst of the world the reduction of all ranks' tensors, in place.
@@ -37,22 +33,21 @@ func (d *Distributed) Reduce(x *Tensor, dst int, op ReduceOp, group ...*Group) e
 
 // ReduceAsync is Reduce that goes on until Wait.
 func (d *Distributed) ReduceAsync(x *Tensor, dst int, op ReduceOp, group ...*Group) (*Work, error) {
-	return d.reduce(ccl.Reduce, x, dst, op, group)
+	return d.oneTensor(ccl.Reduce, x, dst, op, group)
 }
 
-func (d *Distributed) reduce(c ccl.Collective, x *Tensor, dst int, op ReduceOp, group []*Group) (*Work, error) {
-	g, err := d.group(c.String(), group)
+// oneTensor calls a collective on one tensor, which is sent and received into.
+func (d *Distributed) oneTensor(c ccl.Collective, x *Tensor, root int, op ReduceOp, group []*Group) (*Work, error) {
+	g, r, err := d.request(c, op, root, group)
 	if err != nil {
 		return nil, err
 	}
 	x.usable(c.String())
-	op.check(c.String(), x)
-	r := &request{collective: c, reduction: op, in: []span{whole(x)}, out: []span{whole(x)}}
-	if c.Rooted() {
-		r.root = d.root(c, g, dst)
+	if c.Reduces() {
+		op.check(c.String(), x)
 	}
-	r.what = fmt.Sprintf("%v of %s, %v%s", c, d.describe(g, x), op, toRoot(c, dst))
-	w, err := d.call(g, r)
+	r.in, r.out = wholes(x), wholes(x)
+	w, err := d.call(g, r.about(g, d.describe(g, x)))
 	if w != nil && c == ccl.AllReduce { // or Coalescing does it
 		x.replicate()
 	}
@@ -66,14 +61,7 @@ func (d *Distributed) Broadcast(x *Tensor, src int, group ...*Group) error {
 
 // BroadcastAsync is Broadcast that goes on until Wait.
 func (d *Distributed) BroadcastAsync(x *Tensor, src int, group ...*Group) (*Work, error) {
-	g, err := d.group("broadcast", group)
-	if err != nil {
-		return nil, err
-	}
-	x.usable("broadcast")
-	r := &request{collective: ccl.Broadcast, root: d.root(ccl.Broadcast, g, src), in: []span{whole(x)}, out: []span{whole(x)}}
-	r.what = fmt.Sprintf("broadcast of %s%s", d.describe(g, x), toRoot(ccl.Broadcast, src))
-	return d.call(g, r)
+	return d.oneTensor(ccl.Broadcast, x, src, ReduceOp{}, group)
 }
 
 // AllGather gives every rank everyone's tensor: list[i] is that of rank i of the
@@ -172,13 +160,12 @@ func (d *Distributed) AllToAllSingle(out, in *Tensor, outSplits, inSplits []int,
 
 // AllToAllSingleAsync is AllToAllSingle that goes on until Wait.
 func (d *Distributed) AllToAllSingleAsync(out, in *Tensor, outSplits, inSplits []int, group ...*Group) (*Work, error) {
-	g, err := d.group("all_to_all", group)
+	g, r, err := d.request(ccl.AllToAll, ReduceOp{}, 0, group)
 	if err != nil {
 		return nil, err
 	}
 	dtype := dtypeOf(ccl.AllToAll, []*Tensor{in, out})
-	r := &request{collective: ccl.AllToAll, what: fmt.Sprintf("all_to_all of %v", dtype)}
 	r.in = d.split(g, "send", in, inSplits)
 	r.out = d.split(g, "receive", out, outSplits)
-	return d.call(g, r)
+	return d.call(g, r.about(g, dtype.String()))
 }

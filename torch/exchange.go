@@ -24,7 +24,7 @@ func (c *Context) formMessage(k *call, members []member) error {
 		}
 	}
 	if err != nil {
-		return fmt.Errorf("%s: %w", k.op.name, err)
+		return err
 	}
 	op := k.op
 	op.lanes, op.settings, op.members = lanes, k.group.options.Settings, []int{members[0].rank, members[1].rank}

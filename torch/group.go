@@ -1,6 +1,7 @@
 package torch
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -41,7 +42,7 @@ func (g *Group) String() string { return fmt.Sprintf("%v of ranks %v", g.shared,
 // described returns the name of the group and its ranks, for errors: "group 1, which has
 // ranks 0-3".
 func (g *Group) described() string {
-	return fmt.Sprintf("%v, which has %s", g.shared, rankList(g.Ranks()))
+	return fmt.Sprintf("%v, which has %s", g.shared, rankList(g.shared.ranks))
 }
 
 // groupState is a process group.
@@ -104,7 +105,7 @@ func (d *Distributed) InitProcessGroup(backend string, opts ...GroupOption) erro
 	case d.IsInitialized():
 		return fmt.Errorf("InitProcessGroup: called twice: DestroyProcessGroup comes first")
 	}
-	settings, err := c.ccl().Named("")
+	settings, err := c.CCL().Named("")
 	if err != nil {
 		return err
 	}
@@ -114,10 +115,7 @@ func (d *Distributed) InitProcessGroup(backend string, opts ...GroupOption) erro
 	}
 	n := len(c.workers)
 	if !c.spawned() {
-		if n = o.WorldSize; n == 0 {
-			n = c.NumPEs()
-		}
-		if n > c.NumPEs() {
+		if n = cmp.Or(o.WorldSize, c.NumPEs()); n > c.NumPEs() {
 			return fmt.Errorf("InitProcessGroup: a world of %d ranks on a system of %d PEs: lower world_size", n, c.NumPEs())
 		}
 	}
@@ -128,14 +126,6 @@ func (d *Distributed) InitProcessGroup(backend string, opts ...GroupOption) erro
 
 // spawned reports whether ranks are workers of Spawn, and not PEs.
 func (c *Context) spawned() bool { return len(c.workers) > 0 }
-
-// ccl is the configuration of collectives.
-func (c *Context) ccl() *ccl.Config {
-	if c.options.CCL == nil {
-		c.options.CCL = ccl.Default()
-	}
-	return c.options.CCL
-}
 
 // join makes the next group of the calling rank, which other ranks may have made before:
 // of a parent, or of the world if that is nil.
@@ -150,23 +140,26 @@ func (c *Context) join(op string, parent *Group, members []int, o GroupOptions) 
 	}
 	o.KeepOrder = false // the members are in their order
 	if *made == len(*all) || (*all)[*made].options != o {
-		if err := c.checkSettings(op, members, o.Settings); err != nil {
-			return nil, err
+		if err := c.checkSettings(members, o.Settings); err != nil {
+			return nil, fmt.Errorf("%s: %w", op, err)
 		}
 	}
 	if *made == len(*all) {
-		g := &groupState{name: name, ranks: slices.Clone(members), forming: map[int]*call{}, calls: stream{calls: true}, options: o}
+		g := &groupState{
+			name: name, ranks: slices.Clone(members), forming: map[int]*call{}, calls: stream{calls: true}, options: o,
+			posted: map[int]map[int][][]byte{}, sent: map[[2]int][][][]byte{},
+		}
 		g.calls.init()
 		*all = append(*all, g)
 	}
 	s := (*all)[*made]
 	if slices.Equal(s.ranks, members) && s.options != o {
 		return nil, fmt.Errorf("%s: rank %d makes %s with other settings than %s: all ranks make the same groups in the same order",
-			op, w.rank, s, rankList(slices.Clone(s.made)))
+			op, w.rank, s, rankList(s.made))
 	}
 	if !slices.Equal(s.ranks, members) {
 		return nil, fmt.Errorf("%s: rank %d makes %s of ranks %v, %s made it of %v: all ranks make the same groups in the same order",
-			op, w.rank, s, members, rankList(slices.Clone(s.made)), s.ranks)
+			op, w.rank, s, members, rankList(s.made), s.ranks)
 	}
 	s.made = append(s.made, w.rank)
 	*made++
@@ -179,21 +172,18 @@ func (c *Context) join(op string, parent *Group, members []int, o GroupOptions) 
 }
 
 // checkSettings returns an error if a group of some ranks cannot do its collectives so.
-func (c *Context) checkSettings(op string, members []int, settings ccl.Settings) error {
+func (c *Context) checkSettings(members []int, settings ccl.Settings) error {
 	if names := append(ccl.Names(), ccl.Auto); !slices.Contains(names, settings.Algorithm) {
-		return fmt.Errorf("%s: no algorithm %q: there are %s", op, settings.Algorithm, strings.Join(names, ", "))
+		return fmt.Errorf("no algorithm %q: there are %s", settings.Algorithm, strings.Join(names, ", "))
 	}
 	if err := settings.Check(c.Topology().Spec()); err != nil {
-		return fmt.Errorf("%s: %w", op, err)
+		return err
 	}
 	queues := c.m.Queues(settings.Queues())
 	if room := topology.Bytes(queues.NSlots) * queues.SlotSize; settings.ChunkBytes > room {
-		return fmt.Errorf("%s: chunks of %v, and a queue has %d slots of %v: lower ccl's chunk_bytes to %v", op, settings.ChunkBytes, queues.NSlots, queues.SlotSize, room)
+		return fmt.Errorf("chunks of %v, and a queue has %d slots of %v: lower ccl's chunk_bytes to %v", settings.ChunkBytes, queues.NSlots, queues.SlotSize, room)
 	}
-	if err := settings.Fit(c.Topology(), c.places(members), queues); err != nil {
-		return fmt.Errorf("%s: %w", op, err)
-	}
-	return nil
+	return settings.Fit(c.Topology(), c.places(members), queues)
 }
 
 // places returns the PEs that ranks are, or, under Spawn, one of each rank's device: tensors
@@ -224,12 +214,10 @@ func (d *Distributed) subgroup(op string, parent *Group, ranks []int, opts []Gro
 	}
 	n := len(of.shared.ranks)
 	sorted := slices.Sorted(slices.Values(ranks))
-	if len(sorted) > 0 && (sorted[0] < 0 || sorted[len(sorted)-1] >= n) || len(slices.Compact(slices.Clone(sorted))) != len(ranks) {
-		panic(misuse(op, "ranks %v: each is one of 0 to %d, once", ranks, n-1))
-	}
-	if len(ranks) == 0 {
-		panic(misuse(op, "a group of no ranks"))
-	}
+	outside := len(sorted) > 0 && (sorted[0] < 0 || sorted[len(sorted)-1] >= n)
+	twice := len(slices.Compact(slices.Clone(sorted))) != len(ranks)
+	refuse(outside || twice, op, "ranks %v: each is one of 0 to %d, once", ranks, n-1)
+	refuse(len(ranks) == 0, op, "a group of no ranks")
 	o := of.shared.options
 	for _, change := range opts {
 		change(&o)
@@ -237,11 +225,7 @@ func (d *Distributed) subgroup(op string, parent *Group, ranks []int, opts []Gro
 	if o.KeepOrder {
 		sorted = ranks
 	}
-	members := make([]int, n)[:0]
-	for _, rank := range sorted {
-		members = append(members, of.shared.ranks[rank])
-	}
-	return d.c.join(op, parent, members, o)
+	return d.c.join(op, parent, pick(of.shared.ranks, sorted), o)
 }
 
 // DestroyProcessGroup waits for what the rank has asked for and forgets its groups.
@@ -249,9 +233,7 @@ func (d *Distributed) DestroyProcessGroup() error {
 	if _, err := d.group("DestroyProcessGroup", nil); err != nil {
 		return err
 	}
-	if d.c.current.coalescing != nil {
-		panic(misuse("DestroyProcessGroup", "called within Coalescing, whose collectives need their group: do it after"))
-	}
+	refuse(d.c.current.coalescing != nil, "DestroyProcessGroup", "called within Coalescing, whose collectives need their group: do it after")
 	err := d.c.Synchronize()
 	d.c.current.groups = nil
 	return err
@@ -286,9 +268,7 @@ func (d *Distributed) GetBackend(group ...*Group) string {
 // lie, with On.
 func (d *Distributed) PEs(group ...*Group) []int {
 	g := d.must("PEs", group)
-	if d.c.spawned() {
-		panic(misuse("PEs", "a rank is a SIP under Spawn: lay tensors out with a DPPolicy"))
-	}
+	refuse(d.c.spawned(), "PEs", "a rank is a SIP under Spawn: lay tensors out with a DPPolicy")
 	return slices.Clone(g.shared.ranks)
 }
 

@@ -20,12 +20,20 @@ const (
 // for which nothing has been allocated, if this computer, or a control group of this
 // process, has not as many. Tensors make reservations by themselves.
 func (c *Context) Reserve(what string, bytes uint64) error {
-	release, err := host.Reserve(bytes)
-	if err != nil {
+	if err := c.reserve(nil, bytes); err != nil {
 		return fmt.Errorf("%s: %w: take smaller sizes, or find out times only with --data=off", what, err)
 	}
-	c.reserved = append(c.reserved, release)
 	return nil
+}
+
+// reserve reserves bytes of this computer's memory for a storage, or for the context if it is
+// nil.
+func (c *Context) reserve(of *storage, bytes uint64) error {
+	release, err := host.Reserve(bytes)
+	if err == nil {
+		c.reserved[of] = append(c.reserved[of], release)
+	}
+	return err
 }
 
 // affordPEs refuses more PEs than this computer can simulate, before they are listed.
@@ -39,28 +47,26 @@ func (c *Context) affordPEs(op string, pes int) error {
 	return nil
 }
 
-// usePEs reserves memory for those of n different PEs that have not been used before.
-func (c *Context) usePEs(op string, n int, pe func(i int) machine.PEID) error {
+// usePEs reserves memory for those of different PEs that have not been used before.
+func (c *Context) usePEs(op string, pes []machine.PEID) error {
 	if c.used == nil {
 		c.used = make([]bool, c.NumPEs())
 	}
 	more := 0
-	for i := range n {
-		if !c.used[pe(i)] {
+	for _, pe := range pes {
+		if !c.used[pe] {
 			more++
 		}
 	}
 	if more == 0 {
 		return nil
 	}
-	release, err := host.Reserve(host.Product(uint64(more), c.perPE()))
-	if err != nil {
+	if err := c.reserve(nil, host.Product(uint64(more), c.perPE())); err != nil {
 		return fmt.Errorf("%s, with %d PEs in use: %w: take a smaller system, or fewer PEs", op, c.usedPEs+more, err)
 	}
-	c.reserved = append(c.reserved, release)
 	c.usedPEs += more
-	for i := range n {
-		c.used[pe(i)] = true
+	for _, pe := range pes {
+		c.used[pe] = true
 	}
 	return nil
 }
@@ -90,11 +96,10 @@ func (c *Context) hold(op string, times uint64, tensors ...*Tensor) error {
 		if times <= x.held || !c.hasValues() {
 			continue
 		}
-		release, err := host.Reserve(host.Product(times-x.held, uint64(x.size)))
-		if err != nil {
+		if err := c.reserve(x.storage, host.Product(times-x.held, uint64(x.size))); err != nil {
 			return x.tooLarge(op, err)
 		}
-		x.held, c.holding[x.storage] = times, append(c.holding[x.storage], release)
+		x.held = times
 	}
 	return nil
 }
@@ -103,21 +108,10 @@ func (x *Tensor) tooLarge(op string, err error) error {
 	return fmt.Errorf("%s: values of %s: %w: make it smaller, or find out times only with --data=off", op, x.name, err)
 }
 
-// releaseValues gives up what was reserved for the values of a storage.
-func (c *Context) releaseValues(of *storage) {
-	for _, release := range c.holding[of] {
+// unreserve gives up what was reserved for a storage, or for the context.
+func (c *Context) unreserve(of *storage) {
+	for _, release := range c.reserved[of] {
 		release()
 	}
-	delete(c.holding, of)
-}
-
-// releaseAll gives up what was reserved for the context and its tensors.
-func (c *Context) releaseAll() {
-	for _, release := range c.reserved {
-		release()
-	}
-	c.reserved = nil
-	for of := range c.holding {
-		c.releaseValues(of)
-	}
+	delete(c.reserved, of)
 }

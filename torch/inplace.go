@@ -16,7 +16,10 @@ import (
 func inPlace(c ccl.Collective, members []member, lanes []lane) error {
 	blocks := c == ccl.AllGather || c == ccl.Gather || c == ccl.ReduceScatter || c == ccl.Scatter || c == ccl.AllToAll && len(members) == 1
 	for i := range lanes[0].pes {
-		if !blocks || !lanes[0].sharesStorage(i) {
+		inOut := slices.ContainsFunc(lanes[0].in[i], func(in block) bool {
+			return slices.ContainsFunc(lanes[0].out[i], func(out block) bool { return in.x.storage == out.x.storage })
+		})
+		if !blocks || !inOut {
 			continue
 		}
 		for j := range lanes {
@@ -34,18 +37,6 @@ func inPlace(c ccl.Collective, members []member, lanes []lane) error {
 		}
 	}
 	return nil
-}
-
-// sharesStorage reports whether a rank sends and receives into views of one tensor.
-func (l *lane) sharesStorage(rank int) bool {
-	for _, in := range l.in[rank] {
-		for _, out := range l.out[rank] {
-			if in.x.storage == out.x.storage {
-				return true
-			}
-		}
-	}
-	return false
 }
 
 // overwritten returns the blocks that a rank sends and that lie in memory of blocks that it

@@ -17,15 +17,6 @@ type lane struct {
 	in, out [][]block // by rank, then by block as ccl.Args counts them
 }
 
-// places is the numbers of the lane's PEs.
-func (l *lane) places() []int {
-	list := make([]int, len(l.pes))
-	for i, pe := range l.pes {
-		list[i] = int(pe)
-	}
-	return list
-}
-
 // block is some elements at consecutive addresses.
 type block struct {
 	x     *Tensor
@@ -41,34 +32,31 @@ func cut(members []member) (lanes []lane, holders []member, err error) {
 	if holders, err = addends(members); err != nil {
 		return nil, nil, err
 	}
-	lanes, err = shardLanes(holders)
-	if lanes == nil && err == nil {
-		lanes, err = rowLanes(holders)
-	}
-	if err != nil {
-		return nil, nil, err
-	}
-	used := lanes[:0:0]
-	for _, l := range lanes {
-		if l.elems() > 0 {
-			used = append(used, l)
+	if lanes = shardLanes(holders); lanes == nil {
+		if lanes, err = rowLanes(holders); err != nil {
+			return nil, nil, err
 		}
 	}
+	used := slices.DeleteFunc(slices.Clone(lanes), lane.empty)
 	if len(used) == 0 {
 		used = lanes[:1] // there is nothing to do, and that takes its time
 	}
 	return used, holders, nil
 }
 
-func (l *lane) elems() (n int) {
-	for _, list := range [][][]block{l.in, l.out} {
-		for _, blocks := range list {
-			for _, b := range blocks {
-				n += b.elems
-			}
+// add adds a rank on a PE, with its blocks: the first of them are sent.
+func (l *lane) add(at machine.PEID, blocks []block, sent int) {
+	l.pes, l.in, l.out = append(l.pes, at), append(l.in, blocks[:sent:sent]), append(l.out, blocks[sent:])
+}
+
+// empty reports whether no block of the lane has elements.
+func (l lane) empty() bool {
+	for _, blocks := range slices.Concat(l.in, l.out) {
+		if slices.ContainsFunc(blocks, func(b block) bool { return b.elems > 0 }) {
+			return false
 		}
 	}
-	return n
+	return true
 }
 
 // addends makes a member of each holder of an addend: a collective that reduces over
@@ -77,11 +65,9 @@ func addends(members []member) ([]member, error) {
 	var all []member
 	for _, m := range members {
 		n := 1
-		for _, list := range [][]span{m.in, m.out} {
-			for _, s := range list {
-				for _, held := range m.shards(s) {
-					n = max(n, held.addend+1)
-				}
+		for _, s := range m.spans() {
+			for _, held := range m.shards(s) {
+				n = max(n, held.addend+1)
 			}
 		}
 		if n > 1 && m.collective != ccl.AllReduce {
@@ -107,62 +93,37 @@ func addends(members []member) ([]member, error) {
 	return all, nil
 }
 
-// shardLanes is a lane for each shard, nil if some tensor is not cut alike.
-func shardLanes(members []member) ([]lane, error) {
+// shardLanes returns a lane for each shard, nil if some tensor is not cut alike.
+func shardLanes(members []member) []lane {
 	var first *Tensor
-	n, alike := -1, true
+	n, alike := 1, true // without tensors there is one lane
 	for _, m := range members {
-		for _, list := range [][]span{m.in, m.out} {
-			for _, s := range list {
-				if first == nil {
-					first, n = s.x, len(m.shards(s))
-				}
-				alike = alike && len(m.shards(s)) == n && (m.part || s.x.cuts == first.cuts)
+		for _, s := range m.spans() {
+			if first == nil {
+				first, n = s.x, len(m.shards(s))
 			}
+			alike = alike && len(m.shards(s)) == n && (m.part || s.x.cuts == first.cuts)
 		}
 	}
 	if !alike {
-		return nil, nil
-	}
-	if n < 0 { // there are no tensors
-		l := lane{in: make([][]block, len(members)), out: make([][]block, len(members))}
-		for _, m := range members {
-			l.pes = append(l.pes, m.single)
-		}
-		return []lane{l}, nil
+		return nil
 	}
 	lanes := make([]lane, n)
 	for j := range lanes {
-		l := &lanes[j]
 		for _, m := range members {
-			at := machine.PEID(-1)
-			blocks := func(list []span) (out []block, ok bool) {
-				for _, s := range list {
-					held := m.shards(s)[j]
-					if at >= 0 && held.at != at {
-						return nil, false
-					}
-					at = held.at
-					b, ok := s.of(held, m.elems(s))
-					if !ok {
-						return nil, false
-					}
-					out = append(out, b)
+			at, blocks := m.single, []block(nil)
+			for i, s := range m.spans() {
+				held := m.shards(s)[j]
+				b, ok := s.of(held, m.elems(s))
+				if !ok || i > 0 && held.at != at {
+					return nil
 				}
-				return out, true
+				at, blocks = held.at, append(blocks, b)
 			}
-			in, inOK := blocks(m.in)
-			out, outOK := blocks(m.out)
-			if !inOK || !outOK {
-				return nil, nil
-			}
-			if at < 0 {
-				at = m.single
-			}
-			l.pes, l.in, l.out = append(l.pes, at), append(l.in, in), append(l.out, out)
+			lanes[j].add(at, blocks, len(m.in))
 		}
 	}
-	return lanes, nil
+	return lanes
 }
 
 // of is the span's elements in a shard of a tensor that has so many, if these are
@@ -191,19 +152,14 @@ func rowLanes(members []member) ([]lane, error) {
 	uniform, sliced := true, false
 	first := -1
 	for _, m := range members {
-		for _, list := range [][]span{m.in, m.out} {
-			for _, s := range list {
-				if !rowMajor(m.shards(s), s.x.shape) {
-					return nil, fmt.Errorf("rank %d: a part of %s does not lie in one piece: cut it by columns, or by rows without copies, or give it to one PE, and cut all tensors of a collective alike", m.rank, s.x.name)
-				}
-				n := s.count
-				if n < 0 {
-					n = m.elems(s)
-				}
-				uniform = uniform && (first < 0 || n == first)
-				sliced = sliced || s.x.irregular()
-				first = n
+		for _, s := range m.spans() {
+			if !rowMajor(m.shards(s), s.x.shape) {
+				return nil, fmt.Errorf("rank %d: a part of %s does not lie in one piece: cut it by columns, or by rows without copies, or give it to one PE, and cut all tensors of a collective alike", m.rank, s.x.name)
 			}
+			n := m.count(s)
+			uniform = uniform && (first < 0 || n == first)
+			sliced = sliced || s.x.irregular()
+			first = n
 		}
 	}
 	entire := make([][]shard, len(members))
@@ -236,19 +192,25 @@ func rowLanes(members []member) ([]lane, error) {
 // entire returns the shards of a tensor that the rank brings whole, without empty ones unless
 // there are no others.
 func (m *member) entire() []shard {
-	for _, list := range [][]span{m.in, m.out} {
-		for _, s := range list {
-			if s.count < 0 || s.count == m.elems(s) {
-				all := m.shards(s)
-				used := slices.DeleteFunc(slices.Clone(all), func(s shard) bool { return s.elems == 0 })
-				if len(used) == 0 {
-					used = all
-				}
-				return used
+	for _, s := range m.spans() {
+		if m.count(s) == m.elems(s) {
+			all := m.shards(s)
+			used := slices.DeleteFunc(slices.Clone(all), func(s shard) bool { return s.elems == 0 })
+			if len(used) == 0 {
+				used = all
 			}
+			return used
 		}
 	}
 	return nil
+}
+
+// count returns the number of elements of a span.
+func (m *member) count(s span) int {
+	if s.count < 0 {
+		return m.elems(s)
+	}
+	return s.count
 }
 
 // rowLane is the lane of some elements of every block, on shard j of the tensors that
@@ -259,20 +221,15 @@ func rowLane(members []member, entire [][]shard, j, from, elems int) (l lane) {
 		if entire[i] != nil {
 			at = entire[i][j].at
 		}
-		blocks := func(list []span) (out []block) {
-			for _, s := range list {
-				n := elems
-				if n < 0 {
-					n = s.count
-				}
-				if n < 0 {
-					n = m.elems(s)
-				}
-				out = append(out, block{s.x, s.x.base + memory.VA((s.from+from)*s.x.dtype.Size()), n})
+		var blocks []block
+		for _, s := range m.spans() {
+			n := elems
+			if n < 0 {
+				n = m.count(s)
 			}
-			return out
+			blocks = append(blocks, block{s.x, s.x.base + memory.VA((s.from+from)*s.x.dtype.Size()), n})
 		}
-		l.pes, l.in, l.out = append(l.pes, at), append(l.in, blocks(m.in)), append(l.out, blocks(m.out))
+		l.add(at, blocks, len(m.in))
 	}
 	return l
 }

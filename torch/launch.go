@@ -42,9 +42,7 @@ func Neighbors(table []Connection) Option {
 // Buffers chooses the memory of the queues' slots, tcm, sram or hbm, instead of
 // that of the topology, which "" stands for.
 func Buffers(kind topology.BufferKind) Option {
-	if kind != "" && !slices.Contains(topology.BufferKinds, kind) {
-		panic(misuse("Buffers", "no memory %q: use one of %v", kind, topology.BufferKinds))
-	}
+	refuse(kind != "" && !slices.Contains(topology.BufferKinds, kind), "Buffers", "no memory %q: use one of %v", kind, topology.BufferKinds)
 	return func(o *launchOptions) { o.queues.BufferKind = kind }
 }
 
@@ -88,11 +86,11 @@ func AllPairs(pes ...int) []Connection {
 // Launched is a kernel that has been launched. What it says of times waits for the
 // end; it is zero if the kernel failed, which Wait reports.
 type Launched struct {
-	Name string
-	ctx  *Context
-	op   *operation
-	rank map[machine.PEID]int
-	run  *machine.Run
+	Name  string
+	ctx   *Context
+	op    *operation
+	ranks int // number of them
+	run   *machine.Run
 }
 
 // Wait waits for the end of the kernel on all its PEs.
@@ -122,7 +120,7 @@ func (l *Launched) time(of func() Time) Time {
 // Exec is the time from Start to the end of the kernel, by rank.
 func (l *Launched) Exec() []Time {
 	if l.Wait() != nil {
-		return make([]Time, len(l.rank))
+		return make([]Time, l.ranks)
 	}
 	return rankTimes(l.run, nil).Exec
 }
@@ -136,9 +134,8 @@ func (l *Launched) Exec() []Time {
 func (c *Context) Launch(name string, kernel any, args ...any) (*Launched, error) {
 	var o launchOptions
 	for i, a := range args {
-		if x, ok := a.(*Tensor); ok && x == nil {
-			panic(misuse("Launch", "argument %d of %s is a nil tensor", i+1, name))
-		}
+		x, ok := a.(*Tensor)
+		refuse(ok && x == nil, "Launch", "argument %d of %s is a nil tensor", i+1, name)
 	}
 	args = slices.DeleteFunc(slices.Clone(args), func(a any) bool {
 		opt, ok := a.(Option)
@@ -150,31 +147,21 @@ func (c *Context) Launch(name string, kernel any, args ...any) (*Launched, error
 	if len(o.pes) == 0 {
 		o.pes = holders(args)
 	}
-	if len(o.pes) == 0 {
-		panic(misuse("Launch", "%s has no tensor to say where it runs: add torch.PEs", name))
-	}
+	refuse(len(o.pes) == 0, "Launch", "%s has no tensor to say where it runs: add torch.PEs", name)
 	bound, tensors, err := tl.Bind[*Tensor](name, kernel, args)
-	if err != nil {
-		panic(misuse("Launch", "%w", err))
-	}
+	refuse(err != nil, "Launch", "%w", err)
 	if err := c.operation("Launch"); err != nil {
 		return nil, err
 	}
 	p := &machine.Program{Name: name, Queues: o.queues}
-	l := c.launched("Launch", name, o.pes)
-	for _, pe := range o.pes {
-		p.Targets = append(p.Targets, machine.PEID(pe))
-	}
-	if err := c.usePEs("Launch", len(p.Targets), func(i int) machine.PEID { return p.Targets[i] }); err != nil {
+	l, err := c.launched("Launch", p, o.pes)
+	if err != nil {
 		return nil, err
 	}
+	table := fmt.Sprintf("the neighbour table of %s names ", name)
 	for _, link := range o.links {
-		for _, pe := range [...]int{link.A, link.B} {
-			if pe < 0 || pe >= c.NumPEs() {
-				panic(misuse("Launch", "the neighbour table of %s names PE %d of a system that has 0 to %d", name, pe, c.NumPEs()-1))
-			}
-		}
-		p.Links = append(p.Links, machine.Connection{A: machine.PEID(link.A), APort: link.APort, B: machine.PEID(link.B), BPort: link.BPort})
+		a, b := c.peID("Launch", table, link.A), c.peID("Launch", table, link.B)
+		p.Links = append(p.Links, machine.Connection{A: a, APort: link.APort, B: b, BPort: link.BPort})
 	}
 	shards, wholes := make([][]*shard, len(tensors)), make([]*tl.Ptr, len(tensors))
 	for w, x := range tensors {
@@ -202,19 +189,10 @@ func (c *Context) Launch(name string, kernel any, args ...any) (*Launched, error
 	return l, nil
 }
 
-// launched is a launch on some PEs that is yet to be asked for.
-func (c *Context) launched(op, name string, pes []int) *Launched {
-	l := &Launched{Name: name, ctx: c, rank: map[machine.PEID]int{}}
-	for i, pe := range pes {
-		if pe < 0 || pe >= c.NumPEs() {
-			panic(misuse(op, "%s runs on PE %d of a system that has 0 to %d", name, pe, c.NumPEs()-1))
-		}
-		if _, twice := l.rank[machine.PEID(pe)]; twice {
-			panic(misuse(op, "%s runs on PE %d twice", name, pe))
-		}
-		l.rank[machine.PEID(pe)] = i
-	}
-	return l
+// launched returns a launch of a program on some PEs that is yet to be asked for.
+func (c *Context) launched(op string, p *machine.Program, pes []int) (*Launched, error) {
+	p.Targets = c.peIDs(op, p.Name+" runs on ", pes, "")
+	return &Launched{Name: p.Name, ctx: c, ranks: len(pes)}, c.usePEs(op, p.Targets)
 }
 
 // enqueue asks for a launch.
@@ -283,13 +261,9 @@ func (x *Tensor) parts(shards []*shard) []machine.Part {
 // sameGaps reports whether shards with elements differ in their first extent alone.
 func (x *Tensor) sameGaps() bool {
 	first := x.first()
-	for i := range x.shards {
-		s := &x.shards[i]
-		if s.elems > 0 && (!slices.Equal(s.strides(), first.strides()) || !slices.Equal(s.box.extent[1:], first.box.extent[1:])) {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(x.shards, func(s shard) bool {
+		return s.elems > 0 && (!slices.Equal(s.strides(), first.strides()) || !slices.Equal(s.box.extent[1:], first.box.extent[1:]))
+	})
 }
 
 // pointer returns the tensor as the kernel on a PE sees it: the shard that the PE holds, or

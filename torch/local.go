@@ -7,17 +7,23 @@ import "reflect"
 // whose goroutine it shares. It ends with the worker.
 func Local[T any](c *Context) *T {
 	w := c.current
-	if w == nil {
-		panic(misuse("Local", "called from a kernel"))
-	}
+	refuse(w == nil, "Local", "called from a kernel")
 	kind := reflect.TypeFor[T]()
 	if value, ok := w.locals[kind]; ok {
 		return value.(*T)
 	}
-	if w.locals == nil {
-		w.locals = map[reflect.Type]any{}
-	}
 	value := new(T)
 	w.locals[kind] = value
 	return value
+}
+
+// Setting returns the value of type T among the Settings that the context was made with.
+// Packages that build on this one find there what a user has chosen for them.
+func Setting[T any](c *Context) (value T, ok bool) {
+	for _, s := range c.options.Settings {
+		if value, ok = s.(T); ok {
+			return value, true
+		}
+	}
+	return value, false
 }

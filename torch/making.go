@@ -38,7 +38,7 @@ func (d *Distributed) AllReduceMaking(m Making, pieces []*Tensor, op ReduceOp, g
 	for _, x := range pieces {
 		x.usable("all_reduce")
 		op.check("all_reduce", x)
-		list = append(list, &request{collective: ccl.AllReduce, reduction: op, in: []span{whole(x)}, out: []span{whole(x)}})
+		list = append(list, &request{collective: ccl.AllReduce, reduction: op, in: wholes(x), out: wholes(x)})
 	}
 	if err := d.making(m, list, group); err != nil {
 		return err
@@ -52,9 +52,7 @@ func (d *Distributed) AllReduceMaking(m Making, pieces []*Tensor, op ReduceOp, g
 // ReduceScatterMaking is ReduceScatter of several lists one after the other, in one
 // program that also makes them: in[i][r] is what rank r of the group gets in out[i].
 func (d *Distributed) ReduceScatterMaking(m Making, out []*Tensor, in [][]*Tensor, op ReduceOp, group ...*Group) error {
-	if len(in) != len(out) {
-		panic(misuse("reduce_scatter", "%d pieces to receive and %d to send", len(out), len(in)))
-	}
+	refuse(len(in) != len(out), "reduce_scatter", "%d pieces to receive and %d to send", len(out), len(in))
 	g, err := d.group("reduce_scatter", group)
 	if err != nil {
 		return err
@@ -63,49 +61,37 @@ func (d *Distributed) ReduceScatterMaking(m Making, out []*Tensor, in [][]*Tenso
 	for i, x := range out {
 		dtypeOf(ccl.ReduceScatter, append(slices.Clone(in[i]), x))
 		op.check("reduce_scatter", x)
-		r := &request{collective: ccl.ReduceScatter, reduction: op, out: []span{whole(x)}}
-		if n := len(g.shared.ranks); len(in[i]) != n {
-			panic(misuse("reduce_scatter", "%d tensors to send, want %d: one for each rank", len(in[i]), n))
-		}
-		for _, y := range in[i] {
-			r.in = append(r.in, whole(y))
-		}
-		list = append(list, r)
+		n := len(g.shared.ranks)
+		refuse(len(in[i]) != n, "reduce_scatter", "%d tensors to send, want %d: one for each rank", len(in[i]), n)
+		list = append(list, &request{collective: ccl.ReduceScatter, reduction: op, in: wholes(in[i]...), out: wholes(x)})
 	}
 	return d.making(m, list, group)
 }
 
 // making is a call of all the pieces.
 func (d *Distributed) making(m Making, pieces []*request, group []*Group) error {
-	if len(pieces) == 0 || m.Make == nil {
-		panic(misuse("Making", "%s has no pieces, or no Make", m.Name))
-	}
+	refuse(len(pieces) == 0 || m.Make == nil, "Making", "%s has no pieces, or no Make", m.Name)
 	first := pieces[0]
 	g, err := d.group(first.collective.String(), group)
 	if err != nil {
 		return err
 	}
-	if !d.c.spawned() {
-		panic(misuse("Making", "%s: a rank has to be a worker of Spawn", m.Name))
-	}
-	if tcm := int(d.c.Topology().Spec().PE.TCM.Size); m.Room < 0 || m.Room > tcm {
-		panic(misuse("Making", "%s: room of %d bytes, and a TCM has %d", m.Name, m.Room, tcm))
-	}
+	refuse(!d.c.spawned(), "Making", "%s: a rank has to be a worker of Spawn", m.Name)
+	tcm := int(d.c.Topology().Spec().PE.TCM.Size)
+	refuse(m.Room < 0 || m.Room > tcm, "Making", "%s: room of %d bytes, and a TCM has %d", m.Name, m.Room, tcm)
 	all := &request{collective: first.collective, reduction: first.reduction, making: &m, pieces: pieces}
 	all.what = fmt.Sprintf("%v of %d pieces beside %s, %v", first.collective, len(pieces), m.Name, first.reduction)
 	for _, r := range pieces {
 		for _, s := range all.out {
-			if s.x.overlaps(r.out[0].x) {
-				panic(misuse("Making", "%s: %s is two pieces: make each a tensor of its own", m.Name, s.x.name))
-			}
+			refuse(s.x.overlaps(r.out[0].x), "Making", "%s: %s is two pieces: make each a tensor of its own", m.Name, s.x.name)
 		}
 		all.what += ", " + d.describe(g, r.out[0].x)
 		all.in, all.out = append(all.in, r.in...), append(all.out, r.out...)
 	}
 	for _, x := range m.Using {
 		x.usable(m.Name)
-		all.out = append(all.out, whole(x)) // it may write them
 	}
+	all.out = append(all.out, wholes(m.Using...)...) // it may write them
 	return inOrder(d.call(g, all))
 }
 

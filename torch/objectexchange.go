@@ -9,53 +9,37 @@ import (
 )
 
 // objects is the encoded objects of one call of a rank, and the tensors that it makes for
-// them. After an error it does nothing.
+// them. Its methods panic with the *Failure of Must and OK.
 type objects struct {
 	d    *Distributed
 	op   string
 	g    *Group
 	own  [][]byte
 	made []*Tensor
-	err  error
 }
 
-// do calls a function, unless there is an error already.
-func (o *objects) do(f func() error) {
-	if o.err == nil {
-		o.err = f()
-	}
-}
-
-// tensor makes a tensor of a dtype by a function.
-func (o *objects) tensor(make func(c *Context) (*Tensor, error)) (x *Tensor) {
-	o.do(func() (err error) {
-		if x, err = make(o.d.c); err == nil {
-			o.made = append(o.made, x)
-		}
-		return err
-	})
+// tensor notes a tensor that has been made, to free it.
+func (o *objects) tensor(x *Tensor, err error) *Tensor {
+	OK(err)
+	o.made = append(o.made, x)
 	return x
 }
 
 // empty makes a tensor to receive into.
 func (o *objects) empty(dtype DType, n int) *Tensor {
-	return o.tensor(func(c *Context) (*Tensor, error) { return c.allocate(o.op, dtype, Shape{n}, nil) })
+	return o.tensor(o.d.c.allocate(o.op, dtype, Shape{n}, nil))
 }
 
 // bytes makes a tensor of bytes, with zeros behind them if they are fewer than n.
 func (o *objects) bytes(n int, data ...[]byte) *Tensor {
 	all := slices.Concat(data...)
 	all = append(all, make([]byte, max(0, n-len(all)))...)
-	return o.tensor(func(c *Context) (*Tensor, error) {
-		return c.from(o.op, U8, Shape{len(all)}, nil, func() []byte { return all })
-	})
+	return o.tensor(o.d.c.from(o.op, U8, Shape{len(all)}, nil, func() []byte { return all }))
 }
 
 // sizes makes a tensor of the sizes of objects.
 func (o *objects) sizes(list ...[]byte) *Tensor {
-	return o.tensor(func(c *Context) (*Tensor, error) {
-		return c.from(o.op, I64, Shape{len(list)}, nil, func() []byte { return encode(lengths(list), I64) })
-	})
+	return o.tensor(o.d.c.from(o.op, I64, Shape{len(list)}, nil, func() []byte { return encode(lengths(list), I64) }))
 }
 
 func lengths(list [][]byte) []int {
@@ -68,18 +52,12 @@ func lengths(list [][]byte) []int {
 
 // read waits for a tensor and copies it to the host. A run without values takes the time, and
 // has what was posted instead.
-func (o *objects) read(x *Tensor, posted func() []byte) (data []byte) {
-	o.do(func() error {
-		a, err := x.read("CopyFrom")
-		if err != nil {
-			return err
-		}
-		if data = a.Bytes; !o.d.c.HasData() {
-			data = posted()
-		}
-		return nil
-	})
-	return data
+func (o *objects) read(x *Tensor, posted func() []byte) []byte {
+	a := Must(x.read("CopyFrom"))
+	if !o.d.c.HasData() {
+		return posted()
+	}
+	return a.Bytes
 }
 
 // readSizes reads the sizes of objects.
@@ -98,9 +76,6 @@ func (o *objects) post() map[int][][]byte {
 	all := g.posted[o.g.objects]
 	if all == nil {
 		all = map[int][][]byte{}
-		if g.posted == nil {
-			g.posted = map[int]map[int][][]byte{}
-		}
 		g.posted[o.g.objects] = all
 	}
 	if all[o.g.rank] = o.own; len(all) == len(g.ranks) {
@@ -113,7 +88,7 @@ func (o *objects) post() map[int][][]byte {
 // gatherSizes gives every rank the size of the object of each.
 func (o *objects) gatherSizes(posted map[int][][]byte) []int {
 	all, own := o.empty(I64, len(o.g.shared.ranks)), o.sizes(o.own...)
-	o.do(func() error { return o.d.AllGatherIntoTensor(all, own, o.g) })
+	OK(o.d.AllGatherIntoTensor(all, own, o.g))
 	return o.readSizes(all, func() (list [][]byte) {
 		for rank := range o.g.shared.ranks {
 			list = append(list, posted[rank]...)
@@ -126,12 +101,9 @@ func (o *objects) gatherSizes(posted map[int][][]byte) []int {
 func (o *objects) allGather() (list []parcel) {
 	posted := o.post()
 	sizes := o.gatherSizes(posted)
-	if o.err != nil {
-		return nil
-	}
 	n, most := len(sizes), slices.Max(sizes)
 	all, own := o.empty(U8, n*most), o.bytes(most, o.own...)
-	o.do(func() error { return o.d.AllGatherIntoTensor(all, own, o.g) })
+	OK(o.d.AllGatherIntoTensor(all, own, o.g))
 	data := o.read(all, func() (padded []byte) {
 		for rank, size := range sizes {
 			padded = append(append(padded, posted[rank][0]...), make([]byte, most-size)...)
@@ -139,9 +111,7 @@ func (o *objects) allGather() (list []parcel) {
 		return padded
 	})
 	for rank, size := range sizes {
-		if o.err == nil {
-			list = append(list, parcel{o.g.shared.ranks[rank], data[rank*most : rank*most+size]})
-		}
+		list = append(list, parcel{o.g.shared.ranks[rank], data[rank*most : rank*most+size]})
 	}
 	return list
 }
@@ -150,9 +120,6 @@ func (o *objects) allGather() (list []parcel) {
 func (o *objects) gather(dst int) (list []parcel) {
 	posted := o.post()
 	sizes := o.gatherSizes(posted)
-	if o.err != nil {
-		return nil
-	}
 	var blocks []*Tensor
 	if o.g.shared.ranks[o.g.rank] == dst {
 		for range sizes {
@@ -160,30 +127,32 @@ func (o *objects) gather(dst int) (list []parcel) {
 		}
 	}
 	own := o.bytes(slices.Max(sizes), o.own...)
-	o.do(func() error { return o.d.Gather(own, blocks, dst, o.g) })
+	OK(o.d.Gather(own, blocks, dst, o.g))
 	for rank, x := range blocks {
-		if data := o.read(x, func() []byte { return posted[rank][0] }); o.err == nil {
-			list = append(list, parcel{o.g.shared.ranks[rank], data[:sizes[rank]]})
-		}
+		data := o.read(x, func() []byte { return posted[rank][0] })
+		list = append(list, parcel{o.g.shared.ranks[rank], data[:sizes[rank]]})
 	}
 	return list
 }
 
 // broadcast gives the other ranks n objects of a rank.
 func (o *objects) broadcast(n, src int) []parcel {
-	if n == 0 {
-		panic(misuse(o.op, "a list of no objects: give every rank a list of the same length, which receivers fill"))
-	}
+	o.nonempty(n)
 	posted := o.post()
 	if o.g.shared.ranks[o.g.rank] == src {
 		sizes, all := o.sizes(o.own...), o.bytes(0, o.own...)
-		o.do(func() error { return o.d.Broadcast(sizes, src, o.g) })
-		o.do(func() error { return o.d.Broadcast(all, src, o.g) })
+		OK(o.d.Broadcast(sizes, src, o.g))
+		OK(o.d.Broadcast(all, src, o.g))
 		return nil
 	}
 	sizes := o.empty(I64, n)
-	o.do(func() error { return o.d.Broadcast(sizes, src, o.g) })
+	OK(o.d.Broadcast(sizes, src, o.g))
 	return o.unpack(sizes, src, func() [][]byte { return posted[o.d.root(ccl.Broadcast, o.g, src)] }, func(all *Tensor) error { return o.d.Broadcast(all, src, o.g) })
+}
+
+// nonempty checks that a list has objects.
+func (o *objects) nonempty(n int) {
+	refuse(n == 0, o.op, "a list of no objects: give every rank a list of the same length, which receivers fill")
 }
 
 // unpack reads sizes that have come, receives bytes, and cuts them into objects.
@@ -194,13 +163,11 @@ func (o *objects) unpack(sizes *Tensor, src int, posted func() [][]byte, receive
 		sum += n
 	}
 	all := o.empty(U8, sum)
-	o.do(func() error { return receive(all) })
+	OK(receive(all))
 	data := o.read(all, func() []byte { return slices.Concat(posted()...) })
 	for _, n := range lens {
-		if o.err == nil {
-			list = append(list, parcel{src, data[:n]})
-			data = data[n:]
-		}
+		list = append(list, parcel{src, data[:n]})
+		data = data[n:]
 	}
 	return list
 }
@@ -212,9 +179,7 @@ func (o *objects) scatter(src int) []parcel {
 	if root != o.g.rank {
 		want, reason = 0, "the root alone gives a list"
 	}
-	if len(o.own) != want {
-		panic(misuse(o.op, "%d objects to send, want %d: %s", len(o.own), want, reason))
-	}
+	refuse(len(o.own) != want, o.op, "%d objects to send, want %d: %s", len(o.own), want, reason)
 	posted := o.post()
 	most, size := o.empty(I64, 1), o.empty(I64, 1)
 	var blocks, sizes []*Tensor
@@ -225,22 +190,16 @@ func (o *objects) scatter(src int) []parcel {
 			blocks, sizes = append(blocks, o.bytes(len(largest), b)), append(sizes, o.sizes(b))
 		}
 	}
-	o.do(func() error { return o.d.Broadcast(most, src, o.g) })
+	OK(o.d.Broadcast(most, src, o.g))
 	room := o.readSizes(most, func() [][]byte {
 		return [][]byte{slices.MaxFunc(posted[root], shorter)}
 	})
-	if o.err != nil {
-		return nil
-	}
 	own := o.empty(U8, room[0])
-	o.do(func() error { return o.d.Scatter(own, blocks, src, o.g) })
-	o.do(func() error { return o.d.Scatter(size, sizes, src, o.g) })
+	OK(o.d.Scatter(own, blocks, src, o.g))
+	OK(o.d.Scatter(size, sizes, src, o.g))
 	mine := func() []byte { return posted[root][o.g.rank] }
 	used := o.readSizes(size, func() [][]byte { return [][]byte{mine()} })
 	data := o.read(own, mine)
-	if o.err != nil {
-		return nil
-	}
 	return []parcel{{src, data[:used[0]]}}
 }
 
@@ -249,49 +208,28 @@ func shorter(a, b []byte) int { return len(a) - len(b) }
 
 // send sends the objects to a rank.
 func (o *objects) send(dst int) []parcel {
-	if len(o.own) == 0 {
-		panic(misuse(o.op, "a list of no objects: give every rank a list of the same length, which receivers fill"))
-	}
+	o.nonempty(len(o.own))
 	sizes, all := o.sizes(o.own...), o.bytes(0, o.own...)
-	o.do(func() error { return o.d.Send(sizes, dst, 0, o.g) })
-	o.do(func() error { return o.d.Send(all, dst, 0, o.g) })
-	o.do(func() error {
-		g, key := o.g.shared, [2]int{o.g.shared.ranks[o.g.rank], dst}
-		if g.sent == nil {
-			g.sent = map[[2]int][][][]byte{}
-		}
-		g.sent[key] = append(g.sent[key], o.own)
-		return nil
-	})
+	OK(o.d.Send(sizes, dst, 0, o.g))
+	OK(o.d.Send(all, dst, 0, o.g))
+	g, key := o.g.shared, [2]int{o.g.shared.ranks[o.g.rank], dst}
+	g.sent[key] = append(g.sent[key], o.own)
 	return nil
 }
 
 // receive receives n objects of a rank, and returns the rank too.
 func (o *objects) receive(n, src int) (list []parcel, source int) {
-	if n == 0 {
-		panic(misuse(o.op, "a list of no objects: give every rank a list of the same length, which receivers fill"))
-	}
+	o.nonempty(n)
 	sizes := o.empty(I64, n)
-	o.do(func() error {
-		w, err := o.d.IRecv(sizes, src, 0, o.g)
-		if err == nil {
-			err = w.Wait()
-		}
-		if err == nil {
-			source = w.Source()
-		}
-		return err
-	})
+	w := Must(o.d.IRecv(sizes, src, 0, o.g))
+	OK(w.Wait())
+	source = w.Source()
 	key := [2]int{source, o.g.shared.ranks[o.g.rank]}
-	var posted [][]byte
-	o.do(func() error {
-		queue := o.g.shared.sent[key]
-		if len(queue) == 0 {
-			return fmt.Errorf("%s: rank %d has sent a tensor: send objects with SendObjectList", o.op, source)
-		}
-		posted, o.g.shared.sent[key] = queue[0], queue[1:]
-		return nil
-	})
-	list = o.unpack(sizes, source, func() [][]byte { return posted }, func(all *Tensor) error { return o.d.Recv(all, source, 0, o.g) })
+	queue := o.g.shared.sent[key]
+	if len(queue) == 0 {
+		OK(fmt.Errorf("%s: rank %d has sent a tensor: send objects with SendObjectList", o.op, source))
+	}
+	o.g.shared.sent[key] = queue[1:]
+	list = o.unpack(sizes, source, func() [][]byte { return queue[0] }, func(all *Tensor) error { return o.d.Recv(all, source, 0, o.g) })
 	return list, source
 }

@@ -82,19 +82,17 @@ func (d *Distributed) pairSelf(ops []P2POp) {
 		group     *Group
 		rank, tag int
 	}
-	ends := map[pair]*[2]int{} // sends and receives
+	ends := map[pair][2]int{} // sends and receives
 	for _, op := range ops {
-		if self := d.rankOf(op); op.Peer == self && op.Kind <= Recvs {
-			key := pair{op.Group, self, op.Tag}
-			if ends[key] == nil {
-				ends[key] = &[2]int{}
-			}
-			ends[key][op.Kind]++
+		if key := (pair{op.Group, d.rankOf(op), op.Tag}); op.Peer == key.rank && op.Kind <= Recvs {
+			n := ends[key]
+			n[op.Kind]++
+			ends[key] = n
 		}
 	}
 	for _, op := range ops {
 		key := pair{op.Group, d.rankOf(op), op.Tag}
-		if n := ends[key]; op.Peer == key.rank && n != nil && n[Sends] != n[Recvs] {
+		if n := ends[key]; op.Peer == key.rank && n[Sends] != n[Recvs] {
 			panic(misuse("BatchISendIRecv", "rank %d sends itself %d messages with tag %d and receives %d: put both ends of each into one batch", key.rank, n[Sends], key.tag, n[Recvs]))
 		}
 	}
@@ -112,13 +110,9 @@ func (d *Distributed) rankOf(op P2POp) int {
 // messages to itself are in batches only.
 func (d *Distributed) message(op P2POp, group []*Group, batch bool) (*Work, error) {
 	c, x := d.c, op.Tensor
-	if op.Kind > Recvs {
-		panic(misuse("BatchISendIRecv", "no kind %d of message: use torch.Sends or torch.Recvs", op.Kind))
-	}
+	refuse(op.Kind > Recvs, "BatchISendIRecv", "no kind %d of message: use torch.Sends or torch.Recvs", op.Kind)
 	what := [...]string{"Send", "Recv"}[op.Kind]
-	if c.current != nil && c.current.coalescing != nil {
-		panic(misuse(what, "a message is not coalesced with collectives: use BatchISendIRecv"))
-	}
+	refuse(c.current != nil && c.current.coalescing != nil, what, "a message is not coalesced with collectives: use BatchISendIRecv")
 	g, err := d.group(what, group)
 	if err != nil {
 		return nil, err
@@ -133,9 +127,9 @@ func (d *Distributed) message(op P2POp, group []*Group, batch bool) (*Work, erro
 	if self < 0 {
 		return nil, fmt.Errorf("%s: rank %d is not in %s: call it on these alone", what, max(c.current.rank, op.Rank), g.described())
 	}
-	r := &request{collective: ccl.SendRecv, in: []span{whole(x)}, what: "a message of " + d.describePart(g, x, self), device: c.current.device}
+	r := &request{collective: ccl.SendRecv, in: wholes(x), what: "a message of " + d.describePart(g, x, self), device: c.current.device}
 	if op.Kind == Recvs {
-		r.in, r.out = nil, []span{whole(x)}
+		r.in, r.out = nil, wholes(x)
 		if op.Peer == AnySource {
 			return c.receiveAny(g.shared, self, op, r)
 		}
@@ -167,14 +161,12 @@ func (c *Context) matched(g *groupState, from, to int, op P2POp) *call {
 		}
 	}
 	ranks := []int{g.ranks[from], g.ranks[to]}
-	name := fmt.Sprintf("message from rank %d to %s", ranks[0], destination(ranks[1], op.Tag))
-	k := newCall(&groupState{name: g.name, ranks: ranks, options: g.options}, &operation{name: name, message: true, source: ranks[0]})
+	k := c.newMessage(g, ranks, fmt.Sprintf("rank %d", ranks[0]), op.Tag)
 	if c.spawned() {
-		k.op.forming = []*worker{c.workers[ranks[0]], c.workers[ranks[1]]}
+		k.op.forming = pick(c.workers, ranks)
 	} else {
 		k.places = []int{from, to}
 	}
-	c.posted(k)
 	own := message{g, from, to, op.Tag, op.Kind}
 	c.messages[own] = append(c.messages[own], k)
 	if first > 0 {

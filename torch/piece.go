@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"slices"
 
-	"github.com/kernbench/kernbench/internal/machine"
 	"github.com/kernbench/kernbench/tl"
 )
 
@@ -22,7 +21,7 @@ type Piece struct {
 // [s, b, h] is s·b rows of h. Of a replicated tensor it is the copy nearest to the PE: its own, one of
 // its cube, of its SIP, any. A partial tensor has no pieces: reduce it first.
 func (x *Tensor) Pieces(row, col, rows, cols, pe int) []Piece {
-	near := x.ctx.numbered("Pieces", pe)
+	near := x.ctx.m.PE(x.ctx.peID("Pieces", "", pe))
 	distance := func(s *shard) int {
 		switch at := x.ctx.m.PE(s.at); {
 		case at == near:
@@ -85,9 +84,7 @@ func joined(list []Piece) (out []Piece) {
 
 // Layout is who would hold what of a tensor: its shards, without addresses.
 func (c *Context) Layout(shape Shape, on Placement) (list []Shard) {
-	if c.current == nil {
-		panic(misuse("Layout", "called from a kernel, which has no device of its own"))
-	}
+	refuse(c.current == nil, "Layout", "called from a kernel, which has no device of its own")
 	for _, s := range on.place(c, "Layout", shape) {
 		list = append(list, c.shard(&s))
 	}
@@ -174,16 +171,33 @@ func (s *shard) steps() (down, across int64) {
 	return down, int64(s.stride[last])
 }
 
-// Place is what a PE of a number is: its SIP, its cube in that, and its place in the cube.
-func (c *Context) Place(number int) (sip, cube, pe int) {
-	p := c.numbered("Place", number)
-	return p.SIP, p.Cube, p.PE
-}
-
-// numbered is the PE of a number.
-func (c *Context) numbered(op string, number int) *machine.PE {
-	if number < 0 || number >= c.NumPEs() {
-		panic(misuse(op, "PE %d of a system that has 0 to %d", number, c.NumPEs()-1))
+// PartOn is where the part of the tensor on a SIP lies, as a kernel reads it: its first
+// address, its bytes and its shape. It is ok if that is one row-major block of whole
+// rows: the shards there are side by side, of the first copy and the first addend,
+// without gaps, and cut along the first axis alone.
+func (x *Tensor) PartOn(sip int) (va, bytes int64, shape Shape, ok bool) {
+	x.usable("PartOn")
+	rows, from := 0, 0 // so many, from this one on
+	for _, s := range x.shards {
+		if s.elems == 0 || x.ctx.m.PE(s.at).SIP != sip {
+			continue
+		}
+		if rows == 0 {
+			va, from = int64(s.va), s.box.start[0]
+		}
+		whole := elems(s.box.extent[1:]) == elems(axes(x.shape)[1:])
+		if s.copy != 0 || s.addend != 0 || s.stride != nil || !whole || s.box.start[0] != from+rows || int64(s.va) != va+bytes {
+			return 0, 0, nil, false
+		}
+		rows += s.box.extent[0]
+		bytes += int64(s.bytes)
 	}
-	return c.m.PE(machine.PEID(number))
+	if rows == 0 {
+		return 0, 0, nil, false
+	}
+	shape = x.Shape()
+	if len(shape) > 0 {
+		shape[0] = rows
+	}
+	return va, bytes, shape, true
 }

@@ -60,7 +60,7 @@ func (c *Context) planOne(k *call, members []member, algorithm string, room memo
 		l := &lanes[j]
 		plans[j] = &ccl.Plan{
 			Collective: r.collective, Ranks: len(l.pes), Root: r.root, Reduction: r.reduction.kind, Factor: r.reduction.factor, DType: r.dtype(),
-			Divisor: len(members), Layout: ccl.NewLayout(c.Topology(), l.places()), RootCube: settings.RootCube,
+			Divisor: len(members), Layout: ccl.NewLayout(c.Topology(), peNumbers(l.pes)), RootCube: settings.RootCube,
 		}
 		if plans[j].Counts, err = l.counts(r.collective, members); err != nil {
 			return nil, err
@@ -100,7 +100,7 @@ func (c *Context) planOne(k *call, members []member, algorithm string, room memo
 			}
 		}
 	}
-	if err := c.usePEs(p.program.Name, len(p.program.Targets), func(i int) machine.PEID { return p.program.Targets[i] }); err != nil {
+	if err := c.usePEs(p.program.Name, p.program.Targets); err != nil {
 		return nil, err
 	}
 	if p.inboxes == 0 {
@@ -150,10 +150,8 @@ func (p *planned) fit(plan *ccl.Plan, tcm memory.Bytes) memory.Bytes {
 
 // dtype is that of the request's tensors.
 func (r *request) dtype() DType {
-	for _, list := range [][]span{r.in, r.out} {
-		for _, s := range list {
-			return s.x.dtype
-		}
+	for _, s := range r.spans() {
+		return s.x.dtype
 	}
 	return U8 // there are none
 }
@@ -198,12 +196,8 @@ func (s ofCollective) String() string { return string(s) }
 // allocate gives the program memory for messages, and for copies of what it sends, if it
 // needs any.
 func (p *planned) allocate(c *Context, op *operation) (err error) {
-	elems := make([]int, len(p.args))
 	if p.inboxes > 0 {
-		for i := range elems {
-			elems[i] = p.inboxes
-		}
-		if p.work, err = p.scratch(c, "messages of "+op.name, elems); err != nil {
+		if p.work, err = p.scratch(c, "messages of "+op.name, slices.Repeat([]int{p.inboxes}, len(p.args))); err != nil {
 			return err
 		}
 		var window []machine.Part
@@ -214,7 +208,7 @@ func (p *planned) allocate(c *Context, op *operation) (err error) {
 		}
 		op.run.Program.Windows = [][]machine.Part{window}
 	}
-	clear(elems)
+	elems := make([]int, len(p.args))
 	for i, blocks := range p.staged {
 		for _, b := range blocks {
 			elems[i] += b.elems
@@ -263,16 +257,10 @@ func (l *lane) counts(c ccl.Collective, members []member) ([]int, error) {
 	case ccl.Barrier:
 		return []int{0}, nil
 	case ccl.AllGather, ccl.Gather:
-		counts := make([]int, n)
-		for i := range n {
-			counts[i] = l.in[i][0].elems
-		}
+		counts := firsts(l.in)
 		return compact(counts), fit(l.out, members, func(_, from int) int { return counts[from] }, roomFor)
 	case ccl.ReduceScatter, ccl.Scatter:
-		counts := make([]int, n)
-		for i := range n {
-			counts[i] = l.out[i][0].elems
-		}
+		counts := firsts(l.out)
 		return compact(counts), fit(l.in, members, func(_, to int) int { return counts[to] }, "rank %[1]d has %[2]d elements for rank %[3]d, which has room for %[4]d")
 	case ccl.AllToAll:
 		var counts []int
@@ -283,17 +271,15 @@ func (l *lane) counts(c ccl.Collective, members []member) ([]int, error) {
 		}
 		return compact(counts), fit(l.out, members, func(to, from int) int { return counts[from*n+to] }, roomFor)
 	}
-	return []int{max(l.elemsOf(l.in), l.elemsOf(l.out))}, nil
+	return []int{l.in[0][0].elems}, nil
 }
 
-// elemsOf is the elements of the first block.
-func (l *lane) elemsOf(list [][]block) int {
+// firsts returns the elements of the first block of each rank.
+func firsts(list [][]block) (counts []int) {
 	for _, blocks := range list {
-		for _, b := range blocks {
-			return b.elems
-		}
+		counts = append(counts, blocks[0].elems)
 	}
-	return 0
+	return counts
 }
 
 const roomFor = "rank %d has room for %d elements of rank %d's, and they are %d"
@@ -311,12 +297,10 @@ func fit(list [][]block, members []member, want func(rank, peer int) int, text s
 	return nil
 }
 
-// compact is one number for all, if all are the same.
+// compact returns one number for all, if all are the same.
 func compact(counts []int) []int {
-	for _, n := range counts {
-		if n != counts[0] {
-			return counts
-		}
+	if one := slices.Compact(slices.Clone(counts)); len(one) == 1 {
+		return one
 	}
-	return counts[:1]
+	return counts
 }

@@ -1,6 +1,7 @@
 package torch
 
 import (
+	"cmp"
 	"fmt"
 	"iter"
 	"slices"
@@ -61,22 +62,16 @@ func orAll(n int) string {
 // members returns the levels of a policy for a system of sips SIPs with cubes cubes of
 // pes PEs each: how each level divides a tensor, and among how many. It panics with an
 // *Error if the policy does not fit.
-func (p DPPolicy) members(sips, cubes, pes int) [3]level {
+func (p DPPolicy) members(sips, cubes, pes int) []level {
 	fit := func(name, unit, owner string, s Split, n, has int) level {
-		switch {
-		case int(s) >= len(splitNames):
-			panic(misuse("DPPolicy", "%v: %s is not a split: use torch.Replicate, ColumnWise, RowWise or Partial", p, name))
-		case n < 0 || n > has:
-			panic(misuse("DPPolicy", "%v: %d %s, and a %s has %d: use 1 to %d, or 0 for all", p, n, unit, owner, has, has))
-		case n == 0:
-			n = has
-		}
-		return level{s, n}
+		refuse(int(s) >= len(splitNames), "DPPolicy", "%v: %s is not a split: use torch.Replicate, ColumnWise, RowWise or Partial", p, name)
+		refuse(n < 0 || n > has, "DPPolicy", "%v: %d %s, and a %s has %d: use 1 to %d, or 0 for all", p, n, unit, owner, has, has)
+		return level{s, cmp.Or(n, has)}
 	}
 	if p.onDevice() {
 		sips = 1
 	}
-	return [3]level{
+	return []level{
 		fit("SIP", "SIPs", "system", p.SIP, p.NumSIPs, sips),
 		fit("Cube", "cubes", "SIP", p.Cube, p.NumCubes, cubes),
 		fit("PE", "PEs", "cube", p.PE, p.NumPEs, pes),
@@ -98,10 +93,14 @@ type holding struct {
 // does not fit.
 func (p DPPolicy) layout(shape Shape, sips, cubes, pes int) []holding {
 	levels := p.members(sips, cubes, pes)
-	held := make([]holding, 0, placed(levels[:]))
-	for sip, piece := range undivided(shape).divide(levels[0]) {
-		for cube, piece := range piece.divide(levels[1]) {
-			for pe, h := range piece.divide(levels[2]) {
+	held := make([]holding, 0, placed(levels))
+	whole := undivided(shape)
+	for sip := range levels[0].n {
+		piece := whole.member(levels[0], sip)
+		for cube := range levels[1].n {
+			piece := piece.member(levels[1], cube)
+			for pe := range levels[2].n {
+				h := piece.member(levels[2], pe)
 				h.sip, h.cube, h.pe = sip, cube, pe
 				held = append(held, h)
 			}
@@ -110,36 +109,25 @@ func (p DPPolicy) layout(shape Shape, sips, cubes, pes int) []holding {
 	return held
 }
 
-// divide iterates over what the members of a level have of a holding.
-func (h holding) divide(l level) iter.Seq2[int, holding] {
-	return func(yield func(int, holding) bool) {
-		for i := range l.n {
-			if !yield(i, h.member(l.split, i, l.n)) {
-				return
-			}
-		}
-	}
-}
-
 // undivided is the only holding of a tensor that is not divided.
 func undivided(shape Shape) holding {
 	extent := slices.Clone(axes(shape))
 	return holding{box: box{make([]int, len(extent)), extent}}
 }
 
-// member is what member i of k has of a holding that a level divides.
-func (h holding) member(s Split, i, k int) holding {
-	switch s {
+// member returns what member i of a level has of a holding that the level divides.
+func (h holding) member(l level, i int) holding {
+	switch l.split {
 	case Replicate:
-		h.copy = h.copy*k + i
+		h.copy = h.copy*l.n + i
 	case Partial:
-		h.addend = h.addend*k + i
+		h.addend = h.addend*l.n + i
 	case ColumnWise:
-		h.part = h.part*k + i
-		h.box = h.box.cut(len(h.box.extent)-1, i, k)
+		h.part = h.part*l.n + i
+		h.box = h.box.cut(len(h.box.extent)-1, i, l.n)
 	case RowWise:
-		h.part = h.part*k + i
-		h.box = h.box.cut(0, i, k)
+		h.part = h.part*l.n + i
+		h.box = h.box.cut(0, i, l.n)
 	}
 	return h
 }

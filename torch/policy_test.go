@@ -325,7 +325,7 @@ func BenchmarkExtract(b *testing.B) {
 func (p DPPolicy) counts(sips, cubes, pes int) (parts, copies, addends int) {
 	last := undivided(nil)
 	for _, l := range p.members(sips, cubes, pes) {
-		last = last.member(l.split, l.n-1, l.n)
+		last = last.member(l, l.n-1)
 	}
 	return last.part + 1, last.copy + 1, last.addend + 1
 }

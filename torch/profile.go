@@ -38,9 +38,7 @@ func (c *Context) Profile() (*Profile, error) {
 		return nil, err
 	}
 	w := c.current
-	if w.profile != nil {
-		panic(misuse("Profile", "this rank keeps a profile already: Stop it first"))
-	}
+	refuse(w.profile != nil, "Profile", "this rank keeps a profile already: Stop it first")
 	w.profile = &Profile{ctx: c, worker: w, last: c.Now()}
 	c.measure()
 	return w.profile, nil
@@ -48,19 +46,13 @@ func (c *Context) Profile() (*Profile, error) {
 
 // measure has PEs note what they do while somebody wants to know.
 func (c *Context) measure() {
-	wanted := c.driver.profile != nil
-	for _, w := range c.workers {
-		wanted = wanted || w.profile != nil
-	}
-	c.m.Measure(wanted)
+	c.m.Measure(c.driver.profile != nil || slices.ContainsFunc(c.workers, func(w *worker) bool { return w.profile != nil }))
 }
 
 // Stop waits for what the rank has asked for and is the phases, whose times add up to
 // that from the beginning of the profile to the end of the last of them.
 func (p *Profile) Stop() ([]Phase, error) {
-	if p.worker.profile != p {
-		panic(misuse("Stop", "the profile was stopped before"))
-	}
+	refuse(p.worker.profile != p, "Stop", "the profile was stopped before")
 	err := p.ctx.Synchronize()
 	p.worker.profile = nil
 	p.ctx.measure()

@@ -19,12 +19,8 @@ func (c *Context) RunProgram(p *machine.Program, tensors ...*Tensor) (*Launched,
 		return nil, err
 	}
 	own := *p
-	pes := make([]int, len(p.Targets))
-	for i, pe := range p.Targets {
-		pes[i] = int(pe)
-	}
-	l := c.launched("RunProgram", p.Name, pes)
-	if err := c.usePEs("RunProgram", len(p.Targets), func(i int) machine.PEID { return p.Targets[i] }); err != nil {
+	l, err := c.launched("RunProgram", &own, peNumbers(p.Targets))
+	if err != nil {
 		return nil, err
 	}
 	l.enqueue(&own, tensors)

@@ -3,11 +3,9 @@ package torch
 import (
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/kernbench/kernbench/internal/host"
-	"github.com/kernbench/kernbench/internal/machine"
 	"github.com/kernbench/kernbench/internal/memory"
 	"github.com/kernbench/kernbench/internal/numeric"
 	"github.com/kernbench/kernbench/internal/oplog"
@@ -27,9 +25,7 @@ func (x *Tensor) read(op string) (*Array, error) { return x.copyOf(op, 0) }
 // of the shape of its box. It waits, takes its time and fails as Numpy does.
 func (x *Tensor) Data(i int) (*Array, error) {
 	x.usable("Data")
-	if i < 0 || i >= len(x.shards) {
-		panic(misuse("Data", "no shard %d: %s has 0 to %d", i, x.name, len(x.shards)-1))
-	}
+	refuse(i < 0 || i >= len(x.shards), "Data", "no shard %d: %s has 0 to %d", i, x.name, len(x.shards)-1)
 	s := &x.shards[i]
 	parts, err := x.fetch("Data", x.shards[i:i+1])
 	if err != nil {
@@ -114,15 +110,13 @@ func (x *Tensor) fetch(op string, list []shard) ([][]byte, error) {
 	var of []int
 	read := &operation{name: "read of " + x.name, tensors: []*Tensor{x}}
 	read.begin = func(done sim.Event) error {
-		for i := range list {
-			for p := range x.pieces(list[i : i+1]) {
-				read.left++
-				id, err := c.m.CopyOut(p.va, p.bytes, done)
-				if err != nil {
-					return err
-				}
-				reads, of = append(reads, id), append(of, i)
+		for i, p := range x.pieces(list) {
+			read.left++
+			id, err := c.m.CopyOut(p.va, p.bytes, done)
+			if err != nil {
+				return err
 			}
+			reads, of = append(reads, id), append(of, i)
 		}
 		return nil
 	}
@@ -149,18 +143,12 @@ func (x *Tensor) fetch(op string, list []shard) ([][]byte, error) {
 // end.
 func (x *Tensor) At(i ...int) (float64, error) {
 	x.exists("At")
-	if len(i) != len(x.shape) {
-		panic(misuse("At", "%d indices for %s: write one for each of its %d axes", len(i), x.name, len(x.shape)))
-	}
+	refuse(len(i) != len(x.shape), "At", "%d indices for %s: write one for each of its %d axes", len(i), x.name, len(x.shape))
 	given := i
 	i = slices.Clone(i)
 	for axis := range i {
-		if i[axis] < 0 {
-			i[axis] += x.shape[axis]
-		}
-		if i[axis] < 0 || i[axis] >= x.shape[axis] {
-			panic(misuse("At", "index %v of %s: axis %d has 0 to %d", given, x.name, axis, x.shape[axis]-1))
-		}
+		i[axis] = fromEnd(i[axis], x.shape[axis])
+		refuse(i[axis] < 0 || i[axis] >= x.shape[axis], "At", "index %v of %s: axis %d has 0 to %d", given, x.name, axis, x.shape[axis]-1)
 	}
 	var list []shard
 	for _, s := range x.shards {
@@ -234,16 +222,9 @@ func (x *Tensor) device() string {
 
 // sips returns the first and the last SIP that the tensor is on.
 func (x *Tensor) sips() (first, last int) {
-	first, last = x.sip(0), x.sip(0)
-	for i := range x.shards {
-		first, last = min(first, x.sip(i)), max(last, x.sip(i))
-	}
-	return first, last
-}
-
-func (x *Tensor) sip(shard int) int {
-	s := x.ctx.Topology().Spec()
-	return int(x.shards[shard].at) / int(machine.PEID(s.PEsPerCube()*s.CubesPerSIP()))
+	pes := peNumbers(pesOf(x.shards))
+	_, cubes, perCube := x.ctx.counts()
+	return slices.Min(pes) / (cubes * perCube), slices.Max(pes) / (cubes * perCube)
 }
 
 // Of an array with more elements than summary, only edge rows and columns at each end
@@ -294,7 +275,7 @@ func (a *Array) text(i int) string {
 	}
 	n := numeric.GetInt(a.DType, a.Bytes, i)
 	if a.DType.IsSigned() {
-		return strconv.FormatInt(n, 10)
+		return fmt.Sprint(n)
 	}
-	return strconv.FormatUint(uint64(n), 10)
+	return fmt.Sprint(uint64(n))
 }

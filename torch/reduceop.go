@@ -46,7 +46,5 @@ func (op ReduceOp) check(what string, x *Tensor) {
 	if len(x.partial) > 0 && !x.entire {
 		panic(misuse(what, "%s is a part of a partial tensor, whose other elements would still have addends: reduce %s", x.name, x.of.name))
 	}
-	if !op.kind.Serves(x.dtype) {
-		panic(misuse(what, "there is no %v of %v: avg and premul_sum are for floats, band, bor and bxor for integers", op, x.dtype))
-	}
+	refuse(!op.kind.Serves(x.dtype), what, "there is no %v of %v: avg and premul_sum are for floats, band, bor and bxor for integers", op, x.dtype)
 }

@@ -3,7 +3,6 @@ package torch
 import (
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/kernbench/kernbench/ccl"
 )
@@ -11,10 +10,7 @@ import (
 // replicate makes copies of the addends of a tensor and its views, which have all become
 // their sum.
 func (x *Tensor) replicate() {
-	addends := 1
-	for _, s := range x.shards {
-		addends = max(addends, s.addend+1)
-	}
+	_, _, addends := x.numbers()
 	for _, y := range x.partial {
 		y.shards = slices.Clone(y.shards) // a call that is not complete has the others
 		for i := range y.shards {
@@ -25,67 +21,70 @@ func (x *Tensor) replicate() {
 	x.partial = nil
 }
 
-// lists is a collective on lists of tensors.
-func (d *Distributed) lists(c ccl.Collective, out, in []*Tensor, root int, op ReduceOp, group []*Group) (*Work, error) {
+// request returns the request of a collective of a group, of which a rank of the world is
+// the root if the collective has one.
+func (d *Distributed) request(c ccl.Collective, op ReduceOp, root int, group []*Group) (*Group, *request, error) {
 	g, err := d.group(c.String(), group)
+	if err != nil {
+		return nil, nil, err
+	}
+	r := &request{collective: c, reduction: op}
+	if c.Rooted() {
+		r.root = d.root(c, g, root)
+	}
+	return g, r, nil
+}
+
+// about notes what all ranks have to agree on: the collective, what it is of, its reduction
+// and its root.
+func (r *request) about(g *Group, of string) *request {
+	r.what = fmt.Sprintf("%v of %s", r.collective, of)
+	if r.collective.Reduces() {
+		r.what += fmt.Sprintf(", %v", r.reduction)
+	}
+	if r.collective.Rooted() {
+		r.what += fmt.Sprintf(", root %d", g.shared.ranks[r.root])
+	}
+	return r
+}
+
+// lists calls a collective on lists of tensors.
+func (d *Distributed) lists(c ccl.Collective, out, in []*Tensor, root int, op ReduceOp, group []*Group) (*Work, error) {
+	g, r, err := d.request(c, op, root, group)
 	if err != nil {
 		return nil, err
 	}
-	r := &request{collective: c, reduction: op}
-	n := len(g.shared.ranks)
-	has := !c.Rooted() // a list; the root alone does, of those that have one
-	if c.Rooted() {
-		r.root = d.root(c, g, root)
-		has = r.root == g.rank || !d.c.spawned()
+	each, reason := len(g.shared.ranks), "one for each rank"
+	if c.Rooted() && r.root != g.rank && d.c.spawned() {
+		each, reason = 0, "the root alone gives a list"
 	}
-	check := func(name string, list []*Tensor, want int) {
-		if len(list) != want {
-			reason := "one for each rank"
-			if want == 0 {
-				reason = "the root alone gives a list"
-			}
-			panic(misuse(c.String(), "%d tensors to %s, want %d: %s", len(list), name, want, reason))
-		}
+	check := func(name string, list []*Tensor) {
+		refuse(len(list) != each, c.String(), "%d tensors to %s, want %d: %s", len(list), name, each, reason)
 	}
-	each := 0
-	if has {
-		each = n
+	if c == ccl.AllGather || c == ccl.Gather || c == ccl.AllToAll {
+		check("receive", out)
 	}
-	switch c {
-	case ccl.AllGather, ccl.Gather:
-		check("receive", out, each)
-	case ccl.ReduceScatter, ccl.Scatter:
-		check("send", in, each)
-	case ccl.AllToAll:
-		check("receive", out, n)
-		check("send", in, n)
+	if c == ccl.ReduceScatter || c == ccl.Scatter || c == ccl.AllToAll {
+		check("send", in)
 	}
-	r.what = fmt.Sprintf("%v of %v%s", c, dtypeOf(c, slices.Concat(in, out)), toRoot(c, root))
+	dtype := dtypeOf(c, slices.Concat(in, out))
 	if c == ccl.AllToAll {
 		apart(in, out)
 	}
 	for i, x := range out {
-		if slices.ContainsFunc(out[:i], x.overlaps) {
-			panic(misuse(c.String(), "%s is to receive two blocks: give each a tensor of its own", x.name))
-		}
-	}
-	for _, x := range in {
-		r.in = append(r.in, whole(x))
-	}
-	for _, x := range out {
-		r.out = append(r.out, whole(x))
+		refuse(slices.ContainsFunc(out[:i], x.overlaps), c.String(), "%s is to receive two blocks: give each a tensor of its own", x.name)
 	}
 	if c.Reduces() {
 		op.check(c.String(), out[0])
-		r.what += fmt.Sprintf(", %v", op)
 	}
-	return d.call(g, r)
+	r.in, r.out = wholes(in...), wholes(out...)
+	return d.call(g, r.about(g, dtype.String()))
 }
 
 // tensors is a collective on a tensor that has the blocks of all ranks, and one that
 // has one's own.
 func (d *Distributed) tensors(c ccl.Collective, out, in *Tensor, op ReduceOp, group []*Group) (*Work, error) {
-	g, err := d.group(c.String(), group)
+	g, r, err := d.request(c, op, 0, group)
 	if err != nil {
 		return nil, err
 	}
@@ -101,21 +100,15 @@ func (d *Distributed) tensors(c ccl.Collective, out, in *Tensor, op ReduceOp, gr
 		panic(misuse(c.String(), "%s is %v %v, %s %v %v: %[1]s needs %[7]d times the elements of %[4]s, a block for each rank, and the same dtype",
 			names[0], large.dtype, large.shape, names[1], small.dtype, small.shape, n))
 	}
-	r := &request{collective: c, reduction: op, what: fmt.Sprintf("%v of %s", c, d.describe(g, small))}
-	if c.Reduces() {
-		r.what += fmt.Sprintf(", %v", op)
-	}
 	each := d.local(g, small)
 	var blocks []span
 	for i := range n {
 		blocks = append(blocks, span{large, i * each, each, large.shards})
 	}
-	if c == ccl.AllGather {
-		r.in, r.out = []span{whole(in)}, blocks
-	} else {
-		r.in, r.out = blocks, []span{whole(out)}
+	if r.in, r.out = wholes(in), blocks; c == ccl.ReduceScatter {
+		r.in, r.out = blocks, wholes(out)
 	}
-	return d.call(g, r)
+	return d.call(g, r.about(g, d.describe(g, small)))
 }
 
 // apart checks that the lists of an all-to-all have no memory in common, or are the same:
@@ -125,9 +118,7 @@ func apart(in, out []*Tensor) {
 		return
 	}
 	for _, x := range in {
-		if slices.ContainsFunc(out, x.overlaps) {
-			panic(misuse("all_to_all", "%s is to be sent and received into, and the lists differ: receive into the tensors that are sent, in their order, or into others", x.name))
-		}
+		refuse(slices.ContainsFunc(out, x.overlaps), "all_to_all", "%s is to be sent and received into, and the lists differ: receive into the tensors that are sent, in their order, or into others", x.name)
 	}
 }
 
@@ -140,18 +131,14 @@ func (d *Distributed) split(g *Group, what string, x *Tensor, splits []int) (lis
 		rows = x.shards[0].box.extent[0] // of each rank's part
 	}
 	if len(splits) == 0 {
-		if rows%n != 0 {
-			panic(misuse("all_to_all", "%d rows to %s do not divide by %d ranks: give splits", rows, what, n))
-		}
+		refuse(rows%n != 0, "all_to_all", "%d rows to %s do not divide by %d ranks: give splits", rows, what, n)
 		splits = slices.Repeat([]int{rows / n}, n)
 	}
 	sum := 0
 	for _, k := range splits {
 		sum += k
 	}
-	if len(splits) != n || sum != rows || slices.Min(splits) < 0 {
-		panic(misuse("all_to_all", "splits %v to %s: give one for each of %d ranks, none negative, that add up to %d rows", splits, what, n, rows))
-	}
+	refuse(len(splits) != n || sum != rows || slices.Min(splits) < 0, "all_to_all", "splits %v to %s: give one for each of %d ranks, none negative, that add up to %d rows", splits, what, n, rows)
 	width := 0
 	if rows > 0 {
 		width = total / rows
@@ -182,13 +169,6 @@ func (d *Distributed) root(c ccl.Collective, g *Group, rank int) int {
 	return i
 }
 
-func toRoot(c ccl.Collective, rank int) string {
-	if !c.Rooted() {
-		return ""
-	}
-	return fmt.Sprintf(", root %d", rank)
-}
-
 func dtypeOf(c ccl.Collective, list []*Tensor) DType {
 	for _, x := range list {
 		x.usable(c.String())
@@ -211,37 +191,29 @@ func (d *Distributed) describePart(g *Group, x *Tensor, rank int) string {
 // describe is a tensor as ranks have to agree on it. In a program without Spawn it
 // checks that the tensor lies over the ranks, each with as much.
 func (d *Distributed) describe(g *Group, x *Tensor) string {
-	parts, copies, addends := 0, 0, 0
-	for _, s := range x.shards {
-		parts, copies, addends = max(parts, s.part+1), max(copies, s.copy+1), max(addends, s.addend+1)
-	}
 	if !d.c.spawned() {
 		d.alike(g, x)
 		return fmt.Sprintf("%v %v", x.dtype, x.shards[0].box.extent)
 	}
-	var b strings.Builder
-	fmt.Fprintf(&b, "%v %v", x.dtype, x.shape)
-	for _, n := range []struct {
-		count int
-		text  string
-	}{{parts, " in %d parts of " + fmt.Sprint(x.shards[0].box.extent)}, {copies, " in %d copies"}, {addends, " in %d addends"}} {
-		if n.count > 1 {
-			fmt.Fprintf(&b, n.text, n.count)
-		}
+	parts, copies, addends := x.numbers()
+	text := fmt.Sprintf("%v %v", x.dtype, x.shape)
+	if parts > 1 {
+		text += fmt.Sprintf(" in %d parts of %v", parts, x.shards[0].box.extent)
 	}
-	return b.String()
+	if copies > 1 {
+		text += fmt.Sprintf(" in %d copies", copies)
+	}
+	if addends > 1 {
+		text += fmt.Sprintf(" in %d addends", addends)
+	}
+	return text
 }
 
 // overRanks checks that a tensor of a program without Spawn lies over the PEs of the
 // group in order.
 func (d *Distributed) overRanks(g *Group, x *Tensor) {
-	ok := len(x.shards) == len(g.shared.ranks)
-	for i, s := range x.shards {
-		ok = ok && int(s.at) == g.shared.ranks[i]
-	}
-	if !ok {
-		panic(misuse("Distributed", "%s does not lie over the %d PEs of %s: make it with torch.On(dist.PEs()...)", x.name, len(g.shared.ranks), g.shared))
-	}
+	over := slices.EqualFunc(x.shards, g.shared.ranks, func(s shard, rank int) bool { return int(s.at) == rank })
+	refuse(!over, "Distributed", "%s does not lie over the %d PEs of %s: make it with torch.On(dist.PEs()...)", x.name, len(g.shared.ranks), g.shared)
 }
 
 // alike checks that each rank has as much of such a tensor.

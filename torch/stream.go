@@ -96,7 +96,7 @@ const ahead = 64
 // newOperation returns an operation of the calling rank's stream.
 func (c *Context) newOperation(name string, tensors ...*Tensor) *operation {
 	c.notCoalescing(name)
-	return &operation{name: name, streams: []*stream{&c.current.stream}, tensors: tensors}
+	return &operation{name: name, streams: []*stream{&c.current.stream}, places: map[*stream]place{}, tensors: tensors}
 }
 
 // notCoalescing checks that the worker is not within Coalescing, which takes collectives
@@ -130,9 +130,6 @@ func (c *Context) enqueue(op *operation) {
 
 // place puts an operation at the end of a stream.
 func (c *Context) place(op *operation, s *stream) {
-	if op.places == nil {
-		op.places = map[*stream]place{}
-	}
 	c.placed++
 	op.places[s] = place{number: c.placed}
 	s.ops.add(op)

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/kernbench/kernbench/internal/printable"
 	"github.com/kernbench/kernbench/internal/sim"
 )
 
@@ -14,28 +15,24 @@ import (
 // other; else those whose kernels do.
 func (c *Context) stuck(blame func(*worker, error), d *sim.Deadlock) {
 	found := false
-	for _, w := range c.workers {
-		if op := c.owed(w); op != nil {
-			found = true
-			blame(w, fmt.Errorf("returned without %s, for which %s", op.name, c.waiting(op)))
+	each := func(fault func(*worker) error) {
+		for _, w := range c.workers {
+			if err := fault(w); err != nil {
+				found = true
+				blame(w, err)
+			}
 		}
 	}
-	if found {
-		return
+	if each(c.owed); !found {
+		each(c.circular)
 	}
-	for _, w := range c.workers {
-		if op := c.circular(w); op != nil {
-			found = true
-			blame(w, fmt.Errorf("waits for %s; the ranks wait for each other: call collectives in the same order on all of them", c.hindrance(op)))
-		}
-	}
-	if found || d == nil {
-		return
-	}
-	for _, w := range c.workers {
-		if w.busy() {
-			blame(w, d)
-		}
+	if !found && d != nil {
+		each(func(w *worker) error {
+			if w.busy() {
+				return d
+			}
+			return nil
+		})
 	}
 }
 
@@ -44,15 +41,16 @@ func (w *worker) busy() bool {
 	return slices.ContainsFunc(w.stream.ops.ops, func(op *operation) bool { return op.state == begun })
 }
 
-// owed is an operation that others have called, if a worker has returned without it.
-func (c *Context) owed(w *worker) *operation {
+// owed returns the error of a worker that has returned without an operation that others have
+// called.
+func (c *Context) owed(w *worker) error {
 	if !w.returned {
 		return nil
 	}
 	for _, other := range c.workers {
 		for _, op := range other.stream.ops.ops {
 			if slices.Contains(op.forming, w) && !(op.anySource && slices.ContainsFunc(op.forming, func(w *worker) bool { return !w.returned })) {
-				return op
+				return fmt.Errorf("returned without %s, for which %s", op.name, c.waiting(op))
 			}
 		}
 	}
@@ -97,14 +95,14 @@ func (op *operation) idle() bool {
 	return op.state < begun || op.state == begun && op.carrier != nil && op.carrier.state < begun
 }
 
-// circular is an operation that a worker's program has come first, if what comes after
-// it has to come before it as well.
-func (c *Context) circular(w *worker) *operation {
+// circular returns the error of a worker whose program has an operation come first, if what
+// comes after it has to come before it as well.
+func (c *Context) circular(w *worker) error {
 	for _, other := range c.workers {
 		for _, op := range other.stream.ops.ops {
 			for _, r := range c.reasons(op) {
 				if r.of == w && c.needs(r.first, op, map[*operation]bool{}) {
-					return r.first
+					return fmt.Errorf("waits for %s; the ranks wait for each other: call collectives in the same order on all of them", c.hindrance(r.first))
 				}
 			}
 		}
@@ -137,56 +135,30 @@ func (c *Context) hindrance(op *operation) string {
 
 // waiting says which ranks have called an operation.
 func (c *Context) waiting(op *operation) string {
-	var there []*worker
+	var there []int
 	for _, w := range c.workers {
 		if slices.Contains(op.streams, &w.stream) {
-			there = append(there, w)
+			there = append(there, w.rank)
 		}
 	}
-	if len(there) == 1 {
-		return ranks(there) + " waits"
-	}
-	return ranks(there) + " wait"
+	return ranksDo(there, "waits", "wait")
 }
 
-// ranks lists workers: "ranks 0, 2".
-func ranks(list []*worker) string {
-	var numbers []int
-	for _, w := range list {
-		numbers = append(numbers, w.rank)
+// ranksDo lists ranks with a verb: "ranks 0, 2 have".
+func ranksDo(ranks []int, one, several string) string {
+	if len(ranks) == 1 {
+		return rankList(ranks) + " " + one
 	}
-	return rankList(numbers)
-}
-
-// have is ranks with its verb.
-func have(list []*worker) string {
-	if len(list) == 1 {
-		return ranks(list) + " has"
-	}
-	return ranks(list) + " have"
+	return rankList(ranks) + " " + several
 }
 
 // rankList lists ranks, runs of three and more as "4-7".
 func rankList(list []int) string {
-	slices.Sort(list)
-	var words []string
-	for i := 0; i < len(list); {
-		j := i
-		for j+1 < len(list) && list[j+1] == list[j]+1 {
-			j++
-		}
-		if j < i+2 {
-			j = i
-			words = append(words, fmt.Sprint(list[i]))
-		} else {
-			words = append(words, fmt.Sprintf("%d-%d", list[i], list[j]))
-		}
-		i = j + 1
-	}
+	text := strings.Join(printable.Runs(slices.Sorted(slices.Values(list)), 3), ", ")
 	if len(list) == 1 {
-		return "rank " + words[0]
+		return "rank " + text
 	}
-	return "ranks " + strings.Join(words, ", ")
+	return "ranks " + text
 }
 
 // errStopped is what a worker that was stopped gets if it asks for more.

@@ -13,9 +13,7 @@ func (d *Distributed) NewSubgroups(size int, opts ...GroupOption) (own *Group, a
 		return nil, nil, err
 	}
 	n := len(world.shared.ranks)
-	if size < 1 || n%size != 0 {
-		panic(misuse("NewSubgroups", "groups of %d in a world of %d ranks: the size has to divide the world", size, n))
-	}
+	refuse(size < 1 || n%size != 0, "NewSubgroups", "groups of %d in a world of %d ranks: the size has to divide the world", size, n)
 	return d.subgroups("NewSubgroups", nil, slices.Collect(slices.Chunk(count(0, n), size)), opts)
 }
 
@@ -47,15 +45,12 @@ func (d *Distributed) SplitGroup(parent *Group, lists [][]int, opts ...GroupOpti
 
 // subgroups makes groups of ranks of the default group, or of a parent.
 func (d *Distributed) subgroups(op string, parent *Group, lists [][]int, opts []GroupOption) (own *Group, all []*Group, err error) {
-	if len(lists) == 0 {
-		panic(misuse(op, "no groups: give a list of ranks for each"))
-	}
+	refuse(len(lists) == 0, op, "no groups: give a list of ranks for each")
 	in := map[int]int{}
 	for i, ranks := range lists {
 		for _, rank := range ranks {
-			if j, twice := in[rank]; twice && j != i {
-				panic(misuse(op, "rank %d is in lists %d and %d, %v and %v: a rank is in one group", rank, j, i, lists[j], ranks))
-			}
+			j, known := in[rank]
+			refuse(known && j != i, op, "rank %d is in lists %d and %d, %v and %v: a rank is in one group", rank, j, i, lists[j], ranks)
 			in[rank] = i
 		}
 	}
@@ -81,17 +76,13 @@ func (d *Distributed) GetProcessGroupRanks(group ...*Group) []int {
 func (d *Distributed) GetGroupRank(group *Group, rank int) int {
 	g := d.must("GetGroupRank", []*Group{group})
 	i := slices.Index(g.shared.ranks, rank)
-	if i < 0 {
-		panic(misuse("GetGroupRank", "rank %d is not in %v", rank, g))
-	}
+	refuse(i < 0, "GetGroupRank", "rank %d is not in %v", rank, g)
 	return i
 }
 
 // GetGlobalRank returns the rank of the world of a rank of a group.
 func (d *Distributed) GetGlobalRank(group *Group, rank int) int {
 	g := d.must("GetGlobalRank", []*Group{group})
-	if rank < 0 || rank >= len(g.shared.ranks) {
-		panic(misuse("GetGlobalRank", "no rank %d in %v: it has 0 to %d", rank, g, len(g.shared.ranks)-1))
-	}
+	refuse(rank < 0 || rank >= len(g.shared.ranks), "GetGlobalRank", "no rank %d in %v: it has 0 to %d", rank, g, len(g.shared.ranks)-1)
 	return g.shared.ranks[rank]
 }

@@ -37,22 +37,34 @@ type shard struct {
 	stride []int        // elements between neighbours along each axis; nil if there are no gaps
 }
 
+// pesOf returns the PEs that hold shards.
+func pesOf(shards []shard) []machine.PEID {
+	pes := make([]machine.PEID, len(shards))
+	for i := range shards {
+		pes[i] = shards[i].at
+	}
+	return pes
+}
+
+// numbers returns how many parts a tensor has, copies of each, and addends.
+func (x *Tensor) numbers() (parts, copies, addends int) {
+	for _, s := range x.shards {
+		parts, copies, addends = max(parts, s.part+1), max(copies, s.copy+1), max(addends, s.addend+1)
+	}
+	return parts, copies, addends
+}
+
 // TensorOption says something of a tensor that is made: a Placement where it lies, Named
 // what it is called.
-type TensorOption interface{ of(*tensorOptions) }
-
-type tensorOptions struct {
-	on   []Placement
-	name string
-}
+type TensorOption interface{ tensorOption() }
 
 // Named is the name of a tensor: ctx.Zeros(torch.F32, shape, torch.Named("weights")).
 // Errors then say "weights (tensor 3) [8] f32" for "tensor 3 [8] f32".
 type Named string
 
-func (n Named) of(o *tensorOptions)        { o.name = string(n) }
-func (p DPPolicy) of(o *tensorOptions)     { o.on = append(o.on, p) }
-func (p pesPlacement) of(o *tensorOptions) { o.on = append(o.on, p) }
+func (Named) tensorOption()        {}
+func (DPPolicy) tensorOption()     {}
+func (pesPlacement) tensorOption() {}
 
 // Placement says which PEs hold a tensor, and what of it: On, OnEach or a DPPolicy.
 type Placement interface {
@@ -102,20 +114,19 @@ func cuts(levels []level, shape Shape) string {
 
 // place lays the tensor out on the device of the rank, or over SIPs.
 func (p DPPolicy) place(c *Context, _ string, shape Shape) (shards []shard) {
-	first, s := 0, c.Topology().Spec()
+	first := 0
 	if p.onDevice() {
 		first = c.current.device
 	}
-	for _, h := range p.layout(shape, s.System.SIPs.Count, s.CubesPerSIP(), s.PEsPerCube()) {
+	sips, cubes, pes := c.counts()
+	for _, h := range p.layout(shape, sips, cubes, pes) {
 		shards = append(shards, shard{holding: h, at: c.m.ID(first+h.sip, h.cube, h.pe)})
 	}
 	return shards
 }
 
 func (p DPPolicy) levels(c *Context) []level {
-	s := c.Topology().Spec()
-	levels := p.members(s.System.SIPs.Count, s.CubesPerSIP(), s.PEsPerCube())
-	return levels[:]
+	return p.members(c.counts())
 }
 
 // pesPlacement is a list of PEs, each of which has a part or a copy.
@@ -134,39 +145,31 @@ func OnEach(pes ...int) Placement { return pesPlacement{pes, Replicate} }
 func (p pesPlacement) levels(*Context) []level { return []level{{p.split, len(p.pes)}} }
 
 func (p pesPlacement) place(c *Context, op string, shape Shape) (shards []shard) {
-	if len(p.pes) == 0 {
-		panic(misuse(op, "no PEs to hold the tensor"))
-	}
-	seen := map[int]bool{}
-	for i, pe := range p.pes {
-		switch {
-		case pe < 0 || pe >= c.NumPEs():
-			panic(misuse(op, "PE %d of a system that has 0 to %d", pe, c.NumPEs()-1))
-		case seen[pe]:
-			panic(misuse(op, "PE %d holds the tensor twice", pe))
-		}
-		seen[pe] = true
-		shards = append(shards, shard{holding: undivided(shape).member(p.split, i, len(p.pes)), at: machine.PEID(pe)})
+	refuse(len(p.pes) == 0, op, "no PEs to hold the tensor")
+	for i, at := range c.peIDs(op, "", p.pes, " holds the tensor") {
+		shards = append(shards, shard{holding: undivided(shape).member(p.levels(c)[0], i), at: at})
 	}
 	return shards
 }
 
 // placement returns where a tensor goes, onto the first PE of the rank's device unless
 // an option says otherwise, and its name.
-func (c *Context) placement(op string, options []TensorOption) (Placement, string) {
-	var o tensorOptions
+func (c *Context) placement(op string, options []TensorOption) (on Placement, name string) {
+	placements := 0
 	for _, option := range options {
-		if option != nil {
-			option.of(&o)
+		switch option := option.(type) {
+		case Placement:
+			on = option
+			placements++
+		case Named:
+			name = string(option)
 		}
 	}
-	switch len(o.on) {
-	case 0:
-		return On(int(c.m.ID(c.current.device, 0, 0))), o.name
-	case 1:
-		return o.on[0], o.name
+	refuse(placements > 1, op, "%d placements: give one", placements)
+	if on == nil {
+		on = On(int(c.m.ID(c.current.device, 0, 0)))
 	}
-	panic(misuse(op, "%d placements: give one", len(o.on)))
+	return on, name
 }
 
 // maxElems bounds the elements of a tensor, so that its size in bytes is an int64.
@@ -184,9 +187,8 @@ func (c *Context) allocate(op string, dtype DType, shape Shape, options []Tensor
 	if err := c.operation(op); err != nil {
 		return nil, err
 	}
-	if err := checkShape(shape); err != nil {
-		panic(misuse(op, "%w", err))
-	}
+	err := checkShape(shape)
+	refuse(err != nil, op, "%w", err)
 	placement, name := c.placement(op, options)
 	if err := c.affordPEs(op, placed(placement.levels(c))); err != nil {
 		return nil, err
@@ -217,10 +219,8 @@ func checkShape(shape Shape) error {
 
 // newTensor returns a tensor of shards that have no memory yet.
 func (c *Context) newTensor(op, name string, dtype DType, shape Shape, shards []shard, levels []level, cuts string) (*Tensor, error) {
-	if !dtype.Valid() {
-		panic(misuse(op, "no such dtype: use torch.F16 to torch.U64"))
-	}
-	if err := c.usePEs(op, len(shards), func(i int) machine.PEID { return shards[i].at }); err != nil {
+	refuse(!dtype.Valid(), op, "no such dtype: use torch.F16 to torch.U64")
+	if err := c.usePEs(op, pesOf(shards)); err != nil {
 		return nil, err
 	}
 	c.tensors++
@@ -280,7 +280,7 @@ func (x *Tensor) Free() error {
 }
 
 func (x *Tensor) unmap() error {
-	x.ctx.releaseValues(x.storage)
+	x.ctx.unreserve(x.storage)
 	segments, err := x.ctx.m.Space.Unmap(x.storage.va)
 	if err != nil {
 		return err
@@ -353,9 +353,7 @@ func (x *Tensor) Shards() (list []Shard) {
 
 // exists checks that there is a tensor.
 func (x *Tensor) exists(op string) {
-	if x == nil {
-		panic(misuse(op, "a nil tensor"))
-	}
+	refuse(x == nil, op, "a nil tensor")
 }
 
 // usable reports why a tensor cannot be used by an operation.

@@ -18,9 +18,7 @@ func Timeout(d time.Duration) GroupOption {
 
 // simulated returns a duration as simulated time.
 func simulated(op string, d time.Duration) Time {
-	if d < 0 || d > time.Hour {
-		panic(misuse(op, "a timeout of %v: give one from 0 to an hour of simulated time", d))
-	}
+	refuse(d < 0 || d > time.Hour, op, "a timeout of %v: give one from 0 to an hour of simulated time", d)
 	return Time(d.Nanoseconds()) * sim.Nanosecond
 }
 
@@ -44,21 +42,13 @@ func (op *operation) late(after Time) *TimeoutError {
 func (e *TimeoutError) Error() string {
 	switch {
 	case e.arrival:
-		return fmt.Sprintf("%s: %s not arrived within %v", e.Name, hasRanks(e.Missing), e.After)
+		return fmt.Sprintf("%s: %s not arrived within %v", e.Name, ranksDo(e.Missing, "has", "have"), e.After)
 	case e.half:
 		return fmt.Sprintf("%s: not ended within %v: its other end has not been asked for", e.Name, e.After)
 	case len(e.Missing) == 0:
 		return fmt.Sprintf("%s: not ended within %v, though all its ranks have called it: raise the timeout", e.Name, e.After)
 	}
-	return fmt.Sprintf("%s: not ended within %v: %s not called it", e.Name, e.After, hasRanks(e.Missing))
-}
-
-// hasRanks names ranks with the verb: "rank 1 has".
-func hasRanks(ranks []int) string {
-	if len(ranks) == 1 {
-		return rankList(ranks) + " has"
-	}
-	return rankList(slices.Clone(ranks)) + " have"
+	return fmt.Sprintf("%s: not ended within %v: %s not called it", e.Name, e.After, ranksDo(e.Missing, "has", "have"))
 }
 
 // missing returns the ranks of the world that have not called an operation.
@@ -154,9 +144,7 @@ func (d *Distributed) MonitoredBarrier(timeout time.Duration, waitAllRanks bool,
 	if err != nil {
 		return err
 	}
-	if d.c.current.coalescing != nil {
-		panic(misuse(name, "it waits, and is not coalesced with collectives"))
-	}
+	refuse(d.c.current.coalescing != nil, name, "it waits, and is not coalesced with collectives")
 	after := simulated(name, timeout)
 	if after == 0 {
 		after = g.shared.options.Timeout

@@ -16,9 +16,8 @@ import (
 func (x *Tensor) View(shape ...int) *Tensor {
 	x.usable("View")
 	to := inferred(x, shape)
-	if err := checkShape(to); err != nil {
-		panic(misuse("View", "%w", err))
-	}
+	err := checkShape(to)
+	refuse(err != nil, "View", "%w", err)
 	if elems(to) != x.Numel() {
 		panic(misuse("View", "%s as %v, which has %d elements, not %d", x.name, to, elems(to), x.Numel()))
 	}
@@ -36,18 +35,14 @@ func inferred(x *Tensor, shape Shape) Shape {
 	if open < 0 {
 		return shape
 	}
-	if slices.Contains(shape[open+1:], -1) {
-		panic(misuse("View", "%s as %v: one extent may be -1, not several", x.name, shape))
-	}
+	refuse(slices.Contains(shape[open+1:], -1), "View", "%s as %v: one extent may be -1, not several", x.name, shape)
 	rest := 1
 	for axis, n := range shape {
 		if axis != open {
 			rest *= max(n, 0)
 		}
 	}
-	if rest == 0 || x.Numel()%rest != 0 {
-		panic(misuse("View", "%s as %v: no extent for -1 makes %d elements", x.name, shape, x.Numel()))
-	}
+	refuse(rest == 0 || x.Numel()%rest != 0, "View", "%s as %v: no extent for -1 makes %d elements", x.name, shape, x.Numel())
 	shape = slices.Clone(shape)
 	shape[open] = x.Numel() / rest
 	return shape
@@ -63,12 +58,8 @@ func (x *Tensor) Narrow(dim, start, length int) *Tensor {
 
 func (x *Tensor) narrow(op string, dim, start, length int) *Tensor {
 	n, given := x.shape[dim], start
-	if start < 0 {
-		start += n
-	}
-	if start < 0 || length < 0 || start > n-length {
-		panic(misuse(op, "%d elements from %d on of axis %d of %s, which has %d", length, given, dim, x.name, n))
-	}
+	start = fromEnd(start, n)
+	refuse(start < 0 || length < 0 || start > n-length, op, "%d elements from %d on of axis %d of %s, which has %d", length, given, dim, x.name, n)
 	shape := x.Shape()
 	shape[dim] = length
 	return x.view(index(dim, fmt.Sprintf("%d:%d", start, start+length)), shape, func(s *shard) { s.narrow(x.dtype, dim, start, length) })
@@ -79,13 +70,9 @@ func (x *Tensor) narrow(op string, dim, start, length int) *Tensor {
 func (x *Tensor) Select(dim, i int) *Tensor {
 	x.usable("Select")
 	dim = x.axis("Select", dim)
-	at, n := i, x.shape[dim]
-	if at < 0 {
-		at += n
-	}
-	if at < 0 || at >= n {
-		panic(misuse("Select", "index %d of axis %d of %s, which has 0 to %d", i, dim, x.name, n-1))
-	}
+	n := x.shape[dim]
+	at := fromEnd(i, n)
+	refuse(at < 0 || at >= n, "Select", "index %d of axis %d of %s, which has 0 to %d", i, dim, x.name, n-1)
 	return x.view(index(dim, fmt.Sprint(at)), slices.Delete(x.Shape(), dim, dim+1), func(s *shard) {
 		s.narrow(x.dtype, dim, at, 1)
 		s.drop(dim)
@@ -97,9 +84,7 @@ func (x *Tensor) Split(size, dim int) []*Tensor {
 	x.usable("Split")
 	dim = x.axis("Split", dim)
 	n := x.shape[dim]
-	if size < 0 || size == 0 && n > 0 {
-		panic(misuse("Split", "pieces of %d elements of axis %d of %s, which has %d", size, dim, x.name, n))
-	}
+	refuse(size < 0 || size == 0 && n > 0, "Split", "pieces of %d elements of axis %d of %s, which has %d", size, dim, x.name, n)
 	list := []*Tensor{x.narrow("Split", dim, 0, min(size, n))}
 	for from := size; from < n; from += size {
 		list = append(list, x.narrow("Split", dim, from, min(size, n-from)))
@@ -113,9 +98,7 @@ func (x *Tensor) Split(size, dim int) []*Tensor {
 func (x *Tensor) Chunk(n, dim int) (list []*Tensor) {
 	x.usable("Chunk")
 	dim = x.axis("Chunk", dim)
-	if n < 1 {
-		panic(misuse("Chunk", "%d chunks of %s: ask for at least 1", n, x.name))
-	}
+	refuse(n < 1, "Chunk", "%d chunks of %s: ask for at least 1", n, x.name)
 	if has := x.shape[dim]; has > 0 {
 		return x.Split((has-1)/n+1, dim)
 	}
@@ -127,14 +110,17 @@ func (x *Tensor) Chunk(n, dim int) (list []*Tensor) {
 
 // axis returns an axis of the tensor by its number, negative ones from the end.
 func (x *Tensor) axis(op string, dim int) int {
-	axis := dim
-	if axis < 0 {
-		axis += len(x.shape)
-	}
-	if axis < 0 || axis >= len(x.shape) {
-		panic(misuse(op, "no axis %d: %s has %d", dim, x.name, len(x.shape)))
-	}
+	axis := fromEnd(dim, len(x.shape))
+	refuse(axis < 0 || axis >= len(x.shape), op, "no axis %d: %s has %d", dim, x.name, len(x.shape))
 	return axis
+}
+
+// fromEnd returns an index of n, of which negative ones count from the end.
+func fromEnd(i, n int) int {
+	if i < 0 {
+		return i + n
+	}
+	return i
 }
 
 // index returns the text of an index along one axis: "[:, 2:4]".
@@ -199,7 +185,7 @@ func (x *Tensor) fits() bool {
 		h, members := undivided(x.shape), placed(x.levels)
 		for _, l := range x.levels {
 			members /= l.n
-			h = h.member(l.split, i/members%l.n, l.n)
+			h = h.member(l, i/members%l.n)
 		}
 		s := &x.shards[i]
 		if s.elems == 0 && elems(h.box.extent) == 0 {

@@ -28,9 +28,7 @@ func (w *Work) Wait() error {
 
 // exists checks that there is a Work.
 func (w *Work) exists(op string) {
-	if w == nil {
-		panic(misuse(op, "the Work is nil: a call within Coalescing returns none, and neither does a Coalescing without calls: use the Work of CoalescingAsync"))
-	}
+	refuse(w == nil, op, "the Work is nil: a call within Coalescing returns none, and neither does a Coalescing without calls: use the Work of CoalescingAsync")
 }
 
 // look is how long it takes to look whether a collective has ended, if it has not.

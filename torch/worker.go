@@ -36,7 +36,7 @@ type worker struct {
 
 // newWorker returns a worker on the device of its rank.
 func newWorker(rank int) *worker {
-	w := &worker{rank: rank, device: rank}
+	w := &worker{rank: rank, device: rank, locals: map[reflect.Type]any{}}
 	w.stream.init()
 	return w
 }
@@ -55,14 +55,9 @@ func (c *Context) Spawn(run func(rank int, ctx *Context) error, nprocs int) erro
 		return err
 	}
 	sips := c.Topology().Spec().System.SIPs.Count
-	switch {
-	case c.current.proc != nil:
-		panic(misuse("Spawn", "called by a worker: only the program itself spawns workers"))
-	case run == nil:
-		panic(misuse("Spawn", "the worker is nil"))
-	case nprocs < 1 || nprocs > sips:
-		panic(misuse("Spawn", "%d workers for a system of %d SIPs: there is one for each rank, and a rank is a SIP", nprocs, sips))
-	}
+	refuse(c.current.proc != nil, "Spawn", "called by a worker: only the program itself spawns workers")
+	refuse(run == nil, "Spawn", "the worker is nil")
+	refuse(nprocs < 1 || nprocs > sips, "Spawn", "%d workers for a system of %d SIPs: there is one for each rank, and a rank is a SIP", nprocs, sips)
 	if err := c.Synchronize(); err != nil {
 		return err
 	}
@@ -147,7 +142,7 @@ func (o *opWait) String() string {
 	if len(o.forming) == 0 {
 		return o.name
 	}
-	return fmt.Sprintf("%s, which %s not called", o.name, have(o.forming))
+	return fmt.Sprintf("%s, which %s not called", o.name, ranksDo((*operation)(o).missing(), "has", "have"))
 }
 
 // HeldBy is a worker that has to do something first.
@@ -234,19 +229,8 @@ type sameReason struct {
 
 func (r *sameReason) Error() string { return fmt.Sprintf("%s: %v", rankList(r.ranks), r.errs[0]) }
 
-// Unwrap returns the error of the first of them.
-func (r *sameReason) Unwrap() error { return r.errs[0] }
-
-// Is reports whether the error of any of them is, or wraps, target.
-func (r *sameReason) Is(target error) bool {
-	return slices.ContainsFunc(r.errs, func(err error) bool { return errors.Is(err, target) })
-}
-
-// As reports whether the error of any of them is, or wraps, one of target's type, and sets
-// target to it.
-func (r *sameReason) As(target any) bool {
-	return slices.ContainsFunc(r.errs, func(err error) bool { return errors.As(err, target) })
-}
+// Unwrap returns the errors of all of them.
+func (r *sameReason) Unwrap() []error { return r.errs }
 
 // HostPanic is a panic of host code, outside of kernels.
 type HostPanic struct {
@@ -309,15 +293,10 @@ func (c *Context) verdict(end error) error {
 		return e
 	}
 	var stuck *sim.Deadlock
-	switch {
-	case errors.As(end, &stuck):
-		c.stuck(blame, stuck)
-	case end != nil:
+	if end != nil && !errors.As(end, &stuck) {
 		return end
-	default:
-		c.stuck(blame, nil)
 	}
-	if len(e.Ranks) == 0 {
+	if c.stuck(blame, stuck); len(e.Ranks) == 0 {
 		return nil
 	}
 	slices.SortFunc(e.Ranks, func(a, b RankError) int { return a.Rank - b.Rank })

@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/kernbench/kernbench/internal/printable"
 	"github.com/kernbench/kernbench/internal/runner"
 	"github.com/kernbench/kernbench/internal/table"
 )
@@ -154,20 +155,7 @@ func paramList(params map[string]string) string {
 	return " (" + strings.Join(list, ", ") + ")"
 }
 
-// numberList is numbers with spans of consecutive ones joined: 0-3,7.
+// numberList returns numbers with spans of consecutive ones joined: 0-3,7.
 func numberList(list []int) string {
-	var parts []string
-	for i := 0; i < len(list); {
-		j := i
-		for j+1 < len(list) && list[j+1] == list[j]+1 {
-			j++
-		}
-		if j > i {
-			parts = append(parts, fmt.Sprintf("%d-%d", list[i], list[j]))
-		} else {
-			parts = append(parts, strconv.Itoa(list[i]))
-		}
-		i = j + 1
-	}
-	return strings.Join(parts, ",")
+	return strings.Join(printable.Runs(list, 2), ",")
 }

@@ -7,10 +7,10 @@ import (
 	"io/fs"
 	"os"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/kernbench/kernbench/internal/file"
+	"github.com/kernbench/kernbench/internal/printable"
 )
 
 // Merged is what a merge has put together.
@@ -185,19 +185,7 @@ func unlike(a string, ha header, b string, hb header) error {
 // ranges returns ascending numbers for people: "0, 3-5, 9", the first dozen of them.
 func ranges(list []int) string {
 	const most = 12
-	var words []string
-	for i := 0; i < len(list); {
-		j := i + 1
-		for j < len(list) && list[j] == list[j-1]+1 {
-			j++
-		}
-		word := strconv.Itoa(list[i])
-		if j-i > 1 {
-			word += "-" + strconv.Itoa(list[j-1])
-		}
-		words = append(words, word)
-		i = j
-	}
+	words := printable.Runs(list, 2)
 	if len(words) > most {
 		words = append(slices.Clip(words[:most]), "...")
 	}
