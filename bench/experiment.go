@@ -84,13 +84,7 @@ func (e *E) Table() *table.Table { return e.result.Rows }
 // experiment runs the bench's experiment. It makes no machine but those of points.
 func (b Bench) experiment(ctx context.Context, o Options) (*Result, error) {
 	if o.Topology == nil {
-		spec, err := topology.Preset("default")
-		if err != nil {
-			return nil, err
-		}
-		if o.Topology, err = topology.Compile(spec); err != nil {
-			return nil, err
-		}
+		o.Topology = torch.Must(topology.Compile(torch.Must(topology.Preset("default")))) // part of the program
 	}
 	if o.CCL == nil {
 		o.CCL = ccl.Default()
