@@ -5,9 +5,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	"github.com/kernbench/kernbench/internal/config"
+	"github.com/kernbench/kernbench/internal/experiment"
 	"github.com/kernbench/kernbench/internal/table"
 	"github.com/kernbench/kernbench/internal/trace"
 	"github.com/kernbench/kernbench/internal/version"
@@ -23,13 +23,13 @@ type Options struct {
 
 	// Benches with a Folder only: Folder replaces it, and Resume keeps the results that it
 	// has already. Results of another build of the program are kept with a call of Warn, or
-	// refused if Strict is set. Progress is called with the number of points that are done and
-	// the estimated time of the others, negative if that is unknown.
+	// refused if Strict is set. Progress is called at the beginning and whenever a point has
+	// ended.
 	Folder   string
 	Resume   bool
 	Strict   bool
 	Warn     func(text string)
-	Progress func(done, total int, left time.Duration)
+	Progress func(experiment.Progress)
 }
 
 // Execute runs the bench on a machine of its own. Wrong values are in the result;
@@ -52,7 +52,7 @@ func (b Bench) Execute(ctx context.Context, o Options) (*Result, error) {
 		return nil, err
 	}
 	r := b.newResult(c.Topology(), o)
-	err = b.run(&B{Context: c, report: report{o, &b, r}})
+	err = guard(func() error { return b.run(&B{Context: c, report: report{o, &b, r}}) })
 	var stalled *torch.Stalled
 	if !errors.As(err, &stalled) { // a machine in an endless loop cannot be ended
 		defer c.Close()
@@ -100,17 +100,23 @@ func (b Bench) folder(o *Options) error {
 	return nil
 }
 
-// run calls the bench's Run and waits for the machine. Panics become errors.
-func (b Bench) run(on *B) (err error) {
+// run calls the bench's Run and waits for the machine.
+func (b Bench) run(on *B) error {
+	if err := b.Run(on); err != nil {
+		return err
+	}
+	return on.finish()
+}
+
+// guard returns the error of a call. Panics, also those of [torch.Must] and [torch.OK],
+// become errors.
+func guard(call func() error) (err error) {
 	defer func() {
 		if value := recover(); value != nil {
 			err = torch.Recovered(value)
 		}
 	}()
-	if err := b.Run(on); err != nil {
-		return err
-	}
-	return on.finish()
+	return call()
 }
 
 // newResult returns the result of a run that has not begun.

@@ -84,13 +84,7 @@ func (e *E) Table() *table.Table { return e.result.Rows }
 // experiment runs the bench's experiment. It makes no machine but those of points.
 func (b Bench) experiment(ctx context.Context, o Options) (*Result, error) {
 	if o.Topology == nil {
-		spec, err := topology.Preset("default")
-		if err != nil {
-			return nil, err
-		}
-		if o.Topology, err = topology.Compile(spec); err != nil {
-			return nil, err
-		}
+		o.Topology = torch.Must(topology.Compile(torch.Must(topology.Preset("default")))) // part of the program
 	}
 	if o.CCL == nil {
 		o.CCL = ccl.Default()
@@ -100,7 +94,7 @@ func (b Bench) experiment(ctx context.Context, o Options) (*Result, error) {
 		r.Config.CCL = new(config.UsedBy(o.CCL))
 	}
 	e := &E{report{o, &b, r}, o.Topology, o.CCL, ctx}
-	if err := b.Experiment.run(e); err != nil {
+	if err := guard(func() error { return b.Experiment.run(e) }); err != nil {
 		return nil, err
 	}
 	r.OK = r.Checks.OK() && len(r.Races) == 0
@@ -129,16 +123,11 @@ func (x experimental[P, R]) run(e *E) error {
 		return err
 	}
 	points := running.Points()
-	settings, of := make([]experiment.Point, len(points)), map[string]P{}
-	cells := make([][]any, len(points))
+	settings := make([]experiment.Point, len(points))
 	for i, p := range points {
-		if cells[i], err = table.Cells(p); err != nil {
+		if settings[i], err = experiment.PointOf(p); err != nil {
 			return fmt.Errorf("point %d: %w", i, err)
 		}
-		for j, c := range table.ColumnsOf(p) {
-			settings[i] = append(settings[i], experiment.Setting{Name: c.Name, Value: table.Text(cells[i][j])})
-		}
-		of[settings[i].String()] = p
 	}
 	o, err := e.prepare()
 	if err != nil {
@@ -147,13 +136,9 @@ func (x experimental[P, R]) run(e *E) error {
 	var p P
 	o.Schema = table.Schema{"settings": table.ColumnsOf(p), "row": table.ColumnsOf(rowOf[R]())}
 	o.Cost = func(i int) float64 { return running.Cost(points[i]) }
-	found, err := experiment.Run(e.ctx, o, settings, func(_ context.Context, at experiment.Point) (row R, err error) {
-		defer func() { // as of a bench of one machine
-			if value := recover(); value != nil {
-				err = torch.Recovered(value)
-			}
-		}()
-		return running.Measure(e, of[at.String()])
+	found, err := experiment.Run(e.ctx, o, settings, func(_ context.Context, i int, _ experiment.Point) (row R, err error) {
+		err = guard(func() (err error) { row, err = running.Measure(e, points[i]); return err })
+		return row, err
 	}, nil)
 	var refused *experiment.FileError
 	switch {
@@ -164,6 +149,7 @@ func (x experimental[P, R]) run(e *E) error {
 	}
 	e.Artifact(o.File)
 	for i, r := range found {
+		own := torch.Must(table.Cells(points[i]))
 		rows := reflect.ValueOf(r)
 		if rows.Kind() != reflect.Slice {
 			rows = reflect.ValueOf([]R{r})
@@ -173,7 +159,7 @@ func (x experimental[P, R]) run(e *E) error {
 			if err != nil {
 				return fmt.Errorf("%v: %w", settings[i], err)
 			}
-			e.result.Rows.Rows = append(e.result.Rows.Rows, slices.Concat(cells[i], row))
+			e.result.Rows.Rows = append(e.result.Rows.Rows, slices.Concat(own, row))
 		}
 	}
 	return running.Report(e, points, found)
@@ -211,14 +197,9 @@ func (e *E) prepare() (o experiment.Options, err error) {
 		}
 		return nil
 	}
-	progress := func(p experiment.Progress) {
-		if e.Options.Progress != nil {
-			e.Options.Progress(p.Done, p.Total, p.Left)
-		}
-	}
 	return experiment.Options{
 		File: filepath.Join(folder, pointsFile), Identity: e.identity(), Program: program, Resume: e.Options.Resume, Strict: e.Options.Strict, Replace: true,
-		Workers: e.Options.Threads, Progress: progress, Warn: e.Options.Warn, Begin: remove,
+		Workers: e.Options.Threads, Progress: e.Options.Progress, Warn: e.Options.Warn, Begin: remove,
 	}, nil
 }
 

@@ -2,6 +2,7 @@ package bench
 
 import (
 	"fmt"
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -81,12 +82,7 @@ func Register(b Bench) {
 
 // All returns the registered benches by name.
 func All() []Bench {
-	var all []Bench
-	for _, b := range registry {
-		all = append(all, b)
-	}
-	slices.SortFunc(all, func(a, b Bench) int { return strings.Compare(a.Name, b.Name) })
-	return all
+	return slices.SortedFunc(maps.Values(registry), func(a, b Bench) int { return strings.Compare(a.Name, b.Name) })
 }
 
 // Find returns the bench of a name.

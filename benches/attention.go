@@ -11,13 +11,12 @@ import (
 	"github.com/kernbench/kernbench/torch"
 )
 
-// attentionParams is the parameters of the benches of attention: how many tokens have
+// attentionParams returns the parameters of the benches of attention: how many tokens have
 // queries, and what all have.
 func attentionParams(tokens string) []bench.Param {
 	return []bench.Param{
 		{Name: "scale", Usage: "what the 64 query and 8 KV heads of Llama-70B are divided by", Default: "8", Values: []string{"1", "2", "4", "8"}},
-		{Name: "tokens", Usage: "how many tokens are computed", Default: tokens},
-		precisionParam,
+		defaulted(tokensParam, tokens), precisionParam,
 		{Name: "over", Usage: "what holds a shard: each PE of a cube, or each cube of a SIP", Default: "pe", Values: []string{"pe", "cube"}},
 	}
 }
@@ -60,20 +59,21 @@ func count(b *bench.B, name string, most int) (int, error) {
 	return n, nil
 }
 
-// inputs is Q of some tokens, and K and V of some: a column for each element of each head.
-// Without values there are none.
-func (c attentionCase) inputs(ctx *torch.Context, queries, keys int) (q, k, v []float32, err error) {
+// inputs returns Q of some tokens, and K and V of some: a column for each element of each
+// head. Without values it returns none.
+func (c attentionCase) inputs(ctx *torch.Context, queries, keys int) (q, k, v []float32) {
 	wide := c.heads.KV * c.heads.Dim
 	products := 2 * float64(queries) * float64(keys) * float64(c.heads.Query*c.heads.Dim)
 	elements := float64(queries)*float64(c.heads.Query*c.heads.Dim) + 2*float64(keys)*float64(wide) + float64(queries)*float64(keys)
-	if err := affordable(ctx, products, elements); err != nil || !ctx.HasData() {
-		return nil, nil, nil, err
+	torch.OK(affordable(ctx, products, elements))
+	if !ctx.HasData() {
+		return nil, nil, nil
 	}
-	return normal(queries*c.heads.Query*c.heads.Dim, 1, 1), normal(keys*wide, 1, 2), normal(keys*wide, 1, 3), nil
+	return normal(queries*c.heads.Query*c.heads.Dim, 1, 1), normal(keys*wide, 1, 2), normal(keys*wide, 1, 3)
 }
 
-// tensors is Q where it is told, K and V cut over the holders.
-func (c attentionCase) tensors(ctx *torch.Context, queries, keys int, q, k, v []float32, on torch.Placement) (list [3]*torch.Tensor, err error) {
+// tensors returns Q where it is told, K and V cut over the holders.
+func (c attentionCase) tensors(ctx *torch.Context, queries, keys int, q, k, v []float32, on torch.Placement) (list [3]*torch.Tensor) {
 	lanes := len(c.mesh.Lanes)
 	for i, x := range [][]float32{q, k, v} {
 		rows, wide := queries, c.heads.Query*c.heads.Dim
@@ -81,19 +81,15 @@ func (c attentionCase) tensors(ctx *torch.Context, queries, keys int, q, k, v []
 			rows, wide, on = keys, max(c.heads.KV, lanes)*c.heads.Dim, c.mesh.Rows()
 			x = c.heads.Spread(x, lanes)
 		}
-		if list[i], err = ctx.Empty(c.dtype, torch.Shape{rows, wide}, on); err != nil {
-			return list, err
-		}
+		list[i] = torch.Must(ctx.Empty(c.dtype, torch.Shape{rows, wide}, on))
 		if ctx.HasData() {
-			if err := list[i].CopyFrom(x); err != nil {
-				return list, err
-			}
+			torch.OK(list[i].CopyFrom(x))
 		}
 	}
-	return list, nil
+	return list
 }
 
-// reference is the attention of each query head, a column for each element: token i sees
+// reference returns the attention of each query head, a column for each element: token i sees
 // the keys up to i + offset.
 func (c attentionCase) reference(q, k, v []float32, offset int) *dense.Matrix {
 	d := c.heads.Dim
@@ -115,15 +111,8 @@ type attentionTimes struct {
 }
 
 // measureAttention runs a launch and returns its times.
-func measureAttention(ctx *torch.Context, launch func() (*torch.Launched, error)) (t attentionTimes, err error) {
-	profile, err := ctx.Profile()
-	if err != nil {
-		return t, err
-	}
-	l, err := launch()
-	if err != nil {
-		return t, err
-	}
-	phases, err := profile.Stop()
-	return attentionTimes{l.Crit(), newBreakdown(together(phases))}, err
+func measureAttention(ctx *torch.Context, launch func() (*torch.Launched, error)) attentionTimes {
+	profile := torch.Must(ctx.Profile())
+	l := torch.Must(launch())
+	return attentionTimes{l.Crit(), newBreakdown(together(torch.Must(profile.Stop())))}
 }

@@ -42,40 +42,25 @@ type decodeRow struct {
 }
 
 func runAttentionDecode(b *bench.B) error {
-	context, err := count(b, "context", 1<<20)
-	if err != nil {
-		return err
-	}
+	context := torch.Must(count(b, "context", 1<<20))
 	tokens, err := count(b, "tokens", context)
 	if err != nil {
 		return fmt.Errorf("%w: the context has them as well", err)
 	}
 	c, ctx := newAttentionCase(b), b.Context
 	lanes := len(c.mesh.Lanes)
-	q, k, v, err := c.inputs(ctx, tokens, context)
-	if err != nil {
-		return err
-	}
-	x, err := c.tensors(ctx, tokens, context, q, k, v, c.mesh.Copies())
-	if err != nil {
-		return err
-	}
+	q, k, v := c.inputs(ctx, tokens, context)
+	x := c.tensors(ctx, tokens, context, q, k, v, c.mesh.Copies())
 	d := attention.Decode{Mesh: c.mesh, Heads: c.heads, Context: context, Tokens: tokens}
-	states, err := ctx.Empty(torch.F32, torch.Shape{len(c.mesh.PEs()) * d.StateElems()}, torch.On(c.mesh.PEs()...))
-	if err != nil {
-		return err
-	}
+	states := torch.Must(ctx.Empty(torch.F32, torch.Shape{len(c.mesh.PEs()) * d.StateElems()}, torch.On(c.mesh.PEs()...)))
 	var want dense.Matrix
 	if ctx.HasData() {
 		want = *byLane(c.reference(q, k, v, context-tokens), lanes)
 	}
 	shape := torch.Shape{lanes * tokens, c.heads.Query * c.heads.Dim / lanes}
 	for _, phase := range []string{"local", "merge", "both"} {
-		out, err := ctx.Zeros(c.dtype, shape, torch.On(c.mesh.Roots()...))
-		if err != nil {
-			return err
-		}
-		times, err := measureAttention(ctx, func() (*torch.Launched, error) {
+		out := torch.Must(ctx.Zeros(c.dtype, shape, torch.On(c.mesh.Roots()...)))
+		times := measureAttention(ctx, func() (*torch.Launched, error) {
 			switch phase {
 			case "local":
 				return d.LaunchLocal(ctx, x[0], x[1], x[2], states)
@@ -84,21 +69,16 @@ func runAttentionDecode(b *bench.B) error {
 			}
 			return d.Launch(ctx, x[0], x[1], x[2], out)
 		})
-		if err != nil {
-			return err
-		}
 		b.Row(decodeRow{phase, times})
 		if phase == "local" {
 			continue
 		}
-		if err := ctx.CheckWithin(phase, out, want.V, want.Tolerances()); err != nil {
-			return err
-		}
+		torch.OK(ctx.CheckWithin(phase, out, want.V, want.Tolerances()))
 	}
 	return nil
 }
 
-// byLane is a matrix as the roots of a mesh hold it: the columns of each lane in turn.
+// byLane returns a matrix as the roots of a mesh hold it: the columns of each lane in turn.
 func byLane(m *dense.Matrix, lanes int) *dense.Matrix {
 	wide := m.Cols / lanes
 	out := &dense.Matrix{Rows: lanes * m.Rows, Cols: wide}

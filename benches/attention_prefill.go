@@ -42,19 +42,10 @@ type prefillRow struct {
 }
 
 func runAttentionPrefill(b *bench.B) error {
-	tokens, err := count(b, "tokens", 1<<17)
-	if err != nil {
-		return err
-	}
+	tokens := torch.Must(count(b, "tokens", 1<<17))
 	c, ctx := newAttentionCase(b), b.Context
-	q, k, v, err := c.inputs(ctx, tokens, tokens)
-	if err != nil {
-		return err
-	}
-	x, err := c.tensors(ctx, tokens, tokens, q, k, v, c.mesh.Rows())
-	if err != nil {
-		return err
-	}
+	q, k, v := c.inputs(ctx, tokens, tokens)
+	x := c.tensors(ctx, tokens, tokens, q, k, v, c.mesh.Rows())
 	p := attention.Prefill{Mesh: c.mesh, Heads: c.heads, Tokens: tokens, Causal: b.Param("mask") == "causal"}
 	var want dense.Matrix
 	if ctx.HasData() {
@@ -65,24 +56,14 @@ func runAttentionPrefill(b *bench.B) error {
 		want = *c.reference(q, k, v, offset)
 	}
 	for _, order := range []string{"pass_first", "compute_first"} {
-		out, err := ctx.Zeros(c.dtype, x[0].Shape(), c.mesh.Rows())
-		if err != nil {
-			return err
-		}
+		out := torch.Must(ctx.Zeros(c.dtype, x[0].Shape(), c.mesh.Rows()))
 		p.ComputeFirst = order == "compute_first"
-		times, err := measureAttention(ctx, func() (*torch.Launched, error) {
+		times := measureAttention(ctx, func() (*torch.Launched, error) {
 			return p.Launch(ctx, x[0], x[1], x[2], out)
 		})
-		if err != nil {
-			return err
-		}
 		b.Row(prefillRow{order, times})
-		if err := ctx.CheckWithin(order, out, want.V, want.Tolerances()); err != nil {
-			return err
-		}
-		if err := out.Free(); err != nil {
-			return err
-		}
+		torch.OK(ctx.CheckWithin(order, out, want.V, want.Tolerances()))
+		torch.OK(out.Free())
 	}
 	return nil
 }

@@ -45,52 +45,22 @@ type centerRootRow struct {
 	Bound      torch.Time          `json:"bound_ns" table:"ns,bound"`
 }
 
-// published is a figure of the reference.
-type published struct {
-	kind    topology.BufferKind
-	elems   int
-	latency torch.Time
-}
-
-// centerRootFigures is the figures of the reference, in its order.
-func centerRootFigures() (list []published, err error) {
-	ref, err := compare.GetReference("torus6_buffer_kind")
-	if err != nil {
-		return nil, err
-	}
-	for row := range ref.Table.Rows {
-		list = append(list, published{
-			kind:    topology.BufferKind(ref.Text(row, "buffer_kind")),
-			elems:   int(ref.Number(row, "n_elem")),
-			latency: torch.Time(math.Round(ref.Number(row, "latency_ns") * 1e6)),
-		})
-	}
-	return list, nil
-}
-
 func runCenterRoot(b *bench.B) error {
-	figures, err := centerRootFigures()
-	if err != nil {
-		return err
-	}
-	g, err := arranged(b.Topology(), torus3x2)
-	if err != nil {
-		return err
-	}
+	published := torch.Must(compare.GetReference("torus6_buffer_kind"))
+	g := torch.Must(arranged(b.Topology(), torus3x2))
 	b.Notef("%v with 4×4 cubes each (hash %s)", torus3x2, g.Spec().Hash())
 	run := func(on *bench.B) error {
-		for _, f := range figures {
-			if only := b.Param("elems"); only != "all" && only != strconv.Itoa(f.elems) {
+		for i := range published.Table.Rows {
+			kind, elems := topology.BufferKind(published.Text(i, "buffer_kind")), int(published.Number(i, "n_elem"))
+			if only := b.Param("elems"); only != "all" && only != strconv.Itoa(elems) {
 				continue
 			}
-			if err := centerRootAllReduce(on.Context, f.kind, f.elems); err != nil {
-				return err
-			}
-			latency := on.Collective.Crit
+			torch.OK(centerRootAllReduce(on.Context, kind, elems))
+			latency, reference := on.Collective.Crit, torch.Time(math.Round(published.Number(i, "latency_ns")*1e6))
 			on.Row(centerRootRow{
-				BufferKind: f.kind, Elems: f.elems, Bytes: f.elems * torch.F16.Size(),
-				Latency: latency, Reference: f.latency, Ratio: math.Round(1000*float64(latency)/float64(f.latency)) / 1000,
-				Bound: centerRootBound(on.Context, f.elems),
+				BufferKind: kind, Elems: elems, Bytes: elems * torch.F16.Size(),
+				Latency: latency, Reference: reference, Ratio: math.Round(1000*float64(latency)/float64(reference)) / 1000,
+				Bound: centerRootBound(on.Context, elems),
 			})
 		}
 		return nil

@@ -17,7 +17,7 @@ type arrangement struct {
 
 var torus3x2 = arrangement{topology.Torus2D, 3, 2}
 
-// String is "torus_2d of 3×2 SIPs".
+// String returns "torus_2d of 3×2 SIPs".
 func (a arrangement) String() string { return fmt.Sprintf("%s of %s SIPs", a.shape, a.size()) }
 
 func (a arrangement) size() string {
@@ -29,7 +29,7 @@ func (a arrangement) size() string {
 
 func (a arrangement) sips() int { return a.w * a.h }
 
-// arranged is a system with its SIPs so, of 4×4 cubes each, and all other numbers as
+// arranged returns a system with its SIPs so, of 4×4 cubes each, and all other numbers as
 // they are: the same if it has them so.
 func arranged(g *topology.Graph, a arrangement) (*topology.Graph, error) {
 	spec := *g.Spec()
@@ -52,10 +52,7 @@ func arranged(g *topology.Graph, a arrangement) (*topology.Graph, error) {
 // centerRootAllReduce sums addends of all SIPs, each of which is a rank and has one on
 // the first PE of each of its cubes, with queue slots in a memory.
 func centerRootAllReduce(ctx *torch.Context, kind topology.BufferKind, elems int) error {
-	s, err := ctx.CCL().Named("")
-	if err != nil {
-		return err
-	}
+	s := torch.Must(ctx.CCL().Named(""))
 	s.Algorithm, s.BufferKind = ccl.CenterRoot.Name, kind
 	sips, cubes := ctx.Topology().Spec().System.SIPs.Count, ctx.Topology().Spec().CubesPerSIP()
 	want := make([]int, elems)
@@ -64,7 +61,7 @@ func centerRootAllReduce(ctx *torch.Context, kind topology.BufferKind, elems int
 			want[i] += addend(a, i)
 		}
 	}
-	err = ctx.Spawn(func(rank int, ctx *torch.Context) error {
+	err := ctx.Spawn(func(rank int, ctx *torch.Context) error {
 		dist := ctx.Distributed()
 		torch.OK(dist.InitProcessGroup(torch.Backend, torch.Settings(s)))
 		var data, pes []int
@@ -93,10 +90,10 @@ func centerRootAllReduce(ctx *torch.Context, kind topology.BufferKind, elems int
 	return nil
 }
 
-// addend is element i of an addend: of 96 such f16 holds every sum exactly.
+// addend returns element i of an addend: of 96 such f16 holds every sum exactly.
 func addend(a, i int) int { return (i*(a+3) + i/2039) % 22 }
 
-// centerRootBound is a time that no algorithm beats.
+// centerRootBound returns a time that no algorithm beats.
 func centerRootBound(ctx *torch.Context, elems int) torch.Time {
 	spec := ctx.Topology().Spec()
 	var pes []int

@@ -14,26 +14,21 @@ import (
 	"github.com/kernbench/kernbench/torch"
 )
 
-func TestCenterRootFigures(t *testing.T) {
-	got, err := centerRootFigures()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if want := 12; len(got) != want {
-		t.Fatalf("%d figures, want %d", len(got), want)
-	}
-	first, last := published{topology.BufferTCM, 128, 1_678_040_000}, published{topology.BufferHBM, 32768, 21_361_040_000}
-	if got[0] != first || got[11] != last {
-		t.Errorf("figures from %v to %v, want from %v to %v", got[0], got[11], first, last)
-	}
-}
-
-// TestCenterRootRows: more elements take longer, slots in TCM are the fastest, and
-// nothing beats the bound.
+// TestCenterRootRows: the rows are those of the reference, more elements take longer, slots
+// in TCM are the fastest, and nothing beats the bound.
 func TestCenterRootRows(t *testing.T) {
 	rows := rowsOf(execute(t, "center_root_buffers", bench.Options{Options: torch.Options{NoData: true}}))
 	if len(rows) != 12 {
 		t.Fatalf("%d rows, want 3 memories of 4 sizes", len(rows))
+	}
+	for i, want := range map[int]centerRootRow{
+		0:  {BufferKind: topology.BufferTCM, Elems: 128, Reference: 1_678_040_000},
+		11: {BufferKind: topology.BufferHBM, Elems: 32768, Reference: 21_361_040_000},
+	} {
+		kind, elems, reference := value[string](t, rows[i], "buffer_kind"), value[int](t, rows[i], "n_elem"), value[torch.Time](t, rows[i], "reference_ns")
+		if kind != string(want.BufferKind) || elems != want.Elems || reference != want.Reference {
+			t.Errorf("row %d: %s, %d elements, reference %v, want %s, %d, %v", i, kind, elems, reference, want.BufferKind, want.Elems, want.Reference)
+		}
 	}
 	for i, row := range rows {
 		now, bound := value[torch.Time](t, row, "latency_ns"), value[torch.Time](t, row, "bound_ns")

@@ -68,19 +68,13 @@ type collRow struct {
 }
 
 func runColl(b *bench.B) error {
-	o, err := collOptions(b.Param, b.Topology(), b.CCL())
-	if err != nil {
-		return err
-	}
+	o := torch.Must(collOptions(b.Param, b.Topology(), b.CCL()))
 	o.NoCheck = !b.HasData()
 	row, compared, err := collperf.MeasureOn(b.Context, o)
-	var mistake *collperf.OptionError
-	switch {
-	case errors.As(err, &mistake):
+	if mistake := new(collperf.OptionError); errors.As(err, &mistake) {
 		return &bench.ParamError{Name: mistake.Option, Err: mistake}
-	case err != nil:
-		return err
 	}
+	torch.OK(err)
 	b.Row(collRow{o.Collective.String(), row.Case, row.Measured})
 	if row.Wrong != nil {
 		check := torch.Check{Name: o.Collective.String(), Elems: compared}

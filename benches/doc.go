@@ -6,7 +6,10 @@
 // written down apart from the simulator's own arithmetic (reference.go). They run on
 // any system, with values and without.
 //
+// A call that must not fail is in torch.Must or torch.OK: the runner makes what these stop
+// with the error of the bench.
+//
 // The package imports bench, torch, tl, ccl and topology, as a bench of your own does. The
-// milestones, which run sweeps and write figures (milestone.go), also import the packages
-// of internal that do that: sweep, results, reference, chart and report.
+// milestones, which run experiments and write figures and pages (milestone_*.go), also import
+// the packages of internal that do that: compare, draw, page and table.
 package benches

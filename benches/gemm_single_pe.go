@@ -40,21 +40,10 @@ type engineTimes struct {
 func runGemmSinglePE(on *bench.B) error {
 	const m, k, n = 32, 128, 32
 	x, y := values(m*k, 7), values(k*n, 11)
-	a, err := on.FromSlice(x, torch.F16, torch.Shape{m, k})
-	if err != nil {
-		return err
-	}
-	b, err := on.FromSlice(y, torch.F16, torch.Shape{k, n})
-	if err != nil {
-		return err
-	}
-	c, err := on.Zeros(torch.F16, torch.Shape{m, n})
-	if err != nil {
-		return err
-	}
-	if _, err := on.Launch("gemm", gemm, a, b, c, m, k, n); err != nil {
-		return err
-	}
+	a := torch.Must(on.FromSlice(x, torch.F16, torch.Shape{m, k}))
+	b := torch.Must(on.FromSlice(y, torch.F16, torch.Shape{k, n}))
+	c := torch.Must(on.Zeros(torch.F16, torch.Shape{m, n}))
+	torch.Must(on.Launch("gemm", gemm, a, b, c, m, k, n))
 	e := on.Engines(0)
 	on.Metrics(engineTimes{e.DMARead, e.Fetch, e.GEMM, e.Math, e.Store, e.DMAWrite})
 	return on.Check("c", c, matmul(x, y, m, k, n))

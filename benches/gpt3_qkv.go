@@ -29,9 +29,9 @@ rank 0 that worked longest did, ideal_ns the product on all MAC arrays of the de
 full rate, and utilization how much of total_ns that is.
 ` + breakdownDoc,
 		Params: []bench.Param{
-			tpParam("1,2,4,8"), tokensParam("128"),
+			defaulted(tpParam, "1,2,4,8"), defaulted(tokensParam, "128"),
 			{Name: "divide", Usage: "what GPT-3's 12288 features and 96 heads are divided by", Default: "16", Values: []string{"1", "2", "4", "8", "16", "32"}},
-			precisionParam, placementParam("columns"),
+			precisionParam, defaulted(placementParam, "columns"),
 		},
 		Row:  qkvRow{},
 		Cost: costGPT3QKV,
@@ -59,23 +59,13 @@ func costGPT3QKV(params map[string]string, _ *topology.Graph) (cost float64) {
 }
 
 func runGPT3QKV(b *bench.B) error {
-	tokens, err := count(b, "tokens", 1<<17)
-	if err != nil {
-		return err
-	}
-	ranks, err := counts(b, "tp", 1<<10)
-	if err != nil {
-		return err
-	}
+	tokens := torch.Must(count(b, "tokens", 1<<17))
+	ranks := torch.Must(counts(b, "tp", 1<<10))
 	dtype := precision(b)
 	hidden := 12288 / torch.Must(strconv.Atoi(b.Param("divide")))
 	out := 3 * hidden
-	if err := divides("tp", "columns of the projection", out, ranks); err != nil {
-		return err
-	}
-	if err := affordable(b.Context, float64(tokens)*float64(hidden)*float64(out), float64(hidden)*float64(out)+float64(tokens)*float64(hidden+out)); err != nil {
-		return err
-	}
+	torch.OK(divides("tp", "columns of the projection", out, ranks))
+	torch.OK(affordable(b.Context, float64(tokens)*float64(hidden)*float64(out), float64(hidden)*float64(out)+float64(tokens)*float64(hidden+out)))
 	var x, w, bias []float32
 	var want *dense.Matrix
 	if b.HasData() {
@@ -85,11 +75,8 @@ func runGPT3QKV(b *bench.B) error {
 	}
 	placement := weightPlacement(b)
 	for _, n := range ranks {
-		g, err := withSIPs(b, n)
-		if err != nil {
-			return err
-		}
-		err = onRanks(b, g, len(ranks) == 1, nil, func(rank int, c *torch.Context) error {
+		g := torch.Must(withSIPs(b, n))
+		err := onRanks(b, g, len(ranks) == 1, nil, func(rank int, c *torch.Context) error {
 			qkv := torch.Must(tp.NewColumnParallelLinear(c, "qkv", hidden, out, tp.Options{DType: dtype, Bias: true, Weight: &placement}))
 			in := torch.Must(c.Empty(dtype, torch.Shape{tokens, hidden}, tp.Activations(placement)))
 			if c.HasData() {
@@ -97,8 +84,7 @@ func runGPT3QKV(b *bench.B) error {
 				torch.OK(in.CopyFrom(x))
 			}
 			profile := torch.Must(c.Profile())
-			y, _, err := qkv.Forward(in)
-			torch.OK(err)
+			y := forward(qkv, in)
 			phases := torch.Must(profile.Stop())
 			if rank == 0 {
 				all := together(phases)
@@ -118,7 +104,7 @@ func runGPT3QKV(b *bench.B) error {
 	return nil
 }
 
-// idealGEMM is how long a product takes on all MAC arrays of a device at full rate.
+// idealGEMM returns how long a product takes on all MAC arrays of a device at full rate.
 func idealGEMM(ctx *torch.Context, m, k, n int) torch.Time {
 	spec := ctx.Topology().Spec()
 	g := spec.PE.GEMM

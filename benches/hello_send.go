@@ -37,14 +37,8 @@ func runHelloSend(b *bench.B) error {
 	const n = 64
 	pes := b.AllPEs()
 	input := func(i int) float64 { return valueAt(i, 7) }
-	x, err := b.FromFunc(input, torch.F16, torch.Shape{n * len(pes)}, torch.On(pes...))
-	if err != nil {
-		return err
-	}
-	l, err := b.Launch("hello_send", helloSend, x, n, torch.Neighbors(torch.Ring(pes...)))
-	if err != nil {
-		return err
-	}
+	x := torch.Must(b.FromFunc(input, torch.F16, torch.Shape{n * len(pes)}, torch.On(pes...)))
+	l := torch.Must(b.Launch("hello_send", helloSend, x, n, torch.Neighbors(torch.Ring(pes...))))
 	b.Metrics(helloMetrics{len(pes), n * torch.F16.Size(), slices.Min(l.Exec())})
 	return b.CheckFunc("x", x, func(i int) float64 { return input((i - n + x.Numel()) % x.Numel()) })
 }

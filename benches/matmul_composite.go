@@ -1,8 +1,6 @@
 package benches
 
 import (
-	"errors"
-
 	"github.com/kernbench/kernbench/bench"
 	"github.com/kernbench/kernbench/tl"
 	"github.com/kernbench/kernbench/torch"
@@ -64,33 +62,19 @@ type compositeRow struct {
 
 func runMatmulComposite(on *bench.B) error {
 	for _, v := range operandVariants {
-		if err := matmulVariant(on, v); err != nil {
-			return err
-		}
+		matmulVariant(on, v)
 	}
 	return nil
 }
 
-func matmulVariant(on *bench.B, v operands) error {
+func matmulVariant(on *bench.B, v operands) {
 	const m, k, n = 32, 3072, 32
 	x, y := values(m*k, 7), values(k*n, 11)
-	a, err := on.FromSlice(x, torch.F16, torch.Shape{m, k})
-	if err != nil {
-		return err
-	}
-	b, err := on.FromSlice(y, torch.F16, torch.Shape{k, n})
-	if err != nil {
-		return err
-	}
-	c, err := on.Zeros(torch.F16, torch.Shape{m, n})
-	if err != nil {
-		return err
-	}
+	a := torch.Must(on.FromSlice(x, torch.F16, torch.Shape{m, k}))
+	b := torch.Must(on.FromSlice(y, torch.F16, torch.Shape{k, n}))
+	c := torch.Must(on.Zeros(torch.F16, torch.Shape{m, n}))
 	before := on.Engines(0)
-	l, err := on.Launch(v.name, composite, a, b, c, v.loadA, v.loadB)
-	if err != nil {
-		return err
-	}
+	l := torch.Must(on.Launch(v.name, composite, a, b, c, v.loadA, v.loadB))
 	e := on.Engines(0)
 	gemm := e.GEMM - before.GEMM
 	row := compositeRow{Operands: v.name, Crit: l.Crit(), DMARead: e.DMARead - before.DMARead, GEMM: gemm, Utilization: share(gemm, l.Crit())}
@@ -99,10 +83,8 @@ func matmulVariant(on *bench.B, v operands) error {
 		row.Window, row.Count = new(last.End-last.Start), &last.Tiles
 	}
 	on.Row(row)
-	if err := on.Check(v.name, c, matmul(x, y, m, k, n)); err != nil {
-		return err
-	}
-	return errors.Join(a.Free(), b.Free(), c.Free())
+	torch.OK(on.Check(v.name, c, matmul(x, y, m, k, n)))
+	free(a, b, c)
 }
 
 // share returns a part of a time, nil of none: a system may take no time at all.

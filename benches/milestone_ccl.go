@@ -2,7 +2,6 @@ package benches
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -106,10 +105,7 @@ func newCCLMilestone(e *bench.E) (*cclMilestone, error) {
 	if err != nil || most < bufferElems[0] {
 		return nil, &bench.ParamError{Name: "max-elems", Err: fmt.Errorf("%q: write a whole number, %d or more", e.Param("max-elems"), bufferElems[0])}
 	}
-	given, err := e.CCL.Named("")
-	if err != nil {
-		return nil, err
-	}
+	given := torch.Must(e.CCL.Named(""))
 	m := &cclMilestone{systems: map[arrangement]*topology.Graph{}}
 	add := func(sweep string, at arrangement, kind topology.BufferKind, sizes []int) {
 		for _, n := range sizes {
@@ -126,9 +122,7 @@ func newCCLMilestone(e *bench.E) (*cclMilestone, error) {
 		add(bufferSweep, torus3x2, kind, bufferElems)
 	}
 	for _, at := range m.arrangements() {
-		if m.systems[at], err = arranged(e.Topology, at); err != nil {
-			return nil, err
-		}
+		m.systems[at] = torch.Must(arranged(e.Topology, at))
 	}
 	return m, nil
 }
@@ -152,14 +146,9 @@ func (m *cclMilestone) Cost(p cclPoint) float64 { return float64(2048 + p.Elems)
 // Measure runs a point on a machine of its own.
 func (m *cclMilestone) Measure(e *bench.E, p cclPoint) (row cclRow, err error) {
 	g := m.systems[p.at]
-	on, err := e.Machine(g)
-	if err != nil {
-		return row, err
-	}
+	on := torch.Must(e.Machine(g))
 	defer on.Close()
-	if err := centerRootAllReduce(on, p.Kind, p.Elems); err != nil {
-		return row, err
-	}
+	torch.OK(centerRootAllReduce(on, p.Kind, p.Elems))
 	bytes := p.Elems * torch.F16.Size()
 	row = cclRow{
 		Algorithm: ccl.CenterRoot.Name, SIPs: p.at.sips(), BytesPerPE: bytes, BytesPerSIP: bytes * g.Spec().CubesPerSIP(),
@@ -176,9 +165,9 @@ func (m *cclMilestone) Measure(e *bench.E, p cclPoint) (row cclRow, err error) {
 		}
 	}
 	if on.LooksForRaces() {
-		row.Races, err = on.Races()
+		row.Races = torch.Must(on.Races())
 	}
-	return row, err
+	return row, nil
 }
 
 // cclFound is a point with what it found.
@@ -201,9 +190,8 @@ func (m *cclMilestone) Report(e *bench.E, points []cclPoint, rows []cclRow) erro
 		e.AddCheck(c)
 	}
 	e.Metrics(found.metrics())
-	if err := errors.Join(e.WriteTable("summary.csv", summaryTable(e.Table())), e.WriteTable("buffer_kind.csv", bufferTable(e.Table()))); err != nil {
-		return err
-	}
+	torch.OK(e.WriteTable("summary.csv", summaryTable(e.Table())))
+	torch.OK(e.WriteTable("buffer_kind.csv", bufferTable(e.Table())))
 	if found.timeless() {
 		e.Notef("no figures: there are points that take no time, or could")
 		return nil
@@ -276,32 +264,24 @@ func (s cclSweeps) checks() (list []torch.Check) {
 	}
 	for _, sweep := range []string{latencySweep, bufferSweep} {
 		for _, line := range s.series(sweep) {
-			list = append(list, aboveBound(line), rises(line))
+			above, rises := bounded(line)
+			list = append(list, above, rises)
 		}
 	}
 	return list
 }
 
-// aboveBound checks that no point of a series is faster than its bound.
-func aboveBound(s []cclFound) torch.Check {
-	check := torch.Check{Name: s[0].name() + ": latency_ns is at least bound_ns"}
-	for _, p := range s {
-		if p.Latency < p.Bound {
-			check.Wrong = fmt.Sprintf("%d elements take %v, less than the bound of %v", p.Elems, p.Latency, p.Bound)
-			break
+// bounded checks that no point of a series is faster than its bound, and that more elements
+// never take less time.
+func bounded(s []cclFound) (above, rises torch.Check) {
+	above.Name, rises.Name = s[0].name()+": latency_ns is at least bound_ns", s[0].name()+": latency_ns rises with n_elem"
+	for i, p := range s {
+		if above.Wrong == "" && p.Latency < p.Bound {
+			above.Wrong = fmt.Sprintf("%d elements take %v, less than the bound of %v", p.Elems, p.Latency, p.Bound)
+		}
+		if fewer := s[max(0, i-1)]; rises.Wrong == "" && p.Latency < fewer.Latency {
+			rises.Wrong = fmt.Sprintf("%d elements take %v, less than the %v of %d", p.Elems, p.Latency, fewer.Latency, fewer.Elems)
 		}
 	}
-	return check
-}
-
-// rises checks that more elements never take less time.
-func rises(s []cclFound) torch.Check {
-	check := torch.Check{Name: s[0].name() + ": latency_ns rises with n_elem"}
-	for i, p := range s[1:] {
-		if fewer := s[i]; p.Latency < fewer.Latency {
-			check.Wrong = fmt.Sprintf("%d elements take %v, less than the %v of %d", p.Elems, p.Latency, fewer.Latency, fewer.Elems)
-			break
-		}
-	}
-	return check
+	return above, rises
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/kernbench/kernbench/internal/draw"
 	"github.com/kernbench/kernbench/internal/page"
 	"github.com/kernbench/kernbench/internal/table"
+	"github.com/kernbench/kernbench/torch"
 )
 
 // writePage writes the figures, and report.html with all of them.
@@ -18,41 +19,32 @@ func (m *cclMilestone) writePage(e *bench.E, found cclSweeps) error {
 		Lead: "All-reduce by center_root over 6 SIPs of 4×4 cubes, simulated: f16 tensors that have an addend on the first PE of each cube, " +
 			"every rank a SIP. Latency is the longest that the all-reduce ran on a PE. No algorithm takes less time than the bound.",
 	}
-	for _, section := range []func(*bench.E, cclSweeps) (page.Section, error){latencySection, bufferSection, m.systemSection, fsimSection} {
-		s, err := section(e, found)
-		if err != nil {
-			return err
-		}
-		p.Sections = append(p.Sections, s)
-	}
+	p.Sections = []page.Section{latencySection(e, found), bufferSection(e, found), m.systemSection(e), fsimSection(e, found)}
 	return e.WritePage(p)
 }
 
-func latencySection(e *bench.E, found cclSweeps) (page.Section, error) {
+func latencySection(e *bench.E, found cclSweeps) page.Section {
 	systems := found.series(latencySweep)
 	s := page.Section{Heading: "Latency by size and topology", Text: latencyText(systems), Tables: []page.Table{{Caption: "summary.csv", Table: summaryTable(e.Table())}}}
 	f := latencyFigure("center_root all-reduce over 6 SIPs", systems...)
 	f.Note = strings.TrimSpace("No algorithm is faster than the bound. " + sameText(systems))
-	if err := e.WriteFigure(&s, "latency_topologies", "The three systems, with the bound of each.", f); err != nil {
-		return s, err
-	}
+	torch.OK(e.WriteFigure(&s, "latency_topologies", "The three systems, with the bound of each.", f))
 	for _, line := range systems {
 		at := line[0].at
 		f := latencyFigure(fmt.Sprintf("center_root all-reduce on a %v", at), line)
-		if err := e.WriteFigure(&s, "latency_"+string(at.shape), fmt.Sprintf("%v alone.", at), f); err != nil {
-			return s, err
-		}
+		torch.OK(e.WriteFigure(&s, "latency_"+string(at.shape), fmt.Sprintf("%v alone.", at), f))
 	}
-	return s, nil
+	return s
 }
 
-func bufferSection(e *bench.E, found cclSweeps) (page.Section, error) {
+func bufferSection(e *bench.E, found cclSweeps) page.Section {
 	kinds := found.series(bufferSweep)
 	s := page.Section{Heading: "Memory of the queue slots", Text: bufferText(kinds), Tables: []page.Table{{Caption: "buffer_kind.csv", Table: bufferTable(e.Table())}}}
-	return s, e.WriteFigure(&s, "buffer_kind", "Latency by size, for queue slots in each of the memories.", bufferFigure(kinds))
+	torch.OK(e.WriteFigure(&s, "buffer_kind", "Latency by size, for queue slots in each of the memories.", bufferFigure(kinds)))
+	return s
 }
 
-func (m *cclMilestone) systemSection(e *bench.E, _ cclSweeps) (page.Section, error) {
+func (m *cclMilestone) systemSection(e *bench.E) page.Section {
 	t := &table.Table{Columns: []table.Column{{Name: "sweep"}, {Name: "system"}, {Name: "cubes of a SIP"}, {Name: "hash"}}}
 	for _, at := range m.arrangements() {
 		name := latencySweep
@@ -62,14 +54,12 @@ func (m *cclMilestone) systemSection(e *bench.E, _ cclSweeps) (page.Section, err
 		t.Rows = append(t.Rows, []any{name, at.String(), "4×4", m.systems[at].Spec().Hash()})
 	}
 	s := page.Section{Heading: "Systems", Tables: []page.Table{{Caption: "SIPs and cubes are as here; all other numbers are those of topology.yaml, below.", Table: t}}}
-	return s, e.WriteFigure(&s, "topology", "The systems of the latency sweep. That of the queue slots is the torus with 3 columns and 2 rows.", m.systemsFigure())
+	torch.OK(e.WriteFigure(&s, "topology", "The systems of the latency sweep. That of the queue slots is the torus with 3 columns and 2 rows.", m.systemsFigure()))
+	return s
 }
 
-func fsimSection(e *bench.E, found cclSweeps) (page.Section, error) {
-	fsim, err := compare.GetReference("fsim")
-	if err != nil {
-		return page.Section{}, err
-	}
+func fsimSection(e *bench.E, found cclSweeps) page.Section {
+	fsim := torch.Must(compare.GetReference("fsim"))
 	systems := found.series(latencySweep)
 	us := fsim.Number(0, "latency_us")
 	s := page.Section{Heading: "Next to FSIM", Text: fmt.Sprintf("FSIM says %g µs: %s What FSIM did in its time is not known, nor for which size: its line has no place along the sizes. "+
@@ -78,7 +68,8 @@ func fsimSection(e *bench.E, found cclSweeps) (page.Section, error) {
 	first, last := float64(systems[0][0].BytesPerPE), float64(systems[0][len(systems[0])-1].BytesPerPE)
 	f.Series = append(f.Series, draw.Series{Name: fmt.Sprintf("FSIM: %g µs", us), Bound: true, X: []float64{first, last}, Y: []float64{us, us}})
 	f.Note = "FSIM: " + fsimKnown(fsim)
-	return s, e.WriteFigure(&s, "fsim", "Latency of the model over sizes with its bounds, and the time of FSIM, whose workload is not known.", f)
+	torch.OK(e.WriteFigure(&s, "fsim", "Latency of the model over sizes with its bounds, and the time of FSIM, whose workload is not known.", f))
+	return s
 }
 
 // fsimKnown returns what is known of the external result, and what is not.

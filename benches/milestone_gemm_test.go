@@ -107,11 +107,7 @@ func runPoint(t *testing.T, p gemmPoint) []gemmRow {
 		t.Fatal(err)
 	}
 	defer on.Close()
-	rows, err := p.run(on, nil)
-	if err != nil {
-		t.Fatalf("%v: %v", p, err)
-	}
-	return rows
+	return p.run(on, nil)
 }
 
 // TestGemmTooLarge: 1 MiB of each operand is more than a TCM of 2 MiB has room for beside

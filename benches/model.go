@@ -37,10 +37,10 @@ type activations struct {
 func (a *activations) io() *activations { return a }
 
 // newActivations reads the parameters.
-func newActivations(b *bench.B, hidden int) (a activations, err error) {
-	a = activations{hidden: hidden, dtype: precision(b), placement: weightPlacement(b)}
-	a.tokens, err = count(b, "tokens", mostSize)
-	return a, err
+func newActivations(b *bench.B, hidden int) activations {
+	return activations{
+		tokens: torch.Must(count(b, "tokens", mostSize)), hidden: hidden, dtype: precision(b), placement: weightPlacement(b),
+	}
 }
 
 // mostSize bounds each size of a model.
@@ -68,33 +68,19 @@ type wayColumns struct {
 func (w way) columns() wayColumns { return wayColumns{w.ranks, w.sequence, w.overlap} }
 
 // ways returns all ways that the parameters ask for.
-func ways(b *bench.B, m model) (list []way, err error) {
-	ranks, err := counts(b, "tp", 1<<10)
-	if err != nil {
-		return nil, err
-	}
-	pieces, err := counts(b, "overlap", 1<<10)
-	if err != nil {
-		return nil, err
-	}
+func ways(b *bench.B, m model) (list []way) {
+	ranks, pieces := torch.Must(counts(b, "tp", 1<<10)), torch.Must(counts(b, "overlap", 1<<10))
 	n, what := m.divided()
-	if err := divides("tp", what, n, ranks); err != nil {
-		return nil, err
-	}
+	torch.OK(divides("tp", what, n, ranks))
 	sequence := sequences(b)
 	if slices.Contains(sequence, true) {
-		if err := divides("tokens", "tokens", m.io().tokens, ranks); err != nil {
-			return nil, err
-		}
+		torch.OK(divides("tokens", "tokens", m.io().tokens, ranks))
 	}
 	if most := slices.Max(pieces); most > m.io().hidden {
-		return nil, &bench.ParamError{Name: "overlap", Err: fmt.Errorf("%d pieces of %d columns", most, m.io().hidden)}
+		torch.OK(&bench.ParamError{Name: "overlap", Err: fmt.Errorf("%d pieces of %d columns", most, m.io().hidden)})
 	}
 	for _, r := range ranks {
-		g, err := withSIPs(b, r)
-		if err != nil {
-			return nil, err
-		}
+		g := torch.Must(withSIPs(b, r))
 		for _, s := range sequence {
 			for _, overlap := range pieces {
 				if r > 1 || s == sequence[0] && overlap == pieces[0] { // one rank does it in one way
@@ -103,18 +89,13 @@ func ways(b *bench.B, m model) (list []way, err error) {
 			}
 		}
 	}
-	return list, nil
+	return list
 }
 
 // runModel runs a model in all ways that the parameters ask for.
 func runModel(b *bench.B, m model) error {
-	if err := affordable(b.Context, m.products(), m.elements()); err != nil {
-		return err
-	}
-	list, err := ways(b, m)
-	if err != nil {
-		return err
-	}
+	torch.OK(affordable(b.Context, m.products(), m.elements()))
+	list := ways(b, m)
 	if b.HasData() {
 		m.fill()
 	}

@@ -15,38 +15,22 @@ import (
 	"github.com/kernbench/kernbench/tp"
 )
 
-// Parameters of benches with tensor parallelism.
+// Parameters of benches with tensor parallelism. Those without a default get one from
+// [defaulted].
 var (
 	precisionParam = bench.Param{Name: "precision", Usage: "floating-point type of the elements", Default: "f16", Values: []string{"f16", "bf16", "f32"}}
 	groupParam     = bench.Param{Name: "ccl-algorithm", Usage: "algorithm of collectives between ranks; auto is what costs least, ccl.yaml what that says", Default: ccl.Auto}
+	tpParam        = bench.Param{Name: "tp", Usage: "ranks of tensor parallelism, each a SIP; several with commas"}
+	tokensParam    = bench.Param{Name: "tokens", Usage: "how many tokens are computed"}
+	overlapParam   = bench.Param{Name: "overlap", Usage: "pieces in which a row-parallel result is reduced while later ones are computed; several with commas"}
+	sequenceParam  = bench.Param{Name: "sequence-parallel", Usage: "whether ranks have tokens of their own between layers", Values: []string{"off", "on", "both"}}
+	placementParam = bench.Param{Name: "placement", Usage: "weights cut over the cubes of a device, or a copy in each, which then has tokens of its own", Values: []string{"columns", "tokens"}}
 )
 
-func placementParam(value string) bench.Param {
-	return bench.Param{
-		Name: "placement", Usage: "weights cut over the cubes of a device, or a copy in each, which then has tokens of its own",
-		Default: value, Values: []string{"columns", "tokens"},
-	}
-}
-
-// sizeParam is a parameter that is a number.
-func sizeParam(name, usage, value string) bench.Param {
-	return bench.Param{Name: name, Usage: usage, Default: value}
-}
-
-func tpParam(value string) bench.Param {
-	return sizeParam("tp", "ranks of tensor parallelism, each a SIP; several with commas", value)
-}
-
-func tokensParam(value string) bench.Param {
-	return sizeParam("tokens", "how many tokens are computed", value)
-}
-
-func overlapParam(value string) bench.Param {
-	return sizeParam("overlap", "pieces in which a row-parallel result is reduced while later ones are computed; several with commas", value)
-}
-
-func sequenceParam(value string) bench.Param {
-	return bench.Param{Name: "sequence-parallel", Usage: "whether ranks have tokens of their own between layers", Default: value, Values: []string{"off", "on", "both"}}
+// defaulted returns a parameter with a default.
+func defaulted(p bench.Param, value string) bench.Param {
+	p.Default = value
+	return p
 }
 
 // counts returns the value of a parameter that is a list of numbers.
@@ -177,7 +161,7 @@ func agree(b *bench.B, name string, ranks []*torch.Array) {
 	b.AddCheck(check)
 }
 
-// gemmTime is how long the GEMM engine of a SIP that worked longest did.
+// gemmTime returns how long the GEMM engine of a SIP that worked longest did.
 func gemmTime(ctx *torch.Context, sip int) (most torch.Time) {
 	spec := ctx.Topology().Spec()
 	first := ctx.PE(sip, 0, 0)
@@ -187,7 +171,7 @@ func gemmTime(ctx *torch.Context, sip int) (most torch.Time) {
 	return most
 }
 
-// normal is n numbers of a normal distribution with this deviation: the seed says which.
+// normal returns n numbers of a normal distribution with this deviation: the seed says which.
 func normal(n int, deviation float64, seed uint64) []float32 {
 	r := rand.New(rand.NewPCG(seed, 0))
 	x := make([]float32, n)

@@ -87,10 +87,11 @@ func runPE2PE(b *bench.B) error {
 				{"tcm", throwQueue, topology.BufferTCM, &row.TCM}, {"sram", throwQueue, topology.BufferSRAM, &row.SRAM},
 				{"hbm", throwQueue, topology.BufferHBM, &row.HBM}, {"put", throwPut, "", &row.Put},
 			} {
-				var err error
-				if *way.took, err = latency(b.Context, way.kernel, way.kind, to.pe, bytes); err != nil {
+				took, err := attempt(func() torch.Time { return latency(b.Context, way.kernel, way.kind, to.pe, bytes) })
+				if err != nil {
 					return fmt.Errorf("%s to %s, %d bytes: %w", way.name, to.name, bytes, err)
 				}
+				*way.took = took
 			}
 			b.Row(row)
 		}
@@ -131,27 +132,17 @@ func farEnds(ctx *torch.Context) (ends []end) {
 	return ends
 }
 
-// latency is half of the second round trip between PE 0 and another.
-func latency(ctx *torch.Context, kernel any, kind topology.BufferKind, to, bytes int) (torch.Time, error) {
+// latency returns half of the second round trip between PE 0 and another.
+func latency(ctx *torch.Context, kernel any, kind topology.BufferKind, to, bytes int) torch.Time {
 	var took [2]torch.Time
 	n := bytes / torch.F16.Size()
 	data := values(n, 7)
 	for i := range took {
-		x, err := ctx.FromSlice(append(data, make([]float32, n)...), torch.F16, torch.Shape{2 * n}, torch.On(0, to))
-		if err != nil {
-			return 0, err
-		}
-		l, err := ctx.Launch("throw", kernel, x, n, i+1, torch.Neighbors(torch.Line(0, to)), torch.Buffers(kind))
-		if err != nil {
-			return 0, err
-		}
+		x := torch.Must(ctx.FromSlice(append(data, make([]float32, n)...), torch.F16, torch.Shape{2 * n}, torch.On(0, to)))
+		l := torch.Must(ctx.Launch("throw", kernel, x, n, i+1, torch.Neighbors(torch.Line(0, to)), torch.Buffers(kind)))
 		took[i] = l.Exec()[0]
-		if err := ctx.Check("x", x, append(data, data...)); err != nil {
-			return 0, err
-		}
-		if err := x.Free(); err != nil {
-			return 0, err
-		}
+		torch.OK(ctx.Check("x", x, append(data, data...)))
+		torch.OK(x.Free())
 	}
-	return (took[1] - took[0]) / 2, nil
+	return (took[1] - took[0]) / 2
 }

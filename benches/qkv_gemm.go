@@ -41,31 +41,20 @@ func runQKV(b *bench.B) error {
 	const tokens, in, out = 128, 256, 128
 	pes := b.CubePEs(0, 0)
 	data := values(tokens*in, 7)
-	x, err := b.FromSlice(data, torch.F16, torch.Shape{tokens, in}, torch.On(pes...))
-	if err != nil {
-		return err
-	}
+	x := torch.Must(b.FromSlice(data, torch.F16, torch.Shape{tokens, in}, torch.On(pes...)))
 	names := []string{"q", "k", "v"}
 	var weights [3][]float32
 	var w, y [3]*torch.Tensor
 	for i := range names {
 		weights[i] = values(in*out, 11+2*i)
-		if w[i], err = b.FromSlice(weights[i], torch.F16, torch.Shape{in, out}, torch.OnEach(pes...)); err != nil {
-			return err
-		}
-		if y[i], err = b.Zeros(torch.F16, torch.Shape{tokens, out}, torch.On(pes...)); err != nil {
-			return err
-		}
+		w[i] = torch.Must(b.FromSlice(weights[i], torch.F16, torch.Shape{in, out}, torch.OnEach(pes...)))
+		y[i] = torch.Must(b.Zeros(torch.F16, torch.Shape{tokens, out}, torch.On(pes...)))
 	}
-	if _, err := b.Launch("project", project, x, w[0], w[1], w[2], y[0], y[1], y[2], tokens, in, out); err != nil {
-		return err
-	}
+	torch.Must(b.Launch("project", project, x, w[0], w[1], w[2], y[0], y[1], y[2], tokens, in, out))
 	e := b.Engines(pes[0])
 	b.Metrics(qkvMetrics{len(pes), e.DMARead, e.GEMM})
 	for i, name := range names {
-		if err := b.Check(name, y[i], matmul(data, weights[i], tokens, in, out)); err != nil {
-			return err
-		}
+		torch.OK(b.Check(name, y[i], matmul(data, weights[i], tokens, in, out)))
 	}
 	return nil
 }

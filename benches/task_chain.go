@@ -41,27 +41,19 @@ type chainRow struct {
 }
 
 func runTaskChain(b *bench.B) error {
-	n, elems, err := taskSizes(b, 100_000)
-	if err != nil {
-		return err
-	}
-	return underEach(b, "A chain of tasks", func(r task.Runtime) (*task.Result, error) {
-		x, err := b.Zeros(torch.F32, torch.Shape{elems})
-		if err != nil {
-			return nil, err
-		}
-		result, err := task.Run(b.Context, task.Options{Name: "task_chain", Runtime: r, Devices: []int{0}}, func(b *task.Builder) {
+	n, elems := taskSizes(b, 100_000)
+	return underEach(b, "A chain of tasks", func(r task.Runtime) *task.Result {
+		x := torch.Must(b.Zeros(torch.F32, torch.Shape{elems}))
+		result := torch.Must(task.Run(b.Context, task.Options{Name: "task_chain", Runtime: r, Devices: []int{0}}, func(b *task.Builder) {
 			tile := b.Tensor(x)
 			var last []task.ID
 			for range n {
 				id := b.Submit("add_one", addOne, task.Args{task.InOut("x", tile), task.Scalar("n", elems)}, task.After(last...))
 				last = []task.ID{id}
 			}
-		})
-		if err != nil {
-			return nil, err
-		}
-		return result, b.Check("x under "+string(r), x, repeated(float32(n), elems))
+		}))
+		torch.OK(b.Check("x under "+string(r), x, repeated(float32(n), elems)))
+		return result
 	}, func(r *task.Result) any {
 		row := chainRow{Row: chart.NewRow(r), Kernel: r.Compute / torch.Time(n)}
 		if n <= places(r.Config, r.Runtime) {

@@ -42,28 +42,16 @@ func addRows(t *tl.PE, y, sum tl.Ptr, rows, n int) {
 }
 
 func runTaskFanOut(b *bench.B) error {
-	n, elems, err := taskSizes(b, 10_000)
-	if err != nil {
-		return err
-	}
+	n, elems := taskSizes(b, 10_000)
 	want := make([]int32, elems) // at most 705,345,000, with the largest count and tile
 	for i := range want {
 		want[i] = int32(n*i + n*(n-1)/2)
 	}
-	return underEach(b, "One task, many, one", func(r task.Runtime) (*task.Result, error) {
-		x, err := b.Zeros(torch.I32, torch.Shape{elems})
-		if err != nil {
-			return nil, err
-		}
-		y, err := b.Zeros(torch.I32, torch.Shape{n, elems}, torch.DPPolicy{Cube: torch.RowWise, PE: torch.RowWise})
-		if err != nil {
-			return nil, err
-		}
-		sum, err := b.Zeros(torch.I32, torch.Shape{elems})
-		if err != nil {
-			return nil, err
-		}
-		result, err := task.Run(b.Context, task.Options{Name: "task_fanout", Runtime: r, Devices: []int{0}}, func(b *task.Builder) {
+	return underEach(b, "One task, many, one", func(r task.Runtime) *task.Result {
+		x := torch.Must(b.Zeros(torch.I32, torch.Shape{elems}))
+		y := torch.Must(b.Zeros(torch.I32, torch.Shape{n, elems}, torch.DPPolicy{Cube: torch.RowWise, PE: torch.RowWise}))
+		sum := torch.Must(b.Zeros(torch.I32, torch.Shape{elems}))
+		result := torch.Must(task.Run(b.Context, task.Options{Name: "task_fanout", Runtime: r, Devices: []int{0}}, func(b *task.Builder) {
 			x, y, sum := b.Tensor(x), b.Tensor(y), b.Tensor(sum)
 			size := task.Scalar("n", elems)
 			source := b.Submit("seed", seed, task.Args{task.Out("x", x), size})
@@ -74,10 +62,8 @@ func runTaskFanOut(b *bench.B) error {
 				}, task.After(source)))
 			}
 			b.Submit("add_rows", addRows, task.Args{task.In("y", y), task.Out("sum", sum), task.Scalar("rows", n), size}, task.After(all...))
-		})
-		if err != nil {
-			return nil, err
-		}
-		return result, b.Check("sum under "+string(r), sum, want)
+		}))
+		torch.OK(b.Check("sum under "+string(r), sum, want))
+		return result
 	}, taskRow)
 }

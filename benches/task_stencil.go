@@ -36,10 +36,7 @@ func sumOfThree(t *tl.PE, x, y tl.Ptr, n int) {
 }
 
 func runTaskStencil(b *bench.B) error {
-	tiles, elems, err := taskSizes(b, 10_000)
-	if err != nil {
-		return err
-	}
+	tiles, elems := taskSizes(b, 10_000)
 	all := tiles*elems + 2 // with a 0 at either end
 	begin := func(i int) float64 {
 		if i == 0 || i == all-1 {
@@ -49,25 +46,17 @@ func runTaskStencil(b *bench.B) error {
 	}
 	var want []int32
 	if b.HasData() {
-		if err := b.Reserve("the reference", 4*uint64(all)*3); err != nil { // before, after, and what is compared
-			return err
-		}
+		torch.OK(b.Reserve("the reference", 4*uint64(all)*3)) // before, after, and what is compared
 		want = make([]int32, all)
 		for i := range want {
 			want[i] = int32(begin(i))
 		}
 		want = stencil(want)
 	}
-	return underEach(b, "A stencil", func(r task.Runtime) (*task.Result, error) {
-		x, err := b.FromFunc(begin, torch.I32, torch.Shape{all})
-		if err != nil {
-			return nil, err
-		}
-		y, err := b.Zeros(torch.I32, torch.Shape{all})
-		if err != nil {
-			return nil, err
-		}
-		result, err := task.Run(b.Context, task.Options{Name: "task_stencil", Runtime: r, Devices: []int{0}}, func(b *task.Builder) {
+	return underEach(b, "A stencil", func(r task.Runtime) *task.Result {
+		x := torch.Must(b.FromFunc(begin, torch.I32, torch.Shape{all}))
+		y := torch.Must(b.Zeros(torch.I32, torch.Shape{all}))
+		result := torch.Must(task.Run(b.Context, task.Options{Name: "task_stencil", Runtime: r, Devices: []int{0}}, func(b *task.Builder) {
 			from, to := b.Tensor(x), b.Tensor(y)
 			var last []task.ID // of the step before, by tile
 			for range stencilSteps {
@@ -87,14 +76,11 @@ func runTaskStencil(b *bench.B) error {
 				})
 				from, to = to, from
 			}
-		})
-		if err != nil {
-			return nil, err
+		}))
+		if want != nil {
+			torch.OK(b.Check("x under "+string(r), x, want)) // after an even number of steps
 		}
-		if want == nil {
-			return result, nil
-		}
-		return result, b.Check("x under "+string(r), x, want) // after an even number of steps
+		return result
 	}, taskRow)
 }
 

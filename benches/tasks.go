@@ -10,6 +10,7 @@ import (
 	"github.com/kernbench/kernbench/internal/file"
 	"github.com/kernbench/kernbench/task"
 	"github.com/kernbench/kernbench/task/chart"
+	"github.com/kernbench/kernbench/torch"
 )
 
 // taskParams is the parameters of benches of tasks: how many, and what all have.
@@ -31,12 +32,8 @@ type taskMetrics struct {
 }
 
 // taskSizes returns the parameters count and tile.
-func taskSizes(b *bench.B, most int) (tasks, elems int, err error) {
-	if tasks, err = count(b, "count", most); err != nil {
-		return 0, 0, err
-	}
-	elems, err = count(b, "tile", 1<<16)
-	return tasks, elems, err
+func taskSizes(b *bench.B, most int) (tasks, elems int) {
+	return torch.Must(count(b, "count", most)), torch.Must(count(b, "tile", 1<<16))
 }
 
 // taskRow returns the row of a run in a bench without columns of its own.
@@ -44,7 +41,7 @@ func taskRow(r *task.Result) any { return chart.NewRow(r) }
 
 // underEach runs a program under each of the runtimes that were asked for. A run has a row
 // of the table, which row returns, and panels of the picture.
-func underEach(b *bench.B, title string, run func(r task.Runtime) (*task.Result, error), row func(*task.Result) any) error {
+func underEach(b *bench.B, title string, run func(r task.Runtime) *task.Result, row func(*task.Result) any) error {
 	picture, given := b.Param("gantt-svg"), b.Param("gantt-skip-building")
 	skip := given == "on"
 	switch {
@@ -63,7 +60,7 @@ func underEach(b *bench.B, title string, run func(r task.Runtime) (*task.Result,
 		if chosen := b.Param("runtime"); chosen != "all" && chosen != string(r) {
 			continue
 		}
-		result, err := run(r)
+		result, err := attempt(func() *task.Result { return run(r) })
 		var large *task.TooMany
 		if errors.As(err, &large) && b.Param("runtime") == "all" {
 			b.Notef("left out: %v", large)

@@ -29,8 +29,8 @@ collective is the algorithm that reduces, gemm_ns how long the GEMM engine of ra
 worked longest did, and comm_share how much of total_ns is exposed_comm_ns.
 ` + breakdownDoc,
 		Params: []bench.Param{
-			tpParam("1,2,4,8"), tokensParam("256"), sizeParam("hidden", "features between layers", "512"),
-			sizeParam("ffn", "features within an MLP", "2048"), precisionParam, sequenceParam("off"), overlapParam("1,2"), placementParam("tokens"), groupParam,
+			defaulted(tpParam, "1,2,4,8"), defaulted(tokensParam, "256"), {Name: "hidden", Usage: "features between layers", Default: "512"},
+			{Name: "ffn", Usage: "features within an MLP", Default: "2048"}, precisionParam, defaulted(sequenceParam, "off"), defaulted(overlapParam, "1,2"), defaulted(placementParam, "tokens"), groupParam,
 		},
 		Row: mlpRow{},
 		Run: runTPMLP,
@@ -53,19 +53,9 @@ type mlp struct {
 }
 
 func runTPMLP(b *bench.B) error {
-	hidden, err := count(b, "hidden", mostSize)
-	if err != nil {
-		return err
-	}
-	ffn, err := count(b, "ffn", mostSize)
-	if err != nil {
-		return err
-	}
-	in, err := newActivations(b, hidden)
-	if err != nil {
-		return err
-	}
-	return runModel(b, &mlp{activations: in, ffn: ffn})
+	hidden := torch.Must(count(b, "hidden", mostSize))
+	ffn := torch.Must(count(b, "ffn", mostSize))
+	return runModel(b, &mlp{activations: newActivations(b, hidden), ffn: ffn})
 }
 
 func (m *mlp) divided() (int, string) { return m.ffn, "features of the MLP" }
@@ -83,7 +73,7 @@ func (m *mlp) fill() {
 	m.w2, m.b2 = normal(m.ffn*m.hidden, 1/math.Sqrt(float64(m.ffn)), 4), normal(m.hidden, 1, 5)
 }
 
-// reference is the dense result, as ranks add it up.
+// reference returns the dense result, as ranks add it up.
 func (m *mlp) reference(ranks int) *dense.Matrix {
 	of := func(rows, cols int, data []float32) *dense.Matrix { return dense.New(rows, cols, data, m.dtype) }
 	h := dense.Add(dense.MatMul(of(m.tokens, m.hidden, m.x), of(m.hidden, m.ffn, m.w1), 1, torch.F32), of(1, m.ffn, m.b1), torch.F32).Round(m.dtype)
@@ -101,11 +91,7 @@ func (m *mlp) layers(c *torch.Context, w way) func(x *torch.Tensor) *torch.Tenso
 		torch.OK(fc2.Load(m.w2, m.b2))
 	}
 	return func(x *torch.Tensor) *torch.Tensor {
-		h, _, err := fc1.Forward(x)
-		torch.OK(err)
-		y, _, err := fc2.Forward(torch.Must(tp.GELU(c, "GELU", h)))
-		torch.OK(err)
-		return y
+		return forward(fc2, torch.Must(tp.GELU(c, "GELU", forward(fc1, x))))
 	}
 }
 

@@ -28,7 +28,7 @@ A row for each step of rank 0: launches and collectives in their order, and all 
 ` + breakdownDoc,
 		Params: []bench.Param{
 			{Name: "shape", Usage: "sizes of the block", Default: "tiny", Values: []string{"tiny", "llama-70b"}},
-			tpParam("8"), tokensParam("32"), precisionParam, sequenceParam("off"), overlapParam("1"), placementParam("columns"), groupParam,
+			defaulted(tpParam, "8"), defaulted(tokensParam, "32"), precisionParam, defaulted(sequenceParam, "off"), defaulted(overlapParam, "1"), defaulted(placementParam, "columns"), groupParam,
 		},
 		Row: blockRow{},
 		Run: runTransformerBlock,
@@ -80,11 +80,7 @@ type blockLayer struct {
 
 func runTransformerBlock(b *bench.B) error {
 	shape := blockShapes[b.Param("shape")]
-	in, err := newActivations(b, shape.features)
-	if err != nil {
-		return err
-	}
-	return runModel(b, &block{activations: in, blockShape: shape})
+	return runModel(b, &block{activations: newActivations(b, shape.features), blockShape: shape})
 }
 
 func (b *block) divided() (int, string) { return b.heads.KV, "KV heads" }

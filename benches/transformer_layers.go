@@ -2,6 +2,7 @@ package benches
 
 import (
 	"math"
+	"slices"
 
 	"github.com/kernbench/kernbench/attention"
 	"github.com/kernbench/kernbench/internal/dense"
@@ -9,96 +10,84 @@ import (
 	"github.com/kernbench/kernbench/tp"
 )
 
-// blockLayers is a rank's part of a transformer block.
-type blockLayers struct {
-	ctx          *torch.Context
-	heads        attention.Heads // of the rank
-	sequence     bool
-	norm1, norm2 *tp.RMSNorm
-	qkv, up      *tp.ColumnParallelLinear
-	o, down      *tp.RowParallelLinear
-}
-
+// layers makes a rank's part of a transformer block.
 func (b *block) layers(ctx *torch.Context, w way) func(x *torch.Tensor) *torch.Tensor {
-	l := &blockLayers{ctx: ctx, sequence: w.sequence, heads: b.of(w.ranks)}
 	column := tp.Options{DType: b.dtype, Weight: &b.placement}
-	row := column
+	gated, row := column, column
+	gated.Gated = true
 	row.InputIsParallel, row.SequenceParallel, row.Overlap = true, w.sequence, w.overlap
-	norm := func(name string) *tp.RMSNorm {
-		n := torch.Must(tp.NewRMSNorm(ctx, name, b.hidden, blockEps, column))
-		if ctx.HasData() {
-			torch.OK(n.Load(b.weights[name]))
+	norm1, norm2 := b.norm(ctx, "norm1", column), b.norm(ctx, "norm2", column)
+	qkv := linear(ctx, b, "qkv", column, tp.NewColumnParallelLinear)
+	o := linear(ctx, b, "o", row, tp.NewRowParallelLinear)
+	up := linear(ctx, b, "up", gated, tp.NewColumnParallelLinear)
+	down := linear(ctx, b, "down", row, tp.NewRowParallelLinear)
+	gathered := func(x *torch.Tensor) *torch.Tensor { // with the rows of all ranks, if these have their own
+		if !w.sequence {
+			return x
 		}
-		return n
-	}
-	l.norm1, l.norm2 = norm("norm1"), norm("norm2")
-	columns := map[string]**tp.ColumnParallelLinear{"qkv": &l.qkv, "up": &l.up}
-	rows := map[string]**tp.RowParallelLinear{"o": &l.o, "down": &l.down}
-	for _, spec := range b.linear() {
-		var load func(weight, bias []float32) error
-		if to, ok := columns[spec.name]; ok {
-			o := column
-			o.Gated = spec.name == "up"
-			*to = torch.Must(tp.NewColumnParallelLinear(ctx, spec.name, spec.in, spec.out, o))
-			load = (*to).Load
-		} else {
-			*rows[spec.name] = torch.Must(tp.NewRowParallelLinear(ctx, spec.name, spec.in, spec.out, row))
-			load = (*rows[spec.name]).Load
+		all := torch.Must(tp.GatherFromSequenceParallelRegion.Forward(ctx, x))
+		if all != x {
+			free(x)
 		}
-		if ctx.HasData() {
-			torch.OK(load(b.weights[spec.name], nil))
-		}
+		return all
 	}
-	return l.forward
-}
-
-// of is the heads of one of so many ranks.
-func (b *block) of(ranks int) attention.Heads {
-	return attention.Heads{Query: b.heads.Query / ranks, KV: b.heads.KV / ranks, Dim: b.heads.Dim}
-}
-
-// forward is the block on the rank's input.
-func (l *blockLayers) forward(x *torch.Tensor) *torch.Tensor {
-	h := l.gathered(torch.Must(l.norm1.Forward(x)))
-	qkv := linear(l.qkv, h)
-	a := torch.Must(tp.DotProductAttention(l.ctx, "attention", qkv, l.heads))
-	x = l.residual(x, l.o, a)
-	free(h, qkv, a)
-
-	h = l.gathered(torch.Must(l.norm2.Forward(x)))
-	up := linear(l.up, h)
-	g := torch.Must(tp.SwiGLU("SwiGLU", l.up, up))
-	y := l.residual(x, l.down, g)
-	free(x, h, up, g)
-	return y
-}
-
-// gathered is what a norm has made with the rows of all ranks, if these have their own.
-func (l *blockLayers) gathered(x *torch.Tensor) *torch.Tensor {
-	if !l.sequence {
-		return x
+	residual := func(x *torch.Tensor, layer *tp.RowParallelLinear, h *torch.Tensor) *torch.Tensor { // x + layer(h)
+		out := forward(layer, h)
+		sum := torch.Must(tp.Add(ctx, "residual", x, out))
+		free(out)
+		return sum
 	}
-	all := torch.Must(tp.GatherFromSequenceParallelRegion.Forward(l.ctx, x))
-	if all != x {
-		free(x)
+	return func(x *torch.Tensor) *torch.Tensor {
+		h := gathered(torch.Must(norm1.Forward(x)))
+		heads := forward(qkv, h)
+		a := torch.Must(tp.DotProductAttention(ctx, "attention", heads, b.of(w.ranks)))
+		x = residual(x, o, a)
+		free(h, heads, a)
+
+		h = gathered(torch.Must(norm2.Forward(x)))
+		wide := forward(up, h)
+		g := torch.Must(tp.SwiGLU("SwiGLU", up, wide))
+		y := residual(x, down, g)
+		free(x, h, wide, g)
+		return y
 	}
-	return all
 }
 
-// residual is x + layer(h).
-func (l *blockLayers) residual(x *torch.Tensor, layer *tp.RowParallelLinear, h *torch.Tensor) *torch.Tensor {
-	out, _, err := layer.Forward(h)
-	torch.OK(err)
-	sum := torch.Must(tp.Add(l.ctx, "residual", x, out))
-	free(out)
-	return sum
+// norm makes a norm with its weights.
+func (b *block) norm(ctx *torch.Context, name string, o tp.Options) *tp.RMSNorm {
+	n := torch.Must(tp.NewRMSNorm(ctx, name, b.hidden, blockEps, o))
+	if ctx.HasData() {
+		torch.OK(n.Load(b.weights[name]))
+	}
+	return n
 }
 
-// linear is a layer without bias.
-func linear(l *tp.ColumnParallelLinear, x *torch.Tensor) *torch.Tensor {
+// layer is a linear layer of a rank.
+type layer interface {
+	Forward(x *torch.Tensor) (y, bias *torch.Tensor, err error)
+	Load(weight, bias []float32) error
+}
+
+// linear makes a linear layer of a block with its weights.
+func linear[L layer](ctx *torch.Context, b *block, name string, o tp.Options, make func(*torch.Context, string, int, int, tp.Options) (L, error)) L {
+	size := b.linear()[slices.IndexFunc(b.linear(), func(l blockLayer) bool { return l.name == name })]
+	l := torch.Must(make(ctx, name, size.in, size.out, o))
+	if ctx.HasData() {
+		torch.OK(l.Load(b.weights[name], nil))
+	}
+	return l
+}
+
+// forward returns what a linear layer makes of x.
+func forward(l layer, x *torch.Tensor) *torch.Tensor {
 	y, _, err := l.Forward(x)
 	torch.OK(err)
 	return y
+}
+
+// of returns the heads of one of some ranks.
+func (b *block) of(ranks int) attention.Heads {
+	return attention.Heads{Query: b.heads.Query / ranks, KV: b.heads.KV / ranks, Dim: b.heads.Dim}
 }
 
 func free(list ...*torch.Tensor) {

@@ -43,10 +43,7 @@ func addBlocks(t *tl.PE, x, sum tl.Ptr, n, block int) {
 }
 
 func runTReduceTasks(b *bench.B) error {
-	blocks, elems, err := taskSizes(b, 10_000)
-	if err != nil {
-		return err
-	}
+	blocks, elems := taskSizes(b, 10_000)
 	var homes []int
 	for sip := range b.Topology().Spec().System.SIPs.Count {
 		homes = append(homes, b.PE(sip, 0, 0))
@@ -56,16 +53,10 @@ func runTReduceTasks(b *bench.B) error {
 		block, within := i/elems, i%elems
 		return float64(ranks*(within+block) + 100*ranks*(ranks-1)/2)
 	}
-	return underEach(b, "A reduction to rank 0", func(r task.Runtime) (*task.Result, error) {
-		x, err := b.Zeros(torch.I32, torch.Shape{ranks * all}, torch.On(homes...))
-		if err != nil {
-			return nil, err
-		}
-		sum, err := b.Zeros(torch.I32, torch.Shape{all})
-		if err != nil {
-			return nil, err
-		}
-		result, err := task.Run(b.Context, task.Options{Name: "treduce_tasks", Runtime: r}, func(b *task.Builder) {
+	return underEach(b, "A reduction to rank 0", func(r task.Runtime) *task.Result {
+		x := torch.Must(b.Zeros(torch.I32, torch.Shape{ranks * all}, torch.On(homes...)))
+		sum := torch.Must(b.Zeros(torch.I32, torch.Shape{all}))
+		result := torch.Must(task.Run(b.Context, task.Options{Name: "treduce_tasks", Runtime: r}, func(b *task.Builder) {
 			own := b.Tensor(x)
 			made := make([]task.ID, blocks)
 			for k := range blocks {
@@ -83,10 +74,8 @@ func runTReduceTasks(b *bench.B) error {
 					task.In("x", own.Rows(at, elems)), task.Out("sum", total.Rows(at, elems)), task.Scalar("n", elems), task.Scalar("block", k),
 				}, task.After(made[k]))
 			}
-		})
-		if err != nil {
-			return nil, err
-		}
-		return result, b.CheckFunc("sum under "+string(r), sum, want)
+		}))
+		torch.OK(b.CheckFunc("sum under "+string(r), sum, want))
+		return result
 	}, taskRow)
 }

@@ -14,7 +14,6 @@ import (
 
 	"github.com/kernbench/kernbench/bench"
 	_ "github.com/kernbench/kernbench/benches" // registers the built-in ones
-	"github.com/kernbench/kernbench/internal/experiment"
 	"github.com/kernbench/kernbench/internal/sim"
 	"github.com/kernbench/kernbench/internal/table"
 	"github.com/kernbench/kernbench/task"
@@ -150,10 +149,7 @@ func executed(cmd *cobra.Command, b bench.Bench, o bench.Options) (*bench.Result
 	running := startProgress(cmd.ErrOrStderr(), b.Name)
 	defer running.stop()
 	o.Output = running
-	o.Progress = func(done, total int, left time.Duration) {
-		running.tell(experiment.Progress{Done: done, Total: total, Left: left})
-	}
-	o.Warn = func(text string) { warn(running, text) }
+	o.Progress, o.Warn = running.tell, func(text string) { warn(running, text) }
 	return b.Execute(cmd.Context(), o)
 }
 

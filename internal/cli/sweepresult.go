@@ -35,7 +35,7 @@ func (p *sweepPlan) schema() table.Schema {
 }
 
 // run runs a point.
-func (p *sweepPlan) run(ctx context.Context, point experiment.Point) (table.Record, error) {
+func (p *sweepPlan) run(ctx context.Context, _ int, point experiment.Point) (table.Record, error) {
 	o, err := p.options(ctx, p.setup(point))
 	if err != nil {
 		return nil, err

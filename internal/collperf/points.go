@@ -8,7 +8,6 @@ import (
 
 	"github.com/kernbench/kernbench/internal/config"
 	"github.com/kernbench/kernbench/internal/experiment"
-	"github.com/kernbench/kernbench/internal/table"
 )
 
 // simulation is a measurement on simulated machines: an experiment with a point for each
@@ -18,8 +17,7 @@ type simulation struct {
 	problems   []*problem
 	algorithms []string
 	points     []experiment.Point
-	index      map[*experiment.Setting]int // of points by their first settings
-	failed     []*Row                      // of a comparison, by point
+	failed     []*Row // of a comparison, by point
 	tally      *tally
 
 	next   int   // index of the first point that has no row yet
@@ -30,14 +28,13 @@ type simulation struct {
 // simulate measures problems on simulated machines. In a comparison the failure of an
 // algorithm does not end the others.
 func (o *Options) simulate(ctx context.Context, problems []*problem, t *tally) error {
-	s := &simulation{Options: o, problems: problems, algorithms: o.algorithms(), index: map[*experiment.Setting]int{}, tally: t}
+	s := &simulation{Options: o, problems: problems, algorithms: o.algorithms(), tally: t}
 	for _, p := range problems {
 		for _, a := range s.algorithms {
 			point, err := o.point(p, a)
 			if err != nil {
 				return err
 			}
-			s.index[&point[0]] = len(s.points)
 			s.points = append(s.points, point)
 		}
 	}
@@ -75,18 +72,12 @@ func (o *Options) Cost() float64 {
 }
 
 // point returns the settings of a problem, and the algorithm if it was named.
-func (o *Options) point(p *problem, algorithm string) (point experiment.Point, err error) {
-	cells, err := table.Cells(p.about())
-	if err != nil {
-		return nil, err
-	}
-	for i, c := range table.ColumnsOf(Case{}) {
-		point = append(point, experiment.Setting{Name: c.Name, Value: table.Text(cells[i])})
-	}
+func (o *Options) point(p *problem, algorithm string) (experiment.Point, error) {
+	point, err := experiment.PointOf(p.about())
 	if o.named() {
 		point = append(point, experiment.Setting{Name: "algorithm", Value: algorithm})
 	}
-	return point, nil
+	return point, err
 }
 
 // identity returns a text of all that rows depend on besides their points and the program.
@@ -98,8 +89,7 @@ func (o *Options) identity(ranks int) string {
 }
 
 // run measures a point. The row that is kept does not repeat the settings of the point.
-func (s *simulation) run(ctx context.Context, point experiment.Point) (kept, error) {
-	index := s.index[&point[0]]
+func (s *simulation) run(ctx context.Context, index int, _ experiment.Point) (kept, error) {
 	p, algorithm := s.problem(index), s.algorithm(index)
 	row, err := s.measure(ctx, p, algorithm)
 	switch {

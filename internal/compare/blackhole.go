@@ -3,6 +3,7 @@ package compare
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 
 	"github.com/kernbench/kernbench/ccl"
 	"github.com/kernbench/kernbench/internal/collperf"
@@ -61,19 +62,27 @@ func runBlackhole(l *lab, r *Reference) (*table.Table, error) {
 		if err != nil {
 			return nil, err
 		}
-		m := &memo{lab: l, options: o, size: size}
+		var measured []collperf.Row // each algorithm once
+		measure := func(algorithm string) (collperf.Row, error) {
+			if i := slices.IndexFunc(measured, func(r collperf.Row) bool { return r.Algorithm == algorithm }); i >= 0 {
+				return measured[i], nil
+			}
+			o.Algorithm = algorithm
+			row, err := l.one(o, size)
+			measured = append(measured, row)
+			return row, err
+		}
 		if size <= manyTried {
 			best, err := l.best(o, size)
 			if err != nil {
 				return nil, err
 			}
 			fastest = best.Algorithm
-			m.rows = append(m.rows, best)
+			measured = append(measured, best)
 		}
-		auto, errAuto := l.one(withAlgorithm(o, collperf.Auto), size)
-		m.rows = append(m.rows, auto)
-		best, errBest := m.row(fastest)
-		same, errLike := m.row(like[op+" "+fabric])
+		auto, errAuto := measure(collperf.Auto)
+		best, errBest := measure(fastest)
+		same, errLike := measure(like[op+" "+fabric])
 		for _, err := range []error{errAuto, errBest, errLike} {
 			if err != nil {
 				return nil, fmt.Errorf("%s of %d bytes on a %s: %w", op, size, fabric, err)
@@ -107,28 +116,4 @@ func blackholeOptions(l *lab, op, fabric, devices string, size topology.Bytes) (
 	}
 	c, err := ccl.ParseCollective(op)
 	return collperf.Options{Topology: g, Collective: c, DTypes: []tl.DType{tl.BF16}}, err
-}
-
-func withAlgorithm(o collperf.Options, name string) collperf.Options {
-	o.Algorithm = name
-	return o
-}
-
-// memo is what algorithms take at one size, each measured once.
-type memo struct {
-	*lab
-	options collperf.Options
-	size    topology.Bytes
-	rows    []collperf.Row
-}
-
-func (m *memo) row(algorithm string) (collperf.Row, error) {
-	for _, r := range m.rows {
-		if r.Algorithm == algorithm {
-			return r, nil
-		}
-	}
-	r, err := m.one(withAlgorithm(m.options, algorithm), m.size)
-	m.rows = append(m.rows, r)
-	return r, err
 }

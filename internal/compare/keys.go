@@ -1,7 +1,6 @@
 package compare
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -89,16 +88,11 @@ func (c *Comparison) distinct(t, other *table.Table, called, otherCalled string)
 			rows = append(rows, i)
 		}
 	}
-	var clashes [][]int
-	for _, group := range same {
-		if len(group) > 1 {
-			clashes = append(clashes, group)
-		}
-	}
+	clashes := table.Clashes(rows, func(row int) string { return identity(t, row, columns) })
 	if len(clashes) == 0 {
 		return rows, nil
 	}
-	first := slices.MinFunc(clashes, func(a, b []int) int { return cmp.Compare(a[0], b[0]) })
+	first := clashes[0]
 	message := fmt.Sprintf("%s has %d rows with %s (rows %d and %d)", called, len(first), c.name(t, first[0], columns), first[0]+1, first[1]+1)
 	var shared, own []int // that could tell them apart
 	for i, column := range t.Columns {

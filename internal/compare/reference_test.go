@@ -134,7 +134,8 @@ func TestBlackholePackets(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		row, err := l.one(withAlgorithm(o, "bidirectional_ring"), coarse)
+		o.Algorithm = "bidirectional_ring"
+		row, err := l.one(o, coarse)
 		if err != nil {
 			t.Fatal(err)
 		}

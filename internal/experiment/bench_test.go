@@ -11,7 +11,7 @@ func lineOf(n int) []Point {
 	for i := range n {
 		d.Values = append(d.Values, strconv.Itoa(i))
 	}
-	return Grid(d)
+	return grid(d)
 }
 
 // BenchmarkPoints is what a point costs beside its run: without a file, and in one.

@@ -195,16 +195,3 @@ func (out *output) close() error {
 	out.syncing.Wait()
 	return errors.Join(out.syncErr, out.f.Close())
 }
-
-// replaced reports whether the name of the file is that of another file now, and removed
-// whether it is that of none.
-func (out *output) replaced() (replaced, removed bool, err error) {
-	now, err := os.Stat(out.name)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return false, true, nil
-	case err != nil:
-		return false, false, err
-	}
-	return !os.SameFile(now, out.info), false, nil
-}

@@ -304,7 +304,7 @@ func TestAnotherProgram(t *testing.T) {
 	all := read(t, file)
 	var warned []string
 	o = Options{File: file, Identity: "v1", Program: "1 b", Workers: 1, Resume: true, Warn: func(text string) { warned = append(warned, text) }}
-	ran := func(context.Context, Point) (row, error) { return row{}, errors.New("this point has a row") }
+	ran := func(context.Context, int, Point) (row, error) { return row{}, errors.New("this point has a row") }
 	if _, err := Run(t.Context(), o, numbers, ran, nil); err != nil {
 		t.Fatal(err)
 	}

@@ -5,7 +5,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
+	"os"
 	"slices"
 
 	"github.com/kernbench/kernbench/internal/file"
@@ -58,18 +60,18 @@ func (s *state[R]) secure() error {
 	if s.out == nil {
 		return nil
 	}
-	replaced, removed, err := s.out.replaced()
+	now, err := os.Stat(s.out.name)
 	switch {
-	case err != nil:
-		return fmt.Errorf("write results: %w", err)
-	case replaced:
+	case err == nil && os.SameFile(now, s.out.info):
+		return nil
+	case err == nil:
 		e := &ReplacedError{Name: s.out.name, Kept: file.Beside(s.out.name), Points: len(s.kept)}
 		if err := file.Write(e.Kept, s.text()); err != nil {
 			return err
 		}
 		return e
-	case !removed:
-		return nil
+	case !errors.Is(err, fs.ErrNotExist):
+		return fmt.Errorf("write results: %w", err)
 	}
 	if err := file.Write(s.out.name, s.text()); err != nil {
 		return err

@@ -93,21 +93,16 @@ func mayReplace(ctx context.Context, f *os.File, name string, g *gathered) error
 	case !c.header.sameSweep(g.header):
 		return fmt.Errorf("%s has points of another sweep, and would lose them: choose another name, or delete it first", name)
 	}
-	if lost := c.beyond(g.records); len(lost) > 0 {
+	var lost []int
+	for _, r := range c.records {
+		if _, there := g.records[r.Point]; !there {
+			lost = append(lost, r.Point)
+		}
+	}
+	if slices.Sort(lost); len(lost) > 0 {
 		return fmt.Errorf("%s has points of this sweep that none of the files has, and would lose them: %s; name it among the files too, or choose another name", name, ranges(lost))
 	}
 	return nil
-}
-
-// beyond is the points that a file has beside some records.
-func (c *contents) beyond(records map[int]record) (list []int) {
-	for _, r := range c.records {
-		if _, there := records[r.Point]; !there {
-			list = append(list, r.Point)
-		}
-	}
-	slices.Sort(list)
-	return list
 }
 
 // gathered is the points of several files of one sweep.
@@ -164,7 +159,7 @@ func load(ctx context.Context, name string) (*contents, error) {
 	return parse(name, r)
 }
 
-// homes is the shards that points are of: " (of shard 2/4, 3/4)".
+// homes returns the shards that points are of: " (of shard 2/4, 3/4)".
 func homes(points []int, shards int) string {
 	var words []string
 	for i := range shards {
@@ -179,7 +174,7 @@ func homes(points []int, shards int) string {
 	return " (of shard " + strings.Join(words, ", ") + ")"
 }
 
-// unlike is how two files are not of one sweep.
+// unlike says how two files are not of one sweep.
 func unlike(a string, ha header, b string, hb header) error {
 	if ha.Identity != hb.Identity {
 		return fmt.Errorf("%s and %s are not of one sweep:\n  %s\n  %s\nleave out one of them", a, b, ha.Identity, hb.Identity)

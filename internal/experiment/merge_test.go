@@ -81,7 +81,7 @@ func partial(t *testing.T, points ...int) string {
 	h := header{Identity: "v1", Points: len(numbers), Grid: digest(numbers)}
 	var records []record
 	for _, i := range points {
-		row, _ := named(t.Context(), numbers[i])
+		row, _ := named(t.Context(), i, numbers[i])
 		raw, err := table.Marshal(row)
 		if err != nil {
 			t.Fatal(err)

@@ -21,7 +21,7 @@ func TestEachIsInOrder(t *testing.T) {
 	}
 	given := make(chan struct{})
 	var got []int
-	_, err := Run(t.Context(), Options{Workers: 4}, lineOf(5), func(_ context.Context, p Point) (int, error) {
+	_, err := Run(t.Context(), Options{Workers: 4}, lineOf(5), func(_ context.Context, _ int, p Point) (int, error) {
 		i, _ := strconv.Atoi(p.Get("n"))
 		switch i {
 		case 4:
@@ -46,11 +46,11 @@ func TestEachIsInOrder(t *testing.T) {
 // TestEachSkipsFailures: a point that failed holds up no other.
 func TestEachSkipsFailures(t *testing.T) {
 	var got []int
-	_, err := Run(t.Context(), Options{Workers: 2}, numbers, func(ctx context.Context, p Point) (row, error) {
+	_, err := Run(t.Context(), Options{Workers: 2}, numbers, func(ctx context.Context, _ int, p Point) (row, error) {
 		if p.Get("n") == "2" {
 			return row{}, errors.New("no luck")
 		}
-		return named(ctx, p)
+		return named(ctx, 0, p)
 	}, func(index int, _ row) { got = append(got, index) })
 	if want := []int{0, 2, 3, 5}; !errors.As(err, new(*Failed)) || !slices.Equal(got, want) {
 		t.Errorf("got %v, %v, want %v and the failures", got, err, want)
@@ -64,7 +64,7 @@ func TestStop(t *testing.T) {
 	for workers := 1; workers <= 6; workers++ {
 		synctest.Test(t, func(t *testing.T) {
 			var got []int
-			rows, err := Run(t.Context(), Options{Workers: workers, Stop: true}, lineOf(20), func(ctx context.Context, p Point) (string, error) {
+			rows, err := Run(t.Context(), Options{Workers: workers, Stop: true}, lineOf(20), func(ctx context.Context, _ int, p Point) (string, error) {
 				i, _ := strconv.Atoi(p.Get("n"))
 				if i > 4 {
 					<-ctx.Done() // ends only if it is cancelled
@@ -86,7 +86,7 @@ func TestStop(t *testing.T) {
 		})
 	}
 	ctx, cancel := context.WithCancel(t.Context())
-	_, err := Run(ctx, Options{Workers: 2, Stop: true}, lineOf(2), func(ctx context.Context, p Point) (int, error) {
+	_, err := Run(ctx, Options{Workers: 2, Stop: true}, lineOf(2), func(ctx context.Context, _ int, p Point) (int, error) {
 		if p.Get("n") == "1" {
 			return 0, errors.New("no luck")
 		}
@@ -109,7 +109,7 @@ func TestMemory(t *testing.T) {
 			begun, now, most := time.Now(), 0, 0
 			o := Options{Workers: 3, Memory: func(int) int64 { return tt.bytes }}
 			lock := make(chan struct{}, 1)
-			_, err := Run(t.Context(), o, lineOf(90), func(ctx context.Context, p Point) (row, error) {
+			_, err := Run(t.Context(), o, lineOf(90), func(ctx context.Context, _ int, p Point) (row, error) {
 				lock <- struct{}{}
 				now++
 				most = max(most, now)
@@ -118,7 +118,7 @@ func TestMemory(t *testing.T) {
 				lock <- struct{}{}
 				now--
 				<-lock
-				return named(ctx, p)
+				return named(ctx, 0, p)
 			}, nil)
 			if took := time.Since(begun); err != nil || most != tt.want || took != time.Duration(90/tt.want)*time.Second {
 				t.Errorf("%d bytes each: got %d at a time, %v, %v, want %d", tt.bytes, most, took, err, tt.want)
@@ -155,7 +155,7 @@ func TestLeft(t *testing.T) {
 					t.Errorf("%d workers, %d of %d points done: %v left, want %v", tt.workers, p.Done, p.Total, p.Left, want)
 				}
 			}}
-			if _, err := Run(t.Context(), o, lineOf(20), func(_ context.Context, p Point) (int, error) {
+			if _, err := Run(t.Context(), o, lineOf(20), func(_ context.Context, _ int, p Point) (int, error) {
 				seconds := 1.0
 				if i, _ := strconv.Atoi(p.Get("n")); tt.cost != nil {
 					seconds = tt.cost(i)

@@ -15,6 +15,19 @@ type Setting struct{ Name, Value string }
 // Point is one configuration, its settings in the order of the sweep.
 type Point []Setting
 
+// PointOf returns the settings of a row ([table.Cells]).
+func PointOf(row any) (Point, error) {
+	cells, err := table.Cells(row)
+	if err != nil {
+		return nil, err
+	}
+	p := make(Point, len(cells))
+	for i, c := range table.ColumnsOf(row) {
+		p[i] = Setting{c.Name, table.Text(cells[i])}
+	}
+	return p, nil
+}
+
 // Get returns the value of a setting. It panics if the point has none of that name.
 func (p Point) Get(name string) string {
 	for _, s := range p {
@@ -52,18 +65,9 @@ type Dimension struct {
 	At     []string
 }
 
-// Grid returns all combinations of the values, the last dimension changing fastest. Without
-// dimensions it returns one point that has no settings.
-func Grid(dims ...Dimension) []Point {
-	groups := make([][]Dimension, len(dims))
-	for i, d := range dims {
-		groups[i] = []Dimension{d}
-	}
-	return product(groups)
-}
-
-// product returns all combinations of groups of settings. The settings of a group change
-// together and have equally many values.
+// product returns all combinations of groups of settings, the last group changing fastest.
+// The settings of a group change together and have equally many values. Without groups it
+// returns one point that has no settings.
 func product(groups [][]Dimension) []Point {
 	points := []Point{{}}
 	for _, dims := range groups {

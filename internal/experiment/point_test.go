@@ -14,6 +14,15 @@ import (
 
 func TestMain(m *testing.M) { os.Exit(rapidtest.Main(m)) }
 
+// grid returns all combinations of the values of settings.
+func grid(dims ...Dimension) []Point {
+	groups := make([][]Dimension, len(dims))
+	for i, d := range dims {
+		groups[i] = []Dimension{d}
+	}
+	return product(groups)
+}
+
 func TestGrid(t *testing.T) {
 	for _, tt := range []struct {
 		dims []Dimension
@@ -28,7 +37,7 @@ func TestGrid(t *testing.T) {
 		},
 	} {
 		var got []string
-		for _, p := range Grid(tt.dims...) {
+		for _, p := range grid(tt.dims...) {
 			got = append(got, p.String())
 		}
 		if diff := cmp.Diff(tt.want, got); diff != "" {

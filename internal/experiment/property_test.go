@@ -65,7 +65,7 @@ func anyGrid(t *rapid.T) []Point {
 		}
 		dims = append(dims, d)
 	}
-	return Grid(dims...)
+	return grid(dims...)
 }
 
 // cutOff runs a part of a sweep and leaves the file as a kill might, at any byte.
@@ -95,9 +95,9 @@ func mustRun(t *rapid.T, o Options, points []Point) {
 		lines = max(strings.Count(text(t, o.File), "\n")-1, 0)
 	}
 	var ran atomic.Int64
-	rows, err := Run(t.Context(), o, points, func(ctx context.Context, p Point) (row, error) {
+	rows, err := Run(t.Context(), o, points, func(ctx context.Context, _ int, p Point) (row, error) {
 		ran.Add(1)
-		return named(ctx, p)
+		return named(ctx, 0, p)
 	}, nil)
 	if err != nil {
 		t.Fatal(err)

@@ -145,7 +145,7 @@ type contents struct {
 }
 
 // missing returns how many points of its shard the file does not have.
-func (c *contents) missing() int { return c.shard.count(c.header.Points) - len(c.records) }
+func (c *contents) missing() int { return len(c.shard.Indices(c.header.Points)) - len(c.records) }
 
 // lines returns the text of a file.
 func lines(h header, records []record) []byte {

@@ -51,7 +51,7 @@ const mostMemory = 4 << 30
 // are cancelled: the error is the [*PointError] of the first that fails, and the rows are
 // those before it, for any number of workers. When ctx ends, the points that have ended are
 // kept, and the error is the cause.
-func Run[R any](ctx context.Context, o Options, points []Point, run func(context.Context, Point) (R, error), each func(index int, row R)) ([]R, error) {
+func Run[R any](ctx context.Context, o Options, points []Point, run func(ctx context.Context, index int, p Point) (R, error), each func(index int, row R)) ([]R, error) {
 	s := &state[R]{Options: o, points: points, run: run, each: each}
 	err := s.all(ctx)
 	var failed *Failed
@@ -74,7 +74,7 @@ type state[R any] struct {
 	Options
 	points []Point
 	mine   []int // indices of the shard
-	run    func(context.Context, Point) (R, error)
+	run    func(context.Context, int, Point) (R, error)
 	each   func(int, R)
 
 	rows     map[int]R
@@ -219,19 +219,19 @@ func (s *state[R]) start(ctx context.Context) {
 	s.running[index] = r
 	go func() {
 		o := outcome[R]{index: index}
-		o.row, o.raw, o.err = s.attempt(r.ctx, s.points[index])
+		o.row, o.raw, o.err = s.attempt(r.ctx, index)
 		s.outcomes <- o
 	}()
 }
 
 // attempt runs a point and returns a panic as an error.
-func (s *state[R]) attempt(ctx context.Context, p Point) (row R, raw json.RawMessage, err error) {
+func (s *state[R]) attempt(ctx context.Context, index int) (row R, raw json.RawMessage, err error) {
 	defer func() {
 		if value := recover(); value != nil {
 			err = recovered(value)
 		}
 	}()
-	if row, err = s.run(ctx, p); err == nil && s.File != "" {
+	if row, err = s.run(ctx, index, s.points[index]); err == nil && s.File != "" {
 		raw, err = table.Marshal(row)
 	}
 	return row, raw, err

@@ -23,9 +23,9 @@ type row struct {
 }
 
 // named is a row that tells of its point.
-func named(_ context.Context, p Point) (row, error) { return row{p.String(), len(p)}, nil }
+func named(_ context.Context, _ int, p Point) (row, error) { return row{p.String(), len(p)}, nil }
 
-var numbers = Grid(Dimension{Name: "kind", Values: []string{"a", "b"}}, Dimension{Name: "n", Values: []string{"1", "2", "3"}})
+var numbers = grid(Dimension{Name: "kind", Values: []string{"a", "b"}}, Dimension{Name: "n", Values: []string{"1", "2", "3"}})
 
 func read(t testing.TB, file string) string {
 	t.Helper()
@@ -79,7 +79,7 @@ func TestRows(t *testing.T) {
 		if _, err := os.Stat(file); err == nil {
 			o.Resume = true
 		}
-		rows, err := Run(t.Context(), o, numbers, func(_ context.Context, p Point) (map[string]any, error) {
+		rows, err := Run(t.Context(), o, numbers, func(_ context.Context, _ int, p Point) (map[string]any, error) {
 			ran.Store(true)
 			return map[string]any{"n": p.Get("n"), "hidden": nil, "pi": 3}, nil
 		}, func(index int, r map[string]any) {
@@ -120,7 +120,7 @@ func TestFailed(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "r.jsonl")
 	o := Options{File: file, Identity: "v1", Workers: 2}
 	thrown := errors.New("thrown")
-	rows, err := Run(t.Context(), o, numbers, func(ctx context.Context, p Point) (row, error) {
+	rows, err := Run(t.Context(), o, numbers, func(ctx context.Context, _ int, p Point) (row, error) {
 		switch p.String() {
 		case "kind=b n=1":
 			return row{}, errors.New("no luck")
@@ -130,7 +130,7 @@ func TestFailed(t *testing.T) {
 			list := []int{}
 			return row{Value: list[len(p)]}, nil
 		}
-		return named(ctx, p)
+		return named(ctx, 0, p)
 	}, nil)
 	var failed *Failed
 	if !errors.As(err, &failed) || len(failed.Points) != 3 || failed.Total != 6 {
@@ -150,11 +150,11 @@ func TestFailed(t *testing.T) {
 	o.Resume = true
 	var mu sync.Mutex
 	ran := map[string]int{}
-	if _, err := Run(t.Context(), o, numbers, func(ctx context.Context, p Point) (row, error) {
+	if _, err := Run(t.Context(), o, numbers, func(ctx context.Context, _ int, p Point) (row, error) {
 		mu.Lock()
 		defer mu.Unlock()
 		ran[p.String()]++
-		return named(ctx, p)
+		return named(ctx, 0, p)
 	}, nil); err != nil {
 		t.Fatal(err)
 	}
@@ -173,7 +173,7 @@ func TestReasonsAreSaidOnce(t *testing.T) {
 	for n := range 13 {
 		points = append(points, Point{{Name: "n", Value: fmt.Sprint(n)}})
 	}
-	_, err := Run(t.Context(), Options{}, points, func(_ context.Context, p Point) (row, error) {
+	_, err := Run(t.Context(), Options{}, points, func(_ context.Context, _ int, p Point) (row, error) {
 		if n := p[0].Value; n != "4" {
 			return row{}, fmt.Errorf("deadlock at %s.5ns\n  pe%s waits", n, n)
 		}
@@ -190,7 +190,7 @@ func TestReasonsAreSaidOnce(t *testing.T) {
 // TestRowThatIsNoJSON: a row that the file cannot hold is a point that failed.
 func TestRowThatIsNoJSON(t *testing.T) {
 	o := Options{File: filepath.Join(t.TempDir(), "r.jsonl")}
-	_, err := Run(t.Context(), o, numbers[:1], func(context.Context, Point) (func(), error) { return func() {}, nil }, nil)
+	_, err := Run(t.Context(), o, numbers[:1], func(context.Context, int, Point) (func(), error) { return func() {}, nil }, nil)
 	if got, want := fmt.Sprint(err), "1 of 1 points failed\npoint 0 (kind=a n=1): json: unsupported type: func()"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
@@ -202,16 +202,16 @@ func TestInterrupted(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "r.jsonl")
 	ctx, cancel := context.WithCancelCause(t.Context())
 	cause := errors.New("enough")
-	rows, err := Run(ctx, Options{File: file, Identity: "v1", Workers: 2}, numbers, func(ctx context.Context, p Point) (row, error) {
+	rows, err := Run(ctx, Options{File: file, Identity: "v1", Workers: 2}, numbers, func(ctx context.Context, _ int, p Point) (row, error) {
 		switch p.Get("n") {
 		case "2": // ends when it is told to, and well
 			cancel(cause)
-			return named(ctx, p)
+			return named(ctx, 0, p)
 		case "3":
 			<-ctx.Done()
 			return row{}, ctx.Err()
 		}
-		return named(ctx, p)
+		return named(ctx, 0, p)
 	}, nil)
 	if !errors.Is(err, cause) || rows != nil {
 		t.Errorf("got %v, %v, want no rows and %v", rows, err, cause)
@@ -235,13 +235,13 @@ func TestBrokenFile(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "r.jsonl")
 	s := &state[row]{Options: Options{File: file, Identity: "v1", Workers: 1}, points: numbers}
 	runs := 0
-	s.run = func(ctx context.Context, p Point) (row, error) {
+	s.run = func(ctx context.Context, _ int, p Point) (row, error) {
 		if runs++; runs == 3 {
 			if err := s.out.f.Close(); err != nil {
 				t.Error(err)
 			}
 		}
-		return named(ctx, p)
+		return named(ctx, 0, p)
 	}
 	err := s.all(t.Context())
 	if err == nil || !strings.HasPrefix(err.Error(), "write results: write "+file) || runs != 3 {

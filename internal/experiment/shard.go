@@ -27,7 +27,7 @@ func ParseShard(text string) (Shard, error) {
 	return s, s.check()
 }
 
-// String is "2/4", or "" for all points.
+// String returns "2/4", or "" for all points.
 func (s Shard) String() string {
 	if s == (Shard{}) {
 		return ""
@@ -42,7 +42,7 @@ func (s Shard) check() error {
 	return nil
 }
 
-// Indices is those of the shard among so many points.
+// Indices returns those of the shard among some points.
 func (s Shard) Indices(points int) (list []int) {
 	for i := range points {
 		if s.has(i) {
@@ -52,17 +52,9 @@ func (s Shard) Indices(points int) (list []int) {
 	return list
 }
 
-// count returns the number of points of the shard, of so many in all.
-func (s Shard) count(points int) int {
-	if s.N == 0 {
-		return points
-	}
-	return (points - s.I + s.N) / s.N
-}
-
 func (s Shard) has(index int) bool { return s.N == 0 || index%s.N == s.I-1 }
 
-// name is what messages call it.
+// name returns what messages call it.
 func (s Shard) name() string {
 	if s.N == 0 {
 		return "the whole sweep"

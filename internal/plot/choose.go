@@ -19,10 +19,10 @@ func (f *Figure) choose(d *data) (err error) {
 	if d.rows, err = d.matching(f.Where); err != nil {
 		return fmt.Errorf("--where: %w", err)
 	}
-	if d.ys, err = d.find(f.Y); err != nil {
+	if d.ys, err = d.FindAll(f.Y); err != nil {
 		return fmt.Errorf("-y: %w", err)
 	}
-	if d.by, err = d.find(f.By); err != nil {
+	if d.by, err = d.FindAll(f.By); err != nil {
 		return fmt.Errorf("--by: %w", err)
 	}
 	if err := f.chooseY(d); err != nil {
@@ -105,22 +105,10 @@ func (f *Figure) chooseBy(d *data) {
 	} else if c := d.widest(); f.Kind == Heat && c >= 0 {
 		tell = []int{c}
 	}
-	if len(tell) > 0 && (f.Kind == Heat || len(d.values(tell...)) <= mostChosen) {
+	if len(tell) > 0 && (f.Kind == Heat || d.Distinct(tell, d.rows) <= mostChosen) {
 		d.by, f.By = tell, d.NamesOf(tell)
 		f.chose("--by", f.By...)
 	}
-}
-
-// find returns the columns of some names.
-func (d *data) find(names []string) (columns []int, err error) {
-	for _, name := range names {
-		c, err := d.Find(name)
-		if err != nil {
-			return nil, err
-		}
-		columns = append(columns, c)
-	}
-	return columns, nil
 }
 
 // measured returns the columns with numbers of which less or more is better, those of points
@@ -152,7 +140,7 @@ func (d *data) withBounds(y int) []int {
 func (d *data) widest() int {
 	widest, most, numeric := -1, 1, false
 	for _, c := range d.settings() {
-		n, is := len(d.values(c)), d.numeric(c) && d.connects(c)
+		n, is := d.Distinct([]int{c}, d.rows), d.numeric(c) && d.connects(c)
 		if n > 1 && (is && !numeric || n > most && is == numeric) {
 			widest, most, numeric = c, n, is
 		}
@@ -169,34 +157,12 @@ func (d *data) connects(x int) bool {
 		return true
 	}
 	tell := over.TellApart(clashes, over.settings())
-	return 2*len(d.values(tell...)) <= len(d.rows)
+	return 2*d.Distinct(tell, d.rows) <= len(d.rows)
 }
 
 // numeric reports whether the drawn rows have numbers in a column.
 func (d *data) numeric(column int) bool {
 	return !slices.ContainsFunc(d.rows, func(row int) bool { _, ok := d.Number(row, column); return !ok && d.Rows[row][column] != nil })
-}
-
-// values returns the texts that the drawn rows have in some columns, each once.
-func (d *data) values(columns ...int) []string {
-	var values []string
-	seen := map[string]bool{}
-	for _, row := range d.rows {
-		if v := d.cells(row, columns); !seen[v] {
-			seen[v] = true
-			values = append(values, v)
-		}
-	}
-	return values
-}
-
-// cells returns those of a row in some columns, as one text.
-func (d *data) cells(row int, columns []int) string {
-	var cells []string
-	for _, c := range columns {
-		cells = append(cells, d.Text(row, c))
-	}
-	return strings.Join(cells, "\x00")
 }
 
 // settings returns the columns that could tell rows apart and are not drawn: settings, and

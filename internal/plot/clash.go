@@ -1,33 +1,22 @@
 package plot
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/kernbench/kernbench/internal/printable"
+	"github.com/kernbench/kernbench/internal/table"
 )
 
 // clashes returns the groups of rows that are drawn at the same place in a column y.
-func (d *data) clashes(y int) (groups [][]int) {
+func (d *data) clashes(y int) [][]int {
 	type place struct {
 		by string
 		x  any
 	}
-	places := map[place][]int{}
-	for _, row := range d.rows {
-		if d.Rows[row][y] != nil {
-			at := place{d.cells(row, d.by), d.xOf(row)}
-			places[at] = append(places[at], row)
-		}
-	}
-	for _, rows := range places {
-		if len(rows) > 1 {
-			groups = append(groups, rows)
-		}
-	}
-	return groups
+	drawn := slices.DeleteFunc(slices.Clone(d.rows), func(row int) bool { return d.Rows[row][y] == nil })
+	return table.Clashes(drawn, func(row int) place { return place{d.Key(row, d.by), d.xOf(row)} })
 }
 
 // ambiguous returns an error if there are rows at the same place. It names the columns that
@@ -36,9 +25,9 @@ func (d *data) ambiguous(clashes [][]int) error {
 	if len(clashes) == 0 {
 		return nil
 	}
-	first := slices.MinFunc(clashes, func(a, b []int) int { return cmp.Compare(a[0], b[0]) })
+	first := clashes[0]
 	where := fmt.Sprintf("%s = %s", d.Columns[d.x].Name, d.Text(first[0], d.x))
-	if by := d.byText(first[0]); by != "" {
+	if by := d.byText(first[0], false); by != "" {
 		where += " of " + by
 	}
 	message := fmt.Sprintf("%d rows for %s (rows %d and %d)", len(first), where, first[0]+1, first[1]+1)

@@ -107,7 +107,7 @@ func (d *data) count() error {
 
 // countCells refuses more cells than a heat map has room for.
 func (d *data) countCells() error {
-	columns, rows := len(d.values(d.x)), len(d.values(d.by...))
+	columns, rows := d.Distinct([]int{d.x}, d.rows), d.Distinct(d.by, d.rows)
 	if n := columns * rows; n > maxMarks {
 		return fmt.Errorf("%d × %d = %d cells, and a figure has at most %d: take fewer rows with --where, or other columns for -x and --by", columns, rows, n, maxMarks)
 	}
@@ -198,14 +198,14 @@ func (d *data) cutColumn(y int) ([]Series, error) {
 			return nil, fmt.Errorf("-y: row %d has %s = %q, which is no number to draw: leave such rows out with --where, or draw another column",
 				row+1, d.Columns[y].Name, d.Text(row, y))
 		}
-		by := d.cells(row, d.by)
+		by := d.Key(row, d.by)
 		i, ok := index[by]
 		if !ok {
 			i = len(series)
 			index[by] = i
-			name := d.name(d.byText(row), y)
+			name := d.name(d.byText(row, false), y)
 			if slices.ContainsFunc(series, func(s Series) bool { return s.Name == name }) {
-				name = d.name(strings.ReplaceAll(by, "\x00", ", "), y) // numbers that differ in digits which are not told
+				name = d.name(d.byText(row, true), y) // numbers that differ in digits which are not told
 			}
 			series = append(series, Series{Name: name, Column: d.Columns[y].Name, bound: d.bound(y), factor: factor})
 		}
@@ -259,11 +259,16 @@ func (d *data) xOf(row int) any {
 	return d.Text(row, d.x)
 }
 
-// byText names the values of --by of a row: words as they are, numbers with what they count.
-func (d *data) byText(row int) string {
+// byText names the values of --by of a row: words as they are, and, unless the values are to
+// be exact, numbers with what they count.
+func (d *data) byText(row int, exact bool) string {
 	var parts []string
 	for _, c := range d.by {
-		parts = append(parts, d.tell(row, c, !d.bare))
+		part := d.Text(row, c)
+		if !exact {
+			part = d.tell(row, c, !d.bare)
+		}
+		parts = append(parts, part)
 	}
 	return strings.Join(parts, ", ")
 }

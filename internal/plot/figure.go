@@ -47,7 +47,7 @@ func (d *data) subtitle(about string) string {
 	}
 	for _, c := range d.With(table.Setting) {
 		used := c == d.x || slices.Contains(d.by, c)
-		if values := d.values(c); used || len(values) > 1 || values[0] == "" {
+		if used || d.Distinct([]int{c}, d.rows) > 1 || d.Text(d.rows[0], c) == "" {
 			continue
 		}
 		if part := d.tell(d.rows[0], c, true); !slices.Contains(parts, part) {

@@ -22,7 +22,7 @@ func (t *Table) TellApart(groups [][]int, columns []int) []int {
 	slices.SortStableFunc(choices, func(a, b choice) int { return cmp.Compare(a.values, b.values) })
 	var chosen []int
 	for _, c := range choices {
-		if more := append(chosen, c.column); t.combinations(groups, more) > t.combinations(groups, chosen) {
+		if more := append(chosen, c.column); t.Distinct(more, groups...) > t.Distinct(chosen, groups...) {
 			chosen = more
 		}
 		if t.apart(groups, chosen) {
@@ -32,17 +32,33 @@ func (t *Table) TellApart(groups [][]int, columns []int) []int {
 	return nil
 }
 
+// Clashes returns the groups of several rows that have the same key, in the order of their
+// first rows.
+func Clashes[K comparable](rows []int, key func(row int) K) (groups [][]int) {
+	index := map[K]int{}
+	for _, row := range rows {
+		k := key(row)
+		i, known := index[k]
+		if !known {
+			i = len(groups)
+			index[k], groups = i, append(groups, nil)
+		}
+		groups[i] = append(groups[i], row)
+	}
+	return slices.DeleteFunc(groups, func(group []int) bool { return len(group) == 1 })
+}
+
 // apart reports whether columns differ between all rows of each group.
 func (t *Table) apart(groups [][]int, columns []int) bool {
 	rows := 0
 	for _, group := range groups {
 		rows += len(group)
 	}
-	return t.combinations(groups, columns) == rows
+	return t.Distinct(columns, groups...) == rows
 }
 
-// combinations counts the different values of columns that the rows of each group have.
-func (t *Table) combinations(groups [][]int, columns []int) (n int) {
+// Distinct counts the different values of columns that the rows of each group have.
+func (t *Table) Distinct(columns []int, groups ...[]int) (n int) {
 	for _, group := range groups {
 		seen := map[string]bool{}
 		for _, row := range group {

@@ -9,8 +9,8 @@ import (
 	"github.com/kernbench/kernbench/internal/file"
 )
 
-// decode reads one value and nothing else.
-func decode(r io.Reader) (any, error) {
+// Decode reads one JSON object and nothing else. Its numbers keep their text.
+func Decode(r io.Reader) (Record, error) {
 	d := file.NewDecoder(r)
 	d.UseNumber()
 	v, err := decodeValue(d, deepest)
@@ -19,15 +19,6 @@ func decode(r io.Reader) (any, error) {
 	}
 	if _, err := d.Token(); err != io.EOF {
 		return nil, errors.New("more text behind the JSON")
-	}
-	return v, nil
-}
-
-// Decode reads one JSON object and nothing else. Its numbers keep their text.
-func Decode(r io.Reader) (Record, error) {
-	v, err := decode(r)
-	if err != nil {
-		return nil, err
 	}
 	o, ok := v.(Record)
 	if !ok {
@@ -78,14 +69,16 @@ func decodeValue(d *json.Decoder, deeper int) (any, error) {
 
 // closing reads the end of an object or a list.
 func closing(d *json.Decoder) error {
-	if _, err := d.Token(); err != nil {
-		return broken(err)
-	}
-	return nil
+	_, err := d.Token()
+	return broken(err)
 }
 
+// broken returns an error of a decoder for people.
 func broken(err error) error {
-	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF):
 		return errors.New("the JSON ends in the middle: the file was cut off")
 	}
 	return fmt.Errorf("no JSON: %w", err)

@@ -35,6 +35,18 @@ func (t *Table) Names() (names []string) {
 	return names
 }
 
+// FindAll returns the indices of columns as [Table.Find] does.
+func (t *Table) FindAll(names []string) (columns []int, err error) {
+	for _, name := range names {
+		c, err := t.Find(name)
+		if err != nil {
+			return nil, err
+		}
+		columns = append(columns, c)
+	}
+	return columns, nil
+}
+
 // NamesOf returns the names of some columns.
 func (t *Table) NamesOf(columns []int) (names []string) {
 	for _, c := range columns {
