@@ -1,10 +1,6 @@
 package ccl
 
-import (
-	"slices"
-
-	"github.com/kernbench/kernbench/tl"
-)
+import "github.com/kernbench/kernbench/tl"
 
 // dim is a rank's place in one dimension of a grid: on a ring of ranks, in which each
 // sends to the next.
@@ -18,10 +14,14 @@ type dim struct {
 
 func (d *dim) size() int { return len(d.cycle) }
 
-// reversed returns the same ring in the other direction.
+// reversed is the same ring in the other direction.
 func (d dim) reversed() dim {
-	d.cycle, d.place = slices.Clone(d.cycle), d.size()-1-d.place
-	slices.Reverse(d.cycle)
+	n := d.size()
+	cycle := make([]int, n)
+	for i, at := range d.cycle {
+		cycle[n-1-i] = at
+	}
+	d.cycle, d.place = cycle, n-1-d.place
 	d.next, d.previous = d.previous, d.next
 	return d
 }

@@ -1,8 +1,6 @@
 package ccl
 
 import (
-	"cmp"
-
 	"github.com/kernbench/kernbench/tl"
 )
 
@@ -84,8 +82,13 @@ func (p *Plan) Largest() (n int) {
 	return n
 }
 
-// tiles returns how many messages may wait in TCM.
-func (p *Plan) tiles() int { return cmp.Or(p.Tiles, 256) }
+// tiles is how many messages may wait in TCM.
+func (p *Plan) tiles() int {
+	if p.Tiles == 0 {
+		return 256
+	}
+	return p.Tiles
+}
 
 // Args is a plan as the kernel of one rank sees it.
 //
@@ -111,4 +114,26 @@ type Args struct {
 	// has ports, a window of the launch, which Connect divides into inboxes; a zero Ptr if
 	// it has not.
 	Work tl.Ptr
+}
+
+// InCount returns how many elements In(block) has.
+func (a *Args) InCount(block int) int {
+	switch a.Collective {
+	case AllGather, Gather:
+		return a.Count(a.Rank)
+	case AllToAll:
+		return a.Between(a.Rank, block)
+	}
+	return a.Count(block)
+}
+
+// OutCount returns how many elements Out(block) has.
+func (a *Args) OutCount(block int) int {
+	switch a.Collective {
+	case ReduceScatter, Scatter:
+		return a.Count(a.Rank)
+	case AllToAll:
+		return a.Between(block, a.Rank)
+	}
+	return a.Count(block)
 }

@@ -1,41 +1,60 @@
 package ccl
 
 import (
-	"slices"
-
 	"github.com/kernbench/kernbench/internal/sim"
 	"github.com/kernbench/kernbench/topology"
 )
 
-// ways is the hops over the links that carry data, by the node that they begin at.
-type ways [][]hop
+// ways finds the shortest ways through the links that carry data, by latency.
+type ways struct {
+	first []int32 // the hops from node n are hops[first[n]:first[n+1]]
+	hops  []hop
+}
 
 type hop struct {
 	to   topology.NodeID
 	time sim.Time
 }
 
-// newWays returns the ways of a system, or, back, those against the direction of links.
-func newWays(g *topology.Graph, back bool) ways {
-	w := make(ways, g.NumNodes())
-	for _, l := range g.Links() {
-		from, to := g.Node(l.From), g.Node(l.To)
-		if !carriesData(from.Kind) || !carriesData(to.Kind) {
-			continue
-		}
-		time := l.Latency + to.Overhead
+// newWays is the ways of a system, or, back, those against the direction of links.
+func newWays(g *topology.Graph, back bool) *ways {
+	ends := func(l topology.Link) (from, to topology.NodeID) {
 		if back {
-			l.From, l.To = l.To, l.From
+			return l.To, l.From
 		}
-		w[l.From] = append(w[l.From], hop{l.To, time})
+		return l.From, l.To
+	}
+	data, overhead := make([]bool, g.NumNodes()), make([]sim.Time, g.NumNodes())
+	for n := range data {
+		node := g.Node(topology.NodeID(n))
+		data[n], overhead[n] = carriesData(node.Kind), node.Overhead
+	}
+	w := &ways{first: make([]int32, g.NumNodes()+2)}
+	for _, l := range g.Links() {
+		if from, to := ends(l); data[from] && data[to] {
+			w.first[from+2]++
+		}
+	}
+	for n := range w.first[1:] {
+		w.first[n+1] += w.first[n]
+	}
+	w.hops = make([]hop, w.first[len(w.first)-1])
+	for _, l := range g.Links() {
+		if from, to := ends(l); data[from] && data[to] {
+			w.hops[w.first[from+1]] = hop{to, l.Latency + overhead[l.To]}
+			w.first[from+1]++ // and is where the hops of the next begin in the end
+		}
 	}
 	return w
 }
 
-// from returns how far each component is from the nearest of some. Ways are mended until
-// none gets shorter, which is quick where those of few hops are the short ones.
-func (w ways) from(nodes ...topology.NodeID) []sim.Time {
-	at := slices.Repeat([]sim.Time{sim.Never}, len(w))
+// from is how far each component is from the nearest of some. Ways are mended until none
+// gets shorter, which is quick where those of few hops are the short ones.
+func (w *ways) from(nodes ...topology.NodeID) []sim.Time {
+	at := make([]sim.Time, len(w.first)-2)
+	for n := range at {
+		at[n] = sim.Never
+	}
 	for _, n := range nodes {
 		at[n] = 0
 	}
@@ -43,7 +62,7 @@ func (w ways) from(nodes ...topology.NodeID) []sim.Time {
 	for queue := nodes; len(queue) > 0; queue = queue[1:] {
 		n := queue[0]
 		waiting[n] = false
-		for _, h := range w[n] {
+		for _, h := range w.hops[w.first[n]:w.first[n+1]] {
 			if time := at[n] + h.time; time < at[h.to] {
 				at[h.to] = time
 				if !waiting[h.to] {

@@ -75,7 +75,8 @@ func hbmBandwidth(h topology.HBM, n int64) *json.Number {
 	if slice == topology.Unlimited {
 		return nil
 	}
-	return new(decimal(product(int64(slice), n), 9))
+	total := decimal(product(int64(slice), n), 9)
+	return &total
 }
 
 // gemmPeak is that of n matrix engines in TFLOP/s, nil when they take no time. It
@@ -84,7 +85,8 @@ func gemmPeak(e topology.GEMM, n int64) *json.Number {
 	if _, ok := e.Peak(); !ok {
 		return nil
 	}
-	return new(decimal(product(n, 2, int64(e.Array.M), int64(e.Array.K), int64(e.Array.N), int64(e.Clock)), 12))
+	peak := decimal(product(n, 2, int64(e.Array.M), int64(e.Array.K), int64(e.Array.N), int64(e.Clock)), 12)
+	return &peak
 }
 
 // mathPeak is the simple operations of a vector engine in Gop/s, nil when they
@@ -94,5 +96,6 @@ func mathPeak(e topology.Math) *json.Number {
 		return nil
 	}
 	// Whole operations a second: a rate that does not divide is rounded down.
-	return new(decimal(product(int64(e.VectorWidth)*int64(e.Clock)/int64(e.Cycles.Simple)), 9))
+	peak := decimal(product(int64(e.VectorWidth)*int64(e.Clock)/int64(e.Cycles.Simple)), 9)
+	return &peak
 }
