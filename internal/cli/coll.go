@@ -119,7 +119,7 @@ line for each rank, with the columns rank and pe_exec_ns.`,
 			return atMostOne("COLLECTIVE")(cmd, args)
 		},
 	}
-	configs := addConfigFlags(cmd)
+	system := addConfigFlags(cmd, topologyKind, cclKind)
 	format := formatFlag(cmd, "csv")
 	flags := addCollFlags(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
@@ -140,19 +140,15 @@ line for each rank, with the columns rank and pe_exec_ns.`,
 			}
 			return measure(cmd, o, *flags.points.report, *format)
 		}
-		g, how, err := configs.load(cmd.Context())
+		on, err := system.load(cmd.Context())
 		if err != nil {
 			return err
 		}
-		o, err := flags.simulated(c, g, how)
+		o, err := flags.simulated(c, on.system, on.ccl)
 		if err != nil {
 			return badInput(err)
 		}
-		var use files
-		use.readsProgram(g, how, nil)
-		use.writes("--trace", o.Trace)
-		use.writes("--out", o.Experiment.File)
-		use.writes("--report", *flags.points.report)
+		use := new(files).readsConfigs(on).writes("--trace", o.Trace).writes("--out", o.Experiment.File).writes("--report", *flags.points.report)
 		if err := use.check(); err != nil {
 			return err
 		}

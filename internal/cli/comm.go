@@ -169,7 +169,7 @@ Parameters are those of comm prepare; --set changes what tasks cost, tasks.KEY=V
 	}
 	run := addBackendFlags(cmd)
 	tasks := addTaskFlags(cmd)
-	tasks.addSet()
+	tasks.addSet(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if err := tasks.onlyTasks(); err != nil {
 			return badInput(err)

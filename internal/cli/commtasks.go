@@ -18,20 +18,19 @@ import (
 
 // taskFlags is how the tasks of a scenario are scheduled, and what is shown of it.
 type taskFlags struct {
-	cmd     *cobra.Command
-	runtime *string
-	file    string
-	sets    []string // of --set, those that are for tasks.yaml
-	gantt   bool
-	svg     string // file of the picture
-	skip    bool   // building, in both
+	configFlags // of tasks.yaml; of --set, those that are for it
+	cmd         *cobra.Command
+	runtime     *string
+	gantt       bool
+	svg         string // file of the picture
+	skip        bool   // building, in both
 }
 
 // addTaskFlags gives a command the flags of task runtimes.
 func addTaskFlags(cmd *cobra.Command) *taskFlags {
-	f := &taskFlags{cmd: cmd}
+	f := &taskFlags{cmd: cmd, configFlags: configFlags{kinds: []*configKind{tasksKind}}}
 	f.runtime = wordFlag(cmd, "runtime", "", "run the scenario as tasks, scheduled by this (default: its kernel, on each rank)", "", task.RuntimeNames())
-	addTasks(cmd, &f.file)
+	f.addFiles(cmd)
 	cmd.Flags().BoolVar(&f.gantt, "gantt", false, "with --runtime on --backend sim: show who did what when; in json, as spans")
 	cmd.Flags().StringVar(&f.svg, "gantt-svg", "", "the same as a picture, to `FILE`, which ends in .svg or .png")
 	cmd.Flags().BoolVar(&f.skip, "gantt-skip-building", false, "begin both charts at the first dispatch and leave out the building before it")
@@ -47,21 +46,18 @@ func (f *taskFlags) take(set string) bool {
 	return true
 }
 
-// addSet gives a command that has no parameters to set a --set for tasks.yaml alone.
-func (f *taskFlags) addSet() {
-	addSet(f.cmd, &f.sets, exampleTasksSet, settableKeys[task.Config](tasksPrefix))
-}
-
 // onlyTasks refuses what is not for tasks.yaml.
 func (f *taskFlags) onlyTasks() error {
-	if _, others := splitSets(f.sets, tasksPrefix); len(others) > 0 {
-		return fmt.Errorf("--set %s: parameters are those that the folder was prepared with: set them in comm prepare, and here %sKEY=VALUE alone", others[0], tasksPrefix)
+	for _, set := range f.sets {
+		if !strings.HasPrefix(set, tasksPrefix) {
+			return fmt.Errorf("--set %s: parameters are those that the folder was prepared with: set them in comm prepare, and here %sKEY=VALUE alone", set, tasksPrefix)
+		}
 	}
 	return nil
 }
 
 // read checks the flags.
-func (f *taskFlags) read(o *runner.Options) (err error) {
+func (f *taskFlags) read(o *runner.Options) error {
 	if *f.runtime == "" {
 		for _, name := range []string{"tasks", "gantt", "gantt-svg", "gantt-skip-building"} {
 			if f.cmd.Flags().Changed(name) {
@@ -88,27 +84,27 @@ func (f *taskFlags) read(o *runner.Options) (err error) {
 	if (f.gantt || f.svg != "") && o.Backend != runner.Sim {
 		return errors.New("--gantt and --gantt-svg show simulated time: add --backend sim")
 	}
-	o.Tasks, err = loadTasks(f.cmd.Context(), f.file, f.sets)
+	c, err := f.load(f.cmd.Context())
+	if err == nil {
+		o.Tasks = c.tasks.(*task.Config)
+	}
 	return err
 }
 
 // checkFiles checks the files of a run: its scenario, "" for that of the folder; its
 // configurations; the folder of its values, "" if it has none; and the picture of its tasks.
 func (f *taskFlags) checkFiles(o *runner.Options, folder string) error {
-	var use files
-	use.readsScenario(o.Scenario)
+	var c configs
 	// A pipe can be read once only, by the run. The run also reports errors.
 	if info, err := os.Stat(o.Preset); err == nil && info.Mode().IsRegular() {
 		if spec, err := topology.LoadContext(f.cmd.Context(), o.Preset); err == nil {
-			use.readsConfig("topology", spec)
+			c.read = append(c.read, input{what: "topology", config: spec})
 		}
 	}
 	if o.Tasks != nil {
-		use.readsConfig("tasks", o.Tasks)
+		c.read = append(c.read, input{what: "tasks", config: o.Tasks})
 	}
-	use.writesIn("the folder", folder, runner.FolderFiles...)
-	use.writes("--gantt-svg", f.svg)
-	return use.check()
+	return new(files).readsScenario(o.Scenario).readsConfigs(c).writesIn("the folder", folder, runner.FolderFiles...).writes("--gantt-svg", f.svg).check()
 }
 
 // report has a result told, with the charts that are wanted.

@@ -74,7 +74,7 @@ rows, artifacts (files written), config and schema (the columns of metrics and r
 	if err := cmd.RegisterFlagCompletionFunc("bench", completeBench); err != nil {
 		panic(err) // no such flag
 	}
-	config := addProgramFlags(cmd)
+	config := addConfigFlags(cmd, programKinds...)
 	format := formatFlag(cmd)
 	options := addRunFlags(cmd)
 	params := addParamFlags(cmd)
@@ -93,14 +93,11 @@ rows, artifacts (files written), config and schema (the columns of metrics and r
 		if err := config.checkEffect(b); err != nil {
 			return badInput(err)
 		}
-		var tasks any
-		if o.Topology, o.CCL, tasks, err = config.load(cmd.Context()); err != nil {
+		on, err := config.load(cmd.Context())
+		if err != nil {
 			return err
 		}
-		var use files
-		use.readsProgram(o.Topology, o.CCL, tasks)
-		use.writes("--log", o.Log)
-		use.writes("--trace", o.Trace)
+		use := new(files).readsConfigs(on).writes("--log", o.Log).writes("--trace", o.Trace)
 		for _, p := range b.Params {
 			if p.Output {
 				use.writes("--"+p.Name, cmp.Or(o.Params[p.Name], p.Default))
@@ -112,7 +109,7 @@ rows, artifacts (files written), config and schema (the columns of metrics and r
 		if err := use.check(); err != nil {
 			return err
 		}
-		o.Settings = []any{tasks}
+		o.Topology, o.CCL, o.Settings = on.system, on.ccl, []any{on.tasks}
 		o.Resume = o.Resume || b.Folder != "" && !slices.Contains([]string{"", "0", "false"}, os.Getenv("MILESTONE_FAST"))
 		if o.Strict && !o.Resume {
 			return badInput(errors.New("--strict is for --resume: add it"))

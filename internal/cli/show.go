@@ -2,6 +2,7 @@ package cli
 
 import (
 	"fmt"
+	"io"
 
 	"github.com/spf13/cobra"
 
@@ -32,7 +33,7 @@ latency_ns and overhead_ns.`,
   kernbench topology show --set sip.ucie.bandwidth=256GB/s --format yaml > topology.yaml`,
 		Args: noArgs,
 	}
-	system := addTopologyFlags(cmd)
+	system := addConfigFlags(cmd, topologyKind)
 	format := formatFlag(cmd, "yaml")
 	links := cmd.Flags().Bool("links", false, "list every directed link")
 	var depth int
@@ -46,14 +47,11 @@ latency_ns and overhead_ns.`,
 		case *format == "yaml" && *links:
 			return badInput(fmt.Errorf("--links is for --format text and json: the configuration does not list links"))
 		}
-		g, err := system.load(cmd.Context())
+		c, err := system.loadAlone(cmd.Context())
 		if err != nil {
 			return err
 		}
-		if err := checkRead("topology", g.Spec()); err != nil {
-			return err
-		}
-		ctx, out := cmd.Context(), cmd.OutOrStdout()
+		g, ctx, out := c.system, cmd.Context(), cmd.OutOrStdout()
 		if *format == "yaml" {
 			_, err := out.Write(g.Spec().YAML())
 			return err
@@ -73,4 +71,38 @@ latency_ns and overhead_ns.`,
 		return nil
 	}
 	return cmd
+}
+
+// shownConfig is a configuration that is printed as JSON or as text.
+type shownConfig interface{ writeText(w io.Writer) error }
+
+// showCommand makes a command print a configuration: as describe returns it, or as YAML.
+func (k *configKind) showCommand(cmd *cobra.Command, describe func(configs) (shownConfig, error)) *cobra.Command {
+	cmd.Args = noArgs
+	flags := addConfigFlags(cmd, k)
+	format := formatFlag(cmd, "yaml")
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		c, err := flags.loadAlone(cmd.Context())
+		if err != nil {
+			return err
+		}
+		if *format == "yaml" {
+			_, err := cmd.OutOrStdout().Write(c.read[0].config.YAML())
+			return err
+		}
+		shown, err := describe(c)
+		if err != nil {
+			return err
+		}
+		return printResult(cmd, *format, shown, shown.writeText)
+	}
+	return cmd
+}
+
+// printResult prints a result as JSON, or as text.
+func printResult(cmd *cobra.Command, format string, result any, text func(io.Writer) error) error {
+	if format == "json" {
+		return table.WriteJSON(cmd.OutOrStdout(), result)
+	}
+	return text(cmd.OutOrStdout())
 }

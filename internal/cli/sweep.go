@@ -41,7 +41,7 @@ and rows). With --dry-run it is a list of point and settings.`,
   kernbench sweep sweep.yaml --shard 2/4 --set sip.ucie.bandwidth=256GB/s`,
 		Args: exactlyOne("FILE"),
 	}
-	flags := addProgramFlags(cmd)
+	flags := addConfigFlags(cmd, programKinds...)
 	format := formatFlag(cmd, "csv")
 	points := addPointFlags(cmd, "the name of the sweep with .jsonl, in the current folder")
 	dry := cmd.Flags().Bool("dry-run", false, "check all points and print those that would run")

@@ -23,7 +23,7 @@ const paramPrefix = "params."
 type sweepPlan struct {
 	*experiment.Sweep
 	bench     bench.Bench
-	base      programFlags // with what the command line says
+	base      configFlags // with what the command line says
 	points    []experiment.Point
 	places    map[[2]string]place // of values of the grid, by key and value
 	ready     map[string]loaded   // some configurations, by the key of setups
@@ -38,7 +38,7 @@ type place struct{ key, value string }
 
 // planSweep reads a file and checks all its points. Flags go before what the file says, and
 // the grid before both. A large grid takes a while, which ctx can end.
-func planSweep(ctx context.Context, name string, flags programFlags) (*sweepPlan, error) {
+func planSweep(ctx context.Context, name string, flags configFlags) (*sweepPlan, error) {
 	f, err := experiment.ReadSweep(ctx, name)
 	if err != nil {
 		return nil, err
@@ -141,7 +141,7 @@ func (p *sweepPlan) checkClashes() {
 	if p.Topology != "" {
 		fixed["topology"] = "topology"
 	}
-	if p.base.name != "" {
+	if p.base.topology != "" {
 		fixed["topology"] = "--topology"
 	}
 	for name := range p.Params {
@@ -190,7 +190,7 @@ func (p *sweepPlan) checkPoints(ctx context.Context) error {
 			p.mistakes(ctx, s)
 			continue
 		}
-		p.use.readsProgram(l.system, l.ccl, l.tasks)
+		p.use.readsConfigs(l.configs)
 		if len(p.ready) < maxReady {
 			p.ready[s.key()] = l
 		}

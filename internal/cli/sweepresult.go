@@ -172,7 +172,7 @@ func (p *sweepPlan) fixed() string {
 	}
 	var lines strings.Builder
 	for _, line := range []struct{ what, is string }{
-		{"topology", cmp.Or(string(p.base.name), p.Topology)},
+		{"topology", cmp.Or(p.base.topology, p.Topology)},
 		{"ccl", cmp.Or(p.base.ccl, p.CCL)},
 		{"tasks", cmp.Or(p.base.tasks, p.Tasks)},
 		{"set", strings.Join(slices.Concat(p.Set, p.base.sets), ", ")},

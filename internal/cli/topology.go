@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/kernbench/kernbench/internal/describe"
 	"github.com/kernbench/kernbench/internal/table"
 	"github.com/kernbench/kernbench/topology"
 )
@@ -22,8 +23,16 @@ description comes to, before anything runs on it.`,
   kernbench topology schema > topology.schema.json`,
 	}
 	group(cmd)
-	cmd.AddCommand(showCmd(), validateCmd(), diagramCmd(), schemaCommand("topology", "a topology file", topology.Schema), presetsCmd())
+	cmd.AddCommand(showCmd(), topologyValidator.command(), diagramCmd(), schemaCommand("topology", "a topology file", topology.Schema), presetsCmd())
 	return cmd
+}
+
+var topologyValidator = validator{
+	configKind: topologyKind, files: "topology files", usual: "the preset default", presets: topology.Presets(), list: "systems", member: " and pes",
+	size: func(c configs, v *validation) string {
+		v.PEs = describe.Describe(c.system).Totals.PEs
+		return fmt.Sprintf("%d PEs", v.PEs)
+	},
 }
 
 // preset is a row of `kernbench topology presets`.
