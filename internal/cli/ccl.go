@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"strconv"
@@ -9,7 +10,6 @@ import (
 
 	"github.com/kernbench/kernbench/ccl"
 	"github.com/kernbench/kernbench/internal/config"
-	"github.com/kernbench/kernbench/internal/table"
 	"github.com/kernbench/kernbench/internal/version"
 )
 
@@ -31,7 +31,7 @@ with an algorithm, queues and a number of ranks. kernbench run and coll read it 
 
 var cclValidator = validator{
 	configKind: cclKind, files: "files of how collectives are done", usual: "the embedded one", presets: []string{"default"},
-	list: "configs", member: " and algorithms\n(the names of its entries)",
+	list: "configs", member: ", algorithms (names of entries)",
 	size: func(c configs, v *validation) string {
 		v.Algorithms = c.ccl.Names()
 		return fmt.Sprintf("entries: %d", len(v.Algorithms))
@@ -99,14 +99,10 @@ the file; sizes are in bytes.`,
 }
 
 func (c *collectives) writeText(w io.Writer) error {
-	orDash := func(text string) string {
-		if text == "" || text == "0" {
-			return "-"
-		}
-		return text
-	}
-	var rows [][]string
-	for _, e := range c.Entries {
+	fmt.Fprintln(w, c.CCL.Line("ccl")+"\n")
+	return writeRows(w, []string{
+		"entry", "algorithm", "buffer_kind", "backpressure", "n_slots", "slot_size", "credit_bytes", "chunk_bytes", "root_cube", "n_elem", "world_size",
+	}, c.Entries, func(e entry) []string {
 		name := e.Name
 		if name == "" {
 			name = "(defaults)"
@@ -114,18 +110,14 @@ func (c *collectives) writeText(w io.Writer) error {
 				name = fmt.Sprintf("(defaults: %s)", c.Default)
 			}
 		}
-		row := []string{name, e.Algorithm, orDash(e.BufferKind), orDash(e.Backpressure)}
+		row := []string{name, e.Algorithm, cmp.Or(e.BufferKind, "-"), cmp.Or(e.Backpressure, "-")}
 		for _, n := range []int{e.NSlots, e.SlotSize, e.CreditBytes, e.ChunkBytes} {
-			row = append(row, orDash(strconv.Itoa(n)))
+			row = append(row, numberOrDash(n))
 		}
 		root := "-"
 		if e.RootCube != nil {
 			root = strconv.Itoa(*e.RootCube)
 		}
-		rows = append(rows, append(row, root, strconv.Itoa(e.NElem), orDash(strconv.Itoa(e.WorldSize))))
-	}
-	fmt.Fprintln(w, c.CCL.Line("ccl")+"\n")
-	return table.WriteTable(w, []string{
-		"entry", "algorithm", "buffer_kind", "backpressure", "n_slots", "slot_size", "credit_bytes", "chunk_bytes", "root_cube", "n_elem", "world_size",
-	}, rows)
+		return append(row, root, strconv.Itoa(e.NElem), numberOrDash(e.WorldSize))
+	})
 }

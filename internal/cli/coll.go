@@ -112,12 +112,7 @@ line for each rank, with the columns rank and pe_exec_ns.`,
   kernbench coll all_reduce --on shm --nranks 4 -d float -b 1K -e 64M -f 4
   kernbench coll all_gather --on shm --buffer window`,
 		ValidArgsFunction: cobra.FixedCompletions(collectiveNames(), cobra.ShellCompDirectiveNoFileComp),
-		Args: func(cmd *cobra.Command, args []string) error {
-			if len(args) == 0 {
-				return fmt.Errorf("no collective: name one of %s%s", strings.Join(collectiveNames(), ", "), seeHelp(cmd))
-			}
-			return atMostOne("COLLECTIVE")(cmd, args)
-		},
+		Args:              oneArg("COLLECTIVE", "no collective: name one of "+strings.Join(collectiveNames(), ", ")),
 	}
 	system := addConfigFlags(cmd, topologyKind, cclKind)
 	format := formatFlag(cmd, "csv")
@@ -127,10 +122,7 @@ line for each rank, with the columns rank and pe_exec_ns.`,
 		if err != nil {
 			return badInput(fmt.Errorf("%w%s", err, config.DidYouMean(args[0], collectiveNames())))
 		}
-		if err := flags.misplaced(); err != nil {
-			return badInput(err)
-		}
-		if err := flags.unused(c); err != nil {
+		if err := flags.checkEffect(c); err != nil {
 			return badInput(err)
 		}
 		if *flags.on != onSim {

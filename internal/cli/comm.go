@@ -104,13 +104,14 @@ makespans, with what the host builds before tasks run. tasks is of sim alone.`,
 		if err := options(&o); err != nil {
 			return badInput(err)
 		}
-		if cmd.Flags().Changed("keep") && *keep == "" {
-			return badInput(errors.New("--keep is empty: write the name of a folder, or delete it"))
+		err := refuse(cmd, misuse{"keep", *keep == "", "is empty: write the name of a folder, or delete it"})
+		if err == nil {
+			err = run(&o)
 		}
-		if err := run(&o); err != nil {
-			return badInput(err)
+		if err == nil {
+			err = tasks.read(&o)
 		}
-		if err := tasks.read(&o); err != nil {
+		if err != nil {
 			return badInput(err)
 		}
 		if err := tasks.checkFiles(&o, o.Keep); err != nil {
@@ -240,10 +241,7 @@ func failed(err error) error {
 }
 
 func oneScenario(cmd *cobra.Command, args []string) error {
-	if len(args) == 0 {
-		return fmt.Errorf("no scenario: name a file or one of %s%s", strings.Join(scenario.Names(), ", "), seeHelp(cmd))
-	}
-	return atMostOne("SCENARIO")(cmd, args)
+	return oneArg("SCENARIO", "no scenario: name a file or one of "+strings.Join(scenario.Names(), ", "))(cmd, args)
 }
 
 // exactly wants an argument for each of some names.

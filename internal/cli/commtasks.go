@@ -10,6 +10,7 @@ import (
 
 	"github.com/kernbench/kernbench/internal/draw"
 	"github.com/kernbench/kernbench/internal/file"
+	"github.com/kernbench/kernbench/internal/printable"
 	"github.com/kernbench/kernbench/internal/runner"
 	"github.com/kernbench/kernbench/task"
 	taskchart "github.com/kernbench/kernbench/task/chart"
@@ -59,26 +60,20 @@ func (f *taskFlags) onlyTasks() error {
 // read checks the flags.
 func (f *taskFlags) read(o *runner.Options) error {
 	if *f.runtime == "" {
-		for _, name := range []string{"tasks", "gantt", "gantt-svg", "gantt-skip-building"} {
-			if f.cmd.Flags().Changed(name) {
-				return fmt.Errorf("--%s is for runs of tasks: add --runtime %s", name, strings.Join(task.RuntimeNames(), "|"))
-			}
+		why := "is for runs of tasks: add --runtime " + strings.Join(task.RuntimeNames(), "|")
+		if err := refuseAll(f.cmd, why, "tasks", "gantt", "gantt-svg", "gantt-skip-building"); err != nil || len(f.sets) == 0 {
+			return err
 		}
-		if len(f.sets) > 0 {
-			return fmt.Errorf("--set %s is for runs of tasks: add --runtime %s", f.sets[0], strings.Join(task.RuntimeNames(), "|"))
-		}
-		return nil
+		return fmt.Errorf("--set %s %s", f.sets[0], why)
 	}
-	if f.cmd.Flags().Changed("gantt-svg") {
-		if f.svg == "" {
-			return errors.New("--gantt-svg is empty: write the name of a file, or delete it")
-		}
-		if err := draw.CheckName(f.svg); err != nil {
-			return fmt.Errorf("--gantt-svg %w", err)
-		}
+	if err := refuse(f.cmd,
+		misuse{"gantt-svg", f.svg == "", "is empty: write the name of a file, or delete it"},
+		misuse{"gantt-skip-building", f.skip && !f.gantt && f.svg == "", "changes charts: add --gantt or --gantt-svg FILE, or drop it"},
+	); err != nil {
+		return err
 	}
-	if f.skip && !f.gantt && f.svg == "" {
-		return errors.New("--gantt-skip-building changes charts: add --gantt or --gantt-svg FILE, or drop it")
+	if err := draw.CheckName(f.svg); f.svg != "" && err != nil {
+		return fmt.Errorf("--gantt-svg %w", err)
 	}
 	o.Runtime = task.Runtime(*f.runtime)
 	if (f.gantt || f.svg != "") && o.Backend != runner.Sim {
@@ -113,7 +108,7 @@ func (f *taskFlags) report(r *runner.Result, format string, tell func() error) e
 		return tell()
 	}
 	chart := taskchart.Gantt{
-		Title: r.Scenario, Subtitle: fmt.Sprintf("%s on %s", counted(r.Tasks.Tasks, "task"), counted(r.Tasks.Ranks, "rank")),
+		Title: r.Scenario, Subtitle: fmt.Sprintf("%s on %s", printable.Count(r.Tasks.Tasks, "task"), printable.Count(r.Tasks.Ranks, "rank")),
 		Runs: []*task.Result{r.Tasks}, SkipBuilding: f.skip,
 	}
 	if f.svg != "" {
@@ -152,7 +147,7 @@ func taskLines(r *runner.Result, line func(name, format string, args ...any)) {
 	if t == nil {
 		line("runtime", "%s", r.Runtime)
 	} else {
-		line("runtime", "%s, %s on %s", r.Runtime, counted(t.Tasks, "task"), counted(t.Ranks*t.Cores, "PE"))
+		line("runtime", "%s, %s on %s", r.Runtime, printable.Count(t.Tasks, "task"), printable.Count(t.Ranks*t.Cores, "PE"))
 	}
 	line("tasks", "%v%s", r.Config, last)
 	if t == nil {
@@ -160,7 +155,7 @@ func taskLines(r *runner.Result, line func(name, format string, args ...any)) {
 	}
 	line("control", "building %s, dispatching %s, noticing %s", t.Build.Rounded(), t.Dispatch.Rounded(), t.Notice.Rounded())
 	c := &t.Critical
-	line("critical", "%s: building %s, stalled %s, waiting %s, scheduling %s, computing %s, communicating %s", counted(c.Tasks, "task"),
+	line("critical", "%s: building %s, stalled %s, waiting %s, scheduling %s, computing %s, communicating %s", printable.Count(c.Tasks, "task"),
 		c.Build.Rounded(), c.Stall.Rounded(), c.Wait.Rounded(), c.Schedule.Rounded(), c.Compute.Rounded(), c.Communicate.Rounded())
 	line("PE time", "computing %s, communicating %s, scheduling %s, idle %s", t.Compute.Rounded(), t.Communicate.Rounded(), t.Schedule.Rounded(), t.Idle.Rounded())
 }

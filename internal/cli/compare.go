@@ -68,15 +68,13 @@ source, date, about, unknown, columns (of theirs), systems, difference, schema a
 	}
 	cmd.Args = func(cmd *cobra.Command, args []string) error {
 		if *ours {
-			for _, flag := range []string{"threshold", "key", "value", "lower", "higher", "all"} {
-				if cmd.Flags().Changed(flag) {
-					return fmt.Errorf("--%s is for two files: leave it out with --reference", flag)
-				}
+			if err := refuseAll(cmd, "is for two files: leave it out with --reference", "threshold", "key", "value", "lower", "higher", "all"); err != nil {
+				return err
 			}
 			return atMostOne("reference")(cmd, args)
 		}
 		if len(args) != 2 {
-			return fmt.Errorf("%s: name two, A and B, or write --reference%s", counted(len(args), "result"), seeHelp(cmd))
+			return fmt.Errorf("%s: name two, A and B, or write --reference%s", printable.Count(len(args), "result"), seeHelp(cmd))
 		}
 		return nil
 	}
@@ -97,10 +95,7 @@ source, date, about, unknown, columns (of theirs), systems, difference, schema a
 
 // compareFiles compares two files or folders.
 func compareFiles(cmd *cobra.Command, a, b string, o compare.Options, style compareStyle) error {
-	var use files
-	use.reads("A", a)
-	use.reads("B", b)
-	if err := use.check(); err != nil {
+	if err := new(files).reads("A", a).reads("B", b).check(); err != nil {
 		return err
 	}
 	tablesA, missingA, errA := experiment.ReadTables(cmd.Context(), a)
@@ -138,22 +133,19 @@ func trouble(s *compare.Sum, a, b string) string {
 		worse, rows, columns = worse+n.Count[compare.Worse], rows+len(n.Missing), columns+len(n.Lost)
 	}
 	var lacks []string
-	for _, list := range []struct {
-		n    int
-		what string
-	}{{rows, "row"}, {columns, "column"}, {len(s.Missing), "file"}} {
-		if list.n > 0 {
-			lacks = append(lacks, counted(list.n, list.what))
+	for i, n := range []int{rows, columns, len(s.Missing)} {
+		if n > 0 {
+			lacks = append(lacks, printable.Count(n, []string{"row", "column", "file"}[i]))
 		}
 	}
-	switch missing := strings.Join(lacks, ", "); {
-	case worse > 0 && missing != "":
-		return fmt.Sprintf("%s is worse than %s in %s, and lacks %s of it", b, a, counted(worse, "value"), missing)
-	case worse > 0:
-		return fmt.Sprintf("%s is worse than %s in %s", b, a, counted(worse, "value"))
-	default:
+	missing, than := strings.Join(lacks, ", "), fmt.Sprintf("%s is worse than %s in %s", b, a, printable.Count(worse, "value"))
+	switch {
+	case worse == 0:
 		return fmt.Sprintf("%s lacks %s of %s", b, missing, a)
+	case missing != "":
+		return fmt.Sprintf("%s, and lacks %s of it", than, missing)
 	}
+	return than
 }
 
 // unmatched says why no row of A is in B, and what to do.

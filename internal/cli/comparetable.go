@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/kernbench/kernbench/internal/compare"
+	"github.com/kernbench/kernbench/internal/printable"
 	"github.com/kernbench/kernbench/internal/table"
 )
 
@@ -60,13 +61,9 @@ func compareText(w io.Writer, t compare.Named) error {
 		fmt.Fprintf(w, "# %s\n", t.Name)
 	}
 	if len(t.Cells) > 0 {
-		var rows [][]string
-		for _, c := range t.Cells {
-			rows = append(rows, []string{c.Row, c.Column, c.A, c.B, changeText(c.Change), string(c.Verdict)})
-		}
-		if err := table.WriteTable(w, []string{"row", "column", "a", "b", "change", "verdict"}, rows); err != nil {
-			return err
-		}
+		writeRows(w, []string{"row", "column", "a", "b", "change", "verdict"}, t.Cells, func(c compare.Cell) []string {
+			return []string{c.Row, c.Column, c.A, c.B, changeText(c.Change), string(c.Verdict)}
+		})
 		fmt.Fprintln(w)
 	}
 	for _, list := range []struct {
@@ -88,7 +85,7 @@ func compareText(w io.Writer, t compare.Named) error {
 	if len(t.Keys) > 0 {
 		by = " by " + strings.Join(t.Keys, ", ")
 	}
-	_, err := fmt.Fprintf(w, "%s matched%s: %s; %d missing, %d new\n", counted(t.Matched, "row"), by, strings.Join(counts, ", "), len(t.Missing), len(t.Added))
+	_, err := fmt.Fprintf(w, "%s matched%s: %s; %d missing, %d new\n", printable.Count(t.Matched, "row"), by, strings.Join(counts, ", "), len(t.Missing), len(t.Added))
 	return err
 }
 

@@ -10,7 +10,6 @@ import (
 
 	"github.com/kernbench/kernbench/internal/fabric"
 	"github.com/kernbench/kernbench/internal/probe"
-	"github.com/kernbench/kernbench/internal/table"
 	"github.com/kernbench/kernbench/topology"
 )
 
@@ -51,11 +50,7 @@ The exit status is 1 if a simulated time differs from its formula.`,
 		if err != nil {
 			return err
 		}
-		if *format == "json" {
-			err = table.WriteJSON(cmd.OutOrStdout(), r)
-		} else {
-			err = r.WriteText(cmd.OutOrStdout())
-		}
+		err = printResult(cmd, *format, r, r.WriteText)
 		if err == nil && !r.OK {
 			err = &exitError{exitWrong, errors.New("a simulated time differs from its formula")}
 		}

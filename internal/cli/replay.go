@@ -13,7 +13,6 @@ import (
 	"github.com/kernbench/kernbench/bench"
 	"github.com/kernbench/kernbench/internal/exec"
 	"github.com/kernbench/kernbench/internal/oplog"
-	"github.com/kernbench/kernbench/internal/table"
 	"github.com/kernbench/kernbench/internal/version"
 )
 
@@ -47,12 +46,7 @@ operations, launches, host_reads, reads_compared, bytes_compared and digest.`,
 		Example: `  kernbench run qkv_gemm --log qkv.oplog
   kernbench replay qkv.oplog
   kernbench replay qkv.oplog --threads 1 --format json`,
-		Args: func(cmd *cobra.Command, args []string) error {
-			if len(args) == 0 {
-				return errors.New("no file: name an op log, as kernbench run --log saves it" + seeHelp(cmd))
-			}
-			return atMostOne("FILE")(cmd, args)
-		},
+		Args: oneArg("FILE", "no file: name an op log, as kernbench run --log saves it"),
 	}
 	format := formatFlag(cmd)
 	threads := threadsFlag(cmd)
@@ -61,9 +55,7 @@ operations, launches, host_reads, reads_compared, bytes_compared and digest.`,
 		if err != nil {
 			return badInput(err)
 		}
-		var use files
-		use.reads("op log", args[0])
-		if err := use.check(); err != nil {
+		if err := new(files).reads("op log", args[0]).check(); err != nil {
 			return err
 		}
 		h, log, found, err := replay(cmd.Context(), args[0], n)
@@ -76,11 +68,7 @@ operations, launches, host_reads, reads_compared, bytes_compared and digest.`,
 			Ops: len(log.Ops), Launches: len(log.Launches),
 			Reads: reads.Reads, Compared: reads.Known, Bytes: reads.Bytes, Digest: reads.Digest,
 		}
-		if *format == "json" {
-			err = table.WriteJSON(cmd.OutOrStdout(), r)
-		} else {
-			err = r.writeText(cmd.OutOrStdout())
-		}
+		err = printResult(cmd, *format, r, r.writeText)
 		if err == nil && !r.OK {
 			err = mismatch(log, found.Mismatched)
 		}

@@ -16,7 +16,6 @@ import (
 	_ "github.com/kernbench/kernbench/benches" // registers the built-in ones
 	"github.com/kernbench/kernbench/internal/experiment"
 	"github.com/kernbench/kernbench/internal/sim"
-	"github.com/kernbench/kernbench/internal/table"
 	"github.com/kernbench/kernbench/task"
 	"github.com/kernbench/kernbench/torch"
 )
@@ -116,24 +115,18 @@ rows, artifacts (files written), config and schema (the columns of metrics and r
 		}
 		r, err := executed(cmd, b, o)
 		var param *bench.ParamError
-		if errors.As(err, &param) {
+		switch {
+		case errors.As(err, &param):
 			return badInput(param)
-		}
-		var refused *task.Refused
-		if errors.As(err, &refused) {
+		case errors.As(err, new(*task.Refused)):
 			return badInput(err)
-		}
-		if err != nil {
+		case err != nil:
 			return err
 		}
 		if b.Uses == 0 {
 			config.tellEffect(cmd.ErrOrStderr(), r)
 		}
-		if *format == "json" {
-			err = table.WriteJSON(cmd.OutOrStdout(), r)
-		} else {
-			err = r.WriteText(cmd.OutOrStdout())
-		}
+		err = printResult(cmd, *format, r, r.WriteText)
 		if err == nil && !r.OK {
 			err = wrong(r)
 		}
@@ -246,6 +239,16 @@ func threadsFlag(cmd *cobra.Command) func() (int, error) {
 			return 0, fmt.Errorf("--threads %d: write 0 to %d", n, mostThreads)
 		}
 		return n, nil
+	}
+}
+
+// oneArg wants one argument; missing is what to say if there is none.
+func oneArg(what, missing string) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if len(args) == 0 {
+			return errors.New(missing + seeHelp(cmd))
+		}
+		return atMostOne(what)(cmd, args)
 	}
 }
 

@@ -3,6 +3,7 @@ package cli
 import (
 	"fmt"
 	"io"
+	"strconv"
 
 	"github.com/spf13/cobra"
 
@@ -39,13 +40,12 @@ latency_ns and overhead_ns.`,
 	var depth int
 	intFlag(cmd, &depth, "depth", describe.DepthPE, "how far down the tree goes: 1 system, 2 SIP, 3 cube, 4 PE")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		switch {
-		case depth < describe.DepthSystem || depth > describe.DepthPE:
-			return badInput(fmt.Errorf("--depth %d: write 1 (system), 2 (SIP), 3 (cube) or 4 (PE)", depth))
-		case *format != "text" && cmd.Flags().Changed("depth"):
-			return badInput(fmt.Errorf("--depth is for --format text: %s always has everything", *format))
-		case *format == "yaml" && *links:
-			return badInput(fmt.Errorf("--links is for --format text and json: the configuration does not list links"))
+		if err := refuse(cmd,
+			misuse{"depth", depth < describe.DepthSystem || depth > describe.DepthPE, fmt.Sprintf("%d: write 1 (system), 2 (SIP), 3 (cube) or 4 (PE)", depth)},
+			misuse{"depth", *format != "text", fmt.Sprintf("is for --format text: %s always has everything", *format)},
+			misuse{"links", *links && *format == "yaml", "is for --format text and json: the configuration does not list links"},
+		); err != nil {
+			return badInput(err)
 		}
 		c, err := system.loadAlone(cmd.Context())
 		if err != nil {
@@ -106,3 +106,30 @@ func printResult(cmd *cobra.Command, format string, result any, text func(io.Wri
 	}
 	return text(cmd.OutOrStdout())
 }
+
+// writeRows writes a table with a line for each element of a list.
+func writeRows[E any](w io.Writer, header []string, list []E, cells func(E) []string) error {
+	var rows [][]string
+	for _, e := range list {
+		rows = append(rows, cells(e))
+	}
+	return table.WriteTable(w, header, rows)
+}
+
+// writeSome is writeRows after an empty line, or nothing if the list is empty.
+func writeSome[E any](w io.Writer, header []string, list []E, cells func(E) []string) {
+	if len(list) > 0 {
+		fmt.Fprintln(w)
+		writeRows(w, header, list, cells)
+	}
+}
+
+// orDash returns a text, or a dash if the value that it tells of is zero.
+func orDash[T comparable](value T, text string) string {
+	if value == *new(T) {
+		return "-"
+	}
+	return text
+}
+
+func numberOrDash(n int) string { return orDash(n, strconv.Itoa(n)) }

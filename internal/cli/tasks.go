@@ -91,29 +91,20 @@ func numbers(part any) (list table.Record) {
 
 func (s *scheduling) writeText(w io.Writer) error {
 	text := func(v table.Member) string { return strings.TrimSuffix(fmt.Sprint(v.Value), "ns") }
-	var control [][]string
-	for _, v := range s.Control {
-		control = append(control, []string{v.Name, text(v)})
-	}
 	var columns []string // in the order in which they come up
 	for _, v := range slices.Concat(s.Runtimes...) {
 		if !slices.Contains(columns, v.Name) {
 			columns = append(columns, v.Name)
 		}
 	}
-	var runtimes [][]string
-	for _, r := range s.Runtimes {
+	fmt.Fprintln(w, s.Tasks.Line("tasks")+"\n")
+	writeRows(w, []string{"control", "value"}, s.Control, func(v table.Member) []string { return []string{v.Name, text(v)} })
+	fmt.Fprintln(w)
+	return writeRows(w, append([]string{"runtime"}, columns[1:]...), s.Runtimes, func(r table.Record) []string {
 		row := slices.Repeat([]string{"-"}, len(columns))
 		for _, v := range r {
 			row[slices.Index(columns, v.Name)] = text(v)
 		}
-		runtimes = append(runtimes, row)
-	}
-	columns[0] = "runtime"
-	fmt.Fprintln(w, s.Tasks.Line("tasks")+"\n")
-	if err := table.WriteTable(w, []string{"control", "value"}, control); err != nil {
-		return err
-	}
-	fmt.Fprintln(w)
-	return table.WriteTable(w, columns, runtimes)
+		return row
+	})
 }

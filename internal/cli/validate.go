@@ -59,12 +59,12 @@ func (k validator) command() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "validate [FILE|PRESET]...",
 		Short: "Check " + k.files,
-		Long: fmt.Sprintf(`Validate checks files and presets, or without arguments the one that other commands would
-use: ./%s.yaml, else %s. It reports every mistake at once with file, line, column
-and what to write instead, and then ends with exit status 2.
+		Long: fmt.Sprintf(`Validate checks files and presets, or without arguments the one that other commands
+would use: ./%s.yaml, else %s. It reports every mistake at once
+with file, line, column and what to write instead, and then ends with exit status 2.
 
---format json has a list %s, each with its name, ok, source, hash%s or errors of
-file, line, column, path and message.`, k.name, k.usual, k.list, k.member),
+--format json has a list %s of name, ok, source, hash%s and errors,
+each of file, line, column, path and message.`, k.name, k.usual, k.list, k.member),
 		Example:           fmt.Sprintf("  kernbench %s validate\n  kernbench %[1]s validate my-%[1]s.yaml --format json", k.name),
 		ValidArgsFunction: cobra.FixedCompletions(k.presets, cobra.ShellCompDirectiveDefault),
 	}
