@@ -118,8 +118,7 @@ func (o *Options) Validate() error {
 	if err != nil {
 		return err
 	}
-	c := o.Collective
-	switch {
+	switch c := o.Collective; {
 	case o.Min < 0 || o.Max > largest:
 		return mistake("size", "sizes from %d to %d bytes: write 0 to %d", o.Min, o.Max, largest)
 	case o.Min > o.Max:
@@ -302,18 +301,15 @@ type series struct {
 
 // series is those that there are, without reductions that a dtype has not.
 func (o *Options) series() (all []series) {
-	roots := []int{o.Root}
+	first, n := o.Root, 1 // roots
 	if !o.Collective.Rooted() {
-		roots = []int{0}
+		first = 0
 	} else if o.Root == AllRoots {
-		n, err := o.Ranks()
+		ranks, err := o.Ranks()
 		if err != nil {
 			return nil
 		}
-		roots = roots[:0]
-		for rank := range n {
-			roots = append(roots, rank)
-		}
+		first, n = 0, ranks
 	}
 	for _, d := range o.dtypes() {
 		for _, r := range o.reductions() {
@@ -321,8 +317,8 @@ func (o *Options) series() (all []series) {
 			if !has {
 				continue
 			}
-			for _, root := range roots {
-				all = append(all, series{d, r, root})
+			for i := range n {
+				all = append(all, series{d, r, first + i})
 			}
 		}
 	}
