@@ -140,7 +140,7 @@ func (o *Options) Validate() error {
 		return err
 	}
 	if o.Real() {
-		return o.validateReal()
+		return o.validateReal(ranks)
 	}
 	if err := o.validatePartial(); err != nil {
 		return err
@@ -241,10 +241,13 @@ func (o *Options) settings(algorithm string) (ccl.Settings, error) {
 	return s, err
 }
 
-// Ranks is how many there are.
+// Ranks returns how many there are.
 func (o *Options) Ranks() (int, error) {
-	if o.Real() {
-		return o.realRanks()
+	switch {
+	case o.Real() && (o.NRanks < 1 || o.NRanks > mostRanks):
+		return 0, fmt.Errorf("--nranks %d: write 1 to %d", o.NRanks, mostRanks)
+	case o.Real():
+		return o.NRanks, nil
 	}
 	spec := o.Topology.Spec()
 	there, unit := spec.System.SIPs.Count, "SIPs, and a rank is one"
