@@ -185,11 +185,8 @@ func parseRoot(text string) (int, error) {
 	return root, nil
 }
 
-func reductionWords() (words []string) {
-	for _, r := range collperf.Reductions() {
-		words = append(words, r.String())
-	}
-	return append(words, all)
+func reductionWords() []string {
+	return append(wordsOf(collperf.Reductions(), ccl.Reduction.String), all)
 }
 
 func chosenReductions(word string) []ccl.Reduction {
@@ -200,9 +197,6 @@ func chosenReductions(word string) []ccl.Reduction {
 	return slices.DeleteFunc(list, func(r ccl.Reduction) bool { return r.String() != word })
 }
 
-func bufferWords() (words []string) {
-	for _, kind := range topology.BufferKinds {
-		words = append(words, string(kind))
-	}
-	return words
+func bufferWords() []string {
+	return wordsOf(topology.BufferKinds, func(kind topology.BufferKind) string { return string(kind) })
 }

@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -34,17 +33,14 @@ func reportRun(cmd *cobra.Command, r *runner.Result, err error, format string) e
 
 // wrongRun is the error of a run whose values or accesses are wrong, a message for each.
 func wrongRun(r *runner.Result) error {
-	var all []error
+	var all []string
 	for _, m := range r.Mismatches {
-		all = append(all, errors.New(m.String()))
+		all = append(all, m.String())
 	}
 	if more := r.Spans - len(r.Mismatches); more > 0 {
-		all = append(all, fmt.Errorf("and %d more spans", more))
+		all = append(all, fmt.Sprintf("and %d more spans", more))
 	}
-	for _, race := range r.Races {
-		all = append(all, errors.New(race))
-	}
-	return &exitError{exitWrong, errors.Join(all...)}
+	return wrong(append(all, r.Races...)...)
 }
 
 // lines is text for people, a name before each line.

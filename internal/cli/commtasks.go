@@ -57,8 +57,20 @@ func (f *taskFlags) onlyTasks() error {
 	return nil
 }
 
-// read checks the flags.
-func (f *taskFlags) read(o *runner.Options) error {
+// read reads the flags of a run, those of its backend first, and checks its files.
+func (f *taskFlags) read(o *runner.Options, backend func(*runner.Options) error, folder string) error {
+	err := backend(o)
+	if err == nil {
+		err = f.readTasks(o)
+	}
+	if err != nil {
+		return badInput(err)
+	}
+	return f.checkFiles(o, folder)
+}
+
+// readTasks checks the flags of tasks.
+func (f *taskFlags) readTasks(o *runner.Options) error {
 	if *f.runtime == "" {
 		why := "is for runs of tasks: add --runtime " + strings.Join(task.RuntimeNames(), "|")
 		if err := refuseAll(f.cmd, why, "tasks", "gantt", "gantt-svg", "gantt-skip-building"); err != nil || len(f.sets) == 0 {

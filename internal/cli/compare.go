@@ -16,28 +16,26 @@ func compareCmd() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "compare A B",
 		Short: "What changed between two results, or ours beside numbers of others",
-		Long: `Compare reads two files of results and prints what changed from A to B: CSV, JSON
-of run, coll, probe and sweep, JSONL of experiments, or two folders of CSV files, as
-the milestones write, whose files are compared by name.
+		Long: `Compare reads two files of results and prints what changed from A to B: CSV, JSON of
+run, coll, probe and sweep, JSONL of experiments, or two folders of CSV files, as the
+milestones write, whose files are compared by name.
 
 The files say what their columns are: settings, by which rows are matched, results of
-which less or more is better, checks, bounds and other results. A check is better true
-than false, and fewer wrong values are better than more. Versions and hashes are not
-compared. In files that do not say, as those of other programs, columns of words are
+which less or more is better, checks, bounds and other results. Versions and hashes are
+not compared. In files that do not say, as those of other programs, columns of words are
 settings, and nothing is better or worse unless --lower or --higher names the column;
-both flags also override what a file says. --key and --value name other columns to
-match rows by and to compare. Rows of one file with the same keys are one if they are
-alike in all columns, and else refused, with the columns that would tell them apart.
+both flags also override what a file says. --key and --value name other columns to match
+rows by and to compare. Rows of one file with the same keys are one if they are alike in
+all columns, and else refused, with the columns that would tell them apart.
 
---threshold 2% lets all columns change by that much, --threshold latency_ns=0.5% one
-of them, but never a check. The default is 0: same inputs, same numbers. Differences
-are computed exactly.
+--threshold 2% lets all columns change by that much, --threshold latency_ns=0.5% one of
+them, but never a check. The default is 0: same inputs, same numbers. Differences are
+computed exactly.
 
-The exit status is 1 if a value got worse by more than its threshold, or is no longer
-there, or B lacks a row, a column or a file of A, and 2 if no row is in both, so that
-nothing was compared; 0 otherwise. --all prints equal values too. --format json has a,
-b, ok, tables (name, keys, values, matched, missing, added, lost and new columns, count
-of verdicts, cells), missing_files and new_files.
+The exit status is 1 if a value got worse by more than its threshold, or B lacks a
+value, a row, a column or a file of A, and 2 if no row is in both; 0 otherwise. --format
+json has a, b, ok, tables (name, keys, values, matched, missing, added, lost and new
+columns, count of verdicts, cells), missing_files and new_files.
 
 --reference puts our numbers beside those of others, which it measures now: without a
 name it lists the references and their sources. --format json has reference, title,
@@ -88,13 +86,13 @@ source, date, about, unknown, columns (of theirs), systems, difference, schema a
 				return badInput(err)
 			}
 		}
-		return compareFiles(cmd, args[0], args[1], o, compareStyle{format: *format, all: *all})
+		return compareFiles(cmd, args[0], args[1], o, *format, *all)
 	}
 	return cmd
 }
 
 // compareFiles compares two files or folders.
-func compareFiles(cmd *cobra.Command, a, b string, o compare.Options, style compareStyle) error {
+func compareFiles(cmd *cobra.Command, a, b string, o compare.Options, format string, all bool) error {
 	if err := new(files).reads("A", a).reads("B", b).check(); err != nil {
 		return err
 	}
@@ -114,14 +112,14 @@ func compareFiles(cmd *cobra.Command, a, b string, o compare.Options, style comp
 			warn(cmd.ErrOrStderr(), fmt.Sprintf("nothing says whether less or more %s is better: write --lower %[1]s or --higher %[1]s", printable.Line(name)))
 		}
 	}
-	if err := style.print(cmd.OutOrStdout(), a, b, sum); err != nil {
+	if err := printCompared(cmd.OutOrStdout(), a, b, sum, format, all); err != nil {
 		return err
 	}
 	if sum.Matched() == 0 {
 		return badInput(fmt.Errorf("nothing was compared: %s", unmatched(sum, a, b)))
 	}
 	if sum.Bad() {
-		return &exitError{exitWrong, errors.New(trouble(sum, a, b))}
+		return wrong(trouble(sum, a, b))
 	}
 	return nil
 }

@@ -12,12 +12,6 @@ import (
 	"github.com/kernbench/kernbench/internal/table"
 )
 
-// compareStyle is how a comparison is printed.
-type compareStyle struct {
-	format string
-	all    bool // what is equal too
-}
-
 // compared is the output of `kernbench compare --format json`.
 type compared struct {
 	A  string `json:"a"`
@@ -26,13 +20,14 @@ type compared struct {
 	*compare.Sum
 }
 
-func (s compareStyle) print(w io.Writer, a, b string, sum *compare.Sum) error {
-	if !s.all {
+// printCompared prints a comparison, with all what is equal too.
+func printCompared(w io.Writer, a, b string, sum *compare.Sum, format string, all bool) error {
+	if !all {
 		for _, t := range sum.Tables {
 			t.Cells = slices.DeleteFunc(t.Cells, func(c compare.Cell) bool { return c.Verdict == compare.Equal })
 		}
 	}
-	switch s.format {
+	switch format {
 	case "json":
 		return table.WriteJSON(w, compared{a, b, sum.Matched() > 0 && !sum.Bad(), sum})
 	case "csv":

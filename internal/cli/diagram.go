@@ -26,10 +26,7 @@ type drawing struct {
 }
 
 func diagramCmd() *cobra.Command {
-	views := make([]string, len(draw.Views))
-	for i, v := range draw.Views {
-		views[i] = string(v)
-	}
+	views := wordsOf(draw.Views, func(v draw.View) string { return string(v) })
 	cmd := &cobra.Command{
 		Use:   "diagram",
 		Short: "Draw a system, a SIP, a cube or a PE",

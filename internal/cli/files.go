@@ -90,8 +90,12 @@ func (f *files) writesIn(what, folder string, names ...string) *files {
 func (f *files) check() error {
 	stdout, err := os.Stdout.Stat()
 	toFile := err == nil && stdout.Mode().IsRegular()
+	isStdout := func(path string) bool {
+		info, err := os.Stat(path)
+		return err == nil && toFile && os.SameFile(info, stdout)
+	}
 	for _, in := range f.read {
-		if info, err := os.Stat(in.path); err == nil && toFile && os.SameFile(info, stdout) {
+		if isStdout(in.path) {
 			return badInput(fmt.Errorf("standard output goes to %s, which is read (%s): send it to another file", in.path, in.what))
 		}
 	}
@@ -106,7 +110,7 @@ func (f *files) check() error {
 				return badInput(fmt.Errorf("%s %s and %s %s are one file: give each a file of its own", other.what, other.path, out.what, out.path))
 			}
 		}
-		if info, err := os.Stat(out.path); err == nil && toFile && os.SameFile(info, stdout) && !strings.HasPrefix(out.path, "/dev/") {
+		if isStdout(out.path) && !strings.HasPrefix(out.path, "/dev/") {
 			return badInput(fmt.Errorf("%s %s and standard output are one file: give each a file of its own", out.what, out.path))
 		}
 	}

@@ -92,12 +92,7 @@ func findBench(name string) (bench.Bench, error) {
 	return bench.Bench{}, badInput(fmt.Errorf("no bench %q; benches: %s%s", name, strings.Join(benchNames(), ", "), config.DidYouMean(name, benchNames())))
 }
 
-func benchNames() (names []string) {
-	for _, b := range bench.All() {
-		names = append(names, b.Name)
-	}
-	return names
-}
+func benchNames() []string { return wordsOf(bench.All(), func(b bench.Bench) string { return b.Name }) }
 
 // completeBench teaches the shell the benches. It asks when the shell does: a
 // program may register benches until Main.

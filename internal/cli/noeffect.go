@@ -8,42 +8,38 @@ import (
 	"github.com/kernbench/kernbench/bench"
 )
 
-// benchSettings is the settings that not every bench reads.
-var benchSettings = []struct {
+// benchSetting is a kind of configuration that not every bench reads.
+type benchSetting struct {
 	*configKind // its name is that of the key in the file of a sweep, too
 	uses        bench.Uses
 	why         string // a bench ignores them
 	past        string // the same of a run
-}{
+}
+
+var benchSettings = []benchSetting{
 	{cclKind, bench.UsesCollectives, "does no collectives", "did no collective"},
 	{tasksKind, bench.UsesTasks, "runs no tasks", "ran no tasks"},
 }
 
-// noEffect refuses a setting, written as text, that a bench ignores. The setting is one of
-// benchSettings.
-func noEffect(b bench.Bench, text string, uses bench.Uses) error {
-	if !b.Ignores(uses) {
+// noEffect refuses the setting, written as text, if a bench ignores it.
+func (s benchSetting) noEffect(b bench.Bench, text string) error {
+	if !b.Ignores(s.uses) {
 		return nil
 	}
-	why, others := "", []string{}
-	for _, s := range benchSettings {
-		if s.uses == uses {
-			why = s.why
-		}
-	}
+	var others []string
 	for _, other := range bench.All() {
-		if other.Uses&uses != 0 {
+		if other.Uses&s.uses != 0 {
 			others = append(others, other.Name)
 		}
 	}
-	return fmt.Errorf("%s has no effect: %s %s: leave it out; benches that do: %s", text, b.Name, why, strings.Join(others, ", "))
+	return fmt.Errorf("%s has no effect: %s %s: leave it out; benches that do: %s", text, b.Name, s.why, strings.Join(others, ", "))
 }
 
 // checkEffect refuses the first flag that a bench ignores.
 func (f *configFlags) checkEffect(b bench.Bench) error {
 	for _, s := range benchSettings {
 		for _, text := range f.given(s.configKind) {
-			if err := noEffect(b, text, s.uses); err != nil {
+			if err := s.noEffect(b, text); err != nil {
 				return err
 			}
 		}

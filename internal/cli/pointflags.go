@@ -77,10 +77,16 @@ func endPoints(w io.Writer, o experiment.Options, err error) error {
 	return err
 }
 
-// failedPoints returns the error of a command some of whose points failed, after others that
-// it has to tell.
-func failedPoints(o experiment.Options, failed *experiment.Failed, others ...error) error {
-	errs := append(few(others), few(failed.Unwrap())...)
+// badPoints returns the error of a command some of whose points failed, or have wrong values. It
+// returns nil if none did.
+func badPoints(o experiment.Options, failed *experiment.Failed, ok bool, wrong []error) error {
+	switch {
+	case failed == nil && ok:
+		return nil
+	case failed == nil:
+		return &exitError{exitWrong, errors.Join(few(wrong)...)}
+	}
+	errs := append(few(wrong), few(failed.Unwrap())...)
 	if o.File != "" {
 		errs = append(errs, fmt.Errorf("%d of %d points failed; the others are in %s: --resume runs the failed ones again", len(failed.Points), failed.Total, o.File))
 	}

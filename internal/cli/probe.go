@@ -52,7 +52,7 @@ The exit status is 1 if a simulated time differs from its formula.`,
 		}
 		err = printResult(cmd, *format, r, r.WriteText)
 		if err == nil && !r.OK {
-			err = &exitError{exitWrong, errors.New("a simulated time differs from its formula")}
+			err = wrong("a simulated time differs from its formula")
 		}
 		return err
 	}

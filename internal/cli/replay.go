@@ -3,7 +3,6 @@ package cli
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"runtime"
@@ -111,13 +110,9 @@ const shownMismatches = 5
 
 // mismatch is the error of a replay that read something else.
 func mismatch(log *oplog.Log, ids []oplog.ID) error {
-	var all []error
-	for i, id := range ids {
-		if i == shownMismatches {
-			all = append(all, fmt.Errorf("and %d more host reads differ", len(ids)-i))
-			break
-		}
-		all = append(all, fmt.Errorf("%s read other bytes than in the run", log.Describe(id)))
+	all := wordsOf(ids[:min(len(ids), shownMismatches)], func(id oplog.ID) string { return log.Describe(id) + " read other bytes than in the run" })
+	if more := len(ids) - shownMismatches; more > 0 {
+		all = append(all, fmt.Sprintf("and %d more host reads differ", more))
 	}
-	return &exitError{exitWrong, errors.Join(all...)}
+	return wrong(all...)
 }

@@ -76,8 +76,8 @@ latency_ns and overhead_ns.`,
 // shownConfig is a configuration that is printed as JSON or as text.
 type shownConfig interface{ writeText(w io.Writer) error }
 
-// showCommand makes a command print a configuration: as describe returns it, or as YAML.
-func (k *configKind) showCommand(cmd *cobra.Command, describe func(configs) (shownConfig, error)) *cobra.Command {
+// showCommand makes a command print a configuration: as show returns it, or as YAML.
+func (k *configKind) showCommand(cmd *cobra.Command, show func(configs) (shownConfig, error)) *cobra.Command {
 	cmd.Args = noArgs
 	flags := addConfigFlags(cmd, k)
 	format := formatFlag(cmd, "yaml")
@@ -90,7 +90,7 @@ func (k *configKind) showCommand(cmd *cobra.Command, describe func(configs) (sho
 			_, err := cmd.OutOrStdout().Write(c.read[0].config.YAML())
 			return err
 		}
-		shown, err := describe(c)
+		shown, err := show(c)
 		if err != nil {
 			return err
 		}

@@ -126,13 +126,7 @@ func finishSweep(cmd *cobra.Command, p *sweepPlan, o experiment.Options, report,
 	if err := writeReport(cmd, report, p.page(r), shown(t)); err != nil {
 		return err
 	}
-	switch {
-	case failed != nil:
-		return failedPoints(o, failed, wrong...)
-	case !r.OK:
-		return &exitError{exitWrong, errors.Join(few(wrong)...)}
-	}
-	return nil
+	return badPoints(o, failed, r.OK, wrong)
 }
 
 // write writes the results in one of the formats.

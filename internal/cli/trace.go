@@ -31,17 +31,13 @@ the first of these, or of --launch N:
   how busy the engines of PEs were, as shares of the launch's time
   how busy links were meanwhile, and how long the heads of trains waited for them
 
-Latency is what lies between two activities: issue (to an engine, with the set-up of a
-transfer), set-up (of a transfer behind another engine), message, credit, signal (on its way to
-a CPU that waits for it), launch (others began later). Time that transfers queued in front
-of links is within theirs.
-
-A file that breaks the rules of the format is refused, with the first mistakes. The same
-file opens in ui.perfetto.dev and in chrome://tracing. docs/traces.md has the format.
+docs/traces.md has the format, and what the kinds of latency on the path are. A file
+that breaks the rules of the format is refused, with the first mistakes. The same file
+opens in ui.perfetto.dev and in chrome://tracing.
 
 --format json has all of the path, with trace (recorded by which version, with which
-topology), events, launches, longest, launch, path (kinds, segments, visits), slowest (cpu, engines,
-waited_from, text), engines and links (kinds, busiest, most_queued).`,
+topology), events, launches, longest, launch, path (kinds, segments, visits), slowest
+(cpu, engines, waited_from, text), engines and links (kinds, busiest, most_queued).`,
 		Example: `  kernbench run qkv_gemm --trace run.json
   kernbench trace run.json
   kernbench trace run.json --launch 0 --all
