@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"strconv"
@@ -9,7 +10,6 @@ import (
 
 	"github.com/kernbench/kernbench/ccl"
 	"github.com/kernbench/kernbench/internal/config"
-	"github.com/kernbench/kernbench/internal/table"
 	"github.com/kernbench/kernbench/internal/version"
 )
 
@@ -25,39 +25,17 @@ with an algorithm, queues and a number of ranks. kernbench run and coll read it 
   kernbench ccl validate ccl.yaml`,
 	}
 	group(cmd)
-	cmd.AddCommand(cclShowCmd(), cclValidateCmd(), schemaCommand("ccl", "a ccl.yaml", ccl.Schema))
+	cmd.AddCommand(cclShowCmd(), cclValidator.command(), schemaCommand("ccl", "a ccl.yaml", ccl.Schema))
 	return cmd
 }
 
-func cclValidateCmd() *cobra.Command {
-	cmd := &cobra.Command{
-		Use:   "validate [FILE]...",
-		Short: "Check files of how collectives are done",
-		Long: `Validate checks files, or without arguments the one that other commands would use:
-./ccl.yaml, else the embedded one. It reports every mistake at once with file, line,
-column and what to write instead, and then ends with exit status 2.
-
---format json has a list configs, each with its name, ok, source, hash and algorithms
-(the names of its entries) or errors of file, line, column, path and message.`,
-		Example: `  kernbench ccl validate
-  kernbench ccl validate my-ccl.yaml --format json`,
-	}
-	validator{
-		presets: []string{"default"},
-		check: func(name string, sets []string) (v validation, size string, err error) {
-			c, err := loadCCL(cmd.Context(), name, sets)
-			if err == nil {
-				err = checkRead("ccl", c)
-			}
-			if err != nil {
-				return v, "", err
-			}
-			v.Source, v.Hash, v.Algorithms = c.Source(), c.Hash(), c.Names()
-			return v, fmt.Sprintf("entries: %d", len(v.Algorithms)), nil
-		},
-		list: func(all *validations, v validation) { all.Configs = append(all.Configs, v) },
-	}.add(cmd, exampleCCLSet, settableKeys[ccl.Config](cclPrefix))
-	return cmd
+var cclValidator = validator{
+	configKind: cclKind, files: "files of how collectives are done", usual: "the embedded one", presets: []string{"default"},
+	list: "configs", member: ", algorithms (names of entries)",
+	size: func(c configs, v *validation) string {
+		v.Algorithms = c.ccl.Names()
+		return fmt.Sprintf("entries: %d", len(v.Algorithms))
+	},
 }
 
 // collectives is what `kernbench ccl show --format json` prints.
@@ -99,31 +77,13 @@ name, if they do) and entries, the defaults first and without a name, with the k
 the file; sizes are in bytes.`,
 		Example: `  kernbench ccl show
   kernbench ccl show --set ccl.defaults.buffer_kind=hbm --format yaml > ccl.yaml`,
-		Args: noArgs,
 	}
-	var file string
-	var sets []string
-	addCCL(cmd, &file)
-	addSet(cmd, &sets, exampleCCLSet, settableKeys[ccl.Config](cclPrefix))
-	format := formatFlag(cmd, "yaml")
-	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		c, err := loadCCL(cmd.Context(), file, sets)
-		if err == nil {
-			err = checkRead("ccl", c)
-		}
-		if err != nil {
-			return err
-		}
-		out := cmd.OutOrStdout()
-		if *format == "yaml" {
-			_, err := out.Write(c.YAML())
-			return err
-		}
-		all := collectives{Version: version.Version, CCL: config.UsedBy(c), Default: c.DefaultEntry()}
-		for _, name := range append([]string{""}, c.Names()...) {
-			s, err := c.Named(name)
+	return cclKind.showCommand(cmd, func(c configs) (shownConfig, error) {
+		all := &collectives{Version: version.Version, CCL: config.UsedBy(c.ccl), Default: c.ccl.DefaultEntry()}
+		for _, name := range append([]string{""}, c.ccl.Names()...) {
+			s, err := c.ccl.Named(name)
 			if err != nil {
-				return err
+				return nil, err
 			}
 			e := entry{
 				name, s.Algorithm, string(s.BufferKind), string(s.Backpressure), s.NSlots,
@@ -134,23 +94,15 @@ the file; sizes are in bytes.`,
 			}
 			all.Entries = append(all.Entries, e)
 		}
-		if *format == "json" {
-			return table.WriteJSON(out, all)
-		}
-		return all.writeText(out)
-	}
-	return cmd
+		return all, nil
+	})
 }
 
 func (c *collectives) writeText(w io.Writer) error {
-	orDash := func(text string) string {
-		if text == "" || text == "0" {
-			return "-"
-		}
-		return text
-	}
-	var rows [][]string
-	for _, e := range c.Entries {
+	fmt.Fprintln(w, c.CCL.Line("ccl")+"\n")
+	return writeRows(w, []string{
+		"entry", "algorithm", "buffer_kind", "backpressure", "n_slots", "slot_size", "credit_bytes", "chunk_bytes", "root_cube", "n_elem", "world_size",
+	}, c.Entries, func(e entry) []string {
 		name := e.Name
 		if name == "" {
 			name = "(defaults)"
@@ -158,18 +110,14 @@ func (c *collectives) writeText(w io.Writer) error {
 				name = fmt.Sprintf("(defaults: %s)", c.Default)
 			}
 		}
-		row := []string{name, e.Algorithm, orDash(e.BufferKind), orDash(e.Backpressure)}
+		row := []string{name, e.Algorithm, cmp.Or(e.BufferKind, "-"), cmp.Or(e.Backpressure, "-")}
 		for _, n := range []int{e.NSlots, e.SlotSize, e.CreditBytes, e.ChunkBytes} {
-			row = append(row, orDash(strconv.Itoa(n)))
+			row = append(row, numberOrDash(n))
 		}
 		root := "-"
 		if e.RootCube != nil {
 			root = strconv.Itoa(*e.RootCube)
 		}
-		rows = append(rows, append(row, root, strconv.Itoa(e.NElem), orDash(strconv.Itoa(e.WorldSize))))
-	}
-	fmt.Fprintln(w, c.CCL.Line("ccl")+"\n")
-	return table.WriteTable(w, []string{
-		"entry", "algorithm", "buffer_kind", "backpressure", "n_slots", "slot_size", "credit_bytes", "chunk_bytes", "root_cube", "n_elem", "world_size",
-	}, rows)
+		return append(row, root, strconv.Itoa(e.NElem), numberOrDash(e.WorldSize))
+	})
 }

@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -118,18 +117,14 @@ func (f *collFlags) common(c ccl.Collective) (o collperf.Options, err error) {
 		Min: topology.Bytes(f.least), Max: topology.Bytes(f.most), StepFactor: f.factor, StepBytes: topology.Bytes(f.step),
 		Iters: f.iters, Timeout: time.Duration(*f.timeout), Values: collperf.Values(*f.values), NoCheck: *f.check == "0", PerRank: *f.perRank,
 	}
-	flags := f.cmd.Flags()
-	switch {
-	case flags.Changed("algo") && *f.algorithm == "":
-		return o, errors.New(`--algo "": write the name of an algorithm, auto or all`)
-	case flags.Changed("stepbytes") && flags.Changed("stepfactor"):
-		return o, errors.New("--stepbytes and --stepfactor: give one")
-	case flags.Changed("stepbytes") && f.step == 0:
-		return o, errors.New("--stepbytes 0: write 1 or more")
-	case f.factor < 2:
-		return o, fmt.Errorf("--stepfactor %d: write 2 or more", f.factor)
-	case f.iters < 1:
-		return o, fmt.Errorf("--iters %d: write 1 or more", f.iters)
+	err = refuse(f.cmd,
+		misuse{"algo", *f.algorithm == "", `"": write the name of an algorithm, auto or all`},
+		misuse{"stepbytes", f.cmd.Flags().Changed("stepfactor"), "and --stepfactor: give one"},
+		misuse{"stepbytes", f.step == 0, "0: write 1 or more"},
+		misuse{"stepfactor", f.factor < 2, fmt.Sprintf("%d: write 2 or more", f.factor)},
+		misuse{"iters", f.iters < 1, fmt.Sprintf("%d: write 1 or more", f.iters)})
+	if err != nil {
+		return o, err
 	}
 	o.Reductions, o.DTypes = chosenReductions(*f.op), f.types
 	o.Root, err = parseRoot(*f.root)
@@ -168,13 +163,13 @@ func (f *collFlags) simulated(c ccl.Collective, g *topology.Graph, how *ccl.Conf
 	if o.Experiment, err = f.points.options(); err != nil {
 		return o, err
 	}
-	switch x := o.Experiment; {
-	case x.File == "" && x.Resume:
-		return o, errors.New("--resume is for --out: add the file that has points")
-	case x.File == "" && x.Replace:
-		return o, errors.New("--replace is for --out: add the file that has points")
-	case x.Resume && o.Trace != "":
-		return o, errors.New("--resume and --trace: a row that is taken over has no trace: leave out one of them")
+	x, withoutFile := o.Experiment, "is for --out: add the file that has points"
+	err = refuse(f.cmd,
+		misuse{"resume", x.Resume && x.File == "", withoutFile},
+		misuse{"replace", x.Replace && x.File == "", withoutFile},
+		misuse{"resume", x.Resume && o.Trace != "", "and --trace: a row that is taken over has no trace: leave out one of them"})
+	if err != nil {
+		return o, err
 	}
 	return o, o.Validate()
 }
@@ -190,11 +185,8 @@ func parseRoot(text string) (int, error) {
 	return root, nil
 }
 
-func reductionWords() (words []string) {
-	for _, r := range collperf.Reductions() {
-		words = append(words, r.String())
-	}
-	return append(words, all)
+func reductionWords() []string {
+	return append(wordsOf(collperf.Reductions(), ccl.Reduction.String), all)
 }
 
 func chosenReductions(word string) []ccl.Reduction {
@@ -205,9 +197,6 @@ func chosenReductions(word string) []ccl.Reduction {
 	return slices.DeleteFunc(list, func(r ccl.Reduction) bool { return r.String() != word })
 }
 
-func bufferWords() (words []string) {
-	for _, kind := range topology.BufferKinds {
-		words = append(words, string(kind))
-	}
-	return words
+func bufferWords() []string {
+	return wordsOf(topology.BufferKinds, func(kind topology.BufferKind) string { return string(kind) })
 }

@@ -1,7 +1,7 @@
 package cli
 
 import (
-	"errors"
+	"cmp"
 	"fmt"
 	"runtime"
 	"slices"
@@ -9,6 +9,7 @@ import (
 
 	"github.com/kernbench/kernbench/ccl"
 	"github.com/kernbench/kernbench/internal/collperf"
+	"github.com/kernbench/kernbench/internal/printable"
 )
 
 // The words of --on.
@@ -47,67 +48,35 @@ var collUses = []struct {
 	{[]string{"root"}, ccl.Collective.Rooted, "has no root"},
 }
 
-// unused refuses flags that a collective does not use.
-func (f *collFlags) unused(c ccl.Collective) error {
-	for _, use := range collUses {
-		if use.by(c) {
-			continue
-		}
-		for _, flag := range use.flags {
-			if !f.cmd.Flags().Changed(flag) {
-				continue
-			}
-			var others []string
-			for _, other := range ccl.Collectives() {
-				if use.by(other) {
-					others = append(others, other.String())
-				}
-			}
-			return fmt.Errorf("--%s has no effect: %v %s: leave it out; it is for %s", flag, c, use.why, strings.Join(others, ", "))
-		}
-	}
-	switch flags := f.cmd.Flags(); {
-	case *f.on != onSim && c == ccl.Barrier && flags.Changed("buffer"):
-		return fmt.Errorf("--buffer has no effect: %v moves no data: leave it out", c)
-	case *f.on == onSim && flags.Changed("check") && *f.check == "1" && *f.data == "off":
-		return errors.New("--check 1 has no effect: --data off computes no values to compare: delete one of them")
-	case *f.on == onSim && flags.Changed("values") && *f.data == "off":
-		return errors.New("--values has no effect: --data off computes no values: delete one of them")
-	case *f.on == onSim && flags.Changed("values") && *f.check == "0":
-		return errors.New("--values has no effect: --check 0 computes no values: delete one of them")
-	}
-	return nil
-}
-
-// misplaced refuses flags that the ranks of --on have no use for.
-func (f *collFlags) misplaced() error {
-	flags, word := f.cmd.Flags(), *f.buffer
+// checkEffect refuses flags that the ranks of --on, the collective or other flags make useless.
+func (f *collFlags) checkEffect(c ccl.Collective) error {
+	real, word := *f.on != onSim, *f.buffer
 	ofReal := slices.Contains(realBuffers, word)
-	if *f.on == onSim {
-		switch {
-		case flags.Changed("nranks"):
-			return errors.New("--nranks is for --on shm and inproc: with --on sim, --world says how many ranks there are")
-		case flags.Changed("warmup-iters"):
-			return errors.New("--warmup-iters is for --on shm and inproc: simulated time needs no warming up")
-		case ofReal:
-			return fmt.Errorf("--buffer %s is for --on shm and inproc: with --on sim write one of %s", word, strings.Join(bufferWords(), ", "))
-		}
-		return nil
+	list := []misuse{
+		{"nranks", !real, "is for --on shm and inproc: with --on sim, --world says how many ranks there are"},
+		{"warmup-iters", !real, "is for --on shm and inproc: simulated time needs no warming up"},
+		{"buffer", !real && ofReal, fmt.Sprintf("%s is for --on shm and inproc: with --on sim write one of %s", word, strings.Join(bufferWords(), ", "))},
 	}
 	for _, only := range simulatedOnly {
-		if !flags.Changed(only.flag) {
-			continue
-		}
-		instead := only.instead
-		if instead == "" {
-			instead = "leave it out"
-		}
-		return fmt.Errorf("--%s is for --on sim: with --on %s, %s", only.flag, *f.on, instead)
+		list = append(list, misuse{only.flag, real, fmt.Sprintf("is for --on sim: with --on %s, %s", *f.on, cmp.Or(only.instead, "leave it out"))})
 	}
-	if word != "" && !ofReal {
-		return fmt.Errorf("--buffer %s is for --on sim: with --on %s write one of %s", word, *f.on, strings.Join(realBuffers, ", "))
+	list = append(list, misuse{"buffer", real && !ofReal, fmt.Sprintf("%s is for --on sim: with --on %s write one of %s", word, *f.on, strings.Join(realBuffers, ", "))})
+	for _, use := range collUses {
+		var others []string
+		for _, other := range ccl.Collectives() {
+			if use.by(other) {
+				others = append(others, other.String())
+			}
+		}
+		for _, flag := range use.flags {
+			list = append(list, misuse{flag, !use.by(c), fmt.Sprintf("has no effect: %v %s: leave it out; it is for %s", c, use.why, strings.Join(others, ", "))})
+		}
 	}
-	return nil
+	return refuse(f.cmd, append(list,
+		misuse{"buffer", real && c == ccl.Barrier, fmt.Sprintf("has no effect: %v moves no data: leave it out", c)},
+		misuse{"check", !real && *f.check == "1" && *f.data == "off", "1 has no effect: --data off computes no values to compare: delete one of them"},
+		misuse{"values", !real && *f.data == "off", "has no effect: --data off computes no values: delete one of them"},
+		misuse{"values", !real && *f.check == "0", "has no effect: --check 0 computes no values: delete one of them"})...)
 }
 
 // real returns the options of ranks that are processes or goroutines.
@@ -129,7 +98,7 @@ func realText(o collperf.Options) string {
 	if o.Backend == collperf.Goroutines {
 		rank = "goroutine"
 	}
-	text := fmt.Sprintf("%s (%s) on %s", counted(o.NRanks, rank), o.Backend, counted(runtime.NumCPU(), "core"))
+	text := fmt.Sprintf("%s (%s) on %s", printable.Count(o.NRanks, rank), o.Backend, printable.Count(runtime.NumCPU(), "core"))
 	if o.CPUs() != nil {
 		text += ", each bound to one"
 	}

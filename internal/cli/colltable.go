@@ -13,6 +13,7 @@ import (
 	"github.com/kernbench/kernbench/internal/collperf"
 	"github.com/kernbench/kernbench/internal/config"
 	"github.com/kernbench/kernbench/internal/page"
+	"github.com/kernbench/kernbench/internal/printable"
 	"github.com/kernbench/kernbench/internal/table"
 	"github.com/kernbench/kernbench/internal/version"
 )
@@ -34,22 +35,11 @@ func ranksText(o collperf.Options, ranks int) string {
 	switch {
 	case o.Partial:
 		cubes := o.Topology.Spec().CubesPerSIP()
-		return fmt.Sprintf("SIPs, with addends on the first PEs of %s each: %s", counted(cubes, "cube"), counted(ranks*cubes, "addend"))
+		return fmt.Sprintf("SIPs, with addends on the first PEs of %s each: %s", printable.Count(cubes, "cube"), printable.Count(ranks*cubes, "addend"))
 	case o.RanksPer == collperf.PerSIP:
 		return "SIPs, the first PE of each"
 	}
 	return "PEs"
-}
-
-// counted returns a number of things: "1 cube", "2 cubes".
-func counted(n int, thing string) string {
-	switch {
-	case n == 1:
-		return "1 " + thing
-	case strings.HasSuffix(thing, "s"):
-		return fmt.Sprintf("%d %ses", n, thing)
-	}
-	return fmt.Sprintf("%d %ss", n, thing)
 }
 
 // Columns of the text table.
@@ -261,10 +251,11 @@ func (c *collResult) writeJSON() error {
 		Wins: c.sum.Wins, File: c.Experiment.File, Schema: table.Schema{"rows": c.Columns()},
 		Config: collConfig{Version: version.Version, Algo: c.Algorithm, Values: string(c.Values), Iters: c.Iters},
 	}
-	if c.Real() {
-		m.Config.real(c.Options)
+	if k := &m.Config; c.Real() {
+		k.On, k.NRanks, k.Cores, k.Buffer, k.Warmups = string(c.Backend), c.NRanks, runtime.NumCPU(), realBuffer(c.Options), &c.Warmups
 	} else {
-		m.Config.simulated(c.Options)
+		k.Topology, k.CCL, k.Buffer = config.UsedBy(c.Topology.Spec()), config.UsedBy(c.CCL), string(c.Buffer)
+		k.Data, k.Fidelity = map[bool]string{false: "on", true: "off"}[c.NoCheck], map[bool]string{false: "train", true: "flit"}[c.Flit]
 	}
 	if c.Algorithm != collperf.AllAlgorithms {
 		m.AvgBusBW = &c.sum.AvgBusBW
@@ -273,18 +264,4 @@ func (c *collResult) writeJSON() error {
 		m.Wrong = &c.sum.Wrong
 	}
 	return table.WriteJSON(c.w, m)
-}
-
-func (c *collConfig) simulated(o collperf.Options) {
-	c.Topology, c.CCL, c.Buffer, c.Data, c.Fidelity = config.UsedBy(o.Topology.Spec()), config.UsedBy(o.CCL), string(o.Buffer), "on", "train"
-	if o.NoCheck {
-		c.Data = "off"
-	}
-	if o.Flit {
-		c.Fidelity = "flit"
-	}
-}
-
-func (c *collConfig) real(o collperf.Options) {
-	c.On, c.NRanks, c.Cores, c.Buffer, c.Warmups = string(o.Backend), o.NRanks, runtime.NumCPU(), realBuffer(o), &o.Warmups
 }

@@ -40,51 +40,47 @@ func commRunCmd() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "run SCENARIO",
 		Short: "Run a scenario and compare its values",
-		Long: `Run runs a scenario, a file or the name of one that comm list shows, and compares
-every output of every rank and round with its golden values. Everything is checked
-before a rank starts.
+		Long: `Run runs a scenario, a file or the name of one that comm list shows, and compares every
+output of every rank and round with its golden values. Everything is checked before a
+rank starts. kernbench run FILE.yaml does the same.
 
-With --rounds the kernel runs so many times in the same ranks, back to back, with
-other inputs every time and random delays (--seed) in between, so that a kernel which
-does not wait where it should shows. kernbench run FILE.yaml does the same.
+With --rounds the kernel runs so many times in the same ranks, with other inputs every
+time and random delays (--seed) in between, so that a kernel which does not wait where
+it should shows.
 
--d says which devices the ranks are, 0-3 or 0,2,5, and so how many ranks there are;
---nranks, if given, must agree. On --backend shm each rank is bound to the core with
-the number of its device if the process may use all of these cores. The output says
-which cores these are, or why ranks are not bound; goroutines are not.
+-d says which devices the ranks are, 0-3 or 0,2,5, and so how many there are; --nranks,
+if given, must agree. On --backend shm each rank is bound to the core with the number of
+its device if the process may use all of these cores; the output says which, or why not.
 
 On --backend sim devices are SIPs of the system that -p names, a preset or a file. The
 presets default and alpha_beta are made as large as the ranks need. -p a2a3sim is
-another name of default, and -p a5sim of alpha_beta; both choose --backend sim. The
-presets have no numbers of those machines.
+another name of default, and -p a5sim of alpha_beta; both choose --backend sim, and have
+no numbers of those machines.
 
 With --backend sim, --check race also looks for accesses of different PEs to the same
-bytes that nothing orders, and says no races if there are none. It takes rounds for
-ordered, which real ranks do not: those may be in different rounds. It sees the
-accesses of this run alone, and no Go variables that kernels share.
+bytes that nothing orders. It takes rounds for ordered, which real ranks do not, and
+sees the accesses of this run alone, and no Go variables that kernels share.
 
 --runtime runs the scenario as a program of tasks instead: the one that its file names
 under tasks, else its kernel as the only task. Who builds the graph, who schedules it
-and what that costs differ (kernbench tasks show); values do not. On --backend sim the
-time is that of all tasks, and --gantt and --gantt-svg show who did what when, with
---gantt-skip-building from the first dispatch on.
+and what that costs differ (kernbench tasks show); values do not. On --backend sim,
+--gantt and --gantt-svg show who did what when, with --gantt-skip-building from the
+first dispatch on.
 
---keep DIR leaves the inputs, outputs and golden values of each rank as .npy files.
-comm prepare, execute and verify do the same in three steps.
+--keep DIR leaves the inputs, outputs and golden values of each rank as .npy files. comm
+prepare, execute and verify do the same in three steps.
 
 Wrong values are reported by rank, round and span of elements, with the worst of each
 span, and are exit status 1. A mistake in the scenario or a flag is 2, a rank that
 failed 3.
 
 --format json has one object: ok, scenario, backend, nranks, root (-1: none), rounds,
-devices, binding (of shm and inproc with -d: cores by rank, empty if not bound, and the
-allowed ones), params, system (of sim), runtime, tasks_config and tasks (with
---runtime), time_ns (in the kernels, of the slowest rank, with the random delays if
-there are several rounds), staging_ns (copying staged buffers into windows, if there
-are any), compared, wrong, spans (how many there are), mismatches (the first 100 of
-these) and races (with --check race). With --runtime, time_ns is from when all ranks
-have begun to when the last task has ended, all rounds together; on sim these are the
-makespans, with what the host builds before tasks run. tasks is of sim alone.`,
+devices, binding (with -d: cores by rank, empty if not bound, and the allowed ones),
+params, system (of sim), runtime, tasks_config and, of sim, tasks (with --runtime),
+time_ns (in the kernels, of the slowest rank, with the random delays; with --runtime
+from when all ranks have begun to the end of the last task, on sim with what the host
+builds before), staging_ns (copying staged buffers into windows), compared, wrong, spans
+(how many), mismatches (the first 100 of these) and races (with --check race).`,
 		Example: `  kernbench comm run allreduce --set mode=ring --nranks 5
   kernbench comm run treduce --root 2 --rounds 100
   kernbench comm run ffn_tp --backend sim -p alpha_beta --format json
@@ -104,16 +100,10 @@ makespans, with what the host builds before tasks run. tasks is of sim alone.`,
 		if err := options(&o); err != nil {
 			return badInput(err)
 		}
-		if cmd.Flags().Changed("keep") && *keep == "" {
-			return badInput(errors.New("--keep is empty: write the name of a folder, or delete it"))
-		}
-		if err := run(&o); err != nil {
+		if err := refuse(cmd, misuse{"keep", *keep == "", "is empty: write the name of a folder, or delete it"}); err != nil {
 			return badInput(err)
 		}
-		if err := tasks.read(&o); err != nil {
-			return badInput(err)
-		}
-		if err := tasks.checkFiles(&o, o.Keep); err != nil {
+		if err := tasks.read(&o, run, o.Keep); err != nil {
 			return err
 		}
 		stop := watch(cmd, args[0], &o)
@@ -169,19 +159,13 @@ Parameters are those of comm prepare; --set changes what tasks cost, tasks.KEY=V
 	}
 	run := addBackendFlags(cmd)
 	tasks := addTaskFlags(cmd)
-	tasks.addSet()
+	tasks.addSet(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if err := tasks.onlyTasks(); err != nil {
 			return badInput(err)
 		}
 		var o runner.Options
-		if err := run(&o); err != nil {
-			return badInput(err)
-		}
-		if err := tasks.read(&o); err != nil {
-			return badInput(err)
-		}
-		if err := tasks.checkFiles(&o, args[0]); err != nil {
+		if err := tasks.read(&o, run, args[0]); err != nil {
 			return err
 		}
 		stop := watch(cmd, args[0], &o)
@@ -240,10 +224,7 @@ func failed(err error) error {
 }
 
 func oneScenario(cmd *cobra.Command, args []string) error {
-	if len(args) == 0 {
-		return fmt.Errorf("no scenario: name a file or one of %s%s", strings.Join(scenario.Names(), ", "), seeHelp(cmd))
-	}
-	return atMostOne("SCENARIO")(cmd, args)
+	return oneArg("SCENARIO", "no scenario: name a file or one of "+strings.Join(scenario.Names(), ", "))(cmd, args)
 }
 
 // exactly wants an argument for each of some names.

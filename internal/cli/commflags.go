@@ -22,16 +22,14 @@ func addScenarioFlags(cmd *cobra.Command, tasks *taskFlags) func(*runner.Options
 	devices := cmd.Flags().StringP("devices", "d", "", "`LIST` of the ranks' devices, such as 0-3 or 0,2,5 (default: from 0 on)")
 	sets := cmd.Flags().StringArray("set", nil, "change a parameter of the scenario, `NAME=VALUE`, or with --runtime a value of tasks.yaml, tasks.KEY=VALUE; repeatable")
 	return func(o *runner.Options) error {
-		if cmd.Flags().Changed("nranks") && nranks < 1 {
-			return fmt.Errorf("--nranks %d: write 1 to 64", nranks)
-		}
-		if rounds < 1 {
-			return fmt.Errorf("--rounds %d: write 1 or more", rounds)
+		err := refuse(cmd,
+			misuse{"nranks", nranks < 1, fmt.Sprintf("%d: write 1 to 64", nranks)},
+			misuse{"rounds", rounds < 1, fmt.Sprintf("%d: write 1 or more", rounds)},
+			misuse{"devices", *devices == "", "is empty: write a list such as 0-3 or 0,2,5"})
+		if err != nil {
+			return err
 		}
 		o.Ranks, o.Rounds, o.Devices = nranks, rounds, *devices
-		if cmd.Flags().Changed("devices") && *devices == "" {
-			return errors.New("--devices is empty: write a list such as 0-3 or 0,2,5")
-		}
 		if cmd.Flags().Changed("root") {
 			o.Root = &root
 		}
@@ -65,8 +63,8 @@ func addBackendFlags(cmd *cobra.Command) func(*runner.Options) error {
 	seed, timeout := seedValue(1), timeoutFlag(cmd)
 	cmd.Flags().Var(&seed, "seed", "`NUMBER` that the random delays of --rounds begin with")
 	return func(o *runner.Options) error {
-		if cmd.Flags().Changed("preset") && *preset == "" {
-			return errors.New("--preset is empty: write a preset, a file, a2a3sim or a5sim, or delete it")
+		if err := refuse(cmd, misuse{"preset", *preset == "", "is empty: write a preset, a file, a2a3sim or a5sim, or delete it"}); err != nil {
+			return err
 		}
 		o.Preset, o.Race = *preset, *check == "race"
 		if cmd.Flags().Changed("backend") {

@@ -1,8 +1,9 @@
 package cli
 
 import (
-	"errors"
 	"fmt"
+	"io"
+	"maps"
 	"math"
 	"slices"
 	"strconv"
@@ -13,7 +14,6 @@ import (
 
 	"github.com/kernbench/kernbench/internal/printable"
 	"github.com/kernbench/kernbench/internal/runner"
-	"github.com/kernbench/kernbench/internal/table"
 )
 
 // reportRun prints what came of a run.
@@ -21,11 +21,10 @@ func reportRun(cmd *cobra.Command, r *runner.Result, err error, format string) e
 	if err != nil {
 		return failed(err)
 	}
-	if format == "json" {
-		err = table.WriteJSON(cmd.OutOrStdout(), r)
-	} else {
-		_, err = cmd.OutOrStdout().Write([]byte(runText(r)))
-	}
+	err = printResult(cmd, format, r, func(w io.Writer) error {
+		_, err := io.WriteString(w, runText(r))
+		return err
+	})
 	if err != nil || r.OK {
 		return err
 	}
@@ -34,17 +33,14 @@ func reportRun(cmd *cobra.Command, r *runner.Result, err error, format string) e
 
 // wrongRun is the error of a run whose values or accesses are wrong, a message for each.
 func wrongRun(r *runner.Result) error {
-	var all []error
+	var all []string
 	for _, m := range r.Mismatches {
-		all = append(all, errors.New(m.String()))
+		all = append(all, m.String())
 	}
 	if more := r.Spans - len(r.Mismatches); more > 0 {
-		all = append(all, fmt.Errorf("and %d more spans", more))
+		all = append(all, fmt.Sprintf("and %d more spans", more))
 	}
-	for _, race := range r.Races {
-		all = append(all, errors.New(race))
-	}
-	return &exitError{exitWrong, errors.Join(all...)}
+	return wrong(append(all, r.Races...)...)
 }
 
 // lines is text for people, a name before each line.
@@ -72,11 +68,11 @@ func runText(r *runner.Result) string {
 	ranks := strconv.Itoa(r.NRanks)
 	switch r.Backend {
 	case runner.SHM:
-		ranks = counted(r.NRanks, "process")
+		ranks = printable.Count(r.NRanks, "process")
 	case runner.InProc:
-		ranks = counted(r.NRanks, "goroutine")
+		ranks = printable.Count(r.NRanks, "goroutine")
 	case runner.Sim:
-		ranks = fmt.Sprintf("%s of %s", counted(r.NRanks, "SIP"), r.System)
+		ranks = fmt.Sprintf("%s of %s", printable.Count(r.NRanks, "SIP"), r.System)
 	}
 	line("ranks", "%s%s, devices %s", ranks, rootText(r.Root), numberList(r.Devices))
 	bindingLine(r, line)
@@ -87,18 +83,18 @@ func runText(r *runner.Result) string {
 			delays = ", with random delays"
 		}
 		if r.Staging != nil {
-			line("staging", "%v into windows, %s", time.Duration(math.Round(*r.Staging)), counted(r.Rounds, "round"))
+			line("staging", "%v into windows, %s", time.Duration(math.Round(*r.Staging)), printable.Count(r.Rounds, "round"))
 		}
 		where := "in the kernel"
 		if r.Runtime != "" {
 			where = "for all tasks"
 		}
-		line("time", "%v %s, %s%s", time.Duration(math.Round(r.TimeNS)), where, counted(r.Rounds, "round"), delays)
+		line("time", "%v %s, %s%s", time.Duration(math.Round(r.TimeNS)), where, printable.Count(r.Rounds, "round"), delays)
 	}
 	taskLines(r, line)
 	values := "all right"
 	if r.Wrong > 0 {
-		values = fmt.Sprintf("%d wrong, in %s", r.Wrong, counted(r.Spans, "span"))
+		values = fmt.Sprintf("%d wrong, in %s", r.Wrong, printable.Count(r.Spans, "span"))
 	}
 	line("values", "%d compared, %s", r.Compared, values)
 	raceLines(r, line)
@@ -148,10 +144,9 @@ func paramList(params map[string]string) string {
 		return ""
 	}
 	var list []string
-	for name, value := range params {
-		list = append(list, name+"="+value)
+	for _, name := range slices.Sorted(maps.Keys(params)) {
+		list = append(list, name+"="+params[name])
 	}
-	slices.Sort(list)
 	return " (" + strings.Join(list, ", ") + ")"
 }
 

@@ -3,6 +3,7 @@ package cli
 import (
 	"errors"
 	"fmt"
+	"io"
 	"strconv"
 	"strings"
 
@@ -10,8 +11,8 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/kernbench/kernbench/comm"
+	"github.com/kernbench/kernbench/internal/printable"
 	"github.com/kernbench/kernbench/internal/runner"
-	"github.com/kernbench/kernbench/internal/table"
 	"github.com/kernbench/kernbench/scenario"
 )
 
@@ -40,7 +41,6 @@ those that have one.`,
 	format := formatFlag(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		list := []listedScenario{}
-		var rows [][]string
 		var broken []error
 		for _, name := range scenario.Names() {
 			s, err := scenario.LoadContext(cmd.Context(), name)
@@ -48,18 +48,18 @@ those that have one.`,
 				broken = append(broken, err)
 				why, _, _ := strings.Cut(err.Error(), "\n")
 				list = append(list, listedScenario{Name: name, Broken: why})
-				rows = append(rows, []string{name, "", "(broken: " + why + ")"})
 				continue
 			}
 			list = append(list, listedScenario{Name: name, NRanks: s.Ranks, Summary: s.Summary})
-			rows = append(rows, []string{name, strconv.Itoa(s.Ranks), s.Summary})
 		}
-		var err error
-		if *format == "json" {
-			err = table.WriteJSON(cmd.OutOrStdout(), list)
-		} else {
-			err = table.WriteTable(cmd.OutOrStdout(), []string{"scenario", "nranks", "summary"}, rows)
-		}
+		err := printResult(cmd, *format, list, func(w io.Writer) error {
+			return writeRows(w, []string{"scenario", "nranks", "summary"}, list, func(s listedScenario) []string {
+				if s.Broken != "" {
+					return []string{s.Name, "", "(broken: " + s.Broken + ")"}
+				}
+				return []string{s.Name, strconv.Itoa(s.NRanks), s.Summary}
+			})
+		})
 		if err != nil || len(broken) == 0 {
 			return err
 		}
@@ -137,9 +137,7 @@ offset, staged, domain).`,
 	source := cmd.Flags().Bool("source", false, "print the file")
 	format := formatFlag(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		var use files
-		use.readsScenario(args[0])
-		if err := use.check(); err != nil {
+		if err := new(files).readsScenario(args[0]).check(); err != nil {
 			return err
 		}
 		s, err := scenario.LoadContext(cmd.Context(), args[0])
@@ -163,11 +161,7 @@ offset, staged, domain).`,
 			return badInput(err)
 		}
 		shown := describeScenario(s, plan)
-		if *format == "json" {
-			return table.WriteJSON(cmd.OutOrStdout(), shown)
-		}
-		_, err = cmd.OutOrStdout().Write([]byte(shown.text()))
-		return err
+		return printResult(cmd, *format, shown, shown.writeText)
 	}
 	return cmd
 }
@@ -213,10 +207,9 @@ func describeScenario(s *scenario.Scenario, plan *scenario.Plan) *shownScenario 
 	return shown
 }
 
-// text is the scenario for people: a map of each window.
-func (s *shownScenario) text() string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "%s%s: %s\n", s.Scenario, paramList(s.Params), s.Summary)
+// writeText writes the scenario for people: a map of each window.
+func (s *shownScenario) writeText(w io.Writer) error {
+	fmt.Fprintf(w, "%s%s: %s\n", s.Scenario, paramList(s.Params), s.Summary)
 	runs := ""
 	if s.Kernel != "" {
 		runs += "; kernel " + s.Kernel
@@ -224,28 +217,28 @@ func (s *shownScenario) text() string {
 	if s.Tasks != "" {
 		runs += "; tasks " + s.Tasks
 	}
-	fmt.Fprintf(&b, "%s%s, devices %s%s; context version %d\n", counted(s.NRanks, "rank"), rootText(s.Root), numberList(s.Devices), runs, s.ContextVersion)
-	row := func(from, to, what any) { fmt.Fprintf(&b, "  %10v  %10v  %v\n", from, to, what) }
-	for i, w := range s.Windows {
+	fmt.Fprintf(w, "%s%s, devices %s%s; context version %d\n", printable.Count(s.NRanks, "rank"), rootText(s.Root), numberList(s.Devices), runs, s.ContextVersion)
+	row := func(from, to, what any) { fmt.Fprintf(w, "  %10v  %10v  %v\n", from, to, what) }
+	for i, win := range s.Windows {
 		name := "window of each rank"
-		if w.Domain != "" {
-			name = fmt.Sprintf("window of each rank of the domain %s (%s)", w.Domain, numberList(w.Ranks))
+		if win.Domain != "" {
+			name = fmt.Sprintf("window of each rank of the domain %s (%s)", win.Domain, numberList(win.Ranks))
 		}
-		fmt.Fprintf(&b, "\n%s, %d bytes\n", name, w.Bytes)
-		fmt.Fprintf(&b, "  %10s  %10s\n", "from", "to")
-		for bank := range w.SignalBanks {
+		fmt.Fprintf(w, "\n%s, %d bytes\n", name, win.Bytes)
+		fmt.Fprintf(w, "  %10s  %10s\n", "from", "to")
+		for bank := range win.SignalBanks {
 			signals := func(first, n int, what string) {
 				if n > 0 {
-					from := int64(bank*w.Signals+first) * w.SignalBytes
-					row(from, from+int64(n)*w.SignalBytes, fmt.Sprintf("signals %d to %d of bank %d, %s", first, first+n-1, bank, what))
+					from := int64(bank*win.Signals+first) * win.SignalBytes
+					row(from, from+int64(n)*win.SignalBytes, fmt.Sprintf("signals %d to %d of bank %d, %s", first, first+n-1, bank, what))
 				}
 			}
-			every, others := fmt.Sprintf("one every %d bytes", w.SignalBytes), w.Signals
-			if len(w.Matrices) > 0 {
-				others = w.Matrices[0].First
+			every, others := fmt.Sprintf("one every %d bytes", win.SignalBytes), win.Signals
+			if len(win.Matrices) > 0 {
+				others = win.Matrices[0].First
 			}
 			signals(0, others, every)
-			for _, m := range w.Matrices {
+			for _, m := range win.Matrices {
 				signals(m.First, m.Signals, fmt.Sprintf("%s: matrix %s, by source rank", every, m.Name))
 			}
 		}
@@ -261,14 +254,14 @@ func (s *shownScenario) text() string {
 			continue
 		}
 		if !own {
-			fmt.Fprintf(&b, "\nmemory of the rank's own\n")
+			fmt.Fprintf(w, "\nmemory of the rank's own\n")
 			own = true
 		}
 		where := ""
 		if k.Staged {
 			where = ", copied into the window before each round"
 		}
-		fmt.Fprintf(&b, "  %10d bytes     %s %s %v%s\n", k.Bytes, k.Name, k.DType, k.Shape, where)
+		fmt.Fprintf(w, "  %10d bytes     %s %s %v%s\n", k.Bytes, k.Name, k.DType, k.Shape, where)
 	}
-	return b.String()
+	return nil
 }

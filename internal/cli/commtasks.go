@@ -10,6 +10,7 @@ import (
 
 	"github.com/kernbench/kernbench/internal/draw"
 	"github.com/kernbench/kernbench/internal/file"
+	"github.com/kernbench/kernbench/internal/printable"
 	"github.com/kernbench/kernbench/internal/runner"
 	"github.com/kernbench/kernbench/task"
 	taskchart "github.com/kernbench/kernbench/task/chart"
@@ -18,20 +19,19 @@ import (
 
 // taskFlags is how the tasks of a scenario are scheduled, and what is shown of it.
 type taskFlags struct {
-	cmd     *cobra.Command
-	runtime *string
-	file    string
-	sets    []string // of --set, those that are for tasks.yaml
-	gantt   bool
-	svg     string // file of the picture
-	skip    bool   // building, in both
+	configFlags // of tasks.yaml; of --set, those that are for it
+	cmd         *cobra.Command
+	runtime     *string
+	gantt       bool
+	svg         string // file of the picture
+	skip        bool   // building, in both
 }
 
 // addTaskFlags gives a command the flags of task runtimes.
 func addTaskFlags(cmd *cobra.Command) *taskFlags {
-	f := &taskFlags{cmd: cmd}
+	f := &taskFlags{cmd: cmd, configFlags: configFlags{kinds: []*configKind{tasksKind}}}
 	f.runtime = wordFlag(cmd, "runtime", "", "run the scenario as tasks, scheduled by this (default: its kernel, on each rank)", "", task.RuntimeNames())
-	addTasks(cmd, &f.file)
+	f.addFiles(cmd)
 	cmd.Flags().BoolVar(&f.gantt, "gantt", false, "with --runtime on --backend sim: show who did what when; in json, as spans")
 	cmd.Flags().StringVar(&f.svg, "gantt-svg", "", "the same as a picture, to `FILE`, which ends in .svg or .png")
 	cmd.Flags().BoolVar(&f.skip, "gantt-skip-building", false, "begin both charts at the first dispatch and leave out the building before it")
@@ -47,68 +47,71 @@ func (f *taskFlags) take(set string) bool {
 	return true
 }
 
-// addSet gives a command that has no parameters to set a --set for tasks.yaml alone.
-func (f *taskFlags) addSet() {
-	addSet(f.cmd, &f.sets, exampleTasksSet, settableKeys[task.Config](tasksPrefix))
-}
-
 // onlyTasks refuses what is not for tasks.yaml.
 func (f *taskFlags) onlyTasks() error {
-	if _, others := splitSets(f.sets, tasksPrefix); len(others) > 0 {
-		return fmt.Errorf("--set %s: parameters are those that the folder was prepared with: set them in comm prepare, and here %sKEY=VALUE alone", others[0], tasksPrefix)
+	for _, set := range f.sets {
+		if !strings.HasPrefix(set, tasksPrefix) {
+			return fmt.Errorf("--set %s: parameters are those that the folder was prepared with: set them in comm prepare, and here %sKEY=VALUE alone", set, tasksPrefix)
+		}
 	}
 	return nil
 }
 
-// read checks the flags.
-func (f *taskFlags) read(o *runner.Options) (err error) {
+// read reads the flags of a run, those of its backend first, and checks its files.
+func (f *taskFlags) read(o *runner.Options, backend func(*runner.Options) error, folder string) error {
+	err := backend(o)
+	if err == nil {
+		err = f.readTasks(o)
+	}
+	if err != nil {
+		return badInput(err)
+	}
+	return f.checkFiles(o, folder)
+}
+
+// readTasks checks the flags of tasks.
+func (f *taskFlags) readTasks(o *runner.Options) error {
 	if *f.runtime == "" {
-		for _, name := range []string{"tasks", "gantt", "gantt-svg", "gantt-skip-building"} {
-			if f.cmd.Flags().Changed(name) {
-				return fmt.Errorf("--%s is for runs of tasks: add --runtime %s", name, strings.Join(task.RuntimeNames(), "|"))
-			}
+		why := "is for runs of tasks: add --runtime " + strings.Join(task.RuntimeNames(), "|")
+		if err := refuseAll(f.cmd, why, "tasks", "gantt", "gantt-svg", "gantt-skip-building"); err != nil || len(f.sets) == 0 {
+			return err
 		}
-		if len(f.sets) > 0 {
-			return fmt.Errorf("--set %s is for runs of tasks: add --runtime %s", f.sets[0], strings.Join(task.RuntimeNames(), "|"))
-		}
-		return nil
+		return fmt.Errorf("--set %s %s", f.sets[0], why)
 	}
-	if f.cmd.Flags().Changed("gantt-svg") {
-		if f.svg == "" {
-			return errors.New("--gantt-svg is empty: write the name of a file, or delete it")
-		}
-		if err := draw.CheckName(f.svg); err != nil {
-			return fmt.Errorf("--gantt-svg %w", err)
-		}
+	if err := refuse(f.cmd,
+		misuse{"gantt-svg", f.svg == "", "is empty: write the name of a file, or delete it"},
+		misuse{"gantt-skip-building", f.skip && !f.gantt && f.svg == "", "changes charts: add --gantt or --gantt-svg FILE, or drop it"},
+	); err != nil {
+		return err
 	}
-	if f.skip && !f.gantt && f.svg == "" {
-		return errors.New("--gantt-skip-building changes charts: add --gantt or --gantt-svg FILE, or drop it")
+	if err := draw.CheckName(f.svg); f.svg != "" && err != nil {
+		return fmt.Errorf("--gantt-svg %w", err)
 	}
 	o.Runtime = task.Runtime(*f.runtime)
 	if (f.gantt || f.svg != "") && o.Backend != runner.Sim {
 		return errors.New("--gantt and --gantt-svg show simulated time: add --backend sim")
 	}
-	o.Tasks, err = loadTasks(f.cmd.Context(), f.file, f.sets)
+	c, err := f.load(f.cmd.Context())
+	if err == nil {
+		o.Tasks = c.tasks.(*task.Config)
+	}
 	return err
 }
 
 // checkFiles checks the files of a run: its scenario, "" for that of the folder; its
 // configurations; the folder of its values, "" if it has none; and the picture of its tasks.
 func (f *taskFlags) checkFiles(o *runner.Options, folder string) error {
-	var use files
-	use.readsScenario(o.Scenario)
+	var c configs
 	// A pipe can be read once only, by the run. The run also reports errors.
 	if info, err := os.Stat(o.Preset); err == nil && info.Mode().IsRegular() {
 		if spec, err := topology.LoadContext(f.cmd.Context(), o.Preset); err == nil {
-			use.readsConfig("topology", spec)
+			c.read = append(c.read, input{what: "topology", config: spec})
 		}
 	}
 	if o.Tasks != nil {
-		use.readsConfig("tasks", o.Tasks)
+		c.read = append(c.read, input{what: "tasks", config: o.Tasks})
 	}
-	use.writesIn("the folder", folder, runner.FolderFiles...)
-	use.writes("--gantt-svg", f.svg)
-	return use.check()
+	return new(files).readsScenario(o.Scenario).readsConfigs(c).writesIn("the folder", folder, runner.FolderFiles...).writes("--gantt-svg", f.svg).check()
 }
 
 // report has a result told, with the charts that are wanted.
@@ -117,7 +120,7 @@ func (f *taskFlags) report(r *runner.Result, format string, tell func() error) e
 		return tell()
 	}
 	chart := taskchart.Gantt{
-		Title: r.Scenario, Subtitle: fmt.Sprintf("%s on %s", counted(r.Tasks.Tasks, "task"), counted(r.Tasks.Ranks, "rank")),
+		Title: r.Scenario, Subtitle: fmt.Sprintf("%s on %s", printable.Count(r.Tasks.Tasks, "task"), printable.Count(r.Tasks.Ranks, "rank")),
 		Runs: []*task.Result{r.Tasks}, SkipBuilding: f.skip,
 	}
 	if f.svg != "" {
@@ -156,7 +159,7 @@ func taskLines(r *runner.Result, line func(name, format string, args ...any)) {
 	if t == nil {
 		line("runtime", "%s", r.Runtime)
 	} else {
-		line("runtime", "%s, %s on %s", r.Runtime, counted(t.Tasks, "task"), counted(t.Ranks*t.Cores, "PE"))
+		line("runtime", "%s, %s on %s", r.Runtime, printable.Count(t.Tasks, "task"), printable.Count(t.Ranks*t.Cores, "PE"))
 	}
 	line("tasks", "%v%s", r.Config, last)
 	if t == nil {
@@ -164,7 +167,7 @@ func taskLines(r *runner.Result, line func(name, format string, args ...any)) {
 	}
 	line("control", "building %s, dispatching %s, noticing %s", t.Build.Rounded(), t.Dispatch.Rounded(), t.Notice.Rounded())
 	c := &t.Critical
-	line("critical", "%s: building %s, stalled %s, waiting %s, scheduling %s, computing %s, communicating %s", counted(c.Tasks, "task"),
+	line("critical", "%s: building %s, stalled %s, waiting %s, scheduling %s, computing %s, communicating %s", printable.Count(c.Tasks, "task"),
 		c.Build.Rounded(), c.Stall.Rounded(), c.Wait.Rounded(), c.Schedule.Rounded(), c.Compute.Rounded(), c.Communicate.Rounded())
 	line("PE time", "computing %s, communicating %s, scheduling %s, idle %s", t.Compute.Rounded(), t.Communicate.Rounded(), t.Schedule.Rounded(), t.Idle.Rounded())
 }

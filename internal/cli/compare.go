@@ -16,28 +16,26 @@ func compareCmd() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "compare A B",
 		Short: "What changed between two results, or ours beside numbers of others",
-		Long: `Compare reads two files of results and prints what changed from A to B: CSV, JSON
-of run, coll, probe and sweep, JSONL of experiments, or two folders of CSV files, as
-the milestones write, whose files are compared by name.
+		Long: `Compare reads two files of results and prints what changed from A to B: CSV, JSON of
+run, coll, probe and sweep, JSONL of experiments, or two folders of CSV files, as the
+milestones write, whose files are compared by name.
 
 The files say what their columns are: settings, by which rows are matched, results of
-which less or more is better, checks, bounds and other results. A check is better true
-than false, and fewer wrong values are better than more. Versions and hashes are not
-compared. In files that do not say, as those of other programs, columns of words are
+which less or more is better, checks, bounds and other results. Versions and hashes are
+not compared. In files that do not say, as those of other programs, columns of words are
 settings, and nothing is better or worse unless --lower or --higher names the column;
-both flags also override what a file says. --key and --value name other columns to
-match rows by and to compare. Rows of one file with the same keys are one if they are
-alike in all columns, and else refused, with the columns that would tell them apart.
+both flags also override what a file says. --key and --value name other columns to match
+rows by and to compare. Rows of one file with the same keys are one if they are alike in
+all columns, and else refused, with the columns that would tell them apart.
 
---threshold 2% lets all columns change by that much, --threshold latency_ns=0.5% one
-of them, but never a check. The default is 0: same inputs, same numbers. Differences
-are computed exactly.
+--threshold 2% lets all columns change by that much, --threshold latency_ns=0.5% one of
+them, but never a check. The default is 0: same inputs, same numbers. Differences are
+computed exactly.
 
-The exit status is 1 if a value got worse by more than its threshold, or is no longer
-there, or B lacks a row, a column or a file of A, and 2 if no row is in both, so that
-nothing was compared; 0 otherwise. --all prints equal values too. --format json has a,
-b, ok, tables (name, keys, values, matched, missing, added, lost and new columns, count
-of verdicts, cells), missing_files and new_files.
+The exit status is 1 if a value got worse by more than its threshold, or B lacks a
+value, a row, a column or a file of A, and 2 if no row is in both; 0 otherwise. --format
+json has a, b, ok, tables (name, keys, values, matched, missing, added, lost and new
+columns, count of verdicts, cells), missing_files and new_files.
 
 --reference puts our numbers beside those of others, which it measures now: without a
 name it lists the references and their sources. --format json has reference, title,
@@ -68,15 +66,13 @@ source, date, about, unknown, columns (of theirs), systems, difference, schema a
 	}
 	cmd.Args = func(cmd *cobra.Command, args []string) error {
 		if *ours {
-			for _, flag := range []string{"threshold", "key", "value", "lower", "higher", "all"} {
-				if cmd.Flags().Changed(flag) {
-					return fmt.Errorf("--%s is for two files: leave it out with --reference", flag)
-				}
+			if err := refuseAll(cmd, "is for two files: leave it out with --reference", "threshold", "key", "value", "lower", "higher", "all"); err != nil {
+				return err
 			}
 			return atMostOne("reference")(cmd, args)
 		}
 		if len(args) != 2 {
-			return fmt.Errorf("%s: name two, A and B, or write --reference%s", counted(len(args), "result"), seeHelp(cmd))
+			return fmt.Errorf("%s: name two, A and B, or write --reference%s", printable.Count(len(args), "result"), seeHelp(cmd))
 		}
 		return nil
 	}
@@ -90,17 +86,14 @@ source, date, about, unknown, columns (of theirs), systems, difference, schema a
 				return badInput(err)
 			}
 		}
-		return compareFiles(cmd, args[0], args[1], o, compareStyle{format: *format, all: *all})
+		return compareFiles(cmd, args[0], args[1], o, *format, *all)
 	}
 	return cmd
 }
 
 // compareFiles compares two files or folders.
-func compareFiles(cmd *cobra.Command, a, b string, o compare.Options, style compareStyle) error {
-	var use files
-	use.reads("A", a)
-	use.reads("B", b)
-	if err := use.check(); err != nil {
+func compareFiles(cmd *cobra.Command, a, b string, o compare.Options, format string, all bool) error {
+	if err := new(files).reads("A", a).reads("B", b).check(); err != nil {
 		return err
 	}
 	tablesA, missingA, errA := experiment.ReadTables(cmd.Context(), a)
@@ -119,14 +112,14 @@ func compareFiles(cmd *cobra.Command, a, b string, o compare.Options, style comp
 			warn(cmd.ErrOrStderr(), fmt.Sprintf("nothing says whether less or more %s is better: write --lower %[1]s or --higher %[1]s", printable.Line(name)))
 		}
 	}
-	if err := style.print(cmd.OutOrStdout(), a, b, sum); err != nil {
+	if err := printCompared(cmd.OutOrStdout(), a, b, sum, format, all); err != nil {
 		return err
 	}
 	if sum.Matched() == 0 {
 		return badInput(fmt.Errorf("nothing was compared: %s", unmatched(sum, a, b)))
 	}
 	if sum.Bad() {
-		return &exitError{exitWrong, errors.New(trouble(sum, a, b))}
+		return wrong(trouble(sum, a, b))
 	}
 	return nil
 }
@@ -138,22 +131,19 @@ func trouble(s *compare.Sum, a, b string) string {
 		worse, rows, columns = worse+n.Count[compare.Worse], rows+len(n.Missing), columns+len(n.Lost)
 	}
 	var lacks []string
-	for _, list := range []struct {
-		n    int
-		what string
-	}{{rows, "row"}, {columns, "column"}, {len(s.Missing), "file"}} {
-		if list.n > 0 {
-			lacks = append(lacks, counted(list.n, list.what))
+	for i, n := range []int{rows, columns, len(s.Missing)} {
+		if n > 0 {
+			lacks = append(lacks, printable.Count(n, []string{"row", "column", "file"}[i]))
 		}
 	}
-	switch missing := strings.Join(lacks, ", "); {
-	case worse > 0 && missing != "":
-		return fmt.Sprintf("%s is worse than %s in %s, and lacks %s of it", b, a, counted(worse, "value"), missing)
-	case worse > 0:
-		return fmt.Sprintf("%s is worse than %s in %s", b, a, counted(worse, "value"))
-	default:
+	missing, than := strings.Join(lacks, ", "), fmt.Sprintf("%s is worse than %s in %s", b, a, printable.Count(worse, "value"))
+	switch {
+	case worse == 0:
 		return fmt.Sprintf("%s lacks %s of %s", b, missing, a)
+	case missing != "":
+		return fmt.Sprintf("%s, and lacks %s of it", than, missing)
 	}
+	return than
 }
 
 // unmatched says why no row of A is in B, and what to do.

@@ -8,14 +8,9 @@ import (
 	"strings"
 
 	"github.com/kernbench/kernbench/internal/compare"
+	"github.com/kernbench/kernbench/internal/printable"
 	"github.com/kernbench/kernbench/internal/table"
 )
-
-// compareStyle is how a comparison is printed.
-type compareStyle struct {
-	format string
-	all    bool // what is equal too
-}
 
 // compared is the output of `kernbench compare --format json`.
 type compared struct {
@@ -25,13 +20,14 @@ type compared struct {
 	*compare.Sum
 }
 
-func (s compareStyle) print(w io.Writer, a, b string, sum *compare.Sum) error {
-	if !s.all {
+// printCompared prints a comparison, with all what is equal too.
+func printCompared(w io.Writer, a, b string, sum *compare.Sum, format string, all bool) error {
+	if !all {
 		for _, t := range sum.Tables {
 			t.Cells = slices.DeleteFunc(t.Cells, func(c compare.Cell) bool { return c.Verdict == compare.Equal })
 		}
 	}
-	switch s.format {
+	switch format {
 	case "json":
 		return table.WriteJSON(w, compared{a, b, sum.Matched() > 0 && !sum.Bad(), sum})
 	case "csv":
@@ -60,13 +56,9 @@ func compareText(w io.Writer, t compare.Named) error {
 		fmt.Fprintf(w, "# %s\n", t.Name)
 	}
 	if len(t.Cells) > 0 {
-		var rows [][]string
-		for _, c := range t.Cells {
-			rows = append(rows, []string{c.Row, c.Column, c.A, c.B, changeText(c.Change), string(c.Verdict)})
-		}
-		if err := table.WriteTable(w, []string{"row", "column", "a", "b", "change", "verdict"}, rows); err != nil {
-			return err
-		}
+		writeRows(w, []string{"row", "column", "a", "b", "change", "verdict"}, t.Cells, func(c compare.Cell) []string {
+			return []string{c.Row, c.Column, c.A, c.B, changeText(c.Change), string(c.Verdict)}
+		})
 		fmt.Fprintln(w)
 	}
 	for _, list := range []struct {
@@ -88,7 +80,7 @@ func compareText(w io.Writer, t compare.Named) error {
 	if len(t.Keys) > 0 {
 		by = " by " + strings.Join(t.Keys, ", ")
 	}
-	_, err := fmt.Fprintf(w, "%s matched%s: %s; %d missing, %d new\n", counted(t.Matched, "row"), by, strings.Join(counts, ", "), len(t.Missing), len(t.Added))
+	_, err := fmt.Fprintf(w, "%s matched%s: %s; %d missing, %d new\n", printable.Count(t.Matched, "row"), by, strings.Join(counts, ", "), len(t.Missing), len(t.Added))
 	return err
 }
 

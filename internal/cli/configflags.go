@@ -15,57 +15,64 @@ import (
 	"github.com/kernbench/kernbench/topology"
 )
 
-// topologyFlags is which system a command works on. Every command that needs
-// one takes it from here.
-type topologyFlags struct {
-	name systemName
-	sets []string
+// configuration is what a command reads from YAML files.
+type configuration interface {
+	Files() []string // that it was read from
+	YAML() []byte    // the whole of it, as a file that loads back
+	Source() string
+	Hash() string
 }
 
-// systemName is a file or preset; empty only where none was given.
-type systemName string
+// configKind is a kind of configuration: a flag names its file, and --set changes single values.
+type configKind struct {
+	name    string // of the flag, and of the file, with .yaml
+	prefix  string // of keys of --set
+	example string // of --set
+	says    string // what the file says
+	spec    reflect.Type
+	load    func(ctx context.Context, c *configs, name string, sets []string) (configuration, error)
+}
 
-func (n *systemName) String() string { return string(*n) }
-func (n *systemName) Type() string   { return "name" }
-func (n *systemName) Set(word string) error {
-	if word == "" {
-		return fmt.Errorf("empty: write a file or a preset (%s)", strings.Join(topology.Presets(), ", "))
+// The kinds of configurations.
+var (
+	topologyKind = &configKind{
+		name: "topology", example: "sip.ucie.bandwidth=256GB/s", spec: reflect.TypeFor[topology.Spec](),
+		load: func(ctx context.Context, c *configs, name string, sets []string) (configuration, error) {
+			spec, err := topology.LoadContext(ctx, name, sets...)
+			if err == nil {
+				c.system, err = topology.Compile(spec)
+			}
+			return spec, err
+		},
 	}
-	*n = systemName(word)
-	return nil
-}
-
-// Examples of --set.
-const (
-	exampleSet      = "sip.ucie.bandwidth=256GB/s"
-	exampleCCLSet   = cclPrefix + "defaults.buffer_kind=hbm"
-	exampleTasksSet = tasksPrefix + "control.register_read=50ns"
+	cclKind = &configKind{
+		name: "ccl", prefix: cclPrefix, example: cclPrefix + "defaults.buffer_kind=hbm", says: "how collectives are done", spec: reflect.TypeFor[ccl.Config](),
+		load: func(ctx context.Context, c *configs, name string, sets []string) (_ configuration, err error) {
+			c.ccl, err = ccl.LoadContext(ctx, name, sets...)
+			return c.ccl, err
+		},
+	}
+	tasksKind = &configKind{
+		name: "tasks", prefix: tasksPrefix, example: tasksPrefix + "control.register_read=50ns", says: "what scheduling tasks costs", spec: reflect.TypeFor[task.Config](),
+		load: func(ctx context.Context, c *configs, name string, sets []string) (configuration, error) {
+			t, err := task.LoadContext(ctx, name, sets...)
+			c.tasks = t
+			return t, err
+		},
+	}
+	// programKinds is what a program of the host API runs on.
+	programKinds = []*configKind{topologyKind, cclKind, tasksKind}
 )
 
-// addTopologyFlags gives a command --topology and --set.
-func addTopologyFlags(cmd *cobra.Command) *topologyFlags {
-	f := &topologyFlags{}
-	f.addTopology(cmd)
-	addSet(cmd, &f.sets, exampleSet, settableKeys[topology.Spec](""))
-	return f
-}
+// The prefixes of keys of --set that are not the topology's.
+const (
+	cclPrefix   = "ccl."
+	tasksPrefix = "tasks."
+)
 
-// addTopology gives a command --topology alone.
-func (f *topologyFlags) addTopology(cmd *cobra.Command) {
-	cmd.Flags().VarP(&f.name, "topology", "t", "file or preset `NAME` of the system (default ./topology.yaml, else the preset default)")
-	complete(cmd, "topology", topology.Presets(), cobra.ShellCompDirectiveDefault)
-}
-
-// addSet gives a command --set, with an example and the beginnings of all others.
-func addSet(cmd *cobra.Command, sets *[]string, example string, keys []string) {
-	// An array, not a slice: a value may hold commas.
-	cmd.Flags().StringArrayVar(sets, "set", nil, "change one value, as `KEY=VALUE` (repeatable): "+example)
-	complete(cmd, "set", keys, cobra.ShellCompDirectiveNoSpace|cobra.ShellCompDirectiveNoFileComp)
-}
-
-// settableKeys is the paths of all values of a configuration, as --set begins. Names
+// keys returns the paths of all values of the configuration, as --set begins. Names
 // that a file gives are those of the embedded ccl.yaml.
-func settableKeys[T any](prefix string) []string {
+func (k *configKind) keys() []string {
 	var paths []string
 	var walk func(t reflect.Type, prefix string)
 	walk = func(t reflect.Type, prefix string) {
@@ -83,151 +90,131 @@ func settableKeys[T any](prefix string) []string {
 			}
 		}
 	}
-	walk(reflect.TypeFor[T](), prefix)
+	walk(k.spec, k.prefix)
 	return paths
 }
 
-// load reads and compiles the system. Its errors are mistakes of the user.
-func (f *topologyFlags) load(ctx context.Context) (*topology.Graph, error) {
-	spec, err := topology.LoadContext(ctx, string(f.name), f.sets...)
-	if err != nil {
-		return nil, badInput(err)
-	}
-	g, err := topology.Compile(spec)
-	if err != nil {
-		return nil, badInput(err)
-	}
-	return g, nil
-}
-
-// configFlags is what a command runs on: a system, and how collectives are done there.
+// configFlags chooses the configurations that a command works on.
 type configFlags struct {
-	topologyFlags
-	ccl string
+	kinds                []*configKind
+	topology, ccl, tasks string // files, or a preset; "" is the usual one
+	sets                 []string
 }
 
-// What begins the keys of --set that are not the topology's.
-const (
-	cclPrefix   = "ccl."
-	tasksPrefix = "tasks."
-)
+// configs is the configurations that a command works on, of the kinds that it has flags for.
+type configs struct {
+	system *topology.Graph
+	ccl    *ccl.Config
+	tasks  any     // *task.Config or *task.Refused, a setting of a torch.Context
+	read   []input // the same, with what they are
+}
 
-// addConfigFlags gives a command --topology, --ccl, and a --set for both.
-func addConfigFlags(cmd *cobra.Command) *configFlags {
-	f := &configFlags{}
-	f.add(cmd)
-	addSet(cmd, &f.sets, exampleSet+", "+exampleCCLSet, f.keys())
+// systemName is a file or preset; empty only where none was given.
+type systemName string
+
+func (n *systemName) String() string { return string(*n) }
+func (n *systemName) Type() string   { return "name" }
+func (n *systemName) Set(word string) error {
+	if word == "" {
+		return fmt.Errorf("empty: write a file or a preset (%s)", strings.Join(topology.Presets(), ", "))
+	}
+	*n = systemName(word)
+	return nil
+}
+
+// addConfigFlags gives a command a flag for each kind of configuration, and one --set.
+func addConfigFlags(cmd *cobra.Command, kinds ...*configKind) *configFlags {
+	f := &configFlags{kinds: kinds}
+	f.addFiles(cmd)
+	f.addSet(cmd)
 	return f
 }
 
-func (f *configFlags) add(cmd *cobra.Command) {
-	f.addTopology(cmd)
-	addCCL(cmd, &f.ccl)
-}
-
-func (f *configFlags) keys() []string {
-	return append(settableKeys[topology.Spec](""), settableKeys[ccl.Config](cclPrefix)...)
-}
-
-// addCCL gives a command --ccl.
-func addCCL(cmd *cobra.Command, name *string) {
-	cmd.Flags().StringVar(name, "ccl", "", "`FILE` that says how collectives are done (default ./ccl.yaml, else the embedded one)")
-}
-
-// load reads the system and how collectives are done, with the mistakes in both.
-func (f *configFlags) load(ctx context.Context) (*topology.Graph, *ccl.Config, error) {
-	collectives, system := splitSets(f.sets, cclPrefix)
-	g, err := (&topologyFlags{f.name, system}).load(ctx)
-	c, cclErr := loadCCL(ctx, f.ccl, collectives)
-	if err := errors.Join(err, cclErr); err != nil {
-		return nil, nil, badInput(err)
-	}
-	return g, c, nil
-}
-
-// loadCCL reads how collectives are done. Keys of --set may begin with the prefix that
-// tells them from those of a topology.
-func loadCCL(ctx context.Context, name string, sets []string) (*ccl.Config, error) {
-	c, err := ccl.LoadContext(ctx, name, withoutPrefix(sets, cclPrefix)...)
-	if err != nil {
-		return nil, badInput(err)
-	}
-	return c, nil
-}
-
-// programFlags is what a program of the host API runs on: besides, what its tasks cost.
-type programFlags struct {
-	configFlags
-	tasks string
-}
-
-// addProgramFlags gives a command --topology, --ccl, --tasks, and a --set for all.
-func addProgramFlags(cmd *cobra.Command) *programFlags {
-	f := &programFlags{}
-	f.add(cmd)
-	addTasks(cmd, &f.tasks)
-	addSet(cmd, &f.sets, strings.Join([]string{exampleSet, exampleCCLSet, exampleTasksSet}, ", "),
-		append(f.keys(), settableKeys[task.Config](tasksPrefix)...))
-	return f
-}
-
-// addTasks gives a command --tasks.
-func addTasks(cmd *cobra.Command, name *string) {
-	cmd.Flags().StringVar(name, "tasks", "", "`FILE` that says what scheduling tasks costs (default ./tasks.yaml, else the embedded one)")
-}
-
-// load reads the three, with the mistakes in all of them. What tasks cost is a setting of a
-// torch.Context: a ./tasks.yaml that nobody has asked for and that has mistakes is refused
-// by those who use it, and others never hear of it.
-func (f *programFlags) load(ctx context.Context) (*topology.Graph, *ccl.Config, any, error) {
-	tasks, others := splitSets(f.sets, tasksPrefix)
-	g, c, err := (&configFlags{topologyFlags{f.name, others}, f.ccl}).load(ctx)
-	t, tasksErr := loadTasks(ctx, f.tasks, tasks)
-	if f.tasks == "" && len(tasks) == 0 && tasksErr != nil && err == nil {
-		return g, c, &task.Refused{Err: tasksErr}, nil
-	}
-	if err := errors.Join(err, tasksErr); err != nil {
-		return nil, nil, nil, badInput(err)
-	}
-	return g, c, t, nil
-}
-
-// readsProgram declares the files of the configurations that a program runs on.
-func (f *files) readsProgram(g *topology.Graph, c *ccl.Config, tasks any) {
-	f.readsConfig("topology", g.Spec())
-	f.readsConfig("ccl", c)
-	if t, ok := tasks.(*task.Config); ok { // else it was refused, and is not used
-		f.readsConfig("tasks", t)
+// addFiles gives a command the flags that name files.
+func (f *configFlags) addFiles(cmd *cobra.Command) {
+	for _, k := range f.kinds {
+		if k == topologyKind {
+			cmd.Flags().VarP((*systemName)(&f.topology), k.name, "t", "file or preset `NAME` of the system (default ./topology.yaml, else the preset default)")
+			complete(cmd, k.name, topology.Presets(), cobra.ShellCompDirectiveDefault)
+			continue
+		}
+		cmd.Flags().StringVar(f.file(k), k.name, "", fmt.Sprintf("`FILE` that says %s (default ./%s.yaml, else the embedded one)", k.says, k.name))
 	}
 }
 
-// loadTasks reads what scheduling tasks costs. Keys of --set may begin with the prefix
-// that tells them from those of a topology.
-func loadTasks(ctx context.Context, name string, sets []string) (*task.Config, error) {
-	c, err := task.LoadContext(ctx, name, withoutPrefix(sets, tasksPrefix)...)
-	if err != nil {
-		return nil, badInput(err)
+// addSet gives a command --set, with examples and the beginnings of all keys.
+func (f *configFlags) addSet(cmd *cobra.Command) {
+	var examples, keys []string
+	for _, k := range f.kinds {
+		examples, keys = append(examples, k.example), append(keys, k.keys()...)
 	}
-	return c, nil
+	// An array, not a slice: a value may hold commas.
+	cmd.Flags().StringArrayVar(&f.sets, "set", nil, "change one value, as `KEY=VALUE` (repeatable): "+strings.Join(examples, ", "))
+	complete(cmd, "set", keys, cobra.ShellCompDirectiveNoSpace|cobra.ShellCompDirectiveNoFileComp)
 }
 
-// splitSets parts the arguments of --set that begin with a prefix from the others.
-func splitSets(sets []string, prefix string) (with, without []string) {
-	for _, set := range sets {
-		if strings.HasPrefix(set, prefix) {
-			with = append(with, set)
-		} else {
-			without = append(without, set)
+// file returns where the file of a kind is named.
+func (f *configFlags) file(k *configKind) *string {
+	return map[*configKind]*string{topologyKind: &f.topology, cclKind: &f.ccl, tasksKind: &f.tasks}[k]
+}
+
+// given returns the flags, as they were written, that choose a configuration.
+func (f *configFlags) given(k *configKind) (texts []string) {
+	if file := *f.file(k); file != "" {
+		texts = append(texts, fmt.Sprintf("--%s %s", k.name, file))
+	}
+	for _, set := range f.sets {
+		if strings.HasPrefix(set, k.prefix) {
+			texts = append(texts, "--set "+set)
 		}
 	}
-	return with, without
+	return texts
 }
 
-// withoutPrefix is arguments of --set as the file has the keys.
-func withoutPrefix(sets []string, prefix string) []string {
-	keys := make([]string, len(sets))
-	for i, set := range sets {
-		keys[i] = strings.TrimPrefix(set, prefix)
+// loadKind reads the configuration of a kind. Keys of --set with its prefix are its own, and
+// those of no kind belong to the first kind.
+func (f *configFlags) loadKind(ctx context.Context, kind *configKind, c *configs) error {
+	var sets []string
+	for _, set := range f.sets {
+		of := f.kinds[0]
+		for _, k := range f.kinds[1:] {
+			if strings.HasPrefix(set, k.prefix) {
+				of = k
+			}
+		}
+		if of == kind {
+			sets = append(sets, strings.TrimPrefix(set, kind.prefix))
+		}
 	}
-	return keys
+	one, err := kind.load(ctx, c, *f.file(kind), sets)
+	if err == nil {
+		c.read = append(c.read, input{what: kind.name, config: one})
+	}
+	return err
+}
+
+// load reads the configurations, with the mistakes in all of them. A ./tasks.yaml of a program
+// that no flag asks for and that has mistakes is refused by those who use it, and others never
+// hear of it.
+func (f *configFlags) load(ctx context.Context) (c configs, err error) {
+	for _, k := range f.kinds {
+		e := f.loadKind(ctx, k, &c)
+		if e != nil && err == nil && k == tasksKind && len(f.kinds) > 1 && len(f.given(k)) == 0 {
+			c.tasks, e = &task.Refused{Err: e}, nil
+		}
+		err = errors.Join(err, e)
+	}
+	if err != nil {
+		return c, badInput(err)
+	}
+	return c, nil
+}
+
+// loadAlone is load for a command that has no other files and prints to standard output.
+func (f *configFlags) loadAlone(ctx context.Context) (configs, error) {
+	c, err := f.load(ctx)
+	if err != nil {
+		return c, err
+	}
+	return c, new(files).readsConfigs(c).check()
 }

@@ -26,10 +26,7 @@ type drawing struct {
 }
 
 func diagramCmd() *cobra.Command {
-	views := make([]string, len(draw.Views))
-	for i, v := range draw.Views {
-		views[i] = string(v)
-	}
+	views := wordsOf(draw.Views, func(v draw.View) string { return string(v) })
 	cmd := &cobra.Command{
 		Use:   "diagram",
 		Short: "Draw a system, a SIP, a cube or a PE",
@@ -53,7 +50,7 @@ one_way, and a state that is usual, changed, one_way or absent.`,
   kernbench topology diagram --view sip --format dot | dot -Tpdf -o sip.pdf`,
 		Args: noArgs,
 	}
-	system := addTopologyFlags(cmd)
+	system := addConfigFlags(cmd, topologyKind)
 	view := choiceFlag(cmd, "view", "what to draw", views...)
 	given := wordFlag(cmd, "format", "", "picture, Graphviz file, or blocks and wires as data (default: by the ending of --out, else svg)", "", diagramFormats)
 	var at draw.Place
@@ -72,23 +69,22 @@ one_way, and a state that is usual, changed, one_way or absent.`,
 		if err != nil {
 			return badInput(err)
 		}
-		g, err := system.load(cmd.Context())
+		c, err := system.load(cmd.Context())
 		if err != nil {
 			return err
 		}
-		var use files
-		use.readsConfig("topology", g.Spec())
+		use := new(files).readsConfigs(c)
 		if out != "-" {
 			use.writes("--out", out)
 		}
 		if err := use.check(); err != nil {
 			return err
 		}
-		d, err := draw.Topology(g, draw.View(*view), at)
+		d, err := draw.Topology(c.system, draw.View(*view), at)
 		if err != nil {
 			return badInput(err)
 		}
-		picture, err := encodeDiagram(d, format, g.Spec())
+		picture, err := encodeDiagram(d, format, c.system.Spec())
 		if err != nil {
 			return badInput(err)
 		}

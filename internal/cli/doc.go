@@ -3,8 +3,9 @@
 //
 // A command is a function that returns a *cobra.Command, listed in commands
 // (root.go). What all share has one place each: where the topology, ccl.yaml and
-// tasks.yaml come from (configflags.go), words a flag allows (choiceFlag), parameters
-// of benches (params.go), how a command ends (exit.go). Commands write to
+// tasks.yaml come from (configflags.go), words a flag allows (choiceFlag), flags that have
+// no effect (refuse), parameters of benches (params.go), files (files.go), JSON or text
+// (printResult), how a command ends (exit.go). Commands write to
 // cmd.OutOrStdout without looking at the error, because [Run] does, and return errors, which Run
 // prints and turns into an exit status:
 //

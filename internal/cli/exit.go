@@ -55,6 +55,15 @@ func (e *exitError) Unwrap() error { return e.err }
 // badInput marks err as a mistake in what the user gave.
 func badInput(err error) error { return &exitError{exitUsage, err} }
 
+// wrong returns the error of wrong values, accesses or times, a message for each.
+func wrong(texts ...string) error {
+	var all []error
+	for _, text := range texts {
+		all = append(all, errors.New(text))
+	}
+	return &exitError{exitWrong, errors.Join(all...)}
+}
+
 // Causes of errors with files, which decide the exit status whichever command meets them.
 var (
 	// systemErrors are failures of the system. Names have nothing to do with them.
@@ -68,10 +77,7 @@ var (
 // because of it, then a failure of the system, then what the command says.
 func status(ctx context.Context, err error) int {
 	var exit *exitError
-	var full *memory.OutOfMemory
 	is := func(target error) bool { return errors.Is(err, target) }
-	var short *host.MemoryError
-	var unfit *ccl.FitError
 	switch {
 	case err == nil:
 		return exitOK
@@ -85,7 +91,7 @@ func status(ctx context.Context, err error) int {
 		return exitFailed
 	case errors.As(err, &exit):
 		return exit.code
-	case errors.As(err, &full), errors.As(err, &short), errors.As(err, &unfit), ofName(err):
+	case errors.As(err, new(*memory.OutOfMemory)), errors.As(err, new(*host.MemoryError)), errors.As(err, new(*ccl.FitError)), ofName(err):
 		return exitUsage
 	}
 	return exitFailed
@@ -93,10 +99,7 @@ func status(ctx context.Context, err error) int {
 
 // ofName reports whether the cause of an error is the name of a file.
 func ofName(err error) bool {
-	var path *fs.PathError
-	var link *os.LinkError
-	var name *file.NameError
-	return errors.As(err, &name) || (errors.As(err, &path) || errors.As(err, &link)) &&
+	return errors.As(err, new(*file.NameError)) || (errors.As(err, new(*fs.PathError)) || errors.As(err, new(*os.LinkError))) &&
 		slices.ContainsFunc(nameErrors, func(target error) bool { return errors.Is(err, target) })
 }
 
@@ -144,26 +147,22 @@ func flatten(err error) []error {
 // output is a writer that remembers its first error, so that commands need not
 // look at every line they write. It escapes text for people.
 type output struct {
-	w    io.Writer
-	text *printable.Writer // to w; nil for data
-	err  error
+	w   io.Writer
+	to  io.Writer // w for data, a printable.Writer to it for text
+	err error
 }
 
 func (o *output) Write(p []byte) (n int, err error) {
-	switch {
-	case o.err != nil:
-	case o.text != nil:
-		n, o.err = o.text.Write(p)
-	default:
-		n, o.err = o.w.Write(p)
+	if o.err == nil {
+		n, o.err = o.to.Write(p)
 	}
 	return n, o.err
 }
 
 // flush writes what is left of a text.
 func (o *output) flush() {
-	if o.text != nil && o.err == nil {
-		o.err = o.text.Flush()
+	if text, ok := o.to.(*printable.Writer); ok && o.err == nil {
+		o.err = text.Flush()
 	}
 }
 
@@ -173,8 +172,8 @@ func forPeople(cmd *cobra.Command, people bool) {
 	switch {
 	case !ok: // the writer of a test
 	case people:
-		o.text = &printable.Writer{W: o.w}
+		o.to = &printable.Writer{W: o.w}
 	default:
-		o.text = nil
+		o.to = o.w
 	}
 }

@@ -28,12 +28,6 @@ type input struct {
 	config     configuration // nil for other kinds of files
 }
 
-// configuration is what a command reads from YAML files.
-type configuration interface {
-	Files() []string // that it was read from
-	YAML() []byte    // the whole of it, as a file that loads back
-}
-
 // target is a file that a command writes, or some files of a folder.
 type target struct {
 	what, path string   // "--trace", "t.json"
@@ -42,53 +36,53 @@ type target struct {
 }
 
 // reads declares files that the command reads.
-func (f *files) reads(what string, paths ...string) {
+func (f *files) reads(what string, paths ...string) *files {
 	for _, path := range paths {
 		f.read = append(f.read, input{what: what, path: path})
 	}
+	return f
 }
 
 // readsScenario declares the file of a scenario, if it is not one of the registered ones.
-func (f *files) readsScenario(name string) {
+func (f *files) readsScenario(name string) *files {
 	if name != "" && !slices.Contains(scenario.Names(), name) {
 		f.reads("scenario", name)
 	}
+	return f
 }
 
-// readsConfig declares the files that a configuration was read from.
-func (f *files) readsConfig(what string, c configuration) {
-	for _, path := range c.Files() {
-		if !slices.ContainsFunc(f.read, func(in input) bool { return in.path == path }) {
-			f.read = append(f.read, input{what, path, c})
+// readsConfigs declares the files that configurations were read from.
+func (f *files) readsConfigs(c configs) *files {
+	for _, one := range c.read {
+		for _, path := range one.config.Files() {
+			if !slices.ContainsFunc(f.read, func(in input) bool { return in.path == path }) {
+				f.read = append(f.read, input{one.what, path, one.config})
+			}
 		}
 	}
+	return f
 }
 
 // writes declares a file that the command writes. An empty name is no file.
-func (f *files) writes(what, path string) {
+func (f *files) writes(what, path string) *files {
 	if path != "" {
 		f.written = append(f.written, target{what: what, path: path})
 	}
+	return f
 }
 
 // updates declares a file that the command reads and replaces on purpose.
-func (f *files) updates(what, path string) {
+func (f *files) updates(what, path string) *files {
 	f.written = append(f.written, target{what: what, path: path, updated: true})
+	return f
 }
 
 // writesIn declares files in a folder, by patterns of their names.
-func (f *files) writesIn(what, folder string, names ...string) {
+func (f *files) writesIn(what, folder string, names ...string) *files {
 	if folder != "" {
 		f.written = append(f.written, target{what: what, path: folder, names: names})
 	}
-}
-
-// checkRead checks the files of a command that reads one configuration and prints to
-// standard output.
-func checkRead(what string, c configuration) error {
-	var use files
-	use.readsConfig(what, c)
-	return use.check()
+	return f
 }
 
 // check refuses to overwrite a file that the command reads, and to write one file twice.
@@ -96,8 +90,12 @@ func checkRead(what string, c configuration) error {
 func (f *files) check() error {
 	stdout, err := os.Stdout.Stat()
 	toFile := err == nil && stdout.Mode().IsRegular()
+	isStdout := func(path string) bool {
+		info, err := os.Stat(path)
+		return err == nil && toFile && os.SameFile(info, stdout)
+	}
 	for _, in := range f.read {
-		if info, err := os.Stat(in.path); err == nil && toFile && os.SameFile(info, stdout) {
+		if isStdout(in.path) {
 			return badInput(fmt.Errorf("standard output goes to %s, which is read (%s): send it to another file", in.path, in.what))
 		}
 	}
@@ -112,7 +110,7 @@ func (f *files) check() error {
 				return badInput(fmt.Errorf("%s %s and %s %s are one file: give each a file of its own", other.what, other.path, out.what, out.path))
 			}
 		}
-		if info, err := os.Stat(out.path); err == nil && toFile && os.SameFile(info, stdout) && !strings.HasPrefix(out.path, "/dev/") {
+		if isStdout(out.path) && !strings.HasPrefix(out.path, "/dev/") {
 			return badInput(fmt.Errorf("%s %s and standard output are one file: give each a file of its own", out.what, out.path))
 		}
 	}

@@ -85,6 +85,41 @@ func formatFlag(cmd *cobra.Command, more ...string) *string {
 	return choiceFlag(cmd, "format", "how to print", append([]string{"text", "json"}, more...)...)
 }
 
+// wordsOf returns a word for each element of a list.
+func wordsOf[E any](list []E, word func(E) string) (words []string) {
+	for _, e := range list {
+		words = append(words, word(e))
+	}
+	return words
+}
+
+// misuse is a flag that means nothing where it is given, or whose value does not.
+type misuse struct {
+	flag string
+	when bool
+	why  string // follows the name of the flag
+}
+
+// refuse returns an error for the first flag that was given and is misused.
+func refuse(cmd *cobra.Command, list ...misuse) error {
+	for _, m := range list {
+		if m.when && cmd.Flags().Changed(m.flag) {
+			return fmt.Errorf("--%s %s", m.flag, m.why)
+		}
+	}
+	return nil
+}
+
+// refuseAll returns an error for the first of some flags that was given.
+func refuseAll(cmd *cobra.Command, why string, flags ...string) error {
+	for _, flag := range flags {
+		if err := refuse(cmd, misuse{flag, true, why}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // complete teaches the shell the words of a flag.
 func complete(cmd *cobra.Command, flag string, words []string, then cobra.ShellCompDirective) {
 	err := cmd.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(words, then))

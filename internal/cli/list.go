@@ -65,38 +65,23 @@ of name, usage, default and values, and schema with the columns of rows and metr
 					fmt.Fprintln(out)
 				}
 				fmt.Fprintln(out, strings.TrimSpace(b.Name+": "+b.Summary+"\n\n"+b.Doc)+paramText(b))
-				if err := writeColumns(out, b.Schema()); err != nil {
-					return err
-				}
+				writeColumns(out, b.Schema())
 			}
 			return nil
 		}
-		var rows [][]string
-		for _, b := range benches {
-			rows = append(rows, []string{b.Name, b.Summary})
-		}
-		return table.WriteTable(out, []string{"bench", "summary"}, rows)
+		return writeRows(out, []string{"bench", "summary"}, benches, func(b bench.Bench) []string { return []string{b.Name, b.Summary} })
 	}
 	return cmd
 }
 
 // writeColumns writes the columns of rows and metrics.
-func writeColumns(w io.Writer, s table.Schema) error {
+func writeColumns(w io.Writer, s table.Schema) {
 	better := map[table.Role]string{table.Lower: "lower is better", table.Higher: "higher is better"}
-	for _, member := range []string{"rows", "metrics"} {
-		var lines [][]string
-		for _, c := range s[member] {
-			lines = append(lines, []string{c.Name, string(c.Unit), cmp.Or(better[c.Role], string(c.Role)), c.Label})
-		}
-		if len(lines) == 0 {
-			continue
-		}
-		fmt.Fprintln(w)
-		if err := table.WriteTable(w, []string{map[string]string{"rows": "column", "metrics": "metric"}[member], "unit", "role", "label"}, lines); err != nil {
-			return err
-		}
+	for _, of := range []struct{ member, thing string }{{"rows", "column"}, {"metrics", "metric"}} {
+		writeSome(w, []string{of.thing, "unit", "role", "label"}, s[of.member], func(c table.Column) []string {
+			return []string{c.Name, string(c.Unit), cmp.Or(better[c.Role], string(c.Role)), c.Label}
+		})
 	}
-	return nil
 }
 
 // findBench is a registered bench, or an error that helps to find it.
@@ -107,12 +92,7 @@ func findBench(name string) (bench.Bench, error) {
 	return bench.Bench{}, badInput(fmt.Errorf("no bench %q; benches: %s%s", name, strings.Join(benchNames(), ", "), config.DidYouMean(name, benchNames())))
 }
 
-func benchNames() (names []string) {
-	for _, b := range bench.All() {
-		names = append(names, b.Name)
-	}
-	return names
-}
+func benchNames() []string { return wordsOf(bench.All(), func(b bench.Bench) string { return b.Name }) }
 
 // completeBench teaches the shell the benches. It asks when the shell does: a
 // program may register benches until Main.

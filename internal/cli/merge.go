@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/kernbench/kernbench/internal/experiment"
+	"github.com/kernbench/kernbench/internal/printable"
 	"github.com/kernbench/kernbench/internal/table"
 )
 
@@ -49,10 +50,7 @@ points left out).`,
 		if err := wantJSONL("OUT", args[0]); err != nil {
 			return badInput(err)
 		}
-		var use files
-		use.reads("shard", args[1:]...)
-		use.updates("OUT", args[0])
-		if err := use.check(); err != nil {
+		if err := new(files).reads("shard", args[1:]...).updates("OUT", args[0]).check(); err != nil {
 			return err
 		}
 		m, err := experiment.Merge(cmd.Context(), args[0], experiment.MergeOptions{Partial: *partial, Strict: *strict}, args[1:]...)
@@ -71,7 +69,7 @@ points left out).`,
 		if *format == "json" {
 			return table.WriteJSON(cmd.OutOrStdout(), r)
 		}
-		text := fmt.Sprintf("written: %s, %d of %s", r.File, m.Points-len(m.Missing), counted(m.Points, "point"))
+		text := fmt.Sprintf("written: %s, %d of %s", r.File, m.Points-len(m.Missing), printable.Count(m.Points, "point"))
 		if len(m.Missing) > 0 {
 			text += fmt.Sprintf("\nrun the others: the same command with --resume --out %s", r.File)
 		}

@@ -8,55 +8,38 @@ import (
 	"github.com/kernbench/kernbench/bench"
 )
 
-// benchSettings is the settings that not every bench reads.
-var benchSettings = []struct {
-	name   string // of the flag and of the key in the file of a sweep
-	prefix string // of keys of --set
-	uses   bench.Uses
-	why    string // a bench ignores them
-	past   string // the same of a run
-}{
-	{"ccl", cclPrefix, bench.UsesCollectives, "does no collectives", "did no collective"},
-	{"tasks", tasksPrefix, bench.UsesTasks, "runs no tasks", "ran no tasks"},
+// benchSetting is a kind of configuration that not every bench reads.
+type benchSetting struct {
+	*configKind // its name is that of the key in the file of a sweep, too
+	uses        bench.Uses
+	why         string // a bench ignores them
+	past        string // the same of a run
 }
 
-// noEffect refuses a setting, written as text, that a bench ignores. The setting is one of
-// benchSettings.
-func noEffect(b bench.Bench, text string, uses bench.Uses) error {
-	if !b.Ignores(uses) {
+var benchSettings = []benchSetting{
+	{cclKind, bench.UsesCollectives, "does no collectives", "did no collective"},
+	{tasksKind, bench.UsesTasks, "runs no tasks", "ran no tasks"},
+}
+
+// noEffect refuses the setting, written as text, if a bench ignores it.
+func (s benchSetting) noEffect(b bench.Bench, text string) error {
+	if !b.Ignores(s.uses) {
 		return nil
 	}
-	why, others := "", []string{}
-	for _, s := range benchSettings {
-		if s.uses == uses {
-			why = s.why
-		}
-	}
+	var others []string
 	for _, other := range bench.All() {
-		if other.Uses&uses != 0 {
+		if other.Uses&s.uses != 0 {
 			others = append(others, other.Name)
 		}
 	}
-	return fmt.Errorf("%s has no effect: %s %s: leave it out; benches that do: %s", text, b.Name, why, strings.Join(others, ", "))
-}
-
-// given returns the flags, as they were written, that choose some of benchSettings.
-func (f *programFlags) given(name, prefix string) (texts []string) {
-	if file := map[string]string{"ccl": f.ccl, "tasks": f.tasks}[name]; file != "" {
-		texts = append(texts, fmt.Sprintf("--%s %s", name, file))
-	}
-	sets, _ := splitSets(f.sets, prefix)
-	for _, set := range sets {
-		texts = append(texts, "--set "+set)
-	}
-	return texts
+	return fmt.Errorf("%s has no effect: %s %s: leave it out; benches that do: %s", text, b.Name, s.why, strings.Join(others, ", "))
 }
 
 // checkEffect refuses the first flag that a bench ignores.
-func (f *programFlags) checkEffect(b bench.Bench) error {
+func (f *configFlags) checkEffect(b bench.Bench) error {
 	for _, s := range benchSettings {
-		for _, text := range f.given(s.name, s.prefix) {
-			if err := noEffect(b, text, s.uses); err != nil {
+		for _, text := range f.given(s.configKind) {
+			if err := s.noEffect(b, text); err != nil {
 				return err
 			}
 		}
@@ -66,10 +49,10 @@ func (f *programFlags) checkEffect(b bench.Bench) error {
 
 // tellEffect tells of flags that had no effect on a run, of a bench that does not say
 // which settings it uses.
-func (f *programFlags) tellEffect(w io.Writer, r *bench.Result) {
+func (f *configFlags) tellEffect(w io.Writer, r *bench.Result) {
 	used := map[bench.Uses]bool{bench.UsesCollectives: r.Config.CCL != nil, bench.UsesTasks: r.Config.Tasks != nil}
 	for _, s := range benchSettings {
-		for _, text := range f.given(s.name, s.prefix) {
+		for _, text := range f.given(s.configKind) {
 			if !used[s.uses] {
 				fmt.Fprintf(w, "kernbench: %s had no effect: this run of %s %s\n", text, r.Bench, s.past)
 			}

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -32,20 +33,15 @@ func addParamFlags(cmd *cobra.Command) func(b bench.Bench) (map[string]string, e
 		}
 	}
 	return func(b bench.Bench) (map[string]string, error) {
-		given, names := map[string]string{}, []string{}
+		given, names := map[string]string{}, wordsOf(b.Params, func(p bench.Param) string { return "--" + p.Name })
 		for _, p := range b.Params {
-			names = append(names, "--"+p.Name)
 			if cmd.Flags().Changed(p.Name) {
 				given[p.Name] = *values[p.Name]
 			}
 		}
 		for _, name := range slices.Sorted(maps.Keys(values)) {
 			if cmd.Flags().Changed(name) && !slices.Contains(names, "--"+name) {
-				has := "none"
-				if len(names) > 0 {
-					has = strings.Join(names, ", ")
-				}
-				return nil, fmt.Errorf("--%s is no parameter of %s, which has %s", name, b.Name, has)
+				return nil, fmt.Errorf("--%s is no parameter of %s, which has %s", name, b.Name, cmp.Or(strings.Join(names, ", "), "none"))
 			}
 		}
 		return given, nil

@@ -36,8 +36,8 @@ func plotCmd() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "plot FILE",
 		Short: "Draw columns of a file of results",
-		Long: `Plot draws columns of a file that the tool wrote: CSV, the JSON of run, coll, probe
-and sweep, and the JSONL of experiments. The picture is an SVG or a PNG of 1280×720, the
+		Long: `Plot draws columns of a file that the tool wrote: CSV, the JSON of run, coll, probe and
+sweep, and the JSONL of experiments. The picture is an SVG or a PNG of 1280×720, the
 size of a slide.
 
 What is not said is chosen by what the file says of its columns, and printed: -y is the
@@ -46,26 +46,25 @@ first column that was measured, with its bounds; -x the setting with the most nu
 that says nothing of its columns, as those of other programs, needs -x and -y.
 
 --kind lines has a line for each value of the columns of --by, and for each column of
--y, over the numbers of -x. bars has groups of bars instead, and takes words for -x. heat
-colours a table whose columns are the values of -x, whose rows are those of --by and
-whose cells are of one column -y. Settings with a unit, such as 64 GB/s, are numbers.
+-y, over the numbers of -x. bars has groups of bars instead, and takes words for -x.
+heat colours a table whose columns are the values of -x, whose rows are those of --by
+and whose cells are of one column -y. Settings with a unit, such as 64 GB/s, are
+numbers.
 
 --where takes the rows with that value of a column, of several for the same column those
-with any of them. Rows with an empty cell are left out of lines and bars. Several rows for
-the same x of one line, bar or cell are an error, which names the columns that would tell
-them apart. Rows whose checks failed are drawn, and a message says how many points that
-are. A figure has at most 10000 points, bars or cells, and at most 100 lines or 14
-series of bars: more are refused, with their number.
+with any of them. Rows with an empty cell are left out of lines and bars. Several rows
+for the same x of one line, bar or cell are an error, which names the columns that would
+tell them apart. Rows whose checks failed are drawn, and counted in a message. A figure
+has at most 10000 points, bars or cells, and at most 100 lines or 14 series of bars.
 
-Axes have the words and units of their columns. Bounds are dashed lines; one that is the
-same for all of --by is drawn once. The subtitle has the settings that are the same in all
-rows. Of lines, the x axis is logarithmic if the largest x is at least 16 times the
-smallest, and the y axis if that holds for both. The colours of a heat map are if it holds
-for them. --log says otherwise, y being the colours; bars are linear unless it does.
+Bounds are dashed lines; one that is the same for all of --by is drawn once. The
+subtitle has the settings that are the same in all rows. Of lines, the x axis is
+logarithmic if the largest x is at least 16 times the smallest, and the y axis if that
+holds for both; colours of a heat map if it holds for them. --log says otherwise, y
+being the colours.
 
---format json has the version, file, kind, x, y, by, the logarithmic axes (log), the picture
-(out), the number of points whose checks failed (not_ok), and series of name, column and
-points of x and y.`,
+--format json has version, file, kind, x, y, by, log (the logarithmic axes), out, not_ok
+(points whose checks failed), and series of name, column and points of x and y.`,
 		Example: `  kernbench coll all_reduce -t ring6 --algo all --format json > coll.json
   kernbench plot coll.json -o coll.svg
   kernbench plot summary.csv -x n_elem -y latency_ns,bound_ns --by sip_topology -o latency.svg
@@ -101,10 +100,7 @@ points of x and y.`,
 		if err := draw.CheckName(*out); err != nil {
 			return badInput(fmt.Errorf("-o %w", err))
 		}
-		var use files
-		use.reads("results", args[0])
-		use.writes("--out", *out)
-		if err := use.check(); err != nil {
+		if err := new(files).reads("results", args[0]).writes("--out", *out).check(); err != nil {
 			return err
 		}
 		tables, missing, err := experiment.ReadFile(cmd.Context(), args[0])
@@ -125,7 +121,7 @@ points of x and y.`,
 			return badInput(err)
 		}
 		if f.NotOK > 0 {
-			fmt.Fprintf(cmd.ErrOrStderr(), "kernbench: %s drawn of rows whose checks failed: their values are wrong\n", counted(f.NotOK, "point"))
+			fmt.Fprintf(cmd.ErrOrStderr(), "kernbench: %s drawn of rows whose checks failed: their values are wrong\n", printable.Count(f.NotOK, "point"))
 		}
 		w := cmd.OutOrStdout()
 		if *format == "json" {
@@ -147,7 +143,7 @@ points of x and y.`,
 // warnMissing warns of the points that a sweep has no rows of.
 func warnMissing(cmd *cobra.Command, path string, points int) {
 	if points > 0 {
-		warn(cmd.ErrOrStderr(), fmt.Sprintf("%s has no rows of %s: kernbench sweep --resume runs what is missing", path, counted(points, "point")))
+		warn(cmd.ErrOrStderr(), fmt.Sprintf("%s has no rows of %s: kernbench sweep --resume runs what is missing", path, printable.Count(points, "point")))
 	}
 }
 

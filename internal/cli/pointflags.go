@@ -37,22 +37,20 @@ func addPointFlags(cmd *cobra.Command, which string) *pointFlags {
 // options returns what the flags choose, the file as it was given.
 func (f *pointFlags) options() (o experiment.Options, err error) {
 	o = experiment.Options{File: *f.out, Resume: *f.resume, Replace: *f.replace, Strict: *f.strict}
-	o.Shard, err = experiment.ParseShard(*f.part)
-	switch {
-	case err != nil:
+	if o.Shard, err = experiment.ParseShard(*f.part); err != nil {
 		return o, fmt.Errorf("--shard: %w", err)
-	case o.Shard.N == 0 && f.cmd.Flags().Changed("shard"):
-		return o, errors.New("--shard \"\": write I/N, such as 2/4")
-	case o.Resume && o.Replace:
-		return o, errors.New("--resume and --replace: give one")
-	case checkReport(*f.report) != nil:
-		return o, checkReport(*f.report)
-	case o.Strict && !o.Resume:
-		return o, errors.New("--strict is for --resume: add it")
-	case f.cmd.Flags().Changed("out"):
-		return o, wantJSONL("--out", o.File)
 	}
-	return o, nil
+	err = refuse(f.cmd,
+		misuse{"shard", o.Shard.N == 0, `"": write I/N, such as 2/4`},
+		misuse{"resume", o.Resume && o.Replace, "and --replace: give one"},
+		misuse{"strict", o.Strict && !o.Resume, "is for --resume: add it"})
+	if err == nil {
+		err = checkReport(*f.report)
+	}
+	if err == nil && f.cmd.Flags().Changed("out") {
+		err = wantJSONL("--out", o.File)
+	}
+	return o, err
 }
 
 // runPoints begins to show the progress of points, and names the program that runs them.
@@ -79,10 +77,16 @@ func endPoints(w io.Writer, o experiment.Options, err error) error {
 	return err
 }
 
-// failedPoints returns the error of a command some of whose points failed, after others that
-// it has to tell.
-func failedPoints(o experiment.Options, failed *experiment.Failed, others ...error) error {
-	errs := append(few(others), few(failed.Unwrap())...)
+// badPoints returns the error of a command some of whose points failed, or have wrong values. It
+// returns nil if none did.
+func badPoints(o experiment.Options, failed *experiment.Failed, ok bool, wrong []error) error {
+	switch {
+	case failed == nil && ok:
+		return nil
+	case failed == nil:
+		return &exitError{exitWrong, errors.Join(few(wrong)...)}
+	}
+	errs := append(few(wrong), few(failed.Unwrap())...)
 	if o.File != "" {
 		errs = append(errs, fmt.Errorf("%d of %d points failed; the others are in %s: --resume runs the failed ones again", len(failed.Points), failed.Total, o.File))
 	}

@@ -10,7 +10,6 @@ import (
 
 	"github.com/kernbench/kernbench/internal/fabric"
 	"github.com/kernbench/kernbench/internal/probe"
-	"github.com/kernbench/kernbench/internal/table"
 	"github.com/kernbench/kernbench/topology"
 )
 
@@ -34,33 +33,26 @@ The exit status is 1 if a simulated time differs from its formula.`,
   kernbench probe --fidelity flit`,
 		Args: noArgs,
 	}
-	system := addTopologyFlags(cmd)
+	system := addConfigFlags(cmd, topologyKind)
 	format := formatFlag(cmd)
 	fidelity := fidelityFlag(cmd)
 	sizes := cmd.Flags().StringSlice("sizes", []string{"4KiB", "16KiB", "64KiB", "256KiB", "1MiB"}, "transfer `SIZES`")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		o := probe.Options{Fidelity: map[string]fabric.Fidelity{"train": fabric.Train, "flit": fabric.Flit}[*fidelity]}
-		g, err := system.load(cmd.Context())
+		c, err := system.loadAlone(cmd.Context())
 		if err != nil {
-			return err
-		}
-		if err := checkRead("topology", g.Spec()); err != nil {
 			return err
 		}
 		if o.Sizes, err = parseSizes(*sizes); err != nil {
 			return badInput(err)
 		}
-		r, err := probe.Run(cmd.Context(), g, o)
+		r, err := probe.Run(cmd.Context(), c.system, o)
 		if err != nil {
 			return err
 		}
-		if *format == "json" {
-			err = table.WriteJSON(cmd.OutOrStdout(), r)
-		} else {
-			err = r.WriteText(cmd.OutOrStdout())
-		}
+		err = printResult(cmd, *format, r, r.WriteText)
 		if err == nil && !r.OK {
-			err = &exitError{exitWrong, errors.New("a simulated time differs from its formula")}
+			err = wrong("a simulated time differs from its formula")
 		}
 		return err
 	}

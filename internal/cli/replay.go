@@ -3,7 +3,6 @@ package cli
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"runtime"
@@ -13,7 +12,6 @@ import (
 	"github.com/kernbench/kernbench/bench"
 	"github.com/kernbench/kernbench/internal/exec"
 	"github.com/kernbench/kernbench/internal/oplog"
-	"github.com/kernbench/kernbench/internal/table"
 	"github.com/kernbench/kernbench/internal/version"
 )
 
@@ -47,12 +45,7 @@ operations, launches, host_reads, reads_compared, bytes_compared and digest.`,
 		Example: `  kernbench run qkv_gemm --log qkv.oplog
   kernbench replay qkv.oplog
   kernbench replay qkv.oplog --threads 1 --format json`,
-		Args: func(cmd *cobra.Command, args []string) error {
-			if len(args) == 0 {
-				return errors.New("no file: name an op log, as kernbench run --log saves it" + seeHelp(cmd))
-			}
-			return atMostOne("FILE")(cmd, args)
-		},
+		Args: oneArg("FILE", "no file: name an op log, as kernbench run --log saves it"),
 	}
 	format := formatFlag(cmd)
 	threads := threadsFlag(cmd)
@@ -61,9 +54,7 @@ operations, launches, host_reads, reads_compared, bytes_compared and digest.`,
 		if err != nil {
 			return badInput(err)
 		}
-		var use files
-		use.reads("op log", args[0])
-		if err := use.check(); err != nil {
+		if err := new(files).reads("op log", args[0]).check(); err != nil {
 			return err
 		}
 		h, log, found, err := replay(cmd.Context(), args[0], n)
@@ -76,11 +67,7 @@ operations, launches, host_reads, reads_compared, bytes_compared and digest.`,
 			Ops: len(log.Ops), Launches: len(log.Launches),
 			Reads: reads.Reads, Compared: reads.Known, Bytes: reads.Bytes, Digest: reads.Digest,
 		}
-		if *format == "json" {
-			err = table.WriteJSON(cmd.OutOrStdout(), r)
-		} else {
-			err = r.writeText(cmd.OutOrStdout())
-		}
+		err = printResult(cmd, *format, r, r.writeText)
 		if err == nil && !r.OK {
 			err = mismatch(log, found.Mismatched)
 		}
@@ -123,13 +110,9 @@ const shownMismatches = 5
 
 // mismatch is the error of a replay that read something else.
 func mismatch(log *oplog.Log, ids []oplog.ID) error {
-	var all []error
-	for i, id := range ids {
-		if i == shownMismatches {
-			all = append(all, fmt.Errorf("and %d more host reads differ", len(ids)-i))
-			break
-		}
-		all = append(all, fmt.Errorf("%s read other bytes than in the run", log.Describe(id)))
+	all := wordsOf(ids[:min(len(ids), shownMismatches)], func(id oplog.ID) string { return log.Describe(id) + " read other bytes than in the run" })
+	if more := len(ids) - shownMismatches; more > 0 {
+		all = append(all, fmt.Sprintf("and %d more host reads differ", more))
 	}
-	return &exitError{exitWrong, errors.Join(all...)}
+	return wrong(all...)
 }

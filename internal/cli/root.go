@@ -37,7 +37,7 @@ var commands = []func() *cobra.Command{
 // Run runs kernbench with arguments, without the program's name, and is the exit
 // status. It returns soon after ctx is done.
 func Run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
-	out := &output{w: stdout}
+	out := &output{w: stdout, to: stdout}
 	root, started := rootCmd()
 	root.SetOut(out)
 	root.SetErr(stderr)

@@ -15,7 +15,6 @@ import (
 	"github.com/kernbench/kernbench/bench"
 	_ "github.com/kernbench/kernbench/benches" // registers the built-in ones
 	"github.com/kernbench/kernbench/internal/sim"
-	"github.com/kernbench/kernbench/internal/table"
 	"github.com/kernbench/kernbench/task"
 	"github.com/kernbench/kernbench/torch"
 )
@@ -24,15 +23,11 @@ func runCmd() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "run [BENCH]",
 		Short: "Run a bench, or a distributed scenario: times, checked values",
-		Long: `Run runs a bench on a simulated system and prints the rows and metrics it reports,
-the critical path of its slowest launch, and whether the values that its kernels
-computed are those of its reference. kernbench list shows the benches.
-
-Some benches have parameters, which are flags: kernbench list BENCH tells of them.
-Collectives are done as --ccl FILE says, else ./ccl.yaml, else the embedded one; tasks
-cost what --tasks FILE says, else ./tasks.yaml, else the embedded one. A bench that does
-no collectives refuses --ccl and --set ccl.KEY, one that runs no tasks --tasks and --set
-tasks.KEY.
+		Long: `Run runs a bench on a simulated system and prints the rows and metrics it reports, the
+critical path of its slowest launch, and whether the values that its kernels computed
+are those of its reference. kernbench list shows the benches, and kernbench list BENCH
+the parameters of one, which are flags. A bench that does no collectives refuses --ccl
+and --set ccl.KEY, one that runs no tasks --tasks and --set tasks.KEY.
 
 A file that ends in .yaml is a distributed scenario, which kernbench comm run runs: its
 flags are those of that command.
@@ -40,30 +35,29 @@ flags are those of that command.
 --data=off finds out times only and is faster. --check=race looks for accesses of
 different PEs to the same memory that nothing orders. --log saves the op log, for
 kernbench replay. --trace records what every engine and link does, for kernbench trace
-and Perfetto. A kernel that never ends is stopped by --limit, and by --stall if
-it does not even call the tile language.
+and Perfetto. A kernel that never ends is stopped by --limit, and by --stall if it does
+not even call the tile language.
 
---per-rank prints a table of all launches and collectives, in the order of their ends: how
-long each ran on every rank, from its start to the end of the rank's last PE. The longest
-is crit_ns. Ranks of a collective are those of the world, others the PEs of the launch.
+--per-rank prints a table of all launches and collectives, in the order of their ends:
+how long each ran on every rank, from its start to the end of the rank's last PE. The
+longest is crit_ns. Ranks of a collective are those of the world, others the PEs of the
+launch.
 
 Benches that write files, such as milestone-1h-ccl, write them to --out; with --resume
 they go on from the results that lie there.
 
-What kernels print with Printf goes to standard error, as do wrong values and
-races, for which the exit status is 1. A kernel that is misused, panics, waits for
-ever or never ends is exit status 3.
+What kernels print with Printf goes to standard error, as do wrong values and races, for
+which the exit status is 1. A kernel that is misused, panics, waits for ever or never
+ends is exit status 3.
 
---format json has one object: bench, ok, crit_ns, notes (if there are any), metrics,
-rows, artifacts (files written), config and schema (the columns of metrics and rows); with
---per-rank also launches, each with name, start_ns, crit_ns, ranks and pe_exec_ns, by rank.`,
+--format json has one object: bench, ok, crit_ns, notes, metrics, rows, artifacts (files
+written), config and schema (the columns of metrics and rows); with --per-rank also
+launches, each with name, start_ns, crit_ns, ranks and pe_exec_ns, by rank.`,
 		Example: `  kernbench run hello_send
   kernbench run --bench matmul_composite --format json
   kernbench run pe2pe --data=off --topology torus2x3
-  kernbench run ccl_allreduce --ranks-per sip --topology ring6
   kernbench run ccl_allreduce --algorithm ring_allreduce_tcm --ranks-per sip --topology ring6 --per-rank
-  kernbench run qkv_gemm --check=race --log qkv.oplog
-  kernbench run qkv_gemm --trace qkv.json
+  kernbench run qkv_gemm --check=race --log qkv.oplog --trace qkv.json
   kernbench run transformer_block --shape llama-70b --tokens 512 --data=off
   kernbench run my-scenario.yaml --nranks 4`,
 		Args:              atMostOne("BENCH"),
@@ -73,7 +67,7 @@ rows, artifacts (files written), config and schema (the columns of metrics and r
 	if err := cmd.RegisterFlagCompletionFunc("bench", completeBench); err != nil {
 		panic(err) // no such flag
 	}
-	config := addProgramFlags(cmd)
+	config := addConfigFlags(cmd, programKinds...)
 	format := formatFlag(cmd)
 	options := addRunFlags(cmd)
 	params := addParamFlags(cmd)
@@ -92,14 +86,11 @@ rows, artifacts (files written), config and schema (the columns of metrics and r
 		if err := config.checkEffect(b); err != nil {
 			return badInput(err)
 		}
-		var tasks any
-		if o.Topology, o.CCL, tasks, err = config.load(cmd.Context()); err != nil {
+		on, err := config.load(cmd.Context())
+		if err != nil {
 			return err
 		}
-		var use files
-		use.readsProgram(o.Topology, o.CCL, tasks)
-		use.writes("--log", o.Log)
-		use.writes("--trace", o.Trace)
+		use := new(files).readsConfigs(on).writes("--log", o.Log).writes("--trace", o.Trace)
 		for _, p := range b.Params {
 			if p.Output {
 				use.writes("--"+p.Name, cmp.Or(o.Params[p.Name], p.Default))
@@ -111,33 +102,27 @@ rows, artifacts (files written), config and schema (the columns of metrics and r
 		if err := use.check(); err != nil {
 			return err
 		}
-		o.Settings = []any{tasks}
+		o.Topology, o.CCL, o.Settings = on.system, on.ccl, []any{on.tasks}
 		o.Resume = o.Resume || b.Folder != "" && !slices.Contains([]string{"", "0", "false"}, os.Getenv("MILESTONE_FAST"))
 		if o.Strict && !o.Resume {
 			return badInput(errors.New("--strict is for --resume: add it"))
 		}
 		r, err := executed(cmd, b, o)
 		var param *bench.ParamError
-		if errors.As(err, &param) {
+		switch {
+		case errors.As(err, &param):
 			return badInput(param)
-		}
-		var refused *task.Refused
-		if errors.As(err, &refused) {
+		case errors.As(err, new(*task.Refused)):
 			return badInput(err)
-		}
-		if err != nil {
+		case err != nil:
 			return err
 		}
 		if b.Uses == 0 {
 			config.tellEffect(cmd.ErrOrStderr(), r)
 		}
-		if *format == "json" {
-			err = table.WriteJSON(cmd.OutOrStdout(), r)
-		} else {
-			err = r.WriteText(cmd.OutOrStdout())
-		}
+		err = printResult(cmd, *format, r, r.WriteText)
 		if err == nil && !r.OK {
-			err = wrong(r)
+			err = wrong(append(r.Wrong(), r.Races...)...)
 		}
 		return err
 	}
@@ -248,6 +233,16 @@ func threadsFlag(cmd *cobra.Command) func() (int, error) {
 	}
 }
 
+// oneArg wants one argument; missing is what to say if there is none.
+func oneArg(what, missing string) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if len(args) == 0 {
+			return errors.New(missing + seeHelp(cmd))
+		}
+		return atMostOne(what)(cmd, args)
+	}
+}
+
 // atMostOne refuses more than one argument.
 func atMostOne(what string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
@@ -256,14 +251,4 @@ func atMostOne(what string) cobra.PositionalArgs {
 		}
 		return nil
 	}
-}
-
-// wrong is the error of a bench whose values or accesses are wrong, a message for
-// each of them.
-func wrong(r *bench.Result) error {
-	var all []error
-	for _, text := range append(r.Wrong(), r.Races...) {
-		all = append(all, errors.New(text))
-	}
-	return &exitError{exitWrong, errors.Join(all...)}
 }

@@ -2,6 +2,8 @@ package cli
 
 import (
 	"fmt"
+	"io"
+	"strconv"
 
 	"github.com/spf13/cobra"
 
@@ -32,28 +34,24 @@ latency_ns and overhead_ns.`,
   kernbench topology show --set sip.ucie.bandwidth=256GB/s --format yaml > topology.yaml`,
 		Args: noArgs,
 	}
-	system := addTopologyFlags(cmd)
+	system := addConfigFlags(cmd, topologyKind)
 	format := formatFlag(cmd, "yaml")
 	links := cmd.Flags().Bool("links", false, "list every directed link")
 	var depth int
 	intFlag(cmd, &depth, "depth", describe.DepthPE, "how far down the tree goes: 1 system, 2 SIP, 3 cube, 4 PE")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		switch {
-		case depth < describe.DepthSystem || depth > describe.DepthPE:
-			return badInput(fmt.Errorf("--depth %d: write 1 (system), 2 (SIP), 3 (cube) or 4 (PE)", depth))
-		case *format != "text" && cmd.Flags().Changed("depth"):
-			return badInput(fmt.Errorf("--depth is for --format text: %s always has everything", *format))
-		case *format == "yaml" && *links:
-			return badInput(fmt.Errorf("--links is for --format text and json: the configuration does not list links"))
+		if err := refuse(cmd,
+			misuse{"depth", depth < describe.DepthSystem || depth > describe.DepthPE, fmt.Sprintf("%d: write 1 (system), 2 (SIP), 3 (cube) or 4 (PE)", depth)},
+			misuse{"depth", *format != "text", fmt.Sprintf("is for --format text: %s always has everything", *format)},
+			misuse{"links", *links && *format == "yaml", "is for --format text and json: the configuration does not list links"},
+		); err != nil {
+			return badInput(err)
 		}
-		g, err := system.load(cmd.Context())
+		c, err := system.loadAlone(cmd.Context())
 		if err != nil {
 			return err
 		}
-		if err := checkRead("topology", g.Spec()); err != nil {
-			return err
-		}
-		ctx, out := cmd.Context(), cmd.OutOrStdout()
+		g, ctx, out := c.system, cmd.Context(), cmd.OutOrStdout()
 		if *format == "yaml" {
 			_, err := out.Write(g.Spec().YAML())
 			return err
@@ -74,3 +72,64 @@ latency_ns and overhead_ns.`,
 	}
 	return cmd
 }
+
+// shownConfig is a configuration that is printed as JSON or as text.
+type shownConfig interface{ writeText(w io.Writer) error }
+
+// showCommand makes a command print a configuration: as show returns it, or as YAML.
+func (k *configKind) showCommand(cmd *cobra.Command, show func(configs) (shownConfig, error)) *cobra.Command {
+	cmd.Args = noArgs
+	flags := addConfigFlags(cmd, k)
+	format := formatFlag(cmd, "yaml")
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		c, err := flags.loadAlone(cmd.Context())
+		if err != nil {
+			return err
+		}
+		if *format == "yaml" {
+			_, err := cmd.OutOrStdout().Write(c.read[0].config.YAML())
+			return err
+		}
+		shown, err := show(c)
+		if err != nil {
+			return err
+		}
+		return printResult(cmd, *format, shown, shown.writeText)
+	}
+	return cmd
+}
+
+// printResult prints a result as JSON, or as text.
+func printResult(cmd *cobra.Command, format string, result any, text func(io.Writer) error) error {
+	if format == "json" {
+		return table.WriteJSON(cmd.OutOrStdout(), result)
+	}
+	return text(cmd.OutOrStdout())
+}
+
+// writeRows writes a table with a line for each element of a list.
+func writeRows[E any](w io.Writer, header []string, list []E, cells func(E) []string) error {
+	var rows [][]string
+	for _, e := range list {
+		rows = append(rows, cells(e))
+	}
+	return table.WriteTable(w, header, rows)
+}
+
+// writeSome is writeRows after an empty line, or nothing if the list is empty.
+func writeSome[E any](w io.Writer, header []string, list []E, cells func(E) []string) {
+	if len(list) > 0 {
+		fmt.Fprintln(w)
+		writeRows(w, header, list, cells)
+	}
+}
+
+// orDash returns a text, or a dash if the value that it tells of is zero.
+func orDash[T comparable](value T, text string) string {
+	if value == *new(T) {
+		return "-"
+	}
+	return text
+}
+
+func numberOrDash(n int) string { return orDash(n, strconv.Itoa(n)) }

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"path/filepath"
 	"strings"
@@ -39,9 +38,9 @@ and rows). With --dry-run it is a list of point and settings.`,
   kernbench sweep sweep.yaml --dry-run
   kernbench sweep sweep.yaml --out bandwidth.jsonl --resume
   kernbench sweep sweep.yaml --shard 2/4 --set sip.ucie.bandwidth=256GB/s`,
-		Args: exactlyOne("FILE"),
+		Args: oneArg("FILE", "no FILE: name one"),
 	}
-	flags := addProgramFlags(cmd)
+	flags := addConfigFlags(cmd, programKinds...)
 	format := formatFlag(cmd, "csv")
 	points := addPointFlags(cmd, "the name of the sweep with .jsonl, in the current folder")
 	dry := cmd.Flags().Bool("dry-run", false, "check all points and print those that would run")
@@ -49,13 +48,13 @@ and rows). With --dry-run it is a list of point and settings.`,
 	intFlag(cmd, &workers, "workers", 0, "points to run side by side, 0 for one on each core; results do not depend on it")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		o, err := points.options()
-		switch {
-		case err != nil:
+		if err == nil {
+			err = refuse(cmd,
+				misuse{"dry-run", *dry && (o.Resume || o.Replace || *points.report != ""), "looks at no results: leave out --resume, --replace and --report"},
+				misuse{"workers", workers < 0 || workers > mostThreads, fmt.Sprintf("%d: write 0 to %d", workers, mostThreads)})
+		}
+		if err != nil {
 			return badInput(err)
-		case *dry && (o.Resume || o.Replace || *points.report != ""):
-			return badInput(errors.New("--dry-run looks at no results: leave out --resume, --replace and --report"))
-		case workers < 0 || workers > mostThreads:
-			return badInput(fmt.Errorf("--workers %d: write 0 to %d", workers, mostThreads))
 		}
 		plan, err := planSweep(cmd.Context(), args[0], *flags)
 		if err != nil {
@@ -83,16 +82,6 @@ and rows). With --dry-run it is a list of point and settings.`,
 		return finishSweep(cmd, plan, o, *points.report, *format, rows, err)
 	}
 	return cmd
-}
-
-// exactlyOne wants one argument.
-func exactlyOne(what string) cobra.PositionalArgs {
-	return func(cmd *cobra.Command, args []string) error {
-		if len(args) == 0 {
-			return fmt.Errorf("no %s: name one%s", what, seeHelp(cmd))
-		}
-		return atMostOne(what)(cmd, args)
-	}
 }
 
 // defaultOut returns the file that results go to, one for each shard. It is named after the

@@ -168,7 +168,7 @@ func TestSweepCosts(t *testing.T) {
 		if err := os.WriteFile("x.yaml", []byte(text), 0o666); err != nil {
 			t.Fatal(err)
 		}
-		p, err := planSweep(t.Context(), "x.yaml", programFlags{})
+		p, err := planSweep(t.Context(), "x.yaml", configFlags{kinds: programKinds})
 		if err != nil || !slices.Equal(p.costs, want) {
 			t.Errorf("%s: got %v, %v, want %v", text, p.costs, err, want)
 		}

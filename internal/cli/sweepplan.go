@@ -23,7 +23,7 @@ const paramPrefix = "params."
 type sweepPlan struct {
 	*experiment.Sweep
 	bench     bench.Bench
-	base      programFlags // with what the command line says
+	base      configFlags // with what the command line says
 	points    []experiment.Point
 	places    map[[2]string]place // of values of the grid, by key and value
 	ready     map[string]loaded   // some configurations, by the key of setups
@@ -38,7 +38,7 @@ type place struct{ key, value string }
 
 // planSweep reads a file and checks all its points. Flags go before what the file says, and
 // the grid before both. A large grid takes a while, which ctx can end.
-func planSweep(ctx context.Context, name string, flags programFlags) (*sweepPlan, error) {
+func planSweep(ctx context.Context, name string, flags configFlags) (*sweepPlan, error) {
 	f, err := experiment.ReadSweep(ctx, name)
 	if err != nil {
 		return nil, err
@@ -88,7 +88,7 @@ func (p *sweepPlan) checkBench() {
 func (p *sweepPlan) checkParam(name, value string, at place) bool {
 	i := slices.IndexFunc(p.bench.Params, func(q bench.Param) bool { return q.Name == name })
 	if i < 0 {
-		names := paramNames(p.bench)
+		names := wordsOf(p.bench.Params, func(q bench.Param) string { return q.Name })
 		p.Fail(at.key, "%s is no parameter of %s, which has %s%s", name, p.Bench, cmp.Or(strings.Join(names, ", "), "none"), config.DidYouMean(name, names))
 		return false
 	}
@@ -101,36 +101,24 @@ func (p *sweepPlan) checkParam(name, value string, at place) bool {
 	return true
 }
 
-func paramNames(b bench.Bench) (names []string) {
-	for _, q := range b.Params {
-		names = append(names, q.Name)
-	}
-	return names
-}
-
 // checkEffect refuses settings that the bench ignores: of flags, and of the file.
 func (p *sweepPlan) checkEffect() {
 	if err := p.base.checkEffect(p.bench); err != nil {
 		p.elsewhere = append(p.elsewhere, err)
 	}
-	refuse := func(path, text string, uses bench.Uses) {
-		if err := noEffect(p.bench, text, uses); err != nil {
-			p.Fail(path, "%v", err)
-		}
-	}
 	for _, s := range benchSettings {
-		if file := map[string]string{"ccl": p.CCL, "tasks": p.Tasks}[s.name]; file != "" {
-			refuse(s.name, file, s.uses)
-		}
-		for i, set := range p.Set {
-			if strings.HasPrefix(set, s.prefix) {
-				refuse(fmt.Sprintf("set[%d]", i), set, s.uses)
+		refuse := func(path, text string, given bool) {
+			if err := s.noEffect(p.bench, text); err != nil && given {
+				p.Fail(path, "%v", err)
 			}
+		}
+		file := map[*configKind]string{cclKind: p.CCL, tasksKind: p.Tasks}[s.configKind]
+		refuse(s.name, file, file != "")
+		for i, set := range p.Set {
+			refuse(fmt.Sprintf("set[%d]", i), set, strings.HasPrefix(set, s.prefix))
 		}
 		for _, c := range slices.Concat(p.Axes...) {
-			if strings.HasPrefix(c.Name, s.prefix) {
-				refuse(c.NameAt, c.Name, s.uses)
-			}
+			refuse(c.NameAt, c.Name, strings.HasPrefix(c.Name, s.prefix))
 		}
 	}
 }
@@ -141,19 +129,17 @@ func (p *sweepPlan) checkClashes() {
 	if p.Topology != "" {
 		fixed["topology"] = "topology"
 	}
-	if p.base.name != "" {
+	if p.base.topology != "" {
 		fixed["topology"] = "--topology"
 	}
 	for name := range p.Params {
 		fixed[paramPrefix+name] = "params"
 	}
-	for _, set := range p.Set {
+	for i, set := range slices.Concat(p.Set, p.base.sets) {
 		key, _, _ := strings.Cut(set, "=")
-		fixed[key] = "set"
-	}
-	for _, set := range p.base.sets {
-		key, _, _ := strings.Cut(set, "=")
-		fixed[key] = "--set"
+		if fixed[key] = "set"; i >= len(p.Set) {
+			fixed[key] = "--set"
+		}
 	}
 	for _, c := range slices.Concat(p.Axes...) {
 		if by := fixed[c.Name]; by != "" {
@@ -190,7 +176,7 @@ func (p *sweepPlan) checkPoints(ctx context.Context) error {
 			p.mistakes(ctx, s)
 			continue
 		}
-		p.use.readsProgram(l.system, l.ccl, l.tasks)
+		p.use.readsConfigs(l.configs)
 		if len(p.ready) < maxReady {
 			p.ready[s.key()] = l
 		}

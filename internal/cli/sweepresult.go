@@ -126,13 +126,7 @@ func finishSweep(cmd *cobra.Command, p *sweepPlan, o experiment.Options, report,
 	if err := writeReport(cmd, report, p.page(r), shown(t)); err != nil {
 		return err
 	}
-	switch {
-	case failed != nil:
-		return failedPoints(o, failed, wrong...)
-	case !r.OK:
-		return &exitError{exitWrong, errors.Join(few(wrong)...)}
-	}
-	return nil
+	return badPoints(o, failed, r.OK, wrong)
 }
 
 // write writes the results in one of the formats.
@@ -172,7 +166,7 @@ func (p *sweepPlan) fixed() string {
 	}
 	var lines strings.Builder
 	for _, line := range []struct{ what, is string }{
-		{"topology", cmp.Or(string(p.base.name), p.Topology)},
+		{"topology", cmp.Or(p.base.topology, p.Topology)},
 		{"ccl", cmp.Or(p.base.ccl, p.CCL)},
 		{"tasks", cmp.Or(p.base.tasks, p.Tasks)},
 		{"set", strings.Join(slices.Concat(p.Set, p.base.sets), ", ")},
@@ -201,7 +195,7 @@ func shown(t *table.Table) *table.Table {
 // about returns what the figures of all points tell of the sweep: the bench, and the system
 // if all points have the same.
 func (p *sweepPlan) about() string {
-	if system := cmp.Or(string(p.base.name), p.Topology); system != "" {
+	if system := cmp.Or(p.base.topology, p.Topology); system != "" {
 		return p.Bench + " on " + system
 	}
 	return p.Bench

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -8,17 +9,15 @@ import (
 	"strings"
 
 	"github.com/kernbench/kernbench/bench"
-	"github.com/kernbench/kernbench/ccl"
 	"github.com/kernbench/kernbench/internal/config"
 	"github.com/kernbench/kernbench/internal/experiment"
 	"github.com/kernbench/kernbench/task"
-	"github.com/kernbench/kernbench/topology"
 	"github.com/kernbench/kernbench/torch"
 )
 
 // setup is what a point runs on.
 type setup struct {
-	programFlags
+	configFlags
 	at     []place // of each of sets
 	system place   // of the topology
 	params map[string]string
@@ -26,7 +25,7 @@ type setup struct {
 
 // setup is that of a point.
 func (p *sweepPlan) setup(point experiment.Point) setup {
-	s := setup{programFlags: p.base, params: map[string]string{}}
+	s := setup{configFlags: p.base, params: map[string]string{}}
 	s.sets = nil
 	for i, set := range p.Set {
 		at := fmt.Sprintf("set[%d]", i)
@@ -35,15 +34,10 @@ func (p *sweepPlan) setup(point experiment.Point) setup {
 	for _, set := range p.base.sets {
 		s.sets, s.at = append(s.sets, set), append(s.at, place{})
 	}
-	if s.name == "" && p.Topology != "" {
-		s.name, s.system = systemName(p.beside(p.Topology)), place{"topology", "topology"}
+	if s.topology == "" && p.Topology != "" {
+		s.topology, s.system = p.beside(p.Topology), place{"topology", "topology"}
 	}
-	if s.ccl == "" {
-		s.ccl = p.beside(p.CCL)
-	}
-	if s.tasks == "" {
-		s.tasks = p.beside(p.Tasks)
-	}
+	s.ccl, s.tasks = cmp.Or(s.ccl, p.beside(p.CCL)), cmp.Or(s.tasks, p.beside(p.Tasks))
 	for name, value := range p.Params {
 		s.params[name] = string(value)
 	}
@@ -54,7 +48,7 @@ func (p *sweepPlan) setup(point experiment.Point) setup {
 		case isParam:
 			s.params[param] = setting.Value
 		case setting.Name == "topology":
-			s.name, s.system = systemName(p.beside(setting.Value)), at
+			s.topology, s.system = p.beside(setting.Value), at
 		default:
 			s.sets, s.at = append(s.sets, setting.Name+"="+setting.Value), append(s.at, at)
 		}
@@ -74,9 +68,7 @@ func (p *sweepPlan) beside(name string) string {
 
 // loaded is the configurations of a setup, which points may share.
 type loaded struct {
-	system *topology.Graph
-	ccl    *ccl.Config
-	tasks  any
+	configs
 	hashes string // of the three
 }
 
@@ -85,10 +77,10 @@ type loaded struct {
 const maxReady = 16
 
 // key is the same for setups with the same configurations.
-func (s setup) key() string { return fmt.Sprintf("%q %q", s.name, s.sets) }
+func (s setup) key() string { return fmt.Sprintf("%q %q", s.topology, s.sets) }
 
 func (s setup) loaded(ctx context.Context) (l loaded, err error) {
-	if l.system, l.ccl, l.tasks, err = s.load(ctx); err != nil {
+	if l.configs, err = s.load(ctx); err != nil {
 		return l, err
 	}
 	tasks := "refused"
@@ -101,15 +93,11 @@ func (s setup) loaded(ctx context.Context) (l loaded, err error) {
 
 // mistakes tells what is wrong with a setup that cannot be loaded.
 func (p *sweepPlan) mistakes(ctx context.Context, s setup) {
-	tasks, others := splitSets(s.sets, tasksPrefix)
-	collectives, system := splitSets(others, cclPrefix)
-	_, err := (&topologyFlags{s.name, system}).load(ctx)
-	p.place(s, err, s.system.value)
-	_, err = loadCCL(ctx, s.ccl, collectives)
-	p.place(s, err, written("ccl", p.CCL, p.base.ccl))
-	if s.tasks != "" || len(tasks) > 0 {
-		_, err = loadTasks(ctx, s.tasks, tasks)
-		p.place(s, err, written("tasks", p.Tasks, p.base.tasks))
+	at := map[*configKind]string{topologyKind: s.system.value, cclKind: written("ccl", p.CCL, p.base.ccl), tasksKind: written("tasks", p.Tasks, p.base.tasks)}
+	for _, k := range s.kinds {
+		if k != tasksKind || len(s.given(k)) > 0 {
+			p.place(s, s.loadKind(ctx, k, new(configs)), at[k])
+		}
 	}
 }
 

@@ -28,39 +28,13 @@ comm run read it from --tasks FILE, else ./tasks.yaml, else it is the embedded o
   kernbench tasks validate tasks.yaml`,
 	}
 	group(cmd)
-	cmd.AddCommand(tasksShowCmd(), tasksValidateCmd(), schemaCommand("tasks", "a tasks.yaml", task.Schema))
+	cmd.AddCommand(tasksShowCmd(), tasksValidator.command(), schemaCommand("tasks", "a tasks.yaml", task.Schema))
 	return cmd
 }
 
-func tasksValidateCmd() *cobra.Command {
-	cmd := &cobra.Command{
-		Use:   "validate [FILE]...",
-		Short: "Check files of what scheduling tasks costs",
-		Long: `Validate checks files, or without arguments the one that other commands would use:
-./tasks.yaml, else the embedded one. It reports every mistake at once with file, line,
-column and what to write instead, and then ends with exit status 2.
-
---format json has a list configs, each with its name, ok, source and hash or errors of
-file, line, column, path and message.`,
-		Example: `  kernbench tasks validate
-  kernbench tasks validate my-tasks.yaml --format json`,
-	}
-	validator{
-		presets: []string{"default"},
-		check: func(name string, sets []string) (v validation, size string, err error) {
-			c, err := loadTasks(cmd.Context(), name, sets)
-			if err == nil {
-				err = checkRead("tasks", c)
-			}
-			if err != nil {
-				return v, "", err
-			}
-			v.Source, v.Hash = c.Source(), c.Hash()
-			return v, fmt.Sprintf("runtimes: %d", len(task.Runtimes)), nil
-		},
-		list: func(all *validations, v validation) { all.Configs = append(all.Configs, v) },
-	}.add(cmd, exampleTasksSet, settableKeys[task.Config](tasksPrefix))
-	return cmd
+var tasksValidator = validator{
+	configKind: tasksKind, files: "files of what scheduling tasks costs", usual: "the embedded one", presets: []string{"default"}, list: "configs",
+	size: func(configs, *validation) string { return fmt.Sprintf("runtimes: %d", len(task.Runtimes)) },
 }
 
 // scheduling is what `kernbench tasks show --format json` prints. Times are in ns, and
@@ -84,38 +58,13 @@ was used. --format yaml prints a complete file, which loads back.
 name, with the keys of the file; times are in ns, and their names end in _ns.`,
 		Example: `  kernbench tasks show
   kernbench tasks show --set tasks.control.register_read=50ns --format yaml > tasks.yaml`,
-		Args: noArgs,
 	}
-	var file string
-	var sets []string
-	addTasks(cmd, &file)
-	addSet(cmd, &sets, exampleTasksSet, settableKeys[task.Config](tasksPrefix))
-	format := formatFlag(cmd, "yaml")
-	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		c, err := loadTasks(cmd.Context(), file, sets)
-		if err == nil {
-			err = checkRead("tasks", c)
-		}
-		if err != nil {
-			return err
-		}
-		out := cmd.OutOrStdout()
-		if *format == "yaml" {
-			_, err := out.Write(c.YAML())
-			return err
-		}
-		all := describeTasks(c)
-		if *format == "json" {
-			return table.WriteJSON(out, all)
-		}
-		return all.writeText(out)
-	}
-	return cmd
+	return tasksKind.showCommand(cmd, func(c configs) (shownConfig, error) { return describeTasks(c.tasks.(*task.Config)), nil })
 }
 
 func describeTasks(c *task.Config) *scheduling {
 	s := &scheduling{
-		Version: version.Version, Tasks: config.Used{Source: c.Source(), Hash: c.Hash()}, Control: numbers(c.Control),
+		Version: version.Version, Tasks: config.UsedBy(c), Control: numbers(c.Control),
 	}
 	parts := reflect.ValueOf(*c)
 	for _, k := range config.Keys(parts.Type()) {
@@ -142,29 +91,20 @@ func numbers(part any) (list table.Record) {
 
 func (s *scheduling) writeText(w io.Writer) error {
 	text := func(v table.Member) string { return strings.TrimSuffix(fmt.Sprint(v.Value), "ns") }
-	var control [][]string
-	for _, v := range s.Control {
-		control = append(control, []string{v.Name, text(v)})
-	}
 	var columns []string // in the order in which they come up
 	for _, v := range slices.Concat(s.Runtimes...) {
 		if !slices.Contains(columns, v.Name) {
 			columns = append(columns, v.Name)
 		}
 	}
-	var runtimes [][]string
-	for _, r := range s.Runtimes {
+	fmt.Fprintln(w, s.Tasks.Line("tasks")+"\n")
+	writeRows(w, []string{"control", "value"}, s.Control, func(v table.Member) []string { return []string{v.Name, text(v)} })
+	fmt.Fprintln(w)
+	return writeRows(w, append([]string{"runtime"}, columns[1:]...), s.Runtimes, func(r table.Record) []string {
 		row := slices.Repeat([]string{"-"}, len(columns))
 		for _, v := range r {
 			row[slices.Index(columns, v.Name)] = text(v)
 		}
-		runtimes = append(runtimes, row)
-	}
-	columns[0] = "runtime"
-	fmt.Fprintln(w, s.Tasks.Line("tasks")+"\n")
-	if err := table.WriteTable(w, []string{"control", "value"}, control); err != nil {
-		return err
-	}
-	fmt.Fprintln(w)
-	return table.WriteTable(w, columns, runtimes)
+		return row
+	})
 }

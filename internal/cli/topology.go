@@ -2,11 +2,12 @@ package cli
 
 import (
 	"fmt"
+	"io"
 	"strings"
 
 	"github.com/spf13/cobra"
 
-	"github.com/kernbench/kernbench/internal/table"
+	"github.com/kernbench/kernbench/internal/describe"
 	"github.com/kernbench/kernbench/topology"
 )
 
@@ -22,8 +23,16 @@ description comes to, before anything runs on it.`,
   kernbench topology schema > topology.schema.json`,
 	}
 	group(cmd)
-	cmd.AddCommand(showCmd(), validateCmd(), diagramCmd(), schemaCommand("topology", "a topology file", topology.Schema), presetsCmd())
+	cmd.AddCommand(showCmd(), topologyValidator.command(), diagramCmd(), schemaCommand("topology", "a topology file", topology.Schema), presetsCmd())
 	return cmd
+}
+
+var topologyValidator = validator{
+	configKind: topologyKind, files: "topology files", usual: "the preset default", presets: topology.Presets(), list: "systems", member: ", pes",
+	size: func(c configs, v *validation) string {
+		v.PEs = describe.Describe(c.system).Totals.PEs
+		return fmt.Sprintf("%d PEs", v.PEs)
+	},
 }
 
 // preset is a row of `kernbench topology presets`.
@@ -45,20 +54,16 @@ and a file of your own may say "extends: NAME" and give only what differs.`,
 	format := formatFlag(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		var list []preset
-		var rows [][]string
 		for _, name := range topology.Presets() {
 			src, err := topology.PresetSource(name)
 			if err != nil {
 				return fmt.Errorf("list presets: %w", err)
 			}
-			p := preset{name, firstSentence(string(src))}
-			list = append(list, p)
-			rows = append(rows, []string{p.Name, p.Description})
+			list = append(list, preset{name, firstSentence(string(src))})
 		}
-		if *format == "json" {
-			return table.WriteJSON(cmd.OutOrStdout(), list)
-		}
-		return table.WriteTable(cmd.OutOrStdout(), []string{"preset", "description"}, rows)
+		return printResult(cmd, *format, list, func(w io.Writer) error {
+			return writeRows(w, []string{"preset", "description"}, list, func(p preset) []string { return []string{p.Name, p.Description} })
+		})
 	}
 	return cmd
 }

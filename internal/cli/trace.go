@@ -3,10 +3,10 @@ package cli
 import (
 	"errors"
 	"fmt"
+	"io"
 
 	"github.com/spf13/cobra"
 
-	"github.com/kernbench/kernbench/internal/table"
 	"github.com/kernbench/kernbench/internal/trace/analysis"
 	"github.com/kernbench/kernbench/internal/version"
 )
@@ -31,27 +31,18 @@ the first of these, or of --launch N:
   how busy the engines of PEs were, as shares of the launch's time
   how busy links were meanwhile, and how long the heads of trains waited for them
 
-Latency is what lies between two activities: issue (to an engine, with the set-up of a
-transfer), set-up (of a transfer behind another engine), message, credit, signal (on its way to
-a CPU that waits for it), launch (others began later). Time that transfers queued in front
-of links is within theirs.
-
-A file that breaks the rules of the format is refused, with the first mistakes. The same
-file opens in ui.perfetto.dev and in chrome://tracing. docs/traces.md has the format.
+docs/traces.md has the format, and what the kinds of latency on the path are. A file
+that breaks the rules of the format is refused, with the first mistakes. The same file
+opens in ui.perfetto.dev and in chrome://tracing.
 
 --format json has all of the path, with trace (recorded by which version, with which
-topology), events, launches, longest, launch, path (kinds, segments, visits), slowest (cpu, engines,
-waited_from, text), engines and links (kinds, busiest, most_queued).`,
+topology), events, launches, longest, launch, path (kinds, segments, visits), slowest
+(cpu, engines, waited_from, text), engines and links (kinds, busiest, most_queued).`,
 		Example: `  kernbench run qkv_gemm --trace run.json
   kernbench trace run.json
   kernbench trace run.json --launch 0 --all
   kernbench trace run.json.gz --top 3 --format json`,
-		Args: func(cmd *cobra.Command, args []string) error {
-			if len(args) == 0 {
-				return errors.New("no file: name a trace, as kernbench run --trace records it" + seeHelp(cmd))
-			}
-			return atMostOne("FILE")(cmd, args)
-		},
+		Args: oneArg("FILE", "no file: name a trace, as kernbench run --trace records it"),
 	}
 	var launch, top int
 	intFlag(cmd, &launch, "launch", analysis.Longest, "`N`umber of the launch to tell of, or -1 for the longest")
@@ -62,19 +53,14 @@ waited_from, text), engines and links (kinds, busiest, most_queued).`,
 		if top < 0 {
 			return badInput(fmt.Errorf("--top %d: write how many to list", top))
 		}
-		var use files
-		use.reads("trace", args[0])
-		if err := use.check(); err != nil {
+		if err := new(files).reads("trace", args[0]).check(); err != nil {
 			return err
 		}
 		t, err := analysis.Open(cmd.Context(), args[0])
 		if err == nil {
 			r := traced{Version: version.Version, File: args[0]}
 			if r.Report, err = t.Analyse(int64(launch), top); err == nil {
-				if *format == "json" {
-					return table.WriteJSON(cmd.OutOrStdout(), r)
-				}
-				return writeTrace(cmd.OutOrStdout(), &r, *all)
+				return printResult(cmd, *format, r, func(w io.Writer) error { return writeTrace(w, &r, *all) })
 			}
 		}
 		var list []error

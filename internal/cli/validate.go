@@ -9,10 +9,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/kernbench/kernbench/internal/config"
-	"github.com/kernbench/kernbench/internal/describe"
 	"github.com/kernbench/kernbench/internal/table"
 	"github.com/kernbench/kernbench/internal/version"
-	"github.com/kernbench/kernbench/topology"
 )
 
 // validations is what `kernbench topology validate --format json` prints, and those of
@@ -44,73 +42,59 @@ type mistake struct {
 	Message string `json:"message"`
 }
 
-func validateCmd() *cobra.Command {
+// validator says how configurations of a kind are checked.
+type validator struct {
+	*configKind
+	files   string // "topology files"
+	usual   string // configuration that is used where there is no file
+	presets []string
+	list    string // of JSON
+	member  string // of the list, besides those that all kinds have
+	// size returns how large a good configuration is, and notes what only its kind has.
+	size func(c configs, v *validation) string
+}
+
+// command returns the command that checks the configurations that its arguments name.
+func (k validator) command() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "validate [FILE|PRESET]...",
-		Short: "Check topology files",
-		Long: `Validate checks files and presets, or without arguments the one that other commands
-would use: ./topology.yaml, else the preset default. It reports every mistake at
-once with file, line, column and what to write instead, and then ends with exit
-status 2. Overridden links are checked too.
+		Short: "Check " + k.files,
+		Long: fmt.Sprintf(`Validate checks files and presets, or without arguments the one that other commands
+would use: ./%s.yaml, else %s. It reports every mistake at once
+with file, line, column and what to write instead, and then ends with exit status 2.
 
---format json has a list systems, each with its name, ok, source, hash and pes or
-errors of file, line, column, path and message.`,
-		Example: `  kernbench topology validate
-  kernbench topology validate systems/*.yaml
-  kernbench topology validate my-system.yaml --format json`,
+--format json has a list %s of name, ok, source, hash%s and errors,
+each of file, line, column, path and message.`, k.name, k.usual, k.list, k.member),
+		Example:           fmt.Sprintf("  kernbench %s validate\n  kernbench %[1]s validate my-%[1]s.yaml --format json", k.name),
+		ValidArgsFunction: cobra.FixedCompletions(k.presets, cobra.ShellCompDirectiveDefault),
 	}
-	validator{
-		presets: topology.Presets(),
-		check: func(name string, sets []string) (v validation, size string, err error) {
-			g, err := (&topologyFlags{systemName(name), sets}).load(cmd.Context())
-			if err != nil {
-				return v, "", err
-			}
-			if err := checkRead("topology", g.Spec()); err != nil {
-				return v, "", err
-			}
-			m := describe.Describe(g)
-			v.Source, v.Hash, v.PEs = m.Topology.Source, m.Topology.Hash, m.Totals.PEs
-			return v, fmt.Sprintf("%d PEs", v.PEs), nil
-		},
-		list: func(all *validations, v validation) { all.Systems = append(all.Systems, v) },
-	}.add(cmd, exampleSet, settableKeys[topology.Spec](""))
-	return cmd
-}
-
-// validator is how configurations of a kind are checked.
-type validator struct {
-	presets []string
-	check   func(name string, sets []string) (v validation, size string, err error)
-	list    func(all *validations, v validation)
-}
-
-// add makes a command check the configurations that its arguments name. --set has an
-// example and keys to begin with.
-func (c validator) add(cmd *cobra.Command, example string, keys []string) {
-	cmd.ValidArgsFunction = cobra.FixedCompletions(c.presets, cobra.ShellCompDirectiveDefault)
-	var sets []string
-	addSet(cmd, &sets, example, keys)
+	flags := configFlags{kinds: []*configKind{k.configKind}}
+	flags.addSet(cmd)
 	format := formatFlag(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if slices.Contains(args, "") {
-			return badInput(fmt.Errorf("argument \"\" is empty: write a file or a preset (%s)", strings.Join(c.presets, ", ")))
+			return badInput(fmt.Errorf("argument \"\" is empty: write a file or a preset (%s)", strings.Join(k.presets, ", ")))
 		}
 		if len(args) == 0 {
 			args = []string{""}
 		}
 		all := validations{Version: version.Version}
+		list := map[string]*[]validation{"systems": &all.Systems, "configs": &all.Configs}[k.list]
 		var bad []error
 		for _, name := range args {
-			v, size, err := c.check(name, sets)
-			v.Name, v.OK, v.Errors = name, err == nil, []mistake{}
+			*flags.file(k.configKind) = name
+			c, err := flags.loadAlone(cmd.Context())
+			v := validation{Name: name, OK: err == nil, Errors: []mistake{}}
 			if err != nil {
 				bad = append(bad, err)
 				v.Errors = mistakes(name, err)
-			} else if *format == "text" {
-				fmt.Fprintf(cmd.OutOrStdout(), "%s: ok (%s, hash %s)\n", v.Source, size, v.Hash)
+			} else {
+				v.Source, v.Hash = c.read[0].config.Source(), c.read[0].config.Hash()
+				if size := k.size(c, &v); *format == "text" {
+					fmt.Fprintf(cmd.OutOrStdout(), "%s: ok (%s, hash %s)\n", v.Source, size, v.Hash)
+				}
 			}
-			c.list(&all, v)
+			*list = append(*list, v)
 		}
 		if *format == "json" {
 			if err := table.WriteJSON(cmd.OutOrStdout(), all); err != nil {
@@ -125,9 +109,10 @@ func (c validator) add(cmd *cobra.Command, example string, keys []string) {
 		}
 		return nil
 	}
+	return cmd
 }
 
-// mistakes is the errors of loading a configuration as rows.
+// mistakes returns the errors of loading a configuration as rows.
 func mistakes(name string, err error) []mistake {
 	var list []mistake
 	for _, e := range flatten(err) {

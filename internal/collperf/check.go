@@ -50,29 +50,21 @@ func (p *problem) wrongAt(rank int, out, same []byte) (n int) {
 func (p *problem) differ(got, same []byte, want *reference) (n int) {
 	size := p.dtype.Size()
 	for at := 0; at < p.count; {
-		run := want.run(p.dtype, at, p.count-at)
-		end := at + run.len(p.dtype)
-		n += p.differRun(got[at*size:end*size], same[at*size:end*size], run)
-		at = end
-	}
-	return n
-}
-
-// differRun compares as many elements as lie together in the reference.
-func (p *problem) differRun(got, same []byte, want *reference) (n int) {
-	if want.bits != nil && bytes.Equal(got, want.bits) {
-		return 0
-	}
-	size := p.dtype.Size()
-	for i := range want.len(p.dtype) {
-		bits := got[i*size : (i+1)*size]
-		switch {
-		case want.bits != nil && bytes.Equal(bits, want.bits[i*size:(i+1)*size]):
-		case want.bits == nil && bytes.Equal(bits, same[i*size:(i+1)*size]) &&
-			math.Abs(numeric.Get(p.dtype, got, i)-want.values[i]) <= want.within[i]:
-		default:
-			n++
+		from, to := want.run(p.dtype, at, p.count-at)
+		end := at + to - from
+		if want.bits == nil || !bytes.Equal(got[at*size:end*size], want.bits[from*size:to*size]) {
+			for i := range to - from {
+				bits := got[(at+i)*size : (at+i+1)*size]
+				switch {
+				case want.bits != nil && bytes.Equal(bits, want.bits[(from+i)*size:(from+i+1)*size]):
+				case want.bits == nil && bytes.Equal(bits, same[(at+i)*size:(at+i+1)*size]) &&
+					math.Abs(numeric.Get(p.dtype, bits, 0)-want.values[from+i]) <= want.within[from+i]:
+				default:
+					n++
+				}
+			}
 		}
+		at = end
 	}
 	return n
 }

@@ -18,10 +18,13 @@ func (p *problem) right() [][]byte {
 		for j := range blocks {
 			block := make([]byte, p.count*p.dtype.Size())
 			if want := p.want(rank, j); want != nil {
-				run := want.run(p.dtype, 0, p.count)
-				copy(block, run.bits)
-				for i, x := range run.values {
-					numeric.Set(p.dtype, block, i, x)
+				from, to := want.run(p.dtype, 0, p.count)
+				if want.bits != nil {
+					copy(block, want.bits[from*p.dtype.Size():to*p.dtype.Size()])
+				} else {
+					for i, x := range want.values[from:to] {
+						numeric.Set(p.dtype, block, i, x)
+					}
 				}
 			}
 			outputs[rank] = append(outputs[rank], block...)

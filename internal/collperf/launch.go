@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"time"
 
 	"github.com/kernbench/kernbench/comm/coll"
 	"github.com/kernbench/kernbench/comm/launch"
@@ -55,28 +54,21 @@ func (o *Options) launch(ctx context.Context, job string, t *tally) error {
 // realRow is a row of what all ranks found. An iteration takes as long as the slowest
 // rank.
 func (o *Options) realRow(p *problem, algorithm string, all [][]found, row int) Row {
-	var total time.Duration
-	wrong := 0
-	ranks := make([]sim.Time, len(all))
+	var total sim.Time
+	wrong, ranks := 0, make([]sim.Time, len(all))
 	for i := range o.iters() {
-		var slowest time.Duration
+		var slowest sim.Time
 		for rank := range all {
-			took := all[rank][row].Times[i]
+			took := sim.Time(all[rank][row].Times[i]) * sim.Nanosecond
 			slowest = max(slowest, took)
-			ranks[rank] += sim.Time(took) * sim.Nanosecond
+			ranks[rank] += took
 		}
 		total += slowest
 	}
 	for rank := range all {
 		wrong += all[rank][row].Wrong
 	}
-	r := p.row(sim.Time(total) * sim.Nanosecond / sim.Time(o.iters()))
-	r.Algorithm = o.realName(algorithm, len(all), r.Size)
-	o.perRank(&r, ranks)
-	if o.checks() {
-		r.Wrong = &wrong
-	}
-	return r
+	return o.row(p, o.realName(algorithm, len(all), p.about().Size), total, ranks, wrong)
 }
 
 // realName is what a row calls its algorithm.

@@ -118,8 +118,7 @@ func (o *Options) Validate() error {
 	if err != nil {
 		return err
 	}
-	c := o.Collective
-	switch {
+	switch c := o.Collective; {
 	case o.Min < 0 || o.Max > largest:
 		return mistake("size", "sizes from %d to %d bytes: write 0 to %d", o.Min, o.Max, largest)
 	case o.Min > o.Max:
@@ -141,7 +140,7 @@ func (o *Options) Validate() error {
 		return err
 	}
 	if o.Real() {
-		return o.validateReal()
+		return o.validateReal(ranks)
 	}
 	if err := o.validatePartial(); err != nil {
 		return err
@@ -242,10 +241,13 @@ func (o *Options) settings(algorithm string) (ccl.Settings, error) {
 	return s, err
 }
 
-// Ranks is how many there are.
+// Ranks returns how many there are.
 func (o *Options) Ranks() (int, error) {
-	if o.Real() {
-		return o.realRanks()
+	switch {
+	case o.Real() && (o.NRanks < 1 || o.NRanks > mostRanks):
+		return 0, fmt.Errorf("--nranks %d: write 1 to %d", o.NRanks, mostRanks)
+	case o.Real():
+		return o.NRanks, nil
 	}
 	spec := o.Topology.Spec()
 	there, unit := spec.System.SIPs.Count, "SIPs, and a rank is one"
@@ -302,18 +304,15 @@ type series struct {
 
 // series is those that there are, without reductions that a dtype has not.
 func (o *Options) series() (all []series) {
-	roots := []int{o.Root}
+	first, n := o.Root, 1 // roots
 	if !o.Collective.Rooted() {
-		roots = []int{0}
+		first = 0
 	} else if o.Root == AllRoots {
-		n, err := o.Ranks()
+		ranks, err := o.Ranks()
 		if err != nil {
 			return nil
 		}
-		roots = roots[:0]
-		for rank := range n {
-			roots = append(roots, rank)
-		}
+		first, n = 0, ranks
 	}
 	for _, d := range o.dtypes() {
 		for _, r := range o.reductions() {
@@ -321,8 +320,8 @@ func (o *Options) series() (all []series) {
 			if !has {
 				continue
 			}
-			for _, root := range roots {
-				all = append(all, series{d, r, root})
+			for i := range n {
+				all = append(all, series{d, r, first + i})
 			}
 		}
 	}

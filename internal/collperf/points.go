@@ -17,12 +17,9 @@ type simulation struct {
 	problems   []*problem
 	algorithms []string
 	points     []experiment.Point
-	failed     []*Row // of a comparison, by point
+	rows       []*Row // by point, those of failures in a comparison too
 	tally      *tally
-
-	next   int   // index of the first point that has no row yet
-	group  int   // index of the problem of latest
-	latest []Row // that the tally does not have yet
+	next       int // index of the first problem whose rows the tally does not have yet
 }
 
 // simulate measures problems on simulated machines. In a comparison the failure of an
@@ -38,7 +35,7 @@ func (o *Options) simulate(ctx context.Context, problems []*problem, t *tally) e
 			s.points = append(s.points, point)
 		}
 	}
-	s.failed = make([]*Row, len(s.points))
+	s.rows = make([]*Row, len(s.points))
 	x := o.Experiment
 	x.About = fmt.Sprintf("%v over %d ranks of %s", o.Collective, t.sum.Ranks, o.Topology.Spec().Source())
 	x.Identity, x.Schema, x.Workers, x.Stop = o.identity(t.sum.Ranks), o.schema(), o.Threads, o.Algorithm != AllAlgorithms
@@ -52,8 +49,7 @@ func (o *Options) simulate(ctx context.Context, problems []*problem, t *tally) e
 		err = first.Err
 	}
 	if err == nil {
-		s.addFailed(len(s.points))
-		s.flush()
+		s.flush(len(s.problems))
 	}
 	return err
 }
@@ -101,7 +97,7 @@ func (s *simulation) run(ctx context.Context, index int, _ experiment.Point) (ke
 		row = p.row(-1)
 		row.Algorithm, row.Error = algorithm, &text
 		if skip == "" {
-			s.failed[index] = &row
+			s.rows[index] = &row
 			return kept{}, err
 		}
 	}
@@ -111,41 +107,25 @@ func (s *simulation) run(ctx context.Context, index int, _ experiment.Point) (ke
 	return kept{row.Measured, row.Comparison}, nil
 }
 
-// add adds the row of a point to the tally, after those of points before it that failed.
+// add takes the row of a point. All points before it have ended.
 func (s *simulation) add(index int, k kept) {
-	s.addFailed(index)
 	k.Algorithm = cmp.Or(k.Algorithm, s.algorithm(index))
-	s.put(index, Row{s.problem(index).about(), k.Measured, k.Comparison})
-	s.next = index + 1
+	s.rows[index] = &Row{s.problem(index).about(), k.Measured, k.Comparison}
+	s.flush((index + 1) / len(s.algorithms))
 }
 
-// addFailed adds the rows of points that failed, up to an index.
-func (s *simulation) addFailed(until int) {
-	for ; s.next < until; s.next++ {
-		if r := s.failed[s.next]; r != nil {
-			s.put(s.next, *r)
+// flush hands over the rows of problems up to one, whose values are of no use any more.
+func (s *simulation) flush(until int) {
+	for n := len(s.algorithms); s.next < until; s.next++ {
+		var latest []Row
+		for _, r := range s.rows[s.next*n : (s.next+1)*n] {
+			if r != nil { // a shard may have no such point
+				latest = append(latest, *r)
+			}
 		}
+		if len(latest) > 0 {
+			s.tally.add(s.Options, latest)
+		}
+		s.problems[s.next].inputs, s.problems[s.next].result = nil, nil
 	}
-}
-
-// put adds a row to those of its size.
-func (s *simulation) put(index int, r Row) {
-	group := index / len(s.algorithms)
-	if len(s.latest) > 0 && group != s.group {
-		s.flush()
-	}
-	s.group, s.latest = group, append(s.latest, r)
-	if len(s.latest) == len(s.algorithms) {
-		s.flush()
-	}
-}
-
-// flush hands over the rows of a size, whose values are of no use any more.
-func (s *simulation) flush() {
-	if len(s.latest) == 0 {
-		return
-	}
-	s.tally.add(s.Options, s.latest)
-	s.latest = s.latest[:0]
-	s.problems[s.group].inputs, s.problems[s.group].result = nil, nil
 }

@@ -68,8 +68,8 @@ func (o *Options) hasReal(r ccl.Reduction, d tl.DType) bool {
 	return o.Collective == ccl.Barrier || slices.Contains(realDTypes, d) && (op || !o.Collective.Reduces())
 }
 
-// validateReal reports what real ranks cannot do.
-func (o *Options) validateReal() error {
+// validateReal reports what real ranks cannot do, and buffers that this computer has no room for.
+func (o *Options) validateReal(ranks int) error {
 	if names := realCollectives(); !slices.Contains(names, o.Collective.String()) {
 		return fmt.Errorf("there is no %v between real ranks: use one of %s", o.Collective, strings.Join(names, ", "))
 	}
@@ -90,15 +90,6 @@ func (o *Options) validateReal() error {
 			return fmt.Errorf("there is no %v between real ranks: use f16, bf16, f32, f64, i32 or i64", d)
 		}
 		return fmt.Errorf("there is no %v of %v between real ranks: use sum, prod, min, max or avg of f16, bf16, f32, f64, i32 or i64", o.reductions()[0], d)
-	}
-	return o.validateMemory()
-}
-
-// validateMemory refuses buffers that this computer has no room for.
-func (o *Options) validateMemory() error {
-	ranks, err := o.Ranks()
-	if err != nil {
-		return err
 	}
 	if err := host.Available().Check(o.realBytes(ranks)); err != nil {
 		return fmt.Errorf("the buffers of %d ranks: %w: take smaller sizes, fewer ranks or fewer iterations", ranks, err)
@@ -126,11 +117,3 @@ func (o *Options) realBytes(ranks int) uint64 {
 // bytesPerTime is what an iteration's time takes at its rank, as a number and as text on
 // the way to the launcher, where it is a number again.
 const bytesPerTime = 48
-
-// realRanks is how many real ranks there are.
-func (o *Options) realRanks() (int, error) {
-	if o.NRanks < 1 || o.NRanks > mostRanks {
-		return 0, fmt.Errorf("--nranks %d: write 1 to %d", o.NRanks, mostRanks)
-	}
-	return o.NRanks, nil
-}

@@ -22,21 +22,16 @@ func reals(r ccl.Reduction, ranks, rank int) func(i int) float64 {
 	}
 }
 
-// roundoff is the largest relative error of rounding to the dtype. That of f64 counts
+// roundoff returns the largest relative error of rounding to the dtype. That of f64 counts
 // twice, for the reference is rounded as well.
 func roundoff(d tl.DType) float64 {
-	switch d {
-	case tl.F16:
-		return 1.0 / (1 << 11)
-	case tl.BF16:
-		return 1.0 / (1 << 8)
-	case tl.F32:
-		return 1.0 / (1 << 24)
+	if d == tl.F64 {
+		return 1.0 / (1 << 52)
 	}
-	return 1.0 / (1 << 52)
+	return 1 / float64(exact(d))
 }
 
-// tolerance is how far the reduction of so many reals may be from what it is in float64,
+// tolerance returns how far the reduction of so many reals may be from what it is in float64,
 // given that and the sum of their absolute values. An average divides by ranks.
 func tolerance(r ccl.Reduction, d tl.DType, reals, ranks int, result, absolute float64) float64 {
 	u, n := roundoff(d), float64(reals)

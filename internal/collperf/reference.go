@@ -18,21 +18,12 @@ func (r *reference) block(p *problem, i int) *reference {
 	return &b
 }
 
-// len is how many elements there are before the same come again.
-func (r *reference) len(d tl.DType) int {
+// run returns where up to n elements from one on lie that lie together.
+func (r *reference) run(d tl.DType, at, n int) (from, to int) {
+	period := len(r.values) // elements before the same come again
 	if r.bits != nil {
-		return len(r.bits) / d.Size()
+		period = len(r.bits) / d.Size()
 	}
-	return len(r.values)
-}
-
-// run is up to n elements from one on, those that lie together.
-func (r *reference) run(d tl.DType, at, n int) *reference {
-	period := r.len(d)
-	at = (r.from + at) % period
-	end := min(at+n, period)
-	if r.bits != nil {
-		return &reference{bits: r.bits[at*d.Size() : end*d.Size()]}
-	}
-	return &reference{values: r.values[at:end], within: r.within[at:end]}
+	from = (r.from + at) % period
+	return from, min(from+n, period)
 }

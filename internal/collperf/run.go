@@ -154,9 +154,9 @@ func (o *Options) measureOn(c *torch.Context, p *problem, algorithm string) (row
 	if err != nil {
 		return row, err
 	}
-	wrong, total, iters := 0, sim.Time(0), o.iters()
+	wrong, total := 0, sim.Time(0)
 	ranks := make([]sim.Time, p.ranks)
-	for range iters {
+	for range o.iters() {
 		result, err := p.execute(c, settings, o.RanksPer)
 		if err != nil {
 			return row, err
@@ -169,24 +169,24 @@ func (o *Options) measureOn(c *torch.Context, p *problem, algorithm string) (row
 			wrong += p.wrong(result.outputs)
 		}
 	}
-	row = p.row(total / sim.Time(iters))
-	row.Algorithm = c.Collective.Algorithm
-	o.perRank(&row, ranks)
-	if o.checks() {
-		row.Wrong = &wrong
-	}
-	return row, nil
+	return o.row(p, c.Collective.Algorithm, total, ranks, wrong), nil
 }
 
-// perRank gives a row the times of the ranks, of which the sums over the iterations are given,
-// with PerRank.
-func (o *Options) perRank(row *Row, sums []sim.Time) {
-	if !o.PerRank {
-		return
+// row returns the row of an algorithm. Times, of all and of each rank, are sums over the
+// iterations.
+func (o *Options) row(p *problem, algorithm string, total sim.Time, ranks []sim.Time, wrong int) Row {
+	iters := sim.Time(o.iters())
+	r := p.row(total / iters)
+	r.Algorithm = algorithm
+	if o.PerRank {
+		for _, sum := range ranks {
+			r.PEExec = append(r.PEExec, sum/iters)
+		}
 	}
-	for _, sum := range sums {
-		row.PEExec = append(row.PEExec, sum/sim.Time(o.iters()))
+	if o.checks() {
+		r.Wrong = &wrong
 	}
+	return r
 }
 
 // checks reports whether there are values to compare.

@@ -1,0 +1,15 @@
+package printable
+
+import "testing"
+
+func TestCount(t *testing.T) {
+	for _, c := range []struct {
+		n     int
+		thing string
+		want  string
+	}{{0, "cube", "0 cubes"}, {1, "cube", "1 cube"}, {2, "cube", "2 cubes"}, {1, "process", "1 process"}, {2, "process", "2 processes"}} {
+		if got := Count(c.n, c.thing); got != c.want {
+			t.Errorf("%d %s: got %q, want %q", c.n, c.thing, got, c.want)
+		}
+	}
+}
