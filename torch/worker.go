@@ -228,8 +228,20 @@ type sameReason struct {
 
 func (r *sameReason) Error() string { return fmt.Sprintf("%s: %v", rankList(r.ranks), r.errs[0]) }
 
-// Unwrap returns the errors of all of them.
-func (r *sameReason) Unwrap() []error { return r.errs }
+// Unwrap returns the error of the first of them. With all of them the error would be a list,
+// which is shown without the ranks.
+func (r *sameReason) Unwrap() error { return r.errs[0] }
+
+// Is reports whether the error of any of them is, or wraps, target.
+func (r *sameReason) Is(target error) bool {
+	return slices.ContainsFunc(r.errs, func(err error) bool { return errors.Is(err, target) })
+}
+
+// As reports whether the error of any of them is, or wraps, one of target's type, and sets
+// target to it.
+func (r *sameReason) As(target any) bool {
+	return slices.ContainsFunc(r.errs, func(err error) bool { return errors.As(err, target) })
+}
 
 // HostPanic is a panic of host code, outside of kernels.
 type HostPanic struct {
