@@ -9,6 +9,7 @@ import (
 
 	"github.com/kernbench/kernbench/ccl"
 	"github.com/kernbench/kernbench/internal/collperf"
+	"github.com/kernbench/kernbench/internal/printable"
 )
 
 // The words of --on.
@@ -129,7 +130,7 @@ func realText(o collperf.Options) string {
 	if o.Backend == collperf.Goroutines {
 		rank = "goroutine"
 	}
-	text := fmt.Sprintf("%s (%s) on %s", counted(o.NRanks, rank), o.Backend, counted(runtime.NumCPU(), "core"))
+	text := fmt.Sprintf("%s (%s) on %s", printable.Count(o.NRanks, rank), o.Backend, printable.Count(runtime.NumCPU(), "core"))
 	if o.CPUs() != nil {
 		text += ", each bound to one"
 	}

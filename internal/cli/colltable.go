@@ -13,6 +13,7 @@ import (
 	"github.com/kernbench/kernbench/internal/collperf"
 	"github.com/kernbench/kernbench/internal/config"
 	"github.com/kernbench/kernbench/internal/page"
+	"github.com/kernbench/kernbench/internal/printable"
 	"github.com/kernbench/kernbench/internal/table"
 	"github.com/kernbench/kernbench/internal/version"
 )
@@ -34,22 +35,11 @@ func ranksText(o collperf.Options, ranks int) string {
 	switch {
 	case o.Partial:
 		cubes := o.Topology.Spec().CubesPerSIP()
-		return fmt.Sprintf("SIPs, with addends on the first PEs of %s each: %s", counted(cubes, "cube"), counted(ranks*cubes, "addend"))
+		return fmt.Sprintf("SIPs, with addends on the first PEs of %s each: %s", printable.Count(cubes, "cube"), printable.Count(ranks*cubes, "addend"))
 	case o.RanksPer == collperf.PerSIP:
 		return "SIPs, the first PE of each"
 	}
 	return "PEs"
-}
-
-// counted returns a number of things: "1 cube", "2 cubes".
-func counted(n int, thing string) string {
-	switch {
-	case n == 1:
-		return "1 " + thing
-	case strings.HasSuffix(thing, "s"):
-		return fmt.Sprintf("%d %ses", n, thing)
-	}
-	return fmt.Sprintf("%d %ss", n, thing)
 }
 
 // Columns of the text table.

@@ -72,11 +72,11 @@ func runText(r *runner.Result) string {
 	ranks := strconv.Itoa(r.NRanks)
 	switch r.Backend {
 	case runner.SHM:
-		ranks = counted(r.NRanks, "process")
+		ranks = printable.Count(r.NRanks, "process")
 	case runner.InProc:
-		ranks = counted(r.NRanks, "goroutine")
+		ranks = printable.Count(r.NRanks, "goroutine")
 	case runner.Sim:
-		ranks = fmt.Sprintf("%s of %s", counted(r.NRanks, "SIP"), r.System)
+		ranks = fmt.Sprintf("%s of %s", printable.Count(r.NRanks, "SIP"), r.System)
 	}
 	line("ranks", "%s%s, devices %s", ranks, rootText(r.Root), numberList(r.Devices))
 	bindingLine(r, line)
@@ -87,18 +87,18 @@ func runText(r *runner.Result) string {
 			delays = ", with random delays"
 		}
 		if r.Staging != nil {
-			line("staging", "%v into windows, %s", time.Duration(math.Round(*r.Staging)), counted(r.Rounds, "round"))
+			line("staging", "%v into windows, %s", time.Duration(math.Round(*r.Staging)), printable.Count(r.Rounds, "round"))
 		}
 		where := "in the kernel"
 		if r.Runtime != "" {
 			where = "for all tasks"
 		}
-		line("time", "%v %s, %s%s", time.Duration(math.Round(r.TimeNS)), where, counted(r.Rounds, "round"), delays)
+		line("time", "%v %s, %s%s", time.Duration(math.Round(r.TimeNS)), where, printable.Count(r.Rounds, "round"), delays)
 	}
 	taskLines(r, line)
 	values := "all right"
 	if r.Wrong > 0 {
-		values = fmt.Sprintf("%d wrong, in %s", r.Wrong, counted(r.Spans, "span"))
+		values = fmt.Sprintf("%d wrong, in %s", r.Wrong, printable.Count(r.Spans, "span"))
 	}
 	line("values", "%d compared, %s", r.Compared, values)
 	raceLines(r, line)

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/kernbench/kernbench/comm"
+	"github.com/kernbench/kernbench/internal/printable"
 	"github.com/kernbench/kernbench/internal/runner"
 	"github.com/kernbench/kernbench/internal/table"
 	"github.com/kernbench/kernbench/scenario"
@@ -224,7 +225,7 @@ func (s *shownScenario) text() string {
 	if s.Tasks != "" {
 		runs += "; tasks " + s.Tasks
 	}
-	fmt.Fprintf(&b, "%s%s, devices %s%s; context version %d\n", counted(s.NRanks, "rank"), rootText(s.Root), numberList(s.Devices), runs, s.ContextVersion)
+	fmt.Fprintf(&b, "%s%s, devices %s%s; context version %d\n", printable.Count(s.NRanks, "rank"), rootText(s.Root), numberList(s.Devices), runs, s.ContextVersion)
 	row := func(from, to, what any) { fmt.Fprintf(&b, "  %10v  %10v  %v\n", from, to, what) }
 	for i, w := range s.Windows {
 		name := "window of each rank"

@@ -10,6 +10,7 @@ import (
 
 	"github.com/kernbench/kernbench/internal/draw"
 	"github.com/kernbench/kernbench/internal/file"
+	"github.com/kernbench/kernbench/internal/printable"
 	"github.com/kernbench/kernbench/internal/runner"
 	"github.com/kernbench/kernbench/task"
 	taskchart "github.com/kernbench/kernbench/task/chart"
@@ -117,7 +118,7 @@ func (f *taskFlags) report(r *runner.Result, format string, tell func() error) e
 		return tell()
 	}
 	chart := taskchart.Gantt{
-		Title: r.Scenario, Subtitle: fmt.Sprintf("%s on %s", counted(r.Tasks.Tasks, "task"), counted(r.Tasks.Ranks, "rank")),
+		Title: r.Scenario, Subtitle: fmt.Sprintf("%s on %s", printable.Count(r.Tasks.Tasks, "task"), printable.Count(r.Tasks.Ranks, "rank")),
 		Runs: []*task.Result{r.Tasks}, SkipBuilding: f.skip,
 	}
 	if f.svg != "" {
@@ -156,7 +157,7 @@ func taskLines(r *runner.Result, line func(name, format string, args ...any)) {
 	if t == nil {
 		line("runtime", "%s", r.Runtime)
 	} else {
-		line("runtime", "%s, %s on %s", r.Runtime, counted(t.Tasks, "task"), counted(t.Ranks*t.Cores, "PE"))
+		line("runtime", "%s, %s on %s", r.Runtime, printable.Count(t.Tasks, "task"), printable.Count(t.Ranks*t.Cores, "PE"))
 	}
 	line("tasks", "%v%s", r.Config, last)
 	if t == nil {
@@ -164,7 +165,7 @@ func taskLines(r *runner.Result, line func(name, format string, args ...any)) {
 	}
 	line("control", "building %s, dispatching %s, noticing %s", t.Build.Rounded(), t.Dispatch.Rounded(), t.Notice.Rounded())
 	c := &t.Critical
-	line("critical", "%s: building %s, stalled %s, waiting %s, scheduling %s, computing %s, communicating %s", counted(c.Tasks, "task"),
+	line("critical", "%s: building %s, stalled %s, waiting %s, scheduling %s, computing %s, communicating %s", printable.Count(c.Tasks, "task"),
 		c.Build.Rounded(), c.Stall.Rounded(), c.Wait.Rounded(), c.Schedule.Rounded(), c.Compute.Rounded(), c.Communicate.Rounded())
 	line("PE time", "computing %s, communicating %s, scheduling %s, idle %s", t.Compute.Rounded(), t.Communicate.Rounded(), t.Schedule.Rounded(), t.Idle.Rounded())
 }

@@ -76,7 +76,7 @@ source, date, about, unknown, columns (of theirs), systems, difference, schema a
 			return atMostOne("reference")(cmd, args)
 		}
 		if len(args) != 2 {
-			return fmt.Errorf("%s: name two, A and B, or write --reference%s", counted(len(args), "result"), seeHelp(cmd))
+			return fmt.Errorf("%s: name two, A and B, or write --reference%s", printable.Count(len(args), "result"), seeHelp(cmd))
 		}
 		return nil
 	}
@@ -143,14 +143,14 @@ func trouble(s *compare.Sum, a, b string) string {
 		what string
 	}{{rows, "row"}, {columns, "column"}, {len(s.Missing), "file"}} {
 		if list.n > 0 {
-			lacks = append(lacks, counted(list.n, list.what))
+			lacks = append(lacks, printable.Count(list.n, list.what))
 		}
 	}
 	switch missing := strings.Join(lacks, ", "); {
 	case worse > 0 && missing != "":
-		return fmt.Sprintf("%s is worse than %s in %s, and lacks %s of it", b, a, counted(worse, "value"), missing)
+		return fmt.Sprintf("%s is worse than %s in %s, and lacks %s of it", b, a, printable.Count(worse, "value"), missing)
 	case worse > 0:
-		return fmt.Sprintf("%s is worse than %s in %s", b, a, counted(worse, "value"))
+		return fmt.Sprintf("%s is worse than %s in %s", b, a, printable.Count(worse, "value"))
 	default:
 		return fmt.Sprintf("%s lacks %s of %s", b, missing, a)
 	}

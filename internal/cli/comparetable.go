@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/kernbench/kernbench/internal/compare"
+	"github.com/kernbench/kernbench/internal/printable"
 	"github.com/kernbench/kernbench/internal/table"
 )
 
@@ -88,7 +89,7 @@ func compareText(w io.Writer, t compare.Named) error {
 	if len(t.Keys) > 0 {
 		by = " by " + strings.Join(t.Keys, ", ")
 	}
-	_, err := fmt.Fprintf(w, "%s matched%s: %s; %d missing, %d new\n", counted(t.Matched, "row"), by, strings.Join(counts, ", "), len(t.Missing), len(t.Added))
+	_, err := fmt.Fprintf(w, "%s matched%s: %s; %d missing, %d new\n", printable.Count(t.Matched, "row"), by, strings.Join(counts, ", "), len(t.Missing), len(t.Added))
 	return err
 }
 

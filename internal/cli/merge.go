@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/kernbench/kernbench/internal/experiment"
+	"github.com/kernbench/kernbench/internal/printable"
 	"github.com/kernbench/kernbench/internal/table"
 )
 
@@ -71,7 +72,7 @@ points left out).`,
 		if *format == "json" {
 			return table.WriteJSON(cmd.OutOrStdout(), r)
 		}
-		text := fmt.Sprintf("written: %s, %d of %s", r.File, m.Points-len(m.Missing), counted(m.Points, "point"))
+		text := fmt.Sprintf("written: %s, %d of %s", r.File, m.Points-len(m.Missing), printable.Count(m.Points, "point"))
 		if len(m.Missing) > 0 {
 			text += fmt.Sprintf("\nrun the others: the same command with --resume --out %s", r.File)
 		}

@@ -125,7 +125,7 @@ points of x and y.`,
 			return badInput(err)
 		}
 		if f.NotOK > 0 {
-			fmt.Fprintf(cmd.ErrOrStderr(), "kernbench: %s drawn of rows whose checks failed: their values are wrong\n", counted(f.NotOK, "point"))
+			fmt.Fprintf(cmd.ErrOrStderr(), "kernbench: %s drawn of rows whose checks failed: their values are wrong\n", printable.Count(f.NotOK, "point"))
 		}
 		w := cmd.OutOrStdout()
 		if *format == "json" {
@@ -147,7 +147,7 @@ points of x and y.`,
 // warnMissing warns of the points that a sweep has no rows of.
 func warnMissing(cmd *cobra.Command, path string, points int) {
 	if points > 0 {
-		warn(cmd.ErrOrStderr(), fmt.Sprintf("%s has no rows of %s: kernbench sweep --resume runs what is missing", path, counted(points, "point")))
+		warn(cmd.ErrOrStderr(), fmt.Sprintf("%s has no rows of %s: kernbench sweep --resume runs what is missing", path, printable.Count(points, "point")))
 	}
 }
 

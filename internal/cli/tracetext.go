@@ -6,6 +6,7 @@ import (
 	"io"
 	"strings"
 
+	"github.com/kernbench/kernbench/internal/printable"
 	"github.com/kernbench/kernbench/internal/sim"
 	"github.com/kernbench/kernbench/internal/table"
 	"github.com/kernbench/kernbench/internal/trace/analysis"
@@ -29,7 +30,7 @@ func writeTrace(w io.Writer, r *traced, all bool) error {
 		return writeTraceLinks(w, &r.Links)
 	}
 	l := r.Launch
-	fmt.Fprintf(w, "# launch: %d of %d: %s, on %s, from %s on\n", l.Number, r.Launches, l.Name, counted(int(l.PEs), "PE"), l.Start.Text())
+	fmt.Fprintf(w, "# launch: %d of %d: %s, on %s, from %s on\n", l.Number, r.Launches, l.Name, printable.Count(int(l.PEs), "PE"), l.Start.Text())
 	fmt.Fprintf(w, "# crit_ns: %s\n", exactNS(l.Critical))
 	if r.Launches > 1 {
 		writeLaunches(w, r.Longest)
@@ -52,7 +53,7 @@ func writeLaunches(w io.Writer, list []analysis.Launch) {
 }
 
 func writePath(w io.Writer, p *analysis.Path, all bool) {
-	fmt.Fprintf(w, "\ncritical path: %s on %s\n", counted(len(p.Segments), "segment"), counted(distinct(p.Visits), "PE"))
+	fmt.Fprintf(w, "\ncritical path: %s on %s\n", printable.Count(len(p.Segments), "segment"), printable.Count(distinct(p.Visits), "PE"))
 	var rows [][]string
 	for _, k := range p.Kinds {
 		rows = append(rows, []string{k.Kind, decimalNS(k.Time), percent(k.Share), count(k.Activities), someNS(k.Queued)})
