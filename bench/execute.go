@@ -53,8 +53,7 @@ func (b Bench) Execute(ctx context.Context, o Options) (*Result, error) {
 	}
 	r := b.newResult(c.Topology(), o)
 	err = guard(func() error { return b.run(&B{Context: c, report: report{o, &b, r}}) })
-	var stalled *torch.Stalled
-	if !errors.As(err, &stalled) { // a machine in an endless loop cannot be ended
+	if !errors.As(err, new(*torch.Stalled)) { // a machine in an endless loop cannot be ended
 		defer c.Close()
 	}
 	if err != nil {

@@ -140,9 +140,8 @@ func (x experimental[P, R]) run(e *E) error {
 		err = guard(func() (err error) { row, err = running.Measure(e, points[i]); return err })
 		return row, err
 	}, nil)
-	var refused *experiment.FileError
 	switch {
-	case errors.As(err, &refused):
+	case errors.As(err, new(*experiment.FileError)):
 		return &ParamError{"out", err}
 	case err != nil:
 		return err

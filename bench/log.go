@@ -9,6 +9,7 @@ import (
 
 	"github.com/kernbench/kernbench/internal/file"
 	"github.com/kernbench/kernbench/internal/oplog"
+	"github.com/kernbench/kernbench/internal/printable"
 	"github.com/kernbench/kernbench/torch"
 )
 
@@ -64,7 +65,7 @@ func (r *Result) save(c *torch.Context, name string) error {
 	}
 	r.Artifacts = append(r.Artifacts, name)
 	reads := ReadsOf(c.Log())
-	r.logged = fmt.Sprintf("%s, %s", count(len(c.Log().Ops), "operation"), count(reads.Reads, "host read"))
+	r.logged = fmt.Sprintf("%s, %s", printable.Count(len(c.Log().Ops), "operation"), printable.Count(reads.Reads, "host read"))
 	if reads.Digest != "" {
 		r.logged += ", digest " + reads.Digest
 	}

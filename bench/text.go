@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/kernbench/kernbench/internal/config"
+	"github.com/kernbench/kernbench/internal/printable"
 	"github.com/kernbench/kernbench/internal/sim"
 	"github.com/kernbench/kernbench/internal/table"
 	"github.com/kernbench/kernbench/torch"
@@ -54,7 +55,7 @@ func (r *Result) WriteText(w io.Writer) error {
 	fmt.Fprintf(w, "\n%s\n", r.verdict())
 	switch {
 	case len(r.Races) > 0:
-		fmt.Fprintf(w, "RACES: %s of lines\n", count(len(r.Races), "pair"))
+		fmt.Fprintf(w, "RACES: %s of lines\n", printable.Count(len(r.Races), "pair"))
 	case r.Config.Check == "race":
 		fmt.Fprintln(w, "no races")
 	}
@@ -114,21 +115,21 @@ func Verdict(computed bool, checks []torch.Check) string {
 			others, failed = others+1, failed+bad
 		}
 	}
-	compared := count(elems, "element") + " compared"
-	text := fmt.Sprintf("ok: %s in %s", compared, count(values, "check"))
+	compared := printable.Count(elems, "element") + " compared"
+	text := fmt.Sprintf("ok: %s in %s", compared, printable.Count(values, "check"))
 	switch {
 	case !computed:
 		text = "not computed"
 	case wrong > 0:
-		text = fmt.Sprintf("WRONG in %d of %s, %s", wrong, count(values, "check"), compared)
+		text = fmt.Sprintf("WRONG in %d of %s, %s", wrong, printable.Count(values, "check"), compared)
 	case values == 0:
 		text = "not checked: the bench has nothing to compare them with"
 	}
 	switch {
 	case failed > 0:
-		text += fmt.Sprintf("; %d of %s FAILED", failed, count(others, "other check"))
+		text += fmt.Sprintf("; %d of %s FAILED", failed, printable.Count(others, "other check"))
 	case others > 0:
-		text += fmt.Sprintf("; %s passed", count(others, "other check"))
+		text += fmt.Sprintf("; %s passed", printable.Count(others, "other check"))
 	}
 	return text
 }
@@ -144,12 +145,4 @@ func (r *Result) Wrong() (list []string) {
 		}
 	}
 	return list
-}
-
-// count returns a number of things: "1 check", "2 checks".
-func count(n int, thing string) string {
-	if n == 1 {
-		return "1 " + thing
-	}
-	return fmt.Sprintf("%d %ss", n, thing)
 }

@@ -71,7 +71,7 @@ func runColl(b *bench.B) error {
 	o := torch.Must(collOptions(b.Param, b.Topology(), b.CCL()))
 	o.NoCheck = !b.HasData()
 	row, compared, err := collperf.MeasureOn(b.Context, o)
-	if mistake := new(collperf.OptionError); errors.As(err, &mistake) {
+	if mistake, ok := errors.AsType[*collperf.OptionError](err); ok {
 		return &bench.ParamError{Name: mistake.Option, Err: mistake}
 	}
 	torch.OK(err)

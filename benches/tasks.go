@@ -61,8 +61,7 @@ func underEach(b *bench.B, title string, run func(r task.Runtime) *task.Result, 
 			continue
 		}
 		result, err := attempt(func() *task.Result { return run(r) })
-		var large *task.TooMany
-		if errors.As(err, &large) && b.Param("runtime") == "all" {
+		if large, ok := errors.AsType[*task.TooMany](err); ok && b.Param("runtime") == "all" {
 			b.Notef("left out: %v", large)
 			continue
 		}

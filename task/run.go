@@ -66,8 +66,7 @@ func Run(ctx *torch.Context, o Options, orchestrate func(b *Builder)) (_ *Result
 		err = launched.Wait()
 	}
 	failed = err != nil
-	var stuck *sim.Deadlock
-	if errors.As(err, &stuck) {
+	if _, ok := errors.AsType[*sim.Deadlock](err); ok {
 		var text []string
 		for _, d := range s.devices {
 			text = append(text, d.standing())

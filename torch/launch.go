@@ -204,8 +204,7 @@ func (l *Launched) enqueue(p *machine.Program, tensors []*Tensor) {
 // unwrap returns the error that a kernel was stopped with, without the stack, if it says
 // itself where that was.
 func unwrap(err error) error {
-	var wrong *tl.Error
-	if errors.As(err, &wrong) {
+	if wrong, ok := errors.AsType[*tl.Error](err); ok {
 		return wrong
 	}
 	return err

@@ -44,8 +44,8 @@ func (c *Context) awaitUnless(op *operation, done func() bool) error {
 
 // reason returns why the machine has ended, for whoever waits for it.
 func (c *Context) reason() error {
-	var late *TimeoutError // which names its operation
-	if op := c.guilty(); op != nil && !errors.As(c.err, &late) {
+	// A TimeoutError names its operation.
+	if op := c.guilty(); op != nil && !errors.As(c.err, new(*TimeoutError)) {
 		return fmt.Errorf("%s: %w", op.name, unwrap(c.err))
 	}
 	return unwrap(c.err)

@@ -266,12 +266,10 @@ func Recovered(value any) error {
 // module's own code panicked.
 func (p *HostPanic) Error() string {
 	err, _ := p.Value.(error)
-	var wrong *tl.Error
-	var misuse *Error
 	switch {
-	case errors.As(err, &wrong):
+	case errors.As(err, new(*tl.Error)):
 		return err.Error() // says where
-	case errors.As(err, &misuse):
+	case errors.As(err, new(*Error)):
 		if line, _ := stack.Line(p.Stack); line != "" {
 			return fmt.Sprintf("at %s: %v", line, err)
 		}
@@ -303,8 +301,8 @@ func (c *Context) verdict(end error) error {
 	if len(e.Ranks) > 0 {
 		return e
 	}
-	var stuck *sim.Deadlock
-	if end != nil && !errors.As(end, &stuck) {
+	stuck, ok := errors.AsType[*sim.Deadlock](end)
+	if end != nil && !ok {
 		return end
 	}
 	if c.stuck(blame, stuck); len(e.Ranks) == 0 {

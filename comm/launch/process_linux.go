@@ -206,8 +206,8 @@ func (e *signalError) Error() string { return "killed by " + unix.SignalName(e.S
 // killedForMemory reports whether a death can be the kernel's way to get memory back. It
 // has no other sign than the signal, and a counter that goes up before it.
 func killedForMemory(died error) bool {
-	var by *signalError
-	return errors.As(died, &by) && by.Signal == syscall.SIGKILL
+	by, ok := errors.AsType[*signalError](died)
+	return ok && by.Signal == syscall.SIGKILL
 }
 
 // death returns how a process ended that told no outcome, and whether a signal that asks

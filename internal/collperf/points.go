@@ -42,10 +42,9 @@ func (o *Options) simulate(ctx context.Context, problems []*problem, t *tally) e
 	x.Memory = func(index int) int64 { return o.memory(s.problem(index)) }
 	x.Cost = func(index int) float64 { return s.problem(index).cost(s.algorithm(index)) }
 	_, err := experiment.Run(ctx, x, s.points, s.run, s.add)
-	var first *experiment.PointError
 	if errors.As(err, &t.sum.Failed) {
 		err = nil
-	} else if errors.As(err, &first) {
+	} else if first, ok := errors.AsType[*experiment.PointError](err); ok {
 		err = first.Err
 	}
 	if err == nil {

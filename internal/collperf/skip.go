@@ -23,20 +23,16 @@ func (e *hopelessError) Error() string {
 // skipped returns why a comparison goes without an algorithm at a size: the algorithm does not
 // fit or is hopeless. It returns "" for errors that are failures.
 func skipped(err error) string {
-	var (
-		slow *hopelessError
-		full *memory.OutOfMemory
-		over *pe.Overflow
-		fit  *ccl.FitError
-	)
-	switch {
-	case errors.As(err, &slow):
+	if slow, ok := errors.AsType[*hopelessError](err); ok {
 		return slow.Error()
-	case errors.As(err, &full):
+	}
+	if full, ok := errors.AsType[*memory.OutOfMemory](err); ok {
 		return fmt.Sprintf("does not fit: %v has %v free of %v, asked %v", full.Memory, full.Free, full.Size, full.Asked)
-	case errors.As(err, &over) && !over.Freed:
+	}
+	if over, ok := errors.AsType[*pe.Overflow](err); ok && !over.Freed {
 		return fmt.Sprintf("does not fit: TCM has %v free of %v, asked %v", over.Free, over.Size, over.Asked)
-	case errors.As(err, &fit):
+	}
+	if fit, ok := errors.AsType[*ccl.FitError](err); ok {
 		return "does not fit: " + fit.Reason
 	}
 	return ""

@@ -62,7 +62,7 @@ func All(a, b []table.Named, o Options) (*Sum, error) {
 		if of.Name != "" {
 			err = fmt.Errorf("%s: %w", of.Name, err)
 		}
-		if refused := new(unmatchable); errors.As(err, &refused) {
+		if errors.As(err, new(*unmatchable)) {
 			return nil, err
 		}
 		if passed == nil {

@@ -210,9 +210,8 @@ func presetFile(name string) string { return "preset " + name }
 // not exist is fs.ErrNotExist.
 func ReadFile(ctx context.Context, name string) ([]byte, error) {
 	text, err := file.Read(ctx, name, maxSize)
-	var large *file.LimitError
 	switch {
-	case errors.As(err, &large):
+	case errors.As(err, new(*file.LimitError)):
 		return nil, Errors{tooLarge(&source{name: name})}
 	case errors.Is(err, fs.ErrNotExist):
 		if target, err := os.Readlink(name); err == nil {

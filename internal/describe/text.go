@@ -60,14 +60,6 @@ func rate(n *json.Number, unit float64, name string) string {
 	return decimals.scale(*n, unit, name)
 }
 
-// count is a number of things: "1 cube", "2 cubes".
-func count(n int, thing string) string {
-	if n == 1 {
-		return "1 " + thing
-	}
-	return fmt.Sprintf("%d %ss", n, thing)
-}
-
 // alike names n identical siblings at once: "cube0 … cube15: 16 alike". Those
 // that an override names one of are not quite.
 func (m Machine) alike(name string, n int) string {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/kernbench/kernbench/internal/printable"
 	"github.com/kernbench/kernbench/topology"
 )
 
@@ -35,7 +36,7 @@ func (m Machine) Tree(depth int) string {
 
 func (m Machine) system(depth int) branch {
 	sips, host := m.spec.System.SIPs, m.spec.Host
-	text := count(sips.Count, "SIP") + ", " + string(sips.Topology)
+	text := printable.Count(sips.Count, "SIP") + ", " + string(sips.Topology)
 	if sips.Topology.Grid() {
 		text += fmt.Sprintf(" %d×%d", sips.W, sips.H)
 	}
@@ -59,9 +60,9 @@ func (m Machine) sip(depth int) branch {
 	io, ucie := m.spec.SIP.IO, m.spec.SIP.UCIe
 	b := branch{text: m.alike("sip", m.spec.System.SIPs.Count), sub: []branch{
 		leaf("io", "switch "+quantity(io.Switch.Overhead), "pcie "+quantity(io.PCIe.Overhead), "cpu "+quantity(io.CPU.Overhead),
-			"inside "+quantity(io.Bandwidth), count(m.spec.SIP.CubeMesh.W, "UCIe port")+" to the cubes of row 0"),
+			"inside "+quantity(io.Bandwidth), printable.Count(m.spec.SIP.CubeMesh.W, "UCIe port")+" to the cubes of row 0"),
 		leaf("ucie", class(ucie.Bandwidth, ucie.Latency, 1), quantity(ucie.Overhead)+" a port"),
-		leaf("in all", count(m.PerSIP.PEs, "PE"), hbm(m.PerSIP.HBM, m.PerSIP.HBMBandwidth)),
+		leaf("in all", printable.Count(m.PerSIP.PEs, "PE"), hbm(m.PerSIP.HBM, m.PerSIP.HBMBandwidth)),
 	}}
 	if depth >= DepthCube {
 		b.sub = append(b.sub, m.cube(depth))
@@ -108,14 +109,14 @@ func (m Machine) pe(n int) branch {
 	p := m.spec.PE
 	c := p.Math.Cycles
 	return branch{text: m.alike("pe", n), sub: []branch{
-		leaf("cpu", quantity(p.CPU.Overhead), quantity(p.CPU.Clock), count(p.CPU.DispatchCycles, "cycle")+" a call"),
+		leaf("cpu", quantity(p.CPU.Overhead), quantity(p.CPU.Clock), printable.Count(p.CPU.DispatchCycles, "cycle")+" a call"),
 		leaf("scheduler", quantity(p.Scheduler.Overhead)),
 		leaf("dma", quantity(p.DMA.Bandwidth)+" each way", "setup "+quantity(p.DMA.Setup), fmt.Sprintf("%d outstanding", p.DMA.Outstanding)),
 		leaf("tcm", quantity(p.TCM.Size), "read "+quantity(p.TCM.ReadBandwidth), "write "+quantity(p.TCM.WriteBandwidth), quantity(p.TCM.Overhead)),
 		leaf("fetch_store", quantity(p.FetchStore.Bandwidth)+" each way"),
 		leaf("gemm", rate(m.PerPE.GEMM, 1e12, "FLOP/s"), "array "+p.GEMM.Array.String(), quantity(p.GEMM.Clock),
-			"tile "+p.GEMM.Tile.String(), "fill "+count(p.GEMM.FillCycles, "cycle")),
-		leaf("math", rate(m.PerPE.Math, 1e9, "op/s"), count(p.Math.VectorWidth, "lane"), quantity(p.Math.Clock),
+			"tile "+p.GEMM.Tile.String(), "fill "+printable.Count(p.GEMM.FillCycles, "cycle")),
+		leaf("math", rate(m.PerPE.Math, 1e9, "op/s"), printable.Count(p.Math.VectorWidth, "lane"), quantity(p.Math.Clock),
 			fmt.Sprintf("cycles: simple %d div %d sqrt %d exp %d", c.Simple, c.Div, c.Sqrt, c.Exp)),
 		leaf("ipcq", fmt.Sprintf("%d ports × %d slots × %s", p.IPCQ.MaxPorts, p.IPCQ.NSlots, quantity(p.IPCQ.SlotSize)),
 			"rings of "+binary.scale(m.PerPE.Rings, 1, "B")+" in "+string(p.IPCQ.BufferKind), "credits of "+quantity(p.IPCQ.CreditBytes),
@@ -138,7 +139,7 @@ func overrideBranch(o topology.Override) branch {
 }
 
 func (t Totals) branch() branch {
-	return leaf("total", count(t.PEs, "PE")+" in "+count(t.Cubes, "cube"), "GEMM "+rate(t.GEMM, 1e12, "FLOP/s"),
+	return leaf("total", printable.Count(t.PEs, "PE")+" in "+printable.Count(t.Cubes, "cube"), "GEMM "+rate(t.GEMM, 1e12, "FLOP/s"),
 		hbm(t.HBM, t.HBMBandwidth), "SRAM "+binary.scale(t.SRAM, 1, "B"),
-		count(t.Nodes, "node"), count(t.Links, "directed link"))
+		printable.Count(t.Nodes, "node"), printable.Count(t.Links, "directed link"))
 }

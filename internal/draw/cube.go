@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/kernbench/kernbench/internal/printable"
 	"github.com/kernbench/kernbench/topology"
 )
 
@@ -24,7 +25,7 @@ func (p *plan) cube() *Diagram {
 	s := p.Spec()
 	noc := s.Cube.NoC
 	name := fmt.Sprintf("sip%d.cube%d", p.at.SIP, p.at.Cube)
-	d := &Diagram{name: "cube", prefix: name + ".", title: fmt.Sprintf("Cube: %s, %s on a NoC of %d×%d", name, count(s.PEsPerCube(), "PE"), noc.W, noc.H)}
+	d := &Diagram{name: "cube", prefix: name + ".", title: fmt.Sprintf("Cube: %s, %s on a NoC of %d×%d", name, printable.Count(s.PEsPerCube(), "PE"), noc.W, noc.H)}
 	w, h := area()
 	edgeX := edgeX
 	if max(noc.W, noc.H) > narrow {

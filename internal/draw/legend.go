@@ -1,7 +1,6 @@
 package draw
 
 import (
-	"fmt"
 	"reflect"
 	"strings"
 
@@ -85,11 +84,3 @@ func wrapLegend(lines []string) []string {
 
 // quantity returns a value as topology.yaml writes it: "128 GB/s".
 func quantity(v any) string { return topology.Scalars()[reflect.TypeOf(v)].Format(v) }
-
-// count returns a number of things: "1 link", "2 links".
-func count(n int, thing string) string {
-	if n == 1 {
-		return "1 " + thing
-	}
-	return fmt.Sprintf("%d %ss", n, thing)
-}

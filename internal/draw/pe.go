@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/kernbench/kernbench/internal/printable"
 	"github.com/kernbench/kernbench/topology"
 )
 
@@ -24,7 +25,7 @@ func peUnits(pe topology.PE) []peUnit {
 	}
 	return []peUnit{
 		{topology.KindPECPU, control, rect{260, 48, 190, 72},
-			[]string{"cpu", quantity(pe.CPU.Clock), count(pe.CPU.DispatchCycles, "cycle") + " a call"}},
+			[]string{"cpu", quantity(pe.CPU.Clock), printable.Count(pe.CPU.DispatchCycles, "cycle") + " a call"}},
 		{topology.KindScheduler, control, rect{260, 184, 880, 60}, []string{"scheduler", quantity(pe.Scheduler.Overhead)}},
 		{topology.KindDMA, onDie, rect{260, 380, 160, 130},
 			[]string{"dma", "setup " + quantity(dma.Setup), fmt.Sprintf("%d reads and", dma.Outstanding), fmt.Sprintf("%d writes", dma.Outstanding), "outstanding"}},
@@ -33,7 +34,7 @@ func peUnits(pe topology.PE) []peUnit {
 		{topology.KindFetchStore, onDie, rect{780, 380, 140, 130}, []string{"fetch/store", "to registers"}},
 		{topology.KindGEMM, compute, rect{984, 300, 156, 140},
 			[]string{"gemm", gemmRate(g, 1), g.Array.String() + " MACs", quantity(g.Clock), "tile " + g.Tile.String()}},
-		{topology.KindMath, compute, rect{984, 470, 156, 140}, []string{"math", vectors, count(m.VectorWidth, "lane"), quantity(m.Clock)}},
+		{topology.KindMath, compute, rect{984, 470, 156, 140}, []string{"math", vectors, printable.Count(m.VectorWidth, "lane"), quantity(m.Clock)}},
 		{topology.KindIPCQ, onDie, rect{260, 620, 428, 104},
 			[]string{"ipcq", fmt.Sprintf("%d ports × %d slots × %s", q.MaxPorts, q.NSlots, quantity(q.SlotSize)),
 				fmt.Sprintf("rings: %s of %s", quantity(q.RingBytes()), q.BufferKind), "credits of " + quantity(q.CreditBytes)}},
@@ -149,7 +150,7 @@ func (p *plan) explainPE(d *Diagram) {
 	d.explain(onDie, "data movement", "dma "+bandwidth(pe.DMA.Bandwidth), "fetch/store "+bandwidth(pe.FetchStore.Bandwidth))
 	d.explain(memory, "memory", "tcm read "+quantity(pe.TCM.ReadBandwidth)+",\nwrite "+quantity(pe.TCM.WriteBandwidth)+", a port each")
 	c := pe.Math.Cycles
-	d.explain(compute, "engines", fmt.Sprintf("gemm: %s to fill", count(pe.GEMM.FillCycles, "cycle")),
+	d.explain(compute, "engines", fmt.Sprintf("gemm: %s to fill", printable.Count(pe.GEMM.FillCycles, "cycle")),
 		fmt.Sprintf("math, cycles a vector:\nsimple %d, div %d, sqrt %d, exp %d", c.Simple, c.Div, c.Sqrt, c.Exp))
 	d.explainWire(memory, "data", "unlabelled links take no time")
 	d.explainWire(control, "launch", bandwidth(p.Spec().Cube.NoC.Bandwidth))

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 
+	"github.com/kernbench/kernbench/internal/printable"
 	"github.com/kernbench/kernbench/topology"
 )
 
@@ -27,7 +28,7 @@ func (p *plan) sip() *Diagram {
 	cols, rows := float64(mesh.W), float64(mesh.H)
 	name := fmt.Sprintf("sip%d", p.at.SIP)
 	d := &Diagram{name: "sip", prefix: name + "."}
-	d.title = fmt.Sprintf("SIP: %s, %s, %s", name, count(s.CubesPerSIP(), "cube"), count(s.CubesPerSIP()*s.PEsPerCube(), "PE"))
+	d.title = fmt.Sprintf("SIP: %s, %s, %s", name, printable.Count(s.CubesPerSIP(), "cube"), printable.Count(s.CubesPerSIP()*s.PEsPerCube(), "PE"))
 	w, h := area()
 	inset := sipInset
 	if cols*minDie > w/2 {
@@ -66,7 +67,7 @@ func (p *plan) die(d *Diagram, in, cube int, r, size rect) [4]int {
 	s := p.Spec()
 	name := fmt.Sprintf("sip%d.cube%d", p.at.SIP, cube)
 	d.addBlock(block{rect: r, name: name, role: compute, in: in, lines: []string{
-		fmt.Sprintf("cube%d", cube), count(s.PEsPerCube(), "PE"),
+		fmt.Sprintf("cube%d", cube), printable.Count(s.PEsPerCube(), "PE"),
 		"HBM " + quantity(s.Cube.HBM.SliceSize*topology.Bytes(s.PEsPerCube())), "SRAM " + quantity(s.Cube.SRAM.Size),
 	}})
 	c := r.centre()
@@ -167,7 +168,7 @@ func (p *plan) beyond(d *Diagram, pcie, hub int) {
 	if len(links) == 0 {
 		return
 	}
-	others := above(hub, "fabric", "SIP fabric: "+count(len(links), "neighbour"))
+	others := above(hub, "fabric", "SIP fabric: "+printable.Count(len(links), "neighbour"))
 	p.join(d, wire{from: hub, to: others, role: fabric, path: straight(d.blocks[hub].rect, d.blocks[others].rect),
 		text: wireText(s.System.SIPs.Link.Bandwidth)}, links...)
 }
@@ -175,7 +176,7 @@ func (p *plan) beyond(d *Diagram, pcie, hub int) {
 func (p *plan) explainSIP(d *Diagram, ports bool) {
 	s := p.Spec()
 	link, ucie, pcie := s.System.SIPs.Link, s.SIP.UCIe, s.Host.PCIe
-	d.explain(compute, "cube", fmt.Sprintf("%d×%d routers, %s", s.Cube.NoC.W, s.Cube.NoC.H, count(s.PEsPerCube(), "PE")))
+	d.explain(compute, "cube", fmt.Sprintf("%d×%d routers, %s", s.Cube.NoC.W, s.Cube.NoC.H, printable.Count(s.PEsPerCube(), "PE")))
 	crossing := []string{bandwidth(ucie.Bandwidth), p.wireDelay(ucie.Latency) + ", gap " + quantity(s.SIP.CubeMesh.Gap)}
 	if ports {
 		d.explain(die, "UCIe port", quantity(ucie.Overhead)+" to enter")

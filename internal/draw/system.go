@@ -4,13 +4,14 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/kernbench/kernbench/internal/printable"
 	"github.com/kernbench/kernbench/topology"
 )
 
 // system draws the SIPs in the arrangement of their fabric, and the host.
 func (p *plan) system() *Diagram {
 	sips := p.Spec().System.SIPs
-	d := &Diagram{name: "system", title: "System: " + count(sips.Count, "SIP") + ", " + string(sips.Topology)}
+	d := &Diagram{name: "system", title: "System: " + printable.Count(sips.Count, "SIP") + ", " + string(sips.Topology)}
 	if sips.Topology.Grid() {
 		w, h := p.SIPGrid()
 		d.title += fmt.Sprintf(" %d×%d", w, h)
@@ -46,7 +47,7 @@ func (p *plan) network(d *Diagram, in *rect, around int) []int {
 	for i, r := range boxes {
 		name := fmt.Sprintf("sip%d", i)
 		blocks = append(blocks, d.addBlock(block{rect: r, name: name, role: compute, in: around,
-			lines: []string{name, count(s.CubesPerSIP(), "cube"), count(pes, "PE"), "HBM " + quantity(hbm), "GEMM " + gemmRate(s.PE.GEMM, pes)}}))
+			lines: []string{name, printable.Count(s.CubesPerSIP(), "cube"), printable.Count(pes, "PE"), "HBM " + quantity(hbm), "GEMM " + gemmRate(s.PE.GEMM, pes)}}))
 	}
 	switch sips := s.System.SIPs; {
 	case routes == nil:
@@ -111,14 +112,14 @@ func (p *plan) fabricLinks(d *Diagram, blocks []int, routes routes) {
 func (p *plan) explainSystem(d *Diagram) {
 	s := p.Spec()
 	sips, link := s.System.SIPs, s.System.SIPs.Link
-	d.explain(compute, "SIP", count(s.CubesPerSIP(), "cube")+" × "+count(s.PEsPerCube(), "PE"),
+	d.explain(compute, "SIP", printable.Count(s.CubesPerSIP(), "cube")+" × "+printable.Count(s.PEsPerCube(), "PE"),
 		fmt.Sprintf("fabric switch %s", quantity(s.SIP.IO.Switch.Overhead)))
 	if sips.Count > 1 {
 		per := "neighbour pair"
 		if sips.Topology == topology.Switch {
 			per = "SIP"
 		}
-		d.explainWire(fabric, "SIP link", bandwidth(link.Bandwidth), quantity(link.Latency), fmt.Sprintf("%s per %s", count(link.Links, "link"), per))
+		d.explainWire(fabric, "SIP link", bandwidth(link.Bandwidth), quantity(link.Latency), fmt.Sprintf("%s per %s", printable.Count(link.Links, "link"), per))
 	}
 	if sips.Topology == topology.Switch {
 		d.explain(fabric, "switch", quantity(sips.Switch.Overhead))

@@ -241,8 +241,7 @@ func (s *state[R]) attempt(ctx context.Context, index int) (row R, raw json.RawM
 // a slip such as an index out of range says where it was.
 func recovered(value any) error {
 	err, ok := value.(error)
-	var slip runtime.Error
-	if ok && !errors.As(err, &slip) {
+	if ok && !errors.As(err, new(runtime.Error)) {
 		return err
 	}
 	return errors.New(sim.Panicked(value, string(debug.Stack())))

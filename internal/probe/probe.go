@@ -96,8 +96,7 @@ func Run(ctx context.Context, g *topology.Graph, o Options) (*Report, error) {
 	for _, c := range cases {
 		for _, n := range o.Sizes {
 			row, ok, err := c.measure(ctx, g, o, n)
-			var full *memory.OutOfMemory
-			if errors.As(err, &full) {
+			if full, ok := errors.AsType[*memory.OutOfMemory](err); ok {
 				r.Skipped = append(r.Skipped, Skipped{c.name, n, fmt.Sprintf("%v has room for %v", full.Memory, full.Largest)})
 				continue
 			}
