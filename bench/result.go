@@ -1,7 +1,16 @@
 package bench
 
 import (
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
 	"github.com/kernbench/kernbench/internal/config"
+	"github.com/kernbench/kernbench/internal/printable"
+	"github.com/kernbench/kernbench/internal/sim"
 	"github.com/kernbench/kernbench/internal/table"
 	"github.com/kernbench/kernbench/torch"
 )
@@ -39,4 +48,136 @@ type Config struct {
 	Fidelity  string            `json:"fidelity"`             // train or flit
 	Data      string            `json:"data"`                 // on or off
 	Check     string            `json:"check"`                // race or none
+}
+
+// WriteText writes the result for people: what ran on which machine, notes, the table
+// of rows, the metrics, and whether the values are right.
+func (r *Result) WriteText(w io.Writer) error {
+	fmt.Fprintf(w, "# bench: %s\n%s\n", r.Bench, r.Config.Topology.Line("topology"))
+	if used := r.Config.CCL; used != nil {
+		fmt.Fprintln(w, used.Line("ccl"))
+	}
+	if used := r.Config.Tasks; used != nil {
+		for _, u := range append([]config.Used{*used}, r.Config.TasksAlso...) {
+			fmt.Fprintln(w, u.Line("tasks"))
+		}
+	}
+	if params := r.Config.paramText(); params != "" {
+		fmt.Fprintf(w, "# params: %s\n", params)
+	}
+	fmt.Fprintf(w, "# fidelity: %s\n", r.Config.Fidelity)
+	if len(r.Notes) > 0 {
+		fmt.Fprintf(w, "\n%s\n", strings.Join(r.Notes, "\n"))
+	}
+	if len(r.Rows.Rows) > 0 {
+		fmt.Fprintln(w)
+		if err := r.Rows.WriteText(w); err != nil {
+			return err
+		}
+	}
+	if err := r.writeLaunches(w); err != nil {
+		return err
+	}
+	rows := [][]string{{"crit_ns", nanoseconds(r.Crit)}}
+	metrics := table.FromRecords(r.Schema["metrics"], []table.Record{r.Metrics})
+	for i, m := range r.Metrics {
+		rows = append(rows, []string{m.Name, metrics.Show(0, i)})
+	}
+	fmt.Fprintln(w)
+	if err := table.WriteTable(w, []string{"metric", "value"}, rows); err != nil {
+		return err
+	}
+	fmt.Fprintf(w, "\n%s\n", r.verdict())
+	switch {
+	case len(r.Races) > 0:
+		fmt.Fprintf(w, "RACES: %s of lines\n", printable.Count(len(r.Races), "pair"))
+	case r.Config.Check == "race":
+		fmt.Fprintln(w, "no races")
+	}
+	if r.logged != "" {
+		fmt.Fprintf(w, "op log: %s\n", r.logged)
+	}
+	for _, file := range r.Artifacts {
+		fmt.Fprintf(w, "written: %s\n", file)
+	}
+	return nil
+}
+
+// writeLaunches writes a table with a row for each rank of each launch, if there are any.
+func (r *Result) writeLaunches(w io.Writer) error {
+	if len(r.Launches) == 0 {
+		return nil
+	}
+	var rows [][]string
+	for i, l := range r.Launches {
+		for j, rank := range l.Ranks {
+			rows = append(rows, []string{strconv.Itoa(i + 1), l.Name, nanoseconds(l.Start), strconv.Itoa(rank), nanoseconds(l.Exec[j])})
+		}
+	}
+	fmt.Fprintln(w)
+	return table.WriteTable(w, []string{"launch", "name", "start_ns", "rank", "pe_exec_ns"}, rows)
+}
+
+// paramText returns the parameters that have a value: "ranks-per=pe".
+func (c Config) paramText() string {
+	var words []string
+	for _, name := range slices.Sorted(maps.Keys(c.Params)) {
+		if c.Params[name] != "" {
+			words = append(words, name+"="+c.Params[name])
+		}
+	}
+	return strings.Join(words, " ")
+}
+
+// nanoseconds returns a time as tables have it: a number to the last digit.
+func nanoseconds(t torch.Time) string { return string(t.AppendIn(nil, sim.Nanosecond)) }
+
+// verdict returns the last line: what was compared, and how it came out.
+func (r *Result) verdict() string { return "values " + Verdict(r.Config.Data != "off", r.Checks) }
+
+// Verdict returns how checks came out: those of values, if values were computed, and apart
+// from them all others.
+func Verdict(computed bool, checks []torch.Check) string {
+	var elems, values, wrong, others, failed int
+	for _, c := range checks {
+		bad := 0
+		if c.Wrong != "" {
+			bad = 1
+		}
+		if c.Elems > 0 {
+			elems, values, wrong = elems+c.Elems, values+1, wrong+bad
+		} else {
+			others, failed = others+1, failed+bad
+		}
+	}
+	compared := printable.Count(elems, "element") + " compared"
+	text := fmt.Sprintf("ok: %s in %s", compared, printable.Count(values, "check"))
+	switch {
+	case !computed:
+		text = "not computed"
+	case wrong > 0:
+		text = fmt.Sprintf("WRONG in %d of %s, %s", wrong, printable.Count(values, "check"), compared)
+	case values == 0:
+		text = "not checked: the bench has nothing to compare them with"
+	}
+	switch {
+	case failed > 0:
+		text += fmt.Sprintf("; %d of %s FAILED", failed, printable.Count(others, "other check"))
+	case others > 0:
+		text += fmt.Sprintf("; %s passed", printable.Count(others, "other check"))
+	}
+	return text
+}
+
+// Wrong returns a sentence for each check that failed.
+func (r *Result) Wrong() (list []string) {
+	for _, c := range r.Checks {
+		switch {
+		case c.Wrong != "" && c.Elems > 0:
+			list = append(list, fmt.Sprintf("wrong value: %s: %s", c.Name, c.Wrong))
+		case c.Wrong != "":
+			list = append(list, fmt.Sprintf("failed check: %s: %s", c.Name, c.Wrong))
+		}
+	}
+	return list
 }

@@ -3,6 +3,8 @@ package benches
 import (
 	"errors"
 	"fmt"
+	"math"
+	"slices"
 
 	"github.com/kernbench/kernbench/internal/pe"
 	"github.com/kernbench/kernbench/topology"
@@ -72,4 +74,72 @@ func (p gemmPoint) run(on *torch.Context, want *gemmReferences) []gemmRow {
 // String returns the name of the point in checks and notes.
 func (p gemmPoint) String() string {
 	return fmt.Sprintf("%s %v %s", p.Sweep, p.shape(), p.operands.name)
+}
+
+// gemmRow is what a point found. Count and Window are unknown without an op log.
+type gemmRow struct {
+	PEs         int         `json:"pes" table:",setting,PEs"`
+	Crit        torch.Time  `json:"crit_ns" table:"ns,lower,critical path"`
+	Roofline    torch.Time  `json:"roofline_ns" table:"ns,bound"`
+	Share       float64     `json:"roofline_share" table:",result"`
+	GFlops      float64     `json:"gflops" table:"GFLOP/s,higher,performance"`
+	Utilization float64     `json:"gemm_utilization" table:",higher,GEMM utilization"`
+	Count       *int        `json:"gemm_count" table:",result,tile products"`
+	Window      *torch.Time `json:"composite_window_ns" table:"ns,lower"`
+	engineTimes             // of the PE that ended last
+	Flops       int64       `json:"flops" table:",result"`
+	Bytes       int64       `json:"bytes" table:"B,result"`
+	Intensity   float64     `json:"intensity_flop_per_byte" table:"FLOP/B,result,intensity"`
+
+	Checked int      `json:"checked"` // elements compared
+	Wrong   string   `json:"wrong,omitempty"`
+	Races   []string `json:"races,omitempty"`
+}
+
+// measure returns the row of a product that has run, of whose result PEs had parts.
+func (p gemmPoint) measure(on *torch.Context, l *torch.Launched, parts []torch.Shard) gemmRow {
+	spec := on.Topology().Spec()
+	last := slices.Index(l.Exec(), l.Crit())
+	row := gemmRow{PEs: len(parts), Crit: l.Crit(), Flops: 2 * int64(p.M) * int64(p.K) * int64(p.N)}
+	var read, written topology.Bytes
+	var busy torch.Time
+	for i, s := range parts {
+		e := on.Engines(on.PE(s.SIP, s.Cube, s.PE))
+		busy += e.GEMM
+		in, out := traffic(spec.PE.GEMM.Tile, p.operands, topology.Dims3{M: s.Extent[0], K: p.K, N: s.Extent[1]})
+		read, written = read+in, written+out
+		if i == last {
+			row.engineTimes = engineTimes{e.DMARead, e.Fetch, e.GEMM, e.Math, e.Store, e.DMAWrite}
+		}
+	}
+	row.Bytes = int64(read + written)
+	row.Intensity = rounded(float64(row.Flops)/float64(row.Bytes), 3)
+	row.Roofline = torch.Time(newRoofline(spec, row.PEs).least(float64(row.Flops), read, written))
+	if row.Crit > 0 { // a system may take no time at all
+		row.Utilization = rounded(float64(busy)/float64(row.Crit)/float64(row.PEs), 4)
+		row.GFlops = rounded(float64(row.Flops)/row.Crit.NS(), 3)
+		row.Share = rounded(float64(row.Roofline)/float64(row.Crit), 4)
+	}
+	row.composites(on.Composites())
+	return row
+}
+
+// composites adds what the op log has of the commands.
+func (row *gemmRow) composites(all []torch.Composite) {
+	if len(all) == 0 {
+		return
+	}
+	count, first, end := 0, torch.Time(math.MaxInt64), torch.Time(0)
+	for _, c := range all {
+		count += c.Tiles
+		first, end = min(first, c.Start), max(end, c.End)
+	}
+	window := torch.Time(end - first)
+	row.Count, row.Window = &count, &window
+}
+
+// rounded returns a number with some digits behind the point.
+func rounded(x float64, digits int) float64 {
+	scale := math.Pow10(digits)
+	return math.Round(x*scale) / scale
 }

@@ -93,3 +93,14 @@ func underEach(b *bench.B, title string, run func(r task.Runtime) *task.Result, 
 	b.Artifact(picture)
 	return nil
 }
+
+// attempt calls a function and returns as an error what [torch.Must] and [torch.OK] in it
+// stop with: the caller adds where that was.
+func attempt[T any](f func() T) (value T, err error) {
+	defer func() {
+		if stopped := recover(); stopped != nil {
+			err = torch.Recovered(stopped)
+		}
+	}()
+	return f(), nil
+}

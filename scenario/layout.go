@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"math"
 	"slices"
+
+	"github.com/kernbench/kernbench/comm"
 )
 
 const (
@@ -145,4 +147,47 @@ func (pl *Plan) fitWindow(p *problems) {
 		p.in(s.window, &exprError{0, errors.New("unused: no buffer lies in the window; delete it")})
 	}
 	m.Bytes = max(m.Bytes, n)
+}
+
+// ErrNotMember is the error of asking a domain for a rank that is no member.
+var ErrNotMember = comm.ErrNotMember
+
+// Domain is some of the ranks, as one of all ranks sees them.
+type Domain struct {
+	Name  string
+	Ranks []int // its members, by their ranks in the domain
+	Rank  int   // this rank's in the domain, -1 if it is no member
+}
+
+// at returns the domain as a rank sees it.
+func (d Domain) at(rank int) Domain {
+	d.Rank = slices.Index(d.Ranks, rank)
+	return d
+}
+
+// Lookup is the rank in the domain of a rank of the run: an error if it is no member.
+func (d Domain) Lookup(rank int) (int, error) {
+	if i := slices.Index(d.Ranks, rank); i >= 0 {
+		return i, nil
+	}
+	return 0, fmt.Errorf("rank %d: %w %s %v", rank, ErrNotMember, d.Name, d.Ranks)
+}
+
+// Matrix is signals of which each rank has one for each rank that notifies it, so that the
+// notices of different ranks do not add up in one counter. A kernel gets it as the argument
+// matrix:NAME.
+type Matrix struct {
+	Name  string
+	First int // the signal that is for notices of rank 0; those of other ranks follow
+	Ranks int
+}
+
+// From returns the signal that is for notices of the rank source. Source notifies a peer with
+// t.Notify(peer, m.From(t.Rank()), ...), and the peer waits with t.WaitSignal(m.From(source),
+// ...). From panics if there is no such rank.
+func (m Matrix) From(source int) int {
+	if source < 0 || source >= m.Ranks {
+		panic(fmt.Sprintf("matrix %s: no rank %d: it has a signal for each of the ranks 0 to %d", m.Name, source, m.Ranks-1))
+	}
+	return m.First + source
 }

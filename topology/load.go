@@ -5,9 +5,11 @@ import (
 	"context"
 	"crypto/sha256"
 	"embed"
+	_ "embed"
 	"encoding/hex"
 	"fmt"
 	"io/fs"
+	"slices"
 
 	"github.com/kernbench/kernbench/internal/config"
 )
@@ -104,3 +106,13 @@ func (s *Spec) Validate() error {
 	s.System.SIPs.W, s.System.SIPs.H = t.System.SIPs.W, t.System.SIPs.H
 	return nil
 }
+
+// schema is generated from the types of this package by its tests, which also
+// hold it against the loader: go test ./topology -update rewrites it.
+//
+//go:embed topology.schema.json
+var schema []byte
+
+// Schema is the JSON Schema of a description, for editors. It knows the keys,
+// units and limits; rules between several values only the loader knows.
+func Schema() []byte { return slices.Clone(schema) }

@@ -4,11 +4,15 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
+	"strings"
 
+	"github.com/kernbench/kernbench/ccl"
 	"github.com/kernbench/kernbench/internal/collperf"
 	"github.com/kernbench/kernbench/internal/config"
+	"github.com/kernbench/kernbench/internal/sim"
 	"github.com/kernbench/kernbench/internal/table"
 	"github.com/kernbench/kernbench/topology"
 )
@@ -107,3 +111,125 @@ func fixed(x float64, places int) json.Number {
 
 // ratio returns how many times theirs ours is.
 func ratio(ours, theirs float64) json.Number { return fixed(ours/theirs, 3) }
+
+type fsimRow struct {
+	System string      `json:"system" table:",setting"`
+	Elems  int         `json:"n_elem" table:",setting,elements"`
+	Bytes  int         `json:"bytes_per_pe" table:"B,setting"`
+	Theirs json.Number `json:"theirs_us" table:"µs,result"`
+	Ours   json.Number `json:"ours_us" table:"µs,lower"`
+	Ratio  json.Number `json:"ratio" table:",result"`
+}
+
+// runFSIM measures the all-reduce of milestone-1h-ccl, since nothing is known to be alike.
+func runFSIM(l *lab, r *Reference) (*table.Table, error) {
+	var rows []fsimRow
+	for _, preset := range []string{"ring6", "torus2x3", "mesh2x3"} {
+		g, err := l.system(preset)
+		if err != nil {
+			return nil, err
+		}
+		for _, elems := range []int{128, 32768} {
+			const f16 = 2 // bytes
+			row, err := l.one(collperf.Options{
+				Topology: g, Collective: ccl.AllReduce, Algorithm: ccl.CenterRoot.Name, Partial: true,
+			}, topology.Bytes(elems*f16))
+			if err != nil {
+				return nil, err
+			}
+			theirs := r.Number(0, "latency_us")
+			rows = append(rows, fsimRow{preset, elems, elems * f16, r.digits(0, "latency_us"), fixed(*row.TimeUS, 3), ratio(*row.TimeUS, theirs)})
+		}
+	}
+	return table.From(rows)
+}
+
+type torus6Row struct {
+	Kind   string      `json:"buffer_kind" table:",setting"`
+	Elems  json.Number `json:"n_elem" table:",setting,elements"`
+	Bytes  json.Number `json:"bytes_per_pe" table:"B,setting"`
+	Theirs json.Number `json:"theirs_ns" table:"ns,result"`
+	Ours   sim.Time    `json:"ours_ns" table:"ns,lower"`
+	Ratio  json.Number `json:"ratio" table:",result"`
+}
+
+// runTorus6 does what the bench center_root_buffers does.
+func runTorus6(l *lab, r *Reference) (*table.Table, error) {
+	g, err := l.system("torus2x3", "system.sips.w=3", "system.sips.h=2")
+	if err != nil {
+		return nil, err
+	}
+	var rows []torus6Row
+	for i := range r.Table.Rows {
+		kind, size := r.Text(i, "buffer_kind"), r.Number(i, "bytes_per_pe")
+		row, err := l.one(collperf.Options{
+			Topology: g, Collective: ccl.AllReduce, Algorithm: ccl.CenterRoot.Name, Partial: true, Buffer: topology.BufferKind(kind),
+		}, topology.Bytes(size))
+		if err != nil {
+			return nil, fmt.Errorf("slots in %s, %v bytes: %w", kind, size, err)
+		}
+		rows = append(rows, torus6Row{
+			kind, r.digits(i, "n_elem"), r.digits(i, "bytes_per_pe"), r.digits(i, "latency_ns"),
+			sim.Time(math.Round(*row.TimeUS * 1e9)), ratio(*row.TimeUS*1000, r.Number(i, "latency_ns")),
+		})
+	}
+	return table.From(rows)
+}
+
+const (
+	tried = 1 << 20  // bytes at which all algorithms are tried
+	large = 16 << 20 // bytes of a large message, for the best of them
+)
+
+// boundsRow has times in M/b.
+type boundsRow struct {
+	Topology   string      `json:"topology" table:",setting"`
+	Nodes      json.Number `json:"nodes" table:",setting"`
+	Optimum    json.Number `json:"optimum" table:"M/b,bound"`
+	EqualShard json.Number `json:"equal_shard" table:"M/b,bound"`
+	Bound      json.Number `json:"bound" table:"M/b,bound"`
+	BoundRatio json.Number `json:"bound_ratio" table:",result"`
+	Best       string      `json:"best" table:",result"`
+	Takes      json.Number `json:"takes" table:"M/b,lower,time"`
+	Ratio      json.Number `json:"ratio" table:",result"`
+}
+
+// runBounds measures our bound and the fastest algorithm on each fabric. All algorithms are
+// tried at 1 MiB, and the fastest is measured at 16 MiB.
+func runBounds(l *lab, r *Reference) (*table.Table, error) {
+	var rows []boundsRow
+	for i := range r.Table.Rows {
+		fabric, optimum := r.Text(i, "topology"), r.Number(i, "optimum")
+		g, err := l.system("alpha_beta", fabricSets(fabric, r.Text(i, "nodes"))...)
+		if err != nil {
+			return nil, err
+		}
+		o := collperf.Options{Topology: g, Collective: ccl.AllReduce}
+		best, err := l.best(o, tried)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", fabric, err)
+		}
+		o.Algorithm = best.Algorithm
+		row, err := l.one(o, large)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", fabric, err)
+		}
+		unit := large / float64(g.Spec().System.SIPs.Link.Bandwidth) * 1e6 // M/b in µs
+		rows = append(rows, boundsRow{
+			fabric, r.digits(i, "nodes"), r.digits(i, "optimum"), r.digits(i, "equal_shard"),
+			fixed(row.BoundUS/unit, 3), ratio(row.BoundUS/unit, optimum),
+			row.Algorithm, fixed(*row.TimeUS/unit, 3), ratio(*row.TimeUS/unit, optimum),
+		})
+	}
+	return table.From(rows)
+}
+
+// fabricSets returns a fabric, "torus_2d 2x3", as changes of a preset.
+func fabricSets(fabric, nodes string) []string {
+	kind, grid, _ := strings.Cut(fabric, " ")
+	sets := []string{"system.sips.topology=" + kind, "system.sips.count=" + nodes}
+	if w, h, ok := strings.Cut(grid, "x"); ok {
+		sets = append(sets, "system.sips.w="+w, "system.sips.h="+h)
+	}
+	return sets
+}

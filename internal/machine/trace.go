@@ -6,6 +6,7 @@ import (
 
 	"github.com/kernbench/kernbench/internal/fabric"
 	"github.com/kernbench/kernbench/internal/pe"
+	"github.com/kernbench/kernbench/internal/sim"
 	"github.com/kernbench/kernbench/internal/trace"
 	"github.com/kernbench/kernbench/topology"
 )
@@ -152,4 +153,77 @@ func (m *Machine) traces(p *PE) {
 	}
 	p.trace = pe.NewTrace(m.tracer.rec, p.String(), int(p.ID))
 	p.DMA.Trace, p.Pipeline.Trace = p.trace, p.trace
+}
+
+// cpuTrace is what the CPU of a PE does: a segment, an activity in which it does not wait,
+// or nothing.
+type cpuTrace struct {
+	mark, after sim.Mark // the segment, and who released it
+	start       sim.Time
+	last        sim.Mark // what ended its last kernel,
+	ended       sim.Time // and when
+}
+
+// runs begins a segment, released by an activity: what the CPU does from now on is of it.
+func (c *core) runs(after sim.Mark) {
+	if c.trace == nil {
+		return
+	}
+	c.cpu.mark, c.cpu.after, c.cpu.start = c.trace.Mark(), after, c.now
+	c.proc.Mark, c.eng.By = c.cpu.mark, c.cpu.mark
+}
+
+// stops ends the segment at an instant.
+func (c *core) stops(at sim.Time) {
+	s := trace.Slice{Name: "run", Start: c.cpu.start, End: at, ID: c.cpu.mark, After: c.cpu.after}
+	c.first(&s)
+	c.trace.CPU.Slice(s)
+}
+
+// first says of an activity that nothing released but the launch which one that is.
+func (c *core) first(s *trace.Slice) {
+	if s.After == 0 {
+		s.Args = []trace.Arg{trace.Number("launch", c.run.Launch.trace)}
+	}
+}
+
+// waitedFor notes that the CPU has waited for something since an instant, and goes on
+// because of an activity.
+func (c *core) waitedFor(what string, since sim.Time, by sim.Mark) {
+	if c.trace == nil || c.now == since {
+		return
+	}
+	c.stops(since)
+	c.trace.CPU.Slice(trace.Slice{Name: "wait: " + what, Start: since, End: c.now})
+	c.runs(by)
+}
+
+// drained notes that the kernel has ended, with all that it had begun, and has waited for
+// that since an instant.
+func (c *core) drained(since sim.Time) {
+	if c.trace == nil {
+		return
+	}
+	now := c.eng.Now()
+	c.stops(since)
+	c.cpu.ended, c.cpu.last = now, c.cpu.mark
+	if now == since {
+		return
+	}
+	c.trace.CPU.Slice(trace.Slice{Name: "wait: end", Start: since, End: now})
+	if c.cpu.last = c.pe.Pipeline.LastOf(now); c.cpu.last == 0 {
+		c.cpu.last = c.proc.Woken
+	}
+}
+
+// idled notes that a worker had nothing to do since its last kernel, or the start.
+func (c *core) idled() {
+	if c.trace == nil {
+		return
+	}
+	mark := c.trace.Mark()
+	s := trace.Slice{Name: "wait: task", Start: c.cpu.ended, End: c.eng.Now(), ID: mark, After: c.cpu.last}
+	c.first(&s)
+	c.trace.CPU.Slice(s)
+	c.cpu.ended, c.cpu.last = c.eng.Now(), mark
 }

@@ -1,6 +1,8 @@
 package numeric
 
-import "math"
+import (
+	"math"
+)
 
 // The functions of this file round every product before they add it, by an explicit
 // conversion or in madd: otherwise compilers for some machines would fuse the two.
@@ -133,3 +135,53 @@ func scale(x float64, k int) float64 {
 
 // pow2 is 2^k, of the exponents of normal numbers.
 func pow2(k int) float64 { return math.Float64frombits(uint64(k+1023) << 52) }
+
+// rsqrt is 1/√x.
+func rsqrt(x float64) float64 {
+	if x > 0 && x < 0x1p-900 { // the remainder below would underflow
+		return rsqrt(x*0x1p200) * 0x1p100
+	}
+	root := math.Sqrt(x)
+	if !(root > 0 && root <= math.MaxFloat64) {
+		return 1 / root
+	}
+	remainder := math.FMA(-root, root, x) // exact
+	return quotient(1, 0, root, remainder/(2*root))
+}
+
+// log is the natural logarithm.
+func log(x float64) float64 {
+	switch {
+	case x != x || x > math.MaxFloat64:
+		return x
+	case x < 0:
+		return nan
+	case x == 0:
+		return math.Inf(-1)
+	}
+	m, exponent := math.Frexp(x)
+	if m < math.Sqrt2/2 {
+		m *= 2
+		exponent--
+	}
+	k := float64(exponent)
+	// log(1+f) = 2·atanh(s) with s = f/(2+f). Because 2s = f - s·f and s·f = h - s·h
+	// with h = f²/2, it is f - (h - s·(h + r)), where f is exact and h small.
+	f := m - 1
+	h := float64(f * (f / 2))
+	s := f / (2 + f)
+	correction := h - madd(s, h+logTail(float64(s*s)), float64(k*ln2Lo))
+	whole := float64(k * ln2Hi) // exact
+	sum := whole + f
+	return sum + ((f - (sum - whole)) - correction)
+}
+
+// logTail is (2·atanh(s) - 2s)/s, of z = s².
+func logTail(z float64) float64 {
+	z2 := float64(z * z)
+	z4 := float64(z2 * z2)
+	low := madd(z2, madd(2./9, z, 2./7), madd(2./5, z, 2./3))
+	mid := madd(z2, madd(2./17, z, 2./15), madd(2./13, z, 2./11))
+	high := madd(2./21, z, 2./19)
+	return float64(z * madd(z4, madd(z4, high, mid), low))
+}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"strconv"
+	"strings"
 	"unicode"
 	"unicode/utf8"
 )
@@ -79,4 +80,45 @@ func (w *Writer) Flush() error {
 	w.part = nil
 	_, err := io.WriteString(w.W, Text(rest))
 	return err
+}
+
+// Count returns a number of things: "1 cube", "2 cubes", "2 processes".
+func Count(n int, thing string) string {
+	switch {
+	case n == 1:
+		return "1 " + thing
+	case strings.HasSuffix(thing, "s"):
+		return fmt.Sprintf("%d %ses", n, thing)
+	}
+	return fmt.Sprintf("%d %ss", n, thing)
+}
+
+// Runs returns ascending numbers as words: "3-5" for consecutive ones if there are at least
+// so many of them, and else a word for each.
+func Runs(list []int, least int) (words []string) {
+	for i := 0; i < len(list); {
+		j := i + 1
+		for j < len(list) && list[j] == list[j-1]+1 {
+			j++
+		}
+		if j-i >= least {
+			words = append(words, fmt.Sprintf("%d-%d", list[i], list[j-1]))
+			i = j
+		}
+		for ; i < j; i++ {
+			words = append(words, strconv.Itoa(list[i]))
+		}
+	}
+	return words
+}
+
+// ShellWord returns a text as one word of a command line, in quotes where it needs them.
+func ShellWord(text string) string {
+	plain := func(r rune) bool {
+		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("_-+.,:=/%@", r)
+	}
+	if strings.IndexFunc(text, func(r rune) bool { return !plain(r) }) < 0 {
+		return text
+	}
+	return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'"
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/kernbench/kernbench/internal/file"
+	"github.com/kernbench/kernbench/internal/sim"
 )
 
 // File is a trace on its way to a file, which gets its name when the trace is complete.
@@ -46,3 +47,21 @@ func (f *File) Close(about any) error {
 
 // Discard ends the trace of a run that failed, without a file.
 func (f *File) Discard() error { return f.out.Discard() }
+
+// About is what else there is to know of a trace, behind its events.
+type About struct {
+	Tool     string    `json:"tool"`
+	Version  string    `json:"version"`
+	Topology string    `json:"topology"` // hash
+	Program  string    `json:"bench"`    // or the collective
+	Links    []LinkUse `json:"links"`    // that carried anything
+}
+
+// LinkUse is what a link did in all of the run.
+type LinkUse struct {
+	Name   string   `json:"name"`
+	Kind   string   `json:"kind"`
+	Bytes  int64    `json:"bytes"`
+	Busy   sim.Time `json:"busy_ns"`
+	Queued sim.Time `json:"queued_ns"` // how long a flit waited in front of it, on average
+}

@@ -1,7 +1,14 @@
 // Package version tells which build of kernbench runs: results carry it.
 package version
 
-import "runtime/debug"
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"io"
+	"os"
+	"runtime/debug"
+	"sync"
+)
 
 // Version is the version of kernbench that results carry.
 const Version = "0.1.0"
@@ -44,3 +51,22 @@ func ReadBuild() Build {
 	}
 	return b
 }
+
+// Program returns the version and a hash of the running binary. The version alone does not
+// tell a kernel from the one that it was before it was changed.
+var Program = sync.OnceValues(func() (string, error) {
+	name, err := os.Executable()
+	if err != nil {
+		return "", err
+	}
+	f, err := os.Open(name)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	sum := sha256.New()
+	if _, err := io.Copy(sum, f); err != nil {
+		return "", err
+	}
+	return Version + " " + hex.EncodeToString(sum.Sum(nil)[:6]), nil
+})
