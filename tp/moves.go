@@ -6,6 +6,7 @@ import (
 	"reflect"
 	"slices"
 
+	"github.com/kernbench/kernbench/tl"
 	"github.com/kernbench/kernbench/torch"
 )
 
@@ -130,4 +131,94 @@ func result(who string, x *torch.Tensor, err error) (*torch.Tensor, error) {
 		return nil, fmt.Errorf("%s: %w", who, err)
 	}
 	return x, nil
+}
+
+// Spread is how tensors of this package are laid out: columns over the cubes of a device,
+// rows over the PEs of each.
+var Spread = torch.DPPolicy{Cube: torch.ColumnWise, PE: torch.RowWise}
+
+// ByTokens is another way to lay out weights: each cube has a copy of all of them, cut by
+// columns over its PEs, and works on tokens of its own. Activations do not cross from
+// cube to cube then, at the price of memory.
+var ByTokens = torch.DPPolicy{Cube: torch.Replicate, PE: torch.ColumnWise}
+
+// Activations returns where the results of a layer lie, and where its input is best, given
+// the placement of its weight.
+func Activations(weight torch.DPPolicy) torch.DPPolicy { return gridOf(weight) }
+
+// corner is an element of a matrix, the first of a box.
+type corner struct {
+	x        *torch.Tensor
+	row, col int
+}
+
+// move is a box of a matrix that is copied to a place in another.
+type move struct {
+	from, to   corner
+	rows, cols int
+}
+
+// copied is a tile of a move, as a kernel copies it.
+type copied struct {
+	from, to tl.Ptr
+	shape    tl.Shape
+}
+
+func (c copied) run(t *tl.PE) { t.Store(c.to, t.Load(c.from, c.shape, c.from.DType)) }
+
+// tilesOfTCM is how many tiles of a copy TCM has room for: so many are on their way at
+// once, since a load does not wait for the stores before it.
+const tilesOfTCM = 64
+
+// copyBoxes copies boxes between matrices, in one launch: each PE reads what it holds of
+// the destinations. All matrices have one dtype.
+func copyBoxes(ctx *torch.Context, name string, moves []move) error {
+	room := tcm(ctx) / tilesOfTCM
+	var tensors []*torch.Tensor
+	var tiles jobs[copied]
+	for _, m := range moves {
+		tensors = append(tensors, m.from.x, m.to.x)
+		for _, s := range m.to.x.Shards() {
+			b := boxOf(ctx, s)
+			row, col := max(m.to.row, b.row), max(m.to.col, b.col)
+			rows := min(m.to.row+m.rows, b.row+b.rows) - row
+			cols := min(m.to.col+m.cols, b.col+b.cols) - col
+			if rows <= 0 || cols <= 0 {
+				continue
+			}
+			own := m.to.x.Pieces(row, col, rows, cols, b.pe)[0]
+			row, col = row-m.to.row+m.from.row, col-m.to.col+m.from.col
+			for _, p := range m.from.x.Pieces(row, col, rows, cols, b.pe) {
+				to := own.Ptr.At(p.Row-row, p.Col-col)
+				tiles.add(b.pe, tilesOf(p, to, room/m.to.x.DType().Size())...)
+			}
+		}
+	}
+	return tiles.launch(ctx, name, tensors...)
+}
+
+// tilesOf cuts the copy of a piece into tiles of so many elements at most: of whole rows,
+// or where a row is too long for that of a part of one.
+func tilesOf(p torch.Piece, to tl.Ptr, elems int) (list []copied) {
+	cols := min(p.Cols, elems)
+	rows := min(p.Rows, elems/cols)
+	for row := 0; row < p.Rows; row += rows {
+		for col := 0; col < p.Cols; col += cols {
+			shape := tl.Shape{min(rows, p.Rows-row), min(cols, p.Cols-col)}
+			list = append(list, copied{p.Ptr.At(row, col), to.At(row, col), shape})
+		}
+	}
+	return list
+}
+
+// restack returns the moves of all rows of a stack to another of as many.
+func (s stack) restack(to stack) (moves []move) {
+	for _, x := range s.blocks() {
+		for _, y := range to.blocks() {
+			if from, end := max(x.row, y.row), min(x.row+x.rows, y.row+y.rows); from < end {
+				moves = append(moves, move{corner{x.from.x, from - x.row, 0}, corner{y.from.x, from - y.row, 0}, end - from, x.cols})
+			}
+		}
+	}
+	return moves
 }

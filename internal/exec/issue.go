@@ -3,6 +3,7 @@ package exec
 import (
 	"slices"
 
+	"github.com/kernbench/kernbench/internal/memory"
 	"github.com/kernbench/kernbench/internal/oplog"
 )
 
@@ -178,4 +179,107 @@ func (o *order) touchAll(t *thread, op *oplog.Op, k *task, e epoch, phase oplog.
 			o.touch(access{id: op.ID, pe: op.PE, line: op.Line, epoch: e, async: k, region: r}, phase, m.Space, t)
 		}
 	}
+}
+
+// apply lets an operation touch memory. The lock is held, and given up while bytes
+// move: only this goroutine touches memory.
+func (e *Executor) apply(effect oplog.Effect) error {
+	id := effect.Op
+	if id < 1 || int(id) > len(e.nodes) {
+		return e.fail(id, "an effect names it; the log is damaged")
+	}
+	n := e.node(id)
+	again := &n.hasRead
+	if effect.Phase == oplog.Write {
+		again = &n.hasWritten
+	}
+	if *again {
+		return e.fail(id, "its %v is in the log twice; an operation touches memory once", effect.Phase)
+	}
+	*again = true
+	if effect.Phase == oplog.Read {
+		return e.read(e.log.Op(id))
+	}
+	return e.write(e.log.Op(id))
+}
+
+func (e *Executor) read(op *oplog.Op) error {
+	switch op.Kind {
+	case oplog.Load, oplog.Get:
+		v := e.pool.take(e.bytes(op))
+		if err := e.load(op, v.bytes); err != nil {
+			return err
+		}
+		e.finish(op.ID, v)
+	case oplog.HostRead:
+		v, err := e.gather(op.ID, op.Mem, e.bytes(op))
+		if err != nil {
+			return err
+		}
+		e.onRead(op, digest(v.bytes))
+		e.finish(op.ID, v)
+	case oplog.Send:
+		if len(op.Args[0].Mem) == 0 {
+			return nil
+		}
+		v, err := e.gather(op.ID, op.Args[0].Mem, operandBytes(&op.Args[0]))
+		if err != nil {
+			return err
+		}
+		e.finish(op.ID, v)
+	case oplog.Gemm, oplog.Stream, oplog.ReducePeers:
+		return e.readInputs(op)
+	default:
+		return e.fail(op.ID, "a %v reads no memory, but the log says that it did", op.Kind)
+	}
+	return nil
+}
+
+// readInputs takes what a composite's operands in memory hold.
+func (e *Executor) readInputs(op *oplog.Op) error {
+	var inputs []*value
+	for o := range operands(op) {
+		if len(o.Mem) == 0 {
+			continue
+		}
+		v, err := e.gather(op.ID, o.Mem, operandBytes(o))
+		if err != nil {
+			return err
+		}
+		inputs = append(inputs, v)
+	}
+	if inputs != nil {
+		e.inputs[op.ID] = inputs
+		e.arrived(op.ID)
+	}
+	return nil
+}
+
+func (e *Executor) write(op *oplog.Op) error {
+	switch op.Kind {
+	case oplog.Store, oplog.Put:
+		return e.store(op, op.Args[0].From)
+	case oplog.Gemm, oplog.Stream, oplog.ReducePeers, oplog.Recv:
+		if len(op.Mem) == 0 {
+			return nil
+		}
+		return e.store(op, op.ID)
+	case oplog.HostWrite:
+		return e.scatter(op.ID, op.Mem, op.Data)
+	case oplog.Scratch, oplog.Zero:
+		return e.zero(op)
+	}
+	return e.fail(op.ID, "a %v writes no memory, but the log says that it did", op.Kind)
+}
+
+// store writes the value of an operation, once it is there, to the memory of another.
+func (e *Executor) store(op *oplog.Op, from oplog.ID) error {
+	if err := e.await(from); err != nil {
+		return err
+	}
+	if err := e.moveBox(op, e.node(from).value.bytes, (*memory.Store).Write); err != nil {
+		return err
+	}
+	e.used(from)
+	return nil
 }
