@@ -23,13 +23,21 @@ func (c *Control) handling(d topology.Time) topology.Time {
 	return c.PostedWrite + c.flight(d) + c.RegisterRead
 }
 
+// submission returns b of a task with some explicit edges and regions.
+func (c *Config) submission(r Runtime, edges, tensors int) topology.Time {
+	if r == AICPUBuildGraph {
+		return c.AICPU.PerTask + topology.Time(edges)*c.AICPU.PerEdge
+	}
+	return c.TensorMap.PerTask + topology.Time(edges)*c.TensorMap.PerEdge + topology.Time(tensors)*c.TensorMap.PerTensor
+}
+
 // head returns the time from the start to when the end of the first task of n is known: after the host's
 // graph, or after the submission of that task alone.
 func (c *Config) head(r Runtime, n, tensors int, d topology.Time) topology.Time {
 	if r == HostBuildGraph {
 		return c.Host.Fixed + topology.Time(n)*c.Host.PerTask + c.Control.handling(d)
 	}
-	return c.submit(r, 0, tensors) + c.Control.handling(d)
+	return c.submission(r, 0, tensors) + c.Control.handling(d)
 }
 
 // ChainTime returns how long n tasks take of which each waits for the one before by an explicit
@@ -42,7 +50,7 @@ func (c *Config) head(r Runtime, n, tensors int, d topology.Time) topology.Time 
 // The control core that builds and schedules by turns builds k tasks during a flight, and
 // the last of them keeps it from seeing the end at once. An orchestrator disturbs nobody.
 func (c *Config) ChainTime(r Runtime, n, tensors int, d topology.Time) topology.Time {
-	each, b, rest := c.Control.handling(d), c.submit(r, 1, tensors), topology.Time(n-1)
+	each, b, rest := c.Control.handling(d), c.submission(r, 1, tensors), topology.Time(n-1)
 	took := c.head(r, n, tensors, d) + rest*each
 	switch flight := c.Control.flight(d); {
 	case r == AICPUBuildGraph && b > 0:
