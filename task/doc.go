@@ -44,19 +44,19 @@
 // kernel or message that has not been read, else the first task that is ready, if enough
 // compute cores are free, else, if it builds too, the next task to submit. Tasks become ready
 // when control cores know that everything they wait for has ended, and start in that order,
-// but cores are kept for older ones (turn.go): a group that waits holds none and cannot
+// but cores are kept for older ones (control.go): a group that waits holds none and cannot
 // starve, and a program whose tasks could run one by one never stands still for want of cores.
 //
 // # What is here
 //
-// The program of a rank is recorded first ([Build], builder.go, program.go), up to the first
+// The program of a rank is recorded first ([Build], builder.go, rank.go), up to the first
 // value that it asks for (value.go), and its dependencies follow from it (tensormap.go,
-// edges.go). What is in storage, ready and over is for schedule.go to know, which has no
-// time, and what ranks know of each other for across.go. On the simulated machine ([Run],
-// sim.go) control cores are models with times (control.go), which send messages (message.go)
+// unordered.go). What is in storage, ready and over is for schedule.go to know, which has no
+// time, and what ranks know of each other for neighbors.go. On the simulated machine ([Run],
+// sim.go) control cores are models with times (control.go), which send messages (inbox.go)
 // and read values (host.go), and a [Result] says who did what when; on real ranks ([RunOn],
 // rank.go) workers take turns, messages are lists in windows (inbox.go), and the memory of
-// domains is windows as well (domainmem.go; domainsim.go on the simulator). guard.go keeps
+// domains is windows as well (domainmem.go). guard.go keeps
 // kernels to their regions on both, and neighbors.go has the queues between the members of a
 // group. formula.go has closed forms, for tests and tables.
 //

@@ -14,7 +14,7 @@
 // computes the values, unless the Context was made with NoData.
 //
 // A tensor is laid out over PEs by a Placement (policy.go, tensor.go), a box of it on each.
-// Its memory, and what uses and writes that, is a storage (storage.go), which slices and
+// Its memory, and what uses and writes that, is a storage (contiguous.go), which slices and
 // other views share (view.go).
 //
 // Spawn runs a worker for each rank, with a stream and a device of its own, on the

@@ -8,8 +8,8 @@
 //		y, err := tp.ReduceFromTensorModelParallelRegion.Forward(ctx, x)
 //
 // Every rank is in one group of each kind (groups.go), along dimensions of parallelism
-// whose order says which ranks are next to each other (order.go). InitializeModelParallel
-// makes the groups and keeps them with the rank (state.go), getters tell of them
+// whose order says which ranks are next to each other (walk.go). InitializeModelParallel
+// makes the groups and keeps them with the rank (groups.go), getters tell of them
 // (getters.go).
 //
 // Tensors are matrices of tokens by features, or [s, b, h], which is seen as a matrix of s·b
@@ -17,19 +17,19 @@
 // pair of functions, since there is no autograd: Forward for values and Backward for
 // gradients. Each is a collective (moves.go) of parts of a matrix (parts.go). A collective
 // needs tensors that are laid out alike, and a part of a matrix is not laid out like the
-// whole: a kernel copies boxes from one to the other (copy.go).
+// whole: a kernel copies boxes from one to the other (moves.go).
 //
 // ColumnParallelLinear (column.go) and RowParallelLinear (row.go) multiply on all PEs of a
-// device: each makes a box of the result (plan.go, cut.go, gemm.go) out of what it reads
+// device: each makes a box of the result (plan.go, parts.go, gemm.go) out of what it reads
 // wherever it lies. A row-parallel layer can reduce what is done while it computes the
 // rest (overlap.go). Weights are laid out as Spread or ByTokens say, or any torch.DPPolicy.
 // Backward of both layers (backward.go), and of VocabParallelEmbedding
-// (embeddingbackward.go), returns the gradient of the input and adds up those of the
+// (embedding.go), returns the gradient of the input and adds up those of the
 // weights.
 //
 // Work along rows, which cubes share, goes by partial results (rowwise.go, walk.go,
 // band.go): RMSNorm, LayerNorm, VocabParallelCrossEntropy. VocabParallelEmbedding,
-// activations (activation.go over pass.go) and DotProductAttention make up the rest of a
+// activations (rowwise.go over pass.go) and DotProductAttention make up the rest of a
 // transformer.
 //
 // Process groups, collectives and tensors are package torch's, attention over meshes is in

@@ -9,17 +9,15 @@
 // dispatch, turns pointers into pieces of memory (address.go), and hands the rest
 // to engines and queues:
 //
-//	access.go     loads, stores, puts and gets as DMA requests
-//	transfer.go   their beginnings and ends, of several requests as one
+//	access.go     loads, stores, puts and gets as DMA requests, also single ones for probes
 //	compute.go    commands of GEMM and MATH
 //	composite.go  composites and what Wait waits for
 //	connect.go    the queues of a neighbour table
 //	queue.go      sends and receives
 //	signal.go     notifications and what waits for them
 //	worker.go     PEs that run kernel after kernel within one launch
-//	group.go      queues between workers that run a kernel together
+//	launch.go     programs on PEs, and queues between workers that run a kernel together
 //	host.go       copies of the host
-//	request.go    single requests of a PE, for probes
 //	record.go     all of that in the op log, if one is kept
 //
 // Nothing is computed here but times: values are made of the op log by

@@ -7,7 +7,7 @@
 // [*InputError], a run that could not end a [*RankError].
 //
 // The backends are sim, the simulated machine, on which a rank is the first PE of a SIP
-// (sim.go, system.go), and those of package comm, on which a rank is a goroutine
+// (sim.go), and those of package comm, on which a rank is a goroutine
 // (inproc) or a process (shm): rank.go is what each of these does, processes.go starts
 // them.
 //
