@@ -89,6 +89,12 @@ func numbers(data any) (n int, ok bool) {
 func encode(data any, d DType) []byte {
 	v := reflect.ValueOf(data)
 	out := make([]byte, v.Len()*d.Size())
+	switch floats := data.(type) { // the usual inputs, without reflection
+	case []float32:
+		return encodeFloats(out, floats, d)
+	case []float64:
+		return encodeFloats(out, floats, d)
+	}
 	for i := range v.Len() {
 		whole, number := int64(0), 0.0 // beyond 2^53 a float64 would not do for integers
 		switch x := v.Index(i); {
@@ -107,6 +113,14 @@ func encode(data any, d DType) []byte {
 		} else {
 			numeric.SetInt(d, out, i, whole)
 		}
+	}
+	return out
+}
+
+// encodeFloats writes numbers to out as elements of a dtype.
+func encodeFloats[T float32 | float64](out []byte, numbers []T, d DType) []byte {
+	for i, x := range numbers {
+		numeric.Set(d, out, i, float64(x))
 	}
 	return out
 }
