@@ -89,11 +89,13 @@ func numbers(data any) (n int, ok bool) {
 func encode(data any, d DType) []byte {
 	v := reflect.ValueOf(data)
 	out := make([]byte, v.Len()*d.Size())
-	switch floats := data.(type) { // the usual inputs, without reflection
+	switch numbers := data.(type) { // the usual inputs, without reflection
+	case []int:
+		return encodeAll(out, numbers, d)
 	case []float32:
-		return encodeFloats(out, floats, d)
+		return encodeAll(out, numbers, d)
 	case []float64:
-		return encodeFloats(out, floats, d)
+		return encodeAll(out, numbers, d)
 	}
 	for i := range v.Len() {
 		whole, number := int64(0), 0.0 // beyond 2^53 a float64 would not do for integers
@@ -117,10 +119,16 @@ func encode(data any, d DType) []byte {
 	return out
 }
 
-// encodeFloats writes numbers to out as elements of a dtype.
-func encodeFloats[T float32 | float64](out []byte, numbers []T, d DType) []byte {
+// encodeAll writes numbers to out as elements of a dtype.
+func encodeAll[T int | float32 | float64](out []byte, numbers []T, d DType) []byte {
+	half := 0.5
+	whole := T(half) == 0 && !d.IsFloat() // beyond 2^53 a float64 would not do
 	for i, x := range numbers {
-		numeric.Set(d, out, i, float64(x))
+		if whole {
+			numeric.SetInt(d, out, i, int64(x))
+		} else {
+			numeric.Set(d, out, i, float64(x))
+		}
 	}
 	return out
 }
