@@ -36,7 +36,7 @@ func (c *canvas) png() ([]byte, error) {
 	r := &raster{img: image.NewRGBA(image.Rect(0, 0, int(w), int(h))), scale: scale}
 	group{items: c.items}.png(r)
 	var b bytes.Buffer
-	if err := png.Encode(&b, r.img); err != nil {
+	if err := (&png.Encoder{CompressionLevel: png.BestSpeed}).Encode(&b, r.img); err != nil {
 		return nil, err
 	}
 	return b.Bytes(), nil
