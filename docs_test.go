@@ -201,7 +201,7 @@ func listing(t *testing.T, page, language, begin string) string {
 // TestWorkerListing holds the worker of host-api.md against the bench's source, and
 // against its PyTorch original: a line for a line, but for closing braces.
 func TestWorkerListing(t *testing.T) {
-	const page, source = "docs/host-api.md", "benches/data_parallel.go"
+	const page, source = "docs/host-api.md", "bench/builtin/data_parallel.go"
 	ours := listing(t, page, "go", "func train(")
 	if _, rest, ok := strings.Cut(read(t, source), ours); !ok || !strings.HasSuffix(ours, "\n}\n") || !strings.HasPrefix(rest, "\n") {
 		t.Errorf("train in %s is not that of %s:\n%s", page, source, ours)

@@ -7,7 +7,7 @@ import (
 	"slices"
 
 	"github.com/kernbench/kernbench/internal/config"
-	"github.com/kernbench/kernbench/internal/table"
+	"github.com/kernbench/kernbench/table"
 	"github.com/kernbench/kernbench/topology"
 	"github.com/kernbench/kernbench/torch"
 )

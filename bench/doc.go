@@ -13,7 +13,7 @@
 // your own registers its benches and calls kernbench.Main. [Bench.Execute] runs a bench and
 // returns a [Result], whose JSON is a contract.
 //
-// The built-in benches are in package benches, flags and exit codes in internal/cli. The
-// package imports torch and internal/table, and of the layers above them only what errors
+// The built-in benches are in package bench/builtin, flags and exit codes in internal/cli. The
+// package imports torch and table, and of the layers above them only what errors
 // and op logs are made of.
 package bench

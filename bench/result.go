@@ -10,8 +10,8 @@ import (
 
 	"github.com/kernbench/kernbench/internal/config"
 	"github.com/kernbench/kernbench/internal/printable"
-	"github.com/kernbench/kernbench/internal/sim"
-	"github.com/kernbench/kernbench/internal/table"
+	"github.com/kernbench/kernbench/simtime"
+	"github.com/kernbench/kernbench/table"
 	"github.com/kernbench/kernbench/torch"
 )
 
@@ -130,7 +130,7 @@ func (c Config) paramText() string {
 }
 
 // nanoseconds returns a time as tables have it: a number to the last digit.
-func nanoseconds(t torch.Time) string { return string(t.AppendIn(nil, sim.Nanosecond)) }
+func nanoseconds(t torch.Time) string { return string(t.AppendIn(nil, simtime.Nanosecond)) }
 
 // verdict returns the last line: what was compared, and how it came out.
 func (r *Result) verdict() string { return "values " + Verdict(r.Config.Data != "off", r.Checks) }

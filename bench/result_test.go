@@ -11,10 +11,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/kernbench/kernbench/internal/config"
-	"github.com/kernbench/kernbench/internal/oplog"
-	"github.com/kernbench/kernbench/internal/sim"
-	"github.com/kernbench/kernbench/internal/table"
 	"github.com/kernbench/kernbench/internal/version"
+	"github.com/kernbench/kernbench/oplog"
+	"github.com/kernbench/kernbench/simtime"
+	"github.com/kernbench/kernbench/table"
 	"github.com/kernbench/kernbench/tl"
 	"github.com/kernbench/kernbench/torch"
 )
@@ -48,9 +48,9 @@ var sample = Bench{Name: "sample", Summary: "s", Row: sampleRow{}, Metrics: samp
 	if err := b.Synchronize(); err != nil {
 		return err
 	}
-	b.Found(12345678*sim.Nanosecond, nil) // longer than the launch
-	b.Metrics(sampleMetrics{Window: 1500 * sim.Picosecond, Count: 3, Share: 1.0 / 3, Kind: "tcm", Less: true})
-	b.Row(sampleRow{Size: 128, Time: new(torch.Time(sim.Nanosecond))})
+	b.Found(12345678*simtime.Nanosecond, nil) // longer than the launch
+	b.Metrics(sampleMetrics{Window: 1500 * simtime.Picosecond, Count: 3, Share: 1.0 / 3, Kind: "tcm", Less: true})
+	b.Row(sampleRow{Size: 128, Time: new(torch.Time(simtime.Nanosecond))})
 	b.Row(sampleRow{Size: 4096, Rate: new(2.5)})
 	return b.Check("x", x, []int{2, 4, 6, 8})
 }}

@@ -3,13 +3,13 @@ package ccl
 import (
 	"fmt"
 
-	"github.com/kernbench/kernbench/internal/sim"
+	"github.com/kernbench/kernbench/simtime"
 	"github.com/kernbench/kernbench/topology"
 )
 
 // Limit is a time that nothing beats, and what sets it.
 type Limit struct {
-	Time sim.Time
+	Time simtime.Time
 	Kind LimitKind
 	Why  string // a sentence, the same for all sizes that the same links bound
 }
@@ -65,7 +65,7 @@ type search struct {
 	*need
 	g     *topology.Graph
 	homes []home // by rank
-	time  sim.Time
+	time  simtime.Time
 	kind  LimitKind
 	why   func() string
 }
@@ -88,7 +88,7 @@ func (b *search) place(pes []int) {
 }
 
 // atLeast notes a term.
-func (b *search) atLeast(time sim.Time, kind LimitKind, why func() string) {
+func (b *search) atLeast(time simtime.Time, kind LimitKind, why func() string) {
 	if time > b.time {
 		b.time, b.kind, b.why = time, kind, why
 	}

@@ -7,7 +7,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/kernbench/kernbench/internal/sim"
+	"github.com/kernbench/kernbench/simtime"
 	"github.com/kernbench/kernbench/tl"
 	"github.com/kernbench/kernbench/topology"
 )
@@ -37,7 +37,7 @@ func TestBoundIsTheOptimumOfFabrics(t *testing.T) {
 		sips         int
 		optimum      float64
 		times, links int64 // the optimum as a fraction
-		diameter     sim.Time
+		diameter     simtime.Time
 	}{
 		{"ring_1d", 6, 0.833, 10, 12, 3},
 		{"torus_2d 2x3", 6, 0.556, 10, 18, 2},
@@ -52,16 +52,16 @@ func TestBoundIsTheOptimumOfFabrics(t *testing.T) {
 			sets = append(sets, "system.sips.w="+w, "system.sips.h="+h)
 		}
 		g := graph(t, "alpha_beta", sets...)
-		const one = gib * 10_000 * sim.Femtosecond // a link, at 100 GB/s
+		const one = gib * 10_000 * simtime.Femtosecond // a link, at 100 GB/s
 		got := Bound(g, upTo(c.sips), summed(gib))
-		if want := one * sim.Time(c.times) / sim.Time(c.links); got.Time != want {
+		if want := one * simtime.Time(c.times) / simtime.Time(c.links); got.Time != want {
 			t.Errorf("%s: got %+v, want %v", c.shape, got, want)
 		}
 		if share := float64(got.Time) / float64(one); share > c.optimum+0.0005 {
 			t.Errorf("%s: got %.4f, more than the optimum, %.3f", c.shape, share, c.optimum)
 		}
 		small := Bound(g, upTo(c.sips), summed(1))
-		if want := c.diameter * 150 * sim.Nanosecond; small.Time != want || small.Kind != LatencyLimit {
+		if want := c.diameter * 150 * simtime.Nanosecond; small.Time != want || small.Kind != LatencyLimit {
 			t.Errorf("%s: a byte takes %+v, want %v by latency", c.shape, small, want)
 		}
 	}
@@ -77,12 +77,12 @@ func slow(links ...string) string {
 
 func TestBoundTerms(t *testing.T) {
 	// rate is the time of a mebibyte at so many GB/s, times over, rounded down.
-	rate := func(times, gbps int64) sim.Time { return sim.Time(mib * 1_000_000 * times / gbps) }
+	rate := func(times, gbps int64) simtime.Time { return simtime.Time(mib * 1_000_000 * times / gbps) }
 	for _, c := range []struct {
 		preset string
 		sets   []string
 		pes    []int
-		want   sim.Time
+		want   simtime.Time
 		why    string
 	}{
 		{"default", nil, upTo(256), rate(1, 100), "SIP 0 sends everything over its links, 100 GB/s"},
@@ -109,7 +109,7 @@ func TestBoundTerms(t *testing.T) {
 			rate(1, 2), "SIP rows 0 to 1 send everything over their links, 2 GB/s"},
 		{"alpha_beta", []string{"system.sips.topology=switch"}, upTo(4), rate(6, 400), "4 SIPs receive 6 times the data over their links, 400 GB/s together"},
 		{"alpha_beta", []string{"system.sips.topology=fully_connected"}, upTo(4), rate(6, 1200), "4 SIPs receive 6 times the data over their links, 1200 GB/s together"},
-		{"alpha_beta", []string{"system.sips.link.latency=1 ms"}, upTo(4), 2 * sim.Millisecond, "the way from sip0.cube0.pe0 to sip2.cube0.pe0 takes 2000000ns"},
+		{"alpha_beta", []string{"system.sips.link.latency=1 ms"}, upTo(4), 2 * simtime.Millisecond, "the way from sip0.cube0.pe0 to sip2.cube0.pe0 takes 2000000ns"},
 		{"alpha_beta", []string{"system.sips.link.bandwidth=unlimited", "system.sips.link.latency=0 ns"}, upTo(4), 0, "nothing that has to move takes time"},
 		{"default", nil, []int{7}, 0, "nothing has to move"},
 		{"default", nil, nil, 0, "nothing has to move"},
@@ -124,7 +124,7 @@ func TestBoundTerms(t *testing.T) {
 // Each collective on SIPs of one PE with links of 100 GB/s and 150 ns, a mebibyte for
 // each block. Rank 1 is the root, and each rank has a message for the next.
 func TestBoundOfCollectives(t *testing.T) {
-	const link = mib * 10_000 * sim.Femtosecond // the time of a block on one link
+	const link = mib * 10_000 * simtime.Femtosecond // the time of a block on one link
 	mesh := []string{"system.sips.topology=mesh_2d_no_wrap", "system.sips.count=6", "system.sips.w=2", "system.sips.h=3"}
 	into := func(gbps ...int) []string { // SIPs of a switch, from which links have 100 GB/s
 		var list []string
@@ -147,7 +147,7 @@ func TestBoundOfCollectives(t *testing.T) {
 		{Gather, nil, Limit{link * 3 / 2, CutLimit, "SIP 1 receives 3 blocks over its links, 200 GB/s"}},
 		{Scatter, nil, Limit{link * 3 / 2, CutLimit, "SIP 1 sends 3 blocks over its links, 200 GB/s"}},
 		{SendRecv, nil, Limit{link / 2, CutLimit, "SIP 0 sends 1 message over its links, 200 GB/s"}},
-		{Barrier, nil, Limit{300 * sim.Nanosecond, LatencyLimit, "the way from sip0.cube0.pe0 to sip2.cube0.pe0 takes 300ns"}},
+		{Barrier, nil, Limit{300 * simtime.Nanosecond, LatencyLimit, "the way from sip0.cube0.pe0 to sip2.cube0.pe0 takes 300ns"}},
 
 		{Reduce, []string{"system.sips.topology=line"}, Limit{link, CutLimit, "SIP 0 sends everything over its links, 100 GB/s"}},
 		{AllGather, []string{"system.sips.topology=line"}, Limit{link * 3, CutLimit, "SIP 0 receives 3 blocks over its links, 100 GB/s"}},
@@ -172,7 +172,7 @@ func TestBoundOfCollectives(t *testing.T) {
 // Blocks of any sizes, on a ring of 4 with links of 100 GB/s.
 func TestBoundOfUnevenBlocks(t *testing.T) {
 	g := graph(t, "alpha_beta")
-	us := sim.Microsecond // of 100,000 bytes on a link
+	us := simtime.Microsecond // of 100,000 bytes on a link
 	for _, c := range []struct {
 		collective Collective
 		counts     []int
@@ -182,11 +182,11 @@ func TestBoundOfUnevenBlocks(t *testing.T) {
 		{ReduceScatter, []int{800_000, 0, 0, 200_000}, Limit{5 * us, CutLimit, "SIP 1 sends 1000000 elements over its links, 200 GB/s"}},
 		{Gather, []int{800_000, 0, 0, 200_000}, Limit{5 * us, CutLimit, "SIP 1 receives 1000000 elements over its links, 200 GB/s"}},
 		{Scatter, []int{800_000, 0, 0, 200_000}, Limit{5 * us, CutLimit, "SIP 1 sends 1000000 elements over its links, 200 GB/s"}},
-		{AllToAll, []int{0, 0, 100_000, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0}, Limit{us/2 + 5*sim.Picosecond, CutLimit, "SIPs 1 to 2 receive 100001 elements over their links, 200 GB/s"}},
+		{AllToAll, []int{0, 0, 100_000, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0}, Limit{us/2 + 5*simtime.Picosecond, CutLimit, "SIPs 1 to 2 receive 100001 elements over their links, 200 GB/s"}},
 		// The only way is from rank 3 to rank 1.
-		{AllToAll, []int{9, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0}, Limit{300 * sim.Nanosecond, LatencyLimit, "the way from sip3.cube0.pe0 to sip1.cube0.pe0 takes 300ns"}},
-		{Scatter, []int{1, 1, 0, 0}, Limit{150 * sim.Nanosecond, LatencyLimit, "the way from sip1.cube0.pe0 to sip0.cube0.pe0 takes 150ns"}},
-		{Gather, []int{0, 1, 1, 0}, Limit{150 * sim.Nanosecond, LatencyLimit, "the way from sip2.cube0.pe0 to sip1.cube0.pe0 takes 150ns"}},
+		{AllToAll, []int{9, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0}, Limit{300 * simtime.Nanosecond, LatencyLimit, "the way from sip3.cube0.pe0 to sip1.cube0.pe0 takes 300ns"}},
+		{Scatter, []int{1, 1, 0, 0}, Limit{150 * simtime.Nanosecond, LatencyLimit, "the way from sip1.cube0.pe0 to sip0.cube0.pe0 takes 150ns"}},
+		{Gather, []int{0, 1, 1, 0}, Limit{150 * simtime.Nanosecond, LatencyLimit, "the way from sip2.cube0.pe0 to sip1.cube0.pe0 takes 150ns"}},
 	} {
 		p := &Plan{Collective: c.collective, Ranks: 4, Root: 1, DType: tl.U8, Counts: c.counts}
 		if got := Bound(g, upTo(4), p); got != c.want {
@@ -203,7 +203,7 @@ func TestBoundOfNothingAndTooMuch(t *testing.T) {
 			t.Errorf("%v of nothing: got %+v, want 0", c, got)
 		}
 		p = &Plan{Collective: c, DType: tl.F64, Counts: []int{1<<63 - 1}, Messages: shift(256, func(int) int { return 1<<63 - 1 })}
-		if got := Bound(g, upTo(256), p); got.Time != sim.Never && c != Barrier {
+		if got := Bound(g, upTo(256), p); got.Time != simtime.Never && c != Barrier {
 			t.Errorf("%v of too much: got %+v, want Never", c, got)
 		}
 		if got := Bound(g, upTo(2), &Plan{Collective: SendRecv, DType: tl.U8}); got != (Limit{Why: "nothing has to move"}) {
@@ -234,18 +234,18 @@ func TestBoundOfRingsIsThatOfAllCuts(t *testing.T) {
 		ring := rapid.Bool().Draw(t, "ring")
 		var overrides []string
 		capacity := make([][]int64, n) // GB/s
-		latency := make([][]sim.Time, n)
+		latency := make([][]simtime.Time, n)
 		for i := range n {
-			capacity[i], latency[i] = make([]int64, n), make([]sim.Time, n)
+			capacity[i], latency[i] = make([]int64, n), make([]simtime.Time, n)
 			for j := range latency[i] {
-				latency[i][j] = sim.Second
+				latency[i][j] = simtime.Second
 			}
 		}
 		join := func(i, j int) {
 			capacity[i][j] = rapid.SampledFrom([]int64{1, 2, 4, 5, 10, 16, 40, 100}).Draw(t, "bandwidth")
-			latency[i][j] = sim.Time(rapid.IntRange(0, 20).Draw(t, "latency")) * sim.Microsecond
+			latency[i][j] = simtime.Time(rapid.IntRange(0, 20).Draw(t, "latency")) * simtime.Microsecond
 			overrides = append(overrides, fmt.Sprintf("{link: sip%d.io.switch->sip%d.io.switch, bandwidth: %d GB/s, latency: %d us}",
-				i, j, capacity[i][j], latency[i][j]/sim.Microsecond))
+				i, j, capacity[i][j], latency[i][j]/simtime.Microsecond))
 		}
 		for i := range n {
 			if j := (i + 1) % n; j > 0 || ring {
@@ -276,7 +276,7 @@ func TestBoundOfRingsIsThatOfAllCuts(t *testing.T) {
 }
 
 // allCuts is the bound by trying everything: every subset, and every way.
-func allCuts(capacity [][]int64, latency [][]sim.Time, pes []int, bytes int64) (most sim.Time) {
+func allCuts(capacity [][]int64, latency [][]simtime.Time, pes []int, bytes int64) (most simtime.Time) {
 	n := len(capacity)
 	ranks := 0
 	for _, pe := range pes {
@@ -295,14 +295,14 @@ func allCuts(capacity [][]int64, latency [][]sim.Time, pes []int, bytes int64) (
 	everything := 1<<n - 1
 	for set := range everything {
 		if set&ranks != 0 && set&ranks != ranks {
-			most = max(most, sim.Time(bytes*1_000_000/cross(set)))
+			most = max(most, simtime.Time(bytes*1_000_000/cross(set)))
 		}
 	}
 	var into int64
 	for _, pe := range pes {
 		into += cross(everything &^ (1 << pe)) // out of all others
 	}
-	most = max(most, sim.Time(2*int64(len(pes)-1)*bytes*1_000_000/into))
+	most = max(most, simtime.Time(2*int64(len(pes)-1)*bytes*1_000_000/into))
 	for k := range n {
 		for i := range n {
 			for j := range n {

@@ -1,7 +1,7 @@
 package ccl
 
 import (
-	"github.com/kernbench/kernbench/internal/sim"
+	"github.com/kernbench/kernbench/simtime"
 	"github.com/kernbench/kernbench/tl"
 )
 
@@ -20,7 +20,7 @@ func (n *Network) straight(p *Plan, steps, combines, largest int) Time {
 	alone, busy := n.combining(elems, p.DType)
 	each := n.handling(bytes)
 	var longest, trip, flights Time
-	nearest := sim.Never
+	nearest := simtime.Never
 	for from := range n.some(p.Ranks) {
 		var flown Time
 		for to := range p.Ranks {

@@ -21,6 +21,6 @@
 // says.
 //
 // The package imports tl and topology, internal/config for its file, internal/sim and
-// internal/oplog for their types, and of internal/fabric and internal/pe the closed forms;
+// oplog for their types, and of internal/fabric and internal/pe the closed forms;
 // its tests run kernels on internal/machine.
 package ccl

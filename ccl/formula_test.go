@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/kernbench/kernbench/internal/sim"
+	"github.com/kernbench/kernbench/simtime"
 	"github.com/kernbench/kernbench/tl"
 	"github.com/kernbench/kernbench/topology"
 )
@@ -140,8 +140,8 @@ func TestAutoIsNearTheBest(t *testing.T) {
 func compare(t *testing.T, e experiment) {
 	t.Helper()
 	var best string
-	least := sim.Never
-	times := map[string]sim.Time{}
+	least := simtime.Never
+	times := map[string]simtime.Time{}
 	for _, e.algorithm = range Algorithms(AllReduce) {
 		name := e.algorithm.Name
 		times[name] = e.run(t, nil).time
@@ -158,11 +158,11 @@ func compare(t *testing.T, e experiment) {
 // Time grows with the bytes, and the best on a torus is as fast as the best on the mesh of
 // the same grid.
 func TestMoreBytesTakeMoreTime(t *testing.T) {
-	least := map[string]sim.Time{}
+	least := map[string]simtime.Time{}
 	for _, shape := range []topology.Shape{topology.Torus2D, topology.Mesh2DNoWrap} {
 		on := fabricOf{"alpha_beta", shape, 2, 3}
 		for _, a := range Algorithms(AllReduce) {
-			last := sim.Time(0)
+			last := simtime.Time(0)
 			for bytes := 64; bytes <= 1<<20; bytes *= 2 {
 				e := on.experiment(a, AllReduce, bytes)
 				took := e.run(t, nil).time

@@ -10,9 +10,10 @@ import (
 	"github.com/kernbench/kernbench/internal/exec"
 	"github.com/kernbench/kernbench/internal/machine"
 	"github.com/kernbench/kernbench/internal/memory"
-	"github.com/kernbench/kernbench/internal/oplog"
 	"github.com/kernbench/kernbench/internal/rapidtest"
 	"github.com/kernbench/kernbench/internal/sim"
+	"github.com/kernbench/kernbench/oplog"
+	"github.com/kernbench/kernbench/simtime"
 	"github.com/kernbench/kernbench/tl"
 	"github.com/kernbench/kernbench/topology"
 )
@@ -157,9 +158,9 @@ func (e *experiment) counts(rank int) (in, out []int) {
 
 // outcome is what an experiment has shown.
 type outcome struct {
-	out  [][]byte   // by rank
-	time sim.Time   // critical path
-	exec []sim.Time // by rank
+	out  [][]byte       // by rank
+	time simtime.Time   // critical path
+	exec []simtime.Time // by rank
 }
 
 // run runs an experiment. in gives each rank's input, out the bytes it ends with.

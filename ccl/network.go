@@ -5,13 +5,13 @@ import (
 
 	"github.com/kernbench/kernbench/internal/fabric"
 	"github.com/kernbench/kernbench/internal/pe"
-	"github.com/kernbench/kernbench/internal/sim"
+	"github.com/kernbench/kernbench/simtime"
 	"github.com/kernbench/kernbench/tl"
 	"github.com/kernbench/kernbench/topology"
 )
 
 // Time is simulated time, in femtoseconds.
-type Time = sim.Time
+type Time = simtime.Time
 
 // Network is the ways between the ranks of a group: what costs of messages are made of.
 // Nothing is simulated for it.
@@ -131,7 +131,7 @@ func (n *Network) burst() Time {
 
 func (n *Network) dispatch() Time {
 	c := &n.g.Spec().PE.CPU
-	return sim.MulDiv(uint64(c.DispatchCycles), uint64(sim.Second), uint64(c.Clock))
+	return simtime.MulDiv(uint64(c.DispatchCycles), uint64(simtime.Second), uint64(c.Clock))
 }
 
 // trip is how long a slot is in use by a message of so many bytes: until its credit is

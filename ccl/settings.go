@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"math/bits"
 
-	"github.com/kernbench/kernbench/internal/sim"
+	"github.com/kernbench/kernbench/simtime"
 	"github.com/kernbench/kernbench/tl"
 	"github.com/kernbench/kernbench/topology"
 )
@@ -93,7 +93,7 @@ type capacity struct {
 // so that it can be a little more than its bandwidth. (A message's last, short flit is
 // rounded too, by half a femtosecond, which its latency outweighs.)
 func newCapacity(bw topology.BytesPerSec, flit topology.Bytes) capacity {
-	high, low := bits.Mul64(uint64(flit), uint64(sim.Second))
+	high, low := bits.Mul64(uint64(flit), uint64(simtime.Second))
 	each := uint64(bw.Serialize(flit))
 	if each <= high { // none, or more than 64 bits can say
 		return capacity{unlimited: 1}
@@ -120,16 +120,16 @@ func (c *capacity) sub(d capacity) {
 }
 
 // carry is the time that bytes take, rounded down; 0 if that is not known.
-func (c capacity) carry(bytes uint64) sim.Time {
+func (c capacity) carry(bytes uint64) simtime.Time {
 	if c.unlimited > 0 || c.high > 0 || c.low == 0 {
 		return 0
 	}
-	high, low := bits.Mul64(bytes, uint64(sim.Second))
+	high, low := bits.Mul64(bytes, uint64(simtime.Second))
 	if high >= c.low {
-		return sim.Never
+		return simtime.Never
 	}
 	time, _ := bits.Div64(high, low, c.low)
-	return sim.Time(min(time, uint64(sim.Never)))
+	return simtime.Time(min(time, uint64(simtime.Never)))
 }
 
 // String is the capacity in GB/s.

@@ -15,9 +15,10 @@ import (
 	"github.com/kernbench/kernbench/internal/exec"
 	"github.com/kernbench/kernbench/internal/machine"
 	"github.com/kernbench/kernbench/internal/memory"
-	"github.com/kernbench/kernbench/internal/numeric"
-	"github.com/kernbench/kernbench/internal/oplog"
 	"github.com/kernbench/kernbench/internal/sim"
+	"github.com/kernbench/kernbench/numeric"
+	"github.com/kernbench/kernbench/oplog"
+	"github.com/kernbench/kernbench/simtime"
 	"github.com/kernbench/kernbench/tl"
 	"github.com/kernbench/kernbench/topology"
 )
@@ -52,10 +53,10 @@ type story struct {
 	experiment
 	sides                 [][2]*side // by rank: In and Out
 	log                   *oplog.Log
-	start                 sim.Time
+	start                 simtime.Time
 	data                  keeper
 	formula               string
-	predicted             sim.Time
+	predicted             simtime.Time
 	onlyElement, onlyRank int // that is told of; none is all
 
 	events []*event
@@ -70,9 +71,9 @@ func (keeper) Forget(oplog.ID) {}
 
 // What links take in a story: those of SIPs as the preset says, those of cubes less.
 const (
-	linkLatency = 150 * sim.Nanosecond
-	cubeLatency = 10 * sim.Nanosecond
-	bytePeriod  = sim.Nanosecond / 100
+	linkLatency = 150 * simtime.Nanosecond
+	cubeLatency = 10 * simtime.Nanosecond
+	bytePeriod  = simtime.Nanosecond / 100
 )
 
 // newStory reads a command.
@@ -114,7 +115,7 @@ func newStory(t *testing.T, name string, d *datadriven.TestData) *story {
 			fmt.Sprintf("sip.ucie={bandwidth: 100 GB/s, overhead: %v}", cubeLatency/2)) // at either end
 	}
 	s.formula += fmt.Sprintf(" + %d B at 100 GB/s", bytes)
-	s.predicted = sim.Time(hops)*linkLatency + sim.Time(cubeHops)*cubeLatency + sim.Time(bytes)*bytePeriod
+	s.predicted = simtime.Time(hops)*linkLatency + simtime.Time(cubeHops)*cubeLatency + simtime.Time(bytes)*bytePeriod
 	return s
 }
 

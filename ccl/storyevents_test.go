@@ -8,16 +8,16 @@ import (
 	"testing"
 
 	"github.com/kernbench/kernbench/internal/machine"
-	"github.com/kernbench/kernbench/internal/numeric"
-	"github.com/kernbench/kernbench/internal/oplog"
-	"github.com/kernbench/kernbench/internal/sim"
+	"github.com/kernbench/kernbench/numeric"
+	"github.com/kernbench/kernbench/oplog"
+	"github.com/kernbench/kernbench/simtime"
 	"github.com/kernbench/kernbench/tl"
 )
 
 // event is a message that came, or elements that are sent on unasked, and what the rank
 // does with them.
 type event struct {
-	time     sim.Time
+	time     simtime.Time
 	rank     int
 	from     string // "<- 3 west"
 	elements [2]int
@@ -25,7 +25,7 @@ type event struct {
 }
 
 // noticed is when an operation is told of: a message when it is there.
-func noticed(op *oplog.Op) sim.Time {
+func noticed(op *oplog.Op) simtime.Time {
 	if op.Kind == oplog.Recv {
 		return op.End
 	}
@@ -163,7 +163,7 @@ func (s *story) list(out *strings.Builder) {
 	for _, e := range s.events {
 		width = max(width, len(e.from))
 	}
-	before := sim.Time(none)
+	before := simtime.Time(none)
 	for _, e := range s.events {
 		when := ""
 		if e.time != before {

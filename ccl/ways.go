@@ -1,7 +1,7 @@
 package ccl
 
 import (
-	"github.com/kernbench/kernbench/internal/sim"
+	"github.com/kernbench/kernbench/simtime"
 	"github.com/kernbench/kernbench/tl"
 	"github.com/kernbench/kernbench/topology"
 )
@@ -14,7 +14,7 @@ type ways struct {
 
 type hop struct {
 	to   topology.NodeID
-	time sim.Time
+	time simtime.Time
 }
 
 // newWays is the ways of a system, or, back, those against the direction of links.
@@ -25,7 +25,7 @@ func newWays(g *topology.Graph, back bool) *ways {
 		}
 		return l.From, l.To
 	}
-	data, overhead := make([]bool, g.NumNodes()), make([]sim.Time, g.NumNodes())
+	data, overhead := make([]bool, g.NumNodes()), make([]simtime.Time, g.NumNodes())
 	for n := range data {
 		node := g.Node(topology.NodeID(n))
 		data[n], overhead[n] = carriesData(node.Kind), node.Overhead
@@ -51,10 +51,10 @@ func newWays(g *topology.Graph, back bool) *ways {
 
 // from is how far each component is from the nearest of some. Ways are mended until none
 // gets shorter, which is quick where those of few hops are the short ones.
-func (w *ways) from(nodes ...topology.NodeID) []sim.Time {
-	at := make([]sim.Time, len(w.first)-2)
+func (w *ways) from(nodes ...topology.NodeID) []simtime.Time {
+	at := make([]simtime.Time, len(w.first)-2)
 	for n := range at {
-		at[n] = sim.Never
+		at[n] = simtime.Never
 	}
 	for _, n := range nodes {
 		at[n] = 0

@@ -43,5 +43,5 @@
 // processes are started by comm/launch.
 //
 // The package imports tl for the words that signals share with kernels and
-// internal/numeric for sums.
+// numeric for sums.
 package comm

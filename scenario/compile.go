@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/kernbench/kernbench/internal/config"
-	"github.com/kernbench/kernbench/internal/oplog"
+	"github.com/kernbench/kernbench/oplog"
 )
 
 // reserved is the names that mean something in every scenario.

@@ -69,8 +69,8 @@
 // value defined. [Scenario.PlanContext] does so, and makes values, for as long as a context
 // lasts.
 //
-// Nothing runs here: that is for internal/runner. The built-in scenarios are in package
+// Nothing runs here: that is for scenario/runner. The built-in scenarios are in package
 // scenarios. The package imports comm and internal/procpe for what kernels may ask for and
-// where it lies, tl and task for what functions take, internal/config, internal/numeric and
+// where it lies, tl and task for what functions take, internal/config, numeric and
 // internal/stack.
 package scenario

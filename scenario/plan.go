@@ -6,8 +6,8 @@ import (
 	"slices"
 
 	"github.com/kernbench/kernbench/comm"
-	"github.com/kernbench/kernbench/internal/numeric"
 	"github.com/kernbench/kernbench/internal/procpe"
+	"github.com/kernbench/kernbench/numeric"
 )
 
 // Plan is a scenario for a number of ranks, a root and parameters: all that runs.

@@ -11,7 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/kernbench/kernbench/comm"
-	"github.com/kernbench/kernbench/internal/numeric"
+	"github.com/kernbench/kernbench/numeric"
 	"github.com/kernbench/kernbench/task"
 	"github.com/kernbench/kernbench/tl"
 )

@@ -9,8 +9,8 @@ import (
 	"runtime/debug"
 	"slices"
 
-	"github.com/kernbench/kernbench/internal/numeric"
 	"github.com/kernbench/kernbench/internal/stack"
+	"github.com/kernbench/kernbench/numeric"
 )
 
 // Inputs returns the buffers that get values before each round.

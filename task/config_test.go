@@ -12,11 +12,11 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/kernbench/kernbench/internal/config"
-	"github.com/kernbench/kernbench/internal/sim"
+	"github.com/kernbench/kernbench/simtime"
 	"github.com/kernbench/kernbench/topology"
 )
 
-const ns, us = sim.Nanosecond, 1000 * sim.Nanosecond
+const ns, us = simtime.Nanosecond, 1000 * simtime.Nanosecond
 
 // asDefault is what the configuration of the package says.
 func asDefault() Config {

@@ -2,8 +2,8 @@ package task
 
 import (
 	vm "github.com/kernbench/kernbench/internal/memory"
-	"github.com/kernbench/kernbench/internal/numeric"
-	"github.com/kernbench/kernbench/internal/oplog"
+	"github.com/kernbench/kernbench/numeric"
+	"github.com/kernbench/kernbench/oplog"
 )
 
 // hostBuilder is the host of the ranks of one orchestration, which builds their graphs under

@@ -6,7 +6,7 @@ import (
 	"math"
 
 	"github.com/kernbench/kernbench/comm"
-	"github.com/kernbench/kernbench/internal/numeric"
+	"github.com/kernbench/kernbench/numeric"
 	"github.com/kernbench/kernbench/tl"
 )
 

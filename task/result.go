@@ -5,11 +5,11 @@ import (
 	"math/bits"
 	"slices"
 
-	"github.com/kernbench/kernbench/internal/sim"
+	"github.com/kernbench/kernbench/simtime"
 )
 
 // Time is simulated time.
-type Time = sim.Time
+type Time = simtime.Time
 
 // Result is what a simulated run of a program found out. All times count from when its
 // launch began on all PEs; building on the host counts from there as well.
@@ -22,7 +22,7 @@ type Result struct {
 	Makespan Time    `json:"makespan_ns"` // to when the last end was noticed
 
 	// What became of the time of all compute cores: together Ranks·Cores·Makespan. Idle is
-	// sim.Never if it is longer than that: 131,072 cores without work for 71 ms.
+	// simtime.Never if it is longer than that: 131,072 cores without work for 71 ms.
 	Compute     Time `json:"pe_compute_ns"`     // in kernels that have to do with their own rank alone
 	Communicate Time `json:"pe_communicate_ns"` // in those that reach or wait for others
 	Schedule    Time `json:"pe_schedule_ns"`    // with a task that does not run yet, or whose end nobody knows yet
@@ -123,8 +123,8 @@ func (r *Result) sum() {
 func (r *Result) idle() Time {
 	hi, lo := bits.Mul64(uint64(r.Ranks*r.Cores), uint64(r.Makespan))
 	lo, borrow := bits.Sub64(lo, uint64(r.Compute+r.Communicate+r.Schedule), 0)
-	if hi != borrow || lo > uint64(sim.Never) {
-		return sim.Never
+	if hi != borrow || lo > uint64(simtime.Never) {
+		return simtime.Never
 	}
 	return Time(lo)
 }

@@ -3,12 +3,12 @@ package task
 import (
 	"testing"
 
-	"github.com/kernbench/kernbench/internal/sim"
+	"github.com/kernbench/kernbench/simtime"
 )
 
 // TestIdle: what a Time holds is exact, and what it does not is the longest there is.
 func TestIdle(t *testing.T) {
-	const longest = sim.Never / (1 << 17) // for so many compute cores; 131,071 fs remain
+	const longest = simtime.Never / (1 << 17) // for so many compute cores; 131,071 fs remain
 	for _, tt := range []struct {
 		name         string
 		ranks, cores int
@@ -19,12 +19,12 @@ func TestIdle(t *testing.T) {
 		{"nothing", 1, 128, 0, 0, 0},
 		{"all busy", 1, 1, 100, 100, 0},
 		{"some", 2, 128, 1000, 700, 255_300},
-		{"as much as there may be", 1, 1 << 17, longest, 0, sim.Never - (1<<17 - 1)},
-		{"just within", 1024, 128, longest + 1, 1, sim.Never},
-		{"just beyond", 1024, 128, longest + 1, 0, sim.Never},
-		{"the sum is beyond, idle is not", 1, 1 << 17, longest + 1, 3, sim.Never - 2},
-		{"131,072 cores for 131 ms", 1024, 128, 131 * sim.Millisecond, sim.Millisecond, sim.Never},
-		{"a product that wraps to little", 1 << 16, 1 << 17, 1 << 31, 0, sim.Never},
+		{"as much as there may be", 1, 1 << 17, longest, 0, simtime.Never - (1<<17 - 1)},
+		{"just within", 1024, 128, longest + 1, 1, simtime.Never},
+		{"just beyond", 1024, 128, longest + 1, 0, simtime.Never},
+		{"the sum is beyond, idle is not", 1, 1 << 17, longest + 1, 3, simtime.Never - 2},
+		{"131,072 cores for 131 ms", 1024, 128, 131 * simtime.Millisecond, simtime.Millisecond, simtime.Never},
+		{"a product that wraps to little", 1 << 16, 1 << 17, 1 << 31, 0, simtime.Never},
 	} {
 		r := &Result{
 			Ranks: tt.ranks, Cores: tt.cores, Makespan: tt.makespan,

@@ -10,8 +10,8 @@ import (
 	"github.com/kernbench/kernbench/internal/config"
 	"github.com/kernbench/kernbench/internal/machine"
 	vm "github.com/kernbench/kernbench/internal/memory"
-	"github.com/kernbench/kernbench/internal/oplog"
 	"github.com/kernbench/kernbench/internal/sim"
+	"github.com/kernbench/kernbench/oplog"
 	"github.com/kernbench/kernbench/torch"
 )
 

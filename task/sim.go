@@ -4,8 +4,8 @@ import (
 	"fmt"
 
 	"github.com/kernbench/kernbench/internal/machine"
-	"github.com/kernbench/kernbench/internal/oplog"
 	"github.com/kernbench/kernbench/internal/sim"
+	"github.com/kernbench/kernbench/oplog"
 	"github.com/kernbench/kernbench/tl"
 )
 

@@ -8,7 +8,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/kernbench/kernbench/internal/sim"
+	"github.com/kernbench/kernbench/simtime"
 	"github.com/kernbench/kernbench/torch"
 )
 
@@ -16,7 +16,7 @@ import (
 // allows.
 func drawConfig(r *rand.Rand, p *Program, cores int) *Config {
 	span := func() Time {
-		return Time([]int{0, 1, 5, 140, 2000}[r.IntN(5)]) * sim.Nanosecond
+		return Time([]int{0, 1, 5, 140, 2000}[r.IntN(5)]) * simtime.Nanosecond
 	}
 	c := Default()
 	c.Control = Control{RegisterRead: span(), PostedWrite: span(), ToCompute: span(), CoreSwitch: span(), ComputeCores: cores}

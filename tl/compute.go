@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/kernbench/kernbench/internal/numeric"
-	"github.com/kernbench/kernbench/internal/oplog"
+	"github.com/kernbench/kernbench/numeric"
+	"github.com/kernbench/kernbench/oplog"
 )
 
 // Full is a tile of one value.

@@ -66,7 +66,7 @@
 // one in ascending k (f64 for f64, integers for integers), rounding each product
 // before it is added, so that a loop over blocks of k gives the same bits as one
 // Dot. Only FMA fuses. Sum adds in ascending order, f16 and bf16 in f32. Integers
-// wrap. Package internal/numeric has the rules in full.
+// wrap. Package numeric has the rules in full.
 //
 // # Masks
 //
@@ -118,6 +118,6 @@
 //
 // [PE] checks what kernels ask for and hands it to a [Machine], which lives
 // elsewhere: the simulated one in internal/machine. Neither time nor values are
-// computed here. The package imports internal/sim for Time, internal/numeric for
-// dtypes and operations, and internal/oplog for shapes and kinds.
+// computed here. The package imports simtime for Time, numeric for
+// dtypes and operations, and oplog for shapes and kinds.
 package tl

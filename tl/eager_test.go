@@ -4,9 +4,9 @@ import (
 	"fmt"
 	"sync"
 
-	"github.com/kernbench/kernbench/internal/numeric"
-	"github.com/kernbench/kernbench/internal/oplog"
-	"github.com/kernbench/kernbench/internal/sim"
+	"github.com/kernbench/kernbench/numeric"
+	"github.com/kernbench/kernbench/oplog"
+	"github.com/kernbench/kernbench/simtime"
 	"github.com/kernbench/kernbench/tl"
 )
 
@@ -127,7 +127,7 @@ func (e *eagerPE) Place() tl.Place {
 	}
 }
 
-func (e *eagerPE) Now() sim.Time         { return 0 }
+func (e *eagerPE) Now() simtime.Time     { return 0 }
 func (e *eagerPE) Print(string)          {}
 func (e *eagerPE) Pin(tl.Value) error    { return nil }
 func (e *eagerPE) Free(v tl.Value) error { e.tiles[v.Slot] = nil; return nil }

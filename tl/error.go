@@ -13,7 +13,7 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"github.com/kernbench/kernbench/internal/sim"
+	"github.com/kernbench/kernbench/simtime"
 )
 
 // Caller is the line of kernel code that called into this package: the innermost
@@ -95,11 +95,11 @@ func (t *PE) Assert(cond bool, format string, args ...any) {
 }
 
 // timeText is a time to the last digit in the unit that suits it.
-func timeText(at sim.Time) string {
-	if at < sim.Microsecond {
+func timeText(at simtime.Time) string {
+	if at < simtime.Microsecond {
 		return at.String()
 	}
-	return strconv.FormatFloat(float64(at)/float64(sim.Microsecond), 'f', -1, 64) + "µs"
+	return strconv.FormatFloat(float64(at)/float64(simtime.Microsecond), 'f', -1, 64) + "µs"
 }
 
 // Error says what a kernel did wrong and where: operations panic with an *Error,

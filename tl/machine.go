@@ -3,9 +3,9 @@ package tl
 import (
 	"fmt"
 
-	"github.com/kernbench/kernbench/internal/numeric"
-	"github.com/kernbench/kernbench/internal/oplog"
-	"github.com/kernbench/kernbench/internal/sim"
+	"github.com/kernbench/kernbench/numeric"
+	"github.com/kernbench/kernbench/oplog"
+	"github.com/kernbench/kernbench/simtime"
 )
 
 // Machine runs the operations of one PE: the simulated machine in
@@ -20,7 +20,7 @@ type Machine interface {
 	// Place is where the kernel runs.
 	Place() Place
 	// Now is the time on the PE's own clock.
-	Now() sim.Time
+	Now() simtime.Time
 	// Scratch allocates scratch memory, zeroed, until the kernel ends.
 	Scratch(bytes int64) (addr int64, err error)
 	// Load brings a box of memory into a new tile, v. The pointer is virtual.

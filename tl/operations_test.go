@@ -8,7 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/kernbench/kernbench/internal/sim"
+	"github.com/kernbench/kernbench/simtime"
 	"github.com/kernbench/kernbench/tl"
 )
 
@@ -249,11 +249,11 @@ func TestPlace(t *testing.T) {
 }
 
 func TestPrintfTime(t *testing.T) {
-	for now, want := range map[sim.Time]string{
-		12500 * sim.Picosecond:            "[sip1.cube5.pe3 12.5ns] here",
-		sim.Microsecond - 1:               "[sip1.cube5.pe3 999.999999ns] here",
-		1250 * sim.Nanosecond:             "[sip1.cube5.pe3 1.25µs] here",
-		sim.Millisecond + sim.Femtosecond: "[sip1.cube5.pe3 1000.000000001µs] here",
+	for now, want := range map[simtime.Time]string{
+		12500 * simtime.Picosecond:                "[sip1.cube5.pe3 12.5ns] here",
+		simtime.Microsecond - 1:                   "[sip1.cube5.pe3 999.999999ns] here",
+		1250 * simtime.Nanosecond:                 "[sip1.cube5.pe3 1.25µs] here",
+		simtime.Millisecond + simtime.Femtosecond: "[sip1.cube5.pe3 1000.000000001µs] here",
 	} {
 		r := &recorder{now: now}
 		tl.NewPE(r, "test").Printf("here")

@@ -3,8 +3,8 @@ package tl
 import (
 	"fmt"
 
-	"github.com/kernbench/kernbench/internal/numeric"
-	"github.com/kernbench/kernbench/internal/oplog"
+	"github.com/kernbench/kernbench/numeric"
+	"github.com/kernbench/kernbench/oplog"
 )
 
 // Ptr points to an element of a tensor, or of scratch memory. It knows the dtype

@@ -6,9 +6,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/kernbench/kernbench/internal/oplog"
 	"github.com/kernbench/kernbench/internal/rapidtest"
-	"github.com/kernbench/kernbench/internal/sim"
+	"github.com/kernbench/kernbench/oplog"
+	"github.com/kernbench/kernbench/simtime"
 	"github.com/kernbench/kernbench/tl"
 )
 
@@ -23,7 +23,7 @@ type recorder struct {
 	wait    error // what Wait returns
 	tiles   int32
 	barrier tl.Barrier // of all signals
-	now     sim.Time
+	now     simtime.Time
 	line    string // of the kernel, at the last call
 }
 
@@ -75,7 +75,7 @@ func (r *recorder) Place() tl.Place {
 	return tl.Place{PE: 3, Cube: 5, SIP: 1, PEs: 8, Cubes: 16, SIPs: 2, Rank: 2, Ranks: 4, Name: "sip1.cube5.pe3"}
 }
 
-func (r *recorder) Now() sim.Time { return r.now }
+func (r *recorder) Now() simtime.Time { return r.now }
 
 func (r *recorder) Scratch(n int64) (int64, error) {
 	return 4096, r.say(func() string { return fmt.Sprintf("scratch %d bytes", n) })

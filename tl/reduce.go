@@ -6,8 +6,8 @@ import (
 	"math"
 	"slices"
 
-	"github.com/kernbench/kernbench/internal/numeric"
-	"github.com/kernbench/kernbench/internal/oplog"
+	"github.com/kernbench/kernbench/numeric"
+	"github.com/kernbench/kernbench/oplog"
 )
 
 // ReducePeers reduces a block of a window over peers into local memory. It reads the

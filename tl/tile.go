@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/kernbench/kernbench/internal/numeric"
+	"github.com/kernbench/kernbench/numeric"
 )
 
 // Tile is a handle of an immutable block of elements: data in TCM, or after

@@ -5,8 +5,8 @@ import (
 	"math"
 	"strconv"
 
-	"github.com/kernbench/kernbench/internal/numeric"
-	"github.com/kernbench/kernbench/internal/oplog"
+	"github.com/kernbench/kernbench/numeric"
+	"github.com/kernbench/kernbench/oplog"
 )
 
 // DType is the type of the elements of a tile or a tensor.

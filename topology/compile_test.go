@@ -7,11 +7,12 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/kernbench/kernbench/internal/sim"
 	"pgregory.net/rapid"
+
+	"github.com/kernbench/kernbench/simtime"
 )
 
-const ns = sim.Nanosecond
+const ns = simtime.Nanosecond
 
 // testSpec is the default shape with round numbers, so that the latencies in
 // these tests can be added up by hand: a pitch of wire is 20 ps, a gap 10 ps, a
@@ -19,7 +20,7 @@ const ns = sim.Nanosecond
 func testSpec() *Spec {
 	s := &Spec{}
 	s.System = System{
-		Flit: 256, WireDelay: TimePerMM(10 * sim.Picosecond),
+		Flit: 256, WireDelay: TimePerMM(10 * simtime.Picosecond),
 		SIPs: SIPs{
 			Count: 2, Topology: Ring1D,
 			Link:   SIPLink{Bandwidth: 64 * GBps, Latency: 150 * ns, Links: 1},

@@ -6,8 +6,9 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/kernbench/kernbench/internal/config"
 	"pgregory.net/rapid"
+
+	"github.com/kernbench/kernbench/internal/config"
 )
 
 // without is s with links absent.

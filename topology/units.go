@@ -5,11 +5,11 @@ import (
 	"unsafe"
 
 	"github.com/kernbench/kernbench/internal/host"
-	"github.com/kernbench/kernbench/internal/sim"
+	"github.com/kernbench/kernbench/simtime"
 )
 
 // Time is simulated time in femtoseconds.
-type Time = sim.Time
+type Time = simtime.Time
 
 // Bytes is an amount of data or a size of memory.
 type Bytes int64
@@ -36,14 +36,14 @@ func (bw BytesPerSec) Serialize(b Bytes) Time {
 	if bw == Unlimited {
 		return 0
 	}
-	return sim.MulDiv(uint64(b), uint64(sim.Second), uint64(bw))
+	return simtime.MulDiv(uint64(b), uint64(simtime.Second), uint64(bw))
 }
 
 // Hz is a clock frequency.
 type Hz int64
 
 // Cycles is how long n cycles take.
-func (f Hz) Cycles(n int) Time { return sim.MulDiv(uint64(n), uint64(sim.Second), uint64(f)) }
+func (f Hz) Cycles(n int) Time { return simtime.MulDiv(uint64(n), uint64(simtime.Second), uint64(f)) }
 
 // Micrometres is a distance on a die or board.
 type Micrometres int64
@@ -52,7 +52,7 @@ type Micrometres int64
 type TimePerMM Time
 
 // Over is the wire delay of a distance, rounded to the femtosecond.
-func (d TimePerMM) Over(um Micrometres) Time { return sim.MulDiv(uint64(d), uint64(um), 1000) }
+func (d TimePerMM) Over(um Micrometres) Time { return simtime.MulDiv(uint64(d), uint64(um), 1000) }
 
 // String returns the size in the largest binary unit that divides it: "4KiB".
 func (b Bytes) String() string {

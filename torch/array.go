@@ -8,7 +8,7 @@ import (
 
 	"github.com/kernbench/kernbench/internal/file"
 	"github.com/kernbench/kernbench/internal/npy"
-	"github.com/kernbench/kernbench/internal/numeric"
+	"github.com/kernbench/kernbench/numeric"
 )
 
 // Array is the values of a tensor on the host, in row-major order.

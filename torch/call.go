@@ -11,6 +11,7 @@ import (
 	"github.com/kernbench/kernbench/ccl"
 	"github.com/kernbench/kernbench/internal/machine"
 	"github.com/kernbench/kernbench/internal/sim"
+	"github.com/kernbench/kernbench/simtime"
 )
 
 // request is what one rank brings to a collective.
@@ -57,12 +58,12 @@ type call struct {
 	requests map[int]*request // by rank of the group
 	lines    map[int]string   // where it was called
 	number   int              // of the end of a message that was asked for first, among all ends
-	at       sim.Time         // when it was
+	at       simtime.Time     // when it was
 }
 
 // newCall returns a call of an operation of a group that no rank has made.
 func newCall(g *groupState, op *operation) *call {
-	op.partial, op.entered, op.places = true, map[*stream]sim.Time{}, map[*stream]place{}
+	op.partial, op.entered, op.places = true, map[*stream]simtime.Time{}, map[*stream]place{}
 	return &call{group: g, requests: map[int]*request{}, lines: map[int]string{}, op: op}
 }
 

@@ -6,7 +6,7 @@ import (
 	"math"
 	"slices"
 
-	"github.com/kernbench/kernbench/internal/numeric"
+	"github.com/kernbench/kernbench/numeric"
 )
 
 // Check is a comparison of values with a reference, or of something else that has to

@@ -8,6 +8,7 @@ import (
 	"github.com/kernbench/kernbench/ccl"
 	"github.com/kernbench/kernbench/internal/machine"
 	"github.com/kernbench/kernbench/internal/sim"
+	"github.com/kernbench/kernbench/simtime"
 )
 
 // formMessage makes a message of a call that both its ends have made. It does not
@@ -94,7 +95,7 @@ func (c *Context) exchange() {
 
 // launchMessages runs messages as one program.
 func (c *Context) launchMessages(list []*operation) {
-	op := &operation{name: list[0].name, entered: map[*stream]sim.Time{}}
+	op := &operation{name: list[0].name, entered: map[*stream]simtime.Time{}}
 	if len(list) > 1 {
 		op.name = fmt.Sprintf("%s and %d more", op.name, len(list)-1)
 	}

@@ -8,7 +8,7 @@ import (
 
 	"github.com/kernbench/kernbench/internal/host"
 	"github.com/kernbench/kernbench/internal/host/hosttest"
-	"github.com/kernbench/kernbench/internal/sim"
+	"github.com/kernbench/kernbench/simtime"
 	"github.com/kernbench/kernbench/tl"
 	"github.com/kernbench/kernbench/topology"
 )
@@ -127,9 +127,9 @@ func TestExhausted(t *testing.T) {
 		1000: `^launch endless: kernel endless on sip0.cube0.pe0: .*: still running at the limit of 10000000ns of simulated time`,
 	} {
 		hosttest.SetMemory(t, freeMB)
-		limit := Time(10 * sim.Millisecond)
+		limit := Time(10 * simtime.Millisecond)
 		if freeMB == 0 {
-			limit = 10 * sim.Second // hours by the clock
+			limit = 10 * simtime.Second // hours by the clock
 		}
 		c := Must(New(t.Context(), Options{NoData: true, Limit: limit}))
 		defer c.Close()

@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"github.com/kernbench/kernbench/ccl"
-	"github.com/kernbench/kernbench/internal/numeric"
+	"github.com/kernbench/kernbench/numeric"
 )
 
 // objects is the encoded objects of one call of a rank, and the tensors that it makes for

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/kernbench/kernbench/internal/sim"
+	"github.com/kernbench/kernbench/simtime"
 	"github.com/kernbench/kernbench/tl"
 	"github.com/kernbench/kernbench/torch"
 )
@@ -35,7 +35,7 @@ func TestRanksOfARingTakeTheSameTime(t *testing.T) {
 		l := alphaBeta(t, n, "ring", func(rank int, ctx *torch.Context, dist *torch.Distributed) error {
 			return dist.AllReduce(full(ctx, rank, n*250), torch.SUM)
 		})
-		want := slices.Repeat([]torch.Time{torch.Time(2*(n-1)) * 160 * sim.Nanosecond}, n)
+		want := slices.Repeat([]torch.Time{torch.Time(2*(n-1)) * 160 * simtime.Nanosecond}, n)
 		if got := l.Collective; !slices.Equal(got.Ranks, count(0, n)) || !slices.Equal(got.Exec, want) || got.Crit != want[0] {
 			t.Errorf("%d ranks: %v take %v, the longest %v; want each %v", n, got.Ranks, got.Exec, got.Crit, want[0])
 		}
@@ -51,7 +51,7 @@ func TestRanksOfABroadcastEndOneAfterAnother(t *testing.T) {
 	})
 	var want []torch.Time
 	for _, ns := range []torch.Time{3 * 151, 2*151 + 1, 151 + 2, 3*151 + 2, 151, 2*151 + 1, 3*151 + 2} {
-		want = append(want, ns*sim.Nanosecond)
+		want = append(want, ns*simtime.Nanosecond)
 	}
 	if got := l.Collective; !slices.Equal(got.Exec, want) || got.Crit != want[3] {
 		t.Errorf("ranks take %v, the longest %v; want %v", got.Exec, got.Crit, want)
@@ -102,7 +102,7 @@ func TestRankTimesOfMessages(t *testing.T) {
 		return nil
 	})
 	// 1000 B over two links: a flit of 256 B on the first, all of it on the second.
-	const want = 2*150*sim.Nanosecond + 2560*sim.Picosecond + 10*sim.Nanosecond
+	const want = 2*150*simtime.Nanosecond + 2560*simtime.Picosecond + 10*simtime.Nanosecond
 	if got := l.Collective; !slices.Equal(got.Ranks, []int{1, 4}) || got.Exec[1] != want || slices.Max(got.Exec) != got.Crit {
 		t.Errorf("ranks %v take %v, the longest %v; want rank 4 to take %v", got.Ranks, got.Exec, got.Crit, torch.Time(want))
 	}

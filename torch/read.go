@@ -7,9 +7,9 @@ import (
 
 	"github.com/kernbench/kernbench/internal/host"
 	"github.com/kernbench/kernbench/internal/memory"
-	"github.com/kernbench/kernbench/internal/numeric"
-	"github.com/kernbench/kernbench/internal/oplog"
 	"github.com/kernbench/kernbench/internal/sim"
+	"github.com/kernbench/kernbench/numeric"
+	"github.com/kernbench/kernbench/oplog"
 )
 
 // Numpy copies the tensor to the host: all shards, the first copy of those that are

@@ -10,6 +10,7 @@ import (
 	"github.com/kernbench/kernbench/internal/ipcq"
 	"github.com/kernbench/kernbench/internal/pe"
 	"github.com/kernbench/kernbench/internal/sim"
+	"github.com/kernbench/kernbench/simtime"
 	"github.com/kernbench/kernbench/tl"
 	"github.com/kernbench/kernbench/torch"
 )
@@ -70,7 +71,7 @@ func TestBadKernelsStopWithOneError(t *testing.T) {
 		}, is[*torch.Stalled], []string{"stop_test.go:", "100ms"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			l := newLab(t, torch.Options{Limit: 20 * sim.Microsecond, Stall: 100 * time.Millisecond})
+			l := newLab(t, torch.Options{Limit: 20 * simtime.Microsecond, Stall: 100 * time.Millisecond})
 			x := l.zeros(torch.F16, torch.On(0, 1), 128)
 			err := l.try("bad", c.kernel, x, torch.Neighbors(torch.Ring(0, 1)))
 			if err == nil || !c.kind(err) {

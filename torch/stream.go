@@ -6,6 +6,7 @@ import (
 	"github.com/kernbench/kernbench/ccl"
 	"github.com/kernbench/kernbench/internal/machine"
 	"github.com/kernbench/kernbench/internal/sim"
+	"github.com/kernbench/kernbench/simtime"
 )
 
 // stream is the operations of a rank that have not ended, in the order in which it
@@ -73,10 +74,10 @@ type operation struct {
 	timer   *sim.Timer // ends the workers, if the group has a timeout
 	failure error      // of a barrier that some rank has not come to
 	state   opState
-	started bool                 // on the machine
-	entered map[*stream]sim.Time // when it came to the front of each, of a collective
-	number  int                  // by which events know it
-	left    int                  // events until it ends
+	started bool                     // on the machine
+	entered map[*stream]simtime.Time // when it came to the front of each, of a collective
+	number  int                      // by which events know it
+	left    int                      // events until it ends
 	waiters []*sim.Proc
 }
 

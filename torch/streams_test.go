@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/kernbench/kernbench/internal/exec"
-	"github.com/kernbench/kernbench/internal/sim"
+	"github.com/kernbench/kernbench/simtime"
 	"github.com/kernbench/kernbench/tl"
 	"github.com/kernbench/kernbench/torch"
 )
@@ -98,7 +98,7 @@ func TestLaunchesFollowEachOther(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got, least := late.Start(), last.Start()+last.Crit()+10*sim.Microsecond; got < least {
+	if got, least := late.Start(), last.Start()+last.Crit()+10*simtime.Microsecond; got < least {
 		t.Errorf("a launch that was not sent ahead starts at %v, want %v or more", got, least)
 	}
 }

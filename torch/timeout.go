@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/kernbench/kernbench/ccl"
-	"github.com/kernbench/kernbench/internal/sim"
+	"github.com/kernbench/kernbench/simtime"
 )
 
 // Timeout limits the simulated time of a group's collectives and messages, from the first
@@ -19,7 +19,7 @@ func Timeout(d time.Duration) GroupOption {
 // simulated returns a duration as simulated time.
 func simulated(op string, d time.Duration) Time {
 	refuse(d < 0 || d > time.Hour, op, "a timeout of %v: give one from 0 to an hour of simulated time", d)
-	return Time(d.Nanoseconds()) * sim.Nanosecond
+	return Time(d.Nanoseconds()) * simtime.Nanosecond
 }
 
 // TimeoutError reports a collective or a message that did not end in the simulated time that

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/kernbench/kernbench/internal/sim"
+	"github.com/kernbench/kernbench/simtime"
 	"github.com/kernbench/kernbench/tl"
 	"github.com/kernbench/kernbench/torch"
 )
@@ -81,10 +81,10 @@ func TestTimeoutOfAGroup(t *testing.T) {
 			blames(t, err, c.ranks)
 			says(t, "error", err, c.want)
 			var late *torch.TimeoutError
-			if !errors.As(err, &late) || fmt.Sprint(late.Missing) != c.missing || late.After != 5*sim.Microsecond {
+			if !errors.As(err, &late) || fmt.Sprint(late.Missing) != c.missing || late.After != 5*simtime.Microsecond {
 				t.Errorf("the error is %+v", late)
 			}
-			if l.Err() != nil || last != 5*sim.Microsecond {
+			if l.Err() != nil || last != 5*simtime.Microsecond {
 				t.Errorf("the workers end at %v, and the machine with %v", last, l.Err())
 			}
 		})
@@ -240,7 +240,7 @@ func TestWaitTimeout(t *testing.T) {
 		torch.OK(w.WaitTimeout(time.Nanosecond)) // has ended
 		return ctx.Check("x", x, fill(3, 7))
 	})
-	if err != nil || took != 123*sim.Nanosecond || !l.Checks().OK() || len(l.Checks()) != 3 {
+	if err != nil || took != 123*simtime.Nanosecond || !l.Checks().OK() || len(l.Checks()) != 3 {
 		t.Errorf("error %v after %v, checks %+v", err, took, l.Checks())
 	}
 }
@@ -251,7 +251,7 @@ func TestTimeoutsWithoutSpawn(t *testing.T) {
 	x := l.zeros(torch.F32, torch.On(dist.PEs()...), 5*300)
 	w := torch.Must(dist.AllReduceAsync(x, torch.SUM))
 	says(t, "WaitTimeout", w.WaitTimeout(300*time.Nanosecond), "all_reduce 1 of the default group: not ended within 300ns, though all its ranks have called it: raise the timeout")
-	if l.Now() != 300*sim.Nanosecond {
+	if l.Now() != 300*simtime.Nanosecond {
 		t.Errorf("it is %v", l.Now())
 	}
 	torch.OK(w.Wait())

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/kernbench/kernbench/internal/sim"
+	"github.com/kernbench/kernbench/simtime"
 )
 
 // await waits for an operation: a worker lets others go on meanwhile, the host drives
@@ -148,7 +149,7 @@ func (w *Work) exists(op string) {
 }
 
 // look is how long it takes to look whether a collective has ended, if it has not.
-const look = 100 * sim.Nanosecond
+const look = 100 * simtime.Nanosecond
 
 // IsCompleted reports whether the collective has ended. If it has not, looking takes
 // 100 ns: so that a loop until it has comes to an end.

@@ -1,6 +1,6 @@
 package coll
 
-import "github.com/kernbench/kernbench/internal/numeric"
+import "github.com/kernbench/kernbench/numeric"
 
 // reduceAll does all_reduce and reduce, whose result only the root takes. Small data is
 // combined by everybody who wants it; of large data each rank combines a part, and

@@ -4,7 +4,7 @@ import (
 	"fmt"
 
 	"github.com/kernbench/kernbench/comm"
-	"github.com/kernbench/kernbench/internal/numeric"
+	"github.com/kernbench/kernbench/numeric"
 )
 
 // Kind is a collective, one of those that [Group.Do] does.

@@ -6,7 +6,7 @@ import (
 	"unsafe"
 
 	"github.com/kernbench/kernbench/comm"
-	"github.com/kernbench/kernbench/internal/numeric"
+	"github.com/kernbench/kernbench/numeric"
 )
 
 // F16 and BF16 are the bits of 16-bit floats.

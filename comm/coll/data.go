@@ -2,7 +2,7 @@ package coll
 
 import (
 	"github.com/kernbench/kernbench/comm"
-	"github.com/kernbench/kernbench/internal/numeric"
+	"github.com/kernbench/kernbench/numeric"
 )
 
 // streamFrom is from what size on a buffer does not fit into caches anyway, so that

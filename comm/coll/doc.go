@@ -15,7 +15,7 @@
 // # Order of sums
 //
 // Elements are combined in the order of ranks, ((x0+x1)+x2)+..., whatever the size,
-// the algorithm or the backend, by the rules of package internal/numeric: all ranks get
+// the algorithm or the backend, by the rules of package numeric: all ranks get
 // the same bits, every time.
 //
 // # Buffers
@@ -28,5 +28,5 @@
 //
 // Algorithms bear the names of package ccl and are of another kind: memory that all
 // can read needs no rings or trees. The package imports comm, which provides windows
-// and signals, and internal/numeric, which combines elements.
+// and signals, and numeric, which combines elements.
 package coll

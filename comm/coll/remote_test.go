@@ -9,7 +9,7 @@ import (
 	"github.com/kernbench/kernbench/comm"
 	"github.com/kernbench/kernbench/comm/commtest"
 	"github.com/kernbench/kernbench/comm/inproc"
-	"github.com/kernbench/kernbench/internal/numeric"
+	"github.com/kernbench/kernbench/numeric"
 )
 
 // remote is a backend whose ranks cannot address one another's memory, as those of a

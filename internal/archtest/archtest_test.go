@@ -32,11 +32,11 @@ func TestCheck(t *testing.T) {
 		{
 			name: "layers in order",
 			files: map[string]string{
-				"topology/graph.go":          "package topology\n" + simImport,
-				"internal/fabric/fabric.go":  "package fabric\nimport \"github.com/kernbench/kernbench/internal/memory\"\n",
-				"internal/memory/memory.go":  "package memory\nimport \"github.com/kernbench/kernbench/topology\"\n",
-				"cmd/kernbench/main.go":      "package main\nimport \"github.com/kernbench/kernbench\"\n",
-				"benches/gemm/deep/bench.go": "package deep\nimport \"github.com/kernbench/kernbench/bench\"\n",
+				"topology/graph.go":         "package topology\n" + simImport,
+				"internal/fabric/fabric.go": "package fabric\nimport \"github.com/kernbench/kernbench/internal/memory\"\n",
+				"internal/memory/memory.go": "package memory\nimport \"github.com/kernbench/kernbench/topology\"\n",
+				"cmd/kernbench/main.go":     "package main\nimport \"github.com/kernbench/kernbench\"\n",
+				"bench/builtin/gemm.go":     "package builtin\nimport \"github.com/kernbench/kernbench/bench\"\n",
 			},
 		},
 		{
@@ -107,7 +107,7 @@ func TestCheck(t *testing.T) {
 		{
 			name: "closed form that only computes",
 			files: map[string]string{
-				"internal/pe/formula.go":      "package pe\n" + simImport + "func GemmTime() sim.Time { return sim.MulDiv(1, 2, 3) + sim.Second }\n",
+				"internal/pe/formula.go":      "package pe\nimport \"github.com/kernbench/kernbench/simtime\"\nfunc GemmTime() simtime.Time { return simtime.MulDiv(1, 2, 3) + simtime.Second }\n",
 				"internal/pe/gemm.go":         "package pe\n" + simImport + "func run(e *sim.Engine) { e.Run(); GemmTime := 1; use(GemmTime) }\nfunc use(int) {}\n",
 				"internal/pe/formula_test.go": "package pe\nvar _ = GemmTime()\n",
 			},
@@ -115,13 +115,9 @@ func TestCheck(t *testing.T) {
 		{
 			name: "closed form that simulates",
 			files: map[string]string{
-				"internal/pe/formula.go":     "package pe\n" + simImport + "func GemmTime(e *sim.Engine) sim.Time { return e.Now() }\n",
-				"internal/fabric/formula.go": "package fabric\nimport . \"github.com/kernbench/kernbench/internal/sim\"\nvar t Time\n",
+				"internal/pe/formula.go": "package pe\n" + simImport + "func GemmTime(e *sim.Engine) simtime.Time { return e.Now() }\n",
 			},
-			want: []string{
-				"internal/fabric/formula.go:2: formula.go imports internal/sim into its own names; import it plainly so that its use can be checked",
-				"internal/pe/formula.go:3: closed form uses sim.Engine; of the engine it may use Time, its constants and MulDiv alone",
-			},
+			want: []string{"internal/pe/formula.go:2: closed form imports internal/sim: it may use simtime, and no engine"},
 		},
 		{
 			name: "model that uses closed forms",

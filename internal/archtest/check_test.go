@@ -148,7 +148,6 @@ func (p *pass) fileAccess() {
 
 // formulas checks both sides of the wall between closed forms and models.
 func (p *pass) formulas() {
-	const sim = module + "/internal/sim"
 	var model, all []*ast.File // without tests
 	for _, file := range p.files {
 		switch {
@@ -156,13 +155,8 @@ func (p *pass) formulas() {
 			continue
 		case p.isFormula(file):
 			for _, spec := range file.Imports {
-				if importPath(spec) == sim && spec.Name != nil && spec.Name.Name == "." {
-					p.report(spec.Pos(), "formula.go imports internal/sim into its own names; import it plainly so that its use can be checked")
-				}
-			}
-			for _, sel := range selectionsFrom(file, sim) {
-				if !slices.Contains(simInFormulas, sel.Sel.Name) {
-					p.report(sel.Pos(), "closed form uses sim.%s; of the engine it may use Time, its constants and MulDiv alone", sel.Sel.Name)
+				if importPath(spec) == module+"/internal/sim" {
+					p.report(spec.Pos(), "closed form imports internal/sim: it may use simtime, and no engine")
 				}
 			}
 		default:

@@ -12,8 +12,8 @@ var layers = []struct {
 	name     string
 	packages []string
 }{
-	{"foundation", []string{"internal/sim", "topology", "internal/printable", "internal/config", "internal/config/configtest", "internal/file", "internal/rapidtest", "internal/host", "internal/host/hosttest", "internal/stack", "internal/version"}},
-	{"values", []string{"internal/numeric", "internal/oplog", "internal/npy", "internal/dense", "internal/trace"}},
+	{"foundation", []string{"simtime", "internal/sim", "topology", "internal/printable", "internal/config", "internal/config/configtest", "internal/file", "internal/rapidtest", "internal/host", "internal/host/hosttest", "internal/stack", "internal/version"}},
+	{"values", []string{"numeric", "oplog", "internal/npy", "internal/dense", "internal/trace"}},
 	{"kernels", []string{"tl"}},
 	{"machines", []string{
 		"internal/fabric", "internal/memory", "internal/pe", "internal/ipcq", "internal/machine", "internal/exec",
@@ -21,18 +21,12 @@ var layers = []struct {
 	}},
 	{"collectives", []string{"ccl", "comm/coll"}},
 	{"host API", []string{"torch", "tp", "attention", "task", "scenario"}},
-	{"evaluation", []string{"internal/table", "internal/page", "internal/describe", "internal/runner", "internal/experiment", "internal/draw", "internal/probe", "internal/collperf", "internal/trace/analysis", "internal/compare", "internal/plot", "task/chart"}},
-	{"benches", []string{"bench", "benches/...", "scenarios"}},
+	{"evaluation", []string{"table", "internal/page", "internal/describe", "scenario/runner", "internal/experiment", "internal/draw", "internal/probe", "internal/collperf", "internal/trace/analysis", "internal/compare", "internal/plot", "task/chart"}},
+	{"benches", []string{"bench", "bench/builtin", "scenario/builtin"}},
 	{"command", []string{
 		"internal/cli", ".", "cmd/kernbench", "cmd/collbench", "examples/...",
 		"internal/archtest", // the repository's own tests
 	}},
-}
-
-// simInFormulas is what formula.go may use of internal/sim: time as a number.
-var simInFormulas = []string{
-	"Time", "MulDiv",
-	"Femtosecond", "Picosecond", "Nanosecond", "Microsecond", "Millisecond", "Second", "Never",
 }
 
 // printers is where fmt.Print may appear.

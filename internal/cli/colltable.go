@@ -14,8 +14,8 @@ import (
 	"github.com/kernbench/kernbench/internal/config"
 	"github.com/kernbench/kernbench/internal/page"
 	"github.com/kernbench/kernbench/internal/printable"
-	"github.com/kernbench/kernbench/internal/table"
 	"github.com/kernbench/kernbench/internal/version"
+	"github.com/kernbench/kernbench/table"
 )
 
 // collResult is a measurement and how it is printed: the head, each row when it is ready, and

@@ -10,9 +10,9 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/kernbench/kernbench/internal/runner"
 	"github.com/kernbench/kernbench/scenario"
-	_ "github.com/kernbench/kernbench/scenarios" // registers the built-in ones
+	_ "github.com/kernbench/kernbench/scenario/builtin" // registers the built-in ones
+	"github.com/kernbench/kernbench/scenario/runner"
 )
 
 func commCmd() *cobra.Command {

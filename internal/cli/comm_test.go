@@ -12,8 +12,8 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/kernbench/kernbench/internal/runner"
 	"github.com/kernbench/kernbench/scenario"
+	"github.com/kernbench/kernbench/scenario/runner"
 	"github.com/kernbench/kernbench/tl"
 )
 

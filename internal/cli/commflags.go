@@ -9,7 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/kernbench/kernbench/internal/runner"
+	"github.com/kernbench/kernbench/scenario/runner"
 )
 
 // addScenarioFlags gives a command the flags that choose a scenario's ranks and

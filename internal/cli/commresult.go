@@ -13,7 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/kernbench/kernbench/internal/printable"
-	"github.com/kernbench/kernbench/internal/runner"
+	"github.com/kernbench/kernbench/scenario/runner"
 )
 
 // reportRun prints what came of a run.

@@ -12,8 +12,8 @@ import (
 
 	"github.com/kernbench/kernbench/comm"
 	"github.com/kernbench/kernbench/internal/printable"
-	"github.com/kernbench/kernbench/internal/runner"
 	"github.com/kernbench/kernbench/scenario"
+	"github.com/kernbench/kernbench/scenario/runner"
 )
 
 // listedScenario is an element of `kernbench comm list --format json`.

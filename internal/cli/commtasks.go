@@ -11,7 +11,7 @@ import (
 	"github.com/kernbench/kernbench/internal/draw"
 	"github.com/kernbench/kernbench/internal/file"
 	"github.com/kernbench/kernbench/internal/printable"
-	"github.com/kernbench/kernbench/internal/runner"
+	"github.com/kernbench/kernbench/scenario/runner"
 	"github.com/kernbench/kernbench/task"
 	taskchart "github.com/kernbench/kernbench/task/chart"
 	"github.com/kernbench/kernbench/topology"

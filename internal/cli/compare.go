@@ -13,7 +13,7 @@ import (
 	"github.com/kernbench/kernbench/internal/compare"
 	"github.com/kernbench/kernbench/internal/experiment"
 	"github.com/kernbench/kernbench/internal/printable"
-	"github.com/kernbench/kernbench/internal/table"
+	"github.com/kernbench/kernbench/table"
 )
 
 func compareCmd() *cobra.Command {

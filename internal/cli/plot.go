@@ -14,8 +14,8 @@ import (
 	"github.com/kernbench/kernbench/internal/file"
 	"github.com/kernbench/kernbench/internal/plot"
 	"github.com/kernbench/kernbench/internal/printable"
-	"github.com/kernbench/kernbench/internal/table"
 	"github.com/kernbench/kernbench/internal/version"
+	"github.com/kernbench/kernbench/table"
 )
 
 // plotted is the output of `kernbench plot --format json`.

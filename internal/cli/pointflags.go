@@ -18,8 +18,8 @@ import (
 	"github.com/kernbench/kernbench/internal/page"
 	"github.com/kernbench/kernbench/internal/plot"
 	"github.com/kernbench/kernbench/internal/printable"
-	"github.com/kernbench/kernbench/internal/table"
 	"github.com/kernbench/kernbench/internal/version"
+	"github.com/kernbench/kernbench/table"
 )
 
 // pointFlags are the flags of a command that runs the points of an experiment.

@@ -15,8 +15,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/kernbench/kernbench/internal/oplog"
 	"github.com/kernbench/kernbench/internal/printable"
+	"github.com/kernbench/kernbench/oplog"
 )
 
 // hostile is names that a terminal obeys, that turn text round, or that no XML may have.

@@ -11,8 +11,8 @@ import (
 
 	"github.com/kernbench/kernbench/bench"
 	"github.com/kernbench/kernbench/internal/exec"
-	"github.com/kernbench/kernbench/internal/oplog"
 	"github.com/kernbench/kernbench/internal/version"
+	"github.com/kernbench/kernbench/oplog"
 )
 
 // replayed is what `kernbench replay --format json` prints.

@@ -6,7 +6,7 @@ import (
 	"log"
 	"os"
 
-	"github.com/kernbench/kernbench/internal/oplog"
+	"github.com/kernbench/kernbench/oplog"
 )
 
 // forge is the script command `forge FROM TO`: it copies an op log with another

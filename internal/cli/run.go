@@ -13,8 +13,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/kernbench/kernbench/bench"
-	_ "github.com/kernbench/kernbench/benches" // registers the built-in ones
-	"github.com/kernbench/kernbench/internal/sim"
+	_ "github.com/kernbench/kernbench/bench/builtin" // registers the built-in ones
+	"github.com/kernbench/kernbench/simtime"
 	"github.com/kernbench/kernbench/task"
 	"github.com/kernbench/kernbench/torch"
 )
@@ -184,7 +184,7 @@ func addRunFlags(cmd *cobra.Command) func() (bench.Options, error) {
 		if *limit <= 0 || *limit > longestRun {
 			return o, fmt.Errorf("--limit %v is not from 1ns to %v", *limit, longestRun)
 		}
-		o.Limit = torch.Time(limit.Nanoseconds()) * sim.Nanosecond
+		o.Limit = torch.Time(limit.Nanoseconds()) * simtime.Nanosecond
 		return o, nil
 	}
 }

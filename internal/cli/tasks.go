@@ -10,8 +10,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/kernbench/kernbench/internal/config"
-	"github.com/kernbench/kernbench/internal/table"
 	"github.com/kernbench/kernbench/internal/version"
+	"github.com/kernbench/kernbench/table"
 	"github.com/kernbench/kernbench/task"
 	"github.com/kernbench/kernbench/topology"
 )

@@ -15,8 +15,8 @@ import (
 	"github.com/kernbench/kernbench/internal/describe"
 	"github.com/kernbench/kernbench/internal/draw"
 	"github.com/kernbench/kernbench/internal/file"
-	"github.com/kernbench/kernbench/internal/table"
 	"github.com/kernbench/kernbench/internal/version"
+	"github.com/kernbench/kernbench/table"
 	"github.com/kernbench/kernbench/topology"
 )
 

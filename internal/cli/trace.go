@@ -11,10 +11,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/kernbench/kernbench/internal/printable"
-	"github.com/kernbench/kernbench/internal/sim"
-	"github.com/kernbench/kernbench/internal/table"
 	"github.com/kernbench/kernbench/internal/trace/analysis"
 	"github.com/kernbench/kernbench/internal/version"
+	"github.com/kernbench/kernbench/simtime"
+	"github.com/kernbench/kernbench/table"
 )
 
 // traced is what `kernbench trace --format json` prints.
@@ -188,8 +188,8 @@ func writeTraceLinks(w io.Writer, l *analysis.Links) {
 	})
 }
 
-func exactNS(t sim.Time) string { return strings.TrimSuffix(t.String(), "ns") }
+func exactNS(t simtime.Time) string { return strings.TrimSuffix(t.String(), "ns") }
 
-func decimalNS(t sim.Time) string { return fmt.Sprintf("%.3f", t.NS()) }
+func decimalNS(t simtime.Time) string { return fmt.Sprintf("%.3f", t.NS()) }
 
 func percent(share float64) string { return fmt.Sprintf("%.1f%%", 100*share) }

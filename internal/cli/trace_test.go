@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/kernbench/kernbench/internal/sim"
 	"github.com/kernbench/kernbench/internal/trace/analysis"
+	"github.com/kernbench/kernbench/simtime"
 	"github.com/kernbench/kernbench/topology"
 )
 
@@ -93,7 +93,7 @@ func TestTracesOfRuns(t *testing.T) {
 // latencies that are due to issue, set-up and credits.
 func checkPath(t *testing.T, g *topology.Graph, p *analysis.Path) {
 	t.Helper()
-	at := sim.Time(0)
+	at := simtime.Time(0)
 	for i, s := range p.Segments {
 		if s.At != at {
 			t.Errorf("launch %d: a segment begins at %v, want %v, the end of the one before", p.Launch.Number, s.At, at)
@@ -112,7 +112,7 @@ func checkPath(t *testing.T, g *topology.Graph, p *analysis.Path) {
 }
 
 // longestLatency is what the topology explains of a latency.
-func longestLatency(t *testing.T, g *topology.Graph, p *analysis.Path, i int) sim.Time {
+func longestLatency(t *testing.T, g *topology.Graph, p *analysis.Path, i int) simtime.Time {
 	t.Helper()
 	pe := g.Spec().PE
 	switch p.Segments[i].Kind {

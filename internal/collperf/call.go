@@ -4,7 +4,7 @@ import (
 	"slices"
 
 	"github.com/kernbench/kernbench/ccl"
-	"github.com/kernbench/kernbench/internal/sim"
+	"github.com/kernbench/kernbench/simtime"
 	"github.com/kernbench/kernbench/torch"
 )
 
@@ -28,14 +28,14 @@ type party struct {
 
 // outcome is what came of a collective.
 type outcome struct {
-	start, end sim.Time   // on the PEs
-	ends       []sim.Time // the same, by rank
-	outputs    [][]byte   // by holder; nothing without values
+	start, end simtime.Time   // on the PEs
+	ends       []simtime.Time // the same, by rank
+	outputs    [][]byte       // by holder; nothing without values
 }
 
 // execute has the ranks do the collective.
 func (p *problem) execute(ctx *torch.Context, s ccl.Settings, per RanksPer) (*outcome, error) {
-	o := &outcome{start: sim.Never, ends: make([]sim.Time, p.ranks), outputs: make([][]byte, p.holders())}
+	o := &outcome{start: simtime.Never, ends: make([]simtime.Time, p.ranks), outputs: make([][]byte, p.holders())}
 	if per == PerSIP {
 		return o, ctx.Spawn(func(rank int, ctx *torch.Context) error {
 			a := &party{problem: p, ctx: ctx}

@@ -4,7 +4,7 @@ import (
 	"github.com/kernbench/kernbench/ccl"
 	"github.com/kernbench/kernbench/internal/host"
 	"github.com/kernbench/kernbench/internal/machine"
-	"github.com/kernbench/kernbench/internal/sim"
+	"github.com/kernbench/kernbench/simtime"
 )
 
 // slowness returns how many times as long as the best each algorithm takes by its formula.
@@ -20,7 +20,7 @@ func (o *Options) slowness(p *problem) (map[string]float64, error) {
 	queues := (&machine.Machine{Graph: o.Topology}).Queues(s.Queues())
 	s.Size(plan, queues)
 	network := ccl.NewNetwork(o.Topology, pes, queues)
-	times, least := map[string]float64{}, float64(sim.Never)
+	times, least := map[string]float64{}, float64(simtime.Never)
 	for _, a := range ccl.Algorithms(p.collective) {
 		if t, ok := ccl.Cost(a, plan, network); ok && t > 0 {
 			times[a.Name] = float64(t)

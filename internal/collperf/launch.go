@@ -8,7 +8,7 @@ import (
 	"github.com/kernbench/kernbench/comm/coll"
 	"github.com/kernbench/kernbench/comm/launch"
 	"github.com/kernbench/kernbench/internal/host"
-	"github.com/kernbench/kernbench/internal/sim"
+	"github.com/kernbench/kernbench/simtime"
 	"github.com/kernbench/kernbench/tl"
 	"github.com/kernbench/kernbench/torch"
 )
@@ -56,12 +56,12 @@ func (o *Options) launch(ctx context.Context, job string, t *tally) error {
 // realRow is a row of what all ranks found. An iteration takes as long as the slowest
 // rank.
 func (o *Options) realRow(p *problem, algorithm string, all [][]found, row int) Row {
-	var total sim.Time
-	wrong, ranks := 0, make([]sim.Time, len(all))
+	var total simtime.Time
+	wrong, ranks := 0, make([]simtime.Time, len(all))
 	for i := range o.iters() {
-		var slowest sim.Time
+		var slowest simtime.Time
 		for rank := range all {
-			took := sim.Time(all[rank][row].Times[i]) * sim.Nanosecond
+			took := simtime.Time(all[rank][row].Times[i]) * simtime.Nanosecond
 			slowest = max(slowest, took)
 			ranks[rank] += took
 		}

@@ -8,7 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/kernbench/kernbench/ccl"
-	"github.com/kernbench/kernbench/internal/sim"
+	"github.com/kernbench/kernbench/simtime"
 	"github.com/kernbench/kernbench/topology"
 )
 
@@ -52,7 +52,7 @@ func TestPerRankOfRealRanks(t *testing.T) {
 	p := newProblem(&o, o.series()[0], 3, 64)
 	took := func(ns ...time.Duration) []found { return []found{{Times: ns}} }
 	r := o.realRow(p, Auto, [][]found{took(10, 31), took(40, 20), took(5, 6)}, 0)
-	want := []sim.Time{20500 * sim.Picosecond, 30 * sim.Nanosecond, 5500 * sim.Picosecond}
+	want := []simtime.Time{20500 * simtime.Picosecond, 30 * simtime.Nanosecond, 5500 * simtime.Picosecond}
 	if !cmp.Equal(r.PEExec, want) || *r.TimeUS != 0.0355 {
 		t.Errorf("ranks take %v and the row %v us, want %v and 0.0355", r.PEExec, *r.TimeUS, want)
 	}

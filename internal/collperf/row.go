@@ -10,8 +10,8 @@ import (
 	"github.com/kernbench/kernbench/ccl"
 	"github.com/kernbench/kernbench/internal/memory"
 	"github.com/kernbench/kernbench/internal/pe"
-	"github.com/kernbench/kernbench/internal/sim"
-	"github.com/kernbench/kernbench/internal/table"
+	"github.com/kernbench/kernbench/simtime"
+	"github.com/kernbench/kernbench/table"
 )
 
 // Row is the result of one algorithm at one size.
@@ -44,7 +44,7 @@ type Measured struct {
 	// PEExec is how long each rank took, averaged over the iterations, with
 	// [Options.PerRank]: simulated ranks from the common start to the end of their last PE,
 	// real ones by their own clocks.
-	PEExec []sim.Time `json:"pe_exec_ns,omitempty"`
+	PEExec []simtime.Time `json:"pe_exec_ns,omitempty"`
 }
 
 // Comparison is the results of an algorithm among others.
@@ -97,8 +97,8 @@ func (o *Options) schema() table.Schema {
 // rankRow is a row and the time of one of its ranks.
 type rankRow struct {
 	Row
-	Rank   *int      `json:"rank" table:",setting"`
-	PEExec *sim.Time `json:"pe_exec_ns" table:"ns,lower,time of the rank"`
+	Rank   *int          `json:"rank" table:",setting"`
+	PEExec *simtime.Time `json:"pe_exec_ns" table:"ns,lower,time of the rank"`
 }
 
 // Table returns rows as a table: a line for each row or, with [Options.PerRank], for each
@@ -142,7 +142,7 @@ func (p *problem) about() Case {
 
 // row returns the row of a problem that took some time; a negative time is none. What only
 // the run knows is left to the caller.
-func (p *problem) row(time sim.Time) Row {
+func (p *problem) row(time simtime.Time) Row {
 	r := Row{Case: p.about()}
 	r.BoundUS, r.BoundKind, r.Bound = microseconds(p.bound.Time), p.bound.Kind.String(), p.bound.Why
 	if time < 0 {
@@ -161,7 +161,7 @@ func (p *problem) row(time sim.Time) Row {
 	return r
 }
 
-func microseconds(t sim.Time) float64 { return float64(t) / float64(sim.Microsecond) }
+func microseconds(t simtime.Time) float64 { return float64(t) / float64(simtime.Microsecond) }
 
 // markBest marks the fastest of some rows, of which those with wrong values do not count.
 // Equally fast ones are all best.

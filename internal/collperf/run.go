@@ -7,9 +7,9 @@ import (
 
 	"github.com/kernbench/kernbench/ccl"
 	"github.com/kernbench/kernbench/internal/experiment"
-	"github.com/kernbench/kernbench/internal/sim"
 	"github.com/kernbench/kernbench/internal/trace"
 	"github.com/kernbench/kernbench/internal/version"
+	"github.com/kernbench/kernbench/simtime"
 	"github.com/kernbench/kernbench/torch"
 )
 
@@ -154,8 +154,8 @@ func (o *Options) measureOn(c *torch.Context, p *problem, algorithm string) (row
 	if err != nil {
 		return row, err
 	}
-	wrong, total := 0, sim.Time(0)
-	ranks := make([]sim.Time, p.ranks)
+	wrong, total := 0, simtime.Time(0)
+	ranks := make([]simtime.Time, p.ranks)
 	for range o.iters() {
 		result, err := p.execute(c, settings, o.RanksPer)
 		if err != nil {
@@ -174,8 +174,8 @@ func (o *Options) measureOn(c *torch.Context, p *problem, algorithm string) (row
 
 // row returns the row of an algorithm. Times, of all and of each rank, are sums over the
 // iterations.
-func (o *Options) row(p *problem, algorithm string, total sim.Time, ranks []sim.Time, wrong int) Row {
-	iters := sim.Time(o.iters())
+func (o *Options) row(p *problem, algorithm string, total simtime.Time, ranks []simtime.Time, wrong int) Row {
+	iters := simtime.Time(o.iters())
 	r := p.row(total / iters)
 	r.Algorithm = algorithm
 	if o.PerRank {

@@ -10,8 +10,8 @@ import (
 
 	"github.com/kernbench/kernbench/ccl"
 	"github.com/kernbench/kernbench/comm/launch"
-	"github.com/kernbench/kernbench/internal/numeric"
 	"github.com/kernbench/kernbench/internal/rapidtest"
+	"github.com/kernbench/kernbench/numeric"
 	"github.com/kernbench/kernbench/tl"
 )
 

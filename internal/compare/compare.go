@@ -10,7 +10,7 @@ import (
 	"strings"
 
 	"github.com/kernbench/kernbench/internal/experiment"
-	"github.com/kernbench/kernbench/internal/table"
+	"github.com/kernbench/kernbench/table"
 )
 
 // Options is how to compare tables. The zero value goes by the roles of columns and counts

@@ -14,7 +14,7 @@ import (
 
 	"github.com/kernbench/kernbench/internal/experiment"
 	"github.com/kernbench/kernbench/internal/rapidtest"
-	"github.com/kernbench/kernbench/internal/table"
+	"github.com/kernbench/kernbench/table"
 )
 
 func TestMain(m *testing.M) { os.Exit(rapidtest.Main(m)) }

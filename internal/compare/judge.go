@@ -7,7 +7,7 @@ import (
 	"math/big"
 	"strings"
 
-	"github.com/kernbench/kernbench/internal/table"
+	"github.com/kernbench/kernbench/table"
 )
 
 // number returns a cell as the decimal that is written, and true and false as 1 and 0. It

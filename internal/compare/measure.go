@@ -12,8 +12,8 @@ import (
 	"github.com/kernbench/kernbench/ccl"
 	"github.com/kernbench/kernbench/internal/collperf"
 	"github.com/kernbench/kernbench/internal/config"
-	"github.com/kernbench/kernbench/internal/sim"
-	"github.com/kernbench/kernbench/internal/table"
+	"github.com/kernbench/kernbench/simtime"
+	"github.com/kernbench/kernbench/table"
 	"github.com/kernbench/kernbench/topology"
 )
 
@@ -145,12 +145,12 @@ func runFSIM(l *lab, r *Reference) (*table.Table, error) {
 }
 
 type torus6Row struct {
-	Kind   string      `json:"buffer_kind" table:",setting"`
-	Elems  json.Number `json:"n_elem" table:",setting,elements"`
-	Bytes  json.Number `json:"bytes_per_pe" table:"B,setting"`
-	Theirs json.Number `json:"theirs_ns" table:"ns,result"`
-	Ours   sim.Time    `json:"ours_ns" table:"ns,lower"`
-	Ratio  json.Number `json:"ratio" table:",result"`
+	Kind   string       `json:"buffer_kind" table:",setting"`
+	Elems  json.Number  `json:"n_elem" table:",setting,elements"`
+	Bytes  json.Number  `json:"bytes_per_pe" table:"B,setting"`
+	Theirs json.Number  `json:"theirs_ns" table:"ns,result"`
+	Ours   simtime.Time `json:"ours_ns" table:"ns,lower"`
+	Ratio  json.Number  `json:"ratio" table:",result"`
 }
 
 // runTorus6 does what the bench center_root_buffers does.
@@ -170,7 +170,7 @@ func runTorus6(l *lab, r *Reference) (*table.Table, error) {
 		}
 		rows = append(rows, torus6Row{
 			kind, r.digits(i, "n_elem"), r.digits(i, "bytes_per_pe"), r.digits(i, "latency_ns"),
-			sim.Time(math.Round(*row.TimeUS * 1e9)), ratio(*row.TimeUS*1000, r.Number(i, "latency_ns")),
+			simtime.Time(math.Round(*row.TimeUS * 1e9)), ratio(*row.TimeUS*1000, r.Number(i, "latency_ns")),
 		})
 	}
 	return table.From(rows)

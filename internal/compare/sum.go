@@ -7,7 +7,7 @@ import (
 	"slices"
 
 	"github.com/kernbench/kernbench/internal/experiment"
-	"github.com/kernbench/kernbench/internal/table"
+	"github.com/kernbench/kernbench/table"
 )
 
 // Sum is what became of all tables of a file or a folder.

@@ -45,7 +45,7 @@
 // standard deviations in f32, where nothing larger covers it. Use random operands there.
 //
 // What the machine computes, and comparing with it, live elsewhere. The package imports
-// internal/numeric for dtypes and conversions, and the standard library. Operands whose
+// numeric for dtypes and conversions, and the standard library. Operands whose
 // shapes do not fit panic. All functions leave their operands alone, and may be called
 // concurrently.
 package dense

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"math"
 
-	"github.com/kernbench/kernbench/internal/numeric"
+	"github.com/kernbench/kernbench/numeric"
 )
 
 // Add is a + b, rounded to d. If b is one row (a bias), it is added to every row of a.

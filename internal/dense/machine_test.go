@@ -3,7 +3,7 @@ package dense
 import (
 	"math"
 
-	"github.com/kernbench/kernbench/internal/numeric"
+	"github.com/kernbench/kernbench/numeric"
 )
 
 // tile is a matrix as a machine has it: elements of a dtype, on which operations round.

@@ -1,7 +1,7 @@
 package dense
 
 import (
-	"github.com/kernbench/kernbench/internal/numeric"
+	"github.com/kernbench/kernbench/numeric"
 )
 
 // MatMul is a·b as ranks of tensor parallelism compute it: the sum over k is cut into

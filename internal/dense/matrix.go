@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"math"
 
-	"github.com/kernbench/kernbench/internal/numeric"
+	"github.com/kernbench/kernbench/numeric"
 )
 
 // Sigmas is how many standard deviations an element may be off. The text of the package

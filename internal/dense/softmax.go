@@ -4,7 +4,7 @@ import (
 	"math"
 	"slices"
 
-	"github.com/kernbench/kernbench/internal/numeric"
+	"github.com/kernbench/kernbench/numeric"
 )
 
 // NoMask is an offset with which every row sees every column.

@@ -7,8 +7,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/kernbench/kernbench/internal/numeric"
 	"pgregory.net/rapid"
+
+	"github.com/kernbench/kernbench/numeric"
 )
 
 // of is a matrix of given rows, without errors.

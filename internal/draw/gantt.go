@@ -3,7 +3,7 @@ package draw
 import (
 	"fmt"
 
-	"github.com/kernbench/kernbench/internal/sim"
+	"github.com/kernbench/kernbench/simtime"
 )
 
 // Gantt is a chart of schedules, drawn as text ([WriteGantt]) or as a picture. The panels
@@ -19,7 +19,7 @@ type GanttPanel struct {
 	Title string
 	Note  string // result of the schedule, such as "makespan 12.4 µs"
 	Rows  []GanttRow
-	End   sim.Time // of the schedule, which may be later than its last bar
+	End   simtime.Time // of the schedule, which may be later than its last bar
 }
 
 // GanttRow is a worker of a schedule, such as a control core or a PE.
@@ -30,7 +30,7 @@ type GanttRow struct {
 
 // GanttBar is an uninterrupted piece of work.
 type GanttBar struct {
-	From, To sim.Time // may be equal
+	From, To simtime.Time // may be equal
 	Activity Activity
 	Text     string // name of the task
 }
@@ -76,8 +76,8 @@ func (g *Gantt) Axes() []GanttAxis {
 }
 
 // Span returns the length of the axis: the end of the last schedule.
-func (a GanttAxis) Span() sim.Time {
-	var end sim.Time
+func (a GanttAxis) Span() simtime.Time {
+	var end simtime.Time
 	for i := range a {
 		end = max(end, a[i].Span())
 	}
@@ -85,7 +85,7 @@ func (a GanttAxis) Span() sim.Time {
 }
 
 // Span returns the end of the schedule, or of a bar beyond it.
-func (p *GanttPanel) Span() sim.Time {
+func (p *GanttPanel) Span() simtime.Time {
 	end := p.End
 	for _, r := range p.Rows {
 		if n := len(r.Bars); n > 0 {

@@ -5,15 +5,15 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/kernbench/kernbench/internal/sim"
+	"github.com/kernbench/kernbench/simtime"
 )
 
 // TestGanttApart wants panels that are as wide as each other, however long their
 // schedules are, each with its own grid and its axis below it. One of no time has none.
 func TestGanttApart(t *testing.T) {
 	g := &Gantt{Title: "three", Apart: true}
-	for _, end := range []sim.Time{1478, 14780, 0} {
-		g.Panels = append(g.Panels, GanttPanel{Title: "panel", Note: (end * sim.Nanosecond).Rounded(), Rows: []GanttRow{
+	for _, end := range []simtime.Time{1478, 14780, 0} {
+		g.Panels = append(g.Panels, GanttPanel{Title: "panel", Note: (end * simtime.Nanosecond).Rounded(), Rows: []GanttRow{
 			{Label: "control", Bars: []GanttBar{ns(0, end, Computing, "task")}}, {Label: "idle"},
 		}})
 	}

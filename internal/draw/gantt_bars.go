@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/kernbench/kernbench/internal/sim"
+	"github.com/kernbench/kernbench/simtime"
 )
 
 // Widths of bars.
@@ -81,7 +81,7 @@ func shown(w tenths) tenths {
 // that the picture shows how busy the row was. Where no bar follows soon, the activity with
 // most time has the whole speck, so that it is visible.
 func (a *placedAxis) share(strips *[NumActivities]strip, bars []GanttBar) int {
-	var times [NumActivities]sim.Time
+	var times [NumActivities]simtime.Time
 	start, n := a.at(bars[0].From), 0
 	for n < len(bars) && a.width(bars[n]) < speck && a.at(bars[n].From) < start+speck {
 		times[bars[n].Activity] += bars[n].To - bars[n].From
@@ -128,7 +128,7 @@ type strip struct {
 	from, to tenths // the line so far; a segment that touches its end extends it
 	dashes   []float64
 	bars     int
-	time     sim.Time
+	time     simtime.Time
 }
 
 func (t *strip) count(b GanttBar) {

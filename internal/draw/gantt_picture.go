@@ -3,7 +3,7 @@ package draw
 import (
 	"math"
 
-	"github.com/kernbench/kernbench/internal/sim"
+	"github.com/kernbench/kernbench/simtime"
 )
 
 // Sizes of a Gantt chart in pixels.
@@ -54,7 +54,7 @@ type ganttSheet struct {
 // placedAxis is a laid-out axis of time, below the panels that share it.
 type placedAxis struct {
 	panels []placedPanel
-	span   sim.Time
+	span   simtime.Time
 	ticks  []timeTick
 	unit   string // of the ticks
 	x, y   float64
@@ -116,15 +116,15 @@ type tenths int
 func (t tenths) pixels() float64 { return float64(t) / 10 }
 
 // at returns where a time lies, from the left end of the axis.
-func (a *placedAxis) at(t sim.Time) tenths {
+func (a *placedAxis) at(t simtime.Time) tenths {
 	if a.span == 0 {
 		return 0
 	}
-	return tenths(sim.MulDiv(uint64(max(t, 0)), uint64((ganttRight-a.x)*10), uint64(a.span)))
+	return tenths(simtime.MulDiv(uint64(max(t, 0)), uint64((ganttRight-a.x)*10), uint64(a.span)))
 }
 
 // on returns the place of a time on the page, at a height.
-func (a *placedAxis) on(t sim.Time, y float64) point { return point{a.x + a.at(t).pixels(), y} }
+func (a *placedAxis) on(t simtime.Time, y float64) point { return point{a.x + a.at(t).pixels(), y} }
 
 // bar returns the height of bars, an even number. The rest of a row is empty.
 func (s *ganttSheet) bar() float64 { return math.Floor((s.row-max(s.row/7, 2))/2) * 2 }
@@ -189,17 +189,17 @@ func (s *ganttSheet) drawAxis(c *canvas, a *placedAxis) {
 
 // timeTick is a mark on an axis of time.
 type timeTick struct {
-	at   sim.Time
+	at   simtime.Time
 	text string // a number of the axis's unit
 }
 
 // timeTicks returns marks from 0 to the end, in steps of 1, 2 or 5 times a power of ten, and
 // the unit of their numbers. It makes at most the given number of steps, and at least one if
 // that is two or more.
-func timeTicks(end sim.Time, most int) (ticks []timeTick, unit string) {
+func timeTicks(end simtime.Time, most int) (ticks []timeTick, unit string) {
 	u := end.Unit()
-	step := sim.Femtosecond
-	for factor := 0; end/step > sim.Time(most); factor++ {
+	step := simtime.Femtosecond
+	for factor := 0; end/step > simtime.Time(most); factor++ {
 		if factor%3 == 1 {
 			step = step / 2 * 5
 		} else {

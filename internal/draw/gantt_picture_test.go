@@ -9,7 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
-	"github.com/kernbench/kernbench/internal/sim"
+	"github.com/kernbench/kernbench/simtime"
 )
 
 // laidOut returns the canvas that a figure draws on.
@@ -55,8 +55,8 @@ func tipped(c *canvas) []string {
 }
 
 // ns makes a bar.
-func ns(from, to sim.Time, a Activity, text string) GanttBar {
-	return GanttBar{From: from * sim.Nanosecond, To: to * sim.Nanosecond, Activity: a, Text: text}
+func ns(from, to simtime.Time, a Activity, text string) GanttBar {
+	return GanttBar{From: from * simtime.Nanosecond, To: to * simtime.Nanosecond, Activity: a, Text: text}
 }
 
 // gridOf is a chart of so many bars, each as long as the space after it.
@@ -66,7 +66,7 @@ func gridOf(panels, rows, bars int) *Gantt {
 		p := GanttPanel{Title: fmt.Sprint("panel", i), Note: "a note"}
 		for j := range rows {
 			r := GanttRow{Label: fmt.Sprint("pe", j)}
-			for k := range sim.Time(bars) {
+			for k := range simtime.Time(bars) {
 				r.Bars = append(r.Bars, ns(2*k, 2*k+1, Activity(k)%NumActivities, fmt.Sprint("task", k)))
 			}
 			p.Rows = append(p.Rows, r)
@@ -80,7 +80,7 @@ func gridOf(panels, rows, bars int) *Gantt {
 // "control" in 15 pixels and 12, and is 1478 pixels long.
 func TestGanttBars(t *testing.T) {
 	c := laidOut(t, &Gantt{Title: "<one>", Subtitle: "a & b", Panels: []GanttPanel{{
-		Title: "ring", Note: "makespan 1478 ns", End: 1478 * sim.Nanosecond,
+		Title: "ring", Note: "makespan 1478 ns", End: 1478 * simtime.Nanosecond,
 		Rows: []GanttRow{
 			{Label: "control", Bars: []GanttBar{ns(0, 100, Building, "build"), ns(100, 103, Scheduling, "s")}},
 			{Label: "idle"},
@@ -141,7 +141,7 @@ func TestGanttNarrow(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			rows := []GanttRow{{Label: "control", Bars: tt.bars}}
-			s := newGanttSheet(&Gantt{Panels: []GanttPanel{{Rows: rows, End: 14780 * sim.Nanosecond}}})
+			s := newGanttSheet(&Gantt{Panels: []GanttPanel{{Rows: rows, End: 14780 * simtime.Nanosecond}}})
 			s.least = 100
 			c := &canvas{}
 			s.drawRow(c, &s.axes[0], rows[0], -s.bar()/2)
@@ -182,14 +182,14 @@ func TestGanttSize(t *testing.T) {
 func TestGanttFits(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		text := func(name string) string { return rapid.String().Draw(t, name) }
-		longest := int64(rapid.SampledFrom([]sim.Time{1, 100, sim.Nanosecond, sim.Millisecond, sim.Second}).Draw(t, "longest"))
-		times := func(name string) sim.Time { return sim.Time(rapid.Int64Range(0, longest).Draw(t, name)) }
+		longest := int64(rapid.SampledFrom([]simtime.Time{1, 100, simtime.Nanosecond, simtime.Millisecond, simtime.Second}).Draw(t, "longest"))
+		times := func(name string) simtime.Time { return simtime.Time(rapid.Int64Range(0, longest).Draw(t, name)) }
 		g := &Gantt{Title: text("title"), Subtitle: text("subtitle"), Apart: rapid.Bool().Draw(t, "apart")}
 		for range rapid.IntRange(0, 3).Draw(t, "panels") {
 			p := GanttPanel{Title: text("panel"), Note: text("note"), End: times("end")}
 			for range rapid.IntRange(0, 40).Draw(t, "rows") {
 				r := GanttRow{Label: text("label")}
-				var at sim.Time
+				var at simtime.Time
 				for range rapid.IntRange(0, 5).Draw(t, "bars") {
 					from := at + times("gap")
 					at = from + times("length")

@@ -8,7 +8,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/kernbench/kernbench/internal/printable"
-	"github.com/kernbench/kernbench/internal/sim"
+	"github.com/kernbench/kernbench/simtime"
 )
 
 // Sizes of a text chart, in characters and lines.
@@ -57,14 +57,14 @@ func WriteGantt(w io.Writer, g *Gantt, columns int) error {
 type ganttText struct {
 	text    strings.Builder
 	columns int
-	label   int        // columns of the labels
-	edges   []sim.Time // of the bins of the axis, one more than those
-	bins    []bin      // of the current row
+	label   int            // columns of the labels
+	edges   []simtime.Time // of the bins of the axis, one more than those
+	bins    []bin          // of the current row
 }
 
 // bin is a bin of time of a row.
 type bin struct {
-	share   [NumActivities]sim.Time
+	share   [NumActivities]simtime.Time
 	touched bool // by a bar, possibly an empty one
 }
 
@@ -81,12 +81,12 @@ func newGanttText(g *Gantt, columns int) *ganttText {
 }
 
 // scale makes the bins of an axis of time. No bin is shorter than a femtosecond.
-func (c *ganttText) scale(end sim.Time) {
+func (c *ganttText) scale(end simtime.Time) {
 	n := min(c.columns-c.label-2, int(end))
 	c.bins = make([]bin, n)
-	c.edges = make([]sim.Time, n+1)
+	c.edges = make([]simtime.Time, n+1)
 	for i := range c.edges[:n] {
-		c.edges[i] = sim.MulDiv(uint64(end), uint64(i), uint64(n))
+		c.edges[i] = simtime.MulDiv(uint64(end), uint64(i), uint64(n))
 	}
 	c.edges[n] = end
 }
@@ -119,13 +119,13 @@ func (c *ganttText) panel(p *GanttPanel) {
 }
 
 // before returns how many bins begin before a time.
-func (c *ganttText) before(t sim.Time) int {
+func (c *ganttText) before(t simtime.Time) int {
 	n, _ := slices.BinarySearch(c.edges, t)
 	return n
 }
 
 // at returns the bin that holds a time; the last bin holds the end.
-func (c *ganttText) at(t sim.Time) int { return max(min(c.before(t+1), len(c.bins))-1, 0) }
+func (c *ganttText) at(t simtime.Time) int { return max(min(c.before(t+1), len(c.bins))-1, 0) }
 
 // fill divides the time of bars among the bins.
 func (c *ganttText) fill(bars []GanttBar) {
@@ -144,10 +144,10 @@ func (c *ganttText) fill(bars []GanttBar) {
 
 // binMarks returns the text of bins: for each the activity with the largest share. On a
 // tie the first activity wins, and any activity wins over idleness.
-func binMarks(bins []bin, edges []sim.Time) string {
+func binMarks(bins []bin, edges []simtime.Time) string {
 	var text strings.Builder
 	for i, b := range bins {
-		mark, most, idle := ' ', sim.Time(0), edges[i+1]-edges[i]
+		mark, most, idle := ' ', simtime.Time(0), edges[i+1]-edges[i]
 		for a, share := range b.share {
 			idle -= share
 			if share > most {

@@ -10,7 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
-	"github.com/kernbench/kernbench/internal/sim"
+	"github.com/kernbench/kernbench/simtime"
 )
 
 // bars reads "B0-10 #10-25": an activity and its time in ns.
@@ -19,11 +19,11 @@ func bars(t testing.TB, text string) []GanttBar {
 	var bs []GanttBar
 	for _, word := range strings.Fields(text) {
 		var mark rune
-		var from, to sim.Time
+		var from, to simtime.Time
 		if _, err := fmt.Sscanf(word, "%c%d-%d", &mark, &from, &to); err != nil {
 			t.Fatalf("bar %q: %v", word, err)
 		}
-		b := GanttBar{From: from * sim.Nanosecond, To: to * sim.Nanosecond, Text: word}
+		b := GanttBar{From: from * simtime.Nanosecond, To: to * simtime.Nanosecond, Text: word}
 		for a, known := range activities {
 			if known.mark == mark {
 				b.Activity = Activity(a)
@@ -53,7 +53,7 @@ func TestWriteGantt(t *testing.T) {
 		{"panels on one axis, one that ends after its last bar", Gantt{
 			Title: "two schedules", Subtitle: "preset default",
 			Panels: []GanttPanel{
-				{Title: "first", Note: "makespan 36 ns", End: 36 * sim.Nanosecond, Rows: []GanttRow{
+				{Title: "first", Note: "makespan 36 ns", End: 36 * simtime.Nanosecond, Rows: []GanttRow{
 					row("control", "B0-6 s6-9"), row("pe0", "#9-20 ~20-30"), {Label: "pe1"}, row("pe2", "#10-20"),
 				}},
 				{Title: "second", Rows: []GanttRow{row("control", "s0-4"), row("pe0", "~4-12 #14-18")}},
@@ -80,7 +80,7 @@ B building   s scheduling   # computing
 		{"what has most of a bin", Gantt{Panels: []GanttPanel{{Title: "bins", Rows: []GanttRow{
 			row("a", "#0-6 ~6-10 s10-15 B15-20 #20-24 #30-33 ~33-36 #49-51"),
 			row("b", "#0-1 ~1-3 #3-4 ~4-6 #6-7 ~7-9 #9-10 s25-25 #30-35 B35-35 ~35-40 s160-160"),
-		}, End: 160 * sim.Nanosecond}}}, 20, `bins
+		}, End: 160 * simtime.Nanosecond}}}, 20, `bins
 a │#B····          │
 b │~ ·#           ·│
   └┬─────────┬─────┘
@@ -95,7 +95,7 @@ s scheduling
 		{"panels apart, one of no time", Gantt{
 			Title: "three schedules", Apart: true,
 			Panels: []GanttPanel{
-				{Title: "short", Note: "makespan 36 ns", End: 36 * sim.Nanosecond, Rows: []GanttRow{
+				{Title: "short", Note: "makespan 36 ns", End: 36 * simtime.Nanosecond, Rows: []GanttRow{
 					row("control", "B0-6 s6-9"), row("pe0", "#9-20 ~20-30"), {Label: "pe1"},
 				}},
 				{Title: "long", Rows: []GanttRow{row("control", "s0-200"), row("pe0", "~220-400 #500-720")}},
@@ -179,16 +179,16 @@ func TestWriteGanttTooNarrow(t *testing.T) {
 // drawGantt draws a chart that nobody thought of.
 func drawGantt(t *rapid.T) *Gantt {
 	g := &Gantt{Title: rapid.String().Draw(t, "title"), Subtitle: rapid.String().Draw(t, "subtitle"), Apart: rapid.Bool().Draw(t, "apart")}
-	longest := rapid.SampledFrom([]sim.Time{1, 100, sim.Nanosecond, sim.Millisecond, sim.Second}).Draw(t, "longest")
+	longest := rapid.SampledFrom([]simtime.Time{1, 100, simtime.Nanosecond, simtime.Millisecond, simtime.Second}).Draw(t, "longest")
 	times := rapid.Int64Range(0, int64(longest))
 	for range rapid.IntRange(0, 3).Draw(t, "panels") {
-		p := GanttPanel{Title: rapid.String().Draw(t, "panel"), Note: rapid.String().Draw(t, "note"), End: sim.Time(times.Draw(t, "end"))}
+		p := GanttPanel{Title: rapid.String().Draw(t, "panel"), Note: rapid.String().Draw(t, "note"), End: simtime.Time(times.Draw(t, "end"))}
 		for range rapid.IntRange(0, 50).Draw(t, "rows") {
 			r := GanttRow{Label: rapid.String().Draw(t, "label")}
-			var at sim.Time
+			var at simtime.Time
 			for range rapid.IntRange(0, 4).Draw(t, "bars") {
-				from := at + sim.Time(times.Draw(t, "gap"))
-				at = from + sim.Time(times.Draw(t, "length"))
+				from := at + simtime.Time(times.Draw(t, "gap"))
+				at = from + simtime.Time(times.Draw(t, "length"))
 				r.Bars = append(r.Bars, GanttBar{from, at, Activity(rapid.IntRange(0, int(NumActivities)-1).Draw(t, "activity")), ""})
 			}
 			p.Rows = append(p.Rows, r)
@@ -230,7 +230,7 @@ func TestGanttShares(t *testing.T) {
 }
 
 func checkShares(t *rapid.T, c *ganttText, bars []GanttBar) {
-	var want, got [NumActivities]sim.Time
+	var want, got [NumActivities]simtime.Time
 	for _, b := range bars {
 		want[b.Activity] += b.To - b.From
 	}
@@ -250,8 +250,8 @@ func BenchmarkWriteGantt(b *testing.B) {
 	g := &Gantt{Panels: []GanttPanel{{}}}
 	for range rows {
 		r := GanttRow{Label: "pe"}
-		for i := range sim.Time(perRow) {
-			r.Bars = append(r.Bars, GanttBar{i * sim.Nanosecond, i*sim.Nanosecond + 700*sim.Picosecond, Activity(i % 4), ""})
+		for i := range simtime.Time(perRow) {
+			r.Bars = append(r.Bars, GanttBar{i * simtime.Nanosecond, i*simtime.Nanosecond + 700*simtime.Picosecond, Activity(i % 4), ""})
 		}
 		g.Panels[0].Rows = append(g.Panels[0].Rows, r)
 	}

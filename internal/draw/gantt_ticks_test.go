@@ -7,23 +7,23 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/kernbench/kernbench/internal/sim"
+	"github.com/kernbench/kernbench/simtime"
 )
 
 func TestTimeTicks(t *testing.T) {
 	tests := []struct {
-		end  sim.Time
+		end  simtime.Time
 		most int
 		want string
 	}{
 		{0, 5, "0 ns"},
 		{1, 5, "0 1 fs"},
 		{10, 1, "0 10 fs"},
-		{12_400 * sim.Nanosecond, 5, "0 5 10 µs"},
-		{12_400 * sim.Nanosecond, 7, "0 2 4 6 8 10 12 µs"},
-		{sim.Microsecond, 5, "0 0.2 0.4 0.6 0.8 1 µs"},
-		{999 * sim.Nanosecond, 5, "0 200 400 600 800 ns"},
-		{sim.Never, 1, "0 5000 s"},
+		{12_400 * simtime.Nanosecond, 5, "0 5 10 µs"},
+		{12_400 * simtime.Nanosecond, 7, "0 2 4 6 8 10 12 µs"},
+		{simtime.Microsecond, 5, "0 0.2 0.4 0.6 0.8 1 µs"},
+		{999 * simtime.Nanosecond, 5, "0 200 400 600 800 ns"},
+		{simtime.Never, 1, "0 5000 s"},
 	}
 	for _, tt := range tests {
 		ticks, unit := timeTicks(tt.end, tt.most)
@@ -42,7 +42,7 @@ func TestTimeTicks(t *testing.T) {
 // for, as many of such as there can be, and the last less than one from the end.
 func TestTimeTicksReach(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		end := sim.Time(rapid.Int64Range(1, int64(sim.Never)).Draw(t, "end"))
+		end := simtime.Time(rapid.Int64Range(1, int64(simtime.Never)).Draw(t, "end"))
 		most := rapid.IntRange(1, 40).Draw(t, "most")
 		ticks, _ := timeTicks(end, most)
 		n := len(ticks) - 1
@@ -55,8 +55,8 @@ func TestTimeTicksReach(t *testing.T) {
 		}
 		step := ticks[1].at
 		for i, tick := range ticks {
-			if tick.at != step*sim.Time(i) {
-				t.Errorf("tick %d: at %v, want %v", i, tick.at, step*sim.Time(i))
+			if tick.at != step*simtime.Time(i) {
+				t.Errorf("tick %d: at %v, want %v", i, tick.at, step*simtime.Time(i))
 			}
 		}
 		if left := end - ticks[n].at; left < 0 || left >= step {

@@ -8,7 +8,7 @@ import (
 	"math"
 	"testing"
 
-	"github.com/kernbench/kernbench/internal/table"
+	"github.com/kernbench/kernbench/table"
 )
 
 var nan = math.NaN()

@@ -4,9 +4,9 @@ import (
 	"os"
 	"testing"
 
-	"github.com/kernbench/kernbench/internal/numeric"
-	"github.com/kernbench/kernbench/internal/oplog"
 	"github.com/kernbench/kernbench/internal/rapidtest"
+	"github.com/kernbench/kernbench/numeric"
+	"github.com/kernbench/kernbench/oplog"
 )
 
 func TestMain(m *testing.M) { os.Exit(rapidtest.Main(m)) }

@@ -3,8 +3,8 @@ package exec
 import (
 	"encoding/binary"
 
-	"github.com/kernbench/kernbench/internal/numeric"
-	"github.com/kernbench/kernbench/internal/oplog"
+	"github.com/kernbench/kernbench/numeric"
+	"github.com/kernbench/kernbench/oplog"
 )
 
 // scratch is what a goroutine needs to compute.

@@ -13,6 +13,6 @@
 // in the program determines, whatever their order was in this run. [Eager] computes
 // single operations, without a log, for machines that have values at once.
 //
-// Times are not looked at here, and arithmetic is internal/numeric's. The package
-// imports internal/numeric, internal/oplog, internal/memory and topology.
+// Times are not looked at here, and arithmetic is numeric's. The package
+// imports numeric, oplog, internal/memory and topology.
 package exec

@@ -1,8 +1,8 @@
 package exec
 
 import (
-	"github.com/kernbench/kernbench/internal/numeric"
-	"github.com/kernbench/kernbench/internal/oplog"
+	"github.com/kernbench/kernbench/numeric"
+	"github.com/kernbench/kernbench/oplog"
 )
 
 // block is how many elements of an operand that has to be repeated or converted

@@ -5,7 +5,7 @@ import (
 	"sync"
 
 	"github.com/kernbench/kernbench/internal/memory"
-	"github.com/kernbench/kernbench/internal/oplog"
+	"github.com/kernbench/kernbench/oplog"
 )
 
 // Executor computes the values of a log while it grows. Its methods belong to one

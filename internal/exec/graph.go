@@ -4,7 +4,7 @@ import (
 	"iter"
 	"math"
 
-	"github.com/kernbench/kernbench/internal/oplog"
+	"github.com/kernbench/kernbench/oplog"
 )
 
 // node is the state of an operation.

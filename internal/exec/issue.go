@@ -4,7 +4,7 @@ import (
 	"slices"
 
 	"github.com/kernbench/kernbench/internal/memory"
-	"github.com/kernbench/kernbench/internal/oplog"
+	"github.com/kernbench/kernbench/oplog"
 )
 
 // op takes the next operation of the log into account.

@@ -4,7 +4,7 @@ import (
 	"math/rand/v2"
 	"slices"
 
-	"github.com/kernbench/kernbench/internal/oplog"
+	"github.com/kernbench/kernbench/oplog"
 )
 
 // randomAccesses draws a log of accesses by a few PEs, and of what may order them.

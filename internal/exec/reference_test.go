@@ -1,8 +1,8 @@
 package exec
 
 import (
-	"github.com/kernbench/kernbench/internal/numeric"
-	"github.com/kernbench/kernbench/internal/oplog"
+	"github.com/kernbench/kernbench/numeric"
+	"github.com/kernbench/kernbench/oplog"
 )
 
 // reference executes a log as its description reads: one element at a time, one

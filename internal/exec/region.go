@@ -1,6 +1,6 @@
 package exec
 
-import "github.com/kernbench/kernbench/internal/oplog"
+import "github.com/kernbench/kernbench/oplog"
 
 // region is a set of bytes of one memory: one row, or several with gaps between.
 type region struct{ addr, rows, rowBytes, stride int64 }

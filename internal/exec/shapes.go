@@ -3,8 +3,8 @@ package exec
 import (
 	"fmt"
 
-	"github.com/kernbench/kernbench/internal/numeric"
-	"github.com/kernbench/kernbench/internal/oplog"
+	"github.com/kernbench/kernbench/numeric"
+	"github.com/kernbench/kernbench/oplog"
 )
 
 // checkShapes checks the number, shapes and dtypes of operands against the result.

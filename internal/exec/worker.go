@@ -1,7 +1,7 @@
 package exec
 
 import (
-	"github.com/kernbench/kernbench/internal/oplog"
+	"github.com/kernbench/kernbench/oplog"
 )
 
 // job is an operation whose operands are there, or a part of one: units from to

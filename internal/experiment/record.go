@@ -12,7 +12,7 @@ import (
 	"slices"
 
 	"github.com/kernbench/kernbench/internal/file"
-	"github.com/kernbench/kernbench/internal/table"
+	"github.com/kernbench/kernbench/table"
 )
 
 // MaxPoints is the most points that a sweep may have.

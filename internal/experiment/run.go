@@ -11,7 +11,7 @@ import (
 
 	"github.com/kernbench/kernbench/internal/host"
 	"github.com/kernbench/kernbench/internal/sim"
-	"github.com/kernbench/kernbench/internal/table"
+	"github.com/kernbench/kernbench/table"
 )
 
 // Options choose which points run and what is kept of them.

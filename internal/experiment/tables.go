@@ -14,7 +14,7 @@ import (
 	"strings"
 
 	"github.com/kernbench/kernbench/internal/file"
-	"github.com/kernbench/kernbench/internal/table"
+	"github.com/kernbench/kernbench/table"
 )
 
 // The names of further tables of a result: the metrics of a run, and the times of every

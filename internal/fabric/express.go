@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/kernbench/kernbench/internal/sim"
+	"github.com/kernbench/kernbench/simtime"
 	"github.com/kernbench/kernbench/topology"
 )
 
@@ -153,9 +154,9 @@ func (s *server) background(start, work Time, class Class) (taken Time) {
 		if o.until <= start || o.class > class {
 			continue
 		}
-		share := sim.MulDiv(uint64(o.until-start), uint64(o.rate), wholeRate)
+		share := simtime.MulDiv(uint64(o.until-start), uint64(o.rate), wholeRate)
 		if spare > 0 {
-			share = min(share, sim.MulDiv(uint64(work), uint64(o.rate), uint64(spare)))
+			share = min(share, simtime.MulDiv(uint64(work), uint64(o.rate), uint64(spare)))
 		}
 		taken += share
 	}

@@ -6,12 +6,13 @@ import (
 
 	"github.com/kernbench/kernbench/internal/memory"
 	"github.com/kernbench/kernbench/internal/sim"
+	"github.com/kernbench/kernbench/simtime"
 	"github.com/kernbench/kernbench/topology"
 )
 
 type (
 	// Time is simulated time in femtoseconds.
-	Time = sim.Time
+	Time = simtime.Time
 	// Bytes is an amount of data.
 	Bytes = topology.Bytes
 )

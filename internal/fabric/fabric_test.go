@@ -11,11 +11,12 @@ import (
 	"github.com/kernbench/kernbench/internal/memory"
 	"github.com/kernbench/kernbench/internal/rapidtest"
 	"github.com/kernbench/kernbench/internal/sim"
+	"github.com/kernbench/kernbench/simtime"
 	"github.com/kernbench/kernbench/topology"
 )
 
 const (
-	ns       = sim.Nanosecond
+	ns       = simtime.Nanosecond
 	flitSize = Bytes(256)
 )
 
@@ -182,7 +183,7 @@ func TestQueuedAddsUp(t *testing.T) {
 	merge := hops{fast, fast, slow}
 	w := run(t, merge, Config{},
 		flow{0, Transfer{Path: path(0, 2), Bytes: 1 << 30}}, flow{0, Transfer{Path: path(1, 2), Bytes: 1 << 30}})
-	if got := w.Stats(2).Queued; got < 10*sim.Millisecond || got > 20*sim.Millisecond {
+	if got := w.Stats(2).Queued; got < 10*simtime.Millisecond || got > 20*simtime.Millisecond {
 		t.Errorf("flits of 1 GiB queued for %v on average, want about 15 ms", got)
 	}
 }

@@ -2,7 +2,7 @@ package fabric
 
 import (
 	"github.com/kernbench/kernbench/internal/memory"
-	"github.com/kernbench/kernbench/internal/sim"
+	"github.com/kernbench/kernbench/simtime"
 )
 
 // server is a link, or the channels of an HBM slice, in the Train model: it
@@ -128,7 +128,7 @@ func (s *server) begun(now Time) int64 {
 	spent := now - s.since
 	for _, o := range s.slow {
 		if until := min(o.until, now); until > s.since && o.class <= s.serving.class {
-			spent -= sim.MulDiv(uint64(until-s.since), uint64(o.rate), wholeRate)
+			spent -= simtime.MulDiv(uint64(until-s.since), uint64(o.rate), wholeRate)
 		}
 	}
 	return int64((max(spent, 0) + s.perFlit - 1) / s.perFlit)

@@ -16,5 +16,5 @@
 //
 // Ports, neighbour tables and memory for the slots are internal/machine's. The
 // package imports internal/sim, internal/pe, internal/fabric, internal/memory,
-// internal/numeric, internal/oplog and topology.
+// numeric, oplog and topology.
 package ipcq

@@ -5,14 +5,15 @@ import (
 
 	"github.com/kernbench/kernbench/internal/memory"
 	"github.com/kernbench/kernbench/internal/sim"
+	"github.com/kernbench/kernbench/simtime"
 )
 
 // marks is what somebody who traces wants to know of a ring: the activities behind its times.
 type marks struct {
 	slots   []slotMarks
-	credit  sim.Mark // that gave back the credit which was taken last
-	seen    uint64   // fragments that became visible
-	counted sim.Time // when it was told last how many wait
+	credit  sim.Mark     // that gave back the credit which was taken last
+	seen    uint64       // fragments that became visible
+	counted simtime.Time // when it was told last how many wait
 }
 
 // slotMarks is the activities of a slot.
@@ -46,7 +47,7 @@ func (r *Ring) CreditBy() sim.Mark {
 }
 
 // deep tells how many fragments are visible and not taken, from an instant on.
-func (r *Ring) deep(at sim.Time) {
+func (r *Ring) deep(at simtime.Time) {
 	r.marks.counted = max(r.marks.counted, at)
 	port := strings.Fields(r.To.Name)[1]
 	r.To.DMA.Trace.Depth(r.marks.counted, port, int(r.marks.seen-r.taken))
@@ -54,7 +55,7 @@ func (r *Ring) deep(at sim.Time) {
 
 // Room is when there are credits for a message of n bytes, or for as many fragments
 // of it as there are slots. ok is false if that is not known yet. It takes none.
-func (r *Ring) Room(n memory.Bytes) (at sim.Time, ok bool) {
+func (r *Ring) Room(n memory.Bytes) (at simtime.Time, ok bool) {
 	last := r.before(n)
 	if last > r.read {
 		return 0, false
@@ -67,7 +68,7 @@ func (r *Ring) Room(n memory.Bytes) (at sim.Time, ok bool) {
 
 // RoomBy is the activity that gave back the credit which Room waits for longest.
 func (r *Ring) RoomBy(n memory.Bytes) (by sim.Mark) {
-	at := sim.Time(-1)
+	at := simtime.Time(-1)
 	for i := r.used; i < r.before(n) && r.marks != nil; i++ {
 		if slot := i % uint64(r.Slots); r.credits[slot] > at {
 			at, by = r.credits[slot], r.mark(i).freed

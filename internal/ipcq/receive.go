@@ -6,10 +6,11 @@ import (
 
 	"github.com/kernbench/kernbench/internal/fabric"
 	"github.com/kernbench/kernbench/internal/memory"
-	"github.com/kernbench/kernbench/internal/numeric"
-	"github.com/kernbench/kernbench/internal/oplog"
 	"github.com/kernbench/kernbench/internal/pe"
 	"github.com/kernbench/kernbench/internal/sim"
+	"github.com/kernbench/kernbench/numeric"
+	"github.com/kernbench/kernbench/oplog"
+	"github.com/kernbench/kernbench/simtime"
 )
 
 // Receive is a message that a kernel has asked for.
@@ -18,9 +19,9 @@ type Receive struct {
 	Shape oplog.Shape
 	DType numeric.DType
 	Bytes memory.Bytes
-	At    sim.Time // from when on it may be copied
-	By    sim.Mark // who asked for it, if somebody traces
-	Tile  int32    // where to, a tile with a part for each fragment
+	At    simtime.Time // from when on it may be copied
+	By    sim.Mark     // who asked for it, if somebody traces
+	Tile  int32        // where to, a tile with a part for each fragment
 	// Into, if there is no tile, appends the transfers that move bytes off to
 	// off+n of the message to their place in memory, without a beginning. They are
 	// at one place in the program, Order.
@@ -30,10 +31,10 @@ type Receive struct {
 	Begun sim.Event // called when the message is known: Send is set
 	Done  sim.Event // called when it is known when the last byte is there: End is set
 
-	Send     oplog.ID // its Send
-	Complete bool     // all of it is visible, or there is an error
-	Err      error    // it is not the message that was asked for
-	End      sim.Time // when its last byte is there
+	Send     oplog.ID     // its Send
+	Complete bool         // all of it is visible, or there is an error
+	Err      error        // it is not the message that was asked for
+	End      simtime.Time // when its last byte is there
 	taken    memory.Bytes
 	copying  int
 	waiting  bool
@@ -188,7 +189,7 @@ func (r *Ring) take(rc *Receive, f *fragment, slot uint64) {
 }
 
 // copied is the end, at an instant, of all the transfers begun so far.
-func (rc *Receive) copied(at sim.Time) {
+func (rc *Receive) copied(at simtime.Time) {
 	rc.End = max(rc.End, at)
 	if rc.taken == rc.Bytes {
 		rc.ring.queues.eng.Call(rc.Done)
@@ -212,7 +213,7 @@ func (m *message) HeldBy() *sim.Proc { return m.ring.From.Proc }
 
 // Await parks the receiver, whose clock is at now, until the message is complete, or
 // wrong.
-func (rc *Receive) Await(p *sim.Proc, now sim.Time) error {
+func (rc *Receive) Await(p *sim.Proc, now simtime.Time) error {
 	for !rc.Complete {
 		rc.waiting = true
 		p.ParkFrom((*message)(rc), now)

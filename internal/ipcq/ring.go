@@ -3,10 +3,11 @@ package ipcq
 import (
 	"github.com/kernbench/kernbench/internal/fabric"
 	"github.com/kernbench/kernbench/internal/memory"
-	"github.com/kernbench/kernbench/internal/numeric"
-	"github.com/kernbench/kernbench/internal/oplog"
 	"github.com/kernbench/kernbench/internal/pe"
 	"github.com/kernbench/kernbench/internal/sim"
+	"github.com/kernbench/kernbench/numeric"
+	"github.com/kernbench/kernbench/oplog"
+	"github.com/kernbench/kernbench/simtime"
 	"github.com/kernbench/kernbench/topology"
 )
 
@@ -44,20 +45,20 @@ type Config struct {
 	At         pe.Access         // where the slots are in it
 	Path       []topology.LinkID // from the sender's TCM to the slots
 	Out        []topology.LinkID // from the slots to the receiver's TCM
-	Access     sim.Time          // what the memory of the slots adds to a write, and to a read
-	CreditTime sim.Time          // how long a credit takes back to the sender
+	Access     simtime.Time      // what the memory of the slots adds to a write, and to a read
+	CreditTime simtime.Time      // how long a credit takes back to the sender
 }
 
 // Ring carries messages from one PE to another.
 type Ring struct {
-	sent    uint64     // fragments put in
-	taken   uint64     // of which copying out has begun
-	read    uint64     // of which it has ended: their credits are on the way, or back
-	used    uint64     // credits spent beyond the first Slots
-	slots   []fragment // number n is in slot n mod Slots
-	credits []sim.Time // when that of fragment n comes back, at n mod Slots
-	marks   *marks     // of activities, if somebody traces
-	posted  []*Receive // receives that are not complete, in order
+	sent    uint64         // fragments put in
+	taken   uint64         // of which copying out has begun
+	read    uint64         // of which it has ended: their credits are on the way, or back
+	used    uint64         // credits spent beyond the first Slots
+	slots   []fragment     // number n is in slot n mod Slots
+	credits []simtime.Time // when that of fragment n comes back, at n mod Slots
+	marks   *marks         // of activities, if somebody traces
+	posted  []*Receive     // receives that are not complete, in order
 	number  int32
 	wanted  uint64 // how many have to be read for the sender to go on; 0 if it does not wait
 	queues  *Queues
@@ -67,7 +68,7 @@ type Ring struct {
 
 	requests []pe.Request
 	first    [4]fragment // of the slots, in the usual case all of them
-	firsts   [4]sim.Time
+	firsts   [4]simtime.Time
 }
 
 // fragment is what a slot holds.
@@ -77,10 +78,10 @@ type fragment struct {
 	first   bool
 	last    bool
 	visible bool
-	parts   int       // transfers to come until it is copied out; -1 before that begins
-	end     sim.Time  // of a copy within a TCM, which is known when it begins
-	left    sim.Event // called when it is in its slot
-	receive *Receive  // that copies it to memory
+	parts   int          // transfers to come until it is copied out; -1 before that begins
+	end     simtime.Time // of a copy within a TCM, which is known when it begins
+	left    sim.Event    // called when it is in its slot
+	receive *Receive     // that copies it to memory
 }
 
 // Message says what a message is.
@@ -113,7 +114,7 @@ func (q *Queues) Remove(r *Ring) { q.rings.Take(r.number) }
 // TakeCredit takes a credit for one fragment. It is there at an instant, which may be
 // later than `now`; ok is false if that is not known yet, and then the sender has
 // to AwaitRoom.
-func (r *Ring) TakeCredit(now sim.Time) (at sim.Time, ok bool) {
+func (r *Ring) TakeCredit(now simtime.Time) (at simtime.Time, ok bool) {
 	if r.sent < uint64(r.Slots) {
 		return now, true
 	}
@@ -141,7 +142,7 @@ func (r *room) HeldBy() *sim.Proc { return r.To.Proc }
 
 // AwaitRoom parks the sender, whose clock is at now, until another credit is on its
 // way.
-func (r *Ring) AwaitRoom(p *sim.Proc, now sim.Time) {
+func (r *Ring) AwaitRoom(p *sim.Proc, now simtime.Time) {
 	r.wanted = r.used + 1
 	p.ParkFrom((*room)(r), now)
 	r.wanted = 0
@@ -242,9 +243,9 @@ func (r *Ring) copied(f *fragment) {
 
 // returnCredits sends the credits of the slots that are free at an instant, and
 // were not before, by an activity.
-func (r *Ring) returnCredits(at sim.Time, by sim.Mark) {
+func (r *Ring) returnCredits(at simtime.Time, by sim.Mark) {
 	if len(r.credits) < r.Slots {
-		r.credits = append(r.credits, make([]sim.Time, r.Slots-len(r.credits))...)
+		r.credits = append(r.credits, make([]simtime.Time, r.Slots-len(r.credits))...)
 	}
 	for r.read < r.taken && r.slots[r.read%uint64(r.Slots)].parts == 0 {
 		f := &r.slots[r.read%uint64(r.Slots)]

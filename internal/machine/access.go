@@ -5,9 +5,10 @@ import (
 
 	"github.com/kernbench/kernbench/internal/fabric"
 	"github.com/kernbench/kernbench/internal/memory"
-	"github.com/kernbench/kernbench/internal/oplog"
 	"github.com/kernbench/kernbench/internal/pe"
 	"github.com/kernbench/kernbench/internal/sim"
+	"github.com/kernbench/kernbench/oplog"
+	"github.com/kernbench/kernbench/simtime"
 	"github.com/kernbench/kernbench/tl"
 	"github.com/kernbench/kernbench/topology"
 )
@@ -206,7 +207,7 @@ func (p *PE) request(op memory.Op, from, to pe.Access) (pe.Request, error) {
 
 // DMABusy is how long a channel of the PE's DMA engine has carried data: the beats
 // on its port, not the waiting.
-func (p *PE) DMABusy(op memory.Op) sim.Time {
+func (p *PE) DMABusy(op memory.Op) simtime.Time {
 	g := p.machine.Graph
 	from, to := g.PERouter(p.SIP, p.Cube, p.PE), g.PENode(p.SIP, p.Cube, p.PE, topology.KindDMA)
 	if op == memory.Write {

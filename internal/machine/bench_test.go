@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/kernbench/kernbench/internal/sim"
+	"github.com/kernbench/kernbench/simtime"
 	"github.com/kernbench/kernbench/tl"
 )
 
@@ -44,7 +45,7 @@ type idle struct {
 
 func (h *idle) Handle(_ sim.Kind, arg uint64) {
 	if h.left--; h.left > 0 {
-		h.eng.At(h.eng.Now()+sim.Time(1+arg%97)*ns, h.target, 0, arg*6364136223846793005+1442695040888963407)
+		h.eng.At(h.eng.Now()+simtime.Time(1+arg%97)*ns, h.target, 0, arg*6364136223846793005+1442695040888963407)
 	}
 }
 
@@ -54,7 +55,7 @@ func bareEvents(b *testing.B, pending int) float64 {
 	h := &idle{eng: sim.New(), left: 2_000_000}
 	h.target = h.eng.Register(h)
 	for i := range pending {
-		h.eng.At(sim.Time(i)*ns, h.target, 0, uint64(i))
+		h.eng.At(simtime.Time(i)*ns, h.target, 0, uint64(i))
 	}
 	began := cpuTime()
 	if err := h.eng.Run(context.Background()); err != nil {

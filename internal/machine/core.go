@@ -6,9 +6,10 @@ import (
 	"fmt"
 
 	"github.com/kernbench/kernbench/internal/memory"
-	"github.com/kernbench/kernbench/internal/oplog"
 	"github.com/kernbench/kernbench/internal/pe"
 	"github.com/kernbench/kernbench/internal/sim"
+	"github.com/kernbench/kernbench/oplog"
+	"github.com/kernbench/kernbench/simtime"
 	"github.com/kernbench/kernbench/tl"
 	"github.com/kernbench/kernbench/topology"
 )
@@ -31,14 +32,14 @@ type core struct {
 	home *PE    // where its signals lie
 	name string // of the kernel
 
-	now       sim.Time
-	limit     sim.Time
-	dispatch  sim.Time
-	scheduler sim.Time
-	poll      sim.Time // between two looks for a credit; 0 is asleep
-	calls     int      // since the last time it let others run
-	idle      int      // since its clock moved
-	last      sim.Time // when that was
+	now       simtime.Time
+	limit     simtime.Time
+	dispatch  simtime.Time
+	scheduler simtime.Time
+	poll      simtime.Time // between two looks for a credit; 0 is asleep
+	calls     int          // since the last time it let others run
+	idle      int          // since its clock moved
+	last      simtime.Time // when that was
 
 	ports   []port // by tl.Port
 	turn    int    // port that RecvAny looks at first
@@ -106,7 +107,7 @@ func (c *core) idles() error {
 }
 
 // arrival is when a command that is dispatched now reaches the engines.
-func (c *core) arrival() sim.Time { return c.now + c.scheduler }
+func (c *core) arrival() simtime.Time { return c.now + c.scheduler }
 
 // sync lets everybody else catch up with the CPU's clock.
 func (c *core) sync() {
@@ -133,7 +134,7 @@ func (c *core) Place() tl.Place {
 }
 
 // Now is the CPU's clock.
-func (c *core) Now() sim.Time { return c.now }
+func (c *core) Now() simtime.Time { return c.now }
 
 // Print shows a line to the user.
 func (c *core) Print(text string) {
@@ -256,7 +257,7 @@ func (c *core) Bytes(v tl.Value) ([]byte, error) {
 		return nil, err
 	}
 	began := c.now
-	for c.pe.Tiles.Ready(v.Slot) == sim.Never {
+	for c.pe.Tiles.Ready(v.Slot) == simtime.Never {
 		c.pe.Pipeline.Await(c.proc, "the value of a tile", c.now)
 		c.caughtUp()
 	}
@@ -270,12 +271,12 @@ func (c *core) Bytes(v tl.Value) ([]byte, error) {
 }
 
 // over is the limit of a kernel that has ended: nothing can be done after it.
-const over sim.Time = -1
+const over simtime.Time = -1
 
 // kernel runs a kernel, from the present instant to the end of everything that it
 // starts.
 func (c *core) kernel(name string, body func(m tl.Machine)) {
-	c.name, c.now, c.calls, c.limit = name, c.eng.Now(), 0, cmp.Or(c.eng.Limit, sim.Never)
+	c.name, c.now, c.calls, c.limit = name, c.eng.Now(), 0, cmp.Or(c.eng.Limit, simtime.Never)
 	c.pe.lastCommand = 0
 	c.runs(c.cpu.last)
 	body(c)

@@ -23,5 +23,5 @@
 // Nothing is computed here but times: values are made of the op log by
 // internal/exec, which a kernel that asks for one reaches through Data. Tensors and
 // host code come from the layers above. The package imports the other machine
-// packages, tl, internal/oplog, internal/numeric, internal/trace, internal/sim and topology.
+// packages, tl, oplog, numeric, internal/trace, internal/sim and topology.
 package machine

@@ -6,6 +6,7 @@ import (
 
 	"github.com/kernbench/kernbench/internal/fabric"
 	"github.com/kernbench/kernbench/internal/sim"
+	"github.com/kernbench/kernbench/simtime"
 	"github.com/kernbench/kernbench/topology"
 )
 
@@ -17,10 +18,10 @@ import (
 type Launch struct {
 	Name    string
 	Targets []PEID // in order, each once
-	Start   sim.Time
-	number  int32      // by which events know it
-	ready   []sim.Time // when each target could have started
-	end     []sim.Time
+	Start   simtime.Time
+	number  int32          // by which events know it
+	ready   []simtime.Time // when each target could have started
+	end     []simtime.Time
 	last    []sim.Mark // the last activity of each, if somebody traces
 	lane    int        // of the trace
 	trace   int64      // its number there
@@ -69,7 +70,7 @@ func (m *Machine) hold(name string, targets []PEID, kernel Kernel, done sim.Even
 	case len(slices.Compact(slices.Clone(l.Targets))) != n:
 		return nil, fmt.Errorf("launch %s: a PE is named twice", name)
 	}
-	l.ready, l.end = make([]sim.Time, len(targets)), make([]sim.Time, len(targets))
+	l.ready, l.end = make([]simtime.Time, len(targets)), make([]simtime.Time, len(targets))
 	if m.tracer != nil {
 		l.last = make([]sim.Mark, len(targets))
 	}
@@ -196,17 +197,17 @@ func (l *Launch) target(id PEID) int {
 }
 
 // Exec is how long the kernel ran on target i: pe_exec_ns.
-func (l *Launch) Exec(i int) sim.Time { return l.end[i] - l.Start }
+func (l *Launch) Exec(i int) simtime.Time { return l.end[i] - l.Start }
 
 // ExecOf returns how long the kernel ran on a PE, which must be a target.
-func (l *Launch) ExecOf(id PEID) sim.Time { return l.Exec(l.target(id)) }
+func (l *Launch) ExecOf(id PEID) simtime.Time { return l.Exec(l.target(id)) }
 
 // Critical is the longest of them: crit_ns, the metric of a launch.
-func (l *Launch) Critical() sim.Time { return slices.Max(l.end) - l.Start }
+func (l *Launch) Critical() simtime.Time { return slices.Max(l.end) - l.Start }
 
 // Spread is how far apart the targets could have started, had they not waited for
 // each other.
-func (l *Launch) Spread() sim.Time { return slices.Max(l.ready) - slices.Min(l.ready) }
+func (l *Launch) Spread() simtime.Time { return slices.Max(l.ready) - slices.Min(l.ready) }
 
 // Group is some workers of a launch that run one kernel together, with queues between
 // them. The queues exist from Join until the last member leaves.

@@ -9,10 +9,11 @@ import (
 	"github.com/kernbench/kernbench/internal/fabric"
 	"github.com/kernbench/kernbench/internal/ipcq"
 	"github.com/kernbench/kernbench/internal/memory"
-	"github.com/kernbench/kernbench/internal/oplog"
 	"github.com/kernbench/kernbench/internal/pe"
 	"github.com/kernbench/kernbench/internal/sim"
 	"github.com/kernbench/kernbench/internal/trace"
+	"github.com/kernbench/kernbench/oplog"
+	"github.com/kernbench/kernbench/simtime"
 	"github.com/kernbench/kernbench/topology"
 )
 
@@ -65,7 +66,7 @@ type PE struct {
 	DMA           pe.DMA
 	Tiles         pe.Tiles
 	Pipeline      pe.Pipeline
-	Polled        sim.Time // spent by its CPU on looking for credits
+	Polled        simtime.Time // spent by its CPU on looking for credits
 
 	machine *Machine
 	signals map[int]*signal
@@ -79,14 +80,14 @@ type PE struct {
 // Options choose how a machine is simulated.
 type Options struct {
 	Fidelity fabric.Fidelity
-	Limit    sim.Time // of simulated time, for endless kernels; DefaultLimit if 0
-	Log      bool     // keep an op log
-	NoLines  bool     // without the lines of kernels, which are a quarter of its cost
+	Limit    simtime.Time // of simulated time, for endless kernels; DefaultLimit if 0
+	Log      bool         // keep an op log
+	NoLines  bool         // without the lines of kernels, which are a quarter of its cost
 	Trace    *trace.Recorder
 }
 
 // DefaultLimit is more than any kernel should take.
-const DefaultLimit = 10 * sim.Second
+const DefaultLimit = 10 * simtime.Second
 
 // New returns an idle machine at time 0.
 func New(g *topology.Graph, o Options) *Machine {

@@ -12,10 +12,11 @@ import (
 	"github.com/kernbench/kernbench/internal/fabric"
 	"github.com/kernbench/kernbench/internal/memory"
 	"github.com/kernbench/kernbench/internal/sim"
+	"github.com/kernbench/kernbench/simtime"
 	"github.com/kernbench/kernbench/topology"
 )
 
-const ns = sim.Nanosecond
+const ns = simtime.Nanosecond
 
 func build(t testing.TB, o Options, preset string, sets ...string) *Machine {
 	t.Helper()
@@ -96,7 +97,7 @@ func TestDMABusyIsDataBeats(t *testing.T) {
 	}
 	p.DMA.Submit(&r)
 	m.mustRun(t)
-	for op, want := range map[memory.Op]sim.Time{memory.Read: 512 * ns, memory.Write: 16 * ns} {
+	for op, want := range map[memory.Op]simtime.Time{memory.Read: 512 * ns, memory.Write: 16 * ns} {
 		if got := p.DMABusy(op); got != want {
 			t.Errorf("channel (write: %v) busy %v, want %v", op, got, want)
 		}
@@ -121,7 +122,7 @@ func TestTileRowsUseManyChannels(t *testing.T) {
 }
 
 // launchFormula is the time of a launch packet over the CPUs of its way.
-func (m *Machine) launchFormula(t testing.TB, pe *PE) (total sim.Time) {
+func (m *Machine) launchFormula(t testing.TB, pe *PE) (total simtime.Time) {
 	t.Helper()
 	g := m.Graph
 	cpus := []topology.NodeID{
@@ -157,20 +158,20 @@ func TestLaunchStartsEverywhereAtOnce(t *testing.T) {
 	for _, c := range []struct {
 		preset string
 		fid    fabric.Fidelity
-		start  sim.Time // where pinned
+		start  simtime.Time // where pinned
 	}{
-		{"default", fabric.Train, 279_477_743 * sim.Femtosecond},
-		{"default", fabric.Flit, 279_477_743 * sim.Femtosecond},
+		{"default", fabric.Train, 279_477_743 * simtime.Femtosecond},
+		{"default", fabric.Flit, 279_477_743 * simtime.Femtosecond},
 		{"torus2x3", fabric.Train, 0},
 		{"alpha_beta", fabric.Flit, 0},
 	} {
 		preset := c.preset
 		m := build(t, Options{Fidelity: c.fid}, preset)
-		started := map[sim.Time]int{}
-		var latest sim.Time
+		started := map[simtime.Time]int{}
+		var latest simtime.Time
 		l, err := m.Launch("k", everyPE(m), func(p *sim.Proc, pe *PE) {
 			started[p.Now()]++
-			p.Sleep(sim.Time(pe.ID) * ns)
+			p.Sleep(simtime.Time(pe.ID) * ns)
 		}, sim.Event{})
 		if err != nil {
 			t.Fatal(err)
@@ -185,7 +186,7 @@ func TestLaunchStartsEverywhereAtOnce(t *testing.T) {
 		if c.start != 0 && l.Start != c.start {
 			t.Errorf("%s: starts at %v, want %v", preset, l.Start, c.start)
 		}
-		if want := sim.Time(m.NumPEs()-1) * ns; l.Start < 0 || l.running != 0 || l.Critical() != want {
+		if want := simtime.Time(m.NumPEs()-1) * ns; l.Start < 0 || l.running != 0 || l.Critical() != want {
 			t.Errorf("%s: critical path %v, want %v", preset, l.Critical(), want)
 		}
 	}
@@ -196,13 +197,13 @@ func TestLaunchStartsEverywhereAtOnce(t *testing.T) {
 func TestLaunchWaitsForEarlierWork(t *testing.T) {
 	m := build(t, Options{}, "default")
 	var log []string
-	kernel := func(name string, d sim.Time) Kernel {
+	kernel := func(name string, d simtime.Time) Kernel {
 		return func(p *sim.Proc, pe *PE) {
 			log = append(log, fmt.Sprint(name, pe.ID))
 			p.Sleep(d)
 		}
 	}
-	launch := func(name string, d sim.Time, ids ...PEID) *Launch {
+	launch := func(name string, d simtime.Time, ids ...PEID) *Launch {
 		l, err := m.Launch(name, ids, kernel(name, d), sim.Event{})
 		if err != nil {
 			t.Fatal(err)
@@ -229,7 +230,7 @@ func TestLaunchWaitsForEarlierWork(t *testing.T) {
 // so does what waits for its PE.
 func TestLaunchEndsWithItsTransfers(t *testing.T) {
 	m := build(t, Options{}, "default")
-	var arrived sim.Time
+	var arrived simtime.Time
 	a, err := m.Launch("a", []PEID{0}, func(p *sim.Proc, pe *PE) {
 		r, err := pe.Load(pe.Memory(topology.KindHBM), memory.Contiguous(0, 1<<20), 0)
 		if err != nil {
@@ -244,7 +245,7 @@ func TestLaunchEndsWithItsTransfers(t *testing.T) {
 		t.Fatal(err)
 	}
 	m.mustRun(t)
-	if want := 4110_516_870 * sim.Femtosecond; a.Critical() != want || arrived != a.Start+want {
+	if want := 4110_516_870 * simtime.Femtosecond; a.Critical() != want || arrived != a.Start+want {
 		t.Errorf("critical path %v, next launch at %v, want %v and %v", a.Critical(), arrived, want, a.Start+want)
 	}
 }
@@ -257,7 +258,7 @@ func TestLaunchGoesBeforeBulk(t *testing.T) {
 	if err := busy.HostWrite(hbm, memory.Contiguous(0, 16<<20), sim.Event{}); err != nil {
 		t.Fatal(err)
 	}
-	var start [2]sim.Time
+	var start [2]simtime.Time
 	for i, m := range []*Machine{quiet, busy} {
 		if err := m.Engine.RunUntil(context.Background(), 10_000*ns); err != nil {
 			t.Fatal(err)
@@ -325,16 +326,16 @@ func TestLaunchRefusesBadTargets(t *testing.T) {
 }
 
 func TestEndlessKernelsAreStopped(t *testing.T) {
-	m := build(t, Options{Limit: sim.Millisecond}, "alpha_beta")
+	m := build(t, Options{Limit: simtime.Millisecond}, "alpha_beta")
 	if _, err := m.Launch("endless", everyPE(m), func(p *sim.Proc, _ *PE) {
 		for {
-			p.Sleep(sim.Microsecond)
+			p.Sleep(simtime.Microsecond)
 		}
 	}, sim.Event{}); err != nil {
 		t.Fatal(err)
 	}
 	var limit *sim.TimeLimit
-	if err := m.Engine.Run(context.Background()); !errors.As(err, &limit) || limit.Limit != sim.Millisecond {
+	if err := m.Engine.Run(context.Background()); !errors.As(err, &limit) || limit.Limit != simtime.Millisecond {
 		t.Errorf("Run = %v", err)
 	}
 	if m := build(t, Options{}, "alpha_beta"); m.Engine.Limit != DefaultLimit {

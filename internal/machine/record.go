@@ -4,9 +4,10 @@ import (
 	"fmt"
 
 	"github.com/kernbench/kernbench/internal/fabric"
-	"github.com/kernbench/kernbench/internal/oplog"
 	"github.com/kernbench/kernbench/internal/pe"
 	"github.com/kernbench/kernbench/internal/sim"
+	"github.com/kernbench/kernbench/oplog"
+	"github.com/kernbench/kernbench/simtime"
 	"github.com/kernbench/kernbench/tl"
 )
 
@@ -79,7 +80,7 @@ var (
 )
 
 // settled notes the times of a command.
-func (m *Machine) settled(id oplog.ID, start, end sim.Time) {
+func (m *Machine) settled(id oplog.ID, start, end simtime.Time) {
 	if id != 0 {
 		op := m.Log.Op(id)
 		op.Start, op.End = start, end
@@ -88,7 +89,7 @@ func (m *Machine) settled(id oplog.ID, start, end sim.Time) {
 
 // command notes the times of a command of a PE's engines. If it starts later than it
 // came and its operands were there, it is the command before it that it waited for.
-func (p *PE) command(id oplog.ID, start, end sim.Time) {
+func (p *PE) command(id oplog.ID, start, end simtime.Time) {
 	m := p.machine
 	m.settled(id, start, end)
 	op := m.Log.Op(id)
@@ -102,7 +103,7 @@ func (p *PE) command(id oplog.ID, start, end sim.Time) {
 }
 
 // arrival is when an operation could have started, had it waited for nothing.
-func (m *Machine) arrival(op *oplog.Op) sim.Time {
+func (m *Machine) arrival(op *oplog.Op) simtime.Time {
 	return op.Issue + m.Graph.Spec().PE.Scheduler.Overhead
 }
 
@@ -130,17 +131,17 @@ func (m *Machine) followed(id, other oplog.ID) {
 // Breakdown is what a PE did in some time. Every instant is in one of Compute, Memory,
 // Comm and Idle.
 type Breakdown struct {
-	Compute sim.Time // an engine was at work, from the fetch of operands to the store of results
-	Memory  sim.Time // none was: data moved between memories and TCM
-	Comm    sim.Time // none was: messages moved, or the CPU waited for another PE
-	Idle    sim.Time // none of these
+	Compute simtime.Time // an engine was at work, from the fetch of operands to the store of results
+	Memory  simtime.Time // none was: data moved between memories and TCM
+	Comm    simtime.Time // none was: messages moved, or the CPU waited for another PE
+	Idle    simtime.Time // none of these
 
-	OverlappedMemory sim.Time // data moved under Compute
-	OverlappedComm   sim.Time // messages moved, or the CPU waited, under Compute
+	OverlappedMemory simtime.Time // data moved under Compute
+	OverlappedComm   simtime.Time // messages moved, or the CPU waited, under Compute
 }
 
 // Total is the whole time.
-func (b Breakdown) Total() sim.Time { return b.Compute + b.Memory + b.Comm + b.Idle }
+func (b Breakdown) Total() simtime.Time { return b.Compute + b.Memory + b.Comm + b.Idle }
 
 // Add adds up breakdowns of times one after another.
 func (b Breakdown) Add(other Breakdown) Breakdown {
@@ -170,7 +171,7 @@ func (c *core) measure() {
 
 // waited notes that the CPU has waited for another PE, for something since an instant,
 // and goes on because of an activity.
-func (c *core) waited(what string, since sim.Time, by sim.Mark) {
+func (c *core) waited(what string, since simtime.Time, by sim.Mark) {
 	if c.usage != nil {
 		c.usage.Waits.Add(since, c.now)
 	}
@@ -180,7 +181,7 @@ func (c *core) waited(what string, since sim.Time, by sim.Mark) {
 // Breakdown is what the PE that ended last, of some of a run's, did from an instant on
 // to the end of all: after its own end it waited for the others. It is for when the run
 // has ended; ok is false if it was not measured.
-func (r *Run) Breakdown(of func(PEID) bool, from sim.Time) (b Breakdown, ok bool) {
+func (r *Run) Breakdown(of func(PEID) bool, from simtime.Time) (b Breakdown, ok bool) {
 	last := -1
 	for i, id := range r.Targets {
 		if of(id) && (last < 0 || r.end[i] > r.end[last]) {

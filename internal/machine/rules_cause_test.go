@@ -3,7 +3,7 @@ package machine
 import (
 	"testing"
 
-	"github.com/kernbench/kernbench/internal/oplog"
+	"github.com/kernbench/kernbench/oplog"
 	"github.com/kernbench/kernbench/tl"
 )
 

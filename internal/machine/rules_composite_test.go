@@ -9,9 +9,10 @@ import (
 
 	"github.com/kernbench/kernbench/internal/fabric"
 	"github.com/kernbench/kernbench/internal/memory"
-	"github.com/kernbench/kernbench/internal/oplog"
 	"github.com/kernbench/kernbench/internal/pe"
 	"github.com/kernbench/kernbench/internal/sim"
+	"github.com/kernbench/kernbench/oplog"
+	"github.com/kernbench/kernbench/simtime"
 	"github.com/kernbench/kernbench/tl"
 	"github.com/kernbench/kernbench/topology"
 )
@@ -44,7 +45,7 @@ var anyProduct = rapid.Custom(func(t *rapid.T) product {
 // long each engine works on it, and what is written.
 type tileStep struct {
 	reads, writes            []memory.Region
-	fetch, gemm, math, store sim.Time
+	fetch, gemm, math, store simtime.Time
 }
 
 // matrix is where a matrix of f16 lies.
@@ -84,8 +85,8 @@ func (r *rig) addr(p tl.Ptr) memory.Addr {
 type multiplied struct {
 	*rig
 	steps       []tileStep
-	op          oplog.Op // in the log
-	pinnedBeats sim.Time // by which the loads of pinned operands kept the DMA busy
+	op          oplog.Op     // in the log
+	pinnedBeats simtime.Time // by which the loads of pinned operands kept the DMA busy
 }
 
 // multiply runs a product, and works out its steps.
@@ -135,7 +136,7 @@ func (p product) multiplyIn(t tester, fid fabric.Fidelity) *multiplied {
 // innermost.
 func (p product) steps(r *rig, a, b, c, bias matrix) (list []tileStep) {
 	s, tile := r.spec.PE, r.spec.PE.GEMM.Tile
-	port := func(bw topology.BytesPerSec, elems int) sim.Time {
+	port := func(bw topology.BytesPerSec, elems int) simtime.Time {
 		return s.TCM.Overhead + max(bw.Serialize(memory.Bytes(2*elems)), s.FetchStore.Bandwidth.Serialize(memory.Bytes(2*elems)))
 	}
 	for row := 0; row < p.m; row += tile.M {
@@ -172,22 +173,22 @@ func (p product) steps(r *rig, a, b, c, bias matrix) (list []tileStep) {
 }
 
 // beats is how long n bytes occupy the port of the DMA engine.
-func (r *rig) beats(n memory.Bytes) sim.Time {
+func (r *rig) beats(n memory.Bytes) simtime.Time {
 	bw, flit := r.spec.PE.DMA.Bandwidth, r.spec.System.Flit
-	return sim.Time(n/flit)*bw.Serialize(flit) + bw.Serialize(n%flit)
+	return simtime.Time(n/flit)*bw.Serialize(flit) + bw.Serialize(n%flit)
 }
 
 // busy is how long each engine works, and each HBM channel, whole bursts counted and
 // waiting not.
 type busy struct {
-	fetch, gemm, math, store, read, write sim.Time
-	channels                              []sim.Time
+	fetch, gemm, math, store, read, write simtime.Time
+	channels                              []simtime.Time
 }
 
 func (p *multiplied) busy() busy {
 	h := memory.NewHBM(p.spec.Cube.HBM)
-	b := busy{channels: make([]sim.Time, h.Channels)}
-	access := func(list []memory.Region, port *sim.Time) {
+	b := busy{channels: make([]simtime.Time, h.Channels)}
+	access := func(list []memory.Region, port *simtime.Time) {
 		for _, r := range list {
 			*port += p.beats(r.Bytes())
 			for off := memory.Bytes(0); off < r.Bytes(); {
@@ -206,16 +207,16 @@ func (p *multiplied) busy() busy {
 }
 
 // most is the busy time of the busiest of all.
-func (b busy) most() sim.Time {
+func (b busy) most() simtime.Time {
 	return max(b.fetch, b.gemm, b.math, b.store, b.read, b.write, slices.Max(b.channels))
 }
 
 // window is from when its first data moves, or it reaches the engines if it is all
 // there, to when the last of its result is in memory.
-func (p *multiplied) window() sim.Time { return p.op.End - max(p.op.Start, p.op.Issue+p.scheduler) }
+func (p *multiplied) window() simtime.Time { return p.op.End - max(p.op.Start, p.op.Issue+p.scheduler) }
 
 // inSeries is how long the steps take one after another, each transfer alone.
-func (p *multiplied) inSeries() sim.Time {
+func (p *multiplied) inSeries() simtime.Time {
 	p.Helper()
 	r := newRig(p.tester, Options{})
 	l, err := r.Launch("series", []PEID{0}, func(proc *sim.Proc, at *PE) {
@@ -281,7 +282,7 @@ func TestCompositeEnginesAreBusyForTheirSteps(t *testing.T) {
 		want, on := p.busy(), p.PE(0)
 		for _, c := range []struct {
 			engine    string
-			got, want sim.Time
+			got, want simtime.Time
 		}{
 			{"DMA read", on.DMABusy(memory.Read), want.read + p.pinnedBeats},
 			{"DMA write", on.DMABusy(memory.Write), want.write},

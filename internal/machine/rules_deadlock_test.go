@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/kernbench/kernbench/internal/sim"
+	"github.com/kernbench/kernbench/simtime"
 	"github.com/kernbench/kernbench/tl"
 )
 
@@ -36,7 +37,7 @@ func (r *rig) deadlock(p Program) *sim.Deadlock {
 func TestARingOfSendsIsADeadlock(t *testing.T) {
 	r := newRig(t, Options{})
 	ids := []PEID{0, 1, 2, 3}
-	since := map[string]sim.Time{}
+	since := map[string]simtime.Time{}
 	var line string
 	d := r.deadlock(Program{Name: "flood", Targets: ids, Links: ring(ids...), Body: func(t *tl.PE) {
 		x := t.Zeros(tl.Shape{64}, tl.F16)
@@ -120,7 +121,7 @@ func TestWaitsThatNobodyEndsAreDeadlocks(t *testing.T) {
 	} {
 		r := newRig(t, Options{})
 		x := r.tensor(0, 64)
-		var start sim.Time
+		var start simtime.Time
 		d := r.deadlock(Program{Targets: []PEID{0, 1}, Links: pair(0, 1), Body: by(func(t *tl.PE) {
 			start = r.clock(t)
 			pass(t, 10)
@@ -199,10 +200,10 @@ func TestEndlessKernelsEndAtTheLimit(t *testing.T) {
 			}
 		},
 	} {
-		r := newRig(t, Options{Limit: 20 * sim.Microsecond})
+		r := newRig(t, Options{Limit: 20 * simtime.Microsecond})
 		_, err := r.try(Program{Targets: []PEID{0, 1}, Links: ring(0, 1), Body: body})
 		var limit *sim.TimeLimit
-		if !errors.As(err, &limit) || limit.Limit != 20*sim.Microsecond {
+		if !errors.As(err, &limit) || limit.Limit != 20*simtime.Microsecond {
 			t.Errorf("%s: the run ends with %v, want a *sim.TimeLimit of 20 µs", name, err)
 		}
 		if strings.Count(err.Error(), " at rules_deadlock_test.go:") != 1 || strings.Contains(err.Error(), "\n") {

@@ -7,7 +7,7 @@ import (
 
 	"github.com/kernbench/kernbench/internal/memory"
 	"github.com/kernbench/kernbench/internal/pe"
-	"github.com/kernbench/kernbench/internal/sim"
+	"github.com/kernbench/kernbench/simtime"
 	"github.com/kernbench/kernbench/tl"
 	"github.com/kernbench/kernbench/topology"
 )
@@ -77,7 +77,7 @@ func elems(x tl.Tile) (int, memory.Bytes) {
 }
 
 // full is the time of a tile of n elements of so many bytes each made of one value.
-func (r *rig) full(n, size int) sim.Time {
+func (r *rig) full(n, size int) simtime.Time {
 	math := r.spec.PE.Math
 	return pe.CommandTime(r.spec.PE, 0, pe.MathTime(math, math.Cycles.Simple, n), memory.Bytes(n*size))
 }
@@ -93,7 +93,7 @@ func TestMathTakesItsFormula(t *testing.T) {
 		r := newRig(t, Options{Log: true}, anyPESets.Draw(t, "sets")...)
 		m, n := rapid.IntRange(1, 70).Draw(t, "rows"), rapid.IntRange(1, 70).Draw(t, "cols")
 		math := r.spec.PE.Math
-		took := make([]sim.Time, len(mathOps))
+		took := make([]simtime.Time, len(mathOps))
 		run := r.on(Program{Targets: []PEID{0}, Body: func(t *tl.PE) {
 			x := t.Full(tl.Shape{m, n}, tl.F32, 1)
 			y := t.Full(tl.Shape{m, n}, tl.F32, 2)
@@ -165,7 +165,7 @@ func TestDotTakesItsFormula(t *testing.T) {
 // A tile under another shape is the same bytes: a dispatch cycle and no more.
 func TestReshapeTakesADispatchCycle(t *testing.T) {
 	r := newRig(t, Options{})
-	var before, after sim.Time
+	var before, after simtime.Time
 	r.alone(func(t *tl.PE) {
 		x := t.Zeros(tl.Shape{64}, tl.F16)
 		before = r.clock(t)
@@ -212,12 +212,12 @@ func TestLoadAndStoreTakeTheirFormula(t *testing.T) {
 			pass(t, idle)
 			t.Store(x, y)
 		})
-		var want sim.Time
+		var want simtime.Time
 		switch {
 		case n == 0 && !store:
 			want = r.dispatch
 		case n == 0:
-			want = sim.Time(1+idle+1) * r.dispatch
+			want = simtime.Time(1+idle+1) * r.dispatch
 		case store:
 			want = r.calls(1+idle+1) + r.setup + r.moves(r.tcm(0), id, size)
 		default:

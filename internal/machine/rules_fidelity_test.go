@@ -8,8 +8,8 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/kernbench/kernbench/internal/fabric"
-	"github.com/kernbench/kernbench/internal/oplog"
-	"github.com/kernbench/kernbench/internal/sim"
+	"github.com/kernbench/kernbench/oplog"
+	"github.com/kernbench/kernbench/simtime"
 	"github.com/kernbench/kernbench/tl"
 	"github.com/kernbench/kernbench/topology"
 )
@@ -34,7 +34,7 @@ func TestFidelitiesAgreeOnATile(t *testing.T) {
 		width := rapid.IntRange(1, 500).Draw(t, "width")
 		rows, cols := rapid.IntRange(1, 40).Draw(t, "rows"), rapid.IntRange(1, width).Draw(t, "cols")
 		store := rapid.Bool().Draw(t, "store")
-		var took [2]sim.Time
+		var took [2]simtime.Time
 		for i, fid := range []fabric.Fidelity{fabric.Train, fabric.Flit} {
 			r := newRig(t, Options{Fidelity: fid})
 			x := r.place(id, 40, width)
@@ -57,11 +57,11 @@ func TestFidelitiesAgreeOnATile(t *testing.T) {
 // Under contention the two are close: how close is in the table, as a part of the
 // critical path.
 func TestFidelitiesAreCloseUnderContention(t *testing.T) {
-	gemm := func(p product) func(t *testing.T, fid fabric.Fidelity) sim.Time {
-		return func(t *testing.T, fid fabric.Fidelity) sim.Time { return p.multiplyIn(t, fid).window() }
+	gemm := func(p product) func(t *testing.T, fid fabric.Fidelity) simtime.Time {
+		return func(t *testing.T, fid fabric.Fidelity) simtime.Time { return p.multiplyIn(t, fid).window() }
 	}
-	queues := func(kind topology.BufferKind, n int, ids ...PEID) func(t *testing.T, fid fabric.Fidelity) sim.Time {
-		return func(t *testing.T, fid fabric.Fidelity) sim.Time {
+	queues := func(kind topology.BufferKind, n int, ids ...PEID) func(t *testing.T, fid fabric.Fidelity) simtime.Time {
+		return func(t *testing.T, fid fabric.Fidelity) simtime.Time {
 			r := newRig(t, Options{Fidelity: fid})
 			return r.on(Program{Targets: ids, Links: ring(ids...), Queues: topology.IPCQ{BufferKind: kind}, Body: func(t *tl.PE) {
 				x := t.Zeros(tl.Shape{n}, tl.F16)
@@ -79,7 +79,7 @@ func TestFidelitiesAreCloseUnderContention(t *testing.T) {
 	for _, c := range []struct {
 		name   string
 		within float64
-		run    func(t *testing.T, fid fabric.Fidelity) sim.Time
+		run    func(t *testing.T, fid fabric.Fidelity) simtime.Time
 	}{
 		{"product, both operands streamed", 0.03, gemm(product{m: 32, k: 3072, n: 32})},
 		{"ragged product", 0.01, gemm(product{m: 100, k: 333, n: 70})},

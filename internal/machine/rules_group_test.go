@@ -6,8 +6,8 @@ import (
 	"testing"
 
 	"github.com/kernbench/kernbench/internal/memory"
-	"github.com/kernbench/kernbench/internal/sim"
 	"github.com/kernbench/kernbench/internal/trace"
+	"github.com/kernbench/kernbench/simtime"
 	"github.com/kernbench/kernbench/tl"
 	"github.com/kernbench/kernbench/topology"
 )
@@ -32,8 +32,8 @@ func trade(t *tl.PE) {
 
 // groups has the workers on some PEs run a kernel, group by group, and returns how long
 // each member takes. check is called between two groups.
-func (r *rig) groups(pes []PEID, rounds [][]int, body func(t *tl.PE), check func(round int)) [][]sim.Time {
-	took, workers := make([][]sim.Time, len(rounds)), make([]*Worker, len(pes))
+func (r *rig) groups(pes []PEID, rounds [][]int, body func(t *tl.PE), check func(round int)) [][]simtime.Time {
+	took, workers := make([][]simtime.Time, len(rounds)), make([]*Worker, len(pes))
 	due := make([]int, len(pes)) // the part of a worker in the present group, from 1
 	var group *Group
 	round, ready := -1, 0
@@ -49,7 +49,7 @@ func (r *rig) groups(pes []PEID, rounds [][]int, body func(t *tl.PE), check func
 		for i, k := range rounds[round] {
 			members, at, due[k] = append(members, workers[k]), append(at, pes[k]), i+1
 		}
-		took[round] = make([]sim.Time, len(members))
+		took[round] = make([]simtime.Time, len(members))
 		var err error
 		if group, err = Join("k", members, circle(at...), topology.IPCQ{}); err != nil {
 			r.Fatal(err)

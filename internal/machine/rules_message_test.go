@@ -5,13 +5,14 @@ import (
 	"testing"
 
 	"github.com/kernbench/kernbench/internal/sim"
+	"github.com/kernbench/kernbench/simtime"
 	"github.com/kernbench/kernbench/tl"
 )
 
 // instants notes when events happen.
 type instants struct {
 	eng *sim.Engine
-	at  []sim.Time
+	at  []simtime.Time
 }
 
 func (n *instants) Handle(sim.Kind, uint64) { n.at = append(n.at, n.eng.Now()) }
@@ -35,7 +36,7 @@ func TestMessageTakesItsFormula(t *testing.T) {
 
 // A look of the host takes the way of a copy, leaves the log as it is, and needs values.
 func TestHostPeekTakesACopy(t *testing.T) {
-	times := func(look func(r *rig, p tl.Ptr, done sim.Event) error) (sim.Time, int) {
+	times := func(look func(r *rig, p tl.Ptr, done sim.Event) error) (simtime.Time, int) {
 		r := newRig(t, Options{Log: true})
 		defer r.Close()
 		n := &instants{eng: r.Engine}

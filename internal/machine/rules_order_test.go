@@ -6,16 +6,16 @@ import (
 	"testing"
 
 	"github.com/kernbench/kernbench/internal/memory"
-	"github.com/kernbench/kernbench/internal/oplog"
 	"github.com/kernbench/kernbench/internal/pe"
-	"github.com/kernbench/kernbench/internal/sim"
+	"github.com/kernbench/kernbench/oplog"
+	"github.com/kernbench/kernbench/simtime"
 	"github.com/kernbench/kernbench/tl"
 )
 
 // Two composites that touch different memory overlap: the second reads ahead while
 // the first computes, and the engines do the work of both.
 func TestCompositesInARowOverlap(t *testing.T) {
-	run := func(n int) (window sim.Time, r *rig) {
+	run := func(n int) (window simtime.Time, r *rig) {
 		r = newRig(t, Options{Log: true})
 		a, b := r.tensor(0, 32, 1024), r.tensor(0, 1024, 32)
 		r.alone(func(t *tl.PE) {
@@ -38,7 +38,7 @@ func TestCompositesInARowOverlap(t *testing.T) {
 	}
 	for _, c := range []struct {
 		engine   string
-		one, two sim.Time
+		one, two simtime.Time
 	}{
 		{"DMA read", r1.PE(0).DMABusy(memory.Read), r2.PE(0).DMABusy(memory.Read)},
 		{"DMA write", r1.PE(0).DMABusy(memory.Write), r2.PE(0).DMABusy(memory.Write)},
@@ -137,7 +137,7 @@ func TestTheNextCommandIsFetchedWhileOneRuns(t *testing.T) {
 	run := pe.GemmTime(s.GEMM, 64, 64, 64)
 	ops := r.ops(oplog.Dot)
 	for i, op := range ops {
-		want := ops[0].Start + fetch + sim.Time(i+1)*run + store
+		want := ops[0].Start + fetch + simtime.Time(i+1)*run + store
 		if run < fetch || run < store {
 			t.Fatalf("fetch %v and store %v are longer than the run of %v: choose another case", fetch, store, run)
 		}
@@ -146,7 +146,7 @@ func TestTheNextCommandIsFetchedWhileOneRuns(t *testing.T) {
 		}
 		// There are two sets of registers: one is filled when the other begins to run.
 		if i > 0 {
-			same(t, fmt.Sprintf("product %d is fetched from", i), op.Start, ops[0].Start+fetch+sim.Time(i-1)*run)
+			same(t, fmt.Sprintf("product %d is fetched from", i), op.Start, ops[0].Start+fetch+simtime.Time(i-1)*run)
 		}
 	}
 }
@@ -221,7 +221,7 @@ func TestCommGoesBeforeCompute(t *testing.T) {
 		t.Put(1, x[0], small)
 	}, func(*tl.PE) {})})
 	stores, put := r.ops(oplog.Store), r.op(oplog.Put)
-	ends := make([]sim.Time, len(stores))
+	ends := make([]simtime.Time, len(stores))
 	for i, s := range stores {
 		ends[i] = s.End
 	}

@@ -9,17 +9,17 @@ import (
 
 	"github.com/kernbench/kernbench/internal/fabric"
 	"github.com/kernbench/kernbench/internal/memory"
-	"github.com/kernbench/kernbench/internal/oplog"
-	"github.com/kernbench/kernbench/internal/sim"
+	"github.com/kernbench/kernbench/oplog"
+	"github.com/kernbench/kernbench/simtime"
 	"github.com/kernbench/kernbench/tl"
 	"github.com/kernbench/kernbench/topology"
 )
 
 // creditTime is a credit's way back from PE b to PE a: the latency of the reverse path,
 // and 16 B at its bottleneck.
-func (r *rig) creditTime(a, b PEID) (t sim.Time) {
+func (r *rig) creditTime(a, b PEID) (t simtime.Time) {
 	r.Helper()
-	var slowest sim.Time
+	var slowest simtime.Time
 	for _, hop := range r.path(r.tcm(b), r.tcm(a)) {
 		t += hop.Latency
 		slowest = max(slowest, hop.Bandwidth.Serialize(r.spec.PE.IPCQ.CreditBytes))
@@ -32,12 +32,12 @@ func (r *rig) creditTime(a, b PEID) (t sim.Time) {
 type blocked struct {
 	delivery
 	slots int
-	late  sim.Time
+	late  simtime.Time
 }
 
 // after is when the sender goes on after each send, and credit when the formula says
 // that its last one has a credit.
-func (x blocked) run(t tester, sets ...string) (r *rig, after []sim.Time, credit sim.Time) {
+func (x blocked) run(t tester, sets ...string) (r *rig, after []simtime.Time, credit simtime.Time) {
 	t.Helper()
 	r = newRig(t, Options{}, append(sets, set("pe.ipcq.n_slots", x.slots))...)
 	idle, wait := r.passFor(r.scheduler+r.full(x.n, 2)), r.passFor(x.late)
@@ -61,7 +61,7 @@ func (x blocked) run(t tester, sets ...string) (r *rig, after []sim.Time, credit
 }
 
 var anyBlocked = rapid.Custom(func(t *rapid.T) blocked {
-	x := blocked{anyDelivery.Draw(t, "message"), rapid.IntRange(1, 8).Draw(t, "slots"), 2 * sim.Microsecond}
+	x := blocked{anyDelivery.Draw(t, "message"), rapid.IntRange(1, 8).Draw(t, "slots"), 2 * simtime.Microsecond}
 	x.n = min(x.n, 128) // so that all are there when the first is taken
 	return x
 })
@@ -75,7 +75,7 @@ func TestSendIsFireAndForgetUntilCreditsRunOut(t *testing.T) {
 		r, after, credit := x.run(t)
 		idle := r.passFor(r.scheduler + r.full(x.n, 2))
 		for i, at := range after {
-			want := sim.Time(1+idle+i+1) * r.dispatch
+			want := simtime.Time(1+idle+i+1) * r.dispatch
 			if i == x.slots {
 				want = credit
 			}
@@ -107,7 +107,7 @@ func TestPollRoundsTheWaitUp(t *testing.T) {
 
 // A sender that sleeps spends nothing on polling.
 func TestSleepCostsNoCycles(t *testing.T) {
-	r, _, _ := blocked{delivery{topology.BufferTCM, 0, 1, 64}, 4, sim.Microsecond}.run(t)
+	r, _, _ := blocked{delivery{topology.BufferTCM, 0, 1, 64}, 4, simtime.Microsecond}.run(t)
 	same(t, "spent on polling", r.PE(0).Polled, 0)
 }
 
@@ -115,13 +115,13 @@ func TestSleepCostsNoCycles(t *testing.T) {
 // D(i,k) = max(D(i,k-1), A(i,k)) + ser(i), A(i+1,k) = D(i,k) + latency(i).
 type lane struct {
 	hops []fabric.Hop
-	left []sim.Time
+	left []simtime.Time
 }
 
 // carry is when a flit of n bytes that sets out at an instant arrives.
-func (l *lane) carry(at sim.Time, n memory.Bytes) sim.Time {
+func (l *lane) carry(at simtime.Time, n memory.Bytes) simtime.Time {
 	if l.left == nil {
-		l.left = make([]sim.Time, len(l.hops))
+		l.left = make([]simtime.Time, len(l.hops))
 	}
 	for i, hop := range l.hops {
 		l.left[i] = max(l.left[i], at) + hop.Bandwidth.Serialize(n)
@@ -143,7 +143,7 @@ func TestLargeMessagesArePipelinedThroughTheRing(t *testing.T) {
 		r := newRig(t, Options{Log: true}, set("pe.ipcq.n_slots", slots), "pe.ipcq.slot_size=256 B")
 		n := 128 * fragments
 		idle := r.passFor(r.scheduler + r.full(n, 2))
-		var sent, visible sim.Time
+		var sent, visible simtime.Time
 		run := r.on(Program{Targets: []PEID{a, b}, Links: pair(a, b), Body: by(func(t *tl.PE) {
 			x := t.Zeros(tl.Shape{n}, tl.F16)
 			pass(t, idle)
@@ -156,12 +156,12 @@ func TestLargeMessagesArePipelinedThroughTheRing(t *testing.T) {
 			x.Neg()
 		})})
 
-		cpu, recv := sim.Time(1+idle+1)*r.dispatch, sim.Time(late+1)*r.dispatch
+		cpu, recv := simtime.Time(1+idle+1)*r.dispatch, simtime.Time(late+1)*r.dispatch
 		way := lane{hops: r.path(r.tcm(a), r.tcm(b))}
 		tcm := r.spec.PE.TCM
 		pass := tcm.Overhead + max(tcm.ReadBandwidth.Serialize(256), tcm.WriteBandwidth.Serialize(256))
-		var credits []sim.Time
-		var arrived, copied sim.Time
+		var credits []simtime.Time
+		var arrived, copied simtime.Time
 		for k := range fragments {
 			if k >= slots {
 				cpu = max(cpu, credits[k-slots])
@@ -192,7 +192,7 @@ func TestFragmentsFollowEachOtherWithoutGaps(t *testing.T) {
 		r := newRig(t, Options{})
 		n := 2048 * c.slots
 		idle := r.passFor(r.scheduler + r.full(n, 2))
-		var visible sim.Time
+		var visible simtime.Time
 		run := r.on(Program{Targets: []PEID{0, c.b}, Links: pair(0, c.b), Body: by(func(t *tl.PE) {
 			x := t.Zeros(tl.Shape{n}, tl.F16)
 			pass(t, idle)
@@ -209,7 +209,7 @@ func TestFragmentsFollowEachOtherWithoutGaps(t *testing.T) {
 // flow is what an observer of the links sees of a queue: flits that have left the
 // sender's TCM and are not in the receiver's yet.
 type flow struct {
-	at    sim.Time
+	at    simtime.Time
 	flits int
 }
 
@@ -285,7 +285,7 @@ func TestCreditOfNoBytes(t *testing.T) {
 	r := newRig(t, Options{}, "pe.ipcq.n_slots=1")
 	y := r.tensor(9, 1)
 	const late = 50
-	var at sim.Time
+	var at simtime.Time
 	run := r.on(Program{Targets: []PEID{0, 9}, Links: pair(0, 9), Body: by(func(t *tl.PE) {
 		none := t.Zeros(tl.Shape{0}, tl.F16)
 		t.Send(tl.East, none)
@@ -307,7 +307,7 @@ func TestCreditOfALongCopyBehindAShortOne(t *testing.T) {
 	r := newRig(t, Options{Log: true}, "pe.ipcq.n_slots=2", "pe.ipcq.slot_size=64KiB")
 	y := r.tensor(9, 8)
 	const long = 32 << 10
-	var at sim.Time
+	var at simtime.Time
 	r.on(Program{Targets: []PEID{0, 9}, Links: pair(0, 9), Body: by(func(t *tl.PE) {
 		short, tile := t.Zeros(tl.Shape{8}, tl.F16), t.Zeros(tl.Shape{long}, tl.F16)
 		t.Send(tl.East, short)

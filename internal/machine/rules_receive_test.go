@@ -10,8 +10,9 @@ import (
 
 	"github.com/kernbench/kernbench/internal/ipcq"
 	"github.com/kernbench/kernbench/internal/memory"
-	"github.com/kernbench/kernbench/internal/oplog"
 	"github.com/kernbench/kernbench/internal/sim"
+	"github.com/kernbench/kernbench/oplog"
+	"github.com/kernbench/kernbench/simtime"
 	"github.com/kernbench/kernbench/tl"
 	"github.com/kernbench/kernbench/topology"
 )
@@ -89,7 +90,7 @@ func TestRecvAnyStarvesNobody(t *testing.T) {
 func TestRecvAnyWaitsForTheFirst(t *testing.T) {
 	r := newRig(t, Options{})
 	var port tl.Port
-	var at sim.Time
+	var at simtime.Time
 	idle := r.passFor(r.scheduler + r.full(64, 2))
 	run := r.on(Program{
 		Targets: []PEID{0, 9, 2}, Links: []Connection{{0, tl.North, 9, tl.Parent}, {0, tl.West, 2, tl.Parent}},
@@ -113,7 +114,7 @@ func TestRecvAsyncOverlaps(t *testing.T) {
 	const busy = 3000
 	for _, async := range []bool{true, false} {
 		r := newRig(t, Options{Log: true})
-		var waited sim.Time
+		var waited simtime.Time
 		run := r.on(Program{Targets: []PEID{0, 100}, Links: pair(0, 100), Body: by(func(t *tl.PE) {
 			t.Send(tl.East, t.Zeros(tl.Shape{2048}, tl.F16))
 		}, func(t *tl.PE) {
@@ -166,7 +167,7 @@ func TestRecvIntoGoesStraightToMemory(t *testing.T) {
 		for _, n := range []int{1, 128, 1024, 2048} {
 			r := newRig(t, Options{Log: true})
 			y := r.tensor(1, n)
-			var visible sim.Time
+			var visible simtime.Time
 			run := r.on(Program{Targets: []PEID{0, 1}, Links: pair(0, 1), Queues: topology.IPCQ{BufferKind: kind}, Body: by(func(t *tl.PE) {
 				t.Send(tl.East, t.Zeros(tl.Shape{n}, tl.F16))
 			}, func(t *tl.PE) {
@@ -220,7 +221,7 @@ func TestShapesMayDiffer(t *testing.T) {
 
 // A message of no bytes takes a slot, and a credit, like any other.
 func TestMessagesOfNoBytesTakeSlots(t *testing.T) {
-	x := blocked{delivery{topology.BufferTCM, 0, 9, 0}, 4, sim.Microsecond}
+	x := blocked{delivery{topology.BufferTCM, 0, 9, 0}, 4, simtime.Microsecond}
 	for _, kind := range topology.BufferKinds {
 		x.kind = kind
 		_, after, credit := x.run(t)
@@ -275,7 +276,7 @@ func TestQueueMisuseIsAnError(t *testing.T) {
 // disturb the next.
 func TestQueuesAreNewInEveryLaunch(t *testing.T) {
 	r := newRig(t, Options{})
-	var ends []sim.Time
+	var ends []simtime.Time
 	for range 3 {
 		run, err := r.Start(Program{Name: "k", Targets: []PEID{0, 1}, Links: pair(0, 1), Body: by(func(t *tl.PE) {
 			for range 10 {

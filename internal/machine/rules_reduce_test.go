@@ -6,9 +6,9 @@ import (
 	"testing"
 
 	"github.com/kernbench/kernbench/internal/memory"
-	"github.com/kernbench/kernbench/internal/oplog"
 	"github.com/kernbench/kernbench/internal/pe"
-	"github.com/kernbench/kernbench/internal/sim"
+	"github.com/kernbench/kernbench/oplog"
+	"github.com/kernbench/kernbench/simtime"
 	"github.com/kernbench/kernbench/tl"
 	"github.com/kernbench/kernbench/topology"
 )
@@ -66,19 +66,19 @@ func (x *reduction) reduce(t *tl.PE, op tl.Op, peers ...int) {
 
 // formula is the time of the operation by the document, where the DMA engine has one
 // request under way: from the dispatch to the last byte written.
-func (x *reduction) formula(peers []int) sim.Time {
+func (x *reduction) formula(peers []int) simtime.Time {
 	const deep, outputs = 8, 2
 	s := &x.spec.PE
 	elem := x.dtype.Size()
-	port := func(bw topology.BytesPerSec, n int) sim.Time {
+	port := func(bw topology.BytesPerSec, n int) simtime.Time {
 		return s.TCM.Overhead + max(bw.Serialize(memory.Bytes(n)), s.FetchStore.Bandwidth.Serialize(memory.Bytes(n)))
 	}
 	var (
 		called                        = x.calls(1)
-		arrived, fetched, run, stored sim.Time // the last of each
-		began, end                    sim.Time
-		free                          []sim.Time // when each step has been fetched
-		written                       []sim.Time // when each chunk is in memory
+		arrived, fetched, run, stored simtime.Time // the last of each
+		began, end                    simtime.Time
+		free                          []simtime.Time // when each step has been fetched
+		written                       []simtime.Time // when each chunk is in memory
 	)
 	for at := 0; at < x.n*elem; at += chunk {
 		bytes := min(chunk, x.n*elem-at)
@@ -164,7 +164,7 @@ func TestReducePeersOfOneChunk(t *testing.T) {
 func TestReducePeersOverlapsItsReads(t *testing.T) {
 	const bytes = 5*chunk + 1000
 	for _, ranks := range []int{2, 3, 5, 7} {
-		var took []sim.Time
+		var took []simtime.Time
 		for _, outstanding := range []int{1, 2, 8} {
 			r := newRig(t, Options{Log: true}, set("pe.dma.outstanding", outstanding))
 			var pes []PEID
@@ -173,7 +173,7 @@ func TestReducePeersOverlapsItsReads(t *testing.T) {
 			}
 			x := newReduction(r, pes, bytes/4, tl.F32, topology.KindSRAM)
 			took = append(took, r.on(x.program(func(t *tl.PE) { x.reduce(t, tl.OpAdd) })).exec(0))
-			if least := sim.Time(ranks) * r.beats(bytes); took[len(took)-1] < least {
+			if least := simtime.Time(ranks) * r.beats(bytes); took[len(took)-1] < least {
 				t.Errorf("%d ranks, %d outstanding: %v, less than the %v of the port", ranks, outstanding, took[len(took)-1], least)
 			}
 		}
@@ -199,8 +199,8 @@ func TestReducePeersIsItsSlowestGet(t *testing.T) {
 				run := r.on(x.program(func(t *tl.PE) { x.reduce(t, tl.OpMaximum) }))
 				flit := r.spec.System.Flit
 				link := r.spec.System.SIPs.Link
-				want := sim.Time(ranks/2)*link.Latency + link.Bandwidth.Serialize(memory.Bytes(bytes))
-				want += sim.Time(ranks/2-1) * link.Bandwidth.Serialize(min(flit, memory.Bytes(bytes)))
+				want := simtime.Time(ranks/2)*link.Latency + link.Bandwidth.Serialize(memory.Bytes(bytes))
+				want += simtime.Time(ranks/2-1) * link.Bandwidth.Serialize(min(flit, memory.Bytes(bytes)))
 				same(t, fmt.Sprintf("%d B of %v of %d ranks", bytes, dtype, ranks), run.Critical(), want)
 			}
 		}
@@ -213,7 +213,7 @@ func TestReducePeersIsDispatchedOnce(t *testing.T) {
 	const need = (8 + 2) * chunk
 	r := newRig(t, Options{})
 	x := newReduction(r, []PEID{0, 1, 2}, 1<<20, tl.F32, topology.KindHBM) // twice as large as TCM
-	var after sim.Time
+	var after simtime.Time
 	run := r.on(x.program(func(t *tl.PE) {
 		keep := t.Zeros(tl.Shape{(2<<20 - need) / 4}, tl.F32)
 		h := t.Composite(tl.ReducePeers(tl.OpAdd, x.out, x.x[0], tl.Shape{x.n}, x.dtype))

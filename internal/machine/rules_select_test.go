@@ -9,7 +9,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/kernbench/kernbench/internal/sim"
+	"github.com/kernbench/kernbench/simtime"
 	"github.com/kernbench/kernbench/tl"
 	"github.com/kernbench/kernbench/topology"
 )
@@ -35,7 +35,7 @@ func TestSelectTakesTheFirstThatIsReady(t *testing.T) {
 		{"a signal that is 0", [4]int{1, 0}, []tl.Case{south, tl.CanSignal(0, tl.EQ, 0), north}, 1},
 	} {
 		r := newRig(t, Options{})
-		got, took := -1, sim.Time(0)
+		got, took := -1, simtime.Time(0)
 		r.on(gather(c.counts, func(t *tl.PE) {
 			pass(t, late)
 			took = -r.clock(t)
@@ -85,7 +85,7 @@ func TestSelectLetsOthersCatchUp(t *testing.T) {
 func TestSelectWaitsForAMessage(t *testing.T) {
 	r := newRig(t, Options{})
 	var index int
-	var at sim.Time
+	var at simtime.Time
 	idle := r.passFor(r.scheduler + r.full(4096, 2))
 	run := r.on(Program{
 		Targets: []PEID{0, 9, 2}, Links: []Connection{{0, tl.North, 9, tl.Parent}, {0, tl.West, 2, tl.Parent}},
@@ -117,10 +117,10 @@ type crowd struct {
 
 // run is when Select goes on and the formula of it: the return of as many credits as
 // the message has fragments, at most all.
-func (x crowd) run(t tester, sets ...string) (r *rig, began, at, credit sim.Time) {
+func (x crowd) run(t tester, sets ...string) (r *rig, began, at, credit simtime.Time) {
 	t.Helper()
 	r = newRig(t, Options{}, append(sets, set("pe.ipcq.n_slots", x.slots), "pe.ipcq.slot_size=256 B")...)
-	late := r.passFor(2 * sim.Microsecond)
+	late := r.passFor(2 * simtime.Microsecond)
 	large := tl.Shape{128 * x.fragments}
 	run := r.on(Program{Targets: []PEID{0, x.b}, Links: pair(0, x.b), Body: by(func(t *tl.PE) {
 		m, next := t.Zeros(tl.Shape{128}, tl.F16), t.Zeros(large, tl.F16)
@@ -142,7 +142,7 @@ func (x crowd) run(t tester, sets ...string) (r *rig, began, at, credit sim.Time
 		t.Recv(tl.West, large, tl.F16)
 	})})
 	tcm := r.spec.PE.TCM
-	var copied sim.Time
+	var copied simtime.Time
 	for k := range min(x.fragments, x.slots) {
 		copied = max(copied, r.calls(late+1+k)+r.setup) + tcm.Overhead + max(tcm.ReadBandwidth.Serialize(256), tcm.WriteBandwidth.Serialize(256))
 	}
@@ -186,7 +186,7 @@ func TestSelectPollsForCredits(t *testing.T) {
 // Select on a signal goes on when the comparison holds, and not with changes before.
 func TestSelectWaitsForASignal(t *testing.T) {
 	r := newRig(t, Options{})
-	var at sim.Time
+	var at simtime.Time
 	const idle = 300
 	run := r.on(Program{Targets: []PEID{0, 9}, Body: by(func(t *tl.PE) {
 		t.Select(tl.CanSignal(7, tl.GE, 2))
@@ -197,7 +197,7 @@ func TestSelectWaitsForASignal(t *testing.T) {
 		pass(t, idle)
 		t.Notify(0, 7, tl.Add, 1)
 	})})
-	same(t, "it goes on at", at-run.Start, sim.Time(2+idle+1)*r.dispatch+r.notice(9, 0))
+	same(t, "it goes on at", at-run.Start, simtime.Time(2+idle+1)*r.dispatch+r.notice(9, 0))
 }
 
 // Whatever comes first ends the wait at its own time: a message also when a credit is
@@ -218,7 +218,7 @@ func TestSelectWaitsForWhateverComesFirst(t *testing.T) {
 	} {
 		r := newRig(t, Options{})
 		var index int
-		var at sim.Time
+		var at simtime.Time
 		run := r.on(Program{
 			Targets: []PEID{0, far, 1, 2}, Links: append(pair(0, far), Connection{0, tl.North, 1, tl.Parent}),
 			Body: by(func(t *tl.PE) {
@@ -244,10 +244,10 @@ func TestSelectWaitsForWhateverComesFirst(t *testing.T) {
 			}),
 		})
 		begun := r.calls(c.taken + 1)
-		comes := [3]sim.Time{
+		comes := [3]simtime.Time{
 			begun + r.take(topology.BufferTCM, far, 128) + r.creditTime(0, far),
 			r.calls(1+c.message+1) + r.put(topology.BufferTCM, 1, 0, 128),
-			sim.Time(c.signal+1)*r.dispatch + r.notice(2, 0),
+			simtime.Time(c.signal+1)*r.dispatch + r.notice(2, 0),
 		}
 		if strings.Contains(c.name, "on its way") && !(begun < comes[c.want] && comes[c.want] < comes[0]) {
 			t.Errorf("%s: it comes at %v, want between %v and %v", c.name, comes[c.want], begun, comes[0])

@@ -4,8 +4,9 @@ import (
 	"testing"
 
 	"github.com/kernbench/kernbench/internal/memory"
-	"github.com/kernbench/kernbench/internal/oplog"
 	"github.com/kernbench/kernbench/internal/sim"
+	"github.com/kernbench/kernbench/oplog"
+	"github.com/kernbench/kernbench/simtime"
 	"github.com/kernbench/kernbench/tl"
 	"github.com/kernbench/kernbench/topology"
 )
@@ -26,7 +27,7 @@ func (r *rig) window(n int, ids ...PEID) ([]tl.Ptr, [][]Part) {
 
 // notice is how long a notification from PE a to PE b takes from its dispatch on: 16 B
 // in class comm.
-func (r *rig) notice(a, b PEID) sim.Time {
+func (r *rig) notice(a, b PEID) simtime.Time {
 	r.Helper()
 	return r.scheduler + r.setup + r.moves(r.tcm(a), r.tcm(b), r.spec.PE.IPCQ.CreditBytes)
 }
@@ -36,7 +37,7 @@ func (r *rig) notice(a, b PEID) sim.Time {
 func TestNotifyTakesItsFormula(t *testing.T) {
 	for _, b := range []PEID{1, 8, 100, 255} {
 		r := newRig(t, Options{})
-		var at sim.Time
+		var at simtime.Time
 		run := r.on(Program{Targets: []PEID{0, b}, Body: by(func(t *tl.PE) {
 			t.Notify(1, 7, tl.Set, 1)
 		}, func(t *tl.PE) {
@@ -46,7 +47,7 @@ func TestNotifyTakesItsFormula(t *testing.T) {
 		same(t, "the waiter goes on at", at-run.Start, r.dispatch+r.notice(0, b))
 	}
 	r := newRig(t, Options{})
-	var at sim.Time
+	var at simtime.Time
 	run := r.on(Program{Targets: []PEID{0}, Body: func(t *tl.PE) {
 		t.Notify(0, 0, tl.Add, 5)
 		t.WaitSignal(0, tl.EQ, 5)
@@ -116,7 +117,7 @@ func TestEveryComparison(t *testing.T) {
 // the instant of its arrival on.
 func TestTestDoesNotWait(t *testing.T) {
 	r := newRig(t, Options{})
-	var last, first sim.Time // look that fails, look that does not
+	var last, first simtime.Time // look that fails, look that does not
 	run := r.on(Program{Targets: []PEID{0, 1}, Body: by(func(t *tl.PE) {
 		t.Notify(1, 0, tl.Set, 1)
 	}, func(t *tl.PE) {
@@ -156,7 +157,7 @@ func TestSignalsAreZeroAtTheStartOfALaunch(t *testing.T) {
 func TestNotifyComesAfterWhatWasPut(t *testing.T) {
 	r := newRig(t, Options{Log: true})
 	x, windows := r.window(65536, 0, 100)
-	var at sim.Time
+	var at simtime.Time
 	run := r.on(Program{Targets: []PEID{0, 100}, Windows: windows, Body: by(func(t *tl.PE) {
 		t.Put(1, x[0], t.Zeros(tl.Shape{65536}, tl.F16))
 		t.Notify(1, 0, tl.Set, 1)
@@ -233,7 +234,7 @@ func TestWindowMisuseIsAnError(t *testing.T) {
 func TestAQueueOrdersMemory(t *testing.T) {
 	r := newRig(t, Options{Log: true})
 	x, y := r.tensor(0, 65536), r.tensor(100, 65536)
-	var visible sim.Time
+	var visible simtime.Time
 	r.on(Program{Targets: []PEID{0, 100}, Links: pair(0, 100), Body: by(func(t *tl.PE) {
 		v := t.Zeros(tl.Shape{65536}, tl.F16)
 		t.Store(y, v)
@@ -257,7 +258,7 @@ func TestAQueueDoesNotWaitForComposites(t *testing.T) {
 	for _, wait := range []bool{false, true} {
 		r := newRig(t, Options{Log: true})
 		a, c := r.tensor(0, 128, 128), r.tensor(0, 128, 128)
-		var visible sim.Time
+		var visible simtime.Time
 		r.on(Program{Targets: []PEID{0, 1}, Links: pair(0, 1), Body: by(func(t *tl.PE) {
 			v := t.Zeros(tl.Shape{1}, tl.F16)
 			x := t.Ref(a, tl.Shape{128, 128}, tl.F16)

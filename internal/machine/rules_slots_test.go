@@ -7,21 +7,21 @@ import (
 
 	"github.com/kernbench/kernbench/internal/fabric"
 	"github.com/kernbench/kernbench/internal/memory"
-	"github.com/kernbench/kernbench/internal/oplog"
 	"github.com/kernbench/kernbench/internal/pe"
-	"github.com/kernbench/kernbench/internal/sim"
+	"github.com/kernbench/kernbench/oplog"
+	"github.com/kernbench/kernbench/simtime"
 	"github.com/kernbench/kernbench/tl"
 	"github.com/kernbench/kernbench/topology"
 )
 
 // put is from a send's set-up to when n bytes are in a slot of PE b, and take from a
 // receive's set-up to when they are out of it.
-func (r *rig) put(kind topology.BufferKind, a, b PEID, n memory.Bytes) sim.Time {
+func (r *rig) put(kind topology.BufferKind, a, b PEID, n memory.Bytes) simtime.Time {
 	r.Helper()
 	return r.setup + r.moves(r.tcm(a), r.slots(kind, b), n) + r.access(kind)
 }
 
-func (r *rig) take(kind topology.BufferKind, b PEID, n memory.Bytes) sim.Time {
+func (r *rig) take(kind topology.BufferKind, b PEID, n memory.Bytes) simtime.Time {
 	r.Helper()
 	if kind == topology.BufferTCM { // one pass through the slower of its two ports
 		tcm := r.spec.PE.TCM
@@ -36,7 +36,7 @@ func (r *rig) slots(kind topology.BufferKind, b PEID) memory.ID {
 }
 
 // access is what that adds: 6 ns for HBM; the 2 ns of SRAM are on the path.
-func (r *rig) access(kind topology.BufferKind) sim.Time {
+func (r *rig) access(kind topology.BufferKind) simtime.Time {
 	if kind == topology.BufferHBM {
 		return r.spec.PE.IPCQ.HBMOverhead
 	}
@@ -64,7 +64,7 @@ var anyDelivery = rapid.Custom(func(t *rapid.T) delivery {
 
 // times is when, after the start, the sender goes on, the message is visible to its
 // receiver, and it can be fetched from its TCM; and when both PEs end.
-type times struct{ sent, visible, fetched, sender, receiver sim.Time }
+type times struct{ sent, visible, fetched, sender, receiver simtime.Time }
 
 // travel sends the message.
 func (m delivery) travel(t tester, sets ...string) (r *rig, got times) {
@@ -104,7 +104,7 @@ func TestAMessageTakesItsFormula(t *testing.T) {
 		r, got := m.travel(t, anyPESets.Draw(t, "sets")...)
 		size := memory.Bytes(2 * m.n)
 		idle := r.passFor(r.scheduler + r.full(m.n, 2))
-		want := times{sent: sim.Time(1+idle+1) * r.dispatch}
+		want := times{sent: simtime.Time(1+idle+1) * r.dispatch}
 		want.visible = want.sent + r.scheduler + r.put(m.kind, m.a, m.b, size)
 		want.fetched = max(want.visible+r.take(m.kind, m.b, size), want.visible+r.calls(1))
 		neg := pe.CommandTime(r.spec.PE, size, pe.MathTime(r.spec.PE.Math, r.spec.PE.Math.Cycles.Simple, m.n), size)
@@ -119,7 +119,7 @@ func TestAMessageTakesItsFormula(t *testing.T) {
 func TestAKernelEndsWithItsLastReceive(t *testing.T) {
 	for _, kind := range topology.BufferKinds {
 		r := newRig(t, Options{})
-		var visible sim.Time
+		var visible simtime.Time
 		run := r.on(Program{Targets: []PEID{0, 9}, Links: pair(0, 9), Queues: topology.IPCQ{BufferKind: kind}, Body: by(func(t *tl.PE) {
 			t.Send(tl.East, t.Zeros(tl.Shape{1024}, tl.F16))
 		}, func(t *tl.PE) {
@@ -134,7 +134,7 @@ func TestAKernelEndsWithItsLastReceive(t *testing.T) {
 func TestTCMSlotsAreFastest(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		m := anyDelivery.Draw(t, "message")
-		taken := map[topology.BufferKind]sim.Time{}
+		taken := map[topology.BufferKind]simtime.Time{}
 		for _, kind := range topology.BufferKinds {
 			m.kind = kind
 			_, got := m.travel(t)
@@ -149,7 +149,7 @@ func TestTCMSlotsAreFastest(t *testing.T) {
 // Latency rises with every hop and with every flit, in all three kinds of slots.
 func TestLatencyRisesWithHopsAndBytes(t *testing.T) {
 	for _, kind := range topology.BufferKinds {
-		var before sim.Time
+		var before simtime.Time
 		// The same cube, then one, two and three cubes further along a row, then three
 		// rows down, then the other SIP.
 		for _, b := range []PEID{1, 8, 16, 24, 24 + 32, 24 + 96, 128 + 24 + 96} {

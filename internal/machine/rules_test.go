@@ -15,9 +15,10 @@ import (
 
 	"github.com/kernbench/kernbench/internal/fabric"
 	"github.com/kernbench/kernbench/internal/memory"
-	"github.com/kernbench/kernbench/internal/oplog"
 	"github.com/kernbench/kernbench/internal/rapidtest"
 	"github.com/kernbench/kernbench/internal/sim"
+	"github.com/kernbench/kernbench/oplog"
+	"github.com/kernbench/kernbench/simtime"
 	"github.com/kernbench/kernbench/tl"
 	"github.com/kernbench/kernbench/topology"
 )
@@ -40,9 +41,9 @@ type rig struct {
 	tester
 	spec *topology.Spec
 
-	dispatch  sim.Time // of a call of the tile language
-	scheduler sim.Time // from the CPU to an engine
-	setup     sim.Time // of a DMA request
+	dispatch  simtime.Time // of a call of the tile language
+	scheduler simtime.Time // from the CPU to an engine
+	setup     simtime.Time // of a DMA request
 }
 
 // graphs are the systems that were compiled so far.
@@ -75,7 +76,7 @@ func newRigOf(t tester, o Options, preset string, sets ...string) *rig {
 }
 
 // calls is how long after the start of a kernel its n-th call reaches an engine.
-func (r *rig) calls(n int) sim.Time { return sim.Time(n)*r.dispatch + r.scheduler }
+func (r *rig) calls(n int) simtime.Time { return simtime.Time(n)*r.dispatch + r.scheduler }
 
 // on runs a program to its end.
 func (r *rig) on(p Program) *Run {
@@ -101,13 +102,13 @@ func (r *rig) try(p Program) (*Run, error) {
 }
 
 // alone is how long a kernel runs on PE 0.
-func (r *rig) alone(body func(t *tl.PE)) sim.Time {
+func (r *rig) alone(body func(t *tl.PE)) simtime.Time {
 	r.Helper()
 	return r.on(Program{Targets: []PEID{0}, Body: body}).Critical()
 }
 
 // exec is how long a program ran on a PE.
-func (run *Run) exec(id PEID) sim.Time { return run.Exec(slices.Index(run.Targets, id)) }
+func (run *Run) exec(id PEID) simtime.Time { return run.Exec(slices.Index(run.Targets, id)) }
 
 // pair joins port East of PE a with port West of PE b.
 func pair(a, b PEID) []Connection { return []Connection{{a, tl.East, b, tl.West}} }
@@ -125,24 +126,24 @@ func pass(t *tl.PE, n int) {
 }
 
 // passFor is how many of them take at least so long.
-func (r *rig) passFor(d sim.Time) int { return int(d/r.dispatch) + 1 }
+func (r *rig) passFor(d simtime.Time) int { return int(d/r.dispatch) + 1 }
 
 // clock reads the time of a kernel's CPU off what it prints, to the femtosecond.
-func (r *rig) clock(t *tl.PE) (at sim.Time) {
+func (r *rig) clock(t *tl.PE) (at simtime.Time) {
 	r.Print = func(text string) {
 		_, text, _ = strings.Cut(strings.TrimSuffix(text, "] "), " ")
-		unit, digits := sim.Nanosecond, strings.TrimSuffix(text, "ns")
+		unit, digits := simtime.Nanosecond, strings.TrimSuffix(text, "ns")
 		if strings.HasSuffix(text, "µs") {
-			unit, digits = sim.Microsecond, strings.TrimSuffix(text, "µs")
+			unit, digits = simtime.Microsecond, strings.TrimSuffix(text, "µs")
 		}
 		whole, part, _ := strings.Cut(digits, ".")
 		for _, c := range whole {
-			at = 10*at + sim.Time(c-'0')
+			at = 10*at + simtime.Time(c-'0')
 		}
 		at *= unit
 		for _, c := range part {
 			unit /= 10
-			at += sim.Time(c-'0') * unit
+			at += simtime.Time(c-'0') * unit
 		}
 	}
 	t.Printf("")
@@ -198,7 +199,7 @@ func (r *rig) hbm(id PEID) memory.ID { return r.PE(id).Memory(topology.KindHBM) 
 
 // moves is the time of n bytes from one memory to another, alone: the formulas of
 // package fabric.
-func (r *rig) moves(from, to memory.ID, n memory.Bytes) sim.Time {
+func (r *rig) moves(from, to memory.ID, n memory.Bytes) simtime.Time {
 	r.Helper()
 	path, flit := r.path(from, to), r.spec.System.Flit
 	for op, id := range map[memory.Op]memory.ID{memory.Read: from, memory.Write: to} {

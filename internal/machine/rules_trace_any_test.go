@@ -8,6 +8,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/kernbench/kernbench/internal/sim"
+	"github.com/kernbench/kernbench/simtime"
 	"github.com/kernbench/kernbench/tl"
 	"github.com/kernbench/kernbench/topology"
 )
@@ -116,7 +117,7 @@ func clearSignal(t *tl.PE, signal int) {
 
 // released checks that every activity, on the critical path or not, begins at most so long
 // after what released it, and not before that began.
-func (tr *traced) released(t tester, longest sim.Time) {
+func (tr *traced) released(t tester, longest simtime.Time) {
 	t.Helper()
 	for id, a := range tr.activities {
 		if a.after == 0 {
@@ -136,10 +137,10 @@ func (tr *traced) released(t tester, longest sim.Time) {
 }
 
 // latency is the longest that can be between two activities of a kernel on a ring of PEs.
-func (r *rig) latency(ids []PEID, q topology.IPCQ) sim.Time {
+func (r *rig) latency(ids []PEID, q topology.IPCQ) simtime.Time {
 	r.Helper()
 	longest := r.setup + r.scheduler
-	var polls sim.Time
+	var polls simtime.Time
 	if q.Backpressure == topology.Poll {
 		polls = r.spec.PE.CPU.Clock.Cycles(r.Queues(q).PollCycles)
 	}
@@ -215,7 +216,7 @@ func TestTraceOfAnyLaunches(t *testing.T) {
 			return r
 		})
 		same(t, "launches", len(tr.launches), len(all))
-		var longest sim.Time
+		var longest simtime.Time
 		for _, k := range all {
 			longest = max(longest, r.latency(k.ids, k.queues))
 		}
@@ -237,7 +238,7 @@ func TestTraceOfAnyLaunches(t *testing.T) {
 func served(p Program) Program {
 	body := p.Body
 	p.Body, p.Serve = nil, func(w *Worker) {
-		wait := func(n int) { w.SleepUntil(w.Now() + sim.Time(n*(w.Rank()+1))*123_457) }
+		wait := func(n int) { w.SleepUntil(w.Now() + simtime.Time(n*(w.Rank()+1))*123_457) }
 		wait(1)
 		w.runs("first", body)
 		wait(2)

@@ -11,6 +11,7 @@ import (
 	"github.com/kernbench/kernbench/internal/pe"
 	"github.com/kernbench/kernbench/internal/sim"
 	"github.com/kernbench/kernbench/internal/trace"
+	"github.com/kernbench/kernbench/simtime"
 	"github.com/kernbench/kernbench/tl"
 )
 
@@ -29,8 +30,8 @@ type traceEvent struct {
 }
 
 // at is the time of an event, to the femtosecond.
-func (e *traceEvent) at() sim.Time {
-	t, err := sim.ParseTime(e.TS.String(), sim.Microsecond)
+func (e *traceEvent) at() simtime.Time {
+	t, err := simtime.ParseTime(e.TS.String(), simtime.Microsecond)
 	if err != nil {
 		panic(err)
 	}
@@ -47,7 +48,7 @@ type traced struct {
 
 type tracedSlice struct {
 	track, name string
-	start, end  sim.Time
+	start, end  simtime.Time
 	after       int64
 }
 
@@ -59,7 +60,7 @@ func readTrace(t tester, data []byte) *traced {
 		t.Fatalf("not JSON: %v", err)
 	}
 	tr := &traced{activities: map[int64]*tracedSlice{}, bytes: map[string]int64{}}
-	names, open, last, flows := map[[2]int]string{}, map[[2]int]*tracedSlice{}, map[[2]int]sim.Time{}, map[int64]int{}
+	names, open, last, flows := map[[2]int]string{}, map[[2]int]*tracedSlice{}, map[[2]int]simtime.Time{}, map[int64]int{}
 	for i := range file.TraceEvents {
 		e := &file.TraceEvents[i]
 		track := [2]int{e.PID, e.TID}
@@ -115,7 +116,7 @@ func readTrace(t tester, data []byte) *traced {
 // path is the critical path of a launch, from its end: what it was on, and for how long.
 // Together that is the whole launch; latencies between activities are its explanation or
 // a mistake in the trace.
-func (tr *traced) path(t tester, launch *tracedSlice, longest sim.Time) (steps []string) {
+func (tr *traced) path(t tester, launch *tracedSlice, longest simtime.Time) (steps []string) {
 	t.Helper()
 	now := launch.end
 	for id := launch.after; id != 0; {

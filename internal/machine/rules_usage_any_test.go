@@ -7,10 +7,11 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/kernbench/kernbench/internal/fabric"
-	"github.com/kernbench/kernbench/internal/oplog"
 	"github.com/kernbench/kernbench/internal/pe"
 	"github.com/kernbench/kernbench/internal/sim"
 	"github.com/kernbench/kernbench/internal/trace"
+	"github.com/kernbench/kernbench/oplog"
+	"github.com/kernbench/kernbench/simtime"
 	"github.com/kernbench/kernbench/tl"
 	"github.com/kernbench/kernbench/topology"
 )
@@ -143,9 +144,9 @@ func (k kernel) program(r *rig) Program {
 }
 
 // swept adds up a PE's time piece by piece, between instants at which anything changes.
-func swept(u *pe.Usage, from, own, end sim.Time) (b Breakdown) {
+func swept(u *pe.Usage, from, own, end simtime.Time) (b Breakdown) {
 	comm := slices.Concat(u.DMA[fabric.Comm], u.Waits, pe.Spans{{Start: own, End: end}})
-	at := []sim.Time{from, end}
+	at := []simtime.Time{from, end}
 	for _, list := range []pe.Spans{u.Compute, u.DMA[fabric.Compute], comm} {
 		for _, s := range list {
 			at = append(at, max(from, min(end, s.Start)), max(from, min(end, s.End)))
@@ -185,7 +186,7 @@ func TestAnyBreakdownAddsUp(t *testing.T) {
 		k := anyKernel(t, slices.Concat(deeds, composites))
 		_, run := k.run(t, true)
 		end := run.Start + run.Critical()
-		from := run.Start + run.Critical()*sim.Time(rapid.IntRange(0, 8).Draw(t, "from"))/8
+		from := run.Start + run.Critical()*simtime.Time(rapid.IntRange(0, 8).Draw(t, "from"))/8
 		for i, id := range run.Targets {
 			b, ok := run.Breakdown(func(pe PEID) bool { return pe == id }, from)
 			u := run.cores[id].usage

@@ -6,6 +6,7 @@ import (
 	"github.com/kernbench/kernbench/internal/memory"
 	"github.com/kernbench/kernbench/internal/pe"
 	"github.com/kernbench/kernbench/internal/sim"
+	"github.com/kernbench/kernbench/simtime"
 	"github.com/kernbench/kernbench/tl"
 	"github.com/kernbench/kernbench/topology"
 )
@@ -24,7 +25,7 @@ func (r *rig) measured(id PEID, p Program) (b Breakdown, run *Run) {
 }
 
 // overlap is how long a time from a to b has in common with one from c to d.
-func overlap(a, b, c, d sim.Time) sim.Time { return max(0, min(b, d)-max(a, c)) }
+func overlap(a, b, c, d simtime.Time) simtime.Time { return max(0, min(b, d)-max(a, c)) }
 
 // A kernel on one PE: the parts follow from the formulas of its commands and transfers.
 func TestBreakdownOfAKernelAlone(t *testing.T) {
@@ -33,7 +34,7 @@ func TestBreakdownOfAKernelAlone(t *testing.T) {
 	s := r.spec.PE
 	const rows = 64 * 64 * 2 // bytes of a square
 	full, dot := r.full(64*64, 2), pe.CommandTime(s, 2*rows, pe.GemmTime(s.GEMM, 64, 64, 64), 2*rows)
-	moved := func(n memory.Bytes) sim.Time { return r.moves(r.hbm(0), r.tcm(0), n) }
+	moved := func(n memory.Bytes) simtime.Time { return r.moves(r.hbm(0), r.tcm(0), n) }
 	idle := r.passFor(r.scheduler + full)
 	square := moved(rows)
 	// A product after so many calls, and a load right behind it, of n bytes.
@@ -41,7 +42,7 @@ func TestBreakdownOfAKernelAlone(t *testing.T) {
 		begins := r.dispatch + r.setup // after the product
 		hidden := overlap(0, dot, begins, begins+moved(n))
 		b := Breakdown{Compute: full + dot, OverlappedMemory: hidden, Memory: moved(n) - hidden}
-		b.Idle = r.calls(1) + sim.Time(1+idle)*r.dispatch - full // to the product
+		b.Idle = r.calls(1) + simtime.Time(1+idle)*r.dispatch - full // to the product
 		return b
 	}
 	for _, c := range []struct {
@@ -164,7 +165,7 @@ func TestBreakdownOfCommunication(t *testing.T) {
 			"a wait for a signal", topology.BufferTCM, b,
 			func(t *tl.PE, _ tl.Ptr) { pass(t, idle); t.Notify(1, 0, tl.Set, 1) },
 			func(t *tl.PE, _ tl.Ptr) { t.WaitSignal(0, tl.EQ, 1) },
-			Breakdown{Comm: sim.Time(idle)*d + notice, Idle: d},
+			Breakdown{Comm: simtime.Time(idle)*d + notice, Idle: d},
 		},
 		{
 			// The product begins while it waits, and is shorter.
@@ -178,7 +179,7 @@ func TestBreakdownOfCommunication(t *testing.T) {
 			},
 			Breakdown{
 				Compute: square + dot, OverlappedComm: dot - d + terms.scheduler,
-				Comm: sim.Time(10*idle+1)*d + notice - calls(2+idle) - dot, Idle: calls(2+idle) - square,
+				Comm: simtime.Time(10*idle+1)*d + notice - calls(2+idle) - dot, Idle: calls(2+idle) - square,
 			},
 		},
 		{
@@ -186,7 +187,7 @@ func TestBreakdownOfCommunication(t *testing.T) {
 			"a signal that is there", topology.BufferTCM, b,
 			func(t *tl.PE, _ tl.Ptr) { t.Notify(1, 0, tl.Set, 1) },
 			func(t *tl.PE, _ tl.Ptr) { pass(t, 10*idle); t.WaitSignal(0, tl.EQ, 1) },
-			Breakdown{Idle: sim.Time(10*idle+1) * d},
+			Breakdown{Idle: simtime.Time(10*idle+1) * d},
 		},
 		{
 			// It waits for the end of all, which the one that receives has later.
@@ -240,7 +241,7 @@ func TestBreakdownFromAnInstantOn(t *testing.T) {
 		t.Store(x, t.Dot(a, a).To(tl.F16))
 	}})
 	every := func(PEID) bool { return true }
-	for _, part := range []sim.Time{0, 1, 3, 7, 8} {
+	for _, part := range []simtime.Time{0, 1, 3, 7, 8} {
 		from := run.Start + run.Critical()*part/8
 		b, ok := run.Breakdown(every, from)
 		same(t, "it was measured", ok, true)

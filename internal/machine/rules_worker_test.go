@@ -8,13 +8,14 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/kernbench/kernbench/internal/oplog"
 	"github.com/kernbench/kernbench/internal/sim"
+	"github.com/kernbench/kernbench/oplog"
+	"github.com/kernbench/kernbench/simtime"
 	"github.com/kernbench/kernbench/tl"
 )
 
 // runs has a worker run a kernel and is how long that takes.
-func (w *Worker) runs(name string, body func(t *tl.PE)) sim.Time {
+func (w *Worker) runs(name string, body func(t *tl.PE)) simtime.Time {
 	from := w.Now()
 	w.Run(name, func(m tl.Machine) { body(tl.NewPE(m, name)) })
 	return w.Now() - from
@@ -55,7 +56,7 @@ func TestAWorkersKernelTakesAsLongAsALaunch(t *testing.T) {
 	}
 	for _, id := range []PEID{0, 100} {
 		for _, sets := range [][]string{nil, {"pe.cpu.dispatch_cycles=0"}} {
-			want := make([]sim.Time, len(kernels))
+			want := make([]simtime.Time, len(kernels))
 			for i, k := range kernels {
 				r := newRig(t, Options{}, sets...)
 				x, y := r.tensor(0, 64, 64), r.tensor(id, 64, 64)
@@ -63,15 +64,15 @@ func TestAWorkersKernelTakesAsLongAsALaunch(t *testing.T) {
 			}
 			r := newRig(t, Options{}, sets...)
 			x, y := r.tensor(0, 64, 64), r.tensor(id, 64, 64)
-			total := sim.Time(0)
+			total := simtime.Time(0)
 			run := r.on(Program{Targets: []PEID{id}, Serve: func(w *Worker) {
 				for round := range 3 {
 					for i, k := range kernels {
 						took := w.runs(k.name, func(t *tl.PE) { k.body(t, x, y) })
 						same(t, fmt.Sprintf("PE %d, round %d of %s with %v", id, round, k.name, sets), took, want[i])
 						total += took
-						w.SleepUntil(w.Now() + sim.Time(i)*123_457) // between two cycles
-						total += sim.Time(i) * 123_457
+						w.SleepUntil(w.Now() + simtime.Time(i)*123_457) // between two cycles
+						total += simtime.Time(i) * 123_457
 					}
 				}
 			}})
@@ -81,7 +82,7 @@ func TestAWorkersKernelTakesAsLongAsALaunch(t *testing.T) {
 }
 
 // turns has two workers run kernels of so many calls in turn, each waking the other.
-func turns(r *rig, rounds int) (began []sim.Time, run *Run) {
+func turns(r *rig, rounds int) (began []simtime.Time, run *Run) {
 	workers := make([]*Worker, 2)
 	turn := 0
 	run = r.on(Program{Targets: []PEID{0, 100}, Serve: func(w *Worker) {
@@ -110,11 +111,11 @@ func TestWorkersTakeTurns(t *testing.T) {
 	r := newRig(t, Options{})
 	began, run := turns(r, 5)
 	d := r.dispatch
-	var got []sim.Time
+	var got []simtime.Time
 	for _, at := range began {
 		got = append(got, at-run.Start)
 	}
-	if want := []sim.Time{0, 10 * d, 30 * d, 40 * d, 60 * d}; !slices.Equal(got, want) {
+	if want := []simtime.Time{0, 10 * d, 30 * d, 40 * d, 60 * d}; !slices.Equal(got, want) {
 		t.Errorf("tasks begin at %v, want %v", got, want)
 	}
 	same(t, "the launch takes", run.Critical(), 70*d)
@@ -125,7 +126,7 @@ func TestWakeEndsWaitAlone(t *testing.T) {
 	r := newRig(t, Options{})
 	var first *Worker
 	d := r.dispatch
-	var ends [3]sim.Time
+	var ends [3]simtime.Time
 	run := r.on(Program{Targets: []PEID{0, 1}, Serve: func(w *Worker) {
 		if w.Rank() == 0 {
 			first = w
@@ -143,7 +144,7 @@ func TestWakeEndsWaitAlone(t *testing.T) {
 			first.Wake()
 		}
 	}})
-	for i, want := range []sim.Time{100 * d, 200 * d, 205 * d} {
+	for i, want := range []simtime.Time{100 * d, 200 * d, 205 * d} {
 		same(t, fmt.Sprint("step ", i, " ends at"), ends[i]-run.Start, want)
 	}
 }
@@ -154,7 +155,7 @@ func TestSignalsOfAHome(t *testing.T) {
 	r := newRigOf(t, Options{Log: true}, "default")
 	sender := r.ID(1, 0, 0)
 	targets := []PEID{sender, 2, 9} // 9 is in another cube than its home
-	var at, both [3]sim.Time
+	var at, both [3]simtime.Time
 	run := r.on(Program{Targets: targets, Homes: []PEID{sender, 2, 2}, Serve: func(w *Worker) {
 		w.runs("k", by(func(t *tl.PE) {
 			pass(t, 20)
@@ -285,7 +286,7 @@ func TestIdleWorkersAreNotToBlame(t *testing.T) {
 func TestTasksInTheLog(t *testing.T) {
 	r := newRig(t, Options{Log: true, NoLines: true})
 	var ended oplog.ID
-	var at [2][2]sim.Time
+	var at [2][2]simtime.Time
 	run := r.on(Program{Targets: []PEID{0, 100}, Serve: func(w *Worker) {
 		if w.Rank() == 0 {
 			w.Begin("first", 0, nil, 0)
@@ -294,7 +295,7 @@ func TestTasksInTheLog(t *testing.T) {
 			ended, at[0][1] = w.End(0), w.Now()
 			return
 		}
-		w.SleepUntil(w.Now() + sim.Microsecond)
+		w.SleepUntil(w.Now() + simtime.Microsecond)
 		w.Begin("second", 7, []oplog.Operand{{From: ended}}, ended)
 		at[1][0] = w.Now()
 		w.runs("second", func(t *tl.PE) { t.Zeros(tl.Shape{64}, tl.F16) })
@@ -305,7 +306,7 @@ func TestTasksInTheLog(t *testing.T) {
 	begin, end := r.ops(oplog.TaskBegin), r.ops(oplog.TaskEnd)
 	type record struct {
 		PE, Launch, Number int32
-		At                 sim.Time
+		At                 simtime.Time
 		Name               string
 		Cause              oplog.ID
 		After              string

@@ -8,6 +8,7 @@ import (
 	"github.com/kernbench/kernbench/internal/ipcq"
 	"github.com/kernbench/kernbench/internal/memory"
 	"github.com/kernbench/kernbench/internal/sim"
+	"github.com/kernbench/kernbench/simtime"
 	"github.com/kernbench/kernbench/tl"
 )
 
@@ -37,7 +38,7 @@ func (c *core) Select(cases []tl.Case) (int, error) {
 	}
 	c.meet()
 	for {
-		next := sim.Never
+		next := simtime.Never
 		for i := range cases {
 			at := s.ready(i, began)
 			if at <= c.now {
@@ -48,7 +49,7 @@ func (c *core) Select(cases []tl.Case) (int, error) {
 			next = min(next, at)
 		}
 		s.listen()
-		if next == sim.Never {
+		if next == simtime.Never {
 			c.proc.ParkFrom(s, began)
 		} else {
 			c.proc.SleepUntil(next) // unless something wakes it before
@@ -69,7 +70,7 @@ func (c *core) checkCase(x *tl.Case) error {
 // ready is when a case is so, as far as is known: not after the present if it is now,
 // never if somebody has to do something first. A CPU that polls sees credits only
 // when it looks for them, counting from when it began to.
-func (s *selection) ready(i int, began sim.Time) sim.Time {
+func (s *selection) ready(i int, began simtime.Time) simtime.Time {
 	c, x := s.core, &s.cases[i]
 	switch x.Kind {
 	case tl.RecvCase:
@@ -89,7 +90,7 @@ func (s *selection) ready(i int, began sim.Time) sim.Time {
 			return 0
 		}
 	}
-	return sim.Never
+	return simtime.Never
 }
 
 // releasedBy is the activity that made a case ready.
@@ -131,7 +132,7 @@ func (s *selection) unlisten() {
 }
 
 // polled counts the time that a CPU which polls has waited, if for a credit as well.
-func (s *selection) polled(waited sim.Time) {
+func (s *selection) polled(waited simtime.Time) {
 	if s.core.poll > 0 && slices.ContainsFunc(s.cases, func(x tl.Case) bool { return x.Kind == tl.SendCase }) {
 		s.core.pe.Polled += waited
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/kernbench/kernbench/internal/pe"
 	"github.com/kernbench/kernbench/internal/sim"
 	"github.com/kernbench/kernbench/internal/trace"
+	"github.com/kernbench/kernbench/simtime"
 	"github.com/kernbench/kernbench/topology"
 )
 
@@ -159,9 +160,9 @@ func (m *Machine) traces(p *PE) {
 // or nothing.
 type cpuTrace struct {
 	mark, after sim.Mark // the segment, and who released it
-	start       sim.Time
-	last        sim.Mark // what ended its last kernel,
-	ended       sim.Time // and when
+	start       simtime.Time
+	last        sim.Mark     // what ended its last kernel,
+	ended       simtime.Time // and when
 }
 
 // runs begins a segment, released by an activity: what the CPU does from now on is of it.
@@ -174,7 +175,7 @@ func (c *core) runs(after sim.Mark) {
 }
 
 // stops ends the segment at an instant.
-func (c *core) stops(at sim.Time) {
+func (c *core) stops(at simtime.Time) {
 	s := trace.Slice{Name: "run", Start: c.cpu.start, End: at, ID: c.cpu.mark, After: c.cpu.after}
 	c.first(&s)
 	c.trace.CPU.Slice(s)
@@ -189,7 +190,7 @@ func (c *core) first(s *trace.Slice) {
 
 // waitedFor notes that the CPU has waited for something since an instant, and goes on
 // because of an activity.
-func (c *core) waitedFor(what string, since sim.Time, by sim.Mark) {
+func (c *core) waitedFor(what string, since simtime.Time, by sim.Mark) {
 	if c.trace == nil || c.now == since {
 		return
 	}
@@ -200,7 +201,7 @@ func (c *core) waitedFor(what string, since sim.Time, by sim.Mark) {
 
 // drained notes that the kernel has ended, with all that it had begun, and has waited for
 // that since an instant.
-func (c *core) drained(since sim.Time) {
+func (c *core) drained(since simtime.Time) {
 	if c.trace == nil {
 		return
 	}

@@ -3,8 +3,8 @@ package machine
 import (
 	"fmt"
 
-	"github.com/kernbench/kernbench/internal/oplog"
-	"github.com/kernbench/kernbench/internal/sim"
+	"github.com/kernbench/kernbench/oplog"
+	"github.com/kernbench/kernbench/simtime"
 	"github.com/kernbench/kernbench/tl"
 )
 
@@ -25,7 +25,7 @@ func (w *Worker) Rank() int { return w.core.rank }
 func (w *Worker) PE() *PE { return w.core.pe }
 
 // Now is the present instant.
-func (w *Worker) Now() sim.Time { return w.core.eng.Now() }
+func (w *Worker) Now() simtime.Time { return w.core.eng.Now() }
 
 // Wait waits for Wake. on says what for, if nothing else could explain why the run
 // ends: a worker that waits is idle, and not to blame for a deadlock.
@@ -46,7 +46,7 @@ func (w *Worker) Wake() {
 }
 
 // SleepUntil waits for the instant t.
-func (w *Worker) SleepUntil(t sim.Time) { w.core.proc.SleepUntil(t) }
+func (w *Worker) SleepUntil(t simtime.Time) { w.core.proc.SleepUntil(t) }
 
 // Run runs a kernel, from the present instant to the end of everything that it starts.
 // It takes as long as the kernel would in a launch of its own. The machine is the

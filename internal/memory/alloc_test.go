@@ -7,8 +7,9 @@ import (
 	"testing"
 	"unsafe"
 
-	"github.com/kernbench/kernbench/topology"
 	"pgregory.net/rapid"
+
+	"github.com/kernbench/kernbench/topology"
 )
 
 var tcm = ID{Kind: topology.KindTCM, SIP: 1, Cube: 5, PE: 3}

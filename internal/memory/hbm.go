@@ -3,7 +3,7 @@ package memory
 import (
 	"math/bits"
 
-	"github.com/kernbench/kernbench/internal/sim"
+	"github.com/kernbench/kernbench/simtime"
 	"github.com/kernbench/kernbench/topology"
 )
 
@@ -85,8 +85,8 @@ func (r Region) addr(off Bytes) (a Addr, left Bytes) {
 type HBM struct {
 	Channels   int
 	Burst      Bytes
-	BurstTime  sim.Time // of one burst on its channel
-	Turnaround sim.Time // of a channel between a read and a write
+	BurstTime  simtime.Time // of one burst on its channel
+	Turnaround simtime.Time // of a channel between a read and a write
 }
 
 // NewHBM reads the numbers off a topology.
@@ -138,7 +138,7 @@ type Slice struct {
 }
 
 type channel struct {
-	free  sim.Time
+	free  simtime.Time
 	wrote bool
 }
 
@@ -165,11 +165,11 @@ type Stream struct {
 	Region   Region
 	From, To Bytes
 	Flit     Bytes
-	At, Gap  sim.Time
+	At, Gap  simtime.Time
 
 	// Ends is when each channel has written what came before of a write, and is
 	// brought up to date. It may be nil if only the channels' time matters.
-	Ends []sim.Time
+	Ends []simtime.Time
 }
 
 // Serve takes a stream through the channels and calls visit, which may be nil,
@@ -179,7 +179,7 @@ type Stream struct {
 //
 // A write that comes more slowly than the channels could take it leaves them free
 // in between: it occupies each for its bursts' own time, from At on.
-func (s *Slice) Serve(st Stream, visit func(k int64, done sim.Time)) sim.Time {
+func (s *Slice) Serve(st Stream, visit func(k int64, done simtime.Time)) simtime.Time {
 	copy(s.saved, s.channels)
 	done, arrived := st.At, st.At
 	off, from := st.From, st.From
@@ -222,9 +222,9 @@ func (s *Slice) Serve(st Stream, visit func(k int64, done sim.Time)) sim.Time {
 func (s *Slice) Undo() { copy(s.channels, s.saved) }
 
 // Occupy keeps the channels busy with n bytes, spread evenly, from a on.
-func (s *Slice) Occupy(a sim.Time, n Bytes) {
+func (s *Slice) Occupy(a simtime.Time, n Bytes) {
 	round := Bytes(s.Channels) * s.Burst
-	each := sim.Time((n + round - 1) / round)
+	each := simtime.Time((n + round - 1) / round)
 	for i := range s.channels {
 		c := &s.channels[i]
 		c.free = max(c.free, a) + each*s.BurstTime

@@ -6,15 +6,15 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/kernbench/kernbench/internal/sim"
+	"github.com/kernbench/kernbench/simtime"
 	"github.com/kernbench/kernbench/topology"
 )
 
-var eightChannels = HBM{Channels: 8, Burst: 256, BurstTime: 8 * sim.Nanosecond}
+var eightChannels = HBM{Channels: 8, Burst: 256, BurstTime: 8 * simtime.Nanosecond}
 
 func TestNewHBM(t *testing.T) {
 	got := NewHBM(topology.HBM{Channels: 8, Burst: 256, ChannelBandwidth: 32 * topology.GBps, Turnaround: 5})
-	if want := (HBM{8, 256, 8 * sim.Nanosecond, 5}); got != want {
+	if want := (HBM{8, 256, 8 * simtime.Nanosecond, 5}); got != want {
 		t.Errorf("got %+v, want %+v", got, want)
 	}
 }
@@ -92,17 +92,17 @@ func TestPiece(t *testing.T) {
 }
 
 func TestSequentialReadStreams(t *testing.T) {
-	const ns = sim.Nanosecond
+	const ns = simtime.Nanosecond
 	s := NewSlice(eightChannels)
-	var through []sim.Time
-	done := s.Serve(Stream{Region: Contiguous(0, 4096), To: 4096, Flit: 256, At: 100 * ns}, func(k int64, at sim.Time) {
+	var through []simtime.Time
+	done := s.Serve(Stream{Region: Contiguous(0, 4096), To: 4096, Flit: 256, At: 100 * ns}, func(k int64, at simtime.Time) {
 		if int(k) != len(through) {
 			t.Fatalf("flit %d visited out of order", k)
 		}
 		through = append(through, at)
 	})
 	for k, at := range through { // two groups of eight, one burst time each
-		if want := 100*ns + sim.Time(k/8+1)*8*ns; at != want {
+		if want := 100*ns + simtime.Time(k/8+1)*8*ns; at != want {
 			t.Errorf("flit %d through at %v, want %v", k, at, want)
 		}
 	}
@@ -121,14 +121,14 @@ func TestSequentialReadStreams(t *testing.T) {
 
 func TestTurnaround(t *testing.T) {
 	h := eightChannels
-	h.Turnaround = 3 * sim.Nanosecond
+	h.Turnaround = 3 * simtime.Nanosecond
 	s := NewSlice(h)
 	one := Contiguous(0, 256)
 	for i, c := range []struct {
 		op   Op
-		want sim.Time
+		want simtime.Time
 	}{{Read, 8}, {Read, 16}, {Write, 27}, {Write, 35}, {Read, 46}} {
-		if got := s.Serve(Stream{Op: c.op, Region: one, To: 256, Flit: 256}, nil); got != c.want*sim.Nanosecond {
+		if got := s.Serve(Stream{Op: c.op, Region: one, To: 256, Flit: 256}, nil); got != c.want*simtime.Nanosecond {
 			t.Errorf("access %d: through at %v, want %dns", i, got, c.want)
 		}
 	}
@@ -145,25 +145,25 @@ func TestServeInParts(t *testing.T) {
 		}
 		r.Stride = r.RowBytes + Bytes(rapid.Int64Range(0, 4000).Draw(t, "pad"))
 		op := Op(rapid.Bool().Draw(t, "write"))
-		gap := sim.Time(rapid.Int64Range(0, 20).Draw(t, "gap")) * sim.Nanosecond
+		gap := simtime.Time(rapid.Int64Range(0, 20).Draw(t, "gap")) * simtime.Nanosecond
 		if op == Read {
 			gap = 0
 		}
-		st := Stream{Op: op, Region: r, To: r.Bytes(), Flit: 256, Gap: gap, Ends: make([]sim.Time, 8)}
+		st := Stream{Op: op, Region: r, To: r.Bytes(), Flit: 256, Gap: gap, Ends: make([]simtime.Time, 8)}
 		if op == Read {
 			st.Ends = nil
 		}
 		want := NewSlice(eightChannels).Serve(st, nil)
-		st.Ends = slices.Repeat([]sim.Time{0}, len(st.Ends))
+		st.Ends = slices.Repeat([]simtime.Time{0}, len(st.Ends))
 		if op == Read {
 			st.Ends = nil
 		}
 		parts := NewSlice(eightChannels)
-		var got sim.Time
+		var got simtime.Time
 		for st.From < r.Bytes() {
 			n := Bytes(rapid.Int64Range(1, 8).Draw(t, "flits")) * st.Flit
 			st.To = min(st.From+n, r.Bytes())
-			st.At = sim.Time(st.From/st.Flit) * gap
+			st.At = simtime.Time(st.From/st.Flit) * gap
 			got = max(got, parts.Serve(st, nil))
 			st.From = st.To
 		}

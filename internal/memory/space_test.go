@@ -7,8 +7,9 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/kernbench/kernbench/topology"
 	"pgregory.net/rapid"
+
+	"github.com/kernbench/kernbench/topology"
 )
 
 func hbmOf(pe int32) ID { return ID{Kind: topology.KindHBM, PE: pe} }

@@ -6,8 +6,9 @@ import (
 	"testing"
 	"unsafe"
 
-	"github.com/kernbench/kernbench/topology"
 	"pgregory.net/rapid"
+
+	"github.com/kernbench/kernbench/topology"
 )
 
 var hbm = ID{Kind: topology.KindHBM, SIP: 0, Cube: 5, PE: 3}

@@ -5,7 +5,7 @@ import (
 	"io"
 	"testing"
 
-	"github.com/kernbench/kernbench/internal/numeric"
+	"github.com/kernbench/kernbench/numeric"
 )
 
 // Bools are read as u8 of 0 and 1, whatever a true one is in the file, in either order of

@@ -11,5 +11,5 @@
 // bf16. Bools ('|b1') are u8 of 0 and 1, and Array.Bool says so. Complex numbers, strings, structures and pickled objects are not read.
 //
 // Archives (.npz), placement of tensors and conversion of values live elsewhere. The
-// package imports internal/numeric for dtypes, and the standard library.
+// package imports numeric for dtypes, and the standard library.
 package npy

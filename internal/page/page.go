@@ -17,8 +17,8 @@ import (
 	"strings"
 
 	"github.com/kernbench/kernbench/internal/printable"
-	"github.com/kernbench/kernbench/internal/table"
 	"github.com/kernbench/kernbench/internal/version"
+	"github.com/kernbench/kernbench/table"
 )
 
 // Page is a page of results.

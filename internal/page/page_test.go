@@ -10,8 +10,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/kernbench/kernbench/internal/table"
 	"github.com/kernbench/kernbench/internal/version"
+	"github.com/kernbench/kernbench/table"
 )
 
 const arrowSVG = `<?xml version="1.0"?>

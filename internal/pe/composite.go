@@ -4,16 +4,17 @@ import (
 	"slices"
 
 	"github.com/kernbench/kernbench/internal/memory"
-	"github.com/kernbench/kernbench/internal/oplog"
 	"github.com/kernbench/kernbench/internal/sim"
+	"github.com/kernbench/kernbench/oplog"
+	"github.com/kernbench/kernbench/simtime"
 )
 
 // Step is one tile of a composite: how long each engine works on it, and, if it
 // completes a tile of the result, what is written.
 type Step struct {
-	Fetch  sim.Time
-	Run    [numUnits]sim.Time
-	Store  sim.Time
+	Fetch  simtime.Time
+	Run    [numUnits]simtime.Time
+	Store  simtime.Time
 	Writes []Request // of the result's tile; empty if more is to be added to it
 	Output bool
 }
@@ -46,10 +47,10 @@ const outputs = 2
 // Composite is a plan under way: DMA read, fetch, GEMM, MATH, store, DMA write, all
 // at work on different tiles.
 type Composite struct {
-	ID    oplog.ID // its operation, if there is a log
-	At    sim.Time // when it reached the scheduler
-	Args  []int32  // tiles that it uses, pinned
-	Order Order    // its place among memory accesses
+	ID    oplog.ID     // its operation, if there is a log
+	At    simtime.Time // when it reached the scheduler
+	Args  []int32      // tiles that it uses, pinned
+	Order Order        // its place among memory accesses
 
 	Begun, Ended sim.Event // called when its first data moves and when the last is there
 
@@ -63,13 +64,13 @@ type Composite struct {
 	next     int // the step to settle
 	out      int // tiles of the result stored
 	began    bool
-	started  sim.Time
-	reading  [depth]int32    // transfers to come for a step
-	read     [depth]sim.Time // when the last came
-	fetched  [depth]sim.Time // when the step's buffer is free again
-	writing  [outputs]int32  // transfers to go of a tile of the result
-	written  [outputs]sim.Time
-	stored   sim.Time
+	started  simtime.Time
+	reading  [depth]int32        // transfers to come for a step
+	read     [depth]simtime.Time // when the last came
+	fetched  [depth]simtime.Time // when the step's buffer is free again
+	writing  [outputs]int32      // transfers to go of a tile of the result
+	written  [outputs]simtime.Time
+	stored   simtime.Time
 }
 
 // compositeMarks is the activities behind the times of a composite, all 0 if nobody traces.
@@ -154,7 +155,7 @@ func (c *Composite) advance() bool {
 	at, by := c.At, c.marks.by
 	for _, t := range c.Args {
 		s := &p.tiles.slots[t]
-		if s.ready == sim.Never {
+		if s.ready == simtime.Never {
 			return false
 		}
 		if s.ready > at {
@@ -193,7 +194,7 @@ func (c *Composite) advance() bool {
 
 // settle works out when a step runs, whose operands are there at an instant by an
 // activity.
-func (c *Composite) settle(s *Step, at sim.Time, by sim.Mark, b, o int) {
+func (c *Composite) settle(s *Step, at simtime.Time, by sim.Mark, b, o int) {
 	p := c.pipeline
 	for unit, began := range p.began {
 		if began > at {
@@ -271,7 +272,7 @@ func (c *Composite) finish() {
 func (c *Composite) Done() bool { return c.pipeline == nil }
 
 // Started is when the first data moved for it.
-func (c *Composite) Started() sim.Time { return c.started }
+func (c *Composite) Started() simtime.Time { return c.started }
 
 // Handle is the end of a composite's transfer.
 func (p *Pipeline) Handle(kind sim.Kind, arg uint64) {

@@ -2,8 +2,8 @@ package pe
 
 import (
 	"github.com/kernbench/kernbench/internal/memory"
-	"github.com/kernbench/kernbench/internal/numeric"
-	"github.com/kernbench/kernbench/internal/sim"
+	"github.com/kernbench/kernbench/numeric"
+	"github.com/kernbench/kernbench/simtime"
 	"github.com/kernbench/kernbench/topology"
 )
 
@@ -17,9 +17,9 @@ type Costs struct {
 // of a kernel are of few sizes.
 type port struct {
 	bandwidth topology.BytesPerSec
-	overhead  sim.Time
+	overhead  simtime.Time
 	bytes     memory.Bytes
-	takes     sim.Time
+	takes     simtime.Time
 }
 
 // NewCosts reads the numbers off a topology.
@@ -39,12 +39,12 @@ func slower(a, b topology.BytesPerSec) topology.BytesPerSec {
 }
 
 // Fetch is the time to bring n bytes from TCM into registers.
-func (c *Costs) Fetch(n memory.Bytes) sim.Time { return c.fetch.time(n) }
+func (c *Costs) Fetch(n memory.Bytes) simtime.Time { return c.fetch.time(n) }
 
 // Store is the time to bring n bytes from registers to TCM.
-func (c *Costs) Store(n memory.Bytes) sim.Time { return c.store.time(n) }
+func (c *Costs) Store(n memory.Bytes) simtime.Time { return c.store.time(n) }
 
-func (p *port) time(n memory.Bytes) sim.Time {
+func (p *port) time(n memory.Bytes) simtime.Time {
 	if n != p.bytes {
 		p.bytes, p.takes = n, 0
 		if n > 0 {
@@ -56,7 +56,7 @@ func (p *port) time(n memory.Bytes) sim.Time {
 
 // Gemm is the time of an m×k by k×n product on the MAC array: the blocks of the
 // array's size that cover it, one a cycle, and the filling of the array.
-func (c *Costs) Gemm(m, k, n int) sim.Time {
+func (c *Costs) Gemm(m, k, n int) simtime.Time {
 	if m == 0 || k == 0 || n == 0 {
 		return 0
 	}
@@ -67,7 +67,7 @@ func (c *Costs) Gemm(m, k, n int) sim.Time {
 
 // Math is the time of an elementwise operation, or a reduction, over n elements on
 // the MATH engine: a vector of them every few cycles.
-func (c *Costs) Math(op numeric.Op, n int) sim.Time {
+func (c *Costs) Math(op numeric.Op, n int) simtime.Time {
 	return c.pe.Math.Clock.Cycles(ceilDiv(n, c.pe.Math.VectorWidth) * c.mathCycles(op))
 }
 

@@ -5,8 +5,9 @@ import (
 
 	"github.com/kernbench/kernbench/internal/fabric"
 	"github.com/kernbench/kernbench/internal/memory"
-	"github.com/kernbench/kernbench/internal/oplog"
 	"github.com/kernbench/kernbench/internal/sim"
+	"github.com/kernbench/kernbench/oplog"
+	"github.com/kernbench/kernbench/simtime"
 	"github.com/kernbench/kernbench/topology"
 )
 
@@ -20,11 +21,11 @@ type Request struct {
 	Bytes memory.Bytes // if neither end is a region of memory
 	From  Access
 	To    Access
-	Tail  sim.Time // what the far end adds after the last byte
+	Tail  simtime.Time // what the far end adds after the last byte
 
-	At     sim.Time // when it reaches the engine, if not at once
-	Source int32    // the tile in TCM that it reads, or 0: it waits for that to be there
-	Target int32    // the tile in TCM that it is a part of, or 0
+	At     simtime.Time // when it reaches the engine, if not at once
+	Source int32        // the tile in TCM that it reads, or 0: it waits for that to be there
+	Target int32        // the tile in TCM that it is a part of, or 0
 
 	Order Order     // of a composite: its own; 0 is the next in program order
 	Loose bool      // it touches only memory that others protect, such as queue slots
@@ -113,8 +114,8 @@ type dmaChannel struct {
 type request struct {
 	path   []topology.LinkID
 	bytes  memory.Bytes
-	at     sim.Time
-	tail   sim.Time
+	at     simtime.Time
+	tail   simtime.Time
 	begun  sim.Event
 	done   sim.Event
 	order  Order
@@ -171,7 +172,7 @@ func (d *DMA) Submit(r *Request) {
 // CopyLocal copies n bytes within the TCM, from `at` on: it takes the set-up and
 // one pass through the TCM's slower port, one copy after another. In traces it is
 // released by an activity and takes a message out of its slot, and has a mark.
-func (d *DMA) CopyLocal(at sim.Time, n memory.Bytes, by, message sim.Mark) (end sim.Time, mark sim.Mark) {
+func (d *DMA) CopyLocal(at simtime.Time, n memory.Bytes, by, message sim.Mark) (end simtime.Time, mark sim.Mark) {
 	at = max(at, d.eng.Now()) + d.cfg.Setup
 	start, end := d.local.Serve(at, d.port.Overhead+slower(d.port.ReadBandwidth, d.port.WriteBandwidth).Serialize(n))
 	if d.Trace != nil {
@@ -181,7 +182,7 @@ func (d *DMA) CopyLocal(at sim.Time, n memory.Bytes, by, message sim.Mark) (end 
 }
 
 // Arrive notes the arrival of a part of a tile, at an instant to come, by an activity.
-func (d *DMA) Arrive(tile int32, at sim.Time, by sim.Mark) { d.tiles.arrive(tile, at, by) }
+func (d *DMA) Arrive(tile int32, at simtime.Time, by sim.Mark) { d.tiles.arrive(tile, at, by) }
 
 // Drain waits for the end of every request submitted so far.
 func (d *DMA) Drain(p *sim.Proc) {

@@ -8,10 +8,11 @@ import (
 	"github.com/kernbench/kernbench/internal/fabric"
 	"github.com/kernbench/kernbench/internal/memory"
 	"github.com/kernbench/kernbench/internal/sim"
+	"github.com/kernbench/kernbench/simtime"
 	"github.com/kernbench/kernbench/topology"
 )
 
-const ns = sim.Nanosecond
+const ns = simtime.Nanosecond
 
 // bench is a DMA engine with a path of one link each way to a far memory: 100 ns
 // of latency, 256 B in 1 ns.
@@ -201,7 +202,7 @@ func TestBusyCountsDataBeats(t *testing.T) {
 
 func TestDrainWaits(t *testing.T) {
 	b := newBench(8)
-	var ends []sim.Time
+	var ends []simtime.Time
 	b.eng.Go("kernel", func(p *sim.Proc) {
 		b.dma.Submit(ptr(load(0, 0, 256)))
 		b.dma.Drain(p)
@@ -220,7 +221,7 @@ func TestDrainWaits(t *testing.T) {
 
 func TestDrainWaitsForAll(t *testing.T) {
 	b := newBench(1)
-	var drained []sim.Time
+	var drained []simtime.Time
 	b.eng.Go("kernel", func(p *sim.Proc) {
 		b.dma.Drain(p) // nothing to wait for
 		drained = append(drained, p.Now())

@@ -16,6 +16,6 @@
 // Engines are plain structs on the event engine. They know the fabric they send
 // over, not the machine they are part of: paths and memories come with each
 // request. Kernels, queues and signals are elsewhere. The package imports
-// internal/sim, internal/fabric, internal/memory, internal/numeric, internal/oplog,
+// internal/sim, internal/fabric, internal/memory, numeric, oplog,
 // internal/trace and topology.
 package pe

@@ -1,7 +1,7 @@
 package pe
 
 import (
-	"github.com/kernbench/kernbench/internal/sim"
+	"github.com/kernbench/kernbench/simtime"
 	"github.com/kernbench/kernbench/topology"
 )
 
@@ -10,7 +10,7 @@ import (
 //	(⌈m/array.m⌉ · ⌈k/array.k⌉ · ⌈n/array.n⌉ + fill) / clock
 //
 // and nothing if there is nothing to multiply.
-func GemmTime(g topology.GEMM, m, k, n int) sim.Time {
+func GemmTime(g topology.GEMM, m, k, n int) simtime.Time {
 	cycles := g.FillCycles
 	for row := 0; row < m; row += g.Array.M {
 		for col := 0; col < n; col += g.Array.N {
@@ -22,18 +22,18 @@ func GemmTime(g topology.GEMM, m, k, n int) sim.Time {
 	if cycles == g.FillCycles {
 		return 0
 	}
-	return sim.MulDiv(uint64(cycles), uint64(sim.Second), uint64(g.Clock))
+	return simtime.MulDiv(uint64(cycles), uint64(simtime.Second), uint64(g.Clock))
 }
 
 // MathTime is an operation of so many cycles a vector over n elements:
 //
 //	⌈n/vector_width⌉ · cycles / clock
-func MathTime(m topology.Math, cycles, n int) sim.Time {
+func MathTime(m topology.Math, cycles, n int) simtime.Time {
 	vectors := n / m.VectorWidth
 	if n%m.VectorWidth > 0 {
 		vectors++
 	}
-	return sim.MulDiv(uint64(vectors*cycles), uint64(sim.Second), uint64(m.Clock))
+	return simtime.MulDiv(uint64(vectors*cycles), uint64(simtime.Second), uint64(m.Clock))
 }
 
 // CommandTime is one command alone on its PE, from when it reaches the scheduler
@@ -42,7 +42,7 @@ func MathTime(m topology.Math, cycles, n int) sim.Time {
 //	fetched bytes / min(fetch_store, tcm read) + run + stored bytes / min(fetch_store, tcm write)
 //
 // and the TCM's overhead for each of the two that moves anything.
-func CommandTime(pe topology.PE, fetched topology.Bytes, run sim.Time, stored topology.Bytes) sim.Time {
+func CommandTime(pe topology.PE, fetched topology.Bytes, run simtime.Time, stored topology.Bytes) simtime.Time {
 	total := run
 	for _, move := range []struct {
 		bytes topology.Bytes

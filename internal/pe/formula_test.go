@@ -3,8 +3,8 @@ package pe
 import (
 	"testing"
 
-	"github.com/kernbench/kernbench/internal/numeric"
-	"github.com/kernbench/kernbench/internal/sim"
+	"github.com/kernbench/kernbench/numeric"
+	"github.com/kernbench/kernbench/simtime"
 	"github.com/kernbench/kernbench/topology"
 )
 
@@ -18,7 +18,7 @@ func TestFormulasByHand(t *testing.T) {
 	pe := spec.PE
 	for _, c := range []struct {
 		what      string
-		got, want sim.Time
+		got, want simtime.Time
 	}{
 		{"the default tile, 2·4·2 blocks", GemmTime(pe.GEMM, 32, 64, 32), 24 * ns},
 		{"one element", GemmTime(pe.GEMM, 1, 1, 1), 9 * ns},

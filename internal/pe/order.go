@@ -3,8 +3,8 @@ package pe
 import (
 	"slices"
 
-	"github.com/kernbench/kernbench/internal/oplog"
 	"github.com/kernbench/kernbench/internal/sim"
+	"github.com/kernbench/kernbench/oplog"
 )
 
 // Order is a place in the program of a PE, counted from 1.

@@ -1,9 +1,10 @@
 package pe
 
 import (
-	"github.com/kernbench/kernbench/internal/numeric"
-	"github.com/kernbench/kernbench/internal/oplog"
 	"github.com/kernbench/kernbench/internal/sim"
+	"github.com/kernbench/kernbench/numeric"
+	"github.com/kernbench/kernbench/oplog"
+	"github.com/kernbench/kernbench/simtime"
 )
 
 // Unit is an engine that computes.
@@ -21,14 +22,14 @@ const (
 type Command struct {
 	ID     oplog.ID
 	Unit   Unit
-	Math   numeric.Op // of the MATH engine, for traces
-	At     sim.Time   // when it reaches the scheduler
-	By     sim.Mark   // who gave it, if somebody traces
-	Args   [3]int32   // tiles; 0 is none
-	Result int32      // a tile
-	Fetch  sim.Time   // how long each stage takes
-	Run    sim.Time
-	Store  sim.Time
+	Math   numeric.Op   // of the MATH engine, for traces
+	At     simtime.Time // when it reaches the scheduler
+	By     sim.Mark     // who gave it, if somebody traces
+	Args   [3]int32     // tiles; 0 is none
+	Result int32        // a tile
+	Fetch  simtime.Time // how long each stage takes
+	Run    simtime.Time
+	Store  simtime.Time
 }
 
 // Pipeline is the fetch/store unit, the GEMM and the MATH engine of a PE. Each is
@@ -38,7 +39,7 @@ type Command struct {
 type Pipeline struct {
 	// Settled, if set, is told when a command's operands are fetched from and when
 	// its result is there, once that is known.
-	Settled func(id oplog.ID, start, end sim.Time)
+	Settled func(id oplog.ID, start, end simtime.Time)
 	Usage   *Usage // of the PE, if it is wanted
 	Trace   *Trace // likewise
 
@@ -50,7 +51,7 @@ type Pipeline struct {
 	tiles      *Tiles
 	dma        *DMA
 	pending    sim.FIFO[queued]
-	began      [numUnits]sim.Time // when the unit's last command began to run
+	began      [numUnits]simtime.Time // when the unit's last command began to run
 	composites sim.Pool[*Composite]
 	waiter     *sim.Proc
 }
@@ -84,7 +85,7 @@ func (p *Pipeline) Push(c *Command) {
 
 // Await parks a process, whose clock is at now, until something of the PE's has got
 // on. It is for conditions that the process tests again.
-func (p *Pipeline) Await(proc *sim.Proc, on waitFor, now sim.Time) {
+func (p *Pipeline) Await(proc *sim.Proc, on waitFor, now simtime.Time) {
 	p.waiter = proc
 	proc.ParkFrom(on, now)
 	p.waiter = nil
@@ -119,7 +120,7 @@ func (p *Pipeline) settle(c *Command) bool {
 			continue
 		}
 		ready := p.tiles.slots[t].ready
-		if ready == sim.Never {
+		if ready == simtime.Never {
 			return false
 		}
 		at = max(at, ready)

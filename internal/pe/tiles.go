@@ -6,6 +6,7 @@ import (
 
 	"github.com/kernbench/kernbench/internal/memory"
 	"github.com/kernbench/kernbench/internal/sim"
+	"github.com/kernbench/kernbench/simtime"
 )
 
 // Tiles is what a PE's TCM holds: tiles, each until room is needed for another,
@@ -39,16 +40,16 @@ const maxTiles = 1024
 
 // slot is the place of one tile.
 type slot struct {
-	ready    sim.Time // when it is there; sim.Never if that is not known yet
-	busy     sim.Time // until when it is read, as far as known
-	by       sim.Mark // what made it ready, if somebody traces
-	busyBy   sim.Mark // and what reads it until then
-	granules int32    // its size
-	turn     uint32   // tells the tile from earlier ones
-	uses     int32    // that will read it, and are not over or not known yet
-	parts    int32    // transfers to come before it is there
-	waiting  int32    // DMA requests that wait for it
-	older    int32    // in order of use
+	ready    simtime.Time // when it is there; simtime.Never if that is not known yet
+	busy     simtime.Time // until when it is read, as far as known
+	by       sim.Mark     // what made it ready, if somebody traces
+	busyBy   sim.Mark     // and what reads it until then
+	granules int32        // its size
+	turn     uint32       // tells the tile from earlier ones
+	uses     int32        // that will read it, and are not over or not known yet
+	parts    int32        // transfers to come before it is there
+	waiting  int32        // DMA requests that wait for it
+	older    int32        // in order of use
 	newer    int32
 	pinned   bool
 	freed    bool
@@ -84,7 +85,7 @@ func (s *slot) bytes() memory.Bytes { return memory.Bytes(s.granules) * granule 
 // that is not known yet: the tile to go is in use.
 //
 // The tiles to keep are those that the present operation uses, and has used last.
-func (m *Tiles) Room(n memory.Bytes, keep ...int32) (at sim.Time, ok bool, err error) {
+func (m *Tiles) Room(n memory.Bytes, keep ...int32) (at simtime.Time, ok bool, err error) {
 	n = roundUp(n)
 	for m.used+n > m.Size || m.count >= maxTiles {
 		old := m.oldest()
@@ -95,7 +96,7 @@ func (m *Tiles) Room(n memory.Bytes, keep ...int32) (at sim.Time, ok bool, err e
 			return 0, false, &Overflow{Asked: n, Free: m.Size - m.used, Size: m.Size, Reserved: m.reserved}
 		}
 		s := &m.slots[old]
-		if s.uses > 0 || s.ready == sim.Never {
+		if s.uses > 0 || s.ready == simtime.Never {
 			return at, false, nil
 		}
 		if s.ready > at {
@@ -141,7 +142,7 @@ func (m *Tiles) New(n memory.Bytes, parts int) (int32, uint32) {
 		m.unused = m.slots[i].newer
 	}
 	s := &m.slots[i]
-	*s = slot{turn: s.turn + 1, granules: int32(roundUp(n) / granule), ready: sim.Never, parts: int32(parts)}
+	*s = slot{turn: s.turn + 1, granules: int32(roundUp(n) / granule), ready: simtime.Never, parts: int32(parts)}
 	m.used += s.bytes()
 	m.count++
 	m.link(i, m.newest(), 0)
@@ -194,8 +195,8 @@ func (m *Tiles) Clear() {
 	}
 }
 
-// Ready is when a tile is there, sim.Never if that is not known.
-func (m *Tiles) Ready(i int32) sim.Time { return m.slots[i].ready }
+// Ready is when a tile is there, simtime.Never if that is not known.
+func (m *Tiles) Ready(i int32) simtime.Time { return m.slots[i].ready }
 
 func (m *Tiles) drop(i int32) {
 	s := &m.slots[i]
@@ -230,7 +231,7 @@ func (m *Tiles) unlink(i int32) {
 func (m *Tiles) wait(i, r int32) bool {
 	s := &m.slots[i]
 	s.uses++
-	if s.ready != sim.Never {
+	if s.ready != simtime.Never {
 		return true
 	}
 	m.dma.pool[r].next = s.waiting
@@ -239,14 +240,14 @@ func (m *Tiles) wait(i, r int32) bool {
 }
 
 // unuse ends a use of tile i at an instant.
-func (m *Tiles) unuse(i int32, at sim.Time) {
+func (m *Tiles) unuse(i int32, at simtime.Time) {
 	m.slots[i].uses--
 	m.read(i, at, m.dma.eng.By)
 	m.pipeline.progress()
 }
 
 // read notes that an activity reads tile i, or writes a part of it, until an instant.
-func (m *Tiles) read(i int32, at sim.Time, by sim.Mark) {
+func (m *Tiles) read(i int32, at simtime.Time, by sim.Mark) {
 	if s := &m.slots[i]; at >= s.busy {
 		s.busy, s.busyBy = at, by
 	}
@@ -254,7 +255,7 @@ func (m *Tiles) read(i int32, at sim.Time, by sim.Mark) {
 
 // arrive is the arrival, at an instant and by an activity, of one of the transfers that
 // tile i waits for.
-func (m *Tiles) arrive(i int32, at sim.Time, by sim.Mark) {
+func (m *Tiles) arrive(i int32, at simtime.Time, by sim.Mark) {
 	m.read(i, at, by)
 	s := &m.slots[i]
 	if s.parts--; s.parts == 0 {
@@ -264,10 +265,10 @@ func (m *Tiles) arrive(i int32, at sim.Time, by sim.Mark) {
 }
 
 // Settle says when tile i is there, of one that nothing is loaded into.
-func (m *Tiles) Settle(i int32, at sim.Time) { m.resolve(i, at, m.dma.eng.By) }
+func (m *Tiles) Settle(i int32, at simtime.Time) { m.resolve(i, at, m.dma.eng.By) }
 
 // resolve settles when tile i is there, made by an activity.
-func (m *Tiles) resolve(i int32, at sim.Time, by sim.Mark) {
+func (m *Tiles) resolve(i int32, at simtime.Time, by sim.Mark) {
 	s := &m.slots[i]
 	s.ready, s.by = at, by
 	first := int32(0)

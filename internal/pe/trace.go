@@ -7,6 +7,7 @@ import (
 	"github.com/kernbench/kernbench/internal/memory"
 	"github.com/kernbench/kernbench/internal/sim"
 	"github.com/kernbench/kernbench/internal/trace"
+	"github.com/kernbench/kernbench/simtime"
 )
 
 // Purpose is what a request is for, as traces call it.
@@ -56,8 +57,8 @@ type traced struct {
 	by       sim.Mark // whose doing it is
 	mark     sim.Mark // its own, once it has started
 	receives sim.Mark // the message that it takes out of its slot
-	started  sim.Time
-	queued   sim.Time // its head, in front of links
+	started  simtime.Time
+	queued   simtime.Time // its head, in front of links
 }
 
 // NewTrace is the tracks of a PE.
@@ -76,7 +77,7 @@ func (t *Trace) Mark() sim.Mark { return t.rec.Mark() }
 
 // stage notes the work of a serial server that could have begun at an instant, released
 // by an activity, and began when the server was free.
-func (t *Trace) stage(s *server, name string, asked, start, end sim.Time, by, receives sim.Mark) sim.Mark {
+func (t *Trace) stage(s *server, name string, asked, start, end simtime.Time, by, receives sim.Mark) sim.Mark {
 	if start > asked {
 		by = s.last
 	}
@@ -86,13 +87,13 @@ func (t *Trace) stage(s *server, name string, asked, start, end sim.Time, by, re
 }
 
 // Depth notes how many fragments wait in a queue of the PE.
-func (t *Trace) Depth(at sim.Time, queue string, n int) {
+func (t *Trace) Depth(at simtime.Time, queue string, n int) {
 	t.process.Counter(at, "queue "+queue, "slots", float64(n))
 }
 
 // asked notes a request, now and by an activity: but if it has its own time and reason to
 // come, and that is not over, it is for that.
-func (t *Trace) asked(i int32, r *Request, now sim.Time, by sim.Mark) {
+func (t *Trace) asked(i int32, r *Request, now simtime.Time, by sim.Mark) {
 	for len(t.requests) <= int(i) {
 		t.requests = append(t.requests, traced{})
 	}
@@ -103,7 +104,7 @@ func (t *Trace) asked(i int32, r *Request, now sim.Time, by sim.Mark) {
 }
 
 // begun notes that a request has started; if somebody made it wait, released by whom.
-func (t *Trace) begun(i int32, op memory.Op, now sim.Time, by sim.Mark) {
+func (t *Trace) begun(i int32, op memory.Op, now simtime.Time, by sim.Mark) {
 	r := &t.requests[i]
 	if by != 0 {
 		r.by = by
@@ -112,7 +113,7 @@ func (t *Trace) begun(i int32, op memory.Op, now sim.Time, by sim.Mark) {
 }
 
 // ended notes that it has ended.
-func (t *Trace) ended(i int32, op memory.Op, n memory.Bytes, now sim.Time) {
+func (t *Trace) ended(i int32, op memory.Op, n memory.Bytes, now simtime.Time) {
 	r := &t.requests[i]
 	s := trace.Slice{
 		Name: r.purpose.String(), Start: r.started, End: now, ID: r.mark, After: r.by, Receives: r.receives,
@@ -126,7 +127,7 @@ func (t *Trace) ended(i int32, op memory.Op, n memory.Bytes, now sim.Time) {
 
 // released is the activity that lets a command begin at an instant: what made its latest
 // operand, the command before it, or whoever gave it.
-func (p *Pipeline) released(c *Command, at sim.Time) sim.Mark {
+func (p *Pipeline) released(c *Command, at simtime.Time) sim.Mark {
 	for _, t := range c.Args {
 		if t != 0 && p.tiles.slots[t].ready == at {
 			return p.tiles.slots[t].by
@@ -140,7 +141,7 @@ func (p *Pipeline) released(c *Command, at sim.Time) sim.Mark {
 
 // command notes the stages of a command that could have begun at an instant, and is the
 // activities that fetched its operands and stored its result.
-func (t *Trace) command(c *Command, by sim.Mark, asked, start, fetched, began, done, storing, end sim.Time) (fetch, store sim.Mark) {
+func (t *Trace) command(c *Command, by sim.Mark, asked, start, fetched, began, done, storing, end simtime.Time) (fetch, store sim.Mark) {
 	name := "dot"
 	if c.Unit == MATH {
 		name = c.Math.String()
@@ -152,7 +153,7 @@ func (t *Trace) command(c *Command, by sim.Mark, asked, start, fetched, began, d
 
 // LastOf is the activity that ends the work of the PE's engines, if that is what ends at
 // an instant.
-func (p *Pipeline) LastOf(now sim.Time) sim.Mark {
+func (p *Pipeline) LastOf(now simtime.Time) sim.Mark {
 	switch now {
 	case p.Store.Free():
 		return p.Trace.store.last
@@ -171,14 +172,14 @@ type Usage struct {
 }
 
 // Span is some time, from Start to End.
-type Span struct{ Start, End sim.Time }
+type Span struct{ Start, End simtime.Time }
 
 // Spans is times that do not touch, in order.
 type Spans []Span
 
 // Add takes in a span, which begins near the end of the others: a result may be stored
 // long after the command behind it has begun.
-func (s *Spans) Add(start, end sim.Time) {
+func (s *Spans) Add(start, end simtime.Time) {
 	if end <= start {
 		return
 	}
@@ -219,7 +220,7 @@ func (s Spans) Common(other Spans) (both Spans) {
 }
 
 // Total is how long it is together.
-func (s Spans) Total() (sum sim.Time) {
+func (s Spans) Total() (sum simtime.Time) {
 	for _, span := range s {
 		sum += span.End - span.Start
 	}
@@ -229,17 +230,17 @@ func (s Spans) Total() (sum sim.Time) {
 // inUse counts the requests of a class that are under way, for Usage.
 type inUse struct {
 	requests [2]int
-	since    [2]sim.Time
+	since    [2]simtime.Time
 }
 
-func (u *inUse) begin(class fabric.Class, now sim.Time) {
+func (u *inUse) begin(class fabric.Class, now simtime.Time) {
 	if u.requests[class] == 0 {
 		u.since[class] = now
 	}
 	u.requests[class]++
 }
 
-func (u *inUse) end(class fabric.Class, now sim.Time, to *Usage) {
+func (u *inUse) end(class fabric.Class, now simtime.Time, to *Usage) {
 	u.requests[class]--
 	if u.requests[class] == 0 && to != nil {
 		to.DMA[class].Add(u.since[class], now)

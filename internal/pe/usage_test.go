@@ -9,7 +9,7 @@ import (
 
 	"github.com/kernbench/kernbench/internal/fabric"
 	"github.com/kernbench/kernbench/internal/rapidtest"
-	"github.com/kernbench/kernbench/internal/sim"
+	"github.com/kernbench/kernbench/simtime"
 )
 
 func TestMain(m *testing.M) { os.Exit(rapidtest.Main(m)) }
@@ -31,7 +31,7 @@ func (s *instants) spans() (list Spans) {
 			i++
 		}
 		if i > start {
-			list = append(list, Span{sim.Time(start), sim.Time(i)})
+			list = append(list, Span{simtime.Time(start), simtime.Time(i)})
 		}
 	}
 	return list
@@ -44,7 +44,7 @@ func (s *instants) combine(other *instants, f func(a, b bool) bool) (out instant
 	return out
 }
 
-func (s *instants) total() (n sim.Time) {
+func (s *instants) total() (n simtime.Time) {
 	for _, in := range s {
 		if in {
 			n++
@@ -56,7 +56,7 @@ func (s *instants) total() (n sim.Time) {
 // anySpans is spans in any order, empty ones and such that end before they start too.
 var anySpans = rapid.SliceOfN(rapid.Custom(func(t *rapid.T) Span {
 	at := rapid.IntRange(0, len(instants{}))
-	return Span{sim.Time(at.Draw(t, "start")), sim.Time(at.Draw(t, "end"))}
+	return Span{simtime.Time(at.Draw(t, "start")), simtime.Time(at.Draw(t, "end"))}
 }), 0, 8)
 
 // drawn is some spans both ways.
@@ -142,7 +142,7 @@ func BenchmarkSpansAdd(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		s := make(Spans, 0, 1<<20)
-		for i := range sim.Time(1 << 20) {
+		for i := range simtime.Time(1 << 20) {
 			s.Add(2*i, 2*i+1)
 		}
 	}

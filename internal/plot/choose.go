@@ -8,7 +8,7 @@ import (
 
 	"github.com/kernbench/kernbench/internal/experiment"
 	"github.com/kernbench/kernbench/internal/printable"
-	"github.com/kernbench/kernbench/internal/table"
+	"github.com/kernbench/kernbench/table"
 )
 
 // mostChosen is the number of series up to which columns that tell rows apart are chosen.

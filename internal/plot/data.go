@@ -10,7 +10,7 @@ import (
 	"strings"
 
 	"github.com/kernbench/kernbench/internal/config"
-	"github.com/kernbench/kernbench/internal/table"
+	"github.com/kernbench/kernbench/table"
 )
 
 // Series is the points of a line, of bars of a colour, or of a row of a heat map.

@@ -10,7 +10,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/kernbench/kernbench/internal/draw"
-	"github.com/kernbench/kernbench/internal/table"
+	"github.com/kernbench/kernbench/table"
 )
 
 // title returns what is drawn, in words: "Time by message size and algorithm".

@@ -4,6 +4,7 @@ import (
 	"github.com/kernbench/kernbench/internal/machine"
 	"github.com/kernbench/kernbench/internal/memory"
 	"github.com/kernbench/kernbench/internal/sim"
+	"github.com/kernbench/kernbench/simtime"
 	"github.com/kernbench/kernbench/topology"
 )
 
@@ -72,8 +73,8 @@ func neighbourSIP(m *machine.Machine) (machine.PEID, bool) {
 type transfer struct {
 	from, to topology.NodeID
 	path     []topology.LinkID
-	op       memory.Op // on HBM
-	setup    sim.Time  // charged by the engine that moves the data
+	op       memory.Op    // on HBM
+	setup    simtime.Time // charged by the engine that moves the data
 	begin    func(done sim.Event) error
 }
 

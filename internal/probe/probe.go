@@ -12,8 +12,9 @@ import (
 	"github.com/kernbench/kernbench/internal/machine"
 	"github.com/kernbench/kernbench/internal/memory"
 	"github.com/kernbench/kernbench/internal/sim"
-	"github.com/kernbench/kernbench/internal/table"
 	"github.com/kernbench/kernbench/internal/version"
+	"github.com/kernbench/kernbench/simtime"
+	"github.com/kernbench/kernbench/table"
 	"github.com/kernbench/kernbench/topology"
 )
 
@@ -38,9 +39,9 @@ type Report struct {
 
 // Launch is when a kernel launched from the host starts on every PE.
 type Launch struct {
-	PEs     int      `json:"pes"`
-	StartNS sim.Time `json:"start_ns"`
-	Spread  sim.Time `json:"spread_ns"` // between the first and the last PE that was ready
+	PEs     int          `json:"pes"`
+	StartNS simtime.Time `json:"start_ns"`
+	Spread  simtime.Time `json:"spread_ns"` // between the first and the last PE that was ready
 }
 
 // Row is one case at one size.
@@ -50,8 +51,8 @@ type Row struct {
 	To          string         `json:"to" table:",setting"`
 	Bytes       topology.Bytes `json:"bytes" table:"B,setting,transfer size"` // each
 	Streams     int            `json:"streams" table:",setting"`              // transfers at once
-	FormulaNS   *sim.Time      `json:"formula_ns" table:"ns,result"`
-	SimulatedNS sim.Time       `json:"simulated_ns" table:"ns,lower,time"`
+	FormulaNS   *simtime.Time  `json:"formula_ns" table:"ns,result"`
+	SimulatedNS simtime.Time   `json:"simulated_ns" table:"ns,lower,time"`
 	Match       *bool          `json:"match" table:",check"`                 // null where no formula holds,
 	NoFormula   string         `json:"no_formula,omitempty" table:",result"` // and why not
 	Bottleneck  *float64       `json:"bottleneck_gbs" table:"GB/s,bound"`    // slowest link, or HBM's channels; null if unlimited
@@ -62,15 +63,15 @@ type Row struct {
 
 // Hop is a link on the way: when data passed it, counted from the start.
 type Hop struct {
-	Link       string   `json:"link"`
-	Bandwidth  *float64 `json:"bandwidth_gbs"`
-	LatencyNS  sim.Time `json:"latency_ns"`  // on the wire
-	OverheadNS sim.Time `json:"overhead_ns"` // of the node behind it
-	FlitNS     sim.Time `json:"flit_ns"`     // one flit on it
-	HeadNS     sim.Time `json:"head_ns"`     // the first flit is there
-	TailNS     sim.Time `json:"tail_ns"`     // the last flit has left
-	BusyNS     sim.Time `json:"busy_ns"`     // carrying data
-	QueuedNS   sim.Time `json:"queued_ns"`   // waiting in front of it, the average of its flits
+	Link       string       `json:"link"`
+	Bandwidth  *float64     `json:"bandwidth_gbs"`
+	LatencyNS  simtime.Time `json:"latency_ns"`  // on the wire
+	OverheadNS simtime.Time `json:"overhead_ns"` // of the node behind it
+	FlitNS     simtime.Time `json:"flit_ns"`     // one flit on it
+	HeadNS     simtime.Time `json:"head_ns"`     // the first flit is there
+	TailNS     simtime.Time `json:"tail_ns"`     // the last flit has left
+	BusyNS     simtime.Time `json:"busy_ns"`     // carrying data
+	QueuedNS   simtime.Time `json:"queued_ns"`   // waiting in front of it, the average of its flits
 }
 
 // Skipped is a case that the machine has no place for, at any size or at one.
@@ -156,7 +157,7 @@ func measureLaunch(ctx context.Context, g *topology.Graph, o Options) (Launch, e
 // stopwatch notes when the last of the transfers ended.
 type stopwatch struct {
 	eng *sim.Engine
-	end sim.Time
+	end simtime.Time
 }
 
 func (s *stopwatch) Handle(sim.Kind, uint64) { s.end = s.eng.Now() }

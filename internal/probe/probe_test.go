@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/kernbench/kernbench/internal/fabric"
-	"github.com/kernbench/kernbench/internal/sim"
+	"github.com/kernbench/kernbench/simtime"
 	"github.com/kernbench/kernbench/topology"
 )
 
@@ -32,8 +32,8 @@ func probe(t *testing.T, fid fabric.Fidelity, preset string, sets ...string) *Re
 }
 
 // times is the simulated times of each case, by size.
-func (r *Report) times() map[string][]sim.Time {
-	times := map[string][]sim.Time{}
+func (r *Report) times() map[string][]simtime.Time {
+	times := map[string][]simtime.Time{}
 	for _, row := range r.Rows {
 		times[row.Case] = append(times[row.Case], row.SimulatedNS)
 	}
@@ -56,7 +56,7 @@ func TestDefaultSystem(t *testing.T) {
 		}
 		times := r.times()
 		for i, n := range sizes {
-			near := sim.Time(0)
+			near := simtime.Time(0)
 			for _, c := range []string{"pe_local", "pe_same_half", "pe_cross_half", "pe_cross_cube", "pe_cross_sip"} {
 				if times[c][i] <= near {
 					t.Errorf("%s: %v: %s takes %v, no longer than the nearer one's %v", r.Fidelity, n, c, times[c][i], near)
@@ -80,7 +80,7 @@ func TestDefaultSystem(t *testing.T) {
 // router's 1 ns, and 0.75+0.75+0.187 mm of wire at 0.01 ns/mm.
 func TestExactTimes(t *testing.T) {
 	times := probe(t, fabric.Train, "default").times()
-	const fs = sim.Femtosecond
+	const fs = simtime.Femtosecond
 	if got, want := times["pe_local"][0], 30_516_870*fs; got != want {
 		t.Errorf("local 4 KiB: %v, want %v", got, want)
 	}

@@ -6,8 +6,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/kernbench/kernbench/internal/sim"
-	"github.com/kernbench/kernbench/internal/table"
+	"github.com/kernbench/kernbench/simtime"
+	"github.com/kernbench/kernbench/table"
 )
 
 // WriteText writes the report for people: the table of transfers, then when the
@@ -81,7 +81,7 @@ func (r *Row) writeHops(w io.Writer) error {
 }
 
 // decimal is a time in ns, to the last digit.
-func decimal(t sim.Time) string { return strings.TrimSuffix(t.String(), "ns") }
+func decimal(t simtime.Time) string { return strings.TrimSuffix(t.String(), "ns") }
 
 // optional returns the text of a value, and "-" where there is none.
 func optional[T any](v *T, text func(T) string) string {

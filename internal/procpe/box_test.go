@@ -4,9 +4,10 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/kernbench/kernbench/internal/oplog"
-	"github.com/kernbench/kernbench/tl"
 	"pgregory.net/rapid"
+
+	"github.com/kernbench/kernbench/oplog"
+	"github.com/kernbench/kernbench/tl"
 )
 
 // drawBlock draws a block with strides of either sign, or none.

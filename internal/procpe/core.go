@@ -9,8 +9,8 @@ import (
 
 	"github.com/kernbench/kernbench/comm"
 	"github.com/kernbench/kernbench/internal/exec"
-	"github.com/kernbench/kernbench/internal/oplog"
-	"github.com/kernbench/kernbench/internal/sim"
+	"github.com/kernbench/kernbench/oplog"
+	"github.com/kernbench/kernbench/simtime"
 	"github.com/kernbench/kernbench/tl"
 )
 
@@ -51,9 +51,9 @@ func (c *core) Place() tl.Place {
 }
 
 // Now is the time since the kernel began, by the clock on the wall.
-func (c *core) Now() sim.Time {
-	const most = math.MaxInt64 / time.Duration(sim.Nanosecond)
-	return sim.Time(min(time.Since(c.began), most)) * sim.Nanosecond
+func (c *core) Now() simtime.Time {
+	const most = math.MaxInt64 / time.Duration(simtime.Nanosecond)
+	return simtime.Time(min(time.Since(c.began), most)) * simtime.Nanosecond
 }
 
 // Print writes what a kernel prints, with the rank before every line.

@@ -5,9 +5,10 @@ import (
 	"math"
 	"testing"
 
-	"github.com/kernbench/kernbench/internal/numeric"
-	"github.com/kernbench/kernbench/tl"
 	"pgregory.net/rapid"
+
+	"github.com/kernbench/kernbench/numeric"
+	"github.com/kernbench/kernbench/tl"
 )
 
 // waves are values of both signs that round in every dtype.

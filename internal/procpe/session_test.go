@@ -13,7 +13,7 @@ import (
 	"github.com/kernbench/kernbench/comm/commtest"
 	"github.com/kernbench/kernbench/comm/inproc"
 	"github.com/kernbench/kernbench/comm/shm"
-	"github.com/kernbench/kernbench/internal/numeric"
+	"github.com/kernbench/kernbench/numeric"
 	"github.com/kernbench/kernbench/tl"
 )
 

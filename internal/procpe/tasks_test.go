@@ -5,10 +5,11 @@ import (
 	"strings"
 	"testing"
 
+	"pgregory.net/rapid"
+
 	"github.com/kernbench/kernbench/comm"
 	"github.com/kernbench/kernbench/comm/inproc"
 	"github.com/kernbench/kernbench/tl"
-	"pgregory.net/rapid"
 )
 
 // TestRandomTasks runs random programs: each task, a kernel on some worker of some rank,

@@ -4,9 +4,10 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/kernbench/kernbench/internal/oplog"
-	"github.com/kernbench/kernbench/tl"
 	"pgregory.net/rapid"
+
+	"github.com/kernbench/kernbench/oplog"
+	"github.com/kernbench/kernbench/tl"
 )
 
 func vector(n int) tl.Value {

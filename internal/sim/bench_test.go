@@ -7,6 +7,8 @@ import (
 	"math/rand/v2"
 	"testing"
 	"time"
+
+	"github.com/kernbench/kernbench/simtime"
 )
 
 // The benchmarks compare with what one would write first, in the same run: an
@@ -23,7 +25,7 @@ const (
 var delays = func() (d [1 << 12]Time) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for i := range d {
-		d[i] = 1 + Time(r.Int64N(int64(100*Nanosecond)))
+		d[i] = 1 + Time(r.Int64N(int64(100*simtime.Nanosecond)))
 	}
 	return d
 }()
@@ -45,7 +47,7 @@ func filled(pending int) *queue {
 
 func (q *queue) hold(n int) {
 	for i := range n {
-		at, e, _ := q.pop(Never)
+		at, e, _ := q.pop(simtime.Never)
 		q.push(at+delays[i%len(delays)], e.Target, e.Kind, e.Arg)
 	}
 }

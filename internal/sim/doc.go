@@ -9,7 +9,7 @@
 //	eng := sim.New()
 //	defer eng.Close()
 //	var ready sim.Cond
-//	eng.Go("producer", func(p *sim.Proc) { p.Sleep(5 * sim.Nanosecond); ready.Broadcast() })
+//	eng.Go("producer", func(p *sim.Proc) { p.Sleep(5 * simtime.Nanosecond); ready.Broadcast() })
 //	eng.Go("consumer", func(p *sim.Proc) { p.Wait(&ready) })
 //	err := eng.Run(ctx)
 //

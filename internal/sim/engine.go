@@ -4,7 +4,12 @@ import (
 	"context"
 	"fmt"
 	"sync/atomic"
+
+	"github.com/kernbench/kernbench/simtime"
 )
+
+// Time is simulated time.
+type Time = simtime.Time
 
 // Handler is a hardware model: the engine calls it when an event of its falls
 // due. What kind and arg mean is the handler's own affair.
@@ -158,7 +163,7 @@ func (l *TimeLimit) Error() string {
 // left at the limit, or a *Deadlock if processes still wait, be it for a timer behind the
 // limit. After an error the engine is closed.
 func (e *Engine) Run(ctx context.Context) error {
-	limit := Never
+	limit := simtime.Never
 	if e.Limit > 0 {
 		limit = e.Limit
 	}

@@ -7,6 +7,8 @@ import (
 	"os"
 	"strings"
 	"testing"
+
+	"github.com/kernbench/kernbench/simtime"
 )
 
 // journal is a handler that notes what it was called with, and when.
@@ -30,11 +32,11 @@ func TestEventsRunInOrder(t *testing.T) {
 	eng := New()
 	j := &journal{eng: eng}
 	target := eng.Register(j)
-	eng.At(2*Nanosecond, target, 1, 10)
-	eng.At(1*Nanosecond, target, 1, 11)
-	eng.At(2*Nanosecond, target, 2, 12)
-	eng.Post(3*Nanosecond, Event{Target: target, Kind: 3, Arg: 13})
-	eng.Post(3*Nanosecond, Event{}) // nobody
+	eng.At(2*simtime.Nanosecond, target, 1, 10)
+	eng.At(1*simtime.Nanosecond, target, 1, 11)
+	eng.At(2*simtime.Nanosecond, target, 2, 12)
+	eng.Post(3*simtime.Nanosecond, Event{Target: target, Kind: 3, Arg: 13})
+	eng.Post(3*simtime.Nanosecond, Event{}) // nobody
 	if err := eng.Run(context.Background()); err != nil {
 		t.Fatal(err)
 	}
@@ -78,20 +80,20 @@ func TestStopEndsTheRun(t *testing.T) {
 func TestLimitEndsTheRun(t *testing.T) {
 	leakCheck(t)
 	eng := New()
-	eng.Limit = 10 * Nanosecond
+	eng.Limit = 10 * simtime.Nanosecond
 	eng.Go("endless", func(p *Proc) {
 		for {
-			p.Sleep(3 * Nanosecond)
+			p.Sleep(3 * simtime.Nanosecond)
 		}
 	})
 	err := eng.Run(context.Background())
 	var limit *TimeLimit
-	if !errors.As(err, &limit) || limit.Events != 4 || eng.Now() != 9*Nanosecond {
+	if !errors.As(err, &limit) || limit.Events != 4 || eng.Now() != 9*simtime.Nanosecond {
 		t.Errorf("Run = %v at %v, want the limit after 4 events, at 9ns", err, eng.Now())
 	}
 	eng = New()
-	eng.Limit = 10 * Nanosecond
-	eng.Go("just in time", func(p *Proc) { p.Sleep(10 * Nanosecond) })
+	eng.Limit = 10 * simtime.Nanosecond
+	eng.Go("just in time", func(p *Proc) { p.Sleep(10 * simtime.Nanosecond) })
 	if err := eng.Run(context.Background()); err != nil {
 		t.Errorf("Run = %v, want it to end at its limit", err)
 	}
@@ -103,8 +105,8 @@ func TestContextEndsTheRun(t *testing.T) {
 	interrupted := errors.New("interrupted")
 	eng.Go("endless", func(p *Proc) {
 		for {
-			p.Sleep(Nanosecond)
-			if p.Now() == Microsecond {
+			p.Sleep(simtime.Nanosecond)
+			if p.Now() == simtime.Microsecond {
 				cancel(interrupted)
 			}
 		}
@@ -112,7 +114,7 @@ func TestContextEndsTheRun(t *testing.T) {
 	if err := eng.Run(ctx); err != interrupted {
 		t.Fatalf("Run = %v, want %v", err, interrupted)
 	}
-	if eng.Now() > 3*Microsecond {
+	if eng.Now() > 3*simtime.Microsecond {
 		t.Errorf("stopped only at %v", eng.Now())
 	}
 }
@@ -125,9 +127,9 @@ func TestTimeString(t *testing.T) {
 		{0, "0ns"},
 		{1, "0.000001ns"},
 		{12_500_000, "12.5ns"},
-		{-3 * Nanosecond, "-3ns"},
+		{-3 * simtime.Nanosecond, "-3ns"},
 		{1234567890123, "1234567.890123ns"},
-		{Never, "9223372036854.775807ns"},
+		{simtime.Never, "9223372036854.775807ns"},
 	} {
 		if got := c.t.String(); got != c.want {
 			t.Errorf("Time(%d) = %s, want %s", int64(c.t), got, c.want)
@@ -144,11 +146,11 @@ func TestMulDiv(t *testing.T) {
 		{1, 1e15, 3, 333_333_333_333_333},
 		{2, 1e15, 3, 666_666_666_666_667},          // rounds to nearest
 		{1 << 40, 1e15, 1e13, 109_951_162_777_600}, // the product needs 90 bits
-		{1 << 63, 1 << 63, 1, Never},
-		{1 << 62, 2, 1, Never},
+		{1 << 63, 1 << 63, 1, simtime.Never},
+		{1 << 62, 2, 1, simtime.Never},
 	} {
-		if got := MulDiv(c.a, c.b, c.c); got != c.want {
-			t.Errorf("MulDiv(%d, %d, %d) = %d, want %d", c.a, c.b, c.c, got, c.want)
+		if got := simtime.MulDiv(c.a, c.b, c.c); got != c.want {
+			t.Errorf("simtime.MulDiv(%d, %d, %d) = %d, want %d", c.a, c.b, c.c, got, c.want)
 		}
 	}
 }

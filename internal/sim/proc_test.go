@@ -7,6 +7,8 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+
+	"github.com/kernbench/kernbench/simtime"
 )
 
 // leakCheck fails the test if goroutines outlive it.
@@ -40,7 +42,7 @@ func TestProcessesInterleave(t *testing.T) {
 	}
 	eng.Go("maker", func(p *Proc) {
 		for range 2 {
-			p.Sleep(Nanosecond)
+			p.Sleep(simtime.Nanosecond)
 			have++
 			note(p, "made")
 			ready.Broadcast()
@@ -185,9 +187,9 @@ func TestCloseUnwindsLiveProcesses(t *testing.T) {
 	eng := New()
 	unwound := 0
 	for range 10 {
-		eng.Go("p", func(p *Proc) { defer func() { unwound++ }(); p.Sleep(Second) })
+		eng.Go("p", func(p *Proc) { defer func() { unwound++ }(); p.Sleep(simtime.Second) })
 	}
-	if err := eng.RunUntil(context.Background(), Nanosecond); err != nil {
+	if err := eng.RunUntil(context.Background(), simtime.Nanosecond); err != nil {
 		t.Fatal(err)
 	}
 	eng.Close()
@@ -201,7 +203,7 @@ func TestDeadlockNamesWhoWaitsForWhat(t *testing.T) {
 	leakCheck(t)
 	eng := New()
 	ab, ba := &Cond{What: "a reply from b"}, &Cond{What: "a request from a"}
-	a := eng.Go("a", func(p *Proc) { p.Sleep(2 * Nanosecond); p.Wait(ab) })
+	a := eng.Go("a", func(p *Proc) { p.Sleep(2 * simtime.Nanosecond); p.Wait(ab) })
 	b := eng.Go("b", func(p *Proc) { p.Wait(ba) })
 	eng.Go("c", func(p *Proc) { p.Wait(ab) })
 	ab.Holder, ba.Holder = b, a
@@ -255,7 +257,7 @@ func (n numbered) Kind() string   { return fmt.Sprint("kind ", n.kind) }
 func TestDeadlockReportIsBounded(t *testing.T) {
 	eng := New()
 	for i := range 1000 {
-		eng.Go(fmt.Sprint("p", i), func(p *Proc) { p.ParkFrom(numbered{i % 8, i}, Time(i)*Nanosecond) })
+		eng.Go(fmt.Sprint("p", i), func(p *Proc) { p.ParkFrom(numbered{i % 8, i}, Time(i)*simtime.Nanosecond) })
 	}
 	var d *Deadlock
 	if err := eng.Run(context.Background()); !errors.As(err, &d) {

@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"github.com/kernbench/kernbench/simtime"
 )
 
 // TestQueueOrder holds the wheel to its definition: the order of a stable sort by
@@ -27,7 +29,7 @@ func TestQueueOrder(t *testing.T) {
 			if rapid.Bool().Draw(t, "push") {
 				at := now + Time(delta.Draw(t, "delta"))
 				if at < now {
-					at = Never
+					at = simtime.Never
 				}
 				q.push(at, 1, 2, pushed)
 				model = append(model, event{at, pushed})
@@ -40,11 +42,11 @@ func TestQueueOrder(t *testing.T) {
 				pushed++
 				continue
 			}
-			limit := Never
+			limit := simtime.Never
 			if rapid.Bool().Draw(t, "limited") {
 				limit = now + Time(delta.Draw(t, "limit"))
 				if limit < now {
-					limit = Never
+					limit = simtime.Never
 				}
 			}
 			at, e, ok := q.pop(limit)
@@ -52,7 +54,7 @@ func TestQueueOrder(t *testing.T) {
 				t.Fatalf("pop(%d) = %v, want %v", limit, ok, want)
 			}
 			if !ok {
-				if limit != Never {
+				if limit != simtime.Never {
 					now = limit
 				}
 				continue
@@ -77,7 +79,7 @@ func TestQueueAllocatesNothing(t *testing.T) {
 		q.push(Time(i*7919%4096), 0, 0, 0)
 	}
 	allocs := testing.AllocsPerRun(1000, func() {
-		at, _, _ := q.pop(Never)
+		at, _, _ := q.pop(simtime.Never)
 		q.push(at+at%100_003, 0, 0, 0)
 	})
 	if allocs != 0 {

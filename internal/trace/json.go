@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/kernbench/kernbench/internal/sim"
+	"github.com/kernbench/kernbench/simtime"
 )
 
 // events writes the events of a trace, a line of JSON each. It remembers the first error.
@@ -86,7 +87,7 @@ func (e *events) text(name, text string) {
 }
 
 // time is a time in units of so many femtoseconds, to the last digit.
-func (e *events) time(name string, t, unit sim.Time) {
+func (e *events) time(name string, t, unit simtime.Time) {
 	e.key(name)
 	e.line = t.AppendIn(e.line, unit)
 }
@@ -103,7 +104,7 @@ func (e *events) metadata(what string, process, thread int, is Arg) {
 
 func (e *events) slice(t *Track, s *Slice) {
 	e.event('B', t.p.id, t.id)
-	e.time("ts", s.Start, sim.Microsecond)
+	e.time("ts", s.Start, simtime.Microsecond)
 	e.text("name", s.Name)
 	if s.ID != 0 || s.After != 0 || len(s.Args) > 0 {
 		e.args()
@@ -124,7 +125,7 @@ func (e *events) slice(t *Track, s *Slice) {
 func (e *events) arg(a *Arg) {
 	switch a.kind {
 	case timeArg:
-		e.time(a.Name, a.Time, sim.Nanosecond)
+		e.time(a.Name, a.Time, simtime.Nanosecond)
 	case textArg:
 		e.text(a.Name, a.Text)
 	default:
@@ -132,28 +133,28 @@ func (e *events) arg(a *Arg) {
 	}
 }
 
-func (e *events) sliceEnd(t *Track, at sim.Time) {
+func (e *events) sliceEnd(t *Track, at simtime.Time) {
 	e.event('E', t.p.id, t.id)
-	e.time("ts", at, sim.Microsecond)
+	e.time("ts", at, simtime.Microsecond)
 	e.done()
 }
 
 // flow is an end of an arrow.
-func (e *events) flow(phase byte, t *Track, at sim.Time, message sim.Mark) {
+func (e *events) flow(phase byte, t *Track, at simtime.Time, message sim.Mark) {
 	e.event(phase, t.p.id, t.id)
 	if phase == 'f' {
 		e.text("bp", "e") // it binds to the slice around it
 	}
-	e.time("ts", at, sim.Microsecond)
+	e.time("ts", at, simtime.Microsecond)
 	e.text("name", "message")
 	e.text("cat", "queue")
 	e.integer("id", int64(message))
 	e.done()
 }
 
-func (e *events) counter(process int, at sim.Time, name, unit string, value float64) {
+func (e *events) counter(process int, at simtime.Time, name, unit string, value float64) {
 	e.event('C', process, 0)
-	e.time("ts", at, sim.Microsecond)
+	e.time("ts", at, simtime.Microsecond)
 	e.text("name", name)
 	e.args()
 	e.key(unit)

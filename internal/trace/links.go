@@ -1,8 +1,6 @@
 package trace
 
-import (
-	"github.com/kernbench/kernbench/internal/sim"
-)
+import "github.com/kernbench/kernbench/simtime"
 
 // Links records what links carry: a track for each that carries anything, and for each
 // kind how much of it is at work, window by window.
@@ -40,7 +38,7 @@ func (r *Recorder) Links(n int, about func(link int) LinkInfo) *Links {
 
 // Cut notes that of what a link has carried last it carries fewer bytes for now, up to an
 // instant.
-func (ls *Links) Cut(link int, bytes int64, end sim.Time) {
+func (ls *Links) Cut(link int, bytes int64, end simtime.Time) {
 	l := ls.links[link]
 	l.args[0] = Number("bytes", bytes)
 	l.End = min(l.End, end)
@@ -48,7 +46,7 @@ func (ls *Links) Cut(link int, bytes int64, end sim.Time) {
 
 // Passage notes that a link carries something. If that comes before what it carried last
 // has ended, the slice of that ends there: both have gaps.
-func (ls *Links) Passage(link int, class string, bytes int64, waited, start, end sim.Time) {
+func (ls *Links) Passage(link int, class string, bytes int64, waited, start, end simtime.Time) {
 	l := ls.links[link]
 	if l == nil {
 		l = ls.add(link)
@@ -73,7 +71,7 @@ func (ls *Links) add(link int) *linkTrack {
 	}
 	k := ls.kinds[about.Kind]
 	if k == nil {
-		k = &window{width: sim.Nanosecond, links: about.Count}
+		k = &window{width: simtime.Nanosecond, links: about.Count}
 		ls.kinds[about.Kind] = k
 		ls.order = append(ls.order, about.Kind)
 	}
@@ -108,14 +106,14 @@ const windows = 512
 
 // window is how much of its time a kind of link is at work.
 type window struct {
-	width sim.Time
+	width simtime.Time
 	links int
-	busy  [windows]sim.Time // in all links together
+	busy  [windows]simtime.Time // in all links together
 	used  int
 }
 
 // add notes that a link was at work.
-func (w *window) add(start, end sim.Time) {
+func (w *window) add(start, end simtime.Time) {
 	for end > w.width*windows {
 		for i := range windows / 2 {
 			w.busy[i] = w.busy[2*i] + w.busy[2*i+1]
@@ -126,7 +124,7 @@ func (w *window) add(start, end sim.Time) {
 	}
 	for start < end {
 		i := int(start / w.width)
-		until := min(end, sim.Time(i+1)*w.width)
+		until := min(end, simtime.Time(i+1)*w.width)
 		w.busy[i] += until - start
 		start = until
 		w.used = max(w.used, i+1)
@@ -142,7 +140,7 @@ func (w *window) write(p *Process, kind string) {
 			share = 100 * float64(w.busy[i]) / float64(w.width) / float64(w.links)
 		}
 		if share != last {
-			p.Counter(sim.Time(i)*w.width, kind, "percent", share)
+			p.Counter(simtime.Time(i)*w.width, kind, "percent", share)
 		}
 		last = share
 	}

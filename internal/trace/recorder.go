@@ -12,6 +12,7 @@ import (
 
 	"github.com/kernbench/kernbench/internal/file"
 	"github.com/kernbench/kernbench/internal/sim"
+	"github.com/kernbench/kernbench/simtime"
 )
 
 // Recorder writes a trace.
@@ -64,7 +65,7 @@ func (r *Recorder) Process(name string, order int) *Process {
 }
 
 // Counter notes the value of a counter from an instant on.
-func (p *Process) Counter(at sim.Time, name, unit string, value float64) {
+func (p *Process) Counter(at simtime.Time, name, unit string, value float64) {
 	p.r.out.counter(p.id, at, name, unit, value)
 }
 
@@ -85,7 +86,7 @@ func (p *Process) Track(name string) *Track {
 // Slice is some time of a track.
 type Slice struct {
 	Name       string
-	Start, End sim.Time
+	Start, End simtime.Time
 	ID, After  sim.Mark // of an activity: its number, and who released it
 	Sends      sim.Mark // the message whose arrow begins with the slice
 	Receives   sim.Mark // or ends
@@ -95,7 +96,7 @@ type Slice struct {
 // Arg is something to know of a slice: a time, a number or a text.
 type Arg struct {
 	Name   string
-	Time   sim.Time
+	Time   simtime.Time
 	Number int64
 	Text   string
 	kind   argKind
@@ -113,7 +114,7 @@ const (
 func Number(name string, n int64) Arg { return Arg{Name: name, Number: n} }
 
 // Nanoseconds is an argument that is a time; its name ends in _ns.
-func Nanoseconds(name string, t sim.Time) Arg { return Arg{Name: name, Time: t, kind: timeArg} }
+func Nanoseconds(name string, t simtime.Time) Arg { return Arg{Name: name, Time: t, kind: timeArg} }
 
 // Text is an argument in words.
 func Text(name, text string) Arg { return Arg{Name: name, Text: text, kind: textArg} }
@@ -211,9 +212,9 @@ type About struct {
 
 // LinkUse is what a link did in all of the run.
 type LinkUse struct {
-	Name   string   `json:"name"`
-	Kind   string   `json:"kind"`
-	Bytes  int64    `json:"bytes"`
-	Busy   sim.Time `json:"busy_ns"`
-	Queued sim.Time `json:"queued_ns"` // how long a flit waited in front of it, on average
+	Name   string       `json:"name"`
+	Kind   string       `json:"kind"`
+	Bytes  int64        `json:"bytes"`
+	Busy   simtime.Time `json:"busy_ns"`
+	Queued simtime.Time `json:"queued_ns"` // how long a flit waited in front of it, on average
 }

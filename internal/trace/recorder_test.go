@@ -9,10 +9,10 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/kernbench/kernbench/internal/sim"
+	"github.com/kernbench/kernbench/simtime"
 )
 
-const ns = sim.Nanosecond
+const ns = simtime.Nanosecond
 
 // TestEvents is every kind of event, as the format has it.
 func TestEvents(t *testing.T) {
@@ -104,13 +104,13 @@ func TestLinks(t *testing.T) {
 // TestWindows: windows get wider as time goes on and lose no work.
 func TestWindows(t *testing.T) {
 	w := &window{width: ns, links: 1}
-	for i := range sim.Time(5000) {
+	for i := range simtime.Time(5000) {
 		w.add(i*ns, i*ns+ns/2)
 	}
 	if w.width != 16*ns || w.used != 313 {
 		t.Errorf("%d windows of %v, want 313 of 16ns for 5 us", w.used, w.width)
 	}
-	var sum sim.Time
+	var sum simtime.Time
 	for i, busy := range w.busy {
 		if sum += busy; i < 312 && busy != 8*ns {
 			t.Errorf("window %d: %v at work, want half of 16ns", i, busy)
@@ -126,7 +126,7 @@ func TestBounded(t *testing.T) {
 	r := New(io.Discard)
 	track := r.Process("pe", 0).Track("cpu")
 	args := []Arg{Number("bytes", 64)}
-	at := sim.Time(0)
+	at := simtime.Time(0)
 	if n := testing.AllocsPerRun(1000, func() {
 		track.Slice(Slice{Name: "run", Start: at, End: at + ns, ID: r.Mark(), Args: args})
 		at += ns
@@ -140,7 +140,7 @@ func BenchmarkSlice(b *testing.B) {
 	r := New(io.Discard)
 	track := r.Process("pe", 0).Track("cpu")
 	args := []Arg{Number("bytes", 64), Nanoseconds("queued_ns", 1500)}
-	at := sim.Time(0)
+	at := simtime.Time(0)
 	b.ReportAllocs()
 	for b.Loop() {
 		track.Slice(Slice{Name: "load", Start: at, End: at + ns, ID: r.Mark(), After: 1, Args: args})

@@ -13,7 +13,7 @@ import (
 
 	"github.com/kernbench/kernbench/internal/draw"
 	"github.com/kernbench/kernbench/internal/rapidtest"
-	"github.com/kernbench/kernbench/internal/sim"
+	"github.com/kernbench/kernbench/simtime"
 	"github.com/kernbench/kernbench/task"
 )
 
@@ -26,15 +26,15 @@ func chartOf(runs ...*task.Result) *draw.Gantt { return Gantt{Runs: runs}.chart(
 // the first.
 func told(r task.Runtime) *task.Result {
 	return &task.Result{
-		Runtime: r, Ranks: 2, Cores: 2, Tasks: 2, Makespan: 100 * sim.Nanosecond,
+		Runtime: r, Ranks: 2, Cores: 2, Tasks: 2, Makespan: 100 * simtime.Nanosecond,
 		Control: []task.Work{
-			{Rank: 0, Core: task.BuilderCore, Kind: task.Building, Task: 0, From: 0, To: 10 * sim.Nanosecond},
-			{Rank: 0, Core: 0, Kind: task.Dispatching, Task: 0, From: 10 * sim.Nanosecond, To: 15 * sim.Nanosecond},
-			{Rank: 0, Core: 0, Kind: task.Noticing, Task: 0, From: 50 * sim.Nanosecond, To: 60 * sim.Nanosecond},
+			{Rank: 0, Core: task.BuilderCore, Kind: task.Building, Task: 0, From: 0, To: 10 * simtime.Nanosecond},
+			{Rank: 0, Core: 0, Kind: task.Dispatching, Task: 0, From: 10 * simtime.Nanosecond, To: 15 * simtime.Nanosecond},
+			{Rank: 0, Core: 0, Kind: task.Noticing, Task: 0, From: 50 * simtime.Nanosecond, To: 60 * simtime.Nanosecond},
 		},
 		Spans: []task.Span{
-			{Rank: 0, Core: 1, Task: 0, Name: "tell", Peers: true, Dispatched: 10 * sim.Nanosecond, Begin: 20 * sim.Nanosecond, End: 50 * sim.Nanosecond, Noticed: 60 * sim.Nanosecond},
-			{Rank: 1, Core: 0, Task: 0, Name: "add", Dispatched: 10 * sim.Nanosecond, Begin: 20 * sim.Nanosecond, End: 90 * sim.Nanosecond, Noticed: 100 * sim.Nanosecond},
+			{Rank: 0, Core: 1, Task: 0, Name: "tell", Peers: true, Dispatched: 10 * simtime.Nanosecond, Begin: 20 * simtime.Nanosecond, End: 50 * simtime.Nanosecond, Noticed: 60 * simtime.Nanosecond},
+			{Rank: 1, Core: 0, Task: 0, Name: "add", Dispatched: 10 * simtime.Nanosecond, Begin: 20 * simtime.Nanosecond, End: 90 * simtime.Nanosecond, Noticed: 100 * simtime.Nanosecond},
 		},
 	}
 }
@@ -42,11 +42,11 @@ func told(r task.Runtime) *task.Result {
 // busy is a run in which every compute core of every rank has one task, and the ranks have
 // a control core each.
 func busy(r task.Runtime, ranks, cores int) *task.Result {
-	result := &task.Result{Runtime: r, Ranks: ranks, Cores: cores, Tasks: ranks * cores, Makespan: 100 * sim.Nanosecond}
+	result := &task.Result{Runtime: r, Ranks: ranks, Cores: cores, Tasks: ranks * cores, Makespan: 100 * simtime.Nanosecond}
 	for rank := range ranks {
-		result.Control = append(result.Control, task.Work{Rank: rank, To: 5 * sim.Nanosecond})
+		result.Control = append(result.Control, task.Work{Rank: rank, To: 5 * simtime.Nanosecond})
 		for core := range cores {
-			result.Spans = append(result.Spans, task.Span{Rank: rank, Core: core, Name: "work", End: 90 * sim.Nanosecond, Noticed: 100 * sim.Nanosecond})
+			result.Spans = append(result.Spans, task.Span{Rank: rank, Core: core, Name: "work", End: 90 * simtime.Nanosecond, Noticed: 100 * simtime.Nanosecond})
 		}
 	}
 	return result
@@ -54,7 +54,7 @@ func busy(r task.Runtime, ranks, cores int) *task.Result {
 
 func TestText(t *testing.T) {
 	short := told(task.HostBuildGraph)
-	short.Makespan, short.Control, short.Spans = 20*sim.Nanosecond, short.Control[:1], nil
+	short.Makespan, short.Control, short.Spans = 20*simtime.Nanosecond, short.Control[:1], nil
 	const legend = "B building   s scheduling   # computing   ~ communicating\n· mostly idle\n"
 	tests := []struct {
 		name    string
@@ -150,7 +150,7 @@ func TestApart(t *testing.T) {
 	for _, tt := range []struct {
 		makespan task.Time
 		want     bool
-	}{{100 * sim.Nanosecond, false}, {25 * sim.Nanosecond, false}, {24 * sim.Nanosecond, true}, {401 * sim.Nanosecond, true}} {
+	}{{100 * simtime.Nanosecond, false}, {25 * simtime.Nanosecond, false}, {24 * simtime.Nanosecond, true}, {401 * simtime.Nanosecond, true}} {
 		other := told(task.AICPUBuildGraph)
 		other.Makespan = tt.makespan
 		if got := chartOf(long, other).Apart; got != tt.want {
@@ -209,7 +209,7 @@ func TestManyRanks(t *testing.T) {
 // building. What is built later stays, and the host, which builds nothing later, has no row.
 func TestSkipBuilding(t *testing.T) {
 	host, device := told(task.HostBuildGraph), told(task.TensorMapAndRingBuffer)
-	device.Control = append(device.Control, task.Work{Core: task.BuilderCore, Kind: task.Building, Task: 1, From: 5 * sim.Nanosecond, To: 40 * sim.Nanosecond})
+	device.Control = append(device.Control, task.Work{Core: task.BuilderCore, Kind: task.Building, Task: 1, From: 5 * simtime.Nanosecond, To: 40 * simtime.Nanosecond})
 	const want = `two runs
 4 tasks; times from the first dispatch
 
@@ -252,11 +252,11 @@ B building   s scheduling   # computing   ~ communicating   · mostly idle
 // however long the host built, and a run without tasks to be drawn whole.
 func TestSkipBuildingScale(t *testing.T) {
 	long, short := told(task.HostBuildGraph), told(task.AICPUBuildGraph)
-	long.Makespan += sim.Microsecond
+	long.Makespan += simtime.Microsecond
 	for i := range long.Spans {
 		s := &long.Spans[i]
 		for _, at := range []*task.Time{&s.Dispatched, &s.Begin, &s.End, &s.Noticed} {
-			*at += sim.Microsecond
+			*at += simtime.Microsecond
 		}
 	}
 	g := Gantt{Runs: []*task.Result{long, short}}
@@ -276,16 +276,16 @@ func TestSkipBuildingScale(t *testing.T) {
 // A bar says what it is of.
 func TestBars(t *testing.T) {
 	want := []draw.GanttRow{
-		{Label: "orchestrator", Bars: []draw.GanttBar{{From: 0, To: 10 * sim.Nanosecond, Activity: draw.Building, Text: "submit task 0"}}},
+		{Label: "orchestrator", Bars: []draw.GanttBar{{From: 0, To: 10 * simtime.Nanosecond, Activity: draw.Building, Text: "submit task 0"}}},
 		{Label: "control 0", Bars: []draw.GanttBar{
-			{From: 10 * sim.Nanosecond, To: 15 * sim.Nanosecond, Activity: draw.Scheduling, Text: "dispatch task 0"},
-			{From: 50 * sim.Nanosecond, To: 60 * sim.Nanosecond, Activity: draw.Scheduling, Text: "notice task 0"},
+			{From: 10 * simtime.Nanosecond, To: 15 * simtime.Nanosecond, Activity: draw.Scheduling, Text: "dispatch task 0"},
+			{From: 50 * simtime.Nanosecond, To: 60 * simtime.Nanosecond, Activity: draw.Scheduling, Text: "notice task 0"},
 		}},
 		{Label: "pe 0"},
 		{Label: "pe 1", Bars: []draw.GanttBar{
-			{From: 10 * sim.Nanosecond, To: 20 * sim.Nanosecond, Activity: draw.Scheduling, Text: "start tell 0"},
-			{From: 20 * sim.Nanosecond, To: 50 * sim.Nanosecond, Activity: draw.Communicating, Text: "tell 0"},
-			{From: 50 * sim.Nanosecond, To: 60 * sim.Nanosecond, Activity: draw.Scheduling, Text: "end of tell 0"},
+			{From: 10 * simtime.Nanosecond, To: 20 * simtime.Nanosecond, Activity: draw.Scheduling, Text: "start tell 0"},
+			{From: 20 * simtime.Nanosecond, To: 50 * simtime.Nanosecond, Activity: draw.Communicating, Text: "tell 0"},
+			{From: 50 * simtime.Nanosecond, To: 60 * simtime.Nanosecond, Activity: draw.Scheduling, Text: "end of tell 0"},
 		}},
 	}
 	if diff := cmp.Diff(want, chartOf(told(task.TensorMapAndRingBuffer)).Panels[0].Rows); diff != "" {
@@ -295,7 +295,7 @@ func TestBars(t *testing.T) {
 
 // Bars of messages between ranks, and of values, say what they are of.
 func TestBarsOfMessages(t *testing.T) {
-	ns := sim.Nanosecond
+	ns := simtime.Nanosecond
 	r := &task.Result{Runtime: task.AICPUBuildGraph, Ranks: 1, Cores: 1, Makespan: 30 * ns, Control: []task.Work{
 		{Kind: task.Posting, Task: 7, To: 5 * ns}, {Kind: task.Receiving, Task: 8, From: 5 * ns, To: 15 * ns}, {Kind: task.Reading, Task: 9, From: 20 * ns, To: 30 * ns},
 	}}
@@ -371,8 +371,8 @@ func TestIdleShare(t *testing.T) {
 	}{
 		{"nothing ran", task.Result{Ranks: 1, Cores: 128}, 0},
 		{"a quarter", task.Result{Ranks: 2, Cores: 2, Makespan: 100, Compute: 200, Communicate: 60, Schedule: 40, Idle: 100}, 0.25},
-		{"all busy", task.Result{Ranks: 1, Cores: 1, Makespan: sim.Never, Compute: sim.Never - 2, Communicate: 1, Schedule: 1}, 0},
-		{"131,072 cores", task.Result{Ranks: 1024, Cores: 128, Makespan: 128 * sim.Millisecond, Compute: 4096 * sim.Second, Idle: sim.Never}, 0.755859375},
+		{"all busy", task.Result{Ranks: 1, Cores: 1, Makespan: simtime.Never, Compute: simtime.Never - 2, Communicate: 1, Schedule: 1}, 0},
+		{"131,072 cores", task.Result{Ranks: 1024, Cores: 128, Makespan: 128 * simtime.Millisecond, Compute: 4096 * simtime.Second, Idle: simtime.Never}, 0.755859375},
 	} {
 		if got := NewRow(&tt.run).Idle; got != tt.want {
 			t.Errorf("%s: idle_share is %v, want %v", tt.name, got, tt.want)

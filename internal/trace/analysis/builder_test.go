@@ -7,12 +7,12 @@ import (
 	"testing"
 
 	"github.com/kernbench/kernbench/internal/rapidtest"
-	"github.com/kernbench/kernbench/internal/sim"
+	"github.com/kernbench/kernbench/simtime"
 )
 
 func TestMain(m *testing.M) { os.Exit(rapidtest.Main(m)) }
 
-const ns = sim.Nanosecond
+const ns = simtime.Nanosecond
 
 // builder writes traces by hand, event by event.
 type builder struct {
@@ -48,23 +48,25 @@ func (b *builder) on(process, thread string) string {
 }
 
 // slice adds a slice; args is what stands between the braces.
-func (b *builder) slice(process, thread, name string, start, end sim.Time, args string) {
+func (b *builder) slice(process, thread, name string, start, end simtime.Time, args string) {
 	track := b.on(process, thread)
 	b.add(`{"ph":"B",%s,"ts":%s,"name":%q,"args":{%s}}`, track, us(start), name, args)
 	b.add(`{"ph":"E",%s,"ts":%s}`, track, us(end))
 }
 
-func (b *builder) activity(process, thread, name string, start, end sim.Time, id, after int) {
+func (b *builder) activity(process, thread, name string, start, end simtime.Time, id, after int) {
 	b.slice(process, thread, name, start, end, fmt.Sprintf(`"id":%d,"after":%d`, id, after))
 }
 
-func (b *builder) launch(n, pes int, start, crit sim.Time, pe string, after int) {
+func (b *builder) launch(n, pes int, start, crit simtime.Time, pe string, after int) {
 	b.slice("host", fmt.Sprintf("launches %d", n), "launch", start, start+crit,
 		fmt.Sprintf(`"launch":%d,"pes":%d,"crit_ns":%s,"pe":%q,"after":%d`, n, pes, strings.TrimSuffix(crit.String(), "ns"), pe, after))
 }
 
 // us is a time in microseconds, all nine digits of it.
-func us(t sim.Time) string { return fmt.Sprintf("%d.%09d", t/sim.Microsecond, t%sim.Microsecond) }
+func us(t simtime.Time) string {
+	return fmt.Sprintf("%d.%09d", t/simtime.Microsecond, t%simtime.Microsecond)
+}
 
 func (b *builder) String() string {
 	text := `{"displayTimeUnit":"ns","traceEvents":[` + "\n"

@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/kernbench/kernbench/internal/sim"
+	"github.com/kernbench/kernbench/simtime"
 )
 
 // cursor walks over JSON that is known to be valid. It allocates nothing but for texts
@@ -103,7 +103,7 @@ func (c *cursor) integer() (int64, error) {
 }
 
 // time is a decimal of a unit in which a femtosecond has so many places.
-func (c *cursor) time(places int) (sim.Time, error) { return parseTime(c.value(), places) }
+func (c *cursor) time(places int) (simtime.Time, error) { return parseTime(c.value(), places) }
 
 // Places behind the point of a femtosecond.
 const (
@@ -117,8 +117,8 @@ var (
 )
 
 // parseTime reads a decimal exactly.
-func parseTime(text []byte, places int) (sim.Time, error) {
-	t, behind, point := sim.Time(0), 0, false
+func parseTime(text []byte, places int) (simtime.Time, error) {
+	t, behind, point := simtime.Time(0), 0, false
 	for _, b := range text {
 		if b == '.' {
 			point = true
@@ -135,14 +135,14 @@ func parseTime(text []byte, places int) (sim.Time, error) {
 				return 0, errTime
 			}
 		}
-		d := sim.Time(b - '0')
-		if t > (sim.Never-d)/10 {
+		d := simtime.Time(b - '0')
+		if t > (simtime.Never-d)/10 {
 			return 0, errTooLate
 		}
 		t = t*10 + d
 	}
 	for ; behind < places; behind++ {
-		if t > sim.Never/10 {
+		if t > simtime.Never/10 {
 			return 0, errTooLate
 		}
 		t *= 10
@@ -154,7 +154,7 @@ func parseTime(text []byte, places int) (sim.Time, error) {
 type event struct {
 	phase    byte
 	pid, tid int64
-	at       sim.Time
+	at       simtime.Time
 	name     []byte
 	category []byte
 	flow     int64
@@ -167,11 +167,11 @@ type args struct {
 	name      []byte
 	id, after int64
 	bytes     int64
-	queued    sim.Time // queued_ns of a transfer, wait_ns of a train at a link
-	launch    int64    // one, or that the first activity of a PE is of
-	inLaunch  bool     // it has that
+	queued    simtime.Time // queued_ns of a transfer, wait_ns of a train at a link
+	launch    int64        // one, or that the first activity of a PE is of
+	inLaunch  bool         // it has that
 	pes       int64
-	critical  sim.Time
+	critical  simtime.Time
 	ended     bool // it is a launch, and says how long it was
 	pe        []byte
 }

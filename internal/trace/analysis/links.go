@@ -5,47 +5,47 @@ import (
 	"encoding/json"
 	"slices"
 
-	"github.com/kernbench/kernbench/internal/sim"
+	"github.com/kernbench/kernbench/simtime"
 )
 
 // LinkTotal is what the run says of a link: all it carried in the whole trace.
 type LinkTotal struct {
-	Name  string   `json:"name"`
-	Kind  string   `json:"kind"`
-	Bytes int64    `json:"bytes"`
-	Busy  sim.Time `json:"-"` // carrying data
+	Name  string       `json:"name"`
+	Kind  string       `json:"kind"`
+	Bytes int64        `json:"bytes"`
+	Busy  simtime.Time `json:"-"` // carrying data
 }
 
 // Link is what a link carried in some time.
 type Link struct {
-	Name   string   `json:"name"`
-	Kind   string   `json:"kind"`
-	Bytes  int64    `json:"bytes"`
-	Busy   sim.Time `json:"busy_ns"` // carrying these
-	Share  float64  `json:"busy_share"`
-	Trains int64    `json:"trains"`
-	Queued sim.Time `json:"queued_ns"` // the heads of all trains, in front of it
-	Mean   sim.Time `json:"mean_queued_ns"`
-	Whole  float64  `json:"trace_busy_share"` // of the whole trace
+	Name   string       `json:"name"`
+	Kind   string       `json:"kind"`
+	Bytes  int64        `json:"bytes"`
+	Busy   simtime.Time `json:"busy_ns"` // carrying these
+	Share  float64      `json:"busy_share"`
+	Trains int64        `json:"trains"`
+	Queued simtime.Time `json:"queued_ns"` // the heads of all trains, in front of it
+	Mean   simtime.Time `json:"mean_queued_ns"`
+	Whole  float64      `json:"trace_busy_share"` // of the whole trace
 }
 
 // LinkKind is what links of a kind carried together.
 type LinkKind struct {
-	Kind   string   `json:"kind"`
-	Links  int      `json:"links"` // that carried anything
-	Bytes  int64    `json:"bytes"`
-	Mean   float64  `json:"mean_busy_share"`
-	Max    float64  `json:"max_busy_share"`
-	Most   string   `json:"max_link"`
-	Queued sim.Time `json:"queued_ns"`
+	Kind   string       `json:"kind"`
+	Links  int          `json:"links"` // that carried anything
+	Bytes  int64        `json:"bytes"`
+	Mean   float64      `json:"mean_busy_share"`
+	Max    float64      `json:"max_busy_share"`
+	Most   string       `json:"max_link"`
+	Queued simtime.Time `json:"queued_ns"`
 }
 
 // Links is how busy links were in some time.
 type Links struct {
-	Time    sim.Time   `json:"ns"`
-	Kinds   []LinkKind `json:"kinds"`
-	Busiest []Link     `json:"busiest"`
-	Queued  []Link     `json:"most_queued"`
+	Time    simtime.Time `json:"ns"`
+	Kinds   []LinkKind   `json:"kinds"`
+	Busiest []Link       `json:"busiest"`
+	Queued  []Link       `json:"most_queued"`
 }
 
 // linkRecord is a link as the file has it.
@@ -65,7 +65,7 @@ func (r *linkRecord) read() (total LinkTotal, err error) {
 // of each, and all by kind. A slice is the time from the first flit of a train to its last,
 // with gaps; how long its data took is known of all trains of a link together, and is shared
 // out by bytes.
-func (t *Trace) Links(from, to sim.Time, top int) Links {
+func (t *Trace) Links(from, to simtime.Time, top int) Links {
 	r := Links{Time: to - from}
 	carried := t.carried(from, to)
 	var all []Link
@@ -74,19 +74,19 @@ func (t *Trace) Links(from, to sim.Time, top int) Links {
 		if l.Bytes <= 0 || total.Bytes <= 0 {
 			continue
 		}
-		l.Name, l.Kind, l.Mean = total.Name, total.Kind, l.Queued/sim.Time(l.Trains)
-		l.Busy = sim.MulDiv(uint64(total.Busy), uint64(l.Bytes), uint64(total.Bytes))
+		l.Name, l.Kind, l.Mean = total.Name, total.Kind, l.Queued/simtime.Time(l.Trains)
+		l.Busy = simtime.MulDiv(uint64(total.Busy), uint64(l.Bytes), uint64(total.Bytes))
 		l.Share, l.Whole = share(l.Busy, r.Time), share(total.Busy, t.To-t.From)
 		all = append(all, l)
 	}
 	r.Kinds = linkKinds(all)
-	r.Busiest = topLinks(all, top, func(l *Link) sim.Time { return l.Busy })
-	r.Queued = topLinks(all, top, func(l *Link) sim.Time { return l.Queued })
+	r.Busiest = topLinks(all, top, func(l *Link) simtime.Time { return l.Busy })
+	r.Queued = topLinks(all, top, func(l *Link) simtime.Time { return l.Queued })
 	return r
 }
 
 // carried is the bytes and trains of links, by name.
-func (t *Trace) carried(from, to sim.Time) map[string]Link {
+func (t *Trace) carried(from, to simtime.Time) map[string]Link {
 	of := make([]Link, len(t.tracks))
 	for i := range t.slices {
 		if s := &t.slices[i]; from <= s.start && s.start < to {
@@ -127,7 +127,7 @@ func linkKinds(all []Link) (list []LinkKind) {
 }
 
 // topLinks are those that have most of something, by name where they have the same.
-func topLinks(all []Link, top int, of func(*Link) sim.Time) []Link {
+func topLinks(all []Link, top int, of func(*Link) simtime.Time) []Link {
 	all = slices.DeleteFunc(slices.Clone(all), func(l Link) bool { return of(&l) == 0 })
 	slices.SortFunc(all, func(a, b Link) int {
 		return cmp.Or(cmp.Compare(of(&b), of(&a)), cmp.Compare(a.Name, b.Name))
@@ -135,7 +135,7 @@ func topLinks(all []Link, top int, of func(*Link) sim.Time) []Link {
 	return all[:min(top, len(all))]
 }
 
-func share(part, whole sim.Time) float64 {
+func share(part, whole simtime.Time) float64 {
 	if whole == 0 {
 		return 0
 	}

@@ -5,15 +5,15 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/kernbench/kernbench/internal/sim"
+	"github.com/kernbench/kernbench/simtime"
 )
 
 // member is what a PE of a launch did in it.
 type member struct {
 	process int32
-	until   sim.Time // the PE begins its next launch, or never
-	end     sim.Time // of the last activity
-	busy    [engines]sim.Time
+	until   simtime.Time // the PE begins its next launch, or never
+	end     simtime.Time // of the last activity
+	busy    [engines]simtime.Time
 	slices  []int32 // of its engines, by these and by when they begin
 }
 
@@ -25,7 +25,7 @@ func (t *Trace) members(l Launch) []*member {
 	for i := range t.slices {
 		s := &t.slices[i]
 		if p := t.tracks[s.track].process; s.start == l.Start && t.begins(s) && t.of(int32(i), l) && of[p] == nil {
-			of[p] = &member{process: p, until: sim.Never, end: l.Start}
+			of[p] = &member{process: p, until: simtime.Never, end: l.Start}
 			all = append(all, of[p])
 		}
 	}
@@ -66,7 +66,7 @@ func (t *Trace) measure(m *member) {
 		x, y := &t.slices[a], &t.slices[b]
 		return cmp.Or(cmp.Compare(t.engine(x), t.engine(y)), cmp.Compare(x.start, y.start), cmp.Compare(a, b))
 	})
-	var busy [engines]sim.Time // until when, so far
+	var busy [engines]simtime.Time // until when, so far
 	for _, i := range m.slices {
 		s := &t.slices[i]
 		if s.id != 0 {
@@ -111,7 +111,7 @@ type EngineUse struct {
 // engineUse is that of each engine that did anything.
 func (t *Trace) engineUse(l Launch, all []*member) (list []EngineUse) {
 	for e := CPU; e < engines; e++ {
-		var total, most sim.Time
+		var total, most simtime.Time
 		use := EngineUse{Engine: e}
 		for _, m := range all {
 			total += m.busy[e]

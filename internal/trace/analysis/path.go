@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/kernbench/kernbench/internal/sim"
+	"github.com/kernbench/kernbench/simtime"
 )
 
 // Path is the chain of activities that a launch took as long as it did for: each segment
@@ -20,23 +20,23 @@ type Path struct {
 
 // Segment is a part of the path in one place.
 type Segment struct {
-	At     sim.Time `json:"at_ns"` // since the start of the launch
-	For    sim.Time `json:"ns"`
-	Where  string   `json:"where"`
-	Kind   string   `json:"kind"`
-	Count  int      `json:"activities"` // one after another on the track; 0 is latency
-	Bytes  int64    `json:"bytes,omitempty"`
-	Queued sim.Time `json:"queued_ns"` // of For: in front of links
+	At     simtime.Time `json:"at_ns"` // since the start of the launch
+	For    simtime.Time `json:"ns"`
+	Where  string       `json:"where"`
+	Kind   string       `json:"kind"`
+	Count  int          `json:"activities"` // one after another on the track; 0 is latency
+	Bytes  int64        `json:"bytes,omitempty"`
+	Queued simtime.Time `json:"queued_ns"` // of For: in front of links
 	track  int32
 }
 
 // KindSum is what the segments of a kind sum up to.
 type KindSum struct {
-	Kind       string   `json:"kind"`
-	Time       sim.Time `json:"ns"`
-	Share      float64  `json:"share"`
-	Activities int      `json:"activities"`
-	Queued     sim.Time `json:"queued_ns"`
+	Kind       string       `json:"kind"`
+	Time       simtime.Time `json:"ns"`
+	Share      float64      `json:"share"`
+	Activities int          `json:"activities"`
+	Queued     simtime.Time `json:"queued_ns"`
 }
 
 // CriticalPath walks back from the end of a launch, from each activity to the one that
@@ -58,7 +58,7 @@ type walk struct {
 	t  *Trace
 	p  *Path
 	l  Launch
-	at sim.Time // all after this is in segments
+	at simtime.Time // all after this is in segments
 }
 
 func (w *walk) back() error {
@@ -89,7 +89,7 @@ func (w *walk) back() error {
 
 // latency adds what is between the end of an activity and what it released: another, or
 // at the end of the launch nothing.
-func (w *walk) latency(from sim.Time, later, before *slice) {
+func (w *walk) latency(from simtime.Time, later, before *slice) {
 	at := later
 	if at == nil {
 		at = before
@@ -99,7 +99,7 @@ func (w *walk) latency(from sim.Time, later, before *slice) {
 
 // add adds a segment from an instant to what is covered, if that is any time: an activity counts as
 // far as it is not beside what it released.
-func (w *walk) add(s Segment, from sim.Time) {
+func (w *walk) add(s Segment, from simtime.Time) {
 	from = max(from, w.l.Start) // another launch may have begun before
 	if from >= w.at {
 		return

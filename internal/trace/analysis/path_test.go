@@ -7,7 +7,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/kernbench/kernbench/internal/sim"
+	"github.com/kernbench/kernbench/simtime"
 )
 
 // lines is a path as text, a segment a line.
@@ -177,16 +177,16 @@ func TestIncompletePath(t *testing.T) {
 func TestPathTiles(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		b := newBuilder()
-		start := sim.Time(rapid.Int64Range(0, int64(sim.Second)).Draw(rt, "start"))
-		begin, end := []sim.Time{0}, []sim.Time{0} // by number, counted from 1
+		start := simtime.Time(rapid.Int64Range(0, int64(simtime.Second)).Draw(rt, "start"))
+		begin, end := []simtime.Time{0}, []simtime.Time{0} // by number, counted from 1
 		times := rapid.OneOf(rapid.Just(int64(0)), rapid.Int64Range(1, 1_000_000))
 		last := 1
 		for id := 1; id <= rapid.IntRange(1, 40).Draw(rt, "activities"); id++ {
 			after, at := rapid.IntRange(0, id-1).Draw(rt, "after"), start
 			if after > 0 { // within it, or behind it
-				at = begin[after] + sim.Time(rapid.Int64Range(0, 2*int64(end[after]-begin[after])+1000).Draw(rt, "at"))
+				at = begin[after] + simtime.Time(rapid.Int64Range(0, 2*int64(end[after]-begin[after])+1000).Draw(rt, "at"))
 			}
-			until := at + sim.Time(times.Draw(rt, "for"))
+			until := at + simtime.Time(times.Draw(rt, "for"))
 			begin, end = append(begin, at), append(end, until)
 			engine := rapid.SampledFrom(engineNames[1:]).Draw(rt, "engine")
 			pe := rapid.SampledFrom([]string{"pe0", "pe1", "pe2"}).Draw(rt, "pe")
@@ -195,13 +195,13 @@ func TestPathTiles(t *testing.T) {
 				last = id
 			}
 		}
-		l := Launch{Start: start, Critical: end[last] - start + sim.Time(times.Draw(rt, "behind"))}
+		l := Launch{Start: start, Critical: end[last] - start + simtime.Time(times.Draw(rt, "behind"))}
 		b.launch(1, 1, l.Start, l.Critical, "pe0", last)
 		r, err := b.read(t).Analyse(1, 10)
 		if err != nil {
 			rt.Fatal(err)
 		}
-		at := sim.Time(0)
+		at := simtime.Time(0)
 		for _, s := range r.Path.Segments {
 			if s.At != at || s.For <= 0 {
 				rt.Fatalf("segment at %v for %v: want it at %v, for more than 0; path:\n%s", s.At, s.For, at, r.Path.lines())
@@ -211,7 +211,7 @@ func TestPathTiles(t *testing.T) {
 		if at != l.Critical {
 			rt.Fatalf("the path takes %v, want %v", at, l.Critical)
 		}
-		sum := sim.Time(0)
+		sum := simtime.Time(0)
 		for _, k := range r.Path.Kinds {
 			sum += k.Time
 		}

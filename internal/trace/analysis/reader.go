@@ -3,7 +3,7 @@ package analysis
 import (
 	"fmt"
 
-	"github.com/kernbench/kernbench/internal/sim"
+	"github.com/kernbench/kernbench/simtime"
 )
 
 // reader makes a Trace of events, and holds them to the rules of the format.
@@ -16,7 +16,7 @@ type reader struct {
 	states    []trackState // of tracks
 	names     map[string]int32
 	flows     map[flowKey]flow
-	counters  map[counterKey]sim.Time // the last of each
+	counters  map[counterKey]simtime.Time // the last of each
 }
 
 type trackKey struct{ pid, tid int64 }
@@ -28,7 +28,7 @@ type counterKey struct {
 
 // trackState is where a track is in the file.
 type trackState struct {
-	at     sim.Time
+	at     simtime.Time
 	open   []int32 // slices that have begun
 	closed int32   // the slice that ended last, or -1
 	used   int     // the line that used it first
@@ -42,16 +42,16 @@ type flowKey struct {
 
 // flow is an arrow, of which one end may have come.
 type flow struct {
-	from, to     sim.Time
+	from, to     simtime.Time
 	begun, ended bool
 	line         int
 }
 
 func newReader() *reader {
 	return &reader{
-		t:         &Trace{From: sim.Never, launchOf: map[int32]int64{}},
+		t:         &Trace{From: simtime.Never, launchOf: map[int32]int64{}},
 		processes: map[int64]int32{}, tracks: map[trackKey]int32{}, names: map[string]int32{},
-		flows: map[flowKey]flow{}, counters: map[counterKey]sim.Time{},
+		flows: map[flowKey]flow{}, counters: map[counterKey]simtime.Time{},
 	}
 }
 

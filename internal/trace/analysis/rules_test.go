@@ -11,7 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/kernbench/kernbench/internal/sim"
+	"github.com/kernbench/kernbench/simtime"
 )
 
 // TestRules breaks each rule of the format.
@@ -143,14 +143,14 @@ func TestTimes(t *testing.T) {
 	tests := []struct {
 		text   string
 		places int
-		want   sim.Time
+		want   simtime.Time
 		ok     bool
 	}{
 		{"0", placesUS, 0, true},
 		{"0.123456789", placesUS, 123456789, true},
 		{"12.5", placesUS, 12_500 * ns, true},
 		{"1.50000000000", placesNS, 1_500_000, true},
-		{"9223372036854.775807", placesNS, sim.Never, true},
+		{"9223372036854.775807", placesNS, simtime.Never, true},
 		{"9223372036854.775808", placesNS, 0, false},
 		{"9223372037", placesUS, 0, false},
 		{"0.1234567", placesNS, 0, false},

@@ -4,35 +4,35 @@ import (
 	"cmp"
 	"slices"
 
-	"github.com/kernbench/kernbench/internal/sim"
+	"github.com/kernbench/kernbench/simtime"
 )
 
 // Slowest is the PE of a launch that ended last, beside the one of the median end.
 type Slowest struct {
-	PE         string   `json:"pe"`
-	Of         int      `json:"of_pes"`
-	Took       sim.Time `json:"ns"`
-	Median     string   `json:"median_pe"`
-	MedianTook sim.Time `json:"median_ns"`
-	CPU        []Spent  `json:"cpu"`         // what its CPU did: every instant is in one of them
-	Engines    []Spent  `json:"engines"`     // beside the CPU, and each other
-	From       []Source `json:"waited_from"` // whom it waited for, longest first
-	Text       string   `json:"text"`        // all this in words
+	PE         string       `json:"pe"`
+	Of         int          `json:"of_pes"`
+	Took       simtime.Time `json:"ns"`
+	Median     string       `json:"median_pe"`
+	MedianTook simtime.Time `json:"median_ns"`
+	CPU        []Spent      `json:"cpu"`         // what its CPU did: every instant is in one of them
+	Engines    []Spent      `json:"engines"`     // beside the CPU, and each other
+	From       []Source     `json:"waited_from"` // whom it waited for, longest first
+	Text       string       `json:"text"`        // all this in words
 }
 
 // Spent is a part of a PE's time.
 type Spent struct {
-	What   string   `json:"what"`
-	Time   sim.Time `json:"ns"`
-	Share  float64  `json:"share"`     // of the time it took
-	Median sim.Time `json:"median_ns"` // that of the median PE
+	What   string       `json:"what"`
+	Time   simtime.Time `json:"ns"`
+	Share  float64      `json:"share"`     // of the time it took
+	Median simtime.Time `json:"median_ns"` // that of the median PE
 }
 
 // Source is a PE whose activities ended waits.
 type Source struct {
-	Wait string   `json:"wait"`
-	PE   string   `json:"pe"`
-	Time sim.Time `json:"ns"`
+	Wait string       `json:"wait"`
+	PE   string       `json:"pe"`
+	Time simtime.Time `json:"ns"`
 }
 
 // slowest compares the PE that ended last with the one in the middle.
@@ -58,7 +58,7 @@ func (t *Trace) slowest(l Launch, all []*member) *Slowest {
 }
 
 // spent lists what took time in one of two PEs, by what it took in the first.
-func spent(of, median map[string]sim.Time, took sim.Time) (list []Spent) {
+func spent(of, median map[string]simtime.Time, took simtime.Time) (list []Spent) {
 	for what := range median {
 		of[what] += 0
 	}
@@ -74,14 +74,14 @@ func spent(of, median map[string]sim.Time, took sim.Time) (list []Spent) {
 }
 
 // cpuTimes is what the CPU of a PE did.
-func (t *Trace) cpuTimes(m *member) map[string]sim.Time {
-	times := map[string]sim.Time{"run": m.busy[CPU]}
+func (t *Trace) cpuTimes(m *member) map[string]simtime.Time {
+	times := map[string]simtime.Time{"run": m.busy[CPU]}
 	t.eachWait(m, func(w, _ *slice) { times[t.names[w.name]] += w.end - w.start })
 	return times
 }
 
-func engineTimes(m *member) map[string]sim.Time {
-	times := map[string]sim.Time{}
+func engineTimes(m *member) map[string]simtime.Time {
+	times := map[string]simtime.Time{}
 	for e := CPU + 1; e < engines; e++ {
 		times[e.String()] = m.busy[e]
 	}

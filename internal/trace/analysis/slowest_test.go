@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/kernbench/kernbench/internal/sim"
+	"github.com/kernbench/kernbench/simtime"
 )
 
 func TestSlowest(t *testing.T) {
@@ -82,7 +82,7 @@ func TestSlowestOfMany(t *testing.T) {
 // TestLaunchesAtOnce has two that start at one instant: their PEs say which they are in.
 func TestLaunchesAtOnce(t *testing.T) {
 	b := newBuilder()
-	for i, end := range []sim.Time{5 * ns, 9 * ns, 7 * ns, 8 * ns} {
+	for i, end := range []simtime.Time{5 * ns, 9 * ns, 7 * ns, 8 * ns} {
 		b.slice(fmt.Sprintf("pe%d", i), "cpu", "run", 0, end, fmt.Sprintf(`"id":%d,"launch":%d`, i+1, i%2))
 	}
 	b.launch(0, 2, 0, 7*ns, "pe2", 3)
@@ -150,8 +150,8 @@ func useText(list []EngineUse) string {
 
 func TestPick(t *testing.T) {
 	b := newBuilder()
-	for n, took := range []sim.Time{5 * ns, 7 * ns, 7 * ns} {
-		start := sim.Time(n) * 10 * ns
+	for n, took := range []simtime.Time{5 * ns, 7 * ns, 7 * ns} {
+		start := simtime.Time(n) * 10 * ns
 		b.activity("pe0", "cpu", "run", start, start+took, n+1, 0)
 		b.launch(n, 1, start, took, "pe0", n+1)
 	}

@@ -5,13 +5,13 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/kernbench/kernbench/internal/sim"
+	"github.com/kernbench/kernbench/simtime"
 )
 
 // Trace is a trace in memory: its slices, and what they are on.
 type Trace struct {
 	About      About
-	From, To   sim.Time // the first and the last instant of it
+	From, To   simtime.Time // the first and the last instant of it
 	Events     int
 	processes  []process
 	tracks     []track
@@ -33,18 +33,18 @@ type About struct {
 
 // Launch is a kernel on some PEs, from the instant they start to the end of the last.
 type Launch struct {
-	Number   int64    `json:"launch"`
-	Name     string   `json:"name"`
-	Start    sim.Time `json:"start_ns"`
-	Critical sim.Time `json:"crit_ns"`
-	PEs      int64    `json:"pes"`
-	Last     string   `json:"pe"` // that ended last
-	after    int64    // its last activity
+	Number   int64        `json:"launch"`
+	Name     string       `json:"name"`
+	Start    simtime.Time `json:"start_ns"`
+	Critical simtime.Time `json:"crit_ns"`
+	PEs      int64        `json:"pes"`
+	Last     string       `json:"pe"` // that ended last
+	after    int64        // its last activity
 	slice    int32
 }
 
 // End is when the last PE ended.
-func (l *Launch) End() sim.Time { return l.Start + l.Critical }
+func (l *Launch) End() simtime.Time { return l.Start + l.Critical }
 
 // process is a PE, the host, or links that are shown together.
 type process struct {
@@ -65,8 +65,8 @@ type track struct {
 
 // slice is some time of a track.
 type slice struct {
-	start, end sim.Time
-	queued     sim.Time // in front of links
+	start, end simtime.Time
+	queued     simtime.Time // in front of links
 	bytes      int64
 	id, after  int64 // of an activity; 0 is none
 	track      int32

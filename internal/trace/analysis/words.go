@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/kernbench/kernbench/internal/sim"
+	"github.com/kernbench/kernbench/simtime"
 )
 
 // ender is who ends a wait.
@@ -82,7 +82,7 @@ func (s *Slowest) mostly() string {
 
 // excess is what the CPU spent more time on than that of the median PE, or with the other sign
 // less, and how much: the most there is.
-func (s *Slowest) excess(sign sim.Time) (what string, more sim.Time) {
+func (s *Slowest) excess(sign simtime.Time) (what string, more simtime.Time) {
 	for _, c := range s.CPU {
 		if d := sign * (c.Time - c.Median); d > more {
 			what, more = c.What, d

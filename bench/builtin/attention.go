@@ -1,0 +1,118 @@
+package builtin
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+
+	"github.com/kernbench/kernbench/attention"
+	"github.com/kernbench/kernbench/bench"
+	"github.com/kernbench/kernbench/internal/dense"
+	"github.com/kernbench/kernbench/torch"
+)
+
+// attentionParams returns the parameters of the benches of attention: how many tokens have
+// queries, and what all have.
+func attentionParams(tokens string) []bench.Param {
+	return []bench.Param{
+		{Name: "scale", Usage: "what the 64 query and 8 KV heads of Llama-70B are divided by", Default: "8", Values: []string{"1", "2", "4", "8"}},
+		defaulted(tokensParam, tokens), precisionParam,
+		{Name: "over", Usage: "what holds a shard: each PE of a cube, or each cube of a SIP", Default: "pe", Values: []string{"pe", "cube"}},
+	}
+}
+
+// attentionCase is heads over a mesh, by the parameters.
+type attentionCase struct {
+	heads attention.Heads
+	mesh  attention.Mesh
+	dtype torch.DType
+}
+
+// attentionMetrics are the sizes of a case.
+type attentionMetrics struct {
+	QueryHeads   int `json:"query_heads" table:",setting"`
+	KVHeads      int `json:"kv_heads" table:",setting,KV heads"`
+	MeshColumns  int `json:"mesh_columns" table:",setting"`
+	MeshRows     int `json:"mesh_rows" table:",setting"`
+	PEsPerHolder int `json:"pes_per_holder" table:",setting,PEs per holder"`
+}
+
+// newAttentionCase reads the parameters and reports the metrics.
+func newAttentionCase(b *bench.B) attentionCase {
+	scale := torch.Must(strconv.Atoi(b.Param("scale")))
+	c := attentionCase{heads: attention.Heads{Query: 64 / scale, KV: 8 / scale, Dim: 128}, dtype: precision(b)}
+	if b.Param("over") == "pe" {
+		c.mesh = attention.OfCube(b.Context, 0, 0)
+	} else {
+		c.mesh = attention.OfSIP(b.Context, 0, c.heads.Lanes(b.Topology().Spec().PEsPerCube()))
+	}
+	b.Metrics(attentionMetrics{c.heads.Query, c.heads.KV, c.mesh.W, c.mesh.H, len(c.mesh.Lanes)})
+	return c
+}
+
+// count returns the value of a parameter that is a number.
+func count(b *bench.B, name string, most int) (int, error) {
+	n, err := strconv.Atoi(b.Param(name))
+	if err != nil || n < 1 || n > most {
+		return 0, &bench.ParamError{Name: name, Err: fmt.Errorf("%q: write a whole number from 1 to %d", b.Param(name), most)}
+	}
+	return n, nil
+}
+
+// inputs returns Q of some tokens, and K and V of some: a column for each element of each
+// head. Without values it returns none.
+func (c attentionCase) inputs(ctx *torch.Context, queries, keys int) (q, k, v []float32) {
+	wide := c.heads.KV * c.heads.Dim
+	products := 2 * float64(queries) * float64(keys) * float64(c.heads.Query*c.heads.Dim)
+	elements := float64(queries)*float64(c.heads.Query*c.heads.Dim) + 2*float64(keys)*float64(wide) + float64(queries)*float64(keys)
+	torch.OK(affordable(ctx, products, elements))
+	if !ctx.HasData() {
+		return nil, nil, nil
+	}
+	return normal(queries*c.heads.Query*c.heads.Dim, 1, 1), normal(keys*wide, 1, 2), normal(keys*wide, 1, 3)
+}
+
+// tensors returns Q where it is told, K and V cut over the holders.
+func (c attentionCase) tensors(ctx *torch.Context, queries, keys int, q, k, v []float32, on torch.Placement) (list [3]*torch.Tensor) {
+	lanes := len(c.mesh.Lanes)
+	for i, x := range [][]float32{q, k, v} {
+		rows, wide := queries, c.heads.Query*c.heads.Dim
+		if i > 0 {
+			rows, wide, on = keys, max(c.heads.KV, lanes)*c.heads.Dim, c.mesh.Rows()
+			x = c.heads.Spread(x, lanes)
+		}
+		list[i] = torch.Must(ctx.Empty(c.dtype, torch.Shape{rows, wide}, on))
+		if ctx.HasData() {
+			torch.OK(list[i].CopyFrom(x))
+		}
+	}
+	return list
+}
+
+// reference returns the attention of each query head, a column for each element: token i sees
+// the keys up to i + offset.
+func (c attentionCase) reference(q, k, v []float32, offset int) *dense.Matrix {
+	d := c.heads.Dim
+	matrix := func(x []float32, heads int) *dense.Matrix { return dense.New(len(x)/(heads*d), heads*d, x, c.dtype) }
+	qs, ks, vs := matrix(q, c.heads.Query), matrix(k, c.heads.KV), matrix(v, c.heads.KV)
+	var all []*dense.Matrix
+	for head := range c.heads.Query {
+		kv := head * c.heads.KV / c.heads.Query * d
+		all = append(all, dense.Attention(qs.Slice(0, head*d, qs.Rows, d), ks.Slice(0, kv, ks.Rows, d), vs.Slice(0, kv, vs.Rows, d),
+			1/math.Sqrt(float64(d)), offset, torch.F32, c.dtype))
+	}
+	return dense.Beside(all...)
+}
+
+// attentionTimes are columns of a row: how long a launch took, and where the time went.
+type attentionTimes struct {
+	Crit torch.Time `json:"crit_ns" table:"ns,lower,critical path"`
+	breakdown
+}
+
+// measureAttention runs a launch and returns its times.
+func measureAttention(ctx *torch.Context, launch func() (*torch.Launched, error)) attentionTimes {
+	profile := torch.Must(ctx.Profile())
+	l := torch.Must(launch())
+	return attentionTimes{l.Crit(), newBreakdown(together(torch.Must(profile.Stop())))}
+}

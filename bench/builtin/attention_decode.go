@@ -1,0 +1,90 @@
+package builtin
+
+import (
+	"fmt"
+
+	"github.com/kernbench/kernbench/attention"
+	"github.com/kernbench/kernbench/bench"
+	"github.com/kernbench/kernbench/internal/dense"
+	"github.com/kernbench/kernbench/torch"
+)
+
+func init() {
+	bench.Register(bench.Bench{
+		Name:    "attention_decode",
+		Uses:    bench.UsesNothing,
+		Summary: "Llama-70B attention of new tokens with a KV cache cut over a mesh of PEs or cubes",
+		Doc: `Grouped-query attention with heads of 128 elements, 8 query heads to a KV head.
+The keys and values of a context, the new tokens' included, are cut along the sequence
+over the holders of a mesh: the PEs of a cube, or with --over cube the cubes of a SIP,
+whose PEs share the heads. Every holder computes the new tokens' queries with its own
+keys: the largest score, the sum of exponentials and the weighted sum of values. These
+states are merged along the rows of the mesh, from both ends to the middle column, and
+along that to the middle, where the result is.
+
+local is the first half as a launch of its own, which writes the states to HBM, and merge
+the second, which reads them; both is one launch of the two, without that.
+
+Every element is compared with a dense computation in float64; it may be off by 8 standard
+deviations of what rounding makes of it.
+` + breakdownDoc,
+		Params: append(attentionParams("1"), bench.Param{
+			Name: "context", Usage: "how many tokens have keys and values", Default: "1024",
+		}),
+		Row: decodeRow{}, Metrics: attentionMetrics{},
+		Run: runAttentionDecode,
+	})
+}
+
+type decodeRow struct {
+	Phase string `json:"phase" table:",setting"`
+	attentionTimes
+}
+
+func runAttentionDecode(b *bench.B) error {
+	context := torch.Must(count(b, "context", 1<<20))
+	tokens, err := count(b, "tokens", context)
+	if err != nil {
+		return fmt.Errorf("%w: the context has them as well", err)
+	}
+	c, ctx := newAttentionCase(b), b.Context
+	lanes := len(c.mesh.Lanes)
+	q, k, v := c.inputs(ctx, tokens, context)
+	x := c.tensors(ctx, tokens, context, q, k, v, c.mesh.Copies())
+	d := attention.Decode{Mesh: c.mesh, Heads: c.heads, Context: context, Tokens: tokens}
+	states := torch.Must(ctx.Empty(torch.F32, torch.Shape{len(c.mesh.PEs()) * d.StateElems()}, torch.On(c.mesh.PEs()...)))
+	var want dense.Matrix
+	if ctx.HasData() {
+		want = *byLane(c.reference(q, k, v, context-tokens), lanes)
+	}
+	shape := torch.Shape{lanes * tokens, c.heads.Query * c.heads.Dim / lanes}
+	for _, phase := range []string{"local", "merge", "both"} {
+		out := torch.Must(ctx.Zeros(c.dtype, shape, torch.On(c.mesh.Roots()...)))
+		times := measureAttention(ctx, func() (*torch.Launched, error) {
+			switch phase {
+			case "local":
+				return d.LaunchLocal(ctx, x[0], x[1], x[2], states)
+			case "merge":
+				return d.LaunchMerge(ctx, states, out)
+			}
+			return d.Launch(ctx, x[0], x[1], x[2], out)
+		})
+		b.Row(decodeRow{phase, times})
+		if phase == "local" {
+			continue
+		}
+		torch.OK(ctx.CheckWithin(phase, out, want.V, want.Tolerances()))
+	}
+	return nil
+}
+
+// byLane returns a matrix as the roots of a mesh hold it: the columns of each lane in turn.
+func byLane(m *dense.Matrix, lanes int) *dense.Matrix {
+	wide := m.Cols / lanes
+	out := &dense.Matrix{Rows: lanes * m.Rows, Cols: wide}
+	for lane := range lanes {
+		part := m.Slice(0, lane*wide, m.Rows, wide)
+		out.V, out.Var = append(out.V, part.V...), append(out.Var, part.Var...)
+	}
+	return out
+}

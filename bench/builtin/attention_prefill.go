@@ -1,0 +1,69 @@
+package builtin
+
+import (
+	"github.com/kernbench/kernbench/attention"
+	"github.com/kernbench/kernbench/bench"
+	"github.com/kernbench/kernbench/internal/dense"
+	"github.com/kernbench/kernbench/torch"
+)
+
+func init() {
+	bench.Register(bench.Bench{
+		Name:    "attention_prefill",
+		Uses:    bench.UsesNothing,
+		Summary: "Llama-70B attention of a prompt, keys and values passing through a mesh of PEs or cubes",
+		Doc: `Grouped-query attention with heads of 128 elements, 8 query heads to a KV head.
+The tokens of a prompt are cut over the holders of a mesh: the PEs of a cube, or with
+--over cube the cubes of a SIP, whose PEs share the heads. Every holder has the queries,
+keys and values of its tokens. Keys and values go east and west along their row of the
+mesh and from each place of it north and south, block by block, so that every holder gets
+those of every other once; it computes its queries with each block that comes and keeps
+the softmax running. With --mask causal a token sees itself and those before it: blocks of
+the future are passed on and not computed with, so that the holder of the last tokens has
+most to do and the others wait.
+
+A row for each order of the two: pass_first sends a block on before it computes with it,
+compute_first waits for the arithmetic before it does.
+
+Every element is compared with a dense computation in float64; it may be off by 8 standard
+deviations of what rounding makes of it.
+` + breakdownDoc,
+		Params: append(attentionParams("256"), bench.Param{
+			Name: "mask", Usage: "which keys a query sees", Default: "causal", Values: []string{"causal", "none"},
+		}),
+		Row: prefillRow{}, Metrics: attentionMetrics{},
+		Run: runAttentionPrefill,
+	})
+}
+
+type prefillRow struct {
+	Order string `json:"order" table:",setting"`
+	attentionTimes
+}
+
+func runAttentionPrefill(b *bench.B) error {
+	tokens := torch.Must(count(b, "tokens", 1<<17))
+	c, ctx := newAttentionCase(b), b.Context
+	q, k, v := c.inputs(ctx, tokens, tokens)
+	x := c.tensors(ctx, tokens, tokens, q, k, v, c.mesh.Rows())
+	p := attention.Prefill{Mesh: c.mesh, Heads: c.heads, Tokens: tokens, Causal: b.Param("mask") == "causal"}
+	var want dense.Matrix
+	if ctx.HasData() {
+		offset := dense.NoMask
+		if p.Causal {
+			offset = 0
+		}
+		want = *c.reference(q, k, v, offset)
+	}
+	for _, order := range []string{"pass_first", "compute_first"} {
+		out := torch.Must(ctx.Zeros(c.dtype, x[0].Shape(), c.mesh.Rows()))
+		p.ComputeFirst = order == "compute_first"
+		times := measureAttention(ctx, func() (*torch.Launched, error) {
+			return p.Launch(ctx, x[0], x[1], x[2], out)
+		})
+		b.Row(prefillRow{order, times})
+		torch.OK(ctx.CheckWithin(order, out, want.V, want.Tolerances()))
+		torch.OK(out.Free())
+	}
+	return nil
+}

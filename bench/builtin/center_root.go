@@ -1,0 +1,172 @@
+package builtin
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+
+	"github.com/kernbench/kernbench/bench"
+	"github.com/kernbench/kernbench/ccl"
+	"github.com/kernbench/kernbench/internal/compare"
+	"github.com/kernbench/kernbench/tl"
+	"github.com/kernbench/kernbench/topology"
+	"github.com/kernbench/kernbench/torch"
+)
+
+func init() {
+	bench.Register(bench.Bench{
+		Name:    "center_root_buffers",
+		Uses:    bench.UsesCollectives,
+		Summary: "center_root all-reduce over 6 SIPs by memory of the queue slots, beside published figures",
+		Doc: `All-reduce by center_root of f16 tensors that have an addend on the first PE of each
+cube, with queue slots in TCM, SRAM and HBM, on a torus_2d of 3×2 SIPs with 4×4 cubes
+each. All 96 results of a point are compared bit for bit.
+
+The system is the torus, with all other numbers, of links, cubes and PEs, from
+--topology and --set: one that is no such torus is the numbers only, and the bench
+makes a machine of its own. --log has no operations of that.
+
+latency_ns is the longest that the all-reduce ran on a PE. reference_ns is what
+another simulator says of its own machine (kernbench compare --reference tells of it), a
+point of comparison and not a truth to hit; ratio is latency_ns of that. No
+algorithm takes less than bound_ns.`,
+		Params: []bench.Param{
+			{Name: "elems", Usage: "elements of an addend", Default: "all", Values: []string{"all", "128", "1024", "8192", "32768"}},
+		},
+		Row: centerRootRow{},
+		Run: runCenterRoot,
+	})
+}
+
+type centerRootRow struct {
+	BufferKind topology.BufferKind `json:"buffer_kind" table:",setting,memory of the queue slots"`
+	Elems      int                 `json:"n_elem" table:",setting,elements"`
+	Bytes      int                 `json:"bytes_per_pe" table:"B,setting"`
+	Latency    torch.Time          `json:"latency_ns" table:"ns,lower"`
+	Reference  torch.Time          `json:"reference_ns" table:"ns,bound"`
+	Ratio      float64             `json:"ratio" table:",result,latency / reference"`
+	Bound      torch.Time          `json:"bound_ns" table:"ns,bound"`
+}
+
+func runCenterRoot(b *bench.B) error {
+	published := torch.Must(compare.GetReference("torus6_buffer_kind"))
+	g := torch.Must(arranged(b.Topology(), torus3x2))
+	b.Notef("%v with 4×4 cubes each (hash %s)", torus3x2, g.Spec().Hash())
+	run := func(on *bench.B) error {
+		for i := range published.Table.Rows {
+			kind, elems := topology.BufferKind(published.Text(i, "buffer_kind")), int(published.Number(i, "n_elem"))
+			if only := b.Param("elems"); only != "all" && only != strconv.Itoa(elems) {
+				continue
+			}
+			torch.OK(centerRootAllReduce(on.Context, kind, elems))
+			latency, reference := on.Collective.Crit, torch.Time(math.Round(published.Number(i, "latency_ns")*1e6))
+			on.Row(centerRootRow{
+				BufferKind: kind, Elems: elems, Bytes: elems * torch.F16.Size(),
+				Latency: latency, Reference: reference, Ratio: math.Round(1000*float64(latency)/float64(reference)) / 1000,
+				Bound: centerRootBound(on.Context, elems),
+			})
+		}
+		return nil
+	}
+	if g == b.Topology() {
+		return run(b)
+	}
+	return b.Machine(g, run)
+}
+
+// arrangement is how the SIPs of a system are joined.
+type arrangement struct {
+	shape topology.Shape
+	w, h  int // of a grid, else how many, and 1
+}
+
+var torus3x2 = arrangement{topology.Torus2D, 3, 2}
+
+// String returns "torus_2d of 3×2 SIPs".
+func (a arrangement) String() string { return fmt.Sprintf("%s of %s SIPs", a.shape, a.size()) }
+
+func (a arrangement) size() string {
+	if a.shape.Grid() {
+		return fmt.Sprintf("%d×%d", a.w, a.h)
+	}
+	return fmt.Sprint(a.sips())
+}
+
+func (a arrangement) sips() int { return a.w * a.h }
+
+// arranged returns a system with its SIPs so, of 4×4 cubes each, and all other numbers as
+// they are: the same if it has them so.
+func arranged(g *topology.Graph, a arrangement) (*topology.Graph, error) {
+	spec := *g.Spec()
+	sips, cubes := &spec.System.SIPs, &spec.SIP.CubeMesh
+	sips.Count, sips.Topology, sips.W, sips.H = a.sips(), a.shape, 0, 0
+	if a.shape.Grid() {
+		sips.W, sips.H = a.w, a.h
+	}
+	cubes.W, cubes.H = 4, 4
+	if spec.Equal(g.Spec()) {
+		return g, nil
+	}
+	other, err := topology.Compile(&spec)
+	if err != nil {
+		return nil, fmt.Errorf("as a %v with 4×4 cubes: %w", a, err)
+	}
+	return other, nil
+}
+
+// centerRootAllReduce sums addends of all SIPs, each of which is a rank and has one on
+// the first PE of each of its cubes, with queue slots in a memory.
+func centerRootAllReduce(ctx *torch.Context, kind topology.BufferKind, elems int) error {
+	s := torch.Must(ctx.CCL().Named(""))
+	s.Algorithm, s.BufferKind = ccl.CenterRoot.Name, kind
+	sips, cubes := ctx.Topology().Spec().System.SIPs.Count, ctx.Topology().Spec().CubesPerSIP()
+	want := make([]int, elems)
+	for a := range sips * cubes {
+		for i := range want {
+			want[i] += addend(a, i)
+		}
+	}
+	err := ctx.Spawn(func(rank int, ctx *torch.Context) error {
+		dist := ctx.Distributed()
+		torch.OK(dist.InitProcessGroup(torch.Backend, torch.Settings(s)))
+		var data, pes []int
+		for cube := range cubes {
+			pes = append(pes, ctx.PE(rank, cube, 0))
+			for i := range elems {
+				data = append(data, addend(rank*cubes+cube, i))
+			}
+		}
+		// A host writes the sum of addends, not each: that is for their PEs to do.
+		parts := torch.Must(ctx.FromSlice(data, torch.F16, torch.Shape{len(data)}, torch.On(pes...)))
+		x := torch.Must(ctx.Empty(torch.F16, torch.Shape{elems}, torch.DPPolicy{Cube: torch.Partial, NumPEs: 1}))
+		torch.Must(ctx.Launch("copy", func(t *tl.PE, to, from tl.Ptr) {
+			t.Store(to, t.Load(from, tl.Shape{elems}, tl.F16))
+		}, x, parts))
+		torch.OK(dist.AllReduce(x, torch.SUM))
+		torch.OK(ctx.Synchronize()) // also without values: slots in HBM lie behind parts
+		torch.OK(ctx.Check(fmt.Sprintf("%d elements on SIP %d, slots in %s", elems, rank, kind), x, want))
+		torch.OK(parts.Free())
+		torch.OK(x.Free())
+		return dist.DestroyProcessGroup()
+	}, sips)
+	if err != nil {
+		return fmt.Errorf("slots in %s, %d elements: %w", kind, elems, err)
+	}
+	return nil
+}
+
+// addend returns element i of an addend: of 96 such f16 holds every sum exactly.
+func addend(a, i int) int { return (i*(a+3) + i/2039) % 22 }
+
+// centerRootBound returns a time that no algorithm beats.
+func centerRootBound(ctx *torch.Context, elems int) torch.Time {
+	spec := ctx.Topology().Spec()
+	var pes []int
+	for sip := range spec.System.SIPs.Count {
+		for cube := range spec.CubesPerSIP() {
+			pes = append(pes, ctx.PE(sip, cube, 0))
+		}
+	}
+	plan := ccl.Plan{Collective: ccl.AllReduce, Ranks: len(pes), DType: torch.F16, Counts: []int{elems}}
+	return ccl.Bound(ctx.Topology(), pes, &plan).Time
+}

@@ -1,0 +1,169 @@
+package builtin
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/kernbench/kernbench/bench"
+	"github.com/kernbench/kernbench/ccl"
+	"github.com/kernbench/kernbench/topology"
+	"github.com/kernbench/kernbench/torch"
+)
+
+// TestCenterRootRows: the rows are those of the reference, more elements take longer, slots
+// in TCM are the fastest, and nothing beats the bound.
+func TestCenterRootRows(t *testing.T) {
+	rows := rowsOf(execute(t, "center_root_buffers", bench.Options{Options: torch.Options{NoData: true}}))
+	if len(rows) != 12 {
+		t.Fatalf("%d rows, want 3 memories of 4 sizes", len(rows))
+	}
+	for i, want := range map[int]centerRootRow{
+		0:  {BufferKind: topology.BufferTCM, Elems: 128, Reference: 1_678_040_000},
+		11: {BufferKind: topology.BufferHBM, Elems: 32768, Reference: 21_361_040_000},
+	} {
+		kind, elems, reference := value[string](t, rows[i], "buffer_kind"), value[int](t, rows[i], "n_elem"), value[torch.Time](t, rows[i], "reference_ns")
+		if kind != string(want.BufferKind) || elems != want.Elems || reference != want.Reference {
+			t.Errorf("row %d: %s, %d elements, reference %v, want %s, %d, %v", i, kind, elems, reference, want.BufferKind, want.Elems, want.Reference)
+		}
+	}
+	for i, row := range rows {
+		now, bound := value[torch.Time](t, row, "latency_ns"), value[torch.Time](t, row, "bound_ns")
+		if bound <= 0 || now < bound {
+			t.Errorf("row %d: latency %v, bound %v: want a bound, and no less", i, now, bound)
+		}
+		if i%4 > 0 {
+			if fewer := value[torch.Time](t, rows[i-1], "latency_ns"); now <= fewer {
+				t.Errorf("row %d: latency %v, want more than the %v of fewer elements", i, now, fewer)
+			}
+		}
+		if tcm := value[torch.Time](t, rows[i%4], "latency_ns"); now < tcm {
+			t.Errorf("row %d: latency %v, want at least the %v of slots in TCM", i, now, tcm)
+		}
+	}
+}
+
+// torusSystem is the system that the bench makes of the default one.
+func torusSystem(t *testing.T, sets ...string) *topology.Graph {
+	t.Helper()
+	spec, err := topology.Load("torus2x3", append(sets, "system.sips.w=3", "system.sips.h=2")...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	g, err := topology.Compile(spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return g
+}
+
+// TestCenterRootSystem: a torus is taken as it is, of another system the numbers, and
+// both give the same rows.
+func TestCenterRootSystem(t *testing.T) {
+	torus := torusSystem(t)
+	if g, err := arranged(torus, torus3x2); g != torus || err != nil {
+		t.Errorf("a torus of 3×2: another one, error %v", err)
+	}
+	g, err := arranged(system(t, "default"), torus3x2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, want := g.Spec().Hash(), torus.Spec().Hash(); got != want {
+		t.Errorf("made of the default system: hash %s, want %s", got, want)
+	}
+	param := map[string]string{"elems": "1024"}
+	own := execute(t, "center_root_buffers", bench.Options{Params: param})
+	given := execute(t, "center_root_buffers", bench.Options{Params: param, Options: torch.Options{Topology: torus, Race: true}})
+	if diff := cmp.Diff([]any{own.Rows, own.Crit, own.Checks}, []any{given.Rows, given.Crit, given.Checks}); diff != "" || !given.OK {
+		t.Errorf("ok %v, rows, critical path and checks (-own machine +given torus):\n%s", given.OK, diff)
+	}
+	if want := 6; len(own.Checks) != 3*want || own.Checks[0].Elems != 16*1024 {
+		t.Errorf("%d checks, the first of %d elements, want %d of %d", len(own.Checks), own.Checks[0].Elems, 3*want, 16*1024)
+	}
+}
+
+// TestCenterRootOverrides: a link that the torus has not is an error that says so.
+func TestCenterRootOverrides(t *testing.T) {
+	spec, err := topology.Parse("my.yaml", []byte(`
+extends: default
+sip: {cube_mesh: {w: 5}}
+overrides: [{link: sip0.cube3.ucie_e->sip0.cube4.ucie_w, latency: 1 ns}]
+`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	g, err := topology.Compile(spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := arranged(g, torus3x2); err == nil || !strings.Contains(err.Error(), "as a torus_2d of 3×2 SIPs with 4×4 cubes: ") {
+		t.Errorf("an override of a link in a fifth column: got %v", err)
+	}
+}
+
+// TestAddendsAreExact: f16 holds all whole numbers up to 2048.
+func TestAddendsAreExact(t *testing.T) {
+	for i := range 49152 {
+		sum := 0
+		for a := range 96 {
+			sum += addend(a, i)
+		}
+		if sum > 2048 {
+			t.Fatalf("element %d: the sum is %d, want at most 2048", i, sum)
+		}
+	}
+}
+
+// TestCenterRootDoc runs the table of docs/collectives.md that says what changes with
+// a --set: microseconds of 128 and of 32768 elements.
+func TestCenterRootDoc(t *testing.T) {
+	text, err := os.ReadFile("../../docs/collectives.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, table, found := strings.Cut(string(text), "| `--set` | ")
+	if !found {
+		t.Fatal("docs/collectives.md has no table that begins with `--set`")
+	}
+	table, _, _ = strings.Cut(table, "\n\n")
+	for _, line := range strings.Split(table, "\n")[2:] {
+		cells := strings.SplitN(line, " | ", 2)
+		name := strings.TrimPrefix(cells[0], "| ")
+		if name == "published" {
+			continue
+		}
+		if got := centerRootLine(t, name); got != cells[1] {
+			t.Errorf("docs/collectives.md: the row is not what comes out:\ngot  | %s | %s\nwant %s", name, got, line)
+		}
+	}
+}
+
+// centerRootLine is the cells of the table behind a name, which has a --set in each pair
+// of backquotes.
+func centerRootLine(t *testing.T, name string) string {
+	t.Helper()
+	var sets, cclSets []string
+	for i, set := range strings.Split(name, "`") {
+		if own, is := strings.CutPrefix(set, "ccl."); is {
+			cclSets = append(cclSets, own)
+		} else if i%2 == 1 {
+			sets = append(sets, set)
+		}
+	}
+	config, err := ccl.Parse("ccl.yaml", []byte("extends: default"), cclSets...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	g := torusSystem(t, sets...)
+	var cells strings.Builder
+	for _, elems := range []string{"128", "32768"} {
+		r := execute(t, "center_root_buffers", bench.Options{Params: map[string]string{"elems": elems}, Options: torch.Options{Topology: g, CCL: config, NoData: true}})
+		for _, row := range rowsOf(r) {
+			fmt.Fprintf(&cells, "%.2f | ", value[torch.Time](t, row, "latency_ns").NS()/1000)
+		}
+	}
+	return strings.TrimSuffix(cells.String(), " ")
+}

@@ -1,0 +1,143 @@
+package builtin
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+
+	"github.com/kernbench/kernbench/bench"
+	"github.com/kernbench/kernbench/ccl"
+	"github.com/kernbench/kernbench/internal/collperf"
+	"github.com/kernbench/kernbench/numeric"
+	"github.com/kernbench/kernbench/tl"
+	"github.com/kernbench/kernbench/topology"
+	"github.com/kernbench/kernbench/torch"
+)
+
+func init() {
+	bench.Register(bench.Bench{
+		Name:    "coll",
+		Uses:    bench.UsesCollectives,
+		Summary: "one collective at one size by one algorithm: a row of kernbench coll, for sweeps",
+		Doc: `A row of kernbench coll, on the machine of the run: time_us from the common start on the
+PEs to the end of the last PE, algbw and busbw, the elements that are wrong, the
+algorithm that did it, the least possible time and what sets it. kernbench coll measures
+many sizes and algorithms of one system at once; kernbench sweep of this bench takes any
+settings of the system as well.`,
+		Params: []bench.Param{
+			{Name: "collective", Usage: "what is measured", Default: ccl.AllReduce.String(), Values: texts(ccl.Collectives())},
+			{Name: "algo", Usage: "name of the algorithm, or auto; not given, as ccl.yaml says"},
+			{Name: "size", Usage: "the larger of what a rank sends and receives: 8, 4K, 1M", Default: "64K"},
+			{Name: "datatype", Usage: "dtype of the elements", Default: tl.F16.String(), Values: texts(numeric.DTypes)},
+			{Name: "op", Usage: "reduction", Default: ccl.Sum.String(), Values: texts(collperf.Reductions())},
+			{Name: "root", Usage: "rank that is the root", Default: "0"},
+			{Name: "ranks-per", Usage: "what a rank is", Default: string(collperf.PerSIP), Values: []string{"pe", "sip"}},
+			{Name: "world", Usage: "ranks, the first there are; 0 for all, or as ccl.yaml says where a rank is a PE", Default: "0"},
+			{Name: "partial", Usage: "all_reduce of SIPs' tensors that have an addend on each cube", Default: "false", Values: []string{"false", "true"}},
+			{Name: "buffer", Usage: "memory of queue slots: tcm, sram or hbm; not given, as ccl.yaml and the topology say"},
+			{Name: "values", Usage: "what tensors hold", Default: string(collperf.Integers), Values: []string{"integers", "reals"}},
+			{Name: "iters", Usage: "iterations, whose times are averaged", Default: "1"},
+		},
+		Cost: func(params map[string]string, g *topology.Graph) float64 {
+			o, err := collOptions(func(name string) string { return params[name] }, g, ccl.Default())
+			if err != nil {
+				return 0
+			}
+			return o.Cost()
+		},
+		Row: collRow{},
+		Run: runColl,
+	})
+}
+
+// texts returns the texts of some values.
+func texts[T fmt.Stringer](list []T) (words []string) {
+	for _, v := range list {
+		words = append(words, v.String())
+	}
+	return words
+}
+
+// collRow is the row of one algorithm, which is compared with no other.
+type collRow struct {
+	Collective string `json:"collective" table:",setting"`
+	collperf.Case
+	collperf.Measured
+}
+
+func runColl(b *bench.B) error {
+	o := torch.Must(collOptions(b.Param, b.Topology(), b.CCL()))
+	o.NoCheck = !b.HasData()
+	row, compared, err := collperf.MeasureOn(b.Context, o)
+	if mistake, ok := errors.AsType[*collperf.OptionError](err); ok {
+		return &bench.ParamError{Name: mistake.Option, Err: mistake}
+	}
+	torch.OK(err)
+	b.Row(collRow{o.Collective.String(), row.Case, row.Measured})
+	if row.Wrong != nil {
+		check := torch.Check{Name: o.Collective.String(), Elems: compared}
+		if *row.Wrong > 0 {
+			check.Wrong = fmt.Sprintf("%d of %d elements are wrong", *row.Wrong, compared)
+		}
+		b.AddCheck(check)
+	}
+	return nil
+}
+
+// collOptions returns what the parameters choose.
+func collOptions(param func(string) string, g *topology.Graph, how *ccl.Config) (o collperf.Options, err error) {
+	mistake := func(name, format string, args ...any) (collperf.Options, error) {
+		return o, &bench.ParamError{Name: name, Err: fmt.Errorf(format, args...)}
+	}
+	o = collperf.Options{
+		Topology: g, CCL: how, Algorithm: param("algo"), RanksPer: collperf.RanksPer(param("ranks-per")),
+		Partial: param("partial") == "true", Buffer: topology.BufferKind(param("buffer")), Values: collperf.Values(param("values")),
+	}
+	if o.Collective, err = ccl.ParseCollective(param("collective")); err != nil {
+		return mistake("collective", "%w", err)
+	}
+	dtype, err := numeric.ParseDType(param("datatype"))
+	if err != nil {
+		return mistake("datatype", "%w", err)
+	}
+	o.DTypes = []tl.DType{dtype}
+	for _, r := range collperf.Reductions() {
+		if r.String() == param("op") {
+			o.Reductions = []ccl.Reduction{r}
+		}
+	}
+	for _, n := range []struct {
+		name string
+		to   *int
+	}{{"root", &o.Root}, {"world", &o.World}, {"iters", &o.Iters}} {
+		if *n.to, err = strconv.Atoi(param(n.name)); err != nil || *n.to < 0 {
+			return mistake(n.name, "%q: write a whole number", param(n.name))
+		}
+	}
+	var size collperf.Size
+	if err := size.Set(param("size")); err != nil {
+		return mistake("size", "%q: %w", param("size"), err)
+	}
+	o.Min, o.Max = topology.Bytes(size), topology.Bytes(size)
+	defaults, err := how.Named("")
+	if o.RanksPer == collperf.PerPE {
+		o.World = cmp.Or(o.World, defaults.WorldSize)
+	}
+	switch c := o.Collective; {
+	case err != nil:
+		return o, err
+	case o.Algorithm == collperf.AllAlgorithms:
+		return mistake("algo", "a row is of one algorithm: name one, sweep params.algo, or compare them with kernbench coll %v --algo all", c)
+	case o.Buffer != "" && !slices.Contains(topology.BufferKinds, o.Buffer):
+		return mistake("buffer", "%q: write one of tcm, sram, hbm", o.Buffer)
+	case o.Iters < 1:
+		return mistake("iters", "%q: write 1 or more", param("iters"))
+	case !c.Rooted() && o.Root != 0:
+		return mistake("root", "%v has no root: leave it out", c)
+	case !c.Reduces() && o.Reductions[0] != ccl.Sum:
+		return mistake("op", "%v reduces nothing: leave it out", c)
+	}
+	return o, nil
+}

@@ -1,0 +1,95 @@
+package builtin
+
+import (
+	"fmt"
+
+	"github.com/kernbench/kernbench/bench"
+	"github.com/kernbench/kernbench/tl"
+	"github.com/kernbench/kernbench/torch"
+)
+
+func init() {
+	bench.Register(bench.Bench{
+		Name:    "data_parallel",
+		Uses:    bench.UsesCollectives,
+		Summary: "data-parallel training of a vector on all SIPs: broadcast, gradient, all-reduce, SGD step",
+		Doc: `Each SIP is a rank of a process group and has a copy of 4096 weights, spread over its PEs. In
+each of 4 steps every rank has data of its own, computes the gradient of half the squared distance
+to it, all ranks average their gradients, and each moves its weights by half of that. The weights
+are compared with those of a plain computation, on every rank. It is the example of
+docs/host-api.md.`,
+		Metrics: dataParallelMetrics{},
+		Run: func(b *bench.B) error {
+			ranks := b.Topology().Spec().System.SIPs.Count
+			b.Metrics(dataParallelMetrics{ranks, steps})
+			return b.Spawn(train, ranks)
+		},
+	})
+}
+
+type dataParallelMetrics struct {
+	Ranks int `json:"ranks" table:",setting"`
+	Steps int `json:"steps" table:",setting"`
+}
+
+const (
+	weights = 4096
+	steps   = 4
+	rate    = 0.5
+)
+
+// train is the worker of a rank.
+func train(rank int, ctx *torch.Context) error {
+	ctx.SetDevice(rank)
+	dist := ctx.Distributed()
+	torch.OK(dist.InitProcessGroup("ahbm"))
+	spread := torch.DPPolicy{Cube: torch.RowWise, PE: torch.RowWise}
+	w := torch.Must(ctx.Full(float64(rank), torch.F32, torch.Shape{weights}, spread))
+	torch.OK(dist.Broadcast(w, 0))
+	grad := torch.Must(ctx.Empty(torch.F32, torch.Shape{weights}, spread))
+	for step := range steps {
+		x := torch.Must(ctx.FromSlice(batch(rank, step, dist.GetWorldSize()), torch.F32, torch.Shape{weights}, spread))
+		torch.Must(ctx.Launch("gradient", gradient, grad, w, x))
+		torch.OK(dist.AllReduce(grad, torch.AVG))
+		torch.Must(ctx.Launch("sgd", sgd, w, grad, rate))
+		torch.OK(x.Free())
+	}
+	torch.OK(ctx.Check(fmt.Sprintf("weights of rank %d", rank), w, trained()))
+	return dist.DestroyProcessGroup()
+}
+
+// gradient is that of half the squared distance between w and x.
+func gradient(t *tl.PE, grad, w, x tl.Ptr) {
+	own := tl.Shape{w.Dim(0)}
+	t.Store(grad, t.Load(w, own, tl.F32).Sub(t.Load(x, own, tl.F32)))
+}
+
+// sgd moves w against the gradient.
+func sgd(t *tl.PE, w, grad tl.Ptr, rate float64) {
+	own := tl.Shape{w.Dim(0)}
+	t.Store(w, t.Load(w, own, tl.F32).Sub(t.Load(grad, own, tl.F32).Mul(rate)))
+}
+
+// batch is the data of a rank: whole numbers whose mean over all ranks is whole too, so
+// that every result is exact.
+func batch(rank, step, ranks int) []float32 {
+	data := make([]float32, weights)
+	for i := range data {
+		data[i] = float32(target(i, step) + 2*rank - (ranks - 1))
+	}
+	return data
+}
+
+// target is the mean of the ranks' data.
+func target(i, step int) int { return i%17 + 4*step }
+
+// trained is the weights that come out.
+func trained() []float32 {
+	w := make([]float32, weights)
+	for i := range w {
+		for step := range steps {
+			w[i] -= rate * (w[i] - float32(target(i, step)))
+		}
+	}
+	return w
+}

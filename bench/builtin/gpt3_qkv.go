@@ -1,0 +1,113 @@
+package builtin
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+
+	"github.com/kernbench/kernbench/bench"
+	"github.com/kernbench/kernbench/internal/dense"
+	"github.com/kernbench/kernbench/tl"
+	"github.com/kernbench/kernbench/topology"
+	"github.com/kernbench/kernbench/torch"
+	"github.com/kernbench/kernbench/tp"
+)
+
+func init() {
+	bench.Register(bench.Bench{
+		Name:    "gpt3_qkv",
+		Uses:    bench.UsesNothing,
+		Summary: "the Q, K and V projection of GPT-3 as one column-parallel layer, by ranks",
+		Doc: `GPT-3 has 12288 features and 96 heads of 128: the projection is 12288 × 36864 in one
+ColumnParallelLinear with bias. --divide makes the features and the heads fewer. A row for
+each number of ranks, each on a system like the given one with as many SIPs as ranks.
+
+Every element is compared with a dense computation in float64; it may be off by 8
+standard deviations of what rounding makes of it. gemm_ns is how long the GEMM engine of
+rank 0 that worked longest did, ideal_ns the product on all MAC arrays of the device at
+full rate, and utilization how much of total_ns that is.
+` + breakdownDoc,
+		Params: []bench.Param{
+			defaulted(tpParam, "1,2,4,8"), defaulted(tokensParam, "128"),
+			{Name: "divide", Usage: "what GPT-3's 12288 features and 96 heads are divided by", Default: "16", Values: []string{"1", "2", "4", "8", "16", "32"}},
+			precisionParam, defaulted(placementParam, "columns"),
+		},
+		Row:  qkvRow{},
+		Cost: costGPT3QKV,
+		Run:  runGPT3QKV,
+	})
+}
+
+type qkvRow struct {
+	Ranks       int        `json:"tp" table:",setting,ranks"`
+	GEMM        torch.Time `json:"gemm_ns" table:"ns,lower,GEMM"`
+	Ideal       torch.Time `json:"ideal_ns" table:"ns,bound"`
+	Utilization *float64   `json:"utilization" table:",higher"`
+	breakdown
+}
+
+// costGPT3QKV adds up the SIPs of all systems, and the loads of weights, which take as long
+// as 3 SIPs for every 1536×4608 of them and half as long again for every 512 tokens.
+func costGPT3QKV(params map[string]string, _ *topology.Graph) (cost float64) {
+	number := func(text string) float64 { n, _ := strconv.ParseFloat(text, 64); return n } // 0 if it is refused
+	weights := 8 / number(params["divide"])
+	for _, ranks := range strings.Split(params["tp"], ",") {
+		cost += number(ranks) + 3*weights*weights*(1+number(params["tokens"])/1024)
+	}
+	return cost
+}
+
+func runGPT3QKV(b *bench.B) error {
+	tokens := torch.Must(count(b, "tokens", 1<<17))
+	ranks := torch.Must(counts(b, "tp", 1<<10))
+	dtype := precision(b)
+	hidden := 12288 / torch.Must(strconv.Atoi(b.Param("divide")))
+	out := 3 * hidden
+	torch.OK(divides("tp", "columns of the projection", out, ranks))
+	torch.OK(affordable(b.Context, float64(tokens)*float64(hidden)*float64(out), float64(hidden)*float64(out)+float64(tokens)*float64(hidden+out)))
+	var x, w, bias []float32
+	var want *dense.Matrix
+	if b.HasData() {
+		x, w, bias = normal(tokens*hidden, 1, 1), normal(hidden*out, 1/math.Sqrt(float64(hidden)), 2), normal(out, 1, 3)
+		product := dense.MatMul(dense.New(tokens, hidden, x, dtype), dense.New(hidden, out, w, dtype), 1, torch.F32)
+		want = dense.Add(product, dense.New(1, out, bias, dtype), torch.F32).Round(dtype)
+	}
+	placement := weightPlacement(b)
+	for _, n := range ranks {
+		g := torch.Must(withSIPs(b, n))
+		err := onRanks(b, g, len(ranks) == 1, nil, func(rank int, c *torch.Context) error {
+			qkv := torch.Must(tp.NewColumnParallelLinear(c, "qkv", hidden, out, tp.Options{DType: dtype, Bias: true, Weight: &placement}))
+			in := torch.Must(c.Empty(dtype, torch.Shape{tokens, hidden}, tp.Activations(placement)))
+			if c.HasData() {
+				torch.OK(qkv.Load(w, bias))
+				torch.OK(in.CopyFrom(x))
+			}
+			profile := torch.Must(c.Profile())
+			y := forward(qkv, in)
+			phases := torch.Must(profile.Stop())
+			if rank == 0 {
+				all := together(phases)
+				ideal := idealGEMM(c, tokens, hidden, out/n)
+				b.Row(qkvRow{n, gemmTime(c, 0), ideal, share(ideal, all.Total()), newBreakdown(all)})
+			}
+			if !c.HasData() {
+				return nil
+			}
+			part := want.Slice(0, rank*out/n, tokens, out/n)
+			return c.CheckWithin(fmt.Sprintf("tp %d, rank %d", n, rank), y, part.V, part.Tolerances())
+		})
+		if err != nil {
+			return fmt.Errorf("tp %d: %w", n, err)
+		}
+	}
+	return nil
+}
+
+// idealGEMM returns how long a product takes on all MAC arrays of a device at full rate.
+func idealGEMM(ctx *torch.Context, m, k, n int) torch.Time {
+	spec := ctx.Topology().Spec()
+	g := spec.PE.GEMM
+	macs := g.Array.M * g.Array.K * g.Array.N * spec.CubesPerSIP() * spec.PEsPerCube()
+	return g.Clock.Cycles(tl.CDiv(m*k*n, macs))
+}

@@ -1,0 +1,96 @@
+package builtin
+
+import (
+	"github.com/kernbench/kernbench/bench"
+	"github.com/kernbench/kernbench/tl"
+	"github.com/kernbench/kernbench/torch"
+)
+
+func init() {
+	bench.Register(bench.Bench{
+		Name:    "matmul_composite",
+		Uses:    bench.UsesNothing,
+		Summary: "32×3072×32 f16 as one composite command, operands streamed or loaded",
+		Doc: `A row for each way to give a composite its operands: ref_ref streams both from HBM
+tile by tile, load_ref has the first in TCM beforehand, load_load both. Streaming
+overlaps with the arithmetic; loading comes before it.
+
+composite_window_ns is from the first data that moves for the composite to the
+last that is written, gemm_count its tile products; both are from the op log and
+missing without one (--data=off). The other times are how long engines worked.
+gemm_utilization is gemm_ns of crit_ns.`,
+		Row: compositeRow{},
+		Run: runMatmulComposite,
+	})
+}
+
+// operands is a way to give a composite its operands: each is loaded first, or streamed.
+type operands struct {
+	name         string
+	loadA, loadB bool
+}
+
+// operandVariants is those that benches compare.
+var operandVariants = []operands{{"ref_ref", false, false}, {"load_ref", true, false}, {"load_load", true, true}}
+
+// composite is c = a × b, of what the PE holds of each.
+func composite(t *tl.PE, a, b, c tl.Ptr, loadA, loadB bool) {
+	m, k, n := c.Dim(0), a.Dim(1), c.Dim(1)
+	if m*n == 0 {
+		return // a part of a matrix that has none for this PE
+	}
+	x, y := t.Ref(a, tl.Shape{m, k}, tl.F16), t.Ref(b, tl.Shape{k, n}, tl.F16)
+	if loadA {
+		x = t.Load(a, tl.Shape{m, k}, tl.F16)
+	}
+	if loadB {
+		y = t.Load(b, tl.Shape{k, n}, tl.F16)
+	}
+	t.Wait(t.Composite(tl.Gemm(x, y, c)))
+}
+
+// compositeRow is a row of matmul_composite. Window and Count are unknown without an op log.
+type compositeRow struct {
+	Operands    string      `json:"operands" table:",setting"`
+	Crit        torch.Time  `json:"crit_ns" table:"ns,lower,critical path"`
+	Window      *torch.Time `json:"composite_window_ns" table:"ns,lower"`
+	Count       *int        `json:"gemm_count" table:",result,GEMM count"`
+	DMARead     torch.Time  `json:"dma_read_ns" table:"ns,lower,DMA read"`
+	GEMM        torch.Time  `json:"gemm_ns" table:"ns,lower,GEMM"`
+	Utilization *float64    `json:"gemm_utilization" table:",higher,GEMM utilization"`
+}
+
+func runMatmulComposite(on *bench.B) error {
+	for _, v := range operandVariants {
+		matmulVariant(on, v)
+	}
+	return nil
+}
+
+func matmulVariant(on *bench.B, v operands) {
+	const m, k, n = 32, 3072, 32
+	x, y := values(m*k, 7), values(k*n, 11)
+	a := torch.Must(on.FromSlice(x, torch.F16, torch.Shape{m, k}))
+	b := torch.Must(on.FromSlice(y, torch.F16, torch.Shape{k, n}))
+	c := torch.Must(on.Zeros(torch.F16, torch.Shape{m, n}))
+	before := on.Engines(0)
+	l := torch.Must(on.Launch(v.name, composite, a, b, c, v.loadA, v.loadB))
+	e := on.Engines(0)
+	gemm := e.GEMM - before.GEMM
+	row := compositeRow{Operands: v.name, Crit: l.Crit(), DMARead: e.DMARead - before.DMARead, GEMM: gemm, Utilization: share(gemm, l.Crit())}
+	if all := on.Composites(); len(all) > 0 {
+		last := all[len(all)-1]
+		row.Window, row.Count = new(last.End-last.Start), &last.Tiles
+	}
+	on.Row(row)
+	torch.OK(on.Check(v.name, c, matmul(x, y, m, k, n)))
+	free(a, b, c)
+}
+
+// share returns a part of a time, nil of none: a system may take no time at all.
+func share(part, whole torch.Time) *float64 {
+	if whole == 0 {
+		return nil
+	}
+	return new(float64(part) / float64(whole))
+}

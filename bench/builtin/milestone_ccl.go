@@ -1,0 +1,287 @@
+package builtin
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+
+	"github.com/kernbench/kernbench/bench"
+	"github.com/kernbench/kernbench/ccl"
+	"github.com/kernbench/kernbench/table"
+	"github.com/kernbench/kernbench/topology"
+	"github.com/kernbench/kernbench/torch"
+)
+
+func init() {
+	bench.Register(bench.Bench{
+		Name:    "milestone-1h-ccl",
+		Uses:    bench.UsesCollectives,
+		Summary: "every figure of the center_root all-reduce over 6 SIPs: sizes by topology, and memories of queue slots",
+		Doc: `All-reduce by center_root of f16 tensors that have an addend on the first PE of each
+cube, of 6 SIPs with 4×4 cubes each, every rank a SIP, in two sweeps: 12 sizes on a
+ring_1d of 6, a torus_2d of 2×3 and a mesh_2d_no_wrap of 2×3; and 4 sizes with queue
+slots in TCM, SRAM and HBM on a torus_2d of 3×2. All other numbers, of links, cubes and
+PEs, are from --topology and --set, --ccl and --set ccl.…
+
+Every point is a machine of its own, all cores run points, and all 96 results of a
+point are compared bit for bit. That latency never falls as elements become more, and
+that no point takes less than bound_ns, which no algorithm does, are checks as well.
+
+latency_ns is the longest that the all-reduce ran on a PE; n_elem is the elements of an
+addend. wrong is the SIPs with a wrong result.
+
+The folder then has summary.csv and buffer_kind.csv, all figures as SVG and PNG,
+report.html with everything on one page, and points.jsonl, with which --resume takes
+over what is there.`,
+		Params: []bench.Param{
+			{Name: "max-elems", Usage: "leave out sizes of more elements than this", Default: "49152"},
+		},
+		Folder:     "1H_milestone_output/ccl",
+		Files:      []string{"points.jsonl", "summary.csv", "buffer_kind.csv", "*.svg", "*.png", "topology.yaml", "ccl.yaml", "report.html"},
+		Metrics:    cclMetrics{},
+		Experiment: bench.NewExperiment(newCCLMilestone),
+	})
+}
+
+// The two sweeps.
+const (
+	latencySweep = "latency"
+	bufferSweep  = "buffer_kind"
+)
+
+var (
+	latencyElems = []int{8, 32, 64, 128, 512, 1024, 2048, 4096, 8192, 16384, 32768, 49152}
+	bufferElems  = []int{128, 1024, 8192, 32768}
+
+	latencySystems = []arrangement{{topology.Ring1D, 6, 1}, {topology.Torus2D, 2, 3}, {topology.Mesh2DNoWrap, 2, 3}}
+)
+
+// cclPoint is an all-reduce to measure.
+type cclPoint struct {
+	Sweep string              `json:"sweep" table:",setting"`
+	Shape topology.Shape      `json:"sip_topology" table:",setting,fabric"`
+	Size  string              `json:"sips" table:",setting,SIPs"`
+	Kind  topology.BufferKind `json:"buffer_kind" table:",setting,memory of queue slots"`
+	Elems int                 `json:"n_elem" table:",setting,elements of an addend"`
+
+	at arrangement
+}
+
+// cclRow is what a point found.
+type cclRow struct {
+	BytesPerPE  int        `json:"bytes_per_pe" table:"B,setting,data on each PE"`
+	Latency     torch.Time `json:"latency_ns" table:"ns,lower"` // the longest that the all-reduce ran on a PE
+	Bound       torch.Time `json:"bound_ns" table:"ns,bound"`
+	Wrong       *int       `json:"wrong" table:",check,SIPs with a wrong result"` // nil without values
+	Algorithm   string     `json:"algorithm" table:",setting"`
+	SIPs        int        `json:"n_sips" table:",setting,number of SIPs"`
+	BytesPerSIP int        `json:"bytes_per_sip" table:"B,setting,data on each SIP"`
+
+	Crit       torch.Time `json:"crit_ns"` // of all launches
+	Compared   int        `json:"elems"`
+	Difference string     `json:"difference,omitempty"`
+	Races      []string   `json:"races,omitempty"`
+}
+
+// cclMetrics are what the points found together. A system whose links take no time has no
+// ratios.
+type cclMetrics struct {
+	Points    int      `json:"points" table:",setting"`
+	LeastOver *float64 `json:"least_over_bound" table:",result"`
+	MostOver  *float64 `json:"most_over_bound" table:",result"`
+}
+
+// cclMilestone is a run of the milestone.
+type cclMilestone struct {
+	points  []cclPoint
+	systems map[arrangement]*topology.Graph
+}
+
+// newCCLMilestone returns the points up to --max-elems, on systems made of the given one.
+func newCCLMilestone(e *bench.E) (*cclMilestone, error) {
+	most, err := strconv.Atoi(e.Param("max-elems"))
+	if err != nil || most < bufferElems[0] {
+		return nil, &bench.ParamError{Name: "max-elems", Err: fmt.Errorf("%q: write a whole number, %d or more", e.Param("max-elems"), bufferElems[0])}
+	}
+	given := torch.Must(e.CCL.Named(""))
+	m := &cclMilestone{systems: map[arrangement]*topology.Graph{}}
+	add := func(sweep string, at arrangement, kind topology.BufferKind, sizes []int) {
+		for _, n := range sizes {
+			if n <= most {
+				m.points = append(m.points, cclPoint{sweep, at.shape, at.size(), kind, n, at})
+			}
+		}
+	}
+	kind := cmp.Or(given.BufferKind, e.Topology.Spec().PE.IPCQ.BufferKind)
+	for _, at := range latencySystems {
+		add(latencySweep, at, kind, latencyElems)
+	}
+	for _, kind := range topology.BufferKinds {
+		add(bufferSweep, torus3x2, kind, bufferElems)
+	}
+	for _, at := range m.arrangements() {
+		m.systems[at] = torch.Must(arranged(e.Topology, at))
+	}
+	return m, nil
+}
+
+// arrangements returns those of all points, each once.
+func (m *cclMilestone) arrangements() (list []arrangement) {
+	for _, p := range m.points {
+		if !slices.Contains(list, p.at) {
+			list = append(list, p.at)
+		}
+	}
+	return list
+}
+
+// Points returns the points of both sweeps.
+func (m *cclMilestone) Points() []cclPoint { return m.points }
+
+// Cost returns how long a point takes: mostly as its elements do, which move in chunks.
+func (m *cclMilestone) Cost(p cclPoint) float64 { return float64(2048 + p.Elems) }
+
+// Measure runs a point on a machine of its own.
+func (m *cclMilestone) Measure(e *bench.E, p cclPoint) (row cclRow, err error) {
+	g := m.systems[p.at]
+	on := torch.Must(e.Machine(g))
+	defer on.Close()
+	torch.OK(centerRootAllReduce(on, p.Kind, p.Elems))
+	bytes := p.Elems * torch.F16.Size()
+	row = cclRow{
+		Algorithm: ccl.CenterRoot.Name, SIPs: p.at.sips(), BytesPerPE: bytes, BytesPerSIP: bytes * g.Spec().CubesPerSIP(),
+		Latency: on.Collective.Crit, Bound: centerRootBound(on, p.Elems), Crit: on.Crit(),
+	}
+	if on.HasData() {
+		row.Wrong = new(int)
+	}
+	for _, c := range on.Checks() {
+		row.Compared += c.Elems
+		if c.Wrong != "" {
+			*row.Wrong++
+			row.Difference = cmp.Or(row.Difference, c.Name+": "+c.Wrong)
+		}
+	}
+	if on.LooksForRaces() {
+		row.Races = torch.Must(on.Races())
+	}
+	return row, nil
+}
+
+// cclFound is a point with what it found.
+type cclFound struct {
+	cclPoint
+	cclRow
+}
+
+// Report checks the points, and writes tables, figures and the page.
+func (m *cclMilestone) Report(e *bench.E, points []cclPoint, rows []cclRow) error {
+	var found cclSweeps
+	for i, p := range points {
+		found = append(found, cclFound{p, rows[i]})
+		e.Found(rows[i].Crit, rows[i].Races)
+	}
+	for _, a := range m.arrangements() {
+		e.Notef("%v with 4×4 cubes each (hash %s)", a, m.systems[a].Spec().Hash())
+	}
+	for _, c := range found.checks() {
+		e.AddCheck(c)
+	}
+	e.Metrics(found.metrics())
+	torch.OK(e.WriteTable("summary.csv", summaryTable(e.Table())))
+	torch.OK(e.WriteTable("buffer_kind.csv", bufferTable(e.Table())))
+	if found.timeless() {
+		e.Notef("no figures: there are points that take no time, or could")
+		return nil
+	}
+	return m.writePage(e, found)
+}
+
+// summaryTable returns the points of the latency sweep.
+func summaryTable(t *table.Table) *table.Table {
+	return t.Where("sweep", latencySweep).Select("algorithm", "sip_topology", "n_sips", "n_elem", "bytes_per_pe", "bytes_per_sip", "latency_ns", "bound_ns", "wrong")
+}
+
+// bufferTable returns the points of the sweep of memories.
+func bufferTable(t *table.Table) *table.Table {
+	return t.Where("sweep", bufferSweep).Select("buffer_kind", "n_elem", "bytes_per_pe", "latency_ns", "bound_ns", "wrong")
+}
+
+// cclSweeps is all points, in their order.
+type cclSweeps []cclFound
+
+// timeless reports whether a latency or a bound is 0, as in a system whose links take no
+// time: there is nothing to compare with, and no place on an axis.
+func (s cclSweeps) timeless() bool {
+	return slices.ContainsFunc(s, func(p cclFound) bool { return min(p.Latency, p.Bound) <= 0 })
+}
+
+func (s cclSweeps) metrics() cclMetrics {
+	m := cclMetrics{Points: len(s)}
+	if s.timeless() {
+		return m
+	}
+	least, most := math.Inf(1), 0.0
+	for _, p := range s {
+		least, most = min(least, p.overBound()), max(most, p.overBound())
+	}
+	m.LeastOver, m.MostOver = new(rounded(least, 3)), new(rounded(most, 3))
+	return m
+}
+
+// overBound returns how many times the bound the latency is.
+func (p *cclFound) overBound() float64 { return float64(p.Latency) / float64(p.Bound) }
+
+// series returns the points of a sweep that differ in elements alone, in their order.
+func (s cclSweeps) series(sweep string) (list [][]cclFound) {
+	for i, p := range s {
+		if p.Sweep != sweep {
+			continue
+		}
+		if i == 0 || s[i-1].name() != p.name() {
+			list = append(list, nil)
+		}
+		list[len(list)-1] = append(list[len(list)-1], p)
+	}
+	return list
+}
+
+// name returns the name of all points of a series.
+func (p *cclPoint) name() string {
+	return fmt.Sprintf("%s on %v, slots in %s", p.Sweep, p.at, p.Kind)
+}
+
+// checks returns what has to hold of all points: every value is right, no latency is below
+// its bound, and none falls as elements become more.
+func (s cclSweeps) checks() (list []torch.Check) {
+	for _, p := range s {
+		if p.Wrong != nil {
+			name := fmt.Sprintf("sweep=%s sip_topology=%s sips=%s buffer_kind=%s n_elem=%d", p.Sweep, p.Shape, p.Size, p.Kind, p.Elems)
+			list = append(list, torch.Check{Name: name, Elems: p.Compared, Wrong: p.Difference})
+		}
+	}
+	for _, sweep := range []string{latencySweep, bufferSweep} {
+		for _, line := range s.series(sweep) {
+			above, rises := bounded(line)
+			list = append(list, above, rises)
+		}
+	}
+	return list
+}
+
+// bounded checks that no point of a series is faster than its bound, and that more elements
+// never take less time.
+func bounded(s []cclFound) (above, rises torch.Check) {
+	above.Name, rises.Name = s[0].name()+": latency_ns is at least bound_ns", s[0].name()+": latency_ns rises with n_elem"
+	for i, p := range s {
+		if above.Wrong == "" && p.Latency < p.Bound {
+			above.Wrong = fmt.Sprintf("%d elements take %v, less than the bound of %v", p.Elems, p.Latency, p.Bound)
+		}
+		if fewer := s[max(0, i-1)]; rises.Wrong == "" && p.Latency < fewer.Latency {
+			rises.Wrong = fmt.Sprintf("%d elements take %v, less than the %v of %d", p.Elems, p.Latency, fewer.Latency, fewer.Elems)
+		}
+	}
+	return above, rises
+}

@@ -1,0 +1,255 @@
+package builtin
+
+import (
+	"errors"
+	"slices"
+
+	"github.com/kernbench/kernbench/bench"
+	"github.com/kernbench/kernbench/topology"
+	"github.com/kernbench/kernbench/torch"
+)
+
+func init() {
+	bench.Register(bench.Bench{
+		Name:    "milestone-1h-gemm",
+		Uses:    bench.UsesNothing,
+		Summary: "every figure of matrix products on one PE and on a device: sizes and ways to give operands, beside the roofline",
+		Doc: `Matrix products of f16, M × K by K × N, as composite commands in two sweeps: on one PE,
+and cut over all PEs of a SIP, where each cube has rows of the result and each of its PEs
+columns, with copies of what it needs in its own HBM. Each product is made in three ways:
+ref_ref streams both operands from HBM tile by tile, load_ref has the first in TCM
+beforehand, load_load both. Operands that TCM has no room for make no row, and a note says
+how many.
+
+Every point is a machine of its own, all cores run points, and every element is compared
+bit for bit. That no time is below the roofline is a check as well.
+
+composite_window_ns is from the first data that moves for a composite to the last that is
+written, gemm_count the tile products of all PEs; both are from the op log and missing
+without one (--data=off). The times of engines are how long those of the PE that ended
+last worked; they overlap. gemm_utilization is how much of crit_ns the GEMM engines of all
+PEs worked. bytes is what moves between HBM and TCM, intensity_flop_per_byte operations for
+each of those, and roofline_ns the theory: the longer of all operations on the MAC arrays
+and all bytes through the memories. roofline_share is roofline_ns of crit_ns. The metrics
+best_gflops and best_roofline_share of a sweep are the largest of their columns, which may
+be of different rows.
+
+The folder then has gemm.csv and device.csv, all figures as SVG and PNG, report.html with
+everything on one page, and points.jsonl, with which --resume takes over what is there.`,
+		Params: []bench.Param{
+			{Name: "sizes", Usage: "which sizes are multiplied: few is for a quick look", Default: "all", Values: []string{"all", "few"}},
+		},
+		Folder:     "1H_milestone_output/gemm",
+		Files:      []string{"points.jsonl", "gemm.csv", "device.csv", "*.svg", "*.png", "topology.yaml", "report.html"},
+		Metrics:    gemmMetrics{},
+		Experiment: bench.NewExperiment(newGemmMilestone),
+	})
+}
+
+// gemmMetrics are the best of each sweep, which may be of different rows.
+type gemmMetrics struct {
+	PEPoints     int     `json:"pe_points" table:",setting"`
+	PEGFlops     float64 `json:"pe_best_gflops" table:"GFLOP/s,higher"`
+	PEShare      float64 `json:"pe_best_roofline_share" table:",higher"`
+	DevicePoints int     `json:"device_points" table:",setting"`
+	DeviceGFlops float64 `json:"device_best_gflops" table:"GFLOP/s,higher"`
+	DeviceShare  float64 `json:"device_best_roofline_share" table:",higher"`
+}
+
+// gemmMilestone is a run of the milestone: the sweeps over sizes, on one PE and on a device.
+type gemmMilestone struct {
+	system     *topology.Spec
+	sweeps     []gemmSweep
+	references gemmReferences
+}
+
+// gemmSweep is a grid with what its points found, in their order.
+type gemmSweep struct {
+	gemmGrid
+	roofline roofline
+	rows     []gemmFound
+	tooLarge map[string]int // points whose operands do not fit into TCM, by variant
+}
+
+// gemmFound is a point with what it found.
+type gemmFound struct {
+	gemmPoint
+	gemmRow
+}
+
+// newGemmMilestone returns the sweeps over the sizes of the parameter.
+func newGemmMilestone(e *bench.E) (*gemmMilestone, error) {
+	return newGemmSweeps(e.Topology.Spec(), gemmGrids[e.Param("sizes")]), nil
+}
+
+func newGemmSweeps(s *topology.Spec, grids []gemmGrid) *gemmMilestone {
+	m := &gemmMilestone{system: s, references: gemmReferences{made: map[topology.Dims3]func() []float32{}}}
+	for _, g := range grids {
+		m.sweeps = append(m.sweeps, gemmSweep{gemmGrid: g, roofline: newRoofline(s, g.pes(s)), tooLarge: map[string]int{}})
+	}
+	return m
+}
+
+// Points returns the points of all sweeps.
+func (m *gemmMilestone) Points() (points []gemmPoint) {
+	for _, s := range m.sweeps {
+		points = append(points, s.points()...)
+	}
+	return points
+}
+
+// Cost returns how long a point takes: as its operations, and the tiles that have to be
+// simulated on all PEs.
+func (m *gemmMilestone) Cost(p gemmPoint) float64 {
+	return 1e6 + float64(p.M)*float64(p.K)*float64(p.N)
+}
+
+// Measure runs a point on a machine of its own.
+func (m *gemmMilestone) Measure(e *bench.E, p gemmPoint) ([]gemmRow, error) {
+	on := torch.Must(e.Machine(e.Topology))
+	defer on.Close()
+	return p.run(on, &m.references), nil
+}
+
+// Report checks the points, and writes tables, figures and the page.
+func (m *gemmMilestone) Report(e *bench.E, points []gemmPoint, rows [][]gemmRow) error {
+	m.add(points, rows)
+	if !m.sweeps[0].roofline.finite() {
+		e.Notef("%s", noRoofline)
+	}
+	for _, c := range m.checks(!e.Options.NoData) {
+		e.AddCheck(c)
+	}
+	for _, s := range m.sweeps {
+		for _, r := range s.rows {
+			e.Found(r.Crit, r.Races)
+		}
+		for _, o := range operandVariants {
+			if n := s.tooLarge[o.name]; n > 0 {
+				e.Notef("%s %s: without a row, as TCM (%v) does not hold what is to be loaded: %d of %d", s.name, o.name, m.system.PE.TCM.Size, n, len(s.m)*len(s.k)*len(s.n))
+			}
+		}
+	}
+	e.Metrics(m.metrics())
+	return errors.Join(
+		e.WriteTable("gemm.csv", e.Table().Where("sweep", "pe")), e.WriteTable("device.csv", e.Table().Where("sweep", "device")), m.writePage(e))
+}
+
+// add gives the sweeps what their points found: a row each, or none.
+func (m *gemmMilestone) add(points []gemmPoint, rows [][]gemmRow) {
+	for i, p := range points {
+		s := &m.sweeps[slices.IndexFunc(m.sweeps, func(s gemmSweep) bool { return s.name == p.Sweep })]
+		if len(rows[i]) == 0 {
+			s.tooLarge[p.Operands]++
+		}
+		for _, r := range rows[i] {
+			s.rows = append(s.rows, gemmFound{p, r})
+		}
+	}
+}
+
+// row returns the row of a variant and of sizes, nil if there is none.
+func (s *gemmSweep) row(o operands, d topology.Dims3) *gemmFound {
+	i := slices.IndexFunc(s.rows, func(r gemmFound) bool { return r.operands == o && r.shape() == d })
+	if i < 0 {
+		return nil
+	}
+	return &s.rows[i]
+}
+
+// checks returns the check of each point, if there are values, and those of the sweeps.
+func (m *gemmMilestone) checks(values bool) (list torch.Checks) {
+	for _, s := range m.sweeps {
+		for _, r := range s.rows {
+			if values {
+				list = append(list, torch.Check{Name: r.String(), Elems: r.Checked, Wrong: r.Wrong})
+			}
+		}
+		list = append(list, aboveRoofline(s.rows))
+	}
+	return list
+}
+
+func (m *gemmMilestone) metrics() (all gemmMetrics) {
+	for _, s := range m.sweeps {
+		var gflops, share float64
+		for _, r := range s.rows {
+			gflops, share = max(gflops, r.GFlops), max(share, r.Share)
+		}
+		switch points := len(s.rows); s.name {
+		case "pe":
+			all.PEPoints, all.PEGFlops, all.PEShare = points, gflops, share
+		case "device":
+			all.DevicePoints, all.DeviceGFlops, all.DeviceShare = points, gflops, share
+		}
+	}
+	return all
+}
+
+// gemmGrid is the sizes of a sweep, and which of them figures show.
+type gemmGrid struct {
+	name    string // "pe" or "device"
+	title   string
+	m, k, n []int
+
+	slice  int                        // the k of figures over m and n
+	curve  func(m int) topology.Dims3 // of times over m
+	along  string                     // what m is there
+	stages []int                      // the m of products whose stages are shown
+}
+
+// gemmGrids is the sweeps by the parameter.
+var gemmGrids = map[string][]gemmGrid{
+	"all": {
+		{
+			name: "pe", title: "one PE",
+			m: []int{16, 32, 64, 128, 256, 512}, k: []int{64, 256, 1024, 4096}, n: []int{16, 32, 64, 128, 256, 512},
+			slice: 1024, along: "M = N, with K = 1024",
+			curve:  func(m int) topology.Dims3 { return topology.Dims3{M: m, K: 1024, N: m} },
+			stages: []int{16, 64, 256},
+		},
+		{
+			name: "device", title: "a device",
+			m: []int{128, 256, 512, 1024, 2048}, k: []int{512, 2048}, n: []int{1024, 2048, 4096},
+			slice: 2048, along: "M, with K = N = 2048",
+			curve:  func(m int) topology.Dims3 { return topology.Dims3{M: m, K: 2048, N: 2048} },
+			stages: []int{128, 512, 2048},
+		},
+	},
+	"few": {
+		{
+			name: "pe", title: "one PE", m: []int{16, 64}, k: []int{64, 256}, n: []int{16, 64},
+			slice: 256, along: "M = N, with K = 256",
+			curve:  func(m int) topology.Dims3 { return topology.Dims3{M: m, K: 256, N: m} },
+			stages: []int{64},
+		},
+		{
+			name: "device", title: "a device", m: []int{32, 64}, k: []int{64}, n: []int{128},
+			slice: 64, along: "M, with K = 64 and N = 128",
+			curve:  func(m int) topology.Dims3 { return topology.Dims3{M: m, K: 64, N: 128} },
+			stages: []int{64},
+		},
+	},
+}
+
+// points returns those of the grid, by variant.
+func (g gemmGrid) points() (points []gemmPoint) {
+	for _, o := range operandVariants {
+		for _, k := range g.k {
+			for _, m := range g.m {
+				for _, n := range g.n {
+					points = append(points, newGemmPoint(g.name, o, m, k, n))
+				}
+			}
+		}
+	}
+	return points
+}
+
+// pes returns how many PEs multiply.
+func (g gemmGrid) pes(s *topology.Spec) int {
+	if g.name == "pe" {
+		return 1
+	}
+	return s.CubesPerSIP() * s.PEsPerCube()
+}

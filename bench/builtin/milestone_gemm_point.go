@@ -1,0 +1,201 @@
+package builtin
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"sync"
+
+	"github.com/kernbench/kernbench/internal/pe"
+	"github.com/kernbench/kernbench/topology"
+	"github.com/kernbench/kernbench/torch"
+)
+
+// gemmPoint is a product of M × K by K × N on one PE or on a device, in one of the ways
+// to give composites their operands.
+type gemmPoint struct {
+	Sweep    string `json:"sweep" table:",setting"` // "pe" or "device"
+	Operands string `json:"operands" table:",setting"`
+	M        int    `json:"m" table:",setting,M"`
+	K        int    `json:"k" table:",setting,K"`
+	N        int    `json:"n" table:",setting,N"`
+
+	operands operands
+}
+
+func newGemmPoint(sweep string, o operands, m, k, n int) gemmPoint {
+	return gemmPoint{sweep, o.name, m, k, n, o}
+}
+
+// shape returns the sizes of a product.
+func (p gemmPoint) shape() topology.Dims3 { return topology.Dims3{M: p.M, K: p.K, N: p.N} }
+
+// placements returns where the operands and the result of a point lie. Of a device each cube
+// has rows of the result and each of its PEs columns of those; a PE has copies of all
+// that it needs for them in its own HBM.
+func (p gemmPoint) placements() (a, b, c torch.DPPolicy) {
+	a = torch.DPPolicy{Cube: torch.RowWise, PE: torch.Replicate}
+	b = torch.DPPolicy{Cube: torch.Replicate, PE: torch.ColumnWise}
+	c = torch.DPPolicy{Cube: torch.RowWise, PE: torch.ColumnWise}
+	if p.Sweep == "pe" {
+		for _, on := range []*torch.DPPolicy{&a, &b, &c} {
+			on.NumCubes, on.NumPEs = 1, 1
+		}
+	}
+	return a, b, c
+}
+
+// run multiplies on a machine, and returns a row, or none if operands that are to be
+// loaded are more than TCM holds.
+func (p gemmPoint) run(on *torch.Context, want *gemmReferences) []gemmRow {
+	onA, onB, onC := p.placements()
+	x, y := values(p.M*p.K, 7), values(p.K*p.N, 11)
+	a := torch.Must(on.FromSlice(x, torch.F16, torch.Shape{p.M, p.K}, onA))
+	b := torch.Must(on.FromSlice(y, torch.F16, torch.Shape{p.K, p.N}, onB))
+	c := torch.Must(on.Zeros(torch.F16, torch.Shape{p.M, p.N}, onC))
+	l := torch.Must(on.Launch(p.operands.name, composite, a, b, c, p.operands.loadA, p.operands.loadB))
+	err := l.Wait()
+	if errors.As(err, new(*pe.Overflow)) {
+		return []gemmRow{}
+	}
+	torch.OK(err)
+	row := p.measure(on, l, c.Shards())
+	if on.HasData() {
+		torch.OK(on.Check(p.String(), c, want.product(p.shape(), x, y)))
+		check := on.Checks()[0]
+		row.Checked, row.Wrong = check.Elems, check.Wrong
+	}
+	if on.LooksForRaces() {
+		row.Races = torch.Must(on.Races())
+	}
+	return []gemmRow{row}
+}
+
+// String returns the name of the point in checks and notes.
+func (p gemmPoint) String() string {
+	return fmt.Sprintf("%s %v %s", p.Sweep, p.shape(), p.operands.name)
+}
+
+// gemmRow is what a point found. Count and Window are unknown without an op log.
+type gemmRow struct {
+	PEs         int         `json:"pes" table:",setting,PEs"`
+	Crit        torch.Time  `json:"crit_ns" table:"ns,lower,critical path"`
+	Roofline    torch.Time  `json:"roofline_ns" table:"ns,bound"`
+	Share       float64     `json:"roofline_share" table:",result"`
+	GFlops      float64     `json:"gflops" table:"GFLOP/s,higher,performance"`
+	Utilization float64     `json:"gemm_utilization" table:",higher,GEMM utilization"`
+	Count       *int        `json:"gemm_count" table:",result,tile products"`
+	Window      *torch.Time `json:"composite_window_ns" table:"ns,lower"`
+	engineTimes             // of the PE that ended last
+	Flops       int64       `json:"flops" table:",result"`
+	Bytes       int64       `json:"bytes" table:"B,result"`
+	Intensity   float64     `json:"intensity_flop_per_byte" table:"FLOP/B,result,intensity"`
+
+	Checked int      `json:"checked"` // elements compared
+	Wrong   string   `json:"wrong,omitempty"`
+	Races   []string `json:"races,omitempty"`
+}
+
+// measure returns the row of a product that has run, of whose result PEs had parts.
+func (p gemmPoint) measure(on *torch.Context, l *torch.Launched, parts []torch.Shard) gemmRow {
+	spec := on.Topology().Spec()
+	last := slices.Index(l.Exec(), l.Crit())
+	row := gemmRow{PEs: len(parts), Crit: l.Crit(), Flops: 2 * int64(p.M) * int64(p.K) * int64(p.N)}
+	var read, written topology.Bytes
+	var busy torch.Time
+	for i, s := range parts {
+		e := on.Engines(on.PE(s.SIP, s.Cube, s.PE))
+		busy += e.GEMM
+		in, out := traffic(spec.PE.GEMM.Tile, p.operands, topology.Dims3{M: s.Extent[0], K: p.K, N: s.Extent[1]})
+		read, written = read+in, written+out
+		if i == last {
+			row.engineTimes = engineTimes{e.DMARead, e.Fetch, e.GEMM, e.Math, e.Store, e.DMAWrite}
+		}
+	}
+	row.Bytes = int64(read + written)
+	row.Intensity = rounded(float64(row.Flops)/float64(row.Bytes), 3)
+	row.Roofline = torch.Time(newRoofline(spec, row.PEs).least(float64(row.Flops), read, written))
+	if row.Crit > 0 { // a system may take no time at all
+		row.Utilization = rounded(float64(busy)/float64(row.Crit)/float64(row.PEs), 4)
+		row.GFlops = rounded(float64(row.Flops)/row.Crit.NS(), 3)
+		row.Share = rounded(float64(row.Roofline)/float64(row.Crit), 4)
+	}
+	row.composites(on.Composites())
+	return row
+}
+
+// composites adds what the op log has of the commands.
+func (row *gemmRow) composites(all []torch.Composite) {
+	if len(all) == 0 {
+		return
+	}
+	count, first, end := 0, torch.Time(math.MaxInt64), torch.Time(0)
+	for _, c := range all {
+		count += c.Tiles
+		first, end = min(first, c.Start), max(end, c.End)
+	}
+	window := torch.Time(end - first)
+	row.Count, row.Window = &count, &window
+}
+
+// rounded returns a number with some digits behind the point.
+func rounded(x float64, digits int) float64 {
+	scale := math.Pow10(digits)
+	return math.Round(x*scale) / scale
+}
+
+// gemmReferences is products to compare with, each computed once for all points of its
+// sizes. Points run side by side.
+type gemmReferences struct {
+	mu   sync.Mutex
+	made map[topology.Dims3]func() []float32
+}
+
+// product is a × b, of sizes that always have the same operands.
+func (r *gemmReferences) product(d topology.Dims3, a, b []float32) []float32 {
+	r.mu.Lock()
+	of := r.made[d]
+	if of == nil {
+		of = sync.OnceValue(func() []float32 { return matmulByRows(a, b, d.M, d.K, d.N) })
+		r.made[d] = of
+	}
+	r.mu.Unlock()
+	return of()
+}
+
+// matmulByRows is matmul, faster: it adds four rows of b at a time to a row of the
+// result, which for each element is the same additions in the same order.
+func matmulByRows(a, b []float32, m, k, n int) []float32 {
+	c := make([]float32, m*n)
+	for from := 0; from < k; from += blockRows { // of b: so few that they stay in the cache
+		to := min(k, from+blockRows)
+		for i := range m {
+			addProducts(c[i*n:][:n], a[i*k+from:i*k+to], b[from*n:to*n])
+		}
+	}
+	return c
+}
+
+const blockRows = 64
+
+// addProducts adds to a row of the result the rows of b, each times an element of x.
+func addProducts(row, x, b []float32) {
+	n := len(row)
+	for ; len(x) >= 4; x, b = x[4:], b[4*n:] {
+		x0, x1, x2, x3 := x[0], x[1], x[2], x[3]
+		b0, b1, b2, b3 := b[:n], b[n:][:n], b[2*n:][:n], b[3*n:][:n]
+		for j, sum := range row {
+			sum += float32(x0 * b0[j])
+			sum += float32(x1 * b1[j])
+			sum += float32(x2 * b2[j])
+			sum += float32(x3 * b3[j])
+			row[j] = sum
+		}
+	}
+	for l, v := range x {
+		for j, w := range b[l*n:][:n] {
+			row[j] += float32(v * w)
+		}
+	}
+}

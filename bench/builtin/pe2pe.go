@@ -1,0 +1,148 @@
+package builtin
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/kernbench/kernbench/bench"
+	"github.com/kernbench/kernbench/tl"
+	"github.com/kernbench/kernbench/topology"
+	"github.com/kernbench/kernbench/torch"
+)
+
+func init() {
+	bench.Register(bench.Bench{
+		Name:    "pe2pe",
+		Uses:    bench.UsesNothing,
+		Summary: "latency between two PEs by distance and size: queues against raw DMA",
+		Doc: `Two PEs throw a tile to and fro. A latency is half of the second round trip: what
+comes before the first send drops out. The far end is the next PE of the cube, the
+last one, the next cube and the next device, as far as the system has them, and
+hops is how many links lie between. tcm_ns, sram_ns and hbm_ns are of queues whose
+slots are in that memory of the receiver. put_ns is of raw DMA: a Put into the
+receiver's HBM, a Notify, and the receiver's Load.`,
+		Row: pe2peRow{},
+		Run: runPE2PE,
+	})
+}
+
+// throwQueue sends a tile from rank 0 to rank 1 and back, some rounds, in the end
+// for both to keep.
+func throwQueue(t *tl.PE, x tl.Ptr, n, rounds int) {
+	tile, port := tl.Tile{}, tl.West
+	if t.Rank() == 0 {
+		tile, port = t.Load(x, tl.Shape{n}, tl.F16), tl.East
+	}
+	for turn := range 2 * rounds {
+		if turn%2 == t.Rank() {
+			t.Send(port, tile)
+		} else {
+			tile = t.Recv(port, tl.Shape{n}, tl.F16)
+		}
+	}
+	t.Store(x, tile)
+}
+
+// throwPut does the same through the memory of the receiver.
+func throwPut(t *tl.PE, x tl.Ptr, n, rounds int) {
+	tile, peer := tl.Tile{}, 1-t.Rank()
+	if t.Rank() == 0 {
+		tile = t.Load(x, tl.Shape{n}, tl.F16)
+	}
+	for turn := range 2 * rounds {
+		if turn%2 == t.Rank() {
+			t.Put(peer, x, tile)
+			t.Notify(peer, 0, tl.Set, turn+1)
+		} else {
+			t.WaitSignal(0, tl.EQ, turn+1)
+			tile = t.Load(x, tl.Shape{n}, tl.F16)
+		}
+	}
+}
+
+type pe2peRow struct {
+	To    string     `json:"to" table:",setting"`
+	Hops  int        `json:"hops" table:",setting"`
+	Bytes int        `json:"bytes" table:"B,setting,size"`
+	TCM   torch.Time `json:"tcm_ns" table:"ns,lower,TCM"`
+	SRAM  torch.Time `json:"sram_ns" table:"ns,lower,SRAM"`
+	HBM   torch.Time `json:"hbm_ns" table:"ns,lower,HBM"`
+	Put   torch.Time `json:"put_ns" table:"ns,lower"`
+}
+
+func runPE2PE(b *bench.B) error {
+	ends := farEnds(b.Context)
+	if len(ends) == 0 {
+		return errors.New("pe2pe needs two PEs: take a larger system")
+	}
+	for _, to := range ends {
+		for _, bytes := range []int{128, 512, 2048, 4096, 10240} {
+			row := pe2peRow{To: to.name, Hops: to.hops, Bytes: bytes}
+			for _, way := range []struct {
+				name   string
+				kernel any
+				kind   topology.BufferKind
+				took   *torch.Time
+			}{
+				{"tcm", throwQueue, topology.BufferTCM, &row.TCM}, {"sram", throwQueue, topology.BufferSRAM, &row.SRAM},
+				{"hbm", throwQueue, topology.BufferHBM, &row.HBM}, {"put", throwPut, "", &row.Put},
+			} {
+				took, err := attempt(func() torch.Time { return latency(b.Context, way.kernel, way.kind, to.pe, bytes) })
+				if err != nil {
+					return fmt.Errorf("%s to %s, %d bytes: %w", way.name, to.name, bytes, err)
+				}
+				*way.took = took
+			}
+			b.Row(row)
+		}
+	}
+	return nil
+}
+
+// end is a PE to throw to from PE 0.
+type end struct {
+	name     string
+	pe, hops int
+}
+
+// farEnds is PEs further and further from PE 0, as far as the system has them.
+func farEnds(ctx *torch.Context) (ends []end) {
+	g := ctx.Topology()
+	last := g.Spec().PEsPerCube() - 1
+	from := g.PENode(0, 0, 0, topology.KindTCM)
+	for _, e := range []struct {
+		name          string
+		sip, cube, pe int
+		there         bool
+	}{
+		{"next_pe", 0, 0, 1, last > 0},
+		{"last_pe", 0, 0, last, last > 1},
+		{"next_cube", 0, 1, 0, g.Spec().CubesPerSIP() > 1},
+		{"next_sip", 1, 0, 0, g.Spec().System.SIPs.Count > 1},
+	} {
+		if !e.there {
+			continue
+		}
+		path, err := g.Route(nil, from, g.PENode(e.sip, e.cube, e.pe, topology.KindTCM))
+		if err != nil {
+			continue // cut off by an override
+		}
+		ends = append(ends, end{e.name, ctx.PE(e.sip, e.cube, e.pe), len(path)})
+	}
+	return ends
+}
+
+// latency returns half of the second round trip between PE 0 and another.
+func latency(ctx *torch.Context, kernel any, kind topology.BufferKind, to, bytes int) torch.Time {
+	var took [2]torch.Time
+	n := bytes / torch.F16.Size()
+	data := values(n, 7)
+	for i := range took {
+		x := torch.Must(ctx.FromSlice(append(data, make([]float32, n)...), torch.F16, torch.Shape{2 * n}, torch.On(0, to)))
+		l := torch.Must(ctx.Launch("throw", kernel, x, n, i+1, torch.Neighbors(torch.Line(0, to)), torch.Buffers(kind)))
+		took[i] = l.Exec()[0]
+		torch.OK(ctx.Check("x", x, append(data, data...)))
+		torch.OK(x.Free())
+	}
+	return (took[1] - took[0]) / 2
+}

@@ -1,0 +1,84 @@
+package builtin
+
+import (
+	"github.com/kernbench/kernbench/bench"
+	"github.com/kernbench/kernbench/task"
+	"github.com/kernbench/kernbench/task/chart"
+	"github.com/kernbench/kernbench/tl"
+	"github.com/kernbench/kernbench/torch"
+)
+
+func init() {
+	bench.Register(bench.Bench{
+		Name:    "task_chain",
+		Uses:    bench.UsesTasks,
+		Summary: "a chain of tasks under the three runtimes: what it costs to go from one to the next",
+		Doc: `Each task adds 1 to the same tile, and so waits for the one before: nothing runs beside
+anything, and what the runtimes differ in is what they do between two tasks and before
+the first. host_build_graph has the whole graph built before it begins. The control core of
+aicpu_build_graph builds while a task runs, and sees the end of the task late if it is
+just building another. The orchestrator of tensormap_and_ringbuffer disturbs nobody.
+
+formula_ns is the closed form of docs/tasks.md for kernels that take kernel_ns, as these
+do, and equals makespan_ns. It knows nothing of full storage: rows with more tasks than the
+runtime has places for are without it.`,
+		Params: taskParams("16"),
+		Row:    chainRow{}, Metrics: taskMetrics{},
+		Run: runTaskChain,
+	})
+}
+
+// addOne adds 1 to n elements.
+func addOne(t *tl.PE, x tl.Ptr, n int) {
+	t.Store(x, t.Load(x, tl.Shape{n}, tl.F32).Add(1))
+}
+
+// chainRow is a row of task_chain. Formula is unknown with more tasks than places.
+type chainRow struct {
+	chart.Row
+	Kernel  torch.Time  `json:"kernel_ns" table:"ns,lower"`
+	Formula *torch.Time `json:"formula_ns" table:"ns,bound"`
+}
+
+func runTaskChain(b *bench.B) error {
+	n, elems := taskSizes(b, 100_000)
+	return underEach(b, "A chain of tasks", func(r task.Runtime) *task.Result {
+		x := torch.Must(b.Zeros(torch.F32, torch.Shape{elems}))
+		result := torch.Must(task.Run(b.Context, task.Options{Name: "task_chain", Runtime: r, Devices: []int{0}}, func(b *task.Builder) {
+			tile := b.Tensor(x)
+			var last []task.ID
+			for range n {
+				id := b.Submit("add_one", addOne, task.Args{task.InOut("x", tile), task.Scalar("n", elems)}, task.After(last...))
+				last = []task.ID{id}
+			}
+		}))
+		torch.OK(b.Check("x under "+string(r), x, repeated(float32(n), elems)))
+		return result
+	}, func(r *task.Result) any {
+		row := chainRow{Row: chart.NewRow(r), Kernel: r.Compute / torch.Time(n)}
+		if n <= places(r.Config, r.Runtime) {
+			row.Formula = new(r.Config.ChainTime(r.Runtime, n, 1, row.Kernel))
+		}
+		return row
+	})
+}
+
+// places is how many tasks outside of scopes the storage of a runtime has room for.
+func places(c *task.Config, r task.Runtime) int {
+	switch r {
+	case task.HostBuildGraph:
+		return c.Host.Tasks
+	case task.AICPUBuildGraph:
+		return c.AICPU.Tasks
+	}
+	return c.TensorMap.Slots
+}
+
+// repeated is n elements of one value.
+func repeated(v float32, n int) []float32 {
+	list := make([]float32, n)
+	for i := range list {
+		list[i] = v
+	}
+	return list
+}

@@ -1,0 +1,97 @@
+package builtin
+
+import (
+	"github.com/kernbench/kernbench/bench"
+	"github.com/kernbench/kernbench/task"
+	"github.com/kernbench/kernbench/task/chart"
+	"github.com/kernbench/kernbench/tl"
+	"github.com/kernbench/kernbench/torch"
+)
+
+func init() {
+	bench.Register(bench.Bench{
+		Name:    "task_stencil",
+		Uses:    bench.UsesTasks,
+		Summary: "steps of a stencil, a task for each tile: work whose tasks wait for their neighbours",
+		Doc: `Eight steps over a row of tiles, each a task: an element becomes the sum of itself and
+its two neighbours, from one tensor to another and back. A task reads its tile and one
+element on either side, and so waits for three tasks of the step before and, since it
+overwrites what they read, for three of that step, which are mostly the same. The regions
+say so to the runtimes that look at regions, explicit edges to the one that does not. Each
+step is a scope.`,
+		Params: taskParams("12"),
+		Row:    chart.Row{}, Metrics: taskMetrics{},
+		Run: runTaskStencil,
+	})
+}
+
+// stencilSteps is how often the stencil is applied.
+const stencilSteps = 8
+
+// sumOfThree makes n elements out of n+2: each the sum of three neighbours.
+func sumOfThree(t *tl.PE, x, y tl.Ptr, n int) {
+	shape := tl.Shape{n}
+	left, middle, right := t.Load(x, shape, tl.I32), t.Load(x.At(1), shape, tl.I32), t.Load(x.At(2), shape, tl.I32)
+	t.Store(y, left.Add(middle).Add(right))
+}
+
+func runTaskStencil(b *bench.B) error {
+	tiles, elems := taskSizes(b, 10_000)
+	all := tiles*elems + 2 // with a 0 at either end
+	begin := func(i int) float64 {
+		if i == 0 || i == all-1 {
+			return 0
+		}
+		return float64((i - 1) % 17)
+	}
+	var want []int32
+	if b.HasData() {
+		torch.OK(b.Reserve("the reference", 4*uint64(all)*3)) // before, after, and what is compared
+		want = make([]int32, all)
+		for i := range want {
+			want[i] = int32(begin(i))
+		}
+		want = stencil(want)
+	}
+	return underEach(b, "A stencil", func(r task.Runtime) *task.Result {
+		x := torch.Must(b.FromFunc(begin, torch.I32, torch.Shape{all}))
+		y := torch.Must(b.Zeros(torch.I32, torch.Shape{all}))
+		result := torch.Must(task.Run(b.Context, task.Options{Name: "task_stencil", Runtime: r, Devices: []int{0}}, func(b *task.Builder) {
+			from, to := b.Tensor(x), b.Tensor(y)
+			var last []task.ID // of the step before, by tile
+			for range stencilSteps {
+				b.Scope("step", func() {
+					var step []task.ID
+					for i := range tiles {
+						var after []task.ID
+						if last != nil {
+							after = last[max(0, i-1):min(tiles, i+2)]
+						}
+						at := i * elems
+						step = append(step, b.Submit("sum_of_three", sumOfThree, task.Args{
+							task.In("x", from.Rows(at, elems+2)), task.Out("y", to.Rows(at+1, elems)), task.Scalar("n", elems),
+						}, task.After(after...)))
+					}
+					last = step
+				})
+				from, to = to, from
+			}
+		}))
+		if want != nil {
+			torch.OK(b.Check("x under "+string(r), x, want)) // after an even number of steps
+		}
+		return result
+	}, taskRow)
+}
+
+// stencil returns what becomes of elements, which it overwrites.
+func stencil(x []int32) []int32 {
+	y := make([]int32, len(x)) // with zeros at both ends, as x
+	for range stencilSteps {
+		for i := 1; i < len(x)-1; i++ {
+			y[i] = x[i-1] + x[i] + x[i+1]
+		}
+		x, y = y, x
+	}
+	return x
+}

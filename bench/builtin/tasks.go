@@ -1,0 +1,106 @@
+package builtin
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/kernbench/kernbench/bench"
+	"github.com/kernbench/kernbench/internal/draw"
+	"github.com/kernbench/kernbench/internal/file"
+	"github.com/kernbench/kernbench/task"
+	"github.com/kernbench/kernbench/task/chart"
+	"github.com/kernbench/kernbench/torch"
+)
+
+// taskParams is the parameters of benches of tasks: how many, and what all have.
+func taskParams(count string) []bench.Param {
+	return []bench.Param{
+		{Name: "runtime", Usage: "who schedules the tasks", Default: "all", Values: append([]string{"all"}, task.RuntimeNames()...)},
+		{Name: "count", Usage: "how many tasks, or tiles", Default: count},
+		{Name: "tile", Usage: "elements that a task works on", Default: "1024"},
+		{Name: "gantt-svg", Usage: "draw who did what when to this file, which ends in .svg or .png", Output: true},
+		// Without a default, since it is no setting of the run.
+		{Name: "gantt-skip-building", Usage: "on: begin that picture at the first dispatch"},
+	}
+}
+
+// taskMetrics are the sizes of a program of tasks.
+type taskMetrics struct {
+	Tasks int `json:"tasks" table:",setting"`
+	Cores int `json:"compute_cores" table:",setting"`
+}
+
+// taskSizes returns the parameters count and tile.
+func taskSizes(b *bench.B, most int) (tasks, elems int) {
+	return torch.Must(count(b, "count", most)), torch.Must(count(b, "tile", 1<<16))
+}
+
+// taskRow returns the row of a run in a bench without columns of its own.
+func taskRow(r *task.Result) any { return chart.NewRow(r) }
+
+// underEach runs a program under each of the runtimes that were asked for. A run has a row
+// of the table, which row returns, and panels of the picture.
+func underEach(b *bench.B, title string, run func(r task.Runtime) *task.Result, row func(*task.Result) any) error {
+	picture, given := b.Param("gantt-svg"), b.Param("gantt-skip-building")
+	skip := given == "on"
+	switch {
+	case !slices.Contains([]string{"", "off", "on"}, given):
+		return &bench.ParamError{Name: "gantt-skip-building", Err: fmt.Errorf("%q: write on or off", given)}
+	case skip && picture == "":
+		return &bench.ParamError{Name: "gantt-skip-building", Err: errors.New("there is no picture: add --gantt-svg FILE, or drop it")}
+	}
+	if picture != "" {
+		if err := draw.CheckName(picture); err != nil {
+			return &bench.ParamError{Name: "gantt-svg", Err: err}
+		}
+	}
+	var results []*task.Result
+	for _, r := range task.Runtimes {
+		if chosen := b.Param("runtime"); chosen != "all" && chosen != string(r) {
+			continue
+		}
+		result, err := attempt(func() *task.Result { return run(r) })
+		if large, ok := errors.AsType[*task.TooMany](err); ok && b.Param("runtime") == "all" {
+			b.Notef("left out: %v", large)
+			continue
+		}
+		if err != nil {
+			return fmt.Errorf("%s: %w", r, err)
+		}
+		b.Row(row(result))
+		results = append(results, result)
+	}
+	sizes := taskMetrics{results[0].Tasks, results[0].Ranks * results[0].Cores}
+	b.Metrics(sizes)
+	if picture == "" {
+		return nil
+	}
+	g := chart.Gantt{
+		Title: title, Subtitle: fmt.Sprintf("%d tasks on %d compute cores", sizes.Tasks, sizes.Cores),
+		Runs: results, SkipBuilding: skip,
+	}
+	if !skip {
+		g.Subtitle += "; times from the start of building"
+	}
+	drawn, err := g.Encode(picture)
+	if err == nil {
+		err = file.Write(picture, drawn)
+	}
+	if err != nil {
+		return &bench.ParamError{Name: "gantt-svg", Err: err}
+	}
+	b.Artifact(picture)
+	return nil
+}
+
+// attempt calls a function and returns as an error what [torch.Must] and [torch.OK] in it
+// stop with: the caller adds where that was.
+func attempt[T any](f func() T) (value T, err error) {
+	defer func() {
+		if stopped := recover(); stopped != nil {
+			err = torch.Recovered(stopped)
+		}
+	}()
+	return f(), nil
+}

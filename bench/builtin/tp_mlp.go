@@ -1,0 +1,101 @@
+package builtin
+
+import (
+	"math"
+
+	"github.com/kernbench/kernbench/bench"
+	"github.com/kernbench/kernbench/internal/dense"
+	"github.com/kernbench/kernbench/torch"
+	"github.com/kernbench/kernbench/tp"
+)
+
+func init() {
+	bench.Register(bench.Bench{
+		Name:    "tp_mlp",
+		Uses:    bench.UsesCollectives,
+		Summary: "an MLP of two tensor-parallel layers, by ranks, with sequence parallelism and overlap or not",
+		Doc: `A ColumnParallelLinear from hidden to ffn features, GELU, and a RowParallelLinear back, both
+with bias, on all PEs of every rank. A row for each number of ranks, without and with
+sequence parallelism, where each rank has its tokens before and after, and for each
+number of pieces in which the second layer reduces what is done while it computes the
+rest (1: all at once, afterwards). Each runs on a system like the given one with as many
+SIPs as ranks.
+
+Every element on every rank is compared with a dense computation in float64; it may be
+off by 8 standard deviations of what rounding makes of it, to dtype after each step and to
+f32 in sums (docs/tp.md). After the reduction all ranks must have the same bits.
+
+collective is the algorithm that reduces, gemm_ns how long the GEMM engine of rank 0 that
+worked longest did, and comm_share how much of total_ns is exposed_comm_ns.
+` + breakdownDoc,
+		Params: []bench.Param{
+			defaulted(tpParam, "1,2,4,8"), defaulted(tokensParam, "256"), {Name: "hidden", Usage: "features between layers", Default: "512"},
+			{Name: "ffn", Usage: "features within an MLP", Default: "2048"}, precisionParam, defaulted(sequenceParam, "off"), defaulted(overlapParam, "1,2"), defaulted(placementParam, "tokens"), groupParam,
+		},
+		Row: mlpRow{},
+		Run: runTPMLP,
+	})
+}
+
+type mlpRow struct {
+	wayColumns
+	Collective string     `json:"collective" table:",result"`
+	GEMM       torch.Time `json:"gemm_ns" table:"ns,lower,GEMM"`
+	CommShare  *float64   `json:"comm_share" table:",result,share of exposed communication"`
+	breakdown
+}
+
+// mlp is the two layers by the parameters, with their weights.
+type mlp struct {
+	activations
+	ffn            int
+	w1, b1, w2, b2 []float32
+}
+
+func runTPMLP(b *bench.B) error {
+	hidden := torch.Must(count(b, "hidden", mostSize))
+	ffn := torch.Must(count(b, "ffn", mostSize))
+	return runModel(b, &mlp{activations: newActivations(b, hidden), ffn: ffn})
+}
+
+func (m *mlp) divided() (int, string) { return m.ffn, "features of the MLP" }
+
+func (m *mlp) products() float64 { return 2 * float64(m.tokens) * float64(m.hidden) * float64(m.ffn) }
+
+func (m *mlp) elements() float64 {
+	return 2*float64(m.hidden)*float64(m.ffn) + float64(m.tokens)*float64(2*m.hidden+m.ffn)
+}
+
+// fill makes what goes in.
+func (m *mlp) fill() {
+	m.x = normal(m.tokens*m.hidden, 1, 1)
+	m.w1, m.b1 = normal(m.hidden*m.ffn, 1/math.Sqrt(float64(m.hidden)), 2), normal(m.ffn, 1, 3)
+	m.w2, m.b2 = normal(m.ffn*m.hidden, 1/math.Sqrt(float64(m.ffn)), 4), normal(m.hidden, 1, 5)
+}
+
+// reference returns the dense result, as ranks add it up.
+func (m *mlp) reference(ranks int) *dense.Matrix {
+	of := func(rows, cols int, data []float32) *dense.Matrix { return dense.New(rows, cols, data, m.dtype) }
+	h := dense.Add(dense.MatMul(of(m.tokens, m.hidden, m.x), of(m.hidden, m.ffn, m.w1), 1, torch.F32), of(1, m.ffn, m.b1), torch.F32).Round(m.dtype)
+	h = dense.Map(h, dense.GELU, torch.F32).Round(m.dtype)
+	return dense.Add(dense.MatMul(h, of(m.ffn, m.hidden, m.w2), ranks, m.dtype), of(1, m.hidden, m.b2), m.dtype)
+}
+
+func (m *mlp) layers(c *torch.Context, w way) func(x *torch.Tensor) *torch.Tensor {
+	o := tp.Options{DType: m.dtype, Bias: true, SequenceParallel: w.sequence, Weight: &m.placement}
+	fc1 := torch.Must(tp.NewColumnParallelLinear(c, "fc1", m.hidden, m.ffn, o))
+	o.InputIsParallel, o.Overlap = true, w.overlap
+	fc2 := torch.Must(tp.NewRowParallelLinear(c, "fc2", m.ffn, m.hidden, o))
+	if c.HasData() {
+		torch.OK(fc1.Load(m.w1, m.b1))
+		torch.OK(fc2.Load(m.w2, m.b2))
+	}
+	return func(x *torch.Tensor) *torch.Tensor {
+		return forward(fc2, torch.Must(tp.GELU(c, "GELU", forward(fc1, x))))
+	}
+}
+
+func (m *mlp) report(b *bench.B, c *torch.Context, w way, phases []torch.Phase) {
+	t := together(phases)
+	b.Row(mlpRow{w.columns(), c.Collective.Algorithm, gemmTime(c, 0), share(t.Comm, t.Total()), newBreakdown(t)})
+}

@@ -1,0 +1,237 @@
+package builtin
+
+import (
+	"math"
+	"slices"
+
+	"github.com/kernbench/kernbench/attention"
+	"github.com/kernbench/kernbench/bench"
+	"github.com/kernbench/kernbench/internal/dense"
+	"github.com/kernbench/kernbench/torch"
+	"github.com/kernbench/kernbench/tp"
+)
+
+func init() {
+	bench.Register(bench.Bench{
+		Name:    "transformer_block",
+		Uses:    bench.UsesCollectives,
+		Summary: "a block of a transformer, forward: norm, attention, norm, MLP, on tensor-parallel ranks",
+		Doc: `A block as Llama has it, without rotary positions: RMSNorm, the projection to Q, K and V,
+causal grouped-query attention, the projection back and the residual; RMSNorm, the gated
+projection up, SwiGLU, the projection down and the residual. Heads and features are cut over
+the ranks; with sequence parallelism the norms and residuals are cut by tokens. --shape
+chooses the sizes: llama-70b has 8192 features, 64 query and 8 KV heads of 128, and 28672
+features in its MLP; tiny has 256, 16 and 8 of 16, and 512.
+
+Every element on every rank is compared with a dense computation in float64; it may be
+off by 8 standard deviations of what rounding makes of it. Without sequence parallelism
+all ranks must have the same bits.
+
+A row for each step of rank 0: launches and collectives in their order, and all of them.
+` + breakdownDoc,
+		Params: []bench.Param{
+			{Name: "shape", Usage: "sizes of the block", Default: "tiny", Values: []string{"tiny", "llama-70b"}},
+			defaulted(tpParam, "8"), defaulted(tokensParam, "32"), precisionParam, defaulted(sequenceParam, "off"), defaulted(overlapParam, "1"), defaulted(placementParam, "columns"), groupParam,
+		},
+		Row: blockRow{},
+		Run: runTransformerBlock,
+	})
+}
+
+type blockRow struct {
+	wayColumns
+	Step string `json:"step" table:",setting"`
+	breakdown
+}
+
+// block is a transformer block by the parameters, with its weights.
+type block struct {
+	activations
+	blockShape
+	weights map[string][]float32
+}
+
+// blockShape is the sizes of a block.
+type blockShape struct {
+	features, ffn int
+	heads         attention.Heads
+}
+
+// blockShapes is the sizes by name.
+var blockShapes = map[string]blockShape{
+	"tiny":      {features: 256, ffn: 512, heads: attention.Heads{Query: 16, KV: 8, Dim: 16}},
+	"llama-70b": {features: 8192, ffn: 28672, heads: attention.Heads{Query: 64, KV: 8, Dim: 128}},
+}
+
+const blockEps = 1e-5 // as in Llama
+
+// linear is the name of each linear layer, with what goes in and what comes out. The
+// columns of the first are queries, keys and values of the first rank, then those of the
+// next, so that each has its own.
+func (b *block) linear() []blockLayer {
+	q, kv := b.heads.Query*b.heads.Dim, b.heads.KV*b.heads.Dim
+	return []blockLayer{
+		{"qkv", b.hidden, q + 2*kv}, {"o", q, b.hidden},
+		{"up", b.hidden, 2 * b.ffn}, {"down", b.ffn, b.hidden},
+	}
+}
+
+type blockLayer struct {
+	name    string
+	in, out int
+}
+
+func runTransformerBlock(b *bench.B) error {
+	shape := blockShapes[b.Param("shape")]
+	return runModel(b, &block{activations: newActivations(b, shape.features), blockShape: shape})
+}
+
+func (b *block) divided() (int, string) { return b.heads.KV, "KV heads" }
+
+func (b *block) products() (n float64) {
+	for _, l := range b.linear() {
+		n += float64(b.tokens) * float64(l.in) * float64(l.out)
+	}
+	return n
+}
+
+func (b *block) elements() (n float64) {
+	for _, l := range b.linear() {
+		n += float64(l.in)*float64(l.out) + float64(b.tokens)*float64(l.in+l.out)
+	}
+	return n + float64(b.tokens)*float64(b.tokens) // and the scores of a head
+}
+
+// fill makes the weights and what goes in.
+func (b *block) fill() {
+	b.x = normal(b.tokens*b.hidden, 1, 1)
+	b.weights = map[string][]float32{"norm1": normal(b.hidden, 1, 2), "norm2": normal(b.hidden, 1, 3)}
+	for i, l := range b.linear() {
+		b.weights[l.name] = normal(l.in*l.out, 1/math.Sqrt(float64(l.in)), uint64(4+i))
+	}
+}
+
+// report adds a row for each phase and one for all.
+func (*block) report(b *bench.B, _ *torch.Context, w way, phases []torch.Phase) {
+	for _, p := range append(phases, torch.Phase{Name: "all", Breakdown: together(phases)}) {
+		b.Row(blockRow{w.columns(), p.Name, newBreakdown(p.Breakdown)})
+	}
+}
+
+// layers makes a rank's part of a transformer block.
+func (b *block) layers(ctx *torch.Context, w way) func(x *torch.Tensor) *torch.Tensor {
+	column := tp.Options{DType: b.dtype, Weight: &b.placement}
+	gated, row := column, column
+	gated.Gated = true
+	row.InputIsParallel, row.SequenceParallel, row.Overlap = true, w.sequence, w.overlap
+	norm1, norm2 := b.norm(ctx, "norm1", column), b.norm(ctx, "norm2", column)
+	qkv := linear(ctx, b, "qkv", column, tp.NewColumnParallelLinear)
+	o := linear(ctx, b, "o", row, tp.NewRowParallelLinear)
+	up := linear(ctx, b, "up", gated, tp.NewColumnParallelLinear)
+	down := linear(ctx, b, "down", row, tp.NewRowParallelLinear)
+	gathered := func(x *torch.Tensor) *torch.Tensor { // with the rows of all ranks, if these have their own
+		if !w.sequence {
+			return x
+		}
+		all := torch.Must(tp.GatherFromSequenceParallelRegion.Forward(ctx, x))
+		if all != x {
+			free(x)
+		}
+		return all
+	}
+	residual := func(x *torch.Tensor, layer *tp.RowParallelLinear, h *torch.Tensor) *torch.Tensor { // x + layer(h)
+		out := forward(layer, h)
+		sum := torch.Must(tp.Add(ctx, "residual", x, out))
+		free(out)
+		return sum
+	}
+	return func(x *torch.Tensor) *torch.Tensor {
+		h := gathered(torch.Must(norm1.Forward(x)))
+		heads := forward(qkv, h)
+		a := torch.Must(tp.DotProductAttention(ctx, "attention", heads, b.of(w.ranks)))
+		x = residual(x, o, a)
+		free(h, heads, a)
+
+		h = gathered(torch.Must(norm2.Forward(x)))
+		wide := forward(up, h)
+		g := torch.Must(tp.SwiGLU("SwiGLU", up, wide))
+		y := residual(x, down, g)
+		free(x, h, wide, g)
+		return y
+	}
+}
+
+// norm makes a norm with its weights.
+func (b *block) norm(ctx *torch.Context, name string, o tp.Options) *tp.RMSNorm {
+	n := torch.Must(tp.NewRMSNorm(ctx, name, b.hidden, blockEps, o))
+	if ctx.HasData() {
+		torch.OK(n.Load(b.weights[name]))
+	}
+	return n
+}
+
+// layer is a linear layer of a rank.
+type layer interface {
+	Forward(x *torch.Tensor) (y, bias *torch.Tensor, err error)
+	Load(weight, bias []float32) error
+}
+
+// linear makes a linear layer of a block with its weights.
+func linear[L layer](ctx *torch.Context, b *block, name string, o tp.Options, make func(*torch.Context, string, int, int, tp.Options) (L, error)) L {
+	size := b.linear()[slices.IndexFunc(b.linear(), func(l blockLayer) bool { return l.name == name })]
+	l := torch.Must(make(ctx, name, size.in, size.out, o))
+	if ctx.HasData() {
+		torch.OK(l.Load(b.weights[name], nil))
+	}
+	return l
+}
+
+// forward returns what a linear layer makes of x.
+func forward(l layer, x *torch.Tensor) *torch.Tensor {
+	y, _, err := l.Forward(x)
+	torch.OK(err)
+	return y
+}
+
+// of returns the heads of one of some ranks.
+func (b *block) of(ranks int) attention.Heads {
+	return attention.Heads{Query: b.heads.Query / ranks, KV: b.heads.KV / ranks, Dim: b.heads.Dim}
+}
+
+func free(list ...*torch.Tensor) {
+	for _, x := range list {
+		torch.OK(x.Free())
+	}
+}
+
+// reference is the block in float64, with the rounding of so many ranks.
+func (b *block) reference(ranks int) *dense.Matrix {
+	weight := func(name string, in, out int) *dense.Matrix { return dense.New(in, out, b.weights[name], b.dtype) }
+	w := map[string]*dense.Matrix{}
+	for _, l := range b.linear() {
+		w[l.name] = weight(l.name, l.in, l.out)
+	}
+	column := func(x *dense.Matrix, name string) *dense.Matrix { return dense.MatMul(x, w[name], 1, b.dtype) }
+	norm := func(x *dense.Matrix, name string) *dense.Matrix {
+		return dense.RMSNorm(x, weight(name, 1, b.hidden), blockEps, torch.F32).Round(b.dtype)
+	}
+	x := dense.New(b.tokens, b.hidden, b.x, b.dtype)
+	h := norm(x, "norm1")
+	qkv := column(h, "qkv")
+	head := func(i int) *dense.Matrix { return qkv.Slice(0, i*b.heads.Dim, b.tokens, b.heads.Dim) }
+	own := b.of(ranks)
+	var heads []*dense.Matrix
+	for rank := range ranks {
+		first := rank * (own.Query + 2*own.KV)
+		for i := range own.Query {
+			kv := first + own.Query + i*own.KV/own.Query
+			heads = append(heads, dense.Attention(head(first+i), head(kv), head(kv+own.KV), 1/math.Sqrt(float64(own.Dim)), 0, torch.F32, b.dtype))
+		}
+	}
+	x = dense.Add(x, dense.MatMul(dense.Beside(heads...), w["o"], ranks, b.dtype), b.dtype)
+	h = norm(x, "norm2")
+	up := column(h, "up") // the gates, and what they gate
+	gate := dense.Map(up.Slice(0, 0, b.tokens, b.ffn), dense.SiLU, torch.F32)
+	g := dense.Mul(gate, up.Slice(0, b.ffn, b.tokens, b.ffn), torch.F32).Round(b.dtype)
+	return dense.Add(x, dense.MatMul(g, w["down"], ranks, b.dtype), b.dtype)
+}

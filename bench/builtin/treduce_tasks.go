@@ -1,0 +1,81 @@
+package builtin
+
+import (
+	"github.com/kernbench/kernbench/bench"
+	"github.com/kernbench/kernbench/task"
+	"github.com/kernbench/kernbench/task/chart"
+	"github.com/kernbench/kernbench/tl"
+	"github.com/kernbench/kernbench/torch"
+)
+
+func init() {
+	bench.Register(bench.Bench{
+		Name:    "treduce_tasks",
+		Uses:    bench.UsesTasks,
+		Summary: "ranks make blocks and a root adds them up as they come, all by tasks",
+		Doc: `Every SIP is a rank. A task makes each block of a rank's vector and tells the root; the
+root has a task for each block, which waits until all ranks have told it, reads theirs and
+adds them to its own. So computing, communicating and scheduling overlap as far as the
+runtimes let them: under host_build_graph a rank begins when its own graph is built, and
+the root has the largest.`,
+		Params: taskParams("12"),
+		Row:    chart.Row{}, Metrics: taskMetrics{},
+		Run: runTReduceTasks,
+	})
+}
+
+// makeBlock makes a block of a rank, and tells the root.
+func makeBlock(t *tl.PE, x tl.Ptr, n, block int) {
+	t.Store(x, t.Arange(n, tl.I32).Add(100*t.Rank()+block))
+	if t.Rank() > 0 {
+		t.Notify(0, block, tl.Add, 1)
+	}
+}
+
+// addBlocks adds up a block of all ranks, at rank 0.
+func addBlocks(t *tl.PE, x, sum tl.Ptr, n, block int) {
+	total := t.Load(x, tl.Shape{n}, tl.I32)
+	t.WaitSignal(block, tl.EQ, t.NumRanks()-1)
+	for peer := 1; peer < t.NumRanks(); peer++ {
+		total = total.Add(t.Get(peer, x, tl.Shape{n}, tl.I32))
+	}
+	t.Store(sum, total)
+}
+
+func runTReduceTasks(b *bench.B) error {
+	blocks, elems := taskSizes(b, 10_000)
+	var homes []int
+	for sip := range b.Topology().Spec().System.SIPs.Count {
+		homes = append(homes, b.PE(sip, 0, 0))
+	}
+	ranks, all := len(homes), blocks*elems
+	want := func(i int) float64 {
+		block, within := i/elems, i%elems
+		return float64(ranks*(within+block) + 100*ranks*(ranks-1)/2)
+	}
+	return underEach(b, "A reduction to rank 0", func(r task.Runtime) *task.Result {
+		x := torch.Must(b.Zeros(torch.I32, torch.Shape{ranks * all}, torch.On(homes...)))
+		sum := torch.Must(b.Zeros(torch.I32, torch.Shape{all}))
+		result := torch.Must(task.Run(b.Context, task.Options{Name: "treduce_tasks", Runtime: r}, func(b *task.Builder) {
+			own := b.Tensor(x)
+			made := make([]task.ID, blocks)
+			for k := range blocks {
+				made[k] = b.Submit("make_block", makeBlock, task.Args{
+					task.Out("x", own.Rows(k*elems, elems)), task.Scalar("n", elems), task.Scalar("block", k),
+				})
+			}
+			if b.Rank() > 0 {
+				return
+			}
+			total := b.Tensor(sum)
+			for k := range blocks {
+				at := k * elems
+				b.Submit("add_blocks", addBlocks, task.Args{
+					task.In("x", own.Rows(at, elems)), task.Out("sum", total.Rows(at, elems)), task.Scalar("n", elems), task.Scalar("block", k),
+				}, task.After(made[k]))
+			}
+		}))
+		torch.OK(b.CheckFunc("sum under "+string(r), sum, want))
+		return result
+	}, taskRow)
+}

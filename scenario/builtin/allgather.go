@@ -1,0 +1,27 @@
+package builtin
+
+import (
+	"github.com/kernbench/kernbench/task"
+	"github.com/kernbench/kernbench/tl"
+)
+
+// allGather leaves x of rank r in row r of everybody's out.
+func allGather(t *tl.PE, x, out tl.Ptr, n int) {
+	t.Barrier(ready)
+	for peer := range t.NumRanks() {
+		copyTile(t, peer, x, out.At(peer), n)
+	}
+	t.Barrier(done)
+}
+
+// allGatherTasks has a task for each row.
+func allGatherTasks(b *task.Builder, x, out *task.Tensor, n int) {
+	start := meet(b, ready, nil)
+	last := []task.ID{start}
+	for peer := range b.NumRanks() {
+		last = append(last, b.Submit("gather", copyTile, task.Args{
+			task.Scalar("peer", peer), fetched(b, "x", x, peer), task.Out("out", out.Rows(peer, 1)), task.Scalar("n", n),
+		}, task.After(start)))
+	}
+	meet(b, done, nil, last...)
+}

@@ -1,0 +1,122 @@
+package builtin
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/kernbench/kernbench/scenario"
+	"github.com/kernbench/kernbench/scenario/runner"
+	"github.com/kernbench/kernbench/task"
+	"github.com/kernbench/kernbench/tl"
+)
+
+func init() {
+	scenario.RegisterKernel("test_rotate", rotate)
+	scenario.RegisterTasks("test_rotate", rotateTasks)
+	scenario.RegisterTasks("test_rotate_unordered", unorderedTasks)
+}
+
+// rotateFile has every rank take over its neighbour's numbers, plus 1, some steps long.
+const rotateFile = `summary: "rotation with one signal for all barriers"
+nranks: 4
+params: {count: 8, steps: 6}
+signals: 1
+buffers:
+  - {name: x, dtype: f32, shape: [count], placement: window, init: i + 100*rank + 10*round}
+  - {name: got, dtype: f32, shape: [count], placement: device}
+  - {name: out, dtype: f32, shape: [count], placement: device}
+kernel: {name: test_rotate, args: [x, got, out, count, steps]}
+tasks: {name: test_rotate, args: [x, got, out, count, steps]}
+outputs:
+  - {buffer: out, golden: i + 100*((rank + steps)%nranks) + 10*round + steps}
+`
+
+func rotateScenario(t *testing.T, text string) runner.Options {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "rotate.yaml")
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return runner.Options{Scenario: file}
+}
+
+// rotate takes as long before a barrier as depends on the rank and the step: each rank is
+// the last at some of them.
+func rotate(t *tl.PE, x, got, out tl.Ptr, n, steps int) {
+	next := (t.Rank() + 1) % t.NumRanks()
+	for step := range steps {
+		copyTile(t, next, x, got, n)
+		for range 40 * ((t.Rank() + step) % 3) {
+			t.Load(got, tl.Shape{n}, tl.F32)
+		}
+		t.Barrier(0)
+		addOne(t, got, x, n)
+		t.Barrier(0)
+	}
+	copyTile(t, t.Rank(), x, out, n)
+	t.Barrier(0)
+}
+
+func addOne(t *tl.PE, x, out tl.Ptr, n int) {
+	t.Store(out, t.Load(x, tl.Shape{n}, tl.F32).Add(1))
+}
+
+// rotateTasks does the same with a task for each copy, sum and barrier.
+func rotateTasks(b *task.Builder, x, got, out *task.Tensor, n, steps int) {
+	next := (b.Rank() + 1) % b.NumRanks()
+	var last []task.ID
+	for range steps {
+		take := b.Submit("take", copyTile, task.Args{
+			task.Scalar("rank", next), fetched(b, "x", x, next), task.Out("got", got), task.Scalar("n", n),
+		}, task.After(last...))
+		taken := meet(b, 0, nil, take)
+		add := b.Submit("add", addOne, task.Args{task.In("got", got), task.Out("x", x), task.Scalar("n", n)}, task.After(taken))
+		last = []task.ID{meet(b, 0, nil, add)}
+	}
+	b.Submit("leave", copyTile, task.Args{
+		task.Scalar("rank", b.Rank()), task.In("x", x), task.Out("out", out), task.Scalar("n", n),
+	}, task.After(last...))
+}
+
+// TestBarrierAgain calls Barrier many times on one signal, on every backend, as a kernel
+// and as tasks, with ranks that are late by turns.
+func TestBarrierAgain(t *testing.T) {
+	o := rotateScenario(t, rotateFile)
+	for _, backend := range runner.Backends {
+		o.Backend, o.Race = backend, backend == runner.Sim
+		for _, o.Runtime = range append([]task.Runtime{""}, task.Runtimes...) {
+			o.Rounds, o.Seed = 2, nil
+			if backend != runner.Sim {
+				seed := uint64(3)
+				o.Rounds, o.Seed = 5, &seed
+			}
+			if o.Runtime != "" {
+				o.Tasks = cores(t, "2")
+			}
+			for _, o.Ranks = range []int{1, 3, 4} {
+				right(t, o)
+			}
+		}
+	}
+}
+
+// unorderedTasks has two barriers on one signal that no edge orders.
+func unorderedTasks(b *task.Builder, x, got, out *task.Tensor, n, steps int) {
+	meet(b, 0, nil)
+	meet(b, 0, nil)
+}
+
+// TestBarrierTwiceAtOnce: two tasks of a rank at the barrier of one signal are an error.
+func TestBarrierTwiceAtOnce(t *testing.T) {
+	o := rotateScenario(t, strings.Replace(rotateFile, "tasks: {name: test_rotate,", "tasks: {name: test_rotate_unordered,", 1))
+	o.Runtime, o.Tasks = task.AICPUBuildGraph, cores(t, "2")
+	for _, o.Backend = range []string{runner.InProc, runner.Sim} {
+		_, err := runner.Run(t.Context(), o)
+		const want = "Barrier(signal 0) at tasks.go:14: another task of this rank waits at the barrier on this signal: order the two tasks, or give each a signal of its own"
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: got %v, want %q", o.Backend, err, want)
+		}
+	}
+}

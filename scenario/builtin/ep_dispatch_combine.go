@@ -1,0 +1,96 @@
+package builtin
+
+import (
+	"github.com/kernbench/kernbench/scenario"
+	"github.com/kernbench/kernbench/tl"
+)
+
+// signals of barriers, after ready
+const (
+	dispatched = 1 + iota
+	combined
+)
+
+// epDispatchCombine leaves in recv the rows of tokens that go to this rank's experts,
+// and in y the sum of what the experts of each token of this rank return, by weight.
+func epDispatchCombine(t *tl.PE, x, w, recv, y tl.Ptr, tokens, topk, dim, experts, seed int) {
+	routes := route(t.NumRanks(), tokens, topk, experts, seed)[t.Rank()]
+	t.Barrier(ready) // the rows of the last round are gone everywhere
+	for token, visits := range routes {
+		blocks(dim, func(at, elems int) {
+			row := t.Load(x.At(token, at), tl.Shape{elems}, tl.BF16)
+			for _, v := range visits {
+				if v.rank == t.Rank() {
+					t.Store(recv.At(v.row, at), row)
+				} else {
+					t.Put(v.rank, recv.At(v.row, at), row)
+				}
+			}
+		})
+	}
+	t.Barrier(dispatched)
+	for token, visits := range routes {
+		epCombine(t, visits, w.At(token), recv, y.At(token), dim)
+	}
+	t.Barrier(combined)
+}
+
+// epCombine leaves in y the sum of what the experts of a token return, by weight.
+func epCombine(t *tl.PE, visits []visit, w, recv, y tl.Ptr, dim int) {
+	blocks(dim, func(at, elems int) {
+		total := t.Zeros(tl.Shape{elems}, tl.F32)
+		for k, v := range visits {
+			weight := t.Load(w.At(0, k), tl.Shape{1}, tl.F32)
+			total = total.Add(fetch(t, v.rank, recv.At(v.row, at), elems).To(tl.F32).Mul(weight))
+		}
+		t.Store(y.At(0, at), total.To(tl.BF16))
+	})
+}
+
+// epReceived is the rows that a rank's experts are given, and zeros after them.
+func epReceived(e scenario.Env, out []float64) error {
+	dim := e.Int("dim")
+	routes, err := epRoutes(e)
+	if err != nil {
+		return err
+	}
+	for source, tokens := range routes {
+		for token, visits := range tokens {
+			for _, v := range visits {
+				if v.rank != e.Rank {
+					continue
+				}
+				if v.row >= e.Shape[0] {
+					return errRoom(e, v)
+				}
+				for d := range dim {
+					out[v.row*dim+d] = epElement(e, source, token, d)
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// epCombined is a rank's rows times the sums of their weights: an expert returns what
+// it is given.
+func epCombined(e scenario.Env, out []float64) error {
+	dim, topk := e.Int("dim"), e.Int("topk")
+	if _, err := epRoutes(e); err != nil {
+		return err
+	}
+	for at := range out {
+		token := at / dim
+		weight := 0.0
+		for k := range topk {
+			weight += 0.01*float64(e.Rank+1) + 0.1*float64(token) + 0.001*float64(k)
+		}
+		out[at] = weight * epElement(e, e.Rank, token, at%dim)
+	}
+	return nil
+}
+
+// epElement is element d of a token of a rank.
+func epElement(e scenario.Env, rank, token, d int) float64 {
+	return float64(100*rank + 10*token + d + 10*e.Round)
+}

@@ -1,0 +1,68 @@
+package builtin
+
+import (
+	"os"
+	"testing"
+
+	"github.com/kernbench/kernbench/comm/launch"
+	"github.com/kernbench/kernbench/scenario"
+	"github.com/kernbench/kernbench/scenario/runner"
+)
+
+// TestMain is also what the processes of ranks run.
+func TestMain(m *testing.M) {
+	launch.Child()
+	os.Exit(m.Run())
+}
+
+// run runs a scenario that must not fail.
+func run(t testing.TB, o runner.Options) *runner.Result {
+	t.Helper()
+	r, err := runner.Run(t.Context(), o)
+	if err != nil {
+		t.Fatalf("%s, %d ranks, %v on %s: %v", o.Scenario, o.Ranks, o.Params, o.Backend, err)
+	}
+	return r
+}
+
+// right is run of a scenario whose values must be right.
+func right(t testing.TB, o runner.Options) *runner.Result {
+	t.Helper()
+	r := run(t, o)
+	if !r.OK || r.Wrong != 0 || len(r.Mismatches) > 0 || r.Compared == 0 {
+		t.Errorf("%s, %d ranks, %v on %s: %d of %d elements are wrong, %v, races %v", o.Scenario, o.Ranks, o.Params, o.Backend, r.Wrong, r.Compared, r.Mismatches, r.Races)
+	}
+	return r
+}
+
+// modes is the ways of scenarios that have several.
+var modes = map[string][]string{
+	"allreduce": {"onephase", "twophase", "ring", "bidirectional_ring"},
+	"treduce":   {"loop", "treduce"},
+}
+
+// variants is the built-in scenarios in all their ways, of a size for tests.
+func variants() (list []runner.Options) {
+	for _, name := range scenario.Names() {
+		o := runner.Options{Scenario: name}
+		switch name {
+		case "allreduce", "treduce":
+			for _, mode := range modes[name] {
+				o.Params = map[string]string{"mode": mode}
+				list = append(list, o)
+			}
+			continue
+		case "ep_dispatch_combine":
+			o.Params = map[string]string{"tokens": "6", "topk": "3", "dim": "40"}
+		case "ffn_tp":
+			o.Params = map[string]string{"m": "9", "k": "16", "n": "5"}
+		}
+		list = append(list, o)
+	}
+	return list
+}
+
+// defined reports whether a scenario is for so many ranks.
+func defined(o runner.Options, ranks int) bool {
+	return ranks == 3 || o.Scenario != "domain_rank_map" && o.Scenario != "dual_domain_overlap"
+}

@@ -1,0 +1,159 @@
+package builtin
+
+import (
+	"bytes"
+	"maps"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/kernbench/kernbench/scenario/runner"
+	"github.com/kernbench/kernbench/task"
+)
+
+// TestSimulated runs every scenario on the simulated machine, and finds no two accesses
+// that nothing orders.
+func TestSimulated(t *testing.T) {
+	for _, o := range variants() {
+		for _, ranks := range []int{1, 2, 3, 4, 5, 8} {
+			if !defined(o, ranks) {
+				continue
+			}
+			o.Backend, o.Race, o.Ranks, o.Rounds = runner.Sim, true, ranks, 2
+			right(t, o)
+		}
+	}
+}
+
+// TestManySimulated: up to 64 ranks.
+func TestManySimulated(t *testing.T) {
+	for _, o := range variants() {
+		for _, ranks := range []int{17, 33, 64} {
+			if defined(o, ranks) {
+				o.Backend, o.Preset, o.Ranks = runner.Sim, "alpha_beta", ranks
+				right(t, o)
+			}
+		}
+	}
+}
+
+// TestReal runs every scenario on goroutines and on processes, with several rounds and
+// delays.
+func TestReal(t *testing.T) {
+	for backend, sizes := range map[string][]int{runner.InProc: {2, 3, 5}, runner.SHM: {1, 2, 3, 4, 5, 8}} {
+		for _, o := range variants() {
+			for _, ranks := range sizes {
+				if defined(o, ranks) {
+					o.Backend, o.Ranks, o.Rounds = backend, ranks, 3
+					right(t, o)
+				}
+			}
+		}
+	}
+}
+
+// TestManyReal: more ranks than there are cores.
+func TestManyReal(t *testing.T) {
+	for ranks, backend := range crowd {
+		for _, o := range variants() {
+			if defined(o, ranks) {
+				o.Backend, o.Ranks = backend, ranks
+				right(t, o)
+			}
+		}
+	}
+}
+
+// TestAnyCount: counts that ranks do not divide, and none; kernels and tasks.
+func TestAnyCount(t *testing.T) {
+	for _, o := range variants() {
+		switch o.Scenario {
+		case "ep_dispatch_combine", "ffn_tp":
+			continue
+		}
+		for _, count := range []string{"0", "1", "7", "4099"} {
+			o.Backend, o.Race, o.Ranks = runner.Sim, true, 3
+			o.Params = maps.Clone(o.Params)
+			if o.Params == nil {
+				o.Params = map[string]string{}
+			}
+			o.Params["count"] = count
+			for _, o.Runtime = range []task.Runtime{"", task.AICPUBuildGraph} {
+				if r := run(t, o); !r.OK {
+					t.Errorf("%s, count %s, runtime %q: %v %v", o.Scenario, count, o.Runtime, r.Mismatches, r.Races)
+				}
+			}
+		}
+	}
+}
+
+// TestAnyRoot: every rank can be the root, of kernels and of tasks.
+func TestAnyRoot(t *testing.T) {
+	for _, name := range []string{"treduce", "broadcast"} {
+		for _, backend := range runner.Backends {
+			for root := range 5 {
+				o := runner.Options{Scenario: name, Backend: backend}
+				o.Ranks, o.Root = 5, &root
+				for _, o.Runtime = range []task.Runtime{"", task.AICPUBuildGraph} {
+					if r := right(t, o); r.Root != root {
+						t.Errorf("%s: got root %d, want %d", name, r.Root, root)
+					}
+				}
+			}
+		}
+	}
+}
+
+// TestSameBytes: simulated and real runs end with the same bits, also where values have
+// to be rounded.
+func TestSameBytes(t *testing.T) {
+	for _, o := range variants() {
+		outputs := map[string]map[string][]byte{}
+		for _, backend := range []string{runner.Sim, runner.SHM} {
+			o.Backend, o.Ranks, o.Keep = backend, 3, t.TempDir()
+			right(t, o)
+			outputs[backend] = read(t, o.Keep, "*.out.npy")
+		}
+		if len(outputs[runner.Sim]) == 0 || len(outputs[runner.Sim]) != len(outputs[runner.SHM]) {
+			t.Fatalf("%s: %d outputs simulated, %d real", o.Scenario, len(outputs[runner.Sim]), len(outputs[runner.SHM]))
+		}
+		for file, want := range outputs[runner.Sim] {
+			if got := outputs[runner.SHM][file]; !bytes.Equal(got, want) {
+				t.Errorf("%s: %s differs: real %x, simulated %x", o.Scenario, file, got, want)
+			}
+		}
+	}
+}
+
+// read is the files of a run in a folder, by name.
+func read(t *testing.T, dir, pattern string) map[string][]byte {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(dir, "round*", "rank*", pattern))
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := map[string][]byte{}
+	for _, f := range files {
+		text, err := os.ReadFile(f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		name, err := filepath.Rel(dir, f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all[name] = text
+	}
+	return all
+}
+
+// BenchmarkRun is a whole run, from the file to the verdict.
+func BenchmarkRun(b *testing.B) {
+	for _, backend := range runner.Backends {
+		b.Run(backend, func(b *testing.B) {
+			for b.Loop() {
+				right(b, runner.Options{Scenario: "allreduce", Backend: backend})
+			}
+		})
+	}
+}

@@ -1,0 +1,185 @@
+package builtin
+
+import (
+	"fmt"
+	"reflect"
+	"slices"
+	"testing"
+
+	"github.com/kernbench/kernbench/comm"
+	"github.com/kernbench/kernbench/scenario"
+	"github.com/kernbench/kernbench/scenario/runner"
+	"github.com/kernbench/kernbench/task"
+	"github.com/kernbench/kernbench/tl"
+)
+
+// planOf is what a run of a scenario is.
+func planOf(t *testing.T, o runner.Options) *scenario.Plan {
+	t.Helper()
+	s, err := scenario.Load(o.Scenario)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pl, err := s.Plan(o.Choice)
+	if err != nil {
+		t.Fatalf("%s, %d ranks, %v: %v", o.Scenario, o.Ranks, o.Params, err)
+	}
+	return pl
+}
+
+// programOf is the program of tasks of a rank in the first round. Of buffers that the
+// rank has not the orchestration is given nil, so that it fails if it looks at them.
+func programOf(t *testing.T, pl *scenario.Plan, rank int) *task.Program {
+	t.Helper()
+	args, err := pl.TaskArgs(rank, 0, comm.Context{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := task.Build(t.Context(), rank, pl.Ranks, func(b *task.Builder) {
+		in := []reflect.Value{reflect.ValueOf(b)}
+		for _, a := range args {
+			if buffer, ok := a.(*scenario.Buffer); ok {
+				var x *task.Tensor
+				if buffer.On(rank) {
+					x = b.Declare(task.Tensor{Name: buffer.Name, DType: buffer.DType, Shape: tl.Shape(buffer.Shape), Window: buffer.Window >= 0, Source: buffer})
+				}
+				a = x
+			}
+			in = append(in, reflect.ValueOf(a))
+		}
+		reflect.ValueOf(pl.Tasks).Call(in)
+	})
+	if err != nil {
+		t.Fatalf("%s, %d ranks: %v", pl.Name, pl.Ranks, err)
+	}
+	return p
+}
+
+// conflict is two regions of tasks that overlap where one of them writes, or "".
+func conflict(a, b *task.Task) string {
+	for _, x := range a.Args {
+		for _, y := range b.Args {
+			if x.Region.Tensor == nil || y.Region.Tensor == nil || x.Access == 0 || y.Access == 0 {
+				continue
+			}
+			if (x.Access|y.Access)&task.Writes != 0 && x.Region.Overlaps(y.Region) {
+				return fmt.Sprintf("%v and %v", x.Region, y.Region)
+			}
+		}
+	}
+	return ""
+}
+
+// TestEdges: explicit edges order all tasks of a rank that conflict, for that is all that
+// one of the runtimes goes by, and all that has to do with peers.
+func TestEdges(t *testing.T) {
+	conflicts := 0
+	for _, o := range variants() {
+		for _, ranks := range []int{1, 2, 3, 5, 8} {
+			if !defined(o, ranks) {
+				continue
+			}
+			o.Ranks = ranks
+			pl := planOf(t, o)
+			for rank := range ranks {
+				p := programOf(t, pl, rank)
+				before := make([][]bool, len(p.Tasks)) // whether task j comes before i, by way of others as well
+				for i := range p.Tasks {
+					before[i] = make([]bool, len(p.Tasks))
+					for _, j := range p.Tasks[i].After {
+						before[i][j] = true
+						for k, earlier := range before[j] {
+							before[i][k] = before[i][k] || earlier
+						}
+					}
+					for j := range i {
+						what := conflict(&p.Tasks[j], &p.Tasks[i])
+						if what == "" {
+							continue
+						}
+						conflicts++
+						if !before[i][j] {
+							t.Errorf("%s %v, rank %d of %d: task %d (%s) and task %d (%s) conflict in %s, and no edges order them", o.Scenario, o.Params, rank, ranks, j, p.Tasks[j].Name, i, p.Tasks[i].Name, what)
+						}
+					}
+				}
+				checkSignals(t, fmt.Sprintf("%s %v, rank %d of %d", o.Scenario, o.Params, rank, ranks), p, before)
+			}
+		}
+	}
+	if conflicts < 100 {
+		t.Errorf("%d conflicts, want 100 or more: the test looks at nothing", conflicts)
+	}
+}
+
+// checkSignals: tasks that do nothing but wait and notify are ordered, and so is all that
+// has to do with windows to each of them. Those of a domain are apart from the others.
+func checkSignals(t *testing.T, where string, p *task.Program, before [][]bool) {
+	t.Helper()
+	for i := range p.Tasks {
+		ranks, alone := signals(&p.Tasks[i])
+		if !alone {
+			continue
+		}
+		for j := range p.Tasks {
+			others, same := signals(&p.Tasks[j])
+			same = same && slices.Equal(ranks, others)
+			for _, a := range p.Tasks[j].Args {
+				same = same || a.Region.Tensor != nil && a.Region.Tensor.Window && slices.Equal(ranks, members(a.Region.Tensor))
+			}
+			if i != j && same && !before[i][j] && !before[j][i] {
+				t.Errorf("%s: no edges order task %d (%s) and task %d (%s)", where, i, p.Tasks[i].Name, j, p.Tasks[j].Name)
+			}
+		}
+	}
+}
+
+// signals reports whether a task has no tensors, and is the ranks of a domain that it has
+// to do with.
+func signals(x *task.Task) (ranks []int, alone bool) {
+	for _, a := range x.Args {
+		if a.Region.Tensor != nil {
+			return nil, false
+		}
+		if list, ok := a.Value.([]int); ok {
+			ranks = list
+		}
+	}
+	return ranks, true
+}
+
+// members is the ranks of the domain of a tensor.
+func members(x *task.Tensor) []int {
+	if d := x.Source.(*scenario.Buffer).Domain; d != nil {
+		return d.Ranks
+	}
+	return nil
+}
+
+// TestScopes: the phases of layers are scopes, and groups are of the size that was asked
+// for.
+func TestScopes(t *testing.T) {
+	for _, tt := range []struct {
+		scenario string
+		params   map[string]string
+		scopes   map[string]int // tasks of each
+		grouped  int            // tasks of three PEs
+	}{
+		{"ffn_tp", map[string]string{"m": "40", "group": "3"}, map[string]int{"multiply": 3, "sum": 5}, 3},
+		{"ep_dispatch_combine", map[string]string{"tokens": "6", "topk": "1", "experts": "1", "dim": "8", "group": "3"}, map[string]int{"dispatch": 4, "combine": 2}, 3},
+	} {
+		o := runner.Options{Scenario: tt.scenario}
+		o.Params = tt.params
+		p := programOf(t, planOf(t, o), 0)
+		scopes, grouped := map[string]int{}, 0
+		for i := range p.Tasks {
+			scopes[p.Scopes[p.Tasks[i].Scope].Name]++
+			if p.Tasks[i].Members == 3 {
+				grouped++
+			}
+		}
+		if !reflect.DeepEqual(scopes, tt.scopes) || grouped != tt.grouped {
+			t.Errorf("%s: got scopes %v and %d groups of three, want %v and %d", tt.scenario, scopes, grouped, tt.scopes, tt.grouped)
+		}
+	}
+}

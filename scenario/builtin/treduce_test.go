@@ -1,0 +1,63 @@
+package builtin
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/kernbench/kernbench/scenario/runner"
+	"github.com/kernbench/kernbench/task"
+)
+
+// rounded is a reduction whose sums depend on the order of their terms.
+const rounded = `
+summary: "sums that have to be rounded"
+nranks: 5
+root: 0
+params: {mode: loop|treduce, count: 5003}
+signals: 2
+buffers:
+  - {name: x, dtype: %[1]s, shape: [count], placement: window, init: (i + 1)*(rank + 1)/(3*rank + 7)}
+  - {name: out, dtype: %[1]s, shape: [count], placement: device}
+kernel: {name: treduce_$mode, args: [x, out, count, root]}
+tasks: {name: treduce_$mode, args: [x, out, count, root]}
+outputs:
+  - {buffer: out, ranks: root, golden: (i + 1)*(1/7 + 2/10 + 3/13 + 4/16 + 5/19), relative: 0.05}
+`
+
+// TestTReduceModes: the operation leaves the bits of the loop, on every backend and as
+// tasks, and the loop takes the time that it took before there was another way.
+func TestTReduceModes(t *testing.T) {
+	for _, dtype := range []string{"f16", "f32"} {
+		file := filepath.Join(t.TempDir(), "rounded.yaml")
+		if err := os.WriteFile(file, fmt.Appendf(nil, rounded, dtype), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		var want map[string][]byte
+		for _, mode := range modes["treduce"] {
+			for _, backend := range runner.Backends {
+				for _, runtime := range []task.Runtime{"", task.AICPUBuildGraph} {
+					o := runner.Options{Scenario: file, Backend: backend, Keep: t.TempDir()}
+					o.Runtime, o.Params = runtime, map[string]string{"mode": mode}
+					right(t, o)
+					got := read(t, o.Keep, "out.out.npy")
+					if want == nil {
+						want = got
+					}
+					if out := "round0/rank0/out.out.npy"; len(got[out]) < 5003 || !bytes.Equal(got[out], want[out]) {
+						t.Errorf("%s, mode %s on %s, runtime %q: %d bytes that are not those of the loop", dtype, mode, backend, runtime, len(got[out]))
+					}
+				}
+			}
+		}
+	}
+	for mode, want := range map[string]float64{"loop": 790.04248, "treduce": 1138.69122} {
+		o := runner.Options{Scenario: "treduce", Backend: runner.Sim}
+		o.Params = map[string]string{"mode": mode}
+		if r := right(t, o); r.TimeNS != want {
+			t.Errorf("mode %s takes %v ns, want %v", mode, r.TimeNS, want)
+		}
+	}
+}

@@ -1,0 +1,201 @@
+package runner
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+
+	"github.com/kernbench/kernbench/internal/procpe"
+	"github.com/kernbench/kernbench/numeric"
+	"github.com/kernbench/kernbench/scenario"
+	"github.com/kernbench/kernbench/tl"
+)
+
+// chunk is how many elements are compared before looking whether the context has ended.
+const chunk = 1 << 16
+
+// compare adds to a report what is wrong with an output. 0 equals -0, and any NaN any
+// other. The error is the cause of a context that has ended.
+func (r *Report) compare(ctx context.Context, o *scenario.Output, rank, round int, got, want []byte) error {
+	d, n := o.DType, o.Elems()
+	r.Compared += n
+	var open *Mismatch // the span that the element before is in
+	end := func() {
+		if open == nil {
+			return
+		}
+		open.Got, open.Want = text(d, got, open.Worst), text(d, want, open.Worst)
+		if r.Spans++; r.Spans <= MaxMismatches {
+			r.Mismatches = append(r.Mismatches, *open)
+		}
+		open = nil
+	}
+	for from := 0; from < n; from += chunk {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		to := min(n, from+chunk)
+		if size := d.Size(); bytes.Equal(got[from*size:to*size], want[from*size:to*size]) {
+			end()
+			continue
+		}
+		for i := from; i < to; i++ {
+			if within(o, got, want, i) {
+				end()
+				continue
+			}
+			off := ulps(d, got, want, i)
+			r.Wrong++
+			if open == nil {
+				open = &Mismatch{Rank: rank, Round: round, Buffer: o.Name, First: i, Worst: i}
+			}
+			open.Last = i
+			if off > open.ULP {
+				open.Worst, open.ULP = i, off
+			}
+		}
+	}
+	end()
+	return nil
+}
+
+// add joins what was found elsewhere.
+func (r *Report) add(o Report) {
+	r.Compared += o.Compared
+	r.Wrong += o.Wrong
+	r.Spans += o.Spans
+	r.Mismatches = append(r.Mismatches, o.Mismatches...)
+	r.Mismatches = r.Mismatches[:min(len(r.Mismatches), MaxMismatches)]
+}
+
+// settle puts the spans in order, in a list even if there are none, which it reports.
+func (r *Report) settle() (ok bool) {
+	r.Mismatches = append([]Mismatch{}, r.Mismatches...)
+	slices.SortStableFunc(r.Mismatches, func(a, b Mismatch) int {
+		return cmp.Or(cmp.Compare(a.Rank, b.Rank), cmp.Compare(a.Round, b.Round))
+	})
+	return r.Wrong == 0
+}
+
+// within reports whether element i of an output is what is wanted, or differs by no more than
+// the output allows. An infinity is near to itself alone.
+func within(o *scenario.Output, got, want []byte, i int) bool {
+	off := ulps(o.DType, got, want, i)
+	if off == 0 || o.Relative == 0 && o.Absolute == 0 {
+		return off == 0
+	}
+	w := numeric.Get(o.DType, want, i)
+	difference := float64(off) // of whole numbers
+	if o.DType.IsFloat() {
+		difference = math.Abs(numeric.Get(o.DType, got, i) - w)
+	}
+	return !math.IsInf(difference, 0) && difference <= o.Absolute+o.Relative*math.Abs(w)
+}
+
+// ulps is how many values of the dtype lie between two elements.
+func ulps(d numeric.DType, a, b []byte, i int) uint64 {
+	if !d.IsFloat() {
+		x, y := numeric.GetInt(d, a, i), numeric.GetInt(d, b, i)
+		if less := x < y; less != (d == numeric.U64 && (x < 0) != (y < 0)) {
+			x, y = y, x
+		}
+		return uint64(x) - uint64(y)
+	}
+	if x, y := numeric.Get(d, a, i), numeric.Get(d, b, i); math.IsNaN(x) || math.IsNaN(y) {
+		if math.IsNaN(x) && math.IsNaN(y) {
+			return 0
+		}
+		return math.MaxUint64
+	}
+	x, y := ordered(d, a, i), ordered(d, b, i)
+	if x < y {
+		x, y = y, x
+	}
+	return uint64(x) - uint64(y)
+}
+
+// ordered numbers the values of a float dtype from the lowest to the highest; both
+// zeros are 0.
+func ordered(d numeric.DType, buf []byte, i int) int64 {
+	as := [...]numeric.DType{2: numeric.I16, 4: numeric.I32, 8: numeric.I64}[d.Size()]
+	bits := numeric.GetInt(as, buf, i)
+	if bits >= 0 {
+		return bits
+	}
+	return -(bits &^ (-1 << (8*d.Size() - 1))) // without the sign
+}
+
+// text is an element in as many digits as tell it from others.
+func text(d numeric.DType, buf []byte, i int) string {
+	switch {
+	case d == numeric.U64:
+		return strconv.FormatUint(uint64(numeric.GetInt(d, buf, i)), 10)
+	case !d.IsFloat():
+		return strconv.FormatInt(numeric.GetInt(d, buf, i), 10)
+	case d == numeric.F64:
+		return fmt.Sprint(numeric.Get(d, buf, i))
+	}
+	return fmt.Sprint(float32(numeric.Get(d, buf, i)))
+}
+
+// checked keeps a kernel on a simulated PE to what it has on real ranks: buffers of its
+// own, and the signals of the scenario. The machine itself knows neither: it has one
+// tensor for the parts of all ranks, and many signals.
+type checked struct {
+	regions []region
+	signals int
+}
+
+// region is memory that the kernel may use.
+type region struct {
+	name        string
+	addr, bytes int64
+}
+
+// Access checks that a block lies in one of the regions: else the error tells of the
+// nearest.
+func (c *checked) Access(b *tl.Block, _ tl.Use) error {
+	if b.Valid.Elems() == 0 {
+		return nil
+	}
+	first, end := b.Span()
+	var near *region
+	least := int64(0)
+	for i := range c.regions {
+		r := &c.regions[i]
+		away := max(r.addr-first, end-(r.addr+r.bytes), 0)
+		if away == 0 {
+			return nil
+		}
+		if near == nil || away < least {
+			near, least = r, away
+		}
+	}
+	if near == nil || b.Ptr.Addr == 0 {
+		return fmt.Errorf("this rank has no such buffer: it is of a domain that the rank is no member of")
+	}
+	return fmt.Errorf("bytes %d to %d are not all in %s, which has %d: move the pointer, or mask what lies beyond", first-near.addr, end-near.addr, near.name, near.bytes)
+}
+
+// Allocated adds scratch memory.
+func (c *checked) Allocated(addr, bytes int64) {
+	c.regions = append(c.regions, region{fmt.Sprintf("scratch of %d bytes", bytes), addr, bytes})
+}
+
+// Peer leaves ranks to the machine, which has the same.
+func (c *checked) Peer(rank int) (int, error) { return rank, nil }
+
+// Port leaves ports to the machine, which has none here.
+func (c *checked) Port(tl.Port) error { return nil }
+
+// Signal checks that the scenario has a signal.
+func (c *checked) Signal(n int, _ bool) error {
+	if n < 0 || n >= c.signals {
+		return procpe.NoSignal(n, c.signals)
+	}
+	return nil
+}

@@ -1,0 +1,126 @@
+package runner
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"reflect"
+
+	"github.com/kernbench/kernbench/comm"
+	"github.com/kernbench/kernbench/scenario"
+	"github.com/kernbench/kernbench/simtime"
+	"github.com/kernbench/kernbench/task"
+	"github.com/kernbench/kernbench/tl"
+	"github.com/kernbench/kernbench/torch"
+)
+
+// orchestrate submits the tasks of a rank, which are given args: those of the scenario, or
+// its kernel as the only one. source is where a buffer lies, for who runs the program.
+func orchestrate(b *task.Builder, pl *scenario.Plan, args []any, source func(*scenario.Buffer) any) {
+	tensors := map[*scenario.Buffer]*task.Tensor{}
+	for _, buffer := range pl.Buffers {
+		tensors[buffer] = b.Declare(declared(buffer, b.Rank(), source(buffer)))
+	}
+	if pl.Tasks == nil {
+		b.Submit(pl.Kernel, pl.Func, oneTask(args, tensors))
+		return
+	}
+	f := reflect.ValueOf(pl.Tasks)
+	in := []reflect.Value{reflect.ValueOf(b)}
+	for i, a := range args {
+		if buffer, ok := a.(*scenario.Buffer); ok {
+			a = tensors[buffer]
+		}
+		in = append(in, reflect.ValueOf(a).Convert(f.Type().In(i+1))) // the plan has checked that it can be
+	}
+	f.Call(in)
+}
+
+// build records the program of a rank in a round, whose tensors have their buffers as
+// sources.
+func build(ctx context.Context, pl *scenario.Plan, rank, round int, device comm.Context) (*task.Program, error) {
+	args, err := pl.TaskArgs(rank, round, device)
+	if err != nil {
+		return nil, err
+	}
+	return task.Build(ctx, rank, pl.Ranks, func(b *task.Builder) {
+		orchestrate(b, pl, args, func(buffer *scenario.Buffer) any { return buffer })
+	})
+}
+
+// oneTask is the arguments of a kernel as those of a task that may do anything to them.
+func oneTask(args []any, tensors map[*scenario.Buffer]*task.Tensor) (list task.Args) {
+	for i, a := range args {
+		name := fmt.Sprintf("argument %d", i+1)
+		if buffer, ok := a.(*scenario.Buffer); ok {
+			list = append(list, task.InOut(buffer.Name, tensors[buffer]))
+		} else {
+			list = append(list, task.Scalar(name, a))
+		}
+	}
+	return list
+}
+
+// declared is the tensor of a buffer at a rank: nothing where it is no member.
+func declared(buffer *scenario.Buffer, rank int, source any) task.Tensor {
+	t := task.Tensor{Name: buffer.Name, DType: buffer.DType, Shape: buffer.Shape, Window: buffer.Window >= 0, Source: source}
+	if !buffer.On(rank) {
+		t.Shape, t.Source = make(tl.Shape, len(buffer.Shape)), nil
+	}
+	return t
+}
+
+// taskOptions is how tasks are scheduled.
+func (o *Options) taskOptions(pl *scenario.Plan) task.Options {
+	return task.Options{Name: cmp.Or(pl.Orchestration, pl.Kernel), Runtime: o.Runtime, Config: o.Tasks, Devices: pl.Devices, Signals: cmp.Or(pl.Windows[0].Signals, -1)}
+}
+
+// checkTasks refuses programs that their runtime has no room for, before anything runs, by
+// the first and the last round. cores is how many compute cores a rank has, unless the
+// configuration says; 0 is as many as real ones have.
+func (j *job) checkTasks(ctx context.Context, cores int) error {
+	o := j.taskOptions(j.plan)
+	if o.Config.Control.ComputeCores == 0 {
+		config := *o.Config
+		config.Control.ComputeCores = cores
+		o.Config = &config
+	}
+	for _, round := range j.plan.SomeRounds() {
+		for rank := range j.plan.Ranks {
+			p, err := build(ctx, j.plan, rank, round, j.deviceContext(rank))
+			if err == nil {
+				err = p.Check(o)
+				p.Discard()
+			}
+			if err != nil {
+				return refused(ctx, err)
+			}
+		}
+	}
+	return nil
+}
+
+// launchTasks runs the tasks of a round on the simulated machine.
+func (s *simulation) launchTasks(round int, r *Result) (torch.Time, error) {
+	args := make([][]any, s.plan.Ranks)
+	for rank := range args {
+		var err error
+		if args[rank], err = s.plan.TaskArgs(rank, round, s.deviceContext(rank)); err != nil {
+			return 0, &InputError{err}
+		}
+	}
+	place := func(buffer *scenario.Buffer) any { return s.tensorOf(buffer).Tensor }
+	found, err := task.Run(s.Context, s.taskOptions(s.plan), func(b *task.Builder) { orchestrate(b, s.plan, args[b.Rank()], place) })
+	if refused, ok := errors.AsType[*task.Refused](err); ok {
+		return 0, &InputError{refused}
+	}
+	if err != nil {
+		return 0, err
+	}
+	r.Tasks = found
+	return found.Makespan, nil
+}
+
+// nanoseconds is a simulated time in a Result.
+func nanoseconds(t torch.Time) float64 { return float64(t) / float64(simtime.Nanosecond) }

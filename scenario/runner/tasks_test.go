@@ -1,0 +1,165 @@
+package runner_test
+
+import (
+	"errors"
+	"fmt"
+	"runtime"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/kernbench/kernbench/scenario"
+	"github.com/kernbench/kernbench/scenario/runner"
+	"github.com/kernbench/kernbench/task"
+	"github.com/kernbench/kernbench/tl"
+)
+
+// registerTasks adds a scenario of tasks alone, which leave out as it is, for a test.
+func registerTasks(name, args string, orchestrate any) {
+	scenario.RegisterTasks(name, orchestrate)
+	scenario.Register(name, []byte(`summary: "a probe"
+nranks: 2
+signals: 2
+buffers:
+  - {name: out, dtype: f32, shape: [4], placement: device, init: i + round}
+tasks: {name: `+name+`, args: [out`+args+`]}
+outputs:
+  - {buffer: out, golden: i + round}
+`))
+}
+
+func init() {
+	registerTasks("probe_grows", ", 2 + 200*round", func(b *task.Builder, out *task.Tensor, members int) {
+		b.Submit("none", func(*tl.PE) { begun.Add(1) }, nil, task.Group(members))
+	})
+	registerTasks("probe_middle", ", 12/(round - 1)", func(b *task.Builder, out *task.Tensor, _ int) {
+		b.Submit("none", func(*tl.PE) {}, nil)
+	})
+	registerTasks("probe_asks", "", func(b *task.Builder, out *task.Tensor) {
+		b.Submit("asks", func(t *tl.PE) {
+			for !t.Test(0, tl.EQ, 1) {
+			}
+		}, nil)
+		b.Submit("tells", func(t *tl.PE) { t.Notify(1-t.Rank(), 0, tl.Set, 1) }, nil)
+	})
+	registerTasks("probe_decides", "", func(b *task.Builder, out *task.Tensor) {
+		d := b.Domain("pair", 1, 0)
+		box := d.Tensor("box", tl.F32, tl.Shape{1})
+		move := func(add float64) task.ID {
+			return b.Submit("move", func(t *tl.PE, x, y tl.Ptr) {
+				v := t.Load(x, tl.Shape{1}, tl.F32).Add(add)
+				t.Store(x, v)
+				t.Put(1-t.Rank(), y, v)
+				t.Notify(1-t.Rank(), 1, tl.Add, 1)
+				t.WaitSignal(1, tl.GE, 1)
+			}, task.Args{task.InOut("x", out.Rows(3, 1)), task.Out("y", box)})
+		}
+		id := move(5)
+		if v := b.Value(id, out, 3); v < 8 || b.Value(id, box, 0) != v { // it was 3 and more
+			panic(v)
+		}
+		b.Submit("back", func(t *tl.PE, x tl.Ptr) { t.Store(x, t.Load(x, tl.Shape{1}, tl.F32).Sub(5)) },
+			task.Args{task.InOut("x", out.Rows(3, 1))}, task.After(id))
+	})
+	registerTasks("probe_late", "", func(b *task.Builder, out *task.Tensor) {
+		if b.Rank() == 1 {
+			for range 1 << 13 {
+				b.Scope("nothing", nil) // which takes a while
+			}
+		}
+		b.Submit("none", func(*tl.PE) {}, nil)
+		if b.Rank() == 1 {
+			built = time.Now()
+		}
+	})
+}
+
+// begun counts the kernels of probe_grows that began in this process.
+var begun atomic.Int64
+
+// built is when the orchestration of rank 1 of probe_late ended last in this process.
+var built time.Time
+
+// TestLaterRound: tasks that there is no room for in the last round are refused before
+// the first.
+func TestLaterRound(t *testing.T) {
+	for _, backend := range runner.Backends {
+		o := runner.Options{Scenario: "probe_grows", Backend: backend, Runtime: task.AICPUBuildGraph}
+		right(t, o)
+		was := begun.Load()
+		o.Rounds = 3
+		_, err := runner.Run(t.Context(), o)
+		const want = "is a group of 402, and the rank has 128 compute cores"
+		var input *runner.InputError
+		if !errors.As(err, &input) || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: got %v, want an InputError with %s", backend, err, want)
+		}
+		if n := begun.Load() - was; n != 0 {
+			t.Errorf("%s: %d kernels have begun, want 0", backend, n)
+		}
+	}
+}
+
+// TestCores: a simulated rank has as many compute cores as its SIP has PEs, or as the
+// configuration says, when tasks are looked at too.
+func TestCores(t *testing.T) {
+	for _, tt := range []struct {
+		preset string
+		cores  int // of the configuration
+		has    int
+	}{{"", 0, 128}, {"", 1, 1}, {"alpha_beta", 0, 1}} {
+		config := *task.Default()
+		config.Control.ComputeCores = tt.cores
+		o := runner.Options{Scenario: "probe_grows", Backend: runner.Sim, Preset: tt.preset, Runtime: task.AICPUBuildGraph, Tasks: &config}
+		o.Rounds = 2
+		_, err := runner.Run(t.Context(), o)
+		if want := fmt.Sprintf("and the rank has %d compute cores", tt.has); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("preset %q, %d cores: got %v, want %s", tt.preset, tt.cores, err, want)
+		}
+	}
+}
+
+// TestMiddleRound: an argument that there is not in a round which nobody has looked at.
+func TestMiddleRound(t *testing.T) {
+	for _, backend := range runner.Backends {
+		o := runner.Options{Scenario: "probe_middle", Backend: backend, Runtime: task.AICPUBuildGraph}
+		o.Rounds = 3
+		_, err := runner.Run(t.Context(), o)
+		if want := "division by zero"; err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: got %v, want %s", backend, err, want)
+		}
+	}
+}
+
+// TestTasksThatAsk: a task that asks in a loop does not keep others of its rank from
+// doing what it asks for.
+func TestTasksThatAsk(t *testing.T) {
+	for _, backend := range []string{runner.InProc, runner.SHM} {
+		for _, name := range task.Runtimes {
+			right(t, runner.Options{Scenario: "probe_asks", Backend: backend, Runtime: name})
+		}
+	}
+}
+
+// TestTasksThatDecide: orchestrations of scenarios look at values and make domains.
+func TestTasksThatDecide(t *testing.T) {
+	for _, backend := range runner.Backends {
+		for _, name := range task.Runtimes {
+			right(t, runner.Options{Scenario: "probe_decides", Backend: backend, Runtime: name, Choice: scenario.Choice{Rounds: 2}})
+		}
+	}
+	stacks := make([]byte, 1<<20)
+	stacks = stacks[:runtime.Stack(stacks, true)]
+	if n := strings.Count(string(stacks), "task.(*Builder).pause("); n > 0 {
+		t.Errorf("%d orchestrations still wait for values", n)
+	}
+}
+
+// TestTimeOfTasks: the time that a rank waits for others to begin is not in the result.
+func TestTimeOfTasks(t *testing.T) {
+	r := right(t, runner.Options{Scenario: "probe_late", Backend: runner.InProc, Runtime: task.AICPUBuildGraph})
+	if most := time.Since(built); r.TimeNS > float64(most.Nanoseconds()) {
+		t.Errorf("tasks took %v ns, want %v ns at most, since the last rank began", r.TimeNS, most.Nanoseconds())
+	}
+}

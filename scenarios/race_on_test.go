@@ -1,7 +1,0 @@
-//go:build race
-
-package scenarios
-
-// crowd is how many ranks of each backend TestManyReal has: processes with the race
-// detector are slow to start.
-var crowd = map[int]string{9: "inproc"}
