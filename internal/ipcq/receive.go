@@ -20,7 +20,8 @@ type Receive struct {
 	DType numeric.DType
 	Bytes memory.Bytes
 	At    simtime.Time // from when on it may be copied
-	By    sim.Mark     // who asked for it, if somebody traces
+	By    sim.Mark     // who asked for it, if it is traced,
+	Line  string       // and the kernel's line
 	Tile  int32        // where to, a tile with a part for each fragment
 	// Into, if there is no tile, appends the transfers that move bytes off to
 	// off+n of the message to their place in memory, without a beginning. They are
@@ -69,6 +70,9 @@ func (m *Message) what() string {
 // Post asks for the next message that nobody has asked for yet.
 func (r *Ring) Post(rc *Receive) {
 	rc.ring, rc.By = r, r.queues.eng.By
+	if r.marks != nil {
+		rc.Line = r.To.DMA.Trace.Line
+	}
 	r.posted = append(r.posted, rc)
 	r.match()
 }
@@ -133,7 +137,7 @@ func (r *Ring) take(rc *Receive, f *fragment, slot uint64) {
 		r.deep(max(rc.At, now))
 	}
 	if r.Local && rc.Into == nil {
-		end, mark := r.To.DMA.CopyLocal(rc.At, f.bytes, by, write)
+		end, mark := r.To.DMA.CopyLocal(rc.At, f.bytes, by, write, rc.Line)
 		if m != nil {
 			m.copy = mark
 		}
@@ -148,7 +152,7 @@ func (r *Ring) take(rc *Receive, f *fragment, slot uint64) {
 		Op: memory.Read, Class: fabric.Comm, Bytes: f.bytes, From: r.slotAccess(slot, f.bytes), Tail: r.Access,
 		At:      rc.At,
 		Done:    sim.Event{Target: r.queues.target, Kind: evCopied, Arg: uint64(r.number)<<32 | slot},
-		Purpose: pe.Receive, By: by, Receives: write,
+		Purpose: pe.Receive, By: by, Receives: write, Line: rc.Line,
 	}
 	if rc.Into != nil || rc.ID != 0 { // somebody wants to know its end
 		f.receive = rc
@@ -169,7 +173,7 @@ func (r *Ring) take(rc *Receive, f *fragment, slot uint64) {
 		piece := &r.requests[k]
 		n := piece.To.Region.Bytes()
 		piece.Class, piece.At, piece.Done, piece.Tail, piece.Order = req.Class, req.At, req.Done, req.Tail, rc.Order
-		piece.Purpose, piece.By = req.Purpose, req.By
+		piece.Purpose, piece.By, piece.Line = req.Purpose, req.By, req.Line
 		if k == 0 {
 			piece.Receives = req.Receives
 		}

@@ -35,11 +35,26 @@ func (c *core) Composite(cmd *tl.Composite) (tl.Handle, error) {
 		t.id = c.m.Log.Add(b.record(cmd, plan.Steps()))
 	}
 	comp := &pe.Composite{ID: t.id, At: c.arrival(), Args: b.tiles, Order: c.pe.DMA.Hold(t.id, b.reads, b.writes, true)}
+	if c.trace != nil {
+		comp.Name = compositeName(cmd, plan)
+	}
 	t.composite = comp
 	comp.Begun, comp.Ended = c.m.transfers.add(t)
 	h := c.handles.add(pending{composite: comp, id: t.id})
 	c.pe.Pipeline.PushComposite(comp, plan, deep)
 	return h, nil
+}
+
+// compositeName returns what traces call the tiles of a composite: "gemm 512×512×512", "exp",
+// "reduce add" of peers.
+func compositeName(cmd *tl.Composite, plan pe.Plan) string {
+	switch p := plan.(type) {
+	case *pe.GemmPlan:
+		return fmt.Sprintf("gemm %d×%d×%d", p.M, p.K, p.N)
+	case *pe.ReducePlan:
+		return "reduce " + cmd.Math.String()
+	}
+	return cmd.Math.String()
 }
 
 // toPeers moves operands that are at peers to where these have them.

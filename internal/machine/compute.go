@@ -1,6 +1,9 @@
 package machine
 
 import (
+	"fmt"
+	"strings"
+
 	"github.com/kernbench/kernbench/internal/memory"
 	"github.com/kernbench/kernbench/internal/pe"
 	"github.com/kernbench/kernbench/numeric"
@@ -13,7 +16,10 @@ func (c *core) Compute(v *tl.Value, cmd *tl.Compute) error {
 	if err := c.tick(); err != nil {
 		return err
 	}
-	run := pe.Command{Unit: pe.MATH, Math: mathOp(cmd)}
+	run := pe.Command{Unit: pe.MATH}
+	if c.trace != nil {
+		run.Name = computeName(cmd)
+	}
 	var fetched memory.Bytes
 	for i := range cmd.Args[:cmd.N] {
 		arg := &cmd.Args[i]
@@ -56,6 +62,18 @@ func (c *core) Compute(v *tl.Value, cmd *tl.Compute) error {
 	}
 	c.pe.Pipeline.Push(&run)
 	return nil
+}
+
+// computeName returns what traces call a command: "exp", "dot 64×64×64".
+func computeName(cmd *tl.Compute) string {
+	switch cmd.Kind {
+	case oplog.Dot:
+		a, b := &cmd.Args[0].Value.Shape, &cmd.Args[1].Value.Shape
+		return fmt.Sprintf("dot %d×%d×%d", a.Dim[0], a.Dim[1], b.Dim[1])
+	case oplog.Math, oplog.Reduce:
+		return cmd.Math.String()
+	}
+	return strings.ToLower(cmd.Kind.String())
 }
 
 // mathOp is the operation that a command costs as much as. Those that only move

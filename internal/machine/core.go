@@ -74,6 +74,9 @@ const beatEvery = 64
 // tick charges a dispatch cycle.
 func (c *core) tick() error {
 	c.now += c.dispatch
+	if c.trace != nil {
+		c.trace.Line = tl.Caller()
+	}
 	if c.dispatch == 0 {
 		if err := c.idles(); err != nil {
 			return err

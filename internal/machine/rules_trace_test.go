@@ -25,7 +25,7 @@ type traceEvent struct {
 	Args     struct {
 		ID, After, Launch, Bytes int64
 		Crit                     json.Number `json:"crit_ns"`
-		Name                     string
+		Name, Line               string
 	}
 }
 
@@ -48,6 +48,7 @@ type traced struct {
 
 type tracedSlice struct {
 	track, name string
+	line        string
 	start, end  simtime.Time
 	after       int64
 }
@@ -79,7 +80,7 @@ func readTrace(t tester, data []byte) *traced {
 			if open[track] != nil {
 				t.Fatalf("event %d: a slice begins inside another on %s", i, names[track])
 			}
-			s := &tracedSlice{names[[2]int{e.PID}] + " " + names[track], e.Name, e.at(), 0, e.Args.After}
+			s := &tracedSlice{names[[2]int{e.PID}] + " " + names[track], e.Name, e.Args.Line, e.at(), 0, e.Args.After}
 			open[track] = s
 			tr.bytes[names[track]] += e.Args.Bytes
 			if e.Args.ID != 0 {
@@ -181,12 +182,12 @@ func TestTraceOfAKernelAlone(t *testing.T) {
 	want := []string{
 		"sip0.cube0.pe0 dma write store " + r.moves(r.tcm(0), r.hbm(0), rows).String(),
 		r.setup.String(),
-		"sip0.cube0.pe0 store add 16ns", // 8 KiB at 512 GB/s
-		"sip0.cube0.pe0 math add " + pe.MathTime(s.Math, s.Math.Cycles.Simple, 64*64).String(),
-		"sip0.cube0.pe0 fetch add 32ns",
-		"sip0.cube0.pe0 store dot 32ns",
-		"sip0.cube0.pe0 gemm dot " + pe.GemmTime(s.GEMM, 64, 64, 64).String(),
-		"sip0.cube0.pe0 fetch dot 32ns",
+		"sip0.cube0.pe0 store cast 16ns", // 8 KiB at 512 GB/s
+		"sip0.cube0.pe0 math cast " + pe.MathTime(s.Math, s.Math.Cycles.Simple, 64*64).String(),
+		"sip0.cube0.pe0 fetch cast 32ns",
+		"sip0.cube0.pe0 store dot 64×64×64 32ns",
+		"sip0.cube0.pe0 gemm dot 64×64×64 " + pe.GemmTime(s.GEMM, 64, 64, 64).String(),
+		"sip0.cube0.pe0 fetch dot 64×64×64 32ns",
 		"sip0.cube0.pe0 dma read load " + moved.String(),
 		(r.scheduler + r.setup - 3*r.dispatch).String(), // the CPU went on for three more calls
 		"sip0.cube0.pe0 cpu run " + (4 * r.dispatch).String(),

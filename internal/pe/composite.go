@@ -33,9 +33,6 @@ type Plan interface {
 	Output() memory.Bytes
 }
 
-// stepName is what traces call the steps of a composite.
-const stepName = "tile"
-
 // depth is how many steps may have data in TCM: those being read, one being fetched.
 // Reads of several steps share the channels of an HBM slice and end close together;
 // with as many again waiting behind them the channels do not fall idle meanwhile.
@@ -47,6 +44,7 @@ const outputs = 2
 // Composite is a plan under way: DMA read, fetch, GEMM, MATH, store, DMA write, all
 // at work on different tiles.
 type Composite struct {
+	Op                 // in traces
 	ID    oplog.ID     // its operation, if there is a log
 	At    simtime.Time // when it reached the scheduler
 	Args  []int32      // tiles that it uses, pinned
@@ -116,6 +114,9 @@ func (p *Pipeline) PushComposite(c *Composite, plan Plan, deep int) {
 		p.tiles.slots[t].uses++
 	}
 	c.marks.by = p.eng.By
+	if p.Trace != nil {
+		c.Line = p.Trace.Line
+	}
 	p.pending.Push(queued{composite: c})
 	c.ask()
 	p.run()
@@ -135,7 +136,7 @@ func (c *Composite) ask() {
 		c.reading[b], c.read[b], c.marks.read[b] = int32(len(reads)), at, by
 		for k := range reads {
 			r := &reads[k]
-			r.ID, r.At, r.Order, r.Purpose, r.By = c.ID, at, c.Order, Stream, by
+			r.ID, r.At, r.Order, r.Purpose, r.By, r.Line = c.ID, at, c.Order, Stream, by, c.Line
 			r.Done = c.event(evRead, b)
 			if !c.began {
 				c.began, r.Begun = true, c.event(evBegun, 0)
@@ -211,7 +212,7 @@ func (c *Composite) settle(s *Step, at simtime.Time, by sim.Mark, b, o int) {
 	}
 	c.fetched[b] = end
 	if p.Trace != nil {
-		by = p.Trace.stage(&p.Trace.fetch, stepName, at, start, end, by, 0)
+		by = p.Trace.stage(&p.Trace.fetch, c.Op, at, start, end, by, 0)
 		c.marks.fetched[b] = by
 	}
 	for unit, run := range s.Run {
@@ -221,7 +222,7 @@ func (c *Composite) settle(s *Step, at simtime.Time, by sim.Mark, b, o int) {
 		fetched := end
 		p.began[unit], end = p.Units[unit].Serve(end, run)
 		if p.Trace != nil {
-			by = p.Trace.stage(&p.Trace.units[unit], stepName, fetched, p.began[unit], end, by, 0)
+			by = p.Trace.stage(&p.Trace.units[unit], c.Op, fetched, p.began[unit], end, by, 0)
 		}
 	}
 	if p.Usage != nil {
@@ -236,7 +237,7 @@ func (c *Composite) settle(s *Step, at simtime.Time, by sim.Mark, b, o int) {
 	storing, stored := p.Store.Serve(end, s.Store)
 	c.stored = stored
 	if p.Trace != nil {
-		by = p.Trace.stage(&p.Trace.store, stepName, end, storing, stored, by, 0)
+		by = p.Trace.stage(&p.Trace.store, c.Op, end, storing, stored, by, 0)
 		c.marks.written[o] = by
 	}
 	if p.Usage != nil {
@@ -246,7 +247,7 @@ func (c *Composite) settle(s *Step, at simtime.Time, by sim.Mark, b, o int) {
 	c.writing[o], c.written[o] = int32(len(s.Writes)), c.stored
 	for k := range s.Writes {
 		r := &s.Writes[k]
-		r.ID, r.At, r.Order, r.Purpose, r.By = c.ID, c.stored, c.Order, Stream, by
+		r.ID, r.At, r.Order, r.Purpose, r.By, r.Line = c.ID, c.stored, c.Order, Stream, by, c.Line
 		r.Done = c.event(evWritten, o)
 		p.dma.Submit(r)
 	}

@@ -34,7 +34,8 @@ type Request struct {
 
 	Purpose  Purpose  // in traces,
 	By       sim.Mark // whose doing it is, if not the present activity's,
-	Receives sim.Mark // and which message it takes out of its slot
+	Receives sim.Mark // which message it takes out of its slot,
+	Line     string   // and the kernel's line, if not the present one
 }
 
 // Access is one end of a request: which bytes of which memory. The zero value is
@@ -171,12 +172,12 @@ func (d *DMA) Submit(r *Request) {
 
 // CopyLocal copies n bytes within the TCM, from `at` on: it takes the set-up and
 // one pass through the TCM's slower port, one copy after another. In traces it is
-// released by an activity and takes a message out of its slot, and has a mark.
-func (d *DMA) CopyLocal(at simtime.Time, n memory.Bytes, by, message sim.Mark) (end simtime.Time, mark sim.Mark) {
+// released by an activity, takes a message out of its slot, and has a mark and a line.
+func (d *DMA) CopyLocal(at simtime.Time, n memory.Bytes, by, message sim.Mark, line string) (end simtime.Time, mark sim.Mark) {
 	at = max(at, d.eng.Now()) + d.cfg.Setup
 	start, end := d.local.Serve(at, d.port.Overhead+slower(d.port.ReadBandwidth, d.port.WriteBandwidth).Serialize(n))
 	if d.Trace != nil {
-		mark = d.Trace.stage(&d.Trace.copies, Receive.String(), at, start, end, by, message)
+		mark = d.Trace.stage(&d.Trace.copies, Op{Receive.String(), line}, at, start, end, by, message)
 	}
 	return end, mark
 }

@@ -2,7 +2,6 @@ package pe
 
 import (
 	"github.com/kernbench/kernbench/internal/sim"
-	"github.com/kernbench/kernbench/numeric"
 	"github.com/kernbench/kernbench/oplog"
 	"github.com/kernbench/kernbench/simtime"
 )
@@ -20,9 +19,9 @@ const (
 // Command is one operation of a computing engine on tiles: its operands are
 // fetched from TCM into registers, it runs, and its result is stored to TCM.
 type Command struct {
+	Op     // in traces
 	ID     oplog.ID
 	Unit   Unit
-	Math   numeric.Op   // of the MATH engine, for traces
 	At     simtime.Time // when it reaches the scheduler
 	By     sim.Mark     // who gave it, if somebody traces
 	Args   [3]int32     // tiles; 0 is none
@@ -72,6 +71,9 @@ func (p *Pipeline) Init(eng *sim.Engine, tiles *Tiles, dma *DMA) {
 // Push hands a command to the scheduler.
 func (p *Pipeline) Push(c *Command) {
 	c.By = p.eng.By
+	if p.Trace != nil {
+		c.Line = p.Trace.Line
+	}
 	for _, t := range c.Args {
 		if t != 0 {
 			p.tiles.slots[t].uses++

@@ -1,6 +1,7 @@
 package pe
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/kernbench/kernbench/internal/fabric"
@@ -30,18 +31,26 @@ var purposes = [...]string{"transfer", "load", "store", "get", "put", "send", "r
 
 func (p Purpose) String() string { return purposes[p] }
 
+// Op is an operation of a kernel as traces show it.
+type Op struct {
+	Name string // "dot 64×64×64"
+	Line string // of the kernel: "matmul.go:31"
+}
+
 // Trace is where the engines of a PE note what they did, and what they had waited for, if
 // somebody wants to see it.
 type Trace struct {
 	rec      *trace.Recorder
 	process  *trace.Process
 	CPU      *trace.Track
+	Line     string // of the kernel, whose operation the CPU dispatches
 	fetch    server
 	units    [numUnits]server
 	store    server
 	copies   server
 	channels [2]*trace.Lanes
 	requests []traced // of the DMA engine, by number
+	line     [1]trace.Arg
 }
 
 // server is a track of a serial server, and its latest activity.
@@ -53,6 +62,7 @@ type server struct {
 // traced is a request of the DMA engine.
 type traced struct {
 	purpose  Purpose
+	line     string
 	lane     int
 	by       sim.Mark // whose doing it is
 	mark     sim.Mark // its own, once it has started
@@ -77,12 +87,13 @@ func (t *Trace) Mark() sim.Mark { return t.rec.Mark() }
 
 // stage notes the work of a serial server that could have begun at an instant, released
 // by an activity, and began when the server was free.
-func (t *Trace) stage(s *server, name string, asked, start, end simtime.Time, by, receives sim.Mark) sim.Mark {
+func (t *Trace) stage(s *server, op Op, asked, start, end simtime.Time, by, receives sim.Mark) sim.Mark {
 	if start > asked {
 		by = s.last
 	}
 	s.last = t.rec.Mark()
-	s.track.Slice(trace.Slice{Name: name, Start: start, End: end, ID: s.last, After: by, Receives: receives})
+	t.line[0] = trace.Text("line", op.Line)
+	s.track.Slice(trace.Slice{Name: op.Name, Start: start, End: end, ID: s.last, After: by, Receives: receives, Args: t.line[:]})
 	return s.last
 }
 
@@ -100,7 +111,7 @@ func (t *Trace) asked(i int32, r *Request, now simtime.Time, by sim.Mark) {
 	if r.By != 0 && r.At >= now {
 		by = r.By
 	}
-	t.requests[i] = traced{purpose: r.Purpose, by: by, receives: r.Receives}
+	t.requests[i] = traced{purpose: r.Purpose, line: cmp.Or(r.Line, t.Line), by: by, receives: r.Receives}
 }
 
 // begun notes that a request has started; if somebody made it wait, released by whom.
@@ -117,7 +128,7 @@ func (t *Trace) ended(i int32, op memory.Op, n memory.Bytes, now simtime.Time) {
 	r := &t.requests[i]
 	s := trace.Slice{
 		Name: r.purpose.String(), Start: r.started, End: now, ID: r.mark, After: r.by, Receives: r.receives,
-		Args: []trace.Arg{trace.Number("bytes", int64(n)), trace.Nanoseconds("queued_ns", r.queued)},
+		Args: []trace.Arg{trace.Number("bytes", int64(n)), trace.Nanoseconds("queued_ns", r.queued), trace.Text("line", r.line)},
 	}
 	if r.purpose == Send && n > 0 {
 		s.Sends = r.mark
@@ -142,13 +153,9 @@ func (p *Pipeline) released(c *Command, at simtime.Time) sim.Mark {
 // command notes the stages of a command that could have begun at an instant, and is the
 // activities that fetched its operands and stored its result.
 func (t *Trace) command(c *Command, by sim.Mark, asked, start, fetched, began, done, storing, end simtime.Time) (fetch, store sim.Mark) {
-	name := "dot"
-	if c.Unit == MATH {
-		name = c.Math.String()
-	}
-	fetch = t.stage(&t.fetch, name, asked, start, fetched, by, 0)
-	run := t.stage(&t.units[c.Unit], name, fetched, began, done, fetch, 0)
-	return fetch, t.stage(&t.store, name, done, storing, end, run, 0)
+	fetch = t.stage(&t.fetch, c.Op, asked, start, fetched, by, 0)
+	run := t.stage(&t.units[c.Unit], c.Op, fetched, began, done, fetch, 0)
+	return fetch, t.stage(&t.store, c.Op, done, storing, end, run, 0)
 }
 
 // LastOf is the activity that ends the work of the PE's engines, if that is what ends at

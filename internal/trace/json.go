@@ -127,7 +127,9 @@ func (e *events) arg(a *Arg) {
 	case timeArg:
 		e.time(a.Name, a.Time, simtime.Nanosecond)
 	case textArg:
-		e.text(a.Name, a.Text)
+		if a.Text != "" {
+			e.text(a.Name, a.Text)
+		}
 	default:
 		e.integer(a.Name, a.Number)
 	}
