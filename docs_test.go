@@ -19,7 +19,7 @@ import (
 	"github.com/kernbench/kernbench/torch"
 )
 
-var update = flag.Bool("update", false, "rewrite the figures of the documentation")
+var update = flag.Bool("update", false, "rewrite the figures and the output of commands in the documentation")
 
 // run runs a command line of kernbench and returns what it prints.
 func run(t *testing.T, args ...string) string {
@@ -32,7 +32,8 @@ func run(t *testing.T, args ...string) string {
 }
 
 // TestConsoleExamples runs the commands in the ```console blocks of README and
-// docs and compares what they print; a line "..." stands for all the rest.
+// docs and compares what they print; a line "..." stands for all the rest. An update keeps
+// as many lines before it.
 func TestConsoleExamples(t *testing.T) {
 	pages, err := filepath.Glob("docs/*.md")
 	if err != nil {
@@ -45,10 +46,15 @@ func TestConsoleExamples(t *testing.T) {
 			block, _, _ = strings.Cut(block, "```")
 			command, want, _ := strings.Cut(block, "\n")
 			got := run(t, strings.Fields(command)...)
-			if head, cut := strings.CutSuffix(want, "...\n"); cut {
-				want, got = head, got[:min(len(got), len(head))]
+			if n := strings.Count(want, "\n") - 1; strings.HasSuffix(want, "...\n") && strings.Count(got, "\n") > n {
+				got = strings.Join(strings.SplitAfter(got, "\n")[:n], "") + "...\n"
 			}
-			if got != want {
+			if got != want && *update {
+				text := strings.Replace(read(t, page), "$ kernbench "+block, "$ kernbench "+command+"\n"+got, 1)
+				if err := os.WriteFile(page, []byte(text), 0o644); err != nil {
+					t.Fatal(err)
+				}
+			} else if got != want {
 				t.Errorf("%s: kernbench %s prints something else (-page +now):\n%s", page, command, cmp.Diff(want, got))
 			}
 			examples++

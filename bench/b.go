@@ -87,15 +87,16 @@ func (b *B) AddCheck(check torch.Check) {
 // AddCheck adds a check to the result: a run with a wrong one fails.
 func (r *report) AddCheck(check torch.Check) { r.result.Checks = append(r.result.Checks, check) }
 
-// Found adds the critical path and the races of a machine that the bench has run apart from
-// its own, now or in an earlier run.
-func (r *report) Found(crit torch.Time, races []string) {
-	r.result.Crit = max(r.result.Crit, crit)
+// Found adds the critical path, the makespan and the races of a machine that the bench has run
+// apart from its own, now or in an earlier run.
+func (r *report) Found(crit, makespan torch.Time, races []string) {
+	r.result.Crit, r.result.Makespan = max(r.result.Crit, crit), max(r.result.Makespan, makespan)
 	r.result.Races = append(r.result.Races, races...)
 }
 
 // Machine runs a part of the bench on a machine of another system. Times, checks, races and
-// launches of it are those of the bench. An op log and a trace are of one machine, so that
+// launches of it are those of the bench: its critical path and its makespan are the longest of
+// all machines. An op log and a trace are of one machine, so that
 // options which ask for one are refused.
 func (b *B) Machine(g *topology.Graph, run func(on *B) error) error {
 	const alone = "%s is of one machine, and this bench makes others: choose parameters for one row alone, and a system with as many SIPs as it has ranks"
@@ -123,7 +124,7 @@ func (b *B) Machine(g *topology.Graph, run func(on *B) error) error {
 // collect adds what the machine has found out since the last call to the result.
 func (b *B) collect() {
 	r, checks, launches := b.result, b.Checks(), b.Launches()
-	r.Crit = max(r.Crit, b.Crit())
+	r.Crit, r.Makespan = max(r.Crit, b.Crit()), max(r.Makespan, b.Makespan())
 	r.Checks = append(r.Checks, checks[b.checked:]...)
 	r.Launches = append(r.Launches, launches[b.launched:]...)
 	b.checked, b.launched = len(checks), len(launches)

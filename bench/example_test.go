@@ -49,10 +49,11 @@ func Example() {
 	// # topology: preset default (hash 379e7405aa5e)
 	// # fidelity: train
 	//
-	// metric       value
-	// crit_ns  29.174368
-	// elems            3
-	// time_ns  29.174368
+	// metric            value
+	// crit_ns       29.174368
+	// makespan_ns  422.953214
+	// elems                 3
+	// time_ns       29.174368
 	//
 	// values ok: 3 elements compared in 1 check
 }

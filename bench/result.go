@@ -21,6 +21,7 @@ type Result struct {
 	Bench     string       `json:"bench"`
 	OK        bool         `json:"ok" table:",check"`                      // no wrong value and no race
 	Crit      torch.Time   `json:"crit_ns" table:"ns,lower,critical path"` // the longest of a launch
+	Makespan  torch.Time   `json:"makespan_ns" table:"ns,lower"`           // the longest of a machine
 	Notes     []string     `json:"notes,omitempty"`
 	Metrics   table.Record `json:"metrics"`
 	Rows      *table.Table `json:"rows"`
@@ -78,7 +79,7 @@ func (r *Result) WriteText(w io.Writer) error {
 	if err := r.writeLaunches(w); err != nil {
 		return err
 	}
-	rows := [][]string{{"crit_ns", nanoseconds(r.Crit)}}
+	rows := [][]string{{"crit_ns", nanoseconds(r.Crit)}, {"makespan_ns", nanoseconds(r.Makespan)}}
 	metrics := table.FromRecords(r.Schema["metrics"], []table.Record{r.Metrics})
 	for i, m := range r.Metrics {
 		rows = append(rows, []string{m.Name, metrics.Show(0, i)})

@@ -48,7 +48,7 @@ var sample = Bench{Name: "sample", Summary: "s", Row: sampleRow{}, Metrics: samp
 	if err := b.Synchronize(); err != nil {
 		return err
 	}
-	b.Found(12345678*simtime.Nanosecond, nil) // longer than the launch
+	b.Found(12345678*simtime.Nanosecond, 23456789*simtime.Nanosecond, nil) // longer than the launch
 	b.Metrics(sampleMetrics{Window: 1500 * simtime.Picosecond, Count: 3, Share: 1.0 / 3, Kind: "tcm", Less: true})
 	b.Row(sampleRow{Size: 128, Time: new(torch.Time(simtime.Nanosecond))})
 	b.Row(sampleRow{Size: 4096, Rate: new(2.5)})
@@ -76,6 +76,7 @@ func TestJSON(t *testing.T) {
   "bench": "sample",
   "ok": true,
   "crit_ns": 12345678,
+  "makespan_ns": 23456789,
   "metrics": {
     "window_ns": 1.5,
     "count": 3,
@@ -175,7 +176,7 @@ func TestJSON(t *testing.T) {
 	if err := table.WriteJSON(&got, empty); err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{`"metrics": {}`, `"rows": []`, `"artifacts": []`, `"fidelity": "flit"`, `"data": "off"`, `"ok": true`, `"crit_ns": 0`, `"schema": {}`} {
+	for _, want := range []string{`"metrics": {}`, `"rows": []`, `"artifacts": []`, `"fidelity": "flit"`, `"data": "off"`, `"ok": true`, `"crit_ns": 0`, `"makespan_ns": 0`, `"schema": {}`} {
 		if !strings.Contains(got.String(), want) {
 			t.Errorf("JSON of a bench that does nothing: no %s in\n%s", want, got.String())
 		}
@@ -197,14 +198,15 @@ size  ns  gbs
  128   1    -
 4096   -  2.5
 
-metric      value
-crit_ns     12345678
-window_ns   1.5
-count       3
-share       0.333333
-kind        tcm
-a<b         true
-unknown_ns  -
+metric       value
+crit_ns      12345678
+makespan_ns  23456789
+window_ns    1.5
+count        3
+share        0.333333
+kind         tcm
+a<b          true
+unknown_ns   -
 
 values ok: 4 elements compared in 1 check
 `

@@ -55,6 +55,7 @@ type Context struct {
 	tensors int         // made so far
 
 	crit     Time        // the longest critical path of a launch
+	makespan Time        // the end of the last operation
 	checks   Checks      // so far
 	launches []RankTimes // of all launches, if the options ask for that
 
@@ -286,6 +287,10 @@ func (c *Context) CCL() *ccl.Config {
 
 // Crit returns the longest critical path of all launches and collectives so far.
 func (c *Context) Crit() Time { return c.crit }
+
+// Makespan returns the simulated time from the first command of the host, with which the
+// clock starts, to the last end so far of a launch, a collective or a copy.
+func (c *Context) Makespan() Time { return c.makespan }
 
 // Launches returns the times of all launches and collectives on every rank, in the order
 // of their ends, of a Context made with PerRank.

@@ -58,7 +58,7 @@ func (o *operations) Handle(kind sim.Kind, arg uint64) {
 
 // end takes an operation out of its streams and lets what waited for it go on.
 func (c *Context) end(op *operation) {
-	op.state = ended
+	op.state, c.makespan = ended, c.Now()
 	op.timer.Stop()
 	if op.started {
 		c.inFlight--

@@ -80,6 +80,7 @@ type cclRow struct {
 	BytesPerSIP int        `json:"bytes_per_sip" table:"B,setting,data on each SIP"`
 
 	Crit       torch.Time `json:"crit_ns"` // of all launches
+	Makespan   torch.Time `json:"makespan_ns"`
 	Compared   int        `json:"elems"`
 	Difference string     `json:"difference,omitempty"`
 	Races      []string   `json:"races,omitempty"`
@@ -152,7 +153,7 @@ func (m *cclMilestone) Measure(e *bench.E, p cclPoint) (row cclRow, err error) {
 	bytes := p.Elems * torch.F16.Size()
 	row = cclRow{
 		Algorithm: ccl.CenterRoot.Name, SIPs: p.at.sips(), BytesPerPE: bytes, BytesPerSIP: bytes * g.Spec().CubesPerSIP(),
-		Latency: on.Collective.Crit, Bound: centerRootBound(on, p.Elems), Crit: on.Crit(),
+		Latency: on.Collective.Crit, Bound: centerRootBound(on, p.Elems), Crit: on.Crit(), Makespan: on.Makespan(),
 	}
 	if on.HasData() {
 		row.Wrong = new(int)
@@ -181,7 +182,7 @@ func (m *cclMilestone) Report(e *bench.E, points []cclPoint, rows []cclRow) erro
 	var found cclSweeps
 	for i, p := range points {
 		found = append(found, cclFound{p, rows[i]})
-		e.Found(rows[i].Crit, rows[i].Races)
+		e.Found(rows[i].Crit, rows[i].Makespan, rows[i].Races)
 	}
 	for _, a := range m.arrangements() {
 		e.Notef("%v with 4×4 cubes each (hash %s)", a, m.systems[a].Spec().Hash())

@@ -122,7 +122,7 @@ func (m *gemmMilestone) Report(e *bench.E, points []gemmPoint, rows [][]gemmRow)
 	}
 	for _, s := range m.sweeps {
 		for _, r := range s.rows {
-			e.Found(r.Crit, r.Races)
+			e.Found(r.Crit, r.Makespan, r.Races)
 		}
 		for _, o := range operandVariants {
 			if n := s.tooLarge[o.name]; n > 0 {

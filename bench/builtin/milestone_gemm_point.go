@@ -69,6 +69,7 @@ func (p gemmPoint) run(on *torch.Context, want *gemmReferences) []gemmRow {
 	if on.LooksForRaces() {
 		row.Races = torch.Must(on.Races())
 	}
+	row.Makespan = on.Makespan()
 	return []gemmRow{row}
 }
 
@@ -92,9 +93,10 @@ type gemmRow struct {
 	Bytes       int64       `json:"bytes" table:"B,result"`
 	Intensity   float64     `json:"intensity_flop_per_byte" table:"FLOP/B,result,intensity"`
 
-	Checked int      `json:"checked"` // elements compared
-	Wrong   string   `json:"wrong,omitempty"`
-	Races   []string `json:"races,omitempty"`
+	Makespan torch.Time `json:"makespan_ns"`
+	Checked  int        `json:"checked"` // elements compared
+	Wrong    string     `json:"wrong,omitempty"`
+	Races    []string   `json:"races,omitempty"`
 }
 
 // measure returns the row of a product that has run, of whose result PEs had parts.

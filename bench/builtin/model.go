@@ -24,6 +24,8 @@ type model interface {
 	layers(c *torch.Context, w way) (forward func(x *torch.Tensor) *torch.Tensor)
 	// report adds the rows of a way to do it, which has run on c.
 	report(b *bench.B, c *torch.Context, w way, phases []torch.Phase)
+	// ended adds the rows that are known when the machine has ended, at its makespan.
+	ended(b *bench.B, w way, makespan torch.Time)
 }
 
 // activations is what goes into a model, by the parameters.
@@ -35,6 +37,8 @@ type activations struct {
 }
 
 func (a *activations) io() *activations { return a }
+
+func (a *activations) ended(*bench.B, way, torch.Time) {}
 
 // newActivations reads the parameters.
 func newActivations(b *bench.B, hidden int) activations {
@@ -119,7 +123,9 @@ func (w way) run(b *bench.B, m model, whole bool, want *dense.Matrix) error {
 	if err != nil {
 		return err
 	}
+	var machine *torch.Context
 	err = onRanks(b, w.system, whole, options, func(rank int, c *torch.Context) error {
+		machine = c
 		forward := m.layers(c, w)
 		rows, first := a.tokens, 0
 		if w.sequence {
@@ -143,10 +149,14 @@ func (w way) run(b *bench.B, m model, whole bool, want *dense.Matrix) error {
 		part := want.Slice(first, 0, rows, a.hidden)
 		return c.CheckWithin(fmt.Sprintf("%v, rank %d", w, rank), y, part.V, part.Tolerances())
 	})
-	if err == nil && b.HasData() && !w.sequence {
+	if err != nil {
+		return err
+	}
+	m.ended(b, w, machine.Makespan())
+	if b.HasData() && !w.sequence {
 		agree(b, fmt.Sprintf("%v, all ranks alike", w), results)
 	}
-	return err
+	return nil
 }
 
 // breakdownDoc is the end of the Doc of benches that have these columns.

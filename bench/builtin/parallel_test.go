@@ -34,7 +34,7 @@ func addsUp(t *testing.T, name string, rows []table.Record) {
 	for i, row := range rows {
 		of := func(column string) torch.Time { return value[torch.Time](t, row, column) }
 		sum := of("compute_ns") + of("exposed_memory_ns") + of("exposed_comm_ns") + of("idle_ns")
-		if total := of("total_ns"); sum != total || total == 0 {
+		if total := of("total_ns"); sum != total || total == 0 && row.Get("step") != "after" {
 			t.Errorf("%s, row %d: parts are %d fs together, want total_ns of %d fs", name, i, sum, total)
 		}
 		if compute, beside := of("compute_ns"), max(of("overlapped_memory_ns"), of("overlapped_comm_ns")); beside > compute {
@@ -79,28 +79,39 @@ func TestOverlapPays(t *testing.T) {
 	}
 }
 
-// TestBlockSteps: the steps of a block add up to all of it.
+// TestBlockSteps: the steps of a block add up to all of it, and with what is before and after
+// to its makespan. That of the bench is the longest of its machines.
 func TestBlockSteps(t *testing.T) {
 	params := map[string]string{"tp": "2,8", "tokens": "16", "sequence-parallel": "both", "overlap": "1,2"}
-	rows := rowsOf(execute(t, "transformer_block", bench.Options{Params: params, Options: torch.Options{Topology: fewCubes(t), NoData: true}}))
+	r := execute(t, "transformer_block", bench.Options{Params: params, Options: torch.Options{Topology: fewCubes(t), NoData: true}})
+	rows := rowsOf(r)
 	addsUp(t, "transformer_block", rows)
-	blocks := 0
-	var sum torch.Breakdown
+	blocks, longest := 0, torch.Time(0)
+	var steps, whole torch.Breakdown
 	for _, row := range rows {
 		of := func(column string) torch.Time { return value[torch.Time](t, row, column) }
 		times := torch.Breakdown{
 			Compute: of("compute_ns"), Memory: of("exposed_memory_ns"), Comm: of("exposed_comm_ns"), Idle: of("idle_ns"),
 			OverlappedMemory: of("overlapped_memory_ns"), OverlappedComm: of("overlapped_comm_ns"),
 		}
-		if value[string](t, row, "step") != "all" {
-			sum = sum.Add(times)
-			continue
+		switch step := value[string](t, row, "step"); {
+		case step == "makespan":
+			if whole != times {
+				t.Errorf("block %d: the rows are %+v together, want %+v", blocks, whole, times)
+			}
+			longest = max(longest, of("total_ns"))
+			blocks++
+			steps, whole = torch.Breakdown{}, torch.Breakdown{}
+		case step == "all" && steps != times:
+			t.Errorf("block %d: the steps are %+v together, want %+v", blocks, steps, times)
+		case step != "all":
+			if whole = whole.Add(times); step != "before" && step != "after" {
+				steps = steps.Add(times)
+			}
 		}
-		if sum != times {
-			t.Errorf("block %d: the steps are %+v together, want %+v", blocks, sum, times)
-		}
-		blocks++
-		sum = torch.Breakdown{}
+	}
+	if r.Makespan != longest {
+		t.Errorf("makespan %v, want %v, the longest of all blocks", r.Makespan, longest)
 	}
 	if blocks != 8 {
 		t.Errorf("%d blocks, want 8: of 2 and 8 ranks, without and with sequence parallelism, in 1 and 2 pieces", blocks)

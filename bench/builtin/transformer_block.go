@@ -28,6 +28,11 @@ off by 8 standard deviations of what rounding makes of it. Without sequence para
 all ranks must have the same bits.
 
 A row for each step of rank 0: launches and collectives in their order, and all of them.
+A step begins with the end of the one before, so that the command's way to the device and
+the wait for other ranks are part of it. The row before is the time until the first step,
+in which weights and input are copied to the devices; after is the time from the last step
+to the end of the run, in which results are copied back. before, all and after add up to
+the row makespan, and this is makespan_ns if the block runs in one way.
 ` + breakdownDoc,
 		Params: []bench.Param{
 			{Name: "shape", Usage: "sizes of the block", Default: "tiny", Values: []string{"tiny", "llama-70b"}},
@@ -49,6 +54,8 @@ type block struct {
 	activations
 	blockShape
 	weights map[string][]float32
+	spent   torch.Breakdown // until the end of the last step
+	last    torch.Time      // when that was
 }
 
 // blockShape is the sizes of a block.
@@ -111,11 +118,27 @@ func (b *block) fill() {
 	}
 }
 
-// report adds a row for each phase and one for all.
-func (*block) report(b *bench.B, _ *torch.Context, w way, phases []torch.Phase) {
-	for _, p := range append(phases, torch.Phase{Name: "all", Breakdown: together(phases)}) {
-		b.Row(blockRow{w.columns(), p.Name, newBreakdown(p.Breakdown)})
+// report adds a row for the time before the block, one for each phase and one for all.
+func (m *block) report(b *bench.B, _ *torch.Context, w way, phases []torch.Phase) {
+	before, all := torch.Breakdown{Idle: phases[0].Start}, together(phases)
+	m.spent, m.last = before.Add(all), phases[len(phases)-1].End
+	m.row(b, w, "before", before)
+	for _, p := range phases {
+		m.row(b, w, p.Name, p.Breakdown)
 	}
+	m.row(b, w, "all", all)
+}
+
+// ended adds a row for the time after the block and one for the whole makespan.
+func (m *block) ended(b *bench.B, w way, makespan torch.Time) {
+	after := torch.Breakdown{Idle: makespan - m.last}
+	m.row(b, w, "after", after)
+	m.row(b, w, "makespan", m.spent.Add(after))
+}
+
+// row adds a row for a step.
+func (*block) row(b *bench.B, w way, step string, t torch.Breakdown) {
+	b.Row(blockRow{w.columns(), step, newBreakdown(t)})
 }
 
 // layers makes a rank's part of a transformer block.

@@ -40,7 +40,8 @@ not even call the tile language.
 
 --per-rank prints a table of all launches and collectives, in the order of their ends:
 how long each ran on every rank, from its start to the end of the rank's last PE. The
-longest is crit_ns. Ranks of a collective are those of the world, others the PEs of the
+longest is crit_ns; makespan_ns is the time of the whole program, from the first command
+of the host to the last end, with all copies. Ranks of a collective are those of the world, others the PEs of the
 launch.
 
 Benches that write files, such as milestone-1h-ccl, write them to --out; with --resume
@@ -50,8 +51,8 @@ What kernels print with Printf goes to standard error, as do wrong values and ra
 which the exit status is 1. A kernel that is misused, panics, waits for ever or never
 ends is exit status 3.
 
---format json has one object: bench, ok, crit_ns, notes, metrics, rows, artifacts (files
-written), config and schema (the columns of metrics and rows); with --per-rank also
+--format json has one object: bench, ok, crit_ns, makespan_ns, notes, metrics, rows,
+artifacts (files written), config and schema (the columns of metrics and rows); with --per-rank also
 launches, each with name, start_ns, crit_ns, ranks and pe_exec_ns, by rank.`,
 		Example: `  kernbench run hello_send
   kernbench run --bench matmul_composite --format json

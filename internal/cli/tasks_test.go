@@ -16,7 +16,7 @@ import (
 )
 
 type taskMetrics struct {
-	Makespan torch.Time `json:"makespan_ns" table:"ns,lower"`
+	Makespan torch.Time `json:"tasks_ns" table:"ns,lower"`
 }
 
 // registerTask registers a bench of one task, which reports how long it takes.
@@ -38,7 +38,7 @@ var registerTask = sync.OnceFunc(func() {
 func TestRunTasks(t *testing.T) {
 	registerTask()
 	t.Chdir(t.TempDir())
-	const hash, makespan = "(hash ", "makespan_ns"
+	const hash, makespan = "(hash ", "tasks_ns"
 	for _, tt := range []struct {
 		file   string // tasks.yaml, if there is to be one
 		args   []string

@@ -103,6 +103,7 @@ func readCSV(r io.Reader) ([]table.Named, error) {
 // wholeRun is the columns of a run as a whole, before its metrics.
 var wholeRun = []table.Column{
 	{Name: "bench", Role: table.Setting}, {Name: "ok", Role: table.Check}, {Name: "crit_ns", Unit: "ns", Role: table.Lower, Label: "critical path"},
+	{Name: "makespan_ns", Unit: "ns", Role: table.Lower},
 }
 
 // readJSON reads what a command printed with --format json.

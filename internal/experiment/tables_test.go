@@ -57,15 +57,15 @@ func TestReadFile(t *testing.T) {
 		{"CSV without rows", "a.csv", "n,latency_ns\n", 0, "n,latency_ns\n"},
 		{
 			"a run of an early version", "a.json", `{"bench":"b","ok":true,"metrics":{"pes":2},"rows":[{"n":8,"t_ns":1.50},{"n":16,"extra":null,"t_ns":3e2}]}`,
-			0, "n,t_ns,extra\n8,1.50,\n16,3e2,\n[metrics]\n#role,setting,check,lower,\n#unit,,,ns,\n#label,,,critical path,\nbench,ok,crit_ns,pes\nb,true,,2\n",
+			0, "n,t_ns,extra\n8,1.50,\n16,3e2,\n[metrics]\n#role,setting,check,lower,lower,\n#unit,,,ns,ns,\n#label,,,critical path,,\nbench,ok,crit_ns,makespan_ns,pes\nb,true,,,2\n",
 		},
 		{
-			"a run", "a.json", `{"bench":"b","ok":true,"crit_ns":5,` + runSchema + `,"metrics":{"pes":2},"launches":[{"name":"k"}],"rows":[{"n":8,"t_ns":1.50}]}`,
-			0, "#role,setting,lower\n#unit,,ns\nn,t_ns\n8,1.50\n[metrics]\n#role,setting,check,lower,result\n#unit,,,ns,\n#label,,,critical path,\nbench,ok,crit_ns,pes\nb,true,5,2\n",
+			"a run", "a.json", `{"bench":"b","ok":true,"crit_ns":5,"makespan_ns":7,` + runSchema + `,"metrics":{"pes":2},"launches":[{"name":"k"}],"rows":[{"n":8,"t_ns":1.50}]}`,
+			0, "#role,setting,lower\n#unit,,ns\nn,t_ns\n8,1.50\n[metrics]\n#role,setting,check,lower,lower,result\n#unit,,,ns,ns,\n#label,,,critical path,,\nbench,ok,crit_ns,makespan_ns,pes\nb,true,5,7,2\n",
 		},
 		{
 			"a run without rows is its metrics", "a.json", `{"bench":"hello","ok":true,"crit_ns":318.09248,"metrics":{"pes":256},"rows":[]}`,
-			0, "[metrics]\n#role,setting,check,lower,\n#unit,,,ns,\n#label,,,critical path,\nbench,ok,crit_ns,pes\nhello,true,318.09248,256\n",
+			0, "[metrics]\n#role,setting,check,lower,lower,\n#unit,,,ns,ns,\n#label,,,critical path,,\nbench,ok,crit_ns,makespan_ns,pes\nhello,true,318.09248,,256\n",
 		},
 		{
 			"lists are no cells, objects are columns with a dot", "a.json", `{"rows":[{"case":"dma","at":{"x":1,"y":2},"hops":[{"link":"l"}]}]}`,
