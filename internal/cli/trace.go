@@ -17,43 +17,63 @@ import (
 	"github.com/kernbench/kernbench/table"
 )
 
-// traced is what `kernbench trace --format json` prints.
-type traced struct {
-	Version string `json:"version"` // of kernbench, now
-	File    string `json:"file"`
-	*analysis.Report
-}
+// traced is what `kernbench trace --format json` prints, and profiled with --by.
+type (
+	traced struct {
+		readTrace
+		*analysis.Report
+	}
+	profiled struct {
+		readTrace
+		*analysis.Profile
+	}
+	readTrace struct {
+		Version string `json:"version"` // of kernbench, now
+		File    string `json:"file"`
+	}
+)
 
 func traceCmd() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "trace FILE",
 		Short: "Say where the time of a recorded run went",
 		Long: `Trace reads a trace that --trace has recorded, lists its longest launches, and prints of
-the first of these, or of --launch N:
+the whole program:
 
-  the critical path: the chain of activities that took as long as the launch, each begun
-  by the one before; summed up by kind, then step by step, and the PEs it visits
-  the slowest PE, what it spent its time on, for whom it waited, beside the median PE
-  how busy the engines of PEs were, as shares of the launch's time
+  the critical path: the chain of dependent activities that determines the makespan, from
+  the first command of the host through copies, commands, launches, collectives and tasks
+  to the last end; summed up by kind, then step by step
+  how busy the engines of PEs were, as shares of the makespan
   how busy links were meanwhile, and how long the heads of trains waited for them
+
+With --launch N it prints these of one launch, the path with all its segments and the PEs
+that it visits, and also the slowest PE: what it spent its time on and for whom it waited,
+next to the median PE.
+
+With --by it prints a profile instead: by operation and engine, or by line of the kernels,
+how often and how long, and what share of the critical path. The rows add up to the path.
 
 docs/traces.md has the format, and what the kinds of latency on the path are. A file
 that breaks the rules of the format is refused, with the first mistakes. The same file
 opens in ui.perfetto.dev and in chrome://tracing.
 
 --format json has all of the path, with trace (recorded by which version, with which
-topology), events, launches, longest, launch, path (kinds, segments, visits), slowest
-(cpu, engines, waited_from, text), engines and links (kinds, busiest, most_queued).`,
+topology), events, launches, longest, program, launch, path (kinds, steps, segments,
+visits), slowest (cpu, engines, waited_from, text), engines and links (kinds, busiest,
+most_queued); with --by trace, program, launch, by, ns and rows.`,
 		Example: `  kernbench run qkv_gemm --trace run.json
   kernbench trace run.json
   kernbench trace run.json --launch 0 --all
+  kernbench trace run.json --by op
+  kernbench trace run.json --by line --top 20
   kernbench trace run.json.gz --top 3 --format json`,
 		Args: oneArg("FILE", "no file: name a trace, as kernbench run --trace records it"),
 	}
 	var launch, top int
-	intFlag(cmd, &launch, "launch", analysis.Longest, "`N`umber of the launch to tell of, or -1 for the longest")
-	intFlag(cmd, &top, "top", 10, "launches, links, and PEs waited for, to list")
-	all := cmd.Flags().Bool("all", false, "the whole path, not only its ends")
+	intFlag(cmd, &launch, "launch", analysis.Whole, "`N`umber of the launch to report on, or -1 for the whole program")
+	intFlag(cmd, &top, "top", 10, "launches, links, PEs waited for, and rows of a profile, to list")
+	all := cmd.Flags().Bool("all", false, "the whole path, not only its ends, or all rows of a profile")
+	by := wordFlag(cmd, "by", "", "a profile by this instead", "", []string{string(analysis.ByOp), string(analysis.ByLine)})
 	format := formatFlag(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if top < 0 {
@@ -64,8 +84,13 @@ topology), events, launches, longest, launch, path (kinds, segments, visits), sl
 		}
 		t, err := analysis.Open(cmd.Context(), args[0])
 		if err == nil {
-			r := traced{Version: version.Version, File: args[0]}
-			if r.Report, err = t.Analyse(int64(launch), top); err == nil {
+			r := traced{readTrace: readTrace{version.Version, args[0]}}
+			if *by != "" {
+				p := profiled{readTrace: r.readTrace}
+				if p.Profile, err = t.Profile(analysis.By(*by), int64(launch)); err == nil {
+					return printResult(cmd, *format, p, func(w io.Writer) error { return writeProfile(w, &p, *all, top) })
+				}
+			} else if r.Report, err = t.Analyse(int64(launch), top); err == nil {
 				return printResult(cmd, *format, r, func(w io.Writer) error { return writeTrace(w, &r, *all) })
 			}
 		}
@@ -78,8 +103,8 @@ topology), events, launches, longest, launch, path (kinds, segments, visits), sl
 	return cmd
 }
 
-// A path that is longer than pathEnds twice shows so many of its first and last
-// segments, and visits likewise.
+// A path that is longer than pathEnds twice shows as many of its first and last segments, and
+// visits likewise.
 const (
 	pathEnds  = 15
 	visitEnds = 4
@@ -87,18 +112,11 @@ const (
 
 // writeTrace writes a report in tables.
 func writeTrace(w io.Writer, r *traced, all bool) error {
-	fmt.Fprintf(w, "# trace: %s, recorded by kernbench %s, topology hash %s\n", r.File, cmp.Or(r.About.Version, "?"), cmp.Or(r.About.Topology, "?"))
-	if r.About.Bench != "" {
-		fmt.Fprintf(w, "# bench: %s\n", r.About.Bench)
-	}
-	if r.Launch == nil {
-		fmt.Fprint(w, "# launches: none\n")
+	r.write(w, &r.About, r.Program, r.Launch, r.Launches)
+	if r.Path == nil {
 		writeTraceLinks(w, &r.Links)
 		return nil
 	}
-	l := r.Launch
-	fmt.Fprintf(w, "# launch: %d of %d: %s, on %s, from %s on\n", l.Number, r.Launches, l.Name, printable.Count(int(l.PEs), "PE"), l.Start.Text())
-	fmt.Fprintf(w, "# crit_ns: %s\n", exactNS(l.Critical))
 	if r.Launches > 1 {
 		fmt.Fprint(w, "\nlongest launches\n")
 		writeRows(w, []string{"launch", "name", "pes", "start_ns", "crit_ns"}, r.Longest, func(l analysis.Launch) []string {
@@ -109,7 +127,11 @@ func writeTrace(w io.Writer, r *traced, all bool) error {
 	if r.Slowest != nil {
 		writeSlowest(w, r.Slowest)
 	}
-	fmt.Fprint(w, "\nengines, as shares of the launch\n")
+	of := "launch"
+	if r.Launch == nil {
+		of = "makespan"
+	}
+	fmt.Fprintf(w, "\nengines, as shares of the %s\n", of)
 	writeRows(w, []string{"engine", "mean", "max", "on"}, r.Engines, func(e analysis.EngineUse) []string {
 		return []string{e.Engine.String(), percent(e.Mean), percent(e.Max), e.Most}
 	})
@@ -117,25 +139,84 @@ func writeTrace(w io.Writer, r *traced, all bool) error {
 	return nil
 }
 
+// write writes what a report is about.
+func (r *readTrace) write(w io.Writer, about *analysis.About, p *analysis.Program, l *analysis.Launch, launches int) {
+	fmt.Fprintf(w, "# trace: %s, recorded by kernbench %s, topology hash %s\n", r.File, cmp.Or(about.Version, "?"), cmp.Or(about.Topology, "?"))
+	if about.Bench != "" {
+		fmt.Fprintf(w, "# bench: %s\n", about.Bench)
+	}
+	switch {
+	case l != nil:
+		fmt.Fprintf(w, "# launch: %d of %d: %s, on %s, from %s on\n", l.Number, launches, l.Name, printable.Count(int(l.PEs), "PE"), l.Start.Text())
+		fmt.Fprintf(w, "# crit_ns: %s\n", exactNS(l.Critical))
+	case p != nil:
+		fmt.Fprintf(w, "# program: %s\n# makespan_ns: %s\n", printable.Count(launches, "launch"), exactNS(p.Makespan))
+	default:
+		fmt.Fprint(w, "# launches: none\n")
+	}
+}
+
+// writeProfile writes a profile as a table.
+func writeProfile(w io.Writer, p *profiled, all bool, top int) error {
+	p.write(w, &p.About, p.Program, p.Launch, p.Launches)
+	rows := p.Rows
+	if !all {
+		rows = rows[:min(top, len(rows))]
+	}
+	fmt.Fprintf(w, "\n%d of %s, by their time on the critical path of %s\n", len(rows), printable.Count(len(p.Rows), "row"), p.Time.Text())
+	if p.By == analysis.ByLine {
+		return writeRows(w, []string{"line", "operations", "busy_ns", "path_ns", "share"}, rows, func(k analysis.Work) []string {
+			return []string{k.Name, numberOrDash(k.Count), orDash(k.Busy, decimalNS(k.Busy)), orDash(k.Path, decimalNS(k.Path)), percent(k.Share)}
+		})
+	}
+	return writeRows(w, []string{"operation", "engine", "count", "busy_ns", "mean_ns", "max_ns", "path_ns", "share"}, rows, func(k analysis.Work) []string {
+		return []string{
+			k.Name, cmp.Or(k.Engine, "-"), numberOrDash(k.Count), orDash(k.Busy, decimalNS(k.Busy)), orDash(k.Busy, decimalNS(k.Mean)),
+			orDash(k.Busy, decimalNS(k.Max)), orDash(k.Path, decimalNS(k.Path)), percent(k.Share),
+		}
+	})
+}
+
+// elided returns the rows of a list, without those in the middle if the list is long.
+func elided[E any](list []E, all bool, row func(E) []string) (rows [][]string) {
+	cut := len(list) - 2*pathEnds
+	if all || cut <= 1 {
+		cut = 0
+	}
+	for i, e := range list {
+		if i < pathEnds || i >= pathEnds+cut {
+			rows = append(rows, row(e))
+		} else if i == pathEnds {
+			gap := make([]string, len(rows[0]))
+			gap[len(gap)-2], gap[len(gap)-1] = "...", fmt.Sprintf("%d more; --all shows them", cut)
+			rows = append(rows, gap)
+		}
+	}
+	return rows
+}
+
 func writePath(w io.Writer, p *analysis.Path, all bool) {
 	pes := slices.Compact(slices.Sorted(slices.Values(p.Visits)))
+	pes = slices.DeleteFunc(pes, func(where string) bool { return !strings.Contains(where, ".pe") })
 	fmt.Fprintf(w, "\ncritical path: %s on %s\n", printable.Count(len(p.Segments), "segment"), printable.Count(len(pes), "PE"))
 	writeRows(w, []string{"kind", "ns", "share", "activities", "queued_ns"}, p.Kinds, func(k analysis.KindSum) []string {
 		return []string{k.Kind, decimalNS(k.Time), percent(k.Share), numberOrDash(k.Activities), orDash(k.Queued, decimalNS(k.Queued))}
 	})
 
 	fmt.Fprintln(w)
-	var rows [][]string
-	for i, s := range p.Segments {
-		if cut := len(p.Segments) - 2*pathEnds; !all && cut > 1 && i >= pathEnds && i < pathEnds+cut {
-			if i == pathEnds {
-				rows = append(rows, []string{"", "", "...", fmt.Sprintf("%d more; --all shows them", cut)})
+	if p.Steps != nil {
+		table.WriteTable(w, []string{"at_ns", "for_ns", "share", "launch", "step", "mostly"}, elided(p.Steps, all, func(s analysis.Step) []string {
+			launch, mostly := "-", s.Mostly
+			if s.Launch != nil {
+				launch, mostly = fmt.Sprint(*s.Launch), fmt.Sprintf("%s %s", mostly, percent(float64(s.Most)/float64(s.For)))
 			}
-			continue
-		}
-		rows = append(rows, []string{decimalNS(s.At), decimalNS(s.For), s.Where, segmentText(s)})
+			return []string{decimalNS(s.At), decimalNS(s.For), percent(s.Share), launch, s.Name, mostly}
+		}))
+		return
 	}
-	table.WriteTable(w, []string{"at_ns", "for_ns", "where", "what"}, rows)
+	table.WriteTable(w, []string{"at_ns", "for_ns", "where", "what"}, elided(p.Segments, all, func(s analysis.Segment) []string {
+		return []string{decimalNS(s.At), decimalNS(s.For), s.Where, segmentText(s)}
+	}))
 
 	visits := p.Visits
 	if cut := len(visits) - 2*visitEnds; !all && cut > 1 {
@@ -147,6 +228,9 @@ func writePath(w io.Writer, p *analysis.Path, all bool) {
 // segmentText is what happens in a segment.
 func segmentText(s analysis.Segment) string {
 	text := s.Kind
+	if s.Name != "" && s.Name != "run" && !strings.HasSuffix(text, s.Name) {
+		text += " " + s.Name
+	}
 	if s.Count > 1 {
 		text += fmt.Sprintf(" x%d", s.Count)
 	}
@@ -155,6 +239,9 @@ func segmentText(s analysis.Segment) string {
 	}
 	if s.Queued > 0 {
 		text += fmt.Sprintf(", queued %s", s.Queued.Rounded())
+	}
+	if s.Line != "" {
+		text += ", " + s.Line
 	}
 	return text
 }

@@ -59,7 +59,7 @@ func TestTracesOfRuns(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			r, err := trace.Analyse(analysis.Longest, 0)
+			r, err := trace.Analyse(analysis.Whole, 0)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -75,7 +75,7 @@ func TestTracesOfRuns(t *testing.T) {
 					t.Error(err)
 					continue
 				}
-				checkPath(t, g, path)
+				checkPath(t, g, l, path)
 				for _, k := range path.Kinds {
 					kinds[k.Kind] = true
 				}
@@ -91,23 +91,23 @@ func TestTracesOfRuns(t *testing.T) {
 
 // checkPath wants the segments to follow each other for as long as the launch took, and
 // latencies that are due to issue, set-up and credits.
-func checkPath(t *testing.T, g *topology.Graph, p *analysis.Path) {
+func checkPath(t *testing.T, g *topology.Graph, l analysis.Launch, p *analysis.Path) {
 	t.Helper()
 	at := simtime.Time(0)
 	for i, s := range p.Segments {
 		if s.At != at {
-			t.Errorf("launch %d: a segment begins at %v, want %v, the end of the one before", p.Launch.Number, s.At, at)
+			t.Errorf("launch %d: a segment begins at %v, want %v, the end of the one before", l.Number, s.At, at)
 		}
 		at += s.For
 		if s.Count > 0 {
 			continue
 		}
 		if most := longestLatency(t, g, p, i); s.For > most {
-			t.Errorf("launch %d: %s of %v at %v on %s, want at most %v", p.Launch.Number, s.Kind, s.For, s.At, s.Where, most)
+			t.Errorf("launch %d: %s of %v at %v on %s, want at most %v", l.Number, s.Kind, s.For, s.At, s.Where, most)
 		}
 	}
-	if at != p.Launch.Critical {
-		t.Errorf("launch %d: the path takes %v, want %v", p.Launch.Number, at, p.Launch.Critical)
+	if at != l.Critical {
+		t.Errorf("launch %d: the path takes %v, want %v", l.Number, at, l.Critical)
 	}
 }
 

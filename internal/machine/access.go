@@ -277,8 +277,5 @@ func (ts *transfers) Handle(kind sim.Kind, arg uint64) {
 	if done.reserved > 0 {
 		done.core.pe.Tiles.Release(done.reserved)
 	}
-	if done.core == nil { // the host's
-		ts.m.tracer.copying(-1)
-	}
 	ts.m.Engine.Call(done.done)
 }

@@ -92,7 +92,6 @@ func (m *Machine) hostOp(kind oplog.Kind, va memory.VA, n memory.Bytes, data []b
 		op.Data = data
 		t.id = m.Log.Add(op)
 	}
-	m.tracer.copying(1)
 	begun, ended := m.transfers.add(t)
 	if len(pieces) == 0 {
 		m.Engine.Call(begun)

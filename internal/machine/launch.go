@@ -22,14 +22,22 @@ type Launch struct {
 	number  int32          // by which events know it
 	ready   []simtime.Time // when each target could have started
 	end     []simtime.Time
-	last    []sim.Mark // the last activity of each, if somebody traces
-	lane    int        // of the trace
-	trace   int64      // its number there
-	waiting int        // arrivals, ends and a Begin that are still to come
+	launchTrace
+	waiting int // arrivals, ends and a Begin that are still to come
 	running int
 	kernel  Kernel
 	begins  func() error // just before it starts, if somebody wants to know
 	done    sim.Event
+}
+
+// launchTrace is what traces know of a launch.
+type launchTrace struct {
+	last     []sim.Mark // the last activity of each target, nil without a trace
+	trace    int64      // its number
+	released sim.Mark   // the activity that let it start
+	commands int        // on their way
+	sent     simtime.Time
+	sentBy   sim.Mark // the activity that sent the commands
 }
 
 // Kernel is what runs on each PE of a launch.
@@ -81,6 +89,7 @@ func (m *Machine) hold(name string, targets []PEID, kernel Kernel, done sim.Even
 func (lr *launcher) send(l *Launch) {
 	l.number = lr.all.Add(l)
 	l.waiting = len(l.Targets) + 1
+	l.sending(lr.machine.Engine)
 	for _, id := range l.Targets {
 		pe := lr.machine.PE(id)
 		if len(pe.launches) > 0 {
@@ -139,6 +148,7 @@ func (lr *launcher) Handle(kind sim.Kind, arg uint64) {
 		}
 	case evAtPE:
 		l.ready[at] = max(l.ready[at], m.Engine.Now())
+		l.arrived(m)
 		lr.release(l)
 	}
 }
@@ -179,6 +189,9 @@ func (lr *launcher) ended(l *Launch, i int, pe *PE) {
 	}
 	pe.launches = pe.launches[1:]
 	if len(pe.launches) > 0 {
+		if l.last != nil {
+			lr.machine.Engine.By = l.last[i]
+		}
 		next := pe.launches[0]
 		at, _ := slices.BinarySearch(next.Targets, pe.ID)
 		next.ready[at] = max(next.ready[at], now)

@@ -214,6 +214,7 @@ func (c *core) serve(proc *sim.Proc) {
 		w := &Worker{core: c, name: p.Name}
 		proc.As = w.as
 		c.cpu.ended = proc.Now()
+		c.rests()
 		p.Serve(w)
 		c.idled()
 	} else {

@@ -119,9 +119,14 @@ func clearSignal(t *tl.PE, signal int) {
 // after what released it, and not before that began.
 func (tr *traced) released(t tester, longest simtime.Time) {
 	t.Helper()
+	for _, l := range tr.launches {
+		if by := tr.activities[l.released]; by == nil || by.end != l.start {
+			t.Fatalf("the launch at %v was released by %+v, want an activity that ends then", l.start, by)
+		}
+	}
 	for id, a := range tr.activities {
 		if a.after == 0 {
-			if !slices.ContainsFunc(tr.launches, func(l *tracedSlice) bool { return l.start == a.start }) {
+			if a.start > 0 && !slices.ContainsFunc(tr.launches, func(l *tracedSlice) bool { return l.start == a.start }) {
 				t.Fatalf("activity %d, %s %s, begins at %v, with no launch, and nothing released it", id, a.track, a.name, a.start)
 			}
 			continue

@@ -23,9 +23,9 @@ type traceEvent struct {
 	Name     string
 	ID       int64
 	Args     struct {
-		ID, After, Launch, Bytes int64
-		Crit                     json.Number `json:"crit_ns"`
-		Name, Line               string
+		ID, After, Released, Bytes int64
+		Crit                       json.Number `json:"crit_ns"`
+		Name, Line                 string
 	}
 }
 
@@ -51,6 +51,7 @@ type tracedSlice struct {
 	line        string
 	start, end  simtime.Time
 	after       int64
+	released    int64 // of a launch
 }
 
 // readTrace reads a trace, and checks what holds for every one.
@@ -80,7 +81,7 @@ func readTrace(t tester, data []byte) *traced {
 			if open[track] != nil {
 				t.Fatalf("event %d: a slice begins inside another on %s", i, names[track])
 			}
-			s := &tracedSlice{names[[2]int{e.PID}] + " " + names[track], e.Name, e.Args.Line, e.at(), 0, e.Args.After}
+			s := &tracedSlice{names[[2]int{e.PID}] + " " + names[track], e.Name, e.Args.Line, e.at(), 0, e.Args.After, e.Args.Released}
 			open[track] = s
 			tr.bytes[names[track]] += e.Args.Bytes
 			if e.Args.ID != 0 {

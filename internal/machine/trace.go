@@ -1,6 +1,7 @@
 package machine
 
 import (
+	"cmp"
 	"slices"
 	"strconv"
 
@@ -12,27 +13,28 @@ import (
 	"github.com/kernbench/kernbench/topology"
 )
 
-// tracer records what a machine does, if somebody wants to see it.
+// tracer records what a machine does.
 type tracer struct {
-	m        *Machine
-	rec      *trace.Recorder
-	host     *trace.Process
-	launches *trace.Lanes
-	links    *trace.Links
-	number   int64 // of launches
-	copies   int   // of the host, under way
+	m         *Machine
+	rec       *trace.Recorder
+	processes map[string]*trace.Process // of the host and of control cores
+	lanes     map[[2]string]*trace.Lanes
+	links     *trace.Links
+	number    int64 // of launches
 }
 
-// Where viewers show the processes of a trace: the host, PEs, links.
+// Host is the process of traces that has what the host does.
+const Host = "host"
+
+// Where viewers show the processes of a trace: the host and control cores, PEs, links.
 const (
-	hostOrder  = -1
+	hostOrder  = -1 << 24
 	linksOrder = 1 << 24
 )
 
 // trace has the machine recorded.
 func (m *Machine) trace(rec *trace.Recorder) {
-	host := rec.Process("host", hostOrder)
-	t := &tracer{m: m, rec: rec, host: host, launches: host.Lanes("launches")}
+	t := &tracer{m: m, rec: rec, processes: map[string]*trace.Process{}, lanes: map[[2]string]*trace.Lanes{}}
 	counts := map[string]int{}
 	for id := range m.Graph.NumLinks() {
 		counts[m.linkKind(topology.LinkID(id))]++
@@ -93,7 +95,15 @@ func (m *Machine) linkProcess(id topology.LinkID) (name string, order int) {
 	return "sip" + strconv.Itoa(int(from.SIP)) + " links", linksOrder + 1 + int(from.SIP)
 }
 
-// TraceLinks ends the recording of links and is what each that carried something did.
+// TraceProgram records that the program of the host has ended at an instant, with an
+// activity. It is called once, at the end of the recording.
+func (m *Machine) TraceProgram(end simtime.Time, last sim.Mark) {
+	m.tracer.on(Host, "program").Slice(trace.Slice{
+		Name: "program", End: end, After: last, Args: []trace.Arg{trace.Nanoseconds("makespan_ns", end)},
+	})
+}
+
+// TraceLinks ends the recording of links and returns what each that carried something did.
 func (m *Machine) TraceLinks() (used []trace.LinkUse) {
 	m.tracer.links.Close(linksOrder - 1)
 	for i := range m.Graph.NumLinks() {
@@ -107,12 +117,50 @@ func (m *Machine) TraceLinks() (used []trace.LinkUse) {
 	return used
 }
 
+// on returns the lanes of a track of the host, or of control cores.
+func (t *tracer) on(process, track string) *trace.Lanes {
+	key := [2]string{process, track}
+	if t.lanes[key] == nil {
+		if t.processes[process] == nil {
+			t.processes[process] = t.rec.Process(process, hostOrder+len(t.processes))
+		}
+		t.lanes[key] = t.processes[process].Lanes(track)
+	}
+	return t.lanes[key]
+}
+
+// Did records in a trace what the host or a control core did from an instant until now, and
+// the activity that released it. What happens now happens because of it.
+func (m *Machine) Did(process, track, name string, since simtime.Time, after sim.Mark) {
+	if m.tracer == nil {
+		return
+	}
+	if m.Engine.By = after; since == m.Engine.Now() {
+		return
+	}
+	m.Engine.By = m.tracer.rec.Mark()
+	m.tracer.on(process, track).Slice(trace.Slice{Name: name, Start: since, End: m.Engine.Now(), ID: m.Engine.By, After: after})
+}
+
+// sending notes that the commands of a launch leave the host.
+func (l *Launch) sending(e *sim.Engine) {
+	l.commands, l.sent, l.sentBy = len(l.Targets), e.Now(), e.By
+}
+
+// arrived notes that a command of a launch has reached its PE. The last one of them releases
+// what is next.
+func (l *Launch) arrived(m *Machine) {
+	if l.commands--; l.commands == 0 {
+		m.Did(Host, "commands", "command "+l.Name, l.sent, l.sentBy)
+	}
+}
+
 // launching notes that a launch begins.
 func (t *tracer) launching(l *Launch) {
 	if t == nil {
 		return
 	}
-	l.lane, l.trace = t.launches.Take(), t.number
+	l.trace, l.released = t.number, t.m.Engine.By
 	t.number++
 }
 
@@ -121,30 +169,33 @@ func (t *tracer) launched(l *Launch) {
 	if t == nil {
 		return
 	}
-	last := 0
-	for i := range l.end {
-		if l.end[i] > l.end[last] {
-			last = i
-		}
-	}
+	last := l.lastTarget()
 	p := t.m.PE(l.Targets[last])
-	t.launches.Slice(l.lane, trace.Slice{
+	t.on(Host, "launches").Slice(trace.Slice{
 		Name: l.Name, Start: l.Start, End: l.end[last], After: l.last[last],
 		Args: []trace.Arg{
-			trace.Number("launch", l.trace), trace.Number("pes", int64(len(l.Targets))),
+			trace.Number("launch", l.trace), trace.Number("released", int64(l.released)), trace.Number("pes", int64(len(l.Targets))),
 			trace.Nanoseconds("crit_ns", l.Critical()), trace.Text("pe", p.String()),
 		},
 	})
 }
 
-// copying notes that the host begins to copy, or has ended to, by the change in how many
-// copies are under way.
-func (t *tracer) copying(more int) {
-	if t == nil {
-		return
+// lastTarget returns the target that ended last, the first of several.
+func (l *Launch) lastTarget() (last int) {
+	for i := range l.end {
+		if l.end[i] > l.end[last] {
+			last = i
+		}
 	}
-	t.copies += more
-	t.host.Counter(t.m.Engine.Now(), "copies", "under way", float64(t.copies))
+	return last
+}
+
+// Last returns the activity that ended the launch, 0 if it is not traced.
+func (l *Launch) Last() sim.Mark {
+	if l.last == nil {
+		return 0
+	}
+	return l.last[l.lastTarget()]
 }
 
 // traces gives the engines of a PE their tracks.
@@ -163,6 +214,8 @@ type cpuTrace struct {
 	start       simtime.Time
 	last        sim.Mark     // what ended its last kernel,
 	ended       simtime.Time // and when
+	idle        sim.Mark     // of a worker: the wait for its next kernel,
+	woken       sim.Mark     // and what ended the wait
 }
 
 // runs begins a segment, released by an activity: what the CPU does from now on is of it.
@@ -217,14 +270,26 @@ func (c *core) drained(since simtime.Time) {
 	}
 }
 
-// idled notes that a worker had nothing to do since its last kernel, or the start.
+// rests notes that a worker has nothing to do from now on. What it does before it waits
+// happens because of its last kernel, or else because of the wait, which begins with the
+// launch.
+func (c *core) rests() {
+	if c.trace == nil {
+		return
+	}
+	c.cpu.idle = c.trace.Mark()
+	c.proc.Mark = cmp.Or(c.cpu.last, c.cpu.idle)
+	c.eng.By = c.proc.Mark
+}
+
+// idled notes that a worker had nothing to do since its last kernel, or the start, and what
+// ended that.
 func (c *core) idled() {
 	if c.trace == nil {
 		return
 	}
-	mark := c.trace.Mark()
-	s := trace.Slice{Name: "wait: task", Start: c.cpu.ended, End: c.eng.Now(), ID: mark, After: c.cpu.last}
+	s := trace.Slice{Name: "wait: task", Start: c.cpu.ended, End: c.eng.Now(), ID: c.cpu.idle, After: c.cpu.last}
 	c.first(&s)
 	c.trace.CPU.Slice(s)
-	c.cpu.ended, c.cpu.last = c.eng.Now(), mark
+	c.cpu.ended, c.cpu.last, c.cpu.woken = c.eng.Now(), cmp.Or(c.cpu.woken, c.cpu.idle), 0
 }

@@ -41,6 +41,7 @@ func (w *Worker) Wait(on fmt.Stringer) {
 func (w *Worker) Wake() {
 	if w.waits {
 		w.waits = false
+		w.core.cpu.woken = w.core.eng.By
 		w.core.proc.Wake()
 	}
 }
@@ -55,6 +56,7 @@ func (w *Worker) Run(name string, body func(m tl.Machine)) {
 	w.name = name
 	w.core.idled()
 	w.core.kernel(name, body)
+	w.core.rests()
 }
 
 // as is what reports call the worker: its kernel and where it is.

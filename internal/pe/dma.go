@@ -256,7 +256,7 @@ func (d *DMA) start(ch *dmaChannel, i int32) {
 	ch.started++
 	d.inUse.begin(q.class, d.eng.Now())
 	if d.Trace != nil {
-		d.Trace.begun(i, q.op, d.eng.Now(), d.eng.By)
+		d.Trace.begun(i, d.eng.Now(), d.eng.By)
 	}
 	if !q.loose {
 		for k := range d.program {

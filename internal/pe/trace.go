@@ -63,7 +63,6 @@ type server struct {
 type traced struct {
 	purpose  Purpose
 	line     string
-	lane     int
 	by       sim.Mark // whose doing it is
 	mark     sim.Mark // its own, once it has started
 	receives sim.Mark // the message that it takes out of its slot
@@ -114,13 +113,13 @@ func (t *Trace) asked(i int32, r *Request, now simtime.Time, by sim.Mark) {
 	t.requests[i] = traced{purpose: r.Purpose, line: cmp.Or(r.Line, t.Line), by: by, receives: r.Receives}
 }
 
-// begun notes that a request has started; if somebody made it wait, released by whom.
-func (t *Trace) begun(i int32, op memory.Op, now simtime.Time, by sim.Mark) {
+// begun notes that a request has started, released by an activity if it waited for one.
+func (t *Trace) begun(i int32, now simtime.Time, by sim.Mark) {
 	r := &t.requests[i]
 	if by != 0 {
 		r.by = by
 	}
-	r.mark, r.started, r.lane = t.rec.Mark(), now, t.channels[channel(op)].Take()
+	r.mark, r.started = t.rec.Mark(), now
 }
 
 // ended notes that it has ended.
@@ -133,7 +132,7 @@ func (t *Trace) ended(i int32, op memory.Op, n memory.Bytes, now simtime.Time) {
 	if r.purpose == Send && n > 0 {
 		s.Sends = r.mark
 	}
-	t.channels[channel(op)].Slice(r.lane, s)
+	t.channels[channel(op)].Slice(s)
 }
 
 // released is the activity that lets a command begin at an instant: what made its latest

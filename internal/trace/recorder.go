@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"slices"
 	"strings"
 
 	"github.com/kernbench/kernbench/internal/file"
@@ -137,30 +136,32 @@ type Lanes struct {
 	p      *Process
 	name   string
 	tracks []*Track
-	taken  []bool
+	free   []simtime.Time // from when on each is
 }
 
-// Lanes is no tracks yet.
+// Lanes returns lanes without a track.
 func (p *Process) Lanes(name string) *Lanes { return &Lanes{p: p, name: name} }
 
-// Take is a lane that is free from now on, until its slice is added.
-func (l *Lanes) Take() int {
-	if i := slices.Index(l.taken, false); i >= 0 {
-		l.taken[i] = true
-		return i
+// Slice adds a slice, which does not end before those that were added before. It takes the
+// track that is free at its start and has been so for the shortest time, or a new one: so
+// there are no more tracks than slices at one time.
+func (l *Lanes) Slice(s Slice) {
+	lane := -1
+	for i, free := range l.free {
+		if free <= s.Start && (lane < 0 || free > l.free[lane]) {
+			lane = i
+		}
 	}
-	name := l.name
-	if n := len(l.tracks); n > 0 {
-		name = fmt.Sprintf("%s %d", name, n+1)
+	if lane < 0 {
+		lane = len(l.tracks)
+		name := l.name
+		if lane > 0 {
+			name = fmt.Sprintf("%s %d", name, lane+1)
+		}
+		l.tracks, l.free = append(l.tracks, l.p.Track(name)), append(l.free, 0)
 	}
-	l.tracks, l.taken = append(l.tracks, l.p.Track(name)), append(l.taken, true)
-	return len(l.tracks) - 1
-}
-
-// Slice adds the slice that a lane was taken for.
-func (l *Lanes) Slice(lane int, s Slice) {
+	l.free[lane] = s.End
 	l.tracks[lane].Slice(s)
-	l.taken[lane] = false
 }
 
 // File is a trace on its way to a file, which gets its name when the trace is complete.

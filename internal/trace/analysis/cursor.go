@@ -169,7 +169,11 @@ type args struct {
 	bytes     int64
 	queued    simtime.Time // queued_ns of a transfer, wait_ns of a train at a link
 	launch    int64        // one, or that the first activity of a PE is of
-	inLaunch  bool         // it has that
+	released  int64        // of a launch: the activity that let it start
+	makespan  simtime.Time
+	program   bool // it is the program, and says how long it was
+	source    []byte
+	inLaunch  bool // it has that
 	pes       int64
 	critical  simtime.Time
 	ended     bool // it is a launch, and says how long it was
@@ -243,6 +247,13 @@ func (a *args) parse(key []byte, c *cursor) (err error) {
 		a.critical, err = c.time(placesNS)
 	case "pe":
 		a.pe, err = c.text()
+	case "released":
+		a.released, err = c.integer()
+	case "makespan_ns":
+		a.program = true
+		a.makespan, err = c.time(placesNS)
+	case "line":
+		a.source, err = c.text()
 	default:
 		c.value()
 	}

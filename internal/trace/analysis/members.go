@@ -49,6 +49,27 @@ func (t *Trace) members(l Launch) []*member {
 	return all
 }
 
+// pes returns the PEs of all launches with all that they did.
+func (t *Trace) pes() (all []*member) {
+	of := make([]*member, len(t.processes))
+	for i := range t.processes {
+		if len(t.processes[i].launches) > 0 {
+			of[i] = &member{process: int32(i)}
+			all = append(all, of[i])
+		}
+	}
+	for i := range t.slices {
+		s := &t.slices[i]
+		if m := of[t.tracks[s.track].process]; m != nil && t.engine(s) != NoEngine {
+			m.slices = append(m.slices, int32(i))
+		}
+	}
+	for _, m := range all {
+		t.measure(m)
+	}
+	return all
+}
+
 // begins reports whether a slice is the first of its PE in a launch.
 func (t *Trace) begins(s *slice) bool { return s.id != 0 && s.after == 0 && t.engine(s) == CPU }
 
@@ -100,16 +121,16 @@ func (t *Trace) eachWait(m *member, f func(wait, then *slice)) {
 // waitedFor is what a wait is for, of its name.
 func waitedFor(name string) string { return strings.TrimPrefix(name, waitPrefix) }
 
-// EngineUse is how busy the engines of a kind were in a launch, as shares of its time.
+// EngineUse is how busy the engines of a kind were in a launch or program, as shares of its time.
 type EngineUse struct {
 	Engine Engine  `json:"engine"`
-	Mean   float64 `json:"mean_share"` // over all PEs of the launch
+	Mean   float64 `json:"mean_share"` // over all PEs of it
 	Max    float64 `json:"max_share"`
 	Most   string  `json:"max_pe"`
 }
 
-// engineUse is that of each engine that did anything.
-func (t *Trace) engineUse(l Launch, all []*member) (list []EngineUse) {
+// engineUse returns that of each engine that did anything in some time.
+func (t *Trace) engineUse(time simtime.Time, all []*member) (list []EngineUse) {
 	for e := CPU; e < engines; e++ {
 		var total, most simtime.Time
 		use := EngineUse{Engine: e}
@@ -120,7 +141,7 @@ func (t *Trace) engineUse(l Launch, all []*member) (list []EngineUse) {
 			}
 		}
 		if most > 0 {
-			use.Max, use.Mean = share(most, l.Critical), share(total, l.Critical)/float64(len(all))
+			use.Max, use.Mean = share(most, time), share(total, time)/float64(len(all))
 			list = append(list, use)
 		}
 	}

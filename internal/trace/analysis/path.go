@@ -9,25 +9,32 @@ import (
 	"github.com/kernbench/kernbench/simtime"
 )
 
-// Path is the chain of activities that a launch took as long as it did for: each segment
-// begins when the one before ends, the first with the launch, and the last ends with it.
+// Path is the chain of dependent activities that determines how long a launch or the whole
+// program takes: each segment begins when the one before ends, the first with the launch or
+// the program, and the last ends with it.
 type Path struct {
-	Launch   Launch    `json:"-"`
 	Kinds    []KindSum `json:"kinds"` // by what they sum up to
+	Steps    []Step    `json:"steps"` // of a program
 	Segments []Segment `json:"segments"`
-	Visits   []string  `json:"visits"` // PEs, in order
+	Visits   []string  `json:"visits"` // PEs and the host, in order
+
+	parts []Segment // before neighbours were merged
 }
 
 // Segment is a part of the path in one place.
 type Segment struct {
-	At     simtime.Time `json:"at_ns"` // since the start of the launch
+	At     simtime.Time `json:"at_ns"` // since the start of the launch or program
 	For    simtime.Time `json:"ns"`
 	Where  string       `json:"where"`
 	Kind   string       `json:"kind"`
+	Name   string       `json:"name,omitempty"` // of the operation
+	Line   string       `json:"line,omitempty"` // of the kernel
+	Launch *int64       `json:"launch,omitempty"`
 	Count  int          `json:"activities"` // one after another on the track; 0 is latency
 	Bytes  int64        `json:"bytes,omitempty"`
 	Queued simtime.Time `json:"queued_ns"` // of For: in front of links
 	track  int32
+	engine Engine
 }
 
 // KindSum is what the segments of a kind sum up to.
@@ -39,81 +46,118 @@ type KindSum struct {
 	Queued     simtime.Time `json:"queued_ns"`
 }
 
-// CriticalPath walks back from the end of a launch, from each activity to the one that
-// released it. Where the other had ended before, what lies between is latency; where it
-// goes on beside, only its time before counts.
+// Step is the part of a program's path in one launch, or in one thing that the host or a
+// control core does.
+type Step struct {
+	At       simtime.Time `json:"at_ns"`
+	For      simtime.Time `json:"ns"`
+	Share    float64      `json:"share"`
+	Name     string       `json:"name"`
+	Launch   *int64       `json:"launch,omitempty"`
+	Segments int          `json:"segments"`
+	Mostly   string       `json:"mostly"` // the kind that takes most of it
+	Most     simtime.Time `json:"mostly_ns"`
+}
+
+// CriticalPath returns the path of a launch.
 func (t *Trace) CriticalPath(l Launch) (*Path, error) {
-	w := walk{t: t, p: &Path{Launch: l}, l: l, at: l.End()}
-	if err := w.back(); err != nil {
+	p, err := t.path(l.Start, l.End(), l.after)
+	if err != nil {
 		return nil, fmt.Errorf("launch %d: %w", l.Number, err)
 	}
-	slices.Reverse(w.p.Segments)
+	return p, nil
+}
+
+// ProgramPath returns the path of the whole program, through launches, collectives, copies and
+// tasks. Its length is the makespan.
+func (t *Trace) ProgramPath() (*Path, error) {
+	p, err := t.path(t.Program.Start, t.Program.Start+t.Program.Makespan, t.Program.after)
+	if err != nil {
+		return nil, fmt.Errorf("program: %w", err)
+	}
+	p.step(t)
+	return p, nil
+}
+
+// path walks back from an instant, at which an activity ended something, to another. It goes
+// from each activity to the one that released it, and from those that begin with a launch to
+// the one that released the launch. Where the other had ended before, what lies between is
+// latency; where it continues in parallel, only its time before counts.
+func (t *Trace) path(from, to simtime.Time, last int64) (*Path, error) {
+	w := walk{t: t, p: &Path{}, from: from, at: to}
+	if err := w.back(last); err != nil {
+		return nil, err
+	}
+	slices.Reverse(w.p.parts)
 	w.p.merge()
-	w.p.sum()
+	w.p.sum(to - from)
 	return w.p, nil
 }
 
 // walk is on its way back along a path.
 type walk struct {
-	t  *Trace
-	p  *Path
-	l  Launch
-	at simtime.Time // all after this is in segments
+	t    *Trace
+	p    *Path
+	from simtime.Time
+	at   simtime.Time // all after this is in segments
 }
 
-func (w *walk) back() error {
-	var later *slice // that the one before released; nil is the end of the launch
-	for id := w.l.after; id != 0 && w.at > w.l.Start; {
+func (w *walk) back(last int64) error {
+	var later *slice // that the one before released; nil is the end of the path
+	for id := last; id != 0 && w.at > w.from; {
 		i, ok := w.t.activity(id)
 		if !ok {
 			return fmt.Errorf("its last activity, %d, is not in the trace", id)
 		}
 		s := &w.t.slices[i]
 		w.latency(s.end, later, s)
-		w.add(Segment{Where: w.t.where(s), Kind: w.t.kind(s), Count: 1, Bytes: s.bytes, Queued: s.queued, track: s.track}, s.start)
-		later, id = s, s.after
+		w.add(Segment{
+			Where: w.t.where(s), Kind: w.t.kind(s), Name: w.t.names[s.name], Line: w.t.names[s.source], Launch: w.t.launchAt(s),
+			Count: 1, Bytes: s.bytes, Queued: s.queued, track: s.track, engine: w.t.engine(s),
+		}, s.start)
+		if later, id = s, s.after; id == 0 {
+			id = w.t.releaseOf(i)
+		}
 	}
-	if w.at == w.l.Start {
+	if w.at == w.from {
 		return nil
 	}
 	if later == nil {
 		return errors.New("the trace does not say which activity was its last")
 	}
-	if slices.ContainsFunc(w.t.launches, func(l Launch) bool { return l.Start == later.start }) {
-		w.add(Segment{Where: w.t.where(later), Kind: "latency: launch"}, w.l.Start) // of others that it waited for
-		return nil
-	}
-	return fmt.Errorf("its critical path ends at %v, with activity %d of %s, which nothing released, and not with the launch at %v: the trace is not complete",
-		later.start, later.id, w.t.where(later), w.l.Start)
+	return fmt.Errorf("its critical path ends at %v, with activity %d of %s, which nothing released, and not at its start at %v: the trace is not complete",
+		later.start, later.id, w.t.where(later), w.from)
 }
 
 // latency adds what is between the end of an activity and what it released: another, or
-// at the end of the launch nothing.
+// at the end of the path nothing.
 func (w *walk) latency(from simtime.Time, later, before *slice) {
 	at := later
 	if at == nil {
 		at = before
 	}
-	w.add(Segment{Where: w.t.where(at), Kind: w.t.latencyKind(later, before)}, from)
+	w.add(Segment{Where: w.t.where(at), Kind: w.t.latencyKind(later, before), Launch: w.t.launchAt(at)}, from)
 }
 
-// add adds a segment from an instant to what is covered, if that is any time: an activity counts as
-// far as it is not beside what it released.
+// add adds a segment from an instant to what is covered, if that is any time: an activity counts
+// until what it released begins.
 func (w *walk) add(s Segment, from simtime.Time) {
-	from = max(from, w.l.Start) // another launch may have begun before
+	from = max(from, w.from) // another launch may have begun before
 	if from >= w.at {
 		return
 	}
-	s.At, s.For = from-w.l.Start, w.at-from
+	s.At, s.For = from-w.from, w.at-from
 	s.Queued = min(s.Queued, s.For)
-	w.p.Segments = append(w.p.Segments, s)
+	w.p.parts = append(w.p.parts, s)
 	w.at = from
 }
 
-// kind is what an activity is.
+// kind returns what an activity is.
 func (t *Trace) kind(s *slice) string {
 	switch e := t.engine(s); {
-	case e == NoEngine, t.waits(s): // a worker waits for a task
+	case e == NoEngine:
+		return t.tracks[s.track].family()
+	case t.waits(s): // a worker waits for a task
 		return t.names[s.name]
 	case e == DMARead, e == DMAWrite:
 		return "dma " + t.names[s.name]
@@ -122,7 +166,7 @@ func (t *Trace) kind(s *slice) string {
 	}
 }
 
-// latencyKind is what takes the time between the end of an activity and the begin of the
+// latencyKind returns what takes the time between the end of an activity and the begin of the
 // one it released, or the end of its launch.
 func (t *Trace) latencyKind(later, before *slice) string {
 	const is = "latency: "
@@ -141,25 +185,27 @@ func (t *Trace) latencyKind(later, before *slice) string {
 	return is + t.kind(later)
 }
 
-// merge makes one segment of neighbours that are the same thing on the same track.
+// merge makes one segment of neighbours that are the same thing on the same track. It has a
+// line if they have the same one.
 func (p *Path) merge() {
-	merged := p.Segments[:0]
-	for _, s := range p.Segments {
-		if n := len(merged) - 1; n >= 0 && s.Count > 0 && merged[n].track == s.track && merged[n].Kind == s.Kind {
-			m := &merged[n]
+	for _, s := range p.parts {
+		if n := len(p.Segments) - 1; n >= 0 && s.Count > 0 && p.Segments[n].track == s.track && p.Segments[n].Kind == s.Kind && p.Segments[n].Name == s.Name {
+			m := &p.Segments[n]
 			m.For += s.For
 			m.Count += s.Count
 			m.Bytes += s.Bytes
 			m.Queued += s.Queued
+			if m.Line != s.Line {
+				m.Line = ""
+			}
 			continue
 		}
-		merged = append(merged, s)
+		p.Segments = append(p.Segments, s)
 	}
-	p.Segments = merged
 }
 
 // sum sums up kinds and lists where the path goes.
-func (p *Path) sum() {
+func (p *Path) sum(whole simtime.Time) {
 	for _, s := range p.Segments {
 		i := slices.IndexFunc(p.Kinds, func(k KindSum) bool { return k.Kind == s.Kind })
 		if i < 0 {
@@ -175,7 +221,37 @@ func (p *Path) sum() {
 		}
 	}
 	for i := range p.Kinds {
-		p.Kinds[i].Share = share(p.Kinds[i].Time, p.Launch.Critical)
+		p.Kinds[i].Share = share(p.Kinds[i].Time, whole)
 	}
 	slices.SortStableFunc(p.Kinds, func(a, b KindSum) int { return cmp.Compare(b.Time, a.Time) })
 }
+
+// step groups the segments of a program's path by launch, and those of no launch by what they
+// are.
+func (p *Path) step(t *Trace) {
+	kinds := map[string]simtime.Time{} // of the last step
+	for _, s := range p.Segments {
+		name := s.Name
+		if s.Launch != nil {
+			name = t.launches[t.launch(*s.Launch)].Name
+		} else if name == "" {
+			name = s.Kind
+		}
+		n := len(p.Steps) - 1
+		if n < 0 || p.Steps[n].Name != name || !sameLaunch(p.Steps[n].Launch, s.Launch) {
+			p.Steps = append(p.Steps, Step{At: s.At, Name: name, Launch: s.Launch})
+			n++
+			clear(kinds)
+		}
+		step := &p.Steps[n]
+		step.For += s.For
+		step.Segments++
+		step.Share = share(step.For, t.Program.Makespan)
+		kinds[s.Kind] += s.For
+		if kinds[s.Kind] > step.Most {
+			step.Mostly, step.Most = s.Kind, kinds[s.Kind]
+		}
+	}
+}
+
+func sameLaunch(a, b *int64) bool { return a == b || a != nil && b != nil && *a == *b }

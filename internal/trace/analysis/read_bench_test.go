@@ -18,7 +18,7 @@ func BenchmarkRead(b *testing.B) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		if _, err := t.Analyse(Longest, 10); err != nil {
+		if _, err := t.Analyse(Whole, 10); err != nil {
 			b.Fatal(err)
 		}
 	}

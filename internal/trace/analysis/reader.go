@@ -124,7 +124,8 @@ func (rd *reader) metadata(e *event) {
 		p.name, p.named = string(e.args.name), true
 	case "thread_name":
 		k := &rd.t.tracks[rd.track(e.pid, e.tid)]
-		k.name, k.named, k.engine = string(e.args.name), true, engineOf(string(e.args.name))
+		k.name, k.named = string(e.args.name), true
+		k.engine = engineOf(k.family())
 	}
 }
 
@@ -147,7 +148,7 @@ func (rd *reader) begin(e *event) {
 	track, state := rd.advance(e)
 	s := slice{
 		start: e.at, queued: e.args.queued, bytes: e.args.bytes, id: e.args.id, after: e.args.after,
-		track: track, name: rd.name(e.name), wait: -1, line: int32(rd.line),
+		track: track, name: rd.name(e.name), source: rd.name(e.args.source), wait: -1, line: int32(rd.line),
 	}
 	if before := state.closed; before >= 0 && rd.t.slices[before].end == s.start && rd.t.waits(&rd.t.slices[before]) {
 		s.wait = before
@@ -158,10 +159,15 @@ func (rd *reader) begin(e *event) {
 	case e.args.ended:
 		rd.t.launches = append(rd.t.launches, Launch{
 			Number: e.args.launch, Name: string(e.name), Start: e.at, Critical: e.args.critical, PEs: e.args.pes, Last: string(e.args.pe),
-			after: e.args.after, slice: int32(len(rd.t.slices) - 1),
+			after: e.args.after, released: e.args.released, slice: int32(len(rd.t.slices) - 1),
 		})
+	case e.args.program:
+		rd.t.Program = &Program{Start: e.at, Makespan: e.args.makespan, after: e.args.after, slice: int32(len(rd.t.slices) - 1)}
 	case e.args.inLaunch:
-		rd.t.launchOf[int32(len(rd.t.slices)-1)] = e.args.launch
+		first := int32(len(rd.t.slices) - 1)
+		rd.t.launchOf[first] = e.args.launch
+		p := &rd.t.processes[rd.t.tracks[track].process]
+		p.launches = append(p.launches, first)
 	}
 }
 

@@ -118,13 +118,18 @@ func (rd *reader) causes() {
 	}
 }
 
-// durations checks that launches are as long as they say.
+// durations checks that launches and the program are as long as they say.
 func (rd *reader) durations() {
 	t := rd.t
 	slices.SortStableFunc(t.launches, func(a, b Launch) int { return cmp.Compare(a.Number, b.Number) })
 	for _, l := range t.launches {
 		if s := &t.slices[l.slice]; s.end != l.End() {
 			rd.fail(int(s.line), s.track, "launch %d takes %v, and says %v", l.Number, s.end-s.start, l.Critical)
+		}
+	}
+	if p := t.Program; p != nil {
+		if s := &t.slices[p.slice]; s.end-s.start != p.Makespan {
+			rd.fail(int(s.line), s.track, "the program takes %v, and says %v", s.end-s.start, p.Makespan)
 		}
 	}
 }

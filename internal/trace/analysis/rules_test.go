@@ -264,7 +264,7 @@ func FuzzRead(f *testing.F) {
 	f.Add("{\"traceEvents\":[\n{\"ph\":\"B\",\"x\":[{\"a\":\"]\\\"\"},1],\"pid\" : 1 ,\"args\":{}}\n]}")
 	f.Fuzz(func(t *testing.T, text string) {
 		if trace, err := Read(t.Context(), strings.NewReader(text)); err == nil {
-			trace.Analyse(Longest, 3)
+			trace.Analyse(Whole, 3)
 		}
 	})
 }

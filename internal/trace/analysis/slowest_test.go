@@ -9,7 +9,7 @@ import (
 )
 
 func TestSlowest(t *testing.T) {
-	r, err := message().read(t).Analyse(Longest, 10)
+	r, err := message().read(t).Analyse(Whole, 10)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -131,7 +131,7 @@ func TestLanes(t *testing.T) {
 	b.activity("pe0", "dma read 2", "load", 8*ns, 15*ns, 4, 1)
 	b.activity("pe0", "dma read 3", "load", 18*ns, 20*ns, 5, 1)
 	b.launch(0, 1, 0, 20*ns, "pe0", 5)
-	r, err := b.read(t).Analyse(Longest, 10)
+	r, err := b.read(t).Analyse(Whole, 10)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -159,7 +159,7 @@ func TestPick(t *testing.T) {
 		launch int64
 		want   string
 	}{
-		{Longest, "1"},
+		{Whole, "1"},
 		{0, "0"},
 		{2, "2"},
 		{3, "no launch 3: the trace has 0 to 2"},
@@ -175,7 +175,7 @@ func TestPick(t *testing.T) {
 		}
 	}
 	empty := newBuilder().read(t)
-	if r, err := empty.Analyse(Longest, 1); err != nil || r.Launch != nil {
+	if r, err := empty.Analyse(Whole, 1); err != nil || r.Launch != nil {
 		t.Errorf("no launches: got %v, %v; want a report of none", r, err)
 	}
 	if _, err := empty.Analyse(0, 1); err == nil || !strings.Contains(err.Error(), "the trace has none") {

@@ -18,6 +18,7 @@ type Trace struct {
 	slices     []slice // in the order of the file
 	activities []int32 // those of slices that have a number, by that
 	names      []string
+	Program    *Program        // nil if the trace has none
 	launches   []Launch        // in the order of their numbers
 	launchOf   map[int32]int64 // of slices that say it
 }
@@ -40,6 +41,15 @@ type Launch struct {
 	PEs      int64        `json:"pes"`
 	Last     string       `json:"pe"` // that ended last
 	after    int64        // its last activity
+	released int64        // the activity that let it start
+	slice    int32
+}
+
+// Program is all that the host had done, from its first command to the last end.
+type Program struct {
+	Start    simtime.Time `json:"start_ns"`
+	Makespan simtime.Time `json:"makespan_ns"`
+	after    int64        // its last activity
 	slice    int32
 }
 
@@ -52,6 +62,8 @@ type process struct {
 	name  string
 	named bool
 	line  int // that mentions it first
+
+	launches []int32 // slices with which launches begin, in the order of time
 }
 
 // track is a thread of a process.
@@ -71,12 +83,48 @@ type slice struct {
 	id, after  int64 // of an activity; 0 is none
 	track      int32
 	name       int32
+	source     int32 // the line of the kernel, among names
 	wait       int32 // of what the CPU does after a wait: that; otherwise -1
 	line       int32 // of the file
 }
 
 // Launches are those of the trace, by number.
 func (t *Trace) Launches() []Launch { return t.launches }
+
+// launch returns the place of a launch in the list, by its number, or -1.
+func (t *Trace) launch(number int64) int {
+	i, ok := slices.BinarySearchFunc(t.launches, number, func(l Launch, n int64) int { return cmp.Compare(l.Number, n) })
+	if !ok {
+		return -1
+	}
+	return i
+}
+
+// releaseOf returns the activity that released the launch with which a slice begins, or 0.
+func (t *Trace) releaseOf(i int32) int64 {
+	if number, ok := t.launchOf[i]; ok {
+		if l := t.launch(number); l >= 0 {
+			return t.launches[l].released
+		}
+	}
+	return 0
+}
+
+// launchAt returns the number of the launch that a slice is in: the one that its PE has begun
+// last by then. It is nil for slices of the host and of control cores.
+func (t *Trace) launchAt(s *slice) *int64 {
+	first := t.processes[t.tracks[s.track].process].launches
+	i, _ := slices.BinarySearchFunc(first, s.start, func(i int32, at simtime.Time) int {
+		if t.slices[i].start <= at {
+			return -1
+		}
+		return 1
+	})
+	if i == 0 {
+		return nil
+	}
+	return new(t.launchOf[first[i-1]])
+}
 
 // activity is the slice of a number.
 func (t *Trace) activity(id int64) (int32, bool) {
@@ -123,8 +171,10 @@ func (e Engine) String() string { return engineNames[e] }
 // MarshalText is for JSON.
 func (e Engine) MarshalText() ([]byte, error) { return []byte(e.String()), nil }
 
-// engineOf is the engine of a thread: its name, and the number of a lane behind it.
-func engineOf(thread string) Engine {
-	name := strings.TrimRight(strings.TrimRight(thread, "0123456789"), " ")
-	return Engine(max(slices.Index(engineNames[:], name), 0))
+// engineOf returns the engine whose track has a name.
+func engineOf(family string) Engine { return Engine(max(slices.Index(engineNames[:], family), 0)) }
+
+// family returns the name of a track without the number of a lane.
+func (k *track) family() string {
+	return strings.TrimRight(strings.TrimRight(k.name, "0123456789"), " ")
 }

@@ -111,20 +111,22 @@ type Report struct {
 	Events   int         `json:"events"`
 	Launches int         `json:"launches"`
 	Longest  []Launch    `json:"longest"` // launches
-	Launch   *Launch     `json:"launch"`  // the one that the rest is about; null if there is none
+	Program  *Program    `json:"program"`
+	Launch   *Launch     `json:"launch"` // that the rest is about; null if it is about the program
 	Path     *Path       `json:"path"`
-	Slowest  *Slowest    `json:"slowest"`
+	Slowest  *Slowest    `json:"slowest"` // PE of the launch
 	Engines  []EngineUse `json:"engines"`
 	Links    Links       `json:"links"` // in the launch, or without one in the whole trace
 }
 
-// Longest asks for the launch that took longest, the first of several.
-const Longest = -1
+// Whole asks for the whole program.
+const Whole = -1
 
-// Analyse tells of one launch, by its number, or of the longest. Lists of launches, of
-// links and of those waited for have at most top entries.
+// Analyse reports on the whole program, or on one launch by its number. In a trace that does
+// not have the program, as those of older versions, the longest launch stands for it. Lists of
+// launches, of links and of PEs waited for have at most top entries.
 func (t *Trace) Analyse(launch int64, top int) (*Report, error) {
-	r := &Report{About: t.About, Events: t.Events, Launches: len(t.launches)}
+	r := &Report{About: t.About, Events: t.Events, Launches: len(t.launches), Program: t.Program}
 	l, err := t.pick(launch)
 	if err != nil {
 		return nil, err
@@ -134,32 +136,37 @@ func (t *Trace) Analyse(launch int64, top int) (*Report, error) {
 	r.Longest = r.Longest[:min(top, len(r.Longest))]
 	if l == nil {
 		r.Links = t.Links(t.From, t.To+1, top) // with what begins at the end
-		return r, nil
+		if t.Program != nil {
+			r.Engines = t.engineUse(t.Program.Makespan, t.pes())
+			r.Path, err = t.ProgramPath()
+		}
+		return r, err
 	}
 	r.Launch, r.Links = l, t.Links(l.Start, l.End(), top)
 	if r.Path, err = t.CriticalPath(*l); err != nil {
 		return nil, err
 	}
 	all := t.members(*l)
-	r.Engines, r.Slowest = t.engineUse(*l, all), t.slowest(*l, all)
+	r.Engines, r.Slowest = t.engineUse(l.Critical, all), t.slowest(*l, all)
 	if r.Slowest != nil {
 		r.Slowest.From = r.Slowest.From[:min(top, len(r.Slowest.From))]
 	}
 	return r, nil
 }
 
-// pick is a launch by number, or the longest, or nil if there is none.
+// pick returns a launch by number, nil for the whole program, and the longest launch in place
+// of a program that the trace does not have.
 func (t *Trace) pick(launch int64) (*Launch, error) {
 	switch n := len(t.launches); {
-	case n == 0 && launch == Longest:
+	case launch == Whole && (n == 0 || t.Program != nil):
 		return nil, nil
 	case n == 0:
 		return nil, fmt.Errorf("no launch %d: the trace has none", launch)
-	case launch == Longest:
+	case launch == Whole:
 		longest := slices.MaxFunc(t.launches, func(a, b Launch) int { return cmp.Compare(a.Critical, b.Critical) })
 		return &longest, nil
 	}
-	i := slices.IndexFunc(t.launches, func(l Launch) bool { return l.Number == launch })
+	i := t.launch(launch)
 	if i < 0 {
 		return nil, fmt.Errorf("no launch %d: the trace has %d to %d", launch, t.launches[0].Number, t.launches[len(t.launches)-1].Number)
 	}
