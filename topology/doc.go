@@ -22,5 +22,5 @@
 //
 // Nothing here moves data or takes time: how a transfer queues is the fabric's
 // business, how long an engine computes the PE's. The package imports
-// internal/config for files and internal/sim for the unit of time.
+// internal/config for files and simtime for the unit of time.
 package topology
