@@ -166,7 +166,7 @@ func (l *launch) add(d *device, sip int) error {
 		if l.windows[of] == 0 {
 			l.tensors = append(l.tensors, of)
 			l.windows[of] = len(l.tensors)
-			l.Windows = append(l.Windows, make([]machine.Part, len(l.options.Devices)*l.cores))
+			l.Windows = append(l.Windows, make([]vm.Part, len(l.options.Devices)*l.cores))
 		}
 		at := memory{addr: va}
 		if x.Window {
@@ -174,7 +174,7 @@ func (l *launch) add(d *device, sip int) error {
 		}
 		d.memory = append(d.memory, at)
 		for core := range l.cores {
-			l.Windows[l.windows[of]-1][d.rank*l.cores+core] = machine.Part{VA: vm.VA(va), Bytes: vm.Bytes(bytes)}
+			l.Windows[l.windows[of]-1][d.rank*l.cores+core] = vm.Part{VA: vm.VA(va), Bytes: vm.Bytes(bytes)}
 		}
 	}
 	return nil

@@ -3,6 +3,7 @@ package machine
 import (
 	"testing"
 
+	"github.com/kernbench/kernbench/internal/memory"
 	"github.com/kernbench/kernbench/oplog"
 	"github.com/kernbench/kernbench/tl"
 	"github.com/kernbench/kernbench/topology"
@@ -15,7 +16,7 @@ func every(r *rig) Program {
 	sq := tl.Shape{64, 64}
 	return Program{
 		Targets: []PEID{0, 1}, Links: pair(0, 1), Queues: topology.IPCQ{BufferKind: topology.BufferTCM},
-		Windows: [][]Part{{{VA: r.va(x), Bytes: 8192}, {VA: r.va(y), Bytes: 8192}}},
+		Windows: [][]memory.Part{{{VA: r.va(x), Bytes: 8192}, {VA: r.va(y), Bytes: 8192}}},
 		Body: by(func(t *tl.PE) {
 			a := t.Load(x, sq, tl.F16)
 			t.Load(x, tl.Shape{0}, tl.F16)

@@ -176,7 +176,7 @@ func TestAKernelMayEndWithAnyTransfer(t *testing.T) {
 		x[0].Window, x[1].Window = 1, 1
 		_, err := r.try(Program{
 			Targets: []PEID{0, 100}, Links: []Connection{{0, tl.Parent, 100, tl.Parent}},
-			Windows: [][]Part{{{r.va(x[0]), 128}, {r.va(x[1]), 128}}},
+			Windows: [][]memory.Part{{{VA: r.va(x[0]), Bytes: 128}, {VA: r.va(x[1]), Bytes: 128}}},
 			Body:    func(t *tl.PE) { c.body(t, x[t.Rank()]) },
 		})
 		if err != nil {
