@@ -3,6 +3,7 @@ package numeric
 import (
 	"encoding/binary"
 	"math"
+	"slices"
 	"unsafe"
 )
 
@@ -90,9 +91,7 @@ func float32s[T number](x []T) []float32 {
 // swapBytes reverses the bytes of each element.
 func swapBytes(b []byte, size int) {
 	for ; len(b) >= size; b = b[size:] {
-		for i, j := 0, size-1; i < j; i, j = i+1, j-1 {
-			b[i], b[j] = b[j], b[i]
-		}
+		slices.Reverse(b[:size])
 	}
 }
 
