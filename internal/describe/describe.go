@@ -75,8 +75,7 @@ func hbmBandwidth(h topology.HBM, n int64) *json.Number {
 	if slice == topology.Unlimited {
 		return nil
 	}
-	total := decimal(product(int64(slice), n), 9)
-	return &total
+	return new(decimal(product(int64(slice), n), 9))
 }
 
 // gemmPeak is that of n matrix engines in TFLOP/s, nil when they take no time. It
@@ -85,8 +84,7 @@ func gemmPeak(e topology.GEMM, n int64) *json.Number {
 	if _, ok := e.Peak(); !ok {
 		return nil
 	}
-	peak := decimal(product(n, 2, int64(e.Array.M), int64(e.Array.K), int64(e.Array.N), int64(e.Clock)), 12)
-	return &peak
+	return new(decimal(product(n, 2, int64(e.Array.M), int64(e.Array.K), int64(e.Array.N), int64(e.Clock)), 12))
 }
 
 // mathPeak is the simple operations of a vector engine in Gop/s, nil when they
@@ -96,8 +94,7 @@ func mathPeak(e topology.Math) *json.Number {
 		return nil
 	}
 	// Whole operations a second: a rate that does not divide is rounded down.
-	peak := decimal(product(int64(e.VectorWidth)*int64(e.Clock)/int64(e.Cycles.Simple)), 9)
-	return &peak
+	return new(decimal(product(int64(e.VectorWidth)*int64(e.Clock)/int64(e.Cycles.Simple)), 9))
 }
 
 // Machine is a system in numbers: what `kernbench topology show --format json`
