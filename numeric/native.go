@@ -56,7 +56,7 @@ func store[T number](d DType, dst []byte, x []T) {
 
 // widen converts elements of F16 or BF16.
 func widen(d DType, dst []float32, src []byte) {
-	for i := widenVector(d, dst, src); i < len(dst); i++ {
+	for i := castVector(F32, bytesOf(dst), d, src[:2*len(dst)]); i < len(dst); i++ {
 		h := binary.LittleEndian.Uint16(src[2*i:])
 		if d == F16 {
 			dst[i] = F16ToF32(h)
@@ -68,7 +68,7 @@ func widen(d DType, dst []float32, src []byte) {
 
 // narrow rounds to elements of F16 or BF16.
 func narrow(d DType, dst []byte, src []float32) {
-	for i := narrowVector(d, dst, src); i < len(src); i++ {
+	for i := castVector(d, dst, F32, bytesOf(src)); i < len(src); i++ {
 		h := F32ToF16(src[i])
 		if d == BF16 {
 			h = F32ToBF16(src[i])
