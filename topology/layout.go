@@ -10,7 +10,6 @@ type layout struct {
 	noc, mesh  grid
 }
 
-
 // unitOffsets places the units of a PE, in sixteenths of the pitch from its
 // router: DMA and CPU nearest to it, each unit beside those it feeds.
 var unitOffsets = [unitsPerPE]struct{ x, y int }{

@@ -52,18 +52,14 @@ func corners(g *topology.Graph) []Corner {
 		for k := range layout.PEPerCorner {
 			pe := i*layout.PEPerCorner + k
 			b.PEs = append(b.PEs, pe)
-			b.At = append(b.At, peSite(g, pe).String())
+			router, w := int(g.Node(g.PERouter(0, 0, pe)).Index), g.Spec().Cube.NoC.W
+			b.At = append(b.At, topology.Site{Row: router / w, Col: router % w}.String())
 		}
 		blocks = append(blocks, b)
 	}
 	return blocks
 }
 
-// peSite returns the router that a PE hangs on.
-func peSite(g *topology.Graph, pe int) topology.Site {
-	router, w := int(g.Node(g.PERouter(0, 0, pe)).Index), g.Spec().Cube.NoC.W
-	return topology.Site{Row: router / w, Col: router % w}
-}
 
 // hbmBandwidth is what the slices of n PEs deliver together in GB/s: the channels
 // or the link to the router, whichever is narrower. It is nil when unlimited.

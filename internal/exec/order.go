@@ -213,19 +213,14 @@ func (o *order) acquire(c *clock, id oplog.ID) {
 	}
 }
 
-// used counts one wait for a stamp as over.
-func (o *order) used(id oplog.ID) {
-	if o.named[id-1]--; o.named[id-1] == 0 {
-		delete(o.stamps, id)
-	}
-}
-
 // finish is a PE's wait for a task to end.
 func (o *order) finish(t *thread, k *task) {
 	for i := range k.from {
 		if from := k.from[i].From; from > 0 {
 			o.acquire(&t.clock, from)
-			o.used(from)
+			if o.named[from-1]--; o.named[from-1] == 0 { // the last that waited for it
+				delete(o.stamps, from)
+			}
 		}
 	}
 	t.clock.join(k.view)

@@ -43,13 +43,6 @@ func (e *Executor) gather(id oplog.ID, mem []oplog.Access, n int) (*value, error
 	return v, e.move(id, &cursor{mem: mem}, v.bytes, (*memory.Store).Read)
 }
 
-// scatter writes pieces of memory one after another.
-func (e *Executor) scatter(id oplog.ID, mem []oplog.Access, src []byte) error {
-	e.mu.Unlock()
-	defer e.mu.Lock()
-	return e.move(id, &cursor{mem: mem}, src, (*memory.Store).Write)
-}
-
 // zero makes the memory of an operation zero.
 func (e *Executor) zero(op *oplog.Op) error {
 	for c := (cursor{mem: op.Mem}); ; {
