@@ -3,6 +3,7 @@ package topology
 import (
 	"fmt"
 	"math/big"
+	"reflect"
 	"regexp"
 	"strconv"
 	"strings"
@@ -88,6 +89,9 @@ var scalars = func() config.Scalars {
 // Scalars is how the types of this package are written in a file, for other
 // configurations that hold sizes, times or bandwidths.
 func Scalars() config.Scalars { return scalars }
+
+// Format returns a value of a type of this package as a file has it: "128 GB/s".
+func Format(v any) string { return scalars[reflect.TypeOf(v)].Format(v) }
 
 func defineQuantity[T ~int64](s config.Scalars, q *quantity) {
 	config.Define(s, q.want(),

@@ -291,6 +291,17 @@ type Override struct {
 	Absent    bool         `yaml:"absent,omitempty"`
 }
 
+// Numbers returns the new bandwidth and the new latency, as far as there are any.
+func (o Override) Numbers() (texts []string) {
+	if o.Bandwidth != nil {
+		texts = append(texts, Format(*o.Bandwidth))
+	}
+	if o.Latency != nil {
+		texts = append(texts, Format(*o.Latency))
+	}
+	return texts
+}
+
 // PEsPerCube is the number of PEs, and of HBM slices, in a cube.
 func (s *Spec) PEsPerCube() int { return s.Cube.PELayout.Corners * s.Cube.PELayout.PEPerCorner }
 

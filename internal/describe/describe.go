@@ -52,18 +52,14 @@ func corners(g *topology.Graph) []Corner {
 		for k := range layout.PEPerCorner {
 			pe := i*layout.PEPerCorner + k
 			b.PEs = append(b.PEs, pe)
-			b.At = append(b.At, peSite(g, pe).String())
+			router, w := int(g.Node(g.PERouter(0, 0, pe)).Index), g.Spec().Cube.NoC.W
+			b.At = append(b.At, topology.Site{Row: router / w, Col: router % w}.String())
 		}
 		blocks = append(blocks, b)
 	}
 	return blocks
 }
 
-// peSite returns the router that a PE hangs on.
-func peSite(g *topology.Graph, pe int) topology.Site {
-	router, w := int(g.Node(g.PERouter(0, 0, pe)).Index), g.Spec().Cube.NoC.W
-	return topology.Site{Row: router / w, Col: router % w}
-}
 
 // hbmBandwidth is what the slices of n PEs deliver together in GB/s: the channels
 // or the link to the router, whichever is narrower. It is nil when unlimited.
@@ -75,8 +71,7 @@ func hbmBandwidth(h topology.HBM, n int64) *json.Number {
 	if slice == topology.Unlimited {
 		return nil
 	}
-	total := decimal(product(int64(slice), n), 9)
-	return &total
+	return new(decimal(product(int64(slice), n), 9))
 }
 
 // gemmPeak is that of n matrix engines in TFLOP/s, nil when they take no time. It
@@ -85,8 +80,7 @@ func gemmPeak(e topology.GEMM, n int64) *json.Number {
 	if _, ok := e.Peak(); !ok {
 		return nil
 	}
-	peak := decimal(product(n, 2, int64(e.Array.M), int64(e.Array.K), int64(e.Array.N), int64(e.Clock)), 12)
-	return &peak
+	return new(decimal(product(n, 2, int64(e.Array.M), int64(e.Array.K), int64(e.Array.N), int64(e.Clock)), 12))
 }
 
 // mathPeak is the simple operations of a vector engine in Gop/s, nil when they
@@ -96,8 +90,7 @@ func mathPeak(e topology.Math) *json.Number {
 		return nil
 	}
 	// Whole operations a second: a rate that does not divide is rounded down.
-	peak := decimal(product(int64(e.VectorWidth)*int64(e.Clock)/int64(e.Cycles.Simple)), 9)
-	return &peak
+	return new(decimal(product(int64(e.VectorWidth)*int64(e.Clock)/int64(e.Cycles.Simple)), 9))
 }
 
 // Machine is a system in numbers: what `kernbench topology show --format json`
