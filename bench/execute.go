@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"hash/fnv"
 
-	"github.com/kernbench/kernbench/internal/config"
 	"github.com/kernbench/kernbench/internal/experiment"
 	"github.com/kernbench/kernbench/internal/file"
 	"github.com/kernbench/kernbench/internal/printable"
@@ -138,7 +137,7 @@ func (b Bench) newResult(g *topology.Graph, o Options) *Result {
 	r := &Result{
 		Bench: b.Name, Rows: &table.Table{Columns: s["rows"]}, Artifacts: []string{}, Schema: s,
 		Config: Config{
-			Version: version.Version, Topology: config.UsedBy(g.Spec()), Params: o.Params,
+			Version: version.Version, Topology: topology.OriginOf(g.Spec()), Params: o.Params,
 			Fidelity: choose(o.Flit, "flit", "train"), Data: choose(o.NoData, "off", "on"), Check: choose(o.Race, "race", "none"),
 		},
 	}

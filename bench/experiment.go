@@ -15,7 +15,6 @@ import (
 	"strings"
 
 	"github.com/kernbench/kernbench/ccl"
-	"github.com/kernbench/kernbench/internal/config"
 	"github.com/kernbench/kernbench/internal/draw"
 	"github.com/kernbench/kernbench/internal/experiment"
 	"github.com/kernbench/kernbench/internal/file"
@@ -91,7 +90,7 @@ func (b Bench) experiment(ctx context.Context, o Options) (*Result, error) {
 	}
 	r := b.newResult(o.Topology, o)
 	if b.Uses&UsesCollectives != 0 {
-		r.Config.CCL = new(config.UsedBy(o.CCL))
+		r.Config.CCL = new(topology.OriginOf(o.CCL))
 	}
 	e := &E{report{o, &b, r}, o.Topology, o.CCL, ctx}
 	if err := guard(func() error { return b.Experiment.run(e) }); err != nil {
@@ -269,11 +268,11 @@ func (e *E) WriteFigure(s *page.Section, name, caption string, f draw.Figure) er
 func (e *E) WritePage(p page.Page) error {
 	command := fmt.Sprintf("kernbench run %s --out . --topology topology.yaml", e.bench.Name)
 	p.Config = []page.File{{Name: "topology.yaml", Text: string(e.Topology.Spec().YAML())}}
-	facts := [][2]string{{"kernbench", version.Version}, {"topology", config.UsedBy(e.Topology.Spec()).String()}}
+	facts := [][2]string{{"kernbench", version.Version}, {"topology", topology.OriginOf(e.Topology.Spec()).String()}}
 	if e.bench.Uses&UsesCollectives != 0 {
 		command += " --ccl ccl.yaml"
 		p.Config = append(p.Config, page.File{Name: "ccl.yaml", Text: string(e.CCL.YAML())})
-		facts = append(facts, [2]string{"ccl", config.UsedBy(e.CCL).String()})
+		facts = append(facts, [2]string{"ccl", topology.OriginOf(e.CCL).String()})
 	}
 	facts = append(facts, [2]string{"rows", fmt.Sprint(len(e.result.Rows.Rows))}, [2]string{"values", Verdict(!e.Options.NoData, e.result.Checks)})
 	for _, param := range e.bench.Params {

@@ -11,7 +11,6 @@ import (
 	"strings"
 
 	"github.com/kernbench/kernbench/internal/config"
-	"github.com/kernbench/kernbench/topology"
 )
 
 // File is the configuration that Load reads when it is not told which.
@@ -57,7 +56,7 @@ func decode(d *config.Doc) (*Config, error) {
 // algorithms that are registered by now, or auto, which are the only texts. The name in
 // defaults may be an entry's: [Config.check] looks for it when all entries have been read.
 func scalars() config.Scalars {
-	s := maps.Clone(topology.Scalars())
+	s := maps.Clone(config.Quantities)
 	config.DefineWords(s, append(Names(), Auto))
 	config.Define(s, algorithmOrEntry(), func(text string) (AlgorithmOrEntry, error) {
 		if text == "" {

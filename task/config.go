@@ -138,7 +138,7 @@ func Default() *Config { return file.MustPreset("default") }
 
 func decode(d *config.Doc) (*Config, error) {
 	c := &Config{origin: d}
-	if err := d.Decode(c, topology.Scalars()); err != nil {
+	if err := d.Decode(c, config.Quantities); err != nil {
 		return nil, err
 	}
 	return c, nil
@@ -153,7 +153,7 @@ func (c *Config) Source() string { return c.origin.Name() }
 func (c *Config) Files() []string { return c.origin.Files() }
 
 // YAML returns the configuration as a complete file, which loads to an equal one.
-func (c *Config) YAML() []byte { return config.Encode(c, topology.Scalars()) }
+func (c *Config) YAML() []byte { return config.Encode(c, config.Quantities) }
 
 // Hash identifies what the configuration says, whatever files and arguments it came from.
 func (c *Config) Hash() string {

@@ -7,11 +7,11 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/kernbench/kernbench/internal/config"
 	"github.com/kernbench/kernbench/internal/machine"
 	vm "github.com/kernbench/kernbench/internal/memory"
 	"github.com/kernbench/kernbench/internal/sim"
 	"github.com/kernbench/kernbench/oplog"
+	"github.com/kernbench/kernbench/topology"
 	"github.com/kernbench/kernbench/torch"
 )
 
@@ -212,7 +212,7 @@ func newSimulation(ctx *torch.Context, o *Options) (*simulation, error) {
 		result: &Result{Runtime: o.Runtime, Config: o.Config, Ranks: len(o.Devices), Cores: cores, single: o.Single},
 	}
 	s.target = s.engine.Register(s)
-	if used := config.UsedBy(o.Config); !slices.Contains(s.machine.Configs, used) {
+	if used := topology.OriginOf(o.Config); !slices.Contains(s.machine.Configs, used) {
 		s.machine.Configs = append(s.machine.Configs, used)
 	}
 	return s, nil

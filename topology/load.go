@@ -58,7 +58,7 @@ func PresetSource(name string) ([]byte, error) { return file.Source(name) }
 
 func decode(d *config.Doc) (*Spec, error) {
 	s := &Spec{origin: d}
-	errs, _ := d.Decode(s, scalars).(config.Errors)
+	errs, _ := d.Decode(s, config.Quantities).(config.Errors)
 	if err := s.check(errs); err != nil {
 		return nil, err
 	}
@@ -79,12 +79,29 @@ func (s *Spec) errorAt(path, format string, args ...any) *config.Error {
 	return s.origin.Errorf(path, format, args...)
 }
 
+// Origin says which configuration a result was made with.
+type Origin struct {
+	Source string `json:"source"` // a path or "preset NAME", and what --set changed
+	Hash   string `json:"hash"`   // of the effective configuration
+}
+
+// OriginOf returns the origin of a configuration: of a system, of collectives or of tasks.
+func OriginOf(c interface {
+	Source() string
+	Hash() string
+}) Origin {
+	return Origin{Source: c.Source(), Hash: c.Hash()}
+}
+
+// String returns the source and the hash: "preset ring6 (hash 0123)".
+func (o Origin) String() string { return fmt.Sprintf("%s (hash %s)", o.Source, o.Hash) }
+
 // Files lists the files that the spec was loaded from: the one asked for, and those
 // that it extends. Presets are none.
 func (s *Spec) Files() []string { return s.origin.Files() }
 
 // YAML returns the spec as a complete file, which loads to an equal one.
-func (s *Spec) YAML() []byte { return config.Encode(s, scalars) }
+func (s *Spec) YAML() []byte { return config.Encode(s, config.Quantities) }
 
 // Hash identifies the system: specs that describe the same one have the same
 // hash, whatever files and arguments they came from.

@@ -69,9 +69,9 @@ var (
 	}
 )
 
-// scalars is the syntax of every type of a Spec that is written as one value.
-var scalars = func() config.Scalars {
-	s := config.Scalars{}
+// init defines the syntax of every type of a Spec that is written as one value.
+func init() {
+	s := config.Quantities
 	defineQuantity[Bytes](s, size)
 	defineQuantity[Time](s, duration)
 	defineQuantity[Hz](s, frequency)
@@ -82,12 +82,7 @@ var scalars = func() config.Scalars {
 	config.DefineWords(s, Shapes)
 	config.DefineWords(s, BufferKinds)
 	config.DefineWords(s, Backpressures)
-	return s
-}()
-
-// Scalars is how the types of this package are written in a file, for other
-// configurations that hold sizes, times or bandwidths.
-func Scalars() config.Scalars { return scalars }
+}
 
 func defineQuantity[T ~int64](s config.Scalars, q *quantity) {
 	config.Define(s, q.want(),

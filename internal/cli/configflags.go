@@ -77,7 +77,7 @@ func (k *configKind) keys() []string {
 	var walk func(t reflect.Type, prefix string)
 	walk = func(t reflect.Type, prefix string) {
 		for _, k := range config.Keys(t) {
-			_, single := topology.Scalars()[k.Type]
+			_, single := config.Quantities[k.Type]
 			switch {
 			case k.Type.Kind() == reflect.Struct && !single:
 				walk(k.Type, prefix+k.Name+".")

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/kernbench/kernbench/internal/config"
 	"github.com/kernbench/kernbench/internal/printable"
 	"github.com/kernbench/kernbench/topology"
 )
@@ -24,7 +25,7 @@ const (
 // totals.
 func (m Machine) Tree(depth int) string {
 	var b strings.Builder
-	b.WriteString(m.Topology.Line("topology") + "\n")
+	fmt.Fprintf(&b, "# topology: %v\n", m.Topology)
 	m.system(depth).write(&b, "", "")
 	if overrides := m.spec.Overrides; len(overrides) > 0 {
 		o := branch{text: "overrides"}
@@ -148,7 +149,7 @@ func (t Totals) branch() branch {
 }
 
 // quantity is a value as topology.yaml would write it: "128 GB/s".
-func quantity(v any) string { return topology.Scalars()[reflect.TypeOf(v)].Format(v) }
+func quantity(v any) string { return config.Quantities[reflect.TypeOf(v)].Format(v) }
 
 // class is the numbers that links of a kind share; without a latency, the wire
 // decides.

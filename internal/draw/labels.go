@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/kernbench/kernbench/topology"
+	"github.com/kernbench/kernbench/internal/config"
 )
 
 // mostLabelled is up to how many wires of a role each have a label. Of more, one has.
@@ -210,4 +210,4 @@ func wrapLegend(lines []string) []string {
 }
 
 // quantity returns a value as topology.yaml writes it: "128 GB/s".
-func quantity(v any) string { return topology.Scalars()[reflect.TypeOf(v)].Format(v) }
+func quantity(v any) string { return config.Quantities[reflect.TypeOf(v)].Format(v) }

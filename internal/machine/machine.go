@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"strconv"
 
-	"github.com/kernbench/kernbench/internal/config"
 	"github.com/kernbench/kernbench/internal/fabric"
 	"github.com/kernbench/kernbench/internal/ipcq"
 	"github.com/kernbench/kernbench/internal/memory"
@@ -30,7 +29,7 @@ type Machine struct {
 
 	// Configs and Races are for packages that run programs of their own on the machine: the
 	// configurations of these, each once, and the races that the op log does not show.
-	Configs []config.Used
+	Configs []topology.Origin
 	Races   []string
 
 	lines         bool // wanted in the log

@@ -8,11 +8,11 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/kernbench/kernbench/internal/config"
 	"github.com/kernbench/kernbench/internal/sim"
 	"github.com/kernbench/kernbench/scenario"
 	"github.com/kernbench/kernbench/task"
 	"github.com/kernbench/kernbench/tl"
+	"github.com/kernbench/kernbench/topology"
 )
 
 // The backends.
@@ -172,7 +172,7 @@ func (j *job) run(ctx context.Context) (*Result, error) {
 		if j.Tasks == nil {
 			j.Tasks = task.Default()
 		}
-		r.Runtime, r.Config = j.Runtime, &config.Used{Source: j.Tasks.Source(), Hash: j.Tasks.Hash()}
+		r.Runtime, r.Config = j.Runtime, &topology.Origin{Source: j.Tasks.Source(), Hash: j.Tasks.Hash()}
 	}
 	var err error
 	if j.Backend == Sim {
