@@ -260,7 +260,7 @@ func (j *job) rank(c *comm.Comm, o Options, got contents) error {
 	}); err != nil {
 		return err
 	}
-	if err := RunOn(r, p, o, func(x *Tensor) procpe.Tensor { return tensors[x.number] }); err != nil {
+	if err := runOn(r, p, o, func(x any) procpe.Tensor { return tensors[x.(*Tensor).number] }, func() {}); err != nil {
 		return err
 	}
 	if err := c.Barrier(); err != nil {

@@ -23,7 +23,6 @@ type Options struct {
 	Devices []int   // of Run: the SIP of each rank; nil is all
 	Single  bool    // of Run: the orchestration is called once, and submits the tasks of all ranks (OnRank)
 	Signals int     // that kernels may use, from 0 on; 0 is as many as the machine has, negative none
-	Began   func()  // of RunOn: called when all ranks have begun, before the first task; may be nil
 }
 
 // Run builds the programs of all ranks and runs them on the simulated machine, when
