@@ -85,7 +85,7 @@ var sips = func() func(n int) *topology.Graph {
 		mu.Lock()
 		defer mu.Unlock()
 		if made[n] == nil {
-			spec, err := topology.Load("ring6", fmt.Sprint("system.sips.count=", n), "sip.cube_mesh.w=1", "sip.cube_mesh.h=1")
+			spec, err := topology.Load(context.Background(), "ring6", fmt.Sprint("system.sips.count=", n), "sip.cube_mesh.w=1", "sip.cube_mesh.h=1")
 			if err != nil {
 				panic(err)
 			}

@@ -31,13 +31,9 @@ var file = func() config.File[*Spec] {
 // Load reads a system: a file of that name if there is one, else the preset.
 // With an empty name it is ./topology.yaml if there is one, else the preset
 // default; [Spec.Source] says which it was. Each of sets changes one value, as
-// "cube.hbm.channels=16". The error holds every mistake, as [config.Errors].
-func Load(name string, sets ...string) (*Spec, error) {
-	return LoadContext(context.Background(), name, sets...)
-}
-
-// LoadContext is like Load and returns the cause of ctx when ctx ends before all is read.
-func LoadContext(ctx context.Context, name string, sets ...string) (*Spec, error) {
+// "cube.hbm.channels=16". The error has a line for every mistake; it is the cause of ctx if
+// ctx ends before all is read.
+func Load(ctx context.Context, name string, sets ...string) (*Spec, error) {
 	return file.Load(ctx, name, sets...)
 }
 

@@ -220,7 +220,7 @@ func TestMilestoneCCLWrong(t *testing.T) {
 
 // TestMilestoneCCLTimeless: a system whose links are free has tables and no figures.
 func TestMilestoneCCLTimeless(t *testing.T) {
-	spec, err := topology.Load("alpha_beta", "system.sips.link.latency=0ns", "system.sips.link.bandwidth=unlimited")
+	spec, err := topology.Load(t.Context(), "alpha_beta", "system.sips.link.latency=0ns", "system.sips.link.bandwidth=unlimited")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -105,7 +105,7 @@ func TestIdentity(t *testing.T) {
 	measure(t, o)
 	o.Experiment.Resume = true
 	measure(t, o)
-	config, err := ccl.Load("default", "defaults.n_slots=5")
+	config, err := ccl.Load(t.Context(), "default", "defaults.n_slots=5")
 	if err != nil {
 		t.Fatal(err)
 	}

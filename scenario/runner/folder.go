@@ -183,11 +183,11 @@ func (f folder) open() (*scenario.Plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	s, err := scenario.LoadContext(f.ctx, filepath.Join(f.dir, scenarioFile))
+	s, err := scenario.Load(f.ctx, filepath.Join(f.dir, scenarioFile))
 	if err != nil {
 		return nil, err
 	}
-	plan, err := s.PlanContext(f.ctx, p.Choice)
+	plan, err := s.Plan(f.ctx, p.Choice)
 	if err == nil {
 		plan.Name = p.Scenario
 	}

@@ -68,7 +68,7 @@ func runRank(ctx context.Context, c *comm.Comm, arg []byte) ([]byte, error) {
 		return nil, err
 	}
 	r.Choice.Trusted = true
-	if r.plan, err = s.PlanContext(ctx, r.Choice); err != nil {
+	if r.plan, err = s.Plan(ctx, r.Choice); err != nil {
 		return nil, err
 	}
 	compared := &computed{ctx: ctx, plan: r.plan}

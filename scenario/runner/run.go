@@ -118,11 +118,11 @@ func (o *Options) settle(ctx context.Context) (*scenario.Plan, error) {
 	if err := o.check(); err != nil {
 		return nil, err
 	}
-	s, err := scenario.LoadContext(ctx, o.Scenario)
+	s, err := scenario.Load(ctx, o.Scenario)
 	if err != nil {
 		return nil, err
 	}
-	return s.PlanContext(ctx, o.Choice)
+	return s.Plan(ctx, o.Choice)
 }
 
 // runs refuses a plan that has nothing to run, or makes an option mean nothing.
