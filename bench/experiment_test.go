@@ -95,8 +95,12 @@ func TestExperiment(t *testing.T) {
 // dot is a figure whose PNG may fail.
 type dot struct{ png error }
 
-func (dot) SVG() ([]byte, error)   { return []byte(`<svg id="dot"/>`), nil }
-func (d dot) PNG() ([]byte, error) { return []byte("PNG"), d.png }
+func (d dot) Encode(name string) ([]byte, error) {
+	if filepath.Ext(name) == ".svg" {
+		return []byte(`<svg id="dot"/>`), nil
+	}
+	return []byte("PNG"), d.png
+}
 
 // TestPage: a page has its facts, sections, figures and tables, and what makes it again.
 func TestPage(t *testing.T) {

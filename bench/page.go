@@ -20,8 +20,8 @@ type Page struct {
 
 // Figure is a picture for a [Page], such as a chart.Gantt.
 type Figure interface {
-	SVG() ([]byte, error)
-	PNG() ([]byte, error)
+	// Encode returns the picture in the format of a file name, which ends in .svg or .png.
+	Encode(name string) ([]byte, error)
 }
 
 // Page returns an empty page.
@@ -53,11 +53,11 @@ func (p *Page) Table(caption string, t *table.Table) {
 // a *torch.Error if there is no section.
 func (p *Page) Figure(name, caption string, f Figure) error {
 	s := p.section("Figure")
-	svg, err := f.SVG()
+	svg, err := f.Encode(name + ".svg")
 	if err != nil {
 		return err
 	}
-	png, err := f.PNG()
+	png, err := f.Encode(name + ".png")
 	if err != nil {
 		return err
 	}

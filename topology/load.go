@@ -1,7 +1,6 @@
 package topology
 
 import (
-	"bytes"
 	"context"
 	"crypto/sha256"
 	"embed"
@@ -105,9 +104,6 @@ func (s *Spec) Hash() string {
 	sum := sha256.Sum256(s.YAML())
 	return hex.EncodeToString(sum[:6])
 }
-
-// Equal reports whether two specs describe the same system.
-func (s *Spec) Equal(t *Spec) bool { return bytes.Equal(s.YAML(), t.YAML()) }
 
 // Validate checks a spec made or changed in Go as if it were a file, and fills
 // in the sides of a SIP grid as Load does. Errors show the lines of [Spec.YAML].

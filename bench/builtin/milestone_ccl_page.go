@@ -31,8 +31,7 @@ func (m *cclMilestone) writePage(e *bench.E, found cclSweeps) error {
 // drawn is a figure of internal/draw on a page.
 type drawn struct{ figure draw.Figure }
 
-func (d drawn) SVG() ([]byte, error) { return draw.SVG(d.figure) }
-func (d drawn) PNG() ([]byte, error) { return draw.PNG(d.figure) }
+func (d drawn) Encode(name string) ([]byte, error) { return draw.Encode(name, d.figure) }
 
 func latencySection(p *bench.Page, systems [][]cclFound, t *table.Table) {
 	p.Section("Latency by size and topology", latencyText(systems))
