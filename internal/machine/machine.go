@@ -13,6 +13,7 @@ import (
 	"github.com/kernbench/kernbench/internal/trace"
 	"github.com/kernbench/kernbench/oplog"
 	"github.com/kernbench/kernbench/simtime"
+	"github.com/kernbench/kernbench/tl"
 	"github.com/kernbench/kernbench/topology"
 )
 
@@ -33,6 +34,7 @@ type Machine struct {
 	Races   []string
 
 	lines         bool // wanted in the log
+	callers       tl.Callers
 	measuring     bool // what PEs do
 	tracer        *tracer
 	pes           []*PE // by PEID; nil until used

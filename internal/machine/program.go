@@ -205,7 +205,7 @@ func (m *Machine) newCore(r *Run, p *PE, rank int) *core {
 // serve runs the program on one PE.
 func (c *core) serve(proc *sim.Proc) {
 	c.proc = proc
-	proc.Where = tl.Caller
+	proc.Where = c.m.callers.Line
 	c.attach(proc)
 	ended := false
 	defer func() { c.run.failed = c.run.failed || !ended && !proc.Cancelled() }()

@@ -15,7 +15,7 @@ import (
 func (c *core) op(kind oplog.Kind) oplog.Op {
 	op := oplog.Op{Kind: kind, PE: int32(c.pe.ID), Launch: c.run.log, Issue: c.now, Peer: -1, Port: -1}
 	if c.m.lines {
-		op.Line = c.m.Log.Line(tl.Caller())
+		op.Line = c.m.Log.Line(c.m.callers.Line())
 	}
 	return op
 }
