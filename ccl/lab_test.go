@@ -55,7 +55,7 @@ func graph(t tester, preset string, sets ...string) *topology.Graph {
 	t.Helper()
 	key := fmt.Sprint(preset, sets)
 	if graphs[key] == nil {
-		spec, err := topology.Load(preset, sets...)
+		spec, err := topology.Load(context.Background(), preset, sets...)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -9,7 +9,7 @@
 // with units, so a description means the same on every machine. [Spec.YAML]
 // writes it back, and [Spec.Hash] names it in results.
 //
-//	spec, err := topology.Load("ring6", "cube.hbm.channels=16")
+//	spec, err := topology.Load(ctx, "ring6", "cube.hbm.channels=16")
 //	graph, err := topology.Compile(spec)
 //
 // A [Graph] is the system spelled out: components with names and positions,

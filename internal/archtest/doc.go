@@ -20,6 +20,9 @@
 //   - Only internal/file opens, reads, writes and renames files of the user. The
 //     packages that deal with files of the system or with temporary ones are listed
 //     in layers_test.go.
+//   - Exported declarations of public packages mention no type of an internal package
+//     of the module. A public package exports at most 150 functions, methods and
+//     types, and torch.Context has at most 30 exported methods.
 //   - The records in docs/adr are complete, numbered without gaps, and listed in the
 //     index docs/adr/README.md. Run go test ./internal/archtest -update to write the
 //     index.

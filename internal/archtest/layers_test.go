@@ -17,7 +17,7 @@ var layers = []struct {
 	{"kernels", []string{"tl"}},
 	{"machines", []string{
 		"internal/fabric", "internal/memory", "internal/pe", "internal/ipcq", "internal/cpu", "internal/machine", "internal/exec",
-		"comm", "comm/commtest", "comm/inproc", "comm/shm", "comm/launch", "internal/procpe",
+		"comm", "comm/commtest", "comm/inproc", "comm/shm", "comm/launch", "internal/procpe", "internal/taskrank",
 	}},
 	{"collectives", []string{"ccl", "comm/coll"}},
 	{"host API", []string{"torch", "tp", "attention", "task", "scenario"}},

@@ -89,7 +89,7 @@ func New(m *System, l *Launch, p *Element, rank int) *Core {
 // Start gives the core the process in which its kernels run, from now on.
 func (c *Core) Start(proc *sim.Proc) {
 	c.proc = proc
-	proc.Where = tl.Caller
+	proc.Where = c.m.callers.Line
 	c.Attach(proc)
 	c.cpu.ended = c.eng.Now()
 }

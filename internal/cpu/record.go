@@ -12,7 +12,7 @@ import (
 func (c *Core) op(kind oplog.Kind) oplog.Op {
 	op := oplog.Op{Kind: kind, PE: int32(c.pe.ID), Launch: c.launch.Log, Issue: c.now, Peer: -1, Port: -1}
 	if c.m.Lines {
-		op.Line = c.m.Log.Line(tl.Caller())
+		op.Line = c.m.Log.Line(c.m.callers.Line())
 	}
 	return op
 }

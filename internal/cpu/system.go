@@ -10,6 +10,7 @@ import (
 	"github.com/kernbench/kernbench/internal/sim"
 	"github.com/kernbench/kernbench/oplog"
 	"github.com/kernbench/kernbench/simtime"
+	"github.com/kernbench/kernbench/tl"
 	"github.com/kernbench/kernbench/topology"
 )
 
@@ -39,6 +40,7 @@ type System struct {
 	// Copied is called when a copy of the host has ended, unless it is nil.
 	Copied func()
 
+	callers       tl.Callers
 	costs         pe.Costs
 	transfers     transfers
 	receives      receives

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 
-	"github.com/kernbench/kernbench/internal/config"
 	"github.com/kernbench/kernbench/internal/cpu"
 	"github.com/kernbench/kernbench/internal/fabric"
 	"github.com/kernbench/kernbench/internal/ipcq"
@@ -24,7 +23,7 @@ type Machine struct {
 
 	// Configs and Races are for packages that run programs of their own on the machine: the
 	// configurations of these, each once, and the races that the op log does not show.
-	Configs []config.Used
+	Configs []topology.Origin
 	Races   []string
 
 	tracer   *tracer

@@ -25,7 +25,7 @@ func every(r *rig) Program {
 			t.Arange(64, tl.F16)
 			b.Sum(0)
 			b.Softmax()
-			t.Dot(a, b).To(tl.F16)
+			a.Dot(b).To(tl.F16)
 			b.Reshape(1, 64, 64).Broadcast(tl.Shape{2, 64, 64})
 			t.Wait(t.Composite(tl.Gemm(t.Ref(x, sq, tl.F16), t.Ref(x, sq, tl.F16), z)))
 			t.Wait(t.Composite(tl.Gemm(a, b, z)))

@@ -30,7 +30,7 @@ var deeds = []deed{
 	{"store", func(t *tl.PE, n int, _, y tl.Ptr, v tl.Tile) tl.Tile { t.Store(y, v); return v }},
 	{"dot", func(t *tl.PE, n int, _, _ tl.Ptr, _ tl.Tile) tl.Tile {
 		a := t.Zeros(tl.Shape{n, n}, tl.F16)
-		return t.Dot(a, a).To(tl.F16)
+		return a.Dot(a).To(tl.F16)
 	}},
 	{"math", func(t *tl.PE, _ int, _, _ tl.Ptr, v tl.Tile) tl.Tile { return v.Exp() }},
 	{"nothing", func(t *tl.PE, n int, _, _ tl.Ptr, v tl.Tile) tl.Tile { pass(t, n); return v }},

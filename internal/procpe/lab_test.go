@@ -143,7 +143,7 @@ func actual(t testing.TB, ranks, times int, o Options, kernel any, args ...any) 
 }
 
 var graph = sync.OnceValue(func() *topology.Graph {
-	spec, err := topology.Load("default")
+	spec, err := topology.Load(context.Background(), "default")
 	if err != nil {
 		panic(err)
 	}

@@ -51,6 +51,7 @@ func TestLine(t *testing.T) {
 	}{
 		{"a loop of Go code", running + spin + kernel + machine + pull, "spin.go:7", false},
 		{"a loop of pointers", running + tl + kernel + machine + pull, "kernel.go:31", true},
+		{"a loop of pointers, in what they call", running + strings.ReplaceAll(tl, "tl", "numeric") + tl + kernel + machine + pull, "kernel.go:31", true},
 		{"a panic", panics + kernel + machine + pull, "kernel.go:31", false},
 		{"a panic of the tile language", panics + tl + kernel + machine + pull, "kernel.go:31", true},
 		{"a panic in what a collective calls", panics + args + kernel + machine + pull, "kernel.go:31", false},
