@@ -23,7 +23,7 @@ func TestTraceNamesOperations(t *testing.T) {
 			kernel := func(t *tl.PE) {
 				_, _, first, _ = runtime.Caller(0)
 				a := t.Load(x, tl.Shape{64, 32}, tl.F16)
-				m := t.Dot(a, a.Trans())
+				m := a.Dot(a.Trans())
 				t.Store(y, m.Exp().To(tl.F16))
 				s := m.Sum(0)
 				in := t.RecvAsync(tl.West, tl.Shape{64}, tl.F32)

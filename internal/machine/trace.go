@@ -1,10 +1,10 @@
 package machine
 
 import (
-	"cmp"
 	"slices"
 	"strconv"
 
+	"github.com/kernbench/kernbench/internal/cpu"
 	"github.com/kernbench/kernbench/internal/fabric"
 	"github.com/kernbench/kernbench/internal/pe"
 	"github.com/kernbench/kernbench/internal/sim"
@@ -198,98 +198,10 @@ func (l *Launch) Last() sim.Mark {
 	return l.last[l.lastTarget()]
 }
 
-// traces gives the engines of a PE their tracks.
-func (m *Machine) traces(p *PE) {
-	if m.tracer == nil {
-		return
+// engines returns the tracks of a PE's engines; nil without a tracer.
+func (t *tracer) engines(p *cpu.Element) *pe.Trace {
+	if t == nil {
+		return nil
 	}
-	p.trace = pe.NewTrace(m.tracer.rec, p.String(), int(p.ID))
-	p.DMA.Trace, p.Pipeline.Trace = p.trace, p.trace
-}
-
-// cpuTrace is what the CPU of a PE does: a segment, an activity in which it does not wait,
-// or nothing.
-type cpuTrace struct {
-	mark, after sim.Mark // the segment, and who released it
-	start       simtime.Time
-	last        sim.Mark     // what ended its last kernel,
-	ended       simtime.Time // and when
-	idle        sim.Mark     // of a worker: the wait for its next kernel,
-	woken       sim.Mark     // and what ended the wait
-}
-
-// runs begins a segment, released by an activity: what the CPU does from now on is of it.
-func (c *core) runs(after sim.Mark) {
-	if c.trace == nil {
-		return
-	}
-	c.cpu.mark, c.cpu.after, c.cpu.start = c.trace.Mark(), after, c.now
-	c.proc.Mark, c.eng.By = c.cpu.mark, c.cpu.mark
-}
-
-// stops ends the segment at an instant.
-func (c *core) stops(at simtime.Time) {
-	s := trace.Slice{Name: "run", Start: c.cpu.start, End: at, ID: c.cpu.mark, After: c.cpu.after}
-	c.first(&s)
-	c.trace.CPU.Slice(s)
-}
-
-// first says of an activity that nothing released but the launch which one that is.
-func (c *core) first(s *trace.Slice) {
-	if s.After == 0 {
-		s.Args = []trace.Arg{trace.Number("launch", c.run.Launch.trace)}
-	}
-}
-
-// waitedFor notes that the CPU has waited for something since an instant, and goes on
-// because of an activity.
-func (c *core) waitedFor(what string, since simtime.Time, by sim.Mark) {
-	if c.trace == nil || c.now == since {
-		return
-	}
-	c.stops(since)
-	c.trace.CPU.Slice(trace.Slice{Name: "wait: " + what, Start: since, End: c.now})
-	c.runs(by)
-}
-
-// drained notes that the kernel has ended, with all that it had begun, and has waited for
-// that since an instant.
-func (c *core) drained(since simtime.Time) {
-	if c.trace == nil {
-		return
-	}
-	now := c.eng.Now()
-	c.stops(since)
-	c.cpu.ended, c.cpu.last = now, c.cpu.mark
-	if now == since {
-		return
-	}
-	c.trace.CPU.Slice(trace.Slice{Name: "wait: end", Start: since, End: now})
-	if c.cpu.last = c.pe.Pipeline.LastOf(now); c.cpu.last == 0 {
-		c.cpu.last = c.proc.Woken
-	}
-}
-
-// rests notes that a worker has nothing to do from now on. What it does before it waits
-// happens because of its last kernel, or else because of the wait, which begins with the
-// launch.
-func (c *core) rests() {
-	if c.trace == nil {
-		return
-	}
-	c.cpu.idle = c.trace.Mark()
-	c.proc.Mark = cmp.Or(c.cpu.last, c.cpu.idle)
-	c.eng.By = c.proc.Mark
-}
-
-// idled notes that a worker had nothing to do since its last kernel, or the start, and what
-// ended that.
-func (c *core) idled() {
-	if c.trace == nil {
-		return
-	}
-	s := trace.Slice{Name: "wait: task", Start: c.cpu.ended, End: c.eng.Now(), ID: c.cpu.idle, After: c.cpu.last}
-	c.first(&s)
-	c.trace.CPU.Slice(s)
-	c.cpu.ended, c.cpu.last, c.cpu.woken = c.eng.Now(), cmp.Or(c.cpu.woken, c.cpu.idle), 0
+	return pe.NewTrace(t.rec, p.String(), int(p.ID))
 }
