@@ -83,6 +83,7 @@ func (d *device) occupy(core int, kind WorkKind, id ID, took Time, ends sim.Kind
 	} else {
 		d.busy[core] = true
 	}
+	d.causes[at] = d.begins(kind.String(), id)
 	d.did(core, kind, id, took)
 	d.engine.Post(d.engine.Now()+took, d.event(ends, d.rank, at, n))
 }
@@ -95,6 +96,7 @@ func (d *device) did(core int, kind WorkKind, id ID, took Time) {
 
 // release ends what a control core does, or the orchestrator.
 func (d *device) release(core int) {
+	d.worked(core)
 	if core == len(d.busy) {
 		d.building = false
 		return

@@ -28,6 +28,7 @@ func (s *hostBuilder) build() {
 	}
 	c := &d.config.Host
 	took := c.Fixed + Time(n)*c.PerTask
+	d.causes[len(d.busy)] = d.begins(Building.String(), ID(s.launched))
 	d.did(BuilderCore, Building, ID(s.launched), took)
 	d.engine.Post(d.engine.Now()+took, d.event(evBuilt, d.rank, 0, 0))
 	s.launched += n
@@ -53,6 +54,7 @@ func (s *hostBuilder) read(d *device) {
 		return
 	}
 	s.reading, s.from = true, d.engine.Now()-d.start
+	d.causes[len(d.busy)] = d.begins(Reading.String(), d.Tasks[p.task.Task].ID)
 	va, n := d.element(p)
 	d.fail(d.machine.HostPeek(va, n, d.event(evValue, d.rank, len(d.busy), 0)))
 }

@@ -186,7 +186,7 @@ func (d *device) post(core int) bool {
 
 // send sends a message over the fabric.
 func (d *device) send(m message) {
-	d.messages = append(d.messages, m)
+	d.messages, d.underWay = append(d.messages, m), append(d.underWay, d.begins("message of", d.by.task(m.task).ID))
 	d.fail(d.machine.Message(d.home, d.devices[m.to].home, d.event(evArrived, m.to, 0, int32(len(d.messages)-1))))
 }
 

@@ -253,7 +253,7 @@ func (s *simulation) add(p *Program, at *hostBuilder, logged bool) error {
 	d := &device{
 		simulation: s, schedule: newSchedule(p, o.Runtime, o.Config, s.cores), host: at, fitting: fitting,
 		rank: len(s.devices), workers: make([]*machine.Worker, s.cores),
-		free: newFreeCores(s.cores), busy: make([]bool, control), posting: make([]message, control),
+		free: newFreeCores(s.cores), busy: make([]bool, control), posting: make([]message, control), causes: make([]cause, control+1), turning: map[ID]sim.Mark{},
 		current: make([]running, s.cores), nextCore: make([]int32, s.cores),
 		logged: logged, groups: map[ID]*machine.Group{}, afterFirst: map[ID][]oplog.Operand{},
 	}

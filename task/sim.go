@@ -18,6 +18,7 @@ type simulation struct {
 	cores    int // compute cores of each rank
 	devices  []*device
 	messages []message // between ranks, by number
+	underWay []cause   // by number of a message: its way over the fabric
 	result   *Result
 	failed   error // why an orchestration could not go on
 }
@@ -39,6 +40,8 @@ type device struct {
 	ends       queue[arrival]        // ends of kernels, and messages, that no control core has read
 	busy       []bool                // control cores that schedule
 	posting    []message             // by control core: what it sends
+	causes     []cause               // by control core, and of the builder: what it does
+	turning    map[ID]sim.Mark       // in a trace, by task that cores turn to: its dispatch
 	building   bool                  // the orchestrator is
 	reading    bool                  // a value is being read
 	current    []running             // by compute core: what it was given
@@ -87,6 +90,7 @@ func (s *simulation) Handle(kind sim.Kind, arg uint64) {
 	d, core, n := s.devices[arg>>48], int(arg>>32&0xffff), int32(uint32(arg))
 	switch kind {
 	case evBuilt:
+		d.worked(len(d.busy))
 		d.host.launch()
 		return
 	case evSubmitted:
@@ -94,9 +98,14 @@ func (s *simulation) Handle(kind sim.Kind, arg uint64) {
 		d.submit()
 	case evDispatched:
 		d.release(core)
+		if s.engine.By != 0 {
+			d.turning[ID(n)] = s.engine.By
+		}
 		c := &d.config.Control
 		s.engine.Post(s.engine.Now()+c.ToCompute+c.CoreSwitch, s.event(evBegin, d.rank, 0, n))
 	case evBegin:
+		s.engine.By = d.turning[ID(n)]
+		delete(d.turning, ID(n))
 		if err := d.connect(ID(n)); err != nil {
 			s.engine.Stop(err)
 			return
@@ -112,6 +121,9 @@ func (s *simulation) Handle(kind sim.Kind, arg uint64) {
 		d.release(core)
 		d.send(d.posting[core])
 	case evArrived:
+		if c := s.underWay[n]; c.by != 0 {
+			d.record(false, "messages", c)
+		}
 		d.ends.push(arrival{-1, n})
 	case evReceived:
 		d.release(core)

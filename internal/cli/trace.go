@@ -197,7 +197,7 @@ func elided[E any](list []E, all bool, row func(E) []string) (rows [][]string) {
 
 func writePath(w io.Writer, p *analysis.Path, all bool) {
 	pes := slices.Compact(slices.Sorted(slices.Values(p.Visits)))
-	pes = slices.DeleteFunc(pes, func(where string) bool { return !strings.Contains(where, ".pe") })
+	pes = slices.DeleteFunc(pes, func(where string) bool { return !isPE(where) })
 	fmt.Fprintf(w, "\ncritical path: %s on %s\n", printable.Count(len(p.Segments), "segment"), printable.Count(len(pes), "PE"))
 	writeRows(w, []string{"kind", "ns", "share", "activities", "queued_ns"}, p.Kinds, func(k analysis.KindSum) []string {
 		return []string{k.Kind, decimalNS(k.Time), percent(k.Share), numberOrDash(k.Activities), orDash(k.Queued, decimalNS(k.Queued))}
@@ -225,10 +225,16 @@ func writePath(w io.Writer, p *analysis.Path, all bool) {
 	fmt.Fprintf(w, "\nvisits: %s\n", strings.Join(visits, " -> "))
 }
 
-// segmentText is what happens in a segment.
+// isPE reports whether a part of a path is on a PE, and not at the host or on control cores.
+func isPE(where string) bool { return strings.Contains(where, ".pe") }
+
+// segmentText returns what happens in a segment.
 func segmentText(s analysis.Segment) string {
 	text := s.Kind
-	if s.Name != "" && s.Name != "run" && !strings.HasSuffix(text, s.Name) {
+	switch {
+	case s.Name != "" && !isPE(s.Where):
+		text = s.Name
+	case s.Name != "" && s.Name != "run" && !strings.HasSuffix(text, s.Name):
 		text += " " + s.Name
 	}
 	if s.Count > 1 {
