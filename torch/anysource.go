@@ -90,7 +90,7 @@ func (c *Context) waitsForAny(m mailbox) int {
 func (c *Context) matchLater() {
 	if !c.matching {
 		c.matching = true
-		c.m.Engine.Post(c.Now(), sim.Event{Target: c.operations.target, Kind: evMatch})
+		c.m.Engine.Post(c.Now(), sim.Event{Target: c.operations.target, Kind: evMatch, Arg: uint64(c.m.Engine.By)})
 	}
 }
 

@@ -14,6 +14,7 @@ import (
 	"github.com/kernbench/kernbench/internal/fabric"
 	"github.com/kernbench/kernbench/internal/machine"
 	"github.com/kernbench/kernbench/internal/memory"
+	"github.com/kernbench/kernbench/internal/sim"
 	"github.com/kernbench/kernbench/internal/trace"
 	"github.com/kernbench/kernbench/oplog"
 	"github.com/kernbench/kernbench/simtime"
@@ -56,6 +57,7 @@ type Context struct {
 
 	crit     Time        // the longest critical path of a launch
 	makespan Time        // the end of the last operation
+	last     sim.Mark    // what ended it, in traces
 	checks   Checks      // so far
 	launches []RankTimes // of all launches, if the options ask for that
 
@@ -204,6 +206,7 @@ func (c *Context) SaveTrace(about trace.About) error {
 		return nil
 	}
 	about.Tool = "kernbench"
+	c.m.TraceProgram(c.makespan, c.last)
 	about.Topology, about.Links = c.Topology().Spec().Hash(), c.m.TraceLinks()
 	err := c.trace.Close(about)
 	c.trace = nil

@@ -199,6 +199,7 @@ func (x *Tensor) copyIn(values []byte) error {
 		}
 	}
 	op := c.newOperation("copy to "+x.name, x)
+	op.track = "copies"
 	op.begin = func(done sim.Event) error {
 		for i, p := range x.pieces(x.shards) {
 			var data []byte

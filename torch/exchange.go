@@ -32,7 +32,7 @@ func (c *Context) formMessage(k *call, members []member) error {
 	op.begin = func(done sim.Event) error {
 		op.left++
 		if len(c.outbox) == 0 { // others may begin at this instant
-			c.m.Engine.Post(c.Now(), sim.Event{Target: done.Target, Kind: evMessages})
+			c.m.Engine.Post(c.Now(), sim.Event{Target: done.Target, Kind: evMessages, Arg: uint64(c.m.Engine.By)})
 		}
 		c.outbox, op.boxed = append(c.outbox, op), true
 		return nil

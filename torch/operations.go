@@ -41,9 +41,11 @@ func (o *operations) event(op *operation) sim.Event {
 func (o *operations) Handle(kind sim.Kind, arg uint64) {
 	switch kind {
 	case evMessages:
+		o.ctx.m.Engine.By = sim.Mark(arg)
 		o.ctx.exchange()
 		return
 	case evMatch:
+		o.ctx.m.Engine.By = sim.Mark(arg)
 		o.ctx.match()
 		return
 	}
@@ -58,7 +60,8 @@ func (o *operations) Handle(kind sim.Kind, arg uint64) {
 
 // end takes an operation out of its streams and lets what waited for it go on.
 func (c *Context) end(op *operation) {
-	op.state, c.makespan = ended, c.Now()
+	op.state = ended
+	c.traceEnd(op)
 	op.timer.Stop()
 	if op.started {
 		c.inFlight--

@@ -108,7 +108,7 @@ func (x *Tensor) fetch(op string, list []shard) ([][]byte, error) {
 	out := make([][]byte, len(list))
 	var reads []oplog.ID
 	var of []int
-	read := &operation{name: "read of " + x.name, tensors: []*Tensor{x}}
+	read := &operation{name: "read of " + x.name, tensors: []*Tensor{x}, activity: activity{track: "copies"}}
 	read.begin = func(done sim.Event) error {
 		for i, p := range x.pieces(list) {
 			read.left++

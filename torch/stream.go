@@ -79,6 +79,7 @@ type operation struct {
 	number  int                      // by which events know it
 	left    int                      // events until it ends
 	waiters []*sim.Proc
+	activity
 }
 
 type opState uint8
@@ -231,6 +232,7 @@ func (c *Context) passed(op *operation) {
 // start begins an operation.
 func (c *Context) start(op *operation) {
 	op.state = begun
+	c.traceBegin(op)
 	op.left++          // so that it does not end while it begins
 	if op.run == nil { // a program starts when its PEs are free
 		c.starting(op)

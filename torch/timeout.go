@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/kernbench/kernbench/ccl"
+	"github.com/kernbench/kernbench/internal/machine"
 	"github.com/kernbench/kernbench/simtime"
 )
 
@@ -117,7 +118,9 @@ func (c *Context) awaitFor(op *operation, after Time) (bool, error) {
 	if op.state == ended {
 		return true, nil
 	}
+	since, by := c.Now(), c.m.Engine.By
 	timer := c.m.Engine.AfterFunc(after, func() {
+		c.m.Did(machine.Host, "waits", "timeout of "+op.name, since, by)
 		if expired = true; w.proc != nil {
 			w.proc.Wake()
 		} else {

@@ -38,6 +38,9 @@ func (c *Context) awaitUnless(op *operation, done func() bool) error {
 			c.err = misuse(op.name, "nothing is left that could end it%s", hint)
 		}
 		c.awaited = nil
+		if op.state == ended {
+			c.m.Engine.By = op.mark
+		}
 	}
 	if op.state == ended || op.failure != nil || c.err == nil { // or the condition holds
 		return op.failure
@@ -162,7 +165,7 @@ func (w *Work) IsCompleted() bool {
 	if w.waited || c.operation("IsCompleted") != nil {
 		return w.waited
 	}
-	pause := &operation{name: "a look at " + w.op.name}
+	pause := &operation{name: "a look at " + w.op.name, activity: activity{track: "waits"}}
 	pause.begin = func(done sim.Event) error {
 		pause.left++
 		c.m.Engine.Post(c.Now()+look, done)

@@ -7,6 +7,7 @@ import (
 	"runtime/debug"
 	"slices"
 
+	"github.com/kernbench/kernbench/internal/machine"
 	"github.com/kernbench/kernbench/internal/sim"
 	"github.com/kernbench/kernbench/internal/stack"
 	"github.com/kernbench/kernbench/tl"
@@ -69,6 +70,7 @@ func (c *Context) Spawn(run func(rank int, ctx *Context) error, nprocs int) erro
 		c.workers = append(c.workers, w)
 	}
 	err := c.run()
+	c.m.Did(machine.Host, "waits", "Spawn", c.makespan, c.last)
 	if l := c.lost.Load(); l != nil {
 		if l.worker != nil {
 			err = &SpawnError{[]RankError{{l.worker.rank, err}}}
@@ -90,6 +92,7 @@ func (c *Context) Spawn(run func(rank int, ctx *Context) error, nprocs int) erro
 func (c *Context) work(w *worker, p *sim.Proc, run func(int, *Context) error) {
 	p.Where = hostLine
 	w.begun = true
+	c.traceResume(p)
 	c.resume(w)
 	defer func() {
 		c.resume(nil)
@@ -131,6 +134,7 @@ func (c *Context) park(w *worker, op *operation) {
 	c.resume(nil)
 	defer c.resume(w) // also to be stopped there
 	w.proc.Park((*opWait)(op))
+	c.traceResume(w.proc)
 	w.waits = nil
 }
 

@@ -10,11 +10,12 @@ import (
 
 	"github.com/kernbench/kernbench/internal/trace/analysis"
 	"github.com/kernbench/kernbench/simtime"
+	"github.com/kernbench/kernbench/task"
 	"github.com/kernbench/kernbench/topology"
 )
 
-// TestTracesOfRuns records runs and wants every launch to have a critical path that takes
-// exactly as long as the launch, without latencies that the topology does not explain.
+// TestTracesOfRuns records runs and wants the program and every launch to have a critical path
+// that takes exactly as long, without latencies that the topology does not explain.
 func TestTracesOfRuns(t *testing.T) {
 	small := []string{"sip.cube_mesh.w=2", "sip.cube_mesh.h=1"} // for what takes long
 	tests := []struct {
@@ -51,6 +52,7 @@ func TestTracesOfRuns(t *testing.T) {
 			}
 			var result struct {
 				Critical json.Number `json:"crit_ns"`
+				Makespan json.Number `json:"makespan_ns"`
 			}
 			if err := json.Unmarshal([]byte(run(t, args...)), &result); err != nil {
 				t.Fatal(err)
@@ -59,8 +61,23 @@ func TestTracesOfRuns(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			r, err := trace.Analyse(analysis.Whole, 0)
+			r, err := trace.Analyse(analysis.Whole, 1)
 			if err != nil {
+				t.Fatal(err)
+			}
+			if got := exactNS(r.Program.Makespan); got != string(result.Makespan) {
+				t.Errorf("the program of the trace takes %s ns, and the run says %s", got, result.Makespan)
+			}
+			checkPath(t, g, "program", r.Program.Makespan, r.Path)
+			steps := simtime.Time(0)
+			for _, s := range r.Path.Steps {
+				steps += s.For
+			}
+			if steps != r.Program.Makespan {
+				t.Errorf("the steps take %v together, want %v", steps, r.Program.Makespan)
+			}
+			whole := r
+			if r, err = trace.Analyse(r.Longest[0].Number, 0); err != nil {
 				t.Fatal(err)
 			}
 			if got := exactNS(r.Launch.Critical); got != string(result.Critical) {
@@ -69,45 +86,48 @@ func TestTracesOfRuns(t *testing.T) {
 			if int64(r.Slowest.Of) != r.Launch.PEs || r.Slowest.PE != r.Launch.Last || r.Slowest.Took != r.Launch.Critical {
 				t.Errorf("got %s of %d, for %v, as the slowest PE, want %s of %d, for %v", r.Slowest.PE, r.Slowest.Of, r.Slowest.Took, r.Launch.Last, r.Launch.PEs, r.Launch.Critical)
 			}
+			for _, k := range whole.Path.Kinds {
+				kinds[k.Kind] = true
+			}
 			for _, l := range trace.Launches() {
 				path, err := trace.CriticalPath(l)
 				if err != nil {
 					t.Error(err)
 					continue
 				}
-				checkPath(t, g, l, path)
+				checkPath(t, g, fmt.Sprintf("launch %d", l.Number), l.Critical, path)
 				for _, k := range path.Kinds {
 					kinds[k.Kind] = true
 				}
 			}
 		})
 	}
-	for _, kind := range []string{"cpu", "dma send", "dma stream", "gemm", "copy", "wait: task", "latency: issue", "latency: set-up", "latency: credit"} {
+	for _, kind := range []string{"cpu", "dma send", "dma stream", "gemm", "copy", "copies", "commands", "control core", "task builder", "latency: issue", "latency: set-up", "latency: credit"} {
 		if !kinds[kind] {
 			t.Errorf("no path had any %s", kind)
 		}
 	}
 }
 
-// checkPath wants the segments to follow each other for as long as the launch took, and
-// latencies that are due to issue, set-up and credits.
-func checkPath(t *testing.T, g *topology.Graph, l analysis.Launch, p *analysis.Path) {
+// checkPath wants the segments to follow each other for as long as the launch or program took,
+// and latencies that are due to issue, set-up, credits and the dispatch of tasks.
+func checkPath(t *testing.T, g *topology.Graph, of string, took simtime.Time, p *analysis.Path) {
 	t.Helper()
 	at := simtime.Time(0)
 	for i, s := range p.Segments {
 		if s.At != at {
-			t.Errorf("launch %d: a segment begins at %v, want %v, the end of the one before", l.Number, s.At, at)
+			t.Errorf("%s: a segment begins at %v, want %v, the end of the one before", of, s.At, at)
 		}
 		at += s.For
 		if s.Count > 0 {
 			continue
 		}
 		if most := longestLatency(t, g, p, i); s.For > most {
-			t.Errorf("launch %d: %s of %v at %v on %s, want at most %v", l.Number, s.Kind, s.For, s.At, s.Where, most)
+			t.Errorf("%s: %s of %v at %v on %s, want at most %v", of, s.Kind, s.For, s.At, s.Where, most)
 		}
 	}
-	if at != l.Critical {
-		t.Errorf("launch %d: the path takes %v, want %v", l.Number, at, l.Critical)
+	if at != took {
+		t.Errorf("%s: the path takes %v, want %v", of, at, took)
 	}
 }
 
@@ -120,6 +140,9 @@ func longestLatency(t *testing.T, g *topology.Graph, p *analysis.Path, i int) si
 		return pe.CPU.Clock.Cycles(pe.CPU.DispatchCycles) + pe.Scheduler.Overhead + pe.DMA.Setup
 	case "latency: set-up":
 		return pe.DMA.Setup
+	case "latency: task":
+		c := &task.Default().Control
+		return c.ToCompute + c.CoreSwitch
 	case "latency: credit":
 		path, err := g.Route(nil, tcmOf(t, g, p.Segments[i-1].Where), tcmOf(t, g, p.Segments[i].Where))
 		if err != nil {

@@ -87,7 +87,7 @@ func Count(n int, thing string) string {
 	switch {
 	case n == 1:
 		return "1 " + thing
-	case strings.HasSuffix(thing, "s"):
+	case strings.HasSuffix(thing, "s"), strings.HasSuffix(thing, "ch"):
 		return fmt.Sprintf("%d %ses", n, thing)
 	}
 	return fmt.Sprintf("%d %ss", n, thing)

@@ -92,20 +92,18 @@ type profile struct {
 
 type workKey struct{ name, engine string }
 
-// row returns that of an operation, with its line, on an engine, or else in a process.
+// row returns that of an operation, with its line, on an engine, or else in a process. What no
+// line of a kernel asked for is in a row with the name of the engine or process.
 func (p *profile) row(name, line string, e Engine, where string) *Work {
 	key := workKey{name, cmp.Or(e.String(), where)}
 	if p.by == ByLine {
-		key = workKey{cmp.Or(line, noLine), ""}
+		key = workKey{cmp.Or(line, "("+cmp.Or(key.engine, "latency")+")"), ""}
 	}
 	if p.rows[key] == nil {
 		p.rows[key] = &Work{Name: key.name, Engine: key.engine}
 	}
 	return p.rows[key]
 }
-
-// noLine is the row of what no line of a kernel asked for: the CPU, latencies, the host.
-const noLine = "(no line)"
 
 // activity adds an activity.
 func (p *profile) activity(name, line string, e Engine, where string, took simtime.Time) {

@@ -102,14 +102,17 @@ run on cpu: 2, 3ns, mean 1.5ns, max 2ns; path 3ns 4%
 read of x on host: 1, 1.000001ns, mean 1.000001ns, max 1.000001ns; path 1.000001ns 1%
 `},
 		{ByLine, Whole, `
-(no line) on : 5, 39.000001ns, mean 0ns, max 0ns; path 43.000001ns 61%
+(host) on : 3, 36.000001ns, mean 0ns, max 0ns; path 36.000001ns 51%
 k.go:7 on : 2, 16ns, mean 0ns, max 0ns; path 16ns 23%
 k.go:8 on : 1, 12ns, mean 0ns, max 0ns; path 12ns 17%
+(latency) on : 0, 0ns, mean 0ns, max 0ns; path 4ns 6%
+(cpu) on : 2, 3ns, mean 0ns, max 0ns; path 3ns 4%
 `},
 		{ByLine, 0, `
 k.go:8 on : 1, 12ns, mean 0ns, max 0ns; path 12ns 44%
 k.go:7 on : 1, 10ns, mean 0ns, max 0ns; path 10ns 37%
-(no line) on : 1, 2ns, mean 0ns, max 0ns; path 5ns 19%
+(latency) on : 0, 0ns, mean 0ns, max 0ns; path 3ns 11%
+(cpu) on : 1, 2ns, mean 0ns, max 0ns; path 2ns 7%
 `},
 	}
 	for _, tt := range tests {
