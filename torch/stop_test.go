@@ -59,7 +59,7 @@ func TestBadKernelsStopWithOneError(t *testing.T) {
 		}, is[*sim.TimeLimit], []string{"20000ns"}},
 		{"panic", func(t *tl.PE, x tl.Ptr) {
 			panic("oops")
-		}, is[*sim.PanicError], []string{"launch bad: kernel bad on sip0.cube0.pe0: panic at stop_test.go:60: oops"}},
+		}, is[*sim.PanicError], []string{"launch bad: kernel bad on sip0.cube0.pe0: panic at stop_test.go:61: oops"}},
 		{"endless pointers", func(t *tl.PE, x tl.Ptr) {
 			for !release.Load() {
 				x.Add(1)
