@@ -50,7 +50,8 @@ func newLayer(r *torch.Rank, m Mesh, h Heads, tokens int, dtype tl.DType) (layer
 	}
 	spec := r.Topology().Spec().PE
 	l := layer{grid: m.grid(), rank: r, mesh: m, dtype: dtype, dim: h.Dim, scale: h.Scale(), tokens: tokens, tcm: int(spec.TCM.Size)}
-	l.kv, l.group = h.of(lanes)
+	l.kv = max(1, h.KV/lanes)
+	l.group = h.Query / lanes / l.kv
 	l.share = tl.CDiv(tokens, m.Holders())
 	l.keys = min(blockKeys, l.share)
 	l.chunk = max(1, tileRows/l.group)
@@ -179,12 +180,6 @@ func (h Heads) Spread(rows []float32, lanes int) []float32 {
 		}
 	}
 	return spread
-}
-
-// of returns the heads that a PE has: its KV heads, and query heads for each of them.
-func (h Heads) of(lanes int) (kv, group int) {
-	kv = max(1, h.KV/lanes)
-	return kv, h.Query / lanes / kv
 }
 
 // Mask says which keys of a block the rows of a tile of queries see. The zero Mask hides

@@ -126,23 +126,20 @@ func (w *Window) check(p *place, peer int, off, n int64) error {
 // Put copies into a rank's part of the window. A later Notify of that rank comes after
 // it.
 func (w *Window) Put(peer int, off int64, src []byte) error {
-	p := at("put", "")
-	if err := w.check(&p, peer, off, int64(len(src))); err != nil {
-		return err
-	}
-	if err := w.seg.Put(peer, signalBytes(w.signals)+off, src); err != nil {
-		return w.comm.fail(p, err)
-	}
-	return nil
+	return w.copy(at("put", ""), Segment.Put, peer, off, src)
 }
 
 // Get copies out of a rank's part of the window.
 func (w *Window) Get(peer int, off int64, dst []byte) error {
-	p := at("get", "")
-	if err := w.check(&p, peer, off, int64(len(dst))); err != nil {
+	return w.copy(at("get", ""), Segment.Get, peer, off, dst)
+}
+
+// copy does a Put or a Get of the segment.
+func (w *Window) copy(p place, do func(s Segment, member int, off int64, b []byte) error, peer int, off int64, b []byte) error {
+	if err := w.check(&p, peer, off, int64(len(b))); err != nil {
 		return err
 	}
-	if err := w.seg.Get(peer, signalBytes(w.signals)+off, dst); err != nil {
+	if err := do(w.seg, peer, signalBytes(w.signals)+off, b); err != nil {
 		return w.comm.fail(p, err)
 	}
 	return nil
@@ -187,10 +184,9 @@ type Condition struct {
 // of returns the window that has the signal.
 func (c *Condition) of(w *Window) *Window { return cmp.Or(c.Window, w) }
 
-// holds reports whether the comparison is true now.
-func (c *Condition) holds(w *Window) bool {
-	w = c.of(w)
-	return c.Cmp.Holds(int64(atomic.LoadUint64(word(w.local, w.at(c.Signal)))), c.Value)
+// holds reports whether a signal of this rank compares true with v now.
+func (w *Window) holds(signal int, cmp Cmp, v int64) bool {
+	return cmp.Holds(int64(atomic.LoadUint64(word(w.local, w.at(signal)))), v)
 }
 
 // WaitAny waits until one of some conditions, of which there is one at least, is so, and
@@ -203,15 +199,10 @@ func (w *Window) WaitAny(conditions []Condition) (int, error) {
 	}
 	found := 0
 	err := w.comm.awaitLong(func() bool {
-		for i := range conditions {
-			if conditions[i].holds(w) {
-				found = i
-				return true
-			}
-		}
-		return false
+		found = slices.IndexFunc(conditions, func(c Condition) bool { return c.of(w).holds(c.Signal, c.Cmp, c.Value) })
+		return found >= 0
 	}, at("wait", fmt.Sprintf("any of %d signals", len(conditions))))
-	return found, err
+	return max(found, 0), err
 }
 
 // TestSignal reports whether a signal of this rank compares true with v now.
@@ -220,7 +211,7 @@ func (w *Window) TestSignal(signal int, cmp Cmp, v int64) (bool, error) {
 	if err := w.checkWait(p, cmp); err != nil {
 		return false, err
 	}
-	return cmp.Holds(int64(atomic.LoadUint64(word(w.local, w.at(signal)))), v), nil
+	return w.holds(signal, cmp, v), nil
 }
 
 func (w *Window) checkWait(p place, cmp Cmp) error {

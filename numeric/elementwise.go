@@ -71,35 +71,24 @@ func compare[T number](op Op, dst []byte, x, y []T) {
 	}
 }
 
+// floatFuncs are the functions of one number that are computed in float64.
+var floatFuncs = [...]func(float64) float64{Exp: exp, Log: log, Sqrt: math.Sqrt, Rsqrt: rsqrt, Sigmoid: sigmoid, Tanh: tanh}
+
 func unary[T number](op Op, d DType, x []T) {
-	var f func(float64) float64
 	switch op {
 	case Neg:
 		for i := range x {
 			x[i] = -x[i]
 		}
-		return
 	case Abs:
 		for i, v := range x {
 			if v <= 0 {
 				x[i] = 0 - v // +0 from either zero
 			}
 		}
-		return
-	case Exp:
-		f = exp
-	case Log:
-		f = log
-	case Sqrt:
-		f = math.Sqrt
-	case Rsqrt:
-		f = rsqrt
-	case Sigmoid:
-		f = sigmoid
-	case Tanh:
-		f = tanh
+	default:
+		transform(d, floatFuncs[op], x)
 	}
-	transform(d, f, x)
 }
 
 // transform makes x f(x), rounded for d.

@@ -155,7 +155,8 @@ func (g *Graph) override() config.Errors {
 		}
 	}
 	g.remove(gone)
-	for _, lev := range slices.SortedFunc(maps.Keys(cut), compareLevels) {
+	inOrder := func(a, b level) int { return cmp.Or(cmp.Compare(a.sip, b.sip), cmp.Compare(a.cube, b.cube)) }
+	for _, lev := range slices.SortedFunc(maps.Keys(cut), inOrder) {
 		if from, to, found := g.severed(lev); found {
 			errs = append(errs, g.spec.errorAt(fmt.Sprintf("overrides[%d].link", cut[lev]),
 				"the absent links leave no way from %s to %s in %s: keep one", g.Name(from), g.Name(to), lev))
@@ -164,20 +165,15 @@ func (g *Graph) override() config.Errors {
 	return errs
 }
 
-func compareLevels(a, b level) int {
-	return cmp.Or(cmp.Compare(a.sip, b.sip), cmp.Compare(a.cube, b.cube))
-}
-
 // remove takes links away and numbers the others anew.
 func (g *Graph) remove(gone map[LinkID]bool) {
 	if len(gone) == 0 {
 		return
 	}
-	var absent []absence
+	var absent []absence // g.absent changes what ordinal returns
 	for _, id := range slices.Sorted(maps.Keys(gone)) {
-		l := g.links[id]
 		k, _ := g.ordinal(id)
-		absent = append(absent, absence{l.From, l.To, k})
+		absent = append(absent, absence{g.links[id].From, g.links[id].To, k})
 	}
 	g.absent = absent
 	kept, old := g.links[:0], LinkID(0)

@@ -34,7 +34,7 @@ func TestBadKernelsStopWithOneError(t *testing.T) {
 		says   []string
 	}{
 		{"wrong shape", func(t *tl.PE, x tl.Ptr) {
-			t.Dot(t.Zeros(tl.Shape{4, 5}, tl.F16), t.Zeros(tl.Shape{4, 5}, tl.F16))
+			t.Zeros(tl.Shape{4, 5}, tl.F16).Dot(t.Zeros(tl.Shape{4, 5}, tl.F16))
 		}, is[*tl.Error], []string{"kernel bad on sip0.cube0.pe0", "Dot([4 5] f16, [4 5] f16)", "stop_test.go:"}},
 		{"unknown port", func(t *tl.PE, x tl.Ptr) {
 			t.Send(tl.North, t.Zeros(vec, tl.F16))

@@ -38,7 +38,7 @@ func systemOf(t testing.TB, sips int, sets ...string) *torch.Rank {
 // laboratory is a context for so many SIPs that looks for races.
 func laboratory(t rapid.TB, sips int, sets []string) *torch.Rank {
 	t.Helper()
-	spec, err := topology.Load("ring6", append(sets, fmt.Sprintf("system.sips.count=%d", sips))...)
+	spec, err := topology.Load(context.Background(), "ring6", append(sets, fmt.Sprintf("system.sips.count=%d", sips))...)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -102,24 +102,19 @@ func (g *Group) agree(peer int, theirs *comm.Note) error {
 		return nil
 	}
 	a, b := saidIn(&g.said), saidIn(theirs)
-	disagree := func(what string, mine, its any) error {
-		ranks := g.comm.Ranks()
-		return g.comm.Fail(a.kind.String(), "entry", peer,
-			fmt.Errorf("%w: %s is %v at rank %d and %v at rank %d", comm.ErrMismatch, what, mine, ranks[g.rank], its, ranks[peer]))
+	said := []struct {
+		what      string
+		mine, its any
+	}{
+		{"collective", a.kind, b.kind}, {"dtype", a.dtype, b.dtype}, {"count", a.count, b.count},
+		{"operation", a.op, b.op}, {"algorithm", a.algorithm, b.algorithm}, {"root", a.root, b.root},
 	}
-	switch {
-	case a.kind != b.kind:
-		return disagree("the collective", a.kind, b.kind)
-	case a.dtype != b.dtype:
-		return disagree("the dtype", a.dtype, b.dtype)
-	case a.count != b.count:
-		return disagree("the count", a.count, b.count)
-	case a.op != b.op:
-		return disagree("the operation", a.op, b.op)
-	case a.algorithm != b.algorithm:
-		return disagree("the algorithm", a.algorithm, b.algorithm)
+	first, ranks := 0, g.comm.Ranks()
+	for said[first].mine == said[first].its {
+		first++
 	}
-	return disagree("the root", a.root, b.root)
+	return g.comm.Fail(a.kind.String(), "entry", peer, fmt.Errorf("%w: the %s is %v at rank %d and %v at rank %d",
+		comm.ErrMismatch, said[first].what, said[first].mine, ranks[g.rank], said[first].its, ranks[peer]))
 }
 
 // saidIn is the call that a note tells of.

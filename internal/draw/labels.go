@@ -2,11 +2,8 @@ package draw
 
 import (
 	"math"
-	"reflect"
 	"slices"
 	"strings"
-
-	"github.com/kernbench/kernbench/topology"
 )
 
 // mostLabelled is up to how many wires of a role each have a label. Of more, one has.
@@ -208,6 +205,3 @@ func wrapLegend(lines []string) []string {
 	}
 	return out
 }
-
-// quantity returns a value as topology.yaml writes it: "128 GB/s".
-func quantity(v any) string { return topology.Scalars()[reflect.TypeOf(v)].Format(v) }

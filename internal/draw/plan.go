@@ -173,7 +173,7 @@ func bandwidth(bw topology.BytesPerSec) string {
 	if bw == topology.Unlimited {
 		return "unlimited bandwidth"
 	}
-	return quantity(bw) + " each way"
+	return topology.Format(bw) + " each way"
 }
 
 // wireText returns a bandwidth as the label of a wire, "" if it is unlimited.
@@ -181,13 +181,13 @@ func wireText(bw topology.BytesPerSec) string {
 	if bw == topology.Unlimited {
 		return ""
 	}
-	return quantity(bw)
+	return topology.Format(bw)
 }
 
 // wireDelay returns the latency of links whose length decides it, unless a latency is given.
 func (p *plan) wireDelay(latency *topology.Time) string {
 	if latency != nil {
-		return quantity(*latency)
+		return topology.Format(*latency)
 	}
-	return "wire " + quantity(p.Spec().System.WireDelay)
+	return "wire " + topology.Format(p.Spec().System.WireDelay)
 }

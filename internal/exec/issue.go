@@ -265,7 +265,9 @@ func (e *Executor) write(op *oplog.Op) error {
 		}
 		return e.store(op, op.ID)
 	case oplog.HostWrite:
-		return e.scatter(op.ID, op.Mem, op.Data)
+		e.mu.Unlock()
+		defer e.mu.Lock()
+		return e.move(op.ID, &cursor{mem: op.Mem}, op.Data, (*memory.Store).Write)
 	case oplog.Scratch, oplog.Zero:
 		return e.zero(op)
 	}

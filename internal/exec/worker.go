@@ -98,11 +98,9 @@ func (e *Executor) await(id oplog.ID) error {
 			e.step(&e.own)
 		case e.workers > 0:
 			e.stepped.Wait()
-		case e.active < len(e.nodes) && e.err == nil:
+		case e.active < len(e.nodes):
 			// It may depend on one that was issued later, through a queue.
 			e.activate(oplog.ID(e.active + 1))
-		case e.err != nil:
-			return e.err
 		default:
 			return e.unavailable(id)
 		}

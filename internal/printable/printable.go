@@ -112,6 +112,15 @@ func Runs(list []int, least int) (words []string) {
 	return words
 }
 
+// List returns words as a sentence has them: "a, b and c".
+func List(words []string) string {
+	last := len(words) - 1
+	if last <= 0 {
+		return strings.Join(words, "")
+	}
+	return strings.Join(words[:last], ", ") + " and " + words[last]
+}
+
 // ShellWord returns a text as one word of a command line, in quotes where it needs them.
 func ShellWord(text string) string {
 	plain := func(r rune) bool {

@@ -49,7 +49,7 @@ func twoPhaseTasks(b *task.Builder, x, work, out *task.Tensor, n int) {
 	for _, peer := range ranks {
 		from, elems := chunk(n, len(ranks), peer)
 		last = append(last, b.Submit("collect", copyTile, task.Args{
-			task.Scalar("peer", peer), fetched(b, "work", vector(work, from, elems), peer), task.Out("out", vector(out, from, elems)), task.Scalar("n", elems),
+			task.Scalar("peer", peer), atRank(b, peer, task.In, "work", vector(work, from, elems)), task.Out("out", vector(out, from, elems)), task.Scalar("n", elems),
 		}, task.After(summed)))
 	}
 	meet(b, 2, nil, last...)

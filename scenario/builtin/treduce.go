@@ -35,10 +35,13 @@ func treduceOffer(t *tl.PE, root int) {
 func treduceBegin(t *tl.PE) { t.WaitSignal(ready, tl.EQ, t.NumRanks()-1) }
 
 // treduceEnd has the root say that it has read them.
-func treduceEnd(t *tl.PE) {
+func treduceEnd(t *tl.PE) { notifyOthers(t, done) }
+
+// notifyOthers sets a signal of all other ranks.
+func notifyOthers(t *tl.PE, signal int) {
 	for peer := range t.NumRanks() {
 		if peer != t.Rank() {
-			t.Notify(peer, done, tl.Set, 1)
+			t.Notify(peer, signal, tl.Set, 1)
 		}
 	}
 }

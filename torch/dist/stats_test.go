@@ -13,7 +13,7 @@ import (
 
 // TestStats asks works for what they took, before they have been waited for and after it.
 func TestStats(t *testing.T) {
-	spec := torch.Must(topology.Load("ring6", "system.sips.count=3"))
+	spec := torch.Must(topology.Load(context.Background(), "ring6", "system.sips.count=3"))
 	ctx := torch.Must(torch.New(context.Background(), torch.Options{Topology: torch.Must(topology.Compile(spec))}))
 	defer ctx.Close()
 	var got [3][3]dist.Stats
