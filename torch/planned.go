@@ -223,7 +223,7 @@ func (p *planned) allocate(c *Context, op *operation) (err error) {
 // scratch allocates memory on the PEs of the program, until its end.
 func (p *planned) scratch(c *Context, name string, elems []int) (*Tensor, error) {
 	dtype := p.args[0].DType
-	x := &Tensor{storage: &storage{}, ctx: c, name: name, dtype: dtype}
+	x := &Tensor{storage: &storage{}, rank: c.driver, name: name, dtype: dtype}
 	for i, pe := range p.program.Targets {
 		x.shards = append(x.shards, shard{at: pe, elems: elems[i], bytes: memory.Bytes(elems[i]) * memory.Bytes(dtype.Size())})
 	}

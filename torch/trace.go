@@ -31,7 +31,7 @@ func (c *Context) traceEnd(op *operation) {
 	case op.track != "":
 		c.m.Did(machine.Host, op.track, op.name, op.since, op.by)
 	}
-	op.mark, c.last, c.makespan = c.m.Engine.By, c.m.Engine.By, c.Now()
+	op.mark, c.ended, c.makespan = c.m.Engine.By, c.m.Engine.By, c.Now()
 }
 
 // traceResume notes what has woken a worker: it acts because of that from now on.

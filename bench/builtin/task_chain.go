@@ -44,7 +44,7 @@ func runTaskChain(b *bench.B) error {
 	n, elems := taskSizes(b, 100_000)
 	return underEach(b, "A chain of tasks", func(r task.Runtime) *task.Result {
 		x := torch.Must(b.Zeros(torch.F32, torch.Shape{elems}))
-		result := torch.Must(task.Run(b.Context, task.Options{Name: "task_chain", Runtime: r, Devices: []int{0}}, func(b *task.Builder) {
+		result := torch.Must(task.Run(b.Rank, task.Options{Name: "task_chain", Runtime: r, Devices: []int{0}}, func(b *task.Builder) {
 			tile := b.Tensor(x)
 			var last []task.ID
 			for range n {

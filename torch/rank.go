@@ -13,9 +13,11 @@ import (
 	"github.com/kernbench/kernbench/tl"
 )
 
-// worker is host code with a stream and a device of its own: the program itself, or
-// one of those that Spawn runs.
-type worker struct {
+// Rank is host code with a stream and a device of its own: the program itself, see
+// [Context.Main], or one of those that Spawn runs. A rank is for its own code alone.
+type Rank struct {
+	*Context // the machine that all ranks share
+
 	rank   int
 	device int
 	stream stream
@@ -23,54 +25,78 @@ type worker struct {
 	waits  *operation
 
 	works    []*Work  // that it may not have waited for
-	groups   []*Group // in the order in which it made them; the first is the default one
+	joined   []*Group // in the order in which it made them; the first is the default one
 	made     int      // groups of the world, with those that it has destroyed
 	before   int      // those of them that it made before the default one
 	begun    bool
 	returned bool
-	err      error // of its own account
+	over     bool  // its Spawn has returned
+	fault    error // of its own account
 	locals   map[reflect.Type]any
 
 	coalescing *coalescing // while it calls collectives that become one
 	profile    *Profile    // that it keeps now
 }
 
-// newWorker returns a worker on the device of its rank.
-func newWorker(rank int) *worker {
-	w := &worker{rank: rank, device: rank, locals: map[reflect.Type]any{}}
-	w.stream.init()
-	return w
+// newRank returns a rank on the device of its number.
+func (c *Context) newRank(rank int) *Rank {
+	r := &Rank{Context: c, rank: rank, device: rank, locals: map[reflect.Type]any{}}
+	r.stream.init()
+	return r
 }
 
-// Spawn runs a worker for each rank, side by side on one simulated clock, and waits
-// for all of them and everything they asked for. The worker gets its rank, whose
-// device is the SIP of that number; its code looks as if it were alone. Workers share
-// the memory of this process: what they change together is ordered by their waits
-// alone.
+// Main returns the rank of the program itself, which is rank 0 on the first device.
+func (c *Context) Main() *Rank { return c.driver }
+
+// Rank returns the number of the rank, from 0.
+func (r *Rank) Rank() int { return r.rank }
+
+// String names the rank: "rank 3", or "the program" outside of Spawn.
+func (r *Rank) String() string {
+	if r.proc == nil {
+		return "the program"
+	}
+	return fmt.Sprintf("rank %d", r.rank)
+}
+
+// acting returns the rank that acts for what belongs to this one: itself, or after Spawn the
+// program.
+func (r *Rank) acting() *Rank {
+	if r.over {
+		return r.driver
+	}
+	return r
+}
+
+// Spawn runs a function for each rank, side by side on one simulated clock, and waits
+// for all of them and everything they asked for. Rank i has the SIP of that number as its
+// device; its code looks as if it were alone. Ranks share the memory of this process: what
+// they change together is ordered by their waits alone. What ranks have made belongs to the
+// program afterwards.
 //
-// When a worker returns an error or panics, the others are stopped where they wait, and
+// When a rank returns an error or panics, the others are stopped where they wait, and
 // where they next wait if they can go on at that instant: their own errors until then count
 // too. The error is a *SpawnError with the errors of all ranks that failed by themselves.
-func (c *Context) Spawn(run func(rank int, ctx *Context) error, nprocs int) error {
-	if err := c.operation("Spawn"); err != nil {
+func (c *Context) Spawn(run func(r *Rank) error, nprocs int) error {
+	refuse(c.current != nil && c.current.proc != nil, "Spawn", "called by a worker: only the program itself spawns workers")
+	if err := c.driver.operation("Spawn"); err != nil {
 		return err
 	}
 	sips := c.Topology().Spec().System.SIPs.Count
-	refuse(c.current.proc != nil, "Spawn", "called by a worker: only the program itself spawns workers")
 	refuse(run == nil, "Spawn", "the worker is nil")
 	refuse(nprocs < 1 || nprocs > sips, "Spawn", "%d workers for a system of %d SIPs: there is one for each rank, and a rank is a SIP", nprocs, sips)
-	if err := c.Synchronize(); err != nil {
+	if err := c.driver.Synchronize(); err != nil {
 		return err
 	}
 	own := c.groups // of the program itself
 	c.workers, c.groups, c.messages = nil, nil, map[message][]*call{}
 	for rank := range nprocs {
-		w := newWorker(rank)
-		w.proc = c.m.Engine.Go(fmt.Sprintf("rank %d", rank), func(p *sim.Proc) { c.work(w, p, run) })
-		c.workers = append(c.workers, w)
+		r := c.newRank(rank)
+		r.proc = c.m.Engine.Go(fmt.Sprintf("rank %d", rank), func(p *sim.Proc) { r.work(p, run) })
+		c.workers = append(c.workers, r)
 	}
 	err := c.run()
-	c.m.Did(machine.Host, "waits", "Spawn", c.makespan, c.last)
+	c.m.Did(machine.Host, "waits", "Spawn", c.makespan, c.ended)
 	if l := c.lost.Load(); l != nil {
 		if l.worker != nil {
 			err = &SpawnError{[]RankError{{l.worker.rank, err}}}
@@ -82,60 +108,63 @@ func (c *Context) Spawn(run func(rank int, ctx *Context) error, nprocs int) erro
 	}
 	err = c.verdict(err)
 	c.withdraw(begun)
+	for _, r := range c.workers {
+		r.over = true
+	}
 	c.stopping, c.anyReceives = false, nil
 	c.workers, c.groups, c.messages = nil, own, map[message][]*call{}
-	c.measure() // a worker may not have stopped its profile
+	c.measure() // a rank may not have stopped its profile
 	return err
 }
 
-// work runs a worker. Its failure stops the others.
-func (c *Context) work(w *worker, p *sim.Proc, run func(int, *Context) error) {
+// work runs the code of a rank. Its failure stops the others.
+func (r *Rank) work(p *sim.Proc, run func(*Rank) error) {
 	p.Where = hostLine
-	w.begun = true
-	c.traceResume(p)
-	c.resume(w)
+	r.begun = true
+	r.traceResume(p)
+	r.resume(r)
 	defer func() {
-		c.resume(nil)
+		r.resume(nil)
 		if p.Cancelled() { // what its deferred calls make of that does not matter
 			recover()
 			return
 		}
-		if w.returned {
+		if r.returned {
 			return
 		}
-		w.err = Recovered(recover())
-		if w.err == nil {
-			w.err = errors.New("the worker ended its goroutine")
+		r.fault = Recovered(recover())
+		if r.fault == nil {
+			r.fault = errors.New("the worker ended its goroutine")
 		}
-		c.abort()
+		r.abort()
 	}()
-	err := run(w.rank, c)
-	if p.Cancelled() { // something has caught the panic that stops a worker
+	err := run(r)
+	if p.Cancelled() { // something has caught the panic that stops a rank
 		return
 	}
-	if w.err, w.returned = err, true; err != nil {
-		c.abort()
+	if r.fault, r.returned = err, true; err != nil {
+		r.abort()
 	}
 }
 
-// resume notes whose code runs from now on: that of a worker, or of the machine.
-func (c *Context) resume(w *worker) {
-	c.current = w
-	c.working.Store(w)
+// resume notes whose code runs from now on: that of a rank, or of the machine.
+func (c *Context) resume(r *Rank) {
+	c.current = r
+	c.working.Store(r)
 }
 
 // park lets the others go on until an operation has ended. It does not return if another
-// worker has failed.
-func (c *Context) park(w *worker, op *operation) {
-	if c.stopping {
-		w.proc.Cancel()
+// rank has failed.
+func (r *Rank) park(op *operation) {
+	if r.stopping {
+		r.proc.Cancel()
 	}
-	w.waits = op
-	c.resume(nil)
-	defer c.resume(w) // also to be stopped there
-	w.proc.Park((*opWait)(op))
-	c.traceResume(w.proc)
-	w.waits = nil
+	r.waits = op
+	r.resume(nil)
+	defer r.resume(r) // also to be stopped there
+	r.proc.Park((*opWait)(op))
+	r.traceResume(r.proc)
+	r.waits = nil
 }
 
 // opWait is what a worker waits for, in reports of deadlocks.
@@ -174,7 +203,7 @@ func (c *Context) abort() {
 
 // runnable reports whether a worker that is not running can go on at the present instant: it
 // has yet to begin, or what it waited for has ended or failed.
-func (w *worker) runnable() bool {
+func (w *Rank) runnable() bool {
 	return !w.begun || w.waits != nil && (w.waits.state == ended || w.waits.failure != nil)
 }
 
@@ -292,9 +321,9 @@ func (p *HostPanic) Unwrap() error {
 // while others wait for it, or who wait for each other.
 func (c *Context) verdict(end error) error {
 	e := &SpawnError{}
-	blame := func(w *worker, err error) { e.Ranks = append(e.Ranks, RankError{w.rank, err}) }
+	blame := func(w *Rank, err error) { e.Ranks = append(e.Ranks, RankError{w.rank, err}) }
 	for _, w := range c.workers {
-		err := w.err
+		err := w.fault
 		if err == nil && end != nil {
 			err = c.kernelError(w)
 		}
