@@ -104,7 +104,8 @@ func (m *Machine) TraceProgram(end simtime.Time, last sim.Mark) {
 }
 
 // TraceLinks ends the recording of links and returns what each that carried something did.
-func (m *Machine) TraceLinks() (used []trace.LinkUse) {
+func (m *Machine) TraceLinks() []trace.LinkUse {
+	used := []trace.LinkUse{} // an empty list in JSON
 	m.tracer.links.Close(linksOrder - 1)
 	for i := range m.Graph.NumLinks() {
 		id := topology.LinkID(i)
