@@ -16,7 +16,6 @@ type activity struct {
 	track string   // of the host, for an operation that is no program: a copy, or a look
 	since Time     // when it began
 	by    sim.Mark // what released it
-	mark  sim.Mark // what ended it
 }
 
 // traceBegin notes that the operation begins now.
@@ -31,7 +30,7 @@ func (c *Context) traceEnd(op *operation) {
 	case op.track != "":
 		c.m.Did(machine.Host, op.track, op.name, op.since, op.by)
 	}
-	op.mark, c.ended, c.makespan = c.m.Engine.By, c.m.Engine.By, c.Now()
+	c.ended, c.makespan = c.m.Engine.By, c.Now()
 }
 
 // traceResume notes what has woken a worker: it acts because of that from now on.

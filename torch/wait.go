@@ -37,9 +37,6 @@ func (r *Rank) awaitUnless(op *operation, done func() bool) error {
 			r.err = misuse(op.name, "nothing is left that could end it%s", hint)
 		}
 		r.awaited = nil
-		if op.state == ended {
-			r.m.Engine.By = op.mark
-		}
 	}
 	if op.state == ended || op.failure != nil || r.err == nil { // or the condition holds
 		return op.failure

@@ -31,7 +31,7 @@ type deed struct {
 }
 
 var (
-	local  = []string{"launch", "copy in", "copy over", "read", "synchronize"}
+	local  = []string{"launch", "launch elsewhere", "copy in", "copy over", "read", "synchronize"}
 	shared = []string{"all reduce", "all reduce async", "two at once", "barrier", "message", "message from any", "wait", "look", "timeout", "monitored barrier"}
 )
 
@@ -85,6 +85,12 @@ func (h *host) do(d deed) {
 		if own {
 			torch.Must(h.Launch("add one", func(t *tl.PE, x tl.Ptr) { addOne(t, x, 100) }, h.x))
 		}
+	case "launch elsewhere": // on PEs of another rank, which may be in use
+		if own {
+			h.SetDevice(d.To)
+			torch.Must(h.Launch("add one", func(t *tl.PE, x tl.Ptr) { addOne(t, x, d.Elems) }, h.tensor(d.Elems)))
+			h.SetDevice(h.Rank.Rank())
+		}
 	case "copy in":
 		if own {
 			torch.OK(mine.CopyFrom(make([]float32, mine.Numel())))
@@ -130,8 +136,7 @@ func (h *host) do(d deed) {
 			torch.OK(w.Wait())
 		}
 	case "look":
-		if len(h.works) > 0 {
-			h.works[0].IsCompleted()
+		for len(h.works) > 0 && !h.works[0].IsCompleted() {
 		}
 	case "timeout":
 		if len(h.works) > 0 {
@@ -196,7 +201,8 @@ func (p *program) run(t *rapid.T, g *topology.Graph, file string) torch.Time {
 }
 
 // TestPathOfAnyProgram: whatever host code does, the critical path is as long as the makespan,
-// to the femtosecond, and has no latency at the host. Recording changes no time.
+// to the femtosecond, and has no latency at the host and no idle worker. Recording changes no
+// time.
 func TestPathOfAnyProgram(t *testing.T) {
 	spec, err := topology.Load(t.Context(), "ring6", "system.sips.count=3", "sip.cube_mesh.w=1", "sip.cube_mesh.h=1", "cube.pe_layout.pe_per_corner=1")
 	if err != nil {
@@ -239,6 +245,9 @@ func check(t *rapid.T, file string, makespan simtime.Time) {
 		}
 		if at += s.For; s.Count == 0 && !strings.Contains(s.Where, ".pe") {
 			t.Fatalf("a latency at the host: %+v", s)
+		}
+		if s.Kind == "wait: task" {
+			t.Fatalf("an idle worker, and not what it waits for: %+v", s)
 		}
 	}
 	if at != makespan || tr.Program.Makespan != makespan {
