@@ -140,8 +140,8 @@ func measure(cmd *cobra.Command, o collperf.Options, report, format string) erro
 	if err != nil {
 		return err
 	}
-	defer p.stop()
-	result := collResult{Options: o, w: p.beside(cmd.OutOrStdout()), format: format, ranks: ranks}
+	defer p.Stop()
+	result := collResult{Options: o, w: p.Beside(cmd.OutOrStdout()), format: format, ranks: ranks}
 	if o.Experiment.Begin = result.head; o.Real() { // which has no file that may be refused
 		if err := result.head(); err != nil {
 			return err

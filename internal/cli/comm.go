@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/kernbench/kernbench/internal/progress"
 	"github.com/kernbench/kernbench/scenario"
 	_ "github.com/kernbench/kernbench/scenario/builtin" // registers the built-in ones
 	"github.com/kernbench/kernbench/scenario/runner"
@@ -206,11 +207,11 @@ values there, and reports as comm run does.`,
 // watch has what is printed during a run go to standard error, until stop: what kernels
 // print with Printf, and what they print with fmt as well. Standard output is for results.
 func watch(cmd *cobra.Command, name string, o *runner.Options) (stop func()) {
-	p, stdout := startProgress(cmd.ErrOrStderr(), name), os.Stdout
+	p, stdout := progress.Start(cmd.ErrOrStderr(), name), os.Stdout
 	o.Print, os.Stdout = p, os.Stderr
 	return func() {
 		os.Stdout = stdout
-		p.stop()
+		p.Stop()
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/kernbench/kernbench/internal/compare"
+	"github.com/kernbench/kernbench/internal/progress"
 	"github.com/kernbench/kernbench/internal/version"
 	"github.com/kernbench/kernbench/table"
 )
@@ -20,9 +21,9 @@ func compareReference(cmd *cobra.Command, name, format string) error {
 	if _, err := compare.GetReference(name); err != nil {
 		return badInput(err)
 	}
-	p := startProgress(cmd.ErrOrStderr(), name)
+	p := progress.Start(cmd.ErrOrStderr(), name)
 	m, err := compare.Measure(cmd.Context(), name)
-	p.stop()
+	p.Stop()
 	if err != nil {
 		return err
 	}

@@ -18,6 +18,7 @@ import (
 	"github.com/kernbench/kernbench/internal/page"
 	"github.com/kernbench/kernbench/internal/plot"
 	"github.com/kernbench/kernbench/internal/printable"
+	"github.com/kernbench/kernbench/internal/progress"
 	"github.com/kernbench/kernbench/internal/version"
 	"github.com/kernbench/kernbench/table"
 )
@@ -63,12 +64,12 @@ func (f *pointFlags) options() (o experiment.Options, err error) {
 }
 
 // runPoints begins to show the progress of points, and names the program that runs them.
-func runPoints(cmd *cobra.Command, name string, o *experiment.Options) (p *progress, err error) {
+func runPoints(cmd *cobra.Command, name string, o *experiment.Options) (p *progress.Display, err error) {
 	if o.Program, err = version.Program(); err != nil {
 		return nil, fmt.Errorf("find out which program this is: %w", err)
 	}
-	p = startProgress(cmd.ErrOrStderr(), name)
-	o.Progress, o.Warn = p.tell, func(text string) { warn(p, text) }
+	p = progress.Start(cmd.ErrOrStderr(), name)
+	o.Progress, o.Warn = p.Tell, func(text string) { warn(p, text) }
 	return p, nil
 }
 

@@ -14,6 +14,7 @@ import (
 
 	"github.com/kernbench/kernbench/bench"
 	_ "github.com/kernbench/kernbench/bench/builtin" // registers the built-in ones
+	"github.com/kernbench/kernbench/internal/progress"
 	"github.com/kernbench/kernbench/simtime"
 	"github.com/kernbench/kernbench/task"
 	"github.com/kernbench/kernbench/torch"
@@ -131,10 +132,10 @@ launches, each with name, start_ns, crit_ns, ranks and pe_exec_ns, by rank.`,
 
 // executed runs a bench and shows how far it is.
 func executed(cmd *cobra.Command, b bench.Bench, o bench.Options) (*bench.Result, error) {
-	running := startProgress(cmd.ErrOrStderr(), b.Name)
-	defer running.stop()
+	running := progress.Start(cmd.ErrOrStderr(), b.Name)
+	defer running.Stop()
 	o.Output = running
-	o.Progress, o.Warn = running.tell, func(text string) { warn(running, text) }
+	o.Progress, o.Warn = running.Tell, func(text string) { warn(running, text) }
 	return b.Execute(cmd.Context(), o)
 }
 

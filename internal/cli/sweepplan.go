@@ -269,12 +269,12 @@ and rows). With --dry-run it is a list of point and settings.`,
 		}
 		o.Identity, o.Schema, o.Workers, o.About = plan.identity(), plan.schema(), workers, plan.about()
 		o.Cost = func(i int) float64 { return plan.costs[i] }
-		progress, err := runPoints(cmd, "sweep", &o)
+		shown, err := runPoints(cmd, "sweep", &o)
 		if err != nil {
 			return err
 		}
 		rows, err := experiment.Run(cmd.Context(), o, plan.points, plan.run, nil)
-		progress.stop()
+		shown.Stop()
 		return finishSweep(cmd, plan, o, *points.report, *format, rows, err)
 	}
 	return cmd
