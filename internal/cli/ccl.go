@@ -1,16 +1,12 @@
 package cli
 
 import (
-	"cmp"
 	"fmt"
-	"io"
-	"strconv"
 
 	"github.com/spf13/cobra"
 
 	"github.com/kernbench/kernbench/ccl"
-	"github.com/kernbench/kernbench/internal/config"
-	"github.com/kernbench/kernbench/internal/version"
+	"github.com/kernbench/kernbench/internal/describe"
 )
 
 func cclCmd() *cobra.Command {
@@ -38,30 +34,6 @@ var cclValidator = validator{
 	},
 }
 
-// collectives is what `kernbench ccl show --format json` prints.
-type collectives struct {
-	Version string      `json:"version"` // of kernbench
-	CCL     config.Used `json:"ccl"`
-	Default string      `json:"default,omitempty"` // the entry that the defaults name
-	Entries []entry     `json:"entries"`           // the defaults first, without a name
-}
-
-// entry is a way to do a collective. Zeros are as the topology has them, of chunks a
-// slot, and of the world all PEs.
-type entry struct {
-	Name         string `json:"name"`
-	Algorithm    string `json:"algorithm"`
-	BufferKind   string `json:"buffer_kind,omitempty"`
-	Backpressure string `json:"backpressure,omitempty"`
-	NSlots       int    `json:"n_slots,omitempty"`
-	SlotSize     int    `json:"slot_size_bytes,omitempty"`
-	CreditBytes  int    `json:"credit_bytes,omitempty"`
-	ChunkBytes   int    `json:"chunk_bytes,omitempty"`
-	RootCube     *int   `json:"root_cube,omitempty"` // the one in the middle if there is none
-	NElem        int    `json:"n_elem"`
-	WorldSize    int    `json:"world_size,omitempty"`
-}
-
 func cclShowCmd() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "show",
@@ -78,46 +50,5 @@ the file; sizes are in bytes.`,
 		Example: `  kernbench ccl show
   kernbench ccl show --set ccl.defaults.buffer_kind=hbm --format yaml > ccl.yaml`,
 	}
-	return cclKind.showCommand(cmd, func(c configs) (shownConfig, error) {
-		all := &collectives{Version: version.Version, CCL: config.UsedBy(c.ccl), Default: c.ccl.DefaultEntry()}
-		for _, name := range append([]string{""}, c.ccl.Names()...) {
-			s, err := c.ccl.Named(name)
-			if err != nil {
-				return nil, err
-			}
-			e := entry{
-				name, s.Algorithm, string(s.BufferKind), string(s.Backpressure), s.NSlots,
-				int(s.SlotSize), int(s.CreditBytes), int(s.ChunkBytes), nil, s.NElem, s.WorldSize,
-			}
-			if cube := s.RootCube - 1; cube >= 0 {
-				e.RootCube = &cube
-			}
-			all.Entries = append(all.Entries, e)
-		}
-		return all, nil
-	})
-}
-
-func (c *collectives) writeText(w io.Writer) error {
-	fmt.Fprintln(w, c.CCL.Line("ccl")+"\n")
-	return writeRows(w, []string{
-		"entry", "algorithm", "buffer_kind", "backpressure", "n_slots", "slot_size", "credit_bytes", "chunk_bytes", "root_cube", "n_elem", "world_size",
-	}, c.Entries, func(e entry) []string {
-		name := e.Name
-		if name == "" {
-			name = "(defaults)"
-			if c.Default != "" {
-				name = fmt.Sprintf("(defaults: %s)", c.Default)
-			}
-		}
-		row := []string{name, e.Algorithm, cmp.Or(e.BufferKind, "-"), cmp.Or(e.Backpressure, "-")}
-		for _, n := range []int{e.NSlots, e.SlotSize, e.CreditBytes, e.ChunkBytes} {
-			row = append(row, numberOrDash(n))
-		}
-		root := "-"
-		if e.RootCube != nil {
-			root = strconv.Itoa(*e.RootCube)
-		}
-		return append(row, root, strconv.Itoa(e.NElem), numberOrDash(e.WorldSize))
-	})
+	return cclKind.showCommand(cmd, func(c configs) (result, error) { return describe.DescribeCollectives(c.ccl) })
 }

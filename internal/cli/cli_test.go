@@ -159,7 +159,7 @@ func TestJSON(t *testing.T) {
 	if d := decode[drawing](t, run(t, "topology", "diagram", "--format", "json")); d.Version != version.Version || len(d.Blocks) != 3 {
 		t.Errorf("diagram: got version %q and %d blocks, want %q and 3", d.Version, len(d.Blocks), version.Version)
 	}
-	if ps := decode[[]preset](t, run(t, "topology", "presets", "--format", "json")); len(ps) != 6 {
+	if ps := decode[describe.Presets](t, run(t, "topology", "presets", "--format", "json")); len(ps) != 6 {
 		t.Errorf("presets: got %+v, want 6", ps)
 	}
 	if b := decode[version.Build](t, run(t, "version", "--format", "json")); b.Version != version.Version {

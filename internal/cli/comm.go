@@ -177,11 +177,10 @@ Parameters are those of comm prepare; --set changes what tasks cost, tasks.KEY=V
 		}
 		forPeople(cmd, true)
 		return tasks.report(r, "text", func() error {
-			_, err := cmd.OutOrStdout().Write([]byte(executedText(args[0], r)))
-			if err != nil || len(r.Races) == 0 {
+			if err := r.WriteExecuted(cmd.OutOrStdout(), args[0]); err != nil || len(r.Races) == 0 {
 				return err
 			}
-			return wrongRun(r)
+			return wrong(r.Mistakes()...)
 		})
 	}
 	return cmd
@@ -202,6 +201,17 @@ values there, and reports as comm run does.`,
 		return reportRun(cmd, r, err, *format)
 	}
 	return cmd
+}
+
+// reportRun prints what came of a run.
+func reportRun(cmd *cobra.Command, r *runner.Result, err error, format string) error {
+	if err != nil {
+		return failed(err)
+	}
+	if err := printResult(cmd, format, r); err != nil || r.OK {
+		return err
+	}
+	return wrong(r.Mistakes()...)
 }
 
 // watch has what is printed during a run go to standard error, until stop: what kernels

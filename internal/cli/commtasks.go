@@ -146,28 +146,3 @@ func (f *taskFlags) report(r *runner.Result, format string, tell func() error) e
 
 // ganttColumns is how wide a chart is.
 const ganttColumns = 100
-
-// taskLines tells people of a run of tasks.
-func taskLines(r *runner.Result, line func(name, format string, args ...any)) {
-	if r.Runtime == "" {
-		return
-	}
-	t, last := r.Tasks, ""
-	if r.Rounds > 1 && t != nil {
-		last = "; in the last round:"
-	}
-	if t == nil {
-		line("runtime", "%s", r.Runtime)
-	} else {
-		line("runtime", "%s, %s on %s", r.Runtime, printable.Count(t.Tasks, "task"), printable.Count(t.Ranks*t.Cores, "PE"))
-	}
-	line("tasks", "%v%s", r.Config, last)
-	if t == nil {
-		return
-	}
-	line("control", "building %s, dispatching %s, noticing %s", t.Build.Rounded(), t.Dispatch.Rounded(), t.Notice.Rounded())
-	c := &t.Critical
-	line("critical", "%s: building %s, stalled %s, waiting %s, scheduling %s, computing %s, communicating %s", printable.Count(c.Tasks, "task"),
-		c.Build.Rounded(), c.Stall.Rounded(), c.Wait.Rounded(), c.Schedule.Rounded(), c.Compute.Rounded(), c.Communicate.Rounded())
-	line("PE time", "computing %s, communicating %s, scheduling %s, idle %s", t.Compute.Rounded(), t.Communicate.Rounded(), t.Schedule.Rounded(), t.Idle.Rounded())
-}

@@ -69,7 +69,7 @@ of name, usage, default and values, and schema with the columns of rows and metr
 			}
 			return nil
 		}
-		return writeRows(out, []string{"bench", "summary"}, benches, func(b bench.Bench) []string { return []string{b.Name, b.Summary} })
+		return table.WriteList(out, []string{"bench", "summary"}, benches, func(b bench.Bench) []string { return []string{b.Name, b.Summary} })
 	}
 	return cmd
 }

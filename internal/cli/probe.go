@@ -50,7 +50,7 @@ The exit status is 1 if a simulated time differs from its formula.`,
 		if err != nil {
 			return err
 		}
-		err = printResult(cmd, *format, r, r.WriteText)
+		err = printResult(cmd, *format, r)
 		if err == nil && !r.OK {
 			err = wrong("a simulated time differs from its formula")
 		}

@@ -67,7 +67,7 @@ operations, launches, host_reads, reads_compared, bytes_compared and digest.`,
 			Ops: len(log.Ops), Launches: len(log.Launches),
 			Reads: reads.Reads, Compared: reads.Known, Bytes: reads.Bytes, Digest: reads.Digest,
 		}
-		err = printResult(cmd, *format, r, r.writeText)
+		err = printResult(cmd, *format, &r)
 		if err == nil && !r.OK {
 			err = mismatch(log, found.Mismatched)
 		}
@@ -88,7 +88,7 @@ func replay(ctx context.Context, file string, threads int) (h oplog.Header, log 
 	return h, log, r, err
 }
 
-func (r *replayed) writeText(w io.Writer) error {
+func (r *replayed) WriteText(w io.Writer) error {
 	fmt.Fprintf(w, "# op log: %s, recorded by kernbench %s, topology hash %s\n", r.File, r.Recorded.Tool, r.Recorded.Config)
 	if b := r.Recorded.Notes["bench"]; b != "" {
 		fmt.Fprintf(w, "# bench: %s\n", b)

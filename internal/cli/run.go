@@ -121,7 +121,7 @@ launches, each with name, start_ns, crit_ns, ranks and pe_exec_ns, by rank.`,
 		if b.Uses == 0 {
 			config.tellEffect(cmd.ErrOrStderr(), r)
 		}
-		err = printResult(cmd, *format, r, r.WriteText)
+		err = printResult(cmd, *format, r)
 		if err == nil && !r.OK {
 			err = wrong(append(r.Wrong(), r.Races...)...)
 		}

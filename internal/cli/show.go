@@ -73,11 +73,8 @@ latency_ns and overhead_ns.`,
 	return cmd
 }
 
-// shownConfig is a configuration that is printed as JSON or as text.
-type shownConfig interface{ writeText(w io.Writer) error }
-
 // showCommand makes a command print a configuration: as show returns it, or as YAML.
-func (k *configKind) showCommand(cmd *cobra.Command, show func(configs) (shownConfig, error)) *cobra.Command {
+func (k *configKind) showCommand(cmd *cobra.Command, show func(configs) (result, error)) *cobra.Command {
 	cmd.Args = noArgs
 	flags := addConfigFlags(cmd, k)
 	format := formatFlag(cmd, "yaml")
@@ -94,33 +91,32 @@ func (k *configKind) showCommand(cmd *cobra.Command, show func(configs) (shownCo
 		if err != nil {
 			return err
 		}
-		return printResult(cmd, *format, shown, shown.writeText)
+		return printResult(cmd, *format, shown)
 	}
 	return cmd
 }
 
-// printResult prints a result as JSON, or as text.
-func printResult(cmd *cobra.Command, format string, result any, text func(io.Writer) error) error {
-	if format == "json" {
-		return table.WriteJSON(cmd.OutOrStdout(), result)
+// result is what a command prints: an object of JSON, text for people, and for commands with
+// --format csv a table.
+type result interface{ WriteText(io.Writer) error }
+
+// printResult prints a result in a format.
+func printResult(cmd *cobra.Command, format string, r result) error {
+	w := cmd.OutOrStdout()
+	switch format {
+	case "json":
+		return table.WriteJSON(w, r)
+	case "csv":
+		return r.(interface{ WriteCSV(io.Writer) error }).WriteCSV(w)
 	}
-	return text(cmd.OutOrStdout())
+	return r.WriteText(w)
 }
 
-// writeRows writes a table with a line for each element of a list.
-func writeRows[E any](w io.Writer, header []string, list []E, cells func(E) []string) error {
-	var rows [][]string
-	for _, e := range list {
-		rows = append(rows, cells(e))
-	}
-	return table.WriteTable(w, header, rows)
-}
-
-// writeSome is writeRows after an empty line, or nothing if the list is empty.
+// writeSome writes a table after an empty line, or nothing if the list is empty.
 func writeSome[E any](w io.Writer, header []string, list []E, cells func(E) []string) {
 	if len(list) > 0 {
 		fmt.Fprintln(w)
-		writeRows(w, header, list, cells)
+		table.WriteList(w, header, list, cells)
 	}
 }
 

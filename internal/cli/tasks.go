@@ -2,18 +2,11 @@ package cli
 
 import (
 	"fmt"
-	"io"
-	"reflect"
-	"slices"
-	"strings"
 
 	"github.com/spf13/cobra"
 
-	"github.com/kernbench/kernbench/internal/config"
-	"github.com/kernbench/kernbench/internal/version"
-	"github.com/kernbench/kernbench/table"
+	"github.com/kernbench/kernbench/internal/describe"
 	"github.com/kernbench/kernbench/task"
-	"github.com/kernbench/kernbench/topology"
 )
 
 func tasksCmd() *cobra.Command {
@@ -37,15 +30,6 @@ var tasksValidator = validator{
 	size: func(configs, *validation) string { return fmt.Sprintf("runtimes: %d", len(task.Runtimes)) },
 }
 
-// scheduling is what `kernbench tasks show --format json` prints. Times are in ns, and
-// their names end so.
-type scheduling struct {
-	Version  string         `json:"version"` // of kernbench
-	Tasks    config.Used    `json:"tasks"`
-	Control  table.Record   `json:"control"`  // what the runtimes have in common
-	Runtimes []table.Record `json:"runtimes"` // the name first, then its own keys
-}
-
 func tasksShowCmd() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "show",
@@ -59,52 +43,5 @@ name, with the keys of the file; times are in ns, and their names end in _ns.`,
 		Example: `  kernbench tasks show
   kernbench tasks show --set tasks.control.register_read=50ns --format yaml > tasks.yaml`,
 	}
-	return tasksKind.showCommand(cmd, func(c configs) (shownConfig, error) { return describeTasks(c.tasks.(*task.Config)), nil })
-}
-
-func describeTasks(c *task.Config) *scheduling {
-	s := &scheduling{
-		Version: version.Version, Tasks: config.UsedBy(c), Control: numbers(c.Control),
-	}
-	parts := reflect.ValueOf(*c)
-	for _, k := range config.Keys(parts.Type()) {
-		if slices.Contains(task.Runtimes, task.Runtime(k.Name)) {
-			name := table.Member{Name: "name", Value: k.Name}
-			s.Runtimes = append(s.Runtimes, append(table.Record{name}, numbers(parts.FieldByIndex(k.Index).Interface())...))
-		}
-	}
-	return s
-}
-
-// numbers returns a part of the configuration by its keys.
-func numbers(part any) (list table.Record) {
-	v := reflect.ValueOf(part)
-	for _, k := range config.Keys(v.Type()) {
-		name, value := k.Name, v.FieldByIndex(k.Index).Interface()
-		if _, ok := value.(topology.Time); ok {
-			name += "_ns"
-		}
-		list = append(list, table.Member{Name: name, Value: value})
-	}
-	return list
-}
-
-func (s *scheduling) writeText(w io.Writer) error {
-	text := func(v table.Member) string { return strings.TrimSuffix(fmt.Sprint(v.Value), "ns") }
-	var columns []string // in the order in which they come up
-	for _, v := range slices.Concat(s.Runtimes...) {
-		if !slices.Contains(columns, v.Name) {
-			columns = append(columns, v.Name)
-		}
-	}
-	fmt.Fprintln(w, s.Tasks.Line("tasks")+"\n")
-	writeRows(w, []string{"control", "value"}, s.Control, func(v table.Member) []string { return []string{v.Name, text(v)} })
-	fmt.Fprintln(w)
-	return writeRows(w, append([]string{"runtime"}, columns[1:]...), s.Runtimes, func(r table.Record) []string {
-		row := slices.Repeat([]string{"-"}, len(columns))
-		for _, v := range r {
-			row[slices.Index(columns, v.Name)] = text(v)
-		}
-		return row
-	})
+	return tasksKind.showCommand(cmd, func(c configs) (result, error) { return describe.DescribeTasks(c.tasks.(*task.Config)), nil })
 }

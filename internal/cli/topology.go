@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"fmt"
-	"io"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -44,12 +43,6 @@ var topologyValidator = validator{
 	},
 }
 
-// preset is a row of `kernbench topology presets`.
-type preset struct {
-	Name        string `json:"name"`
-	Description string `json:"description"`
-}
-
 func presetsCmd() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "presets",
@@ -62,33 +55,13 @@ and a file of your own may say "extends: NAME" and give only what differs.`,
 	}
 	format := formatFlag(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		var list []preset
-		for _, name := range topology.Presets() {
-			src, err := topology.PresetSource(name)
-			if err != nil {
-				return fmt.Errorf("list presets: %w", err)
-			}
-			list = append(list, preset{name, firstSentence(string(src))})
+		list, err := describe.ListPresets()
+		if err != nil {
+			return fmt.Errorf("list presets: %w", err)
 		}
-		return printResult(cmd, *format, list, func(w io.Writer) error {
-			return writeRows(w, []string{"preset", "description"}, list, func(p preset) []string { return []string{p.Name, p.Description} })
-		})
+		return printResult(cmd, *format, list)
 	}
 	return cmd
-}
-
-// firstSentence is that of the comment a file begins with.
-func firstSentence(src string) string {
-	var words []string
-	for line := range strings.Lines(src) {
-		comment, ok := strings.CutPrefix(line, "#")
-		if !ok {
-			break
-		}
-		words = append(words, strings.Fields(comment)...)
-	}
-	sentence, _, _ := strings.Cut(strings.Join(words, " ")+" ", ". ")
-	return strings.TrimSpace(sentence)
 }
 
 // drawing is the output of `kernbench topology diagram --format json`.
