@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"context"
 	"fmt"
 	"strings"
 
@@ -132,40 +131,29 @@ func collectiveNames() []string { return wordsOf(ccl.Collectives(), ccl.Collecti
 
 // measure runs a measurement and prints it, rows of text and CSV as they come.
 func measure(cmd *cobra.Command, o collperf.Options, report, format string) error {
-	ranks, err := o.Ranks()
-	if err != nil {
-		return badInput(err)
-	}
 	p, err := runPoints(cmd, o.Collective.String(), &o.Experiment)
 	if err != nil {
 		return err
 	}
 	defer p.Stop()
-	result := collResult{Options: o, w: p.Beside(cmd.OutOrStdout()), format: format, ranks: ranks}
-	if o.Experiment.Begin = result.head; o.Real() { // which has no file that may be refused
-		if err := result.head(); err != nil {
-			return err
-		}
-	}
-	ctx, cancel := context.WithCancelCause(cmd.Context())
-	defer cancel(nil)
-	result.rows, result.sum, err = collperf.Run(ctx, o, func(r collperf.Row) {
-		if err := result.row(r); err != nil {
-			cancel(err) // the other rows would not be seen
-		}
-	})
+	printer := collperf.Printer{Options: o, W: p.Beside(cmd.OutOrStdout()), Format: format}
+	sum, err := printer.Run(cmd.Context())
 	if err := endPoints(p, o.Experiment, err); err != nil {
 		return err
 	}
-	if err := result.foot(); err != nil {
+	if err := printer.Foot(); err != nil {
 		return err
 	}
-	if err := result.writeReport(cmd, report); err != nil {
+	about, t, err := printer.Page()
+	if err == nil {
+		err = writeReport(cmd, report, about, t)
+	}
+	if err != nil {
 		return err
 	}
 	var wrong []error
-	if n := result.sum.Wrong; n > 0 {
-		wrong = []error{fmt.Errorf("%d wrong values", n)}
+	if sum.Wrong > 0 {
+		wrong = []error{fmt.Errorf("%d wrong values", sum.Wrong)}
 	}
-	return badPoints(o.Experiment, result.sum.Failed, wrong == nil, wrong)
+	return badPoints(o.Experiment, sum.Failed, wrong == nil, wrong)
 }

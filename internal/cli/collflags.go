@@ -10,43 +10,9 @@ import (
 
 	"github.com/kernbench/kernbench/ccl"
 	"github.com/kernbench/kernbench/internal/collperf"
-	"github.com/kernbench/kernbench/numeric"
 	"github.com/kernbench/kernbench/tl"
 	"github.com/kernbench/kernbench/topology"
 )
-
-// dtypeNames are the names of dtypes in nccl-tests.
-var dtypeNames = map[string]tl.DType{
-	"half": tl.F16, "float16": tl.F16, "bfloat16": tl.BF16, "float": tl.F32, "float32": tl.F32, "double": tl.F64, "float64": tl.F64,
-	"int8": tl.I8, "int16": tl.I16, "int32": tl.I32, "int64": tl.I64,
-	"uint8": tl.U8, "uint16": tl.U16, "uint32": tl.U32, "uint64": tl.U64,
-}
-
-// dtypes is the value of a flag that is a dtype, or all of them.
-type dtypes []tl.DType
-
-func (d *dtypes) String() string {
-	if len(*d) == 1 {
-		return (*d)[0].String()
-	}
-	return all
-}
-func (d *dtypes) Type() string { return "dtype" }
-func (d *dtypes) Set(word string) error {
-	one, err := numeric.ParseDType(word)
-	alias, known := dtypeNames[word]
-	switch {
-	case word == all:
-		*d = numeric.DTypes
-	case known:
-		*d = dtypes{alias}
-	case err != nil:
-		return fmt.Errorf("%w, or all", err)
-	default:
-		*d = dtypes{one}
-	}
-	return nil
-}
 
 // all is the word for everything that a flag could be.
 const all = "all"
@@ -60,7 +26,7 @@ type collFlags struct {
 	factor, iters                   int
 	op, root, check, values, buffer *string
 	algorithm                       *string
-	types                           dtypes
+	types                           collperf.DTypes
 	timeout                         *timeoutValue
 	perRank                         *bool
 
@@ -78,7 +44,7 @@ type collFlags struct {
 
 // addCollFlags gives a command the flags of a measurement.
 func addCollFlags(cmd *cobra.Command) *collFlags {
-	f := &collFlags{cmd: cmd, least: 8, most: 1 << 20, factor: 2, iters: 1, types: dtypes{tl.F16}, warmups: 5}
+	f := &collFlags{cmd: cmd, least: 8, most: 1 << 20, factor: 2, iters: 1, types: collperf.DTypes{tl.F16}, warmups: 5}
 	flags := cmd.Flags()
 	f.on = choiceFlag(cmd, "on", "what ranks are: parts of a simulated machine, processes (shm) or goroutines (inproc)", onSim, onShm, onInproc)
 	flags.VarP(&f.least, "minbytes", "b", "smallest `SIZE`: 8, 4K, 1M, 1G")

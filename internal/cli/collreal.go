@@ -3,13 +3,11 @@ package cli
 import (
 	"cmp"
 	"fmt"
-	"runtime"
 	"slices"
 	"strings"
 
 	"github.com/kernbench/kernbench/ccl"
 	"github.com/kernbench/kernbench/internal/collperf"
-	"github.com/kernbench/kernbench/internal/printable"
 )
 
 // The words of --on.
@@ -19,10 +17,8 @@ const (
 	onInproc = string(collperf.Goroutines)
 )
 
-// Where the buffers of real ranks are.
-const private, window = "private", "window"
-
-var realBuffers = []string{private, window}
+// realBuffers are the places where buffers of real ranks can be.
+var realBuffers = []string{collperf.PrivateBuffer, collperf.WindowBuffer}
 
 // realIters is how many iterations real ranks do unless told otherwise: their times vary.
 const realIters = 20
@@ -88,27 +84,6 @@ func (f *collFlags) real(c ccl.Collective) (collperf.Options, error) {
 	if !f.cmd.Flags().Changed("iters") {
 		o.Iters = realIters
 	}
-	o.NRanks, o.Warmups, o.Window, o.Output = f.nranks, f.warmups, *f.buffer == window, f.cmd.ErrOrStderr()
+	o.NRanks, o.Warmups, o.Window, o.Output = f.nranks, f.warmups, *f.buffer == collperf.WindowBuffer, f.cmd.ErrOrStderr()
 	return o, o.Validate()
-}
-
-// realText describes real ranks: "2 processes (shm) on 4 cores, each bound to one".
-func realText(o collperf.Options) string {
-	rank := "process"
-	if o.Backend == collperf.Goroutines {
-		rank = "goroutine"
-	}
-	text := fmt.Sprintf("%s (%s) on %s", printable.Count(o.NRanks, rank), o.Backend, printable.Count(runtime.NumCPU(), "core"))
-	if o.CPUs() != nil {
-		text += ", each bound to one"
-	}
-	return text
-}
-
-// realBuffer returns where the buffers of real ranks are.
-func realBuffer(o collperf.Options) string {
-	if o.Window {
-		return window
-	}
-	return private
 }
