@@ -1,12 +1,11 @@
 package cli
 
 import (
-	"fmt"
-
 	"github.com/spf13/cobra"
 
 	"github.com/kernbench/kernbench/ccl"
 	"github.com/kernbench/kernbench/internal/describe"
+	"github.com/kernbench/kernbench/internal/setup"
 )
 
 func cclCmd() *cobra.Command {
@@ -26,12 +25,8 @@ with an algorithm, queues and a number of ranks. kernbench run and coll read it 
 }
 
 var cclValidator = validator{
-	configKind: cclKind, files: "files of how collectives are done", usual: "the embedded one", presets: []string{"default"},
+	Kind: setup.CCL, files: "files of how collectives are done", usual: "the embedded one", presets: []string{"default"},
 	list: "configs", member: ", algorithms (names of entries)",
-	size: func(c configs, v *validation) string {
-		v.Algorithms = c.ccl.Names()
-		return fmt.Sprintf("entries: %d", len(v.Algorithms))
-	},
 }
 
 func cclShowCmd() *cobra.Command {
@@ -50,5 +45,5 @@ the file; sizes are in bytes.`,
 		Example: `  kernbench ccl show
   kernbench ccl show --set ccl.defaults.buffer_kind=hbm --format yaml > ccl.yaml`,
 	}
-	return cclKind.showCommand(cmd, func(c configs) (result, error) { return describe.DescribeCollectives(c.ccl) })
+	return showCommand(setup.CCL, cmd, func(c *setup.Loaded) (result, error) { return describe.DescribeCollectives(c.CCL) })
 }

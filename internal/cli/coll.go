@@ -9,6 +9,8 @@ import (
 	"github.com/kernbench/kernbench/ccl"
 	"github.com/kernbench/kernbench/internal/collperf"
 	"github.com/kernbench/kernbench/internal/config"
+	"github.com/kernbench/kernbench/internal/file"
+	"github.com/kernbench/kernbench/internal/setup"
 )
 
 func collCmd() *cobra.Command {
@@ -92,7 +94,7 @@ for each rank, with the columns rank and pe_exec_ns.`,
 		ValidArgsFunction: cobra.FixedCompletions(collectiveNames(), cobra.ShellCompDirectiveNoFileComp),
 		Args:              oneArg("COLLECTIVE", "no collective: name one of "+strings.Join(collectiveNames(), ", ")),
 	}
-	system := addConfigFlags(cmd, topologyKind, cclKind)
+	system := addConfigFlags(cmd, setup.Topology, setup.CCL)
 	format := formatFlag(cmd, "csv")
 	flags := addCollFlags(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
@@ -114,12 +116,12 @@ for each rank, with the columns rank and pe_exec_ns.`,
 		if err != nil {
 			return err
 		}
-		o, err := flags.simulated(c, on.system, on.ccl)
+		o, err := flags.simulated(c, on.System, on.CCL)
 		if err != nil {
 			return badInput(err)
 		}
-		use := new(files).readsConfigs(on).writes("--trace", o.Trace).writes("--out", o.Experiment.File).writes("--report", *flags.points.report)
-		if err := use.check(); err != nil {
+		use := on.AddTo(new(file.Uses)).Writes("--trace", o.Trace).Writes("--out", o.Experiment.File).Writes("--report", *flags.points.report)
+		if err := use.Check(); err != nil {
 			return err
 		}
 		return measure(cmd, o, *flags.points.report, *format)

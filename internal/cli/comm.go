@@ -5,11 +5,13 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/kernbench/kernbench/internal/file"
 	"github.com/kernbench/kernbench/internal/progress"
 	"github.com/kernbench/kernbench/scenario"
 	_ "github.com/kernbench/kernbench/scenario/builtin" // registers the built-in ones
@@ -236,6 +238,15 @@ func failed(err error) error {
 
 func oneScenario(cmd *cobra.Command, args []string) error {
 	return oneArg("SCENARIO", "no scenario: name a file or one of "+strings.Join(scenario.Names(), ", "))(cmd, args)
+}
+
+// readsScenario declares the file of a scenario, if it is not one of the registered ones.
+func readsScenario(name string) *file.Uses {
+	u := new(file.Uses)
+	if name != "" && !slices.Contains(scenario.Names(), name) {
+		u.Reads("scenario", name)
+	}
+	return u
 }
 
 // exactly wants an argument for each of some names.

@@ -60,7 +60,7 @@ offset, staged, domain).`,
 	source := cmd.Flags().Bool("source", false, "print the file")
 	format := formatFlag(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		if err := new(files).readsScenario(args[0]).check(); err != nil {
+		if err := readsScenario(args[0]).Check(); err != nil {
 			return err
 		}
 		s, err := scenario.LoadContext(cmd.Context(), args[0])

@@ -11,6 +11,7 @@ import (
 	"github.com/kernbench/kernbench/internal/draw"
 	"github.com/kernbench/kernbench/internal/file"
 	"github.com/kernbench/kernbench/internal/printable"
+	"github.com/kernbench/kernbench/internal/setup"
 	"github.com/kernbench/kernbench/scenario/runner"
 	"github.com/kernbench/kernbench/task"
 	taskchart "github.com/kernbench/kernbench/task/chart"
@@ -29,7 +30,7 @@ type taskFlags struct {
 
 // addTaskFlags gives a command the flags of task runtimes.
 func addTaskFlags(cmd *cobra.Command) *taskFlags {
-	f := &taskFlags{cmd: cmd, configFlags: configFlags{kinds: []*configKind{tasksKind}}}
+	f := &taskFlags{cmd: cmd, configFlags: configFlags{setup.Choice{Kinds: []*setup.Kind{setup.Tasks}}}}
 	f.runtime = wordFlag(cmd, "runtime", "", "run the scenario as tasks, scheduled by this (default: its kernel, on each rank)", "", task.RuntimeNames())
 	f.addFiles(cmd)
 	cmd.Flags().BoolVar(&f.gantt, "gantt", false, "with --runtime on --backend sim: show who did what when; in json, as spans")
@@ -40,18 +41,18 @@ func addTaskFlags(cmd *cobra.Command) *taskFlags {
 
 // take keeps one of --set if it is for tasks.yaml.
 func (f *taskFlags) take(set string) bool {
-	if !strings.HasPrefix(set, tasksPrefix) {
+	if !strings.HasPrefix(set, setup.Tasks.Prefix) {
 		return false
 	}
-	f.sets = append(f.sets, set)
+	f.Sets = append(f.Sets, set)
 	return true
 }
 
 // onlyTasks refuses what is not for tasks.yaml.
 func (f *taskFlags) onlyTasks() error {
-	for _, set := range f.sets {
-		if !strings.HasPrefix(set, tasksPrefix) {
-			return fmt.Errorf("--set %s: parameters are those that the folder was prepared with: set them in comm prepare, and here %sKEY=VALUE alone", set, tasksPrefix)
+	for _, set := range f.Sets {
+		if !strings.HasPrefix(set, setup.Tasks.Prefix) {
+			return fmt.Errorf("--set %s: parameters are those that the folder was prepared with: set them in comm prepare, and here %sKEY=VALUE alone", set, setup.Tasks.Prefix)
 		}
 	}
 	return nil
@@ -73,10 +74,10 @@ func (f *taskFlags) read(o *runner.Options, backend func(*runner.Options) error,
 func (f *taskFlags) readTasks(o *runner.Options) error {
 	if *f.runtime == "" {
 		why := "is for runs of tasks: add --runtime " + strings.Join(task.RuntimeNames(), "|")
-		if err := refuseAll(f.cmd, why, "tasks", "gantt", "gantt-svg", "gantt-skip-building"); err != nil || len(f.sets) == 0 {
+		if err := refuseAll(f.cmd, why, "tasks", "gantt", "gantt-svg", "gantt-skip-building"); err != nil || len(f.Sets) == 0 {
 			return err
 		}
-		return fmt.Errorf("--set %s %s", f.sets[0], why)
+		return fmt.Errorf("--set %s %s", f.Sets[0], why)
 	}
 	if err := refuse(f.cmd,
 		misuse{"gantt-svg", f.svg == "", "is empty: write the name of a file, or delete it"},
@@ -93,7 +94,7 @@ func (f *taskFlags) readTasks(o *runner.Options) error {
 	}
 	c, err := f.load(f.cmd.Context())
 	if err == nil {
-		o.Tasks = c.tasks.(*task.Config)
+		o.Tasks = c.Tasks.(*task.Config)
 	}
 	return err
 }
@@ -101,17 +102,17 @@ func (f *taskFlags) readTasks(o *runner.Options) error {
 // checkFiles checks the files of a run: its scenario, "" for that of the folder; its
 // configurations; the folder of its values, "" if it has none; and the picture of its tasks.
 func (f *taskFlags) checkFiles(o *runner.Options, folder string) error {
-	var c configs
+	use := readsScenario(o.Scenario).WritesIn("the folder", folder, runner.FolderFiles...).Writes("--gantt-svg", f.svg)
 	// A pipe can be read once only, by the run. The run also reports errors.
 	if info, err := os.Stat(o.Preset); err == nil && info.Mode().IsRegular() {
 		if spec, err := topology.LoadContext(f.cmd.Context(), o.Preset); err == nil {
-			c.read = append(c.read, input{what: "topology", config: spec})
+			use.ReadsConfig("topology", spec)
 		}
 	}
 	if o.Tasks != nil {
-		c.read = append(c.read, input{what: "tasks", config: o.Tasks})
+		use.ReadsConfig("tasks", o.Tasks)
 	}
-	return new(files).readsScenario(o.Scenario).readsConfigs(c).writesIn("the folder", folder, runner.FolderFiles...).writes("--gantt-svg", f.svg).check()
+	return use.Check()
 }
 
 // report has a result told, with the charts that are wanted.

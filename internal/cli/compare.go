@@ -9,6 +9,7 @@ import (
 
 	"github.com/kernbench/kernbench/internal/compare"
 	"github.com/kernbench/kernbench/internal/experiment"
+	"github.com/kernbench/kernbench/internal/file"
 	"github.com/kernbench/kernbench/internal/printable"
 	"github.com/kernbench/kernbench/internal/progress"
 )
@@ -94,7 +95,7 @@ source, date, about, unknown, columns (of theirs), systems, difference, schema a
 
 // compareFiles compares two files or folders.
 func compareFiles(cmd *cobra.Command, o compare.Options, format string, all bool) error {
-	if err := new(files).reads("A", o.A).reads("B", o.B).check(); err != nil {
+	if err := new(file.Uses).Reads("A", o.A).Reads("B", o.B).Check(); err != nil {
 		return err
 	}
 	tablesA, missingA, errA := experiment.ReadTables(cmd.Context(), o.A)

@@ -50,7 +50,13 @@ func (e *exitError) Error() string {
 	return e.err.Error()
 }
 
-func (e *exitError) Unwrap() error { return e.err }
+// Unwrap returns the error as one of a list: its messages are printed apart.
+func (e *exitError) Unwrap() []error {
+	if e.err == nil {
+		return nil
+	}
+	return []error{e.err}
+}
 
 // badInput marks err as a mistake in what the user gave.
 func badInput(err error) error { return &exitError{exitUsage, err} }
@@ -107,7 +113,7 @@ func ofName(err error) bool {
 // nothing twice: a bad --set is one mistake, however many systems it is tried on.
 func complain(w io.Writer, err error) {
 	said := map[string]bool{}
-	for _, e := range flatten(err) {
+	for _, e := range config.Flatten(err) {
 		if said[e.Error()] {
 			continue
 		}
@@ -124,25 +130,6 @@ func complain(w io.Writer, err error) {
 
 // warn prints a warning: the command goes on.
 func warn(w io.Writer, text string) { fmt.Fprintf(w, "kernbench: warning: %s\n", text) }
-
-// flatten is the errors that err joins, at any depth, in order.
-func flatten(err error) []error {
-	if exit, ok := err.(*exitError); ok {
-		err = exit.err
-	}
-	if err == nil {
-		return nil
-	}
-	joined, ok := err.(interface{ Unwrap() []error })
-	if !ok {
-		return []error{err}
-	}
-	var all []error
-	for _, e := range joined.Unwrap() {
-		all = append(all, flatten(e)...)
-	}
-	return all
-}
 
 // output is a writer that remembers its first error, so that commands need not
 // look at every line they write. It escapes text for people.

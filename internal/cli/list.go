@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/kernbench/kernbench/bench"
-	"github.com/kernbench/kernbench/internal/config"
+	"github.com/kernbench/kernbench/internal/setup"
 	"github.com/kernbench/kernbench/table"
 )
 
@@ -45,9 +45,9 @@ of name, usage, default and values, and schema with the columns of rows and metr
 			benches = nil
 		}
 		for _, name := range args {
-			b, err := findBench(name)
+			b, err := setup.FindBench(name)
 			if err != nil {
-				return err
+				return badInput(err)
 			}
 			benches = append(benches, b)
 		}
@@ -84,18 +84,8 @@ func writeColumns(w io.Writer, s table.Schema) {
 	}
 }
 
-// findBench is a registered bench, or an error that helps to find it.
-func findBench(name string) (bench.Bench, error) {
-	if b, ok := bench.Find(name); ok {
-		return b, nil
-	}
-	return bench.Bench{}, badInput(fmt.Errorf("no bench %q; benches: %s%s", name, strings.Join(benchNames(), ", "), config.DidYouMean(name, benchNames())))
-}
-
-func benchNames() []string { return wordsOf(bench.All(), func(b bench.Bench) string { return b.Name }) }
-
 // completeBench teaches the shell the benches. It asks when the shell does: a
 // program may register benches until Main.
 func completeBench(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
-	return benchNames(), cobra.ShellCompDirectiveNoFileComp
+	return setup.BenchNames(), cobra.ShellCompDirectiveNoFileComp
 }

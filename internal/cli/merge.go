@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/kernbench/kernbench/internal/experiment"
+	"github.com/kernbench/kernbench/internal/file"
 	"github.com/kernbench/kernbench/internal/printable"
 	"github.com/kernbench/kernbench/table"
 )
@@ -50,7 +51,7 @@ points left out).`,
 		if err := wantJSONL("OUT", args[0]); err != nil {
 			return badInput(err)
 		}
-		if err := new(files).reads("shard", args[1:]...).updates("OUT", args[0]).check(); err != nil {
+		if err := new(file.Uses).Reads("shard", args[1:]...).Updates("OUT", args[0]).Check(); err != nil {
 			return err
 		}
 		m, err := experiment.Merge(cmd.Context(), args[0], experiment.MergeOptions{Partial: *partial, Strict: *strict}, args[1:]...)

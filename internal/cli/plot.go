@@ -100,7 +100,7 @@ being the colours.
 		if err := draw.CheckName(*out); err != nil {
 			return badInput(fmt.Errorf("-o %w", err))
 		}
-		if err := new(files).reads("results", args[0]).writes("--out", *out).check(); err != nil {
+		if err := new(file.Uses).Reads("results", args[0]).Writes("--out", *out).Check(); err != nil {
 			return err
 		}
 		tables, missing, err := experiment.ReadFile(cmd.Context(), args[0])

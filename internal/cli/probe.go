@@ -10,6 +10,7 @@ import (
 
 	"github.com/kernbench/kernbench/internal/fabric"
 	"github.com/kernbench/kernbench/internal/probe"
+	"github.com/kernbench/kernbench/internal/setup"
 	"github.com/kernbench/kernbench/topology"
 )
 
@@ -33,7 +34,7 @@ The exit status is 1 if a simulated time differs from its formula.`,
   kernbench probe --fidelity flit`,
 		Args: noArgs,
 	}
-	system := addConfigFlags(cmd, topologyKind)
+	system := addConfigFlags(cmd, setup.Topology)
 	format := formatFlag(cmd)
 	fidelity := fidelityFlag(cmd)
 	sizes := cmd.Flags().StringSlice("sizes", []string{"4KiB", "16KiB", "64KiB", "256KiB", "1MiB"}, "transfer `SIZES`")
@@ -46,7 +47,7 @@ The exit status is 1 if a simulated time differs from its formula.`,
 		if o.Sizes, err = parseSizes(*sizes); err != nil {
 			return badInput(err)
 		}
-		r, err := probe.Run(cmd.Context(), c.system, o)
+		r, err := probe.Run(cmd.Context(), c.System, o)
 		if err != nil {
 			return err
 		}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/kernbench/kernbench/bench"
 	"github.com/kernbench/kernbench/internal/exec"
+	"github.com/kernbench/kernbench/internal/file"
 	"github.com/kernbench/kernbench/internal/version"
 	"github.com/kernbench/kernbench/oplog"
 )
@@ -54,7 +55,7 @@ operations, launches, host_reads, reads_compared, bytes_compared and digest.`,
 		if err != nil {
 			return badInput(err)
 		}
-		if err := new(files).reads("op log", args[0]).check(); err != nil {
+		if err := new(file.Uses).Reads("op log", args[0]).Check(); err != nil {
 			return err
 		}
 		h, log, found, err := replay(cmd.Context(), args[0], n)

@@ -14,7 +14,9 @@ import (
 
 	"github.com/kernbench/kernbench/bench"
 	_ "github.com/kernbench/kernbench/bench/builtin" // registers the built-in ones
+	"github.com/kernbench/kernbench/internal/file"
 	"github.com/kernbench/kernbench/internal/progress"
+	"github.com/kernbench/kernbench/internal/setup"
 	"github.com/kernbench/kernbench/simtime"
 	"github.com/kernbench/kernbench/task"
 	"github.com/kernbench/kernbench/torch"
@@ -68,7 +70,7 @@ launches, each with name, start_ns, crit_ns, ranks and pe_exec_ns, by rank.`,
 	if err := cmd.RegisterFlagCompletionFunc("bench", completeBench); err != nil {
 		panic(err) // no such flag
 	}
-	config := addConfigFlags(cmd, programKinds...)
+	config := addConfigFlags(cmd, setup.Program...)
 	format := formatFlag(cmd)
 	options := addRunFlags(cmd)
 	params := addParamFlags(cmd)
@@ -84,26 +86,26 @@ launches, each with name, start_ns, crit_ns, ranks and pe_exec_ns, by rank.`,
 		if o.Params, err = params(b); err != nil {
 			return badInput(err)
 		}
-		if err := config.checkEffect(b); err != nil {
+		if err := config.CheckEffect(b); err != nil {
 			return badInput(err)
 		}
 		on, err := config.load(cmd.Context())
 		if err != nil {
 			return err
 		}
-		use := new(files).readsConfigs(on).writes("--log", o.Log).writes("--trace", o.Trace)
+		use := on.AddTo(new(file.Uses)).Writes("--log", o.Log).Writes("--trace", o.Trace)
 		for _, p := range b.Params {
 			if p.Output {
-				use.writes("--"+p.Name, cmp.Or(o.Params[p.Name], p.Default))
+				use.Writes("--"+p.Name, cmp.Or(o.Params[p.Name], p.Default))
 			}
 		}
 		if b.Folder != "" {
-			use.writesIn("--out", cmp.Or(o.Folder, b.Folder), b.Files...)
+			use.WritesIn("--out", cmp.Or(o.Folder, b.Folder), b.Files...)
 		}
-		if err := use.check(); err != nil {
+		if err := use.Check(); err != nil {
 			return err
 		}
-		o.Topology, o.CCL, o.Settings = on.system, on.ccl, []any{on.tasks}
+		o.Topology, o.CCL, o.Settings = on.System, on.CCL, []any{on.Tasks}
 		o.Resume = o.Resume || b.Folder != "" && !slices.Contains([]string{"", "0", "false"}, os.Getenv("MILESTONE_FAST"))
 		if o.Strict && !o.Resume {
 			return badInput(errors.New("--strict is for --resume: add it"))
@@ -119,7 +121,9 @@ launches, each with name, start_ns, crit_ns, ranks and pe_exec_ns, by rank.`,
 			return err
 		}
 		if b.Uses == 0 {
-			config.tellEffect(cmd.ErrOrStderr(), r)
+			for _, text := range config.Ineffective(r) {
+				fmt.Fprintf(cmd.ErrOrStderr(), "kernbench: %s\n", text)
+			}
 		}
 		err = printResult(cmd, *format, r)
 		if err == nil && !r.OK {
@@ -149,7 +153,11 @@ func chosenBench(flag string, args []string) (bench.Bench, error) {
 	case flag == "":
 		return bench.Bench{}, badInput(errors.New("no bench: name one, such as kernbench run hello_send; kernbench list shows them"))
 	}
-	return findBench(flag)
+	b, err := setup.FindBench(flag)
+	if err != nil {
+		return b, badInput(err)
+	}
+	return b, nil
 }
 
 // addRunFlags gives a command the flags that say how a bench is run, and is how to

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/kernbench/kernbench/internal/describe"
+	"github.com/kernbench/kernbench/internal/setup"
 	"github.com/kernbench/kernbench/table"
 )
 
@@ -34,7 +35,7 @@ latency_ns and overhead_ns.`,
   kernbench topology show --set sip.ucie.bandwidth=256GB/s --format yaml > topology.yaml`,
 		Args: noArgs,
 	}
-	system := addConfigFlags(cmd, topologyKind)
+	system := addConfigFlags(cmd, setup.Topology)
 	format := formatFlag(cmd, "yaml")
 	links := cmd.Flags().Bool("links", false, "list every directed link")
 	var depth int
@@ -51,7 +52,7 @@ latency_ns and overhead_ns.`,
 		if err != nil {
 			return err
 		}
-		g, ctx, out := c.system, cmd.Context(), cmd.OutOrStdout()
+		g, ctx, out := c.System, cmd.Context(), cmd.OutOrStdout()
 		if *format == "yaml" {
 			_, err := out.Write(g.Spec().YAML())
 			return err
@@ -73,8 +74,8 @@ latency_ns and overhead_ns.`,
 	return cmd
 }
 
-// showCommand makes a command print a configuration: as show returns it, or as YAML.
-func (k *configKind) showCommand(cmd *cobra.Command, show func(configs) (result, error)) *cobra.Command {
+// showCommand makes a command print a configuration of a kind: as show returns it, or as YAML.
+func showCommand(k *setup.Kind, cmd *cobra.Command, show func(*setup.Loaded) (result, error)) *cobra.Command {
 	cmd.Args = noArgs
 	flags := addConfigFlags(cmd, k)
 	format := formatFlag(cmd, "yaml")
@@ -84,7 +85,7 @@ func (k *configKind) showCommand(cmd *cobra.Command, show func(configs) (result,
 			return err
 		}
 		if *format == "yaml" {
-			_, err := cmd.OutOrStdout().Write(c.read[0].config.YAML())
+			_, err := cmd.OutOrStdout().Write(c.Config().YAML())
 			return err
 		}
 		shown, err := show(c)

@@ -1,11 +1,10 @@
 package cli
 
 import (
-	"fmt"
-
 	"github.com/spf13/cobra"
 
 	"github.com/kernbench/kernbench/internal/describe"
+	"github.com/kernbench/kernbench/internal/setup"
 	"github.com/kernbench/kernbench/task"
 )
 
@@ -26,8 +25,7 @@ comm run read it from --tasks FILE, else ./tasks.yaml, else it is the embedded o
 }
 
 var tasksValidator = validator{
-	configKind: tasksKind, files: "files of what scheduling tasks costs", usual: "the embedded one", presets: []string{"default"}, list: "configs",
-	size: func(configs, *validation) string { return fmt.Sprintf("runtimes: %d", len(task.Runtimes)) },
+	Kind: setup.Tasks, files: "files of what scheduling tasks costs", usual: "the embedded one", presets: []string{"default"}, list: "configs",
 }
 
 func tasksShowCmd() *cobra.Command {
@@ -43,5 +41,5 @@ name, with the keys of the file; times are in ns, and their names end in _ns.`,
 		Example: `  kernbench tasks show
   kernbench tasks show --set tasks.control.register_read=50ns --format yaml > tasks.yaml`,
 	}
-	return tasksKind.showCommand(cmd, func(c configs) (result, error) { return describe.DescribeTasks(c.tasks.(*task.Config)), nil })
+	return showCommand(setup.Tasks, cmd, func(c *setup.Loaded) (result, error) { return describe.DescribeTasks(c.Tasks.(*task.Config)), nil })
 }

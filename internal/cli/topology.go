@@ -14,6 +14,7 @@ import (
 	"github.com/kernbench/kernbench/internal/describe"
 	"github.com/kernbench/kernbench/internal/draw"
 	"github.com/kernbench/kernbench/internal/file"
+	"github.com/kernbench/kernbench/internal/setup"
 	"github.com/kernbench/kernbench/internal/version"
 	"github.com/kernbench/kernbench/table"
 	"github.com/kernbench/kernbench/topology"
@@ -36,11 +37,7 @@ description comes to, before anything runs on it.`,
 }
 
 var topologyValidator = validator{
-	configKind: topologyKind, files: "topology files", usual: "the preset default", presets: topology.Presets(), list: "systems", member: ", pes",
-	size: func(c configs, v *validation) string {
-		v.PEs = describe.Describe(c.system).Totals.PEs
-		return fmt.Sprintf("%d PEs", v.PEs)
-	},
+	Kind: setup.Topology, files: "topology files", usual: "the preset default", presets: topology.Presets(), list: "systems", member: ", pes",
 }
 
 func presetsCmd() *cobra.Command {
@@ -96,7 +93,7 @@ one_way, and a state that is usual, changed, one_way or absent.`,
   kernbench topology diagram --view sip --format dot | dot -Tpdf -o sip.pdf`,
 		Args: noArgs,
 	}
-	system := addConfigFlags(cmd, topologyKind)
+	system := addConfigFlags(cmd, setup.Topology)
 	view := choiceFlag(cmd, "view", "what to draw", views...)
 	given := wordFlag(cmd, "format", "", "picture, Graphviz file, or blocks and wires as data (default: by the ending of --out, else svg)", "", diagramFormats)
 	var at draw.Place
@@ -119,18 +116,18 @@ one_way, and a state that is usual, changed, one_way or absent.`,
 		if err != nil {
 			return err
 		}
-		use := new(files).readsConfigs(c)
+		use := c.AddTo(new(file.Uses))
 		if out != "-" {
-			use.writes("--out", out)
+			use.Writes("--out", out)
 		}
-		if err := use.check(); err != nil {
+		if err := use.Check(); err != nil {
 			return err
 		}
-		d, err := draw.Topology(c.system, draw.View(*view), at)
+		d, err := draw.Topology(c.System, draw.View(*view), at)
 		if err != nil {
 			return badInput(err)
 		}
-		picture, err := encodeDiagram(d, format, c.system.Spec())
+		picture, err := encodeDiagram(d, format, c.System.Spec())
 		if err != nil {
 			return badInput(err)
 		}

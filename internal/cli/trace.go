@@ -10,6 +10,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/kernbench/kernbench/internal/config"
+	"github.com/kernbench/kernbench/internal/file"
 	"github.com/kernbench/kernbench/internal/printable"
 	"github.com/kernbench/kernbench/internal/trace/analysis"
 	"github.com/kernbench/kernbench/internal/version"
@@ -63,7 +65,7 @@ topology), events, launches, longest, launch, path (kinds, segments, visits), sl
 		if top < 0 {
 			return badInput(fmt.Errorf("--top %d: write how many to list", top))
 		}
-		if err := new(files).reads("trace", args[0]).check(); err != nil {
+		if err := new(file.Uses).Reads("trace", args[0]).Check(); err != nil {
 			return err
 		}
 		t, err := analysis.Open(cmd.Context(), args[0])
@@ -74,7 +76,7 @@ topology), events, launches, longest, launch, path (kinds, segments, visits), sl
 			}
 		}
 		var list []error
-		for _, e := range flatten(err) {
+		for _, e := range config.Flatten(err) {
 			list = append(list, fmt.Errorf("trace %s: %w", args[0], e))
 		}
 		return badInput(errors.Join(list...))

@@ -8,7 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/kernbench/kernbench/internal/config"
+	"github.com/kernbench/kernbench/internal/setup"
 	"github.com/kernbench/kernbench/internal/version"
 	"github.com/kernbench/kernbench/table"
 )
@@ -16,42 +16,19 @@ import (
 // validations is what `kernbench topology validate --format json` prints, and those of
 // ccl and tasks: what was checked, in the order of the arguments.
 type validations struct {
-	Version string       `json:"version"` // of kernbench
-	Systems []validation `json:"systems,omitempty"`
-	Configs []validation `json:"configs,omitempty"`
-}
-
-// validation is a configuration that was checked.
-type validation struct {
-	Name       string    `json:"name"` // as it was given
-	OK         bool      `json:"ok"`
-	Source     string    `json:"source,omitempty"` // of a good one
-	Hash       string    `json:"hash,omitempty"`
-	PEs        int       `json:"pes,omitempty"`        // of a system
-	Algorithms []string  `json:"algorithms,omitempty"` // that a ccl.yaml names
-	Errors     []mistake `json:"errors"`
-}
-
-// mistake is an error in a description. File is "--set" for an argument; line
-// and column are 0 where there is no place to point at.
-type mistake struct {
-	File    string `json:"file"`
-	Line    int    `json:"line"`
-	Column  int    `json:"column"`
-	Path    string `json:"path"`
-	Message string `json:"message"`
+	Version string             `json:"version"` // of kernbench
+	Systems []setup.Validation `json:"systems,omitempty"`
+	Configs []setup.Validation `json:"configs,omitempty"`
 }
 
 // validator says how configurations of a kind are checked.
 type validator struct {
-	*configKind
+	*setup.Kind
 	files   string // "topology files"
 	usual   string // configuration that is used where there is no file
 	presets []string
 	list    string // of JSON
 	member  string // of the list, besides those that all kinds have
-	// size returns how large a good configuration is, and notes what only its kind has.
-	size func(c configs, v *validation) string
 }
 
 // command returns the command that checks the configurations that its arguments name.
@@ -64,11 +41,11 @@ would use: ./%s.yaml, else %s. It reports every mistake at once
 with file, line, column and what to write instead, and then ends with exit status 2.
 
 --format json has a list %s of name, ok, source, hash%s and errors,
-each of file, line, column, path and message.`, k.name, k.usual, k.list, k.member),
-		Example:           fmt.Sprintf("  kernbench %s validate\n  kernbench %[1]s validate my-%[1]s.yaml --format json", k.name),
+each of file, line, column, path and message.`, k.Name, k.usual, k.list, k.member),
+		Example:           fmt.Sprintf("  kernbench %s validate\n  kernbench %[1]s validate my-%[1]s.yaml --format json", k.Name),
 		ValidArgsFunction: cobra.FixedCompletions(k.presets, cobra.ShellCompDirectiveDefault),
 	}
-	flags := configFlags{kinds: []*configKind{k.configKind}}
+	flags := configFlags{setup.Choice{Kinds: []*setup.Kind{k.Kind}}}
 	flags.addSet(cmd)
 	format := formatFlag(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
@@ -79,20 +56,15 @@ each of file, line, column, path and message.`, k.name, k.usual, k.list, k.membe
 			args = []string{""}
 		}
 		all := validations{Version: version.Version}
-		list := map[string]*[]validation{"systems": &all.Systems, "configs": &all.Configs}[k.list]
+		list := map[string]*[]setup.Validation{"systems": &all.Systems, "configs": &all.Configs}[k.list]
 		var bad []error
 		for _, name := range args {
-			*flags.file(k.configKind) = name
-			c, err := flags.loadAlone(cmd.Context())
-			v := validation{Name: name, OK: err == nil, Errors: []mistake{}}
-			if err != nil {
-				bad = append(bad, err)
-				v.Errors = mistakes(name, err)
-			} else {
-				v.Source, v.Hash = c.read[0].config.Source(), c.read[0].config.Hash()
-				if size := k.size(c, &v); *format == "text" {
-					fmt.Fprintf(cmd.OutOrStdout(), "%s: ok (%s, hash %s)\n", v.Source, size, v.Hash)
-				}
+			*flags.File(k.Kind) = name
+			v := flags.Validate(cmd.Context(), k.Kind)
+			if !v.OK {
+				bad = append(bad, v.Err)
+			} else if *format == "text" {
+				fmt.Fprintln(cmd.OutOrStdout(), v.Text)
 			}
 			*list = append(*list, v)
 		}
@@ -110,20 +82,6 @@ each of file, line, column, path and message.`, k.name, k.usual, k.list, k.membe
 		return nil
 	}
 	return cmd
-}
-
-// mistakes returns the errors of loading a configuration as rows.
-func mistakes(name string, err error) []mistake {
-	var list []mistake
-	for _, e := range flatten(err) {
-		var at *config.Error
-		if errors.As(e, &at) {
-			list = append(list, mistake{at.File, at.Line, at.Column, at.Path, at.Msg})
-		} else {
-			list = append(list, mistake{File: name, Message: e.Error()})
-		}
-	}
-	return list
 }
 
 // schemaCommand prints the JSON Schema of a kind of file, for the command above it.
