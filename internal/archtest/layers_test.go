@@ -33,7 +33,7 @@ var layers = []struct {
 	{name: "evaluation: measurements", apart: true, packages: []string{"internal/probe", "internal/collperf", "scenario/runner"}},
 	{name: "evaluation: comparisons", apart: true, packages: []string{"internal/compare"}},
 	{name: "benches: contract", apart: true, packages: []string{"bench"}},
-	{name: "benches: built-ins", apart: true, packages: []string{"bench/builtin", "scenario/builtin", "internal/setup"}},
+	{name: "benches: uses", apart: true, packages: []string{"bench/builtin", "scenario/builtin", "internal/setup", "internal/replay"}},
 	{name: "sweeps", apart: true, packages: []string{"internal/sweep"}},
 	{name: "command", apart: true, packages: []string{"internal/cli"}},
 	{name: "command: entry", apart: true, packages: []string{"."}},

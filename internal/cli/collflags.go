@@ -10,6 +10,7 @@ import (
 
 	"github.com/kernbench/kernbench/ccl"
 	"github.com/kernbench/kernbench/internal/collperf"
+	"github.com/kernbench/kernbench/internal/file"
 	"github.com/kernbench/kernbench/tl"
 	"github.com/kernbench/kernbench/topology"
 )
@@ -123,7 +124,7 @@ func (f *collFlags) simulated(c ccl.Collective, g *topology.Graph, how *ccl.Conf
 	if o.Threads, err = f.threads(); err != nil {
 		return o, err
 	}
-	if err := folderOf("trace", o.Trace); err != nil {
+	if err := file.CheckNew("--trace", o.Trace); err != nil {
 		return o, err
 	}
 	if o.Experiment, err = f.points.options(); err != nil {

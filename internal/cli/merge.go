@@ -9,16 +9,7 @@ import (
 
 	"github.com/kernbench/kernbench/internal/experiment"
 	"github.com/kernbench/kernbench/internal/file"
-	"github.com/kernbench/kernbench/internal/printable"
-	"github.com/kernbench/kernbench/table"
 )
-
-// mergeResult is the JSON of kernbench merge.
-type mergeResult struct {
-	File    string `json:"file"`
-	Points  int    `json:"points"` // of the whole sweep
-	Missing []int  `json:"missing"`
-}
 
 func mergeCmd() *cobra.Command {
 	cmd := &cobra.Command{
@@ -66,16 +57,7 @@ points left out).`,
 		if len(m.Programs) > 1 {
 			warn(cmd.ErrOrStderr(), fmt.Sprintf("the points are of different builds of the program (%s): --strict refuses them", strings.Join(m.Programs, ", ")))
 		}
-		r := mergeResult{args[0], m.Points, append([]int{}, m.Missing...)}
-		if *format == "json" {
-			return table.WriteJSON(cmd.OutOrStdout(), r)
-		}
-		text := fmt.Sprintf("written: %s, %d of %s", r.File, m.Points-len(m.Missing), printable.Count(m.Points, "point"))
-		if len(m.Missing) > 0 {
-			text += fmt.Sprintf("\nrun the others: the same command with --resume --out %s", r.File)
-		}
-		_, err = fmt.Fprintln(cmd.OutOrStdout(), text)
-		return err
+		return printResult(cmd, *format, m)
 	}
 	return cmd
 }

@@ -1,8 +1,6 @@
 package cli
 
 import (
-	"bytes"
-	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -12,7 +10,6 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/kernbench/kernbench/internal/draw"
 	"github.com/kernbench/kernbench/internal/experiment"
 	"github.com/kernbench/kernbench/internal/file"
 	"github.com/kernbench/kernbench/internal/page"
@@ -133,28 +130,17 @@ func checkReport(name string) error {
 	return nil
 }
 
-// writeReport adds a table of results, figures of it and the command line to a page, and
-// writes the page. Nothing is written if there is no name.
+// writeReport writes a page with a table of results, figures of it and the command line. Nothing
+// is written if there is no name.
 func writeReport(cmd *cobra.Command, name string, p page.Page, t *table.Table) error {
 	if name == "" {
 		return nil
 	}
-	results := page.Section{Heading: "Results", Tables: []page.Table{{Caption: "All rows. A click on a name sorts by that column.", Table: t}}}
-	for _, f := range plot.Figures(t, plot.Request{About: cmp.Or(p.Lead, p.Title)}) {
-		svg, err := draw.SVG(f)
-		if err != nil {
-			return err
-		}
-		results.Figures = append(results.Figures, page.Figure{Caption: f.Title, SVG: svg})
-	}
-	p.Sections = append(p.Sections, results)
-	p.Facts = append([][2]string{{"kernbench", version.Version}, {"rows", fmt.Sprint(len(t.Rows))}}, p.Facts...)
-	p.Reproduce = []string{commandLine(cmd)}
-	var b bytes.Buffer
-	if err := p.WriteHTML(&b); err != nil {
+	html, err := plot.Results(p, t, commandLine(cmd))
+	if err != nil {
 		return err
 	}
-	if err := file.Write(name, b.Bytes()); err != nil {
+	if err := file.Write(name, html); err != nil {
 		return badInput(fmt.Errorf("--report: %w", err))
 	}
 	return nil

@@ -1,17 +1,11 @@
 package cli
 
 import (
-	"errors"
-	"fmt"
-	"reflect"
-	"strings"
-
 	"github.com/spf13/cobra"
 
 	"github.com/kernbench/kernbench/internal/fabric"
 	"github.com/kernbench/kernbench/internal/probe"
 	"github.com/kernbench/kernbench/internal/setup"
-	"github.com/kernbench/kernbench/topology"
 )
 
 func probeCmd() *cobra.Command {
@@ -44,7 +38,7 @@ The exit status is 1 if a simulated time differs from its formula.`,
 		if err != nil {
 			return err
 		}
-		if o.Sizes, err = parseSizes(*sizes); err != nil {
+		if o.Sizes, err = probe.ParseSizes(*sizes); err != nil {
 			return badInput(err)
 		}
 		r, err := probe.Run(cmd.Context(), c.System, o)
@@ -58,21 +52,4 @@ The exit status is 1 if a simulated time differs from its formula.`,
 		return err
 	}
 	return cmd
-}
-
-// parseSizes reads amounts of data, written as in topology.yaml.
-func parseSizes(texts []string) (sizes []topology.Bytes, err error) {
-	var errs []error
-	for _, text := range texts {
-		v, err := topology.Scalars()[reflect.TypeFor[topology.Bytes]()].Parse(strings.TrimSpace(text))
-		if err != nil {
-			errs = append(errs, badInput(fmt.Errorf("--sizes: %w", err)))
-			continue
-		}
-		sizes = append(sizes, v.(topology.Bytes))
-	}
-	if len(texts) == 0 {
-		errs = append(errs, errors.New("--sizes: none given: write some, such as 4KiB,1MiB"))
-	}
-	return sizes, errors.Join(errs...)
 }

@@ -4,9 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
-	"path/filepath"
 	"slices"
 	"time"
 
@@ -184,7 +182,7 @@ func addRunFlags(cmd *cobra.Command) func() (bench.Options, error) {
 		if o.Threads, err = threads(); err != nil {
 			return o, err
 		}
-		if err := errors.Join(folderOf("log", o.Log), folderOf("trace", o.Trace)); err != nil {
+		if err := errors.Join(file.CheckNew("--log", o.Log), file.CheckNew("--trace", o.Trace)); err != nil {
 			return o, err
 		}
 		if *stall < time.Millisecond {
@@ -201,27 +199,6 @@ func addRunFlags(cmd *cobra.Command) func() (bench.Options, error) {
 // traceFlag gives a command --trace.
 func traceFlag(cmd *cobra.Command) *string {
 	return cmd.Flags().String("trace", "", "record what the machine does to `FILE`, for kernbench trace and Perfetto; compressed if it ends in .gz")
-}
-
-// folderOf refuses a file of a flag that cannot be made, since its folder is missing or it
-// is a folder itself, before anything runs.
-func folderOf(flag, file string) error {
-	if file == "" {
-		return nil
-	}
-	dir := filepath.Dir(file)
-	switch info, err := os.Stat(dir); {
-	case errors.Is(err, fs.ErrNotExist):
-		return fmt.Errorf("--%s %s: there is no folder %s: create it first", flag, file, dir)
-	case err != nil:
-		return fmt.Errorf("--%s %s: %w", flag, file, err)
-	case !info.IsDir():
-		return fmt.Errorf("--%s %s: %s is no folder: name another", flag, file, dir)
-	}
-	if info, err := os.Stat(file); err == nil && info.IsDir() {
-		return fmt.Errorf("--%s %s: it is a folder: name a file in it", flag, file)
-	}
-	return nil
 }
 
 // longestRun is within what the simulated clock can count.

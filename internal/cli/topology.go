@@ -1,22 +1,15 @@
 package cli
 
 import (
-	"bytes"
-	"cmp"
 	"fmt"
-	"path/filepath"
 	"slices"
-	"strings"
 
 	"github.com/spf13/cobra"
 
-	"github.com/kernbench/kernbench/internal/config"
 	"github.com/kernbench/kernbench/internal/describe"
 	"github.com/kernbench/kernbench/internal/draw"
 	"github.com/kernbench/kernbench/internal/file"
 	"github.com/kernbench/kernbench/internal/setup"
-	"github.com/kernbench/kernbench/internal/version"
-	"github.com/kernbench/kernbench/table"
 	"github.com/kernbench/kernbench/topology"
 )
 
@@ -61,13 +54,6 @@ and a file of your own may say "extends: NAME" and give only what differs.`,
 	return cmd
 }
 
-// drawing is the output of `kernbench topology diagram --format json`.
-type drawing struct {
-	Version  string      `json:"version"` // of kernbench
-	Topology config.Used `json:"topology"`
-	draw.Data
-}
-
 func diagramCmd() *cobra.Command {
 	views := wordsOf(draw.Views, func(v draw.View) string { return string(v) })
 	cmd := &cobra.Command{
@@ -95,7 +81,7 @@ one_way, and a state that is usual, changed, one_way or absent.`,
 	}
 	system := addConfigFlags(cmd, setup.Topology)
 	view := choiceFlag(cmd, "view", "what to draw", views...)
-	given := wordFlag(cmd, "format", "", "picture, Graphviz file, or blocks and wires as data (default: by the ending of --out, else svg)", "", diagramFormats)
+	given := wordFlag(cmd, "format", "", "picture, Graphviz file, or blocks and wires as data (default: by the ending of --out, else svg)", "", draw.DiagramFormats)
 	var at draw.Place
 	intFlag(cmd, &at.SIP, "sip", 0, "which SIP, for all views but system")
 	intFlag(cmd, &at.Cube, "cube", 0, "which cube, for the views cube and pe")
@@ -108,7 +94,7 @@ one_way, and a state that is usual, changed, one_way or absent.`,
 				return badInput(fmt.Errorf("--%s says nothing to the view %s: drop it or draw one of %v", flag, *view, needed))
 			}
 		}
-		format, err := formatOf(out, *given)
+		format, err := draw.DiagramFormat(out, *given)
 		if err != nil {
 			return badInput(err)
 		}
@@ -127,7 +113,7 @@ one_way, and a state that is usual, changed, one_way or absent.`,
 		if err != nil {
 			return badInput(err)
 		}
-		picture, err := encodeDiagram(d, format, c.System.Spec())
+		picture, err := d.Encode(format)
 		if err != nil {
 			return badInput(err)
 		}
@@ -141,42 +127,4 @@ one_way, and a state that is usual, changed, one_way or absent.`,
 		return nil
 	}
 	return cmd
-}
-
-// diagramFormats are the values of --format. They are endings of file names too, and .gv is dot.
-var diagramFormats = []string{"svg", "png", "dot", "json"}
-
-// formatOf returns the format that is given, or else the one that the ending of a file name
-// selects: svg if there is none. It returns an error for an ending that selects none, and if the
-// two differ.
-func formatOf(out, given string) (string, error) {
-	ending := strings.ToLower(strings.TrimPrefix(filepath.Ext(out), "."))
-	if ending == "" {
-		return cmp.Or(given, "svg"), nil
-	}
-	if ending == "gv" {
-		ending = "dot"
-	}
-	switch known := slices.Contains(diagramFormats, ending); {
-	case known && given != "" && given != ending:
-		return "", fmt.Errorf("--out %s is a name for %s and --format says %s: drop --format, or change the name", out, ending, given)
-	case known:
-		return ending, nil
-	case given == "":
-		return "", fmt.Errorf("--out %s: the ending selects no format: write .svg, .png, .dot, .gv or .json, or add --format", out)
-	}
-	return given, nil
-}
-
-// encodeDiagram returns a diagram in a format.
-func encodeDiagram(d *draw.Diagram, format string, spec *topology.Spec) ([]byte, error) {
-	switch format {
-	case "dot":
-		return d.DOT(), nil
-	case "json":
-		var b bytes.Buffer
-		err := table.WriteJSON(&b, drawing{version.Version, config.UsedBy(spec), d.Data()})
-		return b.Bytes(), err
-	}
-	return draw.Encode("."+format, d)
 }

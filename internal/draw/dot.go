@@ -6,7 +6,9 @@ import (
 	"math"
 	"strings"
 
+	"github.com/kernbench/kernbench/internal/config"
 	"github.com/kernbench/kernbench/internal/printable"
+	"github.com/kernbench/kernbench/internal/version"
 )
 
 // DOT returns the diagram as a Graphviz file: frames are clusters, and a wire in both directions
@@ -77,12 +79,14 @@ func quote(s string) string {
 
 // Data is a diagram as data, as `kernbench topology diagram --format json` prints it.
 type Data struct {
-	Title    string  `json:"title"`
-	Subtitle string  `json:"subtitle"`
-	Width    int     `json:"width"` // area of the blocks
-	Height   int     `json:"height"`
-	Blocks   []Block `json:"blocks"`
-	Wires    []Wire  `json:"wires"`
+	Version  string      `json:"version"` // of kernbench
+	Topology config.Used `json:"topology"`
+	Title    string      `json:"title"`
+	Subtitle string      `json:"subtitle"`
+	Width    int         `json:"width"` // area of the blocks
+	Height   int         `json:"height"`
+	Blocks   []Block     `json:"blocks"`
+	Wires    []Wire      `json:"wires"`
 }
 
 // Block is a component, or several drawn as one, and its place.
@@ -106,7 +110,7 @@ type Wire struct {
 
 // Data returns the blocks and wires of the diagram.
 func (d *Diagram) Data() Data {
-	data := Data{Title: d.title, Subtitle: d.subtitle(math.Inf(1)), Width: pixels(d.w), Height: pixels(d.h), Blocks: []Block{}, Wires: []Wire{}}
+	data := Data{Version: version.Version, Topology: config.Used{Source: d.source, Hash: d.hash}, Title: d.title, Subtitle: d.subtitle(math.Inf(1)), Width: pixels(d.w), Height: pixels(d.h), Blocks: []Block{}, Wires: []Wire{}}
 	for _, b := range d.blocks {
 		data.Blocks = append(data.Blocks, Block{b.name, b.lines, pixels(b.x), pixels(b.y), pixels(b.w), pixels(b.h)})
 	}

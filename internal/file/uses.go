@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -171,4 +172,25 @@ func resolved(path string) string {
 		return abs
 	}
 	return filepath.Clean(path) // the current folder is not known
+}
+
+// CheckNew refuses the name of a file that cannot be made, since its folder is missing or it is a
+// folder itself. A command calls it before anything runs. what is the flag that names the file.
+func CheckNew(what, name string) error {
+	if name == "" {
+		return nil
+	}
+	dir := filepath.Dir(name)
+	switch info, err := os.Stat(dir); {
+	case errors.Is(err, fs.ErrNotExist):
+		return fmt.Errorf("%s %s: there is no folder %s: create it first", what, name, dir)
+	case err != nil:
+		return fmt.Errorf("%s %s: %w", what, name, err)
+	case !info.IsDir():
+		return fmt.Errorf("%s %s: %s is no folder: name another", what, name, dir)
+	}
+	if info, err := os.Stat(name); err == nil && info.IsDir() {
+		return fmt.Errorf("%s %s: it is a folder: name a file in it", what, name)
+	}
+	return nil
 }
