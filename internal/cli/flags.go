@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -44,21 +45,13 @@ type choice struct {
 }
 
 func (c *choice) String() string { return c.value }
-func (c *choice) Type() string   { return wordText(c.allowed) }
+func (c *choice) Type() string   { return cmp.Or(strings.Join(c.allowed, "|"), "text") }
 func (c *choice) Set(word string) error {
 	if len(c.allowed) > 0 && !slices.Contains(c.allowed, word) {
 		return fmt.Errorf("write one of %s%s", strings.Join(c.allowed, ", "), config.DidYouMean(word, c.allowed))
 	}
 	c.value = word
 	return nil
-}
-
-// wordText is a few words to choose from, or that any text will do.
-func wordText(allowed []string) string {
-	if len(allowed) == 0 {
-		return "text"
-	}
-	return strings.Join(allowed, "|")
 }
 
 // choiceFlag gives a command a flag that allows a few words, the first of them

@@ -47,18 +47,3 @@ func addParamFlags(cmd *cobra.Command) func(b bench.Bench) (map[string]string, e
 		return given, nil
 	}
 }
-
-// paramText is the parameters of a bench, a line each.
-func paramText(b bench.Bench) string {
-	var lines strings.Builder
-	for _, p := range b.Params {
-		fmt.Fprintf(&lines, "\n  --%s %s: %s", p.Name, wordText(p.Values), p.Usage)
-		if p.Default != "" {
-			fmt.Fprintf(&lines, " (default %s)", p.Default)
-		}
-	}
-	if lines.Len() == 0 {
-		return ""
-	}
-	return "\n\nParameters:" + lines.String()
-}

@@ -5,7 +5,6 @@ import (
 	"strings"
 
 	"github.com/kernbench/kernbench/bench"
-	"github.com/kernbench/kernbench/internal/config"
 )
 
 // NoEffect refuses a setting of the kind, written as text, if a bench ignores it.
@@ -46,21 +45,4 @@ func (c *Choice) Ineffective(r *bench.Result) (list []string) {
 		}
 	}
 	return list
-}
-
-// FindBench returns a registered bench, or an error that helps to find it.
-func FindBench(name string) (bench.Bench, error) {
-	if b, ok := bench.Find(name); ok {
-		return b, nil
-	}
-	names := BenchNames()
-	return bench.Bench{}, fmt.Errorf("no bench %q; benches: %s%s", name, strings.Join(names, ", "), config.DidYouMean(name, names))
-}
-
-// BenchNames returns the names of all registered benches.
-func BenchNames() (names []string) {
-	for _, b := range bench.All() {
-		names = append(names, b.Name)
-	}
-	return names
 }
