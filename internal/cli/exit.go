@@ -19,6 +19,7 @@ import (
 	"github.com/kernbench/kernbench/internal/host"
 	"github.com/kernbench/kernbench/internal/memory"
 	"github.com/kernbench/kernbench/internal/printable"
+	"github.com/kernbench/kernbench/table"
 )
 
 // The exit statuses. The help of kernbench explains them, and docs/commands.md has that.
@@ -163,4 +164,20 @@ func forPeople(cmd *cobra.Command, people bool) {
 	default:
 		o.to = o.w
 	}
+}
+
+// result is what a command prints: an object of JSON, text for people, and for commands with
+// --format csv a table.
+type result interface{ WriteText(io.Writer) error }
+
+// printResult prints a result in a format.
+func printResult(cmd *cobra.Command, format string, r result) error {
+	w := cmd.OutOrStdout()
+	switch format {
+	case "json":
+		return table.WriteJSON(w, r)
+	case "csv":
+		return r.(interface{ WriteCSV(io.Writer) error }).WriteCSV(w)
+	}
+	return r.WriteText(w)
 }

@@ -1,8 +1,15 @@
 package cli
 
 import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
 	"github.com/spf13/cobra"
 
+	"github.com/kernbench/kernbench/bench"
 	"github.com/kernbench/kernbench/internal/setup"
 )
 
@@ -37,4 +44,40 @@ of name, usage, default and values, and schema with the columns of rows and metr
 // program may register benches until Main.
 func completeBench(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
 	return setup.BenchNames(), cobra.ShellCompDirectiveNoFileComp
+}
+
+// addParamFlags gives a command a flag for each parameter that any bench has, and is
+// how to read those of one bench.
+func addParamFlags(cmd *cobra.Command) func(b bench.Bench) (map[string]string, error) {
+	values := map[string]*string{}
+	for _, b := range bench.All() {
+		for _, p := range b.Params {
+			if values[p.Name] != nil {
+				f := cmd.Flags().Lookup(p.Name)
+				f.Usage += ", " + b.Name
+				if f.DefValue != p.Default {
+					f.DefValue = "" // each has its own
+				}
+				continue
+			}
+			if cmd.Flags().Lookup(p.Name) != nil {
+				panic(fmt.Sprintf("bench: parameter %s of %s is a flag of kernbench %s: rename it", p.Name, b.Name, cmd.Name()))
+			}
+			values[p.Name] = wordFlag(cmd, p.Name, "", p.Usage+"; for "+b.Name, p.Default, p.Values)
+		}
+	}
+	return func(b bench.Bench) (map[string]string, error) {
+		given, names := map[string]string{}, wordsOf(b.Params, func(p bench.Param) string { return "--" + p.Name })
+		for _, p := range b.Params {
+			if cmd.Flags().Changed(p.Name) {
+				given[p.Name] = *values[p.Name]
+			}
+		}
+		for _, name := range slices.Sorted(maps.Keys(values)) {
+			if cmd.Flags().Changed(name) && !slices.Contains(names, "--"+name) {
+				return nil, fmt.Errorf("--%s is no parameter of %s, which has %s", name, b.Name, cmp.Or(strings.Join(names, ", "), "none"))
+			}
+		}
+		return given, nil
+	}
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/kernbench/kernbench/internal/draw"
 	"github.com/kernbench/kernbench/internal/file"
 	"github.com/kernbench/kernbench/internal/setup"
+	"github.com/kernbench/kernbench/table"
 	"github.com/kernbench/kernbench/topology"
 )
 
@@ -123,6 +124,68 @@ one_way, and a state that is usual, changed, one_way or absent.`,
 		}
 		if err := file.Write(out, picture); err != nil {
 			return badInput(err)
+		}
+		return nil
+	}
+	return cmd
+}
+
+func showCmd() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "show",
+		Short: "Print a system and its numbers",
+		Long: `Show prints a system as a tree: the SIPs and their links, a SIP, a cube, a PE with
+its engines and their peaks, and the totals. What is alike is told once, and
+overridden links are listed. The first line says which configuration was used.
+
+--links lists every directed link with its bandwidth, its latency on the wire
+and the overhead of the node it enters; an override names links as shown there.
+--format yaml prints the effective configuration, which loads back.
+
+--format json has the keys of the YAML, nested alike, with exact numbers whose
+unit ends the key: bandwidth_gbs (null: unlimited), latency_ns, size_bytes,
+clock_ghz, pitch_mm. Beside the configuration stand corners (the PEs and their
+routers), per_pe, per_sip and totals (gemm_tflops, null when it takes no time;
+hbm_bytes, hbm_gbs), and with --links a list links of name, bandwidth_gbs,
+latency_ns and overhead_ns.`,
+		Example: `  kernbench topology show --depth 2
+  kernbench topology show --topology torus2x3 --links | grep io.switch
+  kernbench topology show --set sip.ucie.bandwidth=256GB/s --format yaml > topology.yaml`,
+		Args: noArgs,
+	}
+	system := addConfigFlags(cmd, setup.Topology)
+	format := formatFlag(cmd, "yaml")
+	links := cmd.Flags().Bool("links", false, "list every directed link")
+	var depth int
+	intFlag(cmd, &depth, "depth", describe.DepthPE, "how far down the tree goes: 1 system, 2 SIP, 3 cube, 4 PE")
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		if err := refuse(cmd,
+			misuse{"depth", depth < describe.DepthSystem || depth > describe.DepthPE, fmt.Sprintf("%d: write 1 (system), 2 (SIP), 3 (cube) or 4 (PE)", depth)},
+			misuse{"depth", *format != "text", fmt.Sprintf("is for --format text: %s always has everything", *format)},
+			misuse{"links", *links && *format == "yaml", "is for --format text and json: the configuration does not list links"},
+		); err != nil {
+			return badInput(err)
+		}
+		c, err := system.loadAlone(cmd.Context())
+		if err != nil {
+			return err
+		}
+		g, ctx, out := c.System, cmd.Context(), cmd.OutOrStdout()
+		if *format == "yaml" {
+			_, err := out.Write(g.Spec().YAML())
+			return err
+		}
+		m := describe.Describe(g)
+		switch {
+		case *format == "json" && *links:
+			return describe.WriteMachine(ctx, out, m, g)
+		case *format == "json":
+			return table.WriteJSON(out, m)
+		}
+		fmt.Fprint(out, m.Tree(depth))
+		if *links {
+			fmt.Fprintln(out)
+			return describe.WriteLinks(ctx, out, g)
 		}
 		return nil
 	}

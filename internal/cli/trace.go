@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -199,3 +200,21 @@ func exactNS(t simtime.Time) string { return strings.TrimSuffix(t.String(), "ns"
 func decimalNS(t simtime.Time) string { return fmt.Sprintf("%.3f", t.NS()) }
 
 func percent(share float64) string { return fmt.Sprintf("%.1f%%", 100*share) }
+
+// writeSome writes a table after an empty line, or nothing if the list is empty.
+func writeSome[E any](w io.Writer, header []string, list []E, cells func(E) []string) {
+	if len(list) > 0 {
+		fmt.Fprintln(w)
+		table.WriteList(w, header, list, cells)
+	}
+}
+
+// orDash returns a text, or a dash if the value that it tells of is zero.
+func orDash[T comparable](value T, text string) string {
+	if value == *new(T) {
+		return "-"
+	}
+	return text
+}
+
+func numberOrDash(n int) string { return orDash(n, strconv.Itoa(n)) }

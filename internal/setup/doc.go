@@ -2,7 +2,7 @@
 // tasks.yaml, each a [Kind].
 //
 // A [Choice] names their files and changes single values, as flags or the file of a sweep say.
-// [Choice.Load] reads and checks them. [Validate] reports all mistakes of some files.
+// [Choice.Load] reads and checks them. [Choice.Validate] reports all mistakes.
 // [Choice.CheckEffect] refuses what a bench would ignore.
 //
 // The package imports bench, for what benches use, and the packages that own the configurations.
