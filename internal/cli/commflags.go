@@ -68,7 +68,8 @@ func addBackendFlags(cmd *cobra.Command) func(*runner.Options) error {
 	backend := choiceFlag(cmd, "backend", "what ranks are: processes, goroutines, or SIPs of a simulated machine", runner.Backends...)
 	preset := cmd.Flags().StringP("preset", "p", "", "`NAME` or file of the simulated system, of --backend sim (default: default), or a2a3sim or a5sim")
 	check := choiceFlag(cmd, "check", "look for accesses that nothing orders, on --backend sim", "none", "race")
-	seed, timeout := seedValue(1), timeoutFlag(cmd)
+	seed, timeout := seedValue(1), time.Duration(0)
+	timeoutFlag(cmd, &timeout)
 	cmd.Flags().Var(&seed, "seed", "`NUMBER` that the random delays of --rounds begin with")
 	return func(o *runner.Options) error {
 		if err := refuse(cmd, misuse{"preset", *preset == "", "is empty: write a preset, a file, a2a3sim or a5sim, or delete it"}); err != nil {
@@ -81,7 +82,7 @@ func addBackendFlags(cmd *cobra.Command) func(*runner.Options) error {
 		if err := o.ResolvePlatform(); err != nil {
 			return err
 		}
-		o.Timeout = time.Duration(*timeout)
+		o.Timeout = timeout
 		if cmd.Flags().Changed("seed") {
 			o.Seed = (*uint64)(&seed)
 		}
@@ -104,10 +105,8 @@ func (s *seedValue) Set(text string) error {
 }
 
 // timeoutFlag gives a command --timeout.
-func timeoutFlag(cmd *cobra.Command) *timeoutValue {
-	var timeout timeoutValue
-	cmd.Flags().Var(&timeout, "timeout", "wall-clock `TIME` after which the run is given up (default: none)")
-	return &timeout
+func timeoutFlag(cmd *cobra.Command, p *time.Duration) {
+	cmd.Flags().Var((*timeoutValue)(p), "timeout", "wall-clock `TIME` after which the run is given up (default: none)")
 }
 
 // timeoutValue is the value of --timeout; 0 is none.

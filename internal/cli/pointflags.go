@@ -22,28 +22,28 @@ import (
 
 // pointFlags are the flags of a command that runs the points of an experiment.
 type pointFlags struct {
-	cmd                     *cobra.Command
-	out, part, report       *string
-	resume, replace, strict *bool
+	experiment.Options
+	cmd          *cobra.Command
+	part, report *string
+	strict       *bool
 }
 
 // addPointFlags gives a command the flags; which says what --out is by default.
 func addPointFlags(cmd *cobra.Command, which string) *pointFlags {
-	flags := cmd.Flags()
-	return &pointFlags{
-		cmd:     cmd,
-		out:     flags.String("out", "", "`FILE` for the results, lines of JSON (default: "+which+")"),
-		resume:  flags.Bool("resume", false, "take over the points that --out has already"),
-		replace: flags.Bool("replace", false, "begin anew where --out has points"),
-		strict:  strictFlag(cmd),
-		report:  addReport(cmd),
-		part:    flags.String("shard", "", "run a part of the points, as `I/N`: 2/4 is the second of four"),
-	}
+	flags, f := cmd.Flags(), &pointFlags{cmd: cmd}
+	flags.StringVar(&f.File, "out", "", "`FILE` for the results, lines of JSON (default: "+which+")")
+	flags.BoolVar(&f.Resume, "resume", false, "take over the points that --out has already")
+	flags.BoolVar(&f.Replace, "replace", false, "begin anew where --out has points")
+	f.strict = strictFlag(cmd)
+	f.report = addReport(cmd)
+	f.part = flags.String("shard", "", "run a part of the points, as `I/N`: 2/4 is the second of four")
+	return f
 }
 
 // options returns what the flags choose, the file as it was given.
 func (f *pointFlags) options() (o experiment.Options, err error) {
-	o = experiment.Options{File: *f.out, Resume: *f.resume, Replace: *f.replace, Strict: *f.strict}
+	o = f.Options
+	o.Strict = *f.strict
 	if o.Shard, err = experiment.ParseShard(*f.part); err != nil {
 		return o, fmt.Errorf("--shard: %w", err)
 	}

@@ -161,32 +161,30 @@ func chosenBench(flag string, args []string) (bench.Bench, error) {
 // addRunFlags gives a command the flags that say how a bench is run, and is how to
 // read them.
 func addRunFlags(cmd *cobra.Command) func() (bench.Options, error) {
+	var o bench.Options
+	flags := cmd.Flags()
 	data := choiceFlag(cmd, "data", "compute values and check them, or times only", "on", "off")
 	check := choiceFlag(cmd, "check", "look for races between PEs", "none", "race")
 	fidelity := fidelityFlag(cmd)
 	threads := threadsFlag(cmd)
-	log := cmd.Flags().String("log", "", "save the op log to `FILE`")
-	traces := traceFlag(cmd)
-	out := cmd.Flags().String("out", "", "`FOLDER` for the files of a bench that writes some, instead of its own")
-	resume := cmd.Flags().Bool("resume", false, "take over results that lie in the folder already; also MILESTONE_FAST=1")
+	flags.StringVar(&o.Log, "log", "", "save the op log to `FILE`")
+	traceFlag(cmd, &o.Trace)
+	flags.StringVar(&o.Folder, "out", "", "`FOLDER` for the files of a bench that writes some, instead of its own")
+	flags.BoolVar(&o.Resume, "resume", false, "take over results that lie in the folder already; also MILESTONE_FAST=1")
 	strict := strictFlag(cmd)
-	perRank := cmd.Flags().Bool("per-rank", false, "also print how long every launch and collective ran on each rank")
-	limit := cmd.Flags().Duration("limit", 10*time.Second, "simulated `TIME` after which a run is given up")
-	stall := cmd.Flags().Duration("stall", 10*time.Second, "wall-clock `TIME` that a kernel may go on without calling the tile language")
-	return func() (o bench.Options, err error) {
-		o.Log, o.Folder, o.Resume, o.Strict = *log, *out, *resume, *strict
-		o.Options = torch.Options{
-			NoData: *data == "off", Race: *check == "race", Flit: *fidelity == "flit", Stall: *stall,
-			Trace: *traces, PerRank: *perRank,
-		}
+	flags.BoolVar(&o.PerRank, "per-rank", false, "also print how long every launch and collective ran on each rank")
+	limit := flags.Duration("limit", 10*time.Second, "simulated `TIME` after which a run is given up")
+	flags.DurationVar(&o.Stall, "stall", 10*time.Second, "wall-clock `TIME` that a kernel may go on without calling the tile language")
+	return func() (_ bench.Options, err error) {
+		o.Strict, o.NoData, o.Race, o.Flit = *strict, *data == "off", *check == "race", *fidelity == "flit"
 		if o.Threads, err = threads(); err != nil {
 			return o, err
 		}
 		if err := errors.Join(file.CheckNew("--log", o.Log), file.CheckNew("--trace", o.Trace)); err != nil {
 			return o, err
 		}
-		if *stall < time.Millisecond {
-			return o, fmt.Errorf("--stall %v is too short: write at least 1ms", *stall)
+		if o.Stall < time.Millisecond {
+			return o, fmt.Errorf("--stall %v is too short: write at least 1ms", o.Stall)
 		}
 		if *limit <= 0 || *limit > longestRun {
 			return o, fmt.Errorf("--limit %v is not from 1ns to %v", *limit, longestRun)
@@ -197,8 +195,8 @@ func addRunFlags(cmd *cobra.Command) func() (bench.Options, error) {
 }
 
 // traceFlag gives a command --trace.
-func traceFlag(cmd *cobra.Command) *string {
-	return cmd.Flags().String("trace", "", "record what the machine does to `FILE`, for kernbench trace and Perfetto; compressed if it ends in .gz")
+func traceFlag(cmd *cobra.Command, name *string) {
+	cmd.Flags().StringVar(name, "trace", "", "record what the machine does to `FILE`, for kernbench trace and Perfetto; compressed if it ends in .gz")
 }
 
 // longestRun is within what the simulated clock can count.

@@ -6,7 +6,6 @@ import (
 	"io"
 	"reflect"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/kernbench/kernbench/ccl"
@@ -20,26 +19,10 @@ import (
 // Collectives is how collectives are done. Its JSON is what `kernbench ccl show --format json`
 // prints.
 type Collectives struct {
-	Version string      `json:"version"` // of kernbench
-	CCL     config.Used `json:"ccl"`
-	Default string      `json:"default,omitempty"` // the entry that the defaults name
-	Entries []Entry     `json:"entries"`           // the defaults first, without a name
-}
-
-// Entry is a way to do a collective. Zeros are as the topology has them, of chunks a
-// slot, and of the world all PEs.
-type Entry struct {
-	Name         string `json:"name"`
-	Algorithm    string `json:"algorithm"`
-	BufferKind   string `json:"buffer_kind,omitempty"`
-	Backpressure string `json:"backpressure,omitempty"`
-	NSlots       int    `json:"n_slots,omitempty"`
-	SlotSize     int    `json:"slot_size_bytes,omitempty"`
-	CreditBytes  int    `json:"credit_bytes,omitempty"`
-	ChunkBytes   int    `json:"chunk_bytes,omitempty"`
-	RootCube     *int   `json:"root_cube,omitempty"` // the one in the middle if there is none
-	NElem        int    `json:"n_elem"`
-	WorldSize    int    `json:"world_size,omitempty"`
+	Version string         `json:"version"` // of kernbench
+	CCL     config.Used    `json:"ccl"`
+	Default string         `json:"default,omitempty"` // the entry that the defaults name
+	Entries []table.Record `json:"entries"`           // the defaults first, without a name
 }
 
 // DescribeCollectives returns a configuration with the defaults filled in.
@@ -50,49 +33,49 @@ func DescribeCollectives(c *ccl.Config) (*Collectives, error) {
 		if err != nil {
 			return nil, err
 		}
-		e := Entry{
-			name, s.Algorithm, string(s.BufferKind), string(s.Backpressure), s.NSlots,
-			int(s.SlotSize), int(s.CreditBytes), int(s.ChunkBytes), nil, s.NElem, s.WorldSize,
-		}
-		if cube := s.RootCube - 1; cube >= 0 {
-			e.RootCube = &cube
-		}
-		all.Entries = append(all.Entries, e)
+		all.Entries = append(all.Entries, slices.DeleteFunc(table.Record{
+			{Name: "name", Value: name}, {Name: "algorithm", Value: s.Algorithm}, {Name: "buffer_kind", Value: string(s.BufferKind)},
+			{Name: "backpressure", Value: string(s.Backpressure)}, {Name: "n_slots", Value: s.NSlots}, {Name: "slot_size_bytes", Value: int(s.SlotSize)},
+			{Name: "credit_bytes", Value: int(s.CreditBytes)}, {Name: "chunk_bytes", Value: int(s.ChunkBytes)}, {Name: "root_cube", Value: s.RootCube - 1},
+			{Name: "n_elem", Value: s.NElem}, {Name: "world_size", Value: s.WorldSize},
+		}, unsaid))
 	}
 	return all, nil
+}
+
+// unsaid reports whether an entry leaves a setting to the topology: of root_cube to the cube in the
+// middle, of chunks to a slot, of the world to all PEs.
+func unsaid(m table.Member) bool {
+	switch m.Name {
+	case "name", "algorithm", "n_elem":
+		return false
+	case "root_cube":
+		return m.Value == -1
+	}
+	return m.Value == "" || m.Value == 0
 }
 
 // WriteText writes the entries as a table.
 func (c *Collectives) WriteText(w io.Writer) error {
 	fmt.Fprintln(w, c.CCL.Line("ccl")+"\n")
-	return table.WriteList(w, []string{
-		"entry", "algorithm", "buffer_kind", "backpressure", "n_slots", "slot_size", "credit_bytes", "chunk_bytes", "root_cube", "n_elem", "world_size",
-	}, c.Entries, func(e Entry) []string {
-		name := e.Name
-		if name == "" {
-			name = "(defaults)"
-			if c.Default != "" {
-				name = fmt.Sprintf("(defaults: %s)", c.Default)
+	columns := []string{"algorithm", "buffer_kind", "backpressure", "n_slots", "slot_size_bytes", "credit_bytes", "chunk_bytes", "root_cube", "n_elem", "world_size"}
+	header := append([]string{"entry"}, columns...)
+	header[5] = "slot_size"
+	return table.WriteList(w, header, c.Entries, func(e table.Record) []string {
+		name, defaults := table.Text(e.Get("name")), "(defaults)"
+		if c.Default != "" {
+			defaults = fmt.Sprintf("(defaults: %s)", c.Default)
+		}
+		row := []string{cmp.Or(name, defaults)}
+		for _, column := range columns {
+			cell := "-"
+			if v := e.Get(column); v != nil {
+				cell = fmt.Sprint(v)
 			}
+			row = append(row, cell)
 		}
-		row := []string{name, e.Algorithm, cmp.Or(e.BufferKind, "-"), cmp.Or(e.Backpressure, "-")}
-		for _, n := range []int{e.NSlots, e.SlotSize, e.CreditBytes, e.ChunkBytes} {
-			row = append(row, dash(n))
-		}
-		root := "-"
-		if e.RootCube != nil {
-			root = strconv.Itoa(*e.RootCube)
-		}
-		return append(row, root, strconv.Itoa(e.NElem), dash(e.WorldSize))
+		return row
 	})
-}
-
-// dash returns a number, or a dash for zero.
-func dash(n int) string {
-	if n == 0 {
-		return "-"
-	}
-	return strconv.Itoa(n)
 }
 
 // Scheduling is what scheduling tasks costs. Its JSON is what `kernbench tasks show --format json`
