@@ -83,6 +83,21 @@ func (es Errors) Err() error {
 	return es
 }
 
+// Flatten returns the errors that err joins, at any depth, in order.
+func Flatten(err error) (all []error) {
+	if err == nil {
+		return nil
+	}
+	joined, ok := err.(interface{ Unwrap() []error })
+	if !ok {
+		return []error{err}
+	}
+	for _, e := range joined.Unwrap() {
+		all = append(all, Flatten(e)...)
+	}
+	return all
+}
+
 // excerptWidth is how much of a long line is shown on either side of the caret.
 const excerptWidth = 60
 

@@ -1,4 +1,4 @@
-package cli
+package sweep
 
 import (
 	"cmp"
@@ -11,33 +11,34 @@ import (
 	"github.com/kernbench/kernbench/bench"
 	"github.com/kernbench/kernbench/internal/config"
 	"github.com/kernbench/kernbench/internal/experiment"
+	"github.com/kernbench/kernbench/internal/setup"
 	"github.com/kernbench/kernbench/task"
 	"github.com/kernbench/kernbench/torch"
 )
 
-// setup is what a point runs on.
-type setup struct {
-	configFlags
-	at     []place // of each of sets
+// choice is what a point runs on.
+type choice struct {
+	setup.Choice
+	at     []place // of each of Sets
 	system place   // of the topology
 	params map[string]string
 }
 
-// setup is that of a point.
-func (p *sweepPlan) setup(point experiment.Point) setup {
-	s := setup{configFlags: p.base, params: map[string]string{}}
-	s.sets = nil
+// choice returns what a point runs on.
+func (p *Plan) choice(point experiment.Point) choice {
+	s := choice{Choice: p.base, params: map[string]string{}}
+	s.Sets = nil
 	for i, set := range p.Set {
 		at := fmt.Sprintf("set[%d]", i)
-		s.sets, s.at = append(s.sets, set), append(s.at, place{at, at})
+		s.Sets, s.at = append(s.Sets, set), append(s.at, place{at, at})
 	}
-	for _, set := range p.base.sets {
-		s.sets, s.at = append(s.sets, set), append(s.at, place{})
+	for _, set := range p.base.Sets {
+		s.Sets, s.at = append(s.Sets, set), append(s.at, place{})
 	}
-	if s.topology == "" && p.Topology != "" {
-		s.topology, s.system = p.beside(p.Topology), place{"topology", "topology"}
+	if s.Topology == "" && p.Topology != "" {
+		s.Topology, s.system = p.beside(p.Topology), place{"topology", "topology"}
 	}
-	s.ccl, s.tasks = cmp.Or(s.ccl, p.beside(p.CCL)), cmp.Or(s.tasks, p.beside(p.Tasks))
+	s.CCL, s.Tasks = cmp.Or(s.CCL, p.beside(p.CCL)), cmp.Or(s.Tasks, p.beside(p.Tasks))
 	for name, value := range p.Params {
 		s.params[name] = string(value)
 	}
@@ -48,27 +49,27 @@ func (p *sweepPlan) setup(point experiment.Point) setup {
 		case isParam:
 			s.params[param] = setting.Value
 		case setting.Name == "topology":
-			s.topology, s.system = p.beside(setting.Value), at
+			s.Topology, s.system = p.beside(setting.Value), at
 		default:
-			s.sets, s.at = append(s.sets, setting.Name+"="+setting.Value), append(s.at, at)
+			s.Sets, s.at = append(s.Sets, setting.Name+"="+setting.Value), append(s.at, at)
 		}
 	}
 	return s
 }
 
-// beside is a file that the sweep names, which is relative to it; presets and absolute
+// beside returns the path of a file that the sweep names relative to itself. Presets and absolute
 // names stay.
-func (p *sweepPlan) beside(name string) string {
+func (p *Plan) beside(name string) string {
 	isFile := strings.ContainsAny(name, `/\`) || strings.HasSuffix(name, ".yaml") || strings.HasSuffix(name, ".yml")
 	if !isFile || filepath.IsAbs(name) {
 		return name
 	}
-	return filepath.Join(filepath.Dir(p.Name), name)
+	return filepath.Join(filepath.Dir(p.name), name)
 }
 
-// loaded is the configurations of a setup, which points may share.
+// loaded is the configurations of a choice, which points may share.
 type loaded struct {
-	configs
+	*setup.Loaded
 	hashes string // of the three
 }
 
@@ -76,32 +77,32 @@ type loaded struct {
 // again: large systems take memory, and a grid may have any number of them.
 const maxReady = 16
 
-// key is the same for setups with the same configurations.
-func (s setup) key() string { return fmt.Sprintf("%q %q", s.topology, s.sets) }
+// key returns the same text for choices of the same configurations.
+func (s choice) key() string { return fmt.Sprintf("%q %q", s.Topology, s.Sets) }
 
-func (s setup) loaded(ctx context.Context) (l loaded, err error) {
-	if l.configs, err = s.load(ctx); err != nil {
+func (s choice) loaded(ctx context.Context) (l loaded, err error) {
+	if l.Loaded, err = s.Load(ctx); err != nil {
 		return l, err
 	}
 	tasks := "refused"
-	if c, ok := l.tasks.(*task.Config); ok {
+	if c, ok := l.Tasks.(*task.Config); ok {
 		tasks = c.Hash()
 	}
-	l.hashes = strings.Join([]string{l.system.Spec().Hash(), l.ccl.Hash(), tasks}, " ")
+	l.hashes = strings.Join([]string{l.System.Spec().Hash(), l.CCL.Hash(), tasks}, " ")
 	return l, nil
 }
 
-// mistakes tells what is wrong with a setup that cannot be loaded.
-func (p *sweepPlan) mistakes(ctx context.Context, s setup) {
-	at := map[*configKind]string{topologyKind: s.system.value, cclKind: written("ccl", p.CCL, p.base.ccl), tasksKind: written("tasks", p.Tasks, p.base.tasks)}
-	for _, k := range s.kinds {
-		if k != tasksKind || len(s.given(k)) > 0 {
-			p.place(s, s.loadKind(ctx, k, new(configs)), at[k])
+// mistakes adds what is wrong with a choice that cannot be loaded.
+func (p *Plan) mistakes(ctx context.Context, s choice) {
+	at := map[*setup.Kind]string{setup.Topology: s.system.value, setup.CCL: written("ccl", p.CCL, p.base.CCL), setup.Tasks: written("tasks", p.Tasks, p.base.Tasks)}
+	for _, k := range s.Kinds {
+		if k != setup.Tasks || len(s.Given(k)) > 0 {
+			p.place(s, s.LoadKind(ctx, k, new(setup.Loaded)), at[k])
 		}
 	}
 }
 
-// written is the path of a key, if it is there and no flag goes before it.
+// written returns the path of a key if it is there and no flag goes before it.
 func written(key, value, flag string) string {
 	if value == "" || flag != "" {
 		return ""
@@ -111,8 +112,8 @@ func written(key, value, flag string) string {
 
 // place puts the mistakes of one configuration, which the value at a path names, where they
 // can be mended: in the file, if it is to blame.
-func (p *sweepPlan) place(s setup, err error, path string) {
-	for _, e := range flatten(err) {
+func (p *Plan) place(s choice, err error, path string) {
+	for _, e := range config.Flatten(err) {
 		var at *config.Error
 		path, text := path, e.Error()
 		switch {
@@ -123,18 +124,18 @@ func (p *sweepPlan) place(s setup, err error, path string) {
 			path = "" // has its place in another file
 		}
 		if path != "" {
-			p.Fail(path, "%s", text)
+			p.fail(path, "%s", text)
 		} else {
 			p.elsewhere = append(p.elsewhere, e)
 		}
 	}
 }
 
-// setAt is where a setting is written that has a mistake: the last that can have made it.
-func (s setup) setAt(e *config.Error) string {
-	for i := len(s.sets) - 1; i >= 0; i-- {
-		key, _, _ := strings.Cut(s.sets[i], "=")
-		for _, k := range []string{key, strings.TrimPrefix(key, cclPrefix), strings.TrimPrefix(key, tasksPrefix)} {
+// setAt returns where the setting is written that has a mistake: the last that can have made it.
+func (s choice) setAt(e *config.Error) string {
+	for i := len(s.Sets) - 1; i >= 0; i-- {
+		key, _, _ := strings.Cut(s.Sets[i], "=")
+		for _, k := range []string{key, strings.TrimPrefix(key, setup.CCL.Prefix), strings.TrimPrefix(key, setup.Tasks.Prefix)} {
 			switch {
 			case k != e.Path && !strings.HasPrefix(k, e.Path+".") && !strings.HasPrefix(e.Path, k+".") && !strings.HasPrefix(e.Path, k+"["):
 			case e.Kept: // an unknown key
@@ -148,7 +149,7 @@ func (s setup) setAt(e *config.Error) string {
 }
 
 // options returns how a point runs: on one thread, at the same time as others.
-func (p *sweepPlan) options(ctx context.Context, s setup) (o bench.Options, err error) {
+func (p *Plan) options(ctx context.Context, s choice) (o bench.Options, err error) {
 	l, ok := p.ready[s.key()]
 	if !ok {
 		if l, err = s.loaded(ctx); err != nil {
@@ -162,9 +163,9 @@ func (p *sweepPlan) options(ctx context.Context, s setup) (o bench.Options, err 
 }
 
 // with returns how a point runs with its configurations.
-func (p *sweepPlan) with(l loaded, s setup) bench.Options {
+func (p *Plan) with(l loaded, s choice) bench.Options {
 	return bench.Options{Params: s.params, Options: torch.Options{
-		Topology: l.system, CCL: l.ccl, Settings: []any{l.tasks}, Threads: 1,
+		Topology: l.System, CCL: l.CCL, Settings: []any{l.Tasks}, Threads: 1,
 		NoData: p.Data == "off", Race: p.Check == "race", Flit: p.Fidelity == "flit",
 	}}
 }

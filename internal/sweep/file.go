@@ -1,4 +1,4 @@
-package experiment
+package sweep
 
 import (
 	"context"
@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/kernbench/kernbench/internal/config"
+	"github.com/kernbench/kernbench/internal/experiment"
 )
 
 // sweepText is a sweep as it is written.
@@ -50,24 +51,23 @@ func sweepScalars() config.Scalars {
 	return s
 }
 
-// Sweep is a sweep that was read from a file, and what is wrong with it.
-type Sweep struct {
+// source is the file of a sweep, and what is wrong with it.
+type source struct {
 	sweepText
-	Name   string        // of the file
-	Text   string        // that the file has
-	Axes   [][]Dimension // of each dimension of the grid, the settings that change together
-	Errors config.Errors
+	name   string
+	text   string                   // that the file has
+	axes   [][]experiment.Dimension // of each dimension of the grid, the settings that change together
+	errors config.Errors
 	doc    *config.Doc
 }
 
-// ReadSweep reads a file. It finds mistakes of form; the caller checks what the settings
-// mean, and adds mistakes with Fail.
-func ReadSweep(ctx context.Context, name string) (*Sweep, error) {
+// readSource reads a file. It finds mistakes of form. What the settings mean is checked by the plan.
+func readSource(ctx context.Context, name string) (*source, error) {
 	text, err := config.ReadFile(ctx, name)
 	if err != nil {
 		return nil, fmt.Errorf("read a sweep: %w", err)
 	}
-	f := &Sweep{Name: name, Text: string(text)}
+	f := &source{name: name, text: string(text)}
 	if f.doc, err = config.ParseAlone(name, text); err != nil {
 		return nil, err
 	}
@@ -76,7 +76,7 @@ func ReadSweep(ctx context.Context, name string) (*Sweep, error) {
 	}
 	for i, set := range f.Set {
 		if key, _, ok := strings.Cut(set, "="); !ok || key == "" {
-			f.Fail(fmt.Sprintf("set[%d]", i), "%s sets nothing: write key=value, such as %s", set, "sip.ucie.bandwidth=256GB/s")
+			f.fail(fmt.Sprintf("set[%d]", i), "%s sets nothing: write key=value, such as %s", set, "sip.ucie.bandwidth=256GB/s")
 		}
 	}
 	seen := map[string]string{}
@@ -86,30 +86,30 @@ func ReadSweep(ctx context.Context, name string) (*Sweep, error) {
 		columns := f.dimension(path, d)
 		for _, c := range columns {
 			if first, twice := seen[c.Name]; twice {
-				f.Fail(c.NameAt, "%s has a dimension already, %s: delete one", c.Name, first)
+				f.fail(c.NameAt, "%s has a dimension already, %s: delete one", c.Name, first)
 			}
 			seen[c.Name] = path
 		}
 		if len(columns) > 0 {
-			f.Axes = append(f.Axes, columns)
-			points = min(points*len(columns[0].Values), MaxPoints+1)
+			f.axes = append(f.axes, columns)
+			points = min(points*len(columns[0].Values), experiment.MaxPoints+1)
 		}
 	}
-	if points > MaxPoints {
-		f.Fail("grid", "more than %d points: make lists or ranges shorter", MaxPoints)
+	if points > experiment.MaxPoints {
+		f.fail("grid", "more than %d points: make lists or ranges shorter", experiment.MaxPoints)
 	}
-	return f, f.Errors.Err()
+	return f, f.errors.Err()
 }
 
-// Fail adds a mistake at a path of the file.
-func (f *Sweep) Fail(path, format string, args ...any) {
-	if len(f.Errors) < config.MaxErrors {
-		f.Errors = append(f.Errors, f.doc.Errorf(path, format, args...))
+// fail adds a mistake at a path of the file.
+func (f *source) fail(path, format string, args ...any) {
+	if len(f.errors) < config.MaxErrors {
+		f.errors = append(f.errors, f.doc.Errorf(path, format, args...))
 	}
 }
 
 // dimension returns the settings of a dimension.
-func (f *Sweep) dimension(path string, d dimensionText) (columns []Dimension) {
+func (f *source) dimension(path string, d dimensionText) (columns []experiment.Dimension) {
 	if d.Zip == nil {
 		columns = f.column(path, d)
 		if !d.ranged() { // a range has no value twice
@@ -118,19 +118,19 @@ func (f *Sweep) dimension(path string, d dimensionText) (columns []Dimension) {
 		return columns
 	}
 	if d.Key != "" || d.Values != nil || d.ranged() {
-		f.Fail(path, "zip stands alone: its dimensions have the keys and values")
+		f.fail(path, "zip stands alone: its dimensions have the keys and values")
 	}
 	for i, z := range d.Zip {
 		at := fmt.Sprintf("%s.zip[%d]", path, i)
 		if z.Zip != nil {
-			f.Fail(at, "zip within zip: one list is enough")
+			f.fail(at, "zip within zip: one list is enough")
 			continue
 		}
 		columns = append(columns, f.column(at, z)...)
 	}
 	for i, c := range columns {
 		if n := len(columns[0].Values); i > 0 && len(c.Values) != n {
-			f.Fail(c.NameAt, "%d values, and %s has %d: what changes together has as many", len(c.Values), columns[0].Name, n)
+			f.fail(c.NameAt, "%d values, and %s has %d: what changes together has as many", len(c.Values), columns[0].Name, n)
 			return columns
 		}
 	}
@@ -140,7 +140,7 @@ func (f *Sweep) dimension(path string, d dimensionText) (columns []Dimension) {
 
 // checkTwice refuses values that are given twice. Of several settings that change together,
 // their values at one place count as one.
-func (f *Sweep) checkTwice(columns []Dimension) {
+func (f *source) checkTwice(columns []experiment.Dimension) {
 	if len(columns) == 0 {
 		return
 	}
@@ -152,7 +152,7 @@ func (f *Sweep) checkTwice(columns []Dimension) {
 		}
 		id := fmt.Sprintf("%q", values)
 		if seen[id] {
-			f.Fail(at, "%s is given twice: delete one", strings.Join(values, ", "))
+			f.fail(at, "%s is given twice: delete one", strings.Join(values, ", "))
 		}
 		seen[id] = true
 	}
@@ -163,14 +163,14 @@ func (d dimensionText) ranged() bool {
 }
 
 // column returns the one setting of a dimension, none if it has mistakes.
-func (f *Sweep) column(path string, d dimensionText) []Dimension {
-	c := Dimension{Name: d.Key, NameAt: path + ".key"}
+func (f *source) column(path string, d dimensionText) []experiment.Dimension {
+	c := experiment.Dimension{Name: d.Key, NameAt: path + ".key"}
 	switch {
 	case d.Key == "":
-		f.Fail(path, "no key: add one, such as key: topology")
+		f.fail(path, "no key: add one, such as key: topology")
 		return nil
 	case d.Values != nil && d.ranged():
-		f.Fail(path, "values and a range: delete one of them")
+		f.fail(path, "values and a range: delete one of them")
 		return nil
 	case d.ranged():
 		if c.Values = f.numbers(path, d); c.Values == nil {
@@ -182,30 +182,30 @@ func (f *Sweep) column(path string, d dimensionText) []Dimension {
 		}
 	}
 	if len(c.Values) == 0 {
-		f.Fail(path, "no values: add values: [...], or a range such as from: 8, to: 1024, times: 2")
+		f.fail(path, "no values: add values: [...], or a range such as from: 8, to: 1024, times: 2")
 		return nil
 	}
 	for len(c.At) < len(c.Values) {
 		c.At = append(c.At, path+".from")
 	}
-	return []Dimension{c}
+	return []experiment.Dimension{c}
 }
 
 // numbers returns the values of a range, up to its end and including it if a step meets it.
 // A range with mistakes has none.
-func (f *Sweep) numbers(path string, d dimensionText) (values []string) {
+func (f *source) numbers(path string, d dimensionText) (values []string) {
 	switch {
 	case d.From == nil || d.To == nil || (d.Times == nil) == (d.Step == nil):
-		f.Fail(path, "a range has from, to, and one of times and step")
+		f.fail(path, "a range has from, to, and one of times and step")
 		return nil
 	case d.Times != nil && *d.From < 1:
-		f.Fail(path+".from", "%d times something gets nowhere: begin with 1 or more", *d.From)
+		f.fail(path+".from", "%d times something gets nowhere: begin with 1 or more", *d.From)
 		return nil
 	case *d.From > *d.To:
-		f.Fail(path+".to", "the range ends before it begins, with %d", *d.From)
+		f.fail(path+".to", "the range ends before it begins, with %d", *d.From)
 		return nil
-	case d.Step != nil && (uint64(*d.To)-uint64(*d.From))/uint64(*d.Step) >= MaxPoints:
-		f.Fail(path, "more than %d values: take larger steps, or an end that is nearer", MaxPoints)
+	case d.Step != nil && (uint64(*d.To)-uint64(*d.From))/uint64(*d.Step) >= experiment.MaxPoints:
+		f.fail(path, "more than %d values: take larger steps, or an end that is nearer", experiment.MaxPoints)
 		return nil
 	}
 	for n := *d.From; ; {
@@ -220,6 +220,3 @@ func (f *Sweep) numbers(path string, d dimensionText) (values []string) {
 		}
 	}
 }
-
-// Points returns all combinations of the grid, the last dimension changing fastest.
-func (f *Sweep) Points() []Point { return product(f.Axes) }

@@ -1,4 +1,4 @@
-package cli
+package sweep
 
 import (
 	"cmp"
@@ -13,8 +13,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/spf13/cobra"
-
 	"github.com/kernbench/kernbench/bench"
 	"github.com/kernbench/kernbench/internal/experiment"
 	"github.com/kernbench/kernbench/internal/page"
@@ -22,21 +20,21 @@ import (
 )
 
 // schema returns the columns of the results.
-func (p *sweepPlan) schema() table.Schema {
+func (p *Plan) schema() table.Schema {
 	s := p.bench.Schema()
 	s["row"] = table.ColumnsOf(bench.Result{})
 	for _, hash := range []string{"topology_hash", "ccl_hash", "tasks_hash"} {
 		s["row"] = append(s["row"], table.Column{Name: hash, Role: table.Origin})
 	}
-	for _, c := range slices.Concat(p.Axes...) {
+	for _, c := range slices.Concat(p.axes...) {
 		s["settings"] = append(s["settings"], table.Column{Name: c.Name, Role: table.Setting})
 	}
 	return s
 }
 
 // run runs a point.
-func (p *sweepPlan) run(ctx context.Context, _ int, point experiment.Point) (table.Record, error) {
-	o, err := p.options(ctx, p.setup(point))
+func (p *Plan) run(ctx context.Context, _ int, point experiment.Point) (table.Record, error) {
+	o, err := p.options(ctx, p.choice(point))
 	if err != nil {
 		return nil, err
 	}
@@ -77,8 +75,8 @@ func sweepRow(r *bench.Result) (table.Record, error) {
 	return row, nil
 }
 
-// sweepResult is the JSON of kernbench sweep.
-type sweepResult struct {
+// Result is what came of a sweep. Its JSON is what `kernbench sweep --format json` prints.
+type Result struct {
 	Sweep  string       `json:"sweep"`
 	Bench  string       `json:"bench"`
 	File   string       `json:"file"`
@@ -86,22 +84,29 @@ type sweepResult struct {
 	Total  int          `json:"total"`
 	Points []any        `json:"points"` // objects with point, settings and row
 	Schema table.Schema `json:"schema"`
+
+	Failed *experiment.Failed `json:"-"` // nil if no point failed
+	Wrong  []error            `json:"-"` // values of points
+	Table  *table.Table       `json:"-"` // of all points
+	plan   *Plan
+	shard  bool // only a part of the points was run
 }
 
 // pointRecord returns a point as an object.
-func (p *sweepPlan) pointRecord(index int) table.Record {
+func (p *Plan) pointRecord(index int) table.Record {
 	return table.Record{{Name: "point", Value: json.Number(strconv.Itoa(index))}, {Name: "settings", Value: p.points[index].Record()}}
 }
 
-// finishSweep prints what came of a sweep and returns how it ends.
-func finishSweep(cmd *cobra.Command, p *sweepPlan, o experiment.Options, report, format string, rows []table.Record, err error) error {
-	if err := endPoints(cmd.ErrOrStderr(), o, err); err != nil {
-		return err
+// Run runs the points. It returns a result if some points failed, too.
+func (p *Plan) Run(ctx context.Context, o experiment.Options) (*Result, error) {
+	o.Identity, o.Schema, o.About = p.identity(), p.schema(), p.about()
+	o.Cost = func(i int) float64 { return p.costs[i] }
+	rows, err := experiment.Run(ctx, o, p.points, p.run, nil)
+	r := &Result{Sweep: p.name, Bench: p.Bench, File: o.File, Total: len(rows), Points: []any{}, Schema: o.Schema, Table: &table.Table{}, plan: p, shard: o.Shard.N > 0}
+	if err != nil && !errors.As(err, &r.Failed) {
+		return nil, err
 	}
-	var failed *experiment.Failed
-	errors.As(err, &failed)
-	r := sweepResult{Sweep: p.Name, Bench: p.Bench, File: o.File, OK: failed == nil, Total: len(rows), Points: []any{}, Schema: o.Schema}
-	var wrong []error
+	r.OK = r.Failed == nil
 	for i, index := range o.Shard.Indices(len(p.points)) {
 		row := rows[i]
 		if row == nil { // it failed
@@ -111,65 +116,57 @@ func finishSweep(cmd *cobra.Command, p *sweepPlan, o experiment.Options, report,
 		r.Points = append(r.Points, append(p.pointRecord(index), table.Member{Name: "row", Value: row}))
 		texts, _ := row.Get("wrong").([]any)
 		for _, text := range texts {
-			wrong = append(wrong, fmt.Errorf("point %d (%v): %s", index, p.points[index], text))
+			r.Wrong = append(r.Wrong, fmt.Errorf("point %d (%v): %s", index, p.points[index], text))
 		}
 	}
-	t := &table.Table{}
 	if len(r.Points) > 0 {
-		if t, err = experiment.PointTable(r.Schema, r.Points); err != nil {
-			return err
-		}
+		r.Table, err = experiment.PointTable(r.Schema, r.Points)
+		return r, err
 	}
-	if err := p.write(cmd.OutOrStdout(), r, t, o, format); err != nil {
-		return err
-	}
-	if err := writeReport(cmd, report, p.page(r), shown(t)); err != nil {
-		return err
-	}
-	return badPoints(o, failed, r.OK, wrong)
+	return r, nil
 }
 
-// write writes the results in one of the formats.
-func (p *sweepPlan) write(w io.Writer, r sweepResult, t *table.Table, o experiment.Options, format string) error {
-	switch {
-	case format == "json":
-		return table.WriteJSON(w, r)
-	case format == "csv" && len(t.Rows) == 0:
+// WriteCSV writes the table, nothing if it is empty.
+func (r *Result) WriteCSV(w io.Writer) error {
+	if len(r.Table.Rows) == 0 {
 		return nil
-	case format == "csv":
-		return t.WriteCSV(w)
 	}
-	fmt.Fprintf(w, "# sweep: %s\n# bench: %s\n%s# points: %d of %d\n\n", r.Sweep, r.Bench, p.fixed(), len(r.Points), r.Total)
-	if len(t.Rows) > 0 {
-		if err := shown(t).WriteText(w); err != nil {
+	return r.Table.WriteCSV(w)
+}
+
+// WriteText writes the results, and what to do with the file.
+func (r *Result) WriteText(w io.Writer) error {
+	fmt.Fprintf(w, "# sweep: %s\n# bench: %s\n%s# points: %d of %d\n\n", r.Sweep, r.Bench, r.plan.fixed(), len(r.Points), r.Total)
+	if len(r.Table.Rows) > 0 {
+		if err := shown(r.Table).WriteText(w); err != nil {
 			return err
 		}
 	}
-	fmt.Fprintf(w, "\nwritten: %s\n", o.File)
-	if o.Shard.N > 0 {
+	fmt.Fprintf(w, "\nwritten: %s\n", r.File)
+	if r.shard {
 		_, err := fmt.Fprintln(w, "put the shards together: kernbench merge OUT.jsonl FILE...")
 		return err
 	}
-	if len(t.Rows) > 1 {
-		fmt.Fprintf(w, "draw them: kernbench plot %s -o %s.svg\n", o.File, strings.TrimSuffix(filepath.Base(o.File), ".jsonl"))
+	if len(r.Table.Rows) > 1 {
+		fmt.Fprintf(w, "draw them: kernbench plot %s -o %s.svg\n", r.File, strings.TrimSuffix(filepath.Base(r.File), ".jsonl"))
 	}
-	_, err := fmt.Fprintf(w, "compare them with others: kernbench compare OTHER.jsonl %s\n", o.File)
+	_, err := fmt.Fprintf(w, "compare them with others: kernbench compare OTHER.jsonl %s\n", r.File)
 	return err
 }
 
 // fixed returns the settings that all points share and that the file or the command line
 // gives, a line each.
-func (p *sweepPlan) fixed() string {
+func (p *Plan) fixed() string {
 	var params []string
 	for _, name := range slices.Sorted(maps.Keys(p.Params)) {
 		params = append(params, name+"="+string(p.Params[name]))
 	}
 	var lines strings.Builder
 	for _, line := range []struct{ what, is string }{
-		{"topology", cmp.Or(p.base.topology, p.Topology)},
-		{"ccl", cmp.Or(p.base.ccl, p.CCL)},
-		{"tasks", cmp.Or(p.base.tasks, p.Tasks)},
-		{"set", strings.Join(slices.Concat(p.Set, p.base.sets), ", ")},
+		{"topology", cmp.Or(p.base.Topology, p.Topology)},
+		{"ccl", cmp.Or(p.base.CCL, p.CCL)},
+		{"tasks", cmp.Or(p.base.Tasks, p.Tasks)},
+		{"set", strings.Join(slices.Concat(p.Set, p.base.Sets), ", ")},
 		{"params", strings.Join(params, " ")},
 		{"data", string(p.Data)}, {"check", string(p.Check)}, {"fidelity", string(p.Fidelity)},
 	} {
@@ -194,34 +191,35 @@ func shown(t *table.Table) *table.Table {
 
 // about returns what the figures of all points tell of the sweep: the bench, and the system
 // if all points have the same.
-func (p *sweepPlan) about() string {
-	if system := cmp.Or(p.base.topology, p.Topology); system != "" {
+func (p *Plan) about() string {
+	if system := cmp.Or(p.base.Topology, p.Topology); system != "" {
 		return p.Bench + " on " + system
 	}
 	return p.Bench
 }
 
-// page returns what a report tells besides the results: the file of the sweep, and the
-// systems of its points as far as they are at hand.
-func (p *sweepPlan) page(r sweepResult) page.Page {
-	about := page.Page{
+// Page returns a page that tells of the sweep besides its results, and the table of these. The
+// page has the file of the sweep, and the systems of points as far as they are at hand.
+func (r *Result) Page() (about page.Page, t *table.Table) {
+	p := r.plan
+	about = page.Page{
 		Title: "Sweep of " + r.Bench, Lead: p.about(), Facts: [][2]string{{"sweep", r.Sweep}, {"points", fmt.Sprintf("%d of %d", len(r.Points), r.Total)}},
-		Config: []page.File{{Name: filepath.Base(r.Sweep), Text: p.Text}},
+		Config: []page.File{{Name: filepath.Base(r.Sweep), Text: p.text}},
 	}
 	told := map[string]bool{}
 	for i, point := range p.points {
-		l, ok := p.ready[p.setup(point).key()]
-		if !ok || told[l.system.Spec().Hash()] {
+		l, ok := p.ready[p.choice(point).key()]
+		if !ok || told[l.System.Spec().Hash()] {
 			continue
 		}
-		told[l.system.Spec().Hash()] = true
-		about.Config = append(about.Config, page.File{Name: fmt.Sprintf("topology.yaml of point %d (hash %s)", i, l.system.Spec().Hash()), Text: string(l.system.Spec().YAML())})
+		told[l.System.Spec().Hash()] = true
+		about.Config = append(about.Config, page.File{Name: fmt.Sprintf("topology.yaml of point %d (hash %s)", i, l.System.Spec().Hash()), Text: string(l.System.Spec().YAML())})
 	}
-	return about
+	return about, shown(r.Table)
 }
 
-// writePoints writes the points that a sweep would run.
-func (p *sweepPlan) writePoints(w io.Writer, shard experiment.Shard, format string) error {
+// WritePoints writes the points that a sweep would run.
+func (p *Plan) WritePoints(w io.Writer, shard experiment.Shard, format string) error {
 	list, rows := []table.Record{}, []table.Record{}
 	for _, i := range shard.Indices(len(p.points)) {
 		point := p.pointRecord(i)

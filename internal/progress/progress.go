@@ -1,4 +1,5 @@
-package cli
+// Package progress shows on standard error how far a command is.
+package progress
 
 import (
 	"fmt"
@@ -17,9 +18,10 @@ const (
 	longestPause = 10 * time.Second
 )
 
-// progress shows how far a command is: on a terminal, a line that is redrawn and is gone in
-// the end; elsewhere a line now and then, if the command has told how many points there are.
-type progress struct {
+// Display is a line of text that shows how far a command is. On a terminal the line is redrawn,
+// and removed in the end. Elsewhere a new line is written now and then, if the command has told
+// how many points there are.
+type Display struct {
 	w        io.Writer
 	name     string
 	terminal bool
@@ -37,12 +39,12 @@ type progress struct {
 	pause time.Duration // until the next
 }
 
-// startProgress begins to show progress on w.
-func startProgress(w io.Writer, name string) *progress { return newProgress(w, name, isTerminal(w)) }
+// Start begins to show the progress of the named command on w.
+func Start(w io.Writer, name string) *Display { return start(w, name, isTerminal(w)) }
 
-func newProgress(w io.Writer, name string, terminal bool) *progress {
+func start(w io.Writer, name string, terminal bool) *Display {
 	now := time.Now()
-	p := &progress{w: w, name: printable.Line(name), terminal: terminal, begun: now, said: now, pause: firstPause, ended: make(chan struct{})}
+	p := &Display{w: w, name: printable.Line(name), terminal: terminal, begun: now, said: now, pause: firstPause, ended: make(chan struct{})}
 	p.ticks.Go(p.tick)
 	return p
 }
@@ -56,15 +58,15 @@ func isTerminal(w io.Writer) bool {
 	return err == nil && info.Mode()&os.ModeCharDevice != 0
 }
 
-// tell takes in how far the points of an experiment are.
-func (p *progress) tell(done, total int, left time.Duration) {
+// Tell takes in how far the points of an experiment are.
+func (p *Display) Tell(done, total int, left time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.done, p.total, p.left, p.told = done, total, left, time.Now()
 }
 
 // tick shows the line for as long as the command runs.
-func (p *progress) tick() {
+func (p *Display) tick() {
 	ticker := time.NewTicker(time.Second / 4)
 	defer ticker.Stop()
 	for {
@@ -77,7 +79,7 @@ func (p *progress) tick() {
 	}
 }
 
-func (p *progress) show() {
+func (p *Display) show() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	line := p.line()
@@ -97,7 +99,7 @@ func (p *progress) show() {
 
 // line returns the line as it is now: "sweep: 55 of 200 points, about 4m50s left". It is
 // empty in the first second of a command that has told nothing.
-func (p *progress) line() string {
+func (p *Display) line() string {
 	points := p.name + ":"
 	if !p.told.IsZero() {
 		points = fmt.Sprintf("%s: %d of %d points", p.name, p.done, p.total)
@@ -115,14 +117,14 @@ func (p *progress) line() string {
 }
 
 // Write writes to where the progress is shown.
-func (p *progress) Write(text []byte) (int, error) { return p.beside(p.w).Write(text) }
+func (p *Display) Write(text []byte) (int, error) { return p.Beside(p.w).Write(text) }
 
-// beside returns a writer to w, which may be on the same terminal, that keeps texts apart
+// Beside returns a writer to w, which may be on the same terminal, that keeps texts apart
 // from the line of progress.
-func (p *progress) beside(w io.Writer) io.Writer { return besideWriter{p, w} }
+func (p *Display) Beside(w io.Writer) io.Writer { return besideWriter{p, w} }
 
 type besideWriter struct {
-	p *progress
+	p *Display
 	w io.Writer
 }
 
@@ -133,8 +135,8 @@ func (b besideWriter) Write(text []byte) (int, error) {
 	return b.w.Write(text)
 }
 
-// stop ends the showing and removes the line.
-func (p *progress) stop() {
+// Stop ends the display and removes the line.
+func (p *Display) Stop() {
 	close(p.ended)
 	p.ticks.Wait()
 	p.mu.Lock()
@@ -143,7 +145,7 @@ func (p *progress) stop() {
 }
 
 // clear removes the line from the terminal.
-func (p *progress) clear() {
+func (p *Display) clear() {
 	if p.shown != "" {
 		fmt.Fprint(p.w, "\r\x1b[K")
 		p.shown = ""

@@ -1,4 +1,4 @@
-package cli
+package file
 
 import (
 	"bytes"
@@ -10,22 +10,25 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-
-	"github.com/kernbench/kernbench/internal/file"
-	"github.com/kernbench/kernbench/scenario"
 )
 
-// files is the list of files that a command reads and writes. A command declares all of its
-// files before it runs anything, and calls check once.
-type files struct {
+// Uses is the list of files that a command reads and writes. A command declares all of its
+// files before it runs anything, and calls Check once.
+type Uses struct {
 	read    []input
 	written []target
 }
 
+// Config is a configuration that was read from files.
+type Config interface {
+	Files() []string // that it was read from
+	YAML() []byte    // the whole of it, as a file that loads back
+}
+
 // input is a file that a command reads.
 type input struct {
-	what, path string        // "topology", "t.yaml"
-	config     configuration // nil for other kinds of files
+	what, path string // "topology", "t.yaml"
+	config     Config // nil for other kinds of files
 }
 
 // target is a file that a command writes, or some files of a folder.
@@ -35,83 +38,73 @@ type target struct {
 	updated    bool     // the command reads the file itself, and keeps what the file has
 }
 
-// reads declares files that the command reads.
-func (f *files) reads(what string, paths ...string) *files {
+// Reads declares files that the command reads.
+func (u *Uses) Reads(what string, paths ...string) *Uses {
 	for _, path := range paths {
-		f.read = append(f.read, input{what: what, path: path})
+		u.read = append(u.read, input{what: what, path: path})
 	}
-	return f
+	return u
 }
 
-// readsScenario declares the file of a scenario, if it is not one of the registered ones.
-func (f *files) readsScenario(name string) *files {
-	if name != "" && !slices.Contains(scenario.Names(), name) {
-		f.reads("scenario", name)
-	}
-	return f
-}
-
-// readsConfigs declares the files that configurations were read from.
-func (f *files) readsConfigs(c configs) *files {
-	for _, one := range c.read {
-		for _, path := range one.config.Files() {
-			if !slices.ContainsFunc(f.read, func(in input) bool { return in.path == path }) {
-				f.read = append(f.read, input{one.what, path, one.config})
-			}
+// ReadsConfig declares the files that a configuration was read from.
+func (u *Uses) ReadsConfig(what string, c Config) *Uses {
+	for _, path := range c.Files() {
+		if !slices.ContainsFunc(u.read, func(in input) bool { return in.path == path }) {
+			u.read = append(u.read, input{what, path, c})
 		}
 	}
-	return f
+	return u
 }
 
-// writes declares a file that the command writes. An empty name is no file.
-func (f *files) writes(what, path string) *files {
+// Writes declares a file that the command writes. An empty name is no file.
+func (u *Uses) Writes(what, path string) *Uses {
 	if path != "" {
-		f.written = append(f.written, target{what: what, path: path})
+		u.written = append(u.written, target{what: what, path: path})
 	}
-	return f
+	return u
 }
 
-// updates declares a file that the command reads and replaces on purpose.
-func (f *files) updates(what, path string) *files {
-	f.written = append(f.written, target{what: what, path: path, updated: true})
-	return f
+// Updates declares a file that the command reads and replaces on purpose.
+func (u *Uses) Updates(what, path string) *Uses {
+	u.written = append(u.written, target{what: what, path: path, updated: true})
+	return u
 }
 
-// writesIn declares files in a folder, by patterns of their names.
-func (f *files) writesIn(what, folder string, names ...string) *files {
+// WritesIn declares files in a folder, by patterns of their names.
+func (u *Uses) WritesIn(what, folder string, names ...string) *Uses {
 	if folder != "" {
-		f.written = append(f.written, target{what: what, path: folder, names: names})
+		u.written = append(u.written, target{what: what, path: folder, names: names})
 	}
-	return f
+	return u
 }
 
-// check refuses to overwrite a file that the command reads, and to write one file twice.
+// Check refuses to overwrite a file that the command reads, and to write one file twice.
 // Standard output is one of the files that are written if it goes to a regular file.
-func (f *files) check() error {
+func (u *Uses) Check() error {
 	stdout, err := os.Stdout.Stat()
 	toFile := err == nil && stdout.Mode().IsRegular()
 	isStdout := func(path string) bool {
 		info, err := os.Stat(path)
 		return err == nil && toFile && os.SameFile(info, stdout)
 	}
-	for _, in := range f.read {
+	for _, in := range u.read {
 		if isStdout(in.path) {
-			return badInput(fmt.Errorf("standard output goes to %s, which is read (%s): send it to another file", in.path, in.what))
+			return refuse("standard output goes to %s, which is read (%s): send it to another file", in.path, in.what)
 		}
 	}
-	for i, out := range f.written {
-		for _, in := range f.read {
+	for i, out := range u.written {
+		for _, in := range u.read {
 			if out.hits(in.path) && !out.updated && !out.restores(in) {
-				return badInput(fmt.Errorf("%s %s would overwrite %s, which is read (%s): choose another name", out.what, out.path, in.path, in.what))
+				return refuse("%s %s would overwrite %s, which is read (%s): choose another name", out.what, out.path, in.path, in.what)
 			}
 		}
-		for _, other := range f.written[:i] {
+		for _, other := range u.written[:i] {
 			if out.hits(other.path) || other.hits(out.path) {
-				return badInput(fmt.Errorf("%s %s and %s %s are one file: give each a file of its own", other.what, other.path, out.what, out.path))
+				return refuse("%s %s and %s %s are one file: give each a file of its own", other.what, other.path, out.what, out.path)
 			}
 		}
 		if isStdout(out.path) && !strings.HasPrefix(out.path, "/dev/") {
-			return badInput(fmt.Errorf("%s %s and standard output are one file: give each a file of its own", out.what, out.path))
+			return refuse("%s %s and standard output are one file: give each a file of its own", out.what, out.path)
 		}
 	}
 	return nil
@@ -140,7 +133,7 @@ func (o *target) restores(in input) bool {
 		return false
 	}
 	want := in.config.YAML()
-	text, err := file.Read(context.Background(), in.path, int64(len(want))) // a longer one is another
+	text, err := Read(context.Background(), in.path, int64(len(want))) // a longer one is another
 	return err == nil && bytes.Equal(text, want)
 }
 
@@ -179,4 +172,25 @@ func resolved(path string) string {
 		return abs
 	}
 	return filepath.Clean(path) // the current folder is not known
+}
+
+// CheckNew refuses the name of a file that cannot be made, since its folder is missing or it is a
+// folder itself. A command calls it before anything runs. what is the flag that names the file.
+func CheckNew(what, name string) error {
+	if name == "" {
+		return nil
+	}
+	dir := filepath.Dir(name)
+	switch info, err := os.Stat(dir); {
+	case errors.Is(err, fs.ErrNotExist):
+		return fmt.Errorf("%s %s: there is no folder %s: create it first", what, name, dir)
+	case err != nil:
+		return fmt.Errorf("%s %s: %w", what, name, err)
+	case !info.IsDir():
+		return fmt.Errorf("%s %s: %s is no folder: name another", what, name, dir)
+	}
+	if info, err := os.Stat(name); err == nil && info.IsDir() {
+		return fmt.Errorf("%s %s: it is a folder: name a file in it", what, name)
+	}
+	return nil
 }

@@ -1,4 +1,4 @@
-package experiment
+package sweep
 
 import (
 	"fmt"
@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"slices"
 	"testing"
+
+	"github.com/kernbench/kernbench/internal/experiment"
 )
 
 // TestSweepRange: a range has its ends, as far as it meets them, and ends before numbers do.
@@ -29,7 +31,7 @@ func TestSweepRange(t *testing.T) {
 		if d.Times = &tt.times; tt.step > 0 {
 			d.Times, d.Step = nil, &tt.step
 		}
-		if got := new(Sweep).numbers("", d); !slices.Equal(got, tt.want) {
+		if got := new(source).numbers("", d); !slices.Equal(got, tt.want) {
 			t.Errorf("%d to %d, times %d, step %d: got %v, want %v", tt.from, tt.to, tt.times, tt.step, got, tt.want)
 		}
 	}
@@ -46,12 +48,12 @@ func FuzzSweepFile(f *testing.F) {
 		if err := os.WriteFile(name, []byte(text), 0o666); err != nil {
 			t.Fatal(err)
 		}
-		s, err := ReadSweep(t.Context(), name)
+		s, err := readSource(t.Context(), name)
 		if err != nil {
 			return
 		}
-		points := s.Points()
-		if len(points) == 0 || len(points) > MaxPoints {
+		points := experiment.Product(s.axes)
+		if len(points) == 0 || len(points) > experiment.MaxPoints {
 			t.Errorf("%d points", len(points))
 		}
 		for i, p := range points[1:] {

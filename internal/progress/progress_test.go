@@ -1,4 +1,4 @@
-package cli
+package progress
 
 import (
 	"bytes"
@@ -7,25 +7,25 @@ import (
 	"time"
 )
 
-// TestProgressOfARun: the line is gone when kernels print and when the run ends, and there
+// TestRun: the line is gone when kernels print and when the run ends, and there
 // is none off a terminal.
-func TestProgressOfARun(t *testing.T) {
+func TestRun(t *testing.T) {
 	for terminal, want := range map[bool]string{
 		true:  "slow: running for 1 s\r\x1b[Kslow: running for 2 s\r\x1b[K[sip0.cube0.pe0 5ns] hello\nslow: running for 2 s\r\x1b[Kslow: running for 3 s\r\x1b[K",
 		false: "[sip0.cube0.pe0 5ns] hello\n",
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			var out, results bytes.Buffer
-			p := newProgress(&out, "slow", terminal)
+			p := start(&out, "slow", terminal)
 			time.Sleep(2100 * time.Millisecond)
 			if _, err := p.Write([]byte("[sip0.cube0.pe0 5ns] hello\n")); err != nil {
 				t.Fatal(err)
 			}
 			time.Sleep(time.Second)
-			if _, err := p.beside(&results).Write([]byte("a row\n")); err != nil {
+			if _, err := p.Beside(&results).Write([]byte("a row\n")); err != nil {
 				t.Fatal(err)
 			}
-			p.stop()
+			p.Stop()
 			if out.String() != want || results.String() != "a row\n" {
 				t.Errorf("terminal %v: got %q and %q, want %q", terminal, out.String(), results.String(), want)
 			}
@@ -33,9 +33,9 @@ func TestProgressOfARun(t *testing.T) {
 	}
 }
 
-// TestProgressOfPoints: the time left counts down from what was told last. Off a terminal
+// TestPoints: the time left counts down from what was told last. Off a terminal
 // there is a line after 2 seconds, then after another 4, 8, and every 10.
-func TestProgressOfPoints(t *testing.T) {
+func TestPoints(t *testing.T) {
 	for terminal, want := range map[bool]string{
 		true: "sweep: 50 of 200 points, running for 0 s\r\x1b[Ksweep: 52 of 200 points, about 16s left\r\x1b[Ksweep: 52 of 200 points, about 15s left\r\x1b[K",
 		false: "sweep: 52 of 200 points, about 15s left\nsweep: 60 of 200 points, about 30s left\nsweep: 60 of 200 points, about 22s left\n" +
@@ -43,19 +43,19 @@ func TestProgressOfPoints(t *testing.T) {
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			var out bytes.Buffer
-			p := newProgress(&out, "sweep", terminal)
-			p.tell(50, 200, -1)
+			p := start(&out, "sweep", terminal)
+			p.Tell(50, 200, -1)
 			time.Sleep(900 * time.Millisecond)
-			p.tell(52, 200, 16*time.Second)
+			p.Tell(52, 200, 16*time.Second)
 			time.Sleep(1500 * time.Millisecond)
 			if !terminal {
 				time.Sleep(3500 * time.Millisecond)
-				p.tell(60, 200, 30*time.Second)
+				p.Tell(60, 200, 30*time.Second)
 				time.Sleep(55 * time.Second)
-				p.tell(200, 200, 0)
+				p.Tell(200, 200, 0)
 				time.Sleep(10 * time.Second)
 			}
-			p.stop()
+			p.Stop()
 			if out.String() != want {
 				t.Errorf("terminal %v: got\n%q, want\n%q", terminal, out.String(), want)
 			}
