@@ -2,6 +2,7 @@ package numeric
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -66,10 +67,8 @@ func (d DType) String() string {
 
 // ParseDType is the dtype that a name says.
 func ParseDType(name string) (DType, error) {
-	for _, d := range DTypes {
-		if dtypeNames[d] == name {
-			return d, nil
-		}
+	if i := slices.Index(dtypeNames[:], name); i > 0 {
+		return DType(i), nil
 	}
 	return 0, fmt.Errorf("unknown dtype %q: use one of %s", name, dtypeList())
 }
