@@ -169,7 +169,7 @@ func (p *plan) ports(d *Diagram, in int, routers []int) {
 			continue
 		}
 		var router, facing topology.NodeID
-		for _, l := range p.out(id) {
+		for _, l := range p.Out(id) {
 			if p.Node(l.To).Kind == topology.KindRouter {
 				router = l.To
 			} else {

@@ -158,7 +158,7 @@ func (p *plan) beyond(d *Diagram, pcie, hub int) {
 	}
 	p.joinStraight(d, pcie, above(pcie, "host", "host"), outside, s.Host.PCIe.Bandwidth)
 	var links []endpoints
-	for _, l := range p.out(p.IOSwitch(p.at.SIP)) {
+	for _, l := range p.Out(p.IOSwitch(p.at.SIP)) {
 		if int(p.Node(l.To).SIP) != p.at.SIP {
 			if q := (endpoints{l.From, l.To}); len(links) == 0 || links[len(links)-1] != q {
 				links = append(links, q)
