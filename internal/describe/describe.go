@@ -60,7 +60,6 @@ func corners(g *topology.Graph) []Corner {
 	return blocks
 }
 
-
 // hbmBandwidth is what the slices of n PEs deliver together in GB/s: the channels
 // or the link to the router, whichever is narrower. It is nil when unlimited.
 func hbmBandwidth(h topology.HBM, n int64) *json.Number {
