@@ -23,7 +23,7 @@ func numbers(n, step int) []float32 {
 // newContext is a machine that looks for races: the default, with settings.
 func newContext(t testing.TB, o torch.Options, sets ...string) *torch.Context {
 	t.Helper()
-	spec, err := topology.Load("default", sets...)
+	spec, err := topology.Load(t.Context(), "default", sets...)
 	if err != nil {
 		t.Fatal(err)
 	}

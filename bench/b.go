@@ -6,7 +6,6 @@ import (
 	"reflect"
 	"slices"
 
-	"github.com/kernbench/kernbench/internal/config"
 	"github.com/kernbench/kernbench/table"
 	"github.com/kernbench/kernbench/topology"
 	"github.com/kernbench/kernbench/torch"
@@ -137,7 +136,7 @@ func (b *B) finish() error {
 	b.collect()
 	r := b.result
 	if b.Collective.Name != "" { // there was one
-		r.Config.CCL = new(config.UsedBy(b.CCL()))
+		r.Config.CCL = new(topology.OriginOf(b.CCL()))
 	}
 	for _, used := range b.Context.Machine().Configs {
 		switch {

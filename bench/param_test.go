@@ -11,7 +11,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/kernbench/kernbench/ccl"
-	"github.com/kernbench/kernbench/internal/config"
 	"github.com/kernbench/kernbench/topology"
 	"github.com/kernbench/kernbench/torch"
 )
@@ -154,10 +153,10 @@ func TestUsedCCL(t *testing.T) {
 	for _, tt := range []struct {
 		bench  Bench
 		config *ccl.Config
-		want   *config.Used
+		want   *topology.Origin
 	}{
-		{together, nil, &config.Used{Source: "preset default", Hash: ccl.Default().Hash()}},
-		{together, mine, &config.Used{Source: "my.yaml, --set defaults.buffer_kind=hbm", Hash: mine.Hash()}},
+		{together, nil, &topology.Origin{Source: "preset default", Hash: ccl.Default().Hash()}},
+		{together, mine, &topology.Origin{Source: "my.yaml, --set defaults.buffer_kind=hbm", Hash: mine.Hash()}},
 		{sample, mine, nil},
 	} {
 		r := execute(t, tt.bench, Options{Options: torch.Options{CCL: tt.config}})

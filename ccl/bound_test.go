@@ -257,7 +257,7 @@ func TestBoundOfRingsIsThatOfAllCuts(t *testing.T) {
 		if ring {
 			shape = topology.Ring1D
 		}
-		spec, err := topology.Load("alpha_beta", fmt.Sprintf("system.sips.count=%d", n), fmt.Sprintf("system.sips.topology=%s", shape),
+		spec, err := topology.Load(t.Context(), "alpha_beta", fmt.Sprintf("system.sips.count=%d", n), fmt.Sprintf("system.sips.topology=%s", shape),
 			"overrides=["+strings.Join(overrides, ", ")+"]")
 		if err != nil {
 			t.Fatal(err)

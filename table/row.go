@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 
 	"github.com/kernbench/kernbench/simtime"
 )
@@ -19,15 +18,10 @@ type field struct {
 	index []int
 }
 
-var fields sync.Map // []field by reflect.Type
-
 // fieldsOf returns the columns of a row type: its fields with a tag `table:"UNIT,ROLE,LABEL"`,
 // whose names are those of their json tags, and those of embedded structs. It panics if a
 // tag is not complete, two fields have one name, or the type is no struct.
 func fieldsOf(t reflect.Type) []field {
-	if known, ok := fields.Load(t); ok {
-		return known.([]field)
-	}
 	if t.Kind() != reflect.Struct {
 		panic(fmt.Sprintf("table: %v is no struct: a row is a struct with tagged fields", t))
 	}
@@ -48,7 +42,6 @@ func fieldsOf(t reflect.Type) []field {
 		}
 		list = append(list, field{c, f.Index})
 	}
-	fields.Store(t, list)
 	return list
 }
 
@@ -66,9 +59,13 @@ func ColumnsOf(row any) (columns []Column) {
 // Cells returns the cells of a row, by column of [ColumnsOf]. The error names a column that
 // has no place in a table, such as a number that is not finite.
 func Cells(row any) ([]any, error) {
+	return cellsOf(row, fieldsOf(reflect.TypeOf(row)))
+}
+
+// cellsOf returns the cells of a row whose type has the fields.
+func cellsOf(row any, fields []field) (cells []any, err error) {
 	v := reflect.ValueOf(row)
-	var cells []any
-	for _, f := range fieldsOf(v.Type()) {
+	for _, f := range fields {
 		c, err := cellOf(v.FieldByIndex(f.index))
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", f.Name, err)
@@ -80,10 +77,13 @@ func Cells(row any) ([]any, error) {
 
 // From returns the table of some rows.
 func From[R any](rows []R) (*Table, error) {
-	var zero R
-	t := &Table{Columns: ColumnsOf(zero)}
+	fields := fieldsOf(reflect.TypeFor[R]())
+	t := &Table{}
+	for _, f := range fields {
+		t.Columns = append(t.Columns, f.Column)
+	}
 	for i, r := range rows {
-		cells, err := Cells(r)
+		cells, err := cellsOf(r, fields)
 		if err != nil {
 			return nil, fmt.Errorf("row %d: %w", i+1, err)
 		}

@@ -54,8 +54,8 @@
 // unordered.go). What is in storage, ready and over is for schedule.go to know, which has no
 // time, and what ranks know of each other for neighbors.go. On the simulated machine ([Run],
 // sim.go) control cores are models with times (control.go), which send messages (inbox.go)
-// and read values (host.go), and a [Result] says who did what when; on real ranks ([RunOn],
-// rank.go) workers take turns, messages are lists in windows (inbox.go), and the memory of
+// and read values (host.go), and a [Result] says who did what when; on real ranks (rank.go,
+// for scenario/runner) workers take turns, messages are lists in windows (inbox.go), and the memory of
 // domains is windows as well (domainmem.go). guard.go keeps
 // kernels to their regions on both, and neighbors.go has the queues between the members of a
 // group. formula.go has closed forms, for tests and tables.

@@ -85,7 +85,7 @@ var sips = func() func(n int) *topology.Graph {
 		mu.Lock()
 		defer mu.Unlock()
 		if made[n] == nil {
-			spec, err := topology.Load("ring6", fmt.Sprint("system.sips.count=", n), "sip.cube_mesh.w=1", "sip.cube_mesh.h=1")
+			spec, err := topology.Load(context.Background(), "ring6", fmt.Sprint("system.sips.count=", n), "sip.cube_mesh.w=1", "sip.cube_mesh.h=1")
 			if err != nil {
 				panic(err)
 			}
@@ -260,7 +260,7 @@ func (j *job) rank(c *comm.Comm, o Options, got contents) error {
 	}); err != nil {
 		return err
 	}
-	if err := RunOn(r, p, o, func(x *Tensor) procpe.Tensor { return tensors[x.number] }); err != nil {
+	if err := runOn(r, p, o, func(x any) procpe.Tensor { return tensors[x.(*Tensor).number] }, func() {}); err != nil {
 		return err
 	}
 	if err := c.Barrier(); err != nil {

@@ -25,7 +25,7 @@ type tester interface {
 // system is a context on a preset with changes.
 func system(t testing.TB, preset string, o torch.Options, sets ...string) *torch.Context {
 	t.Helper()
-	spec, err := topology.Load(preset, sets...)
+	spec, err := topology.Load(t.Context(), preset, sets...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -43,7 +43,7 @@ func system(t testing.TB, preset string, o torch.Options, sets ...string) *torch
 // configured is the default configuration with changes.
 func configured(t testing.TB, sets ...string) *Config {
 	t.Helper()
-	c, err := Load("default", sets...)
+	c, err := Load(t.Context(), "default", sets...)
 	if err != nil {
 		t.Fatal(err)
 	}

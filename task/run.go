@@ -7,11 +7,11 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/kernbench/kernbench/internal/config"
 	"github.com/kernbench/kernbench/internal/machine"
 	vm "github.com/kernbench/kernbench/internal/memory"
 	"github.com/kernbench/kernbench/internal/sim"
 	"github.com/kernbench/kernbench/oplog"
+	"github.com/kernbench/kernbench/topology"
 	"github.com/kernbench/kernbench/torch"
 )
 
@@ -23,7 +23,6 @@ type Options struct {
 	Devices []int   // of Run: the SIP of each rank; nil is all
 	Single  bool    // of Run: the orchestration is called once, and submits the tasks of all ranks (OnRank)
 	Signals int     // that kernels may use, from 0 on; 0 is as many as the machine has, negative none
-	Began   func()  // of RunOn: called when all ranks have begun, before the first task; may be nil
 }
 
 // Run builds the programs of all ranks and runs them on the simulated machine, when
@@ -166,7 +165,7 @@ func (l *launch) add(d *device, sip int) error {
 		if l.windows[of] == 0 {
 			l.tensors = append(l.tensors, of)
 			l.windows[of] = len(l.tensors)
-			l.Windows = append(l.Windows, make([]machine.Part, len(l.options.Devices)*l.cores))
+			l.Windows = append(l.Windows, make([]vm.Part, len(l.options.Devices)*l.cores))
 		}
 		at := memory{addr: va}
 		if x.Window {
@@ -174,7 +173,7 @@ func (l *launch) add(d *device, sip int) error {
 		}
 		d.memory = append(d.memory, at)
 		for core := range l.cores {
-			l.Windows[l.windows[of]-1][d.rank*l.cores+core] = machine.Part{VA: vm.VA(va), Bytes: vm.Bytes(bytes)}
+			l.Windows[l.windows[of]-1][d.rank*l.cores+core] = vm.Part{VA: vm.VA(va), Bytes: vm.Bytes(bytes)}
 		}
 	}
 	return nil
@@ -212,7 +211,7 @@ func newSimulation(ctx *torch.Context, o *Options) (*simulation, error) {
 		result: &Result{Runtime: o.Runtime, Config: o.Config, Ranks: len(o.Devices), Cores: cores, single: o.Single},
 	}
 	s.target = s.engine.Register(s)
-	if used := config.UsedBy(o.Config); !slices.Contains(s.machine.Configs, used) {
+	if used := topology.OriginOf(o.Config); !slices.Contains(s.machine.Configs, used) {
 		s.machine.Configs = append(s.machine.Configs, used)
 	}
 	return s, nil

@@ -339,9 +339,10 @@ func TestContextEndsBeforeAValue(t *testing.T) {
 			}
 			cancel(errors.New("no time"))
 			<-gone
-			return RunOn(rank, p, Options{Runtime: r}, func(x *Tensor) procpe.Tensor {
+			return runOn(rank, p, Options{Runtime: r}, func(v any) procpe.Tensor {
+				x := v.(*Tensor)
 				return procpe.Tensor{Name: x.Name, DType: x.DType, Shape: x.Shape, Memory: make([]byte, 8)}
-			})
+			}, func() {})
 		})
 		var refused *Refused
 		if want := "the orchestration of rank 0 has not ended: no time"; fmt.Sprint(errs[0]) != want || errors.As(errs[0], &refused) {

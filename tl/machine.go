@@ -8,8 +8,8 @@ import (
 	"github.com/kernbench/kernbench/simtime"
 )
 
-// Machine runs the operations of one PE: the simulated machine in
-// internal/machine, later a process. A PE checks what a kernel asks for; a machine
+// Machine runs the operations of one PE: the simulated CPU in internal/cpu, or
+// a process in internal/procpe. A PE checks what a kernel asks for; a machine
 // gives it time and keeps it for the data phase. Errors come without the kernel,
 // PE, operation and line, which PE adds.
 //

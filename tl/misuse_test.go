@@ -135,7 +135,7 @@ func TestMisuse(t *testing.T) {
 			at + "Item([32 64] f16) AT: 2048 elements where one is wanted: reduce the tile, or use Values"},
 
 		// Matrix products.
-		{func(t *tl.PE, o operands) { t.Dot(o.m, o.m) },
+		{func(t *tl.PE, o operands) { o.m.Dot(o.m) },
 			at + "Dot([32 64] f16, [32 64] f16) AT: inner sizes 64 and 32 differ: the first operand's columns must equal the second's rows"},
 		{func(t *tl.PE, o operands) { o.v.Dot(o.m) },
 			at + "Dot([64] f16, [32 64] f16) AT: operands of 1 and 2 axes: a matrix product takes two each"},

@@ -146,7 +146,7 @@ func New(ctx context.Context, o Options) (*Context, error) {
 // compute has the values of the op log computed, from its start.
 func (c *Context) compute() {
 	c.data = exec.New(c.m.Log, func(s oplog.Space) *memory.Store {
-		return &c.m.Memory(machine.SpaceID(s)).Store
+		return &c.m.Memory(memory.OfSpace(s)).Store
 	}, c.options.Threads)
 	c.data.Poll = func() error { // it may take long, inside a kernel that asks for a value
 		c.m.Engine.Beat()

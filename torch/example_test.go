@@ -13,7 +13,7 @@ import (
 
 // small returns the context of a system of some SIPs with 2 cubes of 8 PEs each.
 func small(sips int) *torch.Context {
-	spec := torch.Must(topology.Load("default", fmt.Sprintf("system.sips.count=%d", sips), "sip.cube_mesh.w=2", "sip.cube_mesh.h=1"))
+	spec := torch.Must(topology.Load(context.Background(), "default", fmt.Sprintf("system.sips.count=%d", sips), "sip.cube_mesh.w=2", "sip.cube_mesh.h=1"))
 	return torch.Must(torch.New(context.Background(), torch.Options{Topology: torch.Must(topology.Compile(spec))}))
 }
 

@@ -11,7 +11,7 @@ import (
 
 // example runs a worker of host-api.md on a ring of SIPs.
 func example(worker func(rank int, ctx *torch.Context) error, ranks int) {
-	spec := torch.Must(topology.Load("ring6", fmt.Sprintf("system.sips.count=%d", ranks)))
+	spec := torch.Must(topology.Load(context.Background(), "ring6", fmt.Sprintf("system.sips.count=%d", ranks)))
 	ctx := torch.Must(torch.New(context.Background(), torch.Options{Topology: torch.Must(topology.Compile(spec))}))
 	defer ctx.Close()
 	if err := ctx.Spawn(worker, ranks); err != nil {

@@ -105,7 +105,7 @@ func stalledLine() string {
 	buf := make([]byte, 1<<20)
 	buf = buf[:runtime.Stack(buf, true)]
 	for _, text := range strings.Split(string(buf), "\n\n") {
-		code := strings.Contains(text, "torch.(*Context).work(") || strings.Contains(text, "machine.(*core).kernel")
+		code := strings.Contains(text, "torch.(*Context).work(") || strings.Contains(text, "cpu.(*Core).Run(")
 		if code && !strings.Contains(text, "[coroutine") {
 			return stack.Loop(text)
 		}

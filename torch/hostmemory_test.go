@@ -92,7 +92,7 @@ func TestTimesNeedNoValues(t *testing.T) {
 // TestPEsRefused uses more PEs than this computer can simulate, in one tensor, and in
 // several of which each is small.
 func TestPEsRefused(t *testing.T) {
-	spec, err := topology.Load("default", "system.sips.count=64")
+	spec, err := topology.Load(t.Context(), "default", "system.sips.count=64")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -242,9 +242,9 @@ func (x *Tensor) on(pes []machine.PEID) []*shard {
 
 // parts returns the memory of some shards that Put and Get reach: nothing for those that are
 // nil. Of a tensor with gaps it is nothing unless these are at the same places in all shards.
-func (x *Tensor) parts(shards []*shard) []machine.Part {
+func (x *Tensor) parts(shards []*shard) []memory.Part {
 	reach := x.IsContiguous() || x.sameGaps()
-	parts := make([]machine.Part, len(shards))
+	parts := make([]memory.Part, len(shards))
 	for i, s := range shards {
 		parts[i].VA = x.base
 		if s != nil {

@@ -27,9 +27,9 @@ func TestMakingOverlaps(t *testing.T) {
 					if at == n {
 						return false
 					}
-					v := t.Dot(a, b)
+					v := a.Dot(b)
 					for range 3 {
-						v = t.Dot(a, b, v)
+						v = a.Dot(b, v)
 					}
 					t.Store(to.At(0, at), v.Reshape(1, 1024))
 					at += 1024

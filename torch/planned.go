@@ -197,13 +197,13 @@ func (p *planned) allocate(c *Context, op *operation) (err error) {
 		if p.work, err = p.scratch(c, "messages of "+op.name, slices.Repeat([]int{p.inboxes}, len(p.args))); err != nil {
 			return err
 		}
-		var window []machine.Part
+		var window []memory.Part
 		for i, s := range p.work.shards {
-			window = append(window, machine.Part{VA: s.va, Bytes: s.bytes})
+			window = append(window, memory.Part{VA: s.va, Bytes: s.bytes})
 			p.args[i].Work = p.scratchPtr(p.work, i)
 			p.args[i].Work.Window = 1
 		}
-		op.run.Program.Windows = [][]machine.Part{window}
+		op.run.Program.Windows = [][]memory.Part{window}
 	}
 	elems := make([]int, len(p.args))
 	for i, blocks := range p.staged {

@@ -14,7 +14,7 @@ import (
 // thousandSIPs is a context without values for a torus of 1,024 SIPs, 131,072 PEs.
 func thousandSIPs(tb testing.TB) *torch.Context {
 	tb.Helper()
-	spec, err := topology.Load("default", "system.sips.topology=torus_2d", "system.sips.count=1024")
+	spec, err := topology.Load(context.Background(), "default", "system.sips.topology=torus_2d", "system.sips.count=1024")
 	if err != nil {
 		tb.Fatal(err)
 	}

@@ -14,7 +14,7 @@ import (
 // system is a topology by name, with changes.
 func system(t testing.TB, name string, sets ...string) *topology.Graph {
 	t.Helper()
-	spec, err := topology.Load(name, sets...)
+	spec, err := topology.Load(t.Context(), name, sets...)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -66,7 +66,7 @@ func BenchmarkBackward(b *testing.B) {
 		for name, weight := range map[string]*torch.DPPolicy{"Spread": &Spread, "ByTokens": &ByTokens} {
 			for _, rows := range []bool{false, true} {
 				b.Run(fmt.Sprintf("tp=%d/%s/rows=%t", ranks, name, rows), func(b *testing.B) {
-					g, err := topology.Compile(torch.Must(topology.Load("ring6", fmt.Sprintf("system.sips.count=%d", ranks))))
+					g, err := topology.Compile(torch.Must(topology.Load(context.Background(), "ring6", fmt.Sprintf("system.sips.count=%d", ranks))))
 					if err != nil {
 						b.Fatal(err)
 					}

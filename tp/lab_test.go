@@ -37,7 +37,7 @@ func systemOf(t testing.TB, sips int, sets ...string) *torch.Context {
 // laboratory is a context for so many SIPs that looks for races.
 func laboratory(t rapid.TB, sips int, sets []string) *torch.Context {
 	t.Helper()
-	spec, err := topology.Load("ring6", append(sets, fmt.Sprintf("system.sips.count=%d", sips))...)
+	spec, err := topology.Load(context.Background(), "ring6", append(sets, fmt.Sprintf("system.sips.count=%d", sips))...)
 	if err != nil {
 		t.Fatal(err)
 	}

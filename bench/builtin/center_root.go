@@ -104,7 +104,7 @@ func arranged(g *topology.Graph, a arrangement) (*topology.Graph, error) {
 		sips.W, sips.H = a.w, a.h
 	}
 	cubes.W, cubes.H = 4, 4
-	if spec.Equal(g.Spec()) {
+	if spec.Hash() == g.Spec().Hash() {
 		return g, nil
 	}
 	other, err := topology.Compile(&spec)

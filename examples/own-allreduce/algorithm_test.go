@@ -79,7 +79,7 @@ func TestTime(t *testing.T) {
 // TestCost: the formula is not far from what is measured.
 func TestCost(t *testing.T) {
 	for _, preset := range []string{"alpha_beta", "ring6", "torus2x3"} {
-		spec, err := topology.Load(preset)
+		spec, err := topology.Load(t.Context(), preset)
 		if err != nil {
 			t.Fatal(err)
 		}

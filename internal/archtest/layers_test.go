@@ -16,8 +16,8 @@ var layers = []struct {
 	{"values", []string{"numeric", "oplog", "internal/npy", "internal/dense", "internal/trace"}},
 	{"kernels", []string{"tl"}},
 	{"machines", []string{
-		"internal/fabric", "internal/memory", "internal/pe", "internal/ipcq", "internal/machine", "internal/exec",
-		"comm", "comm/commtest", "comm/inproc", "comm/shm", "comm/launch", "internal/procpe",
+		"internal/fabric", "internal/memory", "internal/pe", "internal/ipcq", "internal/cpu", "internal/machine", "internal/exec",
+		"comm", "comm/commtest", "comm/inproc", "comm/shm", "comm/launch", "internal/procpe", "internal/taskrank",
 	}},
 	{"collectives", []string{"ccl", "comm/coll"}},
 	{"host API", []string{"torch", "tp", "attention", "task", "scenario"}},

@@ -9,8 +9,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/kernbench/kernbench/ccl"
-	"github.com/kernbench/kernbench/internal/config"
 	"github.com/kernbench/kernbench/internal/version"
+	"github.com/kernbench/kernbench/topology"
 )
 
 func cclCmd() *cobra.Command {
@@ -40,10 +40,10 @@ var cclValidator = validator{
 
 // collectives is what `kernbench ccl show --format json` prints.
 type collectives struct {
-	Version string      `json:"version"` // of kernbench
-	CCL     config.Used `json:"ccl"`
-	Default string      `json:"default,omitempty"` // the entry that the defaults name
-	Entries []entry     `json:"entries"`           // the defaults first, without a name
+	Version string          `json:"version"` // of kernbench
+	CCL     topology.Origin `json:"ccl"`
+	Default string          `json:"default,omitempty"` // the entry that the defaults name
+	Entries []entry         `json:"entries"`           // the defaults first, without a name
 }
 
 // entry is a way to do a collective. Zeros are as the topology has them, of chunks a
@@ -79,7 +79,7 @@ the file; sizes are in bytes.`,
   kernbench ccl show --set ccl.defaults.buffer_kind=hbm --format yaml > ccl.yaml`,
 	}
 	return cclKind.showCommand(cmd, func(c configs) (shownConfig, error) {
-		all := &collectives{Version: version.Version, CCL: config.UsedBy(c.ccl), Default: c.ccl.DefaultEntry()}
+		all := &collectives{Version: version.Version, CCL: topology.OriginOf(c.ccl), Default: c.ccl.DefaultEntry()}
 		for _, name := range append([]string{""}, c.ccl.Names()...) {
 			s, err := c.ccl.Named(name)
 			if err != nil {
@@ -99,7 +99,7 @@ the file; sizes are in bytes.`,
 }
 
 func (c *collectives) writeText(w io.Writer) error {
-	fmt.Fprintln(w, c.CCL.Line("ccl")+"\n")
+	fmt.Fprintf(w, "# ccl: %v\n\n", c.CCL)
 	return writeRows(w, []string{
 		"entry", "algorithm", "buffer_kind", "backpressure", "n_slots", "slot_size", "credit_bytes", "chunk_bytes", "root_cube", "n_elem", "world_size",
 	}, c.Entries, func(e entry) []string {

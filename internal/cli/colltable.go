@@ -11,11 +11,11 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/kernbench/kernbench/internal/collperf"
-	"github.com/kernbench/kernbench/internal/config"
 	"github.com/kernbench/kernbench/internal/page"
 	"github.com/kernbench/kernbench/internal/printable"
 	"github.com/kernbench/kernbench/internal/version"
 	"github.com/kernbench/kernbench/table"
+	"github.com/kernbench/kernbench/topology"
 )
 
 // collResult is a measurement and how it is printed: the head, each row when it is ready, and
@@ -72,8 +72,8 @@ func (c *collResult) head() error {
 	if c.Real() {
 		fmt.Fprintf(c.w, "# nranks: %s\n# buffer: %s\n# iters: %d, after %d to warm up\n", realText(c.Options), realBuffer(c.Options), c.Iters, c.Warmups)
 	} else {
-		fmt.Fprintf(c.w, "%s\n%s\n# nranks: %d (%s)\n",
-			config.UsedBy(c.Topology.Spec()).Line("topology"), config.UsedBy(c.CCL).Line("ccl"), c.ranks, ranksText(c.Options, c.ranks))
+		fmt.Fprintf(c.w, "# topology: %v\n# ccl: %v\n# nranks: %d (%s)\n",
+			topology.OriginOf(c.Topology.Spec()), topology.OriginOf(c.CCL), c.ranks, ranksText(c.Options, c.ranks))
 	}
 	if c.Buffer != "" {
 		fmt.Fprintf(c.w, "# buffer: %s\n", c.Buffer)
@@ -212,19 +212,19 @@ type measured struct {
 
 // collConfig is the configuration of a measurement in JSON.
 type collConfig struct {
-	Version  string      `json:"version"`            // of kernbench
-	On       string      `json:"on,omitempty"`       // shm or inproc, of real ranks
-	NRanks   int         `json:"nranks,omitempty"`   // of them
-	Cores    int         `json:"cores,omitempty"`    // that they have
-	Topology config.Used `json:"topology,omitzero"`  // of simulated ones
-	CCL      config.Used `json:"ccl,omitzero"`       // of them
-	Algo     string      `json:"algo,omitempty"`     // if it was chosen
-	Buffer   string      `json:"buffer,omitempty"`   // of queue slots, if it was chosen; of real ranks
-	Data     string      `json:"data,omitempty"`     // on or off, of simulated ranks
-	Values   string      `json:"values"`             // integers or reals
-	Iters    int         `json:"iters"`              // that were averaged
-	Warmups  *int        `json:"warmups,omitempty"`  // before those, of real ranks
-	Fidelity string      `json:"fidelity,omitempty"` // train or flit, of simulated ranks
+	Version  string          `json:"version"`            // of kernbench
+	On       string          `json:"on,omitempty"`       // shm or inproc, of real ranks
+	NRanks   int             `json:"nranks,omitempty"`   // of them
+	Cores    int             `json:"cores,omitempty"`    // that they have
+	Topology topology.Origin `json:"topology,omitzero"`  // of simulated ones
+	CCL      topology.Origin `json:"ccl,omitzero"`       // of them
+	Algo     string          `json:"algo,omitempty"`     // if it was chosen
+	Buffer   string          `json:"buffer,omitempty"`   // of queue slots, if it was chosen; of real ranks
+	Data     string          `json:"data,omitempty"`     // on or off, of simulated ranks
+	Values   string          `json:"values"`             // integers or reals
+	Iters    int             `json:"iters"`              // that were averaged
+	Warmups  *int            `json:"warmups,omitempty"`  // before those, of real ranks
+	Fidelity string          `json:"fidelity,omitempty"` // train or flit, of simulated ranks
 }
 
 // writeReport writes the page of --report.
@@ -239,7 +239,7 @@ func (c *collResult) writeReport(cmd *cobra.Command, name string) error {
 	if c.Real() {
 		p.Facts = [][2]string{{"ranks", realText(c.Options)}, {"buffer", realBuffer(c.Options)}}
 	} else {
-		p.Facts = [][2]string{{"topology", config.UsedBy(c.Topology.Spec()).String()}, {"ccl", config.UsedBy(c.CCL).String()}, {"ranks", ranksText(c.Options, c.ranks)}}
+		p.Facts = [][2]string{{"topology", topology.OriginOf(c.Topology.Spec()).String()}, {"ccl", topology.OriginOf(c.CCL).String()}, {"ranks", ranksText(c.Options, c.ranks)}}
 		p.Config = []page.File{{Name: "topology.yaml", Text: string(c.Topology.Spec().YAML())}, {Name: "ccl.yaml", Text: string(c.CCL.YAML())}}
 	}
 	return writeReport(cmd, name, p, t)
@@ -254,7 +254,7 @@ func (c *collResult) writeJSON() error {
 	if k := &m.Config; c.Real() {
 		k.On, k.NRanks, k.Cores, k.Buffer, k.Warmups = string(c.Backend), c.NRanks, runtime.NumCPU(), realBuffer(c.Options), &c.Warmups
 	} else {
-		k.Topology, k.CCL, k.Buffer = config.UsedBy(c.Topology.Spec()), config.UsedBy(c.CCL), string(c.Buffer)
+		k.Topology, k.CCL, k.Buffer = topology.OriginOf(c.Topology.Spec()), topology.OriginOf(c.CCL), string(c.Buffer)
 		k.Data, k.Fidelity = map[bool]string{false: "on", true: "off"}[c.NoCheck], map[bool]string{false: "train", true: "flit"}[c.Flit]
 	}
 	if c.Algorithm != collperf.AllAlgorithms {

@@ -43,7 +43,7 @@ those that have one.`,
 		list := []listedScenario{}
 		var broken []error
 		for _, name := range scenario.Names() {
-			s, err := scenario.LoadContext(cmd.Context(), name)
+			s, err := scenario.Load(cmd.Context(), name)
 			if err != nil {
 				broken = append(broken, err)
 				why, _, _ := strings.Cut(err.Error(), "\n")
@@ -140,7 +140,7 @@ offset, staged, domain).`,
 		if err := new(files).readsScenario(args[0]).check(); err != nil {
 			return err
 		}
-		s, err := scenario.LoadContext(cmd.Context(), args[0])
+		s, err := scenario.Load(cmd.Context(), args[0])
 		if err != nil {
 			return badInput(err)
 		}
@@ -156,7 +156,7 @@ offset, staged, domain).`,
 		if err := options(&o); err != nil {
 			return badInput(err)
 		}
-		plan, err := s.PlanContext(cmd.Context(), o.Choice)
+		plan, err := s.Plan(cmd.Context(), o.Choice)
 		if err != nil {
 			return badInput(err)
 		}

@@ -104,7 +104,7 @@ func (f *taskFlags) checkFiles(o *runner.Options, folder string) error {
 	var c configs
 	// A pipe can be read once only, by the run. The run also reports errors.
 	if info, err := os.Stat(o.Preset); err == nil && info.Mode().IsRegular() {
-		if spec, err := topology.LoadContext(f.cmd.Context(), o.Preset); err == nil {
+		if spec, err := topology.Load(f.cmd.Context(), o.Preset); err == nil {
 			c.read = append(c.read, input{what: "topology", config: spec})
 		}
 	}

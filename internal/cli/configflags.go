@@ -38,7 +38,7 @@ var (
 	topologyKind = &configKind{
 		name: "topology", example: "sip.ucie.bandwidth=256GB/s", spec: reflect.TypeFor[topology.Spec](),
 		load: func(ctx context.Context, c *configs, name string, sets []string) (configuration, error) {
-			spec, err := topology.LoadContext(ctx, name, sets...)
+			spec, err := topology.Load(ctx, name, sets...)
 			if err == nil {
 				c.system, err = topology.Compile(spec)
 			}
@@ -48,14 +48,14 @@ var (
 	cclKind = &configKind{
 		name: "ccl", prefix: cclPrefix, example: cclPrefix + "defaults.buffer_kind=hbm", says: "how collectives are done", spec: reflect.TypeFor[ccl.Config](),
 		load: func(ctx context.Context, c *configs, name string, sets []string) (_ configuration, err error) {
-			c.ccl, err = ccl.LoadContext(ctx, name, sets...)
+			c.ccl, err = ccl.Load(ctx, name, sets...)
 			return c.ccl, err
 		},
 	}
 	tasksKind = &configKind{
 		name: "tasks", prefix: tasksPrefix, example: tasksPrefix + "control.register_read=50ns", says: "what scheduling tasks costs", spec: reflect.TypeFor[task.Config](),
 		load: func(ctx context.Context, c *configs, name string, sets []string) (configuration, error) {
-			t, err := task.LoadContext(ctx, name, sets...)
+			t, err := task.Load(ctx, name, sets...)
 			c.tasks = t
 			return t, err
 		},
@@ -77,7 +77,7 @@ func (k *configKind) keys() []string {
 	var walk func(t reflect.Type, prefix string)
 	walk = func(t reflect.Type, prefix string) {
 		for _, k := range config.Keys(t) {
-			_, single := topology.Scalars()[k.Type]
+			_, single := config.Quantities[k.Type]
 			switch {
 			case k.Type.Kind() == reflect.Struct && !single:
 				walk(k.Type, prefix+k.Name+".")

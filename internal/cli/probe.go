@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/kernbench/kernbench/internal/config"
 	"github.com/kernbench/kernbench/internal/fabric"
 	"github.com/kernbench/kernbench/internal/probe"
 	"github.com/kernbench/kernbench/topology"
@@ -63,7 +64,7 @@ The exit status is 1 if a simulated time differs from its formula.`,
 func parseSizes(texts []string) (sizes []topology.Bytes, err error) {
 	var errs []error
 	for _, text := range texts {
-		v, err := topology.Scalars()[reflect.TypeFor[topology.Bytes]()].Parse(strings.TrimSpace(text))
+		v, err := config.Quantities[reflect.TypeFor[topology.Bytes]()].Parse(strings.TrimSpace(text))
 		if err != nil {
 			errs = append(errs, badInput(fmt.Errorf("--sizes: %w", err)))
 			continue

@@ -40,10 +40,10 @@ var tasksValidator = validator{
 // scheduling is what `kernbench tasks show --format json` prints. Times are in ns, and
 // their names end so.
 type scheduling struct {
-	Version  string         `json:"version"` // of kernbench
-	Tasks    config.Used    `json:"tasks"`
-	Control  table.Record   `json:"control"`  // what the runtimes have in common
-	Runtimes []table.Record `json:"runtimes"` // the name first, then its own keys
+	Version  string          `json:"version"` // of kernbench
+	Tasks    topology.Origin `json:"tasks"`
+	Control  table.Record    `json:"control"`  // what the runtimes have in common
+	Runtimes []table.Record  `json:"runtimes"` // the name first, then its own keys
 }
 
 func tasksShowCmd() *cobra.Command {
@@ -64,7 +64,7 @@ name, with the keys of the file; times are in ns, and their names end in _ns.`,
 
 func describeTasks(c *task.Config) *scheduling {
 	s := &scheduling{
-		Version: version.Version, Tasks: config.UsedBy(c), Control: numbers(c.Control),
+		Version: version.Version, Tasks: topology.OriginOf(c), Control: numbers(c.Control),
 	}
 	parts := reflect.ValueOf(*c)
 	for _, k := range config.Keys(parts.Type()) {
@@ -97,7 +97,7 @@ func (s *scheduling) writeText(w io.Writer) error {
 			columns = append(columns, v.Name)
 		}
 	}
-	fmt.Fprintln(w, s.Tasks.Line("tasks")+"\n")
+	fmt.Fprintf(w, "# tasks: %v\n\n", s.Tasks)
 	writeRows(w, []string{"control", "value"}, s.Control, func(v table.Member) []string { return []string{v.Name, text(v)} })
 	fmt.Fprintln(w)
 	return writeRows(w, append([]string{"runtime"}, columns[1:]...), s.Runtimes, func(r table.Record) []string {

@@ -11,7 +11,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/kernbench/kernbench/internal/config"
 	"github.com/kernbench/kernbench/internal/describe"
 	"github.com/kernbench/kernbench/internal/draw"
 	"github.com/kernbench/kernbench/internal/file"
@@ -93,8 +92,8 @@ func firstSentence(src string) string {
 
 // drawing is the output of `kernbench topology diagram --format json`.
 type drawing struct {
-	Version  string      `json:"version"` // of kernbench
-	Topology config.Used `json:"topology"`
+	Version  string          `json:"version"` // of kernbench
+	Topology topology.Origin `json:"topology"`
 	draw.Data
 }
 
@@ -205,7 +204,7 @@ func encodeDiagram(d *draw.Diagram, format string, spec *topology.Spec) ([]byte,
 		return d.DOT(), nil
 	case "json":
 		var b bytes.Buffer
-		err := table.WriteJSON(&b, drawing{version.Version, config.UsedBy(spec), d.Data()})
+		err := table.WriteJSON(&b, drawing{version.Version, topology.OriginOf(spec), d.Data()})
 		return b.Bytes(), err
 	}
 	return draw.Encode("."+format, d)

@@ -37,7 +37,7 @@ func TestSkipped(t *testing.T) {
 // that sending all to all is hopeless; others say that the queues do not fit.
 func TestComparesTheRest(t *testing.T) {
 	slots := func(n string) *ccl.Config {
-		config, err := ccl.Load("default", "defaults.n_slots="+n)
+		config, err := ccl.Load(t.Context(), "default", "defaults.n_slots="+n)
 		if err != nil {
 			t.Fatal(err)
 		}

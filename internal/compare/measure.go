@@ -11,7 +11,6 @@ import (
 
 	"github.com/kernbench/kernbench/ccl"
 	"github.com/kernbench/kernbench/internal/collperf"
-	"github.com/kernbench/kernbench/internal/config"
 	"github.com/kernbench/kernbench/simtime"
 	"github.com/kernbench/kernbench/table"
 	"github.com/kernbench/kernbench/topology"
@@ -67,7 +66,7 @@ func (l *lab) system(preset string, sets ...string) (*topology.Graph, error) {
 	if err != nil {
 		return nil, err
 	}
-	if name := config.UsedBy(spec).String(); !slices.Contains(l.systems, name) {
+	if name := topology.OriginOf(spec).String(); !slices.Contains(l.systems, name) {
 		l.systems = append(l.systems, name)
 	}
 	return topology.Compile(spec)

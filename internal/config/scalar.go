@@ -21,6 +21,10 @@ type Scalar struct {
 // Scalars gives types that are written in a syntax of their own.
 type Scalars map[reflect.Type]Scalar
 
+// Quantities is the syntax of the sizes, times, bandwidths and words that configurations
+// share. Package topology declares their types and fills it when the program starts.
+var Quantities = Scalars{}
+
 // Define adds the syntax of type T.
 func Define[T any](s Scalars, want string, parse func(string) (T, error), format func(T) string) {
 	s[reflect.TypeFor[T]()] = Scalar{

@@ -3,7 +3,6 @@ package describe
 import (
 	"encoding/json"
 
-	"github.com/kernbench/kernbench/internal/config"
 	"github.com/kernbench/kernbench/internal/version"
 	"github.com/kernbench/kernbench/topology"
 )
@@ -12,7 +11,7 @@ import (
 func Describe(g *topology.Graph) Machine {
 	s := g.Spec()
 	m := Machine{
-		Version: version.Version, Topology: config.UsedBy(s),
+		Version: version.Version, Topology: topology.OriginOf(s),
 		System: Section{s.System}, SIP: Section{s.SIP}, Cube: Section{s.Cube}, PE: Section{s.PE}, Host: Section{s.Host},
 		Overrides: Section{s.Overrides},
 		Corners:   corners(g),
@@ -96,18 +95,18 @@ func mathPeak(e topology.Math) *json.Number {
 // prints, and [WriteMachine] with its links. All SIPs, cubes and PEs are alike
 // but for overrides.
 type Machine struct {
-	Version   string      `json:"version"` // of kernbench
-	Topology  config.Used `json:"topology"`
-	System    Section     `json:"system"`
-	SIP       Section     `json:"sip"`
-	Cube      Section     `json:"cube"`
-	PE        Section     `json:"pe"`
-	Host      Section     `json:"host"`
-	Overrides Section     `json:"overrides"`
-	Corners   []Corner    `json:"corners"`
-	PerPE     PerPE       `json:"per_pe"`
-	PerSIP    PerSIP      `json:"per_sip"`
-	Totals    Totals      `json:"totals"`
+	Version   string          `json:"version"` // of kernbench
+	Topology  topology.Origin `json:"topology"`
+	System    Section         `json:"system"`
+	SIP       Section         `json:"sip"`
+	Cube      Section         `json:"cube"`
+	PE        Section         `json:"pe"`
+	Host      Section         `json:"host"`
+	Overrides Section         `json:"overrides"`
+	Corners   []Corner        `json:"corners"`
+	PerPE     PerPE           `json:"per_pe"`
+	PerSIP    PerSIP          `json:"per_sip"`
+	Totals    Totals          `json:"totals"`
 
 	spec *topology.Spec
 }

@@ -23,7 +23,7 @@ const (
 // totals.
 func (m Machine) Tree(depth int) string {
 	var b strings.Builder
-	b.WriteString(m.Topology.Line("topology") + "\n")
+	fmt.Fprintf(&b, "# topology: %v\n", m.Topology)
 	m.system(depth).write(&b, "", "")
 	if overrides := m.spec.Overrides; len(overrides) > 0 {
 		o := branch{text: "overrides"}

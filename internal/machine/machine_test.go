@@ -20,7 +20,7 @@ const ns = simtime.Nanosecond
 
 func build(t testing.TB, o Options, preset string, sets ...string) *Machine {
 	t.Helper()
-	spec, err := topology.Load(preset, sets...)
+	spec, err := topology.Load(t.Context(), preset, sets...)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,17 +12,17 @@ import (
 )
 
 // window is a tensor of n elements on each of the PEs, as an argument of a launch.
-func (r *rig) window(n int, ids ...PEID) ([]tl.Ptr, [][]Part) {
+func (r *rig) window(n int, ids ...PEID) ([]tl.Ptr, [][]memory.Part) {
 	r.Helper()
 	var ptrs []tl.Ptr
-	var parts []Part
+	var parts []memory.Part
 	for _, id := range ids {
 		p := r.tensor(id, n)
 		p.Window = 1
 		ptrs = append(ptrs, p)
-		parts = append(parts, Part{r.va(p), memory.Bytes(2 * n)})
+		parts = append(parts, memory.Part{VA: r.va(p), Bytes: memory.Bytes(2 * n)})
 	}
-	return ptrs, [][]Part{parts}
+	return ptrs, [][]memory.Part{parts}
 }
 
 // notice is how long a notification from PE a to PE b takes from its dispatch on: 16 B

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/kernbench/kernbench/internal/config"
 	"github.com/kernbench/kernbench/internal/fabric"
 	"github.com/kernbench/kernbench/internal/host"
 	"github.com/kernbench/kernbench/internal/machine"
@@ -26,15 +25,15 @@ type Options struct {
 
 // Report is everything a probe found.
 type Report struct {
-	Version  string       `json:"version"`
-	Topology config.Used  `json:"topology"`
-	Fidelity string       `json:"fidelity"`
-	OK       bool         `json:"ok"`       // no simulated time differs from its formula
-	Compared int          `json:"compared"` // rows for which a formula holds
-	Launch   Launch       `json:"launch"`
-	Schema   table.Schema `json:"schema"` // of the rows
-	Rows     []Row        `json:"rows"`
-	Skipped  []Skipped    `json:"skipped,omitempty"`
+	Version  string          `json:"version"`
+	Topology topology.Origin `json:"topology"`
+	Fidelity string          `json:"fidelity"`
+	OK       bool            `json:"ok"`       // no simulated time differs from its formula
+	Compared int             `json:"compared"` // rows for which a formula holds
+	Launch   Launch          `json:"launch"`
+	Schema   table.Schema    `json:"schema"` // of the rows
+	Rows     []Row           `json:"rows"`
+	Skipped  []Skipped       `json:"skipped,omitempty"`
 }
 
 // Launch is when a kernel launched from the host starts on every PE.
@@ -84,7 +83,7 @@ type Skipped struct {
 // Run measures every case at every size, each on a machine of its own.
 func Run(ctx context.Context, g *topology.Graph, o Options) (*Report, error) {
 	r := &Report{
-		Version: version.Version, Topology: config.UsedBy(g.Spec()), OK: true, Schema: table.Schema{"rows": table.ColumnsOf(Row{})},
+		Version: version.Version, Topology: topology.OriginOf(g.Spec()), OK: true, Schema: table.Schema{"rows": table.ColumnsOf(Row{})},
 		Fidelity: map[fabric.Fidelity]string{fabric.Train: "train", fabric.Flit: "flit"}[o.Fidelity],
 	}
 	if err := affordable(g, o); err != nil {

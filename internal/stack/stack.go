@@ -8,7 +8,7 @@ import (
 const module = "github.com/kernbench/kernbench/"
 
 // simulator is the packages that run kernels and host code: a panic in them is a bug.
-var simulator = []string{module + "internal/", module + "tl.", module + "torch.", module + "topology."}
+var simulator = []string{module + "internal/", module + "tl.", module + "torch.", module + "topology.", module + "numeric.", module + "oplog.", module + "simtime."}
 
 // library is the packages that authors call, and that also hold kernels of their own.
 var library = []string{module + "ccl.", module + "tp.", module + "attention.", module + "task.", module + "scenario.", module + "comm", module + "bench."}

@@ -8,11 +8,11 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/kernbench/kernbench/internal/config"
 	"github.com/kernbench/kernbench/internal/sim"
 	"github.com/kernbench/kernbench/scenario"
 	"github.com/kernbench/kernbench/task"
 	"github.com/kernbench/kernbench/tl"
+	"github.com/kernbench/kernbench/topology"
 )
 
 // The backends.
@@ -118,11 +118,11 @@ func (o *Options) settle(ctx context.Context) (*scenario.Plan, error) {
 	if err := o.check(); err != nil {
 		return nil, err
 	}
-	s, err := scenario.LoadContext(ctx, o.Scenario)
+	s, err := scenario.Load(ctx, o.Scenario)
 	if err != nil {
 		return nil, err
 	}
-	return s.PlanContext(ctx, o.Choice)
+	return s.Plan(ctx, o.Choice)
 }
 
 // runs refuses a plan that has nothing to run, or makes an option mean nothing.
@@ -172,7 +172,7 @@ func (j *job) run(ctx context.Context) (*Result, error) {
 		if j.Tasks == nil {
 			j.Tasks = task.Default()
 		}
-		r.Runtime, r.Config = j.Runtime, &config.Used{Source: j.Tasks.Source(), Hash: j.Tasks.Hash()}
+		r.Runtime, r.Config = j.Runtime, &topology.Origin{Source: j.Tasks.Source(), Hash: j.Tasks.Hash()}
 	}
 	var err error
 	if j.Backend == Sim {

@@ -266,7 +266,7 @@ func system(ctx context.Context, preset string, plan *scenario.Plan, others stri
 	if slices.Contains(families, preset) {
 		sets = append(sets, fmt.Sprintf("system.sips.count=%d", need))
 	}
-	spec, err := topology.LoadContext(ctx, preset, sets...)
+	spec, err := topology.Load(ctx, preset, sets...)
 	if err != nil {
 		return nil, err
 	}

@@ -1,4 +1,4 @@
-package machine
+package cpu
 
 import (
 	"cmp"
@@ -14,7 +14,7 @@ import (
 	"github.com/kernbench/kernbench/topology"
 )
 
-// core is the control CPU of a PE while it runs a kernel: it gives each operation
+// Core is the control CPU of a PE while it runs a kernel: it gives each operation
 // of the tile language its dispatch cycle and hands it to an engine. It implements
 // tl.Machine.
 //
@@ -22,15 +22,15 @@ import (
 // command is not an event. What it does to the rest of the machine is scheduled at
 // its time; where it looks at what others have done, it waits for them to catch up
 // first (sync).
-type core struct {
-	m    *Machine
-	eng  *sim.Engine
-	pe   *PE
-	proc *sim.Proc
-	run  *Run
-	rank int
-	home *PE    // where its signals lie
-	name string // of the kernel
+type Core struct {
+	m      *System
+	eng    *sim.Engine
+	pe     *Element
+	proc   *sim.Proc
+	launch *Launch
+	rank   int
+	home   *Element // where its signals lie
+	name   string   // of the kernel
 
 	now       simtime.Time
 	limit     simtime.Time
@@ -56,9 +56,42 @@ type core struct {
 
 	tiles map[int32][]oplog.ID // who made what is in each slot, if values are computed
 
-	pieces   []piece // buffers of the operation at hand
+	pieces   []pe.Access // buffers of the operation at hand
 	requests []pe.Request
 	path     []topology.LinkID
+}
+
+// Launch is what the cores of one launch share.
+type Launch struct {
+	Ranks   []ID                    // the PEs, by rank
+	Home    func(rank int) *Element // where the signals of a rank lie
+	Windows [][]memory.Part         // for each tensor argument, the part that each rank holds
+	Poll    simtime.Time            // between two looks for a credit; 0 is asleep
+	Log     int32                   // number of the launch in the op log
+	Trace   int64                   // number of the launch in the trace
+}
+
+// New returns the core of a PE for a launch, idle.
+func New(m *System, l *Launch, p *Element, rank int) *Core {
+	s := &m.Graph.Spec().PE
+	c := &Core{
+		m: m, eng: m.Engine, pe: p, launch: l, rank: rank, home: l.Home(rank), limit: over, trace: p.trace,
+		dispatch: s.CPU.Clock.Cycles(s.CPU.DispatchCycles), scheduler: s.Scheduler.Overhead, poll: l.Poll,
+	}
+	if m.Measuring {
+		c.usage = &pe.Usage{}
+	}
+	p.DMA.Usage, p.Pipeline.Usage = c.usage, c.usage
+	clear(c.home.signals)
+	return c
+}
+
+// Start gives the core the process in which its kernels run, from now on.
+func (c *Core) Start(proc *sim.Proc) {
+	c.proc = proc
+	proc.Where = c.m.callers.Line
+	c.Attach(proc)
+	c.cpu.ended = c.eng.Now()
 }
 
 // ahead is how many calls a kernel may make before others get on: it bounds what
@@ -72,7 +105,7 @@ const mostIdle = 1 << 24
 const beatEvery = 64
 
 // tick charges a dispatch cycle.
-func (c *core) tick() error {
+func (c *Core) tick() error {
 	c.now += c.dispatch
 	if c.dispatch == 0 {
 		if err := c.idles(); err != nil {
@@ -96,7 +129,7 @@ func (c *core) tick() error {
 }
 
 // idles counts calls that take no time, on a machine on which calls take none.
-func (c *core) idles() error {
+func (c *Core) idles() error {
 	if c.now > c.last {
 		c.last, c.idle = c.now, 0
 	}
@@ -107,10 +140,10 @@ func (c *core) idles() error {
 }
 
 // arrival is when a command that is dispatched now reaches the engines.
-func (c *core) arrival() simtime.Time { return c.now + c.scheduler }
+func (c *Core) arrival() simtime.Time { return c.now + c.scheduler }
 
 // sync lets everybody else catch up with the CPU's clock.
-func (c *core) sync() {
+func (c *Core) sync() {
 	c.calls = 0
 	if c.now > c.eng.Now() {
 		c.proc.SleepUntil(c.now)
@@ -118,33 +151,33 @@ func (c *core) sync() {
 }
 
 // caughtUp moves the clock to the present, after a wait.
-func (c *core) caughtUp() {
+func (c *Core) caughtUp() {
 	c.now = max(c.now, c.eng.Now())
 	c.calls = 0
 }
 
 // Place is where the kernel runs.
-func (c *core) Place() tl.Place {
+func (c *Core) Place() tl.Place {
 	s := c.m.Graph.Spec()
 	return tl.Place{
 		PE: c.pe.PE, Cube: c.pe.Cube, SIP: c.pe.SIP,
 		PEs: s.PEsPerCube(), Cubes: s.CubesPerSIP(), SIPs: s.System.SIPs.Count,
-		Rank: c.rank, Ranks: len(c.run.ranks), Name: c.pe.String(),
+		Rank: c.rank, Ranks: len(c.launch.Ranks), Name: c.pe.String(),
 	}
 }
 
 // Now is the CPU's clock.
-func (c *core) Now() simtime.Time { return c.now }
+func (c *Core) Now() simtime.Time { return c.now }
 
 // Print shows a line to the user.
-func (c *core) Print(text string) {
+func (c *Core) Print(text string) {
 	if c.m.Print != nil {
 		c.m.Print(text)
 	}
 }
 
 // room makes room in TCM beside some tiles, waiting for others that have to go.
-func (c *core) room(n memory.Bytes, keep ...int32) error {
+func (c *Core) room(n memory.Bytes, keep ...int32) error {
 	for {
 		at, ok, err := c.pe.Tiles.Room(n, keep...)
 		if err != nil {
@@ -165,7 +198,7 @@ func (c *core) room(n memory.Bytes, keep ...int32) error {
 
 // newTile puts a new tile into TCM, beside some that stay, which is there after so
 // many transfers.
-func (c *core) newTile(v *tl.Value, parts int, keep ...int32) error {
+func (c *Core) newTile(v *tl.Value, parts int, keep ...int32) error {
 	n := memory.Bytes(v.Bytes())
 	if err := c.room(n, keep...); err != nil {
 		return err
@@ -176,7 +209,7 @@ func (c *core) newTile(v *tl.Value, parts int, keep ...int32) error {
 
 // made notes which operation made a tile, so that its value can be forgotten when
 // the tile goes.
-func (c *core) made(v *tl.Value) {
+func (c *Core) made(v *tl.Value) {
 	if c.m.Data == nil {
 		return
 	}
@@ -187,7 +220,7 @@ func (c *core) made(v *tl.Value) {
 	c.tiles[v.Slot] = append(c.tiles[v.Slot], v.ID)
 }
 
-func (c *core) forget(slot int32) {
+func (c *Core) forget(slot int32) {
 	for _, id := range c.tiles[slot] {
 		c.m.Data.Forget(id)
 	}
@@ -195,7 +228,7 @@ func (c *core) forget(slot int32) {
 }
 
 // use notes the use of a tile.
-func (c *core) use(v *tl.Value) error {
+func (c *Core) use(v *tl.Value) error {
 	if !c.pe.Tiles.Use(v.Slot, v.Turn) {
 		return &pe.Overflow{
 			Asked: memory.Bytes(v.Bytes()), Size: c.pe.Tiles.Size, Gone: true, Freed: c.pe.Tiles.Freed(v.Slot, v.Turn),
@@ -205,7 +238,7 @@ func (c *core) use(v *tl.Value) error {
 }
 
 // Pin keeps a tile in TCM.
-func (c *core) Pin(v tl.Value) error {
+func (c *Core) Pin(v tl.Value) error {
 	if err := c.use(&v); err != nil {
 		return err
 	}
@@ -214,7 +247,7 @@ func (c *core) Pin(v tl.Value) error {
 }
 
 // Free ends a tile.
-func (c *core) Free(v tl.Value) error {
+func (c *Core) Free(v tl.Value) error {
 	if err := c.use(&v); err != nil {
 		return err
 	}
@@ -223,14 +256,14 @@ func (c *core) Free(v tl.Value) error {
 }
 
 // Scratch allocates scratch memory and maps it into the virtual addresses.
-func (c *core) Scratch(n int64) (int64, error) {
+func (c *Core) Scratch(n int64) (int64, error) {
 	if err := c.tick(); err != nil {
 		return 0, err
 	}
 	if err := c.room(memory.Bytes(n)); err != nil {
 		return 0, err
 	}
-	va, access, err := c.m.reserveTCM(c.pe, memory.Bytes(n))
+	va, access, err := c.m.Reserve(c.pe, memory.Bytes(n))
 	if err != nil {
 		return 0, err
 	}
@@ -238,7 +271,7 @@ func (c *core) Scratch(n int64) (int64, error) {
 	if log := c.m.Log; log != nil {
 		op := c.op(oplog.Scratch)
 		op.Start, op.End = c.now, c.now
-		op.Mem = []oplog.Access{access}
+		op.Mem = Accesses([]pe.Access{access})
 		c.sync() // no earlier access to the same bytes may come after it
 		log.Effect(log.Add(op), oplog.Write)
 	}
@@ -246,9 +279,9 @@ func (c *core) Scratch(n int64) (int64, error) {
 }
 
 // Bytes computes a tile's value, once the tile is there.
-func (c *core) Bytes(v tl.Value) ([]byte, error) {
+func (c *Core) Bytes(v tl.Value) ([]byte, error) {
 	if c.m.Data == nil {
-		return nil, errNoValues
+		return nil, ErrNoValues
 	}
 	if err := c.tick(); err != nil {
 		return nil, err
@@ -270,12 +303,13 @@ func (c *core) Bytes(v tl.Value) ([]byte, error) {
 	return c.m.Data.Value(v.ID)
 }
 
+var _ tl.Machine = (*Core)(nil)
+
 // over is the limit of a kernel that has ended: nothing can be done after it.
 const over simtime.Time = -1
 
-// kernel runs a kernel, from the present instant to the end of everything that it
-// starts.
-func (c *core) kernel(name string, body func(m tl.Machine)) {
+// Run runs a kernel, from the present instant to the end of everything that it starts.
+func (c *Core) Run(name string, body func(m tl.Machine)) {
 	c.name, c.now, c.calls, c.limit = name, c.eng.Now(), 0, cmp.Or(c.eng.Limit, simtime.Never)
 	c.pe.lastCommand = 0
 	c.runs(c.cpu.last)
@@ -285,7 +319,7 @@ func (c *core) kernel(name string, body func(m tl.Machine)) {
 
 // end waits for everything the kernel started, gives back what it took, and checks
 // that it left nothing undone.
-func (c *core) end() {
+func (c *Core) end() {
 	c.sync()
 	began := c.now
 	c.pe.Pipeline.Drain(c.proc)
@@ -302,7 +336,7 @@ func (c *core) end() {
 	c.pe.Tiles.Clear()
 	c.pe.Tiles.Forget = nil
 	for _, va := range c.scratch {
-		c.m.releaseTCM(c.pe, va)
+		c.m.Release(c.pe, va)
 	}
 	c.scratch = c.scratch[:0]
 	c.limit = over

@@ -1,4 +1,4 @@
-package machine
+package cpu
 
 import (
 	"github.com/kernbench/kernbench/internal/memory"
@@ -9,7 +9,7 @@ import (
 )
 
 // Compute makes a tile out of others, on the GEMM or the MATH engine.
-func (c *core) Compute(v *tl.Value, cmd *tl.Compute) error {
+func (c *Core) Compute(v *tl.Value, cmd *tl.Compute) error {
 	if err := c.tick(); err != nil {
 		return err
 	}
@@ -71,7 +71,7 @@ func mathOp(cmd *tl.Compute) numeric.Op {
 }
 
 // computed is the record of a command.
-func (c *core) computed(v *tl.Value, cmd *tl.Compute) oplog.Op {
+func (c *Core) computed(v *tl.Value, cmd *tl.Compute) oplog.Op {
 	op := c.op(cmd.Kind)
 	op.Math, op.Axis, op.Fill = cmd.Math, int8(cmd.Axis), cmd.Fill
 	op.Shape, op.DType = v.Shape, v.DType

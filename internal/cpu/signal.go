@@ -1,4 +1,4 @@
-package machine
+package cpu
 
 import (
 	"fmt"
@@ -26,8 +26,8 @@ const maxSignals = 1 << 16
 
 // notification is a change of a signal on its way.
 type notification struct {
-	from   *PE
-	to     *PE
+	from   *Element
+	to     *Element
 	signal int
 	op     tl.SignalOp
 	value  int64
@@ -37,7 +37,7 @@ type notification struct {
 
 // notifications carries them.
 type notifications struct {
-	m      *Machine
+	m      *System
 	target sim.Target
 	pool   sim.Pool[notification]
 }
@@ -48,7 +48,7 @@ const (
 )
 
 // Notify changes a signal of a peer.
-func (c *core) Notify(peer, number int, op tl.SignalOp, value int64) error {
+func (c *Core) Notify(peer, number int, op tl.SignalOp, value int64) error {
 	if err := c.tick(); err != nil {
 		return err
 	}
@@ -58,8 +58,8 @@ func (c *core) Notify(peer, number int, op tl.SignalOp, value int64) error {
 	if err := checkSignal(number); err != nil {
 		return err
 	}
-	to := c.run.home(peer)
-	path, err := c.m.route(c.path[:0], c.pe.Memory(topology.KindTCM), to.Memory(topology.KindTCM))
+	to := c.launch.Home(peer)
+	path, err := c.m.Route(c.path[:0], c.pe.Memory(topology.KindTCM), to.Memory(topology.KindTCM))
 	if err != nil {
 		return err
 	}
@@ -77,18 +77,6 @@ func (c *core) Notify(peer, number int, op tl.SignalOp, value int64) error {
 		At: c.arrival(), Purpose: pe.Notify,
 		Done: sim.Event{Target: ns.target, Kind: evNotified, Arg: uint64(k)},
 	})
-	return nil
-}
-
-// Message sends a message of a signal's size from one PE's TCM to that of another, over
-// the fabric but without a DMA engine: those who schedule kernels tell each other what
-// has happened. done is called when it is there.
-func (m *Machine) Message(from, to PEID, done sim.Event) error {
-	path, err := m.route(nil, m.PE(from).Memory(topology.KindTCM), m.PE(to).Memory(topology.KindTCM))
-	if err != nil {
-		return err
-	}
-	m.Fabric.Send(&fabric.Transfer{Path: path, Bytes: m.Graph.Spec().PE.IPCQ.CreditBytes, Class: fabric.Comm, Done: done})
 	return nil
 }
 
@@ -126,7 +114,7 @@ func (ns *notifications) Handle(kind sim.Kind, arg uint64) {
 }
 
 // signal is one of the PE's signals, 0 until somebody changes it.
-func (p *PE) signal(number int) *signal {
+func (p *Element) signal(number int) *signal {
 	if p.signals == nil {
 		p.signals = map[int]*signal{}
 	}
@@ -137,13 +125,13 @@ func (p *PE) signal(number int) *signal {
 }
 
 // listen has changes of a PE's signals wake a process, unlisten no more.
-func (p *PE) listen(proc *sim.Proc) {
+func (p *Element) listen(proc *sim.Proc) {
 	if !slices.Contains(p.listeners, proc) {
 		p.listeners = append(p.listeners, proc)
 	}
 }
 
-func (p *PE) unlisten(proc *sim.Proc) {
+func (p *Element) unlisten(proc *sim.Proc) {
 	if i := slices.Index(p.listeners, proc); i >= 0 {
 		p.listeners = slices.Delete(p.listeners, i, i+1)
 	}
@@ -159,7 +147,7 @@ type awaited struct {
 func (a *awaited) String() string { return fmt.Sprintf("signal %d %v %d", a.number, a.cmp, a.value) }
 
 // WaitSignal waits until a signal compares true.
-func (c *core) WaitSignal(number int, cmp tl.Cmp, value int64) error {
+func (c *Core) WaitSignal(number int, cmp tl.Cmp, value int64) error {
 	holds, err := c.TestSignal(number, cmp, value)
 	if err != nil || holds {
 		return err
@@ -178,10 +166,10 @@ func (c *core) WaitSignal(number int, cmp tl.Cmp, value int64) error {
 }
 
 // Barrier returns the state of the barrier on a signal.
-func (c *core) Barrier(number int) *tl.Barrier { return &c.home.signal(number).barrier }
+func (c *Core) Barrier(number int) *tl.Barrier { return &c.home.signal(number).barrier }
 
 // TestSignal reports whether a signal compares true now.
-func (c *core) TestSignal(number int, cmp tl.Cmp, value int64) (bool, error) {
+func (c *Core) TestSignal(number int, cmp tl.Cmp, value int64) (bool, error) {
 	if err := c.tick(); err != nil {
 		return false, err
 	}
@@ -199,7 +187,7 @@ func (c *core) TestSignal(number int, cmp tl.Cmp, value int64) (bool, error) {
 
 // meet has everybody else catch up before the CPU looks at what they did, in a call
 // that may be repeated without end.
-func (c *core) meet() {
+func (c *Core) meet() {
 	c.eng.Beat()
 	c.sync()
 	if c.dispatch == 0 {
@@ -208,7 +196,7 @@ func (c *core) meet() {
 }
 
 // noticed records that the kernel goes on because of a signal.
-func (c *core) noticed(number int, s *signal) {
+func (c *Core) noticed(number int, s *signal) {
 	if c.m.Log == nil {
 		return
 	}

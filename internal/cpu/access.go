@@ -1,4 +1,4 @@
-package machine
+package cpu
 
 import (
 	"fmt"
@@ -8,25 +8,23 @@ import (
 	"github.com/kernbench/kernbench/internal/pe"
 	"github.com/kernbench/kernbench/internal/sim"
 	"github.com/kernbench/kernbench/oplog"
-	"github.com/kernbench/kernbench/simtime"
 	"github.com/kernbench/kernbench/tl"
-	"github.com/kernbench/kernbench/topology"
 )
 
 // Load brings a block of memory into a tile.
-func (c *core) Load(v *tl.Value, from tl.Block) error {
+func (c *Core) Load(v *tl.Value, from tl.Block) error {
 	return c.read(v, &from, oplog.Load, -1)
 }
 
 // Get is Load from the part of a window that a peer holds.
-func (c *core) Get(peer int, v *tl.Value, from tl.Block) error {
+func (c *Core) Get(peer int, v *tl.Value, from tl.Block) error {
 	if err := c.atPeer(&from, peer); err != nil {
 		return err
 	}
 	return c.read(v, &from, oplog.Get, peer)
 }
 
-func (c *core) read(v *tl.Value, from *tl.Block, kind oplog.Kind, peer int) error {
+func (c *Core) read(v *tl.Value, from *tl.Block, kind oplog.Kind, peer int) error {
 	if err := c.tick(); err != nil {
 		return err
 	}
@@ -55,19 +53,19 @@ func (c *core) read(v *tl.Value, from *tl.Block, kind oplog.Kind, peer int) erro
 }
 
 // Store writes a tile to memory.
-func (c *core) Store(v tl.Value, to tl.Block) error {
+func (c *Core) Store(v tl.Value, to tl.Block) error {
 	return c.write(&v, &to, oplog.Store, -1)
 }
 
 // Put is Store to the part of a window that a peer holds.
-func (c *core) Put(peer int, v tl.Value, to tl.Block) error {
+func (c *Core) Put(peer int, v tl.Value, to tl.Block) error {
 	if err := c.atPeer(&to, peer); err != nil {
 		return err
 	}
 	return c.write(&v, &to, oplog.Put, peer)
 }
 
-func (c *core) write(v *tl.Value, to *tl.Block, kind oplog.Kind, peer int) error {
+func (c *Core) write(v *tl.Value, to *tl.Block, kind oplog.Kind, peer int) error {
 	if err := c.tick(); err != nil {
 		return err
 	}
@@ -110,15 +108,15 @@ var purposes = [oplog.NumKinds]pe.Purpose{oplog.Load: pe.Load, oplog.Store: pe.S
 
 // atPeer moves a block to the same place in the part of its window that a peer
 // holds.
-func (c *core) atPeer(b *tl.Block, peer int) error {
+func (c *Core) atPeer(b *tl.Block, peer int) error {
 	if err := c.checkPeer(peer); err != nil {
 		return err
 	}
 	w := int(b.Ptr.Window) - 1
-	if w < 0 || w >= len(c.run.Program.Windows) {
+	if w < 0 || w >= len(c.launch.Windows) {
 		return fmt.Errorf("the pointer is not into a window: pass a tensor argument of the launch, not scratch")
 	}
-	mine, theirs := c.run.Program.Windows[w][c.rank], c.run.Program.Windows[w][peer]
+	mine, theirs := c.launch.Windows[w][c.rank], c.launch.Windows[w][peer]
 	first, end := b.Span()
 	if b.Valid.Elems() > 0 && (first < int64(mine.VA) || end > int64(mine.VA)+int64(theirs.Bytes)) {
 		there := tl.Shard{Tensor: "the window", Part: shardOf(peer), Addr: int64(mine.VA), Bytes: int64(theirs.Bytes)}
@@ -132,9 +130,9 @@ func (c *core) atPeer(b *tl.Block, peer int) error {
 }
 
 // checkPeer refuses a peer that is no rank of the launch.
-func (c *core) checkPeer(peer int) error {
-	if peer < 0 || peer >= len(c.run.ranks) {
-		return fmt.Errorf("no peer %d: the launch has ranks 0 to %d", peer, len(c.run.ranks)-1)
+func (c *Core) checkPeer(peer int) error {
+	if peer < 0 || peer >= len(c.launch.Ranks) {
+		return fmt.Errorf("no peer %d: the launch has ranks 0 to %d", peer, len(c.launch.Ranks)-1)
 	}
 	return nil
 }
@@ -145,7 +143,7 @@ type shardOf int
 func (rank shardOf) String() string { return fmt.Sprintf("the shard of rank %d", int(rank)) }
 
 // submit hands the core's requests to the DMA engine as one operation.
-func (c *core) submit(id oplog.ID, kind oplog.Kind) {
+func (c *Core) submit(id oplog.ID, kind oplog.Kind) {
 	n, class, purpose := len(c.requests), class(kind), purposes[kind]
 	if id == 0 && n == 1 {
 		r := &c.requests[0]
@@ -155,7 +153,7 @@ func (c *core) submit(id oplog.ID, kind oplog.Kind) {
 	}
 	t := transfer{id: id, core: c, begins: n, ends: n}
 	if n > 1 {
-		t.order = c.hold(id, c.requests)
+		t.order = c.hold(id, c.requests[0].Op)
 	}
 	begun, ended := c.m.transfers.add(t)
 	for i := range c.requests {
@@ -173,54 +171,18 @@ func (c *core) submit(id oplog.ID, kind oplog.Kind) {
 	}
 }
 
-// hold takes one place in the program for several requests.
-func (c *core) hold(id oplog.ID, requests []pe.Request) pe.Order {
-	var reads, writes []pe.Access
-	for i := range requests {
-		if r := &requests[i]; r.Op == memory.Read {
-			reads = append(reads, r.From)
-		} else {
-			writes = append(writes, r.To)
-		}
+// hold takes one place in the program for the requests of the core's pieces.
+func (c *Core) hold(id oplog.ID, op memory.Op) pe.Order {
+	if op == memory.Read {
+		return c.pe.DMA.Hold(id, c.pieces, nil, false)
 	}
-	return c.pe.DMA.Hold(id, reads, writes, false)
-}
-
-// Load is the request by which the PE reads a region of any memory into its TCM.
-func (p *PE) Load(from memory.ID, r memory.Region, to memory.Addr) (pe.Request, error) {
-	tcm := p.Memory(topology.KindTCM)
-	return p.request(memory.Read, p.machine.Access(from, r), p.machine.Access(tcm, memory.Contiguous(to, r.Bytes())))
-}
-
-// Store is the request by which the PE writes from its TCM to a region of any
-// memory.
-func (p *PE) Store(from memory.Addr, to memory.ID, r memory.Region) (pe.Request, error) {
-	tcm := p.Memory(topology.KindTCM)
-	return p.request(memory.Write, p.machine.Access(tcm, memory.Contiguous(from, r.Bytes())), p.machine.Access(to, r))
-}
-
-func (p *PE) request(op memory.Op, from, to pe.Access) (pe.Request, error) {
-	m := p.machine
-	path, err := m.Graph.Route(nil, m.Node(from.Memory), m.Node(to.Memory))
-	return pe.Request{Op: op, Class: fabric.Compute, Path: path, From: from, To: to}, err
-}
-
-// DMABusy is how long a channel of the PE's DMA engine has carried data: the beats
-// on its port, not the waiting.
-func (p *PE) DMABusy(op memory.Op) simtime.Time {
-	g := p.machine.Graph
-	from, to := g.PERouter(p.SIP, p.Cube, p.PE), g.PENode(p.SIP, p.Cube, p.PE, topology.KindDMA)
-	if op == memory.Write {
-		from, to = to, from
-	}
-	port, _ := g.LinkBetween(from, to) // every PE has one
-	return p.machine.Fabric.Stats(port).Busy
+	return c.pe.DMA.Hold(id, nil, c.pieces, false)
 }
 
 // transfer is an operation whose requests are under way.
 type transfer struct {
 	id           oplog.ID
-	core         *core
+	core         *Core    // nil for a copy of the host
 	order        pe.Order // held for its requests
 	composite    *pe.Composite
 	reserved     memory.Bytes // of TCM, for the composite's buffers
@@ -228,9 +190,9 @@ type transfer struct {
 	done         sim.Event // of a host's copy
 }
 
-// transfers notes the beginnings and ends of operations.
+// transfers records the beginnings and ends of operations in the op log.
 type transfers struct {
-	m      *Machine
+	m      *System
 	target sim.Target
 	pool   sim.Pool[transfer]
 }
@@ -240,9 +202,15 @@ const (
 	evEnded
 )
 
-// add is a new transfer, and the events of its beginnings and ends.
+// add adds a transfer and returns the events of its beginnings and ends.
 func (ts *transfers) add(t transfer) (begun, ended sim.Event) {
 	return beginAndEnd(ts.target, uint64(ts.pool.Add(t)))
+}
+
+// Copy returns the events by which a copy of the host reports the beginnings and the ends of
+// its parts. With the last end it calls done.
+func (m *System) Copy(id oplog.ID, parts int, done sim.Event) (begun, ended sim.Event) {
+	return m.transfers.add(transfer{id: id, begins: parts, ends: parts, done: done})
 }
 
 // beginAndEnd returns the events of the beginning and of the end of something.
@@ -250,7 +218,7 @@ func beginAndEnd(target sim.Target, arg uint64) (begun, ended sim.Event) {
 	return sim.Event{Target: target, Kind: evBegun, Arg: arg}, sim.Event{Target: target, Kind: evEnded, Arg: arg}
 }
 
-// Handle tells the op log.
+// Handle counts a beginning or an end, and records the first and the last of them.
 func (ts *transfers) Handle(kind sim.Kind, arg uint64) {
 	t := ts.pool.At(int32(arg))
 	if kind == evBegun {
@@ -277,8 +245,8 @@ func (ts *transfers) Handle(kind sim.Kind, arg uint64) {
 	if done.reserved > 0 {
 		done.core.pe.Tiles.Release(done.reserved)
 	}
-	if done.core == nil { // the host's
-		ts.m.tracer.copying(-1)
+	if done.core == nil && ts.m.Copied != nil {
+		ts.m.Copied()
 	}
 	ts.m.Engine.Call(done.done)
 }

@@ -1,4 +1,4 @@
-package machine
+package cpu
 
 import (
 	"errors"
@@ -13,7 +13,7 @@ import (
 )
 
 // Composite starts a command that streams tiles from memory to memory.
-func (c *core) Composite(cmd *tl.Composite) (tl.Handle, error) {
+func (c *Core) Composite(cmd *tl.Composite) (tl.Handle, error) {
 	if err := c.tick(); err != nil {
 		return tl.Handle{}, err
 	}
@@ -43,7 +43,7 @@ func (c *core) Composite(cmd *tl.Composite) (tl.Handle, error) {
 }
 
 // toPeers moves operands that are at peers to where these have them.
-func (c *core) toPeers(args []tl.Arg) error {
+func (c *Core) toPeers(args []tl.Arg) error {
 	for i := range args {
 		a := &args[i]
 		if !a.AtPeer {
@@ -60,10 +60,9 @@ func (c *core) toPeers(args []tl.Arg) error {
 
 // builder turns a composite into a plan.
 type builder struct {
-	core          *core
+	core          *Core
 	tiles         []int32     // operands in TCM
 	reads, writes []pe.Access // memory that it may touch, as a whole
-	out           []piece
 }
 
 func (b *builder) plan(cmd *tl.Composite) (pe.Plan, error) {
@@ -178,25 +177,20 @@ func (b *builder) matrix(v *tl.Value, op memory.Op, class fabric.Class) (pe.Matr
 	if cols > 1 && x.stride[oplog.MaxRank-1] != x.elem {
 		return pe.Matrix{}, fmt.Errorf("the elements of a row are not side by side: composites need dense rows")
 	}
-	whole, err := c.m.pieces(nil, x.va, int64(rows), memory.Bytes(cols)*x.elem, stride)
+	whole, err := c.m.Find(nil, x.va, int64(rows), memory.Bytes(cols)*x.elem, stride)
 	if err != nil {
 		return pe.Matrix{}, err
 	}
-	for _, p := range whole {
-		if a := c.m.Access(p.memory, p.region); op == memory.Read {
-			b.reads = append(b.reads, a)
-		} else {
-			b.writes = append(b.writes, a)
-		}
+	if op == memory.Read {
+		b.reads = append(b.reads, whole...)
+	} else {
+		b.writes = whole
 	}
-	if op == memory.Write {
-		b.out = whole
-	}
-	var pieces []piece
+	var pieces []pe.Access
 	return pe.Matrix{ElemBytes: x.elem, Requests: func(to []pe.Request, row, col, rows, cols int) []pe.Request {
 		first := len(to)
 		va := x.va + memory.VA(row)*memory.VA(stride) + memory.VA(col)*memory.VA(x.elem)
-		pieces, err = c.m.pieces(pieces[:0], va, int64(rows), memory.Bytes(cols)*x.elem, stride)
+		pieces, err = c.m.Find(pieces[:0], va, int64(rows), memory.Bytes(cols)*x.elem, stride)
 		if err == nil {
 			to, err = c.transfers(to, pieces, op)
 		}
@@ -233,7 +227,7 @@ func (x *box) rows() (stride memory.Bytes, err error) {
 func (b *builder) record(cmd *tl.Composite, tiles int) oplog.Op {
 	op := b.core.op(cmd.Kind)
 	op.Math, op.Shape, op.DType, op.Tiles = cmd.Math, cmd.Out.Shape, cmd.Out.DType, int32(tiles)
-	op.Mem = accesses(b.out)
+	op.Mem = Accesses(b.writes)
 	op.Args = b.operands(cmd.Args, cmd.Out.DType)
 	so := op.Args[0].DType // of the result before the epilogue
 	if cmd.Kind == oplog.Gemm {
@@ -254,11 +248,11 @@ func (b *builder) operands(list []tl.Arg, d numeric.DType) []oplog.Operand {
 		}
 		at := v.Block()
 		x := newBox(&at)
-		whole, err := b.core.m.boxPieces(nil, &x)
+		whole, err := b.core.m.find(nil, &x)
 		if err != nil {
 			panic(err) // found before
 		}
-		out[i].Mem = accesses(whole)
+		out[i].Mem = Accesses(whole)
 	}
 	return out
 }
@@ -312,7 +306,7 @@ func (hs *handles) clear() {
 }
 
 // Wait waits for a composite or a receive.
-func (c *core) Wait(h tl.Handle) error {
+func (c *Core) Wait(h tl.Handle) error {
 	if err := c.tick(); err != nil {
 		return err
 	}

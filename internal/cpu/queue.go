@@ -1,4 +1,4 @@
-package machine
+package cpu
 
 import (
 	"fmt"
@@ -18,7 +18,7 @@ import (
 type port struct{ out, in *ipcq.Ring }
 
 // port finds a port by name.
-func (c *core) port(p tl.Port) (*port, error) {
+func (c *Core) port(p tl.Port) (*port, error) {
 	if p >= 0 && int(p) < len(c.ports) && c.ports[p].out != nil {
 		return &c.ports[p], nil
 	}
@@ -34,8 +34,34 @@ func (c *core) port(p tl.Port) (*port, error) {
 	return nil, fmt.Errorf("no port %v: this PE has %s", p, strings.Join(known, ", "))
 }
 
+// Join gives the core the queues of a port.
+func (c *Core) Join(at tl.Port, out, in *ipcq.Ring) {
+	for int(at) >= len(c.ports) {
+		c.ports = append(c.ports, port{})
+	}
+	c.ports[at] = port{out, in}
+	c.turn = 0
+}
+
+// Attach names the process that runs the kernel at this end of the core's queues, for
+// wake-ups and for reports of deadlocks.
+func (c *Core) Attach(proc *sim.Proc) {
+	for i := range c.ports {
+		if c.ports[i].out != nil {
+			c.ports[i].out.From.Proc, c.ports[i].in.To.Proc = proc, proc
+		}
+	}
+}
+
+// Leave takes the queues from the core. Reports name proc as the kernel that had them.
+func (c *Core) Leave(proc *sim.Proc) {
+	c.Attach(proc)
+	clear(c.ports)
+	c.ports = c.ports[:0]
+}
+
 // Send puts a tile, or memory that stands for one, into a queue.
-func (c *core) Send(name tl.Port, v tl.Value) error {
+func (c *Core) Send(name tl.Port, v tl.Value) error {
 	if err := c.tick(); err != nil {
 		return err
 	}
@@ -58,7 +84,7 @@ func (c *core) Send(name tl.Port, v tl.Value) error {
 		op.Shape, op.DType, op.Port, op.Args = v.Shape, v.DType, int32(name), []oplog.Operand{operand(&v)}
 		op.Start = c.arrival()
 		if v.InMem {
-			op.Args[0].Mem = accesses(c.pieces)
+			op.Args[0].Mem = Accesses(c.pieces)
 		}
 		msg.ID = c.m.Log.Add(op)
 	}
@@ -74,32 +100,30 @@ func (c *core) Send(name tl.Port, v tl.Value) error {
 
 // sendMemory sends straight from memory: each fragment is read where it is. Together
 // they are one access in the program: the value is that of when all are being read.
-func (c *core) sendMemory(ring *ipcq.Ring, msg *ipcq.Message) error {
+func (c *Core) sendMemory(ring *ipcq.Ring, msg *ipcq.Message) error {
 	if len(c.pieces) > 1 {
 		return fmt.Errorf("the memory to send is in %d pieces: Load it, or send it piece by piece", len(c.pieces))
 	}
 	n := ring.Fragments(msg.Bytes)
 	t := transfer{id: msg.ID, core: c, begins: n, ends: n}
-	for _, p := range c.pieces {
-		t.order = c.pe.DMA.Hold(msg.ID, []pe.Access{c.m.Access(p.memory, p.region)}, nil, false)
+	if len(c.pieces) > 0 {
+		t.order = c.hold(msg.ID, memory.Read)
 	}
 	begun, ended := c.m.transfers.add(t)
 	for i := range n {
 		c.credit(ring)
 		r := pe.Request{ID: msg.ID, At: c.arrival(), Begun: begun, Done: ended, Order: t.order}
 		if len(c.pieces) > 0 {
-			whole := c.pieces[0]
-			off := memory.Bytes(i) * ring.SlotSize
-			part, ok := slice(whole.region, off, min(ring.SlotSize, msg.Bytes-off))
-			if !ok {
-				return fmt.Errorf("rows of %v do not fill slots of %v evenly: Load it first", whole.region.RowBytes, ring.SlotSize)
+			r.From = c.pieces[0]
+			whole, off := r.From.Region, memory.Bytes(i)*ring.SlotSize
+			var ok bool
+			if r.From.Region, ok = slice(whole, off, min(ring.SlotSize, msg.Bytes-off)); !ok {
+				return fmt.Errorf("rows of %v do not fill slots of %v evenly: Load it first", whole.RowBytes, ring.SlotSize)
 			}
-			r.From = c.m.Access(whole.memory, part)
-			path, err := c.m.route(nil, whole.memory, ring.Memory)
-			if err != nil {
+			var err error
+			if r.Path, err = c.m.Route(nil, r.From.Memory, ring.Memory); err != nil {
 				return err
 			}
-			r.Path = path
 		}
 		ring.Put(msg, i, &r)
 	}
@@ -122,7 +146,7 @@ func slice(r memory.Region, off, n memory.Bytes) (memory.Region, bool) {
 
 // credit takes a credit, waiting for one to come back if all are out: asleep, or
 // looking for it every few cycles.
-func (c *core) credit(ring *ipcq.Ring) {
+func (c *Core) credit(ring *ipcq.Ring) {
 	first := c.now
 	for {
 		at, ok := ring.TakeCredit(c.now)
@@ -152,7 +176,7 @@ type receive struct {
 }
 
 // Recv asks for the next message of a queue.
-func (c *core) Recv(name tl.Port, v *tl.Value, into *tl.Block, wait bool) (tl.Handle, tl.Port, error) {
+func (c *Core) Recv(name tl.Port, v *tl.Value, into *tl.Block, wait bool) (tl.Handle, tl.Port, error) {
 	if err := c.tick(); err != nil {
 		return tl.Handle{}, name, err
 	}
@@ -181,17 +205,17 @@ func (c *core) Recv(name tl.Port, v *tl.Value, into *tl.Block, wait bool) (tl.Ha
 		op := c.op(oplog.Recv)
 		op.Shape, op.DType, op.Port, op.Args = v.Shape, v.DType, int32(name), make([]oplog.Operand, 1)
 		if into != nil {
-			op.Mem = accesses(c.pieces)
+			op.Mem = Accesses(c.pieces)
 		}
 		v.ID = c.m.Log.Add(op)
 		if into == nil {
 			c.made(v)
 		}
 		rc.ID = v.ID
-		rc.Begun, rc.Done = c.m.recvs.events(rc)
+		rc.Begun, rc.Done = c.m.receives.events(rc)
 	}
 	if into != nil {
-		t := transfer{id: rc.ID, core: c, ends: 1, order: c.hold(rc.ID, c.requests)}
+		t := transfer{id: rc.ID, core: c, ends: 1, order: c.hold(rc.ID, memory.Write)}
 		_, rc.Done = c.m.transfers.add(t)
 		rc.Order = t.order
 	}
@@ -204,7 +228,7 @@ func (c *core) Recv(name tl.Port, v *tl.Value, into *tl.Block, wait bool) (tl.Ha
 }
 
 // await waits for a receive.
-func (c *core) await(rc *receive) error {
+func (c *Core) await(rc *receive) error {
 	began := c.now
 	err := rc.Await(c.proc, c.now)
 	c.caughtUp()
@@ -215,7 +239,7 @@ func (c *core) await(rc *receive) error {
 	return err
 }
 
-func (c *core) newReceive() *receive {
+func (c *Core) newReceive() *receive {
 	if n := len(c.unusedReceives); n > 0 {
 		rc := c.unusedReceives[n-1]
 		c.unusedReceives = c.unusedReceives[:n-1]
@@ -225,7 +249,7 @@ func (c *core) newReceive() *receive {
 }
 
 // anyPort is the port whose turn it is among those with a message, waiting for one.
-func (c *core) anyPort() (tl.Port, error) {
+func (c *Core) anyPort() (tl.Port, error) {
 	if len(c.ports) == 0 {
 		_, err := c.port(tl.AnyPort)
 		return tl.AnyPort, err
@@ -249,7 +273,7 @@ func (c *core) anyPort() (tl.Port, error) {
 }
 
 // listen has the arrival of any message wake the kernel, or no more.
-func (c *core) listen(on bool) {
+func (c *Core) listen(on bool) {
 	for i := range c.ports {
 		if in := c.ports[i].in; in != nil {
 			in.To.Any = on
@@ -258,7 +282,7 @@ func (c *core) listen(on bool) {
 }
 
 // anyMessage is what RecvAny waits for.
-type anyMessage struct{ *core }
+type anyMessage struct{ *Core }
 
 func (anyMessage) String() string { return "a message on any port" }
 
@@ -276,33 +300,32 @@ func (m anyMessage) HeldBy() (ended *sim.Proc) {
 }
 
 // into is how a message gets to memory.
-func (c *core) into(to *tl.Block, ring *ipcq.Ring) (func([]pe.Request, memory.Bytes, memory.Bytes) []pe.Request, error) {
+func (c *Core) into(to *tl.Block, ring *ipcq.Ring) (func([]pe.Request, memory.Bytes, memory.Bytes) []pe.Request, error) {
 	if err := c.find(to); err != nil {
 		return nil, err
 	}
 	pieces := slices.Clone(c.pieces)
-	c.requests = c.requests[:0]
 	paths := make([][]topology.LinkID, len(pieces))
 	for i, p := range pieces {
-		c.requests = append(c.requests, pe.Request{Op: memory.Write, To: c.m.Access(p.memory, p.region)})
 		var err error
-		if paths[i], err = c.m.route(nil, ring.Memory, p.memory); err != nil {
+		if paths[i], err = c.m.Route(nil, ring.Memory, p.Memory); err != nil {
 			return nil, err
 		}
 	}
 	return func(out []pe.Request, off, n memory.Bytes) []pe.Request {
 		for i, p := range pieces {
-			size := p.region.Bytes()
+			whole := p.Region
+			size := whole.Bytes()
 			for off < size && n > 0 {
 				take := min(n, size-off)
-				part, ok := slice(p.region, off, take)
-				if !ok { // to the end of a row, or whole rows
-					if take = p.region.RowBytes - off%p.region.RowBytes; take == p.region.RowBytes {
+				var ok bool
+				if p.Region, ok = slice(whole, off, take); !ok { // to the end of a row, or whole rows
+					if take = whole.RowBytes - off%whole.RowBytes; take == whole.RowBytes {
 						take = min(n, size-off) / take * take
 					}
-					part, _ = slice(p.region, off, take)
+					p.Region, _ = slice(whole, off, take)
 				}
-				out = append(out, pe.Request{Op: memory.Write, Path: paths[i], To: c.m.Access(p.memory, part)})
+				out = append(out, pe.Request{Op: memory.Write, Path: paths[i], To: p})
 				off, n = off+take, n-take
 			}
 			off -= size
@@ -311,8 +334,8 @@ func (c *core) into(to *tl.Block, ring *ipcq.Ring) (func([]pe.Request, memory.By
 	}, nil
 }
 
-// seen notes that a message has arrived.
-func (m *Machine) seen(id oplog.ID) {
+// Seen records in the op log that a message has arrived.
+func (m *System) Seen(id oplog.ID) {
 	op := m.Log.Op(id)
 	op.End = m.Engine.Now()
 	if m.causedByOperand(op) {
@@ -320,22 +343,22 @@ func (m *Machine) seen(id oplog.ID) {
 	}
 }
 
-// recvs tells the op log of receives.
-type recvs struct {
-	m      *Machine
+// receives records receives in the op log.
+type receives struct {
+	m      *System
 	target sim.Target
 	all    map[oplog.ID]*receive
 }
 
-// events is what a receive calls when it knows its message, and when that is in
-// memory.
-func (rs *recvs) events(rc *receive) (begun, done sim.Event) {
+// events returns the events that a receive calls when its message is known, and when the
+// message is in memory.
+func (rs *receives) events(rc *receive) (begun, done sim.Event) {
 	rs.all[rc.ID] = rc
 	return beginAndEnd(rs.target, uint64(rc.ID))
 }
 
-// Handle is those two.
-func (rs *recvs) Handle(kind sim.Kind, arg uint64) {
+// Handle records the start and the end of a receive.
+func (rs *receives) Handle(kind sim.Kind, arg uint64) {
 	id := oplog.ID(arg)
 	op, rc := rs.m.Log.Op(id), rs.all[id]
 	if kind == evBegun {

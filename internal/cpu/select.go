@@ -1,4 +1,4 @@
-package machine
+package cpu
 
 import (
 	"fmt"
@@ -14,12 +14,12 @@ import (
 
 // selection is what Select waits for.
 type selection struct {
-	core  *core
+	core  *Core
 	cases []tl.Case
 }
 
 // Select waits until one of the cases is so.
-func (c *core) Select(cases []tl.Case) (int, error) {
+func (c *Core) Select(cases []tl.Case) (int, error) {
 	if err := c.tick(); err != nil {
 		return 0, err
 	}
@@ -59,7 +59,7 @@ func (c *core) Select(cases []tl.Case) (int, error) {
 	}
 }
 
-func (c *core) checkCase(x *tl.Case) error {
+func (c *Core) checkCase(x *tl.Case) error {
 	if x.Kind == tl.SignalCase {
 		return checkSignal(x.Signal)
 	}
