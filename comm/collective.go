@@ -37,11 +37,7 @@ func (w *Window) Note(signal int) (n Note) {
 // Await is WaitSignal for a signal that a peer is to raise to at least v, in a phase of
 // an operation: errors name them.
 func (w *Window) Await(op, phase string, peer, signal int, v int64) error {
-	p := place{op: op, phase: phase, peer: w.comm.ranks[peer], signal: signal}
-	if err := w.checkWait(p, GE); err != nil {
-		return err
-	}
-	return w.comm.await(word(w.local, w.at(signal)), GE, v, p)
+	return w.wait(place{op: op, phase: phase, peer: w.comm.ranks[peer], signal: signal}, GE, v)
 }
 
 // Fail poisons the communicator because ranks do not agree, or a collective cannot go

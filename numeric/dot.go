@@ -35,15 +35,12 @@ var multipliers = [...]func(p product){
 // bits, I32 otherwise.
 func DotType(d DType) DType {
 	switch {
-	case d == F64:
-		return F64
 	case d.IsFloat():
-		return F32
+		return max(d, F32) // F64 comes after it
 	case d.Size() == 8:
 		return I64
-	default:
-		return I32
 	}
+	return I32
 }
 
 // Dot adds to acc, m×n elements of dtype DotType(d), the matrix product of a, m×k,
