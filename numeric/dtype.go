@@ -65,7 +65,7 @@ func (d DType) String() string {
 	return dtypeNames[d]
 }
 
-// ParseDType is the dtype that a name says.
+// ParseDType returns the dtype of a name.
 func ParseDType(name string) (DType, error) {
 	if i := slices.Index(dtypeNames[:], name); i > 0 {
 		return DType(i), nil

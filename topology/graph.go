@@ -130,7 +130,7 @@ func (g *Graph) LinkBetween(from, to NodeID) (LinkID, bool) {
 	return first, n > 0
 }
 
-// between is the first of the n parallel links from a node to another.
+// between returns the first of the n parallel links from a node to another.
 func (g *Graph) between(from, to NodeID) (first LinkID, n int) {
 	out := g.Out(from)
 	i, _ := slices.BinarySearchFunc(out, to, func(l Link, to NodeID) int { return int(l.To - to) })

@@ -254,8 +254,8 @@ func (e *Executor) drop(id oplog.ID) {
 	n.value = nil
 }
 
-// unavailable is the error of asking for a value that does not exist yet: it names
-// the operation that has to happen first.
+// unavailable returns the error of asking for a value that does not exist yet. The error
+// names the operation that has to happen first.
 func (e *Executor) unavailable(id oplog.ID) error {
 	const wait = "let the simulation go on until it has"
 	at, steps := id, 0
