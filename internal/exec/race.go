@@ -63,7 +63,6 @@ type pageKey struct {
 	page  int64
 }
 
-
 // access is what an operation reads or writes in one memory.
 type access struct {
 	id    oplog.ID
