@@ -16,7 +16,7 @@ type node struct {
 	held    bool  // by a kernel, a queue or a host: there may be uses to come
 	done    bool  // value is there, or was
 
-	hasRead, hasWritten bool
+	touched [oplog.Write + 1]bool // memory, by phase
 }
 
 // edge leads from an operation to one that waits for its value.

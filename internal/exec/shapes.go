@@ -98,15 +98,8 @@ func checkElementwise(op *oplog.Op) error {
 		return fmt.Errorf("%v of %v does not give %v", op.Math, d, op.DType)
 	}
 	for i := range op.Args {
-		arg := &op.Args[i]
-		want := d
-		if op.Math == numeric.Where && i == 0 {
-			want = numeric.U8
-		}
-		if isNumber(arg) {
-			continue
-		}
-		if arg.DType != want || !broadcasts(arg.Shape, op.Shape) {
+		arg, want := &op.Args[i], op.Math.Operand(i, d)
+		if !isNumber(arg) && (arg.DType != want || !broadcasts(arg.Shape, op.Shape)) {
 			return fmt.Errorf("operand %d is %v %v, wants what broadcasts to %v %v", i, arg.Shape, arg.DType, op.Shape, want)
 		}
 	}
