@@ -130,7 +130,7 @@ func (c *Comm) attach(handle uint64) error {
 	if err != nil {
 		return err
 	}
-	c.ctrl = &control{Segment: seg, me: c.rank, local: seg.Bytes(c.rank)}
+	c.ctrl = &control{Segment: seg, local: seg.Bytes(c.rank)}
 	c.said, c.heard = make([]uint64, c.size), make([]uint64, c.size)
 	return nil
 }

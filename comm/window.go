@@ -166,11 +166,15 @@ func (w *Window) Notify(peer, signal int, op SignalOp, v int64) error {
 
 // WaitSignal waits until a signal of this rank compares true with v.
 func (w *Window) WaitSignal(signal int, cmp Cmp, v int64) error {
-	p := place{op: "wait", peer: -1, signal: signal}
+	return w.wait(place{op: "wait", peer: -1, signal: signal}, cmp, v)
+}
+
+// wait waits until the signal of a place compares true with v.
+func (w *Window) wait(p place, cmp Cmp, v int64) error {
 	if err := w.checkWait(p, cmp); err != nil {
 		return err
 	}
-	return w.comm.await(word(w.local, w.at(signal)), cmp, v, p)
+	return w.comm.await(word(w.local, w.at(p.signal)), cmp, v, p)
 }
 
 // Condition is a comparison of a signal.

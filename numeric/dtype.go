@@ -2,6 +2,7 @@ package numeric
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -64,12 +65,10 @@ func (d DType) String() string {
 	return dtypeNames[d]
 }
 
-// ParseDType is the dtype that a name says.
+// ParseDType returns the dtype of a name.
 func ParseDType(name string) (DType, error) {
-	for _, d := range DTypes {
-		if dtypeNames[d] == name {
-			return d, nil
-		}
+	if i := slices.Index(dtypeNames[:], name); i > 0 {
+		return DType(i), nil
 	}
 	return 0, fmt.Errorf("unknown dtype %q: use one of %s", name, dtypeList())
 }

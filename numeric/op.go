@@ -98,6 +98,15 @@ func (op Op) Result(d DType) DType {
 	return d
 }
 
+// Operand returns the dtype of operand i of an operation on dtype d: d, but U8 for the
+// condition of [Where].
+func (op Op) Operand(i int, d DType) DType {
+	if op == Where && i == 0 {
+		return U8
+	}
+	return d
+}
+
 // Supports says whether op is defined for operands of dtype d: roots,
 // transcendentals and softmax are for floats, operations on bits for integers, all
 // else for every dtype.

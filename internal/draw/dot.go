@@ -49,11 +49,7 @@ func (d *Diagram) cluster(b *bytes.Buffer, in int, indent string) {
 			continue
 		}
 		p := roles[bl.role]
-		text := strings.Join(bl.lines, "\n")
-		if text == "" {
-			text = lastName(bl.name)
-		}
-		c := bl.centre()
+		c, text := bl.centre(), cmp.Or(strings.Join(bl.lines, "\n"), lastName(bl.name))
 		fmt.Fprintf(b, "%s%s [label=%s, color=\"%v\", fillcolor=\"%v\", pos=\"%d,%d\"];\n", indent, quote(bl.name), quote(text), p.line, p.fill, pixels(c.x), pixels(d.h-c.y))
 	}
 }

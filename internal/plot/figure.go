@@ -148,10 +148,9 @@ func (s Series) at(xs []any, factor float64) []float64 {
 	}
 	values := make([]float64, len(xs))
 	for i, x := range xs {
+		values[i] = math.NaN()
 		if y, ok := byX[x]; ok {
 			values[i] = y * s.factor * factor
-		} else {
-			values[i] = math.NaN()
 		}
 	}
 	return values
