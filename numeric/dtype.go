@@ -3,6 +3,8 @@ package numeric
 import (
 	"fmt"
 	"strings"
+
+	"github.com/kernbench/kernbench/internal/printable"
 )
 
 // DType is the type of an element. Its numbers go into logs: they never change.
@@ -56,13 +58,8 @@ func (d DType) IsFloat() bool { return F16 <= d && d <= F64 }
 // IsSigned says whether elements can be negative.
 func (d DType) IsSigned() bool { return F16 <= d && d <= I64 }
 
-// String is the name: "f16", "bf16", ...
-func (d DType) String() string {
-	if !d.Valid() {
-		return fmt.Sprintf("DType(%d)", uint8(d))
-	}
-	return dtypeNames[d]
-}
+// String returns the name: "f16", "bf16", ...
+func (d DType) String() string { return printable.Name("DType", d, dtypeNames[:]) }
 
 // ParseDType is the dtype that a name says.
 func ParseDType(name string) (DType, error) {
