@@ -10,6 +10,7 @@ import (
 
 	"github.com/kernbench/kernbench/ccl"
 	"github.com/kernbench/kernbench/internal/collperf"
+	"github.com/kernbench/kernbench/internal/printable"
 	"github.com/kernbench/kernbench/numeric"
 	"github.com/kernbench/kernbench/tl"
 	"github.com/kernbench/kernbench/topology"
@@ -197,6 +198,4 @@ func chosenReductions(word string) []ccl.Reduction {
 	return slices.DeleteFunc(list, func(r ccl.Reduction) bool { return r.String() != word })
 }
 
-func bufferWords() []string {
-	return wordsOf(topology.BufferKinds, func(kind topology.BufferKind) string { return string(kind) })
-}
+func bufferWords() []string { return printable.Words(topology.BufferKinds) }

@@ -131,3 +131,12 @@ func Name[T ~uint8](enumeration string, v T, names []string) string {
 	}
 	return names[v]
 }
+
+// Words returns the texts of words.
+func Words[T ~string](words []T) []string {
+	texts := make([]string, len(words))
+	for i, w := range words {
+		texts[i] = string(w)
+	}
+	return texts
+}
