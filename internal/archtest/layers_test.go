@@ -12,7 +12,7 @@ var layers = []struct {
 	name     string
 	packages []string
 }{
-	{"foundation", []string{"simtime", "internal/sim", "topology", "internal/printable", "internal/config", "internal/config/configtest", "internal/file", "internal/rapidtest", "internal/host", "internal/host/hosttest", "internal/stack", "internal/version"}},
+	{"foundation", []string{"simtime", "internal/sim", "topology", "internal/printable", "internal/ints", "internal/config", "internal/config/configtest", "internal/file", "internal/rapidtest", "internal/host", "internal/host/hosttest", "internal/stack", "internal/version"}},
 	{"values", []string{"numeric", "oplog", "internal/npy", "internal/dense", "internal/trace"}},
 	{"kernels", []string{"tl"}},
 	{"machines", []string{

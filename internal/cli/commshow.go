@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/kernbench/kernbench/comm"
+	"github.com/kernbench/kernbench/internal/ints"
 	"github.com/kernbench/kernbench/internal/printable"
 	"github.com/kernbench/kernbench/scenario"
 	"github.com/kernbench/kernbench/scenario/runner"
@@ -185,10 +186,7 @@ func describeScenario(s *scenario.Scenario, plan *scenario.Plan) *shownScenario 
 		shown.Root = plan.Root
 	}
 	for _, w := range plan.Windows {
-		m := shownWindow{Bytes: w.Bytes, Signals: w.Signals, SignalBanks: scenario.SignalBanks, SignalBytes: scenario.SignalBytes}
-		for rank := range plan.Ranks {
-			m.Ranks = append(m.Ranks, rank)
-		}
+		m := shownWindow{Ranks: ints.Count(0, plan.Ranks), Bytes: w.Bytes, Signals: w.Signals, SignalBanks: scenario.SignalBanks, SignalBytes: scenario.SignalBytes}
 		if w.Domain != nil {
 			m.Domain, m.Ranks = w.Domain.Name, w.Domain.Ranks
 		}

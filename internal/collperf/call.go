@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/kernbench/kernbench/ccl"
+	"github.com/kernbench/kernbench/internal/ints"
 	"github.com/kernbench/kernbench/simtime"
 	"github.com/kernbench/kernbench/torch"
 )
@@ -39,17 +40,13 @@ func (p *problem) execute(ctx *torch.Context, s ccl.Settings, per RanksPer) (*ou
 	if per == PerSIP {
 		return o, ctx.Spawn(func(rank int, ctx *torch.Context) error {
 			a := &party{problem: p, ctx: ctx}
-			for i := range p.addends {
-				a.mine = append(a.mine, rank*p.addends+i)
-			}
+			a.mine = ints.Count(rank*p.addends, p.addends)
 			return a.takePart(s, o)
 		}, p.ranks)
 	}
 	s.WorldSize = p.ranks
 	a := &party{problem: p, ctx: ctx, on: []torch.TensorOption{torch.On(ctx.AllPEs()[:p.ranks]...)}}
-	for rank := range p.ranks {
-		a.mine = append(a.mine, rank)
-	}
+	a.mine = ints.Count(0, p.ranks)
 	return o, a.takePart(s, o)
 }
 
