@@ -192,40 +192,6 @@ func TestLaunchStartsEverywhereAtOnce(t *testing.T) {
 	}
 }
 
-// Launches on the same PEs run in order; one that shares a single PE with a
-// running kernel waits with all of its PEs.
-func TestLaunchWaitsForEarlierWork(t *testing.T) {
-	m := build(t, Options{}, "default")
-	var log []string
-	kernel := func(name string, d simtime.Time) Kernel {
-		return func(p *sim.Proc, pe *PE) {
-			log = append(log, fmt.Sprint(name, pe.ID))
-			p.Sleep(d)
-		}
-	}
-	launch := func(name string, d simtime.Time, ids ...PEID) *Launch {
-		l, err := m.Launch(name, ids, kernel(name, d), sim.Event{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		return l
-	}
-	a := launch("a", 10_000*ns, 0, 1)
-	b := launch("b", 1*ns, 200, 1)
-	c := launch("c", 1*ns, 200)
-	d := launch("d", 1*ns, 2)
-	m.mustRun(t)
-	if want := "[a0 a1 d2 b1 b200 c200]"; fmt.Sprint(log) != want {
-		t.Errorf("order %v, want %s", log, want)
-	}
-	if b.Start != a.Start+10_000*ns || c.Start != b.Start+1*ns || d.Start > a.Start+10*ns {
-		t.Errorf("starts a %v b %v c %v d %v", a.Start, b.Start, c.Start, d.Start)
-	}
-	if b.Spread() < 9_000*ns {
-		t.Errorf("b's PEs were ready %v apart, want about 10 µs", b.Spread())
-	}
-}
-
 // A kernel that returns while a transfer is under way ends with the transfer, and
 // so does what waits for its PE.
 func TestLaunchEndsWithItsTransfers(t *testing.T) {
@@ -311,20 +277,6 @@ func TestEveryMemoryEqualsItsFormula(t *testing.T) {
 	}
 }
 
-func TestLaunchRefusesBadTargets(t *testing.T) {
-	m := build(t, Options{}, "alpha_beta")
-	for want, ids := range map[string][]PEID{
-		"launch k: no PEs: name at least one":                {},
-		"launch k: a PE is named twice":                      {1, 1},
-		"launch k: PEs 0 to 99 of a machine that has 0 to 3": {0, 99},
-		"launch k: PEs -1 to 0 of a machine that has 0 to 3": {0, -1},
-	} {
-		if _, err := m.Launch("k", ids, nil, sim.Event{}); err == nil || err.Error() != want {
-			t.Errorf("%v: %v, want %s", ids, err, want)
-		}
-	}
-}
-
 func TestEndlessKernelsAreStopped(t *testing.T) {
 	m := build(t, Options{Limit: simtime.Millisecond}, "alpha_beta")
 	if _, err := m.Launch("endless", everyPE(m), func(p *sim.Proc, _ *PE) {
@@ -343,25 +295,8 @@ func TestEndlessKernelsAreStopped(t *testing.T) {
 	}
 }
 
-func TestPanicInKernelNamesThePE(t *testing.T) {
-	m := build(t, Options{}, "default")
-	if _, err := m.Launch("bad", everyPE(m), func(p *sim.Proc, pe *PE) {
-		p.Sleep(ns)
-		if pe.ID == 77 {
-			panic("oops")
-		}
-		p.Sleep(ns)
-	}, sim.Event{}); err != nil {
-		t.Fatal(err)
-	}
-	var pe *sim.PanicError
-	if err := m.Engine.Run(context.Background()); !errors.As(err, &pe) || pe.Proc != "bad@sip0.cube9.pe5" {
-		t.Errorf("Run = %v", err)
-	}
-}
-
-// transcript is everything a busy run of the machine shows.
-func transcript(t testing.TB) string {
+// fingerprint is everything a busy run of the machine shows.
+func fingerprint(t testing.TB) string {
 	m := build(t, Options{}, "default")
 	if _, err := m.Launch("k", everyPE(m), func(p *sim.Proc, pe *PE) {
 		for i := range 3 {
@@ -385,10 +320,10 @@ func transcript(t testing.TB) string {
 }
 
 func TestRunsAreIdentical(t *testing.T) {
-	want := transcript(t)
+	want := fingerprint(t)
 	for _, procs := range []int{1, 2} {
 		old := runtime.GOMAXPROCS(procs)
-		got := transcript(t)
+		got := fingerprint(t)
 		runtime.GOMAXPROCS(old)
 		if got != want {
 			t.Errorf("GOMAXPROCS=%d gives another run", procs)
@@ -402,7 +337,7 @@ func TestMachinesRunInParallel(t *testing.T) {
 	got := make([]string, n)
 	var all sync.WaitGroup
 	for i := range n {
-		all.Go(func() { got[i] = transcript(t) }) // a failure ends its goroutine, and the test
+		all.Go(func() { got[i] = fingerprint(t) }) // a failure ends its goroutine, and the test
 	}
 	all.Wait()
 	if len(slices.Compact(got)) != 1 {
