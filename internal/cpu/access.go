@@ -31,10 +31,7 @@ func (c *Core) read(v *tl.Value, from *tl.Block, kind oplog.Kind, peer int) erro
 	if err := c.find(from); err != nil {
 		return err
 	}
-	var err error
-	if c.requests, err = c.transfers(c.requests[:0], c.pieces, memory.Read); err != nil {
-		return err
-	}
+	c.requests = c.transfers(c.requests[:0], c.pieces, memory.Read)
 	if err := c.newTile(v, len(c.requests)); err != nil {
 		return err
 	}
@@ -78,10 +75,7 @@ func (c *Core) write(v *tl.Value, to *tl.Block, kind oplog.Kind, peer int) error
 	if len(c.pieces) == 0 {
 		return nil // all of it is masked
 	}
-	var err error
-	if c.requests, err = c.transfers(c.requests[:0], c.pieces, memory.Write); err != nil {
-		return err
-	}
+	c.requests = c.transfers(c.requests[:0], c.pieces, memory.Write)
 	var id oplog.ID
 	if c.m.Log != nil {
 		op := c.access(kind, to, peer)

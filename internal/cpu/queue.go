@@ -120,10 +120,7 @@ func (c *Core) sendMemory(ring *ipcq.Ring, msg *ipcq.Message) error {
 			if r.From.Region, ok = slice(whole, off, min(ring.SlotSize, msg.Bytes-off)); !ok {
 				return fmt.Errorf("rows of %v do not fill slots of %v evenly: Load it first", whole.RowBytes, ring.SlotSize)
 			}
-			var err error
-			if r.Path, err = c.m.Route(nil, r.From.Memory, ring.Memory); err != nil {
-				return err
-			}
+			r.Path = c.m.Route(nil, r.From.Memory, ring.Memory)
 		}
 		ring.Put(msg, i, &r)
 	}
@@ -307,10 +304,7 @@ func (c *Core) into(to *tl.Block, ring *ipcq.Ring) (func([]pe.Request, memory.By
 	pieces := slices.Clone(c.pieces)
 	paths := make([][]topology.LinkID, len(pieces))
 	for i, p := range pieces {
-		var err error
-		if paths[i], err = c.m.Route(nil, ring.Memory, p.Memory); err != nil {
-			return nil, err
-		}
+		paths[i] = c.m.Route(nil, ring.Memory, p.Memory)
 	}
 	return func(out []pe.Request, off, n memory.Bytes) []pe.Request {
 		for i, p := range pieces {

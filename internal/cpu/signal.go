@@ -59,11 +59,7 @@ func (c *Core) Notify(peer, number int, op tl.SignalOp, value int64) error {
 		return err
 	}
 	to := c.launch.Home(peer)
-	path, err := c.m.Route(c.path[:0], c.pe.Memory(topology.KindTCM), to.Memory(topology.KindTCM))
-	if err != nil {
-		return err
-	}
-	c.path = path
+	c.path = c.m.Route(c.path[:0], c.pe.Memory(topology.KindTCM), to.Memory(topology.KindTCM))
 	n := notification{from: c.pe, to: to, signal: number, op: op, value: value, order: c.pe.DMA.Mark()}
 	if c.m.Log != nil {
 		rec := c.op(oplog.Notify)
@@ -73,7 +69,7 @@ func (c *Core) Notify(peer, number int, op tl.SignalOp, value int64) error {
 	ns := &c.m.notifications
 	k := ns.pool.Add(n)
 	c.pe.DMA.Submit(&pe.Request{
-		Op: memory.Write, Class: fabric.Comm, Path: path, Bytes: c.m.Graph.Spec().PE.IPCQ.CreditBytes, Loose: true,
+		Op: memory.Write, Class: fabric.Comm, Path: c.path, Bytes: c.m.Graph.Spec().PE.IPCQ.CreditBytes, Loose: true,
 		At: c.arrival(), Purpose: pe.Notify,
 		Done: sim.Event{Target: ns.target, Kind: evNotified, Arg: uint64(k)},
 	})

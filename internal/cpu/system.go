@@ -32,7 +32,7 @@ type System struct {
 	// order: one if the range is in one shard.
 	Find func(to []pe.Access, va memory.VA, rows int64, rowBytes, stride memory.Bytes) ([]pe.Access, error)
 	// Route appends the links of a transfer between two memories, which may be the same.
-	Route func(to []topology.LinkID, from, dest memory.ID) ([]topology.LinkID, error)
+	Route func(to []topology.LinkID, from, dest memory.ID) []topology.LinkID
 	// Reserve allocates scratch memory in a PE's TCM and maps it. Release frees it.
 	Reserve func(p *Element, n memory.Bytes) (memory.VA, pe.Access, error)
 	Release func(p *Element, va memory.VA)

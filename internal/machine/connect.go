@@ -64,20 +64,13 @@ func (n *neighbors) connect(table []Connection) error {
 		return err
 	}
 	var buf []topology.LinkID
-	way := func(a, b *PE) (path []topology.LinkID, err error) { // as long as it is: there are very many
-		buf, err = m.findRoute(buf[:0], a.Memory(topology.KindTCM), b.Memory(topology.KindTCM))
-		return slices.Clone(buf), err
+	way := func(a, b *PE) []topology.LinkID { // as long as it is: there are very many
+		buf = m.findRoute(buf[:0], a.Memory(topology.KindTCM), b.Memory(topology.KindTCM))
+		return slices.Clone(buf)
 	}
 	for _, l := range table {
 		a, b := n.end(l.A, l.APort), n.end(l.B, l.BPort)
-		there, err := way(a.pe, b.pe)
-		if err != nil {
-			return err
-		}
-		back, err := way(b.pe, a.pe)
-		if err != nil {
-			return err
-		}
+		there, back := way(a.pe, b.pe), way(b.pe, a.pe)
 		ab, err := n.ring(&a, &b, there, back)
 		if err != nil {
 			return err
@@ -121,13 +114,9 @@ func (n *neighbors) ring(from, to *queueEnd, there, back []topology.LinkID) (*ip
 	cfg.At = m.Access(cfg.Memory, memory.Contiguous(slots.addr, size))
 	cfg.Path = there
 	if kind != topology.BufferTCM {
-		if cfg.Path, err = m.findRoute(nil, from.pe.Memory(topology.KindTCM), cfg.Memory); err != nil {
-			return nil, err
-		}
+		cfg.Path = m.findRoute(nil, from.pe.Memory(topology.KindTCM), cfg.Memory)
 	}
-	if cfg.Out, err = m.findRoute(nil, cfg.Memory, b.Memory(topology.KindTCM)); err != nil {
-		return nil, err
-	}
+	cfg.Out = m.findRoute(nil, cfg.Memory, b.Memory(topology.KindTCM))
 	cfg.CreditTime = m.Graph.Latency(back) + m.Graph.Bottleneck(back).Serialize(q.CreditBytes)
 	ring := m.queues.Add(
 		ipcq.End{Name: from.name, DMA: &from.pe.DMA}, ipcq.End{Name: to.name, DMA: &b.DMA}, cfg)

@@ -57,10 +57,7 @@ func stream(t testing.TB, o Options, n int) float64 {
 	m := build(t, o, "default")
 	for id := range PEID(n) {
 		p := m.PE(id)
-		r, err := p.Load(p.Memory(topology.KindHBM), memory.Contiguous(0, size), 0)
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := p.Request(memory.Read, p.Memory(topology.KindHBM), memory.Contiguous(0, size), 0)
 		p.DMA.Submit(&r)
 	}
 	m.mustRun(t)
@@ -85,16 +82,10 @@ func TestDMABusyIsDataBeats(t *testing.T) {
 	m := build(t, Options{}, "default")
 	p, far := m.PE(0), m.PE(m.ID(1, 9, 3)).Memory(topology.KindHBM)
 	for i := range memory.Addr(2) {
-		r, err := p.Load(far, memory.Contiguous(i<<16, 1<<16), i<<16)
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := p.Request(memory.Read, far, memory.Contiguous(i<<16, 1<<16), i<<16)
 		p.DMA.Submit(&r)
 	}
-	r, err := p.Store(1<<20, far, memory.Contiguous(1<<20, 4096))
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := p.Request(memory.Write, far, memory.Contiguous(1<<20, 4096), 1<<20)
 	p.DMA.Submit(&r)
 	m.mustRun(t)
 	for op, want := range map[memory.Op]simtime.Time{memory.Read: 512 * ns, memory.Write: 16 * ns} {
@@ -110,10 +101,7 @@ func TestTileRowsUseManyChannels(t *testing.T) {
 	m := build(t, Options{}, "default")
 	p := m.PE(0)
 	tile := memory.Region{Rows: 32, RowBytes: 128, Stride: 3072 * 2}
-	r, err := p.Load(p.Memory(topology.KindHBM), tile, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := p.Request(memory.Read, p.Memory(topology.KindHBM), tile, 0)
 	p.DMA.Submit(&r)
 	m.mustRun(t)
 	if now := m.Engine.Now(); now > 100*ns {
@@ -198,10 +186,7 @@ func TestLaunchEndsWithItsTransfers(t *testing.T) {
 	m := build(t, Options{}, "default")
 	var arrived simtime.Time
 	a, err := m.Launch("a", []PEID{0}, func(p *sim.Proc, pe *PE) {
-		r, err := pe.Load(pe.Memory(topology.KindHBM), memory.Contiguous(0, 1<<20), 0)
-		if err != nil {
-			t.Error(err)
-		}
+		r := pe.Request(memory.Read, pe.Memory(topology.KindHBM), memory.Contiguous(0, 1<<20), 0)
 		pe.DMA.Submit(&r)
 	}, sim.Event{})
 	if err != nil {
@@ -221,9 +206,7 @@ func TestLaunchEndsWithItsTransfers(t *testing.T) {
 func TestLaunchGoesBeforeBulk(t *testing.T) {
 	quiet, busy := build(t, Options{}, "default"), build(t, Options{}, "default")
 	hbm := busy.PE(0).Memory(topology.KindHBM)
-	if err := busy.HostWrite(hbm, memory.Contiguous(0, 16<<20), sim.Event{}); err != nil {
-		t.Fatal(err)
-	}
+	busy.HostCopy(memory.Write, hbm, memory.Contiguous(0, 16<<20), sim.Event{})
 	var start [2]simtime.Time
 	for i, m := range []*Machine{quiet, busy} {
 		if err := m.Engine.RunUntil(context.Background(), 10_000*ns); err != nil {
@@ -255,13 +238,7 @@ func TestEveryMemoryEqualsItsFormula(t *testing.T) {
 				for _, op := range []memory.Op{memory.Read, memory.Write} {
 					m := build(t, Options{Fidelity: fid}, "default")
 					p, id, region := m.PE(0), m.PE(far).Memory(kind), memory.Contiguous(0, n)
-					r, err := p.Load(id, region, 0)
-					if op == memory.Write {
-						r, err = p.Store(0, id, region)
-					}
-					if err != nil {
-						t.Fatal(err)
-					}
+					r := p.Request(op, id, region, 0)
 					p.DMA.Submit(&r)
 					m.mustRun(t)
 					want := fabric.Uncontended(m.Hops(r.Path), n, spec.System.Flit)
@@ -301,10 +278,7 @@ func fingerprint(t testing.TB) string {
 	if _, err := m.Launch("k", everyPE(m), func(p *sim.Proc, pe *PE) {
 		for i := range 3 {
 			from := m.PE((pe.ID*7 + PEID(i)*31) % PEID(m.NumPEs())).Memory(topology.KindHBM)
-			r, err := pe.Load(from, memory.Contiguous(memory.Addr(i)<<12, 10_000), 0)
-			if err != nil {
-				t.Error(err)
-			}
+			r := pe.Request(memory.Read, from, memory.Contiguous(memory.Addr(i)<<12, 10_000), 0)
 			pe.DMA.Submit(&r)
 			pe.DMA.Drain(p)
 		}
