@@ -169,15 +169,12 @@ func (s *selection) text(queue func(r *ipcq.Ring, before string) string) string 
 func (s *selection) HeldBy() (ended *sim.Proc) {
 	signal := false
 	for i := range s.cases {
-		x := &s.cases[i]
-		if x.Kind == tl.SignalCase {
+		if x := &s.cases[i]; x.Kind == tl.SignalCase {
 			signal = true
-			continue
-		}
-		if p := s.core.ports[x.Port].out.To.Proc; p != nil && !p.Done() {
-			return p
-		} else if p != nil {
-			ended = p
+		} else if p := s.core.ports[x.Port].out.To.Proc; p != nil {
+			if ended = p; !p.Done() {
+				return p
+			}
 		}
 	}
 	if signal {
