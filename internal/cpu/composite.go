@@ -103,13 +103,11 @@ func (b *builder) plan(cmd *tl.Composite) (pe.Plan, error) {
 	}
 	rows, cols := matrixSize(out.Shape)
 	result := pe.Result{Out: to, Epilogue: epilogue, Costs: c.m.costs}
-	stream := pe.StreamPlan{Result: result, Rows: rows, Cols: cols, Chunk: pe.StreamChunk, Args: args}
 	switch cmd.Kind {
 	case oplog.Stream:
-		return &stream, nil
+		return &pe.StreamPlan{Result: result, Rows: rows, Cols: cols, Chunk: pe.StreamChunk, Args: args}, nil
 	case oplog.ReducePeers:
-		stream.Chunk = pe.ReduceChunk
-		return &pe.ReducePlan{StreamPlan: stream, Math: cmd.Math}, nil
+		return &pe.StreamPlan{Result: result, Rows: rows, Cols: cols, Chunk: pe.ReduceChunk, Args: args, Reduces: true, Math: cmd.Math}, nil
 	}
 	_, k := matrixSize(cmd.Args[0].Value.Shape)
 	for i := range args {
