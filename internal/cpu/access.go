@@ -89,16 +89,15 @@ func (c *Core) write(v *tl.Value, to *tl.Block, kind oplog.Kind, peer int) error
 	return nil
 }
 
-// class is the priority of an access: between PEs it is communication.
-func class(kind oplog.Kind) fabric.Class {
-	if kind == oplog.Put || kind == oplog.Get {
-		return fabric.Comm
-	}
-	return fabric.Compute
+// accessKinds is the priority of each kind of access, and its name in traces. Between PEs it is
+// communication.
+var accessKinds = [oplog.NumKinds]struct {
+	class   fabric.Class
+	purpose pe.Purpose
+}{
+	oplog.Load: {fabric.Compute, pe.Load}, oplog.Store: {fabric.Compute, pe.Store},
+	oplog.Get: {fabric.Comm, pe.Get}, oplog.Put: {fabric.Comm, pe.Put},
 }
-
-// purposes is what traces call accesses.
-var purposes = [oplog.NumKinds]pe.Purpose{oplog.Load: pe.Load, oplog.Store: pe.Store, oplog.Get: pe.Get, oplog.Put: pe.Put}
 
 // atPeer moves a block to the same place in the part of its window that a peer
 // holds.
@@ -127,22 +126,19 @@ func (rank shardOf) String() string { return fmt.Sprintf("the shard of rank %d",
 
 // submit hands the core's requests to the DMA engine as one operation.
 func (c *Core) submit(id oplog.ID, kind oplog.Kind) {
-	n, class, purpose := len(c.requests), class(kind), purposes[kind]
-	if id == 0 && n == 1 {
-		r := &c.requests[0]
-		r.Class, r.At, r.Purpose = class, c.arrival(), purpose
-		c.pe.DMA.Submit(r)
-		return
-	}
+	n := len(c.requests)
 	t := transfer{id: id, core: c, begins: n, ends: n}
 	if n > 1 {
 		t.order = c.hold(id, c.requests[0].Op)
 	}
-	begun, ended := c.m.transfer(t)
+	var begun, ended sim.Event
+	if id != 0 || n != 1 {
+		begun, ended = c.m.transfer(t)
+	}
 	for i := range c.requests {
 		r := &c.requests[i]
-		r.ID, r.Class, r.At, r.Order, r.Purpose = id, class, c.arrival(), t.order, purpose
-		r.Begun, r.Done = begun, ended
+		r.ID, r.At, r.Order, r.Begun, r.Done = id, c.arrival(), t.order, begun, ended
+		r.Class, r.Purpose = accessKinds[kind].class, accessKinds[kind].purpose
 		c.pe.DMA.Submit(r)
 	}
 	if n == 0 {

@@ -111,7 +111,7 @@ func (n *neighbors) ring(from, to *queueEnd, there, back []topology.LinkID) (*ip
 		return nil, fmt.Errorf("slots of the queue %s -> %s: %w", from.name, to.name, err)
 	}
 	n.blocks = append(n.blocks, slots)
-	cfg.At = m.Access(cfg.Memory, memory.Contiguous(slots.addr, size))
+	cfg.At = m.Access(cfg.Memory, memory.Contiguous(slots.Addr, size))
 	cfg.Path = there
 	if kind != topology.BufferTCM {
 		cfg.Path = m.findRoute(nil, from.pe.Memory(topology.KindTCM), cfg.Memory)
@@ -153,10 +153,8 @@ func (n *neighbors) disconnect() {
 
 // block is memory for the slots of a queue to a PE, or for scratch memory of a PE.
 type block struct {
-	pe     *PE
-	memory memory.ID
-	addr   memory.Addr
-	bytes  memory.Bytes
+	pe *PE
+	memory.Segment
 }
 
 // newBlock allocates memory on behalf of a PE, in whose TCM it takes the place of tiles.
@@ -165,15 +163,15 @@ func newBlock(p *PE, id memory.ID, n memory.Bytes) (block, error) {
 	if err == nil && id.Kind == topology.KindTCM {
 		p.Tiles.Reserve(n)
 	}
-	return block{p, id, addr, n}, err
+	return block{p, memory.Segment{Memory: id, Addr: addr, Bytes: n}}, err
 }
 
 // free gives the memory back.
 func (b *block) free() {
-	if b.memory.Kind == topology.KindTCM {
-		b.pe.Tiles.Release(b.bytes)
+	if b.Memory.Kind == topology.KindTCM {
+		b.pe.Tiles.Release(b.Bytes)
 	}
-	if err := b.pe.machine.Memory(b.memory).Allocator.Free(b.addr); err != nil {
+	if err := b.pe.machine.Memory(b.Memory).Allocator.Free(b.Addr); err != nil {
 		panic(err) // newBlock has allocated it
 	}
 }
