@@ -19,6 +19,9 @@ var CenterRoot = builtin(&Algorithm{
 	Cost:        centerRootCost,
 }, (*member).centerRoot)
 
+// none is the device of ranks that are not the root of one.
+const none = -1
+
 // hierarchy is the layout of a plan's ranks, if it is known, and else one device with all
 // of them.
 func (p *Plan) hierarchy() Layout {

@@ -15,9 +15,9 @@
 // one order for all ranks (weave.go, bucket.go, halving.go, direct.go). Those over trees
 // are streams up and down, each of which goes on when it can (stream.go, treeallreduce.go).
 //
-// Costs (wovencost.go, treeallreduce.go, directcost.go, over the routes of network.go) and
-// bounds (bound.go, need.go, region.go) are closed forms of topologies and plans, in files
-// that simulate nothing; [Pick] is the algorithm that costs least. A [Config] is what ccl.yaml
+// Costs (wovencost.go, treeallreduce.go, directcost.go, over the routes of network.go) are
+// closed forms of topologies and plans, in files that simulate nothing; [Pick] is the algorithm
+// that costs least. The lower bound is in package ccl/bound. A [Config] is what ccl.yaml
 // says.
 //
 // The package imports tl and topology, internal/config for its file, internal/sim and

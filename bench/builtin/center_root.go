@@ -7,6 +7,7 @@ import (
 
 	"github.com/kernbench/kernbench/bench"
 	"github.com/kernbench/kernbench/ccl"
+	"github.com/kernbench/kernbench/ccl/bound"
 	"github.com/kernbench/kernbench/internal/compare"
 	"github.com/kernbench/kernbench/tl"
 	"github.com/kernbench/kernbench/topology"
@@ -168,5 +169,5 @@ func centerRootBound(ctx *torch.Context, elems int) torch.Time {
 		}
 	}
 	plan := ccl.Plan{Collective: ccl.AllReduce, Ranks: len(pes), DType: torch.F16, Counts: []int{elems}}
-	return ccl.Bound(ctx.Topology(), pes, &plan).Time
+	return bound.Compute(ctx.Topology(), pes, &plan).Time
 }
