@@ -25,9 +25,10 @@ type Algorithm struct {
 	Tiles int
 	// Kernel does the collective on one rank.
 	Kernel func(t *tl.PE, a *Args)
-	// Cost is how long it takes, as far as a formula can say. Without one the algorithm
-	// is never picked by auto.
-	Cost func(p *Plan, n *Network) Time
+	// Schedule describes the messages of the kernel, from which package ccl/cost computes its
+	// time. An algorithm without a schedule may register a formula there. Auto never picks an
+	// algorithm with neither.
+	Schedule func(p *Plan) Schedule
 }
 
 // Neighbor is the other end of one of a rank's ports.
@@ -48,6 +49,9 @@ func withInboxes(rank int, of func(rank int) []Neighbor) []Neighbor {
 	}
 	return list
 }
+
+// Auto is the name by which a group asks for the algorithm that costs least.
+const Auto = "auto"
 
 var algorithms []*Algorithm
 

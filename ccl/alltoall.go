@@ -25,7 +25,7 @@ func (m *member) relay() {
 	if r.cut.pieces == 0 {
 		return
 	}
-	groups := tl.CDiv(m.Ranks-1, m.ahead()/r.cut.pieces)
+	groups := tl.CDiv(m.Ranks-1, m.Ahead()/r.cut.pieces)
 	r.group = tl.CDiv(m.Ranks-1, groups)
 	schedule{&r, groups * r.cut.segments, m.Ranks - 1, r.group * r.cut.pieces}.run(m)
 }

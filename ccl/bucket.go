@@ -21,7 +21,7 @@ type bucket struct {
 	largest  int                  // elements of one
 	segments int
 	pieces   int // of a segment of a block
-	phases   []phase
+	parts    []phase
 	count    int // of steps
 	held     map[holding]tl.Tile
 	// joined, if blocks that travel together are as one and meet in the output's memory
@@ -53,7 +53,7 @@ func newBucket(m *member, p path) *bucket {
 		b.block = func(rank int) block { return b.run(b.number(rank), 1) }
 	}
 	add := func(k int, gathers bool) {
-		b.phases = append(b.phases, phase{k, gathers, b.count})
+		b.parts = append(b.parts, phase{k, gathers, b.count})
 		b.count += p.dims[k].size() - 1
 	}
 	for k := range p.dims {
@@ -92,21 +92,21 @@ func (b *bucket) steps() int { return b.count }
 // phase returns which dimension a step is in, how many of its steps came before, and
 // whether it gathers.
 func (b *bucket) phase(step int) (k, s int, gathers bool) {
-	i := len(b.phases) - 1
-	for b.phases[i].first > step {
+	i := len(b.parts) - 1
+	for b.parts[i].first > step {
 		i--
 	}
-	p := b.phases[i]
+	p := b.parts[i]
 	return p.k, step - p.first, p.gathers
 }
 
-func (b *bucket) legs() (list []leg) {
-	for _, p := range b.phases {
+func (b *bucket) phases() (list []Phase) {
+	for _, p := range b.parts {
 		d := &b.dims[p.k]
 		next := b.Rank + (d.cycle[(d.place+1)%d.size()]-d.cycle[d.place])*d.stride
-		l := leg{next, int(d.next), d.size() - 1, b.together(p.k) * b.pieces, tl.CDiv(b.largest, b.segments*b.pieces), !p.gathers}
+		l := Phase{next, int(d.next), d.size() - 1, b.together(p.k) * b.pieces, tl.CDiv(b.largest, b.segments*b.pieces), !p.gathers}
 		if b.joined != nil {
-			l.messages, l.elems = b.joined[p.k], tl.CDiv(b.together(p.k)*b.largest, b.joined[p.k])
+			l.Messages, l.Elems = b.joined[p.k], tl.CDiv(b.together(p.k)*b.largest, b.joined[p.k])
 		}
 		list = append(list, l)
 	}

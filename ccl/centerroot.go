@@ -16,7 +16,7 @@ var CenterRoot = builtin(&Algorithm{
 	Collectives: []Collective{AllReduce},
 	Neighbors:   centerRootNeighbors,
 	Inbox:       func(p *Plan) int { return 2 * p.Count(0) },
-	Cost:        centerRootCost,
+	Schedule:    centerRootSchedule,
 }, (*member).centerRoot)
 
 // none is the device of ranks that are not the root of one.
@@ -49,9 +49,9 @@ type middle struct {
 }
 
 // add adds the edges of a place to those of a rank; rank is who is at a place.
-func (t middle) add(b *branch, at int, rank func(at int) int) {
+func (t middle) add(n *TreeNode, at int, rank func(at int) int) {
 	x, y, rx, ry := at%t.w, at/t.w, t.root%t.w, t.root/t.w
-	b.root = at == t.root
+	n.Root = at == t.root
 	for _, e := range []struct {
 		to            int // a place
 		port, peer    tl.Port
@@ -65,18 +65,18 @@ func (t middle) add(b *branch, at int, rank func(at int) int) {
 		if t.devices {
 			e.port, e.peer = abroad[e.port], abroad[e.peer]
 		}
-		n := Neighbor{Port: e.port, Rank: rank(e.to), PeerPort: e.peer}
+		to := Neighbor{Port: e.port, Rank: rank(e.to), PeerPort: e.peer}
 		switch {
 		case e.parent:
-			b.parent = n
+			n.Parent = to
 		case e.child:
-			b.children = append(b.children, n)
+			n.Children = append(n.Children, to)
 		}
 	}
 }
 
 // centerTree is a rank's edges in the tree, and its device, if it is the root there.
-func centerTree(p *Plan, rank int) (b branch, device int) {
+func centerTree(p *Plan, rank int) (b TreeNode, device int) {
 	l := p.hierarchy()
 	n := l.cubes()
 	device = rank / n
@@ -85,7 +85,7 @@ func centerTree(p *Plan, rank int) (b branch, device int) {
 		root = middleOf(l.CubeW, l.CubeH)
 	}
 	middle{l.CubeW, l.CubeH, root, false}.add(&b, rank%n, func(at int) int { return device*n + at })
-	if !b.root {
+	if !b.Root {
 		return b, none
 	}
 	if l.W*l.H > 1 && !p.trades() {
@@ -178,39 +178,20 @@ func (m *member) centerRoot() {
 	}
 }
 
-// centerRootCost is that of the tree, or of what the roots trade and of the way up to them
-// and down: before the first segment and behind the last, if there are several, and else
-// of all chunks.
-func centerRootCost(p *Plan, n *Network) Time {
-	l := p.hierarchy()
-	if !p.trades() {
-		return n.climbed(p, func(rank int) branch { b, _ := centerTree(p, rank); return b })
-	}
-	q := p.roots()
-	var roots []int
-	for rank := range p.Ranks {
-		if _, device := centerTree(p, rank); device != none {
-			roots = append(roots, rank)
+// centerRootSchedule returns the tree, and what the roots exchange.
+func centerRootSchedule(p *Plan) (s Schedule) {
+	if p.trades() {
+		q := p.roots()
+		s = newPipelineSchedule(q, func(device int) *weave { return newWeave(q.withoutPE(device), rootPaths(q, device)) })
+		if q.Ranks == p.Ranks {
+			return s
+		}
+		for rank := range p.Ranks {
+			if _, device := centerTree(p, rank); device != none {
+				s.Roots = append(s.Roots, rank)
+			}
 		}
 	}
-	between := n.among(roots)
-	of := func(device int) *weave { return newWeave(q.formula(device), rootPaths(q, device)) }
-	t := between.woven(q, of)
-	if l.cubes() == 1 {
-		return t
-	}
-	// A root has its part in all three; sums and results pass through its memory.
-	one := *p
-	one.Ranks = l.cubes()
-	ways := func(count int) (t Time) {
-		one.Counts = []int{count}
-		for _, way := range []Collective{Reduce, Broadcast} {
-			one.Collective = way
-			t += n.climbed(&one, func(rank int) branch { b, _ := centerTree(p, rank); return b })
-		}
-		return t
-	}
-	segment := tl.CDiv(p.Count(0), max(1, of(0).segments))
-	memory := 4 * (n.burst() + n.g.Spec().PE.DMA.Setup)
-	return ways(segment) + max(t, ways(p.Count(0))) + memory
+	s.Trees = []func(int) TreeNode{func(rank int) TreeNode { n, _ := centerTree(p, rank); return n }}
+	return s
 }

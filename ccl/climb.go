@@ -16,23 +16,9 @@ type climber struct {
 	tree tree // if it is one of those forms
 }
 
-// branch is a rank's edges in a tree.
-type branch struct {
-	root     bool // there is no parent
-	parent   Neighbor
-	children []Neighbor
-}
-
-func (b branch) neighbors() []Neighbor {
-	if b.root {
-		return b.children
-	}
-	return append([]Neighbor{b.parent}, b.children...)
-}
-
-func newClimber(m *member, b branch) *climber {
-	c := &climber{member: m, root: b.root, up: b.parent.Port}
-	for _, child := range b.children {
+func newClimber(m *member, n TreeNode) *climber {
+	c := &climber{member: m, root: n.Root, up: n.Parent.Port}
+	for _, child := range n.Children {
 		c.down = append(c.down, child.Port)
 	}
 	return c
@@ -40,7 +26,7 @@ func newClimber(m *member, b branch) *climber {
 
 // climb does a collective over a tree in which the member is at a place.
 func (m *member) climb(place tree) {
-	c := newClimber(m, place.branch())
+	c := newClimber(m, place.node())
 	c.tree = place
 	switch m.Collective {
 	case AllReduce:

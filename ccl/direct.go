@@ -15,7 +15,7 @@ var Direct = builtin(&Algorithm{
 	},
 	Neighbors: directNeighbors,
 	Inbox:     directInbox,
-	Cost:      directCost,
+	Schedule:  directSchedule,
 }, (*member).direct)
 
 // directNeighbors returns all others: the rank k places on is at port k.
@@ -41,6 +41,20 @@ func directInbox(p *Plan) int {
 		return p.Count(0)
 	}
 	return p.Largest()
+}
+
+func directSchedule(p *Plan) Schedule {
+	switch {
+	case p.Collective.Rooted():
+		return treeSchedule(p, star)
+	case p.Collective == AllReduce:
+		return newExchange(p, Exchange{Steps: 2, Combines: 1}, tl.CDiv(p.Count(0), p.Ranks))
+	case p.Collective == ReduceScatter:
+		return newExchange(p, Exchange{Steps: 1, Combines: 1}, p.Largest())
+	case p.Collective == SendRecv:
+		return Schedule{}
+	}
+	return newExchange(p, Exchange{Steps: 1}, p.Largest())
 }
 
 func (m *member) direct() {
@@ -195,7 +209,7 @@ var DirectOnePhase = builtin(&Algorithm{
 	Collectives: []Collective{AllReduce},
 	Neighbors:   directNeighbors,
 	Inbox:       func(p *Plan) int { return p.Count(0) },
-	Cost:        func(p *Plan, n *Network) Time { return n.straight(p, 1, 1, p.Count(0)) },
+	Schedule:    func(p *Plan) Schedule { return newExchange(p, Exchange{Steps: 1, Combines: 1}, p.Count(0)) },
 }, func(m *member) {
 	all := block{m.In(0), m.Out(0), m.Count(0)}
 	x := onePhase{newDirect(m, ReduceScatter, func(int) block { return all })}

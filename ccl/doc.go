@@ -3,7 +3,7 @@
 //
 // A [Collective] says what is wanted, such as an all-reduce. An [Algorithm] is a
 // way to do one: which ranks have queues between them, the kernel that every rank
-// runs, in the tile language, and a formula for what that costs. A [Plan] is one call:
+// runs, in the tile language, and a description of its messages. A [Plan] is one call:
 // so many ranks, elements of this dtype, this reduction, and a [Layout], where the ranks
 // lie. Algorithms know of ranks alone, from 0 to Plan.Ranks-1, and move contiguous blocks
 // of elements: where these are in memory, and which PE a rank is, is the caller's affair
@@ -15,12 +15,10 @@
 // one order for all ranks (weave.go, bucket.go, halving.go, direct.go). Those over trees
 // are streams up and down, each of which goes on when it can (stream.go, treeallreduce.go).
 //
-// Costs (wovencost.go, treeallreduce.go, directcost.go, over the routes of network.go) are
-// closed forms of topologies and plans, in files that simulate nothing; [Pick] is the algorithm
-// that costs least. The lower bound is in package ccl/bound. A [Config] is what ccl.yaml
-// says.
+// What a kernel sends is described by a [Schedule], for package ccl/cost, which predicts times
+// and picks the algorithm that takes least. A lower bound on the time is in package ccl/bound.
+// Neither is imported here. A [Config] is what ccl.yaml says.
 //
-// The package imports tl and topology, internal/config for its file, internal/sim and
-// oplog for their types, and of internal/fabric and internal/pe the closed forms;
-// its tests run kernels on internal/machine.
+// The package imports tl and topology, internal/config for its file, and oplog for the rank of
+// a pointer; its tests run kernels on internal/machine.
 package ccl

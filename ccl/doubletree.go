@@ -15,18 +15,17 @@ var DoubleTree = builtin(&Algorithm{
 	Collectives: []Collective{AllReduce},
 	Neighbors:   doubleTreeNeighbors,
 	Inbox:       treeInbox,
-	Cost: func(p *Plan, n *Network) Time {
-		half := *p
-		half.Counts = []int{tl.CDiv(p.Count(0), 2)}
-		return n.climbed(&half,
-			func(rank int) branch { return twins[0].branch(p.Ranks, rank) },
-			func(rank int) branch { return twins[1].branch(p.Ranks, rank) })
+	Schedule: func(p *Plan) (s Schedule) {
+		for i := range twins {
+			s.Trees = append(s.Trees, func(rank int) TreeNode { return twins[i].node(p.Ranks, rank) })
+		}
+		return s
 	},
 }, func(m *member) {
 	var down, up []*stream
 	for i := range twins {
 		from, n := part(m.Count(0), i, len(twins))
-		s := newClimber(m, twins[i].branch(m.Ranks, m.Rank)).allReduce(m.linear(n).from(from))
+		s := newClimber(m, twins[i].node(m.Ranks, m.Rank)).allReduce(m.linear(n).from(from))
 		last := len(s) - 1
 		down, up = append(down, s[:last]...), append(up, s[last])
 	}
@@ -48,20 +47,20 @@ var twins = [2]twin{
 func doubleTreeNeighbors(p *Plan, rank int) []Neighbor {
 	return withInboxes(rank, func(rank int) (list []Neighbor) {
 		for i := range twins {
-			list = append(list, twins[i].branch(p.Ranks, rank).neighbors()...)
+			list = append(list, twins[i].node(p.Ranks, rank).neighbors()...)
 		}
 		return list
 	})
 }
 
-// branch returns a rank's parent and its children.
+// node returns a rank's parent and its children.
 //
 // Vertex 0 is the root, and the vertex below it the middle; from there on each level
 // halves what is left. So the parent of a vertex has its lowest bit cleared and the next
 // one set, or, if there is no such vertex, just the first; and odd ones are leaves. The
 // second tree has the vertices in the other order, or, if that would have odd ranks as
 // leaves again, one rank further on.
-func (t *twin) branch(ranks, rank int) (b branch) {
+func (t *twin) node(ranks, rank int) (n TreeNode) {
 	place := func(v int) int { // and its own inverse, but for the sign of the shift
 		switch {
 		case !t.second:
@@ -75,13 +74,13 @@ func (t *twin) branch(ranks, rank int) (b branch) {
 	if t.second && ranks%2 == 1 {
 		v = (rank + ranks - 1) % ranks
 	}
-	if b.root = v == 0; !b.root {
+	if n.Root = v == 0; !n.Root {
 		parent := inOrderParent(ranks, v)
 		which := 0
 		if parent < v && parent != 0 {
 			which = 1
 		}
-		b.parent = Neighbor{Port: t.parent, Rank: place(parent), PeerPort: t.children[which]}
+		n.Parent = Neighbor{Port: t.parent, Rank: place(parent), PeerPort: t.children[which]}
 	}
 	below := 1 << bits.Len(uint(ranks-1)) // the least power of two that is not below ranks
 	if v > 0 {
@@ -93,12 +92,12 @@ func (t *twin) branch(ranks, rank int) (b branch) {
 		}
 		for d := below / 2; d > 0; d /= 2 {
 			if child := v + step*d; child > 0 && child < ranks && inOrderParent(ranks, child) == v {
-				b.children = append(b.children, Neighbor{Port: t.children[i], Rank: place(child), PeerPort: t.parent})
+				n.Children = append(n.Children, Neighbor{Port: t.children[i], Rank: place(child), PeerPort: t.parent})
 				break
 			}
 		}
 	}
-	return b
+	return n
 }
 
 // inOrderParent returns the parent of a vertex other than 0.

@@ -33,6 +33,26 @@ func (e *experiment) System(t testing.TB) (g *topology.Graph, pes []int) {
 	return graph(t, e.preset, e.sets...), pes
 }
 
+// Fabric is a fabric of devices for experiments.
+type Fabric = fabricOf
+
+// NewFabric returns a fabric of w × h devices of a preset.
+func NewFabric(preset string, shape topology.Shape, w, h int) Fabric {
+	return Fabric{preset, shape, w, h}
+}
+
+// Experiment returns a collective over all devices of the fabric.
+func (f fabricOf) Experiment(c Collective, bytes int) Experiment {
+	return f.experiment(nil, c, bytes)
+}
+
+// OnCubes makes the first PE of each cube a rank, of devices that are a square of cubes.
+func (e *experiment) OnCubes(cubes int) *Experiment {
+	g := square(cubes)
+	e.Ranks, e.stride, e.Layout.CubeW, e.Layout.CubeH = e.Ranks*cubes, 8, g.w, g.h
+	return e
+}
+
 // NewPutGet returns an all-reduce in which each rank reads addends from the memory of all others
 // and writes sums there. Only the ports of DMA and HBM take time.
 func NewPutGet(ranks, elems int) *Experiment {

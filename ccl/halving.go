@@ -15,8 +15,8 @@ var HalvingDoubling = builtin(&Algorithm{
 	Collectives: []Collective{AllReduce, AllGather, ReduceScatter},
 	Neighbors:   partnerNeighbors,
 	Inbox:       halvingInbox,
-	Cost: func(p *Plan, n *Network) Time {
-		return n.woven(p, func(rank int) *weave { return halved(p.formula(rank)) })
+	Schedule: func(p *Plan) Schedule {
+		return newPipelineSchedule(p, func(rank int) *weave { return halved(p.withoutPE(rank)) })
 	},
 }, func(m *member) { halved(m).run() })
 
@@ -82,12 +82,12 @@ func halved(m *member) *weave {
 	// as many that come early: of many ranks, messages are smaller.
 	steps, room := len(h.list), max(1, min(mostHalved, m.tiles()/2))
 	messages := tl.CDiv(largest, max(1, m.Chunk*room/max(room, 2*m.Ranks)))
-	h.pieces = max(1, min(room/(m.Ranks*steps), m.ahead()/(m.Ranks/2)))
+	h.pieces = max(1, min(room/(m.Ranks*steps), m.Ahead()/(m.Ranks/2)))
 	h.segments = tl.CDiv(messages, h.pieces)
 	h.pieces = tl.CDiv(messages, h.segments)
 	w.strands, w.segments = []strand{h}, h.segments
 	if w.spacing = steps; h.segments > 1 {
-		w.spacing = w.space(steps, max(m.ahead(), h.messages(0), h.messages(steps-1)), tl.CDiv(steps*m.Ranks*h.pieces, room))
+		w.spacing = w.space(steps, max(m.Ahead(), h.messages(0), h.messages(steps-1)), tl.CDiv(steps*m.Ranks*h.pieces, room))
 	}
 	h.early = w.busiest(w.spacing, steps) > m.Slots
 	if m.Collective == AllReduce {
@@ -129,7 +129,7 @@ func (h *halving) largest() int {
 	return n
 }
 
-func (h *halving) legs() (list []leg) {
+func (h *halving) phases() (list []Phase) {
 	_, partners := halves(h.Ranks)
 	blocks := h.Ranks
 	if h.Collective == AllReduce {
@@ -146,7 +146,7 @@ func (h *halving) legs() (list []leg) {
 			}
 			again[s.gathers] = true
 		}
-		list = append(list, leg{to, int(s.to), 1, tl.CDiv(s.count()*blocks, h.Ranks) * h.pieces, tl.CDiv(h.largest(), h.segments*h.pieces), !s.gathers})
+		list = append(list, Phase{to, int(s.to), 1, tl.CDiv(s.count()*blocks, h.Ranks) * h.pieces, tl.CDiv(h.largest(), h.segments*h.pieces), !s.gathers})
 	}
 	return list
 }

@@ -1,6 +1,7 @@
 package ccl
 
 import (
+	"github.com/kernbench/kernbench/oplog"
 	"github.com/kernbench/kernbench/tl"
 )
 
@@ -136,4 +137,10 @@ func (a *Args) OutCount(block int) int {
 		return a.Between(block, a.Rank)
 	}
 	return a.Count(block)
+}
+
+// withoutPE returns the member that a rank is, without a PE to run it on: for schedules.
+func (p *Plan) withoutPE(rank int) *member {
+	nowhere := func(int) tl.Ptr { return tl.Ptr{DType: p.DType, Rank: 1, Stride: [oplog.MaxRank]int64{1}} }
+	return &member{Args: &Args{Plan: p, Rank: rank, In: nowhere, Out: nowhere}}
 }

@@ -35,11 +35,11 @@ func bucketAlgorithm(name, summary string, neighbors func(*Plan, int) []Neighbor
 	return builtin(&Algorithm{
 		Name: name, Summary: summary, Collectives: append([]Collective{AllReduce, AllGather, ReduceScatter}, also...),
 		Neighbors: neighbors, Inbox: bucketInbox, Tiles: 3,
-		Cost: func(p *Plan, n *Network) Time {
+		Schedule: func(p *Plan) Schedule {
 			if p.Collective == AllToAll {
-				return n.relayed(p)
+				return newExchange(p, Exchange{Ring: true}, p.Largest())
 			}
-			return n.woven(p, func(rank int) *weave { return newWeave(p.formula(rank), paths(p, rank)) })
+			return newPipelineSchedule(p, func(rank int) *weave { return newWeave(p.withoutPE(rank), paths(p, rank)) })
 		},
 	}, func(m *member) {
 		if m.Collective == AllToAll {
@@ -196,9 +196,9 @@ func newWeave(m *member, list []path) *weave {
 		chunk = max(1, min(chunk, chunk*room/held))
 	}
 	messages := tl.CDiv(largest, chunk)
-	steps, pieces := all[0].steps(), m.ahead()
+	steps, pieces := all[0].steps(), m.Ahead()
 	if several { // links of other dimensions are to be busy, too
-		pieces = max(1, min(messages/(16*steps), maxPieces, room/held, m.ahead()/all[0].together(0)))
+		pieces = max(1, min(messages/(16*steps), maxPieces, room/held, m.Ahead()/all[0].together(0)))
 	}
 	w.segments = tl.CDiv(messages, pieces)
 	pieces = tl.CDiv(messages, w.segments)
@@ -212,7 +212,7 @@ func newWeave(m *member, list []path) *weave {
 	}
 	w.spacing = steps
 	if several && w.segments > 1 {
-		w.spacing = w.space(steps, m.ahead(), tl.CDiv(steps*held*pieces, room))
+		w.spacing = w.space(steps, m.Ahead(), tl.CDiv(steps*held*pieces, room))
 	}
 	return w
 }

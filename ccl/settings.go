@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 
-	"github.com/kernbench/kernbench/tl"
 	"github.com/kernbench/kernbench/topology"
 )
 
@@ -34,38 +33,6 @@ func (s Settings) Check(spec *topology.Spec) error {
 		return fmt.Errorf("root_cube %d: the last cube of a SIP is %d", s.RootCube-1, cubes-1)
 	}
 	return nil
-}
-
-// Fit returns an error unless the algorithm of the settings fits on PEs, one for each rank,
-// that have queues such as q: the least messages of one of its collectives have to. For auto
-// one of all algorithms has to fit. The plans of later collectives may need more.
-func (s Settings) Fit(g *topology.Graph, pes []int, q topology.IPCQ) error {
-	n := &Network{g: g, pes: pes, queues: q, Lanes: 1}
-	layout := NewLayout(g, pes)
-	var unfit error
-	for _, a := range algorithms {
-		if a.Name != s.Algorithm && (s.Algorithm != Auto || a.Cost == nil) {
-			continue // auto never picks what has no formula
-		}
-		for _, c := range a.Collectives {
-			if c == SendRecv {
-				continue // who has messages for whom is not known
-			}
-			p := &Plan{Collective: c, Ranks: len(pes), DType: tl.U8, Counts: []int{1}, Layout: layout, RootCube: s.RootCube}
-			s.Size(p, q)
-			err := n.Fits(a, p)
-			if err == nil {
-				return nil
-			}
-			if unfit == nil || a.Name == Usual(AllReduce) && c == AllReduce {
-				unfit = err
-			}
-		}
-	}
-	if unfit != nil && s.Algorithm == Auto {
-		return fmt.Errorf("auto finds no algorithm for %v that fits: %w", AllReduce, unfit)
-	}
-	return unfit
 }
 
 // Usual is the algorithm of a collective that is used where the one asked for does not

@@ -20,10 +20,13 @@ func treeAlgorithm(name, summary string, tiles int, form func(*Plan, int) tree, 
 		Name: name, Summary: summary, Tiles: tiles, Collectives: collectives,
 		Neighbors: func(p *Plan, rank int) []Neighbor { return form(p, rank).neighbors() },
 		Inbox:     treeInbox,
-		Cost: func(p *Plan, n *Network) Time {
-			return n.climbed(p, func(rank int) branch { return form(p, rank).branch() })
-		},
+		Schedule:  func(p *Plan) Schedule { return treeSchedule(p, form) },
 	}, func(m *member) { m.climb(form(m.Plan, m.Rank)) })
+}
+
+// treeSchedule returns the schedule of a tree of a form.
+func treeSchedule(p *Plan, form func(*Plan, int) tree) Schedule {
+	return Schedule{Trees: []func(int) TreeNode{func(rank int) TreeNode { return form(p, rank).node() }}}
 }
 
 // tree is a vertex of a tree of ranks. Vertices are numbered from the root, 0, level by
@@ -89,13 +92,13 @@ func (t tree) subtree(list []int, vertex int) []int {
 	return list
 }
 
-// branch returns the edges of the vertex.
-func (t tree) branch() branch {
+// node returns the edges of the vertex.
+func (t tree) node() TreeNode {
 	list := t.neighbors()
 	if t.isRoot() {
-		return branch{root: true, children: list}
+		return TreeNode{Root: true, Children: list}
 	}
-	return branch{parent: list[0], children: list[1:]}
+	return TreeNode{Parent: list[0], Children: list[1:]}
 }
 
 // neighbors returns the parent, if there is one, and the children.

@@ -19,7 +19,7 @@ var layers = []struct {
 		"internal/fabric", "internal/memory", "internal/pe", "internal/ipcq", "internal/machine", "internal/exec",
 		"comm", "comm/commtest", "comm/inproc", "comm/shm", "comm/launch", "internal/procpe",
 	}},
-	{"collectives", []string{"ccl", "ccl/bound", "comm/coll"}},
+	{"collectives", []string{"ccl", "ccl/bound", "ccl/cost", "comm/coll"}},
 	{"host API", []string{"torch", "tp", "attention", "task", "scenario"}},
 	{"evaluation", []string{"table", "internal/page", "internal/describe", "scenario/runner", "internal/experiment", "internal/draw", "internal/probe", "internal/collperf", "internal/trace/analysis", "internal/compare", "internal/plot", "task/chart"}},
 	{"benches", []string{"bench", "bench/builtin", "scenario/builtin"}},

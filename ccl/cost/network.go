@@ -1,4 +1,4 @@
-package ccl
+package cost
 
 import (
 	"fmt"
@@ -10,39 +10,36 @@ import (
 	"github.com/kernbench/kernbench/topology"
 )
 
-// Time is simulated time, in femtoseconds.
-type Time = simtime.Time
-
-// Network is the ways between the ranks of a group: what costs of messages are made of.
-// Nothing is simulated for it.
+// Network is the connections between the ranks of a group, from which the costs of messages
+// follow. Nothing is simulated for it.
 type Network struct {
 	g      *topology.Graph
 	pes    []int // of the ranks
 	queues topology.IPCQ
 	inbox  bool // messages go to inboxes
-	// Lanes is how many collectives of the same kind go on side by side, on other PEs of
-	// the same devices: they share the links between these.
+	// Lanes is the number of collectives of the same kind that run at the same time, on other
+	// PEs of the same devices, and share the links between the devices.
 	Lanes int
-	// QueuesAlone says that messages cannot go to inboxes: algorithms with more neighbours
-	// than a PE has ports are not picked.
+	// QueuesAlone excludes inboxes: algorithms with more neighbours than a PE has ports are
+	// not picked.
 	QueuesAlone bool
-	// Room is the bytes of TCM that something else needs at the same time.
+	// Room is the bytes of TCM that another kernel needs at the same time.
 	Room topology.Bytes
-	// Beat, if there is one, is called now and then: costs of very many ranks take time.
+	// Beat, if not nil, is called for each cost, which takes long for very many ranks.
 	Beat func()
+
 	path []topology.LinkID
-	hops []fabric.Hop
 	load []int64 // of each link, of Busiest
 	used []topology.LinkID
 }
 
-// NewNetwork is the network of ranks on some PEs of a system, numbered cube by cube, SIP
+// NewNetwork returns the network of ranks on some PEs of a system, numbered cube by cube, SIP
 // by SIP, with queues between them.
 func NewNetwork(g *topology.Graph, pes []int, queues topology.IPCQ) *Network {
 	return &Network{g: g, pes: pes, queues: queues, Lanes: 1, load: make([]int64, len(g.Links()))}
 }
 
-// among is the network of some of the ranks.
+// among returns the network of some of the ranks.
 func (n *Network) among(ranks []int) *Network {
 	m := *n
 	m.pes = make([]int, len(ranks))
@@ -52,7 +49,7 @@ func (n *Network) among(ranks []int) *Network {
 	return &m
 }
 
-// node is a part of a rank's PE, or its memory.
+// node returns a part of a rank's PE, or its memory.
 func (n *Network) node(rank int, kind topology.Kind) topology.NodeID {
 	s := n.g.Spec()
 	each, cubes := s.PEsPerCube(), s.CubesPerSIP()
@@ -68,22 +65,22 @@ func (n *Network) node(rank int, kind topology.Kind) topology.NodeID {
 }
 
 // along returns how long bytes take from one node to another.
-func (n *Network) along(from, to topology.NodeID, bytes int64) Time {
-	n.find(from, to)
-	n.hops = n.hops[:0]
+func (n *Network) along(from, to topology.NodeID, bytes int64) simtime.Time {
+	n.route(from, to)
+	hops := make([]fabric.Hop, 0, 16)
 	links := n.g.Links()
 	for _, id := range n.path {
 		l := &links[id]
-		n.hops = append(n.hops, fabric.Hop{Bandwidth: l.Bandwidth, Latency: l.Latency + n.g.Node(l.To).Overhead})
+		hops = append(hops, fabric.Hop{Bandwidth: l.Bandwidth, Latency: l.Latency + n.g.Node(l.To).Overhead})
 	}
-	return fabric.Uncontended(n.hops, topology.Bytes(bytes), n.g.Spec().System.Flit)
+	return fabric.Uncontended(hops, topology.Bytes(bytes), n.g.Spec().System.Flit)
 }
 
-// find finds the way between two nodes.
-func (n *Network) find(from, to topology.NodeID) {
+// route sets path to the links between two nodes.
+func (n *Network) route(from, to topology.NodeID) {
 	path, err := n.g.Route(n.path[:0], from, to)
 	if err != nil {
-		panic(fmt.Sprintf("ccl: %v", err)) // the system was compiled: all PEs are reachable
+		panic(fmt.Sprintf("cost: %v", err)) // the system was compiled: all PEs are reachable
 	}
 	n.path = path
 }
@@ -99,9 +96,9 @@ func (n *Network) slots() topology.Kind {
 	return topology.KindTCM
 }
 
-// Alpha is how long a message of so many bytes takes between two ranks if nobody else
-// sends: from the call of Send, or of Put and Notify, to where the receiver can use it.
-func (n *Network) Alpha(from, to int, bytes int64) Time {
+// Alpha returns how long a message takes between two ranks if no other message is in flight:
+// from the call of Send, or of Put and Notify, to where the receiver can use it.
+func (n *Network) Alpha(from, to int, bytes int64) simtime.Time {
 	s := &n.g.Spec().PE
 	kind := n.slots()
 	t := n.dispatch() + s.Scheduler.Overhead + s.DMA.Setup
@@ -123,41 +120,40 @@ func (n *Network) Alpha(from, to int, bytes int64) Time {
 	return t
 }
 
-// burst is how long HBM takes for its first bytes.
-func (n *Network) burst() Time {
+// burst returns how long HBM takes for its first bytes.
+func (n *Network) burst() simtime.Time {
 	h := &n.g.Spec().Cube.HBM
 	return h.ChannelBandwidth.Serialize(h.Burst)
 }
 
-func (n *Network) dispatch() Time {
+// dispatch returns how long the CPU of a PE takes to issue an operation.
+func (n *Network) dispatch() simtime.Time {
 	c := &n.g.Spec().PE.CPU
 	return simtime.MulDiv(uint64(c.DispatchCycles), uint64(simtime.Second), uint64(c.Clock))
 }
 
-// trip is how long a slot is in use by a message of so many bytes: until its credit is
-// back.
-func (n *Network) trip(from, to int, bytes int64) Time {
+// roundTrip returns how long a message occupies a slot: until its credit is back.
+func (n *Network) roundTrip(from, to int, bytes int64) simtime.Time {
 	t := n.Alpha(from, to, bytes)
-	n.find(n.node(to, topology.KindTCM), n.node(from, topology.KindTCM))
+	n.route(n.node(to, topology.KindTCM), n.node(from, topology.KindTCM))
 	return t + n.g.Latency(n.path) + n.g.Bottleneck(n.path).Serialize(n.queues.CreditBytes)
 }
 
-// flight is how much of a DMA engine's time a message of so many bytes takes that is under
-// way: so many may be at once. Into an inbox it goes with a notification behind it.
-func (n *Network) flight(from, to int, bytes int64) Time {
+// flight returns the share of a DMA engine's time that a message takes, of which several may be
+// in flight at once. Into an inbox a notification follows it.
+func (n *Network) flight(from, to int, bytes int64) simtime.Time {
 	t := n.along(n.node(from, topology.KindTCM), n.node(to, n.slots()), bytes)
 	if n.inbox {
 		t += n.burst() + n.along(n.node(from, topology.KindTCM), n.node(to, topology.KindTCM), 1)
 	}
-	return t / Time(n.g.Spec().PE.DMA.Outstanding)
+	return t / simtime.Time(n.g.Spec().PE.DMA.Outstanding)
 }
 
-// Busiest is how long the busiest link carries all the messages that add is called for,
-// so many bytes from a rank to another.
-func (n *Network) Busiest(traffic func(add func(from, to int, bytes int64))) (most Time) {
+// Busiest returns how long the busiest link carries all messages that traffic calls add for.
+func (n *Network) Busiest(traffic func(add func(from, to int, bytes int64))) (most simtime.Time) {
 	kind := n.slots()
 	traffic(func(from, to int, bytes int64) {
-		n.find(n.node(from, topology.KindTCM), n.node(to, kind))
+		n.route(n.node(from, topology.KindTCM), n.node(to, kind))
 		for _, id := range n.path {
 			if n.load[id] == 0 {
 				n.used = append(n.used, id)
@@ -178,16 +174,16 @@ func (n *Network) Busiest(traffic func(add func(from, to int, bytes int64))) (mo
 	return most
 }
 
-// own is how long so many bytes are on the slowest link between two devices, or two ranks
-// of one.
-func (n *Network) own(bytes int64) Time {
-	n.find(n.node(0, topology.KindTCM), n.node(len(n.pes)-1, topology.KindTCM))
+// slowestLink returns how long bytes are on the slowest link between two devices, or two ranks
+// of one device.
+func (n *Network) slowestLink(bytes int64) simtime.Time {
+	n.route(n.node(0, topology.KindTCM), n.node(len(n.pes)-1, topology.KindTCM))
 	return n.g.Bottleneck(n.path).Serialize(topology.Bytes(bytes))
 }
 
-// combining is how long two tiles of so many elements take to become one, and how long
-// the busiest engine of a PE is at it.
-func (n *Network) combining(elems int, d tl.DType) (alone, busy Time) {
+// combining returns how long it takes to combine two tiles, and how long the busiest engine of a
+// PE works on it.
+func (n *Network) combining(elems int, d tl.DType) (alone, busy simtime.Time) {
 	s := &n.g.Spec().PE
 	bytes := topology.Bytes(elems * d.Size())
 	run := pe.MathTime(s.Math, s.Math.Cycles.Simple, elems)
@@ -196,9 +192,9 @@ func (n *Network) combining(elems int, d tl.DType) (alone, busy Time) {
 	return alone, max(run, fetch)
 }
 
-// handling is how long a rank is busy with a message of so many bytes that it reads from
-// its memory, or stores there.
-func (n *Network) handling(bytes int64) Time {
+// handling returns how long a rank is busy with a message that it reads from its memory, or
+// stores there.
+func (n *Network) handling(bytes int64) simtime.Time {
 	s := n.g.Spec()
 	hbm := max(n.burst(), s.Cube.HBM.Bandwidth.Serialize(topology.Bytes(bytes)))
 	return 5*n.dispatch() + s.PE.DMA.Setup + hbm
