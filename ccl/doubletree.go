@@ -6,8 +6,8 @@ import (
 	"github.com/kernbench/kernbench/tl"
 )
 
-// DoubleTree is Tree for large messages, too: who has children in one tree has none in
-// the other, so that nobody sends the data more than twice.
+// DoubleTree is Tree for large messages, too: a rank with children in one tree has none in the
+// other, so that no rank sends the data more than twice.
 var DoubleTree = builtin(&Algorithm{
 	Name:        "double_tree",
 	Tiles:       5,
@@ -16,38 +16,38 @@ var DoubleTree = builtin(&Algorithm{
 	Neighbors:   doubleTreeNeighbors,
 	Inbox:       treeInbox,
 	Schedule: func(p *Plan) (s Schedule) {
-		for i := range twins {
-			s.Trees = append(s.Trees, func(rank int) TreeNode { return twins[i].node(p.Ranks, rank) })
+		for i := range halfTrees {
+			s.Trees = append(s.Trees, func(rank int) TreeNode { return halfTrees[i].node(p.Ranks, rank) })
 		}
 		return s
 	},
 }, func(m *member) {
-	var down, up []*stream
-	for i := range twins {
-		from, n := part(m.Count(0), i, len(twins))
-		s := newClimber(m, twins[i].node(m.Ranks, m.Rank)).allReduce(m.linear(n).from(from))
+	var down, up []*transfer
+	for i := range halfTrees {
+		from, n := part(m.Count(0), i, len(halfTrees))
+		s := newTreeMember(m, halfTrees[i].node(m.Ranks, m.Rank)).allReduce(m.treeChunks(from, n))
 		last := len(s) - 1
 		down, up = append(down, s[:last]...), append(up, s[last])
 	}
-	m.play(append(down, up...)...)
+	m.runTransfers(append(down, up...)...)
 })
 
-// twin is one of the two trees: its ports, and whether it is the second.
-type twin struct {
+// halfTree is one of the two trees: its ports, and whether it is the second.
+type halfTree struct {
 	parent   tl.Port
 	children [2]tl.Port
 	second   bool
 }
 
-var twins = [2]twin{
+var halfTrees = [2]halfTree{
 	{tl.Parent, [2]tl.Port{tl.Child(0), tl.Child(1)}, false},
 	{tl.Numbered(0), [2]tl.Port{tl.Numbered(1), tl.Numbered(2)}, true},
 }
 
 func doubleTreeNeighbors(p *Plan, rank int) []Neighbor {
 	return withInboxes(rank, func(rank int) (list []Neighbor) {
-		for i := range twins {
-			list = append(list, twins[i].node(p.Ranks, rank).neighbors()...)
+		for i := range halfTrees {
+			list = append(list, halfTrees[i].node(p.Ranks, rank).neighbors()...)
 		}
 		return list
 	})
@@ -60,7 +60,7 @@ func doubleTreeNeighbors(p *Plan, rank int) []Neighbor {
 // one set, or, if there is no such vertex, just the first; and odd ones are leaves. The
 // second tree has the vertices in the other order, or, if that would have odd ranks as
 // leaves again, one rank further on.
-func (t *twin) node(ranks, rank int) (n TreeNode) {
+func (t *halfTree) node(ranks, rank int) (n TreeNode) {
 	place := func(v int) int { // and its own inverse, but for the sign of the shift
 		switch {
 		case !t.second:

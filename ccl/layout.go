@@ -90,8 +90,8 @@ func around(n int) []int {
 	return order
 }
 
-// cycle is the places of a row of n in the order of a ring through all of them.
-func (g grid) cycle(n int) []int {
+// line returns the places of a row of n in the order of a ring through all of them.
+func (g grid) line(n int) []int {
 	if !g.wrap && n > 2 {
 		return around(n)
 	}
@@ -102,14 +102,14 @@ func (g grid) cycle(n int) []int {
 	return order
 }
 
-// loop is a ring through all ranks of the grid, each next to the one before where that
+// ring returns a ring through all ranks of the grid, each next to the one before where that
 // is possible: along a row or a column of a grid that is one, and else to and fro over all
 // rows but for the first column, which is the way back. It needs an even number of rows,
 // or of columns; without either, one hop is long.
-func (g grid) loop() []int {
+func (g grid) ring() []int {
 	switch {
 	case g.w == 1 || g.h == 1:
-		return g.cycle(g.w * g.h)
+		return g.line(g.w * g.h)
 	case g.h%2 == 1:
 		order := grid{g.h, g.w, g.wrap}.snake()
 		for i, at := range order { // of the transposed grid

@@ -1,7 +1,6 @@
 package ccl
 
 import (
-	"github.com/kernbench/kernbench/oplog"
 	"github.com/kernbench/kernbench/tl"
 )
 
@@ -25,8 +24,8 @@ type Plan struct {
 	Slots    int       // messages of that size that a queue holds
 	Tiles    int       // messages of that size that TCM has room for beside queues; 0 is plenty
 
-	ring   []int // ranks in the order of a ring through all, once somebody wants to know
-	places []int // of the ranks in it
+	ringOrder  []int // ranks in the order of a ring through all, once asked for
+	ringPlaces []int // of the ranks in it
 }
 
 // Message is elements that one rank has for another, or copies for itself.
@@ -137,10 +136,4 @@ func (a *Args) OutCount(block int) int {
 		return a.Between(block, a.Rank)
 	}
 	return a.Count(block)
-}
-
-// withoutPE returns the member that a rank is, without a PE to run it on: for schedules.
-func (p *Plan) withoutPE(rank int) *member {
-	nowhere := func(int) tl.Ptr { return tl.Ptr{DType: p.DType, Rank: 1, Stride: [oplog.MaxRank]int64{1}} }
-	return &member{Args: &Args{Plan: p, Rank: rank, In: nowhere, Out: nowhere}}
 }

@@ -82,17 +82,18 @@ func newExchange(p *Plan, e Exchange, largest int) Schedule {
 	return Schedule{Exchange: &e}
 }
 
-// newPipelineSchedule returns the schedule of what a rank's weave does.
-func newPipelineSchedule(p *Plan, of func(rank int) *weave) Schedule {
-	w := of(0)
-	if len(w.strands) == 0 {
+// newPipelineSchedule returns the schedule of the pipeline of each rank.
+func newPipelineSchedule(p *Plan, of func(rank int) *pipeline) Schedule {
+	l := of(0)
+	if len(l.flows) == 0 {
 		return Schedule{}
 	}
 	return Schedule{Pipeline: &Pipeline{
-		Ranks: p.Ranks, Busy: cmp.Or(w.busy, p.Ranks), Steps: w.strands[0].steps(), Segments: w.segments, Spacing: w.spacing,
+		Ranks: p.Ranks, Busy: cmp.Or(l.busy, p.Ranks), Steps: l.flows[0].steps(), Segments: l.segments, Spacing: l.spacing,
 		Flows: func(rank int) (flows [][]Phase) {
-			for _, s := range of(rank).strands {
-				flows = append(flows, s.(interface{ phases() []Phase }).phases())
+			for _, f := range of(rank).flows {
+				f := f.(*blockFlow)
+				flows = append(flows, f.phases(f))
 			}
 			return flows
 		},

@@ -2,31 +2,23 @@ package ccl
 
 import "github.com/kernbench/kernbench/tl"
 
-// The algorithms that go over trees.
-var (
-	// Tree is for small messages to and from everyone: as many hops as a binary tree is
-	// high.
-	Tree = treeAlgorithm("tree", "over a binary tree: up to the root, down from it, or both, chunk by chunk",
-		4, binary, AllReduce, Reduce, Broadcast, Gather, Scatter, Barrier)
+// Tree is for small messages to and from all ranks: as many hops as a binary tree is high.
+var Tree = treeAlgorithm("tree", "over a binary tree: up to the root, down from it, or both, chunk by chunk",
+	4, binary, AllReduce, Reduce, Broadcast, Gather, Scatter, Barrier)
 
-	// Chain is for large messages: nobody sends anything twice.
-	Chain = treeAlgorithm("chain", "over a line from the root on, chunk by chunk",
-		3, chain, Reduce, Broadcast, Gather, Scatter)
-)
-
-// treeAlgorithm registers an algorithm over trees of a form.
-func treeAlgorithm(name, summary string, tiles int, form func(*Plan, int) tree, collectives ...Collective) *Algorithm {
+// treeAlgorithm registers an algorithm over trees of a shape.
+func treeAlgorithm(name, summary string, tiles int, shape func(*Plan, int) tree, collectives ...Collective) *Algorithm {
 	return builtin(&Algorithm{
 		Name: name, Summary: summary, Tiles: tiles, Collectives: collectives,
-		Neighbors: func(p *Plan, rank int) []Neighbor { return form(p, rank).neighbors() },
+		Neighbors: func(p *Plan, rank int) []Neighbor { return shape(p, rank).neighbors() },
 		Inbox:     treeInbox,
-		Schedule:  func(p *Plan) Schedule { return treeSchedule(p, form) },
-	}, func(m *member) { m.climb(form(m.Plan, m.Rank)) })
+		Schedule:  func(p *Plan) Schedule { return treeSchedule(p, shape) },
+	}, func(m *member) { m.runTree(shape(m.Plan, m.Rank)) })
 }
 
-// treeSchedule returns the schedule of a tree of a form.
-func treeSchedule(p *Plan, form func(*Plan, int) tree) Schedule {
-	return Schedule{Trees: []func(int) TreeNode{func(rank int) TreeNode { return form(p, rank).node() }}}
+// treeSchedule returns the schedule of a tree of a shape.
+func treeSchedule(p *Plan, shape func(*Plan, int) tree) Schedule {
+	return Schedule{Trees: []func(int) TreeNode{func(rank int) TreeNode { return shape(p, rank).node() }}}
 }
 
 // tree is a vertex of a tree of ranks. Vertices are numbered from the root, 0, level by
@@ -39,14 +31,15 @@ type tree struct {
 	star bool
 }
 
-// The forms of trees: two children each, one each, or all below the root.
+// binary returns the place of a rank in a tree with two children for each vertex.
 func binary(p *Plan, rank int) tree { return newTree(p, rank, tree{arity: 2}) }
-func chain(p *Plan, rank int) tree  { return newTree(p, rank, tree{arity: 1}) }
+
+// star returns the place of a rank in a tree with all ranks below the root.
 func star(p *Plan, rank int) tree {
 	return newTree(p, rank, tree{arity: max(1, p.Ranks-1), star: true})
 }
 
-// newTree places a rank of a plan in a tree of some form.
+// newTree returns the place of a rank in a tree of a shape.
 func newTree(p *Plan, rank int, t tree) tree {
 	if p.Collective.Rooted() {
 		t.root = p.Root
@@ -58,7 +51,7 @@ func newTree(p *Plan, rank int, t tree) tree {
 
 func (t tree) isRoot() bool { return t.vertex == 0 }
 
-// rank returns who a vertex is.
+// rank returns the rank at a vertex.
 func (t tree) rank(vertex int) int { return (t.root + vertex) % t.ranks }
 
 // childrenOf returns the first child of a vertex, and the vertex behind its last.
