@@ -180,7 +180,7 @@ func (b *bucket) phases(f *blockFlow) (list []Phase) {
 		at := &b.list[i]
 		d := &b.dims[at.k]
 		next := f.Rank + (d.cycle[(d.place+1)%d.size()]-d.cycle[d.place])*d.stride
-		p := Phase{next, int(d.next), d.size() - 1, f.messages(at.first), tl.CDiv(f.largest, f.segments*f.pieces), !at.gathers}
+		p := Phase{0, next, int(d.next), d.size() - 1, f.messages(at.first), tl.CDiv(f.largest, f.segments*f.pieces), !at.gathers}
 		if f.joined != nil {
 			p.Elems = tl.CDiv(b.together(at.k)*f.largest, p.Messages)
 		}

@@ -19,9 +19,6 @@ var CenterRoot = builtin(&Algorithm{
 	Schedule:    centerRootSchedule,
 }, (*member).centerRoot)
 
-// none is the device of ranks that are not the root of one.
-const none = -1
-
 // hierarchy returns the layout of a plan's ranks, if it is known, and else one device with all of
 // them.
 func (p *Plan) hierarchy() Layout {
@@ -75,23 +72,23 @@ func (t gridTree) add(n *TreeNode, at int, rank func(at int) int) {
 	}
 }
 
-// centerTree returns a rank's edges in the tree, and its device, if it is the root there.
-func centerTree(p *Plan, rank int) (b TreeNode, device int) {
+// rootCube returns the cube of each device that is its root.
+func (p *Plan) rootCube(l Layout) int {
+	if p.RootCube == 0 || p.RootCube > l.cubes() {
+		return middleOf(l.CubeW, l.CubeH)
+	}
+	return p.RootCube - 1
+}
+
+// centerTree returns a rank's place in the tree.
+func centerTree(p *Plan, rank int) (b TreeNode) {
 	l := p.hierarchy()
-	n := l.cubes()
-	device = rank / n
-	root := cmp.Or(p.RootCube, middleOf(l.CubeW, l.CubeH)+1) - 1
-	if root >= n {
-		root = middleOf(l.CubeW, l.CubeH)
+	n, root := l.cubes(), p.rootCube(l)
+	gridTree{l.CubeW, l.CubeH, root, false}.add(&b, rank%n, func(at int) int { return rank/n*n + at })
+	if b.Root && l.W*l.H > 1 && !p.rootRings() {
+		gridTree{l.W, l.H, middleOf(l.W, l.H), true}.add(&b, rank/n, func(at int) int { return at*n + root })
 	}
-	gridTree{l.CubeW, l.CubeH, root, false}.add(&b, rank%n, func(at int) int { return device*n + at })
-	if !b.Root {
-		return b, none
-	}
-	if l.W*l.H > 1 && !p.rootRings() {
-		gridTree{l.W, l.H, middleOf(l.W, l.H), true}.add(&b, device, func(at int) int { return at*n + root })
-	}
-	return b, device
+	return b
 }
 
 // middleOf returns the place in the middle of a grid.
@@ -136,19 +133,17 @@ var globalPort = map[tl.Port]tl.Port{tl.West: tl.GlobalWest, tl.East: tl.GlobalE
 
 func centerRootNeighbors(p *Plan, rank int) []Neighbor {
 	return withInboxes(rank, func(rank int) []Neighbor {
-		b, device := centerTree(p, rank)
-		list := b.neighbors()
-		l := p.hierarchy()
-		if device == none || !p.rootRings() {
+		list, l := centerTree(p, rank).neighbors(), p.hierarchy()
+		device, cube := rank/l.cubes(), rank%l.cubes()
+		if cube != p.rootCube(l) || !p.rootRings() {
 			return list
 		}
 		near := ringNeighbors
 		if l.Fabric == topology.Torus2D {
 			near = meshNeighbors
 		}
-		own := rank - device*l.cubes() // the same cube in each device
 		for _, n := range near(p.roots(), device) {
-			list = append(list, Neighbor{Port: globalPort[n.Port], Rank: n.Rank*l.cubes() + own, PeerPort: globalPort[n.PeerPort]})
+			list = append(list, Neighbor{Port: globalPort[n.Port], Rank: n.Rank*l.cubes() + cube, PeerPort: globalPort[n.PeerPort]})
 		}
 		return list
 	})
@@ -156,22 +151,21 @@ func centerRootNeighbors(p *Plan, rank int) []Neighbor {
 
 func (m *member) centerRoot() {
 	l := m.hierarchy()
-	b, device := centerTree(m.Plan, m.Rank)
-	c := newTreeMember(m, b)
+	c := newTreeMember(m, centerTree)
 	if !m.rootRings() {
 		m.runTransfers(c.allReduce(m.treeChunks(0, m.Count(0)))...)
 		return
 	}
 	sub := *m.Args
-	sub.Plan, sub.Rank = m.roots(), device
+	sub.Plan, sub.Rank = m.roots(), m.Rank/l.cubes()
 	if l.cubes() > 1 {
 		sub.In = m.Out // sums of the device
 	}
-	x := newRootPipeline(&member{Args: &sub, Transport: m.Transport}, rootPaths(sub.Plan, max(0, device)))
+	x := newRootPipeline(&member{Args: &sub, Transport: m.Transport}, rootPaths(sub.Plan, sub.Rank))
 	switch {
 	case l.cubes() == 1:
 		x.run()
-	case device == none:
+	case !c.root:
 		m.runTransfers(c.allReduce(x.chunks)...)
 	default:
 		x.runRoot(c)
@@ -186,12 +180,10 @@ func centerRootSchedule(p *Plan) (s Schedule) {
 		if q.Ranks == p.Ranks {
 			return s
 		}
-		for rank := range p.Ranks {
-			if _, device := centerTree(p, rank); device != none {
-				s.Roots = append(s.Roots, rank)
-			}
+		for root := p.rootCube(p.hierarchy()); root < p.Ranks; root += p.Ranks / q.Ranks {
+			s.Roots = append(s.Roots, root)
 		}
 	}
-	s.Trees = []func(int) TreeNode{func(rank int) TreeNode { n, _ := centerTree(p, rank); return n }}
+	s.Trees = treeShape(centerTree).schedule(p).Trees
 	return s
 }

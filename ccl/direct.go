@@ -1,8 +1,6 @@
 package ccl
 
-import (
-	"github.com/kernbench/kernbench/tl"
-)
+import "github.com/kernbench/kernbench/tl"
 
 // Direct sends each message straight to its receiver. It is for fabrics on which all ranks are near
 // to each other.
@@ -33,55 +31,61 @@ func directNeighbors(p *Plan, rank int) (list []Neighbor) {
 	return list
 }
 
-func directInbox(p *Plan) int {
-	switch p.Collective {
-	case AllReduce:
-		return 2 * tl.CDiv(p.Count(0), p.Ranks)
-	case Reduce, Broadcast:
-		return p.Count(0)
-	}
-	return p.Largest()
-}
-
-// directSchedule returns a tree for rooted collectives, and else an exchange.
-func directSchedule(p *Plan) Schedule {
-	switch {
-	case p.Collective.Rooted():
-		return treeSchedule(p, star)
-	case p.Collective == AllReduce:
-		return newExchange(p, Exchange{Steps: 2, Combines: 1}, p.directLargest())
-	case p.Collective == ReduceScatter:
-		return newExchange(p, Exchange{Steps: 1, Combines: 1}, p.Largest())
-	case p.Collective == SendRecv:
-		return Schedule{}
-	}
-	return newExchange(p, Exchange{Steps: 1}, p.Largest())
-}
-
 // directLargest returns the elements of the largest block.
-func (p *Plan) directLargest() int {
+func directLargest(p *Plan) int {
 	if p.Collective == AllReduce {
 		return tl.CDiv(p.Count(0), p.Ranks)
 	}
 	return p.Largest()
 }
 
-func (m *member) direct() {
+// directInbox returns the elements that come from another rank, in all steps.
+func directInbox(p *Plan) int { return directExchange(p).Steps * directLargest(p) }
+
+// directExchange returns how many steps the collective has, and how many of them combine.
+func directExchange(p *Plan) Exchange {
 	switch {
-	case m.Collective.Rooted():
-		m.runTree(star(m.Plan, m.Rank))
-	case m.Collective == SendRecv:
-		m.sendRecv()
-	case m.Collective == AllToAll:
-		d := newDirect(m, m.directLargest(), func(rank int) block { return block{in: m.In(rank), n: m.Between(m.Rank, rank)} })
-		d.from = func(rank int) block { return block{out: m.Out(rank), n: m.Between(rank, m.Rank)} }
-		d.run(&d)
-	default:
-		d := newDirect(m, m.directLargest(), m.blocks())
-		if m.Collective == AllReduce {
-			d.steps = 2
+	case p.Collective == AllReduce:
+		return Exchange{Steps: 2, Combines: 1}
+	case p.Collective == ReduceScatter:
+		return Exchange{Steps: 1, Combines: 1}
+	}
+	return Exchange{Steps: 1}
+}
+
+// star returns a rank's place in a tree with all ranks below the root, with the ports of direct.
+func star(p *Plan, rank int) (n TreeNode) {
+	v := (rank - p.Root + p.Ranks) % p.Ranks
+	if n.Root = v == 0; !n.Root {
+		n.Parent = Neighbor{Port: tl.Numbered(p.Ranks - v), Rank: p.Root, PeerPort: tl.Numbered(v), Inbox: v - 1}
+	}
+	for k := 1; n.Root && k < p.Ranks; k++ {
+		n.Children = append(n.Children, Neighbor{Port: tl.Numbered(k), Rank: (p.Root + k) % p.Ranks, PeerPort: tl.Numbered(p.Ranks - k)})
+	}
+	return n
+}
+
+// directSchedule returns a tree for rooted collectives, and else an exchange.
+func directSchedule(p *Plan) Schedule {
+	if p.Collective.Rooted() {
+		return treeShape(star).schedule(p)
+	}
+	return newExchange(p, directExchange(p), directLargest(p))
+}
+
+func (m *member) direct() {
+	switch m.Collective {
+	case AllReduce, ReduceScatter, AllGather, AllToAll:
+		d := newDirect(m, directLargest(m.Plan), m.blocks())
+		if d.steps = directExchange(m.Plan).Steps; m.Collective == AllToAll {
+			d.to = func(rank int) block { return block{in: m.In(rank), n: m.Between(m.Rank, rank)} }
+			d.from = func(rank int) block { return block{out: m.Out(rank), n: m.Between(rank, m.Rank)} }
 		}
 		d.run(&d)
+	case SendRecv:
+		m.sendRecv()
+	default:
+		m.runTree(star)
 	}
 }
 

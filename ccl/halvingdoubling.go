@@ -119,29 +119,44 @@ func halvingSteps(ranks int) (steps []halvingStep, partners []partner) {
 	return steps, partners
 }
 
-// blockOwners returns the rank that each block belongs to, counted from a rank's own. In a step the
-// blocks from `low` on go to the partner, for which they begin at 0.
-func blockOwners(ranks, rank int) []int {
-	steps, partners := halvingSteps(ranks)
-	list := slices.Repeat([]int{rank}, ranks)
-	for i := range list {
-		number := i
-		for _, s := range steps {
-			if number >= s.low {
-				list[i] = partners[s.to-tl.Numbered(0)].of(list[i])
-				number -= s.low
-			}
-		}
-	}
-	return list
-}
-
 // halving is the steps of a rank.
 type halving struct {
-	ranks, rank int
-	list        []halvingStep
-	owners      []int // by block, once asked for
-	early       bool  // a queue holds less than a round's messages
+	rank     int
+	list     []halvingStep
+	reduce   []halvingStep // those of a reduce-scatter
+	partners []partner
+	early    bool // a queue holds less than a round's messages
+}
+
+// newHalving returns a rank's steps of a collective.
+func newHalving(c Collective, ranks, rank int) *halving {
+	h := &halving{rank: rank}
+	h.reduce, h.partners = halvingSteps(ranks)
+	if c != AllGather {
+		h.list = slices.Clone(h.reduce)
+	}
+	for _, s := range slices.Backward(h.reduce) {
+		if c != ReduceScatter {
+			h.list = append(h.list, halvingStep{gathers: true, low: s.low, high: s.high, to: s.from, from: s.to})
+		}
+	}
+	return h
+}
+
+// to returns the partner of a rank at a port.
+func (h *halving) to(port tl.Port) partner { return h.partners[port-tl.Numbered(0)] }
+
+// owner returns the rank that a block belongs to, counted from the rank's own. In a step the
+// blocks from `low` on go to the partner, for which they begin at 0.
+func (h *halving) owner(number int) int {
+	rank := h.rank
+	for i := range h.reduce {
+		if s := &h.reduce[i]; number >= s.low {
+			rank = h.to(s.to).of(rank)
+			number -= s.low
+		}
+	}
+	return rank
 }
 
 // maxHalvingTiles is the most messages of the largest size that a rank has in TCM, of all segments
@@ -150,7 +165,7 @@ const maxHalvingTiles = 64
 
 // newHalvingPipeline returns the flow of a rank, cut into segments and messages.
 func newHalvingPipeline(m *member) *pipeline {
-	h := &halving{ranks: m.Ranks, rank: m.Rank}
+	h := newHalving(m.Collective, m.Ranks, m.Rank)
 	f := &blockFlow{member: m, blockSteps: h, block: m.blocks(), largest: m.Largest()}
 	l := &pipeline{member: m, abreast: 1, spacing: 1}
 	n := m.halvingBlocks()
@@ -167,14 +182,8 @@ func newHalvingPipeline(m *member) *pipeline {
 	if f.largest == 0 {
 		return l
 	}
-	reduce, _ := halvingSteps(m.Ranks)
 	if m.Collective != AllGather {
-		h.list, f.reduces = reduce, len(reduce)
-	}
-	if m.Collective != ReduceScatter {
-		for _, s := range slices.Backward(reduce) {
-			h.list = append(h.list, halvingStep{gathers: true, low: s.low, high: s.high, to: s.from, from: s.to})
-		}
+		f.reduces = len(h.reduce)
 	}
 	// In a step half of a segment's blocks come, and all of them may wait in TCM, as may as many
 	// that come early: of many ranks, messages are smaller.
@@ -197,14 +206,6 @@ func (h *halving) blocks(step int) int               { return h.list[step].count
 func (h *halving) sent(step, i int) int              { return h.owner(h.list[step].block(i, true)) }
 func (h *halving) received(step, i int) int          { return h.owner(h.list[step].block(i, false)) }
 
-// owner returns the rank that a block belongs to.
-func (h *halving) owner(number int) int {
-	if h.owners == nil {
-		h.owners = blockOwners(h.ranks, h.rank)
-	}
-	return h.owners[number]
-}
-
 // needsAll reports where a message cannot be sent on at once. In a reduce-scatter that is if some
 // messages are received early: what they are combined with has to have come in the step
 // before. In an all-gather it is if the halves are not equal: what goes first has come last.
@@ -221,19 +222,18 @@ func (h *halving) resends(step, i int) bool {
 }
 
 func (h *halving) phases(f *blockFlow) (list []Phase) {
-	_, partners := halvingSteps(h.ranks)
 	blocks := f.halvingBlocks()
 	again := map[bool]bool{} // in the odd dimension, of a half
 	for i := range h.list {
 		s := &h.list[i]
-		x := partners[s.to-tl.Numbered(0)]
-		if x.size > 2 && 2*blocks <= h.ranks { // few blocks: each goes straight to its rank
+		x := h.to(s.to)
+		if x.size > 2 && 2*blocks <= f.Ranks { // few blocks: each goes straight to its rank
 			if again[s.gathers] {
 				continue
 			}
 			again[s.gathers] = true
 		}
-		list = append(list, Phase{x.of(h.rank), int(s.to), 1, tl.CDiv(s.count()*blocks, h.ranks) * f.pieces, tl.CDiv(f.largest, f.segments*f.pieces), !s.gathers})
+		list = append(list, Phase{0, x.of(h.rank), int(s.to), 1, tl.CDiv(s.count()*blocks, f.Ranks) * f.pieces, tl.CDiv(f.largest, f.segments*f.pieces), !s.gathers})
 	}
 	return list
 }

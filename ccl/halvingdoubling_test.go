@@ -33,6 +33,15 @@ func TestHalvingSteps(t *testing.T) {
 	}
 }
 
+// blockOwners returns the rank that each block belongs to, counted from a rank's own.
+func blockOwners(ranks, rank int) (list []int) {
+	h := newHalving(AllReduce, ranks, rank)
+	for number := range ranks {
+		list = append(list, h.owner(number))
+	}
+	return list
+}
+
 // Of any number of ranks there are as few steps as can be, in which a rank sends each
 // block but its own once; and what a rank sends belongs to the same rank where it comes.
 func TestHalvingStepsReachAllRanks(t *testing.T) {

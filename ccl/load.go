@@ -22,9 +22,8 @@ var defaultFile []byte
 
 var file = config.File[*Config]{Presets: config.Presets{Default: defaultFile}, Usual: File, Decode: decode}
 
-// Load reads a configuration: a file of that name, or the preset default. With an
-// empty name it is ./ccl.yaml if there is one, else the preset; [Config.Source] says
-// which it was. Each of sets changes one value, as "defaults.buffer_kind=hbm". The
+// Load reads a configuration: a file of that name, or the preset default. With an empty name
+// it reads ./ccl.yaml if there is one, else the preset; [Config.Source] says which it was. Each of sets changes one value, as "defaults.buffer_kind=hbm". The
 // error holds every mistake, as [config.Errors].
 func Load(name string, sets ...string) (*Config, error) {
 	return LoadContext(context.Background(), name, sets...)
@@ -101,6 +100,6 @@ func (c *Config) Hash() string {
 //go:embed ccl.schema.json
 var schema []byte
 
-// Schema is the JSON Schema of ccl.yaml, for editors. It does not know the algorithms,
+// Schema returns the JSON Schema of ccl.yaml, for editors. It does not know the algorithms,
 // since a program may add its own, nor rules between several values.
 func Schema() []byte { return slices.Clone(schema) }

@@ -205,15 +205,11 @@ func (l *pipeline) space(steps, ahead, least int) int {
 
 // busiest returns the most messages that a channel has in a round, with some spacing.
 func (l *pipeline) busiest(spacing, steps int) (most int) {
-	var load []int // by channel
 	for first := range spacing {
-		clear(load)
+		load := map[int]int{} // by channel
 		for _, f := range l.flows {
 			for step := first; step < steps; step += spacing {
 				channel := f.channel(step)
-				for channel >= len(load) {
-					load = append(load, 0)
-				}
 				load[channel] += f.messages(step)
 				most = max(most, load[channel])
 			}

@@ -45,13 +45,14 @@ type Pipeline struct {
 	Steps    int // of a segment
 	Segments int
 	Spacing  int // steps from the start of a segment to the start of the next
-	// Flows returns, for each share of the data that moves at the same time, the steps of a
-	// segment that a rank sends in. All ranks have the same flows.
-	Flows func(rank int) [][]Phase
+	// Phases returns the steps of a segment that a rank sends in, flow by flow. All ranks have as
+	// many.
+	Phases func(rank int) []Phase
 }
 
 // Phase is a number of steps that are alike: messages to one rank.
 type Phase struct {
+	Flow     int // from 0: each flow is a share of the data, and all flows move at the same time
 	To       int // rank
 	Channel  int // messages of one channel go through one queue
 	Steps    int
@@ -90,12 +91,14 @@ func newPipelineSchedule(p *Plan, of func(rank int) *pipeline) Schedule {
 	}
 	return Schedule{Pipeline: &Pipeline{
 		Ranks: p.Ranks, Busy: cmp.Or(l.busy, p.Ranks), Steps: l.flows[0].steps(), Segments: l.segments, Spacing: l.spacing,
-		Flows: func(rank int) (flows [][]Phase) {
-			for _, f := range of(rank).flows {
-				f := f.(*blockFlow)
-				flows = append(flows, f.phases(f))
+		Phases: func(rank int) (list []Phase) {
+			for i, f := range of(rank).flows {
+				for _, p := range f.(*blockFlow).phases(f.(*blockFlow)) {
+					p.Flow = i
+					list = append(list, p)
+				}
 			}
-			return flows
+			return list
 		},
 	}}
 }

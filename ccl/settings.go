@@ -7,27 +7,27 @@ import (
 	"github.com/kernbench/kernbench/topology"
 )
 
-// Queues is what the settings say about queues; the rest is zero.
+// Queues returns the settings of queues; the rest is zero.
 func (s Settings) Queues() topology.IPCQ {
 	return topology.IPCQ{
 		BufferKind: s.BufferKind, Backpressure: s.Backpressure, NSlots: s.NSlots, SlotSize: s.SlotSize, CreditBytes: s.CreditBytes,
 	}
 }
 
-// Chunk is the largest message where queues are so: at most what one holds, or ranks
-// that send to each other could both wait for room.
+// Chunk returns the size of the largest message through such queues: at most what a queue holds, or
+// ranks that send to each other could both wait for room.
 func (s Settings) Chunk(q topology.IPCQ) topology.Bytes {
 	return min(cmp.Or(s.ChunkBytes, q.SlotSize), topology.Bytes(q.NSlots)*q.SlotSize)
 }
 
-// Size says how large the messages of a plan are, where queues are so.
+// Size sets the size of the messages of a plan through such queues.
 func (s Settings) Size(p *Plan, q topology.IPCQ) {
 	chunk := s.Chunk(q)
 	p.Chunk = max(1, int(chunk)/p.DType.Size())
 	p.Slots = max(1, q.NSlots/int((chunk+q.SlotSize-1)/q.SlotSize))
 }
 
-// Check reports what about the settings cannot be on a system.
+// Check returns an error if the settings do not suit a system.
 func (s Settings) Check(spec *topology.Spec) error {
 	if cubes := spec.CubesPerSIP(); s.RootCube > cubes {
 		return fmt.Errorf("root_cube %d: the last cube of a SIP is %d", s.RootCube-1, cubes-1)
@@ -35,8 +35,7 @@ func (s Settings) Check(spec *topology.Spec) error {
 	return nil
 }
 
-// Usual is the algorithm of a collective that is used where the one asked for does not
-// do it.
+// Usual returns the algorithm that does a collective where the one asked for does not.
 func Usual(c Collective) string {
 	switch c {
 	case AllReduce, AllGather, ReduceScatter:

@@ -1,8 +1,6 @@
 package ccl
 
-import (
-	"github.com/kernbench/kernbench/tl"
-)
+import "github.com/kernbench/kernbench/tl"
 
 // Transport carries messages between a rank and its neighbours, by port, and never an empty
 // one. Where every rank has a port for each neighbour, a message goes through a queue. Where
@@ -16,12 +14,12 @@ type Transport struct {
 	lines map[tl.Port]*line // nil if there are queues
 }
 
-// line is the way to a neighbour and back where there are no queues.
+// line is the connection to a neighbour where there are no queues.
 type line struct {
 	peer     int    // rank in the launch
 	signal   int    // of the peer
 	out      tl.Ptr // where the next message goes, in the peer's inbox
-	room     int    // elements that are left there
+	room     int    // elements that fit there
 	in       tl.Ptr // where the next message from there will be
 	inbox    int    // whose signal counts them
 	received int    // messages so far
@@ -44,7 +42,7 @@ func (a *Args) Connect(t *tl.PE, neighbors func(*Plan, int) []Neighbor, inbox fu
 	return c
 }
 
-// line returns the way to the neighbour at a port.
+// line returns the connection to the neighbour at a port.
 func (c *Transport) line(port tl.Port) *line {
 	l := c.lines[port]
 	if l == nil {

@@ -10,24 +10,24 @@ import (
 // other message by message, as the same tile: it holds as many tiles as it combines.
 type treeMember struct {
 	*member
-	root bool // there is no parent
-	up   tl.Port
-	down []tl.Port
-	tree tree // if it has one of those shapes
+	shape treeShape
+	root  bool // there is no parent
+	up    tl.Port
+	down  []tl.Port
 }
 
-func newTreeMember(m *member, n TreeNode) *treeMember {
-	c := &treeMember{member: m, root: n.Root, up: n.Parent.Port}
+func newTreeMember(m *member, shape treeShape) *treeMember {
+	n := shape(m.Plan, m.Rank)
+	c := &treeMember{member: m, shape: shape, root: n.Root, up: n.Parent.Port}
 	for _, child := range n.Children {
 		c.down = append(c.down, child.Port)
 	}
 	return c
 }
 
-// runTree runs a collective over a tree in which the member has a place.
-func (m *member) runTree(place tree) {
-	c := newTreeMember(m, place.node())
-	c.tree = place
+// runTree runs a collective over a tree.
+func (m *member) runTree(shape treeShape) {
+	c := newTreeMember(m, shape)
 	switch m.Collective {
 	case AllReduce:
 		m.runTransfers(c.allReduce(m.treeChunks(0, m.Count(0)))...)
@@ -123,23 +123,22 @@ func (c *treeMember) sendDown(x tl.Tile) {
 	}
 }
 
-// gather sends up the rank's own block, and then those below it, a vertex before its children:
-// the nearest first, so that the link up is never idle.
+// gather sends up the rank's own block, and then those below it, a rank before its children: the
+// nearest first, so that the link up is never idle.
 func (c *treeMember) gather() {
-	if c.root {
-		c.copy(c.Out(c.Rank), c.In(0), c.Count(c.Rank))
-	} else {
-		for at, n := range c.messages(c.Count(c.Rank)) {
-			c.Send(c.up, c.load(c.In(0).Add(at), n))
+	for _, from := range c.subtree(nil, c.Rank, 0) {
+		if from.rank == c.Rank && c.root {
+			c.copy(c.Out(c.Rank), c.In(0), c.Count(c.Rank))
+			continue
 		}
-	}
-	for _, from := range c.below() {
 		for at, n := range c.messages(c.Count(from.rank)) {
-			x := c.Recv(from.port, n)
-			if c.root {
-				c.t.Store(c.Out(from.rank).Add(at), x)
-			} else {
-				c.Send(c.up, x)
+			switch {
+			case from.rank == c.Rank:
+				c.Send(c.up, c.load(c.In(0).Add(at), n))
+			case c.root:
+				c.t.Store(c.Out(from.rank).Add(at), c.Recv(from.port, n))
+			default:
+				c.Send(c.up, c.Recv(from.port, n))
 			}
 		}
 	}
@@ -147,37 +146,38 @@ func (c *treeMember) gather() {
 
 // scatter is gather in reverse: the farthest block goes first, the own one comes last.
 func (c *treeMember) scatter() {
-	for _, to := range slices.Backward(c.below()) {
+	for _, to := range slices.Backward(c.subtree(nil, c.Rank, 0)) {
+		if to.rank == c.Rank && c.root {
+			c.copy(c.Out(0), c.In(c.Rank), c.Count(c.Rank))
+			continue
+		}
 		for at, n := range c.messages(c.Count(to.rank)) {
-			if c.root {
+			switch {
+			case to.rank == c.Rank:
+				c.t.Store(c.Out(0).Add(at), c.Recv(c.up, n))
+			case c.root:
 				c.Send(to.port, c.load(c.In(to.rank).Add(at), n))
-			} else {
+			default:
 				c.Send(to.port, c.Recv(c.up, n))
 			}
 		}
 	}
-	if c.root {
-		c.copy(c.Out(0), c.In(c.Rank), c.Count(c.Rank))
-		return
-	}
-	for at, n := range c.messages(c.Count(c.Rank)) {
-		c.t.Store(c.Out(0).Add(at), c.Recv(c.up, n))
-	}
 }
 
-// descendant is a rank below another, and the port towards it.
+// descendant is a rank of a subtree, and the port towards it.
 type descendant struct {
 	rank int
 	port tl.Port
 }
 
-// below returns all ranks below this one, child by child, each before its own children.
-func (c *treeMember) below() (list []descendant) {
-	first, _ := c.tree.childrenOf(c.tree.vertex)
-	for i, port := range c.down {
-		for _, vertex := range c.tree.subtree(nil, first+i) {
-			list = append(list, descendant{c.tree.rank(vertex), port})
+// subtree appends a rank and all ranks below it, child by child, each before its own children.
+func (c *treeMember) subtree(list []descendant, rank int, port tl.Port) []descendant {
+	list = append(list, descendant{rank, port})
+	for _, child := range c.shape(c.Plan, rank).Children {
+		if rank == c.Rank {
+			port = child.Port
 		}
+		list = c.subtree(list, child.Rank, port)
 	}
 	return list
 }

@@ -51,7 +51,12 @@ func Compute(g *topology.Graph, pes []int, p *ccl.Plan) Limit {
 	if len(pes) < 2 || b.unit == 0 && p.Collective != ccl.Barrier {
 		return Limit{Why: "nothing has to move"}
 	}
-	b.place(pes)
+	s := g.Spec()
+	perCube, cubes := s.PEsPerCube(), s.CubesPerSIP()
+	for _, pe := range pes {
+		sip, cube, pe := pe/perCube/cubes, pe/perCube%cubes, pe%perCube
+		b.sites = append(b.sites, site{sip, cube, pe, g.PENode(sip, cube, pe, topology.KindTCM), g.HBM(sip, cube, pe)})
+	}
 	if p.Collective != ccl.Barrier { // which moves no data
 		for _, p := range b.partitions() {
 			b.cuts(p)
@@ -78,16 +83,6 @@ type site struct {
 }
 
 func (s site) String() string { return fmt.Sprintf("sip%d.cube%d.pe%d", s.sip, s.cube, s.pe) }
-
-// place sets the site of each rank.
-func (b *search) place(pes []int) {
-	s := b.g.Spec()
-	perCube, cubes := s.PEsPerCube(), s.CubesPerSIP()
-	for _, pe := range pes {
-		sip, cube, pe := pe/perCube/cubes, pe/perCube%cubes, pe%perCube
-		b.sites = append(b.sites, site{sip, cube, pe, b.g.PENode(sip, cube, pe, topology.KindTCM), b.g.HBM(sip, cube, pe)})
-	}
-}
 
 // raise records a term if it is larger than those before.
 func (b *search) raise(time simtime.Time, kind Kind, why func() string) {

@@ -140,7 +140,7 @@ func (d *demand) crossing(s share) (out, in uint64) {
 func (d *demand) toRoot() bool { return d.collective == ccl.Reduce || d.collective == ccl.Gather }
 
 // together returns the units that k regions, which hold all ranks, have to receive together,
-// where that is more than the sum of what each has to: where sums are formed on the way.
+// where that is more than the sum of what each has to: where ranks form sums of what they received.
 // Only ranks add, and all are in the regions. (The sum over all bounds no more than the
 // worst of the cuts.)
 func (d *demand) together(k int) uint64 {

@@ -26,7 +26,7 @@ type region struct {
 	inner   []edge // to earlier regions of its line
 }
 
-// edge is a link between two regions, or the units of two ranks for each other, either way.
+// edge is a link between two regions, or the units of two ranks for each other, in either direction.
 type edge struct {
 	other int
 	rate  capacity

@@ -104,18 +104,15 @@ func (n *Network) Alpha(from, to int, bytes int64) simtime.Time {
 	t := n.dispatch() + s.Scheduler.Overhead + s.DMA.Setup
 	t += n.along(n.node(from, topology.KindTCM), n.node(to, kind), bytes) // to the slot
 	t += s.DMA.Setup
-	switch kind {
-	case topology.KindTCM:
-		t += s.TCM.Overhead + max(s.TCM.ReadBandwidth.Serialize(topology.Bytes(bytes)), s.TCM.WriteBandwidth.Serialize(topology.Bytes(bytes)))
-	case topology.KindSRAM:
-		t += n.along(n.node(to, kind), n.node(to, topology.KindTCM), bytes)
-	default:
-		t += n.along(n.node(to, kind), n.node(to, topology.KindTCM), bytes) + 2*n.burst()
-		if n.inbox {
-			t += 2*n.dispatch() + s.Scheduler.Overhead
-		} else {
-			t += 2 * n.queues.HBMOverhead
-		}
+	if kind == topology.KindTCM {
+		return t + s.TCM.Overhead + max(s.TCM.ReadBandwidth.Serialize(topology.Bytes(bytes)), s.TCM.WriteBandwidth.Serialize(topology.Bytes(bytes)))
+	}
+	t += n.along(n.node(to, kind), n.node(to, topology.KindTCM), bytes)
+	switch {
+	case n.inbox:
+		t += 2*n.burst() + 2*n.dispatch() + s.Scheduler.Overhead
+	case kind == topology.KindHBM:
+		t += 2*n.burst() + 2*n.queues.HBMOverhead
 	}
 	return t
 }

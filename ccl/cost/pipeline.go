@@ -13,13 +13,14 @@ import (
 // and what the rank has to do for them. The whole takes at least as long as the slots of a
 // queue are in use by their messages, one after the other.
 func (n *Network) pipeline(p *ccl.Plan, s *ccl.Pipeline) simtime.Time {
-	c := pipeline{Network: n, Plan: p, Pipeline: s, flows: s.Flows(0)}
+	c := pipeline{Network: n, Plan: p, Pipeline: s, phases: s.Phases(0)}
+	c.flows = c.phases[len(c.phases)-1].Flow + 1
 	first, slowest, slots, waits, flights := c.steps()
 	link, work, each := c.busiest(), simtime.Time(0), simtime.Time(0)
 	sent, most := map[int]int{}, 0 // messages of a segment by channel, and over the busiest
-	behind := make([]int, len(c.flows))
+	behind := make([]int, c.flows)
 	after := 0 // messages of a segment behind the first of their step
-	for i, f := range c.phases(c.flows) {
+	for _, f := range c.phases {
 		each = n.handling(c.bytes(f))
 		if _, busy := n.combining(f.Elems, p.DType); f.Combines {
 			each = max(each, busy)
@@ -27,8 +28,8 @@ func (n *Network) pipeline(p *ccl.Plan, s *ccl.Pipeline) simtime.Time {
 		work += count(f) * each
 		sent[f.Channel] += f.Steps * f.Messages
 		most = max(most, sent[f.Channel])
-		behind[i] += f.Messages - 1
-		after = max(after, behind[i])
+		behind[f.Flow] += f.Messages - 1
+		after = max(after, behind[f.Flow])
 	}
 	steps, segments, room := simtime.Time(s.Steps), simtime.Time(s.Segments), simtime.Time(p.Slots)
 	period := simtime.Time(s.Spacing) * slowest
@@ -36,8 +37,8 @@ func (n *Network) pipeline(p *ccl.Plan, s *ccl.Pipeline) simtime.Time {
 		period = first
 	}
 	first += simtime.Time(after) * max(link/simtime.Time(most), each)
-	first += simtime.Time(len(c.flows)-1) * steps * each // messages of other flows
-	if s.Segments == 1 && len(c.flows) == 1 {            // a rank waits while others of its messages are in flight
+	first += simtime.Time(c.flows-1) * steps * each // messages of other flows
+	if s.Segments == 1 && c.flows == 1 {            // a rank waits while others of its messages are in flight
 		waits = waits * 3 / 4
 		if len(sent) > 2 {
 			waits /= 2
@@ -52,27 +53,15 @@ type pipeline struct {
 	*Network
 	*ccl.Plan
 	*ccl.Pipeline
-	flows [][]ccl.Phase // of rank 0, which stand for those of all ranks
-}
-
-// phases returns the phases of some flows, with the number of the flow.
-func (c *pipeline) phases(flows [][]ccl.Phase) func(func(flow int, f *ccl.Phase) bool) {
-	return func(yield func(int, *ccl.Phase) bool) {
-		for i, phases := range flows {
-			for k := range phases {
-				if !yield(i, &phases[k]) {
-					return
-				}
-			}
-		}
-	}
+	phases []ccl.Phase // of rank 0, which stand for those of all ranks
+	flows  int
 }
 
 // bytes returns the bytes of a message.
-func (c *pipeline) bytes(f *ccl.Phase) int64 { return int64(f.Elems * c.DType.Size()) }
+func (c *pipeline) bytes(f ccl.Phase) int64 { return int64(f.Elems * c.DType.Size()) }
 
 // count returns the messages of a phase.
-func count(f *ccl.Phase) simtime.Time { return simtime.Time(f.Steps * f.Messages) }
+func count(f ccl.Phase) simtime.Time { return simtime.Time(f.Steps * f.Messages) }
 
 // steps returns how long a segment takes alone, with one message in each step; how long a
 // message takes at most, behind all that go to the same rank in a step; how long the slots of
@@ -84,18 +73,14 @@ func count(f *ccl.Phase) simtime.Time { return simtime.Time(f.Steps * f.Messages
 // ranks. But where there are several flows, a rank that waits for one of them delays the
 // others: then a step is nearer to the slowest, and slots are in use for longer.
 func (c *pipeline) steps() (first, slowest, slots, waits, flights simtime.Time) {
-	var mean, worst []simtime.Time // by phase
+	mean, worst := make([]simtime.Time, len(c.phases)), make([]simtime.Time, len(c.phases))
 	ranks := simtime.Time(0)
 	for rank := range sample(c.Busy) {
 		ranks++
 		burst, use := map[int]simtime.Time{}, map[int]simtime.Time{} // by rank and by channel
 		var flown, all simtime.Time
 		crowded := false
-		k := 0
-		for _, f := range c.phases(c.Flows(rank)) {
-			if k == len(mean) {
-				mean, worst = append(mean, 0), append(worst, 0)
-			}
+		for k, f := range c.Phases(rank) {
 			bytes := c.bytes(f)
 			step := c.Alpha(rank, f.To, bytes)
 			if f.Combines {
@@ -111,25 +96,23 @@ func (c *pipeline) steps() (first, slowest, slots, waits, flights simtime.Time) 
 			all += trips
 			crowded = crowded || f.Messages > c.Ahead()
 			flown += count(f) * c.flight(rank, f.To, bytes)
-			k++
 		}
 		flights = max(flights, flown)
 		if crowded {
 			waits = max(waits, all)
 		}
 	}
-	through, k := make([]simtime.Time, len(c.flows)), 0
+	through := make([]simtime.Time, c.flows)
 	var longest simtime.Time
-	for i, f := range c.phases(c.flows) {
+	for k, f := range c.phases {
 		step := mean[k] / ranks
-		if len(c.flows) > 1 {
+		if c.flows > 1 {
 			step = (step + worst[k]) / 2
 		}
-		through[i] += simtime.Time(f.Steps) * step
-		first, longest = max(first, through[i]), max(longest, step)
-		k++
+		through[f.Flow] += simtime.Time(f.Steps) * step
+		first, longest = max(first, through[f.Flow]), max(longest, step)
 	}
-	slots += slots * simtime.Time(len(c.flows)-1) / 4
+	slots += slots * simtime.Time(c.flows-1) / 4
 	if c.inbox {
 		slots, waits = 0, 0
 	}
@@ -140,7 +123,7 @@ func (c *pipeline) steps() (first, slowest, slots, waits, flights simtime.Time) 
 func (c *pipeline) busiest() simtime.Time {
 	return c.Network.Busiest(func(add func(from, to int, bytes int64)) {
 		for rank := range c.Pipeline.Ranks {
-			for _, f := range c.phases(c.Flows(rank)) {
+			for _, f := range c.Phases(rank) {
 				add(rank, f.To, int64(count(f))*c.bytes(f))
 			}
 		}

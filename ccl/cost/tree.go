@@ -18,8 +18,8 @@ type tree struct {
 // trees returns the cost of a collective over one or more trees at once, each with an equal
 // share of the data.
 //
-// The first chunk takes a message for each hop, up, down or both, and what each rank adds on the
-// way. From then on a chunk takes the longest of: its messages on the busiest link; the time
+// The first chunk takes a message for each hop, up, down or both, and the time to combine it in
+// each rank. From then on a chunk takes the longest of: its messages on the busiest link; the time
 // until a credit is back, divided by the slots; and what the busiest rank has to do for it. In
 // a gather or scatter, blocks follow each other.
 func (n *Network) trees(p *ccl.Plan, nodes ...func(rank int) ccl.TreeNode) simtime.Time {
@@ -43,10 +43,8 @@ func (n *Network) trees(p *ccl.Plan, nodes ...func(rank int) ccl.TreeNode) simti
 		t := tree{n, p, node, bytes, combine}
 		all = append(all, t)
 		root := 0
-		for rank := range p.Ranks {
-			if node(rank).Root {
-				root = rank
-			}
+		for !node(root).Root {
+			root++
 		}
 		var through simtime.Time
 		if ups {
