@@ -95,6 +95,6 @@ func (c *Config) Hash() string {
 //go:embed ccl.schema.json
 var schema []byte
 
-// Schema is the JSON Schema of ccl.yaml, for editors. It does not know the algorithms,
+// Schema returns the JSON Schema of ccl.yaml, for editors. It does not know the algorithms,
 // since a program may add its own, nor rules between several values.
 func Schema() []byte { return slices.Clone(schema) }

@@ -24,7 +24,7 @@ var layers = []struct {
 		"internal/fabric", "internal/memory", "internal/pe", "internal/ipcq", "internal/cpu", "internal/machine", "internal/exec",
 		"comm", "comm/commtest", "comm/inproc", "comm/shm", "comm/launch", "internal/procpe", "internal/taskrank",
 	}},
-	{name: "collectives", packages: []string{"ccl", "comm/coll"}},
+	{name: "collectives", packages: []string{"ccl", "ccl/bound", "ccl/cost", "comm/coll"}},
 	{name: "host API", packages: []string{"torch", "torch/dist", "tp", "attention", "task", "scenario"}},
 	{name: "evaluation: tables", apart: true, packages: []string{"table"}},
 	{name: "evaluation: views", apart: true, packages: []string{"internal/page", "internal/draw", "internal/describe", "internal/trace/analysis"}},

@@ -12,7 +12,7 @@ import (
 	"github.com/kernbench/kernbench/tl"
 )
 
-func TestHalves(t *testing.T) {
+func TestHalvingSteps(t *testing.T) {
 	for ranks, want := range map[int]string{
 		1: "",
 		2: " 1-2:1/1",
@@ -21,7 +21,7 @@ func TestHalves(t *testing.T) {
 		8: " 4-8:1/1 2-4:2/2 1-2:4/4",
 		6: " 3-6:1/1 2-3:4/2 1-2:2/4", // in pairs first, then among the three that are left
 	} {
-		steps, partners := halves(ranks)
+		steps, partners := halvingSteps(ranks)
 		got := ""
 		for _, s := range steps {
 			to, from := partners[s.to-tl.Numbered(0)], partners[s.from-tl.Numbered(0)]
@@ -33,11 +33,20 @@ func TestHalves(t *testing.T) {
 	}
 }
 
+// blockOwners returns the rank that each block belongs to, counted from a rank's own.
+func blockOwners(ranks, rank int) (list []int) {
+	h := newHalving(AllReduce, ranks, rank)
+	for number := range ranks {
+		list = append(list, h.owner(number))
+	}
+	return list
+}
+
 // Of any number of ranks there are as few steps as can be, in which a rank sends each
 // block but its own once; and what a rank sends belongs to the same rank where it comes.
-func TestHalvesReachEveryone(t *testing.T) {
+func TestHalvingStepsReachAllRanks(t *testing.T) {
 	for ranks := 1; ranks <= 130; ranks++ {
-		steps, partners := halves(ranks)
+		steps, partners := halvingSteps(ranks)
 		if want := bits.Len(uint(ranks - 1)); len(steps) != want {
 			t.Errorf("%d ranks: %d steps, want %d", ranks, len(steps), want)
 		}
@@ -52,10 +61,10 @@ func TestHalvesReachEveryone(t *testing.T) {
 			t.Errorf("%d ranks: %d blocks are left in the end, want 1", ranks, left)
 		}
 		for rank := range ranks {
-			own := owners(ranks, rank)
+			own := blockOwners(ranks, rank)
 			for _, s := range steps {
 				to := partners[s.to-tl.Numbered(0)].of(rank)
-				if got, want := owners(ranks, to)[:s.count()], own[s.low:s.high]; !slices.Equal(got, want) {
+				if got, want := blockOwners(ranks, to)[:s.count()], own[s.low:s.high]; !slices.Equal(got, want) {
 					t.Errorf("%d ranks: rank %d sends the blocks of %v, and rank %d takes them for those of %v", ranks, rank, want, to, got)
 				}
 			}

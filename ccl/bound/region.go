@@ -1,4 +1,4 @@
-package ccl
+package bound
 
 import (
 	"fmt"
@@ -6,33 +6,34 @@ import (
 	"github.com/kernbench/kernbench/topology"
 )
 
-// partition is regions of one kind, which do not overlap.
+// partition is a set of regions of one kind, which do not overlap.
 type partition struct {
 	noun    string
-	line    int                            // so many follow each other, and runs of them are regions too
-	label   func(region int) (int, string) // its number, and of what
+	line    int                            // regions in a row, runs of which are regions too
+	label   func(region int) (int, string) // its number, and what it is a part of
 	of      func(topology.Node) int        // the region of a component
 	regions []region
 }
 
-// none is the region of components that are in none.
+// none is the region of components that are in no region.
 const none = -1
 
-// region is what is in a region or a run of them, and the links at its edge.
+// region is a part of the system or a run of them, what it holds of a collective, and the links
+// at its edge.
 type region struct {
-	held
+	share
 	out, in capacity
-	joints  []joint // with earlier regions of its line
+	inner   []edge // to earlier regions of its line
 }
 
-// joint is a link between two regions, or what two ranks have for each other, either way.
-type joint struct {
+// edge is a link between two regions, or the units of two ranks for each other, in either direction.
+type edge struct {
 	other int
 	rate  capacity
 	units uint64
 }
 
-// partitions is all regions, the outermost first.
+// partitions returns all regions, the outermost first.
 func (b *search) partitions() []*partition {
 	s := b.g.Spec()
 	sips, cubes, pes := s.System.SIPs.Count, s.CubesPerSIP(), s.PEsPerCube()
@@ -79,22 +80,19 @@ func (b *search) partitions() []*partition {
 	return parts
 }
 
-// fill finds out what is in regions and at their edges.
+// fill adds ranks, units and links to their regions.
 func (b *search) fill(parts []*partition) {
 	for _, p := range parts {
-		at := make([]int, len(b.homes)) // regions of the ranks
-		for rank, h := range b.homes {
-			at[rank] = p.of(b.g.Node(h.tcm))
-			r := &p.regions[at[rank]]
-			r.ranks++
-			r.weight += b.weight(rank)
-			r.root = r.root || rank == b.root
+		at := make([]int, len(b.sites)) // regions of the ranks
+		for rank, s := range b.sites {
+			at[rank] = p.of(b.g.Node(s.tcm))
+			p.regions[at[rank]].add(share{ranks: 1, weight: b.weight(rank), root: rank == b.root})
 		}
 		for _, f := range b.pairs {
 			if from, to := at[f.from], at[f.to]; from != to {
 				p.regions[from].sent += f.units
 				p.regions[to].received += f.units
-				p.join(joint{units: f.units}, from, to)
+				p.connect(edge{units: f.units}, from, to)
 			}
 		}
 	}
@@ -117,7 +115,7 @@ func (b *search) fill(parts []*partition) {
 				p.regions[b].in.add(rate)
 			}
 			if a != none && b != none {
-				p.join(joint{rate: rate}, a, b)
+				p.connect(edge{rate: rate}, a, b)
 			}
 		}
 	}
@@ -133,38 +131,34 @@ func carriesData(k topology.Kind) bool {
 	return false
 }
 
-// join notes what is between two regions, if they can be of one run.
-func (p *partition) join(j joint, a, b int) {
+// connect records what crosses from one region to another, if a run can contain both.
+func (p *partition) connect(e edge, a, b int) {
 	if a/p.line != b/p.line {
 		return
 	}
-	j.other = min(a, b)
+	e.other = min(a, b)
 	r := &p.regions[max(a, b)]
-	r.joints = append(r.joints, j)
+	r.inner = append(r.inner, e)
 }
 
-// extend makes a run of regions from first to last-1 one from first to last: what is
-// between them is at no edge any more.
+// extend makes a run of regions from first to last-1 one from first to last. What crosses
+// between them no longer crosses the edge.
 func (p *partition) extend(run *region, first, last int) {
 	r := &p.regions[last]
-	run.ranks += r.ranks
-	run.weight += r.weight
-	run.root = run.root || r.root
-	run.sent += r.sent
-	run.received += r.received
+	run.add(r.share)
 	run.out.add(r.out)
 	run.in.add(r.in)
-	for _, j := range r.joints {
-		if j.other >= first {
-			run.out.sub(j.rate)
-			run.in.sub(j.rate)
-			run.sent -= j.units
-			run.received -= j.units
+	for _, e := range r.inner {
+		if e.other >= first {
+			run.out.sub(e.rate)
+			run.in.sub(e.rate)
+			run.sent -= e.units
+			run.received -= e.units
 		}
 	}
 }
 
-// name is the name of a run of regions.
+// name returns the name of a run of regions.
 func (p *partition) name(first, last int) string {
 	from, of := p.label(first)
 	if first == last {

@@ -9,33 +9,33 @@ import (
 	"github.com/kernbench/kernbench/tl"
 )
 
-// tape notes what a schedule asks for.
+// tape records what a flow is asked for.
 type tape struct{ text string }
 
-func (x *tape) take(at item) (none tl.Tile) {
-	x.text += fmt.Sprintf(" take%v", at)
+func (x *tape) receive(at item) (none tl.Tile) {
+	x.text += fmt.Sprintf(" receive%v", at)
 	return none
 }
-func (x *tape) pass(at item, _ tl.Tile) { x.text += fmt.Sprintf(" pass%v", at) }
-func (x *tape) keep(at item, _ tl.Tile) bool {
-	x.text += fmt.Sprintf(" keep%v", at)
+func (x *tape) send(at item, _ tl.Tile) { x.text += fmt.Sprintf(" send%v", at) }
+func (x *tape) store(at item, _ tl.Tile) bool {
+	x.text += fmt.Sprintf(" store%v", at)
 	return false
 }
 
-func TestScheduleSendsOneStepAhead(t *testing.T) {
+func TestFlowSendsOneStepAhead(t *testing.T) {
 	for _, c := range []struct {
 		segments, steps, pieces int
 		want                    string // segment, step, piece
 	}{
 		{0, 3, 0, ""},
-		{1, 2, 1, " pass{0 0 0} take{0 0 0} pass{0 1 0} keep{0 0 0} take{0 1 0} keep{0 1 0}"},
-		{2, 1, 1, " pass{0 0 0} take{0 0 0} pass{1 0 0} keep{0 0 0} take{1 0 0} keep{1 0 0}"},
-		{1, 2, 2, " pass{0 0 0} pass{0 0 1}" +
-			" take{0 0 0} pass{0 1 0} keep{0 0 0} take{0 0 1} pass{0 1 1} keep{0 0 1}" +
-			" take{0 1 0} keep{0 1 0} take{0 1 1} keep{0 1 1}"},
+		{1, 2, 1, " send{0 0 0} receive{0 0 0} send{0 1 0} store{0 0 0} receive{0 1 0} store{0 1 0}"},
+		{2, 1, 1, " send{0 0 0} receive{0 0 0} send{1 0 0} store{0 0 0} receive{1 0 0} store{1 0 0}"},
+		{1, 2, 2, " send{0 0 0} send{0 0 1}" +
+			" receive{0 0 0} send{0 1 0} store{0 0 0} receive{0 0 1} send{0 1 1} store{0 0 1}" +
+			" receive{0 1 0} store{0 1 0} receive{0 1 1} store{0 1 1}"},
 	} {
 		var x tape
-		schedule{&x, c.segments, c.steps, c.pieces}.run(&member{Args: &Args{Plan: &Plan{Slots: 2}}})
+		oneFlow{&x, c.segments, c.steps, c.pieces}.run(&member{Args: &Args{Plan: &Plan{Slots: 2}}})
 		if x.text != c.want {
 			t.Errorf("%d segments, %d steps, %d pieces: %s, want %s", c.segments, c.steps, c.pieces, x.text, c.want)
 		}
@@ -94,8 +94,8 @@ func TestGridIsSquare(t *testing.T) {
 	}
 }
 
-// The busiest link of a relay carries, of equal blocks, half of the pairs.
-func TestRelayInbox(t *testing.T) {
+// The busiest link of an all-to-all round a ring carries, of equal blocks, half of the pairs.
+func TestRingAllToAllInbox(t *testing.T) {
 	for _, c := range []struct {
 		ranks  int
 		counts []int
@@ -105,7 +105,7 @@ func TestRelayInbox(t *testing.T) {
 		{4, []int{3}, 18},
 		{3, []int{0, 7, 0, 0, 0, 0, 0, 2, 0}, 9}, // 0 to 1, and 2 to 1 by way of 0
 	} {
-		if got := relayInbox(&Plan{Collective: AllToAll, Ranks: c.ranks, Counts: c.counts}); got != c.want {
+		if got := ringAllToAllInbox(&Plan{Collective: AllToAll, Ranks: c.ranks, Counts: c.counts}); got != c.want {
 			t.Errorf("%d ranks, counts %v: %d elements, want %d", c.ranks, c.counts, got, c.want)
 		}
 	}
