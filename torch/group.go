@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/kernbench/kernbench/ccl"
+	"github.com/kernbench/kernbench/ccl/cost"
 	"github.com/kernbench/kernbench/topology"
 )
 
@@ -189,7 +190,7 @@ func (c *Context) checkSettings(members []int, settings ccl.Settings) error {
 	if room := topology.Bytes(queues.NSlots) * queues.SlotSize; settings.ChunkBytes > room {
 		return fmt.Errorf("chunks of %v, and a queue has %d slots of %v: lower ccl's chunk_bytes to %v", settings.ChunkBytes, queues.NSlots, queues.SlotSize, room)
 	}
-	return settings.Fit(c.Topology(), c.places(members), queues)
+	return cost.CheckSettings(settings, c.Topology(), c.places(members), queues)
 }
 
 // places returns the PEs that ranks are, or, under Spawn, one of each rank's device: tensors

@@ -6,10 +6,13 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
 
+	"github.com/kernbench/kernbench/internal/config"
+	"github.com/kernbench/kernbench/internal/file"
 	"github.com/kernbench/kernbench/internal/printable"
 	"github.com/kernbench/kernbench/internal/trace/analysis"
 	"github.com/kernbench/kernbench/internal/version"
@@ -26,10 +29,12 @@ type (
 	profiled struct {
 		readTrace
 		*analysis.Profile
+		top int // rows to show
 	}
 	readTrace struct {
 		Version string `json:"version"` // of kernbench, now
 		File    string `json:"file"`
+		all     bool   // the whole path is shown, or all rows
 	}
 )
 
@@ -79,23 +84,26 @@ most_queued); with --by trace, program, launch, by, ns and rows.`,
 		if top < 0 {
 			return badInput(fmt.Errorf("--top %d: write how many to list", top))
 		}
-		if err := new(files).reads("trace", args[0]).check(); err != nil {
+		if err := new(file.Uses).Reads("trace", args[0]).Check(); err != nil {
 			return err
 		}
 		t, err := analysis.Open(cmd.Context(), args[0])
 		if err == nil {
-			r := traced{readTrace: readTrace{version.Version, args[0]}}
+			of := readTrace{version.Version, args[0], *all}
 			if *by != "" {
-				p := profiled{readTrace: r.readTrace}
+				p := &profiled{readTrace: of, top: top}
 				if p.Profile, err = t.Profile(analysis.By(*by), int64(launch)); err == nil {
-					return printResult(cmd, *format, p, func(w io.Writer) error { return writeProfile(w, &p, *all, top) })
+					return printResult(cmd, *format, p)
 				}
-			} else if r.Report, err = t.Analyse(int64(launch), top); err == nil {
-				return printResult(cmd, *format, r, func(w io.Writer) error { return writeTrace(w, &r, *all) })
+			} else {
+				r := &traced{readTrace: of}
+				if r.Report, err = t.Analyse(int64(launch), top); err == nil {
+					return printResult(cmd, *format, r)
+				}
 			}
 		}
 		var list []error
-		for _, e := range flatten(err) {
+		for _, e := range config.Flatten(err) {
 			list = append(list, fmt.Errorf("trace %s: %w", args[0], e))
 		}
 		return badInput(errors.Join(list...))
@@ -110,8 +118,8 @@ const (
 	visitEnds = 4
 )
 
-// writeTrace writes a report in tables.
-func writeTrace(w io.Writer, r *traced, all bool) error {
+// WriteText writes the report in tables.
+func (r *traced) WriteText(w io.Writer) error {
 	r.write(w, &r.About, r.Program, r.Launch, r.Launches)
 	if r.Path == nil {
 		writeTraceLinks(w, &r.Links)
@@ -119,11 +127,11 @@ func writeTrace(w io.Writer, r *traced, all bool) error {
 	}
 	if r.Launches > 1 {
 		fmt.Fprint(w, "\nlongest launches\n")
-		writeRows(w, []string{"launch", "name", "pes", "start_ns", "crit_ns"}, r.Longest, func(l analysis.Launch) []string {
+		table.WriteList(w, []string{"launch", "name", "pes", "start_ns", "crit_ns"}, r.Longest, func(l analysis.Launch) []string {
 			return []string{fmt.Sprint(l.Number), l.Name, numberOrDash(int(l.PEs)), exactNS(l.Start), exactNS(l.Critical)}
 		})
 	}
-	writePath(w, r.Path, all)
+	writePath(w, r.Path, r.all)
 	if r.Slowest != nil {
 		writeSlowest(w, r.Slowest)
 	}
@@ -132,7 +140,7 @@ func writeTrace(w io.Writer, r *traced, all bool) error {
 		of = "makespan"
 	}
 	fmt.Fprintf(w, "\nengines, as shares of the %s\n", of)
-	writeRows(w, []string{"engine", "mean", "max", "on"}, r.Engines, func(e analysis.EngineUse) []string {
+	table.WriteList(w, []string{"engine", "mean", "max", "on"}, r.Engines, func(e analysis.EngineUse) []string {
 		return []string{e.Engine.String(), percent(e.Mean), percent(e.Max), e.Most}
 	})
 	writeTraceLinks(w, &r.Links)
@@ -156,20 +164,20 @@ func (r *readTrace) write(w io.Writer, about *analysis.About, p *analysis.Progra
 	}
 }
 
-// writeProfile writes a profile as a table.
-func writeProfile(w io.Writer, p *profiled, all bool, top int) error {
+// WriteText writes the profile as a table.
+func (p *profiled) WriteText(w io.Writer) error {
 	p.write(w, &p.About, p.Program, p.Launch, p.Launches)
 	rows := p.Rows
-	if !all {
-		rows = rows[:min(top, len(rows))]
+	if !p.all {
+		rows = rows[:min(p.top, len(rows))]
 	}
 	fmt.Fprintf(w, "\n%d of %s, by their time on the critical path of %s\n", len(rows), printable.Count(len(p.Rows), "row"), p.Time.Text())
 	if p.By == analysis.ByLine {
-		return writeRows(w, []string{"line", "operations", "busy_ns", "path_ns", "share"}, rows, func(k analysis.Work) []string {
+		return table.WriteList(w, []string{"line", "operations", "busy_ns", "path_ns", "share"}, rows, func(k analysis.Work) []string {
 			return []string{k.Name, numberOrDash(k.Count), orDash(k.Busy, decimalNS(k.Busy)), orDash(k.Path, decimalNS(k.Path)), percent(k.Share)}
 		})
 	}
-	return writeRows(w, []string{"operation", "engine", "count", "busy_ns", "mean_ns", "max_ns", "path_ns", "share"}, rows, func(k analysis.Work) []string {
+	return table.WriteList(w, []string{"operation", "engine", "count", "busy_ns", "mean_ns", "max_ns", "path_ns", "share"}, rows, func(k analysis.Work) []string {
 		return []string{
 			k.Name, cmp.Or(k.Engine, "-"), numberOrDash(k.Count), orDash(k.Busy, decimalNS(k.Busy)), orDash(k.Busy, decimalNS(k.Mean)),
 			orDash(k.Busy, decimalNS(k.Max)), orDash(k.Path, decimalNS(k.Path)), percent(k.Share),
@@ -199,7 +207,7 @@ func writePath(w io.Writer, p *analysis.Path, all bool) {
 	pes := slices.Compact(slices.Sorted(slices.Values(p.Visits)))
 	pes = slices.DeleteFunc(pes, func(where string) bool { return !isPE(where) })
 	fmt.Fprintf(w, "\ncritical path: %s on %s\n", printable.Count(len(p.Segments), "segment"), printable.Count(len(pes), "PE"))
-	writeRows(w, []string{"kind", "ns", "share", "activities", "queued_ns"}, p.Kinds, func(k analysis.KindSum) []string {
+	table.WriteList(w, []string{"kind", "ns", "share", "activities", "queued_ns"}, p.Kinds, func(k analysis.KindSum) []string {
 		return []string{k.Kind, decimalNS(k.Time), percent(k.Share), numberOrDash(k.Activities), orDash(k.Queued, decimalNS(k.Queued))}
 	})
 
@@ -258,7 +266,7 @@ func writeSlowest(w io.Writer, s *analysis.Slowest) {
 	for i := range spent {
 		spent[i].What = "cpu " + spent[i].What
 	}
-	writeRows(w, []string{"what", "ns", "share", "median PE ns"}, append(spent, s.Engines...), func(c analysis.Spent) []string {
+	table.WriteList(w, []string{"what", "ns", "share", "median PE ns"}, append(spent, s.Engines...), func(c analysis.Spent) []string {
 		return []string{c.What, decimalNS(c.Time), percent(c.Share), decimalNS(c.Median)}
 	})
 	writeSome(w, []string{"waited for", "of", "ns"}, s.From, func(f analysis.Source) []string { return []string{f.Wait, f.PE, decimalNS(f.Time)} })
@@ -270,7 +278,7 @@ func writeTraceLinks(w io.Writer, l *analysis.Links) {
 		return
 	}
 	fmt.Fprintf(w, "\nlinks, as shares of %s\n", l.Time.Rounded())
-	writeRows(w, []string{"kind", "links", "bytes", "mean", "max", "on", "queued_ns"}, l.Kinds, func(k analysis.LinkKind) []string {
+	table.WriteList(w, []string{"kind", "links", "bytes", "mean", "max", "on", "queued_ns"}, l.Kinds, func(k analysis.LinkKind) []string {
 		return []string{k.Kind, numberOrDash(k.Links), fmt.Sprint(k.Bytes), percent(k.Mean), percent(k.Max), k.Most, decimalNS(k.Queued)}
 	})
 	writeSome(w, []string{"busiest", "kind", "bytes", "busy_ns", "share", "whole trace"}, l.Busiest, func(k analysis.Link) []string {
@@ -286,3 +294,21 @@ func exactNS(t simtime.Time) string { return strings.TrimSuffix(t.String(), "ns"
 func decimalNS(t simtime.Time) string { return fmt.Sprintf("%.3f", t.NS()) }
 
 func percent(share float64) string { return fmt.Sprintf("%.1f%%", 100*share) }
+
+// writeSome writes a table after an empty line, or nothing if the list is empty.
+func writeSome[E any](w io.Writer, header []string, list []E, cells func(E) []string) {
+	if len(list) > 0 {
+		fmt.Fprintln(w)
+		table.WriteList(w, header, list, cells)
+	}
+}
+
+// orDash returns a text, or a dash if the value that it tells of is zero.
+func orDash[T comparable](value T, text string) string {
+	if value == *new(T) {
+		return "-"
+	}
+	return text
+}
+
+func numberOrDash(n int) string { return orDash(n, strconv.Itoa(n)) }
