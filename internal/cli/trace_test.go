@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/kernbench/kernbench/internal/trace/analysis"
 	"github.com/kernbench/kernbench/simtime"
 	"github.com/kernbench/kernbench/task"
@@ -163,17 +165,35 @@ func tcmOf(t *testing.T, g *topology.Graph, name string) topology.NodeID {
 	return g.PENode(sip, cube, pe, topology.KindTCM)
 }
 
-// TestTracePage keeps the example of docs/traces.md true.
+// TestTracePage keeps the examples of docs/traces.md true.
 func TestTracePage(t *testing.T) {
-	page, err := os.ReadFile("../../docs/traces.md")
+	page, err := filepath.Abs("../../docs/traces.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(page)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Chdir(t.TempDir())
 	run(t, "run", "hello_send", "--trace", "run.json")
-	const command = "kernbench trace run.json --top 3"
-	want := "```\n$ " + command + "\n" + run(t, strings.Fields(command)[1:]...) + "```\n"
-	if !strings.Contains(string(page), want) {
-		t.Errorf("docs/traces.md does not have what kernbench prints:\n%s", want)
+	const begin = "```\n$ kernbench "
+	blocks := strings.Split(string(text), begin)
+	for i, block := range blocks[1:] {
+		block, rest, _ := strings.Cut(block, "```\n")
+		command, want, _ := strings.Cut(block, "\n")
+		got := run(t, strings.Fields(command)...)
+		if got != want && !*update {
+			t.Errorf("docs/traces.md: kernbench %s prints something else: run go test ./internal/cli -update (-page +now):\n%s", command, cmp.Diff(want, got))
+		}
+		blocks[i+1] = command + "\n" + got + "```\n" + rest
+	}
+	if len(blocks) < 5 {
+		t.Errorf("docs/traces.md has %d examples, want at least 4", len(blocks)-1)
+	}
+	if *update {
+		if err := os.WriteFile(page, []byte(strings.Join(blocks, begin)), 0o644); err != nil {
+			t.Fatal(err)
+		}
 	}
 }
