@@ -41,9 +41,9 @@ not even call the tile language.
 
 --per-rank prints a table of all launches and collectives, in the order of their ends:
 how long each ran on every rank, from its start to the end of the rank's last PE. The
-longest is crit_ns; makespan_ns is the time of the whole program, from the first command
-of the host to the last end, with all copies. Ranks of a collective are those of the world, others the PEs of the
-launch.
+longest is crit_ns. Ranks of a collective are those of the world, others the PEs of the
+launch. makespan_ns is the time of the whole program, from the first command of the host
+to the last end, with all copies.
 
 Benches that write files, such as milestone-1h-ccl, write them to --out; with --resume
 they go on from the results that lie there.
@@ -53,8 +53,8 @@ which the exit status is 1. A kernel that is misused, panics, waits for ever or 
 ends is exit status 3.
 
 --format json has one object: bench, ok, crit_ns, makespan_ns, notes, metrics, rows,
-artifacts (files written), config and schema (the columns of metrics and rows); with --per-rank also
-launches, each with name, start_ns, crit_ns, ranks and pe_exec_ns, by rank.`,
+artifacts (files written), config and schema (the columns of metrics and rows); with
+--per-rank also launches, each with name, start_ns, crit_ns, ranks and pe_exec_ns, by rank.`,
 		Example: `  kernbench run hello_send
   kernbench run --bench matmul_composite --format json
   kernbench run pe2pe --data=off --topology torus2x3
