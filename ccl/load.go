@@ -22,9 +22,10 @@ var defaultFile []byte
 
 var file = config.File[*Config]{Presets: config.Presets{Default: defaultFile}, Usual: File, Decode: decode}
 
-// Load reads a configuration: a file of that name, or the preset default. With an empty name
-// it reads ./ccl.yaml if there is one, else the preset; [Config.Source] says which it was. Each of sets changes one value, as "defaults.buffer_kind=hbm". The
-// error holds every mistake, as [config.Errors].
+// Load reads a configuration: a file of that name, or the preset default. With an empty name it
+// reads ./ccl.yaml if there is one, else the preset; [Config.Source] says which it was. Each of
+// sets changes one value, as "defaults.buffer_kind=hbm". The error names every mistake with its
+// place.
 func Load(name string, sets ...string) (*Config, error) {
 	return LoadContext(context.Background(), name, sets...)
 }
