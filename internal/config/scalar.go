@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	"go.yaml.in/yaml/v4"
+
+	"github.com/kernbench/kernbench/internal/printable"
 )
 
 // Scalar is how the values of a type are written as one YAML value.
@@ -36,10 +38,7 @@ func Define[T any](s Scalars, want string, parse func(string) (T, error), format
 
 // DefineWords adds a type whose values are a few words.
 func DefineWords[T ~string](s Scalars, words []T) {
-	names := make([]string, len(words))
-	for i, w := range words {
-		names[i] = string(w)
-	}
+	names := printable.Words(words, func(w T) string { return string(w) })
 	want := "one of " + strings.Join(names, ", ")
 	Define(s, want, func(text string) (T, error) {
 		if !slices.Contains(names, text) {

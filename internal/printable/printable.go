@@ -112,6 +112,15 @@ func Runs(list []int, least int) (words []string) {
 	return words
 }
 
+// Words returns a word for each element of a list.
+func Words[E any](list []E, word func(E) string) []string {
+	words := make([]string, len(list))
+	for i, e := range list {
+		words[i] = word(e)
+	}
+	return words
+}
+
 // List returns words as a sentence has them: "a, b and c".
 func List(words []string) string {
 	last := len(words) - 1
