@@ -187,16 +187,11 @@ func (b *builder) matrix(v *tl.Value, op memory.Op, class fabric.Class) (pe.Matr
 	}
 	var pieces []pe.Access
 	return pe.Matrix{ElemBytes: x.elem, Requests: func(to []pe.Request, row, col, rows, cols int) []pe.Request {
-		first := len(to)
 		va := x.va + memory.VA(row)*memory.VA(stride) + memory.VA(col)*memory.VA(x.elem)
 		if pieces, err = c.m.Find(pieces[:0], va, int64(rows), memory.Bytes(cols)*x.elem, stride); err != nil {
 			panic(err) // the whole of it was found above
 		}
-		to = c.transfers(to, pieces, op)
-		for i := range to[first:] {
-			to[first+i].Class = class
-		}
-		return to
+		return c.transfers(to, pieces, op, class)
 	}}, nil
 }
 

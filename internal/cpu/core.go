@@ -230,10 +230,9 @@ func (c *Core) forget(slot int32) {
 
 // use notes the use of a tile.
 func (c *Core) use(v *tl.Value) error {
-	if !c.pe.Tiles.Use(v.Slot, v.Turn) {
-		return &pe.Overflow{
-			Asked: memory.Bytes(v.Bytes()), Size: c.pe.Tiles.Size, Gone: true, Freed: c.pe.Tiles.Freed(v.Slot, v.Turn),
-		}
+	if gone := c.pe.Tiles.Use(v.Slot, v.Turn); gone != nil {
+		gone.Asked = memory.Bytes(v.Bytes())
+		return gone
 	}
 	return nil
 }

@@ -36,51 +36,29 @@ func operand(v *tl.Value) oplog.Operand {
 	return oplog.Operand{From: v.ID, Shape: v.Shape, DType: v.DType}
 }
 
-// begun notes that an operation starts to read memory, ended that it has written
-// it.
+// begun records that an operation starts to read memory.
 func (m *System) begun(id oplog.ID) {
-	if id == 0 {
-		return
-	}
 	op := m.Log.Op(id)
 	op.Start = m.Engine.Now()
 	m.causedByOperand(op)
-	if reads[op.Kind] {
+	switch op.Kind {
+	case oplog.Load, oplog.Get, oplog.HostRead, oplog.Send:
 		m.Log.Effect(id, oplog.Read)
 	}
 }
 
+// ended records that an operation has written memory.
 func (m *System) ended(id oplog.ID) {
-	if id == 0 {
-		return
-	}
 	op := m.Log.Op(id)
 	op.End = m.Engine.Now()
-	switch {
-	case op.Kind.IsComposite():
+	switch k := op.Kind; {
+	case k.IsComposite():
 		// It reads its operands tile by tile, each when what came before that is
 		// done. What comes after waits for its end: then it has read them all.
 		m.Log.Effect(id, oplog.Read)
 		m.Log.Effect(id, oplog.Write)
-	case writes[op.Kind] || op.Kind == oplog.Recv && len(op.Mem) > 0:
+	case k == oplog.Store || k == oplog.Put || k == oplog.HostWrite || k == oplog.Recv && len(op.Mem) > 0:
 		m.Log.Effect(id, oplog.Write)
-	}
-}
-
-var (
-	reads = [oplog.NumKinds]bool{
-		oplog.Load: true, oplog.Get: true, oplog.HostRead: true, oplog.Send: true,
-	}
-	writes = [oplog.NumKinds]bool{
-		oplog.Store: true, oplog.Put: true, oplog.HostWrite: true,
-	}
-)
-
-// settled notes the times of a command.
-func (m *System) settled(id oplog.ID, start, end simtime.Time) {
-	if id != 0 {
-		op := m.Log.Op(id)
-		op.Start, op.End = start, end
 	}
 }
 
@@ -88,8 +66,8 @@ func (m *System) settled(id oplog.ID, start, end simtime.Time) {
 // came and its operands were there, it is the command before it that it waited for.
 func (p *Element) command(id oplog.ID, start, end simtime.Time) {
 	m := p.system
-	m.settled(id, start, end)
 	op := m.Log.Op(id)
+	op.Start, op.End = start, end
 	if !(m.causedByOperand(op) && m.Log.Op(op.Cause).End == start) {
 		op.Cause = 0
 		if start > m.arrival(op) {
