@@ -85,8 +85,7 @@ func (m *System) arrival(op *oplog.Op) simtime.Time {
 // causedByOperand notes the operand whose end released an operation, if one did: the
 // latest of them, if it was not there when the operation came.
 func (m *System) causedByOperand(op *oplog.Op) bool {
-	latest := m.arrival(op)
-	waited := false
+	latest, waited := m.arrival(op), false
 	for i := range op.Args {
 		if from := op.Args[i].From; from != 0 && m.Log.Op(from).End > latest {
 			latest, op.Cause, waited = m.Log.Op(from).End, from, true

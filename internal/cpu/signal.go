@@ -105,9 +105,7 @@ func (p *Element) listen(proc *sim.Proc) {
 }
 
 func (p *Element) unlisten(proc *sim.Proc) {
-	if i := slices.Index(p.listeners, proc); i >= 0 {
-		p.listeners = slices.Delete(p.listeners, i, i+1)
-	}
+	p.listeners = slices.DeleteFunc(p.listeners, func(other *sim.Proc) bool { return other == proc })
 }
 
 // awaited is what WaitSignal waits for.
@@ -151,11 +149,11 @@ func (c *Core) TestSignal(number int, cmp tl.Cmp, value int64) (bool, error) {
 	}
 	c.meet()
 	s := c.home.signal(number)
-	if !cmp.Holds(s.value, value) {
-		return false, nil
+	holds := cmp.Holds(s.value, value)
+	if holds {
+		c.noticed(number, s)
 	}
-	c.noticed(number, s)
-	return true, nil
+	return holds, nil
 }
 
 // meet has everybody else catch up before the CPU looks at what they did, in a call

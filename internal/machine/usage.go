@@ -37,9 +37,6 @@ func (b Breakdown) String() string {
 		b.Compute, b.Memory, b.Comm, b.Idle, b.OverlappedMemory, b.OverlappedComm)
 }
 
-// Measure has programs that start from now on note what their PEs do, or no more.
-func (m *Machine) Measure(on bool) { m.Measuring = on }
-
 // Breakdown is what the PE that ended last, of some of a run's, did from an instant on
 // to the end of all: after its own end it waited for the others. It is for when the run
 // has ended; ok is false if it was not measured.

@@ -82,11 +82,10 @@ func (w *Worker) Begin(name string, number int, after []oplog.Operand, cause opl
 // End notes that the task which Begin has noted last has ended, with all that its
 // kernels started.
 func (w *Worker) End(number int) oplog.ID {
-	log := w.run.machine.Log
-	if log == nil {
+	if w.run.machine.Log == nil {
 		return 0
 	}
-	return log.Add(w.task(oplog.TaskEnd, number))
+	return w.run.machine.Log.Add(w.task(oplog.TaskEnd, number))
 }
 
 // task is the record of a task's beginning or end.
