@@ -105,7 +105,9 @@ func (p *Element) listen(proc *sim.Proc) {
 }
 
 func (p *Element) unlisten(proc *sim.Proc) {
-	p.listeners = slices.DeleteFunc(p.listeners, func(other *sim.Proc) bool { return other == proc })
+	if i := slices.Index(p.listeners, proc); i >= 0 {
+		p.listeners = slices.Delete(p.listeners, i, i+1)
+	}
 }
 
 // awaited is what WaitSignal waits for.
