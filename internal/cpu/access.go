@@ -16,7 +16,7 @@ func (c *Core) Load(v *tl.Value, from tl.Block) error {
 	return c.read(v, &from, oplog.Load, -1)
 }
 
-// Get is Load from the part of a window that a peer holds.
+// Get loads a block of the part of a window that a peer holds.
 func (c *Core) Get(peer int, v *tl.Value, from tl.Block) error {
 	if err := c.atPeer(&from, peer); err != nil {
 		return err
@@ -54,7 +54,7 @@ func (c *Core) Store(v tl.Value, to tl.Block) error {
 	return c.write(&v, &to, oplog.Store, -1)
 }
 
-// Put is Store to the part of a window that a peer holds.
+// Put writes a tile to the part of a window that a peer holds.
 func (c *Core) Put(peer int, v tl.Value, to tl.Block) error {
 	if err := c.atPeer(&to, peer); err != nil {
 		return err

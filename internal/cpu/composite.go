@@ -146,7 +146,7 @@ func (b *builder) operand(a *tl.Arg, out *tl.Value) (pe.Matrix, error) {
 	return m, nil
 }
 
-// matrix is memory as an operand or the result of a plan, whose transfers have a class.
+// matrix returns memory as an operand or the result of a plan. Its transfers have a class.
 func (b *builder) matrix(v *tl.Value, op memory.Op, class fabric.Class) (pe.Matrix, error) {
 	c := b.core
 	rows, cols := matrixSize(v.Shape)
@@ -200,7 +200,7 @@ func (x *box) rows() (stride memory.Bytes, err error) {
 	return stride, nil
 }
 
-// record is the composite for the log.
+// record returns the record of the composite in the op log.
 func (b *builder) record(cmd *tl.Composite, tiles int) oplog.Op {
 	op := b.core.op(cmd.Kind)
 	op.Math, op.Shape, op.DType, op.Tiles = cmd.Math, cmd.Out.Shape, cmd.Out.DType, int32(tiles)

@@ -217,7 +217,7 @@ func (c *Core) await(rc *receive) error {
 	err := rc.Await(c.proc, c.now)
 	c.caughtUp()
 	c.waited("message", began, c.proc.Woken)
-	if rc.Into == nil && rc.ID == 0 { // nobody is interested in its end
+	if rc.Into == nil && rc.ID == 0 { // nothing refers to it any more
 		c.unusedReceives = append(c.unusedReceives, rc)
 	}
 	return err
@@ -232,7 +232,7 @@ func (c *Core) newReceive() *receive {
 	return &receive{}
 }
 
-// anyPort is the port whose turn it is among those with a message, waiting for one.
+// anyPort waits for a message on any port, and returns the port whose turn it is.
 func (c *Core) anyPort() (tl.Port, error) {
 	if len(c.ports) == 0 {
 		_, err := c.port(tl.AnyPort)
@@ -256,7 +256,7 @@ func (c *Core) anyPort() (tl.Port, error) {
 	}
 }
 
-// listen has the arrival of any message wake the kernel, or no more.
+// listen switches on or off that the arrival of any message wakes the kernel.
 func (c *Core) listen(on bool) {
 	for i := range c.ports {
 		if in := c.ports[i].in; in != nil {
@@ -283,7 +283,7 @@ func (m anyMessage) HeldBy() (ended *sim.Proc) {
 	return ended
 }
 
-// into is how a message gets to memory.
+// into returns the function that appends the transfers of a message to memory.
 func (c *Core) into(to *tl.Block, ring *ipcq.Ring) (func([]pe.Request, memory.Bytes, memory.Bytes) []pe.Request, error) {
 	if err := c.find(to); err != nil {
 		return nil, err

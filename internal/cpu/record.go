@@ -17,7 +17,7 @@ func (c *Core) op(kind oplog.Kind) oplog.Op {
 	return op
 }
 
-// access is the record of a read or a write of the core's pieces.
+// access returns the record of a read or a write of the core's pieces.
 func (c *Core) access(kind oplog.Kind, b *tl.Block, peer int) oplog.Op {
 	op := c.op(kind)
 	op.Shape, op.DType, op.Fill = b.Shape, b.DType, b.Fill
@@ -31,7 +31,7 @@ func (c *Core) access(kind oplog.Kind, b *tl.Block, peer int) oplog.Op {
 	return op
 }
 
-// operand is a tile as an operand of another operation.
+// operand returns a tile as an operand of another operation.
 func operand(v *tl.Value) oplog.Operand {
 	return oplog.Operand{From: v.ID, Shape: v.Shape, DType: v.DType}
 }
@@ -62,7 +62,7 @@ func (m *System) ended(id oplog.ID) {
 	}
 }
 
-// command notes the times of a command of a PE's engines. If it starts later than it
+// command records the times of a command of a PE's engines. If it starts later than it
 // came and its operands were there, it is the command before it that it waited for.
 func (p *Element) command(id oplog.ID, start, end simtime.Time) {
 	m := p.system
@@ -77,12 +77,12 @@ func (p *Element) command(id oplog.ID, start, end simtime.Time) {
 	p.lastCommand = id
 }
 
-// arrival is when an operation could have started, had it waited for nothing.
+// arrival returns when an operation could have started, had it waited for nothing.
 func (m *System) arrival(op *oplog.Op) simtime.Time {
 	return op.Issue + m.Graph.Spec().PE.Scheduler.Overhead
 }
 
-// causedByOperand notes the operand whose end released an operation, if one did: the
+// causedByOperand records the operand whose end released an operation, if one did: the
 // latest of them, if it was not there when the operation came.
 func (m *System) causedByOperand(op *oplog.Op) bool {
 	latest, waited := m.arrival(op), false
@@ -94,7 +94,7 @@ func (m *System) causedByOperand(op *oplog.Op) bool {
 	return waited
 }
 
-// followed notes that an operation had to wait for another to be done with the same
+// followed records that an operation had to wait for another to be done with the same
 // memory.
 func (m *System) followed(id, other oplog.ID) {
 	if id != 0 {

@@ -64,7 +64,7 @@ func (r *Run) Failed() bool { return r.failed }
 // Err returns the error of the first kernel of this program that has panicked.
 func (r *Run) Err() error { return r.err }
 
-// LogID is the number of the launch in the op log.
+// LogID returns the number of the launch in the op log.
 func (r *Run) LogID() int32 { return r.cpus.Log }
 
 // Start launches a program. done is posted when it has ended everywhere.
