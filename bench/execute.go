@@ -60,7 +60,7 @@ func (b Bench) Execute(ctx context.Context, o Options) (*Result, error) {
 		return nil, err
 	}
 	r := b.newResult(c.Topology(), o)
-	err = guard(func() error { return b.run(&B{Context: c, report: report{o, &b, r}}) })
+	err = guard(func() error { return b.run(&B{Rank: c.Main(), report: report{o, &b, r}}) })
 	if !errors.As(err, new(*torch.Stalled)) { // a machine in an endless loop cannot be ended
 		defer c.Close()
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/kernbench/kernbench/ccl"
 	"github.com/kernbench/kernbench/topology"
 	"github.com/kernbench/kernbench/torch"
+	"github.com/kernbench/kernbench/torch/dist"
 )
 
 type askedMetrics struct {
@@ -145,9 +146,9 @@ func TestUsedCCL(t *testing.T) {
 		t.Fatal(err)
 	}
 	together := Bench{Name: "together", Run: func(b *B) error {
-		return b.Spawn(func(_ int, ctx *torch.Context) error {
-			torch.OK(ctx.Distributed().InitProcessGroup(torch.Backend))
-			return ctx.Distributed().Barrier()
+		return b.Spawn(func(r *torch.Rank) error {
+			torch.OK(dist.InitProcessGroup(r, dist.Backend))
+			return dist.Barrier(r)
 		}, 2)
 	}}
 	for _, tt := range []struct {

@@ -28,7 +28,7 @@ func TestUsedTasks(t *testing.T) {
 	uses := func(list ...*task.Config) Bench {
 		run := func(b *B) error {
 			for _, c := range append(list, list...) {
-				torch.Must(task.Run(b.Context, task.Options{Runtime: task.AICPUBuildGraph, Devices: []int{0}, Config: c}, func(b *task.Builder) {
+				torch.Must(task.Run(b.Rank, task.Options{Runtime: task.AICPUBuildGraph, Devices: []int{0}, Config: c}, func(b *task.Builder) {
 					b.Submit("nothing", func(*tl.PE) {}, nil)
 				}))
 			}

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"sync/atomic"
 
+	"github.com/kernbench/kernbench/internal/ints"
 	"github.com/kernbench/kernbench/numeric"
 )
 
@@ -35,7 +36,7 @@ func (c *Comm) AllocWindow(bytes int64, signals int) (*Window, error) {
 	}
 	layout := WindowLayout(bytes, signals)
 	m := message{what: newWindow, values: [3]uint64{uint64(bytes), uint64(signals)}}
-	handle, err := c.reserve(p, upTo(c.size), m, layout.Bytes, func(theirs message) error {
+	handle, err := c.reserve(p, ints.Count(0, c.size), m, layout.Bytes, func(theirs message) error {
 		return fmt.Errorf("%w: rank %d makes a window of %d bytes and %d signals, rank %d one of %d bytes and %d signals",
 			ErrMismatch, c.world.rank, bytes, signals, c.ranks[0], theirs.values[0], theirs.values[1])
 	})

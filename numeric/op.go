@@ -1,6 +1,6 @@
 package numeric
 
-import "fmt"
+import "github.com/kernbench/kernbench/internal/printable"
 
 // Op is an operation on values. Its numbers go into logs: they never change.
 type Op uint8
@@ -59,13 +59,8 @@ var opNames = [...]string{
 // Valid says whether op is an operation.
 func (op Op) Valid() bool { return Add <= op && op <= BitXor }
 
-// String is the name: "add", "sub", ...
-func (op Op) String() string {
-	if !op.Valid() {
-		return fmt.Sprintf("Op(%d)", uint8(op))
-	}
-	return opNames[op]
-}
+// String returns the name: "add", "sub", ...
+func (op Op) String() string { return printable.Name("Op", op, opNames[:]) }
 
 // IsElementwise says whether op is one of [Apply].
 func (op Op) IsElementwise() bool { return Add <= op && op <= Where || op.isBitwise() }

@@ -6,9 +6,9 @@
 // both, and scalars. Every rank has a program of its own, and all of them run side by
 // side:
 //
-//	x, err := ctx.Zeros(torch.F32, torch.Shape{64 * n})
+//	x, err := r.Zeros(torch.F32, torch.Shape{64 * n})
 //	...
-//	result, err := task.Run(ctx, task.Options{Runtime: task.TensorMapAndRingBuffer}, func(b *task.Builder) {
+//	result, err := task.Run(r, task.Options{Runtime: task.TensorMapAndRingBuffer}, func(b *task.Builder) {
 //		own := b.Tensor(x)
 //		for i := range 64 {
 //			b.Submit("scale", scale, task.Args{task.InOut("x", own.Rows(i*n, n)), task.Scalar("n", n)})

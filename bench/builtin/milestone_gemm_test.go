@@ -102,10 +102,11 @@ func TestGemmDeviceIsItsParts(t *testing.T) {
 // runPoint runs a point on the default system, times only.
 func runPoint(t *testing.T, p gemmPoint) []gemmRow {
 	t.Helper()
-	on, err := torch.New(t.Context(), torch.Options{NoData: true})
+	c, err := torch.New(t.Context(), torch.Options{NoData: true})
 	if err != nil {
 		t.Fatal(err)
 	}
+	on := c.Main()
 	defer on.Close()
 	return p.run(on, nil)
 }

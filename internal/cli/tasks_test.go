@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/kernbench/kernbench/bench"
+	"github.com/kernbench/kernbench/internal/setup"
 	"github.com/kernbench/kernbench/task"
 	"github.com/kernbench/kernbench/tl"
 	"github.com/kernbench/kernbench/torch"
@@ -22,7 +23,7 @@ type taskMetrics struct {
 // registerTask registers a bench of one task, which reports how long it takes.
 var registerTask = sync.OnceFunc(func() {
 	bench.Register(bench.Bench{Name: "one-task", Summary: "runs a task", Metrics: taskMetrics{}, Run: func(on *bench.B) error {
-		r, err := task.Run(on.Context, task.Options{Runtime: task.AICPUBuildGraph, Devices: []int{0}}, func(b *task.Builder) {
+		r, err := task.Run(on.Rank, task.Options{Runtime: task.AICPUBuildGraph, Devices: []int{0}}, func(b *task.Builder) {
 			b.Submit("nothing", func(*tl.PE) {}, nil)
 		})
 		if err == nil {
@@ -71,8 +72,8 @@ func TestRunTasks(t *testing.T) {
 // TestSetKeysOfTasks wants the shell to know the keys of tasks.yaml.
 func TestSetKeysOfTasks(t *testing.T) {
 	var got []string
-	for line := range strings.Lines(run(t, "__complete", "run", "--set", tasksPrefix)) {
-		if key, ok := strings.CutPrefix(line, tasksPrefix); ok {
+	for line := range strings.Lines(run(t, "__complete", "run", "--set", setup.Tasks.Prefix)) {
+		if key, ok := strings.CutPrefix(line, setup.Tasks.Prefix); ok {
 			got = append(got, strings.TrimSuffix(key, "=\n"))
 		}
 	}

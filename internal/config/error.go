@@ -7,6 +7,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/kernbench/kernbench/internal/ints"
 	"github.com/kernbench/kernbench/internal/printable"
 )
 
@@ -53,7 +54,7 @@ const MaxErrors = 100
 
 // Error is the mistakes one after the other.
 func (es Errors) Error() string {
-	texts := printable.Words(es, (*Error).Error)
+	texts := printable.WordsOf(es, (*Error).Error)
 	if len(es) >= MaxErrors {
 		texts = append(texts, fmt.Sprintf("there may be more than these %d", len(es)))
 	}
@@ -78,6 +79,21 @@ func (es Errors) Err() error {
 		return cmp.Or(cmp.Compare(a.rank, b.rank), cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))
 	})
 	return es
+}
+
+// Flatten returns the errors that err joins, at any depth, in order.
+func Flatten(err error) (all []error) {
+	if err == nil {
+		return nil
+	}
+	joined, ok := err.(interface{ Unwrap() []error })
+	if !ok {
+		return []error{err}
+	}
+	for _, e := range joined.Unwrap() {
+		all = append(all, Flatten(e)...)
+	}
+	return all
 }
 
 // excerptWidth is how much of a long line is shown on either side of the caret.
@@ -148,10 +164,7 @@ func DidYouMean(word string, known []string) string {
 func distance(a, b string) int {
 	// Rows of the usual table: d[j] is the distance of a[:i] and b[:j].
 	var before []int
-	prev := make([]int, len(b)+1)
-	for j := range prev {
-		prev[j] = j
-	}
+	prev := ints.Count(0, len(b)+1)
 	for i := 1; i <= len(a); i++ {
 		row := make([]int, len(b)+1)
 		row[0] = i

@@ -38,7 +38,7 @@ func Define[T any](s Scalars, want string, parse func(string) (T, error), format
 
 // DefineWords adds a type whose values are a few words.
 func DefineWords[T ~string](s Scalars, words []T) {
-	names := printable.Words(words, func(w T) string { return string(w) })
+	names := printable.Words(words)
 	want := "one of " + strings.Join(names, ", ")
 	Define(s, want, func(text string) (T, error) {
 		if !slices.Contains(names, text) {

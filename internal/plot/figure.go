@@ -10,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/kernbench/kernbench/internal/draw"
+	"github.com/kernbench/kernbench/internal/ints"
 	"github.com/kernbench/kernbench/internal/printable"
 	"github.com/kernbench/kernbench/table"
 )
@@ -26,7 +27,7 @@ func (d *data) title() string {
 
 // words returns the names of columns in words: "a, b and c".
 func (d *data) words(columns []int) string {
-	return printable.List(printable.Words(columns, func(c int) string { return d.Columns[c].Words() }))
+	return printable.List(printable.WordsOf(columns, func(c int) string { return d.Columns[c].Words() }))
 }
 
 // measures returns the columns y that are no bounds of others.
@@ -130,7 +131,7 @@ func (d *data) over() (xs []any, names []string) {
 	if d.numeric(d.x) {
 		slices.SortFunc(xs, func(a, b any) int { return cmp.Compare(a.(float64), b.(float64)) })
 	}
-	return xs, printable.Words(xs, func(x any) string { return name[x] })
+	return xs, printable.WordsOf(xs, func(x any) string { return name[x] })
 }
 
 // at returns the values of a series at each x, NaN where it has none.
@@ -171,10 +172,7 @@ const mostFigures = 3
 // which less or more is better whose values differ, with its bounds, at most mostFigures. The
 // request says which rows, and what is above and below the figures.
 func Figures(t *table.Table, r Request) (figures []*Figure) {
-	all := &data{Table: t}
-	for i := range t.Rows {
-		all.rows = append(all.rows, i)
-	}
+	all := &data{Table: t, rows: ints.Count(0, len(t.Rows))}
 	for _, y := range all.measured() {
 		r.Y = all.NamesOf(all.withBounds(y))
 		f, err := Draw(t, r)

@@ -112,8 +112,8 @@ func Runs(list []int, least int) (words []string) {
 	return words
 }
 
-// Words returns a word for each element of a list.
-func Words[E any](list []E, word func(E) string) []string {
+// WordsOf returns a word for each element of a list.
+func WordsOf[E any](list []E, word func(E) string) []string {
 	words := make([]string, len(list))
 	for i, e := range list {
 		words[i] = word(e)
@@ -139,4 +139,18 @@ func ShellWord(text string) string {
 		return text
 	}
 	return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'"
+}
+
+// Name returns the name of a value of an enumeration, or its type and number if it has none:
+// "Kind(9)".
+func Name[T ~uint8](enumeration string, v T, names []string) string {
+	if int(v) >= len(names) || names[v] == "" {
+		return fmt.Sprintf("%s(%d)", enumeration, uint8(v))
+	}
+	return names[v]
+}
+
+// Words returns the texts of words.
+func Words[T ~string](words []T) []string {
+	return WordsOf(words, func(w T) string { return string(w) })
 }

@@ -16,7 +16,7 @@ import (
 // simulation is a run on the simulated machine.
 type simulation struct {
 	*job
-	*torch.Context
+	*torch.Rank
 	pes     []int     // by rank
 	tensors []*tensor // by number of the buffer
 }
@@ -55,7 +55,7 @@ func (j *job) simulate(ctx context.Context, r *Result) error {
 		return &RankError{-1, err}
 	}
 	defer c.Close()
-	s := &simulation{job: j, Context: c}
+	s := &simulation{job: j, Rank: c.Main()}
 	if err := s.rounds(r); err != nil {
 		return failure(err, c.Err())
 	}
