@@ -217,7 +217,7 @@ func Keys(t reflect.Type) []Key {
 }
 
 func keyNames(keys []Key) []string {
-	return printable.Texts(keys, func(k Key) string { return k.Name })
+	return printable.WordsOf(keys, func(k Key) string { return k.Name })
 }
 
 func join(path, key string) string {

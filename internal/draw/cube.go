@@ -152,7 +152,7 @@ func several(what string, numbers []int) string {
 
 // several returns the full names of numbered components of the cube.
 func (p *plan) several(what string, numbers []int) string {
-	return strings.Join(printable.Texts(numbers, func(n int) string {
+	return strings.Join(printable.WordsOf(numbers, func(n int) string {
 		return fmt.Sprintf("sip%d.cube%d.%s%d", p.at.SIP, p.at.Cube, what, n)
 	}), " ")
 }

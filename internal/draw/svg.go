@@ -99,7 +99,7 @@ func (s shape) svg(w *svgWriter) {
 		line, width = s.line.String(), number(s.width)
 	}
 	w.tag("path", "d", s.path.data(), "fill", fill, "stroke", line, "stroke-width", width,
-		"stroke-dasharray", strings.Join(printable.Texts(s.dashes, number), " "))
+		"stroke-dasharray", strings.Join(printable.WordsOf(s.dashes, number), " "))
 	w.WriteString("/>\n")
 }
 

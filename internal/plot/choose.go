@@ -209,7 +209,7 @@ func (d *data) ambiguous(clashes [][]int) error {
 	if len(tell) == 0 {
 		return fmt.Errorf("%s, alike in all columns that could tell them apart: leave one of them out of the file", message)
 	}
-	values := printable.Texts(tell, func(c int) string {
+	values := printable.WordsOf(tell, func(c int) string {
 		return "--where " + printable.ShellWord(d.Columns[c].Name+"="+d.Text(first[0], c))
 	})
 	by := strings.Join(d.NamesOf(slices.Concat(d.by, tell)), ",")

@@ -263,7 +263,7 @@ func (d *data) xOf(row int) any {
 // byText names the values of --by of a row: words as they are, and, unless the values are to
 // be exact, numbers with what they count.
 func (d *data) byText(row int, exact bool) string {
-	return strings.Join(printable.Texts(d.by, func(c int) string {
+	return strings.Join(printable.WordsOf(d.by, func(c int) string {
 		if exact {
 			return d.Text(row, c)
 		}

@@ -112,13 +112,13 @@ func Runs(list []int, least int) (words []string) {
 	return words
 }
 
-// Texts returns the text of each element of a list.
-func Texts[E any](list []E, text func(E) string) []string {
-	texts := make([]string, len(list))
+// WordsOf returns a word for each element of a list.
+func WordsOf[E any](list []E, word func(E) string) []string {
+	words := make([]string, len(list))
 	for i, e := range list {
-		texts[i] = text(e)
+		words[i] = word(e)
 	}
-	return texts
+	return words
 }
 
 // List returns words as a sentence has them: "a, b and c".
@@ -152,5 +152,5 @@ func Name[T ~uint8](enumeration string, v T, names []string) string {
 
 // Words returns the texts of words.
 func Words[T ~string](words []T) []string {
-	return Texts(words, func(w T) string { return string(w) })
+	return WordsOf(words, func(w T) string { return string(w) })
 }

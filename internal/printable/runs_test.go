@@ -32,8 +32,8 @@ func TestList(t *testing.T) {
 	}
 }
 
-func TestTexts(t *testing.T) {
-	if got := strings.Join(Texts([]int{3, 1}, strconv.Itoa), " "); got != "3 1" {
-		t.Errorf("Texts(3, 1): got %q, want %q", got, "3 1")
+func TestWordsOf(t *testing.T) {
+	if got := strings.Join(WordsOf([]int{3, 1}, strconv.Itoa), " "); got != "3 1" {
+		t.Errorf("WordsOf(3, 1): got %q, want %q", got, "3 1")
 	}
 }

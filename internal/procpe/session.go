@@ -115,8 +115,8 @@ func waiting(workers []*Worker) string {
 		if !w.running {
 			continue
 		}
-		signals := printable.Texts(w.waits, func(c comm.Condition) string { return fmt.Sprintf("signal %d %v %d", c.Signal, c.Cmp, c.Value) })
-		what := append(signals, printable.Texts(w.locals, local.String)...)
+		signals := printable.WordsOf(w.waits, func(c comm.Condition) string { return fmt.Sprintf("signal %d %v %d", c.Signal, c.Cmp, c.Value) })
+		what := append(signals, printable.WordsOf(w.locals, local.String)...)
 		list = append(list, w.core.kernel+" waits for "+strings.Join(what, " or "))
 	}
 	return strings.Join(list, ", ")
