@@ -45,7 +45,7 @@ func (r *Rank) Profile() (*Profile, error) {
 
 // measure has PEs note what they do while somebody wants to know.
 func (c *Context) measure() {
-	c.m.Measure(c.driver.profile != nil || slices.ContainsFunc(c.workers, func(w *Rank) bool { return w.profile != nil }))
+	c.m.Measuring = c.driver.profile != nil || slices.ContainsFunc(c.workers, func(w *Rank) bool { return w.profile != nil })
 }
 
 // Stop waits for what the rank has asked for and is the phases, whose times add up to

@@ -182,14 +182,7 @@ func (t *tracer) launched(l *Launch) {
 }
 
 // lastTarget returns the target that ended last, the first of several.
-func (l *Launch) lastTarget() (last int) {
-	for i := range l.end {
-		if l.end[i] > l.end[last] {
-			last = i
-		}
-	}
-	return last
-}
+func (l *Launch) lastTarget() int { return slices.Index(l.end, slices.Max(l.end)) }
 
 // Last returns the activity that ended the launch, 0 if it is not traced.
 func (l *Launch) Last() sim.Mark {
